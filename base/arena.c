@@ -1,0 +1,116 @@
+/* Arena: see arena.h. Chunks double up to 1 MiB so that a small module stays small.
+ * SPDX-License-Identifier: MIT */
+#include "base/arena.h"
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN_BYTES 16u
+#define FIRST_CHUNK_BYTES (16u << 10)
+#define LAST_CHUNK_BYTES (1u << 20)
+
+struct ArenaChunk {
+    ArenaChunk *prev;
+    size_t size_bytes, used_bytes;
+    size_t pad; /* keeps data[] 16-byte aligned */
+    unsigned char data[];
+};
+
+static void arena_oom(size_t size_bytes) {
+    fprintf(stderr, "heddle: out of memory allocating %zu bytes\n", size_bytes);
+    abort();
+}
+
+static size_t round_up(size_t n) { return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1); }
+
+static void add_chunk(Arena *a, size_t need_bytes) {
+    size_t size = a->chunk ? a->chunk->size_bytes * 2 : FIRST_CHUNK_BYTES;
+    if (size > LAST_CHUNK_BYTES)
+        size = LAST_CHUNK_BYTES;
+    if (size < need_bytes)
+        size = need_bytes;
+    ArenaChunk *c = malloc(sizeof *c + size);
+    if (!c)
+        arena_oom(size);
+    c->prev = a->chunk;
+    c->size_bytes = size;
+    c->used_bytes = 0;
+    a->chunk = c;
+    a->total_bytes += size;
+}
+
+void *arena_alloc(Arena *a, size_t size_bytes) {
+    if (size_bytes > SIZE_MAX / 2)
+        arena_oom(size_bytes);
+    size_t n = round_up(size_bytes ? size_bytes : 1);
+    if (!a->chunk || a->chunk->size_bytes - a->chunk->used_bytes < n)
+        add_chunk(a, n);
+    void *p = a->chunk->data + a->chunk->used_bytes;
+    a->chunk->used_bytes += n;
+    return memset(p, 0, n);
+}
+
+void *arena_copy(Arena *a, const void *data, size_t size_bytes) {
+    void *p = arena_alloc(a, size_bytes);
+    if (size_bytes)
+        memcpy(p, data, size_bytes);
+    return p;
+}
+
+void *arena_grow(Arena *a, void *old, size_t old_bytes, size_t new_bytes) {
+    size_t have = round_up(old_bytes ? old_bytes : 1), want = round_up(new_bytes ? new_bytes : 1);
+    ArenaChunk *c = a->chunk;
+    if (old && c && (unsigned char *)old + have == c->data + c->used_bytes && want >= have &&
+        c->size_bytes - c->used_bytes >= want - have) {
+        memset((unsigned char *)old + have, 0, want - have);
+        c->used_bytes += want - have;
+        return old;
+    }
+    void *p = arena_alloc(a, new_bytes);
+    if (old)
+        memcpy(p, old, old_bytes < new_bytes ? old_bytes : new_bytes);
+    return p;
+}
+
+char *arena_printf(Arena *a, const char *fmt, ...) {
+    va_list ap, ap2;
+    va_start(ap, fmt);
+    va_copy(ap2, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *s = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(s, (size_t)n + 1, fmt, ap2);
+    va_end(ap2);
+    return s;
+}
+
+ArenaMark arena_mark(const Arena *a) {
+    return (ArenaMark){a->chunk, a->chunk ? a->chunk->used_bytes : 0};
+}
+
+void arena_release(Arena *a, ArenaMark m) {
+    while (a->chunk != m.chunk) {
+        ArenaChunk *dead = a->chunk;
+        a->chunk = dead->prev;
+        a->total_bytes -= dead->size_bytes;
+        free(dead);
+    }
+    if (a->chunk)
+        a->chunk->used_bytes = m.used_bytes;
+}
+
+void arena_free(Arena *a) { arena_release(a, (ArenaMark){NULL, 0}); }
+
+void *vec_push_raw(Arena *a, void *vec, size_t elem_bytes) {
+    VEC(unsigned char) *v = vec; /* every VEC has this layout */
+    if (v->n == v->cap) {
+        unsigned cap = v->cap ? v->cap * 2 : 8;
+        if (cap < v->cap)
+            arena_oom(elem_bytes);
+        v->at = arena_grow(a, v->at, v->cap * elem_bytes, cap * elem_bytes);
+        v->cap = cap;
+    }
+    return v->at + elem_bytes * v->n++;
+}

@@ -1,0 +1,119 @@
+/* Diagnostics: see diag.h.
+ * SPDX-License-Identifier: MIT */
+#include "base/diag.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ERROR SEV_ERROR
+#define WARNING SEV_WARNING
+#define NOTE SEV_NOTE
+static const struct {
+    const char *name, *format;
+    Severity severity;
+} diag_table[] = {
+#define DIAG(code, severity, text) {#code, text, severity},
+#include "base/diag.def"
+#undef DIAG
+};
+#undef ERROR
+#undef WARNING
+#undef NOTE
+
+const char *diag_code_name(DiagCode code) { return diag_table[code].name; }
+
+void source_position(const Source *s, SrcLoc loc, uint32_t *line, uint32_t *column) {
+    size_t end = loc.i ? loc.i - 1 : 0, start = 0;
+    uint32_t n = 1;
+    if (end > s->size_bytes)
+        end = s->size_bytes;
+    for (size_t i = 0; i < end; i++)
+        if (s->text[i] == '\n')
+            n++, start = i + 1;
+    *line = n;
+    *column = (uint32_t)(end - start) + 1;
+}
+
+/* "name:line:col: " and, for the caret, the source line and a line of blanks that keeps its tabs. */
+static void print_place(FILE *out, const Source *s, SrcLoc loc) {
+    if (!s)
+        return;
+    if (!loc.i)
+        fprintf(out, "%s: ", s->name);
+    else if (!s->text)
+        fprintf(out, "%s:0x%x: ", s->name, loc.i - 1);
+    else {
+        uint32_t line, column;
+        source_position(s, loc, &line, &column);
+        fprintf(out, "%s:%u:%u: ", s->name, line, column);
+    }
+}
+
+static void print_caret(FILE *out, const Source *s, SrcLoc loc) {
+    if (!s || !loc.i || !s->text)
+        return;
+    size_t at = loc.i - 1 > s->size_bytes ? s->size_bytes : loc.i - 1;
+    size_t lo = at, hi = at;
+    while (lo > 0 && s->text[lo - 1] != '\n')
+        lo--;
+    while (hi < s->size_bytes && s->text[hi] != '\n')
+        hi++;
+    if (hi - lo > 400) /* a line this long is no help; show what surrounds the position */
+        lo = at > lo + 200 ? at - 200 : lo, hi = hi > at + 200 ? at + 200 : hi;
+    for (size_t i = lo; i < hi; i++) {
+        unsigned char c = (unsigned char)s->text[i];
+        fputc(c == '\t' || (c >= 32 && c < 127) ? c : '?', out);
+    }
+    fputc('\n', out);
+    for (size_t i = lo; i < at; i++)
+        fputc(s->text[i] == '\t' ? '\t' : ' ', out);
+    fputs("^\n", out);
+}
+
+static bool report(Diags *d, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
+    Severity sev = diag_table[code].severity;
+    if (sev == SEV_ERROR && d->nerrors++ >= DIAG_MAX_ERRORS)
+        return false;
+    if (sev == SEV_WARNING)
+        d->nwarnings++;
+    if (!d->sink)
+        return false;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return false;
+    static const char *const names[] = {"note", "warning", "error"};
+    print_place(out, s, loc);
+    fprintf(out, "%s %s: ", names[sev], diag_table[code].name);
+    vfprintf(out, diag_table[code].format, ap);
+    fputc('\n', out);
+    print_caret(out, s, loc);
+    if (sev == SEV_ERROR && d->nerrors == DIAG_MAX_ERRORS)
+        fprintf(out, "%d errors, no more are shown\n", DIAG_MAX_ERRORS);
+    fclose(out);
+    d->sink(d->user, sev, text);
+    free(text);
+    return false;
+}
+
+bool diag(Diags *d, SrcLoc loc, DiagCode code, ...) {
+    va_list ap;
+    va_start(ap, code);
+    report(d, d->source, loc, code, ap);
+    va_end(ap);
+    return false;
+}
+
+bool diag_in(Diags *d, const Source *source, SrcLoc loc, DiagCode code, ...) {
+    va_list ap;
+    va_start(ap, code);
+    report(d, source, loc, code, ap);
+    va_end(ap);
+    return false;
+}
+
+void diag_print_sink(void *user, Severity severity, const char *line) {
+    (void)severity;
+    fputs(line, user);
+}

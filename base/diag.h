@@ -1,0 +1,55 @@
+/* Diagnostics: collecting and printing. Codes, severities and message formats are in diag.def.
+ * A Diags has one current Source; a position is a byte offset in it, found as line and column only
+ * when printed. At most 20 errors are delivered a run; further ones are counted.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_BASE_DIAG_H
+#define HEDDLE_BASE_DIAG_H
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A text that positions refer to. `text` has `size_bytes` bytes and a NUL behind them. For a binary
+ * input text is NULL and positions are byte offsets of the file, printed in hex. */
+typedef struct {
+    const char *name;
+    const char *text;
+    size_t size_bytes;
+} Source;
+
+/* Byte offset in the current source plus 1; 0 is "no position". */
+typedef struct {
+    uint32_t i;
+} SrcLoc;
+
+typedef enum {
+#define DIAG(code, severity, text) DIAG_##code,
+#include "base/diag.def"
+#undef DIAG
+    DIAG_COUNT
+} DiagCode;
+
+typedef enum { SEV_NOTE, SEV_WARNING, SEV_ERROR } Severity;
+
+/* `line`: "file:12:5: error E0104: text\n<source line>\n    ^\n", valid during the call only. */
+typedef void DiagSink(void *user, Severity severity, const char *line);
+
+typedef struct {
+    const Source *source; /* current source or NULL */
+    DiagSink *sink;       /* NULL discards */
+    void *user;
+    uint32_t nerrors, nwarnings;
+} Diags;
+
+#define DIAG_MAX_ERRORS 20
+
+/* Report `code` at `loc` of the current source; the variable arguments fill diag.def's format. Always
+ * returns false, so that a caller can `return diag(...)`. */
+bool diag(Diags *d, SrcLoc loc, DiagCode code, ...);
+bool diag_in(Diags *d, const Source *source, SrcLoc loc, DiagCode code, ...);
+/* 1-based line and column of a byte offset; columns count bytes. */
+void source_position(const Source *s, SrcLoc loc, uint32_t *line, uint32_t *column);
+const char *diag_code_name(DiagCode code); /* "E0104" */
+/* A sink that prints to the FILE* in `user`. */
+void diag_print_sink(void *user, Severity severity, const char *line);
+#endif

@@ -1,0 +1,18 @@
+/* Whole files in and out. Output goes to a temporary file beside the target and is renamed, so that no
+ * half-written file is ever left behind.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_BASE_FILE_H
+#define HEDDLE_BASE_FILE_H
+#include "base/arena.h"
+#include "base/diag.h"
+#include <stdbool.h>
+
+#define FILE_MAX_BYTES ((size_t)1 << 30)
+
+/* Read `path` ("-" is standard input) into the arena, with a NUL behind the last byte. Reports E0001
+ * or E0004 and returns false on failure. */
+bool file_read(Arena *a, const char *path, Diags *d, char **data, size_t *size_bytes);
+/* Write `path` ("-" is standard output) at once. Reports E0002 and returns false on failure, leaving
+ * an existing file as it was. */
+bool file_write(const char *path, const void *data, size_t size_bytes, Diags *d);
+#endif

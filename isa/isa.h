@@ -1,0 +1,135 @@
+/* The instruction sets as data: what isagen made of isa/*.isa, and look-ups over it.
+ *
+ * Words used throughout:
+ *   optype   one operation, e.g. OT_IADD3. Machine IR, scheduling and simulator semantics know optypes.
+ *   opcode   one encoding of an optype, e.g. IADD3_R, IADD3_I, IADD3_C. Chosen by the encoder from the
+ *            operand kinds, found by the decoder from the fixed bits.
+ *   slot     an operand position of an optype, equal in all its opcodes: destinations first, then
+ *            sources, in the order of OutList and InList. Generated: IADD3_rd = 0, IADD3_pu = 1 ... index
+ *            the destinations, IADD3_ra = 0, IADD3_rb = 1 ... the sources.
+ *   mod      a modifier field that is not an operand (.cmp, .bop, .sz ...), packed in 32 bits in the same
+ *            place for all opcodes of an optype. MSET(ISETP, cmp, ICmp_GE), MGET(ISETP, cmp, mods).
+ * An optional operand that a form does not have, or that has its default, is OPK_NONE or the default
+ * register (RZ, PT); both encode alike, the decoder gives the register.
+ *
+ * Branch targets are relative: the operand is OPK_IMM64 and MachInst.wide the signed byte distance from
+ * the *next* instruction (text shows the absolute target, AsmFormat converts).
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_ISA_ISA_H
+#define HEDDLE_ISA_ISA_H
+#include "isa/operand.h"
+#include "isa_gen.h" /* enum Optype (OT_*), enum Opcode (OC_*), slots, modifiers, enumerations */
+#include <stddef.h>
+
+#define INST_BYTES 16
+#define MACH_MAX_DST 4
+#define MACH_MAX_SRC 8
+
+/* Control field, in the target's layout only in the encoded word. */
+typedef struct {
+    uint8_t stall_cycles; /* 0..15 */
+    uint8_t yield;        /* 1 = the encoded bit is 0 and prints as Y */
+    uint8_t write_sb;     /* scoreboard set when the result is there: 0..5, 7 none */
+    uint8_t read_sb;      /* scoreboard set when the operands were read: 0..5, 7 none */
+    uint8_t wait_mask;    /* bit i: wait for scoreboard i */
+    /* reuse bits live in the operands (OPM_REUSE) */
+} Control;
+#define CONTROL_DEFAULT ((Control){.stall_cycles = 0, .yield = 0, .write_sb = 7, .read_sb = 7})
+
+/* One instruction with physical operands: what decoding yields and encoding takes. */
+typedef struct {
+    uint16_t opcode; /* OC_*; the encoder ignores it unless non-zero, the decoder sets it */
+    uint16_t optype; /* OT_* */
+    uint32_t mods;
+    Control ctrl;
+    uint8_t ndst, nsrc;
+    Operand guard;
+    Operand dst[MACH_MAX_DST];
+    Operand src[MACH_MAX_SRC];
+    int64_t wide; /* value of the one OPK_IMM64 operand, if any */
+} MachInst;
+
+typedef struct Target Target; /* description of one machine; constant data */
+extern const Target *const isa_targets[]; /* NULL-terminated; the first is the default, bru1 */
+const Target *isa_target(const char *name); /* NULL if unknown */
+const char *isa_target_name(const Target *t);
+
+const char *isa_optype_name(unsigned optype);
+const char *isa_opcode_name(unsigned opcode);
+bool isa_target_has(const Target *t, unsigned optype);
+
+/* What liveness, the verifier and the legaliser need to know of one slot of an optype on a target. */
+typedef struct {
+    const char *name; /* "rb" */
+    uint8_t file;     /* RegFile; RF_COUNT if the slot never holds a register */
+    uint8_t kinds;    /* bit set of (1 << OperandKind) accepted by at least one opcode */
+    uint8_t mods;     /* OPM_* accepted */
+    bool is_dst;
+} IsaSlot;
+unsigned isa_num_dst(unsigned optype);
+unsigned isa_num_src(unsigned optype);
+IsaSlot isa_dst_slot(const Target *t, unsigned optype, unsigned i);
+IsaSlot isa_src_slot(const Target *t, unsigned optype, unsigned i);
+
+/* The opcode that encodes this combination of operand kinds (values are not looked at, except whether a
+ * 32-bit immediate fits the field), or 0 if no opcode does: then the legaliser must move an operand into
+ * a register. Register operands may be OPK_VAL. */
+unsigned isa_select_opcode(const Target *t, const MachInst *in);
+
+/* Encode one instruction.
+ *   in    physical registers only
+ *   word  out[2], little end first: bit n of the specification is word[n / 64] >> (n % 64)
+ *   error out, a sentence, when false is returned (no such form, value out of range, EncodingError);
+ *         static text or text in a caller's buffer of ISA_ERROR_BYTES bytes */
+#define ISA_ERROR_BYTES 160
+bool isa_encode(const Target *t, const MachInst *in, uint64_t word[2], char error[ISA_ERROR_BYTES]);
+
+/* Decode one word, strictly: a set bit that no field claims, or an unknown opcode, is an error. */
+bool isa_decode(const Target *t, const uint64_t word[2], MachInst *out, char error[ISA_ERROR_BYTES]);
+
+/* Print and parse one instruction as text, without the control prefix and without the final ';'.
+ *   pc_bytes  address of the instruction, for branch targets
+ *   label     called for a branch target; returns its name, or NULL to print the address */
+typedef struct {
+    const char *(*label)(void *user, uint64_t target_bytes);
+    void *user;
+} IsaPrintOptions;
+int isa_print(const Target *t, const MachInst *in, uint64_t pc_bytes, const IsaPrintOptions *opt, char *out,
+              size_t out_bytes);
+/* Symbols: resolve `(label) and .Label in expressions to an address; return false if unknown (the caller
+ * may then treat it as a relocation). *end is where parsing stopped. */
+typedef struct {
+    bool (*resolve)(void *user, const char *name, size_t size_bytes, int64_t *value);
+    void *user;
+} IsaParseOptions;
+bool isa_parse(const Target *t, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt, MachInst *out,
+               const char **end, char error[ISA_ERROR_BYTES]);
+
+/* Fill `out` with a random legal instruction of `opcode`; *state is a splitmix64 state. For tests. */
+void isa_random(const Target *t, unsigned opcode, uint64_t *state, MachInst *out);
+
+/* Target properties that passes and the simulator read; all data, see isa/targets.isa. */
+typedef struct {
+    const char *name;
+    uint32_t elf_flags;       /* e_flags */
+    uint16_t elf_machine;     /* e_machine */
+    uint8_t elf_osabi, elf_abiversion;
+    uint32_t num_regs[RF_COUNT];    /* allocatable registers, without RZ/PT */
+    uint32_t param_base_bytes;      /* first parameter in constant bank 0 */
+    uint32_t ntid_offset_bytes;     /* c[0][..] of ntid.x; y and z follow */
+    uint32_t nctaid_offset_bytes;
+    uint32_t stack_top_offset_bytes;
+    uint32_t dynamic_shared_offset_bytes;
+    uint32_t gridid_offset_bytes;
+    uint32_t branch_unit_bytes;     /* unit of encoded branch offsets: 16 (bru1) or 4 */
+    uint32_t reserved_regs;         /* added to the highest register used for the register count */
+    bool has_alu_cmem;              /* ALU operations take c[][] operands */
+    bool has_yield_fairness;        /* YIELD switches lane groups (bru1) */
+} TargetInfo;
+const TargetInfo *isa_target_info(const Target *t);
+/* Number of a special register by PTX-like name ("tid.x", "laneid", "clock.lo" ...), -1 if the target
+ * has none, and the name for a number (NULL if unknown). */
+int isa_sreg_number(const Target *t, const char *name);
+const char *isa_sreg_name(const Target *t, unsigned number);
+#endif
