@@ -1,0 +1,262 @@
+/* The typed module: what the parser and the semantic checks make of a PTX file, and what lowering, the PTX
+ * reference interpreter and the report tools read. Source: PTX ISA 9.x, sections 4, 5, 7, 9, 10, 11.
+ *
+ * Scoped blocks are resolved while parsing: a register, label or variable of an inner scope has its own
+ * id. Everything lives in the module's arena. After ptx_check() has accepted a module, every instruction
+ * has a legal modifier combination and operands of legal kinds and types, all names are resolved, and
+ * defaulted modifiers are filled in (rounding, space, semantics, scope).
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_FRONTEND_AST_H
+#define HEDDLE_FRONTEND_AST_H
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/str.h"
+
+typedef enum { /* fundamental types; .packed ones of an instruction included */
+    TY_NONE, TY_B8, TY_B16, TY_B32, TY_B64, TY_B128, TY_U8, TY_U16, TY_U32, TY_U64,
+    TY_S8, TY_S16, TY_S32, TY_S64, TY_F16, TY_F16X2, TY_BF16, TY_BF16X2, TY_TF32, TY_F32, TY_F64,
+    TY_U16X2, TY_S16X2, TY_E4M3X2, TY_E5M2X2, TY_F32X2, TY_PRED, TY_TEXREF, TY_SAMPLERREF, TY_SURFREF,
+    TY_OTHER, /* parses, spelled in PtxInsn.mods_text; not compiled */
+    TY_COUNT
+} PtxType;
+typedef enum { TC_NONE, TC_BITS, TC_UNSIGNED, TC_SIGNED, TC_FLOAT, TC_PRED, TC_OPAQUE } PtxTypeClass;
+unsigned ptx_type_bytes(PtxType t); /* 0 for TY_NONE, TY_PRED and opaque types */
+PtxTypeClass ptx_type_class(PtxType t);
+const char *ptx_type_name(PtxType t); /* "u32" */
+
+typedef enum { SP_NONE /* generic */, SP_REG, SP_SREG, SP_CONST, SP_GLOBAL, SP_LOCAL, SP_PARAM, SP_SHARED,
+               SP_TEX, SP_SHARED_CLUSTER, SP_PARAM_FUNC, SP_COUNT } PtxSpace;
+
+/* Opcodes: one name for each base opcode of the instruction set: PTX_ADD, PTX_LD, PTX_BAR ... */
+typedef enum {
+    PTX_NOP_NONE,
+#define PTX_OP(name, ...) PTX_##name,
+#include "frontend/ptx_ops.def"
+#undef PTX_OP
+    PTX_OP_COUNT
+} PtxOp;
+const char *ptx_op_name(PtxOp op);            /* "setp" */
+const char *ptx_op_section(PtxOp op);         /* "9.7.6.2 setp" of the PTX ISA document */
+
+/* Modifier values. 0 is always "not given / default". */
+typedef enum { RND_NONE, RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNI, RND_RZI, RND_RMI, RND_RPI, RND_RNA, RND_RS } PtxRnd;
+typedef enum { CMP_NONE, CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_LO, CMP_LS, CMP_HI, CMP_HS,
+               CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN } PtxCmp;
+typedef enum { BOP_NONE, BOP_AND, BOP_OR, BOP_XOR, BOP_POPC } PtxBoolOp;
+typedef enum { SEM_NONE, SEM_WEAK, SEM_VOLATILE, SEM_RELAXED, SEM_ACQUIRE, SEM_RELEASE, SEM_ACQ_REL, SEM_SC,
+               SEM_MMIO, SEM_NC } PtxSem;
+typedef enum { SCOPE_NONE, SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS } PtxScope; /* .gl is GPU */
+typedef enum { COP_NONE, COP_CA, COP_CG, COP_CS, COP_LU, COP_CV, COP_WB, COP_WT } PtxCacheOp;
+typedef enum { ATOM_NONE, ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_INC, ATOM_DEC, ATOM_AND, ATOM_OR, ATOM_XOR,
+               ATOM_EXCH, ATOM_CAS } PtxAtomOp;
+typedef enum { SUB_NONE,
+    SUB_LO, SUB_HI, SUB_WIDE,                                   /* mul, mad, mul24 (.lo .hi .wide) */
+    SUB_UP, SUB_DOWN, SUB_BFLY, SUB_IDX,                        /* shfl */
+    SUB_ALL, SUB_ANY, SUB_UNI, SUB_BALLOT,                      /* vote, match */
+    SUB_SYNC, SUB_ARRIVE, SUB_RED, SUB_WARP,                    /* bar, barrier */
+    SUB_L, SUB_R, SUB_CLAMP, SUB_WRAP,                          /* shf: dir in sub, clamp/wrap in sub2 */
+    SUB_F4E, SUB_B4E, SUB_RC8, SUB_ECL, SUB_ECR, SUB_RC16,      /* prmt */
+    SUB_FINITE, SUB_INFINITE, SUB_NUMBER, SUB_NOTANUMBER, SUB_NORMAL, SUB_SUBNORMAL, /* testp */
+    SUB_TO,                                                     /* cvta.to */
+    SUB_L1, SUB_L2,                                             /* prefetch */
+    SUB_OTHER } PtxSub;
+enum { /* PtxInsn.flags */
+    PF_FTZ = 1 << 0, PF_SAT = 1 << 1, PF_APPROX = 1 << 2, PF_FULL = 1 << 3, PF_UNI = 1 << 4, PF_ALIGNED = 1 << 5,
+    PF_NAN = 1 << 6, PF_XORSIGN_ABS = 1 << 7, PF_RELU = 1 << 8, PF_CC = 1 << 9 /* add.cc */, PF_SHIFTAMT = 1 << 10,
+    PF_SYNC = 1 << 11 /* .sync form of shfl, vote, match */, PF_NOFTZ = 1 << 12, PF_SATFINITE = 1 << 13,
+    PF_NOINC = 1 << 14, PF_CTA_BARRIER = 1 << 15 /* barrier.cta */, PF_UNIFIED = 1 << 16
+};
+
+typedef enum {
+    PO_NONE,
+    PO_REG,    /* reg; `not` for !p */
+    PO_IMM,    /* imm bits: integers sign- or zero-extended to 64 bits; 0f literals as f32 bits; 0d as f64 */
+    PO_SREG,   /* special register sreg, component in `component` for vectors */
+    PO_SYM,    /* variable or function symbol + offset, as a value (mov, cvta, call operands) */
+    PO_ADDR,   /* [base + offset]: base is reg, or sym, or none (absolute address) */
+    PO_VEC,    /* {a, b, ...}: elements in vec[] */
+    PO_LABEL,  /* label */
+    PO_SINK    /* _ */
+} PtxOperandKind;
+typedef enum { IMM_INT, IMM_F32, IMM_F64 } PtxImmKind;
+
+typedef struct PtxOperand {
+    uint8_t kind;      /* PtxOperandKind */
+    bool neg;          /* arithmetic minus before a register, where PTX allows it */
+    bool not_;         /* !p */
+    uint8_t imm_kind;  /* PtxImmKind */
+    uint8_t component; /* special registers: 0 x, 1 y, 2 z, 3 w; register operand r.x of a .v4 register is resolved */
+    uint8_t nvec;      /* PO_VEC: 1..8 */
+    uint8_t selector;  /* video instructions: 0 none, 1..4 b0..b3, 5 h0, 6 h1 */
+    uint32_t reg;      /* PO_REG, PO_ADDR: register id (index into PtxFunc.regs), 0 none */
+    uint32_t sym;      /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0 none */
+    uint32_t label;    /* PO_LABEL: index into PtxFunc.labels */
+    uint32_t sreg;     /* PO_SREG: PtxSreg */
+    int64_t imm;       /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset */
+    struct PtxOperand *vec;
+    SrcLoc loc;
+} PtxOperand;
+#define PTX_SYM_FUNC 0x80000000u
+
+typedef enum { /* special registers, 10.x; vectors have a component */
+    SR_NONE, SR_TID, SR_NTID, SR_LANEID, SR_WARPID, SR_NWARPID, SR_CTAID, SR_NCTAID, SR_SMID, SR_NSMID, SR_GRIDID,
+    SR_LANEMASK_EQ, SR_LANEMASK_LE, SR_LANEMASK_LT, SR_LANEMASK_GE, SR_LANEMASK_GT, SR_CLOCK, SR_CLOCK_HI,
+    SR_CLOCK64, SR_GLOBALTIMER, SR_GLOBALTIMER_LO, SR_GLOBALTIMER_HI, SR_TOTAL_SMEM_SIZE, SR_DYNAMIC_SMEM_SIZE,
+    SR_AGGR_SMEM_SIZE, SR_CLUSTERID, SR_NCLUSTERID, SR_CLUSTER_CTAID, SR_CLUSTER_NCTAID, SR_CLUSTER_CTARANK,
+    SR_CLUSTER_NCTARANK, SR_IS_EXPLICIT_CLUSTER, SR_ENVREG /* component = number */, SR_PM, SR_RESERVED_SMEM,
+    SR_CURRENT_GRAPH_EXEC, SR_COUNT
+} PtxSreg;
+const char *ptx_sreg_name(PtxSreg r); /* "tid", without % and component */
+
+#define PTX_MAX_OPERANDS 8
+typedef struct {
+    uint16_t op;                /* PtxOp */
+    uint8_t noperands;
+    uint8_t ndst;               /* leading operands that are written (0..2); `p|q` is two operands */
+    PtxOperand operands[PTX_MAX_OPERANDS]; /* destination(s) first, as in the text; optional ones absent */
+    uint32_t guard_reg;         /* predicate register id, 0 = none */
+    bool guard_not;
+    uint8_t type[3];            /* PtxType in the order written: add.s32: [s32]; cvt.d.s: [d, s]; set.cmp.d.s */
+    uint8_t ntypes;
+    uint8_t vec;                /* .v2 .v4 .v8: 2, 4, 8; else 1 */
+    uint8_t space, space2;      /* PtxSpace; cvta, cp.async: second one */
+    uint8_t rnd, cmp, bop, sem, scope, cop, atom, sub, sub2; /* enumerations above */
+    uint32_t flags;             /* PF_* */
+    StrId mods_text;            /* the modifiers as written, ".rn.f32", for messages */
+    uint32_t table;             /* brx.idx: index + 1 into PtxFunc.branch_tables; indirect call: index + 1 into
+                                   PtxFunc.call_tables (.calltargets/.callprototype) */
+    /* call only */
+    uint32_t callee;            /* function index + 1 in PtxModule.funcs, 0 = indirect (register in operands[0]) */
+    PtxOperand *rets, *args;    /* registers, immediates, or PO_SYM of a .param variable */
+    uint8_t nrets, nargs;
+    SrcLoc loc;                 /* of the opcode (or of the guard) */
+    uint32_t line;              /* index + 1 into PtxFunc.lines: the `.loc` in force, 0 = none */
+} PtxInsn;
+
+typedef struct { /* one virtual register; ids start at 1 */
+    StrId name;
+    PtxType type;
+    SrcLoc loc;
+} PtxReg;
+
+typedef struct { /* initialiser item: `size_bytes` at `offset_bytes`: constant, or address of a symbol */
+    uint32_t offset_bytes;
+    uint8_t size_bytes;
+    uint32_t sym;               /* as PtxOperand.sym; 0 = constant */
+    bool generic;               /* generic(sym) */
+    uint8_t shift;              /* 0xFF(sym) masks: byte selected, in bits */
+    int64_t value;              /* constant bits or addend */
+} PtxInit;
+
+typedef enum { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON } PtxLinkage;
+
+typedef struct { /* variable in a state space, at module or function level, and parameters */
+    StrId name;
+    PtxType type;
+    uint8_t vec;                /* 1, 2, 4 */
+    uint8_t linkage;
+    PtxSpace space;
+    uint32_t align_bytes;
+    uint64_t size_bytes;        /* 0 for `extern .shared x[]` */
+    bool is_array, unsized, is_pointer; /* .ptr attribute */
+    PtxSpace pointee_space;
+    uint32_t func;              /* index + 1 of the function it is local to, 0 = module level */
+    uint32_t nelems;            /* product of dimensions, 1 for scalars */
+    PtxInit *inits;
+    uint32_t ninits;            /* bytes not covered are zero; 0 inits = uninitialised */
+    uint64_t param_offset_bytes; /* kernel parameters: offset by PTX alignment rules */
+    SrcLoc loc;
+} PtxVar;
+
+typedef struct {
+    StrId name;
+    uint32_t insn;              /* index of the instruction it stands before; ninsns at the end */
+    SrcLoc loc;
+} PtxLabel;
+
+typedef struct { /* .branchtargets */
+    StrId name;
+    uint32_t *labels;
+    uint32_t n;
+} PtxBranchTable;
+
+typedef struct { /* .calltargets (funcs) or .callprototype (signature) */
+    StrId name;
+    uint32_t *funcs;            /* function indices; n = 0 for a prototype */
+    uint32_t n;
+    uint32_t *rets, *params;    /* variable indices describing types, for .callprototype */
+    uint32_t nrets, nparams;
+    bool noreturn;
+} PtxCallTable;
+
+typedef struct { /* a .loc directive */
+    uint32_t file, line, column;
+    uint32_t inlined_at;        /* index + 1 into lines, 0 = none */
+    StrId function_name;
+} PtxLine;
+
+typedef struct {
+    StrId name;
+    bool is_entry, has_body, noreturn;
+    uint8_t linkage;
+    uint32_t *rets, *params;    /* indices into PtxModule.vars; register parameters have space SP_REG and reg set below */
+    uint32_t nrets, nparams;
+    uint32_t *ret_regs, *param_regs; /* register id when the parameter is a .reg, else 0; lengths as above */
+    PtxReg *regs;               /* regs[0] unused */
+    uint32_t nregs;
+    uint32_t *vars;             /* indices of local variables (.local .shared .param .const) */
+    uint32_t nvars;
+    PtxInsn *insns;
+    uint32_t ninsns;
+    PtxLabel *labels;
+    uint32_t nlabels;
+    PtxBranchTable *branch_tables;
+    uint32_t nbranch_tables;
+    PtxCallTable *call_tables;
+    uint32_t ncall_tables;
+    PtxLine *lines;
+    uint32_t nlines;
+    uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, maxnctapersm; /* 0 = not given */
+    StrId *pragmas;
+    uint32_t npragmas;
+    SrcLoc loc;
+} PtxFunc;
+
+typedef struct { /* .section .debug_* kept as text, not interpreted */
+    StrId name;
+    const char *text;
+    size_t size_bytes;
+} PtxSection;
+
+typedef struct PtxModule {
+    Arena arena;
+    StrTab strings;
+    Source source;              /* name and a private copy of the text */
+    uint32_t version_major, version_minor;
+    uint32_t sm;                /* 80 for sm_80 */
+    StrId target_text;          /* "sm_80, debug" */
+    uint32_t address_bits;
+    StrId *files;               /* files[number] of .file, 0 where undefined */
+    uint32_t nfiles;
+    PtxVar *vars;
+    uint32_t nvars;
+    PtxFunc *funcs;
+    uint32_t nfuncs;
+    PtxSection *sections;
+    uint32_t nsections;
+} PtxModule;
+
+/* Parse PTX text. Ownership of the result goes to the caller (ptx_free). Returns NULL when errors were
+ * reported; never a half-made module. `text` need not be NUL-terminated; it is copied. */
+PtxModule *ptx_parse(const char *name, const char *text, size_t size_bytes, Diags *d);
+/* Names resolved, modifiers legal, types as the opcode table demands. ptx_parse calls it. */
+bool ptx_check(PtxModule *m, Diags *d);
+void ptx_free(PtxModule *m);
+/* Index + 1 of the function or variable of that name, 0 if there is none. */
+uint32_t ptx_find_func(const PtxModule *m, const char *name);
+uint32_t ptx_find_var(const PtxModule *m, const char *name);
+/* 1-based line of an instruction in the PTX text. */
+uint32_t ptx_line(const PtxModule *m, const PtxInsn *i);
+/* Print the module as PTX text that parses to an equal module (for --emit=ptx, reduction and tests). */
+bool ptx_print(const PtxModule *m, char **text, size_t *size_bytes); /* malloc'ed */
+#endif
