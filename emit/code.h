@@ -1,0 +1,48 @@
+/* Encoded module: what emission hands to the ELF writer. One CodeFunc for each function with a body.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_EMIT_CODE_H
+#define HEDDLE_EMIT_CODE_H
+#include "ir/ir.h"
+
+typedef struct {
+    uint32_t offset_bytes; /* of the instruction in the function */
+    RelocKind kind;
+    StrId symbol;
+    int64_t addend;
+} CodeReloc;
+
+typedef struct {
+    StrId name;
+    const Function *ir;
+    bool is_entry;
+    uint64_t (*words)[2];
+    uint32_t ninsts;         /* padding included */
+    LocId *locs;             /* for each instruction */
+    uint32_t *block_of;      /* for each instruction: PTX label index + 1 when a block starts here, else 0 */
+    VEC(CodeReloc) relocs;
+    uint32_t nregs;          /* highest R used + 1 + reserved */
+    uint32_t frame_bytes, stack_bytes; /* stack of the whole call tree below it */
+    uint32_t nbarriers;      /* named barriers */
+    uint32_t shared_bytes;   /* static shared memory (kernels) */
+    uint32_t param_bytes;
+    bool uses_bssy, uses_ctaid_z;
+    /* value -> PTX register map: rows {first pc, last pc, ptx reg, component, file, register} */
+    struct CodeVarRow { uint32_t lo_bytes, hi_bytes, ptx_reg; uint8_t component, file; uint16_t reg; } *var_rows;
+    uint32_t nvar_rows;
+} CodeFunc;
+
+typedef struct {
+    Arena arena;
+    const IrModule *ir;
+    CodeFunc *funcs;
+    uint32_t nfuncs;
+} CodeModule;
+
+/* Encode physical, scheduled machine IR. Reports E03xx and returns NULL if a word cannot be encoded. */
+CodeModule *code_encode(const IrModule *m, Diags *d);
+void code_free(CodeModule *c);
+
+/* Write an ELF file image (malloc'ed). Sections, symbols, relocations, .nv.info as cubin_format describes;
+ * .heddle.map. Reports E04xx. */
+bool elf_write(const CodeModule *c, void **image, size_t *size_bytes, Diags *d);
+#endif
