@@ -1,0 +1,129 @@
+/* Facts about PTX types, opcodes and special registers, and look-ups in a finished module.
+ * SPDX-License-Identifier: MIT */
+#include "frontend/ast.h"
+#include <stdlib.h>
+
+static const struct {
+    const char *name;
+    uint8_t bytes, cls;
+} type_table[TY_COUNT] = {
+    [TY_NONE] = {"none", 0, TC_NONE},
+    [TY_B8] = {"b8", 1, TC_BITS},
+    [TY_B16] = {"b16", 2, TC_BITS},
+    [TY_B32] = {"b32", 4, TC_BITS},
+    [TY_B64] = {"b64", 8, TC_BITS},
+    [TY_B128] = {"b128", 16, TC_BITS},
+    [TY_U8] = {"u8", 1, TC_UNSIGNED},
+    [TY_U16] = {"u16", 2, TC_UNSIGNED},
+    [TY_U32] = {"u32", 4, TC_UNSIGNED},
+    [TY_U64] = {"u64", 8, TC_UNSIGNED},
+    [TY_S8] = {"s8", 1, TC_SIGNED},
+    [TY_S16] = {"s16", 2, TC_SIGNED},
+    [TY_S32] = {"s32", 4, TC_SIGNED},
+    [TY_S64] = {"s64", 8, TC_SIGNED},
+    [TY_F16] = {"f16", 2, TC_FLOAT},
+    [TY_F16X2] = {"f16x2", 4, TC_FLOAT},
+    [TY_BF16] = {"bf16", 2, TC_FLOAT},
+    [TY_BF16X2] = {"bf16x2", 4, TC_FLOAT},
+    [TY_TF32] = {"tf32", 4, TC_FLOAT},
+    [TY_F32] = {"f32", 4, TC_FLOAT},
+    [TY_F64] = {"f64", 8, TC_FLOAT},
+    [TY_U16X2] = {"u16x2", 4, TC_UNSIGNED},
+    [TY_S16X2] = {"s16x2", 4, TC_SIGNED},
+    [TY_E4M3X2] = {"e4m3x2", 2, TC_FLOAT},
+    [TY_E5M2X2] = {"e5m2x2", 2, TC_FLOAT},
+    [TY_F32X2] = {"f32x2", 8, TC_FLOAT},
+    [TY_PRED] = {"pred", 0, TC_PRED},
+    [TY_TEXREF] = {"texref", 0, TC_OPAQUE},
+    [TY_SAMPLERREF] = {"samplerref", 0, TC_OPAQUE},
+    [TY_SURFREF] = {"surfref", 0, TC_OPAQUE},
+    [TY_OTHER] = {"other", 0, TC_NONE},
+};
+
+unsigned ptx_type_bytes(PtxType t) { return (unsigned)t < TY_COUNT ? type_table[t].bytes : 0; }
+PtxTypeClass ptx_type_class(PtxType t) {
+    return (unsigned)t < TY_COUNT ? (PtxTypeClass)type_table[t].cls : TC_NONE;
+}
+const char *ptx_type_name(PtxType t) { return (unsigned)t < TY_COUNT ? type_table[t].name : "?"; }
+
+static const struct {
+    const char *name, *section;
+} op_table[PTX_OP_COUNT] = {
+    [PTX_NOP_NONE] = {"none", ""},
+#define PTX_OP(NAME, text, section) [PTX_##NAME] = {text, section},
+#include "frontend/ptx_ops.def"
+#undef PTX_OP
+};
+
+const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? op_table[op].name : "?"; }
+const char *ptx_op_section(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? op_table[op].section : ""; }
+
+static const char *const sreg_names[SR_COUNT] = {
+    [SR_NONE] = "none",
+    [SR_TID] = "tid",
+    [SR_NTID] = "ntid",
+    [SR_LANEID] = "laneid",
+    [SR_WARPID] = "warpid",
+    [SR_NWARPID] = "nwarpid",
+    [SR_CTAID] = "ctaid",
+    [SR_NCTAID] = "nctaid",
+    [SR_SMID] = "smid",
+    [SR_NSMID] = "nsmid",
+    [SR_GRIDID] = "gridid",
+    [SR_LANEMASK_EQ] = "lanemask_eq",
+    [SR_LANEMASK_LE] = "lanemask_le",
+    [SR_LANEMASK_LT] = "lanemask_lt",
+    [SR_LANEMASK_GE] = "lanemask_ge",
+    [SR_LANEMASK_GT] = "lanemask_gt",
+    [SR_CLOCK] = "clock",
+    [SR_CLOCK_HI] = "clock_hi",
+    [SR_CLOCK64] = "clock64",
+    [SR_GLOBALTIMER] = "globaltimer",
+    [SR_GLOBALTIMER_LO] = "globaltimer_lo",
+    [SR_GLOBALTIMER_HI] = "globaltimer_hi",
+    [SR_TOTAL_SMEM_SIZE] = "total_smem_size",
+    [SR_DYNAMIC_SMEM_SIZE] = "dynamic_smem_size",
+    [SR_AGGR_SMEM_SIZE] = "aggr_smem_size",
+    [SR_CLUSTERID] = "clusterid",
+    [SR_NCLUSTERID] = "nclusterid",
+    [SR_CLUSTER_CTAID] = "cluster_ctaid",
+    [SR_CLUSTER_NCTAID] = "cluster_nctaid",
+    [SR_CLUSTER_CTARANK] = "cluster_ctarank",
+    [SR_CLUSTER_NCTARANK] = "cluster_nctarank",
+    [SR_IS_EXPLICIT_CLUSTER] = "is_explicit_cluster",
+    [SR_ENVREG] = "envreg",
+    [SR_PM] = "pm",
+    [SR_RESERVED_SMEM] = "reserved_smem",
+    [SR_CURRENT_GRAPH_EXEC] = "current_graph_exec",
+};
+const char *ptx_sreg_name(PtxSreg r) { return (unsigned)r < SR_COUNT ? sreg_names[r] : "?"; }
+
+uint32_t ptx_find_func(const PtxModule *m, const char *name) {
+    StrId id = str_find(&m->strings, name, __builtin_strlen(name));
+    for (uint32_t i = 0; id.i && i < m->nfuncs; i++)
+        if (str_eq(m->funcs[i].name, id))
+            return i + 1;
+    return 0;
+}
+
+uint32_t ptx_find_var(const PtxModule *m, const char *name) {
+    StrId id = str_find(&m->strings, name, __builtin_strlen(name));
+    for (uint32_t i = 0; id.i && i < m->nvars; i++)
+        if (str_eq(m->vars[i].name, id) && !m->vars[i].func)
+            return i + 1;
+    return 0;
+}
+
+uint32_t ptx_line(const PtxModule *m, const PtxInsn *i) {
+    uint32_t line, column;
+    source_position(&m->source, i->loc, &line, &column);
+    return line;
+}
+
+void ptx_free(PtxModule *m) {
+    if (!m)
+        return;
+    arena_free(&m->arena);
+    str_free(&m->strings);
+    free(m);
+}
