@@ -1,0 +1,110 @@
+/* What the PTX interpreter and the SIMT machine have in common: the description of a launch, guest memory,
+ * address windows, traps. No instruction semantics here.
+ *
+ * Guest addresses are numbers that mean nothing to the host. A generic 64-bit address is
+ *   SIM_SHARED_WINDOW + offset   shared memory of the accessing thread's block, offset < SIM_WINDOW_BYTES
+ *   SIM_LOCAL_WINDOW + offset    local memory of the accessing thread
+ *   anything else                a global address, valid inside an allocation of the SimMemory
+ * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic ones.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_SIM_LAUNCH_H
+#define HEDDLE_SIM_LAUNCH_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_SHARED_WINDOW 0x00007e0000000000ull
+#define SIM_LOCAL_WINDOW 0x00007e0001000000ull
+#define SIM_WINDOW_BYTES 0x01000000ull
+#define SIM_GLOBAL_BASE 0x00007f0000000000ull /* first allocation */
+#define SIM_ALLOC_ALIGN 256u                  /* every allocation's address */
+#define SIM_GUARD_BYTES 4096u                 /* at least this much unmapped between allocations */
+#define SIM_WARP_LANES 32u
+#define SIM_MAX_BLOCK_THREADS 1024u
+#define SIM_MAX_SHARED_BYTES (228u * 1024u) /* static + dynamic, of one block */
+
+/* Special registers that no launch describes, equal in both engines. */
+enum { SIM_SREG_SMID = 0, SIM_SREG_NSMID = 1, SIM_SREG_GRIDID = 1 };
+
+/* Guest global memory: named allocations, each with a shadow bit for every byte that was written. */
+typedef struct {
+    uint64_t address;    /* guest address of the first byte */
+    uint64_t size_bytes; /* as asked for; reads and writes beyond it are out of range */
+    uint8_t *data;       /* host bytes, 64-byte aligned, 64 bytes of slack behind the end */
+    uint8_t *written;    /* bit i & 7 of written[i >> 3]: byte i holds a defined value */
+    char *name;          /* never NULL; "" if anonymous */
+    bool read_only;      /* .const variables */
+} SimAlloc;
+
+typedef struct {
+    SimAlloc *allocs; /* ascending addresses */
+    uint32_t nallocs, cap;
+    uint64_t next_address;
+} SimMemory;
+
+SimMemory *simmem_create(void); /* NULL if the host has no memory */
+void simmem_free(SimMemory *mem);
+SimMemory *simmem_clone(const SimMemory *mem); /* same addresses, own bytes; NULL if the host has no memory */
+/* A new zeroed, unwritten allocation; its guest address, or 0 if size_bytes is 0 or beyond 64 GiB or the host
+ * has no memory. Addresses depend only on the sequence of sizes. */
+uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes);
+/* The allocation that holds all of [address, address + size_bytes), or NULL. */
+SimAlloc *simmem_find(const SimMemory *mem, uint64_t address, uint64_t size_bytes);
+SimAlloc *simmem_find_name(const SimMemory *mem, const char *name); /* NULL if there is none */
+/* Copy in (marks the bytes written) and out, from the host; false if out of range. */
+bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t size_bytes);
+bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
+void simmem_mark_written(SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
+bool simmem_is_written(const SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
+
+typedef struct {
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_shared_bytes;
+    const uint8_t *params; /* parameter block, laid out by the PTX alignment rules; not owned */
+    uint32_t param_bytes;
+} Launch;
+
+/* NULL if the launch is possible, else what is wrong with it (static text). */
+const char *launch_error(const Launch *l);
+
+typedef enum {
+    TRAP_NONE,
+    TRAP_OUT_OF_RANGE,     /* address in no allocation or window */
+    TRAP_MISALIGNED,       /* data address */
+    TRAP_READ_ONLY,        /* write to constant memory or a parameter */
+    TRAP_PC,               /* misaligned, or outside the code */
+    TRAP_ILLEGAL,          /* illegal instruction or operand */
+    TRAP_DEADLOCK,         /* no thread of the block can run */
+    TRAP_LIVELOCK,         /* threads run, but the state repeats */
+    TRAP_BUDGET,           /* instruction budget exceeded */
+    TRAP_BARRIER,          /* barrier misuse: number, count, mixed kinds */
+    TRAP_DIVERGENT_BARRIER, /* aligned barrier not executed by all threads of the warp */
+    TRAP_COLLECTIVE,       /* warp collective whose mask lacks the executing lane, or with exited lanes */
+    TRAP_INSTRUCTION,      /* trap */
+    TRAP_BREAKPOINT,       /* brkpt */
+    TRAP_BRANCH_INDEX,     /* brx.idx index outside its table */
+    TRAP_CALL_TARGET,      /* indirect call of something that is no function */
+    TRAP_STACK,            /* local memory or call depth exhausted */
+    TRAP_UNINITIALISED,    /* warning: an undefined value was used */
+    TRAP_NOT_UNIFORM,      /* warning: .uni violated */
+    TRAP_HAZARD,           /* control-code mode: operand read too early */
+    TRAP_UNSUPPORTED,      /* not simulated */
+    TRAP_COUNT
+} SimTrapKind;
+const char *sim_trap_name(SimTrapKind k); /* "access out of range" */
+
+typedef struct {
+    SimTrapKind kind;
+    char kernel[96];     /* name, cut if longer */
+    uint64_t pc;         /* machine: byte offset in the function; PTX: instruction index */
+    uint32_t ptx_line;   /* 0 unknown */
+    uint32_t block[3], thread[3];
+    uint64_t address;    /* where has_address */
+    bool has_address;
+    char text[160];      /* details, a clause: "ld.global.f32 of 4 bytes" */
+} SimTrap;
+
+/* One line: "k: line 12, pc 0x40, block (0,0,0), thread (5,0,0): access out of range at 0x10: text". Returns the
+ * length that was needed, as snprintf. */
+int sim_trap_print(const SimTrap *t, char *out, size_t out_bytes);
+#endif
