@@ -196,14 +196,22 @@ void ir_set_dst(Function *f, InstId i, unsigned n, Operand o);
 void ir_set_src(Function *f, InstId i, unsigned n, Operand o);
 /* Give the instruction a guard; adds the (empty) tied sources if it has destinations. */
 void ir_set_guard(Function *f, InstId i, Operand guard);
+void ir_add_src(Function *f, InstId i, Operand o);   /* one more source, behind the others */
+void ir_remove_src(Function *f, InstId i, unsigned n);
+uint16_t ir_op_flags(unsigned op);          /* IF_* that every instruction of the operation has; ir_inst_new sets them */
+InstId ir_branch_new(Function *f, BlockId to); /* unguarded BRA */
+#define IR_BRA_TARGET_SLOT (isa_num_src(OT_BRA) - 1) /* the offset is the last source of BRA in every group */
 void ir_append(Function *f, BlockId b, InstId i);
 void ir_insert(Function *f, BlockId b, unsigned at, InstId i); /* before position `at` */
 void ir_remove_at(Function *f, BlockId b, unsigned at);
 void ir_add_edge(Function *f, BlockId from, BlockId to);
 /* Redirect edge from->old to ->now; phis of `old` lose the operand, phis of `now` are the caller's task. */
 void ir_replace_edge(Function *f, BlockId from, BlockId old, BlockId now);
+void ir_remove_edge(Function *f, BlockId from, BlockId to); /* the branch itself is the caller's task */
 BlockId ir_split_edge(Function *f, BlockId from, BlockId to); /* new block with one BRA; phis stay right */
-void ir_renumber(Function *f);              /* layout order, drops dead blocks */
+void ir_renumber(Function *f);              /* layout order, drops dead blocks; Value.def and .block set anew */
+Function *ir_find_function(const IrModule *m, StrId name); /* NULL if the module has none */
+const Function *ir_callee(const Function *f, const Inst *i); /* of a CALL; NULL if indirect or not in the module */
 bool ir_is_terminator(const Function *f, const Inst *i); /* unguarded control transfer, or guarded BRA */
 static inline bool ir_is_pseudo(unsigned op) { return op >= OT_COUNT; }
 const char *ir_op_name(unsigned op);

@@ -1,0 +1,395 @@
+/* Building and editing machine IR: see ir.h. In: calls of instruction selection and the passes. Invariant
+ * kept here: an instruction's operands lie together in Function.operands (destinations, sources, tied
+ * sources); succs, preds and the operands of phis agree after each call that changes an edge.
+ * SPDX-License-Identifier: MIT */
+#include "ir/ir.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- modules and functions ---- */
+
+IrModule *ir_module_new(const Target *t, StrTab *strings) {
+    Arena arena = {0};
+    IrModule *m = ARENA_NEW(&arena, IrModule);
+    m->arena = arena;
+    m->strings = strings;
+    m->target = t;
+    return m;
+}
+
+void ir_module_free(IrModule *m) {
+    if (!m)
+        return;
+    for (unsigned i = 0; i < m->funcs.n; i++)
+        arena_free(m->funcs.at[i]->arena);
+    Arena arena = m->arena; /* the module itself lies in its arena */
+    arena_free(&arena);
+}
+
+Function *ir_function_new(IrModule *m, StrId name, bool is_entry) {
+    Function *f = ARENA_NEW(&m->arena, Function);
+    f->arena = ARENA_NEW(&m->arena, Arena);
+    f->module = m;
+    f->name = name;
+    f->index = m->funcs.n;
+    f->is_entry = is_entry;
+    f->is_ssa = true;
+    f->uniform_entry = is_entry;
+    VEC_PUSH(f->arena, &f->blocks);
+    VEC_PUSH(f->arena, &f->insts);
+    VEC_PUSH(f->arena, &f->values);
+    VEC_PUSH(f->arena, &f->locs);
+    VEC_ADD(&m->arena, &m->funcs, f);
+    return f;
+}
+
+Function *ir_find_function(const IrModule *m, StrId name) {
+    for (unsigned i = 0; i < m->funcs.n; i++)
+        if (str_eq(m->funcs.at[i]->name, name))
+            return m->funcs.at[i];
+    return NULL;
+}
+
+BlockId ir_block_new(Function *f) {
+    BlockId id = {f->blocks.n};
+    VEC_PUSH(f->arena, &f->blocks)->order = f->layout.n;
+    VEC_ADD(f->arena, &f->layout, id);
+    if (!f->entry.i)
+        f->entry = id;
+    return id;
+}
+
+/* ---- operands ---- */
+
+ValId ir_value_new(Function *f, RegFile file) {
+    ValId id = {f->values.n};
+    Value *v = VEC_PUSH(f->arena, &f->values);
+    v->file = (uint8_t)file;
+    v->fixed_reg = -1;
+    return id;
+}
+
+Operand ir_val(const Function *f, ValId v) {
+    return (Operand){OPK_VAL, f->values.at[v.i].file, 1, 0, v.i};
+}
+
+Operand ir_vec(Function *f, const ValId *v, unsigned count) {
+    if (count == 1)
+        return ir_val(f, v[0]);
+    uint32_t first = f->vectors.n;
+    for (unsigned i = 0; i < count; i++)
+        VEC_ADD(f->arena, &f->vectors, v[i].i);
+    return (Operand){OPK_VAL, f->values.at[v[0].i].file, (uint8_t)count, 0, first};
+}
+
+Operand ir_imm64(Function *f, uint64_t bits) {
+    VEC_ADD(f->arena, &f->consts, bits);
+    return (Operand){OPK_IMM64, 0, 0, 0, f->consts.n - 1};
+}
+
+Operand ir_sym(Function *f, StrId symbol, int64_t addend, RelocKind kind) {
+    *VEC_PUSH(f->arena, &f->symrefs) = (SymRef){symbol, addend, kind};
+    return (Operand){OPK_SYM, 0, 0, 0, f->symrefs.n - 1};
+}
+
+Operand ir_target(BlockId b) { return (Operand){OPK_BLOCK, 0, 0, 0, b.i}; }
+
+/* ---- instructions ---- */
+
+uint16_t ir_op_flags(unsigned op) {
+    switch (op) {
+    case OT_LDG: case OT_LDS: case OT_LDL: case OT_LD:
+        return IF_MEMORY;
+    case OT_STG: case OT_STS: case OT_STL: case OT_ST: case OT_RED: case OT_MEMBAR: case OT_ERRBAR: case OT_CCTL:
+        return IF_MEMORY | IF_SIDE_EFFECT;
+    case OT_ATOM: case OT_ATOMG: case OT_ATOMS:
+        return IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
+    case OT_BAR: case OT_BAR_RED: case OT_WARPSYNC:
+        return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
+    case OT_CALL:
+        return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
+    case OT_SHFL: case OT_VOTE: case OT_VOTEU: case OT_MATCH: case OT_REDUX:
+        return IF_CONVERGENT;
+    case OT_BRA: case OT_BRX: case OT_EXIT: case OT_RET: case OT_BPT: case OT_TRAP: case OT_RTT: case OT_SYSCALL:
+    case OT_BSSY: case OT_BSYNC: case OT_BREAK: case OT_YIELD: case OT_NANOSLEEP: case OT_BMOV: case OT_B2R:
+    case OT_B2R_RESULT: case OT_R2B: case OT_LEPC:
+        return IF_SIDE_EFFECT;
+    case IR_ENTRY: case IR_SPILL:
+        return IF_SIDE_EFFECT;
+    default:
+        return 0;
+    }
+}
+
+InstId ir_inst_new(Function *f, unsigned op, unsigned ndst, unsigned nsrc) {
+    if (ndst > 255 || nsrc > 255) {
+        /* No optype comes near; phis and parallel copies of such width are split by their makers. */
+        fprintf(stderr, "heddle: internal error: instruction with %u operands\n", ndst + nsrc);
+        abort();
+    }
+    InstId id = {f->insts.n};
+    Inst *i = VEC_PUSH(f->arena, &f->insts);
+    i->op = (uint16_t)op;
+    i->ndst = (uint8_t)ndst;
+    i->nsrc = (uint8_t)nsrc;
+    i->flags = ir_op_flags(op);
+    i->operand = f->operands.n;
+    for (unsigned k = 0; k < ndst + nsrc; k++)
+        VEC_PUSH(f->arena, &f->operands);
+    return id;
+}
+
+static void set_defs(Function *f, InstId id, Operand o, BlockId b) {
+    if (o.kind != OPK_VAL)
+        return;
+    for (unsigned c = 0; c < o.count; c++) {
+        Value *v = ir_value(f, ir_operand_value(f, o, c));
+        v->def = id;
+        if (b.i)
+            v->block = b;
+    }
+}
+
+void ir_set_dst(Function *f, InstId id, unsigned n, Operand o) {
+    Operand *slot = ir_dst(f, ir_inst(f, id), n);
+    BlockId b = {0}; /* of an instruction that is already in a block */
+    if (slot->kind == OPK_VAL && slot->count)
+        b = ir_value(f, ir_operand_value(f, *slot, 0))->block;
+    *slot = o;
+    set_defs(f, id, o, b);
+}
+
+void ir_set_src(Function *f, InstId id, unsigned n, Operand o) { *ir_src(f, ir_inst(f, id), n) = o; }
+
+/* Make room for `total` operands of an instruction that has fewer; the new ones are OPK_NONE. */
+static void grow_operands(Function *f, Inst *i, unsigned total) {
+    unsigned have = ir_num_operands(i);
+    if (i->operand + have != f->operands.n) { /* not the last one: move it to the end */
+        uint32_t to = f->operands.n;
+        for (unsigned k = 0; k < have; k++) {
+            Operand o = f->operands.at[i->operand + k];
+            VEC_ADD(f->arena, &f->operands, o);
+        }
+        i->operand = to;
+    }
+    for (unsigned k = have; k < total; k++)
+        VEC_PUSH(f->arena, &f->operands);
+}
+
+void ir_set_guard(Function *f, InstId id, Operand guard) {
+    Inst *i = ir_inst(f, id);
+    if (op_is_always(guard)) {
+        i->guard = (Operand){0};
+        i->flags &= (uint16_t)~IF_TIED;
+        return;
+    }
+    i->guard = guard;
+    if (i->ndst && !(i->flags & IF_TIED)) {
+        grow_operands(f, i, i->ndst * 2u + i->nsrc);
+        i->flags |= IF_TIED;
+    }
+}
+
+void ir_add_src(Function *f, InstId id, Operand o) {
+    Inst *i = ir_inst(f, id);
+    if (i->nsrc == 255) {
+        fprintf(stderr, "heddle: internal error: instruction with more than 255 sources\n");
+        abort();
+    }
+    unsigned have = ir_num_operands(i), at = i->ndst + (unsigned)i->nsrc;
+    grow_operands(f, i, have + 1);
+    Operand *p = &f->operands.at[i->operand];
+    memmove(p + at + 1, p + at, (have - at) * sizeof *p);
+    p[at] = o;
+    i->nsrc++;
+}
+
+void ir_remove_src(Function *f, InstId id, unsigned n) {
+    Inst *i = ir_inst(f, id);
+    unsigned have = ir_num_operands(i), at = i->ndst + n;
+    Operand *p = &f->operands.at[i->operand];
+    memmove(p + at, p + at + 1, (have - at - 1) * sizeof *p);
+    i->nsrc--;
+}
+
+void ir_insert(Function *f, BlockId b, unsigned at, InstId id) {
+    Block *blk = ir_block(f, b);
+    VEC_ADD(f->arena, &blk->insts, id);
+    memmove(blk->insts.at + at + 1, blk->insts.at + at, (blk->insts.n - 1 - at) * sizeof *blk->insts.at);
+    blk->insts.at[at] = id;
+    Inst *i = ir_inst(f, id);
+    for (unsigned k = 0; k < i->ndst; k++)
+        set_defs(f, id, *ir_dst(f, i, k), b);
+}
+
+void ir_append(Function *f, BlockId b, InstId id) { ir_insert(f, b, ir_block(f, b)->insts.n, id); }
+
+void ir_remove_at(Function *f, BlockId b, unsigned at) {
+    Block *blk = ir_block(f, b);
+    memmove(blk->insts.at + at, blk->insts.at + at + 1, (blk->insts.n - at - 1) * sizeof *blk->insts.at);
+    blk->insts.n--;
+}
+
+/* ---- edges ---- */
+
+void ir_add_edge(Function *f, BlockId from, BlockId to) {
+    VEC_ADD(f->arena, &ir_block(f, from)->succs, to);
+    VEC_ADD(f->arena, &ir_block(f, to)->preds, from);
+}
+
+/* Position of `b` among `n` ids, or n. */
+static unsigned find_block(const BlockId *at, unsigned n, BlockId b) {
+    unsigned k = 0;
+    while (k < n && at[k].i != b.i)
+        k++;
+    return k;
+}
+
+static void drop_pred(Function *f, BlockId block, BlockId pred) {
+    Block *b = ir_block(f, block);
+    unsigned k = find_block(b->preds.at, b->preds.n, pred);
+    if (k == b->preds.n)
+        return;
+    memmove(b->preds.at + k, b->preds.at + k + 1, (b->preds.n - k - 1) * sizeof *b->preds.at);
+    b->preds.n--;
+    for (unsigned p = 0; p < b->insts.n && ir_inst(f, b->insts.at[p])->op == IR_PHI; p++)
+        ir_remove_src(f, b->insts.at[p], k);
+}
+
+/* The first branch operand that names `old` becomes `now`. BRX has none: its targets are the succs. */
+static void retarget(Function *f, BlockId from, BlockId old, BlockId now) {
+    Block *b = ir_block(f, from);
+    unsigned k = find_block(b->succs.at, b->succs.n, old);
+    if (k < b->succs.n)
+        b->succs.at[k] = now;
+    for (unsigned p = b->insts.n > 2 ? b->insts.n - 2 : 0; p < b->insts.n; p++) {
+        Inst *i = ir_inst(f, b->insts.at[p]);
+        for (unsigned s = 0; i->op == OT_BRA && s < i->nsrc; s++) {
+            Operand *o = ir_src(f, i, s);
+            if (o->kind == OPK_BLOCK && o->value == old.i) {
+                o->value = now.i;
+                return;
+            }
+        }
+    }
+}
+
+void ir_replace_edge(Function *f, BlockId from, BlockId old, BlockId now) {
+    retarget(f, from, old, now);
+    drop_pred(f, old, from);
+    VEC_ADD(f->arena, &ir_block(f, now)->preds, from);
+}
+
+void ir_remove_edge(Function *f, BlockId from, BlockId to) {
+    Block *b = ir_block(f, from);
+    unsigned k = find_block(b->succs.at, b->succs.n, to);
+    if (k < b->succs.n) {
+        memmove(b->succs.at + k, b->succs.at + k + 1, (b->succs.n - k - 1) * sizeof *b->succs.at);
+        b->succs.n--;
+    }
+    drop_pred(f, to, from);
+}
+
+static void layout_after(Function *f, BlockId before, BlockId b) {
+    unsigned n = f->layout.n - 1; /* ir_block_new has put it last */
+    unsigned k = find_block(f->layout.at, n, before);
+    if (k >= n)
+        return;
+    memmove(f->layout.at + k + 2, f->layout.at + k + 1, (n - k - 1) * sizeof *f->layout.at);
+    f->layout.at[k + 1] = b;
+}
+
+InstId ir_branch_new(Function *f, BlockId to) {
+    InstId id = ir_inst_new(f, OT_BRA, isa_num_dst(OT_BRA), isa_num_src(OT_BRA));
+    ir_set_src(f, id, IR_BRA_TARGET_SLOT, ir_target(to));
+    return id;
+}
+
+BlockId ir_split_edge(Function *f, BlockId from, BlockId to) {
+    BlockId mid = ir_block_new(f);
+    layout_after(f, from, mid);
+    retarget(f, from, to, mid);
+    VEC_ADD(f->arena, &ir_block(f, mid)->preds, from);
+    VEC_ADD(f->arena, &ir_block(f, mid)->succs, to);
+    Block *t = ir_block(f, to);
+    unsigned k = find_block(t->preds.at, t->preds.n, from);
+    if (k < t->preds.n)
+        t->preds.at[k] = mid;
+    InstId bra = ir_branch_new(f, to);
+    const Block *fb = ir_block(f, from);
+    if (fb->insts.n)
+        ir_inst(f, bra)->loc = ir_inst(f, fb->insts.at[fb->insts.n - 1])->loc;
+    ir_append(f, mid, bra);
+    return mid;
+}
+
+void ir_renumber(Function *f) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        BlockId b = f->layout.at[k];
+        if (ir_block(f, b)->dead)
+            continue;
+        ir_block(f, b)->order = n;
+        f->layout.at[n++] = b;
+    }
+    f->layout.n = n;
+    for (unsigned k = 0; k < n; k++) {
+        Block *b = ir_block(f, f->layout.at[k]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            Inst *i = ir_inst(f, b->insts.at[p]);
+            for (unsigned d = 0; d < i->ndst; d++)
+                set_defs(f, b->insts.at[p], *ir_dst(f, i, d), f->layout.at[k]);
+        }
+    }
+}
+
+/* ---- queries ---- */
+
+const Function *ir_callee(const Function *f, const Inst *i) {
+    if (i->op != OT_CALL)
+        return NULL;
+    for (unsigned s = 0; s < i->nsrc; s++) {
+        Operand o = f->operands.at[i->operand + i->ndst + s];
+        if (o.kind == OPK_SYM)
+            return ir_find_function(f->module, f->symrefs.at[o.value].symbol);
+    }
+    return NULL;
+}
+
+bool ir_is_terminator(const Function *f, const Inst *i) {
+    switch (i->op) {
+    case OT_BRA: case OT_BRX:
+        return true;
+    case OT_EXIT: case OT_RET: case OT_BPT: case OT_TRAP:
+        return op_is_always(i->guard);
+    case OT_CALL: {
+        const Function *callee = ir_callee(f, i);
+        return callee && callee->noreturn && op_is_always(i->guard);
+    }
+    default:
+        return false;
+    }
+}
+
+const char *ir_op_name(unsigned op) {
+    static const char *const names[] = {"phi", "copy", "parcopy", "undef", "entry", "spill", "reload",
+                                        "frame_addr"};
+    _Static_assert(sizeof names / sizeof *names == IR_OP_COUNT - OT_COUNT, "one name an operation");
+    if (op < OT_COUNT)
+        return isa_optype_name(op);
+    return op < IR_OP_COUNT ? names[op - OT_COUNT] : "?";
+}
+
+/* sched bits: stall 0-3, yield 4, write_sb 5-7, read_sb 8-10, wait 11-16, valid 31. */
+Control ir_control(uint32_t sched) {
+    if (!sched)
+        return CONTROL_DEFAULT;
+    return (Control){.stall_cycles = sched & 15, .yield = sched >> 4 & 1, .write_sb = sched >> 5 & 7,
+                     .read_sb = sched >> 8 & 7, .wait_mask = sched >> 11 & 63};
+}
+
+uint32_t ir_control_pack(Control c) {
+    return (c.stall_cycles & 15u) | (c.yield & 1u) << 4 | (c.write_sb & 7u) << 5 | (c.read_sb & 7u) << 8 |
+           (c.wait_mask & 63u) << 11 | 1u << 31;
+}
