@@ -1,1 +1,1 @@
-list(APPEND LOWER_SOURCES cfg.c uniform.c)
+list(APPEND LOWER_SOURCES)
