@@ -1,0 +1,164 @@
+/* Arena, strings, bit sets, diagnostics and files.
+ * SPDX-License-Identifier: MIT */
+#include "base/arena.h"
+#include "base/bitset.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static void arena_zeroes_aligns_and_releases(void **state) {
+    (void)state;
+    Arena a = {0};
+    for (size_t n = 0; n < 5000; n += 37) {
+        unsigned char *p = arena_alloc(&a, n);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(p[i], 0);
+        memset(p, 0xff, n);
+    }
+    ArenaMark m = arena_mark(&a);
+    size_t before = a.total_bytes;
+    void *first = arena_alloc(&a, 100);
+    arena_alloc(&a, 5u << 20);
+    arena_release(&a, m);
+    assert_int_equal(a.total_bytes, before);
+    assert_ptr_equal(arena_alloc(&a, 100), first);
+    arena_free(&a);
+    assert_int_equal(a.total_bytes, 0);
+}
+
+static void vec_keeps_its_elements(void **state) {
+    (void)state;
+    Arena a = {0};
+    VEC(uint32_t) v = {0};
+    for (uint32_t i = 0; i < 10000; i++) {
+        VEC_ADD(&a, &v, i * 3);
+        if (i % 100 == 0)
+            arena_alloc(&a, 8); /* so that it must move */
+    }
+    for (uint32_t i = 0; i < 10000; i++)
+        assert_int_equal(v.at[i], i * 3);
+    arena_free(&a);
+}
+
+static void strings_are_equal_by_id(void **state) {
+    (void)state;
+    StrTab t = {0};
+    char text[32];
+    StrId first[3000];
+    assert_int_equal(str_find(&t, "x", 1).i, 0);
+    for (int i = 0; i < 3000; i++)
+        first[i] = str_intern(&t, text, (size_t)snprintf(text, sizeof text, "name%d", i));
+    for (int i = 0; i < 3000; i++) {
+        snprintf(text, sizeof text, "name%d", i);
+        assert_int_equal(str_intern_z(&t, text).i, first[i].i);
+        assert_string_equal(str_text(&t, first[i]), text);
+        for (int j = i + 1; j < i + 3 && j < 3000; j++)
+            assert_int_not_equal(first[i].i, first[j].i);
+    }
+    assert_int_equal(str_intern(&t, "", 0).i, 0);
+    assert_int_equal(str_size(&t, str_intern(&t, "a\0b", 3)), 3);
+    Arena a = {0};
+    StrMap m = {0};
+    for (int i = 0; i < 3000; i += 2)
+        strmap_put(&m, &a, first[i], (uint32_t)i + 1);
+    for (int i = 0; i < 3000; i++)
+        assert_int_equal(strmap_get(&m, first[i]), i % 2 ? 0 : i + 1);
+    arena_free(&a);
+    str_free(&t);
+}
+
+static void bitset_agrees_with_bytes(void **state) {
+    (void)state;
+    Arena a = {0};
+    uint32_t x = 1;
+    for (uint32_t bits = 1; bits < 300; bits += 41) {
+        Bitset s = bs_new(&a, bits), o = bs_new(&a, bits);
+        unsigned char ref[300] = {0}, other[300] = {0};
+        for (int k = 0; k < 200; k++) {
+            x = x * 1664525u + 1013904223u;
+            uint32_t i = (x >> 8) % bits;
+            if (x & 0x80000000u)
+                bs_add(&s, i), ref[i] = 1;
+            else if (x & 0x40000000u)
+                bs_del(&s, i), ref[i] = 0;
+            else
+                bs_add(&o, i), other[i] = 1;
+        }
+        uint32_t n = 0, seen = 0;
+        for (uint32_t i = 0; i < bits; i++)
+            n += ref[i];
+        BS_EACH(i, &s) {
+            assert_true(ref[i]);
+            seen++;
+        }
+        assert_int_equal(seen, n);
+        assert_int_equal(bs_count(&s), n);
+        bool changes = false;
+        for (uint32_t i = 0; i < bits; i++)
+            changes |= other[i] && !ref[i];
+        assert_int_equal(bs_or(&s, &o), changes);
+        assert_false(bs_or(&s, &o));
+        bs_andnot(&s, &o);
+        for (uint32_t i = 0; i < bits; i++)
+            assert_int_equal(bs_has(&s, i), ref[i] && !other[i]);
+    }
+    arena_free(&a);
+}
+
+static char last[2048];
+static void keep(void *user, Severity severity, const char *line) {
+    (void)severity;
+    ++*(int *)user;
+    snprintf(last, sizeof last, "%s", line);
+}
+
+static void diagnostics_show_position_and_caret(void **state) {
+    (void)state;
+    Source s = {"k.ptx", "one\n\ttwo three\n", 15};
+    int count = 0;
+    Diags d = {.source = &s, .sink = keep, .user = &count};
+    assert_false(diag(&d, (SrcLoc){10}, DIAG_E0003, "it"));
+    assert_string_equal(last, "k.ptx:2:6: error E0003: it is empty\n\ttwo three\n\t    ^\n");
+    diag(&d, (SrcLoc){1000}, DIAG_E0003, "it"); /* past the end: the last position */
+    assert_non_null(strstr(last, "k.ptx:3:1:"));
+    for (int i = 0; i < 100; i++)
+        diag(&d, (SrcLoc){1}, DIAG_E0003, "it");
+    assert_int_equal(count, DIAG_MAX_ERRORS);
+    assert_int_equal(d.nerrors, 102);
+}
+
+static void files_are_written_whole_or_not_at_all(void **state) {
+    (void)state;
+    char path[] = "/tmp/heddle-test-XXXXXX";
+    int fd = mkstemp(path), count = 0;
+    assert_true(fd >= 0);
+    close(fd);
+    Arena a = {0};
+    Diags d = {.sink = keep, .user = &count};
+    char *text;
+    size_t size;
+    assert_true(file_write(path, "a\0b", 3, &d));
+    assert_true(file_read(&a, path, &d, &text, &size));
+    assert_int_equal(size, 3);
+    assert_memory_equal(text, "a\0b", 4);
+    assert_false(file_write("/nonexistent-directory/x", "a", 1, &d));
+    assert_false(file_read(&a, "/nonexistent-directory/x", &d, &text, &size));
+    assert_int_equal(count, 2);
+    unlink(path);
+    arena_free(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_zeroes_aligns_and_releases), cmocka_unit_test(vec_keeps_its_elements),
+        cmocka_unit_test(strings_are_equal_by_id),          cmocka_unit_test(bitset_agrees_with_bytes),
+        cmocka_unit_test(diagnostics_show_position_and_caret), cmocka_unit_test(files_are_written_whole_or_not_at_all)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
