@@ -1,1 +1,473 @@
+/* The verifier of machine IR: structure of blocks and edges, phis, SSA dominance, register files. Reports
+ * E06xx with function, block and position; after a pass such a report is an internal error.
+ * Dominators are computed here by themselves, so that the analyses of lower/ are not their own judge.
+ * SPDX-License-Identifier: MIT */
 #include "ir/ir.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const Function *f;
+    Diags *d;
+    const char *after;
+    bool ok;
+    Arena arena;
+    uint32_t *rpo;       /* [block] position in reverse post-order + 1, 0 = unreachable */
+    BlockId *order;      /* [rpo] */
+    uint32_t norder;
+    uint32_t *idom;      /* [rpo position] */
+    uint32_t *inst_block; /* [inst] block that holds it, 0 none */
+    uint32_t *inst_pos;   /* [inst] position in it */
+} Verify;
+
+__attribute__((format(printf, 4, 5))) static void fail(Verify *v, BlockId b, unsigned at, const char *fmt, ...) {
+    char text[200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    diag(v->d, (SrcLoc){0}, DIAG_E0601, str_text(v->f->module->strings, v->f->name), b.i, at, v->after, text);
+    v->ok = false;
+}
+
+static const Block *block(const Verify *v, BlockId b) { return &v->f->blocks.at[b.i]; }
+static const Inst *inst(const Verify *v, InstId i) { return &v->f->insts.at[i.i]; }
+
+static unsigned count_id(const BlockId *at, unsigned n, BlockId b) {
+    unsigned found = 0;
+    for (unsigned k = 0; k < n; k++)
+        found += at[k].i == b.i;
+    return found;
+}
+
+static bool is_live_block(const Verify *v, uint32_t b) {
+    return b > 0 && b < v->f->blocks.n && !v->f->blocks.at[b].dead;
+}
+
+/* ---- ranges: after this every index may be followed ---- */
+
+static bool operand_in_range(const Function *f, Operand o) {
+    switch (o.kind) {
+    case OPK_NONE: case OPK_IMM: case OPK_CMEM: case OPK_SREG:
+        return true;
+    case OPK_REG:
+        return o.file < RF_COUNT && o.count >= 1 && o.count <= 4;
+    case OPK_VAL:
+        if (o.file >= RF_COUNT || o.count < 1 || o.count > 4)
+            return false;
+        if (o.count == 1)
+            return o.value > 0 && o.value < f->values.n;
+        if (o.value > f->vectors.n || f->vectors.n - o.value < o.count)
+            return false;
+        for (unsigned c = 0; c < o.count; c++)
+            if (f->vectors.at[o.value + c] == 0 || f->vectors.at[o.value + c] >= f->values.n)
+                return false;
+        return true;
+    case OPK_IMM64: return o.value < f->consts.n;
+    case OPK_SYM: return o.value < f->symrefs.n;
+    case OPK_BLOCK: return o.value > 0 && o.value < f->blocks.n && !f->blocks.at[o.value].dead;
+    default: return false;
+    }
+}
+
+static bool operand_files_agree(const Function *f, Operand o) {
+    if (o.kind != OPK_VAL)
+        return true;
+    for (unsigned c = 0; c < o.count; c++)
+        if (f->values.at[ir_operand_value(f, o, c).i].file != o.file)
+            return false;
+    return true;
+}
+
+static void check_ranges(Verify *v, BlockId b, unsigned at, const Inst *i) {
+    if (i->op >= IR_OP_COUNT || (size_t)i->operand + ir_num_operands(i) > v->f->operands.n) {
+        fail(v, b, at, "operation or operand index is out of range");
+        return;
+    }
+    if (i->loc.i && i->loc.i >= v->f->locs.n)
+        fail(v, b, at, "location is out of range");
+    for (unsigned k = 0; k < ir_num_operands(i); k++) {
+        Operand o = v->f->operands.at[i->operand + k];
+        if (!operand_in_range(v->f, o))
+            fail(v, b, at, "operand %u of %s is out of range", k, ir_op_name(i->op));
+        else if (!operand_files_agree(v->f, o))
+            fail(v, b, at, "operand %u of %s mixes register files", k, ir_op_name(i->op));
+    }
+    if (!operand_in_range(v->f, i->guard))
+        fail(v, b, at, "guard is out of range");
+}
+
+static bool check_layout(Verify *v) {
+    const Function *f = v->f;
+    Bitset seen = bs_new(&v->arena, f->blocks.n + 1);
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        BlockId b = f->layout.at[k];
+        if (b.i == 0 || b.i >= f->blocks.n || bs_has(&seen, b.i)) {
+            fail(v, b, 0, "layout names a block that does not exist or names it twice");
+            return false;
+        }
+        bs_add(&seen, b.i);
+    }
+    for (uint32_t b = 1; b < f->blocks.n; b++)
+        if (!f->blocks.at[b].dead && !bs_has(&seen, b))
+            fail(v, (BlockId){b}, 0, "block is not in the layout");
+    if (!is_live_block(v, f->entry.i))
+        fail(v, f->entry, 0, "entry is no live block");
+    else if (block(v, f->entry)->preds.n)
+        fail(v, f->entry, 0, "entry has a predecessor");
+    else if (f->layout.at[0].i != f->entry.i)
+        fail(v, f->entry, 0, "entry is not first in the layout");
+    return v->ok;
+}
+
+static bool check_edges(Verify *v) {
+    const Function *f = v->f;
+    for (uint32_t n = 1; n < f->blocks.n; n++) {
+        const Block *b = &f->blocks.at[n];
+        BlockId id = {n};
+        if (b->dead)
+            continue;
+        for (unsigned k = 0; k < b->preds.n + b->succs.n; k++) {
+            bool is_pred = k < b->preds.n;
+            BlockId o = is_pred ? b->preds.at[k] : b->succs.at[k - b->preds.n];
+            if (!is_live_block(v, o.i)) {
+                fail(v, id, 0, "edge to bb%u, which is no live block", o.i);
+                continue;
+            }
+            const Block *ob = block(v, o);
+            unsigned there = is_pred ? count_id(ob->succs.at, ob->succs.n, id) : count_id(ob->preds.at, ob->preds.n, id);
+            unsigned here = is_pred ? count_id(b->preds.at, b->preds.n, o) : count_id(b->succs.at, b->succs.n, o);
+            if (there != here)
+                fail(v, id, 0, "edge %s bb%u is not in both lists", is_pred ? "from" : "to", o.i);
+        }
+    }
+    return v->ok;
+}
+
+/* ---- ends of blocks ---- */
+
+static uint32_t branch_target(const Verify *v, const Inst *i) {
+    for (unsigned s = 0; s < i->nsrc; s++) {
+        Operand o = v->f->operands.at[i->operand + i->ndst + s];
+        if (o.kind == OPK_BLOCK)
+            return o.value;
+    }
+    return 0;
+}
+
+/* After block layout the final BRA to the next block may be missing. */
+static bool falls_through(const Verify *v, BlockId id) {
+    const Block *b = block(v, id);
+    if (!v->f->is_physical || b->succs.n == 0)
+        return false;
+    if (b->insts.n) {
+        const Inst *end = inst(v, b->insts.at[b->insts.n - 1]);
+        if (ir_is_terminator(v->f, end) && op_is_always(end->guard))
+            return false;
+    }
+    for (unsigned k = 0; k + 1 < v->f->layout.n; k++)
+        if (v->f->layout.at[k].i == id.i)
+            return v->f->layout.at[k + 1].i == b->succs.at[b->succs.n - 1].i;
+    return false;
+}
+
+static void check_last(Verify *v, BlockId id) {
+    const Block *b = block(v, id);
+    if (b->insts.n == 0) {
+        fail(v, id, 0, "block is empty");
+        return;
+    }
+    const Inst *end = inst(v, b->insts.at[b->insts.n - 1]);
+    bool is_call = end->op == OT_CALL && b->succs.n == 0; /* of a function elsewhere that does not return */
+    if (!op_is_always(end->guard) || !(ir_is_terminator(v->f, end) || is_call))
+        fail(v, id, b->insts.n - 1, "block does not end in an unguarded control transfer");
+}
+
+/* The branch targets are the succs, in order. */
+static void check_end(Verify *v, BlockId id) {
+    const Block *b = block(v, id);
+    bool falls = falls_through(v, id);
+    unsigned found = 0, n = b->insts.n;
+    if (!falls)
+        check_last(v, id);
+    for (unsigned p = 0; p < n; p++) {
+        const Inst *i = inst(v, b->insts.at[p]);
+        if (!ir_is_terminator(v->f, i))
+            continue;
+        bool second_last = p + 2 == n && i->op == OT_BRA && inst(v, b->insts.at[n - 1])->op == OT_BRA;
+        if (p + 1 != n && !second_last)
+            fail(v, id, p, "%s inside the block", ir_op_name(i->op));
+        if (second_last && op_is_always(i->guard))
+            fail(v, id, p, "a branch that is always taken is followed by another");
+        if (i->op == OT_BRX)
+            found = b->succs.n;
+        if (i->op != OT_BRA)
+            continue;
+        uint32_t t = branch_target(v, i);
+        if (!t || found >= b->succs.n || b->succs.at[found].i != t)
+            fail(v, id, p, "branch target bb%u is not successor %u", t, found);
+        found++;
+    }
+    if (found + falls != b->succs.n)
+        fail(v, id, n ? n - 1 : 0, "%u successors, %u branch targets", b->succs.n, found + falls);
+}
+
+/* ---- instructions ---- */
+
+static bool file_fits(unsigned slot_file, unsigned file) {
+    return slot_file == file || (slot_file == RF_R && file == RF_UR) || (slot_file == RF_P && file == RF_UP);
+}
+
+static bool is_register(Operand o) { return o.kind == OPK_VAL || o.kind == OPK_REG; }
+
+static void check_machine_operands(Verify *v, BlockId b, unsigned at, const Inst *i) {
+    const Target *t = v->f->module->target;
+    unsigned nd = isa_num_dst(i->op), ns = isa_num_src(i->op);
+    if (!isa_target_has(t, i->op)) {
+        fail(v, b, at, "target %s has no %s", isa_target_name(t), ir_op_name(i->op));
+        return;
+    }
+    if (i->ndst < nd || i->nsrc < ns) {
+        fail(v, b, at, "%s needs %u destinations and %u sources, has %u and %u", ir_op_name(i->op), nd, ns, i->ndst,
+             i->nsrc);
+        return;
+    }
+    const Operand *o = &v->f->operands.at[i->operand];
+    for (unsigned k = 0; k < nd; k++) {
+        IsaSlot s = isa_dst_slot(t, i->op, k);
+        if (o[k].kind != OPK_NONE && !(is_register(o[k]) && file_fits(s.file, o[k].file)))
+            fail(v, b, at, "destination %s of %s has the wrong register file", s.name, ir_op_name(i->op));
+    }
+    for (unsigned k = 0; k < ns; k++) {
+        IsaSlot s = isa_src_slot(t, i->op, k);
+        if (is_register(o[i->ndst + k]) && !file_fits(s.file, o[i->ndst + k].file))
+            fail(v, b, at, "source %s of %s has the wrong register file", s.name, ir_op_name(i->op));
+    }
+}
+
+static void check_pseudo(Verify *v, BlockId b, unsigned at, const Inst *i) {
+    switch (i->op) {
+    case IR_PHI:
+        if (i->ndst != 1 || i->nsrc != block(v, b)->preds.n)
+            fail(v, b, at, "phi has %u sources, the block %u predecessors", i->nsrc, block(v, b)->preds.n);
+        if (at && inst(v, block(v, b)->insts.at[at - 1])->op != IR_PHI)
+            fail(v, b, at, "phi behind another instruction");
+        break;
+    case IR_COPY: case IR_FRAME_ADDR: case IR_RELOAD:
+        if (i->ndst != 1 || i->nsrc != 1)
+            fail(v, b, at, "%s needs one destination and one source", ir_op_name(i->op));
+        break;
+    case IR_PARCOPY:
+        if (i->ndst != i->nsrc)
+            fail(v, b, at, "parcopy has %u destinations and %u sources", i->ndst, i->nsrc);
+        break;
+    case IR_ENTRY:
+        if (at || b.i != v->f->entry.i)
+            fail(v, b, at, "entry is not the first instruction of the function");
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_inst(Verify *v, BlockId b, unsigned at, InstId id) {
+    const Inst *i = inst(v, id);
+    const Operand *o = &v->f->operands.at[i->operand];
+    if (ir_is_pseudo(i->op))
+        check_pseudo(v, b, at, i);
+    else
+        check_machine_operands(v, b, at, i);
+    if (!op_is_always(i->guard)) {
+        if (!is_register(i->guard) || (i->guard.file != RF_P && i->guard.file != RF_UP) || i->guard.count != 1)
+            fail(v, b, at, "guard is no predicate");
+        if (i->ndst && !(i->flags & IF_TIED))
+            fail(v, b, at, "guarded definition has no tied sources");
+    }
+    for (unsigned k = 0; k < i->ndst; k++) {
+        if (o[k].kind != OPK_NONE && !is_register(o[k]))
+            fail(v, b, at, "destination %u is no register", k);
+        if (!(i->flags & IF_TIED) || o[k].kind != OPK_VAL)
+            continue;
+        Operand t = o[i->ndst + i->nsrc + k];
+        if (t.kind != OPK_NONE && (!is_register(t) || t.file != o[k].file || t.count != o[k].count))
+            fail(v, b, at, "tied source %u does not match its destination", k);
+    }
+    if (v->f->is_physical)
+        for (unsigned k = 0; k < ir_num_operands(i); k++)
+            if (o[k].kind == OPK_VAL)
+                fail(v, b, at, "virtual register after allocation");
+}
+
+/* ---- SSA ---- */
+
+static void order_blocks(Verify *v) {
+    const Function *f = v->f;
+    v->rpo = ARENA_ARRAY(&v->arena, uint32_t, f->blocks.n);
+    v->order = ARENA_ARRAY(&v->arena, BlockId, f->blocks.n);
+    BlockId *stack = ARENA_ARRAY(&v->arena, BlockId, f->blocks.n);
+    uint32_t *next = ARENA_ARRAY(&v->arena, uint32_t, f->blocks.n), depth = 0, done = 0;
+    Bitset seen = bs_new(&v->arena, f->blocks.n);
+    stack[depth++] = f->entry;
+    bs_add(&seen, f->entry.i);
+    while (depth) {
+        BlockId b = stack[depth - 1];
+        const Block *blk = block(v, b);
+        if (next[b.i] < blk->succs.n) {
+            BlockId s = blk->succs.at[next[b.i]++];
+            if (!bs_has(&seen, s.i))
+                bs_add(&seen, s.i), stack[depth++] = s;
+        } else {
+            v->order[done++] = b;
+            depth--;
+        }
+    }
+    v->norder = done;
+    for (uint32_t k = 0; k < done / 2; k++) {
+        BlockId tmp = v->order[k];
+        v->order[k] = v->order[done - 1 - k];
+        v->order[done - 1 - k] = tmp;
+    }
+    for (uint32_t k = 0; k < done; k++)
+        v->rpo[v->order[k].i] = k + 1;
+}
+
+static void find_idoms(Verify *v) {
+    v->idom = ARENA_ARRAY(&v->arena, uint32_t, v->norder + 1);
+    for (uint32_t k = 1; k < v->norder; k++)
+        v->idom[k] = UINT32_MAX;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = 1; k < v->norder; k++) {
+            const Block *b = block(v, v->order[k]);
+            uint32_t d = UINT32_MAX;
+            for (unsigned p = 0; p < b->preds.n; p++) {
+                uint32_t q = v->rpo[b->preds.at[p].i];
+                if (!q || v->idom[q - 1] == UINT32_MAX)
+                    continue;
+                uint32_t x = q - 1;
+                while (d != UINT32_MAX && x != d) {
+                    if (x > d)
+                        x = v->idom[x];
+                    else
+                        d = v->idom[d];
+                }
+                d = x;
+            }
+            if (d != v->idom[k])
+                v->idom[k] = d, changed = true;
+        }
+    }
+}
+
+static bool dominates(const Verify *v, uint32_t a, uint32_t b) { /* blocks */
+    uint32_t ka = v->rpo[a] - 1, kb = v->rpo[b] - 1;
+    while (kb > ka)
+        kb = v->idom[kb];
+    return ka == kb;
+}
+
+static void check_use(Verify *v, Operand o, BlockId b, unsigned at, BlockId use_block, unsigned use_at) {
+    if (o.kind != OPK_VAL)
+        return;
+    for (unsigned c = 0; c < o.count; c++) {
+        ValId id = ir_operand_value(v->f, o, c);
+        const Value *val = &v->f->values.at[id.i];
+        uint32_t db = val->def.i ? v->inst_block[val->def.i] : 0;
+        if (!db) {
+            fail(v, b, at, "value %u is used but not defined", id.i);
+            continue;
+        }
+        if (!v->rpo[use_block.i] || !v->rpo[db])
+            continue; /* unreachable code */
+        bool ok = db == use_block.i ? v->inst_pos[val->def.i] < use_at : dominates(v, db, use_block.i);
+        if (!ok)
+            fail(v, b, at, "use of value %u is not dominated by its definition in bb%u", id.i, db);
+    }
+}
+
+static void check_uses(Verify *v, BlockId b, unsigned at) {
+    const Inst *i = inst(v, block(v, b)->insts.at[at]);
+    const Operand *o = &v->f->operands.at[i->operand];
+    if (i->op == IR_PHI) {
+        for (unsigned k = 0; k < i->nsrc; k++) /* used at the end of the predecessor */
+            check_use(v, o[i->ndst + k], b, at, block(v, b)->preds.at[k], UINT32_MAX);
+        return;
+    }
+    check_use(v, i->guard, b, at, b, at);
+    for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
+        check_use(v, o[k], b, at, b, at);
+}
+
+static void check_defs(Verify *v) {
+    const Function *f = v->f;
+    uint32_t *defs = ARENA_ARRAY(&v->arena, uint32_t, f->values.n + 1);
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = block(v, f->layout.at[n]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = inst(v, b->insts.at[p]);
+            for (unsigned k = 0; k < i->ndst; k++) {
+                Operand o = f->operands.at[i->operand + k];
+                for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+                    uint32_t id = ir_operand_value(f, o, c).i;
+                    if (defs[id]++)
+                        fail(v, f->layout.at[n], p, "value %u is defined twice", id);
+                    if (f->values.at[id].def.i != b->insts.at[p].i)
+                        fail(v, f->layout.at[n], p, "value %u records another definition", id);
+                }
+            }
+        }
+    }
+}
+
+static bool check_places(Verify *v) {
+    const Function *f = v->f;
+    v->inst_block = ARENA_ARRAY(&v->arena, uint32_t, f->insts.n);
+    v->inst_pos = ARENA_ARRAY(&v->arena, uint32_t, f->insts.n);
+    for (uint32_t n = 1; n < f->blocks.n; n++) {
+        const Block *b = &f->blocks.at[n];
+        for (unsigned p = 0; !b->dead && p < b->insts.n; p++) {
+            uint32_t id = b->insts.at[p].i;
+            if (id == 0 || id >= f->insts.n) {
+                fail(v, (BlockId){n}, p, "instruction %u does not exist", id);
+                continue;
+            }
+            if (v->inst_block[id])
+                fail(v, (BlockId){n}, p, "instruction %u is also in bb%u", id, v->inst_block[id]);
+            v->inst_block[id] = n;
+            v->inst_pos[id] = p;
+            check_ranges(v, (BlockId){n}, p, &f->insts.at[id]);
+        }
+    }
+    return v->ok;
+}
+
+static void verify_all(Verify *v) {
+    if (!check_layout(v) || !check_edges(v) || !check_places(v))
+        return;
+    for (unsigned n = 0; n < v->f->layout.n; n++) {
+        BlockId b = v->f->layout.at[n];
+        for (unsigned p = 0; p < block(v, b)->insts.n; p++)
+            check_inst(v, b, p, block(v, b)->insts.at[p]);
+        check_end(v, b);
+    }
+    if (!v->ok || !v->f->is_ssa)
+        return;
+    order_blocks(v);
+    find_idoms(v);
+    check_defs(v);
+    for (unsigned n = 0; n < v->f->layout.n; n++) {
+        BlockId b = v->f->layout.at[n];
+        for (unsigned p = 0; p < block(v, b)->insts.n; p++)
+            check_uses(v, b, p);
+    }
+}
+
+bool ir_verify(const Function *f, Diags *d, const char *after_pass) {
+    Verify v = {.f = f, .d = d, .after = after_pass ? after_pass : "?", .ok = true};
+    if (f->blocks.n <= 1) /* a declaration */
+        return true;
+    verify_all(&v);
+    arena_free(&v.arena);
+    return v.ok;
+}
