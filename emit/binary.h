@@ -50,9 +50,10 @@ typedef struct {
 } BinVar;
 
 typedef struct { /* an address that depends on where the loader puts a global variable */
-    bool in_code;               /* else in variable `var` */
+    bool in_code;               /* the imm32 field, bits 32-63, of an instruction (RELOC_ABS32_LO and _HI) */
+    bool in_bank4;              /* 8 bytes of Binary.const_bank4; neither: 8 bytes of variable `var` */
     uint32_t var;
-    uint64_t offset_bytes;      /* into Binary.code words, or into the variable */
+    uint64_t offset_bytes;      /* of the instruction from code[0], into the bank, or into the variable */
     uint8_t kind;               /* RelocKind of ir.h */
     uint32_t target_var;        /* global variable */
     int64_t addend;
@@ -73,6 +74,10 @@ typedef struct {
     uint32_t nfixups;
     const uint8_t *const_bank3;
     uint32_t const_bank3_bytes;
+    const uint8_t *const_bank4; /* address table of native binaries */
+    uint32_t const_bank4_bytes;
+    const char *const *files;   /* BinLoc.src_file -> name, "" where undefined */
+    uint32_t nfiles;
     const char *ptx_name;       /* name of the PTX file it was made from, or NULL */
     const char *ptx_text;       /* text kept in the file, or NULL */
     size_t ptx_text_bytes;

@@ -29,6 +29,11 @@ typedef struct {
     /* value -> PTX register map: rows {first pc, last pc, ptx reg, component, file, register} */
     struct CodeVarRow { uint32_t lo_bytes, hi_bytes, ptx_reg; uint8_t component, file; uint16_t reg; } *var_rows;
     uint32_t nvar_rows;
+    uint8_t *const2;         /* constant bank 2 of the function (jump tables), or NULL */
+    uint32_t const2_bytes;
+    /* kernel parameters; only read where ir->ptx is NULL (assembly text) */
+    struct CodeParam { uint32_t offset_bytes, size_bytes; } *params;
+    uint32_t nparams;
 } CodeFunc;
 
 typedef struct {
@@ -45,4 +50,11 @@ void code_free(CodeModule *c);
 /* Write an ELF file image (malloc'ed). Sections, symbols, relocations, .nv.info as cubin_format describes;
  * .heddle.map. Reports E04xx. */
 bool elf_write(const CodeModule *c, void **image, size_t *size_bytes, Diags *d);
+/* The same with choices. */
+typedef struct {
+    bool no_map;   /* leave .heddle.map out */
+    bool no_ptx;   /* leave .heddle.ptx (the PTX text) out */
+    bool new_form; /* NVIDIA's header form of CUDA 13 instead of the older one (native targets) */
+} ElfOptions;
+bool elf_write_with(const CodeModule *c, const ElfOptions *opt, void **image, size_t *size_bytes, Diags *d);
 #endif
