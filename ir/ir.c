@@ -381,6 +381,13 @@ const char *ir_op_name(unsigned op) {
     return op < IR_OP_COUNT ? names[op - OT_COUNT] : "?";
 }
 
+const char *ir_reconv_reason(ReconvReason r) {
+    static const char *const texts[RJ_COUNT] = {
+        "joins at a convergence barrier", "uniform branch", "branch promised uniform (.uni)",
+        "its paths never join", "its paths join only to exit", "more than 16 nested joins", "in a recursive function"};
+    return r < RJ_COUNT ? texts[r] : "?";
+}
+
 /* sched bits: stall 0-3, yield 4, write_sb 5-7, read_sb 8-10, wait 11-16, valid 31. */
 Control ir_control(uint32_t sched) {
     if (!sched)

@@ -46,7 +46,9 @@ enum IrOp {
 
 enum InstFlags {
     IF_TIED = 1,      /* tied sources follow the sources (see Guards) */
-    IF_SYNC = 2,      /* collective: active lanes must be those of its mask; WARPSYNC inserted before it */
+    IF_SYNC = 2,      /* collective: active lanes must be those of its mask; WARPSYNC inserted before it. The mask
+                         is one more source behind the optype's (OPK_IMM or a value in R) until reconvergence takes
+                         it away. WARPSYNC itself may be flagged: its mask is its own operand. BAR: no mask. */
     IF_OBSERVING = 4, /* may observe another thread's progress: volatile/relaxed/acquire load, atomic (YIELD rule) */
     IF_UNIFORM = 8,   /* PTX promised a uniform branch (.uni) */
     IF_MEMORY = 16,   /* orders with other memory operations in the scheduler */
@@ -74,6 +76,8 @@ typedef struct {
     uint32_t label;      /* PTX label index + 1, 0 = none */
     uint32_t order;      /* position in Function.layout, set by ir_renumber */
     uint32_t loop_depth; /* set by cfg analyses */
+    bool uniform_flow;   /* all valid lanes of the warp that do not exit come here together or not at all, as far as
+                            branches go (they need not be converged); set by uniformity, false when not known */
     bool dead;           /* removed from the function */
 } Block;
 
@@ -133,6 +137,7 @@ typedef struct Function {
     uint32_t spill_bytes;       /* frame: spill slots */
     uint32_t nbarriers_used;    /* highest named barrier + 1; 16 if held in a register */
     uint32_t b_base;            /* first convergence barrier register it may use */
+    unsigned reg_limit;         /* R registers it may use, 0 = what target and launch bounds allow; for tests */
     FuncSummary summary;
 } Function;
 
@@ -147,6 +152,17 @@ typedef struct { /* module-level data */
     bool is_extern_shared;      /* dynamic shared memory */
 } IrVar;
 
+typedef enum { RJ_BARRIER, RJ_UNIFORM, RJ_PROMISED /* .uni */, RJ_NO_JOIN, RJ_JOIN_IS_EXIT, RJ_TOO_DEEP, RJ_RECURSIVE,
+               RJ_COUNT } ReconvReason;
+typedef struct { /* what reconvergence did for one branch, for `compile -v` and reports */
+    Function *func;
+    BlockId branch, join;       /* join 0: none */
+    LocId loc;                  /* of the branch */
+    uint32_t barrier;           /* convergence barrier register, if reason is RJ_BARRIER */
+    ReconvReason reason;
+} ReconvReport;
+const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
+
 typedef struct IrModule {
     Arena arena;
     StrTab *strings;
@@ -157,6 +173,7 @@ typedef struct IrModule {
     uint32_t shared_bytes;      /* all static .shared variables, one layout for the module */
     uint32_t const_bytes;       /* bank 3 */
     unsigned opt_level;         /* 0..3 */
+    unsigned reg_limit;         /* as Function.reg_limit, for all functions */
 } IrModule;
 
 /* ---- access ---- */

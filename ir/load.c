@@ -565,6 +565,7 @@ static void basic_block(Loader *p, OperandList *dst, OperandList *src) {
         ir_block(p->f, b)->label = number32(p);
     if (accept(p, "depth="))
         ir_block(p->f, b)->loop_depth = number32(p);
+    ir_block(p->f, b)->uniform_flow = accept_word(p, "uniform");
     end_line(p);
     while (!p->failed && p->at < p->end && *p->at != '}' &&
            !(p->end - p->at > 2 && p->at[0] == 'b' && p->at[1] == 'b' && digit_value(p->at[2], 10) >= 0)) {
@@ -625,7 +626,8 @@ static void function(Loader *p) {
         return;
     }
     p->f = ir_function_new(p->m, id, false);
-    p->block_state.n = p->value_known.n = 0;
+    memset(&p->block_state, 0, sizeof p->block_state);
+    memset(&p->value_known, 0, sizeof p->value_known);
     properties(p);
     if (accept_word(p, "summary"))
         summary(p);

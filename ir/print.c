@@ -176,6 +176,8 @@ static void print_block(FILE *out, const Function *f, BlockId id) {
         fprintf(out, " label=%u", b->label);
     if (b->loop_depth)
         fprintf(out, " depth=%u", b->loop_depth);
+    if (b->uniform_flow)
+        fputs(" uniform", out);
     fputc('\n', out);
     for (unsigned p = 0; p < b->insts.n; p++)
         print_inst(out, f, &f->insts.at[b->insts.at[p].i]);

@@ -1,1 +1,1 @@
-list(APPEND LOWER_SOURCES)
+list(APPEND LOWER_SOURCES cfg.c postdom.c)
