@@ -83,7 +83,7 @@ const Target *elfimg_target(const Elf64_Ehdr *h) {
 /* ---- reading ---- */
 typedef struct {
     uint64_t lo, hi;
-    uint32_t section; /* UINT32_MAX: header, -1: section headers, -2: program headers */
+    uint32_t section; /* or one of SPAN_* */
 } Span;
 enum { SPAN_HEADER = -1, SPAN_SHDRS = -2, SPAN_PHDRS = -3 };
 
@@ -330,7 +330,7 @@ static bool write_with(Elf *elf, const ElfImage *e) {
         return false;
     GElf_Ehdr h = e->h;
     h.e_version = EV_CURRENT;
-    elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT | ELF_F_LAYOUT_OVERLAP);
+    elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
     if (e->segments.n && !gelf_newphdr(elf, e->segments.n))
         return false;
     if (!gelf_update_ehdr(elf, &h) || !put_sections(elf, e))

@@ -1,4 +1,4 @@
-/* The instruction sets as data: what isagen made of isa/*.isa, and look-ups over it.
+/* The instruction sets as data: what isagen made of the .isa files, and look-ups over it.
  *
  * Words used throughout:
  *   optype   one operation, e.g. OT_IADD3. Machine IR, scheduling and simulator semantics know optypes.
@@ -8,7 +8,8 @@
  *            sources, in the order of OutList and InList. Generated: IADD3_rd = 0, IADD3_pu = 1 ... index
  *            the destinations, IADD3_ra = 0, IADD3_rb = 1 ... the sources.
  *   mod      a modifier field that is not an operand (.cmp, .bop, .sz ...), packed in 32 bits in the same
- *            place for all opcodes of an optype. MSET(ISETP, cmp, ICmp_GE), MGET(ISETP, cmp, mods).
+ *            place for all opcodes of an optype. MSET(ISETP, cmp, ICmp_GE), MGET(ISETP, cmp, mods),
+ *            MPUT(ISETP, cmp, mods, value). They are stored XOR their default: mods == 0 is "all defaults".
  * An optional operand that a form does not have, or that has its default, is OPK_NONE or the default
  * register (RZ, PT); both encode alike, the decoder gives the register.
  *
@@ -57,7 +58,12 @@ const char *isa_target_name(const Target *t);
 
 const char *isa_optype_name(unsigned optype);
 const char *isa_opcode_name(unsigned opcode);
+unsigned isa_optype_find(const char *name); /* 0 if unknown */
 bool isa_target_has(const Target *t, unsigned optype);
+uint32_t isa_optype_flags(unsigned optype); /* ISA_FLAG_* of isa_gen.h */
+
+/* An empty instruction of `optype`: all operands absent, all modifiers default, guard PT, no scoreboards. */
+MachInst isa_inst(unsigned optype);
 
 /* What liveness, the verifier and the legaliser need to know of one slot of an optype on a target. */
 typedef struct {
@@ -71,6 +77,23 @@ unsigned isa_num_dst(unsigned optype);
 unsigned isa_num_src(unsigned optype);
 IsaSlot isa_dst_slot(const Target *t, unsigned optype, unsigned i);
 IsaSlot isa_src_slot(const Target *t, unsigned optype, unsigned i);
+
+/* 32-bit registers that slot i takes under these modifiers (and OPM_WIDE64): 1, 2 or 4; 0 if it never holds a
+ * register. Physical vector registers must be a multiple of it. */
+unsigned isa_dst_regs(const Target *t, const MachInst *in, unsigned i);
+unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i);
+
+/* Modifiers by index, for printing and reading machine IR. `value_name` is NULL, and `value` -1, where there is no
+ * such name (plain numbers); mods hold value ^ def at lo. */
+typedef struct {
+    const char *name;
+    uint8_t lo, width;
+    uint16_t def;
+} IsaModInfo;
+unsigned isa_num_mods(unsigned optype);
+IsaModInfo isa_mod_info(unsigned optype, unsigned i);
+const char *isa_mod_value_name(unsigned optype, unsigned i, unsigned value);
+int isa_mod_value(unsigned optype, unsigned i, const char *value_name);
 
 /* The opcode that encodes this combination of operand kinds (values are not looked at, except whether a
  * 32-bit immediate fits the field), or 0 if no opcode does: then the legaliser must move an operand into
