@@ -103,7 +103,7 @@ uint16_t ir_op_flags(unsigned op) {
         return IF_MEMORY;
     case OT_STG: case OT_STS: case OT_STL: case OT_ST: case OT_RED: case OT_MEMBAR: case OT_ERRBAR: case OT_CCTL:
         return IF_MEMORY | IF_SIDE_EFFECT;
-    case OT_ATOM: case OT_ATOMG: case OT_ATOMS:
+    case OT_ATOM: case OT_ATOMG: case OT_ATOMS: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_ATOMS_CAS:
         return IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
     case OT_BAR: case OT_BAR_RED: case OT_WARPSYNC:
         return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
@@ -111,7 +111,7 @@ uint16_t ir_op_flags(unsigned op) {
         return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
     case OT_SHFL: case OT_VOTE: case OT_VOTEU: case OT_MATCH: case OT_REDUX:
         return IF_CONVERGENT;
-    case OT_BRA: case OT_BRX: case OT_EXIT: case OT_RET: case OT_BPT: case OT_TRAP: case OT_RTT: case OT_SYSCALL:
+    case OT_BRA: case OT_BRX: case OT_EXIT: case OT_KILL: case OT_RET: case OT_BPT: case OT_TRAP: case OT_RTT: case OT_SYSCALL:
     case OT_BSSY: case OT_BSYNC: case OT_BREAK: case OT_YIELD: case OT_NANOSLEEP: case OT_BMOV: case OT_B2R:
     case OT_B2R_RESULT: case OT_R2B: case OT_LEPC:
         return IF_SIDE_EFFECT;
@@ -361,7 +361,7 @@ bool ir_is_terminator(const Function *f, const Inst *i) {
     switch (i->op) {
     case OT_BRA: case OT_BRX:
         return true;
-    case OT_EXIT: case OT_RET: case OT_BPT: case OT_TRAP:
+    case OT_EXIT: case OT_KILL: case OT_RET: case OT_BPT: case OT_TRAP:
         return op_is_always(i->guard);
     case OT_CALL: {
         const Function *callee = ir_callee(f, i);

@@ -217,7 +217,7 @@ void ir_add_src(Function *f, InstId i, Operand o);   /* one more source, behind 
 void ir_remove_src(Function *f, InstId i, unsigned n);
 uint16_t ir_op_flags(unsigned op);          /* IF_* that every instruction of the operation has; ir_inst_new sets them */
 InstId ir_branch_new(Function *f, BlockId to); /* unguarded BRA */
-#define IR_BRA_TARGET_SLOT (isa_num_src(OT_BRA) - 1) /* the offset is the last source of BRA in every group */
+#define IR_BRA_TARGET_SLOT ((unsigned)BRA_offset)
 void ir_append(Function *f, BlockId b, InstId i);
 void ir_insert(Function *f, BlockId b, unsigned at, InstId i); /* before position `at` */
 void ir_remove_at(Function *f, BlockId b, unsigned at);
