@@ -1,0 +1,161 @@
+/* Layout of the tables that isagen writes (isa_tables.c) and that encode.c, decode.c, print.c, parse.c and
+ * random.c read. Internal to isa/. A slot index is 0..3 for destinations and 4..11 for sources.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_ISA_TABLES_H
+#define HEDDLE_ISA_TABLES_H
+#include "isa/isa.h"
+
+enum { SLOT_SRC = MACH_MAX_DST, SLOT_COUNT = MACH_MAX_DST + MACH_MAX_SRC, SLOT_NONE = 255 };
+
+/* The same order as IgValue in isagen.h. */
+typedef enum {
+    VT_NONE, VT_REG, VT_UREG, VT_PRED, VT_UPRED, VT_BREG, VT_UIMM, VT_SIMM, VT_F32, VT_F64, VT_H2, VT_CMEM,
+    VT_SREG, VT_ENUM, VT_MODI, VT_CTRL, VT_NUMBER
+} ValueType;
+
+typedef enum {
+    FK_GUARD,    /* number of the guard register */
+    FK_OPERAND,  /* value of slot `index` */
+    FK_ATTR,     /* modifier bits `attr` of slot `index`, or of the guard (SLOT_NONE) */
+    FK_MOD,      /* modifier `index` */
+    FK_CTRL,     /* control value `index`: stall yield write_sb read_sb wait_mask */
+    FK_WIDE,     /* no bits: slot `index` is a 64-bit pair if modifier `def` is not 0 */
+    FK_MODFIXED  /* no bits: modifier `index` has the value `def` */
+} FieldKind;
+
+enum { FF_REVERSED = 1, FF_DEFAULT = 2, FF_WIDE_VALUE = 4 /* value is MachInst.wide */, FF_INVERT = 8 };
+
+typedef struct {
+    uint8_t kind, type, index, attr;
+    uint8_t nparts, lo[3], w[3], width;
+    uint8_t flags;
+    uint16_t scale;
+    uint16_t enum_type; /* index + 1, or 0 */
+    uint16_t when;      /* index + 1 of a condition, or 0 */
+    int32_t bias;
+    uint32_t def;
+} IsaField;
+
+typedef struct {
+    const char *name, *text;
+    uint16_t sem, enc;
+    uint8_t regs;
+} IsaEnumVal;
+
+typedef struct {
+    const char *name;
+    const IsaEnumVal *vals;
+    uint16_t nvals;
+    uint8_t width;
+    uint8_t plain; /* sem == enc for all */
+    uint64_t legal; /* bit i: encoded value i exists (width <= 6) */
+} IsaEnum;
+
+/* Postfix condition; ended by CO_END. */
+enum { CO_END, CO_EQ, CO_NE, CO_AND, CO_OR, CO_SLOT_RZ, CO_SLOT_EQ, CO_SLOT_NE, CO_SLOT_POW2, CO_SLOT_NRZ };
+typedef struct {
+    uint8_t op, index;
+    uint16_t value;
+} IsaCond;
+
+/* Syntax programs. */
+typedef enum {
+    SY_END,
+    SY_TEXT,    /* text as it is */
+    SY_MOD,     /* modifier a with the texts of enumeration b, a dot before */
+    SY_SEP,     /* a: 0 ", "  1 " " */
+    SY_OPERAND, /* slot a, format b */
+    SY_MODNUM,  /* modifier a as a hexadecimal operand */
+    SY_ADDRESS, /* [a.64 + UR b + offset c], text: stride modifier index + 1 in flags >> 8 */
+    SY_CMEM     /* constant operand a, indexed by register slot b */
+} SynOp;
+enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4, SF_SPACE = 8 };
+typedef enum { SYF_PLAIN, SYF_TARGET, SYF_RELATIVE, SYF_ABSOLUTE } SynFormat;
+typedef struct {
+    uint8_t op, a, b, c;
+    uint8_t flags, cond; /* cond: modifier or slot index of SF_IF_* */
+    uint8_t fmt, mod;    /* mod: index + 1 of a modifier printed behind the operand */
+    uint16_t mod_enum;   /* its texts, and SY_MOD's */
+    const char *text;    /* SY_TEXT; or what follows an operand (".ROW"), else NULL */
+} IsaSyn;
+
+typedef struct {
+    uint16_t syntax, cond;
+} IsaAlias;
+typedef struct {
+    uint16_t cond;
+    const char *text;
+} IsaException;
+
+/* How many registers a slot names: 0 none, 1..4, or REGS_BY_MOD | modifier, or REGS_WIDE (2 if OPM_WIDE64). */
+enum { REGS_BY_MOD = 0x40, REGS_WIDE = 0x80 };
+
+typedef struct {
+    uint64_t mask[2], value[2], zero[2];
+    uint16_t opcode, optype;
+    uint16_t field0, nfields;
+    uint16_t syntax, select; /* select: condition index + 1 or 0 */
+    uint16_t alias0, nalias, except0, nexcept;
+    uint8_t operand_field[SLOT_COUNT]; /* field0 + n - 1 of the slot's value, 0 if the opcode has no such slot */
+    uint8_t regs[SLOT_COUNT];
+    uint8_t attrs[SLOT_COUNT];         /* OPM_* that have bits */
+} IsaRow;
+
+typedef struct {
+    const char *name;
+    uint8_t lo, width;
+    uint16_t def;       /* modifiers are stored XOR this */
+    uint16_t enum_type; /* index + 1, or 0 */
+} IsaMod;
+
+typedef struct {
+    const char *name;
+    const char *const *slots; /* names, destinations then sources */
+    const IsaMod *mods;
+    uint8_t ndst, nsrc, nmods;
+    uint32_t flags; /* ISA_FLAG_* */
+} IsaOptype;
+
+typedef struct {
+    uint8_t number;
+    const char *name, *text;
+} IsaSReg;
+
+struct Target {
+    TargetInfo info;
+    const IsaRow *rows;
+    unsigned nrows;
+    const uint16_t *first;  /* first[optype] .. first[optype + 1] are the rows of an optype */
+    const uint16_t *decode; /* decode[low 12 bits]: index + 1 of a chain in `chain`, or 0 */
+    const uint16_t *chain;  /* row index + 1 ..., 0 ends a chain */
+    const IsaSReg *sregs;
+    unsigned nsregs;
+};
+
+extern const IsaOptype isa_optypes[];
+extern const char *const isa_opcode_names[];
+extern const unsigned isa_noptypes, isa_nopcodes;
+extern const IsaField isa_fields[];
+extern const IsaEnum isa_enums[];
+extern const IsaCond isa_conds[];
+extern const uint16_t isa_cond_start[];
+extern const IsaSyn isa_syntax[];
+extern const IsaAlias isa_aliases[];
+extern const IsaException isa_exceptions[];
+
+/* tables.c */
+const IsaRow *isa_row(const Target *t, unsigned opcode);
+const IsaField *isa_slot_field(const IsaRow *r, unsigned slot); /* NULL if the opcode lacks it */
+Operand *isa_slot_operand(MachInst *in, unsigned slot);
+const Operand *isa_slot_const(const MachInst *in, unsigned slot);
+bool isa_cond(unsigned cond, const IsaRow *r, const MachInst *in);
+unsigned isa_mod_get(const IsaRow *r, unsigned mod, uint32_t mods);
+uint32_t isa_mod_put(const IsaRow *r, unsigned mod, uint32_t mods, unsigned value);
+const char *isa_enum_text(const IsaEnum *e, unsigned sem);
+unsigned isa_slot_regs(const IsaRow *r, unsigned slot, const MachInst *in);
+RegFile isa_value_file(unsigned type); /* RF_COUNT if it is no register */
+unsigned isa_file_zero(RegFile f);     /* RZ, PT ... */
+bool isa_operand_fits(const IsaRow *r, unsigned slot, const Operand *o, const MachInst *in);
+const IsaRow *isa_select_row(const Target *t, const MachInst *in);
+bool isa_encode_row(const Target *t, const IsaRow *r, const MachInst *in, uint64_t word[2], char *error);
+#endif
