@@ -4,6 +4,7 @@
  * Guest addresses are numbers that mean nothing to the host. A generic 64-bit address is
  *   SIM_SHARED_WINDOW + offset   shared memory of the accessing thread's block, offset < SIM_WINDOW_BYTES
  *   SIM_LOCAL_WINDOW + offset    local memory of the accessing thread
+ *   SIM_PARAM_WINDOW + offset    the kernel parameter block, read only
  *   anything else                a global address, valid inside an allocation of the SimMemory
  * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic ones.
  * SPDX-License-Identifier: MIT */
@@ -15,6 +16,7 @@
 
 #define SIM_SHARED_WINDOW 0x00007e0000000000ull
 #define SIM_LOCAL_WINDOW 0x00007e0001000000ull
+#define SIM_PARAM_WINDOW 0x00007e0002000000ull /* kernel parameters, read only: cvta.param */
 #define SIM_WINDOW_BYTES 0x01000000ull
 #define SIM_GLOBAL_BASE 0x00007f0000000000ull /* first allocation */
 #define SIM_ALLOC_ALIGN 256u                  /* every allocation's address */

@@ -1,0 +1,373 @@
+/* The PTX interpreter's launch, schedule and traps (API: ptx_interp.h). Blocks run a few at a time; in a block a
+ * thread runs for a quantum, then another one. Seed 0 takes threads in ascending order, other seeds at random.
+ * SPDX-License-Identifier: MIT */
+#include "sim/ptx_run.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEFAULT_BUDGET 4000000000ull
+#define DEFAULT_RESIDENT 16u
+#define MAX_RESIDENT_THREADS 16384u
+#define FIXED_QUANTUM 512u
+#define RANDOM_QUANTUM_MAX 64u
+#define BLOCK_TURN 65536u   /* instructions that a block may spend before the next one's turn, fixed schedule */
+#define MAX_SPINS 64u
+
+/* ---- traps ---- */
+
+static void fill_trap(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text, SimTrap *trap) {
+    const PtxFunc *kernel = r->kernel->func;
+    *trap = (SimTrap){.kind = kind};
+    snprintf(trap->kernel, sizeof trap->kernel, "%s", str_text(&r->m->strings, kernel->name));
+    for (int i = 0; i < 3; i++) {
+        trap->block[i] = t->warp->block->ctaid[i];
+        trap->thread[i] = t->tid[i];
+    }
+    if (c && c->insn) {
+        trap->pc = (uint64_t)(c - c->proc->code);
+        trap->ptx_line = ptx_line(r->m, c->insn);
+        snprintf(trap->text, sizeof trap->text, "%s%s%s%s", ptx_op_name((PtxOp)c->insn->op),
+                 str_text(&r->m->strings, c->insn->mods_text), text ? ", " : "", text ? text : "");
+    } else if (text) {
+        snprintf(trap->text, sizeof trap->text, "%s", text);
+    }
+}
+
+PtxStep ptx_trap(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text) {
+    if (!r->trapped) {
+        r->trapped = true;
+        fill_trap(r, t, c, kind, text, &r->res->trap);
+    }
+    return STEP_STOP;
+}
+
+PtxStep ptx_trap_at(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, uint64_t address,
+                    const char *text) {
+    bool first = !r->trapped;
+    ptx_trap(r, t, c, kind, text);
+    if (first) {
+        r->res->trap.address = address;
+        r->res->trap.has_address = true;
+    }
+    return STEP_STOP;
+}
+
+void ptx_warn(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text) {
+    if (*c->warned >> kind & 1)
+        return;
+    *c->warned |= 1u << kind;
+    SimTrap w;
+    fill_trap(r, t, c, kind, text, &w);
+    if (r->res->nwarnings++ == 0)
+        r->res->first_warning = w;
+    if (r->opt.on_warning)
+        r->opt.on_warning(r->opt.user, &w);
+}
+
+/* ---- running one thread ---- */
+
+static bool guard_holds(const PtxThread *t, const PtxCode *c) {
+    return !c->guard || (t->regs[c->guard] & 1) != c->guard_not;
+}
+
+static uint32_t run_quantum(PtxRun *r, PtxThread *t, uint32_t quantum) {
+    uint32_t n = 0, skipped = 0;
+    while (n < quantum) {
+        const PtxCode *c = t->pc++;
+        n++;
+        if (c->guard && (t->regs[c->guard] & 1) == c->guard_not) {
+            skipped++;
+            continue;
+        }
+        if (c->exec(r, t, c) != STEP_GO)
+            break;
+    }
+    r->res->thread_insns += n - skipped;
+    r->res->skipped_insns += skipped;
+    return n;
+}
+
+static void check_arg(PtxRun *r, const PtxThread *t, const PtxCode *c, const PtxArg *a) {
+    bool reg = a->kind == ARG_REG || a->kind == ARG_NOT_REG || a->kind == ARG_NEG_REG;
+    if (reg && a->slot && t->init && !t->init[a->slot]) {
+        char text[120];
+        snprintf(text, sizeof text, "register %s", str_text(&r->m->strings, t->proc->func->regs[a->slot].name));
+        ptx_warn(r, t, c, TRAP_UNINITIALISED, text);
+    }
+}
+
+static void check_sources(PtxRun *r, PtxThread *t, const PtxCode *c) {
+    for (unsigned i = 0; i < c->nsrc; i++)
+        check_arg(r, t, c, &c->src[i]);
+    for (unsigned i = 0; c->vec && i < c->nvec; i++)
+        check_arg(r, t, c, &c->vec[i]);
+    for (unsigned i = 0; i < c->ndst && i < 2; i++)
+        t->init[c->dst[i].slot] = 1;
+    for (unsigned i = 0; c->vec_dst && i < c->nvec; i++)
+        t->init[c->vec_dst[i].slot] = 1;
+}
+
+static void report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool executed, const PtxProc *proc) {
+    if (!r->opt.on_event || !c->insn)
+        return;
+    PtxEvent e = {.func = proc->func, .insn = (uint32_t)(c - proc->code), .executed = executed};
+    for (int i = 0; i < 3; i++) {
+        e.block[i] = t->warp->block->ctaid[i];
+        e.thread[i] = t->tid[i];
+    }
+    for (unsigned i = 0; executed && i < c->ndst && i < 2; i++) {
+        if (c->dst[i].slot && t->proc == proc) {
+            e.dst_reg[e.ndst] = c->dst[i].slot;
+            e.dst_value[e.ndst++] = t->regs[c->dst[i].slot];
+        }
+    }
+    r->opt.on_event(r->opt.user, &e);
+}
+
+/* As run_quantum, with events and checks. */
+static uint32_t run_quantum_slow(PtxRun *r, PtxThread *t, uint32_t quantum) {
+    for (uint32_t n = 1;; n++) {
+        const PtxCode *c = t->pc++;
+        const PtxProc *proc = t->proc;
+        if (c->guard && t->init && !t->init[c->guard])
+            check_arg(r, t, c, &(PtxArg){.kind = ARG_REG, .slot = c->guard});
+        bool run = guard_holds(t, c);
+        if (run && t->init)
+            check_sources(r, t, c);
+        PtxStep step = run ? c->exec(r, t, c) : STEP_GO;
+        *(run ? &r->res->thread_insns : &r->res->skipped_insns) += 1;
+        report_event(r, t, c, run, proc);
+        if (step != STEP_GO || n >= quantum)
+            return n;
+    }
+}
+
+void ptx_exit_thread(PtxRun *r, PtxThread *t) {
+    PtxWarp *w = t->warp;
+    w->alive &= ~(1u << t->lane);
+    ptx_block_thread(t, TS_EXITED, NULL);
+    w->block->nalive--;
+    ptx_warp_changed(r, w);
+}
+
+/* ---- scheduling ---- */
+
+static uint64_t next_random(PtxRun *r) { /* splitmix64 */
+    uint64_t z = r->rng += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+
+/* First runnable thread at or after `from`, cyclically; NULL if none can run. */
+static PtxThread *next_runnable(PtxBlock *b, uint32_t from) {
+    uint32_t wi = from / 32, mask = b->runnable[wi] & (UINT32_MAX << (from % 32));
+    for (uint32_t i = 0; i <= b->nwarps; i++) {
+        if (mask)
+            return &b->warps[wi].threads[__builtin_ctz(mask)];
+        wi = wi + 1 == b->nwarps ? 0 : wi + 1;
+        mask = b->runnable[wi];
+    }
+    return NULL;
+}
+
+static void deadlock(PtxRun *r, PtxBlock *b) {
+    for (uint32_t i = 0; i < b->nthreads; i++) {
+        PtxThread *t = &b->threads[i];
+        if (t->state != TS_EXITED) {
+            ptx_trap(r, t, t->wait, TRAP_DEADLOCK, "this thread waits for ever");
+            return;
+        }
+    }
+}
+
+/* One quantum of one thread of the block. Returns the instructions used; 0 if none can run. */
+static uint32_t step_block(PtxRun *r, PtxBlock *b) {
+    bool random = r->opt.seed != 0;
+    uint32_t from = random ? (uint32_t)(next_random(r) % b->nthreads) : b->cursor;
+    PtxThread *t = next_runnable(b, from);
+    if (!t)
+        return 0;
+    uint32_t quantum = random ? 1 + (uint32_t)(next_random(r) % RANDOM_QUANTUM_MAX) : FIXED_QUANTUM;
+    if (quantum > r->steps_left)
+        quantum = (uint32_t)r->steps_left;
+    uint32_t n = r->slow ? run_quantum_slow(r, t, quantum) : run_quantum(r, t, quantum);
+    r->steps_left -= n;
+    r->ticks += n;
+    b->cursor = t->linear + 1 == b->nthreads ? 0 : t->linear + 1;
+    if (r->steps_left == 0 && !r->trapped && t->state == TS_RUN)
+        ptx_trap(r, t, t->pc, TRAP_BUDGET, NULL);
+    if (n == quantum && ++t->warp->spins > MAX_SPINS)
+        ptx_release_active(t->warp);
+    return n;
+}
+
+static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
+    const Launch *l = r->launch;
+    b->ctaid[0] = (uint32_t)(number % l->grid[0]);
+    b->ctaid[1] = (uint32_t)(number / l->grid[0] % l->grid[1]);
+    b->ctaid[2] = (uint32_t)(number / l->grid[0] / l->grid[1]);
+    memset(b->bars, 0, sizeof b->bars);
+    memset(b->shared, 0, r->shared_bytes + 16);
+    b->nalive = b->nthreads;
+    b->cursor = 0;
+    b->live = true;
+    for (uint32_t i = 0; i < b->nwarps; i++) {
+        PtxWarp *w = &b->warps[i];
+        w->alive = w->nlanes == 32 ? UINT32_MAX : (1u << w->nlanes) - 1;
+        w->spins = 0;
+        b->runnable[i] = w->alive;
+    }
+    for (uint32_t i = 0; i < b->nthreads && !r->trapped; i++) {
+        PtxThread *t = &b->threads[i];
+        t->state = TS_RUN;
+        t->cc = false;
+        t->nframes = t->nslots = 0;
+        t->pc = NULL;
+        ptx_enter(r, t, r->kernel, NULL);
+    }
+}
+
+/* Run all blocks; new ones take the place of those that finished. */
+static void run_grid(PtxRun *r) {
+    const Launch *l = r->launch;
+    uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], next = 0;
+    uint32_t live = 0, turn = 0;
+    for (; live < r->nresident && next < total && !r->trapped; live++)
+        start_block(r, &r->blocks[live], next++);
+    while (live && !r->trapped) {
+        turn = r->opt.seed ? (uint32_t)(next_random(r) % r->nresident) : turn % r->nresident;
+        PtxBlock *b = &r->blocks[turn];
+        uint32_t limit = r->opt.seed ? 1 : BLOCK_TURN, used = 0;
+        while (b->live && used < limit && !r->trapped) {
+            uint32_t n = step_block(r, b);
+            used += n;
+            if (b->nalive == 0) {
+                live--;
+                b->live = false;
+                if (next < total && !r->trapped) {
+                    start_block(r, b, next++);
+                    live++;
+                }
+            } else if (n == 0) {
+                deadlock(r, b);
+            }
+        }
+        turn++;
+    }
+}
+
+/* ---- set-up ---- */
+
+static bool make_block(PtxRun *r, PtxBlock *b) {
+    const uint32_t *dim = r->launch->block;
+    b->run = r;
+    b->nthreads = dim[0] * dim[1] * dim[2];
+    b->nwarps = (b->nthreads + 31) / 32;
+    b->threads = ARENA_ARRAY(&r->arena, PtxThread, b->nthreads);
+    b->warps = ARENA_ARRAY(&r->arena, PtxWarp, b->nwarps);
+    b->shared = ARENA_ARRAY(&r->arena, uint8_t, r->shared_bytes + 16);
+    for (uint32_t i = 0; i < b->nwarps; i++) {
+        uint32_t left = b->nthreads - i * 32;
+        b->warps[i] =
+            (PtxWarp){.block = b, .threads = b->threads + (size_t)i * 32, .nlanes = left < 32 ? left : 32, .index = i};
+    }
+    for (uint32_t i = 0; i < b->nthreads; i++) {
+        PtxThread *t = &b->threads[i];
+        t->warp = &b->warps[i / 32];
+        t->lane = (uint8_t)(i % 32);
+        t->linear = i;
+        t->tid[0] = i % dim[0];
+        t->tid[1] = i / dim[0] % dim[1];
+        t->tid[2] = i / dim[0] / dim[1];
+    }
+    return true;
+}
+
+static void make_blocks(PtxRun *r) {
+    const Launch *l = r->launch;
+    uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    uint32_t threads = l->block[0] * l->block[1] * l->block[2];
+    uint64_t n = r->opt.resident_blocks ? r->opt.resident_blocks : DEFAULT_RESIDENT;
+    if (n > total)
+        n = total;
+    if (n > MAX_RESIDENT_THREADS / threads)
+        n = MAX_RESIDENT_THREADS / threads;
+    r->nresident = (uint32_t)n;
+    r->blocks = ARENA_ARRAY(&r->arena, PtxBlock, n);
+    for (uint32_t i = 0; i < r->nresident; i++)
+        make_block(r, &r->blocks[i]);
+}
+
+static void free_threads(PtxRun *r) {
+    for (uint32_t i = 0; r->blocks && i < r->nresident; i++) {
+        for (uint32_t k = 0; k < r->blocks[i].nthreads; k++) {
+            PtxThread *t = &r->blocks[i].threads[k];
+            free(t->slots);
+            free(t->slot_init);
+            free(t->frames);
+            free(t->local);
+        }
+    }
+}
+
+static bool launch_fits(PtxRun *r, const char *kernel) {
+    const PtxFunc *f = r->kernel->func;
+    const Launch *l = r->launch;
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2], need = 0, max = 1;
+    r->shared_bytes = r->dynamic_shared_base + l->dynamic_shared_bytes;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const PtxVar *v = &r->m->vars[f->params[i]];
+        uint64_t end = v->param_offset_bytes + v->size_bytes;
+        need = end > need ? end : need;
+    }
+    for (int i = 0; i < 3; i++) {
+        max *= f->maxntid[i] ? f->maxntid[i] : 1;
+        if (f->reqntid[i] && f->reqntid[i] != l->block[i])
+            return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "the block differs from .reqntid");
+    }
+    if (f->maxntid[0] && threads > max)
+        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "the block has more threads than .maxntid allows");
+    if (r->shared_bytes > SIM_MAX_SHARED_BYTES)
+        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "more shared memory than a block can have");
+    if (need > l->param_bytes)
+        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "the parameter block is too small");
+    return true;
+}
+
+static bool prepare(PtxRun *r, const char *kernel) {
+    uint32_t index = ptx_find_func(r->m, kernel);
+    const char *wrong = launch_error(r->launch);
+    if (!index || !r->m->funcs[index - 1].is_entry)
+        return diag(r->d, (SrcLoc){0}, DIAG_E0512, kernel);
+    if (wrong)
+        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, wrong);
+    if (r->m->address_bits == 32)
+        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "modules with 32-bit addresses are not executed");
+    if (!ptx_place_variables(r->m, r->mem, r->d))
+        return false;
+    r->procs = ARENA_ARRAY(&r->arena, PtxProc *, r->m->nfuncs + 1);
+    r->shared_offset = ARENA_ARRAY(&r->arena, uint32_t, r->m->nvars + 1);
+    memset(r->shared_offset, 0xff, (r->m->nvars + 1) * sizeof *r->shared_offset);
+    ptx_find_variables(r);
+    return ptx_decode_all(r, index - 1) && launch_fits(r, kernel);
+}
+
+bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,
+                    const PtxRunOptions *opt, PtxRunResult *res, Diags *d) {
+    PtxRun r = {.m = m, .launch = l, .mem = mem, .res = res, .d = d};
+    *res = (PtxRunResult){0};
+    if (opt)
+        r.opt = *opt;
+    r.rng = r.opt.seed;
+    r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
+    r.slow = r.opt.on_event || r.opt.report_uninitialised;
+    bool ok = prepare(&r, kernel);
+    if (ok) {
+        make_blocks(&r);
+        run_grid(&r);
+        free_threads(&r);
+    }
+    arena_free(&r.arena);
+    return ok;
+}

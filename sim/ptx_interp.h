@@ -1,0 +1,50 @@
+/* The PTX reference interpreter: executes a typed module thread by thread, as the PTX ISA describes it. It
+ * knows nothing of lowering or of the machine. Threads interleave under a seeded schedule; memory is
+ * sequentially consistent. Numerics: docs/numerics.md.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_SIM_PTX_INTERP_H
+#define HEDDLE_SIM_PTX_INTERP_H
+#include "frontend/ast.h"
+#include "sim/launch.h"
+
+/* One executed thread instruction, after it was done (guard false: before it was skipped). Valid during the call. */
+typedef struct {
+    const PtxFunc *func;
+    uint32_t insn;              /* index in func->insns */
+    uint32_t block[3], thread[3];
+    bool executed;              /* false: the guard was false */
+    uint8_t ndst;               /* registers written among the first two destinations */
+    uint32_t dst_reg[2];
+    uint64_t dst_value[2];
+} PtxEvent;
+
+typedef struct {
+    uint64_t seed;              /* 0: fixed order, threads ascending, switching at atomics; else a random schedule */
+    uint64_t budget;            /* thread instructions, 0: 4e9 */
+    uint32_t resident_blocks;   /* blocks that run at the same time, 0: 16 */
+    bool report_uninitialised;  /* registers and memory read before they were written */
+    bool report_not_uniform;    /* bra.uni whose lanes of one warp go different ways */
+    bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
+    void (*on_event)(void *user, const PtxEvent *e);    /* or NULL */
+    void (*on_warning)(void *user, const SimTrap *w);   /* or NULL; at most one per instruction and kind */
+    void *user;
+} PtxRunOptions;
+
+typedef struct {
+    uint64_t thread_insns;      /* executed with a true guard */
+    uint64_t skipped_insns;     /* guard false */
+    uint32_t nwarnings;
+    SimTrap first_warning;      /* kind TRAP_NONE if there was none */
+    SimTrap trap;               /* kind TRAP_NONE if the grid finished */
+} PtxRunResult;
+
+/* Place the module's .global and .const variables in `mem` under their names, initialised, where allocations of
+ * these names are not yet there. Both engines call it first, so addresses agree. Needs no kernel. */
+bool ptx_place_variables(const PtxModule *m, SimMemory *mem, Diags *d);
+
+/* Run one launch. `opt` may be NULL. Returns false, having reported E05xx, if the launch cannot start: unknown kernel,
+ * impossible launch, an instruction that is not supported anywhere in the code reachable from the kernel. A trap
+ * while running is no such error: it returns true with res->trap set, memory as it was at the trap. */
+bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,
+                    const PtxRunOptions *opt, PtxRunResult *res, Diags *d);
+#endif
