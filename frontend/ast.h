@@ -59,12 +59,24 @@ typedef enum { SUB_NONE,
     SUB_FINITE, SUB_INFINITE, SUB_NUMBER, SUB_NOTANUMBER, SUB_NORMAL, SUB_SUBNORMAL, /* testp */
     SUB_TO,                                                     /* cvta.to */
     SUB_L1, SUB_L2,                                             /* prefetch */
+    SUB_CLUSTER, SUB_WAIT,                                      /* barrier.cluster: sub2 CLUSTER; sub ARRIVE, WAIT */
+    SUB_ASYNC, SUB_COMMIT_GROUP, SUB_WAIT_GROUP, SUB_WAIT_ALL, SUB_BULK, /* cp.async: kind in sub2 */
+    SUB_INIT, SUB_INVAL, SUB_TEST_WAIT, SUB_TRY_WAIT, SUB_EXPECT_TX, SUB_COMPLETE_TX, SUB_ARRIVE_DROP,
+    SUB_ARRIVE_EXPECT_TX, SUB_PENDING_COUNT,                    /* mbarrier */
+    SUB_LOAD, SUB_STORE, SUB_MMA,                               /* wmma, ldmatrix: the rest in shape, layout */
+    SUB_PACK,                                                   /* cvt.pack */
+    SUB_LAUNCH_DEPENDENTS,                                      /* griddepcontrol (also SUB_WAIT) */
     SUB_OTHER } PtxSub;
 enum { /* PtxInsn.flags */
     PF_FTZ = 1 << 0, PF_SAT = 1 << 1, PF_APPROX = 1 << 2, PF_FULL = 1 << 3, PF_UNI = 1 << 4, PF_ALIGNED = 1 << 5,
     PF_NAN = 1 << 6, PF_XORSIGN_ABS = 1 << 7, PF_RELU = 1 << 8, PF_CC = 1 << 9 /* add.cc */, PF_SHIFTAMT = 1 << 10,
     PF_SYNC = 1 << 11 /* .sync form of shfl, vote, match */, PF_NOFTZ = 1 << 12, PF_SATFINITE = 1 << 13,
-    PF_NOINC = 1 << 14, PF_CTA_BARRIER = 1 << 15 /* barrier.cta */, PF_UNIFIED = 1 << 16
+    PF_NOINC = 1 << 14, PF_CTA_BARRIER = 1 << 15 /* barrier.cta */, PF_UNIFIED = 1 << 16,
+    PF_CACHE_HINT = 1 << 17 /* .L2::cache_hint: a 64-bit policy is the last operand */, PF_OOB = 1 << 18,
+    PF_PROXY = 1 << 19 /* fence.proxy.*, membar.proxy.*: details in mods_text */, PF_TRANS = 1 << 20 /* .trans */,
+    PF_ABS = 1 << 21 /* redux.abs */, PF_PARITY = 1 << 22 /* mbarrier wait */, PF_ALL_FORMS = 1 << 23 /* the form is
+    known by name only: its operands are not checked (tex, tcgen05, wgmma, tensor copies ...) */,
+    PF_COL_A = 1 << 24, PF_COL_B = 1 << 25, PF_COL_D = 1 << 26 /* mma, wmma: .col for a/the matrix, b, c or d */
 };
 
 typedef enum {
@@ -73,7 +85,8 @@ typedef enum {
     PO_IMM,    /* imm bits: integers sign- or zero-extended to 64 bits; 0f literals as f32 bits; 0d as f64 */
     PO_SREG,   /* special register sreg, component in `component` for vectors */
     PO_SYM,    /* variable or function symbol + offset, as a value (mov, cvta, call operands) */
-    PO_ADDR,   /* [base + offset]: base is reg, or sym, or none (absolute address) */
+    PO_ADDR,   /* [base + offset]: base is reg, or sym, or none (absolute address); further items inside the
+                  brackets (texture and tensor coordinates) in vec[] */
     PO_VEC,    /* {a, b, ...}: elements in vec[] */
     PO_LABEL,  /* label */
     PO_SINK    /* _ */
@@ -86,8 +99,8 @@ typedef struct PtxOperand {
     bool not_;         /* !p */
     uint8_t imm_kind;  /* PtxImmKind */
     uint8_t component; /* special registers: 0 x, 1 y, 2 z, 3 w; register operand r.x of a .v4 register is resolved */
-    uint8_t nvec;      /* PO_VEC: 1..8 */
-    uint8_t selector;  /* video instructions: 0 none, 1..4 b0..b3, 5 h0, 6 h1 */
+    uint8_t nvec;      /* PO_VEC: 1..128 (more than 8 only for matrices) */
+    uint8_t selector;  /* video instructions: 0 none, 1..4 b0..b3, 5 h0, 6 h1, 255 another (SIMD video; not compiled) */
     uint32_t reg;      /* PO_REG, PO_ADDR: register id (index into PtxFunc.regs), 0 none */
     uint32_t sym;      /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0 none */
     uint32_t label;    /* PO_LABEL: index into PtxFunc.labels */
@@ -116,12 +129,15 @@ typedef struct {
     PtxOperand operands[PTX_MAX_OPERANDS]; /* destination(s) first, as in the text; optional ones absent */
     uint32_t guard_reg;         /* predicate register id, 0 = none */
     bool guard_not;
-    uint8_t type[3];            /* PtxType in the order written: add.s32: [s32]; cvt.d.s: [d, s]; set.cmp.d.s */
+    uint8_t type[4];            /* PtxType in the order written: add.s32: [s32]; cvt.d.s: [d, s]; set.cmp.d.s;
+                                   mma: [d, a, b, c] */
     uint8_t ntypes;
     uint8_t vec;                /* .v2 .v4 .v8: 2, 4, 8; else 1 */
     uint8_t space, space2;      /* PtxSpace; cvta, cp.async: second one */
     uint8_t rnd, cmp, bop, sem, scope, cop, atom, sub, sub2; /* enumerations above */
     uint32_t flags;             /* PF_* */
+    uint16_t shape[3];          /* mma, wmma, ldmatrix: m, n, k of .m16n8k16 (.m8n8: 8, 8, 0) */
+    uint16_t form;              /* row of frontend/ptx_forms.def, for ptx_check */
     StrId mods_text;            /* the modifiers as written, ".rn.f32", for messages */
     uint32_t table;             /* brx.idx: index + 1 into PtxFunc.branch_tables; indirect call: index + 1 into
                                    PtxFunc.call_tables (.calltargets/.callprototype) */
@@ -150,7 +166,7 @@ typedef struct { /* initialiser item: `size_bytes` at `offset_bytes`: constant, 
 
 typedef enum { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON } PtxLinkage;
 
-typedef struct { /* variable in a state space, at module or function level, and parameters */
+typedef struct PtxVar { /* variable in a state space, at module or function level, and parameters */
     StrId name;
     PtxType type;
     uint8_t vec;                /* 1, 2, 4 */
@@ -159,6 +175,7 @@ typedef struct { /* variable in a state space, at module or function level, and 
     uint32_t align_bytes;
     uint64_t size_bytes;        /* 0 for `extern .shared x[]` */
     bool is_array, unsized, is_pointer; /* .ptr attribute */
+    bool managed;               /* .attribute(.managed) */
     PtxSpace pointee_space;
     uint32_t func;              /* index + 1 of the function it is local to, 0 = module level */
     uint32_t nelems;            /* product of dimensions, 1 for scalars */
@@ -195,7 +212,7 @@ typedef struct { /* a .loc directive */
     StrId function_name;
 } PtxLine;
 
-typedef struct {
+typedef struct PtxFunc {
     StrId name;
     bool is_entry, has_body, noreturn;
     uint8_t linkage;
@@ -217,6 +234,9 @@ typedef struct {
     PtxLine *lines;
     uint32_t nlines;
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, maxnctapersm; /* 0 = not given */
+    uint32_t reqnctapercluster[3], maxclusterrank;
+    bool explicit_cluster, blocks_are_clusters;
+    uint32_t alias_of;          /* `.alias f, g;`: index + 1 of g, 0 = none */
     StrId *pragmas;
     uint32_t npragmas;
     SrcLoc loc;

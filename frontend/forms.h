@@ -1,0 +1,33 @@
+/* Legal forms of instructions: which modifiers an opcode takes, and of what kind and type its operands
+ * are. One row of ptx_forms.def is one form; the language of its two patterns is described there.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_FRONTEND_FORMS_H
+#define HEDDLE_FRONTEND_FORMS_H
+#include "frontend/ast.h"
+
+typedef struct {
+    char kind;         /* letter of the operand pattern; '.' is "anything from here on" */
+    bool is_optional, is_piped /* written behind `|` */, is_relaxed /* size may exceed the type's */;
+    bool is_vector;    /* as many elements as the .vN modifier says */
+    uint8_t type_index; /* 1..4: insn->type[n - 1]; 5: twice as wide as type[0]; 0: `type` */
+    uint8_t type;      /* PtxType, TY_NONE if the operand has no type of its own */
+    uint8_t nvec;      /* a vector of exactly this many elements, 0 = no vector */
+} OperandSpec;
+
+typedef struct {
+    OperandSpec at[PTX_MAX_OPERANDS];
+    uint8_t n, nrequired;
+    bool is_open; /* ends with "...": operands are not checked */
+} OperandSpecs;
+
+enum { FORM_NONE = 0 };
+/* Decode the modifiers of `text` (an opcode with its modifiers) into a template: op, type, enumerations,
+ * flags, form. Reports E0105 to E0107 at `loc`. */
+bool form_decode(const char *text, size_t size_bytes, SrcLoc loc, Diags *d, StrTab *strings, PtxInsn *out);
+/* Operand pattern of a form, decoded. */
+void form_operands(unsigned form, OperandSpecs *out);
+unsigned form_count(void);
+const char *form_mods(unsigned form), *form_operand_text(unsigned form);
+/* Type of that name ("u32"), TY_NONE if there is none. */
+PtxType type_by_name(const char *name, size_t size_bytes);
+#endif

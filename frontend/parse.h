@@ -1,0 +1,170 @@
+/* State shared by the parts of the parser: parse.c (tokens, names, scopes), parse_expr.c (constants),
+ * parse_decl.c (registers, variables), parse_module.c (directives, functions), parse_insn.c.
+ *
+ * Functions that return bool return false when an error was reported; the statement loop then skips to
+ * the next `;`. Names live in nested scopes: depth 0 special registers, 1 module, 2 function and its
+ * parameters, 3 and more blocks. A register range `%r<10>` creates a register when it is first named.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_FRONTEND_PARSE_H
+#define HEDDLE_FRONTEND_PARSE_H
+#include "frontend/ast.h"
+#include "frontend/forms.h"
+#include "frontend/lex.h"
+
+enum { MAX_SCOPES = 200, MAX_EXPR_DEPTH = 200, MAX_OPERAND_DEPTH = 3, MAX_DIMENSIONS = 16 };
+
+typedef VEC(uint32_t) U32Vec;
+
+typedef enum {
+    B_NONE,
+    B_REG,        /* value: register id */
+    B_VREG,       /* value: id of the first component, count components */
+    B_VAR,        /* value: variable index + 1 */
+    B_FUNC,       /* value: function index + 1 */
+    B_LABEL,      /* value: label index + 1 */
+    B_BRANCHES,   /* value: branch table index + 1 */
+    B_CALLS,      /* value: call table index + 1 */
+    B_SREG        /* value: PtxSreg, count: component, or 255 for a vector */
+} BindKind;
+
+typedef struct {
+    StrId name;
+    uint8_t kind, count;
+    uint16_t depth;
+    uint32_t value, shadowed, next; /* binding of the same name outside; next of the same scope */
+    uint32_t epoch;                 /* Parser.range_epoch at which it was last found to be innermost */
+    SrcLoc loc;
+} Bind;
+
+typedef struct { /* .reg .b32 %r<10>; */
+    StrId prefix;
+    uint8_t type, vec;
+    uint16_t depth;
+    uint32_t count, shadowed, next;
+    SrcLoc loc;
+} RegRange;
+
+typedef struct { /* use of a label or table name, resolved when its scope closes */
+    StrId name;
+    SrcLoc loc;
+    enum { REF_LABEL, REF_BRANCHES, REF_CALLS, REF_TARGET } kind;
+    uint32_t insn, slot; /* REF_TARGET: branch table and entry; else instruction and operand */
+} PendingRef;
+
+typedef struct {
+    uint32_t first_bind, first_range, first_ref;
+} Scope;
+
+typedef struct { /* decoded opcode by spelling */
+    PtxInsn insn;
+    uint8_t ndst; /* 1 where a second destination is written as `p|q` */
+} Template;
+
+typedef struct {
+    PtxModule *m;
+    Arena *a;   /* the module's */
+    Arena tmp;  /* of the parser */
+    Diags *d;
+    uint32_t first_error; /* d->nerrors at the start */
+    Lexer lx;
+    Token tok;
+    StrId name_reg, name_underscore, name_warp_sz;
+    /* names */
+    VEC(Bind) binds;
+    VEC(RegRange) ranges;
+    U32Vec bind_of, range_of; /* by StrId: index + 1 */
+    VEC(PendingRef) refs;
+    VEC(Scope) scopes;
+    uint32_t range_epoch;
+    /* opcodes */
+    VEC(Template) templates;
+    U32Vec template_of; /* by StrId of the opcode with modifiers: index + 1 */
+    /* module */
+    VEC(PtxVar) vars;
+    VEC(PtxFunc) funcs;
+    U32Vec files; /* StrId by file number */
+    VEC(PtxSection) sections;
+    bool seen_version, seen_target;
+    /* function under construction; func is index + 1, 0 outside of functions */
+    uint32_t func;
+    VEC(PtxReg) regs;
+    U32Vec fvars;
+    VEC(PtxInsn) insns;
+    VEC(PtxLabel) labels;
+    VEC(PtxBranchTable) branch_tables;
+    VEC(PtxCallTable) call_tables;
+    VEC(PtxLine) lines;
+    VEC(StrId) pragmas;
+    uint32_t line; /* `.loc` in force */
+} Parser;
+
+/* parse.c: tokens */
+static inline void next(Parser *p) { lex_next(&p->lx, &p->tok); }
+static inline bool at(const Parser *p, unsigned kind) { return p->tok.kind == kind; }
+static inline SrcLoc here(const Parser *p) { return tok_loc(&p->tok); }
+bool accept(Parser *p, unsigned kind);
+bool expect(Parser *p, unsigned kind, const char *what);
+bool fail_expected(Parser *p, const char *what); /* E0102 at the current token; returns false */
+bool at_dir(const Parser *p, const char *name);  /* the token is that directive */
+bool accept_dir(Parser *p, const char *name);
+/* The entry for `id` in a table by StrId, grown as needed; valid until it grows again. */
+uint32_t *slot_of(Parser *p, U32Vec *table, StrId id);
+bool too_many_errors(const Parser *p);
+const char *name_text(const Parser *p, StrId id);
+uint32_t line_of(const Parser *p, SrcLoc loc);
+void skip_statement(Parser *p); /* behind the next `;`, or to a brace */
+/* parse.c: names */
+bool open_scope(Parser *p);
+void close_scope(Parser *p);
+/* Declare `name` in the innermost scope; E0110 and 0 if it is there already. Index + 1 of the binding. */
+uint32_t declare(Parser *p, StrId name, BindKind kind, uint32_t value, SrcLoc loc);
+void declare_global(Parser *p, StrId name, BindKind kind, uint32_t value, SrcLoc loc); /* at module level */
+bool declare_range(Parser *p, StrId prefix, PtxType type, unsigned vec, uint32_t count, SrcLoc loc);
+/* The innermost meaning of a name, NULL if it has none. Valid until the next declaration. */
+Bind *lookup(Parser *p, StrId name);
+uint32_t new_reg(Parser *p, StrId name, PtxType type, SrcLoc loc);
+/* Registers of a vector register are v.x v.y v.z v.w. Returns the id of the first. */
+uint32_t new_vector_reg(Parser *p, StrId name, PtxType type, unsigned vec, SrcLoc loc);
+void add_ref(Parser *p, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot);
+
+/* parse_expr.c */
+typedef struct {
+    uint8_t kind; /* PtxImmKind */
+    bool is_unsigned;
+    bool is_literal; /* a floating-point literal: no arithmetic was done */
+    uint64_t bits;
+} ConstVal;
+bool parse_const(Parser *p, ConstVal *out); /* a whole constant expression */
+bool parse_const_int(Parser *p, int64_t *out, const char *what);
+bool parse_const_u32(Parser *p, uint32_t *out, const char *what);
+/* Value as IMM_F32 or IMM_F64 bits; ints are not converted. */
+uint32_t const_f32_bits(const ConstVal *v);
+uint64_t const_f64_bits(const ConstVal *v);
+
+/* parse_decl.c */
+bool parse_reg_decl(Parser *p);
+bool parse_type(Parser *p, PtxType *out);
+typedef struct {
+    bool is_param;      /* of a function or prototype: one name, no initialiser */
+    bool is_kernel;     /* of an entry */
+    uint8_t linkage;
+    bool allow_unnamed; /* `_` */
+} VarContext;
+/* At the state space directive (`.param`, `.global` ...). Returns index + 1 of the (last) variable in *out;
+ * for `.reg` parameters *reg is the register. */
+bool parse_var_decl(Parser *p, const VarContext *c, uint32_t *out, uint32_t *reg);
+
+/* parse_module.c */
+bool parse_module(Parser *p);
+bool parse_call_prototype(Parser *p, StrId name, SrcLoc loc);
+bool parse_call_targets(Parser *p, StrId name, SrcLoc loc);
+bool parse_pragma(Parser *p);
+
+/* parse_body.c: at the `{` of a function body, up to and including its `}` */
+bool parse_body(Parser *p);
+bool parse_file(Parser *p);
+bool parse_section(Parser *p);
+
+/* parse_insn.c: at the opcode or guard */
+bool parse_insn(Parser *p);
+#endif

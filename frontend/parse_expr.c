@@ -1,0 +1,260 @@
+/* Constant expressions of PTX ISA 4.5: 64-bit integers with C's operators and precedences, and
+ * floating-point literals with basic arithmetic.
+ * SPDX-License-Identifier: MIT */
+#include "frontend/parse.h"
+#include <string.h>
+
+static double as_double(const ConstVal *v) {
+    double d;
+    float f;
+    if (v->kind == IMM_F64) {
+        memcpy(&d, &v->bits, sizeof d);
+        return d;
+    }
+    if (v->kind == IMM_F32) {
+        uint32_t bits = (uint32_t)v->bits;
+        memcpy(&f, &bits, sizeof f);
+        return (double)f;
+    }
+    return v->is_unsigned ? (double)v->bits : (double)(int64_t)v->bits;
+}
+
+static void set_double(ConstVal *v, double d) {
+    *v = (ConstVal){.kind = IMM_F64};
+    memcpy(&v->bits, &d, sizeof d);
+}
+
+static void set_int(ConstVal *v, uint64_t bits, bool is_unsigned) {
+    *v = (ConstVal){.kind = IMM_INT, .is_unsigned = is_unsigned, .bits = bits};
+}
+
+uint32_t const_f32_bits(const ConstVal *v) {
+    if (v->kind == IMM_F32)
+        return (uint32_t)v->bits;
+    float f = (float)as_double(v);
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* Widening keeps NaN payloads: through the bits, since a conversion would quiet a signalling NaN. */
+uint64_t const_f64_bits(const ConstVal *v) {
+    uint32_t f = (uint32_t)v->bits;
+    if (v->kind == IMM_F32 && (f & 0x7fffffffu) > 0x7f800000u)
+        return (uint64_t)(f >> 31) << 63 | (uint64_t)0x7ff << 52 | (uint64_t)(f & 0x7fffffu) << 29;
+    double d = as_double(v);
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return bits;
+}
+
+typedef struct {
+    uint8_t kind, precedence;
+    const char *text;
+} BinaryOp;
+static const BinaryOp binary_ops[] = {
+    {'*', 10, "*"}, {'/', 10, "/"}, {'%', 10, "%"}, {'+', 9, "+"}, {'-', 9, "-"}, {TK_SHL, 8, "<<"},
+    {TK_SHR, 8, ">>"}, {'<', 7, "<"}, {'>', 7, ">"}, {TK_LE, 7, "<="}, {TK_GE, 7, ">="}, {TK_EQ, 6, "=="},
+    {TK_NE, 6, "!="}, {'&', 5, "&"}, {'^', 4, "^"}, {'|', 3, "|"}, {TK_ANDAND, 2, "&&"}, {TK_OROR, 1, "||"},
+};
+
+static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth);
+
+static bool parse_cast(Parser *p, ConstVal *out, unsigned depth, bool *was_cast);
+static bool parse_unary(Parser *p, ConstVal *out, unsigned depth) {
+    if (depth > MAX_EXPR_DEPTH)
+        return diag(p->d, here(p), DIAG_E0112, "constant expressions", (unsigned)MAX_EXPR_DEPTH);
+    Token t = p->tok;
+    bool was_cast;
+    switch (t.kind) {
+    case TK_INT:
+        next(p);
+        set_int(out, t.value, t.is_unsigned);
+        return true;
+    case TK_FLT: case TK_DBL:
+        next(p);
+        *out = (ConstVal){t.kind == TK_FLT ? IMM_F32 : IMM_F64, false, true, t.value};
+        return true;
+    case TK_IDENT:
+        if (!str_eq(t.str, p->name_warp_sz))
+            return fail_expected(p, "a constant");
+        next(p);
+        set_int(out, 32, false);
+        return true;
+    case '(':
+        next(p);
+        if (!parse_cast(p, out, depth, &was_cast))
+            return false;
+        return was_cast || (parse_ternary(p, out, depth + 1) && expect(p, ')', "')'"));
+    case '+': case '-': case '~': case '!':
+        next(p);
+        if (!parse_unary(p, out, depth + 1))
+            return false;
+        break;
+    default: return fail_expected(p, "a constant");
+    }
+    if (t.kind == '-' && out->kind == IMM_F32)
+        out->bits ^= 0x80000000u;
+    else if (t.kind == '-' && out->kind == IMM_F64)
+        out->bits ^= (uint64_t)1 << 63;
+    else if (t.kind == '-')
+        out->bits = 0 - out->bits;
+    else if (t.kind == '~' && out->kind != IMM_INT)
+        return diag(p->d, tok_loc(&t), DIAG_E0116, "~");
+    else if (t.kind == '~')
+        out->bits = ~out->bits;
+    else if (t.kind == '!')
+        set_int(out, out->kind == IMM_INT ? !out->bits : as_double(out) == 0.0, false);
+    return true;
+}
+
+/* Behind `(`: `.s64) operand` or `.u64) operand`. */
+static bool parse_cast(Parser *p, ConstVal *out, unsigned depth, bool *was_cast) {
+    bool s64 = at_dir(p, ".s64"), u64 = at_dir(p, ".u64");
+    SrcLoc loc = here(p);
+    *was_cast = s64 || u64;
+    if (!*was_cast)
+        return true;
+    next(p);
+    if (!expect(p, ')', "')'") || !parse_unary(p, out, depth + 1))
+        return false;
+    if (out->kind != IMM_INT)
+        return diag(p->d, loc, DIAG_E0116, s64 ? "(.s64)" : "(.u64)");
+    out->is_unsigned = u64;
+    return true;
+}
+
+static bool float_op(Parser *p, const BinaryOp *op, SrcLoc loc, ConstVal *a, const ConstVal *b) {
+    double x = as_double(a), y = as_double(b);
+    switch (op->kind) {
+    case '*': set_double(a, x * y); return true;
+    case '/': set_double(a, x / y); return true;
+    case '+': set_double(a, x + y); return true;
+    case '-': set_double(a, x - y); return true;
+    case '<': set_int(a, x < y, false); return true;
+    case '>': set_int(a, x > y, false); return true;
+    case TK_LE: set_int(a, x <= y, false); return true;
+    case TK_GE: set_int(a, x >= y, false); return true;
+    case TK_EQ: set_int(a, x == y, false); return true;
+    case TK_NE: set_int(a, x != y, false); return true;
+    default: return diag(p->d, loc, DIAG_E0116, op->text);
+    }
+}
+
+static uint64_t divide(uint64_t x, uint64_t y, bool is_unsigned, bool want_rem) {
+    if (is_unsigned)
+        return want_rem ? x % y : x / y;
+    if (y == UINT64_MAX) /* INT64_MIN / -1 overflows */
+        return want_rem ? 0 : 0 - x;
+    int64_t a = (int64_t)x, b = (int64_t)y;
+    return (uint64_t)(want_rem ? a % b : a / b);
+}
+
+static uint64_t shift(unsigned kind, const ConstVal *a, uint64_t n) {
+    bool negative = !a->is_unsigned && (int64_t)a->bits < 0;
+    if (n > 63)
+        return kind == TK_SHR && negative ? UINT64_MAX : 0;
+    if (kind == TK_SHL)
+        return a->bits << n;
+    return negative ? ~(~a->bits >> n) : a->bits >> n;
+}
+
+static bool int_op(Parser *p, const BinaryOp *op, SrcLoc loc, ConstVal *a, const ConstVal *b) {
+    uint64_t x = a->bits, y = b->bits;
+    bool u = a->is_unsigned || b->is_unsigned;
+    int order = u ? (x > y) - (x < y) : ((int64_t)x > (int64_t)y) - ((int64_t)x < (int64_t)y);
+    switch (op->kind) {
+    case '*': set_int(a, x * y, u); return true;
+    case '/': case '%':
+        if (!y)
+            return diag(p->d, loc, DIAG_E0115);
+        set_int(a, divide(x, y, u, op->kind == '%'), u);
+        return true;
+    case '+': set_int(a, x + y, u); return true;
+    case '-': set_int(a, x - y, u); return true;
+    case TK_SHL: case TK_SHR: set_int(a, shift(op->kind, a, y), a->is_unsigned); return true;
+    case '<': set_int(a, order < 0, false); return true;
+    case '>': set_int(a, order > 0, false); return true;
+    case TK_LE: set_int(a, order <= 0, false); return true;
+    case TK_GE: set_int(a, order >= 0, false); return true;
+    case TK_EQ: set_int(a, x == y, false); return true;
+    case TK_NE: set_int(a, x != y, false); return true;
+    case '&': set_int(a, x & y, true); return true;
+    case '^': set_int(a, x ^ y, true); return true;
+    case '|': set_int(a, x | y, true); return true;
+    case TK_ANDAND: set_int(a, x && y, false); return true;
+    default: set_int(a, x || y, false); return true;
+    }
+}
+
+/* `7%3`: the lexer takes `%3` for a name; an operator is expected here. */
+static void split_modulo(Parser *p) {
+    if (!at(p, TK_IDENT) || p->lx.text[p->tok.at] != '%')
+        return;
+    p->lx.at = p->tok.at + 1;
+    p->tok.kind = '%';
+    p->tok.size = 1;
+}
+
+static bool parse_binary(Parser *p, ConstVal *out, unsigned min_precedence, unsigned depth) {
+    if (!parse_unary(p, out, depth))
+        return false;
+    for (;;) {
+        split_modulo(p);
+        const BinaryOp *op = NULL;
+        for (unsigned i = 0; i < sizeof binary_ops / sizeof *binary_ops; i++)
+            if (at(p, binary_ops[i].kind) && binary_ops[i].precedence >= min_precedence)
+                op = &binary_ops[i];
+        if (!op)
+            return true;
+        SrcLoc loc = here(p);
+        ConstVal right;
+        next(p);
+        if (!parse_binary(p, &right, op->precedence + 1u, depth + 1))
+            return false;
+        bool is_int = out->kind == IMM_INT && right.kind == IMM_INT;
+        if (!(is_int ? int_op(p, op, loc, out, &right) : float_op(p, op, loc, out, &right)))
+            return false;
+    }
+}
+
+static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth) {
+    if (!parse_binary(p, out, 1, depth))
+        return false;
+    if (!accept(p, '?'))
+        return true;
+    ConstVal yes, no;
+    bool cond = out->kind == IMM_INT ? out->bits != 0 : as_double(out) != 0.0;
+    if (!parse_ternary(p, &yes, depth + 1) || !expect(p, ':', "':'") || !parse_ternary(p, &no, depth + 1))
+        return false;
+    bool u = yes.is_unsigned || no.is_unsigned;
+    *out = cond ? yes : no;
+    out->is_unsigned = u && out->kind == IMM_INT;
+    return true;
+}
+
+bool parse_const(Parser *p, ConstVal *out) { return parse_ternary(p, out, 0); }
+
+bool parse_const_int(Parser *p, int64_t *out, const char *what) {
+    ConstVal v;
+    SrcLoc loc = here(p);
+    if (!parse_const(p, &v))
+        return false;
+    if (v.kind != IMM_INT)
+        return diag(p->d, loc, DIAG_E0102, what, 25, "a floating-point constant");
+    *out = (int64_t)v.bits;
+    return true;
+}
+
+bool parse_const_u32(Parser *p, uint32_t *out, const char *what) {
+    int64_t v;
+    SrcLoc loc = here(p);
+    if (!parse_const_int(p, &v, what))
+        return false;
+    if (v < 0 || v > UINT32_MAX) {
+        int n = (int)(p->tok.at - (loc.i - 1));
+        return diag(p->d, loc, DIAG_E0114, n > 60 ? 60 : n, p->lx.text + loc.i - 1);
+    }
+    *out = (uint32_t)v;
+    return true;
+}
