@@ -174,6 +174,7 @@ typedef struct IrModule {
     uint32_t const_bytes;       /* bank 3 */
     unsigned opt_level;         /* 0..3 */
     unsigned reg_limit;         /* as Function.reg_limit, for all functions */
+    VEC(ReconvReport) reconv;   /* filled by reconvergence; callers before callees, else in layout order */
 } IrModule;
 
 /* ---- access ---- */

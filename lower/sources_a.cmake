@@ -1,1 +1,1 @@
-list(APPEND LOWER_SOURCES cfg.c postdom.c)
+list(APPEND LOWER_SOURCES cfg.c postdom.c callgraph.c uniform.c reconverge.c reconverge_yield.c)

@@ -1,0 +1,117 @@
+/* Forward progress: the machine switches between the groups of a warp only at BSYNC, WARPSYNC, YIELD,
+ * NANOSLEEP and EXIT. So a loop that may wait for another lane needs a YIELD on every retry path: every CFG
+ * cycle through an observing instruction (IF_OBSERVING, or a call of a function that has one) passes a YIELD
+ * or NANOSLEEP. It stands in a block of its own on the edge back to the loop's first block, and only on such
+ * edges that the observing instruction reaches, because lanes that have yielded are no longer waited for.
+ * SPDX-License-Identifier: MIT */
+#include "lower/cfg.h"
+#include "lower/passes.h"
+
+typedef struct {
+    Arena a;
+    Function *f;
+    Graph g;
+    uint8_t *in_set;   /* blocks without a YIELD */
+    bool *observing;   /* [block] */
+    uint32_t *comp;
+} Retry;
+
+static void classify_blocks(Retry *r, const bool *observes) {
+    Function *f = r->f;
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        uint32_t id = f->layout.at[n].i;
+        const Block *b = ir_block(f, f->layout.at[n]);
+        r->in_set[id] = 1;
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(f, b->insts.at[p]);
+            if ((i->op == OT_YIELD || i->op == OT_NANOSLEEP) && op_is_always(i->guard))
+                r->in_set[id] = 0;
+            if (i->flags & IF_OBSERVING)
+                r->observing[id] = true;
+            if (i->op == OT_CALL) {
+                const Function *callee = ir_callee(f, i);
+                r->observing[id] |= !callee || callee->blocks.n <= 1 || observes[callee->index];
+            }
+        }
+    }
+}
+
+/* Marks what the observing blocks of a component reach inside it without entering `head` again. */
+static void reach_from_observing(Retry *r, const GraphOrder *o, uint32_t comp, uint32_t head, bool *reach) {
+    uint32_t *stack = ARENA_ARRAY(&r->a, uint32_t, r->g.n), top = 0;
+    for (uint32_t k = 0; k < o->count; k++) {
+        uint32_t n = o->order[k];
+        if (r->comp[n] == comp && r->observing[n])
+            reach[n] = true, stack[top++] = n;
+    }
+    while (top) {
+        uint32_t n = stack[--top];
+        GRAPH_SUCCS(&r->g, n, t)
+            if (r->comp[*t] == comp && *t != head && !reach[*t])
+                reach[*t] = true, stack[top++] = *t;
+    }
+}
+
+static void put_yield(Function *f, BlockId from, BlockId to) {
+    BlockId mid = ir_split_edge(f, from, to);
+    InstId y = ir_inst_new(f, OT_YIELD, isa_num_dst(OT_YIELD), isa_num_src(OT_YIELD));
+    ir_inst(f, y)->loc = ir_inst(f, ir_block(f, mid)->insts.at[0])->loc;
+    ir_insert(f, mid, 0, y);
+}
+
+/* Breaks the cycles through the head of one component. */
+static void break_component(Retry *r, const GraphOrder *o, uint32_t comp, uint32_t head) {
+    ArenaMark mark = arena_mark(&r->a);
+    bool *reach = ARENA_ARRAY(&r->a, bool, r->g.n);
+    reach_from_observing(r, o, comp, head, reach);
+    GRAPH_PREDS(&r->g, head, p)
+        if (r->comp[*p] == comp && reach[*p])
+            put_yield(r->f, (BlockId){*p}, (BlockId){head});
+    arena_release(&r->a, mark);
+}
+
+static bool is_cyclic(const Retry *r, const uint32_t *size, uint32_t n) {
+    if (size[r->comp[n]] > 1)
+        return true;
+    GRAPH_SUCCS(&r->g, n, t)
+        if (*t == n)
+            return true;
+    return false;
+}
+
+static bool one_round(Function *f, const bool *observes) {
+    Retry r = {.f = f};
+    r.g = cfg_graph(&r.a, f);
+    r.in_set = ARENA_ARRAY(&r.a, uint8_t, r.g.n);
+    r.observing = ARENA_ARRAY(&r.a, bool, r.g.n);
+    r.comp = ARENA_ARRAY(&r.a, uint32_t, r.g.n);
+    classify_blocks(&r, observes);
+    uint32_t n = graph_scc(&r.a, &r.g, r.in_set, r.comp);
+    uint32_t *size = ARENA_ARRAY(&r.a, uint32_t, n + 1), *head = ARENA_ARRAY(&r.a, uint32_t, n + 1);
+    bool *bad = ARENA_ARRAY(&r.a, bool, n + 1), changed = false;
+    GraphOrder o = graph_order(&r.a, &r.g, f->entry.i);
+    for (uint32_t k = 0; k < o.count; k++) {
+        uint32_t b = o.order[k];
+        if (!r.in_set[b])
+            continue;
+        if (!size[r.comp[b]]++)
+            head[r.comp[b]] = b; /* first in reverse post-order: the header, where the loop has one */
+        bad[r.comp[b]] |= r.observing[b];
+    }
+    for (uint32_t c = 0; c < n; c++)
+        if (bad[c] && is_cyclic(&r, size, head[c])) {
+            break_component(&r, &o, c, head[c]);
+            changed = true;
+        }
+    arena_free(&r.a);
+    return changed;
+}
+
+bool yield_retry_loops(Function *f, const bool *observes) {
+    bool any = false;
+    while (one_round(f, observes)) /* each round takes a head out of its cycles */
+        any = true;
+    if (any)
+        ir_renumber(f);
+    return any;
+}

@@ -1,0 +1,474 @@
+/* Uniformity (divergence) analysis of a whole module. In: SSA. Out: Value.uniform, Block.uniform_flow,
+ * Function.uniform_entry.
+ *
+ * Everything starts uniform; divergence spreads along data (users of a divergent value), along control (phis
+ * where the sides of a divergent branch meet, values that leave a loop in different iterations) and along
+ * calls. "Uniform" is said of one dynamic instance of a definition: lanes that are at different instances are
+ * not compared, and uniform lanes need not be converged. Reconvergence uses it to leave out barriers, which
+ * is a matter of speed alone; who keeps a value in UR must know besides that the lanes are converged.
+ * SPDX-License-Identifier: MIT */
+#include "lower/cfg.h"
+#include "lower/passes.h"
+#include <string.h>
+
+typedef struct {
+    Function *f;
+    bool analysed;       /* it has blocks */
+    Graph g;
+    PostDom pd;
+    LoopForest loops;
+    uint32_t *inst_block; /* [inst] */
+    uint32_t *user_at, *users; /* instructions that use value v: users[user_at[v] .. user_at[v + 1] - 1] */
+    bool *divergent;     /* [value] */
+    bool *branch_done;   /* [block] its branch is divergent and was treated */
+    bool *flow;          /* [block] some lanes may not come here */
+    bool *loop_done;     /* [loop] all values that leave it are divergent */
+    uint32_t *mark, round; /* [block] */
+    uint32_t *reach, *stack; /* [block] how many sides of the branch come here */
+    VEC(uint32_t) work;  /* divergent values whose users are to be looked at */
+    VEC(uint32_t) returns; /* RET instructions */
+    VEC(uint32_t) calls;
+    bool entry_divergent;
+} FuncState;
+
+typedef struct {
+    IrModule *m;
+    Arena *a;
+    FuncState *fs;
+    bool changed;
+} Uniform;
+
+static void mark_value(Uniform *u, FuncState *s, uint32_t v) {
+    if (s->divergent[v])
+        return;
+    s->divergent[v] = u->changed = true;
+    VEC_ADD(u->a, &s->work, v);
+}
+
+static bool operand_divergent(const FuncState *s, Operand o) {
+    for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
+        if (s->divergent[ir_operand_value(s->f, o, c).i])
+            return true;
+    return false;
+}
+
+static void mark_dsts(Uniform *u, FuncState *s, const Inst *i) {
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand o = *ir_dst(s->f, i, k);
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
+            mark_value(u, s, ir_operand_value(s->f, o, c).i);
+    }
+}
+
+/* ---- what an instruction makes ---- */
+
+static bool sreg_uniform(const Target *t, unsigned number) {
+    static const char *const uniform[] = {"ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y", "nctaid.z", "ntid.x",
+                                          "ntid.y", "ntid.z", "smid", "nsmid", "warpid", "nwarpid", "gridid", "smemsz",
+                                          "lwinlo", "swinlo", "total_smem_size", "zero", "cgactaid"};
+    const char *name = isa_sreg_name(t, number);
+    for (unsigned k = 0; name && k < sizeof uniform / sizeof *uniform; k++)
+        if (strcmp(name, uniform[k]) == 0)
+            return true;
+    return false;
+}
+
+static bool full_mask(FuncState *s, const Inst *i) {
+    unsigned n = isa_num_src(i->op);
+    if (!(i->flags & IF_SYNC) || i->nsrc <= n)
+        return false;
+    Operand m = *ir_src(s->f, i, n);
+    return m.kind == OPK_IMM && m.value == UINT32_MAX;
+}
+
+enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA };
+
+static unsigned makes(FuncState *s, const Inst *i) {
+    switch (i->op) {
+    case OT_S2R: case OT_CS2R: case OT_S2UR: {
+        Operand o = *ir_src(s->f, i, 0);
+        bool uniform = o.kind == OPK_SREG && sreg_uniform(s->f->module->target, o.value);
+        return uniform ? MAKES_UNIFORM : MAKES_DIVERGENT;
+    }
+    case OT_VOTE: case OT_VOTEU: case OT_REDUX: /* every valid lane takes part and gets the same */
+        return full_mask(s, i) ? MAKES_UNIFORM : MAKES_DIVERGENT;
+    case OT_LDG: case OT_LD: case OT_LDS: case OT_LDL: /* another thread may write between two lanes' reads */
+    case OT_ATOM: case OT_ATOMG: case OT_ATOMS: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_ATOMS_CAS:
+    case OT_SHFL: case OT_MATCH: case OT_B2R: case OT_R2UR: case OT_HMMA: case OT_IMMA:
+    case IR_RELOAD:
+        return MAKES_DIVERGENT;
+    case OT_B2R_RESULT: case OT_LEPC: case IR_UNDEF:
+        return MAKES_UNIFORM;
+    case IR_FRAME_ADDR: /* R1 is the warp's where all lanes were called together */
+        return s->entry_divergent ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    case OT_CALL: case IR_ENTRY:
+        return MAKES_UNIFORM; /* marked from the other side */
+    default:
+        return MAKES_BY_DATA;
+    }
+}
+
+static bool inputs_divergent(FuncState *s, const Inst *i) {
+    if (operand_divergent(s, i->guard))
+        return true;
+    for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
+        if (operand_divergent(s, s->f->operands.at[i->operand + k]))
+            return true;
+    return false;
+}
+
+/* ---- control ---- */
+
+static bool is_branch(const Inst *i) { return (i->op == OT_BRA || i->op == OT_BRX) && !(i->flags & IF_UNIFORM); }
+
+/* Blocks reached from `from` without going through `join`; s->reach counts in how many such walks. */
+static void walk_side(FuncState *s, uint32_t from, uint32_t join) {
+    uint32_t top = 0, walk = ++s->round;
+    s->stack[top++] = from;
+    s->mark[from] = walk;
+    while (top) {
+        uint32_t n = s->stack[--top];
+        s->reach[n]++;
+        if (n == join)
+            continue;
+        GRAPH_SUCCS(&s->g, n, t)
+            if (s->mark[*t] != walk) {
+                s->mark[*t] = walk;
+                s->stack[top++] = *t;
+            }
+    }
+}
+
+static void mark_phis(Uniform *u, FuncState *s, uint32_t block) {
+    const Block *b = ir_block(s->f, (BlockId){block});
+    for (unsigned p = 0; p < b->insts.n; p++) {
+        const Inst *i = ir_inst(s->f, b->insts.at[p]);
+        if (i->op != IR_PHI)
+            return;
+        bool same = true; /* then it does not matter from where a lane comes */
+        for (unsigned k = 1; k < i->nsrc; k++)
+            same &= memcmp(ir_src(s->f, i, 0), ir_src(s->f, i, k), sizeof(Operand)) == 0;
+        if (!same)
+            mark_dsts(u, s, i);
+    }
+}
+
+/* Values of the loop that are used outside: everywhere (only_region false) or where s->reach says. */
+static void mark_leaving(Uniform *u, FuncState *s, uint32_t loop, bool only_region) {
+    bool irreducible = s->loops.at[loop].irreducible;
+    if (s->loop_done[loop])
+        return;
+    s->loop_done[loop] = !only_region || irreducible;
+    for (uint32_t v = 1; v < s->f->values.n; v++) {
+        const Value *val = ir_value(s->f, (ValId){v});
+        uint32_t home = val->def.i ? s->inst_block[val->def.i] : 0;
+        if (!home || s->divergent[v] || !loop_contains(&s->loops, loop, home))
+            continue;
+        for (uint32_t k = s->user_at[v]; k < s->user_at[v + 1]; k++) {
+            uint32_t at = s->inst_block[s->users[k]];
+            bool leaves = irreducible ? at != home : !loop_contains(&s->loops, loop, at) && (!only_region || s->reach[at]);
+            if (leaves) {
+                mark_value(u, s, v);
+                break;
+            }
+        }
+    }
+}
+
+static void mark_loops(Uniform *u, FuncState *s, uint32_t block, uint32_t join) {
+    for (uint32_t l = s->loops.innermost[block]; l != NO_NODE; l = s->loops.at[l].parent) {
+        bool join_inside = join && loop_contains(&s->loops, l, join), region_inside = true;
+        for (uint32_t n = 1; n < s->g.n && region_inside; n++)
+            region_inside = !s->reach[n] || loop_contains(&s->loops, l, n);
+        if (s->loops.at[l].irreducible) {
+            for (uint32_t n = 1; n < s->g.n; n++)
+                if (loop_contains(&s->loops, l, n))
+                    mark_phis(u, s, n);
+            mark_leaving(u, s, l, false);
+        } else if (join_inside && region_inside)
+            return;
+        else
+            mark_leaving(u, s, l, join_inside);
+    }
+}
+
+/* The end of `block` sends lanes different ways. */
+static void diverge_at(Uniform *u, FuncState *s, uint32_t block) {
+    if (s->branch_done[block] || s->pd.region[block] == NO_NODE)
+        return;
+    s->branch_done[block] = u->changed = true;
+    const Block *b = ir_block(s->f, (BlockId){block});
+    uint32_t join = s->pd.ipdom[block];
+    memset(s->reach, 0, s->g.n * sizeof *s->reach);
+    bool many = b->succs.n > 4; /* then one walk, and every meeting point inside counts */
+    for (unsigned k = 0; k < b->succs.n; k++) {
+        bool again = false; /* parallel edges are one side */
+        for (unsigned j = 0; j < k && !many; j++)
+            again |= b->succs.at[j].i == b->succs.at[k].i;
+        if (!again && !(many && s->reach[b->succs.at[k].i]))
+            walk_side(s, b->succs.at[k].i, join);
+    }
+    for (uint32_t n = 1; n < s->g.n; n++) {
+        if (!s->reach[n])
+            continue;
+        if (n != join)
+            s->flow[n] = true;
+        if (ir_block(s->f, (BlockId){n})->preds.n > 1 && (s->reach[n] > 1 || many || n == join))
+            mark_phis(u, s, n);
+    }
+    mark_loops(u, s, block, join);
+}
+
+/* Some lanes leave the function here, others go on. */
+static void returns_at(Uniform *u, FuncState *s, uint32_t block) {
+    if (s->flow[block])
+        return;
+    memset(s->reach, 0, s->g.n * sizeof *s->reach);
+    walk_side(s, block, 0);
+    for (uint32_t n = 1; n < s->g.n; n++)
+        s->flow[n] |= s->reach[n] != 0;
+    u->changed = true;
+}
+
+/* ---- calls ---- */
+
+/* The operand among a call's, an entry's or a return's that is held in register r; OPK_NONE if none. */
+static bool find_fixed(const FuncState *s, const Inst *i, bool dsts, int r, Operand *out) {
+    unsigned from = dsts ? 0 : i->ndst, to = dsts ? i->ndst : i->ndst + (unsigned)i->nsrc;
+    for (unsigned k = from; k < to; k++) {
+        Operand o = s->f->operands.at[i->operand + k];
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+            ValId v = ir_operand_value(s->f, o, c);
+            if (ir_value(s->f, v)->fixed_reg == r && ir_value(s->f, v)->file == RF_R) {
+                *out = ir_val(s->f, v);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static Inst *entry_inst(FuncState *s) {
+    const Block *b = ir_block(s->f, s->f->entry);
+    Inst *i = b->insts.n ? ir_inst(s->f, b->insts.at[0]) : NULL;
+    return i && i->op == IR_ENTRY ? i : NULL;
+}
+
+/* Arguments to parameters, and how the function is entered. */
+static void enter_call(Uniform *u, FuncState *caller, const Inst *call, FuncState *callee, uint32_t block) {
+    bool together = !caller->entry_divergent && !caller->flow[block] && !operand_divergent(caller, call->guard);
+    if (!together && !callee->entry_divergent)
+        callee->entry_divergent = u->changed = true;
+    const Inst *entry = entry_inst(callee);
+    for (unsigned k = 0; entry && k < entry->ndst; k++) {
+        Operand o = *ir_dst(callee->f, entry, k);
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+            ValId param = ir_operand_value(callee->f, o, c);
+            Operand arg;
+            int r = ir_value(callee->f, param)->fixed_reg;
+            if (!find_fixed(caller, call, false, r, &arg) || operand_divergent(caller, arg))
+                mark_value(u, callee, param.i);
+        }
+    }
+}
+
+static bool result_divergent(FuncState *callee, int r) {
+    bool divergent = callee->returns.n == 0;
+    for (unsigned k = 0; k < callee->returns.n; k++) {
+        const Inst *ret = ir_inst(callee->f, (InstId){callee->returns.at[k]});
+        Operand o;
+        if (!find_fixed(callee, ret, false, r, &o) || operand_divergent(callee, o))
+            divergent = true;
+        if (callee->returns.n > 1 && callee->flow[callee->inst_block[callee->returns.at[k]]])
+            divergent = true;
+    }
+    return divergent;
+}
+
+static void leave_call(Uniform *u, FuncState *caller, const Inst *call, FuncState *callee) {
+    for (unsigned k = 0; k < call->ndst; k++) {
+        Operand o = *ir_dst(caller->f, call, k);
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+            ValId v = ir_operand_value(caller->f, o, c);
+            if (operand_divergent(caller, call->guard) || result_divergent(callee, ir_value(caller->f, v)->fixed_reg))
+                mark_value(u, caller, v.i);
+        }
+    }
+}
+
+static void do_calls(Uniform *u, FuncState *s) {
+    for (unsigned k = 0; k < s->calls.n; k++) {
+        const Inst *call = ir_inst(s->f, (InstId){s->calls.at[k]});
+        const Function *callee = ir_callee(s->f, call);
+        if (!callee || !u->fs[callee->index].analysed) {
+            mark_dsts(u, s, call);
+            continue;
+        }
+        enter_call(u, s, call, &u->fs[callee->index], s->inst_block[s->calls.at[k]]);
+        leave_call(u, s, call, &u->fs[callee->index]);
+    }
+}
+
+/* ---- the fixpoint ---- */
+
+static void visit_inst(Uniform *u, FuncState *s, uint32_t id) {
+    const Inst *i = ir_inst(s->f, (InstId){id});
+    uint32_t block = s->inst_block[id];
+    unsigned m = makes(s, i);
+    if (m == MAKES_DIVERGENT || (m == MAKES_BY_DATA && inputs_divergent(s, i)) ||
+        (m == MAKES_UNIFORM && operand_divergent(s, i->guard)))
+        mark_dsts(u, s, i);
+    if (is_branch(i) && ir_block(s->f, (BlockId){block})->succs.n > 1 && inputs_divergent(s, i))
+        diverge_at(u, s, block);
+    if (i->op == OT_RET && operand_divergent(s, i->guard))
+        returns_at(u, s, block);
+}
+
+static void drain(Uniform *u, FuncState *s) {
+    while (s->work.n) {
+        uint32_t v = s->work.at[--s->work.n];
+        for (uint32_t k = s->user_at[v]; k < s->user_at[v + 1]; k++)
+            visit_inst(u, s, s->users[k]);
+    }
+}
+
+static void collect_users(Uniform *u, FuncState *s) {
+    Function *f = s->f;
+    s->user_at = ARENA_ARRAY(u->a, uint32_t, f->values.n + 2);
+    for (int fill = 0; fill < 2; fill++) {
+        for (unsigned n = 0; n < f->layout.n; n++) {
+            const Block *b = ir_block(f, f->layout.at[n]);
+            for (unsigned p = 0; p < b->insts.n; p++) {
+                const Inst *i = ir_inst(f, b->insts.at[p]);
+                for (unsigned k = i->ndst; k <= ir_num_operands(i); k++) {
+                    Operand o = k == ir_num_operands(i) ? i->guard : f->operands.at[i->operand + k];
+                    for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+                        uint32_t v = ir_operand_value(f, o, c).i;
+                        if (fill)
+                            s->users[s->user_at[v + 1]++] = b->insts.at[p].i;
+                        else
+                            s->user_at[v + 2]++;
+                    }
+                }
+            }
+        }
+        if (fill)
+            break;
+        for (uint32_t v = 2; v < f->values.n + 2; v++)
+            s->user_at[v] += s->user_at[v - 1];
+        s->users = ARENA_ARRAY(u->a, uint32_t, s->user_at[f->values.n + 1]);
+    }
+}
+
+static void start_function(Uniform *u, Function *f) {
+    FuncState *s = &u->fs[f->index];
+    s->f = f;
+    s->analysed = f->blocks.n > 1;
+    if (!s->analysed)
+        return;
+    cfg_remove_unreachable(f);
+    s->g = cfg_graph(u->a, f);
+    s->pd = post_dominators(u->a, f, &s->g, f->entry.i);
+    s->loops = loop_forest(u->a, &s->g, f->entry.i);
+    s->divergent = ARENA_ARRAY(u->a, bool, f->values.n);
+    s->branch_done = ARENA_ARRAY(u->a, bool, s->g.n);
+    s->flow = ARENA_ARRAY(u->a, bool, s->g.n);
+    s->loop_done = ARENA_ARRAY(u->a, bool, s->loops.n);
+    s->mark = ARENA_ARRAY(u->a, uint32_t, s->g.n);
+    s->reach = ARENA_ARRAY(u->a, uint32_t, s->g.n);
+    s->stack = ARENA_ARRAY(u->a, uint32_t, s->g.n);
+    s->inst_block = ARENA_ARRAY(u->a, uint32_t, f->insts.n);
+    collect_users(u, s);
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = ir_block(f, f->layout.at[n]);
+        ir_block(f, f->layout.at[n])->loop_depth = 0;
+        uint32_t l = s->loops.innermost[f->layout.at[n].i];
+        if (l != NO_NODE)
+            ir_block(f, f->layout.at[n])->loop_depth = s->loops.at[l].depth;
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            uint32_t id = b->insts.at[p].i;
+            s->inst_block[id] = f->layout.at[n].i;
+            if (ir_inst(f, b->insts.at[p])->op == OT_RET)
+                VEC_ADD(u->a, &s->returns, id);
+            if (ir_inst(f, b->insts.at[p])->op == OT_CALL)
+                VEC_ADD(u->a, &s->calls, id);
+        }
+    }
+}
+
+static void seed(Uniform *u, FuncState *s, bool open) {
+    const Inst *entry = entry_inst(s);
+    if (open && !s->f->is_entry) {
+        s->entry_divergent = true;
+        if (entry)
+            mark_dsts(u, s, entry);
+    }
+    for (unsigned n = 0; n < s->f->layout.n; n++) {
+        const Block *b = ir_block(s->f, s->f->layout.at[n]);
+        for (unsigned p = 0; p < b->insts.n; p++)
+            visit_inst(u, s, b->insts.at[p].i);
+    }
+}
+
+static void store_results(FuncState *s) {
+    s->f->uniform_entry = !s->entry_divergent;
+    for (uint32_t v = 1; v < s->f->values.n; v++)
+        ir_value(s->f, (ValId){v})->uniform = !s->divergent[v] && ir_value(s->f, (ValId){v})->def.i;
+    for (unsigned n = 0; n < s->f->layout.n; n++)
+        ir_block(s->f, s->f->layout.at[n])->uniform_flow = !s->entry_divergent && !s->flow[s->f->layout.at[n].i];
+}
+
+bool pass_uniformity(IrModule *m, Diags *d) {
+    (void)d;
+    Arena a = {0};
+    Uniform u = {.m = m, .a = &a};
+    bool *open = ir_open_functions(&a, m);
+    u.fs = ARENA_ARRAY(&a, FuncState, m->funcs.n);
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        start_function(&u, m->funcs.at[k]);
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        if (u.fs[k].analysed)
+            seed(&u, &u.fs[k], open[k]);
+    do {
+        u.changed = false;
+        for (unsigned k = m->funcs.n; k-- > 0;) { /* callers come last in the list */
+            FuncState *s = &u.fs[k];
+            if (!s->analysed)
+                continue;
+            if (s->entry_divergent)
+                for (unsigned n = 0; n < s->f->layout.n; n++) { /* frame addresses differ now */
+                    const Block *b = ir_block(s->f, s->f->layout.at[n]);
+                    for (unsigned p = 0; p < b->insts.n; p++)
+                        if (ir_inst(s->f, b->insts.at[p])->op == IR_FRAME_ADDR)
+                            visit_inst(&u, s, b->insts.at[p].i);
+                }
+            drain(&u, s);
+            do_calls(&u, s);
+        }
+    } while (u.changed);
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        if (u.fs[k].analysed)
+            store_results(&u.fs[k]);
+    arena_free(&a);
+    return true;
+}
+
+bool uniform_branch(const Function *f, BlockId b) {
+    const Block *blk = &f->blocks.at[b.i];
+    if (blk->succs.n < 2)
+        return true;
+    for (unsigned p = blk->insts.n > 2 ? blk->insts.n - 2 : 0; p < blk->insts.n; p++) {
+        const Inst *i = &f->insts.at[blk->insts.at[p].i];
+        if (!is_branch(i))
+            continue;
+        for (unsigned k = i->ndst; k <= ir_num_operands(i); k++) {
+            Operand o = k == ir_num_operands(i) ? i->guard : f->operands.at[i->operand + k];
+            if (o.kind == OPK_REG && !op_is_always(o) && o.value != REG_PT)
+                return false;
+            for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
+                if (!f->values.at[ir_operand_value(f, o, c).i].uniform)
+                    return false;
+        }
+    }
+    return true;
+}
