@@ -1,0 +1,322 @@
+/* Differential validation: see diff.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/diff.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- comparison ---- */
+static const SimAlloc *same_place(const SimMemory *m, const SimAlloc *a) {
+    const SimAlloc *b = simmem_find(m, a->address, a->size_bytes);
+    return b && b->address == a->address && b->size_bytes == a->size_bytes ? b : NULL;
+}
+
+bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDiff *out) {
+    *out = (MemDiff){0};
+    for (uint32_t i = 0; i < a->nallocs; i++) {
+        const SimAlloc *x = &a->allocs[i], *y = same_place(b, x);
+        if ((skip && skip[i]) || (y && memcmp(x->data, y->data, x->size_bytes) == 0))
+            continue;
+        for (uint64_t k = 0; k < x->size_bytes; k++) {
+            if (y && x->data[k] == y->data[k])
+                continue;
+            if (out->ndiffering++ == 0) {
+                out->alloc = i;
+                out->offset_bytes = k;
+            }
+        }
+    }
+    return out->ndiffering == 0;
+}
+
+/* ---- one launch ---- */
+const char *diff_ptx_kernel(const PtxModule *m, const PlanLaunch *l, Diags *d) {
+    uint32_t found = 0, n = 0;
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        if (!m->funcs[i].is_entry || !m->funcs[i].has_body)
+            continue;
+        if (l->kernel && strcmp(str_text(&m->strings, m->funcs[i].name), l->kernel) != 0)
+            continue;
+        found = i + 1;
+        n++;
+    }
+    if (n == 1)
+        return str_text(&m->strings, m->funcs[found - 1].name);
+    diag(d, (SrcLoc){0}, DIAG_E0502, n ? "there are several kernels, say which" : "the PTX has no kernel of that name");
+    return NULL;
+}
+
+const char *diff_binary_kernel(const Binary *b, const PlanLaunch *l, Diags *d) {
+    const BinFunc *found = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->nfuncs; i++)
+        if (b->funcs[i].is_entry && (!l->kernel || strcmp(b->funcs[i].name, l->kernel) == 0)) {
+            found = &b->funcs[i];
+            n++;
+        }
+    if (n == 1)
+        return found->name;
+    diag(d, (SrcLoc){0}, DIAG_E0502, n ? "there are several kernels, say which" : "the binary has no kernel of that name");
+    return NULL;
+}
+
+static Launch make_launch(const PlanLaunch *l, const uint8_t *block, uint32_t size) {
+    return (Launch){.grid = {l->grid[0], l->grid[1], l->grid[2]}, .block = {l->block[0], l->block[1], l->block[2]},
+                    .dynamic_shared_bytes = l->shared_bytes, .params = block, .param_bytes = size};
+}
+
+static bool ptx_launch(Plan *p, const PlanLaunch *l, const PtxModule *m, const char *kernel, Launch *out, Diags *d) {
+    uint32_t index = ptx_find_func(m, kernel);
+    const PtxFunc *f = index ? &m->funcs[index - 1] : NULL;
+    if (!f)
+        return diag(d, (SrcLoc){0}, DIAG_E0502, "the PTX has no kernel of that name");
+    PlanParam *params = ARENA_ARRAY(&p->arena, PlanParam, f->nparams + 1);
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const PtxVar *v = &m->vars[f->params[i]];
+        params[i] = (PlanParam){(uint32_t)v->param_offset_bytes, (uint32_t)v->size_bytes};
+    }
+    const uint8_t *block;
+    uint32_t size;
+    if (!plan_params(p, l, kernel, params, f->nparams, &block, &size, d))
+        return false;
+    *out = make_launch(l, block, size);
+    return true;
+}
+
+bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
+                  PtxRunResult *res, Diags *d) {
+    const char *kernel = diff_ptx_kernel(m, l, d);
+    Launch launch;
+    return kernel && ptx_launch(p, l, m, kernel, &launch, d) && ptx_interp_run(m, kernel, &launch, mem, opt, res, d);
+}
+
+bool diff_run_machine(Plan *p, const PlanLaunch *l, const Binary *b, SimMemory *mem, const MachineOptions *opt,
+                      MachineResult *res, Diags *d) {
+    const char *kernel = diff_binary_kernel(b, l, d);
+    const BinFunc *f = kernel ? binary_find(b, kernel) : NULL;
+    const uint8_t *block;
+    uint32_t size;
+    *res = (MachineResult){0};
+    if (!f)
+        return false;
+    PlanParam *params = ARENA_ARRAY(&p->arena, PlanParam, f->nparams + 1);
+    for (uint32_t i = 0; i < f->nparams; i++)
+        params[i] = (PlanParam){f->params[i].offset_bytes, f->params[i].size_bytes};
+    if (!plan_params(p, l, kernel, params, f->nparams, &block, &size, d))
+        return false;
+    Launch launch = make_launch(l, block, size);
+    return machine_run(b, kernel, &launch, mem, opt, res, d) || res->trap.kind != TRAP_NONE;
+}
+
+/* ---- who stored last ---- */
+/* Watches a few bytes; each event that finds them changed is the latest store. */
+typedef struct {
+    const SimMemory *mem;
+    uint64_t address;
+    uint32_t size;
+    uint8_t last[8];
+    DiffReport *r;
+    const PtxModule *m;
+    MachineTrace before; /* the machine reports an instruction before it runs */
+    bool has_before;
+} Watch;
+
+static bool changed(Watch *w) {
+    uint8_t now[8];
+    if (!simmem_read(w->mem, w->address, now, w->size) || memcmp(now, w->last, w->size) == 0)
+        return false;
+    memcpy(w->last, now, w->size);
+    return true;
+}
+
+static void ptx_event(void *user, const PtxEvent *e) {
+    Watch *w = user;
+    if (!e->executed || !changed(w))
+        return;
+    w->r->has_ptx_store = true;
+    w->r->ptx_store_line = ptx_line(w->m, &e->func->insns[e->insn]);
+    memcpy(w->r->ptx_store_block, e->block, sizeof e->block);
+    memcpy(w->r->ptx_store_thread, e->thread, sizeof e->thread);
+}
+
+static void note_machine_store(Watch *w) {
+    if (!w->has_before || !changed(w))
+        return;
+    DiffReport *r = w->r;
+    r->has_machine_store = true;
+    r->machine_func = w->before.func ? w->before.func->name : "?";
+    r->machine_pc_bytes = w->before.func_pc_bytes;
+    r->machine_ptx_line = w->before.loc ? w->before.loc->ptx_line : 0;
+    memcpy(r->machine_block, w->before.block, sizeof r->machine_block);
+    r->machine_warp = w->before.warp;
+}
+
+static void machine_event(void *user, const MachineTrace *t) {
+    Watch *w = user;
+    note_machine_store(w);
+    w->before = *t;
+    w->has_before = true;
+}
+
+/* The text of the instruction that was found; the trace's own text lives only during the call. */
+static void machine_store_text(DiffReport *r, const Binary *b) {
+    const BinFunc *f = r->has_machine_store ? binary_find(b, r->machine_func) : NULL;
+    if (!f || r->machine_pc_bytes / INST_BYTES >= f->ninsts)
+        return;
+    MachInst in;
+    char error[ISA_ERROR_BYTES];
+    uint64_t index = (f->address - b->code_base + r->machine_pc_bytes) / INST_BYTES;
+    if (isa_decode(b->target, b->code[index], &in, error))
+        isa_print(b->target, &in, r->machine_pc_bytes, NULL, r->machine_text, sizeof r->machine_text);
+}
+
+static void silent(void *user, Severity severity, const char *line) {
+    (void)user;
+    (void)severity;
+    (void)line;
+}
+
+/* Run the differing launch once more on copies of the memory before it, watching the place. */
+static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b, const DiffOptions *opt,
+                        const SimMemory *ptx_before, const SimMemory *machine_before, DiffReport *r) {
+    Diags quiet = {.sink = silent};
+    SimMemory *x = simmem_clone(ptx_before), *y = simmem_clone(machine_before);
+    Watch w = {.size = r->type ? r->type->size_bytes : 1, .r = r, .m = m};
+    const SimAlloc *place = &ptx_before->allocs[r->diff.alloc];
+    w.address = place->address + r->element * w.size;
+    if (x && simmem_read(x, w.address, w.last, w.size)) {
+        w.mem = x;
+        PtxRunOptions o = opt->ptx;
+        o.on_event = ptx_event;
+        o.user = &w;
+        PtxRunResult res;
+        diff_run_ptx(p, l, m, x, &o, &res, &quiet);
+    }
+    if (y && simmem_read(y, w.address, w.last, w.size)) {
+        w.mem = y;
+        MachineOptions o = opt->machine;
+        o.trace = machine_event;
+        o.trace_user = &w;
+        MachineResult res;
+        diff_run_machine(p, l, b, y, &o, &res, &quiet);
+        note_machine_store(&w);
+        machine_result_free(&res);
+        machine_store_text(r, b);
+    }
+    if (x)
+        simmem_free(x);
+    if (y)
+        simmem_free(y);
+}
+
+/* ---- validation ---- */
+typedef struct {
+    Plan *p;
+    const PtxModule *m;
+    const Binary *b;
+    const DiffOptions *opt;
+    DiffReport *r;
+    Diags *d;
+    SimMemory *ptx, *machine;               /* memories of the two executions */
+    SimMemory *ptx_before, *machine_before; /* as they were before the present launch */
+    bool *skip;
+} Validation;
+
+static void describe(Validation *v) {
+    DiffReport *r = v->r;
+    const SimAlloc *a = &v->ptx->allocs[r->diff.alloc];
+    const SimAlloc *b = same_place(v->machine, a);
+    uint32_t buffer = plan_find_buffer(v->p, a->name);
+    r->memory_differs = true;
+    r->buffer = buffer ? v->p->buffers.at[buffer - 1].name : arena_printf(&v->p->arena, "%s", a->name);
+    r->type = buffer ? v->p->buffers.at[buffer - 1].type : scalar_find("b8", 2);
+    uint32_t size = r->type->size_bytes;
+    r->element = r->diff.offset_bytes / size;
+    memcpy(r->ptx_value, a->data + r->element * size, size);
+    if (b)
+        memcpy(r->machine_value, b->data + r->element * size, size);
+}
+
+static bool keep_before(Validation *v) {
+    if (v->opt->no_trace)
+        return true;
+    if (v->ptx_before)
+        simmem_free(v->ptx_before);
+    if (v->machine_before)
+        simmem_free(v->machine_before);
+    v->ptx_before = simmem_clone(v->ptx);
+    v->machine_before = simmem_clone(v->machine);
+    return (v->ptx_before && v->machine_before) || diag(v->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+}
+
+/* Both executions of one launch; false: reported. *stop after a difference or a trap. */
+static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
+    PtxRunResult ptx = {0};
+    MachineResult machine = {0};
+    Diags quiet = {.sink = silent}; /* a trap is part of the report, not an error */
+    if (!keep_before(v) || !diff_run_ptx(v->p, l, v->m, v->ptx, &v->opt->ptx, &ptx, v->d))
+        return false;
+    MachineOptions o = v->opt->machine;
+    o.trace = NULL;
+    if (!diff_run_machine(v->p, l, v->b, v->machine, &o, &machine, &quiet)) {
+        machine_result_free(&machine); /* it could not start: run once more for the message */
+        return diff_run_machine(v->p, l, v->b, v->machine, &o, &machine, v->d);
+    }
+    v->r->nlaunches++;
+    v->r->ptx_insns += ptx.thread_insns;
+    v->r->machine_issues += machine.stats.issues;
+    v->r->machine_lane_issues += machine.stats.lane_issues;
+    v->r->ptx_trap = ptx.trap;
+    v->r->machine_trap = machine.trap;
+    machine_result_free(&machine);
+    if (ptx.trap.kind != TRAP_NONE || machine.trap.kind != TRAP_NONE) {
+        v->r->equal = ptx.trap.kind == machine.trap.kind;
+        *stop = true; /* memory after a trap depends on who ran first */
+        return true;
+    }
+    for (uint32_t i = 0; i < l->unordered.n; i++)
+        for (uint32_t k = 0; k < v->ptx->nallocs; k++)
+            v->skip[k] |= v->ptx->allocs[k].address == v->p->buffers.at[l->unordered.at[i]].address;
+    v->r->equal = diff_memory(v->ptx, v->machine, v->skip, &v->r->diff);
+    if (!v->r->equal) {
+        *stop = true;
+        describe(v);
+        if (!v->opt->no_trace)
+            find_stores(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
+    }
+    return true;
+}
+
+static bool run_launches(Validation *v) {
+    bool stop = false;
+    for (uint32_t i = 0; !stop && i < v->p->launches.n; i++)
+        for (uint32_t k = 0; !stop && k < v->p->launches.at[i].repeat; k++) {
+            v->r->launch = i;
+            if (!one_launch(v, &v->p->launches.at[i], &stop))
+                return false;
+        }
+    for (uint32_t i = 0; i < v->ptx->nallocs; i++)
+        v->r->compared_bytes += v->skip[i] ? 0 : v->ptx->allocs[i].size_bytes;
+    if (!stop) /* host results: both memories are equal, one is enough */
+        return plan_check(v->p, v->machine, &v->r->failed_checks, v->d);
+    return true;
+}
+
+bool diff_validate(Plan *p, const PtxModule *m, const Binary *b, const DiffOptions *opt, DiffReport *report, Diags *d) {
+    *report = (DiffReport){.equal = true};
+    Validation v = {.p = p, .m = m, .b = b, .opt = opt, .r = report, .d = d};
+    v.ptx = plan_memory(p, d);
+    bool good = v.ptx && ptx_place_variables(m, v.ptx, d);
+    if (good) {
+        v.machine = simmem_clone(v.ptx);
+        good = v.machine || diag(d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+    }
+    if (good) {
+        v.skip = ARENA_ARRAY(&p->arena, bool, v.ptx->nallocs + 1);
+        good = run_launches(&v);
+    }
+    SimMemory *all[] = {v.ptx, v.machine, v.ptx_before, v.machine_before};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            simmem_free(all[i]);
+    return good;
+}

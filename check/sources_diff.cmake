@@ -1,0 +1,2 @@
+# Launch plans and differential validation.
+set(CHECK_DIFF_SOURCES scalar.c plan.c plan_json.c diff.c diff_report.c)
