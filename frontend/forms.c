@@ -240,7 +240,7 @@ static bool match(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, Matc
     for (unsigned k = 0; k < nelems; k++)
         if (!e[k].taken && !e[k].optional && !r->missing.cls)
             r->missing = e[k];
-    if (open)
+    if (strstr(forms[form].operands, "..."))
         out->flags |= PF_ALL_FORMS;
     out->form = (uint16_t)form;
     return r->bad < 0 && !r->missing.cls;
@@ -336,6 +336,29 @@ static bool better(const MatchResult *a, const MatchResult *b) {
     return a->bad < 0 && b->bad >= 0;
 }
 
+static unsigned split_mods(const char *text, size_t size, Mod *mods) {
+    unsigned n = 0;
+    for (size_t at = 0; at < size && n < MAX_MODS;) {
+        const char *next = memchr(text + at + 1, '.', size - at - 1);
+        size_t end = next ? (size_t)(next - text) : size;
+        mods[n++] = (Mod){text + at + 1, (uint32_t)(end - at - 1)};
+        at = end;
+    }
+    return n;
+}
+
+unsigned form_next(unsigned form, const char *mods_text) {
+    Mod mods[MAX_MODS];
+    unsigned n = split_mods(mods_text, strlen(mods_text), mods);
+    for (unsigned f = form + 1; f < form_count() && forms[f].op == forms[form].op; f++) {
+        PtxInsn scratch = {0};
+        MatchResult r;
+        if (match(f, mods, n, &scratch, &r))
+            return f;
+    }
+    return 0;
+}
+
 bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *strings, PtxInsn *out) {
     const char *dot = memchr(text, '.', size);
     size_t base = dot ? (size_t)(dot - text) : size;
@@ -346,13 +369,7 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
         return diag(d, loc, DIAG_E0105, name);
     }
     Mod mods[MAX_MODS];
-    unsigned n = 0;
-    for (size_t at = base; at < size && n < MAX_MODS;) {
-        const char *next = memchr(text + at + 1, '.', size - at - 1);
-        size_t end = next ? (size_t)(next - text) : size;
-        mods[n++] = (Mod){text + at + 1, (uint32_t)(end - at - 1)};
-        at = end;
-    }
+    unsigned n = split_mods(text + base, size - base, mods);
     MatchResult best = {0}, r;
     bool have = false;
     if (n == MAX_MODS)

@@ -20,12 +20,13 @@ typedef struct {
     bool is_open; /* ends with "...": operands are not checked */
 } OperandSpecs;
 
-enum { FORM_NONE = 0 };
 /* Decode the modifiers of `text` (an opcode with its modifiers) into a template: op, type, enumerations,
  * flags, form. Reports E0105 to E0107 at `loc`. */
 bool form_decode(const char *text, size_t size_bytes, SrcLoc loc, Diags *d, StrTab *strings, PtxInsn *out);
 /* Operand pattern of a form, decoded. */
 void form_operands(unsigned form, OperandSpecs *out);
+/* The next form after `form` of the same opcode that takes these modifiers (".rn.f32"); 0 if none does. */
+unsigned form_next(unsigned form, const char *mods_text);
 unsigned form_count(void);
 const char *form_mods(unsigned form), *form_operand_text(unsigned form);
 /* Type of that name ("u32"), TY_NONE if there is none. */

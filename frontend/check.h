@@ -1,0 +1,24 @@
+/* State shared by check.c and check_rules.c.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_FRONTEND_CHECK_H
+#define HEDDLE_FRONTEND_CHECK_H
+#include "frontend/ast.h"
+#include "frontend/forms.h"
+#include "frontend/parse.h"
+
+typedef struct {
+    PtxModule *m;
+    const PtxFunc *f;
+    Diags *d;
+    Arena tmp;
+    OperandSpecs **specs; /* by form */
+    char name[160];       /* of insn_text */
+} Check;
+
+/* "add.rn.f32", for messages; valid until the next call. */
+const char *insn_text(const Check *c, const PtxInsn *i);
+bool types_agree(PtxType t, PtxType reg, bool relaxed);
+PtxType twice_as_wide(PtxType t);
+/* Rules of single opcodes, after the operands have been accepted. */
+bool check_rules(Check *c, const PtxInsn *i);
+#endif

@@ -1,0 +1,110 @@
+/* Rules of single opcodes that a form cannot say: comparison against type, rounding of cvt, constants
+ * with a range, vector sizes (PTX ISA 9.7).
+ * SPDX-License-Identifier: MIT */
+#include "frontend/check.h"
+#include <stdio.h>
+
+static bool rule(Check *c, const PtxInsn *i, const char *what) {
+    return diag(c->d, i->loc, DIAG_E0131, insn_text(c, i), what);
+}
+
+static bool check_compare(Check *c, const PtxInsn *i) {
+    PtxType t = (PtxType)i->type[i->op == PTX_SET ? 1 : 0];
+    PtxTypeClass tc = ptx_type_class(t);
+    if ((i->flags & PF_FTZ) && t != TY_F32 && t != TY_F16 && t != TY_F16X2)
+        return rule(c, i, "cannot have .ftz, which is for .f32, .f16 and .f16x2");
+    if (i->cmp <= CMP_NE)
+        return true;
+    if (tc == TC_BITS)
+        return rule(c, i, "compares bits, which are only .eq or .ne");
+    if (i->cmp >= CMP_LO && i->cmp <= CMP_HS && tc != TC_UNSIGNED)
+        return rule(c, i, "cannot use .lo .ls .hi .hs, which are for unsigned types");
+    if (i->cmp >= CMP_EQU && tc != TC_FLOAT)
+        return rule(c, i, "cannot use an unordered comparison, which is for floating-point types");
+    return true;
+}
+
+static bool check_set(Check *c, const PtxInsn *i) {
+    bool half = ptx_type_class((PtxType)i->type[0]) == TC_FLOAT && i->type[0] != TY_F32;
+    if (half && i->type[0] != i->type[1])
+        return rule(c, i, "needs equal types for a half precision result");
+    return check_compare(c, i);
+}
+
+static bool check_cvt(Check *c, const PtxInsn *i) {
+    if (i->flags & PF_ALL_FORMS || i->noperands != 2)
+        return true;
+    PtxType d = (PtxType)i->type[0], s = (PtxType)i->type[1];
+    if (d == TY_TF32 || d >= TY_U16X2 || s >= TY_U16X2)
+        return true;
+    bool df = ptx_type_class(d) == TC_FLOAT, sf = ptx_type_class(s) == TC_FLOAT;
+    bool to_int = i->rnd >= RND_RNI && i->rnd <= RND_RPI;
+    bool narrows = df && sf && ptx_type_bytes(d) < ptx_type_bytes(s);
+    if ((i->flags & PF_FTZ) && d != TY_F32 && s != TY_F32)
+        return rule(c, i, "cannot have .ftz, which is for .f32");
+    if (sf && !df)
+        return to_int || rule(c, i, "needs a rounding modifier, one of .rni .rzi .rmi .rpi");
+    if ((df && !sf) || narrows)
+        return (i->rnd && !to_int) || rule(c, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
+    if (i->rnd && !(df && d == s && to_int))
+        return rule(c, i, df && d == s ? "takes only the rounding modifiers .rni .rzi .rmi .rpi"
+                                       : "takes no rounding modifier, the conversion is exact");
+    return true;
+}
+
+static bool check_range(Check *c, const PtxInsn *i, unsigned n, int64_t lo, int64_t hi) {
+    if (n >= i->noperands || i->operands[n].kind != PO_IMM)
+        return true;
+    int64_t v = i->operands[n].imm;
+    return (v >= lo && v <= hi) || diag(c->d, i->operands[n].loc, DIAG_E0139, n + 1, insn_text(c, i), (long long)lo,
+                                        (long long)hi, (long long)v);
+}
+
+/* bar.sync a, b: 16 barriers; threads in whole warps. */
+static bool check_barrier(Check *c, const PtxInsn *i) {
+    unsigned id = i->sub == SUB_RED ? 1 : 0, count = id + 1;
+    bool has_count = i->sub == SUB_RED ? i->noperands == 4 : i->noperands == 2;
+    if (i->sub == SUB_WARP || i->sub2 == SUB_CLUSTER)
+        return true;
+    if (!check_range(c, i, id, 0, 15))
+        return false;
+    if (has_count && i->operands[count].kind == PO_IMM && (i->operands[count].imm & 31))
+        return rule(c, i, "needs a thread count that is a multiple of the warp size, 32");
+    return true;
+}
+
+static bool check_access(Check *c, const PtxInsn *i) {
+    unsigned bytes = ptx_type_bytes((PtxType)i->type[0]) * i->vec;
+    if (i->vec > 1 && bytes > 32)
+        return rule(c, i, "moves more than 256 bits");
+    if (i->vec == 8 && ptx_type_bytes((PtxType)i->type[0]) != 4)
+        return rule(c, i, "with .v8 is for 32-bit types only");
+    return true;
+}
+
+static bool check_cp_async(Check *c, const PtxInsn *i) {
+    if (i->flags & PF_ALL_FORMS || i->sub2)
+        return true;
+    int64_t n = i->operands[2].imm;
+    if (i->cop == COP_CG ? n != 16 : n != 4 && n != 8 && n != 16)
+        return rule(c, i, i->cop == COP_CG ? "copies 16 bytes only" : "copies 4, 8 or 16 bytes only");
+    return check_range(c, i, 3, 0, n);
+}
+
+bool check_rules(Check *c, const PtxInsn *i) {
+    switch (i->op) {
+    case PTX_SETP: return check_compare(c, i);
+    case PTX_SET: return check_set(c, i);
+    case PTX_CVT: return check_cvt(c, i);
+    case PTX_BAR: case PTX_BARRIER: return check_barrier(c, i);
+    case PTX_LD: case PTX_ST: case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(c, i);
+    case PTX_LOP3: return check_range(c, i, i->ndst + 3u, 0, 255);
+    case PTX_CP: return check_cp_async(c, i);
+    case PTX_PMEVENT: return check_range(c, i, 0, 0, 65535);
+    case PTX_SETMAXNREG:
+        if (i->operands[0].imm % 8)
+            return rule(c, i, "needs a multiple of 8");
+        return check_range(c, i, 0, 24, 256);
+    default: return true;
+    }
+}
