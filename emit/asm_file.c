@@ -20,7 +20,7 @@ typedef struct {
     bool emit;          /* second walk */
     uint32_t nsections; /* seen in this walk */
     Bytes data;         /* of the section or gap being read */
-    bool in_gap;
+    bool in_gap, in_section;
     VEC(Label) labels;
     StrMap label_of;    /* name -> label index + 1 */
 } FileAsm;
@@ -29,7 +29,7 @@ static bool err(FileAsm *f, const char *p, DiagCode code, const char *what) {
     return diag_in(f->t->d, f->t->source, asm_loc(f->t, p), code, what);
 }
 
-static ElfSection *current(FileAsm *f) { return f->nsections ? &f->e->sections.at[f->nsections - 1] : NULL; }
+static ElfSection *current(FileAsm *f) { return f->emit && f->nsections ? &f->e->sections.at[f->nsections - 1] : NULL; }
 
 /* ---- sections ---- */
 /* Give the collected bytes to the section or gap they belong to. */
@@ -39,13 +39,13 @@ static void close_part(FileAsm *f) {
         ElfGap *g = &f->e->gaps.at[f->e->gaps.n - 1];
         g->data = f->data.at;
         g->size_bytes = f->data.n;
-    } else if (s && f->data.n) {
+    } else if (s && f->in_section && f->data.n) {
         s->data = f->data.at;
         s->h.sh_size = f->data.n;
-    } else if (s && s->h.sh_type != SHT_NOBITS && f->nsections > 1)
+    } else if (s && f->in_section && !elfimg_is_nobits(s->h.sh_type) && f->nsections > 1)
         s->h.sh_size = 0;
     f->data = (Bytes){0};
-    f->in_gap = false;
+    f->in_gap = f->in_section = false;
 }
 
 static bool open_section(FileAsm *f) {
@@ -56,6 +56,7 @@ static bool open_section(FileAsm *f) {
     if (f->nsections >= SHN_LORESERVE - 1)
         return err(f, f->t->p, DIAG_E0356, "too many sections");
     f->nsections++;
+    f->in_section = true;
     if (f->emit)
         VEC_PUSH(f->a, &f->e->sections)->name = name;
     return true;
@@ -303,6 +304,8 @@ static bool directive(FileAsm *f, const char *start, const char *w) {
         Elf64_Shdr unused;
         return set_field(f, field, f->emit ? &current(f)->h : &unused);
     }
+    if (!f->in_section && !f->in_gap)
+        return err(f, start, DIAG_E0350, ".section before data");
     bool good = data_directive(f, w, &known);
     return known ? good : err(f, start, DIAG_E0351, w);
 }
@@ -360,7 +363,7 @@ static bool walk(FileAsm *f, bool emit) {
     f->emit = emit;
     f->nsections = 0;
     f->data = (Bytes){0};
-    f->in_gap = false;
+    f->in_gap = f->in_section = false;
     f->e->gaps.n = 0;
     asm_rewind(f->t);
     bool good = true;
@@ -399,7 +402,7 @@ static void move_segments(ElfImage *e, const Elf64_Shdr *old, const Elf64_Ehdr *
         }
         for (uint32_t i = 1; i < e->sections.n; i++) {
             const Elf64_Shdr *s = &e->sections.at[i].h;
-            if (s->sh_type == SHT_NOBITS || !s->sh_size)
+            if (elfimg_is_nobits(s->sh_type) || !s->sh_size)
                 continue;
             if (old[i].sh_offset == lo)
                 new_lo = s->sh_offset;

@@ -359,7 +359,7 @@ bool disasm_image(const char *path, const void *image, size_t size_bytes, bool j
         print_file(&p);
         fclose(p.out);
         if (p.nraw)
-            diag(d, (SrcLoc){0}, DIAG_W0420, path, p.nraw, p.nwords, isa_target_name(p.target));
+            diag(d, (SrcLoc){0}, DIAG_W0420, p.nraw, p.nwords, isa_target_name(p.target));
     }
     d->source = old;
     arena_free(&arena);

@@ -188,7 +188,7 @@ static bool read_sections(Arena *a, ElfImage *e, Elf *elf, size_t size_bytes, Di
         if (!scn || !gelf_getshdr(scn, &s->h))
             return diag(d, at(shdr_at(e, i, 0)), DIAG_E0410, elf_errmsg(-1));
         const Elf64_Shdr *h = &s->h;
-        if (i == 0 || h->sh_type == SHT_NOBITS || h->sh_size == 0)
+        if (i == 0 || elfimg_is_nobits(h->sh_type) || h->sh_size == 0)
             continue;
         if (!in_file(h->sh_offset, h->sh_size, 1, size_bytes))
             return diag(d, at(shdr_at(e, i, offsetof(Elf64_Shdr, sh_offset))), DIAG_E0402,
@@ -291,7 +291,7 @@ void elfimg_layout(ElfImage *e, bool keep) {
             end = e->h.e_phoff + e->segments.n * sizeof(Elf64_Phdr);
         } else {
             ElfSection *s = &e->sections.at[i];
-            bool has_bytes = s->h.sh_type != SHT_NOBITS && s->h.sh_size > 0;
+            bool has_bytes = !elfimg_is_nobits(s->h.sh_type) && s->h.sh_size > 0;
             if (keep && !has_bytes)
                 continue;
             s->h.sh_offset = place(end, s->h.sh_addralign, s->h.sh_offset, keep);
@@ -314,7 +314,7 @@ static bool put_sections(Elf *elf, const ElfImage *e) {
         if (!data)
             return false;
         data->d_buf = (void *)(uintptr_t)s->data;
-        data->d_size = s->h.sh_size;
+        data->d_size = s->data || s->h.sh_type == SHT_NOBITS ? s->h.sh_size : 0;
         data->d_type = ELF_T_BYTE;
         data->d_align = 1;
         data->d_version = EV_CURRENT;

@@ -13,6 +13,9 @@
 enum {
     SHT_NV_INFO = 0x70000000,
     SHT_NV_CALLGRAPH = 0x70000001,
+    SHT_NV_GLOBAL = 0x70000007,      /* of relocatable files; no bytes, as LOCAL and SHARED */
+    SHT_NV_LOCAL = 0x70000009,
+    SHT_NV_SHARED = 0x7000000a,
     SHT_NV_RELOCINFO = 0x7000000b,
     SHT_HD_MAP = 0x74000001, /* .heddle.map */
     SHT_HD_PTX = 0x74000002, /* .heddle.ptx */
@@ -23,7 +26,7 @@ enum {
 typedef struct {
     const char *name;    /* NUL-terminated */
     Elf64_Shdr h;        /* sh_name is the offset in .shstrtab */
-    const uint8_t *data; /* h.sh_size bytes; NULL for SHT_NOBITS and for empty sections */
+    const uint8_t *data; /* h.sh_size bytes; NULL without bytes in the file */
 } ElfSection;
 
 typedef struct {
@@ -52,6 +55,10 @@ bool elfimg_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d)
  * `keep`, an offset already there is used when it is not below what precedes it. */
 void elfimg_layout(ElfImage *e, bool keep);
 
+/* Sections of this type occupy no bytes of the file. */
+static inline bool elfimg_is_nobits(uint32_t type) {
+    return type == SHT_NOBITS || type == SHT_NV_GLOBAL || type == SHT_NV_LOCAL || type == SHT_NV_SHARED;
+}
 /* Index of the section of that name, 0 if there is none. */
 uint32_t elfimg_find(const ElfImage *e, const char *name);
 /* Text at `offset` of string table `section`, or NULL when it is out of range or unterminated. */
