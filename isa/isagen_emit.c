@@ -296,19 +296,20 @@ static bool row_regs(Emit *e, const IgRow *r, const RowFields *rf, unsigned regs
 
 static unsigned syntax_index(Emit *e, const IgSynVec *v) {
     static const char *const ops[] = {"SY_END", "SY_TEXT", "SY_MOD", "SY_SEP", "SY_OPERAND", "SY_MODNUM",
-                                      "SY_ADDRESS", "SY_CMEM"};
+                                      "SY_ADDRESS", "SY_CMEM", "SY_MODPAIR"};
     char *text = arena_printf(&e->g->arena, "%s", "");
     for (unsigned i = 0; i < v->n; i++) {
         const IgSyn *y = &v->at[i];
-        unsigned mod = y->flags >> 16 & 255;
-        bool has_text = y->text && (!mod);
-        text = arena_printf(&e->g->arena, "%s    {%s, %u, %u, %u, %u, %u, %u, %u, %s, %s%s%s},\n", text, ops[y->op],
-                            y->a, y->op == 2 /* SY_MOD */ ? 0 : y->b, y->c, y->flags & 255, y->flags >> 8 & 255,
+        enum { MOD = 2, MODPAIR = 8 };
+        unsigned mod = y->op == MODPAIR ? y->c + 1 : y->flags >> 16 & 255;
+        bool names_mod = y->op == MOD || y->op == MODPAIR;
+        bool has_text = y->text && !mod;
+        text = arena_printf(&e->g->arena, "%s    {%s, %u, %u, %u, %u, %u, %u, %u, %s, %s, %s%s%s},\n", text,
+                            ops[y->op], y->a, names_mod ? 0 : y->b, y->c, y->flags & 255, y->flags >> 8 & 255,
                             y->flags >> 24, mod,
-                            y->op == 2 /* SY_MOD */ ? arena_printf(&e->g->arena, "%u", y->b)
-                            : mod              ? y->text
-                                               : "0",
-                            has_text ? "\"" : "", has_text ? y->text : "NULL", has_text ? "\"" : "");
+                            names_mod ? arena_printf(&e->g->arena, "%u", y->b) : mod ? y->text : "0",
+                            y->op == MODPAIR ? y->text : "0", has_text ? "\"" : "", has_text ? y->text : "NULL",
+                            has_text ? "\"" : "");
     }
     return pool_put(e->g, &e->syntax, text, v->n, e->syntax_f);
 }

@@ -44,7 +44,7 @@ static void add_fixed(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *
 static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool reg, IgLoc loc) {
     static const unsigned bits[3][3] = {{72, 73, 74}, {63, 62, 60}, {75, 74, 81}};
     unsigned neg = bits[at][0], abs = bits[at][1], half = bits[at][2];
-    if (at == AT_V && s->half) {
+    if (at == AT_V && (s->half || s->half_bits)) {
         neg = 84;
         abs = 83;
     }

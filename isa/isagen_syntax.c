@@ -1,7 +1,9 @@
 /* Assembly syntax strings -> programs. The string is the mnemonic, a blank, operands:
  *   {mod}            ".TEXT" of the modifier's value (nothing if the text is empty)
+ *   {mod&mod}        the texts of two modifiers together (".U16"); nothing if both are the default
  *   slot             an operand;  slot?  only if it is not the default
  *   slot?name        only if modifier or slot `name` is not its default (slot itself printing counts too)
+ *   slot?mod!other   as slot?mod, but not where modifier `other` is set (unless the operand is not the default)
  *   slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
  *   slot.TEXT slot{mod}  text or modifier behind the operand
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
@@ -12,7 +14,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { SY_END, SY_TEXT, SY_MOD, SY_SEP, SY_OPERAND, SY_MODNUM, SY_ADDRESS, SY_CMEM };
+enum { SY_END, SY_TEXT, SY_MOD, SY_SEP, SY_OPERAND, SY_MODNUM, SY_ADDRESS, SY_CMEM, SY_MODPAIR };
 enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4 };
 #define NO_SLOT 255u
 
@@ -63,13 +65,32 @@ static bool braces(Syn *s, unsigned *mod, unsigned *type) {
     return true;
 }
 
+/* {a&b}; leaves everything as it is when there is no second modifier. */
+static bool pair(Syn *s, IgSyn *y) {
+    const char *start = s->p, *amp = strchr(s->p, '&'), *end = strchr(s->p, '}');
+    char name[64];
+    unsigned type;
+    if (!amp || !end || amp > end)
+        return true;
+    s->p = start + 1;
+    y->op = SY_MODPAIR;
+    if (!word(s, name) || !mod_type(s, name, &y->a, &y->b))
+        return false;
+    s->p++;
+    if (!word(s, name) || !mod_type(s, name, &y->c, &type))
+        return false;
+    y->text = arena_printf(&s->g->arena, "%u", type);
+    s->p = end + 1;
+    return true;
+}
+
 static void put(Syn *s, IgSyn y) { VEC_ADD(&s->g->arena, s->out, y); }
 
 static bool mnemonic(Syn *s) {
     while (*s->p && *s->p != ' ') {
         if (*s->p == '{') {
             IgSyn y = {.op = SY_MOD};
-            if (!braces(s, &y.a, &y.b))
+            if (!pair(s, &y) || (y.op == SY_MOD && !braces(s, &y.a, &y.b)))
                 return false;
             put(s, y);
             continue;
@@ -150,15 +171,23 @@ static bool suffixes(Syn *s, IgSyn *y) {
             if (m < 0 && !slot(s, name, &k))
                 return false;
             y->flags |= m >= 0 ? SF_IF_MOD | (unsigned)m << 8 : SF_OPTIONAL | SF_IF_SLOT | k << 8;
+            if (*s->p == '!') {
+                s->p++;
+                if (!word(s, name))
+                    return false;
+                if ((m = ig_mod_index(s->t, name)) < 0)
+                    return ig_error(s->g, s->loc, "%s has no modifier %s", s->t->name, name);
+                y->c = (unsigned)m + 1;
+            }
         } else if (*s->p == ':') {
-            static const char *const formats[] = {"", "target", "relative", "absolute"};
+            static const char *const formats[] = {"", "target", "relative", "absolute", "pair"};
             unsigned f = 1;
             s->p++;
             if (!word(s, name))
                 return false;
-            while (f < 4 && strcmp(formats[f], name))
+            while (f < 5 && strcmp(formats[f], name))
                 f++;
-            if (f == 4)
+            if (f == 5)
                 return ig_error(s->g, s->loc, "unknown format %s in syntax", name);
             y->flags |= f << 24;
         } else if (*s->p == '{') {

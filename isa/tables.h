@@ -67,15 +67,17 @@ typedef enum {
     SY_OPERAND, /* slot a, format b */
     SY_MODNUM,  /* modifier a as a hexadecimal operand */
     SY_ADDRESS, /* [a.64 + UR b + offset c], text: stride modifier index + 1 in flags >> 8 */
-    SY_CMEM     /* constant operand a, indexed by register slot b */
+    SY_CMEM,    /* constant operand a, indexed by register slot b */
+    SY_MODPAIR  /* modifiers a and mod - 1, with the texts of mod_enum and mod_enum2 */
 } SynOp;
 enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4, SF_SPACE = 8 };
-typedef enum { SYF_PLAIN, SYF_TARGET, SYF_RELATIVE, SYF_ABSOLUTE } SynFormat;
+typedef enum { SYF_PLAIN, SYF_TARGET, SYF_RELATIVE, SYF_ABSOLUTE, SYF_PAIR } SynFormat;
 typedef struct {
     uint8_t op, a, b, c;
     uint8_t flags, cond; /* cond: modifier or slot index of SF_IF_* */
     uint8_t fmt, mod;    /* mod: index + 1 of a modifier printed behind the operand */
-    uint16_t mod_enum;   /* its texts, and SY_MOD's */
+    uint16_t mod_enum;   /* index + 1 of its texts, and SY_MOD's */
+    uint16_t mod_enum2;
     const char *text;    /* SY_TEXT; or what follows an operand (".ROW"), else NULL */
 } IsaSyn;
 
