@@ -182,6 +182,18 @@ static const char *open_mods(Print *p, const Operand *o) {
     return o->mods & OPM_ABS ? "|" : "";
 }
 
+static unsigned shown_mod(const Print *p, unsigned mod) { return isa_mod_get(p->r, mod, p->in->mods); }
+
+static void put_mod(Print *p, unsigned mod, unsigned enum_type) {
+    if (!enum_type)
+        return;
+    const char *text = isa_enum_text(&isa_enums[enum_type - 1], shown_mod(p, mod));
+    if (!text)
+        put(p, ".?%u", shown_mod(p, mod));
+    else if (*text)
+        put(p, ".%s", text);
+}
+
 static void put_operand(Print *p, const IsaSyn *y) {
     const IsaField *f = isa_slot_field(p->r, y->a);
     Operand o = slot_value(p, y->a);
@@ -222,18 +234,6 @@ static void put_operand(Print *p, const IsaSyn *y) {
         put(p, "%s%s", half, bar);
     else
         put(p, "%s%s", bar, half);
-}
-
-static unsigned shown_mod(const Print *p, unsigned mod) { return isa_mod_get(p->r, mod, p->in->mods); }
-
-static void put_mod(Print *p, unsigned mod, unsigned enum_type) {
-    if (!enum_type)
-        return;
-    const char *text = isa_enum_text(&isa_enums[enum_type - 1], shown_mod(p, mod));
-    if (!text)
-        put(p, ".?%u", shown_mod(p, mod));
-    else if (*text)
-        put(p, ".%s", text);
 }
 
 static void put_mod_pair(Print *p, const IsaSyn *y) {
