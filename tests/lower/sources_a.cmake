@@ -1,0 +1,1 @@
+heddle_unit_test(test_reconverge test_reconverge.c warp_model.c DEPS hd_lower)

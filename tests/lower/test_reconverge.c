@@ -1,0 +1,394 @@
+/* Convergence barriers: on random CFGs (irreducible ones, early exits, switches, observing loops) every lane
+ * of a modelled warp finishes with the trace that it has alone; barrier order holds; YIELD breaks every
+ * observing cycle. Hand-written cases check placement and calls.
+ * SPDX-License-Identifier: MIT */
+#include "lower/cfg.h"
+#include "lower/passes.h"
+#include "warp_model.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+typedef struct { uint64_t s; } Rng;
+static uint32_t rnd(Rng *r, uint32_t n) {
+    r->s += 0x9e3779b97f4a7c15u;
+    uint64_t z = r->s;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ z >> 31) >> 33) % n;
+}
+
+/* Successor 0 leads forward, so that an end is always reached; others lead anywhere but to the entry. */
+static void random_cfg(Rng *r, ModelCfg *c) {
+    memset(c, 0, sizeof *c);
+    c->n = 3 + rnd(r, 24);
+    c->seed = (uint64_t)rnd(r, 1u << 30) << 20 ^ rnd(r, 1u << 20);
+    for (uint32_t b = 1; b <= c->n; b++) {
+        if (b == c->n || (b > 1 && rnd(r, 12) == 0))
+            continue;
+        uint32_t kind = rnd(r, 10), n = kind < 3 ? 1 : kind < 9 ? 2 : 3 + rnd(r, 2);
+        c->nsucc[b] = n;
+        c->succ[b][0] = b + 1 + (rnd(r, 3) ? 0 : rnd(r, c->n - b));
+        for (uint32_t k = 1; k < n; k++)
+            c->succ[b][k] = 2 + rnd(r, c->n - 1);
+    }
+    model_shortest(c);
+}
+
+static void add(Function *f, BlockId b, unsigned op, Operand src, bool guarded, Operand guard) {
+    InstId i = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
+    if (op == OT_BRA)
+        ir_set_src(f, i, IR_BRA_TARGET_SLOT, src);
+    if (guarded)
+        ir_set_guard(f, i, guard);
+    ir_append(f, b, i);
+}
+
+/* A function with that CFG whose branches all depend on tid.x. Each block begins with a NOP, so that the
+ * model sees the block begin behind a BSYNC. observing: 1 in n blocks has an observing instruction. */
+static Function *build(IrModule *m, Rng *r, const ModelCfg *c, bool returns, uint32_t observing) {
+    Function *f = ir_function_new(m, str_intern_z(m->strings, "k"), !returns);
+    for (uint32_t b = 1; b <= c->n; b++)
+        ir_block_new(f);
+    ValId tid = ir_value_new(f, RF_R), p = ir_value_new(f, RF_P);
+    for (uint32_t n = 1; n <= c->n; n++) {
+        BlockId b = {n};
+        add(f, b, OT_NOP, (Operand){0}, false, (Operand){0});
+        if (observing && rnd(r, observing) == 0)
+            ir_inst(f, ir_block(f, b)->insts.at[0])->flags |= IF_OBSERVING;
+        if (n == 1) {
+            InstId s = ir_inst_new(f, OT_S2R, 1, 1), q = ir_inst_new(f, OT_ISETP, ISETP_ndst, ISETP_nsrc);
+            ir_set_dst(f, s, 0, ir_val(f, tid));
+            ir_set_src(f, s, 0, (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(m->target, "tid.x")});
+            ir_append(f, b, s);
+            ir_set_dst(f, q, 0, ir_val(f, p));
+            ir_set_src(f, q, ISETP_ra, ir_val(f, tid));
+            ir_set_src(f, q, ISETP_rb, op_imm(5));
+            ir_append(f, b, q);
+        }
+        if (c->nsucc[n] == 0)
+            add(f, b, returns && rnd(r, 3) ? OT_RET : OT_EXIT, (Operand){0}, false, (Operand){0});
+        else if (c->nsucc[n] > 2) {
+            InstId x = ir_inst_new(f, OT_BRX, 0, isa_num_src(OT_BRX));
+            ir_set_src(f, x, BRX_ra, ir_val(f, tid));
+            ir_append(f, b, x);
+        } else {
+            if (c->nsucc[n] == 2)
+                add(f, b, OT_BRA, ir_target((BlockId){c->succ[n][0]}), true, ir_val(f, p));
+            add(f, b, OT_BRA, ir_target((BlockId){c->succ[n][c->nsucc[n] - 1]}), false, (Operand){0});
+        }
+        for (uint32_t k = 0; k < c->nsucc[n]; k++)
+            ir_add_edge(f, b, (BlockId){c->succ[n][k]});
+    }
+    return f;
+}
+
+/* Order rule and pending at RET, by a data flow of its own: bit k of in[b] = B k may be pending. */
+static void check_order(Function *f, bool must_use) {
+    uint32_t *in = calloc(f->blocks.n, sizeof *in);
+    bool changed = true;
+    unsigned syncs = 0;
+    while (changed) {
+        changed = false;
+        syncs = 0;
+        for (unsigned k = 0; k < f->layout.n; k++) {
+            const Block *b = ir_block(f, f->layout.at[k]);
+            uint32_t m = in[f->layout.at[k].i];
+            for (unsigned p = 0; p < b->insts.n; p++) {
+                const Inst *i = ir_inst(f, b->insts.at[p]);
+                if (i->op == OT_BSSY) {
+                    uint32_t j = ir_src(f, i, BSSY_syncpoint)->value, r = ir_src(f, i, 0)->value;
+                    const Inst *s = ir_inst(f, ir_block(f, (BlockId){j})->insts.at[0]);
+                    assert_int_equal(s->op, OT_BSYNC);
+                    assert_int_equal(ir_src(f, s, 0)->value, r);
+                    m |= 1u << r;
+                } else if (i->op == OT_BSYNC) {
+                    uint32_t r = ir_src(f, i, 0)->value;
+                    m &= ~(1u << r);
+                    assert_true(m >> r == 0); /* everything else pending is smaller */
+                    syncs++;
+                } else if (i->op == OT_RET)
+                    assert_int_equal(m, 0);
+            }
+            for (unsigned s = 0; s < b->succs.n; s++) {
+                uint32_t *t = &in[b->succs.at[s].i];
+                changed |= (*t | m) != *t;
+                *t |= m;
+            }
+        }
+    }
+    if (must_use)
+        assert_true(syncs > 0);
+    free(in);
+}
+
+/* No cycle through an observing block avoids every YIELD: search from each such block. */
+static void check_yields(Function *f) {
+    bool *seen = malloc(f->blocks.n);
+    uint32_t *stack = malloc(f->blocks.n * sizeof *stack);
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        uint32_t root = f->layout.at[k].i, top = 0;
+        bool observes = false;
+        for (unsigned p = 0; p < ir_block(f, (BlockId){root})->insts.n; p++)
+            observes |= (ir_inst(f, ir_block(f, (BlockId){root})->insts.at[p])->flags & IF_OBSERVING) != 0;
+        if (!observes)
+            continue;
+        memset(seen, 0, f->blocks.n);
+        stack[top++] = root;
+        while (top) {
+            const Block *b = ir_block(f, (BlockId){stack[--top]});
+            for (unsigned s = 0; s < b->succs.n; s++) {
+                uint32_t t = b->succs.at[s].i;
+                const Block *tb = ir_block(f, (BlockId){t});
+                bool yields = false;
+                for (unsigned p = 0; p < tb->insts.n; p++)
+                    yields |= ir_inst(f, tb->insts.at[p])->op == OT_YIELD;
+                assert_int_not_equal(t, root);
+                if (!yields && !seen[t])
+                    seen[t] = true, stack[top++] = t;
+            }
+        }
+    }
+    free(seen);
+    free(stack);
+}
+
+static unsigned count_op(Function *f, unsigned op) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < f->layout.n; k++)
+        for (unsigned p = 0; p < ir_block(f, f->layout.at[k])->insts.n; p++)
+            n += ir_inst(f, ir_block(f, f->layout.at[k])->insts.at[p])->op == op;
+    return n;
+}
+
+static void one_random(uint64_t seed, bool returns, uint32_t observing, uint64_t totals[4]) {
+    Rng r = {seed};
+    ModelCfg c;
+    StrTab strings = {0};
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    random_cfg(&r, &c);
+    IrModule *m = ir_module_new(isa_targets[0], &strings);
+    Function *f = build(m, &r, &c, returns, observing);
+    assert_true(pass_uniformity(m, &d));
+    if (seed % 16 == 0)
+        assert_true(ir_verify(f, &d, "build"));
+    ModelResult without = model_run(f, &c);
+    assert_true(pass_reconverge(m, &d));
+    if (seed % 16 == 0)
+        assert_true(ir_verify(f, &d, "reconverge"));
+    check_order(f, false);
+    check_yields(f);
+    ModelResult res = model_run(f, &c);
+    if (res.hung || res.bad_trace || res.stale_return || without.bad_trace) {
+        char *text = ir_print(m, NULL);
+        printf("seed %llu: hung %d bad %d stale %d\n%s", (unsigned long long)seed, res.hung, res.bad_trace,
+               res.stale_return, text);
+        free(text);
+        fail();
+    }
+    totals[0] += without.block_issues;
+    totals[1] += res.block_issues;
+    totals[2] += count_op(f, OT_BSYNC);
+    totals[3] += count_op(f, OT_YIELD);
+    ir_module_free(m);
+    str_free(&strings);
+}
+
+static void test_random(void **state) {
+    (void)state;
+    uint64_t totals[4] = {0};
+    clock_t start = clock();
+    for (uint64_t k = 0; k < 20000; k++)
+        one_random(k, k % 4 == 3, k % 2 ? 0 : 12, totals);
+    printf("block issues without barriers %llu, with %llu; %llu BSYNC, %llu YIELD; %.2f s\n",
+           (unsigned long long)totals[0], (unsigned long long)totals[1], (unsigned long long)totals[2],
+           (unsigned long long)totals[3], (double)(clock() - start) / CLOCKS_PER_SEC);
+    assert_true(totals[1] < totals[0]); /* they do bring lanes together */
+    assert_true(totals[2] > 20000);
+}
+
+/* ---- hand-written ---- */
+
+typedef struct { StrTab strings; Diags d; IrModule *m; } Loaded;
+
+static void load(Loaded *l, const char *text) {
+    Source s = {"test.mir", text, strlen(text)};
+    memset(l, 0, sizeof *l);
+    l->d = (Diags){.source = NULL, .sink = diag_print_sink, .user = stderr};
+    l->m = ir_load(&s, &l->strings, &l->d);
+    assert_non_null(l->m);
+}
+
+static void unload(Loaded *l) {
+    ir_module_free(l->m);
+    str_free(&l->strings);
+}
+
+static void reconverge(Loaded *l, const char *text) {
+    load(l, text);
+    assert_true(pass_uniformity(l->m, &l->d));
+    assert_true(pass_reconverge(l->m, &l->d));
+    for (unsigned k = 0; k < l->m->funcs.n; k++)
+        assert_true(ir_verify(l->m->funcs.at[k], &l->d, "reconverge"));
+}
+
+static const Inst *at(Function *f, uint32_t b, unsigned p) {
+    const Block *blk = ir_block(f, (BlockId){b});
+    assert_true(p < blk->insts.n);
+    return ir_inst(f, blk->insts.at[p]);
+}
+
+#define HEAD "module bru1 opt=2 shared=0 const=0\n"
+#define KERNEL(name) "func @" name " entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+#define TID "  %r1 = S2R SR[tid.x]\n  %p2, _ = ISETP:0x0 %r1, 0x5, _, _\n"
+
+static void test_if(void **state) {
+    (void)state;
+    Loaded l;
+    reconverge(&l, HEAD KERNEL("k")
+               "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+               "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+               "bb3: preds(bb1 bb2) succs()\n  %r3 = phi %r1, %r1\n  NOP\n  EXIT _\n}\n");
+    Function *f = l.m->funcs.at[0];
+    assert_int_equal(at(f, 1, 2)->op, OT_BSSY);
+    assert_int_equal(ir_src(f, at(f, 1, 2), BSSY_syncpoint)->value, 3);
+    assert_int_equal(at(f, 3, 0)->op, IR_PHI);
+    assert_int_equal(at(f, 3, 1)->op, OT_BSYNC);
+    assert_int_equal(l.m->reconv.n, 1);
+    assert_int_equal(l.m->reconv.at[0].reason, RJ_BARRIER);
+    assert_int_equal(l.m->reconv.at[0].join.i, 3);
+    assert_int_equal(f->summary.max_b, 1);
+    unload(&l);
+}
+
+/* A uniform branch and a join that only exits get no barrier. */
+static void test_no_barrier(void **state) {
+    (void)state;
+    Loaded l;
+    reconverge(&l, HEAD KERNEL("u")
+               "bb1: preds() succs(bb3 bb2)\n  %r1 = S2R SR[ctaid.x]\n  %p2, _ = ISETP %r1, 0x5, _, _\n"
+               "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+               "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+               "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n" KERNEL("e")
+               "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+               "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+               "bb3: preds(bb1 bb2) succs()\n  EXIT _\n}\n");
+    for (unsigned k = 0; k < 2; k++) {
+        assert_int_equal(count_op(l.m->funcs.at[k], OT_BSSY), 0);
+        assert_int_equal(count_op(l.m->funcs.at[k], OT_BSYNC), 0);
+    }
+    assert_int_equal(l.m->reconv.n, 2);
+    unsigned seen = 0;
+    for (unsigned k = 0; k < 2; k++)
+        seen |= 1u << l.m->reconv.at[k].reason;
+    assert_int_equal(seen, 1u << RJ_UNIFORM | 1u << RJ_JOIN_IS_EXIT);
+    unload(&l);
+}
+
+/* A divergent loop exit: BSSY goes in front of the loop. A spin loop: YIELD on the retry edge. */
+static void test_loop(void **state) {
+    (void)state;
+    Loaded l;
+    reconverge(&l, HEAD KERNEL("k")
+               "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n"
+               "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  NOP flags[observing]\n  @%p2 BRA _, _, bb2\n  BRA _, _, bb3\n"
+               "bb3: preds(bb2) succs()\n  NOP\n  EXIT _\n}\n");
+    Function *f = l.m->funcs.at[0];
+    assert_int_equal(at(f, 1, 2)->op, OT_BSSY);
+    assert_int_equal(count_op(f, OT_BSSY), 1);
+    assert_int_equal(at(f, 3, 0)->op, OT_BSYNC);
+    assert_int_equal(f->blocks.n, 5); /* one new block, on the edge back */
+    assert_int_equal(at(f, 4, 0)->op, OT_YIELD);
+    assert_int_equal(ir_block(f, (BlockId){4})->succs.at[0].i, 2);
+    unload(&l);
+}
+
+/* A callee used inside a region starts above the caller's pending barrier; a recursive one has none. */
+static void test_calls(void **state) {
+    (void)state;
+    static const char *const text =
+        HEAD "func @leaf ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+        "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+        "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+        "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n"
+        "func @again ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+        "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+        "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@again)\n  BRA _, _, bb3\n"
+        "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n" KERNEL("k")
+        "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+        "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@leaf)\n  CALL _, _, call_rel(@again)\n  BRA _, _, bb3\n"
+        "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n";
+    Loaded l;
+    reconverge(&l, text);
+    assert_int_equal(l.m->funcs.at[0]->b_base, 1);
+    assert_int_equal(ir_src(l.m->funcs.at[0], at(l.m->funcs.at[0], 3, 0), 0)->value, 1);
+    assert_int_equal(l.m->funcs.at[1]->b_base, 16);
+    assert_int_equal(count_op(l.m->funcs.at[1], OT_BSSY), 0);
+    assert_int_equal(l.m->funcs.at[2]->b_base, 0);
+    unload(&l);
+}
+
+/* BAR and a vote: WARPSYNC before them, YIELD too where flow is divergent; the mask operand goes. */
+static void test_collectives(void **state) {
+    (void)state;
+    Loaded l;
+    reconverge(&l, HEAD KERNEL("k")
+               "bb1: preds() succs(bb3 bb2)\n" TID "  BAR 0x0, _, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+               "bb2: preds(bb1) succs(bb3)\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n"
+               "  %r5, _ = VOTE %p2, %r1 flags[sync convergent]\n  BRA _, _, bb3\n"
+               "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n");
+    Function *f = l.m->funcs.at[0];
+    assert_int_equal(at(f, 1, 2)->op, OT_WARPSYNC);
+    assert_int_equal(ir_src(f, at(f, 1, 2), WARPSYNC_rb)->value, UINT32_MAX);
+    assert_int_equal(at(f, 1, 3)->op, OT_BAR);
+    assert_int_equal(at(f, 2, 0)->op, OT_YIELD);
+    assert_int_equal(at(f, 2, 1)->op, OT_WARPSYNC);
+    assert_int_equal(ir_src(f, at(f, 2, 1), WARPSYNC_rb)->value, 1);
+    assert_int_equal(at(f, 2, 2)->op, OT_VOTE);
+    assert_int_equal(at(f, 2, 2)->nsrc, VOTE_nsrc);
+    assert_int_equal(at(f, 2, 3)->op, OT_VOTE);
+    unload(&l);
+}
+
+/* 20 nested ifs: the innermost joins are left out, and the rest still works. */
+static void test_deep(void **state) {
+    (void)state;
+    ModelCfg c = {.n = 61, .seed = 7};
+    for (uint32_t d = 0; d < 20; d++) {
+        c.nsucc[1 + d] = 2; /* header d: skip to its join, or go in */
+        c.succ[1 + d][0] = 61 - d;
+        c.succ[1 + d][1] = 2 + d;
+    }
+    for (uint32_t b = 21; b < 61; b++)
+        c.nsucc[b] = 1, c.succ[b][0] = b + 1;
+    model_shortest(&c);
+    StrTab strings = {0};
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    IrModule *m = ir_module_new(isa_targets[0], &strings);
+    Rng r = {1};
+    Function *f = build(m, &r, &c, false, 0);
+    assert_true(pass_uniformity(m, &d) && pass_reconverge(m, &d));
+    unsigned deep = 0;
+    for (unsigned k = 0; k < m->reconv.n; k++)
+        deep += m->reconv.at[k].reason == RJ_TOO_DEEP;
+    assert_int_equal(deep, 4);
+    assert_int_equal(count_op(f, OT_BSYNC), 16);
+    check_order(f, true);
+    ModelResult res = model_run(f, &c);
+    assert_false(res.hung || res.bad_trace);
+    ir_module_free(m);
+    str_free(&strings);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_if),    cmocka_unit_test(test_no_barrier),  cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_calls), cmocka_unit_test(test_collectives), cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
