@@ -94,9 +94,7 @@ static double add_odd(double a, double b) {
     double s = a + b;
     double bb = s - a;
     double err = (a - (s - bb)) + (b - bb); /* TwoSum: exact */
-    if (s == 0)
-        return s;
-    return make_odd(s, err);
+    return s == 0 || !isfinite(s) ? s : make_odd(s, err);
 }
 
 static double exact_or_odd(PtxMathOp op, double a, double b, double c) {
@@ -207,6 +205,9 @@ static uint64_t sum128(bool sa, U128 a, int ea, bool sb, U128 b, int eb, unsigne
     U128 r;
     if (sa == sb) {
         r = a + b;
+    } else if (a < b) { /* equal leading bits, nothing lost */
+        sa = sb;
+        r = b - a;
     } else { /* a - (b + something): take one more off, sticky puts a little back */
         r = a - b - (sticky ? 1 : 0);
         if (r == 0 && !sticky)
