@@ -300,9 +300,18 @@ static unsigned npiped(const OperandSpecs *s) {
     return n;
 }
 
+/* How many operands; a cache policy, last and optional in the pattern, goes with .L2::cache_hint. */
+static void count_range(const OperandSpecs *s, const PtxInsn *i, unsigned *least, unsigned *most) {
+    bool policy = s->n && s->at[s->n - 1].is_optional && s->at[s->n - 1].type == TY_B64;
+    bool hint = i->flags & PF_CACHE_HINT;
+    *least = s->nrequired + (policy && hint);
+    *most = s->n - npiped(s) - (policy && !hint);
+}
+
 static bool count_fits(const OperandSpecs *s, const PtxInsn *i) {
-    unsigned second = i->ndst == 2, n = i->noperands - second;
-    return s->is_open || (n >= s->nrequired && n <= s->n - npiped(s) && second <= npiped(s));
+    unsigned second = i->ndst == 2, n = i->noperands - second, least, most;
+    count_range(s, i, &least, &most);
+    return s->is_open || (n >= least && n <= most && second <= npiped(s));
 }
 
 /* Forms that differ only in their number of operands: the one that fits. */
@@ -322,10 +331,11 @@ static const OperandSpecs *choose_form(Check *c, PtxInsn *i) {
 static bool count_error(Check *c, const PtxInsn *i) {
     const OperandSpecs *s = specs_of(c, i->form);
     char text[48];
-    unsigned most = s->n - npiped(s);
+    unsigned least, most;
+    count_range(s, i, &least, &most);
     if (i->ndst == 2 && !npiped(s))
         return diag(c->d, i->operands[1].loc, DIAG_E0131, insn_text(c, i), "has no second destination behind '|'");
-    snprintf(text, sizeof text, most == s->nrequired ? "%u" : "%u to %u", (unsigned)s->nrequired, most);
+    snprintf(text, sizeof text, most == least ? "%u" : "%u to %u", least, most);
     return diag(c->d, i->loc, DIAG_E0108, insn_text(c, i), text, (unsigned)i->noperands - (i->ndst == 2));
 }
 

@@ -11,6 +11,8 @@ static bool rule(Check *c, const PtxInsn *i, const char *what) {
 static bool check_compare(Check *c, const PtxInsn *i) {
     PtxType t = (PtxType)i->type[i->op == PTX_SET ? 1 : 0];
     PtxTypeClass tc = ptx_type_class(t);
+    if (i->op == PTX_SETP && i->ndst == 2 && (t == TY_F16 || t == TY_BF16))
+        return rule(c, i, "has only one result");
     if ((i->flags & PF_FTZ) && t != TY_F32 && t != TY_F16 && t != TY_F16X2)
         return rule(c, i, "cannot have .ftz, which is for .f32, .f16 and .f16x2");
     if (i->cmp <= CMP_NE)
@@ -25,9 +27,10 @@ static bool check_compare(Check *c, const PtxInsn *i) {
 }
 
 static bool check_set(Check *c, const PtxInsn *i) {
-    bool half = ptx_type_class((PtxType)i->type[0]) == TC_FLOAT && i->type[0] != TY_F32;
-    if (half && i->type[0] != i->type[1])
-        return rule(c, i, "needs equal types for a half precision result");
+    unsigned d = ptx_type_bytes((PtxType)i->type[0]), s = ptx_type_bytes((PtxType)i->type[1]);
+    bool half = d == 2 || i->type[0] == TY_F16X2 || i->type[0] == TY_BF16X2;
+    if (half && d != s)
+        return rule(c, i, "needs a result as wide as its operands");
     return check_compare(c, i);
 }
 
@@ -77,18 +80,30 @@ static bool check_access(Check *c, const PtxInsn *i) {
     unsigned bytes = ptx_type_bytes((PtxType)i->type[0]) * i->vec;
     if (i->vec > 1 && bytes > 32)
         return rule(c, i, "moves more than 256 bits");
-    if (i->vec == 8 && ptx_type_bytes((PtxType)i->type[0]) != 4)
-        return rule(c, i, "with .v8 is for 32-bit types only");
     return true;
 }
 
 static bool check_cp_async(Check *c, const PtxInsn *i) {
-    if (i->flags & PF_ALL_FORMS || i->sub2)
+    if (i->flags & PF_ALL_FORMS || !i->cop)
         return true;
     int64_t n = i->operands[2].imm;
     if (i->cop == COP_CG ? n != 16 : n != 4 && n != 8 && n != 16)
         return rule(c, i, i->cop == COP_CG ? "copies 16 bytes only" : "copies 4, 8 or 16 bytes only");
-    return check_range(c, i, 3, 0, n);
+    return (i->flags & PF_CACHE_HINT && i->noperands == 4) || check_range(c, i, 3, 0, n);
+}
+
+/* The forms without .sync went with independent thread scheduling. */
+static bool check_collective(Check *c, const PtxInsn *i) {
+    bool modern = c->m->sm >= 70 && c->m->version_major * 100 + c->m->version_minor >= 604;
+    if (modern && !(i->flags & PF_SYNC))
+        return rule(c, i, "without .sync does not exist from sm_70 and PTX 6.4 on");
+    return true;
+}
+
+static bool check_lop3(Check *c, const PtxInsn *i) {
+    if (i->bop && i->ndst < 2)
+        return rule(c, i, "needs a predicate result behind '|'");
+    return check_range(c, i, i->ndst + 3u, 0, 255);
 }
 
 bool check_rules(Check *c, const PtxInsn *i) {
@@ -98,7 +113,10 @@ bool check_rules(Check *c, const PtxInsn *i) {
     case PTX_CVT: return check_cvt(c, i);
     case PTX_BAR: case PTX_BARRIER: return check_barrier(c, i);
     case PTX_LD: case PTX_ST: case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(c, i);
-    case PTX_LOP3: return check_range(c, i, i->ndst + 3u, 0, 255);
+    case PTX_LOP3: return check_lop3(c, i);
+    case PTX_SHFL: case PTX_VOTE: return check_collective(c, i);
+    case PTX_ELECT: return i->ndst == 2 || rule(c, i, "needs a predicate result behind '|'");
+    case PTX_APPLYPRIORITY: case PTX_DISCARD: return check_range(c, i, 1, 128, 128);
     case PTX_CP: return check_cp_async(c, i);
     case PTX_PMEVENT: return check_range(c, i, 0, 0, 65535);
     case PTX_SETMAXNREG:

@@ -336,6 +336,13 @@ static bool better(const MatchResult *a, const MatchResult *b) {
     return a->bad < 0 && b->bad >= 0;
 }
 
+/* mbarrier takes semantics and scope together or neither. */
+static bool pair_error(const char *text, size_t size, bool has_sem, SrcLoc loc, Diags *d) {
+    char op[128];
+    snprintf(op, sizeof op, "%.*s", (int)(size > 120 ? 120 : size), text);
+    return diag(d, loc, DIAG_E0107, op, has_sem ? ".cta .cluster" : ".release .acquire .relaxed");
+}
+
 static unsigned split_mods(const char *text, size_t size, Mod *mods) {
     unsigned n = 0;
     for (size_t at = 0; at < size && n < MAX_MODS;) {
@@ -379,6 +386,8 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
             continue;
         *out = (PtxInsn){.op = (uint16_t)op};
         if (match(f, mods, n, out, &r)) {
+            if (op == PTX_MBARRIER && !out->sem != !out->scope)
+                return pair_error(text, size, out->sem, loc, d);
             fill_defaults(out);
             out->mods_text = str_intern(strings, text + base, size - base);
             return true;

@@ -51,9 +51,12 @@ static void expand_vector(Parser *p, PtxOperand *o, unsigned n, uint32_t first_r
 static void parse_selector(Parser *p, PtxOperand *o) {
     static const char *const names[] = {".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
     o->selector = 255;
+    o->sym = p->tok.str.i; /* for the printer */
     for (unsigned i = 0; i < 6; i++)
-        if (at_dir(p, names[i]))
+        if (at_dir(p, names[i])) {
             o->selector = (uint8_t)(i + 1);
+            o->sym = 0;
+        }
     next(p);
 }
 
