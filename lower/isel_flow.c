@@ -1,0 +1,144 @@
+/* Selection of control flow and CTA barriers: PTX ISA 9.7.12 and 9.7.13.1-3.
+ * An instruction with IF_SYNC carries its member mask as one source behind those of its optype.
+ * SPDX-License-Identifier: MIT */
+#include "lower/isel.h"
+
+bool isel_bra(Sel *s, const PtxInsn *in) {
+    uint32_t to = s->pf->labels[in->operands[0].label].insn;
+    if (s->guard.kind == OPK_NONE) {
+        sel_jump_label(s, to);
+        return true;
+    }
+    BlockId next = sel_block_new(s);
+    sel_branch_label(s, s->guard, to, next, (in->flags & PF_UNI) != 0);
+    sel_seal(s, next);
+    sel_begin(s, next);
+    return true;
+}
+
+/* Binary search over the index: correct on every target, needs no table in memory. */
+static void select_case(Sel *s, const PtxBranchTable *t, Operand index, uint32_t lo, uint32_t hi, bool uniform) {
+    if (hi - lo == 1) {
+        sel_jump_label(s, s->pf->labels[t->labels[lo]].insn);
+        return;
+    }
+    uint32_t mid = lo + (hi - lo) / 2;
+    Operand below = emit_isetp(s, false, ICmp_LT, index, op_imm(mid));
+    BlockId left = sel_block_new(s), right = sel_block_new(s), from = s->cur;
+    sel_branch(s, below, left, right);
+    const Block *b = ir_block(s->f, from);
+    if (uniform)
+        ir_inst(s->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
+    sel_seal(s, left);
+    sel_seal(s, right);
+    sel_begin(s, left);
+    select_case(s, t, index, lo, mid, uniform);
+    sel_begin(s, right);
+    select_case(s, t, index, mid, hi, uniform);
+}
+
+bool isel_brx(Sel *s, const PtxInsn *in) {
+    if (!in->table || s->pf->branch_tables[in->table - 1].n == 0)
+        return sel_error(s, "the branch has no table of targets");
+    const PtxBranchTable *t = &s->pf->branch_tables[in->table - 1];
+    select_case(s, t, sel_value(s, sel_src32(s, &in->operands[0])), 0, t->n, (in->flags & PF_UNI) != 0);
+    return true;
+}
+
+bool isel_call(Sel *s, const PtxInsn *in) { return abi_call(s, in); }
+
+bool isel_exit(Sel *s, const PtxInsn *in) {
+    (void)in;
+    InstId id = sel_emit(s, OT_EXIT, 0, 0, NULL);
+    if (s->guard.kind != OPK_NONE)
+        ir_set_guard(s->f, id, s->guard);
+    else
+        s->cur = (BlockId){0};
+    return true;
+}
+
+bool isel_ret(Sel *s, const PtxInsn *in) {
+    if (s->f->is_entry)
+        return isel_exit(s, in);
+    BlockId next = {0};
+    if (s->guard.kind != OPK_NONE) {
+        BlockId leave = sel_block_new(s);
+        next = sel_block_new(s);
+        sel_branch(s, s->guard, leave, next);
+        sel_seal(s, leave);
+        sel_seal(s, next);
+        sel_begin(s, leave);
+        s->guard = op_none();
+    }
+    bool ok = abi_return(s);
+    s->cur = (BlockId){0};
+    if (next.i)
+        sel_begin(s, next);
+    return ok;
+}
+
+bool isel_trap(Sel *s, const PtxInsn *in) {
+    if (in->op != PTX_TRAP)
+        return false;
+    if (isa_target_has(s->t, OT_TRAP))
+        EMIT0(s, OT_TRAP, 0, op_imm(1));
+    else
+        EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+    s->cur = (BlockId){0};
+    return true;
+}
+
+/* ---- bar, barrier ---- */
+
+static void note_barrier(Sel *s, Operand id) {
+    uint32_t n = id.kind == OPK_IMM && id.value < 16 ? id.value + 1 : 16;
+    if (s->f->nbarriers_used < n)
+        s->f->nbarriers_used = n;
+}
+
+static void sync_all(Sel *s, InstId id) { ir_inst(s->f, id)->flags |= IF_SYNC | IF_CONVERGENT | IF_SIDE_EFFECT; }
+
+static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const PtxOperand *p) {
+    unsigned op = in->bop == BOP_AND ? BARREDOp_AND : in->bop == BOP_OR ? BARREDOp_OR : BARREDOp_POPC;
+    if (in->bop != BOP_AND && in->bop != BOP_OR && in->bop != BOP_POPC)
+        return false;
+    if (id.kind != OPK_IMM && count.kind == OPK_VAL) { /* one register holds both */
+        id = emit_or(s, emit_and(s, id, op_imm(15)), emit_shl(s, emit_and(s, count, op_imm(0xfff)), op_imm(4)));
+        count = op_none();
+    } else if (count.kind == OPK_NONE)
+        count = op_imm(0);
+    sync_all(s, EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op), id, count, sel_src_pred(s, p), op_imm(0xffffffff)));
+    if (op == BARREDOp_POPC)
+        sel_write32(s, &in->operands[0], TY_U32, sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_rd, RF_R, 1, 0, NULL));
+    else
+        sel_write_pred(s, &in->operands[0], sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_pu, RF_P, 1, 0, NULL));
+    return true;
+}
+
+bool isel_bar(Sel *s, const PtxInsn *in) {
+    if (in->sub == SUB_WARP || in->sub2 == SUB_WARP) {
+        sel_emit(s, OT_WARPSYNC, 0, 2, (Operand[]){sel_src32(s, &in->operands[0]), op_pt()});
+        return true;
+    }
+    if (in->sub2 == SUB_CLUSTER || in->sub == SUB_CLUSTER || in->noperands == 0)
+        return false;
+    bool red = in->sub == SUB_RED;
+    const PtxOperand *src = &in->operands[in->ndst];
+    unsigned n = in->noperands - in->ndst;
+    Operand id = sel_src32(s, &src[0]), count = op_none();
+    if (n > (red ? 2u : 1u))
+        count = sel_src32(s, &src[1]);
+    note_barrier(s, id);
+    s->f->uses_sync = true;
+    if (count.kind == OPK_IMM && count.value > 0xfff)
+        return sel_error(s, "the thread count is out of range");
+    if (red)
+        return bar_red(s, in, id, count, &src[n - 1]);
+    if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
+        return false;
+    if (count.kind == OPK_NONE)
+        count = op_imm(0);
+    sync_all(s, EMIT0(s, OT_BAR, MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV), id, count, op_pt(),
+                      op_imm(0xffffffff)));
+    return true;
+}
