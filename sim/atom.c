@@ -1,0 +1,176 @@
+/* Atomics: lanes in ascending order, each a read, a computation and a write without interruption. Float addition is
+ * rounded to nearest; f32 on global memory flushes subnormals in and out (docs/numerics.md section 7).
+ * Also QSPC, which asks for the space of a generic address.
+ * SPDX-License-Identifier: MIT */
+#define SIM_LEVEL base
+#include "sim/ops/fp.h"
+#include <string.h>
+
+/* As in ops/op_mem.c: v[0] address, v[1] uniform register, v[2] operand, v[3] new value of compare-and-swap;
+ * k[0..2], k[4], target, imm[1], size as there; k[5] operation, k[6] type. CAS: k[5] = OP_CAS or OP_CAST_SPIN. */
+enum { OP_CAS = 32, OP_CAST_SPIN = 33 };
+
+static uint32_t add_f32(uint32_t x, uint32_t y, uint32_t ftz) {
+    return f32_flush(f32_canon(as_f32(f32_flush(x, ftz)) + as_f32(f32_flush(y, ftz))), ftz);
+}
+static uint32_t add_f16x2(uint32_t x, uint32_t y) {
+    uint32_t v = 0;
+    for (unsigned h = 0; h < 32; h += 16)
+        v |= fp_narrow(fp_widen(x >> h & 0xffff, fmt_f16) + fp_widen(y >> h & 0xffff, fmt_f16), fmt_f16, Rnd_RN) << h;
+    return v;
+}
+
+static bool less(uint32_t type, uint64_t x, uint64_t y) {
+    switch (type) {
+    case AtomType_S32:
+        return (int32_t)x < (int32_t)y;
+    case AtomType_S64:
+        return (int64_t)x < (int64_t)y;
+    default:
+        return x < y;
+    }
+}
+
+/* New value of memory. */
+static uint64_t combine(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global) {
+    switch (op) {
+    case AtomOp_ADD:
+        if (type == AtomType_F32)
+            return add_f32((uint32_t)old, (uint32_t)v, global ? ~0u : 0);
+        if (type == AtomType_F64)
+            return f64_canon(as_f64(old) + as_f64(v));
+        if (type == AtomType_F16x2)
+            return add_f16x2((uint32_t)old, (uint32_t)v);
+        return old + v;
+    case AtomOp_MIN:
+        return less(type, v, old) ? v : old;
+    case AtomOp_MAX:
+        return less(type, old, v) ? v : old;
+    case AtomOp_INC:
+        return old >= v ? 0 : old + 1;
+    case AtomOp_DEC:
+        return old == 0 || old > v ? v : old - 1;
+    case AtomOp_AND:
+        return old & v;
+    case AtomOp_OR:
+        return old | v;
+    case AtomOp_XOR:
+        return old ^ v;
+    default:
+        return v;
+    }
+}
+
+static uint64_t operand(const uint32_t *row, unsigned lane, unsigned size) {
+    return size == 8 ? pair(row[lane], row[32 + lane]) : row[lane];
+}
+
+static int atomic(Warp *w, Dec *d, uint32_t g) {
+    const uint32_t *v = dec_src(w, d, 2), *new_row = dec_src(w, d, 3);
+    uint64_t olds[32];
+    unsigned size = d->size;
+    for (uint32_t m = g; m; m &= m - 1) {
+        unsigned lane = low_lane(m);
+        MemRef ref;
+        int status = mem_ref(w, d, lane, (MemSpace)d->imm[1], mem_address(w, d, lane), size, true, &ref);
+        if (status != RUN_OK)
+            return status;
+        uint64_t old = 0, next, x = operand(v, lane, size);
+        mem_load(w, lane, &ref, size, &old);
+        if (d->k[5] >= OP_CAS)
+            next = old == x ? operand(new_row, lane, size) : old;
+        else
+            next = combine(d->k[5], d->k[6], old, x, ref.space == MS_GLOBAL);
+        mem_store(w, lane, &ref, size, &next);
+        olds[lane] = d->k[5] == OP_CAST_SPIN ? old == x : old;
+    }
+    if (d->optype == OT_RED)
+        return RUN_OK;
+    uint32_t *r = dec_dst(w, d, 0);
+    for (uint32_t m = g; m; m &= m - 1) {
+        unsigned lane = low_lane(m);
+        r[lane] = (uint32_t)olds[lane];
+        if (size == 8 && d->k[5] != OP_CAST_SPIN)
+            r[32 + lane] = (uint32_t)(olds[lane] >> 32);
+    }
+    set_pred(w, d->pd[0], g, ~0u);
+    return RUN_OK;
+}
+
+static bool bind_atomic(Bind *b, MemSpace space, uint32_t op, uint32_t type, bool wide64, uint32_t e, bool desc,
+                        uint32_t stride) {
+    static const uint8_t shift[4] = {0, 2, 3, 4};
+    Dec *d = b->d;
+    const Operand *src = b->in->src;
+    b->width[0] = space != MS_SHARED && (src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
+    b->width[1] = space == MS_SHARED ? WIDTH_32 : WIDTH_U64;
+    b->width[2] = b->width[3] = wide64 ? WIDTH_U64 : WIDTH_32;
+    bind_operands(b);
+    bool has_ur = !desc && src[1].kind == OPK_REG && src[1].value != REG_URZ;
+    d->size = wide64 ? 8 : 4;
+    d->wide = b->width[0] == WIDTH_U64;
+    d->k[0] = !has_ur ? 0 : e ? 2 : 1;
+    d->k[1] = e;
+    d->k[4] = shift[stride & 3];
+    d->k[5] = op;
+    d->k[6] = type;
+    d->target = (int64_t)(int32_t)d->imm[0];
+    d->imm[1] = space;
+    d->full = d->part = atomic;
+    bool floating = type == AtomType_F32 || type == AtomType_F64 || type == AtomType_F16x2;
+    if (op < OP_CAS && (op > AtomOp_EXCH || (floating && op != AtomOp_ADD) ||
+                        ((op == AtomOp_INC || op == AtomOp_DEC) && type != AtomType_U32)))
+        return bind_fail(b, "no such atomic operation");
+    return !b->failed;
+}
+static bool is_64(uint32_t type) { return type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64; }
+
+#define BIND_ATOM(name, space, E, DESC, STRIDE)                                                             \
+    bool bind_##name(Bind *b) {                                                                             \
+        uint32_t m = b->in->mods, type = MGET(name, type, m);                                               \
+        return type > AtomType_F64 ? bind_fail(b, "undefined type")                                         \
+                                   : bind_atomic(b, space, MGET(name, op, m), type, is_64(type), E, DESC, STRIDE); \
+    }
+BIND_ATOM(ATOMG, MS_GLOBAL, MGET(ATOMG, e, m), MGET(ATOMG, desc, m), 0)
+BIND_ATOM(ATOM, MS_GENERIC, MGET(ATOM, e, m), MGET(ATOM, desc, m), 0)
+BIND_ATOM(RED, MS_GENERIC, MGET(RED, e, m), MGET(RED, desc, m), 0)
+BIND_ATOM(ATOMS, MS_SHARED, 0, false, MGET(ATOMS, stride, m))
+
+#define BIND_CAS(name, space, E, STRIDE, MODE)                                                      \
+    bool bind_##name(Bind *b) {                                                                     \
+        uint32_t m = b->in->mods, type = MGET(name, type, m);                                       \
+        if (type != CasType_U32 && type != CasType_U64)                                             \
+            return bind_fail(b, "undefined type");                                                  \
+        return bind_atomic(b, space, MODE, type, type == CasType_U64, E, false, STRIDE);            \
+    }
+BIND_CAS(ATOMG_CAS, MS_GLOBAL, MGET(ATOMG_CAS, e, m), 0, OP_CAS)
+BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0, OP_CAS)
+BIND_CAS(ATOMS_CAS, MS_SHARED, 0, MGET(ATOMS_CAS, stride, m),
+         MGET(ATOMS_CAS, mode, m) == CasMode_CAST_SPIN ? OP_CAST_SPIN : OP_CAS)
+
+static int qspc(Warp *w, Dec *d, uint32_t g) {
+    uint32_t in = 0, *r = dec_dst(w, d, 0);
+    for (uint32_t m = g; m; m &= m - 1) {
+        unsigned lane = low_lane(m);
+        uint64_t a = mem_address(w, d, lane);
+        uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
+                         : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
+                                                                   : QspcSpace_G;
+        in |= (uint32_t)(space == d->k[5]) << lane;
+        r[lane] = space == d->k[5];
+    }
+    set_pred(w, d->pd[0], g, in);
+    return RUN_OK;
+}
+bool bind_QSPC(Bind *b) {
+    Dec *d = b->d;
+    uint32_t m = b->in->mods;
+    b->width[0] = b->in->src[0].mods & OPM_WIDE64 ? WIDTH_U64 : WIDTH_32;
+    bind_operands(b);
+    d->wide = b->width[0] == WIDTH_U64;
+    d->k[1] = MGET(QSPC, e, m);
+    d->k[5] = MGET(QSPC, space, m);
+    d->target = (int64_t)(int32_t)d->imm[0];
+    d->full = d->part = qspc;
+    return !b->failed;
+}

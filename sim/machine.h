@@ -1,0 +1,108 @@
+/* The SIMT machine: executes the decoded bytes of a loaded binary, warp by warp, with the mask semantics of the
+ * branch-unit and barrier-unit specification as resolved for bru1 (state: Valid, Active, Yield, Sleep, Switch masks,
+ * one PC, 16 B registers for a warp; a parked PC for each lane). It is told nothing about the PTX.
+ *
+ * Blocks run one after another; a further block becomes resident when the resident ones can prove no progress or
+ * take very long, so that programs in which blocks wait for each other run too. The order is fixed: same inputs,
+ * same result.
+ *
+ * BARState, the 32 bits that B2R and R2B move (the specification names no layout):
+ *   0-5 arrived warps   6-12 expected count / 32   13-14 kind: 0 free, 1 SYNC/ARV, 2 RED   15-16 reduction
+ *   17 AND so far   18 OR so far   19-29 number of true predicates so far
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_SIM_MACHINE_H
+#define HEDDLE_SIM_MACHINE_H
+#include "emit/binary.h"
+#include "sim/launch.h"
+
+/* What BSYNC does when only yielded or sleeping lanes are missing and others could run elsewhere. */
+typedef enum { MACHINE_NB_RELEASE, MACHINE_NB_BLOCKED, MACHINE_NB_LITERAL } MachineBsyncNb;
+typedef enum { MACHINE_FALLTHROUGH_FIRST, MACHINE_TAKEN_FIRST } MachineBranchOrder;
+typedef enum { MACHINE_JOIN_ALL, MACHINE_JOIN_CANDIDATES } MachineJoinScope;
+typedef enum { MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE, MACHINE_LANE_RANDOM } MachineLaneChoice;
+
+typedef struct { /* one issued instruction */
+    uint32_t block[3], warp;
+    uint64_t pc_bytes;       /* in the binary's code address space */
+    uint64_t func_pc_bytes;  /* from the start of its function */
+    const BinFunc *func;     /* NULL outside every function */
+    const BinLoc *loc;       /* NULL if unknown */
+    uint32_t valid, active, executed; /* lane masks; executed = active lanes whose guard is true */
+    const MachInst *inst;
+    const char *text;        /* disassembly */
+} MachineTrace;
+typedef void MachineTraceFn(void *user, const MachineTrace *t);
+
+typedef struct {
+    MachineBsyncNb bsync_nb;
+    MachineBranchOrder branch_order;
+    MachineJoinScope join_scope;
+    MachineLaneChoice lane_choice;
+    uint64_t seed;              /* of MACHINE_LANE_RANDOM */
+    uint64_t max_issues;        /* warp instructions of the launch, 0 = no limit */
+    uint32_t quantum;           /* warp instructions before another warp runs, 0 = default */
+    uint32_t max_resident;      /* blocks at a time, 0 = default */
+    uint32_t ticks_per_us;      /* NANOSLEEP: warp instructions in a microsecond, 0 = 1000 */
+    bool report_undefined;      /* follow undefined values; report uses that matter (slow) */
+    bool check_control;         /* obey stall counts and scoreboards strictly (slow) */
+    bool no_deadlock_proof;     /* leave endless loops to max_issues */
+    const char *host_level;     /* "base", "v2", "v3", "v4"; NULL = the best this host has */
+    MachineTraceFn *trace;      /* NULL = none */
+    void *trace_user;
+} MachineOptions;
+
+typedef enum { /* things worth reporting that do not stop the launch */
+    MF_UNDEFINED,        /* an undefined value decided a branch, an address, a guard, or was stored */
+    MF_HAZARD,           /* register read before its producer's stall count or scoreboard allows */
+    MF_PARTIAL_BARRIER,  /* BAR with some valid lanes elsewhere */
+    MF_COLLECTIVE,       /* SHFL from a lane that does not execute it */
+    MF_UNIFORM_DIVERGED, /* uniform register written while some valid lanes are elsewhere */
+    MF_BSYNC_HOPS,       /* more than 16 BSYNC switches in a row */
+    MF_KIND_COUNT
+} MachineFindingKind;
+const char *machine_finding_name(MachineFindingKind k);
+
+typedef struct { /* one kind at one instruction */
+    MachineFindingKind kind;
+    uint64_t pc_bytes, other_pc_bytes; /* code addresses; other: the producer, for MF_HAZARD */
+    uint64_t count;
+    uint32_t block[3], warp, lanes; /* of the first occurrence */
+    const BinFunc *func;
+    uint32_t ptx_line;
+    char text[96];
+} MachineFinding;
+
+typedef struct {
+    uint64_t issues, lane_issues;           /* all instructions: warp instructions, active lanes summed */
+    uint64_t data_issues, data_lane_issues; /* without control, B and barrier operations */
+    uint64_t b_issues;                      /* BSSY BSYNC BREAK BMOV WARPSYNC YIELD */
+    uint64_t bsync_releases;                /* BSYNC passed while lanes were pending */
+    uint64_t switches;                      /* of the active group */
+    uint64_t divergences;                   /* branches that split a group */
+    uint64_t barriers;                      /* completed phases */
+    uint32_t max_resident;                  /* blocks at a time */
+} MachineStats;
+
+typedef struct {
+    SimTrap trap; /* kind TRAP_NONE if the launch finished */
+    MachineStats stats;
+    MachineFinding *findings; /* sorted by first occurrence; at most MACHINE_MAX_FINDINGS */
+    uint32_t nfindings;
+    uint64_t findings_dropped;
+} MachineResult;
+#define MACHINE_MAX_FINDINGS 256u
+
+/* Run one launch of `kernel`.
+ *   mem   global memory; global variables of the binary get allocations of their names (kept if they exist and
+ *         have the right size, else initialised), as do .const variables (read-only)
+ *   opt   NULL = defaults
+ *   returns true if the launch finished. A trap is in res->trap and is reported as E0551; a launch that cannot
+ *   start is reported as E0550 and leaves trap.kind TRAP_NONE. */
+bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const MachineOptions *opt,
+                 MachineResult *res, Diags *d);
+void machine_result_free(MachineResult *res);
+
+/* Text of the numbers, for --stats; returns the length needed. */
+int machine_stats_print(const MachineStats *s, char *out, size_t out_bytes);
+const char *machine_best_level(void);
+#endif

@@ -1,0 +1,283 @@
+/* f32 and f64 arithmetic and comparison, as docs/numerics.md has it. The plain forms (no modifiers, nearest) have
+ * functions of their own; the others share one with masks. Rounding modes other than nearest run the same code
+ * with the host's mode switched: every operation here is one correctly rounded host operation.
+ * SPDX-License-Identifier: MIT */
+#include "sim/ops/fp.h"
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#else
+#include <fenv.h>
+#endif
+
+#if defined(__SSE2__)
+/* MXCSR rounding field by Rnd: nearest, down, up, to zero */
+static int round_call(Warp *w, Dec *d, uint32_t g) {
+    unsigned saved = _mm_getcsr();
+    _mm_setcsr((saved & ~0x6000u) | d->k[7] << 13);
+    int status = (g == ~0u ? d->inner_full : d->inner_part)(w, d, g);
+    _mm_setcsr(saved);
+    return status;
+}
+#else
+static int round_call(Warp *w, Dec *d, uint32_t g) {
+    static const int mode[4] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    fesetround(mode[d->k[7] & 3]);
+    int status = (g == ~0u ? d->inner_full : d->inner_part)(w, d, g);
+    fesetround(FE_TONEAREST);
+    return status;
+}
+#endif
+
+static bool finish(Bind *b, uint32_t rnd) {
+    Dec *d = b->d;
+    if (rnd != Rnd_RN) {
+        d->k[7] = rnd;
+        d->inner_full = d->full;
+        d->inner_part = d->part;
+        d->full = d->part = round_call;
+    }
+    return !b->failed;
+}
+
+/* k[0] ftz, k[1] sat, k[2] fmz, all 0 or ~0. Returns whether nothing is modified. */
+static bool bind_f32(Bind *b, bool ftz, bool sat, bool fmz) {
+    Dec *d = b->d;
+    bind_operands(b);
+    bool plain = !ftz && !sat && !fmz;
+    for (unsigned i = 0; i < 4; i++) {
+        d->xm[i] &= 0x80000000u;
+        plain = plain && !d->xm[i] && d->am[i] == ~0u;
+    }
+    d->k[0] = ftz || fmz ? ~0u : 0;
+    d->k[1] = sat ? ~0u : 0;
+    d->k[2] = fmz ? ~0u : 0;
+    return plain;
+}
+
+#define F32_SETUP                                                                              \
+    UNUSED const uint32_t m0 = d->am[0], x0 = d->xm[0], m1 = d->am[1], x1 = d->xm[1], ftz = d->k[0], sat = d->k[1];
+#define F32_SETUP3 F32_SETUP const uint32_t m2 = d->am[2], x2 = d->xm[2], fmz = d->k[2];
+#define A as_f32(f32_flush((a[i] & m0) ^ x0, ftz))
+#define B as_f32(f32_flush((b[i] & m1) ^ x1, ftz))
+#define C as_f32(f32_flush((c[i] & m2) ^ x2, ftz))
+#define OUT(x) f32_sat(f32_flush(f32_canon(x), ftz), sat)
+
+OP32(fadd, , f32_canon(as_f32(a[i]) + as_f32(b[i])))
+OP32(fadd_mod, F32_SETUP, OUT(A + B))
+OP32(fmul, , f32_canon(as_f32(a[i]) * as_f32(b[i])))
+OP32(fmul_mod, F32_SETUP, OUT(A * B))
+OP32(ffma, , f32_canon(__builtin_fmaf(as_f32(a[i]), as_f32(b[i]), as_f32(c[i]))))
+/* .FMZ: a factor of zero makes the product +0 */
+OP32(ffma_mod, F32_SETUP3
+     , OUT(__builtin_fmaf(fmz && (A == 0.0f || B == 0.0f) ? 0.0f : A, fmz && (A == 0.0f || B == 0.0f) ? 0.0f : B, C)))
+OP32(fmul_fmz, F32_SETUP, A == 0.0f || B == 0.0f ? 0 : OUT(A * B))
+/* The double product of two floats is exact, scaling it is too: one rounding. */
+OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(d->k[3], d->k[4]));
+     , OUT((float)((double)A * (double)B * scale)))
+
+bool LV(bind_FADD)(Bind *b) {
+    uint32_t m = b->in->mods;
+    if (bind_f32(b, MGET(FADD, ftz, m), MGET(FADD, sat, m), false))
+        USE(b, fadd);
+    else
+        USE(b, fadd_mod);
+    return finish(b, MGET(FADD, rnd, m));
+}
+bool LV(bind_FMUL)(Bind *b) {
+    uint32_t m = b->in->mods, scale = MGET(FMUL, scale, m);
+    bool plain = bind_f32(b, MGET(FMUL, ftz, m), MGET(FMUL, sat, m), MGET(FMUL, fmz, m));
+    if (plain)
+        USE(b, fmul);
+    else
+        USE(b, fmul_mod);
+    if (MGET(FMUL, fmz, m))
+        USE(b, fmul_fmz);
+    if (scale != FmulScale_NONE) {
+        static const double factor[8] = {1, 0.125, 0.25, 0.5, 1, 2, 4, 8};
+        if (MGET(FMUL, fmz, m))
+            return bind_not_simulated(b);
+        b->d->k[3] = (uint32_t)f64_bits(factor[scale & 7]);
+        b->d->k[4] = (uint32_t)(f64_bits(factor[scale & 7]) >> 32);
+        USE(b, fmul_scale);
+    }
+    return finish(b, MGET(FMUL, rnd, m));
+}
+bool LV(bind_FFMA)(Bind *b) {
+    uint32_t m = b->in->mods;
+    if (bind_f32(b, MGET(FFMA, ftz, m), MGET(FFMA, sat, m), MGET(FFMA, fmz, m)))
+        USE(b, ffma);
+    else
+        USE(b, ffma_mod);
+    return finish(b, MGET(FFMA, rnd, m));
+}
+
+OP32(fsel, F32_SETUP uint32_t p = dec_pred(w, d, 0);
+     , blend(lane_mask(p, i), f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz)))
+bool LV(bind_FSEL)(Bind *b) {
+    bind_f32(b, MGET(FSEL, ftz, b->in->mods), false, false);
+    USE(b, fsel);
+    return !b->failed;
+}
+
+/* Integers that order as the floats do, -0 below +0. */
+static inline int32_t order_key(uint32_t v) { return (int32_t)(v ^ ((uint32_t)((int32_t)v >> 31) & 0x7fffffffu)); }
+static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool nan, bool xorsign) {
+    uint32_t sign = (x ^ y) & 0x80000000u;
+    if (xorsign) {
+        x &= 0x7fffffffu;
+        y &= 0x7fffffffu;
+    }
+    bool nx = (x & 0x7fffffffu) > 0x7f800000u, ny = (y & 0x7fffffffu) > 0x7f800000u;
+    uint32_t res = (order_key(x) < order_key(y)) == (is_min != 0) ? x : y;
+    res = nx ? y : ny ? x : res;
+    if (xorsign)
+        res = (res & 0x7fffffffu) | sign;
+    return (nx && ny) || (nan && (nx || ny)) ? F32_NAN : res;
+}
+OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(w, d, 0); bool nan = d->k[3]; bool xs = d->k[4];
+     , fmnmx_one(f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz), p >> i & 1, nan, xs))
+bool LV(bind_FMNMX)(Bind *b) {
+    uint32_t m = b->in->mods;
+    bind_f32(b, MGET(FMNMX, ftz, m), false, false);
+    b->d->k[3] = MGET(FMNMX, nan, m);
+    b->d->k[4] = MGET(FMNMX, xorsign, m);
+    USE(b, fmnmx);
+    return !b->failed;
+}
+
+/* ---- FSETP, FSET: one function a relation ---- */
+static int setp_write(Warp *w, Dec *d, uint32_t g, uint32_t res) {
+    uint32_t pp = dec_pred(w, d, 0), bop = d->k[1];
+    if (d->optype == OT_FSET) {
+        uint32_t v = bool_op(bop, res, pp), *r = dec_dst(w, d, 0);
+        LANES { r[i] = blend(lane_mask(g, i), v >> i & 1 ? 0x3f800000u : 0, r[i]); }
+        return RUN_OK;
+    }
+    set_pred(w, d->pd[0], g, bool_op(bop, res, pp));
+    set_pred(w, d->pd[1], g, bool_op(bop, ~res, pp));
+    return RUN_OK;
+}
+#define FCMP(name, COND)                                    \
+    static int fcmp_##name(Warp *w, Dec *d, uint32_t g) {   \
+        ROWS;                                               \
+        F32_SETUP                                           \
+        MASK_OF(res, COND)                                  \
+        return setp_write(w, d, g, res);                    \
+    }
+FCMP(f, false)
+FCMP(lt, A < B)
+FCMP(eq, A == B)
+FCMP(le, A <= B)
+FCMP(gt, A > B)
+FCMP(ne, A < B || A > B)
+FCMP(ge, A >= B)
+FCMP(num, A == A && B == B)
+FCMP(nan, A != A || B != B)
+FCMP(ltu, !(A >= B))
+FCMP(equ, !(A < B || A > B))
+FCMP(leu, !(A > B))
+FCMP(gtu, !(A <= B))
+FCMP(neu, !(A == B))
+FCMP(geu, !(A < B))
+FCMP(t, true)
+static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  fcmp_gt,  fcmp_ne,  fcmp_ge,  fcmp_num,
+                                       fcmp_nan, fcmp_ltu, fcmp_equ, fcmp_leu, fcmp_gtu, fcmp_neu, fcmp_geu, fcmp_t};
+
+static bool use_fcmp(Bind *b, uint32_t cmp, uint32_t bop, bool ftz) {
+    bind_f32(b, ftz, false, false);
+    b->d->k[1] = bop;
+    b->d->full = b->d->part = fcmp_by_code[cmp & 15];
+    return !b->failed;
+}
+bool LV(bind_FSETP)(Bind *b) {
+    uint32_t m = b->in->mods;
+    return use_fcmp(b, MGET(FSETP, cmp, m), MGET(FSETP, bop, m), MGET(FSETP, ftz, m));
+}
+bool LV(bind_FSET)(Bind *b) {
+    uint32_t m = b->in->mods;
+    return use_fcmp(b, MGET(FSET, cmp, m), MGET(FSET, bop, m), MGET(FSET, ftz, m));
+}
+
+/* True unless both are normal and neither the quotient nor the reciprocal comes near the ends of the range. */
+static bool needs_slow_division(uint32_t x, uint32_t y) {
+    int ex = (int)(x >> 23 & 0xff), ey = (int)(y >> 23 & 0xff);
+    return ex == 0xff || ey == 0xff || ex < 25 || ey < 2 || ey > 252 || ex - ey > 125 || ex - ey < -125;
+}
+static int fchk(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    F32_SETUP
+    MASK_OF(slow, needs_slow_division((a[i] & m0) ^ x0, (b[i] & m1) ^ x1))
+    set_pred(w, d->pd[0], g, slow);
+    return RUN_OK;
+}
+bool LV(bind_FCHK)(Bind *b) {
+    bind_f32(b, false, false, false);
+    b->d->full = b->d->part = fchk;
+    return !b->failed;
+}
+
+/* ---- f64: modifiers touch the high word ---- */
+#define F64_SETUP                                                                               \
+    const uint32_t m0 = d->am[0], x0 = d->xm[0] & 0x80000000u, m1 = d->am[1], x1 = d->xm[1] & 0x80000000u;
+#define F64_SETUP3 F64_SETUP const uint32_t m2 = d->am[2], x2 = d->xm[2] & 0x80000000u;
+#define DA as_f64(pair(a[i], (ah[i] & m0) ^ x0))
+#define DB as_f64(pair(b[i], (bh[i] & m1) ^ x1))
+#define DC as_f64(pair(c[i], (ch[i] & m2) ^ x2))
+OP64(dadd, F64_SETUP, f64_canon(DA + DB))
+OP64(dmul, F64_SETUP, f64_canon(DA * DB))
+OP64(dfma, F64_SETUP3, f64_canon(__builtin_fma(DA, DB, DC)))
+
+static void bind_f64(Bind *b) {
+    for (unsigned i = 0; i < 3; i++)
+        b->width[i] = WIDTH_F64;
+    bind_operands(b);
+}
+bool LV(bind_DADD)(Bind *b) {
+    bind_f64(b);
+    USE(b, dadd);
+    return finish(b, MGET(DADD, rnd, b->in->mods));
+}
+bool LV(bind_DMUL)(Bind *b) {
+    bind_f64(b);
+    USE(b, dmul);
+    return finish(b, MGET(DMUL, rnd, b->in->mods));
+}
+bool LV(bind_DFMA)(Bind *b) {
+    bind_f64(b);
+    USE(b, dfma);
+    return finish(b, MGET(DFMA, rnd, b->in->mods));
+}
+
+/* .MIN/.MAX: pu says that a is the result; pv that a or b is NaN. */
+static uint32_t dsetp_pick(double x, double y, bool min) {
+    if (y != y)
+        return 1;
+    uint64_t bx = f64_bits(x), by = f64_bits(y);
+    if (x == y)
+        return min ? bx >> 63 >= by >> 63 : bx >> 63 <= by >> 63;
+    return min ? x < y : x > y;
+}
+static int dsetp(Warp *w, Dec *d, uint32_t g) {
+    ROWS64;
+    F64_SETUP
+    (void)c;
+    (void)ch;
+    uint32_t cmp = d->k[0], bop = d->k[1], pp = dec_pred(w, d, 0), res = 0, other = 0;
+    bool select = cmp == DCmp_MIN || cmp == DCmp_MAX;
+    for (unsigned i = 0; i < 32; i++) {
+        double x = DA, y = DB;
+        uint32_t rel = fp_relation(x, y);
+        res |= (select ? dsetp_pick(x, y, cmp == DCmp_MIN) : (uint32_t)((rel & cmp) != 0)) << i;
+        other |= (uint32_t)(select ? rel == 8 : (rel & cmp) == 0) << i;
+    }
+    set_pred(w, d->pd[0], g, bool_op(bop, res, pp));
+    set_pred(w, d->pd[1], g, bool_op(bop, other, pp));
+    return RUN_OK;
+}
+bool LV(bind_DSETP)(Bind *b) {
+    bind_f64(b);
+    b->d->k[0] = MGET(DSETP, cmp, b->in->mods);
+    b->d->k[1] = MGET(DSETP, bop, b->in->mods);
+    b->d->full = b->d->part = dsetp;
+    return !b->failed;
+}

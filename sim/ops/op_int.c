@@ -1,0 +1,574 @@
+/* Integer, logic and predicate arithmetic. Source modifiers arrive as masks: xm is ~0 for a negated (under .X: inverted)
+ * operand, else 0.
+ *
+ * Carries: a sum of three operands and two carries is less than 3 * 2^32; pu says that it reached 2^32, pv that it
+ * reached 2 * 2^32. A subtracted operand counts as its complement plus one, so the carry means "no borrow".
+ * SPDX-License-Identifier: MIT */
+#include "sim/ops/ops.h"
+
+OP32(mov, , a[i])
+OP32(sel, uint32_t p = dec_pred(w, d, 0);, blend(lane_mask(p, i), a[i], b[i]))
+OP32(iadd3, , a[i] + b[i] + c[i])
+OP32(iadd3_neg, uint32_t x0 = d->xm[0]; uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2]; uint32_t k = d->k[0];
+     , (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k)
+
+/* With carries in or out: k[0] = number of negated operands (0 under .X). */
+static int iadd3_carry(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t x0 = d->xm[0], x1 = d->xm[1], x2 = d->xm[2], one = 0, two = 0;
+    uint32_t cin0 = d->k[1] ? dec_pred(w, d, 0) : 0, cin1 = d->k[1] ? dec_pred(w, d, 1) : 0;
+    uint64_t k = d->k[0];
+    for (unsigned i = 0; i < 32; i++) {
+        uint64_t s = (uint64_t)(a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k + (cin0 >> i & 1) + (cin1 >> i & 1);
+        r[i] = blend(lane_mask(g, i), (uint32_t)s, r[i]);
+        one |= (uint32_t)(s >> 32 >= 1) << i;
+        two |= (uint32_t)(s >> 32 >= 2) << i;
+    }
+    set_pred(w, d->pd[0], g, one);
+    set_pred(w, d->pd[1], g, two);
+    return RUN_OK;
+}
+
+static bool use_iadd3(Bind *b, bool x) {
+    Dec *d = b->d;
+    bind_operands(b);
+    d->k[0] = x ? 0 : (d->xm[0] & 1) + (d->xm[1] & 1) + (d->xm[2] & 1);
+    d->k[1] = x;
+    if (x || d->pd[0] != PRED_SINK || d->pd[1] != PRED_SINK)
+        d->full = d->part = iadd3_carry;
+    else if (d->xm[0] | d->xm[1] | d->xm[2])
+        USE(b, iadd3_neg);
+    else
+        USE(b, iadd3);
+    return !b->failed;
+}
+bool LV(bind_IADD3)(Bind *b) { return use_iadd3(b, MGET(IADD3, x, b->in->mods)); }
+bool LV(bind_UIADD3)(Bind *b) { return use_iadd3(b, MGET(UIADD3, x, b->in->mods)) && uniform(b); }
+
+static bool use(Bind *b, OpFn *full, OpFn *part) {
+    bind_operands(b);
+    b->d->full = full;
+    b->d->part = part;
+    return !b->failed;
+}
+static int nop(Warp *w, Dec *d, uint32_t g) {
+    (void)w;
+    (void)d;
+    (void)g;
+    return RUN_OK;
+}
+/* Memory is sequentially consistent: fences and cache control change nothing. */
+bool LV(bind_NOP)(Bind *b) { return use(b, nop, nop); }
+bool LV(bind_MEMBAR)(Bind *b) { return use(b, nop, nop); }
+bool LV(bind_ERRBAR)(Bind *b) { return use(b, nop, nop); }
+bool LV(bind_CCTL)(Bind *b) { return use(b, nop, nop); }
+bool LV(bind_MOV)(Bind *b) { return use(b, mov_f, mov_p); }
+bool LV(bind_UMOV)(Bind *b) { return use(b, mov_f, mov_p) && uniform(b); }
+bool LV(bind_SEL)(Bind *b) { return use(b, sel_f, sel_p); }
+bool LV(bind_USEL)(Bind *b) { return use(b, sel_f, sel_p) && uniform(b); }
+
+/* ---- LEA: (a << shift) + b; .HI: upper word of ({c:a} << shift), .SX32: c is a's sign ---- */
+static int lea(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    unsigned shift = d->imm[0] & 31;
+    bool hi = d->k[2], sx = d->k[3];
+    uint32_t x0 = d->xm[0], x1 = d->xm[1], cin = d->k[1] ? dec_pred(w, d, 0) : 0, one = 0;
+    uint64_t k = d->k[0];
+    for (unsigned i = 0; i < 32; i++) {
+        uint32_t top = sx ? 0u - (a[i] >> 31) : c[i];
+        uint32_t s = hi ? (uint32_t)(pair(a[i], top) << shift >> 32) : a[i] << shift;
+        uint64_t v = (uint64_t)(s ^ x0) + (b[i] ^ x1) + k + (cin >> i & 1);
+        r[i] = blend(lane_mask(g, i), (uint32_t)v, r[i]);
+        one |= (uint32_t)(v >> 32) << i;
+    }
+    set_pred(w, d->pd[0], g, one);
+    return RUN_OK;
+}
+OP32(lea_plain, uint32_t s = d->imm[0] & 31;, (a[i] << s) + b[i])
+
+static bool use_lea(Bind *b, bool x, bool hi, bool sx) {
+    Dec *d = b->d;
+    bind_operands(b);
+    d->k[0] = x ? 0 : (d->xm[0] & 1) + (d->xm[1] & 1);
+    d->k[1] = x;
+    d->k[2] = hi;
+    d->k[3] = sx;
+    d->full = d->part = lea;
+    if (!x && !hi && !(d->xm[0] | d->xm[1]) && d->pd[0] == PRED_SINK)
+        USE(b, lea_plain);
+    return !b->failed;
+}
+bool LV(bind_LEA)(Bind *b) {
+    uint32_t m = b->in->mods;
+    return use_lea(b, MGET(LEA, x, m), MGET(LEA, hi, m), MGET(LEA, sx32, m));
+}
+bool LV(bind_ULEA)(Bind *b) {
+    uint32_t m = b->in->mods;
+    return use_lea(b, MGET(ULEA, x, m), MGET(ULEA, hi, m), MGET(ULEA, sx32, m)) && uniform(b);
+}
+
+/* ---- LOP3 ---- */
+OP32(lop_and, , a[i] & b[i])
+OP32(lop_or, , a[i] | b[i])
+OP32(lop_xor, , a[i] ^ b[i])
+OP32(lop_andn, , a[i] & ~b[i])
+OP32(lop_not_a, , ~a[i])
+OP32(lop_not_b, , ~b[i])
+OP32(lop_a, , a[i])
+OP32(lop_b, , b[i])
+OP32(lop_c, , c[i])
+OP32(lop_and3, , a[i] & b[i] & c[i])
+OP32(lop_or3, , a[i] | b[i] | c[i])
+OP32(lop_xor3, , a[i] ^ b[i] ^ c[i])
+OP32(lop_and_or, , (a[i] & b[i]) | c[i])
+OP32(lop_or_and, , (a[i] | b[i]) & c[i])
+OP32(lop_and_xor, , (a[i] & b[i]) ^ c[i])
+OP32(lop_xor_and, , (a[i] ^ b[i]) & c[i])
+OP32(lop_mux, , (a[i] & b[i]) | (~a[i] & c[i]))
+/* Any table, in algebraic normal form: k[] are the coefficients as masks. */
+#define ANF(x, y, z)                                                                                     \
+    (k0 ^ ((x) & k1) ^ ((y) & k2) ^ ((z) & k3) ^ ((x) & (y) & k4) ^ ((x) & (z) & k5) ^ ((y) & (z) & k6) ^ \
+     ((x) & (y) & (z) & k7))
+#define ANF_SETUP                                                                                          \
+    uint32_t k0 = d->k[0], k1 = d->k[1], k2 = d->k[2], k3 = d->k[3], k4 = d->k[4], k5 = d->k[5], k6 = d->k[6], \
+             k7 = d->k[7];
+OP32(lop_any, ANF_SETUP, ANF(a[i], b[i], c[i]))
+
+static int lop_pred(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    ANF_SETUP
+    uint32_t p = dec_pred(w, d, 0);
+    MASK_OF(nonzero, ANF(a[i], b[i], c[i]) != 0)
+    LANES { r[i] = blend(lane_mask(g, i), ANF(a[i], b[i], c[i]), r[i]); }
+    set_pred(w, d->pd[0], g, d->imm[1] ? nonzero & p : nonzero | p);
+    return RUN_OK;
+}
+
+/* Coefficients of x^i y^j z^k; bit 4 of the table's index is x (0xf0), bit 2 y (0xcc), bit 1 z (0xaa). */
+static void anf(uint32_t lut, uint32_t k[8]) {
+    static const uint8_t terms[8] = {0, 4, 2, 1, 6, 5, 3, 7};
+    uint8_t f[8];
+    for (unsigned n = 0; n < 8; n++)
+        f[n] = lut >> n & 1;
+    for (unsigned bit = 1; bit < 8; bit <<= 1)
+        for (unsigned n = 0; n < 8; n++)
+            if (n & bit)
+                f[n] ^= f[n ^ bit];
+    for (unsigned n = 0; n < 8; n++)
+        k[n] = 0u - f[terms[n]];
+}
+
+static bool use_lop3(Bind *b, uint32_t lut, bool pand) {
+    static const struct { uint8_t lut; OpFn *full, *part; } known[] = {
+        {0xc0, lop_and_f, lop_and_p},       {0xfc, lop_or_f, lop_or_p},         {0x3c, lop_xor_f, lop_xor_p},
+        {0x30, lop_andn_f, lop_andn_p},     {0x0f, lop_not_a_f, lop_not_a_p},   {0x33, lop_not_b_f, lop_not_b_p},
+        {0xf0, lop_a_f, lop_a_p},           {0xcc, lop_b_f, lop_b_p},           {0xaa, lop_c_f, lop_c_p},
+        {0x80, lop_and3_f, lop_and3_p},     {0xfe, lop_or3_f, lop_or3_p},       {0x96, lop_xor3_f, lop_xor3_p},
+        {0xea, lop_and_or_f, lop_and_or_p}, {0xa8, lop_or_and_f, lop_or_and_p}, {0x6a, lop_and_xor_f, lop_and_xor_p},
+        {0x28, lop_xor_and_f, lop_xor_and_p}, {0xca, lop_mux_f, lop_mux_p},
+    };
+    Dec *d = b->d;
+    bind_operands(b);
+    anf(lut, d->k);
+    d->imm[1] = pand;
+    if (d->pd[0] != PRED_SINK) {
+        d->full = d->part = lop_pred;
+        return !b->failed;
+    }
+    USE(b, lop_any);
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].lut == lut) {
+            d->full = known[i].full;
+            d->part = known[i].part;
+        }
+    return !b->failed;
+}
+bool LV(bind_LOP3)(Bind *b) {
+    return use_lop3(b, MGET(LOP3, lut, b->in->mods), MGET(LOP3, pand, b->in->mods));
+}
+bool LV(bind_ULOP3)(Bind *b) {
+    return use_lop3(b, MGET(ULOP3, lut, b->in->mods), MGET(ULOP3, pand, b->in->mods)) && uniform(b);
+}
+
+/* Predicates are already lane masks: the same normal form over whole masks. */
+static uint32_t lut_of_masks(uint32_t lut, uint32_t x, uint32_t y, uint32_t z) {
+    uint32_t k[8];
+    anf(lut, k);
+    uint32_t k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3], k4 = k[4], k5 = k[5], k6 = k[6], k7 = k[7];
+    return ANF(x, y, z);
+}
+static int plop3(Warp *w, Dec *d, uint32_t g) {
+    uint32_t x = dec_pred(w, d, 0), y = dec_pred(w, d, 1), z = dec_pred(w, d, 2);
+    set_pred(w, d->pd[0], g, lut_of_masks(d->k[0], x, y, z));
+    set_pred(w, d->pd[1], g, lut_of_masks(d->k[1], x, y, z));
+    return RUN_OK;
+}
+bool LV(bind_PLOP3)(Bind *b) {
+    b->d->k[0] = MGET(PLOP3, lut, b->in->mods);
+    b->d->k[1] = MGET(PLOP3, lut2, b->in->mods);
+    return use(b, plop3, plop3);
+}
+bool LV(bind_UPLOP3)(Bind *b) {
+    b->d->k[0] = MGET(UPLOP3, lut, b->in->mods);
+    b->d->k[1] = MGET(UPLOP3, lut2, b->in->mods);
+    return use(b, plop3, plop3) && uniform(b);
+}
+
+/* P2R, R2P: byte `imm[1]`, mask imm[0] of P0..P6 */
+static int p2r(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t mask = d->imm[0] & 0x7f, shift = 8 * d->k[0];
+    EACH_LANE(i, g) {
+        uint32_t v = 0;
+        for (unsigned k = 0; k < 7; k++)
+            v |= (w->p[k] >> i & 1) << k;
+        r[i] = (a[i] & ~(d->imm[0] << shift)) | (v & mask) << shift;
+    }
+    return RUN_OK;
+}
+static int r2p(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t shift = 8 * d->k[0];
+    for (unsigned k = 0; k < 7; k++)
+        if (d->imm[0] >> k & 1) {
+            uint32_t m = 0;
+            for (unsigned i = 0; i < 32; i++)
+                m |= (a[i] >> (shift + k) & 1) << i;
+            set_pred(w, k, g, m);
+        }
+    return RUN_OK;
+}
+bool LV(bind_P2R)(Bind *b) {
+    b->d->k[0] = MGET(P2R, byte, b->in->mods);
+    return use(b, p2r, p2r);
+}
+bool LV(bind_R2P)(Bind *b) {
+    b->d->k[0] = MGET(R2P, byte, b->in->mods);
+    return use(b, r2p, r2p);
+}
+
+OP32(iabs, uint32_t x = d->xm[0];, ((a[i] ^ x) - x) >> 31 ? 0u - ((a[i] ^ x) - x) : (a[i] ^ x) - x)
+bool LV(bind_IABS)(Bind *b) { return use(b, iabs_f, iabs_p); }
+
+OP32(imin_s, uint32_t p = dec_pred(w, d, 0);
+     , blend(lane_mask(p, i), (int32_t)a[i] < (int32_t)b[i] ? a[i] : b[i], (int32_t)a[i] > (int32_t)b[i] ? a[i] : b[i]))
+OP32(imin_u, uint32_t p = dec_pred(w, d, 0);
+     , blend(lane_mask(p, i), a[i] < b[i] ? a[i] : b[i], a[i] > b[i] ? a[i] : b[i]))
+bool LV(bind_IMNMX)(Bind *b) {
+    bool s = MGET(IMNMX, sign, b->in->mods) == ISign_S32;
+    return use(b, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
+}
+bool LV(bind_VIMNMX)(Bind *b) {
+    uint32_t type = MGET(VIMNMX, type, b->in->mods);
+    if (type > VimnmxType_S32 || MGET(VIMNMX, relu, b->in->mods))
+        return bind_not_simulated(b);
+    bool s = type == VimnmxType_S32;
+    return use(b, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
+}
+OP32(viadd, uint32_t x = d->xm[1];, a[i] + ((b[i] ^ x) - x))
+bool LV(bind_VIADD)(Bind *b) {
+    if (MGET(VIADD, type, b->in->mods) != ViaddType_S32)
+        return bind_not_simulated(b);
+    return use(b, viadd_f, viadd_p);
+}
+
+/* ---- PRMT ---- */
+static inline uint32_t prmt_byte(uint64_t bytes, uint32_t sel) {
+    uint32_t v = (uint32_t)(bytes >> (8 * (sel & 7))) & 0xff;
+    return sel & 8 ? (v & 0x80 ? 0xff : 0) : v;
+}
+static uint32_t prmt_selector(uint32_t mode, uint32_t s) {
+    static const uint16_t table[7][4] = {
+        {0}, {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123}, {0x0000, 0x1111, 0x2222, 0x3333},
+        {0x3210, 0x3211, 0x3222, 0x3333}, {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
+    return mode == PrmtMode_IDX ? s : table[mode % 7][s & 3];
+}
+static int prmt(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) {
+        uint64_t bytes = pair(a[i], c[i]);
+        uint32_t s = prmt_selector(d->k[0], b[i]);
+        r[i] = prmt_byte(bytes, s) | prmt_byte(bytes, s >> 4) << 8 | prmt_byte(bytes, s >> 8) << 16 |
+               prmt_byte(bytes, s >> 12) << 24;
+    }
+    return RUN_OK;
+}
+static bool use_prmt(Bind *b, uint32_t mode) {
+    b->d->k[0] = mode;
+    if (mode > PrmtMode_RC16)
+        return bind_fail(b, "undefined PRMT mode");
+    return use(b, prmt, prmt);
+}
+bool LV(bind_PRMT)(Bind *b) { return use_prmt(b, MGET(PRMT, mode, b->in->mods)); }
+bool LV(bind_UPRMT)(Bind *b) { return use_prmt(b, PrmtMode_IDX) && uniform(b); }
+
+/* ---- SHF: a low, b amount, c high. The word that .HI (or left, without .HI: low) selects of {c:a} shifted ---- */
+static inline uint32_t shf_one(uint32_t lo, uint32_t n, uint32_t hi, uint32_t type, bool wrap, bool right, bool high) {
+    uint32_t width = type == ShfType_S64 || type == ShfType_U64 ? 64 : 32;
+    n = wrap ? n & (width - 1) : n < width ? n : width;
+    uint64_t v = pair(lo, hi);
+    if (right) {
+        bool neg = (type == ShfType_S64 || type == ShfType_S32) && hi >> 31;
+        uint64_t s = n > 63 ? (neg ? ~(uint64_t)0 : 0) : (v >> n) | (neg && n ? ~(uint64_t)0 << (64 - n) : 0);
+        return (uint32_t)(high ? s >> 32 : s);
+    }
+    uint64_t s = n > 63 ? 0 : v << n;
+    return (uint32_t)(high ? s >> 32 : s);
+}
+static int shf(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t type = d->k[0];
+    bool wrap = d->k[1], right = d->k[2], high = d->k[3];
+    EACH_LANE(i, g) r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
+    return RUN_OK;
+}
+/* The common forms: shift of one 32-bit word by a clamped amount, and the funnel by a constant. */
+OP32(shl, , b[i] > 31 ? 0 : a[i] << (b[i] & 31))
+OP32(shr_u, , b[i] > 31 ? 0 : c[i] >> (b[i] & 31))
+OP32(shr_s, , (uint32_t)((int32_t)c[i] >> (b[i] > 31 ? 31 : b[i])))
+
+static bool use_shf(Bind *b, uint32_t type, bool wrap, bool right, bool high) {
+    Dec *d = b->d;
+    d->k[0] = type;
+    d->k[1] = wrap;
+    d->k[2] = right;
+    d->k[3] = high;
+    bool ok = use(b, shf, shf);
+    bool words = type == ShfType_U32 || type == ShfType_S32;
+    if (words && !wrap && !right && !high)
+        USE(b, shl);
+    if (words && !wrap && right && high)
+        d->full = type == ShfType_S32 ? shr_s_f : shr_u_f, d->part = type == ShfType_S32 ? shr_s_p : shr_u_p;
+    return ok;
+}
+bool LV(bind_SHF)(Bind *b) {
+    uint32_t m = b->in->mods;
+    return use_shf(b, MGET(SHF, type, m), MGET(SHF, wrap, m), MGET(SHF, dir, m) == ShfDir_R, MGET(SHF, hi, m));
+}
+bool LV(bind_USHF)(Bind *b) {
+    uint32_t m = b->in->mods;
+    bool ok = use_shf(b, MGET(USHF, type, m), MGET(USHF, wrap, m), MGET(USHF, dir, m) == ShfDir_R, MGET(USHF, hi, m));
+    return ok && uniform(b);
+}
+
+/* ---- SGXT (extend from bit b), BMSK (b ones from bit a) ---- */
+static inline uint32_t sgxt_one(uint32_t v, uint32_t n, bool wrap, bool sign) {
+    n = wrap ? n & 31 : n < 32 ? n : 32;
+    if (n == 0)
+        return 0;
+    if (n == 32)
+        return v;
+    uint32_t low = v & ((1u << n) - 1);
+    return sign && v >> (n - 1) & 1 ? low | ~0u << n : low;
+}
+static inline uint32_t bmsk_one(uint32_t pos, uint32_t n, bool wrap) {
+    if (wrap) {
+        pos &= 31;
+        n &= 31;
+    }
+    uint64_t ones = n > 31 ? 0xffffffffu : (1u << n) - 1u;
+    return pos > 31 ? 0 : (uint32_t)(ones << pos);
+}
+OP32(sgxt, bool wrap = d->k[0]; bool sign = d->k[1];, sgxt_one(a[i], b[i], wrap, sign))
+OP32(bmsk, bool wrap = d->k[0];, bmsk_one(a[i], b[i], wrap))
+bool LV(bind_SGXT)(Bind *b) {
+    b->d->k[0] = MGET(SGXT, wrap, b->in->mods);
+    b->d->k[1] = MGET(SGXT, sign, b->in->mods) == ISign_S32;
+    return use(b, sgxt_f, sgxt_p);
+}
+bool LV(bind_USGXT)(Bind *b) {
+    b->d->k[0] = MGET(USGXT, wrap, b->in->mods);
+    b->d->k[1] = MGET(USGXT, sign, b->in->mods) == ISign_S32;
+    return use(b, sgxt_f, sgxt_p) && uniform(b);
+}
+bool LV(bind_BMSK)(Bind *b) {
+    b->d->k[0] = MGET(BMSK, wrap, b->in->mods);
+    return use(b, bmsk_f, bmsk_p);
+}
+bool LV(bind_UBMSK)(Bind *b) {
+    b->d->k[0] = MGET(UBMSK, wrap, b->in->mods);
+    return use(b, bmsk_f, bmsk_p) && uniform(b);
+}
+
+/* ---- FLO, BREV, POPC, I2I ---- */
+static inline uint32_t flo_one(uint32_t v, bool sign, bool sh) {
+    if (sign && v >> 31)
+        v = ~v;
+    if (!v)
+        return ~0u;
+    uint32_t n = (uint32_t)__builtin_clz(v);
+    return sh ? n : 31 - n;
+}
+static int flo(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t found = 0;
+    EACH_LANE(i, g) {
+        r[i] = flo_one(a[i] ^ d->xm[0], d->k[0], d->k[1]);
+        found |= (uint32_t)(r[i] != ~0u) << i;
+    }
+    set_pred(w, d->pd[0], g, found);
+    return RUN_OK;
+}
+bool LV(bind_FLO)(Bind *b) {
+    b->d->k[0] = MGET(FLO, sign, b->in->mods) == ISign_S32;
+    b->d->k[1] = MGET(FLO, sh, b->in->mods);
+    return use(b, flo, flo);
+}
+bool LV(bind_UFLO)(Bind *b) {
+    b->d->k[0] = MGET(UFLO, sign, b->in->mods) == ISign_S32;
+    b->d->k[1] = MGET(UFLO, sh, b->in->mods);
+    return use(b, flo, flo) && uniform(b);
+}
+static inline uint32_t brev_one(uint32_t v) {
+    v = (v >> 1 & 0x55555555u) | (v & 0x55555555u) << 1;
+    v = (v >> 2 & 0x33333333u) | (v & 0x33333333u) << 2;
+    v = (v >> 4 & 0x0f0f0f0fu) | (v & 0x0f0f0f0fu) << 4;
+    return __builtin_bswap32(v);
+}
+static inline uint32_t popc_one(uint32_t v) {
+    v -= v >> 1 & 0x55555555u;
+    v = (v & 0x33333333u) + (v >> 2 & 0x33333333u);
+    return ((v + (v >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+OP32(brev, , brev_one(a[i]))
+OP32(popc, uint32_t x = d->xm[0];, popc_one(a[i] ^ x))
+bool LV(bind_BREV)(Bind *b) { return use(b, brev_f, brev_p); }
+bool LV(bind_UBREV)(Bind *b) { return use(b, brev_f, brev_p) && uniform(b); }
+bool LV(bind_POPC)(Bind *b) { return use(b, popc_f, popc_p); }
+bool LV(bind_UPOPC)(Bind *b) { return use(b, popc_f, popc_p) && uniform(b); }
+
+OP32(i2i, int32_t lo = (int32_t)d->k[0]; int32_t hi = (int32_t)d->k[1];
+     , (uint32_t)((int32_t)a[i] < lo ? lo : (int32_t)a[i] > hi ? hi : (int32_t)a[i]))
+bool LV(bind_I2I)(Bind *b) {
+    static const int32_t range[4][2] = {{0, 255}, {-128, 127}, {0, 65535}, {-32768, 32767}};
+    uint32_t type = MGET(I2I, type, b->in->mods);
+    b->d->k[0] = (uint32_t)range[type & 3][0];
+    b->d->k[1] = (uint32_t)range[type & 3][1];
+    return use(b, i2i_f, i2i_p);
+}
+
+/* ---- ISETP: cmp is a set of {LT 1, EQ 2, GT 4}; .EX: equal high words take the low words' result ---- */
+static inline void isetp_write(Warp *w, Dec *d, uint32_t g, uint32_t lt, uint32_t eq, uint32_t gt) {
+    uint32_t code = d->k[0], pp = dec_pred(w, d, 0);
+    uint32_t res = (code & 1 ? lt : 0) | (code & 2 ? eq : 0) | (code & 4 ? gt : 0);
+    if (d->k[2])
+        res = (res & ~eq) | (dec_pred(w, d, 1) & eq);
+    set_pred(w, d->pd[0], g, bool_op(d->k[1], res, pp));
+    set_pred(w, d->pd[1], g, bool_op(d->k[1], ~res, pp));
+}
+static int isetp_s(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    MASK_OF(lt, (int32_t)a[i] < (int32_t)b[i])
+    MASK_OF(eq, a[i] == b[i])
+    isetp_write(w, d, g, lt, eq, ~(lt | eq));
+    return RUN_OK;
+}
+static int isetp_u(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    MASK_OF(lt, a[i] < b[i])
+    MASK_OF(eq, a[i] == b[i])
+    isetp_write(w, d, g, lt, eq, ~(lt | eq));
+    return RUN_OK;
+}
+static int isetp_eq(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    MASK_OF(eq, a[i] == b[i])
+    isetp_write(w, d, g, 0, eq, ~eq);
+    return RUN_OK;
+}
+bool LV(bind_ISETP)(Bind *b) {
+    uint32_t m = b->in->mods;
+    b->d->k[0] = MGET(ISETP, cmp, m);
+    b->d->k[1] = MGET(ISETP, bop, m);
+    b->d->k[2] = MGET(ISETP, ex, m);
+    OpFn *fn = MGET(ISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
+    if (b->d->k[0] == ICmp_EQ || b->d->k[0] == ICmp_NE)
+        fn = isetp_eq;
+    return use(b, fn, fn);
+}
+bool LV(bind_UISETP)(Bind *b) {
+    uint32_t m = b->in->mods;
+    b->d->k[0] = MGET(UISETP, cmp, m);
+    b->d->k[1] = MGET(UISETP, bop, m);
+    b->d->k[2] = MGET(UISETP, ex, m);
+    OpFn *fn = MGET(UISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
+    return use(b, fn, fn) && uniform(b);
+}
+
+/* ---- multiply-add ---- */
+OP32(imad, , a[i] * b[i] + c[i])
+OP32(imul, , a[i] * b[i])
+/* k[0]: 0, or 1 for each operand negated without .X; a negated product is subtracted */
+OP32(imad_neg, uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2]; uint32_t k = d->k[0];
+     uint32_t cin = d->k[1] ? dec_pred(w, d, 0) : 0;
+     , ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
+
+static bool use_imad(Bind *b, bool x) {
+    Dec *d = b->d;
+    bind_operands(b);
+    d->k[0] = (d->xm[1] & 1) + (x ? 0 : d->xm[2] & 1);
+    d->k[1] = x;
+    if (x || (d->xm[1] | d->xm[2]))
+        USE(b, imad_neg);
+    else if (d->v[2].mask == 0 && d->v[2].off == (uintptr_t)b->run->zero_rows)
+        USE(b, imul);
+    else
+        USE(b, imad);
+    return !b->failed;
+}
+bool LV(bind_IMAD)(Bind *b) { return use_imad(b, MGET(IMAD, x, b->in->mods)); }
+bool LV(bind_UIMAD)(Bind *b) { return use_imad(b, MGET(UIMAD, x, b->in->mods)) && uniform(b); }
+
+OP64(wide_u, , (uint64_t)a[i] * b[i] + pair(c[i], ch[i]))
+OP64(wide_s, , (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) + pair(c[i], ch[i]))
+
+/* General WIDE and HI: k[0] signed, k[1] .X, k[2] HI. Sum of 65 bits; a negated product or addend is its complement
+ * plus one (no plus under .X for the addend). */
+static int wide_any(Warp *w, Dec *d, uint32_t g) {
+    ROWS64;
+    uint64_t x1 = d->xm[1] ? ~(uint64_t)0 : 0, x2 = d->xm[2] ? ~(uint64_t)0 : 0;
+    uint32_t cin = d->k[1] ? dec_pred(w, d, 0) : 0, carry = 0;
+    unsigned plus2 = !d->k[1] && x2 ? 1 : 0;
+    for (unsigned i = 0; i < 32; i++) {
+        uint64_t p = d->k[0] ? (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) : (uint64_t)a[i] * b[i];
+        p = (p ^ x1) - x1;
+        uint64_t q = pair(c[i], ch[i]) ^ x2, s;
+        unsigned over = __builtin_add_overflow(p, q, &s);
+        over += __builtin_add_overflow(s, plus2 + (cin >> i & 1), &s);
+        carry |= (uint32_t)(over != 0) << i;
+        if (!(g >> i & 1))
+            continue;
+        r[i] = (uint32_t)(d->k[2] ? s >> 32 : s);
+        if (!d->k[2])
+            rh[i] = (uint32_t)(s >> 32);
+    }
+    set_pred(w, d->pd[0], g, carry);
+    return RUN_OK;
+}
+static bool use_wide(Bind *b, bool sign, bool x, bool hi) {
+    Dec *d = b->d;
+    b->width[2] = sign ? WIDTH_I64 : WIDTH_U64;
+    bind_operands(b);
+    d->k[0] = sign;
+    d->k[1] = x;
+    d->k[2] = hi;
+    d->full = d->part = wide_any;
+    if (!x && !hi && !(d->xm[1] | d->xm[2]) && d->pd[0] == PRED_SINK) {
+        d->full = sign ? wide_s_f : wide_u_f;
+        d->part = sign ? wide_s_p : wide_u_p;
+    }
+    return !b->failed;
+}
+bool LV(bind_IMAD_WIDE)(Bind *b) {
+    uint32_t m = b->in->mods;
+    return use_wide(b, MGET(IMAD_WIDE, sign, m) == ISign_S32, MGET(IMAD_WIDE, x, m), false);
+}
+bool LV(bind_IMAD_HI)(Bind *b) {
+    uint32_t m = b->in->mods;
+    return use_wide(b, MGET(IMAD_HI, sign, m) == ISign_S32, MGET(IMAD_HI, x, m), true);
+}
+bool LV(bind_UIMAD_WIDE)(Bind *b) {
+    uint32_t m = b->in->mods;
+    bool ok = use_wide(b, MGET(UIMAD_WIDE, sign, m) == ISign_S32, MGET(UIMAD_WIDE, x, m), false);
+    return ok && uniform(b);
+}

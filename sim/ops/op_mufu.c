@@ -1,0 +1,136 @@
+/* MUFU: the approximate functions, each an exact composition of correctly rounded double operations fixed in
+ * docs/numerics.md section 6. Nothing of the host's libm is used but floor and sqrt, which are exact.
+ * SPDX-License-Identifier: MIT */
+#include "sim/ops/fp.h"
+
+static double pow2(int k) { return as_f64((uint64_t)(k + 1023) << 52); }
+
+static double exp2_core(double x) {
+    static const double c[12] = {0x1.0000000000000p+0,  0x1.62e42fefa39efp-1,  0x1.ebfbdff82c58fp-3,
+                                 0x1.c6b08d704a0c0p-5,  0x1.3b2ab6fba4e77p-7,  0x1.5d87fe78a6731p-10,
+                                 0x1.430912f86c787p-13, 0x1.ffcbfc588b0c7p-17, 0x1.62c0223a5c824p-20,
+                                 0x1.b5253d395e7c4p-24, 0x1.e4cf5158b8ecap-28, 0x1.e8cac7351bb25p-32};
+    double k = __builtin_floor(x + 0.5), r = x - k, p = c[11];
+    for (int i = 10; i >= 0; i--)
+        p = p * r + c[i];
+    return p * pow2((int)k);
+}
+
+static double log2_core(double x) {
+    static const double g[9] = {0x1.71547652b82fep+1, 0x1.ec709dc3a03fdp-1, 0x1.2776c50ef9bfep-1,
+                                0x1.a61762a7aded9p-2, 0x1.484b13d7c02a9p-2, 0x1.0c9a84994022dp-2,
+                                0x1.c68f568d31760p-3, 0x1.89f3b1694cffep-3, 0x1.5b9ac9b743f0dp-3};
+    uint64_t bits = f64_bits(x);
+    double e = (double)((int)(bits >> 52 & 0x7ff) - 1023);
+    double m = as_f64((bits & 0xfffffffffffff) | (uint64_t)1023 << 52);
+    if (m >= 0x1.6a09e667f3bcdp+0) {
+        m = m * 0.5;
+        e = e + 1.0;
+    }
+    double s = (m - 1.0) / (m + 1.0), z = s * s, p = g[8];
+    for (int i = 7; i >= 0; i--)
+        p = p * z + g[i];
+    return e + s * p;
+}
+
+static double sine_cosine(double x, bool cosine) {
+    static const double s[7] = {0x1.0000000000000p+0,   -0x1.5555555555555p-3,  0x1.1111111111111p-7,
+                                -0x1.a01a01a01a01ap-13, 0x1.71de3a556c734p-19, -0x1.ae64567f544e4p-26,
+                                0x1.6124613a86d09p-33};
+    static const double k[8] = {0x1.0000000000000p+0,   -0x1.0000000000000p-1, 0x1.5555555555555p-5,
+                                -0x1.6c16c16c16c17p-10, 0x1.a01a01a01a01ap-16, -0x1.27e4fb7789f5cp-22,
+                                0x1.1eed8eff8d898p-29,  -0x1.93974a8c07c9dp-37};
+    double n = __builtin_floor(x * 4.0 + 0.5), r = x - n * 0.25, q = n - 4.0 * __builtin_floor(n * 0.25);
+    double y = r * 0x1.921fb54442d18p+2, z = y * y, u = s[6], v = k[7];
+    for (int i = 5; i >= 0; i--)
+        u = u * z + s[i];
+    for (int i = 6; i >= 0; i--)
+        v = v * z + k[i];
+    double sn = y * u;
+    if (cosine)
+        return q == 0.0 ? v : q == 1.0 ? -sn : q == 2.0 ? -v : sn;
+    return q == 0.0 ? sn : q == 1.0 ? v : q == 2.0 ? -sn : -v;
+}
+
+static double tanh_core(double x) {
+    double a = x < 0 ? -x : x, t;
+    if (a > 10.0) {
+        t = 1.0;
+    } else if (a < 0x1p-10) {
+        t = a * (1.0 - (a * a) * 0x1.5555555555555p-2);
+    } else {
+        double e = exp2_core(a * 0x1.71547652b82fep+1);
+        t = (e - 1.0) / (e + 1.0);
+    }
+    return as_f64(f64_bits(t) | (f64_bits(x) & 0x8000000000000000u));
+}
+
+/* High words of doubles. */
+static uint32_t mufu64(uint32_t func, uint32_t h) {
+    double x = as_f64((uint64_t)h << 32), r;
+    if (x != x)
+        return F32_NAN;
+    if ((h & 0x7ff00000u) == 0)
+        x = as_f64((uint64_t)(h & 0x80000000u) << 32);
+    if (func == Mufu_RSQ64H && x < 0)
+        return F32_NAN;
+    if (func == Mufu_RSQ64H)
+        r = x == 0 ? as_f64(0x7ff0000000000000u | (f64_bits(x) & 0x8000000000000000u)) : 1.0 / __builtin_sqrt(x);
+    else
+        r = 1.0 / x;
+    uint32_t high = (uint32_t)(f64_bits(r) >> 32);
+    return (high & 0x7ff00000u) == 0 ? high & 0x80000000u : high;
+}
+
+static uint32_t mufu_one(uint32_t func, uint32_t bits) {
+    float x = as_f32(bits);
+    double v = (double)x;
+    bool inf = (bits & 0x7fffffffu) == 0x7f800000u;
+    if (func == Mufu_RCP64H || func == Mufu_RSQ64H)
+        return mufu64(func, bits);
+    if (x != x)
+        return F32_NAN;
+    switch (func) {
+    case Mufu_RCP:
+        return f32_canon(1.0f / x);
+    case Mufu_SQRT:
+        return f32_canon(__builtin_sqrtf(x));
+    case Mufu_RSQ:
+        if (x == 0)
+            return (bits & 0x80000000u) | 0x7f800000u;
+        return x < 0 ? F32_NAN : f32_bits((float)(1.0 / __builtin_sqrt(v)));
+    case Mufu_EX2:
+        return x >= 128.0f ? 0x7f800000u : x <= -150.0f ? 0 : f32_bits((float)exp2_core(v));
+    case Mufu_LG2:
+        if (x == 0)
+            return 0xff800000u;
+        return x < 0 ? F32_NAN : inf ? 0x7f800000u : f32_bits((float)log2_core(v));
+    case Mufu_SIN:
+    case Mufu_COS:
+        return inf ? F32_NAN : f32_bits((float)sine_cosine(v, func == Mufu_COS));
+    default:
+        return f32_bits((float)tanh_core(v));
+    }
+}
+
+static int mufu(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    EACH_LANE(i, g) r[i] = mufu_one(d->k[0], (a[i] & d->am[0]) ^ d->xm[0]);
+    return RUN_OK;
+}
+OP32(mufu_rcp, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];, f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
+OP32(mufu_sqrt, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];, f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
+
+bool LV(bind_MUFU)(Bind *b) {
+    bind_operands(b);
+    b->d->xm[0] &= 0x80000000u;
+    b->d->k[0] = MGET(MUFU, func, b->in->mods);
+    if (b->d->k[0] > Mufu_TANH)
+        return bind_fail(b, "undefined MUFU function");
+    b->d->full = b->d->part = mufu;
+    if (b->d->k[0] == Mufu_RCP)
+        USE(b, mufu_rcp);
+    if (b->d->k[0] == Mufu_SQRT)
+        USE(b, mufu_sqrt);
+    return !b->failed;
+}

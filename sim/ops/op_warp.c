@@ -1,0 +1,130 @@
+/* Operations across lanes. They see the lanes that execute them; who those are is the lowering's business (WARPSYNC).
+ * SPDX-License-Identifier: MIT */
+#include "sim/ops/ops.h"
+#include <string.h>
+
+static int shfl(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t value[32], ok = 0, missing = 0;
+    memcpy(value, a, sizeof value);
+    EACH_LANE(i, g) {
+        int j = shfl_source_lane(d->k[0], i, b[i], c[i]);
+        ok |= (uint32_t)(j >= 0) << i;
+        if (j >= 0 && !(g >> j & 1))
+            missing |= 1u << j;
+        r[i] = value[j >= 0 ? (unsigned)j & 31 : i];
+    }
+    if (missing)
+        machine_finding(w, d, MF_COLLECTIVE, missing, 0, "value taken from lanes 0x%08x, which do not execute it",
+                        missing);
+    set_pred(w, d->pd[0], g, ok);
+    return RUN_OK;
+}
+bool LV(bind_SHFL)(Bind *b) {
+    bind_operands(b);
+    b->d->k[0] = MGET(SHFL, mode, b->in->mods);
+    b->d->full = b->d->part = shfl;
+    return !b->failed;
+}
+
+static uint32_t vote_result(uint32_t op, uint32_t p, uint32_t g) {
+    return op == VoteOp_ALL ? p == g : op == VoteOp_ANY ? p != 0 : p == 0 || p == g;
+}
+static int vote(Warp *w, Dec *d, uint32_t g) {
+    uint32_t *r = dec_dst(w, d, 0), p = dec_pred(w, d, 0) & g;
+    set_pred(w, d->pd[0], g, vote_result(d->k[0], p, g) ? ~0u : 0);
+    EACH_LANE(i, g) r[i] = p;
+    return RUN_OK;
+}
+static int voteu(Warp *w, Dec *d, uint32_t g) {
+    uint32_t *r = dec_dst(w, d, 0), p = dec_pred(w, d, 0) & w->active;
+    (void)g;
+    set_pred(w, d->pd[0], ~0u, vote_result(d->k[0], p, w->active) ? ~0u : 0);
+    LANES { r[i] = p; }
+    return RUN_OK;
+}
+bool LV(bind_VOTE)(Bind *b) {
+    bind_operands(b);
+    b->d->k[0] = MGET(VOTE, op, b->in->mods);
+    b->d->full = b->d->part = vote;
+    return b->d->k[0] == 3 ? bind_fail(b, "undefined vote") : !b->failed;
+}
+bool LV(bind_VOTEU)(Bind *b) {
+    bind_operands(b);
+    b->d->k[0] = MGET(VOTEU, op, b->in->mods);
+    b->d->full = b->d->part = voteu;
+    return b->d->k[0] == 3 ? bind_fail(b, "undefined vote") : !b->failed;
+}
+
+static int match(Warp *w, Dec *d, uint32_t g) {
+    ROWS64;
+    uint32_t same[32], all = 0;
+    EACH_LANE(i, g) {
+        same[i] = 0;
+        for (uint32_t m = g; m; m &= m - 1) {
+            unsigned j = low_lane(m);
+            bool eq = a[j] == a[i] && (!d->k[1] || ah[j] == ah[i]);
+            same[i] |= (uint32_t)eq << j;
+        }
+        all = same[i];
+    }
+    bool is_all = d->k[0] == MatchOp_ALL, equal = all == g;
+    EACH_LANE(i, g) r[i] = is_all ? (equal ? g : 0) : same[i];
+    set_pred(w, d->pd[0], g, !is_all || equal ? ~0u : 0);
+    return RUN_OK;
+}
+bool LV(bind_MATCH)(Bind *b) {
+    b->d->k[0] = MGET(MATCH, op, b->in->mods);
+    b->d->k[1] = MGET(MATCH, type, b->in->mods) == MatchType_U64;
+    b->width[0] = b->d->k[1] ? WIDTH_U64 : WIDTH_32;
+    bind_operands(b);
+    b->d->full = b->d->part = match;
+    return !b->failed;
+}
+
+static uint32_t redux_step(uint32_t op, bool sign, uint32_t x, uint32_t y) {
+    switch (op) {
+    case ReduxOp_AND:
+        return x & y;
+    case ReduxOp_OR:
+        return x | y;
+    case ReduxOp_XOR:
+        return x ^ y;
+    case ReduxOp_SUM:
+        return x + y;
+    case ReduxOp_MIN:
+        return (sign ? (int32_t)x < (int32_t)y : x < y) ? x : y;
+    default:
+        return (sign ? (int32_t)x > (int32_t)y : x > y) ? x : y;
+    }
+}
+static int redux(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t v = a[low_lane(g)];
+    for (uint32_t m = g & (g - 1); m; m &= m - 1)
+        v = redux_step(d->k[0], d->k[1], v, a[low_lane(m)]);
+    LANES { r[i] = v; }
+    return RUN_OK;
+}
+bool LV(bind_REDUX)(Bind *b) {
+    bind_operands(b);
+    b->d->k[0] = MGET(REDUX, op, b->in->mods);
+    b->d->k[1] = MGET(REDUX, sign, b->in->mods) == ReduxSign_S32;
+    b->d->full = b->d->part = redux;
+    return b->d->k[0] > ReduxOp_MAX ? bind_fail(b, "undefined reduction") : !b->failed;
+}
+
+static int r2ur(Warp *w, Dec *d, uint32_t g) {
+    ROWS;
+    uint32_t v = a[low_lane(g)];
+    if (w->active != w->valid)
+        machine_finding(w, d, MF_UNIFORM_DIVERGED, g, 0, "R2UR");
+    LANES { r[i] = v; }
+    set_pred(w, d->pd[0], ~0u, v ? ~0u : 0);
+    return RUN_OK;
+}
+bool LV(bind_R2UR)(Bind *b) {
+    bind_operands(b);
+    b->d->full = b->d->part = r2ur;
+    return !b->failed;
+}
