@@ -147,7 +147,7 @@ void ptx_exit_thread(PtxRun *r, PtxThread *t) {
     w->alive &= ~(1u << t->lane);
     ptx_block_thread(t, TS_EXITED, NULL);
     w->block->nalive--;
-    ptx_warp_changed(r, w);
+    ptx_lane_ended(r, w);
 }
 
 /* ---- scheduling ---- */
@@ -215,7 +215,7 @@ static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
     for (uint32_t i = 0; i < b->nwarps; i++) {
         PtxWarp *w = &b->warps[i];
         w->alive = w->nlanes == 32 ? UINT32_MAX : (1u << w->nlanes) - 1;
-        w->spins = 0;
+        w->spins = w->at_collective = w->at_barrier = 0;
         b->runnable[i] = w->alive;
     }
     for (uint32_t i = 0; i < b->nthreads && !r->trapped; i++) {

@@ -127,7 +127,9 @@ struct PtxThread {
 struct PtxWarp {
     PtxBlock *block;
     PtxThread *threads;          /* 32, fewer in a last partial warp */
-    uint32_t nlanes, alive;      /* alive: lane mask */
+    uint32_t nlanes;
+    uint32_t alive;              /* lanes that have not ended; the next two are subsets */
+    uint32_t at_collective, at_barrier; /* in TS_COLLECTIVE; in TS_BARRIER or TS_BLOCK */
     uint32_t index;
     uint32_t spins;              /* full quanta used while lanes wait at activemask */
 };
@@ -222,6 +224,6 @@ bool ptx_local_reserve(PtxThread *t, uint32_t top);
 PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call); /* push a frame */
 
 /* Warp- and block-level matters (ptx_warp.c). */
-void ptx_warp_changed(PtxRun *r, PtxWarp *w);        /* a lane blocked or ended */
+void ptx_lane_ended(PtxRun *r, PtxWarp *w);
 bool ptx_release_active(PtxWarp *w);                 /* let lanes at activemask go; true if there were any */
 #endif

@@ -11,14 +11,20 @@
          left_##i &= left_##i - 1)
 
 void ptx_wake(PtxThread *t) {
+    uint32_t bit = 1u << t->lane;
     t->state = TS_RUN;
-    t->warp->block->runnable[t->warp->index] |= 1u << t->lane;
+    t->warp->block->runnable[t->warp->index] |= bit;
+    t->warp->at_collective &= ~bit;
+    t->warp->at_barrier &= ~bit;
 }
 
 void ptx_block_thread(PtxThread *t, PtxThreadState state, const PtxCode *c) {
+    uint32_t bit = 1u << t->lane;
     t->state = (uint8_t)state;
     t->wait = c;
-    t->warp->block->runnable[t->warp->index] &= ~(1u << t->lane);
+    t->warp->block->runnable[t->warp->index] &= ~bit;
+    t->warp->at_collective |= state == TS_COLLECTIVE ? bit : 0;
+    t->warp->at_barrier |= state == TS_BARRIER ? bit : 0;
 }
 
 /* ---- collectives ---- */
@@ -123,15 +129,16 @@ static void perform(PtxWarp *w, uint32_t lanes) {
 }
 
 /* Complete the collective that `t` waits at, if all its lanes are there. */
-static bool try_collective(PtxWarp *w, const PtxThread *t) {
+static void try_collective(PtxWarp *w, const PtxThread *t) {
     uint32_t lanes = t->wait_mask & w->alive;
+    if (lanes & ~w->at_collective)
+        return;
     LANES(i, lanes) {
         const PtxThread *u = &w->threads[i];
-        if (u->state != TS_COLLECTIVE || u->wait_mask != t->wait_mask || u->wait->key != t->wait->key)
-            return false;
+        if (u->wait_mask != t->wait_mask || u->wait->key != t->wait->key)
+            return;
     }
     perform(w, lanes);
-    return true;
 }
 
 /* ---- barriers ---- */
@@ -203,7 +210,7 @@ static void warp_arrives(PtxRun *r, PtxWarp *w) {
 }
 
 static void check_warp_barrier(PtxRun *r, PtxWarp *w) {
-    if (!w->alive)
+    if (!w->alive || w->alive & ~w->at_barrier)
         return;
     const PtxThread *first = &w->threads[__builtin_ctz(w->alive)];
     bool same_insn = true, aligned = false;
@@ -240,25 +247,31 @@ bool ptx_release_active(PtxWarp *w) {
     return waiting != 0;
 }
 
-void ptx_warp_changed(PtxRun *r, PtxWarp *w) {
-    LANES(i, w->alive) {
-        PtxThread *t = &w->threads[i];
-        if (t->state == TS_COLLECTIVE)
-            try_collective(w, t);
-    }
-    check_warp_barrier(r, w);
+/* The last lane that could run has stopped: those that wait for company at activemask have all they get. */
+static void gather_active(PtxWarp *w) {
     if (w->block->runnable[w->index] == 0 && w->alive)
         ptx_release_active(w);
-    if (!w->alive) {
-        for (unsigned id = 0; id < 16; id++)
-            check_barrier(w->block, id);
+}
+
+void ptx_lane_ended(PtxRun *r, PtxWarp *w) {
+    LANES(i, w->alive & w->at_collective) {
+        if (w->at_collective >> i & 1)
+            try_collective(w, &w->threads[i]);
     }
+    check_warp_barrier(r, w);
+    gather_active(w);
+    for (unsigned id = 0; id < 16 && !w->alive; id++)
+        check_barrier(w->block, id);
 }
 
 /* ---- instructions ---- */
 
 static PtxStep blocked(PtxRun *r, PtxThread *t) {
-    ptx_warp_changed(r, t->warp);
+    if (t->state == TS_COLLECTIVE)
+        try_collective(t->warp, t);
+    else if (t->state == TS_BARRIER)
+        check_warp_barrier(r, t->warp);
+    gather_active(t->warp);
     return t->state == TS_RUN && !r->trapped ? STEP_GO : STEP_STOP;
 }
 

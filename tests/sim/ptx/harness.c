@@ -57,7 +57,7 @@ void run_wrapped(const char *declarations, const char *body, unsigned n, unsigne
                         2, mem, &opt);
     if (!t.ran || t.res.trap.kind) {
         sim_trap_print(&t.res.trap, line, sizeof line);
-        print_error("%s\n%s\n%s\n", text, t.diags, t.res.trap.kind ? line : "");
+        print_error("%s\n%s\n", t.diags, t.res.trap.kind ? line : "");
     }
     assert_true(t.ran);
     assert_int_equal(t.res.trap.kind, TRAP_NONE);
