@@ -1,0 +1,61 @@
+/* The heddle program: its commands and options are one table (options.c) that parsing, --help and the manual
+ * pages are made from.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_TOOLS_CLI_H
+#define HEDDLE_TOOLS_CLI_H
+#include "check/plan.h"
+#include "sim/machine.h"
+#include "tools/driver.h"
+#include <argp.h>
+
+enum { STATUS_DONE, STATUS_INPUT, STATUS_USAGE, STATUS_INTERNAL, STATUS_DIFFERS };
+enum { MAX_INPUTS = 2 };
+
+typedef struct {
+    Arena arena;
+    Diags diags;
+    const char *inputs[MAX_INPUTS];
+    unsigned ninputs, max_inputs;
+    const char *output, *emit, *dump, *stop_after;
+    const Target *target;
+    unsigned opt_level;
+    bool time_passes, verbose, no_map, no_ptx, new_form, json;
+    Plan plan;                  /* launch: from options or from --launch */
+    PlanLaunch launch;          /* --kernel, --grid, --block, --shared */
+    VEC(const char *) args, expects, prints, saves;
+    const char *launch_file, *data_dir, *engine, *trace;
+    bool has_shape, stats, no_trace;
+    MachineOptions machine;
+    uint64_t seed, budget;
+} Settings;
+
+typedef struct {
+    const char *name, *args, *summary, *details;
+    unsigned min_inputs, max_inputs;
+    const struct argp_option *const *groups; /* NULL-terminated */
+    int (*run)(Settings *s);
+} Command;
+
+extern const Command cli_commands[]; /* ends with a NULL name */
+
+/* Parse the options of one command; ends the program with status 2 if they are wrong, with 0 after --help. */
+void cli_parse(const Command *c, Settings *s, int argc, char **argv);
+void cli_help(FILE *out);             /* the list of commands */
+void cli_manual(FILE *out, const Command *c); /* roff; NULL: heddle(1) */
+
+int cmd_compile(Settings *s);
+int cmd_asm(Settings *s);
+int cmd_disasm(Settings *s);
+int cmd_run(Settings *s);
+int cmd_validate(Settings *s);
+
+/* ---- what commands share (common.c) ---- */
+bool cli_is_elf(const char *data, size_t size_bytes);
+/* Read and parse; reported on failure. */
+PtxModule *cli_read_ptx(Settings *s, const char *path);
+Binary *cli_load(Settings *s, const char *path, const char *data, size_t size_bytes);
+Binary *cli_compile_to_binary(Settings *s, const PtxModule *ptx, const char *path);
+/* The launch plan of the options. A launch file's "module" is the default input. */
+bool cli_read_plan(Settings *s);
+DriverOptions cli_driver_options(const Settings *s);
+#endif

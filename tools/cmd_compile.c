@@ -1,0 +1,103 @@
+/* heddle compile, asm, disasm: one file in, one file out.
+ * SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "emit/asm.h"
+#include "tools/cli.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* K.ptx -> K.cubin beside the present directory, as other compilers do. */
+static const char *output_name(Settings *s, const char *ending) {
+    if (s->output)
+        return s->output;
+    const char *slash = strrchr(s->inputs[0], '/'), *base = slash ? slash + 1 : s->inputs[0];
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    return arena_printf(&s->arena, "%.*s.%s", (int)n, base, ending);
+}
+
+static bool write_mir(Settings *s, const Compilation *c) {
+    size_t size = 0;
+    char *text = ir_print(c->ir, &size);
+    bool good = text && file_write(s->output ? s->output : "-", text, size, &s->diags);
+    free(text);
+    return good;
+}
+
+static bool write_asm(Settings *s, const Compilation *c) {
+    char *text;
+    size_t size;
+    if (!disasm_image(s->inputs[0], c->image, c->image_bytes, false, &text, &size, &s->diags))
+        return false;
+    bool good = file_write(s->output ? s->output : "-", text, size, &s->diags);
+    free(text);
+    return good;
+}
+
+static bool write_ptx(Settings *s, const PtxModule *m) {
+    char *text;
+    size_t size;
+    if (!ptx_print(m, &text, &size))
+        return diag(&s->diags, (SrcLoc){0}, DIAG_E0412, s->inputs[0], "the module cannot be printed");
+    bool good = file_write(s->output ? s->output : "-", text, size, &s->diags);
+    free(text);
+    return good;
+}
+
+static bool compile(Settings *s, const PtxModule *m) {
+    Compilation c;
+    DriverOptions opt = cli_driver_options(s);
+    bool mir = strcmp(s->emit, "mir") == 0;
+    bool good = driver_compile(&c, m, &opt, &s->diags);
+    if (good && mir)
+        good = write_mir(s, &c);
+    else if (good && !c.image)
+        good = true; /* stopped before there is a file */
+    else if (good && strcmp(s->emit, "asm") == 0)
+        good = write_asm(s, &c);
+    else if (good)
+        good = file_write(output_name(s, "cubin"), c.image, c.image_bytes, &s->diags);
+    if (good && s->verbose && c.code)
+        for (uint32_t i = 0; i < c.code->nfuncs; i++) {
+            const CodeFunc *f = &c.code->funcs[i];
+            fprintf(stderr, "%s: %u instructions, %u registers, %u bytes stack, %u bytes shared, %u barriers\n",
+                    str_text(&c.strings, f->name), f->ninsts, f->nregs, f->stack_bytes, f->shared_bytes, f->nbarriers);
+        }
+    driver_free(&c);
+    return good;
+}
+
+int cmd_compile(Settings *s) {
+    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
+    if (!m)
+        return STATUS_INPUT;
+    bool good = strcmp(s->emit, "ptx") == 0 ? write_ptx(s, m) : compile(s, m);
+    ptx_free(m);
+    return good ? STATUS_DONE : STATUS_INPUT;
+}
+
+int cmd_asm(Settings *s) {
+    Source source = {.name = s->inputs[0]};
+    char *text;
+    void *image;
+    size_t size;
+    if (!file_read(&s->arena, s->inputs[0], &s->diags, &text, &source.size_bytes))
+        return STATUS_INPUT;
+    source.text = text;
+    if (!assemble(&source, &image, &size, &s->diags))
+        return STATUS_INPUT;
+    bool good = file_write(output_name(s, "cubin"), image, size, &s->diags);
+    free(image);
+    return good ? STATUS_DONE : STATUS_INPUT;
+}
+
+int cmd_disasm(Settings *s) {
+    char *data, *text;
+    size_t size, text_size;
+    if (!file_read(&s->arena, s->inputs[0], &s->diags, &data, &size) ||
+        !disasm_image(s->inputs[0], data, size, s->json, &text, &text_size, &s->diags))
+        return STATUS_INPUT;
+    bool good = file_write(s->output ? s->output : "-", text, text_size, &s->diags);
+    free(text);
+    return good ? STATUS_DONE : STATUS_INPUT;
+}

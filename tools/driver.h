@@ -1,0 +1,26 @@
+/* The compiler as a whole: PTX text to machine IR to ELF image. Shared by the program and the library.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_TOOLS_DRIVER_H
+#define HEDDLE_TOOLS_DRIVER_H
+#include "emit/code.h"
+#include "frontend/ast.h"
+
+typedef struct {
+    const Target *target;  /* NULL: the default */
+    unsigned opt_level;    /* 0..3 */
+    PassOptions passes;
+    ElfOptions elf;
+} DriverOptions;
+
+typedef struct {
+    StrTab strings;
+    IrModule *ir;
+    CodeModule *code;
+    void *image;           /* malloc'ed ELF file, NULL when stopped before */
+    size_t image_bytes;
+} Compilation;
+
+/* Compile a checked module. With passes.stop_after set, stops with `ir` and no image. Free in every case. */
+bool driver_compile(Compilation *c, const PtxModule *ptx, const DriverOptions *opt, Diags *d);
+void driver_free(Compilation *c);
+#endif

@@ -1,0 +1,67 @@
+/* The heddle program: picks the command, parses its options, runs it. See cli.h.
+ * SPDX-License-Identifier: MIT */
+#include "tools/cli.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Internal errors abort; the program's status for them is 3. */
+static void on_abort(int signal) {
+    static const char text[] = "heddle: internal error\n";
+    (void)signal;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        _exit(STATUS_INTERNAL);
+    _exit(STATUS_INTERNAL);
+}
+
+static const Command *find(const char *name) {
+    for (const Command *c = cli_commands; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+static int unknown(const char *name) {
+    fprintf(stderr, "heddle: there is no command '%s'; heddle --help lists them\n", name);
+    return STATUS_USAGE;
+}
+
+static int general(int argc, char **argv) {
+    const char *w = argv[1];
+    if (strcmp(w, "--version") == 0 || strcmp(w, "-V") == 0)
+        puts("heddle " HEDDLE_VERSION);
+    else if (strcmp(w, "--help") == 0 || strcmp(w, "-h") == 0 || (strcmp(w, "help") == 0 && argc < 3))
+        cli_help(stdout);
+    else if (strcmp(w, "--man") == 0) {
+        const Command *c = argc > 2 ? find(argv[2]) : NULL;
+        if (argc > 2 && !c)
+            return unknown(argv[2]);
+        cli_manual(stdout, c);
+    } else
+        return unknown(w);
+    return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INPUT;
+}
+
+int main(int argc, char **argv) {
+    signal(SIGABRT, on_abort);
+    if (argc < 2) {
+        cli_help(stderr);
+        return STATUS_USAGE;
+    }
+    char *help[] = {argv[0], "--help", NULL};
+    bool wants_help = strcmp(argv[1], "help") == 0 && argc > 2;
+    const Command *c = find(wants_help ? argv[2] : argv[1]);
+    if (!c)
+        return wants_help ? unknown(argv[2]) : general(argc, argv);
+    Settings s = {.diags = {.sink = diag_print_sink, .user = stderr}};
+    cli_parse(c, &s, wants_help ? 2 : argc - 1, wants_help ? help : argv + 1);
+    int status = c->run(&s);
+    if (fflush(stdout) != 0 && status == STATUS_DONE) {
+        perror("heddle: standard output");
+        status = STATUS_INPUT;
+    }
+    plan_free(&s.plan);
+    arena_free(&s.arena);
+    return status;
+}

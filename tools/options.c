@@ -1,0 +1,375 @@
+/* Commands and options: the one table. See cli.h.
+ * SPDX-License-Identifier: MIT */
+#include "tools/cli.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { /* keys of options without a letter */
+    KEY_EMIT = 0x100, KEY_DUMP, KEY_STOP_AFTER, KEY_TIME_PASSES, KEY_NO_MAP, KEY_NO_PTX, KEY_NEW_FORM, KEY_JSON,
+    KEY_KERNEL, KEY_GRID, KEY_BLOCK, KEY_SHARED, KEY_ARG, KEY_EXPECT, KEY_LAUNCH, KEY_DATA_DIR, KEY_PRINT, KEY_SAVE,
+    KEY_ENGINE, KEY_TRACE, KEY_STATS, KEY_CHECK_CONTROL, KEY_UNDEFINED, KEY_POLICY, KEY_SEED, KEY_BUDGET, KEY_NO_TRACE
+};
+
+static const struct argp_option output_options[] = {
+    {"output", 'o', "FILE", 0, "Write FILE instead of standard output (compile: instead of INPUT.cubin)", 0}, {0}};
+static const struct argp_option json_options[] = {{"json", KEY_JSON, NULL, 0, "Report as JSON", 0}, {0}};
+static const struct argp_option compile_options[] = {
+    {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
+    {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3 (default 2)", 0},
+    {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
+    {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
+    {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
+    {"time-passes", KEY_TIME_PASSES, NULL, 0, "Report the time of every pass", 0},
+    {"verbose", 'v', NULL, 0, "Say more; verify machine IR after every pass", 0},
+    {0}};
+static const struct argp_option emit_options[] = {
+    {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
+    {"dump", KEY_DUMP, "PASS", 0, "Print machine IR after PASS, or after every pass (all), to standard error", 0},
+    {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after PASS; with --emit=mir prints what it made", 0},
+    {0}};
+static const struct argp_option launch_options[] = {
+    {"kernel", KEY_KERNEL, "NAME", 0, "Kernel; not needed if there is only one", 0},
+    {"grid", KEY_GRID, "X,Y,Z", 0, "Blocks of the grid (default 1,1,1)", 0},
+    {"block", KEY_BLOCK, "X,Y,Z", 0, "Threads of a block (default 1,1,1)", 0},
+    {"shared", KEY_SHARED, "BYTES", 0, "Dynamic shared memory", 0},
+    {"arg", KEY_ARG, "ARG", 0,
+     "Next argument: TYPE:VALUE, TYPE[N]:V,V..., buf:TYPE[N]=INIT or out:NAME:TYPE[N]=INIT; INIT is zero, ones, "
+     "iota, random:SEED or @FILE", 0},
+    {"expect", KEY_EXPECT, "NAME=@FILE", 0, "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},
+    {"launch", KEY_LAUNCH, "FILE", 0, "Launch file (JSON) instead of the options above", 0},
+    {"data-dir", KEY_DATA_DIR, "DIR", 0, "Where the launch file's @FILEs are (default: beside it)", 0},
+    {0}};
+static const struct argp_option machine_options[] = {
+    {"check-control", KEY_CHECK_CONTROL, NULL, 0, "Machine: report registers read before stall count or scoreboard allow", 0},
+    {"undefined", KEY_UNDEFINED, NULL, 0, "Report undefined values that matter", 0},
+    {"policy", KEY_POLICY, "NAME=VALUE", 0,
+     "Machine: bsync-nb=release|blocked|literal, branch=fallthrough|taken, join=all|candidates, "
+     "lane=lowest|highest|rotate|random", 0},
+    {"seed", KEY_SEED, "N", 0, "Order of threads (PTX interpreter) and random lane choice", 0},
+    {"budget", KEY_BUDGET, "N", 0, "Trap after N instructions", 0},
+    {0}};
+static const struct argp_option run_options[] = {
+    {"engine", KEY_ENGINE, "NAME", 0, "interp (the machine, default) or ptx (the PTX reference interpreter)", 0},
+    {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
+    {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
+    {"print", KEY_PRINT, "NAME", 0, "Print the buffer afterwards", 0},
+    {"save", KEY_SAVE, "NAME=FILE", 0, "Write the buffer to FILE afterwards", 0},
+    {0}};
+static const struct argp_option validate_options[] = {
+    {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find who stored a differing value", 0}, {0}};
+
+static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options, NULL};
+static const struct argp_option *const asm_groups[] = {output_options, NULL};
+static const struct argp_option *const disasm_groups[] = {output_options, json_options, NULL};
+static const struct argp_option *const run_groups[] = {launch_options, run_options, machine_options, compile_options,
+                                                       json_options, NULL};
+static const struct argp_option *const validate_groups[] = {launch_options, validate_options, machine_options,
+                                                            compile_options, json_options, NULL};
+
+const Command cli_commands[] = {
+    {"compile", "K.ptx", "Compile PTX to an ELF binary",
+     "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all.", 1, 1, compile_groups,
+     cmd_compile},
+    {"asm", "F.sass", "Assemble machine code text to an ELF binary",
+     "Takes what disasm prints, which gives back the same file, and a short form for hand-written kernels.", 1, 1,
+     asm_groups, cmd_asm},
+    {"disasm", "F.cubin", "Print an ELF binary as text",
+     "Every header field, section and symbol. Reads bru1 binaries and NVIDIA's cubins.", 1, 1, disasm_groups, cmd_disasm},
+    {"run", "[F.cubin|F.ptx]", "Run kernels without a GPU",
+     "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx.", 0, 1, run_groups,
+     cmd_run},
+    {"validate", "[F.ptx [F.cubin]]", "Compare PTX and machine code on the same inputs",
+     "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. Without "
+     "F.cubin the PTX is compiled.", 0, 2, validate_groups, cmd_validate},
+    {0}};
+
+/* ---- values ---- */
+static unsigned long number(struct argp_state *state, const char *text, const char *what, unsigned long max) {
+    char *end;
+    unsigned long v = strtoul(text, &end, 0);
+    if (end == text || *end || *text == '-' || v > max)
+        argp_error(state, "%s: '%s' is not a number from 0 to %lu", what, text, max);
+    return v;
+}
+
+static void extent(struct argp_state *state, const char *text, const char *what, uint32_t out[3]) {
+    const char *s = text;
+    out[1] = out[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        unsigned long v = strtoul(s, &end, 10);
+        if (!isdigit((unsigned char)*s) || v == 0 || v > UINT32_MAX || (*end && *end != ','))
+            break;
+        out[i] = (uint32_t)v;
+        if (!*end)
+            return;
+        s = end + 1;
+    }
+    argp_error(state, "%s: '%s' is not X, X,Y or X,Y,Z", what, text);
+}
+
+static void policy(struct argp_state *state, MachineOptions *m, const char *text) {
+    static const struct {
+        const char *text;
+        unsigned which, value;
+    } policies[] = {
+        {"bsync-nb=release", 0, MACHINE_NB_RELEASE}, {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
+        {"bsync-nb=literal", 0, MACHINE_NB_LITERAL}, {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
+        {"branch=taken", 1, MACHINE_TAKEN_FIRST},    {"join=all", 2, MACHINE_JOIN_ALL},
+        {"join=candidates", 2, MACHINE_JOIN_CANDIDATES}, {"lane=lowest", 3, MACHINE_LANE_LOWEST},
+        {"lane=highest", 3, MACHINE_LANE_HIGHEST},   {"lane=rotate", 3, MACHINE_LANE_ROTATE},
+        {"lane=random", 3, MACHINE_LANE_RANDOM}};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        if (strcmp(policies[i].text, text) == 0) {
+            if (policies[i].which == 0)
+                m->bsync_nb = (MachineBsyncNb)policies[i].value;
+            else if (policies[i].which == 1)
+                m->branch_order = (MachineBranchOrder)policies[i].value;
+            else if (policies[i].which == 2)
+                m->join_scope = (MachineJoinScope)policies[i].value;
+            else
+                m->lane_choice = (MachineLaneChoice)policies[i].value;
+            return;
+        }
+    argp_error(state, "--policy: '%s' is unknown", text);
+}
+
+static void one_of(struct argp_state *state, const char *what, const char *text, const char *const *names) {
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], text) == 0)
+            return;
+    argp_error(state, "%s: '%s' is unknown", what, text);
+}
+
+static bool compile_key(int key, char *arg, struct argp_state *state, Settings *s) {
+    static const char *const kinds[] = {"elf", "asm", "mir", "ptx", NULL};
+    switch (key) {
+    case 'o':
+        s->output = arg;
+        return true;
+    case 't':
+        s->target = isa_target(arg);
+        if (!s->target)
+            argp_error(state, "--target: there is no machine '%s'", arg);
+        return true;
+    case 'O':
+        s->opt_level = (unsigned)number(state, arg, "-O", 3);
+        return true;
+    case 'v':
+        s->verbose = true;
+        return true;
+    case KEY_EMIT:
+        one_of(state, "--emit", arg, kinds);
+        s->emit = arg;
+        return true;
+    case KEY_DUMP:
+        s->dump = arg;
+        return true;
+    case KEY_STOP_AFTER:
+        s->stop_after = arg;
+        return true;
+    case KEY_TIME_PASSES:
+        s->time_passes = true;
+        return true;
+    case KEY_NO_MAP:
+        s->no_map = true;
+        return true;
+    case KEY_NO_PTX:
+        s->no_ptx = true;
+        return true;
+    case KEY_NEW_FORM:
+        s->new_form = true;
+        return true;
+    case KEY_JSON:
+        s->json = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s) {
+    switch (key) {
+    case KEY_KERNEL:
+        s->launch.kernel = arg;
+        break;
+    case KEY_GRID:
+        extent(state, arg, "--grid", s->launch.grid);
+        break;
+    case KEY_BLOCK:
+        extent(state, arg, "--block", s->launch.block);
+        break;
+    case KEY_SHARED:
+        s->launch.shared_bytes = (uint32_t)number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
+        break;
+    case KEY_ARG:
+        VEC_ADD(&s->arena, &s->args, arg);
+        break;
+    case KEY_EXPECT:
+        VEC_ADD(&s->arena, &s->expects, arg);
+        return true;
+    case KEY_LAUNCH:
+        s->launch_file = arg;
+        return true;
+    case KEY_DATA_DIR:
+        s->data_dir = arg;
+        return true;
+    default:
+        return false;
+    }
+    s->has_shape = true;
+    return true;
+}
+
+static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
+    static const char *const engines[] = {"interp", "ptx", NULL};
+    switch (key) {
+    case KEY_PRINT:
+        VEC_ADD(&s->arena, &s->prints, arg);
+        return true;
+    case KEY_SAVE:
+        VEC_ADD(&s->arena, &s->saves, arg);
+        return true;
+    case KEY_ENGINE:
+        one_of(state, "--engine", arg, engines);
+        s->engine = arg;
+        return true;
+    case KEY_TRACE:
+        s->trace = arg;
+        return true;
+    case KEY_STATS:
+        s->stats = true;
+        return true;
+    case KEY_CHECK_CONTROL:
+        s->machine.check_control = true;
+        return true;
+    case KEY_UNDEFINED:
+        s->machine.report_undefined = true;
+        return true;
+    case KEY_POLICY:
+        policy(state, &s->machine, arg);
+        return true;
+    case KEY_SEED:
+        s->seed = s->machine.seed = number(state, arg, "--seed", ULONG_MAX);
+        return true;
+    case KEY_BUDGET:
+        s->budget = s->machine.max_issues = number(state, arg, "--budget", ULONG_MAX);
+        return true;
+    case KEY_NO_TRACE:
+        s->no_trace = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+typedef struct {
+    const Command *command;
+    Settings *settings;
+} ParseInput;
+
+static error_t parse_key(int key, char *arg, struct argp_state *state) {
+    ParseInput *in = state->input;
+    Settings *s = in->settings;
+    if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
+        return 0;
+    if (key == ARGP_KEY_ARG) {
+        if (s->ninputs == in->command->max_inputs)
+            argp_error(state, "too many files: '%s'", arg);
+        else
+            s->inputs[s->ninputs++] = arg;
+        return 0;
+    }
+    if (key == ARGP_KEY_END) {
+        if (s->ninputs < in->command->min_inputs)
+            argp_error(state, "no input file");
+        if (s->launch_file && s->has_shape)
+            argp_error(state, "--launch and options that it replaces exclude each other");
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+void cli_parse(const Command *c, Settings *s, int argc, char **argv) {
+    VEC(struct argp_option) all = {0};
+    for (int g = 0; c->groups[g]; g++)
+        for (const struct argp_option *o = c->groups[g]; o->name; o++)
+            VEC_ADD(&s->arena, &all, *o);
+    VEC_PUSH(&s->arena, &all);
+    struct argp argp = {.options = all.at, .parser = parse_key, .args_doc = c->args,
+                        .doc = arena_printf(&s->arena, "%s.\v%s", c->summary, c->details)};
+    ParseInput in = {c, s};
+    argp_err_exit_status = STATUS_USAGE;
+    s->launch = (PlanLaunch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
+    s->opt_level = 2;
+    s->emit = "elf";
+    argv[0] = arena_printf(&s->arena, "heddle %s", c->name);
+    argp_parse(&argp, argc, argv, 0, NULL, &in);
+}
+
+/* ---- help and manual ---- */
+void cli_help(FILE *out) {
+    fputs("Usage: heddle COMMAND [OPTION...] FILE...\n\n", out);
+    for (const Command *c = cli_commands; c->name; c++)
+        fprintf(out, "  %-10s %-20s %s\n", c->name, c->args, c->summary);
+    fputs("\n  heddle COMMAND --help    options of a command\n  heddle --man [COMMAND]   manual page (roff)\n"
+          "  heddle --version\n\nExit status: 0 done, 1 the input is wrong, 2 usage, 3 internal error,\n"
+          "4 a check or comparison found a difference.\n", out);
+}
+
+static void roff(FILE *out, const char *s) {
+    if (*s == '.' || *s == '\'')
+        fputs("\\&", out);
+    for (; *s; s++)
+        fputs(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : (char[]){*s, 0}, out);
+}
+
+static void roff_option(FILE *out, const struct argp_option *o) {
+    fputs(".TP\n\\fB", out);
+    if (o->key < 0x100)
+        fprintf(out, "\\-%c%s%s%s, ", o->key, o->arg ? " \\fI" : "", o->arg ? o->arg : "", o->arg ? "\\fB" : "");
+    fputs("\\-\\-", out);
+    roff(out, o->name);
+    if (o->arg)
+        fprintf(out, "\\fR=\\fI%s", o->arg);
+    fputs("\\fR\n", out);
+    roff(out, o->doc);
+    fputs(".\n", out);
+}
+
+static void command_manual(FILE *out, const Command *c) {
+    fprintf(out, ".SH SYNOPSIS\n.B heddle %s\n[\\fIOPTION\\fR...] ", c->name);
+    roff(out, c->args);
+    fputs("\n.SH DESCRIPTION\n", out);
+    roff(out, c->summary);
+    fputs(". ", out);
+    roff(out, c->details);
+    fputs("\n.SH OPTIONS\n", out);
+    for (int g = 0; c->groups[g]; g++)
+        for (const struct argp_option *o = c->groups[g]; o->name; o++)
+            roff_option(out, o);
+}
+
+void cli_manual(FILE *out, const Command *c) {
+    char upper[32];
+    snprintf(upper, sizeof upper, "HEDDLE%s%s", c ? "-" : "", c ? c->name : "");
+    for (char *s = upper; *s; s++)
+        *s = (char)toupper((unsigned char)*s);
+    fprintf(out, ".TH %s 1 \"\" \"Heddle " HEDDLE_VERSION "\" \"Heddle\"\n.SH NAME\n", upper);
+    fprintf(out, "heddle%s%s \\- ", c ? "\\-" : "", c ? c->name : "");
+    roff(out, c ? c->summary : "PTX to machine code, assembler, simulator and validation");
+    fputc('\n', out);
+    if (c)
+        command_manual(out, c);
+    else {
+        fputs(".SH SYNOPSIS\n.B heddle\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] \\fIFILE\\fR...\n.SH COMMANDS\n", out);
+        for (const Command *k = cli_commands; k->name; k++) {
+            fprintf(out, ".TP\n\\fB%s\\fR ", k->name);
+            roff(out, k->args);
+            fprintf(out, "\n%s (\\fBheddle\\-%s\\fR(1)).\n", k->summary, k->name);
+        }
+    }
+    fputs(".SH EXIT STATUS\n0 done, 1 the input is wrong, 2 usage, 3 internal error, 4 a check or comparison found a "
+          "difference.\n", out);
+}
