@@ -394,7 +394,7 @@ static void select_statement(Sel *s, const PtxInsn *in) {
     SelFn *fn = op_table[in->op].fn;
     BlockId join = {0};
     s->guard = op_none();
-    if (in->flags & PF_ALL_FORMS)
+    if ((in->flags & PF_ALL_FORMS) && in->op != PTX_CALL)
         fn = NULL;
     if (fn && in->guard_reg) {
         Operand p = sel_read_reg(s, in->guard_reg, 0);

@@ -138,7 +138,7 @@ bool isel_bar(Sel *s, const PtxInsn *in) {
         return false;
     if (count.kind == OPK_NONE)
         count = op_imm(0);
-    sync_all(s, EMIT0(s, OT_BAR, MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV), id, count, op_pt(),
+    sync_all(s, EMIT0(s, OT_BAR, MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV), id, count, op_none(),
                       op_imm(0xffffffff)));
     return true;
 }
