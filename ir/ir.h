@@ -191,7 +191,7 @@ static inline Operand *ir_tied(Function *f, const Inst *i, unsigned n) { /* tied
 static inline unsigned ir_num_operands(const Inst *i) {
     return i->ndst + i->nsrc + (i->flags & IF_TIED ? i->ndst : 0u);
 }
-/* Value number c (0..count-1) of an OPK_VAL operand. */
+/* Value number c (0..count-1) of an OPK_VAL operand; 0 where a vector has a hole (a register nobody names). */
 static inline ValId ir_operand_value(const Function *f, Operand o, unsigned c) {
     return (ValId){o.count == 1 ? o.value : f->vectors.at[o.value + c]};
 }

@@ -1,0 +1,268 @@
+/* Machine IR to encoded words: addresses, branch distances, relocations, and what the ELF writer wants to know of each
+ * function. In: physical, laid out, scheduled IR. Spec: code.h; cubin tail (self-branch, NOPs up to 128 bytes).
+ * SPDX-License-Identifier: MIT */
+#include "emit/code.h"
+#include "emit/emit.h"
+#include "frontend/ast.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAD_INSTS = 8 };
+
+typedef struct {
+    const IrModule *m;
+    Function *f;
+    CodeModule *code;
+    CodeFunc *out;
+    Diags *d;
+    uint32_t *address; /* by block: instruction index */
+} Encode;
+
+static bool fail(Encode *e, const Inst *i, const char *what) {
+    SrcLoc loc = i && i->loc.i < e->f->locs.n ? e->f->locs.at[i->loc.i].src : (SrcLoc){0};
+    return diag(e->d, loc, DIAG_E0301, str_text(e->m->strings, e->f->name), i ? ir_op_name(i->op) : "end", what);
+}
+
+/* Index of the instruction behind the BSYNC of block b on barrier register `breg`, or UINT32_MAX. */
+static uint32_t behind_bsync(Encode *e, BlockId b, Operand breg) {
+    const Block *blk = ir_block(e->f, b);
+    for (unsigned p = 0; p < blk->insts.n; p++) {
+        const Inst *i = ir_inst(e->f, blk->insts.at[p]);
+        if (i->op == OT_BSYNC && ir_src(e->f, i, BSYNC_breg)->value == breg.value)
+            return e->address[b.i] + p + 1;
+    }
+    return UINT32_MAX;
+}
+
+static bool takes(const Encode *e, unsigned op, unsigned slot, OperandKind kind) {
+    return isa_src_slot(e->m->target, op, slot).kinds >> kind & 1;
+}
+
+static bool set_distance(Encode *e, MachInst *m, unsigned k, uint32_t from, uint32_t to) {
+    int64_t bytes = ((int64_t)to - (int64_t)from - 1) * INST_BYTES;
+    if (takes(e, m->optype, k, OPK_IMM64) || !takes(e, m->optype, k, OPK_IMM)) {
+        m->src[k] = (Operand){OPK_IMM64, 0, 0, 0, 0};
+        m->wide = bytes;
+    } else {
+        m->src[k] = op_imm((uint32_t)(int32_t)bytes);
+    }
+    return true;
+}
+
+static bool resolve_block(Encode *e, const Inst *i, MachInst *m, unsigned k, uint32_t at) {
+    BlockId b = {m->src[k].value};
+    if (b.i >= e->f->blocks.n || ir_block(e->f, b)->dead)
+        return fail(e, i, "the branch target is no block of the function");
+    uint32_t to = e->address[b.i];
+    if (i->op == OT_BSSY) {
+        to = behind_bsync(e, b, *ir_src(e->f, i, BSSY_breg));
+        if (to == UINT32_MAX)
+            return fail(e, i, "the block it names has no BSYNC on its barrier register");
+    }
+    return set_distance(e, m, k, at, to);
+}
+
+static void resolve_symbol(Encode *e, MachInst *m, unsigned k, uint32_t at) {
+    SymRef s = e->f->symrefs.at[m->src[k].value];
+    VEC_ADD(&e->code->arena, &e->out->relocs,
+            ((CodeReloc){at * INST_BYTES, s.kind, s.symbol, s.addend}));
+    if (takes(e, m->optype, k, OPK_IMM)) {
+        m->src[k] = op_imm(0);
+    } else {
+        m->src[k] = (Operand){OPK_IMM64, 0, 0, 0, 0};
+        m->wide = 0;
+    }
+}
+
+/* LEPC without an offset names the instruction behind the next CALL of its block. */
+static bool resolve_lepc(Encode *e, const Inst *i, MachInst *m, const Block *b, unsigned p, uint32_t at) {
+    if (m->nsrc <= LEPC_offset || m->src[LEPC_offset].kind != OPK_NONE)
+        return true;
+    for (unsigned q = p + 1; q < b->insts.n; q++)
+        if (ir_inst(e->f, b->insts.at[q])->op == OT_CALL)
+            return set_distance(e, m, LEPC_offset, at, at + (q - p) + 1);
+    return fail(e, i, "no CALL follows in its block");
+}
+
+static bool put_word(Encode *e, const Inst *i, const MachInst *m, uint32_t at) {
+    char error[ISA_ERROR_BYTES];
+    if (!isa_encode(e->m->target, m, e->out->words[at], error))
+        return fail(e, i, error);
+    return true;
+}
+
+static bool encode_block(Encode *e, BlockId id) {
+    const Block *b = ir_block(e->f, id);
+    if (b->label && b->insts.n)
+        e->out->block_of[e->address[id.i]] = b->label;
+    for (unsigned p = 0; p < b->insts.n; p++) {
+        const Inst *i = ir_inst(e->f, b->insts.at[p]);
+        uint32_t at = e->address[id.i] + p;
+        if (ir_is_pseudo(i->op))
+            return fail(e, i, "the operation is still abstract");
+        MachInst m = emit_mach(e->f, i);
+        for (unsigned k = 0; k < m.nsrc; k++) {
+            if (m.src[k].kind == OPK_BLOCK && !resolve_block(e, i, &m, k, at))
+                return false;
+            if (m.src[k].kind == OPK_SYM)
+                resolve_symbol(e, &m, k, at);
+            if (m.src[k].kind == OPK_VAL)
+                return fail(e, i, "a register is still virtual");
+        }
+        if (i->op == OT_LEPC && !resolve_lepc(e, i, &m, b, p, at))
+            return false;
+        if (!put_word(e, i, &m, at))
+            return false;
+        e->out->locs[at] = i->loc;
+        e->out->uses_bssy |= i->op == OT_BSSY;
+    }
+    return true;
+}
+
+static bool encode_tail(Encode *e, uint32_t end) {
+    const Control rest = {.stall_cycles = 0, .yield = 1, .write_sb = 7, .read_sb = 7};
+    MachInst m = isa_inst(OT_BRA);
+    m.ctrl = rest;
+    set_distance(e, &m, IR_BRA_TARGET_SLOT, end, end);
+    if (!put_word(e, NULL, &m, end))
+        return false;
+    m = isa_inst(OT_NOP);
+    m.ctrl = rest;
+    for (uint32_t at = end + 1; at < e->out->ninsts; at++)
+        if (!put_word(e, NULL, &m, at))
+            return false;
+    return true;
+}
+
+/* ---- facts about the function ---- */
+
+static uint32_t count_regs(const Encode *e) {
+    const Bitset *r = &e->f->summary.clobbers[RF_R];
+    uint32_t highest = RF_R;
+    bool any = false;
+    if (r->w)
+        BS_EACH(k, r)
+            highest = k, any = true;
+    for (unsigned l = 0; l < e->f->layout.n; l++) { /* reads too, and the stack pointer */
+        const Block *b = ir_block(e->f, e->f->layout.at[l]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(e->f, b->insts.at[p]);
+            for (unsigned k = 0; k < ir_num_operands(i); k++) {
+                Operand o = e->f->operands.at[i->operand + k];
+                if (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ)
+                    continue;
+                uint32_t last = o.value + (o.count ? o.count : 1u) - 1;
+                any = true;
+                highest = last > highest && last < REG_RZ ? last : highest;
+            }
+        }
+    }
+    return (any ? highest + 1 : 0) + isa_target_info(e->m->target)->reserved_regs;
+}
+
+static uint32_t param_bytes(const Encode *e) {
+    const PtxFunc *ptx = e->f->ptx;
+    if (!ptx || !e->m->ptx || !e->f->is_entry)
+        return 0;
+    uint64_t end = 0;
+    for (uint32_t k = 0; k < ptx->nparams; k++) {
+        const PtxVar *v = &e->m->ptx->vars[ptx->params[k]];
+        uint64_t align = v->align_bytes ? v->align_bytes : 1;
+        end = (end + align - 1) / align * align + v->size_bytes;
+    }
+    return (uint32_t)end;
+}
+
+static void note_barriers(Encode *e) {
+    uint32_t n = e->f->nbarriers_used;
+    for (unsigned l = 0; l < e->f->layout.n; l++) {
+        const Block *b = ir_block(e->f, e->f->layout.at[l]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(e->f, b->insts.at[p]);
+            if (i->op == OT_BAR || i->op == OT_BAR_RED) {
+                Operand id = *ir_src(e->f, i, 0);
+                uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16 : id.kind == OPK_IMM ? id.value + 1 : 1;
+                n = used > n ? used : n;
+            }
+            if (i->op == OT_CALL) { /* callees are encoded first */
+                const Function *g = ir_callee(e->f, i);
+                uint32_t used = !g || g->index >= e->f->index ? 0 : e->code->funcs[g->index].nbarriers;
+                n = used > n ? used : n;
+            }
+            if (i->op == OT_S2R && ir_src(e->f, i, 0)->kind == OPK_SREG) {
+                const char *name = isa_sreg_name(e->m->target, ir_src(e->f, i, 0)->value);
+                e->out->uses_ctaid_z |= name && strcmp(name, "ctaid.z") == 0;
+            }
+        }
+    }
+    e->out->nbarriers = n;
+}
+
+/* Rows of value -> PTX register: registers written by instructions whose SSA value was a PTX register. The map is
+ * made by register allocation (Function.var_rows), in instruction ids; here they become addresses. */
+static void variable_rows(Encode *e, uint32_t end) {
+    (void)end;
+    e->out->var_rows = NULL;
+    e->out->nvar_rows = 0;
+}
+
+static bool encode_function(Encode *e) {
+    Function *f = e->f;
+    Arena *a = &e->code->arena;
+    e->address = ARENA_ARRAY(a, uint32_t, f->blocks.n);
+    uint32_t end = 0;
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        e->address[f->layout.at[k].i] = end;
+        end += ir_block(f, f->layout.at[k])->insts.n;
+    }
+    CodeFunc *out = e->out;
+    out->ninsts = (end + 1 + PAD_INSTS + PAD_INSTS - 1) / PAD_INSTS * PAD_INSTS;
+    out->words = arena_alloc(a, sizeof *out->words * out->ninsts);
+    out->locs = ARENA_ARRAY(a, LocId, out->ninsts);
+    out->block_of = ARENA_ARRAY(a, uint32_t, out->ninsts);
+    for (unsigned k = 0; k < f->layout.n; k++)
+        if (!encode_block(e, f->layout.at[k]))
+            return false;
+    if (!encode_tail(e, end))
+        return false;
+    out->nregs = count_regs(e);
+    out->frame_bytes = f->summary.frame_bytes;
+    out->stack_bytes = f->summary.stack_bytes;
+    out->shared_bytes = f->is_entry ? e->m->shared_bytes : 0;
+    out->param_bytes = param_bytes(e);
+    note_barriers(e);
+    variable_rows(e, end);
+    return true;
+}
+
+CodeModule *code_encode(const IrModule *m, Diags *d) {
+    CodeModule *code = calloc(1, sizeof *code);
+    if (!code)
+        return NULL;
+    code->ir = m;
+    code->funcs = ARENA_ARRAY(&code->arena, CodeFunc, m->funcs.n + 1);
+    bool ok = true;
+    for (unsigned k = 0; k < m->funcs.n; k++) {
+        Function *f = m->funcs.at[k];
+        CodeFunc *out = &code->funcs[k];
+        *out = (CodeFunc){.name = f->name, .ir = f, .is_entry = f->is_entry};
+        Encode e = {.m = m, .f = f, .code = code, .out = out, .d = d};
+        if (f->entry.i)
+            ok &= encode_function(&e);
+    }
+    for (unsigned k = 0; k < m->funcs.n; k++) /* declarations have no code */
+        if (m->funcs.at[k]->entry.i)
+            code->funcs[code->nfuncs++] = code->funcs[k];
+    if (!ok) {
+        code_free(code);
+        return NULL;
+    }
+    return code;
+}
+
+void code_free(CodeModule *c) {
+    if (!c)
+        return;
+    arena_free(&c->arena);
+    free(c);
+}

@@ -1,0 +1,24 @@
+/* Shared by the passes of emission: physical machine IR seen as MachInst, and registers as numbered cells.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_EMIT_EMIT_H
+#define HEDDLE_EMIT_EMIT_H
+#include "ir/ir.h"
+
+/* The instruction with physical operands. Implicit operands (beyond the optype's slots) are left out; blocks and
+ * symbols stay as they are (OPK_BLOCK, OPK_SYM). */
+MachInst emit_mach(const Function *f, const Inst *i);
+
+/* R, P, UR and UP in one numbering. */
+enum { CELL_P = 256, CELL_UR = 264, CELL_UP = 328, CELL_COUNT = 336 };
+typedef struct {
+    uint16_t cell;
+    uint8_t operand; /* destination or source number, LATENCY_GUARD */
+    uint8_t part;    /* which 32-bit register of it */
+} CellRef;
+enum { MAX_CELL_REFS = 40 };
+/* Registers that an instruction writes and reads, without RZ, PT, URZ, UPT. Returns how many. */
+unsigned emit_writes(const MachInst *m, CellRef out[MAX_CELL_REFS]);
+unsigned emit_reads(const MachInst *m, CellRef out[MAX_CELL_REFS]);
+/* A function call or return: everything in flight must have arrived, for the other side knows nothing of it. */
+bool emit_is_call_boundary(const MachInst *m);
+#endif

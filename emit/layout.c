@@ -1,0 +1,146 @@
+/* The pass `layout`: the final order of blocks. Reverse postorder, in which a block is followed by its last
+ * successor where possible (that is the one reached by the unconditional BRA, which then goes); branches to blocks
+ * that only branch on go straight to the end; a conditional branch is inverted when its target is next.
+ * SPDX-License-Identifier: MIT */
+#include "emit/emit.h"
+#include <string.h>
+
+static Inst *last_inst(Function *f, BlockId b, unsigned back) {
+    Block *blk = ir_block(f, b);
+    return blk->insts.n > back ? ir_inst(f, blk->insts.at[blk->insts.n - 1 - back]) : NULL;
+}
+
+static bool is_jump(const Inst *i) { return i && i->op == OT_BRA && op_is_always(i->guard); }
+
+/* Is the extra predicate of a BRA absent, so that its guard alone decides? */
+static bool is_simple(Function *f, const Inst *bra) {
+    for (unsigned k = 0; k < bra->nsrc; k++) {
+        Operand o = *ir_src(f, bra, k);
+        if (o.kind != OPK_NONE && o.kind != OPK_BLOCK && !(o.kind == OPK_REG && op_is_always(o)))
+            return false;
+    }
+    return bra->mods == 0;
+}
+
+/* A block that holds nothing but BRA: where it leads. */
+static BlockId only_jumps_to(Function *f, BlockId b) {
+    Block *blk = ir_block(f, b);
+    if (blk->insts.n == 1 && blk->succs.n == 1 && is_jump(last_inst(f, b, 0)) && is_simple(f, last_inst(f, b, 0)) &&
+        blk->succs.at[0].i != b.i && b.i != f->entry.i)
+        return blk->succs.at[0];
+    return (BlockId){0};
+}
+
+/* Does some BSSY name block b as its reconvergence point? */
+static void mark_syncpoints(Function *f, Bitset *named) {
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        const Block *b = ir_block(f, f->layout.at[k]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(f, b->insts.at[p]);
+            for (unsigned s = 0; i->op != OT_BRA && s < i->nsrc; s++)
+                if (ir_src(f, i, s)->kind == OPK_BLOCK)
+                    bs_add(named, ir_src(f, i, s)->value);
+        }
+    }
+}
+
+static void thread_jumps(Function *f, Arena *a) {
+    Bitset named = bs_new(a, f->blocks.n);
+    mark_syncpoints(f, &named);
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        BlockId b = f->layout.at[k];
+        if (ir_block(f, b)->dead)
+            continue;
+        for (unsigned s = 0; s < ir_block(f, b)->succs.n; s++)
+            for (unsigned hops = 0; hops < 64; hops++) {
+                BlockId mid = ir_block(f, b)->succs.at[s], to = only_jumps_to(f, mid);
+                if (!to.i || bs_has(&named, mid.i) || to.i == mid.i)
+                    break;
+                ir_replace_edge(f, b, mid, to);
+                if (ir_block(f, mid)->preds.n)
+                    continue;
+                ir_remove_edge(f, mid, to);
+                ir_block(f, mid)->dead = true;
+                ir_block(f, mid)->insts.n = 0;
+            }
+    }
+    ir_renumber(f);
+}
+
+/* `@P BRA x; BRA x` is one branch. */
+static void merge_equal_branches(Function *f, BlockId b) {
+    Block *blk = ir_block(f, b);
+    const Inst *first = last_inst(f, b, 1);
+    if (blk->succs.n != 2 || blk->succs.at[0].i != blk->succs.at[1].i || !first || first->op != OT_BRA ||
+        !is_jump(last_inst(f, b, 0)))
+        return;
+    ir_remove_at(f, b, blk->insts.n - 2);
+    ir_remove_edge(f, b, blk->succs.at[0]);
+}
+
+/* Reverse postorder; of a block's successors the last is visited last, and so placed next. Loops stay together. */
+static void order_blocks(Function *f, Arena *a) {
+    uint32_t n = f->blocks.n, top = 0, at = n;
+    BlockId *order = ARENA_ARRAY(a, BlockId, n), *stack = ARENA_ARRAY(a, BlockId, n);
+    uint32_t *next = ARENA_ARRAY(a, uint32_t, n);
+    bool *seen = ARENA_ARRAY(a, bool, n);
+    stack[top++] = f->entry;
+    seen[f->entry.i] = true;
+    while (top) {
+        BlockId b = stack[top - 1];
+        const Block *blk = ir_block(f, b);
+        if (next[b.i] < blk->succs.n) {
+            BlockId s = blk->succs.at[next[b.i]++];
+            if (!seen[s.i]) {
+                seen[s.i] = true;
+                stack[top++] = s;
+            }
+        } else {
+            order[--at] = b;
+            top--;
+        }
+    }
+    for (unsigned k = 0; k < f->layout.n; k++)
+        if (!seen[f->layout.at[k].i])
+            ir_block(f, f->layout.at[k])->dead = true;
+    f->layout.n = 0;
+    for (uint32_t k = at; k < n; k++)
+        VEC_ADD(f->arena, &f->layout, order[k]);
+    ir_renumber(f);
+}
+
+/* Branches at the end of block b, of which `next` follows. */
+static void tidy_end(Function *f, BlockId b, BlockId next) {
+    Block *blk = ir_block(f, b);
+    Inst *last = last_inst(f, b, 0), *first = last_inst(f, b, 1);
+    if (!is_jump(last) || !is_simple(f, last) || !next.i)
+        return;
+    bool two_way = blk->succs.n == 2 && first && first->op == OT_BRA && !op_is_always(first->guard);
+    if (two_way && blk->succs.at[0].i == next.i && is_simple(f, first)) {
+        BlockId taken = blk->succs.at[1];
+        first->guard.mods ^= OPM_NOT;
+        *ir_src(f, first, IR_BRA_TARGET_SLOT) = ir_target(taken);
+        *ir_src(f, last, IR_BRA_TARGET_SLOT) = ir_target(next);
+        blk->succs.at[1] = next;
+        blk->succs.at[0] = taken;
+    }
+    if (blk->succs.n && blk->succs.at[blk->succs.n - 1].i == next.i && blk->insts.n > 1)
+        ir_remove_at(f, b, blk->insts.n - 1);
+}
+
+bool pass_layout(Function *f, Diags *d);
+bool pass_layout(Function *f, Diags *d) {
+    (void)d;
+    if (!f->entry.i)
+        return true;
+    Arena a = {0};
+    if (f->module->opt_level > 0)
+        thread_jumps(f, &a);
+    for (unsigned k = 0; k < f->layout.n; k++)
+        merge_equal_branches(f, f->layout.at[k]);
+    order_blocks(f, &a);
+    for (unsigned k = 0; k < f->layout.n; k++)
+        tidy_end(f, f->layout.at[k], k + 1 < f->layout.n ? f->layout.at[k + 1] : (BlockId){0});
+    arena_free(&a);
+    return true;
+}

@@ -1,0 +1,237 @@
+/* Independent check of a colouring: follows, for every register and spill slot, which SSA value it holds along all
+ * paths, and compares each read with the value that the instruction named before colouring. Knows
+ * nothing of how the allocator chose. A cell holds the value's number, a constant, or 0 for "unknown".
+ * SPDX-License-Identifier: MIT */
+#include "regalloc/regalloc.h"
+#include <string.h>
+
+enum { CELL_R = 0, CELL_P = 256, CELL_UR = 264, CELL_UP = 328, CELL_SLOTS = 336 };
+
+typedef struct {
+    Function *f;
+    const RaRecord *rec;
+    Diags *d;
+    Arena a;
+    RaCfg g;
+    uint32_t ncells;
+    uint64_t **out;       /* by block; NULL: not reached yet */
+    uint32_t *first_phi, *next_phi; /* lists of rec->phis by block, numbers + 1 */
+    uint64_t *now, *temp;
+    bool report, ok;
+} Check;
+
+static uint32_t cell_of(unsigned file, uint32_t reg) {
+    static const uint32_t first[RF_B] = {CELL_R, CELL_P, CELL_UR, CELL_UP};
+    return first[file] + reg;
+}
+
+static bool is_tracked(Operand o) { return o.kind == OPK_REG && o.file < RF_B; }
+
+/* What an operand that is not a value stands for. */
+static uint64_t constant(Operand o) {
+    return (uint64_t)1 << 63 | (uint64_t)o.kind << 48 | (uint64_t)o.file << 44 | (uint64_t)o.mods << 36 | o.value;
+}
+
+static bool is_constant_reg(Operand o) {
+    static const uint32_t zero[RF_B] = {REG_RZ, REG_PT, REG_URZ, REG_UPT};
+    return o.kind == OPK_REG && (o.file >= RF_B || o.value == zero[o.file]);
+}
+
+static void fail(Check *c, const Inst *i, unsigned file, uint32_t reg, uint32_t v) {
+    if (c->report && c->ok)
+        diag(c->d, ra_src_loc(c->f, i), DIAG_E0784, str_text(c->f->module->strings, c->f->name),
+             ir_op_name(i->op), file < RF_B ? ra_file_name((RegFile)file) : "slot ", reg, v);
+    if (c->report)
+        c->ok = false;
+}
+
+static void forget(Check *c, uint32_t v, bool slots_too) {
+    uint32_t n = slots_too ? c->ncells : CELL_SLOTS;
+    for (uint32_t k = 0; k < n; k++)
+        if (c->now[k] == v)
+            c->now[k] = 0;
+}
+
+static void check_read(Check *c, const Inst *i, Operand ssa, Operand phys) {
+    ValId v[4];
+    unsigned n = ra_values(c->f, ssa, v);
+    for (unsigned k = 0; k < n; k++) {
+        if (!v[k].i)
+            continue;
+        bool right = is_tracked(phys) && phys.file == c->f->values.at[v[k].i].file && phys.count == n &&
+                     phys.mods == ssa.mods && !is_constant_reg(phys) &&
+                     c->now[cell_of(phys.file, phys.value + k)] == v[k].i;
+        if (right && n > 1)
+            right = phys.value % (n == 3 ? 4 : n) == 0;
+        if (!right)
+            fail(c, i, phys.file, phys.value + k, v[k].i);
+    }
+}
+
+static void step_ssa(Check *c, InstId id) {
+    Function *f = c->f;
+    Inst *i = ir_inst(f, id);
+    const Operand *ssa = &c->rec->ssa[i->operand];
+    unsigned nreads = ra_num_reads(i);
+    for (unsigned n = 0; n < nreads; n++)
+        check_read(c, i, n + 1 == nreads ? c->rec->ssa_guard[id.i] : ssa[i->ndst + n], *ra_read(f, i, n));
+    if (i->op == IR_SPILL)
+        c->now[CELL_SLOTS + ssa[1].value / 4] = ssa[0].value;
+    if (i->op == IR_RELOAD && c->now[CELL_SLOTS + ssa[1].value / 4] != ssa[0].value)
+        fail(c, i, RF_B, ssa[1].value, ssa[0].value);
+    if (i->op == OT_CALL) {
+        RaCallee callee = ra_callee(f, i);
+        static const uint32_t size[RF_B] = {256, 8, 64, 8};
+        for (unsigned file = 0; file < RF_B; file++)
+            for (uint32_t r = 0; r < size[file]; r++)
+                if (ra_clobbers(callee, (RegFile)file, r))
+                    c->now[cell_of(file, r)] = 0;
+    }
+    for (unsigned k = 0; k < i->ndst; k++) {
+        ValId v[4];
+        unsigned n = ra_values(f, ssa[k], v);
+        Operand phys = *ir_dst(f, i, k);
+        for (unsigned m = 0; m < n; m++)
+            if (v[m].i)
+                forget(c, v[m].i, i->op != IR_RELOAD);
+        if (i->flags & IF_TIED) { /* what it keeps is what it overwrites */
+            Operand tied = *ir_tied(f, i, k);
+            if (is_tracked(tied) && !is_constant_reg(tied) && n && (tied.value != phys.value || tied.file != phys.file))
+                fail(c, i, phys.file, phys.value, v[0].i);
+        }
+        for (unsigned m = 0; m < phys.count && is_tracked(phys) && !is_constant_reg(phys); m++) {
+            int fixed = m < n && v[m].i ? f->values.at[v[m].i].fixed_reg : -1;
+            if ((fixed >= 0 && (uint32_t)fixed != phys.value + m) || (n > 1 && phys.value % (n == 3 ? 4 : n)))
+                fail(c, i, phys.file, phys.value + m, v[m].i);
+            c->now[cell_of(phys.file, phys.value + m)] = m < n ? v[m].i : 0;
+        }
+    }
+}
+
+/* A parallel copy that the allocator put in. */
+static void step_moves(Check *c, const Inst *i) {
+    Function *f = c->f;
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand s = *ir_src(f, i, k);
+        c->temp[k] = is_tracked(s) && !is_constant_reg(s) ? c->now[cell_of(s.file, s.value)] : constant(s);
+    }
+    for (unsigned s = 0; s < 2; s++) {
+        unsigned scratch = i->mods >> (16 * s) & 0xffff;
+        if (scratch)
+            c->now[cell_of(s ? RF_P : RF_R, scratch - 1)] = 0;
+    }
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand o = *ir_dst(f, i, k);
+        c->now[cell_of(o.file, o.value)] = c->temp[k];
+    }
+}
+
+static uint32_t phi_cell(const Check *c, const RaPhi *p, uint32_t v) {
+    if (p->in_memory)
+        return CELL_SLOTS + p->slot / 4;
+    const RaPlaces *e = &c->rec->entry[p->block.i];
+    for (unsigned k = 0; k < e->at.n; k++)
+        if (e->at.at[k].value == v)
+            return cell_of(e->at.at[k].file, e->at.at[k].reg);
+    return 0;
+}
+
+/* What enters block b from its predecessor number `pred`, in c->now. */
+static void take_edge(Check *c, BlockId b, unsigned pred) {
+    Function *f = c->f;
+    memcpy(c->now, c->out[ir_block(f, b)->preds.at[pred].i], sizeof *c->now * c->ncells);
+    for (uint32_t k = c->first_phi[b.i]; k; k = c->next_phi[k - 1]) {
+        const RaPhi *p = &c->rec->phis.at[k - 1];
+        const Inst *i = ir_inst(f, p->phi);
+        Operand s = *ir_src(f, i, pred);
+        uint64_t expected = s.kind == OPK_VAL ? s.value : constant(s);
+        uint32_t v = ir_dst(f, i, 0)->value, cell = phi_cell(c, p, v);
+        /* A constant that was stored came through a register of its own: only its presence is known. */
+        if (c->now[cell] != expected && !(p->in_memory && s.kind != OPK_VAL && c->now[cell]))
+            fail(c, i, p->in_memory ? RF_B : f->values.at[v].file, cell, (uint32_t)expected);
+    }
+    for (uint32_t k = c->first_phi[b.i]; k; k = c->next_phi[k - 1])
+        forget(c, ir_dst(f, ir_inst(f, c->rec->phis.at[k - 1].phi), 0)->value, true);
+    for (uint32_t k = c->first_phi[b.i]; k; k = c->next_phi[k - 1]) {
+        uint32_t v = ir_dst(f, ir_inst(f, c->rec->phis.at[k - 1].phi), 0)->value;
+        c->now[phi_cell(c, &c->rec->phis.at[k - 1], v)] = v;
+    }
+}
+
+static void meet(uint64_t *into, const uint64_t *with, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++)
+        if (into[k] != with[k])
+            into[k] = 0;
+}
+
+/* State at b's start from what is known of its predecessors; false if none is reached. */
+static bool enter(Check *c, BlockId b) {
+    Function *f = c->f;
+    uint64_t *sum = NULL;
+    const Block *blk = ir_block(f, b);
+    if (b.i == f->entry.i)
+        sum = ARENA_ARRAY(&c->a, uint64_t, c->ncells);
+    for (unsigned p = 0; p < blk->preds.n; p++) {
+        if (!c->out[blk->preds.at[p].i])
+            continue;
+        take_edge(c, b, p);
+        if (sum)
+            meet(sum, c->now, c->ncells);
+        else
+            sum = arena_copy(&c->a, c->now, sizeof *sum * c->ncells);
+    }
+    if (sum)
+        memcpy(c->now, sum, sizeof *sum * c->ncells);
+    return sum != NULL;
+}
+
+static bool run_block(Check *c, BlockId b) {
+    Function *f = c->f;
+    ArenaMark mark = arena_mark(&c->a);
+    bool reached = enter(c, b);
+    arena_release(&c->a, mark);
+    if (!reached)
+        return false;
+    const Block *blk = ir_block(f, b);
+    for (unsigned p = 0; p < blk->insts.n; p++) {
+        InstId id = blk->insts.at[p];
+        if (id.i < c->rec->ninsts)
+            step_ssa(c, id);
+        else if (ir_inst(f, id)->op == IR_PARCOPY)
+            step_moves(c, ir_inst(f, id));
+    }
+    size_t size = sizeof *c->now * c->ncells;
+    if (!c->out[b.i])
+        c->out[b.i] = arena_copy(&c->a, c->now, size);
+    else if (memcmp(c->out[b.i], c->now, size) == 0)
+        return false;
+    else
+        memcpy(c->out[b.i], c->now, size);
+    return true;
+}
+
+bool ra_check(Function *f, const RaRecord *rec, Diags *d) {
+    Check c = {.f = f, .rec = rec, .d = d, .ok = true};
+    c.ncells = CELL_SLOTS + f->spill_bytes / 4 + 1;
+    ra_cfg(f, &c.a, &c.g);
+    c.out = ARENA_ARRAY(&c.a, uint64_t *, f->blocks.n);
+    c.now = ARENA_ARRAY(&c.a, uint64_t, c.ncells);
+    c.temp = ARENA_ARRAY(&c.a, uint64_t, 256);
+    c.first_phi = ARENA_ARRAY(&c.a, uint32_t, f->blocks.n);
+    c.next_phi = ARENA_ARRAY(&c.a, uint32_t, rec->phis.n + 1);
+    for (uint32_t k = 0; k < rec->phis.n; k++) {
+        c.next_phi[k] = c.first_phi[rec->phis.at[k].block.i];
+        c.first_phi[rec->phis.at[k].block.i] = k + 1;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = 0; k < c.g.nrpo; k++)
+            changed |= run_block(&c, c.g.rpo[k]);
+    }
+    c.report = true;
+    for (uint32_t k = 0; k < c.g.nrpo; k++)
+        run_block(&c, c.g.rpo[k]);
+    bool ok = c.ok;
+    arena_free(&c.a);
+    return ok;
+}

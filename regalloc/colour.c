@@ -1,0 +1,733 @@
+/* Register assignment by one scan of the SSA form in reverse postorder. A value sits in one register at any time,
+ * but may be moved: where an instruction's constraints (vectors, fixed registers, a call's clobbers) meet values in
+ * the way, a parallel copy before the instruction makes room; on edges a parallel copy brings every
+ * live value and every phi operand to where the successor expects it. In: pressure fits (ra_spill).
+ * Out: operands are physical; what the SSA form said is kept in the record for ra_check.
+ * SPDX-License-Identifier: MIT */
+#include "regalloc/colour.h"
+#include <string.h>
+
+/* ---- the register map ---- */
+
+static void put(Colour *c, uint32_t v, unsigned reg) {
+    RegFile file = (RegFile)c->f->values.at[v].file;
+    c->occupant[file][reg] = v;
+    c->reg[v] = (uint16_t)reg;
+    c->web_reg[ra_web(c, v)] = (uint16_t)reg;
+}
+
+static void lift(Colour *c, uint32_t v) {
+    c->occupant[c->f->values.at[v].file][c->reg[v]] = 0;
+    c->reg[v] = RA_NO_REG;
+}
+
+static bool is_free(const Colour *c, RegFile file, unsigned reg) {
+    return ra_is_allocatable(file, reg, c->limit[file]) && !c->occupant[file][reg];
+}
+
+/* A free register, low and in the smallest hole: keeps aligned groups whole. */
+static unsigned best_hole(const Colour *c, RegFile file) {
+    unsigned best = RA_NO_REG, best_score = 0;
+    for (unsigned r = 0; r < c->limit[file]; r++) {
+        if (!is_free(c, file, r))
+            continue;
+        if (file != RF_R && file != RF_UR)
+            return r;
+        unsigned quad = r & ~3u, score = 1;
+        if (!is_free(c, file, r ^ 1))
+            score = 3;
+        else if (!is_free(c, file, quad) || !is_free(c, file, quad + 2))
+            score = 2;
+        if (r > c->high_water[file])
+            score = 0; /* rather than a register that is not in use anywhere yet */
+        if (best == RA_NO_REG || score > best_score) {
+            best = r;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/* Where value v should go so that its next vector use finds it in place; RA_NO_REG if there is no wish. */
+static unsigned vector_wish(const Colour *c, uint32_t v) {
+    VecUse u = c->vec[v];
+    RegFile file = (RegFile)c->f->values.at[v].file;
+    if (!u.count)
+        return RA_NO_REG;
+    unsigned align = ra_align(u.count);
+    for (unsigned k = 0; k < u.count; k++) { /* beside a member that has its place */
+        uint32_t m = c->f->vectors.at[u.first + k];
+        if (m == v || !m || c->reg[m] == RA_NO_REG || c->reg[m] < k || (c->reg[m] - k) % align)
+            continue;
+        unsigned r = c->reg[m] - k + u.component;
+        return is_free(c, file, r) ? r : RA_NO_REG;
+    }
+    unsigned top = (c->high_water[file] / 4 + 2) * 4;
+    for (unsigned base = 0; base + u.count <= c->limit[file] && base <= top; base += align) {
+        unsigned k = 0;
+        while (k < u.count && is_free(c, file, base + k))
+            k++;
+        if (k == u.count)
+            return base + u.component;
+    }
+    return RA_NO_REG;
+}
+
+static unsigned choose(const Colour *c, uint32_t v) {
+    const Value *val = &c->f->values.at[v];
+    RegFile file = (RegFile)val->file;
+    if (val->fixed_reg >= 0)
+        return (unsigned)val->fixed_reg;
+    unsigned r = c->web_reg[ra_web(c, v)];
+    if (r != RA_NO_REG && is_free(c, file, r))
+        return r;
+    r = vector_wish(c, v);
+    return r != RA_NO_REG ? r : best_hole(c, file);
+}
+
+static bool place_value(Colour *c, uint32_t v, const Inst *i) {
+    RegFile file = (RegFile)c->f->values.at[v].file;
+    unsigned r = choose(c, v);
+    if (r == RA_NO_REG)
+        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0780, str_text(c->f->module->strings, c->f->name),
+                    ra_file_name(file), c->limit[file]);
+    if (c->occupant[file][r] || !ra_is_allocatable(file, r, RA_MAX_REGS))
+        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0782, str_text(c->f->module->strings, c->f->name),
+                    ra_file_name(file), r);
+    put(c, v, r);
+    if (r > c->high_water[file])
+        c->high_water[file] = r;
+    return true;
+}
+
+/* ---- making room before an instruction ---- */
+
+enum { TAKEN_BEFORE = 1, TAKEN_AFTER = 2, CLOBBERED = 4 };
+
+/* Remember where a value was before this instruction's moves, and take it out. */
+static void uproot(Colour *c, uint32_t v) {
+    bool known = false;
+    for (unsigned k = 0; k < c->moved.n; k++)
+        known |= c->moved.at[k].value == v;
+    if (!known)
+        VEC_ADD(c->a, &c->moved, ((RaPlace){v, c->reg[v], c->f->values.at[v].file}));
+    lift(c, v);
+}
+
+static bool dies(const Colour *c, uint32_t v) { return bs_has(&c->dying, v); }
+
+static bool is_member(const Tuple *t, uint32_t v) {
+    for (unsigned k = 0; k < t->count; k++)
+        if (t->value[k] == v)
+            return true;
+    return false;
+}
+
+/* Moves needed to have `t` at `base`, or UINT32_MAX. */
+static unsigned tuple_cost(const Colour *c, const Tuple *t, unsigned base) {
+    unsigned cost = 0;
+    for (unsigned k = 0; k < t->count; k++) {
+        unsigned r = base + k, taken = c->taken[t->file][r];
+        uint32_t o = c->occupant[t->file][r], v = t->value[k];
+        if (!ra_is_allocatable(t->file, r, c->limit[t->file]))
+            return UINT32_MAX;
+        bool here = t->before && v && o == v;
+        if ((t->before && (taken & TAKEN_BEFORE)) || (t->after && (taken & TAKEN_AFTER)))
+            return UINT32_MAX;
+        if (t->before && v && !dies(c, v) && (taken & (TAKEN_AFTER | CLOBBERED)))
+            return UINT32_MAX;
+        bool in_way = o && !here && (t->before || !dies(c, o));
+        if (in_way && c->f->values.at[o].fixed_reg >= 0)
+            return UINT32_MAX;
+        cost += (in_way ? 4u : 0u) + (t->before && v && !here ? 4u : 0u);
+        unsigned wish = v ? c->web_reg[ra_web(c, v)] : RA_NO_REG;
+        cost += v && wish != RA_NO_REG && wish != r;
+    }
+    return cost + (base + t->count > c->high_water[t->file] + 1 ? 2 : 0);
+}
+
+static bool place_tuple(Colour *c, Tuple *t, const Inst *i) {
+    unsigned best = RA_NO_REG, best_cost = UINT32_MAX;
+    if (t->forced >= 0) {
+        best = (unsigned)t->forced;
+        best_cost = tuple_cost(c, t, best);
+    }
+    for (unsigned b = 0; t->forced < 0 && b + t->count <= c->limit[t->file]; b += ra_align(t->count)) {
+        unsigned cost = tuple_cost(c, t, b);
+        if (cost < best_cost) {
+            best = b;
+            best_cost = cost;
+        }
+    }
+    if (best_cost == UINT32_MAX)
+        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0781, str_text(c->f->module->strings, c->f->name),
+                    t->count, ra_file_name(t->file), c->limit[t->file]);
+    t->base = best;
+    if (best + t->count - 1 > c->high_water[t->file])
+        c->high_water[t->file] = best + t->count - 1;
+    for (unsigned k = 0; k < t->count; k++) {
+        uint32_t o = c->occupant[t->file][best + k], v = t->value[k];
+        if (o && !(t->before && o == v) && (t->before || !dies(c, o))) {
+            uproot(c, o);
+            if (!(t->before && is_member(t, o)))
+                VEC_ADD(c->a, &c->homeless, o);
+        }
+    }
+    for (unsigned k = 0; k < t->count; k++) {
+        uint32_t v = t->value[k];
+        if (t->before && v && c->occupant[t->file][best + k] != v) {
+            bool was_homeless = false;
+            for (unsigned h = 0; h < c->homeless.n; h++)
+                if (c->homeless.at[h] == v) {
+                    c->homeless.at[h] = c->homeless.at[--c->homeless.n];
+                    was_homeless = true;
+                    break;
+                }
+            if (!was_homeless && c->reg[v] != RA_NO_REG)
+                uproot(c, v);
+            put(c, v, best + k);
+        }
+        unsigned taken = (t->before && v ? TAKEN_BEFORE : 0u) | (t->after ? TAKEN_AFTER : 0u);
+        if (t->before && v && !dies(c, v))
+            taken |= TAKEN_AFTER;
+        c->taken[t->file][best + k] |= (uint8_t)taken;
+    }
+    return true;
+}
+
+static bool settle_homeless(Colour *c, const Inst *i) {
+    for (unsigned h = 0; h < c->homeless.n; h++) {
+        uint32_t v = c->homeless.at[h];
+        RegFile file = (RegFile)c->f->values.at[v].file;
+        unsigned bad = dies(c, v) ? TAKEN_BEFORE : TAKEN_BEFORE | TAKEN_AFTER | CLOBBERED;
+        unsigned best = RA_NO_REG;
+        for (unsigned r = 0; r < c->limit[file] && best == RA_NO_REG; r++)
+            if (is_free(c, file, r) && !(c->taken[file][r] & bad))
+                best = r;
+        if (best == RA_NO_REG)
+            return diag(c->d, ra_src_loc(c->f, i), DIAG_E0780, str_text(c->f->module->strings, c->f->name),
+                        ra_file_name(file), c->limit[file]);
+        put(c, v, best);
+        if (best > c->high_water[file])
+            c->high_water[file] = best;
+    }
+    return true;
+}
+
+/* Registers that the parallel copy may use to break cycles: free before it and behind it. */
+static uint32_t scratch(const Colour *c) {
+    uint32_t mods = 0;
+    for (unsigned s = 0; s < 2; s++) {
+        RegFile file = s ? RF_P : RF_R;
+        for (unsigned r = 0; r < c->limit[file]; r++) {
+            bool old = false;
+            for (unsigned k = 0; k < c->moved.n; k++)
+                old |= c->moved.at[k].file == file && c->moved.at[k].reg == r;
+            if (is_free(c, file, r) && !old) {
+                mods |= (r + 1) << (16 * s);
+                break;
+            }
+        }
+    }
+    return mods;
+}
+
+static void emit_moves(Colour *c, const Inst *before, RaInsts *out) {
+    Function *f = c->f;
+    LocId loc = before->loc;
+    unsigned n = 0;
+    for (unsigned k = 0; k < c->moved.n; k++)
+        n += c->reg[c->moved.at[k].value] != c->moved.at[k].reg;
+    if (!n)
+        return;
+    InstId id = ir_inst_new(f, IR_PARCOPY, n, n);
+    Inst *i = ir_inst(f, id);
+    i->loc = loc;
+    i->mods = scratch(c);
+    n = 0;
+    for (unsigned k = 0; k < c->moved.n; k++) {
+        RaPlace m = c->moved.at[k];
+        if (c->reg[m.value] == m.reg)
+            continue;
+        *ir_dst(f, i, n) = op_reg((RegFile)m.file, c->reg[m.value], 1);
+        *ir_src(f, i, n++) = op_reg((RegFile)m.file, m.reg, 1);
+    }
+    VEC_ADD(f->arena, out, id);
+}
+
+static void add_tuple(Colour *c, Tuple t) {
+    for (unsigned k = 0; k < c->tuples.n && t.before; k++) { /* the same vector twice needs one place */
+        Tuple *o = &c->tuples.at[k];
+        if (o->before && o->count == t.count && memcmp(o->value, t.value, sizeof t.value) == 0) {
+            o->after |= t.after;
+            return;
+        }
+    }
+    for (unsigned k = 0; k < t.count; k++)
+        if (t.value[k] && c->f->values.at[t.value[k]].fixed_reg >= 0)
+            t.forced = c->f->values.at[t.value[k]].fixed_reg - (int)k;
+    VEC_ADD(c->a, &c->tuples, t);
+}
+
+static Tuple tuple_of(const Colour *c, Operand o) {
+    Tuple t = {.count = o.count, .file = (RegFile)o.file, .forced = -1};
+    ValId v[4];
+    for (unsigned k = 0, n = ra_values(c->f, o, v); k < n; k++)
+        t.value[k] = v[k].i;
+    return t;
+}
+
+static void collect_tuples(Colour *c, const Inst *i) {
+    Function *f = c->f;
+    c->tuples.n = 0;
+    bool moves = i->op == IR_COPY || i->op == IR_PARCOPY;
+    for (unsigned k = 0; k < i->nsrc && !moves; k++) {
+        Operand o = *ir_src(f, i, k);
+        if (o.kind == OPK_VAL && o.count > 1) {
+            Tuple t = tuple_of(c, o);
+            t.before = true;
+            add_tuple(c, t);
+        }
+    }
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand o = *ir_dst(f, i, k);
+        if (o.kind != OPK_VAL)
+            continue;
+        Tuple t = tuple_of(c, o);
+        bool fixed = false;
+        for (unsigned m = 0; m < o.count; m++)
+            fixed |= t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0;
+        Operand tied = i->flags & IF_TIED ? *ir_tied(f, i, k) : (Operand){0};
+        if (tied.kind == OPK_VAL && (o.count > 1 || fixed)) {
+            Tuple old = tuple_of(c, tied);
+            old.before = old.after = true;
+            for (unsigned m = 0; m < o.count && fixed; m++)
+                if (t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0)
+                    old.forced = f->values.at[t.value[m]].fixed_reg - (int)m;
+            VEC_ADD(c->a, &c->tuples, old);
+        } else if ((o.count > 1 && !moves) || fixed) {
+            t.after = true;
+            add_tuple(c, t);
+        }
+    }
+}
+
+static bool mark_clobbers(Colour *c, const Inst *i) {
+    RaCallee callee = ra_callee(c->f, i);
+    for (unsigned k = 0; k < RF_B; k++)
+        for (unsigned r = 0; r < c->limit[k]; r++) {
+            if (!ra_clobbers(callee, (RegFile)k, r))
+                continue;
+            c->taken[k][r] |= CLOBBERED;
+            uint32_t o = c->occupant[k][r];
+            if (!o || dies(c, o))
+                continue;
+            if (c->f->values.at[o].fixed_reg >= 0)
+                return diag(c->d, ra_src_loc(c->f, i), DIAG_E0782,
+                            str_text(c->f->module->strings, c->f->name), ra_file_name((RegFile)k), r);
+            uproot(c, o);
+            VEC_ADD(c->a, &c->homeless, o);
+        }
+    return true;
+}
+
+/* Bring everything to where instruction i needs it. */
+static bool make_room(Colour *c, const Inst *i, RaInsts *out) {
+    c->moved.n = c->homeless.n = 0;
+    collect_tuples(c, i);
+    if (!c->tuples.n && i->op != OT_CALL)
+        return true;
+    memset(c->taken, 0, sizeof c->taken);
+    if (i->op == OT_CALL && !mark_clobbers(c, i))
+        return false;
+    for (unsigned forced = 2; forced-- > 0;)
+        for (unsigned size = 5; size-- > 1;)
+            for (unsigned k = 0; k < c->tuples.n; k++)
+                if (c->tuples.at[k].count == size && (c->tuples.at[k].forced >= 0) == (forced == 1) &&
+                    !place_tuple(c, &c->tuples.at[k], i))
+                    return false;
+    if (!settle_homeless(c, i))
+        return false;
+    emit_moves(c, i, out);
+    return true;
+}
+
+/* ---- one instruction ---- */
+
+static void make_physical(Colour *c, Operand *o) {
+    if (o->kind != OPK_VAL)
+        return;
+    uint32_t v = 0, k = 0;
+    while (k < o->count && !(v = ir_operand_value(c->f, *o, k).i))
+        k++;
+    if (!v) {
+        *o = (Operand){0};
+        return;
+    }
+    uint8_t mods = o->mods;
+    *o = op_reg((RegFile)o->file, (uint32_t)(c->reg[v] - k), o->count);
+    o->mods = mods;
+}
+
+static void release_dying(Colour *c, const uint32_t *v, unsigned n) {
+    for (unsigned k = 0; k < n; k++)
+        if (c->reg[v[k]] != RA_NO_REG)
+            lift(c, v[k]);
+}
+
+static bool place_results(Colour *c, Inst *i, const uint16_t *tied_reg) {
+    Function *f = c->f;
+    for (unsigned pass = 0; pass < 2; pass++) /* those with a place first */
+        for (unsigned k = 0; k < i->ndst; k++) {
+            Operand o = *ir_dst(f, i, k);
+            if (o.kind != OPK_VAL)
+                continue;
+            Tuple t = tuple_of(c, o);
+            unsigned base = tied_reg[k];
+            for (unsigned m = 0; m < c->tuples.n && base == RA_NO_REG; m++)
+                if (c->tuples.at[m].after && !c->tuples.at[m].before && c->tuples.at[m].count == o.count &&
+                    memcmp(c->tuples.at[m].value, t.value, sizeof t.value) == 0)
+                    base = c->tuples.at[m].base;
+            if ((base != RA_NO_REG) != (pass == 0))
+                continue;
+            for (unsigned m = 0; m < o.count; m++) {
+                uint32_t v = t.value[m];
+                if (!v)
+                    continue;
+                if (base != RA_NO_REG)
+                    put(c, v, base + m);
+                else if (!place_value(c, v, i))
+                    return false;
+            }
+        }
+    return true;
+}
+
+/* A dead instruction without effect: what spilling left of a definition that is now repeated at each use. */
+static bool is_needless(const Colour *c, const Inst *i) {
+    if (i->op != OT_MOV && i->op != OT_UMOV && i->op != OT_S2R && i->op != IR_COPY && i->op != IR_UNDEF &&
+        i->op != IR_RELOAD && i->op != IR_FRAME_ADDR)
+        return false;
+    for (unsigned k = 0; k < i->ndst; k++) {
+        ValId v[4];
+        for (unsigned m = 0, n = ra_values(c->f, *ir_dst(c->f, i, k), v); m < n; m++)
+            if (v[m].i && !bs_has(&c->dead, v[m].i))
+                return false;
+    }
+    return true;
+}
+
+static bool colour_inst(Colour *c, InstId id, const Kills *dying, const Kills *dead, RaInsts *out) {
+    Function *f = c->f;
+    if (is_needless(c, ir_inst(f, id))) {
+        release_dying(c, dying->at, dying->n);
+        return true;
+    }
+    if (!make_room(c, ir_inst(f, id), out))
+        return false;
+    Inst *i = ir_inst(f, id);
+    uint16_t tied_reg[256];
+    bool copy = i->op == IR_COPY && ir_src(f, i, 0)->kind == OPK_VAL && ir_src(f, i, 0)->count == 1 &&
+                ir_src(f, i, 0)->file == ir_dst(f, i, 0)->file && !(i->flags & IF_TIED);
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand o = i->flags & IF_TIED ? *ir_tied(f, i, k) : copy ? *ir_src(f, i, 0) : (Operand){0};
+        ValId v[4];
+        tied_reg[k] = RA_NO_REG;
+        for (unsigned m = ra_values(f, o, v); m-- > 0;)
+            if (v[m].i)
+                tied_reg[k] = (uint16_t)(c->reg[v[m].i] - m);
+        if (copy) { /* the same register if the source ends here and the result is free to choose */
+            int fixed = ir_value(f, ir_operand_value(f, *ir_dst(f, i, 0), 0))->fixed_reg;
+            if (!dies(c, v[0].i) || fixed >= 0)
+                tied_reg[k] = RA_NO_REG;
+        }
+    }
+    for (unsigned n = 0; n < ra_num_reads(i); n++)
+        make_physical(c, ra_read(f, i, n));
+    release_dying(c, dying->at, dying->n);
+    if (!place_results(c, i, tied_reg))
+        return false;
+    for (unsigned k = 0; k < i->ndst; k++)
+        make_physical(c, ir_dst(f, i, k));
+    release_dying(c, dead->at, dead->n);
+    VEC_ADD(f->arena, out, id);
+    return true;
+}
+
+/* ---- one block ---- */
+
+/* For each position: values whose last use is there, and results that nobody uses. */
+static void find_kills(Colour *c, BlockId b) {
+    Function *f = c->f;
+    const Block *blk = ir_block(f, b);
+    Bitset *live = &c->scratch_live;
+    bs_copy(live, &c->live.out[b.i]);
+    c->dying_at = ARENA_ARRAY(c->block_arena, Kills, blk->insts.n + 1);
+    c->dead_at = ARENA_ARRAY(c->block_arena, Kills, blk->insts.n + 1);
+    for (unsigned p = blk->insts.n; p-- > 0;) {
+        Inst *i = ir_inst(f, blk->insts.at[p]);
+        ValId v[4];
+        for (unsigned k = 0; k < i->ndst; k++)
+            for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
+                if (v[m].i && !bs_has(live, v[m].i))
+                    VEC_ADD(c->block_arena, &c->dead_at[p], v[m].i);
+        for (unsigned k = 0; k < i->ndst; k++)
+            for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
+                if (v[m].i)
+                    bs_del(live, v[m].i);
+        for (unsigned k = 0; i->op != IR_PHI && k < ra_num_reads(i); k++)
+            for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
+                if (v[m].i && !bs_has(live, v[m].i)) {
+                    bs_add(live, v[m].i);
+                    VEC_ADD(c->block_arena, &c->dying_at[p], v[m].i);
+                }
+    }
+}
+
+/* The predecessor whose map the block starts from: the one in the deepest loop. */
+static BlockId map_source(const Colour *c, const Block *blk) {
+    BlockId best = {0};
+    for (unsigned p = 0; p < blk->preds.n; p++) {
+        BlockId q = blk->preds.at[p];
+        if (c->done[q.i] && (!best.i || c->g.depth[q.i] > c->g.depth[best.i]))
+            best = q;
+    }
+    return best;
+}
+
+static uint16_t exit_reg(const Colour *c, BlockId b, uint32_t v) {
+    const RaPlaces *e = &c->exit[b.i];
+    for (unsigned k = 0; k < e->at.n; k++)
+        if (e->at.at[k].value == v)
+            return e->at.at[k].reg;
+    return RA_NO_REG;
+}
+
+static bool place_phi(Colour *c, BlockId b, InstId id) {
+    Function *f = c->f;
+    const Block *blk = ir_block(f, b);
+    const Inst *i = ir_inst(f, id);
+    uint32_t v = ir_operand_value(f, *ir_dst(f, i, 0), 0).i;
+    RegFile file = (RegFile)f->values.at[v].file;
+    unsigned wish = c->web_reg[ra_web(c, v)];
+    for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !is_free(c, file, wish)); p++)
+        if (c->done[blk->preds.at[p].i] && ir_src(f, i, p)->kind == OPK_VAL)
+            wish = exit_reg(c, blk->preds.at[p], ir_src(f, i, p)->value);
+    if (wish != RA_NO_REG && is_free(c, file, wish))
+        put(c, v, wish);
+    else if (!place_value(c, v, i))
+        return false;
+    VEC_ADD(c->a, &c->rec->phis, ((RaPhi){b, id, false, 0}));
+    return true;
+}
+
+static bool enter_block(Colour *c, BlockId b) {
+    Function *f = c->f;
+    Block *blk = ir_block(f, b);
+    memset(c->occupant, 0, sizeof c->occupant);
+    BlockId from = map_source(c, blk);
+    if (from.i)
+        for (unsigned k = 0; k < c->exit[from.i].at.n; k++) {
+            RaPlace e = c->exit[from.i].at.at[k];
+            if (bs_has(&c->live.in[b.i], e.value))
+                put(c, e.value, e.reg);
+        }
+    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
+        if (!place_phi(c, b, blk->insts.at[p]))
+            return false;
+    for (unsigned k = 0; k < RF_COUNT; k++)
+        for (unsigned r = 0; r < RA_MAX_REGS; r++)
+            if (c->occupant[k][r])
+                VEC_ADD(c->a, &c->rec->entry[b.i].at, ((RaPlace){c->occupant[k][r], (uint16_t)r, (uint8_t)k}));
+    return true;
+}
+
+static void leave_block(Colour *c, BlockId b) {
+    for (unsigned k = 0; k < RF_COUNT; k++)
+        for (unsigned r = 0; r < RA_MAX_REGS; r++) {
+            uint32_t v = c->occupant[k][r];
+            if (!v)
+                continue;
+            VEC_ADD(c->a, &c->exit[b.i].at, ((RaPlace){v, (uint16_t)r, (uint8_t)k}));
+            c->reg[v] = RA_NO_REG;
+        }
+    c->done[b.i] = true;
+}
+
+static bool colour_block(Colour *c, BlockId b) {
+    Function *f = c->f;
+    Arena scratch_arena = {0};
+    c->block_arena = &scratch_arena;
+    find_kills(c, b);
+    bool ok = enter_block(c, b);
+    RaInsts out = {0};
+    unsigned n = ir_block(f, b)->insts.n;
+    for (unsigned p = 0; ok && p < n; p++) {
+        InstId id = ir_block(f, b)->insts.at[p];
+        const Kills *dying = &c->dying_at[p], *dead = &c->dead_at[p];
+        if (ir_inst(f, id)->op == IR_PHI) {
+            release_dying(c, dead->at, dead->n);
+            continue;
+        }
+        for (unsigned k = 0; k < dying->n; k++)
+            bs_add(&c->dying, dying->at[k]);
+        for (unsigned k = 0; k < dead->n; k++)
+            bs_add(&c->dead, dead->at[k]);
+        ok = colour_inst(c, id, dying, dead, &out);
+        for (unsigned k = 0; k < dying->n; k++)
+            bs_del(&c->dying, dying->at[k]);
+        for (unsigned k = 0; k < dead->n; k++)
+            bs_del(&c->dead, dead->at[k]);
+    }
+    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+    leave_block(c, b);
+    arena_free(&scratch_arena);
+    return ok;
+}
+
+/* ---- edges ---- */
+
+/* The operand that phi result v of block b has on edge p, or NULL if v is no phi of b. */
+static const Operand *phi_operand(const Colour *c, BlockId b, uint32_t v, unsigned p) {
+    for (unsigned k = c->first_phi[b.i]; k < c->rec->phis.n && c->rec->phis.at[k].block.i == b.i; k++) {
+        const Inst *i = ir_inst(c->f, c->rec->phis.at[k].phi);
+        if (ir_dst(c->f, i, 0)->value == v)
+            return ir_src(c->f, i, p);
+    }
+    return NULL;
+}
+
+typedef struct { Operand dst, src; } Move;
+typedef struct { VEC(Move) at; } Moves;
+
+static bool collect_moves(Colour *c, BlockId from, BlockId to, unsigned p, Moves *m) {
+    const RaPlaces *e = &c->rec->entry[to.i];
+    for (unsigned k = 0; k < e->at.n; k++) {
+        RaPlace want = e->at.at[k];
+        const Operand *o = phi_operand(c, to, want.value, p);
+        Operand src;
+        if (o && o->kind != OPK_VAL) {
+            src = *o;
+        } else {
+            uint32_t v = o ? o->value : want.value;
+            uint16_t r = exit_reg(c, from, v);
+            if (r == RA_NO_REG)
+                return diag(c->d, (SrcLoc){0}, DIAG_E0783, str_text(c->f->module->strings, c->f->name), v, to.i);
+            if (r == want.reg && (!o || ir_value(c->f, (ValId){v})->file == want.file))
+                continue;
+            src = op_reg((RegFile)ir_value(c->f, (ValId){v})->file, r, 1);
+        }
+        VEC_ADD(c->block_arena, &m->at, ((Move){op_reg((RegFile)want.file, want.reg, 1), src}));
+    }
+    return true;
+}
+
+static uint32_t edge_scratch(const Colour *c, BlockId from, BlockId to) {
+    bool used[2][RA_MAX_REGS] = {{false}};
+    const RaPlaces *lists[2] = {&c->exit[from.i], &c->rec->entry[to.i]};
+    for (unsigned l = 0; l < 2; l++)
+        for (unsigned k = 0; k < lists[l]->at.n; k++)
+            if (lists[l]->at.at[k].file <= RF_P)
+                used[lists[l]->at.at[k].file][lists[l]->at.at[k].reg] = true;
+    uint32_t mods = 0;
+    for (unsigned s = 0; s < 2; s++)
+        for (unsigned r = 0; r < c->limit[s]; r++)
+            if (ra_is_allocatable((RegFile)s, r, c->limit[s]) && !used[s][r]) {
+                mods |= (r + 1) << (16 * s);
+                break;
+            }
+    return mods;
+}
+
+static bool connect_edge(Colour *c, BlockId from, BlockId to, unsigned p) {
+    Function *f = c->f;
+    Moves m = {0};
+    if (!collect_moves(c, from, to, p, &m))
+        return false;
+    if (!m.at.n)
+        return true;
+    uint32_t mods = edge_scratch(c, from, to);
+    const Block *fb = ir_block(f, from);
+    LocId loc = fb->insts.n ? ir_inst(f, fb->insts.at[fb->insts.n - 1])->loc : (LocId){0};
+    BlockId b;
+    unsigned at;
+    ra_edge_point(f, from, to, &b, &at);
+    for (unsigned file = 0; file < RF_COUNT; file++) { /* by destination file: at most 255 a copy */
+        unsigned n = 0;
+        for (unsigned k = 0; k < m.at.n; k++)
+            n += m.at.at[k].dst.file == file;
+        if (!n)
+            continue;
+        InstId id = ir_inst_new(f, IR_PARCOPY, n, n);
+        Inst *i = ir_inst(f, id);
+        i->mods = mods;
+        i->loc = loc;
+        n = 0;
+        for (unsigned k = 0; k < m.at.n; k++)
+            if (m.at.at[k].dst.file == file) {
+                *ir_dst(f, i, n) = m.at.at[k].dst;
+                *ir_src(f, i, n++) = m.at.at[k].src;
+            }
+        ir_insert(f, b, at++, id);
+    }
+    return true;
+}
+
+static bool connect_edges(Colour *c) {
+    Arena edge_arena = {0};
+    c->block_arena = &edge_arena;
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < c->g.nrpo; k++) {
+        BlockId to = c->g.rpo[k];
+        for (unsigned p = 0; ok && p < ir_block(c->f, to)->preds.n; p++)
+            ok = connect_edge(c, ir_block(c->f, to)->preds.at[p], to, p);
+    }
+    arena_free(&edge_arena);
+    return ok;
+}
+
+/* ---- the whole function ---- */
+
+static void keep_record(Function *f, Arena *a, RaRecord *rec) {
+    rec->noperands = f->operands.n;
+    rec->ninsts = f->insts.n;
+    rec->nblocks = f->blocks.n;
+    rec->ssa = arena_copy(a, f->operands.at, sizeof(Operand) * f->operands.n);
+    rec->ssa_guard = ARENA_ARRAY(a, Operand, f->insts.n);
+    for (uint32_t k = 0; k < f->insts.n; k++)
+        rec->ssa_guard[k] = f->insts.at[k].guard;
+    rec->entry = ARENA_ARRAY(a, RaPlaces, f->blocks.n);
+}
+
+bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
+    Colour *c = ARENA_NEW(a, Colour);
+    c->f = f;
+    c->a = a;
+    c->d = d;
+    c->rec = rec;
+    ra_cfg(f, a, &c->g);
+    ra_live(f, &c->g, a, &c->live);
+    for (unsigned k = 0; k < RF_COUNT; k++)
+        c->limit[k] = ra_limit(f, (RegFile)k);
+    c->reg = ARENA_ARRAY(a, uint16_t, f->values.n);
+    for (uint32_t v = 0; v < f->values.n; v++)
+        c->reg[v] = RA_NO_REG;
+    c->exit = ARENA_ARRAY(a, RaPlaces, f->blocks.n);
+    c->done = ARENA_ARRAY(a, bool, f->blocks.n);
+    c->dying = bs_new(a, f->values.n);
+    c->dead = bs_new(a, f->values.n);
+    c->scratch_live = bs_new(a, f->values.n);
+    c->first_phi = ARENA_ARRAY(a, uint32_t, f->blocks.n);
+    ra_hints(c);
+    keep_record(f, a, rec);
+    for (uint32_t k = 0; k < c->g.nrpo; k++) {
+        c->first_phi[c->g.rpo[k].i] = rec->phis.n;
+        if (!colour_block(c, c->g.rpo[k]))
+            return false;
+    }
+    if (!connect_edges(c))
+        return false;
+    f->is_ssa = false;
+    f->is_physical = true;
+    return true;
+}

@@ -1,0 +1,55 @@
+/* State of the colouring scan (colour.c) and its hints (hints.c).
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_REGALLOC_COLOUR_H
+#define HEDDLE_REGALLOC_COLOUR_H
+#include "regalloc/regalloc.h"
+
+typedef struct { /* a vector operand that wants a value as component `component` */
+    uint32_t first; /* index into Function.vectors */
+    uint8_t count, component;
+} VecUse;
+
+typedef struct { /* registers that must be consecutive, or one that is fixed */
+    uint32_t value[4]; /* 0 is a hole */
+    unsigned count;
+    RegFile file;
+    bool before, after; /* sources hold them before the instruction; results after it */
+    int forced;         /* first register demanded, -1 free to choose */
+    unsigned base;      /* chosen */
+} Tuple;
+
+typedef VEC(uint32_t) Kills;
+
+typedef struct {
+    Function *f;
+    Arena *a, *block_arena;
+    Diags *d;
+    RaRecord *rec;
+    RaCfg g;
+    RaLive live;
+    unsigned limit[RF_COUNT], high_water[RF_COUNT];
+    uint16_t *reg;                               /* by value: where it is now */
+    uint32_t occupant[RF_COUNT][RA_MAX_REGS];    /* the inverse */
+    RaPlaces *exit;                              /* by block: where values are at its end */
+    uint32_t *first_phi;                         /* by block: index into rec->phis */
+    bool *done;
+    uint32_t *web;                               /* union-find over copies, phis and tied operands: a hint only */
+    uint16_t *web_reg;                           /* register last given to a member */
+    VecUse *vec;                                 /* by value */
+    Bitset dying, dead, scratch_live;            /* of the current instruction; of the current block */
+    Kills *dying_at, *dead_at;                   /* by position in the current block */
+    uint8_t taken[RF_COUNT][RA_MAX_REGS];
+    VEC(RaPlace) moved;                          /* where values were before this instruction's moves */
+    VEC(uint32_t) homeless;
+    VEC(Tuple) tuples;
+} Colour;
+
+static inline unsigned ra_align(unsigned count) { return count == 3 ? 4 : count; }
+static inline uint32_t ra_web(const Colour *c, uint32_t v) {
+    while (c->web[v] != v)
+        v = c->web[v];
+    return v;
+}
+/* Fill web, web_reg and vec. */
+void ra_hints(Colour *c);
+#endif

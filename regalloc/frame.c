@@ -1,0 +1,127 @@
+/* The pass `frame`: stack layout and the accesses to it. R1 points at the function's frame in the thread's
+ * local memory:
+ *   [R1, R1 + var_bytes)    variables; what is passed on the stack to callees lies at its start
+ *   behind                  spill slots
+ *   R1 + frame_bytes        the caller's frame: incoming stack arguments (IR_FRAME_ADDR with RA_INCOMING)
+ * A kernel loads R1 from the constant bank; a device function lowers it on entry and raises it before each RET.
+ * SPDX-License-Identifier: MIT */
+#include "regalloc/regalloc.h"
+#include "frontend/ast.h"
+#include <string.h>
+
+enum { FRAME_ALIGN = 16, MAX_OFFSET = 1 << 23 };
+
+static Operand sp(void) { return op_reg(RF_R, RA_STACK_POINTER, 1); }
+
+static InstId add_to(Function *f, Operand dst, Operand base, uint32_t bytes, LocId loc) {
+    InstId id = ir_inst_new(f, OT_IADD3, isa_num_dst(OT_IADD3), isa_num_src(OT_IADD3));
+    Inst *i = ir_inst(f, id);
+    i->loc = loc;
+    *ir_dst(f, i, IADD3_rd) = dst;
+    *ir_src(f, i, IADD3_ra) = base;
+    *ir_src(f, i, IADD3_rb) = op_imm(bytes);
+    *ir_src(f, i, IADD3_rc) = op_rz();
+    return id;
+}
+
+static void set_up_kernel(Function *f, uint32_t frame_bytes) {
+    const TargetInfo *t = isa_target_info(f->module->target);
+    Operand top = op_cmem(0, t->stack_top_offset_bytes);
+    unsigned op = t->has_alu_cmem ? OT_MOV : OT_LDC;
+    InstId id = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
+    *ir_dst(f, ir_inst(f, id), 0) = sp();
+    *ir_src(f, ir_inst(f, id), op == OT_MOV ? (unsigned)MOV_rb : (unsigned)LDC_cb) = top;
+    if (frame_bytes)
+        ir_insert(f, f->entry, 0, add_to(f, sp(), sp(), 0u - frame_bytes, (LocId){0}));
+    ir_insert(f, f->entry, 0, id);
+}
+
+/* IR_SPILL and IR_RELOAD take the place of STL and LDL. */
+static InstId stack_access(Function *f, const Inst *i) {
+    bool store = i->op == IR_SPILL;
+    Operand reg = store ? *ir_src(f, i, 0) : *ir_dst(f, i, 0);
+    uint32_t offset = f->var_bytes + (store ? ir_src(f, i, 1) : ir_src(f, i, 0))->value;
+    LocId loc = i->loc;
+    unsigned op = store ? OT_STL : OT_LDL;
+    InstId id = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
+    Inst *now = ir_inst(f, id);
+    now->loc = loc;
+    now->mods = store ? MSET(STL, sz, MemSz_32) : MSET(LDL, sz, MemSz_32);
+    if (store) {
+        *ir_src(f, now, STL_ra) = sp();
+        *ir_src(f, now, STL_offset) = op_imm(offset);
+        *ir_src(f, now, STL_rb) = reg;
+    } else {
+        *ir_dst(f, now, LDL_rd) = reg;
+        *ir_src(f, now, LDL_ra) = sp();
+        *ir_src(f, now, LDL_offset) = op_imm(offset);
+    }
+    return id;
+}
+
+static void lower_block(Function *f, BlockId b, uint32_t frame_bytes) {
+    RaInsts out = {0};
+    unsigned n = ir_block(f, b)->insts.n;
+    for (unsigned p = 0; p < n; p++) {
+        InstId id = ir_block(f, b)->insts.at[p];
+        Inst i = *ir_inst(f, id);
+        if (i.op == IR_SPILL || i.op == IR_RELOAD) {
+            id = stack_access(f, &i);
+        } else if (i.op == IR_FRAME_ADDR) {
+            uint32_t offset = ir_src(f, &i, 0)->value;
+            if (offset & RA_INCOMING)
+                offset = (offset & ~(uint32_t)RA_INCOMING) + frame_bytes;
+            Operand dst = *ir_dst(f, &i, 0);
+            id = add_to(f, dst, sp(), offset, i.loc);
+        } else if (i.op == OT_RET && frame_bytes && !f->is_entry) {
+            InstId raise = add_to(f, sp(), sp(), frame_bytes, i.loc);
+            if (!op_is_always(i.guard)) {
+                ir_set_guard(f, raise, i.guard);
+                *ir_tied(f, ir_inst(f, raise), 0) = sp();
+            }
+            VEC_ADD(f->arena, &out, raise);
+        }
+        VEC_ADD(f->arena, &out, id);
+    }
+    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+}
+
+/* Deepest stack below this function, from its callees; UINT32_MAX if one of them is not known. */
+static uint32_t callee_stack(Function *f, bool *calls) {
+    uint32_t deepest = 0;
+    *calls = false;
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        const Block *b = ir_block(f, f->layout.at[k]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(f, b->insts.at[p]);
+            if (i->op != OT_CALL)
+                continue;
+            *calls = true;
+            const Function *g = ir_callee(f, i);
+            uint32_t needs = g && g->index < f->index ? g->summary.stack_bytes : UINT32_MAX;
+            deepest = needs > deepest ? needs : deepest;
+        }
+    }
+    return deepest;
+}
+
+bool pass_frame(Function *f, Diags *d);
+bool pass_frame(Function *f, Diags *d) {
+    f->var_bytes = (f->var_bytes + 3) / 4 * 4;
+    uint64_t size = ((uint64_t)f->var_bytes + f->spill_bytes + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN;
+    if (size >= MAX_OFFSET)
+        return diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0786, str_text(f->module->strings, f->name),
+                    (unsigned long long)size, (unsigned long long)MAX_OFFSET);
+    uint32_t frame_bytes = (uint32_t)size;
+    bool calls;
+    uint32_t below = callee_stack(f, &calls);
+    for (unsigned k = 0; k < f->layout.n; k++)
+        lower_block(f, f->layout.at[k], frame_bytes);
+    if (f->is_entry && (frame_bytes || below))
+        set_up_kernel(f, frame_bytes);
+    else if (frame_bytes && f->entry.i)
+        ir_insert(f, f->entry, 0, add_to(f, sp(), sp(), 0u - frame_bytes, (LocId){0}));
+    f->summary.frame_bytes = frame_bytes;
+    f->summary.stack_bytes = below == UINT32_MAX ? UINT32_MAX : frame_bytes + below;
+    return true;
+}

@@ -1,0 +1,355 @@
+/* What colouring takes for granted, made true: no unreachable block, no block twice among a block's
+ * successors, no phi in a block with one predecessor, and every constrained operand (vector, tied) names values
+ * that no other constraint of the instruction wants elsewhere. Also limits, callees and edge positions.
+ * SPDX-License-Identifier: MIT */
+#include "regalloc/regalloc.h"
+#include "frontend/ast.h"
+#include <string.h>
+
+const char *ra_file_name(RegFile file) {
+    static const char *const names[] = {"R", "P", "UR", "UP", "B"};
+    return file < RF_COUNT ? names[file] : "?";
+}
+
+SrcLoc ra_src_loc(const Function *f, const Inst *i) {
+    return i && i->loc.i < f->locs.n ? f->locs.at[i->loc.i].src : (SrcLoc){0};
+}
+
+/* ---- limits ---- */
+
+/* Registers a thread may have by the launch bounds of one kernel; 0 if it says nothing. */
+static unsigned bound_of(const Function *f) {
+    if (!f->ptx)
+        return 0;
+    unsigned limit = f->ptx->maxnreg;
+    const uint32_t *ntid = f->ptx->reqntid[0] ? f->ptx->reqntid : f->ptx->maxntid;
+    if (ntid[0]) {
+        uint64_t threads = (uint64_t)ntid[0] * (ntid[1] ? ntid[1] : 1) * (ntid[2] ? ntid[2] : 1);
+        threads = (threads + 31) / 32 * 32 * (f->ptx->minnctapersm ? f->ptx->minnctapersm : 1);
+        uint64_t per = threads ? 65536 / threads / 8 * 8 : 0; /* given out in steps of 8 */
+        if (per && per < 256 && (!limit || per < limit))
+            limit = (unsigned)per;
+    }
+    return limit;
+}
+
+static unsigned smaller(unsigned a, unsigned b) { return !a ? b : !b || a < b ? a : b; }
+
+unsigned ra_limit(const Function *f, RegFile file) {
+    const TargetInfo *t = isa_target_info(f->module->target);
+    unsigned n = t->num_regs[file];
+    if (file != RF_R)
+        return n;
+    unsigned bound = f->is_entry ? bound_of(f) : 0;
+    for (unsigned k = 0; !f->is_entry && k < f->module->funcs.n; k++)
+        if (f->module->funcs.at[k]->is_entry) /* whichever kernel calls it */
+            bound = smaller(bound, bound_of(f->module->funcs.at[k]));
+    unsigned most = 255 - t->reserved_regs;
+    if (bound)
+        most = smaller(most, bound > t->reserved_regs + 16u ? bound - t->reserved_regs : 16u);
+    most = smaller(most, smaller(f->module->reg_limit, f->reg_limit));
+    return n < most ? n : most;
+}
+
+/* ---- calls ---- */
+
+RaCallee ra_callee(const Function *f, const Inst *call) {
+    for (unsigned k = 0; k < call->nsrc; k++) {
+        Operand o = f->operands.at[call->operand + call->ndst + k];
+        if (o.kind != OPK_SYM)
+            continue;
+        StrId name = f->symrefs.at[o.value].symbol;
+        for (unsigned m = 0; m < f->index; m++) { /* callees come first; others are not known yet */
+            const Function *g = f->module->funcs.at[m];
+            if (str_eq(g->name, name) && g->summary.clobbers[RF_R].w)
+                return (RaCallee){g->summary.clobbers};
+        }
+    }
+    return (RaCallee){NULL};
+}
+
+bool ra_clobbers(RaCallee c, RegFile file, unsigned reg) {
+    if (!c.clobbers)
+        return !(file == RF_R && reg == RA_STACK_POINTER);
+    return reg < c.clobbers[file].nbits && bs_has(&c.clobbers[file], reg);
+}
+
+static void note_write(FuncSummary *s, Operand o) {
+    if (o.kind != OPK_REG)
+        return;
+    for (unsigned c = 0; c < o.count; c++)
+        if (o.value + c < s->clobbers[o.file].nbits)
+            bs_add(&s->clobbers[o.file], o.value + c);
+}
+
+void ra_summarise(Function *f) {
+    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 16};
+    for (unsigned k = 0; k < RF_COUNT; k++)
+        f->summary.clobbers[k] = bs_new(f->arena, size[k]);
+    for (unsigned l = 0; l < f->layout.n; l++) {
+        const Block *b = ir_block(f, f->layout.at[l]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(f, b->insts.at[p]);
+            for (unsigned d = 0; d < i->ndst; d++)
+                note_write(&f->summary, *ir_dst(f, i, d));
+            for (unsigned s = 0; i->op == IR_PARCOPY && s < 2; s++) { /* scratch registers, see copies.c */
+                unsigned temp = i->mods >> (s * 16) & 0xffff;
+                if (temp)
+                    note_write(&f->summary, op_reg(s ? RF_P : RF_R, temp - 1, 1));
+            }
+            if (i->op != OT_CALL)
+                continue;
+            RaCallee c = ra_callee(f, i);
+            for (unsigned k = 0; k < RF_COUNT; k++)
+                for (unsigned r = 0; r < size[k]; r++)
+                    if (ra_clobbers(c, (RegFile)k, r))
+                        bs_add(&f->summary.clobbers[k], r);
+        }
+    }
+    bs_del(&f->summary.clobbers[RF_R], RA_STACK_POINTER);
+}
+
+/* ---- edges ---- */
+
+static bool ends_plainly(Function *f, const Block *b) {
+    if (b->succs.n != 1)
+        return false;
+    if (!b->insts.n)
+        return true;
+    const Inst *last = ir_inst(f, b->insts.at[b->insts.n - 1]);
+    return !ir_is_terminator(f, last) || (last->op == OT_BRA && op_is_always(last->guard));
+}
+
+static unsigned before_terminator(Function *f, const Block *b) {
+    unsigned n = b->insts.n;
+    return n && ir_is_terminator(f, ir_inst(f, b->insts.at[n - 1])) ? n - 1 : n;
+}
+
+void ra_edge_point(Function *f, BlockId from, BlockId to, BlockId *block, unsigned *at) {
+    const Block *p = ir_block(f, from), *s = ir_block(f, to);
+    if (ends_plainly(f, p)) {
+        *block = from;
+        *at = before_terminator(f, p);
+        return;
+    }
+    if (s->preds.n == 1 && (!s->insts.n || ir_inst(f, s->insts.at[0])->op != OT_BSYNC)) {
+        *block = to;
+        *at = 0;
+        return;
+    }
+    *block = ir_split_edge(f, from, to);
+    *at = 0;
+}
+
+/* ---- preparation ---- */
+
+static void drop_unreachable(Function *f, const RaCfg *g) {
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        BlockId b = f->layout.at[k];
+        if (g->rpo_index[b.i] != UINT32_MAX)
+            continue;
+        while (ir_block(f, b)->succs.n)
+            ir_remove_edge(f, b, ir_block(f, b)->succs.at[0]);
+        ir_block(f, b)->dead = true;
+        ir_block(f, b)->insts.n = 0;
+    }
+    ir_renumber(f);
+}
+
+static void split_double_edges(Function *f) {
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        BlockId b = f->layout.at[k];
+        for (unsigned s = 1; s < ir_block(f, b)->succs.n; s++)
+            for (unsigned r = 0; r < s; r++)
+                if (ir_block(f, b)->succs.at[r].i == ir_block(f, b)->succs.at[s].i) {
+                    ir_split_edge(f, b, ir_block(f, b)->succs.at[r]);
+                    break;
+                }
+    }
+}
+
+static InstId new_copy(Function *f, Operand dst, Operand src, LocId loc) {
+    InstId id = ir_inst_new(f, IR_COPY, 1, 1);
+    *ir_dst(f, ir_inst(f, id), 0) = dst;
+    *ir_src(f, ir_inst(f, id), 0) = src;
+    ir_inst(f, id)->loc = loc;
+    return id;
+}
+
+/* A phi with one operand is a copy; several are one parallel copy, taken apart in a harmless order because none
+ * reads another's result. */
+static void lower_single_phis(Function *f, BlockId b) {
+    if (ir_block(f, b)->preds.n != 1)
+        return;
+    for (unsigned p = 0; p < ir_block(f, b)->insts.n; p++) {
+        Inst *i = ir_inst(f, ir_block(f, b)->insts.at[p]);
+        if (i->op != IR_PHI)
+            break;
+        i->op = IR_COPY;
+    }
+}
+
+typedef struct { /* values that some constraint of the instruction has claimed */
+    ValId v[64];
+    unsigned n;
+} Claims;
+
+static bool claimed(const Claims *c, ValId v) {
+    for (unsigned k = 0; k < c->n; k++)
+        if (c->v[k].i == v.i)
+            return true;
+    return false;
+}
+
+static bool same_tuple(const Function *f, Operand a, Operand b) {
+    if (a.kind != OPK_VAL || a.count != b.count || b.kind != OPK_VAL)
+        return false;
+    for (unsigned c = 0; c < a.count; c++)
+        if (ir_operand_value(f, a, c).i != ir_operand_value(f, b, c).i)
+            return false;
+    return true;
+}
+
+static void claim(Claims *c, ValId v) {
+    if (v.i && c->n < 64)
+        c->v[c->n++] = v;
+}
+
+/* Replace component c of read n by a copy made just before. */
+static void give_copy(Function *f, InstId id, unsigned n, unsigned comp, RaInsts *out) {
+    Operand o = *ra_read(f, ir_inst(f, id), n);
+    ValId old = ir_operand_value(f, o, comp), now = ir_value_new(f, (RegFile)o.file);
+    Value *nv = ir_value(f, now), *ov = ir_value(f, old);
+    nv->ptx_reg = ov->ptx_reg;
+    nv->component = ov->component;
+    nv->uniform = ov->uniform;
+    LocId loc = ir_inst(f, id)->loc;
+    InstId copy = new_copy(f, ir_val(f, now), ir_val(f, old), loc);
+    VEC_ADD(f->arena, out, copy);
+    Operand fresh;
+    if (o.count == 1) {
+        fresh = ir_val(f, now);
+    } else {
+        ValId v[4];
+        ra_values(f, o, v);
+        v[comp] = now;
+        fresh = ir_vec(f, v, o.count);
+    }
+    fresh.mods = o.mods;
+    *ra_read(f, ir_inst(f, id), n) = fresh;
+}
+
+/* Do the values of a vector of fixed registers stand where the vector needs them? */
+static bool fixed_tuple(const Function *f, Operand o) {
+    int base = f->values.at[ir_operand_value(f, o, 0).i].fixed_reg;
+    if (base < 0 || base % (o.count == 3 ? 4 : o.count))
+        return false;
+    for (unsigned c = 1; c < o.count; c++)
+        if (f->values.at[ir_operand_value(f, o, c).i].fixed_reg != base + (int)c)
+            return false;
+    return true;
+}
+
+/* Vector sources: each value in one tuple of the instruction only. A value with a fixed register cannot be
+ * gathered either. */
+static void separate_vectors(Function *f, InstId id, unsigned first_tied, Claims *claims, RaInsts *out) {
+    for (unsigned n = 0; n < first_tied; n++) {
+        Operand o = *ra_read(f, ir_inst(f, id), n);
+        if (o.kind != OPK_VAL || o.count < 2)
+            continue;
+        bool seen = false;
+        for (unsigned m = 0; m < n && !seen; m++)
+            seen = same_tuple(f, o, *ra_read(f, ir_inst(f, id), m));
+        if (seen)
+            continue;
+        bool in_place = fixed_tuple(f, o);
+        for (unsigned c = 0; c < o.count; c++) {
+            ValId v = ir_operand_value(f, *ra_read(f, ir_inst(f, id), n), c);
+            if (v.i && !in_place && (claimed(claims, v) || ir_value(f, v)->fixed_reg >= 0))
+                give_copy(f, id, n, c, out);
+            claim(claims, ir_operand_value(f, *ra_read(f, ir_inst(f, id), n), c));
+        }
+    }
+}
+
+/* Moves take their vectors apart, so that no component is bound to its neighbour. */
+static void scalar_moves(Function *f, InstId id) {
+    unsigned nd = 0, ns = 0;
+    bool vectors = false;
+    if (ir_inst(f, id)->flags & IF_TIED)
+        return;
+    for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++) {
+        Operand d = *ir_dst(f, ir_inst(f, id), k), s = *ir_src(f, ir_inst(f, id), k);
+        vectors |= d.count > 1 || s.count > 1;
+        nd += d.count ? d.count : 1u;
+        ns += s.count ? s.count : 1u;
+    }
+    if (!vectors || nd != ns)
+        return;
+    InstId now = ir_inst_new(f, IR_PARCOPY, nd, ns);
+    for (unsigned k = 0, d = 0, s = 0; k < ir_inst(f, id)->ndst; k++) {
+        ValId v[4];
+        for (unsigned m = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); m < n; m++)
+            *ir_dst(f, ir_inst(f, now), d++) = ir_val(f, v[m]);
+        Operand src = *ir_src(f, ir_inst(f, id), k);
+        unsigned n = ra_values(f, src, v);
+        for (unsigned m = 0; m < n; m++)
+            *ir_src(f, ir_inst(f, now), s++) = ir_val(f, v[m]);
+        if (!n)
+            *ir_src(f, ir_inst(f, now), s++) = src;
+    }
+    Inst *to = ir_inst(f, id), *from = ir_inst(f, now);
+    to->op = from->op;
+    to->ndst = from->ndst;
+    to->nsrc = from->nsrc;
+    to->operand = from->operand;
+}
+
+static void constrain(Function *f, InstId id, RaInsts *out) {
+    if (ir_inst(f, id)->op == IR_COPY || ir_inst(f, id)->op == IR_PARCOPY)
+        scalar_moves(f, id);
+    Inst *i = ir_inst(f, id);
+    if (i->op == IR_PHI || ((i->op == IR_COPY || i->op == IR_PARCOPY) && !(i->flags & IF_TIED)))
+        return;
+    Claims claims = {.n = 0};
+    unsigned first_tied = i->nsrc;
+    separate_vectors(f, id, first_tied, &claims, out);
+    i = ir_inst(f, id);
+    for (unsigned t = 0; (i->flags & IF_TIED) && t < i->ndst; t++) {
+        /* The destination overwrites it: always a value of its own. Colouring makes the copy vanish if the old
+         * value ends here. */
+        unsigned count = ir_tied(f, i, t)->kind == OPK_VAL ? ir_tied(f, i, t)->count : 0;
+        for (unsigned c = 0; c < count; c++) {
+            if (ir_operand_value(f, *ir_tied(f, i, t), c).i)
+                give_copy(f, id, first_tied + t, c, out);
+            i = ir_inst(f, id);
+        }
+    }
+}
+
+static void constrain_block(Function *f, BlockId b) {
+    RaInsts out = {0};
+    unsigned n = ir_block(f, b)->insts.n;
+    for (unsigned p = 0; p < n; p++) {
+        InstId id = ir_block(f, b)->insts.at[p];
+        constrain(f, id, &out);
+        VEC_ADD(f->arena, &out, id);
+    }
+    if (out.n != n)
+        memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+}
+
+bool ra_prepare(Function *f, Diags *d) {
+    (void)d;
+    Arena a = {0};
+    RaCfg g;
+    ra_cfg(f, &a, &g);
+    drop_unreachable(f, &g);
+    split_double_edges(f);
+    for (unsigned k = 0; k < f->layout.n; k++)
+        lower_single_phis(f, f->layout.at[k]);
+    for (unsigned k = 0; k < f->layout.n; k++)
+        constrain_block(f, f->layout.at[k]);
+    arena_free(&a);
+    return true;
+}
