@@ -129,6 +129,7 @@ static bool cond_item(Emit *e, const IgRow *r, const IgCondItem *c, char **text)
         return true;
     }
     const char *op = c->op == CO_POW2 ? "CO_SLOT_POW2"
+                     : !strcmp(c->value.text, "UR") ? (c->op == CO_EQ ? "CO_SLOT_UR" : "CO_SLOT_NUR")
                      : c->value.kind == TK_NUMBER ? (c->op == CO_EQ ? "CO_SLOT_EQ" : "CO_SLOT_NE")
                      : c->op == CO_EQ             ? "CO_SLOT_RZ"
                                                   : "CO_SLOT_NRZ";
@@ -296,7 +297,7 @@ static bool row_regs(Emit *e, const IgRow *r, const RowFields *rf, unsigned regs
 
 static unsigned syntax_index(Emit *e, const IgSynVec *v) {
     static const char *const ops[] = {"SY_END", "SY_TEXT", "SY_MOD", "SY_SEP", "SY_OPERAND", "SY_MODNUM",
-                                      "SY_ADDRESS", "SY_CMEM", "SY_MODPAIR"};
+                                      "SY_ADDRESS", "SY_CMEM", "SY_MODPAIR", "SY_MODCOPY"};
     char *text = arena_printf(&e->g->arena, "%s", "");
     for (unsigned i = 0; i < v->n; i++) {
         const IgSyn *y = &v->at[i];

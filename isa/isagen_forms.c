@@ -1,8 +1,9 @@
 /* NVIDIA's operand forms: one `forms<base>` statement becomes an opcode a form. Which bits an operand and its
  * modifiers take follows from where the form puts it:
- *   A  24-31            neg 72 abs 73 half 74-75                 reuse 122
- *   W  32-63            neg 63 abs 62 half 60-61 (not for imm)   reuse 123
- *   V  64-71            neg 75 abs 74, or with half: 84 83 81-82 reuse 124
+ *   A  24-31            neg 72 abs 73 half 74-75
+ *   W  32-63            neg 63 abs 62 half 60-61 (not for imm)
+ *   V  64-71            neg 75 abs 74, or for fp16: 84 83 81-82
+ * The reuse bit follows the operand, not the place: A 122, B 123, C 124.
  * SPDX-License-Identifier: MIT */
 #include "isa/isagen.h"
 #include <string.h>
@@ -41,7 +42,7 @@ static void add_fixed(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *
     f->def = (IgTok){.kind = TK_NUMBER, .text = "", .number = value, .loc = loc};
 }
 
-static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool reg, IgLoc loc) {
+static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool reg, unsigned reuse, IgLoc loc) {
     static const unsigned bits[3][3] = {{72, 73, 74}, {63, 62, 60}, {75, 74, 81}};
     unsigned neg = bits[at][0], abs = bits[at][1], half = bits[at][2];
     if (at == AT_V && (s->half || s->half_bits)) {
@@ -57,10 +58,10 @@ static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool r
     if (s->half)
         add(g, d, half, 2, "Half", s->slot, "half", NULL, loc);
     if (reg)
-        add(g, d, at == AT_A ? 122 : at == AT_W ? 123 : 124, 1, "Reuse", s->slot, "reuse", NULL, loc);
+        add(g, d, reuse, 1, "Reuse", s->slot, "reuse", NULL, loc);
 }
 
-static void add_operand(Ig *g, IgDef *d, const IgForms *f, const IgFormSlot *s, Place at, Kind kind) {
+static void add_operand(Ig *g, IgDef *d, const IgForms *f, const IgFormSlot *s, Place at, Kind kind, unsigned reuse) {
     static const unsigned lo[] = {24, 32, 64};
     IgLoc loc = f->loc;
     if (!s->slot)
@@ -85,7 +86,7 @@ static void add_operand(Ig *g, IgDef *d, const IgForms *f, const IgFormSlot *s, 
         d->fields.at[d->fields.n - 1].w[1] = 16;
         break;
     }
-    add_modifiers(g, d, s, at, kind == IN_REG, loc);
+    add_modifiers(g, d, s, at, kind == IN_REG, reuse, loc);
 }
 
 static bool one_form(Ig *g, IgDef *optype, const IgForms *f, const IgTok *name) {
@@ -105,15 +106,15 @@ static bool one_form(Ig *g, IgDef *optype, const IgForms *f, const IgTok *name) 
     if (f->uniform || forms[k].w == IN_UREG)
         add_fixed(g, d, 91, 1, "UImm1", "uniform", 1, f->loc);
     const IgFormSlot *a = &f->slot[0], *b = &f->slot[1], *c = &f->slot[2];
-    add_operand(g, d, f, a, AT_A, IN_REG);
+    add_operand(g, d, f, a, AT_A, IN_REG, 122);
     if (!forms[k].swap) {
-        add_operand(g, d, f, b, AT_W, forms[k].w);
-        add_operand(g, d, f, c, AT_V, IN_REG);
+        add_operand(g, d, f, b, AT_W, forms[k].w, 123);
+        add_operand(g, d, f, c, AT_V, IN_REG, 124);
     } else if (b->slot && c->slot) {
-        add_operand(g, d, f, c, AT_W, forms[k].w);
-        add_operand(g, d, f, b, AT_V, IN_REG);
+        add_operand(g, d, f, c, AT_W, forms[k].w, 124);
+        add_operand(g, d, f, b, AT_V, IN_REG, 123);
     } else {
-        add_operand(g, d, f, c->slot ? c : b, AT_W, forms[k].w);
+        add_operand(g, d, f, c->slot ? c : b, AT_W, forms[k].w, 123);
     }
     VEC_ADD(&g->arena, &g->defs, d);
     return true;

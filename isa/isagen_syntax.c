@@ -1,8 +1,10 @@
 /* Assembly syntax strings -> programs. The string is the mnemonic, a blank, operands:
  *   {mod}            ".TEXT" of the modifier's value (nothing if the text is empty)
+ *   {mod=other}      prints nothing; reading gives `mod` the value of `other`
  *   {mod&mod}        the texts of two modifiers together (".U16"); nothing if both are the default
  *   slot             an operand;  slot?  only if it is not the default
  *   slot?name        only if modifier or slot `name` is not its default (slot itself printing counts too)
+ *   slot?mod+        and if the next operand is not its default
  *   slot?mod!other   as slot?mod, but not where modifier `other` is set (unless the operand is not the default)
  *   slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
  *   slot.TEXT slot{mod}  text or modifier behind the operand
@@ -14,8 +16,8 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { SY_END, SY_TEXT, SY_MOD, SY_SEP, SY_OPERAND, SY_MODNUM, SY_ADDRESS, SY_CMEM, SY_MODPAIR };
-enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4 };
+enum { SY_END, SY_TEXT, SY_MOD, SY_SEP, SY_OPERAND, SY_MODNUM, SY_ADDRESS, SY_CMEM, SY_MODPAIR, SY_MODCOPY };
+enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4, SF_IF_NEXT = 8 };
 #define NO_SLOT 255u
 
 typedef struct {
@@ -65,6 +67,24 @@ static bool braces(Syn *s, unsigned *mod, unsigned *type) {
     return true;
 }
 
+/* {a=b} */
+static bool mod_copy(Syn *s, IgSyn *y) {
+    const char *eq = strchr(s->p, '='), *end = strchr(s->p, '}');
+    char name[64];
+    unsigned type;
+    if (!eq || !end || eq > end)
+        return true;
+    y->op = SY_MODCOPY;
+    s->p++;
+    if (!word(s, name) || !mod_type(s, name, &y->a, &type))
+        return false;
+    s->p++;
+    if (!word(s, name) || !mod_type(s, name, &y->b, &type))
+        return false;
+    s->p = end + 1;
+    return true;
+}
+
 /* {a&b}; leaves everything as it is when there is no second modifier. */
 static bool pair(Syn *s, IgSyn *y) {
     const char *start = s->p, *amp = strchr(s->p, '&'), *end = strchr(s->p, '}');
@@ -90,7 +110,7 @@ static bool mnemonic(Syn *s) {
     while (*s->p && *s->p != ' ') {
         if (*s->p == '{') {
             IgSyn y = {.op = SY_MOD};
-            if (!pair(s, &y) || (y.op == SY_MOD && !braces(s, &y.a, &y.b)))
+            if (!mod_copy(s, &y) || (y.op == SY_MOD && !pair(s, &y)) || (y.op == SY_MOD && !braces(s, &y.a, &y.b)))
                 return false;
             put(s, y);
             continue;
@@ -171,6 +191,10 @@ static bool suffixes(Syn *s, IgSyn *y) {
             if (m < 0 && !slot(s, name, &k))
                 return false;
             y->flags |= m >= 0 ? SF_IF_MOD | (unsigned)m << 8 : SF_OPTIONAL | SF_IF_SLOT | k << 8;
+            if (*s->p == '+') {
+                s->p++;
+                y->flags |= SF_IF_NEXT;
+            }
             if (*s->p == '!') {
                 s->p++;
                 if (!word(s, name))

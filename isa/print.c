@@ -80,7 +80,7 @@ static void put_halves(Print *p, uint32_t bits) {
     bool bf16 = mod_set(p->r, p->in, "bf16");
     for (unsigned i = 0; i < 2; i++) {
         uint32_t h = i ? bits & 0xffff : bits >> 16;
-        put_float(p, half_value(h, bf16), (h & 0x7fff) == 0x7fff, h >> 15, h);
+        put_float(p, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
         if (!i)
             put(p, ", ");
     }
@@ -93,11 +93,11 @@ static void put_imm(Print *p, const IsaField *f, uint32_t bits) {
     switch (f->type) {
     case VT_F32:
         memcpy(&s, &bits, 4);
-        put_float(p, (double)s, (bits & 0x7fffffff) == 0x7fffffff, bits >> 31, bits);
+        put_float(p, (double)s, (bits & 0x7fffffff) == 0x7fc00000, bits >> 31, bits);
         break;
     case VT_F64:
         memcpy(&d, &wide, 8);
-        put_float(p, d, (bits & 0x7fffffff) == 0x7fffffff, bits >> 31, bits);
+        put_float(p, d, (bits & 0x7fffffff) == 0x7ff80000, bits >> 31, bits);
         break;
     case VT_H2:
         put_halves(p, bits);
@@ -275,8 +275,9 @@ static void put_address(Print *p, const IsaSyn *y) {
         put(p, "]");
     }
     put(p, "[");
-    bool show_ra = !is_zero_reg(&ra) || stride || (marked && wide);
-    bool show_ur = has_ur && !desc && !(is_zero_reg(&ur) && marked && wide);
+    /* RZ with the size that .E says needs no words. */
+    bool show_ra = !is_zero_reg(&ra) || stride || (marked && wide != mod_set(p->r, p->in, "e"));
+    bool show_ur = has_ur && !desc && !(is_zero_reg(&ur) && marked && wide && show_ra);
     if (show_ra || (!show_ur && !off)) {
         put_reg_name(p, &ra, false);
         if (marked && wide)
@@ -307,7 +308,7 @@ static void put_cmem(Print *p, const IsaSyn *y) {
     int64_t off = (int16_t)(uint16_t)c.value;
     if (y->b != SLOT_NONE) {
         Operand ra = slot_value(p, y->b);
-        if (!is_zero_reg(&ra) || ra.file == RF_UR) {
+        if (!is_zero_reg(&ra) || ra.file == RF_UR || !off) {
             put_reg_name(p, &ra, false);
             if (off) {
                 put(p, "+");
@@ -328,18 +329,27 @@ static bool is_default_operand(const Print *p, unsigned slot) {
     const IsaField *f = isa_slot_field(p->r, slot);
     if (!f || o->kind == OPK_NONE)
         return true;
-    if (o->kind == OPK_REG)
-        return o->value == isa_file_zero((RegFile)o->file) && !(o->mods & ~OPM_WIDE64);
+    if (o->kind == OPK_REG && o->file < RF_COUNT) {
+        unsigned def = f->flags & FF_DEFAULT ? f->def : isa_file_zero((RegFile)o->file);
+        return o->value == def && (o->mods & ~OPM_WIDE64) == (inverted_default(p, slot) ? OPM_NOT : 0);
+    }
     if (f->flags & FF_WIDE_VALUE)
         return p->in->wide == 0;
     return o->kind == OPK_IMM && o->value == (f->flags & FF_DEFAULT ? f->def : 0);
 }
 
 static bool shown(const Print *p, const IsaSyn *y) {
-    if (y->flags & SF_IF_MOD && y->op == SY_OPERAND && y->c)
-        return (shown_mod(p, y->cond) && !shown_mod(p, y->c - 1u)) || !is_default_operand(p, y->a);
-    if (y->flags & SF_IF_MOD)
-        return shown_mod(p, y->cond) != 0;
+    if (y->flags & SF_IF_NEXT) {
+        const IsaSyn *next = y + 1;
+        while (next->op == SY_SEP)
+            next++;
+        if (next->op == SY_OPERAND && !is_default_operand(p, next->a))
+            return true;
+    }
+    if (y->flags & SF_IF_MOD) {
+        bool unless = y->op == SY_OPERAND && y->c && shown_mod(p, y->c - 1u);
+        return (shown_mod(p, y->cond) && !unless) || !is_default_operand(p, y->a);
+    }
     if (!(y->flags & SF_OPTIONAL))
         return true;
     if (y->op == SY_ADDRESS)

@@ -217,6 +217,9 @@ static bool slot_test(const IsaCond *c, const MachInst *in) {
         return !rz;
     case CO_SLOT_EQ:
         return o->kind == OPK_IMM && o->value == c->value;
+    case CO_SLOT_UR:
+    case CO_SLOT_NUR:
+        return (o->kind == OPK_REG && o->file == RF_UR) == (c->op == CO_SLOT_UR);
     case CO_SLOT_NE:
         return o->kind != OPK_IMM || o->value != c->value;
     default:

@@ -52,7 +52,8 @@ typedef struct {
 } IsaEnum;
 
 /* Postfix condition; ended by CO_END. */
-enum { CO_END, CO_EQ, CO_NE, CO_AND, CO_OR, CO_SLOT_RZ, CO_SLOT_EQ, CO_SLOT_NE, CO_SLOT_POW2, CO_SLOT_NRZ };
+enum { CO_END, CO_EQ, CO_NE, CO_AND, CO_OR, CO_SLOT_RZ, CO_SLOT_EQ, CO_SLOT_NE, CO_SLOT_POW2, CO_SLOT_NRZ,
+       CO_SLOT_UR, CO_SLOT_NUR };
 typedef struct {
     uint8_t op, index;
     uint16_t value;
@@ -68,9 +69,10 @@ typedef enum {
     SY_MODNUM,  /* modifier a as a hexadecimal operand */
     SY_ADDRESS, /* [a.64 + UR b + offset c], text: stride modifier index + 1 in flags >> 8 */
     SY_CMEM,    /* constant operand a, indexed by register slot b */
-    SY_MODPAIR  /* modifiers a and mod - 1, with the texts of mod_enum and mod_enum2 */
+    SY_MODCOPY = SY_CMEM + 2, /* reading gives modifier a the value of modifier b */
+    SY_MODPAIR = SY_CMEM + 1  /* modifiers a and mod - 1, with the texts of mod_enum and mod_enum2 */
 } SynOp;
-enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4, SF_SPACE = 8 };
+enum { SF_OPTIONAL = 1, SF_IF_MOD = 2, SF_IF_SLOT = 4, SF_IF_NEXT = 8 };
 typedef enum { SYF_PLAIN, SYF_TARGET, SYF_RELATIVE, SYF_ABSOLUTE, SYF_PAIR } SynFormat;
 typedef struct {
     uint8_t op, a, b, c;
