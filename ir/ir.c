@@ -80,7 +80,10 @@ Operand ir_vec(Function *f, const ValId *v, unsigned count) {
     uint32_t first = f->vectors.n;
     for (unsigned i = 0; i < count; i++)
         VEC_ADD(f->arena, &f->vectors, v[i].i);
-    return (Operand){OPK_VAL, f->values.at[v[0].i].file, (uint8_t)count, 0, first};
+    unsigned any = 0; /* holes (0) have no file */
+    while (any + 1 < count && !v[any].i)
+        any++;
+    return (Operand){OPK_VAL, f->values.at[v[any].i].file, (uint8_t)count, 0, first};
 }
 
 Operand ir_imm64(Function *f, uint64_t bits) {
@@ -144,7 +147,10 @@ static void set_defs(Function *f, InstId id, Operand o, BlockId b) {
     if (o.kind != OPK_VAL)
         return;
     for (unsigned c = 0; c < o.count; c++) {
-        Value *v = ir_value(f, ir_operand_value(f, o, c));
+        ValId n = ir_operand_value(f, o, c);
+        Value *v = ir_value(f, n);
+        if (!n.i) /* a hole */
+            continue;
         v->def = id;
         if (b.i)
             v->block = b;

@@ -243,19 +243,23 @@ static Operand values(Loader *p) {
     }
     ValId v[4];
     unsigned n = 0;
+    bool any = false;
     const char *start = p->at;
     while (!p->failed && !accept(p, "]")) {
         if (n == 4)
             fail(p, "a vector has at most 4 values");
+        else if (accept(p, "_"))
+            v[n++] = (ValId){0};
         else
-            v[n++] = value(p);
+            v[n++] = value(p), any = true;
     }
-    if (!p->failed && n < 2)
-        fail_at(p, start, "a vector has at least 2 values");
-    for (unsigned k = 1; !p->failed && k < n; k++)
-        if (p->f->values.at[v[k].i].file != p->f->values.at[v[0].i].file)
+    if (!p->failed && (n < 2 || !any))
+        fail_at(p, start, "a vector has at least 2 parts, one of them a value");
+    Operand o = p->failed ? (Operand){0} : ir_vec(p->f, v, n);
+    for (unsigned k = 0; !p->failed && k < n; k++)
+        if (v[k].i && p->f->values.at[v[k].i].file != o.file)
             fail_at(p, start, "vector mixes register files");
-    return p->failed ? (Operand){0} : ir_vec(p->f, v, n);
+    return o;
 }
 
 static bool physical(Loader *p, Operand *o) {

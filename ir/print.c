@@ -56,6 +56,10 @@ static void print_value(FILE *out, const Function *f, Operand o, bool is_def) {
     for (unsigned c = 0; c < o.count; c++) {
         ValId id = ir_operand_value(f, o, c);
         const Value *v = &f->values.at[id.i];
+        if (!id.i) {
+            fprintf(out, "%s_", c ? " " : "");
+            continue;
+        }
         fprintf(out, "%s%%%s%u", c ? " " : "", ir_file_names[v->file], id.i);
         if (!is_def || (!v->ptx_reg && v->fixed_reg < 0 && !v->uniform))
             continue;

@@ -61,7 +61,7 @@ static bool operand_in_range(const Function *f, Operand o) {
         if (o.value > f->vectors.n || f->vectors.n - o.value < o.count)
             return false;
         for (unsigned c = 0; c < o.count; c++)
-            if (f->vectors.at[o.value + c] == 0 || f->vectors.at[o.value + c] >= f->values.n)
+            if (f->vectors.at[o.value + c] >= f->values.n)
                 return false;
         return true;
     case OPK_IMM64: return o.value < f->consts.n;
@@ -74,9 +74,11 @@ static bool operand_in_range(const Function *f, Operand o) {
 static bool operand_files_agree(const Function *f, Operand o) {
     if (o.kind != OPK_VAL)
         return true;
-    for (unsigned c = 0; c < o.count; c++)
-        if (f->values.at[ir_operand_value(f, o, c).i].file != o.file)
+    for (unsigned c = 0; c < o.count; c++) {
+        uint32_t v = ir_operand_value(f, o, c).i;
+        if (v && f->values.at[v].file != o.file)
             return false;
+    }
     return true;
 }
 
@@ -374,6 +376,8 @@ static void check_use(Verify *v, Operand o, BlockId b, unsigned at, BlockId use_
         ValId id = ir_operand_value(v->f, o, c);
         const Value *val = &v->f->values.at[id.i];
         uint32_t db = val->def.i ? v->inst_block[val->def.i] : 0;
+        if (!id.i)
+            continue;
         if (!db) {
             fail(v, b, at, "value %u is used but not defined", id.i);
             continue;
@@ -410,6 +414,8 @@ static void check_defs(Verify *v) {
                 Operand o = f->operands.at[i->operand + k];
                 for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
                     uint32_t id = ir_operand_value(f, o, c).i;
+                    if (!id)
+                        continue;
                     if (defs[id]++)
                         fail(v, f->layout.at[n], p, "value %u is defined twice", id);
                     if (f->values.at[id].def.i != b->insts.at[p].i)

@@ -1,0 +1,88 @@
+/* Dead code: instructions whose results nobody needs go; a destination that nobody reads becomes absent, so
+ * that it takes no register. Plain loads go too, volatile ones (IF_OBSERVING) stay.
+ * SPDX-License-Identifier: MIT */
+#include "lower/opt.h"
+#include "lower/passes.h"
+
+typedef struct {
+    Function *f;
+    Arena a;
+    bool *live_inst;  /* [inst] */
+    bool *live_value; /* [value] */
+    VEC(uint32_t) work; /* instructions whose operands are to be marked */
+} Dce;
+
+static bool is_root(const Function *f, const Inst *i) {
+    return (i->flags & (IF_SIDE_EFFECT | IF_SYNC | IF_OBSERVING | IF_CONVERGENT)) || ir_is_terminator(f, i);
+}
+
+static void mark_inst(Dce *s, uint32_t id) {
+    if (s->live_inst[id])
+        return;
+    s->live_inst[id] = true;
+    VEC_ADD(&s->a, &s->work, id);
+}
+
+static void mark_operand(Dce *s, Operand o) {
+    for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+        ValId v = ir_operand_value(s->f, o, c);
+        s->live_value[v.i] = true;
+        if (ir_value(s->f, v)->def.i)
+            mark_inst(s, ir_value(s->f, v)->def.i);
+    }
+}
+
+static bool dst_is_dead(const Dce *s, Operand o) {
+    if (o.kind != OPK_VAL)
+        return false;
+    for (unsigned c = 0; c < o.count; c++)
+        if (s->live_value[ir_operand_value(s->f, o, c).i])
+            return false;
+    return true;
+}
+
+/* A live instruction with a destination too many; implicit ones (calls, entry) keep their registers. */
+static void drop_dsts(Dce *s, Inst *i) {
+    if (ir_is_pseudo(i->op))
+        return;
+    for (unsigned k = 0; k < i->ndst && k < isa_num_dst(i->op); k++) {
+        if (!dst_is_dead(s, *ir_dst(s->f, i, k)))
+            continue;
+        *ir_dst(s->f, i, k) = (Operand){0};
+        if (i->flags & IF_TIED)
+            *ir_tied(s->f, i, k) = (Operand){0};
+    }
+}
+
+bool pass_dce(Function *f, Diags *d) {
+    (void)d;
+    Dce s = {.f = f};
+    s.live_inst = ARENA_ARRAY(&s.a, bool, f->insts.n);
+    s.live_value = ARENA_ARRAY(&s.a, bool, f->values.n);
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = ir_block(f, f->layout.at[n]);
+        for (unsigned p = 0; p < b->insts.n; p++)
+            if (is_root(f, ir_inst(f, b->insts.at[p])))
+                mark_inst(&s, b->insts.at[p].i);
+    }
+    while (s.work.n) {
+        const Inst *i = ir_inst(f, (InstId){s.work.at[--s.work.n]});
+        mark_operand(&s, i->guard);
+        for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
+            mark_operand(&s, f->operands.at[i->operand + k]);
+    }
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        Block *b = ir_block(f, f->layout.at[n]);
+        unsigned to = 0;
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            InstId id = b->insts.at[p];
+            if (!s.live_inst[id.i])
+                continue;
+            drop_dsts(&s, ir_inst(f, id));
+            b->insts.at[to++] = id;
+        }
+        b->insts.n = to;
+    }
+    arena_free(&s.a);
+    return true;
+}
