@@ -228,8 +228,11 @@ static uint64_t dp2a(uint64_t a, uint64_t b, uint64_t c, const PtxCode *k) {
 PACKED(add_x2, uint16_t, a + b)
 PACKED(min_u16x2, uint16_t, a < b ? a : b)
 PACKED(max_u16x2, uint16_t, a > b ? a : b)
-PACKED(min_s16x2, int16_t, a < b ? a : b)
-PACKED(max_s16x2, int16_t, a > b ? a : b)
+#define RELU(v) (k->insn->flags & PF_RELU && (v) < 0 ? 0 : (v))
+PACKED(min_s16x2, int16_t, RELU(a < b ? a : b))
+PACKED(max_s16x2, int16_t, RELU(a > b ? a : b))
+FN(min_relu, int32_t, int32_t, RELU(a < b ? a : b))
+FN(max_relu, int32_t, int32_t, RELU(a > b ? a : b))
 
 /* add.cc addc sub.cc subc mad.cc madc (9.7.2): the carry flag is the borrow for subtraction */
 static PtxStep exec_carry(PtxRun *r, PtxThread *t, const PtxCode *c) {
@@ -304,8 +307,8 @@ static PtxPure *arith_fn(const PtxCode *c, int i) {
     case PTX_REM: return rem_fns[i];
     case PTX_ABS: return abs_fns[i];
     case PTX_NEG: return neg_fns[i];
-    case PTX_MIN: return (c->insn->flags & PF_RELU) ? NULL : min_fns[i];
-    case PTX_MAX: return (c->insn->flags & PF_RELU) ? NULL : max_fns[i];
+    case PTX_MIN: return (c->insn->flags & PF_RELU) ? min_relu : min_fns[i];
+    case PTX_MAX: return (c->insn->flags & PF_RELU) ? max_relu : max_fns[i];
     default: return NULL;
     }
 }

@@ -8,6 +8,7 @@
 #define DEFAULT_BUDGET 4000000000ull
 #define DEFAULT_RESIDENT 16u
 #define MAX_RESIDENT_THREADS 16384u
+#define MAX_RESIDENT_BYTES (256ull << 20) /* of registers; one block always runs */
 #define FIXED_QUANTUM 512u
 #define RANDOM_QUANTUM_MAX 64u
 #define BLOCK_TURN 65536u   /* instructions that a block may spend before the next one's turn, fixed schedule */
@@ -87,56 +88,16 @@ static uint32_t run_quantum(PtxRun *r, PtxThread *t, uint32_t quantum) {
     return n;
 }
 
-static void check_arg(PtxRun *r, const PtxThread *t, const PtxCode *c, const PtxArg *a) {
-    bool reg = a->kind == ARG_REG || a->kind == ARG_NOT_REG || a->kind == ARG_NEG_REG;
-    if (reg && a->slot && t->init && !t->init[a->slot]) {
-        char text[120];
-        snprintf(text, sizeof text, "register %s", str_text(&r->m->strings, t->proc->func->regs[a->slot].name));
-        ptx_warn(r, t, c, TRAP_UNINITIALISED, text);
-    }
-}
-
-static void check_sources(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    for (unsigned i = 0; i < c->nsrc; i++)
-        check_arg(r, t, c, &c->src[i]);
-    for (unsigned i = 0; c->vec && i < c->nvec; i++)
-        check_arg(r, t, c, &c->vec[i]);
-    for (unsigned i = 0; i < c->ndst && i < 2; i++)
-        t->init[c->dst[i].slot] = 1;
-    for (unsigned i = 0; c->vec_dst && i < c->nvec; i++)
-        t->init[c->vec_dst[i].slot] = 1;
-}
-
-static void report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool executed, const PtxProc *proc) {
-    if (!r->opt.on_event || !c->insn)
-        return;
-    PtxEvent e = {.func = proc->func, .insn = (uint32_t)(c - proc->code), .executed = executed};
-    for (int i = 0; i < 3; i++) {
-        e.block[i] = t->warp->block->ctaid[i];
-        e.thread[i] = t->tid[i];
-    }
-    for (unsigned i = 0; executed && i < c->ndst && i < 2; i++) {
-        if (c->dst[i].slot && t->proc == proc) {
-            e.dst_reg[e.ndst] = c->dst[i].slot;
-            e.dst_value[e.ndst++] = t->regs[c->dst[i].slot];
-        }
-    }
-    r->opt.on_event(r->opt.user, &e);
-}
-
 /* As run_quantum, with events and checks. */
 static uint32_t run_quantum_slow(PtxRun *r, PtxThread *t, uint32_t quantum) {
     for (uint32_t n = 1;; n++) {
         const PtxCode *c = t->pc++;
         const PtxProc *proc = t->proc;
-        if (c->guard && t->init && !t->init[c->guard])
-            check_arg(r, t, c, &(PtxArg){.kind = ARG_REG, .slot = c->guard});
         bool run = guard_holds(t, c);
-        if (run && t->init)
-            check_sources(r, t, c);
+        ptx_check_before(r, t, c, run);
         PtxStep step = run ? c->exec(r, t, c) : STEP_GO;
         *(run ? &r->res->thread_insns : &r->res->skipped_insns) += 1;
-        report_event(r, t, c, run, proc);
+        ptx_report_event(r, t, c, run, proc);
         if (step != STEP_GO || n >= quantum)
             return n;
     }
@@ -188,6 +149,10 @@ static uint32_t step_block(PtxRun *r, PtxBlock *b) {
     PtxThread *t = next_runnable(b, from);
     if (!t)
         return 0;
+    if (r->steps_left == 0) {
+        ptx_trap(r, t, t->pc, TRAP_BUDGET, NULL);
+        return 0;
+    }
     uint32_t quantum = random ? 1 + (uint32_t)(next_random(r) % RANDOM_QUANTUM_MAX) : FIXED_QUANTUM;
     if (quantum > r->steps_left)
         quantum = (uint32_t)r->steps_left;
@@ -195,8 +160,6 @@ static uint32_t step_block(PtxRun *r, PtxBlock *b) {
     r->steps_left -= n;
     r->ticks += n;
     b->cursor = t->linear + 1 == b->nthreads ? 0 : t->linear + 1;
-    if (r->steps_left == 0 && !r->trapped && t->state == TS_RUN)
-        ptx_trap(r, t, t->pc, TRAP_BUDGET, NULL);
     if (n == quantum && ++t->warp->spins > MAX_SPINS)
         ptx_release_active(t->warp);
     return n;
@@ -216,6 +179,7 @@ static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
         PtxWarp *w = &b->warps[i];
         w->alive = w->nlanes == 32 ? UINT32_MAX : (1u << w->nlanes) - 1;
         w->spins = w->at_collective = w->at_barrier = 0;
+        ptx_forget_uniform(w);
         b->runnable[i] = w->alive;
     }
     for (uint32_t i = 0; i < b->nthreads && !r->trapped; i++) {
@@ -291,8 +255,11 @@ static void make_blocks(PtxRun *r) {
     uint64_t n = r->opt.resident_blocks ? r->opt.resident_blocks : DEFAULT_RESIDENT;
     if (n > total)
         n = total;
-    if (n > MAX_RESIDENT_THREADS / threads)
-        n = MAX_RESIDENT_THREADS / threads;
+    uint64_t bytes = (uint64_t)threads * r->kernel->nslots * 8, most = MAX_RESIDENT_THREADS / threads;
+    if (most > 1 + MAX_RESIDENT_BYTES / bytes)
+        most = 1 + MAX_RESIDENT_BYTES / bytes;
+    if (n > most)
+        n = most;
     r->nresident = (uint32_t)n;
     r->blocks = ARENA_ARRAY(&r->arena, PtxBlock, n);
     for (uint32_t i = 0; i < r->nresident; i++)
@@ -308,6 +275,8 @@ static void free_threads(PtxRun *r) {
             free(t->frames);
             free(t->local);
         }
+        for (uint32_t k = 0; k < r->blocks[i].nwarps; k++)
+            ptx_forget_uniform(&r->blocks[i].warps[k]);
     }
 }
 
@@ -361,7 +330,7 @@ bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, Sim
         r.opt = *opt;
     r.rng = r.opt.seed;
     r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
-    r.slow = r.opt.on_event || r.opt.report_uninitialised;
+    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.report_not_uniform;
     bool ok = prepare(&r, kernel);
     if (ok) {
         make_blocks(&r);

@@ -131,6 +131,7 @@ struct PtxWarp {
     uint32_t alive;              /* lanes that have not ended; the next two are subsets */
     uint32_t at_collective, at_barrier; /* in TS_COLLECTIVE; in TS_BARRIER or TS_BLOCK */
     uint32_t index;
+    struct PtxUniform *uniform;  /* report_not_uniform: what `.uni` branches did so far */
     uint32_t spins;              /* full quanta used while lanes wait at activemask */
 };
 
@@ -222,6 +223,11 @@ uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, u
 /* Grow local memory of a thread so that [0, top) exists; false if too large. */
 bool ptx_local_reserve(PtxThread *t, uint32_t top);
 PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call); /* push a frame */
+
+/* Checks and events of the slow loop (ptx_checks.c); `run`: the guard is true. */
+void ptx_check_before(PtxRun *r, PtxThread *t, const PtxCode *c, bool run);
+void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool executed, const PtxProc *proc);
+void ptx_forget_uniform(PtxWarp *w);
 
 /* Warp- and block-level matters (ptx_warp.c). */
 void ptx_lane_ended(PtxRun *r, PtxWarp *w);

@@ -324,6 +324,12 @@ static void warnings(void **state) {
     assert_non_null(strstr(t.res.first_warning.text, "%r1"));
     t = trap_run("", "ld.global.u32 %r1, [%i];", 32, &opt);
     assert_int_equal(t.res.nwarnings, 1);
+    opt = (PtxRunOptions){.report_not_uniform = true};
+    t = trap_run("", "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 4; @%p1 bra.uni L;", 64, &opt);
+    assert_int_equal(t.res.nwarnings, 0);
+    t = trap_run("", "mov.u32 %r1, %t; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 20; @%p1 bra.uni L;", 64, &opt);
+    assert_int_equal(t.res.nwarnings, 1);
+    assert_int_equal(t.res.first_warning.kind, TRAP_NOT_UNIFORM);
     opt = (PtxRunOptions){.allow_divergent_barriers = true};
     t = trap_run("", "setp.eq.u32 %p1, %t, 3; @%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B:", 64, &opt);
     assert_int_equal(t.res.trap.kind, TRAP_NONE);

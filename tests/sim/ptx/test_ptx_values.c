@@ -13,7 +13,7 @@ typedef uint64_t Expected(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 #define CASE(id, kind, ptx, expr)                                                                  \
     static uint64_t expect_##id(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {                  \
         (void)a, (void)b, (void)c, (void)d;                                                        \
-        return (uint64_t)(expr);                                                                   \
+        return __extension__(uint64_t)(expr);                                                                 \
     }
 #include "value_cases.def"
 #undef CASE
