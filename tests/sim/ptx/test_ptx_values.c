@@ -1,5 +1,6 @@
 /* Every value instruction of the interpreter, one case each in value_cases.def, on edge and random inputs; the
- * expected value is an expression of host C.
+ * expected value is an expression of host C. Compiled a second time with the cases of builtin_cases.def and the
+ * compiler's built-in functions (lower/builtins) as declarations: those, executed as PTX, against the host.
  * SPDX-License-Identifier: MIT */
 #include "harness.h"
 #include "host.h"
@@ -7,6 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef BUILTINS_DIR
+#define CASES_FILE "builtin_cases.def"
+#define ROUNDS 40
+#else
+#define CASES_FILE "value_cases.def"
+#define ROUNDS 2
+#endif
 #define VECTORS 512
 typedef uint64_t Expected(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
@@ -15,7 +23,7 @@ typedef uint64_t Expected(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
         (void)a, (void)b, (void)c, (void)d;                                                        \
         return __extension__(uint64_t)(expr);                                                                 \
     }
-#include "value_cases.def"
+#include CASES_FILE
 #undef CASE
 
 static const struct {
@@ -24,7 +32,7 @@ static const struct {
     Expected *expected;
 } cases[] = {
 #define CASE(id, kind, ptx, expr) {#id, ptx, kind, expect_##id},
-#include "value_cases.def"
+#include CASES_FILE
 #undef CASE
 };
 
@@ -49,6 +57,7 @@ static const char *store(char kind) {
 }
 
 static uint64_t inputs[VECTORS * 4];
+static char declarations[1 << 16];
 
 static uint64_t next(uint64_t *s) {
     uint64_t z = *s += 0x9e3779b97f4a7c15ull;
@@ -58,7 +67,7 @@ static uint64_t next(uint64_t *s) {
 }
 
 /* A third edges of every width, a third small numbers and usual floats, a third random bits. */
-static void make_inputs(void) {
+static void make_inputs(uint64_t s) {
     static const uint64_t edges[] = {
         0, 1, 2, 31, 32, 33, 63, 64, 65, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
         0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
@@ -66,7 +75,6 @@ static void make_inputs(void) {
         0x3ff0000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000001, 0x000fffffffffffff,
         0x7fefffffffffffff, 0x800000, 0xffffff, 0x3f000000, 0x4f000000, 0xcf000000, 0x5f000000, 0x43e0000000000000,
         0x41dfffffffc00000, 0x3fe0000000000000, 0xbfe0000000000000, 0x4004000000000000, 0x40200000, 0xc0200000};
-    uint64_t s = 7;
     for (unsigned i = 0; i < VECTORS * 4; i++) {
         uint64_t r = next(&s), v = r;
         switch (r >> 60) {
@@ -82,12 +90,11 @@ static void make_inputs(void) {
     }
 }
 
-static void value_case(void **state) {
-    size_t i = (size_t)(uintptr_t)*state;
+static void value_round(size_t i) {
     char body[4000];
     uint64_t out[VECTORS];
     snprintf(body, sizeof body, "%s%s\n%s", load_inputs, cases[i].ptx, store(cases[i].kind));
-    run_wrapped("", body, VECTORS, 128, inputs, VECTORS * 4, out, 0);
+    run_wrapped(declarations, body, VECTORS, 128, inputs, VECTORS * 4, out, 0);
     for (unsigned k = 0; k < VECTORS; k++) {
         const uint64_t *v = &inputs[k * 4];
         uint64_t want = cases[i].expected(v[0], v[1], v[2], v[3]);
@@ -104,10 +111,35 @@ static void value_case(void **state) {
     }
 }
 
+static void value_case(void **state) {
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        make_inputs(round * 1000003u + 7);
+        value_round((size_t)(uintptr_t)*state);
+    }
+}
+
+#ifdef BUILTINS_DIR
+/* The functions of one file, without its module header. */
+static void load_builtins(const char *name) {
+    char path[1000], line[1000];
+    snprintf(path, sizeof path, "%s/%s", BUILTINS_DIR, name);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, ".version", 8) && strncmp(line, ".target", 7) && strncmp(line, ".address_size", 13))
+            snprintf(declarations + strlen(declarations), sizeof declarations - strlen(declarations), "%s", line);
+    fclose(f);
+}
+#endif
+
 int main(void) {
+#ifdef BUILTINS_DIR
+    load_builtins("div_int.ptx");
+    load_builtins("div_f32.ptx");
+    load_builtins("div_f64.ptx");
+#endif
     enum { N = sizeof cases / sizeof *cases };
     static struct CMUnitTest tests[N];
-    make_inputs();
     for (size_t i = 0; i < N; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, value_case, NULL, NULL, (void *)(uintptr_t)i};
     return _cmocka_run_group_tests("values", tests, N, NULL, NULL);
