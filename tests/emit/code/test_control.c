@@ -1,0 +1,306 @@
+/* Layout, scheduling, control codes and encoding of random programs. Two second sources: the evaluator (the stores
+ * must stay the same through layout and scheduling), and a walker over the *decoded words* that follows random
+ * paths, keeps issue times and scoreboards as the hardware does, and must find no register touched too early.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "emit/code.h"
+#include "emit/emit.h"
+#include "emit/latency.h"
+#include "random_ir.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool pass_colour(Function *f, Diags *d);
+bool pass_copies(Function *f, Diags *d);
+bool pass_frame(Function *f, Diags *d);
+bool pass_layout(Function *f, Diags *d);
+bool pass_schedule(Function *f, Diags *d);
+bool pass_control(Function *f, Diags *d);
+
+static void print_diag(void *user, Severity severity, const char *line) {
+    (void)user;
+    (void)severity;
+    fprintf(stderr, "%s", line);
+}
+
+/* ---- the walker ---- */
+
+enum { MAX_WRITERS = 16 };
+typedef struct { uint32_t inst, time; uint8_t operand, part; int sb; } Access;
+typedef struct { Access at[MAX_WRITERS]; unsigned n; } Accesses;
+
+typedef struct {
+    const Target *t;
+    const MachInst *code;
+    uint32_t n;
+    Accesses writes[CELL_COUNT], reads[CELL_COUNT];
+    uint32_t outstanding[6], set_time[6]; /* setters since the last wait; time of the last */
+    uint32_t time;
+    unsigned violations;
+} Walk;
+
+static void complain(Walk *w, uint32_t pc, const char *what, unsigned cell) {
+    if (w->violations++ == 0)
+        fprintf(stderr, "pc %#x: %s, register cell %u\n", pc * 16, what, cell);
+}
+
+static bool sb_open(const Walk *w, const Access *a) { return a->sb >= 0 && w->outstanding[a->sb] > 0; }
+
+static void add_access(Accesses *list, Access a) {
+    if (list->n == MAX_WRITERS)
+        memmove(list->at, list->at + 1, sizeof *list->at * (MAX_WRITERS - 1)), list->n--;
+    list->at[list->n++] = a;
+}
+
+/* What hung on scoreboard sb has arrived; its next setter is another matter. */
+static void settle(Accesses *lists, int sb) {
+    for (unsigned c = 0; c < CELL_COUNT; c++)
+        for (unsigned x = 0; x < lists[c].n; x++)
+            if (lists[c].at[x].sb == sb)
+                lists[c].at[x].sb = -1;
+}
+
+static void check_waits(Walk *w, uint32_t pc) {
+    for (unsigned sb = 0; sb < 6; sb++)
+        if (w->code[pc].ctrl.wait_mask >> sb & 1) {
+            if (w->outstanding[sb] && w->time - w->set_time[sb] < 2)
+                complain(w, pc, "waits right behind the setter", sb);
+            w->outstanding[sb] = 0;
+            settle(w->writes, (int)sb);
+            settle(w->reads, (int)sb);
+        }
+}
+
+static void check_inst(Walk *w, uint32_t pc) {
+    const MachInst *m = &w->code[pc];
+    CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
+    unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
+    for (unsigned k = 0; k < nr; k++) {
+        const Accesses *l = &w->writes[reads[k].cell];
+        for (unsigned x = 0; x < l->n; x++) {
+            const Access *a = &l->at[x];
+            if (sb_open(w, a))
+                complain(w, pc, "reads before the scoreboard", reads[k].cell);
+            if (w->time - a->time < latency_raw_part(w->t, &w->code[a->inst], a->operand, a->part, m,
+                                                     reads[k].operand, reads[k].part))
+                complain(w, pc, "reads too early", reads[k].cell);
+        }
+    }
+    for (unsigned k = 0; k < nw; k++) {
+        const Accesses *l = &w->writes[writes[k].cell], *r = &w->reads[writes[k].cell];
+        for (unsigned x = 0; x < l->n; x++)
+            if (sb_open(w, &l->at[x]) ||
+                w->time - l->at[x].time < latency_waw(w->t, &w->code[l->at[x].inst], l->at[x].operand, m))
+                complain(w, pc, "writes over a result still to come", writes[k].cell);
+        for (unsigned x = 0; x < r->n; x++)
+            if (sb_open(w, &r->at[x]) ||
+                w->time - r->at[x].time < latency_war(w->t, &w->code[r->at[x].inst], r->at[x].operand, m))
+                complain(w, pc, "writes before it was read", writes[k].cell);
+    }
+    bool boundary = emit_is_call_boundary(m);
+    for (unsigned sb = 0; sb < 6 && boundary; sb++)
+        if (w->outstanding[sb])
+            complain(w, pc, "calls with a scoreboard open", sb);
+    for (unsigned c = 0; c < CELL_COUNT && boundary; c++)
+        for (unsigned x = 0; x < w->writes[c].n; x++) {
+            const Access *a = &w->writes[c].at[x];
+            MachInst any = isa_inst(OT_STG);
+            bool p = c >= CELL_P && c < CELL_UR;
+            if (w->time - a->time < latency_raw(w->t, &w->code[a->inst], a->operand, &any, p ? LATENCY_GUARD : 0))
+                complain(w, pc, "calls with a result in flight", c);
+        }
+}
+
+static void issue(Walk *w, uint32_t pc) {
+    const MachInst *m = &w->code[pc];
+    CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
+    unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
+    const uint8_t sbs[2] = {m->ctrl.write_sb, m->ctrl.read_sb};
+    for (unsigned k = 0; k < 2; k++)
+        if (sbs[k] < 6) {
+            w->outstanding[sbs[k]]++;
+            w->set_time[sbs[k]] = w->time;
+        }
+    bool variable = latency_is_variable(w->t, m);
+    if (variable && nw && m->ctrl.write_sb > 5)
+        complain(w, pc, "no write scoreboard", writes[0].cell);
+    int read_sb = m->ctrl.read_sb < 6 ? m->ctrl.read_sb : m->ctrl.write_sb < 6 ? m->ctrl.write_sb : -1;
+    for (unsigned k = 0; k < nr; k++) {
+        bool late = latency_reads_late(w->t, m) && reads[k].operand != LATENCY_GUARD;
+        if (late && read_sb < 0)
+            complain(w, pc, "no read scoreboard", reads[k].cell);
+        add_access(&w->reads[reads[k].cell],
+                   (Access){pc, w->time, reads[k].operand, reads[k].part, late ? read_sb : -1});
+    }
+    for (unsigned k = 0; k < nw; k++) {
+        if (op_is_always(m->guard))
+            w->writes[writes[k].cell].n = w->reads[writes[k].cell].n = 0;
+        add_access(&w->writes[writes[k].cell], (Access){pc, w->time, writes[k].operand, writes[k].part,
+                                                        variable ? m->ctrl.write_sb : -1});
+    }
+    w->time += m->ctrl.stall_cycles ? m->ctrl.stall_cycles : 1;
+}
+
+static unsigned walk(const Target *t, const MachInst *code, uint32_t n, uint64_t *rng) {
+    Walk *w = calloc(1, sizeof *w);
+    w->t = t;
+    w->code = code;
+    w->n = n;
+    w->time = 1000;
+    uint32_t pc = 0;
+    for (unsigned steps = 0; steps < 600 && !w->violations; steps++) {
+        if (pc >= n) {
+            complain(w, pc, "runs off the end", 0);
+            break;
+        }
+        const MachInst *m = &code[pc];
+        check_waits(w, pc);
+        check_inst(w, pc);
+        issue(w, pc);
+        if (m->optype == OT_EXIT && op_is_always(m->guard))
+            break;
+        bool taken = m->optype == OT_BRA && (op_is_always(m->guard) || random_next(rng) % 2);
+        pc = taken ? (uint32_t)((int64_t)pc + 1 + m->wide / 16) : pc + 1;
+        if (m->optype == OT_CALL) { /* the callee starts and ends with nothing in flight */
+            memset(w->writes, 0, sizeof w->writes);
+            memset(w->reads, 0, sizeof w->reads);
+        }
+    }
+    unsigned v = w->violations;
+    free(w);
+    return v;
+}
+
+/* ---- one program ---- */
+
+static MachInst *decode_all(const Target *t, const CodeFunc *c) {
+    MachInst *code = calloc(c->ninsts, sizeof *code);
+    for (uint32_t k = 0; k < c->ninsts; k++) {
+        char error[ISA_ERROR_BYTES];
+        if (!isa_decode(t, c->words[k], &code[k], error))
+            fail_msg("word %u does not decode: %s", k, error);
+    }
+    return code;
+}
+
+static void same_stores(Function *f, uint32_t nblocks, const StoreLog *before, const char *when) {
+    StoreLog now = {0};
+    assert_true(eval_function(f, nblocks, 60, &now));
+    if (now.at.n != before->at.n || (now.at.n && memcmp(now.at.at, before->at.at, now.at.n * 8)))
+        fail_msg("the stores changed in %s", when);
+    arena_free(&now.a);
+}
+
+static void run_one(const char *target, RandomShape shape, bool schedule) {
+    StrTab strings = {0};
+    Diags d = {.sink = print_diag};
+    const Target *t = isa_target(target);
+    IrModule *m = random_module(t, &strings, shape);
+    Function *f = m->funcs.at[m->funcs.n - 1];
+    uint32_t nblocks = f->blocks.n;
+    f->reg_limit = shape.seed % 3 ? 0 : 48;
+    m->opt_level = 0; /* layout keeps blocks that only branch: the evaluator counts visits of blocks */
+    assert_true(pass_colour(f, &d) && pass_copies(f, &d) && pass_frame(f, &d));
+    StoreLog before = {0};
+    assert_true(eval_function(f, nblocks, 60, &before));
+    assert_true(pass_layout(f, &d));
+    same_stores(f, nblocks, &before, "layout");
+    if (schedule)
+        assert_true(pass_schedule(f, &d));
+    same_stores(f, nblocks, &before, "schedule");
+    assert_true(pass_control(f, &d));
+    same_stores(f, nblocks, &before, "control");
+    assert_true(ir_verify(f, &d, "control"));
+    CodeModule *code = code_encode(m, &d);
+    if (!code)
+        fail_msg("seed %llu on %s: not encoded", (unsigned long long)shape.seed, target);
+    const CodeFunc *c = &code->funcs[code->nfuncs - 1];
+    assert_int_equal(c->ninsts % 8, 0);
+    MachInst *insts = decode_all(t, c);
+    uint64_t rng = shape.seed;
+    for (unsigned k = 0; k < 20; k++)
+        if (walk(t, insts, c->ninsts, &rng))
+            fail_msg("seed %llu on %s, schedule %d: control codes are wrong", (unsigned long long)shape.seed, target,
+                     schedule);
+    if (getenv("HEDDLE_TEST_STATS")) {
+        uint32_t cycles = 0;
+        for (uint32_t k = 0; k < c->ninsts; k++)
+            cycles += insts[k].ctrl.stall_cycles;
+        fprintf(stderr, "%s seed %llu schedule %d: %u words, stalls %u, %u registers\n", target,
+                (unsigned long long)shape.seed, schedule, c->ninsts, cycles, c->nregs);
+    }
+    free(insts);
+    code_free(code);
+    arena_free(&before.a);
+    ir_module_free(m);
+    str_free(&strings);
+}
+
+static void random_programs(void **state) {
+    (void)state;
+    static const char *const targets[] = {"bru1", "sm_75", "sm_80", "sm_86", "sm_90"};
+    const char *n = getenv("HEDDLE_TEST_ROUNDS");
+    for (unsigned k = 0, rounds = n ? (unsigned)atoi(n) : 25; k < rounds; k++)
+        for (unsigned t = 0; t < sizeof targets / sizeof *targets; t++) {
+            RandomShape s = {.seed = k, .blocks = 3 + k % 6, .insts = 12, .vars = 10 + k, .preds = 4, .vectors = true,
+                             .guards = true, .calls = t == 0 && k % 3 == 0};
+            run_one(targets[t], s, k % 2);
+        }
+}
+
+/* The walker must notice what it is there for. */
+static void walker_notices(void **state) {
+    (void)state;
+    const Target *t = isa_target("bru1");
+    MachInst code[3] = {isa_inst(OT_MOV), isa_inst(OT_MOV), isa_inst(OT_EXIT)};
+    code[0].dst[0] = op_reg(RF_R, 4, 1);
+    code[0].src[0] = op_imm(1);
+    code[1].dst[0] = op_reg(RF_R, 5, 1);
+    code[1].src[0] = op_reg(RF_R, 4, 1);
+    uint64_t rng = 1;
+    code[0].ctrl.stall_cycles = 4;
+    assert_int_equal(walk(t, code, 3, &rng), 0);
+    code[0].ctrl.stall_cycles = 3;
+    assert_int_not_equal(walk(t, code, 3, &rng), 0);
+    code[0] = isa_inst(OT_LDG);
+    code[0].dst[0] = op_reg(RF_R, 4, 1);
+    code[0].src[0] = op_reg(RF_R, 2, 2);
+    code[0].ctrl = (Control){.stall_cycles = 2, .write_sb = 1, .read_sb = 7};
+    code[1].ctrl.wait_mask = 2;
+    assert_int_equal(walk(t, code, 3, &rng), 0);
+    code[1].ctrl.wait_mask = 1;
+    assert_int_not_equal(walk(t, code, 3, &rng), 0);
+    code[1].ctrl.wait_mask = 2;
+    code[0].ctrl.stall_cycles = 1;
+    assert_int_not_equal(walk(t, code, 3, &rng), 0);
+}
+
+/* The interface's fixed points: a few distances from the published tables. */
+static void known_latencies(void **state) {
+    (void)state;
+    static const struct { const char *target; uint16_t writer, reader; uint8_t src; unsigned cycles; } rows[] = {
+        {"sm_75", OT_MOV, OT_MOV, 0, 4},     {"sm_75", OT_MOV, OT_FFMA, 0, 5},  {"sm_75", OT_MOV, OT_STG, 3, 8},
+        {"sm_80", OT_MOV, OT_STG, 3, 5},     {"sm_80", OT_MOV, OT_MUFU, 0, 4},  {"sm_80", OT_ISETP, OT_MOV, 0xff, 13},
+        {"sm_75", OT_ISETP, OT_MOV, 0xff, 12}, {"sm_90", OT_DADD, OT_DADD, 0, 8}, {"bru1", OT_ISETP, OT_SEL, 2, 4},
+        {"bru1", OT_FFMA, OT_FFMA, 2, 4},
+    };
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+        MachInst w = isa_inst(rows[k].writer), r = isa_inst(rows[k].reader);
+        w.dst[0] = op_reg(rows[k].writer == OT_ISETP ? RF_P : RF_R, 4, 1);
+        unsigned n = latency_raw(isa_target(rows[k].target), &w, 0, &r, rows[k].src);
+        if (n != rows[k].cycles)
+            fail_msg("row %u: %u cycles, expected %u", k, n, rows[k].cycles);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_latencies), cmocka_unit_test(walker_notices), cmocka_unit_test(random_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
