@@ -40,7 +40,7 @@ static const struct {
     [PTX_REDUX] = {isel_redux, SG_BRANCH}, [PTX_ELECT] = {isel_elect, SG_BRANCH},
     [PTX_NANOSLEEP] = {isel_nanosleep, SG_BRANCH}, [PTX_TRAP] = {isel_trap, SG_BRANCH},
     [PTX_BRKPT] = {isel_trap, SG_BRANCH}, [PTX_PMEVENT] = {isel_nothing, SG_SELF},
-    [PTX_DISCARD] = {isel_nothing, SG_SELF},
+    [PTX_DISCARD] = {isel_nothing, SG_SELF}, [PTX_GRIDDEPCONTROL] = {isel_nothing, SG_SELF},
 };
 
 /* ---- messages ---- */
@@ -390,12 +390,25 @@ static SelGuard guard_kind(const PtxInsn *in) {
     return cheap && approx ? SG_COPY : g;
 }
 
+/* Forms whose modifiers no selection function looks at. */
+static bool unknown_form(const PtxInsn *in) {
+    enum { FOREIGN = PF_OOB | PF_TRANS | PF_ABS | PF_PARITY | PF_NOINC | PF_COL_A | PF_COL_B | PF_COL_D };
+    switch (in->op) {
+    case PTX_CALL:
+        return false;
+    case PTX_CVT: case PTX_SET: case PTX_SLCT: case PTX_DP4A: case PTX_DP2A:
+        break;
+    default:
+        if (in->ntypes > 1) /* mixed precision */
+            return true;
+    }
+    return (in->flags & (PF_ALL_FORMS | FOREIGN)) != 0;
+}
+
 static void select_statement(Sel *s, const PtxInsn *in) {
-    SelFn *fn = op_table[in->op].fn;
+    SelFn *fn = unknown_form(in) ? NULL : op_table[in->op].fn;
     BlockId join = {0};
     s->guard = op_none();
-    if ((in->flags & PF_ALL_FORMS) && in->op != PTX_CALL)
-        fn = NULL;
     if (fn && in->guard_reg) {
         Operand p = sel_read_reg(s, in->guard_reg, 0);
         s->guard = in->guard_not ? op_not(p) : p;
