@@ -186,8 +186,7 @@ static bool dec_row(const Target *t, const IsaRow *r, const uint64_t word[2], Ma
 }
 
 bool isa_decode(const Target *t, const uint64_t word[2], MachInst *out, char error[ISA_ERROR_BYTES]) {
-    snprintf(error, ISA_ERROR_BYTES, "unknown opcode 0x%03x (word 0x%016llx 0x%016llx)", (unsigned)(word[0] & 0xfff),
-             (unsigned long long)word[0], (unsigned long long)word[1]);
+    error[0] = 0;
     unsigned at = t->decode[word[0] & 0xfff];
     for (; at && t->chain[at - 1]; at++) {
         const IsaRow *r = &t->rows[t->chain[at - 1] - 1];
@@ -195,5 +194,8 @@ bool isa_decode(const Target *t, const uint64_t word[2], MachInst *out, char err
             dec_row(t, r, word, out, error))
             return true;
     }
+    if (!error[0])
+        snprintf(error, ISA_ERROR_BYTES, "unknown opcode 0x%03x (word 0x%016llx 0x%016llx)", (unsigned)(word[0] & 0xfff),
+                 (unsigned long long)word[0], (unsigned long long)word[1]);
     return false;
 }

@@ -1,5 +1,5 @@
-/* isagen -o HEADER TABLES [-d DOCS-FOLDER] FILE.isa...: the compiler of the instruction descriptions. Output is
- * written to temporary files and renamed, so that a failed run leaves nothing half-written.
+/* isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...: the compiler of the instruction descriptions. Output is
+ * written to temporary files (the fields of -f to standard output) and renamed, so that a failed run leaves nothing half-written.
  * Exit status: 0 done, 1 a description is wrong (file:line:col: error: text), 2 usage or I/O.
  * SPDX-License-Identifier: MIT */
 #include "isa/isagen.h"
@@ -61,7 +61,7 @@ static bool write_docs(Ig *g, const char *folder) {
 
 int main(int argc, char **argv) {
     Ig g = {0};
-    const char *header = NULL, *tables = NULL, *docs = NULL;
+    const char *header = NULL, *tables = NULL, *docs = NULL, *fields = NULL;
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (!strcmp(argv[i], "-o") && i + 2 < argc) {
@@ -69,12 +69,14 @@ int main(int argc, char **argv) {
             tables = argv[++i];
         } else if (!strcmp(argv[i], "-d") && i + 1 < argc) {
             docs = argv[++i];
+        } else if (!strcmp(argv[i], "-f") && i + 1 < argc) {
+            fields = argv[++i];
         } else {
             break;
         }
     }
     if (i >= argc || argv[i][0] == '-') {
-        fprintf(stderr, "usage: isagen [-o HEADER TABLES] [-d DOCS-FOLDER] FILE.isa...\n");
+        fprintf(stderr, "usage: isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...\n");
         return 2;
     }
     IgToks all = {0};
@@ -92,6 +94,9 @@ int main(int argc, char **argv) {
     }
     if (!ig_parse(&g, &all) || !ig_finish_parse(&g) || !ig_rows(&g))
         return 1;
+    for (unsigned t = 0; fields && t < g.targets.n; t++)
+        if (!strcmp(g.targets.at[t]->name, fields))
+            ig_emit_fields(&g, t, stdout);
     if (!header) {
         FILE *null = tmpfile(); /* conditions are checked while the tables are written */
         bool ok = null && ig_emit_tables(&g, null);

@@ -260,6 +260,8 @@ bool ig_syntax(Ig *g, IgRow *r, const char *text, IgLoc loc, IgSynVec *out);
 bool ig_emit_header(Ig *g, FILE *f);
 bool ig_emit_tables(Ig *g, FILE *f);
 bool ig_emit_docs(Ig *g, unsigned target, FILE *f);
+/* "opcode field lo width default" of every field of a target, one a line; for tests. */
+bool ig_emit_fields(Ig *g, unsigned target, FILE *f);
 
 extern const char *const ig_prop_names[]; /* NULL-terminated; the five register counts follow */
 extern const char *const ig_flag_names[];

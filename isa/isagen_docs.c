@@ -66,3 +66,19 @@ bool ig_emit_docs(Ig *g, unsigned target, FILE *o) {
     }
     return true;
 }
+
+bool ig_emit_fields(Ig *g, unsigned target, FILE *o) {
+    for (unsigned i = 0; i < g->rows.n; i++) {
+        const IgRow *r = g->rows.at[i];
+        for (unsigned k = 0; r->target == target && k < r->fields.n; k++) {
+            const IgField *f = &r->fields.at[k];
+            if (f->kind == FD_ZERO || f->kind == FD_SPARE || f->value == VT_CTRL)
+                continue;
+            for (unsigned p = 0; p < f->nparts; p++)
+                fprintf(o, "%s %s%s%s %u %u %s%s\n", r->name, f->name, f->attr ? "." : "", f->attr ? f->attr : "",
+                        f->lo[p], f->w[p], f->kind == FD_FIXED ? "==" : "",
+                        f->kind == FD_FIXED || f->has_default ? f->def.text : "-");
+        }
+    }
+    return true;
+}

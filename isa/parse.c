@@ -427,7 +427,10 @@ static const char *mod_text(Parse *p, const char *s, unsigned mod, unsigned enum
         size_t n = strlen(v->text);
         if (!n && (!silent || v->sem == def))
             silent = v;
-        if (n > best_n && *s == '.' && !strncmp(s + 1, v->text, n) && ends_word(s + 1 + n)) {
+        const char *text = n ? v->text : v->name; /* a default may be written out */
+        if (!n && *v->name != '0')
+            n = strlen(text);
+        if (n > best_n && *s == '.' && !strncmp(s + 1, text, n) && ends_word(s + 1 + n)) {
             best = v;
             best_n = n;
         }
@@ -602,6 +605,8 @@ static const char *one_operand(Parse *p, const char *s, const IsaSyn *y, MachIns
 static const char *separator(Parse *p, const char *s, const IsaSyn *y, bool first) {
     if (first || y->a) {
         const char *q = blanks(s);
+        if (first && *q == ',') /* the specification writes "EXIT, P2" */
+            return blanks(q + 1);
         return q > s ? q : miss(p, s, "expected a blank");
     }
     s = blanks(s);
