@@ -1,5 +1,5 @@
 /* The PTX interpreter's launch, schedule and traps (API: ptx_interp.h). Blocks run a few at a time; in a block a
- * thread runs for a quantum, then another one. Seed 0 takes threads in ascending order, other seeds at random.
+ * thread runs for a quantum, then another one. Seed 0 takes warps and lanes in ascending order, others at random.
  * SPDX-License-Identifier: MIT */
 #include "sim/ptx_run.h"
 #include <stdio.h>
@@ -11,7 +11,8 @@
 #define MAX_RESIDENT_BYTES (256ull << 20) /* of registers; one block always runs */
 #define FIXED_QUANTUM 512u
 #define RANDOM_QUANTUM_MAX 64u
-#define BLOCK_TURN 65536u   /* instructions that a block may spend before the next one's turn, fixed schedule */
+#define WARP_TURN 32768u     /* thread instructions of a warp before the next one's turn, fixed schedule */
+#define REPORT_TICKS 1000000u
 #define MAX_SPINS 64u
 
 /* ---- traps ---- */
@@ -142,27 +143,46 @@ static void deadlock(PtxRun *r, PtxBlock *b) {
     }
 }
 
-/* One quantum of one thread of the block. Returns the instructions used; 0 if none can run. */
-static uint32_t step_block(PtxRun *r, PtxBlock *b) {
-    bool random = r->opt.seed != 0;
-    uint32_t from = random ? (uint32_t)(next_random(r) % b->nthreads) : b->cursor;
-    PtxThread *t = next_runnable(b, from);
-    if (!t)
-        return 0;
+/* Run thread t for a quantum; returns the instructions used. */
+static uint32_t run_thread(PtxRun *r, PtxThread *t, uint32_t quantum) {
     if (r->steps_left == 0) {
         ptx_trap(r, t, t->pc, TRAP_BUDGET, NULL);
         return 0;
     }
-    uint32_t quantum = random ? 1 + (uint32_t)(next_random(r) % RANDOM_QUANTUM_MAX) : FIXED_QUANTUM;
     if (quantum > r->steps_left)
         quantum = (uint32_t)r->steps_left;
     uint32_t n = r->slow ? run_quantum_slow(r, t, quantum) : run_quantum(r, t, quantum);
     r->steps_left -= n;
     r->ticks += n;
-    b->cursor = t->linear + 1 == b->nthreads ? 0 : t->linear + 1;
     if (n == quantum && ++t->warp->spins > MAX_SPINS)
         ptx_release_active(t->warp);
     return n;
+}
+
+/* Random schedule: one thread of the block. False if none can run. */
+static bool step_random(PtxRun *r, PtxBlock *b) {
+    PtxThread *t = next_runnable(b, (uint32_t)(next_random(r) % b->nthreads));
+    if (t)
+        run_thread(r, t, 1 + (uint32_t)(next_random(r) % RANDOM_QUANTUM_MAX));
+    return t != NULL;
+}
+
+/* Fixed schedule: each warp in turn, its lanes in ascending order again and again, until none can run or the turn is
+ * over. So a warp's lanes do an atomic in ascending order, before the next warp does: the order of a machine
+ * that runs warps in turn. False if no thread of the block can run. */
+static bool step_fixed(PtxRun *r, PtxBlock *b) {
+    bool ran = false;
+    for (uint32_t i = 0; i < b->nwarps && !r->trapped; i++) {
+        uint32_t from = 0, used = 0, all;
+        while ((all = b->runnable[i]) != 0 && used < WARP_TURN && !r->trapped) {
+            uint32_t above = all & (UINT32_MAX << from);
+            uint32_t lane = (uint32_t)__builtin_ctz(above ? above : all);
+            used += run_thread(r, &b->warps[i].threads[lane], FIXED_QUANTUM);
+            from = (lane + 1) % 32;
+            ran = true;
+        }
+    }
+    return ran;
 }
 
 static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
@@ -173,7 +193,6 @@ static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
     memset(b->bars, 0, sizeof b->bars);
     memset(b->shared, 0, r->shared_bytes + 16);
     b->nalive = b->nthreads;
-    b->cursor = 0;
     b->live = true;
     for (uint32_t i = 0; i < b->nwarps; i++) {
         PtxWarp *w = &b->warps[i];
@@ -200,24 +219,25 @@ static void run_grid(PtxRun *r) {
     for (; live < r->nresident && next < total && !r->trapped; live++)
         start_block(r, &r->blocks[live], next++);
     while (live && !r->trapped) {
-        turn = r->opt.seed ? (uint32_t)(next_random(r) % r->nresident) : turn % r->nresident;
-        PtxBlock *b = &r->blocks[turn];
-        uint32_t limit = r->opt.seed ? 1 : BLOCK_TURN, used = 0;
-        while (b->live && used < limit && !r->trapped) {
-            uint32_t n = step_block(r, b);
-            used += n;
-            if (b->nalive == 0) {
-                live--;
-                b->live = false;
-                if (next < total && !r->trapped) {
-                    start_block(r, b, next++);
-                    live++;
-                }
-            } else if (n == 0) {
-                deadlock(r, b);
-            }
+        PtxBlock *b = &r->blocks[r->opt.seed ? next_random(r) % r->nresident : turn++ % r->nresident];
+        if (!b->live)
+            continue;
+        bool ran = r->opt.seed ? step_random(r, b) : step_fixed(r, b);
+        if (r->opt.keep_going && r->ticks >= r->next_report) {
+            r->next_report = r->ticks + REPORT_TICKS;
+            if (!r->opt.keep_going(r->opt.user, r->ticks))
+                ptx_trap(r, b->threads, NULL, TRAP_BUDGET, "stopped by the caller");
         }
-        turn++;
+        if (b->nalive == 0) {
+            live--;
+            b->live = false;
+            if (next < total && !r->trapped) {
+                start_block(r, b, next++);
+                live++;
+            }
+        } else if (!ran) {
+            deadlock(r, b);
+        }
     }
 }
 

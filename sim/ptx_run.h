@@ -149,7 +149,6 @@ struct PtxBlock {
     PtxThread *threads;
     uint32_t nwarps, nthreads, nalive;
     uint32_t runnable[SIM_MAX_BLOCK_THREADS / 32]; /* lane masks by warp */
-    uint32_t cursor;             /* next thread to try, fixed schedule */
     PtxBarrier bars[16];
     uint8_t *shared;
     bool live;
@@ -170,6 +169,7 @@ struct PtxRun {
     uint64_t *global_address;    /* by variable index */
     uint64_t rng, steps_left;
     uint64_t ticks;              /* thread instructions so far: what clocks show */
+    uint64_t next_report;        /* of keep_going, in ticks */
     SimAlloc *last_alloc;
     PtxBlock *blocks;
     uint32_t nresident;
