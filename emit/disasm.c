@@ -107,6 +107,8 @@ bool code_text_line(CodeText *c, uint32_t i, char text[ISA_TEXT_BYTES], Control 
     int need = isa_print(c->target, &in, i * INST_BYTES, &print, text, ISA_TEXT_BYTES);
     if (c->collecting)
         return true;
+    if (in.ctrl.read_sb == 6 || in.ctrl.write_sb == 6) /* the prefix cannot say this */
+        return false;
     IsaParseOptions parse = {resolve_label, c};
     if (need < 0 || need >= ISA_TEXT_BYTES || !isa_parse(c->target, text, i * INST_BYTES, &parse, &again, &end, error))
         return false;

@@ -341,7 +341,14 @@ static bool write_with(Elf *elf, const ElfImage *e) {
     return elf_update(elf, ELF_C_WRITE) >= 0;
 }
 
-/* What libelf does not write as it is told: the header's version, bytes between the parts, the tail. */
+static void to_file(uint8_t *out, void *record, size_t size_bytes, Elf_Type type) {
+    Elf_Data from = {.d_buf = record, .d_type = type, .d_version = EV_CURRENT, .d_size = size_bytes};
+    Elf_Data to = {.d_buf = out, .d_type = type, .d_version = EV_CURRENT, .d_size = size_bytes};
+    elf64_xlatetof(&to, &from, ELFDATA2LSB);
+}
+
+/* What libelf does not write as it is told: the header's version, fields of section headers that it finds odd,
+ * bytes between the parts, the tail. */
 static bool finish(const ElfImage *e, int fd, void **image, size_t *size_bytes) {
     off_t have = lseek(fd, 0, SEEK_END);
     size_t size = have > 0 ? (size_t)have : 0;
@@ -359,9 +366,11 @@ static bool finish(const ElfImage *e, int fd, void **image, size_t *size_bytes) 
         got += (size_t)n;
     }
     Elf64_Ehdr h = e->h;
-    Elf_Data from = {.d_buf = &h, .d_type = ELF_T_EHDR, .d_version = EV_CURRENT, .d_size = sizeof h};
-    Elf_Data to = {.d_buf = p, .d_type = ELF_T_EHDR, .d_version = EV_CURRENT, .d_size = sizeof h};
-    elf64_xlatetof(&to, &from, ELFDATA2LSB);
+    to_file(p, &h, sizeof h, ELF_T_EHDR);
+    for (uint32_t i = 0; i < e->sections.n && e->h.e_shoff + (i + 1u) * sizeof(Elf64_Shdr) <= size; i++) {
+        Elf64_Shdr s = e->sections.at[i].h;
+        to_file(p + e->h.e_shoff + i * sizeof s, &s, sizeof s, ELF_T_SHDR);
+    }
     for (uint32_t i = 0; i < e->gaps.n; i++)
         if (e->gaps.at[i].offset + e->gaps.at[i].size_bytes <= size)
             memcpy(p + e->gaps.at[i].offset, e->gaps.at[i].data, e->gaps.at[i].size_bytes);

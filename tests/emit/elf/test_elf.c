@@ -1,0 +1,184 @@
+/* What the reader finds in a hand-written file, and that disassembly and assembly are inverse. Expected values are
+ * read off the text in common.h and the format description, not taken from the writer.
+ * SPDX-License-Identifier: MIT */
+#include "common.h"
+#include "emit/elf_image.h"
+#include "emit/nvinfo.h"
+
+static Binary *load(void) {
+    size_t size;
+    void *image = add_image(&size);
+    Messages m = {0};
+    Diags d = {.sink = collect, .user = &m};
+    Binary *b = binary_read("add.cubin", image, size, &d);
+    free(image);
+    if (!b)
+        fail_msg("%s", m.text);
+    return b;
+}
+
+static void test_functions(void **state) {
+    (void)state;
+    Binary *b = load();
+    assert_string_equal(isa_target_name(b->target), "bru1");
+    assert_int_equal(b->nfuncs, 2);
+    const BinFunc *add = binary_find(b, "add"), *twice = binary_find(b, "twice");
+    assert_non_null(add);
+    assert_non_null(twice);
+    assert_true(add->is_entry);
+    assert_false(twice->is_entry);
+    assert_int_equal(add->ninsts, 12);
+    assert_int_equal(twice->ninsts, 2);
+    assert_int_equal(add->nregs, 31 + 2);   /* R30 */
+    assert_int_equal(twice->nregs, 22 + 2); /* R20:R21 */
+    assert_int_equal(add->nbarriers, 3);
+    assert_int_equal(add->shared_bytes, 32);
+    assert_int_equal(add->param_base, 0x160);
+    assert_int_equal(add->param_bytes, 12);
+    assert_int_equal(add->const_bank0_bytes, 0x160 + 12);
+    assert_int_equal(add->nparams, 2);
+    assert_int_equal(add->params[0].offset_bytes, 0);
+    assert_int_equal(add->params[0].size_bytes, 8);
+    assert_int_equal(add->params[1].offset_bytes, 8);
+    assert_int_equal(add->params[1].size_bytes, 4);
+    assert_ptr_equal(binary_func_at(b, add->address), add);
+    assert_ptr_equal(binary_func_at(b, twice->address + 16), twice);
+    assert_null(binary_func_at(b, twice->address + 32));
+    assert_null(binary_find(b, "none"));
+    binary_free(b);
+}
+
+static void test_variable(void **state) {
+    (void)state;
+    Binary *b = load();
+    assert_int_equal(b->nvars, 1);
+    assert_string_equal(b->vars[0].name, "seen");
+    assert_int_equal(b->vars[0].size_bytes, 64);
+    assert_int_equal(b->vars[0].space, 0);
+    assert_null(b->vars[0].init);
+    binary_free(b);
+}
+
+/* After loading, the call's distance leads to the function, whatever was in the file. */
+static void test_call_is_linked(void **state) {
+    (void)state;
+    Binary *b = load();
+    const BinFunc *add = binary_find(b, "add"), *twice = binary_find(b, "twice");
+    uint64_t pc = add->address + 0x60;
+    MachInst in;
+    char error[ISA_ERROR_BYTES];
+    assert_true(isa_decode(b->target, b->code[(pc - b->code_base) / 16], &in, error));
+    assert_int_equal(in.optype, OT_CALL);
+    assert_int_equal(pc + 16 + (uint64_t)in.wide, twice->address);
+    binary_free(b);
+}
+
+static const NvAttr *find_attr(const ElfImage *e, const char *section, unsigned code, NvAttr *n) {
+    const ElfSection *s = &e->sections.at[elfimg_find(e, section)];
+    size_t pos = 0;
+    while (nvinfo_next(s->data, s->h.sh_size, &pos, n))
+        if (n->code == code)
+            return n;
+    return NULL;
+}
+
+static void test_attributes(void **state) {
+    (void)state;
+    size_t size;
+    void *image = add_image(&size);
+    Arena a = {0};
+    Diags d = {0};
+    ElfImage *e = elfimg_read(&a, image, size, &d);
+    NvAttr n;
+    assert_non_null(e);
+    assert_non_null(find_attr(e, ".nv.info.add", NV_EXIT_INSTR_OFFSETS, &n));
+    assert_int_equal(n.size_bytes, 8); /* @P0 EXIT counts */
+    assert_int_equal(get_u32(n.data), 0x30);
+    assert_int_equal(get_u32(n.data + 4), 0xb0);
+    assert_non_null(find_attr(e, ".nv.info.add", NV_CRS_STACK_SIZE, &n));
+    assert_non_null(find_attr(e, ".nv.info.add", NV_CTAIDZ_USED, &n));
+    assert_null(find_attr(e, ".nv.info.twice", NV_CTAIDZ_USED, &n));
+    assert_non_null(find_attr(e, ".nv.info.add", NV_KPARAM_INFO, &n));
+    assert_int_equal(get_u32(n.data + 8), 0x0011f000); /* last parameter first: 4 bytes */
+    assert_non_null(find_attr(e, ".nv.info.add", NV_NUM_BARRIERS, &n));
+    assert_int_equal(n.value, 3);
+    arena_free(&a);
+    free(image);
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    size_t size, text_size, again_size;
+    void *image = add_image(&size), *again;
+    char *text;
+    Messages m = {0};
+    Diags d = {.sink = collect, .user = &m};
+    assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
+    assert_int_equal(m.n, 0); /* no W0420: every word has text that assembles to it */
+    assert_non_null(strstr(text, "BSSY B0, `(.L_9_0070)"));
+    assert_non_null(strstr(text, "[B0-----:R-:W-:-:S13]"));
+    Source s = {"add.sass", text, text_size};
+    assert_true(assemble(&s, &again, &again_size, &d));
+    assert_int_equal(again_size, size);
+    assert_memory_equal(again, image, size);
+    free(text);
+    free(again);
+    free(image);
+}
+
+/* One instruction more in the text: everything behind it moves and the file still loads. */
+static void test_edited_text(void **state) {
+    (void)state;
+    size_t size, text_size, again_size;
+    void *image = add_image(&size), *again;
+    char *text;
+    Messages m = {0};
+    Diags d = {.sink = collect, .user = &m};
+    assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
+    static const char more[] = "    [B------:R-:W-:-:S01] NOP ;\n";
+    char *place = strstr(text, ".L_10_"), *edited = malloc(text_size + 40 * sizeof more);
+    if (!place)
+        place = strstr(text, "IADD3 R4");
+    while (place[-1] != '\n')
+        place--;
+    size_t head = (size_t)(place - text);
+    memcpy(edited, text, head);
+    edited[head] = 0;
+    for (int i = 0; i < 10; i++)
+        strcat(edited, more);
+    strcat(edited, place);
+    Source s = {"add.sass", edited, strlen(edited)};
+    assert_true(assemble(&s, &again, &again_size, &d));
+    Binary *b = binary_read("edited", again, again_size, &d);
+    if (!b)
+        fail_msg("%s", m.text);
+    assert_int_equal(binary_find(b, "twice")->ninsts, 12);
+    assert_int_equal(b->vars[0].size_bytes, 64);
+    binary_free(b);
+    free(edited);
+    free(text);
+    free(again);
+    free(image);
+}
+
+static void test_json(void **state) {
+    (void)state;
+    size_t size, text_size;
+    void *image = add_image(&size);
+    char *text;
+    Diags d = {0};
+    assert_true(disasm_image("add.cubin", image, size, true, &text, &text_size, &d));
+    assert_non_null(strstr(text, "\"target\":\t\"bru1\""));
+    assert_non_null(strstr(text, "EIATTR_EXIT_INSTR_OFFSETS"));
+    assert_non_null(strstr(text, "EXIT"));
+    free(text);
+    free(image);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_functions),  cmocka_unit_test(test_variable),    cmocka_unit_test(test_call_is_linked),
+        cmocka_unit_test(test_attributes), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_edited_text),
+        cmocka_unit_test(test_json)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
