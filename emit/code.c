@@ -74,13 +74,14 @@ static void resolve_symbol(Encode *e, MachInst *m, unsigned k, uint32_t at) {
     }
 }
 
-/* LEPC without an offset names the instruction behind the next CALL of its block. */
+/* LEPC without an offset names the instruction behind the next CALL of its block. Its offset counts from
+ * LEPC itself, not from the next instruction (docs/spec-resolutions.md, 19). */
 static bool resolve_lepc(Encode *e, const Inst *i, MachInst *m, const Block *b, unsigned p, uint32_t at) {
     if (m->nsrc <= LEPC_offset || m->src[LEPC_offset].kind != OPK_NONE)
         return true;
     for (unsigned q = p + 1; q < b->insts.n; q++)
         if (ir_inst(e->f, b->insts.at[q])->op == OT_CALL)
-            return set_distance(e, m, LEPC_offset, at, at + (q - p) + 1);
+            return set_distance(e, m, LEPC_offset, at, at + (q - p) + 2);
     return fail(e, i, "no CALL follows in its block");
 }
 
