@@ -105,6 +105,7 @@ static bool bind_atomic(Bind *b, MemSpace space, uint32_t op, uint32_t type, boo
     b->width[0] = space != MS_SHARED && (src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
     b->width[1] = space == MS_SHARED ? WIDTH_32 : WIDTH_U64;
     b->width[2] = b->width[3] = wide64 ? WIDTH_U64 : WIDTH_32;
+    b->vector_slots = 1u << 1;
     bind_operands(b);
     bool has_ur = !desc && src[1].kind == OPK_REG && src[1].value != REG_URZ;
     d->size = wide64 ? 8 : 4;

@@ -137,7 +137,7 @@ void bind_operands(Bind *b) {
         } else if (file == RF_P || file == RF_UP) {
             if (nq < 3)
                 d->q[nq++] = predicate(o);
-        } else if (file == RF_R || file == RF_UR || o.kind == OPK_CMEM) {
+        } else if (file == RF_R || file == RF_UR || o.kind == OPK_CMEM || b->vector_slots >> i & 1) {
             if (nv < 4) {
                 d->v[nv] = source(b, o, b->width[nv]);
                 d->xm[nv] = o.mods & (OPM_NEG | OPM_NOT) ? ~0u : 0;
@@ -185,6 +185,8 @@ int op_decode(Warp *w, Dec *d, uint32_t g) {
     d->cls = CLS_DATA;
     d->always = 0;
     BindFn *fn = in->optype < OT_COUNT ? r->level->bind[in->optype] : NULL;
+    if (!fn)
+        bind_fail(&b, "not simulated");
     if (!fn || !fn(&b) || b.failed) {
         d->full = d->part = op_decode;
         d->always = 1;

@@ -176,6 +176,7 @@ typedef struct Bind {
     const MachInst *in;
     uint32_t pc;
     uint8_t width[4]; /* WIDTH_* of v[i], set before bind_operands */
+    uint8_t vector_slots; /* source slots to count as v[] even if the target has no register form */
     bool raw_cmem;    /* a c[][] operand is the binder's business */
     bool failed;
     char why[96];

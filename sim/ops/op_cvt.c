@@ -6,7 +6,9 @@
 typedef enum { SRC_F16, SRC_BF16, SRC_F32, SRC_F64 } FloatKind;
 /* k[]: 0 source FloatKind, 1 destination FloatKind or integer bits, 2 rounding, 3 ftz, 4 signed, 5 shift to select */
 
-static FloatKind float_kind(uint32_t size) { return size == FSize_F16 ? SRC_F16 : size == FSize_F64 ? SRC_F64 : SRC_F32; }
+static FloatKind float_kind(uint32_t size) {
+    return size == FSize_F16 ? SRC_F16 : size == FSize_BF16 ? SRC_BF16 : size == FSize_F64 ? SRC_F64 : SRC_F32;
+}
 
 static double float_source(const Dec *d, uint32_t lo, uint32_t hi) {
     uint32_t neg = d->xm[0] >> 31;
@@ -67,7 +69,7 @@ bool LV(bind_F2F)(Bind *b) {
     Dec *d = b->d;
     uint32_t m = b->in->mods;
     d->k[0] = float_kind(MGET(F2F, src, m));
-    d->k[1] = MGET(F2F, bf16, m) ? SRC_BF16 : float_kind(MGET(F2F, dst, m));
+    d->k[1] = float_kind(MGET(F2F, dst, m));
     d->k[2] = MGET(F2F, rnd, m);
     d->k[3] = MGET(F2F, ftz, m) ? ~0u : 0;
     d->k[5] = MGET(F2F, half, m) == HalfSel_H1 ? 16 : 0;

@@ -172,6 +172,7 @@ static bool bind_access(Bind *b, MemSpace space, uint32_t sz, uint32_t e, bool d
     bool narrow = space == MS_SHARED || space == MS_LOCAL;
     b->width[0] = !narrow && (b->in->src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
     b->width[1] = narrow ? WIDTH_32 : WIDTH_U64;
+    b->vector_slots = 1u << 1;
     bind_operands(b);
     d->size = bytes[sz & 7];
     if (!d->size)
