@@ -430,6 +430,46 @@ static unsigned operation(Loader *p) {
     return op - 1;
 }
 
+/* name=value of one modifier, put into *mods */
+static void modifier(Loader *p, unsigned op, uint32_t *mods) {
+    char text[32];
+    skip_blank(p);
+    const char *start = p->at;
+    size_t n = word_size(p);
+    unsigned k = 0, count = ir_is_pseudo(op) ? 0 : isa_num_mods(op);
+    if (n && n < sizeof text) {
+        memcpy(text, p->at, n);
+        text[n] = '\0';
+        while (k < count && strcmp(isa_mod_info(op, k).name, text) != 0)
+            k++;
+    } else
+        k = count;
+    if (k == count) {
+        fail(p, "the operation has no such modifier");
+        return;
+    }
+    p->at += n;
+    if (!expect(p, "="))
+        return;
+    IsaModInfo m = isa_mod_info(op, k);
+    uint32_t mask = (uint32_t)(((uint64_t)1 << m.width) - 1), value = 0;
+    skip_blank(p);
+    n = word_size(p);
+    if (digit_value(peek(p), 10) >= 0)
+        value = (uint32_t)number(p, mask);
+    else if (n && n < sizeof text) {
+        memcpy(text, p->at, n);
+        text[n] = '\0';
+        int v = isa_mod_value(op, k, text);
+        if (v < 0 || (uint32_t)v > mask)
+            fail_at(p, start, "the modifier has no such value");
+        value = (uint32_t)v;
+        p->at += p->failed ? 0 : n;
+    } else
+        fail(p, "modifier value expected");
+    *mods = (*mods & ~(mask << m.lo)) | (((value ^ m.def) & mask) << m.lo);
+}
+
 static uint16_t flag_list(Loader *p) {
     unsigned flags = 0;
     while (!p->failed && !accept(p, "]")) {
@@ -520,8 +560,11 @@ static void instruction(Loader *p, BlockId b, OperandList *dst, OperandList *src
         expect(p, "=");
     }
     unsigned op = operation(p);
-    if (!p->failed && accept(p, ":"))
+    if (!p->failed && peek(p) == ':' && accept(p, ":"))
         mods = number32(p);
+    else if (!p->failed && peek(p) == '(' && accept(p, "("))
+        while (!p->failed && !accept(p, ")"))
+            modifier(p, op, &mods);
     if (!p->failed && !at_tail(p))
         operand_list(p, src);
     if (p->failed)

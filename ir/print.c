@@ -133,6 +133,37 @@ static void print_tail(FILE *out, const Function *f, const Inst *i) {
     }
 }
 
+/* (cmp=GE sign=U32), values that have no name as numbers; :0x... if the word has bits that no modifier has. */
+static void print_mods(FILE *out, const Inst *i) {
+    unsigned n = ir_is_pseudo(i->op) ? 0 : isa_num_mods(i->op);
+    uint32_t rest = i->mods;
+    for (unsigned k = 0; k < n; k++) {
+        IsaModInfo m = isa_mod_info(i->op, k);
+        rest &= ~((uint32_t)(((uint64_t)1 << m.width) - 1) << m.lo);
+    }
+    if (rest) {
+        fprintf(out, ":0x%x", i->mods);
+        return;
+    }
+    const char *sep = "(";
+    for (unsigned k = 0; k < n; k++) {
+        IsaModInfo m = isa_mod_info(i->op, k);
+        uint32_t raw = i->mods >> m.lo & (uint32_t)(((uint64_t)1 << m.width) - 1), value = raw ^ m.def;
+        if (!raw)
+            continue;
+        const char *name = isa_mod_value_name(i->op, k, value);
+        bool named = name && plain_name(name) && !(*name >= '0' && *name <= '9') &&
+                     isa_mod_value(i->op, k, name) == (int)value;
+        if (named)
+            fprintf(out, "%s%s=%s", sep, m.name, name);
+        else
+            fprintf(out, "%s%s=0x%x", sep, m.name, value);
+        sep = " ";
+    }
+    if (*sep == ' ')
+        fputc(')', out);
+}
+
 static void print_inst(FILE *out, const Function *f, const Inst *i) {
     const Operand *o = &f->operands.at[i->operand];
     fputs("  ", out);
@@ -148,7 +179,7 @@ static void print_inst(FILE *out, const Function *f, const Inst *i) {
     }
     fprintf(out, "%s%s", i->ndst ? " = " : "", ir_op_name(i->op));
     if (i->mods)
-        fprintf(out, ":0x%x", i->mods);
+        print_mods(out, i);
     for (unsigned k = 0; k < i->nsrc; k++) {
         fputs(k ? ", " : " ", out);
         print_operand(out, f, o[i->ndst + k], false);
