@@ -17,19 +17,27 @@
 #define POISON 0xdeadbeefu
 enum { NO_SB = 7, NUM_SB = 6, REGS_TRACKED = ROW_URZ + PRED_SINK };
 
-typedef struct { /* last writer or last late reader of a register */
+typedef struct { /* a writer or late reader of a register */
     const MachInst *inst;
     uint64_t cycle, number; /* issue time and issue number */
-    uint32_t pc;
+    uint32_t pc, lanes;
     uint8_t slot, part;
 } Access;
+
+/* Lanes of a warp are different registers: what one group of lanes has in flight is no hazard for another
+ * group, which a compiler that follows one lane's path could not know of anyway. A register remembers
+ * the last accesses of disjoint sets of lanes, newest first. */
+enum { GROUPS = 4 };
+typedef struct {
+    Access at[GROUPS];
+} Accesses;
 
 struct WarpShadow {
     uint32_t undef[ROW_COUNT], pundef[PRED_COUNT];
     uint64_t cycle, number;        /* of the next instruction */
     uint64_t waited[NUM_SB];       /* everything that set it before this issue number has finished */
     uint64_t last_set_cycle[NUM_SB];
-    Access writer[REGS_TRACKED], reader[REGS_TRACKED];
+    Accesses writer[REGS_TRACKED], reader[REGS_TRACKED];
 };
 
 bool shadow_create(Run *r, Warp *w) {
@@ -75,6 +83,28 @@ static unsigned parts(Operand o) { return o.kind == OPK_REG && o.count > 1 ? o.c
 
 /* ---- control codes ---- */
 
+/* The lanes of `lanes` start anew; with `a` its access is remembered for them. */
+static void access_put(Accesses *list, uint32_t lanes, const Access *a) {
+    unsigned n = 0;
+    Access kept[GROUPS + 1];
+    if (a) {
+        kept[n] = *a;
+        kept[n++].lanes = lanes;
+    }
+    for (unsigned i = 0; i < GROUPS && list->at[i].lanes; i++) {
+        kept[n] = list->at[i];
+        kept[n].lanes &= ~lanes;
+        n += kept[n].lanes != 0;
+    }
+    n = n < GROUPS ? n : GROUPS; /* the oldest is long done */
+    memset(list, 0, sizeof *list);
+    memcpy(list->at, kept, n * sizeof *kept);
+}
+static uint32_t lanes_of(Operand o, uint32_t g) { return o.file == RF_UR || o.file == RF_UP ? ~0u : g; }
+#define ACCESS_EACH(a, list, g)                                                                                \
+    for (const Access *a = (list)->at; a < (list)->at + GROUPS && a->lanes; a++)                               \
+        if (a->lanes & (g))
+
 static bool waited_for(const struct WarpShadow *s, const Access *a, uint8_t sb) {
     return sb < NUM_SB && a->number < s->waited[sb];
 }
@@ -103,14 +133,15 @@ static bool check_reads(Warp *w, Dec *d, uint32_t g) {
             continue;
         for (unsigned k = 0; k < parts(o); k++) {
             int reg = tracked(o, k);
-            if (reg < 0 || !s->writer[reg].inst)
+            if (reg < 0)
                 continue;
-            const Access *a = &s->writer[reg];
-            unsigned need = latency_raw_part(t, a->inst, a->slot, a->part, in, is_guard ? LATENCY_GUARD : i, k);
-            if (latency_is_variable(t, a->inst) && !waited_for(s, a, a->inst->ctrl.write_sb))
-                hazard(w, d, a, g, "read", o, k, 0), bad = true;
-            else if (s->cycle - a->cycle < need)
-                hazard(w, d, a, g, "read", o, k, need), bad = true;
+            ACCESS_EACH(a, &s->writer[reg], is_guard ? w->active : g) {
+                unsigned need = latency_raw_part(t, a->inst, a->slot, a->part, in, is_guard ? LATENCY_GUARD : i, k);
+                if (latency_is_variable(t, a->inst) && !waited_for(s, a, a->inst->ctrl.write_sb))
+                    hazard(w, d, a, g, "read", o, k, 0), bad = true;
+                else if (s->cycle - a->cycle < need)
+                    hazard(w, d, a, g, "read", o, k, need), bad = true;
+            }
         }
     }
     return bad;
@@ -125,13 +156,16 @@ static void check_writes(Warp *w, Dec *d, uint32_t g) {
             int reg = tracked(in->dst[i], k);
             if (reg < 0)
                 continue;
-            const Access *a = &s->writer[reg], *b = &s->reader[reg];
-            if (a->inst && latency_is_variable(t, a->inst) && !waited_for(s, a, a->inst->ctrl.write_sb))
-                hazard(w, d, a, g, "overwritten", in->dst[i], k, 0);
-            else if (a->inst && s->cycle - a->cycle < latency_waw(t, a->inst, a->slot, in))
-                hazard(w, d, a, g, "overwritten", in->dst[i], k, latency_waw(t, a->inst, a->slot, in));
-            if (b->inst && !waited_for(s, b, b->inst->ctrl.read_sb) && !waited_for(s, b, b->inst->ctrl.write_sb))
-                hazard(w, d, b, g, "overwritten while it is read,", in->dst[i], k, 0);
+            ACCESS_EACH(a, &s->writer[reg], lanes_of(in->dst[i], g)) {
+                unsigned need = latency_waw(t, a->inst, a->slot, in);
+                if (latency_is_variable(t, a->inst) && !waited_for(s, a, a->inst->ctrl.write_sb))
+                    hazard(w, d, a, g, "overwritten", in->dst[i], k, 0);
+                else if (s->cycle - a->cycle < need)
+                    hazard(w, d, a, g, "overwritten", in->dst[i], k, need);
+            }
+            ACCESS_EACH(b, &s->reader[reg], lanes_of(in->dst[i], g))
+                if (!waited_for(s, b, b->inst->ctrl.read_sb) && !waited_for(s, b, b->inst->ctrl.write_sb))
+                    hazard(w, d, b, g, "overwritten while it is read,", in->dst[i], k, 0);
         }
 }
 
@@ -159,21 +193,21 @@ static void control_after(Warp *w, Dec *d, uint32_t g) {
     struct WarpShadow *s = w->shadow;
     const Target *t = w->run->bin->target;
     const MachInst *in = d->inst;
-    Access a = {in, s->cycle, s->number, (uint32_t)(d - w->prog), 0, 0};
+    Access a = {in, s->cycle, s->number, (uint32_t)(d - w->prog), g, 0, 0};
     for (unsigned i = 0; g && i < in->nsrc && latency_reads_late(t, in); i++)
         for (unsigned k = 0; k < parts(in->src[i]); k++) {
             int reg = tracked(in->src[i], k);
             a.slot = (uint8_t)i, a.part = (uint8_t)k;
             if (reg >= 0 && in->src[i].file == RF_R)
-                s->reader[reg] = a;
+                access_put(&s->reader[reg], g, &a);
         }
     for (unsigned i = 0; g && i < in->ndst; i++)
         for (unsigned k = 0; k < parts(in->dst[i]); k++) {
             int reg = tracked(in->dst[i], k);
             a.slot = (uint8_t)i, a.part = (uint8_t)k;
             if (reg >= 0) {
-                s->writer[reg] = a;
-                s->reader[reg].inst = NULL;
+                access_put(&s->writer[reg], lanes_of(in->dst[i], g), &a);
+                access_put(&s->reader[reg], lanes_of(in->dst[i], g), NULL);
             }
         }
     if (in->ctrl.write_sb < NUM_SB)
