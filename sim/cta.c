@@ -59,6 +59,13 @@ static bool warp_create(Run *r, Cta *c, uint32_t index) {
         return false;
     memset(rows, 0, (size_t)ROW_COUNT * ROW_BYTES);
     w->rows = rows;
+    const uint32_t *block = r->launch->block;
+    for (unsigned lane = 0; lane < 32; lane++) {
+        uint32_t t = index * 32 + lane;
+        w->tid[0][lane] = t % block[0];
+        w->tid[1][lane] = t / block[0] % block[1];
+        w->tid[2][lane] = t / block[0] / block[1];
+    }
     w->local = calloc((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
     return w->local && (!r->slow || shadow_create(r, w));
 }

@@ -112,6 +112,7 @@ struct Warp {
     uint32_t local_lo, local_hi;  /* words [lo, hi) were written since they were zeroed */
     uint8_t *local_written;       /* checked mode: one byte for each byte of local, same order */
     struct WarpShadow *shadow;    /* checked modes */
+    uint32_t tid[3][32];          /* thread coordinates of the lanes */
 };
 
 typedef struct Cta {

@@ -251,7 +251,19 @@ static bool decode_call(PtxRun *r, PtxProc *p, PtxCode *c) {
     return true;
 }
 
+/* Forms that the frontend knows by name only are executed only where their operands do not matter. */
+static bool form_is_known(const PtxInsn *in) {
+    if (!(in->flags & PF_ALL_FORMS))
+        return true;
+    switch (in->op) {
+    case PTX_CALL: case PTX_FENCE: case PTX_MEMBAR: case PTX_CREATEPOLICY: case PTX_PREFETCH: return true;
+    default: return false;
+    }
+}
+
 static bool select_family(PtxRun *r, PtxCode *c) {
+    if (!form_is_known(c->insn) || c->insn->flags & (PF_OOB | PF_ABS))
+        return false;
     PtxTypeClass class = ptx_type_class((PtxType)c->type);
     if (ptx_select_logic(c) || ptx_select_cvt(c) || ptx_select_mem(r, c) || ptx_select_flow(r, c) ||
         ptx_select_warp(r, c))
@@ -299,12 +311,11 @@ static bool decode_body(PtxRun *r, PtxProc *p) {
     return ok;
 }
 
-/* The decoded function, NULL after an error. A function that is being decoded (recursion) is returned as it is: its
- * address is final. */
+/* The function's PtxProc, NULL after an error. Its body is decoded later, from the list r->order. */
 PtxProc *ptx_decode_proc(PtxRun *r, uint32_t index) {
+    for (uint32_t i = 0; r->m->funcs[index].alias_of && i < r->m->nfuncs; i++)
+        index = r->m->funcs[index].alias_of - 1;
     const PtxFunc *f = &r->m->funcs[index];
-    if (f->alias_of)
-        return ptx_decode_proc(r, f->alias_of - 1);
     if (r->procs[index])
         return r->procs[index];
     if (!f->has_body) {
@@ -316,7 +327,7 @@ PtxProc *ptx_decode_proc(PtxRun *r, uint32_t index) {
     p->func = f;
     p->index = index;
     layout_proc(r, p);
-    decode_body(r, p);
+    r->order[r->norder++] = p;
     return p;
 }
 
@@ -342,12 +353,16 @@ bool ptx_decode_all(PtxRun *r, uint32_t kernel) {
     for (uint32_t i = 0; i < r->m->nvars; i++)
         if (r->m->vars[i].space == SP_SHARED && r->m->vars[i].func == 0)
             place_shared(r, i);
+    r->order = ARENA_ARRAY(&r->arena, PtxProc *, r->m->nfuncs + 1);
     r->kernel = ptx_decode_proc(r, kernel);
     bool indirect = false;
-    for (uint32_t i = 0; i < r->m->nfuncs; i++)
-        indirect = indirect || (r->procs[i] && has_indirect_call(r->procs[i]->func));
-    if (indirect)
-        decode_initialised(r);
+    for (uint32_t i = 0; i < r->norder; i++) {
+        decode_body(r, r->order[i]);
+        if (!indirect && has_indirect_call(r->order[i]->func)) {
+            indirect = true;
+            decode_initialised(r);
+        }
+    }
     r->dynamic_shared_base = align_up(r->shared_static, 16);
     return r->d->nerrors == errors;
 }

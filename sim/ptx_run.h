@@ -163,6 +163,8 @@ struct PtxRun {
     Diags *d;
     Arena arena;
     PtxProc **procs;             /* by function index, NULL until needed */
+    PtxProc **order;             /* the same in the order of their discovery */
+    uint32_t norder;
     PtxProc *kernel;
     uint32_t *shared_offset;     /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;

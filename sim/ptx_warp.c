@@ -45,10 +45,10 @@ static void shuffle(PtxWarp *w, uint32_t lanes) {
         case SUB_BFLY: j = (int32_t)(lane ^ b); in_range = j <= (int32_t)max; break;
         default: j = (int32_t)(min | (b & ~seg)); in_range = j <= (int32_t)max; break;
         }
-        if (!in_range || !(lanes >> j & 1)) /* a lane that takes no part: undefined in PTX, own value here */
-            ptx_put(t, t->wait->dst[0], values[lane]);
-        else
-            ptx_put(t, t->wait->dst[0], values[j]);
+        bool takes_part = in_range && (lanes >> j & 1); /* else undefined in PTX; own value here */
+        if (in_range && !takes_part)
+            ptx_warn(w->block->run, t, t->wait, TRAP_COLLECTIVE, "the value comes from a lane that takes no part");
+        ptx_put(t, t->wait->dst[0], values[takes_part ? (uint32_t)j : lane]);
         if (t->wait->ndst > 1)
             ptx_put(t, t->wait->dst[1], in_range);
     }

@@ -17,9 +17,7 @@ static uint64_t timer(const Run *r) { return now(r) * 1000 / r->opt.ticks_per_us
 
 static uint32_t sreg_value(Warp *w, unsigned kind, unsigned lane) {
     Run *r = w->run;
-    const uint32_t *block = r->launch->block;
-    uint32_t t = w->index * 32 + lane, bit = 1u << lane;
-    uint32_t x = t % block[0], y = t / block[0] % block[1], z = t / block[0] / block[1];
+    uint32_t bit = 1u << lane, x = w->tid[0][lane], y = w->tid[1][lane], z = w->tid[2][lane];
     switch ((SregKind)kind) {
     case SR_LANEID: return lane;
     case SR_TID_X: return x;
@@ -57,6 +55,16 @@ static int read_sreg(Warp *w, Dec *d, uint32_t g) {
         uint32_t v = sreg_value(w, d->k[0], low_lane(g));
         for (unsigned i = 0; i < 32; i++)
             r[i] = v;
+        return RUN_OK;
+    }
+    if (g == ~0u && d->k[0] >= SR_TID_X && d->k[0] <= SR_TID_Z) {
+        memcpy(r, w->tid[d->k[0] - SR_TID_X], ROW_BYTES);
+        return RUN_OK;
+    }
+    if (d->k[0] >= SR_CTAID_X && d->k[0] <= SR_VIRTID) { /* the same for all lanes */
+        uint32_t v = sreg_value(w, d->k[0], 0);
+        for (; g; g &= g - 1)
+            r[low_lane(g)] = v;
         return RUN_OK;
     }
     for (; g; g &= g - 1) {

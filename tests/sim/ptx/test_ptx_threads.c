@@ -324,6 +324,8 @@ static void warnings(void **state) {
     assert_non_null(strstr(t.res.first_warning.text, "%r1"));
     t = trap_run("", "ld.global.u32 %r1, [%i];", 32, &opt);
     assert_int_equal(t.res.nwarnings, 1);
+    t = trap_run("", "shfl.sync.down.b32 %r1|%p1, %t, 3, 0x1f, 0xffffffff;", 20, &(PtxRunOptions){.seed = 0});
+    assert_int_equal(t.res.first_warning.kind, TRAP_COLLECTIVE);
     opt = (PtxRunOptions){.report_not_uniform = true};
     t = trap_run("", "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 4; @%p1 bra.uni L;", 64, &opt);
     assert_int_equal(t.res.nwarnings, 0);
@@ -337,6 +339,15 @@ static void warnings(void **state) {
 
 static void refused(void **state) {
     (void)state;
+    static const char *const unsupported[] = {
+        "fma.rn.oob.f16 %h1, %h1, %h1, %h1;", "mbarrier.init.shared.b64 [%i], 1;", "cp.async.bulk.commit_group;",
+        "barrier.cluster.arrive;", "vadd.s32.s32.s32 %r1, %r2, %r3;", "redux.sync.min.f32 %f1, %f1, -1;",
+    };
+    for (unsigned i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
+        TestRun u = trap_run("", unsupported[i], 32, NULL);
+        if (u.ran || !strstr(u.diags, "E0511"))
+            fail_msg("%s: %s", unsupported[i], u.diags);
+    }
     TestRun t = trap_run("", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%i], 16;", 32, NULL);
     assert_false(t.ran);
     assert_non_null(strstr(t.diags, "E0511"));
