@@ -200,7 +200,7 @@ static void check_end(Verify *v, BlockId id) {
         bool second_last = p + 2 == n && i->op == OT_BRA && inst(v, b->insts.at[n - 1])->op == OT_BRA;
         if (p + 1 != n && !second_last)
             fail(v, id, p, "%s inside the block", ir_op_name(i->op));
-        if (second_last && op_is_always(i->guard))
+        if (second_last && i->guard.kind == OPK_NONE)
             fail(v, id, p, "a branch that is always taken is followed by another");
         if (i->op == OT_BRX)
             found = b->succs.n;

@@ -1,1 +1,2 @@
 heddle_unit_test(test_reconverge test_reconverge.c warp_model.c DEPS hd_lower)
+heddle_unit_test(test_opt test_opt.c DEPS hd_lower)

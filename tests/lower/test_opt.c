@@ -1,0 +1,493 @@
+/* Optimisation passes: random integer programs store the same values at the same addresses before and after
+ * (an evaluator of this file executes both), and hand-written cases show that each pass does its work.
+ * SPDX-License-Identifier: MIT */
+#include "lower/passes.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* ---- evaluator: one thread ---- */
+
+typedef struct { uint64_t address; uint32_t value; } Store;
+typedef struct {
+    Function *f;
+    uint32_t *v; /* [value] */
+    Store stores[512];
+    unsigned n;
+    uint32_t tid;
+} Eval;
+
+static uint32_t hash32(uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+static uint32_t word(Eval *e, Operand o, unsigned c) {
+    switch (o.kind) {
+    case OPK_VAL: return e->v[ir_operand_value(e->f, o, c).i];
+    case OPK_IMM: return o.value;
+    case OPK_CMEM: return hash32(o.value); /* constant banks hold something */
+    case OPK_REG: return o.file == RF_P ? 1 : 0;
+    default: return 0;
+    }
+}
+
+static bool pred(Eval *e, Operand o, bool absent) {
+    if (o.kind == OPK_NONE)
+        return absent;
+    return (word(e, o, 0) != 0) != ((o.mods & OPM_NOT) != 0);
+}
+
+static void set(Eval *e, const Inst *i, unsigned n, uint32_t x) {
+    Operand o = *ir_dst(e->f, i, n);
+    if (o.kind == OPK_VAL)
+        e->v[ir_operand_value(e->f, o, 0).i] = x;
+}
+
+static void add3(Eval *e, const Inst *i) {
+    bool x = MGET(IADD3, x, i->mods);
+    uint64_t sum = 0;
+    for (unsigned k = 0; k < 3; k++) {
+        Operand o = *ir_src(e->f, i, k);
+        uint32_t w = word(e, o, 0);
+        if (o.mods & OPM_NEG)
+            w = ~w, sum += !x; /* plain: two's complement, whose +1 may carry */
+        sum += w;
+    }
+    if (x)
+        sum += pred(e, *ir_src(e->f, i, IADD3_pp), false);
+    set(e, i, 0, (uint32_t)sum);
+    set(e, i, IADD3_pu, sum >> 32 != 0);
+}
+
+static void lop3(Eval *e, const Inst *i) {
+    uint32_t r = 0, lut = MGET(LOP3, lut, i->mods);
+    for (unsigned bit = 0; bit < 32; bit++) {
+        unsigned k = (word(e, *ir_src(e->f, i, 0), 0) >> bit & 1) << 2 | (word(e, *ir_src(e->f, i, 1), 0) >> bit & 1) << 1 |
+                     (word(e, *ir_src(e->f, i, 2), 0) >> bit & 1);
+        r |= (lut >> k & 1) << bit;
+    }
+    set(e, i, 0, r);
+}
+
+static void setp(Eval *e, const Inst *i) {
+    uint32_t a = word(e, *ir_src(e->f, i, 0), 0), b = word(e, *ir_src(e->f, i, 1), 0);
+    int64_t x = MGET(ISETP, sign, i->mods) ? (int32_t)a : (int64_t)a, y = MGET(ISETP, sign, i->mods) ? (int32_t)b : (int64_t)b;
+    static const uint8_t table[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* bit 0 less, 1 equal, 2 greater */
+    unsigned way = x < y ? 1 : x == y ? 2 : 4;
+    set(e, i, 0, ((table[MGET(ISETP, cmp, i->mods)] & way) != 0) && pred(e, *ir_src(e->f, i, ISETP_pp), true));
+}
+
+static void execute(Eval *e, const Inst *i) {
+    Function *f = e->f;
+    switch (i->op) {
+    case OT_S2R: set(e, i, 0, e->tid); break;
+    case OT_MOV: case IR_COPY: set(e, i, 0, word(e, *ir_src(f, i, 0), 0)); break;
+    case OT_IADD3: add3(e, i); break;
+    case OT_LOP3: lop3(e, i); break;
+    case OT_IMAD:
+        set(e, i, 0, word(e, *ir_src(f, i, 0), 0) * word(e, *ir_src(f, i, 1), 0) + word(e, *ir_src(f, i, 2), 0));
+        break;
+    case OT_ISETP: setp(e, i); break;
+    case OT_SEL:
+        set(e, i, 0, word(e, *ir_src(f, i, pred(e, *ir_src(f, i, SEL_pp), true) ? 0 : 1), 0));
+        break;
+    case OT_STG: {
+        Operand ra = *ir_src(f, i, STG_ra);
+        uint64_t base = (uint64_t)word(e, ra, 1) << 32 | word(e, ra, 0);
+        base += (uint64_t)(int64_t)(int32_t)word(e, *ir_src(f, i, STG_offset), 0);
+        assert_true(e->n < 512);
+        e->stores[e->n++] = (Store){base, word(e, *ir_src(f, i, STG_rb), 0)};
+        break;
+    }
+    default: fail_msg("evaluator lacks %s", ir_op_name(i->op));
+    }
+}
+
+static void evaluate(Eval *e) {
+    BlockId b = e->f->entry, from = {0};
+    for (unsigned steps = 0; steps < 200; steps++) {
+        const Block *blk = ir_block(e->f, b);
+        unsigned edge = 0, p = 0;
+        while (from.i && blk->preds.at[edge].i != from.i)
+            edge++;
+        uint32_t phis[64];
+        for (; ir_inst(e->f, blk->insts.at[p])->op == IR_PHI; p++)
+            phis[p] = word(e, *ir_src(e->f, ir_inst(e->f, blk->insts.at[p]), edge), 0);
+        for (unsigned k = 0; k < p; k++)
+            set(e, ir_inst(e->f, blk->insts.at[k]), 0, phis[k]);
+        for (;; p++) {
+            const Inst *i = ir_inst(e->f, blk->insts.at[p]);
+            if (i->op == OT_EXIT)
+                return;
+            if (i->op == OT_BRA && pred(e, i->guard, true))
+                break;
+            if (i->op != OT_BRA)
+                execute(e, i);
+        }
+        from = b;
+        b.i = ir_src(e->f, ir_inst(e->f, blk->insts.at[p]), IR_BRA_TARGET_SLOT)->value;
+    }
+    fail_msg("program does not end");
+}
+
+/* ---- random programs ---- */
+
+typedef struct {
+    Function *f;
+    BlockId b;
+    uint64_t s;
+    ValId r[400], p[200];
+    unsigned nr, np;
+} Gen;
+
+static uint32_t rnd(Gen *g, uint32_t n) {
+    g->s = g->s * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(g->s >> 33) % n;
+}
+
+static Operand some(Gen *g) {
+    if (rnd(g, 8) == 0)
+        return op_rz();
+    return ir_val(g->f, g->r[rnd(g, 2) && g->nr > 6 ? g->nr - 1 - rnd(g, 6) : rnd(g, g->nr)]);
+}
+
+static InstId emit(Gen *g, unsigned op, uint32_t mods) {
+    InstId i = ir_inst_new(g->f, op, isa_num_dst(op), isa_num_src(op));
+    ir_inst(g->f, i)->mods = mods;
+    ir_append(g->f, g->b, i);
+    return i;
+}
+
+static Operand define(Gen *g, InstId i, unsigned n, RegFile file) {
+    ValId v = ir_value_new(g->f, file);
+    ir_set_dst(g->f, i, n, ir_val(g->f, v));
+    ir_value(g->f, v)->block = g->b;
+    if (file == RF_R)
+        g->r[g->nr++] = v;
+    else
+        g->p[g->np++] = v;
+    return ir_val(g->f, v);
+}
+
+static uint32_t small(Gen *g) { return rnd(g, 3) ? rnd(g, 9) : rnd(g, 2) ? 0 - rnd(g, 64) : hash32(rnd(g, 1000)); }
+
+static void add64_and_store(Gen *g) {
+    Operand lo = some(g), hi = some(g), f = op_with(op_pt(), OPM_NOT);
+    ValId pair[2];
+    for (unsigned k = 0; k < 1 + rnd(g, 3); k++) {
+        uint32_t imm = small(g);
+        InstId a = emit(g, OT_IADD3, 0), b;
+        ir_set_src(g->f, a, 0, lo);
+        ir_set_src(g->f, a, 1, op_imm(imm));
+        ir_set_src(g->f, a, 2, rnd(g, 6) ? op_rz() : some(g));
+        ir_set_src(g->f, a, 3, f);
+        ir_set_src(g->f, a, 4, f);
+        lo = define(g, a, 0, RF_R);
+        Operand c = define(g, a, IADD3_pu, RF_P);
+        g->np--; /* a carry is no plain predicate */
+        b = emit(g, OT_IADD3, MSET(IADD3, x, 1));
+        ir_set_src(g->f, b, 0, hi);
+        ir_set_src(g->f, b, 1, rnd(g, 4) ? op_imm(imm >> 31 ? UINT32_MAX : 0) : op_rz());
+        ir_set_src(g->f, b, 2, op_rz());
+        ir_set_src(g->f, b, 3, c);
+        ir_set_src(g->f, b, 4, f);
+        hi = define(g, b, 0, RF_R);
+    }
+    pair[0].i = lo.value;
+    pair[1].i = hi.value;
+    InstId st = emit(g, OT_STG, MSET(STG, e, MemAddr_E));
+    ir_set_src(g->f, st, STG_ra, ir_vec(g->f, pair, 2));
+    ir_set_src(g->f, st, STG_offset, op_imm(small(g) & 0xfff));
+    Operand v = some(g);
+    ir_set_src(g->f, st, STG_rb, v);
+}
+
+static void random_inst(Gen *g) {
+    InstId i;
+    Operand f = op_with(op_pt(), OPM_NOT);
+    switch (rnd(g, 9)) {
+    case 0:
+        i = emit(g, OT_MOV, 0);
+        ir_set_src(g->f, i, 0, rnd(g, 3) ? op_imm(small(g)) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
+        define(g, i, 0, RF_R);
+        break;
+    case 1: case 2:
+        i = emit(g, OT_IADD3, 0);
+        for (unsigned k = 0; k < 3; k++)
+            ir_set_src(g->f, i, k, op_with(some(g), rnd(g, 4) ? 0 : OPM_NEG));
+        ir_set_src(g->f, i, 3, f);
+        ir_set_src(g->f, i, 4, f);
+        define(g, i, 0, RF_R);
+        break;
+    case 3:
+        i = emit(g, OT_LOP3, MSET(LOP3, lut, rnd(g, 256)));
+        for (unsigned k = 0; k < 3; k++)
+            ir_set_src(g->f, i, k, some(g));
+        define(g, i, 0, RF_R);
+        break;
+    case 4:
+        i = emit(g, OT_IMAD, 0);
+        for (unsigned k = 0; k < 3; k++)
+            ir_set_src(g->f, i, k, some(g));
+        define(g, i, 0, RF_R);
+        break;
+    case 5:
+        i = emit(g, OT_ISETP, MSET(ISETP, cmp, rnd(g, 8)) | MSET(ISETP, sign, rnd(g, 2)));
+        ir_set_src(g->f, i, 0, some(g));
+        ir_set_src(g->f, i, 1, some(g));
+        define(g, i, 0, RF_P);
+        break;
+    case 6:
+        i = emit(g, OT_SEL, 0);
+        ir_set_src(g->f, i, 0, some(g));
+        ir_set_src(g->f, i, 1, some(g));
+        if (g->np)
+            ir_set_src(g->f, i, SEL_pp, op_with(ir_val(g->f, g->p[rnd(g, g->np)]), rnd(g, 2) ? OPM_NOT : 0));
+        define(g, i, 0, RF_R);
+        break;
+    case 7:
+        i = emit(g, OT_MOV, 0);
+        ir_set_src(g->f, i, 0, ir_val(g->f, g->r[rnd(g, g->nr)]));
+        define(g, i, 0, RF_R);
+        break;
+    default: add64_and_store(g);
+    }
+}
+
+static void jump(Gen *g, BlockId from, BlockId to) {
+    ir_append(g->f, from, ir_branch_new(g->f, to));
+    ir_add_edge(g->f, from, to);
+}
+
+/* A chain of diamonds, each with a phi where it closes. */
+static void generate(Gen *g) {
+    g->b = ir_block_new(g->f);
+    InstId t = emit(g, OT_S2R, 0);
+    ir_set_src(g->f, t, 0, (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(g->f->module->target, "tid.x")});
+    define(g, t, 0, RF_R);
+    for (unsigned d = 0; d < 4; d++) {
+        for (unsigned k = 0; k < 8; k++)
+            random_inst(g);
+        if (!g->np)
+            continue;
+        BlockId head = g->b, yes = ir_block_new(g->f), no = ir_block_new(g->f), join = ir_block_new(g->f);
+        InstId br = ir_branch_new(g->f, yes);
+        ir_append(g->f, head, br);
+        ir_set_guard(g->f, br, ir_val(g->f, g->p[rnd(g, g->np)]));
+        ir_add_edge(g->f, head, yes);
+        jump(g, head, no);
+        unsigned nr = g->nr, np = g->np;
+        Operand side[2];
+        for (unsigned s = 0; s < 2; s++) {
+            g->b = s ? no : yes;
+            for (unsigned k = 0; k < (rnd(g, 3) ? 4u : 0u); k++)
+                random_inst(g);
+            side[s] = ir_val(g->f, g->r[g->nr - 1]);
+            g->nr = nr; /* what a side defines does not dominate the join */
+            g->np = np;
+            jump(g, g->b, join);
+        }
+        g->b = join;
+        InstId phi = ir_inst_new(g->f, IR_PHI, 1, 2);
+        ir_append(g->f, join, phi);
+        ir_set_src(g->f, phi, 0, side[0]);
+        ir_set_src(g->f, phi, 1, side[1]);
+        define(g, phi, 0, RF_R);
+        add64_and_store(g);
+    }
+    emit(g, OT_EXIT, 0);
+}
+
+static unsigned size_of(Function *f) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < f->layout.n; k++)
+        n += ir_block(f, f->layout.at[k])->insts.n;
+    return n;
+}
+
+static void run(Function *f, Eval *e, uint32_t tid) {
+    memset(e, 0, sizeof *e);
+    e->f = f;
+    e->tid = tid;
+    e->v = calloc(f->values.n, sizeof *e->v);
+    evaluate(e);
+    free(e->v);
+}
+
+static void test_random(void **state) {
+    (void)state;
+    unsigned before = 0, after = 0, stores = 0;
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        StrTab strings = {0};
+        Diags d = {.sink = diag_print_sink, .user = stderr};
+        IrModule *m = ir_module_new(isa_targets[seed % 2 ? 0 : 5], &strings);
+        Function *f = ir_function_new(m, str_intern_z(&strings, "k"), true);
+        Gen *g = calloc(1, sizeof *g);
+        g->f = f;
+        g->s = seed;
+        generate(g);
+        free(g);
+        assert_true(ir_verify(f, &d, "generate"));
+        static Eval a[3], b;
+        for (uint32_t t = 0; t < 3; t++)
+            run(f, &a[t], t * 7);
+        before += size_of(f);
+        char *text = ir_print(m, NULL);
+        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse, pass_dce, pass_legalise};
+        for (unsigned p = 0; p < 5; p++) {
+            assert_true(passes[p](f, &d));
+            assert_true(ir_verify(f, &d, "pass"));
+            for (uint32_t t = 0; t < 3; t++) {
+                run(f, &b, t * 7);
+                bool same = b.n == a[t].n;
+                for (unsigned k = 0; same && k < b.n; k++)
+                    same = b.stores[k].address == a[t].stores[k].address && b.stores[k].value == a[t].stores[k].value;
+                if (!same) {
+                    char *now = ir_print(m, NULL);
+                    printf("seed %llu pass %u\n%s\nafter\n%s", (unsigned long long)seed, p, text, now);
+                    fail();
+                }
+            }
+        }
+        stores += a[0].n;
+        after += size_of(f);
+        free(text);
+        ir_module_free(m);
+        str_free(&strings);
+    }
+    printf("%u instructions became %u; %u stores compared\n", before, after, stores);
+    assert_true(after < before * 3 / 4);
+}
+
+/* ---- hand-written ---- */
+
+typedef struct { StrTab strings; Diags d; IrModule *m; Function *f; char *text; } Loaded;
+
+static void load(Loaded *l, const char *body) {
+    memset(l, 0, sizeof *l);
+    l->d = (Diags){.sink = diag_print_sink, .user = stderr};
+    char text[4096];
+    snprintf(text, sizeof text, "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 "
+                                "start=bb1 {\n%s}\n", body);
+    Source s = {"t.mir", text, strlen(text)};
+    l->m = ir_load(&s, &l->strings, &l->d);
+    assert_non_null(l->m);
+    l->f = l->m->funcs.at[0];
+}
+
+static void expect(Loaded *l, const char *has, const char *has_not) {
+    assert_true(ir_verify(l->f, &l->d, "pass"));
+    char *text = ir_print_function(l->f, NULL);
+    if ((has && !strstr(text, has)) || (has_not && strstr(text, has_not))) {
+        printf("%s\n", text);
+        fail();
+    }
+    free(text);
+}
+
+static void unload(Loaded *l) {
+    ir_module_free(l->m);
+    str_free(&l->strings);
+}
+
+static void test_fold_and_branches(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs(bb2 bb3)\n"
+             "  %r1 = MOV 0x4\n  %r2, _, _ = IADD3 %r1, 0x3, RZ, !PT, !PT\n"
+             "  %p3, _ = ISETP(cmp=GT) %r2, 0x6, PT, _\n"
+             "  @%p3 BRA _, _, bb2\n  BRA _, _, bb3\n"
+             "bb2: preds(bb1) succs(bb4)\n  BRA _, _, bb4\n"
+             "bb3: preds(bb1) succs(bb4)\n  STG _, _, 0x8, %r1\n  BRA _, _, bb4\n"
+             "bb4: preds(bb2 bb3) succs()\n  STG _, _, 0x4, %r2\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_branches(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r2 = MOV 0x7", "BRA"); /* 4 + 3 > 6 is true: one block remains */
+    expect(&l, "STG _, _, 0x4, %r2", "0x8");
+    unload(&l);
+}
+
+static void test_address(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+             "  %r3, %p4, _ = IADD3 %r1, 0xfffffffc, RZ, !PT, !PT\n"
+             "  %r5, _, _ = IADD3(x=0x1) %r2, 0xffffffff, RZ, %p4, !PT\n"
+             "  %r6, _ = LDG(e=E) [%r3 %r5].64, _, 0x10, _\n"
+             "  STG(e=E) [%r3 %r5].64, _, 0x0, %r6\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "[%r1 %r2].64, _, 0xc", "IADD3");
+    expect(&l, "[%r1 %r2].64, _, 0xfffffffc", NULL);
+    unload(&l);
+}
+
+static void test_constant_bank(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = MOV c[0x0][0x160]\n"
+             "  %r3 = IMAD %r2, %r1, RZ, _\n  STG _, _, 0x0, %r3\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "IMAD %r1, c[0x0][0x160]", "MOV"); /* the factors change places */
+    unload(&l);
+}
+
+static void test_cse(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs(bb2 bb3)\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[clock.lo]\n  %r3 = S2R SR[clock.lo]\n"
+             "  %r4 = IMAD %r1, %r1, %r2, _\n  %p5, _ = ISETP %r1, %r2, PT, _\n"
+             "  @%p5 BRA _, _, bb2\n  BRA _, _, bb3\n"
+             "bb2: preds(bb1) succs(bb3)\n  %r6 = IMAD %r1, %r1, %r2, _\n  %r7 = IMAD %r1, %r1, %r3, _\n"
+             "  STG _, _, 0x0, %r6\n  STG _, _, 0x4, %r7\n  BRA _, _, bb3\n"
+             "bb3: preds(bb1 bb2) succs()\n  %r8 = IMAD %r1, %r1, %r3, _\n  STG _, _, 0x8, %r8\n"
+             "  STG _, _, 0xc, %r4\n  EXIT _\n");
+    assert_true(pass_cse(l.f, &l.d));
+    expect(&l, "STG _, _, 0x0, %r4", "%r6");
+    expect(&l, "%r7 = IMAD %r1, %r1, %r3", NULL); /* another clock value */
+    expect(&l, "%r8 = IMAD %r1, %r1, %r3", NULL); /* bb2 does not dominate bb3 */
+    unload(&l);
+}
+
+static void test_dce_keeps(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1, _ = LDG RZ, _, 0x0, _\n  %r2, _ = LDG RZ, _, 0x4, _ flags[observing memory]\n"
+             "  %r3, %p4, _ = IADD3 %r1, %r1, RZ, !PT, !PT\n  %r5, %p6, _ = IADD3 %r2, %r2, RZ, !PT, !PT\n"
+             "  STG _, _, 0x0, %r5\n  EXIT _\n");
+    assert_true(pass_dce(l.f, &l.d));
+    expect(&l, "%r2, _ = LDG", "%r1");
+    expect(&l, "%r5, _, _ = IADD3", "%p6"); /* nobody reads the carry */
+    unload(&l);
+}
+
+static void test_legalise(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2, _, _ = IADD3 0x5, 0x6, %r1, !PT, !PT\n"
+             "  %r3 = IMAD c[0x0][0x160], 0x7, %r1, _\n  STG _, _, 0x0, %r2\n  STG _, _, 0x0, %r3\n"
+             "  STG _, _, 0x0, 0x9\n  EXIT _\n");
+    assert_true(pass_legalise(l.f, &l.d));
+    expect(&l, "MOV 0x9", "STG _, _, 0x0, 0x9");
+    expect(&l, "= MOV", "IADD3 0x5, 0x6");
+    unload(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),   cmocka_unit_test(test_constant_bank),
+        cmocka_unit_test(test_cse),               cmocka_unit_test(test_dce_keeps), cmocka_unit_test(test_legalise),
+        cmocka_unit_test(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
