@@ -7,6 +7,8 @@
 #include "regalloc/colour.h"
 #include <string.h>
 
+enum { FREE_REGS = 29 };
+
 /* ---- the register map ---- */
 
 static void put(Colour *c, uint32_t v, unsigned reg) {
@@ -17,6 +19,7 @@ static void put(Colour *c, uint32_t v, unsigned reg) {
 }
 
 static void lift(Colour *c, uint32_t v) {
+    c->freed_at[c->f->values.at[v].file][c->reg[v]] = ++c->clock;
     c->occupant[c->f->values.at[v].file][c->reg[v]] = 0;
     c->reg[v] = RA_NO_REG;
 }
@@ -25,22 +28,34 @@ static bool is_free(const Colour *c, RegFile file, unsigned reg) {
     return ra_is_allocatable(file, reg, c->limit[file]) && !c->occupant[file][reg];
 }
 
-/* A free register, low and in the smallest hole: keeps aligned groups whole. */
-static unsigned best_hole(const Colour *c, RegFile file) {
+/* Would a call that v lives through overwrite the register? */
+static bool is_safe(const Colour *c, uint32_t v, unsigned reg) {
+    return !c->crosses[v] || !ra_clobbers(ra_callee(c->f, ir_inst(c->f, (InstId){c->crosses[v]})),
+                                          (RegFile)c->f->values.at[v].file, reg);
+}
+
+/* How well a free register suits: whole aligned groups are kept for vectors, registers not in use yet for later. */
+static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
+    unsigned quad = r & ~3u, top = file == RF_R && c->spread > c->high_water[file] ? c->spread : c->high_water[file];
+    if (r > top)
+        return 1;
+    if (file != RF_R && file != RF_UR)
+        return 2;
+    if (!is_free(c, file, r ^ 1))
+        return 4;
+    return !is_free(c, file, quad) || !is_free(c, file, quad + 2) ? 3 : 2;
+}
+
+/* A free register; among equals the one that was released first, which leaves scheduling most freedom. */
+static unsigned best_hole(const Colour *c, uint32_t v) {
+    RegFile file = (RegFile)c->f->values.at[v].file;
     unsigned best = RA_NO_REG, best_score = 0;
     for (unsigned r = 0; r < c->limit[file]; r++) {
         if (!is_free(c, file, r))
             continue;
-        if (file != RF_R && file != RF_UR)
-            return r;
-        unsigned quad = r & ~3u, score = 1;
-        if (!is_free(c, file, r ^ 1))
-            score = 3;
-        else if (!is_free(c, file, quad) || !is_free(c, file, quad + 2))
-            score = 2;
-        if (r > c->high_water[file])
-            score = 0; /* rather than a register that is not in use anywhere yet */
-        if (best == RA_NO_REG || score > best_score) {
+        unsigned score = hole_score(c, file, r) + (is_safe(c, v, r) ? 8 : 0);
+        if (best == RA_NO_REG || score > best_score ||
+            (score == best_score && score % 8 > 1 && c->freed_at[file][r] < c->freed_at[file][best])) {
             best = r;
             best_score = score;
         }
@@ -48,41 +63,56 @@ static unsigned best_hole(const Colour *c, RegFile file) {
     return best;
 }
 
+/* Where a member of a vector is, or is likely to be. */
+static unsigned member_reg(const Colour *c, uint32_t m) {
+    return c->reg[m] != RA_NO_REG ? c->reg[m] : c->web_reg[ra_web(c, m)];
+}
+
 /* Where value v should go so that its next vector use finds it in place; RA_NO_REG if there is no wish. */
 static unsigned vector_wish(const Colour *c, uint32_t v) {
     VecUse u = c->vec[v];
     RegFile file = (RegFile)c->f->values.at[v].file;
-    if (!u.count)
-        return RA_NO_REG;
     unsigned align = ra_align(u.count);
     for (unsigned k = 0; k < u.count; k++) { /* beside a member that has its place */
         uint32_t m = c->f->vectors.at[u.first + k];
-        if (m == v || !m || c->reg[m] == RA_NO_REG || c->reg[m] < k || (c->reg[m] - k) % align)
+        if (k == u.component || !m)
             continue;
-        unsigned r = c->reg[m] - k + u.component;
-        return is_free(c, file, r) ? r : RA_NO_REG;
+        unsigned at = member_reg(c, m);
+        if (at == RA_NO_REG || at < k || (at - k) % align)
+            continue;
+        unsigned r = at - k + u.component;
+        if (is_free(c, file, r) && is_safe(c, v, r))
+            return r;
     }
-    unsigned top = (c->high_water[file] / 4 + 2) * 4;
+    unsigned top = (c->high_water[file] / 4 + 2) * 4, best = RA_NO_REG;
     for (unsigned base = 0; base + u.count <= c->limit[file] && base <= top; base += align) {
         unsigned k = 0;
         while (k < u.count && is_free(c, file, base + k))
             k++;
-        if (k == u.count)
-            return base + u.component;
+        if (k < u.count || !is_safe(c, v, base + u.component))
+            continue;
+        if (best == RA_NO_REG || (base <= c->spread && c->freed_at[file][base] < c->freed_at[file][best]))
+            best = base + u.component;
     }
-    return RA_NO_REG;
+    return best;
 }
 
 static unsigned choose(const Colour *c, uint32_t v) {
     const Value *val = &c->f->values.at[v];
     RegFile file = (RegFile)val->file;
+    VecUse u = c->vec[v];
     if (val->fixed_reg >= 0)
         return (unsigned)val->fixed_reg;
     unsigned r = c->web_reg[ra_web(c, v)];
-    if (r != RA_NO_REG && is_free(c, file, r))
+    bool aligned = r != RA_NO_REG && (!u.count || r % ra_align(u.count) == u.component);
+    if (r != RA_NO_REG && aligned && is_free(c, file, r) && is_safe(c, v, r))
         return r;
-    r = vector_wish(c, v);
-    return r != RA_NO_REG ? r : best_hole(c, file);
+    unsigned wish = u.count ? vector_wish(c, v) : RA_NO_REG;
+    if (wish != RA_NO_REG)
+        return wish;
+    if (r != RA_NO_REG && is_free(c, file, r) && is_safe(c, v, r))
+        return r;
+    return best_hole(c, v);
 }
 
 static bool place_value(Colour *c, uint32_t v, const Inst *i) {
@@ -509,7 +539,9 @@ static bool place_phi(Colour *c, BlockId b, InstId id) {
     const Inst *i = ir_inst(f, id);
     uint32_t v = ir_operand_value(f, *ir_dst(f, i, 0), 0).i;
     RegFile file = (RegFile)f->values.at[v].file;
-    unsigned wish = c->web_reg[ra_web(c, v)];
+    unsigned wish = choose(c, v);
+    if (c->web_reg[ra_web(c, v)] == RA_NO_REG && !c->vec[v].count)
+        wish = RA_NO_REG; /* nothing known: as on one of the edges */
     for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !is_free(c, file, wish)); p++)
         if (c->done[blk->preds.at[p].i] && ir_src(f, i, p)->kind == OPK_VAL)
             wish = exit_reg(c, blk->preds.at[p], ir_src(f, i, p)->value);
@@ -709,6 +741,8 @@ bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     ra_live(f, &c->g, a, &c->live);
     for (unsigned k = 0; k < RF_COUNT; k++)
         c->limit[k] = ra_limit(f, (RegFile)k);
+    if (f->is_entry && f->module->opt_level >= 2)
+        c->spread = FREE_REGS; /* up to here the register count costs no occupancy */
     c->reg = ARENA_ARRAY(a, uint16_t, f->values.n);
     for (uint32_t v = 0; v < f->values.n; v++)
         c->reg[v] = RA_NO_REG;

@@ -35,7 +35,11 @@ typedef struct {
     bool *done;
     uint32_t *web;                               /* union-find over copies, phis and tied operands: a hint only */
     uint16_t *web_reg;                           /* register last given to a member */
-    VecUse *vec;                                 /* by value */
+    VecUse *vec;                                 /* by value, and by web for members without a use of their own */
+    uint32_t *crosses;                           /* by value: a CALL (instruction number) that it lives through, or 0 */
+    uint32_t freed_at[RF_COUNT][RA_MAX_REGS];    /* when the register was last released */
+    uint32_t clock;
+    unsigned spread;                             /* registers of R that may be used for the sake of scheduling */
     Bitset dying, dead, scratch_live;            /* of the current instruction; of the current block */
     Kills *dying_at, *dead_at;                   /* by position in the current block */
     uint8_t taken[RF_COUNT][RA_MAX_REGS];
@@ -50,6 +54,6 @@ static inline uint32_t ra_web(const Colour *c, uint32_t v) {
         v = c->web[v];
     return v;
 }
-/* Fill web, web_reg and vec. */
+/* Fill web, web_reg, vec and crosses. */
 void ra_hints(Colour *c);
 #endif

@@ -33,6 +33,45 @@ static void note_vector(Colour *c, Operand o) {
     }
 }
 
+/* Members of a web inherit the first vector use in it. */
+static void share_vectors(Colour *c) {
+    uint32_t n = c->f->values.n;
+    VecUse *of_web = ARENA_ARRAY(c->a, VecUse, n);
+    for (uint32_t v = 1; v < n; v++)
+        if (c->vec[v].count && !of_web[ra_web(c, v)].count)
+            of_web[ra_web(c, v)] = c->vec[v];
+    for (uint32_t v = 1; v < n; v++)
+        if (!c->vec[v].count)
+            c->vec[v] = of_web[ra_web(c, v)];
+}
+
+/* Which values live through a CALL: they had better be where the callee does not write. */
+static void note_crossings(Colour *c, BlockId b, Bitset *live) {
+    Function *f = c->f;
+    const Block *blk = ir_block(f, b);
+    bool calls = false;
+    for (unsigned p = 0; p < blk->insts.n && !calls; p++)
+        calls = ir_inst(f, blk->insts.at[p])->op == OT_CALL;
+    if (!calls)
+        return;
+    bs_copy(live, &c->live.out[b.i]);
+    for (unsigned p = blk->insts.n; p-- > 0;) {
+        Inst *i = ir_inst(f, blk->insts.at[p]);
+        ValId v[4];
+        for (unsigned k = 0; k < i->ndst; k++)
+            for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
+                if (v[m].i)
+                    bs_del(live, v[m].i);
+        if (i->op == OT_CALL)
+            BS_EACH(x, live)
+                c->crosses[x] = blk->insts.at[p].i;
+        for (unsigned k = 0; i->op != IR_PHI && k < ra_num_reads(i); k++)
+            for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
+                if (v[m].i)
+                    bs_add(live, v[m].i);
+    }
+}
+
 static void hint_inst(Colour *c, const Inst *i) {
     Function *f = c->f;
     if (i->op == IR_PHI)
@@ -61,4 +100,9 @@ void ra_hints(Colour *c) {
         for (unsigned p = 0; p < b->insts.n; p++)
             hint_inst(c, ir_inst(f, b->insts.at[p]));
     }
+    share_vectors(c);
+    c->crosses = ARENA_ARRAY(c->a, uint32_t, f->values.n);
+    Bitset live = bs_new(c->a, f->values.n);
+    for (uint32_t k = 0; k < c->g.nrpo; k++)
+        note_crossings(c, c->g.rpo[k], &live);
 }
