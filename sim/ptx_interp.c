@@ -192,6 +192,8 @@ static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
     b->ctaid[2] = (uint32_t)(number / l->grid[0] / l->grid[1]);
     memset(b->bars, 0, sizeof b->bars);
     memset(b->shared, 0, r->shared_bytes + 16);
+    if (b->shared_written)
+        memset(b->shared_written, 0, r->shared_bytes / 8 + 8);
     b->nalive = b->nthreads;
     b->live = true;
     for (uint32_t i = 0; i < b->nwarps; i++) {
@@ -251,6 +253,8 @@ static bool make_block(PtxRun *r, PtxBlock *b) {
     b->threads = ARENA_ARRAY(&r->arena, PtxThread, b->nthreads);
     b->warps = ARENA_ARRAY(&r->arena, PtxWarp, b->nwarps);
     b->shared = ARENA_ARRAY(&r->arena, uint8_t, r->shared_bytes + 16);
+    if (r->opt.report_uninitialised)
+        b->shared_written = ARENA_ARRAY(&r->arena, uint8_t, r->shared_bytes / 8 + 8);
     for (uint32_t i = 0; i < b->nwarps; i++) {
         uint32_t left = b->nthreads - i * 32;
         b->warps[i] =

@@ -22,7 +22,7 @@ typedef struct {
     uint64_t seed;              /* 0: fixed order, warps and lanes ascending, switching lanes at atomics; else random */
     uint64_t budget;            /* thread instructions, 0: 4e9 */
     uint32_t resident_blocks;   /* blocks that run at the same time, 0: 16 */
-    bool report_uninitialised;  /* registers and memory read before they were written */
+    bool report_uninitialised;  /* registers, global and shared memory read before they were written */
     bool report_not_uniform;    /* bra.uni whose lanes of one warp go different ways */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     void (*on_event)(void *user, const PtxEvent *e);    /* or NULL */

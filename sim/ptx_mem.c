@@ -63,6 +63,16 @@ static uint8_t *global_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t
     return a->data + offset;
 }
 
+static uint8_t *shared_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t address, unsigned bytes, bool write) {
+    PtxBlock *b = t->warp->block;
+    SimAlloc shadow = {.written = b->shared_written};
+    if (shadow.written && write)
+        simmem_mark_written(&shadow, address, bytes);
+    else if (shadow.written && !simmem_is_written(&shadow, address, bytes))
+        ptx_warn(r, t, c, TRAP_UNINITIALISED, "shared memory that was never written");
+    return b->shared + address;
+}
+
 uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, uint64_t address, unsigned bytes,
                     bool write) {
     uint64_t shown = address;
@@ -75,7 +85,7 @@ uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, u
     switch (space) {
     case SP_SHARED: case SP_SHARED_CLUSTER:
         if (address <= r->shared_bytes && bytes <= r->shared_bytes - address)
-            return t->warp->block->shared + address;
+            return shared_bytes(r, t, c, address, bytes, write);
         ptx_trap_at(r, t, c, TRAP_OUT_OF_RANGE, shown, "shared memory");
         return NULL;
     case SP_LOCAL:

@@ -151,6 +151,7 @@ struct PtxBlock {
     uint32_t runnable[SIM_MAX_BLOCK_THREADS / 32]; /* lane masks by warp */
     PtxBarrier bars[16];
     uint8_t *shared;
+    uint8_t *shared_written;     /* a bit for each byte; NULL unless report_uninitialised */
     bool live;
 };
 

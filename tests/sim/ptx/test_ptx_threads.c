@@ -324,6 +324,10 @@ static void warnings(void **state) {
     assert_non_null(strstr(t.res.first_warning.text, "%r1"));
     t = trap_run("", "ld.global.u32 %r1, [%i];", 32, &opt);
     assert_int_equal(t.res.nwarnings, 1);
+    t = trap_run(".shared .u32 a, b;", "st.shared.u32 [a], %t; ld.shared.u32 %r1, [a];", 32, &opt);
+    assert_int_equal(t.res.nwarnings, 0);
+    t = trap_run(".shared .u32 a, b;", "st.shared.u32 [a], %t; ld.shared.u32 %r1, [b];", 32, &opt);
+    assert_int_equal(t.res.nwarnings, 1);
     t = trap_run("", "shfl.sync.down.b32 %r1|%p1, %t, 3, 0x1f, 0xffffffff;", 20, &(PtxRunOptions){.seed = 0});
     assert_int_equal(t.res.first_warning.kind, TRAP_COLLECTIVE);
     opt = (PtxRunOptions){.report_not_uniform = true};
