@@ -129,6 +129,7 @@ typedef struct {
 typedef struct {
     const char *slot;
     bool neg, abs, half, bitnot;
+    bool half_sel;  /* modifier `half` of type HalfSel where fp16 operands have their selector */
     bool half_bits; /* sits where fp16 operands have their modifiers, without a half selector */
 } IgFormSlot;
 

@@ -104,6 +104,8 @@ static bool cond_value(Emit *e, const IgRow *r, const IgCondItem *c, const IgMod
             t = r->fields.at[i].type;
     if (t && ig_enum_value(t, c->value.text, out))
         return true;
+    if (m->type && ig_enum_value(m->type, c->value.text, out)) /* a value that this target has no encoding for */
+        return true;
     if (c->value.kind == TK_NUMBER) {
         *out = (unsigned)c->value.number;
         return true;

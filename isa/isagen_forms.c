@@ -57,6 +57,8 @@ static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool r
         add(g, d, abs, 1, "SignModi", s->slot, "abs", NULL, loc);
     if (s->half)
         add(g, d, half, 2, "Half", s->slot, "half", NULL, loc);
+    if (s->half_sel)
+        add(g, d, half, 2, "HalfSel", "half", NULL, "H0", loc);
     if (reg)
         add(g, d, reuse, 1, "Reuse", s->slot, "reuse", NULL, loc);
 }

@@ -525,6 +525,8 @@ static bool form_slot(Parser *p, IgFormSlot *s) {
             s->abs = true;
         else if (take(p, "half"))
             s->half = true;
+        else if (take(p, "sel"))
+            s->half_sel = true;
         else if (take(p, "fp16"))
             s->half_bits = true;
         else if (take(p, "not"))

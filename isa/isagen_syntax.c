@@ -56,6 +56,29 @@ static bool mod_type(Syn *s, const char *name, unsigned *mod, unsigned *type) {
     return ig_error(s->g, s->loc, "%s has no enumerated field %s", s->r->name, name);
 }
 
+/* {mod} behind an operand; nothing where this opcode lacks the field. */
+static bool operand_mod(Syn *s, IgSyn *y) {
+    const char *end = strchr(s->p, '}');
+    for (unsigned i = 0; end && i < s->r->fields.n; i++) {
+        const IgField *f = &s->r->fields.at[i];
+        unsigned mod;
+        size_t n = (size_t)(end - s->p - 1);
+        if (!f->type || f->attr || strlen(f->name) != n || strncmp(f->name, s->p + 1, n))
+            continue;
+        mod = (unsigned)ig_mod_index(s->t, f->name);
+        y->flags |= (mod + 1) << 16;
+        y->text = arena_printf(&s->g->arena, "%u", f->type->index + 1);
+        s->p = end + 1;
+        return true;
+    }
+    char name[64];
+    s->p++;
+    if (!word(s, name) || *s->p != '}' || ig_mod_index(s->t, name) < 0)
+        return ig_error(s->g, s->loc, "%s has no modifier %s", s->t->name, name);
+    s->p++;
+    return true;
+}
+
 static bool braces(Syn *s, unsigned *mod, unsigned *type) {
     char name[64];
     s->p++;
@@ -215,11 +238,8 @@ static bool suffixes(Syn *s, IgSyn *y) {
                 return ig_error(s->g, s->loc, "unknown format %s in syntax", name);
             y->flags |= f << 24;
         } else if (*s->p == '{') {
-            unsigned mod, type;
-            if (!braces(s, &mod, &type))
+            if (!operand_mod(s, y))
                 return false;
-            y->flags |= (mod + 1) << 16;
-            y->text = arena_printf(&s->g->arena, "%u", type);
         } else if (*s->p == '.') {
             const char *start = s->p++;
             if (!word(s, name))

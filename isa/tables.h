@@ -56,7 +56,7 @@ enum { CO_END, CO_EQ, CO_NE, CO_AND, CO_OR, CO_SLOT_RZ, CO_SLOT_EQ, CO_SLOT_NE, 
        CO_SLOT_UR, CO_SLOT_NUR };
 typedef struct {
     uint8_t op, index;
-    uint16_t value;
+    uint32_t value;
 } IsaCond;
 
 /* Syntax programs. */
