@@ -51,7 +51,7 @@ bool types_agree(PtxType t, PtxType reg, bool relaxed) {
         return true;
     if (tc == TC_FLOAT)
         return t == reg;
-    return rc != TC_FLOAT;
+    return rc != TC_FLOAT || reg == TY_F16X2; /* ptxas 13 takes packed registers as integers */
 }
 
 /* constants */
@@ -304,8 +304,8 @@ static unsigned npiped(const OperandSpecs *s) {
 static void count_range(const OperandSpecs *s, const PtxInsn *i, unsigned *least, unsigned *most) {
     bool policy = s->n && s->at[s->n - 1].is_optional && s->at[s->n - 1].type == TY_B64;
     bool hint = i->flags & PF_CACHE_HINT;
-    *least = s->nrequired + (policy && hint);
-    *most = s->n - npiped(s) - (policy && !hint);
+    *least = s->nrequired + (policy && hint ? 1u : 0u);
+    *most = s->n - npiped(s) - (policy && !hint ? 1u : 0u);
 }
 
 static bool count_fits(const OperandSpecs *s, const PtxInsn *i) {
@@ -418,7 +418,7 @@ static bool signature_of(const Check *c, const PtxInsn *i, Signature *s) {
 }
 
 static bool check_call(Check *c, PtxInsn *i) {
-    Signature s;
+    Signature s = {0};
     if (!i->callee && !i->table)
         return true; /* its prototype was not found: reported */
     if (!signature_of(c, i, &s))

@@ -213,7 +213,8 @@ static void apply_loosely(Mod m, PtxInsn *out) {
 }
 
 typedef struct {
-    unsigned matched; /* modifiers accepted before the first failure */
+    bool open;        /* the form takes any further modifiers */
+    unsigned matched; /* modifiers accepted */
     int bad;          /* index of the modifier not accepted, -1 if all were */
     Elem missing;     /* required element without a modifier, cls 0 if none */
 } MatchResult;
@@ -240,6 +241,7 @@ static bool match(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, Matc
     for (unsigned k = 0; k < nelems; k++)
         if (!e[k].taken && !e[k].optional && !r->missing.cls)
             r->missing = e[k];
+    r->open = open;
     if (strstr(forms[form].operands, "..."))
         out->flags |= PF_ALL_FORMS;
     out->form = (uint16_t)form;
@@ -331,6 +333,8 @@ static bool report(const char *text, size_t size, const Mod *mods, const MatchRe
 
 /* A form that fits better gets the message: more modifiers accepted, then fewer elements missing. */
 static bool better(const MatchResult *a, const MatchResult *b) {
+    if (a->open != b->open) /* accepting everything is no merit */
+        return b->open;
     if (a->matched != b->matched)
         return a->matched > b->matched;
     return a->bad < 0 && b->bad >= 0;

@@ -47,15 +47,18 @@ uint32_t line_of(const Parser *p, SrcLoc loc) {
     return line;
 }
 
-/* A brace that belongs to a vector operand rather than to a block. */
+/* A brace that belongs to a vector operand rather than to a block: blocks hold statements. */
 static bool is_operand_brace(Parser *p) {
     if (at(p, '}')) {
-        char c = lex_peek(&p->lx);
-        return c && strchr(",;])|", c);
+        if (!p->operand_braces)
+            return false;
+        p->operand_braces--;
+        return true;
     }
     const char *c = p->lx.text + p->lx.at;
     c += strcspn(c, "{};");
-    return *c == '}';
+    p->operand_braces += p->operand_braces || *c == '}';
+    return p->operand_braces != 0;
 }
 
 void skip_statement(Parser *p) {
@@ -67,8 +70,9 @@ void skip_statement(Parser *p) {
         }
         next(p);
         if (end)
-            return;
+            break;
     }
+    p->operand_braces = 0;
 }
 
 /* names */
@@ -84,8 +88,7 @@ static uint16_t depth_now(const Parser *p) { return (uint16_t)(p->scopes.n - 1);
 bool open_scope(Parser *p) {
     if (p->scopes.n >= MAX_SCOPES)
         return diag(p->d, here(p), DIAG_E0112, "blocks", (unsigned)MAX_SCOPES);
-    Scope *s = VEC_PUSH(&p->tmp, &p->scopes);
-    s->first_ref = p->refs.n;
+    VEC_ADD(&p->tmp, &p->scopes, ((Scope){.first_ref = p->refs.n}));
     return true;
 }
 

@@ -96,6 +96,7 @@ typedef struct {
     VEC(PtxLine) lines;
     VEC(StrId) pragmas;
     uint32_t line; /* `.loc` in force */
+    uint32_t operand_braces; /* open braces of vectors in the statement being parsed */
 } Parser;
 
 /* parse.c: tokens */

@@ -149,7 +149,7 @@ bool parse_body(Parser *p) {
                 next(p);
             else
                 stop(p);
-        } else if (!parse_statement(p)) {
+        } else if (p->operand_braces = 0, !parse_statement(p)) {
             skip_statement(p);
         }
     }

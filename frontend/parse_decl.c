@@ -190,6 +190,7 @@ static bool parse_init_list(InitState *s, unsigned level, uint64_t base, uint64_
     SrcLoc loc = here(p);
     if (level >= s->ndims)
         return diag(p->d, loc, DIAG_E0122, name_text(p, s->v->name));
+    p->operand_braces++;
     next(p);
     while (!at(p, '}')) {
         if (cur >= limit)
@@ -209,7 +210,9 @@ static bool parse_init_list(InitState *s, unsigned level, uint64_t base, uint64_
             return false;
     }
     *used = cur;
-    return expect(p, '}', "'}'");
+    p->operand_braces--;
+    next(p);
+    return true;
 }
 
 /* `{ addr_mode_0 = wrap, ... }` of samplers and textures: read and dropped, tex is not compiled. */

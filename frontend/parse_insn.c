@@ -10,6 +10,11 @@ static bool parse_operand(Parser *p, PtxOperand *o, unsigned depth);
 
 /* names as operands */
 
+static bool fail_found(Parser *p, const char *what, const Token *t) {
+    int n = t->size > 60 ? 60 : (int)t->size;
+    return diag(p->d, tok_loc(t), DIAG_E0102, what, n, p->lx.text + t->at);
+}
+
 static bool undeclared(Parser *p, const Token *name) {
     const char *text = name_text(p, name->str);
     size_t size = str_size(&p->m->strings, name->str), n = size;
@@ -136,11 +141,11 @@ static bool parse_address(Parser *p, PtxOperand *o, unsigned depth) {
     VEC(PtxOperand) extra = {0};
     next(p);
     if (at(p, TK_IDENT) && !str_eq(p->tok.str, p->name_warp_sz)) {
-        SrcLoc loc = here(p);
+        Token name = p->tok;
         if (!parse_name(p, o))
             return false;
         if (o->kind != PO_REG && o->kind != PO_SYM)
-            return diag(p->d, loc, DIAG_E0102, "a register or variable", 12, "another name");
+            return fail_found(p, "a register or variable", &name);
         if ((at(p, '+') || at(p, '-')) && !parse_const_int(p, &o->imm, "an offset"))
             return false;
     } else if (!parse_const_int(p, &o->imm, "an address")) {
@@ -163,6 +168,7 @@ static bool parse_address(Parser *p, PtxOperand *o, unsigned depth) {
 
 static bool parse_vector(Parser *p, PtxOperand *o, unsigned depth) {
     VEC(PtxOperand) items = {0};
+    p->operand_braces++;
     next(p);
     do {
         PtxOperand item = {0};
@@ -175,7 +181,11 @@ static bool parse_vector(Parser *p, PtxOperand *o, unsigned depth) {
     o->kind = PO_VEC;
     o->nvec = (uint8_t)items.n;
     o->vec = arena_copy(p->a, items.at, sizeof *items.at * items.n);
-    return expect(p, '}', "',' or '}'");
+    if (!at(p, '}'))
+        return fail_expected(p, "',' or '}'");
+    p->operand_braces--;
+    next(p);
+    return true;
 }
 
 static bool starts_name(const Parser *p) {
@@ -279,7 +289,7 @@ static bool parse_guard(Parser *p, PtxInsn *i) {
     if (!b)
         return undeclared(p, &name);
     if (b->kind != B_REG)
-        return diag(p->d, tok_loc(&name), DIAG_E0102, "a predicate", (int)name.size, p->lx.text + name.at);
+        return fail_found(p, "a predicate", &name);
     i->guard_reg = b->value;
     return at(p, TK_IDENT) || fail_expected(p, "an opcode");
 }
@@ -310,12 +320,12 @@ static bool parse_call(Parser *p, PtxInsn *i) {
     PtxOperand callee = {0};
     if (at(p, '(') && (!parse_call_list(p, &i->rets, &i->nrets) || !expect(p, ',', "','")))
         return false;
-    SrcLoc loc = here(p);
+    Token name = p->tok;
     if (!parse_operand(p, &callee, 0))
         return false;
     bool direct = callee.kind == PO_SYM && callee.sym & PTX_SYM_FUNC && !callee.imm;
     if (!direct && callee.kind != PO_REG)
-        return diag(p->d, loc, DIAG_E0102, "a function or register", 13, "another thing");
+        return fail_found(p, "a function or register", &name);
     if (direct) {
         i->callee = callee.sym & ~PTX_SYM_FUNC;
     } else {
@@ -330,7 +340,7 @@ static bool parse_call(Parser *p, PtxInsn *i) {
     }
     if (!comma)
         return direct || fail_expected(p, "',' and a prototype or target list");
-    Token name = p->tok;
+    name = p->tok;
     if (!expect(p, TK_IDENT, "a prototype or target list"))
         return false;
     if (!direct)

@@ -305,7 +305,7 @@ static void begin_function(Parser *p) {
     p->lines.n = p->pragmas.n = p->refs.n = 0;
     p->line = 0;
     p->func = p->funcs.n + 1; /* corrected when the function turns out to be known */
-    VEC_PUSH(&p->tmp, &p->regs);
+    VEC_ADD(&p->tmp, &p->regs, ((PtxReg){0}));
 }
 
 #define TAKE(field, count, vec) \
@@ -464,8 +464,10 @@ bool parse_module(Parser *p) {
         return false;
     if (!at_dir(p, ".target"))
         return diag(p->d, here(p), DIAG_E0118, "");
-    while (!at(p, TK_EOF) && !too_many_errors(p))
+    while (!at(p, TK_EOF) && !too_many_errors(p)) {
+        p->operand_braces = 0;
         if (!parse_module_statement(p))
             skip_module_statement(p);
+    }
     return true;
 }

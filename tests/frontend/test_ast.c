@@ -1,0 +1,245 @@
+/* What the parser makes of declarations, constants, scopes, calls, debug information. Expected values are
+ * from the PTX ISA document's rules, worked out by hand.
+ * SPDX-License-Identifier: MIT */
+#include "common.h"
+
+static void header(void **state) {
+    (void)state;
+    PtxModule *m = parse(".version 8.5\n.target sm_90a, debug\n.address_size 64\n");
+    assert_int_equal(m->version_major, 8);
+    assert_int_equal(m->version_minor, 5);
+    assert_int_equal(m->sm, 90);
+    assert_string_equal(text_of(m, m->target_text), "sm_90a, debug");
+    assert_int_equal(m->address_bits, 64);
+    ptx_free(m);
+}
+
+static void variables(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEADER ".extern .shared .align 16 .b8 dyn[];\n"
+                                ".visible .global .v4 .f32 quad[3];\n"
+                                ".const .u16 small;\n"
+                                ".global .align 256 .u8 big[4000000000];\n");
+    const PtxVar *v = var(m, "dyn");
+    assert_int_equal(v->linkage, LINK_EXTERN);
+    assert_int_equal(v->space, SP_SHARED);
+    assert_int_equal(v->align_bytes, 16);
+    assert_true(v->is_array && v->unsized);
+    assert_int_equal(v->size_bytes, 0);
+    v = var(m, "quad");
+    assert_int_equal(v->linkage, LINK_VISIBLE);
+    assert_int_equal(v->vec, 4);
+    assert_int_equal(v->nelems, 3);
+    assert_int_equal(v->size_bytes, 48);
+    assert_int_equal(v->align_bytes, 16);
+    assert_int_equal(var(m, "small")->align_bytes, 2);
+    assert_int_equal(var(m, "big")->size_bytes, 4000000000);
+    ptx_free(m);
+}
+
+static void initialisers(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEADER ".global .u32 g;\n.func f();\n"
+                                ".global .u32 matrix[2][3] = {{1, 2}, {4, 5, 6}};\n"
+                                ".global .u64 addr[3] = {g, generic(g)+8, f};\n"
+                                ".global .u8 bytes[2] = {0xFF(g), 0xFF00(g+4)};\n"
+                                ".global .f32 unsized[] = {1.0, -2.5, 0f40490FDB};\n"
+                                ".global .s8 minus = -1;\n.global .f64 d = 0.1;\n");
+    const PtxVar *v = var(m, "matrix");
+    assert_int_equal(v->ninits, 5);
+    assert_int_equal(v->inits[2].offset_bytes, 12); /* the second row starts at element 3 */
+    assert_int_equal(v->inits[2].value, 4);
+    v = var(m, "addr");
+    assert_int_equal(v->inits[0].sym, ptx_find_var(m, "g"));
+    assert_false(v->inits[0].generic);
+    assert_true(v->inits[1].generic);
+    assert_int_equal(v->inits[1].value, 8);
+    assert_int_equal(v->inits[2].sym, ptx_find_func(m, "f") | PTX_SYM_FUNC);
+    v = var(m, "bytes");
+    assert_int_equal(v->inits[1].shift, 8);
+    assert_int_equal(v->inits[1].value, 4);
+    assert_int_equal(v->inits[1].size_bytes, 1);
+    v = var(m, "unsized");
+    assert_int_equal(v->size_bytes, 12);
+    assert_false(v->unsized);
+    assert_int_equal(v->inits[0].value, 0x3F800000);
+    assert_int_equal(v->inits[1].value, 0xC0200000);
+    assert_int_equal(v->inits[2].value, 0x40490FDB);
+    assert_int_equal(var(m, "minus")->inits[0].value, 0xFF);
+    assert_true(var(m, "d")->inits[0].value == 0x3FB999999999999A);
+    ptx_free(m);
+}
+
+/* C's precedences and the conversions of PTX ISA 4.5.6; values computed by hand. */
+static void expressions(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t value;
+    } cases[] = {
+        {"1+2*3", 7}, {"(1+2)*3", 9}, {"10-4-3", 3}, {"100/7/2", 7}, {"7%3", 1}, {"-7%3", (uint64_t)-1},
+        {"-7/2", (uint64_t)-3}, {"1<<40", 1099511627776}, {"-8>>1", (uint64_t)-4}, {"(.u64)-8>>1", 0x7FFFFFFFFFFFFFFC},
+        {"1<<64", 0}, {"-1>>200", (uint64_t)-1}, {"~0", UINT64_MAX}, {"!5", 0}, {"!0", 1}, {"-(-5)", 5},
+        {"1<2", 1}, {"-1<0U", 0}, {"-1<0", 1}, {"2<=2", 1}, {"3!=3", 0}, {"3==3", 1}, {"6&3", 2}, {"6|3", 7},
+        {"6^3", 5}, {"1|2&3^1", 3}, {"1&&0", 0}, {"2||0", 1}, {"0?5:7", 7}, {"1?2:0?3:4", 2}, {"0?2:0?3:4", 4},
+        {"0x10", 16}, {"010", 8}, {"0b101", 5}, {"0XfU", 15}, {"WARP_SZ*2", 64}, {"18446744073709551615", UINT64_MAX},
+        {"18446744073709551615>>63", 1}, {"0x8000000000000000/2", 0x4000000000000000}, {"1.5<2.5", 1},
+        {"(.s64)0xFFFFFFFFFFFFFFFF>>4", UINT64_MAX}, {"2+3<<1", 10}, {"1<2==1", 1}, {"5-3%2", 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        snprintf(text, sizeof text, HEADER ".global .u64 x = %s;\n", cases[i].text);
+        PtxModule *m = parse(text);
+        if ((uint64_t)var(m, "x")->inits[0].value != cases[i].value)
+            fail_msg("%s is %lld", cases[i].text, (long long)var(m, "x")->inits[0].value);
+        ptx_free(m);
+    }
+}
+
+static void kernel_parameters(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEADER ".visible .entry k(.param .u32 a, .param .u64 .ptr .global .align 8 b, .param .u8 c,\n"
+                                " .param .align 16 .b8 d[20], .param .u16 e)\n"
+                                ".maxntid 128, 2 .reqntid 64 .maxnreg 40 .minnctapersm 3 { ret; }\n");
+    const PtxFunc *f = func(m, "k");
+    static const uint64_t offsets[] = {0, 8, 16, 32, 52};
+    assert_int_equal(f->nparams, 5);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(m->vars[f->params[i]].param_offset_bytes, offsets[i]);
+    assert_true(m->vars[f->params[1]].is_pointer);
+    assert_int_equal(m->vars[f->params[1]].pointee_space, SP_GLOBAL);
+    assert_true(f->is_entry && f->has_body);
+    assert_int_equal(f->linkage, LINK_VISIBLE);
+    assert_int_equal(f->maxntid[0], 128);
+    assert_int_equal(f->maxntid[1], 2);
+    assert_int_equal(f->maxntid[2], 1);
+    assert_int_equal(f->reqntid[0], 64);
+    assert_int_equal(f->maxnreg, 40);
+    assert_int_equal(f->minnctapersm, 3);
+    ptx_free(m);
+}
+
+/* Ranges make registers when they are named; ids start at 1; inner scopes shadow. */
+static void registers(void **state) {
+    (void)state;
+    PtxModule *m = parse(KERNEL(".reg .b32 %r<4294967295>, x; .reg .v2 .f32 v;\n"
+                                "mov.u32 %r4000000000, 1;\nmov.u32 %r7, 2;\nmov.u32 %r4000000000, 3;\n"
+                                "{ .reg .f64 %r<9>; mov.f64 %r7, 1.0; { mov.f64 %r7, 2.0; } }\n"
+                                "mov.u32 %r7, x;\nadd.f32 v.y, v.x, v.y;"));
+    const PtxFunc *f = func(m, "k");
+    assert_int_equal(f->nregs, 7); /* 0, x, v.x, v.y, %r4000000000, %r7, inner %r7 */
+    uint32_t outer = f->insns[1].operands[0].reg, inner = f->insns[3].operands[0].reg;
+    assert_int_equal(f->insns[0].operands[0].reg, f->insns[2].operands[0].reg);
+    assert_int_not_equal(outer, inner);
+    assert_int_equal(f->insns[4].operands[0].reg, inner);
+    assert_int_equal(f->insns[5].operands[0].reg, outer);
+    assert_int_equal(f->regs[inner].type, TY_F64);
+    assert_int_equal(f->regs[outer].type, TY_B32);
+    assert_string_equal(text_of(m, f->regs[f->insns[6].operands[0].reg].name), "v.y");
+    assert_int_equal(f->insns[6].operands[1].reg + 1, f->insns[6].operands[2].reg);
+    ptx_free(m);
+}
+
+static void labels(void **state) {
+    (void)state;
+    PtxModule *m = parse(KERNEL(".reg .pred %p; .reg .b32 %i;\nL: @%p bra L;\n{ bra L; L: @!%p bra.uni L; }\n"
+                                "T: .branchtargets L, M;\nbrx.idx %i, T;\nM:"));
+    const PtxFunc *f = func(m, "k");
+    assert_int_equal(f->nlabels, 3);
+    uint32_t outer = f->insns[0].operands[0].label, inner = f->insns[1].operands[0].label;
+    assert_int_equal(f->labels[outer].insn, 0);
+    assert_int_equal(f->labels[inner].insn, 2);
+    assert_int_equal(f->insns[2].operands[0].label, inner);
+    assert_true(f->insns[2].guard_not && f->insns[2].flags & PF_UNI);
+    assert_int_equal(f->insns[3].table, 1);
+    assert_int_equal(f->branch_tables[0].n, 2);
+    assert_int_equal(f->branch_tables[0].labels[0], outer);
+    assert_int_equal(f->labels[f->branch_tables[0].labels[1]].insn, 4);
+    ptx_free(m);
+}
+
+static void calls(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEADER ".func (.param .b32 r) f(.param .b32 a, .param .b8 s[4]);\n.func g(.reg .u32 x) { ret; }\n"
+                                ".entry k()\n{ .reg .b64 %d; .param .b32 a, r; .param .b8 s[4];\n"
+                                "call (r), f, (a, s);\ncall.uni (_), f, (5, s);\n"
+                                "P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b8 _[4]);\n"
+                                "call (r), %d, (a, s), P;\nQ: .calltargets f;\ncall (r), %d, (a, s), Q; ret; }\n");
+    const PtxFunc *k = func(m, "k");
+    assert_int_equal(k->insns[0].callee, ptx_find_func(m, "f"));
+    assert_int_equal(k->insns[0].nrets, 1);
+    assert_int_equal(k->insns[0].nargs, 2);
+    assert_int_equal(k->insns[0].args[1].kind, PO_SYM);
+    assert_int_equal(m->vars[k->insns[0].args[1].sym - 1].size_bytes, 4);
+    assert_int_equal(k->insns[1].rets[0].kind, PO_SINK);
+    assert_int_equal(k->insns[1].args[0].imm, 5);
+    assert_int_equal(k->insns[2].callee, 0);
+    assert_int_equal(k->insns[2].table, 1);
+    assert_int_equal(k->insns[2].operands[0].kind, PO_REG);
+    assert_int_equal(k->call_tables[0].nparams, 2);
+    assert_int_equal(k->insns[3].table, 2);
+    assert_int_equal(k->call_tables[1].funcs[0], ptx_find_func(m, "f") - 1);
+    const PtxFunc *g = func(m, "g");
+    assert_int_equal(m->vars[g->params[0]].space, SP_REG);
+    assert_int_equal(g->param_regs[0], 1);
+    assert_int_equal(g->regs[1].type, TY_U32);
+    ptx_free(m);
+}
+
+static void prototype_then_definition(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEADER ".visible .func f(.param .b32 a);\n.func g() { .param .b32 x; call f, (x); ret; }\n"
+                                ".func f(.param .b32 b) { .reg .b32 %r; ld.param.b32 %r, [b]; ret; }\n");
+    assert_int_equal(m->nfuncs, 2);
+    const PtxFunc *f = func(m, "f");
+    assert_true(f->has_body);
+    assert_int_equal(f->linkage, LINK_VISIBLE);
+    assert_string_equal(text_of(m, m->vars[f->params[0]].name), "b");
+    assert_int_equal(f->insns[0].operands[1].sym, f->params[0] + 1);
+    ptx_free(m);
+}
+
+static void debug_information(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEADER ".file 1 \"a.cu\"\n.file 3 \"b.h\", 1, 2\n.func f() {\n.loc 1 10 5\ntrap;\ntrap;\n"
+                                ".loc 3 20 1, function_name name, inlined_at 1 10 5\nret;\n}\n"
+                                ".section .debug_str { name: .b8 1, 2 /* } */\n}\n");
+    const PtxFunc *f = func(m, "f");
+    assert_int_equal(m->nfiles, 4);
+    assert_string_equal(text_of(m, m->files[3]), "b.h");
+    assert_int_equal(m->files[2].i, 0);
+    assert_int_equal(f->insns[0].line, f->insns[1].line);
+    const PtxLine *l = &f->lines[f->insns[2].line - 1];
+    assert_int_equal(l->file, 3);
+    assert_int_equal(l->line, 20);
+    assert_int_equal(l->inlined_at, f->insns[0].line);
+    assert_string_equal(text_of(m, l->function_name), "name");
+    assert_int_equal(ptx_line(m, &f->insns[1]), 9);
+    assert_int_equal(m->nsections, 1);
+    assert_non_null(memmem(m->sections[0].text, m->sections[0].size_bytes, ".b8 1, 2", 8));
+    ptx_free(m);
+}
+
+/* The message of the design document, to the letter. */
+static void message(void **state) {
+    (void)state;
+    Said said = {0};
+    Diags d = {.sink = hear, .user = &said};
+    const char *text = HEADER ".entry k()\n{\n\t.reg .s32 %r<3>; .reg .f32 %f<3>;\n\n    add.s32 %r1, %f1, %r2;\n}\n";
+    assert_null(ptx_parse("k.ptx", text, strlen(text), &d));
+    assert_string_equal(said.text, "k.ptx:8:18: error E0104: operand 2 of add.s32 must be .s32, %f1 is .f32\n"
+                                   "    add.s32 %r1, %f1, %r2;\n                 ^\n");
+    assert_int_equal(d.nerrors, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header),       cmocka_unit_test(variables),
+        cmocka_unit_test(initialisers), cmocka_unit_test(expressions),
+        cmocka_unit_test(kernel_parameters), cmocka_unit_test(registers),
+        cmocka_unit_test(labels),       cmocka_unit_test(calls),
+        cmocka_unit_test(prototype_then_definition), cmocka_unit_test(debug_information),
+        cmocka_unit_test(message),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* test_ptx_files err FILE...   every line marked `// error E0104` or `// warning W0140` reports that code,
+ *                              and no other line reports anything
+ * test_ptx_files ok FILE...    parses without a diagnostic; printing, parsing and printing again gives the
+ *                              same text and the same number of everything
+ * SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "frontend/ast.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_REPORTS = 100 };
+typedef struct {
+    struct {
+        unsigned line;
+        char code[8];
+        bool matched;
+    } at[MAX_REPORTS];
+    unsigned n;
+    bool print;
+} Reports;
+
+/* "file:12:5: error E0104: ..." */
+static void collect(void *user, Severity severity, const char *text) {
+    Reports *r = user;
+    (void)severity;
+    if (r->print)
+        fputs(text, stderr);
+    const char *colon = strchr(text, ':');
+    while (colon && (colon[1] < '0' || colon[1] > '9'))
+        colon = strchr(colon + 1, ':');
+    if (r->n >= MAX_REPORTS || !colon ||
+        sscanf(colon, ":%u:%*u: %*s %7[A-Z0-9]", &r->at[r->n].line, r->at[r->n].code) != 2) {
+        fprintf(stderr, "a diagnostic without place: %s", text);
+        exit(2);
+    }
+    r->n++;
+}
+
+static bool take(Reports *r, unsigned line, const char *code) {
+    for (unsigned i = 0; i < r->n; i++)
+        if (!r->at[i].matched && r->at[i].line == line && !strcmp(r->at[i].code, code))
+            return r->at[i].matched = true;
+    return false;
+}
+
+static unsigned check_err(const char *name, const char *text, size_t size) {
+    Reports r = {0};
+    Diags d = {.sink = collect, .user = &r};
+    unsigned bad = 0, marks = 0, errors = 0, line = 1;
+    PtxModule *m = ptx_parse(name, text, size, &d);
+    for (const char *p = text; p < text + size; line++) {
+        const char *end = memchr(p, '\n', (size_t)(text + size - p));
+        char copy[512], kind[8], code[8];
+        snprintf(copy, sizeof copy, "%.*s", (int)(end ? end - p : text + size - p), p);
+        const char *mark = strstr(copy, "// error "), *warning = strstr(copy, "// warning ");
+        mark = mark ? mark : warning;
+        if (mark && sscanf(mark, "// %7s %7[A-Z0-9]", kind, code) == 2) {
+            marks++;
+            errors += *kind == 'e';
+            if (!take(&r, line, code))
+                bad++, fprintf(stderr, "%s:%u: %s was not reported\n", name, line, code);
+        }
+        p = end ? end + 1 : text + size;
+    }
+    for (unsigned i = 0; i < r.n; i++)
+        if (!r.at[i].matched)
+            bad++, fprintf(stderr, "%s:%u: %s was not expected\n", name, r.at[i].line, r.at[i].code);
+    if (!marks)
+        bad++, fprintf(stderr, "%s has no mark\n", name);
+    if (errors && m)
+        bad++, fprintf(stderr, "%s: a module was returned\n", name);
+    ptx_free(m);
+    return bad;
+}
+
+static unsigned count_insns(const PtxModule *m) {
+    unsigned n = 0;
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        n += m->funcs[i].ninsns;
+    return n;
+}
+
+static unsigned check_ok(const char *name, const char *text, size_t size) {
+    Reports r = {.print = true};
+    Diags d = {.sink = collect, .user = &r};
+    char *once = NULL, *twice = NULL;
+    size_t n1 = 0, n2 = 0;
+    PtxModule *a = ptx_parse(name, text, size, &d);
+    PtxModule *b = a && ptx_print(a, &once, &n1) ? ptx_parse("printed", once, n1, &d) : NULL;
+    bool ok = b && ptx_print(b, &twice, &n2) && n1 == n2 && !memcmp(once, twice, n1);
+    ok = ok && r.n == 0 && a->nvars >= 1 && a->nfuncs == b->nfuncs && count_insns(a) == count_insns(b);
+    if (!ok) {
+        fprintf(stderr, "%s: text does not come back the same\n", name);
+        if (once && twice)
+            fprintf(stderr, "---- first\n%s\n---- second\n%s\n", once, twice);
+    }
+    free(once);
+    free(twice);
+    ptx_free(a);
+    ptx_free(b);
+    return !ok;
+}
+
+int main(int argc, char **argv) {
+    unsigned bad = 0;
+    if (argc < 3)
+        return 2;
+    for (int i = 2; i < argc; i++) {
+        Arena arena = {0};
+        Diags d = {.sink = diag_print_sink, .user = stderr};
+        char *text;
+        size_t size;
+        if (!file_read(&arena, argv[i], &d, &text, &size))
+            return 2;
+        bad += strcmp(argv[1], "err") ? check_ok(argv[i], text, size) : check_err(argv[i], text, size);
+        arena_free(&arena);
+    }
+    printf("%d files, %u failures\n", argc - 2, bad);
+    return bad != 0;
+}

@@ -1,0 +1,203 @@
+/* What the parser makes of instructions: modifiers, defaults, operands, constants.
+ * SPDX-License-Identifier: MIT */
+#include "common.h"
+
+#define REGS                                                                                                 \
+    ".reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>; .reg .f64 %g<9>; .reg .pred %p<9>;\n" \
+    ".shared .u32 s[8];\n"
+
+static PtxModule *module;
+static const PtxInsn *insn(const char *line) {
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s\nret;\n}\n", HEADER ".entry k(.param .u64 p)\n{\n" REGS, line);
+    ptx_free(module);
+    module = parse(text);
+    return &func(module, "k")->insns[0];
+}
+static int done(void **state) {
+    (void)state;
+    ptx_free(module);
+    module = NULL;
+    return 0;
+}
+
+static void arithmetic(void **state) {
+    (void)state;
+    const PtxInsn *i = insn("add.f32 %f1, %f2, 1.5;");
+    assert_int_equal(i->op, PTX_ADD);
+    assert_int_equal(i->rnd, RND_RN); /* the default of 9.7.3.3 */
+    assert_int_equal(i->ntypes, 1);
+    assert_int_equal(i->type[0], TY_F32);
+    assert_int_equal(i->ndst, 1);
+    assert_int_equal(i->operands[2].imm, 0x3FC00000);
+    assert_int_equal(i->operands[2].imm_kind, IMM_F32);
+    i = insn("fma.rz.ftz.sat.f32 %f1, %f2, 0f00000000, %f3;");
+    assert_int_equal(i->rnd, RND_RZ);
+    assert_int_equal(i->flags, PF_FTZ | PF_SAT);
+    i = insn("add.f64 %g1, %g2, 0f3F800000;"); /* widened */
+    assert_int_equal(i->operands[2].imm_kind, IMM_F64);
+    assert_true(i->operands[2].imm == 0x3FF0000000000000);
+    i = insn("mad.wide.u32 %d1, %r1, 3, %d2;");
+    assert_int_equal(i->sub, SUB_WIDE);
+    i = insn("addc.cc.u32 %r1, %r2, 1;");
+    assert_true(i->flags & PF_CC);
+    i = insn("add.s32 %r1, %r2, 0xFFFFFFFE;");
+    assert_int_equal(i->operands[2].imm, -2);
+    i = insn("add.u32 %r1, %r2, -2;");
+    assert_int_equal(i->operands[2].imm, 0xFFFFFFFE);
+    i = insn("and.b16 %h1, %h2, -1;");
+    assert_int_equal(i->operands[2].imm, 0xFFFF);
+    i = insn("min.xorsign.abs.f32 %f1, %f2, %f3;");
+    assert_true(i->flags & PF_XORSIGN_ABS);
+    assert_int_equal(i->rnd, RND_NONE);
+}
+
+static void comparison(void **state) {
+    (void)state;
+    const PtxInsn *i = insn("setp.ltu.and.ftz.f32 %p1|%p2, %f1, %f2, !%p3;");
+    assert_int_equal(i->cmp, CMP_LTU);
+    assert_int_equal(i->bop, BOP_AND);
+    assert_int_equal(i->ndst, 2);
+    assert_int_equal(i->noperands, 5);
+    assert_true(i->operands[4].not_);
+    i = insn("setp.lo.u32 %p1, %r1, 3;");
+    assert_int_equal(i->cmp, CMP_LO);
+    assert_int_equal(i->ndst, 1);
+    i = insn("set.gt.u32.f32 %r1, %f1, %f2;");
+    assert_int_equal(i->type[0], TY_U32);
+    assert_int_equal(i->type[1], TY_F32);
+    i = insn("setp.eq.s32 _|%p2, %r1, %r2;");
+    assert_int_equal(i->operands[0].kind, PO_SINK);
+    i = insn("shf.r.clamp.b32 %r1, %r2, %r3, 31;");
+    assert_int_equal(i->sub, SUB_R);
+    assert_int_equal(i->sub2, SUB_CLAMP);
+}
+
+static void memory(void **state) {
+    (void)state;
+    const PtxInsn *i = insn("ld.global.ca.v4.f32 {%f1, _, %f3, %f4}, [%d1+-16];");
+    assert_int_equal(i->space, SP_GLOBAL);
+    assert_int_equal(i->cop, COP_CA);
+    assert_int_equal(i->vec, 4);
+    assert_int_equal(i->sem, SEM_WEAK);
+    assert_int_equal(i->operands[0].kind, PO_VEC);
+    assert_int_equal(i->operands[0].nvec, 4);
+    assert_int_equal(i->operands[0].vec[1].kind, PO_SINK);
+    assert_int_equal(i->operands[1].kind, PO_ADDR);
+    assert_int_equal(i->operands[1].imm, -16);
+    i = insn("ld.u32 %r1, [s+8];"); /* no space: the variable's */
+    assert_int_equal(i->space, SP_SHARED);
+    assert_int_equal(i->operands[1].reg, 0);
+    assert_int_not_equal(i->operands[1].sym, 0);
+    i = insn("st.shared.u32 s[3], %r1;");
+    assert_int_equal(i->ndst, 0);
+    assert_int_equal(i->operands[0].kind, PO_ADDR);
+    assert_int_equal(i->operands[0].imm, 12);
+    i = insn("ld.acquire.sys.global.u64 %d1, [%d2];");
+    assert_int_equal(i->sem, SEM_ACQUIRE);
+    assert_int_equal(i->scope, SCOPE_SYS);
+    i = insn("ld.global.nc.L2::cache_hint.u32 %r1, [%d1], %d2;");
+    assert_int_equal(i->sem, SEM_NC);
+    assert_true(i->flags & PF_CACHE_HINT);
+    i = insn("ld.global.u32 %r1, [4096];");
+    assert_true(!i->operands[1].reg && !i->operands[1].sym);
+    assert_int_equal(i->operands[1].imm, 4096);
+    i = insn("atom.shared.cas.b32 %r1, [%r2], 0, 1;");
+    assert_int_equal(i->atom, ATOM_CAS);
+    assert_int_equal(i->sem, SEM_RELAXED);
+    assert_int_equal(i->scope, SCOPE_GPU);
+    i = insn("st.volatile.global.u8 [%d1], %r1;");
+    assert_int_equal(i->sem, SEM_VOLATILE);
+    i = insn("cp.async.cg.shared.global [%r1], [%d1], 16;");
+    assert_int_equal(i->sub, SUB_ASYNC);
+    assert_int_equal(i->space, SP_SHARED);
+    assert_int_equal(i->space2, SP_GLOBAL);
+}
+
+static void moves(void **state) {
+    (void)state;
+    const PtxInsn *i = insn("mov.b64 {%r1, %r2}, %d1;");
+    assert_int_equal(i->operands[0].kind, PO_VEC);
+    assert_int_equal(i->ndst, 1);
+    i = insn("mov.u32 %r1, %ctaid.z;");
+    assert_int_equal(i->operands[1].kind, PO_SREG);
+    assert_int_equal(i->operands[1].sreg, SR_CTAID);
+    assert_int_equal(i->operands[1].component, 2);
+    i = insn("mov.u32 %r1, %envreg31;");
+    assert_int_equal(i->operands[1].sreg, SR_ENVREG);
+    assert_int_equal(i->operands[1].component, 31);
+    i = insn("mov.u32 %r1, s+4;");
+    assert_int_equal(i->operands[1].kind, PO_SYM);
+    assert_int_equal(i->operands[1].imm, 4);
+    i = insn("mov.b32 %r1, 0f3F800000;");
+    assert_int_equal(i->operands[1].imm_kind, IMM_F32);
+    assert_int_equal(i->operands[1].imm, 0x3F800000);
+    i = insn("cvt.rzi.sat.s8.f32 %r1, %f1;");
+    assert_int_equal(i->rnd, RND_RZI);
+    assert_int_equal(i->type[0], TY_S8);
+    assert_int_equal(i->type[1], TY_F32);
+    i = insn("cvta.to.shared.u64 %d1, %d2;");
+    assert_int_equal(i->sub, SUB_TO);
+    assert_int_equal(i->space, SP_SHARED);
+    i = insn("mov .u32 %r1, %r2;"); /* a blank before the type */
+    assert_int_equal(i->type[0], TY_U32);
+    i = insn("add.f32.rm %f1, %f2, %f3;"); /* modifiers in another order */
+    assert_int_equal(i->rnd, RND_RM);
+}
+
+static void collectives(void **state) {
+    (void)state;
+    const PtxInsn *i = insn("shfl.sync.bfly.b32 %r1|%p1, %r2, 16, 0x1f, 0xffffffff;");
+    assert_true(i->flags & PF_SYNC);
+    assert_int_equal(i->sub, SUB_BFLY);
+    assert_int_equal(i->ndst, 2);
+    assert_int_equal(i->operands[5].imm, 0xffffffff);
+    i = insn("vote.sync.ballot.b32 %r1, !%p1, -1;");
+    assert_int_equal(i->sub, SUB_BALLOT);
+    assert_int_equal(i->operands[2].imm, 0xffffffff);
+    i = insn("bar.sync 1, 64;");
+    assert_int_equal(i->sub, SUB_SYNC);
+    assert_true(i->flags & PF_ALIGNED);
+    i = insn("barrier.sync 1;");
+    assert_false(i->flags & PF_ALIGNED);
+    i = insn("bar.red.or.pred %p1, 0, 32, !%p2;");
+    assert_int_equal(i->sub, SUB_RED);
+    assert_int_equal(i->bop, BOP_OR);
+    assert_int_equal(i->noperands, 4);
+    i = insn("bar.warp.sync 0xff;");
+    assert_int_equal(i->sub, SUB_WARP);
+    i = insn("match.all.sync.b64 %r1|%p1, %d1, -1;");
+    assert_int_equal(i->sub, SUB_ALL);
+    i = insn("membar.gl;");
+    assert_int_equal(i->scope, SCOPE_GPU);
+    i = insn("barrier.cluster.arrive.aligned;");
+    assert_int_equal(i->sub, SUB_ARRIVE);
+    assert_int_equal(i->sub2, SUB_CLUSTER);
+    assert_int_equal(i->sem, SEM_RELEASE);
+    i = insn("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};");
+    assert_int_equal(i->shape[0], 16);
+    assert_int_equal(i->shape[2], 8);
+    assert_int_equal(i->ntypes, 4);
+    assert_int_equal(i->type[1], TY_F16);
+    assert_int_equal(i->flags & (PF_COL_A | PF_COL_B), PF_COL_B);
+}
+
+/* Every opcode has a name and a section, and the section ends in the name's first letters. */
+static void opcode_table(void **state) {
+    (void)state;
+    for (unsigned op = 1; op < PTX_OP_COUNT; op++) {
+        const char *name = ptx_op_name((PtxOp)op), *section = ptx_op_section((PtxOp)op);
+        assert_true(strncmp(section, "9.7.", 4) == 0);
+        assert_non_null(strchr(section, ' '));
+        assert_int_equal(strncmp(strchr(section, ' ') + 1, name, strlen(name)), 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(arithmetic, done), cmocka_unit_test_teardown(comparison, done),
+        cmocka_unit_test_teardown(memory, done),     cmocka_unit_test_teardown(moves, done),
+        cmocka_unit_test_teardown(collectives, done), cmocka_unit_test(opcode_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
