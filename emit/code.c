@@ -199,12 +199,28 @@ static void note_barriers(Encode *e) {
     e->out->nbarriers = n;
 }
 
-/* Rows of value -> PTX register: registers written by instructions whose SSA value was a PTX register. The map is
- * made by register allocation (Function.var_rows), in instruction ids; here they become addresses. */
-static void variable_rows(Encode *e, uint32_t end) {
-    (void)end;
-    e->out->var_rows = NULL;
-    e->out->nvar_rows = 0;
+/* Function.var_rows with addresses in place of instructions. A row whose instructions are gone is left out. */
+static void variable_rows(Encode *e) {
+    Function *f = e->f;
+    Arena *a = &e->code->arena;
+    uint32_t *at = ARENA_ARRAY(a, uint32_t, f->insts.n); /* index + 1 */
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        const Block *b = ir_block(f, f->layout.at[k]);
+        for (unsigned p = 0; p < b->insts.n; p++)
+            at[b->insts.at[p].i] = e->address[f->layout.at[k].i] + p + 1;
+    }
+    e->out->var_rows = ARENA_ARRAY(a, struct CodeVarRow, f->var_rows.n);
+    for (unsigned k = 0; k < f->var_rows.n; k++) {
+        IrVarRow r = f->var_rows.at[k];
+        const Block *b = ir_block(f, r.block);
+        if (b->dead || !r.ptx_reg || (r.from.i && !at[r.from.i]) || (r.to.i && !at[r.to.i]))
+            continue;
+        uint32_t lo = r.from.i ? at[r.from.i] : e->address[r.block.i];
+        uint32_t hi = r.to.i ? at[r.to.i] : e->address[r.block.i] + b->insts.n;
+        if (lo < hi)
+            e->out->var_rows[e->out->nvar_rows++] =
+                (struct CodeVarRow){lo * INST_BYTES, hi * INST_BYTES, r.ptx_reg, r.component, r.file, r.reg};
+    }
 }
 
 static bool encode_function(Encode *e) {
@@ -232,7 +248,7 @@ static bool encode_function(Encode *e) {
     out->shared_bytes = f->is_entry ? e->m->shared_bytes : 0;
     out->param_bytes = param_bytes(e);
     note_barriers(e);
-    variable_rows(e, end);
+    variable_rows(e);
     return true;
 }
 

@@ -112,6 +112,15 @@ typedef struct { /* interprocedural facts about a function after its allocation;
     uint32_t max_b;            /* convergence barriers used, base included */
 } FuncSummary;
 
+typedef struct { /* where a PTX register's value is to be found; never wrong, not always complete */
+    uint32_t ptx_reg;
+    uint8_t component, file;
+    uint16_t reg;
+    BlockId block;
+    InstId from; /* valid behind this instruction, 0 = from the block's start */
+    InstId to;   /* up to and with this one, 0 = to the block's end */
+} IrVarRow;
+
 struct PtxModule;
 struct PtxFunc;
 typedef struct Function {
@@ -133,6 +142,7 @@ typedef struct Function {
     VEC(uint64_t) consts;       /* OPK_IMM64 */
     VEC(SymRef) symrefs;        /* OPK_SYM */
     VEC(Loc) locs;              /* [0] unused */
+    VEC(IrVarRow) var_rows;     /* made by colouring */
     uint32_t var_bytes;         /* frame: .local variables and stack-passed parameters */
     uint32_t spill_bytes;       /* frame: spill slots */
     uint32_t nbarriers_used;    /* highest named barrier + 1; 16 if held in a register */

@@ -24,6 +24,15 @@ static void lift(Colour *c, uint32_t v) {
     c->reg[v] = RA_NO_REG;
 }
 
+/* Value v was in its register up to and with instruction `to` (0: the block's end). */
+static void note_row(Colour *c, uint32_t v, uint32_t to) {
+    const Value *val = &c->f->values.at[v];
+    if (!val->ptx_reg || c->start[v] == RA_UNKNOWN)
+        return;
+    *VEC_PUSH(c->f->arena, &c->f->var_rows) =
+        (IrVarRow){val->ptx_reg, val->component, val->file, c->reg[v], c->block, {c->start[v]}, {to}};
+}
+
 static bool is_free(const Colour *c, RegFile file, unsigned reg) {
     return ra_is_allocatable(file, reg, c->limit[file]) && !c->occupant[file][reg];
 }
@@ -141,6 +150,9 @@ static void uproot(Colour *c, uint32_t v) {
         known |= c->moved.at[k].value == v;
     if (!known)
         VEC_ADD(c->a, &c->moved, ((RaPlace){v, c->reg[v], c->f->values.at[v].file}));
+    if (c->last_ref[v])
+        note_row(c, v, c->last_ref[v]);
+    c->start[v] = RA_UNKNOWN; /* scheduling may move the copy */
     lift(c, v);
 }
 
@@ -399,10 +411,35 @@ static void make_physical(Colour *c, Operand *o) {
     o->mods = mods;
 }
 
-static void release_dying(Colour *c, const uint32_t *v, unsigned n) {
+static void release_dying(Colour *c, const uint32_t *v, unsigned n, InstId at) {
     for (unsigned k = 0; k < n; k++)
-        if (c->reg[v[k]] != RA_NO_REG)
+        if (c->reg[v[k]] != RA_NO_REG) {
+            if (at.i)
+                note_row(c, v[k], at.i);
             lift(c, v[k]);
+        }
+}
+
+/* Remember for the variable map who reads and makes values. `copy_of`: start of the value that a vanishing copy
+ * renames, or RA_UNKNOWN. */
+static void note_reads(Colour *c, InstId id) {
+    Inst *i = ir_inst(c->f, id);
+    ValId v[4];
+    for (unsigned n = 0; n < ra_num_reads(i); n++)
+        for (unsigned k = 0, m = ra_values(c->f, *ra_read(c->f, i, n), v); k < m; k++)
+            c->last_ref[v[k].i] = id.i;
+}
+
+static void note_results(Colour *c, InstId id, uint32_t copy_of) {
+    Inst *i = ir_inst(c->f, id);
+    ValId v[4];
+    for (unsigned n = 0; n < i->ndst; n++)
+        for (unsigned k = 0, m = ra_values(c->f, *ir_dst(c->f, i, n), v); k < m; k++) {
+            c->last_ref[v[k].i] = id.i;
+            c->start[v[k].i] = copy_of != RA_UNKNOWN                              ? copy_of
+                               : ir_is_pseudo(i->op) && i->op != IR_COPY ? RA_UNKNOWN
+                                                                          : id.i;
+        }
 }
 
 static bool place_results(Colour *c, Inst *i, const uint16_t *tied_reg) {
@@ -450,7 +487,7 @@ static bool is_needless(const Colour *c, const Inst *i) {
 static bool colour_inst(Colour *c, InstId id, const Kills *dying, const Kills *dead, RaInsts *out) {
     Function *f = c->f;
     if (is_needless(c, ir_inst(f, id))) {
-        release_dying(c, dying->at, dying->n);
+        release_dying(c, dying->at, dying->n, (InstId){0});
         return true;
     }
     if (!make_room(c, ir_inst(f, id), out))
@@ -472,14 +509,17 @@ static bool colour_inst(Colour *c, InstId id, const Kills *dying, const Kills *d
                 tied_reg[k] = RA_NO_REG;
         }
     }
+    note_reads(c, id);
+    uint32_t renames = copy && tied_reg[0] != RA_NO_REG ? c->start[ir_src(f, i, 0)->value] : RA_UNKNOWN;
     for (unsigned n = 0; n < ra_num_reads(i); n++)
         make_physical(c, ra_read(f, i, n));
-    release_dying(c, dying->at, dying->n);
+    release_dying(c, dying->at, dying->n, id);
     if (!place_results(c, i, tied_reg))
         return false;
+    note_results(c, id, renames);
     for (unsigned k = 0; k < i->ndst; k++)
         make_physical(c, ir_dst(f, i, k));
-    release_dying(c, dead->at, dead->n);
+    release_dying(c, dead->at, dead->n, (InstId){0});
     VEC_ADD(f->arena, out, id);
     return true;
 }
@@ -557,6 +597,7 @@ static bool enter_block(Colour *c, BlockId b) {
     Function *f = c->f;
     Block *blk = ir_block(f, b);
     memset(c->occupant, 0, sizeof c->occupant);
+    c->block = b;
     BlockId from = map_source(c, blk);
     if (from.i)
         for (unsigned k = 0; k < c->exit[from.i].at.n; k++) {
@@ -569,8 +610,10 @@ static bool enter_block(Colour *c, BlockId b) {
             return false;
     for (unsigned k = 0; k < RF_COUNT; k++)
         for (unsigned r = 0; r < RA_MAX_REGS; r++)
-            if (c->occupant[k][r])
+            if (c->occupant[k][r]) {
                 VEC_ADD(c->a, &c->rec->entry[b.i].at, ((RaPlace){c->occupant[k][r], (uint16_t)r, (uint8_t)k}));
+                c->start[c->occupant[k][r]] = c->last_ref[c->occupant[k][r]] = 0;
+            }
     return true;
 }
 
@@ -581,6 +624,7 @@ static void leave_block(Colour *c, BlockId b) {
             if (!v)
                 continue;
             VEC_ADD(c->a, &c->exit[b.i].at, ((RaPlace){v, (uint16_t)r, (uint8_t)k}));
+            note_row(c, v, 0);
             c->reg[v] = RA_NO_REG;
         }
     c->done[b.i] = true;
@@ -598,7 +642,7 @@ static bool colour_block(Colour *c, BlockId b) {
         InstId id = ir_block(f, b)->insts.at[p];
         const Kills *dying = &c->dying_at[p], *dead = &c->dead_at[p];
         if (ir_inst(f, id)->op == IR_PHI) {
-            release_dying(c, dead->at, dead->n);
+            release_dying(c, dead->at, dead->n, (InstId){0});
             continue;
         }
         for (unsigned k = 0; k < dying->n; k++)
@@ -671,6 +715,18 @@ static uint32_t edge_scratch(const Colour *c, BlockId from, BlockId to) {
     return mods;
 }
 
+/* Copies at the end of block b overwrite these registers: what the variable map says of them ends earlier, where
+ * is not known. */
+static void cut_rows(Colour *c, BlockId b, const Moves *m) {
+    Function *f = c->f;
+    for (unsigned k = c->first_row[b.i]; k < f->var_rows.n && f->var_rows.at[k].block.i == b.i; k++) {
+        IrVarRow *r = &f->var_rows.at[k];
+        for (unsigned n = 0; n < m->at.n && !r->to.i; n++)
+            if (m->at.at[n].dst.file == r->file && m->at.at[n].dst.value == r->reg)
+                r->ptx_reg = 0;
+    }
+}
+
 static bool connect_edge(Colour *c, BlockId from, BlockId to, unsigned p) {
     Function *f = c->f;
     Moves m = {0};
@@ -684,6 +740,8 @@ static bool connect_edge(Colour *c, BlockId from, BlockId to, unsigned p) {
     BlockId b;
     unsigned at;
     ra_edge_point(f, from, to, &b, &at);
+    if (b.i == from.i)
+        cut_rows(c, from, &m);
     for (unsigned file = 0; file < RF_COUNT; file++) { /* by destination file: at most 255 a copy */
         unsigned n = 0;
         for (unsigned k = 0; k < m.at.n; k++)
@@ -746,16 +804,20 @@ bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     c->reg = ARENA_ARRAY(a, uint16_t, f->values.n);
     for (uint32_t v = 0; v < f->values.n; v++)
         c->reg[v] = RA_NO_REG;
+    c->start = ARENA_ARRAY(a, uint32_t, f->values.n);
+    c->last_ref = ARENA_ARRAY(a, uint32_t, f->values.n);
     c->exit = ARENA_ARRAY(a, RaPlaces, f->blocks.n);
     c->done = ARENA_ARRAY(a, bool, f->blocks.n);
     c->dying = bs_new(a, f->values.n);
     c->dead = bs_new(a, f->values.n);
     c->scratch_live = bs_new(a, f->values.n);
     c->first_phi = ARENA_ARRAY(a, uint32_t, f->blocks.n);
+    c->first_row = ARENA_ARRAY(a, uint32_t, f->blocks.n);
     ra_hints(c);
     keep_record(f, a, rec);
     for (uint32_t k = 0; k < c->g.nrpo; k++) {
         c->first_phi[c->g.rpo[k].i] = rec->phis.n;
+        c->first_row[c->g.rpo[k].i] = f->var_rows.n;
         if (!colour_block(c, c->g.rpo[k]))
             return false;
     }

@@ -18,6 +18,8 @@ typedef struct { /* registers that must be consecutive, or one that is fixed */
     unsigned base;      /* chosen */
 } Tuple;
 
+enum { RA_UNKNOWN = 0x7fffffff };
+
 typedef VEC(uint32_t) Kills;
 
 typedef struct {
@@ -31,7 +33,7 @@ typedef struct {
     uint16_t *reg;                               /* by value: where it is now */
     uint32_t occupant[RF_COUNT][RA_MAX_REGS];    /* the inverse */
     RaPlaces *exit;                              /* by block: where values are at its end */
-    uint32_t *first_phi;                         /* by block: index into rec->phis */
+    uint32_t *first_phi, *first_row;             /* by block: index into rec->phis, Function.var_rows */
     bool *done;
     uint32_t *web;                               /* union-find over copies, phis and tied operands: a hint only */
     uint16_t *web_reg;                           /* register last given to a member */
@@ -39,6 +41,10 @@ typedef struct {
     uint32_t *crosses;                           /* by value: a CALL (instruction number) that it lives through, or 0 */
     uint32_t freed_at[RF_COUNT][RA_MAX_REGS];    /* when the register was last released */
     uint32_t clock;
+    BlockId block;                               /* being coloured */
+    uint32_t *start;                             /* by value: instruction behind which it is in its register, 0 since
+                                                    the block's start, RA_UNKNOWN */
+    uint32_t *last_ref;                          /* by value: last instruction of the block that read or made it */
     unsigned spread;                             /* registers of R that may be used for the sake of scheduling */
     Bitset dying, dead, scratch_live;            /* of the current instruction; of the current block */
     Kills *dying_at, *dead_at;                   /* by position in the current block */

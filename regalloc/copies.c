@@ -262,6 +262,10 @@ static bool lower_block(Function *f, BlockId b, Diags *d) {
                 i.mods = 0;
             emit_parallel(&e, &i);
         }
+        if (i.op == IR_COPY && out.n == first + 1) { /* keeps its number: the variable map names it */
+            *ir_inst(f, id) = *ir_inst(f, out.at[first]);
+            out.at[first] = id;
+        }
     }
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
     return e.ok;

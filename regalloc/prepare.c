@@ -15,6 +15,8 @@ SrcLoc ra_src_loc(const Function *f, const Inst *i) {
     return i && i->loc.i < f->locs.n ? f->locs.at[i->loc.i].src : (SrcLoc){0};
 }
 
+enum { ABI_REGS = 24 };
+
 /* ---- limits ---- */
 
 /* Registers a thread may have by the launch bounds of one kernel; 0 if it says nothing. */
@@ -48,6 +50,8 @@ unsigned ra_limit(const Function *f, RegFile file) {
     if (bound)
         most = smaller(most, bound > t->reserved_regs + 16u ? bound - t->reserved_regs : 16u);
     most = smaller(most, smaller(f->module->reg_limit, f->reg_limit));
+    if (most < ABI_REGS && f->module->funcs.n > 1)
+        most = ABI_REGS; /* calls need their fixed registers, whatever the program asks for */
     return n < most ? n : most;
 }
 
