@@ -34,7 +34,7 @@ void simmem_free(SimMemory *mem) {
     free(mem);
 }
 
-/* Host storage for `a` (size set); large blocks come from fresh zero pages, so untouched guests cost nothing. */
+/* Host storage for `a` (size set), not cleared. */
 static bool alloc_storage(SimAlloc *a, const char *name) {
     void *data = NULL;
     if (posix_memalign(&data, 64, data_bytes(a->size_bytes)) != 0)

@@ -1,6 +1,6 @@
-/* What the PTX interpreter can watch while it runs: registers read before they were written, `.uni` branches that are
- * not uniform, and events for the caller. Only the slow loop calls these.
- * SPDX-License-Identifier: MIT */
+/* What the PTX interpreter can watch while it runs: registers read before they were written, `.uni` branches
+ * that are not uniform, and events for the caller. Only the slow loop calls these. SPDX-License-Identifier:
+ * MIT */
 #include "sim/ptx_run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@ static void check_arg(PtxRun *r, const PtxThread *t, const PtxCode *c, const Ptx
     bool reg = a->kind == ARG_REG || a->kind == ARG_NOT_REG || a->kind == ARG_NEG_REG;
     if (reg && a->slot && t->init && !t->init[a->slot]) {
         char text[120];
-        snprintf(text, sizeof text, "register %s", str_text(&r->m->strings, t->proc->func->regs[a->slot].name));
+        snprintf(text, sizeof text, "register %s",
+                 str_text(&r->m->strings, t->proc->func->regs[a->slot].name));
         ptx_warn(r, t, c, TRAP_UNINITIALISED, text);
     }
 }
@@ -42,9 +43,10 @@ void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool exec
     r->opt.on_event(r->opt.user, &e);
 }
 
-/* Directions that the lanes of one warp took at one `.uni` instruction, by execution number: the n-th execution of each
- * lane is compared with the n-th of the first lane that came so far. Exact where the code around is uniform too,
- * as `.uni` promises; a loop that lanes leave at different times can only make it compare less related executions. */
+/* Directions that the lanes of one warp took at one `.uni` instruction, by execution number: the n-th
+ * execution of each lane is compared with the n-th of the first lane that came so far. Exact where the code
+ * around is uniform too, as `.uni` promises; a loop that lanes leave at different times can only make it
+ * compare less related executions. */
 #define MAX_EXECUTIONS 4096u
 typedef struct PtxUniform {
     struct PtxUniform *next;
@@ -88,7 +90,8 @@ void ptx_check_before(PtxRun *r, PtxThread *t, const PtxCode *c, bool run) {
         check_arg(r, t, c, &(PtxArg){.kind = ARG_REG, .slot = c->guard});
     if (run && t->init)
         check_sources(r, t, c);
-    if (r->opt.report_not_uniform && c->insn && (c->insn->flags & PF_UNI) && (c->guard || c->insn->op == PTX_BRX)) {
+    if (r->opt.report_not_uniform && c->insn && (c->insn->flags & PF_UNI) &&
+        (c->guard || c->insn->op == PTX_BRX)) {
         uint32_t index = c->insn->op == PTX_BRX ? (uint32_t)ptx_arg(r, t, &c->src[0]) : 0;
         check_uniform(r, t, c, run ? index + 1 : 0);
     }

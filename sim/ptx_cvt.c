@@ -8,8 +8,12 @@ typedef uint64_t U64;
 static bool is_float(unsigned t) {
     return t == TY_F16 || t == TY_BF16 || t == TY_F32 || t == TY_F64 || t == TY_TF32;
 }
-static bool is_signed(unsigned t) { return ptx_type_class((PtxType)t) == TC_SIGNED; }
-static unsigned bits_of(unsigned t) { return ptx_type_bytes((PtxType)t) * 8; }
+static bool is_signed(unsigned t) {
+    return ptx_type_class((PtxType)t) == TC_SIGNED;
+}
+static unsigned bits_of(unsigned t) {
+    return ptx_type_bytes((PtxType)t) * 8;
+}
 
 static U64 extend(U64 v, unsigned type) {
     unsigned bits = bits_of(type);
@@ -32,8 +36,11 @@ static U64 int_to_int(U64 v, const PtxCode *k) {
 }
 
 static PtxFormat format(unsigned type) {
-    return type == TY_F16 ? FMT_F16 : type == TY_BF16 ? FMT_BF16 : type == TY_TF32 ? FMT_TF32
-           : type == TY_F32 ? FMT_F32 : FMT_F64;
+    return type == TY_F16    ? FMT_F16
+           : type == TY_BF16 ? FMT_BF16
+           : type == TY_TF32 ? FMT_TF32
+           : type == TY_F32  ? FMT_F32
+                             : FMT_F64;
 }
 static U64 nan_of(unsigned type) {
     return type == TY_F64 ? F64_NAN : type == TY_F16 || type == TY_BF16 ? F16_NAN : F32_NAN;
@@ -41,10 +48,14 @@ static U64 nan_of(unsigned type) {
 
 static double float_value(U64 v, unsigned type, bool ftz) {
     switch (type) {
-    case TY_F64: return f64_of(v);
-    case TY_F32: return (double)f32_of(ftz ? f32_flush((uint32_t)v) : (uint32_t)v);
-    case TY_BF16: return ptx_half_value(FMT_BF16, (uint16_t)v);
-    default: return ptx_half_value(FMT_F16, (uint16_t)v);
+    case TY_F64:
+        return f64_of(v);
+    case TY_F32:
+        return (double)f32_of(ftz ? f32_flush((uint32_t)v) : (uint32_t)v);
+    case TY_BF16:
+        return ptx_half_value(FMT_BF16, (uint16_t)v);
+    default:
+        return ptx_half_value(FMT_F16, (uint16_t)v);
     }
 }
 
@@ -66,7 +77,8 @@ static U64 to_float(double d, unsigned type, unsigned rnd, const PtxCode *k) {
         v = 0;
     } else {
         v = ptx_round_double(f, d, rnd);
-        U64 inf = ((1ull << f.exp_bits) - 1) << f.man_bits, magnitude = (1ull << (f.exp_bits + f.man_bits)) - 1;
+        U64 inf = ((1ull << f.exp_bits) - 1) << f.man_bits,
+            magnitude = (1ull << (f.exp_bits + f.man_bits)) - 1;
         if ((flags & PF_SATFINITE) && (v & magnitude) == inf)
             v--;
         if (type == TY_TF32)
@@ -77,7 +89,9 @@ static U64 to_float(double d, unsigned type, unsigned rnd, const PtxCode *k) {
     return k->sat ? (d != d ? 0 : saturate_unit(v, type)) : v;
 }
 
-static bool integral(unsigned rnd) { return rnd >= RND_RNI && rnd <= RND_RPI; }
+static bool integral(unsigned rnd) {
+    return rnd >= RND_RNI && rnd <= RND_RPI;
+}
 
 static U64 cvt_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
     unsigned d = k->type, s = k->type2, rnd = k->rnd ? k->rnd : RND_RN;
@@ -113,8 +127,8 @@ static U64 cvt_int_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
 }
 
 static bool plain(unsigned t) {
-    return (ptx_type_class((PtxType)t) == TC_SIGNED || ptx_type_class((PtxType)t) == TC_UNSIGNED) && t != TY_U16X2 &&
-           t != TY_S16X2;
+    return (ptx_type_class((PtxType)t) == TC_SIGNED || ptx_type_class((PtxType)t) == TC_UNSIGNED) &&
+           t != TY_U16X2 && t != TY_S16X2;
 }
 
 bool ptx_select_cvt(PtxCode *c) {
@@ -126,7 +140,8 @@ bool ptx_select_cvt(PtxCode *c) {
         c->pure = cvt_pack_fn;
         return c->nsrc == 2;
     }
-    bool known = (is_float(c->type) || plain(c->type)) && ((is_float(c->type2) && c->type2 != TY_TF32) || plain(c->type2));
+    bool known = (is_float(c->type) || plain(c->type)) &&
+                 ((is_float(c->type2) && c->type2 != TY_TF32) || plain(c->type2));
     if (c->type == TY_TF32 && c->type2 != TY_F32)
         return false;
     c->pure = plain(c->type) && plain(c->type2) && !c->sat ? cvt_int_fn : cvt_fn;

@@ -1,12 +1,14 @@
-/* Predecoding for the PTX interpreter: one PtxCode for each PtxInsn of the functions that the kernel can reach.
- * Whatever no family of instructions takes is an error here, before anything runs.
+/* Predecoding for the PTX interpreter: one PtxCode for each PtxInsn of the functions that the kernel can
+ * reach. Whatever no family of instructions takes is an error here, before anything runs.
  * SPDX-License-Identifier: MIT */
 #include "sim/ptx_run.h"
 #include <stdio.h>
 
 /* ---- layout of variables ---- */
 
-static uint32_t align_up(uint32_t v, uint32_t align) { return align > 1 ? (v + align - 1) / align * align : v; }
+static uint32_t align_up(uint32_t v, uint32_t align) {
+    return align > 1 ? (v + align - 1) / align * align : v;
+}
 
 static void place_shared(PtxRun *r, uint32_t index) {
     const PtxVar *v = &r->m->vars[index];
@@ -68,7 +70,8 @@ static bool symbol_value(PtxRun *r, PtxProc *p, const PtxOperand *o, PtxArg *a, 
     const PtxVar *v = &r->m->vars[index];
     *space = v->space;
     switch (v->space) {
-    case SP_GLOBAL: case SP_CONST:
+    case SP_GLOBAL:
+    case SP_CONST:
         a->imm = r->global_address[index];
         return a->imm != 0;
     case SP_SHARED:
@@ -77,7 +80,9 @@ static bool symbol_value(PtxRun *r, PtxProc *p, const PtxOperand *o, PtxArg *a, 
         if (r->shared_offset[index] == UINT32_MAX - 1)
             *a = (PtxArg){.kind = ARG_DYNAMIC_SHARED, .bytes = 8};
         return true;
-    case SP_LOCAL: case SP_PARAM: case SP_PARAM_FUNC:
+    case SP_LOCAL:
+    case SP_PARAM:
+    case SP_PARAM_FUNC:
         if (is_entry_param(p, index)) {
             a->imm = v->param_offset_bytes;
             *space = SP_PARAM;
@@ -87,7 +92,8 @@ static bool symbol_value(PtxRun *r, PtxProc *p, const PtxOperand *o, PtxArg *a, 
         a->imm = p->var_offset[index];
         *space = SP_LOCAL;
         return p->var_offset[index] != UINT32_MAX;
-    default: return false;
+    default:
+        return false;
     }
 }
 
@@ -102,9 +108,12 @@ static uint64_t immediate(const PtxOperand *o, unsigned type) {
     return (uint64_t)o->imm;
 }
 
-static unsigned reg_bytes(const PtxProc *p, uint32_t reg) { return ptx_type_bytes(p->func->regs[reg].type); }
+static unsigned reg_bytes(const PtxProc *p, uint32_t reg) {
+    return ptx_type_bytes(p->func->regs[reg].type);
+}
 
-static bool decode_src(PtxRun *r, PtxProc *p, const PtxOperand *o, unsigned type, PtxArg *a, unsigned *space) {
+static bool decode_src(PtxRun *r, PtxProc *p, const PtxOperand *o, unsigned type, PtxArg *a,
+                       unsigned *space) {
     *a = (PtxArg){.kind = ARG_IMM};
     switch (o->kind) {
     case PO_REG:
@@ -133,8 +142,10 @@ static bool decode_src(PtxRun *r, PtxProc *p, const PtxOperand *o, unsigned type
         else if (o->sym)
             return symbol_value(r, p, o, a, space);
         return true;
-    case PO_SINK: return true;
-    default: return false;
+    case PO_SINK:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -193,7 +204,8 @@ static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *c) {
                 return false;
             if (o->kind == PO_ADDR) {
                 *(nbase == 0 ? &c->offset : &c->offset2) = (uint64_t)o->imm;
-                if (nbase == 0 && !o->reg && (c->space == SP_PARAM || c->space == SP_PARAM_FUNC || c->space == SP_NONE))
+                if (nbase == 0 && !o->reg &&
+                    (c->space == SP_PARAM || c->space == SP_PARAM_FUNC || c->space == SP_NONE))
                     c->space = (uint8_t)(o->sym ? space : c->space);
                 nbase++;
             }
@@ -256,8 +268,14 @@ static bool form_is_known(const PtxInsn *in) {
     if (!(in->flags & PF_ALL_FORMS))
         return true;
     switch (in->op) {
-    case PTX_CALL: case PTX_FENCE: case PTX_MEMBAR: case PTX_CREATEPOLICY: case PTX_PREFETCH: return true;
-    default: return false;
+    case PTX_CALL:
+    case PTX_FENCE:
+    case PTX_MEMBAR:
+    case PTX_CREATEPOLICY:
+    case PTX_PREFETCH:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -280,10 +298,12 @@ static bool decode_insn(PtxRun *r, PtxProc *p, PtxCode *c) {
     c->sat = (in->flags & PF_SAT) != 0;
     c->type = in->type[0];
     c->type2 = in->ntypes > 1 ? in->type[1] : in->type[0];
-    c->rnd = in->rnd, c->cmp = in->cmp, c->bop = in->bop, c->sub = in->sub, c->sub2 = in->sub2, c->atom = in->atom;
+    c->rnd = in->rnd, c->cmp = in->cmp, c->bop = in->bop, c->sub = in->sub, c->sub2 = in->sub2,
+    c->atom = in->atom;
     fix_space(p, c);
     uint32_t errors = r->d->nerrors;
-    bool ok = decode_targets(r, p, c) && decode_call(r, p, c) && (in->op == PTX_CALL ? in->callee || in->noperands : true);
+    bool ok = decode_targets(r, p, c) && decode_call(r, p, c) &&
+              (in->op == PTX_CALL ? in->callee || in->noperands : true);
     if (ok && (in->op != PTX_CALL || !in->callee))
         ok = decode_operands(r, p, c);
     if (ok && select_family(r, c))

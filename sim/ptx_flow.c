@@ -1,6 +1,6 @@
-/* Control flow of the PTX interpreter: bra, brx.idx, call, ret, exit, trap and what does nothing (PTX ISA 9.7.12,
- * 9.7.19). A frame has its own register slots and its own piece of local memory, which also holds its .param variables.
- * SPDX-License-Identifier: MIT */
+/* Control flow of the PTX interpreter: bra, brx.idx, call, ret, exit, trap and what does nothing (PTX
+ * ISA 9.7.12, 9.7.19). A frame has its own register slots and its own piece of local memory, which also holds
+ * its .param variables. SPDX-License-Identifier: MIT */
 #include "sim/ptx_run.h"
 #include <stdlib.h>
 
@@ -89,7 +89,9 @@ PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call) {
     return STEP_GO;
 }
 
-static const PtxVar *var(const PtxRun *r, uint32_t index) { return &r->m->vars[index]; }
+static const PtxVar *var(const PtxRun *r, uint32_t index) {
+    return &r->m->vars[index];
+}
 
 /* One side of a parameter copy: register slot of a frame, or bytes of its local memory. */
 static void read_place(const PtxRun *r, const PtxThread *t, const PtxFrame *f, uint32_t index, uint32_t reg,
@@ -149,11 +151,14 @@ static PtxStep enter_with_args(PtxRun *r, PtxThread *t, const PtxCode *c, PtxPro
     return STEP_GO;
 }
 
-static PtxStep exec_call(PtxRun *r, PtxThread *t, const PtxCode *c) { return enter_with_args(r, t, c, c->callee); }
+static PtxStep exec_call(PtxRun *r, PtxThread *t, const PtxCode *c) {
+    return enter_with_args(r, t, c, c->callee);
+}
 
 static PtxStep exec_call_indirect(PtxRun *r, PtxThread *t, const PtxCode *c) {
     uint64_t target = ptx_arg(r, t, &c->src[0]), i = (target - FUNC_ADDRESS_BASE) / 16;
-    if (target < FUNC_ADDRESS_BASE || (target & 15) || i >= r->m->nfuncs || !r->procs[i] || !r->procs[i]->decoded)
+    if (target < FUNC_ADDRESS_BASE || (target & 15) || i >= r->m->nfuncs || !r->procs[i] ||
+        !r->procs[i]->decoded)
         return ptx_trap_at(r, t, c, TRAP_CALL_TARGET, target, NULL);
     return enter_with_args(r, t, c, r->procs[i]);
 }
@@ -213,18 +218,39 @@ static PtxStep exec_createpolicy(PtxRun *r, PtxThread *t, const PtxCode *c) {
 bool ptx_select_flow(PtxRun *r, PtxCode *c) {
     (void)r;
     switch (c->insn->op) {
-    case PTX_BRA: c->exec = exec_bra; return c->ntargets == 1;
-    case PTX_BRX: c->exec = exec_brx; return c->ntargets > 0;
+    case PTX_BRA:
+        c->exec = exec_bra;
+        return c->ntargets == 1;
+    case PTX_BRX:
+        c->exec = exec_brx;
+        return c->ntargets > 0;
     case PTX_CALL:
         c->exec = c->callee ? exec_call : exec_call_indirect;
         return c->insn->nargs <= 64;
-    case PTX_RET: c->exec = ptx_exec_ret; return true;
-    case PTX_EXIT: c->exec = exec_exit; return true;
-    case PTX_TRAP: c->exec = exec_trap; return true;
-    case PTX_BRKPT: c->exec = exec_brkpt; return true;
-    case PTX_NANOSLEEP: c->exec = exec_yield; return true;
-    case PTX_CREATEPOLICY: c->exec = exec_createpolicy; return c->ndst >= 1;
-    case PTX_PMEVENT: case PTX_SETMAXNREG: case PTX_GRIDDEPCONTROL: c->exec = ptx_exec_nop; return true;
-    default: return false;
+    case PTX_RET:
+        c->exec = ptx_exec_ret;
+        return true;
+    case PTX_EXIT:
+        c->exec = exec_exit;
+        return true;
+    case PTX_TRAP:
+        c->exec = exec_trap;
+        return true;
+    case PTX_BRKPT:
+        c->exec = exec_brkpt;
+        return true;
+    case PTX_NANOSLEEP:
+        c->exec = exec_yield;
+        return true;
+    case PTX_CREATEPOLICY:
+        c->exec = exec_createpolicy;
+        return c->ndst >= 1;
+    case PTX_PMEVENT:
+    case PTX_SETMAXNREG:
+    case PTX_GRIDDEPCONTROL:
+        c->exec = ptx_exec_nop;
+        return true;
+    default:
+        return false;
     }
 }

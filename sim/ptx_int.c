@@ -157,7 +157,8 @@ FN(bfe_s64, uint64_t, uint64_t, bfe(a_, b_, c_, 64, true))
 /* bfi f, a, b, pos, len (9.7.1.20) */
 static PtxStep exec_bfi(PtxRun *r, PtxThread *t, const PtxCode *c) {
     uint64_t a = ptx_arg(r, t, &c->src[0]), b = ptx_arg(r, t, &c->src[1]);
-    unsigned pos = (unsigned)(ptx_arg(r, t, &c->src[2]) & 255), len = (unsigned)(ptx_arg(r, t, &c->src[3]) & 255);
+    unsigned pos = (unsigned)(ptx_arg(r, t, &c->src[2]) & 255);
+    unsigned len = (unsigned)(ptx_arg(r, t, &c->src[3]) & 255);
     unsigned bits = c->type == TY_B64 ? 64 : 32;
     for (unsigned i = 0; i < len && pos + i < bits; i++)
         b = (b & ~(1ull << (pos + i))) | (i < 64 ? a >> i & 1 : 0) << (pos + i);
@@ -259,13 +260,23 @@ static PtxStep exec_carry(PtxRun *r, PtxThread *t, const PtxCode *c) {
 }
 
 static PtxPure *mul_fn(const PtxCode *c, int i) {
-    return c->sub == SUB_HI ? mul_hi_fns[i] : c->sub == SUB_WIDE ? mul_wide_fns[i] : c->sub == SUB_LO ? mul_lo_fns[i] : NULL;
+    switch (c->sub) {
+    case SUB_LO: return mul_lo_fns[i];
+    case SUB_HI: return mul_hi_fns[i];
+    case SUB_WIDE: return mul_wide_fns[i];
+    default: return NULL;
+    }
 }
 
 static PtxPure *mad_fn(const PtxCode *c, int i) {
     if (c->sat)
         return c->sub == SUB_HI && c->type == TY_S32 ? mad_hi_sat : NULL;
-    return c->sub == SUB_HI ? mad_hi_fns[i] : c->sub == SUB_WIDE ? mad_wide_fns[i] : c->sub == SUB_LO ? mad_lo_fns[i] : NULL;
+    switch (c->sub) {
+    case SUB_LO: return mad_lo_fns[i];
+    case SUB_HI: return mad_hi_fns[i];
+    case SUB_WIDE: return mad_wide_fns[i];
+    default: return NULL;
+    }
 }
 
 static PtxPure *mad24_fn(const PtxCode *c, bool mad) {

@@ -1,6 +1,6 @@
-/* The PTX interpreter's launch, schedule and traps (API: ptx_interp.h). Blocks run a few at a time; in a block a
- * thread runs for a quantum, then another one. Seed 0 takes warps and lanes in ascending order, others at random.
- * SPDX-License-Identifier: MIT */
+/* The PTX interpreter's launch, schedule and traps (API: ptx_interp.h). Blocks run a few at a time; in a
+ * block a thread runs for a quantum, then another one. Seed 0 takes warps and lanes in ascending order,
+ * others at random. SPDX-License-Identifier: MIT */
 #include "sim/ptx_run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +11,14 @@
 #define MAX_RESIDENT_BYTES (256ull << 20) /* of registers; one block always runs */
 #define FIXED_QUANTUM 512u
 #define RANDOM_QUANTUM_MAX 64u
-#define WARP_TURN 32768u     /* thread instructions of a warp before the next one's turn, fixed schedule */
+#define WARP_TURN 32768u /* thread instructions of a warp before the next one's turn, fixed schedule */
 #define REPORT_TICKS 1000000u
 #define MAX_SPINS 64u
 
 /* ---- traps ---- */
 
-static void fill_trap(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text, SimTrap *trap) {
+static void fill_trap(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text,
+                      SimTrap *trap) {
     const PtxFunc *kernel = r->kernel->func;
     *trap = (SimTrap){.kind = kind};
     snprintf(trap->kernel, sizeof trap->kernel, "%s", str_text(&r->m->strings, kernel->name));
@@ -167,9 +168,9 @@ static bool step_random(PtxRun *r, PtxBlock *b) {
     return t != NULL;
 }
 
-/* Fixed schedule: each warp in turn, its lanes in ascending order again and again, until none can run or the turn is
- * over. So a warp's lanes do an atomic in ascending order, before the next warp does: the order of a machine
- * that runs warps in turn. False if no thread of the block can run. */
+/* Fixed schedule: each warp in turn, its lanes in ascending order again and again, until none can run or the
+ * turn is over. So a warp's lanes do an atomic in ascending order, before the next warp does: the order of a
+ * machine that runs warps in turn. False if no thread of the block can run. */
 static bool step_fixed(PtxRun *r, PtxBlock *b) {
     bool ran = false;
     for (uint32_t i = 0; i < b->nwarps && !r->trapped; i++) {
@@ -257,8 +258,8 @@ static bool make_block(PtxRun *r, PtxBlock *b) {
         b->shared_written = ARENA_ARRAY(&r->arena, uint8_t, r->shared_bytes / 8 + 8);
     for (uint32_t i = 0; i < b->nwarps; i++) {
         uint32_t left = b->nthreads - i * 32;
-        b->warps[i] =
-            (PtxWarp){.block = b, .threads = b->threads + (size_t)i * 32, .nlanes = left < 32 ? left : 32, .index = i};
+        b->warps[i] = (PtxWarp){
+            .block = b, .threads = b->threads + (size_t)i * 32, .nlanes = left < 32 ? left : 32, .index = i};
     }
     for (uint32_t i = 0; i < b->nthreads; i++) {
         PtxThread *t = &b->threads[i];

@@ -19,7 +19,8 @@ typedef struct {
 } PtxEvent;
 
 typedef struct {
-    uint64_t seed;              /* 0: fixed order, warps and lanes ascending, switching lanes at atomics; else random */
+    /* 0: fixed order, warps and lanes ascending, switching lanes at atomics; else a random schedule */
+    uint64_t seed;
     uint64_t budget;            /* thread instructions, 0: 4e9 */
     uint32_t resident_blocks;   /* blocks that run at the same time, 0: 16 */
     bool report_uninitialised;  /* registers, global and shared memory read before they were written */
@@ -27,7 +28,8 @@ typedef struct {
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     void (*on_event)(void *user, const PtxEvent *e);    /* or NULL */
     void (*on_warning)(void *user, const SimTrap *w);   /* or NULL; at most one per instruction and kind */
-    bool (*keep_going)(void *user, uint64_t thread_insns); /* or NULL; called now and then, false ends with TRAP_BUDGET */
+    /* or NULL; called about every million thread instructions, false ends the run with TRAP_BUDGET */
+    bool (*keep_going)(void *user, uint64_t thread_insns);
     void *user;
 } PtxRunOptions;
 

@@ -40,7 +40,8 @@ bool ptx_local_reserve(PtxThread *t, uint32_t top) {
     return true;
 }
 
-static uint8_t *global_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t address, unsigned bytes, bool write) {
+static uint8_t *global_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t address, unsigned bytes,
+                             bool write) {
     SimAlloc *a = r->last_alloc;
     if (!a || address - a->address >= a->size_bytes || address - a->address > a->size_bytes - bytes) {
         a = simmem_find(r->mem, address, bytes);
@@ -63,7 +64,8 @@ static uint8_t *global_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t
     return a->data + offset;
 }
 
-static uint8_t *shared_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t address, unsigned bytes, bool write) {
+static uint8_t *shared_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t address, unsigned bytes,
+                             bool write) {
     PtxBlock *b = t->warp->block;
     SimAlloc shadow = {.written = b->shared_written};
     if (shadow.written && write)
@@ -282,7 +284,7 @@ static bool select_cp(PtxCode *c) {
 static bool select_atomic(PtxCode *c) {
     unsigned type = c->type;
     bool is_float = ptx_type_class((PtxType)type) == TC_FLOAT;
-    if (c->insn->vec > 1 || c->atom == ATOM_NONE || c->size_bytes == 0 || c->size_bytes > 8 || c->insn->flags & PF_ALL_FORMS)
+    if (c->insn->vec > 1 || c->atom == ATOM_NONE || c->size_bytes == 0 || c->size_bytes > 8)
         return false;
     if (is_float && c->atom != ATOM_ADD && c->atom != ATOM_EXCH && c->atom != ATOM_MIN && c->atom != ATOM_MAX)
         return false;
@@ -303,7 +305,8 @@ bool ptx_select_mem(PtxRun *r, PtxCode *c) {
     case PTX_ST:
         c->exec = exec_st;
         c->nvec = c->vec ? c->nvec : 1;
-        return in->sub2 == SUB_NONE && c->size_bytes >= 1 && c->size_bytes <= 8 && (!c->vec || c->nvec == in->vec);
+        return in->sub2 == SUB_NONE && c->size_bytes >= 1 && c->size_bytes <= 8 &&
+               (!c->vec || c->nvec == in->vec);
     case PTX_ATOM: case PTX_RED: return select_atomic(c);
     case PTX_CVTA:
         c->exec = ptx_exec_pure;

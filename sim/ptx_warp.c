@@ -47,7 +47,8 @@ static void shuffle(PtxWarp *w, uint32_t lanes) {
         }
         bool takes_part = in_range && (lanes >> j & 1); /* else undefined in PTX; own value here */
         if (in_range && !takes_part)
-            ptx_warn(w->block->run, t, t->wait, TRAP_COLLECTIVE, "the value comes from a lane that takes no part");
+            ptx_warn(w->block->run, t, t->wait, TRAP_COLLECTIVE,
+                     "the value comes from a lane that takes no part");
         ptx_put(t, t->wait->dst[0], values[takes_part ? (uint32_t)j : lane]);
         if (t->wait->ndst > 1)
             ptx_put(t, t->wait->dst[1], in_range);
@@ -322,7 +323,8 @@ static bool select_barrier(PtxCode *c) {
 bool ptx_select_warp(PtxRun *r, PtxCode *c) {
     const PtxInsn *in = c->insn;
     (void)r;
-    c->key = (uint32_t)in->op << 22 | (uint32_t)c->sub << 15 | (uint32_t)c->type << 9 | (uint32_t)c->atom << 4 | c->bop;
+    c->key = (uint32_t)in->op << 22 | (uint32_t)c->sub << 15 | (uint32_t)c->type << 9 | (uint32_t)c->atom << 4 |
+             c->bop;
     c->exec = exec_collective;
     switch (in->op) {
     case PTX_BAR: case PTX_BARRIER:
