@@ -458,6 +458,18 @@ static void select_all(Sel *s) {
     }
 }
 
+/* The carry flag is clear at entry where something reads it. */
+static void clear_carry(Sel *s) {
+    for (uint32_t i = 0; i < s->pf->ninsns; i++)
+        switch (s->pf->insns[i].op) {
+        case PTX_ADDC: case PTX_SUBC: case PTX_MADC:
+            sel_write_var(s, s->cc_var, emit_pmov(s, op_pf()));
+            return;
+        default:
+            break;
+        }
+}
+
 /* A block whose statement failed may lack its end; only used when there were no errors. */
 static void set_layout(Sel *s) {
     s->f->layout.n = 0;
@@ -519,6 +531,7 @@ bool isel_function(Lower *l, uint32_t fn) {
     sel_begin(s, entry);
     sel_seal(s, entry);
     if (abi_enter(s)) {
+        clear_carry(s);
         find_blocks(s);
         select_all(s);
     } else

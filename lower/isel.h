@@ -201,6 +201,10 @@ Operand emit_extend(Sel *s, Operand a, unsigned bytes, bool is_signed);
 /* float */
 Operand emit_flush(Sel *s, Operand a); /* f32: subnormal to zero, NaN canonical */
 Operand emit_mufu(Sel *s, unsigned func, Operand a);
+/* both halves in bf16, one rounding (isel_half.c) */
+Operand emit_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c);
+Operand emit_bf16_add(Sel *s, bool sat, Operand a, Operand b);
+bool sel_has_bf16(const Sel *s);
 
 /* ---- operands (isel.c) ---- */
 static inline Wide wide1(Operand a) { return (Wide){.w = {a}, .n = 1}; }

@@ -127,8 +127,10 @@ static bool combine(const Atom *a, Wide old, Wide b, Wide *r) {
         *r = wide1(EMIT_R(s, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
     else if (a->t == TY_F64 && atom == ATOM_ADD)
         *r = sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(s, old), sel_wide_vec(s, b)));
-    else if ((a->t == TY_F16X2 || a->t == TY_BF16X2) && atom == ATOM_ADD)
-        *r = wide1(EMIT_R(s, OT_HADD2, MSET(HADD2, bf16, a->t == TY_BF16X2), old.w[0], b.w[0]));
+    else if (a->t == TY_F16X2 && atom == ATOM_ADD)
+        *r = wide1(EMIT_R(s, OT_HADD2, 0, old.w[0], b.w[0]));
+    else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(s))
+        *r = wide1(emit_bf16_add(s, false, old.w[0], b.w[0]));
     else if (ptx_type_class(a->t) == TC_FLOAT || old.n != 2)
         return false;
     else if (atom == ATOM_ADD)

@@ -181,9 +181,10 @@ static bool finish_float(const Cvt *c, Wide r, bool flush) {
         else if (c->d == TY_F32)
             r = wide1(EMIT_R(s, OT_FADD, MSET(FADD, sat, 1) | MSET(FADD, ftz, flush) | MSET(FADD, rnd, Rnd_RN), r.w[0],
                              op_imm(0x80000000u)));
+        else if (c->d == TY_BF16)
+            r = wide1(emit_bf16_add(s, true, r.w[0], op_imm(0x80008000u)));
         else
-            r = wide1(EMIT_R(s, OT_HADD2, MSET(HADD2, sat, 1) | MSET(HADD2, bf16, c->d == TY_BF16), r.w[0],
-                             op_imm(0x80008000u)));
+            r = wide1(EMIT_R(s, OT_HADD2, MSET(HADD2, sat, 1), r.w[0], op_imm(0x80008000u)));
     } else if (flush && c->d == TY_F32)
         r = wide1(emit_flush(s, r.w[0]));
     sel_write(s, &c->in->operands[0], c->d, r);
@@ -229,8 +230,10 @@ static bool same_type(const Cvt *c) {
         sel_write32(s, &c->in->operands[0], TY_F32, EMIT_R(s, OT_FADD, mods, a, op_imm(0x80000000u)));
         return true;
     }
-    uint32_t mods = MSET(HADD2, sat, flag(c, PF_SAT)) | MSET(HADD2, bf16, c->d == TY_BF16);
-    sel_write32(s, &c->in->operands[0], c->d, EMIT_R(s, OT_HADD2, mods, a, op_imm(0x80008000u)));
+    Operand zero = op_imm(0x80008000u);
+    sel_write32(s, &c->in->operands[0], c->d,
+                c->d == TY_BF16 ? emit_bf16_add(s, flag(c, PF_SAT), a, zero)
+                                : EMIT_R(s, OT_HADD2, MSET(HADD2, sat, flag(c, PF_SAT)), a, zero));
     return true;
 }
 
@@ -278,6 +281,8 @@ static bool pack_pair(const Cvt *c) {
 
 bool isel_cvt(Sel *s, const PtxInsn *in) {
     Cvt c = {s, in, (PtxType)in->type[0], (PtxType)in->type[1]};
+    if ((c.d == TY_BF16 || c.d == TY_BF16X2) && !sel_has_bf16(s))
+        return false;
     if ((in->flags & PF_SATFINITE) || in->sub != SUB_NONE || in->rnd == RND_RNA || in->rnd == RND_RS)
         return false;
     if (c.d == TY_F16X2 || c.d == TY_BF16X2)

@@ -10,24 +10,49 @@ static Operand src(Sel *s, const PtxInsn *in, unsigned n) { return sel_value(s, 
 
 static void write(Sel *s, const PtxInsn *in, Operand d) { sel_write32(s, &in->operands[0], ty(in), d); }
 
+/* bf16 has only the fused instruction: a + b = a * 1 + b, a * b = a * b + -0, both exact but for the one rounding. */
+enum { BF_ONE = 0x3f803f80, MINUS_ZERO = (int)0x80008000u };
+
+Operand emit_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c) {
+    return EMIT_R(s, OT_HFMA2, MSET(HFMA2, bf16, 1) | MSET(HFMA2, sat, sat), a, b, c);
+}
+Operand emit_bf16_add(Sel *s, bool sat, Operand a, Operand b) {
+    return emit_bf16_fma(s, sat, a, sel_value(s, op_imm(BF_ONE)), b);
+}
+bool sel_has_bf16(const Sel *s) { return isa_target_has(s->t, OT_F2FP); }
+
 bool isel_hadd(Sel *s, const PtxInsn *in) {
     PtxType t = ty(in);
     Operand a = src(s, in, 1), b = src(s, in, 2);
-    uint32_t mods = MSET(HADD2, sat, flag(in, PF_SAT)) | MSET(HADD2, ftz, flag(in, PF_FTZ)) | MSET(HADD2, bf16, is_bf(t));
-    write(s, in, EMIT_R(s, OT_HADD2, mods, a, in->op == PTX_SUB ? op_neg(b) : b));
+    if (in->op == PTX_SUB)
+        b = op_neg(b);
+    if (is_bf(t)) {
+        if (!sel_has_bf16(s))
+            return false;
+        write(s, in, emit_bf16_add(s, flag(in, PF_SAT), a, b));
+        return true;
+    }
+    uint32_t mods = MSET(HADD2, sat, flag(in, PF_SAT)) | MSET(HADD2, ftz, flag(in, PF_FTZ));
+    write(s, in, EMIT_R(s, OT_HADD2, mods, a, b));
     return true;
 }
 
 bool isel_hmul(Sel *s, const PtxInsn *in) {
-    uint32_t mods = MSET(HMUL2, sat, flag(in, PF_SAT)) | MSET(HMUL2, ftz, flag(in, PF_FTZ)) |
-                    MSET(HMUL2, bf16, is_bf(ty(in)));
-    write(s, in, EMIT_R(s, OT_HMUL2, mods, src(s, in, 1), src(s, in, 2)));
+    Operand a = src(s, in, 1), b = src(s, in, 2);
+    if (is_bf(ty(in))) {
+        if (!sel_has_bf16(s))
+            return false;
+        write(s, in, emit_bf16_fma(s, flag(in, PF_SAT), a, b, op_imm((uint32_t)MINUS_ZERO)));
+        return true;
+    }
+    uint32_t mods = MSET(HMUL2, sat, flag(in, PF_SAT)) | MSET(HMUL2, ftz, flag(in, PF_FTZ));
+    write(s, in, EMIT_R(s, OT_HMUL2, mods, a, b));
     return true;
 }
 
 bool isel_hfma(Sel *s, const PtxInsn *in) {
     PtxType t = ty(in);
-    if (t != TY_F16 && t != TY_F16X2 && !is_bf(t))
+    if ((t != TY_F16 && t != TY_F16X2 && !is_bf(t)) || (is_bf(t) && !sel_has_bf16(s)))
         return false;
     uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, ftz, flag(in, PF_FTZ)) | MSET(HFMA2, bf16, is_bf(t)) |
                     MSET(HFMA2, relu, flag(in, PF_RELU));
@@ -37,9 +62,13 @@ bool isel_hfma(Sel *s, const PtxInsn *in) {
 
 /* adding -0 makes a NaN canonical */
 bool isel_habsneg(Sel *s, const PtxInsn *in) {
-    uint32_t mods = MSET(HADD2, ftz, flag(in, PF_FTZ)) | MSET(HADD2, bf16, is_bf(ty(in)));
     Operand a = op_with(src(s, in, 1), in->op == PTX_ABS ? OPM_ABS : OPM_NEG);
-    write(s, in, EMIT_R(s, OT_HADD2, mods, a, op_imm(0x80008000u)));
+    if (is_bf(ty(in)) && !sel_has_bf16(s))
+        return false;
+    if (is_bf(ty(in)))
+        write(s, in, emit_bf16_add(s, false, a, op_imm((uint32_t)MINUS_ZERO)));
+    else
+        write(s, in, EMIT_R(s, OT_HADD2, MSET(HADD2, ftz, flag(in, PF_FTZ)), a, op_imm((uint32_t)MINUS_ZERO)));
     return true;
 }
 
