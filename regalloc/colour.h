@@ -60,6 +60,9 @@ static inline uint32_t ra_web(const Colour *c, uint32_t v) {
         v = c->web[v];
     return v;
 }
+/* Register of value v at the end of block b, RA_NO_REG if it is in none. */
+uint16_t ra_exit_reg(const Colour *c, BlockId b, uint32_t v);
+bool ra_connect_edges(Colour *c); /* edges.c */
 /* Fill web, web_reg, vec and crosses. */
 void ra_hints(Colour *c);
 #endif
