@@ -74,6 +74,22 @@ static void test_joins(void **state) {
     unload(&l);
 }
 
+/* bb4 is reached over both sides of the divergent branch, before its post-dominator bb6. */
+static void test_early_join(void **state) {
+    (void)state;
+    Loaded l;
+    analyse(&l, HEAD KERNEL "bb1: preds() succs(bb2 bb3)\n"
+            "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[ctaid.x]\n  %p3, _ = ISETP %r1, 0x0, PT, _\n"
+            "  %p4, _ = ISETP %r2, 0x0, PT, _\n  @%p3 BRA _, _, bb2\n  BRA _, _, bb3\n"
+            "bb2: preds(bb1) succs(bb4 bb5)\n  %r5 = MOV 0x1\n  @%p4 BRA _, _, bb4\n  BRA _, _, bb5\n"
+            "bb3: preds(bb1) succs(bb4)\n  %r6 = MOV 0x2\n  BRA _, _, bb4\n"
+            "bb4: preds(bb2 bb3) succs(bb6)\n  %r7 = phi %r5, %r6\n  %p8, _ = ISETP %r7, 0x0, PT, _\n  BRA _, _, bb6\n"
+            "bb5: preds(bb2) succs(bb6)\n  BRA _, _, bb6\n"
+            "bb6: preds(bb4 bb5) succs()\n  EXIT _\n}\n");
+    assert_false(uniform(&l, 0, 7) || uniform(&l, 0, 8));
+    unload(&l);
+}
+
 /* A counter is uniform in its loop, and divergent where lanes that left in different iterations read it. */
 static void test_temporal(void **state) {
     (void)state;
@@ -351,7 +367,7 @@ static void test_random(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),  cmocka_unit_test(test_joins),  cmocka_unit_test(test_temporal),
+        cmocka_unit_test(test_data),  cmocka_unit_test(test_joins),  cmocka_unit_test(test_early_join),  cmocka_unit_test(test_temporal),
         cmocka_unit_test(test_calls), cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
