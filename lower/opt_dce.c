@@ -41,8 +41,26 @@ static bool dst_is_dead(const Dce *s, Operand o) {
     return true;
 }
 
+/* The dead pairs of a parallel copy. */
+static void drop_pairs(Dce *s, Inst *i) {
+    unsigned n = i->ndst, to = 0;
+    Operand *o = &s->f->operands.at[i->operand];
+    if ((i->flags & IF_TIED) || i->nsrc != n)
+        return;
+    for (unsigned k = 0; k < n; k++)
+        if (!dst_is_dead(s, o[k])) {
+            o[to] = o[k];
+            o[n + to++] = o[n + k];
+        }
+    for (unsigned k = 0; k < to; k++)
+        o[to + k] = o[n + k];
+    i->ndst = i->nsrc = (uint8_t)to;
+}
+
 /* A live instruction with a destination too many; implicit ones (calls, entry) keep their registers. */
 static void drop_dsts(Dce *s, Inst *i) {
+    if (i->op == IR_PARCOPY)
+        drop_pairs(s, i);
     if (ir_is_pseudo(i->op))
         return;
     for (unsigned k = 0; k < i->ndst && k < isa_num_dst(i->op); k++) {

@@ -322,7 +322,7 @@ static bool cover_block(Function *f, BlockId b, bool yield, Diags *d) {
         InstId id = ir_block(f, b)->insts.at[p];
         Inst *i = ir_inst(f, id);
         bool bar = i->op == OT_BAR || i->op == OT_BAR_RED;
-        if (bar || (i->flags & IF_SYNC)) {
+        if (bar || i->op == OT_WARPSYNC || (i->flags & IF_SYNC)) {
             if (!op_is_always(i->guard))
                 return diag(d, f->locs.at[i->loc.i].src, DIAG_E0770, ir_op_name(i->op));
             Operand mask = bar ? op_imm(UINT32_MAX) : (Operand){0};
@@ -332,12 +332,12 @@ static bool cover_block(Function *f, BlockId b, bool yield, Diags *d) {
                 have = *ir_src(f, ir_inst(f, id), WARPSYNC_rb);
                 continue;
             }
-            if (!bar) {
-                if (i->nsrc <= n)
-                    return diag(d, f->locs.at[i->loc.i].src, DIAG_E0771, ir_op_name(i->op));
+            if (!bar && i->nsrc <= n)
+                return diag(d, f->locs.at[i->loc.i].src, DIAG_E0771, ir_op_name(i->op));
+            if (!bar)
                 mask = *ir_src(f, i, n);
+            if (i->nsrc > n)
                 ir_remove_src(f, id, n);
-            }
             if (bar || !same_operand(have, mask))
                 insert_warpsync(f, b, &p, yield, &mask);
             have = mask;

@@ -314,6 +314,12 @@ static void do_calls(Uniform *u, FuncState *s) {
 static void visit_inst(Uniform *u, FuncState *s, uint32_t id) {
     const Inst *i = ir_inst(s->f, (InstId){id});
     uint32_t block = s->inst_block[id];
+    if (i->op == IR_PARCOPY) { /* each destination has its own source */
+        for (unsigned k = 0; k < i->ndst; k++)
+            if (operand_divergent(s, *ir_src(s->f, i, k)) && ir_dst(s->f, i, k)->kind == OPK_VAL)
+                mark_value(u, s, ir_operand_value(s->f, *ir_dst(s->f, i, k), 0).i);
+        return;
+    }
     unsigned m = makes(s, i);
     if (m == MAKES_DIVERGENT || (m == MAKES_BY_DATA && inputs_divergent(s, i)) ||
         (m == MAKES_UNIFORM && operand_divergent(s, i->guard)))
