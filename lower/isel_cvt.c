@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/isel.h"
 
-enum { HALF_H0 = 2 << OPM_HALF_SHIFT };
 
 typedef struct {
     Sel *s;
@@ -116,7 +115,7 @@ static Operand float_source(const Cvt *c, PtxType *t) {
         *t = TY_F32;
         return bf16_to_f32(s, a);
     }
-    return c->t == TY_F16 ? op_with(a, HALF_H0) : a;
+    return a; /* conversions read the lower half by default */
 }
 
 static bool float_to_int(const Cvt *c) {
