@@ -1,0 +1,221 @@
+/* Typed values, arguments, launch files, parameter blocks, checks. Expected bits of floating-point values are those
+ * of IEEE 754, written out.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "check/plan.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+    char text[2048];
+} Messages;
+
+static void collect(void *user, Severity severity, const char *line) {
+    Messages *m = user;
+    (void)severity;
+    strncat(m->text, line, sizeof m->text - strlen(m->text) - 1);
+}
+
+static void test_scalar_values(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *text;
+        uint64_t bits;
+    } rows[] = {
+        {"u8", "255", 0xff},          {"s8", "-128", 0x80},           {"u32", "0xdeadbeef", 0xdeadbeef},
+        {"s64", "-1", UINT64_MAX},    {"u64", "18446744073709551615", UINT64_MAX},
+        {"f32", "1.5", 0x3fc00000},   {"f32", "0.1", 0x3dcccccd},     {"f32", "-0", 0x80000000},
+        {"f32", "0f7fc00001", 0x7fc00001}, {"f32", "inf", 0x7f800000}, {"f32", "1e-45", 1},
+        {"f64", "1.5", 0x3ff8000000000000}, {"f64", "0.1", 0x3fb999999999999a}, {"f64", "0d0000000000000001", 1},
+        {"f64", "5e-324", 1},         {"f16", "1", 0x3c00},           {"f16", "65504", 0x7bff},
+        {"f16", "65520", 0x7c00},     {"f16", "6e-8", 1},             {"f16", "0.1", 0x2e66},
+        {"bf16", "1", 0x3f80},        {"bf16", "3.14159", 0x4049},    {"f16", "-2", 0xc000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const Scalar *t = scalar_find(rows[i].type, strlen(rows[i].type));
+        uint8_t out[8] = {0};
+        uint64_t bits;
+        assert_non_null(t);
+        if (!scalar_parse(t, rows[i].text, strlen(rows[i].text), out))
+            fail_msg("%s:%s", rows[i].type, rows[i].text);
+        memcpy(&bits, out, 8);
+        if (bits != rows[i].bits)
+            fail_msg("%s:%s is %llx", rows[i].type, rows[i].text, (unsigned long long)bits);
+    }
+}
+
+static void test_scalar_errors(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"u8", "256"}, {"s8", "-129"}, {"u32", "1.5"}, {"u32", ""}, {"u32", " 1"},
+                                          {"u32", "1x"}, {"f32", "x"}, {"f32", "0f3f80"}, {"u64", "18446744073709551616"},
+                                          {"s32", "--1"}, {"f64", "0f3f800000"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint8_t out[8];
+        if (scalar_parse(scalar_find(rows[i][0], strlen(rows[i][0])), rows[i][1], strlen(rows[i][1]), out))
+            fail_msg("accepted %s:%s", rows[i][0], rows[i][1]);
+    }
+    assert_null(scalar_find("u33", 3));
+    assert_null(scalar_find("u", 1));
+}
+
+/* The host's float conversion is the second source for all f32 exponents. */
+static void test_scalar_store_f32(void **state) {
+    (void)state;
+    const Scalar *t = scalar_find("f32", 3);
+    for (int e = -160; e < 130; e++)
+        for (int k = 0; k < 50; k++) {
+            double v = ldexp(1 + k * 0.0312345678901, e) * (k % 2 ? -1 : 1);
+            float f = (float)v;
+            uint8_t out[8];
+            scalar_store(t, v, out);
+            assert_memory_equal(out, &f, 4);
+        }
+}
+
+static void test_ulps(void **state) {
+    (void)state;
+    const Scalar *t = scalar_find("f32", 3);
+    float a = 1, b = nextafterf(1, 2), zero = 0, minus = -0.0f, tiny = 1e-45f, nan = NAN;
+    assert_int_equal(scalar_ulps(t, (uint8_t *)&a, (uint8_t *)&b), 1);
+    assert_int_equal(scalar_ulps(t, (uint8_t *)&zero, (uint8_t *)&minus), 0);
+    assert_int_equal(scalar_ulps(t, (uint8_t *)&minus, (uint8_t *)&tiny), 1);
+    assert_int_equal(scalar_ulps(t, (uint8_t *)&nan, (uint8_t *)&nan), 0);
+    assert_true(scalar_ulps(t, (uint8_t *)&nan, (uint8_t *)&a) == UINT64_MAX);
+}
+
+static bool read_json(Plan *p, const char *json, Messages *m) {
+    Source s = {"dir/l.json", json, strlen(json)};
+    Diags d = {.sink = collect, .user = m};
+    *p = (Plan){0};
+    return plan_read_json(p, &s, &d);
+}
+
+static void test_json(void **state) {
+    (void)state;
+    Plan p;
+    Messages m = {{0}};
+    if (!read_json(&p,
+                   "{\"module\": \"k.ptx\", \"buffers\": {\"a\": {\"type\": \"f32\", \"count\": 3, \"init\": \"iota\"},"
+                   " \"b\": {\"type\": \"u16\", \"values\": [1, \"0xffff\"]}},"
+                   " \"launches\": [{\"kernel\": \"k\", \"grid\": [2, 3], \"block\": [4], \"shared\": 16, \"repeat\": 2,"
+                   " \"args\": [\"a\", \"b+2\", \"s32:-1\", \"f32[2]:1,2\"], \"unordered\": [\"b\"]}],"
+                   " \"checks\": [{\"buffer\": \"a\", \"values\": [0, 1, 2.5], \"abs\": 0.5}]}",
+                   &m))
+        fail_msg("%s", m.text);
+    assert_string_equal(p.module, "dir/k.ptx");
+    assert_string_equal(p.data_dir, "dir");
+    assert_int_equal(p.launches.n, 1);
+    const PlanLaunch *l = p.launches.at;
+    assert_int_equal(l->grid[0], 2);
+    assert_int_equal(l->grid[1], 3);
+    assert_int_equal(l->grid[2], 1);
+    assert_int_equal(l->block[0], 4);
+    assert_int_equal(l->shared_bytes, 16);
+    assert_int_equal(l->repeat, 2);
+    assert_int_equal(l->args.n, 4);
+    assert_int_equal(l->args.at[1].offset_bytes, 2);
+    assert_int_equal(l->args.at[3].size_bytes, 8);
+
+    Diags d = {.sink = collect, .user = &m};
+    SimMemory *mem = plan_memory(&p, &d);
+    assert_non_null(mem);
+    float a[3];
+    uint16_t b[2];
+    assert_true(simmem_read(mem, p.buffers.at[0].address, a, sizeof a));
+    assert_true(simmem_read(mem, p.buffers.at[1].address, b, sizeof b));
+    assert_true(a[0] == 0 && a[1] == 1 && a[2] == 2);
+    assert_int_equal(b[0], 1);
+    assert_int_equal(b[1], 0xffff);
+
+    PlanParam params[] = {{0, 8}, {8, 8}, {16, 4}, {24, 8}};
+    const uint8_t *block;
+    uint32_t size;
+    assert_true(plan_params(&p, l, "k", params, 4, &block, &size, &d));
+    assert_int_equal(size, 32);
+    uint64_t want[2] = {p.buffers.at[0].address, p.buffers.at[1].address + 2};
+    assert_memory_equal(block, want, 16);
+    assert_int_equal(block[16], 0xff);
+    assert_int_equal(block[20], 0); /* padding */
+    assert_false(plan_params(&p, l, "k", params, 3, &block, &size, &d));
+    params[2].size_bytes = 8;
+    assert_false(plan_params(&p, l, "k", params, 4, &block, &size, &d));
+
+    uint32_t failures = 0;
+    assert_true(plan_check(&p, mem, &failures, &d)); /* 2 against 2.5 within 0.5 */
+    assert_int_equal(failures, 0);
+    float wrong = 9;
+    assert_true(simmem_write(mem, p.buffers.at[0].address + 4, &wrong, 4));
+    m.text[0] = 0;
+    assert_true(plan_check(&p, mem, &failures, &d));
+    assert_int_equal(failures, 1);
+    assert_non_null(strstr(m.text, "E0520: buffer a: element 1 is 9"));
+    simmem_free(mem);
+    plan_free(&p);
+}
+
+static void test_json_errors(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"", "E0501"},
+        {"{\"launches\": [}", "l.json:1:15: error E0501"},
+        {"[]", "must be an object"},
+        {"{}", "no launch"},
+        {"{\"launches\": [{\"grid\": [1], \"block\": [1]}], \"x\": 1}", "unknown key \"x\""},
+        {"{\"launches\": [{\"grid\": [0], \"block\": [1]}]}", "\"grid\""},
+        {"{\"launches\": [{\"grid\": [1]}]}", "\"block\""},
+        {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [\"a\"]}]}", "neither TYPE:VALUE nor a buffer"},
+        {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [\"u8:256\"]}]}", "u8:256"},
+        {"{\"buffers\": {\"a\": {\"type\": \"q\"}}}", "\"type\""},
+        {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"count\": 0}}}", "\"count\""},
+        {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"values\": [1.5]}}}", "is no u8"},
+        {"{\"buffers\": {\"a\": {\"type\": \"u8\"}}, \"launches\": [{\"grid\": [1], \"block\": [1]}], "
+         "\"checks\": [{\"buffer\": \"b\", \"hash\": \"0\"}]}", "name of a buffer"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Plan p;
+        Messages m = {{0}};
+        if (read_json(&p, rows[i][0], &m) || !strstr(m.text, rows[i][1]))
+            fail_msg("%s: expected %s, got %s", rows[i][0], rows[i][1], m.text);
+        plan_free(&p);
+    }
+}
+
+static void test_arguments(void **state) {
+    (void)state;
+    Plan p = {0};
+    Messages m = {{0}};
+    Diags d = {.sink = collect, .user = &m};
+    assert_true(plan_add_arg(&p, "buf:f32[8]=ones", &d));
+    assert_true(plan_add_arg(&p, "out:c:u8[4]", &d));
+    assert_true(plan_add_arg(&p, "c", &d));
+    assert_true(plan_add_arg(&p, "u16:7", &d));
+    assert_int_equal(p.launches.at[0].args.n, 4);
+    assert_int_equal(p.buffers.n, 2);
+    assert_int_equal(p.launches.at[0].args.at[2].buffer, 1);
+    assert_true(plan_add_expect(&p, "c=0,0,0,1", &d));
+    static const char *const bad[] = {"", "x", "buf:f32", "buf:f32[0]", "buf:f32[-1]", "out:f32[4]", "out:c:u8[1]", "u32:",
+                                      "f32[2]:1", "f32[2]:1,2,3", "u128:1"};
+    for (size_t i = 1; i < sizeof bad / sizeof *bad; i++)
+        if (i != 2 && plan_add_arg(&p, bad[i], &d))
+            fail_msg("accepted %s", bad[i]);
+    assert_false(plan_add_expect(&p, "z=1", &d));
+    SimMemory *mem = plan_memory(&p, &d);
+    uint32_t failures = 0;
+    assert_true(plan_check(&p, mem, &failures, &d));
+    assert_int_equal(failures, 1);
+    simmem_free(mem);
+    plan_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scalar_values), cmocka_unit_test(test_scalar_errors), cmocka_unit_test(test_scalar_store_f32),
+        cmocka_unit_test(test_ulps), cmocka_unit_test(test_json), cmocka_unit_test(test_json_errors),
+        cmocka_unit_test(test_arguments)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
