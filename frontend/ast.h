@@ -238,6 +238,7 @@ typedef struct PtxFunc {
     bool explicit_cluster, blocks_are_clusters;
     uint32_t alias_of;          /* `.alias f, g;`: index + 1 of g, 0 = none */
     StrId *pragmas;
+    uint32_t *pragma_insns;     /* index of the instruction that each stands before; 0 for those of the head */
     uint32_t npragmas;
     SrcLoc loc;
 } PtxFunc;

@@ -95,6 +95,7 @@ typedef struct {
     VEC(PtxCallTable) call_tables;
     VEC(PtxLine) lines;
     VEC(StrId) pragmas;
+    U32Vec pragma_insns;
     uint32_t line; /* `.loc` in force */
     uint32_t operand_braces; /* open braces of vectors in the statement being parsed */
 } Parser;

@@ -135,8 +135,10 @@ bool parse_pragma(Parser *p) {
         StrId text = p->tok.str;
         if (!expect(p, TK_STRING, "a string"))
             return false;
-        if (p->func)
+        if (p->func) {
             VEC_ADD(&p->tmp, &p->pragmas, text);
+            VEC_ADD(&p->tmp, &p->pragma_insns, p->insns.n);
+        }
     } while (accept(p, ','));
     return expect(p, ';', "',' or ';'");
 }
@@ -302,7 +304,7 @@ static bool parse_header(Parser *p, PtxFunc *f) {
 
 static void begin_function(Parser *p) {
     p->regs.n = p->fvars.n = p->insns.n = p->labels.n = p->branch_tables.n = p->call_tables.n = 0;
-    p->lines.n = p->pragmas.n = p->refs.n = 0;
+    p->lines.n = p->pragmas.n = p->pragma_insns.n = p->refs.n = 0;
     p->line = 0;
     p->func = p->funcs.n + 1; /* corrected when the function turns out to be known */
     VEC_ADD(&p->tmp, &p->regs, ((PtxReg){0}));
@@ -320,6 +322,7 @@ static void store_body(Parser *p, PtxFunc *f) {
     TAKE(branch_tables, nbranch_tables, p->branch_tables);
     TAKE(call_tables, ncall_tables, p->call_tables);
     TAKE(lines, nlines, p->lines);
+    TAKE(pragma_insns, npragmas, p->pragma_insns);
     TAKE(pragmas, npragmas, p->pragmas);
 }
 

@@ -103,8 +103,6 @@ static const char *sym_name(const Printer *p, uint32_t sym) {
 
 /* declarations */
 
-static void print_quoted(const Printer *p, StrId id) { fprintf(p->out, "\"%s\"", text(p, id)); }
-
 static const char *linkage(unsigned l) {
     static const char *const names[] = {"", ".extern ", ".visible ", ".weak ", ".common "};
     return names[l];
@@ -116,7 +114,7 @@ static void print_init(const Printer *p, const PtxVar *v, const PtxInit *i) {
             fprintf(p->out, "0x%" PRIx64 "(", (uint64_t)0xff << i->shift);
         fprintf(p->out, i->generic ? "generic(%s)" : "%s", sym_name(p, i->sym));
         if (i->value)
-            fprintf(p->out, "%+" PRId64, i->value);
+            fprintf(p->out, "+%" PRId64, i->value);
         if (i->size_bytes == 1)
             fputc(')', p->out);
     } else if (v->type == TY_F32) {
@@ -214,7 +212,7 @@ static void print_address(const Printer *p, const PtxOperand *o) {
     if (o->reg || o->sym)
         fputs(o->reg ? p->reg[o->reg] : sym_name(p, o->sym), p->out);
     if (o->imm || !(o->reg || o->sym))
-        fprintf(p->out, o->reg || o->sym ? "%+" PRId64 : "%" PRId64, o->imm);
+        fprintf(p->out, o->reg || o->sym ? "+%" PRId64 : "%" PRId64, o->imm); /* ptxas wants a+-4, not a-4 */
     for (unsigned i = 0; i < o->nvec; i++) {
         fputs(", ", p->out);
         print_operand(p, &o->vec[i]);
@@ -242,7 +240,7 @@ static void print_operand(const Printer *p, const PtxOperand *o) {
     case PO_SYM:
         fputs(sym_name(p, o->sym), p->out);
         if (o->imm)
-            fprintf(p->out, "%+" PRId64, o->imm);
+            fprintf(p->out, "+%" PRId64, o->imm);
         break;
     case PO_ADDR: print_address(p, o); break;
     case PO_VEC: print_list(p, o->vec, o->nvec, '{', '}'); break;
@@ -367,12 +365,10 @@ static void print_tables(Printer *p) {
 
 static void print_body(Printer *p) {
     const PtxFunc *f = p->f;
-    uint32_t label = 0, line = 0, nparam_regs = 0;
+    uint32_t label = 0, line = 0, pragma = 0, nparam_regs = 0;
     fputs("\n{\n", p->out);
     for (uint32_t i = 0; i < f->nparams + f->nrets; i++)
         nparam_regs += (i < f->nparams ? f->param_regs[i] : f->ret_regs[i - f->nparams]) != 0;
-    for (uint32_t i = 0; i < f->npragmas; i++)
-        fputs("\t.pragma ", p->out), print_quoted(p, f->pragmas[i]), fputs(";\n", p->out);
     for (uint32_t i = 1 + nparam_regs; i < f->nregs; i++) /* those of parameters come first */
         fprintf(p->out, "\t.reg .%s %s;\n", ptx_type_name(f->regs[i].type), p->reg[i]);
     for (uint32_t i = 0; i < f->nvars; i++) {
@@ -384,10 +380,12 @@ static void print_body(Printer *p) {
     for (uint32_t i = 0; i <= f->ninsns; i++) {
         for (; label < f->nlabels && f->labels[label].insn <= i; label++)
             fprintf(p->out, "%s:\n", p->label[label]);
+        for (; pragma < f->npragmas && f->pragma_insns[pragma] <= i; pragma++)
+            fprintf(p->out, "\t.pragma \"%s\";\n", text(p, f->pragmas[pragma]));
         if (i == f->ninsns)
             break;
-        if (f->insns[i].line && f->insns[i].line != line)
-            print_line(p, line = f->insns[i].line);
+        while (line < f->insns[i].line) /* those in between are where others are inlined */
+            print_line(p, ++line);
         print_insn(p, &f->insns[i]);
     }
     fputs("}\n", p->out);
