@@ -26,9 +26,13 @@ static void mark_inst(Dce *s, uint32_t id) {
 static void mark_operand(Dce *s, Operand o) {
     for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
         ValId v = ir_operand_value(s->f, o, c);
+        InstId def = ir_value(s->f, v)->def;
+        if (s->live_value[v.i] || !def.i)
+            continue;
         s->live_value[v.i] = true;
-        if (ir_value(s->f, v)->def.i)
-            mark_inst(s, ir_value(s->f, v)->def.i);
+        if (ir_inst(s->f, def)->op == IR_PARCOPY && s->live_inst[def.i])
+            VEC_ADD(&s->a, &s->work, def.i); /* once more, for the source of this destination */
+        mark_inst(s, def.i);
     }
 }
 
@@ -39,6 +43,13 @@ static bool dst_is_dead(const Dce *s, Operand o) {
         if (s->live_value[ir_operand_value(s->f, o, c).i])
             return false;
     return true;
+}
+
+static void mark_sources(Dce *s, const Inst *i) {
+    mark_operand(s, i->guard);
+    for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
+        if (i->op != IR_PARCOPY || (i->flags & IF_TIED) || !dst_is_dead(s, *ir_dst(s->f, i, k - i->ndst)))
+            mark_operand(s, s->f->operands.at[i->operand + k]);
 }
 
 /* The dead pairs of a parallel copy. */
@@ -85,9 +96,7 @@ bool pass_dce(Function *f, Diags *d) {
     }
     while (s.work.n) {
         const Inst *i = ir_inst(f, (InstId){s.work.at[--s.work.n]});
-        mark_operand(&s, i->guard);
-        for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-            mark_operand(&s, f->operands.at[i->operand + k]);
+        mark_sources(&s, i);
     }
     for (unsigned n = 0; n < f->layout.n; n++) {
         Block *b = ir_block(f, f->layout.at[n]);
