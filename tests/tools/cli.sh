@@ -1,0 +1,163 @@
+#!/bin/sh
+# cli.sh HEDDLE DIRECTORY: exit statuses, messages, output files of the heddle program.
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 work=$2
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work" || exit 1
+failed=0
+
+# want STATUS TEXT ARGS...: the status, and TEXT (if any) somewhere in the output
+want() {
+    status=$1 text=$2
+    shift 2
+    "$heddle" "$@" >out 2>&1
+    got=$?
+    if [ $got -ne "$status" ]; then
+        echo "FAIL: heddle $*: status $got, expected $status"
+        cat out
+        failed=1
+    elif [ -n "$text" ] && ! grep -qe "$text" out; then
+        echo "FAIL: heddle $*: no '$text' in:"
+        cat out
+        failed=1
+    fi
+}
+check() { # what, command...
+    what=$1
+    shift
+    "$@" || { echo "FAIL: $what"; failed=1; }
+}
+
+cat >k.ptx <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+  .reg .u64 %rd<4>;
+  .reg .u32 %r<4>;
+  .reg .pred %q;
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r3, [n];
+  mov.u32 %r1, %tid.x;
+  setp.ge.u32 %q, %r1, %r3;
+  @%q bra done;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  add.u32 %r2, %r1, 100;
+  st.global.u32 [%rd3], %r2;
+done:
+  ret;
+}
+P
+sed 's/add.u32 %r2, %r1, 100/add.u32 %r2, %r1/' k.ptx >bad.ptx
+printf 'no elf file' >text.cubin
+
+# ---- general
+want 2 "Usage"
+want 0 "compile" --help
+want 0 "heddle [0-9]" --version
+want 2 "no command 'frob'" frob
+want 0 "\.SH COMMANDS" --man
+for c in compile asm disasm run validate; do
+    want 0 "Usage: heddle $c" $c --help
+    want 0 "\.SH OPTIONS" --man $c
+done
+want 2 "" --man frob
+
+# ---- usage: status 2
+want 2 "no input file" compile
+want 2 "too many files" compile k.ptx k.ptx
+want 2 "unrecognized option" compile --frob k.ptx
+want 2 "there is no machine" compile --target sm_10 k.ptx
+want 2 "not a number" compile -O4 k.ptx
+want 2 "--emit" compile --emit=exe k.ptx
+want 2 "--grid" run --grid 0 k.ptx
+want 2 "--grid" run --grid 1,2,3,4 k.ptx
+want 2 "--block" run --block x k.ptx
+want 2 "--policy" run --policy lane=left k.ptx
+want 2 "--engine" run --engine gnu k.ptx
+want 2 "exclude each other" run --launch l.json --grid 1 k.ptx
+
+# ---- wrong input: status 1, nothing left behind
+want 1 "cannot read nothing.ptx" compile nothing.ptx
+want 1 "bad.ptx:16" compile bad.ptx -o bad.cubin
+check "no output of a failed compilation" test ! -e bad.cubin
+want 1 "E0401" disasm text.cubin -o bad.sass
+check "no output of a failed disassembly" test ! -e bad.sass
+want 1 "error E03" asm text.cubin -o bad.cubin
+check "no output of a failed assembly" test ! -e bad.cubin
+want 1 "cannot write" compile k.ptx -o nowhere/k.cubin
+want 1 "there is no pass" compile k.ptx --stop-after=frob -o bad.cubin
+want 1 "no input file" run
+check "no temporary files" sh -c '! ls *.tmp* 2>/dev/null'
+
+# ---- a failed run keeps what was there
+echo old >keep.cubin
+want 1 "" compile bad.ptx -o keep.cubin
+check "an old output survives a failure" grep -q old keep.cubin
+
+# ---- compile, disassemble, assemble
+want 0 "" compile k.ptx
+check "the default output name" test -s k.cubin
+for t in bru1 sm_75 sm_80 sm_86 sm_89; do
+    want 0 "" compile k.ptx --target $t -o $t.cubin
+    want 0 "" disasm $t.cubin -o $t.sass
+    want 0 "" asm $t.sass -o again.cubin
+    check "$t comes back" cmp $t.cubin again.cubin
+    want 0 "EXIT" disasm $t.cubin
+    if command -v readelf >/dev/null; then
+        readelf -aW $t.cubin >readelf.out 2>readelf.err
+        if [ $t = bru1 ]; then
+            check "readelf is silent" test ! -s readelf.err
+        else # it knows no use of sh_info in a code section; ptxas' own files get the same two lines
+            check "readelf finds nothing else" sh -c '! grep -v "in info field" readelf.err'
+        fi
+    fi
+done
+want 0 '"instructions"' disasm bru1.cubin --json
+want 0 "func" compile k.ptx --emit=mir -o -
+want 0 "\.entry k" compile k.ptx --emit=ptx -o -
+want 0 "EXIT" compile k.ptx --emit=asm
+want 0 "; after fold" compile k.ptx --dump=fold -o k.cubin
+want 0 "pass colour" compile k.ptx --time-passes -o k.cubin
+
+# ---- run
+want 0 "\[3\] 103" run k.cubin --block 8 --arg out:c:u32[8] --arg u32:8
+want 0 "\[3\] 103" run k.ptx --block 8 --arg out:c:u32[8] --arg u32:8
+want 0 "\[3\] 103" run k.cubin --engine ptx --block 8 --arg out:c:u32[8] --arg u32:8
+want 0 "warp instructions" run k.cubin --stats --block 8 --arg out:c:u32[8] --arg u32:8
+want 0 '"thread_instructions"' run k.cubin --json --block 8 --arg out:c:u32[8] --arg u32:8
+want 0 "STG" run k.cubin --trace - --block 8 --arg out:c:u32[8] --arg u32:8
+want 0 "line 17 st" run k.ptx --engine ptx --trace - --block 8 --arg out:c:u32[8] --arg u32:8
+want 0 "" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,101,102,103 --save c=c.bin
+check "the saved buffer" test "$(od -An -tu4 c.bin | tr -s ' ')" = " 100 101 102 103"
+want 4 "element 2 is 102" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,101,99,103
+want 1 "out of range" run k.cubin --block 8 --arg out:c:u32[4] --arg u32:8
+want 1 "out of range" run k.ptx --engine ptx --block 8 --arg out:c:u32[4] --arg u32:8
+want 1 "E0503" run k.cubin --block 8 --arg out:c:u32[4]
+want 1 "kernel of that name" run k.cubin --kernel z --arg u32:1
+want 1 "zero, ones" run k.cubin --arg buf:u32[4]=two --arg u32:1
+
+# ---- validate
+cat >l.json <<'J'
+{"module": "k.ptx", "buffers": {"c": {"type": "u32", "count": 70}},
+ "launches": [{"kernel": "k", "grid": [1], "block": [70], "args": ["c", "u32:65"]}],
+ "checks": [{"buffer": "c", "hash": "0"}]}
+J
+want 4 "the hash is" validate --launch l.json
+sed 's/,$/,/; /"checks"/d; s/\["c", "u32:65"\]}\],/["c", "u32:65"]}]}/' l.json >l2.json
+want 0 "equal: 1 launch" validate --launch l2.json
+want 0 "equal: 1 launch" validate k.ptx k.cubin --launch l2.json
+want 0 '"equal":.true' validate k.ptx --launch l2.json --json
+sed 's/0x64, RZ/0x65, RZ/' bru1.sass >wrong.sass
+check "the mutation" sh -c '! cmp -s bru1.sass wrong.sass'
+want 0 "" asm wrong.sass -o wrong.cubin
+want 4 "last stored by line 17" validate k.ptx wrong.cubin --launch l2.json
+want 4 "machine  101" validate k.ptx wrong.cubin --launch l2.json
+want 4 '"equal":.false' validate k.ptx wrong.cubin --launch l2.json --json
+
+[ $failed -eq 0 ] && echo "all as expected"
+exit $failed

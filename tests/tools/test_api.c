@@ -1,0 +1,162 @@
+/* The public library, as a user links it. Expected buffer contents are computed here.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <heddle.h>
+#include <string.h>
+
+static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                          ".visible .entry axpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)\n{\n"
+                          "  .reg .u64 %rd<6>;\n  .reg .u32 %r<6>;\n  .reg .f32 %f<6>;\n  .reg .pred %p;\n"
+                          "  ld.param.u64 %rd1, [x];\n  ld.param.u64 %rd2, [y];\n  ld.param.f32 %f1, [a];\n"
+                          "  ld.param.u32 %r1, [n];\n  mov.u32 %r2, %tid.x;\n  mov.u32 %r3, %ctaid.x;\n"
+                          "  mov.u32 %r4, %ntid.x;\n  mad.lo.u32 %r2, %r3, %r4, %r2;\n  setp.ge.u32 %p, %r2, %r1;\n"
+                          "  @%p bra done;\n  mul.wide.u32 %rd3, %r2, 4;\n  add.u64 %rd4, %rd1, %rd3;\n"
+                          "  add.u64 %rd5, %rd2, %rd3;\n  ld.global.f32 %f2, [%rd4];\n  ld.global.f32 %f3, [%rd5];\n"
+                          "  fma.rn.f32 %f3, %f1, %f2, %f3;\n  st.global.f32 [%rd5], %f3;\ndone:\n  ret;\n}\n";
+enum { N = 100 };
+
+typedef struct {
+    char text[4096];
+    int errors;
+} Log;
+
+static void log_message(void *user, HdSeverity severity, const char *text) {
+    Log *l = user;
+    l->errors += severity == HD_ERROR;
+    strncat(l->text, text, sizeof l->text - strlen(l->text) - 1);
+}
+
+typedef struct {
+    Log log;
+    HdContext *c;
+    HdModule *ptx, *binary;
+    float x[N], y[N], a;
+    uint32_t n;
+    HdArg args[4];
+    HdLaunch launch;
+} World;
+
+static void open_world(World *w) {
+    memset(w, 0, sizeof *w);
+    w->c = hd_create(&(HdOptions){log_message, &w->log});
+    if (hd_parse(w->c, "axpy.ptx", ptx, sizeof ptx - 1, &w->ptx) != HD_OK ||
+        hd_compile(w->ptx, NULL, &w->binary) != HD_OK)
+        fail_msg("%s", w->log.text);
+    for (int i = 0; i < N; i++) {
+        w->x[i] = (float)i;
+        w->y[i] = 1000;
+    }
+    w->a = 0.5f;
+    w->n = N - 1;
+    w->args[0] = (HdArg){.buffer = w->x, .size_bytes = sizeof w->x};
+    w->args[1] = (HdArg){.buffer = w->y, .size_bytes = sizeof w->y};
+    w->args[2] = (HdArg){.value = &w->a, .size_bytes = sizeof w->a};
+    w->args[3] = (HdArg){.value = &w->n, .size_bytes = sizeof w->n};
+    w->launch = (HdLaunch){.grid = {2, 1, 1}, .block = {64, 1, 1}, .args = w->args, .nargs = 4};
+}
+
+static void expect_result(const World *w) {
+    for (int i = 0; i < N; i++)
+        assert_true(w->y[i] == (i < N - 1 ? 1000 + 0.5f * (float)i : 1000));
+}
+
+static void test_launch(void **state) {
+    (void)state;
+    World w;
+    open_world(&w);
+    if (hd_launch(w.binary, &w.launch) != HD_OK)
+        fail_msg("%s", w.log.text);
+    expect_result(&w);
+    hd_destroy(w.c);
+}
+
+static void test_interpret(void **state) {
+    (void)state;
+    World w;
+    open_world(&w);
+    if (hd_interpret(w.ptx, &w.launch) != HD_OK)
+        fail_msg("%s", w.log.text);
+    expect_result(&w);
+    hd_destroy(w.c);
+}
+
+static void test_validate(void **state) {
+    (void)state;
+    World w;
+    char *report = NULL;
+    open_world(&w);
+    assert_int_equal(hd_validate(w.ptx, w.binary, &w.launch, &report), HD_OK);
+    assert_non_null(strstr(report, "equal"));
+    assert_true(w.y[5] == 1000); /* buffers are left alone */
+    hd_free(report);
+    hd_destroy(w.c);
+}
+
+static void test_trap(void **state) {
+    (void)state;
+    World w;
+    open_world(&w);
+    w.args[1].size_bytes = 4 * 50; /* the kernel goes on */
+    assert_int_equal(hd_launch(w.binary, &w.launch), HD_ERR_TRAP);
+    assert_non_null(strstr(w.log.text, "out of range"));
+    assert_int_equal(hd_interpret(w.ptx, &w.launch), HD_ERR_TRAP);
+    hd_destroy(w.c);
+}
+
+static void test_text(void **state) {
+    (void)state;
+    World w;
+    HdModule *again;
+    char *text;
+    size_t size, n1, n2;
+    const void *i1, *i2;
+    open_world(&w);
+    assert_int_equal(hd_disassemble(w.binary, &text, &size), HD_OK);
+    assert_int_equal(hd_assemble(w.c, "axpy.sass", text, size, &again), HD_OK);
+    assert_int_equal(hd_image(w.binary, &i1, &n1), HD_OK);
+    assert_int_equal(hd_image(again, &i2, &n2), HD_OK);
+    assert_int_equal(n1, n2);
+    assert_memory_equal(i1, i2, n1);
+    HdModule *loaded;
+    assert_int_equal(hd_load(w.c, "axpy.cubin", i1, n1, &loaded), HD_OK);
+    assert_int_equal(hd_launch(loaded, &w.launch), HD_OK);
+    expect_result(&w);
+    hd_free(text);
+    hd_destroy(w.c);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    World w;
+    HdModule *m;
+    open_world(&w);
+    assert_int_equal(hd_parse(w.c, "bad.ptx", "hello", 5, &m), HD_ERR_INPUT);
+    assert_true(w.log.errors > 0);
+    assert_non_null(strstr(w.log.text, "bad.ptx:1:"));
+    assert_int_equal(hd_load(w.c, "bad", "hello", 5, &m), HD_ERR_INPUT);
+    assert_int_equal(hd_assemble(w.c, "bad", "hello", 5, &m), HD_ERR_INPUT);
+    assert_int_equal(hd_compile(w.binary, NULL, &m), HD_ERR_USAGE);
+    assert_int_equal(hd_compile(w.ptx, &(HdCompileOptions){.target = "z80"}, &m), HD_ERR_USAGE);
+    assert_int_equal(hd_launch(w.ptx, &w.launch), HD_ERR_USAGE);
+    assert_int_equal(hd_launch(w.binary, NULL), HD_ERR_USAGE);
+    w.launch.nargs = 3;
+    assert_int_equal(hd_launch(w.binary, &w.launch), HD_ERR_INPUT);
+    w.args[0] = (HdArg){0};
+    assert_int_equal(hd_launch(w.binary, &w.launch), HD_ERR_USAGE);
+    for (int s = 0; s < HD_STATUS_COUNT; s++)
+        assert_non_null(hd_status_text((HdStatus)s));
+    hd_destroy(w.c);
+    hd_destroy(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch), cmocka_unit_test(test_interpret),
+                                       cmocka_unit_test(test_validate), cmocka_unit_test(test_trap),
+                                       cmocka_unit_test(test_text), cmocka_unit_test(test_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
