@@ -7,8 +7,8 @@ MachInst emit_mach(const Function *f, const Inst *i) {
     MachInst m = isa_inst(i->op);
     m.mods = i->mods;
     m.ctrl = ir_control(i->sched);
-    if (!op_is_always(i->guard))
-        m.guard = i->guard;
+    /* absent, it encodes as the guard field's default, of its own file: uniform operations have UPT */
+    m.guard = op_is_always(i->guard) ? (Operand){0} : i->guard;
     const Operand *o = &f->operands.at[i->operand];
     for (unsigned k = 0; k < m.ndst && k < i->ndst; k++)
         if (o[k].kind != OPK_NONE)
