@@ -53,6 +53,8 @@ bool isa_operand_fits(const IsaRow *r, unsigned slot, const Operand *o, const Ma
 }
 
 static bool fixed_mods_fit(const IsaRow *r, const MachInst *in) {
+    if (in->mods & ~r->mods_mask) /* a modifier that this opcode lacks is not its default */
+        return false;
     for (unsigned i = 0; i < r->nfields; i++) {
         const IsaField *f = &isa_fields[r->field0 + i];
         if (f->kind == FK_MODFIXED && isa_mod_get(r, f->index, in->mods) != f->def)
@@ -304,7 +306,7 @@ static bool no_form(const Target *t, const MachInst *in, char *error) {
             return false;
         }
     }
-    snprintf(error, ISA_ERROR_BYTES, "%s has no form that takes these operands together", o->name);
+    snprintf(error, ISA_ERROR_BYTES, "%s has no form that takes these operands and modifiers together", o->name);
     return false;
 }
 

@@ -98,6 +98,7 @@ typedef struct {
     bool reversed;
     unsigned scale;
     int bias;
+    bool distance; /* AsmFormat: a branch distance, kept in MachInst.wide */
     IgCond when;
     IgLoc loc;
 } IgField;

@@ -210,7 +210,7 @@ static bool field_role(Emit *e, const IgRow *r, const IgField *f, FieldOut *o) {
                 return ig_error(e->g, f->def.loc, "%s has no modifier %s", t->name, f->def.text);
             o->def = (uint32_t)m;
         }
-        if (!f->attr && (f->value == VT_SIMM || f->value == VT_UIMM) && (f->width > 32 || f->scale > 1))
+        if (!f->attr && (f->value == VT_SIMM || f->value == VT_UIMM) && (f->width > 32 || f->distance))
             o->flags |= 4;
         if (f->attr && f->def.number)
             o->flags |= 8;
@@ -352,6 +352,18 @@ static void print_slots(FILE *f, const unsigned v[SLOTS]) {
     fputc('}', f);
 }
 
+static uint32_t mods_mask(const Ig *g, const IgRow *r) {
+    const IgOptype *t = g->optypes.at[r->optype];
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < r->fields.n; i++) {
+        const IgField *f = &r->fields.at[i];
+        int m = (f->kind == FD_FIELD || f->kind == FD_MODFIXED) && !f->as && !f->attr ? ig_mod_index(t, f->name) : -1;
+        if (m >= 0)
+            mask |= (((uint64_t)1 << t->mods.at[m].width) - 1) << t->mods.at[m].lo;
+    }
+    return (uint32_t)mask;
+}
+
 static bool emit_row(Emit *e, const IgRow *r) {
     FILE *f = e->rows_f;
     RowFields rf = {0};
@@ -363,7 +375,7 @@ static bool emit_row(Emit *e, const IgRow *r) {
             (unsigned long long)r->mask[0], (unsigned long long)r->mask[1], (unsigned long long)r->value[0],
             (unsigned long long)r->value[1], (unsigned long long)r->zero[0], (unsigned long long)r->zero[1], r->name,
             e->g->optypes.at[r->optype]->name, rf.field0, rf.nfields, syntax_index(e, &r->program), select);
-    fprintf(f, "%u, %u, %u, %u, ", alias0, r->aliases.n, except0, r->errors.n);
+    fprintf(f, "%u, %u, %u, %u, 0x%xu, ", alias0, r->aliases.n, except0, r->errors.n, mods_mask(e->g, r));
     print_slots(f, rf.operand);
     fputs(", ", f);
     print_slots(f, regs);
@@ -417,7 +429,7 @@ static bool emit_target(Emit *e, unsigned target) {
     }
     first[g->optypes.n] = t->rows.n;
     if (!t->rows.n)
-        fprintf(f, "    {{0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}},\n");
+        fprintf(f, "    {{0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}},\n");
     fprintf(f, "};\nstatic const uint16_t first_%s[] = {", t->name);
     for (unsigned o = 0; o <= g->optypes.n; o++)
         fprintf(f, "%u, ", first[o]);

@@ -389,6 +389,7 @@ static bool apply_formats(Ig *g, IgRow *r) {
         for (unsigned k = 0; k < r->fields.n; k++)
             if (r->fields.at[k].name && !strcmp(r->fields.at[k].name, r->formats.at[i].field)) {
                 r->fields.at[k].scale = 1u << r->formats.at[i].shift;
+                r->fields.at[k].distance = true;
                 found = true;
             }
         if (!found)

@@ -255,6 +255,13 @@ static const char *half_suffix(const char *s, uint8_t *mods) {
     return s;
 }
 
+static const char *reuse_suffix(const char *s, Operand *o) {
+    const char *e = suffix(s, ".reuse");
+    if (e)
+        o->mods |= OPM_REUSE;
+    return e ? e : s;
+}
+
 static const char *mod_text(Parse *p, const char *s, unsigned mod, unsigned enum_type, MachInst *in);
 
 /* c[0x0][0x160]; the register in the index of LDC is parsed by the caller of `inner`. */
@@ -389,11 +396,7 @@ static const char *operand(Parse *p, const char *s, const IsaSyn *y, MachInst *i
             return NULL;
         uint8_t mods = o.mods;
         o = op_with(op_reg(file, n, 1), mods | (bar ? OPM_ABS : 0));
-        const char *e = suffix(s, ".reuse");
-        if (e) {
-            o.mods |= OPM_REUSE;
-            s = e;
-        }
+        s = reuse_suffix(s, &o);
     }
     if (bar)
         o.mods |= OPM_ABS;
@@ -401,10 +404,12 @@ static const char *operand(Parse *p, const char *s, const IsaSyn *y, MachInst *i
         s = half_suffix(s, &o.mods);
     if (y->mod && !(s = mod_text(p, s, y->mod - 1u, y->mod_enum, in)))
         return NULL;
+    s = reuse_suffix(s, &o);
     if (bar) {
         if (*s != '|')
             return miss(p, s, "expected '|'");
         s++;
+        s = reuse_suffix(s, &o);
         if (attrs & 3 << OPM_HALF_SHIFT)
             s = half_suffix(s, &o.mods);
     }

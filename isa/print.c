@@ -226,14 +226,12 @@ static void put_operand(Print *p, const IsaSyn *y) {
         return;
     }
     put_reg_name(p, &o, y->fmt == SYF_PAIR);
-    if (o.mods & OPM_REUSE)
-        put(p, ".reuse");
     if (y->mod)
         put_mod(p, y->mod - 1u, y->mod_enum);
     if (o.file == RF_UR)
         put(p, "%s%s", half, bar);
     else
-        put(p, "%s%s", bar, half);
+        put(p, "%s%s%s", bar, o.mods & OPM_REUSE ? ".reuse" : "", half);
 }
 
 static void put_mod_pair(Print *p, const IsaSyn *y) {

@@ -1,0 +1,160 @@
+/* Look-ups, choice of the opcode, properties of the targets.
+ * SPDX-License-Identifier: MIT */
+#include "isa/isa.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static void test_targets(void **state) {
+    (void)state;
+    static const char *const names[] = {"bru1", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"};
+    for (unsigned i = 0; i < 6; i++)
+        assert_string_equal(isa_target_name(isa_targets[i]), names[i]);
+    assert_null(isa_targets[6]);
+    assert_null(isa_target("sm_35"));
+    const TargetInfo *b = isa_target_info(isa_target("bru1")), *n = isa_target_info(isa_target("sm_80"));
+    assert_int_equal(b->branch_unit_bytes, 16);
+    assert_int_equal(n->branch_unit_bytes, 4);
+    assert_int_equal(b->elf_machine, 0x4844);
+    assert_int_equal(n->elf_machine, 190);
+    assert_int_equal(n->elf_flags, 0x00500550);
+    assert_int_equal(b->param_base_bytes, 0x160);
+    assert_int_equal(isa_target_info(isa_target("sm_90"))->param_base_bytes, 0x210);
+    assert_int_equal(b->num_regs[RF_R], 255);
+    assert_int_equal(b->num_regs[RF_P], 7);
+    assert_int_equal(b->num_regs[RF_B], 16);
+    assert_true(b->has_yield_fairness && !n->has_yield_fairness);
+}
+
+static void test_sregs(void **state) {
+    (void)state;
+    const Target *t = isa_target("bru1");
+    assert_int_equal(isa_sreg_number(t, "tid.x"), 0x21);
+    assert_int_equal(isa_sreg_number(t, "ctaid.z"), 0x27);
+    assert_int_equal(isa_sreg_number(t, "laneid"), 0);
+    assert_int_equal(isa_sreg_number(t, "clock.lo"), 0x50);
+    assert_int_equal(isa_sreg_number(t, "cgactaid"), -1);
+    assert_int_equal(isa_sreg_number(isa_target("sm_90"), "cgactaid"), 0x88);
+    assert_string_equal(isa_sreg_name(t, 0x3b), "lanemask_gt");
+    assert_null(isa_sreg_name(t, 0x99));
+}
+
+static void test_names(void **state) {
+    (void)state;
+    assert_string_equal(isa_optype_name(OT_IADD3), "IADD3");
+    assert_int_equal(isa_optype_find("WARPSYNC"), OT_WARPSYNC);
+    assert_int_equal(isa_optype_find("NOSUCH"), 0);
+    assert_string_equal(isa_optype_name(60000), "?");
+    assert_true(isa_target_has(isa_target("bru1"), OT_RTT));
+    assert_false(isa_target_has(isa_target("sm_80"), OT_RTT));
+    assert_false(isa_target_has(isa_target("sm_90"), OT_IMNMX));
+    assert_true(isa_optype_flags(OT_BSYNC) & ISA_FLAG_BREG_READ);
+    assert_false(isa_optype_flags(OT_IADD3) & ISA_FLAG_BRANCH);
+}
+
+static void test_modifiers(void **state) {
+    (void)state;
+    uint32_t m = MSET(ISETP, cmp, ICmp_GE) | MSET(ISETP, sign, ISign_U32);
+    assert_int_equal(MGET(ISETP, cmp, m), ICmp_GE);
+    assert_int_equal(MGET(ISETP, sign, m), ISign_U32);
+    assert_int_equal(MGET(ISETP, bop, m), BoolOp_AND);
+    assert_int_equal(MGET(ISETP, sign, 0), ISign_S32); /* 0 is all defaults */
+    assert_int_equal(MGET(LDG, sz, 0), MemSz_32);
+    m = MPUT(ISETP, cmp, m, ICmp_LT);
+    assert_int_equal(MGET(ISETP, cmp, m), ICmp_LT);
+    assert_int_equal(MGET(ISETP, sign, m), ISign_U32);
+    bool found = false;
+    for (unsigned i = 0; i < isa_num_mods(OT_ISETP); i++)
+        if (!strcmp(isa_mod_info(OT_ISETP, i).name, "cmp")) {
+            found = true;
+            assert_string_equal(isa_mod_value_name(OT_ISETP, i, ICmp_NE), "NE");
+            assert_int_equal(isa_mod_value(OT_ISETP, i, "LE"), ICmp_LE);
+            assert_int_equal(isa_mod_value(OT_ISETP, i, "XX"), -1);
+        }
+    assert_true(found);
+}
+
+static void test_slots(void **state) {
+    (void)state;
+    const Target *t = isa_target("sm_80");
+    assert_int_equal(isa_num_dst(OT_IADD3), 3);
+    assert_int_equal(isa_num_src(OT_IADD3), 5);
+    IsaSlot s = isa_src_slot(t, OT_IADD3, IADD3_rb);
+    assert_string_equal(s.name, "rb");
+    assert_int_equal(s.file, RF_R);
+    assert_int_equal(s.kinds, 1 << OPK_REG | 1 << OPK_IMM | 1 << OPK_CMEM);
+    assert_true(s.mods & OPM_NEG);
+    assert_int_equal(isa_dst_slot(t, OT_IADD3, IADD3_pu).file, RF_P);
+    assert_int_equal(isa_src_slot(isa_target("bru1"), OT_BSSY, BSSY_breg).file, RF_B);
+    MachInst in = isa_inst(OT_LDG);
+    in.mods = MSET(LDG, sz, MemSz_128);
+    in.src[LDG_ra].mods = OPM_WIDE64;
+    assert_int_equal(isa_dst_regs(t, &in, LDG_rd), 4);
+    assert_int_equal(isa_src_regs(t, &in, LDG_ra), 2);
+    in.mods = MSET(LDG, sz, MemSz_U8);
+    assert_int_equal(isa_dst_regs(t, &in, LDG_rd), 1);
+}
+
+static void test_select(void **state) {
+    (void)state;
+    const Target *t = isa_target("sm_80");
+    MachInst in = isa_inst(OT_FFMA);
+    in.dst[0] = op_reg(RF_R, 0, 1);
+    in.src[FFMA_ra] = op_reg(RF_R, 1, 1);
+    in.src[FFMA_rb] = op_reg(RF_R, 2, 1);
+    in.src[FFMA_rc] = op_reg(RF_R, 3, 1);
+    assert_int_equal(isa_select_opcode(t, &in), OC_FFMA_R);
+    in.src[FFMA_rb] = op_imm(0x3f800000);
+    assert_int_equal(isa_select_opcode(t, &in), OC_FFMA_I);
+    in.src[FFMA_rb] = op_cmem(0, 0x160);
+    assert_int_equal(isa_select_opcode(t, &in), OC_FFMA_C);
+    in.src[FFMA_rb] = op_reg(RF_R, 2, 1);
+    in.src[FFMA_rc] = op_imm(0x3f800000);
+    assert_int_equal(isa_select_opcode(t, &in), OC_FFMA_RI);
+    in.src[FFMA_rb] = op_imm(0); /* two immediates: nothing takes them */
+    assert_int_equal(isa_select_opcode(t, &in), 0);
+    in.src[FFMA_rb] = (Operand){OPK_VAL, RF_R, 1, 0, 77}; /* before register allocation */
+    assert_int_equal(isa_select_opcode(t, &in), OC_FFMA_RI);
+    in = isa_inst(OT_LDG);
+    in.src[LDG_offset] = op_imm(0x7fffff);
+    assert_int_equal(isa_select_opcode(t, &in), OC_LDG_UR);
+    in.src[LDG_offset] = op_imm(0x800000); /* 24 bits, signed */
+    assert_int_equal(isa_select_opcode(t, &in), 0);
+}
+
+/* Words of public listings. */
+static void test_known_words(void **state) {
+    (void)state;
+    const Target *t = isa_target("sm_80");
+    char error[ISA_ERROR_BYTES];
+    uint64_t w[2];
+    MachInst in = isa_inst(OT_ISETP);
+    in.mods = MSET(ISETP, cmp, ICmp_GE) | MSET(ISETP, sign, ISign_U32);
+    in.dst[ISETP_pu] = op_reg(RF_P, 0, 1);
+    in.src[ISETP_ra] = op_reg(RF_R, 0, 1);
+    in.src[ISETP_rb] = op_cmem(0, 0x168);
+    in.ctrl.stall_cycles = 13;
+    assert_true(isa_encode(t, &in, w, error));
+    assert_int_equal(w[0], 0x00005a0000007a0cu);
+    assert_int_equal(w[1], 0x000ffa0003f06070u);
+    in = isa_inst(OT_RTT);
+    assert_false(isa_encode(t, &in, w, error));
+    assert_string_equal(error, "sm_80 has no instruction RTT");
+    in = isa_inst(OT_IADD3);
+    in.dst[IADD3_rd] = op_reg(RF_P, 1, 1);
+    assert_false(isa_encode(t, &in, w, error));
+    assert_non_null(strstr(error, "rd"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets), cmocka_unit_test(test_sregs),
+                                       cmocka_unit_test(test_names),   cmocka_unit_test(test_modifiers),
+                                       cmocka_unit_test(test_slots),   cmocka_unit_test(test_select),
+                                       cmocka_unit_test(test_known_words)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
