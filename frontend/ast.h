@@ -253,6 +253,8 @@ typedef struct PtxModule {
     Arena arena;
     StrTab strings;
     Source source;              /* name and a private copy of the text */
+    uint32_t *line_starts;      /* byte offset of each line, for ptx_line */
+    uint32_t nsource_lines;
     uint32_t version_major, version_minor;
     uint32_t sm;                /* 80 for sm_80 */
     StrId target_text;          /* "sm_80, debug" */

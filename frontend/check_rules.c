@@ -108,6 +108,10 @@ static bool check_lop3(Check *c, const PtxInsn *i) {
 
 bool check_rules(Check *c, const PtxInsn *i) {
     switch (i->op) {
+    case PTX_MAD: /* without rounding it was the truncating mad of sm_1x; rnd stays RND_NONE there */
+        if (i->type[0] == TY_F32 && !i->rnd && c->m->sm >= 20)
+            return rule(c, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
+        return true;
     case PTX_SETP: return check_compare(c, i);
     case PTX_SET: return check_set(c, i);
     case PTX_CVT: return check_cvt(c, i);

@@ -252,7 +252,7 @@ static void fill_defaults(PtxInsn *i) {
     bool is_float = i->ntypes && ptx_type_class((PtxType)i->type[0]) == TC_FLOAT;
     bool memory = i->op == PTX_ATOM || i->op == PTX_RED;
     switch (i->op) {
-    case PTX_ADD: case PTX_SUB: case PTX_MUL: case PTX_MAD:
+    case PTX_ADD: case PTX_SUB: case PTX_MUL:
         if (is_float && !i->rnd)
             i->rnd = RND_RN;
         break;

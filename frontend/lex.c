@@ -81,7 +81,7 @@ static bool lex_float_bits(Lexer *lx, Token *t, const char *p, unsigned digits) 
 
 static bool lex_decimal_fraction(Lexer *lx, Token *t, const char *start) {
     char *end;
-    double v = strtod(start, &end);
+    double v = lx->c_locale ? strtod_l(start, &end, lx->c_locale) : strtod(start, &end);
     memcpy(&t->value, &v, sizeof v);
     t->kind = TK_DBL;
     t->size = (uint32_t)(end - start);

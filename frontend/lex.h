@@ -6,6 +6,7 @@
 #define HEDDLE_FRONTEND_LEX_H
 #include "base/diag.h"
 #include "base/str.h"
+#include <locale.h>
 
 typedef enum { /* single-character punctuation is its own character code */
     TK_EOF = 0,
@@ -40,6 +41,7 @@ typedef struct {
     uint32_t at, size;
     StrTab *strings;
     Diags *d;
+    locale_t c_locale; /* for decimal fractions; 0 takes the caller's locale */
 } Lexer;
 
 void lex_next(Lexer *lx, Token *tok);

@@ -302,6 +302,17 @@ static void finish_module(Parser *p) {
     m->nsections = p->sections.n;
 }
 
+static void index_lines(PtxModule *m) {
+    const char *text = m->source.text, *end = text + m->source.size_bytes;
+    uint32_t n = 1;
+    for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        n++;
+    m->line_starts = ARENA_ARRAY(&m->arena, uint32_t, n);
+    m->nsource_lines = 1;
+    for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        m->line_starts[m->nsource_lines++] = (uint32_t)(p + 1 - text);
+}
+
 static PtxModule *new_module(const char *name, const char *text, size_t size) {
     PtxModule *m = calloc(1, sizeof *m);
     if (!m)
@@ -311,6 +322,7 @@ static PtxModule *new_module(const char *name, const char *text, size_t size) {
         memcpy(copy, text, size);
     m->source = (Source){arena_copy(&m->arena, name, strlen(name) + 1), copy, size};
     m->address_bits = 64;
+    index_lines(m);
     return m;
 }
 
@@ -328,7 +340,8 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *d) 
     bool ok = p != NULL;
     if (p) {
         *p = (Parser){.m = m, .a = &m->arena, .d = d, .first_error = d->nerrors};
-        p->lx = (Lexer){m->source.text, 0, (uint32_t)size, &m->strings, d};
+        locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+        p->lx = (Lexer){m->source.text, 0, (uint32_t)size, &m->strings, d, c};
         p->name_underscore = str_intern_z(&m->strings, "_");
         p->name_warp_sz = str_intern_z(&m->strings, "WARP_SZ");
         VEC_PUSH(&p->tmp, &p->scopes);
@@ -340,6 +353,8 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *d) 
         if (!too_many_errors(p))
             ptx_check(m, d);
         ok = d->nerrors == p->first_error;
+        if (c)
+            freelocale(c);
         arena_free(&p->tmp);
         free(p);
     }

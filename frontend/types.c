@@ -115,9 +115,15 @@ uint32_t ptx_find_var(const PtxModule *m, const char *name) {
 }
 
 uint32_t ptx_line(const PtxModule *m, const PtxInsn *i) {
-    uint32_t line, column;
-    source_position(&m->source, i->loc, &line, &column);
-    return line;
+    uint32_t at = i->loc.i ? i->loc.i - 1 : 0, lo = 0, hi = m->nsource_lines;
+    while (hi - lo > 1) { /* line lo starts at or before `at`, line hi behind it */
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (m->line_starts[mid] <= at)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo + 1;
 }
 
 void ptx_free(PtxModule *m) {

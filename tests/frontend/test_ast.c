@@ -2,6 +2,7 @@
  * from the PTX ISA document's rules, worked out by hand.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
+#include <locale.h>
 
 static void header(void **state) {
     (void)state;
@@ -220,6 +221,16 @@ static void debug_information(void **state) {
     ptx_free(m);
 }
 
+/* A decimal fraction is read the same wherever the program runs. */
+static void foreign_locale(void **state) {
+    (void)state;
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is not installed this changes nothing */
+    PtxModule *m = parse(HEADER ".global .f32 x = 1.5;\n");
+    assert_int_equal(var(m, "x")->inits[0].value, 0x3FC00000);
+    setlocale(LC_ALL, "C");
+    ptx_free(m);
+}
+
 /* The message of the design document, to the letter. */
 static void message(void **state) {
     (void)state;
@@ -239,7 +250,7 @@ int main(void) {
         cmocka_unit_test(kernel_parameters), cmocka_unit_test(registers),
         cmocka_unit_test(labels),       cmocka_unit_test(calls),
         cmocka_unit_test(prototype_then_definition), cmocka_unit_test(debug_information),
-        cmocka_unit_test(message),
+        cmocka_unit_test(message), cmocka_unit_test(foreign_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
