@@ -59,54 +59,74 @@ static bool write_docs(Ig *g, const char *folder) {
     return true;
 }
 
-int main(int argc, char **argv) {
-    Ig g = {0};
-    const char *header = NULL, *tables = NULL, *docs = NULL, *fields = NULL;
+typedef struct {
+    const char *header, *tables, *docs, *fields;
+    int first; /* index of the first file */
+} Options;
+
+static bool options(int argc, char **argv, Options *o) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (!strcmp(argv[i], "-o") && i + 2 < argc) {
-            header = argv[++i];
-            tables = argv[++i];
+            o->header = argv[++i];
+            o->tables = argv[++i];
         } else if (!strcmp(argv[i], "-d") && i + 1 < argc) {
-            docs = argv[++i];
+            o->docs = argv[++i];
         } else if (!strcmp(argv[i], "-f") && i + 1 < argc) {
-            fields = argv[++i];
+            o->fields = argv[++i];
         } else {
-            break;
+            return false;
         }
     }
-    if (i >= argc || argv[i][0] == '-') {
-        fprintf(stderr, "usage: isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...\n");
-        return 2;
-    }
+    o->first = i;
+    return i < argc;
+}
+
+/* 0, 1 or 2, as in the file's head. */
+static int read_all(Ig *g, int argc, char **argv, int first) {
     IgToks all = {0};
-    for (; i < argc; i++) {
-        char *text = read_file(&g.arena, argv[i]);
+    for (int i = first; i < argc; i++) {
+        IgToks toks = {0};
+        char *text = read_file(&g->arena, argv[i]);
         if (!text) {
             fprintf(stderr, "isagen: cannot read %s\n", argv[i]);
             return 2;
         }
-        IgToks toks = {0};
-        if (!ig_lex(&g, argv[i], text, &toks))
+        if (!ig_lex(g, argv[i], text, &toks))
             return 1;
-        for (unsigned k = 0; k + 1 < toks.n || (k < toks.n && i + 1 == argc); k++)
-            VEC_ADD(&g.arena, &all, toks.at[k]);
+        unsigned n = i + 1 == argc ? toks.n : toks.n - 1; /* one end of file */
+        for (unsigned k = 0; k < n; k++)
+            VEC_ADD(&g->arena, &all, toks.at[k]);
     }
-    if (!ig_parse(&g, &all) || !ig_finish_parse(&g) || !ig_rows(&g))
-        return 1;
-    for (unsigned t = 0; fields && t < g.targets.n; t++)
-        if (!strcmp(g.targets.at[t]->name, fields))
-            ig_emit_fields(&g, t, stdout);
-    if (!header) {
-        FILE *null = tmpfile(); /* conditions are checked while the tables are written */
-        bool ok = null && ig_emit_tables(&g, null);
-        if (null)
-            fclose(null);
-        arena_free(&g.arena);
+    return ig_parse(g, &all) && ig_finish_parse(g) && ig_rows(g) ? 0 : 1;
+}
+
+static int write_all(Ig *g, const Options *o) {
+    for (unsigned t = 0; o->fields && t < g->targets.n; t++)
+        if (!strcmp(g->targets.at[t]->name, o->fields))
+            ig_emit_fields(g, t, stdout);
+    if (!o->header) {
+        FILE *unused = tmpfile(); /* conditions are checked while the tables are written */
+        bool ok = unused && ig_emit_tables(g, unused);
+        if (unused)
+            fclose(unused);
         return ok ? 0 : 1;
     }
-    bool ok = write_file(&g, header, ig_emit_header) && write_file(&g, tables, ig_emit_tables);
-    ok = ok && (!docs || write_docs(&g, docs));
+    bool ok = write_file(g, o->header, ig_emit_header) && write_file(g, o->tables, ig_emit_tables);
+    ok = ok && (!o->docs || write_docs(g, o->docs));
+    return ok ? 0 : g->nerrors ? 1 : 2;
+}
+
+int main(int argc, char **argv) {
+    Ig g = {0};
+    Options o = {0};
+    if (!options(argc, argv, &o)) {
+        fprintf(stderr, "usage: isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...\n");
+        return 2;
+    }
+    int status = read_all(&g, argc, argv, o.first);
+    if (!status)
+        status = write_all(&g, &o);
     arena_free(&g.arena);
-    return ok ? 0 : g.nerrors ? 1 : 2;
+    return status;
 }
