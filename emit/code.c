@@ -62,8 +62,22 @@ static bool resolve_block(Encode *e, const Inst *i, MachInst *m, unsigned k, uin
     return set_distance(e, m, k, at, to);
 }
 
-static void resolve_symbol(Encode *e, MachInst *m, unsigned k, uint32_t at) {
+/* Distance from position p of block b to the instruction behind the next CALL, 0 if there is none. */
+static uint32_t behind_call(Encode *e, const Block *b, unsigned p) {
+    for (unsigned q = p + 1; q < b->insts.n; q++)
+        if (ir_inst(e->f, b->insts.at[q])->op == OT_CALL)
+            return q - p + 1;
+    return 0;
+}
+
+static bool resolve_symbol(Encode *e, const Inst *i, MachInst *m, unsigned k, const Block *b, unsigned p, uint32_t at) {
     SymRef s = e->f->symrefs.at[m->src[k].value];
+    if (s.addend == EMIT_BEHIND_CALL) {
+        uint32_t n = behind_call(e, b, p);
+        if (!n)
+            return fail(e, i, "no CALL follows in its block");
+        s.addend = (int64_t)(at + n) * INST_BYTES;
+    }
     VEC_ADD(&e->code->arena, &e->out->relocs,
             ((CodeReloc){at * INST_BYTES, s.kind, s.symbol, s.addend}));
     if (takes(e, m->optype, k, OPK_IMM)) {
@@ -72,6 +86,7 @@ static void resolve_symbol(Encode *e, MachInst *m, unsigned k, uint32_t at) {
         m->src[k] = (Operand){OPK_IMM64, 0, 0, 0, 0};
         m->wide = 0;
     }
+    return true;
 }
 
 /* LEPC without an offset names the instruction behind the next CALL of its block. Its offset counts from
@@ -79,10 +94,8 @@ static void resolve_symbol(Encode *e, MachInst *m, unsigned k, uint32_t at) {
 static bool resolve_lepc(Encode *e, const Inst *i, MachInst *m, const Block *b, unsigned p, uint32_t at) {
     if (m->nsrc <= LEPC_offset || m->src[LEPC_offset].kind != OPK_NONE)
         return true;
-    for (unsigned q = p + 1; q < b->insts.n; q++)
-        if (ir_inst(e->f, b->insts.at[q])->op == OT_CALL)
-            return set_distance(e, m, LEPC_offset, at, at + (q - p) + 2);
-    return fail(e, i, "no CALL follows in its block");
+    uint32_t n = behind_call(e, b, p);
+    return n ? set_distance(e, m, LEPC_offset, at, at + n + 1) : fail(e, i, "no CALL follows in its block");
 }
 
 static bool put_word(Encode *e, const Inst *i, const MachInst *m, uint32_t at) {
@@ -105,8 +118,8 @@ static bool encode_block(Encode *e, BlockId id) {
         for (unsigned k = 0; k < m.nsrc; k++) {
             if (m.src[k].kind == OPK_BLOCK && !resolve_block(e, i, &m, k, at))
                 return false;
-            if (m.src[k].kind == OPK_SYM)
-                resolve_symbol(e, &m, k, at);
+            if (m.src[k].kind == OPK_SYM && !resolve_symbol(e, i, &m, k, b, p, at))
+                return false;
             if (m.src[k].kind == OPK_VAL)
                 return fail(e, i, "a register is still virtual");
         }
@@ -137,14 +150,10 @@ static bool encode_tail(Encode *e, uint32_t end) {
 
 /* ---- facts about the function ---- */
 
+/* Registers that the function itself names. */
 static uint32_t count_regs(const Encode *e) {
-    const Bitset *r = &e->f->summary.clobbers[RF_R];
-    uint32_t highest = RF_R;
-    bool any = false;
-    if (r->w)
-        BS_EACH(k, r)
-            highest = k, any = true;
-    for (unsigned l = 0; l < e->f->layout.n; l++) { /* reads too, and the stack pointer */
+    uint32_t count = 0;
+    for (unsigned l = 0; l < e->f->layout.n; l++) {
         const Block *b = ir_block(e->f, e->f->layout.at[l]);
         for (unsigned p = 0; p < b->insts.n; p++) {
             const Inst *i = ir_inst(e->f, b->insts.at[p]);
@@ -152,13 +161,52 @@ static uint32_t count_regs(const Encode *e) {
                 Operand o = e->f->operands.at[i->operand + k];
                 if (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ)
                     continue;
-                uint32_t last = o.value + (o.count ? o.count : 1u) - 1;
-                any = true;
-                highest = last > highest && last < REG_RZ ? last : highest;
+                uint32_t n = o.value + (o.count ? o.count : 1u);
+                count = n > count && n <= REG_RZ ? n : count;
             }
         }
     }
-    return (any ? highest + 1 : 0) + isa_target_info(e->m->target)->reserved_regs;
+    return count;
+}
+
+static bool raise(uint32_t *what, uint32_t to) {
+    bool grows = to > *what;
+    if (grows)
+        *what = to;
+    return grows;
+}
+
+/* A caller needs the registers and barriers of whatever it calls; an unknown callee may be any device function. */
+static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
+    Function *f = code->ir->funcs.at[caller->ir->index];
+    bool changed = false;
+    for (unsigned l = 0; l < f->layout.n; l++) {
+        const Block *b = ir_block(f, f->layout.at[l]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(f, b->insts.at[p]);
+            if (i->op != OT_CALL)
+                continue;
+            const Function *g = ir_callee(f, i);
+            for (unsigned k = 0; k < code->nfuncs; k++) {
+                const CodeFunc *callee = &code->funcs[k];
+                if (g ? callee->ir == g : !callee->is_entry) {
+                    changed |= raise(&caller->nregs, callee->nregs);
+                    changed |= raise(&caller->nbarriers, callee->nbarriers);
+                }
+            }
+        }
+    }
+    return changed;
+}
+
+static void total_over_calls(CodeModule *code) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned k = 0; k < code->nfuncs; k++)
+            changed |= take_from_callees(code, &code->funcs[k]);
+    }
+    for (unsigned k = 0; k < code->nfuncs; k++)
+        code->funcs[k].nregs += isa_target_info(code->ir->target)->reserved_regs;
 }
 
 static uint32_t param_bytes(const Encode *e) {
@@ -183,11 +231,6 @@ static void note_barriers(Encode *e) {
             if (i->op == OT_BAR || i->op == OT_BAR_RED) {
                 Operand id = *ir_src(e->f, i, 0);
                 uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16 : id.kind == OPK_IMM ? id.value + 1 : 1;
-                n = used > n ? used : n;
-            }
-            if (i->op == OT_CALL) { /* callees are encoded first */
-                const Function *g = ir_callee(e->f, i);
-                uint32_t used = !g || g->index >= e->f->index ? 0 : e->code->funcs[g->index].nbarriers;
                 n = used > n ? used : n;
             }
             if (i->op == OT_S2R && ir_src(e->f, i, 0)->kind == OPK_SREG) {
@@ -270,6 +313,7 @@ CodeModule *code_encode(const IrModule *m, Diags *d) {
     for (unsigned k = 0; k < m->funcs.n; k++) /* declarations have no code */
         if (m->funcs.at[k]->entry.i)
             code->funcs[code->nfuncs++] = code->funcs[k];
+    total_over_calls(code);
     if (!ok) {
         code_free(code);
         return NULL;

@@ -8,6 +8,9 @@
  * symbols stay as they are (OPK_BLOCK, OPK_SYM). */
 MachInst emit_mach(const Function *f, const Inst *i);
 
+/* Addend of a symbol reference to the function itself: the address behind the next CALL of the block. */
+#define EMIT_BEHIND_CALL INT64_MIN
+
 /* R, P, UR and UP in one numbering. */
 enum { CELL_P = 256, CELL_UR = 264, CELL_UP = 328, CELL_COUNT = 336 };
 typedef struct {

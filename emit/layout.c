@@ -128,12 +128,44 @@ static void tidy_end(Function *f, BlockId b, BlockId next) {
         ir_remove_at(f, b, blk->insts.n - 1);
 }
 
+/* ---- return addresses ---- */
+
+static InstId new_address_half(Function *f, Operand dst, RelocKind kind, LocId loc) {
+    InstId id = ir_inst_new(f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
+    Operand sym = ir_sym(f, f->name, EMIT_BEHIND_CALL, kind);
+    *ir_dst(f, ir_inst(f, id), MOV_rd) = dst;
+    *ir_src(f, ir_inst(f, id), MOV_rb) = sym;
+    ir_inst(f, id)->loc = loc;
+    return id;
+}
+
+/* Where LEPC takes no offset, the return address comes from the loader: two moves with relocations. */
+static void expand_lepc(Function *f) {
+    IsaSlot slot = isa_src_slot(f->module->target, OT_LEPC, LEPC_offset);
+    if (slot.kinds & ~(1u << OPK_NONE))
+        return;
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        BlockId b = f->layout.at[k];
+        for (unsigned p = 0; p < ir_block(f, b)->insts.n; p++) {
+            Inst i = *ir_inst(f, ir_block(f, b)->insts.at[p]);
+            if (i.op != OT_LEPC)
+                continue;
+            Operand lo = *ir_dst(f, &i, LEPC_rd), hi = lo;
+            lo.count = hi.count = 1;
+            hi.value++;
+            ir_block(f, b)->insts.at[p] = new_address_half(f, lo, RELOC_ABS32_LO, i.loc);
+            ir_insert(f, b, p + 1, new_address_half(f, hi, RELOC_ABS32_HI, i.loc));
+        }
+    }
+}
+
 bool pass_layout(Function *f, Diags *d);
 bool pass_layout(Function *f, Diags *d) {
     (void)d;
     if (!f->entry.i)
         return true;
     Arena a = {0};
+    expand_lepc(f);
     if (f->module->opt_level > 0)
         thread_jumps(f, &a);
     for (unsigned k = 0; k < f->layout.n; k++)
