@@ -40,7 +40,7 @@ static const struct {
     [PTX_REDUX] = {isel_redux, SG_BRANCH}, [PTX_ELECT] = {isel_elect, SG_BRANCH},
     [PTX_NANOSLEEP] = {isel_nanosleep, SG_BRANCH}, [PTX_TRAP] = {isel_trap, SG_BRANCH},
     [PTX_BRKPT] = {isel_trap, SG_BRANCH}, [PTX_PMEVENT] = {isel_nothing, SG_SELF},
-    [PTX_DISCARD] = {isel_nothing, SG_SELF}, [PTX_GRIDDEPCONTROL] = {isel_nothing, SG_SELF},
+    [PTX_CP] = {isel_cp, SG_BRANCH}, [PTX_DISCARD] = {isel_nothing, SG_SELF}, [PTX_GRIDDEPCONTROL] = {isel_nothing, SG_SELF},
 };
 
 /* ---- messages ---- */

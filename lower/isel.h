@@ -270,7 +270,7 @@ ISEL_FN(logic) ISEL_FN(not) ISEL_FN(cnot) ISEL_FN(lop3) ISEL_FN(shf) ISEL_FN(shl
 ISEL_FN(mov) ISEL_FN(shfl) ISEL_FN(ld) ISEL_FN(st) ISEL_FN(prefetch) ISEL_FN(isspacep) ISEL_FN(cvta) ISEL_FN(cvt)
 ISEL_FN(bra) ISEL_FN(brx) ISEL_FN(call) ISEL_FN(ret) ISEL_FN(exit) ISEL_FN(bar) ISEL_FN(membar) ISEL_FN(atom)
 ISEL_FN(vote) ISEL_FN(match) ISEL_FN(activemask) ISEL_FN(redux) ISEL_FN(elect) ISEL_FN(nanosleep) ISEL_FN(trap)
-ISEL_FN(nothing)
+ISEL_FN(nothing) ISEL_FN(cp)
 /* by type, called from the integer ones */
 ISEL_FN(fadd) ISEL_FN(fmul) ISEL_FN(fminmax) ISEL_FN(fabsneg) ISEL_FN(fdiv) ISEL_FN(hadd) ISEL_FN(hminmax) ISEL_FN(habsneg)
 ISEL_FN(hfma) ISEL_FN(hmul)

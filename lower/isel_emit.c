@@ -242,6 +242,9 @@ Wide emit_sel64(Sel *s, Operand p, Wide a, Wide b) {
 
 Operand emit_minmax(Sel *s, bool is_signed, bool is_max, Operand a, Operand b) {
     swap_imm(&a, &b);
+    if (!isa_target_has(s->t, OT_IMNMX))
+        return EMIT_R(s, OT_VIMNMX, MSET(VIMNMX, type, is_signed ? VimnmxType_S32 : VimnmxType_U32), a, zero_is_rz(b),
+                      is_max ? op_pf() : op_pt());
     return EMIT_R(s, OT_IMNMX, MSET(IMNMX, sign, is_signed ? ISign_S32 : ISign_U32), a, zero_is_rz(b),
                   is_max ? op_pf() : op_pt());
 }

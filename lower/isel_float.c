@@ -275,12 +275,31 @@ bool isel_sincos(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_lg2(Sel *s, const PtxInsn *in) { return approx(s, in, Mufu_LG2); }
-bool isel_ex2(Sel *s, const PtxInsn *in) {
-    return ty(in) == TY_F32 ? approx(s, in, Mufu_EX2) : sel_error(s, "half-precision forms are not compiled");
+
+/* Half-precision forms: exactly to f32, the function, rounded back. */
+static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Operand a) {
+    Operand x = bf ? emit_shl(s, a, op_imm(16))
+                   : EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
+    return maybe_flush(s, in, emit_mufu(s, func, maybe_flush(s, in, x)));
 }
-bool isel_tanh(Sel *s, const PtxInsn *in) {
-    return ty(in) == TY_F32 ? approx(s, in, Mufu_TANH) : sel_error(s, "half-precision forms are not compiled");
+
+static bool approx_any(Sel *s, const PtxInsn *in, unsigned func) {
+    PtxType t = ty(in);
+    bool bf = t == TY_BF16 || t == TY_BF16X2;
+    if (t == TY_F32)
+        return approx(s, in, func);
+    if (!isa_target_has(s->t, OT_F2FP))
+        return false;
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), hi = op_rz(), lo = approx_half(s, in, bf, func, a);
+    if (t == TY_F16X2 || t == TY_BF16X2)
+        hi = approx_half(s, in, bf, func, emit_shr(s, false, a, op_imm(16)));
+    uint32_t mods = MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN);
+    sel_write32(s, &in->operands[0], t, EMIT_R(s, OT_F2FP, mods, hi, lo, op_rz()));
+    return true;
 }
+
+bool isel_ex2(Sel *s, const PtxInsn *in) { return approx_any(s, in, Mufu_EX2); }
+bool isel_tanh(Sel *s, const PtxInsn *in) { return approx_any(s, in, Mufu_TANH); }
 
 /* ---- testp, copysign ---- */
 

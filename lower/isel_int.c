@@ -311,6 +311,8 @@ bool isel_neg(Sel *s, const PtxInsn *in) {
 }
 
 static Operand minmax16x2(Sel *s, bool sg, bool is_max, Operand a, Operand b) {
+    a = sel_value(s, a);
+    b = sel_value(s, b);
     Operand lo = emit_minmax(s, sg, is_max, emit_extend(s, a, 2, sg), emit_extend(s, b, 2, sg));
     Operand hi = emit_minmax(s, sg, is_max, emit_shr(s, sg, a, op_imm(16)), emit_shr(s, sg, b, op_imm(16)));
     return emit_prmt(s, lo, op_imm(0x5410), hi);
@@ -323,11 +325,19 @@ bool isel_minmax(Sel *s, const PtxInsn *in) {
         return isel_fminmax(s, in);
     if (is_half_type(t))
         return isel_hminmax(s, in);
-    if ((!is_int(t) && !is_packed16(t)) || (in->flags & PF_RELU))
+    bool relu = in->flags & PF_RELU;
+    if (!is_int(t) && !is_packed16(t))
         return false;
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
-    if (is_packed16(t))
-        sel_write32(s, &in->operands[0], t, minmax16x2(s, sg, is_max, sel_src32(s, a), sel_src32(s, b)));
+    if (is_packed16(t)) {
+        Operand d = minmax16x2(s, sg, is_max, sel_src32(s, a), sel_src32(s, b));
+        sel_write32(s, &in->operands[0], t, relu ? minmax16x2(s, true, true, d, op_imm(0)) : d);
+    } else if (relu) {
+        if (t != TY_S32)
+            return false;
+        Operand d = emit_minmax(s, true, is_max, sel_src32(s, a), sel_src32(s, b));
+        sel_write32(s, &in->operands[0], t, emit_minmax(s, true, true, d, op_imm(0)));
+    }
     else if (ty_bytes(in) == 8)
         sel_write(s, &in->operands[0], t, minmax64(s, sg, is_max, sel_src(s, a, 8), sel_src(s, b, 8)));
     else

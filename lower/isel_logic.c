@@ -203,11 +203,20 @@ bool isel_cnot(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_lop3(Sel *s, const PtxInsn *in) {
-    if (in->bop != BOP_NONE || in->ndst != 1 || in->noperands != 5 || in->operands[4].kind != PO_IMM)
-        return sel_error(s, "lop3 with a predicate result is not compiled");
-    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), b = sel_src32(s, &in->operands[2]);
-    Operand c = sel_value(s, sel_src32(s, &in->operands[3]));
-    sel_write32(s, &in->operands[0], TY_B32, emit_lop(s, (unsigned)in->operands[4].imm & 0xff, a, b, c));
+    const PtxOperand *src = &in->operands[in->ndst];
+    unsigned n = in->noperands - in->ndst;
+    if ((n != 4 && n != 5) || src[3].kind != PO_IMM || (in->bop == BOP_NONE) != (n == 4))
+        return false;
+    Operand a = sel_value(s, sel_src32(s, &src[0])), b = sel_src32(s, &src[1]), c = sel_value(s, sel_src32(s, &src[2]));
+    Operand q = n == 5 ? sel_src_pred(s, &src[4]) : op_pt();
+    Operand d = emit_lop(s, (unsigned)src[3].imm & 0xff, a, b, c);
+    if (n == 5) { /* p = (d != 0) op q */
+        Operand p = emit_isetp(s, false, ICmp_NE, d, op_imm(0));
+        p = in->bop == BOP_OR ? emit_por(s, p, q) : emit_pand(s, p, q);
+        if (in->ndst > 1)
+            sel_write_pred(s, &in->operands[1], p);
+    }
+    sel_write32(s, &in->operands[0], TY_B32, d);
     return true;
 }
 

@@ -462,6 +462,48 @@ bool isel_st(Sel *s, const PtxInsn *in) {
     return true;
 }
 
+/* ---- cp.async ---- */
+
+/* The first `bytes` bytes are read, the rest is zero. A word of which only some are wanted is read as a whole: it is
+ * aligned, so that no access goes past its 4 bytes. */
+static Operand read_part(Sel *s, const PtxInsn *in, const Address *from, unsigned word, Operand bytes) {
+    Operand wanted = emit_isetp(s, false, ICmp_GT, bytes, op_imm(4 * word));
+    Address a = *from;
+    a.offset += (int32_t)(4 * word);
+    Operand d = emit_load(s, in, &a, MemSz_32, 1);
+    s->guard = wanted; /* the statement's own guard has become a branch */
+    guard_load(s, d);
+    s->guard = op_none();
+    Operand left = emit_minmax(s, true, true, emit_isub(s, bytes, op_imm(4 * word)), op_imm(0));
+    Operand mask = EMIT_R(s, OT_BMSK, 0, op_rz(), emit_shl(s, emit_minmax(s, true, false, left, op_imm(4)), op_imm(3)));
+    return emit_and(s, emit_sel(s, wanted, d, op_rz()), mask);
+}
+
+/* The copy is done at once, which the program cannot tell from one that is done by the time it waits. */
+bool isel_cp(Sel *s, const PtxInsn *in) {
+    if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL)
+        return true;
+    unsigned extra = in->flags & PF_CACHE_HINT ? 1 : 0;
+    if (in->sub != SUB_ASYNC || in->sub2 != SUB_NONE || in->ntypes || in->noperands < 3 + extra ||
+        in->operands[2].kind != PO_IMM)
+        return false;
+    unsigned bytes = (unsigned)in->operands[2].imm;
+    Address to, from;
+    if ((bytes != 4 && bytes != 8 && bytes != 16) || !sel_address(s, in, &in->operands[0], SP_SHARED, &to) ||
+        !sel_address(s, in, &in->operands[1], SP_GLOBAL, &from))
+        return false;
+    Operand data;
+    if (in->noperands > 3 + extra) {
+        Operand w[4], size = sel_value(s, sel_src32(s, &in->operands[3]));
+        for (unsigned k = 0; k < bytes / 4; k++)
+            w[k] = read_part(s, in, &from, k, size);
+        data = sel_quad(s, w, bytes / 4);
+    } else
+        data = emit_load(s, in, &from, bytes_to_size(bytes), bytes / 4);
+    emit_store(s, in, &to, bytes_to_size(bytes), data);
+    return true;
+}
+
 /* ---- address conversions and queries ---- */
 
 static bool window_of(PtxSpace space, uint64_t *base) {

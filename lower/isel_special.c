@@ -73,6 +73,12 @@ Operand sel_special_register(Sel *s, uint32_t r, unsigned component, unsigned pa
     case SR_GLOBALTIMER_HI: return clock_part(s, "globaltimer.hi", ok);
     case SR_TOTAL_SMEM_SIZE: return sreg(s, "total_smem_size", ok);
     case SR_DYNAMIC_SMEM_SIZE: return bank0(s, s->ti->dynamic_shared_offset_bytes);
+    /* every block is a cluster of its own */
+    case SR_CLUSTERID: return xyz(s, ctaid, component, ok);
+    case SR_NCLUSTERID: return component < 3 ? bank0(s, s->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
+    case SR_CLUSTER_NCTAID: return op_imm(component < 3);
+    case SR_CLUSTER_NCTARANK: return op_imm(1);
+    case SR_CLUSTER_CTAID: case SR_CLUSTER_CTARANK: case SR_IS_EXPLICIT_CLUSTER: return op_imm(0);
     default:
         *ok = false;
         return op_imm(0);
@@ -134,11 +140,27 @@ static void unpack(Sel *s, const PtxOperand *dst, unsigned eb, Wide v) {
     }
 }
 
+/* mov.v2, mov.v4: all sources are read before the first destination is written. */
+static bool mov_elements(Sel *s, const PtxInsn *in) {
+    const PtxOperand *d = &in->operands[0], *a = &in->operands[1];
+    PtxType t = (PtxType)in->type[0];
+    Wide v[4];
+    if (d->kind != PO_VEC || a->kind != PO_VEC || d->nvec != in->vec || a->nvec != in->vec || in->vec > 4)
+        return false;
+    for (unsigned k = 0; k < in->vec; k++)
+        v[k] = sel_src(s, &a->vec[k], ptx_type_bytes(t));
+    for (unsigned k = 0; k < in->vec; k++)
+        sel_write(s, &d->vec[k], t, v[k]);
+    return true;
+}
+
 static bool mov_vector(Sel *s, const PtxInsn *in) {
     const PtxOperand *d = &in->operands[0], *a = &in->operands[1];
+    if (in->vec > 1)
+        return mov_elements(s, in);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     unsigned n = d->kind == PO_VEC ? d->nvec : a->nvec, eb = n ? bytes / n : 0;
-    if (in->vec > 1 || eb == 0 || eb * n != bytes || bytes > 16 || (d->kind == PO_VEC && a->kind == PO_VEC))
+    if (eb == 0 || eb * n != bytes || bytes > 16 || (d->kind == PO_VEC && a->kind == PO_VEC))
         return false;
     if (a->kind == PO_VEC)
         sel_write(s, d, (PtxType)in->type[0], pack(s, a, eb));
