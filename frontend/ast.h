@@ -82,7 +82,9 @@ enum { /* PtxInsn.flags */
 typedef enum {
     PO_NONE,
     PO_REG,    /* reg; `not` for !p */
-    PO_IMM,    /* imm bits: integers sign- or zero-extended to 64 bits; 0f literals as f32 bits; 0d as f64 */
+    PO_IMM,    /* imm, converted by ptx_check to the type of its place: integers truncated to it, then sign- (.s) or
+                  zero-extended (.u, .b) to 64 bits; IMM_F32 bits for .f32, IMM_F64 bits for .f64, whatever the
+                  literal was; 0f in .b32 and 0d in .b64 keep their bits; predicates 0 or 1 */
     PO_SREG,   /* special register sreg, component in `component` for vectors */
     PO_SYM,    /* variable or function symbol + offset, as a value (mov, cvta, call operands) */
     PO_ADDR,   /* [base + offset]: base is reg, or sym, or none (absolute address); further items inside the

@@ -247,7 +247,7 @@ bool parse_const_int(Parser *p, int64_t *out, const char *what) {
 }
 
 bool parse_const_u32(Parser *p, uint32_t *out, const char *what) {
-    int64_t v;
+    int64_t v = 0;
     SrcLoc loc = here(p);
     if (!parse_const_int(p, &v, what))
         return false;

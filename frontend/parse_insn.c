@@ -144,8 +144,8 @@ static bool parse_address(Parser *p, PtxOperand *o, unsigned depth) {
         Token name = p->tok;
         if (!parse_name(p, o))
             return false;
-        if (o->kind != PO_REG && o->kind != PO_SYM)
-            return fail_found(p, "a register or variable", &name);
+        if ((o->kind != PO_REG && o->kind != PO_SYM) || o->selector)
+            return fail_found(p, "a whole register or a variable", &name);
         if ((at(p, '+') || at(p, '-')) && !parse_const_int(p, &o->imm, "an offset"))
             return false;
     } else if (!parse_const_int(p, &o->imm, "an address")) {
