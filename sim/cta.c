@@ -257,7 +257,7 @@ static XXH128_hash_t hash_state(const Grid *g) {
     for (uint32_t s = 0; s < g->n; s++) {
         for (unsigned i = 0; i < NUM_BARRIERS; i++) {
             const Barrier *b = &g->slots[s]->bar[i];
-            uint32_t v[7] = {b->count, b->expected, b->kind, b->redop, b->and_so_far | b->or_so_far << 1, b->popc,
+            uint32_t v[7] = {b->count, b->expected, b->kind, b->redop, (uint32_t)b->and_so_far | (uint32_t)b->or_so_far << 1, b->popc,
                              b->waiting};
             XXH3_128bits_update(&h, v, sizeof v);
         }
