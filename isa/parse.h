@@ -1,0 +1,48 @@
+/* Reading instructions: what parse.c (syntax programs) needs of parse_operand.c (numbers, operands, modifiers).
+ * Every function takes the place where to read and returns the place behind, or NULL after pa_miss.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_ISA_PARSE_H
+#define HEDDLE_ISA_PARSE_H
+#include "isa/tables.h"
+#include <ctype.h>
+#include <string.h>
+
+typedef struct {
+    const Target *t;
+    const IsaRow *r;
+    const IsaParseOptions *opt;
+    uint64_t pc;
+    const char *far; /* farthest place where a match failed */
+    const char *why;
+    bool unknown_symbol;
+    unsigned steps; /* bounds the backtracking */
+} Parse;
+
+static inline const char *pa_blanks(const char *s) {
+    while (*s == ' ' || *s == '\t')
+        s++;
+    return s;
+}
+
+static inline bool pa_is_word_char(int c) { return isalnum(c) || c == '_' || c == '$'; }
+
+static inline bool pa_ends_word(const char *s) { return !pa_is_word_char((unsigned char)*s); }
+
+static inline const char *pa_suffix(const char *s, const char *text) {
+    size_t n = strlen(text);
+    return !strncmp(s, text, n) && pa_ends_word(s + n) ? s + n : NULL;
+}
+
+/* Remember the failure that got farthest, for the message; returns NULL. */
+const char *pa_miss(Parse *p, const char *at, const char *why);
+/* Signed literal, `(label), (expression) */
+const char *pa_number(Parse *p, const char *s, int64_t *v);
+const char *pa_reg(Parse *p, const char *s, RegFile file, uint32_t *number_out);
+/* The operand of SY_OPERAND, SY_ADDRESS, SY_CMEM into its slot of `in` */
+const char *pa_operand(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
+const char *pa_address(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
+const char *pa_indexed_cmem(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
+/* ".TEXT" of modifier `mod` by the texts of `enum_type` (index + 1); SY_MODPAIR */
+const char *pa_mod_text(Parse *p, const char *s, unsigned mod, unsigned enum_type, MachInst *in);
+const char *pa_mod_pair(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
+#endif

@@ -1,0 +1,557 @@
+/* Numbers, expressions, registers, constants, immediates, addresses and modifiers of assembly text.
+ * SPDX-License-Identifier: MIT */
+#include "isa/parse.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* A failure: remember the one that got farthest, for the message. */
+const char *pa_miss(Parse *p, const char *at, const char *why) {
+    if (!p->far || at >= p->far) {
+        p->far = at;
+        p->why = why;
+    }
+    return NULL;
+}
+
+/* ---- numbers and expressions ---- */
+
+static const char *expression(Parse *p, const char *s, int64_t *v, unsigned depth);
+
+static const char *symbol(Parse *p, const char *s, int64_t *v) {
+    const char *e = s;
+    while (pa_is_word_char((unsigned char)*e) || *e == '.')
+        e++;
+    if (e == s)
+        return pa_miss(p, s, "expected a number or a symbol");
+    if (e - s == 1 && *s == '.') {
+        *v = (int64_t)p->pc;
+        return e;
+    }
+    if (p->opt && p->opt->resolve && p->opt->resolve(p->opt->user, s, (size_t)(e - s), v))
+        return e;
+    p->unknown_symbol = true;
+    return pa_miss(p, s, "unknown symbol");
+}
+
+static const char *term(Parse *p, const char *s, int64_t *v, unsigned depth) {
+    s = pa_blanks(s);
+    if (*s == '`')
+        s++;
+    if (*s == '(') {
+        s = expression(p, s + 1, v, depth + 1);
+        if (!s)
+            return NULL;
+        s = pa_blanks(s);
+        return *s == ')' ? s + 1 : pa_miss(p, s, "expected ')'");
+    }
+    if (isdigit((unsigned char)*s)) {
+        char *e;
+        *v = (int64_t)strtoull(s, &e, 0);
+        return pa_ends_word(e) ? e : pa_miss(p, s, "malformed number");
+    }
+    return symbol(p, s, v);
+}
+
+static const char *expression(Parse *p, const char *s, int64_t *v, unsigned depth) {
+    if (depth > 20)
+        return pa_miss(p, s, "expression nested too deeply");
+    uint64_t sum = 0;
+    bool minus = false, first = true;
+    for (;;) {
+        int64_t x = 0;
+        s = pa_blanks(s);
+        while (first && (*s == '-' || *s == '+')) {
+            minus ^= *s == '-';
+            s = pa_blanks(s + 1);
+        }
+        if (!(s = term(p, s, &x, depth)))
+            return NULL;
+        sum = minus ? sum - (uint64_t)x : sum + (uint64_t)x;
+        first = false;
+        const char *q = pa_blanks(s);
+        if (depth == 0 || (*q != '+' && *q != '-')) {
+            *v = (int64_t)sum;
+            return s;
+        }
+        minus = *q == '-';
+        s = pa_blanks(q + 1);
+        while (*s == '-' || *s == '+') {
+            minus ^= *s == '-';
+            s = pa_blanks(s + 1);
+        }
+    }
+}
+
+/* A number as an operand: signed literal, or `(...) */
+const char *pa_number(Parse *p, const char *s, int64_t *v) { return expression(p, pa_blanks(s), v, 0); }
+
+static const char *nan_or_inf(const char *s, double *v, bool *qnan) {
+    static const char *const names[] = {"QNAN", "INF"};
+    bool neg = *s == '-';
+    const char *q = *s == '+' || *s == '-' ? s + 1 : s;
+    for (unsigned i = 0; i < 2; i++) {
+        size_t n = strlen(names[i]);
+        if (!strncmp(q, names[i], n) && pa_ends_word(q + n)) {
+            *qnan = i == 0;
+            *v = neg ? -(double)INFINITY : (double)INFINITY;
+            return q + n;
+        }
+    }
+    return NULL;
+}
+
+static uint32_t half_bits(double v, bool bf16) {
+    float f = (float)v;
+    uint32_t b;
+    memcpy(&b, &f, 4);
+    if (bf16)
+        return (b + 0x7fff + (b >> 16 & 1)) >> 16;
+    uint32_t sign = b >> 16 & 0x8000;
+    double a = fabs(v);
+    if (isinf(a) || a >= 65520)
+        return sign | 0x7c00;
+    int e;
+    double m = frexp(a, &e); /* a = m * 2^e, 0.5 <= m < 1 */
+    if (a == 0)
+        return sign;
+    if (e < -13)
+        return sign | (uint32_t)nearbyint(ldexp(a, 24));
+    return (sign | (uint32_t)(e + 13) << 10) + (uint32_t)nearbyint(ldexp(m, 11));
+}
+
+static uint32_t float_bits(unsigned type, double v, bool qnan, bool bf16) {
+    uint32_t sign = signbit(v) ? 0x80000000u : 0;
+    float f = (float)v;
+    uint32_t b;
+    uint64_t d;
+    switch (type) {
+    case VT_F32:
+        memcpy(&b, &f, 4);
+        return qnan ? sign | 0x7fc00000 : b;
+    case VT_F64:
+        memcpy(&d, &v, 8);
+        return qnan ? sign | 0x7ff80000 : (uint32_t)(d >> 32);
+    default:
+        return qnan ? sign >> 16 | (bf16 ? 0x7fc0u : 0x7e00u) : half_bits(v, bf16);
+    }
+}
+
+static bool mod_is_set(const Parse *p, const MachInst *in, const char *name) {
+    const IsaOptype *o = &isa_optypes[p->r->optype];
+    for (unsigned i = 0; i < o->nmods; i++)
+        if (!strcmp(o->mods[i].name, name))
+            return isa_mod_get(p->r, i, in->mods) != 0;
+    return false;
+}
+
+/* Decimal, INF, QNAN, or the raw bits in hexadecimal. */
+static const char *one_float(Parse *p, const char *s, unsigned type, bool bf16, uint32_t *bits) {
+    double v;
+    bool qnan = false;
+    s = pa_blanks(s);
+    const char *e = nan_or_inf(s, &v, &qnan);
+    if (!e) {
+        char *end;
+        const char *q = *s == '-' || *s == '+' ? s + 1 : s;
+        if (!isdigit((unsigned char)*q))
+            return pa_miss(p, s, "expected a number");
+        if (q[0] == '0' && (q[1] == 'x' || q[1] == 'X')) {
+            *bits = (uint32_t)strtoul(s, &end, 16);
+            return end;
+        }
+        v = strtod(s, &end);
+        e = end;
+    }
+    *bits = float_bits(type, v, qnan, bf16);
+    return e;
+}
+
+/* ---- operands ---- */
+
+typedef struct {
+    const char *prefix, *zero;
+    RegFile file;
+} FileName;
+static const FileName file_names[] = {
+    {"UR", "URZ", RF_UR}, {"UP", "UPT", RF_UP}, {"R", "RZ", RF_R}, {"P", "PT", RF_P}, {"B", NULL, RF_B}};
+
+/* R12, RZ, R[8:9], UP3 ... */
+const char *pa_reg(Parse *p, const char *s, RegFile file, uint32_t *number_out) {
+    for (unsigned i = 0; i < sizeof file_names / sizeof *file_names; i++) {
+        const FileName *f = &file_names[i];
+        if (f->file != file)
+            continue;
+        size_t n = f->zero ? strlen(f->zero) : 0;
+        if (n && !strncmp(s, f->zero, n) && pa_ends_word(s + n)) {
+            *number_out = isa_file_zero(file);
+            return s + n;
+        }
+        n = strlen(f->prefix);
+        if (strncmp(s, f->prefix, n))
+            break;
+        const char *d = s + n;
+        bool pair = *d == '[';
+        d += pair;
+        if (!isdigit((unsigned char)*d))
+            break;
+        char *e;
+        unsigned long v = strtoul(d, &e, 10), last;
+        if (pair) {
+            if (*e != ':' || !isdigit((unsigned char)e[1]))
+                break;
+            last = strtoul(e + 1, &e, 10);
+            if (*e != ']' || last <= v || last - v > 3)
+                return pa_miss(p, s, "malformed register range");
+            e++;
+        }
+        if (!pa_ends_word(e) || v >= isa_file_zero(file))
+            return pa_miss(p, s, "no such register");
+        *number_out = (uint32_t)v;
+        return e;
+    }
+    return pa_miss(p, s, "expected a register");
+}
+
+static const char *half_suffix(const char *s, uint8_t *mods) {
+    static const char *const text[] = {".F32", ".H0_H0", ".H1_H1"};
+    for (unsigned i = 0; i < 3; i++) {
+        const char *e = pa_suffix(s, text[i]);
+        if (e) {
+            *mods = (uint8_t)(*mods | (i + 1) << OPM_HALF_SHIFT);
+            return e;
+        }
+    }
+    return s;
+}
+
+static const char *reuse_suffix(const char *s, Operand *o) {
+    const char *e = pa_suffix(s, ".reuse");
+    if (e)
+        o->mods |= OPM_REUSE;
+    return e ? e : s;
+}
+
+/* c[0x0][0x160]; the register in the index of LDC is parsed by the caller of `inner`. */
+static const char *cmem_head(Parse *p, const char *s, int64_t *bank) {
+    if (s[0] != 'c' || s[1] != '[')
+        return pa_miss(p, s, "expected c[bank][offset]");
+    if (!(s = pa_number(p, s + 2, bank)))
+        return NULL;
+    s = pa_blanks(s);
+    if (*s != ']')
+        return pa_miss(p, s, "expected ']'");
+    s = pa_blanks(s + 1);
+    return *s == '[' ? s + 1 : pa_miss(p, s, "expected '['");
+}
+
+static const char *cmem_tail(Parse *p, const char *s, int64_t bank, int64_t off, Operand *o) {
+    s = pa_blanks(s);
+    if (*s != ']')
+        return pa_miss(p, s, "expected ']'");
+    if (bank < 0 || bank > 63 || off < -0x8000 || off > 0xffff)
+        return pa_miss(p, s, "constant out of range");
+    uint8_t mods = o->mods;
+    *o = op_cmem((unsigned)bank, (uint32_t)off & 0xffff);
+    o->mods = mods;
+    return s + 1;
+}
+
+static const char *cmem(Parse *p, const char *s, Operand *o) {
+    int64_t bank, off;
+    if (!(s = cmem_head(p, s, &bank)) || !(s = pa_number(p, s, &off)))
+        return NULL;
+    return cmem_tail(p, s, bank, off, o);
+}
+
+static const char *sreg(Parse *p, const char *s, Operand *o) {
+    const char *e = s;
+    while (pa_is_word_char((unsigned char)*e) || *e == '.')
+        e++;
+    for (unsigned i = 0; i < p->t->nsregs; i++)
+        if (strlen(p->t->sregs[i].text) == (size_t)(e - s) && !strncmp(p->t->sregs[i].text, s, (size_t)(e - s))) {
+            *o = (Operand){OPK_SREG, 0, 0, 0, p->t->sregs[i].number};
+            return e;
+        }
+    if (s[0] == 'S' && s[1] == 'R' && isdigit((unsigned char)s[2])) {
+        char *end;
+        unsigned long n = strtoul(s + 2, &end, 10);
+        if (n < 256 && pa_ends_word(end)) {
+            *o = (Operand){OPK_SREG, 0, 0, 0, (uint32_t)n};
+            return end;
+        }
+    }
+    return pa_miss(p, s, "unknown special register");
+}
+
+static const char *immediate(Parse *p, const char *s, const IsaField *f, const MachInst *in, Operand *o) {
+    uint32_t bits, low;
+    int64_t v;
+    switch (f->type) {
+    case VT_F32:
+    case VT_F64:
+        if (!(s = one_float(p, s, f->type, false, &bits)))
+            return NULL;
+        *o = op_imm(bits);
+        return s;
+    case VT_H2: {
+        bool bf16 = mod_is_set(p, in, "bf16");
+        if (!(s = one_float(p, s, VT_H2, bf16, &bits)))
+            return NULL;
+        s = pa_blanks(s);
+        if (*s != ',')
+            return pa_miss(p, s, "expected two numbers");
+        if (!(s = one_float(p, s + 1, VT_H2, bf16, &low)))
+            return NULL;
+        *o = op_imm(bits << 16 | (low & 0xffff));
+        return s;
+    }
+    default:
+        if (!isdigit((unsigned char)*s) && *s != '-' && *s != '`' && *s != '(')
+            return pa_miss(p, s, "expected a number");
+        if (!(s = pa_number(p, s, &v)))
+            return NULL;
+        if (v < -(int64_t)0x80000000 || v > 0xffffffffll)
+            return pa_miss(p, s, "number does not fit 32 bits");
+        *o = op_imm((uint32_t)v);
+        return s;
+    }
+}
+
+static const char *target(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+    int64_t v;
+    s = pa_blanks(s);
+    if (!isdigit((unsigned char)*s) && *s != '-' && *s != '`' && *s != '(')
+        return pa_miss(p, s, "expected an address");
+    if (!(s = pa_number(p, s, &v)))
+        return NULL;
+    in->wide = y->fmt == SYF_TARGET ? (int64_t)((uint64_t)v - p->pc - INST_BYTES) : v;
+    *isa_slot_operand(in, y->a) = (Operand){OPK_IMM64, 0, 0, 0, 0};
+    return s;
+}
+
+const char *pa_operand(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+    const IsaField *f = isa_slot_field(p->r, y->a);
+    RegFile file = isa_value_file(f->type);
+    unsigned attrs = p->r->attrs[y->a];
+    Operand *out = isa_slot_operand(in, y->a), o = {0};
+    s = pa_blanks(s);
+    if (f->flags & FF_WIDE_VALUE)
+        return target(p, s, y, in);
+    if (f->type == VT_SREG)
+        return (s = sreg(p, s, out));
+    if (file == RF_COUNT && f->type != VT_CMEM)
+        return immediate(p, s, f, in, out);
+    if (*s == '!' || *s == '~' || *s == '-') {
+        if (attrs & OPM_NOT && *s != '-')
+            o.mods |= OPM_NOT;
+        else if (attrs & OPM_NEG && *s != '!')
+            o.mods |= OPM_NEG;
+        else
+            return pa_miss(p, s, "this operand takes no such sign");
+        s++;
+    }
+    bool bar = *s == '|';
+    if (bar && !(attrs & OPM_ABS))
+        return pa_miss(p, s, "this operand takes no |absolute value|");
+    s += bar;
+    if (f->type == VT_CMEM) {
+        if (!(s = cmem(p, s, &o)))
+            return NULL;
+    } else {
+        uint32_t n;
+        if (!(s = pa_reg(p, s, file, &n)))
+            return NULL;
+        uint8_t mods = o.mods;
+        o = op_with(op_reg(file, n, 1), mods | (bar ? OPM_ABS : 0));
+        s = reuse_suffix(s, &o);
+    }
+    if (bar)
+        o.mods |= OPM_ABS;
+    if (attrs & 3 << OPM_HALF_SHIFT)
+        s = half_suffix(s, &o.mods);
+    if (y->mod && !(s = pa_mod_text(p, s, y->mod - 1u, y->mod_enum, in)))
+        return NULL;
+    s = reuse_suffix(s, &o);
+    if (bar) {
+        if (*s != '|')
+            return pa_miss(p, s, "expected '|'");
+        s++;
+        s = reuse_suffix(s, &o);
+        if (attrs & 3 << OPM_HALF_SHIFT)
+            s = half_suffix(s, &o.mods);
+    }
+    if (out->kind == OPK_REG && (out->value != o.value || out->mods != o.mods) && y->flags >> 7)
+        return pa_miss(p, s, "the register must be the same");
+    *out = o;
+    return s;
+}
+
+/* ---- modifiers ---- */
+
+/* ".TEXT" of one of the values, the longest that fits; nothing, if a value has no text. */
+const char *pa_mod_text(Parse *p, const char *s, unsigned mod, unsigned enum_type, MachInst *in) {
+    const IsaEnum *e = &isa_enums[enum_type - 1];
+    const IsaEnumVal *best = NULL, *silent = NULL;
+    size_t best_n = 0;
+    unsigned def = isa_optypes[p->r->optype].mods[mod].def;
+    for (unsigned k = 0; k < e->nvals; k++) {
+        const IsaEnumVal *v = &e->vals[k];
+        size_t n = strlen(v->text);
+        if (!n && (!silent || v->sem == def))
+            silent = v;
+        const char *text = n ? v->text : v->name; /* a default may be written out */
+        if (!n && *v->name != '0')
+            n = strlen(text);
+        if (n > best_n && *s == '.' && !strncmp(s + 1, text, n) && pa_ends_word(s + 1 + n)) {
+            best = v;
+            best_n = n;
+        }
+    }
+    if (!best && !silent)
+        return pa_miss(p, s, "a modifier is missing");
+    in->mods = isa_mod_put(p->r, mod, in->mods, best ? best->sem : silent->sem);
+    return best ? s + 1 + best_n : s;
+}
+
+const char *pa_mod_pair(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+    const IsaEnum *a = &isa_enums[y->mod_enum - 1], *b = &isa_enums[y->mod_enum2 - 1];
+    for (unsigned i = 0; *s == '.' && i < a->nvals; i++)
+        for (unsigned k = 0; k < b->nvals; k++) {
+            size_t n = strlen(a->vals[i].text), m = strlen(b->vals[k].text);
+            if (strncmp(s + 1, a->vals[i].text, n) || strncmp(s + 1 + n, b->vals[k].text, m) || !pa_ends_word(s + 1 + n + m))
+                continue;
+            in->mods = isa_mod_put(p->r, y->a, in->mods, a->vals[i].sem);
+            in->mods = isa_mod_put(p->r, y->mod - 1u, in->mods, b->vals[k].sem);
+            return s + 1 + n + m;
+        }
+    return s; /* both default */
+}
+
+/* ---- addresses ---- */
+
+static bool set_named_mod(Parse *p, MachInst *in, const char *name, unsigned value) {
+    const IsaOptype *o = &isa_optypes[p->r->optype];
+    for (unsigned i = 0; i < p->r->nfields; i++) {
+        const IsaField *f = &isa_fields[p->r->field0 + i];
+        if (f->kind == FK_MOD && !strcmp(o->mods[f->index].name, name)) {
+            in->mods = isa_mod_put(p->r, f->index, in->mods, value);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool marks_width(const IsaRow *r, unsigned slot) {
+    for (unsigned i = 0; i < r->nfields; i++) {
+        const IsaField *f = &isa_fields[r->field0 + i];
+        if (f->kind == FK_ATTR && f->index == slot && f->attr == OPM_WIDE64)
+            return true;
+    }
+    return false;
+}
+
+/* One summand of an address. */
+static const char *address_part(Parse *p, const char *s, const IsaSyn *y, MachInst *in, unsigned *seen) {
+    uint32_t n;
+    int64_t v;
+    if (s[0] == 'R') {
+        if (*seen & 1 || !(s = pa_reg(p, s, RF_R, &n)))
+            return pa_miss(p, s ? s : p->far, "unexpected register in address");
+        Operand *ra = isa_slot_operand(in, y->a);
+        *ra = op_reg(RF_R, n, 1);
+        *seen |= 1;
+        const char *e = pa_suffix(s, ".64");
+        if (e) {
+            if (!marks_width(p->r, y->a))
+                return pa_miss(p, s, "this form has no 64-bit marker");
+            ra->mods |= OPM_WIDE64;
+            s = e;
+            *seen |= 8;
+        } else if ((e = pa_suffix(s, ".U32"))) {
+            s = e;
+            *seen |= 16;
+        }
+        return y->mod ? pa_mod_text(p, s, y->mod - 1u, y->mod_enum, in) : s;
+    }
+    if (s[0] == 'U' && s[1] == 'R') {
+        if (*seen & 2 || y->b == SLOT_NONE)
+            return pa_miss(p, s, "this form has no uniform register");
+        if (!(s = pa_reg(p, s, RF_UR, &n)))
+            return NULL;
+        *isa_slot_operand(in, y->b) = op_reg(RF_UR, n, 1);
+        *seen |= 2;
+        return s;
+    }
+    if (*seen & 4 || y->c == SLOT_NONE)
+        return pa_miss(p, s, "unexpected number in address");
+    if (!(s = pa_number(p, s, &v)))
+        return NULL;
+    unsigned width = isa_slot_field(p->r, y->c)->width;
+    if (width < 32 && v >= (int64_t)1 << (width - 1) && (!(*seen & 3) || *seen == (2 | 32)))
+        v -= (int64_t)1 << width; /* absolute addresses are written unsigned */
+    if (v < -(int64_t)0x80000000 || v > 0xffffffffll)
+        return pa_miss(p, s, "offset does not fit");
+    *isa_slot_operand(in, y->c) = op_imm((uint32_t)v);
+    *seen |= 4;
+    return s;
+}
+
+const char *pa_address(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+    unsigned seen = 0;
+    uint32_t n;
+    s = pa_blanks(s);
+    if (!strncmp(s, "desc[", 5)) {
+        if (y->b == SLOT_NONE || !set_named_mod(p, in, "desc", 1))
+            return pa_miss(p, s, "this form has no descriptor");
+        if (!(s = pa_reg(p, s + 5, RF_UR, &n)))
+            return NULL;
+        if (*s != ']')
+            return pa_miss(p, s, "expected ']'");
+        *isa_slot_operand(in, y->b) = op_reg(RF_UR, n, 1);
+        s = pa_blanks(s + 1);
+        seen |= 2 | 32;
+    }
+    if (*s != '[')
+        return pa_miss(p, s, "expected '['");
+    s = pa_blanks(s + 1);
+    for (;;) {
+        if (!(s = address_part(p, s, y, in, &seen)))
+            return NULL;
+        s = pa_blanks(s);
+        if (*s == ']')
+            break;
+        if (*s != '+')
+            return pa_miss(p, s, "expected '+' or ']'");
+        s = pa_blanks(s + 1);
+    }
+    /* The form is told by what is written: a marker or a UR belongs to the uniform forms. */
+    bool marked = marks_width(p->r, y->a);
+    if (!(seen & 1) && marked && mod_is_set(p, in, "e"))
+        *isa_slot_operand(in, y->a) = op_with(op_rz(), OPM_WIDE64);
+    if (y->b != SLOT_NONE && !(seen & 2) && !(marked && seen & 8))
+        return pa_miss(p, s, "not this form");
+    return s + 1;
+}
+
+const char *pa_indexed_cmem(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+    int64_t bank, off = 0;
+    uint32_t n;
+    s = pa_blanks(s);
+    if (!(s = cmem_head(p, s, &bank)))
+        return NULL;
+    s = pa_blanks(s);
+    if (y->b != SLOT_NONE && (*s == 'R' || *s == 'U')) {
+        RegFile file = isa_value_file(isa_slot_field(p->r, y->b)->type);
+        if (!(s = pa_reg(p, s, file, &n)))
+            return NULL;
+        *isa_slot_operand(in, y->b) = op_reg(file, n, 1);
+        s = pa_blanks(s);
+        if (*s == '+' && !(s = pa_number(p, s + 1, &off)))
+            return NULL;
+    } else if (y->b != SLOT_NONE && isa_slot_field(p->r, y->b)->type == VT_UREG) {
+        return pa_miss(p, s, "expected a uniform register");
+    } else if (!(s = pa_number(p, s, &off))) {
+        return NULL;
+    }
+    return cmem_tail(p, s, bank, off, isa_slot_operand(in, y->a));
+}
