@@ -17,6 +17,7 @@ typedef struct {
     uint64_t **out;       /* by block; NULL: not reached yet */
     uint32_t *first_phi, *next_phi; /* lists of rec->phis by block, numbers + 1 */
     uint64_t *now, *temp;
+    uint32_t *born;       /* by value */
     bool report, ok;
 } Check;
 
@@ -45,11 +46,31 @@ static void fail(Check *c, const Inst *i, unsigned file, uint32_t reg, uint32_t 
         c->ok = false;
 }
 
-static void forget(Check *c, uint32_t v, bool slots_too) {
-    uint32_t n = slots_too ? c->ncells : CELL_SLOTS;
-    for (uint32_t k = 0; k < n; k++)
-        if (c->now[k] == v)
+/* At the start of block b: whatever b defines anew is of an earlier round and no use of it can follow. A reload or
+ * a repeated definition makes the same value again, so that older copies stay true. */
+static void forget_own(Check *c, BlockId b) {
+    for (uint32_t k = 0; k < c->ncells; k++)
+        if (!(c->now[k] >> 63) && c->born[c->now[k]] == b.i)
             c->now[k] = 0;
+}
+
+/* The block of each value's first definition, which dominates all others. */
+static void find_births(Check *c) {
+    Function *f = c->f;
+    c->born = ARENA_ARRAY(&c->a, uint32_t, f->values.n);
+    for (uint32_t k = 0; k < c->rec->phis.n; k++)
+        c->born[ir_dst(f, ir_inst(f, c->rec->phis.at[k].phi), 0)->value] = c->rec->phis.at[k].block.i;
+    for (uint32_t k = 0; k < c->g.nrpo; k++) {
+        const Block *b = ir_block(f, c->g.rpo[k]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(f, b->insts.at[p]);
+            ValId v[4];
+            for (unsigned d = 0; b->insts.at[p].i < c->rec->ninsts && d < i->ndst; d++)
+                for (unsigned m = 0, n = ra_values(f, c->rec->ssa[i->operand + d], v); m < n; m++)
+                    if (!c->born[v[m].i])
+                        c->born[v[m].i] = c->g.rpo[k].i;
+        }
+    }
 }
 
 static void check_read(Check *c, const Inst *i, Operand ssa, Operand phys) {
@@ -91,9 +112,6 @@ static void step_ssa(Check *c, InstId id) {
         ValId v[4];
         unsigned n = ra_values(f, ssa[k], v);
         Operand phys = *ir_dst(f, i, k);
-        for (unsigned m = 0; m < n; m++)
-            if (v[m].i)
-                forget(c, v[m].i, i->op != IR_RELOAD);
         if (i->flags & IF_TIED) { /* what it keeps is what it overwrites */
             Operand tied = *ir_tied(f, i, k);
             if (is_tracked(tied) && !is_constant_reg(tied) && n && (tied.value != phys.value || tied.file != phys.file))
@@ -150,8 +168,7 @@ static void take_edge(Check *c, BlockId b, unsigned pred) {
         if (c->now[cell] != expected && !(p->in_memory && s.kind != OPK_VAL && c->now[cell]))
             fail(c, i, p->in_memory ? RF_B : f->values.at[v].file, cell, (uint32_t)expected);
     }
-    for (uint32_t k = c->first_phi[b.i]; k; k = c->next_phi[k - 1])
-        forget(c, ir_dst(f, ir_inst(f, c->rec->phis.at[k - 1].phi), 0)->value, true);
+    forget_own(c, b);
     for (uint32_t k = c->first_phi[b.i]; k; k = c->next_phi[k - 1]) {
         uint32_t v = ir_dst(f, ir_inst(f, c->rec->phis.at[k - 1].phi), 0)->value;
         c->now[phi_cell(c, &c->rec->phis.at[k - 1], v)] = v;
@@ -223,6 +240,7 @@ bool ra_check(Function *f, const RaRecord *rec, Diags *d) {
         c.next_phi[k] = c.first_phi[rec->phis.at[k].block.i];
         c.first_phi[rec->phis.at[k].block.i] = k + 1;
     }
+    find_births(&c);
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t k = 0; k < c.g.nrpo; k++)
