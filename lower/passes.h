@@ -10,6 +10,7 @@ bool pass_uniformity(IrModule *m, Diags *d);
  * after uniformity; false for what is not known. */
 bool uniform_branch(const Function *f, BlockId b);
 
+bool pass_returns(Function *f, Diags *d);
 bool pass_legalise(Function *f, Diags *d);
 bool pass_fold(Function *f, Diags *d);
 bool pass_cse(Function *f, Diags *d);
