@@ -261,6 +261,12 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
         machine_result_free(&machine); /* it could not start: run once more for the message */
         return diff_run_machine(v->p, l, v->b, v->machine, &o, &machine, v->d);
     }
+    if (machine.trap.kind == TRAP_UNSUPPORTED || ptx.trap.kind == TRAP_UNSUPPORTED) {
+        char line[512]; /* says nothing about the code: no difference, but an input that cannot be compared */
+        sim_trap_print(machine.trap.kind == TRAP_UNSUPPORTED ? &machine.trap : &ptx.trap, line, sizeof line);
+        machine_result_free(&machine);
+        return diag(v->d, (SrcLoc){0}, DIAG_E0502, line);
+    }
     v->r->nlaunches++;
     v->r->ptx_insns += ptx.thread_insns;
     v->r->machine_issues += machine.stats.issues;

@@ -1,5 +1,6 @@
 /* ELF image to assembly text, file form: every header field, section and byte. See docs/elf.md.
  * SPDX-License-Identifier: MIT */
+#include "emit/binary.h"
 #include "emit/disasm.h"
 #include "emit/nvinfo.h"
 #include <stdio.h>
@@ -122,13 +123,22 @@ typedef struct {
     const ElfImage *e;
     const Target *target;
     const char *path;
+    const Binary *binary; /* for PTX lines; NULL if the file cannot be loaded */
     uint32_t nwords, nraw;
 } Printer;
+
+/* PTX line of each instruction of a code section, or NULL. */
+static const BinLoc *section_locs(const Printer *p, const ElfSection *s, uint32_t ninsts) {
+    const BinFunc *f = p->binary ? binary_find(p->binary, s->name + strlen(".text.")) : NULL;
+    return f && f->ninsts == ninsts ? f->locs : NULL;
+}
 
 static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
     CodeText c;
     code_text_open(&c, p->a, p->target, s, index);
     p->nwords += c.ninsts;
+    const BinLoc *locs = section_locs(p, s, c.ninsts);
+    uint32_t line = 0;
     for (uint32_t i = 0; i < c.ninsts; i++) {
         char text[ISA_TEXT_BYTES], control[ASM_CONTROL_BYTES];
         Control ctrl;
@@ -136,7 +146,10 @@ static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
             fprintf(p->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
         if (code_text_line(&c, i, text, &ctrl)) {
             asm_print_control(ctrl, control);
-            fprintf(p->out, "    %s  /*%04x*/  %s%s ;\n", control, i * INST_BYTES, *text == '@' ? "" : "    ", text);
+            fprintf(p->out, "    %s  /*%04x*/  %s%s ;", control, i * INST_BYTES, *text == '@' ? "" : "    ", text);
+            if (locs && locs[i].ptx_line && locs[i].ptx_line != line)
+                fprintf(p->out, "\t// line %u", line = locs[i].ptx_line);
+            fputc('\n', p->out);
         } else {
             p->nraw++;
             fprintf(p->out, "\t.dword\t0x%016llx, 0x%016llx\t// %04x: %s\n",
@@ -358,8 +371,12 @@ bool disasm_image(const char *path, const void *image, size_t size_bytes, bool j
     if (good && json)
         *text = disasm_json(p.e, p.target, path, text_bytes);
     else if (good && (p.out = open_memstream(text, text_bytes))) {
+        Diags quiet = {0};
+        Binary *b = binary_read(path, image, size_bytes, &quiet);
+        p.binary = b;
         print_file(&p);
         fclose(p.out);
+        binary_free(b);
         if (p.nraw)
             diag(d, (SrcLoc){0}, DIAG_W0420, p.nraw, p.nwords, isa_target_name(p.target));
     }
