@@ -1,0 +1,260 @@
+/* What selection and SSA construction build, on small modules: structure that the verifier accepts, guards,
+ * blocks with very many predecessors, irreducible loops, calls, placement of variables, refusals with their section.
+ * SPDX-License-Identifier: MIT */
+#include "lower/lower.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+typedef struct {
+    PtxModule *ptx;
+    StrTab strings;
+    IrModule *ir;
+    char errors[4096];
+} Test;
+
+static void keep(void *user, Severity severity, const char *line) {
+    Test *t = user;
+    if (severity == SEV_ERROR)
+        strncat(t->errors, line, sizeof t->errors - strlen(t->errors) - 1);
+}
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+/* Lower at -O1 and verify every function; t->ir is NULL if lowering refused. */
+static void lower(Test *t, const char *text) {
+    *t = (Test){0};
+    Diags d = {.sink = keep, .user = t};
+    t->ptx = ptx_parse("test.ptx", text, strlen(text), &d);
+    if (!t->ptx)
+        fail_msg("%s", t->errors);
+    d.source = &t->ptx->source;
+    t->ir = lower_module(t->ptx, &t->strings, isa_target("bru1"), 1, &d);
+    for (unsigned k = 0; t->ir && k < t->ir->funcs.n; k++)
+        if (!ir_verify(t->ir->funcs.at[k], &d, "isel"))
+            fail_msg("%s", t->errors);
+}
+
+static void done(Test *t) {
+    ir_module_free(t->ir);
+    ptx_free(t->ptx);
+    str_free(&t->strings);
+}
+
+static void lower_body(Test *t, const char *body) {
+    char text[4096];
+    snprintf(text, sizeof text, HEAD ".visible .entry k(.param .u64 p) {\n.reg .b32 %%r<9>; .reg .b64 %%l<9>; .reg .pred %%p<9>;\n"
+                                     ".reg .f32 %%f<9>;\n%s\n}\n", body);
+    lower(t, text);
+}
+
+static unsigned count(const Test *t, unsigned op) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < t->ir->funcs.n; k++) {
+        const Function *f = t->ir->funcs.at[k];
+        for (unsigned b = 0; b < f->layout.n; b++) {
+            const Block *blk = &f->blocks.at[f->layout.at[b].i];
+            for (unsigned i = 0; i < blk->insts.n; i++)
+                n += f->insts.at[blk->insts.at[i].i].op == op;
+        }
+    }
+    return n;
+}
+
+static const Inst *first(const Test *t, unsigned op) {
+    const Function *f = t->ir->funcs.at[0];
+    for (unsigned i = 1; i < f->insts.n; i++)
+        if (f->insts.at[i].op == op)
+            return &f->insts.at[i];
+    fail_msg("no %s", ir_op_name(op));
+    return NULL;
+}
+
+static void test_guard(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, "ld.param.u64 %l1, [p]; ld.global.u32 %r1, [%l1]; ld.global.u32 %r2, [%l1+4];\n"
+                   "setp.ne.u32 %p1, %r1, 0; @%p1 add.u32 %r2, %r2, %r1; st.global.u32 [%l1], %r2; ret;");
+    const Function *f = t.ir->funcs.at[0];
+    const Inst *add = first(&t, OT_IADD3);
+    assert_int_equal(add->guard.kind, OPK_VAL); /* one guarded instruction, no copy */
+    assert_true(add->flags & IF_TIED);
+    Operand old = f->operands.at[add->operand + add->ndst + add->nsrc];
+    assert_int_equal(old.value, f->operands.at[add->operand + add->ndst].value); /* keeps %r2 */
+    assert_int_equal(f->layout.n, 1);
+    done(&t);
+}
+
+static void test_guarded_store_is_not_speculated(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, "ld.param.u64 %l1, [p]; ld.global.u32 %r1, [%l1]; setp.ne.u32 %p1, %r1, 0;\n"
+                   "@%p1 st.global.u32 [%l1], 5; @!%p1 ld.global.v2.u32 {%r2,%r3}, [%l1+8]; st.global.u32 [%l1], %r2; ret;");
+    assert_int_equal(first(&t, OT_STG)->guard.kind, OPK_VAL);
+    unsigned guarded = 0;
+    const Function *f = t.ir->funcs.at[0];
+    for (unsigned i = 1; i < f->insts.n; i++)
+        guarded += f->insts.at[i].op == OT_LDG && f->insts.at[i].guard.kind == OPK_VAL;
+    assert_int_equal(guarded, 1);
+    done(&t);
+}
+
+static void test_loop_phi(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, "ld.param.u64 %l1, [p]; mov.u32 %r1, 0; mov.u32 %r2, 7;\n"
+                   "L: add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %r1, 99; @%p1 bra L; st.global.u32 [%l1], %r1; ret;");
+    assert_int_equal(count(&t, IR_PHI), 1); /* %r1 only: %r2 and %l1 do not change */
+    done(&t);
+}
+
+static void test_irreducible(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, "ld.param.u64 %l1, [p]; ld.global.u32 %r1, [%l1]; setp.gt.u32 %p1, %r1, 9; @%p1 bra B;\n"
+                   "A: add.u32 %r1, %r1, 3; and.b32 %r2, %r1, 8; setp.ne.u32 %p2, %r2, 0; @%p2 bra E;\n"
+                   "B: add.u32 %r1, %r1, 5; setp.lt.u32 %p2, %r1, 64; @%p2 bra A; bra E;\n"
+                   "add.u32 %r1, %r1, 1;\n" /* cannot be reached */
+                   "E: st.global.u32 [%l1], %r1; ret;");
+    assert_true(count(&t, IR_PHI) >= 2);
+    done(&t);
+}
+
+/* More edges into one statement than a phi has sources. */
+static void test_many_predecessors(void **state) {
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    fprintf(f, HEAD ".visible .entry k(.param .u64 p) {\n.reg .b32 %%r<9>; .reg .b64 %%l<9>; .reg .pred %%p<9>;\n"
+                    "ld.param.u64 %%l1, [p]; ld.global.u32 %%r1, [%%l1]; mov.u32 %%r2, 0;\n");
+    for (unsigned k = 0; k < 700; k++)
+        fprintf(f, "setp.eq.u32 %%p1, %%r1, %u; @%%p1 bra E; add.u32 %%r2, %%r2, %%r1;\n", k);
+    fprintf(f, "E: st.global.u32 [%%l1], %%r2; ret; }\n");
+    fclose(f);
+    Test t;
+    lower(&t, text);
+    const Function *fn = t.ir->funcs.at[0];
+    for (unsigned b = 0; b < fn->layout.n; b++)
+        assert_true(fn->blocks.at[fn->layout.at[b].i].preds.n < 255);
+    done(&t);
+    free(text);
+}
+
+static void test_undefined_register(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, "ld.param.u64 %l1, [p]; st.global.u32 [%l1], %r5; ret;");
+    assert_int_equal(count(&t, IR_UNDEF), 1);
+    done(&t);
+}
+
+static void test_calls(void **state) {
+    (void)state;
+    Test t;
+    lower(&t, HEAD ".func (.reg .b32 r) f (.reg .b32 a);\n"
+                   ".visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<2>; ld.param.u64 %l1, [p];\n"
+                   "ld.global.u32 %r1, [%l1]; call (%r2), f, (%r1); div.u32 %r3, %r2, %r1; st.global.u32 [%l1], %r3; ret; }\n"
+                   ".func (.reg .b32 r) f (.reg .b32 a) { .reg .pred q; add.u32 r, a, 1; setp.lt.u32 q, r, 5; @q ret;\n"
+                   "call (r), f, (r); ret; }\n");
+    const IrModule *m = t.ir;
+    assert_int_equal(m->funcs.n, 4); /* k, f and two of the library */
+    assert_string_equal(str_text(&t.strings, m->funcs.at[3]->name), "k"); /* callees first */
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        assert_int_equal(m->funcs.at[k]->index, k);
+    assert_int_equal(count(&t, OT_CALL), 4);
+    assert_int_equal(count(&t, OT_LEPC), 4);
+    const Function *k = m->funcs.at[3];
+    for (unsigned i = 1; i < k->insts.n; i++)
+        if (k->insts.at[i].op == OT_CALL) { /* R4 in, R4 out, return address R20:R21 */
+            const Inst *call = &k->insts.at[i];
+            const Operand *o = &k->operands.at[call->operand];
+            assert_int_equal(k->values.at[o[0].value].fixed_reg, 4);
+            assert_int_equal(k->values.at[o[call->ndst + CALL_nsrc].value].fixed_reg, 4);
+            Operand ra = o[call->ndst + call->nsrc - 1];
+            assert_int_equal(ra.count, 2);
+            assert_int_equal(k->values.at[ir_operand_value(k, ra, 0).i].fixed_reg, 20);
+        }
+    done(&t);
+}
+
+static void test_variables(void **state) {
+    (void)state;
+    Test t;
+    lower(&t, HEAD ".global .align 4 .u32 g[4] = {1, 2};\n.shared .align 1 .b8 s0[3];\n.shared .align 16 .b8 s1[40];\n"
+                   ".const .align 8 .f64 c0[2];\n.const .align 2 .u16 c1;\n.extern .shared .align 32 .b8 dyn[];\n"
+                   ".visible .entry k() { .local .align 8 .b8 buf[24]; .reg .b64 %l<2>; .reg .b32 %r<3>;\n"
+                   "mov.u64 %l1, buf; ld.local.u32 %r1, [%l1]; ld.shared.u32 %r2, [s1+4]; st.shared.u32 [dyn], %r2; st.shared.u32 [s1], %r1;\n"
+                   "ret; }\n");
+    const IrModule *m = t.ir;
+    assert_int_equal(m->vars.n, 6);
+    assert_int_equal(m->vars.at[1].offset_bytes, 0);
+    assert_int_equal(m->vars.at[2].offset_bytes, 16);
+    assert_int_equal(m->shared_bytes, 56);
+    assert_int_equal(m->vars.at[4].offset_bytes, 16);
+    assert_int_equal(m->const_bytes, 18);
+    assert_true(m->vars.at[5].is_extern_shared);
+    assert_int_equal(m->vars.at[5].offset_bytes, 64);
+    assert_int_equal(m->funcs.at[0]->var_bytes, 24);
+    done(&t);
+}
+
+static void test_retry_loop_observes(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, ".shared .align 8 .b8 s[8]; .reg .f64 %d<3>; mov.f64 %d1, 0d3FF0000000000000;\n"
+                   "atom.shared.add.f64 %d2, [s], %d1; ret;");
+    assert_true(first(&t, OT_ATOMS_CAS)->flags & IF_OBSERVING);
+    assert_true(first(&t, OT_ATOMS_CAS)->flags & IF_SIDE_EFFECT);
+    assert_int_equal(t.ir->funcs.at[0]->layout.n, 3); /* before, loop, behind */
+    done(&t);
+}
+
+static void test_collective_carries_its_mask(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, "mov.u32 %r1, %tid.x; shfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xffff; bar.sync 3;\n"
+                   "ld.param.u64 %l1, [p]; st.global.u32 [%l1], %r2; ret;");
+    const Function *f = t.ir->funcs.at[0];
+    const Inst *shfl = first(&t, OT_SHFL), *bar = first(&t, OT_BAR);
+    assert_true(shfl->flags & IF_SYNC);
+    assert_int_equal(f->operands.at[shfl->operand + shfl->ndst + SHFL_nsrc].value, 0xffff);
+    assert_true(bar->flags & IF_SYNC);
+    assert_int_equal(f->nbarriers_used, 4);
+    assert_true(f->uses_sync);
+    done(&t);
+}
+
+static void refused(const char *body, const char *text) {
+    Test t;
+    lower_body(&t, body);
+    assert_null(t.ir);
+    if (!strstr(t.errors, text))
+        fail_msg("no '%s' in: %s", text, t.errors);
+    done(&t);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    refused("mov.u32 %r1, 1; brkpt; ret;", "error E0701: brkpt is not compiled (PTX ISA 9.7.19.1 brkpt)");
+    refused("isspacep.const %p1, %l1; ret;", "9.7.9.19 isspacep");
+    refused("min.f32 %f1, %f2, %f3, %f4; ret;", "9.7.1.12 min");
+    refused("mov.u32 %r1, %envreg1; ret;", "special register");
+    refused("cvta.const.u64 %l1, %l2; ret;", "generic addresses");
+    Test t;
+    lower_body(&t, "ret; brkpt;\nL: @%p1 bra L; brkpt;"); /* what cannot be reached is not compiled */
+    assert_non_null(t.ir);
+    done(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_guard), cmocka_unit_test(test_guarded_store_is_not_speculated), cmocka_unit_test(test_loop_phi),
+        cmocka_unit_test(test_irreducible), cmocka_unit_test(test_many_predecessors), cmocka_unit_test(test_undefined_register),
+        cmocka_unit_test(test_calls), cmocka_unit_test(test_variables), cmocka_unit_test(test_retry_loop_observes),
+        cmocka_unit_test(test_collective_carries_its_mask), cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
