@@ -249,7 +249,8 @@ static bool enc_field(const Enc *e, const IsaField *f, uint64_t word[2]) {
         return true;
     switch (f->kind) {
     case FK_GUARD:
-        ok = enc_reg(e, f, &e->in->guard, SLOT_NONE, &v);
+        v = isa_file_zero(isa_value_file(f->type)); /* "always" is the same in both files */
+        ok = op_is_always(e->in->guard) || enc_reg(e, f, &e->in->guard, SLOT_NONE, &v);
         break;
     case FK_OPERAND:
         ok = enc_operand(e, f, &v);

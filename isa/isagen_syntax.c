@@ -179,7 +179,7 @@ static bool address(Syn *s, IgSyn *y) {
         unsigned k, type = 0;
         if (!word(s, name) || !slot(s, name, &k))
             return false;
-        int at = !strcmp(name, "offset") ? 2 : name[0] == 'u' ? 1 : 0;
+        int at = strstr(name, "offset") ? 2 : name[0] == 'u' ? 1 : 0;
         *part[at] = k;
         if (*s->p == '{') {
             unsigned mod;

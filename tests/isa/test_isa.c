@@ -142,6 +142,14 @@ static void test_known_words(void **state) {
     assert_true(isa_encode(t, &in, w, error));
     assert_int_equal(w[0], 0x00005a0000007a0cu);
     assert_int_equal(w[1], 0x000ffa0003f06070u);
+    in = isa_inst(OT_UMOV); /* a guard PT serves uniform instructions too */
+    in.dst[UMOV_urd] = op_reg(RF_UR, 4, 1);
+    in.src[UMOV_urb] = op_imm(1);
+    assert_true(isa_encode(t, &in, w, error));
+    assert_int_equal(w[0], 0x0000000100047882u);
+    in.guard = op_reg(RF_P, 1, 1);
+    assert_false(isa_encode(t, &in, w, error));
+    assert_non_null(strstr(error, "guard"));
     in = isa_inst(OT_RTT);
     assert_false(isa_encode(t, &in, w, error));
     assert_string_equal(error, "sm_80 has no instruction RTT");
