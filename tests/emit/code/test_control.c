@@ -253,6 +253,35 @@ static void random_programs(void **state) {
         }
 }
 
+/* Layout with jump threading: blocks disappear, so only the common beginning of the stores is compared. */
+static void threaded_layout(void **state) {
+    (void)state;
+    unsigned compared = 0;
+    for (unsigned k = 0; k < 60; k++) {
+        StrTab strings = {0};
+        Diags d = {.sink = print_diag};
+        RandomShape s = {.seed = k, .blocks = 12, .insts = k % 3, .vars = 6, .preds = 3};
+        IrModule *m = random_module(isa_target("bru1"), &strings, s);
+        Function *f = m->funcs.at[0];
+        StoreLog before = {0}, after = {0};
+        assert_true(pass_colour(f, &d) && pass_copies(f, &d) && pass_frame(f, &d));
+        assert_true(eval_function(f, 0, 500, &before));
+        assert_true(pass_layout(f, &d) && ir_verify(f, &d, "layout"));
+        for (unsigned l = 0; l < f->layout.n; l++) /* no block is left that only leads to the next one */
+            assert_true(ir_block(f, f->layout.at[l])->insts.n > 0);
+        assert_true(eval_function(f, 0, 500, &after));
+        unsigned n = before.at.n < after.at.n ? before.at.n : after.at.n;
+        if (n)
+            assert_memory_equal(before.at.at, after.at.at, n * 8);
+        compared += n;
+        arena_free(&before.a);
+        arena_free(&after.a);
+        ir_module_free(m);
+        str_free(&strings);
+    }
+    assert_true(compared > 1000);
+}
+
 /* The walker must notice what it is there for. */
 static void walker_notices(void **state) {
     (void)state;
@@ -301,6 +330,7 @@ static void known_latencies(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_latencies), cmocka_unit_test(walker_notices), cmocka_unit_test(random_programs),
+        cmocka_unit_test(threaded_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,8 +90,49 @@ static void test_comments(void **state) {
     free(b);
 }
 
+/* Any text is accepted or refused with a message. */
+static void damage_text(const char *text, size_t size, int rounds) {
+    char *copy = malloc(size + 1);
+    static const char alphabet[] = "\"\\\n;,:[]()`.@/*-0x9RPUB{}\xff";
+    uint32_t x = 99;
+    for (int round = 0; round < rounds; round++) {
+        memcpy(copy, text, size);
+        copy[size] = 0;
+        for (int k = 0; k < 1 + round % 5; k++) {
+            x = x * 1664525 + 1013904223;
+            copy[(x >> 8) % size] = alphabet[x % (sizeof alphabet - 1)];
+        }
+        size_t n = round % 7 == 0 ? (x >> 8) % size : size; /* some are cut short */
+        copy[n] = 0;
+        Messages m = {0};
+        Diags d = {.sink = collect, .user = &m};
+        Source s = {"damaged.sass", copy, n};
+        void *image = NULL;
+        size_t image_size;
+        if (assemble(&s, &image, &image_size, &d))
+            free(image);
+        else
+            assert_int_not_equal(d.nerrors, 0);
+    }
+    free(copy);
+}
+
+static void test_damaged_text(void **state) {
+    (void)state;
+    size_t size, text_size;
+    void *image = add_image(&size);
+    char *text;
+    Diags d = {0};
+    damage_text(add_sass, sizeof add_sass - 1, 4000);
+    assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
+    damage_text(text, text_size, 1500);
+    free(text);
+    free(image);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_control), cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_file_form_errors), cmocka_unit_test(test_comments)};
+                                       cmocka_unit_test(test_file_form_errors), cmocka_unit_test(test_comments),
+                                       cmocka_unit_test(test_damaged_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
