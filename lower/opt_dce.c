@@ -83,6 +83,28 @@ static void drop_dsts(Dce *s, Inst *i) {
     }
 }
 
+/* An atomic operation whose old value nobody reads is a reduction, which observes nothing. */
+static void to_reduction(Function *f, Inst *i) {
+    if (i->op != OT_ATOMG || MGET(ATOMG, op, i->mods) > AtomOp_XOR || MGET(ATOMG, desc, i->mods))
+        return;
+    for (unsigned k = 0; k < i->ndst; k++)
+        if (ir_dst(f, i, k)->kind != OPK_NONE)
+            return;
+    Inst red = *i; /* the operations have the same numbers, the sources the same order */
+    red.op = OT_RED;
+    red.operand += i->ndst;
+    red.ndst = 0;
+    red.flags = (uint16_t)(ir_op_flags(OT_RED) | (i->flags & ~(unsigned)(IF_TIED | IF_OBSERVING)));
+    red.mods = MSET(RED, order, MGET(ATOMG, order, i->mods)) | MSET(RED, e, MGET(ATOMG, e, i->mods)) |
+               MSET(RED, evict, MGET(ATOMG, evict, i->mods)) | MSET(RED, type, MGET(ATOMG, type, i->mods)) |
+               MSET(RED, op, MGET(ATOMG, op, i->mods));
+    if (opt_selectable(f, &red))
+        *i = red;
+}
+_Static_assert((int)AtomOp_ADD == (int)RedOp_ADD && (int)AtomOp_XOR == (int)RedOp_XOR, "same numbers");
+_Static_assert(ATOMG_ra == (int)RED_ra && ATOMG_urb == (int)RED_urb && ATOMG_offset == (int)RED_offset &&
+               ATOMG_rb == (int)RED_rb && (int)ATOMG_nsrc == (int)RED_nsrc, "same sources");
+
 bool pass_dce(Function *f, Diags *d) {
     (void)d;
     Dce s = {.f = f};
@@ -106,6 +128,7 @@ bool pass_dce(Function *f, Diags *d) {
             if (!s.live_inst[id.i])
                 continue;
             drop_dsts(&s, ir_inst(f, id));
+            to_reduction(f, ir_inst(f, id));
             b->insts.at[to++] = id;
         }
         b->insts.n = to;

@@ -470,6 +470,22 @@ static void test_dce_keeps(void **state) {
     unload(&l);
 }
 
+static void test_reduction(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+             "  %r3, _ = ATOMG(order=STRONG_GPU e=E op=MAX) [%r1 %r2].64, _, 0x8, %r1\n"
+             "  %r4, _ = ATOMG(order=STRONG_GPU e=E op=EXCH) [%r1 %r2].64, _, 0x8, %r1\n"
+             "  %r5, _ = ATOMG(order=STRONG_GPU e=E op=ADD) [%r1 %r2].64, _, 0x8, %r1\n"
+             "  STG(e=E) [%r1 %r2].64, _, 0x0, %r5\n  EXIT _\n");
+    assert_true(pass_dce(l.f, &l.d));
+    expect(&l, "  RED(order=STRONG_GPU e=E op=MAX) [%r1 %r2].64, _, 0x8, %r1\n", "observing");
+    expect(&l, "ATOMG(order=STRONG_GPU e=E op=EXCH)", "op=ADD"); /* ADD is the default */
+    expect(&l, "%r5, _ = ATOMG(order=STRONG_GPU e=E)", NULL);
+    unload(&l);
+}
+
 static void test_legalise(void **state) {
     (void)state;
     Loaded l;
@@ -507,7 +523,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),   cmocka_unit_test(test_constant_bank),
         cmocka_unit_test(test_cse),               cmocka_unit_test(test_dce_keeps), cmocka_unit_test(test_legalise),
-        cmocka_unit_test(test_returns),           cmocka_unit_test(test_random),
+        cmocka_unit_test(test_returns),           cmocka_unit_test(test_reduction),
+                   cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
