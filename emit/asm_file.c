@@ -22,14 +22,16 @@ typedef struct {
     Bytes data;         /* of the section or gap being read */
     bool in_gap, in_section;
     VEC(Label) labels;
-    StrMap label_of;    /* name -> label index + 1 */
+    StrMap label_of; /* name -> label index + 1 */
 } FileAsm;
 
 static bool err(FileAsm *f, const char *p, DiagCode code, const char *what) {
     return diag_in(f->t->d, f->t->source, asm_loc(f->t, p), code, what);
 }
 
-static ElfSection *current(FileAsm *f) { return f->emit && f->nsections ? &f->e->sections.at[f->nsections - 1] : NULL; }
+static ElfSection *current(FileAsm *f) {
+    return f->emit && f->nsections ? &f->e->sections.at[f->nsections - 1] : NULL;
+}
 
 /* ---- sections ---- */
 /* Give the collected bytes to the section or gap they belong to. */
@@ -68,23 +70,23 @@ typedef struct {
     uint8_t offset, size_bytes;
 } Field;
 
-#define SECTION_FIELD(text, member)                                                                \
+#define SECTION_FIELD(text, member)                                                                          \
     { text, offsetof(Elf64_Shdr, member), sizeof(((Elf64_Shdr *)0)->member) }
 static const Field section_fields[] = {
-    SECTION_FIELD(".__section_name", sh_name),     SECTION_FIELD(".__section_type", sh_type),
-    SECTION_FIELD(".__section_flags", sh_flags),   SECTION_FIELD(".__section_addr", sh_addr),
-    SECTION_FIELD(".__section_offset", sh_offset), SECTION_FIELD(".__section_size", sh_size),
-    SECTION_FIELD(".__section_link", sh_link),     SECTION_FIELD(".__section_info", sh_info),
+    SECTION_FIELD(".__section_name", sh_name),       SECTION_FIELD(".__section_type", sh_type),
+    SECTION_FIELD(".__section_flags", sh_flags),     SECTION_FIELD(".__section_addr", sh_addr),
+    SECTION_FIELD(".__section_offset", sh_offset),   SECTION_FIELD(".__section_size", sh_size),
+    SECTION_FIELD(".__section_link", sh_link),       SECTION_FIELD(".__section_info", sh_info),
     SECTION_FIELD(".__section_entsize", sh_entsize), SECTION_FIELD(".align", sh_addralign),
 };
 
-#define HEADER_FIELD(text, member)                                                                 \
+#define HEADER_FIELD(text, member)                                                                           \
     { text, offsetof(Elf64_Ehdr, member), sizeof(((Elf64_Ehdr *)0)->member) }
 static const Field header_fields[] = {
-    HEADER_FIELD(".__elf_type", e_type),           HEADER_FIELD(".__elf_machine", e_machine),
-    HEADER_FIELD(".__elf_version", e_version),     HEADER_FIELD(".__elf_entry", e_entry),
-    HEADER_FIELD(".__elf_phoff", e_phoff),         HEADER_FIELD(".__elf_shoff", e_shoff),
-    HEADER_FIELD(".__elf_flags", e_flags),         HEADER_FIELD(".__elf_phentsize", e_phentsize),
+    HEADER_FIELD(".__elf_type", e_type),         HEADER_FIELD(".__elf_machine", e_machine),
+    HEADER_FIELD(".__elf_version", e_version),   HEADER_FIELD(".__elf_entry", e_entry),
+    HEADER_FIELD(".__elf_phoff", e_phoff),       HEADER_FIELD(".__elf_shoff", e_shoff),
+    HEADER_FIELD(".__elf_flags", e_flags),       HEADER_FIELD(".__elf_phentsize", e_phentsize),
     HEADER_FIELD(".__elf_shstrndx", e_shstrndx),
 };
 
@@ -381,8 +383,9 @@ static bool check_names(FileAsm *f) {
         const ElfSection *s = &f->e->sections.at[i];
         const char *name = elfimg_string(f->e, f->e->h.e_shstrndx, s->h.sh_name);
         if (!name || strcmp(name, s->name) != 0)
-            return diag_in(f->t->d, f->t->source, (SrcLoc){0}, DIAG_E0356,
-                           arena_printf(f->a, "section %s: .__section_name is not the place of its name", s->name));
+            return diag_in(
+                f->t->d, f->t->source, (SrcLoc){0}, DIAG_E0356,
+                arena_printf(f->a, "section %s: .__section_name is not the place of its name", s->name));
         if (s->h.sh_addralign & (s->h.sh_addralign - 1))
             return diag_in(f->t->d, f->t->source, (SrcLoc){0}, DIAG_E0356,
                            arena_printf(f->a, "section %s: the alignment is not a power of two", s->name));

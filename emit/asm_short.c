@@ -27,16 +27,18 @@ typedef struct {
     uint32_t nfuncs; /* seen in this walk */
     VEC(CodeFunc) funcs;
     VEC(ShortLabel) labels;
-    uint32_t pc;     /* in the current function */
-    uint32_t cap;    /* words allocated for it */
-    StrId called;    /* set by resolve: a function of the file */
+    uint32_t pc;  /* in the current function */
+    uint32_t cap; /* words allocated for it */
+    StrId called; /* set by resolve: a function of the file */
 } ShortAsm;
 
 static bool err(ShortAsm *s, const char *p, DiagCode code, const char *what) {
     return diag_in(s->t->d, s->t->source, asm_loc(s->t, p), code, what);
 }
 
-static CodeFunc *func(ShortAsm *s) { return &s->funcs.at[s->nfuncs - 1]; }
+static CodeFunc *func(ShortAsm *s) {
+    return &s->funcs.at[s->nfuncs - 1];
+}
 
 static CodeFunc *func_named(ShortAsm *s, StrId name) {
     for (uint32_t i = 0; i < s->funcs.n; i++)
@@ -87,7 +89,8 @@ static bool param_directive(ShortAsm *s) {
     uint32_t offset = (f->param_bytes + align - 1) / align * align;
     if (offset + size > 4096)
         return err(s, s->t->p, DIAG_E0356, "more than 4096 bytes of parameters");
-    f->params = arena_grow(s->a, f->params, f->nparams * sizeof *f->params, (f->nparams + 1) * sizeof *f->params);
+    f->params =
+        arena_grow(s->a, f->params, f->nparams * sizeof *f->params, (f->nparams + 1) * sizeof *f->params);
     f->params[f->nparams++] = (struct CodeParam){offset, (uint32_t)size};
     f->param_bytes = offset + (uint32_t)size;
     return true;
@@ -107,8 +110,11 @@ static bool global_directive(ShortAsm *s) {
         return err(s, start, DIAG_E0350, "an alignment that is a power of two");
     if (!s->emit)
         VEC_ADD(&s->m->arena, &s->m->vars,
-                ((IrVar){.name = str_intern_z(&s->t->strings, name), .linkage = LINK_VISIBLE, .space = SP_GLOBAL,
-                         .align_bytes = (uint32_t)align, .size_bytes = size}));
+                ((IrVar){.name = str_intern_z(&s->t->strings, name),
+                         .linkage = LINK_VISIBLE,
+                         .space = SP_GLOBAL,
+                         .align_bytes = (uint32_t)align,
+                         .size_bytes = size}));
     return true;
 }
 
@@ -208,7 +214,8 @@ static bool code_line(ShortAsm *s) {
     }
     memcpy(f->words[f->ninsts++], word, sizeof word);
     if (s->called.i)
-        VEC_ADD(s->a, &f->relocs, ((CodeReloc){.offset_bytes = s->pc, .kind = RELOC_CALL_REL, .symbol = s->called}));
+        VEC_ADD(s->a, &f->relocs,
+                ((CodeReloc){.offset_bytes = s->pc, .kind = RELOC_CALL_REL, .symbol = s->called}));
     note_facts(s, f, word);
     s->pc += INST_BYTES;
     return true;

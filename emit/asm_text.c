@@ -38,7 +38,9 @@ bool asm_open(AsmText *t, Arena *a, const Source *source, Diags *d) {
     return true;
 }
 
-void asm_close(AsmText *t) { str_free(&t->strings); }
+void asm_close(AsmText *t) {
+    str_free(&t->strings);
+}
 
 void asm_rewind(AsmText *t) {
     memcpy(t->text, t->source->text, t->source->size_bytes);
@@ -63,7 +65,9 @@ bool asm_next_line(AsmText *t) {
     return false;
 }
 
-SrcLoc asm_loc(const AsmText *t, const char *p) { return (SrcLoc){(uint32_t)(p - t->text) + 1}; }
+SrcLoc asm_loc(const AsmText *t, const char *p) {
+    return (SrcLoc){(uint32_t)(p - t->text) + 1};
+}
 
 bool asm_at_end(AsmText *t) {
     while (*t->p == ' ' || *t->p == '\t')
@@ -119,7 +123,9 @@ bool asm_number_max(AsmText *t, uint64_t max, uint64_t *out) {
     return true;
 }
 
-bool asm_number(AsmText *t, uint64_t *out) { return asm_number_max(t, UINT64_MAX, out); }
+bool asm_number(AsmText *t, uint64_t *out) {
+    return asm_number_max(t, UINT64_MAX, out);
+}
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9')
@@ -145,7 +151,8 @@ bool asm_string(AsmText *t, char **out, size_t *size_bytes) {
                 c = (char)(hex_digit(t->p[0]) << 4 | hex_digit(t->p[1]));
                 t->p += 2;
             } else
-                return diag_in(t->d, t->source, asm_loc(t, t->p - 1), DIAG_E0350, "\\n, \\t, \\\", \\\\ or \\xHH");
+                return diag_in(t->d, t->source, asm_loc(t, t->p - 1), DIAG_E0350,
+                               "\\n, \\t, \\\", \\\\ or \\xHH");
         }
         text[n++] = c;
     }
@@ -212,7 +219,8 @@ bool asm_parse_control(const char **text, Control *out) {
     }
     p += 8;
     if (memcmp(p, ":R", 2) != 0 || !scoreboard(p + 2, &c.read_sb) || memcmp(p + 3, ":W", 2) != 0 ||
-        !scoreboard(p + 5, &c.write_sb) || p[6] != ':' || (p[7] != 'Y' && p[7] != '-') || memcmp(p + 8, ":S", 2) != 0)
+        !scoreboard(p + 5, &c.write_sb) || p[6] != ':' || (p[7] != 'Y' && p[7] != '-') ||
+        memcmp(p + 8, ":S", 2) != 0)
         return false;
     c.yield = p[7] == 'Y';
     if (!isdigit((unsigned char)p[10]) || !isdigit((unsigned char)p[11]) || p[12] != ']')
@@ -232,20 +240,23 @@ bool asm_parse_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, 
     Control c = CONTROL_DEFAULT;
     asm_at_end(t);
     if (*t->p == '[' && t->p[1] == 'B' && !asm_parse_control(&t->p, &c))
-        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "a control field as [B------:R-:W-:-:S01]");
+        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350,
+                       "a control field as [B------:R-:W-:-:S01]");
     asm_at_end(t);
     const char *start = t->p, *end = start;
     char error[ISA_ERROR_BYTES] = "";
     if (!isa_parse(target, start, pc_bytes, opt, in, &end, error))
-        return diag_in(t->d, t->source, asm_loc(t, end >= start && end <= start + strlen(start) ? end : start),
-                       DIAG_E0354, error);
+        return diag_in(t->d, t->source,
+                       asm_loc(t, end >= start && end <= start + strlen(start) ? end : start), DIAG_E0354,
+                       error);
     in->ctrl = c;
     t->p = end;
     asm_accept(t, ';');
     return asm_expect_end(t);
 }
 
-bool asm_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt, uint64_t word[2]) {
+bool asm_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
+                     uint64_t word[2]) {
     asm_at_end(t);
     const char *start = t->p;
     MachInst in;

@@ -9,7 +9,7 @@
 #include "emit/latency.h"
 #include <string.h>
 
-enum { NUM_SB = 6, NO_SB = 7, KEEP_AFTER = 50 };
+enum { NUM_SB = 6, NO_SB = 7, KEEP_AFTER = 50, MAX_ROUNDS = 10000 };
 typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
 
 typedef struct { /* one register access that a later instruction may come too close to */
@@ -331,7 +331,7 @@ static bool same_state(const State *a, const State *b) {
     return true;
 }
 
-static void settle(Controls *c) {
+static bool settle(Controls *c, Diags *d) {
     Function *f = c->f;
     State fresh = {.reached = false};
     unsigned round = 0;
@@ -349,8 +349,10 @@ static void settle(Controls *c) {
             if (fresh.reached)
                 walk_block(c, b);
         }
-        round++;
+        if (++round > MAX_ROUNDS)
+            return diag(d, (SrcLoc){0}, DIAG_E0788, str_text(f->module->strings, f->name));
     } while (c->changed);
+    return true;
 }
 
 /* ---- writing it down ---- */
@@ -394,7 +396,6 @@ static void write_block(Controls *c, BlockId b) {
 
 bool pass_control(Function *f, Diags *d);
 bool pass_control(Function *f, Diags *d) {
-    (void)d;
     if (!f->entry.i)
         return true;
     for (unsigned k = 0; k < f->layout.n; k++) /* every block must have an instruction to carry a stall */
@@ -410,9 +411,9 @@ bool pass_control(Function *f, Diags *d) {
         for (unsigned p = 0; p < b->insts.n; p++)
             c.mach[b->insts.at[p].i] = emit_mach(f, ir_inst(f, b->insts.at[p]));
     }
-    settle(&c);
-    for (unsigned k = 0; k < f->layout.n; k++)
+    bool ok = settle(&c, d);
+    for (unsigned k = 0; ok && k < f->layout.n; k++)
         write_block(&c, f->layout.at[k]);
     arena_free(&c.a);
-    return true;
+    return ok;
 }

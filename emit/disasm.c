@@ -84,8 +84,11 @@ static bool resolve_label(void *user, const char *name, size_t size_bytes, int64
 }
 
 void code_text_open(CodeText *c, Arena *a, const Target *t, const ElfSection *s, uint32_t index) {
-    *c = (CodeText){.target = t, .data = s->data, .section = index,
-                    .ninsts = (uint32_t)(s->h.sh_size / INST_BYTES), .collecting = true};
+    *c = (CodeText){.target = t,
+                    .data = s->data,
+                    .section = index,
+                    .ninsts = (uint32_t)(s->h.sh_size / INST_BYTES),
+                    .collecting = true};
     c->targets = bs_new(a, c->ninsts);
     char text[ISA_TEXT_BYTES];
     for (uint32_t i = 0; i < c->ninsts; i++)
@@ -111,7 +114,8 @@ bool code_text_line(CodeText *c, uint32_t i, char text[ISA_TEXT_BYTES], Control 
     if (in.ctrl.read_sb == 6 || in.ctrl.write_sb == 6) /* the prefix cannot say this */
         return false;
     IsaParseOptions parse = {resolve_label, c};
-    if (need < 0 || need >= ISA_TEXT_BYTES || !isa_parse(c->target, text, i * INST_BYTES, &parse, &again, &end, error))
+    if (need < 0 || need >= ISA_TEXT_BYTES ||
+        !isa_parse(c->target, text, i * INST_BYTES, &parse, &again, &end, error))
         return false;
     again.ctrl = in.ctrl;
     return isa_encode(c->target, &again, back, error) && back[0] == word[0] && back[1] == word[1];
@@ -146,7 +150,8 @@ static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
             fprintf(p->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
         if (code_text_line(&c, i, text, &ctrl)) {
             asm_print_control(ctrl, control);
-            fprintf(p->out, "    %s  /*%04x*/  %s%s ;", control, i * INST_BYTES, *text == '@' ? "" : "    ", text);
+            fprintf(p->out, "    %s  /*%04x*/  %s%s ;", control, i * INST_BYTES, *text == '@' ? "" : "    ",
+                    text);
             if (locs && locs[i].ptx_line && locs[i].ptx_line != line)
                 fprintf(p->out, "\t// line %u", line = locs[i].ptx_line);
             fputc('\n', p->out);
@@ -233,7 +238,8 @@ static void print_symbols(Printer *p, const ElfSection *s, uint32_t index) {
     for (size_t i = 0; i < n; i++) {
         const uint8_t *y = s->data + i * sizeof(Elf64_Sym);
         fprintf(p->out, "\t.__symbol\t0x%x, 0x%llx, 0x%llx, 0x%x, 0x%x, 0x%x", get_u32(y),
-                (unsigned long long)get_u64(y + 8), (unsigned long long)get_u64(y + 16), y[4], y[5], get_u16(y + 6));
+                (unsigned long long)get_u64(y + 8), (unsigned long long)get_u64(y + 16), y[4], y[5],
+                get_u16(y + 6));
         print_comment(p->out, disasm_symbol_name(p->e, index, i));
     }
     print_bytes(p->out, s->data + n * sizeof(Elf64_Sym), s->h.sh_size - n * sizeof(Elf64_Sym));
@@ -245,8 +251,8 @@ static void print_relocs(Printer *p, const ElfSection *s) {
     fprintf(p->out, "\t\t// offset, type, symbol%s\n", rela ? ", addend" : "");
     for (size_t i = 0; i < n; i++) {
         const uint8_t *r = s->data + i * each;
-        fprintf(p->out, "\t.__rel%s\t0x%llx, %u, %u", rela ? "a" : "", (unsigned long long)get_u64(r), get_u32(r + 8),
-                get_u32(r + 12));
+        fprintf(p->out, "\t.__rel%s\t0x%llx, %u, %u", rela ? "a" : "", (unsigned long long)get_u64(r),
+                get_u32(r + 8), get_u32(r + 12));
         if (rela)
             fprintf(p->out, ", 0x%llx", (unsigned long long)get_u64(r + 16));
         print_comment(p->out, disasm_symbol_name(p->e, s->h.sh_link, get_u32(r + 12)));
@@ -262,7 +268,8 @@ static void print_attributes(Printer *p, const ElfSection *s) {
         char number[8];
         snprintf(number, sizeof number, "0x%02x", n.code);
         const char *name = nvinfo_name(n.code);
-        fprintf(p->out, "\t.__attr%u%s\t%s", n.format, n.format == NVF_SIZED && !words ? "b" : "", name ? name : number);
+        fprintf(p->out, "\t.__attr%u%s\t%s", n.format, n.format == NVF_SIZED && !words ? "b" : "",
+                name ? name : number);
         if (n.format != NVF_SIZED)
             fprintf(p->out, ", 0x%x", n.value);
         for (unsigned i = 0; i < n.size_bytes; i += words ? 4 : 1)
@@ -319,8 +326,10 @@ static void print_header(Printer *p) {
     fprintf(p->out, "\t.__elf_ident\t");
     for (int i = EI_OSABI; i < EI_NIDENT; i++)
         fprintf(p->out, "%s0x%02x", i > EI_OSABI ? ", " : "", h->e_ident[i]);
-    fprintf(p->out, "\t// OS ABI, version, padding\n\t.__elf_type\t%u\n\t.__elf_machine\t%u\n", h->e_type, h->e_machine);
-    fprintf(p->out, "\t.__elf_version\t%u\n\t.__elf_entry\t0x%llx\n", h->e_version, (unsigned long long)h->e_entry);
+    fprintf(p->out, "\t// OS ABI, version, padding\n\t.__elf_type\t%u\n\t.__elf_machine\t%u\n", h->e_type,
+            h->e_machine);
+    fprintf(p->out, "\t.__elf_version\t%u\n\t.__elf_entry\t0x%llx\n", h->e_version,
+            (unsigned long long)h->e_entry);
     fprintf(p->out, "\t.__elf_phoff\t0x%llx\n\t.__elf_shoff\t0x%llx\n", (unsigned long long)h->e_phoff,
             (unsigned long long)h->e_shoff);
     fprintf(p->out, "\t.__elf_flags\t0x%x\n\t.__elf_phentsize\t%u\n", h->e_flags, h->e_phentsize);
@@ -335,8 +344,8 @@ static void print_segments(Printer *p) {
         const Elf64_Phdr *s = &p->e->segments.at[i];
         fprintf(p->out, "\t.__segment\t0x%x, 0x%x, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, %llu\n", s->p_type,
                 s->p_flags, (unsigned long long)s->p_offset, (unsigned long long)s->p_vaddr,
-                (unsigned long long)s->p_paddr, (unsigned long long)s->p_filesz, (unsigned long long)s->p_memsz,
-                (unsigned long long)s->p_align);
+                (unsigned long long)s->p_paddr, (unsigned long long)s->p_filesz,
+                (unsigned long long)s->p_memsz, (unsigned long long)s->p_align);
     }
     for (uint32_t i = 0; i < p->e->gaps.n; i++) {
         const ElfGap *g = &p->e->gaps.at[i];
@@ -354,8 +363,8 @@ static void print_file(Printer *p) {
     print_segments(p);
 }
 
-bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text, size_t *text_bytes,
-                  Diags *d) {
+bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
+                  size_t *text_bytes, Diags *d) {
     Arena arena = {0};
     Source source = {path, NULL, size_bytes};
     const Source *old = d->source;

@@ -31,9 +31,15 @@ uint8_t *bytes_add(Arena *a, Bytes *b, const void *data, size_t size_bytes) {
     b->n = (unsigned)need;
     return p;
 }
-void bytes_u16(Arena *a, Bytes *b, uint16_t v) { put_u16(bytes_add(a, b, NULL, 2), v); }
-void bytes_u32(Arena *a, Bytes *b, uint32_t v) { put_u32(bytes_add(a, b, NULL, 4), v); }
-void bytes_u64(Arena *a, Bytes *b, uint64_t v) { put_u64(bytes_add(a, b, NULL, 8), v); }
+void bytes_u16(Arena *a, Bytes *b, uint16_t v) {
+    put_u16(bytes_add(a, b, NULL, 2), v);
+}
+void bytes_u32(Arena *a, Bytes *b, uint32_t v) {
+    put_u32(bytes_add(a, b, NULL, 4), v);
+}
+void bytes_u64(Arena *a, Bytes *b, uint64_t v) {
+    put_u64(bytes_add(a, b, NULL, 8), v);
+}
 uint32_t bytes_string(Arena *a, Bytes *b, const char *text) {
     if (!*text && b->n && b->at[0] == 0)
         return 0;
@@ -150,15 +156,16 @@ static bool check_header(const uint8_t *p, size_t size_bytes, Elf64_Ehdr *h, Dia
         return diag(d, at(EI_CLASS), DIAG_E0401, "not 64-bit little-endian");
     if (h->e_ident[EI_VERSION] != EV_CURRENT)
         return diag(d, at(EI_VERSION), DIAG_E0401, "unknown ELF version");
-    Elf_Data from = {.d_buf = (void *)(uintptr_t)p, .d_type = ELF_T_EHDR, .d_version = EV_CURRENT,
-                     .d_size = sizeof *h};
+    Elf_Data from = {
+        .d_buf = (void *)(uintptr_t)p, .d_type = ELF_T_EHDR, .d_version = EV_CURRENT, .d_size = sizeof *h};
     Elf_Data to = {.d_buf = h, .d_type = ELF_T_EHDR, .d_version = EV_CURRENT, .d_size = sizeof *h};
     if (!elf64_xlatetom(&to, &from, ELFDATA2LSB))
         return diag(d, at(0), DIAG_E0410, elf_errmsg(-1));
     if (h->e_ehsize != sizeof *h)
         return diag(d, at(offsetof(Elf64_Ehdr, e_ehsize)), DIAG_E0401, "wrong header size");
     if (h->e_shnum == 0 || h->e_shnum >= SHN_LORESERVE || h->e_shentsize != sizeof(Elf64_Shdr))
-        return diag(d, at(offsetof(Elf64_Ehdr, e_shentsize)), DIAG_E0401, "wrong number or size of section headers");
+        return diag(d, at(offsetof(Elf64_Ehdr, e_shentsize)), DIAG_E0401,
+                    "wrong number or size of section headers");
     if (h->e_phnum && h->e_phentsize != sizeof(Elf64_Phdr))
         return diag(d, at(offsetof(Elf64_Ehdr, e_phentsize)), DIAG_E0401, "wrong size of program headers");
     if (h->e_phnum == PN_XNUM)
@@ -250,7 +257,9 @@ ElfImage *elfimg_read(Arena *a, const void *image, size_t size_bytes, Diags *d) 
 }
 
 /* ---- writing ---- */
-static uint64_t align_up(uint64_t v, uint64_t align) { return align > 1 ? (v + align - 1) & ~(align - 1) : v; }
+static uint64_t align_up(uint64_t v, uint64_t align) {
+    return align > 1 ? (v + align - 1) & ~(align - 1) : v;
+}
 
 static uint64_t place(uint64_t end, uint64_t align, uint64_t wanted, bool keep) {
     return keep && wanted >= end ? wanted : align_up(end, align);
@@ -347,8 +356,8 @@ static void to_file(uint8_t *out, void *record, size_t size_bytes, Elf_Type type
     elf64_xlatetof(&to, &from, ELFDATA2LSB);
 }
 
-/* What libelf does not write as it is told: the header's version, fields of section headers that it finds odd,
- * bytes between the parts, the tail. */
+/* What libelf does not write as it is told: the header's version, fields of section headers that it finds
+ * odd, bytes between the parts, the tail. */
 static bool finish(const ElfImage *e, int fd, void **image, size_t *size_bytes) {
     off_t have = lseek(fd, 0, SEEK_END);
     size_t size = have > 0 ? (size_t)have : 0;

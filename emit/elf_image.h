@@ -13,7 +13,7 @@
 enum {
     SHT_NV_INFO = 0x70000000,
     SHT_NV_CALLGRAPH = 0x70000001,
-    SHT_NV_GLOBAL = 0x70000007,      /* of relocatable files; no bytes, as LOCAL and SHARED */
+    SHT_NV_GLOBAL = 0x70000007, /* of relocatable files; no bytes, as LOCAL and SHARED */
     SHT_NV_LOCAL = 0x70000009,
     SHT_NV_SHARED = 0x7000000a,
     SHT_NV_RELOCINFO = 0x7000000b,
@@ -35,7 +35,7 @@ typedef struct {
 } ElfGap;
 
 typedef struct {
-    Elf64_Ehdr h; /* e_shnum and e_phnum follow from the lists when written */
+    Elf64_Ehdr h;             /* e_shnum and e_phnum follow from the lists when written */
     VEC(ElfSection) sections; /* [0] is the null section */
     VEC(Elf64_Phdr) segments;
     VEC(ElfGap) gaps; /* bytes outside every part that are not zero */
@@ -69,8 +69,12 @@ const Target *elfimg_target(const Elf64_Ehdr *h);
 static inline uint32_t get_u32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
-static inline uint16_t get_u16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
-static inline uint64_t get_u64(const uint8_t *p) { return get_u32(p) | (uint64_t)get_u32(p + 4) << 32; }
+static inline uint16_t get_u16(const uint8_t *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+static inline uint64_t get_u64(const uint8_t *p) {
+    return get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
+}
 static inline void put_u16(uint8_t *p, uint16_t v) {
     p[0] = (uint8_t)v;
     p[1] = (uint8_t)(v >> 8);

@@ -1,6 +1,6 @@
 /* ELF to loaded binary: functions, variables, constant banks, launch facts. All code is put into one address
- * space and calls are linked there. Own files and, as far as they go, files made by ptxas in both header forms.
- * SPDX-License-Identifier: MIT */
+ * space and calls are linked there. Own files and, as far as they go, files made by ptxas in both header
+ * forms. SPDX-License-Identifier: MIT */
 #include "emit/binary.h"
 #include "emit/elf_image.h"
 #include "emit/map.h"
@@ -25,13 +25,17 @@ static SrcLoc at(uint64_t offset) {
     return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0};
 }
 
-static const ElfSection *sec(const Reader *r, uint32_t i) { return &r->e->sections.at[i]; }
+static const ElfSection *sec(const Reader *r, uint32_t i) {
+    return &r->e->sections.at[i];
+}
 
 static bool bad_section(Reader *r, uint32_t i, const char *what) {
     return diag(r->d, at(sec(r, i)->h.sh_offset), DIAG_E0405, i, sec(r, i)->name, what);
 }
 
-static bool starts(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
+static bool starts(const char *name, const char *prefix) {
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
 
 /* ---- symbols ---- */
 typedef struct {
@@ -47,7 +51,11 @@ static uint64_t symbol_offset(const Reader *r, uint32_t i) {
 
 static bool get_symbol(Reader *r, uint32_t i, Symbol *out) {
     const uint8_t *p = sec(r, r->symtab)->data + (size_t)i * sizeof(Elf64_Sym);
-    *out = (Symbol){.info = p[4], .other = p[5], .section = get_u16(p + 6), .value = get_u64(p + 8), .size = get_u64(p + 16)};
+    *out = (Symbol){.info = p[4],
+                    .other = p[5],
+                    .section = get_u16(p + 6),
+                    .value = get_u64(p + 8),
+                    .size = get_u64(p + 16)};
     out->name = elfimg_string(r->e, sec(r, r->symtab)->h.sh_link, get_u32(p));
     if (!out->name)
         return diag(r->d, at(symbol_offset(r, i)), DIAG_E0406, i, "", "its name is outside the string table");
@@ -142,11 +150,15 @@ static BinFunc *func_named(Reader *r, const char *name) {
 static bool add_variable(Reader *r, uint32_t index, const Symbol *s, uint8_t space) {
     const ElfSection *section = sec(r, s->section);
     if (s->value > section->h.sh_size || s->size > section->h.sh_size - s->value)
-        return diag(r->d, at(symbol_offset(r, index)), DIAG_E0406, index, s->name, "lies outside its section");
+        return diag(r->d, at(symbol_offset(r, index)), DIAG_E0406, index, s->name,
+                    "lies outside its section");
     Binary *b = r->b;
     BinVar *v = &b->vars[b->nvars++];
-    *v = (BinVar){.name = arena_printf(&b->arena, "%s", s->name), .size_bytes = s->size, .offset_bytes = s->value,
-                  .space = space, .align_bytes = section->h.sh_addralign ? section->h.sh_addralign : 1};
+    *v = (BinVar){.name = arena_printf(&b->arena, "%s", s->name),
+                  .size_bytes = s->size,
+                  .offset_bytes = s->value,
+                  .space = space,
+                  .align_bytes = section->h.sh_addralign ? section->h.sh_addralign : 1};
     if (section->data && s->size)
         v->init = arena_copy(&b->arena, section->data + s->value, s->size);
     r->var_of[index] = b->nvars;
@@ -167,7 +179,8 @@ static bool read_symbols(Reader *r) {
         if (f && type == STT_FUNC && strcmp(f->name, s.name) == 0) {
             f->is_entry = (s.other & STO_NV_ENTRY) != 0;
             if (s.value != 0)
-                return diag(r->d, at(symbol_offset(r, i)), DIAG_E0406, i, s.name, "a function must start its section");
+                return diag(r->d, at(symbol_offset(r, i)), DIAG_E0406, i, s.name,
+                            "a function must start its section");
         } else if (type == STT_OBJECT) {
             bool global = strcmp(section, ".nv.global") == 0 || strcmp(section, ".nv.global.init") == 0;
             bool constant = strcmp(section, ".nv.constant3") == 0;
@@ -263,7 +276,9 @@ static bool module_record(Reader *r, uint32_t section, const NvAttr *n) {
     uint32_t value = get_u32(n->data + 4);
     if (n->code == NV_REGCOUNT && value > 256)
         return bad_record(r, section, n->offset, "register count above 256");
-    *(n->code == NV_REGCOUNT ? &f->nregs : n->code == NV_FRAME_SIZE ? &f->frame_bytes : &f->stack_bytes) = value;
+    *(n->code == NV_REGCOUNT     ? &f->nregs
+      : n->code == NV_FRAME_SIZE ? &f->frame_bytes
+                                 : &f->stack_bytes) = value;
     return true;
 }
 
@@ -371,7 +386,8 @@ typedef struct {
 
 static bool bad_reloc(Reader *r, const Reloc *x, const char *what) {
     const Elf64_Shdr *h = &sec(r, x->section)->h;
-    return diag(r->d, at(h->sh_offset + x->index * h->sh_entsize), DIAG_E0407, x->index, sec(r, x->section)->name, what);
+    return diag(r->d, at(h->sh_offset + x->index * h->sh_entsize), DIAG_E0407, x->index,
+                sec(r, x->section)->name, what);
 }
 
 /* NVIDIA's numbers to ours; see docs/elf.md. */
@@ -396,7 +412,9 @@ static RelocKind reloc_kind(const Reader *r, uint32_t type) {
     }
 }
 
-static void set_imm32(uint64_t word[2], uint32_t value) { word[0] = (word[0] & 0xffffffffu) | (uint64_t)value << 32; }
+static void set_imm32(uint64_t word[2], uint32_t value) {
+    word[0] = (word[0] & 0xffffffffu) | (uint64_t)value << 32;
+}
 
 static bool link_call(Reader *r, const Reloc *x, uint64_t word[2], uint64_t pc, uint64_t target) {
     MachInst in;
@@ -431,7 +449,8 @@ static bool reloc_code(Reader *r, const Reloc *x, RelocKind kind, const BinFunc 
     switch (kind) {
     case RELOC_CALL_REL:
         if (!callee)
-            return bad_reloc(r, x, arena_printf(&r->scratch, "call of %s, which the file does not define", x->s.name));
+            return bad_reloc(
+                r, x, arena_printf(&r->scratch, "call of %s, which the file does not define", x->s.name));
         return link_call(r, x, word, pc, callee->address + x->s.value);
     case RELOC_ABS32_LO:
     case RELOC_ABS32_HI:
@@ -440,9 +459,13 @@ static bool reloc_code(Reader *r, const Reloc *x, RelocKind kind, const BinFunc 
             return true;
         }
         if (!r->var_of[x->sym])
-            return bad_reloc(r, x, arena_printf(&r->scratch, "address of %s, which the file does not define", x->s.name));
-        add_fixup(r, (BinFixup){.in_code = true, .offset_bytes = pc - CODE_BASE, .kind = (uint8_t)kind,
-                                .target_var = r->var_of[x->sym] - 1, .addend = x->addend});
+            return bad_reloc(
+                r, x, arena_printf(&r->scratch, "address of %s, which the file does not define", x->s.name));
+        add_fixup(r, (BinFixup){.in_code = true,
+                                .offset_bytes = pc - CODE_BASE,
+                                .kind = (uint8_t)kind,
+                                .target_var = r->var_of[x->sym] - 1,
+                                .addend = x->addend});
         return true;
     case RELOC_SHARED_OFFSET32:
         set_imm32(word, (uint32_t)(x->s.value + (uint64_t)x->addend));
@@ -465,7 +488,8 @@ static bool reloc_data(Reader *r, const Reloc *x, RelocKind kind) {
         return bad_reloc(r, x, "its place is outside the section");
     const BinFunc *callee = x->s.section < SHN_LORESERVE ? func_of_section(r, x->s.section) : NULL;
     if (!callee && !r->var_of[x->sym])
-        return bad_reloc(r, x, arena_printf(&r->scratch, "address of %s, which the file does not define", x->s.name));
+        return bad_reloc(
+            r, x, arena_printf(&r->scratch, "address of %s, which the file does not define", x->s.name));
     BinFixup f = {.in_bank4 = bank4, .offset_bytes = x->offset, .kind = RELOC_ABS64, .addend = x->addend};
     uint8_t *place = bank4 ? (uint8_t *)(uintptr_t)b->const_bank4 + x->offset : NULL;
     for (uint32_t i = 0; !bank4 && i < b->nvars; i++) {

@@ -27,8 +27,8 @@ typedef struct {
     Bytes shstrtab, strtab, symtab;
     uint32_t nsyms;
     FuncParts *parts;
-    StrMap symbols;         /* name -> symbol index */
-    uint64_t *var_offset;   /* for each IrVar */
+    StrMap symbols;       /* name -> symbol index */
+    uint64_t *var_offset; /* for each IrVar */
     uint32_t const3, global_init, global;
     Bytes const3_data, init_data, const3_rela, init_rela;
     uint64_t global_bytes;
@@ -39,7 +39,9 @@ static bool fail(Writer *w, const char *name, const char *what) {
     return diag(w->d, (SrcLoc){0}, DIAG_E0412, name, what);
 }
 
-static const char *func_name(const Writer *w, uint32_t i) { return str_text(w->c->ir->strings, w->c->funcs[i].name); }
+static const char *func_name(const Writer *w, uint32_t i) {
+    return str_text(w->c->ir->strings, w->c->funcs[i].name);
+}
 
 /* ---- sections ---- */
 static uint32_t add_section(Writer *w, const char *prefix, const char *name, uint32_t type, uint64_t flags,
@@ -53,14 +55,18 @@ static uint32_t add_section(Writer *w, const char *prefix, const char *name, uin
     return w->e->sections.n - 1;
 }
 
-static Elf64_Shdr *header(Writer *w, uint32_t section) { return &w->e->sections.at[section].h; }
+static Elf64_Shdr *header(Writer *w, uint32_t section) {
+    return &w->e->sections.at[section].h;
+}
 
 static void set_data(Writer *w, uint32_t section, Bytes b) {
     w->e->sections.at[section].data = b.n ? b.at : NULL;
     w->e->sections.at[section].h.sh_size = b.n;
 }
 
-static uint64_t info_link(const Writer *w) { return w->old_form ? 0 : SHF_INFO_LINK; }
+static uint64_t info_link(const Writer *w) {
+    return w->old_form ? 0 : SHF_INFO_LINK;
+}
 
 static void make_rela_sections(Writer *w) {
     for (uint32_t i = 0; i < w->c->nfuncs; i++)
@@ -104,8 +110,8 @@ static void make_sections(Writer *w) {
 }
 
 /* ---- symbols ---- */
-static uint32_t add_symbol(Writer *w, const char *name, uint64_t value, uint64_t size, unsigned info, unsigned other,
-                           uint32_t section) {
+static uint32_t add_symbol(Writer *w, const char *name, uint64_t value, uint64_t size, unsigned info,
+                           unsigned other, uint32_t section) {
     bytes_u32(w->a, &w->symtab, bytes_string(w->a, &w->strtab, name));
     uint8_t *p = bytes_add(w->a, &w->symtab, NULL, sizeof(Elf64_Sym) - 4);
     p[0] = (uint8_t)info;
@@ -116,7 +122,9 @@ static uint32_t add_symbol(Writer *w, const char *name, uint64_t value, uint64_t
     return w->nsyms++;
 }
 
-static bool var_is_global(const IrVar *v) { return v->linkage != LINK_NONE; }
+static bool var_is_global(const IrVar *v) {
+    return v->linkage != LINK_NONE;
+}
 
 static void add_var_symbols(Writer *w, bool global) {
     const IrModule *m = w->c->ir;
@@ -127,7 +135,9 @@ static void add_var_symbols(Writer *w, bool global) {
             continue;
         bool init = v->ptx && v->ptx->ninits;
         uint32_t section = is_const ? w->const3 : init ? w->global_init : w->global;
-        unsigned bind = !global ? STB_LOCAL : v->linkage == LINK_WEAK || v->linkage == LINK_COMMON ? STB_WEAK : STB_GLOBAL;
+        unsigned bind = !global                                                ? STB_LOCAL
+                        : v->linkage == LINK_WEAK || v->linkage == LINK_COMMON ? STB_WEAK
+                                                                               : STB_GLOBAL;
         uint32_t sym = add_symbol(w, str_text(m->strings, v->name), w->var_offset[i], v->size_bytes,
                                   ELF64_ST_INFO(bind, STT_OBJECT), 0, section);
         strmap_put(&w->symbols, w->a, v->name, sym);
@@ -143,9 +153,12 @@ static void add_func_symbols(Writer *w, bool global) {
         const CodeFunc *f = &w->c->funcs[i];
         if (func_is_global(f) != global)
             continue;
-        unsigned bind = !global ? STB_LOCAL : f->ir && f->ir->ptx && f->ir->ptx->linkage == LINK_WEAK ? STB_WEAK : STB_GLOBAL;
-        w->parts[i].sym = add_symbol(w, func_name(w, i), 0, (uint64_t)f->ninsts * INST_BYTES,
-                                     ELF64_ST_INFO(bind, STT_FUNC), f->is_entry ? STO_NV_ENTRY : 0, w->parts[i].text);
+        unsigned bind = !global                                                   ? STB_LOCAL
+                        : f->ir && f->ir->ptx && f->ir->ptx->linkage == LINK_WEAK ? STB_WEAK
+                                                                                  : STB_GLOBAL;
+        w->parts[i].sym =
+            add_symbol(w, func_name(w, i), 0, (uint64_t)f->ninsts * INST_BYTES, ELF64_ST_INFO(bind, STT_FUNC),
+                       f->is_entry ? STO_NV_ENTRY : 0, w->parts[i].text);
         strmap_put(&w->symbols, w->a, f->name, w->parts[i].sym);
     }
 }
@@ -171,7 +184,9 @@ static void make_symbols(Writer *w) {
 }
 
 /* ---- variables ---- */
-static uint64_t align_up(uint64_t v, uint64_t align) { return align > 1 ? (v + align - 1) & ~(align - 1) : v; }
+static uint64_t align_up(uint64_t v, uint64_t align) {
+    return align > 1 ? (v + align - 1) & ~(align - 1) : v;
+}
 
 /* Constants of an initialiser. Addresses become relocations later, when symbols exist. */
 static bool put_inits(Writer *w, const IrVar *v, uint8_t *at) {
@@ -220,9 +235,11 @@ static bool lay_out_vars(Writer *w) {
 /* ---- relocations ---- */
 /* NVIDIA's numbers; 0 where there is none. bru1 numbers relocations as RelocKind does. */
 static uint32_t reloc_type(const Writer *w, RelocKind kind) {
-    static const uint8_t native[RELOC_KIND_COUNT] = {
-        [RELOC_ABS32_LO] = 56, [RELOC_ABS32_HI] = 57, [RELOC_CALL_REL] = 58,
-        [RELOC_SHARED_OFFSET32] = 55, [RELOC_ABS64] = 2};
+    static const uint8_t native[RELOC_KIND_COUNT] = {[RELOC_ABS32_LO] = 56,
+                                                     [RELOC_ABS32_HI] = 57,
+                                                     [RELOC_CALL_REL] = 58,
+                                                     [RELOC_SHARED_OFFSET32] = 55,
+                                                     [RELOC_ABS64] = 2};
     if (w->sm == NO_SM)
         return (uint32_t)kind;
     return kind == RELOC_CALL_REL && w->sm >= 90 ? 75 : native[kind];
@@ -292,12 +309,14 @@ static bool var_relocs(Writer *w) {
             if (in->size_bytes != 8 || in->shift)
                 return fail(w, name, "an address in an initialiser must fill 8 bytes");
             Bytes *b = v->space == SP_CONST ? &w->const3_rela : &w->init_rela;
-            if (!add_rela(w, b, w->var_offset[i] + in->offset_bytes, RELOC_ABS64, init_symbol(w, in->sym), in->value, name))
+            if (!add_rela(w, b, w->var_offset[i] + in->offset_bytes, RELOC_ABS64, init_symbol(w, in->sym),
+                          in->value, name))
                 return false;
         }
     }
     if (w->const3_rela.n) /* added last: indices of the others are in use already */
-        set_rela(w, add_section(w, ".rela.nv.constant3", "", SHT_RELA, SHF_INFO_LINK, 8), w->const3_rela, w->const3);
+        set_rela(w, add_section(w, ".rela.nv.constant3", "", SHT_RELA, SHF_INFO_LINK, 8), w->const3_rela,
+                 w->const3);
     if (w->init_rela.n)
         set_rela(w, add_section(w, ".rela.nv.global.init", "", SHT_RELA, SHF_INFO_LINK, 8), w->init_rela,
                  w->global_init);
@@ -338,7 +357,8 @@ static void find_sites(Writer *w, uint32_t index, Sites *out) {
 static uint32_t register_cap(const PtxFunc *p) {
     if (!p)
         return 0xff;
-    uint64_t threads = (uint64_t)p->maxntid[0] * (p->maxntid[1] ? p->maxntid[1] : 1) * (p->maxntid[2] ? p->maxntid[2] : 1);
+    uint64_t threads =
+        (uint64_t)p->maxntid[0] * (p->maxntid[1] ? p->maxntid[1] : 1) * (p->maxntid[2] ? p->maxntid[2] : 1);
     uint32_t cap = 0xff;
     if (threads && p->minnctapersm) { /* registers of an SM over the threads that must fit, in eighths */
         uint64_t share = 65536 / (threads * p->minnctapersm) & ~7ull;
@@ -423,7 +443,8 @@ static void module_records(Writer *w) {
         if (w->old_form && f->is_entry && !recursive)
             nvinfo_words(w->a, &b, NV_MAX_STACK_SIZE, (uint32_t[]){sym, f->stack_bytes}, 2);
         nvinfo_words(w->a, &b, NV_FRAME_SIZE, (uint32_t[]){sym, f->frame_bytes}, 2);
-        nvinfo_words(w->a, &b, NV_MIN_STACK_SIZE, (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
+        nvinfo_words(w->a, &b, NV_MIN_STACK_SIZE,
+                     (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
     }
     set_data(w, NV_INFO, b);
     header(w, NV_INFO)->sh_link = SYMTAB;
@@ -441,7 +462,8 @@ static void call_graph(Writer *w) {
         for (uint32_t k = 0; k < f->relocs.n; k++) {
             RelocKind kind = f->relocs.at[k].kind;
             if (kind == RELOC_CALL_REL || kind == RELOC_CALL_ABS)
-                bytes_u64(w->a, &b, w->parts[i].sym | (uint64_t)strmap_get(&w->symbols, f->relocs.at[k].symbol) << 32);
+                bytes_u64(w->a, &b,
+                          w->parts[i].sym | (uint64_t)strmap_get(&w->symbols, f->relocs.at[k].symbol) << 32);
         }
     }
     for (uint64_t marker = 0xfffffffe; marker >= 0xfffffffc; marker--)
@@ -543,8 +565,12 @@ static void make_segments(Writer *w) {
     for (int i = 0; i < 4; i++)
         VEC_PUSH(w->a, &w->e->segments);
     elfimg_layout(w->e, false);
-    Elf64_Phdr self = {.p_type = PT_PHDR, .p_flags = PF_R | PF_X, .p_offset = w->e->h.e_phoff, .p_filesz = size,
-                       .p_memsz = size, .p_align = 8};
+    Elf64_Phdr self = {.p_type = PT_PHDR,
+                       .p_flags = PF_R | PF_X,
+                       .p_offset = w->e->h.e_phoff,
+                       .p_filesz = size,
+                       .p_memsz = size,
+                       .p_align = 8};
     w->e->segments.at[0] = self;
     w->e->segments.at[1] = segment(w, SHF_ALLOC | SHF_WRITE, SHF_ALLOC, PF_R | PF_X);
     w->e->segments.at[2] = segment(w, SHF_ALLOC | SHF_WRITE, SHF_ALLOC | SHF_WRITE, PF_R | PF_W);

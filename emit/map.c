@@ -1,7 +1,6 @@
 /* .heddle.map: see map.h. Little endian. Layout:
- *   header   "HDMP", u32 version (1), u32 function count, u32 file count, u32 PTX name, u32 text table offset,
- *            u32 text table size, u32 0
- *   files    u32 name for each file of a .file directive (0 = not defined)
+ *   header   "HDMP", u32 version (1), u32 function count, u32 file count, u32 PTX name, u32 text table
+ * offset, u32 text table size, u32 0 files    u32 name for each file of a .file directive (0 = not defined)
  *   function u32 name, u32 instruction count, u32 offset of its position records, u32 row count,
  *            u32 offset of its rows
  *   position u32 statement + 1, u32 PTX line, u32 PTX column, u32 source file, u32 source line
@@ -48,7 +47,8 @@ static const PtxFunc *own_ptx(const CodeModule *c, const CodeFunc *f) {
     return m && p >= m->funcs && p < m->funcs + m->nfuncs ? p : NULL;
 }
 
-static void add_loc(Arena *a, Bytes *b, const CodeFunc *f, const PtxFunc *ptx, uint32_t inst, const Lines *lines) {
+static void add_loc(Arena *a, Bytes *b, const CodeFunc *f, const PtxFunc *ptx, uint32_t inst,
+                    const Lines *lines) {
     uint32_t w[5] = {0};
     LocId id = f->locs ? f->locs[inst] : (LocId){0};
     if (ptx && id.i && id.i < f->ir->locs.n) {
@@ -155,8 +155,10 @@ static bool read_rows(MapReader *r, BinFunc *f, uint32_t offset, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         size_t pos = offset + (size_t)i * MAP_ROW;
         uint32_t where = get_u32(r->data + pos + 12);
-        rows[i] = (BinVarRow){.lo_bytes = get_u32(r->data + pos), .hi_bytes = get_u32(r->data + pos + 4),
-                              .component = (uint8_t)where, .file = (uint8_t)(where >> 8),
+        rows[i] = (BinVarRow){.lo_bytes = get_u32(r->data + pos),
+                              .hi_bytes = get_u32(r->data + pos + 4),
+                              .component = (uint8_t)where,
+                              .file = (uint8_t)(where >> 8),
                               .reg = (uint16_t)(where >> 16)};
         if (!text_at(r, pos + 8, &rows[i].ptx_name))
             return false;

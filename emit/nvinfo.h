@@ -19,12 +19,12 @@ typedef struct {
     uint16_t value;      /* formats 1 to 3 */
     uint16_t size_bytes; /* format 4: bytes at `data` */
     const uint8_t *data;
-    size_t offset;       /* of the record in the section */
+    size_t offset; /* of the record in the section */
 } NvAttr;
 
 /* The record at *pos; advances *pos. False at the end, or when the rest is no record (*pos < size). */
 bool nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *out);
-const char *nvinfo_name(unsigned code); /* "EIATTR_REGCOUNT"; NULL if unknown */
+const char *nvinfo_name(unsigned code);               /* "EIATTR_REGCOUNT"; NULL if unknown */
 int nvinfo_code(const char *name, size_t size_bytes); /* -1 if unknown */
 
 void nvinfo_value(Arena *a, Bytes *b, unsigned format, unsigned code, unsigned value);

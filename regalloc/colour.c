@@ -201,6 +201,9 @@ static bool place_tuple(Colour *c, Tuple *t, const Inst *i) {
             best_cost = cost;
         }
     }
+    if (best_cost == UINT32_MAX && t->forced >= 0)
+        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0782, str_text(c->f->module->strings, c->f->name),
+                    ra_file_name(t->file), t->forced);
     if (best_cost == UINT32_MAX)
         return diag(c->d, ra_src_loc(c->f, i), DIAG_E0781, str_text(c->f->module->strings, c->f->name),
                     t->count, ra_file_name(t->file), c->limit[t->file]);

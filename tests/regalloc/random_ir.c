@@ -505,7 +505,7 @@ bool eval_function(const Function *f, uint32_t first_new, unsigned visits, Store
     BlockId b = f->entry, from = {0};
     bool exits = false;
     while (!exits && !e->unknown && b.i) {
-        if (b.i < first_new && visits-- == 0)
+        if ((b.i < first_new || !first_new) && visits-- == 0)
             break;
         BlockId next = eval_block(e, b, from, &exits);
         from = b;

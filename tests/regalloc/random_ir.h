@@ -16,6 +16,6 @@ uint64_t random_next(uint64_t *state); /* splitmix64 */
 IrModule *random_module(const Target *t, StrTab *strings, RandomShape shape);
 
 typedef struct { VEC(uint64_t) at; Arena a; } StoreLog;
-/* Run until EXIT or `visits` blocks numbered below `first_new` were entered. False: something unknown was met. */
+/* Run until EXIT or `visits` blocks numbered below `first_new` (any, if that is 0) were entered. False: something unknown was met. */
 bool eval_function(const Function *f, uint32_t first_new, unsigned visits, StoreLog *log);
 #endif
