@@ -427,6 +427,13 @@ static void eval_inst(Eval *e, const Inst *i) {
         set(e, dst[0], 0, lut3(MGET(LOP3, lut, i->mods), get(e, src[0], 0), get(e, src[1], 0), get(e, src[2], 0)));
         break;
     case OT_MOV: set(e, dst[0], 0, get(e, src[0], 0)); break;
+    case OT_UMOV: case OT_R2UR: set(e, dst[0], 0, get(e, src[0], 0)); break;
+    case OT_UIADD3: set(e, dst[0], 0, get(e, src[0], 0) + get(e, src[1], 0) + get(e, src[2], 0)); break;
+    case OT_USEL: set(e, dst[0], 0, pget(e, src[2]) ? get(e, src[0], 0) : get(e, src[1], 0)); break;
+    case OT_UISETP:
+        set(e, dst[0], 0, compare(MGET(UISETP, cmp, i->mods), MGET(UISETP, sign, i->mods), get(e, src[0], 0),
+                                  get(e, src[1], 0)));
+        break;
     case OT_LDC: set(e, dst[0], 0, get(e, src[LDC_cb], 0)); break;
     case OT_ISETP:
         set(e, dst[0], 0, compare(MGET(ISETP, cmp, i->mods), MGET(ISETP, sign, i->mods), get(e, src[0], 0),

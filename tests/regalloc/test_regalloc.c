@@ -146,6 +146,67 @@ static void large(void **state) {
                                           .vectors = true, .guards = true, .calls = true}, limits[l]);
 }
 
+/* ---- uniform files: more values than registers ---- */
+
+static InstId add_inst(Function *f, BlockId b, unsigned op, Operand dst, Operand s0, Operand s1) {
+    InstId i = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
+    if (dst.kind != OPK_NONE)
+        ir_set_dst(f, i, 0, dst);
+    if (s0.kind != OPK_NONE)
+        ir_set_src(f, i, 0, s0);
+    if (s1.kind != OPK_NONE)
+        ir_set_src(f, i, 1, s1);
+    ir_append(f, b, i);
+    return i;
+}
+
+static void store_ur(Function *f, BlockId b, Operand ur) {
+    Operand r = ir_val(f, ir_value_new(f, RF_R));
+    add_inst(f, b, OT_MOV, r, ur, (Operand){0});
+    InstId st = add_inst(f, b, OT_STG, (Operand){0}, (Operand){0}, (Operand){0});
+    ir_set_src(f, st, STG_rb, r);
+}
+
+static void uniform_files(void **state) {
+    (void)state;
+    enum { NUR = 90, NUP = 12 };
+    StrTab strings = {0};
+    Diags d = {.sink = print_diag};
+    IrModule *m = ir_module_new(isa_target("bru1"), &strings);
+    Function *f = ir_function_new(m, str_intern_z(&strings, "k"), true);
+    BlockId b = ir_block_new(f);
+    Operand ur[NUR], up[NUP];
+    for (unsigned k = 0; k < NUR; k++) {
+        ur[k] = ir_val(f, ir_value_new(f, RF_UR));
+        add_inst(f, b, OT_UIADD3, ur[k], k ? ur[k - 1] : (Operand){0}, op_imm(k * 3 + 1));
+    }
+    for (unsigned k = 0; k < NUP; k++) {
+        up[k] = ir_val(f, ir_value_new(f, RF_UP));
+        InstId i = add_inst(f, b, OT_UISETP, up[k], ur[k * 5], op_imm(200 + 90 * k));
+        ir_inst(f, i)->mods = MSET(UISETP, cmp, ICmp_LT);
+    }
+    for (unsigned k = 0; k < NUP; k++) {
+        Operand u = ir_val(f, ir_value_new(f, RF_UR));
+        InstId i = add_inst(f, b, OT_USEL, u, ur[k], op_imm(7));
+        ir_set_src(f, i, USEL_upp, up[k]);
+        store_ur(f, b, u);
+    }
+    for (unsigned k = 0; k < NUR; k++)
+        store_ur(f, b, ur[k]);
+    add_inst(f, b, OT_EXIT, (Operand){0}, (Operand){0}, (Operand){0});
+    StoreLog before = {0}, after = {0};
+    assert_true(ir_verify(f, &d, "test"));
+    assert_true(eval_function(f, f->blocks.n, 10, &before));
+    assert_true(pass_colour(f, &d) && pass_copies(f, &d) && pass_frame(f, &d) && ir_verify(f, &d, "frame"));
+    assert_true(eval_function(f, f->blocks.n, 10, &after));
+    assert_int_equal(before.at.n, 2 * (NUR + NUP));
+    compare_logs(&before, &after, (RandomShape){.seed = 0}, 0);
+    arena_free(&before.a);
+    arena_free(&after.a);
+    ir_module_free(m);
+    str_free(&strings);
+}
+
 /* ---- the checker itself ---- */
 
 /* Change one physical operand; false if the instruction has none that matters. */
@@ -252,7 +313,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars), cmocka_unit_test(predicates), cmocka_unit_test(vectors),
         cmocka_unit_test(calls), cmocka_unit_test(tight_calls), cmocka_unit_test(large),
-        cmocka_unit_test(checker_notices), cmocka_unit_test(parallel_copies),
+        cmocka_unit_test(uniform_files), cmocka_unit_test(checker_notices), cmocka_unit_test(parallel_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
