@@ -272,6 +272,13 @@ bool LV(bind_VIADD)(Bind *b) {
     return use(b, viadd_f, viadd_p);
 }
 
+OP32(absdiff_s, , ((int32_t)a[i] < (int32_t)b[i] ? b[i] - a[i] : a[i] - b[i]) + c[i])
+OP32(absdiff_u, , (a[i] < b[i] ? b[i] - a[i] : a[i] - b[i]) + c[i])
+bool LV(bind_VABSDIFF)(Bind *b) {
+    bool s = MGET(VABSDIFF, sign, b->in->mods) == ISign_S32;
+    return use(b, s ? absdiff_s_f : absdiff_u_f, s ? absdiff_s_p : absdiff_u_p);
+}
+
 /* ---- PRMT ---- */
 static inline uint32_t prmt_byte(uint64_t bytes, uint32_t sel) {
     uint32_t v = (uint32_t)(bytes >> (8 * (sel & 7))) & 0xff;
