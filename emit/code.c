@@ -1,6 +1,6 @@
-/* Machine IR to encoded words: addresses, branch distances, relocations, and what the ELF writer wants to know of each
- * function. In: physical, laid out, scheduled IR. Spec: code.h; cubin tail (self-branch, NOPs up to 128 bytes).
- * SPDX-License-Identifier: MIT */
+/* Machine IR to encoded words: addresses, branch distances, relocations, and what the ELF writer wants to
+ * know of each function. In: physical, laid out, scheduled IR. Spec: code.h; cubin tail (self-branch, NOPs up
+ * to 128 bytes). SPDX-License-Identifier: MIT */
 #include "emit/code.h"
 #include "emit/emit.h"
 #include "frontend/ast.h"
@@ -20,7 +20,8 @@ typedef struct {
 
 static bool fail(Encode *e, const Inst *i, const char *what) {
     SrcLoc loc = i && i->loc.i < e->f->locs.n ? e->f->locs.at[i->loc.i].src : (SrcLoc){0};
-    return diag(e->d, loc, DIAG_E0301, str_text(e->m->strings, e->f->name), i ? ir_op_name(i->op) : "end", what);
+    return diag(e->d, loc, DIAG_E0301, str_text(e->m->strings, e->f->name), i ? ir_op_name(i->op) : "end",
+                what);
 }
 
 /* Index of the instruction behind the BSYNC of block b on barrier register `breg`, or UINT32_MAX. */
@@ -70,7 +71,8 @@ static uint32_t behind_call(Encode *e, const Block *b, unsigned p) {
     return 0;
 }
 
-static bool resolve_symbol(Encode *e, const Inst *i, MachInst *m, unsigned k, const Block *b, unsigned p, uint32_t at) {
+static bool resolve_symbol(Encode *e, const Inst *i, MachInst *m, unsigned k, const Block *b, unsigned p,
+                           uint32_t at) {
     SymRef s = e->f->symrefs.at[m->src[k].value];
     if (s.addend == EMIT_BEHIND_CALL) {
         uint32_t n = behind_call(e, b, p);
@@ -78,8 +80,7 @@ static bool resolve_symbol(Encode *e, const Inst *i, MachInst *m, unsigned k, co
             return fail(e, i, "no CALL follows in its block");
         s.addend = (int64_t)(at + n) * INST_BYTES;
     }
-    VEC_ADD(&e->code->arena, &e->out->relocs,
-            ((CodeReloc){at * INST_BYTES, s.kind, s.symbol, s.addend}));
+    VEC_ADD(&e->code->arena, &e->out->relocs, ((CodeReloc){at * INST_BYTES, s.kind, s.symbol, s.addend}));
     if (takes(e, m->optype, k, OPK_IMM)) {
         m->src[k] = op_imm(0);
     } else {
@@ -176,7 +177,8 @@ static bool raise(uint32_t *what, uint32_t to) {
     return grows;
 }
 
-/* A caller needs the registers and barriers of whatever it calls; an unknown callee may be any device function. */
+/* A caller needs the registers and barriers of whatever it calls; an unknown callee may be any device
+ * function. */
 static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
     Function *f = code->ir->funcs.at[caller->ir->index];
     bool changed = false;
@@ -230,7 +232,9 @@ static void note_barriers(Encode *e) {
             const Inst *i = ir_inst(e->f, b->insts.at[p]);
             if (i->op == OT_BAR || i->op == OT_BAR_RED) {
                 Operand id = *ir_src(e->f, i, 0);
-                uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16 : id.kind == OPK_IMM ? id.value + 1 : 1;
+                uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
+                                : id.kind == OPK_IMM                     ? id.value + 1
+                                                                         : 1;
                 n = used > n ? used : n;
             }
             if (i->op == OT_S2R && ir_src(e->f, i, 0)->kind == OPK_SREG) {
@@ -242,7 +246,8 @@ static void note_barriers(Encode *e) {
     e->out->nbarriers = n;
 }
 
-/* Function.var_rows with addresses in place of instructions. A row whose instructions are gone is left out. */
+/* Function.var_rows with addresses in place of instructions. A row whose instructions are gone is left out.
+ */
 static void variable_rows(Encode *e) {
     Function *f = e->f;
     Arena *a = &e->code->arena;

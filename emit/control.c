@@ -14,7 +14,7 @@ typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
 
 typedef struct { /* one register access that a later instruction may come too close to */
     uint32_t inst;
-    uint16_t cell;   /* FLIGHT_SB: the scoreboard */
+    uint16_t cell; /* FLIGHT_SB: the scoreboard */
     uint8_t kind, operand, part, age;
 } Flight;
 
@@ -129,7 +129,8 @@ static unsigned worst_read(const Controls *c, const Flight *x) {
     unsigned as_guard = latency_raw(c->t, &c->mach[x->inst], x->operand, &reader, LATENCY_GUARD);
     bool predicate = (x->cell >= CELL_P && x->cell < CELL_UR) || x->cell >= CELL_UP;
     unsigned worst = predicate ? as_guard : 0;
-    static const uint16_t readers[] = {OT_MOV, OT_IMAD, OT_IMAD_WIDE, OT_HADD2, OT_DADD, OT_STG, OT_MUFU, OT_ULDC};
+    static const uint16_t readers[] = {OT_MOV,  OT_IMAD, OT_IMAD_WIDE, OT_HADD2,
+                                       OT_DADD, OT_STG,  OT_MUFU,      OT_ULDC};
     for (unsigned k = 0; k < sizeof readers / sizeof *readers; k++) {
         reader = isa_inst(readers[k]);
         unsigned n = latency_raw(c->t, &c->mach[x->inst], x->operand, &reader, 0);
@@ -152,7 +153,8 @@ static unsigned cycles_needed(const Controls *c, const State *s, const MachInst 
             need = worst_read(c, x);
         for (unsigned n = 0; n < nr && x->kind == FLIGHT_WRITE; n++)
             if (reads[n].cell == x->cell) {
-                unsigned l = latency_raw_part(c->t, w, x->operand, x->part, m, reads[n].operand, reads[n].part);
+                unsigned l =
+                    latency_raw_part(c->t, w, x->operand, x->part, m, reads[n].operand, reads[n].part);
                 need = l > need ? l : need;
             }
         for (unsigned n = 0; n < nw && x->kind != FLIGHT_SB; n++)
@@ -358,8 +360,10 @@ static bool settle(Controls *c, Diags *d) {
 /* ---- writing it down ---- */
 
 static uint32_t pack(const Choice *ch, uint32_t stall) {
-    return ir_control_pack((Control){.stall_cycles = (uint8_t)stall, .write_sb = ch->write_sb,
-                                     .read_sb = ch->read_sb, .wait_mask = ch->wait});
+    return ir_control_pack((Control){.stall_cycles = (uint8_t)stall,
+                                     .write_sb = ch->write_sb,
+                                     .read_sb = ch->read_sb,
+                                     .wait_mask = ch->wait});
 }
 
 /* Stalls longer than the field holds go on in NOPs: behind the instruction, or before it if it branches. */
@@ -377,7 +381,8 @@ static void write_block(Controls *c, BlockId b) {
         }
         const Choice idle = {.write_sb = NO_SB, .read_sb = NO_SB};
         for (uint32_t left = ch.stall; left > LATENCY_MAX_STALL; left -= LATENCY_MAX_STALL) {
-            uint32_t stall = branches || left > 2 * LATENCY_MAX_STALL ? LATENCY_MAX_STALL : left - LATENCY_MAX_STALL;
+            uint32_t stall =
+                branches || left > 2 * LATENCY_MAX_STALL ? LATENCY_MAX_STALL : left - LATENCY_MAX_STALL;
             InstId nop = ir_inst_new(f, OT_NOP, 0, 0);
             ir_inst(f, nop)->loc = ir_inst(f, id)->loc;
             ir_inst(f, nop)->sched = pack(&idle, stall);

@@ -4,8 +4,8 @@
 #define HEDDLE_EMIT_EMIT_H
 #include "ir/ir.h"
 
-/* The instruction with physical operands. Implicit operands (beyond the optype's slots) are left out; blocks and
- * symbols stay as they are (OPK_BLOCK, OPK_SYM). */
+/* The instruction with physical operands. Implicit operands (beyond the optype's slots) are left out; blocks
+ * and symbols stay as they are (OPK_BLOCK, OPK_SYM). */
 MachInst emit_mach(const Function *f, const Inst *i);
 
 /* Addend of a symbol reference to the function itself: the address behind the next CALL of the block. */
@@ -22,6 +22,7 @@ enum { MAX_CELL_REFS = 40 };
 /* Registers that an instruction writes and reads, without RZ, PT, URZ, UPT. Returns how many. */
 unsigned emit_writes(const MachInst *m, CellRef out[MAX_CELL_REFS]);
 unsigned emit_reads(const MachInst *m, CellRef out[MAX_CELL_REFS]);
-/* A function call or return: everything in flight must have arrived, for the other side knows nothing of it. */
+/* A function call or return: everything in flight must have arrived, for the other side knows nothing of it.
+ */
 bool emit_is_call_boundary(const MachInst *m);
 #endif

@@ -4,10 +4,35 @@
 #include <string.h>
 
 typedef enum { F75, F80, F90, NFAMILIES } Family;
-enum { ROW_ALU, ROW_FMA, ROW_WIDE_AB, ROW_WIDE_CLO, ROW_WIDE_CHI, ROW_HALF, ROW_HALF_ALU, ROW_DBL, ROW_MMA, ROW_XU,
-       ROW_AGU, NROWS };
-enum { COL_ALU, COL_FMA, COL_WLO, COL_WHI, COL_DISP64, COL_HALF, COL_HALF_ALU, COL_HALF_MMA, COL_DBL, COL_MMA1,
-       COL_MMA2, COL_DMMA, NCOLS };
+enum {
+    ROW_ALU,
+    ROW_FMA,
+    ROW_WIDE_AB,
+    ROW_WIDE_CLO,
+    ROW_WIDE_CHI,
+    ROW_HALF,
+    ROW_HALF_ALU,
+    ROW_DBL,
+    ROW_MMA,
+    ROW_XU,
+    ROW_AGU,
+    NROWS
+};
+enum {
+    COL_ALU,
+    COL_FMA,
+    COL_WLO,
+    COL_WHI,
+    COL_DISP64,
+    COL_HALF,
+    COL_HALF_ALU,
+    COL_HALF_MMA,
+    COL_DBL,
+    COL_MMA1,
+    COL_MMA2,
+    COL_DMMA,
+    NCOLS
+};
 
 static const uint8_t gpr_raw[NFAMILIES][NROWS][NCOLS] = {
 #define LATENCY_GPR(family, row, ...) [family][ROW_##row] = {__VA_ARGS__},
@@ -25,7 +50,10 @@ static const FamilyData families[NFAMILIES] = {
 };
 
 static Family family_of(const Target *t) {
-    static const struct { const char *name; Family family; } rows[] = {
+    static const struct {
+        const char *name;
+        Family family;
+    } rows[] = {
 #define LATENCY_TARGET(name, family) {name, family},
 #include "emit/latency.def"
     };
@@ -39,7 +67,9 @@ static Family family_of(const Target *t) {
 LatencyClass latency_class(const Target *t, const MachInst *i) {
     (void)t;
     switch (i->optype) {
-#define LATENCY_CLASS(op, cls) case OT_##op: return LC_##cls;
+#define LATENCY_CLASS(op, cls)                                                                               \
+    case OT_##op:                                                                                            \
+        return LC_##cls;
 #include "emit/latency.def"
     default:
         return LC_AGU;
@@ -62,44 +92,72 @@ bool latency_is_variable(const Target *t, const MachInst *i) {
     return is_late_class(c);
 }
 
-bool latency_reads_late(const Target *t, const MachInst *i) { return latency_is_variable(t, i); }
+bool latency_reads_late(const Target *t, const MachInst *i) {
+    return latency_is_variable(t, i);
+}
 
 static unsigned reader_row(LatencyClass c, const MachInst *reader, unsigned src, unsigned part) {
     switch (c) {
-    case LC_ALU: case LC_DISP64: return ROW_ALU;
-    case LC_FMA: return ROW_FMA;
+    case LC_ALU:
+    case LC_DISP64:
+        return ROW_ALU;
+    case LC_FMA:
+        return ROW_FMA;
     case LC_WIDE:
         if (reader->optype != OT_IMAD_WIDE || src != IMAD_WIDE_rc)
             return ROW_WIDE_AB;
         return part ? ROW_WIDE_CHI : ROW_WIDE_CLO;
-    case LC_HALF: return ROW_HALF;
-    case LC_HALF_ALU: return ROW_HALF_ALU;
-    case LC_HALF_MMA: case LC_DBL: return ROW_DBL;
-    case LC_MMA1: case LC_MMA2: case LC_DMMA: return ROW_MMA;
-    case LC_AGU: return ROW_AGU;
-    default: return ROW_XU;
+    case LC_HALF:
+        return ROW_HALF;
+    case LC_HALF_ALU:
+        return ROW_HALF_ALU;
+    case LC_HALF_MMA:
+    case LC_DBL:
+        return ROW_DBL;
+    case LC_MMA1:
+    case LC_MMA2:
+    case LC_DMMA:
+        return ROW_MMA;
+    case LC_AGU:
+        return ROW_AGU;
+    default:
+        return ROW_XU;
     }
 }
 
 static unsigned writer_column(LatencyClass c, const MachInst *writer, unsigned part) {
     switch (c) {
-    case LC_ALU: return COL_ALU;
-    case LC_FMA: return COL_FMA;
-    case LC_WIDE: return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
-    case LC_DISP64: return COL_DISP64;
-    case LC_HALF: return COL_HALF;
-    case LC_HALF_ALU: return COL_HALF_ALU;
-    case LC_HALF_MMA: return COL_HALF_MMA;
-    case LC_DBL: return COL_DBL;
-    case LC_MMA1: return COL_MMA1;
-    case LC_MMA2: return COL_MMA2;
-    default: return COL_DMMA;
+    case LC_ALU:
+        return COL_ALU;
+    case LC_FMA:
+        return COL_FMA;
+    case LC_WIDE:
+        return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
+    case LC_DISP64:
+        return COL_DISP64;
+    case LC_HALF:
+        return COL_HALF;
+    case LC_HALF_ALU:
+        return COL_HALF_ALU;
+    case LC_HALF_MMA:
+        return COL_HALF_MMA;
+    case LC_DBL:
+        return COL_DBL;
+    case LC_MMA1:
+        return COL_MMA1;
+    case LC_MMA2:
+        return COL_MMA2;
+    default:
+        return COL_DMMA;
     }
 }
 
-static bool is_fma_side(LatencyClass c) { return c == LC_FMA || c == LC_WIDE; }
+static bool is_fma_side(LatencyClass c) {
+    return c == LC_FMA || c == LC_WIDE;
+}
 
-static unsigned pred_raw(const FamilyData *f, LatencyClass w, LatencyClass r, const MachInst *reader, unsigned src) {
+static unsigned pred_raw(const FamilyData *f, LatencyClass w, LatencyClass r, const MachInst *reader,
+                         unsigned src) {
     bool coupled_reader = r == LC_ALU || r == LC_FMA || r == LC_WIDE || r == LC_HALF || r == LC_HALF_ALU ||
                           r == LC_HALF_MMA || r == LC_DBL;
     if (src == LATENCY_GUARD || !coupled_reader || reader->optype == OT_VOTE)
@@ -159,7 +217,8 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
     return gpr_raw[family][reader_row(r, reader, src, src_part)][writer_column(w, writer, dst_part)];
 }
 
-unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader, unsigned src) {
+unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
+                     unsigned src) {
     unsigned worst = 0;
     for (unsigned a = 0; a < 2; a++)
         for (unsigned b = 0; b < 2; b++) {
@@ -200,12 +259,27 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
 
 unsigned latency_issue(const Target *t, const MachInst *i) {
     switch (i->optype) {
-    case OT_BAR: case OT_BAR_RED: case OT_MEMBAR:
+    case OT_BAR:
+    case OT_BAR_RED:
+    case OT_MEMBAR:
         return families[family_of(t)].bar_issue;
     case OT_CCTL:
         return 11;
-    case OT_BRA: case OT_BRX: case OT_CALL: case OT_RET: case OT_EXIT: case OT_BSYNC: case OT_WARPSYNC: case OT_BREAK:
-    case OT_NANOSLEEP: case OT_BPT: case OT_KILL: case OT_YIELD: case OT_TRAP: case OT_RTT: case OT_SYSCALL:
+    case OT_BRA:
+    case OT_BRX:
+    case OT_CALL:
+    case OT_RET:
+    case OT_EXIT:
+    case OT_BSYNC:
+    case OT_WARPSYNC:
+    case OT_BREAK:
+    case OT_NANOSLEEP:
+    case OT_BPT:
+    case OT_KILL:
+    case OT_YIELD:
+    case OT_TRAP:
+    case OT_RTT:
+    case OT_SYSCALL:
         return 5;
     default:
         return 1;
@@ -214,7 +288,8 @@ unsigned latency_issue(const Target *t, const MachInst *i) {
 
 unsigned latency_estimate(const Target *t, const MachInst *i) {
     switch (latency_class(t, i)) {
-    case LC_XU: case LC_UVAR:
+    case LC_XU:
+    case LC_UVAR:
         return 15;
     case LC_DBL:
         return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;

@@ -3,8 +3,8 @@
  * control-code mode. Numbers are in latency.def (origin: reference/sass_latency.md).
  *
  * A distance is counted from issue to issue: an instruction with stall s lets the next one of the warp
- * issue s cycles later (at least one), so distance(w, r) is the sum of the stalls of w and of everything between.
- * SPDX-License-Identifier: MIT */
+ * issue s cycles later (at least one), so distance(w, r) is the sum of the stalls of w and of everything
+ * between. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_EMIT_LATENCY_H
 #define HEDDLE_EMIT_LATENCY_H
 #include "isa/isa.h"
@@ -19,14 +19,26 @@ enum {
 
 /* Which execution unit an instruction belongs to. */
 typedef enum {
-    LC_ALU, LC_FMA, LC_WIDE, LC_DISP64, LC_HALF, LC_HALF_ALU, LC_HALF_MMA, LC_DBL, LC_MMA1, LC_MMA2, LC_DMMA,
+    LC_ALU,
+    LC_FMA,
+    LC_WIDE,
+    LC_DISP64,
+    LC_HALF,
+    LC_HALF_ALU,
+    LC_HALF_MMA,
+    LC_DBL,
+    LC_MMA1,
+    LC_MMA2,
+    LC_DMMA,
     LC_XU,      /* MUFU, conversions, POPC ...: decoupled */
     LC_SPECIAL, /* S2R, B2R, MATCH, BMOV ...: decoupled */
     LC_CONST,   /* LDC */
     LC_AGU,     /* memory, SHFL, BAR */
     LC_CTRL,    /* branches and barriers: no results of their own */
-    LC_UDP, LC_UMOVE, LC_ULDC, /* uniform data path */
-    LC_UVAR,    /* R2UR, S2UR, REDUX */
+    LC_UDP,
+    LC_UMOVE,
+    LC_ULDC, /* uniform data path */
+    LC_UVAR, /* R2UR, S2UR, REDUX */
     LC_COUNT
 } LatencyClass;
 LatencyClass latency_class(const Target *t, const MachInst *i);
@@ -38,12 +50,13 @@ bool latency_is_variable(const Target *t, const MachInst *i);
  * scoreboard (waiting on its write scoreboard does as well). */
 bool latency_reads_late(const Target *t, const MachInst *i);
 
-/* Cycles from `writer` to `reader` for destination `dst` of the writer used as source `src` (LATENCY_GUARD: the guard)
- * of the reader. For a variable writer this is what holds beside the scoreboard wait.
- * The file is that of the destination operand. Conservative over the halves of a 64-bit result. */
-unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader, unsigned src);
-/* The same for one 32-bit part of the destination and of the source (part 0 is the low register): 64-bit multiply-add
- * has its low half ready earlier and reads its addend later. */
+/* Cycles from `writer` to `reader` for destination `dst` of the writer used as source `src` (LATENCY_GUARD:
+ * the guard) of the reader. For a variable writer this is what holds beside the scoreboard wait. The file is
+ * that of the destination operand. Conservative over the halves of a 64-bit result. */
+unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
+                     unsigned src);
+/* The same for one 32-bit part of the destination and of the source (part 0 is the low register): 64-bit
+ * multiply-add has its low half ready earlier and reads its addend later. */
 unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
                           const MachInst *reader, unsigned src, unsigned src_part);
 /* `first` reads register source `src`, `second` overwrites it. */

@@ -1,7 +1,7 @@
 /* The pass `layout`: the final order of blocks. Reverse postorder, in which a block is followed by its last
- * successor where possible (that is the one reached by the unconditional BRA, which then goes); branches to blocks
- * that only branch on go straight to the end; a conditional branch is inverted when its target is next.
- * SPDX-License-Identifier: MIT */
+ * successor where possible (that is the one reached by the unconditional BRA, which then goes); branches to
+ * blocks that only branch on go straight to the end; a conditional branch is inverted when its target is
+ * next. SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include <string.h>
 
@@ -10,7 +10,9 @@ static Inst *last_inst(Function *f, BlockId b, unsigned back) {
     return blk->insts.n > back ? ir_inst(f, blk->insts.at[blk->insts.n - 1 - back]) : NULL;
 }
 
-static bool is_jump(const Inst *i) { return i && i->op == OT_BRA && op_is_always(i->guard); }
+static bool is_jump(const Inst *i) {
+    return i && i->op == OT_BRA && op_is_always(i->guard);
+}
 
 /* Is the extra predicate of a BRA absent, so that its guard alone decides? */
 static bool is_simple(Function *f, const Inst *bra) {
@@ -25,8 +27,8 @@ static bool is_simple(Function *f, const Inst *bra) {
 /* A block that holds nothing but BRA: where it leads. */
 static BlockId only_jumps_to(Function *f, BlockId b) {
     Block *blk = ir_block(f, b);
-    if (blk->insts.n == 1 && blk->succs.n == 1 && is_jump(last_inst(f, b, 0)) && is_simple(f, last_inst(f, b, 0)) &&
-        blk->succs.at[0].i != b.i && b.i != f->entry.i)
+    if (blk->insts.n == 1 && blk->succs.n == 1 && is_jump(last_inst(f, b, 0)) &&
+        is_simple(f, last_inst(f, b, 0)) && blk->succs.at[0].i != b.i && b.i != f->entry.i)
         return blk->succs.at[0];
     return (BlockId){0};
 }
@@ -78,7 +80,8 @@ static void merge_equal_branches(Function *f, BlockId b) {
     ir_remove_edge(f, b, blk->succs.at[0]);
 }
 
-/* Reverse postorder; of a block's successors the last is visited last, and so placed next. Loops stay together. */
+/* Reverse postorder; of a block's successors the last is visited last, and so placed next. Loops stay
+ * together. */
 static void order_blocks(Function *f, Arena *a) {
     uint32_t n = f->blocks.n, top = 0, at = n;
     BlockId *order = ARENA_ARRAY(a, BlockId, n), *stack = ARENA_ARRAY(a, BlockId, n);

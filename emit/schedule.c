@@ -1,16 +1,23 @@
-/* The pass `schedule`: list scheduling within blocks, after register allocation. Instructions that only control flow
- * or convergence understands are fences: nothing moves across them. Between fences a dependence graph
- * is built (registers by cell, memory by address space), and the ready instruction with the longest latency-weighted
- * path to the end goes first. Out: same instructions, new order; latencies are enforced later by `control`.
- * SPDX-License-Identifier: MIT */
+/* The pass `schedule`: list scheduling within blocks, after register allocation. Instructions that only
+ * control flow or convergence understands are fences: nothing moves across them. Between fences a dependence
+ * graph is built (registers by cell, memory by address space), and the ready instruction with the longest
+ * latency-weighted path to the end goes first. Out: same instructions, new order; latencies are enforced
+ * later by `control`. SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include "emit/latency.h"
 #include <string.h>
 
 enum { MAX_WINDOW = 1000, SPACES = 5 };
 
-typedef struct Edge { struct Edge *next; uint32_t to, cycles; } Edge;
-typedef struct Ref { struct Ref *next; uint32_t node; uint8_t operand, part; } Ref;
+typedef struct Edge {
+    struct Edge *next;
+    uint32_t to, cycles;
+} Edge;
+typedef struct Ref {
+    struct Ref *next;
+    uint32_t node;
+    uint8_t operand, part;
+} Ref;
 
 typedef struct {
     InstId id;
@@ -34,19 +41,32 @@ typedef struct {
 /* Address spaces that cannot overlap; the last stands for generic accesses and fences, which meet all. */
 static unsigned space_of(unsigned op) {
     switch (op) {
-    case OT_LDG: case OT_STG: case OT_ATOMG: case OT_ATOMG_CAS: case OT_RED: return 0;
-    case OT_LDS: case OT_STS: case OT_ATOMS: case OT_ATOMS_CAS: return 1;
-    case OT_LDL: case OT_STL: return 2;
-    case OT_LDC: return 3;
-    default: return 4;
+    case OT_LDG:
+    case OT_STG:
+    case OT_ATOMG:
+    case OT_ATOMG_CAS:
+    case OT_RED:
+        return 0;
+    case OT_LDS:
+    case OT_STS:
+    case OT_ATOMS:
+    case OT_ATOMS_CAS:
+        return 1;
+    case OT_LDL:
+    case OT_STL:
+        return 2;
+    case OT_LDC:
+        return 3;
+    default:
+        return 4;
     }
 }
 
 static bool is_fence(const Function *f, const Inst *i) {
     uint32_t flags = isa_optype_flags(i->op);
-    const uint32_t control = ISA_FLAG_BRANCH | ISA_FLAG_CALL | ISA_FLAG_RETURN | ISA_FLAG_EXIT | ISA_FLAG_END |
-                             ISA_FLAG_SWITCH | ISA_FLAG_BREG_READ | ISA_FLAG_BREG_WRITE | ISA_FLAG_CTA_BARRIER |
-                             ISA_FLAG_WRITES_ALL_P | ISA_FLAG_READS_ALL_P;
+    const uint32_t control = ISA_FLAG_BRANCH | ISA_FLAG_CALL | ISA_FLAG_RETURN | ISA_FLAG_EXIT |
+                             ISA_FLAG_END | ISA_FLAG_SWITCH | ISA_FLAG_BREG_READ | ISA_FLAG_BREG_WRITE |
+                             ISA_FLAG_CTA_BARRIER | ISA_FLAG_WRITES_ALL_P | ISA_FLAG_READS_ALL_P;
     if (flags & control || ir_is_terminator(f, i) || ir_is_pseudo(i->op))
         return true;
     return i->op == OT_LEPC || i->op == OT_MEMBAR || i->op == OT_ERRBAR || i->op == OT_CCTL ||
@@ -92,16 +112,17 @@ static void register_edges(Sched *s, uint32_t n) {
     for (unsigned k = 0; k < nr; k++)
         for (Ref *w = s->writes[reads[k].cell]; w; w = w->next) {
             const MachInst *wm = &s->nodes[w->node].m;
-            unsigned l = latency_is_variable(s->t, wm)
-                             ? latency_estimate(s->t, wm)
-                             : latency_raw_part(s->t, wm, w->operand, w->part, m, reads[k].operand, reads[k].part);
+            unsigned l = latency_is_variable(s->t, wm) ? latency_estimate(s->t, wm)
+                                                       : latency_raw_part(s->t, wm, w->operand, w->part, m,
+                                                                          reads[k].operand, reads[k].part);
             add_edge(s, w->node, n, l);
         }
     for (unsigned k = 0; k < nw; k++) {
         for (Ref *w = s->writes[writes[k].cell]; w; w = w->next) {
             const MachInst *wm = &s->nodes[w->node].m;
-            add_edge(s, w->node, n, latency_is_variable(s->t, wm) ? latency_estimate(s->t, wm)
-                                                                  : latency_waw(s->t, wm, w->operand, m));
+            add_edge(s, w->node, n,
+                     latency_is_variable(s->t, wm) ? latency_estimate(s->t, wm)
+                                                   : latency_waw(s->t, wm, w->operand, m));
         }
         for (Ref *r = s->reads[writes[k].cell]; r; r = r->next)
             add_edge(s, r->node, n, latency_reads_late(s->t, &s->nodes[r->node].m) ? 10 : 1);
@@ -123,7 +144,8 @@ static void order_after(Sched *s, Ref *list, uint32_t n) {
 static void memory_edges(Sched *s, uint32_t n) {
     const Inst *i = ir_inst(s->f, s->nodes[n].id);
     uint32_t flags = isa_optype_flags(i->op);
-    bool store = (flags & ISA_FLAG_MEM_WRITE) != 0 || i->flags & IF_OBSERVING, load = (flags & ISA_FLAG_MEM_READ) != 0;
+    bool store = (flags & ISA_FLAG_MEM_WRITE) != 0 || i->flags & IF_OBSERVING,
+         load = (flags & ISA_FLAG_MEM_READ) != 0;
     if (keeps_order(s->f, i)) {
         order_after(s, s->ordered, n);
         s->ordered = NULL;
@@ -142,7 +164,8 @@ static void memory_edges(Sched *s, uint32_t n) {
     }
     if (store && space < SPACES - 1 && !(i->flags & IF_OBSERVING))
         s->stores[space] = s->loads[space] = NULL;
-    push_ref(s, store ? &s->stores[i->flags & IF_OBSERVING ? SPACES - 1u : space] : &s->loads[space], n, 0, 0);
+    push_ref(s, store ? &s->stores[i->flags & IF_OBSERVING ? SPACES - 1u : space] : &s->loads[space], n, 0,
+             0);
 }
 
 static void heights(Sched *s) {
@@ -155,7 +178,8 @@ static void heights(Sched *s) {
     }
 }
 
-/* The best instruction to issue at `cycle`: ready ones by height; if none is ready, the one that is ready first. */
+/* The best instruction to issue at `cycle`: ready ones by height; if none is ready, the one that is ready
+ * first. */
 static uint32_t pick(const Sched *s, const uint32_t *list, uint32_t nlist, uint32_t cycle) {
     uint32_t best = 0;
     for (uint32_t k = 1; k < nlist; k++) {

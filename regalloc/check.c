@@ -1,5 +1,5 @@
-/* Independent check of a colouring: follows, for every register and spill slot, which SSA value it holds along all
- * paths, and compares each read with the value that the instruction named before colouring. Knows
+/* Independent check of a colouring: follows, for every register and spill slot, which SSA value it holds
+ * along all paths, and compares each read with the value that the instruction named before colouring. Knows
  * nothing of how the allocator chose. A cell holds the value's number, a constant, or 0 for "unknown".
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
@@ -14,10 +14,10 @@ typedef struct {
     Arena a;
     RaCfg g;
     uint32_t ncells;
-    uint64_t **out;       /* by block; NULL: not reached yet */
+    uint64_t **out;                 /* by block; NULL: not reached yet */
     uint32_t *first_phi, *next_phi; /* lists of rec->phis by block, numbers + 1 */
     uint64_t *now, *temp;
-    uint32_t *born;       /* by value */
+    uint32_t *born; /* by value */
     bool report, ok;
 } Check;
 
@@ -26,11 +26,14 @@ static uint32_t cell_of(unsigned file, uint32_t reg) {
     return first[file] + reg;
 }
 
-static bool is_tracked(Operand o) { return o.kind == OPK_REG && o.file < RF_B; }
+static bool is_tracked(Operand o) {
+    return o.kind == OPK_REG && o.file < RF_B;
+}
 
 /* What an operand that is not a value stands for. */
 static uint64_t constant(Operand o) {
-    return (uint64_t)1 << 63 | (uint64_t)o.kind << 48 | (uint64_t)o.file << 44 | (uint64_t)o.mods << 36 | o.value;
+    return (uint64_t)1 << 63 | (uint64_t)o.kind << 48 | (uint64_t)o.file << 44 | (uint64_t)o.mods << 36 |
+           o.value;
 }
 
 static bool is_constant_reg(Operand o) {
@@ -46,8 +49,8 @@ static void fail(Check *c, const Inst *i, unsigned file, uint32_t reg, uint32_t 
         c->ok = false;
 }
 
-/* At the start of block b: whatever b defines anew is of an earlier round and no use of it can follow. A reload or
- * a repeated definition makes the same value again, so that older copies stay true. */
+/* At the start of block b: whatever b defines anew is of an earlier round and no use of it can follow. A
+ * reload or a repeated definition makes the same value again, so that older copies stay true. */
 static void forget_own(Check *c, BlockId b) {
     for (uint32_t k = 0; k < c->ncells; k++)
         if (!(c->now[k] >> 63) && c->born[c->now[k]] == b.i)
@@ -114,7 +117,8 @@ static void step_ssa(Check *c, InstId id) {
         Operand phys = *ir_dst(f, i, k);
         if (i->flags & IF_TIED) { /* what it keeps is what it overwrites */
             Operand tied = *ir_tied(f, i, k);
-            if (is_tracked(tied) && !is_constant_reg(tied) && n && (tied.value != phys.value || tied.file != phys.file))
+            if (is_tracked(tied) && !is_constant_reg(tied) && n &&
+                (tied.value != phys.value || tied.file != phys.file))
                 fail(c, i, phys.file, phys.value, v[0].i);
         }
         for (unsigned m = 0; m < phys.count && is_tracked(phys) && !is_constant_reg(phys); m++) {

@@ -1,7 +1,7 @@
-/* Register assignment by one scan of the SSA form in reverse postorder. A value sits in one register at any time,
- * but may be moved: where an instruction's constraints (vectors, fixed registers, a call's clobbers) meet values in
- * the way, a parallel copy before the instruction makes room; on edges a parallel copy brings every
- * live value and every phi operand to where the successor expects it. In: pressure fits (ra_spill).
+/* Register assignment by one scan of the SSA form in reverse postorder. A value sits in one register at any
+ * time, but may be moved: where an instruction's constraints (vectors, fixed registers, a call's clobbers)
+ * meet values in the way, a parallel copy before the instruction makes room; on edges a parallel copy brings
+ * every live value and every phi operand to where the successor expects it. In: pressure fits (ra_spill).
  * Out: operands are physical; what the SSA form said is kept in the record for ra_check.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/colour.h"
@@ -43,9 +43,11 @@ static bool is_safe(const Colour *c, uint32_t v, unsigned reg) {
                                           (RegFile)c->f->values.at[v].file, reg);
 }
 
-/* How well a free register suits: whole aligned groups are kept for vectors, registers not in use yet for later. */
+/* How well a free register suits: whole aligned groups are kept for vectors, registers not in use yet for
+ * later. */
 static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
-    unsigned quad = r & ~3u, top = file == RF_R && c->spread > c->high_water[file] ? c->spread : c->high_water[file];
+    unsigned quad = r & ~3u,
+             top = file == RF_R && c->spread > c->high_water[file] ? c->spread : c->high_water[file];
     if (r > top)
         return 1;
     if (file != RF_R && file != RF_UR)
@@ -156,7 +158,9 @@ static void uproot(Colour *c, uint32_t v) {
     lift(c, v);
 }
 
-static bool dies(const Colour *c, uint32_t v) { return bs_has(&c->dying, v); }
+static bool dies(const Colour *c, uint32_t v) {
+    return bs_has(&c->dying, v);
+}
 
 static bool is_member(const Tuple *t, uint32_t v) {
     for (unsigned k = 0; k < t->count; k++)
@@ -423,8 +427,8 @@ static void release_dying(Colour *c, const uint32_t *v, unsigned n, InstId at) {
         }
 }
 
-/* Remember for the variable map who reads and makes values. `copy_of`: start of the value that a vanishing copy
- * renames, or RA_UNKNOWN. */
+/* Remember for the variable map who reads and makes values. `copy_of`: start of the value that a vanishing
+ * copy renames, or RA_UNKNOWN. */
 static void note_reads(Colour *c, InstId id) {
     Inst *i = ir_inst(c->f, id);
     ValId v[4];
@@ -439,9 +443,9 @@ static void note_results(Colour *c, InstId id, uint32_t copy_of) {
     for (unsigned n = 0; n < i->ndst; n++)
         for (unsigned k = 0, m = ra_values(c->f, *ir_dst(c->f, i, n), v); k < m; k++) {
             c->last_ref[v[k].i] = id.i;
-            c->start[v[k].i] = copy_of != RA_UNKNOWN                              ? copy_of
+            c->start[v[k].i] = copy_of != RA_UNKNOWN                     ? copy_of
                                : ir_is_pseudo(i->op) && i->op != IR_COPY ? RA_UNKNOWN
-                                                                          : id.i;
+                                                                         : id.i;
         }
 }
 
@@ -606,7 +610,8 @@ static bool enter_block(Colour *c, BlockId b) {
     for (unsigned k = 0; k < RF_COUNT; k++)
         for (unsigned r = 0; r < RA_MAX_REGS; r++)
             if (c->occupant[k][r]) {
-                VEC_ADD(c->a, &c->rec->entry[b.i].at, ((RaPlace){c->occupant[k][r], (uint16_t)r, (uint8_t)k}));
+                VEC_ADD(c->a, &c->rec->entry[b.i].at,
+                        ((RaPlace){c->occupant[k][r], (uint16_t)r, (uint8_t)k}));
                 c->start[c->occupant[k][r]] = c->last_ref[c->occupant[k][r]] = 0;
             }
     return true;

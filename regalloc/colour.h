@@ -4,12 +4,12 @@
 #define HEDDLE_REGALLOC_COLOUR_H
 #include "regalloc/regalloc.h"
 
-typedef struct { /* a vector operand that wants a value as component `component` */
+typedef struct {    /* a vector operand that wants a value as component `component` */
     uint32_t first; /* index into Function.vectors */
     uint8_t count, component;
 } VecUse;
 
-typedef struct { /* registers that must be consecutive, or one that is fixed */
+typedef struct {       /* registers that must be consecutive, or one that is fixed */
     uint32_t value[4]; /* 0 is a hole */
     unsigned count;
     RegFile file;
@@ -30,31 +30,33 @@ typedef struct {
     RaCfg g;
     RaLive live;
     unsigned limit[RF_COUNT], high_water[RF_COUNT];
-    uint16_t *reg;                               /* by value: where it is now */
-    uint32_t occupant[RF_COUNT][RA_MAX_REGS];    /* the inverse */
-    RaPlaces *exit;                              /* by block: where values are at its end */
-    uint32_t *first_phi, *first_row;             /* by block: index into rec->phis, Function.var_rows */
+    uint16_t *reg;                            /* by value: where it is now */
+    uint32_t occupant[RF_COUNT][RA_MAX_REGS]; /* the inverse */
+    RaPlaces *exit;                           /* by block: where values are at its end */
+    uint32_t *first_phi, *first_row;          /* by block: index into rec->phis, Function.var_rows */
     bool *done;
-    uint32_t *web;                               /* union-find over copies, phis and tied operands: a hint only */
-    uint16_t *web_reg;                           /* register last given to a member */
-    VecUse *vec;                                 /* by value, and by web for members without a use of their own */
-    uint32_t *crosses;                           /* by value: a CALL (instruction number) that it lives through, or 0 */
-    uint32_t freed_at[RF_COUNT][RA_MAX_REGS];    /* when the register was last released */
+    uint32_t *web;     /* union-find over copies, phis and tied operands: a hint only */
+    uint16_t *web_reg; /* register last given to a member */
+    VecUse *vec;       /* by value, and by web for members without a use of their own */
+    uint32_t *crosses; /* by value: a CALL (instruction number) that it lives through, or 0 */
+    uint32_t freed_at[RF_COUNT][RA_MAX_REGS]; /* when the register was last released */
     uint32_t clock;
-    BlockId block;                               /* being coloured */
-    uint32_t *start;                             /* by value: instruction behind which it is in its register, 0 since
-                                                    the block's start, RA_UNKNOWN */
-    uint32_t *last_ref;                          /* by value: last instruction of the block that read or made it */
-    unsigned spread;                             /* registers of R that may be used for the sake of scheduling */
-    Bitset dying, dead, scratch_live;            /* of the current instruction; of the current block */
-    Kills *dying_at, *dead_at;                   /* by position in the current block */
+    BlockId block;                    /* being coloured */
+    uint32_t *start;                  /* by value: instruction behind which it is in its register, 0 since
+                                         the block's start, RA_UNKNOWN */
+    uint32_t *last_ref;               /* by value: last instruction of the block that read or made it */
+    unsigned spread;                  /* registers of R that may be used for the sake of scheduling */
+    Bitset dying, dead, scratch_live; /* of the current instruction; of the current block */
+    Kills *dying_at, *dead_at;        /* by position in the current block */
     uint8_t taken[RF_COUNT][RA_MAX_REGS];
-    VEC(RaPlace) moved;                          /* where values were before this instruction's moves */
+    VEC(RaPlace) moved; /* where values were before this instruction's moves */
     VEC(uint32_t) homeless;
     VEC(Tuple) tuples;
 } Colour;
 
-static inline unsigned ra_align(unsigned count) { return count == 3 ? 4 : count; }
+static inline unsigned ra_align(unsigned count) {
+    return count == 3 ? 4 : count;
+}
 static inline uint32_t ra_web(const Colour *c, uint32_t v) {
     while (c->web[v] != v)
         v = c->web[v];

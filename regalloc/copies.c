@@ -1,7 +1,7 @@
-/* The pass `copies`: IR_COPY and IR_PARCOPY become machine instructions. A parallel copy is a graph in which every
- * register has one source: chains are emitted from their ends; what is left are cycles, broken with the
- * scratch register that colouring found (Inst.mods: R in bits 0-15, P in 16-31, number + 1) or, without one, by
- * exchanging two registers with three XORs. Out: no pseudo operation but the frame's.
+/* The pass `copies`: IR_COPY and IR_PARCOPY become machine instructions. A parallel copy is a graph in which
+ * every register has one source: chains are emitted from their ends; what is left are cycles, broken with the
+ * scratch register that colouring found (Inst.mods: R in bits 0-15, P in 16-31, number + 1) or, without one,
+ * by exchanging two registers with three XORs. Out: no pseudo operation but the frame's.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include <string.h>
@@ -134,11 +134,16 @@ static bool move_to_up(Emit *e, Operand dst, Operand src) {
 
 static bool emit_move(Emit *e, Operand dst, Operand src) {
     switch (dst.file) {
-    case RF_R: return move_to_r(e, dst, src);
-    case RF_P: return move_to_p(e, dst, src);
-    case RF_UR: return move_to_ur(e, dst, src);
-    case RF_UP: return move_to_up(e, dst, src);
-    default: return no_copy(e, dst, src);
+    case RF_R:
+        return move_to_r(e, dst, src);
+    case RF_P:
+        return move_to_p(e, dst, src);
+    case RF_UR:
+        return move_to_ur(e, dst, src);
+    case RF_UP:
+        return move_to_up(e, dst, src);
+    default:
+        return no_copy(e, dst, src);
     }
 }
 
@@ -154,7 +159,9 @@ static void xor_into(Emit *e, Operand a, Operand b) { /* a ^= b */
     *ir_src(e->f, i, 1) = b;
 }
 
-typedef struct { Operand dst, src; } Move;
+typedef struct {
+    Operand dst, src;
+} Move;
 
 static bool same_reg(Operand a, Operand b) {
     return a.kind == OPK_REG && b.kind == OPK_REG && a.file == b.file && a.value == b.value;

@@ -1,5 +1,5 @@
-/* The second half of colouring: on each edge a parallel copy brings live values and phi operands from where the
- * predecessor leaves them to where the successor expects them. In: every block coloured, its entry and
+/* The second half of colouring: on each edge a parallel copy brings live values and phi operands from where
+ * the predecessor leaves them to where the successor expects them. In: every block coloured, its entry and
  * exit maps known. No copy is placed where another path would execute it: edges are split as needed.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/colour.h"
@@ -22,8 +22,12 @@ static const Operand *phi_operand(const Colour *c, BlockId b, uint32_t v, unsign
     return NULL;
 }
 
-typedef struct { Operand dst, src; } Move;
-typedef struct { VEC(Move) at; } Moves;
+typedef struct {
+    Operand dst, src;
+} Move;
+typedef struct {
+    VEC(Move) at;
+} Moves;
 
 static bool collect_moves(Colour *c, BlockId from, BlockId to, unsigned p, Moves *m) {
     const RaPlaces *e = &c->rec->entry[to.i];
@@ -37,7 +41,8 @@ static bool collect_moves(Colour *c, BlockId from, BlockId to, unsigned p, Moves
             uint32_t v = o ? o->value : want.value;
             uint16_t r = ra_exit_reg(c, from, v);
             if (r == RA_NO_REG)
-                return diag(c->d, (SrcLoc){0}, DIAG_E0783, str_text(c->f->module->strings, c->f->name), v, to.i);
+                return diag(c->d, (SrcLoc){0}, DIAG_E0783, str_text(c->f->module->strings, c->f->name), v,
+                            to.i);
             if (r == want.reg && (!o || ir_value(c->f, (ValId){v})->file == want.file))
                 continue;
             src = op_reg((RegFile)ir_value(c->f, (ValId){v})->file, r, 1);
@@ -64,8 +69,8 @@ static uint32_t edge_scratch(const Colour *c, BlockId from, BlockId to) {
     return mods;
 }
 
-/* Copies at the end of block b overwrite these registers: what the variable map says of them ends earlier, where
- * is not known. */
+/* Copies at the end of block b overwrite these registers: what the variable map says of them ends earlier,
+ * where is not known. */
 static void cut_rows(Colour *c, BlockId b, const Moves *m) {
     Function *f = c->f;
     for (unsigned k = c->first_row[b.i]; k < f->var_rows.n && f->var_rows.at[k].block.i == b.i; k++) {
@@ -124,4 +129,3 @@ bool ra_connect_edges(Colour *c) {
     arena_free(&edge_arena);
     return ok;
 }
-

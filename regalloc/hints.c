@@ -64,7 +64,7 @@ static void note_crossings(Colour *c, BlockId b, Bitset *live) {
                     bs_del(live, v[m].i);
         if (i->op == OT_CALL)
             BS_EACH(x, live)
-                c->crosses[x] = blk->insts.at[p].i;
+        c->crosses[x] = blk->insts.at[p].i;
         for (unsigned k = 0; i->op != IR_PHI && k < ra_num_reads(i); k++)
             for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
                 if (v[m].i)

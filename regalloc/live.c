@@ -170,7 +170,7 @@ void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l) {
 static void count_live(const Function *f, const Bitset *live, unsigned n[RF_COUNT]) {
     memset(n, 0, sizeof(unsigned) * RF_COUNT);
     BS_EACH(v, live)
-        n[f->values.at[v].file]++;
+    n[f->values.at[v].file]++;
 }
 
 /* Change the counts as `o`'s values enter or leave `live`. */

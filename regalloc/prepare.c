@@ -1,7 +1,7 @@
 /* What colouring takes for granted, made true: no unreachable block, no block twice among a block's
- * successors, no phi in a block with one predecessor, and every constrained operand (vector, tied) names values
- * that no other constraint of the instruction wants elsewhere. Also limits, callees and edge positions.
- * SPDX-License-Identifier: MIT */
+ * successors, no phi in a block with one predecessor, and every constrained operand (vector, tied) names
+ * values that no other constraint of the instruction wants elsewhere. Also limits, callees and edge
+ * positions. SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "frontend/ast.h"
 #include <string.h>
@@ -35,7 +35,9 @@ static unsigned bound_of(const Function *f) {
     return limit;
 }
 
-static unsigned smaller(unsigned a, unsigned b) { return !a ? b : !b || a < b ? a : b; }
+static unsigned smaller(unsigned a, unsigned b) {
+    return !a ? b : !b || a < b ? a : b;
+}
 
 unsigned ra_limit(const Function *f, RegFile file) {
     const TargetInfo *t = isa_target_info(f->module->target);
@@ -180,8 +182,8 @@ static InstId new_copy(Function *f, Operand dst, Operand src, LocId loc) {
     return id;
 }
 
-/* A phi with one operand is a copy; several are one parallel copy, taken apart in a harmless order because none
- * reads another's result. */
+/* A phi with one operand is a copy; several are one parallel copy, taken apart in a harmless order because
+ * none reads another's result. */
 static void lower_single_phis(Function *f, BlockId b) {
     if (ir_block(f, b)->preds.n != 1)
         return;
@@ -320,8 +322,8 @@ static void constrain(Function *f, InstId id, RaInsts *out) {
     separate_vectors(f, id, first_tied, &claims, out);
     i = ir_inst(f, id);
     for (unsigned t = 0; (i->flags & IF_TIED) && t < i->ndst; t++) {
-        /* The destination overwrites it: always a value of its own. Colouring makes the copy vanish if the old
-         * value ends here. */
+        /* The destination overwrites it: always a value of its own. Colouring makes the copy vanish if the
+         * old value ends here. */
         unsigned count = ir_tied(f, i, t)->kind == OPK_VAL ? ir_tied(f, i, t)->count : 0;
         for (unsigned c = 0; c < count; c++) {
             if (ir_operand_value(f, *ir_tied(f, i, t), c).i)

@@ -23,7 +23,8 @@ bool pass_colour(Function *f, Diags *d) {
         return true; /* declaration only */
     Arena a = {0};
     RaRecord rec = {0};
-    bool ok = ra_prepare(f, d) && ra_spill(f, &a, &rec, d) && ra_colour(f, &a, &rec, d) && ra_check(f, &rec, d);
+    bool ok =
+        ra_prepare(f, d) && ra_spill(f, &a, &rec, d) && ra_colour(f, &a, &rec, d) && ra_check(f, &rec, d);
     arena_free(&a);
     if (!ok)
         return false;

@@ -1,11 +1,10 @@
 /* Internals of register allocation. The pass `colour` runs, for each function:
  *   ra_prepare   unreachable blocks go, double edges are split, constrained operands get values of their own
- *   ra_spill     until every file's pressure fits everywhere; reloads define the *same* value again, so from here
- *                on a value may have several definitions, all with equal contents, and liveness is by path
- *   ra_colour    one scan in reverse postorder; values move between registers where constraints demand
- *   ra_check     each use reads the value that the SSA form said
- * then `copies` lowers IR_COPY and IR_PARCOPY, and `frame` resolves stack accesses.
- * SPDX-License-Identifier: MIT */
+ *   ra_spill     until every file's pressure fits everywhere; reloads define the *same* value again, so from
+ * here on a value may have several definitions, all with equal contents, and liveness is by path ra_colour
+ * one scan in reverse postorder; values move between registers where constraints demand ra_check     each use
+ * reads the value that the SSA form said then `copies` lowers IR_COPY and IR_PARCOPY, and `frame` resolves
+ * stack accesses. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_REGALLOC_H
 #define HEDDLE_REGALLOC_H
 #include "ir/ir.h"
@@ -16,15 +15,16 @@ typedef VEC(InstId) RaInsts; /* an instruction list being rebuilt; same layout a
 
 typedef struct { /* what analyses know of the control flow graph; index is the block number */
     uint32_t nblocks;
-    BlockId *rpo;          /* reachable blocks in reverse postorder */
+    BlockId *rpo; /* reachable blocks in reverse postorder */
     uint32_t nrpo;
-    uint32_t *rpo_index;   /* UINT32_MAX if unreachable */
-    uint32_t *depth;       /* loop nesting */
-    BlockId *header;       /* innermost loop's header, 0 none */
+    uint32_t *rpo_index; /* UINT32_MAX if unreachable */
+    uint32_t *depth;     /* loop nesting */
+    BlockId *header;     /* innermost loop's header, 0 none */
 } RaCfg;
 void ra_cfg(Function *f, Arena *a, RaCfg *g);
 
-typedef struct { /* liveness over all files; phi results are not live-in, phi operands are live-out of preds */
+typedef struct { /* liveness over all files; phi results are not live-in, phi operands are live-out of preds
+                  */
     Bitset *in, *out;
     Bitset any; /* live into some block */
 } RaLive;
@@ -44,7 +44,9 @@ static inline unsigned ra_values(const Function *f, Operand o, ValId v[4]) {
     return o.count;
 }
 /* Number of reads of an instruction (sources, tied sources, guard) and the n-th one. */
-static inline unsigned ra_num_reads(const Inst *i) { return ir_num_operands(i) - i->ndst + 1; }
+static inline unsigned ra_num_reads(const Inst *i) {
+    return ir_num_operands(i) - i->ndst + 1;
+}
 static inline Operand *ra_read(Function *f, Inst *i, unsigned n) {
     return n == ir_num_operands(i) - i->ndst ? &i->guard : &f->operands.at[i->operand + i->ndst + n];
 }
@@ -56,7 +58,9 @@ static inline bool ra_is_allocatable(RegFile file, unsigned reg, unsigned limit)
 }
 
 /* Whether a CALL's callee clobbers a register, and how many allocatable registers it leaves. */
-typedef struct { const Bitset *clobbers; } RaCallee; /* NULL: everything */
+typedef struct {
+    const Bitset *clobbers;
+} RaCallee; /* NULL: everything */
 RaCallee ra_callee(const Function *f, const Inst *call);
 bool ra_clobbers(RaCallee c, RegFile file, unsigned reg);
 
@@ -75,14 +79,16 @@ typedef struct { /* a value's register at a block's start */
     uint16_t reg;
     uint8_t file;
 } RaPlace;
-typedef struct { VEC(RaPlace) at; } RaPlaces;
+typedef struct {
+    VEC(RaPlace) at;
+} RaPlaces;
 
-typedef struct { /* what the checker compares the result with */
+typedef struct {        /* what the checker compares the result with */
     Operand *ssa;       /* operands before colouring, same indices as Function.operands */
     Operand *ssa_guard; /* by instruction */
     uint32_t noperands, ninsts;
     VEC(RaPhi) phis;
-    RaPlaces *entry;    /* by block at colouring time */
+    RaPlaces *entry; /* by block at colouring time */
     uint32_t nblocks;
 } RaRecord;
 

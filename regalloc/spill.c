@@ -1,28 +1,33 @@
-/* Spilling until the pressure of every register file fits, after Braun and Hack: walk each block with the set of values
- * in registers, evict the one whose next use is farthest. Simplifications: a spilled value is stored once, right
- * behind its definition, so that its home is valid wherever it is live; a reload defines the same value again.
- * Homes: R lies in local memory (IR_SPILL, IR_RELOAD), P and UR in an R value, UP in a UR value (IR_COPY). A value
- * that a cheap instruction can make again has no home: the instruction is repeated.
- * SPDX-License-Identifier: MIT */
+/* Spilling until the pressure of every register file fits, after Braun and Hack: walk each block with the set
+ * of values in registers, evict the one whose next use is farthest. Simplifications: a spilled value is
+ * stored once, right behind its definition, so that its home is valid wherever it is live; a reload defines
+ * the same value again. Homes: R lies in local memory (IR_SPILL, IR_RELOAD), P and UR in an R value, UP in a
+ * UR value (IR_COPY). A value that a cheap instruction can make again has no home: the instruction is
+ * repeated. SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { FAR = 1u << 30, LOOP_EXIT = 100000, EDGE = 10, MAX_TABLE = 1 << 26 };
 
-typedef struct UseNode { struct UseNode *next; uint32_t at; } UseNode;
-typedef struct { VEC(uint32_t) at; } Values;
+typedef struct UseNode {
+    struct UseNode *next;
+    uint32_t at;
+} UseNode;
+typedef struct {
+    VEC(uint32_t) at;
+} Values;
 
 typedef struct {
     Function *f;
     RegFile file;
-    unsigned limit;       /* allocatable registers of the file */
-    unsigned room;        /* the same, less one for reloads on edges */
+    unsigned limit; /* allocatable registers of the file */
+    unsigned room;  /* the same, less one for reloads on edges */
     Arena *a;
     RaCfg g;
     RaLive live;
-    uint32_t nvals;       /* values before spilling */
-    uint32_t *global;     /* value -> column of dist + 1 */
+    uint32_t nvals;   /* values before spilling */
+    uint32_t *global; /* value -> column of dist + 1 */
     uint32_t ncolumns;
     uint32_t *dist;       /* by block and column: distance from the block's start to the next use */
     UseNode **uses;       /* by value: uses in the current block still to come */
@@ -30,14 +35,16 @@ typedef struct {
     bool *done;           /* by block */
     Bitset w;             /* values in registers now */
     unsigned nw;
-    Bitset spilled;       /* has, or will get, a home */
-    Bitset in_memory;     /* phi results whose operands arrive in the home */
-    ValId *home_value;    /* P, UR, UP: value of another file */
-    uint32_t *home_slot;  /* R: offset + 1 in the spill area */
-    InstId *remat;        /* instruction to repeat, 0 if none */
+    Bitset spilled;      /* has, or will get, a home */
+    Bitset in_memory;    /* phi results whose operands arrive in the home */
+    ValId *home_value;   /* P, UR, UP: value of another file */
+    uint32_t *home_slot; /* R: offset + 1 in the spill area */
+    InstId *remat;       /* instruction to repeat, 0 if none */
 } Spill;
 
-static bool in_file(const Spill *s, ValId v) { return v.i && s->f->values.at[v.i].file == s->file; }
+static bool in_file(const Spill *s, ValId v) {
+    return v.i && s->f->values.at[v.i].file == s->file;
+}
 
 /* ---- next uses ---- */
 
@@ -101,8 +108,8 @@ static void next_uses(Spill *s) {
     Function *f = s->f;
     s->global = ARENA_ARRAY(s->a, uint32_t, s->nvals);
     BS_EACH(v, &s->live.any)
-        if (f->values.at[v].file == s->file)
-            s->global[v] = ++s->ncolumns;
+    if (f->values.at[v].file == s->file)
+        s->global[v] = ++s->ncolumns;
     if (!s->ncolumns || (size_t)s->ncolumns * s->g.nblocks > MAX_TABLE)
         return; /* huge: only uses in the same block count */
     size_t n = (size_t)s->ncolumns * s->g.nblocks;
@@ -169,13 +176,15 @@ static void find_repeatable(Spill *s) {
     }
 }
 
-static RegFile home_file(RegFile file) { return file == RF_UP ? RF_UR : RF_R; }
+static RegFile home_file(RegFile file) {
+    return file == RF_UP ? RF_UR : RF_R;
+}
 
 static ValId home_value(Spill *s, uint32_t v) {
     if (!s->home_value[v].i) {
         ValId h = ir_value_new(s->f, home_file(s->file));
-        *ir_value(s->f, h) = (Value){.file = (uint8_t)home_file(s->file), .fixed_reg = -1,
-                                     .uniform = s->f->values.at[v].uniform};
+        *ir_value(s->f, h) = (Value){
+            .file = (uint8_t)home_file(s->file), .fixed_reg = -1, .uniform = s->f->values.at[v].uniform};
         s->home_value[v] = h;
     }
     return s->home_value[v];
@@ -199,7 +208,9 @@ static InstId make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Opera
     return id;
 }
 
-static InstId make_copy(Function *f, Operand dst, Operand src) { return make(f, IR_COPY, 1, 1, dst, src); }
+static InstId make_copy(Function *f, Operand dst, Operand src) {
+    return make(f, IR_COPY, 1, 1, dst, src);
+}
 
 static void add(Spill *s, RaInsts *out, InstId id, LocId loc) {
     ir_inst(s->f, id)->loc = loc;
@@ -239,7 +250,6 @@ static void reload(Spill *s, uint32_t v, RaInsts *out, LocId loc) {
 }
 
 /* ---- the set in registers ---- */
-
 
 static void w_add(Spill *s, uint32_t v) {
     s->nw += !bs_has(&s->w, v);
@@ -292,11 +302,15 @@ static void queue_uses(Spill *s, BlockId b) {
     }
 }
 
-static unsigned rounded(unsigned count) { return count == 3 ? 4 : count; }
+static unsigned rounded(unsigned count) {
+    return count == 3 ? 4 : count;
+}
 
 /* Registers that the operands of i need beside what lives through it, vectors rounded up, and how many of the
  * file's registers a CALL leaves alone. */
-typedef struct { unsigned slack_before, slack_after, left_by_call; } Demand;
+typedef struct {
+    unsigned slack_before, slack_after, left_by_call;
+} Demand;
 
 static Demand demand(const Spill *s, const Inst *i) {
     Function *f = s->f;
@@ -339,7 +353,9 @@ static Demand demand(const Spill *s, const Inst *i) {
     return d;
 }
 
-static unsigned less(unsigned a, unsigned b) { return a > b ? a - b : 0; }
+static unsigned less(unsigned a, unsigned b) {
+    return a > b ? a - b : 0;
+}
 
 static void walk_inst(Spill *s, BlockId b, uint32_t at, InstId id, Bitset *keep, RaInsts *out) {
     Function *f = s->f;
@@ -353,7 +369,7 @@ static void walk_inst(Spill *s, BlockId b, uint32_t at, InstId id, Bitset *keep,
                 bs_add(keep, v[c].i);
     unsigned missing = 0;
     BS_EACH(k, keep)
-        missing += !bs_has(&s->w, k);
+    missing += !bs_has(&s->w, k);
     evict(s, b, at, less(s->room, need.slack_before + missing), keep);
     BS_EACH(k, keep) {
         if (!bs_has(&s->w, k)) {
@@ -379,13 +395,13 @@ static void walk_inst(Spill *s, BlockId b, uint32_t at, InstId id, Bitset *keep,
     evict(s, b, at + 1, through, keep); /* what lives through */
     VEC_ADD(f->arena, out, id);
     BS_EACH(k, keep)
-        if (s->uses[k] || bs_has(&s->live.out[b.i], k))
-            w_add(s, k);
+    if (s->uses[k] || bs_has(&s->live.out[b.i], k))
+        w_add(s, k);
 }
 
 static void keep_values(Spill *s, Values *to) {
     BS_EACH(v, &s->w)
-        VEC_ADD(s->a, &to->at, v);
+    VEC_ADD(s->a, &to->at, v);
 }
 
 static void walk_block(Spill *s, BlockId b, Bitset *keep) {
@@ -404,8 +420,8 @@ static void walk_block(Spill *s, BlockId b, Bitset *keep) {
             walk_inst(s, b, p, id, keep, &out);
     }
     BS_EACH(v, &s->w)
-        if (!bs_has(&s->live.out[b.i], v))
-            w_del(s, v);
+    if (!bs_has(&s->live.out[b.i], v))
+        w_del(s, v);
     keep_values(s, &s->w_out[b.i]);
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
     s->done[b.i] = true;
@@ -413,7 +429,9 @@ static void walk_block(Spill *s, BlockId b, Bitset *keep) {
 
 /* ---- what is in registers where a block starts ---- */
 
-typedef struct { uint32_t value, rank; } Candidate;
+typedef struct {
+    uint32_t value, rank;
+} Candidate;
 
 static int by_rank(const void *a, const void *b) {
     const Candidate *x = a, *y = b;
@@ -442,7 +460,7 @@ static unsigned spare_in_loop(Spill *s, BlockId header) {
         most = here > most ? here : most;
     }
     BS_EACH(v, &s->live.in[header.i])
-        through += in_file(s, (ValId){v}) && dist_at(s, header.i, v) && *dist_at(s, header.i, v) >= LOOP_EXIT;
+    through += in_file(s, (ValId){v}) && dist_at(s, header.i, v) && *dist_at(s, header.i, v) >= LOOP_EXIT;
     unsigned used = less(most, through);
     return less(s->room, used);
 }
@@ -583,8 +601,10 @@ static void insert_list(Function *f, BlockId b, unsigned at, const RaInsts *list
     RaInsts now = {0};
     const Block *blk = ir_block(f, b);
     for (unsigned p = 0; p < blk->insts.n + list->n; p++)
-        VEC_ADD(f->arena, &now, p < at ? blk->insts.at[p] : p < at + list->n ? list->at[p - at]
-                                                                           : blk->insts.at[p - list->n]);
+        VEC_ADD(f->arena, &now,
+                p < at             ? blk->insts.at[p]
+                : p < at + list->n ? list->at[p - at]
+                                   : blk->insts.at[p - list->n]);
     memcpy(&ir_block(f, b)->insts, &now, sizeof now);
 }
 
@@ -702,7 +722,7 @@ static bool too_high(Function *f, Spill *s) {
         bs_copy(&now, &s->live.out[b.i]);
         unsigned n = 0;
         BS_EACH(v, &now)
-            n += in_file(s, (ValId){v});
+        n += in_file(s, (ValId){v});
         Block *blk = ir_block(f, b);
         for (unsigned p = blk->insts.n; p-- > 0;) {
             Inst *i = ir_inst(f, blk->insts.at[p]);
@@ -773,6 +793,6 @@ static bool spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *r
 }
 
 bool ra_spill(Function *f, Arena *a, RaRecord *rec, Diags *d) {
-    return spill_file(f, RF_UP, a, rec, d) && spill_file(f, RF_P, a, rec, d) && spill_file(f, RF_UR, a, rec, d) &&
-           spill_file(f, RF_R, a, rec, d);
+    return spill_file(f, RF_UP, a, rec, d) && spill_file(f, RF_P, a, rec, d) &&
+           spill_file(f, RF_UR, a, rec, d) && spill_file(f, RF_R, a, rec, d);
 }

@@ -49,8 +49,10 @@ static void print_stats(Function *f, RandomShape s, unsigned limit, unsigned nst
             stack += i->op == OT_STL || i->op == OT_LDL;
         }
     }
-    fprintf(stderr, "seed %llu limit %u: %u instructions, %u moves, %u stack accesses, %u registers, %u stores seen\n",
-            (unsigned long long)s.seed, limit, all, moves, stack, highest_r(f) + 1, nstores);
+    fprintf(
+        stderr,
+        "seed %llu limit %u: %u instructions, %u moves, %u stack accesses, %u registers, %u stores seen\n",
+        (unsigned long long)s.seed, limit, all, moves, stack, highest_r(f) + 1, nstores);
 }
 
 static void compare_logs(const StoreLog *a, const StoreLog *b, RandomShape s, unsigned limit) {
@@ -61,7 +63,8 @@ static void compare_logs(const StoreLog *a, const StoreLog *b, RandomShape s, un
                         (unsigned long long)a->at.at[k]);
                 break;
             }
-        fail_msg("seed %llu limit %u: %u stores before, %u after", (unsigned long long)s.seed, limit, a->at.n, b->at.n);
+        fail_msg("seed %llu limit %u: %u stores before, %u after", (unsigned long long)s.seed, limit, a->at.n,
+                 b->at.n);
     }
 }
 
@@ -120,15 +123,19 @@ static void predicates(void **state) {
 static void vectors(void **state) {
     (void)state;
     static const unsigned limits[] = {24, 32, 64, 0};
-    run_many((RandomShape){.blocks = 6, .insts = 15, .vars = 16, .preds = 4, .vectors = true, .guards = true}, limits, 4);
-    run_many((RandomShape){.blocks = 4, .insts = 30, .vars = 60, .preds = 8, .vectors = true, .guards = true}, limits, 4);
+    run_many((RandomShape){.blocks = 6, .insts = 15, .vars = 16, .preds = 4, .vectors = true, .guards = true},
+             limits, 4);
+    run_many((RandomShape){.blocks = 4, .insts = 30, .vars = 60, .preds = 8, .vectors = true, .guards = true},
+             limits, 4);
 }
 
 static void calls(void **state) {
     (void)state;
     static const unsigned limits[] = {48, 64, 0};
-    run_many((RandomShape){.blocks = 6, .insts = 15, .vars = 20, .preds = 5, .vectors = true, .guards = true,
-                           .calls = true}, limits, 3);
+    run_many(
+        (RandomShape){
+            .blocks = 6, .insts = 15, .vars = 20, .preds = 5, .vectors = true, .guards = true, .calls = true},
+        limits, 3);
 }
 
 static void tight_calls(void **state) { /* the callee leaves no register: everything is in memory across it */
@@ -142,8 +149,16 @@ static void large(void **state) {
     static const unsigned limits[] = {64, 0};
     for (unsigned k = 0; k < 3; k++)
         for (unsigned l = 0; l < 2; l++)
-            run_one("bru1", (RandomShape){.seed = 77 + k, .blocks = 60, .insts = 40, .vars = 100, .preds = 10,
-                                          .vectors = true, .guards = true, .calls = true}, limits[l]);
+            run_one("bru1",
+                    (RandomShape){.seed = 77 + k,
+                                  .blocks = 60,
+                                  .insts = 40,
+                                  .vars = 100,
+                                  .preds = 10,
+                                  .vectors = true,
+                                  .guards = true,
+                                  .calls = true},
+                    limits[l]);
 }
 
 /* ---- uniform files: more values than registers ---- */
@@ -238,7 +253,8 @@ static void checker_notices(void **state) {
         Diags d = {0};
         Arena a = {0};
         RaRecord rec = {0};
-        RandomShape shape = {.seed = k, .blocks = 6, .insts = 12, .vars = 14, .preds = 4, .vectors = true, .guards = true};
+        RandomShape shape = {
+            .seed = k, .blocks = 6, .insts = 12, .vars = 14, .preds = 4, .vectors = true, .guards = true};
         IrModule *m = random_module(isa_target("bru1"), &strings, shape);
         Function *f = m->funcs.at[0];
         f->reg_limit = 24;
@@ -259,7 +275,8 @@ static void checker_notices(void **state) {
 
 /* ---- parallel copies ---- */
 
-/* All maps of n registers to n registers, with and without a scratch register: against direct simultaneous copying. */
+/* All maps of n registers to n registers, with and without a scratch register: against direct simultaneous
+ * copying. */
 static void parallel_copies(void **state) {
     (void)state;
     enum { N = 4 };
@@ -272,7 +289,8 @@ static void parallel_copies(void **state) {
                 Function *f = ir_function_new(m, str_intern_z(&strings, "k"), true);
                 BlockId b = ir_block_new(f);
                 unsigned base = file ? 1 : 4;
-                for (unsigned k = 0; k < N; k++) { /* distinct contents; predicates: bits of the case's number */
+                for (unsigned k = 0; k < N;
+                     k++) { /* distinct contents; predicates: bits of the case's number */
                     InstId i = ir_inst_new(f, IR_COPY, 1, 1);
                     ir_set_dst(f, i, 0, op_reg((RegFile)file, base + k, 1));
                     ir_set_src(f, i, 0, op_imm(file ? (0x5a >> (k + map % 4)) & 1 : 100 + k));
@@ -286,7 +304,8 @@ static void parallel_copies(void **state) {
                 ir_inst(f, pc)->mods = scratch ? 21u | 7u << 16 : 0;
                 ir_append(f, b, pc);
                 for (unsigned k = 0; k < N; k++) {
-                    InstId copy = ir_inst_new(f, IR_COPY, 1, 1), st = ir_inst_new(f, OT_STG, 0, isa_num_src(OT_STG));
+                    InstId copy = ir_inst_new(f, IR_COPY, 1, 1),
+                           st = ir_inst_new(f, OT_STG, 0, isa_num_src(OT_STG));
                     ir_set_dst(f, copy, 0, op_reg(RF_R, 40, 1));
                     ir_set_src(f, copy, 0, op_reg((RegFile)file, base + k, 1));
                     ir_set_src(f, st, STG_rb, op_reg(RF_R, 40, 1));
@@ -311,8 +330,8 @@ static void parallel_copies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars), cmocka_unit_test(predicates), cmocka_unit_test(vectors),
-        cmocka_unit_test(calls), cmocka_unit_test(tight_calls), cmocka_unit_test(large),
+        cmocka_unit_test(scalars),       cmocka_unit_test(predicates),      cmocka_unit_test(vectors),
+        cmocka_unit_test(calls),         cmocka_unit_test(tight_calls),     cmocka_unit_test(large),
         cmocka_unit_test(uniform_files), cmocka_unit_test(checker_notices), cmocka_unit_test(parallel_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

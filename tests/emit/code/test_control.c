@@ -1,7 +1,7 @@
-/* Layout, scheduling, control codes and encoding of random programs. Two second sources: the evaluator (the stores
- * must stay the same through layout and scheduling), and a walker over the *decoded words* that follows random
- * paths, keeps issue times and scoreboards as the hardware does, and must find no register touched too early.
- * SPDX-License-Identifier: MIT */
+/* Layout, scheduling, control codes and encoding of random programs. Two second sources: the evaluator (the
+ * stores must stay the same through layout and scheduling), and a walker over the *decoded words* that
+ * follows random paths, keeps issue times and scoreboards as the hardware does, and must find no register
+ * touched too early. SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +31,15 @@ static void print_diag(void *user, Severity severity, const char *line) {
 /* ---- the walker ---- */
 
 enum { MAX_WRITERS = 16 };
-typedef struct { uint32_t inst, time; uint8_t operand, part; int sb; } Access;
-typedef struct { Access at[MAX_WRITERS]; unsigned n; } Accesses;
+typedef struct {
+    uint32_t inst, time;
+    uint8_t operand, part;
+    int sb;
+} Access;
+typedef struct {
+    Access at[MAX_WRITERS];
+    unsigned n;
+} Accesses;
 
 typedef struct {
     const Target *t;
@@ -49,7 +56,9 @@ static void complain(Walk *w, uint32_t pc, const char *what, unsigned cell) {
         fprintf(stderr, "pc %#x: %s, register cell %u\n", pc * 16, what, cell);
 }
 
-static bool sb_open(const Walk *w, const Access *a) { return a->sb >= 0 && w->outstanding[a->sb] > 0; }
+static bool sb_open(const Walk *w, const Access *a) {
+    return a->sb >= 0 && w->outstanding[a->sb] > 0;
+}
 
 static void add_access(Accesses *list, Access a) {
     if (list->n == MAX_WRITERS)
@@ -111,7 +120,8 @@ static void check_inst(Walk *w, uint32_t pc) {
             const Access *a = &w->writes[c].at[x];
             MachInst any = isa_inst(OT_STG);
             bool p = c >= CELL_P && c < CELL_UR;
-            if (w->time - a->time < latency_raw(w->t, &w->code[a->inst], a->operand, &any, p ? LATENCY_GUARD : 0))
+            if (w->time - a->time <
+                latency_raw(w->t, &w->code[a->inst], a->operand, &any, p ? LATENCY_GUARD : 0))
                 complain(w, pc, "calls with a result in flight", c);
         }
 }
@@ -225,8 +235,8 @@ static void run_one(const char *target, RandomShape shape, bool schedule) {
     uint64_t rng = shape.seed;
     for (unsigned k = 0; k < 20; k++)
         if (walk(t, insts, c->ninsts, &rng))
-            fail_msg("seed %llu on %s, schedule %d: control codes are wrong", (unsigned long long)shape.seed, target,
-                     schedule);
+            fail_msg("seed %llu on %s, schedule %d: control codes are wrong", (unsigned long long)shape.seed,
+                     target, schedule);
     if (getenv("HEDDLE_TEST_STATS")) {
         uint32_t cycles = 0;
         for (uint32_t k = 0; k < c->ninsts; k++)
@@ -247,8 +257,14 @@ static void random_programs(void **state) {
     const char *n = getenv("HEDDLE_TEST_ROUNDS");
     for (unsigned k = 0, rounds = n ? (unsigned)atoi(n) : 25; k < rounds; k++)
         for (unsigned t = 0; t < sizeof targets / sizeof *targets; t++) {
-            RandomShape s = {.seed = k, .blocks = 3 + k % 6, .insts = 12, .vars = 10 + k, .preds = 4, .vectors = true,
-                             .guards = true, .calls = k % 3 == 0};
+            RandomShape s = {.seed = k,
+                             .blocks = 3 + k % 6,
+                             .insts = 12,
+                             .vars = 10 + k,
+                             .preds = 4,
+                             .vectors = true,
+                             .guards = true,
+                             .calls = k % 3 == 0};
             run_one(targets[t], s, k % 2);
         }
 }
@@ -312,11 +328,17 @@ static void walker_notices(void **state) {
 /* The interface's fixed points: a few distances from the published tables. */
 static void known_latencies(void **state) {
     (void)state;
-    static const struct { const char *target; uint16_t writer, reader; uint8_t src; unsigned cycles; } rows[] = {
-        {"sm_75", OT_MOV, OT_MOV, 0, 4},     {"sm_75", OT_MOV, OT_FFMA, 0, 5},  {"sm_75", OT_MOV, OT_STG, 3, 8},
-        {"sm_80", OT_MOV, OT_STG, 3, 5},     {"sm_80", OT_MOV, OT_MUFU, 0, 4},  {"sm_80", OT_ISETP, OT_MOV, 0xff, 13},
-        {"sm_75", OT_ISETP, OT_MOV, 0xff, 12}, {"sm_90", OT_DADD, OT_DADD, 0, 8}, {"bru1", OT_ISETP, OT_SEL, 2, 4},
-        {"bru1", OT_FFMA, OT_FFMA, 2, 4},
+    static const struct {
+        const char *target;
+        uint16_t writer, reader;
+        uint8_t src;
+        unsigned cycles;
+    } rows[] = {
+        {"sm_75", OT_MOV, OT_MOV, 0, 4},       {"sm_75", OT_MOV, OT_FFMA, 0, 5},
+        {"sm_75", OT_MOV, OT_STG, 3, 8},       {"sm_80", OT_MOV, OT_STG, 3, 5},
+        {"sm_80", OT_MOV, OT_MUFU, 0, 4},      {"sm_80", OT_ISETP, OT_MOV, 0xff, 13},
+        {"sm_75", OT_ISETP, OT_MOV, 0xff, 12}, {"sm_90", OT_DADD, OT_DADD, 0, 8},
+        {"bru1", OT_ISETP, OT_SEL, 2, 4},      {"bru1", OT_FFMA, OT_FFMA, 2, 4},
     };
     for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
         MachInst w = isa_inst(rows[k].writer), r = isa_inst(rows[k].reader);
@@ -329,7 +351,9 @@ static void known_latencies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_latencies), cmocka_unit_test(walker_notices), cmocka_unit_test(random_programs),
+        cmocka_unit_test(known_latencies),
+        cmocka_unit_test(walker_notices),
+        cmocka_unit_test(random_programs),
         cmocka_unit_test(threaded_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
