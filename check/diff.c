@@ -41,7 +41,8 @@ const char *diff_ptx_kernel(const PtxModule *m, const PlanLaunch *l, Diags *d) {
     }
     if (n == 1)
         return str_text(&m->strings, m->funcs[found - 1].name);
-    diag(d, (SrcLoc){0}, DIAG_E0502, n ? "there are several kernels, say which" : "the PTX has no kernel of that name");
+    diag(d, (SrcLoc){0}, DIAG_E0502,
+         n ? "there are several kernels, say which" : "the PTX has no kernel of that name");
     return NULL;
 }
 
@@ -55,16 +56,21 @@ const char *diff_binary_kernel(const Binary *b, const PlanLaunch *l, Diags *d) {
         }
     if (n == 1)
         return found->name;
-    diag(d, (SrcLoc){0}, DIAG_E0502, n ? "there are several kernels, say which" : "the binary has no kernel of that name");
+    diag(d, (SrcLoc){0}, DIAG_E0502,
+         n ? "there are several kernels, say which" : "the binary has no kernel of that name");
     return NULL;
 }
 
 static Launch make_launch(const PlanLaunch *l, const uint8_t *block, uint32_t size) {
-    return (Launch){.grid = {l->grid[0], l->grid[1], l->grid[2]}, .block = {l->block[0], l->block[1], l->block[2]},
-                    .dynamic_shared_bytes = l->shared_bytes, .params = block, .param_bytes = size};
+    return (Launch){.grid = {l->grid[0], l->grid[1], l->grid[2]},
+                    .block = {l->block[0], l->block[1], l->block[2]},
+                    .dynamic_shared_bytes = l->shared_bytes,
+                    .params = block,
+                    .param_bytes = size};
 }
 
-static bool ptx_launch(Plan *p, const PlanLaunch *l, const PtxModule *m, const char *kernel, Launch *out, Diags *d) {
+static bool ptx_launch(Plan *p, const PlanLaunch *l, const PtxModule *m, const char *kernel, Launch *out,
+                       Diags *d) {
     uint32_t index = ptx_find_func(m, kernel);
     const PtxFunc *f = index ? &m->funcs[index - 1] : NULL;
     if (!f)
@@ -86,11 +92,12 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
                   PtxRunResult *res, Diags *d) {
     const char *kernel = diff_ptx_kernel(m, l, d);
     Launch launch;
-    return kernel && ptx_launch(p, l, m, kernel, &launch, d) && ptx_interp_run(m, kernel, &launch, mem, opt, res, d);
+    return kernel && ptx_launch(p, l, m, kernel, &launch, d) &&
+           ptx_interp_run(m, kernel, &launch, mem, opt, res, d);
 }
 
-bool diff_run_machine(Plan *p, const PlanLaunch *l, const Binary *b, SimMemory *mem, const MachineOptions *opt,
-                      MachineResult *res, Diags *d) {
+bool diff_run_machine(Plan *p, const PlanLaunch *l, const Binary *b, SimMemory *mem,
+                      const MachineOptions *opt, MachineResult *res, Diags *d) {
     const char *kernel = diff_binary_kernel(b, l, d);
     const BinFunc *f = kernel ? binary_find(b, kernel) : NULL;
     const uint8_t *block;
@@ -176,8 +183,9 @@ static void silent(void *user, Severity severity, const char *line) {
 }
 
 /* Run the differing launch once more on copies of the memory before it, watching the place. */
-static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b, const DiffOptions *opt,
-                        const SimMemory *ptx_before, const SimMemory *machine_before, DiffReport *r) {
+static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b,
+                        const DiffOptions *opt, const SimMemory *ptx_before, const SimMemory *machine_before,
+                        DiffReport *r) {
     Diags quiet = {.sink = silent};
     SimMemory *x = simmem_clone(ptx_before), *y = simmem_clone(machine_before);
     Watch w = {.size = r->type ? r->type->size_bytes : 1, .r = r, .m = m};
@@ -245,7 +253,8 @@ static bool keep_before(Validation *v) {
         simmem_free(v->machine_before);
     v->ptx_before = simmem_clone(v->ptx);
     v->machine_before = simmem_clone(v->machine);
-    return (v->ptx_before && v->machine_before) || diag(v->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+    return (v->ptx_before && v->machine_before) ||
+           diag(v->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
 }
 
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
@@ -307,7 +316,8 @@ static bool run_launches(Validation *v) {
     return true;
 }
 
-bool diff_validate(Plan *p, const PtxModule *m, const Binary *b, const DiffOptions *opt, DiffReport *report, Diags *d) {
+bool diff_validate(Plan *p, const PtxModule *m, const Binary *b, const DiffOptions *opt, DiffReport *report,
+                   Diags *d) {
     *report = (DiffReport){.equal = true};
     Validation v = {.p = p, .m = m, .b = b, .opt = opt, .r = report, .d = d};
     v.ptx = plan_memory(p, d);

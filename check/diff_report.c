@@ -17,20 +17,21 @@ static void print_trap(FILE *out, const char *who, const SimTrap *t) {
 
 static void print_stores(FILE *out, const DiffReport *r) {
     if (r->has_ptx_store)
-        fprintf(out, "  PTX      last stored by line %u, block (%u,%u,%u), thread (%u,%u,%u)\n", r->ptx_store_line,
-                r->ptx_store_block[0], r->ptx_store_block[1], r->ptx_store_block[2], r->ptx_store_thread[0],
-                r->ptx_store_thread[1], r->ptx_store_thread[2]);
+        fprintf(out, "  PTX      last stored by line %u, block (%u,%u,%u), thread (%u,%u,%u)\n",
+                r->ptx_store_line, r->ptx_store_block[0], r->ptx_store_block[1], r->ptx_store_block[2],
+                r->ptx_store_thread[0], r->ptx_store_thread[1], r->ptx_store_thread[2]);
     else
         fprintf(out, "  PTX      never changed there in this launch\n");
     if (!r->has_machine_store) {
         fprintf(out, "  machine  never changed there in this launch\n");
         return;
     }
-    fprintf(out, "  machine  last stored by %s pc 0x%llx", r->machine_func, (unsigned long long)r->machine_pc_bytes);
+    fprintf(out, "  machine  last stored by %s pc 0x%llx", r->machine_func,
+            (unsigned long long)r->machine_pc_bytes);
     if (r->machine_ptx_line)
         fprintf(out, " (PTX line %u)", r->machine_ptx_line);
-    fprintf(out, ", block (%u,%u,%u), warp %u: %s\n", r->machine_block[0], r->machine_block[1], r->machine_block[2],
-            r->machine_warp, r->machine_text);
+    fprintf(out, ", block (%u,%u,%u), warp %u: %s\n", r->machine_block[0], r->machine_block[1],
+            r->machine_block[2], r->machine_warp, r->machine_text);
 }
 
 static void print_difference(FILE *out, const DiffReport *r, const Plan *p) {
@@ -60,7 +61,9 @@ char *diff_report_text(const DiffReport *r, const Plan *p) {
     if (!r->equal)
         print_difference(out, r, p);
     else {
-        fprintf(out, "equal: %u launch%s, %llu bytes compared, %llu PTX thread instructions, %llu machine instructions\n",
+        fprintf(out,
+                "equal: %u launch%s, %llu bytes compared, %llu PTX thread instructions, %llu machine "
+                "instructions\n",
                 r->nlaunches, r->nlaunches == 1 ? "" : "es", (unsigned long long)r->compared_bytes,
                 (unsigned long long)r->ptx_insns, (unsigned long long)r->machine_issues);
         if (r->ptx_trap.kind != TRAP_NONE) {
@@ -69,7 +72,8 @@ char *diff_report_text(const DiffReport *r, const Plan *p) {
             print_trap(out, "machine", &r->machine_trap);
         }
         if (r->failed_checks)
-            fprintf(out, "but %u expected result%s wrong\n", r->failed_checks, r->failed_checks == 1 ? " is" : "s are");
+            fprintf(out, "but %u expected result%s wrong\n", r->failed_checks,
+                    r->failed_checks == 1 ? " is" : "s are");
     }
     fclose(out);
     return text;

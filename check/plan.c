@@ -9,9 +9,13 @@
 
 #define MAX_BUFFER_BYTES ((uint64_t)1 << 34)
 
-void plan_free(Plan *p) { arena_free(&p->arena); }
+void plan_free(Plan *p) {
+    arena_free(&p->arena);
+}
 
-static bool fail(Diags *d, const char *what) { return diag(d, (SrcLoc){0}, DIAG_E0502, what); }
+static bool fail(Diags *d, const char *what) {
+    return diag(d, (SrcLoc){0}, DIAG_E0502, what);
+}
 static bool buffer_fail(Diags *d, const PlanBuffer *b, const char *what) {
     return diag(d, (SrcLoc){0}, DIAG_E0504, b->name, what);
 }
@@ -92,7 +96,9 @@ static bool add_buffer_ref(Plan *p, const char *text, Diags *d) {
     if (!index && plus) {
         char *end;
         offset = strtoull(plus + 1, &end, 0);
-        index = *end || end == plus + 1 ? 0 : plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(plus - text), text));
+        index = *end || end == plus + 1
+                    ? 0
+                    : plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(plus - text), text));
     }
     if (!index)
         return fail(d, arena_printf(&p->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
@@ -113,7 +119,8 @@ bool plan_add_arg(Plan *p, const char *text, Diags *d) {
     PlanArg arg = {0};
     if (!parse_type(text, colon, &type, &count, &is_array) || count == 0 || count > 4096 / type->size_bytes ||
         !parse_values(p, type, count, colon + 1, &arg.bytes))
-        return fail(d, arena_printf(&p->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
+        return fail(
+            d, arena_printf(&p->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
     VEC_ADD(&p->arena, &last_launch(p)->args, arg);
     return true;
@@ -182,8 +189,9 @@ static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) 
         if (!read_data(p, b->init, d, &data, &n))
             return false;
         if (n != size)
-            return buffer_fail(d, b, arena_printf(&p->arena, "%s has %zu bytes, the buffer %llu", b->init + 1, n,
-                                                  (unsigned long long)size));
+            return buffer_fail(d, b,
+                               arena_printf(&p->arena, "%s has %zu bytes, the buffer %llu", b->init + 1, n,
+                                            (unsigned long long)size));
         return simmem_write(mem, b->address, data, size);
     }
     SimAlloc *a = simmem_find(mem, b->address, size);
@@ -193,11 +201,13 @@ static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) 
     if (random)
         state = strtoull(b->init + 7, &end, 0);
     bool known = random ? *end == 0 && end > b->init + 7
-                        : strcmp(b->init, "zero") == 0 || strcmp(b->init, "zeros") == 0 || strcmp(b->init, "ones") == 0 ||
-                              strcmp(b->init, "iota") == 0;
+                        : strcmp(b->init, "zero") == 0 || strcmp(b->init, "zeros") == 0 ||
+                              strcmp(b->init, "ones") == 0 || strcmp(b->init, "iota") == 0;
     if (!known)
-        return buffer_fail(d, b, arena_printf(&p->arena, "initial value '%s' is none of zero, ones, iota, random:SEED, @FILE",
-                                              b->init));
+        return buffer_fail(d, b,
+                           arena_printf(&p->arena,
+                                        "initial value '%s' is none of zero, ones, iota, random:SEED, @FILE",
+                                        b->init));
     for (uint64_t i = 0; b->init[0] != 'z' && i < b->count; i++) {
         uint8_t value[8];
         fill_element(b->type, b->init, i, &state, value);
@@ -241,7 +251,8 @@ bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanPar
         uint32_t size = a->is_buffer ? 8 : a->size_bytes;
         if (size != params[i].size_bytes)
             return diag(d, (SrcLoc){0}, DIAG_E0503, kernel,
-                        arena_printf(&p->arena, "argument %u has %u bytes, the parameter %u", i, size, params[i].size_bytes));
+                        arena_printf(&p->arena, "argument %u has %u bytes, the parameter %u", i, size,
+                                     params[i].size_bytes));
         uint64_t address = a->is_buffer ? p->buffers.at[a->buffer].address + a->offset_bytes : 0;
         for (unsigned k = 0; k < size; k++)
             out[params[i].offset_bytes + k] = a->is_buffer ? (uint8_t)(address >> (8 * k)) : a->bytes[k];
@@ -263,19 +274,20 @@ static bool elements_agree(const PlanCheck *c, const Scalar *t, const uint8_t *h
     return gap <= c->abs; /* false for a NaN */
 }
 
-static bool check_values(const PlanBuffer *b, const PlanCheck *c, const uint8_t *have, const uint8_t *want, uint64_t n,
-                         Diags *d) {
+static bool check_values(const PlanBuffer *b, const PlanCheck *c, const uint8_t *have, const uint8_t *want,
+                         uint64_t n, Diags *d) {
     uint64_t wrong = 0, first = 0;
     for (uint64_t i = 0; i < n; i++)
-        if (!elements_agree(c, b->type, have + i * b->type->size_bytes, want + i * b->type->size_bytes) && wrong++ == 0)
+        if (!elements_agree(c, b->type, have + i * b->type->size_bytes, want + i * b->type->size_bytes) &&
+            wrong++ == 0)
             first = i;
     if (!wrong)
         return true;
     char x[64], y[64];
     scalar_print(b->type, have + first * b->type->size_bytes, x);
     scalar_print(b->type, want + first * b->type->size_bytes, y);
-    return diag(d, (SrcLoc){0}, DIAG_E0520, b->name, (unsigned long long)first, x, y, (unsigned long long)wrong,
-                (unsigned long long)n);
+    return diag(d, (SrcLoc){0}, DIAG_E0520, b->name, (unsigned long long)first, x, y,
+                (unsigned long long)wrong, (unsigned long long)n);
 }
 
 bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d) {
@@ -290,7 +302,8 @@ bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d) {
         if (c->has_hash) {
             uint64_t hash = XXH64(have, size, 0);
             if (hash != c->hash) {
-                diag(d, (SrcLoc){0}, DIAG_E0521, b->name, (unsigned long long)hash, (unsigned long long)c->hash);
+                diag(d, (SrcLoc){0}, DIAG_E0521, b->name, (unsigned long long)hash,
+                     (unsigned long long)c->hash);
                 ++*failures;
             }
             continue;
@@ -300,8 +313,9 @@ bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d) {
         if (c->equals && !read_data(p, c->equals, d, &want, &n))
             return false;
         if (n != size)
-            return buffer_fail(d, b, arena_printf(&p->arena, "has %llu bytes, what is expected has %zu",
-                                                  (unsigned long long)size, n));
+            return buffer_fail(d, b,
+                               arena_printf(&p->arena, "has %llu bytes, what is expected has %zu",
+                                            (unsigned long long)size, n));
         if (!check_values(b, c, have, (const uint8_t *)want, b->count, d))
             ++*failures;
     }

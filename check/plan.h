@@ -1,5 +1,5 @@
-/* A launch plan: buffers, a sequence of launches, and what must hold afterwards. Comes from the command line or
- * from a JSON file (docs/launch-files.md); run, validate and the library execute it on any engine.
+/* A launch plan: buffers, a sequence of launches, and what must hold afterwards. Comes from the command line
+ * or from a JSON file (docs/launch-files.md); run, validate and the library execute it on any engine.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_PLAN_H
 #define HEDDLE_CHECK_PLAN_H
@@ -12,10 +12,10 @@ typedef struct {
     const char *name;
     const Scalar *type;
     uint64_t count;
-    const char *init;      /* "zero", "ones", "iota", "random:SEED", "@file", or NULL where `bytes` is set */
-    const uint8_t *bytes;  /* count * type->size_bytes, or NULL */
-    bool is_output;        /* `out:` of the command line: shown after the run */
-    uint64_t address;      /* set by plan_memory */
+    const char *init;     /* "zero", "ones", "iota", "random:SEED", "@file", or NULL where `bytes` is set */
+    const uint8_t *bytes; /* count * type->size_bytes, or NULL */
+    bool is_output;       /* `out:` of the command line: shown after the run */
+    uint64_t address;     /* set by plan_memory */
 } PlanBuffer;
 
 typedef struct { /* one kernel argument */
@@ -39,15 +39,15 @@ typedef struct {
     const uint8_t *values; /* or values */
     uint64_t nvalues;
     bool has_hash;
-    uint64_t hash;         /* or XXH64, seed 0, of the bytes */
+    uint64_t hash; /* or XXH64, seed 0, of the bytes */
     uint64_t ulp;
-    double abs;            /* a difference of up to this, or of `ulp` units, is no difference */
+    double abs; /* a difference of up to this, or of `ulp` units, is no difference */
 } PlanCheck;
 
 typedef struct {
     Arena arena;
-    const char *module;    /* file name in the launch file, or NULL */
-    const char *data_dir;  /* where @file is; NULL: as written */
+    const char *module;   /* file name in the launch file, or NULL */
+    const char *data_dir; /* where @file is; NULL: as written */
     VEC(PlanBuffer) buffers;
     VEC(PlanLaunch) launches;
     VEC(PlanCheck) checks;
@@ -55,22 +55,26 @@ typedef struct {
 
 void plan_free(Plan *p);
 
-/* The file's plan; "module" and, unless p->data_dir is set, data are relative to its directory. E0501, E0502. */
+/* The file's plan; "module" and, unless p->data_dir is set, data are relative to its directory. E0501, E0502.
+ */
 bool plan_read_json(Plan *p, const Source *text, Diags *d);
-/* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch. */
+/* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch.
+ */
 bool plan_add_arg(Plan *p, const char *text, Diags *d);
-bool plan_add_expect(Plan *p, const char *text, Diags *d); /* "c=@file" or "c=value,value" */
+bool plan_add_expect(Plan *p, const char *text, Diags *d);  /* "c=@file" or "c=value,value" */
 uint32_t plan_find_buffer(const Plan *p, const char *name); /* index + 1, or 0 */
 
 /* Guest memory with all buffers allocated in order and initialised; sets their addresses. NULL: reported. */
 SimMemory *plan_memory(Plan *p, Diags *d);
 
-typedef struct { uint32_t offset_bytes, size_bytes; } PlanParam;
+typedef struct {
+    uint32_t offset_bytes, size_bytes;
+} PlanParam;
 /* The parameter block of a launch for a kernel with these parameters (arena of the plan). E0503. */
 bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanParam *params, uint32_t nparams,
                  const uint8_t **block, uint32_t *size_bytes, Diags *d);
 
-/* Is what the checks say true of the memory? Each failure is reported as E0520 and counted. False: a check could
- * not be made (reported). */
+/* Is what the checks say true of the memory? Each failure is reported as E0520 and counted. False: a check
+ * could not be made (reported). */
 bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d);
 #endif

@@ -11,9 +11,13 @@ typedef struct {
     Diags *d;
 } Json;
 
-static bool fail(Json *j, const char *what) { return diag_in(j->d, j->source, (SrcLoc){0}, DIAG_E0502, what); }
+static bool fail(Json *j, const char *what) {
+    return diag_in(j->d, j->source, (SrcLoc){0}, DIAG_E0502, what);
+}
 
-static const char *copy(Json *j, const char *text) { return arena_printf(&j->p->arena, "%s", text); }
+static const char *copy(Json *j, const char *text) {
+    return arena_printf(&j->p->arena, "%s", text);
+}
 
 /* Every member of `o` must be one of the names, which ends with NULL. */
 static bool known_keys(Json *j, const cJSON *o, const char *where, const char *const *names) {
@@ -28,7 +32,8 @@ static bool known_keys(Json *j, const cJSON *o, const char *where, const char *c
 }
 
 static bool whole(const cJSON *c, double max, uint64_t *out) {
-    if (!cJSON_IsNumber(c) || c->valuedouble < 0 || c->valuedouble > max || c->valuedouble != (double)(uint64_t)c->valuedouble)
+    if (!cJSON_IsNumber(c) || c->valuedouble < 0 || c->valuedouble > max ||
+        c->valuedouble != (double)(uint64_t)c->valuedouble)
         return false;
     *out = (uint64_t)c->valuedouble;
     return true;
@@ -40,21 +45,23 @@ static bool element(const Scalar *t, const cJSON *c, uint8_t out[8]) {
         return scalar_parse(t, c->valuestring, strlen(c->valuestring), out);
     if (!cJSON_IsNumber(c))
         return false;
-    if (t->kind != 'f' && (c->valuedouble != (double)(int64_t)c->valuedouble || c->valuedouble > 9007199254740992.0 ||
-                           c->valuedouble < -9007199254740992.0))
+    if (t->kind != 'f' && (c->valuedouble != (double)(int64_t)c->valuedouble ||
+                           c->valuedouble > 9007199254740992.0 || c->valuedouble < -9007199254740992.0))
         return false;
     scalar_store(t, c->valuedouble, out);
     return true;
 }
 
-static bool values(Json *j, const cJSON *list, const Scalar *t, const char *name, const uint8_t **out, uint64_t *count) {
+static bool values(Json *j, const cJSON *list, const Scalar *t, const char *name, const uint8_t **out,
+                   uint64_t *count) {
     uint64_t n = cJSON_IsArray(list) ? (uint64_t)cJSON_GetArraySize(list) : 0, i = 0;
     uint8_t *bytes = arena_alloc(&j->p->arena, n * t->size_bytes);
     const cJSON *c;
     cJSON_ArrayForEach(c, list) {
         uint8_t value[8];
         if (!element(t, c, value))
-            return fail(j, arena_printf(&j->p->arena, "%s: value %llu is no %s", name, (unsigned long long)i, t->name));
+            return fail(j, arena_printf(&j->p->arena, "%s: value %llu is no %s", name, (unsigned long long)i,
+                                        t->name));
         memcpy(bytes + i++ * t->size_bytes, value, t->size_bytes);
     }
     *out = bytes;
@@ -66,18 +73,23 @@ static bool read_buffer(Json *j, const cJSON *o) {
     static const char *const keys[] = {"type", "count", "init", "values", NULL};
     PlanBuffer b = {.name = copy(j, o->string), .init = "zero", .count = 1};
     if (!cJSON_IsObject(o) || !known_keys(j, o, b.name, keys))
-        return cJSON_IsObject(o) ? false : fail(j, arena_printf(&j->p->arena, "buffer %s must be an object", b.name));
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(o, "type"), *count = cJSON_GetObjectItemCaseSensitive(o, "count");
-    const cJSON *init = cJSON_GetObjectItemCaseSensitive(o, "init"), *list = cJSON_GetObjectItemCaseSensitive(o, "values");
+        return cJSON_IsObject(o) ? false
+                                 : fail(j, arena_printf(&j->p->arena, "buffer %s must be an object", b.name));
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(o, "type"),
+                *count = cJSON_GetObjectItemCaseSensitive(o, "count");
+    const cJSON *init = cJSON_GetObjectItemCaseSensitive(o, "init"),
+                *list = cJSON_GetObjectItemCaseSensitive(o, "values");
     b.type = cJSON_IsString(type) ? scalar_find(type->valuestring, strlen(type->valuestring)) : NULL;
     if (!b.type)
         return fail(j, arena_printf(&j->p->arena, "buffer %s: \"type\" must be one of u8 ... f64", b.name));
     if (list && !values(j, list, b.type, b.name, &b.bytes, &b.count))
         return false;
     if (count && (!whole(count, 0x1p34, &b.count) || b.count == 0))
-        return fail(j, arena_printf(&j->p->arena, "buffer %s: \"count\" must be a positive whole number", b.name));
+        return fail(
+            j, arena_printf(&j->p->arena, "buffer %s: \"count\" must be a positive whole number", b.name));
     if (list && (init || (count && b.count != (uint64_t)cJSON_GetArraySize(list))))
-        return fail(j, arena_printf(&j->p->arena, "buffer %s: \"values\" contradicts \"init\" or \"count\"", b.name));
+        return fail(
+            j, arena_printf(&j->p->arena, "buffer %s: \"values\" contradicts \"init\" or \"count\"", b.name));
     if (init && !cJSON_IsString(init))
         return fail(j, arena_printf(&j->p->arena, "buffer %s: \"init\" must be a text", b.name));
     if (init)
@@ -96,7 +108,8 @@ static bool read_extent(Json *j, const cJSON *c, const char *name, uint32_t out[
         good = whole(cJSON_GetArrayItem(c, i), 4294967295.0, &v) && v > 0;
         out[i] = (uint32_t)v;
     }
-    return good || fail(j, arena_printf(&j->p->arena, "\"%s\" must be a list of one to three positive numbers", name));
+    return good || fail(j, arena_printf(&j->p->arena,
+                                        "\"%s\" must be a list of one to three positive numbers", name));
 }
 
 static bool optional_u32(Json *j, const cJSON *o, const char *key, uint32_t *out) {
@@ -111,7 +124,8 @@ static bool optional_u32(Json *j, const cJSON *o, const char *key, uint32_t *out
 }
 
 static bool read_launch(Json *j, const cJSON *o) {
-    static const char *const keys[] = {"kernel", "grid", "block", "shared", "args", "repeat", "unordered", NULL};
+    static const char *const keys[] = {"kernel", "grid",   "block",     "shared",
+                                       "args",   "repeat", "unordered", NULL};
     if (!cJSON_IsObject(o))
         return fail(j, "a launch must be an object");
     if (!known_keys(j, o, "launch", keys))
@@ -126,10 +140,11 @@ static bool read_launch(Json *j, const cJSON *o) {
         !optional_u32(j, o, "shared", &launch.shared_bytes) || !optional_u32(j, o, "repeat", &launch.repeat))
         return false;
     VEC_ADD(&j->p->arena, &j->p->launches, launch);
-    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "args"))
-        if (!cJSON_IsString(c) ? !fail(j, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"")
-                               : !plan_add_arg(j->p, c->valuestring, j->d))
-            return false;
+    cJSON_ArrayForEach(
+        c, cJSON_GetObjectItemCaseSensitive(
+               o, "args")) if (!cJSON_IsString(c)
+                                   ? !fail(j, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"")
+                                   : !plan_add_arg(j->p, c->valuestring, j->d)) return false;
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "unordered")) {
         uint32_t index = cJSON_IsString(c) ? plan_find_buffer(j->p, c->valuestring) : 0;
         if (!index)
@@ -145,9 +160,12 @@ static bool read_check(Json *j, const cJSON *o) {
         return fail(j, "a check must be an object");
     if (!known_keys(j, o, "check", keys))
         return false;
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(o, "buffer"), *equals = cJSON_GetObjectItemCaseSensitive(o, "equals");
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "values"), *hash = cJSON_GetObjectItemCaseSensitive(o, "hash");
-    const cJSON *abs = cJSON_GetObjectItemCaseSensitive(o, "abs"), *ulp = cJSON_GetObjectItemCaseSensitive(o, "ulp");
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(o, "buffer"),
+                *equals = cJSON_GetObjectItemCaseSensitive(o, "equals");
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "values"),
+                *hash = cJSON_GetObjectItemCaseSensitive(o, "hash");
+    const cJSON *abs = cJSON_GetObjectItemCaseSensitive(o, "abs"),
+                *ulp = cJSON_GetObjectItemCaseSensitive(o, "ulp");
     uint32_t index = cJSON_IsString(name) ? plan_find_buffer(j->p, name->valuestring) : 0;
     if (!index)
         return fail(j, "a check needs \"buffer\", the name of a buffer");
@@ -182,23 +200,22 @@ static bool read_root(Json *j, const cJSON *root) {
     if (!known_keys(j, root, "launch file", keys))
         return false;
     const char *slash = strrchr(j->source->name, '/');
-    const char *dir = slash ? arena_printf(&j->p->arena, "%.*s", (int)(slash - j->source->name), j->source->name) : ".";
+    const char *dir =
+        slash ? arena_printf(&j->p->arena, "%.*s", (int)(slash - j->source->name), j->source->name) : ".";
     if (module && !cJSON_IsString(module))
         return fail(j, "\"module\" must be a file name");
     if (module)
-        j->p->module = module->valuestring[0] == '/' ? copy(j, module->valuestring)
-                                                     : arena_printf(&j->p->arena, "%s/%s", dir, module->valuestring);
+        j->p->module = module->valuestring[0] == '/'
+                           ? copy(j, module->valuestring)
+                           : arena_printf(&j->p->arena, "%s/%s", dir, module->valuestring);
     if (!j->p->data_dir)
         j->p->data_dir = dir;
-    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "buffers"))
-        if (!read_buffer(j, c))
-            return false;
-    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "launches"))
-        if (!read_launch(j, c))
-            return false;
-    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "checks"))
-        if (!read_check(j, c))
-            return false;
+    cJSON_ArrayForEach(
+        c, cJSON_GetObjectItemCaseSensitive(root, "buffers")) if (!read_buffer(j, c)) return false;
+    cJSON_ArrayForEach(
+        c, cJSON_GetObjectItemCaseSensitive(root, "launches")) if (!read_launch(j, c)) return false;
+    cJSON_ArrayForEach(c,
+                       cJSON_GetObjectItemCaseSensitive(root, "checks")) if (!read_check(j, c)) return false;
     return j->p->launches.n > 0 || fail(j, "no launch: \"launches\" must be a list of at least one");
 }
 
@@ -208,7 +225,9 @@ bool plan_read_json(Plan *p, const Source *text, Diags *d) {
     cJSON *root = cJSON_ParseWithLengthOpts(text->text, text->size_bytes + 1, &end, true);
     if (!root) {
         size_t offset = end && end >= text->text ? (size_t)(end - text->text) : 0;
-        return diag_in(d, text, (SrcLoc){(uint32_t)(offset < text->size_bytes ? offset : text->size_bytes) + 1}, DIAG_E0501);
+        return diag_in(d, text,
+                       (SrcLoc){(uint32_t)(offset < text->size_bytes ? offset : text->size_bytes) + 1},
+                       DIAG_E0501);
     }
     bool good = read_root(&j, root);
     cJSON_Delete(root);

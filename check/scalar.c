@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const Scalar scalars[] = {
-    {"u8", 1, 'u'},  {"u16", 2, 'u'}, {"u32", 4, 'u'}, {"u64", 8, 'u'}, {"s8", 1, 's'},   {"s16", 2, 's'},
-    {"s32", 4, 's'}, {"s64", 8, 's'}, {"b8", 1, 'u'},  {"b16", 2, 'u'}, {"b32", 4, 'u'},  {"b64", 8, 'u'},
+    {"u8", 1, 'u'},  {"u16", 2, 'u'}, {"u32", 4, 'u'}, {"u64", 8, 'u'},  {"s8", 1, 's'},  {"s16", 2, 's'},
+    {"s32", 4, 's'}, {"s64", 8, 's'}, {"b8", 1, 'u'},  {"b16", 2, 'u'},  {"b32", 4, 'u'}, {"b64", 8, 'u'},
     {"f16", 2, 'f'}, {"f32", 4, 'f'}, {"f64", 8, 'f'}, {"bf16", 2, 'f'},
 };
 
@@ -57,13 +57,15 @@ static uint64_t encode_float(const Scalar *t, double v) {
     int least = 1 - bias;
     int scale = (e - 1 < least ? least : e - 1) - (int)fraction;
     uint64_t units = (uint64_t)nearbyint(ldexp(fabs(v), -scale));
-    uint64_t bits = e - 1 < least ? units : ((uint64_t)(e - 1 + bias) << fraction) + (units - ((uint64_t)1 << fraction));
+    uint64_t bits =
+        e - 1 < least ? units : ((uint64_t)(e - 1 + bias) << fraction) + (units - ((uint64_t)1 << fraction));
     return sign | (bits > infinity ? infinity : bits);
 }
 
 static double decode_float(const Scalar *t, uint64_t bits) {
     unsigned fraction = fraction_bits(t), exponent = exponent_bits(t);
-    uint64_t m = bits & (((uint64_t)1 << fraction) - 1), e = bits >> fraction & (((uint64_t)1 << exponent) - 1);
+    uint64_t m = bits & (((uint64_t)1 << fraction) - 1),
+             e = bits >> fraction & (((uint64_t)1 << exponent) - 1);
     int bias = (1 << (exponent - 1)) - 1;
     double v;
     if (e == ((uint64_t)1 << exponent) - 1)
@@ -82,7 +84,9 @@ void scalar_store(const Scalar *t, double value, uint8_t out[8]) {
     put_bits(t, bits, out);
 }
 
-double scalar_value(const Scalar *t, const uint8_t *value) { return decode_float(t, get_bits(t, value)); }
+double scalar_value(const Scalar *t, const uint8_t *value) {
+    return decode_float(t, get_bits(t, value));
+}
 
 static bool parse_float(const Scalar *t, const char *text, uint64_t *bits) {
     char *end;
@@ -122,7 +126,8 @@ bool scalar_parse(const Scalar *t, const char *text, size_t size_bytes, uint8_t 
         return false;
     memcpy(copy, text, size_bytes);
     copy[size_bytes] = 0;
-    if (isspace((unsigned char)copy[0]) || !(t->kind == 'f' ? parse_float(t, copy, &bits) : parse_int(t, copy, &bits)))
+    if (isspace((unsigned char)copy[0]) ||
+        !(t->kind == 'f' ? parse_float(t, copy, &bits) : parse_int(t, copy, &bits)))
         return false;
     put_bits(t, bits, out);
     return true;
@@ -132,8 +137,11 @@ void scalar_print(const Scalar *t, const uint8_t *value, char out[64]) {
     uint64_t bits = get_bits(t, value);
     unsigned digits = t->size_bytes * 2u;
     if (t->kind == 'f')
-        snprintf(out, 64, "%.*g (0x%0*llx)", t->size_bytes == 8 ? 17 : t->size_bytes == 4 ? 9 : 5, decode_float(t, bits),
-                 (int)digits, (unsigned long long)bits);
+        snprintf(out, 64, "%.*g (0x%0*llx)",
+                 t->size_bytes == 8   ? 17
+                 : t->size_bytes == 4 ? 9
+                                      : 5,
+                 decode_float(t, bits), (int)digits, (unsigned long long)bits);
     else if (t->kind == 's') {
         unsigned shift = 64 - t->size_bytes * 8u;
         snprintf(out, 64, "%lld", (long long)((int64_t)(bits << shift) >> shift));

@@ -14,8 +14,8 @@ typedef struct {
 
 /* The type of that name, or NULL: u8-u64, s8-s64, b8-b64, f16, bf16, f32, f64. */
 const Scalar *scalar_find(const char *name, size_t size_bytes);
-/* Parse all of `text`: integers in decimal or 0x..., floating point as C writes it, or as bits 0fXXXXXXXX (0dX... for
- * f64). False if it is malformed or out of the type's range. */
+/* Parse all of `text`: integers in decimal or 0x..., floating point as C writes it, or as bits 0fXXXXXXXX
+ * (0dX... for f64). False if it is malformed or out of the type's range. */
 bool scalar_parse(const Scalar *t, const char *text, size_t size_bytes, uint8_t out[8]);
 /* "1.5 (0x3fc00000)", in out[64]. */
 void scalar_print(const Scalar *t, const uint8_t *value, char out[64]);

@@ -1,14 +1,15 @@
 /* Heddle: compile PTX to machine code, disassemble, assemble, run and validate it, without a GPU.
  *
- * No global state, no output, no exit: every function returns a status, and messages go to the callback of the
- * context. A context is for one thread at a time; contexts are independent of each other. Running out of host
- * memory ends the process.
+ * No global state, no output, no exit: every function returns a status, and messages go to the callback of
+ * the context. A context is for one thread at a time; contexts are independent of each other. Running out of
+ * host memory ends the process.
  *
  *     HdContext *c = hd_create(&(HdOptions){.message = print_message});
  *     HdModule *ptx, *binary;
  *     if (hd_parse(c, "k.ptx", text, size, &ptx) == HD_OK && hd_compile(ptx, NULL, &binary) == HD_OK) {
- *         HdArg args[] = {{.buffer = data, .size_bytes = sizeof data}, {.value = &n, .size_bytes = sizeof n}};
- *         hd_launch(binary, &(HdLaunch){.kernel = "k", .grid = {1, 1, 1}, .block = {64, 1, 1}, .args = args, .nargs = 2});
+ *         HdArg args[] = {{.buffer = data, .size_bytes = sizeof data}, {.value = &n, .size_bytes = sizeof
+ * n}}; hd_launch(binary, &(HdLaunch){.kernel = "k", .grid = {1, 1, 1}, .block = {64, 1, 1}, .args = args,
+ * .nargs = 2});
  *     }
  *     hd_destroy(c);
  *
@@ -31,8 +32,8 @@ typedef struct HdModule HdModule; /* PTX or a binary; belongs to its context */
 
 typedef enum {
     HD_OK,
-    HD_ERR_INPUT,     /* the text or file is wrong; messages say where */
-    HD_ERR_USAGE,     /* the call is wrong: NULL, unknown target, a PTX function called with a binary */
+    HD_ERR_INPUT, /* the text or file is wrong; messages say where */
+    HD_ERR_USAGE, /* the call is wrong: NULL, unknown target, a PTX function called with a binary */
     HD_ERR_INTERNAL,
     HD_ERR_DIFFERENT, /* hd_validate: the executions differ */
     HD_ERR_TRAP,      /* hd_launch, hd_interpret: the kernel trapped */
@@ -50,12 +51,12 @@ typedef struct {
 } HdOptions;
 
 typedef struct {
-    const char *target;    /* "bru1", "sm_80" ...; NULL: "bru1" */
-    unsigned opt_level;    /* 0..3; hd_compile(.., NULL, ..) means 2 */
-    bool no_map, no_ptx;   /* leave .heddle.map, .heddle.ptx out of the file */
+    const char *target;  /* "bru1", "sm_80" ...; NULL: "bru1" */
+    unsigned opt_level;  /* 0..3; hd_compile(.., NULL, ..) means 2 */
+    bool no_map, no_ptx; /* leave .heddle.map, .heddle.ptx out of the file */
 } HdCompileOptions;
 
-typedef struct { /* a kernel argument: exactly one of value and buffer is set */
+typedef struct {       /* a kernel argument: exactly one of value and buffer is set */
     const void *value; /* bytes of a scalar or structure, little endian */
     void *buffer;      /* memory of the host: copied to the guest before and back after the launch */
     size_t size_bytes;
@@ -86,7 +87,8 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
  * trapping kernel wrote. Module variables start anew in every launch. */
 HdStatus hd_launch(HdModule *binary, const HdLaunch *launch);
 HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
-/* Do both do the same? Buffers are not changed. A difference is described in *report (may be NULL; hd_free). */
+/* Do both do the same? Buffers are not changed. A difference is described in *report (may be NULL; hd_free).
+ */
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);
 
 void hd_free(void *text);

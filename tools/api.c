@@ -10,8 +10,8 @@
 struct HdModule {
     HdContext *context;
     HdModule *next;
-    PtxModule *ptx;  /* PTX */
-    Binary *binary;  /* or a binary */
+    PtxModule *ptx; /* PTX */
+    Binary *binary; /* or a binary */
     void *image;
     size_t image_bytes;
     char *name;
@@ -29,7 +29,9 @@ static void deliver(void *user, Severity severity, const char *line) {
         c->options.message(c->options.user, s, line);
 }
 
-static Diags diags(HdContext *c) { return (Diags){.sink = deliver, .user = c}; }
+static Diags diags(HdContext *c) {
+    return (Diags){.sink = deliver, .user = c};
+}
 
 HdContext *hd_create(const HdOptions *options) {
     HdContext *c = calloc(1, sizeof *c);
@@ -83,8 +85,9 @@ HdStatus hd_parse(HdContext *c, const char *name, const char *text, size_t size_
 static HdStatus load_owned(HdContext *c, const char *name, void *image, size_t size_bytes, HdModule **out) {
     Diags d = diags(c);
     Binary *b = image ? binary_read(name, image, size_bytes, &d) : NULL;
-    HdStatus s = b ? add_module(c, (HdModule){.binary = b, .image = image, .image_bytes = size_bytes}, name, out)
-                   : HD_ERR_INPUT;
+    HdStatus s =
+        b ? add_module(c, (HdModule){.binary = b, .image = image, .image_bytes = size_bytes}, name, out)
+          : HD_ERR_INPUT;
     if (s == HD_OK)
         return s;
     binary_free(b);
@@ -135,8 +138,9 @@ HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes) {
     if (!binary || !binary->binary || !text || !size_bytes)
         return HD_ERR_USAGE;
     Diags d = diags(binary->context);
-    return disasm_image(binary->name, binary->image, binary->image_bytes, false, text, size_bytes, &d) ? HD_OK
-                                                                                                     : HD_ERR_INPUT;
+    return disasm_image(binary->name, binary->image, binary->image_bytes, false, text, size_bytes, &d)
+               ? HD_OK
+               : HD_ERR_INPUT;
 }
 
 HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t size_bytes, HdModule **out) {
@@ -166,14 +170,19 @@ static bool make_plan(Plan *p, const HdLaunch *l) {
     memcpy(launch->block, l->block, sizeof l->block);
     for (size_t i = 0; i < l->nargs; i++) {
         const HdArg *a = &l->args[i];
-        if ((a->value != NULL) == (a->buffer != NULL) || a->size_bytes == 0 || (a->value && a->size_bytes > 4096))
+        if ((a->value != NULL) == (a->buffer != NULL) || a->size_bytes == 0 ||
+            (a->value && a->size_bytes > 4096))
             return false;
-        PlanArg arg = {.is_buffer = a->buffer != NULL, .buffer = p->buffers.n, .bytes = a->value,
+        PlanArg arg = {.is_buffer = a->buffer != NULL,
+                       .buffer = p->buffers.n,
+                       .bytes = a->value,
                        .size_bytes = (uint32_t)a->size_bytes};
         if (a->buffer)
             VEC_ADD(&p->arena, &p->buffers,
-                    ((PlanBuffer){.name = arena_printf(&p->arena, "argument %zu", i), .type = byte,
-                                  .count = a->size_bytes, .bytes = a->buffer}));
+                    ((PlanBuffer){.name = arena_printf(&p->arena, "argument %zu", i),
+                                  .type = byte,
+                                  .count = a->size_bytes,
+                                  .bytes = a->buffer}));
         VEC_ADD(&p->arena, &launch->args, arg);
     }
     return true;
@@ -246,12 +255,16 @@ HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, ch
     return s;
 }
 
-void hd_free(void *text) { free(text); }
+void hd_free(void *text) {
+    free(text);
+}
 
 const char *hd_status_text(HdStatus s) {
-    static const char *const texts[HD_STATUS_COUNT] = {
-        [HD_OK] = "done", [HD_ERR_INPUT] = "the input is wrong", [HD_ERR_USAGE] = "wrong call",
-        [HD_ERR_INTERNAL] = "internal error", [HD_ERR_DIFFERENT] = "the executions differ",
-        [HD_ERR_TRAP] = "the kernel trapped"};
+    static const char *const texts[HD_STATUS_COUNT] = {[HD_OK] = "done",
+                                                       [HD_ERR_INPUT] = "the input is wrong",
+                                                       [HD_ERR_USAGE] = "wrong call",
+                                                       [HD_ERR_INTERNAL] = "internal error",
+                                                       [HD_ERR_DIFFERENT] = "the executions differ",
+                                                       [HD_ERR_TRAP] = "the kernel trapped"};
     return (unsigned)s < HD_STATUS_COUNT ? texts[s] : "unknown status";
 }

@@ -20,8 +20,8 @@ typedef struct {
     const Target *target;
     unsigned opt_level;
     bool time_passes, verbose, no_map, no_ptx, new_form, json;
-    Plan plan;                  /* launch: from options or from --launch */
-    PlanLaunch launch;          /* --kernel, --grid, --block, --shared */
+    Plan plan;         /* launch: from options or from --launch */
+    PlanLaunch launch; /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
     const char *launch_file, *data_dir, *engine, *trace;
     bool has_shape, stats, no_trace;
@@ -40,7 +40,7 @@ extern const Command cli_commands[]; /* ends with a NULL name */
 
 /* Parse the options of one command; ends the program with status 2 if they are wrong, with 0 after --help. */
 void cli_parse(const Command *c, Settings *s, int argc, char **argv);
-void cli_help(FILE *out);             /* the list of commands */
+void cli_help(FILE *out);                     /* the list of commands */
 void cli_manual(FILE *out, const Command *c); /* roff; NULL: heddle(1) */
 
 int cmd_compile(Settings *s);

@@ -60,8 +60,10 @@ static bool compile(Settings *s, const PtxModule *m) {
     if (good && s->verbose && c.code)
         for (uint32_t i = 0; i < c.code->nfuncs; i++) {
             const CodeFunc *f = &c.code->funcs[i];
-            fprintf(stderr, "%s: %u instructions, %u registers, %u bytes stack, %u bytes shared, %u barriers\n",
-                    str_text(&c.strings, f->name), f->ninsts, f->nregs, f->stack_bytes, f->shared_bytes, f->nbarriers);
+            fprintf(stderr,
+                    "%s: %u instructions, %u registers, %u bytes stack, %u bytes shared, %u barriers\n",
+                    str_text(&c.strings, f->name), f->ninsts, f->nregs, f->stack_bytes, f->shared_bytes,
+                    f->nbarriers);
         }
     driver_free(&c);
     return good;

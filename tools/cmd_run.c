@@ -11,8 +11,8 @@
 
 typedef struct {
     Settings *s;
-    PtxModule *ptx;  /* engine ptx, or where the binary came from */
-    Binary *binary;  /* engine interp */
+    PtxModule *ptx; /* engine ptx, or where the binary came from */
+    Binary *binary; /* engine interp */
     SimMemory *mem;
     FILE *trace;
     double seconds;
@@ -31,9 +31,9 @@ static double now(void) {
 /* ---- traces ---- */
 static void trace_machine(void *user, const MachineTrace *t) {
     FILE *out = user;
-    fprintf(out, "block %u,%u,%u warp %u %s+0x%04llx valid %08x active %08x executed %08x  %s", t->block[0], t->block[1],
-            t->block[2], t->warp, t->func ? t->func->name : "?", (unsigned long long)t->func_pc_bytes, t->valid,
-            t->active, t->executed, t->text ? t->text : "");
+    fprintf(out, "block %u,%u,%u warp %u %s+0x%04llx valid %08x active %08x executed %08x  %s", t->block[0],
+            t->block[1], t->block[2], t->warp, t->func ? t->func->name : "?",
+            (unsigned long long)t->func_pc_bytes, t->valid, t->active, t->executed, t->text ? t->text : "");
     if (t->loc && t->loc->ptx_line)
         fprintf(out, "  // line %u", t->loc->ptx_line);
     fputc('\n', out);
@@ -42,8 +42,8 @@ static void trace_machine(void *user, const MachineTrace *t) {
 static void trace_ptx(void *user, const PtxEvent *e) {
     const Run *r = user;
     const PtxInsn *i = &e->func->insns[e->insn];
-    fprintf(r->trace, "block %u,%u,%u thread %u,%u,%u line %u %s%s%s", e->block[0], e->block[1], e->block[2], e->thread[0],
-            e->thread[1], e->thread[2], ptx_line(r->ptx, i), ptx_op_name((PtxOp)i->op),
+    fprintf(r->trace, "block %u,%u,%u thread %u,%u,%u line %u %s%s%s", e->block[0], e->block[1], e->block[2],
+            e->thread[0], e->thread[1], e->thread[2], ptx_line(r->ptx, i), ptx_op_name((PtxOp)i->op),
             str_text(&r->ptx->strings, i->mods_text), e->executed ? "" : " (guard false)");
     for (unsigned k = 0; e->executed && k < e->ndst; k++)
         if (e->dst_reg[k])
@@ -71,11 +71,12 @@ static void print_findings(Run *r, const MachineResult *res) {
         fprintf(stderr, "%s: %s pc 0x%llx", machine_finding_name(f->kind), f->func ? f->func->name : "?",
                 (unsigned long long)pc);
         if (f->kind == MF_HAZARD)
-            fprintf(stderr, ", producer 0x%llx", (unsigned long long)(f->func ? f->other_pc_bytes - f->func->address : f->other_pc_bytes));
+            fprintf(stderr, ", producer 0x%llx",
+                    (unsigned long long)(f->func ? f->other_pc_bytes - f->func->address : f->other_pc_bytes));
         if (f->ptx_line)
             fprintf(stderr, ", PTX line %u", f->ptx_line);
-        fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x, %llu times: %s\n", f->block[0], f->block[1], f->block[2],
-                f->warp, f->lanes, (unsigned long long)f->count, f->text);
+        fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x, %llu times: %s\n", f->block[0], f->block[1],
+                f->block[2], f->warp, f->lanes, (unsigned long long)f->count, f->text);
         r->nfindings += asked;
     }
 }
@@ -113,7 +114,10 @@ static bool machine_launch(Run *r, const PlanLaunch *l) {
 }
 
 static bool ptx_launch(Run *r, const PlanLaunch *l) {
-    PtxRunOptions opt = {.seed = r->s->seed, .budget = r->s->budget, .on_warning = print_warning, .user = r,
+    PtxRunOptions opt = {.seed = r->s->seed,
+                         .budget = r->s->budget,
+                         .on_warning = print_warning,
+                         .user = r,
                          .report_uninitialised = r->s->machine.report_undefined,
                          .on_event = r->trace ? trace_ptx : NULL};
     PtxRunResult res = {0};
@@ -205,7 +209,8 @@ static void print_json(const Run *r) {
         cJSON_AddNumberToObject(o, "data_warp_instructions", (double)s->data_issues);
         cJSON_AddNumberToObject(o, "data_thread_instructions", (double)s->data_lane_issues);
         cJSON_AddNumberToObject(o, "simt_efficiency",
-                                s->data_issues ? (double)s->data_lane_issues / (32.0 * (double)s->data_issues) : 1);
+                                s->data_issues ? (double)s->data_lane_issues / (32.0 * (double)s->data_issues)
+                                               : 1);
         cJSON_AddNumberToObject(o, "convergence_instructions", (double)s->b_issues);
         cJSON_AddNumberToObject(o, "divergences", (double)s->divergences);
         cJSON_AddNumberToObject(o, "switches", (double)s->switches);
@@ -226,8 +231,8 @@ static void print_json(const Run *r) {
 
 static void print_stats(const Run *r) {
     char text[2048];
-    printf("%u launch%s, %.3f ms, %llu thread instructions, %.1f M/s\n", r->nlaunches, r->nlaunches == 1 ? "" : "es",
-           r->seconds * 1e3, (unsigned long long)r->thread_insns,
+    printf("%u launch%s, %.3f ms, %llu thread instructions, %.1f M/s\n", r->nlaunches,
+           r->nlaunches == 1 ? "" : "es", r->seconds * 1e3, (unsigned long long)r->thread_insns,
            r->seconds > 0 ? (double)r->thread_insns / r->seconds * 1e-6 : 0.0);
     if (r->binary) {
         machine_stats_print(&r->stats, text, sizeof text);

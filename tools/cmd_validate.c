@@ -10,7 +10,8 @@ static Binary *second_binary(Settings *s, const PtxModule *m) {
     size_t size;
     if (s->ninputs < 2)
         return cli_compile_to_binary(s, m, s->inputs[0]);
-    return file_read(&s->arena, s->inputs[1], &s->diags, &data, &size) ? cli_load(s, s->inputs[1], data, size) : NULL;
+    return file_read(&s->arena, s->inputs[1], &s->diags, &data, &size) ? cli_load(s, s->inputs[1], data, size)
+                                                                       : NULL;
 }
 
 int cmd_validate(Settings *s) {
@@ -18,7 +19,8 @@ int cmd_validate(Settings *s) {
         return STATUS_INPUT;
     PtxModule *m = cli_read_ptx(s, s->inputs[0]);
     Binary *b = m ? second_binary(s, m) : NULL;
-    DiffOptions opt = {.ptx = {.seed = s->seed, .budget = s->budget}, .machine = s->machine, .no_trace = s->no_trace};
+    DiffOptions opt = {
+        .ptx = {.seed = s->seed, .budget = s->budget}, .machine = s->machine, .no_trace = s->no_trace};
     DiffReport r;
     int status = STATUS_INPUT;
     if (b && diff_validate(&s->plan, m, b, &opt, &r, &s->diags)) {

@@ -4,7 +4,9 @@
 #include "tools/cli.h"
 #include <string.h>
 
-bool cli_is_elf(const char *data, size_t size_bytes) { return size_bytes >= 4 && memcmp(data, "\177ELF", 4) == 0; }
+bool cli_is_elf(const char *data, size_t size_bytes) {
+    return size_bytes >= 4 && memcmp(data, "\177ELF", 4) == 0;
+}
 
 static void print_dump(void *user, const char *pass, const char *text) {
     (void)user;
@@ -12,12 +14,14 @@ static void print_dump(void *user, const char *pass, const char *text) {
 }
 
 DriverOptions cli_driver_options(const Settings *s) {
-    return (DriverOptions){
-        .target = s->target,
-        .opt_level = s->opt_level,
-        .passes = {.dump = s->dump, .stop_after = s->stop_after, .time_passes = s->time_passes, .verify = s->verbose,
-                   .on_dump = print_dump},
-        .elf = {.no_map = s->no_map, .no_ptx = s->no_ptx, .new_form = s->new_form}};
+    return (DriverOptions){.target = s->target,
+                           .opt_level = s->opt_level,
+                           .passes = {.dump = s->dump,
+                                      .stop_after = s->stop_after,
+                                      .time_passes = s->time_passes,
+                                      .verify = s->verbose,
+                                      .on_dump = print_dump},
+                           .elf = {.no_map = s->no_map, .no_ptx = s->no_ptx, .new_form = s->new_form}};
 }
 
 PtxModule *cli_read_ptx(Settings *s, const char *path) {
@@ -82,5 +86,6 @@ bool cli_read_plan(Settings *s) {
     for (uint32_t i = 0; i < s->expects.n; i++)
         if (!plan_add_expect(p, s->expects.at[i], &s->diags))
             return false;
-    return s->ninputs > 0 || diag(&s->diags, (SrcLoc){0}, DIAG_E0502, "no input file, and no \"module\" in a launch file");
+    return s->ninputs > 0 ||
+           diag(&s->diags, (SrcLoc){0}, DIAG_E0502, "no input file, and no \"module\" in a launch file");
 }

@@ -6,8 +6,8 @@
 #include "frontend/ast.h"
 
 typedef struct {
-    const Target *target;  /* NULL: the default */
-    unsigned opt_level;    /* 0..3 */
+    const Target *target; /* NULL: the default */
+    unsigned opt_level;   /* 0..3 */
     PassOptions passes;
     ElfOptions elf;
 } DriverOptions;
@@ -16,7 +16,7 @@ typedef struct {
     StrTab strings;
     IrModule *ir;
     CodeModule *code;
-    void *image;           /* malloc'ed ELF file, NULL when stopped before */
+    void *image; /* malloc'ed ELF file, NULL when stopped before */
     size_t image_bytes;
 } Compilation;
 

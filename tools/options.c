@@ -6,13 +6,38 @@
 #include <string.h>
 
 enum { /* keys of options without a letter */
-    KEY_EMIT = 0x100, KEY_DUMP, KEY_STOP_AFTER, KEY_TIME_PASSES, KEY_NO_MAP, KEY_NO_PTX, KEY_NEW_FORM, KEY_JSON,
-    KEY_KERNEL, KEY_GRID, KEY_BLOCK, KEY_SHARED, KEY_ARG, KEY_EXPECT, KEY_LAUNCH, KEY_DATA_DIR, KEY_PRINT, KEY_SAVE,
-    KEY_ENGINE, KEY_TRACE, KEY_STATS, KEY_CHECK_CONTROL, KEY_UNDEFINED, KEY_POLICY, KEY_SEED, KEY_BUDGET, KEY_NO_TRACE
+       KEY_EMIT = 0x100,
+       KEY_DUMP,
+       KEY_STOP_AFTER,
+       KEY_TIME_PASSES,
+       KEY_NO_MAP,
+       KEY_NO_PTX,
+       KEY_NEW_FORM,
+       KEY_JSON,
+       KEY_KERNEL,
+       KEY_GRID,
+       KEY_BLOCK,
+       KEY_SHARED,
+       KEY_ARG,
+       KEY_EXPECT,
+       KEY_LAUNCH,
+       KEY_DATA_DIR,
+       KEY_PRINT,
+       KEY_SAVE,
+       KEY_ENGINE,
+       KEY_TRACE,
+       KEY_STATS,
+       KEY_CHECK_CONTROL,
+       KEY_UNDEFINED,
+       KEY_POLICY,
+       KEY_SEED,
+       KEY_BUDGET,
+       KEY_NO_TRACE
 };
 
 static const struct argp_option output_options[] = {
-    {"output", 'o', "FILE", 0, "Write FILE instead of standard output (compile: instead of INPUT.cubin)", 0}, {0}};
+    {"output", 'o', "FILE", 0, "Write FILE instead of standard output (compile: instead of INPUT.cubin)", 0},
+    {0}};
 static const struct argp_option json_options[] = {{"json", KEY_JSON, NULL, 0, "Report as JSON", 0}, {0}};
 static const struct argp_option compile_options[] = {
     {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
@@ -25,7 +50,8 @@ static const struct argp_option compile_options[] = {
     {0}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
-    {"dump", KEY_DUMP, "PASS", 0, "Print machine IR after PASS, or after every pass (all), to standard error", 0},
+    {"dump", KEY_DUMP, "PASS", 0, "Print machine IR after PASS, or after every pass (all), to standard error",
+     0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after PASS; with --emit=mir prints what it made", 0},
     {0}};
 static const struct argp_option launch_options[] = {
@@ -34,23 +60,29 @@ static const struct argp_option launch_options[] = {
     {"block", KEY_BLOCK, "X,Y,Z", 0, "Threads of a block (default 1,1,1)", 0},
     {"shared", KEY_SHARED, "BYTES", 0, "Dynamic shared memory", 0},
     {"arg", KEY_ARG, "ARG", 0,
-     "Next argument: TYPE:VALUE, TYPE[N]:V,V..., buf:TYPE[N]=INIT or out:NAME:TYPE[N]=INIT; INIT is zero, ones, "
-     "iota, random:SEED or @FILE", 0},
-    {"expect", KEY_EXPECT, "NAME=@FILE", 0, "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},
+     "Next argument: TYPE:VALUE, TYPE[N]:V,V..., buf:TYPE[N]=INIT or out:NAME:TYPE[N]=INIT; INIT is zero, "
+     "ones, "
+     "iota, random:SEED or @FILE",
+     0},
+    {"expect", KEY_EXPECT, "NAME=@FILE", 0,
+     "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},
     {"launch", KEY_LAUNCH, "FILE", 0, "Launch file (JSON) instead of the options above", 0},
     {"data-dir", KEY_DATA_DIR, "DIR", 0, "Where the launch file's @FILEs are (default: beside it)", 0},
     {0}};
 static const struct argp_option machine_options[] = {
-    {"check-control", KEY_CHECK_CONTROL, NULL, 0, "Machine: report registers read before stall count or scoreboard allow", 0},
+    {"check-control", KEY_CHECK_CONTROL, NULL, 0,
+     "Machine: report registers read before stall count or scoreboard allow", 0},
     {"undefined", KEY_UNDEFINED, NULL, 0, "Report undefined values that matter", 0},
     {"policy", KEY_POLICY, "NAME=VALUE", 0,
      "Machine: bsync-nb=release|blocked|literal, branch=fallthrough|taken, join=all|candidates, "
-     "lane=lowest|highest|rotate|random", 0},
+     "lane=lowest|highest|rotate|random",
+     0},
     {"seed", KEY_SEED, "N", 0, "Order of threads (PTX interpreter) and random lane choice", 0},
     {"budget", KEY_BUDGET, "N", 0, "Trap after N instructions", 0},
     {0}};
 static const struct argp_option run_options[] = {
-    {"engine", KEY_ENGINE, "NAME", 0, "interp (the machine, default) or ptx (the PTX reference interpreter)", 0},
+    {"engine", KEY_ENGINE, "NAME", 0, "interp (the machine, default) or ptx (the PTX reference interpreter)",
+     0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
     {"print", KEY_PRINT, "NAME", 0, "Print the buffer afterwards", 0},
@@ -59,29 +91,33 @@ static const struct argp_option run_options[] = {
 static const struct argp_option validate_options[] = {
     {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find who stored a differing value", 0}, {0}};
 
-static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options, NULL};
+static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
+                                                           NULL};
 static const struct argp_option *const asm_groups[] = {output_options, NULL};
 static const struct argp_option *const disasm_groups[] = {output_options, json_options, NULL};
-static const struct argp_option *const run_groups[] = {launch_options, run_options, machine_options, compile_options,
-                                                       json_options, NULL};
-static const struct argp_option *const validate_groups[] = {launch_options, validate_options, machine_options,
-                                                            compile_options, json_options, NULL};
+static const struct argp_option *const run_groups[] = {launch_options,  run_options,  machine_options,
+                                                       compile_options, json_options, NULL};
+static const struct argp_option *const validate_groups[] = {
+    launch_options, validate_options, machine_options, compile_options, json_options, NULL};
 
 const Command cli_commands[] = {
     {"compile", "K.ptx", "Compile PTX to an ELF binary",
-     "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all.", 1, 1, compile_groups,
-     cmd_compile},
+     "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all.", 1, 1,
+     compile_groups, cmd_compile},
     {"asm", "F.sass", "Assemble machine code text to an ELF binary",
-     "Takes what disasm prints, which gives back the same file, and a short form for hand-written kernels.", 1, 1,
-     asm_groups, cmd_asm},
+     "Takes what disasm prints, which gives back the same file, and a short form for hand-written kernels.",
+     1, 1, asm_groups, cmd_asm},
     {"disasm", "F.cubin", "Print an ELF binary as text",
-     "Every header field, section and symbol. Reads bru1 binaries and NVIDIA's cubins.", 1, 1, disasm_groups, cmd_disasm},
+     "Every header field, section and symbol. Reads bru1 binaries and NVIDIA's cubins.", 1, 1, disasm_groups,
+     cmd_disasm},
     {"run", "[F.cubin|F.ptx]", "Run kernels without a GPU",
-     "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx.", 0, 1, run_groups,
-     cmd_run},
+     "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx.", 0, 1,
+     run_groups, cmd_run},
     {"validate", "[F.ptx [F.cubin]]", "Compare PTX and machine code on the same inputs",
-     "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. Without "
-     "F.cubin the PTX is compiled.", 0, 2, validate_groups, cmd_validate},
+     "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
+     "Without "
+     "F.cubin the PTX is compiled.",
+     0, 2, validate_groups, cmd_validate},
     {0}};
 
 /* ---- values ---- */
@@ -114,11 +150,11 @@ static void policy(struct argp_state *state, MachineOptions *m, const char *text
         const char *text;
         unsigned which, value;
     } policies[] = {
-        {"bsync-nb=release", 0, MACHINE_NB_RELEASE}, {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
-        {"bsync-nb=literal", 0, MACHINE_NB_LITERAL}, {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
-        {"branch=taken", 1, MACHINE_TAKEN_FIRST},    {"join=all", 2, MACHINE_JOIN_ALL},
+        {"bsync-nb=release", 0, MACHINE_NB_RELEASE},     {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
+        {"bsync-nb=literal", 0, MACHINE_NB_LITERAL},     {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
+        {"branch=taken", 1, MACHINE_TAKEN_FIRST},        {"join=all", 2, MACHINE_JOIN_ALL},
         {"join=candidates", 2, MACHINE_JOIN_CANDIDATES}, {"lane=lowest", 3, MACHINE_LANE_LOWEST},
-        {"lane=highest", 3, MACHINE_LANE_HIGHEST},   {"lane=rotate", 3, MACHINE_LANE_ROTATE},
+        {"lane=highest", 3, MACHINE_LANE_HIGHEST},       {"lane=rotate", 3, MACHINE_LANE_ROTATE},
         {"lane=random", 3, MACHINE_LANE_RANDOM}};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         if (strcmp(policies[i].text, text) == 0) {
@@ -297,7 +333,9 @@ void cli_parse(const Command *c, Settings *s, int argc, char **argv) {
         for (const struct argp_option *o = c->groups[g]; o->name; o++)
             VEC_ADD(&s->arena, &all, *o);
     VEC_PUSH(&s->arena, &all);
-    struct argp argp = {.options = all.at, .parser = parse_key, .args_doc = c->args,
+    struct argp argp = {.options = all.at,
+                        .parser = parse_key,
+                        .args_doc = c->args,
                         .doc = arena_printf(&s->arena, "%s.\v%s", c->summary, c->details)};
     ParseInput in = {c, s};
     argp_err_exit_status = STATUS_USAGE;
@@ -315,7 +353,8 @@ void cli_help(FILE *out) {
         fprintf(out, "  %-10s %-20s %s\n", c->name, c->args, c->summary);
     fputs("\n  heddle COMMAND --help    options of a command\n  heddle --man [COMMAND]   manual page (roff)\n"
           "  heddle --version\n\nExit status: 0 done, 1 the input is wrong, 2 usage, 3 internal error,\n"
-          "4 a check or comparison found a difference.\n", out);
+          "4 a check or comparison found a difference.\n",
+          out);
 }
 
 static void roff(FILE *out, const char *s) {
@@ -328,7 +367,8 @@ static void roff(FILE *out, const char *s) {
 static void roff_option(FILE *out, const struct argp_option *o) {
     fputs(".TP\n\\fB", out);
     if (o->key < 0x100)
-        fprintf(out, "\\-%c%s%s%s, ", o->key, o->arg ? " \\fI" : "", o->arg ? o->arg : "", o->arg ? "\\fB" : "");
+        fprintf(out, "\\-%c%s%s%s, ", o->key, o->arg ? " \\fI" : "", o->arg ? o->arg : "",
+                o->arg ? "\\fB" : "");
     fputs("\\-\\-", out);
     roff(out, o->name);
     if (o->arg)
@@ -363,13 +403,16 @@ void cli_manual(FILE *out, const Command *c) {
     if (c)
         command_manual(out, c);
     else {
-        fputs(".SH SYNOPSIS\n.B heddle\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] \\fIFILE\\fR...\n.SH COMMANDS\n", out);
+        fputs(".SH SYNOPSIS\n.B heddle\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] \\fIFILE\\fR...\n.SH COMMANDS\n",
+              out);
         for (const Command *k = cli_commands; k->name; k++) {
             fprintf(out, ".TP\n\\fB%s\\fR ", k->name);
             roff(out, k->args);
             fprintf(out, "\n%s (\\fBheddle\\-%s\\fR(1)).\n", k->summary, k->name);
         }
     }
-    fputs(".SH EXIT STATUS\n0 done, 1 the input is wrong, 2 usage, 3 internal error, 4 a check or comparison found a "
-          "difference.\n", out);
+    fputs(".SH EXIT STATUS\n0 done, 1 the input is wrong, 2 usage, 3 internal error, 4 a check or comparison "
+          "found a "
+          "difference.\n",
+          out);
 }

@@ -1,5 +1,5 @@
-/* Differential validation must see differences: hand-written machine code against PTX, right and with one thing
- * wrong (a value, a store left out, a store too many, a trap on one side only).
+/* Differential validation must see differences: hand-written machine code against PTX, right and with one
+ * thing wrong (a value, a store left out, a store too many, a trap on one side only).
  * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -156,7 +156,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_equal), cmocka_unit_test(test_wrong_value),
-                                       cmocka_unit_test(test_missing_store), cmocka_unit_test(test_trap_on_one_side),
+                                       cmocka_unit_test(test_missing_store),
+                                       cmocka_unit_test(test_trap_on_one_side),
                                        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
-/* Typed values, arguments, launch files, parameter blocks, checks. Expected bits of floating-point values are those
- * of IEEE 754, written out.
- * SPDX-License-Identifier: MIT */
+/* Typed values, arguments, launch files, parameter blocks, checks. Expected bits of floating-point values are
+ * those of IEEE 754, written out. SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,15 +26,29 @@ static void test_scalar_values(void **state) {
     static const struct {
         const char *type, *text;
         uint64_t bits;
-    } rows[] = {
-        {"u8", "255", 0xff},          {"s8", "-128", 0x80},           {"u32", "0xdeadbeef", 0xdeadbeef},
-        {"s64", "-1", UINT64_MAX},    {"u64", "18446744073709551615", UINT64_MAX},
-        {"f32", "1.5", 0x3fc00000},   {"f32", "0.1", 0x3dcccccd},     {"f32", "-0", 0x80000000},
-        {"f32", "0f7fc00001", 0x7fc00001}, {"f32", "inf", 0x7f800000}, {"f32", "1e-45", 1},
-        {"f64", "1.5", 0x3ff8000000000000}, {"f64", "0.1", 0x3fb999999999999a}, {"f64", "0d0000000000000001", 1},
-        {"f64", "5e-324", 1},         {"f16", "1", 0x3c00},           {"f16", "65504", 0x7bff},
-        {"f16", "65520", 0x7c00},     {"f16", "6e-8", 1},             {"f16", "0.1", 0x2e66},
-        {"bf16", "1", 0x3f80},        {"bf16", "3.14159", 0x4049},    {"f16", "-2", 0xc000}};
+    } rows[] = {{"u8", "255", 0xff},
+                {"s8", "-128", 0x80},
+                {"u32", "0xdeadbeef", 0xdeadbeef},
+                {"s64", "-1", UINT64_MAX},
+                {"u64", "18446744073709551615", UINT64_MAX},
+                {"f32", "1.5", 0x3fc00000},
+                {"f32", "0.1", 0x3dcccccd},
+                {"f32", "-0", 0x80000000},
+                {"f32", "0f7fc00001", 0x7fc00001},
+                {"f32", "inf", 0x7f800000},
+                {"f32", "1e-45", 1},
+                {"f64", "1.5", 0x3ff8000000000000},
+                {"f64", "0.1", 0x3fb999999999999a},
+                {"f64", "0d0000000000000001", 1},
+                {"f64", "5e-324", 1},
+                {"f16", "1", 0x3c00},
+                {"f16", "65504", 0x7bff},
+                {"f16", "65520", 0x7c00},
+                {"f16", "6e-8", 1},
+                {"f16", "0.1", 0x2e66},
+                {"bf16", "1", 0x3f80},
+                {"bf16", "3.14159", 0x4049},
+                {"f16", "-2", 0xc000}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const Scalar *t = scalar_find(rows[i].type, strlen(rows[i].type));
         uint8_t out[8] = {0};
@@ -51,9 +64,11 @@ static void test_scalar_values(void **state) {
 
 static void test_scalar_errors(void **state) {
     (void)state;
-    static const char *const rows[][2] = {{"u8", "256"}, {"s8", "-129"}, {"u32", "1.5"}, {"u32", ""}, {"u32", " 1"},
-                                          {"u32", "1x"}, {"f32", "x"}, {"f32", "0f3f80"}, {"u64", "18446744073709551616"},
-                                          {"s32", "--1"}, {"f64", "0f3f800000"}};
+    static const char *const rows[][2] = {
+        {"u8", "256"},  {"s8", "-129"},       {"u32", "1.5"},
+        {"u32", ""},    {"u32", " 1"},        {"u32", "1x"},
+        {"f32", "x"},   {"f32", "0f3f80"},    {"u64", "18446744073709551616"},
+        {"s32", "--1"}, {"f64", "0f3f800000"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint8_t out[8];
         if (scalar_parse(scalar_find(rows[i][0], strlen(rows[i][0])), rows[i][1], strlen(rows[i][1]), out))
@@ -100,9 +115,11 @@ static void test_json(void **state) {
     Plan p;
     Messages m = {{0}};
     if (!read_json(&p,
-                   "{\"module\": \"k.ptx\", \"buffers\": {\"a\": {\"type\": \"f32\", \"count\": 3, \"init\": \"iota\"},"
+                   "{\"module\": \"k.ptx\", \"buffers\": {\"a\": {\"type\": \"f32\", \"count\": 3, \"init\": "
+                   "\"iota\"},"
                    " \"b\": {\"type\": \"u16\", \"values\": [1, \"0xffff\"]}},"
-                   " \"launches\": [{\"kernel\": \"k\", \"grid\": [2, 3], \"block\": [4], \"shared\": 16, \"repeat\": 2,"
+                   " \"launches\": [{\"kernel\": \"k\", \"grid\": [2, 3], \"block\": [4], \"shared\": 16, "
+                   "\"repeat\": 2,"
                    " \"args\": [\"a\", \"b+2\", \"s32:-1\", \"f32[2]:1,2\"], \"unordered\": [\"b\"]}],"
                    " \"checks\": [{\"buffer\": \"a\", \"values\": [0, 1, 2.5], \"abs\": 0.5}]}",
                    &m))
@@ -168,13 +185,15 @@ static void test_json_errors(void **state) {
         {"{\"launches\": [{\"grid\": [1], \"block\": [1]}], \"x\": 1}", "unknown key \"x\""},
         {"{\"launches\": [{\"grid\": [0], \"block\": [1]}]}", "\"grid\""},
         {"{\"launches\": [{\"grid\": [1]}]}", "\"block\""},
-        {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [\"a\"]}]}", "neither TYPE:VALUE nor a buffer"},
+        {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [\"a\"]}]}",
+         "neither TYPE:VALUE nor a buffer"},
         {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [\"u8:256\"]}]}", "u8:256"},
         {"{\"buffers\": {\"a\": {\"type\": \"q\"}}}", "\"type\""},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"count\": 0}}}", "\"count\""},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"values\": [1.5]}}}", "is no u8"},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\"}}, \"launches\": [{\"grid\": [1], \"block\": [1]}], "
-         "\"checks\": [{\"buffer\": \"b\", \"hash\": \"0\"}]}", "name of a buffer"},
+         "\"checks\": [{\"buffer\": \"b\", \"hash\": \"0\"}]}",
+         "name of a buffer"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Plan p;
@@ -198,8 +217,9 @@ static void test_arguments(void **state) {
     assert_int_equal(p.buffers.n, 2);
     assert_int_equal(p.launches.at[0].args.at[2].buffer, 1);
     assert_true(plan_add_expect(&p, "c=0,0,0,1", &d));
-    static const char *const bad[] = {"", "x", "buf:f32", "buf:f32[0]", "buf:f32[-1]", "out:f32[4]", "out:c:u8[1]", "u32:",
-                                      "f32[2]:1", "f32[2]:1,2,3", "u128:1"};
+    static const char *const bad[] = {"",           "x",           "buf:f32", "buf:f32[0]", "buf:f32[-1]",
+                                      "out:f32[4]", "out:c:u8[1]", "u32:",    "f32[2]:1",   "f32[2]:1,2,3",
+                                      "u128:1"};
     for (size_t i = 1; i < sizeof bad / sizeof *bad; i++)
         if (i != 2 && plan_add_arg(&p, bad[i], &d))
             fail_msg("accepted %s", bad[i]);
@@ -213,9 +233,12 @@ static void test_arguments(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalar_values), cmocka_unit_test(test_scalar_errors), cmocka_unit_test(test_scalar_store_f32),
-        cmocka_unit_test(test_ulps), cmocka_unit_test(test_json), cmocka_unit_test(test_json_errors),
-        cmocka_unit_test(test_arguments)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scalar_values),
+                                       cmocka_unit_test(test_scalar_errors),
+                                       cmocka_unit_test(test_scalar_store_f32),
+                                       cmocka_unit_test(test_ulps),
+                                       cmocka_unit_test(test_json),
+                                       cmocka_unit_test(test_json_errors),
+                                       cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

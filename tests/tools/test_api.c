@@ -9,15 +9,16 @@
 #include <heddle.h>
 #include <string.h>
 
-static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
-                          ".visible .entry axpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)\n{\n"
-                          "  .reg .u64 %rd<6>;\n  .reg .u32 %r<6>;\n  .reg .f32 %f<6>;\n  .reg .pred %p;\n"
-                          "  ld.param.u64 %rd1, [x];\n  ld.param.u64 %rd2, [y];\n  ld.param.f32 %f1, [a];\n"
-                          "  ld.param.u32 %r1, [n];\n  mov.u32 %r2, %tid.x;\n  mov.u32 %r3, %ctaid.x;\n"
-                          "  mov.u32 %r4, %ntid.x;\n  mad.lo.u32 %r2, %r3, %r4, %r2;\n  setp.ge.u32 %p, %r2, %r1;\n"
-                          "  @%p bra done;\n  mul.wide.u32 %rd3, %r2, 4;\n  add.u64 %rd4, %rd1, %rd3;\n"
-                          "  add.u64 %rd5, %rd2, %rd3;\n  ld.global.f32 %f2, [%rd4];\n  ld.global.f32 %f3, [%rd5];\n"
-                          "  fma.rn.f32 %f3, %f1, %f2, %f3;\n  st.global.f32 [%rd5], %f3;\ndone:\n  ret;\n}\n";
+static const char ptx[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry axpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)\n{\n"
+    "  .reg .u64 %rd<6>;\n  .reg .u32 %r<6>;\n  .reg .f32 %f<6>;\n  .reg .pred %p;\n"
+    "  ld.param.u64 %rd1, [x];\n  ld.param.u64 %rd2, [y];\n  ld.param.f32 %f1, [a];\n"
+    "  ld.param.u32 %r1, [n];\n  mov.u32 %r2, %tid.x;\n  mov.u32 %r3, %ctaid.x;\n"
+    "  mov.u32 %r4, %ntid.x;\n  mad.lo.u32 %r2, %r3, %r4, %r2;\n  setp.ge.u32 %p, %r2, %r1;\n"
+    "  @%p bra done;\n  mul.wide.u32 %rd3, %r2, 4;\n  add.u64 %rd4, %rd1, %rd3;\n"
+    "  add.u64 %rd5, %rd2, %rd3;\n  ld.global.f32 %f2, [%rd4];\n  ld.global.f32 %f3, [%rd5];\n"
+    "  fma.rn.f32 %f3, %f1, %f2, %f3;\n  st.global.f32 [%rd5], %f3;\ndone:\n  ret;\n}\n";
 enum { N = 100 };
 
 typedef struct {
@@ -155,8 +156,8 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch), cmocka_unit_test(test_interpret),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch),   cmocka_unit_test(test_interpret),
                                        cmocka_unit_test(test_validate), cmocka_unit_test(test_trap),
-                                       cmocka_unit_test(test_text), cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_text),     cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

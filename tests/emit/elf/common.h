@@ -1,5 +1,5 @@
-/* What the tests of the ELF and assembly parts share: a hand-written file whose facts are known by reading it.
- * SPDX-License-Identifier: MIT */
+/* What the tests of the ELF and assembly parts share: a hand-written file whose facts are known by reading
+ * it. SPDX-License-Identifier: MIT */
 #ifndef TEST_ELF_COMMON_H
 #define TEST_ELF_COMMON_H
 #include <setjmp.h>
@@ -22,20 +22,20 @@ static const char add_sass[] =
     ".param 4\n"
     ".shared 32\n"
     ".barriers 3\n"
-    "  MOV R1, c[0x0][0x28] ;\n"                                    /* 00 */
-    "  [B------:R-:W0:-:S01] S2R R0, SR_TID.X ;\n"                  /* 10 */
+    "  MOV R1, c[0x0][0x28] ;\n"                                                 /* 00 */
+    "  [B------:R-:W0:-:S01] S2R R0, SR_TID.X ;\n"                               /* 10 */
     "  [B0-----:R-:W-:-:S13] ISETP.GE.U32.AND P0, PT, R0, c[0x0][0x168], PT ;\n" /* 20 */
-    "  @P0 EXIT ;\n"                                                /* 30 */
-    "  BSSY B0, `(back) ;\n"                                        /* 40 */
-    "  LEPC R[20:21], `(back) ;\n"                                  /* 50 */
-    "  CALL.REL RZ, `(twice) ;\n"                                   /* 60 */
+    "  @P0 EXIT ;\n"                                                             /* 30 */
+    "  BSSY B0, `(back) ;\n"                                                     /* 40 */
+    "  LEPC R[20:21], `(back) ;\n"                                               /* 50 */
+    "  CALL.REL RZ, `(twice) ;\n"                                                /* 60 */
     "back:\n"
-    "  BSYNC B0 ;\n"                                                /* 70 */
-    "  BRA `(end) ;\n"                                              /* 80 */
-    "  NOP ;\n"                                                     /* 90 */
+    "  BSYNC B0 ;\n"   /* 70 */
+    "  BRA `(end) ;\n" /* 80 */
+    "  NOP ;\n"        /* 90 */
     "end:\n"
-    "  S2R R30, SR_CTAID.Z ;\n"                                     /* a0 */
-    "  EXIT ;\n"                                                    /* b0 */
+    "  S2R R30, SR_CTAID.Z ;\n" /* a0 */
+    "  EXIT ;\n"                /* b0 */
     ".func twice\n"
     "  IADD3 R4, R4, R4, RZ ;\n"
     "  RET.REL R[20:21], 0x0 ;\n";

@@ -12,7 +12,8 @@ static bool round_trip(const char *path, Diags *d) {
     char *data, *text = NULL;
     void *again = NULL;
     size_t size, text_size, again_size;
-    bool good = file_read(&a, path, d, &data, &size) && disasm_image(path, data, size, false, &text, &text_size, d);
+    bool good =
+        file_read(&a, path, d, &data, &size) && disasm_image(path, data, size, false, &text, &text_size, d);
     Binary *b = good ? binary_read(path, data, size, d) : NULL;
     Source s = {path, text, good ? text_size : 0};
     good = b && assemble(&s, &again, &again_size, d);

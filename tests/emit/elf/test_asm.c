@@ -7,9 +7,10 @@ static void test_control(void **state) {
     static const struct {
         const char *text;
         Control c;
-    } rows[] = {
-        {"[B------:R-:W-:-:S00]", {0, 0, 7, 7, 0}},    {"[B0-----:R-:W1:Y:S04]", {4, 1, 1, 7, 1}},
-        {"[B-1--45:R3:W-:-:S15]", {15, 0, 7, 3, 0x32}}, {"[B012345:R5:W0:Y:S10]", {10, 1, 0, 5, 0x3f}}};
+    } rows[] = {{"[B------:R-:W-:-:S00]", {0, 0, 7, 7, 0}},
+                {"[B0-----:R-:W1:Y:S04]", {4, 1, 1, 7, 1}},
+                {"[B-1--45:R3:W-:-:S15]", {15, 0, 7, 3, 0x32}},
+                {"[B012345:R5:W0:Y:S10]", {10, 1, 0, 5, 0x3f}}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char out[ASM_CONTROL_BYTES];
         Control c;
@@ -24,8 +25,14 @@ static void test_control(void **state) {
         assert_int_equal(c.read_sb, rows[i].c.read_sb);
         assert_int_equal(c.wait_mask, rows[i].c.wait_mask);
     }
-    static const char *const bad[] = {"", "[", "[B-----:R-:W-:-:S01]", "[B1-----:R-:W-:-:S01]", "[B------:R6:W-:-:S01]",
-                                      "[B------:R-:W-:-:S16]", "[B------:R-:W-:x:S01]", "[B------:R-:W-:-:S1]  "};
+    static const char *const bad[] = {"",
+                                      "[",
+                                      "[B-----:R-:W-:-:S01]",
+                                      "[B1-----:R-:W-:-:S01]",
+                                      "[B------:R6:W-:-:S01]",
+                                      "[B------:R-:W-:-:S16]",
+                                      "[B------:R-:W-:x:S01]",
+                                      "[B------:R-:W-:-:S1]  "};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         Control c;
         const char *p = bad[i];
@@ -71,9 +78,12 @@ static void test_file_form_errors(void **state) {
     expect_error("\t.__elf_machine 1\n\t.section \"\"\n\t.section \"a\"\n\t.string \"x\n", "a closing quote");
     expect_error("\t.__elf_machine 1\n\t.section \"\"\n\t.section \"a\"\n\t.byte 256\n", "error E0352");
     expect_error("\t.__elf_machine 1\n\t.section \"\"\n", "error E0356");
-    expect_error("\t.__elf_machine 1\n\t.__elf_shstrndx 1\n\t.section \"\"\n\t.section \"a\"\n\t.__section_type 3\n"
-                 "\t.string \"b\"\n", "not the place of its name");
-    expect_error("\t.__elf_machine 1\n\t.section \"\"\n\t.section \"a\"\n\t.__attr4 EIATTR_WRONG, 1\n", "attribute");
+    expect_error(
+        "\t.__elf_machine 1\n\t.__elf_shstrndx 1\n\t.section \"\"\n\t.section \"a\"\n\t.__section_type 3\n"
+        "\t.string \"b\"\n",
+        "not the place of its name");
+    expect_error("\t.__elf_machine 1\n\t.section \"\"\n\t.section \"a\"\n\t.__attr4 EIATTR_WRONG, 1\n",
+                 "attribute");
 }
 
 /* Comments and blank lines change nothing. */
@@ -83,7 +93,8 @@ static void test_comments(void **state) {
     void *a, *b;
     size_t na, nb;
     assert_true(assemble_text(".target bru1\n.entry k\n EXIT ;\n", &a, &na, &m));
-    assert_true(assemble_text("/* x\n .entry z */ .target bru1 // y\n\n\t.entry k/**/\r\n /*00*/ EXIT /*;*/; // ;\n", &b, &nb, &m));
+    assert_true(assemble_text(
+        "/* x\n .entry z */ .target bru1 // y\n\n\t.entry k/**/\r\n /*00*/ EXIT /*;*/; // ;\n", &b, &nb, &m));
     assert_int_equal(na, nb);
     assert_memory_equal(a, b, na);
     free(a);
@@ -132,7 +143,7 @@ static void test_damaged_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_control), cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_file_form_errors), cmocka_unit_test(test_comments),
-                                       cmocka_unit_test(test_damaged_text)};
+                                       cmocka_unit_test(test_file_form_errors),
+                                       cmocka_unit_test(test_comments), cmocka_unit_test(test_damaged_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

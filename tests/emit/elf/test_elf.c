@@ -1,5 +1,5 @@
-/* What the reader finds in a hand-written file, and that disassembly and assembly are inverse. Expected values are
- * read off the text in common.h and the format description, not taken from the writer.
+/* What the reader finds in a hand-written file, and that disassembly and assembly are inverse. Expected
+ * values are read off the text in common.h and the format description, not taken from the writer.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
 #include "emit/elf_image.h"
@@ -176,9 +176,12 @@ static void test_json(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_functions),  cmocka_unit_test(test_variable),    cmocka_unit_test(test_call_is_linked),
-        cmocka_unit_test(test_attributes), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_edited_text),
-        cmocka_unit_test(test_json)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_functions),
+                                       cmocka_unit_test(test_variable),
+                                       cmocka_unit_test(test_call_is_linked),
+                                       cmocka_unit_test(test_attributes),
+                                       cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_edited_text),
+                                       cmocka_unit_test(test_json)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Damaged files: every byte changed, every truncation, random combinations. The reader and the disassembler must
- * give a binary or an error with a position, never crash (the sanitizer build shows more), never hang.
+/* Damaged files: every byte changed, every truncation, random combinations. The reader and the disassembler
+ * must give a binary or an error with a position, never crash (the sanitizer build shows more), never hang.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
 #include "emit/elf_image.h"

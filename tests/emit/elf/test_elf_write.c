@@ -1,5 +1,5 @@
-/* The writer, from an encoded module made by hand: variables with initialisers and addresses, relocations in code,
- * launch bounds, the map to PTX; on bru1 and on native targets in both header forms.
+/* The writer, from an encoded module made by hand: variables with initialisers and addresses, relocations in
+ * code, launch bounds, the map to PTX; on bru1 and on native targets in both header forms.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
 #include "emit/code.h"
@@ -41,8 +41,13 @@ static void add_var(Made *x, const char *name, PtxSpace space, uint64_t offset) 
     assert_int_not_equal(index, 0);
     const PtxVar *v = &x->ptx->vars[index - 1];
     VEC_ADD(&x->ir->arena, &x->ir->vars,
-            ((IrVar){.name = str_intern_z(&x->strings, name), .linkage = v->linkage, .space = (uint8_t)space,
-                     .align_bytes = v->align_bytes, .size_bytes = v->size_bytes, .offset_bytes = offset, .ptx = v}));
+            ((IrVar){.name = str_intern_z(&x->strings, name),
+                     .linkage = v->linkage,
+                     .space = (uint8_t)space,
+                     .align_bytes = v->align_bytes,
+                     .size_bytes = v->size_bytes,
+                     .offset_bytes = offset,
+                     .ptx = v}));
 }
 
 static void add_inst(Made *x, const char *text) {
@@ -71,8 +76,14 @@ static void make(Made *x, const char *target) {
     Function *f = ir_function_new(x->ir, str_intern_z(&x->strings, "k"), true);
     f->ptx = &x->ptx->funcs[ptx_find_func(x->ptx, "k") - 1];
     VEC_ADD(f->arena, &f->locs, ((Loc){1, f->ptx->insns[0].loc, 0}));
-    x->f = (CodeFunc){.name = f->name, .ir = f, .is_entry = true, .nregs = 10, .param_bytes = 10, .frame_bytes = 16,
-                      .stack_bytes = 48, .nbarriers = 2};
+    x->f = (CodeFunc){.name = f->name,
+                      .ir = f,
+                      .is_entry = true,
+                      .nregs = 10,
+                      .param_bytes = 10,
+                      .frame_bytes = 16,
+                      .stack_bytes = 48,
+                      .nbarriers = 2};
     x->f.words = arena_alloc(&x->a, 4 * sizeof *x->f.words);
     add_inst(x, "MOV R4, 0x0");
     add_inst(x, "MOV R5, 0x0");
@@ -268,8 +279,9 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_variables), cmocka_unit_test(test_fixups),
-                                       cmocka_unit_test(test_kernel_facts), cmocka_unit_test(test_native_header),
-                                       cmocka_unit_test(test_map), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_variables),    cmocka_unit_test(test_fixups),
+        cmocka_unit_test(test_kernel_facts), cmocka_unit_test(test_native_header),
+        cmocka_unit_test(test_map),          cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
