@@ -11,7 +11,8 @@
  *     BRX                                (targets = succs)
  *     EXIT, RET, BPT/TRAP, or a CALL that does not return, unguarded   (no successor)
  * `succs` lists the targets in that order. `@P EXIT` and `@P RET` may stand anywhere in a block: a guarded one
- * ends no block.
+ * ends no block. The entry block has no predecessor. An instruction has at most 255 sources, so a block with
+ * phis has at most 255 predecessors.
  *
  * Guards: an instruction with a guard other than PT that defines values carries, behind its sources, one
  * tied source for each destination: the value that remains in lanes whose guard is false (OPK_NONE for a
