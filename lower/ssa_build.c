@@ -6,7 +6,7 @@
 #include "lower/isel.h"
 #include <string.h>
 
-enum { MAX_DEPTH = 100 }; /* of the recursion through joins; beyond it phis are filled from a list */
+enum { MAX_DEPTH = 1000 }; /* of the recursion through joins; beyond it phis are filled from a list */
 
 static ValId find(Ssa *s, ValId v) {
     uint32_t root = v.i;
