@@ -29,6 +29,10 @@ PtxModule *cli_read_ptx(Settings *s, const char *path) {
     size_t size;
     if (!file_read(&s->arena, path, &s->diags, &text, &size))
         return NULL;
+    if (!size) {
+        diag(&s->diags, (SrcLoc){0}, DIAG_E0003, path);
+        return NULL;
+    }
     if (cli_is_elf(text, size)) {
         Binary *b = cli_load(s, path, text, size); /* the PTX that the binary was made from */
         PtxModule *m = NULL;

@@ -83,6 +83,7 @@ want 2 "exclude each other" run --launch l.json --grid 1 k.ptx
 
 # ---- wrong input: status 1, nothing left behind
 want 1 "cannot read nothing.ptx" compile nothing.ptx
+want 1 "is empty" compile /dev/null
 want 1 "bad.ptx:16" compile bad.ptx -o bad.cubin
 check "no output of a failed compilation" test ! -e bad.cubin
 want 1 "E0401" disasm text.cubin -o bad.sass
