@@ -360,7 +360,9 @@ static bool settle(Controls *c, Diags *d) {
 /* ---- writing it down ---- */
 
 static uint32_t pack(const Choice *ch, uint32_t stall) {
+    /* nvdisasm knows "keep issuing" for stalls 1 to 11 only; ptxas writes the others with the yield form */
     return ir_control_pack((Control){.stall_cycles = (uint8_t)stall,
+                                     .yield = stall == 0 || stall > 11,
                                      .write_sb = ch->write_sb,
                                      .read_sb = ch->read_sb,
                                      .wait_mask = ch->wait});
