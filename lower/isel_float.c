@@ -123,6 +123,8 @@ bool isel_fminmax(Sel *s, const PtxInsn *in) {
         return sel_error(s, "three operands, .xorsign.abs and .relu are not compiled");
     if (ty(in) == TY_F64)
         return minmax_f64(s, in, is_max);
+    if ((in->flags & PF_NAN) && !sel_has_bf16(s)) /* came with bf16, in sm_80 */
+        return false;
     uint32_t mods = MSET(FMNMX, ftz, ftz(in)) | MSET(FMNMX, nan, (in->flags & PF_NAN) != 0);
     Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
     if (a.kind == OPK_IMM && b.kind == OPK_VAL) {

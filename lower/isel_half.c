@@ -52,7 +52,7 @@ bool isel_hmul(Sel *s, const PtxInsn *in) {
 
 bool isel_hfma(Sel *s, const PtxInsn *in) {
     PtxType t = ty(in);
-    if ((t != TY_F16 && t != TY_F16X2 && !is_bf(t)) || (is_bf(t) && !sel_has_bf16(s)))
+    if ((t != TY_F16 && t != TY_F16X2 && !is_bf(t)) || ((is_bf(t) || flag(in, PF_RELU)) && !sel_has_bf16(s)))
         return false;
     uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, ftz, flag(in, PF_FTZ)) | MSET(HFMA2, bf16, is_bf(t)) |
                     MSET(HFMA2, relu, flag(in, PF_RELU));
