@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_CLI_H
 #define HEDDLE_TOOLS_CLI_H
+#include "check/fuzz.h"
 #include "check/plan.h"
 #include "sim/machine.h"
 #include "tools/driver.h"
@@ -27,6 +28,14 @@ typedef struct {
     bool has_shape, stats, no_trace;
     MachineOptions machine;
     uint64_t seed, budget;
+    bool has_opt_level;
+    struct {
+        const char *kinds, *keep_dir, *state_file;
+        uint64_t count, first;
+        FuzzPolicies policies;
+        double reduce_seconds;
+        unsigned max_failures;
+    } fuzz;
 } Settings;
 
 typedef struct {
@@ -48,6 +57,7 @@ int cmd_asm(Settings *s);
 int cmd_disasm(Settings *s);
 int cmd_run(Settings *s);
 int cmd_validate(Settings *s);
+int cmd_fuzz(Settings *s);
 
 /* ---- what commands share (common.c) ---- */
 bool cli_is_elf(const char *data, size_t size_bytes);

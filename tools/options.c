@@ -32,7 +32,7 @@ enum { /* keys of options without a letter */
        KEY_POLICY,
        KEY_SEED,
        KEY_BUDGET,
-       KEY_NO_TRACE
+       KEY_NO_TRACE, KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES
 };
 
 static const struct argp_option output_options[] = {
@@ -90,6 +90,18 @@ static const struct argp_option run_options[] = {
     {0}};
 static const struct argp_option validate_options[] = {
     {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find who stored a differing value", 0}, {0}};
+static const struct argp_option fuzz_options[] = {
+    {"kind", KEY_KIND, "LIST", 0, "Of arith,cfg,structured,calls,collectives,barriers (default: all)", 0},
+    {"count", KEY_COUNT, "N", 0, "Programs of each kind (default 1000)", 0},
+    {"seed", KEY_SEED, "N", 0, "The programs follow from it", 0},
+    {"first", KEY_FIRST, "N", 0, "Number of the first program (default 0)", 0},
+    {"resume", KEY_RESUME, "FILE", 0, "Write the state to FILE; go on from there if it exists", 0},
+    {"keep", KEY_KEEP, "DIR", 0, "Save failing programs, as made and reduced", 0},
+    {"policies", KEY_POLICIES, "WHICH", 0, "Machine policies: sampled (default), all or default", 0},
+    {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
+    {"reduce", KEY_REDUCE, "SECONDS", 0, "Time to reduce one failure (default 20)", 0},
+    {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
+    {0}};
 
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
                                                            NULL};
@@ -99,6 +111,8 @@ static const struct argp_option *const run_groups[] = {launch_options,  run_opti
                                                        compile_options, json_options, NULL};
 static const struct argp_option *const validate_groups[] = {
     launch_options, validate_options, machine_options, compile_options, json_options, NULL};
+
+static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
 const Command cli_commands[] = {
     {"compile", "K.ptx", "Compile PTX to an ELF binary",
@@ -118,6 +132,10 @@ const Command cli_commands[] = {
      "Without "
      "F.cubin the PTX is compiled.",
      0, 2, validate_groups, cmd_validate},
+    {"fuzz", "[F.ptx...]", "Test with random programs",
+     "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the machine under "
+     "its policies. Given files that it saved, it checks those under everything.",
+     0, MAX_INPUTS, fuzz_groups, cmd_fuzz},
     {0}};
 
 /* ---- values ---- */
@@ -300,6 +318,46 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
     }
 }
 
+static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) {
+    static const char *const policies[] = {"sampled", "all", "default", NULL};
+    switch (key) {
+    case KEY_KIND:
+        s->fuzz.kinds = arg;
+        return true;
+    case KEY_COUNT:
+        s->fuzz.count = number(state, arg, "--count", 1ul << 40);
+        return true;
+    case KEY_FIRST:
+        s->fuzz.first = number(state, arg, "--first", 1ul << 40);
+        return true;
+    case KEY_RESUME:
+        s->fuzz.state_file = arg;
+        return true;
+    case KEY_KEEP:
+        s->fuzz.keep_dir = arg;
+        return true;
+    case KEY_POLICIES:
+        one_of(state, "--policies", arg, policies);
+        s->fuzz.policies = arg[0] == 's'   ? FUZZ_POLICIES_SAMPLED
+                           : arg[0] == 'a' ? FUZZ_POLICIES_ALL
+                                           : FUZZ_POLICIES_DEFAULT;
+        return true;
+    case 'O':
+        s->has_opt_level = strcmp(arg, "all") != 0;
+        if (s->has_opt_level)
+            s->opt_level = (unsigned)number(state, arg, "-O", 3);
+        return true;
+    case KEY_REDUCE:
+        s->fuzz.reduce_seconds = (double)number(state, arg, "--reduce", 100000);
+        return true;
+    case KEY_MAX_FAILURES:
+        s->fuzz.max_failures = (unsigned)number(state, arg, "--max-failures", 1000000);
+        return true;
+    default:
+        return false;
+    }
+}
+
 typedef struct {
     const Command *command;
     Settings *settings;
@@ -308,6 +366,8 @@ typedef struct {
 static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
+    if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))
+        return 0;
     if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
         return 0;
     if (key == ARGP_KEY_ARG) {
@@ -341,6 +401,8 @@ void cli_parse(const Command *c, Settings *s, int argc, char **argv) {
     argp_err_exit_status = STATUS_USAGE;
     s->launch = (PlanLaunch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
     s->opt_level = 2;
+    s->fuzz.count = 1000;
+    s->fuzz.reduce_seconds = 20;
     s->emit = "elf";
     argv[0] = arena_printf(&s->arena, "heddle %s", c->name);
     argp_parse(&argp, argc, argv, 0, NULL, &in);

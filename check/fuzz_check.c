@@ -1,0 +1,285 @@
+/* One program through the whole pipeline: see fuzz.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/fuzz_int.h"
+#include "check/diff.h"
+#include "emit/asm.h"
+#include "emit/code.h"
+#include "lower/lower.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const class_names[FUZZ_CLASSES] = {
+    [FUZZ_EQUAL] = "equal",       [FUZZ_UNSUPPORTED] = "unsupported", [FUZZ_REJECTED] = "rejected",
+    [FUZZ_PTX_TRAP] = "ptx-trap", [FUZZ_COMPILE] = "compile",         [FUZZ_BINARY] = "binary",
+    [FUZZ_TEXT] = "text",         [FUZZ_LAUNCH] = "launch",           [FUZZ_TRAP] = "trap",
+    [FUZZ_MEMORY] = "memory",     [FUZZ_FINDING] = "finding",         [FUZZ_CRASH] = "crash",
+    [FUZZ_HANG] = "hang"};
+
+const char *fuzz_class_name(FuzzClass c) { return class_names[c]; }
+
+void fuzz_policy(unsigned n, MachineOptions *m) {
+    static const MachineLaneChoice lanes[] = {MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE,
+                                              MACHINE_LANE_RANDOM};
+    m->lane_choice = lanes[n & 3];
+    m->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
+    m->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
+    m->bsync_nb = n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+}
+
+static void describe(const FuzzConfig *c, char out[120]) {
+    static const char *const nb[] = {"release", "blocked", "literal"};
+    static const char *const lane[] = {"lowest", "highest", "rotate", "random"};
+    snprintf(out, 120, "-O%u reg-limit=%u bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s", c->opt_level, c->reg_limit,
+             nb[c->machine.bsync_nb], c->machine.branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
+             c->machine.join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[c->machine.lane_choice],
+             (unsigned long long)c->machine.seed, c->machine.check_control ? " check-control" : "");
+}
+
+/* ---- diagnostics ---- */
+static void keep_first(void *user, Severity severity, const char *line) {
+    FuzzVerdict *v = user;
+    if (severity != SEV_ERROR || v->text[0])
+        return;
+    const char *code = strstr(line, "error E");
+    snprintf(v->detail, sizeof v->detail, "%.5s", code ? code + 6 : "?");
+    snprintf(v->text, sizeof v->text, "%s", line);
+}
+
+static bool fail(FuzzVerdict *v, FuzzClass cls) {
+    v->cls = cls;
+    return false;
+}
+
+/* An instruction that is known not to be compiled is no failure. */
+static FuzzClass compile_class(const FuzzVerdict *v) {
+    return strcmp(v->detail, "E0701") == 0 || strcmp(v->detail, "E0702") == 0 ? FUZZ_UNSUPPORTED : FUZZ_COMPILE;
+}
+
+/* ---- steps ---- */
+typedef struct {
+    FuzzVerdict v;
+    Diags d;
+    PtxModule *m;
+    SimMemory *start, *ptx, *mem; /* before; after the interpreter; after the machine */
+    uint8_t params[16];
+    Launch launch;
+    StrTab strings;
+    IrModule *ir;
+    CodeModule *code;
+    void *image;
+    size_t image_bytes;
+    Binary *binary;
+} Check;
+
+static bool make_memory(Check *c, const GenProgram *p) {
+    c->start = simmem_create();
+    if (!c->start)
+        abort();
+    uint64_t in = simmem_alloc(c->start, "in", p->in_bytes ? p->in_bytes : 1);
+    uint64_t out = simmem_alloc(c->start, "out", p->out_bytes ? p->out_bytes : 1);
+    if (!in || !out)
+        return fail(&c->v, FUZZ_LAUNCH);
+    SimAlloc *a = simmem_find(c->start, in, p->in_bytes), *o = simmem_find(c->start, out, p->out_bytes);
+    gen_data(p->data_seed, a->data, p->in_bytes);
+    simmem_mark_written(a, 0, p->in_bytes);
+    simmem_mark_written(o, 0, p->out_bytes);
+    memcpy(c->params, &in, 8);
+    memcpy(c->params + 8, &out, 8);
+    c->launch = (Launch){.grid = {p->grid[0], p->grid[1], p->grid[2]}, .block = {p->block[0], p->block[1], p->block[2]},
+                         .params = c->params, .param_bytes = sizeof c->params};
+    return true;
+}
+
+enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000 };
+
+static bool run_ptx(Check *c, uint64_t seed, uint64_t *insns) {
+    PtxRunOptions o = {.seed = seed, .budget = PTX_BUDGET, .report_uninitialised = true};
+    PtxRunResult r;
+    if (!ptx_place_variables(c->m, c->start, &c->d))
+        return fail(&c->v, FUZZ_LAUNCH);
+    c->ptx = simmem_clone(c->start);
+    if (!c->ptx)
+        abort();
+    if (!ptx_interp_run(c->m, "fuzz", &c->launch, c->ptx, &o, &r, &c->d))
+        return fail(&c->v, strcmp(c->v.detail, "E0511") == 0 ? FUZZ_UNSUPPORTED : FUZZ_LAUNCH);
+    *insns += r.thread_insns;
+    const SimTrap *t = r.trap.kind != TRAP_NONE ? &r.trap : &r.first_warning;
+    if (t->kind == TRAP_NONE)
+        return true;
+    snprintf(c->v.detail, sizeof c->v.detail, "%s", sim_trap_name(t->kind));
+    sim_trap_print(t, c->v.text, sizeof c->v.text);
+    return fail(&c->v, FUZZ_PTX_TRAP);
+}
+
+static bool compile(Check *c, const FuzzConfig *f) {
+    c->d.source = &c->m->source;
+    c->ir = lower_module(c->m, &c->strings, isa_targets[0], f->opt_level, &c->d);
+    if (!c->ir)
+        return fail(&c->v, compile_class(&c->v));
+    c->ir->reg_limit = f->reg_limit;
+    PassOptions passes = {.verify = true};
+    if (!ir_run_passes(c->ir, &passes, &c->d))
+        return fail(&c->v, compile_class(&c->v));
+    c->code = code_encode(c->ir, &c->d);
+    if (!c->code || !elf_write(c->code, &c->image, &c->image_bytes, &c->d))
+        return fail(&c->v, FUZZ_COMPILE);
+    c->binary = binary_read("fuzz", c->image, c->image_bytes, &c->d);
+    return c->binary || fail(&c->v, FUZZ_BINARY);
+}
+
+static bool text_form(Check *c) {
+    char *text = NULL;
+    void *image = NULL;
+    size_t size = 0, image_bytes = 0;
+    bool good = disasm_image("fuzz", c->image, c->image_bytes, false, &text, &size, &c->d);
+    if (good) {
+        Source s = {"fuzz.sass", text, size};
+        const Source *old = c->d.source;
+        c->d.source = &s;
+        good = assemble(&s, &image, &image_bytes, &c->d);
+        c->d.source = old;
+    }
+    if (good && (image_bytes != c->image_bytes || memcmp(image, c->image, image_bytes) != 0)) {
+        snprintf(c->v.text, sizeof c->v.text, "%zu bytes, %zu after disassembly and assembly, or other ones", c->image_bytes,
+                 image_bytes);
+        good = false;
+    }
+    free(text);
+    free(image);
+    return good || fail(&c->v, FUZZ_TEXT);
+}
+
+static bool compare(Check *c) {
+    MemDiff diff;
+    if (diff_memory(c->ptx, c->mem, NULL, &diff))
+        return true;
+    const SimAlloc *a = &c->ptx->allocs[diff.alloc], *b = simmem_find(c->mem, a->address, a->size_bytes);
+    uint64_t at = diff.offset_bytes & ~7ull, x = 0, y = 0;
+    size_t n = a->size_bytes - at < 8 ? a->size_bytes - at : 8;
+    memcpy(&x, a->data + at, n);
+    if (b)
+        memcpy(&y, b->data + at, n);
+    snprintf(c->v.text, sizeof c->v.text, "%s+%llu: PTX %016llx, machine %016llx; %llu bytes differ", a->name,
+             (unsigned long long)at, (unsigned long long)x, (unsigned long long)y, (unsigned long long)diff.ndiffering);
+    return fail(&c->v, FUZZ_MEMORY);
+}
+
+static bool findings(Check *c, const MachineResult *r) {
+    for (uint32_t i = 0; i < r->nfindings; i++) {
+        const MachineFinding *f = &r->findings[i];
+        if (f->kind == MF_BSYNC_HOPS || f->kind == MF_UNDEFINED)
+            continue;
+        snprintf(c->v.detail, sizeof c->v.detail, "%s", machine_finding_name(f->kind));
+        snprintf(c->v.text, sizeof c->v.text, "%s at 0x%llx (0x%llx): %s", machine_finding_name(f->kind),
+                 (unsigned long long)f->pc_bytes, (unsigned long long)f->other_pc_bytes, f->text);
+        return fail(&c->v, FUZZ_FINDING);
+    }
+    return true;
+}
+
+static bool run_machine(Check *c, const MachineOptions *m, uint64_t *issues) {
+    MachineOptions o = *m;
+    MachineResult r;
+    o.max_issues = MACHINE_BUDGET;
+    c->mem = simmem_clone(c->start);
+    if (!c->mem)
+        abort();
+    bool good = machine_run(c->binary, "fuzz", &c->launch, c->mem, &o, &r, &c->d);
+    if (!good && r.trap.kind == TRAP_NONE)
+        fail(&c->v, FUZZ_LAUNCH);
+    else if (!good) {
+        snprintf(c->v.detail, sizeof c->v.detail, "%s", sim_trap_name(r.trap.kind));
+        sim_trap_print(&r.trap, c->v.text, sizeof c->v.text);
+        fail(&c->v, FUZZ_TRAP);
+    } else
+        good = compare(c) && findings(c, &r);
+    *issues += r.stats.issues;
+    machine_result_free(&r);
+    simmem_free(c->mem);
+    return good;
+}
+
+static void release(Check *c) {
+    binary_free(c->binary);
+    free(c->image);
+    if (c->code)
+        code_free(c->code);
+    if (c->ir)
+        ir_module_free(c->ir);
+    str_free(&c->strings);
+    if (c->start)
+        simmem_free(c->start);
+    if (c->ptx)
+        simmem_free(c->ptx);
+    if (c->m)
+        ptx_free(c->m);
+}
+
+FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed,
+                               FuzzCounts *counts) {
+    Check c = {0};
+    unsigned k = 0;
+    c.d = (Diags){.sink = keep_first, .user = &c.v};
+    c.m = ptx_parse("fuzz.ptx", p->text, p->size_bytes, &c.d);
+    bool good = c.m || fail(&c.v, FUZZ_REJECTED);
+    good = good && make_memory(&c, p) && run_ptx(&c, configs[0].ptx_seed, &counts->ptx_insns) && compile(&c, &configs[0]);
+    if (good && configs[0].text)
+        good = text_form(&c);
+    for (; good && k < n; k++) {
+        counts->runs++;
+        if (!run_machine(&c, &configs[k].machine, &counts->machine_issues))
+            break;
+    }
+    k = k < n ? k : 0;
+    describe(&configs[k], c.v.config);
+    if (failed)
+        *failed = k;
+    release(&c);
+    return c.v;
+}
+
+FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed) {
+    FuzzCounts counts = {0};
+    return fuzz_check_counted(p, configs, n, failed, &counts);
+}
+
+FuzzVerdict fuzz_check_everywhere(const GenProgram *p) {
+    static const unsigned limits[] = {0, 24, 40};
+    FuzzConfig all[FUZZ_NPOLICIES + 1];
+    for (unsigned level = 0; level < 4; level++)
+        for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
+            for (unsigned k = 0; k <= FUZZ_NPOLICIES; k++) {
+                all[k] = (FuzzConfig){.opt_level = level, .reg_limit = limits[l], .text = true};
+                fuzz_policy(k, &all[k].machine);
+            }
+            all[FUZZ_NPOLICIES].machine = (MachineOptions){.check_control = true};
+            FuzzVerdict v = fuzz_check(p, all, FUZZ_NPOLICIES + 1, NULL);
+            if (v.cls != FUZZ_EQUAL)
+                return v;
+        }
+    return (FuzzVerdict){.cls = FUZZ_EQUAL};
+}
+
+/* ---- is one instruction usable? ---- */
+bool fuzz_usable(void *user, const char *module, size_t size_bytes) {
+    (void)user;
+    FuzzConfig config = {.opt_level = 0};
+    GenProgram p = {.text = strdup(module), .size_bytes = size_bytes, .block = {1, 1, 1}, .grid = {1, 1, 1}, .in_bytes = 8,
+                    .out_bytes = 8};
+    Check c = {0};
+    if (!p.text)
+        abort();
+    c.d = (Diags){.sink = keep_first, .user = &c.v};
+    c.m = ptx_parse("fuzz.ptx", p.text, p.size_bytes, &c.d);
+    bool good = c.m && make_memory(&c, &p) && ptx_place_variables(c.m, c.start, &c.d);
+    PtxRunResult r;
+    good = good && ptx_interp_run(c.m, "fuzz", &c.launch, c.start, NULL, &r, &c.d);
+    if (good) {
+        c.ir = lower_module(c.m, &c.strings, isa_targets[0], config.opt_level, &c.d);
+        good = c.ir || compile_class(&c.v) != FUZZ_UNSUPPORTED;
+    }
+    release(&c);
+    free(p.text);
+    return good;
+}

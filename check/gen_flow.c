@@ -1,0 +1,241 @@
+/* Random control flow. cfg: any graph of blocks, irreducible ones and early exits too; structured: nested
+ * conditionals, loops and switches. Each lane folds the blocks that it visits into %u0, so that the memory at the end
+ * tells whether every lane took its own path.
+ * SPDX-License-Identifier: MIT */
+#include "check/gen_int.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* %u0 path hash  %u1 key of this lane  %u2 visits  %u3 choice */
+static void enter_block(Gen *g, unsigned b) {
+    OUT(g, "mad.lo.u32 %%u0, %%u0, 1664525, %u;\n", b * 2654435761u + 1013904223u);
+}
+
+static void start_path(Gen *g) {
+    unsigned r = gen_below(g, 100);
+    const char *id = r < 75 ? "%id" : r < 85 ? "%warpid" : r < 95 ? "%laneid" : "%ctaid.x";
+    OUT(g, "mov.u32 %%u0, 0;\nmov.u32 %%u2, 0;\nmov.u32 %%u1, %s;\n", id);
+    OUT(g, "mad.lo.u32 %%u1, %%u1, 2654435769, %u;\n", (unsigned)gen_u64(g));
+}
+
+/* %u3 = hash(lane, visit, block) */
+static void make_choice(Gen *g) {
+    OUT(g, "mad.lo.u32 %%u3, %%u2, %u, %%u1;\n", (unsigned)gen_u64(g) | 1);
+    OUT(g, "xor.b32 %%u3, %%u3, %u;\n", (unsigned)gen_u64(g));
+    OUT(g, "mul.lo.u32 %%u3, %%u3, 2246822519;\nshr.u32 %%u4, %%u3, 15;\nxor.b32 %%u3, %%u3, %%u4;\n");
+}
+
+static void data(Gen *g, unsigned most) {
+    for (unsigned n = gen_below(g, most + 1); n; n--)
+        gen_data_insn(g);
+}
+
+static void finish(Gen *g) {
+    OUT(g, "st.global.b32 [%%go+%d], %%u0;\n", GEN_AREA_BYTES + GEN_REG_BYTES - 4);
+    gen_store_pools(g);
+}
+
+/* ---- cfg ---- */
+enum { MAX_BLOCKS = 64 };
+
+static unsigned any_target(Gen *g, unsigned b, unsigned n) {
+    unsigned r = gen_below(g, 100);
+    if (r < 45) /* near, forward */
+        return b + 1 + gen_below(g, n - b < 4 ? n - b : 4);
+    if (r < 60)
+        return b + 1 + gen_below(g, n - b);
+    if (r < 85) /* near, backward */
+        return b - gen_below(g, b < 5 ? b + 1 : 5);
+    return gen_below(g, n);
+}
+
+/* Choice %u3 of the targets; the first is the way out when the visits are used up. */
+static void branch_to(Gen *g, const unsigned *target, unsigned n, unsigned label) {
+    if (n == 1) {
+        OUT(g, "bra%s B%u;\n", gen_chance(g, 30) ? ".uni" : "", target[0]);
+        return;
+    }
+    OUT(g, "setp.lt.u32 %%c0, %%u2, %u;\nselp.b32 %%u3, %%u3, 0, %%c0;\n", gen_range(g, 10, 40));
+    if (n == 2) {
+        OUT(g, "and.b32 %%u3, %%u3, %u;\nsetp.ne.u32 %%c1, %%u3, 0;\n", gen_chance(g, 50) ? 1u : gen_chance(g, 50) ? 3u : 12u);
+        OUT(g, "@%%c1 bra B%u;\nbra B%u;\n", target[1], target[0]);
+        return;
+    }
+    OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\n", n);
+    if (gen_chance(g, 50)) {
+        OUT(g, "T%u: .branchtargets", label);
+        for (unsigned k = 0; k < n; k++)
+            OUT(g, "%s B%u", k ? "," : "", target[k]);
+        OUT(g, ";\nbrx.idx %%u3, T%u;\n", label);
+        return;
+    }
+    for (unsigned k = n; --k;)
+        OUT(g, "setp.eq.u32 %%c1, %%u3, %u;\n@%%c1 bra B%u;\n", k, target[k]);
+    OUT(g, "bra B%u;\n", target[0]);
+}
+
+static void one_block(Gen *g, unsigned b, unsigned n) {
+    OUT(g, "B%u:\n", b);
+    enter_block(g, b);
+    OUT(g, "add.u32 %%u2, %%u2, 1;\n");
+    data(g, 3);
+    make_choice(g);
+    if (gen_chance(g, 8)) { /* a few lanes leave here */
+        OUT(g, "and.b32 %%u4, %%u3, 0x700000;\nsetp.eq.u32 %%c2, %%u4, 0;\n");
+        OUT(g, "@%%c2 st.global.b32 [%%go+%d], %%u0;\n@%%c2 %s;\n", GEN_AREA_BYTES + GEN_REG_BYTES - 8,
+            gen_chance(g, 50) ? "exit" : "ret");
+    }
+    unsigned target[4], r = gen_below(g, 100), ways = r < 25 ? 1 : r < 75 ? 2 : r < 90 ? 3 : 4;
+    target[0] = b + 1 + (gen_chance(g, 80) ? 0 : gen_below(g, n - b < 3 ? n - b : 3));
+    for (unsigned k = 1; k < ways; k++)
+        target[k] = any_target(g, b, n);
+    branch_to(g, target, ways, b);
+}
+
+void gen_cfg(Gen *g) {
+    unsigned n = gen_chance(g, 15) ? gen_range(g, 3, 12) : gen_range(g, 20, 48), order[MAX_BLOCKS];
+    g->has_areas = gen_chance(g, 30);
+    gen_module_head(g);
+    gen_kernel_head(g, "");
+    start_path(g);
+    for (unsigned i = 0; i <= n; i++)
+        order[i] = i;
+    bool shuffled = gen_chance(g, 60);
+    for (unsigned i = n; shuffled && i > 0; i--) {
+        unsigned k = gen_below(g, i + 1), t = order[i];
+        order[i] = order[k];
+        order[k] = t;
+    }
+    OUT(g, "bra B0;\n");
+    for (unsigned i = 0; i <= n; i++) {
+        if (order[i] < n)
+            one_block(g, order[i], n);
+        else
+            OUT(g, "B%u:\nbra DONE;\n", n);
+    }
+    OUT(g, "DONE:\n");
+    finish(g);
+}
+
+/* ---- structured ---- */
+typedef struct {
+    unsigned break_label, continue_label; /* of the innermost loop; 0: none */
+    unsigned loops;
+    unsigned budget; /* statements left */
+} Nest;
+
+static void list(Gen *g, Nest n, unsigned *budget);
+
+static void condition(Gen *g) {
+    make_choice(g);
+    unsigned r = gen_below(g, 100);
+    OUT(g, "add.u32 %%u2, %%u2, 1;\n");
+    if (r < 60)
+        OUT(g, "and.b32 %%u3, %%u3, %u;\nsetp.eq.u32 %%c0, %%u3, 0;\n", 1u << gen_below(g, 3));
+    else if (r < 75)
+        OUT(g, "mov.u32 %%u3, %%laneid;\nsetp.eq.u32 %%c0, %%u3, %u;\n", gen_below(g, 32));
+    else if (r < 90)
+        OUT(g, "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %u, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c0, %%u3, 0;\n",
+            (unsigned)gen_u64(g));
+    else
+        OUT(g, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n", gen_below(g, 2));
+}
+
+static void make_if(Gen *g, Nest n, unsigned *budget) {
+    unsigned other = g->nlabels++, end = g->nlabels++;
+    bool has_else = gen_chance(g, 50);
+    condition(g);
+    OUT(g, "@!%%c0 bra L%u;\n", has_else ? other : end);
+    list(g, n, budget);
+    if (has_else) {
+        OUT(g, "bra L%u;\nL%u:\n", end, other);
+        list(g, n, budget);
+    }
+    OUT(g, "L%u:\n", end);
+}
+
+/* Counted loops; %u8 and on are the counters. The number of rounds depends on the lane, or not. */
+static void make_loop(Gen *g, Nest n, unsigned *budget) {
+    unsigned head = g->nlabels++, next = g->nlabels++, end = g->nlabels++, counter = 8 + n.loops;
+    bool at_end = gen_chance(g, 40);
+    make_choice(g);
+    if (gen_chance(g, 60))
+        OUT(g, "and.b32 %%u%u, %%u3, %u;\n", counter, gen_chance(g, 50) ? 3u : 1u);
+    else
+        OUT(g, "mov.u32 %%u%u, %u;\n", counter, gen_range(g, 1, 3));
+    n.loops++;
+    n.break_label = end;
+    n.continue_label = next;
+    OUT(g, "L%u:\n", head);
+    if (!at_end)
+        OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\n@%%c1 bra L%u;\n", counter, end);
+    list(g, n, budget);
+    OUT(g, "L%u:\n", next);
+    if (at_end) {
+        OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter, counter, counter, head);
+    } else
+        OUT(g, "sub.u32 %%u%u, %%u%u, 1;\nbra L%u;\n", counter, counter, head);
+    OUT(g, "L%u:\n", end);
+}
+
+static void make_switch(Gen *g, Nest n, unsigned *budget) {
+    unsigned ways = gen_range(g, 2, 5), first = g->nlabels;
+    g->nlabels += ways + 1;
+    make_choice(g);
+    OUT(g, "add.u32 %%u2, %%u2, 1;\nmul.hi.u32 %%u3, %%u3, %u;\nT%u: .branchtargets", ways, first);
+    for (unsigned k = 0; k < ways; k++)
+        OUT(g, "%s L%u", k ? "," : "", first + k);
+    OUT(g, ";\nbrx.idx %%u3, T%u;\n", first);
+    for (unsigned k = 0; k < ways; k++) {
+        OUT(g, "L%u:\n", first + k);
+        list(g, n, budget);
+        if (gen_chance(g, 80)) /* else falls through */
+            OUT(g, "bra L%u;\n", first + ways);
+    }
+    OUT(g, "L%u:\n", first + ways);
+}
+
+static void leave(Gen *g, const Nest *n) {
+    unsigned r = gen_below(g, 100);
+    condition(g);
+    if (n->loops && r < 45)
+        OUT(g, "@%%c0 bra L%u;\n", n->break_label);
+    else if (n->loops && r < 90)
+        OUT(g, "@%%c0 bra L%u;\n", n->continue_label);
+    else if (r < 96)
+        OUT(g, "@%%c0 bra DONE;\n");
+    else
+        OUT(g, "@%%c0 st.global.b32 [%%go+%d], %%u0;\n@%%c0 exit;\n", GEN_AREA_BYTES + GEN_REG_BYTES - 8);
+}
+
+static void list(Gen *g, Nest n, unsigned *budget) {
+    g->depth++;
+    for (unsigned k = gen_range(g, 1, 4); k && *budget; k--) {
+        unsigned r = gen_below(g, 100);
+        (*budget)--;
+        enter_block(g, g->nlabels + *budget);
+        if (g->depth < 7 && r < 30)
+            make_if(g, n, budget);
+        else if (g->depth < 7 && r < 45 && n.loops < 4)
+            make_loop(g, n, budget);
+        else if (g->depth < 5 && r < 52)
+            make_switch(g, n, budget);
+        else if (r < 62)
+            leave(g, &n);
+        else
+            data(g, 3);
+    }
+    g->depth--;
+}
+
+void gen_structured(Gen *g) {
+    unsigned budget = gen_range(g, 10, 60);
+    g->has_areas = gen_chance(g, 30);
+    gen_module_head(g);
+    gen_kernel_head(g, "");
+    start_path(g);
+    while (budget)
+        list(g, (Nest){0}, &budget);
+    OUT(g, "DONE:\n");
+    finish(g);
+}
