@@ -7,6 +7,7 @@
  *   slot?mod+        and if the next operand is not its default
  *   slot?mod!other   as slot?mod, but not where modifier `other` is set (unless the operand is not the default)
  *   slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
+ *                    :here  an address, the distance counts from this instruction
  *   slot.TEXT slot{mod}  text or modifier behind the operand
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
  *   mod              a modifier as a number;  UPPER  a word as it is
@@ -227,14 +228,14 @@ static bool suffixes(Syn *s, IgSyn *y) {
                 y->c = (unsigned)m + 1;
             }
         } else if (*s->p == ':') {
-            static const char *const formats[] = {"", "target", "relative", "absolute", "pair"};
+            static const char *const formats[] = {"", "target", "relative", "absolute", "pair", "here"};
             unsigned f = 1;
             s->p++;
             if (!word(s, name))
                 return false;
-            while (f < 5 && strcmp(formats[f], name))
+            while (f < 6 && strcmp(formats[f], name))
                 f++;
-            if (f == 5)
+            if (f == 6)
                 return ig_error(s->g, s->loc, "unknown format %s in syntax", name);
             y->flags |= f << 24;
         } else if (*s->p == '{') {

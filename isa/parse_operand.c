@@ -324,7 +324,9 @@ static const char *target(Parse *p, const char *s, const IsaSyn *y, MachInst *in
         return pa_miss(p, s, "expected an address");
     if (!(s = pa_number(p, s, &v)))
         return NULL;
-    in->wide = y->fmt == SYF_TARGET ? (int64_t)((uint64_t)v - p->pc - INST_BYTES) : v;
+    in->wide = y->fmt == SYF_TARGET ? (int64_t)((uint64_t)v - p->pc - INST_BYTES)
+               : y->fmt == SYF_HERE ? (int64_t)((uint64_t)v - p->pc)
+                                    : v;
     *isa_slot_operand(in, y->a) = (Operand){OPK_IMM64, 0, 0, 0, 0};
     return s;
 }

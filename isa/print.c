@@ -160,8 +160,8 @@ static Operand slot_value(const Print *p, unsigned slot) {
 
 static void put_target(Print *p, const IsaSyn *y) {
     int64_t v = p->in->wide;
-    if (y->fmt == SYF_TARGET) {
-        v += (int64_t)p->pc + INST_BYTES;
+    if (y->fmt == SYF_TARGET || y->fmt == SYF_HERE) {
+        v += (int64_t)p->pc + (y->fmt == SYF_TARGET ? INST_BYTES : 0);
         const char *name = p->opt && p->opt->label ? p->opt->label(p->opt->user, (uint64_t)v) : NULL;
         if (name) {
             put(p, "`(%s)", name);
