@@ -49,13 +49,14 @@ typedef struct {
     const uint8_t *init;        /* size_bytes or NULL */
 } BinVar;
 
-typedef struct { /* an address that depends on where the loader puts a global variable */
+typedef struct { /* an address that the loader knows: of a global variable, or the one that stands for a function */
     bool in_code;               /* the imm32 field, bits 32-63, of an instruction (RELOC_ABS32_LO and _HI) */
     bool in_bank4;              /* 8 bytes of Binary.const_bank4; neither: 8 bytes of variable `var` */
     uint32_t var;
     uint64_t offset_bytes;      /* of the instruction from code[0], into the bank, or into the variable */
     uint8_t kind;               /* RelocKind of ir.h */
-    uint32_t target_var;        /* global variable */
+    bool to_func;               /* `target` is in funcs: its address as a value, not where its code lies */
+    uint32_t target;            /* global variable, or function */
     int64_t addend;
 } BinFixup;
 

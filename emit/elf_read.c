@@ -445,6 +445,7 @@ static bool reloc_code(Reader *r, const Reloc *x, RelocKind kind, const BinFunc 
     uint64_t pc = f->address + x->offset;
     uint64_t *word = r->b->code[(pc - CODE_BASE) / INST_BYTES];
     const BinFunc *callee = x->s.section < SHN_LORESERVE ? func_of_section(r, x->s.section) : NULL;
+    bool whole = callee && x->s.value + (uint64_t)x->addend == 0;
     uint64_t target = callee ? callee->address + x->s.value + (uint64_t)x->addend : 0;
     switch (kind) {
     case RELOC_CALL_REL:
@@ -454,17 +455,18 @@ static bool reloc_code(Reader *r, const Reloc *x, RelocKind kind, const BinFunc 
         return link_call(r, x, word, pc, callee->address + x->s.value);
     case RELOC_ABS32_LO:
     case RELOC_ABS32_HI:
-        if (callee) {
+        if (callee && !whole) { /* a place inside, as return addresses are */
             set_imm32(word, (uint32_t)(kind == RELOC_ABS32_LO ? target : target >> 32));
             return true;
         }
-        if (!r->var_of[x->sym])
+        if (!callee && !r->var_of[x->sym])
             return bad_reloc(
                 r, x, arena_printf(&r->scratch, "address of %s, which the file does not define", x->s.name));
         add_fixup(r, (BinFixup){.in_code = true,
                                 .offset_bytes = pc - CODE_BASE,
                                 .kind = (uint8_t)kind,
-                                .target_var = r->var_of[x->sym] - 1,
+                                .to_func = callee != NULL,
+                                .target = callee ? (uint32_t)(callee - r->b->funcs) : r->var_of[x->sym] - 1,
                                 .addend = x->addend});
         return true;
     case RELOC_SHARED_OFFSET32:
@@ -475,7 +477,7 @@ static bool reloc_code(Reader *r, const Reloc *x, RelocKind kind, const BinFunc 
     }
 }
 
-/* 8 bytes of a variable or of bank 4. Function addresses are final now, variables get theirs at load. */
+/* 8 bytes of a variable or of bank 4. Places inside functions are final now, the rest is known at load. */
 static bool reloc_data(Reader *r, const Reloc *x, RelocKind kind) {
     Binary *b = r->b;
     const char *name = sec(r, x->target)->name;
@@ -504,13 +506,14 @@ static bool reloc_data(Reader *r, const Reloc *x, RelocKind kind) {
     }
     if (!place)
         return bad_reloc(r, x, "its place is in no variable");
-    if (callee) {
+    if (callee && x->s.value + (uint64_t)x->addend != 0) {
         put_u64(place, callee->address + x->s.value + (uint64_t)x->addend);
         if (constant)
             put_u64((uint8_t *)(uintptr_t)b->const_bank3 + x->offset, get_u64(place));
         return true;
     }
-    f.target_var = r->var_of[x->sym] - 1;
+    f.to_func = callee != NULL;
+    f.target = callee ? (uint32_t)(callee - b->funcs) : r->var_of[x->sym] - 1;
     add_fixup(r, f);
     return true;
 }

@@ -286,6 +286,8 @@ static StrId init_symbol(const Writer *w, uint32_t sym) {
     const IrModule *m = w->c->ir;
     uint32_t index = (sym & ~PTX_SYM_FUNC) - 1;
     if (sym & PTX_SYM_FUNC) {
+        if (m->ptx->funcs[index].alias_of)
+            index = m->ptx->funcs[index].alias_of - 1;
         const char *name = str_text(&m->ptx->strings, m->ptx->funcs[index].name);
         return str_find(m->strings, name, strlen(name));
     }

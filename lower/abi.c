@@ -250,8 +250,9 @@ bool abi_return(Sel *s) {
 
 /* ---- calls ---- */
 
-/* args are in their registers; results[] name the registers and receive copies. */
-static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
+/* args are in their registers; results[] name the registers and receive copies. The callee is a function of the
+ * module, or, where `target` holds a value, the one of that address. */
+static void emit_call_to(Sel *s, uint32_t callee, Operand target, Words *args, Words *results) {
     Function *f = s->f;
     copy_in(s, args);
     ValId ra[2] = {ir_value_new(f, RF_R), ir_value_new(f, RF_R)};
@@ -263,13 +264,15 @@ static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
         ir_value(f, ra[k])->block = s->cur;
     InstId call = ir_inst_new(f, OT_CALL, results->n, 3 + args->n + 1);
     ir_set_src(f, call, CALL_pp, op_pt());
-    ir_set_src(f, call, CALL_ra, op_reg(RF_R, REG_RZ, 2));
-    ir_set_src(f, call, CALL_offset, ir_sym(f, s->l->fns.at[callee].f->name, 0, RELOC_CALL_REL));
+    bool direct = target.kind == OPK_NONE;
+    ir_set_src(f, call, CALL_ra, direct ? op_reg(RF_R, REG_RZ, 2) : target);
+    ir_set_src(f, call, CALL_offset,
+               direct ? ir_sym(f, s->l->fns.at[callee].f->name, 0, RELOC_CALL_REL) : op_imm(0));
     for (unsigned k = 0; k < args->n; k++)
         ir_set_src(f, call, 3 + k, args->values[k]);
     ir_set_src(f, call, 3 + args->n, ir_vec(f, ra, 2));
     Inst *i = ir_inst(f, call);
-    i->mods = MSET(CALL, mode, BasePCMode_REL);
+    i->mods = MSET(CALL, mode, direct ? BasePCMode_REL : BasePCMode_ABS);
     i->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
     i->loc = s->loc;
     for (unsigned k = 0; k < results->n; k++) {
@@ -277,14 +280,20 @@ static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
         ir_set_dst(f, call, k, results->values[k]);
     }
     ir_append(f, s->cur, call);
-    LowerFn *self = &s->l->fns.at[s->fn];
-    for (unsigned k = 0; k < self->callees.n; k++)
-        if (self->callees.at[k] == callee) {
-            copy_out(s, results);
-            return;
-        }
-    VEC_ADD(&s->l->scratch, &self->callees, callee);
     copy_out(s, results);
+    LowerFn *self = &s->l->fns.at[s->fn];
+    if (!direct) {
+        self->calls_unknown = true;
+        return;
+    }
+    for (unsigned k = 0; k < self->callees.n; k++)
+        if (self->callees.at[k] == callee)
+            return;
+    VEC_ADD(&s->l->scratch, &self->callees, callee);
+}
+
+static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
+    emit_call_to(s, callee, op_none(), args, results);
 }
 
 bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets, Operand *rets) {
@@ -395,19 +404,66 @@ static Operand call_area(Sel *s, uint32_t bytes) {
     return EMIT_R(s, IR_FRAME_ADDR, 0, op_imm(at));
 }
 
+typedef struct {
+    const uint32_t *params, *rets;
+    uint32_t nparams, nrets;
+    bool noreturn;
+} Signature;
+
+static Signature signature_of(const PtxFunc *f) {
+    return (Signature){f->params, f->rets, f->nparams, f->nrets, f->noreturn};
+}
+
+static bool same_slots(const Plan *a, const Plan *b) {
+    if (a->n != b->n)
+        return false;
+    for (uint32_t k = 0; k < a->n; k++)
+        if (a->slots[k].words != b->slots[k].words || a->slots[k].pred != b->slots[k].pred)
+            return false;
+    return true;
+}
+
+/* What the call's table says of its targets. They must agree in where parameters lie. */
+static bool indirect_signature(Sel *s, const PtxInsn *in, Signature *sig) {
+    if (!in->table || in->table > s->pf->ncall_tables)
+        return sel_error(s, "the call has neither a prototype nor a list of targets");
+    const PtxCallTable *t = &s->pf->call_tables[in->table - 1];
+    *sig = (Signature){t->params, t->rets, t->nparams, t->nrets, t->noreturn};
+    if (t->n)
+        *sig = signature_of(&s->ptx->funcs[t->funcs[0]]);
+    for (uint32_t k = 1; k < t->n; k++) {
+        Signature other = signature_of(&s->ptx->funcs[t->funcs[k]]);
+        Plan p[4];
+        if (!plan_signature(s, sig->params, sig->nparams, sig->rets, sig->nrets, &p[0], &p[1]) ||
+            !plan_signature(s, other.params, other.nparams, other.rets, other.nrets, &p[2], &p[3]))
+            return sel_error(s, "a parameter is too large");
+        if (!same_slots(&p[0], &p[2]) || !same_slots(&p[1], &p[3]))
+            return sel_error(s, "the targets listed have different parameters");
+    }
+    return true;
+}
+
 bool abi_call(Sel *s, const PtxInsn *in) {
-    if (!in->callee)
-        return sel_error(s, "an indirect call is not compiled");
-    uint32_t index = in->callee - 1;
-    if (s->ptx->funcs[index].alias_of)
-        index = s->ptx->funcs[index].alias_of - 1;
-    const PtxFunc *pf = &s->ptx->funcs[index];
-    if (!pf->has_body || pf->is_entry)
-        return sel_error(s, "the function called has no body here");
-    if (in->nargs != pf->nparams || in->nrets != pf->nrets)
+    Signature sig;
+    uint32_t index = 0;
+    Operand target = op_none();
+    if (in->callee) {
+        index = in->callee - 1;
+        if (s->ptx->funcs[index].alias_of)
+            index = s->ptx->funcs[index].alias_of - 1;
+        if (!s->ptx->funcs[index].has_body || s->ptx->funcs[index].is_entry)
+            return sel_error(s, "the function called has no body here");
+        sig = signature_of(&s->ptx->funcs[index]);
+    } else if (!indirect_signature(s, in, &sig)) {
+        return false;
+    } else {
+        Wide w = sel_src(s, &in->operands[0], 8);
+        target = sel_pair(s, w.w[0], w.w[1]);
+    }
+    if (in->nargs != sig.nparams || in->nrets != sig.nrets)
         return sel_error(s, "the call does not match the function");
     Call c = {.in = in};
-    if (!plan_signature(s, pf->params, pf->nparams, pf->rets, pf->nrets, &c.args, &c.results))
+    if (!plan_signature(s, sig.params, sig.nparams, sig.rets, sig.nrets, &c.args, &c.results))
         return sel_error(s, "a parameter is too large");
     Words *a = ARENA_NEW(&s->arena, Words), *r = ARENA_NEW(&s->arena, Words);
     c.arg_area = call_area(s, c.args.area_bytes);
@@ -417,9 +473,13 @@ bool abi_call(Sel *s, const PtxInsn *in) {
     for (uint32_t k = 0; k < c.results.n; k++)
         for (uint32_t w = 0; c.results.slots[k].reg >= 0 && w < c.results.slots[k].words; w++)
             push(r, op_none(), c.results.slots[k].reg + (int)w);
-    uint32_t fn = lower_function(s->l, s->ptx, index, s->l->fns.at[s->fn].builtin);
-    emit_call(s, fn, a, r);
-    if (pf->noreturn) {
+    if (in->callee)
+        emit_call(s, lower_function(s->l, s->ptx, index, s->l->fns.at[s->fn].builtin), a, r);
+    else
+        emit_call_to(s, 0, target, a, r);
+    if (sig.noreturn) {
+        if (!in->callee)
+            sel_emit(s, OT_EXIT, 0, 0, NULL); /* the IR does not know that the callee never comes back */
         s->cur = (BlockId){0};
         return true;
     }

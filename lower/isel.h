@@ -60,6 +60,7 @@ typedef struct {
     uint32_t index; /* in mod->funcs */
     Function *f;
     bool builtin, selected;
+    bool calls_unknown; /* has an indirect call */
     uint8_t mark; /* ordering */
     VEC(uint32_t) callees; /* indices into Lower.fns */
 } LowerFn;

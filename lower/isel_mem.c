@@ -33,15 +33,26 @@ static Wide frame_address(Sel *s, uint32_t offset) {
     return wide2(EMIT_R(s, IR_FRAME_ADDR, 0, op_imm(offset)), op_imm(0));
 }
 
+static Wide function_address(Sel *s, const PtxOperand *o) {
+    const PtxFunc *pf = &s->ptx->funcs[(o->sym & ~PTX_SYM_FUNC) - 1];
+    if (pf->alias_of)
+        pf = &s->ptx->funcs[pf->alias_of - 1];
+    if (!pf->has_body) {
+        sel_error(s, "the address of a function without a body here is not compiled");
+        return wide2(op_imm(0), op_imm(0));
+    }
+    StrId name = lower_name(s->l, s->ptx, pf->name);
+    Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_LO));
+    return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_HI)));
+}
+
 Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
     uint32_t index = 0;
     const PtxVar *v = symbol_var(s, o, &index);
     Wide none = wide2(op_imm(0), op_imm(0));
     (void)generic;
-    if (!v) {
-        sel_error(s, "the address of a function is not compiled");
-        return none;
-    }
+    if (!v)
+        return function_address(s, o);
     switch (v->space) {
     case SP_GLOBAL: {
         StrId name = s->l->places[index].name;

@@ -164,6 +164,9 @@ static void spread_sync(Lower *l) {
         changed = false;
         for (uint32_t k = 0; k < l->fns.n; k++) {
             LowerFn *fn = &l->fns.at[k];
+            for (uint32_t c = 0; fn->calls_unknown && c < l->fns.n && !fn->f->uses_sync; c++)
+                if (!l->fns.at[c].f->is_entry && l->fns.at[c].f->uses_sync)
+                    fn->f->uses_sync = changed = true;
             for (uint32_t c = 0; c < fn->callees.n && !fn->f->uses_sync; c++)
                 if (l->fns.at[fn->callees.at[c]].f->uses_sync)
                     fn->f->uses_sync = changed = true;

@@ -94,11 +94,36 @@ static int bad_pc(Warp *w, const Dec *d, unsigned lane, uint64_t address) {
     return machine_trap_address(w, d, lane, TRAP_PC, address, "branch target");
 }
 
+static int bad_target(Warp *w, Dec *d, unsigned lane, uint64_t address) {
+    if (d->optype != OT_CALL)
+        return bad_pc(w, d, lane, address);
+    w->pc = own_pc(w, d);
+    return machine_trap_address(w, d, lane, TRAP_CALL_TARGET, address, "no function");
+}
+
 /* Code index of an address; false if misaligned or outside. */
 static bool code_index(const Run *r, uint64_t address, uint32_t *pc) {
     uint64_t offset = address - r->bin->code_base;
     *pc = (uint32_t)(offset / INST_BYTES);
     return offset % INST_BYTES == 0 && offset / INST_BYTES < r->ncode;
+}
+
+/* The same for a call, which may also name a function by its address as a value. */
+static bool call_index(const Run *r, uint64_t address, uint32_t *pc) {
+    if (code_index(r, address, pc))
+        return true;
+    uint32_t lo = 0, hi = r->nfunc_places;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (r->func_places[mid].address < address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == r->nfunc_places || r->func_places[lo].address != address)
+        return false;
+    *pc = r->func_places[lo].pc;
+    return true;
 }
 
 /* ---- BRA ---- */
@@ -156,8 +181,8 @@ static int op_indirect(Warp *w, Dec *d, uint32_t guard) {
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         uint64_t v = hi ? (uint64_t)hi[lane] << 32 | lo[lane] : (uint64_t)(int64_t)(int32_t)lo[lane];
-        if (!code_index(w->run, base + v, &t[lane]))
-            return bad_pc(w, d, lane, base + v);
+        if (d->optype == OT_CALL ? !call_index(w->run, base + v, &t[lane]) : !code_index(w->run, base + v, &t[lane]))
+            return bad_target(w, d, lane, base + v);
     }
     if (g != w->active) {
         w->run->res->stats.divergences++;

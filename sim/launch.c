@@ -210,3 +210,10 @@ int sim_trap_print(const SimTrap *t, char *out, size_t out_bytes) {
                     t->kernel, t->ptx_line, t->pc, t->block[0], t->block[1], t->block[2], t->thread[0],
                     t->thread[1], t->thread[2], sim_trap_name(t->kind), address, t->text[0] ? ": " : "", t->text);
 }
+
+uint64_t sim_func_address(const char *name) {
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, folded */
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 0x100000001b3u;
+    return SIM_FUNC_BASE + 16 * ((h ^ h >> 32) & UINT32_MAX);
+}

@@ -5,6 +5,7 @@
  *   SIM_SHARED_WINDOW + offset   shared memory of the accessing thread's block, offset < SIM_WINDOW_BYTES
  *   SIM_LOCAL_WINDOW + offset    local memory of the accessing thread
  *   SIM_PARAM_WINDOW + offset    the kernel parameter block, read only
+ *   sim_func_address(name)       a function: may be stored and called, holds no data
  *   anything else                a global address, valid inside an allocation of the SimMemory
  * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic ones.
  * SPDX-License-Identifier: MIT */
@@ -18,6 +19,7 @@
 #define SIM_LOCAL_WINDOW 0x00007e0001000000ull
 #define SIM_PARAM_WINDOW 0x00007e0002000000ull /* kernel parameters, read only: cvta.param */
 #define SIM_WINDOW_BYTES 0x01000000ull
+#define SIM_FUNC_BASE 0x00007d0000000000ull    /* function addresses: base + 16 * a 32-bit hash of the name */
 #define SIM_GLOBAL_BASE 0x00007f0000000000ull /* first allocation */
 #define SIM_ALLOC_ALIGN 256u                  /* every allocation's address */
 #define SIM_GUARD_BYTES 4096u                 /* at least this much unmapped between allocations */
@@ -58,6 +60,11 @@ bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t 
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
 void simmem_mark_written(SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
 bool simmem_is_written(const SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
+
+/* What `mov.u64 %rd, f` gives. It depends on the name only, so that both engines, and modules linked in any order,
+ * store equal bytes. Two names may collide: whoever calls through addresses checks that (a 1 in 2^32 chance for each
+ * pair). */
+uint64_t sim_func_address(const char *name);
 
 typedef struct {
     uint32_t grid[3], block[3];

@@ -104,6 +104,36 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
 
 static SimAlloc *alloc_of(Run *r, uint32_t var) { return simmem_find_name(r->mem, r->bin->vars[var].name); }
 
+static bool fixup_value(Run *r, const BinFixup *f, uint64_t *value) {
+    const Binary *b = r->bin;
+    if (f->to_func && f->target < b->nfuncs) {
+        *value = sim_func_address(b->funcs[f->target].name) + (uint64_t)f->addend;
+        return true;
+    }
+    const SimAlloc *a = !f->to_func && f->target < b->nvars ? alloc_of(r, f->target) : NULL;
+    *value = a ? a->address + (uint64_t)f->addend : 0;
+    return a != NULL;
+}
+
+static int by_address(const void *a, const void *b) {
+    const FuncPlace *x = a, *y = b;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Where the code of each function lies that may be called through its address. */
+static bool find_functions(Run *r, Diags *d) {
+    const Binary *b = r->bin;
+    r->func_places = ARENA_ARRAY(&r->arena, FuncPlace, b->nfuncs + 1u);
+    for (uint32_t i = 0; i < b->nfuncs; i++)
+        r->func_places[r->nfunc_places++] = (FuncPlace){
+            sim_func_address(b->funcs[i].name), (uint32_t)((b->funcs[i].address - b->code_base) / INST_BYTES)};
+    qsort(r->func_places, r->nfunc_places, sizeof *r->func_places, by_address);
+    for (uint32_t i = 0; i + 1 < r->nfunc_places; i++)
+        if (r->func_places[i].address == r->func_places[i + 1].address)
+            return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "two functions' names give one address");
+    return true;
+}
+
 static bool place_variables(Run *r, Diags *d) {
     const Binary *b = r->bin;
     bool *fresh = ARENA_ARRAY(&r->arena, bool, b->nvars + 1u);
@@ -130,10 +160,9 @@ static bool place_variables(Run *r, Diags *d) {
     }
     for (uint32_t i = 0; i < b->nfixups; i++) { /* pointers in variables */
         const BinFixup *f = &b->fixups[i];
-        const SimAlloc *target = f->target_var < b->nvars ? alloc_of(r, f->target_var) : NULL;
-        if (f->in_code || f->in_bank4 || f->var >= b->nvars || !fresh[f->var] || !target)
+        uint64_t value;
+        if (f->in_code || f->in_bank4 || f->var >= b->nvars || !fresh[f->var] || !fixup_value(r, f, &value))
             continue;
-        uint64_t value = target->address + (uint64_t)f->addend;
         if (!simmem_write(r->mem, alloc_of(r, f->var)->address + f->offset_bytes, &value, sizeof value))
             return diag(d, (SrcLoc){0}, DIAG_E0515, b->vars[f->var].name, "an address in it is out of range");
     }
@@ -149,10 +178,9 @@ static bool fix_code(Run *r, uint8_t *bank4, Diags *d) {
         const BinFixup *f = &b->fixups[i];
         if (!f->in_code && !f->in_bank4)
             continue;
-        const SimAlloc *target = f->target_var < b->nvars ? alloc_of(r, f->target_var) : NULL;
-        if (!target)
+        uint64_t value;
+        if (!fixup_value(r, f, &value))
             return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "a variable has no address");
-        uint64_t value = target->address + (uint64_t)f->addend;
         if (f->in_bank4) {
             if (b->const_bank4_bytes < 8 || f->offset_bytes > b->const_bank4_bytes - 8)
                 return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "an address is outside constant bank 4");
@@ -233,7 +261,7 @@ static bool make_memory(Run *r, Diags *d) {
     r->shared_bytes = ((k->shared_bytes + 15) & ~15u) + r->launch->dynamic_shared_bytes;
     if (k->shared_bytes > SIM_MAX_SHARED_BYTES || r->shared_bytes > SIM_MAX_SHARED_BYTES)
         return diag(d, (SrcLoc){0}, DIAG_E0513, k->name, "more shared memory than a block can have");
-    if (!place_variables(r, d))
+    if (!place_variables(r, d) || !find_functions(r, d))
         return false;
     uint8_t *bank4 = arena_alloc(&r->arena, b->const_bank4_bytes + 16u);
     if (b->const_bank4_bytes)

@@ -126,6 +126,10 @@ typedef struct Cta {
 } Cta;
 
 typedef struct Level Level;
+typedef struct { /* a function's address as a value, and its code */
+    uint64_t address;
+    uint32_t pc;
+} FuncPlace;
 typedef struct Run {
     const Binary *bin;
     const BinFunc *kernel;
@@ -141,6 +145,8 @@ typedef struct Run {
     const uint32_t *zero_rows;    /* four rows of zeros */
     const uint8_t *bank[NUM_BANKS];
     uint32_t bank_bytes[NUM_BANKS];
+    FuncPlace *func_places;       /* ascending addresses */
+    uint32_t nfunc_places;
     uint32_t shared_bytes, local_bytes;
     uint64_t ticks;               /* clock: warp instructions issued, and time when everybody slept */
     uint64_t slept;               /* part of ticks in which nothing issued */

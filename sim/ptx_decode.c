@@ -64,7 +64,7 @@ static bool symbol_value(PtxRun *r, PtxProc *p, const PtxOperand *o, PtxArg *a, 
     uint32_t index = (o->sym & ~PTX_SYM_FUNC) - 1;
     *a = (PtxArg){.kind = ARG_IMM, .bytes = 8};
     if (o->sym & PTX_SYM_FUNC) {
-        a->imm = FUNC_ADDRESS_BASE + 16ull * index;
+        a->imm = ptx_func_address(r->m, index) + (uint64_t)o->imm;
         return ptx_decode_proc(r, index) != NULL;
     }
     const PtxVar *v = &r->m->vars[index];
@@ -358,8 +358,15 @@ static bool has_indirect_call(const PtxFunc *f) {
     return false;
 }
 
-/* Functions whose address stands in an initialiser can be called too. */
-static void decode_initialised(PtxRun *r) {
+/* Functions whose address is taken anywhere: also an earlier launch may have left it in memory. */
+static void decode_address_taken(PtxRun *r) {
+    for (uint32_t i = 0; i < r->m->nfuncs; i++) {
+        const PtxFunc *f = &r->m->funcs[i];
+        for (uint32_t k = 0; k < f->ninsns; k++)
+            for (unsigned o = 0; f->insns[k].op != PTX_CALL && o < f->insns[k].noperands; o++)
+                if (f->insns[k].operands[o].kind == PO_SYM && f->insns[k].operands[o].sym & PTX_SYM_FUNC)
+                    ptx_decode_proc(r, (f->insns[k].operands[o].sym & ~PTX_SYM_FUNC) - 1);
+    }
     for (uint32_t i = 0; i < r->m->nvars; i++) {
         const PtxVar *v = &r->m->vars[i];
         for (uint32_t k = 0; k < v->ninits; k++)
@@ -380,9 +387,18 @@ bool ptx_decode_all(PtxRun *r, uint32_t kernel) {
         decode_body(r, r->order[i]);
         if (!indirect && has_indirect_call(r->order[i]->func)) {
             indirect = true;
-            decode_initialised(r);
+            decode_address_taken(r);
         }
     }
+    r->func_address = ARENA_ARRAY(&r->arena, uint64_t, r->m->nfuncs + 1);
+    for (uint32_t i = 0; i < r->m->nfuncs; i++)
+        r->func_address[i] = ptx_func_address(r->m, i);
+    for (uint32_t i = 0; indirect && i < r->norder; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (r->func_address[r->order[i]->index] == r->func_address[r->order[k]->index])
+                return diag_in(r->d, &r->m->source, r->order[i]->func->loc, DIAG_E0513,
+                               str_text(&r->m->strings, r->order[i]->func->name),
+                               "another function's name gives the same address");
     r->dynamic_shared_base = align_up(r->shared_static, 16);
     return r->d->nerrors == errors;
 }

@@ -156,11 +156,11 @@ static PtxStep exec_call(PtxRun *r, PtxThread *t, const PtxCode *c) {
 }
 
 static PtxStep exec_call_indirect(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    uint64_t target = ptx_arg(r, t, &c->src[0]), i = (target - FUNC_ADDRESS_BASE) / 16;
-    if (target < FUNC_ADDRESS_BASE || (target & 15) || i >= r->m->nfuncs || !r->procs[i] ||
-        !r->procs[i]->decoded)
-        return ptx_trap_at(r, t, c, TRAP_CALL_TARGET, target, NULL);
-    return enter_with_args(r, t, c, r->procs[i]);
+    uint64_t target = ptx_arg(r, t, &c->src[0]);
+    for (uint32_t i = 0; i < r->m->nfuncs; i++)
+        if (r->func_address[i] == target && r->procs[i] && r->procs[i]->decoded)
+            return enter_with_args(r, t, c, r->procs[i]);
+    return ptx_trap_at(r, t, c, TRAP_CALL_TARGET, target, NULL);
 }
 
 /* Copy the return values to the caller and go on behind the call; the kernel's own ret ends the thread. */

@@ -13,7 +13,6 @@
 #define LOCAL_MAX_BYTES (512u * 1024u)  /* local memory of a thread */
 #define MAX_CALL_DEPTH 4096u
 #define PARAM_WINDOW SIM_PARAM_WINDOW
-#define FUNC_ADDRESS_BASE 0x00007d0000000000ull /* "address" of function i: base + 16 * i */
 
 typedef struct PtxCode PtxCode;
 typedef struct PtxRun PtxRun;
@@ -170,6 +169,7 @@ struct PtxRun {
     uint32_t *shared_offset;     /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;
     uint64_t *global_address;    /* by variable index */
+    uint64_t *func_address;      /* by function index */
     uint64_t rng, steps_left;
     uint64_t ticks;              /* thread instructions so far: what clocks show */
     uint64_t next_report;        /* of keep_going, in ticks */
@@ -202,6 +202,7 @@ void ptx_block_thread(PtxThread *t, PtxThreadState state, const PtxCode *c);
 
 /* Addresses of the module's variables in r->mem (ptx_vars.c). */
 void ptx_find_variables(PtxRun *r);
+uint64_t ptx_func_address(const PtxModule *m, uint32_t index); /* an alias has that of its function */
 
 /* Decoding (ptx_decode.c): procs reachable from the kernel. Reports and returns false. */
 PtxProc *ptx_decode_proc(PtxRun *r, uint32_t func_index);

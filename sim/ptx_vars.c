@@ -5,6 +5,13 @@
 
 static bool placeable(const PtxVar *v) { return (v->space == SP_GLOBAL || v->space == SP_CONST) && v->size_bytes > 0; }
 
+uint64_t ptx_func_address(const PtxModule *m, uint32_t index) {
+    const PtxFunc *f = &m->funcs[index];
+    if (f->alias_of)
+        f = &m->funcs[f->alias_of - 1];
+    return sim_func_address(str_text(&m->strings, f->name));
+}
+
 /* Value of one initialiser item. */
 static uint64_t init_value(const PtxModule *m, const SimMemory *mem, const PtxInit *in) {
     if (!in->sym)
@@ -12,7 +19,7 @@ static uint64_t init_value(const PtxModule *m, const SimMemory *mem, const PtxIn
     uint32_t index = (in->sym & ~PTX_SYM_FUNC) - 1;
     uint64_t v;
     if (in->sym & PTX_SYM_FUNC) {
-        v = FUNC_ADDRESS_BASE + 16ull * index;
+        v = ptx_func_address(m, index);
     } else {
         const SimAlloc *a = simmem_find_name(mem, str_text(&m->strings, m->vars[index].name));
         v = a ? a->address : 0;
