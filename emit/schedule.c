@@ -45,7 +45,6 @@ static unsigned space_of(unsigned op) {
     case OT_STG:
     case OT_ATOMG:
     case OT_ATOMG_CAS:
-    case OT_RED:
         return 0;
     case OT_LDS:
     case OT_STS:
