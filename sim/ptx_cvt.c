@@ -104,7 +104,7 @@ static U64 cvt_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
     }
     double v = float_value(a, s, k->ftz);
     if (!is_float(d))
-        return ptx_float_to_int(v, s == TY_F64, bits_of(d), is_signed(d), rnd);
+        return extend(ptx_float_to_int(v, s == TY_F64, bits_of(d), is_signed(d), rnd), d);
     if (d == TY_F32 && s == TY_BF16 && !k->sat && !k->ftz)
         return (a & 0xffff) << 16;
     if (integral(rnd) && v == v)
