@@ -145,22 +145,6 @@ static Operand pack_half(Sel *s, bool bf, unsigned rnd, bool relu, Operand hi, O
                   hi, lo, op_rz());
 }
 
-/* 32-bit integer to bf16 with one rounding: truncate to f32, keep what was lost as an odd last bit, round. */
-static bool int_to_bf16(const Cvt *c) {
-    Sel *s = c->s;
-    bool sg = type_signed(c->t);
-    if (ptx_type_bytes(c->t) == 8 || rnd_float(c) != Rnd_RN)
-        return false;
-    Operand a = sel_value(s, source(c).w[0]);
-    Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
-    uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) | MSET(F2I, rnd, IRnd_TRUNC) |
-                    MSET(F2I, src, FSize_F32);
-    Operand lost = emit_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
-    x = emit_sel(s, op_not(lost), x, emit_or(s, x, op_imm(1)));
-    sel_write32(s, &c->in->operands[0], c->d, pack_half(s, true, Rnd_RN, false, op_rz(), x));
-    return true;
-}
-
 static Wide saturate_f64(Sel *s, Wide v) { /* r > 0 ? (r < 1 ? r : 1) : +0 */
     Operand x = sel_wide_vec(s, v);
     uint32_t mods = MSET(DSETP, bop, BoolOp_AND);
@@ -188,6 +172,21 @@ static bool finish_float(const Cvt *c, Wide r, bool flush) {
         r = wide1(emit_flush(s, r.w[0]));
     sel_write(s, &c->in->operands[0], c->d, r);
     return true;
+}
+
+/* 32-bit integer to bf16 with one rounding: truncate to f32, keep what was lost as an odd last bit, round. */
+static bool int_to_bf16(const Cvt *c) {
+    Sel *s = c->s;
+    bool sg = type_signed(c->t);
+    if (ptx_type_bytes(c->t) == 8 || rnd_float(c) != Rnd_RN)
+        return false;
+    Operand a = sel_value(s, source(c).w[0]);
+    Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
+    uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) | MSET(F2I, rnd, IRnd_TRUNC) |
+                    MSET(F2I, src, FSize_F32);
+    Operand lost = emit_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
+    x = emit_sel(s, op_not(lost), x, emit_or(s, x, op_imm(1)));
+    return finish_float(c, wide1(pack_half(s, true, Rnd_RN, false, op_rz(), x)), false);
 }
 
 static bool int_to_float(const Cvt *c) {
