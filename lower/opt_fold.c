@@ -267,7 +267,8 @@ static void fold_operands(Fold *s, InstId id) {
         if (c.kind != OPK_NONE && !try_operand(s, id, k, c) && o.file == RF_R)
             try_swapped(s, id, k, c);
     }
-    if (opt_scalar(i->guard) && s->known[find(s, i->guard.value)].kind == OPK_REG) {
+    /* an EXIT in the middle of a block keeps its guard */
+    if (i->op != OT_EXIT && opt_scalar(i->guard) && s->known[find(s, i->guard.value)].kind == OPK_REG) {
         Operand g = s->known[find(s, i->guard.value)];
         g.mods ^= i->guard.mods & OPM_NOT;
         if (!(i->flags & IF_TIED) && (i->op == OT_BRA || op_is_always(g))) {
