@@ -12,6 +12,7 @@
 #include <string.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,13 +157,14 @@ static void run_slots(Campaign *c, uint64_t first) {
     }
 }
 
-static void be_quiet(void) {
+static void become_child(void) {
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0) {
         dup2(null, STDERR_FILENO);
         close(null);
     }
     signal(SIGABRT, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* not to outlive the parent */
 }
 
 /* ---- one program apart ---- */
@@ -193,7 +195,7 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
         return a.verdict;
     pid_t pid = fork();
     if (pid == 0) {
-        be_quiet();
+        become_child();
         a.verdict = fuzz_check(p, configs, n, &a.failed);
         _exit(write(fd[1], &a, sizeof a) == (ssize_t)sizeof a ? 0 : 1);
     }
@@ -314,7 +316,7 @@ static uint64_t run_child(Campaign *c, uint64_t first, double start, uint64_t or
     s->deadline = fuzz_now() + PROGRAM_SECONDS;
     pid_t pid = fork();
     if (pid == 0) {
-        be_quiet();
+        become_child();
         run_slots(c, first);
         _exit(0);
     }

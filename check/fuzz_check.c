@@ -51,8 +51,10 @@ static bool fail(FuzzVerdict *v, FuzzClass cls) {
     return false;
 }
 
-/* An instruction that is known not to be compiled is no failure. */
-static FuzzClass compile_class(const FuzzVerdict *v) {
+/* An instruction that is known not to be compiled is no failure, nor is a register limit that cannot be kept. */
+static FuzzClass compile_class(const FuzzVerdict *v, unsigned reg_limit) {
+    if (reg_limit && strcmp(v->detail, "E0780") == 0)
+        return FUZZ_UNSUPPORTED;
     return strcmp(v->detail, "E0701") == 0 || strcmp(v->detail, "E0702") == 0 ? FUZZ_UNSUPPORTED : FUZZ_COMPILE;
 }
 
@@ -116,11 +118,11 @@ static bool compile(Check *c, const FuzzConfig *f) {
     c->d.source = &c->m->source;
     c->ir = lower_module(c->m, &c->strings, isa_targets[0], f->opt_level, &c->d);
     if (!c->ir)
-        return fail(&c->v, compile_class(&c->v));
+        return fail(&c->v, compile_class(&c->v, f->reg_limit));
     c->ir->reg_limit = f->reg_limit;
     PassOptions passes = {.verify = true};
     if (!ir_run_passes(c->ir, &passes, &c->d))
-        return fail(&c->v, compile_class(&c->v));
+        return fail(&c->v, compile_class(&c->v, f->reg_limit));
     c->code = code_encode(c->ir, &c->d);
     if (!c->code || !elf_write(c->code, &c->image, &c->image_bytes, &c->d))
         return fail(&c->v, FUZZ_COMPILE);
@@ -255,7 +257,7 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p) {
             }
             all[FUZZ_NPOLICIES].machine = (MachineOptions){.check_control = true};
             FuzzVerdict v = fuzz_check(p, all, FUZZ_NPOLICIES + 1, NULL);
-            if (v.cls != FUZZ_EQUAL)
+            if (v.cls != FUZZ_EQUAL && !(v.cls == FUZZ_UNSUPPORTED && limits[l]))
                 return v;
         }
     return (FuzzVerdict){.cls = FUZZ_EQUAL};
@@ -277,7 +279,7 @@ bool fuzz_usable(void *user, const char *module, size_t size_bytes) {
     good = good && ptx_interp_run(c.m, "fuzz", &c.launch, c.start, NULL, &r, &c.d);
     if (good) {
         c.ir = lower_module(c.m, &c.strings, isa_targets[0], config.opt_level, &c.d);
-        good = c.ir || compile_class(&c.v) != FUZZ_UNSUPPORTED;
+        good = c.ir || compile_class(&c.v, 0) != FUZZ_UNSUPPORTED;
     }
     release(&c);
     free(p.text);

@@ -170,23 +170,23 @@ void gen_module_head(Gen *g) {
 void gen_declare_pools(Gen *g) {
     OUT(g, ".reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n.reg .pred %%p<%u>;\n", g->npool[POOL_H],
         g->npool[POOL_R], g->npool[POOL_D], g->npool[POOL_P]);
-    OUT(g, ".reg .b32 %%t<6>;\n.reg .b64 %%x<6>;\n.reg .pred %%c<4>;\n.reg .b32 %%u<16>;\n");
+    OUT(g, ".reg .b32 %%t<6>; // keep\n.reg .b64 %%x<6>;\n.reg .pred %%c<4>;\n.reg .b32 %%u<16>;\n");
 }
 
 /* The thread's number in the grid, its input and output addresses. */
 static void addresses(Gen *g) {
-    OUT(g, "ld.param.u64 %%gi, [in];\nld.param.u64 %%go, [out];\n");
-    OUT(g, "mov.u32 %%id, %%tid.x;\n");
+    OUT(g, "ld.param.u64 %%gi, [in];\nld.param.u64 %%go, [out]; // keep\n");
+    OUT(g, "mov.u32 %%id, %%tid.x; // keep\n");
     if (g->p->block[1] > 1)
-        OUT(g, "mov.u32 %%t0, %%tid.y;\nmov.u32 %%t1, %%ntid.x;\nmad.lo.u32 %%id, %%t0, %%t1, %%id;\n");
+        OUT(g, "mov.u32 %%t0, %%tid.y; mov.u32 %%t1, %%ntid.x; mad.lo.u32 %%id, %%t0, %%t1, %%id; // keep\n");
     if (g->has_areas) {
-        OUT(g, "mov.u32 %%sb, area;\nmad.lo.u32 %%sb, %%id, %d, %%sb;\n", GEN_AREA_BYTES);
+        OUT(g, "mov.u32 %%sb, area; mad.lo.u32 %%sb, %%id, %d, %%sb; // keep\n", GEN_AREA_BYTES);
         OUT(g, "mov.u32 %%lb, frame;\n");
     }
     if (g->p->grid[0] > 1)
-        OUT(g, "mov.u32 %%t0, %%ctaid.x;\nmad.lo.u32 %%id, %%t0, %u, %%id;\n", g->p->block[0] * g->p->block[1]);
+        OUT(g, "mov.u32 %%t0, %%ctaid.x; mad.lo.u32 %%id, %%t0, %u, %%id; // keep\n", g->p->block[0] * g->p->block[1]);
     OUT(g, "mad.wide.u32 %%gi, %%id, %d, %%gi;\n", GEN_IN_BYTES);
-    OUT(g, "mad.wide.u32 %%go, %%id, %d, %%go;\n", GEN_AREA_BYTES + GEN_REG_BYTES);
+    OUT(g, "mad.wide.u32 %%go, %%id, %d, %%go; // keep\n", GEN_AREA_BYTES + GEN_REG_BYTES);
     if (!g->has_areas)
         return;
     OUT(g, "mov.u64 %%ga0, %%go;\n");
@@ -203,9 +203,9 @@ static void addresses(Gen *g) {
 void gen_kernel_head(Gen *g, const char *more_declarations) {
     OUT(g, ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n");
     gen_declare_pools(g);
-    OUT(g, ".reg .b64 %%gi, %%go, %%ga<3>;\n.reg .b32 %%sb, %%lb, %%id;\n");
+    OUT(g, ".reg .b64 %%gi, %%go, %%ga<3>; // keep\n.reg .b32 %%sb, %%lb, %%id; // keep\n");
     if (g->has_areas)
-        OUT(g, ".shared .align 16 .b8 area[%u];\n.local .align 16 .b8 frame[%d];\n",
+        OUT(g, ".shared .align 16 .b8 area[%u]; // keep\n.local .align 16 .b8 frame[%d];\n",
             GEN_AREA_BYTES * g->p->block[0] * g->p->block[1], GEN_AREA_BYTES);
     OUT(g, "%s", more_declarations);
     addresses(g);

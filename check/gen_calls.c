@@ -117,6 +117,10 @@ static void body(Calls *c, unsigned self, unsigned n) {
 static void load_params(Calls *c, unsigned f) {
     Gen *g = c->g;
     const Signature *s = &c->sig[f];
+    static const char *const zero[ARG_KINDS] = {"b32 [out0], 0", "b64 [out0], 0", "b16 [out0], 0", "b64 [out0+8], 0; st.param.b64 [out0], 0"};
+    OUT(g, "st.param.%s; // keep\n", zero[s->ret]);
+    if (s->ret == ARG_BYTES)
+        OUT(g, "st.param.b64 [out0+16], 0; // keep\n");
     OUT(g, "ld.param.u64 %%gi, [a0];\nld.param.u32 %%u2, [a1];\nmov.u32 %%u1, %%tid.x;\n");
     gen_load_pools(g, "%gi");
     for (unsigned k = 0; k < s->nparams; k++)

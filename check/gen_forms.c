@@ -322,6 +322,10 @@ bool gen_form_insn(Gen *g) {
         in.form = choose_form(g);
         if (!choose_mods(g, &in) || !usable(g->forms, &in))
             continue;
+        PtxOp op = in.form->op;
+        if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) /* the flag does not survive calls */
+            OUT(g, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(g, 60) ? "add" : "sub", gen_src(g, POOL_R),
+                gen_src(g, POOL_R));
         gen_guard(g);
         write_insn(g, &in);
         return true;

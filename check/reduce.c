@@ -64,6 +64,9 @@ static void compact(Reduction *r) {
     r->n = n;
 }
 
+/* Without it something would be read that was never written, which the interpreter does not see. */
+static bool must_stay(const char *line) { return line && strstr(line, "// keep"); }
+
 /* Runs of `size` lines; true if any could go. */
 static bool drop_runs(Reduction *r, size_t size) {
     bool any = false;
@@ -73,11 +76,17 @@ static bool drop_runs(Reduction *r, size_t size) {
     for (size_t at = r->n; at > 1 && !out_of_time(r);) { /* from the end: uses before definitions */
         size_t lo = at > size + 1 ? at - size : 1, n = at - lo;
         memcpy(saved, r->lines + lo, n * sizeof *saved);
-        memset(r->lines + lo, 0, n * sizeof *saved);
-        if (still_fails(r)) {
+        bool dropped = false;
+        for (size_t i = lo; i < at; i++)
+            if (!must_stay(r->lines[i])) {
+                r->lines[i] = NULL;
+                dropped = true;
+            }
+        if (dropped && still_fails(r)) {
             any = true;
             for (size_t i = 0; i < n; i++)
-                free(saved[i]);
+                if (!r->lines[lo + i])
+                    free(saved[i]);
         } else
             memcpy(r->lines + lo, saved, n * sizeof *saved);
         at = lo;
@@ -127,7 +136,7 @@ static bool simplify_operands(Reduction *r) {
     bool any = false;
     for (size_t i = 1; i < r->n && !out_of_time(r); i++) {
         const char *comma = strchr(r->lines[i], ',');
-        if (!comma || r->lines[i][0] == '.' || r->lines[i][0] == '{')
+        if (!comma || r->lines[i][0] == '.' || r->lines[i][0] == '{' || must_stay(r->lines[i]))
             continue;
         for (size_t at = (size_t)(comma - r->lines[i]); r->lines[i][at]; at++) {
             bool found = false;
