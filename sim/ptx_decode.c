@@ -177,12 +177,6 @@ static bool wide_reg(const PtxProc *p, const PtxOperand *o) {
     return (o->kind == PO_REG && reg_bytes(p, o->reg) > 8);
 }
 
-/* Type that a literal among the sources has. */
-static unsigned source_type(const PtxCode *c) {
-    unsigned op = c->insn->op;
-    return op == PTX_CVT || op == PTX_SET ? c->type2 : c->type;
-}
-
 static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *c) {
     const PtxInsn *in = c->insn;
     unsigned space = SP_NONE, nbase = 0;
@@ -200,7 +194,8 @@ static bool decode_operands(PtxRun *r, PtxProc *p, PtxCode *c) {
             if (!decode_vector(r, p, c, o, false))
                 return false;
         } else if (o->kind != PO_LABEL && o->kind != PO_NONE) {
-            if (c->nsrc == CODE_MAX_SRC || !decode_src(r, p, o, source_type(c), &c->src[c->nsrc], &space))
+            /* the front end has given literals the type of their own operand */
+            if (c->nsrc == CODE_MAX_SRC || !decode_src(r, p, o, TY_NONE, &c->src[c->nsrc], &space))
                 return false;
             if (o->kind == PO_ADDR) {
                 *(nbase == 0 ? &c->offset : &c->offset2) = (uint64_t)o->imm;
