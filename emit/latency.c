@@ -64,17 +64,22 @@ static Family family_of(const Target *t) {
     return F75; /* the most cautious */
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
 LatencyClass latency_class(const Target *t, const MachInst *i) {
     (void)t;
-    switch (i->optype) {
+    switch ((enum Optype)i->optype) { /* an enumerator named by the compiler here: give it a row in latency.def */
 #define LATENCY_CLASS(op, cls)                                                                               \
     case OT_##op:                                                                                            \
         return LC_##cls;
 #include "emit/latency.def"
-    default:
-        return LC_AGU;
+    case OT_NONE:
+    case OT_COUNT:
+        break;
     }
+    return LC_AGU;
 }
+#pragma GCC diagnostic pop
 
 static bool is_late_class(LatencyClass c) {
     return c == LC_XU || c == LC_SPECIAL || c == LC_CONST || c == LC_AGU || c == LC_DMMA;
@@ -94,6 +99,39 @@ bool latency_is_variable(const Target *t, const MachInst *i) {
 
 bool latency_reads_late(const Target *t, const MachInst *i) {
     return latency_is_variable(t, i);
+}
+
+/* Evidence: ptxas 13.0 gives LDS, POPC, F2I, I2F, DFMA ... no scoreboard where a later one of the same kind
+ * has one that is waited for before the result is used (bitonic LDS LDS.W0 ISETP; bits POPC POPC.W2 IMAD;
+ * convert F2F.F32.F64, F2I.NTZ.W1, STG), and lets DMUL overwrite a source of the DFMA before it. Never so with
+ * LDG, LDL, LDC, SHFL or S2R. */
+LatencyQueue latency_queue(const Target *t, const MachInst *i) {
+    switch (i->optype) {
+    case OT_LDS:
+    case OT_STS:
+    case OT_ATOMS:
+    case OT_ATOMS_CAS:
+        return LQ_SHARED;
+    default:
+        break;
+    }
+    LatencyClass c = latency_class(t, i);
+    if (c == LC_DBL)
+        return families[family_of(t)].dbl_sb ? LQ_DBL : LQ_NONE;
+    return c == LC_XU ? LQ_XU : LQ_NONE;
+}
+
+/* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers of
+ * all of them after waiting for that one (samples calls, pressure). */
+bool latency_reads_in_order(const Target *t, const MachInst *i) {
+    return latency_class(t, i) == LC_AGU && (isa_optype_flags(i->optype) & (ISA_FLAG_MEM_READ | ISA_FLAG_MEM_WRITE)) &&
+           latency_reads_late(t, i);
+}
+
+/* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce). Later targets write
+ * BAR.SYNC.DEFER_BLOCKING, behind which ptxas waits for the STS as ever. */
+bool latency_drains_reads(const Target *t, const MachInst *i) {
+    return i->optype == OT_BAR && family_of(t) == F75;
 }
 
 static unsigned reader_row(LatencyClass c, const MachInst *reader, unsigned src, unsigned part) {
@@ -246,15 +284,18 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
         return LATENCY_SB_TO_WAIT;
     if (first->dst[dst].file == RF_P)
         return late ? f->guard - 1u : 2;
-    if (is_uniform_class(a))
-        return a == LC_UVAR && f->r2ur_fixed ? f->r2ur_fixed : 7;
+    if (a == LC_UVAR)
+        return f->r2ur_fixed ? f->r2ur_fixed : 1;
+    if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
+        return a == LC_UDP && (b == LC_ULDC || b == LC_UMOVE) ? 7 : 1;
     if (a == LC_MMA1 || a == LC_MMA2 || a == LC_DMMA)
         return gpr_raw[family_of(t)][ROW_ALU][writer_column(a, first, 0)];
     if (a == LC_DBL || a == LC_HALF_MMA)
         return late ? 9 : guarded ? 6 : 3;
     if (late || b == LC_MMA1 || b == LC_MMA2)
         return f->waw_late;
-    return a == LC_HALF || a == LC_HALF_ALU ? 3 : 2;
+    /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul) */
+    return a == LC_HALF || a == LC_HALF_ALU ? 3 : a == LC_DISP64 ? 2 : 1;
 }
 
 unsigned latency_issue(const Target *t, const MachInst *i) {

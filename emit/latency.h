@@ -50,6 +50,22 @@ bool latency_is_variable(const Target *t, const MachInst *i);
  * scoreboard (waiting on its write scoreboard does as well). */
 bool latency_reads_late(const Target *t, const MachInst *i);
 
+/* Instructions of one queue start, read their late operands and deliver their results in the order in which they
+ * were issued: who has waited for one of them has waited for all before it, and one never overwrites what
+ * an earlier one has still to read or to write. */
+typedef enum {
+    LQ_NONE,   /* results come in any order: global and local loads, texture, S2R, uniform ... */
+    LQ_XU,     /* MUFU, conversions, POPC ... */
+    LQ_DBL,    /* f64, where it needs scoreboards */
+    LQ_SHARED, /* LDS, STS, ATOMS, LDSM */
+    LQ_COUNT
+} LatencyQueue;
+LatencyQueue latency_queue(const Target *t, const MachInst *i);
+/* All memory instructions read address and data registers in the order in which they were issued. */
+bool latency_reads_in_order(const Target *t, const MachInst *i);
+/* A barrier behind which every earlier memory instruction has read its registers. */
+bool latency_drains_reads(const Target *t, const MachInst *i);
+
 /* Cycles from `writer` to `reader` for destination `dst` of the writer used as source `src` (LATENCY_GUARD:
  * the guard) of the reader. For a variable writer this is what holds beside the scoreboard wait. The file is
  * that of the destination operand. Conservative over the halves of a 64-bit result. */

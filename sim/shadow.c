@@ -37,6 +37,9 @@ struct WarpShadow {
     uint64_t cycle, number;        /* of the next instruction */
     uint64_t waited[NUM_SB];       /* everything that set it before this issue number has finished */
     uint64_t last_set_cycle[NUM_SB];
+    /* Of a queue that works in order: the last one that set each scoreboard, and up to which number everything is
+     * known to have finished, or to have read its operands. */
+    uint64_t queued[LQ_COUNT][NUM_SB], finished[LQ_COUNT], memory_op[NUM_SB], memory_read;
     Accesses writer[REGS_TRACKED], reader[REGS_TRACKED];
 };
 
@@ -105,8 +108,39 @@ static uint32_t lanes_of(Operand o, uint32_t g) { return o.file == RF_UR || o.fi
     for (const Access *a = (list)->at; a < (list)->at + GROUPS && a->lanes; a++)                               \
         if (a->lanes & (g))
 
-static bool waited_for(const struct WarpShadow *s, const Access *a, uint8_t sb) {
-    return sb < NUM_SB && a->number < s->waited[sb];
+/* Access a of an earlier instruction is over: its scoreboard sb was waited for, or that of a later instruction of the
+ * same queue. */
+static bool waited_for(const struct WarpShadow *s, const Target *t, const Access *a, uint8_t sb) {
+    return (sb < NUM_SB && a->number < s->waited[sb]) || a->number <= s->finished[latency_queue(t, a->inst)];
+}
+static bool has_read(const struct WarpShadow *s, const Target *t, const Access *a) {
+    const Control *c = &a->inst->ctrl;
+    return waited_for(s, t, a, c->read_sb) || waited_for(s, t, a, c->write_sb) ||
+           (latency_reads_in_order(t, a->inst) && a->number <= s->memory_read);
+}
+/* Does `in` come behind `before` in one queue, so that it cannot overtake it? */
+static bool same_queue(const Target *t, const MachInst *before, const MachInst *in) {
+    LatencyQueue q = latency_queue(t, in);
+    return q != LQ_NONE && q == latency_queue(t, before);
+}
+
+static void wait_for(struct WarpShadow *s, unsigned sb) {
+    s->waited[sb] = s->number;
+    for (unsigned q = LQ_NONE + 1; q < LQ_COUNT; q++)
+        if (s->queued[q][sb] > s->finished[q])
+            s->finished[q] = s->queued[q][sb];
+    if (s->memory_op[sb] > s->memory_read)
+        s->memory_read = s->memory_op[sb];
+}
+static void set_scoreboard(struct WarpShadow *s, const Target *t, const MachInst *in, unsigned sb, bool result) {
+    LatencyQueue q = latency_queue(t, in);
+    if (sb >= NUM_SB)
+        return;
+    s->last_set_cycle[sb] = s->cycle;
+    if (result)
+        s->queued[q][sb] = s->number;
+    if (latency_reads_in_order(t, in))
+        s->memory_op[sb] = s->number;
 }
 
 static void hazard(Warp *w, const Dec *d, const Access *a, uint32_t g, const char *what, Operand o, unsigned part,
@@ -137,7 +171,7 @@ static bool check_reads(Warp *w, Dec *d, uint32_t g) {
                 continue;
             ACCESS_EACH(a, &s->writer[reg], is_guard ? w->active : g) {
                 unsigned need = latency_raw_part(t, a->inst, a->slot, a->part, in, is_guard ? LATENCY_GUARD : i, k);
-                if (latency_is_variable(t, a->inst) && !waited_for(s, a, a->inst->ctrl.write_sb))
+                if (latency_is_variable(t, a->inst) && !waited_for(s, t, a, a->inst->ctrl.write_sb))
                     hazard(w, d, a, g, "read", o, k, 0), bad = true;
                 else if (s->cycle - a->cycle < need)
                     hazard(w, d, a, g, "read", o, k, need), bad = true;
@@ -158,13 +192,15 @@ static void check_writes(Warp *w, Dec *d, uint32_t g) {
                 continue;
             ACCESS_EACH(a, &s->writer[reg], lanes_of(in->dst[i], g)) {
                 unsigned need = latency_waw(t, a->inst, a->slot, in);
-                if (latency_is_variable(t, a->inst) && !waited_for(s, a, a->inst->ctrl.write_sb))
+                if (same_queue(t, a->inst, in))
+                    continue;
+                if (latency_is_variable(t, a->inst) && !waited_for(s, t, a, a->inst->ctrl.write_sb))
                     hazard(w, d, a, g, "overwritten", in->dst[i], k, 0);
                 else if (s->cycle - a->cycle < need)
                     hazard(w, d, a, g, "overwritten", in->dst[i], k, need);
             }
             ACCESS_EACH(b, &s->reader[reg], lanes_of(in->dst[i], g))
-                if (!waited_for(s, b, b->inst->ctrl.read_sb) && !waited_for(s, b, b->inst->ctrl.write_sb))
+                if (!has_read(s, t, b) && !same_queue(t, b->inst, in))
                     hazard(w, d, b, g, "overwritten while it is read,", in->dst[i], k, 0);
         }
 }
@@ -173,7 +209,7 @@ static bool control_before(Warp *w, Dec *d, uint32_t g) {
     struct WarpShadow *s = w->shadow;
     for (unsigned sb = 0; sb < NUM_SB; sb++)
         if (d->inst->ctrl.wait_mask >> sb & 1 && s->cycle - s->last_set_cycle[sb] >= LATENCY_SB_TO_WAIT)
-            s->waited[sb] = s->number;
+            wait_for(s, sb);
     bool bad = check_reads(w, d, g);
     check_writes(w, d, g);
     return bad;
@@ -210,10 +246,10 @@ static void control_after(Warp *w, Dec *d, uint32_t g) {
                 access_put(&s->reader[reg], lanes_of(in->dst[i], g), NULL);
             }
         }
-    if (in->ctrl.write_sb < NUM_SB)
-        s->last_set_cycle[in->ctrl.write_sb] = s->cycle;
-    if (in->ctrl.read_sb < NUM_SB)
-        s->last_set_cycle[in->ctrl.read_sb] = s->cycle;
+    set_scoreboard(s, t, in, in->ctrl.write_sb, true);
+    set_scoreboard(s, t, in, in->ctrl.read_sb, false);
+    if (latency_drains_reads(t, in))
+        s->memory_read = s->number;
     unsigned least = latency_issue(t, in), stall = in->ctrl.stall_cycles ? in->ctrl.stall_cycles : 1;
     s->cycle += stall > least ? stall : least;
     s->number++;
