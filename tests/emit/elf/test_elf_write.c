@@ -160,14 +160,14 @@ static void test_fixups(void **state) {
         if (f->in_code) {
             code++;
             assert_int_equal(f->kind, f->offset_bytes == 0 ? RELOC_ABS32_LO : RELOC_ABS32_HI);
-            assert_int_equal(f->target_var, var_index(b, "zeros"));
+            assert_int_equal(f->target, var_index(b, "zeros"));
             assert_int_equal(f->addend, 8);
         } else {
             data++;
             assert_int_equal(f->kind, RELOC_ABS64);
             assert_int_equal(f->var, var_index(b, "link"));
             assert_int_equal(f->offset_bytes, 0);
-            assert_int_equal(f->target_var, var_index(b, "table"));
+            assert_int_equal(f->target, var_index(b, "table"));
         }
     }
     assert_int_equal(code, 2);

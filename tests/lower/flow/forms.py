@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""forms.py FAMILY DIRECTORY: write FAMILY.ptx and FAMILY.json, one case for each form of an instruction family.
+
+The expected values are computed here from the definitions of the PTX document, not by any part of Heddle.
+SPDX-License-Identifier: MIT"""
+import json
+import operator
+import struct
+import sys
+
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+SPECIAL = {"f32": [0x0, 0x80000000, 0x3f800000, 0xbf800000, 0x7fc00000, 0x7f800000, 0xff800000, 0x1],
+           "f64": [0x0, 1 << 63, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff8000000000000, 0x7ff0000000000000,
+                   0xfff0000000000000, 0x1]}
+ORDERED = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+           "ge": operator.ge}
+UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+
+
+def write(directory, name, text, buffers, launches, checks):
+    with open(f"{directory}/{name}.ptx", "w") as f:
+        f.write(text)
+    plan = {"module": name + ".ptx", "buffers": buffers, "launches": launches, "checks": checks}
+    with open(f"{directory}/{name}.json", "w") as f:
+        json.dump(plan, f)
+
+
+def kernel(name, params, regs, body):
+    return (f".visible .entry {name}({', '.join('.param .u64 ' + p for p in params)})\n{{\n{regs}\n{body}\n    ret;\n}}\n")
+
+
+# ---- setp, set, selp, predicate logic ----
+
+def value(t, bits):
+    n = int(t[1:])
+    bits &= (1 << n) - 1
+    if t[0] == "f":
+        return struct.unpack("<f" if n == 32 else "<d", struct.pack("<I" if n == 32 else "<Q", bits))[0]
+    return bits - (1 << n) if t[0] == "s" and bits >> (n - 1) else bits
+
+
+def compare(cmp, t, a, b):
+    x, y = value(t, a), value(t, b)
+    nan = x != x or y != y
+    if cmp == "num":
+        return not nan
+    if cmp == "nan":
+        return nan
+    if t[0] == "f" and cmp.endswith("u"):
+        return nan or ORDERED[cmp[:-1]](x, y)
+    if t[0] == "f":
+        return not nan and ORDERED[cmp](x, y)
+    return ORDERED[UNSIGNED.get(cmp, cmp)](x, y)
+
+
+def comparisons(t):
+    if t[0] == "b":
+        return ["eq", "ne"]
+    if t[0] == "f":
+        return list(ORDERED) + [c + "u" for c in ORDERED] + ["num", "nan"]
+    return list(ORDERED) + (list(UNSIGNED) if t[0] == "u" else [])
+
+
+def family_compare(directory):
+    types = ["b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64"]
+    logic = {"and": lambda x, y: x and y, "or": lambda x, y: x or y, "xor": lambda x, y: x != y}
+    text, buffers, launches, checks = HEAD, {}, [], []
+    for t in types:
+        n = int(t[1:])
+        base = SPECIAL.get(t, [0, 1, 2, (1 << n) - 1, 1 << (n - 1), (1 << (n - 1)) - 1, 5, (1 << n) - 5])
+        a = [base[i & 7] for i in range(64)]
+        b = [base[i >> 3] for i in range(64)]
+        c = [(i * 0x9e3779b9 >> 7) & 1 for i in range(64)]
+        cases = []  # (statements that set p and q, expected p and q for element i)
+        for cmp in comparisons(t):
+            r = [compare(cmp, t, a[i], b[i]) for i in range(64)]
+            cases.append((f"setp.{cmp}.{t} p, a, b; mov.pred q, p;", r, r))
+            cases.append((f"setp.{cmp}.{t} p|q, a, b;", r, [not v for v in r]))
+            for op, f in logic.items():
+                for sign in ("", "!"):
+                    cc = [bool(v) != bool(sign) for v in c]
+                    cases.append((f"setp.{cmp}.{op}.{t} p|q, a, b, {sign}c;", [f(v, w) for v, w in zip(r, cc)],
+                                  [f(not v, w) for v, w in zip(r, cc)]))
+        body, out = [], []
+        for k, (insn, p, q) in enumerate(cases):
+            body.append(f"{insn} selp.u32 x, 1, 0, p; selp.u32 y, 2, 0, q; add.u32 x, x, y; st.global.u32 [d+{k * 256}], x;")
+            out += [int(bool(v)) + 2 * int(bool(w)) for v, w in zip(p, q)]
+        for cmp in comparisons(t):
+            r = [compare(cmp, t, a[i], b[i]) for i in range(64)]
+            for dt in ("u32", "s32", "f32"):
+                one = 0x3f800000 if dt == "f32" else 0xffffffff
+                body.append(f"set.{cmp}.{dt}.{t} {'f' if dt == 'f32' else 'x'}, a, b; "
+                            + ("mov.b32 x, f; " if dt == "f32" else "") + f"st.global.u32 [d+{len(out) * 4}], x;")
+                out += [one if v else 0 for v in r]
+                body.append(f"set.{cmp}.xor.{dt}.{t} {'f' if dt == 'f32' else 'x'}, a, b, c; "
+                            + ("mov.b32 x, f; " if dt == "f32" else "") + f"st.global.u32 [d+{len(out) * 4}], x;")
+                out += [one if v != bool(w) else 0 for v, w in zip(r, c)]
+        regs = f"    .reg .{t} a, b;\n    .reg .u32 i, x, y, n;\n    .reg .f32 f;\n    .reg .u64 pa, pb, d;\n    .reg .pred p, q, c;"
+        load = (f"    ld.param.u64 pa, [A_{t}]; ld.param.u64 pb, [B_{t}]; ld.param.u64 d, [D_{t}];\n"
+                f"    mov.u32 i, %tid.x; mad.wide.u32 pa, i, {n // 8}, pa; mad.wide.u32 pb, i, {n // 8}, pb;\n"
+                f"    mad.wide.u32 d, i, 4, d; ld.global.{t} a, [pa]; ld.global.{t} b, [pb];\n"
+                "    mul.lo.u32 n, i, 0x9e3779b9; and.b32 n, n, 128; setp.ne.u32 c, n, 0;\n    ")
+        text += kernel("k_" + t, [f"A_{t}", f"B_{t}", f"D_{t}"], regs, load + "\n    ".join(body))
+        buffers["a_" + t] = {"type": f"b{n}", "values": a}
+        buffers["b_" + t] = {"type": f"b{n}", "values": b}
+        if n == 64:  # a JSON number is a double
+            buffers["a_" + t] = {"type": "b32", "values": [v >> s & 0xffffffff for v in a for s in (0, 32)]}
+            buffers["b_" + t] = {"type": "b32", "values": [v >> s & 0xffffffff for v in b for s in (0, 32)]}
+        buffers["d_" + t] = {"type": "u32", "count": len(out)}
+        launches.append({"kernel": "k_" + t, "grid": [1, 1, 1], "block": [64, 1, 1], "args": ["a_" + t, "b_" + t, "d_" + t]})
+        checks.append({"buffer": "d_" + t, "values": out})
+    write(directory, "compare", text, buffers, launches, checks)
+
+
+# ---- warp operations ----
+
+def shuffle(mode, lane, b, c):
+    seg, cval, bval = c >> 8 & 31, c & 31, b & 31
+    top, low = (lane & seg) | (cval & ~seg & 31), lane & seg
+    j = {"up": lane - bval, "down": lane + bval, "bfly": lane ^ bval, "idx": low | (bval & ~seg & 31)}[mode]
+    ok = j >= top if mode == "up" else j <= top
+    return (j if ok else lane), ok
+
+
+def family_warp(directory):
+    data = [(i * 2654435761) & 0xffffffff for i in range(64)]
+    data[5] = data[9] = data[40]
+    few = [i * i % 5 for i in range(64)]
+    odd = [bool(v >> 9 & 1) for v in data]
+    body, out = [], []
+
+    def case(insn, values):
+        body.append(f"{insn} st.global.u32 [d+{len(out) * 4}], x;")
+        assert len(values) == 64
+        out.extend(v & 0xffffffff for v in values)
+
+    def warps(f):
+        return [f(w, lane) for w in (0, 32) for lane in range(32)]
+
+    flag = "selp.u32 x, 1, 0, q;"
+    for src, bits in (("p", odd), ("!p", [not v for v in odd]), ("yes", [True] * 64), ("!yes", [False] * 64)):
+        case(f"vote.sync.all.pred q, {src}, -1; {flag}", warps(lambda w, l, b=bits: all(b[w:w + 32])))
+        case(f"vote.sync.any.pred q, {src}, -1; {flag}", warps(lambda w, l, b=bits: any(b[w:w + 32])))
+        case(f"vote.sync.uni.pred q, {src}, -1; {flag}", warps(lambda w, l, b=bits: all(b[w:w + 32]) or not any(b[w:w + 32])))
+        case(f"vote.sync.ballot.b32 x, {src}, -1;", warps(lambda w, l, b=bits: sum(1 << k for k in range(32) if b[w + k])))
+    case("activemask.b32 x;", [0xffffffff] * 64)
+    for b, src in ((32, "e"), (64, "e64")):
+        case(f"match.any.sync.b{b} x, {src}, -1;",
+             warps(lambda w, l: sum(1 << k for k in range(32) if few[w + k] == few[w + l])))
+        case(f"match.all.sync.b{b} x|q, {src}, -1; @q xor.b32 x, x, 0x55;", [0] * 64)
+        case(f"mov.u32 y, 7; match.all.sync.b{b} x|q, {'y' if b == 32 else 'z64'}, -1; @q xor.b32 x, x, 0x55;",
+             [0xffffffaa] * 64)
+        case(f"match.all.sync.b{b} x, {'y' if b == 32 else 'z64'}, -1;", [0xffffffff] * 64)
+    for mode in ("up", "down", "bfly", "idx"):
+        for b in (0, 1, 5, 16, 31):
+            for c in (0x1f, 0x0, 0x181f, 0x1c1f, 0x1800, 0x7, 0x1e1f):
+                r = warps(lambda w, l, m=mode, b=b, c=c: data[w + shuffle(m, l, b, c)[0]])
+                q = warps(lambda w, l, m=mode, b=b, c=c: int(shuffle(m, l, b, c)[1]))
+                case(f"shfl.sync.{mode}.b32 x|q, v, {b}, {c}, -1;", r)
+                case(flag, q)
+                case(f"mov.u32 s, {b}; mov.u32 t, {c}; shfl.sync.{mode}.b32 x, v, s, t, -1;", r)
+    # the source differs from lane to lane
+    case("mul.lo.u32 s, lane, 7; and.b32 s, s, 31; shfl.sync.idx.b32 x, v, s, 31, -1;",
+         warps(lambda w, l: data[w + shuffle("idx", l, l * 7 & 31, 0x1f)[0]]))
+    signed = lambda v: v - (1 << 32) if v >> 31 else v
+    fold = {"add.u32": lambda v: sum(v), "add.s32": lambda v: sum(v), "min.u32": min, "max.u32": max,
+            "min.s32": lambda v: min(v, key=signed), "max.s32": lambda v: max(v, key=signed)}
+    for op in ("and", "or", "xor"):
+        def logic(v, op=op):
+            r = v[0]
+            for k in v[1:]:
+                r = {"and": r & k, "or": r | k, "xor": r ^ k}[op]
+            return r
+        fold[op + ".b32"] = logic
+    for op, f in fold.items():
+        case(f"redux.sync.{op} x, v, -1;", warps(lambda w, l, f=f: f(data[w:w + 32])))
+    # members that meet in different branches of a divergent if
+    low = warps(lambda w, l: sum(data[w + k] for k in range(32) if (k % 3 == 0) == (l % 3 == 0)))
+    body.append("@!third bra OTHER; redux.sync.add.u32 x, v, 0x49249249; bra.uni JOIN;\n"
+                "OTHER: redux.sync.add.u32 x, v, 0xb6db6db6;\nJOIN: bar.warp.sync -1; "
+                f"st.global.u32 [d+{len(out) * 4}], x;")
+    out.extend(v & 0xffffffff for v in low)
+    regs = ("    .reg .u32 i, x, y, v, e, s, t, lane;\n    .reg .b64 e64, z64;\n    .reg .u64 pv, d;\n"
+            "    .reg .pred p, q, yes, third;")
+    load = ("    ld.param.u64 pv, [V]; ld.param.u64 d, [D];\n    mov.u32 i, %tid.x; mov.u32 lane, %laneid;\n"
+            "    mad.wide.u32 pv, i, 4, pv; mad.wide.u32 d, i, 4, d; ld.global.u32 v, [pv];\n"
+            "    and.b32 s, v, 512; setp.ne.u32 p, s, 0; setp.eq.u32 yes, i, i;\n"
+            "    mul.lo.u32 e, i, i; rem.u32 e, e, 5; cvt.u64.u32 e64, e; shl.b64 e64, e64, 33; mov.u64 z64, 0x100000001;\n"
+            "    rem.u32 s, lane, 3; setp.eq.u32 third, s, 0;\n    ")
+    text = HEAD + kernel("k", ["V", "D"], regs, load + "\n    ".join(body))
+    write(directory, "warp", text, {"v": {"type": "u32", "values": data}, "d": {"type": "u32", "count": len(out)}},
+          [{"kernel": "k", "grid": [1, 1, 1], "block": [64, 1, 1], "args": ["v", "d"]}], [{"buffer": "d", "values": out}])
+
+
+# ---- barriers ----
+
+def family_barrier(directory):
+    """Four warps pass a value on through shared memory, one form of barrier after the other."""
+    threads = 128
+    body, out = [], []
+
+    def exchange(wait):
+        k = len(out) // threads
+        body.append(f"add.u32 w, i, {k}; st.shared.u32 [own], w; {wait} ld.shared.u32 x, [other]; "
+                    f"st.global.u32 [d+{len(out) * 4}], x; bar.sync 0;")
+        out.extend((i ^ 96) + k for i in range(threads))
+
+    for number in range(16):
+        for name in ("bar.sync", "bar.cta.sync", "barrier.sync", "barrier.cta.sync", "barrier.sync.aligned",
+                     "barrier.cta.sync.aligned"):
+            if number < 2 or number == 15 or name == "bar.sync":
+                exchange(f"{name} {number};")
+                exchange(f"{name} {number}, {threads};")
+                exchange(f"mov.u32 n, {number}; {name} n;")
+                exchange(f"mov.u32 n, {number}; mov.u32 c, {threads}; {name} n, c;")
+                exchange(f"mov.u32 c, {threads}; {name} {number}, c;")
+    # a pair of warps at a time: threads 0..63 at barrier 1, the others at barrier 2
+    k = len(out) // threads
+    body.append(f"add.u32 w, i, {k}; st.shared.u32 [own], w; shr.u32 n, i, 6; add.u32 n, n, 1; bar.sync n, 64; "
+                f"ld.shared.u32 x, [pair]; st.global.u32 [d+{len(out) * 4}], x; bar.sync 0;")
+    out.extend((i ^ 32) + k for i in range(threads))
+    # producer and consumer: the upper half only arrives
+    for arrive in ("bar.arrive", "bar.cta.arrive", "barrier.arrive", "barrier.cta.arrive", "barrier.arrive.aligned"):
+        k = len(out) // threads
+        sync = "bar.sync" if arrive.startswith("bar.") else "barrier.sync"
+        label = f"C{k}"
+        body.append(f"add.u32 w, i, {k}; st.shared.u32 [own], w; mov.u32 x, 7; @lower bra {label}; {arrive} 3, 128; bra {label}E;\n"
+                    f"{label}: {sync} 3, 128; ld.shared.u32 x, [other];\n"
+                    f"{label}E: st.global.u32 [d+{len(out) * 4}], x; bar.sync 0;")
+        out.extend((i ^ 96) + k if i < 64 else 7 for i in range(threads))
+    preds = {"third": [i % 3 == 0 for i in range(threads)], "all": [True] * threads, "none": [False] * threads}
+    setup = {"third": "rem.u32 w, i, 3; setp.eq.u32 p, w, 0;", "all": "setp.eq.u32 p, i, i;", "none": "setp.ne.u32 p, i, i;"}
+    for which, v in preds.items():
+        for sign in ("", "!"):
+            vals = [x != bool(sign) for x in v]
+            for name in ("bar.red", "bar.cta.red", "barrier.red", "barrier.cta.red", "barrier.red.aligned"):
+                head, _, tail = name.partition(".red")
+                for op, r in (("popc.u32", sum(vals)), ("and.pred", all(vals)), ("or.pred", any(vals))):
+                    o, t = op.split(".")
+                    dst = "x" if t == "u32" else "q"
+                    after = "" if t == "u32" else " selp.u32 x, 1, 0, q;"
+                    for ops in ("4,", f"5, {threads},", "n,", "n, c,"):
+                        opname = f"{head}.red.{o}{tail}.{t}"
+                        body.append(f"{setup[which]} mov.u32 n, 6; mov.u32 c, {threads}; {opname} {dst}, {ops} {sign}p;{after} "
+                                    f"st.global.u32 [d+{len(out) * 4}], x;")
+                        out.extend([int(r)] * threads)
+    regs = "    .reg .u32 i, x, w, n, c, own, other, pair;\n    .reg .u64 d;\n    .reg .pred p, q, lower;\n    .shared .u32 cell[128];"
+    load = ("    ld.param.u64 d, [D];\n    mov.u32 i, %tid.x; mad.wide.u32 d, i, 4, d; mov.u32 w, cell; mad.lo.u32 own, i, 4, w;\n"
+            "    xor.b32 x, i, 96; mad.lo.u32 other, x, 4, w; xor.b32 x, i, 32; mad.lo.u32 pair, x, 4, w;\n"
+            "    setp.lt.u32 lower, i, 64;\n    ")
+    text = HEAD + kernel("k", ["D"], regs, load + "\n    ".join(body))
+    write(directory, "barrier", text, {"d": {"type": "u32", "count": len(out)}},
+          [{"kernel": "k", "grid": [1, 1, 1], "block": [threads, 1, 1], "args": ["d"]}], [{"buffer": "d", "values": out}])
+
+
+if __name__ == "__main__":
+    {"compare": family_compare, "warp": family_warp, "barrier": family_barrier}[sys.argv[1]](sys.argv[2])
