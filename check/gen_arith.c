@@ -108,7 +108,7 @@ static void atomic(Gen *g) {
                {"dec.u32", 4, 1}, {"min.u32", 4, 1}, {"max.u32", 4, 1}, {"min.s32", 4, 1}, {"max.s32", 4, 1},
                {"min.s64", 8, 1}, {"max.u64", 8, 1}, {"and.b32", 4, 1}, {"or.b32", 4, 1}, {"xor.b32", 4, 1},
                {"and.b64", 8, 1}, {"xor.b64", 8, 1}, {"or.b64", 8, 1}, {"min.u64", 8, 1}, {"max.s64", 8, 1},
-               {"cas.b16", 2, 2}, {"add.noftz.f16x2", 4, 1}, {"add.noftz.f16", 2, 1}};
+               {"add.noftz.f16x2", 4, 1}};
     const Area *a = &areas[gen_below(g, 5)];
     if (!a->atomics)
         a = &areas[0];

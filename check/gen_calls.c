@@ -34,11 +34,37 @@ static void write_signature(Calls *c, unsigned f) {
     OUT(g, ")");
 }
 
-/* One line, so that a reducer drops or keeps it whole: parameters, call, results folded into the pools. */
-static void write_call(Calls *c, unsigned f, const char *depth) {
+static bool same_signature(const Signature *a, const Signature *b) {
+    return a->nparams == b->nparams && a->ret == b->ret && memcmp(a->param, b->param, a->nparams * sizeof a->param[0]) == 0;
+}
+
+/* %x3 = address of function f, or for some lanes of another one below `limit` with the same signature; the prototype. */
+static unsigned write_pointer(Calls *c, unsigned f, unsigned limit) {
     Gen *g = c->g;
     const Signature *s = &c->sig[f];
-    OUT(g, "{ .param .b64 q0; .param .b32 q1; ");
+    unsigned other = f, label = g->nlabels++;
+    for (unsigned k = 0; k < limit; k++)
+        if (same_signature(&c->sig[k], s) && (other == f || gen_chance(g, 50)))
+            other = k;
+    OUT(g, "P%u: .callprototype (", label);
+    gen_text(g->p, arg_types[s->ret], "_", 0u);
+    OUT(g, ") _ (.param .b64 _, .param .b32 _");
+    for (unsigned k = 0; k < s->nparams; k++) {
+        OUT(g, ", ");
+        gen_text(g->p, arg_types[s->param[k]], "_", k + 1);
+    }
+    OUT(g, "); mov.u64 %%x3, f%u; mov.u64 %%x2, f%u; selp.b64 %%x3, %%x3, %%x2, %%p%u; ", f, other, gen_src(g, POOL_P));
+    return label;
+}
+
+/* One line, so that a reducer drops or keeps it whole: parameters, call, results folded into the pools. */
+static void write_call(Calls *c, unsigned f, unsigned limit, const char *depth) {
+    Gen *g = c->g;
+    const Signature *s = &c->sig[f];
+    bool indirect = gen_chance(g, 25);
+    OUT(g, "{ ");
+    unsigned prototype = indirect ? write_pointer(c, f, limit) : 0;
+    OUT(g, ".param .b64 q0; .param .b32 q1; ");
     for (unsigned k = 0; k < s->nparams; k++) {
         gen_text(g->p, arg_types[s->param[k]], "q", k + 2);
         OUT(g, "; ");
@@ -55,10 +81,16 @@ static void write_call(Calls *c, unsigned f, const char *depth) {
                 gen_src(g, POOL_D), k + 2, gen_src(g, POOL_R), k + 2, gen_src(g, POOL_R));
             OUT(g, "st.param.b64 [q%u+16], %%d%u; ", k + 2, gen_src(g, POOL_D));
         }
-    OUT(g, "call (res0), f%u, (q0, q1", f);
+    if (indirect)
+        OUT(g, "call (res0), %%x3, (q0, q1");
+    else
+        OUT(g, "call (res0), f%u, (q0, q1", f);
     for (unsigned k = 0; k < s->nparams; k++)
         OUT(g, ", q%u", k + 2);
-    OUT(g, "); ");
+    if (indirect)
+        OUT(g, "), P%u; ", prototype);
+    else
+        OUT(g, "); ");
     switch (s->ret) {
     case ARG_B32: OUT(g, "ld.param.b32 %%r%u, [res0]; }\n", gen_dst(g, POOL_R)); break;
     case ARG_B64: OUT(g, "ld.param.b64 %%d%u, [res0]; }\n", gen_dst(g, POOL_D)); break;
@@ -102,7 +134,7 @@ static void body(Calls *c, unsigned self, unsigned n) {
                 OUT(g, "@!%%c0 bra L%u;\n", label);
                 gen_data_insn(g);
             }
-            write_call(c, gen_below(g, below), kernel ? "3" : "%u2");
+            write_call(c, gen_below(g, below), below, kernel ? "3" : "%u2");
             OUT(g, "L%u:\n", label);
         } else if (r < 45 && !kernel) {
             some_lanes(g);
@@ -145,7 +177,7 @@ static void function(Calls *c, unsigned f) {
     if (f >= c->cycle) { /* round the cycle, one level down */
         unsigned next = f + 1 < c->nfuncs ? f + 1 : c->cycle, label = g->nlabels++;
         OUT(g, "setp.eq.u32 %%c1, %%u2, 0;\n@%%c1 bra L%u;\nsub.u32 %%u2, %%u2, 1;\n", label);
-        write_call(c, next, "%u2");
+        write_call(c, next, 0, "%u2");
         OUT(g, "L%u:\n", label);
     }
     body(c, f, gen_range(g, 0, 4));
@@ -163,6 +195,8 @@ void gen_calls(Gen *g) {
         c.sig[f].ret = (ArgKind)gen_below(g, ARG_KINDS);
         for (unsigned k = 0; k < c.sig[f].nparams; k++)
             c.sig[f].param[k] = (ArgKind)gen_below(g, ARG_KINDS);
+        if (f && gen_chance(g, 40))
+            c.sig[f] = c.sig[f - 1];
         write_signature(&c, f);
         OUT(g, ";\n");
     }
@@ -171,6 +205,6 @@ void gen_calls(Gen *g) {
     gen_kernel_head(g, "");
     OUT(g, "mov.u32 %%u1, %%tid.x;\n");
     body(&c, c.nfuncs, gen_range(g, 3, 10));
-    write_call(&c, c.nfuncs - 1, "2");
+    write_call(&c, c.nfuncs - 1, c.nfuncs, "2");
     gen_store_pools(g);
 }

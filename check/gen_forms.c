@@ -223,7 +223,8 @@ static void write_insn(Gen *g, const Insn *in) {
     for (unsigned n = 0; *p; n++) {
         Spec s;
         p = read_spec(p, in, &s);
-        if ((s.piped && s.kind == 'Q' && gen_chance(g, 60)) || (s.optional && gen_chance(g, 50)))
+        bool packed = in->ntypes && (in->type[0] == TY_F16X2 || in->type[0] == TY_BF16X2); /* two results */
+        if ((s.piped && s.kind == 'Q' && !packed && gen_chance(g, 60)) || (s.optional && gen_chance(g, 50)))
             continue;
         OUT(g, "%s", s.piped ? "|" : n ? ", " : " ");
         if (strchr("dDPQ", s.kind)) {
