@@ -304,6 +304,21 @@ static void split_set(LoopBuild *lb, const NodeSet *set, NodeSet *todo, uint32_t
     }
 }
 
+/* Number the loops by a walk over the forest. Parents stand before their children, so that sizes add up
+ * backwards and places are dealt out forwards. */
+static void number_loops(Arena *a, Loop *loops, uint32_t n) {
+    uint32_t *size = filled(a, n, 1), *next = filled(a, n, 0), top = 0;
+    for (uint32_t k = n; k-- > 0;)
+        if (loops[k].parent != NO_NODE)
+            size[loops[k].parent] += size[k];
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t *at = loops[k].parent == NO_NODE ? &top : &next[loops[k].parent];
+        loops[k].in = *at;
+        loops[k].out = *at += size[k];
+        next[k] = loops[k].in + 1;
+    }
+}
+
 LoopForest loop_forest(Arena *a, const Graph *g, uint32_t root) {
     LoopBuild lb = {.a = a, .g = g, .order = graph_order(a, g, root)};
     lb.innermost = filled(a, g->n, NO_NODE);
@@ -316,12 +331,11 @@ LoopForest loop_forest(Arena *a, const Graph *g, uint32_t root) {
         NodeSet set = todo[--ntodo];
         split_set(&lb, &set, todo, &ntodo);
     }
+    number_loops(a, lb.loops.at, lb.loops.n);
     return (LoopForest){lb.loops.at, lb.loops.n, lb.innermost};
 }
 
 bool loop_contains(const LoopForest *l, uint32_t loop, uint32_t node) {
     uint32_t at = l->innermost[node];
-    while (at != NO_NODE && at != loop)
-        at = l->at[at].parent;
-    return at == loop && at != NO_NODE;
+    return at != NO_NODE && l->at[loop].in <= l->at[at].in && l->at[at].in < l->at[loop].out;
 }

@@ -54,6 +54,7 @@ void dom_frontier(const Graph *g, const DomTree *t, uint32_t node, Bitset *out);
 typedef struct {
     uint32_t header, parent; /* parent: loop index, NO_NODE at top */
     uint32_t depth;          /* 1 for an outermost loop */
+    uint32_t in, out;        /* it and the loops within it are numbered in..out-1, for loop_contains */
     bool irreducible;        /* it has more than one entry */
 } Loop;
 typedef struct {

@@ -102,6 +102,12 @@ static void test_components_and_loops(void **state) {
             uint32_t h = l.at[k].header, outside = 0;
             assert_true(loop_contains(&l, k, h));
             assert_int_equal(l.at[k].depth, l.at[k].parent == NO_NODE ? 1 : l.at[l.at[k].parent].depth + 1);
+            for (uint32_t x = 0; x < g.n; x++) { /* the numbers say what the chain of parents says */
+                uint32_t at = l.innermost[x];
+                while (at != NO_NODE && at != k)
+                    at = l.at[at].parent;
+                assert_int_equal(loop_contains(&l, k, x), at == k);
+            }
             for (uint32_t x = 0; x < g.n; x++) { /* every member reaches the header and back */
                 if (!loop_contains(&l, k, x))
                     continue;
