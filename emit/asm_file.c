@@ -21,6 +21,7 @@ typedef struct {
     uint32_t nsections; /* seen in this walk */
     Bytes data;         /* of the section or gap being read */
     bool in_gap, in_section;
+    VEC(SrcLoc) section_locs; /* where the sections start in the text */
     VEC(Label) labels;
     StrMap label_of; /* name -> label index + 1 */
 } FileAsm;
@@ -51,7 +52,7 @@ static void close_part(FileAsm *f) {
 }
 
 static bool open_section(FileAsm *f) {
-    const char *name;
+    const char *name, *start = f->t->p;
     close_part(f);
     if (!asm_name(f->t, &name) && *f->t->p != '"')
         return false;
@@ -59,8 +60,10 @@ static bool open_section(FileAsm *f) {
         return err(f, f->t->p, DIAG_E0356, "too many sections");
     f->nsections++;
     f->in_section = true;
-    if (f->emit)
+    if (f->emit) {
         VEC_PUSH(f->a, &f->e->sections)->name = name;
+        VEC_ADD(f->a, &f->section_locs, asm_loc(f->t, start));
+    }
     return true;
 }
 
@@ -384,10 +387,10 @@ static bool check_names(FileAsm *f) {
         const char *name = elfimg_string(f->e, f->e->h.e_shstrndx, s->h.sh_name);
         if (!name || strcmp(name, s->name) != 0)
             return diag_in(
-                f->t->d, f->t->source, (SrcLoc){0}, DIAG_E0356,
+                f->t->d, f->t->source, f->section_locs.at[i], DIAG_E0356,
                 arena_printf(f->a, "section %s: .__section_name is not the place of its name", s->name));
         if (s->h.sh_addralign & (s->h.sh_addralign - 1))
-            return diag_in(f->t->d, f->t->source, (SrcLoc){0}, DIAG_E0356,
+            return diag_in(f->t->d, f->t->source, f->section_locs.at[i], DIAG_E0356,
                            arena_printf(f->a, "section %s: the alignment is not a power of two", s->name));
     }
     return true;

@@ -134,6 +134,16 @@ static bool encode_block(Encode *e, BlockId id) {
     return true;
 }
 
+/* What sets a function up belongs to no statement: it counts as part of the first, so that a trap in it (a stack
+ * that is used up) has a line. */
+static void locate_prologue(CodeFunc *out) {
+    uint32_t first = 0;
+    while (first < out->ninsts && !out->locs[first].i)
+        first++;
+    for (uint32_t at = 0; first < out->ninsts && at < first; at++)
+        out->locs[at] = out->locs[first];
+}
+
 static bool encode_tail(Encode *e, uint32_t end) {
     const Control rest = {.stall_cycles = 0, .yield = 1, .write_sb = 7, .read_sb = 7};
     MachInst m = isa_inst(OT_BRA);
@@ -290,6 +300,7 @@ static bool encode_function(Encode *e) {
             return false;
     if (!encode_tail(e, end))
         return false;
+    locate_prologue(out);
     out->nregs = count_regs(e);
     out->frame_bytes = f->summary.frame_bytes;
     out->stack_bytes = f->summary.stack_bytes;

@@ -5,6 +5,7 @@
 #include "tools/cli.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* K.ptx -> K.cubin beside the present directory, as other compilers do. */
 static const char *output_name(Settings *s, const char *ending) {
@@ -16,10 +17,19 @@ static const char *output_name(Settings *s, const char *ending) {
     return arena_printf(&s->arena, "%.*s.%s", (int)n, base, ending);
 }
 
+/* Nobody wants the source replaced by what was made from it. */
+static bool write_out(Settings *s, const char *name, const void *data, size_t size_bytes) {
+    struct stat in, out;
+    if (strcmp(name, "-") != 0 && stat(s->inputs[0], &in) == 0 && stat(name, &out) == 0 &&
+        S_ISREG(out.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        return diag(&s->diags, (SrcLoc){0}, DIAG_E0002, name, "it is the input file");
+    return file_write(name, data, size_bytes, &s->diags);
+}
+
 static bool write_mir(Settings *s, const Compilation *c) {
     size_t size = 0;
     char *text = ir_print(c->ir, &size);
-    bool good = text && file_write(s->output ? s->output : "-", text, size, &s->diags);
+    bool good = text && write_out(s, s->output ? s->output : "-", text, size);
     free(text);
     return good;
 }
@@ -29,7 +39,7 @@ static bool write_asm(Settings *s, const Compilation *c) {
     size_t size;
     if (!disasm_image(s->inputs[0], c->image, c->image_bytes, false, &text, &size, &s->diags))
         return false;
-    bool good = file_write(s->output ? s->output : "-", text, size, &s->diags);
+    bool good = write_out(s, s->output ? s->output : "-", text, size);
     free(text);
     return good;
 }
@@ -39,7 +49,7 @@ static bool write_ptx(Settings *s, const PtxModule *m) {
     size_t size;
     if (!ptx_print(m, &text, &size))
         return diag(&s->diags, (SrcLoc){0}, DIAG_E0412, s->inputs[0], "the module cannot be printed");
-    bool good = file_write(s->output ? s->output : "-", text, size, &s->diags);
+    bool good = write_out(s, s->output ? s->output : "-", text, size);
     free(text);
     return good;
 }
@@ -56,14 +66,16 @@ static bool compile(Settings *s, const PtxModule *m) {
     else if (good && strcmp(s->emit, "asm") == 0)
         good = write_asm(s, &c);
     else if (good)
-        good = file_write(output_name(s, "cubin"), c.image, c.image_bytes, &s->diags);
+        good = write_out(s, output_name(s, "cubin"), c.image, c.image_bytes);
     if (good && s->verbose && c.code)
         for (uint32_t i = 0; i < c.code->nfuncs; i++) {
             const CodeFunc *f = &c.code->funcs[i];
+            bool recursive = f->stack_bytes == UINT32_MAX;
             fprintf(stderr,
-                    "%s: %u instructions, %u registers, %u bytes stack, %u bytes shared, %u barriers\n",
-                    str_text(&c.strings, f->name), f->ninsts, f->nregs, f->stack_bytes, f->shared_bytes,
-                    f->nbarriers);
+                    "%s: %u instructions, %u registers, %u bytes stack%s, %u bytes shared, %u barriers\n",
+                    str_text(&c.strings, f->name), f->ninsts, f->nregs,
+                    recursive ? f->frame_bytes : f->stack_bytes, recursive ? " a call, recursive" : "",
+                    f->shared_bytes, f->nbarriers);
         }
     driver_free(&c);
     return good;
@@ -88,7 +100,7 @@ int cmd_asm(Settings *s) {
     source.text = text;
     if (!assemble(&source, &image, &size, &s->diags))
         return STATUS_INPUT;
-    bool good = file_write(output_name(s, "cubin"), image, size, &s->diags);
+    bool good = write_out(s, output_name(s, "cubin"), image, size);
     free(image);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
@@ -99,7 +111,7 @@ int cmd_disasm(Settings *s) {
     if (!file_read(&s->arena, s->inputs[0], &s->diags, &data, &size) ||
         !disasm_image(s->inputs[0], data, size, s->json, &text, &text_size, &s->diags))
         return STATUS_INPUT;
-    bool good = file_write(s->output ? s->output : "-", text, text_size, &s->diags);
+    bool good = write_out(s, s->output ? s->output : "-", text, text_size);
     free(text);
     return good ? STATUS_DONE : STATUS_INPUT;
 }

@@ -40,7 +40,10 @@ static int general(int argc, char **argv) {
         cli_manual(stdout, c);
     } else
         return unknown(w);
-    return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INPUT;
+    if (fflush(stdout) == 0)
+        return STATUS_DONE;
+    perror("heddle: standard output");
+    return STATUS_INPUT;
 }
 
 int main(int argc, char **argv) {

@@ -96,6 +96,9 @@ want 1 "no input file" run
 check "no temporary files" sh -c '! ls *.tmp* 2>/dev/null'
 
 # ---- a failed run keeps what was there
+want 1 "is the input file" compile k.ptx -o k.ptx
+want 1 "is the input file" compile k.ptx -o ./k.ptx --emit=asm
+check "the source is still there" grep -q "visible .entry k" k.ptx
 echo old >keep.cubin
 want 1 "" compile bad.ptx -o keep.cubin
 check "an old output survives a failure" grep -q old keep.cubin
@@ -119,6 +122,9 @@ for t in bru1 sm_75 sm_80 sm_86 sm_89; do
     fi
 done
 want 0 '"instructions"' disasm bru1.cubin --json
+sed 's/\(__section_name.*\)0x[0-9a-f]*/\10x1/' bru1.sass >name.sass
+want 1 "name.sass:[0-9]*:[0-9]*: error E0356: section" asm name.sass -o bad.cubin
+check "no output of a failed assembly" test ! -e bad.cubin
 want 0 "func" compile k.ptx --emit=mir -o -
 want 0 "\.entry k" compile k.ptx --emit=ptx -o -
 want 0 "EXIT" compile k.ptx --emit=asm
@@ -141,6 +147,22 @@ want 1 "out of range" run k.ptx --engine ptx --block 8 --arg out:c:u32[4] --arg 
 want 1 "E0503" run k.cubin --block 8 --arg out:c:u32[4]
 want 1 "kernel of that name" run k.cubin --kernel z --arg u32:1
 want 1 "zero, ones" run k.cubin --arg buf:u32[4]=two --arg u32:1
+
+# ---- recursion: the stack is named as it is, and a trap in the first instruction of a function has a line
+cat >rec.ptx <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.func f()
+{
+  call f;
+  ret;
+}
+.visible .entry k() { call f; ret; }
+P
+want 0 "bytes stack a call, recursive" compile rec.ptx -v -o rec.cubin
+want 1 "line 6" run rec.cubin
+want 1 "stack exhausted" run rec.ptx --engine ptx
 
 # ---- validate
 cat >l.json <<'J'
