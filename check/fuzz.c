@@ -53,7 +53,7 @@ static bool slot_program(const Campaign *c, uint64_t slot, GenKind *kind, uint64
 static unsigned sample_configs(const Campaign *c, GenKind kind, uint64_t index, FuzzConfig *out) {
     static const unsigned limits[] = {0, 0, 0, 0, 0, 0, 24, 28, 32, 40};
     uint64_t h = gen_hash(gen_hash(c->opt->seed + 77) + index * GEN_KINDS + kind);
-    FuzzConfig base = {.opt_level = c->opt->opt_level >= 0 ? (unsigned)c->opt->opt_level : (unsigned)(h & 3),
+    FuzzConfig base = {.target = c->opt->target, .opt_level = c->opt->opt_level >= 0 ? (unsigned)c->opt->opt_level : (unsigned)(h & 3),
                        .reg_limit = limits[(h >> 2 & 0xff) % 10], .text = (h >> 10 & 15) == 0,
                        .ptx_seed = h >> 14 & 1 ? h >> 20 : 0};
     unsigned n = 0, policies = c->opt->policies == FUZZ_POLICIES_ALL       ? FUZZ_NPOLICIES
@@ -346,7 +346,7 @@ static uint64_t run_child(Campaign *c, uint64_t first, double start, uint64_t or
 }
 
 bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *r, Diags *d) {
-    Campaign c = {.opt = opt, .forms = {.usable = fuzz_usable}};
+    Campaign c = {.opt = opt, .forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)opt->target}};
     *r = (FuzzReport){0};
     for (unsigned k = 0; k < GEN_KINDS; k++)
         if (opt->kinds[k])

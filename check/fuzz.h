@@ -37,6 +37,7 @@ typedef struct {
 
 /* One way to compile and run. */
 typedef struct {
+    const Target *target;          /* NULL: the default */
     unsigned opt_level, reg_limit; /* 0: no limit */
     MachineOptions machine;
     bool text;                     /* compare the text form too */
@@ -53,7 +54,7 @@ FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned 
 /* The same in a child process, so that a crash or a hang is a verdict too. */
 FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed);
 /* A file with the generator's header line, under all levels, register limits and policies. */
-FuzzVerdict fuzz_check_everywhere(const GenProgram *p);
+FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target);
 
 /* Make `p` smaller while it fails as `v` under this configuration, for at most `seconds`. */
 void fuzz_reduce(GenProgram *p, const FuzzConfig *c, const FuzzVerdict *v, double seconds);
@@ -70,6 +71,7 @@ typedef struct {
     bool kinds[GEN_KINDS];
     uint64_t count, seed;         /* programs of each kind */
     uint64_t first;               /* number of the first program of each kind */
+    const Target *target;         /* NULL: the default */
     int opt_level;                /* FUZZ_ALL_LEVELS: sampled */
     FuzzPolicies policies;
     const char *keep_dir;         /* where failures are saved, or NULL */

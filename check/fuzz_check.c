@@ -30,7 +30,7 @@ void fuzz_policy(unsigned n, MachineOptions *m) {
 static void describe(const FuzzConfig *c, char out[120]) {
     static const char *const nb[] = {"release", "blocked", "literal"};
     static const char *const lane[] = {"lowest", "highest", "rotate", "random"};
-    snprintf(out, 120, "-O%u reg-limit=%u bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s", c->opt_level, c->reg_limit,
+    snprintf(out, 120, "%s%s-O%u reg-limit=%u bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s", c->target ? isa_target_name(c->target) : "", c->target ? " " : "", c->opt_level, c->reg_limit,
              nb[c->machine.bsync_nb], c->machine.branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
              c->machine.join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[c->machine.lane_choice],
              (unsigned long long)c->machine.seed, c->machine.check_control ? " check-control" : "");
@@ -116,7 +116,7 @@ static bool run_ptx(Check *c, uint64_t seed, uint64_t *insns) {
 
 static bool compile(Check *c, const FuzzConfig *f) {
     c->d.source = &c->m->source;
-    c->ir = lower_module(c->m, &c->strings, isa_targets[0], f->opt_level, &c->d);
+    c->ir = lower_module(c->m, &c->strings, f->target ? f->target : isa_targets[0], f->opt_level, &c->d);
     if (!c->ir)
         return fail(&c->v, compile_class(&c->v, f->reg_limit));
     c->ir->reg_limit = f->reg_limit;
@@ -246,13 +246,13 @@ FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned 
     return fuzz_check_counted(p, configs, n, failed, &counts);
 }
 
-FuzzVerdict fuzz_check_everywhere(const GenProgram *p) {
+FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
     static const unsigned limits[] = {0, 24, 40};
     FuzzConfig all[FUZZ_NPOLICIES + 1];
     for (unsigned level = 0; level < 4; level++)
         for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
             for (unsigned k = 0; k <= FUZZ_NPOLICIES; k++) {
-                all[k] = (FuzzConfig){.opt_level = level, .reg_limit = limits[l], .text = true};
+                all[k] = (FuzzConfig){.target = target, .opt_level = level, .reg_limit = limits[l], .text = true};
                 fuzz_policy(k, &all[k].machine);
             }
             all[FUZZ_NPOLICIES].machine = (MachineOptions){.check_control = true};
@@ -265,8 +265,7 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p) {
 
 /* ---- is one instruction usable? ---- */
 bool fuzz_usable(void *user, const char *module, size_t size_bytes) {
-    (void)user;
-    FuzzConfig config = {.opt_level = 0};
+    const Target *target = user;
     GenProgram p = {.text = strdup(module), .size_bytes = size_bytes, .block = {1, 1, 1}, .grid = {1, 1, 1}, .in_bytes = 8,
                     .out_bytes = 8};
     Check c = {0};
@@ -278,7 +277,7 @@ bool fuzz_usable(void *user, const char *module, size_t size_bytes) {
     PtxRunResult r;
     good = good && ptx_interp_run(c.m, "fuzz", &c.launch, c.start, NULL, &r, &c.d);
     if (good) {
-        c.ir = lower_module(c.m, &c.strings, isa_targets[0], config.opt_level, &c.d);
+        c.ir = lower_module(c.m, &c.strings, target ? target : isa_targets[0], 0, &c.d);
         good = c.ir || compile_class(&c.v, 0) != FUZZ_UNSUPPORTED;
     }
     release(&c);

@@ -82,7 +82,7 @@ static int replay(Settings *s) {
             diag(&s->diags, (SrcLoc){0}, DIAG_E0412, s->inputs[i], "it lacks the line '// fuzz block=...'");
             return STATUS_INPUT;
         }
-        FuzzVerdict v = fuzz_check_everywhere(&p);
+        FuzzVerdict v = fuzz_check_everywhere(&p, s->target);
         printf("%s: %s %s%s%s\n", s->inputs[i], fuzz_class_name(v.cls), v.detail, v.config[0] ? " with " : "", v.config);
         if (v.text[0])
             printf("  %s\n", v.text);
@@ -94,7 +94,7 @@ static int replay(Settings *s) {
 
 int cmd_fuzz(Settings *s) {
     Fuzz f = {.s = s, .terminal = isatty(STDERR_FILENO) == 1};
-    FuzzOptions o = {.count = s->fuzz.count, .seed = s->seed, .first = s->fuzz.first,
+    FuzzOptions o = {.count = s->fuzz.count, .seed = s->seed, .first = s->fuzz.first, .target = s->target,
                      .opt_level = s->has_opt_level ? (int)s->opt_level : FUZZ_ALL_LEVELS, .policies = s->fuzz.policies,
                      .keep_dir = s->fuzz.keep_dir, .state_file = s->fuzz.state_file,
                      .reduce_seconds = s->fuzz.reduce_seconds, .max_failures = s->fuzz.max_failures,

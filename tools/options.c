@@ -72,7 +72,7 @@ static const struct argp_option launch_options[] = {
 static const struct argp_option machine_options[] = {
     {"check-control", KEY_CHECK_CONTROL, NULL, 0,
      "Machine: report registers read before stall count or scoreboard allow", 0},
-    {"undefined", KEY_UNDEFINED, NULL, 0, "Report undefined values that matter", 0},
+    {"undefined", KEY_UNDEFINED, NULL, 0, "Report undefined values that matter, and .uni that is not uniform (PTX)", 0},
     {"policy", KEY_POLICY, "NAME=VALUE", 0,
      "Machine: bsync-nb=release|blocked|literal, branch=fallthrough|taken, join=all|candidates, "
      "lane=lowest|highest|rotate|random",
@@ -98,6 +98,7 @@ static const struct argp_option fuzz_options[] = {
     {"resume", KEY_RESUME, "FILE", 0, "Write the state to FILE; go on from there if it exists", 0},
     {"keep", KEY_KEEP, "DIR", 0, "Save failing programs, as made and reduced", 0},
     {"policies", KEY_POLICIES, "WHICH", 0, "Machine policies: sampled (default), all or default", 0},
+    {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
     {"reduce", KEY_REDUCE, "SECONDS", 0, "Time to reduce one failure (default 20)", 0},
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
