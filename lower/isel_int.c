@@ -535,23 +535,18 @@ bool isel_bmsk(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-/* ---- dot products, expanded ---- */
+/* ---- dot products ---- */
 
-/* Byte or half number k of x, extended. */
-static Operand field_of(Sel *s, Operand x, unsigned bytes, unsigned k, bool sg) {
-    unsigned b = k * bytes, top = b + bytes - 1, fill = sg ? 8 + top : 4; /* byte 4 is zero */
-    unsigned sel = b | (bytes == 2 ? top : fill) << 4 | fill << 8 | fill << 12;
-    return emit_prmt(s, x, op_imm(sel), op_rz());
-}
-
-static bool dot(Sel *s, const PtxInsn *in, unsigned a_bytes, unsigned n, unsigned first_b) {
-    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), d = sel_src32(s, &in->operands[3]);
-    for (unsigned k = 0; k < n; k++)
-        d = emit_imad(s, field_of(s, a, a_bytes, k, type_signed((PtxType)in->type[0])),
-                      field_of(s, b, 1, first_b + k, type_signed((PtxType)in->type[1])), d);
-    sel_write32(s, &in->operands[0], TY_B32, d);
+static bool dot(Sel *s, const PtxInsn *in, enum IdpMode mode_signed, enum IdpMode mode_unsigned) {
+    bool sa = type_signed(ty(in)), sb = type_signed((PtxType)in->type[1]);
+    uint32_t mods = MSET(IDP, mode, sa ? mode_signed : mode_unsigned) | MSET(IDP, bsign, sb ? IdpSign_S8 : IdpSign_U8);
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), c = sel_src32(s, &in->operands[3]);
+    sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_IDP, mods, a, b, c));
     return true;
 }
 
-bool isel_dp4a(Sel *s, const PtxInsn *in) { return dot(s, in, 1, 4, 0); }
-bool isel_dp2a(Sel *s, const PtxInsn *in) { return dot(s, in, 2, 2, in->sub == SUB_HI ? 2 : 0); }
+bool isel_dp4a(Sel *s, const PtxInsn *in) { return dot(s, in, IdpMode_D4A_S8, IdpMode_D4A_U8); }
+bool isel_dp2a(Sel *s, const PtxInsn *in) {
+    return in->sub == SUB_HI ? dot(s, in, IdpMode_D2A_HI_S16, IdpMode_D2A_HI_U16)
+                             : dot(s, in, IdpMode_D2A_LO_S16, IdpMode_D2A_LO_U16);
+}

@@ -279,6 +279,28 @@ bool LV(bind_VABSDIFF)(Bind *b) {
     return use(b, s ? absdiff_s_f : absdiff_u_f, s ? absdiff_s_p : absdiff_u_p);
 }
 
+/* ---- IDP: k[0], k[1] = the sign bits of an element of a and of b, or 0; k[2] = first bit of b's bytes for .2A ---- */
+static inline uint32_t extend(uint32_t x, uint32_t bits, uint32_t sign) { return ((x & bits) ^ sign) - sign; }
+static inline uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
+    uint32_t sum = 0;
+    for (unsigned k = 0; k < 32; k += 8)
+        sum += extend(a >> k, 0xff, sa) * extend(b >> k, 0xff, sb);
+    return sum;
+}
+static inline uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
+    return extend(a, 0xffff, sa) * extend(b, 0xff, sb) + extend(a >> 16, 0xffff, sa) * extend(b >> 8, 0xff, sb);
+}
+#define IDP_SETUP uint32_t sa = d->k[0]; uint32_t sb = d->k[1]; uint32_t from = d->k[2]; uint32_t x = d->xm[2];
+OP32(idp4, IDP_SETUP, dot_bytes(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
+OP32(idp2, IDP_SETUP, dot_halves(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
+bool LV(bind_IDP)(Bind *b) {
+    uint32_t mode = MGET(IDP, mode, b->in->mods), two = mode & IdpMode_D2A_LO_U16;
+    b->d->k[0] = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
+    b->d->k[1] = MGET(IDP, bsign, b->in->mods) == IdpSign_S8 ? 0x80 : 0;
+    b->d->k[2] = mode == IdpMode_D2A_HI_U16 || mode == IdpMode_D2A_HI_S16 ? 16 : 0;
+    return use(b, two ? idp2_f : idp4_f, two ? idp2_p : idp4_p);
+}
+
 /* ---- PRMT ---- */
 static inline uint32_t prmt_byte(uint64_t bytes, uint32_t sel) {
     uint32_t v = (uint32_t)(bytes >> (8 * (sel & 7))) & 0xff;

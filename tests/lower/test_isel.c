@@ -228,6 +228,20 @@ static void test_collective_carries_its_mask(void **state) {
     done(&t);
 }
 
+/* A dot product is one instruction, whatever its operands. */
+static void test_dot_product(void **state) {
+    (void)state;
+    Test t;
+    lower_body(&t, "mov.u32 %r1, %tid.x; dp4a.s32.u32 %r2, %r1, %r1, 5; dp2a.hi.u32.s32 %r3, 7, %r2, %r1;\n"
+                   "ld.param.u64 %l1, [p]; st.global.u32 [%l1], %r3; ret;");
+    assert_int_equal(count(&t, OT_IDP), 2);
+    assert_int_equal(count(&t, OT_IMAD) + count(&t, OT_PRMT), 0);
+    uint32_t mods = first(&t, OT_IDP)->mods;
+    assert_int_equal(MGET(IDP, mode, mods), IdpMode_D4A_S8);
+    assert_int_equal(MGET(IDP, bsign, mods), IdpSign_U8);
+    done(&t);
+}
+
 static void refused(const char *body, const char *text) {
     Test t;
     lower_body(&t, body);
@@ -255,6 +269,6 @@ int main(void) {
         cmocka_unit_test(test_guard), cmocka_unit_test(test_guarded_store_is_not_speculated), cmocka_unit_test(test_loop_phi),
         cmocka_unit_test(test_irreducible), cmocka_unit_test(test_many_predecessors), cmocka_unit_test(test_undefined_register),
         cmocka_unit_test(test_calls), cmocka_unit_test(test_variables), cmocka_unit_test(test_retry_loop_observes),
-        cmocka_unit_test(test_collective_carries_its_mask), cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_collective_carries_its_mask), cmocka_unit_test(test_dot_product), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

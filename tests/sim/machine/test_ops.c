@@ -220,6 +220,20 @@ CASE(sgxt, SGXT, MSET(SGXT, sign, ISign_S32), D32, L(A32, B32),
      { uint32_t n = b > 32 ? 32 : b; o->r = n == 0 ? 0 : (uint32_t)((int32_t)(a << (32 - n)) >> (32 - n)); })
 CASE(bmsk, BMSK, 0, D32, L(A32, B32),
      { uint64_t n = b > 32 ? 32 : b; uint64_t m = (((uint64_t)1 << n) - 1); o->r = a > 31 ? 0 : (uint32_t)(m << a); })
+#define IDP_CASE(n, MODE, BSIGN, N, TA, TB, FIRST)                                                                           \
+    CASE(n, IDP, MSET(IDP, mode, IdpMode_##MODE) | MSET(IDP, bsign, IdpSign_##BSIGN), D32, L(A32, B32, C32), \
+         int64_t s = c; for (int i = 0; i < N; i++) s += (int64_t)(TA)(a >> i * (32 / N)) * (TB)(b >> (FIRST + 8 * i)); \
+         o->r = (uint32_t)s;)
+IDP_CASE(idp4_uu, D4A_U8, U8, 4, uint8_t, uint8_t, 0)
+IDP_CASE(idp4_us, D4A_U8, S8, 4, uint8_t, int8_t, 0)
+IDP_CASE(idp4_su, D4A_S8, U8, 4, int8_t, uint8_t, 0)
+IDP_CASE(idp4_ss, D4A_S8, S8, 4, int8_t, int8_t, 0)
+IDP_CASE(idp2_lo_us, D2A_LO_U16, S8, 2, uint16_t, int8_t, 0)
+IDP_CASE(idp2_lo_ss, D2A_LO_S16, S8, 2, int16_t, int8_t, 0)
+IDP_CASE(idp2_hi_uu, D2A_HI_U16, U8, 2, uint16_t, uint8_t, 16)
+IDP_CASE(idp2_hi_su, D2A_HI_S16, U8, 2, int16_t, uint8_t, 16)
+CASE(idp_negc, IDP, MSET(IDP, mode, IdpMode_D4A_S8), D32, L(A32, B32, op_with(C32, OPM_NEG)),
+     int64_t s = -(int64_t)c; for (int i = 0; i < 4; i++) s += (int8_t)(a >> 8 * i) * (uint8_t)(b >> 8 * i); o->r = (uint32_t)s;)
 CASE(flo_u, FLO, MSET(FLO, sign, ISign_U32), L(D32, PT_), L(B32), o->r = b ? 31u - (unsigned)__builtin_clz(b) : ~0u;)
 CASE(flo_s_sh, FLO, MSET(FLO, sign, ISign_S32) | MSET(FLO, sh, 1), L(D32, PT_), L(B32),
      { uint32_t v = (int32_t)b < 0 ? ~b : b; o->r = v ? (unsigned)__builtin_clz(v) : ~0u; })
@@ -368,7 +382,8 @@ static const Case cases[] = {
     I(lop_fe), I(lop_96), I(lop_ea), I(lop_a8), I(lop_6a), I(lop_28), I(lop_ca), I(lop_1b), I(lop_e8), I(lop_00),
     I(lop_ff), I(lop_37), I(lop_d2), ROW(lop_pred, V_INT, CHECK_32 | CHECK_P1), ROW(lop_pand, V_INT, CHECK_32 | CHECK_P1),
     I(iabs), I(imin), I(umax), I(prmt), I(prmt_imm), I(shl), I(shr_u), I(shr_s), I(shf_l_clamp), I(shf_r_wrap),
-    I(shf_l64_hi), I(shf_r64), I(sgxt), I(bmsk), I(flo_u), I(flo_s_sh), I(brev), I(popc), I(popc_not), I(i2i_u8),
+    I(shf_l64_hi), I(shf_r64), I(sgxt), I(bmsk), I(idp4_uu), I(idp4_us), I(idp4_su), I(idp4_ss),
+    I(idp2_lo_us), I(idp2_lo_ss), I(idp2_hi_uu), I(idp2_hi_su), I(idp_negc), I(flo_u), I(flo_s_sh), I(brev), I(popc), I(popc_not), I(i2i_u8),
     I(i2i_s16), I(imad), I(imad_negc), I(imad_x), ROW(wide_u, V_INT, CHECK_64), ROW(wide_s, V_INT, CHECK_64),
     ROW(wide_over, V_INT, 0), ROW(wide_carry, V_INT, CHECK_64 | CHECK_P1), I(hi_u), I(hi_s),
     ROW(isetp_lt_s, V_INT, 12), ROW(isetp_lt_u, V_INT, 12), ROW(isetp_le_s, V_INT, 12), ROW(isetp_ge_u, V_INT, 12),
