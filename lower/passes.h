@@ -13,6 +13,7 @@ bool uniform_branch(const Function *f, BlockId b);
 bool pass_returns(Function *f, Diags *d);
 bool pass_legalise(Function *f, Diags *d);
 bool pass_fold(Function *f, Diags *d);
+bool pass_combine(Function *f, Diags *d);
 bool pass_cse(Function *f, Diags *d);
 bool pass_dce(Function *f, Diags *d);
 bool pass_branches(Function *f, Diags *d);

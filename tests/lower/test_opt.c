@@ -91,8 +91,16 @@ static void execute(Eval *e, const Inst *i) {
     case OT_MOV: case IR_COPY: set(e, i, 0, word(e, *ir_src(f, i, 0), 0)); break;
     case OT_IADD3: add3(e, i); break;
     case OT_LOP3: lop3(e, i); break;
-    case OT_IMAD:
-        set(e, i, 0, word(e, *ir_src(f, i, 0), 0) * word(e, *ir_src(f, i, 1), 0) + word(e, *ir_src(f, i, 2), 0));
+    case OT_IMAD: {
+        uint32_t c = word(e, *ir_src(f, i, 2), 0);
+        set(e, i, 0, word(e, *ir_src(f, i, 0), 0) * word(e, *ir_src(f, i, 1), 0) + (ir_src(f, i, 2)->mods & OPM_NEG ? 0 - c : c));
+        break;
+    }
+    case OT_SHF: /* left, by less than 32 */
+        set(e, i, 0, word(e, *ir_src(f, i, 0), 0) << word(e, *ir_src(f, i, 1), 0));
+        break;
+    case OT_LEA:
+        set(e, i, 0, (word(e, *ir_src(f, i, 0), 0) << word(e, *ir_src(f, i, LEA_shift), 0)) + word(e, *ir_src(f, i, 1), 0));
         break;
     case OT_ISETP: setp(e, i); break;
     case OT_SEL:
@@ -212,7 +220,7 @@ static void add64_and_store(Gen *g) {
 static void random_inst(Gen *g) {
     InstId i;
     Operand f = op_with(op_pt(), OPM_NOT);
-    switch (rnd(g, 9)) {
+    switch (rnd(g, 11)) {
     case 0:
         i = emit(g, OT_MOV, 0);
         ir_set_src(g->f, i, 0, rnd(g, 3) ? op_imm(small(g)) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
@@ -255,6 +263,25 @@ static void random_inst(Gen *g) {
     case 7:
         i = emit(g, OT_MOV, 0);
         ir_set_src(g->f, i, 0, ir_val(g->f, g->r[rnd(g, g->nr)]));
+        define(g, i, 0, RF_R);
+        break;
+    case 8:
+        i = emit(g, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L));
+        ir_set_src(g->f, i, 0, ir_val(g->f, g->r[rnd(g, g->nr)]));
+        ir_set_src(g->f, i, 1, op_imm(rnd(g, 32)));
+        ir_set_src(g->f, i, 2, op_rz());
+        define(g, i, 0, RF_R);
+        break;
+    case 9: /* a sum or a table with a constant, in any place that takes one */
+        i = emit(g, rnd(g, 2) ? OT_IADD3 : OT_LOP3, 0);
+        if (ir_inst(g->f, i)->op == OT_LOP3)
+            ir_inst(g->f, i)->mods = MSET(LOP3, lut, rnd(g, 256));
+        ir_set_src(g->f, i, 0, some(g));
+        ir_set_src(g->f, i, 1, rnd(g, 2) ? op_imm(rnd(g, 4) ? small(g) : UINT32_MAX) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
+        ir_set_src(g->f, i, 2, some(g));
+        ir_set_src(g->f, i, 3, f);
+        if (ir_inst(g->f, i)->op == OT_IADD3)
+            ir_set_src(g->f, i, 4, f);
         define(g, i, 0, RF_R);
         break;
     default: add64_and_store(g);
@@ -340,8 +367,8 @@ static void test_random(void **state) {
             run(f, &a[t], t * 7);
         before += size_of(f);
         char *text = ir_print(m, NULL);
-        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse, pass_dce, pass_legalise};
-        for (unsigned p = 0; p < 5; p++) {
+        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse, pass_combine, pass_dce, pass_legalise};
+        for (unsigned p = 0; p < 6; p++) {
             assert_true(passes[p](f, &d));
             assert_true(ir_verify(f, &d, "pass"));
             for (uint32_t t = 0; t < 3; t++) {
@@ -457,6 +484,34 @@ static void test_cse(void **state) {
     unload(&l);
 }
 
+static void test_combine(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n"
+             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %r3 = S2R SR[tid.z]\n"
+             "  %r4, _, _ = IADD3 %r1, 0x5, RZ, !PT, !PT\n  %r5, _, _ = IADD3 %r4, %r2, 0x0, !PT, !PT\n"
+             "  STG _, _, 0x0, %r5\n"
+             "  %r6 = SHF(type=U32 dir=L) %r1, 0x3, RZ\n  %r7, _, _ = IADD3 %r2, %r6, RZ, !PT, !PT\n"
+             "  STG _, _, 0x4, %r7\n"
+             "  %r8 = IMAD %r1, 0x1f, RZ, _\n  %r9, _, _ = IADD3 %r8, %r3, RZ, !PT, !PT\n  STG _, _, 0x8, %r9\n"
+             "  %r10, _ = LOP3(lut=0x3c) %r1, %r2, RZ, !PT\n  %r11, _ = LOP3(lut=0x3c) %r3, %r10, RZ, !PT\n"
+             "  STG _, _, 0xc, %r11\n"
+             "  %r12, _, _ = IADD3 %r2, %r3, RZ, !PT, !PT\n  %r13, _, _ = IADD3 %r12, %r1, RZ, !PT, !PT\n"
+             "  STG _, _, 0x10, %r12\n  STG _, _, 0x14, %r13\n"
+             "  %r14, %p15, _ = IADD3 %r2, %r3, RZ, !PT, !PT\n  %r16, _, _ = IADD3(x=0x1) %r14, %r1, RZ, %p15, !PT\n"
+             "  STG _, _, 0x18, %r16\n"
+             "  %r17, _, _ = IADD3 RZ, %r3, RZ, !PT, !PT\n  STG _, _, 0x1c, %r17\n  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r5, _, _ = IADD3 %r2, 0x5, %r1", "%r4");
+    expect(&l, "%r7, _ = LEA %r1, %r2, RZ, 0x3", "%r6");
+    expect(&l, "%r9 = IMAD %r1, 0x1f, %r3", "%r8");
+    expect(&l, "%r11, _ = LOP3(lut=0x96)", "%r10"); /* parity of three */
+    expect(&l, "%r13, _, _ = IADD3 %r12, %r1", NULL); /* %r12 has another use */
+    expect(&l, "%r16, _, _ = IADD3(x=0x1) %r14", NULL); /* carries are left alone */
+    expect(&l, "STG _, _, 0x1c, %r3", "%r17");
+    unload(&l);
+}
+
 static void test_dce_keeps(void **state) {
     (void)state;
     Loaded l;
@@ -522,7 +577,7 @@ static void test_returns(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),   cmocka_unit_test(test_constant_bank),
-        cmocka_unit_test(test_cse),               cmocka_unit_test(test_dce_keeps), cmocka_unit_test(test_legalise),
+        cmocka_unit_test(test_cse),  cmocka_unit_test(test_combine),              cmocka_unit_test(test_dce_keeps), cmocka_unit_test(test_legalise),
         cmocka_unit_test(test_returns),           cmocka_unit_test(test_reduction),
                    cmocka_unit_test(test_random),
     };
