@@ -5,25 +5,23 @@
 #include "regalloc/regalloc.h"
 #include <string.h>
 
-enum { CELL_R = 0, CELL_P = 256, CELL_UR = 264, CELL_UP = 328, CELL_SLOTS = 336 };
-
 typedef struct {
     Function *f;
     const RaRecord *rec;
     Diags *d;
     Arena a;
     RaCfg g;
-    uint32_t ncells;
+    uint32_t first[RF_B], size[RF_B], slots, ncells; /* cells of each file's registers in use, spill slots */
     uint64_t **out;                 /* by block; NULL: not reached yet */
     uint32_t *first_phi, *next_phi; /* lists of rec->phis by block, numbers + 1 */
-    uint64_t *now, *temp;
+    uint64_t *now, *temp, *sum;
     uint32_t *born; /* by value */
-    bool report, ok;
+    bool report, ok, bad; /* bad: something was wrong in the block just done */
+    bool *dirty;          /* by block: its start may have changed */
 } Check;
 
-static uint32_t cell_of(unsigned file, uint32_t reg) {
-    static const uint32_t first[RF_B] = {CELL_R, CELL_P, CELL_UR, CELL_UP};
-    return first[file] + reg;
+static uint32_t cell_of(const Check *c, unsigned file, uint32_t reg) {
+    return c->first[file] + reg;
 }
 
 static bool is_tracked(Operand o) {
@@ -47,6 +45,7 @@ static void fail(Check *c, const Inst *i, unsigned file, uint32_t reg, uint32_t 
              ir_op_name(i->op), file < RF_B ? ra_file_name((RegFile)file) : "slot ", reg, v);
     if (c->report)
         c->ok = false;
+    c->bad = true;
 }
 
 /* At the start of block b: whatever b defines anew is of an earlier round and no use of it can follow. A
@@ -84,7 +83,7 @@ static void check_read(Check *c, const Inst *i, Operand ssa, Operand phys) {
             continue;
         bool right = is_tracked(phys) && phys.file == c->f->values.at[v[k].i].file && phys.count == n &&
                      phys.mods == ssa.mods && !is_constant_reg(phys) &&
-                     c->now[cell_of(phys.file, phys.value + k)] == v[k].i;
+                     c->now[cell_of(c, phys.file, phys.value + k)] == v[k].i;
         if (right && n > 1)
             right = phys.value % (n == 3 ? 4 : n) == 0;
         if (!right)
@@ -100,16 +99,15 @@ static void step_ssa(Check *c, InstId id) {
     for (unsigned n = 0; n < nreads; n++)
         check_read(c, i, n + 1 == nreads ? c->rec->ssa_guard[id.i] : ssa[i->ndst + n], *ra_read(f, i, n));
     if (i->op == IR_SPILL)
-        c->now[CELL_SLOTS + ssa[1].value / 4] = ssa[0].value;
-    if (i->op == IR_RELOAD && c->now[CELL_SLOTS + ssa[1].value / 4] != ssa[0].value)
+        c->now[c->slots + ssa[1].value / 4] = ssa[0].value;
+    if (i->op == IR_RELOAD && c->now[c->slots + ssa[1].value / 4] != ssa[0].value)
         fail(c, i, RF_B, ssa[1].value, ssa[0].value);
     if (i->op == OT_CALL) {
         RaCallee callee = ra_callee(f, i);
-        static const uint32_t size[RF_B] = {256, 8, 64, 8};
         for (unsigned file = 0; file < RF_B; file++)
-            for (uint32_t r = 0; r < size[file]; r++)
+            for (uint32_t r = 0; r < c->size[file]; r++)
                 if (ra_clobbers(callee, (RegFile)file, r))
-                    c->now[cell_of(file, r)] = 0;
+                    c->now[cell_of(c, file, r)] = 0;
     }
     for (unsigned k = 0; k < i->ndst; k++) {
         ValId v[4];
@@ -125,7 +123,7 @@ static void step_ssa(Check *c, InstId id) {
             int fixed = m < n && v[m].i ? f->values.at[v[m].i].fixed_reg : -1;
             if ((fixed >= 0 && (uint32_t)fixed != phys.value + m) || (n > 1 && phys.value % (n == 3 ? 4 : n)))
                 fail(c, i, phys.file, phys.value + m, v[m].i);
-            c->now[cell_of(phys.file, phys.value + m)] = m < n ? v[m].i : 0;
+            c->now[cell_of(c, phys.file, phys.value + m)] = m < n ? v[m].i : 0;
         }
     }
 }
@@ -135,26 +133,26 @@ static void step_moves(Check *c, const Inst *i) {
     Function *f = c->f;
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand s = *ir_src(f, i, k);
-        c->temp[k] = is_tracked(s) && !is_constant_reg(s) ? c->now[cell_of(s.file, s.value)] : constant(s);
+        c->temp[k] = is_tracked(s) && !is_constant_reg(s) ? c->now[cell_of(c, s.file, s.value)] : constant(s);
     }
     for (unsigned s = 0; s < 2; s++) {
         unsigned scratch = i->mods >> (16 * s) & 0xffff;
         if (scratch)
-            c->now[cell_of(s ? RF_P : RF_R, scratch - 1)] = 0;
+            c->now[cell_of(c, s ? RF_P : RF_R, scratch - 1)] = 0;
     }
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand o = *ir_dst(f, i, k);
-        c->now[cell_of(o.file, o.value)] = c->temp[k];
+        c->now[cell_of(c, o.file, o.value)] = c->temp[k];
     }
 }
 
 static uint32_t phi_cell(const Check *c, const RaPhi *p, uint32_t v) {
     if (p->in_memory)
-        return CELL_SLOTS + p->slot / 4;
+        return c->slots + p->slot / 4;
     const RaPlaces *e = &c->rec->entry[p->block.i];
     for (unsigned k = 0; k < e->at.n; k++)
         if (e->at.at[k].value == v)
-            return cell_of(e->at.at[k].file, e->at.at[k].reg);
+            return cell_of(c, e->at.at[k].file, e->at.at[k].reg);
     return 0;
 }
 
@@ -187,31 +185,30 @@ static void meet(uint64_t *into, const uint64_t *with, uint32_t n) {
 
 /* State at b's start from what is known of its predecessors; false if none is reached. */
 static bool enter(Check *c, BlockId b) {
-    Function *f = c->f;
-    uint64_t *sum = NULL;
-    const Block *blk = ir_block(f, b);
-    if (b.i == f->entry.i)
-        sum = ARENA_ARRAY(&c->a, uint64_t, c->ncells);
+    const Block *blk = ir_block(c->f, b);
+    size_t size = sizeof *c->now * c->ncells;
+    bool any = b.i == c->f->entry.i;
+    if (any)
+        memset(c->sum, 0, size);
     for (unsigned p = 0; p < blk->preds.n; p++) {
         if (!c->out[blk->preds.at[p].i])
             continue;
         take_edge(c, b, p);
-        if (sum)
-            meet(sum, c->now, c->ncells);
-        else
-            sum = arena_copy(&c->a, c->now, sizeof *sum * c->ncells);
+        if (any)
+            meet(c->sum, c->now, c->ncells);
+        else if (blk->preds.n > 1)
+            memcpy(c->sum, c->now, size);
+        any = true;
     }
-    if (sum)
-        memcpy(c->now, sum, sizeof *sum * c->ncells);
-    return sum != NULL;
+    if (blk->preds.n > 1 || b.i == c->f->entry.i)
+        memcpy(c->now, c->sum, size);
+    return any;
 }
 
 static bool run_block(Check *c, BlockId b) {
     Function *f = c->f;
-    ArenaMark mark = arena_mark(&c->a);
-    bool reached = enter(c, b);
-    arena_release(&c->a, mark);
-    if (!reached)
+    c->bad = false;
+    if (!enter(c, b))
         return false;
     const Block *blk = ir_block(f, b);
     for (unsigned p = 0; p < blk->insts.n; p++) {
@@ -231,11 +228,71 @@ static bool run_block(Check *c, BlockId b) {
     return true;
 }
 
+/* Run blocks until nothing changes. Blocks run last with their final start: true if none of them was bad. */
+static bool settle(Check *c) {
+    Function *f = c->f;
+    bool *bad = ARENA_ARRAY(&c->a, bool, f->blocks.n), good = true;
+    for (uint32_t k = 0; k < c->g.nrpo; k++)
+        c->dirty[c->g.rpo[k].i] = true;
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t k = 0; k < c->g.nrpo; k++) {
+            BlockId b = c->g.rpo[k];
+            if (!c->dirty[b.i])
+                continue;
+            again = true;
+            c->dirty[b.i] = false;
+            bool changed = run_block(c, b);
+            bad[b.i] = c->bad;
+            const Block *blk = ir_block(f, b);
+            for (unsigned s = 0; changed && s < blk->succs.n; s++)
+                c->dirty[blk->succs.at[s].i] = true;
+        }
+    }
+    for (uint32_t k = 0; k < c->g.nrpo; k++)
+        good &= !bad[c->g.rpo[k].i];
+    return good;
+}
+
+static void in_use(Check *c, unsigned file, uint32_t end) {
+    if (file < RF_B && end > c->size[file])
+        c->size[file] = end;
+}
+
+/* Cells for the registers that occur, and the spill slots behind them. */
+static void number_cells(Check *c) {
+    Function *f = c->f;
+    for (uint32_t k = 0; k < f->operands.n; k++) {
+        Operand o = f->operands.at[k];
+        if (o.kind == OPK_REG)
+            in_use(c, o.file, o.value + (o.count ? o.count : 1u));
+    }
+    for (uint32_t k = 0; k < f->insts.n; k++) {
+        const Inst *i = &f->insts.at[k];
+        if (i->guard.kind == OPK_REG)
+            in_use(c, i->guard.file, i->guard.value + 1);
+        if (i->op == IR_PARCOPY) {
+            in_use(c, RF_R, i->mods & 0xffff);
+            in_use(c, RF_P, i->mods >> 16 & 0xffff);
+        }
+    }
+    for (uint32_t b = 0; b < c->rec->nblocks; b++)
+        for (unsigned k = 0; k < c->rec->entry[b].at.n; k++)
+            in_use(c, c->rec->entry[b].at.at[k].file, c->rec->entry[b].at.at[k].reg + 1u);
+    for (unsigned file = 0; file < RF_B; file++) {
+        c->first[file] = c->slots;
+        c->slots += c->size[file];
+    }
+    c->ncells = c->slots + f->spill_bytes / 4 + 1;
+}
+
 bool ra_check(Function *f, const RaRecord *rec, Diags *d) {
     Check c = {.f = f, .rec = rec, .d = d, .ok = true};
-    c.ncells = CELL_SLOTS + f->spill_bytes / 4 + 1;
     ra_cfg(f, &c.a, &c.g);
     c.out = ARENA_ARRAY(&c.a, uint64_t *, f->blocks.n);
+    number_cells(&c);
+    c.sum = ARENA_ARRAY(&c.a, uint64_t, c.ncells);
+    c.dirty = ARENA_ARRAY(&c.a, bool, f->blocks.n);
     c.now = ARENA_ARRAY(&c.a, uint64_t, c.ncells);
     c.temp = ARENA_ARRAY(&c.a, uint64_t, 256);
     c.first_phi = ARENA_ARRAY(&c.a, uint32_t, f->blocks.n);
@@ -245,14 +302,11 @@ bool ra_check(Function *f, const RaRecord *rec, Diags *d) {
         c.first_phi[rec->phis.at[k].block.i] = k + 1;
     }
     find_births(&c);
-    for (bool changed = true; changed;) {
-        changed = false;
+    if (!settle(&c)) { /* once more, to say what is wrong first */
+        c.report = true;
         for (uint32_t k = 0; k < c.g.nrpo; k++)
-            changed |= run_block(&c, c.g.rpo[k]);
+            run_block(&c, c.g.rpo[k]);
     }
-    c.report = true;
-    for (uint32_t k = 0; k < c.g.nrpo; k++)
-        run_block(&c, c.g.rpo[k]);
     bool ok = c.ok;
     arena_free(&c.a);
     return ok;

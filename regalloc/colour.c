@@ -14,13 +14,16 @@ enum { FREE_REGS = 29 };
 static void put(Colour *c, uint32_t v, unsigned reg) {
     RegFile file = (RegFile)c->f->values.at[v].file;
     c->occupant[file][reg] = v;
+    c->used[file][reg / 64] |= (uint64_t)1 << reg % 64;
     c->reg[v] = (uint16_t)reg;
     c->web_reg[ra_web(c, v)] = (uint16_t)reg;
 }
 
 static void lift(Colour *c, uint32_t v) {
-    c->freed_at[c->f->values.at[v].file][c->reg[v]] = ++c->clock;
-    c->occupant[c->f->values.at[v].file][c->reg[v]] = 0;
+    unsigned file = c->f->values.at[v].file, reg = c->reg[v];
+    c->freed_at[file][reg] = ++c->clock;
+    c->occupant[file][reg] = 0;
+    c->used[file][reg / 64] &= ~((uint64_t)1 << reg % 64);
     c->reg[v] = RA_NO_REG;
 }
 
@@ -32,6 +35,18 @@ static void note_row(Colour *c, uint32_t v, uint32_t to) {
     *VEC_PUSH(c->f->arena, &c->f->var_rows) =
         (IrVarRow){val->ptx_reg, val->component, val->file, c->reg[v], c->block, {c->start[v]}, {to}};
 }
+
+/* First register in use, from `reg` on; RA_MAX_REGS if there is none. */
+static unsigned next_used(const Colour *c, unsigned file, unsigned reg) {
+    for (unsigned w = reg / 64; w < RA_MAX_REGS / 64; w++) {
+        uint64_t m = c->used[file][w] & (w == reg / 64 ? ~(uint64_t)0 << reg % 64 : ~(uint64_t)0);
+        if (m)
+            return w * 64 + (unsigned)__builtin_ctzll(m);
+    }
+    return RA_MAX_REGS;
+}
+#define USED_EACH(r, c, file)                                                                                \
+    for (unsigned r = next_used(c, file, 0); r < RA_MAX_REGS; r = next_used(c, file, r + 1))
 
 static bool is_free(const Colour *c, RegFile file, unsigned reg) {
     return ra_is_allocatable(file, reg, c->limit[file]) && !c->occupant[file][reg];
@@ -45,10 +60,12 @@ static bool is_safe(const Colour *c, uint32_t v, unsigned reg) {
 
 /* How well a free register suits: whole aligned groups are kept for vectors, registers not in use yet for
  * later. */
+static unsigned last_welcome(const Colour *c, RegFile file) {
+    return file == RF_R && c->spread > c->high_water[file] ? c->spread : c->high_water[file];
+}
 static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
-    unsigned quad = r & ~3u,
-             top = file == RF_R && c->spread > c->high_water[file] ? c->spread : c->high_water[file];
-    if (r > top)
+    unsigned quad = r & ~3u;
+    if (r > last_welcome(c, file))
         return 1;
     if (file != RF_R && file != RF_UR)
         return 2;
@@ -60,10 +77,12 @@ static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
 /* A free register; among equals the one that was released first, which leaves scheduling most freedom. */
 static unsigned best_hole(const Colour *c, uint32_t v) {
     RegFile file = (RegFile)c->f->values.at[v].file;
-    unsigned best = RA_NO_REG, best_score = 0;
+    unsigned best = RA_NO_REG, best_score = 0, top = last_welcome(c, file);
     for (unsigned r = 0; r < c->limit[file]; r++) {
         if (!is_free(c, file, r))
             continue;
+        if (r > top && best_score >= 9)
+            break; /* none behind is better */
         unsigned score = hole_score(c, file, r) + (is_safe(c, v, r) ? 8 : 0);
         if (best == RA_NO_REG || score > best_score ||
             (score == best_score && score % 8 > 1 && c->freed_at[file][r] < c->freed_at[file][best])) {
@@ -203,6 +222,8 @@ static bool place_tuple(Colour *c, Tuple *t, const Inst *i) {
         if (cost < best_cost) {
             best = b;
             best_cost = cost;
+            if (!cost)
+                break;
         }
     }
     if (best_cost == UINT32_MAX && t->forced >= 0)
@@ -595,7 +616,9 @@ static bool place_phi(Colour *c, BlockId b, InstId id) {
 static bool enter_block(Colour *c, BlockId b) {
     Function *f = c->f;
     Block *blk = ir_block(f, b);
-    memset(c->occupant, 0, sizeof c->occupant);
+    for (unsigned k = 0; k < RF_COUNT; k++)
+        USED_EACH(r, c, k) c->occupant[k][r] = 0;
+    memset(c->used, 0, sizeof c->used);
     c->block = b;
     BlockId from = map_source(c, blk);
     if (from.i)
@@ -608,21 +631,17 @@ static bool enter_block(Colour *c, BlockId b) {
         if (!place_phi(c, b, blk->insts.at[p]))
             return false;
     for (unsigned k = 0; k < RF_COUNT; k++)
-        for (unsigned r = 0; r < RA_MAX_REGS; r++)
-            if (c->occupant[k][r]) {
-                VEC_ADD(c->a, &c->rec->entry[b.i].at,
-                        ((RaPlace){c->occupant[k][r], (uint16_t)r, (uint8_t)k}));
-                c->start[c->occupant[k][r]] = c->last_ref[c->occupant[k][r]] = 0;
-            }
+        USED_EACH(r, c, k) {
+            VEC_ADD(c->a, &c->rec->entry[b.i].at, ((RaPlace){c->occupant[k][r], (uint16_t)r, (uint8_t)k}));
+            c->start[c->occupant[k][r]] = c->last_ref[c->occupant[k][r]] = 0;
+        }
     return true;
 }
 
 static void leave_block(Colour *c, BlockId b) {
     for (unsigned k = 0; k < RF_COUNT; k++)
-        for (unsigned r = 0; r < RA_MAX_REGS; r++) {
+        USED_EACH(r, c, k) {
             uint32_t v = c->occupant[k][r];
-            if (!v)
-                continue;
             VEC_ADD(c->a, &c->exit[b.i].at, ((RaPlace){v, (uint16_t)r, (uint8_t)k}));
             note_row(c, v, 0);
             c->reg[v] = RA_NO_REG;
@@ -680,8 +699,12 @@ bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
     c->a = a;
     c->d = d;
     c->rec = rec;
-    ra_cfg(f, a, &c->g);
-    ra_live(f, &c->g, a, &c->live);
+    if (!rec->analysed) {
+        ra_cfg(f, a, &rec->g);
+        ra_live(f, &rec->g, a, &rec->live);
+    }
+    c->g = rec->g;
+    c->live = rec->live;
     for (unsigned k = 0; k < RF_COUNT; k++)
         c->limit[k] = ra_limit(f, (RegFile)k);
     if (f->is_entry && f->module->opt_level >= 2)

@@ -32,6 +32,7 @@ typedef struct {
     unsigned limit[RF_COUNT], high_water[RF_COUNT];
     uint16_t *reg;                            /* by value: where it is now */
     uint32_t occupant[RF_COUNT][RA_MAX_REGS]; /* the inverse */
+    uint64_t used[RF_COUNT][RA_MAX_REGS / 64]; /* bits of occupied registers */
     RaPlaces *exit;                           /* by block: where values are at its end */
     uint32_t *first_phi, *first_row;          /* by block: index into rec->phis, Function.var_rows */
     bool *done;

@@ -90,6 +90,9 @@ typedef struct {        /* what the checker compares the result with */
     VEC(RaPhi) phis;
     RaPlaces *entry; /* by block at colouring time */
     uint32_t nblocks;
+    bool analysed; /* what follows still holds: nothing was spilled since */
+    RaCfg g;
+    RaLive live;
 } RaRecord;
 
 bool ra_prepare(Function *f, Diags *d);

@@ -705,16 +705,40 @@ static void place_phis(Spill *s, uint32_t *phi_slot, Arena *a, RaRecord *rec) {
     }
 }
 
-static bool too_high(Function *f, Spill *s) {
-    ra_cfg(f, s->a, &s->g);
-    ra_live(f, &s->g, s->a, &s->live);
+/* What the files' checks share, until something is spilled. */
+typedef struct {
+    unsigned max[RF_COUNT]; /* pressure */
+    unsigned slack;         /* no instruction needs more registers than this for the sake of its vectors */
+    bool calls;
+} Facts;
+
+static Facts analyse(Function *f, Arena *a, RaRecord *rec) {
+    Facts x = {.slack = 0};
+    ra_cfg(f, a, &rec->g);
+    ra_live(f, &rec->g, a, &rec->live);
+    ra_max_pressure(f, &rec->g, &rec->live, x.max);
+    for (uint32_t k = 0; k < rec->g.nrpo; k++) {
+        const Block *blk = ir_block(f, rec->g.rpo[k]);
+        for (unsigned p = 0; p < blk->insts.n; p++) {
+            Inst *i = ir_inst(f, blk->insts.at[p]);
+            unsigned n = 2;
+            x.calls |= i->op == OT_CALL;
+            for (unsigned o = 0; o < (unsigned)i->ndst + i->nsrc; o++)
+                n += f->operands.at[i->operand + o].count > 1 ? 4 : 0;
+            x.slack = n > x.slack ? n : x.slack;
+        }
+    }
+    rec->analysed = true;
+    return x;
+}
+
+static bool too_high(Function *f, Spill *s, const Facts *x) {
     s->nvals = f->values.n;
-    bool over = false;
-    unsigned max[RF_COUNT];
-    ra_max_pressure(f, &s->g, &s->live, max);
-    over = max[s->file] > s->room;
-    if (over)
+    if (x->max[s->file] > s->room)
         return true;
+    bool vectors = s->file == RF_R || s->file == RF_UR;
+    if (!x->max[s->file] || (!x->calls && (!vectors || x->max[s->file] + x->slack <= s->room)))
+        return false;
     /* Vectors and calls may need more than the sum says. */
     Bitset now = bs_new(s->a, f->values.n);
     for (uint32_t k = 0; k < s->g.nrpo; k++) {
@@ -753,15 +777,18 @@ static bool too_high(Function *f, Spill *s) {
     return false;
 }
 
-static bool spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *rec, Diags *d) {
+static void spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *rec, Facts *facts) {
     Arena a = {0};
-    Spill s = {.f = f, .file = file, .a = &a};
+    if (!rec->analysed)
+        *facts = analyse(f, keep_arena, rec);
+    Spill s = {.f = f, .file = file, .a = &a, .g = rec->g, .live = rec->live};
     s.limit = ra_limit(f, file);
     s.room = file == RF_R ? s.limit - 1 : s.limit; /* R1 is not to be had */
-    if (!too_high(f, &s)) {
+    if (!too_high(f, &s, facts)) {
         arena_free(&a);
-        return true;
+        return;
     }
+    rec->analysed = false;
     s.room--;
     uint32_t nvals = s.nvals, nblocks = f->blocks.n, ninsts = f->insts.n;
     s.uses = ARENA_ARRAY(&a, UseNode *, nvals);
@@ -787,12 +814,14 @@ static bool spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *r
     connect_edges(&s, phi_slot);
     for (uint32_t k = 0; k < s.g.nrpo; k++)
         finish_block(&s, s.g.rpo[k], phi_slot, ninsts);
-    (void)d;
     arena_free(&a);
-    return true;
 }
 
 bool ra_spill(Function *f, Arena *a, RaRecord *rec, Diags *d) {
-    return spill_file(f, RF_UP, a, rec, d) && spill_file(f, RF_P, a, rec, d) &&
-           spill_file(f, RF_UR, a, rec, d) && spill_file(f, RF_R, a, rec, d);
+    static const RegFile order[] = {RF_UP, RF_P, RF_UR, RF_R}; /* each may spill into a later one */
+    Facts facts;
+    (void)d;
+    for (unsigned k = 0; k < sizeof order / sizeof *order; k++)
+        spill_file(f, order[k], a, rec, &facts);
+    return true;
 }
