@@ -22,6 +22,8 @@ static void park(Warp *w, uint32_t lanes, uint32_t pc) {
 
 /* The lane of a non-empty mask whose group runs next. */
 static unsigned pick(Warp *w, uint32_t m) {
+    if (!(m & (m - 1))) /* no choice; the state of random choices stays, so that endless loops are seen */
+        return low_lane(m);
     switch (w->run->opt.lane_choice) {
     case MACHINE_LANE_HIGHEST:
         return 31u - (unsigned)__builtin_clz(m);

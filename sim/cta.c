@@ -2,9 +2,10 @@
  *
  * Warps of the resident blocks run in turn, each for a quantum of instructions or until it waits. After a while of
  * turns the whole resident state is hashed: masks, program counters, registers, barriers, timers (relative to now), and
- * two counters that stand for everything else: stores that changed memory and reads of a clock. The machine is
- * deterministic, so an equal state means an endless loop. With blocks of the grid still outside, the next one becomes
- * resident instead: it may be what the others wait for.
+ * memory. The machine is deterministic, so an equal state means an endless loop, unless a clock was read in between.
+ * Memory is hashed only where a store changed some in between, everything else is equal, and its size is small beside
+ * the work done since; else the changes count as progress. With blocks of the grid still outside, the next one
+ * becomes resident instead: it may be what the others wait for.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine_int.h"
 #include <stdlib.h>
@@ -12,7 +13,10 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-enum { PROOF_INTERVAL = 1 << 16, ADD_BLOCK_AFTER = 1 << 24 };
+/* Ticks between looks at the state: soon at first, as hangs tend to be small. */
+enum { PROOF_INTERVAL = 1 << 16, EARLY_INTERVAL = 1 << 12, EARLY_CHECKS = 16, ADD_BLOCK_AFTER = 1 << 24 };
+/* Bytes of memory that may be hashed: so many, and more for each tick. */
+enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
 
 typedef struct {
     Run *r;
@@ -23,9 +27,9 @@ typedef struct {
     uint32_t want;        /* resident blocks to keep */
     uint64_t idle_since;  /* tick of the last start or end of a block */
     /* Brent's cycle search */
-    XXH128_hash_t saved;
-    uint64_t saved_version, saved_clocks, next_check, checks, save_at;
-    bool have_saved;
+    XXH128_hash_t saved, saved_memory;
+    uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, early, hashed_bytes;
+    bool have_saved, have_memory;
 } Grid;
 
 /* ---- memory of a block ---- */
@@ -248,12 +252,10 @@ static void hash_warp(const Run *r, const Warp *w, XXH3_state_t *h) {
     }
 }
 
+/* Everything but memory and random lane choices. */
 static XXH128_hash_t hash_state(const Grid *g) {
     XXH3_state_t h;
     XXH3_128bits_reset(&h);
-    const Run *r = g->r;
-    uint64_t counters[3] = {r->mem_version, r->clock_reads, r->random};
-    XXH3_128bits_update(&h, counters, sizeof counters);
     for (uint32_t s = 0; s < g->n; s++) {
         for (unsigned i = 0; i < NUM_BARRIERS; i++) {
             const Barrier *b = &g->slots[s]->bar[i];
@@ -262,19 +264,68 @@ static XXH128_hash_t hash_state(const Grid *g) {
             XXH3_128bits_update(&h, v, sizeof v);
         }
         for (uint32_t i = 0; i < g->slots[s]->nwarps; i++)
-            hash_warp(r, &g->slots[s]->warps[i], &h);
+            hash_warp(g->r, &g->slots[s]->warps[i], &h);
     }
     return XXH3_128bits_digest(&h);
 }
 
-/* Has this very state been seen before? */
+static uint64_t local_bytes_used(const Warp *w) {
+    return w->local_hi > w->local_lo ? (uint64_t)(w->local_hi - w->local_lo) * ROW_BYTES : 0;
+}
+
+/* Global memory, and shared and local memory of the resident blocks; false if that is too much by now. */
+static bool hash_memory(Grid *g, XXH128_hash_t *out) {
+    const Run *r = g->r;
+    const SimMemory *m = r->mem;
+    uint64_t bytes = (uint64_t)g->n * r->shared_bytes;
+    for (uint32_t i = 0; i < m->nallocs; i++)
+        bytes += m->allocs[i].read_only ? 0 : m->allocs[i].size_bytes;
+    for (uint32_t s = 0; s < g->n; s++)
+        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++)
+            bytes += local_bytes_used(&g->slots[s]->warps[i]);
+    if (g->hashed_bytes + bytes > HASH_AT_ONCE + HASH_PER_TICK * r->ticks)
+        return false;
+    g->hashed_bytes += bytes;
+    XXH3_state_t h;
+    XXH3_128bits_reset(&h);
+    for (uint32_t i = 0; i < m->nallocs; i++)
+        if (!m->allocs[i].read_only)
+            XXH3_128bits_update(&h, m->allocs[i].data, (size_t)m->allocs[i].size_bytes);
+    for (uint32_t s = 0; s < g->n; s++) {
+        XXH3_128bits_update(&h, g->slots[s]->shared, r->shared_bytes);
+        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {
+            const Warp *w = &g->slots[s]->warps[i];
+            uint32_t range[2] = {w->local_lo, w->local_hi};
+            XXH3_128bits_update(&h, range, sizeof range);
+            if (local_bytes_used(w))
+                XXH3_128bits_update(&h, w->local + (size_t)w->local_lo * 32, (size_t)local_bytes_used(w));
+        }
+    }
+    *out = XXH3_128bits_digest(&h);
+    return true;
+}
+
+static bool same_as_saved(Grid *g) {
+    const Run *r = g->r;
+    if (!g->have_saved || g->saved_clocks != r->clock_reads)
+        return false;
+    if (g->saved_version != r->mem_version && !g->have_memory)
+        return false;
+    if (!XXH128_isEqual(hash_state(g), g->saved))
+        return false;
+    XXH128_hash_t memory;
+    return g->saved_version == r->mem_version || (hash_memory(g, &memory) && XXH128_isEqual(memory, g->saved_memory));
+}
+
+/* Has this very state been seen before, but perhaps for the random lane choices to come? When to look follows from the
+ * state alone, so in an endless loop the looks repeat as well. */
 static bool state_repeats(Grid *g) {
     Run *r = g->r;
     if (r->opt.no_deadlock_proof || r->ticks < g->next_check)
         return false;
-    g->next_check = r->ticks + PROOF_INTERVAL;
-    bool comparable = g->have_saved && g->saved_version == r->mem_version && g->saved_clocks == r->clock_reads;
-    if (comparable && XXH128_isEqual(hash_state(g), g->saved))
+    g->next_check = r->ticks + (g->early ? EARLY_INTERVAL : PROOF_INTERVAL);
+    g->early -= g->early > 0;
+    if (same_as_saved(g))
         return true;
     if (!g->have_saved) {
         g->checks = 0;
@@ -282,8 +333,10 @@ static bool state_repeats(Grid *g) {
     }
     if (!g->have_saved || ++g->checks == g->save_at) {
         g->saved = hash_state(g);
+        g->have_memory = hash_memory(g, &g->saved_memory);
         g->saved_version = r->mem_version;
         g->saved_clocks = r->clock_reads;
+        g->saved_random = r->random;
         g->have_saved = true;
         g->checks = 0;
         g->save_at *= 2;
@@ -296,6 +349,7 @@ static bool stuck(Grid *g, SimTrapKind kind) {
     Run *r = g->r;
     if (g->next < g->total && g->n < r->opt.max_resident) {
         g->want = g->n + 1;
+        g->early = EARLY_CHECKS;
         return true;
     }
     for (uint32_t s = 0; s < g->n; s++)
@@ -334,7 +388,9 @@ static bool step(Grid *g) {
         r->slept += alarm > r->ticks ? alarm - r->ticks : 0;
         r->ticks = alarm > r->ticks ? alarm : r->ticks;
     }
-    if (state_repeats(g)) {
+    /* With another choice to come, the same state is no proof, but a reason to try with one more block. */
+    bool more = g->next < g->total && g->n < r->opt.max_resident;
+    if (state_repeats(g) && (more || g->saved_random == r->random)) {
         g->have_saved = false;
         return stuck(g, TRAP_LIVELOCK);
     }
@@ -346,7 +402,7 @@ static bool step(Grid *g) {
 }
 
 bool cta_run_grid(Run *r) {
-    Grid g = {.r = r, .want = 1};
+    Grid g = {.r = r, .want = 1, .next_check = EARLY_INTERVAL, .early = EARLY_CHECKS};
     g.total = (uint64_t)r->launch->grid[0] * r->launch->grid[1] * r->launch->grid[2];
     bool ok = true;
     while (ok && (g.n || g.next < g.total))
