@@ -9,7 +9,7 @@
 #include "emit/latency.h"
 #include <string.h>
 
-enum { NUM_SB = 6, NO_SB = 7, KEEP_AFTER = 50, MAX_ROUNDS = 10000 };
+enum { NUM_SB = 6, NO_SB = 7, KEEP_AFTER = 50, MAX_ROUNDS = 10000, MAX_WORST = 4, READ = 1, WRITTEN = 2 };
 typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
 
 typedef struct { /* one register access that a later instruction may come too close to */
@@ -24,6 +24,12 @@ typedef struct {
     bool reached;
 } State;
 
+typedef struct { /* what the walk asks about an instruction again and again */
+    const CellRef *refs; /* reads, then writes */
+    uint8_t nreads, nwrites, issue;
+    bool guarded, late, reads_late, call;
+} Facts;
+
 typedef struct { /* decisions for one instruction; all grow only */
     uint32_t stall;
     uint8_t wait, write_sb, read_sb;
@@ -35,17 +41,29 @@ typedef struct {
     const Target *t;
     Arena a;
     MachInst *mach;  /* by instruction */
+    Facts *facts;    /* by instruction */
+    uint8_t (*worst)[MAX_WORST]; /* by instruction and destination: worst_read + 1, 0 unknown */
     Choice *choice;  /* by instruction */
     State *in, *out; /* by block */
     State now;
     unsigned next_sb; /* round robin */
+    uint8_t mark[CELL_COUNT]; /* of the instruction at hand: READ, WRITTEN */
+    bool *dirty;              /* by block: what its walk starts from, or a stall in it, has changed */
     bool changed;
 } Controls;
 
+static const CellRef *reads_of(const Facts *x) {
+    return x->refs;
+}
+static const CellRef *writes_of(const Facts *x) {
+    return x->refs + x->nreads;
+}
+
 /* ---- states ---- */
 
-static void add_flight(Controls *c, State *s, Flight x) {
-    for (unsigned k = 0; k < s->flight.n; k++) {
+/* Entries of the same instruction are at `from` or behind. */
+static void add_flight(Controls *c, State *s, unsigned from, Flight x) {
+    for (unsigned k = from; k < s->flight.n; k++) {
         Flight *o = &s->flight.at[k];
         if (o->inst == x.inst && o->cell == x.cell && o->kind == x.kind && o->operand == x.operand &&
             o->part == x.part) {
@@ -74,9 +92,13 @@ static void copy_state(Controls *c, State *to, const State *from) {
     memcpy(to->write_sb, from->write_sb, sizeof to->write_sb);
     memcpy(to->read_sb, from->read_sb, sizeof to->read_sb);
     to->reached = from->reached;
-    to->flight.n = 0;
-    for (unsigned k = 0; k < from->flight.n; k++)
-        VEC_ADD(&c->a, &to->flight, from->flight.at[k]);
+    while (to->flight.cap < from->flight.n) {
+        to->flight.n = to->flight.cap;
+        (void)VEC_PUSH(&c->a, &to->flight);
+    }
+    to->flight.n = from->flight.n;
+    if (from->flight.n)
+        memcpy(to->flight.at, from->flight.at, sizeof *to->flight.at * from->flight.n);
 }
 
 /* `into` |= `with`; true if it changed. */
@@ -98,7 +120,7 @@ static bool merge_state(Controls *c, State *into, const State *with) {
                     o->part == x.part && o->age <= x.age;
         }
         if (!known) {
-            add_flight(c, into, x);
+            add_flight(c, into, 0, x);
             changed = true;
         }
     }
@@ -108,22 +130,21 @@ static bool merge_state(Controls *c, State *into, const State *with) {
 /* ---- one instruction ---- */
 
 /* Scoreboards that instruction m must wait for in state s. */
-static unsigned waits_for(const State *s, const MachInst *m, bool everything) {
-    CellRef r[MAX_CELL_REFS];
+static unsigned waits_for(const State *s, const Facts *x) {
     unsigned mask = 0;
-    if (everything) {
+    if (x->call) {
         for (unsigned k = 0; k < CELL_COUNT; k++)
             mask |= s->write_sb[k] | s->read_sb[k];
         return mask;
     }
-    for (unsigned k = 0, n = emit_reads(m, r); k < n; k++)
-        mask |= s->write_sb[r[k].cell];
-    for (unsigned k = 0, n = emit_writes(m, r); k < n; k++)
-        mask |= s->write_sb[r[k].cell] | s->read_sb[r[k].cell];
+    for (unsigned k = 0; k < x->nreads; k++)
+        mask |= s->write_sb[reads_of(x)[k].cell];
+    for (unsigned k = 0; k < x->nwrites; k++)
+        mask |= s->write_sb[writes_of(x)[k].cell] | s->read_sb[writes_of(x)[k].cell];
     return mask;
 }
 
-static unsigned worst_read(const Controls *c, const Flight *x) {
+static unsigned compute_worst(const Controls *c, const Flight *x) {
     /* Whoever is on the other side of a call may use the register in the slowest way. */
     MachInst reader = isa_inst(OT_MOV);
     unsigned as_guard = latency_raw(c->t, &c->mach[x->inst], x->operand, &reader, LATENCY_GUARD);
@@ -139,25 +160,50 @@ static unsigned worst_read(const Controls *c, const Flight *x) {
     return worst;
 }
 
-/* Cycles that m must still wait, by what is in flight. */
-static unsigned cycles_needed(const Controls *c, const State *s, const MachInst *m, unsigned wait) {
-    CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
-    unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes), worst = 0;
+static unsigned worst_read(Controls *c, const Flight *x) {
+    if (x->operand >= MAX_WORST)
+        return compute_worst(c, x);
+    uint8_t *known = &c->worst[x->inst][x->operand];
+    if (!*known)
+        *known = (uint8_t)(compute_worst(c, x) + 1);
+    return *known - 1u;
+}
+
+static void set_marks(Controls *c, const Facts *x) {
+    for (unsigned k = 0; k < x->nreads; k++)
+        c->mark[reads_of(x)[k].cell] |= READ;
+    for (unsigned k = 0; k < x->nwrites; k++)
+        c->mark[writes_of(x)[k].cell] |= WRITTEN;
+}
+static void clear_marks(Controls *c, const Facts *x) {
+    for (unsigned k = 0; k < (unsigned)x->nreads + x->nwrites; k++)
+        c->mark[x->refs[k].cell] = 0;
+}
+
+/* Cycles that instruction `id` must still wait, by what is in flight. Its cells are marked. */
+static unsigned cycles_needed(Controls *c, const State *s, uint32_t id, unsigned wait) {
+    const MachInst *m = &c->mach[id];
+    const Facts *facts = &c->facts[id];
+    const CellRef *reads = reads_of(facts), *writes = writes_of(facts);
+    unsigned nr = facts->nreads, nw = facts->nwrites, worst = 0;
     for (unsigned k = 0; k < s->flight.n; k++) {
         const Flight *x = &s->flight.at[k];
+        unsigned mark = x->kind == FLIGHT_SB ? 0 : c->mark[x->cell];
+        if (x->kind != FLIGHT_SB && !(mark & (x->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) && !facts->call)
+            continue;
         const MachInst *w = &c->mach[x->inst];
         unsigned need = 0;
         if (x->kind == FLIGHT_SB)
             need = wait >> x->cell & 1 ? LATENCY_SB_TO_WAIT : 0;
-        else if (x->kind == FLIGHT_WRITE && emit_is_call_boundary(m))
+        else if (x->kind == FLIGHT_WRITE && facts->call)
             need = worst_read(c, x);
-        for (unsigned n = 0; n < nr && x->kind == FLIGHT_WRITE; n++)
+        for (unsigned n = 0; n < nr && x->kind == FLIGHT_WRITE && (mark & READ); n++)
             if (reads[n].cell == x->cell) {
                 unsigned l =
                     latency_raw_part(c->t, w, x->operand, x->part, m, reads[n].operand, reads[n].part);
                 need = l > need ? l : need;
             }
-        for (unsigned n = 0; n < nw && x->kind != FLIGHT_SB; n++)
+        for (unsigned n = 0; n < nw && x->kind != FLIGHT_SB && (mark & WRITTEN); n++)
             if (writes[n].cell == x->cell) {
                 unsigned l = x->kind == FLIGHT_WRITE ? latency_waw(c->t, w, x->operand, m)
                                                      : latency_war(c->t, w, x->operand, m);
@@ -170,6 +216,8 @@ static unsigned cycles_needed(const Controls *c, const State *s, const MachInst 
 }
 
 static void clear_waited(State *s, unsigned wait) {
+    if (!wait)
+        return;
     for (unsigned k = 0; k < CELL_COUNT; k++) {
         s->write_sb[k] &= (uint8_t)~wait;
         s->read_sb[k] &= (uint8_t)~wait;
@@ -179,10 +227,10 @@ static void clear_waited(State *s, unsigned wait) {
 /* A scoreboard for a new setter: one that nothing hangs on, else in turn. Stores prefer the last one. */
 static unsigned pick_sb(Controls *c, const State *s, bool store) {
     unsigned busy = 0;
-    for (unsigned k = 0; k < CELL_COUNT; k++)
-        busy |= s->write_sb[k] | s->read_sb[k];
     if (store)
         return NUM_SB - 1;
+    for (unsigned k = 0; k < CELL_COUNT; k++)
+        busy |= s->write_sb[k] | s->read_sb[k];
     for (unsigned k = 0; k < NUM_SB - 1; k++) {
         unsigned sb = (c->next_sb + k) % (NUM_SB - 1);
         if (!(busy >> sb & 1)) {
@@ -194,11 +242,10 @@ static unsigned pick_sb(Controls *c, const State *s, bool store) {
 }
 
 static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
-    const MachInst *m = &c->mach[id];
-    CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
-    unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
-    bool guarded = !op_is_always(m->guard);
-    bool late = latency_is_variable(c->t, m), reads_late = latency_reads_late(c->t, m);
+    const Facts *facts = &c->facts[id];
+    const CellRef *reads = reads_of(facts), *writes = writes_of(facts);
+    unsigned nr = facts->nreads, nw = facts->nwrites;
+    bool late = facts->late, reads_late = facts->reads_late;
     unsigned late_reads = 0;
     for (unsigned k = 0; k < nr; k++)
         late_reads += reads[k].operand != LATENCY_GUARD;
@@ -211,28 +258,29 @@ static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
             ch->read_sb = (uint8_t)pick_sb(c, s, true);
     }
     unsigned n = 0;
+    bool again = false; /* still in flight from the last time round a loop */
     for (unsigned k = 0; k < s->flight.n; k++) { /* an overwritten result is of no concern any more */
         Flight x = s->flight.at[k];
-        bool gone = false;
-        for (unsigned w = 0; w < nw && !guarded && x.kind != FLIGHT_SB; w++)
-            gone |= writes[w].cell == x.cell;
-        if (!gone)
-            s->flight.at[n++] = x;
+        if (x.kind != FLIGHT_SB && !facts->guarded && (c->mark[x.cell] & WRITTEN))
+            continue;
+        again |= x.inst == id;
+        s->flight.at[n++] = x;
     }
     s->flight.n = n;
+    unsigned fresh = again ? 0 : n; /* where entries of this instruction can be */
     unsigned sb = ch->write_sb != NO_SB ? ch->write_sb : ch->read_sb;
     if (sb != NO_SB)
-        add_flight(c, s, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
+        add_flight(c, s, fresh, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
     for (unsigned k = 0; k < nw; k++) {
         if (ch->write_sb != NO_SB)
             s->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
-        add_flight(c, s, (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
+        add_flight(c, s, fresh, (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
     }
     for (unsigned k = 0; k < nr; k++) {
         if (reads_late && sb != NO_SB && reads[k].operand != LATENCY_GUARD)
             s->read_sb[reads[k].cell] |= (uint8_t)(1u << sb); /* the result's scoreboard says so too */
         else if (!late)
-            add_flight(c, s, (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
+            add_flight(c, s, fresh, (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
     }
 }
 
@@ -254,7 +302,7 @@ static unsigned leaving_at(Function *f, const Block *b) {
 }
 
 /* The block's first instruction must not come too soon after any predecessor. */
-static void hold_back_preds(Controls *c, const Block *blk, const MachInst *first, unsigned wait) {
+static void hold_back_preds(Controls *c, const Block *blk, uint32_t first, unsigned wait) {
     Function *f = c->f;
     for (unsigned p = 0; p < blk->preds.n; p++) {
         State *o = &c->out[blk->preds.at[p].i];
@@ -265,6 +313,9 @@ static void hold_back_preds(Controls *c, const Block *blk, const MachInst *first
         Choice *ch = &c->choice[pb->insts.at[leaving_at(f, pb)].i];
         grow(c, &ch->stall, ch->stall + need);
         grow_older(o, need);
+        c->dirty[blk->preds.at[p].i] = true;
+        for (unsigned s = 0; s < pb->succs.n; s++)
+            c->dirty[pb->succs.at[s].i] = true;
     }
 }
 
@@ -276,43 +327,12 @@ static void gather(Controls *c, BlockId b, State *s) {
     s->flight.n = 0;
     s->reached = b.i == c->f->entry.i;
     for (unsigned p = 0; p < blk->preds.n; p++)
-        if (c->out[blk->preds.at[p].i].reached)
-            merge_state(c, s, &c->out[blk->preds.at[p].i]);
-}
-
-static void walk_block(Controls *c, BlockId b) {
-    Function *f = c->f;
-    const Block *blk = ir_block(f, b);
-    State *s = &c->now;
-    copy_state(c, s, &c->in[b.i]);
-    Choice *before = NULL;
-    unsigned leave = blk->insts.n ? leaving_at(f, blk) : 0;
-    for (unsigned p = 0; p < blk->insts.n; p++) {
-        uint32_t id = blk->insts.at[p].i;
-        const MachInst *m = &c->mach[id];
-        Choice *ch = &c->choice[id];
-        unsigned wait = ch->wait | waits_for(s, m, emit_is_call_boundary(m));
-        c->changed |= wait != ch->wait;
-        ch->wait = (uint8_t)wait;
-        unsigned need = cycles_needed(c, s, m, wait);
-        if (need && before) {
-            grow(c, &before->stall, before->stall + need);
-            grow_older(s, need);
-        } else if (need) { /* each predecessor waits as long as it must: the state is theirs again */
-            hold_back_preds(c, blk, m, wait);
-            gather(c, b, s);
+        if (c->out[blk->preds.at[p].i].reached) {
+            if (p == 0 && !s->reached)
+                copy_state(c, s, &c->out[blk->preds.at[p].i]);
+            else
+                merge_state(c, s, &c->out[blk->preds.at[p].i]);
         }
-        clear_waited(s, wait);
-        take_off(c, s, id, ch);
-        if (ch->stall == 0)
-            ch->stall = latency_issue(c->t, m);
-        grow_older(s, ch->stall);
-        before = ch;
-        if (p == leave) {
-            copy_state(c, &c->out[b.i], s);
-            c->out[b.i].reached = true;
-        }
-    }
 }
 
 static void merge_scoreboards(State *into, const State *with) {
@@ -333,6 +353,45 @@ static bool same_state(const State *a, const State *b) {
     return true;
 }
 
+static void walk_block(Controls *c, BlockId b) {
+    Function *f = c->f;
+    const Block *blk = ir_block(f, b);
+    State *s = &c->now;
+    copy_state(c, s, &c->in[b.i]);
+    Choice *before = NULL;
+    unsigned leave = blk->insts.n ? leaving_at(f, blk) : 0;
+    for (unsigned p = 0; p < blk->insts.n; p++) {
+        uint32_t id = blk->insts.at[p].i;
+        const Facts *facts = &c->facts[id];
+        Choice *ch = &c->choice[id];
+        unsigned wait = ch->wait | waits_for(s, facts);
+        c->changed |= wait != ch->wait;
+        ch->wait = (uint8_t)wait;
+        set_marks(c, facts);
+        unsigned need = cycles_needed(c, s, id, wait);
+        if (need && before) {
+            grow(c, &before->stall, before->stall + need);
+            grow_older(s, need);
+        } else if (need) { /* each predecessor waits as long as it must: the state is theirs again */
+            hold_back_preds(c, blk, id, wait);
+            gather(c, b, s);
+        }
+        clear_waited(s, wait);
+        take_off(c, s, id, ch);
+        if (ch->stall == 0)
+            ch->stall = facts->issue;
+        clear_marks(c, facts);
+        grow_older(s, ch->stall);
+        before = ch;
+        s->reached = true;
+        if (p == leave && !same_state(s, &c->out[b.i])) {
+            copy_state(c, &c->out[b.i], s);
+            for (unsigned n = 0; n < blk->succs.n; n++)
+                c->dirty[blk->succs.at[n].i] = true;
+        }
+    }
+}
+
 static bool settle(Controls *c, Diags *d) {
     Function *f = c->f;
     State fresh = {.reached = false};
@@ -341,13 +400,15 @@ static bool settle(Controls *c, Diags *d) {
         c->changed = false;
         for (unsigned k = 0; k < f->layout.n; k++) {
             BlockId b = f->layout.at[k];
+            if (!c->dirty[b.i])
+                continue;
+            c->dirty[b.i] = false;
+            c->changed = true;
             gather(c, b, &fresh);
             if (round > KEEP_AFTER && c->in[b.i].reached) /* so that scoreboard sets can only grow: it ends */
                 merge_scoreboards(&fresh, &c->in[b.i]);
-            if (!same_state(&fresh, &c->in[b.i])) {
-                c->changed = true;
+            if (!same_state(&fresh, &c->in[b.i]))
                 copy_state(c, &c->in[b.i], &fresh);
-            }
             if (fresh.reached)
                 walk_block(c, b);
         }
@@ -401,6 +462,32 @@ static void write_block(Controls *c, BlockId b) {
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
 }
 
+static void gather_facts(Controls *c) {
+    Function *f = c->f;
+    c->facts = ARENA_ARRAY(&c->a, Facts, f->insts.n);
+    c->worst = arena_alloc(&c->a, sizeof *c->worst * f->insts.n);
+    c->dirty = ARENA_ARRAY(&c->a, bool, f->blocks.n);
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        const Block *b = ir_block(f, f->layout.at[k]);
+        c->dirty[f->layout.at[k].i] = true;
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const MachInst *m = &c->mach[b->insts.at[p].i];
+            CellRef refs[2 * MAX_CELL_REFS];
+            unsigned nr = emit_reads(m, refs), nw = emit_writes(m, refs + nr);
+            c->facts[b->insts.at[p].i] = (Facts){
+                .refs = arena_copy(&c->a, refs, sizeof *refs * (nr + nw)),
+                .nreads = (uint8_t)nr,
+                .nwrites = (uint8_t)nw,
+                .issue = (uint8_t)latency_issue(c->t, m),
+                .guarded = !op_is_always(m->guard),
+                .late = latency_is_variable(c->t, m),
+                .reads_late = latency_reads_late(c->t, m),
+                .call = emit_is_call_boundary(m),
+            };
+        }
+    }
+}
+
 bool pass_control(Function *f, Diags *d);
 bool pass_control(Function *f, Diags *d) {
     if (!f->entry.i)
@@ -418,6 +505,7 @@ bool pass_control(Function *f, Diags *d) {
         for (unsigned p = 0; p < b->insts.n; p++)
             c.mach[b->insts.at[p].i] = emit_mach(f, ir_inst(f, b->insts.at[p]));
     }
+    gather_facts(&c);
     bool ok = settle(&c, d);
     for (unsigned k = 0; ok && k < f->layout.n; k++)
         write_block(&c, f->layout.at[k]);
