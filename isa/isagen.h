@@ -232,6 +232,7 @@ typedef struct {
 typedef struct {
     Arena arena;
     unsigned nerrors;
+    IgLoc last_error; /* one message a place, not one for each form and target */
     VEC(IgType *) types;
     VEC(IgDef *) defs;
     VEC(IgTarget *) targets;

@@ -8,13 +8,17 @@
 #include <string.h>
 
 bool ig_error(Ig *g, IgLoc loc, const char *fmt, ...) {
+    bool again = g->nerrors++ && g->last_error.file == loc.file && g->last_error.line == loc.line &&
+                 g->last_error.col == loc.col;
+    g->last_error = loc;
+    if (again)
+        return false;
     va_list ap;
     va_start(ap, fmt);
     fprintf(stderr, "%s:%u:%u: error: ", loc.file, loc.line, loc.col);
     vfprintf(stderr, fmt, ap);
     fputc('\n', stderr);
     va_end(ap);
-    g->nerrors++;
     return false;
 }
 
