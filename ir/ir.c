@@ -390,7 +390,8 @@ const char *ir_op_name(unsigned op) {
 const char *ir_reconv_reason(ReconvReason r) {
     static const char *const texts[RJ_COUNT] = {
         "joins at a convergence barrier", "uniform branch", "branch promised uniform (.uni)",
-        "its paths never join", "its paths join only to exit", "more than 16 nested joins", "in a recursive function"};
+        "its paths never join", "its paths join only to exit", "more than 16 nested joins", "in a recursive function",
+        "joins early", "switched off", "its join would wait for another in a circle", "an early join does not pay"};
     return r < RJ_COUNT ? texts[r] : "?";
 }
 

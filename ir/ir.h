@@ -54,7 +54,8 @@ enum InstFlags {
     IF_UNIFORM = 8,   /* PTX promised a uniform branch (.uni) */
     IF_MEMORY = 16,   /* orders with other memory operations in the scheduler */
     IF_SIDE_EFFECT = 32, /* never removed as dead (stores, atomics, control, barriers) */
-    IF_CONVERGENT = 64 /* must not be made control-dependent on more (CALL, collectives, BAR) */
+    IF_CONVERGENT = 64, /* must not be made control-dependent on more (CALL, collectives, BAR) */
+    IF_ALIGNED = 128 /* PTX promised that all threads of the warp execute this very instruction (bar, .aligned) */
 };
 
 typedef struct Inst {
@@ -164,15 +165,17 @@ typedef struct { /* module-level data */
 } IrVar;
 
 typedef enum { RJ_BARRIER, RJ_UNIFORM, RJ_PROMISED /* .uni */, RJ_NO_JOIN, RJ_JOIN_IS_EXIT, RJ_TOO_DEEP, RJ_RECURSIVE,
-               RJ_COUNT } ReconvReason;
+               RJ_EARLY, RJ_OFF, RJ_ORDER, RJ_NO_PROFIT, RJ_COUNT } ReconvReason;
 typedef struct { /* what reconvergence did for one branch, for `compile -v` and reports */
     Function *func;
     BlockId branch, join;       /* join 0: none */
     LocId loc;                  /* of the branch */
-    uint32_t barrier;           /* convergence barrier register, if reason is RJ_BARRIER */
-    ReconvReason reason;
+    LocId join_loc;             /* of the first instruction of the join that has one */
+    uint32_t barrier;           /* convergence barrier register, if reason is RJ_BARRIER or RJ_EARLY */
+    ReconvReason reason;        /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach */
 } ReconvReport;
 const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
+typedef enum { RECONV_IPDOM, RECONV_FRONTIER, RECONV_FRONTIER_ALL /* no profit test */, RECONV_NONE } ReconvMode;
 
 typedef struct IrModule {
     Arena arena;
@@ -185,6 +188,9 @@ typedef struct IrModule {
     uint32_t const_bytes;       /* bank 3 */
     unsigned opt_level;         /* 0..3 */
     unsigned reg_limit;         /* as Function.reg_limit, for all functions */
+    ReconvMode reconverge;      /* where lanes are brought together */
+    bool yield_breaks;          /* lanes leave all convergence barriers before YIELD */
+    bool verify;                /* passes check their results; set by ir_run_passes */
     VEC(ReconvReport) reconv;   /* filled by reconvergence; callers before callees, else in layout order */
 } IrModule;
 

@@ -62,6 +62,7 @@ bool ir_run_pass_table(IrModule *m, const PassDesc *table, unsigned n, const Pas
     if (!known_pass(table, n, opt->stop_after))
         return diag(d, (SrcLoc){0}, DIAG_E0690, opt->stop_after);
     uint32_t facts = IRS_SSA;
+    m->verify = opt->verify;
     if (opt->verify && !verify_all(m, d, "isel"))
         return false;
     if (is_named(opt->dump, "isel"))

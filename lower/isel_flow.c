@@ -77,11 +77,14 @@ bool isel_ret(Sel *s, const PtxInsn *in) {
     return ok;
 }
 
+enum { TRAP_CODE_TRAP = 1, TRAP_CODE_BRKPT = 2 }; /* operand of TRAP */
+
 bool isel_trap(Sel *s, const PtxInsn *in) {
-    if (in->op != PTX_TRAP)
-        return false;
+    bool brkpt = in->op == PTX_BRKPT;
     if (isa_target_has(s->t, OT_TRAP))
-        EMIT0(s, OT_TRAP, 0, op_imm(1));
+        EMIT0(s, OT_TRAP, 0, op_imm(brkpt ? TRAP_CODE_BRKPT : TRAP_CODE_TRAP));
+    else if (brkpt)
+        return false;
     else
         EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
     s->cur = (BlockId){0};
@@ -96,7 +99,11 @@ static void note_barrier(Sel *s, Operand id) {
         s->f->nbarriers_used = n;
 }
 
-static void sync_all(Sel *s, InstId id) { ir_inst(s->f, id)->flags |= IF_SYNC | IF_CONVERGENT | IF_SIDE_EFFECT; }
+static void sync_all(Sel *s, const PtxInsn *in, InstId id) {
+    ir_inst(s->f, id)->flags |= IF_SYNC | IF_CONVERGENT | IF_SIDE_EFFECT;
+    if (in->op == PTX_BAR || (in->flags & PF_ALIGNED))
+        ir_inst(s->f, id)->flags |= IF_ALIGNED;
+}
 
 static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const PtxOperand *p) {
     unsigned op = in->bop == BOP_AND ? BARREDOp_AND : in->bop == BOP_OR ? BARREDOp_OR : BARREDOp_POPC;
@@ -107,7 +114,7 @@ static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const 
         count = op_none();
     } else if (count.kind == OPK_NONE)
         count = op_imm(0);
-    sync_all(s, EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op), id, count, sel_src_pred(s, p), op_imm(0xffffffff)));
+    sync_all(s, in, EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op), id, count, sel_src_pred(s, p), op_imm(0xffffffff)));
     if (op == BARREDOp_POPC)
         sel_write32(s, &in->operands[0], TY_U32, sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_rd, RF_R, 1, 0, NULL));
     else
@@ -138,7 +145,7 @@ bool isel_bar(Sel *s, const PtxInsn *in) {
         return false;
     if (count.kind == OPK_NONE)
         count = op_imm(0);
-    sync_all(s, EMIT0(s, OT_BAR, MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV), id, count, op_none(),
+    sync_all(s, in, EMIT0(s, OT_BAR, MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV), id, count, op_none(),
                       op_imm(0xffffffff)));
     return true;
 }

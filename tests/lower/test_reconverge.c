@@ -111,7 +111,9 @@ static void check_order(Function *f, bool must_use) {
                     m &= ~(1u << r);
                     assert_true(m >> r == 0); /* everything else pending is smaller */
                     syncs++;
-                } else if (i->op == OT_RET)
+                } else if (i->op == OT_BREAK)
+                    m &= ~(1u << ir_src(f, i, 0)->value);
+                else if (i->op == OT_RET)
                     assert_int_equal(m, 0);
             }
             for (unsigned s = 0; s < b->succs.n; s++) {
@@ -165,13 +167,27 @@ static unsigned count_op(Function *f, unsigned op) {
     return n;
 }
 
-static void one_random(uint64_t seed, bool returns, uint32_t observing, uint64_t totals[4]) {
+enum { TOTAL_WITHOUT, TOTAL_WITH, TOTAL_BSYNC, TOTAL_YIELD, TOTAL_STACK, TOTAL_ISSUES, TOTAL_BREAK, TOTAL_COUNT };
+
+typedef struct {
+    void (*cfg)(Rng *r, ModelCfg *c);
+    bool returns, yield_breaks;
+    uint32_t observing;
+    ReconvMode mode;
+} Setting;
+
+static void one_random(uint64_t seed, const Setting *how, uint64_t totals[TOTAL_COUNT]) {
     Rng r = {seed};
     ModelCfg c;
     StrTab strings = {0};
     Diags d = {.sink = diag_print_sink, .user = stderr};
-    random_cfg(&r, &c);
+    bool returns = how->returns;
+    uint32_t observing = how->observing;
+    how->cfg(&r, &c);
     IrModule *m = ir_module_new(isa_targets[0], &strings);
+    m->verify = true; /* the pass checks itself */
+    m->reconverge = how->mode;
+    m->yield_breaks = how->yield_breaks;
     Function *f = build(m, &r, &c, returns, observing);
     assert_true(pass_uniformity(m, &d));
     if (seed % 16 == 0)
@@ -190,25 +206,80 @@ static void one_random(uint64_t seed, bool returns, uint32_t observing, uint64_t
         free(text);
         fail();
     }
-    totals[0] += without.block_issues;
-    totals[1] += res.block_issues;
-    totals[2] += count_op(f, OT_BSYNC);
-    totals[3] += count_op(f, OT_YIELD);
+    totals[TOTAL_WITHOUT] += without.block_issues;
+    totals[TOTAL_WITH] += res.block_issues;
+    totals[TOTAL_ISSUES] += res.issues;
+    totals[TOTAL_BSYNC] += count_op(f, OT_BSYNC);
+    totals[TOTAL_YIELD] += count_op(f, OT_YIELD);
+    totals[TOTAL_BREAK] += count_op(f, OT_BREAK);
+    if (!observing && !returns)
+        totals[TOTAL_STACK] += model_stack(&c);
     ir_module_free(m);
     str_free(&strings);
 }
 
+static void run_random(ReconvMode mode, bool yield_breaks, uint64_t count, uint64_t totals[TOTAL_COUNT]) {
+    clock_t start = clock();
+    memset(totals, 0, TOTAL_COUNT * sizeof *totals);
+    for (uint64_t k = 0; k < count; k++)
+        one_random(k, &(Setting){random_cfg, k % 4 == 3, yield_breaks, k % 2 ? 0 : 12, mode}, totals);
+    printf("block issues without barriers %llu, with %llu; %llu BSYNC, %llu BREAK, %llu YIELD; %.2f s\n",
+           (unsigned long long)totals[TOTAL_WITHOUT], (unsigned long long)totals[TOTAL_WITH],
+           (unsigned long long)totals[TOTAL_BSYNC], (unsigned long long)totals[TOTAL_BREAK],
+           (unsigned long long)totals[TOTAL_YIELD], (double)(clock() - start) / CLOCKS_PER_SEC);
+}
+
 static void test_random(void **state) {
     (void)state;
-    uint64_t totals[4] = {0};
-    clock_t start = clock();
-    for (uint64_t k = 0; k < 20000; k++)
-        one_random(k, k % 4 == 3, k % 2 ? 0 : 12, totals);
-    printf("block issues without barriers %llu, with %llu; %llu BSYNC, %llu YIELD; %.2f s\n",
-           (unsigned long long)totals[0], (unsigned long long)totals[1], (unsigned long long)totals[2],
-           (unsigned long long)totals[3], (double)(clock() - start) / CLOCKS_PER_SEC);
-    assert_true(totals[1] < totals[0]); /* they do bring lanes together */
-    assert_true(totals[2] > 20000);
+    uint64_t totals[TOTAL_COUNT];
+    run_random(RECONV_IPDOM, false, 20000, totals);
+    assert_true(totals[TOTAL_WITH] < totals[TOTAL_WITHOUT]); /* they do bring lanes together */
+    assert_true(totals[TOTAL_BSYNC] > 20000);
+    assert_true(totals[TOTAL_YIELD] > 1000);
+}
+
+/* Early joins, all of them and mixed by the profit test; YIELD with BREAK. */
+static void test_random_frontier(void **state) {
+    (void)state;
+    uint64_t ipdom[TOTAL_COUNT], mixed[TOTAL_COUNT], all[TOTAL_COUNT], breaks[TOTAL_COUNT];
+    run_random(RECONV_IPDOM, false, 2000, ipdom);
+    run_random(RECONV_FRONTIER_ALL, false, 20000, all);
+    assert_true(all[TOTAL_BREAK] > 1000);
+    run_random(RECONV_FRONTIER, false, 20000, mixed);
+    run_random(RECONV_FRONTIER_ALL, true, 20000, breaks);
+    assert_true(breaks[TOTAL_BREAK] > all[TOTAL_BREAK]);
+}
+
+/* About 28 blocks of which 16 branch, 3 or 4 ways now and then, early exits in most programs, loops in two of five. */
+static void stress_cfg(Rng *r, ModelCfg *c) {
+    memset(c, 0, sizeof *c);
+    c->n = 20 + rnd(r, 18);
+    c->seed = (uint64_t)rnd(r, 1u << 30) << 20 ^ rnd(r, 1u << 20);
+    for (uint32_t b = 1; b < c->n; b++) {
+        uint32_t kind = rnd(r, 100), n = kind < 7 && b > 1 ? 0 : kind < 40 ? 1 : kind < 90 ? 2 : 3 + rnd(r, 2);
+        c->nsucc[b] = n;
+        c->succ[b][0] = b + 1 + (rnd(r, 3) ? 0 : rnd(r, c->n - b));
+        for (uint32_t k = 1; k < n; k++)
+            c->succ[b][k] = rnd(r, 100) < 4 ? 2 + rnd(r, c->n - 1) : b + 1 + rnd(r, c->n - b);
+    }
+    model_shortest(c);
+}
+
+/* How often blocks are issued, relative to a stack machine. */
+static void test_ratios(void **state) {
+    (void)state;
+    static const struct { ReconvMode mode; const char *name; double limit; } row[] = {
+        {RECONV_NONE, "none", 2}, {RECONV_IPDOM, "ipdom", 0.92}, {RECONV_FRONTIER, "frontier", 0.92},
+        {RECONV_FRONTIER_ALL, "frontier-all", 0.70}};
+    for (unsigned k = 0; k < 4; k++) {
+        uint64_t totals[TOTAL_COUNT] = {0};
+        for (uint64_t seed = 0; seed < 3000; seed++)
+            one_random(seed, &(Setting){stress_cfg, false, false, 0, row[k].mode}, totals);
+        double ratio = (double)totals[TOTAL_WITH] / (double)totals[TOTAL_STACK];
+        printf("%-12s block issues / stack %.3f; instructions issued %llu\n", row[k].name, ratio,
+               (unsigned long long)totals[TOTAL_ISSUES]);
+        assert_true(ratio <= row[k].limit);
+    }
 }
 
 /* ---- hand-written ---- */
@@ -388,7 +459,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_if),    cmocka_unit_test(test_no_barrier),  cmocka_unit_test(test_loop),
         cmocka_unit_test(test_calls), cmocka_unit_test(test_collectives), cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_ratios), cmocka_unit_test(test_random_frontier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,6 +201,7 @@ static void step(Warp *w) {
         enter_block(w, pc.block);
     switch (i->op) {
     case OT_BSSY: w->b[ir_src(w->f, i, 0)->value] |= w->active; w->pc++; break;
+    case OT_BREAK: w->b[ir_src(w->f, i, 0)->value] &= ~w->active; w->pc++; break;
     case OT_BSYNC:
         do_bsync(w, ir_src(w->f, i, 0)->value);
         break;
@@ -232,4 +233,89 @@ ModelResult model_run(Function *f, const ModelCfg *c) {
         w.r.bad_trace |= w.trace[t] != model_lane(c, t);
     free(w.code);
     return w.r;
+}
+
+/* ---- the classic stack ---- */
+
+typedef struct {
+    uint32_t block, join, mask;
+} Level;
+
+/* Immediate post-dominators by plain sets, all ends leading to one exit: pd[b] = {b} + what the successors have
+ * in common. 0: the exit. */
+static void find_ipdom(const ModelCfg *c, uint32_t *ipdom) {
+    static uint8_t pd[MODEL_MAX_BLOCKS][MODEL_MAX_BLOCKS];
+    memset(pd, 1, sizeof pd);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t b = c->n; b >= 1; b--)
+            for (uint32_t x = 1; x <= c->n; x++) {
+                uint8_t all = c->nsucc[b] > 0;
+                for (uint32_t k = 0; k < c->nsucc[b]; k++)
+                    all &= pd[c->succ[b][k]][x];
+                all |= x == b;
+                if (all != pd[b][x])
+                    pd[b][x] = all, changed = true;
+            }
+    }
+    for (uint32_t b = 1; b <= c->n; b++) {
+        ipdom[b] = 0;
+        for (uint32_t x = 1; x <= c->n; x++) {
+            if (x == b || !pd[b][x])
+                continue;
+            bool nearest = true; /* all other post-dominators of b post-dominate x */
+            for (uint32_t y = 1; y <= c->n; y++)
+                nearest &= y == b || !pd[b][y] || pd[x][y];
+            if (nearest)
+                ipdom[b] = x;
+        }
+    }
+}
+
+uint64_t model_stack(const ModelCfg *c) {
+    uint32_t ipdom[MODEL_MAX_BLOCKS], visit[MODEL_LANES] = {0}, top = 0, cap = 4096;
+    Level *s = malloc(cap * sizeof *s);
+    uint64_t issues = 0;
+    find_ipdom(c, ipdom);
+    s[top++] = (Level){1, 0, UINT32_MAX};
+    while (top && issues < 400000) {
+        Level l = s[top - 1];
+        if (!l.mask || l.block == l.join) {
+            top--;
+            continue;
+        }
+        issues++;
+        uint32_t go[4] = {0}, ways = 0, first = 0;
+        for (unsigned t = 0; t < MODEL_LANES && c->nsucc[l.block]; t++)
+            if (l.mask >> t & 1)
+                go[model_choice(c, t, l.block, visit[t]++)] |= 1u << t;
+        if (!c->nsucc[l.block]) { /* the lanes are gone from all levels */
+            for (uint32_t k = 0; k < top; k++)
+                s[k].mask &= ~l.mask;
+            continue;
+        }
+        for (uint32_t k = 0; k < c->nsucc[l.block]; k++)
+            for (uint32_t n = k + 1; n < c->nsucc[l.block]; n++)
+                if (c->succ[l.block][n] == c->succ[l.block][k])
+                    go[k] |= go[n], go[n] = 0;
+        for (uint32_t k = 0; k < c->nsucc[l.block]; k++)
+            if (go[k] && !ways++)
+                first = k;
+        if (ways == 1) {
+            s[top - 1].block = c->succ[l.block][first];
+            continue;
+        }
+        if (ipdom[l.block])
+            s[top - 1].block = ipdom[l.block];
+        else
+            top--;
+        for (uint32_t k = 0; k < c->nsucc[l.block]; k++) {
+            if (top == cap)
+                s = realloc(s, (cap *= 2) * sizeof *s);
+            if (go[k])
+                s[top++] = (Level){c->succ[l.block][k], ipdom[l.block] ? ipdom[l.block] : l.join, go[k]};
+        }
+    }
+    free(s);
+    return issues;
 }

@@ -27,4 +27,7 @@ typedef struct {
     uint64_t block_issues; /* of them, first instructions of original blocks */
 } ModelResult;
 ModelResult model_run(Function *f, const ModelCfg *c);
+/* Block issues of the same decisions on a machine with a stack of masks that joins lanes at classic
+ * immediate post-dominators: what the ratios of docs/reconvergence.md are relative to. */
+uint64_t model_stack(const ModelCfg *c);
 #endif
