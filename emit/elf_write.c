@@ -217,7 +217,8 @@ static bool lay_out_vars(Writer *w) {
             at = w->const3_data.at + v->offset_bytes;
         } else if (init) {
             if (v->size_bytes > FILE_MAX_INIT || w->init_data.n + v->size_bytes > FILE_MAX_INIT)
-                return fail(w, str_text(m->strings, v->name), "initialised variables of more than 1 GiB");
+                return diag(w->d, v->ptx->loc, DIAG_E0412, str_text(m->strings, v->name),
+                            "initialised variables of more than 1 GiB");
             uint64_t offset = align_up(w->init_data.n, v->align_bytes);
             bytes_add(w->a, &w->init_data, NULL, offset - w->init_data.n + v->size_bytes);
             w->var_offset[i] = offset;

@@ -161,8 +161,10 @@ static void memory_edges(Sched *s, uint32_t n) {
         if (store)
             order_after(s, s->loads[k], n);
     }
-    if (store && space < SPACES - 1 && !(i->flags & IF_OBSERVING))
-        s->stores[space] = s->loads[space] = NULL;
+    bool meets_all = space == SPACES - 1 || i->flags & IF_OBSERVING;
+    for (unsigned k = 0; store && k < SPACES; k++) /* it stands for all that it was ordered behind */
+        if (k == space || meets_all)
+            s->stores[k] = s->loads[k] = NULL;
     push_ref(s, store ? &s->stores[i->flags & IF_OBSERVING ? SPACES - 1u : space] : &s->loads[space], n, 0,
              0);
 }
