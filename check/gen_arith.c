@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "check/gen_int.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- memory ---- */
 typedef struct {
@@ -157,14 +159,54 @@ static void move_vector(Gen *g) {
     OUT(g, ";\n");
 }
 
+/* Copies only: parallel copies with cycles, where it stands in a loop. */
+static void rotate(Gen *g) {
+    GenPool pool = (GenPool)gen_below(g, 3);
+    char c = gen_letter(pool);
+    unsigned n = g->npool[pool], a = gen_below(g, n), b = (a + 1) % n, bits = 16u << pool;
+    const char *scratch = pool == POOL_D ? "%x3" : "%t3";
+    if (pool == POOL_H) { /* there is no 16-bit scratch register */
+        OUT(g, "cvt.u32.u16 %%t3, %%h%u; mov.b16 %%h%u, %%h%u; cvt.u16.u32 %%h%u, %%t3;\n", a, a, b, b);
+        return;
+    }
+    OUT(g, "mov.b%u %s, %%%c%u; mov.b%u %%%c%u, %%%c%u; ", bits, scratch, c, a, bits, c, a, c, b);
+    if (n > 2 && gen_chance(g, 50)) {
+        unsigned d = (b + 1) % n;
+        OUT(g, "mov.b%u %%%c%u, %%%c%u; ", bits, c, b, c, d);
+        b = d;
+    }
+    OUT(g, "mov.b%u %%%c%u, %s;\n", bits, c, b, scratch);
+}
+
+/* A statement that was there before, on what its operands are now: common subexpressions, and what looks like some. */
+static bool repeat(Gen *g) {
+    unsigned n = g->npast < 8 ? g->npast : 8;
+    if (!n)
+        return false;
+    unsigned k = gen_below(g, n);
+    char *copy = strndup(g->p->text + g->past[k].at, g->past[k].size_bytes);
+    if (!copy)
+        abort();
+    OUT(g, "%s", copy);
+    free(copy);
+    return true;
+}
+
 void gen_data_insn(Gen *g) {
     unsigned r = gen_below(g, 100);
-    if (r < 14)
+    size_t at = g->p->size_bytes;
+    if (r < 7 && repeat(g))
+        return;
+    if (r < 20)
         gen_memory_insn(g);
-    else if (r < 18)
+    else if (r < 24)
         move_vector(g);
+    else if (r < 26)
+        rotate(g);
     else
         gen_form_insn(g);
+    g->past[g->npast % 8].at = at;
+    g->past[g->npast++ % 8].size_bytes = g->p->size_bytes - at;
 }
 
 /* ---- hammocks ---- */

@@ -29,6 +29,10 @@ typedef struct {
     bool slow_ops;        /* division and roots too */
     bool has_areas;       /* shared, local and output memory of a thread may be used */
     uint32_t nthreads;
+    struct {
+        size_t at, size_bytes; /* in the text */
+    } past[8];               /* statements, to be repeated */
+    unsigned npast;
 } Gen;
 
 uint64_t gen_hash(uint64_t x);
