@@ -41,7 +41,7 @@ static void add_chunk(Arena *a, size_t need_bytes) {
     a->total_bytes += size;
 }
 
-void *arena_alloc(Arena *a, size_t size_bytes) {
+static void *alloc_raw(Arena *a, size_t size_bytes) {
     if (size_bytes > SIZE_MAX / 2)
         arena_oom(size_bytes);
     size_t n = round_up(size_bytes ? size_bytes : 1);
@@ -49,11 +49,16 @@ void *arena_alloc(Arena *a, size_t size_bytes) {
         add_chunk(a, n);
     void *p = a->chunk->data + a->chunk->used_bytes;
     a->chunk->used_bytes += n;
-    return memset(p, 0, n);
+    return p;
+}
+
+void *arena_alloc(Arena *a, size_t size_bytes) {
+    void *p = alloc_raw(a, size_bytes);
+    return memset(p, 0, round_up(size_bytes ? size_bytes : 1));
 }
 
 void *arena_copy(Arena *a, const void *data, size_t size_bytes) {
-    void *p = arena_alloc(a, size_bytes);
+    void *p = alloc_raw(a, size_bytes);
     if (size_bytes)
         memcpy(p, data, size_bytes);
     return p;
@@ -68,9 +73,11 @@ void *arena_grow(Arena *a, void *old, size_t old_bytes, size_t new_bytes) {
         c->used_bytes += want - have;
         return old;
     }
-    void *p = arena_alloc(a, new_bytes);
-    if (old)
-        memcpy(p, old, old_bytes < new_bytes ? old_bytes : new_bytes);
+    size_t keep = !old ? 0 : old_bytes < new_bytes ? old_bytes : new_bytes;
+    unsigned char *p = alloc_raw(a, new_bytes);
+    if (keep)
+        memcpy(p, old, keep);
+    memset(p + keep, 0, want - keep);
     return p;
 }
 

@@ -9,7 +9,7 @@
 #include "emit/latency.h"
 #include <string.h>
 
-enum { NUM_SB = 6, NO_SB = 7, KEEP_AFTER = 50, MAX_ROUNDS = 10000, MAX_WORST = 4, READ = 1, WRITTEN = 2 };
+enum { NUM_SB = 6, NO_SB = 7, KEEP_AFTER = 50, MAX_ROUNDS = 10000, READ = 1, WRITTEN = 2 };
 typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
 
 typedef struct { /* one register access that a later instruction may come too close to */
@@ -42,7 +42,7 @@ typedef struct {
     Arena a;
     MachInst *mach;  /* by instruction */
     Facts *facts;    /* by instruction */
-    uint8_t (*worst)[MAX_WORST]; /* by instruction and destination: worst_read + 1, 0 unknown */
+    uint8_t worst[OT_COUNT][RF_COUNT]; /* of a result: worst_read + 1, 0 unknown */
     Choice *choice;  /* by instruction */
     State *in, *out; /* by block */
     State now;
@@ -161,9 +161,8 @@ static unsigned compute_worst(const Controls *c, const Flight *x) {
 }
 
 static unsigned worst_read(Controls *c, const Flight *x) {
-    if (x->operand >= MAX_WORST)
-        return compute_worst(c, x);
-    uint8_t *known = &c->worst[x->inst][x->operand];
+    const MachInst *w = &c->mach[x->inst];
+    uint8_t *known = &c->worst[w->optype][w->dst[x->operand].file % RF_COUNT];
     if (!*known)
         *known = (uint8_t)(compute_worst(c, x) + 1);
     return *known - 1u;
@@ -465,7 +464,6 @@ static void write_block(Controls *c, BlockId b) {
 static void gather_facts(Controls *c) {
     Function *f = c->f;
     c->facts = ARENA_ARRAY(&c->a, Facts, f->insts.n);
-    c->worst = arena_alloc(&c->a, sizeof *c->worst * f->insts.n);
     c->dirty = ARENA_ARRAY(&c->a, bool, f->blocks.n);
     for (unsigned k = 0; k < f->layout.n; k++) {
         const Block *b = ir_block(f, f->layout.at[k]);

@@ -59,7 +59,7 @@ static Family family_of(const Target *t) {
     };
     const char *name = isa_target_name(t);
     for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++)
-        if (strcmp(rows[k].name, name) == 0)
+        if (rows[k].name[3] == name[3] && strcmp(rows[k].name, name) == 0) /* name[3]: nearly always enough */
             return rows[k].family;
     return F75; /* the most cautious */
 }
