@@ -45,6 +45,8 @@ void barrier_warp_exited(Cta *c) {
 static bool agreed(const Warp *w, const Dec *d, unsigned i, uint32_t g, uint32_t *value) {
     const uint32_t *v = dec_src(w, d, i);
     *value = v[low_lane(g)];
+    if (!d->v[i].mask)
+        return true; /* a constant */
     for (uint32_t m = g; m; m &= m - 1)
         if (v[low_lane(m)] != *value)
             return false;

@@ -167,7 +167,7 @@ bool bind_not_simulated(Bind *b) {
     return true;
 }
 
-/* Decode code[pc] into its record and step back, so that the loop issues it again with its own guard. */
+/* Decode code[pc] into its record and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
 int op_decode(Warp *w, Dec *d, uint32_t g) {
     Run *r = w->run;
     char error[ISA_ERROR_BYTES] = "";
@@ -192,8 +192,5 @@ int op_decode(Warp *w, Dec *d, uint32_t g) {
         d->always = 1;
         return machine_trap(w, d, low_lane(g), TRAP_ILLEGAL, "%s: %s", isa_optype_name(in->optype), b.why);
     }
-    r->cls[CLS_OTHER].issues--;
-    r->cls[CLS_OTHER].lanes -= (uint32_t)__builtin_popcount(w->active);
-    r->quota++;
-    return RUN_OK;
+    return RUN_AGAIN;
 }

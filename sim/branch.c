@@ -8,11 +8,15 @@
 
 #define MAX_SLEEP_NS 1000000u /* PTX: 1 ms */
 
+#define BITS8(n) 1u << (n), 2u << (n), 4u << (n), 8u << (n), 16u << (n), 32u << (n), 64u << (n), 128u << (n)
 static uint32_t lanes_at(const Warp *w, uint32_t pc) {
-    uint32_t m = 0;
+    static const uint32_t bit[32] = {BITS8(0), BITS8(8), BITS8(16), BITS8(24)}; /* not shifted: SSE2 cannot */
+    uint32_t m = 0, parked = w->valid & ~w->active;
+    if (!parked)
+        return 0;
     for (unsigned i = 0; i < 32; i++)
-        m |= (uint32_t)(w->rpc[i] == pc) << i;
-    return m & w->valid & ~w->active;
+        m |= w->rpc[i] == pc ? bit[i] : 0;
+    return m & parked;
 }
 
 static void park(Warp *w, uint32_t lanes, uint32_t pc) {
@@ -374,6 +378,11 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     if (g != w->active)
         return split_here(w, d, g);
     const uint32_t *mask = dec_src(w, d, 0);
+    if (g == w->valid && !d->v[0].mask && !(w->valid & ~(mask[0] ^ d->xm[0]))) { /* a constant, everybody here */
+        w->sleep &= ~g;
+        w->blocked &= ~g;
+        return RUN_OK;
+    }
     uint32_t arrived = w->active | lanes_at(w, pc), complete = 0, wanted = 0;
     for (uint32_t m = w->active; m; m &= m - 1)
         if (!((mask[low_lane(m)] ^ d->xm[0]) >> low_lane(m) & 1)) {

@@ -29,7 +29,7 @@ enum {
 };
 
 /* What a handler returns; anything but RUN_OK leaves the issue loop. */
-typedef enum { RUN_OK, RUN_BLOCKED, RUN_ASLEEP, RUN_DONE, RUN_TRAP, RUN_PAUSE } RunStatus;
+typedef enum { RUN_OK, RUN_BLOCKED, RUN_ASLEEP, RUN_DONE, RUN_TRAP, RUN_PAUSE, RUN_AGAIN } RunStatus;
 
 typedef struct Warp Warp;
 typedef struct Dec Dec;

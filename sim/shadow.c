@@ -465,14 +465,15 @@ int shadow_issue(Warp *w) {
         if (w->pc >= r->ncode)
             return machine_trap(w, NULL, low_lane(w->active), TRAP_PC, "control runs off the code");
         Dec *d = &w->prog[w->pc];
-        r->quota--;
-        r->cls[d->cls].issues++;
-        r->cls[d->cls].lanes += (uint32_t)__builtin_popcount(w->active);
         if (!d->inst) {
             w->pc++;
             status = d->part(w, d, w->active);
+            status = status == RUN_AGAIN ? RUN_OK : status;
             continue;
         }
+        r->quota--;
+        r->cls[d->cls].issues++;
+        r->cls[d->cls].lanes += (uint32_t)__builtin_popcount(w->active);
         status = issue_checked(w, d, w->active & (w->p[d->guard] ^ d->gx));
     }
     return status;

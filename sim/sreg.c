@@ -63,8 +63,8 @@ static int read_sreg(Warp *w, Dec *d, uint32_t g) {
     }
     if (d->k[0] >= SR_CTAID_X && d->k[0] <= SR_VIRTID) { /* the same for all lanes */
         uint32_t v = sreg_value(w, d->k[0], 0);
-        for (; g; g &= g - 1)
-            r[low_lane(g)] = v;
+        for (unsigned i = 0; i < 32; i++)
+            r[i] = g >> i & 1 ? v : r[i];
         return RUN_OK;
     }
     for (; g; g &= g - 1) {

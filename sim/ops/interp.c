@@ -2,27 +2,45 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
 
-/* Issue instructions of one warp until its quota is used up or it cannot go on. */
+/* Issue instructions of one warp until its quota is used up or it cannot go on. Counters live in registers here. */
 static int issue(Warp *w) {
     Run *r = w->run;
     Dec *prog = w->prog;
     int status = RUN_OK;
-    while (r->quota > 0) {
-        r->quota--;
-        if (__builtin_expect(w->pc >= r->ncode, 0))
-            return machine_trap(w, NULL, low_lane(w->active), TRAP_PC, "control runs off the code");
+    int64_t quota = r->quota;
+    uint64_t all = 0, lanes = 0, data = 0, data_lanes = 0, b = 0;
+    while (quota > 0) {
+        r->quota = --quota; /* handlers tell the time by it */
+        if (__builtin_expect(w->pc >= r->ncode, 0)) {
+            status = machine_trap(w, NULL, low_lane(w->active), TRAP_PC, "control runs off the code");
+            break;
+        }
         Dec *d = &prog[w->pc];
-        uint32_t g = w->active & (w->p[d->guard] ^ d->gx);
-        r->cls[d->cls].issues++;
-        r->cls[d->cls].lanes += (uint32_t)__builtin_popcount(w->active);
+        uint32_t g = w->active & (w->p[d->guard] ^ d->gx), n = (uint32_t)__builtin_popcount(w->active);
+        all++;
+        lanes += n;
+        data += d->cls == CLS_DATA;
+        data_lanes += d->cls == CLS_DATA ? n : 0;
+        b += d->cls == CLS_B;
         w->pc++;
         if (g == ~0u)
             status = d->full(w, d, g);
         else if (g | d->always)
             status = d->part(w, d, g);
-        if (__builtin_expect(status != RUN_OK, 0))
-            break;
+        if (__builtin_expect(status != RUN_OK, 0)) {
+            if (status != RUN_AGAIN)
+                break;
+            status = RUN_OK;
+            r->quota = ++quota;
+            all--;
+            lanes -= n;
+        }
     }
+    r->cls[CLS_DATA].issues += data;
+    r->cls[CLS_DATA].lanes += data_lanes;
+    r->cls[CLS_B].issues += b;
+    r->cls[CLS_OTHER].issues += all - data - b;
+    r->cls[CLS_OTHER].lanes += lanes - data_lanes; /* those of CLS_B too */
     return status;
 }
 

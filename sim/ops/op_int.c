@@ -5,6 +5,7 @@
  * reached 2 * 2^32. A subtracted operand counts as its complement plus one, so the carry means "no borrow".
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
+#include <string.h>
 
 OP32(mov, , a[i])
 OP32(sel, uint32_t p = dec_pred(w, d, 0);, blend(lane_mask(p, i), a[i], b[i]))
@@ -15,27 +16,41 @@ OP32(iadd3_neg, uint32_t x0 = d->xm[0]; uint32_t x1 = d->xm[1]; uint32_t x2 = d-
 /* With carries in or out: k[0] = number of negated operands (0 under .X). */
 static int iadd3_carry(Warp *w, Dec *d, uint32_t g) {
     ROWS;
-    uint32_t x0 = d->xm[0], x1 = d->xm[1], x2 = d->xm[2], one = 0, two = 0;
+    uint32_t x0 = d->xm[0], x1 = d->xm[1], x2 = d->xm[2], k = d->k[0];
     uint32_t cin0 = d->k[1] ? dec_pred(w, d, 0) : 0, cin1 = d->k[1] ? dec_pred(w, d, 1) : 0;
-    uint64_t k = d->k[0];
-    for (unsigned i = 0; i < 32; i++) {
-        uint64_t s = (uint64_t)(a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k + (cin0 >> i & 1) + (cin1 >> i & 1);
-        r[i] = blend(lane_mask(g, i), (uint32_t)s, r[i]);
-        one |= (uint32_t)(s >> 32 >= 1) << i;
-        two |= (uint32_t)(s >> 32 >= 2) << i;
+    uint32_t carry[32];
+    LANES {
+        uint32_t s = a[i] ^ x0, y = b[i] ^ x1, z = c[i] ^ x2, n = k + (cin0 >> i & 1) + (cin1 >> i & 1);
+        s += y;
+        carry[i] = s < y;
+        s += z;
+        carry[i] += s < z;
+        s += n;
+        carry[i] += s < n;
+        r[i] = blend(lane_mask(g, i), s, r[i]);
     }
+    MASK_OF(one, carry[i] != 0)
     set_pred(w, d->pd[0], g, one);
-    set_pred(w, d->pd[1], g, two);
+    if (d->pd[1] != PRED_SINK) {
+        MASK_OF(two, carry[i] > 1)
+        set_pred(w, d->pd[1], g, two);
+    }
     return RUN_OK;
 }
+/* The upper half of a sum of 64 bits: carry in, none out. */
+OP32(iadd3_x, uint32_t x0 = d->xm[0]; uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2];
+     uint32_t cin0 = dec_pred(w, d, 0); uint32_t cin1 = dec_pred(w, d, 1);
+     , (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + (cin0 >> i & 1) + (cin1 >> i & 1))
 
 static bool use_iadd3(Bind *b, bool x) {
     Dec *d = b->d;
     bind_operands(b);
     d->k[0] = x ? 0 : (d->xm[0] & 1) + (d->xm[1] & 1) + (d->xm[2] & 1);
     d->k[1] = x;
-    if (x || d->pd[0] != PRED_SINK || d->pd[1] != PRED_SINK)
+    if (d->pd[0] != PRED_SINK || d->pd[1] != PRED_SINK)
         d->full = d->part = iadd3_carry;
+    else if (x)
+        USE(b, iadd3_x);
     else if (d->xm[0] | d->xm[1] | d->xm[2])
         USE(b, iadd3_neg);
     else
@@ -191,27 +206,32 @@ bool LV(bind_ULOP3)(Bind *b) {
 }
 
 /* Predicates are already lane masks: the same normal form over whole masks. */
-static uint32_t lut_of_masks(uint32_t lut, uint32_t x, uint32_t y, uint32_t z) {
-    uint32_t k[8];
-    anf(lut, k);
+static uint32_t anf_of_masks(const uint32_t k[8], uint32_t x, uint32_t y, uint32_t z) {
     uint32_t k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3], k4 = k[4], k5 = k[5], k6 = k[6], k7 = k[7];
     return ANF(x, y, z);
 }
 static int plop3(Warp *w, Dec *d, uint32_t g) {
     uint32_t x = dec_pred(w, d, 0), y = dec_pred(w, d, 1), z = dec_pred(w, d, 2);
-    set_pred(w, d->pd[0], g, lut_of_masks(d->k[0], x, y, z));
-    set_pred(w, d->pd[1], g, lut_of_masks(d->k[1], x, y, z));
+    const uint32_t second[8] = {d->xm[0], d->xm[1], d->xm[2], d->xm[3], d->am[0], d->am[1], d->am[2], d->am[3]};
+    set_pred(w, d->pd[0], g, anf_of_masks(d->k, x, y, z));
+    if (d->pd[1] != PRED_SINK)
+        set_pred(w, d->pd[1], g, anf_of_masks(second, x, y, z));
     return RUN_OK;
 }
+static bool use_plop3(Bind *b, uint32_t lut, uint32_t lut2) {
+    uint32_t second[8];
+    bool ok = use(b, plop3, plop3);
+    anf(lut, b->d->k);
+    anf(lut2, second);
+    memcpy(b->d->xm, second, sizeof b->d->xm); /* masks of vector sources, of which there are none */
+    memcpy(b->d->am, second + 4, sizeof b->d->am);
+    return ok;
+}
 bool LV(bind_PLOP3)(Bind *b) {
-    b->d->k[0] = MGET(PLOP3, lut, b->in->mods);
-    b->d->k[1] = MGET(PLOP3, lut2, b->in->mods);
-    return use(b, plop3, plop3);
+    return use_plop3(b, MGET(PLOP3, lut, b->in->mods), MGET(PLOP3, lut2, b->in->mods));
 }
 bool LV(bind_UPLOP3)(Bind *b) {
-    b->d->k[0] = MGET(UPLOP3, lut, b->in->mods);
-    b->d->k[1] = MGET(UPLOP3, lut2, b->in->mods);
-    return use(b, plop3, plop3) && uniform(b);
+    return use_plop3(b, MGET(UPLOP3, lut, b->in->mods), MGET(UPLOP3, lut2, b->in->mods)) && uniform(b);
 }
 
 /* P2R, R2P: byte `imm[1]`, mask imm[0] of P0..P6 */
@@ -351,6 +371,11 @@ static int shf(Warp *w, Dec *d, uint32_t g) {
     EACH_LANE(i, g) r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
     return RUN_OK;
 }
+/* The funnel by 0..32, low or high word: a shift of 64-bit lanes. */
+OP32(funnel_r, uint32_t most = d->k[1] ? 31 : 32;
+     , (uint32_t)(pair(a[i], c[i]) >> (most == 31 ? b[i] & 31 : b[i] < 32 ? b[i] : 32)))
+OP32(shift_r64, , (uint32_t)(pair(a[i], c[i]) >> (b[i] & 63)) & (b[i] > 63 ? 0 : ~0u))
+OP32(shift_l64, , (uint32_t)(pair(a[i], c[i]) << (b[i] & 63) >> 32) & (b[i] > 63 ? 0 : ~0u))
 /* The common forms: shift of one 32-bit word by a clamped amount, and the funnel by a constant. */
 OP32(shl, , b[i] > 31 ? 0 : a[i] << (b[i] & 31))
 OP32(shr_u, , b[i] > 31 ? 0 : c[i] >> (b[i] & 31))
@@ -364,6 +389,12 @@ static bool use_shf(Bind *b, uint32_t type, bool wrap, bool right, bool high) {
     d->k[3] = high;
     bool ok = use(b, shf, shf);
     bool words = type == ShfType_U32 || type == ShfType_S32;
+    if (type == ShfType_U64 && !wrap && right && !high)
+        USE(b, shift_r64);
+    if ((type == ShfType_U64 || type == ShfType_S64) && !wrap && !right && high)
+        USE(b, shift_l64);
+    if (type == ShfType_U32 && right && !high)
+        USE(b, funnel_r);
     if (words && !wrap && !right && !high)
         USE(b, shl);
     if (words && !wrap && right && high)

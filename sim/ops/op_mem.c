@@ -1,171 +1,404 @@
-/* Loads and stores whose lanes touch consecutive or equal places of one allocation: one bounds check for the warp.
- * Everything else, and every trap, goes lane by lane through sim/mem.c.
+/* Loads and stores of a whole warp: the addresses of all lanes as differences from one of them, the extremes checked
+ * once against the allocation, then a loop without checks. Lanes that do not take part get the address of one that
+ * does, so that loads need no branch. What fails any check, and every trap, goes lane by lane through sim/mem.c.
  *
  * Slots of all: v[0] = ra (a pair when d->wide), v[1] = urb, v[2] = data of a store; d->target = offset.
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
 #include <string.h>
 
-/* How the lanes' addresses lie: step between lanes in bytes, 0 = all equal, -1 = otherwise. */
-static int pattern(const Warp *w, const Dec *d, unsigned size, uint64_t *first) {
+#define INLINE static inline __attribute__((always_inline))
+
+typedef struct { /* where the lanes' bytes are */
+    int32_t off[32];  /* from the first lane that takes part; 0 for those that do not */
+    int32_t min, max; /* of off */
+    uint32_t same;    /* 0: all equal */
+    uint64_t address; /* of the first lane */
+    uint8_t *bytes;   /* of the first lane, NULL in local memory */
+    SimAlloc *alloc;  /* global */
+} Places;
+
+/* What the register holds, plus offset and uniform register. */
+INLINE uint64_t whole_address(const Warp *w, const Dec *d, uint64_t a) {
+    a += (uint64_t)d->target;
+    if (d->k[0]) {
+        const uint32_t *u = dec_src(w, d, 1);
+        a += d->k[0] == 2 ? pair(u[0], u[32]) : u[0];
+    }
+    return d->wide || d->k[1] ? a : (uint32_t)a;
+}
+
+/* Differences of the addresses; false if they do not fit 32 bits or some lane is misaligned. */
+INLINE bool offsets(const Warp *w, const Dec *d, uint32_t g, unsigned size, bool full, Places *p) {
     const uint32_t *lo = dec_src(w, d, 0), *hi = lo + 32;
-    uint32_t lo0 = lo[0], seq = 0, same = 0;
+    unsigned first = full ? 0 : low_lane(g), shift = d->k[4];
+    uint32_t lo0 = lo[first] << shift, same = 0, high = 0;
+    int32_t min = 0, max = 0;
     LANES {
-        seq |= lo[i] - lo0 - size * i;
-        same |= lo[i] - lo0;
+        uint32_t x = (lo[i] << shift) - lo0;
+        if (!full)
+            x &= lane_mask(g, i);
+        int32_t s = (int32_t)x;
+        p->off[i] = s;
+        min = s < min ? s : min;
+        max = s > max ? s : max;
+        same |= x;
     }
     uint64_t a = lo0;
     if (d->wide) {
-        uint32_t hi0 = hi[0], high = 0;
-        LANES { high |= hi[i] ^ hi0; }
-        if (high || lo0 > 0xffffffffu - 32 * size)
-            return -1;
+        uint32_t hi0 = hi[first];
+        LANES {
+            uint32_t x = (hi[i] - hi0 - (lo[i] < lo0)) ^ (uint32_t)(p->off[i] >> 31);
+            high |= full ? x : x & lane_mask(g, i);
+        }
         a |= (uint64_t)hi0 << 32;
+    } else if (d->k[1]) {
+        LANES {
+            uint32_t x = (0u - (lo[i] < lo0)) ^ (uint32_t)(p->off[i] >> 31);
+            high |= full ? x : x & lane_mask(g, i);
+        }
     }
-    a += (uint64_t)d->target;
-    if (d->k[0]) /* a uniform register takes part */
-        a += d->k[0] == 2 ? pair(dec_src(w, d, 1)[0], dec_src(w, d, 1)[32]) : dec_src(w, d, 1)[0];
-    *first = d->wide || d->k[1] ? a : (uint32_t)a;
-    return same == 0 ? 0 : seq == 0 ? (int)size : -1;
+    p->address = whole_address(w, d, a);
+    p->min = min;
+    p->max = max;
+    p->same = same;
+    return !high && !(((uint32_t)p->address | same) & (size - 1));
 }
 
-static inline uint8_t *global_bytes(Dec *d, Warp *w, uint64_t address, uint64_t size) {
+/* Is [lo, lo + need) inside [0, limit)? lo may have wrapped below 0. */
+INLINE bool inside(uint64_t lo, uint64_t need, uint64_t limit) { return need <= limit && lo <= limit - need; }
+
+/* Global, shared and generic memory: the host bytes if all lanes are inside one allocation. */
+INLINE bool find_bytes(Warp *w, Dec *d, unsigned size, bool write, Places *p) {
+    uint64_t lo = p->address + (uint64_t)(int64_t)p->min, need = (uint64_t)((int64_t)p->max - p->min) + size;
+    p->alloc = NULL;
+    if (d->imm[1] == MS_SHARED) {
+        p->bytes = w->cta->shared + p->address;
+        return inside(lo, need, w->run->shared_bytes);
+    }
     SimAlloc *al = d->alloc;
-    if (!al || address - al->address >= al->size_bytes || size > al->size_bytes - (address - al->address)) {
-        al = simmem_find(w->run->mem, address, size);
+    if (!al || !inside(lo - al->address, need, al->size_bytes)) {
+        if (d->imm[1] == MS_GENERIC && inside(lo - SIM_SHARED_WINDOW, need, w->run->shared_bytes)) {
+            p->bytes = w->cta->shared + (p->address - SIM_SHARED_WINDOW);
+            return true;
+        }
+        al = simmem_find(w->run->mem, lo, need);
         if (!al)
-            return NULL;
+            return false;
         d->alloc = al;
     }
-    return al->data + (address - al->address);
+    p->alloc = al;
+    p->bytes = al->data + (p->address - al->address);
+    return !(write && al->read_only);
 }
 
-/* n words for each lane, lane after lane, to n rows. */
-static inline void spread(uint32_t *r, const uint8_t *from, unsigned n) {
-    if (n == 1) {
-        memcpy(r, from, ROW_BYTES);
-        return;
-    }
-    for (unsigned k = 0; k < n; k++)
-        for (unsigned i = 0; i < 32; i++)
-            memcpy(&r[k * 32 + i], from + (i * n + k) * 4, 4);
+INLINE bool locate(Warp *w, Dec *d, uint32_t g, unsigned size, bool full, bool write, Places *p) {
+    return offsets(w, d, g, size, full, p) && find_bytes(w, d, size, write, p);
 }
-static inline void gather(uint8_t *to, const uint32_t *r, unsigned n) {
-    if (n == 1) {
-        memcpy(to, r, ROW_BYTES);
-        return;
+
+/* The frequent shape, rows of 16 threads and above all rows of 32: in each half of the warp the addresses are
+ * equal, or consecutive. All lanes take part. */
+typedef struct {
+    uint8_t *bytes[2];
+    bool same;
+    SimAlloc *alloc;
+} Halves;
+
+INLINE bool halves(Warp *w, Dec *d, unsigned size, bool write, Halves *h) {
+    const uint32_t *lo = dec_src(w, d, 0), *hi = lo + 32;
+    unsigned shift = d->k[4];
+    uint32_t same = 0, seq = 0, high = 0, base[2] = {lo[0] << shift, lo[16] << shift};
+    for (unsigned i = 0; i < 16; i++) {
+        uint32_t x = (lo[i] << shift) - base[0], y = (lo[i + 16] << shift) - base[1];
+        same |= x | y;
+        seq |= (x ^ size * i) | (y ^ size * i);
     }
-    for (unsigned k = 0; k < n; k++)
-        for (unsigned i = 0; i < 32; i++)
-            memcpy(to + (i * n + k) * 4, &r[k * 32 + i], 4);
+    uint64_t a[2] = {base[0], base[1]};
+    if (same && seq)
+        return false;
+    if (d->wide) {
+        uint32_t top[2] = {hi[0], hi[16]};
+        for (unsigned i = 0; i < 16; i++)
+            high |= (hi[i] ^ top[0]) | (hi[i + 16] ^ top[1]);
+        a[0] |= (uint64_t)top[0] << 32;
+        a[1] |= (uint64_t)top[1] << 32;
+    }
+    uint32_t bytes = same ? 16 * size : size, last = 0u - bytes;
+    if (high || base[0] > last || base[1] > last) /* no carry into the high words */
+        return false;
+    a[0] = whole_address(w, d, a[0]);
+    a[1] = whole_address(w, d, a[1]);
+    unsigned up = a[1] >= a[0];
+    uint64_t distance = a[up] - a[1 - up];
+    if (distance >> 31 || ((a[0] | a[1]) & (size - 1)))
+        return false;
+    Places p = {.address = a[1 - up], .max = (int32_t)distance};
+    if (!find_bytes(w, d, bytes, write, &p))
+        return false;
+    h->bytes[1 - up] = p.bytes;
+    h->bytes[up] = p.bytes + distance;
+    h->same = !same;
+    h->alloc = p.alloc;
+    return true;
 }
-static inline void broadcast(uint32_t *r, const uint8_t *from, unsigned n) {
+
+/* ---- loads ---- */
+
+INLINE uint32_t load32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+INLINE void put_row(uint32_t *r, const uint32_t *v, uint32_t g, bool full) {
+    if (full)
+        memcpy(r, v, ROW_BYTES);
+    else
+        LANES { r[i] = blend(lane_mask(g, i), v[i], r[i]); }
+}
+
+/* 16 lanes of n rows. */
+INLINE void load_half(uint32_t *r, const uint8_t *from, unsigned n, bool same) {
+    if (same) {
+        for (unsigned k = 0; k < n; k++) {
+            uint32_t x = load32(from + 4 * k);
+            for (unsigned i = 0; i < 16; i++)
+                r[k * 32 + i] = x;
+        }
+    } else if (n == 1) {
+        memcpy(r, from, 64);
+    } else {
+        for (unsigned k = 0; k < n; k++)
+            for (unsigned i = 0; i < 16; i++)
+                r[k * 32 + i] = load32(from + 4 * (i * n + k));
+    }
+}
+/* n words a lane. */
+INLINE int load_words(Warp *w, Dec *d, uint32_t g, unsigned n, bool full) {
+    Places p;
+    Halves h;
+    uint32_t v[4][32], *r = dec_dst(w, d, 0);
+    if (full && halves(w, d, 4 * n, false, &h)) {
+        load_half(r, h.bytes[0], n, h.same);
+        load_half(r + 16, h.bytes[1], n, h.same);
+        return RUN_OK;
+    }
+    if (!locate(w, d, g, 4 * n, full, false, &p))
+        return mem_load_slow(w, d, g);
     for (unsigned k = 0; k < n; k++) {
-        uint32_t v;
-        memcpy(&v, from + k * 4, 4);
-        for (unsigned i = 0; i < 32; i++)
-            r[k * 32 + i] = v;
+        if (!p.same) {
+            uint32_t x = load32(p.bytes + 4 * k);
+            for (unsigned i = 0; i < 32; i++)
+                v[k][i] = x;
+        } else {
+            for (unsigned i = 0; i < 32; i++)
+                v[k][i] = load32(p.bytes + p.off[i] + 4 * k);
+        }
+        put_row(r + k * 32, v[k], g, full);
     }
-}
-
-/* Global (and generic that is global) loads by all lanes, 4, 8 or 16 bytes each. */
-static int ldg(Warp *w, Dec *d, uint32_t g) {
-    uint64_t first;
-    unsigned size = d->size;
-    int step = pattern(w, d, size, &first);
-    if (step < 0 || first % size || (d->k[2] && first - SIM_SHARED_WINDOW < 2 * SIM_WINDOW_BYTES))
-        return mem_load_slow(w, d, g);
-    const uint8_t *p = global_bytes(d, w, first, step ? 32 * size : size);
-    if (!p)
-        return mem_load_slow(w, d, g);
-    if (step)
-        spread(dec_dst(w, d, 0), p, size / 4);
-    else
-        broadcast(dec_dst(w, d, 0), p, size / 4);
     return RUN_OK;
 }
 
-static int stg(Warp *w, Dec *d, uint32_t g) {
-    uint64_t first;
-    unsigned size = d->size, bytes = 32 * size;
-    int step = pattern(w, d, size, &first);
-    if (step <= 0 || first % size || (d->k[2] && first - SIM_SHARED_WINDOW < 2 * SIM_WINDOW_BYTES))
+/* 1 or 2 bytes, extended to 32 bits. */
+INLINE int load_part(Warp *w, Dec *d, uint32_t g, bool full) {
+    Places p;
+    uint32_t v[32], size = d->size, bits = 32 - 8 * size;
+    bool sign = d->k[3] == MemSz_S8 || d->k[3] == MemSz_S16;
+    if (!locate(w, d, g, size, full, false, &p))
+        return mem_load_slow(w, d, g);
+    for (unsigned i = 0; i < 32; i++) {
+        const uint8_t *q = p.bytes + p.off[i];
+        uint32_t x = size == 1 ? *q : *q | (uint32_t)q[1] << 8;
+        v[i] = sign ? (uint32_t)((int32_t)(x << bits) >> bits) : x;
+    }
+    put_row(dec_dst(w, d, 0), v, g, full);
+    return RUN_OK;
+}
+
+/* ---- stores: lanes in ascending order, so the highest one wins ---- */
+
+INLINE void mark_lane(const Places *p, unsigned lane, unsigned size) {
+    uint64_t o = (uint64_t)(p->bytes + p->off[lane] - p->alloc->data);
+    uint8_t *at = p->alloc->written + o / 8;
+    if (size < 8)
+        *at = (uint8_t)(*at | ((1u << size) - 1) << (o & 7));
+    else
+        memset(at, 0xff, size / 8);
+}
+
+/* 16 consecutive lanes. */
+INLINE uint32_t store_half(const uint32_t *v, uint8_t *to, SimAlloc *al, unsigned n) {
+    uint32_t data[16 * 4], changed = 0;
+    unsigned bytes = 64 * n;
+    for (unsigned k = 0; k < n; k++)
+        for (unsigned i = 0; i < 16; i++)
+            data[i * n + k] = v[k * 32 + i];
+    for (unsigned i = 0; i < 16 * n; i++)
+        changed |= load32(to + 4 * i) ^ data[i];
+    memcpy(to, data, bytes);
+    if (al) {
+        uint64_t o = (uint64_t)(to - al->data);
+        if (o % 8 == 0)
+            memset(al->written + o / 8, 0xff, bytes / 8);
+        else
+            simmem_mark_written(al, o, bytes);
+    }
+    return changed;
+}
+
+INLINE int store_words(Warp *w, Dec *d, uint32_t g, unsigned n, bool full) {
+    Places p;
+    Halves h;
+    uint32_t changed = 0;
+    const uint32_t *v = dec_src(w, d, 2);
+    if (full && halves(w, d, 4 * n, true, &h) && !h.same) {
+        changed = store_half(v, h.bytes[0], h.alloc, n);
+        changed |= store_half(v + 16, h.bytes[1], h.alloc, n);
+        w->run->mem_version += changed != 0;
+        return RUN_OK;
+    }
+    if (!locate(w, d, g, 4 * n, full, true, &p))
         return mem_store_slow(w, d, g);
-    uint8_t *p = global_bytes(d, w, first, bytes);
-    if (!p || d->alloc->read_only)
+    EACH_LANE(i, g) {
+        for (unsigned k = 0; k < n; k++) {
+            uint8_t *q = p.bytes + p.off[i] + 4 * k;
+            changed |= load32(q) ^ v[k * 32 + i];
+            memcpy(q, &v[k * 32 + i], 4);
+        }
+        if (p.alloc)
+            mark_lane(&p, i, 4 * n);
+    }
+    w->run->mem_version += changed != 0;
+    return RUN_OK;
+}
+
+INLINE int store_part(Warp *w, Dec *d, uint32_t g, bool full) {
+    Places p;
+    uint32_t changed = 0, size = d->size;
+    const uint32_t *v = dec_src(w, d, 2);
+    if (!locate(w, d, g, size, full, true, &p))
         return mem_store_slow(w, d, g);
-    uint8_t data[32 * 16];
-    gather(data, dec_src(w, d, 2), size / 4);
-    if (memcmp(p, data, bytes) != 0) {
-        memcpy(p, data, bytes);
+    EACH_LANE(i, g) {
+        uint8_t *q = p.bytes + p.off[i];
+        for (unsigned k = 0; k < size; k++) {
+            changed |= q[k] ^ (v[i] >> 8 * k & 0xff);
+            q[k] = (uint8_t)(v[i] >> 8 * k);
+        }
+        if (p.alloc)
+            mark_lane(&p, i, size);
+    }
+    w->run->mem_version += changed != 0;
+    return RUN_OK;
+}
+
+/* ---- local memory: kept word by word across the lanes, so equal addresses are whole rows ---- */
+
+INLINE bool locate_local(Warp *w, Dec *d, uint32_t g, bool full, Places *p) {
+    return d->size >= 4 && offsets(w, d, g, d->size, full, p) &&
+           inside(p->address + (uint64_t)(int64_t)p->min, (uint64_t)((int64_t)p->max - p->min) + d->size,
+                  w->run->local_bytes);
+}
+INLINE int load_local(Warp *w, Dec *d, uint32_t g, bool full) {
+    Places p;
+    uint32_t v[4][32];
+    unsigned n = d->size / 4u;
+    if (!locate_local(w, d, g, full, &p))
+        return mem_load_slow(w, d, g);
+    const uint32_t *from = w->local + p.address / 4 * 32;
+    for (unsigned k = 0; k < n; k++) {
+        if (p.same)
+            for (unsigned i = 0; i < 32; i++)
+                v[k][i] = from[p.off[i] / 4 * 32 + (int)(k * 32 + i)];
+        put_row(dec_dst(w, d, 0) + k * 32, p.same ? v[k] : from + k * 32, g, full);
+    }
+    return RUN_OK;
+}
+INLINE int store_local(Warp *w, Dec *d, uint32_t g, bool full) {
+    Places p;
+    uint32_t changed = 0;
+    unsigned n = d->size / 4u;
+    const uint32_t *v = dec_src(w, d, 2);
+    if (!locate_local(w, d, g, full, &p))
+        return mem_store_slow(w, d, g);
+    uint32_t *to = w->local + p.address / 4 * 32;
+    for (unsigned k = 0; k < n; k++) {
+        if (!p.same) {
+            LANES {
+                uint32_t x = full ? v[k * 32 + i] : blend(lane_mask(g, i), v[k * 32 + i], to[k * 32 + i]);
+                changed |= x ^ to[k * 32 + i];
+                to[k * 32 + i] = x;
+            }
+            continue;
+        }
+        EACH_LANE(i, g) {
+            uint32_t *q = to + p.off[i] / 4 * 32 + (int)(k * 32 + i);
+            changed |= *q ^ v[k * 32 + i];
+            *q = v[k * 32 + i];
+        }
+    }
+    if (changed) {
+        local_dirty(w, (uint32_t)((int64_t)p.address + p.min), (uint32_t)(p.max - p.min) + d->size);
         w->run->mem_version++;
     }
-    uint64_t offset = first - d->alloc->address;
-    if (offset % 8 == 0)
-        memset(d->alloc->written + offset / 8, 0xff, bytes / 8);
-    else
-        simmem_mark_written(d->alloc, offset, bytes);
     return RUN_OK;
 }
 
-static int lds(Warp *w, Dec *d, uint32_t g) {
-    uint64_t first;
-    unsigned size = d->size;
-    int step = pattern(w, d, size, &first);
-    uint64_t need = step ? 32 * size : size;
-    if (step < 0 || first % size || need > w->run->shared_bytes || first > w->run->shared_bytes - need)
-        return mem_load_slow(w, d, g);
-    if (step)
-        spread(dec_dst(w, d, 0), w->cta->shared + first, size / 4);
-    else
-        broadcast(dec_dst(w, d, 0), w->cta->shared + first, size / 4);
-    return RUN_OK;
-}
+/* name_f for all lanes, name_p for the lanes of g. */
+#define ACCESS(name, CALL_FULL, CALL_PART)                                                   \
+    static int name##_f(Warp *w, Dec *d, uint32_t g) { return CALL_FULL; }                   \
+    static int name##_p(Warp *w, Dec *d, uint32_t g) { return g ? CALL_PART : RUN_OK; }
+ACCESS(ld4, load_words(w, d, g, 1, true), load_words(w, d, g, 1, false))
+ACCESS(ld8, load_words(w, d, g, 2, true), load_words(w, d, g, 2, false))
+ACCESS(ld16, load_words(w, d, g, 4, true), load_words(w, d, g, 4, false))
+ACCESS(ldpart, load_part(w, d, g, true), load_part(w, d, g, false))
+ACCESS(ldl, load_local(w, d, g, true), load_local(w, d, g, false))
+ACCESS(st4, store_words(w, d, g, 1, true), store_words(w, d, g, 1, false))
+ACCESS(st8, store_words(w, d, g, 2, true), store_words(w, d, g, 2, false))
+ACCESS(st16, store_words(w, d, g, 4, true), store_words(w, d, g, 4, false))
+ACCESS(stpart, store_part(w, d, g, true), store_part(w, d, g, false))
+ACCESS(stl, store_local(w, d, g, true), store_local(w, d, g, false))
 
-static int sts(Warp *w, Dec *d, uint32_t g) {
-    uint64_t first;
-    unsigned size = d->size, bytes = 32 * size;
-    int step = pattern(w, d, size, &first);
-    if (step <= 0 || first % size || bytes > w->run->shared_bytes || first > w->run->shared_bytes - bytes)
-        return mem_store_slow(w, d, g);
-    uint8_t data[32 * 16];
-    gather(data, dec_src(w, d, 2), size / 4);
-    if (memcmp(w->cta->shared + first, data, bytes) != 0) {
-        memcpy(w->cta->shared + first, data, bytes);
-        w->run->mem_version++;
+static void use_load(Bind *b) {
+    switch (b->d->imm[1] == MS_LOCAL ? 0 : b->d->size) {
+    case 0:
+        USE(b, ldl);
+        break;
+    case 4:
+        USE(b, ld4);
+        break;
+    case 8:
+        USE(b, ld8);
+        break;
+    case 16:
+        USE(b, ld16);
+        break;
+    default:
+        USE(b, ldpart);
+        break;
     }
-    return RUN_OK;
 }
-
-/* Local memory is kept word by word across the lanes, so equal addresses are whole rows. */
-static int ldl(Warp *w, Dec *d, uint32_t g) {
-    uint64_t first;
-    unsigned size = d->size;
-    if (pattern(w, d, size, &first) != 0 || first % size || size > w->run->local_bytes ||
-        first > w->run->local_bytes - size)
-        return mem_load_slow(w, d, g);
-    memcpy(dec_dst(w, d, 0), w->local + first / 4 * 32, size / 4 * ROW_BYTES);
-    return RUN_OK;
-}
-static int stl(Warp *w, Dec *d, uint32_t g) {
-    uint64_t first;
-    unsigned size = d->size;
-    if (pattern(w, d, size, &first) != 0 || first % size || size > w->run->local_bytes ||
-        first > w->run->local_bytes - size)
-        return mem_store_slow(w, d, g);
-    uint32_t *p = w->local + first / 4 * 32;
-    if (memcmp(p, dec_src(w, d, 2), size / 4 * ROW_BYTES) != 0) {
-        memcpy(p, dec_src(w, d, 2), size / 4 * ROW_BYTES);
-        local_dirty(w, (uint32_t)first, size);
-        w->run->mem_version++;
+static void use_store(Bind *b) {
+    switch (b->d->imm[1] == MS_LOCAL ? 0 : b->d->size) {
+    case 0:
+        USE(b, stl);
+        break;
+    case 4:
+        USE(b, st4);
+        break;
+    case 8:
+        USE(b, st8);
+        break;
+    case 16:
+        USE(b, st16);
+        break;
+    default:
+        USE(b, stpart);
+        break;
     }
-    return RUN_OK;
 }
 
-/* k[0]: 0 no uniform register, 1 one, 2 a pair; k[1]: the sum has 64 bits; k[2]: generic address; imm[1]: MemSpace;
+/* k[0]: 0 no uniform register, 1 one, 2 a pair; k[1]: the sum has 64 bits; imm[1]: MemSpace;
  * k[3]: MemSz; k[4]: shift of ra (stride) */
-static bool bind_access(Bind *b, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride, OpFn *full,
-                        OpFn *slow) {
+static bool bind_access(Bind *b, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride, bool store) {
     static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
     static const uint8_t shift[4] = {0, 2, 3, 4};
     Dec *d = b->d;
@@ -182,44 +415,45 @@ static bool bind_access(Bind *b, MemSpace space, uint32_t sz, uint32_t e, bool d
     bool has_ur = !desc && ur && ur->kind == OPK_REG && ur->value != REG_URZ;
     d->k[0] = !has_ur ? 0 : e ? 2 : 1;
     d->k[1] = e;
-    d->k[2] = space == MS_GENERIC;
     d->k[3] = sz;
     d->k[4] = shift[stride & 3];
     d->target = (int64_t)(int32_t)d->imm[0];
     d->imm[1] = space;
-    d->part = slow;
-    d->full = sz >= MemSz_32 && !d->k[4] ? full : slow;
+    if (store)
+        use_store(b);
+    else
+        use_load(b);
     return !b->failed;
 }
 bool LV(bind_LDG)(Bind *b) {
     uint32_t m = b->in->mods;
-    return bind_access(b, MS_GLOBAL, MGET(LDG, sz, m), MGET(LDG, e, m), MGET(LDG, desc, m), 0, ldg, mem_load_slow);
+    return bind_access(b, MS_GLOBAL, MGET(LDG, sz, m), MGET(LDG, e, m), MGET(LDG, desc, m), 0, false);
 }
 bool LV(bind_STG)(Bind *b) {
     uint32_t m = b->in->mods;
-    return bind_access(b, MS_GLOBAL, MGET(STG, sz, m), MGET(STG, e, m), MGET(STG, desc, m), 0, stg, mem_store_slow);
+    return bind_access(b, MS_GLOBAL, MGET(STG, sz, m), MGET(STG, e, m), MGET(STG, desc, m), 0, true);
 }
 bool LV(bind_LD)(Bind *b) {
     uint32_t m = b->in->mods;
-    return bind_access(b, MS_GENERIC, MGET(LD, sz, m), MGET(LD, e, m), MGET(LD, desc, m), 0, ldg, mem_load_slow);
+    return bind_access(b, MS_GENERIC, MGET(LD, sz, m), MGET(LD, e, m), MGET(LD, desc, m), 0, false);
 }
 bool LV(bind_ST)(Bind *b) {
     uint32_t m = b->in->mods;
-    return bind_access(b, MS_GENERIC, MGET(ST, sz, m), MGET(ST, e, m), MGET(ST, desc, m), 0, stg, mem_store_slow);
+    return bind_access(b, MS_GENERIC, MGET(ST, sz, m), MGET(ST, e, m), MGET(ST, desc, m), 0, true);
 }
 bool LV(bind_LDS)(Bind *b) {
     uint32_t m = b->in->mods;
-    return bind_access(b, MS_SHARED, MGET(LDS, sz, m), 0, false, MGET(LDS, stride, m), lds, mem_load_slow);
+    return bind_access(b, MS_SHARED, MGET(LDS, sz, m), 0, false, MGET(LDS, stride, m), false);
 }
 bool LV(bind_STS)(Bind *b) {
     uint32_t m = b->in->mods;
-    return bind_access(b, MS_SHARED, MGET(STS, sz, m), 0, false, MGET(STS, stride, m), sts, mem_store_slow);
+    return bind_access(b, MS_SHARED, MGET(STS, sz, m), 0, false, MGET(STS, stride, m), true);
 }
 bool LV(bind_LDL)(Bind *b) {
-    return bind_access(b, MS_LOCAL, MGET(LDL, sz, b->in->mods), 0, false, 0, ldl, mem_load_slow);
+    return bind_access(b, MS_LOCAL, MGET(LDL, sz, b->in->mods), 0, false, 0, false);
 }
 bool LV(bind_STL)(Bind *b) {
-    return bind_access(b, MS_LOCAL, MGET(STL, sz, b->in->mods), 0, false, 0, stl, mem_store_slow);
+    return bind_access(b, MS_LOCAL, MGET(STL, sz, b->in->mods), 0, false, 0, true);
 }
 
 /* ---- LDC, ULDC: k[0] bank, target = offset ---- */
