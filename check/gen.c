@@ -212,12 +212,23 @@ void gen_kernel_head(Gen *g, const char *more_declarations) {
     gen_load_pools(g, "%gi");
 }
 
+static void start_constant(Gen *g, GenPool pool, unsigned i) {
+    static const PtxType types[3][2] = {{TY_U16, TY_S16}, {TY_U32, TY_F32}, {TY_U64, TY_F64}};
+    char text[40];
+    PtxType t = types[pool][gen_below(g, 2)];
+    gen_constant(g, t, text);
+    OUT(g, "mov.%s %%%c%u, %s;\n", ptx_type_name(t), gen_letter(pool), i, text);
+}
+
 void gen_load_pools(Gen *g, const char *base) {
     static const char type[] = {'h', 'r', 'd'};
     unsigned at = 0;
     for (unsigned k = 0; k < 3; k++)
         for (unsigned i = 0; i < g->npool[k]; i++, at += 8)
-            OUT(g, "ld.global.b%u %%%c%u, [%s+%u];\n", 16u << k, type[k], i, base, at % GEN_IN_BYTES);
+            if (gen_chance(g, g->constant_percent))
+                start_constant(g, (GenPool)k, i);
+            else
+                OUT(g, "ld.global.b%u %%%c%u, [%s+%u];\n", 16u << k, type[k], i, base, at % GEN_IN_BYTES);
     for (unsigned i = 0; i < g->npool[POOL_P]; i++)
         OUT(g, "setp.%s.s32 %%p%u, %%r%u, %%r%u;\n", i & 1 ? "lt" : "ge", i, i % g->npool[POOL_R],
             (i + 1) % g->npool[POOL_R]);
@@ -288,6 +299,7 @@ void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, G
         g.npool[POOL_H] = gen_range(&g, 4, 12);
     }
     g.guard_percent = gen_chance(&g, 70) ? 15 : 50;
+    g.constant_percent = gen_chance(&g, 20) ? 70 : 0;
     g.has_areas = true;
     choose_launch(&g);
     write_header(&g, seed, index);

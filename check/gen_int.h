@@ -26,6 +26,7 @@ typedef struct {
     unsigned recent[POOL_COUNT]; /* written last */
     unsigned nlabels, depth;
     unsigned guard_percent;
+    unsigned constant_percent; /* pool registers that start as constants, for folding */
     bool slow_ops;        /* division and roots too */
     bool has_areas;       /* shared, local and output memory of a thread may be used */
     uint32_t nthreads;
