@@ -80,13 +80,13 @@ static int arrive(Warp *w, Dec *d, uint32_t g, uint32_t id, uint32_t cnt) {
     if (!b->count)
         *b = (Barrier){.expected = cnt, .kind = kind, .redop = redop, .and_so_far = true};
     if (b->expected != cnt)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier %u: count %u, other warps used %u", id, cnt,
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-MIX: barrier %u: count %u, other warps used %u", id, cnt,
                             b->expected);
     if (b->kind != kind || b->redop != redop)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier %u: reduction mixed with another kind", id);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-MIX: barrier %u: reduction mixed with another kind", id);
     b->count += 32;
     if ((cnt && b->count > cnt) || (!cnt && b->count > 32 * w->cta->nwarps))
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier %u: %u threads arrived, %u expected", id,
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-OVER: barrier %u: %u threads arrived, %u expected", id,
                             b->count, cnt ? cnt : 32 * w->cta->nwarps);
     if (kind == KIND_RED) {
         uint32_t p = dec_pred(w, d, 0);

@@ -387,7 +387,7 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     for (uint32_t m = w->active; m; m &= m - 1)
         if (!((mask[low_lane(m)] ^ d->xm[0]) >> low_lane(m) & 1)) {
             w->pc = pc;
-            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE, "WARPSYNC mask 0x%08x lacks the lane",
+            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE, "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane",
                                 mask[low_lane(m)] ^ d->xm[0]);
         }
     for (uint32_t m = arrived; m; m &= m - 1) {
@@ -410,7 +410,7 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     for (uint32_t m = s; m; m &= m - 1)
         if (((mask[low_lane(m)] ^ d->xm[0]) & w->valid) != s) {
             w->pc = pc;
-            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE, "WARPSYNC masks 0x%08x and 0x%08x in one group",
+            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE, "E-WS-MASK: WARPSYNC masks 0x%08x and 0x%08x in one group",
                                 m0, mask[low_lane(m)] ^ d->xm[0]);
         }
     park(w, w->active & ~s, pc);

@@ -63,10 +63,13 @@ const char *machine_finding_name(MachineFindingKind k) {
     static const char *const names[MF_KIND_COUNT] = {
         [MF_UNDEFINED] = "undefined value used",
         [MF_HAZARD] = "register read or overwritten too early",
-        [MF_PARTIAL_BARRIER] = "barrier executed by a part of the warp",
-        [MF_COLLECTIVE] = "collective reads a lane that does not execute it",
-        [MF_UNIFORM_DIVERGED] = "uniform operation in a diverged warp",
-        [MF_BSYNC_HOPS] = "too many BSYNC switches in a row",
+        [MF_PARTIAL_BARRIER] = "E-BAR-PARTIAL: barrier executed by a part of the warp",
+        [MF_COLLECTIVE] = "E-COLL: collective reads a lane that does not execute it",
+        [MF_UNIFORM_DIVERGED] = "E-UR-DIV: uniform operation in a diverged warp",
+        [MF_BSYNC_HOPS] = "E-HOPS: too many BSYNC switches in a row",
+        [MF_LANE_LOST] = "E-LANE-LOST: lane neither active nor parked",
+        [MF_RPC] = "E-RPC: lane parked outside the code",
+        [MF_STALE] = "E-STALE: convergence barrier holds a lane that is not in its region",
     };
     return (unsigned)k < MF_KIND_COUNT ? names[k] : "?";
 }

@@ -58,6 +58,10 @@ typedef enum { /* things worth reporting that do not stop the launch */
     MF_COLLECTIVE,       /* SHFL from a lane that does not execute it */
     MF_UNIFORM_DIVERGED, /* uniform register written while some valid lanes are elsewhere */
     MF_BSYNC_HOPS,       /* more than 16 BSYNC switches in a row */
+    /* with tracing or a checked mode only: */
+    MF_LANE_LOST,        /* a lane neither active nor parked */
+    MF_RPC,              /* a lane parked outside the code */
+    MF_STALE,            /* a B register holds a lane that is not in its region */
     MF_KIND_COUNT
 } MachineFindingKind;
 const char *machine_finding_name(MachineFindingKind k);

@@ -241,7 +241,14 @@ int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind,
 void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t lanes, uint64_t other_pc,
                      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-/* ---- checked issue loop (shadow.c) ---- */
+/* ---- checked issue loop (shadow.c, mask_checks.c) ---- */
+typedef struct { /* which regions a lane is in, followed beside the B registers */
+    uint16_t joined[32];      /* bit b: BSSY Bb, and not left since */
+    uint32_t region[16][32];  /* code index behind that region */
+    uint32_t active, executed; /* before the instruction; of those, the lanes whose predicates are true */
+} MaskShadow;
+void masks_before(Warp *w, const Dec *d, uint32_t g, MaskShadow *s);
+void masks_after(Warp *w, const Dec *d, MaskShadow *s);
 bool shadow_create(Run *r, Warp *w);
 void shadow_reset(Warp *w);
 int shadow_issue(Warp *w);

@@ -34,6 +34,7 @@ typedef struct {
 
 struct WarpShadow {
     uint32_t undef[ROW_COUNT], pundef[PRED_COUNT];
+    MaskShadow masks;
     uint64_t cycle, number;        /* of the next instruction */
     uint64_t waited[NUM_SB];       /* everything that set it before this issue number has finished */
     uint64_t last_set_cycle[NUM_SB];
@@ -443,12 +444,15 @@ static int issue_checked(Warp *w, Dec *d, uint32_t g) {
             stored |= undef_operand(w, d->inst->src[i]);
         undef = undef_before(w, d, g);
     }
+    masks_before(w, d, g, &w->shadow->masks);
     w->pc++;
     int status = RUN_OK;
     if (g == ~0u)
         status = d->full(w, d, g);
     else if (g | d->always)
         status = d->part(w, d, g);
+    if (status != RUN_TRAP)
+        masks_after(w, d, &w->shadow->masks);
     if (follow && g && status != RUN_TRAP)
         undef_after(w, d, g, undef, stored & g);
     if (bad && status != RUN_TRAP)
