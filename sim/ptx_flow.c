@@ -72,7 +72,8 @@ static void use_frame(PtxThread *t) {
 PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call) {
     bool track = r->opt.report_uninitialised;
     uint32_t base = t->nslots, local = t->nframes ? t->local_top : LOCAL_FIRST_BYTE;
-    if (t->nframes >= MAX_CALL_DEPTH || !ptx_local_reserve(t, local + p->frame_bytes) || !grow_frames(t) ||
+    bool stack = !p->frame_bytes || ptx_local_reserve(t, local + p->frame_bytes); /* most threads have none */
+    if (t->nframes >= MAX_CALL_DEPTH || !stack || !grow_frames(t) ||
         !grow_slots(t, base + p->nslots, track))
         return ptx_trap(r, t, call, TRAP_STACK, "call");
     memset(t->slots + base, 0, p->nslots * sizeof *t->slots);
