@@ -311,13 +311,20 @@ void sel_branch_label(Sel *s, Operand p, uint32_t insn, BlockId no, bool uniform
     edge_made(s, insn);
 }
 
+static bool call_ends(const Sel *s, const PtxInsn *in) {
+    if (in->callee)
+        return s->ptx->funcs[in->callee - 1].noreturn;
+    const PtxCallTable *t = in->table ? &s->pf->call_tables[in->table - 1] : NULL;
+    return t && (t->n ? s->ptx->funcs[t->funcs[0]].noreturn : t->noreturn);
+}
+
 /* What may run after statement i: labels into out (at most cap), and whether the next statement. */
 static bool falls_through(const Sel *s, const PtxInsn *in) {
     switch (in->op) {
-    case PTX_BRA: case PTX_BRX: case PTX_RET: case PTX_EXIT: case PTX_TRAP:
+    case PTX_BRA: case PTX_BRX: case PTX_RET: case PTX_EXIT: case PTX_TRAP: case PTX_BRKPT:
         return in->guard_reg != 0;
     case PTX_CALL:
-        return in->guard_reg != 0 || !in->callee || !s->ptx->funcs[in->callee - 1].noreturn;
+        return in->guard_reg != 0 || !call_ends(s, in);
     default:
         return true;
     }

@@ -65,6 +65,8 @@ static int operands(Warp *w, Dec *d, uint32_t g, uint32_t *id, uint32_t *cnt) {
         c = v >> 4;
     if (d->imm[0] == CNT_PACKED_NATIVE)
         c = v >> 16;
+    if (d->imm[0] == CNT_OPERAND && v >= NUM_BARRIERS)
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier number %u is above 15", v);
     *id = v & 15;
     *cnt = c & 0xfff;
     if (*cnt % 32)

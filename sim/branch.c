@@ -427,7 +427,12 @@ static int op_trap(Warp *w, Dec *d, uint32_t g) {
     if (!g)
         return RUN_OK;
     uint32_t v = d->nv ? dec_src(w, d, 0)[low_lane(g)] : d->imm[0];
-    return machine_trap(w, d, low_lane(g), TRAP_INSTRUCTION, "%s 0x%x", isa_optype_name(d->optype), v);
+    /* the reasons that lower/isel_flow.c writes */
+    SimTrapKind why = d->optype != OT_TRAP ? TRAP_INSTRUCTION
+                      : v == 2             ? TRAP_BREAKPOINT
+                      : v == 3             ? TRAP_BRANCH_INDEX
+                                           : TRAP_INSTRUCTION;
+    return machine_trap(w, d, low_lane(g), why, "%s 0x%x", isa_optype_name(d->optype), v);
 }
 
 static int op_unsupported(Warp *w, Dec *d, uint32_t g) {

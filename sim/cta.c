@@ -344,6 +344,34 @@ static bool state_repeats(Grid *g) {
     return false;
 }
 
+/* Is code[pc] a WARPSYNC in front of a barrier? */
+static bool gathers_for_barrier(const Run *r, uint32_t pc) {
+    char error[ISA_ERROR_BYTES];
+    MachInst in;
+    if (pc + 1 >= r->ncode || !isa_decode(r->bin->target, r->code[pc], &in, error) || in.optype != OT_WARPSYNC)
+        return false;
+    return isa_decode(r->bin->target, r->code[pc + 1], &in, error) && (in.optype == OT_BAR || in.optype == OT_BAR_RED);
+}
+
+/* A warp whose lanes wait for each other in front of different barriers: the program is wrong there. */
+static bool report_split_warp(Grid *g) {
+    for (uint32_t s = 0; s < g->n; s++)
+        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {
+            Warp *w = &g->slots[s]->warps[i];
+            uint32_t lanes = w->state == WARP_DONE || w->state == WARP_AT_BARRIER ? 0 : w->valid;
+            for (; lanes; lanes &= lanes - 1) {
+                unsigned lane = low_lane(lanes);
+                uint32_t pc = w->active >> lane & 1 ? w->pc : w->rpc[lane];
+                if (!gathers_for_barrier(g->r, pc))
+                    continue;
+                machine_trap(w, &w->prog[pc], lane, TRAP_DIVERGENT_BARRIER, "a part of warp %u waits for the others",
+                             w->index);
+                return true;
+            }
+        }
+    return false;
+}
+
 /* Nobody can go on, or the state repeats: bring in another block, or give up. */
 static bool stuck(Grid *g, SimTrapKind kind) {
     Run *r = g->r;
@@ -352,6 +380,8 @@ static bool stuck(Grid *g, SimTrapKind kind) {
         g->early = EARLY_CHECKS;
         return true;
     }
+    if (report_split_warp(g))
+        return false;
     for (uint32_t s = 0; s < g->n; s++)
         for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {
             Warp *w = &g->slots[s]->warps[i];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { VAR_GLOBAL, VAR_CONST, VAR_SHARED }; /* BinVar.space */
-enum { CALL_STACK_BYTES = 16384 };          /* beside the declared stack, for recursion */
+enum { CALL_STACK_BYTES = 65536 };          /* beside the declared stack, for recursion */
 
 /* ---- traps and findings ---- */
 
@@ -329,6 +329,24 @@ static void collect_stats(Run *r) {
     }
 }
 
+/* Threads that wait for ever after a part of a warp was at a barrier: that is why. */
+static void explain_deadlock(MachineResult *res) {
+    if (res->trap.kind != TRAP_DEADLOCK && res->trap.kind != TRAP_LIVELOCK)
+        return;
+    for (uint32_t i = 0; i < res->nfindings; i++) {
+        const MachineFinding *f = &res->findings[i];
+        if (f->kind != MF_PARTIAL_BARRIER)
+            continue;
+        SimTrap *t = &res->trap;
+        t->kind = TRAP_DIVERGENT_BARRIER;
+        t->pc = f->func ? f->pc_bytes - f->func->address : f->pc_bytes;
+        t->ptx_line = f->ptx_line;
+        memcpy(t->block, f->block, sizeof t->block);
+        snprintf(t->text, sizeof t->text, "%.120s", f->text);
+        return;
+    }
+}
+
 bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const MachineOptions *opt,
                  MachineResult *res, Diags *d) {
     *res = (MachineResult){0};
@@ -356,6 +374,7 @@ bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory
         if (!ok && !r.trapped)
             diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "the host has too little memory");
         collect_stats(&r);
+        explain_deadlock(res);
     }
     if (res->trap.kind != TRAP_NONE) {
         char line[512];

@@ -21,7 +21,8 @@ static const char *const space_names[] = {"generic", "global", "shared", "local"
 static int out_of_range(Warp *w, Dec *d, unsigned lane, MemSpace s, uint64_t address, unsigned size, bool write) {
     char text[64];
     snprintf(text, sizeof text, "%s of %u bytes, %s memory", write ? "write" : "read", size, space_names[s]);
-    return machine_trap_address(w, d, lane, TRAP_OUT_OF_RANGE, address, text);
+    bool below = s == MS_LOCAL && (int32_t)address < 0 && address <= UINT32_MAX; /* the stack grows down to 0 */
+    return machine_trap_address(w, d, lane, below ? TRAP_STACK : TRAP_OUT_OF_RANGE, address, text);
 }
 
 int mem_ref(Warp *w, Dec *d, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes, bool write,

@@ -85,12 +85,19 @@ void ptx_forget_uniform(PtxWarp *w) {
     }
 }
 
+/* .uni, and a guard of an aligned barrier, which all lanes must execute or none. */
+static bool promises_uniform(const PtxInsn *in) {
+    bool barrier = (in->op == PTX_BAR && in->sub2 != SUB_WARP && in->sub != SUB_WARP) ||
+                   (in->op == PTX_BARRIER && in->flags & PF_ALIGNED);
+    return in->flags & PF_UNI || barrier;
+}
+
 void ptx_check_before(PtxRun *r, PtxThread *t, const PtxCode *c, bool run) {
     if (c->guard && t->init)
         check_arg(r, t, c, &(PtxArg){.kind = ARG_REG, .slot = c->guard});
     if (run && t->init)
         check_sources(r, t, c);
-    if (r->opt.report_not_uniform && c->insn && (c->insn->flags & PF_UNI) &&
+    if (r->opt.report_not_uniform && c->insn && promises_uniform(c->insn) &&
         (c->guard || c->insn->op == PTX_BRX)) {
         uint32_t index = c->insn->op == PTX_BRX ? (uint32_t)ptx_arg(r, t, &c->src[0]) : 0;
         check_uniform(r, t, c, run ? index + 1 : 0);
