@@ -269,6 +269,8 @@ typedef struct PtxModule {
     uint32_t nfuncs;
     PtxSection *sections;
     uint32_t nsections;
+    struct PtxModule **parts;   /* of a linked module: what it was made from, and owns */
+    uint32_t nparts;
 } PtxModule;
 
 /* Parse PTX text. Ownership of the result goes to the caller (ptx_free). Returns NULL when errors were

@@ -129,6 +129,8 @@ uint32_t ptx_line(const PtxModule *m, const PtxInsn *i) {
 void ptx_free(PtxModule *m) {
     if (!m)
         return;
+    for (uint32_t i = 0; i < m->nparts; i++)
+        ptx_free(m->parts[i]);
     arena_free(&m->arena);
     str_free(&m->strings);
     free(m);
