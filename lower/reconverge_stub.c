@@ -5,8 +5,7 @@
  * YIELD comes first because a partner may be parked at a BSYNC that waits for these lanes.
  *
  * Two places never meet, and need no stub, if both are in uniform flow (all lanes are at the same one); if one
- * is in uniform flow of a kernel and cannot be reached from the other (all lanes pass it as often before any
- * lane is at the other); if lanes always pass them in turn with one mask; if their masks are disjoint numbers;
+ * is in uniform flow of a kernel and every lane at the other has passed it once and for all; if lanes always pass them in turn with one mask; if their masks are disjoint numbers;
  * if no kernel reaches both; or if PTX promises (.aligned) that a warp is at one place.
  * SPDX-License-Identifier: MIT */
 #include "lower/isel.h"
@@ -164,6 +163,14 @@ static bool in_turn(Stubs *s, const Site *a, const Site *b) {
     return !reaches(s, f, x, x, y) && !reaches(s, f, y, y, x);
 }
 
+/* Has every lane that is at `odd` passed `even` once, and will none pass it again? Uniform flow alone does not
+ * say so: lanes on their way to an EXIT may leave it aside. */
+static bool passed_once(Stubs *s, const Site *even, const Site *odd) {
+    const Facts *f = facts_of(s, even->f);
+    return even->f->is_entry && dom_contains(&f->dom, even->block.i, odd->block.i) &&
+           !reaches(s, f, even->block.i, even->block.i, NO_NODE) && !reaches(s, f, odd->block.i, even->block.i, NO_NODE);
+}
+
 static bool same_operand(Operand a, Operand b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 static bool disjoint(Operand a, Operand b) { return a.kind == OPK_IMM && b.kind == OPK_IMM && !(a.value & b.value); }
@@ -183,8 +190,7 @@ static bool may_meet(Stubs *s, const Site *a, const Site *b) {
         return true;
     if (!a->uniform && !b->uniform)
         return !same_operand(a->mask, b->mask) || !in_turn(s, a, b);
-    const Site *even = a->uniform ? a : b, *odd = a->uniform ? b : a;
-    return !a->f->is_entry || reaches(s, facts_of(s, a->f), odd->block.i, even->block.i, NO_NODE);
+    return !(a->uniform ? passed_once(s, a, b) : passed_once(s, b, a));
 }
 
 static uint32_t leader(Stubs *s, uint32_t k) {

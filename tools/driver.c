@@ -29,6 +29,10 @@ bool driver_compile(Compilation *c, const PtxModule *ptx, const DriverOptions *o
     double t = now_ms();
     c->ir = lower_module(ptx, &c->strings, opt->target ? opt->target : isa_targets[0], opt->opt_level, d);
     t = step(opt, "isel", t, d);
+    if (c->ir) {
+        c->ir->reconverge = opt->reconverge;
+        c->ir->yield_breaks = opt->yield_breaks;
+    }
     bool good = c->ir && ir_run_passes(c->ir, &opt->passes, d);
     t = step(opt, "passes", t, d);
     if (good && !opt->passes.stop_after) {

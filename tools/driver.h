@@ -8,6 +8,8 @@
 typedef struct {
     const Target *target; /* NULL: the default */
     unsigned opt_level;   /* 0..3 */
+    ReconvMode reconverge;
+    bool yield_breaks;    /* see IrModule */
     PassOptions passes;
     ElfOptions elf;
 } DriverOptions;

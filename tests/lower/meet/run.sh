@@ -1,0 +1,39 @@
+#!/bin/sh
+# run.sh HEDDLE FILE.ptx WORK: one program of lanes that meet, in every mode, under the machine's policies.
+# The PTX reference interpreter, which knows no warps, says what is right; it and the machine must agree, and
+# compile -v checks the barrier rules after insertion.
+# SPDX-License-Identifier: MIT
+set -eu
+heddle=$1 ptx=$2 work=$3
+name=$(basename "$ptx" .ptx)
+mkdir -p "$work"
+lanes=32
+args='--arg out:o:u32[128]=zero'
+case $name in
+lock) args="$args --arg out:l:u32[2]=zero" ;;
+bars) lanes=128 ;;
+shuffle) lanes=64 ;;
+esac
+validate() {
+    "$heddle" validate "$ptx" --block $lanes,1,1 $args --budget 2000000 "$@" >"$work/$name.log" 2>&1 || {
+        echo "$name: $*"
+        cat "$work/$name.log"
+        exit 1
+    }
+}
+for mode in ipdom frontier frontier-all none; do
+    for how in plain break; do
+        "$heddle" compile "$ptx" -v -O2 --reconverge=$mode --yield=$how -o "$work/$name.cubin" 2>"$work/$name.log" || {
+            cat "$work/$name.log"
+            exit 1
+        }
+        for level in 0 2; do
+            validate -O$level --reconverge=$mode --yield=$how
+        done
+        validate --reconverge=$mode --yield=$how --policy branch=taken --policy lane=highest
+        validate --reconverge=$mode --yield=$how --policy bsync-nb=blocked --policy join=candidates
+    done
+    # the literal reading of BSYNC works where lanes leave all barriers before YIELD
+    validate --reconverge=$mode --yield=break --policy bsync-nb=literal
+done
+validate -t sm_80

@@ -1,0 +1,23 @@
+/* heddle report: compiles and tells what was decided, without a file.
+ * SPDX-License-Identifier: MIT */
+#include "tools/cli.h"
+#include "tools/report.h"
+#include <stdlib.h>
+
+int cmd_report(Settings *s) {
+    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
+    if (!m)
+        return STATUS_INPUT;
+    Compilation c;
+    DriverOptions opt = cli_driver_options(s);
+    bool good = driver_compile(&c, m, &opt, &s->diags);
+    if (good && s->json) {
+        char *text = report_json(&c);
+        puts(text ? text : "{}");
+        free(text);
+    } else if (good)
+        report_table(&c, stdout);
+    driver_free(&c);
+    ptx_free(m);
+    return good ? STATUS_DONE : STATUS_INPUT;
+}
