@@ -20,7 +20,8 @@ typedef struct {
     const char *output, *emit, *dump, *stop_after;
     const Target *target;
     unsigned opt_level;
-    bool time_passes, verbose, no_map, no_ptx, new_form, json;
+    ReconvMode reconverge;
+    bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json;
     Plan plan;         /* launch: from options or from --launch */
     PlanLaunch launch; /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
@@ -58,6 +59,7 @@ int cmd_disasm(Settings *s);
 int cmd_run(Settings *s);
 int cmd_validate(Settings *s);
 int cmd_fuzz(Settings *s);
+int cmd_report(Settings *s);
 
 /* ---- what commands share (common.c) ---- */
 bool cli_is_elf(const char *data, size_t size_bytes);

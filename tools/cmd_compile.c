@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "emit/asm.h"
 #include "tools/cli.h"
+#include "tools/report.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,7 +40,11 @@ static bool write_asm(Settings *s, const Compilation *c) {
     size_t size;
     if (!disasm_image(s->inputs[0], c->image, c->image_bytes, false, &text, &size, &s->diags))
         return false;
-    bool good = write_out(s, s->output ? s->output : "-", text, size);
+    char *noted = NULL;
+    size_t noted_size = 0;
+    bool good = report_annotate(c, text, size, &noted, &noted_size) &&
+                write_out(s, s->output ? s->output : "-", noted, noted_size);
+    free(noted);
     free(text);
     return good;
 }
@@ -67,6 +72,8 @@ static bool compile(Settings *s, const PtxModule *m) {
         good = write_asm(s, &c);
     else if (good)
         good = write_out(s, output_name(s, "cubin"), c.image, c.image_bytes);
+    if (good && s->verbose)
+        report_table(&c, stderr);
     if (good && s->verbose && c.code)
         for (uint32_t i = 0; i < c.code->nfuncs; i++) {
             const CodeFunc *f = &c.code->funcs[i];

@@ -16,6 +16,8 @@ static void print_dump(void *user, const char *pass, const char *text) {
 DriverOptions cli_driver_options(const Settings *s) {
     return (DriverOptions){.target = s->target,
                            .opt_level = s->opt_level,
+                           .reconverge = s->reconverge,
+                           .yield_breaks = s->yield_breaks,
                            .passes = {.dump = s->dump,
                                       .stop_after = s->stop_after,
                                       .time_passes = s->time_passes,

@@ -1,6 +1,7 @@
 /* Commands and options: the one table. See cli.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "tools/report.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ enum { /* keys of options without a letter */
        KEY_POLICY,
        KEY_SEED,
        KEY_BUDGET,
+       KEY_RECONVERGE,
+       KEY_YIELD,
        KEY_NO_TRACE, KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES
 };
 
@@ -42,6 +45,11 @@ static const struct argp_option json_options[] = {{"json", KEY_JSON, NULL, 0, "R
 static const struct argp_option compile_options[] = {
     {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3 (default 2)", 0},
+    {"reconverge", KEY_RECONVERGE, "WHERE", 0,
+     "Bring lanes together at post-dominators (ipdom, default), earlier where it pays (frontier), wherever paths meet "
+     "(frontier-all), or nowhere (none)",
+     0},
+    {"yield", KEY_YIELD, "HOW", 0, "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
     {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
     {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
     {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
@@ -113,6 +121,7 @@ static const struct argp_option *const run_groups[] = {launch_options,  run_opti
 static const struct argp_option *const validate_groups[] = {
     launch_options, validate_options, machine_options, compile_options, json_options, NULL};
 
+static const struct argp_option *const report_groups[] = {compile_options, json_options, NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
 const Command cli_commands[] = {
@@ -133,6 +142,9 @@ const Command cli_commands[] = {
      "Without "
      "F.cubin the PTX is compiled.",
      0, 2, validate_groups, cmd_validate},
+    {"report", "K.ptx", "Tell where lanes come together",
+     "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.", 1, 1,
+     report_groups, cmd_report},
     {"fuzz", "[F.ptx...]", "Test with random programs",
      "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the machine under "
      "its policies. Given files that it saved, it checks those under everything.",
@@ -223,6 +235,15 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
         return true;
     case KEY_STOP_AFTER:
         s->stop_after = arg;
+        return true;
+    case KEY_RECONVERGE:
+        if (!report_mode(arg, &s->reconverge))
+            argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all or none", arg);
+        return true;
+    case KEY_YIELD:
+        if (strcmp(arg, "break") != 0 && strcmp(arg, "plain") != 0)
+            argp_error(state, "--yield=%s: it is plain or break", arg);
+        s->yield_breaks = strcmp(arg, "break") == 0;
         return true;
     case KEY_TIME_PASSES:
         s->time_passes = true;
