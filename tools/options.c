@@ -81,9 +81,9 @@ static const struct argp_option machine_options[] = {
     {"check-control", KEY_CHECK_CONTROL, NULL, 0,
      "Machine: report registers read before stall count or scoreboard allow", 0},
     {"undefined", KEY_UNDEFINED, NULL, 0, "Report undefined values that matter, and .uni that is not uniform (PTX)", 0},
-    {"policy", KEY_POLICY, "NAME=VALUE", 0,
-     "Machine: bsync-nb=release|blocked|literal, branch=fallthrough|taken, join=all|candidates, "
-     "lane=lowest|highest|rotate|random",
+    {"policy", KEY_POLICY, "NAME=VALUE,...", 0,
+     "Machine: bsync-nb=release|blocked|literal, branch-order=fallthrough|taken, join-scope=all|candidates, "
+     "lane-choice=lowest|highest|rotate|random[:SEED]; first values are the defaults",
      0},
     {"seed", KEY_SEED, "N", 0, "Order of threads (PTX interpreter) and random lane choice", 0},
     {"budget", KEY_BUDGET, "N", 0, "Trap after N instructions", 0},
@@ -176,30 +176,62 @@ static void extent(struct argp_state *state, const char *text, const char *what,
     argp_error(state, "%s: '%s' is not X, X,Y or X,Y,Z", what, text);
 }
 
-static void policy(struct argp_state *state, MachineOptions *m, const char *text) {
+/* One NAME=VALUE, which is not terminated; false if unknown. */
+static bool one_policy(MachineOptions *m, const char *text, size_t n) {
     static const struct {
         const char *text;
         unsigned which, value;
     } policies[] = {
-        {"bsync-nb=release", 0, MACHINE_NB_RELEASE},     {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
-        {"bsync-nb=literal", 0, MACHINE_NB_LITERAL},     {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
-        {"branch=taken", 1, MACHINE_TAKEN_FIRST},        {"join=all", 2, MACHINE_JOIN_ALL},
-        {"join=candidates", 2, MACHINE_JOIN_CANDIDATES}, {"lane=lowest", 3, MACHINE_LANE_LOWEST},
-        {"lane=highest", 3, MACHINE_LANE_HIGHEST},       {"lane=rotate", 3, MACHINE_LANE_ROTATE},
+        {"bsync-nb=release", 0, MACHINE_NB_RELEASE},
+        {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
+        {"bsync-nb=literal", 0, MACHINE_NB_LITERAL},
+        {"branch-order=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
+        {"branch-order=taken", 1, MACHINE_TAKEN_FIRST},
+        {"join-scope=all", 2, MACHINE_JOIN_ALL},
+        {"join-scope=candidates", 2, MACHINE_JOIN_CANDIDATES},
+        {"lane-choice=lowest", 3, MACHINE_LANE_LOWEST},
+        {"lane-choice=highest", 3, MACHINE_LANE_HIGHEST},
+        {"lane-choice=rotate", 3, MACHINE_LANE_ROTATE},
+        {"lane-choice=random", 3, MACHINE_LANE_RANDOM},
+        {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST}, /* short names */
+        {"branch=taken", 1, MACHINE_TAKEN_FIRST},
+        {"join=all", 2, MACHINE_JOIN_ALL},
+        {"join=candidates", 2, MACHINE_JOIN_CANDIDATES},
+        {"lane=lowest", 3, MACHINE_LANE_LOWEST},
+        {"lane=highest", 3, MACHINE_LANE_HIGHEST},
+        {"lane=rotate", 3, MACHINE_LANE_ROTATE},
         {"lane=random", 3, MACHINE_LANE_RANDOM}};
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
-        if (strcmp(policies[i].text, text) == 0) {
-            if (policies[i].which == 0)
-                m->bsync_nb = (MachineBsyncNb)policies[i].value;
-            else if (policies[i].which == 1)
-                m->branch_order = (MachineBranchOrder)policies[i].value;
-            else if (policies[i].which == 2)
-                m->join_scope = (MachineJoinScope)policies[i].value;
-            else
-                m->lane_choice = (MachineLaneChoice)policies[i].value;
-            return;
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        if (strlen(policies[i].text) != n || strncmp(policies[i].text, text, n) != 0)
+            continue;
+        if (policies[i].which == 0)
+            m->bsync_nb = (MachineBsyncNb)policies[i].value;
+        else if (policies[i].which == 1)
+            m->branch_order = (MachineBranchOrder)policies[i].value;
+        else if (policies[i].which == 2)
+            m->join_scope = (MachineJoinScope)policies[i].value;
+        else
+            m->lane_choice = (MachineLaneChoice)policies[i].value;
+        return true;
+    }
+    return false;
+}
+
+static void policy(struct argp_state *state, MachineOptions *m, const char *text) {
+    for (const char *s = text;;) {
+        size_t n = strcspn(s, ","), name = strcspn(s, ":,");
+        bool known = one_policy(m, s, name);
+        if (known && name < n) { /* random:SEED */
+            char *end;
+            m->seed = strtoull(s + name + 1, &end, 10);
+            known = m->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) && end == s + n;
         }
-    argp_error(state, "--policy: '%s' is unknown", text);
+        if (!known)
+            argp_error(state, "--policy: '%.*s' is unknown", (int)n, s);
+        if (!known || !s[n])
+            return;
+        s += n + 1;
+    }
 }
 
 static void one_of(struct argp_state *state, const char *what, const char *text, const char *const *names) {

@@ -78,6 +78,10 @@ want 2 "--grid" run --grid 0 k.ptx
 want 2 "--grid" run --grid 1,2,3,4 k.ptx
 want 2 "--block" run --block x k.ptx
 want 2 "--policy" run --policy lane=left k.ptx
+want 2 "'lane-choice=left' is unknown" run --policy branch-order=taken,lane-choice=left k.ptx
+want 2 "is unknown" run --policy lane-choice=lowest:4 k.ptx
+want 2 "is unknown" run --policy lane-choice=random: k.ptx
+want 2 "is unknown" validate --policy bsync-nb k.ptx
 want 2 "--engine" run --engine gnu k.ptx
 want 2 "exclude each other" run --launch l.json --grid 1 k.ptx
 
@@ -163,6 +167,39 @@ P
 want 0 "bytes stack a call, recursive" compile rec.ptx -v -o rec.cubin
 want 1 "line 6" run rec.cubin
 want 1 "stack exhausted" run rec.ptx --engine ptx
+
+# ---- policies: a lock inside an if hangs under the literal BSYNC
+cat >lock.ptx <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry lock(.param .u64 m)
+{
+  .reg .pred %p;
+  .reg .b32 %a, %t;
+  .reg .b64 %m;
+  ld.param.u64 %m, [m];
+  mov.u32 %t, %tid.x;
+  setp.eq.u32 %p, %t, 0;
+  @%p bra SKIP;
+SPIN:
+  atom.global.cas.b32 %a, [%m], 0, 1;
+  setp.ne.u32 %p, %a, 0;
+  @%p bra SPIN;
+  ld.volatile.global.u32 %a, [%m+4];
+  add.u32 %a, %a, 1;
+  st.volatile.global.u32 [%m+4], %a;
+  atom.global.exch.b32 %a, [%m], 0;
+SKIP:
+  st.global.u32 [%m+8], 5;
+  ret;
+}
+P
+want 0 "equal" validate lock.ptx --block 4 --arg out:c:u32[3]=zero
+want 0 "equal" validate lock.ptx --block 4 --arg out:c:u32[3]=zero \
+  --policy bsync-nb=blocked,branch-order=taken,join-scope=candidates,lane-choice=random:7
+want 0 "\[1\] 3" run lock.ptx --block 4 --arg out:c:u32[3]=zero --policy lane=rotate --policy join=candidates
+want 1 "livelock" run lock.ptx --block 4 --arg out:c:u32[3]=zero --policy bsync-nb=literal
 
 # ---- validate
 cat >l.json <<'J'
