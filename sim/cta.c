@@ -13,8 +13,9 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-/* Ticks between looks at the state: soon at first, as hangs tend to be small. */
-enum { PROOF_INTERVAL = 1 << 16, EARLY_INTERVAL = 1 << 12, EARLY_CHECKS = 16, ADD_BLOCK_AFTER = 1 << 24 };
+/* Ticks between looks at the state: at least so many, and one for each STATE_PER_TICK bytes of it. A loop is met in another
+ * phase at every look, so it takes up to as many looks as the loop is long. */
+enum { PROOF_INTERVAL = 1 << 12, STATE_PER_TICK = 4, ADD_BLOCK_AFTER = 1 << 24 };
 /* Bytes of memory that may be hashed: so many, and more for each tick. */
 enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
 
@@ -28,7 +29,7 @@ typedef struct {
     uint64_t idle_since;  /* tick of the last start or end of a block */
     /* Brent's cycle search */
     XXH128_hash_t saved, saved_memory;
-    uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, early, hashed_bytes;
+    uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, hashed_bytes;
     bool have_saved, have_memory;
 } Grid;
 
@@ -323,8 +324,11 @@ static bool state_repeats(Grid *g) {
     Run *r = g->r;
     if (r->opt.no_deadlock_proof || r->ticks < g->next_check)
         return false;
-    g->next_check = r->ticks + (g->early ? EARLY_INTERVAL : PROOF_INTERVAL);
-    g->early -= g->early > 0;
+    uint64_t warps = 0;
+    for (uint32_t s = 0; s < g->n; s++)
+        warps += g->slots[s]->nwarps - g->slots[s]->ndone;
+    uint64_t interval = warps * r->rows_used * ROW_BYTES / STATE_PER_TICK;
+    g->next_check = r->ticks + (interval > PROOF_INTERVAL ? interval : PROOF_INTERVAL);
     if (same_as_saved(g))
         return true;
     if (!g->have_saved) {
@@ -377,7 +381,6 @@ static bool stuck(Grid *g, SimTrapKind kind) {
     Run *r = g->r;
     if (g->next < g->total && g->n < r->opt.max_resident) {
         g->want = g->n + 1;
-        g->early = EARLY_CHECKS;
         return true;
     }
     if (report_split_warp(g))
@@ -432,7 +435,7 @@ static bool step(Grid *g) {
 }
 
 bool cta_run_grid(Run *r) {
-    Grid g = {.r = r, .want = 1, .next_check = EARLY_INTERVAL, .early = EARLY_CHECKS};
+    Grid g = {.r = r, .want = 1, .next_check = PROOF_INTERVAL};
     g.total = (uint64_t)r->launch->grid[0] * r->launch->grid[1] * r->launch->grid[2];
     bool ok = true;
     while (ok && (g.n || g.next < g.total))
