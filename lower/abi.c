@@ -443,6 +443,94 @@ static bool indirect_signature(Sel *s, const PtxInsn *in, Signature *sig) {
     return true;
 }
 
+/* ---- targets without calls through registers ---- */
+
+enum { MAX_CANDIDATES = 64 };
+
+/* NVIDIA's CALL with a register counts from the call; only bru1 (which has TRAP) takes an address as it is. */
+static bool calls_through_registers(const Sel *s) { return isa_target_has(s->t, OT_TRAP); }
+
+static void note_taken(bool *taken, uint32_t sym) {
+    if (sym & PTX_SYM_FUNC)
+        taken[(sym & ~PTX_SYM_FUNC) - 1] = true;
+}
+
+/* Functions whose address the module takes anywhere. */
+static bool *address_taken(Sel *s) {
+    const PtxModule *m = s->ptx;
+    bool *taken = ARENA_ARRAY(&s->arena, bool, m->nfuncs + 1);
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        for (uint32_t k = 0; k < m->funcs[i].ninsns; k++) {
+            const PtxInsn *in = &m->funcs[i].insns[k];
+            for (unsigned o = 0; in->op != PTX_CALL && o < in->noperands; o++)
+                if (in->operands[o].kind == PO_SYM)
+                    note_taken(taken, in->operands[o].sym);
+        }
+    for (uint32_t i = 0; i < m->nvars; i++)
+        for (uint32_t k = 0; k < m->vars[i].ninits; k++)
+            note_taken(taken, m->vars[i].inits[k].sym);
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        if (taken[i] && m->funcs[i].alias_of)
+            taken[m->funcs[i].alias_of - 1] = true;
+    return taken;
+}
+
+/* What an indirect call may reach: its list, or every function of its signature whose address is taken. */
+static uint32_t find_candidates(Sel *s, const PtxInsn *in, const Call *c, uint32_t *out) {
+    const PtxCallTable *t = &s->pf->call_tables[in->table - 1];
+    bool *taken = address_taken(s);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->ptx->nfuncs && n <= MAX_CANDIDATES; i++) {
+        const PtxFunc *f = &s->ptx->funcs[i];
+        bool listed = t->n == 0;
+        for (uint32_t k = 0; k < t->n; k++)
+            listed |= t->funcs[k] == i;
+        Plan args, results;
+        if (listed && (taken[i] || t->n) && f->has_body && !f->is_entry &&
+            plan_signature(s, f->params, f->nparams, f->rets, f->nrets, &args, &results) &&
+            same_slots(&args, &c->args) && same_slots(&results, &c->results))
+            out[n++] = i;
+    }
+    return n;
+}
+
+/* The address compared with each candidate's, and direct calls. An address that is none of them traps. */
+static bool call_by_comparison(Sel *s, Call *c, Operand target, const Words *args, const Words *results) {
+    uint32_t candidates[MAX_CANDIDATES + 1], n = find_candidates(s, c->in, c, candidates);
+    if (n > MAX_CANDIDATES)
+        return sel_error(s, "this machine has no calls through registers, and there are too many possible targets");
+    BlockId join = sel_block_new(s);
+    Words *a = ARENA_NEW(&s->arena, Words), *r = ARENA_NEW(&s->arena, Words);
+    bool ok = true;
+    for (uint32_t k = 0; ok && k < n; k++) {
+        BlockId yes = sel_block_new(s), no = sel_block_new(s);
+        sel_branch(s, emit_isetp64(s, false, ICmp_EQ, sel_wide_pair(s, target), sel_function_address(s, candidates[k], 0)),
+                   yes, no);
+        sel_seal(s, yes);
+        sel_seal(s, no);
+        sel_begin(s, yes);
+        *a = *args;
+        *r = *results;
+        emit_call(s, lower_function(s->l, s->ptx, candidates[k], s->l->fns.at[s->fn].builtin), a, r);
+        if (!s->ptx->funcs[candidates[k]].noreturn) {
+            ok = take_results(s, c, r);
+            sel_jump(s, join);
+        }
+        sel_begin(s, no);
+    }
+    if (isa_target_has(s->t, OT_TRAP))
+        EMIT0(s, OT_TRAP, 0, op_imm(1));
+    else
+        EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+    sel_seal(s, join);
+    sel_begin(s, join);
+    if (!ir_block(s->f, join)->preds.n) { /* no candidate comes back */
+        sel_emit(s, OT_EXIT, 0, 0, NULL);
+        s->cur = (BlockId){0};
+    }
+    return ok;
+}
+
 bool abi_call(Sel *s, const PtxInsn *in) {
     Signature sig;
     uint32_t index = 0;
@@ -473,6 +561,8 @@ bool abi_call(Sel *s, const PtxInsn *in) {
     for (uint32_t k = 0; k < c.results.n; k++)
         for (uint32_t w = 0; c.results.slots[k].reg >= 0 && w < c.results.slots[k].words; w++)
             push(r, op_none(), c.results.slots[k].reg + (int)w);
+    if (!in->callee && !calls_through_registers(s))
+        return call_by_comparison(s, &c, target, a, r);
     if (in->callee)
         emit_call(s, lower_function(s->l, s->ptx, index, s->l->fns.at[s->fn].builtin), a, r);
     else

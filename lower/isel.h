@@ -248,6 +248,7 @@ bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *a
 
 /* ---- addresses (isel_mem.c) ---- */
 Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic);
+Wide sel_function_address(Sel *s, uint32_t index, int64_t offset);
 bool sel_param_access(Sel *s, const PtxInsn *in, bool is_store);
 typedef struct { /* a memory operand, ready for an instruction */
     Operand base;  /* register (pair for 64-bit addresses) or OPK_NONE */

@@ -33,8 +33,8 @@ static Wide frame_address(Sel *s, uint32_t offset) {
     return wide2(EMIT_R(s, IR_FRAME_ADDR, 0, op_imm(offset)), op_imm(0));
 }
 
-static Wide function_address(Sel *s, const PtxOperand *o) {
-    const PtxFunc *pf = &s->ptx->funcs[(o->sym & ~PTX_SYM_FUNC) - 1];
+Wide sel_function_address(Sel *s, uint32_t index, int64_t offset) {
+    const PtxFunc *pf = &s->ptx->funcs[index];
     if (pf->alias_of)
         pf = &s->ptx->funcs[pf->alias_of - 1];
     if (!pf->has_body) {
@@ -42,8 +42,8 @@ static Wide function_address(Sel *s, const PtxOperand *o) {
         return wide2(op_imm(0), op_imm(0));
     }
     StrId name = lower_name(s->l, s->ptx, pf->name);
-    Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_LO));
-    return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_HI)));
+    Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, offset, RELOC_ABS32_LO));
+    return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, offset, RELOC_ABS32_HI)));
 }
 
 Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
@@ -52,7 +52,7 @@ Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
     Wide none = wide2(op_imm(0), op_imm(0));
     (void)generic;
     if (!v)
-        return function_address(s, o);
+        return sel_function_address(s, (o->sym & ~PTX_SYM_FUNC) - 1, o->imm);
     switch (v->space) {
     case SP_GLOBAL: {
         StrId name = s->l->places[index].name;
