@@ -2,8 +2,9 @@
  * the name at the level being compiled.
  *
  * A semantic function computes one instruction for 32 lanes. It is written as one scalar expression in a loop of 32
- * that the compiler turns into vector code of the level's width. (Explicit 128-byte GNU vectors were tried: gcc 12
- * splits their comparisons and shifts into scalars below AVX-512; the loops vectorise everywhere.) Rows
+ * that the compiler turns into vector code of the level's width. Explicit 128-byte GNU vectors were measured instead
+ * (bench/README.md): for a plain sum they are equal with gcc 12 and faster with clang 14, but comparisons that make a lane
+ * mask and FMA, which has no vector form, are 5 to 100 times slower, so loops stay. Rows
  * are read before they are written lane by lane, so a destination may be one of the sources.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_OPS_OPS_H
