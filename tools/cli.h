@@ -10,7 +10,7 @@
 #include <argp.h>
 
 enum { STATUS_DONE, STATUS_INPUT, STATUS_USAGE, STATUS_INTERNAL, STATUS_DIFFERS };
-enum { MAX_INPUTS = 2 };
+enum { MAX_INPUTS = 32 };
 
 typedef struct {
     Arena arena;
@@ -21,7 +21,7 @@ typedef struct {
     const Target *target;
     unsigned opt_level;
     ReconvMode reconverge;
-    bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json;
+    bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json, object;
     Plan plan;         /* launch: from options or from --launch */
     PlanLaunch launch; /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
@@ -54,6 +54,7 @@ void cli_help(FILE *out);                     /* the list of commands */
 void cli_manual(FILE *out, const Command *c); /* roff; NULL: heddle(1) */
 
 int cmd_compile(Settings *s);
+int cmd_link(Settings *s);
 int cmd_asm(Settings *s);
 int cmd_disasm(Settings *s);
 int cmd_run(Settings *s);
@@ -65,6 +66,8 @@ int cmd_report(Settings *s);
 bool cli_is_elf(const char *data, size_t size_bytes);
 /* Read and parse; reported on failure. */
 PtxModule *cli_read_ptx(Settings *s, const char *path);
+/* The first `n` inputs, PTX texts and objects, linked into one module if there are several. */
+PtxModule *cli_read_modules(Settings *s, unsigned n);
 Binary *cli_load(Settings *s, const char *path, const char *data, size_t size_bytes);
 Binary *cli_compile_to_binary(Settings *s, const PtxModule *ptx, const char *path);
 /* The launch plan of the options. A launch file's "module" is the default input. */

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "emit/asm.h"
+#include "emit/object.h"
+#include "frontend/link.h"
 #include "tools/cli.h"
 #include "tools/report.h"
 #include <stdlib.h>
@@ -88,12 +90,33 @@ static bool compile(Settings *s, const PtxModule *m) {
     return good;
 }
 
+static bool write_object(Settings *s, const PtxModule *m) {
+    void *image = NULL;
+    size_t size = 0;
+    bool good = object_write(m, s->target ? s->target : isa_targets[0], &image, &size, &s->diags) &&
+                write_out(s, output_name(s, "o"), image, size);
+    free(image);
+    return good;
+}
+
 int cmd_compile(Settings *s) {
     PtxModule *m = cli_read_ptx(s, s->inputs[0]);
     if (!m)
         return STATUS_INPUT;
-    bool good = strcmp(s->emit, "ptx") == 0 ? write_ptx(s, m) : compile(s, m);
+    bool good = s->object                      ? write_object(s, m)
+                : strcmp(s->emit, "ptx") == 0 ? write_ptx(s, m)
+                                              : compile(s, m);
     ptx_free(m);
+    return good ? STATUS_DONE : STATUS_INPUT;
+}
+
+int cmd_link(Settings *s) {
+    PtxModule *m = cli_read_modules(s, s->ninputs);
+    if (m && s->ninputs == 1)
+        m = ptx_link(&m, 1, &s->diags); /* so that what is missing has a name */
+    bool good = m && compile(s, m);
+    if (m)
+        ptx_free(m);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "check/diff.h"
+#include "emit/object.h"
 #include "tools/cli.h"
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -119,6 +120,7 @@ static bool ptx_launch(Run *r, const PlanLaunch *l) {
                          .on_warning = print_warning,
                          .user = r,
                          .report_uninitialised = r->s->machine.report_undefined,
+                         .report_not_uniform = r->s->machine.report_undefined,
                          .on_event = r->trace ? trace_ptx : NULL};
     PtxRunResult res = {0};
     double start = now();
@@ -250,9 +252,9 @@ static bool open_input(Run *r) {
     if (!file_read(&s->arena, s->inputs[0], &s->diags, &data, &size))
         return false;
     bool elf = cli_is_elf(data, size), interpret = s->engine && strcmp(s->engine, "ptx") == 0;
-    if (elf && !interpret)
+    if (elf && !interpret && !object_is(data, size))
         return (r->binary = cli_load(s, s->inputs[0], data, size)) != NULL;
-    r->ptx = elf ? cli_read_ptx(s, s->inputs[0]) : ptx_parse(s->inputs[0], data, size, &s->diags);
+    r->ptx = cli_read_modules(s, s->ninputs);
     if (r->ptx && !interpret)
         r->binary = cli_compile_to_binary(s, r->ptx, s->inputs[0]);
     return interpret ? r->ptx != NULL : r->binary != NULL;

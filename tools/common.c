@@ -1,6 +1,8 @@
 /* What several commands do: reading modules and binaries, the launch plan of the options.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "emit/object.h"
+#include "frontend/link.h"
 #include "tools/cli.h"
 #include <string.h>
 
@@ -35,6 +37,13 @@ PtxModule *cli_read_ptx(Settings *s, const char *path) {
         diag(&s->diags, (SrcLoc){0}, DIAG_E0003, path);
         return NULL;
     }
+    if (object_is(text, size)) {
+        const char *name, *ptx;
+        size_t ptx_bytes;
+        return object_read(&s->arena, path, text, size, &name, &ptx, &ptx_bytes, &s->diags)
+                   ? ptx_parse(name, ptx, ptx_bytes, &s->diags)
+                   : NULL;
+    }
     if (cli_is_elf(text, size)) {
         Binary *b = cli_load(s, path, text, size); /* the PTX that the binary was made from */
         PtxModule *m = NULL;
@@ -46,6 +55,19 @@ PtxModule *cli_read_ptx(Settings *s, const char *path) {
         return m;
     }
     return ptx_parse(path, text, size, &s->diags);
+}
+
+PtxModule *cli_read_modules(Settings *s, unsigned n) {
+    PtxModule *all[MAX_INPUTS];
+    for (unsigned k = 0; k < n; k++) {
+        all[k] = cli_read_ptx(s, s->inputs[k]);
+        if (!all[k]) {
+            while (k)
+                ptx_free(all[--k]);
+            return NULL;
+        }
+    }
+    return n == 1 ? all[0] : ptx_link(all, n, &s->diags);
 }
 
 Binary *cli_load(Settings *s, const char *path, const char *data, size_t size_bytes) {

@@ -58,6 +58,7 @@ static const struct argp_option compile_options[] = {
     {0}};
 static const struct argp_option emit_options[] = {
     {"emit", KEY_EMIT, "KIND", 0, "elf (default), asm, mir (machine IR) or ptx (the parsed module)", 0},
+    {"object", 'c', NULL, 0, "Write an object INPUT.o for heddle link; names may be defined elsewhere", 0},
     {"dump", KEY_DUMP, "PASS", 0, "Print machine IR after PASS, or after every pass (all), to standard error",
      0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after PASS; with --emit=mir prints what it made", 0},
@@ -114,6 +115,7 @@ static const struct argp_option fuzz_options[] = {
 
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
                                                            NULL};
+static const struct argp_option *const link_groups[] = {output_options, compile_options, NULL};
 static const struct argp_option *const asm_groups[] = {output_options, NULL};
 static const struct argp_option *const disasm_groups[] = {output_options, json_options, NULL};
 static const struct argp_option *const run_groups[] = {launch_options,  run_options,  machine_options,
@@ -128,20 +130,25 @@ const Command cli_commands[] = {
     {"compile", "K.ptx", "Compile PTX to an ELF binary",
      "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all.", 1, 1,
      compile_groups, cmd_compile},
+    {"link", "A.o B.o...", "Link objects and PTX files to an ELF binary",
+     "Binds .extern names to .visible, .weak and .common definitions of the other files, then compiles the whole, so "
+     "that register counts, stack sizes and convergence barriers are right across files.",
+     1, MAX_INPUTS, link_groups, cmd_link},
     {"asm", "F.sass", "Assemble machine code text to an ELF binary",
      "Takes what disasm prints, which gives back the same file, and a short form for hand-written kernels.",
      1, 1, asm_groups, cmd_asm},
     {"disasm", "F.cubin", "Print an ELF binary as text",
      "Every header field, section and symbol. Reads bru1 binaries and NVIDIA's cubins.", 1, 1, disasm_groups,
      cmd_disasm},
-    {"run", "[F.cubin|F.ptx]", "Run kernels without a GPU",
-     "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx.", 0, 1,
+    {"run", "[F.cubin|F.ptx...]", "Run kernels without a GPU",
+     "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx. "
+     "Several PTX files are linked.", 0, MAX_INPUTS,
      run_groups, cmd_run},
-    {"validate", "[F.ptx [F.cubin]]", "Compare PTX and machine code on the same inputs",
+    {"validate", "[F.ptx... [F.cubin]]", "Compare PTX and machine code on the same inputs",
      "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
      "Without "
-     "F.cubin the PTX is compiled.",
-     0, 2, validate_groups, cmd_validate},
+     "F.cubin the PTX is compiled. Several PTX files or objects are linked.",
+     0, MAX_INPUTS, validate_groups, cmd_validate},
     {"report", "K.ptx", "Tell where lanes come together",
      "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.", 1, 1,
      report_groups, cmd_report},
@@ -257,6 +264,9 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
         return true;
     case 'v':
         s->verbose = true;
+        return true;
+    case 'c':
+        s->object = true;
         return true;
     case KEY_EMIT:
         one_of(state, "--emit", arg, kinds);
