@@ -119,5 +119,5 @@ void *vec_push_raw(Arena *a, void *vec, size_t elem_bytes) {
         v->at = arena_grow(a, v->at, v->cap * elem_bytes, cap * elem_bytes);
         v->cap = cap;
     }
-    return v->at + elem_bytes * v->n++;
+    return memset(v->at + elem_bytes * v->n++, 0, elem_bytes); /* n may have been reset: old bytes are there */
 }

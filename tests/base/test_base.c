@@ -48,6 +48,18 @@ static void vec_keeps_its_elements(void **state) {
     arena_free(&a);
 }
 
+static void vec_zeroes_what_it_uses_again(void **state) {
+    (void)state;
+    Arena a = {0};
+    VEC(uint32_t) v = {0};
+    for (uint32_t i = 0; i < 5; i++)
+        VEC_ADD(&a, &v, 7);
+    v.n = 2;
+    assert_int_equal(*VEC_PUSH(&a, &v), 0);
+    assert_int_equal(v.at[1], 7);
+    arena_free(&a);
+}
+
 static void strings_are_equal_by_id(void **state) {
     (void)state;
     StrTab t = {0};
@@ -159,6 +171,7 @@ static void files_are_written_whole_or_not_at_all(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_zeroes_aligns_and_releases), cmocka_unit_test(vec_keeps_its_elements),
+        cmocka_unit_test(vec_zeroes_what_it_uses_again),
         cmocka_unit_test(strings_are_equal_by_id),          cmocka_unit_test(bitset_agrees_with_bytes),
         cmocka_unit_test(diagnostics_show_position_and_caret), cmocka_unit_test(files_are_written_whole_or_not_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
