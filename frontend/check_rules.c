@@ -76,8 +76,38 @@ static bool check_barrier(Check *c, const PtxInsn *i) {
     return true;
 }
 
+/* Constant addresses among a kernel's parameters: whatever runs them would trap. Reading from one parameter on into
+ * the next is defined. */
+static bool check_kernel_param(Check *c, const PtxInsn *i, unsigned bytes) {
+    const PtxOperand *o = &i->operands[1];
+    if (i->op != PTX_LD || i->noperands < 2 || !c->f->is_entry || o->kind != PO_ADDR || o->reg || !o->sym ||
+        o->sym & PTX_SYM_FUNC || !bytes)
+        return true;
+    const PtxVar *v = &c->m->vars[o->sym - 1];
+    uint64_t end = 0;
+    bool ours = false;
+    for (uint32_t k = 0; k < c->f->nparams; k++) {
+        const PtxVar *p = &c->m->vars[c->f->params[k]];
+        ours |= p == v;
+        if (p->param_offset_bytes + p->size_bytes > end)
+            end = p->param_offset_bytes + p->size_bytes;
+    }
+    if (!ours)
+        return true;
+    int64_t first = (int64_t)v->param_offset_bytes;
+    const char *wrong = NULL;
+    if (o->imm < -first || o->imm > (int64_t)end - first - (int64_t)bytes)
+        wrong = "it lies outside of the kernel's parameters";
+    else if ((first + o->imm) % (int64_t)bytes)
+        wrong = "the address is misaligned";
+    return !wrong || diag(c->d, o->loc, DIAG_E0144, insn_text(c, i), bytes, (long long)o->imm,
+                          str_text(&c->m->strings, v->name), wrong);
+}
+
 static bool check_access(Check *c, const PtxInsn *i) {
     unsigned bytes = ptx_type_bytes((PtxType)i->type[0]) * i->vec;
+    if (i->space == SP_PARAM && !check_kernel_param(c, i, bytes))
+        return false;
     if (i->vec > 1 && bytes > 32)
         return rule(c, i, "moves more than 256 bits");
     return true;

@@ -342,6 +342,8 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *d) 
         *p = (Parser){.m = m, .a = &m->arena, .d = d, .first_error = d->nerrors};
         locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
         p->lx = (Lexer){m->source.text, 0, (uint32_t)size, &m->strings, d, c};
+        if (size >= 3 && !memcmp(m->source.text, "\xef\xbb\xbf", 3)) /* byte order mark of UTF-8 */
+            p->lx.at = 3;
         p->name_underscore = str_intern_z(&m->strings, "_");
         p->name_warp_sz = str_intern_z(&m->strings, "WARP_SZ");
         VEC_PUSH(&p->tmp, &p->scopes);

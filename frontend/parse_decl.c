@@ -366,7 +366,7 @@ static bool parse_dimensions(Parser *p, PtxVar *v, uint64_t *dims, unsigned *ndi
         else if (!parse_const_int(p, &n, "an array size"))
             return false;
         else if (n <= 0 && v->space != SP_PARAM)
-            return diag(p->d, loc, DIAG_E0126, "an array size below 1", "here");
+            return diag(p->d, loc, DIAG_E0126, "an array size below 1 or above 2^63-1", "here");
         if (!expect(p, ']', "']'"))
             return false;
         if (!v->unsized || *ndims) {

@@ -7,6 +7,10 @@
 
 /* header */
 
+/* The last minor version of each major version of the PTX ISA; a newer one is taken with a warning. */
+static const uint8_t last_minor[] = {5, 3, 2, 3, 0, 5, 8, 8, 1};
+enum { NEWEST_MAJOR = sizeof last_minor };
+
 static bool parse_version(Parser *p) {
     unsigned major, minor;
     int used = 0;
@@ -17,6 +21,10 @@ static bool parse_version(Parser *p) {
     snprintf(text, sizeof text, "%.*s", p->tok.size > 20 ? 20 : (int)p->tok.size, p->lx.text + p->tok.at);
     if (!at(p, TK_DBL) || sscanf(text, "%3u.%3u%n", &major, &minor, &used) != 2 || text[used])
         return diag(p->d, here(p), DIAG_E0117);
+    if (major < 1 || major > NEWEST_MAJOR)
+        return diag(p->d, here(p), DIAG_E0143, major, minor);
+    if (minor > last_minor[major - 1])
+        diag(p->d, here(p), DIAG_W0141, major, minor);
     p->m->version_major = major;
     p->m->version_minor = minor;
     p->seen_version = true;
@@ -24,11 +32,18 @@ static bool parse_version(Parser *p) {
     return true;
 }
 
-/* sm_80, sm_90a, sm_100f */
+/* sm_80, sm_90a, sm_100f (PTX ISA 11.1.2) */
 static bool parse_sm(const char *text, uint32_t *sm) {
+    static const uint8_t known[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50,  52,  53,  60,  61,  62,
+                                    70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
     unsigned n;
     int used = 0;
-    if (sscanf(text, "sm_%4u%n", &n, &used) != 1 || n < 10 || strspn(text + 3, "0123456789") > 4)
+    bool found = false;
+    if (sscanf(text, "sm_%4u%n", &n, &used) != 1 || strspn(text + 3, "0123456789") > 4)
+        return false;
+    for (unsigned k = 0; k < sizeof known; k++)
+        found |= known[k] == n;
+    if (!found)
         return false;
     *sm = n;
     return !text[used] || ((text[used] == 'a' || text[used] == 'f') && !text[used + 1]);
@@ -185,6 +200,19 @@ static bool parse_dims(Parser *p, uint32_t *out, unsigned max) {
     return true;
 }
 
+/* Not fewer than the ABI needs nor more than a thread can have: as ptxas, the nearest possible limit. */
+static bool parse_maxnreg(Parser *p, PtxFunc *f) {
+    enum { LEAST = 16, MOST = 255 };
+    SrcLoc loc = here(p);
+    if (!parse_dims(p, &f->maxnreg, 1))
+        return false;
+    uint32_t given = f->maxnreg;
+    f->maxnreg = given < LEAST ? LEAST : given > MOST ? MOST : given;
+    if (f->maxnreg != given)
+        diag(p->d, loc, DIAG_W0143, given, (unsigned)LEAST, (unsigned)MOST, f->maxnreg);
+    return true;
+}
+
 static bool parse_performance(Parser *p, PtxFunc *f) {
     uint32_t ignored;
     while (at(p, TK_DIR)) {
@@ -194,7 +222,7 @@ static bool parse_performance(Parser *p, PtxFunc *f) {
         else if (at_dir(p, ".reqntid"))
             ok = parse_dims(p, f->reqntid, 3);
         else if (at_dir(p, ".maxnreg"))
-            ok = parse_dims(p, &f->maxnreg, 1);
+            ok = parse_maxnreg(p, f);
         else if (at_dir(p, ".minnctapersm"))
             ok = parse_dims(p, &f->minnctapersm, 1);
         else if (at_dir(p, ".maxnctapersm"))
@@ -297,6 +325,8 @@ static bool parse_header(Parser *p, PtxFunc *f) {
         return false;
     if (!parse_performance(p, f))
         return false;
+    if (f->maxntid[0] && f->reqntid[0])
+        return diag(p->d, f->loc, DIAG_E0126, ".maxntid", "together with .reqntid");
     if (f->noreturn && (f->is_entry || f->nrets))
         return diag(p->d, f->loc, DIAG_E0126, ".noreturn", "for an entry or a function with results");
     return !f->is_entry || place_params(p, f);

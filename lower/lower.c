@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHARED_LIMIT = 1 << 20, CONST_LIMIT = 1 << 16 };
+enum { SHARED_LIMIT = 227 * 1024, CONST_LIMIT = 1 << 16 };
 
 StrId lower_name(Lower *l, const PtxModule *mod, StrId id) {
     return str_intern(l->strings, str_text(&mod->strings, id), str_size(&mod->strings, id));
