@@ -6,7 +6,7 @@
 
 const char *const ig_flag_names[] = {"BRANCH", "CALL", "RETURN", "EXIT", "END", "SWITCH", "BREG_READ", "BREG_WRITE",
                                      "COLLECTIVE", "CTA_BARRIER", "MEM_READ", "MEM_WRITE", "SIDE_EFFECT", "UNIFORM",
-                                     "VARIABLE_LATENCY", "READS_ALL_P", "WRITES_ALL_P", NULL};
+                                     "READS_ALL_P", "WRITES_ALL_P", NULL};
 
 IgType *ig_sem_type(IgType *t) { return t && t->maps ? t->maps : t; }
 
