@@ -337,7 +337,7 @@ static bool state_repeats(Grid *g) {
     }
     if (!g->have_saved || ++g->checks == g->save_at) {
         g->saved = hash_state(g);
-        g->have_memory = hash_memory(g, &g->saved_memory);
+        g->have_memory = g->save_at > 1 && hash_memory(g, &g->saved_memory); /* short blocks need none */
         g->saved_version = r->mem_version;
         g->saved_clocks = r->clock_reads;
         g->saved_random = r->random;
