@@ -202,7 +202,7 @@ static void exits_and_barriers(void **state) {
     }
 }
 
-/* An endless loop is proved endless, unless it reads a clock or changes memory: then the budget ends it. */
+/* An endless loop is proved endless, unless it reads a clock or counts in memory: then the budget ends it. */
 static void endless(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
