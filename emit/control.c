@@ -9,7 +9,7 @@
 #include "emit/latency.h"
 #include <string.h>
 
-enum { NUM_SB = 6, NO_SB = 7, KEEP_AFTER = 50, MAX_ROUNDS = 10000, READ = 1, WRITTEN = 2 };
+enum { NUM_SB = 6, NO_SB = 7, STORE_SB = NUM_SB - 1, ALL_SB = 0x3f, KEEP_AFTER = 50, MAX_ROUNDS = 10000, READ = 1, WRITTEN = 2 };
 typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
 
 typedef struct { /* one register access that a later instruction may come too close to */
@@ -20,6 +20,10 @@ typedef struct { /* one register access that a later instruction may come too cl
 
 typedef struct {
     uint8_t write_sb[CELL_COUNT], read_sb[CELL_COUNT]; /* masks */
+    uint8_t queues[CELL_COUNT]; /* mask: queues of the instructions behind both */
+    /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions read in
+     * order, so whoever waits for one of these need not wait for STORE_SB. */
+    uint8_t vouches;
     VEC(Flight) flight;
     bool reached;
 } State;
@@ -27,7 +31,8 @@ typedef struct {
 typedef struct { /* what the walk asks about an instruction again and again */
     const CellRef *refs; /* reads, then writes */
     uint8_t nreads, nwrites, issue;
-    bool guarded, late, reads_late, call;
+    uint8_t queue; /* mask with one bit, or LQ_NONE's */
+    bool guarded, late, reads_late, call, memory;
 } Facts;
 
 typedef struct { /* decisions for one instruction; all grow only */
@@ -91,6 +96,8 @@ static void grow_older(State *s, unsigned cycles) {
 static void copy_state(Controls *c, State *to, const State *from) {
     memcpy(to->write_sb, from->write_sb, sizeof to->write_sb);
     memcpy(to->read_sb, from->read_sb, sizeof to->read_sb);
+    memcpy(to->queues, from->queues, sizeof to->queues);
+    to->vouches = from->vouches;
     to->reached = from->reached;
     while (to->flight.cap < from->flight.n) {
         to->flight.n = to->flight.cap;
@@ -110,7 +117,9 @@ static bool merge_state(Controls *c, State *into, const State *with) {
         changed |= w != into->write_sb[k] || r != into->read_sb[k];
         into->write_sb[k] = w;
         into->read_sb[k] = r;
+        into->queues[k] |= with->queues[k];
     }
+    into->vouches &= with->vouches;
     for (unsigned k = 0; k < with->flight.n; k++) {
         Flight x = with->flight.at[k];
         bool known = false;
@@ -139,8 +148,11 @@ static unsigned waits_for(const State *s, const Facts *x) {
     }
     for (unsigned k = 0; k < x->nreads; k++)
         mask |= s->write_sb[reads_of(x)[k].cell];
-    for (unsigned k = 0; k < x->nwrites; k++)
-        mask |= s->write_sb[writes_of(x)[k].cell] | s->read_sb[writes_of(x)[k].cell];
+    for (unsigned k = 0; k < x->nwrites; k++) {
+        unsigned cell = writes_of(x)[k].cell;
+        bool behind = x->queue != 1u << LQ_NONE && s->queues[cell] == x->queue; /* cannot overtake them */
+        mask |= behind ? 0u : (unsigned)s->write_sb[cell] | s->read_sb[cell];
+    }
     return mask;
 }
 
@@ -217,27 +229,32 @@ static unsigned cycles_needed(Controls *c, const State *s, uint32_t id, unsigned
 static void clear_waited(State *s, unsigned wait) {
     if (!wait)
         return;
+    unsigned read = wait | (wait & s->vouches ? 1u << STORE_SB : 0);
     for (unsigned k = 0; k < CELL_COUNT; k++) {
         s->write_sb[k] &= (uint8_t)~wait;
-        s->read_sb[k] &= (uint8_t)~wait;
+        s->read_sb[k] &= (uint8_t)~read;
+        s->queues[k] &= s->write_sb[k] | s->read_sb[k] ? 0xff : 0;
     }
+    if (read >> STORE_SB & 1)
+        s->vouches = ALL_SB;
 }
 
-/* A scoreboard for a new setter: one that nothing hangs on, else in turn. Stores prefer the last one. */
+/* A scoreboard for a new setter: one that nothing hangs on, else that of the setter before, whose result is likely
+ * to be awaited at the same time. Stores have one of their own. */
 static unsigned pick_sb(Controls *c, const State *s, bool store) {
     unsigned busy = 0;
     if (store)
-        return NUM_SB - 1;
+        return STORE_SB;
     for (unsigned k = 0; k < CELL_COUNT; k++)
         busy |= s->write_sb[k] | s->read_sb[k];
-    for (unsigned k = 0; k < NUM_SB - 1; k++) {
-        unsigned sb = (c->next_sb + k) % (NUM_SB - 1);
+    for (unsigned k = 0; k < STORE_SB; k++) {
+        unsigned sb = (c->next_sb + k) % STORE_SB;
         if (!(busy >> sb & 1)) {
             c->next_sb = sb + 1;
             return sb;
         }
     }
-    return c->next_sb++ % (NUM_SB - 1);
+    return (c->next_sb + STORE_SB - 1) % STORE_SB;
 }
 
 static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
@@ -254,7 +271,7 @@ static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
         if (late && nw)
             ch->write_sb = (uint8_t)pick_sb(c, s, false);
         else if (reads_late && late_reads)
-            ch->read_sb = (uint8_t)pick_sb(c, s, true);
+            ch->read_sb = (uint8_t)pick_sb(c, s, facts->memory);
     }
     unsigned n = 0;
     bool again = false; /* still in flight from the last time round a loop */
@@ -270,15 +287,20 @@ static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
     unsigned sb = ch->write_sb != NO_SB ? ch->write_sb : ch->read_sb;
     if (sb != NO_SB)
         add_flight(c, s, fresh, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
+    if (facts->memory && sb != NO_SB)
+        s->vouches = sb == STORE_SB ? 0 : (uint8_t)(s->vouches | 1u << sb);
     for (unsigned k = 0; k < nw; k++) {
-        if (ch->write_sb != NO_SB)
+        if (ch->write_sb != NO_SB) {
             s->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
+            s->queues[writes[k].cell] |= facts->queue;
+        }
         add_flight(c, s, fresh, (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
     }
     for (unsigned k = 0; k < nr; k++) {
-        if (reads_late && sb != NO_SB && reads[k].operand != LATENCY_GUARD)
-            s->read_sb[reads[k].cell] |= (uint8_t)(1u << sb); /* the result's scoreboard says so too */
-        else if (!late)
+        if (reads_late && sb != NO_SB && reads[k].operand != LATENCY_GUARD) { /* the result's scoreboard says so too */
+            s->read_sb[reads[k].cell] |= (uint8_t)(1u << sb);
+            s->queues[reads[k].cell] |= facts->queue;
+        } else if (!late)
             add_flight(c, s, fresh, (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
     }
 }
@@ -323,6 +345,8 @@ static void gather(Controls *c, BlockId b, State *s) {
     const Block *blk = ir_block(c->f, b);
     memset(s->write_sb, 0, sizeof s->write_sb);
     memset(s->read_sb, 0, sizeof s->read_sb);
+    memset(s->queues, 0, sizeof s->queues);
+    s->vouches = ALL_SB;
     s->flight.n = 0;
     s->reached = b.i == c->f->entry.i;
     for (unsigned p = 0; p < blk->preds.n; p++)
@@ -338,13 +362,16 @@ static void merge_scoreboards(State *into, const State *with) {
     for (unsigned k = 0; k < CELL_COUNT; k++) {
         into->write_sb[k] |= with->write_sb[k];
         into->read_sb[k] |= with->read_sb[k];
+        into->queues[k] |= with->queues[k];
     }
+    into->vouches &= with->vouches;
 }
 
 static bool same_state(const State *a, const State *b) {
     if (a->reached != b->reached || a->flight.n != b->flight.n ||
         memcmp(a->write_sb, b->write_sb, sizeof a->write_sb) != 0 ||
-        memcmp(a->read_sb, b->read_sb, sizeof a->read_sb) != 0)
+        memcmp(a->read_sb, b->read_sb, sizeof a->read_sb) != 0 ||
+        memcmp(a->queues, b->queues, sizeof a->queues) != 0 || a->vouches != b->vouches)
         return false;
     for (unsigned k = 0; k < a->flight.n; k++) /* gathered in the same order each time */
         if (memcmp(&a->flight.at[k], &b->flight.at[k], sizeof(Flight)) != 0)
@@ -480,6 +507,8 @@ static void gather_facts(Controls *c) {
                 .guarded = !op_is_always(m->guard),
                 .late = latency_is_variable(c->t, m),
                 .reads_late = latency_reads_late(c->t, m),
+                .queue = (uint8_t)(1u << latency_queue(c->t, m)),
+                .memory = latency_reads_in_order(c->t, m),
                 .call = emit_is_call_boundary(m),
             };
         }

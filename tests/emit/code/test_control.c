@@ -47,6 +47,7 @@ typedef struct {
     uint32_t n;
     Accesses writes[CELL_COUNT], reads[CELL_COUNT];
     uint32_t outstanding[6], set_time[6]; /* setters since the last wait; time of the last */
+    uint32_t queued[LQ_COUNT][6], memory[6]; /* time of the last setter of a queue, of memory; 0 none */
     uint32_t time;
     unsigned violations;
 } Walk;
@@ -67,11 +68,30 @@ static void add_access(Accesses *list, Access a) {
 }
 
 /* What hung on scoreboard sb has arrived; its next setter is another matter. */
-static void settle(Accesses *lists, int sb) {
+static void settle(Walk *w, Accesses *lists, int sb) {
+    for (unsigned c = 0; c < CELL_COUNT; c++)
+        for (unsigned x = 0; x < lists[c].n; x++) {
+            Access *a = &lists[c].at[x];
+            LatencyQueue q = latency_queue(w->t, &w->code[a->inst]);
+            bool earlier = q != LQ_NONE && a->time <= w->queued[q][sb];
+            bool read = lists == w->reads && latency_reads_in_order(w->t, &w->code[a->inst]) &&
+                        a->time <= w->memory[sb];
+            if (a->sb == sb || earlier || read)
+                a->sb = -1;
+        }
+}
+
+static bool same_queue(const Walk *w, const Access *a, const MachInst *m) {
+    LatencyQueue q = latency_queue(w->t, m);
+    return q != LQ_NONE && q == latency_queue(w->t, &w->code[a->inst]);
+}
+
+static bool hangs_on(const Accesses *lists, int sb) {
     for (unsigned c = 0; c < CELL_COUNT; c++)
         for (unsigned x = 0; x < lists[c].n; x++)
             if (lists[c].at[x].sb == sb)
-                lists[c].at[x].sb = -1;
+                return true;
+    return false;
 }
 
 static void check_waits(Walk *w, uint32_t pc) {
@@ -80,8 +100,8 @@ static void check_waits(Walk *w, uint32_t pc) {
             if (w->outstanding[sb] && w->time - w->set_time[sb] < 2)
                 complain(w, pc, "waits right behind the setter", sb);
             w->outstanding[sb] = 0;
-            settle(w->writes, (int)sb);
-            settle(w->reads, (int)sb);
+            settle(w, w->writes, (int)sb);
+            settle(w, w->reads, (int)sb);
         }
 }
 
@@ -103,17 +123,21 @@ static void check_inst(Walk *w, uint32_t pc) {
     for (unsigned k = 0; k < nw; k++) {
         const Accesses *l = &w->writes[writes[k].cell], *r = &w->reads[writes[k].cell];
         for (unsigned x = 0; x < l->n; x++)
-            if (sb_open(w, &l->at[x]) ||
+            if (same_queue(w, &l->at[x], m))
+                continue;
+            else if (sb_open(w, &l->at[x]) ||
                 w->time - l->at[x].time < latency_waw(w->t, &w->code[l->at[x].inst], l->at[x].operand, m))
                 complain(w, pc, "writes over a result still to come", writes[k].cell);
         for (unsigned x = 0; x < r->n; x++)
-            if (sb_open(w, &r->at[x]) ||
+            if (same_queue(w, &r->at[x], m))
+                continue;
+            else if (sb_open(w, &r->at[x]) ||
                 w->time - r->at[x].time < latency_war(w->t, &w->code[r->at[x].inst], r->at[x].operand, m))
                 complain(w, pc, "writes before it was read", writes[k].cell);
     }
     bool boundary = emit_is_call_boundary(m);
     for (unsigned sb = 0; sb < 6 && boundary; sb++)
-        if (w->outstanding[sb])
+        if (w->outstanding[sb] && (hangs_on(w->writes, (int)sb) || hangs_on(w->reads, (int)sb)))
             complain(w, pc, "calls with a scoreboard open", sb);
     for (unsigned c = 0; c < CELL_COUNT && boundary; c++)
         for (unsigned x = 0; x < w->writes[c].n; x++) {
@@ -135,6 +159,10 @@ static void issue(Walk *w, uint32_t pc) {
         if (sbs[k] < 6) {
             w->outstanding[sbs[k]]++;
             w->set_time[sbs[k]] = w->time;
+            if (k == 0)
+                w->queued[latency_queue(w->t, m)][sbs[k]] = w->time;
+            if (latency_reads_in_order(w->t, m))
+                w->memory[sbs[k]] = w->time;
         }
     bool variable = latency_is_variable(w->t, m);
     if (variable && nw && m->ctrl.write_sb > 5)
