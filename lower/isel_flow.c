@@ -16,6 +16,26 @@ bool isel_bra(Sel *s, const PtxInsn *in) {
     return true;
 }
 
+enum { TRAP_CODE_TRAP = 1, TRAP_CODE_BRKPT = 2, TRAP_CODE_INDEX = 3 }; /* operand of TRAP */
+
+static void emit_trap(Sel *s, uint32_t code) {
+    if (isa_target_has(s->t, OT_TRAP))
+        EMIT0(s, OT_TRAP, 0, op_imm(code));
+    else /* the operand that ptxas writes; BPT has no room for the reason */
+        EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+    s->cur = (BlockId){0};
+}
+
+static void branch_below(Sel *s, Operand index, uint32_t limit, BlockId yes, BlockId no, bool uniform) {
+    BlockId from = s->cur;
+    sel_branch(s, emit_isetp(s, false, ICmp_LT, index, op_imm(limit)), yes, no);
+    const Block *b = ir_block(s->f, from);
+    if (uniform)
+        ir_inst(s->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
+    sel_seal(s, yes);
+    sel_seal(s, no);
+}
+
 /* Binary search over the index: correct on every target, needs no table in memory. */
 static void select_case(Sel *s, const PtxBranchTable *t, Operand index, uint32_t lo, uint32_t hi, bool uniform) {
     if (hi - lo == 1) {
@@ -23,14 +43,8 @@ static void select_case(Sel *s, const PtxBranchTable *t, Operand index, uint32_t
         return;
     }
     uint32_t mid = lo + (hi - lo) / 2;
-    Operand below = emit_isetp(s, false, ICmp_LT, index, op_imm(mid));
-    BlockId left = sel_block_new(s), right = sel_block_new(s), from = s->cur;
-    sel_branch(s, below, left, right);
-    const Block *b = ir_block(s->f, from);
-    if (uniform)
-        ir_inst(s->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
-    sel_seal(s, left);
-    sel_seal(s, right);
+    BlockId left = sel_block_new(s), right = sel_block_new(s);
+    branch_below(s, index, mid, left, right, uniform);
     sel_begin(s, left);
     select_case(s, t, index, lo, mid, uniform);
     sel_begin(s, right);
@@ -41,7 +55,14 @@ bool isel_brx(Sel *s, const PtxInsn *in) {
     if (!in->table || s->pf->branch_tables[in->table - 1].n == 0)
         return sel_error(s, "the branch has no table of targets");
     const PtxBranchTable *t = &s->pf->branch_tables[in->table - 1];
-    select_case(s, t, sel_value(s, sel_src32(s, &in->operands[0])), 0, t->n, (in->flags & PF_UNI) != 0);
+    Operand index = sel_value(s, sel_src32(s, &in->operands[0]));
+    bool uniform = (in->flags & PF_UNI) != 0;
+    BlockId inside = sel_block_new(s), outside = sel_block_new(s);
+    branch_below(s, index, t->n, inside, outside, uniform);
+    sel_begin(s, outside); /* undefined in PTX: never run on silently */
+    emit_trap(s, TRAP_CODE_INDEX);
+    sel_begin(s, inside);
+    select_case(s, t, index, 0, t->n, uniform);
     return true;
 }
 
@@ -77,17 +98,11 @@ bool isel_ret(Sel *s, const PtxInsn *in) {
     return ok;
 }
 
-enum { TRAP_CODE_TRAP = 1, TRAP_CODE_BRKPT = 2 }; /* operand of TRAP */
-
 bool isel_trap(Sel *s, const PtxInsn *in) {
     bool brkpt = in->op == PTX_BRKPT;
-    if (isa_target_has(s->t, OT_TRAP))
-        EMIT0(s, OT_TRAP, 0, op_imm(brkpt ? TRAP_CODE_BRKPT : TRAP_CODE_TRAP));
-    else if (brkpt)
+    if (brkpt && !isa_target_has(s->t, OT_TRAP))
         return false;
-    else
-        EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
-    s->cur = (BlockId){0};
+    emit_trap(s, brkpt ? TRAP_CODE_BRKPT : TRAP_CODE_TRAP);
     return true;
 }
 

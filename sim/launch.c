@@ -190,7 +190,7 @@ const char *sim_trap_name(SimTrapKind k) {
         [TRAP_COLLECTIVE] = "warp collective misuse",
         [TRAP_INSTRUCTION] = "trap instruction",
         [TRAP_BREAKPOINT] = "breakpoint",
-        [TRAP_BRANCH_INDEX] = "branch table index out of range",
+        [TRAP_BRANCH_INDEX] = "brx.idx index out of range",
         [TRAP_CALL_TARGET] = "indirect call target is no function",
         [TRAP_STACK] = "stack exhausted",
         [TRAP_UNINITIALISED] = "uninitialised value used",

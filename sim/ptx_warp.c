@@ -5,6 +5,7 @@
  * exited, then the warp arrives at the block's barrier.
  * SPDX-License-Identifier: MIT */
 #include "sim/ptx_run.h"
+#include <stdio.h>
 
 #define LANES(i, mask) /* each lane of a mask, ascending */                                        \
     for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), true);  \
@@ -291,17 +292,25 @@ static PtxStep exec_activemask(PtxRun *r, PtxThread *t, const PtxCode *c) {
     return blocked(r, t);
 }
 
+/* `what` has one %llu, for the value. */
+__attribute__((format(printf, 4, 0))) static PtxStep barrier_misuse(PtxRun *r, PtxThread *t, const PtxCode *c,
+                                                                    const char *what, uint64_t value) {
+    char text[80];
+    snprintf(text, sizeof text, what, (unsigned long long)value);
+    return ptx_trap(r, t, c, TRAP_BARRIER, text);
+}
+
 static PtxStep exec_barrier(PtxRun *r, PtxThread *t, const PtxCode *c) {
     bool red = c->sub == SUB_RED;
     unsigned n = red ? c->nsrc - 1u : c->nsrc;
     uint64_t id = (uint32_t)ptx_arg(r, t, &c->src[0]);
     uint64_t count = n > 1 ? (uint32_t)ptx_arg(r, t, &c->src[1]) : 0;
     if (id > 15)
-        return ptx_trap_at(r, t, c, TRAP_BARRIER, id, "barrier number above 15");
+        return barrier_misuse(r, t, c, "barrier number %llu is above 15", id);
     if (n > 1 && (count == 0 || count % SIM_WARP_LANES))
-        return ptx_trap_at(r, t, c, TRAP_BARRIER, count, "thread count is no multiple of 32");
+        return barrier_misuse(r, t, c, "thread count %llu is no multiple of 32", count);
     if (count > t->warp->block->nwarps * SIM_WARP_LANES)
-        return ptx_trap_at(r, t, c, TRAP_BARRIER, count, "thread count is larger than the block");
+        return barrier_misuse(r, t, c, "thread count %llu is larger than the block", count);
     t->wait_value[0] = id;
     t->wait_value[1] = count;
     t->wait_value[2] = red ? ptx_arg(r, t, &c->src[n]) : 0;

@@ -34,6 +34,9 @@ echo ' P: .callprototype _ (.reg .u32 _); mov.u64 p, 0; call p, (i), P;' |
 echo ' P: .callprototype _ (.reg .u32 _); mov.u64 p, f1; add.u64 p, p, 4; @q call p, (i), P;' |
   trap_at inside "$at37 indirect call target is no function" "$at37 indirect call target is no function"
 echo ' mov.u32 x, 16; bar.sync x;' | trap_at number "$at0 barrier misuse" "$at0 barrier misuse"
+echo ' T: .branchtargets A, B, C; sub.u32 i, i, 35; max.s32 i, i, 0; add.u32 i, i, 1; brx.idx i, T; A: ret; B: ret; C: ret;' |
+  trap_at index "$at37 brx.idx index out of range at 0x3" "$at37 brx.idx index out of range"
+echo ' mov.u32 x, 48; bar.sync 0, x;' | trap_at count "$at0 barrier misuse: .*thread count 48" "$at0 barrier misuse: .*count 48"
 echo ' @q bra L; bar.sync 0; bra E; L: bar.sync 0; E:' |
   trap_at diverged "k: line 11, .*aligned barrier in divergent code" "k: line 11, .*aligned barrier in divergent code"
 
