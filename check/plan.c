@@ -13,11 +13,11 @@ void plan_free(Plan *p) {
     arena_free(&p->arena);
 }
 
-static bool fail(Diags *d, const char *what) {
-    return diag(d, (SrcLoc){0}, DIAG_E0502, what);
+static bool fail(const Plan *p, Diags *d, const char *what) {
+    return diag_in(d, p->source ? p->source : d->source, p->loc, DIAG_E0502, what);
 }
-static bool buffer_fail(Diags *d, const PlanBuffer *b, const char *what) {
-    return diag(d, (SrcLoc){0}, DIAG_E0504, b->name, what);
+static bool buffer_fail(const Plan *p, Diags *d, const PlanBuffer *b, const char *what) {
+    return diag_in(d, p->source ? p->source : d->source, b->loc, DIAG_E0504, b->name, what);
 }
 
 uint32_t plan_find_buffer(const Plan *p, const char *name) {
@@ -74,15 +74,15 @@ static bool add_buffer_arg(Plan *p, const char *text, bool named, Diags *d) {
     if (named) {
         const char *colon = strchr(s, ':');
         if (!colon || colon == s)
-            return fail(d, arena_printf(&p->arena, "'%s': expected out:NAME:TYPE[N]", text));
+            return fail(p, d, arena_printf(&p->arena, "'%s': expected out:NAME:TYPE[N]", text));
         b.name = arena_printf(&p->arena, "%.*s", (int)(colon - s), s);
         s = colon + 1;
     }
     bool is_array;
     if (!parse_type(s, equals ? equals : s + strlen(s), &b.type, &b.count, &is_array) || !b.count)
-        return fail(d, arena_printf(&p->arena, "'%s': expected a type as f32[1024]", text));
+        return fail(p, d, arena_printf(&p->arena, "'%s': expected a type as f32[1024]", text));
     if (plan_find_buffer(p, b.name))
-        return fail(d, arena_printf(&p->arena, "two buffers are named %s", b.name));
+        return fail(p, d, arena_printf(&p->arena, "two buffers are named %s", b.name));
     VEC_ADD(&p->arena, &p->buffers, b);
     VEC_ADD(&p->arena, &last_launch(p)->args, ((PlanArg){.is_buffer = true, .buffer = p->buffers.n - 1}));
     return true;
@@ -101,7 +101,7 @@ static bool add_buffer_ref(Plan *p, const char *text, Diags *d) {
                     : plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(plus - text), text));
     }
     if (!index)
-        return fail(d, arena_printf(&p->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
+        return fail(p, d, arena_printf(&p->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
     VEC_ADD(&p->arena, &last_launch(p)->args,
             ((PlanArg){.is_buffer = true, .buffer = index - 1, .offset_bytes = offset}));
     return true;
@@ -119,20 +119,20 @@ bool plan_add_arg(Plan *p, const char *text, Diags *d) {
     PlanArg arg = {0};
     if (!parse_type(text, colon, &type, &count, &is_array) || count == 0 || count > 4096 / type->size_bytes ||
         !parse_values(p, type, count, colon + 1, &arg.bytes))
-        return fail(
-            d, arena_printf(&p->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
+        return fail(p, d, arena_printf(&p->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
     VEC_ADD(&p->arena, &last_launch(p)->args, arg);
     return true;
 }
 
 bool plan_add_expect(Plan *p, const char *text, Diags *d) {
+    p->loc = (SrcLoc){0};
     const char *equals = strchr(text, '=');
     if (!equals)
-        return fail(d, arena_printf(&p->arena, "'%s': expected NAME=@FILE or NAME=VALUE,...", text));
+        return fail(p, d, arena_printf(&p->arena, "'%s': expected NAME=@FILE or NAME=VALUE,...", text));
     uint32_t index = plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(equals - text), text));
     if (!index)
-        return fail(d, arena_printf(&p->arena, "'%s': no buffer of that name", text));
+        return fail(p, d, arena_printf(&p->arena, "'%s': no buffer of that name", text));
     PlanCheck c = {.buffer = index - 1};
     if (equals[1] == '@')
         c.equals = arena_printf(&p->arena, "%s", equals + 1);
@@ -141,7 +141,7 @@ bool plan_add_expect(Plan *p, const char *text, Diags *d) {
         for (const char *s = equals; *s; s++)
             c.nvalues += *s == ',';
         if (!parse_values(p, p->buffers.at[index - 1].type, c.nvalues, equals + 1, &c.values))
-            return fail(d, arena_printf(&p->arena, "'%s': malformed value", text));
+            return fail(p, d, arena_printf(&p->arena, "'%s': malformed value", text));
     }
     VEC_ADD(&p->arena, &p->checks, c);
     return true;
@@ -182,14 +182,14 @@ static void fill_element(const Scalar *t, const char *init, uint64_t i, uint64_t
 static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) {
     uint64_t size = b->count * b->type->size_bytes;
     if (b->bytes)
-        return simmem_write(mem, b->address, b->bytes, size) || buffer_fail(d, b, "cannot be initialised");
+        return simmem_write(mem, b->address, b->bytes, size) || buffer_fail(p, d, b, "cannot be initialised");
     if (b->init[0] == '@') {
         char *data;
         size_t n;
         if (!read_data(p, b->init, d, &data, &n))
             return false;
         if (n != size)
-            return buffer_fail(d, b,
+            return buffer_fail(p, d, b,
                                arena_printf(&p->arena, "%s has %zu bytes, the buffer %llu", b->init + 1, n,
                                             (unsigned long long)size));
         return simmem_write(mem, b->address, data, size);
@@ -204,7 +204,7 @@ static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) 
                         : strcmp(b->init, "zero") == 0 || strcmp(b->init, "zeros") == 0 ||
                               strcmp(b->init, "ones") == 0 || strcmp(b->init, "iota") == 0;
     if (!known)
-        return buffer_fail(d, b,
+        return buffer_fail(p, d, b,
                            arena_printf(&p->arena,
                                         "initial value '%s' is none of zero, ones, iota, random:SEED, @FILE",
                                         b->init));
@@ -219,13 +219,13 @@ static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) 
 
 SimMemory *plan_memory(Plan *p, Diags *d) {
     SimMemory *mem = simmem_create();
-    bool good = mem || fail(d, "no memory on this host");
+    bool good = mem || fail(p, d, "no memory on this host");
     for (uint32_t i = 0; good && i < p->buffers.n; i++) {
         PlanBuffer *b = &p->buffers.at[i];
         if (b->count > MAX_BUFFER_BYTES / b->type->size_bytes)
-            good = buffer_fail(d, b, "larger than 16 GiB");
+            good = buffer_fail(p, d, b, "larger than 16 GiB");
         else if (!(b->address = simmem_alloc(mem, b->name, b->count * b->type->size_bytes)))
-            good = buffer_fail(d, b, "cannot be allocated");
+            good = buffer_fail(p, d, b, "cannot be allocated");
         good = good && init_buffer(p, b, mem, d);
     }
     if (good)
@@ -240,7 +240,7 @@ bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanPar
                  const uint8_t **block, uint32_t *size_bytes, Diags *d) {
     uint32_t end = 0;
     if (l->args.n != nparams)
-        return diag(d, (SrcLoc){0}, DIAG_E0503, kernel,
+        return diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0503, kernel,
                     arena_printf(&p->arena, "%u given, the kernel takes %u", l->args.n, nparams));
     for (uint32_t i = 0; i < nparams; i++)
         if (params[i].offset_bytes + params[i].size_bytes > end)
@@ -250,7 +250,7 @@ bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanPar
         const PlanArg *a = &l->args.at[i];
         uint32_t size = a->is_buffer ? 8 : a->size_bytes;
         if (size != params[i].size_bytes)
-            return diag(d, (SrcLoc){0}, DIAG_E0503, kernel,
+            return diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0503, kernel,
                         arena_printf(&p->arena, "argument %u has %u bytes, the parameter %u", i, size,
                                      params[i].size_bytes));
         uint64_t address = a->is_buffer ? p->buffers.at[a->buffer].address + a->offset_bytes : 0;
@@ -290,6 +290,26 @@ static bool check_values(const PlanBuffer *b, const PlanCheck *c, const uint8_t 
                 (unsigned long long)wrong, (unsigned long long)n);
 }
 
+/* What a check compares with, and its size. */
+static bool expected(Plan *p, const PlanCheck *c, const uint8_t **want, Diags *d) {
+    const PlanBuffer *b = &p->buffers.at[c->buffer];
+    uint64_t size = b->count * b->type->size_bytes;
+    char *data = (char *)(uintptr_t)c->values;
+    size_t n = c->nvalues * b->type->size_bytes;
+    if (c->equals && !read_data(p, c->equals, d, &data, &n))
+        return false;
+    *want = (const uint8_t *)data;
+    return n == size || buffer_fail(p, d, b, arena_printf(&p->arena, "has %llu bytes, what is expected has %zu",
+                                                          (unsigned long long)size, n));
+}
+
+bool plan_read_expected(Plan *p, Diags *d) {
+    for (uint32_t i = 0; i < p->checks.n; i++)
+        if (!p->checks.at[i].has_hash && !expected(p, &p->checks.at[i], &p->checks.at[i].want, d))
+            return false;
+    return true;
+}
+
 bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d) {
     for (uint32_t i = 0; i < p->checks.n; i++) {
         const PlanCheck *c = &p->checks.at[i];
@@ -297,7 +317,7 @@ bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d) {
         uint64_t size = b->count * b->type->size_bytes;
         const SimAlloc *a = simmem_find(mem, b->address, size);
         if (!a)
-            return buffer_fail(d, b, "is gone");
+            return buffer_fail(p, d, b, "is gone");
         const uint8_t *have = a->data + (b->address - a->address);
         if (c->has_hash) {
             uint64_t hash = XXH64(have, size, 0);
@@ -308,15 +328,10 @@ bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d) {
             }
             continue;
         }
-        char *want = (char *)(uintptr_t)c->values;
-        size_t n = c->nvalues * b->type->size_bytes;
-        if (c->equals && !read_data(p, c->equals, d, &want, &n))
+        const uint8_t *want = c->want;
+        if (!want && !expected(p, c, &want, d))
             return false;
-        if (n != size)
-            return buffer_fail(d, b,
-                               arena_printf(&p->arena, "has %llu bytes, what is expected has %zu",
-                                            (unsigned long long)size, n));
-        if (!check_values(b, c, have, (const uint8_t *)want, b->count, d))
+        if (!check_values(b, c, have, want, b->count, d))
             ++*failures;
     }
     return true;

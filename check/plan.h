@@ -13,6 +13,7 @@ typedef struct {
     const Scalar *type;
     uint64_t count;
     const char *init;     /* "zero", "ones", "iota", "random:SEED", "@file", or NULL where `bytes` is set */
+    SrcLoc loc;           /* in Plan.source */
     const uint8_t *bytes; /* count * type->size_bytes, or NULL */
     bool is_output;       /* `out:` of the command line: shown after the run */
     uint64_t address;     /* set by plan_memory */
@@ -27,6 +28,7 @@ typedef struct { /* one kernel argument */
 } PlanArg;
 
 typedef struct {
+    SrcLoc loc;         /* in Plan.source */
     const char *kernel; /* NULL: the only one */
     uint32_t grid[3], block[3], shared_bytes, repeat;
     VEC(PlanArg) args;
@@ -38,6 +40,7 @@ typedef struct {
     const char *equals;    /* "@file" */
     const uint8_t *values; /* or values */
     uint64_t nvalues;
+    const uint8_t *want;   /* set by plan_read_expected */
     bool has_hash;
     uint64_t hash; /* or XXH64, seed 0, of the bytes */
     uint64_t ulp;
@@ -46,6 +49,8 @@ typedef struct {
 
 typedef struct {
     Arena arena;
+    const Source *source; /* the launch file, or NULL: positions in it are given with errors */
+    SrcLoc loc;           /* what is being read of it */
     const char *module;   /* file name in the launch file, or NULL */
     const char *data_dir; /* where @file is; NULL: as written */
     VEC(PlanBuffer) buffers;
@@ -55,7 +60,7 @@ typedef struct {
 
 void plan_free(Plan *p);
 
-/* The file's plan; "module" and, unless p->data_dir is set, data are relative to its directory. E0501, E0502.
+/* The file's plan; `text` must live as long as the plan. "module" and, unless p->data_dir is set, data are relative to its directory. E0501, E0502.
  */
 bool plan_read_json(Plan *p, const Source *text, Diags *d);
 /* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch.
@@ -74,6 +79,8 @@ typedef struct {
 bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanParam *params, uint32_t nparams,
                  const uint8_t **block, uint32_t *size_bytes, Diags *d);
 
+/* Read what the checks compare with, so that a wrong file or size is found before anything runs. */
+bool plan_read_expected(Plan *p, Diags *d);
 /* Is what the checks say true of the memory? Each failure is reported as E0520 and counted. False: a check
  * could not be made (reported). */
 bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d);

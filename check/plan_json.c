@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/plan.h"
 #include <cjson/cJSON.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,37 @@ typedef struct {
     Diags *d;
 } Json;
 
+/* ---- positions, which cJSON does not keep: text that it accepted is walked beside the tree, once; valueint, which
+ * nothing else here reads, takes the offset ---- */
+static const char *skip_blank(const char *s) { return s + strspn(s, " \t\r\n"); }
+
+static const char *skip_text(const char *s) {
+    for (s++; *s != '"'; s++)
+        s += *s == '\\';
+    return s + 1;
+}
+
+/* s at the value of `node`; returns where it ends. cJSON limits the depth. */
+static const char *note_places(const char *text, const char *s, cJSON *node) {
+    node->valueint = s - text < INT_MAX ? (int)(s - text) + 1 : 0;
+    if (*s == '"')
+        return skip_text(s);
+    if (*s != '{' && *s != '[')
+        return s + strcspn(s, ",]} \t\r\n");
+    bool object = *s++ == '{';
+    for (cJSON *c = node->child; c; c = c->next) {
+        s = skip_blank(s);
+        if (object)
+            s = skip_blank(skip_blank(skip_text(s)) + 1);
+        s = skip_blank(note_places(text, s, c)) + (c->next != NULL);
+    }
+    return skip_blank(s) + 1;
+}
+
+static SrcLoc place(const cJSON *node) { return (SrcLoc){(uint32_t)node->valueint}; }
+
 static bool fail(Json *j, const char *what) {
-    return diag_in(j->d, j->source, (SrcLoc){0}, DIAG_E0502, what);
+    return diag_in(j->d, j->source, j->p->loc, DIAG_E0502, what);
 }
 
 static const char *copy(Json *j, const char *text) {
@@ -71,7 +101,8 @@ static bool values(Json *j, const cJSON *list, const Scalar *t, const char *name
 
 static bool read_buffer(Json *j, const cJSON *o) {
     static const char *const keys[] = {"type", "count", "init", "values", NULL};
-    PlanBuffer b = {.name = copy(j, o->string), .init = "zero", .count = 1};
+    PlanBuffer b = {.name = copy(j, o->string), .init = "zero", .count = 1, .loc = place(o)};
+    j->p->loc = b.loc;
     if (!cJSON_IsObject(o) || !known_keys(j, o, b.name, keys))
         return cJSON_IsObject(o) ? false
                                  : fail(j, arena_printf(&j->p->arena, "buffer %s must be an object", b.name));
@@ -126,11 +157,12 @@ static bool optional_u32(Json *j, const cJSON *o, const char *key, uint32_t *out
 static bool read_launch(Json *j, const cJSON *o) {
     static const char *const keys[] = {"kernel", "grid",   "block",     "shared",
                                        "args",   "repeat", "unordered", NULL};
+    j->p->loc = place(o);
     if (!cJSON_IsObject(o))
         return fail(j, "a launch must be an object");
     if (!known_keys(j, o, "launch", keys))
         return false;
-    PlanLaunch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
+    PlanLaunch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1, .loc = j->p->loc};
     const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(o, "kernel"), *c;
     if (kernel && !cJSON_IsString(kernel))
         return fail(j, "\"kernel\" must be a name");
@@ -140,13 +172,16 @@ static bool read_launch(Json *j, const cJSON *o) {
         !optional_u32(j, o, "shared", &launch.shared_bytes) || !optional_u32(j, o, "repeat", &launch.repeat))
         return false;
     VEC_ADD(&j->p->arena, &j->p->launches, launch);
-    cJSON_ArrayForEach(
-        c, cJSON_GetObjectItemCaseSensitive(
-               o, "args")) if (!cJSON_IsString(c)
-                                   ? !fail(j, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"")
-                                   : !plan_add_arg(j->p, c->valuestring, j->d)) return false;
+    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "args")) {
+        j->p->loc = place(c);
+        if (!cJSON_IsString(c))
+            return fail(j, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"");
+        if (!plan_add_arg(j->p, c->valuestring, j->d))
+            return false;
+    }
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "unordered")) {
         uint32_t index = cJSON_IsString(c) ? plan_find_buffer(j->p, c->valuestring) : 0;
+        j->p->loc = place(c);
         if (!index)
             return fail(j, "\"unordered\" must be a list of buffers");
         VEC_ADD(&j->p->arena, &j->p->launches.at[j->p->launches.n - 1].unordered, index - 1);
@@ -156,6 +191,7 @@ static bool read_launch(Json *j, const cJSON *o) {
 
 static bool read_check(Json *j, const cJSON *o) {
     static const char *const keys[] = {"buffer", "equals", "values", "hash", "ulp", "abs", NULL};
+    j->p->loc = place(o);
     if (!cJSON_IsObject(o))
         return fail(j, "a check must be an object");
     if (!known_keys(j, o, "check", keys))
@@ -195,6 +231,7 @@ static bool read_check(Json *j, const cJSON *o) {
 static bool read_root(Json *j, const cJSON *root) {
     static const char *const keys[] = {"module", "buffers", "launches", "checks", NULL};
     const cJSON *c, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
+    j->p->loc = place(root);
     if (!cJSON_IsObject(root))
         return fail(j, "a launch file must be an object");
     if (!known_keys(j, root, "launch file", keys))
@@ -216,6 +253,7 @@ static bool read_root(Json *j, const cJSON *root) {
         c, cJSON_GetObjectItemCaseSensitive(root, "launches")) if (!read_launch(j, c)) return false;
     cJSON_ArrayForEach(c,
                        cJSON_GetObjectItemCaseSensitive(root, "checks")) if (!read_check(j, c)) return false;
+    j->p->loc = place(root);
     return j->p->launches.n > 0 || fail(j, "no launch: \"launches\" must be a list of at least one");
 }
 
@@ -229,7 +267,11 @@ bool plan_read_json(Plan *p, const Source *text, Diags *d) {
                        (SrcLoc){(uint32_t)(offset < text->size_bytes ? offset : text->size_bytes) + 1},
                        DIAG_E0501);
     }
+    bool mark = !strncmp(text->text, "\xef\xbb\xbf", 3);
+    note_places(text->text, skip_blank(text->text + (mark ? 3 : 0)), root);
+    p->source = text;
     bool good = read_root(&j, root);
+    p->loc = (SrcLoc){0};
     cJSON_Delete(root);
     return good;
 }

@@ -170,22 +170,41 @@ static void print_buffer(const Run *r, const PlanBuffer *b, uint64_t most) {
         printf("  ...\n");
 }
 
-static bool save_buffer(Run *r, const char *text) {
+/* NAME=FILE of --save; NULL: reported. */
+static const PlanBuffer *save_target(Run *r, const char *text, const char **file) {
     const char *equals = strchr(text, '=');
     const char *name = equals ? arena_printf(&r->s->arena, "%.*s", (int)(equals - text), text) : text;
     uint32_t index = plan_find_buffer(&r->s->plan, name);
-    if (!equals || !index)
-        return diag(&r->s->diags, (SrcLoc){0}, DIAG_E0504, name, "is no buffer; --save wants NAME=FILE");
-    const SimAlloc *a = buffer_alloc(r, &r->s->plan.buffers.at[index - 1]);
-    return file_write(equals + 1, a->data, a->size_bytes, &r->s->diags);
+    *file = equals ? equals + 1 : NULL;
+    if (equals && index)
+        return &r->s->plan.buffers.at[index - 1];
+    diag(&r->s->diags, (SrcLoc){0}, DIAG_E0504, name, "is no buffer; --save wants NAME=FILE");
+    return NULL;
+}
+
+static bool save_buffer(Run *r, const char *text) {
+    const char *file;
+    const PlanBuffer *b = save_target(r, text, &file);
+    const SimAlloc *a = b ? buffer_alloc(r, b) : NULL;
+    return a && file_write(file, a->data, a->size_bytes, &r->s->diags);
+}
+
+/* Wrong names and sizes are found before anything runs. */
+static bool check_names(Run *r) {
+    const char *file;
+    for (uint32_t i = 0; i < r->s->prints.n; i++)
+        if (!plan_find_buffer(&r->s->plan, r->s->prints.at[i]))
+            return diag(&r->s->diags, (SrcLoc){0}, DIAG_E0504, r->s->prints.at[i], "is no buffer");
+    for (uint32_t i = 0; i < r->s->saves.n; i++)
+        if (!save_target(r, r->s->saves.at[i], &file))
+            return false;
+    return plan_read_expected(&r->s->plan, &r->s->diags);
 }
 
 static bool show_buffers(Run *r) {
     const Plan *p = &r->s->plan;
     for (uint32_t i = 0; i < r->s->prints.n; i++) {
-        uint32_t index = plan_find_buffer(p, r->s->prints.at[i]);
-        if (!index)
-            return diag(&r->s->diags, (SrcLoc){0}, DIAG_E0504, r->s->prints.at[i], "is no buffer");
+        uint32_t index = plan_find_buffer(p, r->s->prints.at[i]); /* check_names has found it */
         print_buffer(r, &p->buffers.at[index - 1], UINT64_MAX);
     }
     for (uint32_t i = 0; !r->s->prints.n && !r->s->json && i < p->buffers.n; i++)
@@ -285,7 +304,7 @@ static int finish(Run *r) {
 int cmd_run(Settings *s) {
     Run r = {.s = s};
     int status = STATUS_INPUT;
-    if (cli_read_plan(s) && open_input(&r) && open_trace(&r)) {
+    if (cli_read_plan(s) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&s->plan, &s->diags);
         bool placed = r.mem && (r.binary || ptx_place_variables(r.ptx, r.mem, &s->diags));
         if (placed && run_all(&r))

@@ -104,9 +104,10 @@ bool cli_read_plan(Settings *s) {
         size_t size;
         if (!file_read(&s->arena, s->launch_file, &s->diags, &text, &size))
             return false;
-        Source source = {s->launch_file, text, size};
+        Source *source = ARENA_NEW(&s->arena, Source);
+        *source = (Source){s->launch_file, text, size};
         p->data_dir = s->data_dir;
-        if (!plan_read_json(p, &source, &s->diags))
+        if (!plan_read_json(p, source, &s->diags))
             return false;
         if (!s->ninputs && p->module)
             s->inputs[s->ninputs++] = p->module;

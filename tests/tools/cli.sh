@@ -219,5 +219,18 @@ want 4 "last stored by line 17" validate k.ptx wrong.cubin --launch l2.json
 want 4 "machine  101" validate k.ptx wrong.cubin --launch l2.json
 want 4 '"equal":.false' validate k.ptx wrong.cubin --launch l2.json --json
 
+# names and sizes are wrong before anything runs; errors of a launch file say where
+want 1 'buffer zz: is no buffer' run k.ptx --block 32 --arg out:o:u32[32] --arg u32:32 --print zz
+want 1 'buffer o: is no buffer; --save wants NAME=FILE' run k.ptx --block 32 --arg out:o:u32[32] --arg u32:32 --save o
+want 1 'has 128 bytes, what is expected has 8' run k.ptx --block 32 --arg out:o:u32[32] --arg u32:32 --expect o=1,2
+printf '{"module": "k.ptx",\n "buffers": {"o": {"type": "u32", "count": 32}},\n "launches": [%s,\n  %s]}\n' \
+    '{"grid": [1], "block": [32], "args": ["o", "u32:32"]}' '{"grid": [1], "block": [32], "args": ["o", "\"x"]}' >l.json
+want 1 'l.json:4:46: error E0502' run --launch l.json
+sed 's/, "."x"//' l.json >l2.json
+want 1 'l2.json:4:3: error E0503: arguments of k: 1 given' run --launch l2.json
+sed 's/"count"/"cont"/' l.json >l3.json
+want 1 'l3.json:2:19: error E0502' run --launch l3.json
+
+
 [ $failed -eq 0 ] && echo "all as expected"
 exit $failed
