@@ -253,13 +253,13 @@ static void refused(const char *body, const char *text) {
 
 static void test_refusals(void **state) {
     (void)state;
-    refused("mov.u32 %r1, 1; brkpt; ret;", "error E0701: brkpt is not compiled (PTX ISA 9.7.19.1 brkpt)");
+    refused("stacksave.u64 %l1; ret;", "error E0701: stacksave.u64 is not compiled (PTX ISA 9.7.17.1 stacksave)");
     refused("isspacep.const %p1, %l1; ret;", "9.7.9.19 isspacep");
     refused("min.f32 %f1, %f2, %f3, %f4; ret;", "9.7.1.12 min");
     refused("mov.u32 %r1, %envreg1; ret;", "special register");
     refused("cvta.const.u64 %l1, %l2; ret;", "generic addresses");
     Test t;
-    lower_body(&t, "ret; brkpt;\nL: @%p1 bra L; brkpt;"); /* what cannot be reached is not compiled */
+    lower_body(&t, "ret; stacksave.u64 %l1;\nL: @%p1 bra L; stacksave.u64 %l1;"); /* what cannot be reached is not compiled */
     assert_non_null(t.ir);
     done(&t);
 }
