@@ -1,7 +1,7 @@
-/* Checks of the masks in the slow issue loop: no lane gets lost (E-LANE-LOST), every parked lane has an instruction to
- * go on with (E-RPC), and no B register holds a lane that is not in its region (E-STALE). What a lane is in is
- * followed beside the machine: BSSY enters the region that ends at its syncpoint, passing BSYNC, BREAK and EXIT leave.
- * SPDX-License-Identifier: MIT */
+/* Checks of the masks in the slow issue loop: no lane gets lost (E-LANE-LOST), every parked lane has an
+ * instruction to go on with (E-RPC), and no B register holds a lane that is not in its region (E-STALE). What
+ * a lane is in is followed beside the machine: BSSY enters the region that ends at its syncpoint, passing
+ * BSYNC, BREAK and EXIT leave. SPDX-License-Identifier: MIT */
 #include "sim/machine_int.h"
 
 #define NOWHERE UINT32_MAX
@@ -44,7 +44,7 @@ static void enter(Warp *w, const Dec *d, MaskShadow *s) {
 
 static void leave(MaskShadow *s, uint32_t lanes, unsigned breg) {
     for (; lanes; lanes &= lanes - 1)
-        s->joined[low_lane(lanes)] &= (uint16_t)~(1u << breg);
+        s->joined[low_lane(lanes)] &= (uint16_t) ~(1u << breg);
 }
 
 static void stale_bits(Warp *w, const Dec *d, const MaskShadow *s) {

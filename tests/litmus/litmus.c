@@ -1,15 +1,17 @@
-/* Progress litmus: programs in which threads wait for each other. Every one ends under a fair scheduler, so each must
- * end with the right memory on the PTX reference interpreter, and after lowering on the machine under every policy,
- * with its roles dealt to threads in every order. Expected memory comes from formulas here.
+/* Progress litmus: programs in which threads wait for each other. Every one ends under a fair scheduler, so
+ * each must end with the right memory on the PTX reference interpreter, and after lowering on the machine
+ * under every policy, with its roles dealt to threads in every order. Expected memory comes from formulas
+ * here.
  *
- * A thread finds its role in a table in memory, so one program serves all orders. Layouts: neighbouring lanes of
- * a warp, lanes far apart, one warp each, two warps, one block each. Memory: words 0..63, see the .ptx files.
+ * A thread finds its role in a table in memory, so one program serves all orders. Layouts: neighbouring lanes
+ * of a warp, lanes far apart, one warp each, two warps, one block each. Memory: words 0..63, see the .ptx
+ * files.
  *
- * With YIELD and NANOSLEEP made no-operations, a run must still end well or be proved endless; the instruction
- * budget is never the judge.
+ * With YIELD and NANOSLEEP made no-operations, a run must still end well or be proved endless; the
+ * instruction budget is never the judge.
  *
- * The policy bsync-nb=literal hangs on locks inside an if. Compiled so that lanes leave all convergence barriers before
- * they yield (compile --yield=break), they must not hang under it either.
+ * The policy bsync-nb=literal hangs on locks inside an if. Compiled so that lanes leave all convergence
+ * barriers before they yield (compile --yield=break), they must not hang under it either.
  *
  * usage: litmus DIRECTORY [plain|break|mute] [NAME]
  * SPDX-License-Identifier: MIT */
@@ -25,9 +27,12 @@ enum { PTX_BUDGET = 4000000, MACHINE_BUDGET = 1000000 };
 
 /* ---- programs ---- */
 enum { ONE_BLOCK = 1, NEEDS_YIELD = 2 };
-typedef void ExpectFn(uint32_t *m, uint32_t n); /* m is zeroed; words that may hold anything are not compared */
+typedef void ExpectFn(uint32_t *m,
+                      uint32_t n); /* m is zeroed; words that may hold anything are not compared */
 
-static uint32_t triangle(uint32_t n) { return n * (n + 1) / 2; }
+static uint32_t triangle(uint32_t n) {
+    return n * (n + 1) / 2;
+}
 static void results(uint32_t *m, uint32_t n) {
     for (uint32_t r = 0; r < n; r++)
         m[RESULT + r] = r + 1;
@@ -122,16 +127,26 @@ typedef struct {
     unsigned flags; /* NEEDS_YIELD: without it some run is proved endless */
 } Program;
 static const Program programs[] = {
-    {"lock_outside", expect_all, NEEDS_YIELD},      {"lock_inside", expect_but_first, NEEDS_YIELD},
-    {"lock_rejoin", expect_even, NEEDS_YIELD},      {"try_lock", expect_all, 0},
-    {"ticket", expect_ticket, NEEDS_YIELD},         {"ring", expect_ring, NEEDS_YIELD},
-    {"producer", expect_producer, NEEDS_YIELD},     {"consumer", expect_consumer, NEEDS_YIELD},
-    {"barrier_atomic", expect_barrier, 0},          {"backoff", expect_but_first, NEEDS_YIELD},
-    {"flag_volatile", expect_flag, NEEDS_YIELD},    {"flag_swapped", expect_flag, NEEDS_YIELD},
-    {"flag_exit", expect_exit, 0},        {"chain", expect_chain, NEEDS_YIELD},
-    {"two_locks", expect_two_rounds, NEEDS_YIELD},  {"peterson", expect_peterson, NEEDS_YIELD},
-    {"lock_call", expect_but_first, NEEDS_YIELD},   {"lock_rounds", expect_rounds, NEEDS_YIELD},
-    {"reader_writer", expect_sequence, NEEDS_YIELD}, {"lock_shared", expect_shared, NEEDS_YIELD | ONE_BLOCK},
+    {"lock_outside", expect_all, NEEDS_YIELD},
+    {"lock_inside", expect_but_first, NEEDS_YIELD},
+    {"lock_rejoin", expect_even, NEEDS_YIELD},
+    {"try_lock", expect_all, 0},
+    {"ticket", expect_ticket, NEEDS_YIELD},
+    {"ring", expect_ring, NEEDS_YIELD},
+    {"producer", expect_producer, NEEDS_YIELD},
+    {"consumer", expect_consumer, NEEDS_YIELD},
+    {"barrier_atomic", expect_barrier, 0},
+    {"backoff", expect_but_first, NEEDS_YIELD},
+    {"flag_volatile", expect_flag, NEEDS_YIELD},
+    {"flag_swapped", expect_flag, NEEDS_YIELD},
+    {"flag_exit", expect_exit, 0},
+    {"chain", expect_chain, NEEDS_YIELD},
+    {"two_locks", expect_two_rounds, NEEDS_YIELD},
+    {"peterson", expect_peterson, NEEDS_YIELD},
+    {"lock_call", expect_but_first, NEEDS_YIELD},
+    {"lock_rounds", expect_rounds, NEEDS_YIELD},
+    {"reader_writer", expect_sequence, NEEDS_YIELD},
+    {"lock_shared", expect_shared, NEEDS_YIELD | ONE_BLOCK},
 };
 enum { NPROGRAMS = sizeof programs / sizeof *programs };
 
@@ -143,16 +158,18 @@ typedef struct {
     unsigned max_roles;        /* how many are dealt in all orders */
 } Layout;
 static const Layout layouts[] = {
-    {"lanes", 1, 4, {0, 1, 2, 3}, 4},         {"far lanes", 1, 32, {3, 9, 17, 31}, 4},
-    {"warps", 1, 128, {0, 32, 64, 96}, 3},    {"two warps", 1, 40, {4, 34, 7, 39}, 3},
-    {"blocks", 4, 1, {0, 1, 2, 3}, 3},        {"two blocks", 2, 4, {1, 6, 2, 4}, 3},
+    {"lanes", 1, 4, {0, 1, 2, 3}, 4},      {"far lanes", 1, 32, {3, 9, 17, 31}, 4},
+    {"warps", 1, 128, {0, 32, 64, 96}, 3}, {"two warps", 1, 40, {4, 34, 7, 39}, 3},
+    {"blocks", 4, 1, {0, 1, 2, 3}, 3},     {"two blocks", 2, 4, {1, 6, 2, 4}, 3},
 };
 enum { NLAYOUTS = sizeof layouts / sizeof *layouts };
 
 /* ---- policies ---- */
 enum { NPOLICIES = 32 };
 static MachineOptions policy(unsigned i, bool literal) {
-    return (MachineOptions){.bsync_nb = literal ? MACHINE_NB_LITERAL : i & 1 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE,
+    return (MachineOptions){.bsync_nb = literal ? MACHINE_NB_LITERAL
+                                        : i & 1 ? MACHINE_NB_BLOCKED
+                                                : MACHINE_NB_RELEASE,
                             .branch_order = (MachineBranchOrder)(i >> 1 & 1),
                             .join_scope = (MachineJoinScope)(i >> 2 & 1),
                             .lane_choice = (MachineLaneChoice)(i >> 3 & 3),
@@ -161,7 +178,10 @@ static MachineOptions policy(unsigned i, bool literal) {
 }
 static const char *policy_text(unsigned i, bool literal, char out[64]) {
     static const char *const lanes[] = {"lowest", "highest", "rotate", "random"};
-    snprintf(out, 64, "%s, %s first, join %s, %s lane", literal ? "literal" : i & 1 ? "blocked" : "release",
+    snprintf(out, 64, "%s, %s first, join %s, %s lane",
+             literal ? "literal"
+             : i & 1 ? "blocked"
+                     : "release",
              i >> 1 & 1 ? "taken" : "fall-through", i >> 2 & 1 ? "candidates" : "all", lanes[i >> 3 & 3]);
     return out;
 }
@@ -175,8 +195,8 @@ typedef struct {
     IrModule *ir;
     CodeModule *code;
     void *image;
-    Binary *binary;      /* as compiled */
-    Binary mute;         /* the same without YIELD and NANOSLEEP */
+    Binary *binary; /* as compiled */
+    Binary mute;    /* the same without YIELD and NANOSLEEP */
     uint64_t (*mute_code)[2];
     unsigned level;
     bool yield_break;
@@ -190,7 +210,9 @@ static void sink(void *user, Severity severity, const char *line) {
     if (severity == SEV_ERROR && !strstr(line, "E0551"))
         fprintf(stderr, "%s\n", line);
 }
-static Diags diags(void) { return (Diags){.sink = sink}; }
+static Diags diags(void) {
+    return (Diags){.sink = sink};
+}
 
 static char *read_file(const char *dir, const char *name, size_t *size) {
     char path[512];
@@ -223,7 +245,8 @@ static bool make_mute(Case *c) {
     memcpy(c->mute_code, b->code, (size_t)b->ncode * sizeof *c->mute_code);
     for (uint32_t i = 0; i < b->ncode; i++) {
         MachInst in;
-        if (isa_decode(b->target, c->mute_code[i], &in, error) && (in.optype == OT_YIELD || in.optype == OT_NANOSLEEP))
+        if (isa_decode(b->target, c->mute_code[i], &in, error) &&
+            (in.optype == OT_YIELD || in.optype == OT_NANOSLEEP))
             memcpy(c->mute_code[i], word, sizeof word);
     }
     c->mute = *b;
@@ -295,7 +318,8 @@ static void setting_make(Setting *s, const Program *p, const Layout *l, uint32_t
     memcpy(s->params, &s->words, 8);
     memcpy(s->params + 8, &table, 8);
     memcpy(s->params + 16, &n, 4);
-    s->launch = (Launch){.grid = {l->blocks, 1, 1}, .block = {l->threads, 1, 1}, .params = s->params, .param_bytes = 20};
+    s->launch = (Launch){
+        .grid = {l->blocks, 1, 1}, .block = {l->threads, 1, 1}, .params = s->params, .param_bytes = 20};
 }
 
 static bool right_memory(const Setting *s, const SimMemory *mem, uint32_t *at) {
@@ -314,7 +338,8 @@ static void complain(const Case *c, const Setting *s, const char *how, const Sim
         sim_trap_print(t, line, sizeof line);
     else
         snprintf(line, sizeof line, "word %u is wrong, %u expected", at, s->expected[at]);
-    printf("FAIL %s -O%u%s, %s, roles", c->program->name, c->level, c->yield_break ? " --yield=break" : "", s->layout->name);
+    printf("FAIL %s -O%u%s, %s, roles", c->program->name, c->level, c->yield_break ? " --yield=break" : "",
+           s->layout->name);
     for (uint32_t i = 0; i < s->n; i++)
         printf(" %u", s->role_of[i]);
     printf(", %s: %s\n", how, line);
@@ -340,7 +365,8 @@ static void run_interp(const Case *c, const Setting *s, Counts *k) {
 }
 
 /* True if it ended with the right memory. */
-static bool run_machine(const Binary *b, const Setting *s, const MachineOptions *o, SimTrap *trap, uint32_t *at) {
+static bool run_machine(const Binary *b, const Setting *s, const MachineOptions *o, SimTrap *trap,
+                        uint32_t *at) {
     Diags d = diags();
     MachineResult r;
     SimMemory *mem = simmem_clone(s->start);
@@ -444,7 +470,10 @@ static void run_case(const Case *c, Mode mode, Counts *k) {
 int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
-    Mode mode = argc < 3 ? PLAIN : strcmp(argv[2], "mute") == 0 ? MUTE : strcmp(argv[2], "break") == 0 ? BREAK : PLAIN;
+    Mode mode = argc < 3                        ? PLAIN
+                : strcmp(argv[2], "mute") == 0  ? MUTE
+                : strcmp(argv[2], "break") == 0 ? BREAK
+                                                : PLAIN;
     Counts total = {0};
     unsigned run = 0;
     for (unsigned i = 0; i < NPROGRAMS; i++) {
@@ -464,17 +493,20 @@ int main(int argc, char **argv) {
             printf("FAIL %s: ends without YIELD too, so it tests nothing\n", programs[i].name);
             k.failures++;
         }
-        printf("%-16s interpreter %llu, machine %llu, literal %llu (%llu hang), without YIELD %llu (%llu proved "
-               "endless), failures %llu\n",
-               programs[i].name, (unsigned long long)k.interp_runs, (unsigned long long)k.runs,
-               (unsigned long long)k.literal_runs, (unsigned long long)k.literal_hangs, (unsigned long long)k.mute_runs,
-               (unsigned long long)k.mute_proved, (unsigned long long)k.failures);
+        printf(
+            "%-16s interpreter %llu, machine %llu, literal %llu (%llu hang), without YIELD %llu (%llu proved "
+            "endless), failures %llu\n",
+            programs[i].name, (unsigned long long)k.interp_runs, (unsigned long long)k.runs,
+            (unsigned long long)k.literal_runs, (unsigned long long)k.literal_hangs,
+            (unsigned long long)k.mute_runs, (unsigned long long)k.mute_proved,
+            (unsigned long long)k.failures);
         fflush(stdout);
         run++;
         for (unsigned j = 0; j < sizeof k / sizeof(uint64_t); j++)
             ((uint64_t *)&total)[j] += ((uint64_t *)&k)[j];
     }
-    printf("%u programs: interpreter %llu, machine %llu, literal %llu (%llu hang), without YIELD %llu (%llu proved "
+    printf("%u programs: interpreter %llu, machine %llu, literal %llu (%llu hang), without YIELD %llu (%llu "
+           "proved "
            "endless, %llu end), failures %llu\n",
            run, (unsigned long long)total.interp_runs, (unsigned long long)total.runs,
            (unsigned long long)total.literal_runs, (unsigned long long)total.literal_hangs,

@@ -1,6 +1,6 @@
-/* Every dynamic check fires on a program, or a state, that is wrong in its way, and stays silent on the right one.
- * Also: an endless loop that changes memory back and forth is proved endless.
- * SPDX-License-Identifier: MIT */
+/* Every dynamic check fires on a program, or a state, that is wrong in its way, and stays silent on the right
+ * one. Also: an endless loop that changes memory back and forth is proved endless. SPDX-License-Identifier:
+ * MIT */
 #include "prog.h"
 #include "sim/machine_int.h"
 #include <stdlib.h>
@@ -149,7 +149,8 @@ static void warpsync_masks(void **state) {
     warpsync(p, R(4));
     exit_(p, PT_);
     check(p, TRAP_COLLECTIVE, "E-WS-NOT-MEMBER", -1, 0);
-    p = fresh(); /* lane 0 wants 0 and 1, lane 1 wants 1 and 2: who is chosen has another's lane in its group */
+    p = fresh(); /* lane 0 wants 0 and 1, lane 1 wants 1 and 2: who is chosen has another's lane in its group
+                  */
     mov(p, 4, IMM(3));
     emit(p, OT_SHF, MSET(SHF, type, ShfType_U32), D(R(4)), S(R(4), R(0), RZ_));
     warpsync(p, R(4));
@@ -232,7 +233,8 @@ static void released(void **state) {
     assert_int_equal(check(p, TRAP_NONE, NULL, -1, 0).stats.bsync_releases, 2); /* in both warps */
 }
 
-/* A loop that stores 1 and 0 in turn comes back to its state; one that counts does not, and ends at the budget. */
+/* A loop that stores 1 and 0 in turn comes back to its state; one that counts does not, and ends at the
+ * budget. */
 static void toggling(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -257,9 +259,9 @@ static void toggling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stale),       cmocka_unit_test(rpc),      cmocka_unit_test(lane_lost),
+        cmocka_unit_test(stale),          cmocka_unit_test(rpc),         cmocka_unit_test(lane_lost),
         cmocka_unit_test(warpsync_masks), cmocka_unit_test(collectives), cmocka_unit_test(barriers),
-        cmocka_unit_test(hops),        cmocka_unit_test(released), cmocka_unit_test(toggling),
+        cmocka_unit_test(hops),           cmocka_unit_test(released),    cmocka_unit_test(toggling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

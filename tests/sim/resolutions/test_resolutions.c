@@ -1,5 +1,5 @@
-/* One test for each resolution of docs/spec-resolutions.md that tests of the machine do not cover yet; names end in the
- * resolution's number. A recorder of executed instructions shows who ran when.
+/* One test for each resolution of docs/spec-resolutions.md that tests of the machine do not cover yet; names
+ * end in the resolution's number. A recorder of executed instructions shows who ran when.
  * SPDX-License-Identifier: MIT */
 #include "prog.h"
 #include "emit/asm.h"
@@ -25,7 +25,10 @@ static Prog *fresh(void) {
 enum { MAX_SEEN = 64 };
 typedef struct {
     unsigned watched[4], n; /* instruction numbers; 0 = none */
-    struct { unsigned at; uint32_t mask; } seen[MAX_SEEN];
+    struct {
+        unsigned at;
+        uint32_t mask;
+    } seen[MAX_SEEN];
 } Log;
 static void record(void *user, const MachineTrace *t) {
     Log *l = user;
@@ -57,7 +60,9 @@ static void saw(const Log *l, unsigned n, unsigned at, uint32_t mask) {
     assert_int_equal(l->seen[n].at, at);
     assert_int_equal(l->seen[n].mask, mask);
 }
-static void nanosleep_(Prog *p, Operand ns) { emit(p, OT_NANOSLEEP, 0, EMPTY, S(ns, PT_)); }
+static void nanosleep_(Prog *p, Operand ns) {
+    emit(p, OT_NANOSLEEP, 0, EMPTY, S(ns, PT_));
+}
 static void clock_(Prog *p, unsigned rd) {
     emit(p, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B32), D(R(rd)),
          S(((Operand){.kind = OPK_SREG, .value = (uint32_t)isa_sreg_number(isa_targets[0], "clock.lo")})));
@@ -99,8 +104,8 @@ static void sleep_test_02(void **state) {
     saw(&l, 2, l.watched[1], 0xff);
 }
 
-/* 04: lanes that pass BSYNC lose their yield and sleep bits, so the next BSYNC waits for them. 09: even when they slept
- * right before it. */
+/* 04: lanes that pass BSYNC lose their yield and sleep bits, so the next BSYNC waits for them. 09: even when
+ * they slept right before it. */
 static void released_lanes(bool asleep) {
     Prog *p = fresh();
     bssy(p, 0, 1);
@@ -129,7 +134,8 @@ static void sleeper_at_bsync_09(void **state) {
     released_lanes(true);
 }
 
-/* 05: two groups that yield to each other go on behind their YIELDs. 06: the same with NANOSLEEP. 17: YIELD is no NOP. */
+/* 05: two groups that yield to each other go on behind their YIELDs. 06: the same with NANOSLEEP. 17: YIELD
+ * is no NOP. */
 static void hand_over_twice(bool sleep) {
     Prog *p = fresh();
     Log l = {0};
@@ -175,7 +181,8 @@ static void nanosleep_next_06(void **state) {
     saw(&l, 1, l.watched[0], HIGH);
 }
 
-/* 07: a converged warp sleeps once and goes on. 08: for the shortest of the lanes' times, 1 us = 1000 instructions. */
+/* 07: a converged warp sleeps once and goes on. 08: for the shortest of the lanes' times, 1 us = 1000
+ * instructions. */
 static void shortest_sleep_08(void **state) {
     (void)state;
     Prog *p = fresh();
@@ -211,7 +218,8 @@ static void shortest_sleep_08(void **state) {
         assert_in_range(out[i], 1, 2200);
 }
 
-/* 10: whoever is parked at the PC that is chosen comes along, candidate or not; the policy takes candidates only. */
+/* 10: whoever is parked at the PC that is chosen comes along, candidate or not; the policy takes candidates
+ * only. */
 static void join_scope_10(void **state) {
     (void)state;
     for (int candidates = 0; candidates < 2; candidates++) {
@@ -261,9 +269,9 @@ static void lane_choice_14_27(void **state) {
         Prog *p = fresh();
         isetp(p, 1, ICmp_LT, R(0), IMM(8));
         isetp(p, 2, ICmp_LT, R(0), IMM(24));
-        branch(p, P(1), 0);  /* 0..7 */
-        branch(p, P(0), 1);  /* 8..15 */
-        branch(p, P(2), 2);  /* 16..23 */
+        branch(p, P(1), 0); /* 0..7 */
+        branch(p, P(0), 1); /* 8..15 */
+        branch(p, P(2), 2); /* 16..23 */
         exit_(p, PT_);
         Log l = {0};
         for (int k = 0; k < 3; k++) {
@@ -300,7 +308,7 @@ static void brx_masks_15_16_18(void **state) {
         stg(p, 2, 4);
         exit_(p, PT_);
         label(p, 1);
-        exit_(p, NP(2));    /* 24..31 are gone */
+        exit_(p, NP(2));     /* 24..31 are gone */
         branch(p, NP(0), 2); /* 16..23 parked */
         branch(p, P(1), 2);  /* 0..7 parked */
         mov(p, 4, IMM(2));
@@ -367,7 +375,8 @@ static void mixed_guard_24(void **state) {
     saw(&l, 3, l.watched[1], LOW);
 }
 
-/* 25: a lane that never joined passes BSYNC with the others that are there. 26: the syncpoint means nothing. */
+/* 25: a lane that never joined passes BSYNC with the others that are there. 26: the syncpoint means nothing.
+ */
 static void equal_pc_25_26(void **state) {
     (void)state;
     Prog *p = fresh();
@@ -508,15 +517,15 @@ static void assembly_36_37_39(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sleep_test_02),      cmocka_unit_test(release_clears_04),
-        cmocka_unit_test(yield_next_05),      cmocka_unit_test(nanosleep_next_06),
-        cmocka_unit_test(shortest_sleep_08),  cmocka_unit_test(sleeper_at_bsync_09),
-        cmocka_unit_test(join_scope_10),      cmocka_unit_test(branch_order_11),
-        cmocka_unit_test(lane_choice_14_27),  cmocka_unit_test(brx_masks_15_16_18),
+        cmocka_unit_test(sleep_test_02),        cmocka_unit_test(release_clears_04),
+        cmocka_unit_test(yield_next_05),        cmocka_unit_test(nanosleep_next_06),
+        cmocka_unit_test(shortest_sleep_08),    cmocka_unit_test(sleeper_at_bsync_09),
+        cmocka_unit_test(join_scope_10),        cmocka_unit_test(branch_order_11),
+        cmocka_unit_test(lane_choice_14_27),    cmocka_unit_test(brx_masks_15_16_18),
         cmocka_unit_test(warpsync_register_21), cmocka_unit_test(mixed_guard_24),
-        cmocka_unit_test(equal_pc_25_26),     cmocka_unit_test(constant_operand_28),
-        cmocka_unit_test(switch_mask_30),     cmocka_unit_test(exit_in_region_42),
-        cmocka_unit_test(b_registers_44),     cmocka_unit_test(assembly_36_37_39),
+        cmocka_unit_test(equal_pc_25_26),       cmocka_unit_test(constant_operand_28),
+        cmocka_unit_test(switch_mask_30),       cmocka_unit_test(exit_in_region_42),
+        cmocka_unit_test(b_registers_44),       cmocka_unit_test(assembly_36_37_39),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
