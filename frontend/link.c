@@ -448,7 +448,7 @@ static bool link_all(Linker *l) {
 PtxModule *ptx_link(PtxModule **modules, uint32_t n, Diags *d) {
     Linker l = {.nparts = n, .d = d};
     l.out = calloc(1, sizeof *l.out);
-    bool good = l.out != NULL && n > 0;
+    bool good = l.out && n > 0;
     if (l.out) {
         l.out->parts = ARENA_ARRAY(&l.out->arena, PtxModule *, n + 1);
         l.out->nparts = n;
