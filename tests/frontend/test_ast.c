@@ -101,7 +101,8 @@ static void kernel_parameters(void **state) {
     (void)state;
     PtxModule *m = parse(HEADER ".visible .entry k(.param .u32 a, .param .u64 .ptr .global .align 8 b, .param .u8 c,\n"
                                 " .param .align 16 .b8 d[20], .param .u16 e)\n"
-                                ".maxntid 128, 2 .reqntid 64 .maxnreg 40 .minnctapersm 3 { ret; }\n");
+                                ".maxntid 128, 2 .maxnreg 40 .minnctapersm 3 { ret; }\n"
+                                ".visible .entry r() .reqntid 64 { ret; }\n");
     const PtxFunc *f = func(m, "k");
     static const uint64_t offsets[] = {0, 8, 16, 32, 52};
     assert_int_equal(f->nparams, 5);
@@ -114,7 +115,7 @@ static void kernel_parameters(void **state) {
     assert_int_equal(f->maxntid[0], 128);
     assert_int_equal(f->maxntid[1], 2);
     assert_int_equal(f->maxntid[2], 1);
-    assert_int_equal(f->reqntid[0], 64);
+    assert_int_equal(func(m, "r")->reqntid[0], 64);
     assert_int_equal(f->maxnreg, 40);
     assert_int_equal(f->minnctapersm, 3);
     ptx_free(m);
