@@ -8,7 +8,8 @@
 #include "lower/cfg.h"
 #include "lower/passes.h"
 
-enum { NUM_B = 16, NO_JOIN = UINT32_MAX };
+enum { NUM_B = 16 };
+#define NO_JOIN UINT32_MAX
 
 typedef struct {
     uint32_t block;

@@ -16,6 +16,7 @@ enum {
     MAX_EARLY_BLOCKS = 4096,  /* larger functions get no early joins: the search is quadratic */
     MAX_ENTRIES = 1 << 25,    /* of all lists of pending blocks together */
     MAX_ROUNDS = 256,         /* of numbering; then all early branches are given up */
+    MAX_SEARCHES = 64,        /* in one round, for an early join to give up */
     IS_IN = 1, IS_OUT = 2
 };
 
@@ -319,6 +320,9 @@ static uint32_t assign(Numbering *n, unsigned base, bool may_retry) {
     uint32_t *sorted = sorted_joins(n);
     memset(r->used_in, 0, r->g.n * sizeof *r->used_in);
     memset(r->used_out, 0, r->g.n * sizeof *r->used_out);
+    unsigned searches = 0, early = 0;
+    for (uint32_t k = 0; k < r->joins.n; k++)
+        early += r->joins.at[k].early.n > 0;
     for (uint32_t k = 0; k < r->joins.n; k++) {
         Join *j = &r->joins.at[sorted[k]];
         unsigned lowest = base;
@@ -334,7 +338,8 @@ static uint32_t assign(Numbering *n, unsigned base, bool may_retry) {
             give_register(r, j, lowest);
         if (j->reg < NUM_B)
             continue;
-        uint32_t worst = may_retry ? worst_before(n, sorted[k]) : NO_JOIN;
+        bool search = may_retry && early && searches++ < MAX_SEARCHES;
+        uint32_t worst = search ? worst_before(n, sorted[k]) : NO_JOIN;
         if (worst != NO_JOIN)
             return worst;
         drop(j, RJ_TOO_DEEP);
