@@ -288,7 +288,7 @@ static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
     if (sb != NO_SB)
         add_flight(c, s, fresh, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
     if (facts->memory && sb != NO_SB)
-        s->vouches = sb == STORE_SB ? 0 : (uint8_t)(s->vouches | 1u << sb);
+        s->vouches = (uint8_t)(sb == STORE_SB ? 0 : s->vouches | 1u << sb);
     for (unsigned k = 0; k < nw; k++) {
         if (ch->write_sb != NO_SB) {
             s->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
