@@ -60,8 +60,8 @@ typedef struct {
 
 void plan_free(Plan *p);
 
-/* The file's plan; `text` must live as long as the plan. "module" and, unless p->data_dir is set, data are relative to its directory. E0501, E0502.
- */
+/* The file's plan; the name and the characters of `text` must live as long as the plan. "module" and, unless
+ * p->data_dir is set, data are relative to its directory. E0501, E0502. */
 bool plan_read_json(Plan *p, const Source *text, Diags *d);
 /* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch.
  */

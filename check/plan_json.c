@@ -269,7 +269,7 @@ bool plan_read_json(Plan *p, const Source *text, Diags *d) {
     }
     bool mark = !strncmp(text->text, "\xef\xbb\xbf", 3);
     note_places(text->text, skip_blank(text->text + (mark ? 3 : 0)), root);
-    p->source = text;
+    p->source = arena_copy(&p->arena, text, sizeof *text);
     bool good = read_root(&j, root);
     p->loc = (SrcLoc){0};
     cJSON_Delete(root);
