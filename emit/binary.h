@@ -22,6 +22,12 @@ typedef struct { /* value -> PTX register, valid for pcs [lo, hi) of its functio
     uint16_t reg;
 } BinVarRow;
 
+typedef struct { /* an indirect branch and where it may lead */
+    uint32_t pc_bytes;          /* of the BRX in its function */
+    const uint32_t *targets;    /* offsets in the function, in bytes; without repeats */
+    uint32_t ntargets;
+} BinBranchTable;
+
 typedef struct {
     const char *name;
     bool is_entry;
@@ -40,6 +46,8 @@ typedef struct {
     const uint8_t *const_bank2; /* jump tables, compiler constants; relocated */
     uint32_t const_bank2_bytes;
     uint32_t maxntid[3], reqntid[3];
+    const BinBranchTable *tables; /* ascending pc_bytes */
+    uint32_t ntables;
 } BinFunc;
 
 typedef struct {
