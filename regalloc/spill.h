@@ -1,0 +1,75 @@
+/* Inside of spilling (see spill.c): its state, and what its files call of each other.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_REGALLOC_SPILL_H
+#define HEDDLE_REGALLOC_SPILL_H
+#include "regalloc/regalloc.h"
+
+enum { SPILL_FAR = 1u << 30, SPILL_LOOP_EXIT = 100000, SPILL_EDGE = 10, SPILL_MAX_TABLE = 1 << 26 };
+
+typedef struct UseNode {
+    struct UseNode *next;
+    uint32_t at;
+} UseNode;
+typedef struct {
+    VEC(uint32_t) at;
+} Values;
+
+typedef struct {
+    Function *f;
+    RegFile file;
+    unsigned limit; /* allocatable registers of the file */
+    unsigned room;  /* the same, less one for reloads on edges */
+    Arena *a;
+    RaCfg g;
+    RaLive live;
+    uint32_t nvals;   /* values before spilling */
+    uint32_t *global; /* value -> column of dist + 1 */
+    uint32_t ncolumns;
+    uint32_t *dist;       /* by block and column: distance from the block's start to the next use */
+    UseNode **uses;       /* by value: uses in the current block still to come */
+    Values *w_in, *w_out; /* by block: values in registers */
+    bool *done;           /* by block */
+    Bitset w;             /* values in registers now */
+    unsigned nw;
+    Bitset spilled;      /* has, or will get, a home */
+    Bitset in_memory;    /* phi results whose operands arrive in the home */
+    ValId *home_value;   /* P, UR, UP: value of another file */
+    uint32_t *home_slot; /* R: offset + 1 in the spill area */
+    InstId *remat;       /* instruction to repeat, 0 if none */
+} Spill;
+
+static inline bool spill_in_file(const Spill *s, ValId v) {
+    return v.i && s->f->values.at[v.i].file == s->file;
+}
+static inline bool spill_has_value(const Values *v, uint32_t x) {
+    for (unsigned k = 0; k < v->at.n; k++)
+        if (v->at.at[k] == x)
+            return true;
+    return false;
+}
+
+/* ---- next uses (spill_use.c) ---- */
+void spill_next_uses(Spill *s); /* distances over the whole function, before the walk */
+/* Distance from the start of the block to the next use of v; NULL if v is in one block only, or there is no table. */
+uint32_t *spill_dist_at(const Spill *s, uint32_t block, uint32_t v);
+/* Instructions from position `at` of block b to the next use of value v; SPILL_FAR if there is none. */
+uint32_t spill_next_use(const Spill *s, BlockId b, uint32_t at, uint32_t v);
+
+/* ---- homes (spill_home.c) ---- */
+void spill_find_repeatable(Spill *s); /* fills Spill.remat */
+RegFile spill_home_file(RegFile file);
+ValId spill_home_value(Spill *s, uint32_t v);   /* of P, UR, UP; made when first asked for */
+uint32_t spill_home_slot(Spill *s, uint32_t v); /* of R: bytes from the start of the spill area */
+InstId spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operand first, Operand second);
+InstId spill_make_copy(Function *f, Operand dst, Operand src);
+void spill_add(Spill *s, RaInsts *out, InstId id, LocId loc);
+void spill_store_home(Spill *s, uint32_t v, RaInsts *out, LocId loc);
+void spill_reload(Spill *s, uint32_t v, RaInsts *out, LocId loc);
+
+/* ---- edges and phis, when every block's registers are decided (spill_edge.c) ---- */
+/* Decide which phis stay in memory; gives those of R the slot + 1 in which their operands arrive. */
+void spill_place_phis(Spill *s, uint32_t *phi_slot, Arena *a, RaRecord *rec);
+void spill_connect_edges(Spill *s, uint32_t *phi_slot); /* reloads of what the target expects in registers */
+/* Stores of the block's spilled results; instructions from `ninsts_before` on are spilling's own. */
+void spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before);
+#endif

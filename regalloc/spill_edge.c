@@ -1,0 +1,202 @@
+/* Spilling: code on edges between blocks that disagree on what is in registers, phis that stay in memory, and
+ * the stores of spilled values. SPDX-License-Identifier: MIT */
+#include "regalloc/spill.h"
+#include <string.h>
+
+static bool is_phi_of(Function *f, BlockId b, uint32_t v) {
+    const Block *blk = ir_block(f, b);
+    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
+        if (ir_dst(f, ir_inst(f, blk->insts.at[p]), 0)->value == v)
+            return true;
+    return false;
+}
+
+/* A result of b's phis that is another phi's operand too: its home must not be overwritten on the edge. */
+static bool read_by_phis(Function *f, BlockId b, uint32_t v) {
+    const Block *blk = ir_block(f, b);
+    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
+        const Inst *i = ir_inst(f, blk->insts.at[p]);
+        for (unsigned k = 0; k < i->nsrc && ir_dst(f, i, 0)->value != v; k++)
+            if (ir_src(f, i, k)->kind == OPK_VAL && ir_src(f, i, k)->value == v)
+                return true;
+    }
+    return false;
+}
+
+/* R phi in memory: bring operand `src` into the slot. */
+static void store_operand(Spill *s, Operand src, uint32_t slot, Values *have, RaInsts *out, LocId loc) {
+    Function *f = s->f;
+    if (src.kind != OPK_VAL) {
+        Operand temp = ir_val(f, ir_value_new(f, RF_R));
+        spill_add(s, out, spill_make_copy(f, temp, src), loc);
+        src = temp;
+    } else if (!spill_has_value(have, src.value)) {
+        spill_reload(s, src.value, out, loc);
+    }
+    spill_add(s, out, spill_make(f, IR_SPILL, 0, 2, src, op_imm(slot)), loc);
+}
+
+/* The other files: the phi becomes one of home values; its operand from this edge. */
+static Operand home_operand(Spill *s, Operand src, Values *have, RaInsts *out, LocId loc) {
+    Function *f = s->f;
+    if (src.kind == OPK_VAL && !spill_has_value(have, src.value) && !s->remat[src.value].i) {
+        bs_add(&s->spilled, src.value);
+        return ir_val(f, spill_home_value(s, src.value));
+    }
+    if (src.kind == OPK_VAL && !spill_has_value(have, src.value))
+        spill_reload(s, src.value, out, loc);
+    Operand temp = ir_val(f, ir_value_new(f, spill_home_file(s->file)));
+    spill_add(s, out, spill_make_copy(f, temp, src), loc);
+    return temp;
+}
+
+static void edge_code(Spill *s, BlockId from, BlockId to, unsigned pred, uint32_t *phi_slot, RaInsts *out) {
+    Function *f = s->f;
+    Values *have = &s->w_out[from.i], *want = &s->w_in[to.i];
+    const Block *fb = ir_block(f, from);
+    LocId loc = fb->insts.n ? ir_inst(f, fb->insts.at[fb->insts.n - 1])->loc : (LocId){0};
+    for (unsigned p = 0; p < ir_block(f, to)->insts.n; p++) { /* phis in memory first */
+        InstId id = ir_block(f, to)->insts.at[p];
+        if (ir_inst(f, id)->op != IR_PHI)
+            break;
+        uint32_t v = ir_dst(f, ir_inst(f, id), 0)->value;
+        if (!bs_has(&s->in_memory, v))
+            continue;
+        Operand src = *ir_src(f, ir_inst(f, id), pred);
+        if (s->file == RF_R)
+            store_operand(s, src, phi_slot[v] - 1, have, out, loc);
+        else {
+            Operand now = home_operand(s, src, have, out, loc);
+            *ir_src(f, ir_inst(f, id), pred) = now; /* the phi itself changes its file later */
+        }
+    }
+    for (unsigned k = 0; k < want->at.n; k++)
+        if (!is_phi_of(f, to, want->at.at[k]) && !spill_has_value(have, want->at.at[k]))
+            spill_reload(s, want->at.at[k], out, loc);
+    for (unsigned p = 0; p < ir_block(f, to)->insts.n; p++) {
+        const Inst *i = ir_inst(f, ir_block(f, to)->insts.at[p]);
+        if (i->op != IR_PHI)
+            break;
+        Operand dst = *ir_dst(f, i, 0), src = *ir_src(f, i, pred);
+        if (dst.file != s->file || bs_has(&s->in_memory, dst.value) || src.kind != OPK_VAL)
+            continue;
+        bool twice = false; /* loaded for another phi, or as a value that lives on */
+        for (unsigned q = 0; q < p; q++) {
+            const Inst *j = ir_inst(f, ir_block(f, to)->insts.at[q]);
+            uint32_t jv = ir_dst(f, j, 0)->value;
+            twice |= !bs_has(&s->in_memory, jv) && ir_src(f, j, pred)->kind == OPK_VAL &&
+                     ir_src(f, j, pred)->value == src.value;
+        }
+        bool lives_on = spill_has_value(want, src.value) && !is_phi_of(f, to, src.value);
+        if (!twice && !lives_on && !spill_has_value(have, src.value))
+            spill_reload(s, src.value, out, loc);
+    }
+}
+
+static void insert_list(Function *f, BlockId b, unsigned at, const RaInsts *list) {
+    RaInsts now = {0};
+    const Block *blk = ir_block(f, b);
+    for (unsigned p = 0; p < blk->insts.n + list->n; p++)
+        VEC_ADD(f->arena, &now,
+                p < at             ? blk->insts.at[p]
+                : p < at + list->n ? list->at[p - at]
+                                   : blk->insts.at[p - list->n]);
+    memcpy(&ir_block(f, b)->insts, &now, sizeof now);
+}
+
+void spill_connect_edges(Spill *s, uint32_t *phi_slot) {
+    Function *f = s->f;
+    for (uint32_t k = 0; k < s->g.nrpo; k++) {
+        BlockId to = s->g.rpo[k];
+        for (unsigned p = 0; p < ir_block(f, to)->preds.n; p++) {
+            BlockId from = ir_block(f, to)->preds.at[p];
+            RaInsts out = {0};
+            edge_code(s, from, to, p, phi_slot, &out);
+            if (!out.n)
+                continue;
+            BlockId at;
+            unsigned pos;
+            ra_edge_point(f, from, to, &at, &pos);
+            insert_list(f, at, pos, &out);
+        }
+    }
+}
+
+/* ---- stores and phis, at the end ---- */
+
+/* A phi whose operands arrive in `slot` but whose home is another: move it there. */
+static void move_home(Spill *s, uint32_t v, uint32_t slot, RaInsts *out, LocId loc) {
+    Operand val = ir_val(s->f, (ValId){v});
+    spill_add(s, out, spill_make(s->f, IR_RELOAD, 1, 1, val, op_imm(slot)), loc);
+    spill_add(s, out, spill_make(s->f, IR_SPILL, 0, 2, val, op_imm(spill_home_slot(s, v))), loc);
+}
+
+static void store_results(Spill *s, InstId id, RaInsts *out) {
+    Function *f = s->f;
+    LocId loc = ir_inst(f, id)->loc;
+    for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++) {
+        ValId v[4];
+        for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
+            if (spill_in_file(s, v[c]) && v[c].i < s->nvals && bs_has(&s->spilled, v[c].i) && !s->remat[v[c].i].i)
+                spill_store_home(s, v[c].i, out, loc);
+    }
+}
+
+/* What the block's phis need goes behind a leading BSYNC, so that a join keeps its shape. */
+void spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before) {
+    Function *f = s->f;
+    RaInsts now = {0}, head = {0};
+    bool flushed = false;
+    unsigned n = ir_block(f, b)->insts.n;
+    for (unsigned p = 0; p < n; p++) {
+        InstId id = ir_block(f, b)->insts.at[p];
+        LocId loc = ir_inst(f, id)->loc;
+        unsigned op = ir_inst(f, id)->op;
+        if (op == IR_PHI) {
+            uint32_t v = ir_dst(f, ir_inst(f, id), 0)->value;
+            if (ir_dst(f, ir_inst(f, id), 0)->file != s->file || !bs_has(&s->in_memory, v)) {
+                VEC_ADD(f->arena, &now, id);
+                store_results(s, id, &head);
+            } else if (s->file != RF_R) {
+                Operand home = ir_val(f, spill_home_value(s, v));
+                *ir_dst(f, ir_inst(f, id), 0) = home;
+                VEC_ADD(f->arena, &now, id);
+            } else if (phi_slot[v] != s->home_slot[v]) {
+                move_home(s, v, phi_slot[v] - 1, &head, loc);
+            }
+            continue;
+        }
+        for (unsigned k = 0; !flushed && op != OT_BSYNC && k < head.n; k++)
+            VEC_ADD(f->arena, &now, head.at[k]);
+        flushed |= op != OT_BSYNC;
+        VEC_ADD(f->arena, &now, id);
+        if (id.i < ninsts_before)
+            store_results(s, id, &now);
+    }
+    memcpy(&ir_block(f, b)->insts, &now, sizeof now);
+}
+
+/* Decide which phis stay in memory; gives those of R the slot in which their operands arrive. */
+void spill_place_phis(Spill *s, uint32_t *phi_slot, Arena *a, RaRecord *rec) {
+    Function *f = s->f;
+    for (uint32_t k = 0; k < s->g.nrpo; k++) {
+        BlockId b = s->g.rpo[k];
+        const Block *blk = ir_block(f, b);
+        for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
+            Operand dst = *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0);
+            if (dst.file != s->file || spill_has_value(&s->w_in[b.i], dst.value))
+                continue;
+            bs_add(&s->in_memory, dst.value);
+            bs_add(&s->spilled, dst.value);
+            if (s->file != RF_R)
+                continue;
+            uint32_t home = spill_home_slot(s, dst.value);
+            if (read_by_phis(f, b, dst.value)) {
+                home = f->spill_bytes;
+                f->spill_bytes += 4;
+            }
+            phi_slot[dst.value] = home + 1;
+            VEC_ADD(a, &rec->phis, ((RaPhi){b, blk->insts.at[p], true, home}));
+        }
+    }
+}
