@@ -24,7 +24,7 @@ typedef struct {
 
 typedef enum { /* how the control of a block ends; bits, EXIT under a guard is BX_EXIT with an edge BE_NEXT */
     BX_EXIT = 1,
-    BX_RET = 2,
+    BX_RET = 2,         /* also a branch to another function's entry, if that function returns */
     BX_TRAP = 4,        /* TRAP, BPT.TRAP, RTT */
     BX_OFF_END = 8,     /* runs over the end of the function, or into a word that does not decode */
     BX_BAD_TARGET = 16, /* branch target outside the function or misaligned */
@@ -39,14 +39,16 @@ typedef struct {
     uint32_t first, ninsts; /* instructions */
     uint32_t func;          /* index in Binary.funcs */
     uint8_t ends;           /* BinEnds */
-    bool reachable;         /* from the function's entry */
-    const BinEdge *succs, *preds;
+    bool reachable;         /* from the function's entry, calls of its subroutines included */
+    const BinEdge *succs, *preds; /* preds: unreachable blocks among them */
     uint32_t nsuccs, npreds;
 } BinBlock;
 
 typedef struct {
     uint32_t inst;   /* the CALL, or a branch to another function's entry */
-    uint32_t callee; /* index in Binary.funcs, BINFLOW_NONE if indirect */
+    uint32_t callee; /* index in Binary.funcs, BINFLOW_NONE if indirect or outside the code */
+    uint32_t target; /* first instruction of the callee: its function's entry, or a subroutine inside a function's
+                        section as ptxas makes them; BINFLOW_NONE as above */
 } BinCall;
 
 typedef struct {
@@ -54,8 +56,10 @@ typedef struct {
     uint32_t first_block, nblocks; /* consecutive, in address order; the first is the entry */
     const BinCall *calls;
     uint32_t ncalls;
-    const uint32_t *rpo; /* the reachable blocks in reverse post-order */
+    const uint32_t *rpo; /* the reachable blocks in reverse post-order; subroutines behind the rest */
     uint32_t nrpo;
+    const uint32_t *entries; /* blocks where called subroutines of this function's section start, ascending */
+    uint32_t nentries;
 } BinFuncFlow;
 
 typedef struct {
@@ -85,6 +89,9 @@ typedef enum {
 } BinKind;
 BinKind bin_kind(const MachInst *i);
 unsigned bin_barrier(const MachInst *i); /* B register of BSSY, BSYNC, BREAK, BMOV */
+/* Guard and, where there is one, the second guard pp: true for no lane, for some, for every lane that is there. */
+typedef enum { BG_NEVER, BG_MAYBE, BG_ALWAYS } BinGuard;
+BinGuard bin_guard(const MachInst *i);
 /* Instruction that the encoded offset of BRA, CALL, BSSY at `index` names; BINFLOW_NONE if outside the code or misaligned. */
 uint32_t bin_target(const BinFlow *g, uint32_t index);
 /* Address in the function, "name+0x40", for messages; into `out`, which is returned. */

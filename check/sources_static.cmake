@@ -1,0 +1,2 @@
+# Control flow of decoded binaries and the static checker.
+set(CHECK_STATIC_SOURCES binflow.c)
