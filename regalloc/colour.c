@@ -559,7 +559,7 @@ static void find_kills(Colour *c, BlockId b) {
     Function *f = c->f;
     const Block *blk = ir_block(f, b);
     Bitset *live = &c->scratch_live;
-    bs_copy(live, &c->live.out[b.i]);
+    ra_set_to_bits(&c->live.out[b.i], live);
     c->dying_at = ARENA_ARRAY(c->block_arena, Kills, blk->insts.n + 1);
     c->dead_at = ARENA_ARRAY(c->block_arena, Kills, blk->insts.n + 1);
     for (unsigned p = blk->insts.n; p-- > 0;) {
@@ -624,7 +624,7 @@ static bool enter_block(Colour *c, BlockId b) {
     if (from.i)
         for (unsigned k = 0; k < c->exit[from.i].at.n; k++) {
             RaPlace e = c->exit[from.i].at.at[k];
-            if (bs_has(&c->live.in[b.i], e.value))
+            if (ra_set_has(&c->live.in[b.i], e.value))
                 put(c, e.value, e.reg);
         }
     for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)

@@ -60,7 +60,7 @@ static inline unsigned ra_align(unsigned count) {
 }
 static inline uint32_t ra_web(const Colour *c, uint32_t v) {
     while (c->web[v] != v)
-        v = c->web[v];
+        v = c->web[v] = c->web[c->web[v]]; /* halves the path */
     return v;
 }
 /* Register of value v at the end of block b, RA_NO_REG if it is in none. */

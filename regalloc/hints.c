@@ -54,7 +54,7 @@ static void note_crossings(Colour *c, BlockId b, Bitset *live) {
         calls = ir_inst(f, blk->insts.at[p])->op == OT_CALL;
     if (!calls)
         return;
-    bs_copy(live, &c->live.out[b.i]);
+    ra_set_to_bits(&c->live.out[b.i], live);
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
         ValId v[4];

@@ -91,86 +91,160 @@ void ra_cfg(Function *f, Arena *a, RaCfg *g) {
 
 /* ---- liveness ---- */
 
-static void mark_values(const Function *f, Operand o, Bitset *s, bool add) {
+/* For each value the blocks that do something with it: first all pairs, then sorted by value. */
+typedef struct {
+    uint32_t value, block;
+} Pair;
+typedef struct {
+    VEC(Pair) pairs;
+    uint32_t *first; /* [value] index of its first block; [nvals] the end */
+    uint32_t *blocks;
+} BlockLists;
+
+static void sort_pairs(BlockLists *l, Arena *a, uint32_t nvals) {
+    l->first = ARENA_ARRAY(a, uint32_t, nvals + 2);
+    l->blocks = ARENA_ARRAY(a, uint32_t, l->pairs.n + 1);
+    for (uint32_t k = 0; k < l->pairs.n; k++)
+        l->first[l->pairs.at[k].value + 2]++;
+    for (uint32_t v = 2; v < nvals + 2; v++)
+        l->first[v] += l->first[v - 1];
+    for (uint32_t k = 0; k < l->pairs.n; k++) /* first[v + 1] moves up to where v + 1 begins */
+        l->blocks[l->first[l->pairs.at[k].value + 1]++] = l->pairs.at[k].block;
+}
+
+typedef struct {
+    Function *f;
+    Arena a;
+    BlockLists defs;    /* blocks that define a value */
+    BlockLists exposed; /* blocks that read it before they define it */
+    BlockLists to_phi;  /* predecessors of phis that read it */
+    uint32_t *def_in, *read_in; /* [value] last block seen to define, to read it */
+} Gather;
+
+static void note_defs(Gather *c, const Inst *i, uint32_t b) {
     ValId v[4];
-    for (unsigned c = 0, n = ra_values(f, o, v); c < n; c++)
-        if (v[c].i) {
-            if (add)
-                bs_add(s, v[c].i);
-            else
-                bs_del(s, v[c].i);
-        }
-}
-
-/* One instruction backwards over `live`. */
-static void step_back(Function *f, Inst *i, Bitset *live) {
     for (unsigned k = 0; k < i->ndst; k++)
-        mark_values(f, *ir_dst(f, i, k), live, false);
-    if (i->op == IR_PHI)
-        return;
-    for (unsigned k = 0, n = ra_num_reads(i); k < n; k++)
-        mark_values(f, *ra_read(f, i, k), live, true);
+        for (unsigned m = 0, n = ra_values(c->f, *ir_dst(c->f, i, k), v); m < n; m++)
+            if (v[m].i && c->def_in[v[m].i] != b) {
+                c->def_in[v[m].i] = b;
+                VEC_ADD(&c->a, &c->defs.pairs, ((Pair){v[m].i, b}));
+            }
 }
 
-/* Operands that the phis of b's successors take from b. */
-static void phi_uses(Function *f, BlockId b, Bitset *out) {
-    const Block *blk = ir_block(f, b);
-    for (unsigned s = 0; s < blk->succs.n; s++) {
-        const Block *to = ir_block(f, blk->succs.at[s]);
-        for (unsigned p = 0; p < to->preds.n; p++) {
-            if (to->preds.at[p].i != b.i)
-                continue;
-            for (unsigned k = 0; k < to->insts.n && ir_inst(f, to->insts.at[k])->op == IR_PHI; k++)
-                mark_values(f, *ir_src(f, ir_inst(f, to->insts.at[k]), p), out, true);
+static void note_reads(Gather *c, Inst *i, uint32_t b) {
+    ValId v[4];
+    for (unsigned k = 0, reads = ra_num_reads(i); k < reads; k++)
+        for (unsigned m = 0, n = ra_values(c->f, *ra_read(c->f, i, k), v); m < n; m++)
+            if (v[m].i && c->def_in[v[m].i] != b && c->read_in[v[m].i] != b) {
+                c->read_in[v[m].i] = b;
+                VEC_ADD(&c->a, &c->exposed.pairs, ((Pair){v[m].i, b}));
+            }
+}
+
+static void note_phi(Gather *c, const Inst *phi, const Block *blk) {
+    ValId v[4];
+    for (unsigned p = 0; p < blk->preds.n; p++)
+        for (unsigned m = 0, n = ra_values(c->f, *ir_src(c->f, phi, p), v); m < n; m++)
+            if (v[m].i)
+                VEC_ADD(&c->a, &c->to_phi.pairs, ((Pair){v[m].i, blk->preds.at[p].i}));
+}
+
+static void gather(Gather *c, const RaCfg *g, uint32_t nvals) {
+    c->def_in = ARENA_ARRAY(&c->a, uint32_t, nvals);
+    c->read_in = ARENA_ARRAY(&c->a, uint32_t, nvals);
+    for (uint32_t k = 0; k < g->nrpo; k++) {
+        const Block *blk = ir_block(c->f, g->rpo[k]);
+        for (unsigned p = 0; p < blk->insts.n; p++) {
+            Inst *i = ir_inst(c->f, blk->insts.at[p]);
+            if (i->op == IR_PHI)
+                note_phi(c, i, blk);
+            else
+                note_reads(c, i, g->rpo[k].i);
+            note_defs(c, i, g->rpo[k].i);
         }
+    }
+    sort_pairs(&c->defs, &c->a, nvals);
+    sort_pairs(&c->exposed, &c->a, nvals);
+    sort_pairs(&c->to_phi, &c->a, nvals);
+}
+
+/* Marks of the value whose paths are being followed: a block's mark is the value. */
+typedef struct {
+    const RaCfg *g;
+    Arena *keep;
+    RaLive *l;
+    uint32_t *def, *in, *out, *stack;
+    uint32_t top;
+} Follow;
+
+static void live_out(Follow *w, uint32_t b, uint32_t v) {
+    if (w->g->rpo_index[b] == UINT32_MAX || w->out[b] == v)
+        return;
+    w->out[b] = v;
+    VEC_ADD(w->keep, &w->l->out[b], v);
+    if (w->def[b] != v && w->in[b] != v) {
+        w->in[b] = v;
+        w->stack[w->top++] = b;
     }
 }
 
+/* The cost is that of the sets, not of blocks times values: each value's paths are followed from its reads up to its
+ * definitions. Values come in ascending order, so the sets are sorted. */
 void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l) {
     uint32_t n = f->blocks.n, nvals = f->values.n;
-    l->in = ARENA_ARRAY(a, Bitset, n);
-    l->out = ARENA_ARRAY(a, Bitset, n);
-    Bitset *gen = ARENA_ARRAY(a, Bitset, n), *kill = ARENA_ARRAY(a, Bitset, n);
-    Bitset live = bs_new(a, nvals);
-    for (uint32_t k = 0; k < g->nrpo; k++) {
-        uint32_t b = g->rpo[k].i;
-        l->in[b] = bs_new(a, nvals);
-        l->out[b] = bs_new(a, nvals);
-        gen[b] = bs_new(a, nvals);
-        kill[b] = bs_new(a, nvals);
-        Block *blk = ir_block(f, g->rpo[k]);
-        for (unsigned p = blk->insts.n; p-- > 0;) {
-            Inst *i = ir_inst(f, blk->insts.at[p]);
-            step_back(f, i, &gen[b]);
-            for (unsigned d = 0; d < i->ndst; d++)
-                mark_values(f, *ir_dst(f, i, d), &kill[b], true);
+    Gather c = {.f = f};
+    gather(&c, g, nvals);
+    *l = (RaLive){ARENA_ARRAY(a, RaSet, n), ARENA_ARRAY(a, RaSet, n), bs_new(a, nvals)};
+    Follow w = {.g = g, .keep = a, .l = l};
+    w.def = ARENA_ARRAY(&c.a, uint32_t, n);
+    w.in = ARENA_ARRAY(&c.a, uint32_t, n);
+    w.out = ARENA_ARRAY(&c.a, uint32_t, n);
+    w.stack = ARENA_ARRAY(&c.a, uint32_t, n);
+    for (uint32_t v = 1; v < nvals; v++) {
+        for (uint32_t k = c.defs.first[v]; k < c.defs.first[v + 1]; k++)
+            w.def[c.defs.blocks[k]] = v;
+        for (uint32_t k = c.exposed.first[v]; k < c.exposed.first[v + 1]; k++) {
+            w.in[c.exposed.blocks[k]] = v;
+            w.stack[w.top++] = c.exposed.blocks[k];
         }
-        phi_uses(f, g->rpo[k], &l->out[b]);
-    }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = g->nrpo; k-- > 0;) {
-            uint32_t b = g->rpo[k].i;
-            const Block *blk = ir_block(f, g->rpo[k]);
-            for (unsigned s = 0; s < blk->succs.n; s++)
-                bs_or(&l->out[b], &l->in[blk->succs.at[s].i]);
-            bs_copy(&live, &l->out[b]);
-            bs_andnot(&live, &kill[b]);
-            bs_or(&live, &gen[b]);
-            changed |= bs_or(&l->in[b], &live);
+        for (uint32_t k = c.to_phi.first[v]; k < c.to_phi.first[v + 1]; k++)
+            live_out(&w, c.to_phi.blocks[k], v);
+        while (w.top) {
+            uint32_t b = w.stack[--w.top];
+            VEC_ADD(a, &l->in[b], v);
+            bs_add(&l->any, v);
+            const Block *blk = ir_block(f, (BlockId){b});
+            for (unsigned p = 0; p < blk->preds.n; p++)
+                live_out(&w, blk->preds.at[p].i, v);
         }
     }
-    l->any = bs_new(a, nvals);
-    for (uint32_t k = 0; k < g->nrpo; k++)
-        bs_or(&l->any, &l->in[g->rpo[k].i]);
+    arena_free(&c.a);
+}
+
+bool ra_set_has(const RaSet *s, uint32_t v) {
+    uint32_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->at[mid] < v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < s->n && s->at[lo] == v;
+}
+
+void ra_set_to_bits(const RaSet *s, Bitset *bits) {
+    bs_clear(bits);
+    for (uint32_t k = 0; k < s->n; k++)
+        bs_add(bits, s->at[k]);
 }
 
 /* ---- pressure ---- */
 
-static void count_live(const Function *f, const Bitset *live, unsigned n[RF_COUNT]) {
+static void count_live(const Function *f, const RaSet *live, unsigned n[RF_COUNT]) {
     memset(n, 0, sizeof(unsigned) * RF_COUNT);
-    BS_EACH(v, live)
-    n[f->values.at[v].file]++;
+    for (uint32_t k = 0; k < live->n; k++)
+        n[f->values.at[live->at[k]].file]++;
 }
 
 /* Change the counts as `o`'s values enter or leave `live`. */
@@ -197,8 +271,8 @@ static void raise(unsigned max[RF_COUNT], const unsigned now[RF_COUNT]) {
 
 static void block_pressure(Function *f, const RaLive *l, BlockId b, Bitset *live, unsigned max[RF_COUNT]) {
     unsigned now[RF_COUNT];
-    bs_copy(live, &l->out[b.i]);
-    count_live(f, live, now);
+    ra_set_to_bits(&l->out[b.i], live);
+    count_live(f, &l->out[b.i], now);
     raise(max, now);
     Block *blk = ir_block(f, b);
     for (unsigned p = blk->insts.n; p-- > 0;) {

@@ -23,11 +23,13 @@ typedef struct { /* what analyses know of the control flow graph; index is the b
 } RaCfg;
 void ra_cfg(Function *f, Arena *a, RaCfg *g);
 
-typedef struct { /* liveness over all files; phi results are not live-in, phi operands are live-out of preds
-                  */
-    Bitset *in, *out;
+typedef VEC(uint32_t) RaSet; /* values, ascending */
+typedef struct { /* liveness over all files, by block; phi results are not live-in, phi operands are live-out of preds */
+    RaSet *in, *out;
     Bitset any; /* live into some block */
 } RaLive;
+bool ra_set_has(const RaSet *s, uint32_t v);
+void ra_set_to_bits(const RaSet *s, Bitset *bits);
 void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l);
 
 /* Most values of each file that are live at one point. */

@@ -137,7 +137,7 @@ static void walk_inst(Spill *s, BlockId b, uint32_t at, InstId id, Bitset *keep,
         }
         if (s->uses[k] && s->uses[k]->at == at)
             s->uses[k] = s->uses[k]->next;
-        if (!s->uses[k] && !bs_has(&s->live.out[b.i], k))
+        if (!s->uses[k] && !ra_set_has(&s->live.out[b.i], k))
             w_del(s, k); /* last use */
     }
     bs_clear(keep);
@@ -154,7 +154,7 @@ static void walk_inst(Spill *s, BlockId b, uint32_t at, InstId id, Bitset *keep,
     evict(s, b, at + 1, through, keep); /* what lives through */
     VEC_ADD(f->arena, out, id);
     BS_EACH(k, keep)
-    if (s->uses[k] || bs_has(&s->live.out[b.i], k))
+    if (s->uses[k] || ra_set_has(&s->live.out[b.i], k))
         w_add(s, k);
 }
 
@@ -179,7 +179,7 @@ static void walk_block(Spill *s, BlockId b, Bitset *keep) {
             walk_inst(s, b, p, id, keep, &out);
     }
     BS_EACH(v, &s->w)
-    if (!bs_has(&s->live.out[b.i], v))
+    if (!ra_set_has(&s->live.out[b.i], v))
         w_del(s, v);
     keep_values(s, &s->w_out[b.i]);
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
@@ -211,8 +211,10 @@ static unsigned spare_in_loop(Spill *s, BlockId header) {
         unsigned here = ra_block_pressure(s->f, &s->live, m, s->file);
         most = here > most ? here : most;
     }
-    BS_EACH(v, &s->live.in[header.i])
-    through += spill_in_file(s, (ValId){v}) && spill_dist_at(s, header.i, v) && *spill_dist_at(s, header.i, v) >= SPILL_LOOP_EXIT;
+    for (uint32_t k = 0; k < s->live.in[header.i].n; k++) {
+        uint32_t v = s->live.in[header.i].at[k], *d = spill_dist_at(s, header.i, v);
+        through += spill_in_file(s, (ValId){v}) && d && *d >= SPILL_LOOP_EXIT;
+    }
     unsigned used = less(most, through);
     return less(s->room, used);
 }
@@ -224,7 +226,8 @@ static void choose_entry(Spill *s, BlockId b) {
     for (unsigned p = 0; p < blk->preds.n; p++)
         header |= !s->done[blk->preds.at[p].i];
     VEC(Candidate) list = {0};
-    BS_EACH(v, &s->live.in[b.i]) {
+    for (uint32_t k = 0; k < s->live.in[b.i].n; k++) {
+        uint32_t v = s->live.in[b.i].at[k];
         if (!spill_in_file(s, (ValId){v}))
             continue;
         unsigned have = 0;
@@ -295,7 +298,7 @@ static bool too_high(Function *f, Spill *s, const Facts *x) {
     Bitset now = bs_new(s->a, f->values.n);
     for (uint32_t k = 0; k < s->g.nrpo; k++) {
         BlockId b = s->g.rpo[k];
-        bs_copy(&now, &s->live.out[b.i]);
+        ra_set_to_bits(&s->live.out[b.i], &now);
         unsigned n = 0;
         BS_EACH(v, &now)
         n += spill_in_file(s, (ValId){v});

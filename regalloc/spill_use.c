@@ -11,7 +11,7 @@ static uint32_t dist_out(const Spill *s, BlockId b, uint32_t v) {
     uint32_t best = SPILL_FAR;
     for (unsigned k = 0; k < blk->succs.n; k++) {
         BlockId t = blk->succs.at[k];
-        uint32_t *d = spill_dist_at(s, t.i, v), here = d ? *d : bs_has(&s->live.in[t.i], v) ? SPILL_EDGE : SPILL_FAR;
+        uint32_t *d = spill_dist_at(s, t.i, v), here = d ? *d : ra_set_has(&s->live.in[t.i], v) ? SPILL_EDGE : SPILL_FAR;
         if (here < SPILL_FAR && s->g.depth[t.i] < s->g.depth[b.i])
             here += SPILL_LOOP_EXIT;
         if (here < best)
@@ -37,8 +37,8 @@ static bool refine(Spill *s, BlockId b, uint32_t *first_use, uint32_t *touched) 
                 }
         }
     }
-    BS_EACH(v, &s->live.in[b.i]) {
-        uint32_t *d = spill_dist_at(s, b.i, v);
+    for (uint32_t k = 0; k < s->live.in[b.i].n; k++) {
+        uint32_t v = s->live.in[b.i].at[k], *d = spill_dist_at(s, b.i, v);
         if (!d)
             continue;
         uint32_t now;
@@ -85,7 +85,7 @@ uint32_t spill_next_use(const Spill *s, BlockId b, uint32_t at, uint32_t v) {
     if (s->uses[v])
         return s->uses[v]->at - at;
     uint32_t left = ir_block(s->f, b)->insts.n - at;
-    if (!bs_has(&s->live.out[b.i], v))
+    if (!ra_set_has(&s->live.out[b.i], v))
         return SPILL_FAR;
     uint32_t out = dist_out(s, b, v);
     return left + (out < SPILL_FAR ? out : SPILL_EDGE);
