@@ -42,7 +42,7 @@ static void warp_free(Warp *w) {
     free(w->shadow);
 }
 
-static void cta_free(Cta *c) {
+void cta_free(Cta *c) {
     if (!c)
         return;
     for (uint32_t i = 0; c->warps && i < c->nwarps; i++)
@@ -436,13 +436,19 @@ static bool step(Grid *g) {
 
 bool cta_run_grid(Run *r) {
     Grid g = {.r = r, .want = 1, .next_check = PROOF_INTERVAL};
+    if (r->spare_slow == r->slow) {
+        g.spare = r->spare;
+        r->spare = NULL;
+    }
     g.total = (uint64_t)r->launch->grid[0] * r->launch->grid[1] * r->launch->grid[2];
     bool ok = true;
     while (ok && (g.n || g.next < g.total))
         ok = step(&g);
     for (uint32_t s = 0; s < g.n; s++)
         cta_free(g.slots[s]);
-    cta_free(g.spare);
+    cta_free(r->spare);
+    r->spare = g.spare;
+    r->spare_slow = r->slow;
     free(g.slots);
     return ok && !r->trapped;
 }

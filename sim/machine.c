@@ -347,41 +347,78 @@ static void explain_deadlock(MachineResult *res) {
     }
 }
 
-bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const MachineOptions *opt,
-                 MachineResult *res, Diags *d) {
-    *res = (MachineResult){0};
+struct MachineSession {
+    Run r;
+};
+
+MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const char *host_level,
+                             Diags *d) {
     const BinFunc *k = binary_find(b, kernel);
     if (!k || !k->is_entry)
-        return diag(d, (SrcLoc){0}, DIAG_E0512, kernel);
-    Run r = {.bin = b, .kernel = k, .launch = l, .mem = mem, .res = res, .ncode = b->ncode};
-    if (opt)
-        r.opt = *opt;
-    if (!r.opt.quantum)
-        r.opt.quantum = 1024;
-    if (!r.opt.max_resident)
-        r.opt.max_resident = 1024;
-    if (!r.opt.ticks_per_us)
-        r.opt.ticks_per_us = 1000;
-    r.random = r.opt.seed;
-    r.slow = r.opt.trace || r.opt.report_undefined || r.opt.check_control;
-    r.level = level_find(r.opt.host_level);
-    if (!r.level)
-        return diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
-    bool ok = check_launch(&r, d) && make_memory(&r, d);
-    if (ok) {
-        make_program(&r);
-        ok = cta_run_grid(&r);
-        if (!ok && !r.trapped)
-            diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "the host has too little memory");
-        collect_stats(&r);
-        explain_deadlock(res);
+        return diag(d, (SrcLoc){0}, DIAG_E0512, kernel), NULL;
+    MachineSession *s = calloc(1, sizeof *s);
+    if (!s)
+        return diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "the host has too little memory"), NULL;
+    Run *r = &s->r;
+    *r = (Run){.bin = b, .kernel = k, .launch = l, .mem = mem, .ncode = b->ncode, .level = level_find(host_level)};
+    bool ok = r->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
+    ok = ok && check_launch(r, d) && make_memory(r, d);
+    if (!ok) {
+        machine_close(s);
+        return NULL;
     }
+    make_program(r);
+    return s;
+}
+
+void machine_close(MachineSession *s) {
+    if (!s)
+        return;
+    cta_free(s->r.spare);
+    arena_free(&s->r.arena);
+    free(s);
+}
+
+static void start_run(Run *r, const MachineOptions *opt, MachineResult *res) {
+    *res = (MachineResult){0};
+    r->opt = opt ? *opt : (MachineOptions){0};
+    if (!r->opt.quantum)
+        r->opt.quantum = 1024;
+    if (!r->opt.max_resident)
+        r->opt.max_resident = 1024;
+    if (!r->opt.ticks_per_us)
+        r->opt.ticks_per_us = 1000;
+    r->res = res;
+    r->random = r->opt.seed;
+    r->slow = r->opt.trace || r->opt.report_undefined || r->opt.check_control;
+    r->ticks = r->slept = r->mem_version = r->clock_reads = 0;
+    r->quota = 0;
+    r->trapped = false;
+    memset(r->cls, 0, sizeof r->cls);
+}
+
+bool machine_session_run(MachineSession *s, const MachineOptions *opt, MachineResult *res, Diags *d) {
+    Run *r = &s->r;
+    start_run(r, opt, res);
+    bool ok = cta_run_grid(r);
+    if (!ok && !r->trapped)
+        diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "the host has too little memory");
+    collect_stats(r);
+    explain_deadlock(res);
     if (res->trap.kind != TRAP_NONE) {
         char line[512];
         sim_trap_print(&res->trap, line, sizeof line);
         diag(d, (SrcLoc){0}, DIAG_E0551, line);
     }
-    arena_free(&r.arena);
+    return ok;
+}
+
+bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const MachineOptions *opt,
+                 MachineResult *res, Diags *d) {
+    *res = (MachineResult){0};
+    MachineSession *s = machine_open(b, kernel, l, mem, opt ? opt->host_level : NULL, d);
+    bool ok = s && machine_session_run(s, opt, res, d);
+    machine_close(s);
     return ok;
 }
 

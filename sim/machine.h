@@ -106,6 +106,15 @@ bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory
                  MachineResult *res, Diags *d);
 void machine_result_free(MachineResult *res);
 
+/* The same launch many times, for comparing policies: what is decoded and allocated once stays. `b`, `l` and `mem` stay
+ * where they are until the session is closed; between runs the caller may change bytes of `mem`, and nothing may
+ * be allocated in it. machine_run is one run of a session. */
+typedef struct MachineSession MachineSession;
+MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const char *host_level,
+                             Diags *d); /* NULL: reported as E0550 */
+bool machine_session_run(MachineSession *s, const MachineOptions *opt, MachineResult *res, Diags *d);
+void machine_close(MachineSession *s);
+
 /* Text of the numbers, for --stats; returns the length needed. */
 int machine_stats_print(const MachineStats *s, char *out, size_t out_bytes);
 const char *machine_best_level(void);

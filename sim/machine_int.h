@@ -159,6 +159,8 @@ typedef struct Run {
     bool slow;                    /* a checked mode or tracing is on */
     bool trapped;
     struct { uint64_t issues, lanes; } cls[CLS_COUNT];
+    struct Cta *spare;            /* memory of a finished block, of this or an earlier run of the session */
+    bool spare_slow;              /* it was made with what checked modes need */
     struct FindingSet *finding_set;
 } Run;
 
@@ -277,6 +279,7 @@ static inline int shfl_source_lane(uint32_t mode, uint32_t lane, uint32_t b, uin
 
 /* ---- blocks (cta.c) ---- */
 bool cta_run_grid(Run *r);
+void cta_free(Cta *c); /* NULL is fine */
 /* Bytes [offset, offset + size) of every lane's local memory may have been written. */
 static inline void local_dirty(Warp *w, uint32_t offset, uint32_t size_bytes) {
     uint32_t lo = offset / 4, hi = (offset + size_bytes + 3) / 4;
