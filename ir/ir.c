@@ -381,7 +381,7 @@ bool ir_is_terminator(const Function *f, const Inst *i) {
 const char *ir_op_name(unsigned op) {
     static const char *const names[] = {"phi", "copy", "parcopy", "undef", "entry", "spill", "reload",
                                         "frame_addr"};
-    _Static_assert(sizeof names / sizeof *names == IR_OP_COUNT - OT_COUNT, "one name an operation");
+    _Static_assert(sizeof names / sizeof *names == (unsigned)IR_OP_COUNT - (unsigned)OT_COUNT, "one name an operation");
     if (op < OT_COUNT)
         return isa_optype_name(op);
     return op < IR_OP_COUNT ? names[op - OT_COUNT] : "?";
