@@ -511,7 +511,8 @@ static void assembly_36_37_39(void **state) {
     assert_false(assembles("BAR.RESULT R4"));
     assert_true(assembles("BAR.SYNC 0x0"));
     assert_true(assembles("B2R R0, 0x0"));
-    assert_true(assembles("BAR.SYNC R4")); /* BAR_RRI: the number in R4, count 0 */
+    assert_false(assembles("BAR.SYNC R4")); /* no form with the number alone */
+    assert_true(assembles("BAR.SYNC R4, 0x0"));
     assert_false(assembles("BAR.RED.AND R5, R5, P0"));
 }
 
