@@ -62,11 +62,26 @@ typedef struct {       /* a kernel argument: exactly one of value and buffer is 
     size_t size_bytes;
 } HdArg;
 
+typedef enum { HD_CALL_TRAP, HD_CALL_RTT, HD_CALL_SYSCALL } HdHostCallKind;
+typedef struct { /* TRAP, RTT or SYSCALL, executed by some lanes of a warp */
+    HdHostCallKind kind;
+    const char *function;       /* NULL outside every function */
+    uint64_t pc_bytes;          /* from the function's first instruction */
+    uint32_t ptx_line;          /* 0: not known */
+    uint32_t block[3], warp, lanes;
+    uint32_t value[32];         /* operand of TRAP in these lanes, else 0 */
+    const uint32_t (*regs)[32]; /* R0 to R254 of all 32 lanes, during the call */
+} HdHostCall;
+/* true: go on behind the instruction; false: the launch ends as a trap, as it does without a handler. */
+typedef bool HdHostCallFn(void *user, const HdHostCall *call);
+
 typedef struct {
     const char *kernel; /* NULL: the only one */
     uint32_t grid[3], block[3], shared_bytes;
     const HdArg *args;
     size_t nargs;
+    HdHostCallFn *host_call; /* hd_launch: asked at every TRAP, RTT and SYSCALL; may be NULL */
+    void *host_user;
 } HdLaunch;
 
 HdContext *hd_create(const HdOptions *options); /* NULL options: no messages; NULL result: no memory */

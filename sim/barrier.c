@@ -1,8 +1,12 @@
 /* The barrier unit: 16 named barriers of a block, their reductions, and the 32-bit BARState (machine.h).
  *
  * A warp arrives once, with 32 threads, whatever its mask; it blocks as a whole. A barrier with count 0 completes when
- * every warp of the block has arrived or exited. Operands in registers must agree over the executing lanes. Misuse (count
- * not a multiple of 32, ARV without count, different counts or kinds at one barrier, more arrivals than expected) traps.
+ * every warp of the block has arrived or exited; one with a count counts arrivals only. Misuse is a trap with a name:
+ *   E-BAR-LANES   number or count, in a register, differs between the executing lanes
+ *   E-BAR-COUNT   the count is not a multiple of 32, or 0 at an ARV
+ *   E-BAR-MIX     different counts, or a reduction and something else, at one barrier
+ *   E-BAR-OVER    more arrivals than expected
+ *   E-BAR-EXITED  nobody can run any more, and a count includes warps that have exited
  * SPDX-License-Identifier: MIT */
 #include "sim/machine_int.h"
 
@@ -41,6 +45,16 @@ void barrier_warp_exited(Cta *c) {
     }
 }
 
+/* A barrier with a count that exited warps would complete, if there is one. */
+bool barrier_waits_for_exited(const Cta *c, unsigned *id) {
+    for (*id = 0; *id < NUM_BARRIERS; ++*id) {
+        const Barrier *b = &c->bar[*id];
+        if (b->waiting && b->expected && b->count + 32 * c->ndone >= b->expected)
+            return true;
+    }
+    return false;
+}
+
 /* The value of source `i` in the executing lanes; false if they differ. */
 static bool agreed(const Warp *w, const Dec *d, unsigned i, uint32_t g, uint32_t *value) {
     const uint32_t *v = dec_src(w, d, i);
@@ -60,27 +74,26 @@ enum { MODE_SYNC, MODE_ARV, MODE_RED };
 static int operands(Warp *w, Dec *d, uint32_t g, uint32_t *id, uint32_t *cnt) {
     uint32_t v = 0, c = 0;
     if (!agreed(w, d, 0, g, &v) || (d->imm[0] == CNT_OPERAND && !agreed(w, d, 1, g, &c)))
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier operands differ between lanes");
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-LANES: barrier operands differ between lanes");
     if (d->imm[0] == CNT_PACKED_BRU)
         c = v >> 4;
     if (d->imm[0] == CNT_PACKED_NATIVE)
         c = v >> 16;
-    if (d->imm[0] == CNT_OPERAND && v >= NUM_BARRIERS)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier number %u is above 15", v);
-    *id = v & 15;
+    *id = v & 15; /* of wider operands the low 4 and 12 bits count */
     *cnt = c & 0xfff;
     if (*cnt % 32)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier %u: count %u is not a multiple of 32", *id, *cnt);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-COUNT: barrier %u: count %u is not a multiple of 32", *id,
+                            *cnt);
     if (!*cnt && d->imm[1] == MODE_ARV)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "barrier %u: BAR.ARV without a count", *id);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-COUNT: barrier %u: BAR.ARV without a count", *id);
     return RUN_OK;
 }
 
 static int arrive(Warp *w, Dec *d, uint32_t g, uint32_t id, uint32_t cnt) {
     Barrier *b = &w->cta->bar[id];
     uint8_t kind = d->imm[1] == MODE_RED ? KIND_RED : KIND_SYNC, redop = (uint8_t)d->k[0];
-    if (!b->count)
-        *b = (Barrier){.expected = cnt, .kind = kind, .redop = redop, .and_so_far = true};
+    if (!b->count) /* warps may wait here already if R2B has emptied it */
+        *b = (Barrier){.expected = cnt, .kind = kind, .redop = redop, .and_so_far = true, .waiting = b->waiting};
     if (b->expected != cnt)
         return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-MIX: barrier %u: count %u, other warps used %u", id, cnt,
                             b->expected);

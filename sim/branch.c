@@ -5,6 +5,7 @@
  * lanes that neither sleep nor have yielded, as far as there are any.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine_int.h"
+#include <string.h>
 
 #define MAX_SLEEP_NS 1000000u /* PTX: 1 ms */
 
@@ -421,10 +422,29 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     return RUN_OK;
 }
 
-/* ---- traps ---- */
+/* ---- TRAP, RTT, SYSCALL: calls to the host ---- */
+
+/* Ask the host's handler whether to go on. */
+static bool host_goes_on(Warp *w, const Dec *d, uint32_t g, MachineCallKind kind) {
+    const Run *r = w->run;
+    if (!r->opt.call)
+        return false;
+    uint64_t pc = pc_address(r, own_pc(w, d));
+    const BinFunc *f = binary_func_at(r->bin, pc);
+    uint64_t in_func = f ? pc - f->address : pc;
+    MachineCall c = {.kind = kind, .name = isa_optype_name(d->optype), .warp = w->index, .pc_bytes = pc,
+                     .func_pc_bytes = in_func, .func = f, .lanes = g, .has_value = kind == MACHINE_CALL_TRAP,
+                     .regs = (const uint32_t(*)[32])(const void *)w->rows};
+    if (f && f->locs && in_func / INST_BYTES < f->ninsts)
+        c.ptx_line = f->locs[in_func / INST_BYTES].ptx_line;
+    memcpy(c.block, w->cta->id, sizeof c.block);
+    for (uint32_t m = c.has_value ? g : 0; m; m &= m - 1)
+        c.value[low_lane(m)] = d->nv ? dec_src(w, d, 0)[low_lane(m)] : d->imm[0];
+    return r->opt.call(r->opt.call_user, &c);
+}
 
 static int op_trap(Warp *w, Dec *d, uint32_t g) {
-    if (!g)
+    if (!g || host_goes_on(w, d, g, MACHINE_CALL_TRAP))
         return RUN_OK;
     uint32_t v = d->nv ? dec_src(w, d, 0)[low_lane(g)] : d->imm[0];
     /* the reasons that lower/isel_flow.c writes */
@@ -435,8 +455,14 @@ static int op_trap(Warp *w, Dec *d, uint32_t g) {
     return machine_trap(w, d, low_lane(g), why, "%s 0x%x", isa_optype_name(d->optype), v);
 }
 
-static int op_unsupported(Warp *w, Dec *d, uint32_t g) {
-    return g ? machine_trap(w, d, low_lane(g), TRAP_UNSUPPORTED, "%s", isa_optype_name(d->optype)) : RUN_OK;
+/* The specification gives these no meaning of their own: without a handler they cannot be executed. */
+static int op_host_call(Warp *w, Dec *d, uint32_t g) {
+    MachineCallKind kind = d->optype == OT_RTT ? MACHINE_CALL_RTT : MACHINE_CALL_SYSCALL;
+    if (!g || host_goes_on(w, d, g, kind))
+        return RUN_OK;
+    if (w->run->opt.call)
+        return machine_trap(w, d, low_lane(g), TRAP_INSTRUCTION, "%s", isa_optype_name(d->optype));
+    return machine_trap(w, d, low_lane(g), TRAP_UNSUPPORTED, "%s without a handler", isa_optype_name(d->optype));
 }
 
 /* ---- binding ---- */
@@ -481,8 +507,8 @@ bool bind_YIELD(Bind *b) { return control(b, op_yield, CLS_B); }
 bool bind_BREAK(Bind *b) { return control(b, op_break, CLS_B); }
 bool bind_WARPSYNC(Bind *b) { return control(b, op_warpsync, CLS_B); }
 bool bind_NANOSLEEP(Bind *b) { return control(b, op_nanosleep, CLS_OTHER); }
-bool bind_RTT(Bind *b) { return control(b, op_unsupported, CLS_OTHER); }
-bool bind_SYSCALL(Bind *b) { return control(b, op_unsupported, CLS_OTHER); }
+bool bind_RTT(Bind *b) { return control(b, op_host_call, CLS_OTHER); }
+bool bind_SYSCALL(Bind *b) { return control(b, op_host_call, CLS_OTHER); }
 bool bind_TRAP(Bind *b) { return control(b, op_trap, CLS_OTHER); }
 bool bind_BPT(Bind *b) { return control(b, op_trap, CLS_OTHER); }
 

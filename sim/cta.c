@@ -376,6 +376,22 @@ static bool report_split_warp(Grid *g) {
     return false;
 }
 
+/* E-BAR-EXITED: an explicit count is compared with arrivals alone, so exited warps are missing for ever. */
+static bool report_exited(Grid *g) {
+    unsigned id;
+    for (uint32_t s = 0; s < g->n; s++) {
+        Cta *c = g->slots[s];
+        if (!barrier_waits_for_exited(c, &id))
+            continue;
+        Warp *w = &c->warps[low_lane(c->bar[id].waiting)];
+        machine_trap(w, &w->prog[w->pc - 1], low_lane(w->active), TRAP_BARRIER,
+                     "E-BAR-EXITED: barrier %u: %u of %u threads arrived, %u warps have exited", id, c->bar[id].count,
+                     c->bar[id].expected, c->ndone);
+        return true;
+    }
+    return false;
+}
+
 /* Nobody can go on, or the state repeats: bring in another block, or give up. */
 static bool stuck(Grid *g, SimTrapKind kind) {
     Run *r = g->r;
@@ -383,7 +399,7 @@ static bool stuck(Grid *g, SimTrapKind kind) {
         g->want = g->n + 1;
         return true;
     }
-    if (report_split_warp(g))
+    if (report_split_warp(g) || (kind == TRAP_DEADLOCK && report_exited(g)))
         return false;
     for (uint32_t s = 0; s < g->n; s++)
         for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {

@@ -33,6 +33,24 @@ typedef struct { /* one issued instruction */
 } MachineTrace;
 typedef void MachineTraceFn(void *user, const MachineTrace *t);
 
+/* A call to the host: what the program reports with TRAP (BPT on native targets), RTT or SYSCALL. */
+typedef enum { MACHINE_CALL_TRAP, MACHINE_CALL_RTT, MACHINE_CALL_SYSCALL } MachineCallKind;
+typedef struct {
+    MachineCallKind kind;
+    const char *name;            /* "TRAP" */
+    uint32_t block[3], warp;
+    uint64_t pc_bytes;           /* in the binary's code address space */
+    uint64_t func_pc_bytes;      /* from the start of its function */
+    const BinFunc *func;         /* NULL outside every function */
+    uint32_t ptx_line;           /* 0 unknown */
+    uint32_t lanes;              /* that execute it: active, guard true; never 0 */
+    bool has_value;              /* TRAP has an operand */
+    uint32_t value[32];          /* it, in these lanes; 0 in the others */
+    const uint32_t (*regs)[32];  /* R0 to R254 of all lanes, as long as the call lasts */
+} MachineCall;
+/* true: the lanes go on behind the instruction; false: the launch stops, as it does where there is no handler. */
+typedef bool MachineCallFn(void *user, const MachineCall *c);
+
 typedef struct {
     MachineBsyncNb bsync_nb;
     MachineBranchOrder branch_order;
@@ -49,6 +67,8 @@ typedef struct {
     const char *host_level;     /* "base", "v2", "v3", "v4"; NULL = the best this host has */
     MachineTraceFn *trace;      /* NULL = none */
     void *trace_user;
+    MachineCallFn *call;        /* NULL = every call to the host stops the launch */
+    void *call_user;
 } MachineOptions;
 
 typedef enum { /* things worth reporting that do not stop the launch */

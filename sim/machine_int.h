@@ -215,6 +215,7 @@ BindFn bind_BRA, bind_BRX, bind_CALL, bind_RET, bind_LEPC, bind_EXIT, bind_KILL,
     bind_YIELD, bind_BREAK, bind_WARPSYNC, bind_NANOSLEEP, bind_RTT, bind_TRAP, bind_SYSCALL, bind_BPT;
 BindFn bind_BAR, bind_BAR_RED, bind_B2R, bind_B2R_RESULT, bind_R2B;
 void barrier_warp_exited(Cta *c);
+bool barrier_waits_for_exited(const Cta *c, unsigned *id);
 BindFn bind_S2R, bind_S2UR, bind_CS2R;
 BindFn bind_ATOMG, bind_ATOMG_CAS, bind_ATOM, bind_ATOM_CAS, bind_RED, bind_ATOMS, bind_ATOMS_CAS, bind_QSPC;
 BindFn bind_not_simulated;

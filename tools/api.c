@@ -195,6 +195,17 @@ static void copy_back(const Plan *p, const SimMemory *mem, const HdLaunch *l) {
             simmem_read(mem, p->buffers.at[buffer++].address, l->args[i].buffer, l->args[i].size_bytes);
 }
 
+static bool host_call(void *user, const MachineCall *m) {
+    const HdLaunch *l = user;
+    static const HdHostCallKind kinds[] = {[MACHINE_CALL_TRAP] = HD_CALL_TRAP, [MACHINE_CALL_RTT] = HD_CALL_RTT,
+                                           [MACHINE_CALL_SYSCALL] = HD_CALL_SYSCALL};
+    HdHostCall c = {.kind = kinds[m->kind], .function = m->func ? m->func->name : NULL, .pc_bytes = m->func_pc_bytes,
+                    .ptx_line = m->ptx_line, .warp = m->warp, .lanes = m->lanes, .regs = m->regs};
+    memcpy(c.block, m->block, sizeof c.block);
+    memcpy(c.value, m->value, sizeof c.value);
+    return l->host_call(l->host_user, &c);
+}
+
 static HdStatus run(HdModule *m, const HdLaunch *l) {
     Plan p;
     Diags d = diags(m->context);
@@ -206,7 +217,8 @@ static HdStatus run(HdModule *m, const HdLaunch *l) {
     SimMemory *mem = plan_memory(&p, &d);
     if (mem && m->binary) {
         MachineResult res;
-        if (diff_run_machine(&p, p.launches.at, m->binary, mem, NULL, &res, &d))
+        MachineOptions o = {.call = l->host_call ? host_call : NULL, .call_user = (void *)(uintptr_t)l};
+        if (diff_run_machine(&p, p.launches.at, m->binary, mem, &o, &res, &d))
             s = res.trap.kind == TRAP_NONE ? HD_OK : HD_ERR_TRAP;
         machine_result_free(&res);
     } else if (mem && ptx_place_variables(m->ptx, mem, &d)) {

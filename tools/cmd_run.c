@@ -61,6 +61,28 @@ static void print_warning(void *user, const SimTrap *w) {
     r->nfindings++;
 }
 
+/* "TRAP 0x5: k+0x40, PTX line 7, block (0,0,0), warp 1, lanes 0000ffff"; an operand that differs: "0:0x5 1:0x6". */
+static bool print_call(void *user, const MachineCall *c) {
+    (void)user;
+    fprintf(stderr, "%s", c->name);
+    if (c->has_value) {
+        uint32_t first = c->value[__builtin_ctz(c->lanes)];
+        bool same = true;
+        for (unsigned i = 0; i < 32; i++)
+            same = same && (!(c->lanes >> i & 1) || c->value[i] == first);
+        if (same)
+            fprintf(stderr, " 0x%x", first);
+        for (unsigned i = 0; !same && i < 32; i++)
+            if (c->lanes >> i & 1)
+                fprintf(stderr, " %u:0x%x", i, c->value[i]);
+    }
+    fprintf(stderr, ": %s+0x%llx", c->func ? c->func->name : "?", (unsigned long long)c->func_pc_bytes);
+    if (c->ptx_line)
+        fprintf(stderr, ", PTX line %u", c->ptx_line);
+    fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x\n", c->block[0], c->block[1], c->block[2], c->warp, c->lanes);
+    return true;
+}
+
 /* ---- launches ---- */
 static void print_findings(Run *r, const MachineResult *res) {
     for (uint32_t i = 0; i < res->nfindings; i++) {
@@ -103,6 +125,7 @@ static bool machine_launch(Run *r, const PlanLaunch *l) {
         opt.trace = trace_machine;
         opt.trace_user = r->trace;
     }
+    opt.call = r->s->host_calls ? print_call : NULL;
     double start = now();
     bool good = diff_run_machine(&r->s->plan, l, r->binary, r->mem, &opt, &res, &r->s->diags);
     r->seconds += now() - start;

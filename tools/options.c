@@ -35,7 +35,8 @@ enum { /* keys of options without a letter */
        KEY_BUDGET,
        KEY_RECONVERGE,
        KEY_YIELD,
-       KEY_NO_TRACE, KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES
+       KEY_NO_TRACE, KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
+       KEY_HOST_CALLS
 };
 
 static const struct argp_option output_options[] = {
@@ -94,6 +95,7 @@ static const struct argp_option run_options[] = {
      0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
+    {"host-calls", KEY_HOST_CALLS, NULL, 0, "Machine: print every TRAP, RTT and SYSCALL and go on behind it", 0},
     {"print", KEY_PRINT, "NAME", 0, "Print the buffer afterwards", 0},
     {"save", KEY_SAVE, "NAME=FILE", 0, "Write the buffer to FILE afterwards", 0},
     {0}};
@@ -358,6 +360,9 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
         return true;
     case KEY_STATS:
         s->stats = true;
+        return true;
+    case KEY_HOST_CALLS:
+        s->host_calls = true;
         return true;
     case KEY_CHECK_CONTROL:
         s->machine.check_control = true;

@@ -109,6 +109,50 @@ static void test_trap(void **state) {
     hd_destroy(w.c);
 }
 
+/* A handler sees what TRAP, SYSCALL and RTT were executed with, and decides. */
+typedef struct {
+    HdHostCall seen[8];
+    uint32_t reg0[32], n, stop_at;
+} Calls;
+static bool note_call(void *user, const HdHostCall *call) {
+    Calls *c = user;
+    memcpy(c->reg0, call->regs[0], sizeof c->reg0);
+    c->seen[c->n] = *call;
+    return ++c->n != c->stop_at;
+}
+static void test_host_calls(void **state) {
+    (void)state;
+    static const char sass[] = ".target bru1\n.entry k\nS2R R0, SR_TID.X;\nISETP.LT.U32.AND P0, PT, R0, 0x6, PT;\n"
+                               "@P0 TRAP R0;\nSYSCALL;\nRTT;\nTRAP 0x1234;\n@!PT SYSCALL;\nEXIT;\n";
+    World w;
+    HdModule *m;
+    Calls calls = {.n = 0};
+    open_world(&w);
+    assert_int_equal(hd_assemble(w.c, "k.sass", sass, sizeof sass - 1, &m), HD_OK);
+    HdLaunch l = {.grid = {1, 1, 1}, .block = {20, 1, 1}, .host_call = note_call, .host_user = &calls};
+    assert_int_equal(hd_launch(m, &l), HD_OK);
+    static const HdHostCallKind kinds[] = {HD_CALL_TRAP, HD_CALL_SYSCALL, HD_CALL_RTT, HD_CALL_TRAP};
+    assert_int_equal(calls.n, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(calls.seen[i].kind, kinds[i]);
+        assert_int_equal(calls.seen[i].pc_bytes, 16 * (i + 2));
+        assert_int_equal(calls.seen[i].lanes, i ? 0xfffff : 0x3f);
+        assert_string_equal(calls.seen[i].function, "k");
+        assert_int_equal(calls.seen[i].value[5], i == 0 ? 5 : i == 3 ? 0x1234 : 0);
+    }
+    assert_int_equal(calls.reg0[19], 19);
+    for (uint32_t stop = 1; stop <= 4; stop++) { /* the handler says no at the first, second ... call */
+        calls = (Calls){.stop_at = stop};
+        assert_int_equal(hd_launch(m, &l), HD_ERR_TRAP);
+        assert_int_equal(calls.n, stop);
+    }
+    l.host_call = NULL;
+    w.log.text[0] = 0;
+    assert_int_equal(hd_launch(m, &l), HD_ERR_TRAP);
+    assert_non_null(strstr(w.log.text, "TRAP 0x0"));
+    hd_destroy(w.c);
+}
+
 static void test_text(void **state) {
     (void)state;
     World w;
@@ -158,6 +202,6 @@ static void test_errors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch),   cmocka_unit_test(test_interpret),
                                        cmocka_unit_test(test_validate), cmocka_unit_test(test_trap),
-                                       cmocka_unit_test(test_text),     cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_host_calls), cmocka_unit_test(test_text),     cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
