@@ -16,6 +16,7 @@ typedef struct {
     CodeFunc *out;
     Diags *d;
     uint32_t *address; /* by block: instruction index */
+    uint32_t table_base; /* of the function's jump tables in constant bank 2 */
 } Encode;
 
 static bool fail(Encode *e, const Inst *i, const char *what) {
@@ -99,6 +100,19 @@ static bool resolve_lepc(Encode *e, const Inst *i, MachInst *m, const Block *b, 
     return n ? set_distance(e, m, LEPC_offset, at, at + n + 1) : fail(e, i, "no CALL follows in its block");
 }
 
+/* The register of a BRX holds an offset from the function's start, so its offset leads back there. */
+static bool resolve_brx(Encode *e, const Inst *i, MachInst *m, const Block *b, uint32_t at) {
+    const BranchTable *t = ir_branch_table(e->f, i);
+    if (!t)
+        return fail(e, i, "it has no jump table");
+    uint32_t *targets = ARENA_ARRAY(&e->code->arena, uint32_t, t->entries.n + 1);
+    for (unsigned k = 0; k < t->entries.n; k++)
+        targets[k] = e->address[b->succs.at[t->entries.at[k]].i] * INST_BYTES;
+    VEC_ADD(&e->code->arena, &e->out->tables,
+            ((CodeTable){at * INST_BYTES, e->table_base + t->offset_bytes, targets, t->entries.n}));
+    return set_distance(e, m, BRX_offset, at, 0);
+}
+
 static bool put_word(Encode *e, const Inst *i, const MachInst *m, uint32_t at) {
     char error[ISA_ERROR_BYTES];
     if (!isa_encode(e->m->target, m, e->out->words[at], error))
@@ -123,8 +137,12 @@ static bool encode_block(Encode *e, BlockId id) {
                 return false;
             if (m.src[k].kind == OPK_VAL)
                 return fail(e, i, "a register is still virtual");
+            if (m.src[k].kind == OPK_CMEM && m.src[k].value >> 16 == IR_JUMP_BANK)
+                m.src[k].value += e->table_base;
         }
         if (i->op == OT_LEPC && !resolve_lepc(e, i, &m, b, p, at))
+            return false;
+        if (i->op == OT_BRX && !resolve_brx(e, i, &m, b, at))
             return false;
         if (!put_word(e, i, &m, at))
             return false;
@@ -317,19 +335,22 @@ CodeModule *code_encode(const IrModule *m, Diags *d) {
         return NULL;
     code->ir = m;
     code->funcs = ARENA_ARRAY(&code->arena, CodeFunc, m->funcs.n + 1);
-    bool ok = true;
-    for (unsigned k = 0; k < m->funcs.n; k++) {
+    uint32_t *table_base = ARENA_ARRAY(&code->arena, uint32_t, m->funcs.n + 1);
+    bool ok = emit_place_tables(m, table_base, d);
+    for (unsigned k = 0; ok && k < m->funcs.n; k++) {
         Function *f = m->funcs.at[k];
         CodeFunc *out = &code->funcs[k];
         *out = (CodeFunc){.name = f->name, .ir = f, .is_entry = f->is_entry};
-        Encode e = {.m = m, .f = f, .code = code, .out = out, .d = d};
+        Encode e = {.m = m, .f = f, .code = code, .out = out, .d = d, .table_base = table_base[k]};
         if (f->entry.i)
-            ok &= encode_function(&e);
+            ok = encode_function(&e);
     }
     for (unsigned k = 0; k < m->funcs.n; k++) /* declarations have no code */
         if (m->funcs.at[k]->entry.i)
             code->funcs[code->nfuncs++] = code->funcs[k];
     total_over_calls(code);
+    if (ok)
+        emit_fill_banks(code);
     if (!ok) {
         code_free(code);
         return NULL;

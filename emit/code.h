@@ -11,6 +11,13 @@ typedef struct {
     int64_t addend;
 } CodeReloc;
 
+typedef struct { /* an indirect branch and its jump table */
+    uint32_t pc_bytes;        /* of the BRX in the function */
+    uint32_t bank_bytes;      /* of the table, in the bank of every kernel that reaches the function */
+    const uint32_t *targets;  /* offsets in the function, in bytes, one an entry */
+    uint32_t n;
+} CodeTable;
+
 typedef struct {
     StrId name;
     const Function *ir;
@@ -29,7 +36,8 @@ typedef struct {
     /* value -> PTX register map: rows {first pc, last pc, ptx reg, component, file, register} */
     struct CodeVarRow { uint32_t lo_bytes, hi_bytes, ptx_reg; uint8_t component, file; uint16_t reg; } *var_rows;
     uint32_t nvar_rows;
-    uint8_t *const2;         /* constant bank 2 of the function (jump tables), or NULL */
+    VEC(CodeTable) tables;   /* ascending pc_bytes */
+    uint8_t *const2;         /* constant bank 2 of a kernel: the jump tables of all it may run; or NULL */
     uint32_t const2_bytes;
     /* kernel parameters; only read where ir->ptx is NULL (assembly text) */
     struct CodeParam { uint32_t offset_bytes, size_bytes; } *params;

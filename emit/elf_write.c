@@ -399,6 +399,26 @@ static void bound_records(Writer *w, Bytes *b, const PtxFunc *p) {
     }
 }
 
+/* {BRX, 0, entries, targets...} for each; the size of a record has 16 bits. */
+static void branch_records(Writer *w, Bytes *b, const CodeFunc *f) {
+    enum { MAX_WORDS = 0xffff / 4 };
+    VEC(uint32_t) words = {0};
+    for (unsigned k = 0; k < f->tables.n; k++) {
+        const CodeTable *t = &f->tables.at[k];
+        if (words.n + 3 + t->n > MAX_WORDS) {
+            nvinfo_words(w->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
+            words.n = 0;
+        }
+        VEC_ADD(w->a, &words, t->pc_bytes);
+        VEC_ADD(w->a, &words, 0);
+        VEC_ADD(w->a, &words, t->n);
+        for (uint32_t e = 0; e < t->n; e++)
+            VEC_ADD(w->a, &words, t->targets[e]);
+    }
+    if (words.n)
+        nvinfo_words(w->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
+}
+
 static void func_records(Writer *w, uint32_t index) {
     const CodeFunc *f = &w->c->funcs[index];
     const PtxFunc *p = f->ir && f->is_entry ? f->ir->ptx : NULL;
@@ -425,6 +445,7 @@ static void func_records(Writer *w, uint32_t index) {
     }
     if (sites.exits.n)
         nvinfo_words(w->a, &b, NV_EXIT_INSTR_OFFSETS, sites.exits.at, sites.exits.n);
+    branch_records(w, &b, f);
     if (f->uses_ctaid_z && w->sm < 90)
         nvinfo_value(w->a, &b, NVF_NONE, NV_CTAIDZ_USED, 0);
     bound_records(w, &b, p);

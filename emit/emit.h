@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_EMIT_EMIT_H
 #define HEDDLE_EMIT_EMIT_H
-#include "ir/ir.h"
+#include "emit/code.h"
 
 /* The instruction with physical operands. Implicit operands (beyond the optype's slots) are left out; blocks
  * and symbols stay as they are (OPK_BLOCK, OPK_SYM). */
@@ -25,4 +25,9 @@ unsigned emit_reads(const MachInst *m, CellRef out[MAX_CELL_REFS]);
 /* A function call or return: everything in flight must have arrived, for the other side knows nothing of it.
  */
 bool emit_is_call_boundary(const MachInst *m);
+
+/* Jump tables in constant bank 2 (tables.c). The tables of device functions have one place for the whole module, at the
+ * bank's start, so that code need not know which kernel runs it; a kernel's own follow. */
+bool emit_place_tables(const IrModule *m, uint32_t *base_bytes, Diags *d); /* [m->funcs.n] where each function's begin */
+void emit_fill_banks(CodeModule *c);                 /* CodeFunc.const2 of all kernels, from CodeFunc.tables */
 #endif

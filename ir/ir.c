@@ -229,6 +229,15 @@ void ir_insert(Function *f, BlockId b, unsigned at, InstId id) {
         set_defs(f, id, *ir_dst(f, i, k), b);
 }
 
+const BranchTable *ir_branch_table(const Function *f, const Inst *i) {
+    if (i->op != OT_BRX || i->nsrc <= BRX_offset)
+        return NULL;
+    Operand o = f->operands.at[i->operand + i->ndst + BRX_offset];
+    if (o.kind != OPK_IMM64 || o.value >= f->consts.n || f->consts.at[o.value] >= f->tables.n)
+        return NULL;
+    return &f->tables.at[f->consts.at[o.value]];
+}
+
 void ir_append(Function *f, BlockId b, InstId id) { ir_insert(f, b, ir_block(f, b)->insts.n, id); }
 
 void ir_remove_at(Function *f, BlockId b, unsigned at) {

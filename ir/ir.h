@@ -8,7 +8,7 @@
  * Control flow: a block ends with one of
  *     BRA to block                       (unconditional; layout removes it when the target is next)
  *     @P BRA to block; BRA to block      (two ways; @P may also be the second-last instruction only)
- *     BRX                                (targets = succs)
+ *     BRX                                (targets = succs; their places stay, see BranchTable)
  *     EXIT, RET, BPT/TRAP, or a CALL that does not return, unguarded   (no successor)
  * `succs` lists the targets in that order. `@P EXIT` and `@P RET` may stand anywhere in a block: a guarded one
  * ends no block. The entry block has no predecessor. An instruction has at most 255 sources, so a block with
@@ -123,6 +123,12 @@ typedef struct { /* where a PTX register's value is to be found; never wrong, no
     InstId to;   /* up to and with this one, 0 = to the block's end */
 } IrVarRow;
 
+typedef struct { /* jump table of a BRX: words in constant bank 2 that hold code offsets from the function's start */
+    uint32_t offset_bytes;      /* in the function's part of the bank; operands c[2][...] count from there too */
+    VEC(uint32_t) entries;      /* positions in the succs of the block that ends with the BRX */
+} BranchTable;
+#define IR_JUMP_BANK 2u
+
 struct PtxModule;
 struct PtxFunc;
 typedef struct Function {
@@ -144,6 +150,7 @@ typedef struct Function {
     VEC(uint64_t) consts;       /* OPK_IMM64 */
     VEC(SymRef) symrefs;        /* OPK_SYM */
     VEC(Loc) locs;              /* [0] unused */
+    VEC(BranchTable) tables;    /* source `offset` of a BRX is OPK_IMM64: the index of its table */
     VEC(IrVarRow) var_rows;     /* made by colouring */
     uint32_t var_bytes;         /* frame: .local variables and stack-passed parameters */
     uint32_t spill_bytes;       /* frame: spill slots */
@@ -235,6 +242,7 @@ void ir_add_src(Function *f, InstId i, Operand o);   /* one more source, behind 
 void ir_remove_src(Function *f, InstId i, unsigned n);
 uint16_t ir_op_flags(unsigned op);          /* IF_* that every instruction of the operation has; ir_inst_new sets them */
 InstId ir_branch_new(Function *f, BlockId to); /* unguarded BRA */
+const BranchTable *ir_branch_table(const Function *f, const Inst *i); /* of a BRX; NULL if it names none */
 #define IR_BRA_TARGET_SLOT ((unsigned)BRA_offset)
 void ir_append(Function *f, BlockId b, InstId i);
 void ir_insert(Function *f, BlockId b, unsigned at, InstId i); /* before position `at` */

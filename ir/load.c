@@ -663,6 +663,20 @@ static void properties(Loader *p) {
     end_line(p);
 }
 
+/* table OFFSET (0 1 2 0) */
+static void branch_table(Loader *p) {
+    BranchTable t = {.offset_bytes = number32(p)};
+    expect(p, "(");
+    while (!p->failed && !accept(p, ")")) {
+        uint32_t e = number32(p);
+        VEC_ADD(p->f->arena, &t.entries, e);
+    }
+    if (t.offset_bytes % 4 || t.offset_bytes > 0x10000 || t.entries.n > (0x10000 - t.offset_bytes) / 4)
+        fail(p, "the table does not fit the constant bank");
+    *VEC_PUSH(p->f->arena, &p->f->tables) = t;
+    end_line(p);
+}
+
 static void function(Loader *p) {
     const char *start = p->at;
     StrId id = name(p);
@@ -678,6 +692,8 @@ static void function(Loader *p) {
     properties(p);
     if (accept_word(p, "summary"))
         summary(p);
+    while (!p->failed && accept_word(p, "table"))
+        branch_table(p);
     OperandList dst, src;
     while (!p->failed && !accept(p, "}"))
         basic_block(p, &dst, &src);

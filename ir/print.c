@@ -257,6 +257,12 @@ static void print_function(FILE *out, const Function *f) {
             f->nbarriers_used, f->b_base, f->entry.i);
     if (summary_is_set(&f->summary))
         print_summary(out, &f->summary);
+    for (unsigned k = 0; k < f->tables.n; k++) {
+        fprintf(out, "table %u (", f->tables.at[k].offset_bytes);
+        for (unsigned e = 0; e < f->tables.at[k].entries.n; e++)
+            fprintf(out, "%s%u", e ? " " : "", f->tables.at[k].entries.at[e]);
+        fputs(")\n", out);
+    }
     for (unsigned k = 0; k < f->layout.n; k++)
         if (!f->blocks.at[f->layout.at[k].i].dead)
             print_block(out, f, f->layout.at[k]);

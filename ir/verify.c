@@ -186,6 +186,16 @@ static void check_last(Verify *v, BlockId id) {
         fail(v, id, b->insts.n - 1, "block does not end in an unguarded control transfer");
 }
 
+/* A BRX may do without a table (its register then holds what is only known later); if it names one, that fits. */
+static void check_table(Verify *v, BlockId id, unsigned at, const Inst *i) {
+    const BranchTable *t = ir_branch_table(v->f, i);
+    if (!t && i->nsrc > BRX_offset && v->f->operands.at[i->operand + i->ndst + BRX_offset].kind != OPK_NONE)
+        fail(v, id, at, "BRX names no jump table");
+    for (unsigned k = 0; t && k < t->entries.n; k++)
+        if (t->entries.at[k] >= block(v, id)->succs.n)
+            fail(v, id, at, "entry %u of the jump table is no successor", k);
+}
+
 /* The branch targets are the succs, in order. */
 static void check_end(Verify *v, BlockId id) {
     const Block *b = block(v, id);
@@ -202,8 +212,10 @@ static void check_end(Verify *v, BlockId id) {
             fail(v, id, p, "%s inside the block", ir_op_name(i->op));
         if (second_last && i->guard.kind == OPK_NONE)
             fail(v, id, p, "a branch that is always taken is followed by another");
-        if (i->op == OT_BRX)
+        if (i->op == OT_BRX) {
             found = b->succs.n;
+            check_table(v, id, p, i);
+        }
         if (i->op != OT_BRA)
             continue;
         uint32_t t = branch_target(v, i);

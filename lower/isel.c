@@ -347,6 +347,7 @@ static void find_blocks(Sel *s) {
     s->leader = ARENA_ARRAY(&s->arena, bool, n + 1);
     s->reached = ARENA_ARRAY(&s->arena, bool, n + 1);
     s->preds_at = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
+    s->edge_from = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
     s->edges_at = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
     s->block_at = ARENA_ARRAY(&s->arena, BlockId, n + 1);
     s->funnel_at = ARENA_ARRAY(&s->arena, BlockId, n + 1);
@@ -361,6 +362,9 @@ static void find_blocks(Sel *s) {
             const PtxInsn *in = &s->pf->insns[i];
             for (uint32_t k = 0; k < num_targets(s, in); k++) {
                 uint32_t t = target_insn(s, in, k);
+                if (s->edge_from[t] == i + 1) /* a table that names it again: see isel_brx */
+                    continue;
+                s->edge_from[t] = i + 1;
                 s->leader[t] = true;
                 s->preds_at[t]++;
                 VEC_ADD(&s->arena, &work, t);

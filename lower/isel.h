@@ -118,6 +118,7 @@ struct Sel {
     VEC(BlockId) order;     /* blocks in the order they were begun */
     BlockId *block_at;      /* PTX statement index -> its block if it begins one */
     uint32_t *preds_at;     /* its expected number of predecessors */
+    uint32_t *edge_from;    /* the last statement seen to lead there + 1, while blocks are found */
     uint32_t *edges_at;     /* made so far */
     BlockId *funnel_at;     /* current funnel block, when there are too many predecessors */
     bool *leader, *reached;

@@ -36,33 +36,99 @@ static void branch_below(Sel *s, Operand index, uint32_t limit, BlockId yes, Blo
     sel_seal(s, no);
 }
 
-/* Binary search over the index: correct on every target, needs no table in memory. */
-static void select_case(Sel *s, const PtxBranchTable *t, Operand index, uint32_t lo, uint32_t hi, bool uniform) {
-    if (hi - lo == 1) {
-        sel_jump_label(s, s->pf->labels[t->labels[lo]].insn);
+/* ---- brx.idx ---- */
+
+typedef struct {
+    uint32_t *target; /* [n] of each entry: which of the distinct targets */
+    BlockId *stub;    /* [ntargets] leads to the statement */
+    uint32_t *insn;   /* [ntargets] */
+    uint32_t n, ntargets;
+    bool uniform;
+} Cases;
+
+/* Entries that name one statement share a target. */
+static Cases distinct_targets(Sel *s, const PtxBranchTable *t, bool uniform) {
+    Cases c = {.n = t->n, .uniform = uniform};
+    c.target = ARENA_ARRAY(&s->arena, uint32_t, t->n);
+    c.stub = ARENA_ARRAY(&s->arena, BlockId, t->n);
+    c.insn = ARENA_ARRAY(&s->arena, uint32_t, t->n);
+    for (uint32_t k = 0; k < t->n; k++) {
+        uint32_t insn = s->pf->labels[t->labels[k]].insn, n = 0;
+        while (n < c.ntargets && c.insn[n] != insn)
+            n++;
+        if (n == c.ntargets) {
+            c.insn[c.ntargets] = insn;
+            c.stub[c.ntargets++] = sel_block_new(s);
+        }
+        c.target[k] = n;
+    }
+    return c;
+}
+
+/* Binary search over the index, for few targets. */
+static void select_case(Sel *s, const Cases *c, Operand index, uint32_t lo, uint32_t hi) {
+    uint32_t k = lo;
+    while (k < hi && c->target[k] == c->target[lo])
+        k++;
+    if (k == hi) {
+        sel_jump(s, c->stub[c->target[lo]]);
         return;
     }
     uint32_t mid = lo + (hi - lo) / 2;
     BlockId left = sel_block_new(s), right = sel_block_new(s);
-    branch_below(s, index, mid, left, right, uniform);
+    branch_below(s, index, mid, left, right, c->uniform);
     sel_begin(s, left);
-    select_case(s, t, index, lo, mid, uniform);
+    select_case(s, c, index, lo, mid);
     sel_begin(s, right);
-    select_case(s, t, index, mid, hi, uniform);
+    select_case(s, c, index, mid, hi);
 }
+
+/* The table's word is loaded from constant bank 2, one BRX goes there. */
+static void select_table(Sel *s, const Cases *c, Operand index) {
+    Function *f = s->f;
+    BranchTable t = {0};
+    for (unsigned k = 0; k < f->tables.n; k++)
+        t.offset_bytes += 4 * f->tables.at[k].entries.n;
+    for (uint32_t k = 0; k < c->n; k++)
+        VEC_ADD(f->arena, &t.entries, c->target[k]);
+    *VEC_PUSH(f->arena, &f->tables) = t;
+    Operand to = EMIT_R(s, OT_LDC, MSET(LDC, sz, MemSz_32), emit_shl(s, index, op_imm(2)),
+                        op_cmem(IR_JUMP_BANK, t.offset_bytes));
+    if (isa_src_regs(s->t, &(MachInst){.optype = OT_BRX}, BRX_ra) == 2) /* offsets are below 2^31 */
+        to = sel_pair(s, to, emit_mov(s, op_imm(0)));
+    InstId brx = EMIT0(s, OT_BRX, 0, op_none(), to, ir_imm64(f, f->tables.n - 1));
+    if (c->uniform)
+        ir_inst(f, brx)->flags |= IF_UNIFORM;
+    for (uint32_t k = 0; k < c->ntargets; k++)
+        ir_add_edge(f, s->cur, c->stub[k]);
+    s->cur = (BlockId){0};
+}
+
+/* Up to so many targets are told apart by comparing: measured, docs/reconvergence.md "Jump tables". */
+enum { MAX_COMPARED = 4, MAX_ENTRIES = 16000 /* a bank and a record hold some more */ };
 
 bool isel_brx(Sel *s, const PtxInsn *in) {
     if (!in->table || s->pf->branch_tables[in->table - 1].n == 0)
         return sel_error(s, "the branch has no table of targets");
     const PtxBranchTable *t = &s->pf->branch_tables[in->table - 1];
+    if (t->n > MAX_ENTRIES)
+        return sel_error(s, "the table has more than 16000 targets");
     Operand index = sel_value(s, sel_src32(s, &in->operands[0]));
-    bool uniform = (in->flags & PF_UNI) != 0;
+    Cases c = distinct_targets(s, t, (in->flags & PF_UNI) != 0);
     BlockId inside = sel_block_new(s), outside = sel_block_new(s);
-    branch_below(s, index, t->n, inside, outside, uniform);
+    branch_below(s, index, t->n, inside, outside, c.uniform);
     sel_begin(s, outside); /* undefined in PTX: never run on silently */
     emit_trap(s, TRAP_CODE_INDEX);
     sel_begin(s, inside);
-    select_case(s, t, index, 0, t->n, uniform);
+    if (t->n <= MAX_COMPARED || c.ntargets == 1)
+        select_case(s, &c, index, 0, t->n);
+    else
+        select_table(s, &c, index);
+    for (uint32_t k = 0; k < c.ntargets; k++) {
+        sel_seal(s, c.stub[k]);
+        sel_begin(s, c.stub[k]);
+        sel_jump_label(s, c.insn[k]);
+    }
     return true;
 }
 

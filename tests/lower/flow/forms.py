@@ -253,5 +253,126 @@ def family_barrier(directory):
           [{"kernel": "k", "grid": [1, 1, 1], "block": [threads, 1, 1], "args": ["d"]}], [{"buffer": "d", "values": out}])
 
 
+# ---- brx.idx ----
+
+M32 = 0xffffffff
+
+
+def brx_kernel(name, n, targets, uniform, guarded):
+    """Three rounds of one table in a loop; every third target falls into the next one instead of leaving."""
+    table = [targets[k % len(targets)] for k in range(n)]
+    labels = sorted(set(table))
+    falls = {t for t in labels if t % 3 == 1 and t != labels[-1]}
+    uni = ".uni" if uniform else ""
+    index = "mad.lo.u32 t, r, 5, 1;" if uniform else "mul.lo.u32 t, i, 7; mad.lo.u32 t, r, 5, t;"
+    body = [f"mov.u32 x, 1; mov.u32 r, 0;\nLOOP: {index} rem.u32 t, t, {n};"]
+    if guarded:  # lanes whose guard is false go on behind the branch
+        body.append("and.b32 b, i, 3; setp.ne.u32 p, b, 2;")
+    body.append(f"T: .branchtargets {', '.join(f'L{t}' for t in table)};\n{'@p ' if guarded else ''}brx.idx{uni} t, T;")
+    if guarded:
+        body.append("add.u32 x, x, 12345; bra JOIN;")
+    for t in labels:
+        body.append(f"L{t}: mad.lo.u32 x, x, 3, {t * 17 + 1};" + ("" if t in falls else " bra JOIN;"))
+    body.append("JOIN: add.u32 r, r, 1; setp.lt.u32 p, r, 3; @p bra LOOP; st.global.u32 [d], x;")
+
+    def run(i):
+        x = 1
+        for r in range(3):
+            k = (r * 5 + 1 if uniform else i * 7 + r * 5) % n
+            if guarded and i & 3 == 2:
+                x = x + 12345 & M32
+                continue
+            at = labels.index(table[k])
+            while True:
+                x = x * 3 + labels[at] * 17 + 1 & M32
+                if labels[at] not in falls:
+                    break
+                at += 1
+        return x
+
+    return "\n    ".join(body), [run(i) for i in range(64)]
+
+
+def machine_kernel():
+    """A state machine: one table at the head of a loop whose targets include the head itself and hold another table."""
+    body = """mov.u32 x, i; mov.u32 r, 0; and.b32 t, i, 7;
+HEAD: add.u32 r, r, 1; setp.gt.u32 p, r, 60; @p bra DONE;
+S: .branchtargets S0, S1, S2, HEAD2, S4, S0, S6, DONE;
+    brx.idx t, S;
+S0: mad.lo.u32 x, x, 5, 3; and.b32 t, x, 7; bra HEAD;
+S1: xor.b32 x, x, 0x55; shr.u32 t, x, 2; and.b32 t, t, 7; bra HEAD;
+S2: and.b32 b, x, 3;
+I: .branchtargets I0, I1, I0, HEAD2, I4;
+    brx.idx b, I;
+I0: add.u32 x, x, 9; mov.u32 t, 4; bra HEAD;
+I1: add.u32 x, x, 2; mov.u32 t, 6; bra HEAD;
+I4: trap;
+HEAD2: add.u32 x, x, 1; mov.u32 t, 1; bra HEAD;
+S4: shr.u32 x, x, 1; mov.u32 t, 2; bra HEAD;
+S6: call (x), twist, (x); add.u32 t, t, 1; bra HEAD;
+DONE: mad.lo.u32 x, r, 65536, x; st.global.u32 [d], x;"""
+
+    def twist(v):
+        k = v % 6
+        return {0: v + 7, 1: v * 3, 2: v ^ 0xff, 3: v + 7, 4: v >> 1, 5: v}[k] & M32
+
+    def run(i):
+        x, r, t = i, 0, i & 7
+        while True:
+            r += 1
+            if r > 60 or t == 7:
+                return (r * 65536 + x) & M32
+            if t in (0, 5):
+                x = x * 5 + 3 & M32
+                t = x & 7
+            elif t == 1:
+                x ^= 0x55
+                t = x >> 2 & 7
+            elif t == 2:
+                b = x & 3
+                x, t = [(x + 9, 4), (x + 2, 6), (x + 9, 4), (x + 1, 1)][b]
+            elif t == 3:
+                x, t = x + 1, 1
+            elif t == 4:
+                x, t = x >> 1, 2
+            elif t == 6:
+                x, t = twist(x), 7
+
+    func = """.visible .func (.reg .u32 o) twist(.reg .u32 a)
+{
+    .reg .u32 t;
+    rem.u32 t, a, 6;
+T: .branchtargets A, B, C, A, E, F;
+    brx.idx t, T;
+A: add.u32 o, a, 7; ret;
+B: mul.lo.u32 o, a, 3; ret;
+C: xor.b32 o, a, 0xff; bra R;
+E: shr.u32 o, a, 1; bra R;
+F: mov.u32 o, a;
+R: ret;
+}
+"""
+    return func, body, [run(i) for i in range(64)]
+
+
+def family_brx(directory):
+    regs = "    .reg .u32 i, x, r, t, b;\n    .reg .u64 d;\n    .reg .pred p;"
+    load = "    ld.param.u64 d, [D]; mov.u32 i, %tid.x; mad.wide.u32 d, i, 4, d;\n    "
+    func, body, want = machine_kernel()
+    text = HEAD + func + kernel("machine", ["D"], regs, load + body)
+    cases = [("machine", want)]
+    for n in (1, 2, 3, 4, 5, 8, 40, 300):
+        for uniform in (False, True):
+            for what, targets in (("each", list(range(n))), ("few", [2, 0, 2, 1, 0][:n]), ("one", [4])):
+                for guarded in (False, True) if not uniform and n in (3, 5, 40) else (False,):
+                    name = f"k{n}_{what}{'_uni' if uniform else ''}{'_if' if guarded else ''}"
+                    body, want = brx_kernel(name, n, targets, uniform, guarded)
+                    text += kernel(name, ["D"], regs, load + body)
+                    cases.append((name, want))
+    write(directory, "brx", text, {f"d_{k}": {"type": "u32", "count": 64} for k, _ in cases},
+          [{"kernel": k, "grid": [1, 1, 1], "block": [64, 1, 1], "args": ["d_" + k]} for k, _ in cases],
+          [{"buffer": "d_" + k, "values": want} for k, want in cases])
+
+
 if __name__ == "__main__":
-    {"compare": family_compare, "warp": family_warp, "barrier": family_barrier}[sys.argv[1]](sys.argv[2])
+    {"compare": family_compare, "warp": family_warp, "barrier": family_barrier, "brx": family_brx}[sys.argv[1]](sys.argv[2])
