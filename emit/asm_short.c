@@ -3,6 +3,7 @@
  *     .global table, 64, 8           zeroed variable: name, bytes, alignment
  *     .entry k                       or .func f
  *     .param 8                       size in bytes; placed at the next multiple of its size (at most 16)
+ *     .branchtable L1, L2            one word a label, appended to constant bank 2 of the kernel: offsets in the function
  *     .shared 128  .barriers 1  .frame 16  .regs 24       all optional; registers are counted
  *     label:
  *       [B------:R-:W-:-:S01] INSTRUCTION ;               the control field is optional
@@ -118,6 +119,28 @@ static bool global_directive(ShortAsm *s) {
     return true;
 }
 
+static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value);
+
+static bool branchtable_directive(ShortAsm *s) {
+    CodeFunc *f = func(s);
+    do {
+        const char *start = s->t->p, *name = asm_word(s->t);
+        int64_t to = 0;
+        if (!name)
+            return err(s, start, DIAG_E0350, "a label");
+        if (f->const2_bytes >= 0x10000)
+            return err(s, start, DIAG_E0356, "a constant bank has 65536 bytes");
+        if (!s->emit)
+            continue; /* labels may follow */
+        if (!resolve(s, name, strlen(name), &to))
+            return err(s, start, DIAG_E0355, name);
+        f->const2 = arena_grow(s->a, f->const2, f->const2_bytes, f->const2_bytes + 4);
+        memcpy(f->const2 + f->const2_bytes, &(uint32_t){(uint32_t)to}, 4);
+        f->const2_bytes += 4;
+    } while (asm_accept(s->t, ','));
+    return true;
+}
+
 static bool directive(ShortAsm *s, const char *start, const char *w) {
     static const struct {
         const char *name;
@@ -137,6 +160,8 @@ static bool directive(ShortAsm *s, const char *start, const char *w) {
         return err(s, start, DIAG_E0351, w);
     if (strcmp(w, ".param") == 0)
         return param_directive(s);
+    if (strcmp(w, ".branchtable") == 0)
+        return branchtable_directive(s);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         uint64_t v;
         if (strcmp(w, counts[i].name) != 0)
@@ -213,6 +238,11 @@ static bool code_line(ShortAsm *s) {
         s->cap = cap;
     }
     memcpy(f->words[f->ninsts++], word, sizeof word);
+    if (s->t->targets.n)
+        VEC_ADD(s->a, &f->tables,
+                ((CodeTable){.pc_bytes = s->pc, .targets = s->t->targets.at, .n = s->t->targets.n}));
+    s->t->targets.at = NULL; /* the table keeps them */
+    s->t->targets.n = s->t->targets.cap = 0;
     if (s->called.i)
         VEC_ADD(s->a, &f->relocs,
                 ((CodeReloc){.offset_bytes = s->pc, .kind = RELOC_CALL_REL, .symbol = s->called}));

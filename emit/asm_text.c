@@ -235,6 +235,33 @@ bool asm_parse_control(const char **text, Control *out) {
 }
 
 /* ---- instructions ---- */
+/* (*"BRANCH_TARGETS L1,L2"*) behind an indirect branch: labels of its function, into t->targets. */
+static bool branch_targets(AsmText *t, const IsaParseOptions *opt) {
+    static const char word[] = "BRANCH_TARGETS";
+    t->targets.n = 0;
+    if (asm_at_end(t) || strncmp(t->p, "(*", 2) != 0)
+        return true;
+    const char *start = t->p;
+    char *text;
+    size_t n;
+    t->p += 2;
+    if (!asm_string(t, &text, &n))
+        return false;
+    if (asm_at_end(t) || strncmp(t->p, "*)", 2) != 0)
+        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "*) behind the quoted text");
+    t->p += 2;
+    text[n] = 0;
+    if (strlen(text) != n || strncmp(text, word, strlen(word)) != 0)
+        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "(*\"BRANCH_TARGETS label,label\"*)");
+    for (char *save, *name = strtok_r(text + strlen(word), " ,", &save); name; name = strtok_r(NULL, " ,", &save)) {
+        int64_t value;
+        if (!opt || !opt->resolve || !opt->resolve(opt->user, name, strlen(name), &value))
+            return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0355, arena_printf(t->a, "%s", name));
+        VEC_ADD(t->a, &t->targets, (uint32_t)value);
+    }
+    return true;
+}
+
 bool asm_parse_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
                            MachInst *in) {
     Control c = CONTROL_DEFAULT;
@@ -251,6 +278,8 @@ bool asm_parse_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, 
                        error);
     in->ctrl = c;
     t->p = end;
+    if (!branch_targets(t, opt))
+        return false;
     asm_accept(t, ';');
     return asm_expect_end(t);
 }

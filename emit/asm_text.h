@@ -14,6 +14,7 @@ typedef struct {
     const char *line; /* next line to read */
     const char *p;    /* in the current, NUL-terminated line */
     StrTab strings;
+    VEC(uint32_t) targets; /* of the last instruction: offsets that a BRANCH_TARGETS note names */
 } AsmText;
 
 bool asm_open(AsmText *t, Arena *a, const Source *source, Diags *d);

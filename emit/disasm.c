@@ -131,18 +131,35 @@ typedef struct {
     uint32_t nwords, nraw;
 } Printer;
 
-/* PTX line of each instruction of a code section, or NULL. */
-static const BinLoc *section_locs(const Printer *p, const ElfSection *s, uint32_t ninsts) {
+/* The loaded function of a code section, or NULL. */
+static const BinFunc *section_func(const Printer *p, const ElfSection *s, uint32_t ninsts) {
     const BinFunc *f = p->binary ? binary_find(p->binary, s->name + strlen(".text.")) : NULL;
-    return f && f->ninsts == ninsts ? f->locs : NULL;
+    return f && f->ninsts == ninsts ? f : NULL;
+}
+
+/* Where the indirect branch at `pc` may lead, as nvdisasm says it. */
+static void print_targets(FILE *out, const BinFunc *f, uint32_t index, uint32_t pc) {
+    uint32_t k = 0;
+    while (f && k < f->ntables && f->tables[k].pc_bytes < pc)
+        k++;
+    if (!f || k == f->ntables || f->tables[k].pc_bytes != pc || !f->tables[k].ntargets)
+        return;
+    fputs("  (*\"BRANCH_TARGETS ", out);
+    for (uint32_t e = 0; e < f->tables[k].ntargets; e++)
+        fprintf(out, "%s.L_%u_%04x", e ? "," : "", index, f->tables[k].targets[e]);
+    fputs("\"*)", out);
 }
 
 static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
     CodeText c;
     code_text_open(&c, p->a, p->target, s, index);
     p->nwords += c.ninsts;
-    const BinLoc *locs = section_locs(p, s, c.ninsts);
+    const BinFunc *f = section_func(p, s, c.ninsts);
+    const BinLoc *locs = f ? f->locs : NULL;
     uint32_t line = 0;
+    for (uint32_t k = 0; f && k < f->ntables; k++)
+        for (uint32_t e = 0; e < f->tables[k].ntargets; e++)
+            bs_add(&c.targets, f->tables[k].targets[e] / INST_BYTES);
     for (uint32_t i = 0; i < c.ninsts; i++) {
         char text[ISA_TEXT_BYTES], control[ASM_CONTROL_BYTES];
         Control ctrl;
@@ -150,8 +167,9 @@ static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
             fprintf(p->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
         if (code_text_line(&c, i, text, &ctrl)) {
             asm_print_control(ctrl, control);
-            fprintf(p->out, "    %s  /*%04x*/  %s%s ;", control, i * INST_BYTES, *text == '@' ? "" : "    ",
-                    text);
+            fprintf(p->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES, *text == '@' ? "" : "    ", text);
+            print_targets(p->out, f, index, i * INST_BYTES);
+            fputs(" ;", p->out);
             if (locs && locs[i].ptx_line && locs[i].ptx_line != line)
                 fprintf(p->out, "\t// line %u", line = locs[i].ptx_line);
             fputc('\n', p->out);

@@ -1,6 +1,7 @@
 /* ELF to loaded binary: functions, variables, constant banks, launch facts. All code is put into one address
  * space and calls are linked there. Own files and, as far as they go, files made by ptxas in both header
  * forms. SPDX-License-Identifier: MIT */
+#include "base/bitset.h"
 #include "emit/binary.h"
 #include "emit/elf_image.h"
 #include "emit/map.h"
@@ -304,6 +305,65 @@ static bool three_words(const NvAttr *n, uint32_t out[3]) {
     return true;
 }
 
+static bool code_offset(const BinFunc *f, uint32_t offset) {
+    return offset % INST_BYTES == 0 && offset / INST_BYTES < f->ninsts;
+}
+
+/* `count` offsets, without repeats. `seen` is empty before and after. */
+static bool branch_targets(const uint8_t *data, uint32_t count, const BinFunc *f, Bitset *seen, BinBranchTable *t,
+                           uint32_t *out) {
+    bool good = true;
+    for (uint32_t e = 0; good && e < count; e++) {
+        uint32_t to = get_u32(data + 4 * e);
+        good = code_offset(f, to);
+        if (!good || bs_has(seen, to / INST_BYTES))
+            continue;
+        bs_add(seen, to / INST_BYTES);
+        out[t->ntargets++] = to;
+    }
+    for (uint32_t e = 0; e < t->ntargets; e++)
+        bs_del(seen, out[e] / INST_BYTES);
+    t->targets = out;
+    return good;
+}
+
+/* {branch, 0, count, targets...}, as often as the record is long. */
+static bool branch_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f) {
+    Arena *a = &r->b->arena;
+    uint32_t words = n->size_bytes / 4, count;
+    if (n->format != NVF_SIZED || n->size_bytes % 4)
+        return bad_record(r, section, n->offset, "wrong size");
+    Bitset seen = bs_new(&r->scratch, f->ninsts);
+    for (uint32_t k = 0; k < words; k += 3 + count) {
+        if (words - k < 3 || (count = get_u32(n->data + 4 * k + 8)) > words - k - 3)
+            return bad_record(r, section, n->offset, "a list of branch targets is longer than the record");
+        BinBranchTable t = {.pc_bytes = get_u32(n->data + 4 * k)};
+        if (!code_offset(f, t.pc_bytes))
+            return bad_record(r, section, n->offset, "the indirect branch is outside the function");
+        if (!branch_targets(n->data + 4 * (k + 3), count, f, &seen, &t, ARENA_ARRAY(a, uint32_t, count + 1)))
+            return bad_record(r, section, n->offset, "a branch target is outside the function");
+        BinBranchTable *all = (BinBranchTable *)(uintptr_t)f->tables;
+        if ((f->ntables & (f->ntables - 1)) == 0) /* full: capacity is the next power of two */
+            f->tables = all = arena_grow(a, all, f->ntables * sizeof t, (f->ntables ? f->ntables * 2u : 1u) * sizeof t);
+        all[f->ntables++] = t;
+    }
+    return true;
+}
+
+static int by_branch(const void *a, const void *b) {
+    const BinBranchTable *x = a, *y = b;
+    return (x->pc_bytes > y->pc_bytes) - (x->pc_bytes < y->pc_bytes);
+}
+
+static bool sort_tables(Reader *r, uint32_t section, BinFunc *f) {
+    if (f->ntables)
+        qsort((BinBranchTable *)(uintptr_t)f->tables, f->ntables, sizeof *f->tables, by_branch);
+    for (uint32_t k = 1; k < f->ntables; k++)
+        if (f->tables[k].pc_bytes == f->tables[k - 1].pc_bytes)
+            return bad_record(r, section, 0, "two lists of targets for one indirect branch");
+    return true;
+}
+
 static bool func_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f, BinParam *params) {
     switch (n->code) {
     case NV_KPARAM_INFO:
@@ -324,6 +384,8 @@ static bool func_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f
             return bad_record(r, section, n->offset, "wrong format");
         f->nbarriers = n->value & 0xff;
         return true;
+    case NV_INDIRECT_BRANCH_TARGETS:
+        return branch_record(r, section, n, f);
     case NV_MAX_THREADS:
         return three_words(n, f->maxntid) || bad_record(r, section, n->offset, "wrong size");
     case NV_REQNTID:
@@ -345,6 +407,8 @@ static bool read_records(Reader *r, uint32_t section, BinFunc *f) {
         return bad_record(r, section, pos, "unknown format or beyond the section");
     if (!f)
         return true;
+    if (!sort_tables(r, section, f))
+        return false;
     f->params = params;
     const TargetInfo *t = isa_target_info(r->b->target);
     if (!f->param_base)

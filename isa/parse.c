@@ -37,7 +37,8 @@ static const char *separator(Parse *p, const char *s, const IsaSyn *y, bool firs
 /* The end of an instruction: ';', a comment, the end of the line. */
 static bool at_end(const char *s) {
     s = pa_blanks(s);
-    return !*s || *s == ';' || *s == '\n' || *s == '\r' || (s[0] == '/' && (s[1] == '/' || s[1] == '*'));
+    return !*s || *s == ';' || *s == '\n' || *s == '\r' || ((s[0] == '/' || s[0] == '(') && s[1] == '*') ||
+           (s[0] == '/' && s[1] == '/'); /* (* begins a note, see asm_text.c */
 }
 
 static bool may_skip(const Parse *p, const IsaSyn *y, const MachInst *in) {

@@ -258,6 +258,10 @@ def family_barrier(directory):
 M32 = 0xffffffff
 
 
+def spread(v, n):  # without a division
+    return (v * 0x9e3779b1 & M32) * n >> 32
+
+
 def brx_kernel(name, n, targets, uniform, guarded):
     """Three rounds of one table in a loop; every third target falls into the next one instead of leaving."""
     table = [targets[k % len(targets)] for k in range(n)]
@@ -265,7 +269,7 @@ def brx_kernel(name, n, targets, uniform, guarded):
     falls = {t for t in labels if t % 3 == 1 and t != labels[-1]}
     uni = ".uni" if uniform else ""
     index = "mad.lo.u32 t, r, 5, 1;" if uniform else "mul.lo.u32 t, i, 7; mad.lo.u32 t, r, 5, t;"
-    body = [f"mov.u32 x, 1; mov.u32 r, 0;\nLOOP: {index} rem.u32 t, t, {n};"]
+    body = [f"mov.u32 x, 1; mov.u32 r, 0;\nLOOP: {index} mul.lo.u32 t, t, 0x9e3779b1; mul.hi.u32 t, t, {n};"]
     if guarded:  # lanes whose guard is false go on behind the branch
         body.append("and.b32 b, i, 3; setp.ne.u32 p, b, 2;")
     body.append(f"T: .branchtargets {', '.join(f'L{t}' for t in table)};\n{'@p ' if guarded else ''}brx.idx{uni} t, T;")
@@ -278,7 +282,7 @@ def brx_kernel(name, n, targets, uniform, guarded):
     def run(i):
         x = 1
         for r in range(3):
-            k = (r * 5 + 1 if uniform else i * 7 + r * 5) % n
+            k = spread(r * 5 + 1 if uniform else i * 7 + r * 5, n)
             if guarded and i & 3 == 2:
                 x = x + 12345 & M32
                 continue
@@ -313,7 +317,7 @@ S6: call (x), twist, (x); add.u32 t, t, 1; bra HEAD;
 DONE: mad.lo.u32 x, r, 65536, x; st.global.u32 [d], x;"""
 
     def twist(v):
-        k = v % 6
+        k = spread(v, 6)
         return {0: v + 7, 1: v * 3, 2: v ^ 0xff, 3: v + 7, 4: v >> 1, 5: v}[k] & M32
 
     def run(i):
@@ -341,7 +345,8 @@ DONE: mad.lo.u32 x, r, 65536, x; st.global.u32 [d], x;"""
     func = """.visible .func (.reg .u32 o) twist(.reg .u32 a)
 {
     .reg .u32 t;
-    rem.u32 t, a, 6;
+    mul.lo.u32 t, a, 0x9e3779b1;
+    mul.hi.u32 t, t, 6;
 T: .branchtargets A, B, C, A, E, F;
     brx.idx t, T;
 A: add.u32 o, a, 7; ret;
