@@ -61,14 +61,15 @@ static void branch_to(Gen *g, const unsigned *target, unsigned n, unsigned label
         OUT(g, "@%%c1 bra B%u;\nbra B%u;\n", target[1], target[0]);
         return;
     }
-    OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\n", n);
-    if (gen_chance(g, 50)) {
-        OUT(g, "T%u: .branchtargets", label);
-        for (unsigned k = 0; k < n; k++)
-            OUT(g, "%s B%u", k ? "," : "", target[k]);
+    if (gen_chance(g, 50)) { /* a table of up to 8 entries: some targets more than once */
+        unsigned entries = gen_range(g, n, n > 8 ? n : 8);
+        OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\nT%u: .branchtargets", entries, label);
+        for (unsigned k = 0; k < entries; k++)
+            OUT(g, "%s B%u", k ? "," : "", target[k < n ? k : gen_below(g, n)]);
         OUT(g, ";\nbrx.idx %%u3, T%u;\n", label);
         return;
     }
+    OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\n", n);
     for (unsigned k = n; --k;)
         OUT(g, "setp.eq.u32 %%c1, %%u3, %u;\n@%%c1 bra B%u;\n", k, target[k]);
     OUT(g, "bra B%u;\n", target[0]);
@@ -179,12 +180,14 @@ static void make_loop(Gen *g, Nest n, unsigned *budget) {
 }
 
 static void make_switch(Gen *g, Nest n, unsigned *budget) {
-    unsigned ways = gen_range(g, 2, 5), first = g->nlabels;
+    unsigned ways = gen_range(g, 2, gen_chance(g, 30) ? 8 : 5), entries = ways, first = g->nlabels;
+    if (gen_chance(g, 50))
+        entries += gen_range(g, 1, 4);
     g->nlabels += ways + 1;
     make_choice(g);
-    OUT(g, "add.u32 %%u2, %%u2, 1;\nmul.hi.u32 %%u3, %%u3, %u;\nT%u: .branchtargets", ways, first);
-    for (unsigned k = 0; k < ways; k++)
-        OUT(g, "%s L%u", k ? "," : "", first + k);
+    OUT(g, "add.u32 %%u2, %%u2, 1;\nmul.hi.u32 %%u3, %%u3, %u;\nT%u: .branchtargets", entries, first);
+    for (unsigned k = 0; k < entries; k++) /* further ones repeat */
+        OUT(g, "%s L%u", k ? "," : "", first + (k < ways ? k : gen_below(g, ways)));
     OUT(g, ";\nbrx.idx %%u3, T%u;\n", first);
     for (unsigned k = 0; k < ways; k++) {
         OUT(g, "L%u:\n", first + k);

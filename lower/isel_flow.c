@@ -105,7 +105,7 @@ static void select_table(Sel *s, const Cases *c, Operand index) {
 }
 
 /* Up to so many targets are told apart by comparing: measured, docs/reconvergence.md "Jump tables". */
-enum { MAX_COMPARED = 4, MAX_ENTRIES = 16000 /* a bank and a record hold some more */ };
+enum { MAX_COMPARED = 3, MAX_ENTRIES = 16000 /* a bank and a record hold some more */ };
 
 bool isel_brx(Sel *s, const PtxInsn *in) {
     if (!in->table || s->pf->branch_tables[in->table - 1].n == 0)

@@ -101,6 +101,67 @@ static void test_comments(void **state) {
     free(b);
 }
 
+/* ---- jump tables ---- */
+
+static const char table_sass[] = ".target bru1\n"
+                                 ".entry k\n"
+                                 ".branchtable A, B, A\n"
+                                 "  LDC R2, c[0x2][R1] ;\n"                              /* 00 */
+                                 "  BRX R2, -0x20 (*\"BRANCH_TARGETS A,B,A\"*) ;\n" /* 10 */
+                                 "B:\n"
+                                 "  NOP ;\n" /* 20 */
+                                 "A:\n"
+                                 "  EXIT ;\n" /* 30 */
+                                 "  BRX R2, 0x0 (*\"BRANCH_TARGETS B\"*) ;\n"; /* 40 */
+
+static void test_tables(void **state) {
+    (void)state;
+    Messages m = {0};
+    Diags d = {.sink = collect, .user = &m};
+    void *image;
+    size_t size;
+    assert_true(assemble_text(table_sass, &image, &size, &m));
+    Binary *b = binary_read("t.cubin", image, size, &d);
+    assert_non_null(b);
+    const BinFunc *f = binary_find(b, "k");
+    assert_int_equal(f->const_bank2_bytes, 12);
+    static const uint8_t bank[12] = {0x30, 0, 0, 0, 0x20, 0, 0, 0, 0x30};
+    assert_memory_equal(f->const_bank2, bank, sizeof bank);
+    assert_int_equal(f->ntables, 2);
+    assert_int_equal(f->tables[0].pc_bytes, 0x10);
+    assert_int_equal(f->tables[0].ntargets, 2); /* without the repeat */
+    assert_int_equal(f->tables[0].targets[0], 0x30);
+    assert_int_equal(f->tables[0].targets[1], 0x20);
+    assert_int_equal(f->tables[1].pc_bytes, 0x40);
+    assert_int_equal(f->tables[1].targets[0], 0x20);
+    binary_free(b);
+    expect_error(".target bru1\n.entry k\n.branchtable X\n EXIT ;\n", "test.sass:3:14: error E0355");
+    expect_error(".target bru1\n.entry k\n BRX R2, 0x0 (*\"BRANCH_TARGETS X\"*) ;\n", "test.sass:3:14: error E0355");
+    expect_error(".target bru1\n.entry k\n BRX R2, 0x0 (*\"ELSE\"*) ;\n", "test.sass:3:14: error E0350");
+    expect_error(".target bru1\n.entry k\n BRX R2, 0x0 (*\"BRANCH_TARGETS\" ;\n", "error E0350: expected *)");
+    /* the record {0x10, 0, 3, 0x30, 0x20, 0x30} with one word after the other wrong */
+    static const uint32_t record[] = {0x10, 0, 3, 0x30, 0x20, 0x30};
+    uint8_t *at = memmem(image, size, record, sizeof record);
+    assert_non_null(at);
+    static const struct {
+        unsigned word;
+        uint32_t value;
+        const char *message;
+    } wrong[] = {{0, 0x18, "the indirect branch is outside"}, {0, 0x40, "two lists of targets"},
+                 {0, 0xfffffff0, "outside the function"},     {2, 99, "longer than the record"},
+                 {2, 0xffffffff, "longer than the record"},   {4, 0x10000, "target is outside the function"},
+                 {4, 0x21, "target is outside the function"}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        m = (Messages){0};
+        memcpy(at + 4 * wrong[k].word, &wrong[k].value, 4);
+        assert_null(binary_read("t.cubin", image, size, &d));
+        if (!strstr(m.text, wrong[k].message) || !strstr(m.text, "E0408"))
+            fail_msg("expected '%s', got: %s", wrong[k].message, m.text);
+        memcpy(at, record, sizeof record);
+    }
+    free(image);
+}
+
 /* Any text is accepted or refused with a message. */
 static void damage_text(const char *text, size_t size, int rounds) {
     char *copy = malloc(size + 1);
@@ -137,6 +198,7 @@ static void test_damaged_text(void **state) {
     damage_text(add_sass, sizeof add_sass - 1, 4000);
     assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
     damage_text(text, text_size, 1500);
+    damage_text(table_sass, sizeof table_sass - 1, 2000);
     free(text);
     free(image);
 }
@@ -144,6 +206,7 @@ static void test_damaged_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_control), cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_file_form_errors),
-                                       cmocka_unit_test(test_comments), cmocka_unit_test(test_damaged_text)};
+                                       cmocka_unit_test(test_comments), cmocka_unit_test(test_tables),
+                                       cmocka_unit_test(test_damaged_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
