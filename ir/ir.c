@@ -404,6 +404,20 @@ const char *ir_reconv_reason(ReconvReason r) {
     return r < RJ_COUNT ? texts[r] : "?";
 }
 
+const char *ir_predicate_reason(PredicateReason r) {
+    static const char *const texts[PR_COUNT] = {
+        "converted", "a side leads back: a loop", "its sides are entered from elsewhere", "a side holds a branch that stays",
+        "a side ends in a return, trap or call", "its sides go to different places", "too long", "a call inside",
+        "a barrier, collective or yield inside", "an operation that takes no guard", "in a loop that waits for other threads",
+        "too many predicates", "does not pay"};
+    return r < PR_COUNT ? texts[r] : "?";
+}
+
+const char *ir_predicate_shape(PredicateShape s) {
+    static const char *const texts[PD_COUNT] = {"-", "triangle", "diamond", "exit", "branch"};
+    return s < PD_COUNT ? texts[s] : "?";
+}
+
 /* sched bits: stall 0-3, yield 4, write_sb 5-7, read_sb 8-10, wait 11-16, valid 31. */
 Control ir_control(uint32_t sched) {
     if (!sched)

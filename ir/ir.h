@@ -16,7 +16,8 @@
  *
  * Guards: an instruction with a guard other than PT that defines values carries, behind its sources, one
  * tied source for each destination: the value that remains in lanes whose guard is false (OPK_NONE for a
- * destination that is RZ/PT). Register allocation gives both the same register.
+ * destination that is RZ/PT, or whose value no lane with a false guard needs). Register allocation gives both the
+ * same register.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_IR_IR_H
@@ -184,6 +185,24 @@ typedef struct { /* what reconvergence did for one branch, for `compile -v` and 
 const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
 typedef enum { RECONV_IPDOM, RECONV_FRONTIER, RECONV_FRONTIER_ALL /* no profit test */, RECONV_NONE } ReconvMode;
 
+typedef enum { PREDICATE_AUTO /* where it pays */, PREDICATE_OFF, PREDICATE_MAX /* wherever it is allowed */ } PredicateMode;
+typedef enum { PD_NONE, PD_TRIANGLE, PD_DIAMOND, PD_EXIT, PD_BRANCH, PD_COUNT } PredicateShape;
+typedef enum { PR_CONVERTED, PR_LOOP, PR_SHARED, PR_INNER, PR_END, PR_NO_JOIN, PR_LONG, PR_CALL, PR_SYNC, PR_OPERATION,
+               PR_OBSERVING, PR_PRESSURE, PR_NO_PROFIT, PR_COUNT } PredicateReason;
+typedef struct { /* what predication did with one branch, for `compile -v` and reports */
+    Function *func;
+    BlockId branch;
+    LocId loc;                /* of the branch */
+    InstId first;             /* converted: the first instruction under the guard */
+    PredicateShape shape;
+    PredicateReason reason;
+    uint32_t insts;           /* instructions of its sides */
+    uint32_t selects, merges; /* instructions added: selects for phis, predicates combined */
+    float branch_issues, guard_issues; /* expected warp instructions as branches, and predicated; 0: not estimated */
+} PredicateReport;
+const char *ir_predicate_reason(PredicateReason r);
+const char *ir_predicate_shape(PredicateShape s);
+
 typedef struct IrModule {
     Arena arena;
     StrTab *strings;
@@ -196,9 +215,11 @@ typedef struct IrModule {
     unsigned opt_level;         /* 0..3 */
     unsigned reg_limit;         /* as Function.reg_limit, for all functions */
     ReconvMode reconverge;      /* where lanes are brought together */
+    PredicateMode predicate;    /* which branches become guards */
     bool yield_breaks;          /* lanes leave all convergence barriers before YIELD */
     bool verify;                /* passes check their results; set by ir_run_passes */
     VEC(ReconvReport) reconv;   /* filled by reconvergence; callers before callees, else in layout order */
+    VEC(PredicateReport) predicated; /* filled by predication; function by function, in the order of the text */
 } IrModule;
 
 /* ---- access ---- */

@@ -12,6 +12,8 @@ bool opt_selectable(const Function *f, const Inst *i);
 static inline bool opt_own_src(const Inst *i, unsigned k) { return !ir_is_pseudo(i->op) && k < isa_num_src(i->op); }
 /* New unguarded MOV of o (immediate, constant bank, symbol, UR) into a new R value, before position at. */
 Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc);
+/* Append the block behind b to it if b leads only there and nothing else does. Says whether it did. */
+bool opt_merge_next(Function *f, BlockId b);
 /* Scalar SSA value, or 0. */
 static inline uint32_t opt_scalar(Operand o) { return o.kind == OPK_VAL && o.count == 1 ? o.value : 0; }
 /* Replace every use of value v by repl[v] where that is not 0, also in vectors; chains are followed. */

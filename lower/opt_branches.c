@@ -68,7 +68,7 @@ static bool thread_empty(Function *f, BlockId b) {
     return changed;
 }
 
-static bool merge_next(Function *f, BlockId b) {
+bool opt_merge_next(Function *f, BlockId b) {
     Block *blk = ir_block(f, b);
     if (blk->succs.n != 1)
         return false;
@@ -109,7 +109,7 @@ bool pass_branches(Function *f, Diags *d) {
         }
         changed |= cfg_remove_unreachable(f);
         for (unsigned k = 0; k < f->layout.n; k++)
-            while (!ir_block(f, f->layout.at[k])->dead && merge_next(f, f->layout.at[k]))
+            while (!ir_block(f, f->layout.at[k])->dead && opt_merge_next(f, f->layout.at[k]))
                 changed = true;
         ir_renumber(f);
     }

@@ -21,6 +21,7 @@ typedef struct {
     const Target *target;
     unsigned opt_level;
     ReconvMode reconverge;
+    PredicateMode predicate;
     bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json, object;
     Plan plan;         /* launch: from options or from --launch */
     PlanLaunch launch; /* --kernel, --grid, --block, --shared */

@@ -19,6 +19,7 @@ DriverOptions cli_driver_options(const Settings *s) {
     return (DriverOptions){.target = s->target,
                            .opt_level = s->opt_level,
                            .reconverge = s->reconverge,
+                           .predicate = s->predicate,
                            .yield_breaks = s->yield_breaks,
                            .passes = {.dump = s->dump,
                                       .stop_after = s->stop_after,

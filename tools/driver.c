@@ -31,6 +31,7 @@ bool driver_compile(Compilation *c, const PtxModule *ptx, const DriverOptions *o
     t = step(opt, "isel", t, d);
     if (c->ir) {
         c->ir->reconverge = opt->reconverge;
+        c->ir->predicate = opt->predicate;
         c->ir->yield_breaks = opt->yield_breaks;
     }
     bool good = c->ir && ir_run_passes(c->ir, &opt->passes, d);

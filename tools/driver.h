@@ -9,6 +9,7 @@ typedef struct {
     const Target *target; /* NULL: the default */
     unsigned opt_level;   /* 0..3 */
     ReconvMode reconverge;
+    PredicateMode predicate;
     bool yield_breaks;    /* see IrModule */
     PassOptions passes;
     ElfOptions elf;

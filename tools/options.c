@@ -34,6 +34,7 @@ enum { /* keys of options without a letter */
        KEY_SEED,
        KEY_BUDGET,
        KEY_RECONVERGE,
+       KEY_PREDICATE,
        KEY_YIELD,
        KEY_NO_TRACE, KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS
@@ -50,6 +51,8 @@ static const struct argp_option compile_options[] = {
      "Bring lanes together at post-dominators (ipdom, default), earlier where it pays (frontier), wherever paths meet "
      "(frontier-all), or nowhere (none)",
      0},
+    {"predicate", KEY_PREDICATE, "WHICH", 0,
+     "Make guarded code of short branches where it pays (auto, default), wherever it is allowed (max), or nowhere (off)", 0},
     {"yield", KEY_YIELD, "HOW", 0, "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
     {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
     {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
@@ -283,6 +286,10 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
     case KEY_RECONVERGE:
         if (!report_mode(arg, &s->reconverge))
             argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all or none", arg);
+        return true;
+    case KEY_PREDICATE:
+        if (!report_predicate_mode(arg, &s->predicate))
+            argp_error(state, "--predicate=%s: it is auto, off or max", arg);
         return true;
     case KEY_YIELD:
         if (strcmp(arg, "break") != 0 && strcmp(arg, "plain") != 0)

@@ -17,6 +17,17 @@ bool report_mode(const char *name, ReconvMode *mode) {
     return false;
 }
 
+static const char *const predicate_names[] = {"auto", "off", "max"};
+
+bool report_predicate_mode(const char *name, PredicateMode *mode) {
+    for (unsigned k = 0; k < sizeof predicate_names / sizeof *predicate_names; k++)
+        if (strcmp(name, predicate_names[k]) == 0) {
+            *mode = (PredicateMode)k;
+            return true;
+        }
+    return false;
+}
+
 /* Line of an instruction in the PTX text, 0 if it is not from there. */
 static uint32_t line_of(const Compilation *c, const ReconvReport *r, LocId loc) {
     SrcLoc src = loc.i < r->func->locs.n ? r->func->locs.at[loc.i].src : (SrcLoc){0};
