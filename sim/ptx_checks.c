@@ -34,6 +34,12 @@ void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool exec
         e.block[i] = t->warp->block->ctaid[i];
         e.thread[i] = t->tid[i];
     }
+    if (executed && r->place.bytes) {
+        e.access_bytes = r->place.bytes;
+        e.shared = !r->place.alloc;
+        e.writes = r->place.write;
+        e.address = r->place.offset + (r->place.alloc ? r->place.alloc->address : 0);
+    }
     for (unsigned i = 0; executed && i < c->ndst && i < 2; i++) {
         if (c->dst[i].slot && t->proc == proc) {
             e.dst_reg[e.ndst] = c->dst[i].slot;

@@ -341,6 +341,7 @@ PtxProc *ptx_decode_proc(PtxRun *r, uint32_t index) {
     r->procs[index] = p;
     p->func = f;
     p->index = index;
+    p->reached = r->opt.reached ? r->opt.reached[index] : NULL;
     layout_proc(r, p);
     r->order[r->norder++] = p;
     return p;

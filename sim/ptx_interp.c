@@ -96,6 +96,9 @@ static uint32_t run_quantum_slow(PtxRun *r, PtxThread *t, uint32_t quantum) {
         const PtxCode *c = t->pc++;
         const PtxProc *proc = t->proc;
         bool run = guard_holds(t, c);
+        if (proc->reached && c->insn)
+            proc->reached[c - proc->code] = 1;
+        r->place.bytes = 0;
         ptx_check_before(r, t, c, run);
         PtxStep step = run ? c->exec(r, t, c) : STEP_GO;
         *(run ? &r->res->thread_insns : &r->res->skipped_insns) += 1;
@@ -191,6 +194,7 @@ static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
     b->ctaid[0] = (uint32_t)(number % l->grid[0]);
     b->ctaid[1] = (uint32_t)(number / l->grid[0] % l->grid[1]);
     b->ctaid[2] = (uint32_t)(number / l->grid[0] / l->grid[1]);
+    race_block_start(r, b);
     memset(b->bars, 0, sizeof b->bars);
     memset(b->shared, 0, r->shared_bytes + 16);
     if (b->shared_written)
@@ -355,11 +359,14 @@ bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, Sim
         r.opt = *opt;
     r.rng = r.opt.seed;
     r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
-    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.report_not_uniform;
+    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.report_not_uniform || r.opt.find_races || r.opt.reached;
     bool ok = prepare(&r, kernel);
     if (ok) {
         make_blocks(&r);
-        run_grid(&r);
+        ok = race_start(&r);
+        if (ok)
+            run_grid(&r);
+        race_end(&r);
         free_threads(&r);
     }
     arena_free(&r.arena);

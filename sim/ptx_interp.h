@@ -13,6 +13,9 @@ typedef struct {
     uint32_t insn;              /* index in func->insns */
     uint32_t block[3], thread[3];
     bool executed;              /* false: the guard was false */
+    uint8_t access_bytes;       /* global or shared memory was read or written at `address`; 0 none */
+    bool shared, writes;        /* shared: `address` is the offset in the block's shared memory */
+    uint64_t address;
     uint8_t ndst;               /* registers written among the first two destinations */
     uint32_t dst_reg[2];
     uint64_t dst_value[2];
@@ -26,6 +29,8 @@ typedef struct {
     bool report_uninitialised;  /* registers, global and shared memory read before they were written */
     bool report_not_uniform;    /* bra.uni whose lanes of one warp go different ways */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
+    bool find_races;            /* of data, by happens-before: see ptx_race.c */
+    uint8_t *const *reached;    /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
     void (*on_event)(void *user, const PtxEvent *e);    /* or NULL */
     void (*on_warning)(void *user, const SimTrap *w);   /* or NULL; at most one per instruction and kind */
     /* or NULL; called about every million thread instructions, false ends the run with TRAP_BUDGET */
@@ -34,12 +39,31 @@ typedef struct {
 } PtxRunOptions;
 
 typedef struct {
+    uint32_t line;              /* of the PTX statement */
+    uint32_t block[3], thread[3];
+    char text[64];              /* "st.global.u32" */
+} PtxRaceSide;
+typedef struct { /* two statements whose accesses of the same bytes nothing orders */
+    PtxRaceSide first, second;  /* of one occurrence, as executed */
+    bool same_value;            /* all occurrences: the store wrote what was there. No result depends on the order */
+    bool shared;
+    char name[64];              /* variable or buffer */
+    uint64_t offset_bytes;      /* of that occurrence */
+    uint64_t count;
+} PtxRace;
+
+typedef struct {
     uint64_t thread_insns;      /* executed with a true guard */
     uint64_t skipped_insns;     /* guard false */
     uint32_t nwarnings;
     SimTrap first_warning;      /* kind TRAP_NONE if there was none */
     SimTrap trap;               /* kind TRAP_NONE if the grid finished */
+    PtxRace *races;             /* of find_races, at most 64; for ptx_races_free */
+    uint32_t nraces, nharmful;  /* harmful: not same_value */
 } PtxRunResult;
+void ptx_races_free(PtxRunResult *res);
+/* Three lines, the last without end; the length needed. */
+int ptx_race_print(const PtxRace *x, char *out, size_t out_bytes);
 
 /* Place the module's .global and .const variables in `mem` under their names, initialised, where allocations of
  * these names are not yet there. Both engines call it first, so addresses agree. Needs no kernel. */

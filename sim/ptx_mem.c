@@ -61,6 +61,10 @@ static uint8_t *global_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t
     } else if (r->opt.report_uninitialised && !simmem_is_written(a, offset, bytes)) {
         ptx_warn(r, t, c, TRAP_UNINITIALISED, "memory that was never written");
     }
+    if (r->slow) {
+        r->place.alloc = a, r->place.offset = offset, r->place.host = a->data + offset;
+        r->place.bytes = (uint8_t)bytes, r->place.write = write;
+    }
     return a->data + offset;
 }
 
@@ -72,6 +76,10 @@ static uint8_t *shared_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t
         simmem_mark_written(&shadow, address, bytes);
     else if (shadow.written && !simmem_is_written(&shadow, address, bytes))
         ptx_warn(r, t, c, TRAP_UNINITIALISED, "shared memory that was never written");
+    if (r->slow) {
+        r->place.alloc = NULL, r->place.offset = address, r->place.host = b->shared + address;
+        r->place.bytes = (uint8_t)bytes, r->place.write = write;
+    }
     return b->shared + address;
 }
 
@@ -130,6 +138,7 @@ static PtxStep exec_ld(PtxRun *r, PtxThread *t, const PtxCode *c) {
     const uint8_t *p = ptx_memory(r, t, c, c->space, address, c->size_bytes, false);
     if (!p)
         return STEP_STOP;
+    race_load(r, t, c);
     ptx_put(t, c->dst[0], load_typed(p, c->type, c->size_bytes));
     return STEP_GO;
 }
@@ -139,6 +148,7 @@ static PtxStep exec_ld_vector(PtxRun *r, PtxThread *t, const PtxCode *c) {
     const uint8_t *p = ptx_memory(r, t, c, c->space, address, (unsigned)c->size_bytes * c->nvec, false);
     if (!p)
         return STEP_STOP;
+    race_load(r, t, c);
     for (unsigned i = 0; i < c->nvec; i++)
         ptx_put(t, c->vec_dst[i], load_typed(p + (size_t)i * c->size_bytes, c->type, c->size_bytes));
     return STEP_GO;
@@ -149,10 +159,13 @@ static PtxStep exec_st(PtxRun *r, PtxThread *t, const PtxCode *c) {
     uint8_t *p = ptx_memory(r, t, c, c->space, address, (unsigned)c->size_bytes * c->nvec, true);
     if (!p)
         return STEP_STOP;
+    uint8_t now[64];
     for (unsigned i = 0; i < c->nvec; i++) {
         uint64_t v = ptx_arg(r, t, c->vec ? &c->vec[i] : &c->src[1]);
-        memcpy(p + (size_t)i * c->size_bytes, &v, c->size_bytes);
+        memcpy(now + (size_t)i * c->size_bytes, &v, c->size_bytes);
     }
+    race_store(r, t, c, p, now);
+    memcpy(p, now, (size_t)c->size_bytes * c->nvec);
     return STEP_GO;
 }
 
@@ -199,6 +212,7 @@ static PtxStep exec_atomic(PtxRun *r, PtxThread *t, const PtxCode *c) {
     uint8_t *p = ptx_memory(r, t, c, c->space, address, c->size_bytes, true);
     if (!p)
         return STEP_STOP;
+    race_atomic(r, t, c, p);
     uint64_t old = load_bytes(p, c->size_bytes), value;
     bool global = c->space == SP_GLOBAL || (c->space == SP_NONE && generic_space(&address) == SP_GLOBAL);
     if (c->atom == ATOM_EXCH)
@@ -242,6 +256,13 @@ static PtxStep exec_isspacep(PtxRun *r, PtxThread *t, const PtxCode *c) {
     return STEP_GO;
 }
 
+/* Memory is sequentially consistent: fences matter to the search for races only. */
+static PtxStep exec_fence(PtxRun *r, PtxThread *t, const PtxCode *c) {
+    if (!(c->insn->flags & PF_PROXY))
+        race_fence(r, t);
+    return STEP_GO;
+}
+
 /* ---- cp.async: done at once, so commit and wait have nothing to do ---- */
 
 static PtxStep exec_cp_async(PtxRun *r, PtxThread *t, const PtxCode *c) {
@@ -261,7 +282,10 @@ static PtxStep exec_cp_async(PtxRun *r, PtxThread *t, const PtxCode *c) {
         if (!q)
             return STEP_STOP;
         data[i] = *q;
+        race_load(r, t, c);
     }
+    p = ptx_memory(r, t, c, SP_SHARED, to, bytes, true);
+    race_store(r, t, c, p, data);
     memcpy(p, data, bytes);
     return STEP_GO;
 }
@@ -314,7 +338,8 @@ bool ptx_select_mem(PtxRun *r, PtxCode *c) {
         return c->size_bytes == 8;
     case PTX_ISSPACEP: c->exec = exec_isspacep; return true;
     case PTX_CP: return select_cp(c);
-    case PTX_PREFETCH: case PTX_PREFETCHU: case PTX_APPLYPRIORITY: case PTX_MEMBAR: case PTX_FENCE:
+    case PTX_MEMBAR: case PTX_FENCE: c->exec = exec_fence; return true;
+    case PTX_PREFETCH: case PTX_PREFETCHU: case PTX_APPLYPRIORITY:
     case PTX_DISCARD: c->exec = ptx_exec_nop; return true;
     default: return false;
     }

@@ -8,6 +8,7 @@
 #define HEDDLE_SIM_PTX_RUN_H
 #include "sim/ptx_interp.h"
 #include "sim/ptx_math.h"
+#include "sim/ptx_race.h"
 
 #define LOCAL_FIRST_BYTE 1024u          /* local offsets below are never valid: catches null pointers */
 #define LOCAL_MAX_BYTES (512u * 1024u)  /* local memory of a thread */
@@ -20,6 +21,7 @@ typedef struct PtxThread PtxThread;
 typedef struct PtxWarp PtxWarp;
 typedef struct PtxBlock PtxBlock;
 typedef struct PtxProc PtxProc;
+typedef struct RaceThread RaceThread;
 
 typedef enum {
     STEP_GO,     /* next instruction */
@@ -83,6 +85,8 @@ struct PtxProc { /* a decoded function */
     uint32_t frame_bytes;        /* local memory of a frame, multiple of 32 */
     uint32_t *var_offset;        /* by variable index: offset of .local/.param variables in the frame */
     bool decoded;
+    uint32_t first_code;         /* number of code[0] among all procs, for races */
+    uint8_t *reached;            /* PtxRunOptions.reached of the function */
 };
 
 typedef enum {
@@ -138,6 +142,7 @@ typedef struct { /* named barrier of a block */
     uint32_t arrived_warps, waiting_warps; /* masks */
     uint32_t arrived_threads, expected;    /* expected 0: all warps that have not ended */
     bool active;
+    RaceGather gather;
     uint32_t red_true, red_lanes; /* bar.red: predicates that were true, and how many there were */
 } PtxBarrier;
 
@@ -176,6 +181,14 @@ struct PtxRun {
     SimAlloc *last_alloc;
     PtxBlock *blocks;
     uint32_t nresident;
+    struct PtxRaces *races;      /* NULL: not looked for */
+    struct {                     /* slow loop: the last access to global or shared memory; bytes 0: none */
+        SimAlloc *alloc;         /* NULL: shared */
+        uint64_t offset;
+        const uint8_t *host;
+        uint8_t bytes;
+        bool write;
+    } place;
     bool trapped, slow;
 };
 

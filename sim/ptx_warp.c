@@ -118,6 +118,14 @@ static void elect(PtxWarp *w, uint32_t lanes) {
     }
 }
 
+/* bar.warp.sync orders memory; the collectives that move values do not. */
+static void warp_barrier(PtxWarp *w, uint32_t lanes) {
+    RaceGather g = {0};
+    LANES(i, lanes) race_arrive(w->block->run, &g, &w->threads[i]);
+    LANES(i, lanes) race_depart(w->block->run, &g, &w->threads[i]);
+    race_gather_free(&g);
+}
+
 static void perform(PtxWarp *w, uint32_t lanes) {
     switch (w->threads[__builtin_ctz(lanes)].wait->insn->op) {
     case PTX_SHFL: shuffle(w, lanes); break;
@@ -125,7 +133,7 @@ static void perform(PtxWarp *w, uint32_t lanes) {
     case PTX_MATCH: match(w, lanes); break;
     case PTX_REDUX: redux(w, lanes); break;
     case PTX_ELECT: elect(w, lanes); break;
-    default: break; /* bar.warp.sync */
+    default: warp_barrier(w, lanes); break;
     }
     LANES(i, lanes) ptx_wake(&w->threads[i]);
 }
@@ -160,9 +168,11 @@ static void release_barrier(PtxBlock *b, unsigned id) {
                                                        : done.red_true != 0;
                 ptx_put(t, t->wait->dst[0], v);
             }
+            race_depart(b->run, &done.gather, t);
             ptx_wake(t);
         }
     }
+    race_gather_free(&done.gather);
 }
 
 static void check_barrier(PtxBlock *b, unsigned id) {
@@ -199,6 +209,7 @@ static void warp_arrives(PtxRun *r, PtxWarp *w) {
         bar->waiting_warps |= 1u << w->index;
     LANES(i, w->alive) {
         PtxThread *t = &w->threads[i];
+        race_arrive(r, &bar->gather, t);
         if (t->wait->sub == SUB_RED) {
             bar->red_lanes++;
             bar->red_true += (uint32_t)(t->wait_value[2] & 1);

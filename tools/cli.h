@@ -27,7 +27,7 @@ typedef struct {
     PlanLaunch launch; /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
     const char *launch_file, *data_dir, *engine, *trace;
-    bool has_shape, stats, no_trace, host_calls;
+    bool has_shape, stats, no_trace, host_calls, races;
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;

@@ -137,11 +137,22 @@ static bool machine_launch(Run *r, const PlanLaunch *l) {
     return good;
 }
 
+static void print_races(Run *r, PtxRunResult *res) {
+    char text[1024];
+    for (uint32_t i = 0; i < res->nraces; i++) {
+        ptx_race_print(&res->races[i], text, sizeof text);
+        fprintf(stderr, "%s\n", text);
+    }
+    r->nfindings += res->nharmful;
+    ptx_races_free(res);
+}
+
 static bool ptx_launch(Run *r, const PlanLaunch *l) {
     PtxRunOptions opt = {.seed = r->s->seed,
                          .budget = r->s->budget,
                          .on_warning = print_warning,
                          .user = r,
+                         .find_races = r->s->races,
                          .report_uninitialised = r->s->machine.report_undefined,
                          .report_not_uniform = r->s->machine.report_undefined,
                          .on_event = r->trace ? trace_ptx : NULL};
@@ -150,6 +161,7 @@ static bool ptx_launch(Run *r, const PlanLaunch *l) {
     bool good = diff_run_ptx(&r->s->plan, l, r->ptx, r->mem, &opt, &res, &r->s->diags);
     r->seconds += now() - start;
     r->thread_insns += res.thread_insns;
+    print_races(r, &res);
     r->trap = res.trap;
     if (res.trap.kind != TRAP_NONE) {
         char line[512];
@@ -327,6 +339,10 @@ static int finish(Run *r) {
 int cmd_run(Settings *s) {
     Run r = {.s = s};
     int status = STATUS_INPUT;
+    if (s->races && (!s->engine || strcmp(s->engine, "ptx") != 0)) {
+        diag(&s->diags, (SrcLoc){0}, DIAG_E0502, "--races needs --engine=ptx");
+        return STATUS_USAGE;
+    }
     if (cli_read_plan(s) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&s->plan, &s->diags);
         bool placed = r.mem && (r.binary || ptx_place_variables(r.ptx, r.mem, &s->diags));

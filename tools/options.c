@@ -36,7 +36,9 @@ enum { /* keys of options without a letter */
        KEY_RECONVERGE,
        KEY_PREDICATE,
        KEY_YIELD,
-       KEY_NO_TRACE, KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
+       KEY_NO_TRACE,
+       KEY_RACES,
+       KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS
 };
 
@@ -99,6 +101,7 @@ static const struct argp_option run_options[] = {
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
     {"host-calls", KEY_HOST_CALLS, NULL, 0, "Machine: print every TRAP, RTT and SYSCALL and go on behind it", 0},
+    {"races", KEY_RACES, NULL, 0, "With --engine=ptx: report accesses to the same bytes that nothing orders", 0},
     {"print", KEY_PRINT, "NAME", 0, "Print the buffer afterwards", 0},
     {"save", KEY_SAVE, "NAME=FILE", 0, "Write the buffer to FILE afterwards", 0},
     {0}};
@@ -385,6 +388,9 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
         return true;
     case KEY_BUDGET:
         s->budget = s->machine.max_issues = number(state, arg, "--budget", ULONG_MAX);
+        return true;
+    case KEY_RACES:
+        s->races = true;
         return true;
     case KEY_NO_TRACE:
         s->no_trace = true;
