@@ -162,7 +162,49 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
     return z ^ z >> 31;
 }
 
-static void fill_element(const Scalar *t, const char *init, uint64_t i, uint64_t *state, uint8_t out[8]) {
+/* "random:SEED" or "random:SEED:LO:HI". */
+typedef struct {
+    uint64_t state;
+    bool has_range;
+    double lo, hi;
+} Random;
+
+static bool parse_random(const char *init, Random *r) {
+    if (strncmp(init, "random:", 7) != 0)
+        return false;
+    const char *s = init + 7;
+    char *end;
+    r->state = strtoull(s, &end, 0);
+    if (end == s || !*end)
+        return end > s;
+    r->has_range = true;
+    if (*end != ':')
+        return false;
+    s = end + 1;
+    r->lo = strtod(s, &end);
+    if (end == s || *end != ':')
+        return false;
+    s = end + 1;
+    r->hi = strtod(s, &end);
+    return end > s && !*end && r->hi > r->lo && r->hi - r->lo < 0x1p53;
+}
+
+/* Integers LO to HI - 1, floating-point values of [LO, HI). */
+static void random_in_range(const Scalar *t, Random *r, uint8_t out[8]) {
+    double unit = (double)(next_random(&r->state) >> 40) * 0x1p-24, v = r->lo + unit * (r->hi - r->lo);
+    int64_t whole = (int64_t)floor(v);
+    if (t->kind == 'f')
+        scalar_store(t, v, out);
+    else
+        memcpy(out, &whole, t->size_bytes);
+}
+
+static void fill_element(const Scalar *t, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
+    if (random->has_range) {
+        random_in_range(t, random, out);
+        return;
+    }
+    uint64_t *state = &random->state;
     if (*init == 'o')
         scalar_store(t, 1, out);
     else if (*init == 'i') {
@@ -195,25 +237,40 @@ static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) 
         return simmem_write(mem, b->address, data, size);
     }
     SimAlloc *a = simmem_find(mem, b->address, size);
-    char *end = NULL;
-    uint64_t state = 0;
-    bool random = strncmp(b->init, "random:", 7) == 0;
-    if (random)
-        state = strtoull(b->init + 7, &end, 0);
-    bool known = random ? *end == 0 && end > b->init + 7
-                        : strcmp(b->init, "zero") == 0 || strcmp(b->init, "zeros") == 0 ||
-                              strcmp(b->init, "ones") == 0 || strcmp(b->init, "iota") == 0;
+    Random random = {0};
+    if (strncmp(b->init, "pointers:", 9) == 0)
+        return true; /* when all buffers have addresses */
+    bool known = parse_random(b->init, &random) || strcmp(b->init, "zero") == 0 || strcmp(b->init, "zeros") == 0 ||
+                 strcmp(b->init, "ones") == 0 || strcmp(b->init, "iota") == 0;
     if (!known)
         return buffer_fail(p, d, b,
                            arena_printf(&p->arena,
-                                        "initial value '%s' is none of zero, ones, iota, random:SEED, @FILE",
+                                        "initial value '%s' is none of zero, ones, iota, random:SEED, random:SEED:LO:HI, pointers:NAME:STRIDE, @FILE",
                                         b->init));
     for (uint64_t i = 0; b->init[0] != 'z' && i < b->count; i++) {
         uint8_t value[8];
-        fill_element(b->type, b->init, i, &state, value);
+        fill_element(b->type, b->init, i, &random, value);
         memcpy(a->data + i * b->type->size_bytes, value, b->type->size_bytes);
     }
     simmem_mark_written(a, 0, size);
+    return true;
+}
+
+/* "pointers:NAME:STRIDE": element i is the address of byte i * STRIDE of the buffer NAME, from its start again behind the
+ * last whole STRIDE. */
+static bool init_pointers(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) {
+    const char *name = b->init + 9, *colon = strchr(name, ':');
+    uint32_t index = colon ? plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(colon - name), name)) : 0;
+    char *end = NULL;
+    uint64_t stride = colon ? strtoull(colon + 1, &end, 0) : 0;
+    const PlanBuffer *to = index ? &p->buffers.at[index - 1] : NULL;
+    uint64_t n = to && stride ? to->count * to->type->size_bytes / stride : 0;
+    if (!n || *end || b->type->size_bytes != 8)
+        return buffer_fail(p, d, b, "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
+    for (uint64_t i = 0; i < b->count; i++) {
+        uint64_t address = to->address + i % n * stride;
+        simmem_write(mem, b->address + 8 * i, &address, 8);
+    }
     return true;
 }
 
@@ -228,6 +285,9 @@ SimMemory *plan_memory(Plan *p, Diags *d) {
             good = buffer_fail(p, d, b, "cannot be allocated");
         good = good && init_buffer(p, b, mem, d);
     }
+    for (uint32_t i = 0; good && i < p->buffers.n; i++)
+        if (p->buffers.at[i].init && strncmp(p->buffers.at[i].init, "pointers:", 9) == 0)
+            good = init_pointers(p, &p->buffers.at[i], mem, d);
     if (good)
         return mem;
     if (mem)

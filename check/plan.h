@@ -12,7 +12,8 @@ typedef struct {
     const char *name;
     const Scalar *type;
     uint64_t count;
-    const char *init;     /* "zero", "ones", "iota", "random:SEED", "@file", or NULL where `bytes` is set */
+    const char *init;     /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI", "pointers:NAME:STRIDE", "@file",
+                             or NULL where `bytes` is set */
     SrcLoc loc;           /* in Plan.source */
     const uint8_t *bytes; /* count * type->size_bytes, or NULL */
     bool is_output;       /* `out:` of the command line: shown after the run */
@@ -63,6 +64,8 @@ void plan_free(Plan *p);
 /* The file's plan; the name and the characters of `text` must live as long as the plan. "module" and, unless
  * p->data_dir is set, data are relative to its directory. E0501, E0502. */
 bool plan_read_json(Plan *p, const Source *text, Diags *d);
+/* The plan as a launch file, without checks; malloc'ed. */
+char *plan_print_json(const Plan *p);
 /* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch.
  */
 bool plan_add_arg(Plan *p, const char *text, Diags *d);

@@ -59,6 +59,23 @@ int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind,
     return trap(w, d, lane, kind);
 }
 
+uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, unsigned lane) {
+    const Warp *w = t->state;
+    uint32_t value = 0;
+    switch (file) {
+    case RF_P:
+        return w->p[reg & 7] >> lane & 1;
+    case RF_UP:
+        return w->p[PRED_UP + (reg & 7)] >> lane & 1;
+    case RF_R:
+    case RF_UR:
+        memcpy(&value, w->rows + ((file == RF_UR ? ROW_UR + (reg & 63) : reg & 255) * ROW_BYTES + 4 * (lane & 31)), 4);
+        return value;
+    default:
+        return 0;
+    }
+}
+
 const char *machine_finding_name(MachineFindingKind k) {
     static const char *const names[MF_KIND_COUNT] = {
         [MF_UNDEFINED] = "undefined value used",
@@ -405,6 +422,9 @@ bool machine_session_run(MachineSession *s, const MachineOptions *opt, MachineRe
         diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "the host has too little memory");
     collect_stats(r);
     explain_deadlock(res);
+    for (uint32_t i = 0; r->opt.reached && i < r->ncode; i++)
+        if (r->prog[i].full != op_decode)
+            r->opt.reached[i] = 1;
     if (res->trap.kind != TRAP_NONE) {
         char line[512];
         sim_trap_print(&res->trap, line, sizeof line);

@@ -30,7 +30,10 @@ typedef struct { /* one issued instruction */
     uint32_t valid, active, executed; /* lane masks; executed = active lanes whose guard is true */
     const MachInst *inst;
     const char *text;        /* disassembly */
+    const void *state;       /* for machine_trace_reg */
 } MachineTrace;
+/* During a trace call: a register of a lane, as it is before the instruction. Predicates are 0 or 1. */
+uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, unsigned lane);
 typedef void MachineTraceFn(void *user, const MachineTrace *t);
 
 /* A call to the host: what the program reports with TRAP (BPT on native targets), RTT or SYSCALL. */
@@ -65,6 +68,7 @@ typedef struct {
     bool check_control;         /* obey stall counts and scoreboards strictly (slow) */
     bool no_deadlock_proof;     /* leave endless loops to max_issues */
     const char *host_level;     /* "base", "v2", "v3", "v4"; NULL = the best this host has */
+    uint8_t *reached;           /* NULL, or Binary.ncode bytes: 1 where an instruction was issued */
     MachineTraceFn *trace;      /* NULL = none */
     void *trace_user;
     MachineCallFn *call;        /* NULL = every call to the host stops the launch */

@@ -102,6 +102,7 @@ static uint32_t run_quantum_slow(PtxRun *r, PtxThread *t, uint32_t quantum) {
         ptx_check_before(r, t, c, run);
         PtxStep step = run ? c->exec(r, t, c) : STEP_GO;
         *(run ? &r->res->thread_insns : &r->res->skipped_insns) += 1;
+        r->res->stores += run && r->place.bytes && r->place.write && r->place.alloc;
         ptx_report_event(r, t, c, run, proc);
         if (step != STEP_GO || n >= quantum)
             return n;

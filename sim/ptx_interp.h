@@ -55,6 +55,7 @@ typedef struct { /* two statements whose accesses of the same bytes nothing orde
 typedef struct {
     uint64_t thread_insns;      /* executed with a true guard */
     uint64_t skipped_insns;     /* guard false */
+    uint64_t stores;            /* of them, to global memory; counted with find_races, reached or on_event */
     uint32_t nwarnings;
     SimTrap first_warning;      /* kind TRAP_NONE if there was none */
     SimTrap trap;               /* kind TRAP_NONE if the grid finished */

@@ -428,6 +428,7 @@ static void trace(Warp *w, Dec *d, uint32_t g) {
     if (f && f->locs && offset / INST_BYTES < f->ninsts)
         t.loc = &f->locs[offset / INST_BYTES];
     memcpy(t.block, w->cta->id, sizeof t.block);
+    t.state = w;
     r->opt.trace(r->opt.trace_user, &t);
 }
 

@@ -27,7 +27,9 @@ typedef struct {
     PlanLaunch launch; /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
     const char *launch_file, *data_dir, *engine, *trace;
-    bool has_shape, stats, no_trace, host_calls, races;
+    bool has_shape, stats, no_trace, host_calls, races, launch_auto;
+    const char *show_launch, *state_file;
+    unsigned jobs, time_limit_seconds, memory_limit_mib;
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;

@@ -38,6 +38,11 @@ enum { /* keys of options without a letter */
        KEY_YIELD,
        KEY_NO_TRACE,
        KEY_RACES,
+       KEY_SHOW_LAUNCH,
+       KEY_JOBS,
+       KEY_STATE,
+       KEY_TIME_LIMIT,
+       KEY_MEMORY_LIMIT,
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS
 };
@@ -81,7 +86,7 @@ static const struct argp_option launch_options[] = {
      0},
     {"expect", KEY_EXPECT, "NAME=@FILE", 0,
      "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},
-    {"launch", KEY_LAUNCH, "FILE", 0, "Launch file (JSON) instead of the options above", 0},
+    {"launch", KEY_LAUNCH, "FILE", 0, "Launch file (JSON) instead of the options above; validate: or auto, to infer launches", 0},
     {"data-dir", KEY_DATA_DIR, "DIR", 0, "Where the launch file's @FILEs are (default: beside it)", 0},
     {0}};
 static const struct argp_option machine_options[] = {
@@ -106,7 +111,14 @@ static const struct argp_option run_options[] = {
     {"save", KEY_SAVE, "NAME=FILE", 0, "Write the buffer to FILE afterwards", 0},
     {0}};
 static const struct argp_option validate_options[] = {
-    {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find who stored a differing value", 0}, {0}};
+    {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find where the executions part", 0},
+    {"races", KEY_RACES, NULL, 0, "Look for data races and coverage under a given launch too; --launch auto always does", 0},
+    {"show-launch", KEY_SHOW_LAUNCH, "FILE", 0, "With --launch auto: write the launches as a launch file", 0},
+    {"jobs", KEY_JOBS, "N", 0, "Directories: files at a time (default: one for each processor)", 0},
+    {"state", KEY_STATE, "FILE", 0, "Directories: keep results in FILE; files that it has are not run again", 0},
+    {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "Directories: for one kernel (default 60)", 0},
+    {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Directories: of one process (default 4096)", 0},
+    {0}};
 static const struct argp_option fuzz_options[] = {
     {"kind", KEY_KIND, "LIST", 0, "Of arith,cfg,structured,calls,collectives,barriers (default: all)", 0},
     {"count", KEY_COUNT, "N", 0, "Programs of each kind (default 1000)", 0},
@@ -152,10 +164,11 @@ const Command cli_commands[] = {
      "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx. "
      "Several PTX files are linked.", 0, MAX_INPUTS,
      run_groups, cmd_run},
-    {"validate", "[F.ptx... [F.cubin]]", "Compare PTX and machine code on the same inputs",
+    {"validate", "[F.ptx... [F.cubin]|DIR...]", "Compare PTX and machine code on the same inputs",
      "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
-     "Without "
-     "F.cubin the PTX is compiled. Several PTX files or objects are linked.",
+     "Without F.cubin the PTX is compiled. Several PTX files or objects are linked. With --launch auto launches are "
+     "inferred from the kernels. Of directories all .ptx files are validated, with the launch file K.json beside K.ptx "
+     "where there is one, with inferred launches elsewhere and with --launch auto.",
      0, MAX_INPUTS, validate_groups, cmd_validate},
     {"report", "K.ptx", "Tell where lanes come together",
      "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.", 1, 1,
@@ -340,7 +353,8 @@ static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s
         VEC_ADD(&s->arena, &s->expects, arg);
         return true;
     case KEY_LAUNCH:
-        s->launch_file = arg;
+        s->launch_auto = strcmp(arg, "auto") == 0;
+        s->launch_file = s->launch_auto ? NULL : arg;
         return true;
     case KEY_DATA_DIR:
         s->data_dir = arg;
@@ -388,6 +402,21 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
         return true;
     case KEY_BUDGET:
         s->budget = s->machine.max_issues = number(state, arg, "--budget", ULONG_MAX);
+        return true;
+    case KEY_SHOW_LAUNCH:
+        s->show_launch = arg;
+        return true;
+    case KEY_JOBS:
+        s->jobs = (unsigned)number(state, arg, "--jobs", 64);
+        return true;
+    case KEY_STATE:
+        s->state_file = arg;
+        return true;
+    case KEY_TIME_LIMIT:
+        s->time_limit_seconds = (unsigned)number(state, arg, "--time-limit", 86400);
+        return true;
+    case KEY_MEMORY_LIMIT:
+        s->memory_limit_mib = (unsigned)number(state, arg, "--memory-limit", 1ul << 20);
         return true;
     case KEY_RACES:
         s->races = true;

@@ -1,0 +1,488 @@
+/* Validating directories: see batch.h. The parent collects lines of JSON from its children, one for each kernel that begins and one
+ * for each that is judged, so that it knows which kernel a crash belongs to; a new child goes on behind it. The state
+ * file has one line for each finished file, with the hash of its text and of the options.
+ * SPDX-License-Identifier: MIT */
+#include "tools/batch.h"
+#include "base/file.h"
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { MAX_JOBS = 64, TIME_LIMIT_SECONDS = 60, MEMORY_LIMIT_MIB = 4096, NAME_WIDTH = 44, POLL_MS = 200 };
+
+typedef VEC(BatchResult) Results;
+typedef struct {
+    const char *path;
+    uint64_t hash;
+    Results results;
+    bool done;
+} File;
+typedef struct { /* a child */
+    pid_t pid;
+    int fd;
+    uint32_t file, judged;    /* kernels that this file's children have judged */
+    char *running;            /* kernel, malloc'ed; NULL: none has begun */
+    bool ended, killed;
+    double since;             /* last line */
+    char *text;               /* incomplete line */
+    size_t used, cap;
+} Job;
+typedef struct {
+    Settings *s;
+    VEC(File) files;
+    Job jobs[MAX_JOBS];
+    unsigned njobs, ndone, nresults, nfindings;
+    uint32_t next;
+    FILE *state;
+    bool bar;
+    double started;
+} Batch;
+
+static double now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+bool verdict_is_finding(Verdict v) {
+    return v == VERDICT_DIFFERS || v == VERDICT_RACY || v == VERDICT_CRASHED || v == VERDICT_TIME_LIMIT;
+}
+
+/* ---- results as JSON ---- */
+
+static cJSON *result_json(const BatchResult *r, bool with_file) {
+    cJSON *o = cJSON_CreateObject();
+    if (with_file)
+        cJSON_AddStringToObject(o, "file", r->file);
+    cJSON_AddStringToObject(o, "kernel", r->kernel);
+    cJSON_AddStringToObject(o, "verdict", verdict_name(r->verdict));
+    cJSON_AddNumberToObject(o, "ptx_blocks", r->ptx.total);
+    cJSON_AddNumberToObject(o, "ptx_blocks_executed", r->ptx.reached);
+    cJSON_AddNumberToObject(o, "machine_blocks", r->machine.total);
+    cJSON_AddNumberToObject(o, "machine_blocks_executed", r->machine.reached);
+    cJSON_AddNumberToObject(o, "threads", (double)r->threads);
+    cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    cJSON_AddStringToObject(o, "note", r->note);
+    if (*r->report)
+        cJSON_AddStringToObject(o, "report", r->report);
+    return o;
+}
+
+static const char *text_of(Arena *a, const cJSON *o, const char *key) {
+    const cJSON *c = cJSON_GetObjectItemCaseSensitive(o, key);
+    return cJSON_IsString(c) ? arena_printf(a, "%s", c->valuestring) : "";
+}
+static double number_of(const cJSON *o, const char *key) {
+    const cJSON *c = cJSON_GetObjectItemCaseSensitive(o, key);
+    return cJSON_IsNumber(c) && c->valuedouble >= 0 ? c->valuedouble : 0;
+}
+
+static bool read_result(Arena *a, const cJSON *o, const char *file, BatchResult *r) {
+    *r = (BatchResult){.file = file, .kernel = text_of(a, o, "kernel"), .note = text_of(a, o, "note"),
+                       .report = text_of(a, o, "report"), .seconds = number_of(o, "seconds"),
+                       .threads = (uint64_t)number_of(o, "threads")};
+    r->ptx = (Covered){(uint32_t)number_of(o, "ptx_blocks_executed"), (uint32_t)number_of(o, "ptx_blocks")};
+    r->machine = (Covered){(uint32_t)number_of(o, "machine_blocks_executed"), (uint32_t)number_of(o, "machine_blocks")};
+    return verdict_find(text_of(a, o, "verdict"), &r->verdict);
+}
+
+/* ---- files ---- */
+
+static bool has_suffix(const char *name, const char *suffix) {
+    size_t n = strlen(name), k = strlen(suffix);
+    return n > k && strcmp(name + n - k, suffix) == 0;
+}
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool add_directory(Batch *b, const char *path, unsigned depth) {
+    struct dirent **list;
+    int n = scandir(path, &list, NULL, alphasort);
+    if (n < 0)
+        return diag(&b->s->diags, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        const char *name = list[i]->d_name, *full = arena_printf(&b->s->arena, "%s/%s", path, name);
+        struct stat st;
+        bool known = *name != '.' && lstat(full, &st) == 0; /* links to directories are not followed */
+        if (known && S_ISDIR(st.st_mode) && depth < 64)
+            add_directory(b, full, depth + 1);
+        else if (known && has_suffix(name, ".ptx") && !is_directory(full))
+            VEC_ADD(&b->s->arena, &b->files, ((File){.path = full}));
+        free(list[i]);
+    }
+    free(list);
+    return true;
+}
+
+static bool collect(Batch *b) {
+    for (unsigned i = 0; i < b->s->ninputs; i++) {
+        const char *path = b->s->inputs[i];
+        if (!is_directory(path))
+            VEC_ADD(&b->s->arena, &b->files, ((File){.path = path}));
+        else if (!add_directory(b, path, 0))
+            return false;
+    }
+    return b->files.n > 0 || diag(&b->s->diags, (SrcLoc){0}, DIAG_E0002, b->s->inputs[0], "there are no .ptx files in it");
+}
+
+bool batch_is_wanted(const Settings *s) {
+    for (unsigned i = 0; i < s->ninputs; i++)
+        if (is_directory(s->inputs[i]))
+            return true;
+    return s->launch_auto && s->ninputs > 1 && has_suffix(s->inputs[s->ninputs - 1], ".ptx");
+}
+
+/* Whatever a result depends on. */
+static uint64_t file_hash(Batch *b, const char *path) {
+    const Settings *s = b->s;
+    struct {
+        uint64_t seed, budget, policies;
+        uint32_t level, reconverge, automatic;
+        char target[16], version[16];
+    } key;
+    memset(&key, 0, sizeof key);
+    key.seed = s->seed, key.budget = s->budget, key.level = s->opt_level, key.reconverge = s->reconverge;
+    key.automatic = s->launch_auto;
+    key.policies = (uint64_t)s->machine.bsync_nb | (uint64_t)s->machine.branch_order << 8 |
+                   (uint64_t)s->machine.join_scope << 16 | (uint64_t)s->machine.lane_choice << 24 | s->machine.seed << 32;
+    snprintf(key.target, sizeof key.target, "%s", s->target ? isa_target_name(s->target) : "");
+    snprintf(key.version, sizeof key.version, "%s", HEDDLE_VERSION);
+    Arena arena = {0};
+    Diags quiet = {0};
+    char *text = NULL;
+    size_t size = 0;
+    uint64_t h = XXH64(&key, sizeof key, 0);
+    if (file_read(&arena, path, &quiet, &text, &size))
+        h = XXH64(text, size, h);
+    arena_free(&arena);
+    return h;
+}
+
+/* ---- the state file ---- */
+
+static void use_state_line(Batch *b, const char *line) {
+    cJSON *o = cJSON_Parse(line);
+    const char *path = text_of(&b->s->arena, o, "file");
+    uint64_t hash = strtoull(text_of(&b->s->arena, o, "hash"), NULL, 16);
+    for (uint32_t i = 0; i < b->files.n; i++) {
+        File *f = &b->files.at[i];
+        if (f->done || f->hash != hash || strcmp(f->path, path) != 0)
+            continue;
+        const cJSON *c;
+        f->done = true;
+        cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "kernels")) {
+            BatchResult r;
+            if (read_result(&b->s->arena, c, f->path, &r))
+                VEC_ADD(&b->s->arena, &f->results, r);
+        }
+        b->ndone++;
+        b->nresults += f->results.n;
+    }
+    cJSON_Delete(o);
+}
+
+static bool open_state(Batch *b) {
+    const char *name = b->s->state_file;
+    if (!name)
+        return true;
+    FILE *in = fopen(name, "r");
+    char *line = NULL;
+    size_t cap = 0;
+    while (in && getline(&line, &cap, in) > 0)
+        use_state_line(b, line);
+    free(line);
+    if (in)
+        fclose(in);
+    b->state = fopen(name, "a");
+    return b->state || diag(&b->s->diags, (SrcLoc){0}, DIAG_E0002, name, strerror(errno));
+}
+
+static void save_file(Batch *b, const File *f) {
+    if (!b->state)
+        return;
+    cJSON *o = cJSON_CreateObject();
+    char hash[20];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)f->hash);
+    cJSON_AddStringToObject(o, "file", f->path);
+    cJSON_AddStringToObject(o, "hash", hash);
+    cJSON *list = cJSON_AddArrayToObject(o, "kernels");
+    for (uint32_t i = 0; i < f->results.n; i++)
+        cJSON_AddItemToArray(list, result_json(&f->results.at[i], false));
+    char *text = cJSON_PrintUnformatted(o);
+    fprintf(b->state, "%s\n", text);
+    fflush(b->state);
+    free(text);
+    cJSON_Delete(o);
+}
+
+/* ---- the child ---- */
+
+static void send_start(void *user, const char *kernel) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "start", kernel);
+    char *text = cJSON_PrintUnformatted(o);
+    fprintf(user, "%s\n", text);
+    fflush(user);
+    free(text);
+    cJSON_Delete(o);
+}
+
+static void send_result(void *user, const BatchResult *r) {
+    cJSON *o = result_json(r, false);
+    char *text = cJSON_PrintUnformatted(o);
+    fprintf(user, "%s\n", text);
+    fflush(user);
+    free(text);
+    cJSON_Delete(o);
+}
+
+static void limit_memory(const Settings *s) {
+#if !defined(__SANITIZE_ADDRESS__) /* its shadow needs the address space */
+    rlim_t most = (rlim_t)(s->memory_limit_mib ? s->memory_limit_mib : MEMORY_LIMIT_MIB) << 20;
+    setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+#else
+    (void)s;
+#endif
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+static _Noreturn void child(Batch *b, const File *f, uint32_t skip, int fd) {
+    FILE *out = fdopen(fd, "w");
+    for (unsigned i = 0; i < b->njobs; i++)
+        close(b->jobs[i].fd);
+    limit_memory(b->s);
+    signal(SIGABRT, SIG_DFL);
+    if (!freopen("/dev/null", "w", stderr) || !out)
+        _exit(STATUS_INTERNAL);
+    b->s->diags = (Diags){0};
+    batch_module(b->s, f->path, skip, send_start, send_result, out);
+    fputs("{\"end\":true}\n", out);
+    fflush(out);
+    _exit(STATUS_DONE);
+}
+
+static bool start_job(Batch *b, uint32_t file, uint32_t skip) {
+    int ends[2];
+    if (pipe(ends) != 0)
+        return false;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        child(b, &b->files.at[file], skip, ends[1]);
+    }
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return false;
+    }
+    b->jobs[b->njobs++] = (Job){.pid = pid, .fd = ends[0], .file = file, .judged = skip, .since = now()};
+    return true;
+}
+
+/* ---- the parent ---- */
+
+static void add_result(Batch *b, Job *j, BatchResult r) {
+    File *f = &b->files.at[j->file];
+    VEC_ADD(&b->s->arena, &f->results, r);
+    b->nresults++;
+    b->nfindings += verdict_is_finding(r.verdict);
+    j->judged++;
+    free(j->running);
+    j->running = NULL;
+}
+
+static void take_line(Batch *b, Job *j, const char *line) {
+    cJSON *o = cJSON_Parse(line);
+    const cJSON *start = cJSON_GetObjectItemCaseSensitive(o, "start");
+    BatchResult r;
+    j->since = now();
+    if (cJSON_IsString(start)) {
+        free(j->running);
+        j->running = strdup(start->valuestring);
+    } else if (cJSON_GetObjectItemCaseSensitive(o, "end")) {
+        j->ended = true;
+    } else if (read_result(&b->s->arena, o, b->files.at[j->file].path, &r)) {
+        add_result(b, j, r);
+    }
+    cJSON_Delete(o);
+}
+
+/* False at the end of the pipe. */
+static bool take_bytes(Batch *b, Job *j) {
+    if (j->cap - j->used < 4096) {
+        j->cap = j->cap ? j->cap * 2 : 8192;
+        char *grown = realloc(j->text, j->cap);
+        if (!grown)
+            abort();
+        j->text = grown;
+    }
+    ssize_t n = read(j->fd, j->text + j->used, j->cap - j->used - 1);
+    if (n <= 0)
+        return n < 0 && errno == EINTR;
+    j->used += (size_t)n;
+    j->text[j->used] = 0;
+    char *line = j->text, *end;
+    while ((end = strchr(line, '\n')) != NULL) {
+        *end = 0;
+        take_line(b, j, line);
+        line = end + 1;
+    }
+    j->used -= (size_t)(line - j->text);
+    memmove(j->text, line, j->used);
+    return true;
+}
+
+/* The child is gone: what it leaves open is its kernel's fault, and another child goes on behind that. */
+static void end_job(Batch *b, unsigned index) {
+    Job j = b->jobs[index];
+    File *f = &b->files.at[j.file];
+    int status = 0;
+    waitpid(j.pid, &status, 0);
+    close(j.fd);
+    b->jobs[index] = b->jobs[--b->njobs];
+    bool again = false;
+    if (!j.ended) {
+        BatchResult r = {.file = f->path, .kernel = j.running ? arena_printf(&b->s->arena, "%s", j.running) : "", .report = "",
+                         .verdict = j.killed ? VERDICT_TIME_LIMIT : VERDICT_CRASHED, .seconds = now() - j.since};
+        r.note = j.killed              ? "the process took too long"
+                 : WIFSIGNALED(status) ? arena_printf(&b->s->arena, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                                       : arena_printf(&b->s->arena, "exit status %d", WEXITSTATUS(status));
+        again = j.running != NULL;
+        add_result(b, &j, r);
+    }
+    free(j.running);
+    free(j.text);
+    if (again && start_job(b, j.file, j.judged))
+        return;
+    f->done = true;
+    b->ndone++;
+    save_file(b, f);
+}
+
+static void show_progress(const Batch *b, bool last) {
+    if (!b->bar)
+        return;
+    if (last) {
+        fputs("\r\033[K", stderr);
+        return;
+    }
+    enum { WIDTH = 30 };
+    unsigned full = b->files.n ? b->ndone * WIDTH / b->files.n : WIDTH;
+    char bar[WIDTH + 1];
+    memset(bar, ' ', WIDTH);
+    memset(bar, '#', full);
+    bar[WIDTH] = 0;
+    fprintf(stderr, "\r[%s] %u/%u files, %u kernels, %u findings, %.0f s\033[K", bar, b->ndone, b->files.n, b->nresults,
+            b->nfindings, now() - b->started);
+}
+
+static void run_jobs(Batch *b) {
+    unsigned most = b->s->jobs ? b->s->jobs : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    double limit = b->s->time_limit_seconds ? b->s->time_limit_seconds : TIME_LIMIT_SECONDS;
+    most = most < 1 ? 1 : most > MAX_JOBS ? MAX_JOBS : most;
+    while (b->ndone < b->files.n) {
+        while (b->njobs < most && b->next < b->files.n) {
+            uint32_t f = b->next++;
+            if (!b->files.at[f].done && !start_job(b, f, 0)) {
+                b->next--;
+                break;
+            }
+        }
+        struct pollfd fds[MAX_JOBS];
+        for (unsigned i = 0; i < b->njobs; i++)
+            fds[i] = (struct pollfd){b->jobs[i].fd, POLLIN, 0};
+        poll(fds, b->njobs, POLL_MS);
+        for (unsigned i = b->njobs; i-- > 0;) { /* backwards: end_job moves the last one */
+            Job *j = &b->jobs[i];
+            if (!j->killed && now() - j->since > limit) {
+                j->killed = true;
+                kill(j->pid, SIGKILL);
+            }
+            if (fds[i].revents && !take_bytes(b, j))
+                end_job(b, i);
+        }
+        show_progress(b, false);
+    }
+    show_progress(b, true);
+}
+
+/* ---- reports ---- */
+
+static void print_row(const BatchResult *r) {
+    char name[256], blocks[32] = "";
+    const char *slash = strrchr(r->file, '/');
+    snprintf(name, sizeof name, "%s:%s", slash ? slash + 1 : r->file, r->kernel);
+    if (r->ptx.total)
+        snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", r->ptx.reached, r->ptx.total, 100 * covered_part(r->ptx));
+    printf("%-*.*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, NAME_WIDTH, name, verdict_name(r->verdict), blocks,
+           (unsigned long long)r->threads, r->note);
+}
+
+static void print_table(const Batch *b, const uint32_t *totals) {
+    printf("%-*s  %-21s %14s %8s  %s\n", NAME_WIDTH, "kernel", "verdict", "blocks", "threads", "note");
+    for (uint32_t i = 0; i < b->files.n; i++)
+        for (uint32_t k = 0; k < b->files.at[i].results.n; k++)
+            print_row(&b->files.at[i].results.at[k]);
+    for (uint32_t i = 0; i < b->files.n; i++)
+        for (uint32_t k = 0; k < b->files.at[i].results.n; k++)
+            if (b->files.at[i].results.at[k].verdict == VERDICT_DIFFERS || b->s->verbose)
+                printf("\n%s: %s", b->files.at[i].path, b->files.at[i].results.at[k].report);
+    printf("\n%u files, %u kernels:", b->files.n, b->nresults);
+    const char *separator = " ";
+    for (unsigned v = 0; v < VERDICT_COUNT; v++)
+        if (totals[v]) {
+            printf("%s%u %s", separator, totals[v], verdict_name((Verdict)v));
+            separator = "; ";
+        }
+    printf("\n");
+}
+
+static void print_json(const Batch *b, const uint32_t *totals) {
+    cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "kernels"), *sum = cJSON_AddObjectToObject(o, "totals");
+    for (uint32_t i = 0; i < b->files.n; i++)
+        for (uint32_t k = 0; k < b->files.at[i].results.n; k++)
+            cJSON_AddItemToArray(list, result_json(&b->files.at[i].results.at[k], true));
+    for (unsigned v = 0; v < VERDICT_COUNT; v++)
+        cJSON_AddNumberToObject(sum, verdict_name((Verdict)v), totals[v]);
+    char *text = cJSON_Print(o);
+    if (text)
+        puts(text);
+    free(text);
+    cJSON_Delete(o);
+}
+
+int batch_validate(Settings *s) {
+    Batch b = {.s = s, .started = now(), .bar = isatty(STDERR_FILENO) != 0};
+    if (!collect(&b))
+        return STATUS_INPUT;
+    for (uint32_t i = 0; i < b.files.n; i++)
+        b.files.at[i].hash = file_hash(&b, b.files.at[i].path);
+    if (!open_state(&b))
+        return STATUS_INPUT;
+    run_jobs(&b);
+    if (b.state && fclose(b.state) != 0)
+        diag(&s->diags, (SrcLoc){0}, DIAG_E0002, s->state_file, "write error");
+    uint32_t totals[VERDICT_COUNT] = {0};
+    bool found = false;
+    for (uint32_t i = 0; i < b.files.n; i++)
+        for (uint32_t k = 0; k < b.files.at[i].results.n; k++) {
+            totals[b.files.at[i].results.at[k].verdict]++;
+            found |= verdict_is_finding(b.files.at[i].results.at[k].verdict);
+        }
+    (s->json ? print_json : print_table)(&b, totals);
+    return found ? STATUS_DIFFERS : STATUS_DONE;
+}
