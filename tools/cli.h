@@ -34,6 +34,10 @@ typedef struct {
     uint64_t seed, budget;
     bool has_opt_level;
     struct {
+        const char *rules;
+        bool no_hazards, sarif;
+    } check;
+    struct {
         const char *kinds, *keep_dir, *state_file;
         uint64_t count, first;
         FuzzPolicies policies;
@@ -64,6 +68,8 @@ int cmd_run(Settings *s);
 int cmd_validate(Settings *s);
 int cmd_fuzz(Settings *s);
 int cmd_report(Settings *s);
+int cmd_check(Settings *s);
+int cmd_explain(Settings *s);
 
 /* ---- what commands share (common.c) ---- */
 bool cli_is_elf(const char *data, size_t size_bytes);

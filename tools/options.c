@@ -44,7 +44,8 @@ enum { /* keys of options without a letter */
        KEY_TIME_LIMIT,
        KEY_MEMORY_LIMIT,
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
-       KEY_HOST_CALLS
+       KEY_HOST_CALLS,
+       KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF
 };
 
 static const struct argp_option output_options[] = {
@@ -133,6 +134,13 @@ static const struct argp_option fuzz_options[] = {
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
     {0}};
 
+static const struct argp_option check_options[] = {
+    {"rules", KEY_RULES, "LIST", 0, "Only these rules, as R-01,H-02 (default: all)", 0},
+    {"no-hazards", KEY_NO_HAZARDS, NULL, 0, "Leave the rules on control codes (H-) out", 0},
+    {"sarif", KEY_SARIF, NULL, 0, "Report as SARIF 2.1.0", 0},
+    {0}};
+static const struct argp_option no_options[] = {{0}};
+
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
                                                            NULL};
 static const struct argp_option *const link_groups[] = {output_options, compile_options, NULL};
@@ -145,6 +153,9 @@ static const struct argp_option *const validate_groups[] = {
 
 static const struct argp_option *const report_groups[] = {compile_options, json_options, NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
+
+static const struct argp_option *const check_groups[] = {check_options, json_options, compile_options, NULL};
+static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
     {"compile", "K.ptx", "Compile PTX to an ELF binary",
@@ -173,6 +184,13 @@ const Command cli_commands[] = {
     {"report", "K.ptx", "Tell where lanes come together",
      "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.", 1, 1,
      report_groups, cmd_report},
+    {"check", "F.cubin|F.ptx", "Check machine code without running it",
+     "Looks at the decoded binary: convergence barriers paired, ordered and never bypassed, collectives covered, nothing "
+     "uniform read where lanes are apart, registers read only when their results are there. PTX is compiled first. "
+     "Exit status 4 if there are errors.",
+     1, 1, check_groups, cmd_check},
+    {"explain", "RULE", "Explain a rule of check", "Prints what the rule demands, why, and a minimal example. Also for the machine's "
+     "own checks, as E-BAR-PARTIAL.", 1, 1, no_groups, cmd_explain},
     {"fuzz", "[F.ptx...]", "Test with random programs",
      "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the machine under "
      "its policies. Given files that it saved, it checks those under everything.",
@@ -469,6 +487,22 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) 
     }
 }
 
+static bool check_key(int key, char *arg, Settings *s) {
+    switch (key) {
+    case KEY_RULES:
+        s->check.rules = arg;
+        return true;
+    case KEY_NO_HAZARDS:
+        s->check.no_hazards = true;
+        return true;
+    case KEY_SARIF:
+        s->check.sarif = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
 typedef struct {
     const Command *command;
     Settings *settings;
@@ -478,6 +512,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
     if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))
+        return 0;
+    if (in->command->run == cmd_check && check_key(key, arg, s))
         return 0;
     if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
         return 0;
