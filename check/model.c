@@ -12,6 +12,8 @@
 #include <time.h>
 #include <xxhash.h>
 
+#define NO_EDGE UINT32_MAX /* not reached yet, or none */
+#define ROOT (UINT32_MAX - 1) /* reached at the start */
 enum { NODE_END, NODE_LEFT_OUT, NODE_BAD, NODE_FIRST }; /* node 0: everybody exited; 2: a violation */
 typedef struct {
     uint32_t from, to, digits; /* digits: index into Search.digits */
@@ -22,7 +24,7 @@ typedef struct {
     Stepper x;
     ModelResult *r;
     ModelState *states;   /* [node] */
-    uint32_t *reached_by; /* [node] edge; UINT32_MAX: the start */
+    uint32_t *reached_by; /* [node] edge, NO_EDGE or ROOT */
     uint32_t *first_edge; /* [node] */
     bool *hangs;          /* [node] repeats without anything to decide */
     uint32_t n, cap;
@@ -195,8 +197,9 @@ static void explore(Search *q) {
         new_node(q, &(ModelState){.spare = {(uint8_t)(i + 1)}});
     model_start(&q->x, q->start_inst, &s);
     uint32_t start = arrive(q, &s, STEP_ON);
+    q->reached_by[start] = ROOT;
     if (start == NODE_BAD)
-        note_bad(q, UINT32_MAX);
+        note_bad(q, ROOT);
     uint64_t most = q->x.opt.max_states;
     for (uint32_t node = NODE_FIRST; node < q->n; node++) {
         if (q->n > most || ((node & 63) == 0 && now() > q->deadline)) {
@@ -276,13 +279,13 @@ static void retrace(Search *q, const uint32_t *path, uint32_t n, uint32_t loop_e
 
 static uint32_t path_to(const Search *q, uint32_t edge, uint32_t **path) {
     uint32_t n = 0;
-    for (uint32_t e = edge; e != UINT32_MAX; e = q->reached_by[q->edges[e].from])
+    for (uint32_t e = edge; e < ROOT; e = q->reached_by[q->edges[e].from])
         n++;
     *path = malloc((n + q->n + 2u) * sizeof **path);
     if (!*path)
         abort();
     uint32_t k = n;
-    for (uint32_t e = edge; e != UINT32_MAX; e = q->reached_by[q->edges[e].from])
+    for (uint32_t e = edge; e < ROOT; e = q->reached_by[q->edges[e].from])
         (*path)[--k] = e;
     return n;
 }

@@ -93,8 +93,63 @@ static bool makes_different(const Uni *u, const RegSet *s, const MachInst *m, bo
     }
 }
 
-static void define(const Uni *u, RegSet *s, const MachInst *m, bool together) {
+/* The number of the warp in its block, (tid.x + ntid.x * (tid.y + ntid.y * tid.z)) >> 5, is the same for all lanes
+ * though its parts are not. Followed within a block of code: what a register holds. */
+typedef enum { IS_ANY, IS_TID_X, IS_TID_Y, IS_TID_Z, IS_NTID_X, IS_NTID_Y, IS_ROW, IS_FLAT, IS_WARP } Meaning;
+typedef struct {
+    uint8_t of[256];
+} Meanings;
+
+static Meaning meaning(const Uni *u, const Meanings *t, Operand o) {
+    if (o.mods & (OPM_NEG | OPM_NOT | OPM_ABS))
+        return IS_ANY;
+    uint32_t ntid = isa_target_info(u->g->bin->target)->ntid_offset_bytes;
+    if (o.kind == OPK_CMEM)
+        return o.value == ntid ? IS_NTID_X : o.value == ntid + 4 ? IS_NTID_Y : IS_ANY;
+    return o.kind == OPK_REG && o.file == RF_R && o.value < REG_RZ ? (Meaning)t->of[o.value] : IS_ANY;
+}
+
+static Meaning product(Meaning a, Meaning b, Meaning c) {
+    if ((a == IS_NTID_Y && b == IS_TID_Z && c == IS_TID_Y) || (b == IS_NTID_Y && a == IS_TID_Z && c == IS_TID_Y))
+        return IS_ROW;
+    if ((a == IS_NTID_X && b == IS_ROW && c == IS_TID_X) || (b == IS_NTID_X && a == IS_ROW && c == IS_TID_X))
+        return IS_FLAT;
+    return IS_ANY;
+}
+
+static Meaning result_meaning(const Uni *u, const Meanings *t, const MachInst *m) {
+    const char *name;
+    switch (m->optype) {
+    case OT_S2R:
+        name = m->src[0].kind == OPK_SREG ? isa_sreg_name(u->g->bin->target, m->src[0].value) : NULL;
+        return !name                           ? IS_ANY
+               : strcmp(name, "tid.x") == 0 ? IS_TID_X
+               : strcmp(name, "tid.y") == 0 ? IS_TID_Y
+               : strcmp(name, "tid.z") == 0 ? IS_TID_Z
+                                               : IS_ANY;
+    case OT_MOV:
+        return meaning(u, t, m->src[0]);
+    case OT_IMAD:
+        return product(meaning(u, t, m->src[IMAD_ra]), meaning(u, t, m->src[IMAD_rb]), meaning(u, t, m->src[IMAD_rc]));
+    case OT_SHF: { /* .R.U32.HI RZ, 5, flat */
+        Operand lo = m->src[SHF_ra], by = m->src[SHF_rb];
+        bool right = lo.kind == OPK_REG && lo.value == REG_RZ && by.kind == OPK_IMM && by.value == 5 &&
+                     MGET(SHF, dir, m->mods) == ShfDir_R && MGET(SHF, hi, m->mods);
+        return right && meaning(u, t, m->src[SHF_rc]) == IS_FLAT ? IS_WARP : IS_ANY;
+    }
+    default:
+        return IS_ANY;
+    }
+}
+
+static void define(const Uni *u, RegSet *s, Meanings *t, const MachInst *m, bool together) {
     bool always = op_is_always(m->guard), different = makes_different(u, s, m, together) || differs(s, m->guard);
+    Meaning is = always ? result_meaning(u, t, m) : IS_ANY;
+    different = different && is != IS_WARP;
+    for (unsigned k = 0; k < m->ndst; k++)
+        for (unsigned c = 0; m->dst[k].kind == OPK_REG && m->dst[k].file == RF_R && c < (m->dst[k].count ? m->dst[k].count : 1u); c++)
+            if (m->dst[k].value + c < REG_RZ)
+                t->of[m->dst[k].value + c] = (uint8_t)(m->dst[k].count <= 1 && k == 0 ? is : IS_ANY);
     for (unsigned k = 0; k < m->ndst; k++) {
         unsigned first, n = bits_of(m->dst[k], &first);
         for (unsigned i = 0; i < n; i++)
@@ -132,6 +187,7 @@ static void call(Uni *u, RegSet *s, uint32_t i) {
 static void through(Uni *u, uint32_t block, RegSet *s, bool note) {
     const BinBlock *b = &u->g->blocks[block];
     bool together = false;
+    Meanings t = {{0}};
     for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
         if (!u->g->decoded[i])
             return;
@@ -151,7 +207,7 @@ static void through(Uni *u, uint32_t block, RegSet *s, bool note) {
             if (k->kind == BK_RET)
                 u->changed |= set_or(&u->at_ret[b->func], s);
         }
-        define(u, s, m, together);
+        define(u, s, &t, m, together);
     }
 }
 

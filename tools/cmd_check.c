@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "check/check.h"
 #include "tools/cli.h"
+#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,10 +49,23 @@ int cmd_check(Settings *s) {
     BinCheckReport r;
     binary_check(g, &opt, &r);
     char *text = s->check.sarif ? check_report_sarif(g, &r) : s->json ? check_report_json(g, &r) : check_report_text(g, &r);
+    int status = r.nerrors ? STATUS_DIFFERS : STATUS_DONE;
+    if (text && s->model.on && s->json && !s->check.sarif) { /* both in one object */
+        cJSON *all = cJSON_CreateObject();
+        cJSON_AddItemToObject(all, "check", cJSON_Parse(text));
+        int found = cli_model(s, g, cJSON_AddArrayToObject(all, "model"));
+        status = found != STATUS_DONE ? found : status;
+        free(text);
+        text = cJSON_Print(all);
+        cJSON_Delete(all);
+    }
     if (text)
         printf("%s%s", text, s->json || s->check.sarif ? "\n" : "");
+    if (s->model.on && !s->json && !s->check.sarif) {
+        int found = cli_model(s, g, NULL);
+        status = found != STATUS_DONE ? found : status;
+    }
     free(text);
-    int status = r.nerrors ? STATUS_DIFFERS : STATUS_DONE;
     check_report_free(&r);
     binflow_free(g);
     binary_free(b);
