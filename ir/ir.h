@@ -202,6 +202,8 @@ typedef struct { /* what predication did with one branch, for `compile -v` and r
 } PredicateReport;
 const char *ir_predicate_reason(PredicateReason r);
 const char *ir_predicate_shape(PredicateShape s);
+const char *ir_predicate_mode_name(PredicateMode m); /* "auto", "off", "max" */
+bool ir_predicate_mode(const char *name, PredicateMode *m); /* false: there is none of that name */
 
 typedef struct IrModule {
     Arena arena;

@@ -331,7 +331,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
             argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all or none", arg);
         return true;
     case KEY_PREDICATE:
-        if (!report_predicate_mode(arg, &s->predicate))
+        if (!ir_predicate_mode(arg, &s->predicate))
             argp_error(state, "--predicate=%s: it is auto, off or max", arg);
         return true;
     case KEY_YIELD:
