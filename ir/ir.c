@@ -414,7 +414,7 @@ const char *ir_predicate_reason(PredicateReason r) {
 }
 
 const char *ir_predicate_shape(PredicateShape s) {
-    static const char *const texts[PD_COUNT] = {"-", "triangle", "diamond", "exit", "branch"};
+    static const char *const texts[PD_COUNT] = {"-", "triangle", "diamond", "exit", "branch", "leave"};
     return s < PD_COUNT ? texts[s] : "?";
 }
 
