@@ -278,6 +278,7 @@ static int op_bmov_to_b(Warp *w, Dec *d, uint32_t g) {
 /* More than 16 switches in a row at BSYNC contradict the register order that lowering guarantees. */
 static void count_hop(Warp *w, const Dec *d) {
     uint64_t now = w->run->ticks - (uint64_t)w->run->quota;
+    w->run->res->stats.bsync_hops++;
     w->hops = w->last_hop + 1 == now ? w->hops + 1 : 1;
     w->last_hop = now;
     if (w->hops > 16)
@@ -374,6 +375,15 @@ static int op_nanosleep(Warp *w, Dec *d, uint32_t guard) {
 
 /* ---- WARPSYNC ---- */
 
+/* A lane that is here with another mask has not arrived for these. */
+static bool masks_agree(const Warp *w, const Dec *d, uint32_t lanes) {
+    const uint32_t *mask = dec_src(w, d, 0);
+    uint32_t differ = 0;
+    for (uint32_t m = lanes; m; m &= m - 1)
+        differ |= (mask[low_lane(m)] ^ d->xm[0]) ^ lanes;
+    return !(differ & w->valid);
+}
+
 static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     uint32_t g = with_pp(w, d, guard), pc = own_pc(w, d);
     if (g != w->active)
@@ -395,25 +405,32 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
         unsigned lane = low_lane(m);
         uint32_t s = (mask[lane] ^ d->xm[0]) & w->valid;
         wanted |= s;
-        if (!(s & ~arrived))
+        if (!(s & ~arrived) && masks_agree(w, d, s))
             complete |= 1u << lane;
+    }
+    if (!complete && !(wanted & ~arrived)) {
+        unsigned lane = low_lane(w->active);
+        w->pc = pc;
+        return machine_trap(w, d, lane, TRAP_COLLECTIVE, "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks",
+                            mask[lane] ^ d->xm[0]);
     }
     if (!complete) {
         bool asleep;
-        uint32_t c = prefer(w, wanted & ~arrived, &asleep);
+        uint32_t c = wanted & ~arrived, fresh = c & ~w->tried;
+        if (!fresh) { /* all had their turn: from the start */
+            w->tried &= ~c;
+            fresh = c;
+        }
+        c = prefer(w, fresh, &asleep);
         park(w, w->active, pc);
         w->blocked |= w->active;
         w->active = 0;
         resume(w, c);
+        w->tried |= w->active;
         return after_switch(w, asleep);
     }
-    uint32_t m0 = mask[pick(w, complete)] ^ d->xm[0], s = m0 & w->valid;
-    for (uint32_t m = s; m; m &= m - 1)
-        if (((mask[low_lane(m)] ^ d->xm[0]) & w->valid) != s) {
-            w->pc = pc;
-            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE, "E-WS-MASK: WARPSYNC masks 0x%08x and 0x%08x in one group",
-                                m0, mask[low_lane(m)] ^ d->xm[0]);
-        }
+    w->tried = 0;
+    uint32_t s = (mask[pick(w, complete)] ^ d->xm[0]) & w->valid;
     park(w, w->active & ~s, pc);
     w->blocked |= w->active & ~s;
     w->active = s;

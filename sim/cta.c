@@ -107,7 +107,7 @@ static void warp_start(Run *r, Warp *w, uint32_t threads) {
     w->local_hi = 0;
     w->pc = (uint32_t)((r->kernel->address - r->bin->code_base) / INST_BYTES);
     w->valid = w->active = w->first_valid = here == 32 ? ~0u : (1u << here) - 1;
-    w->yield = w->sleep = w->switch_mask = w->blocked = 0;
+    w->yield = w->sleep = w->switch_mask = w->tried = w->blocked = 0;
     memset(w->p, 0, sizeof w->p);
     w->p[REG_PT] = w->p[PRED_UP + REG_UPT] = ~0u;
     memset(w->b, 0, sizeof w->b);
@@ -228,7 +228,7 @@ static bool turn(Grid *g, bool *ran, uint64_t *alarm) {
 
 static void hash_warp(const Run *r, const Warp *w, XXH3_state_t *h) {
     struct {
-        uint32_t pc, valid, active, yield, sleep, switch_mask, blocked, pick_next, red_copy, state, barrier, timer_on;
+        uint32_t pc, valid, active, yield, sleep, switch_mask, tried, blocked, pick_next, red_copy, state, barrier, timer_on;
         uint64_t remaining;
         uint32_t p[PRED_SINK], b[16], rpc[32];
     } s;
@@ -236,7 +236,7 @@ static void hash_warp(const Run *r, const Warp *w, XXH3_state_t *h) {
     s.state = w->state;
     if (w->state != WARP_DONE) {
         s.pc = w->pc, s.valid = w->valid, s.active = w->active, s.yield = w->yield, s.sleep = w->sleep;
-        s.switch_mask = w->switch_mask, s.blocked = w->blocked, s.pick_next = w->pick_next, s.red_copy = w->red_copy;
+        s.switch_mask = w->switch_mask, s.tried = w->tried, s.blocked = w->blocked, s.pick_next = w->pick_next, s.red_copy = w->red_copy;
         s.barrier = w->state == WARP_AT_BARRIER ? w->barrier : 0;
         s.timer_on = w->timer_on;
         s.remaining = w->timer_on ? w->deadline - r->ticks : 0;

@@ -91,6 +91,7 @@ struct Warp {
     uint8_t *rows;
     uint32_t pc;
     uint32_t valid, active, yield, sleep, switch_mask;
+    uint32_t tried;               /* lanes that a WARPSYNC let run since one last passed */
     uint32_t blocked;             /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
     uint32_t p[PRED_COUNT];
     uint32_t b[16];
