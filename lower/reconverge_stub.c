@@ -5,7 +5,8 @@
  * YIELD comes first because a partner may be parked at a BSYNC that waits for these lanes.
  *
  * Two places never meet, and need no stub, if both are in uniform flow (all lanes are at the same one); if one
- * is in uniform flow of a kernel and every lane at the other has passed it once and for all; if lanes always pass them in turn with one mask; if their masks are disjoint numbers;
+ * is in uniform flow of a kernel and every lane at the other has passed it once and for all; if lanes always pass them in turn with one mask; if their masks are
+ * different numbers;
  * if no kernel reaches both; or if PTX promises (.aligned) that a warp is at one place.
  * SPDX-License-Identifier: MIT */
 #include "lower/isel.h"
@@ -173,7 +174,8 @@ static bool passed_once(Stubs *s, const Site *even, const Site *odd) {
 
 static bool same_operand(Operand a, Operand b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-static bool disjoint(Operand a, Operand b) { return a.kind == OPK_IMM && b.kind == OPK_IMM && !(a.value & b.value); }
+/* Lanes meet by mask, so places with different numbers never do. */
+static bool other_mask(Operand a, Operand b) { return a.kind == OPK_IMM && b.kind == OPK_IMM && a.value != b.value; }
 
 static bool other_barrier(const Site *a, const Inst *i, const Site *b, const Inst *j) {
     Operand x = *ir_src(a->f, i, 0), y = *ir_src(b->f, j, 0);
@@ -183,7 +185,7 @@ static bool other_barrier(const Site *a, const Inst *i, const Site *b, const Ins
 static bool may_meet(Stubs *s, const Site *a, const Site *b) {
     const Inst *i = ir_inst(a->f, a->inst), *j = ir_inst(b->f, b->inst);
     if (i->op != j->op || i->mods != j->mods || (a->uniform && b->uniform) || (a->aligned && b->aligned) ||
-        disjoint(a->mask, b->mask) || other_barrier(a, i, b, j) ||
+        other_mask(a->mask, b->mask) || other_barrier(a, i, b, j) ||
         !share_root(&s->facts[a->f->index], &s->facts[b->f->index]))
         return false;
     if (a->f != b->f)
