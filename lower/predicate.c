@@ -6,7 +6,6 @@
  * whose results it does not use. Barriers, collectives and YIELD never get a guard.
  * SPDX-License-Identifier: MIT */
 #include "lower/predicate.h"
-#include "lower/cfg.h"
 #include "lower/opt.h"
 #include "lower/passes.h"
 #include <stdlib.h>
@@ -55,11 +54,8 @@ static bool try_block(Pred *p, BlockId b) {
     }
     report.first = pred_convert(p, &r);
     VEC_ADD(&f->module->arena, &f->module->predicated, report);
-    for (BlockId next = ir_block(f, b)->succs.at[0]; opt_merge_next(f, b); next = ir_block(f, b)->succs.at[0]) {
-        p->ipdom[b.i] = p->ipdom[next.i];
-        if (!ir_block(f, b)->succs.n)
-            break;
-    }
+    while (opt_merge_next(f, b))
+        ;
     queue(p, b);
     for (unsigned k = 0; k < ir_block(f, b)->preds.n; k++)
         queue(p, ir_block(f, b)->preds.at[k]);
@@ -97,8 +93,6 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
     for (uint32_t n = 1; n < f->insts.n; n++)
         f->insts.at[n].aux = 0;
     pred_live(&p);
-    Graph g = cfg_graph(&p.a, f);
-    p.ipdom = post_dominators(&p.a, f, &g, f->entry.i).ipdom;
     p.queued = ARENA_ARRAY(&p.a, bool, f->blocks.n);
     for (unsigned n = 0; n < f->layout.n; n++)
         queue(&p, f->layout.at[n]);
@@ -112,7 +106,8 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
     if (f->module->predicated.n > before)
         qsort(f->module->predicated.at + before, f->module->predicated.n - before, sizeof(PredicateReport), by_place);
     arena_free(&p.a);
-    return changed && pass_branches(f, d) && pass_fold(f, d) && pass_dce(f, d);
+    /* folding may find a branch constant */
+    return changed && pass_branches(f, d) && pass_fold(f, d) && pass_branches(f, d) && pass_dce(f, d);
 }
 
 bool pass_predicate(IrModule *m, Diags *d) {
