@@ -80,6 +80,8 @@ bool ir_run_pass_table(IrModule *m, const PassDesc *table, unsigned n, const Pas
                 report_time(p, now_ms() - start, d);
             if (!ok)
                 return false;
+            if (opt->on_pass)
+                opt->on_pass(opt->user, m, p->name);
             facts = (facts & ~(uint32_t)(p->gives >> 32)) | (uint32_t)p->gives;
             if (opt->verify && !verify_all(m, d, p->name))
                 return false;

@@ -29,8 +29,8 @@ typedef struct { /* one issued instruction */
     const BinLoc *loc;       /* NULL if unknown */
     uint32_t valid, active, executed; /* lane masks; executed = active lanes whose guard is true */
     const MachInst *inst;
-    const char *text;        /* disassembly */
-    const void *state;       /* for machine_trace_reg */
+    const char *text;        /* disassembly, "" with trace_no_text */
+    const void *state;       /* for machine_trace_reg and machine_trace_access */
 } MachineTrace;
 /* During a trace call: a register of a lane, as it is before the instruction. Predicates are 0 or 1. */
 uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, unsigned lane);
@@ -53,6 +53,14 @@ typedef struct {
 } MachineCall;
 /* true: the lanes go on behind the instruction; false: the launch stops, as it does where there is no handler. */
 typedef bool MachineCallFn(void *user, const MachineCall *c);
+typedef struct { /* what a lane is about to write */
+    bool atomic;             /* then there is no data */
+    uint64_t address;        /* generic */
+    uint32_t size_bytes;
+    uint8_t data[16];
+} MachineAccess;
+/* Within a trace callback: the write of one executing lane. False if the instruction is no store and no atomic. */
+bool machine_trace_access(const MachineTrace *t, unsigned lane, MachineAccess *out);
 
 typedef struct {
     MachineBsyncNb bsync_nb;
@@ -73,6 +81,7 @@ typedef struct {
     void *trace_user;
     MachineCallFn *call;        /* NULL = every call to the host stops the launch */
     void *call_user;
+    bool trace_no_text;
 } MachineOptions;
 
 typedef enum { /* things worth reporting that do not stop the launch */
@@ -106,6 +115,7 @@ typedef struct {
     uint64_t b_issues;                      /* BSSY BSYNC BREAK BMOV WARPSYNC YIELD */
     uint64_t bsync_releases;                /* BSYNC passed while lanes were pending */
     uint64_t switches;                      /* of the active group */
+    uint64_t bsync_hops;                    /* of those, the ones of a group that waits at a BSYNC */
     uint64_t divergences;                   /* branches that split a group */
     uint64_t barriers;                      /* completed phases */
     uint32_t max_resident;                  /* blocks at a time */

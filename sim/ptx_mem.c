@@ -131,6 +131,15 @@ static uint64_t load_typed(const uint8_t *p, unsigned type, unsigned bytes) {
     return v;
 }
 
+/* For the event of this statement. */
+static void note_access(PtxRun *r, unsigned kind, unsigned space, uint64_t address, unsigned bytes, const uint8_t *p) {
+    uint64_t within = address;
+    unsigned real = space == SP_NONE ? generic_space(&within) : space;
+    bool shared = real == SP_SHARED || real == SP_SHARED_CLUSTER;
+    if (shared || real == SP_GLOBAL)
+        r->access = (PtxAccess){(uint8_t)kind, bytes, shared ? within + SIM_SHARED_WINDOW : within, p};
+}
+
 /* ---- ld, st ---- */
 
 static PtxStep exec_ld(PtxRun *r, PtxThread *t, const PtxCode *c) {
@@ -166,6 +175,8 @@ static PtxStep exec_st(PtxRun *r, PtxThread *t, const PtxCode *c) {
     }
     race_store(r, t, c, p, now);
     memcpy(p, now, (size_t)c->size_bytes * c->nvec);
+    if (r->slow)
+        note_access(r, PTX_ACCESS_STORE, c->space, address, (unsigned)c->size_bytes * c->nvec, p);
     return STEP_GO;
 }
 
@@ -214,6 +225,8 @@ static PtxStep exec_atomic(PtxRun *r, PtxThread *t, const PtxCode *c) {
         return STEP_STOP;
     race_atomic(r, t, c, p);
     uint64_t old = load_bytes(p, c->size_bytes), value;
+    if (r->slow)
+        note_access(r, PTX_ACCESS_ATOMIC, c->space, address, c->size_bytes, p);
     bool global = c->space == SP_GLOBAL || (c->space == SP_NONE && generic_space(&address) == SP_GLOBAL);
     if (c->atom == ATOM_EXCH)
         value = b;

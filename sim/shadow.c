@@ -422,7 +422,9 @@ static void trace(Warp *w, Dec *d, uint32_t g) {
     uint64_t pc = pc_address(r, (uint32_t)(d - w->prog));
     const BinFunc *f = binary_func_at(r->bin, pc);
     uint64_t offset = f ? pc - f->address : pc;
-    isa_print(r->bin->target, d->inst, offset, NULL, text, sizeof text);
+    text[0] = 0;
+    if (!r->opt.trace_no_text)
+        isa_print(r->bin->target, d->inst, offset, NULL, text, sizeof text);
     MachineTrace t = {.warp = w->index, .pc_bytes = pc, .func_pc_bytes = offset, .func = f, .valid = w->valid,
                       .active = w->active, .executed = g, .inst = d->inst, .text = text};
     if (f && f->locs && offset / INST_BYTES < f->ninsts)
@@ -430,6 +432,20 @@ static void trace(Warp *w, Dec *d, uint32_t g) {
     memcpy(t.block, w->cta->id, sizeof t.block);
     t.state = w;
     r->opt.trace(r->opt.trace_user, &t);
+}
+
+bool machine_trace_access(const MachineTrace *t, unsigned lane, MachineAccess *out) {
+    const Warp *w = t->state;
+    const Dec *d = &w->prog[w->pc];
+    AccessKind kind = access_kind(d->optype);
+    if (kind != ACC_STORE && kind != ACC_ATOMIC)
+        return false;
+    uint64_t window = d->imm[1] == MS_SHARED ? SIM_SHARED_WINDOW : d->imm[1] == MS_LOCAL ? SIM_LOCAL_WINDOW : 0;
+    *out = (MachineAccess){.atomic = kind == ACC_ATOMIC, .address = mem_address(w, d, lane) + window, .size_bytes = d->size};
+    const uint32_t *v = dec_src(w, d, 2);
+    for (unsigned k = 0; kind == ACC_STORE && 4 * k < d->size; k++)
+        memcpy(out->data + (size_t)4 * k, &v[32 * k + lane], d->size - 4 * k < 4 ? d->size - 4 * k : 4);
+    return true;
 }
 
 static int issue_checked(Warp *w, Dec *d, uint32_t g) {
