@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz_int.h"
 #include "check/diff.h"
+#include "check/shape.h"
 #include "emit/asm.h"
-#include "emit/code.h"
 #include "lower/lower.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const char *const class_names[FUZZ_CLASSES] = {
     [FUZZ_EQUAL] = "equal",       [FUZZ_UNSUPPORTED] = "unsupported", [FUZZ_REJECTED] = "rejected",
     [FUZZ_PTX_TRAP] = "ptx-trap", [FUZZ_COMPILE] = "compile",         [FUZZ_BINARY] = "binary",
     [FUZZ_TEXT] = "text",         [FUZZ_LAUNCH] = "launch",           [FUZZ_TRAP] = "trap",
-    [FUZZ_MEMORY] = "memory",     [FUZZ_FINDING] = "finding",         [FUZZ_CRASH] = "crash",
+    [FUZZ_MEMORY] = "memory",     [FUZZ_TRACE] = "trace",             [FUZZ_FINDING] = "finding",         [FUZZ_CRASH] = "crash",
     [FUZZ_HANG] = "hang"};
 
 const char *fuzz_class_name(FuzzClass c) { return class_names[c]; }
@@ -24,16 +24,20 @@ void fuzz_policy(unsigned n, MachineOptions *m) {
     m->lane_choice = lanes[n & 3];
     m->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
     m->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    m->bsync_nb = n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+    m->bsync_nb = n >= FUZZ_NPOLICIES ? MACHINE_NB_LITERAL : n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
 }
 
-static void describe(const FuzzConfig *c, char out[120]) {
+static void describe(const FuzzConfig *c, char *out, size_t out_bytes) {
     static const char *const nb[] = {"release", "blocked", "literal"};
     static const char *const lane[] = {"lowest", "highest", "rotate", "random"};
-    snprintf(out, 120, "%s%s-O%u reg-limit=%u bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s", c->target ? isa_target_name(c->target) : "", c->target ? " " : "", c->opt_level, c->reg_limit,
-             nb[c->machine.bsync_nb], c->machine.branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
-             c->machine.join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[c->machine.lane_choice],
-             (unsigned long long)c->machine.seed, c->machine.check_control ? " check-control" : "");
+    static const char *const mode[] = {"ipdom", "frontier", "frontier-all", "none"};
+    static const char *const predicate[] = {"auto", "off", "max"};
+    const MachineOptions *m = &c->machine;
+    snprintf(out, out_bytes, "%s%s-O%u reg-limit=%u %s predicate=%s%s%s bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s%s",
+             c->target ? isa_target_name(c->target) : "", c->target ? " " : "", c->opt_level, c->reg_limit, mode[c->reconverge],
+             predicate[c->predicate], c->yield_breaks ? " yield=break" : "", c->yield_percent ? " yields" : "", nb[m->bsync_nb],
+             m->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough", m->join_scope == MACHINE_JOIN_ALL ? "all" : "candidates",
+             lane[m->lane_choice], (unsigned long long)m->seed, m->check_control ? " check-control" : "", c->traces ? " traces" : "");
 }
 
 /* ---- diagnostics ---- */
@@ -59,22 +63,8 @@ static FuzzClass compile_class(const FuzzVerdict *v, unsigned reg_limit) {
 }
 
 /* ---- steps ---- */
-typedef struct {
-    FuzzVerdict v;
-    Diags d;
-    PtxModule *m;
-    SimMemory *start, *ptx, *mem; /* before; after the interpreter; after the machine */
-    uint8_t params[16];
-    Launch launch;
-    StrTab strings;
-    IrModule *ir;
-    CodeModule *code;
-    void *image;
-    size_t image_bytes;
-    Binary *binary;
-} Check;
-
-static bool make_memory(Check *c, const GenProgram *p) {
+static bool make_memory(Check *c) {
+    const GenProgram *p = c->p;
     c->start = simmem_create();
     if (!c->start)
         abort();
@@ -95,7 +85,7 @@ static bool make_memory(Check *c, const GenProgram *p) {
 
 enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000 };
 
-static bool run_ptx(Check *c, uint64_t seed, uint64_t *insns) {
+static bool run_ptx(Check *c, uint64_t seed, bool traces, uint64_t *insns) {
     PtxRunOptions o = {.seed = seed, .budget = PTX_BUDGET, .report_uninitialised = true};
     PtxRunResult r;
     if (!ptx_place_variables(c->m, c->start, &c->d))
@@ -103,6 +93,11 @@ static bool run_ptx(Check *c, uint64_t seed, uint64_t *insns) {
     c->ptx = simmem_clone(c->start);
     if (!c->ptx)
         abort();
+    if (traces) {
+        lane_traces_start(&c->ptx_trace, c->m, &c->launch);
+        o.on_event = lane_trace_ptx;
+        o.user = &c->ptx_trace;
+    }
     if (!ptx_interp_run(c->m, "fuzz", &c->launch, c->ptx, &o, &r, &c->d))
         return fail(&c->v, strcmp(c->v.detail, "E0511") == 0 ? FUZZ_UNSUPPORTED : FUZZ_LAUNCH);
     *insns += r.thread_insns;
@@ -114,13 +109,74 @@ static bool run_ptx(Check *c, uint64_t seed, uint64_t *insns) {
     return fail(&c->v, FUZZ_PTX_TRAP);
 }
 
-static bool compile(Check *c, const FuzzConfig *f) {
+static void count_shape(const PtxModule *m, FuzzCounts *n) {
+    PtxShape s = ptx_shape(m);
+    n->blocks += s.blocks;
+    n->data_insns += s.data_insns;
+    n->branches += s.branches;
+    n->calls += s.calls;
+    n->with_loop += s.has_loop;
+    n->with_irreducible += s.irreducible;
+    n->with_early_exit += s.early_exits != 0;
+}
+
+bool check_start(Check *c, const GenProgram *p, uint64_t ptx_seed, bool traces, FuzzCounts *counts) {
+    *c = (Check){.p = p};
+    c->d = (Diags){.sink = keep_first, .user = &c->v};
+    c->m = ptx_parse("fuzz.ptx", p->text, p->size_bytes, &c->d);
+    if (!c->m)
+        return fail(&c->v, FUZZ_REJECTED);
+    count_shape(c->m, counts);
+    return make_memory(c) && run_ptx(c, ptx_seed, traces, &counts->ptx_insns);
+}
+
+/* YIELDs in some blocks, where they were first brought into order. */
+static void add_yields(void *user, IrModule *m, const char *pass) {
+    const Check *c = user;
+    uint64_t rng = c->p->data_seed;
+    if (strcmp(pass, "returns") != 0)
+        return;
+    for (unsigned k = 0; k < m->funcs.n; k++) {
+        Function *f = m->funcs.at[k];
+        for (unsigned n = 0; n < f->layout.n; n++) {
+            BlockId b = f->layout.at[n];
+            unsigned at = 0;
+            if (gen_hash(rng += 0x9e3779b97f4a7c15ull) % 100 >= c->yield_percent)
+                continue;
+            while (at < ir_block(f, b)->insts.n && ir_inst(f, ir_block(f, b)->insts.at[at])->op == IR_PHI)
+                at++;
+            ir_insert(f, b, at, ir_inst_new(f, OT_YIELD, isa_num_dst(OT_YIELD), isa_num_src(OT_YIELD)));
+        }
+    }
+}
+
+static void drop_code(Check *c) {
+    machine_close(c->session);
+    binary_free(c->binary);
+    free(c->image);
+    if (c->code)
+        code_free(c->code);
+    if (c->ir)
+        ir_module_free(c->ir);
+    c->session = NULL;
+    c->binary = NULL;
+    c->image = NULL;
+    c->code = NULL;
+    c->ir = NULL;
+}
+
+bool check_compile(Check *c, const FuzzConfig *f) {
+    drop_code(c);
     c->d.source = &c->m->source;
     c->ir = lower_module(c->m, &c->strings, f->target ? f->target : isa_targets[0], f->opt_level, &c->d);
     if (!c->ir)
         return fail(&c->v, compile_class(&c->v, f->reg_limit));
     c->ir->reg_limit = f->reg_limit;
-    PassOptions passes = {.verify = true};
+    c->ir->reconverge = f->reconverge;
+    c->ir->predicate = f->predicate;
+    c->ir->yield_breaks = f->yield_breaks;
+    c->yield_percent = f->yield_percent;
+    PassOptions passes = {.verify = f->verify, .on_pass = f->yield_percent ? add_yields : NULL, .user = c};
     if (!ir_run_passes(c->ir, &passes, &c->d))
         return fail(&c->v, compile_class(&c->v, f->reg_limit));
     c->code = code_encode(c->ir, &c->d);
@@ -152,7 +208,7 @@ static bool text_form(Check *c) {
     return good || fail(&c->v, FUZZ_TEXT);
 }
 
-static bool compare(Check *c) {
+bool check_memory(Check *c) {
     MemDiff diff;
     if (diff_memory(c->ptx, c->mem, NULL, &diff))
         return true;
@@ -180,64 +236,98 @@ static bool findings(Check *c, const MachineResult *r) {
     return true;
 }
 
-static bool run_machine(Check *c, const MachineOptions *m, uint64_t *issues) {
-    MachineOptions o = *m;
-    MachineResult r;
-    o.max_issues = MACHINE_BUDGET;
-    c->mem = simmem_clone(c->start);
-    if (!c->mem)
+/* The machine's memory as it was at first. Nothing is allocated in between, so addresses stay. */
+static void reset_memory(Check *c) {
+    if (!c->mem && !(c->mem = simmem_clone(c->start)))
         abort();
-    bool good = machine_run(c->binary, "fuzz", &c->launch, c->mem, &o, &r, &c->d);
-    if (!good && r.trap.kind == TRAP_NONE)
-        fail(&c->v, FUZZ_LAUNCH);
-    else if (!good) {
-        snprintf(c->v.detail, sizeof c->v.detail, "%s", sim_trap_name(r.trap.kind));
-        sim_trap_print(&r.trap, c->v.text, sizeof c->v.text);
-        fail(&c->v, FUZZ_TRAP);
+    for (uint32_t i = 0; i < c->start->nallocs; i++)
+        memcpy(c->mem->allocs[i].data, c->start->allocs[i].data, c->start->allocs[i].size_bytes);
+}
+
+bool check_run(Check *c, const MachineOptions *m, MachineResult *r) {
+    MachineOptions o = *m;
+    *r = (MachineResult){0};
+    o.max_issues = MACHINE_BUDGET;
+    reset_memory(c);
+    if (!c->session)
+        c->session = machine_open(c->binary, "fuzz", &c->launch, c->mem, NULL, &c->d);
+    if (!c->session)
+        return fail(&c->v, FUZZ_LAUNCH);
+    if (machine_session_run(c->session, &o, r, &c->d))
+        return true;
+    if (r->trap.kind == TRAP_NONE)
+        return fail(&c->v, FUZZ_LAUNCH);
+    snprintf(c->v.detail, sizeof c->v.detail, "%s", sim_trap_name(r->trap.kind));
+    sim_trap_print(&r->trap, c->v.text, sizeof c->v.text);
+    return fail(&c->v, FUZZ_TRAP);
+}
+
+static bool is_hang(SimTrapKind k) { return k == TRAP_DEADLOCK || k == TRAP_LIVELOCK || k == TRAP_BUDGET; }
+
+/* Run and compare. A hang under a literal policy is counted; it says nothing about the code. */
+static bool run_machine(Check *c, const FuzzConfig *f, FuzzCounts *counts) {
+    MachineOptions o = f->machine;
+    MachineResult r;
+    LaneTraces lanes = {0};
+    bool literal = o.bsync_nb == MACHINE_NB_LITERAL;
+    if (f->traces) {
+        lane_traces_start(&lanes, c->m, &c->launch);
+        o.trace = lane_trace_machine;
+        o.trace_user = &lanes;
+        o.trace_no_text = true;
+    }
+    bool good = check_run(c, &o, &r);
+    if (literal) {
+        bool hung = !good && is_hang(r.trap.kind);
+        *(f->yield_breaks ? &counts->break_runs : &counts->literal_runs) += 1;
+        *(f->yield_breaks ? &counts->break_hangs : &counts->literal_hangs) += hung;
+        if (hung)
+            c->v = (FuzzVerdict){.cls = FUZZ_EQUAL};
+        good = good ? check_memory(c) : hung;
     } else
-        good = compare(c) && findings(c, &r);
-    *issues += r.stats.issues;
+        good = good && check_memory(c) && findings(c, &r);
+    if (good && f->traces) {
+        counts->traces++;
+        good = lane_traces_equal(&c->ptx_trace, &lanes, c->v.text, sizeof c->v.text) || fail(&c->v, FUZZ_TRACE);
+    }
+    counts->runs++;
+    counts->machine_issues += r.stats.issues;
     machine_result_free(&r);
-    simmem_free(c->mem);
+    lane_traces_free(&lanes);
     return good;
 }
 
-static void release(Check *c) {
-    binary_free(c->binary);
-    free(c->image);
-    if (c->code)
-        code_free(c->code);
-    if (c->ir)
-        ir_module_free(c->ir);
+void check_release(Check *c) {
+    drop_code(c);
     str_free(&c->strings);
     if (c->start)
         simmem_free(c->start);
     if (c->ptx)
         simmem_free(c->ptx);
+    if (c->mem)
+        simmem_free(c->mem);
     if (c->m)
         ptx_free(c->m);
+    lane_traces_free(&c->ptx_trace);
 }
 
 FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed,
                                FuzzCounts *counts) {
-    Check c = {0};
+    Check c;
     unsigned k = 0;
-    c.d = (Diags){.sink = keep_first, .user = &c.v};
-    c.m = ptx_parse("fuzz.ptx", p->text, p->size_bytes, &c.d);
-    bool good = c.m || fail(&c.v, FUZZ_REJECTED);
-    good = good && make_memory(&c, p) && run_ptx(&c, configs[0].ptx_seed, &counts->ptx_insns) && compile(&c, &configs[0]);
+    bool traces = false;
+    for (unsigned i = 0; i < n; i++)
+        traces = traces || configs[i].traces;
+    bool good = check_start(&c, p, configs[0].ptx_seed, traces, counts) && check_compile(&c, &configs[0]);
     if (good && configs[0].text)
         good = text_form(&c);
-    for (; good && k < n; k++) {
-        counts->runs++;
-        if (!run_machine(&c, &configs[k].machine, &counts->machine_issues))
-            break;
-    }
+    while (good && k < n && (good = run_machine(&c, &configs[k], counts)))
+        k++;
     k = k < n ? k : 0;
-    describe(&configs[k], c.v.config);
+    describe(&configs[k], c.v.config, sizeof c.v.config);
     if (failed)
         *failed = k;
-    release(&c);
+    check_release(&c);
     return c.v;
 }
 
@@ -248,15 +338,20 @@ FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned 
 
 FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
     static const unsigned limits[] = {0, 24, 40};
-    FuzzConfig all[FUZZ_NPOLICIES + 1];
+    static const ReconvMode modes[] = {RECONV_IPDOM, RECONV_FRONTIER_ALL, RECONV_FRONTIER, RECONV_NONE};
+    static const PredicateMode predicates[] = {PREDICATE_AUTO, PREDICATE_MAX, PREDICATE_OFF};
+    FuzzConfig all[FUZZ_MAX_CONFIGS];
     for (unsigned level = 0; level < 4; level++)
         for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
-            for (unsigned k = 0; k <= FUZZ_NPOLICIES; k++) {
-                all[k] = (FuzzConfig){.target = target, .opt_level = level, .reg_limit = limits[l], .text = true};
-                fuzz_policy(k, &all[k].machine);
+            for (unsigned k = 0; k < FUZZ_MAX_CONFIGS; k++) {
+                all[k] = (FuzzConfig){.target = target, .opt_level = level, .reg_limit = limits[l], .text = true, .verify = true,
+                                      .reconverge = modes[(level + l) & 3], .yield_breaks = (level + l) % 5 == 4,
+                                      .predicate = predicates[(level + 2 * l) % 3]};
+                fuzz_policy(k % FUZZ_NPOLICIES, &all[k].machine);
             }
             all[FUZZ_NPOLICIES].machine = (MachineOptions){.check_control = true};
-            FuzzVerdict v = fuzz_check(p, all, FUZZ_NPOLICIES + 1, NULL);
+            all[FUZZ_NPOLICIES + 1].traces = true;
+            FuzzVerdict v = fuzz_check(p, all, FUZZ_MAX_CONFIGS, NULL);
             if (v.cls != FUZZ_EQUAL && !(v.cls == FUZZ_UNSUPPORTED && limits[l]))
                 return v;
         }
@@ -268,19 +363,19 @@ bool fuzz_usable(void *user, const char *module, size_t size_bytes) {
     const Target *target = user;
     GenProgram p = {.text = strdup(module), .size_bytes = size_bytes, .block = {1, 1, 1}, .grid = {1, 1, 1}, .in_bytes = 8,
                     .out_bytes = 8};
-    Check c = {0};
+    Check c = {.p = &p};
     if (!p.text)
         abort();
     c.d = (Diags){.sink = keep_first, .user = &c.v};
     c.m = ptx_parse("fuzz.ptx", p.text, p.size_bytes, &c.d);
-    bool good = c.m && make_memory(&c, &p) && ptx_place_variables(c.m, c.start, &c.d);
+    bool good = c.m && make_memory(&c) && ptx_place_variables(c.m, c.start, &c.d);
     PtxRunResult r;
     good = good && ptx_interp_run(c.m, "fuzz", &c.launch, c.start, NULL, &r, &c.d);
     if (good) {
         c.ir = lower_module(c.m, &c.strings, target ? target : isa_targets[0], 0, &c.d);
         good = c.ir || compile_class(&c.v, 0) != FUZZ_UNSUPPORTED;
     }
-    release(&c);
+    check_release(&c);
     free(p.text);
     return good;
 }

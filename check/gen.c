@@ -17,6 +17,7 @@ static const struct {
     [GEN_CALLS] = {"calls", gen_calls},
     [GEN_COLLECTIVES] = {"collectives", gen_collectives},
     [GEN_BARRIERS] = {"barriers", gen_barriers},
+    [GEN_PREDICATION] = {"predication", gen_predication},
 };
 
 const char *gen_kind_name(GenKind k) { return k < GEN_KINDS ? kinds[k].name : "file"; }
@@ -186,7 +187,8 @@ static void addresses(Gen *g) {
     if (g->p->grid[0] > 1)
         OUT(g, "mov.u32 %%t0, %%ctaid.x; mad.lo.u32 %%id, %%t0, %u, %%id; // keep\n", g->p->block[0] * g->p->block[1]);
     OUT(g, "mad.wide.u32 %%gi, %%id, %d, %%gi;\n", GEN_IN_BYTES);
-    OUT(g, "mad.wide.u32 %%go, %%id, %d, %%go; // keep\n", GEN_AREA_BYTES + GEN_REG_BYTES);
+    OUT(g, "mad.wide.u32 %%go, %%id, %d, %%go; // keep\n", GEN_OUT_BYTES);
+    OUT(g, "add.s64 %%gl, %%go, %d; mov.u32 %%lc, 0; // keep\n", GEN_LOG_OFFSET);
     if (!g->has_areas)
         return;
     OUT(g, "mov.u64 %%ga0, %%go;\n");
@@ -203,7 +205,7 @@ static void addresses(Gen *g) {
 void gen_kernel_head(Gen *g, const char *more_declarations) {
     OUT(g, ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n");
     gen_declare_pools(g);
-    OUT(g, ".reg .b64 %%gi, %%go, %%ga<3>; // keep\n.reg .b32 %%sb, %%lb, %%id; // keep\n");
+    OUT(g, ".reg .b64 %%gi, %%go, %%gl, %%ga<3>; // keep\n.reg .b32 %%sb, %%lb, %%id, %%lc; // keep\n");
     if (g->has_areas)
         OUT(g, ".shared .align 16 .b8 area[%u]; // keep\n.local .align 16 .b8 frame[%d];\n",
             GEN_AREA_BYTES * g->p->block[0] * g->p->block[1], GEN_AREA_BYTES);
@@ -250,6 +252,27 @@ void gen_store_pools(Gen *g) {
     OUT(g, "ret;\n}\n");
 }
 
+/* A function keeps the count in the log's first event, as its caller goes on counting. */
+void gen_log(Gen *g, const char *number) {
+    if (g->kind == GEN_CALLS)
+        OUT(g, "ld.global.u32 %%t4, [%%gl]; add.u32 %%t4, %%t4, 8; st.global.u32 [%%gl], %%t4; and.b32 %%t4, %%t4, %d; "
+               "add.u32 %%t4, %%t4, 8; ", 4 * GEN_LOG_EVENTS - 8);
+    else
+        OUT(g, "and.b32 %%t4, %%lc, %d; add.u32 %%lc, %%lc, 8; ", 8 * GEN_LOG_EVENTS - 8);
+    OUT(g, "cvt.u64.u32 %%x4, %%t4; add.s64 %%x4, %%x4, %%gl; ");
+    if (number[0] != '%') {
+        OUT(g, "mov.u32 %%t5, %s; ", number);
+        number = "%t5";
+    }
+    OUT(g, "st.global.v2.b32 [%%x4], {%s, %%r%u};\n", number, g->recent[POOL_R]);
+}
+
+void gen_log_block(Gen *g) {
+    char number[16];
+    snprintf(number, sizeof number, "%u", g->nlogs++);
+    gen_log(g, number);
+}
+
 /* ---- programs ---- */
 static void write_header(const Gen *g, uint64_t seed, uint64_t index) {
     GenProgram *p = g->p;
@@ -270,6 +293,8 @@ bool gen_read_header(GenProgram *p) {
 static void choose_launch(Gen *g) {
     GenProgram *p = g->p;
     unsigned r = gen_below(g, 100);
+    if (g->kind == GEN_CFG) /* measured */
+        r = r < 70 ? 0 : r;
     p->block[0] = r < 55 ? 32 : r < 65 ? gen_range(g, 1, 31) : r < 80 ? 64 : r < 90 ? gen_range(g, 33, 70) : 8;
     p->block[1] = p->block[0] == 8 ? gen_range(g, 1, 6) : 1;
     p->block[2] = p->grid[1] = p->grid[2] = 1;
@@ -280,13 +305,14 @@ static void choose_launch(Gen *g) {
     }
     g->nthreads = p->block[0] * p->block[1] * p->grid[0];
     p->in_bytes = g->nthreads * GEN_IN_BYTES;
-    p->out_bytes = g->nthreads * (GEN_AREA_BYTES + GEN_REG_BYTES);
+    p->out_bytes = g->nthreads * GEN_OUT_BYTES;
 }
 
 void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, GenProgram *p) {
     Gen g = {.rng = gen_hash(seed + 0x632be59bd9b4e019ull * (kind + 1u)) ^ gen_hash(index + 1), .p = p, .forms = forms,
              .kind = kind};
     p->size_bytes = 0;
+    p->graph = (GenGraph){0};
     p->data_seed = gen_u64(&g) >> 8;
     g.npool[POOL_H] = gen_range(&g, 2, 4);
     g.npool[POOL_R] = gen_range(&g, 4, 8);

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FUNCS = 7, MAX_PARAMS = 5, DEPTH = 3 };
+enum { MAX_FUNCS = 5, MAX_PARAMS = 5, DEPTH = 3 };
 typedef enum { ARG_B32, ARG_B64, ARG_B16, ARG_BYTES, ARG_KINDS } ArgKind;
 static const char *const arg_types[ARG_KINDS] = {".param .b32 %s%u", ".param .b64 %s%u", ".param .b16 %s%u",
                                                  ".param .align 8 .b8 %s%u[24]"};
 
-/* Each function has two more parameters in front, the thread's input (64 bits) and the depth left (32). */
+/* Each function has more parameters in front: the thread's input and its log (64 bits), and the depth left (32). */
 typedef struct {
     unsigned nparams;
     ArgKind param[MAX_PARAMS], ret;
@@ -26,7 +26,7 @@ static void write_signature(Calls *c, unsigned f) {
     const Signature *s = &c->sig[f];
     OUT(g, ".func (");
     gen_text(g->p, arg_types[s->ret], "out", 0u);
-    OUT(g, ") f%u(.param .b64 a0, .param .b32 a1", f);
+    OUT(g, ") f%u(.param .b64 a0, .param .b32 a1, .param .b64 al", f);
     for (unsigned k = 0; k < s->nparams; k++) {
         OUT(g, ", ");
         gen_text(g->p, arg_types[s->param[k]], "a", k + 2);
@@ -36,6 +36,27 @@ static void write_signature(Calls *c, unsigned f) {
 
 static bool same_signature(const Signature *a, const Signature *b) {
     return a->nparams == b->nparams && a->ret == b->ret && memcmp(a->param, b->param, a->nparams * sizeof a->param[0]) == 0;
+}
+
+/* Tables of the functions up to f that have its signature. */
+static unsigned table_size(const Calls *c, unsigned f) {
+    unsigned n = 0;
+    for (unsigned k = 0; k <= f; k++)
+        n += same_signature(&c->sig[k], &c->sig[f]);
+    return n;
+}
+
+static void write_tables(Calls *c) {
+    for (unsigned f = 0; f < c->nfuncs; f++) {
+        unsigned n = table_size(c, f);
+        if (n < 2)
+            continue;
+        gen_text(c->g->p, ".global .align 8 .u64 table%u[%u] = {", f, n);
+        for (unsigned k = 0, out = 0; k <= f; k++)
+            if (same_signature(&c->sig[k], &c->sig[f]))
+                gen_text(c->g->p, "%sf%u", out++ ? ", " : "", k);
+        gen_text(c->g->p, "};\n");
+    }
 }
 
 /* %x3 = address of function f, or for some lanes of another one below `limit` with the same signature; the prototype. */
@@ -48,10 +69,16 @@ static unsigned write_pointer(Calls *c, unsigned f, unsigned limit) {
             other = k;
     OUT(g, "P%u: .callprototype (", label);
     gen_text(g->p, arg_types[s->ret], "_", 0u);
-    OUT(g, ") _ (.param .b64 _, .param .b32 _");
+    OUT(g, ") _ (.param .b64 _, .param .b32 _, .param .b64 _");
     for (unsigned k = 0; k < s->nparams; k++) {
         OUT(g, ", ");
         gen_text(g->p, arg_types[s->param[k]], "_", k + 1);
+    }
+    unsigned n = table_size(c, f);
+    if (n > 1 && gen_chance(g, 60)) {
+        OUT(g, "); mad.lo.u32 %%u3, %%u1, 2654435769, %u; mul.hi.u32 %%u3, %%u3, %u; mov.u64 %%x3, table%u; "
+               "mad.wide.u32 %%x3, %%u3, 8, %%x3; ld.global.u64 %%x3, [%%x3]; ", (unsigned)gen_u64(g), n, f);
+        return label;
     }
     OUT(g, "); mov.u64 %%x3, f%u; mov.u64 %%x2, f%u; selp.b64 %%x3, %%x3, %%x2, %%p%u; ", f, other, gen_src(g, POOL_P));
     return label;
@@ -64,13 +91,13 @@ static void write_call(Calls *c, unsigned f, unsigned limit, const char *depth) 
     bool indirect = gen_chance(g, 25);
     OUT(g, "{ ");
     unsigned prototype = indirect ? write_pointer(c, f, limit) : 0;
-    OUT(g, ".param .b64 q0; .param .b32 q1; ");
+    OUT(g, ".param .b64 q0; .param .b32 q1; .param .b64 ql; ");
     for (unsigned k = 0; k < s->nparams; k++) {
         gen_text(g->p, arg_types[s->param[k]], "q", k + 2);
         OUT(g, "; ");
     }
     gen_text(g->p, arg_types[s->ret], "res", 0u);
-    OUT(g, "; st.param.b64 [q0], %%gi; st.param.b32 [q1], %s; ", depth);
+    OUT(g, "; st.param.b64 [q0], %%gi; st.param.b64 [ql], %%gl; st.param.b32 [q1], %s; ", depth);
     for (unsigned k = 0; k < s->nparams; k++)
         switch (s->param[k]) {
         case ARG_B32: OUT(g, "st.param.b32 [q%u], %%r%u; ", k + 2, gen_src(g, POOL_R)); break;
@@ -82,9 +109,9 @@ static void write_call(Calls *c, unsigned f, unsigned limit, const char *depth) 
             OUT(g, "st.param.b64 [q%u+16], %%d%u; ", k + 2, gen_src(g, POOL_D));
         }
     if (indirect)
-        OUT(g, "call (res0), %%x3, (q0, q1");
+        OUT(g, "call (res0), %%x3, (q0, q1, ql");
     else
-        OUT(g, "call (res0), f%u, (q0, q1", f);
+        OUT(g, "call (res0), f%u, (q0, q1, ql", f);
     for (unsigned k = 0; k < s->nparams; k++)
         OUT(g, ", q%u", k + 2);
     if (indirect)
@@ -118,31 +145,56 @@ static void some_lanes(Gen *g) {
     OUT(g, "shr.u32 %%u3, %%u3, %u;\nsetp.eq.u32 %%c0, %%u3, 0;\n", gen_range(g, 29, 31));
 }
 
+static void data(Gen *g, unsigned least, unsigned most) {
+    for (unsigned n = gen_range(g, least, most); n; n--)
+        gen_data_insn(g);
+}
+
 /* Data, branches, early returns and calls. `self`: the function whose body it is, or nfuncs for the kernel. */
 static void body(Calls *c, unsigned self, unsigned n) {
     Gen *g = c->g;
     bool kernel = self == c->nfuncs;
+    unsigned below = kernel || self < c->cycle ? self : c->cycle; /* it may call the functions before that one */
     for (unsigned i = 0; i < n; i++) {
         unsigned r = gen_below(g, 100), label = g->nlabels++;
-        bool divergent = gen_chance(g, 55);
-        if (r < 35) {
-            unsigned below = kernel || self < c->cycle ? self : c->cycle;
-            if (!below)
-                continue;
-            if (divergent) {
+        data(g, 1, 2);
+        if (r < 30 && below) {
+            if (gen_chance(g, 55)) {
                 some_lanes(g);
                 OUT(g, "@!%%c0 bra L%u;\n", label);
                 gen_data_insn(g);
             }
             write_call(c, gen_below(g, below), below, kernel ? "3" : "%u2");
             OUT(g, "L%u:\n", label);
-        } else if (r < 45 && !kernel) {
+        } else if (r < 40 && !kernel) {
             some_lanes(g);
             OUT(g, "@!%%c0 bra L%u;\n", label);
+            gen_log_block(g);
             write_result(c, self);
             OUT(g, "L%u:\n", label);
+        } else if (r < 75 && g->depth < 3) { /* lanes part */
+            unsigned other = g->nlabels++;
+            g->depth++;
+            some_lanes(g);
+            OUT(g, "@%s%%c0 bra L%u;\n", gen_chance(g, 50) ? "!" : "", other);
+            body(c, self, gen_range(g, 1, 2));
+            if (gen_chance(g, 50)) {
+                OUT(g, "bra L%u;\nL%u:\n", label, other);
+                body(c, self, gen_range(g, 1, 2));
+                OUT(g, "L%u:\n", label);
+            } else
+                OUT(g, "L%u:\n", other);
+            g->depth--;
+        } else if (r < 82 && g->depth < 3) { /* a loop; its counter is its own */
+            unsigned counter = 8 + g->depth;
+            g->depth++;
+            OUT(g, "shr.u32 %%u%u, %%u1, %u;\nand.b32 %%u%u, %%u%u, 1;\nL%u:\n", counter, gen_below(g, 5), counter, counter,
+                label);
+            body(c, self, 1);
+            OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter, counter, counter, label);
+            g->depth--;
         } else
-            gen_data_insn(g);
+            gen_log_block(g);
     }
 }
 
@@ -153,7 +205,7 @@ static void load_params(Calls *c, unsigned f) {
     OUT(g, "st.param.%s; // keep\n", zero[s->ret]);
     if (s->ret == ARG_BYTES)
         OUT(g, "st.param.b64 [out0+16], 0; // keep\n");
-    OUT(g, "ld.param.u64 %%gi, [a0];\nld.param.u32 %%u2, [a1];\nmov.u32 %%u1, %%tid.x;\n");
+    OUT(g, "ld.param.u64 %%gi, [a0];\nld.param.u64 %%gl, [al]; // keep\nld.param.u32 %%u2, [a1];\nmov.u32 %%u1, %%tid.x;\n");
     gen_load_pools(g, "%gi");
     for (unsigned k = 0; k < s->nparams; k++)
         switch (s->param[k]) {
@@ -171,22 +223,22 @@ static void function(Calls *c, unsigned f) {
     write_signature(c, f);
     OUT(g, "\n{\n");
     gen_declare_pools(g);
-    OUT(g, ".reg .b64 %%gi;\n");
+    OUT(g, ".reg .b64 %%gi, %%gl; // keep\n");
     load_params(c, f);
-    body(c, f, gen_range(g, 1, 8));
+    body(c, f, gen_range(g, 1, 3));
     if (f >= c->cycle) { /* round the cycle, one level down */
         unsigned next = f + 1 < c->nfuncs ? f + 1 : c->cycle, label = g->nlabels++;
         OUT(g, "setp.eq.u32 %%c1, %%u2, 0;\n@%%c1 bra L%u;\nsub.u32 %%u2, %%u2, 1;\n", label);
         write_call(c, next, 0, "%u2");
         OUT(g, "L%u:\n", label);
     }
-    body(c, f, gen_range(g, 0, 4));
+    body(c, f, gen_range(g, 0, 1));
     write_result(c, f);
     OUT(g, "}\n");
 }
 
 void gen_calls(Gen *g) {
-    Calls c = {.g = g, .nfuncs = gen_range(g, 1, MAX_FUNCS)};
+    Calls c = {.g = g, .nfuncs = gen_chance(g, 15) ? 1 : gen_range(g, 2, MAX_FUNCS)};
     c.cycle = gen_chance(g, 40) ? gen_below(g, c.nfuncs) : c.nfuncs;
     g->has_areas = false;
     gen_module_head(g);
@@ -200,11 +252,12 @@ void gen_calls(Gen *g) {
         write_signature(&c, f);
         OUT(g, ";\n");
     }
+    write_tables(&c);
     for (unsigned f = 0; f < c.nfuncs; f++)
         function(&c, f);
     gen_kernel_head(g, "");
     OUT(g, "mov.u32 %%u1, %%tid.x;\n");
-    body(&c, c.nfuncs, gen_range(g, 3, 10));
+    body(&c, c.nfuncs, gen_range(g, 2, 5));
     write_call(&c, c.nfuncs - 1, c.nfuncs, "2");
     gen_store_pools(g);
 }

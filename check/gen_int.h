@@ -3,18 +3,13 @@
  * Register pools: %h (16 bits), %r (32), %d (64), %p (predicates) hold values; all are initialised. Others have
  * fixed roles: %t 32-bit and %x 64-bit scratch of one statement, %gi and %go this thread's input and output in
  * global memory, %sb its shared memory (32 bits), %lb its local memory (32 bits), %ga[3] generic addresses of
- * output, shared and local memory, %id the thread's number in the grid.
+ * output, shared and local memory, %id the thread's number in the grid, %gl its log, %lc the bytes logged so far.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_GEN_INT_H
 #define HEDDLE_CHECK_GEN_INT_H
 #include "check/gen.h"
 #include "frontend/ast.h"
 
-enum {
-    GEN_IN_BYTES = 256,   /* input of a thread */
-    GEN_AREA_BYTES = 64,  /* of a thread: shared, local, and the start of its output, for loads and stores */
-    GEN_REG_BYTES = 1024  /* its output behind that: final registers */
-};
 typedef enum { POOL_H, POOL_R, POOL_D, POOL_P, POOL_COUNT } GenPool;
 
 typedef struct {
@@ -24,7 +19,7 @@ typedef struct {
     GenKind kind;
     unsigned npool[POOL_COUNT];
     unsigned recent[POOL_COUNT]; /* written last */
-    unsigned nlabels, depth;
+    unsigned nlabels, nlogs, depth;
     unsigned guard_percent;
     unsigned constant_percent; /* pool registers that start as constants, for folding */
     bool slow_ops;        /* division and roots too */
@@ -61,6 +56,10 @@ void gen_load_pools(Gen *g, const char *base);
 /* Stores of all pool registers behind the area; `ret` and the closing brace. */
 void gen_store_pools(Gen *g);
 
+/* One event of the log: `number` and a register. `%s` as the number's text: a register. On one line. */
+void gen_log(Gen *g, const char *number);
+void gen_log_block(Gen *g); /* numbered by itself */
+
 bool gen_form_insn(Gen *g);   /* one instruction out of the table of forms */
 void gen_memory_insn(Gen *g); /* a load, store, or atomic on the thread's own memory */
 void gen_data_insn(Gen *g);   /* either, or a mov of vectors */
@@ -71,4 +70,5 @@ void gen_structured(Gen *g);
 void gen_calls(Gen *g);
 void gen_collectives(Gen *g);
 void gen_barriers(Gen *g);
+void gen_predication(Gen *g);
 #endif

@@ -48,27 +48,81 @@ static void on_failure(void *user, const FuzzFailure *x) {
     fflush(out);
 }
 
-static void print_report(const Settings *s, const FuzzReport *r) {
+static double ratio(uint64_t a, uint64_t b) { return b ? (double)a / (double)b : 0; }
+
+static const char *const mode_names[FUZZ_MODES] = {"ipdom", "frontier", "frontier-all", "none"};
+
+static void print_kind(GenKind k, const FuzzCounts *n) {
+    printf("%-12s %8" PRIu64 " programs %8" PRIu64 " runs %6" PRIu64 " failures %6" PRIu64 " unsupported %7.0f per CPU second\n",
+           gen_kind_name(k), n->programs, n->runs, n->failures, n->unsupported, 1e6 * ratio(n->programs, n->cpu_us));
+    printf("             %.1f blocks, %.1f data statements a block, %.1f branches, %.1f calls; %.0f %% with loops, %.0f %% irreducible, "
+           "%.0f %% early exits\n", ratio(n->blocks, n->programs), ratio(n->data_insns, n->blocks), ratio(n->branches, n->programs),
+           ratio(n->calls, n->programs), 100 * ratio(n->with_loop, n->programs), 100 * ratio(n->with_irreducible, n->programs),
+           100 * ratio(n->with_early_exit, n->programs));
+    if (n->literal_runs + n->break_runs)
+        printf("             literal policies: %" PRIu64 " of %" PRIu64 " runs hang (%.3f %%); with --yield=break %" PRIu64 " of %" PRIu64
+               " (%.3f %%)\n", n->literal_hangs, n->literal_runs, 100 * ratio(n->literal_hangs, n->literal_runs), n->break_hangs,
+               n->break_runs, 100 * ratio(n->break_hangs, n->break_runs));
+}
+
+static void print_metrics(const FuzzCounts *n) {
+    if (!n->metric[0].programs)
+        return;
+    printf("\n%" PRIu64 " programs of one warp, against a stack of masks that joins at immediate post-dominators:\n"
+           "%-20s %11s %12s %12s %7s %10s %10s %9s\n", n->metric[0].programs, "", "block issues", "SIMT of all", "SIMT of data", "B ops",
+           "switches", "hops", "releases");
+    for (unsigned k = 0; k < FUZZ_METRICS; k++) {
+        const FuzzMetric *m = &n->metric[k];
+        printf("%-12s %-8s %11.3f %11.1f %% %11.1f %% %6.1f%% %10" PRIu64 " %10" PRIu64 " %9" PRIu64 "\n", mode_names[k % FUZZ_MODES],
+               k < FUZZ_MODES ? "" : "20 % Y", ratio(m->block_issues, m->stack_issues), 100 * ratio(m->lane_issues, 32 * m->issues),
+               100 * ratio(m->data_lane_issues, 32 * m->data_issues), 100 * ratio(m->b_issues, m->issues), m->switches, m->hops,
+               m->releases);
+    }
+}
+
+static void json_metrics(const FuzzCounts *n) {
+    printf(", \"metrics\": [");
+    for (unsigned k = 0; k < FUZZ_METRICS; k++) {
+        const FuzzMetric *m = &n->metric[k];
+        printf("%s{\"mode\": \"%s\", \"yield_percent\": %u", k ? ", " : "", mode_names[k % FUZZ_MODES], k < FUZZ_MODES ? 0 : 20);
+#define JSON_FIELD(name) printf(", \"" #name "\": %" PRIu64, m->name);
+        FUZZ_METRIC_FIELDS(JSON_FIELD)
+#undef JSON_FIELD
+        printf("}");
+    }
+    printf("]");
+}
+
+static void json_report(const FuzzReport *r) {
     const char *separator = "";
-    if (s->json)
-        printf("{\"failures\": %" PRIu64 ", \"kinds\": {", r->failures);
+    printf("{\"failures\": %" PRIu64 ", \"seconds\": %.2f, \"jobs\": %u, \"kinds\": {", r->failures, r->seconds, r->jobs);
     for (unsigned k = 0; k < GEN_KINDS; k++) {
         const FuzzCounts *n = &r->kind[k];
-        double rate = n->seconds > 0 ? (double)n->programs / n->seconds : 0;
+        const char *comma = "";
         if (!n->programs)
             continue;
-        if (s->json)
-            printf("%s\"%s\": {\"programs\": %" PRIu64 ", \"runs\": %" PRIu64 ", \"failures\": %" PRIu64
-                   ", \"unsupported\": %" PRIu64 ", \"ptx_insns\": %" PRIu64 ", \"machine_issues\": %" PRIu64
-                   ", \"per_second\": %.1f}", separator, gen_kind_name((GenKind)k), n->programs, n->runs, n->failures,
-                   n->unsupported, n->ptx_insns, n->machine_issues, rate);
-        else
-            printf("%-12s %8" PRIu64 " programs %8" PRIu64 " runs %6" PRIu64 " failures %6" PRIu64 " unsupported %8.0f/s\n",
-                   gen_kind_name((GenKind)k), n->programs, n->runs, n->failures, n->unsupported, rate);
+        printf("%s\"%s\": {", separator, gen_kind_name((GenKind)k));
+#define JSON_FIELD(name) printf("%s\"" #name "\": %" PRIu64, comma, n->name), comma = ", ";
+        FUZZ_COUNT_FIELDS(JSON_FIELD)
+#undef JSON_FIELD
+        if (n->metric[0].programs)
+            json_metrics(n);
+        printf("}");
         separator = ", ";
     }
-    if (s->json)
-        printf("}}\n");
+    printf("}}\n");
+}
+
+static void print_report(const FuzzReport *r) {
+    uint64_t programs = 0;
+    for (unsigned k = 0; k < GEN_KINDS; k++) {
+        programs += r->kind[k].programs;
+        if (r->kind[k].programs)
+            print_kind((GenKind)k, &r->kind[k]);
+    }
+    printf("%" PRIu64 " programs, %" PRIu64 " failures, %.1f s, %u jobs\n", programs, r->failures, r->seconds, r->jobs);
+    for (unsigned k = 0; k < GEN_KINDS; k++)
+        print_metrics(&r->kind[k]);
 }
 
 /* A saved program again, under everything. */
@@ -97,13 +151,14 @@ int cmd_fuzz(Settings *s) {
     FuzzOptions o = {.count = s->fuzz.count, .seed = s->seed, .first = s->fuzz.first, .target = s->target,
                      .opt_level = s->has_opt_level ? (int)s->opt_level : FUZZ_ALL_LEVELS, .policies = s->fuzz.policies,
                      .keep_dir = s->fuzz.keep_dir, .state_file = s->fuzz.state_file,
-                     .reduce_seconds = s->fuzz.reduce_seconds, .max_failures = s->fuzz.max_failures,
+                     .reduce_seconds = s->fuzz.reduce_seconds, .max_failures = s->fuzz.max_failures, .jobs = s->fuzz.jobs,
+                     .metrics = s->fuzz.metrics,
                      .on_progress = on_progress, .on_failure = on_failure, .user = &f};
     FuzzReport r;
     if (s->ninputs)
         return replay(s);
     if (!parse_kinds(s->fuzz.kinds, &o)) {
-        fprintf(stderr, "heddle fuzz: --kind: '%s' is not a list of arith,cfg,structured,calls,collectives,barriers\n",
+        fprintf(stderr, "heddle fuzz: --kind: '%s' is not a list of arith,cfg,structured,calls,collectives,barriers,predication\n",
                 s->fuzz.kinds);
         return STATUS_USAGE;
     }
@@ -113,6 +168,9 @@ int cmd_fuzz(Settings *s) {
         return STATUS_INPUT;
     if (f.terminal)
         fprintf(stderr, "\r\033[K");
-    print_report(s, &r);
+    if (s->json)
+        json_report(&r);
+    else
+        print_report(&r);
     return r.failures ? STATUS_DIFFERS : STATUS_DONE;
 }

@@ -44,9 +44,7 @@ enum { /* keys of options without a letter */
        KEY_TIME_LIMIT,
        KEY_MEMORY_LIMIT,
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
-       KEY_HOST_CALLS,
-       KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
-       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE
+       KEY_HOST_CALLS, KEY_FUZZ_JOBS, KEY_METRICS
 };
 
 static const struct argp_option output_options[] = {
@@ -122,33 +120,20 @@ static const struct argp_option validate_options[] = {
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Directories: of one process (default 4096)", 0},
     {0}};
 static const struct argp_option fuzz_options[] = {
-    {"kind", KEY_KIND, "LIST", 0, "Of arith,cfg,structured,calls,collectives,barriers (default: all)", 0},
+    {"kind", KEY_KIND, "LIST", 0, "Of arith,cfg,structured,calls,collectives,barriers,predication (default: all)", 0},
     {"count", KEY_COUNT, "N", 0, "Programs of each kind (default 1000)", 0},
     {"seed", KEY_SEED, "N", 0, "The programs follow from it", 0},
     {"first", KEY_FIRST, "N", 0, "Number of the first program (default 0)", 0},
     {"resume", KEY_RESUME, "FILE", 0, "Write the state to FILE; go on from there if it exists", 0},
     {"keep", KEY_KEEP, "DIR", 0, "Save failing programs, as made and reduced", 0},
-    {"policies", KEY_POLICIES, "WHICH", 0, "Machine policies: sampled (default), all or default", 0},
+    {"policies", KEY_POLICIES, "WHICH", 0, "Machine policies: sampled (default), all 32, default, or literal: report how often they hang", 0},
     {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
     {"reduce", KEY_REDUCE, "SECONDS", 0, "Time to reduce one failure (default 20)", 0},
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
+    {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
+    {"metrics", KEY_METRICS, NULL, 0, "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};
-
-static const struct argp_option check_options[] = {
-    {"rules", KEY_RULES, "LIST", 0, "Only these rules, as R-01,H-02 (default: all)", 0},
-    {"no-hazards", KEY_NO_HAZARDS, NULL, 0, "Leave the rules on control codes (H-) out", 0},
-    {"sarif", KEY_SARIF, NULL, 0, "Report as SARIF 2.1.0", 0},
-    {0}};
-static const struct argp_option model_options[] = {
-    {"model", KEY_MODEL, NULL, 0, "Explore all branch outcomes with few lanes: can every reachable state finish?", 0},
-    {"lanes", KEY_LANES, "N", 0, "--model: lanes, 2 to 4 (default 3)", 0},
-    {"states", KEY_STATES, "N", 0, "--model: states of a kernel (default 200000)", 0},
-    {"time", KEY_TIME, "SECONDS", 0, "--model: time for a kernel (default 10)", 0},
-    {"policy", KEY_POLICY, "NAME=VALUE,...", 0, "--model: policies as in heddle run --policy, or all (but literal)", 0},
-    {"schedule", KEY_SCHEDULE, "FILE", 0, "--model: write the way to the first finding, for heddle run --replay", 0},
-    {0}};
-static const struct argp_option no_options[] = {{0}};
 
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
                                                            NULL};
@@ -162,9 +147,6 @@ static const struct argp_option *const validate_groups[] = {
 
 static const struct argp_option *const report_groups[] = {compile_options, json_options, NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
-
-static const struct argp_option *const check_groups[] = {check_options, model_options, json_options, compile_options, NULL};
-static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
     {"compile", "K.ptx", "Compile PTX to an ELF binary",
@@ -193,13 +175,6 @@ const Command cli_commands[] = {
     {"report", "K.ptx", "Tell where lanes come together",
      "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.", 1, 1,
      report_groups, cmd_report},
-    {"check", "F.cubin|F.ptx", "Check machine code without running it",
-     "Looks at the decoded binary: convergence barriers paired, ordered and never bypassed, collectives covered, nothing "
-     "uniform read where lanes are apart, registers read only when their results are there. PTX is compiled first. "
-     "Exit status 4 if there are errors.",
-     1, 1, check_groups, cmd_check},
-    {"explain", "RULE", "Explain a rule of check", "Prints what the rule demands, why, and a minimal example. Also for the machine's "
-     "own checks, as E-BAR-PARTIAL.", 1, 1, no_groups, cmd_explain},
     {"fuzz", "[F.ptx...]", "Test with random programs",
      "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the machine under "
      "its policies. Given files that it saved, it checks those under everything.",
@@ -331,7 +306,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
             argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all or none", arg);
         return true;
     case KEY_PREDICATE:
-        if (!ir_predicate_mode(arg, &s->predicate))
+        if (!report_predicate_mode(arg, &s->predicate))
             argp_error(state, "--predicate=%s: it is auto, off or max", arg);
         return true;
     case KEY_YIELD:
@@ -457,7 +432,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
 }
 
 static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) {
-    static const char *const policies[] = {"sampled", "all", "default", NULL};
+    static const char *const policies[] = {"sampled", "all", "default", "literal", NULL};
     switch (key) {
     case KEY_KIND:
         s->fuzz.kinds = arg;
@@ -478,6 +453,7 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) 
         one_of(state, "--policies", arg, policies);
         s->fuzz.policies = arg[0] == 's'   ? FUZZ_POLICIES_SAMPLED
                            : arg[0] == 'a' ? FUZZ_POLICIES_ALL
+                           : arg[0] == 'l' ? FUZZ_POLICIES_LITERAL
                                            : FUZZ_POLICIES_DEFAULT;
         return true;
     case 'O':
@@ -488,45 +464,15 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) 
     case KEY_REDUCE:
         s->fuzz.reduce_seconds = (double)number(state, arg, "--reduce", 100000);
         return true;
+    case KEY_FUZZ_JOBS:
+        s->fuzz.jobs = (unsigned)number(state, arg, "--jobs", 64);
+        return true;
+    case KEY_METRICS:
+        s->fuzz.metrics = true;
+        return true;
     case KEY_MAX_FAILURES:
         s->fuzz.max_failures = (unsigned)number(state, arg, "--max-failures", 1000000);
         return true;
-    default:
-        return false;
-    }
-}
-
-static bool check_key(int key, char *arg, struct argp_state *state, Settings *s) {
-    switch (key) {
-    case KEY_RULES:
-        s->check.rules = arg;
-        return true;
-    case KEY_NO_HAZARDS:
-        s->check.no_hazards = true;
-        return true;
-    case KEY_SARIF:
-        s->check.sarif = true;
-        return true;
-    case KEY_MODEL:
-        s->model.on = true;
-        return true;
-    case KEY_LANES:
-        s->model.options.lanes = (unsigned)number(state, arg, "--lanes", 4);
-        if (s->model.options.lanes < 2)
-            argp_error(state, "--lanes: it is 2, 3 or 4");
-        return true;
-    case KEY_STATES:
-        s->model.options.max_states = number(state, arg, "--states", 50000000);
-        return true;
-    case KEY_TIME:
-        s->model.options.seconds = (double)number(state, arg, "--time", 1000000);
-        return true;
-    case KEY_SCHEDULE:
-        s->model.schedule = arg;
-        return true;
-    case KEY_POLICY:
-        s->model.all_policies = strcmp(arg, "all") == 0;
-        return s->model.all_policies;
     default:
         return false;
     }
@@ -541,8 +487,6 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
     if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))
-        return 0;
-    if (in->command->run == cmd_check && check_key(key, arg, state, s))
         return 0;
     if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
         return 0;
