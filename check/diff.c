@@ -1,6 +1,7 @@
 /* Differential validation: see diff.h.
  * SPDX-License-Identifier: MIT */
 #include "check/diff.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,12 +258,46 @@ static bool keep_before(Validation *v) {
            diag(v->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
 }
 
+/* ---- findings ---- */
+static void add_finding(DiffReport *r, const char *who, const char *text) {
+    for (uint32_t i = 0; i < r->nfindings && i < DIFF_MAX_FINDINGS; i++)
+        if (strstr(r->findings[i], text))
+            return; /* of an earlier launch */
+    if (r->nfindings < DIFF_MAX_FINDINGS)
+        snprintf(r->findings[r->nfindings], sizeof r->findings[0], "%s%s", who, text);
+    r->nfindings++;
+}
+
+static void ptx_warning(void *user, const SimTrap *w) {
+    char line[300];
+    if (w->kind != TRAP_NOT_UNIFORM && w->kind != TRAP_DIVERGENT_BARRIER)
+        return;
+    sim_trap_print(w, line, sizeof line);
+    add_finding(user, "PTX ", line);
+}
+
+static void machine_findings(DiffReport *r, const MachineResult *res) {
+    for (uint32_t i = 0; i < res->nfindings; i++) {
+        const MachineFinding *f = &res->findings[i];
+        char line[300];
+        if (f->kind != MF_PARTIAL_BARRIER)
+            continue;
+        snprintf(line, sizeof line, "%.80s: line %u, pc 0x%llx, block (%u,%u,%u), warp %u: %s: %s", f->func ? f->func->name : "?",
+                 f->ptx_line, (unsigned long long)(f->func ? f->pc_bytes - f->func->address : f->pc_bytes), f->block[0],
+                 f->block[1], f->block[2], f->warp, machine_finding_name(f->kind), f->text);
+        add_finding(r, "machine ", line);
+    }
+}
+
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
 static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
     PtxRunResult ptx = {0};
     MachineResult machine = {0};
     Diags quiet = {.sink = silent}; /* a trap is part of the report, not an error */
-    if (!keep_before(v) || !diff_run_ptx(v->p, l, v->m, v->ptx, &v->opt->ptx, &ptx, v->d))
+    PtxRunOptions watched = v->opt->ptx;
+    watched.on_warning = ptx_warning;
+    watched.user = v->r;
+    if (!keep_before(v) || !diff_run_ptx(v->p, l, v->m, v->ptx, &watched, &ptx, v->d))
         return false;
     MachineOptions o = v->opt->machine;
     o.trace = NULL;
@@ -282,6 +317,7 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
     v->r->machine_lane_issues += machine.stats.lane_issues;
     v->r->ptx_trap = ptx.trap;
     v->r->machine_trap = machine.trap;
+    machine_findings(v->r, &machine);
     machine_result_free(&machine);
     if (ptx.trap.kind != TRAP_NONE || machine.trap.kind != TRAP_NONE) {
         v->r->equal = ptx.trap.kind == machine.trap.kind;

@@ -19,6 +19,7 @@ typedef struct {
  * out (NULL: none). True if they are equal. Allocations that only `b` has are not looked at. */
 bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDiff *out);
 
+enum { DIFF_MAX_FINDINGS = 16 };
 typedef struct {
     bool equal;
     uint32_t nlaunches;      /* executed, the differing one included */
@@ -42,6 +43,10 @@ typedef struct {
     uint32_t machine_ptx_line;
     uint32_t machine_block[3], machine_warp;
     uint32_t failed_checks; /* of the plan, against host results */
+    /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold (the
+     * reference interpreter), barriers that a part of a warp executes (the machine). One line each. */
+    uint32_t nfindings;     /* all; the first DIFF_MAX_FINDINGS are kept */
+    char findings[DIFF_MAX_FINDINGS][320];
 } DiffReport;
 
 typedef struct {

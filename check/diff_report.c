@@ -75,6 +75,10 @@ char *diff_report_text(const DiffReport *r, const Plan *p) {
             fprintf(out, "but %u expected result%s wrong\n", r->failed_checks,
                     r->failed_checks == 1 ? " is" : "s are");
     }
+    if (r->nfindings)
+        fprintf(out, "%sPTX leaves undefined:\n", r->equal ? "but " : "");
+    for (uint32_t i = 0; i < r->nfindings && i < DIFF_MAX_FINDINGS; i++)
+        fprintf(out, "  %s\n", r->findings[i]);
     fclose(out);
     return text;
 }
@@ -97,6 +101,9 @@ char *diff_report_json(const DiffReport *r, const Plan *p) {
     cJSON_AddNumberToObject(o, "warp_instructions", (double)r->machine_issues);
     cJSON_AddNumberToObject(o, "thread_instructions", (double)r->machine_lane_issues);
     cJSON_AddNumberToObject(o, "failed_checks", r->failed_checks);
+    cJSON *findings = cJSON_AddArrayToObject(o, "findings");
+    for (uint32_t i = 0; i < r->nfindings && i < DIFF_MAX_FINDINGS; i++)
+        cJSON_AddItemToArray(findings, cJSON_CreateString(r->findings[i]));
     add_trap(o, "ptx_trap", &r->ptx_trap);
     add_trap(o, "machine_trap", &r->machine_trap);
     if (r->memory_differs) {

@@ -53,6 +53,7 @@ typedef struct {
 typedef struct {
     const char *target;  /* "bru1", "sm_80" ...; NULL: "bru1" */
     unsigned opt_level;  /* 0..3; hd_compile(.., NULL, ..) means 2 */
+    const char *predicate; /* "off", "auto", "max": short branches as guarded code; NULL: "auto" */
     bool no_map, no_ptx; /* leave .heddle.map, .heddle.ptx out of the file */
 } HdCompileOptions;
 

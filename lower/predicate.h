@@ -39,7 +39,8 @@ typedef struct { /* the conjunction of the side's guard and another, made in the
  *   triangle  head -> side, join     side -> join
  *   diamond   head -> side 0, side 1, both -> join
  *   exit      head -> side, join     the side ends in EXIT
- *   branch    head -> side, join     side -> join, out */
+ *   branch    head -> side, join     side -> join, out
+ *   leave     head -> side, join     side -> out, where the join leads too, further on */
 typedef struct {
     BlockId head, join, out;
     PredicateShape shape;
@@ -64,6 +65,7 @@ typedef struct {
     uint32_t *live_value; /* [index] */
     Bitset *live_in;      /* [block] */
     Bitset scratch;
+    uint32_t *ipdom;      /* [block] where the ways from its end meet; 0: nowhere */
     bool *queued;         /* [block] */
     VEC(uint32_t) work;
 } Pred;

@@ -107,7 +107,7 @@ static void plan_phi(Pred *p, PredRegion *r, InstId id, unsigned base, unsigned 
 
 static void plan_phis(Pred *p, PredRegion *r) {
     Function *f = p->f;
-    if (r->shape == PD_EXIT)
+    if (r->shape == PD_EXIT || r->shape == PD_LEAVE) /* no two edges become one */
         return;
     const Block *join = ir_block(f, r->join);
     unsigned base = edge_of(join, r->shape == PD_DIAMOND ? r->side[0].block : r->head);
@@ -406,8 +406,6 @@ static void end_in_exit(Conv *c, InstId exit) {
     ir_set_guard(f, exit, c->g);
     ir_append(f, head, exit);
     ir_remove_edge(f, head, side);
-    if (!c->r->shared_exit)
-        bury(f, side);
 }
 
 /* A phi of one operand is a copy; the block can then be joined to the one before. */
@@ -417,39 +415,54 @@ static void single_phis(Function *f, BlockId b) {
         ir_inst(f, blk->insts.at[n])->op = IR_COPY;
 }
 
+/* The branch of the head to `out`, which the side has left for. */
+static void end_in_branch(Conv *c, Operand guard, LocId loc, bool uni) {
+    Function *f = c->f;
+    replace_pred(f, c->r->out, c->r->side[0].block, c->r->head);
+    jump(c, c->r->out, guard, loc, uni);
+    Block *h = ir_block(f, c->r->head);
+    h->succs.n = 0;
+    VEC_ADD(f->arena, &h->succs, c->r->out);
+    VEC_ADD(f->arena, &h->succs, c->r->join);
+}
+
+/* Guard of lanes that go on to `out` at the side's own branch. */
+static Operand leaving(Conv *c, const Inst *branch) {
+    const Block *s = ir_block(c->f, c->r->side[0].block);
+    Operand h = branch->guard;
+    if (s->succs.at[0].i != c->r->out.i)
+        h.mods ^= OPM_NOT;
+    return both(c, h, branch->loc);
+}
+
 static void finish(Conv *c, LocId loc, InstId side_end, bool uni) {
     Function *f = c->f;
     PredRegion *r = c->r;
-    Operand leave = {0};
     if (r->shape == PD_EXIT)
         end_in_exit(c, side_end);
+    else if (r->shape == PD_LEAVE)
+        end_in_branch(c, c->g, loc, uni);
     else {
         unsigned edge = edge_of(ir_block(f, r->join), r->shape == PD_DIAMOND ? r->side[0].block : r->head);
+        Operand leave = {0};
         if (r->shape == PD_BRANCH) {
-            Operand h = ir_inst(f, side_end)->guard;
-            const Block *s = ir_block(f, r->side[0].block);
-            if (s->succs.at[0].i != r->out.i)
-                h.mods ^= OPM_NOT;
             uni &= (ir_inst(f, side_end)->flags & IF_UNIFORM) != 0;
-            leave = both(c, h, ir_inst(f, side_end)->loc);
+            leave = leaving(c, ir_inst(f, side_end));
         }
         merge_phis(c, edge, loc);
         ir_remove_edge(f, r->side[r->nsides - 1].block, r->join);
-        if (r->shape == PD_DIAMOND) {
-            replace_pred(f, r->join, r->side[0].block, r->head);
-            ir_block(f, r->side[0].block)->succs.n = 0;
+        if (r->shape == PD_BRANCH)
+            end_in_branch(c, leave, loc, uni);
+        else {
+            if (r->shape == PD_DIAMOND)
+                replace_pred(f, r->join, r->side[0].block, r->head);
+            Block *h = ir_block(f, r->head);
+            h->succs.n = 0;
+            VEC_ADD(f->arena, &h->succs, r->join);
         }
-        Block *h = ir_block(f, r->head);
-        h->succs.n = 0;
-        if (r->shape == PD_BRANCH) {
-            replace_pred(f, r->out, r->side[0].block, r->head);
-            jump(c, r->out, leave, loc, uni);
-            VEC_ADD(f->arena, &ir_block(f, r->head)->succs, r->out);
-        }
-        VEC_ADD(f->arena, &ir_block(f, r->head)->succs, r->join);
-        for (unsigned k = 0; k < r->nsides; k++)
-            bury(f, r->side[k].block);
     }
+    for (unsigned k = 0; k < r->nsides && !r->shared_exit; k++)
+        bury(f, r->side[k].block);
     jump(c, r->join, (Operand){0}, loc, false);
 }
 
@@ -477,7 +490,7 @@ InstId pred_convert(Pred *p, PredRegion *r) {
         ir_inst(f, h->insts.at[n])->aux = 0;
     InstId first = start < h->insts.n ? h->insts.at[start] : (InstId){0};
     single_phis(f, r->join);
-    if (r->shape == PD_BRANCH)
+    if (r->out.i)
         single_phis(f, r->out);
     return first;
 }

@@ -190,7 +190,7 @@ static Estimate estimate(const Pred *p, const PredRegion *r) {
     if (r->shape == PD_EXIT) {
         add(&side[0], 1, control_cost(f, OT_EXIT));
         add(&e.guarded, 1, control_cost(f, OT_EXIT));
-    } else if (r->shape == PD_BRANCH) {
+    } else if (r->shape == PD_BRANCH || r->shape == PD_LEAVE) {
         add(&side[0], 1, bra);
         add(&e.guarded, 1, bra);
     } else if (r->shape == PD_DIAMOND)

@@ -50,10 +50,12 @@ static bool observes_in_loop(const Function *f, const Block *b) {
 }
 
 /* The shape with succs[k] as its side, PD_NONE if there is none. */
-static PredicateShape shape_of(const Function *f, BlockId head, unsigned k, PredRegion *r) {
+static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegion *r) {
+    const Function *f = p->f;
     const Block *h = &f->blocks.at[head.i];
     BlockId side = h->succs.at[k], other = h->succs.at[1 - k];
     const Block *s = &f->blocks.at[side.i], *o = &f->blocks.at[other.i];
+    r->out = (BlockId){0};
     if (bare_exit(f, side) && s->preds.n > 1) {
         r->shared_exit = true;
         r->join = other;
@@ -73,7 +75,9 @@ static PredicateShape shape_of(const Function *f, BlockId head, unsigned k, Pred
             return other.i == head.i ? PD_NONE : PD_TRIANGLE;
         if (own_side(f, other, head) && block_end(f, o) == END_JUMP && o->succs.at[0].i == r->join.i)
             return PD_DIAMOND;
-        return PD_NONE;
+        r->out = r->join;
+        r->join = other;
+        return p->ipdom[head.i] == r->out.i && f->blocks.at[r->out.i].loop_depth == h->loop_depth ? PD_LEAVE : PD_NONE;
     case END_BRANCH:
         for (unsigned x = 0; x < 2; x++)
             if (s->succs.at[x].i == other.i && s->succs.at[1 - x].i != other.i) {
@@ -114,15 +118,17 @@ PredicateReason pred_find(const Pred *p, BlockId head, PredRegion *r) {
     if (block_end(f, h) != END_BRANCH || h->succs.at[0].i == h->succs.at[1].i)
         return PR_END;
     r->uniform = uniform_branch(f, head) || (inst_at(f, h, 1)->flags & IF_UNIFORM);
-    for (unsigned k = 0; k < 2; k++) {
-        r->shape = shape_of(f, head, k, r);
+    for (unsigned k = 0; k < 4 && r->shape == PD_NONE; k++) {
+        r->shape = shape_of(p, head, k % 2, r);
+        if (r->shape == PD_LEAVE && k < 2) /* any other shape is better */
+            r->shape = PD_NONE;
         if (r->shape == PD_NONE)
             continue;
         r->join_exits = bare_exit(f, r->join);
         r->nsides = r->shape == PD_DIAMOND ? 2 : 1;
-        r->side[0] = make_side(f, head, h->succs.at[k]);
+        r->side[0] = make_side(f, head, h->succs.at[k % 2]);
         if (r->nsides == 2)
-            r->side[1] = make_side(f, head, h->succs.at[1 - k]);
+            r->side[1] = make_side(f, head, h->succs.at[1 - k % 2]);
         for (unsigned n = 0; n < r->nsides; n++)
             r->ninsts += r->side[n].n;
         if (r->shape == PD_BRANCH && (observes_in_loop(f, h) || observes_in_loop(f, &f->blocks.at[r->side[0].block.i])))

@@ -48,12 +48,20 @@ static void mark_back(Check *c, uint8_t *seen, uint32_t *stack, uint32_t top) {
     }
 }
 
+/* A guarded EXIT inside: lanes may end in a loop that no edge leaves. */
+static bool exits_inside(const Function *f, const Block *b) {
+    for (unsigned p = 0; p < b->insts.n; p++)
+        if (f->insts.at[b->insts.at[p].i].op == OT_EXIT)
+            return true;
+    return false;
+}
+
 static void find_ends(Check *c) {
     uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1), top = 0;
     c->ends = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
     for (uint32_t k = 0; k < c->order.count; k++) {
         uint32_t n = c->order.order[k];
-        if (n == 0 || !c->f->blocks.at[n].succs.n)
+        if (n == 0 || !c->f->blocks.at[n].succs.n || exits_inside(c->f, &c->f->blocks.at[n]))
             c->ends[n] = 1, stack[top++] = n;
     }
     mark_back(c, c->ends, stack, top);

@@ -207,6 +207,7 @@ static unsigned tuple_cost(const Colour *c, const Tuple *t, unsigned base) {
         cost += (in_way ? 4u : 0u) + (t->before && v && !here ? 4u : 0u);
         unsigned wish = v ? c->web_reg[ra_web(c, v)] : RA_NO_REG;
         cost += v && wish != RA_NO_REG && wish != r;
+        cost += t->result[k] && !is_safe(c, t->result[k], r) ? 4u : 0u; /* moved away before a call */
     }
     return cost + (base + t->count > c->high_water[t->file] + 1 ? 2 : 0);
 }
@@ -371,12 +372,14 @@ static void collect_tuples(Colour *c, const Inst *i) {
         if (tied.kind == OPK_VAL && (o.count > 1 || fixed)) {
             Tuple old = tuple_of(c, tied);
             old.before = old.after = true;
+            memcpy(old.result, t.value, sizeof old.result);
             for (unsigned m = 0; m < o.count && fixed; m++)
                 if (t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0)
                     old.forced = f->values.at[t.value[m]].fixed_reg - (int)m;
             VEC_ADD(c->a, &c->tuples, old);
         } else if ((o.count > 1 && !moves) || fixed) {
             t.after = true;
+            memcpy(t.result, t.value, sizeof t.result);
             add_tuple(c, t);
         }
     }

@@ -11,6 +11,7 @@ typedef struct {    /* a vector operand that wants a value as component `compone
 
 typedef struct {       /* registers that must be consecutive, or one that is fixed */
     uint32_t value[4]; /* 0 is a hole */
+    uint32_t result[4]; /* what the registers hold after the instruction, if that is defined by it */
     unsigned count;
     RegFile file;
     bool before, after; /* sources hold them before the instruction; results after it */

@@ -112,7 +112,7 @@ HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **o
         return HD_ERR_USAGE;
     DriverOptions driver = {.opt_level = o->opt_level, .elf = {.no_map = o->no_map, .no_ptx = o->no_ptx}};
     driver.target = o->target ? isa_target(o->target) : isa_targets[0];
-    if (!driver.target)
+    if (!driver.target || (o->predicate && !ir_predicate_mode(o->predicate, &driver.predicate)))
         return HD_ERR_USAGE;
     Diags d = diags(ptx->context);
     Compilation c;

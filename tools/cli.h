@@ -4,10 +4,12 @@
 #ifndef HEDDLE_TOOLS_CLI_H
 #define HEDDLE_TOOLS_CLI_H
 #include "check/fuzz.h"
+#include "check/model.h"
 #include "check/plan.h"
 #include "sim/machine.h"
 #include "tools/driver.h"
 #include <argp.h>
+#include <cjson/cJSON.h>
 
 enum { STATUS_DONE, STATUS_INPUT, STATUS_USAGE, STATUS_INTERNAL, STATUS_DIFFERS };
 enum { MAX_INPUTS = 32 };
@@ -33,6 +35,15 @@ typedef struct {
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;
+    struct {
+        const char *rules;
+        bool no_hazards, sarif;
+    } check;
+    struct {
+        ModelOptions options; /* without policies, which are in `machine` */
+        const char *schedule;
+        bool on, all_policies;
+    } model;
     struct {
         const char *kinds, *keep_dir, *state_file;
         uint64_t count, first;
@@ -65,6 +76,10 @@ int cmd_run(Settings *s);
 int cmd_validate(Settings *s);
 int cmd_fuzz(Settings *s);
 int cmd_report(Settings *s);
+int cmd_check(Settings *s);
+/* The model checker on every kernel; prints, or adds to the array `json`. Returns the exit status. */
+int cli_model(Settings *s, const BinFlow *g, cJSON *json);
+int cmd_explain(Settings *s);
 
 /* ---- what commands share (common.c) ---- */
 bool cli_is_elf(const char *data, size_t size_bytes);

@@ -88,7 +88,7 @@ static void print_findings(Run *r, const MachineResult *res) {
     for (uint32_t i = 0; i < res->nfindings; i++) {
         const MachineFinding *f = &res->findings[i];
         uint64_t pc = f->func ? f->pc_bytes - f->func->address : f->pc_bytes;
-        bool asked = f->kind == MF_HAZARD || f->kind == MF_UNDEFINED;
+        bool asked = f->kind == MF_HAZARD || f->kind == MF_UNDEFINED || f->kind == MF_PARTIAL_BARRIER;
         if (!asked && !r->s->verbose)
             continue;
         fprintf(stderr, "%s: %s pc 0x%llx", machine_finding_name(f->kind), f->func ? f->func->name : "?",
@@ -154,7 +154,6 @@ static bool ptx_launch(Run *r, const PlanLaunch *l) {
                          .user = r,
                          .find_races = r->s->races,
                          .report_uninitialised = r->s->machine.report_undefined,
-                         .report_not_uniform = r->s->machine.report_undefined,
                          .on_event = r->trace ? trace_ptx : NULL};
     PtxRunResult res = {0};
     double start = now();

@@ -238,7 +238,7 @@ static int validate_plan(Settings *s) {
             if (text)
                 printf("%s%s", text, s->json ? "\n" : "");
             free(text);
-            status = r.equal && !r.failed_checks ? STATUS_DONE : STATUS_DIFFERS;
+            status = r.equal && !r.failed_checks && !r.nfindings ? STATUS_DONE : STATUS_DIFFERS;
         }
     }
     binary_free(b);

@@ -44,7 +44,10 @@ enum { /* keys of options without a letter */
        KEY_TIME_LIMIT,
        KEY_MEMORY_LIMIT,
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
-       KEY_HOST_CALLS, KEY_FUZZ_JOBS, KEY_METRICS
+       KEY_HOST_CALLS,
+       KEY_FUZZ_JOBS, KEY_METRICS,
+       KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
+       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE
 };
 
 static const struct argp_option output_options[] = {
@@ -135,6 +138,21 @@ static const struct argp_option fuzz_options[] = {
     {"metrics", KEY_METRICS, NULL, 0, "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};
 
+static const struct argp_option check_options[] = {
+    {"rules", KEY_RULES, "LIST", 0, "Only these rules, as R-01,H-02 (default: all)", 0},
+    {"no-hazards", KEY_NO_HAZARDS, NULL, 0, "Leave the rules on control codes (H-) out", 0},
+    {"sarif", KEY_SARIF, NULL, 0, "Report as SARIF 2.1.0", 0},
+    {0}};
+static const struct argp_option model_options[] = {
+    {"model", KEY_MODEL, NULL, 0, "Explore all branch outcomes with few lanes: can every reachable state finish?", 0},
+    {"lanes", KEY_LANES, "N", 0, "--model: lanes, 2 to 4 (default 3)", 0},
+    {"states", KEY_STATES, "N", 0, "--model: states of a kernel (default 200000)", 0},
+    {"time", KEY_TIME, "SECONDS", 0, "--model: time for a kernel (default 10)", 0},
+    {"policy", KEY_POLICY, "NAME=VALUE,...", 0, "--model: policies as in heddle run --policy, or all (but literal)", 0},
+    {"schedule", KEY_SCHEDULE, "FILE", 0, "--model: write the way to the first finding, for heddle run --replay", 0},
+    {0}};
+static const struct argp_option no_options[] = {{0}};
+
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
                                                            NULL};
 static const struct argp_option *const link_groups[] = {output_options, compile_options, NULL};
@@ -147,6 +165,9 @@ static const struct argp_option *const validate_groups[] = {
 
 static const struct argp_option *const report_groups[] = {compile_options, json_options, NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
+
+static const struct argp_option *const check_groups[] = {check_options, model_options, json_options, compile_options, NULL};
+static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
     {"compile", "K.ptx", "Compile PTX to an ELF binary",
@@ -175,6 +196,13 @@ const Command cli_commands[] = {
     {"report", "K.ptx", "Tell where lanes come together",
      "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.", 1, 1,
      report_groups, cmd_report},
+    {"check", "F.cubin|F.ptx", "Check machine code without running it",
+     "Looks at the decoded binary: convergence barriers paired, ordered and never bypassed, collectives covered, nothing "
+     "uniform read where lanes are apart, registers read only when their results are there. PTX is compiled first. "
+     "Exit status 4 if there are errors.",
+     1, 1, check_groups, cmd_check},
+    {"explain", "RULE", "Explain a rule of check", "Prints what the rule demands, why, and a minimal example. Also for the machine's "
+     "own checks, as E-BAR-PARTIAL.", 1, 1, no_groups, cmd_explain},
     {"fuzz", "[F.ptx...]", "Test with random programs",
      "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the machine under "
      "its policies. Given files that it saved, it checks those under everything.",
@@ -306,7 +334,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
             argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all or none", arg);
         return true;
     case KEY_PREDICATE:
-        if (!report_predicate_mode(arg, &s->predicate))
+        if (!ir_predicate_mode(arg, &s->predicate))
             argp_error(state, "--predicate=%s: it is auto, off or max", arg);
         return true;
     case KEY_YIELD:
@@ -478,6 +506,42 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) 
     }
 }
 
+static bool check_key(int key, char *arg, struct argp_state *state, Settings *s) {
+    switch (key) {
+    case KEY_RULES:
+        s->check.rules = arg;
+        return true;
+    case KEY_NO_HAZARDS:
+        s->check.no_hazards = true;
+        return true;
+    case KEY_SARIF:
+        s->check.sarif = true;
+        return true;
+    case KEY_MODEL:
+        s->model.on = true;
+        return true;
+    case KEY_LANES:
+        s->model.options.lanes = (unsigned)number(state, arg, "--lanes", 4);
+        if (s->model.options.lanes < 2)
+            argp_error(state, "--lanes: it is 2, 3 or 4");
+        return true;
+    case KEY_STATES:
+        s->model.options.max_states = number(state, arg, "--states", 50000000);
+        return true;
+    case KEY_TIME:
+        s->model.options.seconds = (double)number(state, arg, "--time", 1000000);
+        return true;
+    case KEY_SCHEDULE:
+        s->model.schedule = arg;
+        return true;
+    case KEY_POLICY:
+        s->model.all_policies = strcmp(arg, "all") == 0;
+        return s->model.all_policies;
+    default:
+        return false;
+    }
+}
+
 typedef struct {
     const Command *command;
     Settings *settings;
@@ -487,6 +551,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
     if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))
+        return 0;
+    if (in->command->run == cmd_check && check_key(key, arg, state, s))
         return 0;
     if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
         return 0;

@@ -1,4 +1,4 @@
-/* What reconvergence insertion did, branch by branch: as a table (compile -v, report), as JSON (report --json), and as
+/* What predication and reconvergence insertion did, branch by branch: as a table (compile -v, report), as JSON (report --json), and as
  * comments in the assembly text that compile prints.
  * SPDX-License-Identifier: MIT */
 #include "tools/report.h"
@@ -17,22 +17,11 @@ bool report_mode(const char *name, ReconvMode *mode) {
     return false;
 }
 
-static const char *const predicate_names[] = {"auto", "off", "max"};
-
-bool report_predicate_mode(const char *name, PredicateMode *mode) {
-    for (unsigned k = 0; k < sizeof predicate_names / sizeof *predicate_names; k++)
-        if (strcmp(name, predicate_names[k]) == 0) {
-            *mode = (PredicateMode)k;
-            return true;
-        }
-    return false;
-}
-
 /* Line of an instruction in the PTX text, 0 if it is not from there. */
-static uint32_t line_of(const Compilation *c, const ReconvReport *r, LocId loc) {
-    SrcLoc src = loc.i < r->func->locs.n ? r->func->locs.at[loc.i].src : (SrcLoc){0};
+static uint32_t line_of(const Compilation *c, const Function *f, LocId loc) {
+    SrcLoc src = loc.i < f->locs.n ? f->locs.at[loc.i].src : (SrcLoc){0};
     uint32_t line = 0, column = 0;
-    if (r->func->ptx && src.i && c->ir->ptx)
+    if (f->ptx && src.i && c->ir->ptx)
         source_position(&c->ir->ptx->source, src, &line, &column);
     return line;
 }
@@ -59,10 +48,58 @@ static uint32_t branch_pc(const Function *f, BlockId branch) {
     return at;
 }
 
+/* Offset of an instruction in its function; UINT32_MAX if it is gone. */
+static uint32_t inst_pc(const Function *f, InstId id) {
+    uint32_t n = 0;
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        const Block *b = &f->blocks.at[f->layout.at[k].i];
+        for (unsigned p = 0; p < b->insts.n; p++, n++)
+            if (b->insts.at[p].i == id.i)
+                return n * 16;
+    }
+    return UINT32_MAX;
+}
+
 static bool has_barrier(const ReconvReport *r) { return r->reason == RJ_BARRIER || r->reason == RJ_EARLY; }
+
+/* "converted", or why not, and what was expected. */
+static void predicate_why(const PredicateReport *r, char text[128]) {
+    int n = snprintf(text, 128, "%s", ir_predicate_reason(r->reason));
+    if (r->branch_issues > 0 && n > 0 && n < 128)
+        snprintf(text + n, 128 - (size_t)n, ": %.4g expected warp instructions, %.4g under guards", (double)r->branch_issues,
+                 (double)r->guard_issues);
+}
+
+/* Branches of the built-in library are nobody's lines. */
+static bool is_users(const Function *f) { return strncmp(str_text(f->module->strings, f->name), "__heddle_", 9) != 0; }
+
+static void predicate_table(const Compilation *c, FILE *out) {
+    const IrModule *m = c->ir;
+    const Function *last = NULL;
+    for (unsigned k = 0; k < m->predicated.n; k++) {
+        const PredicateReport *r = &m->predicated.at[k];
+        if (!is_users(r->func))
+            continue;
+        if (r->func != last) {
+            fprintf(out, "%s: predication (%s)\n  %8s %10s %8s %8s  %s\n", str_text(&c->strings, r->func->name),
+                    ir_predicate_mode_name(m->predicate), "PTX line", "shape", "inside", "added", "why");
+            last = r->func;
+        }
+        char line[16] = "-", inside[16] = "-", added[16] = "-", why[128];
+        if (line_of(c, r->func, r->loc))
+            snprintf(line, sizeof line, "%u", (unsigned)line_of(c, r->func, r->loc));
+        if (r->shape != PD_NONE) {
+            snprintf(inside, sizeof inside, "%u", (unsigned)r->insts);
+            snprintf(added, sizeof added, "%u", (unsigned)(r->selects + r->merges));
+        }
+        predicate_why(r, why);
+        fprintf(out, "  %8s %10s %8s %8s  %s\n", line, ir_predicate_shape(r->shape), inside, added, why);
+    }
+}
 
 void report_table(const Compilation *c, FILE *out) {
     const IrModule *m = c->ir;
+    predicate_table(c, out);
     const Function *last = NULL;
     for (unsigned k = 0; k < m->reconv.n; k++) {
         const ReconvReport *r = &m->reconv.at[k];
@@ -75,13 +112,38 @@ void report_table(const Compilation *c, FILE *out) {
         uint32_t at = code_of(c, r->func) ? branch_pc(r->func, r->branch) : UINT32_MAX;
         if (at != UINT32_MAX)
             snprintf(pc, sizeof pc, "%04x", (unsigned)at);
-        if (line_of(c, r, r->loc))
-            snprintf(line, sizeof line, "%u", (unsigned)line_of(c, r, r->loc));
-        if (r->join.i && line_of(c, r, r->join_loc))
-            snprintf(join, sizeof join, "%u", (unsigned)line_of(c, r, r->join_loc));
+        if (line_of(c, r->func, r->loc))
+            snprintf(line, sizeof line, "%u", (unsigned)line_of(c, r->func, r->loc));
+        if (r->join.i && line_of(c, r->func, r->join_loc))
+            snprintf(join, sizeof join, "%u", (unsigned)line_of(c, r->func, r->join_loc));
         if (has_barrier(r))
             snprintf(reg, sizeof reg, "B%u", (unsigned)r->barrier);
         fprintf(out, "  %8s %10s %8s %10s  %s\n", pc, line, reg, join, ir_reconv_reason(r->reason));
+    }
+}
+
+static void predicate_json(const Compilation *c, cJSON *root) {
+    cJSON_AddStringToObject(root, "predicate", ir_predicate_mode_name(c->ir->predicate));
+    cJSON *list = cJSON_AddArrayToObject(root, "predication");
+    for (unsigned k = 0; k < c->ir->predicated.n; k++) {
+        const PredicateReport *r = &c->ir->predicated.at[k];
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, o);
+        cJSON_AddStringToObject(o, "function", str_text(&c->strings, r->func->name));
+        if (line_of(c, r->func, r->loc))
+            cJSON_AddNumberToObject(o, "line", line_of(c, r->func, r->loc));
+        cJSON_AddBoolToObject(o, "converted", r->reason == PR_CONVERTED);
+        cJSON_AddStringToObject(o, "why", ir_predicate_reason(r->reason));
+        if (r->shape == PD_NONE)
+            continue;
+        cJSON_AddStringToObject(o, "shape", ir_predicate_shape(r->shape));
+        cJSON_AddNumberToObject(o, "instructions", r->insts);
+        cJSON_AddNumberToObject(o, "selects", r->selects);
+        cJSON_AddNumberToObject(o, "predicate_instructions", r->merges);
+        if (r->branch_issues > 0) {
+            cJSON_AddNumberToObject(o, "branch_issues", (double)r->branch_issues);
+            cJSON_AddNumberToObject(o, "guard_issues", (double)r->guard_issues);
+        }
     }
 }
 
@@ -96,15 +158,16 @@ char *report_json(const Compilation *c) {
         cJSON_AddStringToObject(o, "function", str_text(&c->strings, r->func->name));
         if (at != UINT32_MAX)
             cJSON_AddNumberToObject(o, "pc", at);
-        if (line_of(c, r, r->loc))
-            cJSON_AddNumberToObject(o, "line", line_of(c, r, r->loc));
-        if (r->join.i && line_of(c, r, r->join_loc))
-            cJSON_AddNumberToObject(o, "join_line", line_of(c, r, r->join_loc));
+        if (line_of(c, r->func, r->loc))
+            cJSON_AddNumberToObject(o, "line", line_of(c, r->func, r->loc));
+        if (r->join.i && line_of(c, r->func, r->join_loc))
+            cJSON_AddNumberToObject(o, "join_line", line_of(c, r->func, r->join_loc));
         if (has_barrier(r))
             cJSON_AddNumberToObject(o, "barrier", r->barrier);
         cJSON_AddBoolToObject(o, "early", r->reason == RJ_EARLY);
         cJSON_AddStringToObject(o, "why", ir_reconv_reason(r->reason));
     }
+    predicate_json(c, root);
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     return text;
@@ -115,13 +178,21 @@ char *report_json(const Compilation *c) {
 typedef struct {
     const Function *func;
     uint32_t pc;
-    const ReconvReport *r;
+    const ReconvReport *r;    /* one of the two */
+    const PredicateReport *p;
 } Note;
 
 static void write_note(const Compilation *c, const Note *n, bool comment_open, FILE *out) {
     const ReconvReport *r = n->r;
-    uint32_t join = r->join.i ? line_of(c, r, r->join_loc) : 0;
     fputs(comment_open ? "; " : "\t// ", out);
+    if (n->p) {
+        fprintf(out, "%s of line %u %s", ir_predicate_shape(n->p->shape), (unsigned)line_of(c, n->func, n->p->loc),
+                n->p->reason == PR_CONVERTED ? "predicated" : "not predicated: ");
+        if (n->p->reason != PR_CONVERTED)
+            fputs(ir_predicate_reason(n->p->reason), out);
+        return;
+    }
+    uint32_t join = r->join.i ? line_of(c, r->func, r->join_loc) : 0;
     if (has_barrier(r))
         fprintf(out, "B%u: ", (unsigned)r->barrier);
     fputs(ir_reconv_reason(r->reason), out);
@@ -159,13 +230,19 @@ static bool line_pc(const char *line, size_t n, uint32_t *pc) {
 
 bool report_annotate(const Compilation *c, const char *text, size_t size, char **result, size_t *result_size) {
     Arena a = {0};
-    Note *notes = ARENA_ARRAY(&a, Note, c->ir->reconv.n + 1);
+    Note *notes = ARENA_ARRAY(&a, Note, c->ir->reconv.n + c->ir->predicated.n + 1);
     unsigned n = 0;
     for (unsigned k = 0; k < c->ir->reconv.n; k++) {
         const ReconvReport *r = &c->ir->reconv.at[k];
         uint32_t pc = branch_pc(r->func, r->branch);
         if (pc != UINT32_MAX)
-            notes[n++] = (Note){r->func, pc, r};
+            notes[n++] = (Note){r->func, pc, r, NULL};
+    }
+    for (unsigned k = 0; k < c->ir->predicated.n; k++) {
+        const PredicateReport *r = &c->ir->predicated.at[k];
+        uint32_t pc = r->reason == PR_CONVERTED ? inst_pc(r->func, r->first) : r->shape ? branch_pc(r->func, r->branch) : UINT32_MAX;
+        if (pc != UINT32_MAX)
+            notes[n++] = (Note){r->func, pc, NULL, r};
     }
     FILE *out = open_memstream(result, result_size);
     const Function *f = NULL;

@@ -1,4 +1,4 @@
-/* What reconvergence insertion did, for people and programs.
+/* What predication and reconvergence insertion did, for people and programs.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_REPORT_H
 #define HEDDLE_TOOLS_REPORT_H
@@ -7,7 +7,6 @@
 
 /* "ipdom", "frontier", "frontier-all", "none". */
 bool report_mode(const char *name, ReconvMode *mode);
-bool report_predicate_mode(const char *name, PredicateMode *mode); /* "auto", "off", "max" */
 void report_table(const Compilation *c, FILE *out);
 char *report_json(const Compilation *c); /* malloc'ed */
 /* Assembly text of the compilation's image with a comment at every branch; malloc'ed. */

@@ -231,6 +231,12 @@ want 1 'l2.json:4:3: error E0503: arguments of k: 1 given' run --launch l2.json
 sed 's/"count"/"cont"/' l.json >l3.json
 want 1 'l3.json:2:19: error E0502' run --launch l3.json
 
+# calls to the host: printed, or the end of the launch
+printf '.target bru1\n.entry k\nTRAP 0x5;\nSYSCALL;\nEXIT;\n' >call.sass
+want 0 "" asm call.sass -o call.cubin
+want 0 'TRAP 0x5: k+0x0, block (0,0,0), warp 0, lanes 000000ff' run call.cubin --block 8 --host-calls
+want 0 'SYSCALL: k+0x10' run call.cubin --block 8 --host-calls
+want 1 'trap instruction: TRAP 0x5' run call.cubin --block 8
 
 [ $failed -eq 0 ] && echo "all as expected"
 exit $failed

@@ -1,0 +1,126 @@
+/* Running assembly text: see asm_run.h.
+ * SPDX-License-Identifier: MIT */
+#include "asm_run.h"
+#include "emit/asm.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool executed[OC_COUNT];
+static char message[1024];
+
+static void sink(void *user, Severity severity, const char *line) {
+    (void)user;
+    if (severity == SEV_ERROR)
+        snprintf(message, sizeof message, "%s", line);
+}
+
+static void note(void *user, const MachineTrace *t) {
+    (void)user;
+    if (t->executed && t->inst->opcode < OC_COUNT)
+        executed[t->inst->opcode] = true;
+}
+
+uint32_t asm_random(void) {
+    static uint64_t state = 7;
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ z >> 31) >> 16);
+}
+
+/* What is printed parses to the same word. */
+static void round_trip(const Binary *b) {
+    for (uint32_t i = 0; i < binary_find(b, "k")->ninsts; i++) { /* the kernel comes first */
+        MachInst in, again;
+        char text[256], error[ISA_ERROR_BYTES] = "";
+        const char *end;
+        uint64_t word[2];
+        if (!isa_decode(b->target, b->code[i], &in, error))
+            fail_msg("word %u: %s", i, error);
+        isa_print(b->target, &in, 16 * i, NULL, text, sizeof text);
+        if (!isa_parse(b->target, text, 16 * i, NULL, &again, &end, error))
+            fail_msg("%s: %s", text, error);
+        again.ctrl = in.ctrl;
+        assert_true(isa_encode(b->target, &again, word, error));
+        assert_true(word[0] == b->code[i][0] && word[1] == b->code[i][1]);
+    }
+}
+
+static void run_once(const Binary *b, const AsmLaunch *l, bool slow, AsmResult *r) {
+    SimMemory *mem = simmem_create();
+    uint32_t nout = l->nout ? l->nout : 2 * l->threads, params[2 + ASM_MAX_IN];
+    assert_true(nout <= ASM_MAX_OUT);
+    uint64_t out = simmem_alloc(mem, "out", 4ull * nout);
+    memcpy(params, &out, sizeof out);
+    memcpy(params + 2, l->in, sizeof l->in);
+    Launch launch = {.grid = {1, 1, 1}, .block = {l->threads, 1, 1}, .params = (const uint8_t *)params,
+                     .param_bytes = sizeof params};
+    MachineOptions o = l->opt;
+    o.trace = slow ? note : NULL;
+    if (!o.max_issues)
+        o.max_issues = 1000000;
+    MachineResult res;
+    Diags d = {.sink = sink};
+    message[0] = 0;
+    machine_run(b, "k", &launch, mem, &o, &res, &d);
+    if (res.trap.kind != l->trap || (l->text && !strstr(res.trap.text, l->text)))
+        fail_msg("trap %d, expected %d %s: %s", (int)res.trap.kind, (int)l->trap, l->text ? l->text : "", message);
+    *r = (AsmResult){.trap = res.trap, .stats = res.stats, .nfindings = res.nfindings,
+                     .entry = binary_find(b, "k")->address};
+    assert_true(simmem_read(mem, out, r->out, 4ull * nout));
+    machine_result_free(&res);
+    simmem_free(mem);
+}
+
+AsmResult asm_run(const AsmLaunch *l, const char *format, ...) {
+    static const char head[] = ".target bru1\n.entry k\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n";
+    static char text[32768];
+    va_list ap;
+    va_start(ap, format);
+    int n = snprintf(text, sizeof text, "%s", head);
+    n += vsnprintf(text + n, sizeof text - (size_t)n, format, ap);
+    va_end(ap);
+    assert_true(n < (int)sizeof text);
+    Source s = {"test.sass", text, (size_t)n};
+    Diags d = {.source = &s, .sink = sink};
+    void *image = NULL;
+    size_t size;
+    if (!assemble(&s, &image, &size, &d))
+        fail_msg("%s", message);
+    d.source = NULL;
+    Binary *b = binary_read("test.cubin", image, size, &d);
+    if (!b)
+        fail_msg("%s", message);
+    round_trip(b);
+    AsmResult fast, slow;
+    run_once(b, l, false, &fast);
+    run_once(b, l, true, &slow);
+    assert_memory_equal(fast.out, slow.out, sizeof fast.out);
+    assert_int_equal(fast.stats.issues, slow.stats.issues);
+    binary_free(b);
+    free(image);
+    return slow;
+}
+
+void asm_expect_all_executed(const char *from, const char *to) {
+    FILE *f = fopen(SEED_FIELDS, "r");
+    char opcode[32], last[32] = "", rest[128];
+    bool inside = false;
+    assert_non_null(f);
+    while (fscanf(f, "%31s %127[^\n]", opcode, rest) == 2) {
+        if (!strcmp(opcode, last))
+            continue;
+        inside = inside || !strcmp(opcode, from);
+        unsigned oc = 1;
+        while (oc < OC_COUNT && strcmp(isa_opcode_name(oc), opcode))
+            oc++;
+        assert_true(oc < OC_COUNT);
+        if (inside && !executed[oc])
+            fail_msg("%s was never executed", opcode);
+        if (!strcmp(opcode, to))
+            inside = false;
+        snprintf(last, sizeof last, "%s", opcode);
+    }
+    fclose(f);
+}

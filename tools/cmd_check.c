@@ -1,0 +1,85 @@
+/* heddle check, heddle explain: the static checker.
+ * SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "check/check.h"
+#include "tools/cli.h"
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The binary of the first input; PTX is compiled. */
+static Binary *read_binary(Settings *s) {
+    char *data;
+    size_t size;
+    if (!file_read(&s->arena, s->inputs[0], &s->diags, &data, &size))
+        return NULL;
+    if (cli_is_elf(data, size))
+        return cli_load(s, s->inputs[0], data, size);
+    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
+    Binary *b = m ? cli_compile_to_binary(s, m, s->inputs[0]) : NULL;
+    if (m)
+        ptx_free(m);
+    return b;
+}
+
+static bool parse_rules(Settings *s, uint64_t *rules) {
+    for (const char *p = s->check.rules; p && *p;) {
+        size_t n = strcspn(p, ",");
+        CheckRule r = check_rule_find(p, n);
+        if (r == CR_COUNT) {
+            fprintf(stderr, "heddle check: --rules: there is no rule '%.*s'\n", (int)n, p);
+            return false;
+        }
+        *rules |= (uint64_t)1 << r;
+        p += n + (p[n] == ',');
+    }
+    return true;
+}
+
+int cmd_check(Settings *s) {
+    BinCheckOptions opt = {.no_hazards = s->check.no_hazards};
+    if (!parse_rules(s, &opt.rules))
+        return STATUS_USAGE;
+    Binary *b = read_binary(s);
+    if (!b)
+        return STATUS_INPUT;
+    BinFlow *g = binflow_new(b);
+    if (!g)
+        abort();
+    BinCheckReport r;
+    binary_check(g, &opt, &r);
+    char *text = s->check.sarif ? check_report_sarif(g, &r) : s->json ? check_report_json(g, &r) : check_report_text(g, &r);
+    int status = r.nerrors ? STATUS_DIFFERS : STATUS_DONE;
+    if (text && s->model.on && s->json && !s->check.sarif) { /* both in one object */
+        cJSON *all = cJSON_CreateObject();
+        cJSON_AddItemToObject(all, "check", cJSON_Parse(text));
+        int found = cli_model(s, g, cJSON_AddArrayToObject(all, "model"));
+        status = found != STATUS_DONE ? found : status;
+        free(text);
+        text = cJSON_Print(all);
+        cJSON_Delete(all);
+    }
+    if (text)
+        printf("%s%s", text, s->json || s->check.sarif ? "\n" : "");
+    if (s->model.on && !s->json && !s->check.sarif) {
+        int found = cli_model(s, g, NULL);
+        status = found != STATUS_DONE ? found : status;
+    }
+    free(text);
+    check_report_free(&r);
+    binflow_free(g);
+    binary_free(b);
+    return status;
+}
+
+int cmd_explain(Settings *s) {
+    char *text = check_explain(s->inputs[0]);
+    if (!text) {
+        fprintf(stderr, "heddle explain: there is no rule '%s'; there are R-01 to R-24, H-01 to H-07 and E-BAR-PARTIAL and the like\n",
+                s->inputs[0]);
+        return STATUS_USAGE;
+    }
+    fputs(text, stdout);
+    free(text);
+    return STATUS_DONE;
+}
