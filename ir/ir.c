@@ -414,8 +414,21 @@ const char *ir_predicate_reason(PredicateReason r) {
 }
 
 const char *ir_predicate_shape(PredicateShape s) {
-    static const char *const texts[PD_COUNT] = {"-", "triangle", "diamond", "exit", "branch"};
+    static const char *const texts[PD_COUNT] = {"-", "triangle", "diamond", "exit", "branch", "leave"};
     return s < PD_COUNT ? texts[s] : "?";
+}
+
+static const char *const predicate_modes[] = {"auto", "off", "max"};
+
+const char *ir_predicate_mode_name(PredicateMode m) { return predicate_modes[m]; }
+
+bool ir_predicate_mode(const char *name, PredicateMode *m) {
+    for (unsigned k = 0; k < sizeof predicate_modes / sizeof *predicate_modes; k++)
+        if (strcmp(name, predicate_modes[k]) == 0) {
+            *m = (PredicateMode)k;
+            return true;
+        }
+    return false;
 }
 
 /* sched bits: stall 0-3, yield 4, write_sb 5-7, read_sb 8-10, wait 11-16, valid 31. */

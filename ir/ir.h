@@ -186,7 +186,7 @@ const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
 typedef enum { RECONV_IPDOM, RECONV_FRONTIER, RECONV_FRONTIER_ALL /* no profit test */, RECONV_NONE } ReconvMode;
 
 typedef enum { PREDICATE_AUTO /* where it pays */, PREDICATE_OFF, PREDICATE_MAX /* wherever it is allowed */ } PredicateMode;
-typedef enum { PD_NONE, PD_TRIANGLE, PD_DIAMOND, PD_EXIT, PD_BRANCH, PD_COUNT } PredicateShape;
+typedef enum { PD_NONE, PD_TRIANGLE, PD_DIAMOND, PD_EXIT, PD_BRANCH, PD_LEAVE, PD_COUNT } PredicateShape;
 typedef enum { PR_CONVERTED, PR_LOOP, PR_SHARED, PR_INNER, PR_END, PR_NO_JOIN, PR_LONG, PR_CALL, PR_SYNC, PR_OPERATION,
                PR_OBSERVING, PR_PRESSURE, PR_NO_PROFIT, PR_COUNT } PredicateReason;
 typedef struct { /* what predication did with one branch, for `compile -v` and reports */
@@ -202,6 +202,8 @@ typedef struct { /* what predication did with one branch, for `compile -v` and r
 } PredicateReport;
 const char *ir_predicate_reason(PredicateReason r);
 const char *ir_predicate_shape(PredicateShape s);
+const char *ir_predicate_mode_name(PredicateMode m); /* "auto", "off", "max" */
+bool ir_predicate_mode(const char *name, PredicateMode *m); /* false: there is none of that name */
 
 typedef struct IrModule {
     Arena arena;

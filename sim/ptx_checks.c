@@ -1,6 +1,5 @@
-/* What the PTX interpreter can watch while it runs: registers read before they were written, `.uni` branches
- * that are not uniform, and events for the caller. Only the slow loop calls these. SPDX-License-Identifier:
- * MIT */
+/* What the PTX interpreter can watch while it runs: registers read before they were written, and
+ * events for the caller. Only the slow loop calls these. SPDX-License-Identifier: MIT */
 #include "sim/ptx_run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,63 +51,11 @@ void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool exec
     r->opt.on_event(r->opt.user, &e);
 }
 
-/* Directions that the lanes of one warp took at one `.uni` instruction, by execution number: the n-th
- * execution of each lane is compared with the n-th of the first lane that came so far. Exact where the code
- * around is uniform too, as `.uni` promises; a loop that lanes leave at different times can only make it
- * compare less related executions. */
-#define MAX_EXECUTIONS 4096u
-typedef struct PtxUniform {
-    struct PtxUniform *next;
-    const PtxCode *code;
-    uint32_t count[32];
-    uint32_t known;
-    uint32_t direction[MAX_EXECUTIONS];
-} PtxUniform;
-
-static void check_uniform(PtxRun *r, PtxThread *t, const PtxCode *c, uint32_t direction) {
-    PtxUniform *u = t->warp->uniform;
-    while (u && u->code != c)
-        u = u->next;
-    if (!u) {
-        u = calloc(1, sizeof *u);
-        if (!u)
-            return;
-        u->code = c;
-        u->next = t->warp->uniform;
-        t->warp->uniform = u;
-    }
-    uint32_t n = u->count[t->lane]++;
-    if (n >= MAX_EXECUTIONS)
-        return;
-    if (n >= u->known)
-        u->direction[u->known++] = direction;
-    else if (u->direction[n] != direction)
-        ptx_warn(r, t, c, TRAP_NOT_UNIFORM, "lanes of one warp go different ways");
-}
-
-void ptx_forget_uniform(PtxWarp *w) {
-    while (w->uniform) {
-        PtxUniform *u = w->uniform;
-        w->uniform = u->next;
-        free(u);
-    }
-}
-
-/* .uni, and a guard of an aligned barrier, which all lanes must execute or none. */
-static bool promises_uniform(const PtxInsn *in) {
-    bool barrier = (in->op == PTX_BAR && in->sub2 != SUB_WARP && in->sub != SUB_WARP) ||
-                   (in->op == PTX_BARRIER && in->flags & PF_ALIGNED);
-    return in->flags & PF_UNI || barrier;
-}
-
 void ptx_check_before(PtxRun *r, PtxThread *t, const PtxCode *c, bool run) {
     if (c->guard && t->init)
         check_arg(r, t, c, &(PtxArg){.kind = ARG_REG, .slot = c->guard});
     if (run && t->init)
         check_sources(r, t, c);
-    if (r->opt.report_not_uniform && c->insn && promises_uniform(c->insn) &&
-        (c->guard || c->insn->op == PTX_BRX)) {
-        uint32_t index = c->insn->op == PTX_BRX ? (uint32_t)ptx_arg(r, t, &c->src[0]) : 0;
-        check_uniform(r, t, c, run ? index + 1 : 0);
-    }
+    if (!run && c->watch)
+        ptx_watch(r, t, c, false);
 }

@@ -396,5 +396,7 @@ bool ptx_decode_all(PtxRun *r, uint32_t kernel) {
                                str_text(&r->m->strings, r->order[i]->func->name),
                                "another function's name gives the same address");
     r->dynamic_shared_base = align_up(r->shared_static, 16);
+    if (r->d->nerrors == errors)
+        ptx_find_promises(r);
     return r->d->nerrors == errors;
 }

@@ -17,6 +17,7 @@ PtxStep ptx_exec_nop(PtxRun *r, PtxThread *t, const PtxCode *c) {
 
 static PtxStep exec_bra(PtxRun *r, PtxThread *t, const PtxCode *c) {
     (void)r;
+    ptx_took(t, c, 0);
     t->pc = c->targets[0];
     return STEP_GO;
 }
@@ -25,6 +26,7 @@ static PtxStep exec_brx(PtxRun *r, PtxThread *t, const PtxCode *c) {
     uint32_t i = (uint32_t)ptx_arg(r, t, &c->src[0]);
     if (i >= c->ntargets)
         return ptx_trap_at(r, t, c, TRAP_BRANCH_INDEX, i, NULL);
+    ptx_took(t, c, i);
     t->pc = c->targets[i];
     return STEP_GO;
 }
@@ -159,8 +161,10 @@ static PtxStep exec_call(PtxRun *r, PtxThread *t, const PtxCode *c) {
 static PtxStep exec_call_indirect(PtxRun *r, PtxThread *t, const PtxCode *c) {
     uint64_t target = ptx_arg(r, t, &c->src[0]);
     for (uint32_t i = 0; i < r->m->nfuncs; i++)
-        if (r->func_address[i] == target && r->procs[i] && r->procs[i]->decoded)
+        if (r->func_address[i] == target && r->procs[i] && r->procs[i]->decoded) {
+            ptx_took(t, c, i);
             return enter_with_args(r, t, c, r->procs[i]);
+        }
     return ptx_trap_at(r, t, c, TRAP_CALL_TARGET, target, NULL);
 }
 

@@ -80,6 +80,8 @@ static uint32_t run_quantum(PtxRun *r, PtxThread *t, uint32_t quantum) {
         n++;
         if (c->guard && (t->regs[c->guard] & 1) == c->guard_not) {
             skipped++;
+            if (c->watch)
+                ptx_watch(r, t, c, false);
             continue;
         }
         if (c->exec(r, t, c) != STEP_GO)
@@ -206,13 +208,15 @@ static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
         PtxWarp *w = &b->warps[i];
         w->alive = w->nlanes == 32 ? UINT32_MAX : (1u << w->nlanes) - 1;
         w->spins = w->at_collective = w->at_barrier = 0;
-        ptx_forget_uniform(w);
+        ptx_end_promises(r, w);
         b->runnable[i] = w->alive;
     }
     for (uint32_t i = 0; i < b->nthreads && !r->trapped; i++) {
         PtxThread *t = &b->threads[i];
         t->state = TS_RUN;
         t->cc = false;
+        t->path = t->nbarriers = 0;
+        t->last_barrier = NULL;
         t->nframes = t->nslots = 0;
         t->pc = NULL;
         ptx_enter(r, t, r->kernel, NULL);
@@ -237,6 +241,8 @@ static void run_grid(PtxRun *r) {
                 ptx_trap(r, b->threads, NULL, TRAP_BUDGET, "stopped by the caller");
         }
         if (b->nalive == 0) {
+            for (uint32_t i = 0; i < b->nwarps; i++)
+                ptx_end_promises(r, &b->warps[i]);
             live--;
             b->live = false;
             if (next < total && !r->trapped) {
@@ -306,7 +312,7 @@ static void free_threads(PtxRun *r) {
             free(t->local);
         }
         for (uint32_t k = 0; k < r->blocks[i].nwarps; k++)
-            ptx_forget_uniform(&r->blocks[i].warps[k]);
+            ptx_end_promises(r, &r->blocks[i].warps[k]);
     }
 }
 
@@ -360,7 +366,7 @@ bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, Sim
         r.opt = *opt;
     r.rng = r.opt.seed;
     r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
-    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.report_not_uniform || r.opt.find_races || r.opt.reached;
+    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.find_races || r.opt.reached;
     bool ok = prepare(&r, kernel);
     if (ok) {
         make_blocks(&r);

@@ -36,12 +36,13 @@ typedef struct {
     uint64_t budget;            /* thread instructions, 0: 4e9 */
     uint32_t resident_blocks;   /* blocks that run at the same time, 0: 16 */
     bool report_uninitialised;  /* registers, global and shared memory read before they were written */
-    bool report_not_uniform;    /* bra.uni whose lanes of one warp go different ways */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     bool find_races;            /* of data, by happens-before: see ptx_race.c */
     uint8_t *const *reached;    /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
     void (*on_event)(void *user, const PtxEvent *e);    /* or NULL */
-    void (*on_warning)(void *user, const SimTrap *w);   /* or NULL; at most one per instruction and kind */
+    /* or NULL; at most one per instruction and kind. Always: TRAP_NOT_UNIFORM, `.uni` or the guard of an aligned barrier
+     * is not uniform; TRAP_DIVERGENT_BARRIER, a part of a warp goes around an aligned barrier */
+    void (*on_warning)(void *user, const SimTrap *w);
     /* or NULL; called about every million thread instructions, false ends the run with TRAP_BUDGET */
     bool (*keep_going)(void *user, uint64_t thread_insns);
     void *user;

@@ -56,11 +56,13 @@ typedef struct { /* where a destination goes; slot 0 discards */
 #define CODE_MAX_SRC 5
 struct PtxCode {
     PtxExec *exec;
+    PtxExec *watched;            /* where watch != 0: what exec calls in the end */
     PtxPure *pure;
     uint32_t guard;              /* slot of the guard predicate, 0 none */
     bool guard_not, ftz, sat;
     uint8_t nsrc, ndst, nvec;
     uint8_t type, type2, rnd, cmp, bop, sub, sub2, atom;
+    uint8_t watch;               /* PTX_WATCH_*: ptx_promise.c */
     uint8_t space;               /* of the access; SP_PARAM is the kernel's parameters, a function's are SP_LOCAL */
     uint8_t size_bytes;          /* of one memory element */
     PtxDst dst[2];
@@ -125,6 +127,9 @@ struct PtxThread {
     uint32_t wait_mask;
     uint64_t wait_value[4];
     uint64_t insns;
+    uint64_t path;               /* of branches taken so far, as a hash; see ptx_promise.c */
+    uint64_t nbarriers;          /* aligned barriers executed */
+    const PtxCode *last_barrier;
 };
 
 struct PtxWarp {
@@ -134,7 +139,7 @@ struct PtxWarp {
     uint32_t alive;              /* lanes that have not ended; the next two are subsets */
     uint32_t at_collective, at_barrier; /* in TS_COLLECTIVE; in TS_BARRIER or TS_BLOCK */
     uint32_t index;
-    struct PtxUniform *uniform;  /* report_not_uniform: what `.uni` branches did so far */
+    struct PtxPromise *promises; /* what instructions that promise uniformity did so far */
     uint32_t spins;              /* full quanta used while lanes wait at activemask */
 };
 
@@ -245,7 +250,15 @@ PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call); /* 
 /* Checks and events of the slow loop (ptx_checks.c); `run`: the guard is true. */
 void ptx_check_before(PtxRun *r, PtxThread *t, const PtxCode *c, bool run);
 void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool executed, const PtxProc *proc);
-void ptx_forget_uniform(PtxWarp *w);
+
+/* Promises of uniformity (ptx_promise.c). A watched instruction is also noted where its guard is false. */
+enum { PTX_WATCH_UNIFORM = 1, PTX_WATCH_BARRIER = 2, PTX_WATCH_MEET = 4 };
+void ptx_find_promises(PtxRun *r);                   /* after decoding */
+void ptx_watch(PtxRun *r, PtxThread *t, const PtxCode *c, bool run);
+void ptx_end_promises(PtxRun *r, PtxWarp *w);        /* the warp has ended: warn */
+static inline void ptx_took(PtxThread *t, const PtxCode *c, uint32_t way) {
+    t->path = (t->path + (uintptr_t)c + way + 1) * 0x9e3779b97f4a7c15u;
+}
 
 /* Warp- and block-level matters (ptx_warp.c). */
 void ptx_lane_ended(PtxRun *r, PtxWarp *w);

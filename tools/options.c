@@ -45,9 +45,9 @@ enum { /* keys of options without a letter */
        KEY_MEMORY_LIMIT,
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
-       KEY_FUZZ_JOBS, KEY_METRICS,
        KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
-       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE
+       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE,
+       KEY_FUZZ_JOBS, KEY_METRICS
 };
 
 static const struct argp_option output_options[] = {
