@@ -114,6 +114,12 @@ bool object_is(const void *image, size_t size_bytes) {
     return size_bytes > sizeof(Elf64_Ehdr) && memcmp(p, ELFMAG, SELFMAG) == 0 && get_u16(p + EI_NIDENT) == ET_REL;
 }
 
+const Target *object_target(const void *image) {
+    Elf64_Ehdr h;
+    memcpy(&h, image, sizeof h);
+    return elfimg_target(&h);
+}
+
 /* The name of the first STT_FILE symbol. */
 static const char *source_name(const ElfImage *e) {
     uint32_t symtab = elfimg_find(e, ".symtab");

@@ -484,7 +484,7 @@ static uint32_t find_candidates(Sel *s, const PtxInsn *in, const Call *c, uint32
         const PtxFunc *f = &s->ptx->funcs[i];
         bool listed = t->n == 0;
         for (uint32_t k = 0; k < t->n; k++)
-            listed |= t->funcs[k] == i;
+            listed |= t->funcs[k] == i || s->ptx->funcs[t->funcs[k]].alias_of == i + 1;
         Plan args, results;
         if (listed && (taken[i] || t->n) && f->has_body && !f->is_entry &&
             plan_signature(s, f->params, f->nparams, f->rets, f->nrets, &args, &results) &&

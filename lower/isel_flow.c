@@ -21,7 +21,7 @@ enum { TRAP_CODE_TRAP = 1, TRAP_CODE_BRKPT = 2, TRAP_CODE_INDEX = 3 }; /* operan
 static void emit_trap(Sel *s, uint32_t code) {
     if (isa_target_has(s->t, OT_TRAP))
         EMIT0(s, OT_TRAP, 0, op_imm(code));
-    else /* the operand that ptxas writes; BPT has no room for the reason */
+    else /* what ptxas writes for trap and brkpt alike; a machine may give other operands a meaning */
         EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
     s->cur = (BlockId){0};
 }
@@ -165,10 +165,7 @@ bool isel_ret(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_trap(Sel *s, const PtxInsn *in) {
-    bool brkpt = in->op == PTX_BRKPT;
-    if (brkpt && !isa_target_has(s->t, OT_TRAP))
-        return false;
-    emit_trap(s, brkpt ? TRAP_CODE_BRKPT : TRAP_CODE_TRAP);
+    emit_trap(s, in->op == PTX_BRKPT ? TRAP_CODE_BRKPT : TRAP_CODE_TRAP);
     return true;
 }
 
@@ -186,16 +183,34 @@ static void sync_all(Sel *s, const PtxInsn *in, InstId id) {
         ir_inst(s->f, id)->flags |= IF_ALIGNED;
 }
 
+static bool selectable(Sel *s, unsigned op, uint32_t mods, Operand id, Operand count) {
+    MachInst m = isa_inst(op);
+    m.mods = mods;
+    m.src[0] = id; /* the slots barid and cnt of BAR and BAR_RED */
+    m.src[1] = count;
+    return isa_select_opcode(s->t, &m) != 0;
+}
+
+/* Number and count both in registers, and no form that takes them so: one register holds both. Native machines have the
+ * count in the upper half and a modifier for it, bru1's BAR_RED from bit 4 up. Returns modifiers to add. */
+static uint32_t pack_operands(Sel *s, unsigned op, Operand *id, Operand *count) {
+    const uint32_t packed = op == OT_BAR ? MSET(BAR, packed, BarPacked_YES) : MSET(BAR_RED, packed, BarPacked_YES);
+    if (id->kind == OPK_IMM || count->kind != OPK_VAL || selectable(s, op, 0, *id, *count))
+        return 0;
+    bool native = selectable(s, op, packed, *id, op_none());
+    *id = emit_or(s, emit_and(s, *id, op_imm(15)), emit_shl(s, emit_and(s, *count, op_imm(0xfff)), op_imm(native ? 16 : 4)));
+    *count = op_none();
+    return native ? packed : 0;
+}
+
 static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const PtxOperand *p) {
     unsigned op = in->bop == BOP_AND ? BARREDOp_AND : in->bop == BOP_OR ? BARREDOp_OR : BARREDOp_POPC;
     if (in->bop != BOP_AND && in->bop != BOP_OR && in->bop != BOP_POPC)
         return false;
-    if (id.kind != OPK_IMM && count.kind == OPK_VAL) { /* one register holds both */
-        id = emit_or(s, emit_and(s, id, op_imm(15)), emit_shl(s, emit_and(s, count, op_imm(0xfff)), op_imm(4)));
-        count = op_none();
-    } else if (count.kind == OPK_NONE)
+    uint32_t packed = pack_operands(s, OT_BAR_RED, &id, &count);
+    if (count.kind == OPK_NONE && id.kind == OPK_IMM)
         count = op_imm(0);
-    sync_all(s, in, EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op), id, count, sel_src_pred(s, p), op_imm(0xffffffff)));
+    sync_all(s, in, EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op) | packed, id, count, sel_src_pred(s, p), op_imm(0xffffffff)));
     if (op == BARREDOp_POPC)
         sel_write32(s, &in->operands[0], TY_U32, sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_rd, RF_R, 1, 0, NULL));
     else
@@ -224,9 +239,9 @@ bool isel_bar(Sel *s, const PtxInsn *in) {
         return bar_red(s, in, id, count, &src[n - 1]);
     if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
         return false;
-    if (count.kind == OPK_NONE)
+    uint32_t mods = MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV) | pack_operands(s, OT_BAR, &id, &count);
+    if (count.kind == OPK_NONE && !MGET(BAR, packed, mods))
         count = op_imm(0);
-    sync_all(s, in, EMIT0(s, OT_BAR, MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV), id, count, op_none(),
-                      op_imm(0xffffffff)));
+    sync_all(s, in, EMIT0(s, OT_BAR, mods, id, count, op_none(), op_imm(0xffffffff)));
     return true;
 }

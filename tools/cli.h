@@ -21,6 +21,7 @@ typedef struct {
     unsigned ninputs, max_inputs;
     const char *output, *emit, *dump, *stop_after;
     const Target *target;
+    const Target *object_target; /* of the objects read; the target where no option says one */
     unsigned opt_level;
     ReconvMode reconverge;
     PredicateMode predicate;

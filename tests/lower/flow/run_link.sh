@@ -1,19 +1,22 @@
 #!/bin/sh
-# run_link.sh HEDDLE DIRECTORY LEVEL: two modules linked, as PTX and as objects, in both orders; errors of linking.
+# run_link.sh HEDDLE DIRECTORY LEVEL [TARGET]: two modules linked, as PTX and as objects, in both orders; errors of linking.
 # SPDX-License-Identifier: MIT
 set -eu
-heddle=$1 level=$3 here=$(dirname "$0")/link
-work=$2/link_O$level
+heddle=$1 level=$3 target=${4:-bru1} here=$(dirname "$0")/link
+work=$2/link_O$level$target
 mkdir -p "$work"
 run="--kernel k --block 32 --arg out:o:u32[256] --expect o=$(cat "$here/expected.txt")"
-"$heddle" validate "$here/main.ptx" "$here/lib.ptx" $run "-O$level"
-"$heddle" validate "$here/lib.ptx" "$here/main.ptx" $run "-O$level"
+"$heddle" validate "$here/main.ptx" "$here/lib.ptx" $run "-O$level" -t "$target"
+"$heddle" validate "$here/lib.ptx" "$here/main.ptx" $run "-O$level" -t "$target"
 for f in main lib; do
-  "$heddle" compile -c "$here/$f.ptx" -o "$work/$f.o"
+  "$heddle" compile -c -t "$target" "$here/$f.ptx" -o "$work/$f.o"
 done
 "$heddle" link "$work/main.o" "$work/lib.o" "-O$level" -o "$work/all.cubin"
 "$heddle" run "$work/all.cubin" $run > "$work/run.txt"
 "$heddle" validate "$work/main.o" "$here/lib.ptx" "$work/all.cubin" $run
+
+# objects say which machine they are for
+"$heddle" disasm "$work/all.cubin" | grep -q "\.target.$target\$" || { echo "linked for another machine"; exit 1; }
 
 refuse() { # TEXT FILE...: linking fails and says so
   text=$1
@@ -30,6 +33,8 @@ head=".version 8.0
 .address_size 64"
 printf '%s\n.visible .func (.reg .u32 r) chosen(.reg .u32 a)\n{\n mov.u32 r, a;\n ret;\n}\n' "$head" > "$work/twice.ptx"
 refuse "chosen is defined both in .*lib.ptx and in .*twice.ptx" "$here/main.ptx" "$here/lib.ptx" "$work/twice.ptx"
+"$heddle" compile -c -t sm_86 "$here/lib.ptx" -o "$work/sm_86.o"
+refuse "it was compiled for sm_86, another object for $target" "$work/main.o" "$work/sm_86.o"
 printf '%s\n.extern .func (.reg .u64 r) chosen(.reg .u32 a);\n' "$head" > "$work/other.ptx"
 refuse "chosen does not agree in .*: their parameters or results differ" "$here/main.ptx" "$here/lib.ptx" "$work/other.ptx"
 printf '%s\n.extern .global .align 4 .b32 counter[2];\n' "$head" > "$work/size.ptx"

@@ -1,9 +1,14 @@
 #!/bin/sh
-# run_traps.sh HEDDLE DIRECTORY LEVEL: both engines end at the same place of a wrong program, and say where.
+# run_traps.sh HEDDLE DIRECTORY LEVEL [TARGET]: both engines end at the same place of a wrong program, and say where.
 # SPDX-License-Identifier: MIT
 set -eu
-heddle=$1 level=$3
-work=$2/traps_O$level
+heddle=$1 level=$3 target=${4:-bru1}
+work=$2/traps_O$level$target
+# a native machine has one instruction for trap, brkpt, an index outside its table, and an address that is no function
+breakpoint="breakpoint" index="brx.idx index out of range" null="indirect call target is no function at 0x0"
+inside="indirect call target is no function"
+[ "$target" = bru1 ] || breakpoint="trap instruction: BPT"
+[ "$target" = bru1 ] || index=$breakpoint null=$breakpoint inside=$breakpoint
 mkdir -p "$work"
 
 # trap NAME PTX-PATTERN MACHINE-PATTERN: the body is standard input, thread i of 64 runs it; line 11 is its first
@@ -19,7 +24,7 @@ trap_at() {
   check "$@"
 }
 check() {
-  "$heddle" validate "$work/$1.ptx" --kernel k --block 64 --arg "out:o:u32[64]" "-O$level" > "$work/$1.txt" || {
+  "$heddle" validate "$work/$1.ptx" --kernel k --block 64 --arg "out:o:u32[64]" "-O$level" -t "$target" > "$work/$1.txt" || {
     cat "$work/$1.txt"
     exit 1
   }
@@ -28,13 +33,15 @@ check() {
 at37='k: line 11, .*block (0,0,0), thread (37,0,0):'
 at0='k: line 11, .*block (0,0,0), thread (0,0,0):'
 echo ' @q trap;' | trap_at trap "$at37 trap instruction" "$at37 trap instruction"
-echo ' @q brkpt;' | trap_at brkpt "$at37 breakpoint" "$at37 breakpoint"
+echo ' @q brkpt;' | trap_at brkpt "$at37 breakpoint" "$at37 $breakpoint"
 echo ' P: .callprototype _ (.reg .u32 _); mov.u64 p, 0; call p, (i), P;' |
-  trap_at null "$at0 indirect call target is no function at 0x0" "$at0 indirect call target is no function at 0x0"
+  trap_at null "$at0 indirect call target is no function at 0x0" "$at0 $null"
 echo ' P: .callprototype _ (.reg .u32 _); mov.u64 p, f1; add.u64 p, p, 4; @q call p, (i), P;' |
-  trap_at inside "$at37 indirect call target is no function" "$at37 indirect call target is no function"
+  trap_at inside "$at37 indirect call target is no function" "$at37 $inside"
+echo ' T: .branchtargets A, B, C, A, B; sub.u32 i, i, 33; max.s32 i, i, 0; add.u32 i, i, 1; brx.idx i, T; A: ret; B: ret; C: ret;' |
+  trap_at table "$at37 brx.idx index out of range at 0x5" "$at37 $index"
 echo ' T: .branchtargets A, B, C; sub.u32 i, i, 35; max.s32 i, i, 0; add.u32 i, i, 1; brx.idx i, T; A: ret; B: ret; C: ret;' |
-  trap_at index "$at37 brx.idx index out of range at 0x3" "$at37 brx.idx index out of range"
+  trap_at index "$at37 brx.idx index out of range at 0x3" "$at37 $index"
 echo ' mov.u32 x, 48; bar.sync 0, x;' | trap_at count "$at0 barrier misuse: .*thread count 48" "$at0 barrier misuse: .*count 48"
 echo ' @q bra L; bar.sync 0; bra E; L: bar.sync 0; E:' |
   trap_at diverged "k: line 11, .*aligned barrier in divergent code" "k: line 11, .*aligned barrier in divergent code"
@@ -90,7 +97,7 @@ undefined() { # NAME PATTERN: the body is standard input; PATTERN empty: no alar
     printf ' ret;\n}\n'
   } > "$work/$1.ptx"
   status=0
-  "$heddle" validate "$work/$1.ptx" --kernel k --block 64 --arg "out:o:u32[64]" "-O$level" > "$work/$1.txt" || status=$?
+  "$heddle" validate "$work/$1.ptx" --kernel k --block 64 --arg "out:o:u32[64]" "-O$level" -t "$target" > "$work/$1.txt" || status=$?
   if [ -z "$2" ]; then
     [ $status = 0 ] && ! grep -q undefined "$work/$1.txt" && return
   else
