@@ -515,10 +515,10 @@ void check_uniform(Checker *c) {
     for (uint32_t p = 0; p < c->nprocs; p++) {
         ProcInfo *x = &u.info[p];
         x->entry_together = x->exit_together = true;
-        if (!x->called && !c->procs[p].is_kernel) { /* somebody else calls it */
-            x->entry_together = false;
-            x->entry_apart = true;
-            memset(&x->entry, 0xff, sizeof x->entry);
+        if (!x->called) {
+            memset(&x->entry, 0xff, sizeof x->entry); /* registers hold anything */
+            x->entry_together = c->procs[p].is_kernel;
+            x->entry_apart = !x->entry_together; /* somebody else calls it */
         }
         post_dominators(c, &c->procs[p]);
     }

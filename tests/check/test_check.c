@@ -1,0 +1,200 @@
+/* The static checker: every rule's wrong example breaks that rule, its right example breaks none; reports; options.
+ * SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "check/check.h"
+#include "emit/asm.h"
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    void *image;
+    Binary *b;
+    BinFlow *g;
+    BinCheckReport r;
+} Checked;
+
+static void show(void *user, Severity severity, const char *line) {
+    (void)user;
+    (void)severity;
+    print_message("%s", line);
+}
+
+static Checked check_text(const char *text, const BinCheckOptions *opt) {
+    Checked c;
+    Diags d = {.sink = show};
+    size_t size;
+    Source s = {"k.sass", text, strlen(text)};
+    if (!assemble(&s, &c.image, &size, &d))
+        fail_msg("does not assemble:\n%s", text);
+    c.b = binary_read("k.cubin", c.image, size, &d);
+    assert_non_null(c.b);
+    c.g = binflow_new(c.b);
+    binary_check(c.g, opt, &c.r);
+    return c;
+}
+
+static void release(Checked *c) {
+    check_report_free(&c->r);
+    binflow_free(c->g);
+    binary_free(c->b);
+    free(c->image);
+}
+
+static bool breaks(const Checked *c, CheckRule rule) {
+    for (uint32_t k = 0; k < c->r.n; k++)
+        if (c->r.findings[k].rule == rule)
+            return true;
+    return false;
+}
+
+/* An example as a whole file: a kernel around it unless it says more. */
+static Checked check_example(const char *example, bool hazards) {
+    char text[2000];
+    bool whole = example[0] == '.', open = strstr(example, "EXIT") || strstr(example, "RET") || !hazards;
+    snprintf(text, sizeof text, ".target bru1\n%s%s\n%s", whole ? "" : ".entry k\n", example, open ? "" : "[B------:R-:W-:-:S05] EXIT ;\n");
+    return check_text(text, &(BinCheckOptions){.no_hazards = !hazards});
+}
+
+static void test_examples(void **state) {
+    (void)state;
+    for (unsigned k = 0; k < CR_COUNT; k++) {
+        const CheckRuleInfo *r = check_rule((CheckRule)k);
+        bool hazards = r->id[0] == 'H';
+        if (k != CR_R23) { /* its example is no text */
+            Checked bad = check_example(r->bad, hazards);
+            if (!breaks(&bad, (CheckRule)k))
+                fail_msg("%s: not found in\n%s", r->id, r->bad);
+            for (uint32_t n = 0; n < bad.r.n; n++)
+                if (bad.r.findings[n].rule == k)
+                    assert_int_equal(bad.r.findings[n].severity, r->severity);
+            release(&bad);
+        }
+        Checked good = check_example(r->good, hazards);
+        for (uint32_t n = 0; n < good.r.n; n++)
+            if (good.r.findings[n].rule == k || good.r.findings[n].severity == SEV_ERROR)
+                fail_msg("%s: %s %s in\n%s", r->id, check_rule(good.r.findings[n].rule)->id, good.r.findings[n].text, r->good);
+        release(&good);
+    }
+}
+
+/* a bit that belongs to no field. */
+static void test_reserved_bit(void **state) {
+    (void)state;
+    Checked c = check_example("  EXIT ;", false);
+    assert_false(breaks(&c, CR_R23));
+    c.b->code[0][1] |= 1ull << (90 - 64);
+    check_report_free(&c.r);
+    binflow_free(c.g);
+    c.g = binflow_new(c.b);
+    binary_check(c.g, NULL, &c.r);
+    assert_true(breaks(&c, CR_R23));
+    assert_int_equal(c.r.nerrors > 0, 1);
+    release(&c);
+}
+
+static void test_rule_names(void **state) {
+    (void)state;
+    assert_int_equal(check_rule_find("R-07", 4), CR_R07);
+    assert_int_equal(check_rule_find("r7", 2), CR_R07);
+    assert_int_equal(check_rule_find("H-01", 4), CR_H01);
+    assert_int_equal(check_rule_find("R-25", 4), CR_COUNT);
+    assert_int_equal(check_rule_find("R-0x", 4), CR_COUNT);
+    assert_int_equal(check_rule_find("", 0), CR_COUNT);
+    for (unsigned k = 0; k < CR_COUNT; k++) {
+        char *text = check_explain(check_rule((CheckRule)k)->id);
+        assert_non_null(strstr(text, check_rule((CheckRule)k)->title));
+        assert_non_null(strstr(text, "Wrong:"));
+        free(text);
+    }
+    char *text = check_explain("E-BAR-PARTIAL");
+    assert_non_null(text);
+    free(text);
+    assert_null(check_explain("E-NOTHING"));
+}
+
+static const char two_faults[] = ".target bru1\n.entry k\n"
+                                 "  S2R R0, SR_LANEID ;\n"
+                                 "  BSSY B0, `(out) ;\n"
+                                 "  @P0 BRA `(join) ;\n"
+                                 "  NOP ;\n"
+                                 "join:\n  @P1 BSYNC B0 ;\n"
+                                 "out:\n  BAR.SYNC 0x0 ;\n"
+                                 "  EXIT ;\n";
+
+static void test_options(void **state) {
+    (void)state;
+    Checked c = check_text(two_faults, &(BinCheckOptions){.no_hazards = true});
+    assert_int_equal(c.r.nerrors, 2);
+    assert_int_equal(c.r.findings[0].rule, CR_R07);
+    assert_int_equal(c.r.findings[1].rule, CR_R10);
+    release(&c);
+    c = check_text(two_faults, &(BinCheckOptions){.rules = (uint64_t)1 << CR_R10});
+    assert_int_equal(c.r.n, 1);
+    assert_int_equal(c.r.findings[0].inst, 5);
+    release(&c);
+}
+
+static void test_reports(void **state) {
+    (void)state;
+    Checked c = check_text(two_faults, &(BinCheckOptions){.no_hazards = true});
+    char *text = check_report_text(c.g, &c.r), *json = check_report_json(c.g, &c.r), *sarif = check_report_sarif(c.g, &c.r);
+    assert_non_null(strstr(text, "k.cubin: k+0x40: error R-07: predicated BSYNC"));
+    assert_non_null(strstr(text, "@P1 BSYNC B0"));
+    assert_non_null(strstr(text, "2 errors, 0 warnings"));
+    cJSON *o = cJSON_Parse(json);
+    assert_non_null(o);
+    cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(o, "findings"), 0);
+    assert_string_equal(cJSON_GetObjectItem(first, "rule")->valuestring, "R-07");
+    assert_string_equal(cJSON_GetObjectItem(first, "address")->valuestring, "0x40");
+    assert_string_equal(cJSON_GetObjectItem(first, "function")->valuestring, "k");
+    cJSON_Delete(o);
+    o = cJSON_Parse(sarif);
+    assert_non_null(o);
+    assert_string_equal(cJSON_GetObjectItem(o, "version")->valuestring, "2.1.0");
+    cJSON *run = cJSON_GetArrayItem(cJSON_GetObjectItem(o, "runs"), 0);
+    cJSON *rules = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "tool"), "driver"), "rules");
+    assert_int_equal(cJSON_GetArraySize(rules), CR_COUNT);
+    cJSON *result = cJSON_GetArrayItem(cJSON_GetObjectItem(run, "results"), 0);
+    assert_string_equal(cJSON_GetObjectItem(result, "level")->valuestring, "error");
+    int index = cJSON_GetObjectItem(result, "ruleIndex")->valueint;
+    assert_string_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(rules, index), "id")->valuestring, "R-07");
+    cJSON_Delete(o);
+    free(text);
+    free(json);
+    free(sarif);
+    release(&c);
+}
+
+/* The path that shows a finding leads along edges of the graph. */
+static void test_path(void **state) {
+    (void)state;
+    Checked c = check_text(".target bru1\n.func f\n"
+                           "  BSSY B0, `(join) ;\n"      /* 0 */
+                           "  @P0 BRA `(a) ;\n"          /* 1 */
+                           "  BSYNC B0 ;\n"              /* 2 */
+                           "join:\n  RET.ABS R[20:21] ;\n" /* 3 */
+                           "a:\n  NOP ;\n"               /* 4 */
+                           "  @P1 BRA `(a) ;\n"          /* 5 */
+                           "  RET.ABS R[20:21] ;\n",     /* 6 */
+                           &(BinCheckOptions){.rules = (uint64_t)1 << CR_R02});
+    static const uint32_t expected[] = {0, 1, 4, 6};
+    assert_int_equal(c.r.n, 1);
+    assert_int_equal(c.r.findings[0].inst, 6);
+    assert_int_equal(c.r.findings[0].npath, 4);
+    assert_memory_equal(c.r.findings[0].path, expected, sizeof expected);
+    release(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),   cmocka_unit_test(test_reserved_bit),
+                                       cmocka_unit_test(test_rule_names), cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_reports),    cmocka_unit_test(test_path)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
