@@ -134,7 +134,14 @@ bool latency_drains_reads(const Target *t, const MachInst *i) {
     return i->optype == OT_BAR && family_of(t) == F75;
 }
 
-static unsigned reader_row(LatencyClass c, const MachInst *reader, unsigned src, unsigned part) {
+/* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls: IMAD.WIDE.U32
+ * R20; IMAD.HI.U32 R20, P2, R25, R17, R20 after 4 cycles). */
+static bool is_wide_addend(Family family, const MachInst *reader, unsigned src) {
+    return (reader->optype == OT_IMAD_WIDE && src == IMAD_WIDE_rc) ||
+           (family == F90 && reader->optype == OT_IMAD_HI && src == IMAD_HI_rc);
+}
+
+static unsigned reader_row(Family family, LatencyClass c, const MachInst *reader, unsigned src, unsigned part) {
     switch (c) {
     case LC_ALU:
     case LC_DISP64:
@@ -142,7 +149,7 @@ static unsigned reader_row(LatencyClass c, const MachInst *reader, unsigned src,
     case LC_FMA:
         return ROW_FMA;
     case LC_WIDE:
-        if (reader->optype != OT_IMAD_WIDE || src != IMAD_WIDE_rc)
+        if (!is_wide_addend(family, reader, src))
             return ROW_WIDE_AB;
         return part ? ROW_WIDE_CHI : ROW_WIDE_CLO;
     case LC_HALF:
@@ -250,9 +257,14 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
         return ugpr_raw(f, w, r);
     if (file == RF_P)
         return pred_raw(f, w, r, reader, src);
+    /* ptxas lets 4 cycles be between VIADD and IMAD, either way (calls, guards, cholesky): it runs on both sides */
+    if (reader->optype == OT_VIADD && is_fma_side(w))
+        r = LC_FMA;
+    if (writer->optype == OT_VIADD && is_fma_side(r))
+        w = LC_FMA;
     if (file == RF_B || w == LC_CTRL)
         return 1;
-    return gpr_raw[family][reader_row(r, reader, src, src_part)][writer_column(w, writer, dst_part)];
+    return gpr_raw[family][reader_row(family, r, reader, src, src_part)][writer_column(w, writer, dst_part)];
 }
 
 unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
@@ -273,7 +285,8 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
         return family_of(t) == F75 ? 14 : 7;
     if (is_uniform_class(r))
         return w == LC_UMOVE || w == LC_ULDC ? 3 : 1;
-    return is_late_class(w) || w == LC_MMA1 || w == LC_MMA2 ? 2 : 1;
+    /* sm_90: ptxas overwrites a source of DFMA by LDG in the next cycle (spmv) */
+    return family_of(t) != F90 && (is_late_class(w) || w == LC_MMA1 || w == LC_MMA2) ? 2 : 1;
 }
 
 unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second) {

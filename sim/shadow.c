@@ -125,6 +125,11 @@ static bool same_queue(const Target *t, const MachInst *before, const MachInst *
     return q != LQ_NONE && q == latency_queue(t, before);
 }
 
+/* Memory instructions read in order, and write after they have read. */
+static bool in_order(const Target *t, const MachInst *before, const MachInst *in) {
+    return latency_reads_in_order(t, in) && latency_reads_in_order(t, before);
+}
+
 static void wait_for(struct WarpShadow *s, unsigned sb) {
     s->waited[sb] = s->number;
     for (unsigned q = LQ_NONE + 1; q < LQ_COUNT; q++)
@@ -201,7 +206,7 @@ static void check_writes(Warp *w, Dec *d, uint32_t g) {
                     hazard(w, d, a, g, "overwritten", in->dst[i], k, need);
             }
             ACCESS_EACH(b, &s->reader[reg], lanes_of(in->dst[i], g))
-                if (!has_read(s, t, b) && !same_queue(t, b->inst, in))
+                if (!has_read(s, t, b) && !same_queue(t, b->inst, in) && !in_order(t, b->inst, in))
                     hazard(w, d, b, g, "overwritten while it is read,", in->dst[i], k, 0);
         }
 }
