@@ -202,7 +202,13 @@ static const BinBranchTable *table_of(const BinFlow *g, uint32_t func, uint32_t 
 
 static bool call_returns(const Builder *b, uint32_t i) {
     uint32_t target = bin_target(b->g, i);
-    return target == BINFLOW_NONE || !b->entry[target] || b->returns[target];
+    return target == BINFLOW_NONE || b->func[target] == BINFLOW_NONE || b->returns[target];
+}
+
+/* ptxas leaves loops by CALL.REL.NOINC to a place in the same function from which no way returns: a branch. */
+static bool is_jump(const Builder *b, uint32_t func, uint32_t i) {
+    uint32_t t = bin_target(b->g, i);
+    return t != BINFLOW_NONE && inside(b->g, func, t) && t != b->g->funcs[func].first_inst && !b->returns[t];
 }
 
 static Exits exits_of(const Builder *b, uint32_t func, uint32_t i) {
@@ -226,7 +232,9 @@ static Exits exits_of(const Builder *b, uint32_t func, uint32_t i) {
         if (call_returns(b, i)) {
             x.ends_block = false;
             guard = BG_MAYBE;
-        } else
+        } else if (is_jump(b, func, i))
+            take(b, &x, bin_target(g, i));
+        else
             x.ends |= BX_NORETURN;
         break;
     case BK_RET:
@@ -339,6 +347,14 @@ static void find_returns(Builder *b) {
     }
 }
 
+static void drop_jump_targets(Builder *b) {
+    for (uint32_t f = 0; f < b->g->bin->nfuncs; f++)
+        for (uint32_t k = 1; k < b->g->funcs[f].ninsts; k++) {
+            uint32_t i = b->g->funcs[f].first_inst + k;
+            b->entry[i] &= b->returns[i];
+        }
+}
+
 /* ---- blocks ---- */
 
 static void mark_leaders(Builder *b, uint32_t func) {
@@ -428,7 +444,7 @@ static void make_calls(Builder *b, uint32_t func) {
         BinKind kind = g->decoded[i] ? bin_kind(&g->insts[i]) : BK_PLAIN;
         uint32_t t = kind == BK_CALL || kind == BK_BRANCH ? bin_target(g, i) : BINFLOW_NONE;
         bool tail = kind == BK_BRANCH && t != BINFLOW_NONE && !inside(g, func, t) && b->entry[t];
-        if (kind != BK_CALL && !tail)
+        if ((kind != BK_CALL && !tail) || (kind == BK_CALL && !call_returns(b, i) && is_jump(b, func, i)))
             continue;
         uint32_t callee = t == BINFLOW_NONE ? BINFLOW_NONE : b->func[t];
         VEC_ADD(&g->arena, &calls, ((BinCall){i, callee, callee == BINFLOW_NONE ? BINFLOW_NONE : t}));
@@ -524,6 +540,7 @@ BinFlow *binflow_new(const Binary *bin) {
     decode_all(&b);
     find_entries(&b);
     find_returns(&b);
+    drop_jump_targets(&b);
     uint32_t nleaders = 0;
     for (uint32_t f = 0; f < bin->nfuncs; f++)
         mark_leaders(&b, f);

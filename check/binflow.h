@@ -33,7 +33,8 @@ typedef enum { /* how the control of a block ends; bits, EXIT under a guard is B
 } BinEnds;
 
 /* A block ends behind every instruction that can change the PC other than to the next one: branches, EXIT and RET
- * with or without guard. A CALL ends no block unless it does not return. BSYNC, WARPSYNC, YIELD and the like end
+ * with or without guard. A CALL ends no block unless it does not return; one
+ * to a place inside its own function from which no way returns is a branch (BE_TAKEN), and no call. BSYNC, WARPSYNC, YIELD and the like end
  * none: for one lane they lead to the next instruction. */
 typedef struct {
     uint32_t first, ninsts; /* instructions */

@@ -243,9 +243,16 @@ static void find_address_taken(Checker *c) {
     c->naddress_taken = n;
 }
 
+BinKind check_kind(const Checker *c, uint32_t inst) {
+    BinKind k = bin_kind(&c->g->insts[inst]);
+    uint32_t t = k == BK_CALL ? bin_target(c->g, inst) : NONE, b = c->g->block_of[inst];
+    bool inside = t != NONE && c->g->block_of[t] != NONE && c->g->blocks[c->g->block_of[t]].func == c->g->blocks[b].func;
+    return inside && c->proc_at[t] == NONE ? BK_BRANCH : k;
+}
+
 bool check_is_call(const Checker *c, uint32_t inst) {
     const MachInst *m = &c->g->insts[inst];
-    if (bin_kind(m) == BK_CALL)
+    if (check_kind(c, inst) == BK_CALL)
         return bin_guard(m) != BG_NEVER;
     if (bin_kind(m) != BK_BRANCH || bin_guard(m) == BG_NEVER)
         return false;

@@ -117,7 +117,7 @@ typedef struct {
 
 static bool yields_behind(const Checker *c, uint32_t i, bool now) {
     const MachInst *m = &c->g->insts[i];
-    switch (bin_kind(m)) {
+    switch (check_kind(c, i)) {
     case BK_YIELD:
     case BK_NANOSLEEP:
         return now || bin_guard(m) == BG_ALWAYS;
@@ -186,7 +186,7 @@ static void walk_collectives(Checker *c) {
         bool exits = !c->procs[p].is_kernel;
         for (uint32_t n = 0; n < c->procs[p].nrpo && !exits; n++) /* a lane may leave before the others */
             EACH_INST(g, c->procs[p].rpo[n], i)
-                exits |= g->decoded[i] && (bin_kind(&g->insts[i]) == BK_EXIT || bin_kind(&g->insts[i]) == BK_CALL) &&
+                exits |= g->decoded[i] && (bin_kind(&g->insts[i]) == BK_EXIT || check_kind(c, i) == BK_CALL) &&
                          (c->divergent[i] || c->apart[i]);
         for (uint32_t n = 0; n < c->procs[p].nrpo; n++) {
             bool now = y.yielded[c->procs[p].rpo[n]];

@@ -276,6 +276,8 @@ static void check_write(Hazards *h, uint32_t i, const Entry *x) {
             too_early(h, CR_H03, i, x, "overwritten", 0);
         else if (x->age < need)
             too_early(h, CR_H03, i, x, "overwritten", need);
+    } else if (x->pending && f->memory && g->memory) {
+        /* memory instructions read in order, and write after they have read */
     } else if (x->pending)
         too_early(h, CR_H04, i, x, "overwritten while it is read,", 0);
     else {

@@ -51,6 +51,8 @@ typedef struct {
 } Callees;
 Callees check_callees(const Checker *c, uint32_t inst);
 
+/* bin_kind, but a call that is a branch (see binflow.h) is one. */
+BinKind check_kind(const Checker *c, uint32_t inst);
 /* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's entry? */
 bool check_is_call(const Checker *c, uint32_t inst);
 

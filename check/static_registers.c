@@ -35,7 +35,7 @@ static void uniform_accesses(const MachInst *m, Live *reads, Live *writes) {
 
 /* Another group of lanes may run between this instruction and the next one of its group. */
 static bool may_switch(const Checker *c, uint32_t i) {
-    switch (bin_kind(&c->g->insts[i])) {
+    switch (check_kind(c, i)) {
     case BK_BRANCH:
     case BK_BRANCH_INDIRECT:
         return c->divergent[i];
@@ -182,7 +182,7 @@ static void track(Returns *q, Values *v, uint32_t i) {
                 x.kind = V_UNKNOWN;
             define(v, m, d, k, x, i);
         }
-    if (bin_kind(m) == BK_CALL) /* callees give back some registers as they were; we do not ask which */
+    if (check_kind(q->c, i) == BK_CALL) /* callees give back some registers as they were; we do not ask which */
         for (unsigned r = 0; r < REG_RZ; r++)
             v->r[r] = (Value){V_UNKNOWN, 0, i};
 }
@@ -206,7 +206,7 @@ static bool merge(Values *into, const Values *with) {
 static bool matters(const Checker *c, const Proc *p) {
     for (uint32_t n = 0; n < p->nrpo; n++)
         EACH_INST(c->g, p->rpo[n], i)
-            if (c->g->decoded[i] && (bin_kind(&c->g->insts[i]) == BK_RET || bin_kind(&c->g->insts[i]) == BK_CALL))
+            if (c->g->decoded[i] && (bin_kind(&c->g->insts[i]) == BK_RET || check_kind(c, i) == BK_CALL))
                 return true;
     return false;
 }
@@ -285,7 +285,7 @@ static void visit(Returns *q, uint32_t p, bool calls) {
         EACH_INST(g, proc->rpo[n], i) {
             if (!g->decoded[i])
                 break;
-            if (calls && bin_kind(&g->insts[i]) == BK_CALL)
+            if (calls && check_kind(q->c, i) == BK_CALL)
                 at_call(q, &v, i);
             else if (!calls && bin_kind(&g->insts[i]) == BK_RET)
                 at_return(q, p, &v, i);

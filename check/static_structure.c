@@ -72,7 +72,8 @@ static void collective_branch(Checker *c, uint32_t i, const MachInst *m) {
     unsigned cond = MGET(BRA, cond, m->mods);
     if (cond == BRACond_NoCond)
         return;
-    if (bin_guard(m) != BG_ALWAYS)
+    /* ptxas writes a guarded BRA.U where it knows the guard to be the same for all lanes */
+    if (bin_guard(m) != BG_ALWAYS && !(c->native && cond == BRACond_U))
         check_report(c, CR_R21, i, NONE, "predicated BRA.%s moves lanes whose guard is false",
                      cond == BRACond_U ? "U" : cond == BRACond_DIV ? "DIV" : "CONV");
 }
@@ -142,7 +143,7 @@ void check_structure(Checker *c) {
             if (!g->blocks[g->block_of[i]].reachable)
                 continue;
             one_instruction(c, i);
-            if (bin_kind(&g->insts[i]) == BK_CALL)
+            if (check_kind(c, i) == BK_CALL)
                 call_target(c, i);
         }
     for (uint32_t b = 0; b < g->nblocks; b++)

@@ -135,7 +135,8 @@ static bool parts_lanes(const Cells *s, const MachInst *m) {
     BinKind k = bin_kind(m);
     if (k != BK_BRANCH && k != BK_BRANCH_INDIRECT && k != BK_CALL && k != BK_EXIT && k != BK_RET)
         return false;
-    if (k == BK_BRANCH && MGET(BRA, cond, m->mods) != BRACond_NoCond && bin_guard(m) == BG_ALWAYS)
+    if (k == BK_BRANCH && MGET(BRA, cond, m->mods) != BRACond_NoCond &&
+        (bin_guard(m) == BG_ALWAYS || MGET(BRA, cond, m->mods) == BRACond_U))
         return false; /* the group goes as one */
     bool d = operand_divergent(s, m->guard);
     for (unsigned n = 0; n < m->nsrc && k != BK_RET; n++) /* a return address is as uniform as the call was */
@@ -348,7 +349,7 @@ typedef struct {
 static void together_behind(const Uniform *u, Together *t, uint32_t i) {
     const Checker *c = u->c;
     const MachInst *m = &c->g->insts[i];
-    BinKind k = bin_kind(m);
+    BinKind k = check_kind(c, i);
     if (is_full_warpsync(m))
         t->on = true;
     else if (k == BK_BSSY && c->native && t->on)
