@@ -86,8 +86,8 @@ static FuzzConfig sample_config(const Campaign *c, uint64_t h) {
         f.reconverge = modes[h >> 32 & 3];
     f.predicate = one_in(&h, 2) ? PREDICATE_AUTO : h >> 32 & 1 ? PREDICATE_MAX : PREDICATE_OFF;
     f.yield_breaks = one_in(&h, 6);
-    f.verify = one_in(&h, 8);
-    f.text = one_in(&h, 16);
+    f.verify = one_in(&h, 16);
+    f.text = one_in(&h, 64);
     f.ptx_seed = one_in(&h, 2) ? h >> 20 : 0;
     return f;
 }

@@ -257,7 +257,10 @@ void gen_log(Gen *g, const char *number) {
     if (g->kind == GEN_CALLS)
         OUT(g, "ld.global.u32 %%t4, [%%gl]; add.u32 %%t4, %%t4, 8; st.global.u32 [%%gl], %%t4; and.b32 %%t4, %%t4, %d; "
                "add.u32 %%t4, %%t4, 8; ", 4 * GEN_LOG_EVENTS - 8);
-    else
+    else if (g->kind == GEN_CFG) { /* whose visits are counted: the log is long enough */
+        OUT(g, "add.s64 %%gl, %%gl, 8; mov.u32 %%t5, %s; st.global.v2.b32 [%%gl+-8], {%%t5, %%r%u};\n", number, g->recent[POOL_R]);
+        return;
+    } else
         OUT(g, "and.b32 %%t4, %%lc, %d; add.u32 %%lc, %%lc, 8; ", 8 * GEN_LOG_EVENTS - 8);
     OUT(g, "cvt.u64.u32 %%x4, %%t4; add.s64 %%x4, %%x4, %%gl; ");
     if (number[0] != '%') {

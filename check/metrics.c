@@ -139,7 +139,7 @@ static void find_log_lines(BlockCount *b, const GenProgram *p) {
     line = 1;
     for (const char *s = p->text; *s; line++) {
         size_t n = strcspn(s, "\n");
-        const char *store = strstr(s, "st.global.v2.b32 [%x4], {%t5");
+        const char *store = strstr(s, "st.global.v2.b32 [%gl+-8], {%t5");
         b->lines[line] = store && store < s + n;
         s += n + (s[n] == '\n');
     }
