@@ -83,7 +83,7 @@ static bool make_memory(Check *c) {
     return true;
 }
 
-enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000 };
+enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000, LITERAL_BUDGET = 200000 };
 
 static bool run_ptx(Check *c, uint64_t seed, bool traces, uint64_t *insns) {
     PtxRunOptions o = {.seed = seed, .budget = PTX_BUDGET, .report_uninitialised = true};
@@ -247,7 +247,7 @@ static void reset_memory(Check *c) {
 bool check_run(Check *c, const MachineOptions *m, MachineResult *r) {
     MachineOptions o = *m;
     *r = (MachineResult){0};
-    o.max_issues = MACHINE_BUDGET;
+    o.max_issues = o.bsync_nb == MACHINE_NB_LITERAL ? LITERAL_BUDGET : MACHINE_BUDGET;
     reset_memory(c);
     if (!c->session)
         c->session = machine_open(c->binary, "fuzz", &c->launch, c->mem, NULL, &c->d);

@@ -103,7 +103,7 @@ static void step(Stack *s) {
             push(s, b, join, to[b]);
 }
 
-static uint64_t stack_issues(const GenGraph *g, const uint8_t *out) {
+uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out) {
     Stack s = {.g = g, .out = out};
     uint64_t issues = 0;
     find_ipdoms(&s);
@@ -171,7 +171,7 @@ FuzzVerdict fuzz_measure(const GenProgram *p, const Target *target, FuzzCounts *
     BlockCount blocks = {0};
     bool good = check_start(&c, p, 0, false, &ignored);
     const SimAlloc *out = good ? simmem_find_name(c.ptx, "out") : NULL;
-    uint64_t oracle = out ? stack_issues(&p->graph, out->data) : 0;
+    uint64_t oracle = out ? fuzz_stack_issues(&p->graph, out->data) : 0;
     find_log_lines(&blocks, p);
     for (unsigned k = 0; good && k < FUZZ_METRICS; k++) {
         FuzzConfig f = {.target = target, .opt_level = 2, .predicate = PREDICATE_OFF, .reconverge = (ReconvMode)(k % FUZZ_MODES),

@@ -2,7 +2,8 @@
  * programs that once failed pass under every level, limit and policy.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/fuzz.h"
+#include "check/fuzz_int.h"
+#include "check/shape.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,6 +105,131 @@ static void test_reduction(void **state) {
     gen_program_free(&p);
 }
 
+/* ---- what programs are like ---- */
+static PtxModule *parse(const char *text) {
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    PtxModule *m = ptx_parse("t.ptx", text, strlen(text), &d);
+    assert_non_null(m);
+    return m;
+}
+
+static void test_shape(void **state) {
+    (void)state;
+    PtxModule *m = parse(HEAD ".reg .pred %p<2>;\nsetp.eq.u32 %p0, 1, 1;\n@%p0 bra A;\nmov.u32 %r0, 1;\nbra B;\nA:\n"
+                         "mov.u32 %r0, 2;\nB:\nmov.u32 %r1, 3;\n@%p0 bra A;\n@%p0 ret;\nret;\n}\n");
+    PtxShape s = ptx_shape(m);
+    assert_int_equal(s.blocks, 6); /* setp; mov; A; B; the guarded ret; the last ret */
+    assert_int_equal(s.data_insns, 4);
+    assert_int_equal(s.branches, 2); /* leaving is none */
+    assert_int_equal(s.early_exits, 1);
+    assert_true(s.has_loop);
+    assert_true(s.irreducible); /* A and B are a loop that has two ways in */
+    ptx_free(m);
+    m = parse(HEAD "T: .branchtargets A, B, A;\nmov.u32 %r0, 1;\nbrx.idx %r0, T;\nA:\nmov.u32 %r0, 2;\nB:\nret;\n}\n");
+    s = ptx_shape(m);
+    assert_int_equal(s.blocks, 3);
+    assert_int_equal(s.branches, 1);
+    assert_int_equal(s.early_exits, 0);
+    assert_false(s.has_loop);
+    assert_false(s.irreducible);
+    ptx_free(m);
+}
+
+static void test_means(void **state) {
+    (void)state;
+    GenForms forms = {.usable = fuzz_usable};
+    GenProgram p = {0};
+    for (unsigned k = GEN_CFG; k < GEN_KINDS; k++) {
+        double blocks = 0, data = 0;
+        for (unsigned n = 0; n < 40; n++) {
+            gen_program((GenKind)k, 77, n, &forms, &p);
+            PtxModule *m = parse(p.text);
+            PtxShape s = ptx_shape(m);
+            blocks += s.blocks, data += s.data_insns;
+            ptx_free(m);
+        }
+        print_message("%s: %.1f blocks, %.1f data statements a block\n", gen_kind_name((GenKind)k), blocks / 40, data / blocks);
+        assert_true(blocks / 40 >= 25);
+        assert_true(data / blocks >= 3);
+    }
+    gen_program_free(&p);
+    gen_forms_free(&forms);
+}
+
+/* ---- traces ---- */
+static LaneTraces trace(PtxModule *m) {
+    static uint8_t params[16];
+    static const Launch l = {.grid = {1, 1, 1}, .block = {2, 1, 1}, .params = params, .param_bytes = sizeof params};
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    LaneTraces t;
+    SimMemory *mem = simmem_create();
+    uint64_t in = simmem_alloc(mem, "in", 64), out = simmem_alloc(mem, "out", 64);
+    memcpy(params, &in, 8);
+    memcpy(params + 8, &out, 8);
+    lane_traces_start(&t, m, &l);
+    PtxRunOptions o = {.on_event = lane_trace_ptx, .user = &t};
+    PtxRunResult r;
+    assert_true(ptx_interp_run(m, "fuzz", &l, mem, &o, &r, &d));
+    assert_int_equal(r.trap.kind, TRAP_NONE);
+    simmem_free(mem);
+    return t;
+}
+
+/* The same memory at the end, by other stores or in another order: each is seen. */
+static void test_lane_traces(void **state) {
+    (void)state;
+#define STORES(a, b, c) HEAD "ld.param.u64 %d0, [out];\nmov.u32 %r0, 1;\n" a b c "ret;\n}\n"
+    static const char *const others[] = {
+        STORES("st.global.u32 [%d0+4], 2;\n", "st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+8], 3;\n"),
+        STORES("st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+4], 3;\n", "st.global.u32 [%d0+8], 3; st.global.u32 [%d0+4], 2;\n"),
+        STORES("st.global.u32 [%d0], %r0;\n", "\n", "st.global.u32 [%d0+8], 3; st.global.u32 [%d0+4], 2;\n")};
+    static const char same[] = STORES("st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+4], 2;\n", "st.global.u32 [%d0+8], 3;\n");
+    char text[200];
+    PtxModule *m = parse(same);
+    LaneTraces a = trace(m), b = trace(m);
+    assert_int_equal(lane_traces_events(&a), 6); /* three of two threads */
+    assert_true(lane_traces_equal(&a, &b, text, sizeof text));
+    lane_traces_free(&b);
+    for (unsigned k = 0; k < 3; k++) {
+        PtxModule *n = parse(others[k]);
+        b = trace(n);
+        assert_false(lane_traces_equal(&a, &b, text, sizeof text));
+        lane_traces_free(&b);
+        ptx_free(n);
+    }
+    lane_traces_free(&a);
+    ptx_free(m);
+}
+
+/* ---- the oracle ---- */
+static uint64_t stack_issues(const GenGraph *g, const unsigned (*paths)[8], unsigned npaths) {
+    uint8_t *out = calloc(32, GEN_OUT_BYTES);
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned k = 0; k < 8; k++)
+            memcpy(out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)k, &paths[lane % npaths][k], 4);
+    uint64_t n = fuzz_stack_issues(g, out);
+    free(out);
+    return n;
+}
+
+static void test_stack(void **state) {
+    (void)state;
+    /* a diamond: 0, 1, 2, and 3 together */
+    GenGraph diamond = {.n = 3, .nsucc = {2, 1, 1}, .succ = {{1, 2}, {3}, {3}}};
+    assert_int_equal(stack_issues(&diamond, (const unsigned[][8]){{0, 1, 3}, {0, 2, 3}}, 2), 4);
+    assert_int_equal(stack_issues(&diamond, (const unsigned[][8]){{0, 1, 3}}, 1), 3);
+    /* 0 to 1 or 2, 1 to 3 or 2, 2 to 3: joined at 3 only, so 2 runs once for each side */
+    GenGraph early = {.n = 3, .nsucc = {2, 2, 1}, .succ = {{1, 2}, {3, 2}, {3}}};
+    assert_int_equal(stack_issues(&early, (const unsigned[][8]){{0, 1, 3}, {0, 1, 2, 3}, {0, 2, 3}}, 3), 5);
+    /* lanes leave a loop after one, two and three rounds */
+    GenGraph loop = {.n = 1, .nsucc = {2}, .succ = {{1, 0}}};
+    assert_int_equal(stack_issues(&loop, (const unsigned[][8]){{0, 1}, {0, 0, 1}, {0, 0, 0, 1}}, 3), 4);
+    /* some exit on the way, so that nothing comes after every way out of 0: 3 runs twice */
+    GenGraph dead_end = {.n = 3, .nsucc = {2, 2, 1}, .succ = {{1, 2}, {3, 4}, {3}}};
+    dead_end.n = 4;
+    assert_int_equal(stack_issues(&dead_end, (const unsigned[][8]){{0, 1, 3}, {0, 1, 4}, {0, 2, 3}}, 3), 6);
+}
+
 /* ---- programs that once failed ---- */
 static void test_regress(void **state) {
     (void)state;
@@ -173,11 +299,44 @@ static void test_state(void **state) {
     remove(path);
 }
 
+/* Jobs only share the work. Under literal policies a hang is a number. Metrics cover both YIELD settings. */
+static void test_jobs_and_metrics(void **state) {
+    (void)state;
+    FuzzOptions o = {.count = 128, .seed = 23, .opt_level = 1, .policies = FUZZ_POLICIES_DEFAULT, .jobs = 1};
+    FuzzReport one, two;
+    Diags d = {.sink = diag_print_sink, .user = stderr};
+    o.kinds[GEN_PREDICATION] = true;
+    assert_true(fuzz_campaign(&o, &one, &d));
+    o.jobs = 2;
+    assert_true(fuzz_campaign(&o, &two, &d));
+    assert_int_equal(one.jobs, 1);
+    assert_int_equal(two.jobs, 2);
+    two.kind[GEN_PREDICATION].cpu_us = one.kind[GEN_PREDICATION].cpu_us;
+    assert_memory_equal(&one.kind[GEN_PREDICATION], &two.kind[GEN_PREDICATION], sizeof one.kind[0]);
+    o = (FuzzOptions){.count = 24, .seed = 24, .opt_level = 2, .policies = FUZZ_POLICIES_LITERAL, .metrics = true};
+    o.kinds[GEN_CFG] = true;
+    assert_true(fuzz_campaign(&o, &one, &d));
+    const FuzzCounts *n = &one.kind[GEN_CFG];
+    assert_int_equal(n->failures, 0);
+    assert_int_equal(n->literal_runs + n->break_runs, 24 * FUZZ_NLITERAL);
+    for (unsigned k = 0; k < FUZZ_METRICS; k++) {
+        const FuzzMetric *m = &n->metric[k];
+        assert_true(m->programs > 4);
+        assert_int_equal(m->stack_issues, n->metric[0].stack_issues);
+        assert_true(m->block_issues >= m->programs * 3);
+        assert_true(m->lane_issues <= 32 * m->issues);
+    }
+    assert_true(n->metric[RECONV_FRONTIER_ALL].block_issues < n->metric[RECONV_IPDOM].block_issues);
+    assert_true(n->metric[RECONV_IPDOM].block_issues < n->metric[RECONV_NONE].block_issues);
+    assert_int_equal(n->metric[RECONV_NONE].b_issues, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_seed_same_program), cmocka_unit_test(test_header), cmocka_unit_test(test_classes),
         cmocka_unit_test(test_reduction),              cmocka_unit_test(test_regress), cmocka_unit_test(test_smoke),
-        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_state),                  cmocka_unit_test(test_shape),   cmocka_unit_test(test_means),
+        cmocka_unit_test(test_lane_traces),            cmocka_unit_test(test_stack),   cmocka_unit_test(test_jobs_and_metrics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
