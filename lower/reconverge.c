@@ -248,6 +248,9 @@ bool pass_reconverge(IrModule *m, Diags *d) {
     Module mod = {.m = m, .d = d};
     for (unsigned k = 0; k < m->funcs.n; k++)
         cfg_remove_unreachable(m->funcs.at[k]);
+    SyncNotes notes = {0};
+    if (m->verify)
+        reconv_note_sites(&notes, m);
     mod.nstubs = reconv_make_stubs(m);
     mod.base = ARENA_ARRAY(&mod.a, uint32_t, m->funcs.n);
     mod.recursive = ARENA_ARRAY(&mod.a, bool, m->funcs.n);
@@ -260,7 +263,8 @@ bool pass_reconverge(IrModule *m, Diags *d) {
     for (uint32_t c = n; ok && c-- > 0;) /* callees' components have smaller numbers */
         ok = reconverge_component(&mod, c);
     if (ok && m->verify)
-        ok = reconv_check(m, mod.open, d);
+        ok = reconv_check(m, mod.open, &notes, d);
+    arena_free(&notes.a);
     arena_free(&mod.a);
     return ok;
 }

@@ -1,7 +1,7 @@
 /* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports), reconverge_join.c
  * (which joins, where lanes are pending in them, register numbers), reconverge_insert.c (the instructions),
  * reconverge_sync.c and reconverge_stub.c (collectives), reconverge_yield.c (forward progress),
- * reconverge_check.c (the rules, checked on the result).
+ * reconverge_check.c and reconverge_meet.c (the rules, checked on the result).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_H
@@ -69,6 +69,26 @@ bool reconv_cover(Reconv *r, unsigned base, Diags *d);
 /* Collectives that may meet each other from several places go through stubs, which become the module's first
  * functions. Returns how many. */
 unsigned reconv_make_stubs(IrModule *m);
-/* Order rule and pending soundness on the result; false: reported as internal error. */
-bool reconv_check(const IrModule *m, const bool *open, Diags *d);
+/* A collective as it was before stubs were made and masks were taken away, for the checks of the result. */
+typedef struct {
+    Function *f;
+    uint32_t block;
+    InstId inst;
+    uint16_t op;
+    uint32_t mods;
+    Operand mask, id; /* id: of a BAR */
+    LocId loc;
+    bool uniform, aligned;
+} SyncSite;
+typedef struct {
+    Arena a;
+    VEC(SyncSite) sites; /* sorted */
+} SyncNotes;
+void reconv_note_sites(SyncNotes *notes, const IrModule *m);
+const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst); /* NULL if there is none */
+bool reconv_is_collective(const Inst *i);
+/* The rules (reconverge_check.c) on the result; false: reported as internal error. notes: made before the stubs, or
+ * NULL where there are none: then the result itself is noted. */
+bool reconv_check(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d);
+bool reconv_check_meetings(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d); /* */
 #endif

@@ -8,10 +8,13 @@
  *   R-08 a register is not used again where it may be pending for another join
  *   R-09, R-10 collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes
  *   R-11 WARPSYNC in a region stands behind YIELD
+ *   R-12 two places that may wait for each other are one (reconverge_meet.c)
+ *   R-13 a cycle that may wait for another lane passes YIELD or NANOSLEEP
  *   R-16 a callee's registers are above all that may be pending at the call
  * SPDX-License-Identifier: MIT */
 #include "lower/reconverge.h"
 #include <stdio.h>
+#include <string.h>
 
 typedef struct {
     uint32_t join[NUM_B]; /* block of the BSYNC at which a pending lane leaves the register, 0 not pending */
@@ -25,7 +28,8 @@ typedef struct {
     Pending *in;        /* [block] */
     uint8_t *ends;      /* [block] reaches EXIT, RET or a trap */
     Bitset *reach;      /* [block that has a BSYNC] blocks that reach it; w NULL: not made yet */
-    const bool *open;
+    const bool *open, *observes;
+    const SyncNotes *notes;
     bool report, good;
     Diags *d;
 } Check;
@@ -143,15 +147,25 @@ static bool any_pending(const Pending *s, unsigned *reg) {
 
 typedef struct { /* what stands just before */
     bool synced, synced_all, yielded;
+    Operand mask; /* of the WARPSYNC */
 } Before;
 
-static void do_collective(Check *c, const Pending *s, const Inst *i, Before *b) {
+/* The mask that PTX gives the collective; none: not known, as in stubs. */
+static Operand wanted_mask(const Check *c, const Inst *i, InstId id) {
+    const SyncSite *s = reconv_noted(c->notes, c->f, id);
+    if (i->nsrc > isa_num_src(i->op))
+        return *ir_src(c->f, i, isa_num_src(i->op));
+    return s ? s->mask : (Operand){0};
+}
+
+static void do_collective(Check *c, const Pending *s, const Inst *i, InstId id, Before *b) {
     unsigned reg;
     if (i->op == OT_WARPSYNC) {
         Operand m = *ir_src(c->f, i, WARPSYNC_rb);
         if (any_pending(s, &reg) && !b->yielded)
             fail(c, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
-        *b = (Before){.synced = true, .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX, .yielded = b->yielded};
+        *b = (Before){.synced = true, .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX, .yielded = b->yielded,
+                      .mask = m};
         return;
     }
     bool bar = i->op == OT_BAR || i->op == OT_BAR_RED;
@@ -159,6 +173,9 @@ static void do_collective(Check *c, const Pending *s, const Inst *i, Before *b) 
         fail(c, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
     if (!bar && !b->synced)
         fail(c, i, "R-09", "a collective without WARPSYNC", 0);
+    Operand mask = bar ? (Operand){0} : wanted_mask(c, i, id);
+    if (b->synced && mask.kind != OPK_NONE && memcmp(&mask, &b->mask, sizeof mask))
+        fail(c, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
     if (bar)
         *b = (Before){0};
 }
@@ -168,7 +185,8 @@ static bool counts_lanes(const Inst *i) {
            i->op == OT_BAR || i->op == OT_BAR_RED;
 }
 
-static void check_inst(Check *c, Pending *s, const Inst *i, uint32_t block, Before *before) {
+static void check_inst(Check *c, Pending *s, InstId id, uint32_t block, Before *before) {
+    const Inst *i = ir_inst(c->f, id);
     unsigned reg;
     if (counts_lanes(i) && !op_is_always(i->guard))
         fail(c, i, "R-07", "a guarded instruction counts or switches lanes", 0);
@@ -180,7 +198,7 @@ static void check_inst(Check *c, Pending *s, const Inst *i, uint32_t block, Befo
         break;
     case OT_BREAK: s->join[reg_of(c, i)] = 0; break;
     case OT_YIELD: case OT_NANOSLEEP: *before = (Before){.yielded = true}; break;
-    case OT_WARPSYNC: case OT_BAR: case OT_BAR_RED: do_collective(c, s, i, before); break;
+    case OT_WARPSYNC: case OT_BAR: case OT_BAR_RED: do_collective(c, s, i, id, before); break;
     case OT_CALL:
         do_call(c, s, i);
         *before = (Before){0};
@@ -195,7 +213,7 @@ static void check_inst(Check *c, Pending *s, const Inst *i, uint32_t block, Befo
         break;
     default:
         if (!ir_is_pseudo(i->op) && i->flags & IF_SYNC)
-            do_collective(c, s, i, before);
+            do_collective(c, s, i, id, before);
     }
 }
 
@@ -207,7 +225,7 @@ static void check_block(Check *c, uint32_t n, Pending *s) {
         if (s->join[k] && !c->ends[n] && !can_reach(c, n, s->join[k]))
             fail(c, first_inst(c->f, n), "R-03", "an endless loop keeps lanes pending in B%u", k);
     for (unsigned p = 0; p < b->insts.n; p++)
-        check_inst(c, s, ir_inst(c->f, b->insts.at[p]), n, &before);
+        check_inst(c, s, b->insts.at[p], n, &before);
 }
 
 /* What is pending at the end of u may be pending where v begins. */
@@ -223,8 +241,52 @@ static bool merge(Check *c, const Pending *s, uint32_t v) {
     return changed;
 }
 
-static bool check_function(Function *f, const bool *open, Diags *d) {
-    Check c = {.f = f, .open = open, .d = d, .good = true};
+/* ---- R-13 ---- */
+
+typedef struct {
+    const Inst *observes; /* the first instruction that may wait for another lane */
+    bool yields;
+} Progress;
+
+static Progress progress_of(const Check *c, uint32_t n) {
+    const Block *b = &c->f->blocks.at[n];
+    Progress r = {0};
+    for (unsigned p = 0; p < b->insts.n; p++) {
+        const Inst *i = &c->f->insts.at[b->insts.at[p].i];
+        const Function *callee = i->op == OT_CALL ? ir_callee(c->f, i) : NULL;
+        bool waits = i->flags & IF_OBSERVING || (i->op == OT_CALL && (!callee || callee->blocks.n <= 1 || c->observes[callee->index]));
+        if (waits && !r.observes)
+            r.observes = i;
+        r.yields |= (i->op == OT_YIELD || i->op == OT_NANOSLEEP) && op_is_always(i->guard);
+    }
+    return r;
+}
+
+/* From every place that may wait, is there a way back to it without YIELD? */
+static void check_progress(Check *c) {
+    for (uint32_t k = 0; k < c->order.count; k++) {
+        uint32_t root = c->order.order[k], top = 0;
+        Progress at = root ? progress_of(c, root) : (Progress){0};
+        if (!at.observes || at.yields)
+            continue;
+        ArenaMark mark = arena_mark(&c->a);
+        uint8_t *seen = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
+        uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1);
+        stack[top++] = root;
+        while (top && !seen[root]) {
+            uint32_t n = stack[--top];
+            GRAPH_SUCCS(&c->g, n, t)
+                if (*t && !seen[*t] && !progress_of(c, *t).yields)
+                    seen[*t] = 1, stack[top++] = *t;
+        }
+        if (seen[root])
+            fail(c, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
+        arena_release(&c->a, mark);
+    }
+}
+
+static bool check_function(Function *f, const bool *open, const bool *observes, const SyncNotes *notes, Diags *d) {
+    Check c = {.f = f, .open = open, .observes = observes, .notes = notes, .d = d, .good = true};
     c.g = cfg_graph(&c.a, f);
     c.order = graph_order(&c.a, &c.g, f->entry.i);
     c.in = ARENA_ARRAY(&c.a, Pending, c.g.n);
@@ -245,14 +307,23 @@ static bool check_function(Function *f, const bool *open, Diags *d) {
                     changed |= merge(&c, &s, *v);
         }
     }
+    check_progress(&c);
     arena_free(&c.a);
     return c.good;
 }
 
-bool reconv_check(const IrModule *m, const bool *open, Diags *d) {
+bool reconv_check(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d) {
+    SyncNotes own = {0};
+    if (!notes) {
+        reconv_note_sites(&own, m);
+        notes = &own;
+    }
+    const bool *observes = ir_observing_functions(&own.a, m);
     bool good = true;
     for (unsigned k = 0; k < m->funcs.n; k++)
         if (m->funcs.at[k]->blocks.n > 1)
-            good &= check_function(m->funcs.at[k], open, d);
+            good &= check_function(m->funcs.at[k], open, observes, notes, d);
+    good &= reconv_check_meetings(m, open, notes, d);
+    arena_free(&own.a);
     return good;
 }

@@ -201,14 +201,36 @@ static uint32_t leader(Stubs *s, uint32_t k) {
     return k;
 }
 
-static void connect(Stubs *s) {
-    bool many = s->sites.n > MAX_SITES;
-    for (uint32_t a = 0; a < s->sites.n; a++)
-        for (uint32_t b = many && a ? a - 1 : 0; b < a; b++) {
-            uint32_t x = leader(s, a), y = leader(s, b);
-            if (x != y && may_meet(s, &s->sites.at[a], &s->sites.at[b]))
-                s->sites.at[x].parent = y;
+static void unite(Stubs *s, uint32_t a, uint32_t b) { s->sites.at[leader(s, a)].parent = leader(s, b); }
+
+/* Of very many places all of one kind, of which not all are in uniform flow, use one stub. */
+static void connect_many(Stubs *s) {
+    VEC(uint32_t) kinds = {0}; /* the first place of each */
+    for (uint32_t a = 0; a < s->sites.n; a++) {
+        const Inst *i = ir_inst(s->sites.at[a].f, s->sites.at[a].inst);
+        uint32_t k = 0;
+        for (; k < kinds.n; k++) {
+            const Site *first = &s->sites.at[kinds.at[k]];
+            const Inst *j = ir_inst(first->f, first->inst);
+            if (i->op == j->op && i->mods == j->mods)
+                break;
         }
+        if (k == kinds.n)
+            *VEC_PUSH(&s->a, &kinds) = a;
+        else
+            unite(s, a, kinds.at[k]);
+    }
+}
+
+static void connect(Stubs *s) {
+    if (s->sites.n > MAX_SITES) {
+        connect_many(s);
+        return;
+    }
+    for (uint32_t a = 0; a < s->sites.n; a++)
+        for (uint32_t b = 0; b < a; b++)
+            if (leader(s, a) != leader(s, b) && may_meet(s, &s->sites.at[a], &s->sites.at[b]))
+                unite(s, a, b);
 }
 
 /* ---- the stub of a group ---- */
