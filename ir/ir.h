@@ -193,7 +193,7 @@ typedef struct { /* what predication did with one branch, for `compile -v` and r
     Function *func;
     BlockId branch;
     LocId loc;                /* of the branch */
-    InstId first;             /* converted: the first instruction under the guard */
+    InstId first;             /* converted: the first instruction that came from its sides */
     PredicateShape shape;
     PredicateReason reason;
     uint32_t insts;           /* instructions of its sides */

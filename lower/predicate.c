@@ -6,6 +6,7 @@
  * whose results it does not use. Barriers, collectives and YIELD never get a guard.
  * SPDX-License-Identifier: MIT */
 #include "lower/predicate.h"
+#include "lower/cfg.h"
 #include "lower/opt.h"
 #include "lower/passes.h"
 #include <stdlib.h>
@@ -29,17 +30,28 @@ static PredicateReport new_report(Pred *p, BlockId b) {
     return (PredicateReport){.func = p->f, .branch = b, .loc = ir_inst(p->f, blk->insts.at[blk->insts.n - 2])->loc};
 }
 
-/* Look at the branch at the end of b, without a change. */
+/* Look at the branch at the end of b, without a change; r is the region if the answer is PR_CONVERTED. Of several
+ * shapes that all stay, the first is reported. */
 static PredicateReason examine(Pred *p, BlockId b, PredRegion *r, PredicateReport *report) {
-    PredicateReason why = pred_find(p, b, r);
-    if (why != PR_CONVERTED)
-        return why;
-    why = pred_plan(p, r);
-    report->shape = r->shape;
-    report->insts = r->ninsts;
-    report->selects = r->nselects;
-    report->merges = r->nands;
-    return why == PR_CONVERTED ? pred_worth(p, r, report) : why;
+    PredicateReason first = PR_COUNT;
+    for (unsigned from = 0; pred_find(p, b, &from, r);) {
+        PredicateReport now = *report;
+        PredicateReason why = pred_waits(p, r) ? PR_OBSERVING : pred_plan(p, r);
+        now.shape = r->shape;
+        now.insts = r->ninsts;
+        now.selects = r->nselects;
+        now.merges = r->nands;
+        if (why == PR_CONVERTED)
+            why = pred_worth(p, r, &now);
+        if (why == PR_CONVERTED || first == PR_COUNT) {
+            *report = now;
+            first = why;
+        }
+        if (why == PR_CONVERTED)
+            return why;
+        pred_forget(p, r);
+    }
+    return first == PR_COUNT ? pred_why_not(p, b) : first;
 }
 
 static bool try_block(Pred *p, BlockId b) {
@@ -48,14 +60,15 @@ static bool try_block(Pred *p, BlockId b) {
     if (!two_ways(f, b))
         return false;
     PredicateReport report = new_report(p, b);
-    if (examine(p, b, &r, &report) != PR_CONVERTED) {
-        pred_forget(p, &r);
+    if (examine(p, b, &r, &report) != PR_CONVERTED)
         return false;
-    }
     report.first = pred_convert(p, &r);
     VEC_ADD(&f->module->arena, &f->module->predicated, report);
-    while (opt_merge_next(f, b))
-        ;
+    for (BlockId next = ir_block(f, b)->succs.at[0]; opt_merge_next(f, b); next = ir_block(f, b)->succs.at[0]) {
+        p->ipdom[b.i] = p->ipdom[next.i];
+        if (!ir_block(f, b)->succs.n)
+            break;
+    }
     queue(p, b);
     for (unsigned k = 0; k < ir_block(f, b)->preds.n; k++)
         queue(p, ir_block(f, b)->preds.at[k]);
@@ -71,7 +84,6 @@ static void report_rest(Pred *p) {
         PredRegion r;
         PredicateReport report = new_report(p, b);
         report.reason = examine(p, b, &r, &report);
-        pred_forget(p, &r);
         VEC_ADD(&f->module->arena, &f->module->predicated, report);
     }
 }
@@ -88,26 +100,31 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
         return false;
     Pred p = {.f = f, .mode = mode, .barriers = barriers};
     unsigned before = f->module->predicated.n;
-    bool changed = false;
+    bool changed = false, again;
     ir_renumber(f);
     for (uint32_t n = 1; n < f->insts.n; n++)
         f->insts.at[n].aux = 0;
     pred_live(&p);
+    Graph g = cfg_graph(&p.a, f);
+    p.ipdom = post_dominators(&p.a, f, &g, f->entry.i).ipdom;
     p.queued = ARENA_ARRAY(&p.a, bool, f->blocks.n);
-    for (unsigned n = 0; n < f->layout.n; n++)
-        queue(&p, f->layout.at[n]);
-    while (p.work.n) { /* the last block first: inner regions mostly lie behind outer ones' heads */
-        BlockId b = {p.work.at[--p.work.n]};
-        p.queued[b.i] = false;
-        changed |= try_block(&p, b);
-    }
-    ir_renumber(f);
+    do {
+        again = false;
+        for (unsigned n = 0; n < f->layout.n; n++)
+            queue(&p, f->layout.at[n]);
+        while (p.work.n) { /* the last block first: inner regions mostly lie behind outer ones' heads */
+            BlockId b = {p.work.at[--p.work.n]};
+            p.queued[b.i] = false;
+            again |= try_block(&p, b);
+        }
+        ir_renumber(f);
+        changed |= again;
+    } while (again);
     report_rest(&p);
     if (f->module->predicated.n > before)
         qsort(f->module->predicated.at + before, f->module->predicated.n - before, sizeof(PredicateReport), by_place);
     arena_free(&p.a);
-    /* folding may find a branch constant */
-    return changed && pass_branches(f, d) && pass_fold(f, d) && pass_branches(f, d) && pass_dce(f, d);
+    return changed && pass_fold(f, d) && pass_branches(f, d) && pass_dce(f, d); /* a known guard leaves a constant branch */
 }
 
 bool pass_predicate(IrModule *m, Diags *d) {

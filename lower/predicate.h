@@ -79,7 +79,11 @@ typedef enum {
 } PredKind;
 
 /* ---- predicate_shape.c ---- */
-PredicateReason pred_find(const Pred *p, BlockId head, PredRegion *r); /* PR_CONVERTED: found, r is filled */
+/* The next shape that the branch at the end of head has, from number *from on; false: no more. */
+bool pred_find(const Pred *p, BlockId head, unsigned *from, PredRegion *r);
+PredicateReason pred_why_not(const Pred *p, BlockId head); /* of a branch without a shape */
+/* Would it join the conditions of a loop that may wait for another thread? */
+bool pred_waits(const Pred *p, const PredRegion *r);
 PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why);
 /* Destination slot and component of value v. */
 bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, unsigned *component);

@@ -49,6 +49,11 @@ static bool observes_in_loop(const Function *f, const Block *b) {
     return false;
 }
 
+bool pred_waits(const Pred *p, const PredRegion *r) {
+    const Block *blocks = p->f->blocks.at;
+    return r->out.i && (observes_in_loop(p->f, &blocks[r->head.i]) || observes_in_loop(p->f, &blocks[r->side[0].block.i]));
+}
+
 /* The shape with succs[k] as its side, PD_NONE if there is none. */
 static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegion *r) {
     const Function *f = p->f;
@@ -64,9 +69,9 @@ static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegi
     if (!own_side(f, side, head))
         return PD_NONE;
     switch (block_end(f, s)) {
-    case END_EXIT:
+    case END_EXIT: /* what stands behind a loop should not be fetched in each round */
         r->join = other;
-        return PD_EXIT;
+        return s->insts.n > 1 && s->loop_depth < h->loop_depth ? PD_NONE : PD_EXIT;
     case END_JUMP:
         if (s->succs.at[0].i == head.i)
             return PD_NONE;
@@ -91,7 +96,8 @@ static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegi
     }
 }
 
-static PredicateReason why_not(const Function *f, BlockId head) {
+PredicateReason pred_why_not(const Pred *p, BlockId head) {
+    const Function *f = p->f;
     const Block *h = &f->blocks.at[head.i];
     PredicateReason why = PR_SHARED;
     for (unsigned k = 0; k < 2; k++) {
@@ -111,31 +117,29 @@ static PredicateReason why_not(const Function *f, BlockId head) {
     return why;
 }
 
-PredicateReason pred_find(const Pred *p, BlockId head, PredRegion *r) {
+bool pred_find(const Pred *p, BlockId head, unsigned *from, PredRegion *r) {
     const Function *f = p->f;
     const Block *h = &f->blocks.at[head.i];
-    *r = (PredRegion){.head = head};
+    *r = (PredRegion){.head = head, .uniform = uniform_branch(f, head) || (inst_at(f, h, 1)->flags & IF_UNIFORM)};
     if (block_end(f, h) != END_BRANCH || h->succs.at[0].i == h->succs.at[1].i)
-        return PR_END;
-    r->uniform = uniform_branch(f, head) || (inst_at(f, h, 1)->flags & IF_UNIFORM);
-    for (unsigned k = 0; k < 4 && r->shape == PD_NONE; k++) {
+        return false;
+    while (*from < 4) { /* each successor as the side, then once more: any other shape is better than PD_LEAVE */
+        unsigned k = (*from)++;
+        r->shared_exit = false;
         r->shape = shape_of(p, head, k % 2, r);
-        if (r->shape == PD_LEAVE && k < 2) /* any other shape is better */
-            r->shape = PD_NONE;
-        if (r->shape == PD_NONE)
+        if (r->shape == PD_NONE || (r->shape == PD_LEAVE) != (k >= 2))
             continue;
         r->join_exits = bare_exit(f, r->join);
         r->nsides = r->shape == PD_DIAMOND ? 2 : 1;
         r->side[0] = make_side(f, head, h->succs.at[k % 2]);
         if (r->nsides == 2)
             r->side[1] = make_side(f, head, h->succs.at[1 - k % 2]);
-        for (unsigned n = 0; n < r->nsides; n++)
+        for (unsigned n = 0; n < r->nsides && !r->shared_exit; n++)
             r->ninsts += r->side[n].n;
-        if (r->shape == PD_BRANCH && (observes_in_loop(f, h) || observes_in_loop(f, &f->blocks.at[r->side[0].block.i])))
-            return PR_OBSERVING;
-        return PR_CONVERTED;
+        return true;
     }
-    return why_not(f, head);
+    r->shape = PD_NONE;
+    return false;
 }
 
 /* ---- single instructions ---- */
