@@ -81,12 +81,34 @@ static void setp(Eval *e, const Inst *i) {
     int64_t x = MGET(ISETP, sign, i->mods) ? (int32_t)a : (int64_t)a, y = MGET(ISETP, sign, i->mods) ? (int32_t)b : (int64_t)b;
     static const uint8_t table[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* bit 0 less, 1 equal, 2 greater */
     unsigned way = x < y ? 1 : x == y ? 2 : 4;
-    set(e, i, 0, ((table[MGET(ISETP, cmp, i->mods)] & way) != 0) && pred(e, *ir_src(e->f, i, ISETP_pp), true));
+    bool is = (table[MGET(ISETP, cmp, i->mods)] & way) != 0, third = pred(e, *ir_src(e->f, i, ISETP_pp), true);
+    set(e, i, 0, is && third);
+    set(e, i, 1, !is && third);
+}
+
+/* A lane whose guard is false keeps the tied values; without one, anything may be there. */
+static void keep(Eval *e, const Inst *i) {
+    for (unsigned n = 0; n < i->ndst; n++) {
+        Operand o = *ir_dst(e->f, i, n), old = *ir_tied(e->f, i, n);
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
+            e->v[ir_operand_value(e->f, o, c).i] = old.kind == OPK_VAL ? word(e, old, c) : hash32(o.value);
+    }
+}
+
+static void plop3(Eval *e, const Inst *i) {
+    unsigned k = pred(e, *ir_src(e->f, i, 0), true) << 2 | pred(e, *ir_src(e->f, i, 1), true) << 1 | pred(e, *ir_src(e->f, i, 2), true);
+    set(e, i, 0, MGET(PLOP3, lut, i->mods) >> k & 1);
+    set(e, i, 1, MGET(PLOP3, lut2, i->mods) >> k & 1);
 }
 
 static void execute(Eval *e, const Inst *i) {
     Function *f = e->f;
+    if (!pred(e, i->guard, true)) {
+        keep(e, i);
+        return;
+    }
     switch (i->op) {
+    case OT_PLOP3: plop3(e, i); break;
     case OT_S2R: set(e, i, 0, e->tid); break;
     case OT_MOV: case IR_COPY: set(e, i, 0, word(e, *ir_src(f, i, 0), 0)); break;
     case OT_IADD3: add3(e, i); break;
@@ -132,8 +154,10 @@ static void evaluate(Eval *e) {
             set(e, ir_inst(e->f, blk->insts.at[k]), 0, phis[k]);
         for (;; p++) {
             const Inst *i = ir_inst(e->f, blk->insts.at[p]);
-            if (i->op == OT_EXIT)
+            if (i->op == OT_EXIT && pred(e, i->guard, true))
                 return;
+            if (i->op == OT_EXIT)
+                continue;
             if (i->op == OT_BRA && pred(e, i->guard, true))
                 break;
             if (i->op != OT_BRA)
@@ -217,6 +241,30 @@ static void add64_and_store(Gen *g) {
     ir_set_src(g->f, st, STG_rb, v);
 }
 
+static void jump(Gen *g, BlockId from, BlockId to) {
+    ir_append(g->f, from, ir_branch_new(g->f, to));
+    ir_add_edge(g->f, from, to);
+}
+
+static void random_inst(Gen *g);
+
+/* A definition, a store or an exit under a guard. */
+static void guarded(Gen *g) {
+    if (!g->np)
+        return;
+    Operand p = op_with(ir_val(g->f, g->p[rnd(g, g->np)]), rnd(g, 2) ? OPM_NOT : 0);
+    if (rnd(g, 12) == 0) {
+        ir_set_guard(g->f, emit(g, OT_EXIT, 0), p);
+        return;
+    }
+    ValId old = g->r[rnd(g, g->nr)];
+    InstId i = emit(g, OT_MOV, 0);
+    ir_set_src(g->f, i, 0, op_imm(small(g)));
+    define(g, i, 0, RF_R);
+    ir_set_guard(g->f, i, p);
+    *ir_tied(g->f, ir_inst(g->f, i), 0) = ir_val(g->f, old);
+}
+
 static void random_inst(Gen *g) {
     InstId i;
     Operand f = op_with(op_pt(), OPM_NOT);
@@ -288,12 +336,60 @@ static void random_inst(Gen *g) {
     }
 }
 
-static void jump(Gen *g, BlockId from, BlockId to) {
-    ir_append(g->f, from, ir_branch_new(g->f, to));
-    ir_add_edge(g->f, from, to);
+static void region(Gen *g, unsigned depth);
+
+/* One side: what it computes is not used behind it but through the phi. Ends in `*end`. */
+static Operand side(Gen *g, BlockId start, unsigned depth) {
+    unsigned nr = g->nr, np = g->np;
+    g->b = start;
+    for (unsigned k = 0; k < (rnd(g, 3) ? 4u : 0u); k++)
+        if (rnd(g, 5))
+            random_inst(g);
+        else
+            guarded(g);
+    if (depth && rnd(g, 3) == 0)
+        region(g, depth - 1);
+    Operand last = ir_val(g->f, g->r[g->nr - 1]);
+    g->nr = nr;
+    g->np = np;
+    return last;
 }
 
-/* A chain of diamonds, each with a phi where it closes. */
+/* A triangle or diamond with a phi where it closes; a side may hold others, or exit. */
+static void region(Gen *g, unsigned depth) {
+    if (!g->np || g->nr > 300)
+        return;
+    bool triangle = rnd(g, 2), exits = rnd(g, 8) == 0;
+    BlockId head = g->b, yes = ir_block_new(g->f), no = {0}, join = ir_block_new(g->f);
+    no = triangle ? join : ir_block_new(g->f);
+    Operand value[2] = {{0}, ir_val(g->f, g->r[g->nr - 1])};
+    InstId br = ir_branch_new(g->f, yes);
+    ir_append(g->f, head, br);
+    ir_set_guard(g->f, br, op_with(ir_val(g->f, g->p[rnd(g, g->np)]), rnd(g, 2) ? OPM_NOT : 0));
+    ir_add_edge(g->f, head, yes);
+    jump(g, head, no);
+    if (triangle) { /* the phi's first operand is the head's */
+        value[0] = value[1];
+        value[1] = side(g, yes, depth);
+    } else {
+        value[0] = side(g, no, depth);
+        jump(g, g->b, join);
+        value[1] = side(g, yes, depth);
+    }
+    if (exits)
+        emit(g, OT_EXIT, 0);
+    else
+        jump(g, g->b, join);
+    g->b = join;
+    InstId phi = ir_inst_new(g->f, IR_PHI, 1, exits ? 1 : 2);
+    ir_append(g->f, join, phi);
+    ir_set_src(g->f, phi, 0, value[0]);
+    if (!exits)
+        ir_set_src(g->f, phi, 1, value[1]);
+    define(g, phi, 0, RF_R);
+    add64_and_store(g);
+}
+
 static void generate(Gen *g) {
     g->b = ir_block_new(g->f);
     InstId t = emit(g, OT_S2R, 0);
@@ -302,32 +398,7 @@ static void generate(Gen *g) {
     for (unsigned d = 0; d < 4; d++) {
         for (unsigned k = 0; k < 8; k++)
             random_inst(g);
-        if (!g->np)
-            continue;
-        BlockId head = g->b, yes = ir_block_new(g->f), no = ir_block_new(g->f), join = ir_block_new(g->f);
-        InstId br = ir_branch_new(g->f, yes);
-        ir_append(g->f, head, br);
-        ir_set_guard(g->f, br, ir_val(g->f, g->p[rnd(g, g->np)]));
-        ir_add_edge(g->f, head, yes);
-        jump(g, head, no);
-        unsigned nr = g->nr, np = g->np;
-        Operand side[2];
-        for (unsigned s = 0; s < 2; s++) {
-            g->b = s ? no : yes;
-            for (unsigned k = 0; k < (rnd(g, 3) ? 4u : 0u); k++)
-                random_inst(g);
-            side[s] = ir_val(g->f, g->r[g->nr - 1]);
-            g->nr = nr; /* what a side defines does not dominate the join */
-            g->np = np;
-            jump(g, g->b, join);
-        }
-        g->b = join;
-        InstId phi = ir_inst_new(g->f, IR_PHI, 1, 2);
-        ir_append(g->f, join, phi);
-        ir_set_src(g->f, phi, 0, side[0]);
-        ir_set_src(g->f, phi, 1, side[1]);
-        define(g, phi, 0, RF_R);
-        add64_and_store(g);
+        region(g, 2);
     }
     emit(g, OT_EXIT, 0);
 }
@@ -350,7 +421,7 @@ static void run(Function *f, Eval *e, uint32_t tid) {
 
 static void test_random(void **state) {
     (void)state;
-    unsigned before = 0, after = 0, stores = 0;
+    unsigned before = 0, after = 0, stores = 0, converted = 0;
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         StrTab strings = {0};
         Diags d = {.sink = diag_print_sink, .user = stderr};
@@ -367,9 +438,12 @@ static void test_random(void **state) {
             run(f, &a[t], t * 7);
         before += size_of(f);
         char *text = ir_print(m, NULL);
-        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse, pass_combine, pass_dce, pass_legalise};
-        for (unsigned p = 0; p < 6; p++) {
-            assert_true(passes[p](f, &d));
+        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse, pass_combine, pass_dce, NULL, pass_legalise};
+        m->predicate = seed % 3 ? PREDICATE_MAX : PREDICATE_AUTO;
+        for (unsigned p = 0; p < 7; p++) {
+            assert_true(passes[p] ? passes[p](f, &d) : pass_uniformity(m, &d) && pass_predicate(m, &d));
+            for (unsigned k = 0; !passes[p] && k < m->predicated.n; k++)
+                converted += m->predicated.at[k].reason == PR_CONVERTED;
             assert_true(ir_verify(f, &d, "pass"));
             for (uint32_t t = 0; t < 3; t++) {
                 run(f, &b, t * 7);
@@ -389,7 +463,8 @@ static void test_random(void **state) {
         ir_module_free(m);
         str_free(&strings);
     }
-    printf("%u instructions became %u; %u stores compared\n", before, after, stores);
+    printf("%u instructions became %u; %u branches became guards; %u stores compared\n", before, after, converted, stores);
+    assert_true(converted > 3000);
     assert_true(after < before * 3 / 4);
 }
 
