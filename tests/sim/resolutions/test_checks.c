@@ -149,10 +149,10 @@ static void warpsync_masks(void **state) {
     warpsync(p, R(4));
     exit_(p, PT_);
     check(p, TRAP_COLLECTIVE, "E-WS-NOT-MEMBER", -1, 0);
-    p = fresh(); /* lane 0 wants 0 and 1, lane 1 wants 1 and 2: who is chosen has another's lane in its group
-                  */
-    mov(p, 4, IMM(3));
-    emit(p, OT_SHF, MSET(SHF, type, ShfType_U32), D(R(4)), S(R(4), R(0), RZ_));
+    p = fresh(); /* everybody is there, and each half wants lanes that want something else */
+    mov(p, 4, IMM(0x7fffffff));
+    mov(p, 5, IMM(-1));
+    emit(p, OT_SEL, 0, D(R(4)), S(R(4), R(5), P(0)));
     warpsync(p, R(4));
     exit_(p, PT_);
     check(p, TRAP_COLLECTIVE, "E-WS-MASK", -1, 0);
