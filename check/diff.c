@@ -30,36 +30,65 @@ bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDi
 }
 
 /* ---- one launch ---- */
-const char *diff_ptx_kernel(const PtxModule *m, const PlanLaunch *l, Diags *d) {
-    uint32_t found = 0, n = 0;
+/* The one kernel found; else says which there are. `n` matched the launch's name. */
+static const char *one_kernel(const Plan *p, const PlanLaunch *l, const char *what, const char *found, uint32_t n, char *all,
+                              Diags *d) {
+    char text[512];
+    if (n != 1) {
+        if (l->kernel)
+            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, l->kernel, all && *all ? all : "none");
+        else if (n)
+            snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, all ? all : "");
+        else
+            snprintf(text, sizeof text, "%s has no kernel", what);
+        diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0502, text);
+        found = NULL;
+    }
+    free(all);
+    return found;
+}
+
+const char *diff_ptx_kernel(const Plan *p, const PtxModule *m, const PlanLaunch *l, Diags *d) {
+    const char *found = NULL;
+    uint32_t n = 0;
+    char *all = NULL;
+    size_t size;
+    FILE *names = open_memstream(&all, &size);
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         if (!m->funcs[i].is_entry || !m->funcs[i].has_body)
             continue;
-        if (l->kernel && strcmp(str_text(&m->strings, m->funcs[i].name), l->kernel) != 0)
+        const char *name = str_text(&m->strings, m->funcs[i].name);
+        if (names)
+            fprintf(names, "%s%s", ftell(names) ? ", " : "", name);
+        if (l->kernel && strcmp(name, l->kernel) != 0)
             continue;
-        found = i + 1;
+        found = name;
         n++;
     }
-    if (n == 1)
-        return str_text(&m->strings, m->funcs[found - 1].name);
-    diag(d, (SrcLoc){0}, DIAG_E0502,
-         n ? "there are several kernels, say which" : "the PTX has no kernel of that name");
-    return NULL;
+    if (names)
+        fclose(names);
+    return one_kernel(p, l, "the PTX", found, n, all, d);
 }
 
-const char *diff_binary_kernel(const Binary *b, const PlanLaunch *l, Diags *d) {
-    const BinFunc *found = NULL;
+const char *diff_binary_kernel(const Plan *p, const Binary *b, const PlanLaunch *l, Diags *d) {
+    const char *found = NULL;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < b->nfuncs; i++)
-        if (b->funcs[i].is_entry && (!l->kernel || strcmp(b->funcs[i].name, l->kernel) == 0)) {
-            found = &b->funcs[i];
-            n++;
-        }
-    if (n == 1)
-        return found->name;
-    diag(d, (SrcLoc){0}, DIAG_E0502,
-         n ? "there are several kernels, say which" : "the binary has no kernel of that name");
-    return NULL;
+    char *all = NULL;
+    size_t size;
+    FILE *names = open_memstream(&all, &size);
+    for (uint32_t i = 0; i < b->nfuncs; i++) {
+        if (!b->funcs[i].is_entry)
+            continue;
+        if (names)
+            fprintf(names, "%s%s", ftell(names) ? ", " : "", b->funcs[i].name);
+        if (l->kernel && strcmp(b->funcs[i].name, l->kernel) != 0)
+            continue;
+        found = b->funcs[i].name;
+        n++;
+    }
+    if (names)
+        fclose(names);
+    return one_kernel(p, l, b->path ? b->path : "the binary", found, n, all, d);
 }
 
 static Launch make_launch(const PlanLaunch *l, const uint8_t *block, uint32_t size) {
@@ -91,7 +120,7 @@ static bool ptx_launch(Plan *p, const PlanLaunch *l, const PtxModule *m, const c
 
 bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
                   PtxRunResult *res, Diags *d) {
-    const char *kernel = diff_ptx_kernel(m, l, d);
+    const char *kernel = diff_ptx_kernel(p, m, l, d);
     Launch launch;
     return kernel && ptx_launch(p, l, m, kernel, &launch, d) &&
            ptx_interp_run(m, kernel, &launch, mem, opt, res, d);
@@ -99,7 +128,7 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
 
 bool diff_run_machine(Plan *p, const PlanLaunch *l, const Binary *b, SimMemory *mem,
                       const MachineOptions *opt, MachineResult *res, Diags *d) {
-    const char *kernel = diff_binary_kernel(b, l, d);
+    const char *kernel = diff_binary_kernel(p, b, l, d);
     const BinFunc *f = kernel ? binary_find(b, kernel) : NULL;
     const uint8_t *block;
     uint32_t size;

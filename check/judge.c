@@ -270,7 +270,7 @@ static const uint8_t *callees(const PtxModule *m, const Plan *p, Arena *arena, c
     const char *reason;
     uint8_t *all = ARENA_ARRAY(arena, uint8_t, m->nfuncs + 1);
     for (uint32_t i = 0; i < p->launches.n; i++) {
-        const char *name = diff_ptx_kernel(m, &p->launches.at[i], d);
+        const char *name = diff_ptx_kernel(p, m, &p->launches.at[i], d);
         uint32_t index = name ? ptx_find_func(m, name) : 0;
         *kernel = *kernel ? *kernel : name;
         if (!index)
