@@ -340,6 +340,15 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
         machine_result_free(&machine); /* it could not start: run once more for the message */
         return diff_run_machine(v->p, l, v->b, v->machine, &o, &machine, v->d);
     }
+    bool limit = (machine.trap.kind == TRAP_STACK) != (ptx.trap.kind == TRAP_STACK) &&
+                 (machine.trap.kind == TRAP_NONE || ptx.trap.kind == TRAP_NONE); /* frames are not equally large */
+    if (limit) {
+        char line[512] = "one engine's stack is too small (docs/ptx-threads.md): ";
+        sim_trap_print(machine.trap.kind == TRAP_STACK ? &machine.trap : &ptx.trap, line + strlen(line),
+                       sizeof line - strlen(line));
+        machine_result_free(&machine);
+        return diag(v->d, (SrcLoc){0}, DIAG_E0502, line);
+    }
     if (machine.trap.kind == TRAP_UNSUPPORTED || ptx.trap.kind == TRAP_UNSUPPORTED) {
         char line[512]; /* says nothing about the code: no difference, but an input that cannot be compared */
         sim_trap_print(machine.trap.kind == TRAP_UNSUPPORTED ? &machine.trap : &ptx.trap, line, sizeof line);

@@ -8,7 +8,9 @@
 #include <string.h>
 
 enum { VAR_GLOBAL, VAR_CONST, VAR_SHARED }; /* BinVar.space */
-enum { CALL_STACK_BYTES = 65536 };          /* beside the declared stack, for recursion */
+/* Beside the declared stack: for functions whose need the file does not tell; for recursion as much as the PTX interpreter
+ * allows (4096 calls, 512 KiB of variables) with 128 bytes of saved registers and spills a call. */
+enum { CALL_STACK_BYTES = 64 << 10, RECURSION_BYTES = 1 << 20 };
 
 /* ---- traps and findings ---- */
 
@@ -267,6 +269,53 @@ static void make_bank3(Run *r) {
     r->bank_bytes[3] = b->const_bank3_bytes;
 }
 
+/* ---- recursion ---- */
+
+typedef struct {
+    const Binary *b;
+    uint8_t *state; /* [function] 0 new, 1 on the path, 2 done */
+} Calls;
+
+static bool comes_back(Calls *c, uint32_t f);
+
+static bool reaches(Calls *c, uint32_t f) {
+    return c->state[f] == 1 || (!c->state[f] && comes_back(c, f));
+}
+
+/* May function f, or what it calls, call a function that waits for it? Depth: the functions of the binary. */
+static bool comes_back(Calls *c, uint32_t index) {
+    const BinFunc *f = &c->b->funcs[index];
+    uint64_t first = (f->address - c->b->code_base) / INST_BYTES;
+    bool found = false;
+    c->state[index] = 1;
+    for (uint32_t i = 0; !found && i < f->ninsts; i++) {
+        MachInst in;
+        char error[ISA_ERROR_BYTES];
+        if (!isa_decode(c->b->target, c->b->code[first + i], &in, error) || in.optype != OT_CALL)
+            continue;
+        bool direct = true; /* no register but RZ */
+        for (unsigned k = 0; k < in.nsrc; k++)
+            direct &= in.src[k].kind != OPK_REG || in.src[k].file == RF_P || in.src[k].value == REG_RZ;
+        uint64_t to = f->address + (i + 1) * (uint64_t)INST_BYTES + (uint64_t)in.wide;
+        const BinFunc *callee = direct ? binary_func_at(c->b, to) : NULL;
+        if (callee)
+            found = callee != f && reaches(c, (uint32_t)(callee - c->b->funcs));
+        else /* through a register: only a device function can be called again */
+            found = !f->is_entry;
+        found |= callee == f && to == f->address; /* others are return points and functions inside */
+        for (uint32_t g = 0; !callee && !found && g < c->b->nfuncs; g++)
+            found = !c->b->funcs[g].is_entry && reaches(c, g);
+    }
+    c->state[index] = 2;
+    return found;
+}
+
+static bool is_recursive(Run *r) {
+    Calls c = {r->bin, arena_alloc(&r->arena, r->bin->nfuncs)};
+    memset(c.state, 0, r->bin->nfuncs);
+    return comes_back(&c, (uint32_t)(r->kernel - r->bin->funcs));
+}
+
 static bool make_memory(Run *r, Diags *d) {
     const Binary *b = r->bin;
     const BinFunc *k = r->kernel;
@@ -277,7 +326,7 @@ static bool make_memory(Run *r, Diags *d) {
         return diag(d, (SrcLoc){0}, DIAG_E0513, k->name, "more local memory than a thread can have");
     r->local_bytes = (declared + 15) & ~15u;
     if (entries < b->nfuncs)
-        r->local_bytes += CALL_STACK_BYTES;
+        r->local_bytes += is_recursive(r) ? RECURSION_BYTES : CALL_STACK_BYTES;
     r->shared_bytes = ((k->shared_bytes + 15) & ~15u) + r->launch->dynamic_shared_bytes;
     if (k->shared_bytes > SIM_MAX_SHARED_BYTES || r->shared_bytes > SIM_MAX_SHARED_BYTES)
         return diag(d, (SrcLoc){0}, DIAG_E0513, k->name, "more shared memory than a block can have");

@@ -89,6 +89,18 @@ END
 check deep "k: line 15, .*block (0,0,0), thread (0,0,0): stack exhausted" \
   "k: line [0-9]*, .*block (0,0,0), thread (0,0,0): stack exhausted.*in down"
 
+# recursion that fits one engine fits the other
+sed -e 's/ add.u32 b, a, 1;/ add.u32 b, a, 1;\n .reg .pred stop; setp.eq.u32 stop, a, 4000; st.param.u32 [r], a; @stop ret;/' \
+  "$work/deep.ptx" > "$work/fits.ptx"
+"$heddle" validate "$work/fits.ptx" --kernel k --block 1 --arg "out:o:u32[64]" "-O$level" -t "$target" > "$work/fits.txt" ||
+  { cat "$work/fits.txt"; exit 1; }
+# what does not is no difference, but cannot be compared
+sed -e 's/ 4000; st/ 4200; st/' "$work/fits.ptx" > "$work/over.ptx"
+status=0
+"$heddle" validate "$work/over.ptx" --kernel k --block 1 --arg "out:o:u32[64]" "-O$level" -t "$target" > "$work/over.txt" 2>&1 ||
+  status=$?
+[ $status = 1 ] && grep -q "stack is too small .*: stack exhausted" "$work/over.txt" || { cat "$work/over.txt"; exit 1; }
+
 # What PTX leaves undefined and both engines may run alike: reported with line and lanes, exit status 4.
 undefined() { # NAME PATTERN: the body is standard input; PATTERN empty: no alarm
   {
