@@ -23,6 +23,7 @@ same_again() { # FILE: every indirect branch has its targets, and the text gives
 for target in bru1 sm_75 sm_80 sm_86 sm_89 sm_90; do
   "$heddle" compile -t "$target" "$work/brx.ptx" -o "$work/$target.cubin"
   same_again "$work/$target.cubin"
+  "$heddle" check "$work/$target.cubin" > "$work/check.txt" || { cat "$work/check.txt"; exit 1; }
   [ "$target" = bru1 ] && continue
   if [ -n "$nvdisasm" ]; then
     "$nvdisasm" -c "$work/$target.cubin" > "$work/$target.nv" 2> /dev/null || fail "nvdisasm refuses $target.cubin"
