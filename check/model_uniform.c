@@ -12,12 +12,23 @@ typedef struct {
     uint64_t w[WORDS];
 } RegSet;
 
+/* The number of the warp in its block, (tid.x + ntid.x * (tid.y + ntid.y * tid.z)) >> 5, is the same for all lanes
+ * though its parts are not; so is whether the thread's number is below a multiple of 32. Rows of the block are taken
+ * to be whole warps, so that tid.x does for the number. What a register holds on all paths: */
+enum { UNSEEN = 0xff };
+typedef enum { IS_ANY, IS_TID_X, IS_TID_Y, IS_TID_Z, IS_NTID_X, IS_NTID_Y, IS_ROW, IS_FLAT, IS_WARP } Meaning;
+typedef struct {
+    uint8_t of[256];
+} Meanings;
+
 typedef struct {
     ModelProgram *p;
     const BinFlow *g;
     Arena arena;
+    Meanings *meant;              /* [block] at its start */
     RegSet *in, *forced, *writes; /* [block] */
     RegSet *at_entry, *at_ret;    /* [function] */
+    RegSet *func_writes;          /* [function] with all that it calls */
     bool *divergent;              /* [block] its last instruction parts lanes */
     bool *sometimes;              /* [block] some lanes may not come here */
     bool *called_sometimes;       /* [function] */
@@ -93,12 +104,6 @@ static bool makes_different(const Uni *u, const RegSet *s, const MachInst *m, bo
     }
 }
 
-/* The number of the warp in its block, (tid.x + ntid.x * (tid.y + ntid.y * tid.z)) >> 5, is the same for all lanes
- * though its parts are not. Followed within a block of code: what a register holds. */
-typedef enum { IS_ANY, IS_TID_X, IS_TID_Y, IS_TID_Z, IS_NTID_X, IS_NTID_Y, IS_ROW, IS_FLAT, IS_WARP } Meaning;
-typedef struct {
-    uint8_t of[256];
-} Meanings;
 
 static Meaning meaning(const Uni *u, const Meanings *t, Operand o) {
     if (o.mods & (OPM_NEG | OPM_NOT | OPM_ABS))
@@ -135,17 +140,36 @@ static Meaning result_meaning(const Uni *u, const Meanings *t, const MachInst *m
         Operand lo = m->src[SHF_ra], by = m->src[SHF_rb];
         bool right = lo.kind == OPK_REG && lo.value == REG_RZ && by.kind == OPK_IMM && by.value == 5 &&
                      MGET(SHF, dir, m->mods) == ShfDir_R && MGET(SHF, hi, m->mods);
-        return right && meaning(u, t, m->src[SHF_rc]) == IS_FLAT ? IS_WARP : IS_ANY;
+        Meaning is = meaning(u, t, m->src[SHF_rc]);
+        return right && (is == IS_FLAT || is == IS_TID_X) ? IS_WARP : IS_ANY;
     }
     default:
         return IS_ANY;
     }
 }
 
+/* Compares the thread's number with a multiple of the warp's size. */
+static bool splits_between_warps(const Uni *u, const Meanings *t, const MachInst *m) {
+    if (m->optype != OT_ISETP || m->src[ISETP_rb].kind != OPK_IMM)
+        return false;
+    Meaning is = meaning(u, t, m->src[ISETP_ra]);
+    uint32_t cmp = MGET(ISETP, cmp, m->mods), limit = m->src[ISETP_rb].value;
+    bool first = cmp == ICmp_GE || cmp == ICmp_LT, last = cmp == ICmp_GT || cmp == ICmp_LE;
+    return (is == IS_FLAT || is == IS_TID_X) && ((first && limit % 32 == 0) || (last && limit % 32 == 31));
+}
+
+static bool others_differ(const RegSet *s, const MachInst *m) {
+    for (unsigned k = 0; k < m->nsrc; k++)
+        if (m->src[k].kind == OPK_REG && m->src[k].file == RF_P && differs(s, m->src[k]))
+            return true;
+    return false;
+}
+
 static void define(const Uni *u, RegSet *s, Meanings *t, const MachInst *m, bool together) {
     bool always = op_is_always(m->guard), different = makes_different(u, s, m, together) || differs(s, m->guard);
     Meaning is = always ? result_meaning(u, t, m) : IS_ANY;
-    different = different && is != IS_WARP;
+    if (is == IS_WARP || (splits_between_warps(u, t, m) && !others_differ(s, m)))
+        different = differs(s, m->guard);
     for (unsigned k = 0; k < m->ndst; k++)
         for (unsigned c = 0; m->dst[k].kind == OPK_REG && m->dst[k].file == RF_R && c < (m->dst[k].count ? m->dst[k].count : 1u); c++)
             if (m->dst[k].value + c < REG_RZ)
@@ -183,11 +207,30 @@ static void call(Uni *u, RegSet *s, uint32_t i) {
         memset(s, 0xff, sizeof *s);
 }
 
+/* Behind a call: what the called function may have written means nothing. */
+static void forget_written(const Uni *u, uint32_t inst, Meanings *t) {
+    uint32_t to = u->p->at[inst].target, block = to != BINFLOW_NONE ? u->g->block_of[to] : BINFLOW_NONE;
+    for (unsigned r = 0; r < 256; r++)
+        if (block == BINFLOW_NONE || set_has(&u->func_writes[u->g->blocks[block].func], r))
+            t->of[r] = IS_ANY;
+}
+
+static void meet_meanings(Uni *u, uint32_t block, const Meanings *t) {
+    Meanings *in = &u->meant[block];
+    for (unsigned r = 0; r < 256; r++) {
+        uint8_t met = in->of[r] == UNSEEN || in->of[r] == t->of[r] ? t->of[r] : (uint8_t)IS_ANY;
+        u->changed |= met != in->of[r];
+        in->of[r] = met;
+    }
+}
+
 /* Through a block; with `note` the decisions in it are written down. */
 static void through(Uni *u, uint32_t block, RegSet *s, bool note) {
     const BinBlock *b = &u->g->blocks[block];
     bool together = false;
-    Meanings t = {{0}};
+    Meanings t = u->meant[block];
+    for (unsigned r = 0; r < 256; r++)
+        t.of[r] = t.of[r] == UNSEEN ? IS_ANY : t.of[r];
     for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
         if (!u->g->decoded[i])
             return;
@@ -202,13 +245,17 @@ static void through(Uni *u, uint32_t block, RegSet *s, bool note) {
                 u->divergent[block] = u->changed = true;
             if (i + 1 == b->first + b->ninsts && k->kind == BK_BRANCH_INDIRECT && parts && !u->divergent[block])
                 u->divergent[block] = u->changed = true;
-            if (k->kind == BK_CALL)
+            if (k->kind == BK_CALL) {
                 call(u, s, i);
+                forget_written(u, i, &t);
+            }
             if (k->kind == BK_RET)
                 u->changed |= set_or(&u->at_ret[b->func], s);
         }
         define(u, s, &t, m, together);
     }
+    for (uint32_t e = 0; e < b->nsuccs; e++)
+        meet_meanings(u, b->succs[e].block, &t);
 }
 
 /* ---- where paths meet ---- */
@@ -388,7 +435,7 @@ static void note_calls(Uni *u) {
 /* Registers written in each block, those of called functions included. */
 static void find_writes(Uni *u) {
     const BinFlow *g = u->g;
-    RegSet *of_func = ARENA_ARRAY(&u->arena, RegSet, g->bin->nfuncs + 1u);
+    RegSet *of_func = u->func_writes = ARENA_ARRAY(&u->arena, RegSet, g->bin->nfuncs + 1u);
     for (bool more = true; more;) {
         more = false;
         for (uint32_t b = 0; b < g->nblocks; b++) {
@@ -417,6 +464,14 @@ void model_uniformity(ModelProgram *p) {
     Arena *a = &u.arena;
     u.in = ARENA_ARRAY(a, RegSet, nb), u.forced = ARENA_ARRAY(a, RegSet, nb), u.writes = ARENA_ARRAY(a, RegSet, nb);
     u.at_entry = ARENA_ARRAY(a, RegSet, nf), u.at_ret = ARENA_ARRAY(a, RegSet, nf);
+    u.meant = ARENA_ARRAY(a, Meanings, nb);
+    memset(u.meant, UNSEEN, nb * sizeof *u.meant);
+    for (uint32_t f = 0; f + 1 < nf; f++) {
+        if (p->g->funcs[f].nblocks)
+            memset(&u.meant[p->g->funcs[f].first_block], 0, sizeof *u.meant);
+        for (uint32_t k = 0; k < p->g->funcs[f].nentries; k++)
+            memset(&u.meant[p->g->funcs[f].entries[k]], 0, sizeof *u.meant);
+    }
     u.divergent = ARENA_ARRAY(a, bool, nb), u.sometimes = ARENA_ARRAY(a, bool, nb);
     u.called_sometimes = ARENA_ARRAY(a, bool, nf);
     u.join = ARENA_ARRAY(a, int, nb);
