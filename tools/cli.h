@@ -46,6 +46,12 @@ typedef struct {
         bool on, all_policies;
     } model;
     struct {
+        const char *apply, *classes, *kinds;
+        uint32_t count;
+        uint64_t programs;
+        bool campaign;
+    } mutate;
+    struct {
         const char *kinds, *keep_dir, *state_file;
         uint64_t count, first;
         FuzzPolicies policies;
@@ -81,6 +87,7 @@ int cmd_check(Settings *s);
 /* The model checker on every kernel; prints, or adds to the array `json`. Returns the exit status. */
 int cli_model(Settings *s, const BinFlow *g, cJSON *json);
 int cmd_explain(Settings *s);
+int cmd_mutate(Settings *s);
 
 /* ---- what commands share (common.c) ---- */
 bool cli_is_elf(const char *data, size_t size_bytes);

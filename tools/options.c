@@ -46,7 +46,7 @@ enum { /* keys of options without a letter */
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
        KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
-       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE,
+       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE, KEY_LIST, KEY_APPLY, KEY_CAMPAIGN, KEY_CLASS, KEY_PROGRAMS,
        KEY_FUZZ_JOBS, KEY_METRICS
 };
 
@@ -151,6 +151,19 @@ static const struct argp_option model_options[] = {
     {"policy", KEY_POLICY, "NAME=VALUE,...", 0, "--model: policies as in heddle run --policy, or all (but literal)", 0},
     {"schedule", KEY_SCHEDULE, "FILE", 0, "--model: write the way to the first finding, for heddle run --replay", 0},
     {0}};
+static const struct argp_option mutate_options[] = {
+    {"list", KEY_LIST, NULL, 0, "List all sites (default)", 0},
+    {"apply", KEY_APPLY, "CLASS:NUMBER", 0, "Write the mutant of one site to --output", 0},
+    {"campaign", KEY_CAMPAIGN, NULL, 0,
+     "Measure which mutants behave differently and which checkers object: of PTX files with a launch (K.json beside K.ptx, or "
+     "one launch for all), and of random programs", 0},
+    {"class", KEY_CLASS, "LIST", 0, "Only these classes or groups, as drop-bsync,control (default: all)", 0},
+    {"count", KEY_COUNT, "N", 0, "--campaign: mutants of each class (default 200)", 0},
+    {"kind", KEY_KIND, "LIST", 0, "--campaign: random programs of these kinds, as in heddle fuzz", 0},
+    {"programs", KEY_PROGRAMS, "N", 0, "--campaign: random programs of each kind (default 20)", 0},
+    {"states", KEY_STATES, "N", 0, "--campaign: states of the model checker (default 20000)", 0},
+    {"seed", KEY_SEED, "N", 0, "--campaign: programs and sites follow from it", 0},
+    {0}};
 static const struct argp_option no_options[] = {{0}};
 
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
@@ -167,6 +180,7 @@ static const struct argp_option *const report_groups[] = {compile_options, json_
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
 static const struct argp_option *const check_groups[] = {check_options, model_options, json_options, compile_options, NULL};
+static const struct argp_option *const mutate_groups[] = {mutate_options, launch_options, output_options, json_options, compile_options, NULL};
 static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
@@ -201,6 +215,10 @@ const Command cli_commands[] = {
      "uniform read where lanes are apart, registers read only when their results are there. PTX is compiled first. "
      "Exit status 4 if there are errors.",
      1, 1, check_groups, cmd_check},
+    {"mutate", "[F.cubin|F.ptx...]", "Make wrong binaries and measure the checkers with them",
+     "Lists or applies single mutations of a compiled binary. A campaign decides by running which mutants behave differently, "
+     "and reports for each class how many of these check, check --model, prove and validate find.",
+     0, MAX_INPUTS, mutate_groups, cmd_mutate},
     {"explain", "RULE", "Explain a rule of check", "Prints what the rule demands, why, and a minimal example. Also for the machine's "
      "own checks, as E-BAR-PARTIAL.", 1, 1, no_groups, cmd_explain},
     {"fuzz", "[F.ptx...]", "Test with random programs",
@@ -542,6 +560,39 @@ static bool check_key(int key, char *arg, struct argp_state *state, Settings *s)
     }
 }
 
+static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s) {
+    switch (key) {
+    case KEY_LIST:
+        return true;
+    case KEY_APPLY:
+        s->mutate.apply = arg;
+        return true;
+    case KEY_CAMPAIGN:
+        s->mutate.campaign = true;
+        return true;
+    case KEY_CLASS:
+        s->mutate.classes = arg;
+        return true;
+    case KEY_COUNT:
+        s->mutate.count = (uint32_t)number(state, arg, "--count", 1000000);
+        return true;
+    case KEY_KIND:
+        s->mutate.kinds = arg;
+        return true;
+    case KEY_PROGRAMS:
+        s->mutate.programs = number(state, arg, "--programs", 1000000);
+        return true;
+    case KEY_STATES:
+        s->model.options.max_states = number(state, arg, "--states", 50000000);
+        return true;
+    case 'O':
+        s->has_opt_level = true;
+        return false;
+    default:
+        return false;
+    }
+}
+
 typedef struct {
     const Command *command;
     Settings *settings;
@@ -551,6 +602,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
     if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))
+        return 0;
+    if (in->command->run == cmd_mutate && mutate_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_check && check_key(key, arg, state, s))
         return 0;
@@ -588,6 +641,8 @@ void cli_parse(const Command *c, Settings *s, int argc, char **argv) {
     s->launch = (PlanLaunch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
     s->opt_level = 2;
     s->fuzz.count = 1000;
+    s->mutate.count = 200;
+    s->mutate.programs = 20;
     s->fuzz.reduce_seconds = 20;
     s->emit = "elf";
     argv[0] = arena_printf(&s->arena, "heddle %s", c->name);
