@@ -89,6 +89,8 @@ static FuzzConfig sample_config(const Campaign *c, uint64_t h) {
     f.verify = one_in(&h, 16);
     f.text = one_in(&h, 64);
     f.ptx_seed = one_in(&h, 2) ? h >> 20 : 0;
+    f.check = one_in(&h, 4);
+    f.check_only = c->opt->check_only;
     return f;
 }
 
@@ -190,6 +192,7 @@ static void one_program(Campaign *c, GenKind kind, uint64_t index) {
     FuzzFailure f = {.kind = kind, .index = index, .verdict = v};
     FuzzConfig config = configs[failed];
     config.text = v.cls == FUZZ_TEXT;
+    config.check = v.cls == FUZZ_STATIC;
     keep_failure(c, &c->program, &config, &f);
 }
 

@@ -23,6 +23,7 @@ typedef enum {
     FUZZ_TRAP,        /* the machine traps */
     FUZZ_MEMORY,      /* memory differs, the threads' logs included */
     FUZZ_TRACE,       /* a lane's stores and atomics differ from its thread's */
+    FUZZ_STATIC,      /* the static checker finds an error in the machine code */
     FUZZ_FINDING,     /* the machine reports a hazard, a partial barrier, a collective without a partner */
     FUZZ_CRASH, FUZZ_HANG,
     FUZZ_CLASSES
@@ -47,6 +48,7 @@ typedef struct {
     unsigned yield_percent;        /* of the blocks get a YIELD, before uniformity analysis */
     bool verify;                   /* the IR after every pass */
     bool text;                     /* compare the text form too */
+    bool check, check_only;        /* the machine code by the static checker; nothing else */
     bool traces;                   /* compare each lane's stores and atomics in order */
     uint64_t ptx_seed;             /* order of the interpreter's threads */
     MachineOptions machine;
@@ -90,6 +92,7 @@ typedef struct {
     X(programs) X(unsupported) X(failures)                                                                      \
     X(runs)                            /* machine launches compared */                                          \
     X(traces)                          /* of those with every lane's stores compared in order */                \
+    X(checked)                         /* binaries that the static checker looked at */                         \
     X(ptx_insns) X(machine_issues)                                                                              \
     X(literal_runs) X(literal_hangs)   /* under literal policies, code as it is by default */                   \
     X(break_runs) X(break_hangs)       /* the same of code made with yield_breaks */                            \
@@ -109,6 +112,7 @@ typedef struct {
     const Target *target;         /* NULL: the default */
     int opt_level;                /* FUZZ_ALL_LEVELS: sampled */
     FuzzPolicies policies;
+    bool check_only;              /* compile and check statically, run nothing */
     bool metrics;                 /* measure the cfg programs of D.4's shape */
     const char *keep_dir;         /* where failures are saved, or NULL */
     const char *state_file;       /* read at the start if it exists, written while running; or NULL */

@@ -1,6 +1,7 @@
 /* One program through the whole pipeline: see fuzz.h.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz_int.h"
+#include "check/check.h"
 #include "check/diff.h"
 #include "check/shape.h"
 #include "emit/asm.h"
@@ -13,7 +14,7 @@ static const char *const class_names[FUZZ_CLASSES] = {
     [FUZZ_EQUAL] = "equal",       [FUZZ_UNSUPPORTED] = "unsupported", [FUZZ_REJECTED] = "rejected",
     [FUZZ_PTX_TRAP] = "ptx-trap", [FUZZ_COMPILE] = "compile",         [FUZZ_BINARY] = "binary",
     [FUZZ_TEXT] = "text",         [FUZZ_LAUNCH] = "launch",           [FUZZ_TRAP] = "trap",
-    [FUZZ_MEMORY] = "memory",     [FUZZ_TRACE] = "trace",             [FUZZ_FINDING] = "finding",         [FUZZ_CRASH] = "crash",
+    [FUZZ_MEMORY] = "memory",     [FUZZ_TRACE] = "trace",             [FUZZ_STATIC] = "static",     [FUZZ_FINDING] = "finding",         [FUZZ_CRASH] = "crash",
     [FUZZ_HANG] = "hang"};
 
 const char *fuzz_class_name(FuzzClass c) { return class_names[c]; }
@@ -120,14 +121,18 @@ static void count_shape(const PtxModule *m, FuzzCounts *n) {
     n->with_early_exit += s.early_exits != 0;
 }
 
-bool check_start(Check *c, const GenProgram *p, uint64_t ptx_seed, bool traces, FuzzCounts *counts) {
+static bool parse(Check *c, const GenProgram *p, FuzzCounts *counts) {
     *c = (Check){.p = p};
     c->d = (Diags){.sink = keep_first, .user = &c->v};
     c->m = ptx_parse("fuzz.ptx", p->text, p->size_bytes, &c->d);
     if (!c->m)
         return fail(&c->v, FUZZ_REJECTED);
     count_shape(c->m, counts);
-    return make_memory(c) && run_ptx(c, ptx_seed, traces, &counts->ptx_insns);
+    return true;
+}
+
+bool check_start(Check *c, const GenProgram *p, uint64_t ptx_seed, bool traces, FuzzCounts *counts) {
+    return parse(c, p, counts) && make_memory(c) && run_ptx(c, ptx_seed, traces, &counts->ptx_insns);
 }
 
 /* YIELDs in some blocks, where they were first brought into order. */
@@ -206,6 +211,28 @@ static bool text_form(Check *c) {
     free(text);
     free(image);
     return good || fail(&c->v, FUZZ_TEXT);
+}
+
+/* Rules R-01 ... and H-01 ...: none may be broken. */
+static bool static_check(Check *c, FuzzCounts *counts) {
+    BinFlow *g = binflow_new(c->binary);
+    BinCheckReport r;
+    if (!g)
+        abort();
+    binary_check(g, NULL, &r);
+    counts->checked++;
+    for (uint32_t k = 0; k < r.n && c->v.cls != FUZZ_STATIC; k++) {
+        const BinFinding *f = &r.findings[k];
+        char where[160];
+        if (f->severity != SEV_ERROR)
+            continue;
+        snprintf(c->v.detail, sizeof c->v.detail, "%s", check_rule(f->rule)->id);
+        snprintf(c->v.text, sizeof c->v.text, "%s %.60s: %.300s", check_rule(f->rule)->id, bin_where(g, f->inst, where), f->text);
+        fail(&c->v, FUZZ_STATIC);
+    }
+    check_report_free(&r);
+    binflow_free(g);
+    return c->v.cls != FUZZ_STATIC;
 }
 
 bool check_memory(Check *c) {
@@ -318,10 +345,14 @@ FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, u
     bool traces = false;
     for (unsigned i = 0; i < n; i++)
         traces = traces || configs[i].traces;
-    bool good = check_start(&c, p, configs[0].ptx_seed, traces, counts) && check_compile(&c, &configs[0]);
+    bool only = configs[0].check_only;
+    bool good = only ? parse(&c, p, counts) : check_start(&c, p, configs[0].ptx_seed, traces, counts);
+    good = good && check_compile(&c, &configs[0]);
     if (good && configs[0].text)
         good = text_form(&c);
-    while (good && k < n && (good = run_machine(&c, &configs[k], counts)))
+    if (good && (configs[0].check || only))
+        good = static_check(&c, counts);
+    while (good && !only && k < n && (good = run_machine(&c, &configs[k], counts)))
         k++;
     k = k < n ? k : 0;
     describe(&configs[k], c.v.config, sizeof c.v.config);
@@ -344,7 +375,7 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
     for (unsigned level = 0; level < 4; level++)
         for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
             for (unsigned k = 0; k < FUZZ_MAX_CONFIGS; k++) {
-                all[k] = (FuzzConfig){.target = target, .opt_level = level, .reg_limit = limits[l], .text = true, .verify = true,
+                all[k] = (FuzzConfig){.target = target, .opt_level = level, .reg_limit = limits[l], .text = true, .verify = true, .check = true,
                                       .reconverge = modes[(level + l) & 3], .yield_breaks = (level + l) % 5 == 4,
                                       .predicate = predicates[(level + 2 * l) % 3]};
                 fuzz_policy(k % FUZZ_NPOLICIES, &all[k].machine);

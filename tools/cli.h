@@ -57,7 +57,7 @@ typedef struct {
         FuzzPolicies policies;
         double reduce_seconds;
         unsigned max_failures, jobs;
-        bool metrics;
+        bool metrics, check_only;
     } fuzz;
 } Settings;
 

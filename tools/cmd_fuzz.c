@@ -152,7 +152,7 @@ int cmd_fuzz(Settings *s) {
                      .opt_level = s->has_opt_level ? (int)s->opt_level : FUZZ_ALL_LEVELS, .policies = s->fuzz.policies,
                      .keep_dir = s->fuzz.keep_dir, .state_file = s->fuzz.state_file,
                      .reduce_seconds = s->fuzz.reduce_seconds, .max_failures = s->fuzz.max_failures, .jobs = s->fuzz.jobs,
-                     .metrics = s->fuzz.metrics,
+                     .metrics = s->fuzz.metrics, .check_only = s->fuzz.check_only,
                      .on_progress = on_progress, .on_failure = on_failure, .user = &f};
     FuzzReport r;
     if (s->ninputs)

@@ -47,7 +47,8 @@ enum { /* keys of options without a letter */
        KEY_HOST_CALLS,
        KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
        KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE, KEY_LIST, KEY_APPLY, KEY_CAMPAIGN, KEY_CLASS, KEY_PROGRAMS,
-       KEY_FUZZ_JOBS, KEY_METRICS
+       KEY_FUZZ_JOBS, KEY_METRICS,
+       KEY_CHECK_ONLY
 };
 
 static const struct argp_option output_options[] = {
@@ -135,6 +136,7 @@ static const struct argp_option fuzz_options[] = {
     {"reduce", KEY_REDUCE, "SECONDS", 0, "Time to reduce one failure (default 20)", 0},
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
     {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
+    {"check-only", KEY_CHECK_ONLY, NULL, 0, "Compile and check the machine code, run nothing", 0},
     {"metrics", KEY_METRICS, NULL, 0, "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};
 
@@ -512,6 +514,9 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) 
         return true;
     case KEY_FUZZ_JOBS:
         s->fuzz.jobs = (unsigned)number(state, arg, "--jobs", 64);
+        return true;
+    case KEY_CHECK_ONLY:
+        s->fuzz.check_only = true;
         return true;
     case KEY_METRICS:
         s->fuzz.metrics = true;
