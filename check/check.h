@@ -23,6 +23,7 @@ CheckRule check_rule_find(const char *text, size_t n); /* "R-07", "r7", "H-01"; 
 typedef struct {
     uint64_t rules;  /* bit 1 << CheckRule; 0: all */
     bool no_hazards; /* leave the H- rules out */
+    bool no_text;    /* do not assemble each instruction's text again: as long as all the rest together */
 } BinCheckOptions;
 
 typedef struct {

@@ -219,7 +219,7 @@ static bool static_check(Check *c, FuzzCounts *counts) {
     BinCheckReport r;
     if (!g)
         abort();
-    binary_check(g, NULL, &r);
+    binary_check(g, &(BinCheckOptions){.no_text = true}, &r); /* text_form does that */
     counts->checked++;
     for (uint32_t k = 0; k < r.n && c->v.cls != FUZZ_STATIC; k++) {
         const BinFinding *f = &r.findings[k];

@@ -228,8 +228,9 @@ static void at_return(Returns *q, uint32_t p, const Values *v, uint32_t i) {
         q->link[p] = lo.value;
         return;
     }
-    Value bad = lo.kind == V_CONST || lo.kind == V_COMPUTED || (lo.kind == V_ENTRY && hi.kind == V_ENTRY) ? lo : hi;
-    if (bad.kind == V_UNKNOWN || (c->native && bad.kind == V_CONST && bad.value == 0))
+    bool wrong = lo.kind == V_CONST || lo.kind == V_COMPUTED || (lo.kind == V_ENTRY && hi.kind == V_ENTRY);
+    Value bad = wrong ? lo : hi;
+    if ((!wrong && bad.kind != V_CONST && bad.kind != V_COMPUTED) || (c->native && bad.kind == V_CONST && bad.value == 0))
         return; /* native code takes 0 for the high half */
     check_report(c, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", ra.value, ra.value + 1, made_by(c, bad));
 }

@@ -138,7 +138,7 @@ void check_structure(Checker *c) {
                 undecoded(c, i);
                 continue;
             }
-            if (check_wants(c, CR_R23))
+            if (check_wants(c, CR_R23) && !c->opt->no_text)
                 round_trip(c, i);
             if (!g->blocks[g->block_of[i]].reachable)
                 continue;
