@@ -357,12 +357,49 @@ static uint32_t undef_shfl(Warp *w, Dec *d, uint32_t g) {
     return u;
 }
 
+/* A comparison combined by AND with a third predicate is defined where that is false. */
+static uint32_t undef_and(const Warp *w, const Dec *d) {
+    const MachInst *in = d->inst;
+    uint32_t third = undef_operand(w, in->src[2]), u = third;
+    for (unsigned i = 0; i < in->nsrc; i++)
+        u |= undef_operand(w, in->src[i]);
+    return u & ~(~third & ~dec_pred(w, d, 0));
+}
+_Static_assert((int)ISETP_pp == 2 && (int)FSETP_pp == 2 && (int)DSETP_pp == 2, "the third source");
+
+/* A table of three predicates is defined where the undefined ones do not matter. */
+static uint32_t undef_table(const Warp *w, const Dec *d, uint32_t lut) {
+    uint32_t can[2] = {0, 0};
+    for (unsigned k = 0; k < 8; k++) {
+        uint32_t possible = ~0u;
+        for (unsigned i = 0; i < 3; i++) {
+            uint32_t v = dec_pred(w, d, i);
+            possible &= undef_operand(w, d->inst->src[i]) | (k >> (2 - i) & 1 ? v : ~v);
+        }
+        can[lut >> k & 1] |= possible;
+    }
+    return can[0] & can[1];
+}
+
+static bool is_and(const MachInst *in) {
+    switch (in->optype) {
+    case OT_ISETP: return MGET(ISETP, bop, in->mods) == BoolOp_AND;
+    case OT_FSETP: return MGET(FSETP, bop, in->mods) == BoolOp_AND;
+    case OT_DSETP: return MGET(DSETP, bop, in->mods) == BoolOp_AND;
+    default: return false;
+    }
+}
+
 /* Undefinedness of what a plain operation computes. */
 static uint32_t undef_result(Warp *w, Dec *d, uint32_t g) {
     const MachInst *in = d->inst;
     uint32_t u = 0;
     if (d->optype == OT_SHFL)
         return undef_shfl(w, d, g);
+    if (is_and(in))
+        return undef_and(w, d);
+    if (d->optype == OT_PLOP3)
+        return undef_table(w, d, MGET(PLOP3, lut, in->mods)) | undef_table(w, d, MGET(PLOP3, lut2, in->mods));
     if (d->optype == OT_SEL || d->optype == OT_FSEL) {
         uint32_t p = dec_pred(w, d, 0);
         return (undef_operand(w, in->src[0]) & p) | (undef_operand(w, in->src[1]) & ~p) | undef_operand(w, in->src[2]);

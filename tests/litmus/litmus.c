@@ -13,7 +13,7 @@
  * The policy bsync-nb=literal hangs on locks inside an if. Compiled so that lanes leave all convergence
  * barriers before they yield (compile --yield=break), they must not hang under it either.
  *
- * usage: litmus DIRECTORY [plain|break|mute] [NAME]
+ * usage: litmus DIRECTORY [plain|break|mute|max] [NAME]
  * SPDX-License-Identifier: MIT */
 #include "check/diff.h"
 #include "emit/code.h"
@@ -268,7 +268,7 @@ static void case_free(Case *c) {
     free(c->text);
 }
 
-static bool case_make(Case *c, const char *dir, const Program *p, unsigned level, bool yield_break) {
+static bool case_make(Case *c, const char *dir, const Program *p, unsigned level, bool yield_break, PredicateMode predicate) {
     Diags d = diags();
     size_t size, bytes;
     *c = (Case){.program = p, .level = level, .yield_break = yield_break};
@@ -276,8 +276,10 @@ static bool case_make(Case *c, const char *dir, const Program *p, unsigned level
     c->m = ptx_parse(p->name, c->text, size, &d);
     c->ir = c->m ? lower_module(c->m, &c->strings, isa_targets[0], level, &d) : NULL;
     PassOptions passes = {.verify = true};
-    if (c->ir)
+    if (c->ir) {
         c->ir->yield_breaks = yield_break;
+        c->ir->predicate = predicate;
+    }
     if (!c->ir || !ir_run_passes(c->ir, &passes, &d))
         return false;
     c->code = code_encode(c->ir, &d);
@@ -473,7 +475,8 @@ int main(int argc, char **argv) {
     Mode mode = argc < 3                        ? PLAIN
                 : strcmp(argv[2], "mute") == 0  ? MUTE
                 : strcmp(argv[2], "break") == 0 ? BREAK
-                                                : PLAIN;
+                                                : PLAIN; /* max: the same, with every legal region predicated */
+    PredicateMode predicate = argc >= 3 && strcmp(argv[2], "max") == 0 ? PREDICATE_MAX : PREDICATE_AUTO;
     Counts total = {0};
     unsigned run = 0;
     for (unsigned i = 0; i < NPROGRAMS; i++) {
@@ -482,7 +485,7 @@ int main(int argc, char **argv) {
         Counts k = {0};
         for (unsigned level = 0; level <= 2; level += 2) {
             Case c;
-            if (!case_make(&c, argv[1], &programs[i], level, mode == BREAK)) {
+            if (!case_make(&c, argv[1], &programs[i], level, mode == BREAK, predicate)) {
                 printf("FAIL %s -O%u: does not compile\n", programs[i].name, level);
                 k.failures++;
             } else
