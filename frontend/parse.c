@@ -116,12 +116,33 @@ static bool settle_ref(Parser *p, const PendingRef *r) {
     }
 }
 
+/* A call may name a variable that is initialised with functions alone: the list of its targets. */
+static bool settle_jump_table(Parser *p, const PendingRef *r) {
+    uint32_t slot = r->kind == REF_CALLS && r->name.i < p->bind_of.n ? p->bind_of.at[r->name.i] : 0;
+    const Bind *b = slot ? &p->binds.at[slot - 1] : NULL;
+    if (!b || b->kind != B_VAR)
+        return false;
+    const PtxVar *v = &p->vars.at[b->value - 1];
+    PtxCallTable t = {.name = r->name, .n = v->ninits};
+    t.funcs = ARENA_ARRAY(p->a, uint32_t, v->ninits + 1);
+    for (uint32_t k = 0; k < v->ninits; k++) {
+        if (!(v->inits[k].sym & PTX_SYM_FUNC) || v->inits[k].value)
+            return false;
+        t.funcs[k] = (v->inits[k].sym & ~PTX_SYM_FUNC) - 1;
+    }
+    if (!t.n)
+        return false;
+    VEC_ADD(&p->tmp, &p->call_tables, t);
+    p->insns.at[r->insn].table = p->call_tables.n;
+    return true;
+}
+
 static void close_refs(Parser *p, uint32_t first) {
     uint32_t kept = first;
     bool last = p->scopes.n == 3; /* the function's own scope */
     for (uint32_t i = first; i < p->refs.n; i++) {
         PendingRef r = p->refs.at[i];
-        if (settle_ref(p, &r))
+        if (settle_ref(p, &r) || (last && settle_jump_table(p, &r)))
             continue;
         static const char *const what[] = {"label", "branch table", "prototype or target list", "label"};
         if (last)

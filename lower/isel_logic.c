@@ -99,8 +99,12 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
     bool has_c = in->noperands - in->ndst > 2;
     Operand p, q = op_none(), c = has_c ? sel_src_pred(s, &src[2]) : op_pt();
     if (ty(in) == TY_F16X2 || ty(in) == TY_BF16X2) {
-        if (in->ndst != 2 || has_c || !isel_hsetp_pred(s, in, ty(in), &src[0], &src[1], &p, &q))
+        if (in->ndst != 2 || !isel_hsetp_pred(s, in, ty(in), &src[0], &src[1], &p, &q))
             return false;
+        if (has_c) {
+            p = combine(s, in, p, c);
+            q = combine(s, in, q, c);
+        }
         sel_write_pred(s, &in->operands[0], p);
         sel_write_pred(s, &in->operands[1], q);
         return true;

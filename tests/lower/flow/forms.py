@@ -379,5 +379,146 @@ def family_brx(directory):
           [{"buffer": "d_" + k, "values": want} for k, want in cases])
 
 
+# ---- predicates: guards, logic, selections, 16-bit comparisons, flushed operands ----
+
+def half(bits):
+    return struct.unpack("<e", struct.pack("<H", bits))[0]
+
+
+def bfloat(bits):
+    return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+
+
+def compare_floats(cmp, x, y):
+    nan = x != x or y != y
+    if cmp in ("num", "nan"):
+        return nan == (cmp == "nan")
+    if cmp.endswith("u"):
+        return nan or ORDERED[cmp[:-1]](x, y)
+    return not nan and ORDERED[cmp](x, y)
+
+
+def family_predicate(directory):
+    data = {"f16": [0, 0x8000, 0x3c00, 0xbc00, 0x7e00, 0x7c00, 0xfc00, 1], "bf16": [0, 0x8000, 0x3f80, 0xbf80, 0x7fc0, 0x7f80, 0xff80, 1],
+            "f32": [0, 1, 0x80000001, 0x3f800000, 0x7fc00000, 0x00800000, 0x807fffff, 0xff800000]}
+    number = {"f16": half, "bf16": bfloat, "f32": lambda v: value("f32", v)}
+    floats = list(ORDERED) + [c + "u" for c in ORDERED] + ["num", "nan"]
+    logic = {"and": lambda x, y: x and y, "or": lambda x, y: x or y, "xor": lambda x, y: x != y}
+    c = [bool(i * 0x9e3779b9 >> 7 & 1) for i in range(64)]
+    g = [bool(i * 0x85ebca6b >> 9 & 1) for i in range(64)]
+    text, buffers, launches, checks = HEAD.replace("sm_80", "sm_90"), {}, [], []
+
+    def finish(name, regs, load, body, out, params, args):
+        nonlocal text
+        text += kernel(name, params + ["D"], regs + "\n    .reg .u32 i, x, y, n;\n    .reg .u64 d;\n    .reg .pred p, q, c, g;",
+                       "    ld.param.u64 d, [D]; mov.u32 i, %tid.x; mad.wide.u32 d, i, 4, d;\n"
+                       "    mul.lo.u32 n, i, 0x9e3779b9; and.b32 n, n, 128; setp.ne.u32 c, n, 0;\n"
+                       "    mul.lo.u32 n, i, 0x85ebca6b; and.b32 n, n, 512; setp.ne.u32 g, n, 0;\n    " + load + "\n    ".join(body))
+        buffers["d_" + name] = {"type": "u32", "count": len(out)}
+        launches.append({"kernel": name, "grid": [1, 1, 1], "block": [64, 1, 1], "args": args + ["d_" + name]})
+        checks.append({"buffer": "d_" + name, "values": out})
+
+    show = "selp.u32 x, 1, 0, p; selp.u32 y, 2, 0, q; add.u32 x, x, y;"
+    # comparisons of halves, scalar and packed, and of f32 with subnormals flushed
+    for t in ("f16", "bf16", "f32"):
+        a, b = [data[t][i & 7] for i in range(64)], [data[t][i >> 3] for i in range(64)]
+        reg = "b32" if t == "f32" else "b16"
+        body, out = [], []
+
+        def case(insn, p, q):
+            body.append(f"{insn} {show} st.global.u32 [d+{len(out) * 4}], x;")
+            out.extend(int(bool(v)) + 2 * int(bool(w)) for v, w in zip(p, q))
+
+        for ftz in ((False, True) if t == "f32" else (False,)):
+            def at(v):
+                small = ftz and v & 0x7f800000 == 0
+                return number[t](v & 0x80000000 if small else v)
+            for cmp in floats:
+                r = [compare_floats(cmp, at(x), at(y)) for x, y in zip(a, b)]
+                name = f"{'ftz.' if ftz else ''}{t}"
+                for op, f in logic.items():
+                    u = [f(v, not w) for v, w in zip(r, c)]
+                    if t == "f32":
+                        case(f"setp.{cmp}.{op}.{name} p|q, a, b, !c;", u, [f(not v, not w) for v, w in zip(r, c)])
+                    else:  # scalar halves have one result
+                        case(f"setp.{cmp}.{op}.{name} p, a, b, !c; mov.pred q, p;", u, u)
+                if t == "f32":
+                    case(f"setp.{cmp}.{name} p|q, a, b;", r, [not v for v in r])
+                else:
+                    case(f"setp.{cmp}.{name} p, a, b; mov.pred q, p;", r, r)
+                if t != "f32":  # packed: the first destination is the low half's result, the second the high half's
+                    s = [compare_floats(cmp, at(y), at(x)) for x, y in zip(a, b)]
+                    case(f"setp.{cmp}.{t}x2 p|q, ab, ba;", r, s)
+                    for op, f in logic.items():
+                        case(f"setp.{cmp}.{op}.{t}x2 p|q, ab, ba, c;", [f(v, w) for v, w in zip(r, c)],
+                             [f(v, w) for v, w in zip(s, c)])
+        regs = f"    .reg .{reg} a, b;" + ("" if t == "f32" else "\n    .reg .b32 ab, ba;") + "\n    .reg .u64 pa, pb;"
+        n = 4 if t == "f32" else 2
+        load = (f"ld.param.u64 pa, [A]; ld.param.u64 pb, [B]; mad.wide.u32 pa, i, {n}, pa; mad.wide.u32 pb, i, {n}, pb;\n"
+                f"    ld.global.{reg} a, [pa]; ld.global.{reg} b, [pb];" +
+                ("" if t == "f32" else " mov.b32 ab, {a, b}; mov.b32 ba, {b, a};") + "\n    ")
+        for k, v in (("a", a), ("b", b)):
+            buffers[f"{k}_{t}"] = {"type": reg, "values": v}
+        finish(t, regs, load, body, out, ["A", "B"], ["a_" + t, "b_" + t])
+
+    # predicate logic under guards; destinations that are sources; results thrown away; immediates
+    body, out = [], []
+
+    def step(insn, p, q):
+        body.append(f"mov.pred p, c; not.pred q, c; {insn} {show} st.global.u32 [d+{len(out) * 4}], x;")
+        out.extend(int(bool(v)) + 2 * int(bool(w)) for v, w in zip(p, q))
+
+    nc = [not v for v in c]
+    below = [i < 20 for i in range(64)]
+    for guard, on in (("", [True] * 64), ("@g ", g), ("@!g ", [not v for v in g]), ("@p ", c), ("@!q ", c), ("@q ", nc)):
+        def keep(new, old, on=on):
+            return [n if o else v for n, v, o in zip(new, old, on)]
+        for op, f in logic.items():
+            for s1 in ("", "!"):
+                for s2 in ("", "!"):
+                    r = [f(v != bool(s1), w != bool(s2)) for v, w in zip(c, g)]
+                    step(f"{guard}{op}.pred p, {s1}c, {s2}g;", keep(r, c), nc)
+                    step(f"{guard}{op}.pred q, {s1}q, {s2}g;", c, keep([f(v != bool(s1), w != bool(s2)) for v, w in zip(nc, g)], nc))
+            r = [f(v, w) for v, w in zip(below, c)]
+            rn = [f(not v, w) for v, w in zip(below, c)]
+            step(f"{guard}setp.lt.{op}.u32 p|q, i, 20, p;", keep(r, c), keep(rn, nc))
+            step(f"{guard}setp.gt.{op}.u32 q|p, 20, i, c;", keep(rn, c), keep(r, nc))
+            step(f"{guard}setp.lt.{op}.s32 p|_, i, 20, c;", keep(r, c), nc)
+            step(f"{guard}setp.lt.{op}.s32 _|q, i, 20, c;", c, keep(rn, nc))
+        step(f"{guard}not.pred p, g;", keep([not v for v in g], c), nc)
+        step(f"{guard}mov.pred p, !g;", keep([not v for v in g], c), nc)
+        step(f"{guard}mov.pred q, p;", c, keep(c, nc))
+        step(f"{guard}setp.lo.u32 p|q, i, 20;", keep(below, c), keep([not v for v in below], nc))
+    finish("logic", "", "", body, out, [], [])
+
+    # selp and slct
+    body, out = [], []
+    for t in ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"):
+        n = int(t[1:])
+        one, two = (1 << n) - 0x1235, 0x4321
+        narrow = {16: "cvt.u32.u16 x, r16;", 32: "mov.b32 x, r32;", 64: "cvt.u32.u64 x, r64; shr.u64 r64, r64, 32; cvt.u32.u64 y, r64; xor.b32 x, x, y;"}[n]
+        suffix = f"mov.b{n} s{n}, {one:#x}; mov.b{n} t{n}, {two:#x};"
+        if t[0] == "f":
+            suffix += f" mov.b{n} e{n}, s{n}; mov.b{n} h{n}, t{n};"
+        one32 = one & M32 if n <= 32 else (one ^ one >> 32) & M32
+
+        def emit(insn, pick):
+            back = f" mov.b{n} r{n}, w{n};" if t[0] == "f" else ""
+            body.append(f"{suffix} {insn}{back} {narrow} st.global.u32 [d+{len(out) * 4}], x;")
+            out.extend(one32 if v else two for v in pick)
+
+        r, u, v = (f"w{n}", f"e{n}", f"h{n}") if t[0] == "f" else (f"r{n}", f"s{n}", f"t{n}")
+        emit(f"selp.{t} {r}, {u}, {v}, c;", c)
+        emit(f"selp.{t} {r}, {u}, {v}, !c;", nc)
+        emit(f"sub.s32 y, i, 20; slct.{t}.s32 {r}, {u}, {v}, y;", [i >= 20 for i in range(64)])
+        emit(f"cvt.rn.f32.u32 z, i; sub.f32 z, z, 0f41A00000; slct.{t}.f32 {r}, {u}, {v}, z;", [i >= 20 for i in range(64)])
+        emit(f"and.b32 y, i, 7; or.b32 y, y, 0x80000000; mov.b32 z, y; slct.ftz.{t}.f32 {r}, {u}, {v}, z;", [True] * 64)
+        emit(f"and.b32 y, i, 7; or.b32 y, y, 0x80000000; mov.b32 z, y; slct.{t}.f32 {r}, {u}, {v}, z;", [i & 7 == 0 for i in range(64)])
+    finish("select", "    .reg .b16 r16, s16, t16;\n    .reg .b32 r32, s32, t32;\n    .reg .b64 r64, s64, t64;\n"
+           "    .reg .f32 w32, e32, h32, z;\n    .reg .f64 w64, e64, h64;", "", body, out, [], [])
+    write(directory, "predicate", text, buffers, launches, checks)
+
+
 if __name__ == "__main__":
-    {"compare": family_compare, "warp": family_warp, "barrier": family_barrier, "brx": family_brx}[sys.argv[1]](sys.argv[2])
+    {"compare": family_compare, "warp": family_warp, "barrier": family_barrier, "brx": family_brx,
+     "predicate": family_predicate}[sys.argv[1]](sys.argv[2])
