@@ -225,7 +225,7 @@ static void function(Calls *c, unsigned f) {
     gen_declare_pools(g);
     OUT(g, ".reg .b64 %%gi, %%gl; // keep\n");
     load_params(c, f);
-    body(c, f, gen_range(g, 1, 3));
+    body(c, f, gen_range(g, 1, 2));
     if (f >= c->cycle) { /* round the cycle, one level down */
         unsigned next = f + 1 < c->nfuncs ? f + 1 : c->cycle, label = g->nlabels++;
         OUT(g, "setp.eq.u32 %%c1, %%u2, 0;\n@%%c1 bra L%u;\nsub.u32 %%u2, %%u2, 1;\n", label);
@@ -257,7 +257,7 @@ void gen_calls(Gen *g) {
         function(&c, f);
     gen_kernel_head(g, "");
     OUT(g, "mov.u32 %%u1, %%tid.x;\n");
-    body(&c, c.nfuncs, gen_range(g, 2, 5));
+    body(&c, c.nfuncs, gen_range(g, 2, 4));
     write_call(&c, c.nfuncs - 1, c.nfuncs, "2");
     gen_store_pools(g);
 }

@@ -460,6 +460,6 @@ void gen_barriers(Gen *g) {
     OUT(g, "mov.u32 %%u0, %%tid.x;\n");
     OUT(g, "mov.u32 %%u2, slots;\nmad.lo.u32 %%u2, %%u0, 8, %%u2; mov.u64 %%x0, 0; st.shared.b64 [%%u2], %%x0; // keep\n");
     barrier(g, 0, threads, true);
-    uniform_flow(g, &threads, gen_range(g, 10, 22));
+    uniform_flow(g, &threads, gen_range(g, 7, 14));
     gen_store_pools(g);
 }
