@@ -266,7 +266,7 @@ static void failed(void *user, const FuzzFailure *f) {
 
 static void test_smoke(void **state) {
     (void)state;
-    FuzzOptions o = {.count = 40, .seed = 20, .opt_level = FUZZ_ALL_LEVELS, .reduce_seconds = 1, .on_failure = failed};
+    FuzzOptions o = {.count = 40, .seed = 20, .opt_level = FUZZ_ALL_LEVELS, .max_failures = 3, .reduce_seconds = 1, .on_failure = failed};
     FuzzReport r;
     Diags d = {.sink = diag_print_sink, .user = stderr};
     for (unsigned k = 0; k < GEN_KINDS; k++)
@@ -302,7 +302,7 @@ static void test_state(void **state) {
 /* Jobs only share the work. Under literal policies a hang is a number. Metrics cover both YIELD settings. */
 static void test_jobs_and_metrics(void **state) {
     (void)state;
-    FuzzOptions o = {.count = 128, .seed = 23, .opt_level = 1, .policies = FUZZ_POLICIES_DEFAULT, .jobs = 1};
+    FuzzOptions o = {.count = 128, .seed = 23, .opt_level = 1, .policies = FUZZ_POLICIES_DEFAULT, .max_failures = 3, .jobs = 1};
     FuzzReport one, two;
     Diags d = {.sink = diag_print_sink, .user = stderr};
     o.kinds[GEN_PREDICATION] = true;
@@ -313,7 +313,7 @@ static void test_jobs_and_metrics(void **state) {
     assert_int_equal(two.jobs, 2);
     two.kind[GEN_PREDICATION].cpu_us = one.kind[GEN_PREDICATION].cpu_us;
     assert_memory_equal(&one.kind[GEN_PREDICATION], &two.kind[GEN_PREDICATION], sizeof one.kind[0]);
-    o = (FuzzOptions){.count = 24, .seed = 24, .opt_level = 2, .policies = FUZZ_POLICIES_LITERAL, .metrics = true};
+    o = (FuzzOptions){.count = 24, .seed = 24, .opt_level = 2, .policies = FUZZ_POLICIES_LITERAL, .max_failures = 3, .metrics = true};
     o.kinds[GEN_CFG] = true;
     assert_true(fuzz_campaign(&o, &one, &d));
     const FuzzCounts *n = &one.kind[GEN_CFG];
