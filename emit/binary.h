@@ -22,6 +22,10 @@ typedef struct { /* value -> PTX register, valid for pcs [lo, hi) of its functio
     uint16_t reg;
 } BinVarRow;
 
+typedef struct { /* at this pc execution stands before the PTX statement */
+    uint32_t pc_bytes, ptx_insn; /* statement index + 1 */
+} BinPoint;
+
 typedef struct { /* an indirect branch and where it may lead */
     uint32_t pc_bytes;          /* of the BRX in its function */
     const uint32_t *targets;    /* offsets in the function, in bytes; without repeats */
@@ -36,6 +40,8 @@ typedef struct {
     const BinLoc *locs;         /* ninsts entries, or NULL without a map */
     const BinVarRow *vars;
     uint32_t nvars;
+    const BinPoint *points;     /* from .heddle.map, ascending in layout order */
+    uint32_t npoints;
     uint32_t nregs, frame_bytes, stack_bytes, nbarriers;
     uint32_t shared_bytes;      /* static shared (kernels) */
     uint32_t param_base, param_bytes;

@@ -299,6 +299,16 @@ static void variable_rows(Encode *e) {
     }
 }
 
+static void code_points(Encode *e) {
+    Function *f = e->f;
+    e->out->points = ARENA_ARRAY(&e->code->arena, struct CodePoint, f->layout.n);
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        uint32_t insn = ir_block(f, f->layout.at[k])->ptx_insn;
+        if (insn)
+            e->out->points[e->out->npoints++] = (struct CodePoint){e->address[f->layout.at[k].i] * INST_BYTES, insn};
+    }
+}
+
 static bool encode_function(Encode *e) {
     Function *f = e->f;
     Arena *a = &e->code->arena;
@@ -326,6 +336,7 @@ static bool encode_function(Encode *e) {
     out->param_bytes = param_bytes(e);
     note_barriers(e);
     variable_rows(e);
+    code_points(e);
     return true;
 }
 

@@ -36,6 +36,8 @@ typedef struct {
     /* value -> PTX register map: rows {first pc, last pc, ptx reg, component, file, register} */
     struct CodeVarRow { uint32_t lo_bytes, hi_bytes, ptx_reg; uint8_t component, file; uint16_t reg; } *var_rows;
     uint32_t nvar_rows;
+    struct CodePoint { uint32_t pc_bytes, ptx_insn; } *points; /* where execution stands before a PTX statement */
+    uint32_t npoints;
     VEC(CodeTable) tables;   /* ascending pc_bytes */
     uint8_t *const2;         /* constant bank 2 of a kernel: the jump tables of all it may run; or NULL */
     uint32_t const2_bytes;

@@ -1,17 +1,18 @@
 /* .heddle.map: see map.h. Little endian. Layout:
- *   header   "HDMP", u32 version (1), u32 function count, u32 file count, u32 PTX name, u32 text table
+ *   header   "HDMP", u32 version (2), u32 function count, u32 file count, u32 PTX name, u32 text table
  * offset, u32 text table size, u32 0 files    u32 name for each file of a .file directive (0 = not defined)
  *   function u32 name, u32 instruction count, u32 offset of its position records, u32 row count,
- *            u32 offset of its rows
+ *            u32 offset of its rows, u32 point count, u32 offset of its points
  *   position u32 statement + 1, u32 PTX line, u32 PTX column, u32 source file, u32 source line
  *   row      u32 first pc, u32 end pc, u32 PTX register name, u8 component, u8 register file, u16 register
+ *   point    u32 pc, u32 statement + 1: there, execution stands before that statement
  *   texts    NUL-terminated; names are offsets in it; offset 0 is the empty text
  * SPDX-License-Identifier: MIT */
 #include "emit/map.h"
 #include "frontend/ast.h"
 #include <string.h>
 
-enum { MAP_VERSION = 1, MAP_HEADER = 32, MAP_FUNC = 20, MAP_LOC = 20, MAP_ROW = 16 };
+enum { MAP_VERSION = 2, MAP_HEADER = 32, MAP_FUNC = 28, MAP_LOC = 20, MAP_ROW = 16, MAP_POINT = 8 };
 
 /* Line starts of the PTX text, so that a position is found by bisection. */
 typedef struct {
@@ -87,12 +88,19 @@ static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *c, ui
         bytes_u32(a, out, bytes_string(a, texts, reg_name(c, f, r->ptx_reg)));
         bytes_u32(a, out, r->component | (uint32_t)r->file << 8 | (uint32_t)r->reg << 16);
     }
+    uint32_t points = out->n, npoints = own_ptx(c, f) ? f->npoints : 0;
+    for (uint32_t i = 0; i < npoints; i++) {
+        bytes_u32(a, out, f->points[i].pc_bytes);
+        bytes_u32(a, out, f->points[i].ptx_insn);
+    }
     uint8_t *p = out->at + head;
     put_u32(p, bytes_string(a, texts, str_text(c->ir->strings, f->name)));
     put_u32(p + 4, f->ninsts);
     put_u32(p + 8, locs);
     put_u32(p + 12, f->nvar_rows);
     put_u32(p + 16, rows);
+    put_u32(p + 20, npoints);
+    put_u32(p + 24, points);
 }
 
 Bytes map_build(Arena *a, const CodeModule *c) {
@@ -171,13 +179,28 @@ static bool read_rows(MapReader *r, BinFunc *f, uint32_t offset, uint32_t n) {
     return true;
 }
 
+static bool read_points(MapReader *r, BinFunc *f, uint32_t offset, uint32_t n) {
+    BinPoint *points = ARENA_ARRAY(&r->b->arena, BinPoint, n);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t pos = offset + (size_t)i * MAP_POINT;
+        points[i] = (BinPoint){get_u32(r->data + pos), get_u32(r->data + pos + 4)};
+        if (points[i].pc_bytes / INST_BYTES >= f->ninsts || points[i].pc_bytes % INST_BYTES)
+            return bad(r, pos, "a point is out of range");
+    }
+    f->points = points;
+    f->npoints = n;
+    return true;
+}
+
 static bool read_func(MapReader *r, size_t pos) {
     const char *name;
     if (!text_at(r, pos, &name))
         return false;
     uint32_t n = get_u32(r->data + pos + 4), locs_at = get_u32(r->data + pos + 8);
     uint32_t nrows = get_u32(r->data + pos + 12), rows_at = get_u32(r->data + pos + 16);
-    if (!range_ok(r, locs_at, n, MAP_LOC) || !range_ok(r, rows_at, nrows, MAP_ROW))
+    uint32_t npoints = get_u32(r->data + pos + 20), points_at = get_u32(r->data + pos + 24);
+    if (!range_ok(r, locs_at, n, MAP_LOC) || !range_ok(r, rows_at, nrows, MAP_ROW) ||
+        !range_ok(r, points_at, npoints, MAP_POINT))
         return bad(r, pos, "a table lies outside the section");
     BinFunc *f = func_named(r->b, name);
     if (!f)
@@ -190,7 +213,7 @@ static bool read_func(MapReader *r, size_t pos) {
         locs[i] = (BinLoc){get_u32(p), get_u32(p + 4), get_u32(p + 8), get_u32(p + 12), get_u32(p + 16)};
     }
     f->locs = locs;
-    return read_rows(r, f, rows_at, nrows);
+    return read_rows(r, f, rows_at, nrows) && read_points(r, f, points_at, npoints);
 }
 
 bool map_read(Binary *b, const uint8_t *data, size_t size_bytes, uint64_t base_offset, Diags *d) {

@@ -77,6 +77,7 @@ typedef struct {
     VEC(BlockId) preds;
     VEC(BlockId) succs;
     uint32_t label;      /* PTX label index + 1, 0 = none */
+    uint32_t ptx_insn;   /* PTX statement index + 1 that the block was made to begin with, 0 = none */
     uint32_t order;      /* position in Function.layout, set by ir_renumber */
     uint32_t loop_depth; /* set by cfg analyses */
     bool uniform_flow;   /* all valid lanes of the warp that do not exit come here together or not at all, as far as

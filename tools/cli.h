@@ -36,6 +36,7 @@ typedef struct {
     MachineOptions machine;
     uint64_t seed, budget;
     bool has_opt_level;
+    double query_time, total_time; /* prove, in seconds */
     struct {
         const char *rules;
         bool no_hazards, sarif;
@@ -88,6 +89,7 @@ int cmd_check(Settings *s);
 int cli_model(Settings *s, const BinFlow *g, cJSON *json);
 int cmd_explain(Settings *s);
 int cmd_mutate(Settings *s);
+int cmd_prove(Settings *s);
 
 /* ---- what commands share (common.c) ---- */
 bool cli_is_elf(const char *data, size_t size_bytes);

@@ -43,6 +43,7 @@ enum { /* keys of options without a letter */
        KEY_STATE,
        KEY_TIME_LIMIT,
        KEY_MEMORY_LIMIT,
+       KEY_QUERY_TIME,
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
        KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
@@ -168,6 +169,12 @@ static const struct argp_option mutate_options[] = {
     {0}};
 static const struct argp_option no_options[] = {{0}};
 
+static const struct argp_option prove_options[] = {
+    {"kernel", KEY_KERNEL, "NAME", 0, "Only this function", 0},
+    {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "Limit of one query to Z3 (default 10)", 0},
+    {"time", KEY_TIME, "SECONDS", 0, "Limit of everything; what is left counts as unknown", 0},
+    {0}};
+static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
                                                            NULL};
 static const struct argp_option *const link_groups[] = {output_options, compile_options, NULL};
@@ -223,6 +230,11 @@ const Command cli_commands[] = {
      0, MAX_INPUTS, mutate_groups, cmd_mutate},
     {"explain", "RULE", "Explain a rule of check", "Prints what the rule demands, why, and a minimal example. Also for the machine's "
      "own checks, as E-BAR-PARTIAL.", 1, 1, no_groups, cmd_explain},
+    {"prove", "K.ptx [K.cubin]", "Prove that machine code means what its PTX means",
+     "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares exits, memory "
+     "events and live values; what is not equal as it stands is asked of Z3, and differences are shown as concrete "
+     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. Ends with status 4 if a region is refuted.",
+     1, 2, prove_groups, cmd_prove},
     {"fuzz", "[F.ptx...]", "Test with random programs",
      "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the machine under "
      "its policies. Given files that it saved, it checks those under everything.",
@@ -596,6 +608,11 @@ static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s
     default:
         return false;
     }
+static bool prove_key(int key, char *arg, struct argp_state *state, Settings *s) {
+    if (key != KEY_QUERY_TIME && key != KEY_TIME)
+        return false;
+    *(key == KEY_TIME ? &s->total_time : &s->query_time) = (double)number(state, arg, key == KEY_TIME ? "--time" : "--query-time", 1000000);
+    return true;
 }
 
 typedef struct {
@@ -611,6 +628,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     if (in->command->run == cmd_mutate && mutate_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_check && check_key(key, arg, state, s))
+    if (in->command->run == cmd_prove && prove_key(key, arg, state, s))
         return 0;
     if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
         return 0;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_PROVE_JUDGE_H
+#define HEDDLE_CHECK_PROVE_JUDGE_H
+#include "check/prove_core.h"
+
+typedef struct { /* judging one region */
+    Core *c;
+    ProveReport *r;
+    Cut *q;
+    ProveRegion *out;
+    uint32_t bad_ptx, bad_mach; /* statement, instruction */
+} Judge;
+
+bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at);
+void judge_unknown(Judge *j, const char *why, uint32_t ptx_at, uint32_t mach_at);
+void judge_results(Judge *j, const Exit *x, const Exit *m, Term *cond);
+void judge_events_differ(Judge *j, Term *x, Term *m, const char *what);
+/* The assignment of `seed` shows a difference: confirm it and say so. */
+void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at);
+#endif

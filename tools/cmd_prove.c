@@ -1,0 +1,42 @@
+/* heddle prove: translation validation of machine code against its PTX.
+ * SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "check/prove.h"
+#include "tools/cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void progress(void *user, const char *func, uint32_t done, uint32_t total) {
+    (void)user;
+    fprintf(stderr, "\r%u of %u functions, %.60s\033[K", done, total, func);
+    if (done == total)
+        fprintf(stderr, "\r\033[K");
+}
+
+int cmd_prove(Settings *s) {
+    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
+    Binary *b = NULL;
+    char *data = NULL;
+    size_t size = 0;
+    int status = STATUS_INPUT;
+    if (m && s->ninputs > 1 && file_read(&s->arena, s->inputs[1], &s->diags, &data, &size))
+        b = cli_load(s, s->inputs[1], data, size);
+    else if (m && s->ninputs == 1)
+        b = cli_compile_to_binary(s, m, s->inputs[0]);
+    ProveOptions opt = {.query_seconds = s->query_time, .total_seconds = s->total_time, .kernel = s->launch.kernel,
+                        .progress = isatty(2) ? progress : NULL};
+    ProveReport r = {0};
+    if (b && prove_module(m, b, &opt, &r, &s->diags)) {
+        char *text = s->json ? prove_report_json(&r) : prove_report_text(&r, s->verbose);
+        if (text)
+            printf("%s%s", text, s->json ? "\n" : "");
+        free(text);
+        status = r.count[PROVE_REFUTED] ? STATUS_DIFFERS : STATUS_DONE;
+    }
+    prove_report_free(&r);
+    binary_free(b);
+    if (m)
+        ptx_free(m);
+    return status;
+}
