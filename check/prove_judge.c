@@ -212,7 +212,7 @@ static void loads(Judge *j, Cut *q) {
     }
 }
 
-/* ---- the map at the next cut point ---- */
+/* ---- rows of the map ---- */
 static uint32_t register_named(const Prover *p, const char *name) {
     for (uint32_t v = 1; v < p->pf->nregs; v++)
         if (strcmp(str_text(&p->m->strings, p->pf->regs[v].name), name) == 0)
@@ -226,36 +226,6 @@ bool core_row(const Prover *p, const BinVarRow *row, uint32_t *loc, uint32_t *va
     *loc = base[row->file] + row->reg;
     *value = register_named(p, row->ptx_name);
     return *value && *loc < LOC_SLOT;
-}
-
-static void rows(Judge *j, Cut *q) {
-    Core *c = j->c;
-    Prover *p = &c->p;
-    Terms *ts = &p->ts;
-    for (uint32_t i = 0; i < q->edges.n; i++) {
-        const Edge *e = &q->edges.at[i];
-        const Cut *t = &c->cuts.at[e->to];
-        uint32_t pc = (p->g->blocks[t->mach].first - p->ff->first_inst) * INST_BYTES, loc, v;
-        for (uint32_t k = 0; k < p->bf->nvars; k++) {
-            const BinVarRow *row = &p->bf->vars[k];
-            if (pc < row->lo_bytes || pc >= row->hi_bytes || !core_row(p, row, &loc, &v) || !e->pv[v])
-                continue;
-            if (!c->live[t->ptx * (size_t)p->nptx + v])
-                continue;
-            Term *x = e->pv[v], *m = e->lv[loc];
-            if (x->width == 64)
-                x = row->component ? t_hi(ts, x) : t_lo(ts, x);
-            if (x->width != m->width)
-                continue;
-            unsigned bytes = ptx_type_bytes(p->pf->regs[v].type);
-            if (bytes && bytes < 4)
-                m = t_zext_from(ts, m, 8 * bytes);
-            char name[24];
-            prove_loc_name(loc, name);
-            if (x != m)
-                judge_equal(j, e->cond, x, m, arena_printf(&j->r->arena, "%s in %s differs", row->ptx_name, name), e->ptx_at, e->mach_at);
-        }
-    }
 }
 
 /* ---- regions ---- */

@@ -608,6 +608,8 @@ static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s
     default:
         return false;
     }
+}
+
 static bool prove_key(int key, char *arg, struct argp_state *state, Settings *s) {
     if (key != KEY_QUERY_TIME && key != KEY_TIME)
         return false;
@@ -628,6 +630,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     if (in->command->run == cmd_mutate && mutate_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_check && check_key(key, arg, state, s))
+        return 0;
     if (in->command->run == cmd_prove && prove_key(key, arg, state, s))
         return 0;
     if (compile_key(key, arg, state, s) || launch_key(key, arg, state, s) || run_key(key, arg, state, s))
