@@ -186,8 +186,8 @@ int op_decode(Warp *w, Dec *d, uint32_t g) {
     d->always = 0;
     BindFn *fn = in->optype < OT_COUNT ? r->level->bind[in->optype] : NULL;
     if (!fn)
-        bind_fail(&b, "not simulated");
-    if (!fn || !fn(&b) || b.failed) {
+        fn = bind_not_simulated;
+    if (!fn(&b) || b.failed) {
         d->full = d->part = op_decode;
         d->always = 1;
         return machine_trap(w, d, low_lane(g), TRAP_ILLEGAL, "%s: %s", isa_optype_name(in->optype), b.why);

@@ -219,6 +219,9 @@ void barrier_warp_exited(Cta *c);
 bool barrier_waits_for_exited(const Cta *c, unsigned *id);
 BindFn bind_S2R, bind_S2UR, bind_CS2R;
 BindFn bind_ATOMG, bind_ATOMG_CAS, bind_ATOM, bind_ATOM_CAS, bind_RED, bind_ATOMS, bind_ATOMS_CAS, bind_QSPC;
+BindFn bind_VABSDIFF4, bind_VIMNMX3, bind_VIADDMNMX, bind_LDGSTS, bind_LDGDEPBAR, bind_DEPBAR, bind_ATOMS_POPC_INC, bind_LDSM,
+    bind_STSM, bind_MOVM, bind_ELECT, bind_CGAERRBAR, bind_FENCE_VIEW_ASYNC, bind_PMTRIG, bind_ACQBULK, bind_PREEXIT;
+BindFn bind_video_min_max; /* VIMNMX of other types than 32 bits */
 BindFn bind_not_simulated;
 
 /* ---- memory (mem.c) ---- */

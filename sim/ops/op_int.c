@@ -281,7 +281,7 @@ bool LV(bind_IMNMX)(Bind *b) {
 bool LV(bind_VIMNMX)(Bind *b) {
     uint32_t type = MGET(VIMNMX, type, b->in->mods);
     if (type > VimnmxType_S32 || MGET(VIMNMX, relu, b->in->mods))
-        return bind_not_simulated(b);
+        return bind_video_min_max(b);
     bool s = type == VimnmxType_S32;
     return use(b, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
 }

@@ -74,11 +74,11 @@ static void run_once(const Binary *b, const AsmLaunch *l, bool slow, AsmResult *
 }
 
 AsmResult asm_run(const AsmLaunch *l, const char *format, ...) {
-    static const char head[] = ".target bru1\n.entry k\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n";
+    static const char head[] = ".target %s\n.entry k\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n";
     static char text[32768];
     va_list ap;
     va_start(ap, format);
-    int n = snprintf(text, sizeof text, "%s", head);
+    int n = snprintf(text, sizeof text, head, l->target ? l->target : "bru1");
     n += vsnprintf(text + n, sizeof text - (size_t)n, format, ap);
     va_end(ap);
     assert_true(n < (int)sizeof text);

@@ -13,6 +13,7 @@
 
 enum { ASM_MAX_OUT = 2048, ASM_MAX_IN = 16 };
 typedef struct {
+    const char *target;       /* NULL = bru1 */
     uint32_t threads;         /* of the one block */
     uint32_t nout;            /* words of the output buffer; 0 = 2 a thread */
     uint32_t in[ASM_MAX_IN];  /* c[0x0][0x168 + 4 * i] */
