@@ -238,5 +238,12 @@ want 0 'TRAP 0x5: k+0x0, block (0,0,0), warp 0, lanes 000000ff' run call.cubin -
 want 0 'SYSCALL: k+0x10' run call.cubin --block 8 --host-calls
 want 1 'trap instruction: TRAP 0x5' run call.cubin --block 8
 
+# what is not simulated is an error that names it, no difference
+printf '.version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n' >empty.ptx
+printf '.target sm_80\n.entry k\nDMMA.884 R8, R8, R10, R12;\nEXIT;\n' >dmma.sass
+want 0 "" asm dmma.sass -o dmma.cubin
+want 1 'DMMA is not simulated' run dmma.cubin --block 32
+want 1 'DMMA is not simulated' validate empty.ptx dmma.cubin --block 32
+
 [ $failed -eq 0 ] && echo "all as expected"
 exit $failed

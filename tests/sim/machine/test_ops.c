@@ -329,6 +329,18 @@ CASE(dadd_imm, DADD, 0, D64, L(A64, IMM(0x3ff80000)), o->r = db(df(x->a) + 1.5);
 CASE(dsetp, DSETP, MSET(DSETP, cmp, DCmp_LEU), L(P(1), P(2)), L(A64, B64, PT_), o->p1 = !(df(x->a) > df(x->b)); o->p2 = !o->p1;)
 CASE(dsetp_ne, DSETP, MSET(DSETP, cmp, DCmp_NE), L(P(1), PT_), L(A64, op_with(B64, OPM_ABS), P(0)),
      { double q = fabs(df(x->b)); o->p1 = !isnan(df(x->a)) && !isnan(q) && df(x->a) != q && x->p; })
+/* .MIN and .MAX: pu chooses a, as PTX's min and max do (-0 below +0, a number before a NaN); pv: one is a NaN */
+static bool takes_a(double p, double q, bool min) {
+    if (isnan(p) || isnan(q))
+        return isnan(q);
+    if (p == q)
+        return min ? signbit(p) >= signbit(q) : signbit(p) <= signbit(q);
+    return (p < q) == min;
+}
+CASE(dsetp_min, DSETP, MSET(DSETP, cmp, DCmp_MIN), L(P(1), P(2)), L(A64, B64, PT_),
+     o->p1 = takes_a(df(x->a), df(x->b), true); o->p2 = isnan(df(x->a)) || isnan(df(x->b));)
+CASE(dsetp_max, DSETP, MSET(DSETP, cmp, DCmp_MAX), L(P(1), P(2)), L(A64, op_with(B64, OPM_NEG), PT_),
+     o->p1 = takes_a(df(x->a), -df(x->b), false); o->p2 = isnan(df(x->a)) || isnan(df(x->b));)
 
 /* ---- conversions ---- */
 CASE(f2f_64_32, F2F, MSET(F2F, dst, FSize_F64) | MSET(F2F, src, FSize_F32), D64, L(B32), o->r = db((double)f(b));)
@@ -367,6 +379,11 @@ CASE(f2fp_bf16, F2FP, MSET(F2FP, type, F2fpType_BF16), D32, L(A32, B32, RZ_), o-
 
 /* ---- packed half: sums and products as exact integers ---- */
 CASE(hadd2, HADD2, 0, D32, L(A32, B32), o->r = hadd(h(a, 0), h(b, 0)) | hadd(h(a, 1), h(b, 1)) << 16;)
+#define HALF0(o) op_with(o, 2u << OPM_HALF_SHIFT)
+#define HALF1(o) op_with(o, 3u << OPM_HALF_SHIFT)
+/* a half as a float is what ptxas writes as -0 + h; a sum of halves is exact in double */
+CASE(hadd2_f32_cvt, HADD2, MSET(HADD2, f32, 1), D32, L(op_with(RZ_, OPM_NEG), HALF0(B32)), o->r = fb(h(b, 0));)
+CASE(hadd2_f32, HADD2, MSET(HADD2, f32, 1), D32, L(HALF1(A32), op_with(HALF0(B32), OPM_NEG)), o->r = fb((float)((double)h(a, 1) - (double)h(b, 0)));)
 CASE(hmul2, HMUL2, 0, D32, L(A32, op_with(B32, OPM_NEG)),
      o->r = hfma(h(a, 0), -h(b, 0), copysignf(0, -h(a, 0) * h(b, 0))) | hfma(h(a, 1), -h(b, 1), copysignf(0, -h(a, 1) * h(b, 1))) << 16;)
 CASE(hfma2, HFMA2, 0, D32, L(A32, B32, C32, PT_), o->r = hfma(h(a, 0), h(b, 0), h(c, 0)) | hfma(h(a, 1), h(b, 1), h(c, 1)) << 16;)
@@ -397,12 +414,12 @@ static const Case cases[] = {
     ROW(fsetp_ltu, V_F32, 12), ROW(fsetp_equ, V_F32, 12), ROW(fsetp_leu, V_F32, 12), ROW(fsetp_gtu, V_F32, 12),
     ROW(fsetp_neu, V_F32, 12), ROW(fsetp_geu, V_F32, 12), ROW(fsetp_and, V_F32, 12), F(fset),
 #define G(n) ROW(n, V_F64, CHECK_64)
-    G(dadd), G(dmul), G(dmul_rp), G(dmul_rm), G(dfma), G(dadd_imm), ROW(dsetp, V_F64, 12), ROW(dsetp_ne, V_F64, CHECK_P1),
+    G(dadd), G(dmul), G(dmul_rp), G(dmul_rm), G(dfma), G(dadd_imm), ROW(dsetp, V_F64, 12), ROW(dsetp_min, V_F64, CHECK_P1 | CHECK_P2), ROW(dsetp_max, V_F64, CHECK_P1 | CHECK_P2), ROW(dsetp_ne, V_F64, CHECK_P1),
     ROW(f2f_64_32, V_F32, CHECK_64), ROW(f2f_32_64, V_F64, CHECK_32), ROW(f2f_32_64_rz, V_F64, CHECK_32),
     ROW(f2f_32_64_rp, V_F64, CHECK_32), F(f2f_16_32), ROW(f2f_32_16, V_F16, CHECK_32), F(f2i_s32), F(f2i_u32_rn),
     ROW(f2i_s64_floor, V_F32, CHECK_64), ROW(f2i_s32_f64_ceil, V_F64, CHECK_32), I(i2f_s32), I(i2f_u32), I(i2f_s64),
     ROW(i2f_u64_f64, V_INT, CHECK_64), ROW(i2f_f64, V_INT, CHECK_64), I(i2f_u8), I(i2f_rz), F(frnd_rn), F(frnd_floor),
-    F(frnd_ceil), F(frnd_trunc), G(frnd_64), F(f2fp), F(f2fp_bf16), ROW(hadd2, V_F16, CHECK_32),
+    F(frnd_ceil), F(frnd_trunc), G(frnd_64), F(f2fp), F(f2fp_bf16), ROW(hadd2, V_F16, CHECK_32), ROW(hadd2_f32_cvt, V_F16, CHECK_32), ROW(hadd2_f32, V_F16, CHECK_32),
     ROW(hmul2, V_F16, CHECK_32), ROW(hfma2, V_F16, CHECK_32), ROW(hsetp2, V_F16, 12),
 };
 

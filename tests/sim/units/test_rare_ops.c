@@ -1,7 +1,8 @@
-/* Operations of sim/rare.c on the native targets, from assembly text, against plain C on the host; and operations that are
- * not simulated, which say so.
+/* Operations of sim/rare.c on the native targets, and FCHK, from assembly text, against plain C on the host; and operations
+ * that are not simulated, which say so.
  * SPDX-License-Identifier: MIT */
 #include "asm_run.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,44 @@ static void elect(void **state) {
     }
 }
 
+/* FCHK says when a / b cannot be computed the fast way: always where an operand, the quotient or the reciprocal is no
+ * normal number, never where all of them are far from the ends of the range. In between it may say either. */
+static float as_float(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+static void fchk(void **state) {
+    (void)state;
+    unsigned slow = 0, fast = 0;
+    for (unsigned n = 0; n < 300; n++) {
+        AsmLaunch l = {.threads = 32};
+        random_words(&l);
+        bool near = n & 1; /* exponents near 1 as well as any */
+        AsmResult r = asm_run(&l, START80 WORDS80 "%sFCHK P1, R8, |R9|;\nMOV R7, 0x1;\nSEL R6, R7, RZ, P1;\n" STORE,
+                              near ? "LOP3.LUT R8, R8, 0x83ffffff, RZ, 0xc0, !PT;\nLOP3.LUT R8, R8, 0x3c000000, RZ, 0xfc, !PT;\n"
+                                     "LOP3.LUT R9, R9, 0x83ffffff, RZ, 0xc0, !PT;\nLOP3.LUT R9, R9, 0x3c000000, RZ, 0xfc, !PT;\n"
+                                   : "");
+        for (uint32_t i = 0; i < 32; i++) {
+            uint32_t x = word_of(&l, 0, i), y = word_of(&l, 1, i);
+            if (near) {
+                x = (x & 0x83ffffff) | 0x3c000000;
+                y = (y & 0x83ffffff) | 0x3c000000;
+            }
+            float a = as_float(x), b = fabsf(as_float(y)), q = a / b, inverse = 1 / b;
+            bool must = !isnormal(a) || !isnormal(b) || !isnormal(q) || !isnormal(inverse);
+            bool may = must || fabsf(a) < 0x1p-90f || fabsf(a) > 0x1p90f || b < 0x1p-90f || b > 0x1p90f || fabsf(q) < 0x1p-100f || fabsf(q) > 0x1p100f;
+            if (must != may)
+                continue;
+            if (r.out[2 * i] != must)
+                fail_msg("FCHK %a, %a: %u", (double)a, (double)b, r.out[2 * i]);
+            slow += must;
+            fast += !must;
+        }
+    }
+    assert_true(slow > 500 && fast > 2000);
+}
+
 static void without_effect(void **state) {
     (void)state;
     AsmLaunch l = {.target = "sm_90", .threads = 32};
@@ -255,7 +294,7 @@ static void not_simulated(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vabsdiff4), cmocka_unit_test(minima), cmocka_unit_test(copies),         cmocka_unit_test(popc_inc),
-        cmocka_unit_test(matrices),  cmocka_unit_test(elect),  cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated),
+        cmocka_unit_test(matrices),  cmocka_unit_test(elect), cmocka_unit_test(fchk), cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
