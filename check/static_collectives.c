@@ -1,6 +1,7 @@
 /* Collectives, waiting and progress: R-09 to R-14, R-24, and the second form of R-04.
  * SPDX-License-Identifier: MIT */
 #include "check/static_int.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define EACH_INST(g, block, i)                                                                                        \
@@ -70,29 +71,155 @@ static bool asks_who_is_active(const MachInst *m) {
     return true;
 }
 
-static bool mask_in_whole_warp(Checker *c, uint32_t i) {
+static bool has_whole_warps(const Checker *c, uint32_t i) {
     const BinFunc *f = &c->g->bin->funcs[c->g->blocks[c->g->block_of[i]].func];
     uint64_t threads = (uint64_t)f->reqntid[0] * f->reqntid[1] * f->reqntid[2];
     return threads && threads % 32 == 0;
 }
 
+/* Walks the code from block `from`, not through `inst` (NONE: everywhere): is there an exit that only some lanes take?
+ * *meets: `inst` was met. */
+static bool exits_on_the_way(Checker *c, const Proc *p, uint32_t from, uint32_t inst, bool *meets, bool through) {
+    const BinFlow *g = c->g;
+    const BinFuncFlow *f = &g->funcs[p->func];
+    ArenaMark mark = arena_mark(&c->a);
+    bool *seen = ARENA_ARRAY(&c->a, bool, f->nblocks), gone = false;
+    uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, f->nblocks + 1), top = 0;
+    stack[top++] = from;
+    seen[from - f->first_block] = true;
+    while (top) {
+        uint32_t at = stack[--top];
+        bool stop = false;
+        EACH_INST(g, at, i) {
+            BinKind k = g->decoded[i] ? check_kind(c, i) : BK_PLAIN;
+            *meets |= i == inst;
+            stop |= i == inst && !through;
+            if (stop)
+                break;
+            gone |= (k == BK_EXIT || k == BK_CALL) && (c->divergent[i] || c->apart[i]);
+        }
+        for (uint32_t s = 0; s < g->blocks[at].nsuccs && !stop; s++) {
+            uint32_t t = g->blocks[at].succs[s].block;
+            if (!seen[t - f->first_block]) {
+                seen[t - f->first_block] = true;
+                stack[top++] = t;
+            }
+        }
+    }
+    arena_release(&c->a, mark);
+    return gone;
+}
+
+/* Some lanes may be gone when others come to `inst`: they exit before it, or in a loop before they come again. */
+static bool lanes_may_be_gone(Checker *c, const Proc *p, uint32_t inst) {
+    const BinBlock *b = &c->g->blocks[c->g->block_of[inst]];
+    bool meets = false;
+    if (!p->is_kernel || exits_on_the_way(c, p, p->entry_block, inst, &meets, false))
+        return true;
+    for (uint32_t s = 0; s < b->nsuccs; s++) {
+        meets = false;
+        if (exits_on_the_way(c, p, b->succs[s].block, inst, &meets, true) && meets)
+            return true;
+    }
+    return false;
+}
+
 /* a constant mask that leaves out lanes which come here. */
-static void mask_too_small(Checker *c, uint32_t i, bool exits) {
+static void mask_too_small(Checker *c, const Proc *p, uint32_t i) {
     uint32_t mask;
     const MachInst *m = &c->g->insts[i];
-    if (!is_imm_mask(m, &mask) || mask == UINT32_MAX || c->apart[i] || !c->converged[i] || exits)
+    if (!is_imm_mask(m, &mask) || mask == UINT32_MAX || c->apart[i] || lanes_may_be_gone(c, p, i))
         return;
     bool low_lanes = (mask & (mask + 1)) == 0 && mask; /* a block may be smaller than a warp */
-    Severity s = !low_lanes || mask_in_whole_warp(c, i) ? check_rule_severity(CR_R09, c->native) : SEV_WARNING;
+    Severity s = !low_lanes || has_whole_warps(c, i) ? check_rule_severity(CR_R09, c->native) : SEV_WARNING;
     check_report_as(c, s, CR_R09, i, NONE, "WARPSYNC mask 0x%08x leaves out lanes that come here", mask);
+}
+
+/* ---- the mask that the PTX statement names ---- */
+
+static const char *line_of(const Binary *b, uint32_t line, const char **end) {
+    const char *p = b->ptx_text, *stop = p + b->ptx_text_bytes;
+    for (uint32_t n = 1; n < line && p; n++) {
+        p = memchr(p, '\n', (size_t)(stop - p));
+        p = p ? p + 1 : NULL;
+    }
+    *end = p ? memchr(p, '\n', (size_t)(stop - p)) : NULL;
+    *end = *end ? *end : stop;
+    return p;
+}
+
+static bool starts_with(const char *p, const char *end, const char *word) {
+    size_t n = strlen(word);
+    return (size_t)(end - p) >= n && memcmp(p, word, n) == 0;
+}
+
+/* The statement's mask, if it is a number. */
+static bool ptx_mask(const Binary *b, uint32_t line, uint32_t *mask) {
+    static const char *const words[] = {"shfl.sync", "vote.sync", "match.any.sync", "match.all.sync", "redux.sync", "elect.sync",
+                                        "bar.warp.sync"};
+    const char *end, *p = b->ptx_text && line ? line_of(b, line, &end) : NULL;
+    bool found = false;
+    if (!p)
+        return false;
+    const char *stop = memchr(p, ';', (size_t)(end - p));
+    if (!stop || memchr(stop + 1, ';', (size_t)(end - stop - 1)))
+        return false; /* two statements in a line: which one? */
+    for (; p < stop && !found; p++)
+        for (unsigned k = 0; k < sizeof words / sizeof *words; k++)
+            found |= starts_with(p, stop, words[k]);
+    while (stop > p && stop[-1] != ',' && stop[-1] != ' ' && stop[-1] != '\t')
+        stop--;
+    char number[24], *rest;
+    size_t n = strcspn(stop, ";");
+    if (!found || n == 0 || n >= sizeof number)
+        return false;
+    memcpy(number, stop, n);
+    number[n] = 0;
+    long long v = strtoll(number, &rest, 0);
+    *mask = (uint32_t)v;
+    return rest != number && (*rest == 0 || strcmp(rest, "U") == 0);
+}
+
+static uint32_t ptx_line(const Checker *c, uint32_t i) {
+    const BinFlow *g = c->g;
+    uint32_t f = g->blocks[g->block_of[i]].func;
+    return g->bin->funcs[f].locs ? g->bin->funcs[f].locs[i - g->funcs[f].first_inst].ptx_line : 0;
+}
+
+static void compare_mask(Checker *c, uint32_t i, uint32_t mask, uint32_t site) {
+    uint32_t line = ptx_line(c, site), wanted;
+    if (ptx_mask(c->g->bin, line, &wanted) && wanted != mask)
+        check_report_as(c, SEV_ERROR, CR_R09, i, site == i ? NONE : site, "WARPSYNC mask 0x%08x is not that of PTX line %u, 0x%08x", mask,
+                        line, wanted);
+}
+
+/* A function that many statements share has no line of its own; its calls have. */
+static void mask_of_statement(Checker *c, uint32_t i) {
+    const BinFlow *g = c->g;
+    uint32_t mask;
+    if (!is_imm_mask(&g->insts[i], &mask))
+        return;
+    if (ptx_line(c, i)) {
+        compare_mask(c, i, mask, i);
+        return;
+    }
+    for (uint32_t f = 0; f < g->bin->nfuncs; f++)
+        for (uint32_t k = 0; k < g->funcs[f].ncalls; k++)
+            if (g->funcs[f].calls[k].callee == g->blocks[g->block_of[i]].func)
+                compare_mask(c, i, mask, g->funcs[f].calls[k].inst);
 }
 
 static void covered(Checker *c, uint32_t i) {
     const MachInst *m = &c->g->insts[i];
     if (bin_kind(m) == BK_COLLECTIVE && !c->converged[i] && !asks_who_is_active(m) && warpsync_before(c, i) == NONE)
         check_report(c, CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(m->optype));
-    if (bin_kind(m) == BK_BAR && !c->converged[i])
+    if (bin_kind(m) != BK_BAR)
+        return;
+    uint32_t sync = warpsync_before(c, i), mask = UINT32_MAX;
+    if (!c->converged[i])
         check_report(c, CR_R10, i, NONE, "%s may execute with a partial warp (count += 32 per execution)", isa_optype_name(m->optype));
+    else if (sync != NONE && is_imm_mask(&c->g->insts[sync], &mask) && mask != UINT32_MAX)
+        check_report(c, CR_R10, i, sync, "%s behind WARPSYNC 0x%08x, which is not the whole warp", isa_optype_name(m->optype), mask);
 }
 
 /* ---- R-11 ---- */
@@ -183,11 +310,6 @@ static void walk_collectives(Checker *c) {
     Yielded y = {ARENA_ARRAY(&c->a, bool, g->nblocks + 1), ARENA_ARRAY(&c->a, bool, c->nprocs + 1)};
     yielded_flow(c, &y);
     for (uint32_t p = 0; p < c->nprocs; p++) {
-        bool exits = !c->procs[p].is_kernel;
-        for (uint32_t n = 0; n < c->procs[p].nrpo && !exits; n++) /* a lane may leave before the others */
-            EACH_INST(g, c->procs[p].rpo[n], i)
-                exits |= g->decoded[i] && (bin_kind(&g->insts[i]) == BK_EXIT || check_kind(c, i) == BK_CALL) &&
-                         (c->divergent[i] || c->apart[i]);
         for (uint32_t n = 0; n < c->procs[p].nrpo; n++) {
             bool now = y.yielded[c->procs[p].rpo[n]];
             EACH_INST(g, c->procs[p].rpo[n], i) {
@@ -195,8 +317,10 @@ static void walk_collectives(Checker *c) {
                     break;
                 covered(c, i);
                 waiting(c, i, now);
-                if (bin_kind(&g->insts[i]) == BK_WARPSYNC)
-                    mask_too_small(c, i, exits);
+                if (bin_kind(&g->insts[i]) == BK_WARPSYNC) {
+                    mask_too_small(c, &c->procs[p], i);
+                    mask_of_statement(c, i);
+                }
                 now = yields_behind(c, i, now);
             }
         }
