@@ -18,11 +18,15 @@ bool isel_bra(Sel *s, const PtxInsn *in) {
 
 enum { TRAP_CODE_TRAP = 1, TRAP_CODE_BRKPT = 2, TRAP_CODE_INDEX = 3 }; /* operand of TRAP */
 
-static void emit_trap(Sel *s, uint32_t code) {
+static InstId trap(Sel *s, uint32_t code) {
     if (isa_target_has(s->t, OT_TRAP))
-        EMIT0(s, OT_TRAP, 0, op_imm(code));
-    else /* what ptxas writes for trap and brkpt alike; a machine may give other operands a meaning */
-        EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+        return EMIT0(s, OT_TRAP, 0, op_imm(code));
+    /* what ptxas writes for trap and brkpt alike; a machine may give other operands a meaning */
+    return EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+}
+
+static void emit_trap(Sel *s, uint32_t code) {
+    trap(s, code);
     s->cur = (BlockId){0};
 }
 
@@ -94,6 +98,7 @@ static void select_table(Sel *s, const Cases *c, Operand index) {
     *VEC_PUSH(f->arena, &f->tables) = t;
     Operand to = EMIT_R(s, OT_LDC, MSET(LDC, sz, MemSz_32), emit_shl(s, index, op_imm(2)),
                         op_cmem(IR_JUMP_BANK, t.offset_bytes));
+    ir_inst(f, sel_last(s))->flags |= IF_SIDE_EFFECT; /* stays behind the check: elsewhere it might read outside the bank */
     if (isa_src_regs(s->t, &(MachInst){.optype = OT_BRX}, BRX_ra) == 2) /* offsets are below 2^31 */
         to = sel_pair(s, to, emit_mov(s, op_imm(0)));
     InstId brx = EMIT0(s, OT_BRX, 0, op_none(), to, ir_imm64(f, f->tables.n - 1));
@@ -115,11 +120,8 @@ bool isel_brx(Sel *s, const PtxInsn *in) {
         return sel_error(s, "the table has more than 16000 targets");
     Operand index = sel_value(s, sel_src32(s, &in->operands[0]));
     Cases c = distinct_targets(s, t, (in->flags & PF_UNI) != 0);
-    BlockId inside = sel_block_new(s), outside = sel_block_new(s);
-    branch_below(s, index, t->n, inside, outside, c.uniform);
-    sel_begin(s, outside); /* undefined in PTX: never run on silently */
-    emit_trap(s, TRAP_CODE_INDEX);
-    sel_begin(s, inside);
+    Operand outside = emit_isetp(s, false, ICmp_GE, index, op_imm(t->n));
+    ir_set_guard(s->f, trap(s, TRAP_CODE_INDEX), outside); /* undefined in PTX: never run on silently */
     if (t->n <= MAX_COMPARED || c.ntargets == 1)
         select_case(s, &c, index, 0, t->n);
     else
