@@ -349,79 +349,105 @@ static void find_bad(Search *q) {
     }
 }
 
-/* Lanes of the warp for the model's lanes, so that each WARPSYNC mask has members and others among them. */
-static void number_lanes(Stepper *x) {
-    uint32_t taken = 0;
-    unsigned n = 0;
-    for (uint32_t i = 0; i < x->p->n && n < x->nlanes; i++) {
-        const Skel *k = &x->p->at[i];
+/* Masks of lanes that the code names, and their complements: among the model's lanes there should be one of each. */
+typedef struct {
+    uint32_t masks[64], n;
+    uint32_t seen; /* lanes that were in some round */
+} LaneSets;
+
+static void add_set(LaneSets *l, uint32_t m) {
+    bool known = m == 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        known |= l->masks[i] == m;
+    if (!known && l->n < sizeof l->masks / sizeof *l->masks)
+        l->masks[l->n++] = m;
+}
+
+static void find_sets(const ModelProgram *p, LaneSets *l) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const Skel *k = &p->at[i];
         if (k->fails || !((k->kind == BK_WARPSYNC && k->mask_is_imm) || (k->track_def != 0xff && k->track_kind == TD_CONST)))
             continue;
-        uint32_t mask = k->mask_not ? ~k->imm : k->imm;
-        for (unsigned side = 0; side < 2 && n < x->nlanes; side++) {
-            uint32_t m = side ? mask : ~mask;
-            if (m && !(m & taken)) {
-                x->lane_number[n++] = (unsigned)__builtin_ctz(m);
-                taken |= m & -m;
-            }
-        }
+        add_set(l, k->imm);
+        add_set(l, ~k->imm);
     }
+}
+
+/* Lanes of the warp for the model's lanes: some of the sets that no round had yet, then the lowest. False: all were
+ * there. */
+static bool number_lanes(Stepper *x, LaneSets *l) {
+    uint32_t taken = 0;
+    unsigned n = 0;
+    bool first = l->seen == 0;
+    for (uint32_t i = 0; i < l->n && n + !first < x->nlanes; i++)
+        if (!(l->masks[i] & (l->seen | taken))) {
+            x->lane_number[n++] = (unsigned)__builtin_ctz(l->masks[i]);
+            taken |= l->masks[i] & -l->masks[i];
+        }
+    if (!n && !first)
+        return false;
     for (unsigned lane = 0; n < x->nlanes; lane++)
         if (!(taken >> lane & 1)) {
             x->lane_number[n++] = lane;
             taken |= 1u << lane;
         }
+    l->seen |= taken;
     for (unsigned i = 1; i < n; i++) /* ascending, so that "lowest" is the same lane */
         for (unsigned k = i; k > 0 && x->lane_number[k - 1] > x->lane_number[k]; k--) {
             unsigned t = x->lane_number[k];
             x->lane_number[k] = x->lane_number[k - 1];
             x->lane_number[k - 1] = t;
         }
+    return true;
 }
 
-static void sum_up(Search *q) {
+static void sum_up(const Search *q) {
     ModelResult *r = q->r;
-    r->verdict = MODEL_PROVED;
-    if (q->x.left_out) {
+    if (q->x.left_out && r->verdict == MODEL_PROVED) {
         r->verdict = MODEL_LIMIT;
         r->why = q->x.left_out;
     }
     for (uint32_t i = 0; i < r->nfindings; i++)
         if (r->findings[i].verdict > r->verdict)
             r->verdict = r->findings[i].verdict;
-    r->nstates = q->n - NODE_FIRST;
-    r->nedges = q->nedges;
-    r->assumed_masks = q->x.assumed_masks;
+    r->nstates += q->n - NODE_FIRST;
+    r->nedges += q->nedges;
+    r->assumed_masks += q->x.assumed_masks;
 }
 
-void model_check(const ModelProgram *p, uint32_t kernel, const ModelOptions *opt, ModelResult *r) {
-    *r = (ModelResult){.kernel = &p->g->bin->funcs[kernel]};
-    double start = now();
-    Search q = {.r = r, .start_inst = p->g->funcs[kernel].first_inst};
-    q.x = (Stepper){.p = p, .arena = &r->arena};
-    if (opt)
-        q.x.opt = *opt;
-    ModelOptions *o = &q.x.opt;
+static void set_defaults(ModelOptions *o) {
     o->lanes = o->lanes ? o->lanes : 3;
     o->lanes = o->lanes > MODEL_MAX_LANES ? MODEL_MAX_LANES : o->lanes;
     o->max_states = o->max_states ? o->max_states : 200000;
     o->max_states = o->max_states < UINT32_MAX / 64 ? o->max_states : UINT32_MAX / 64;
     o->seconds = o->seconds > 0 ? o->seconds : 10;
     o->call_depth = o->call_depth ? o->call_depth : 16;
-    q.x.nlanes = o->lanes;
-    q.deadline = start + o->seconds;
-    number_lanes(&q.x);
-    r->options = *o;
-    r->nlanes = o->lanes;
-    memcpy(r->lane_number, q.x.lane_number, sizeof r->lane_number);
-    if (p->g->funcs[kernel].ninsts) {
-        explore(&q);
-        find_stuck(&q);
-        find_bad(&q);
+}
+
+void model_check(const ModelProgram *p, uint32_t kernel, const ModelOptions *opt, ModelResult *r) {
+    *r = (ModelResult){.kernel = &p->g->bin->funcs[kernel]};
+    double start = now();
+    LaneSets sets = {.n = 0};
+    if (opt)
+        r->options = *opt;
+    set_defaults(&r->options);
+    find_sets(p, &sets);
+    for (bool more = p->g->funcs[kernel].ninsts > 0; more && !r->nfindings;) {
+        Search q = {.r = r, .start_inst = p->g->funcs[kernel].first_inst, .deadline = start + r->options.seconds};
+        q.x = (Stepper){.p = p, .arena = &r->arena, .opt = r->options, .nlanes = r->options.lanes};
+        more = number_lanes(&q.x, &sets);
+        if (more) {
+            r->nlanes = q.x.nlanes;
+            memcpy(r->lane_number, q.x.lane_number, sizeof r->lane_number);
+            explore(&q);
+            find_stuck(&q);
+            find_bad(&q);
+            sum_up(&q);
+            more = !q.full;
+        }
+        free(q.states), free(q.reached_by), free(q.first_edge), free(q.hangs), free(q.slots), free(q.edges), free(q.digits);
     }
-    sum_up(&q);
     r->seconds = now() - start;
-    free(q.states), free(q.reached_by), free(q.first_edge), free(q.hangs), free(q.slots), free(q.edges), free(q.digits);
 }
 
 void model_result_free(ModelResult *r) { arena_free(&r->arena); }

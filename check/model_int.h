@@ -20,6 +20,7 @@ typedef struct {
     bool unknown;          /* a uniform predicate guards it, which is not followed */
     bool needs_all;        /* COLLECTIVE that every lane comes to, without a WARPSYNC in front */
     bool uniform;          /* the outcome is the same for all lanes that execute it together */
+    bool here;             /* every lane that the function was called with comes here */
     bool always_here;      /* every lane of the warp comes here, whatever divergent branches do */
     uint8_t barrier;       /* B register */
     uint8_t cond;          /* BRA: BRACond */

@@ -403,6 +403,16 @@ static StepStatus yield(Stepper *x, const Skel *k, ModelState *s, uint32_t inst,
     return STEP_ON;
 }
 
+/* Does every lane of the warp come to where this lane is, on the way that it came? */
+static bool surely(const Stepper *x, const Skel *k, const ModelState *s, unsigned lane) {
+    if (!k->here)
+        return false;
+    for (uint32_t c = s->stack[lane]; c; c = x->stacks.at[c].above)
+        if (!x->p->at[x->stacks.at[c].pc - 1].here)
+            return false;
+    return true;
+}
+
 /* The mask that each lane of `m` brings to a WARPSYNC; false: not known. */
 static bool sync_masks(const Stepper *x, const Skel *k, const ModelState *s, Lanes m, Lanes *mask) {
     EACH_LANE(i, m) {
@@ -416,7 +426,7 @@ static bool sync_masks(const Stepper *x, const Skel *k, const ModelState *s, Lan
             return false;
         mask[i] = k->mask_not ? (Lanes)(x->all & ~v) : v;
         /* A program that names some lanes keeps the others away by its data, which is not followed here. */
-        if (mask[i] != x->all && !k->always_here)
+        if (mask[i] != x->all && !surely(x, k, s, i))
             return false;
     }
     return true;

@@ -491,8 +491,10 @@ void model_uniformity(ModelProgram *p) {
             set_or(&s, &u.at_entry[block->func]);
         set_or(&s, &u.in[b]);
         through(&u, b, &s, true);
-        for (uint32_t i = block->first; i < block->first + block->ninsts; i++)
+        for (uint32_t i = block->first; i < block->first + block->ninsts; i++) {
+            p->at[i].here = !u.sometimes[b];
             p->at[i].always_here = !u.sometimes[b] && !u.called_sometimes[block->func];
+        }
     }
     arena_free(a);
 }
