@@ -338,7 +338,7 @@ static StepStatus leave(Stepper *x, const Skel *k, ModelState *s, uint32_t inst,
         s->pknown[i] = s->pvalue[i] = 0;
         memset(s->track[i], 0, sizeof s->track[i]);
     }
-    s->yield &= s->valid, s->blocked &= s->valid, s->switch_mask &= s->valid;
+    s->yield &= s->valid, s->blocked &= s->valid, s->switch_mask &= s->valid, s->tried &= s->valid;
     if (s->active)
         return go_on(x, k, s, inst);
     if (!s->valid)
@@ -450,19 +450,29 @@ static StepStatus warpsync(Stepper *x, const Skel *k, ModelState *s, uint32_t in
             return bad(x, inst, text);
         }
     EACH_LANE(i, arrived) {
-        wanted |= mask[i] & s->valid;
-        if (!(mask[i] & s->valid & ~arrived))
-            complete |= bit(i);
+        Lanes named = mask[i] & s->valid;
+        bool agree = !(named & ~arrived);
+        wanted |= named;
+        EACH_LANE(t, (Lanes)(named & arrived)) agree = agree && (mask[t] & s->valid) == named;
+        complete |= agree ? bit(i) : 0;
     }
+    if (!complete && !(wanted & ~arrived))
+        return bad(x, inst, "lanes that name each other bring different masks to a WARPSYNC");
     if (!complete) {
+        Lanes missing = (Lanes)(wanted & ~arrived), fresh = (Lanes)(missing & ~s->tried);
+        if (!fresh) { /* all had their turn */
+            s->tried &= (Lanes)~missing;
+            fresh = missing;
+        }
         s->blocked |= s->active;
         s->active = 0;
-        return resume(x, s, inst, rather_not_yielded(s, (Lanes)(wanted & ~arrived)), o) ? STEP_ON : STEP_CHOICE;
+        if (!resume(x, s, inst, rather_not_yielded(s, fresh), o))
+            return STEP_CHOICE;
+        s->tried |= s->active;
+        return STEP_ON;
     }
+    s->tried = 0;
     Lanes group = mask[lowest(complete)] & s->valid;
-    EACH_LANE(i, group)
-        if ((mask[i] & s->valid) != group)
-            return bad(x, inst, "lanes that name each other bring different masks to a WARPSYNC");
     s->blocked |= (Lanes)(s->active & ~group);
     s->active = group;
     s->blocked &= (Lanes)~group;

@@ -27,6 +27,9 @@ static void park(Warp *w, uint32_t lanes, uint32_t pc) {
 
 /* The lane of a non-empty mask whose group runs next. */
 static unsigned pick(Warp *w, uint32_t m) {
+    const MachineReplayStep *step = replay_take(w, NULL, REPLAY_PICK);
+    if (step && step->lanes & m)
+        return low_lane(step->lanes & m);
     if (!(m & (m - 1))) /* no choice; the state of random choices stays, so that endless loops are seen */
         return low_lane(m);
     switch (w->run->opt.lane_choice) {
@@ -185,8 +188,15 @@ static int op_indirect(Warp *w, Dec *d, uint32_t guard) {
     const uint32_t *lo = dec_src(w, d, 0), *hi = d->wide ? lo + 32 : NULL;
     uint64_t base = (d->imm[0] == BasePCMode_ABS ? 0 : pc_address(w->run, w->pc)) + (uint64_t)d->target;
     uint32_t t[32];
+    const MachineReplayStep *step = replay_take(w, d, REPLAY_TARGET);
+    unsigned nth = 0;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
+        if (step && step->lanes >> lane & 1) {
+            if (nth == 4 || !code_index(w->run, step->target[nth++], &t[lane]))
+                return bad_target(w, d, lane, step->target[nth - 1]);
+            continue;
+        }
         uint64_t v = hi ? (uint64_t)hi[lane] << 32 | lo[lane] : (uint64_t)(int64_t)(int32_t)lo[lane];
         if (d->optype == OT_CALL ? !call_index(w->run, base + v, &t[lane]) : !code_index(w->run, base + v, &t[lane]))
             return bad_target(w, d, lane, base + v);
@@ -356,6 +366,8 @@ static int op_nanosleep(Warp *w, Dec *d, uint32_t guard) {
     uint32_t g = with_pp(w, d, guard);
     if (g != w->active)
         return split_here(w, d, g);
+    if (w->run->opt.replay) /* time is no matter of schedules */
+        return w->valid & ~w->active ? hand_over(w, false) : RUN_OK;
     const uint32_t *ns = dec_src(w, d, 0);
     uint32_t least = MAX_SLEEP_NS;
     for (uint32_t m = g; m; m &= m - 1)
@@ -389,6 +401,14 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     if (g != w->active)
         return split_here(w, d, g);
     const uint32_t *mask = dec_src(w, d, 0);
+    const MachineReplayStep *step = replay_take(w, d, REPLAY_MASK);
+    if (step) {
+        uint32_t here = w->active | lanes_at(w, pc);
+        w->active = here;
+        w->sleep &= ~here;
+        w->blocked &= ~here;
+        return RUN_OK;
+    }
     if (g == w->valid && !d->v[0].mask && !(w->valid & ~(mask[0] ^ d->xm[0]))) { /* a constant, everybody here */
         w->sleep &= ~g;
         w->blocked &= ~g;

@@ -106,7 +106,10 @@ static void warp_start(Run *r, Warp *w, uint32_t threads) {
     w->local_lo = UINT32_MAX;
     w->local_hi = 0;
     w->pc = (uint32_t)((r->kernel->address - r->bin->code_base) / INST_BYTES);
-    w->valid = w->active = w->first_valid = here == 32 ? ~0u : (1u << here) - 1;
+    w->valid = here == 32 ? ~0u : (1u << here) - 1;
+    if (r->opt.replay && r->opt.replay->lanes & w->valid)
+        w->valid &= r->opt.replay->lanes;
+    w->active = w->first_valid = w->valid;
     w->yield = w->sleep = w->switch_mask = w->tried = w->blocked = 0;
     memset(w->p, 0, sizeof w->p);
     w->p[REG_PT] = w->p[PRED_UP + REG_UPT] = ~0u;

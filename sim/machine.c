@@ -456,7 +456,7 @@ static void start_run(Run *r, const MachineOptions *opt, MachineResult *res) {
         r->opt.ticks_per_us = 1000;
     r->res = res;
     r->random = r->opt.seed;
-    r->slow = r->opt.trace || r->opt.report_undefined || r->opt.check_control;
+    r->slow = r->opt.replay || r->opt.trace || r->opt.report_undefined || r->opt.check_control;
     r->ticks = r->slept = r->mem_version = r->clock_reads = 0;
     r->quota = 0;
     r->trapped = false;

@@ -62,6 +62,24 @@ typedef struct { /* what a lane is about to write */
 /* Within a trace callback: the write of one executing lane. False if the instruction is no store and no atomic. */
 bool machine_trace_access(const MachineTrace *t, unsigned lane, MachineAccess *out);
 
+/* A schedule: what control instructions do, in order of execution, instead of what data would make them do. The model
+ * checker writes them (docs/check.md). One warp runs the kernel's control flow; memory of the block and of the grid is not
+ * accessed, NANOSLEEP is a YIELD, a barrier of the block is passed. */
+typedef enum { REPLAY_GUARD, REPLAY_TARGET, REPLAY_MASK, REPLAY_PICK } MachineReplayKind;
+typedef struct {
+    uint64_t pc_bytes;
+    uint8_t kind;           /* MachineReplayKind */
+    uint32_t active, lanes; /* lanes whose guard is true; that go to target[]; WARPSYNC's mask; lane that is resumed */
+    uint64_t target[4];     /* of the lanes in ascending order */
+} MachineReplayStep;
+typedef struct {
+    uint32_t lanes;         /* that the warp has */
+    const MachineReplayStep *steps;
+    uint32_t nsteps, loop;  /* steps[loop ..] are repeated: the machine must come to the same state again */
+    uint64_t end_pc_bytes;  /* no loop: where something wrong must happen */
+    bool violation;
+} MachineReplay;
+
 typedef struct {
     MachineBsyncNb bsync_nb;
     MachineBranchOrder branch_order;
@@ -77,6 +95,7 @@ typedef struct {
     bool no_deadlock_proof;     /* leave endless loops to max_issues */
     const char *host_level;     /* "base", "v2", "v3", "v4"; NULL = the best this host has */
     uint8_t *reached;           /* NULL, or Binary.ncode bytes: 1 where an instruction was issued */
+    const MachineReplay *replay; /* NULL = none */
     MachineTraceFn *trace;      /* NULL = none */
     void *trace_user;
     MachineCallFn *call;        /* NULL = every call to the host stops the launch */

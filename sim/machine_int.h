@@ -163,6 +163,7 @@ typedef struct Run {
     struct Cta *spare;            /* memory of a finished block, of this or an earlier run of the session */
     bool spare_slow;              /* it was made with what checked modes need */
     struct FindingSet *finding_set;
+    struct Replay *replay;        /* following a schedule */
 } Run;
 
 /* ---- operand access for handlers ---- */
@@ -256,6 +257,11 @@ typedef struct { /* which regions a lane is in, followed beside the B registers 
 } MaskShadow;
 void masks_before(Warp *w, const Dec *d, uint32_t g, MaskShadow *s);
 void masks_after(Warp *w, const Dec *d, MaskShadow *s);
+/* ---- schedules (replay.c) ---- */
+/* Before an instruction: *g becomes what the schedule says. RUN_OK: execute it; RUN_AGAIN: it was passed over; RUN_TRAP. */
+int replay_before(Warp *w, Dec *d, uint32_t *g);
+/* The schedule's next step, if it is of this kind and for this instruction; NULL without a schedule. */
+const MachineReplayStep *replay_take(Warp *w, const Dec *d, MachineReplayKind kind);
 bool shadow_create(Run *r, Warp *w);
 void shadow_reset(Warp *w);
 int shadow_issue(Warp *w);

@@ -537,7 +537,17 @@ int shadow_issue(Warp *w) {
         r->quota--;
         r->cls[d->cls].issues++;
         r->cls[d->cls].lanes += (uint32_t)__builtin_popcount(w->active);
-        status = issue_checked(w, d, w->active & (w->p[d->guard] ^ d->gx));
+        uint32_t g = w->active & (w->p[d->guard] ^ d->gx);
+        if (r->opt.replay) {
+            status = replay_before(w, d, &g);
+            if (status == RUN_AGAIN) { /* not executed */
+                status = RUN_OK;
+                continue;
+            }
+            if (status != RUN_OK)
+                break;
+        }
+        status = issue_checked(w, d, g);
     }
     return status;
 }

@@ -29,6 +29,7 @@ typedef struct {
     Plan plan;         /* launch: from options or from --launch */
     PlanLaunch launch; /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
+    const char *replay; /* schedule */
     const char *launch_file, *data_dir, *engine, *trace;
     bool has_shape, stats, no_trace, host_calls, races, launch_auto;
     const char *show_launch, *state_file;
@@ -88,6 +89,7 @@ int cmd_check(Settings *s);
 /* The model checker on every kernel; prints, or adds to the array `json`. Returns the exit status. */
 int cli_model(Settings *s, const BinFlow *g, cJSON *json);
 int cmd_explain(Settings *s);
+int cli_replay(Settings *s); /* heddle run --replay */
 int cmd_mutate(Settings *s);
 int cmd_prove(Settings *s);
 

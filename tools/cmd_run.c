@@ -336,6 +336,8 @@ static int finish(Run *r) {
 }
 
 int cmd_run(Settings *s) {
+    if (s->replay)
+        return cli_replay(s);
     Run r = {.s = s};
     int status = STATUS_INPUT;
     if (s->races && (!s->engine || strcmp(s->engine, "ptx") != 0)) {

@@ -47,7 +47,7 @@ enum { /* keys of options without a letter */
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
        KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
-       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE, KEY_LIST, KEY_APPLY, KEY_CAMPAIGN, KEY_CLASS, KEY_PROGRAMS,
+       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE, KEY_REPLAY, KEY_LIST, KEY_APPLY, KEY_CAMPAIGN, KEY_CLASS, KEY_PROGRAMS,
        KEY_FUZZ_JOBS, KEY_METRICS,
        KEY_CHECK_ONLY
 };
@@ -109,6 +109,7 @@ static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0, "interp (the machine, default) or ptx (the PTX reference interpreter)",
      0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
+    {"replay", KEY_REPLAY, "SCHEDULE", 0, "Follow a schedule of heddle check --model --schedule instead of data", 0},
     {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
     {"host-calls", KEY_HOST_CALLS, NULL, 0, "Machine: print every TRAP, RTT and SYSCALL and go on behind it", 0},
     {"races", KEY_RACES, NULL, 0, "With --engine=ptx: report accesses to the same bytes that nothing orders", 0},
@@ -443,6 +444,9 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
         return true;
     case KEY_TRACE:
         s->trace = arg;
+        return true;
+    case KEY_REPLAY:
+        s->replay = arg;
         return true;
     case KEY_STATS:
         s->stats = true;
