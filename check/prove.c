@@ -108,12 +108,11 @@ static bool realign(Core *c, Cut *q) {
     return false;
 }
 
-static void run_sides(Core *c, Cut *q, uint32_t index) {
+void core_run(Core *c, Cut *q) {
     q->stuck = false;
     Prover *p = &c->p;
     bool *stop = ARENA_ARRAY(&p->arena, bool, (p->nblocks > p->ff->nblocks ? p->nblocks : p->ff->nblocks) + 1);
     bool *pass_ptx = NULL, *pass_mach = NULL; /* before the last realignment */
-    (void)index;
     for (unsigned round = 0; round < 24; round++) {
         for (uint32_t b = 0; b < p->nblocks; b++)
             stop[b] = c->ptx_stop[b] && !q->pass_ptx[b];
@@ -138,10 +137,10 @@ static void run_sides(Core *c, Cut *q, uint32_t index) {
 }
 
 /* The edges out of a region: pairs of exits that can happen together. */
-static void make_edges(Core *c, Cut *q) {
+void core_edges(Core *c, Cut *q) {
     Prover *p = &c->p;
     Terms *ts = &p->ts;
-    q->edges.n = 0;
+    memset(&q->edges, 0, sizeof q->edges);
     for (uint32_t j = 0; j < q->mach_run.exits.n; j++) {
         const Exit *m = &q->mach_run.exits.at[j];
         if (m->kind != EX_CUT)
@@ -359,12 +358,6 @@ static bool relate(Core *c, uint32_t cut) {
 static bool out_of_time(Core *c) { return c->deadline > 0 && prove_now() > c->deadline; }
 
 static void solve(Core *c) {
-    if (getenv("PDBG"))
-        for (uint32_t k = 0; k < c->p.bf->npoints; k++)
-            fprintf(stderr, "point %x %u\n", c->p.bf->points[k].pc_bytes, c->p.bf->points[k].ptx_insn - 1);
-    if (getenv("PDBG"))
-        for (uint32_t k = 0; k < c->cuts.n; k++)
-            fprintf(stderr, "cut %u: ptx block %u insn %u, mach %x\n", k, c->cuts.at[k].ptx, c->p.blocks[c->cuts.at[k].ptx].first, (c->p.g->blocks[c->cuts.at[k].mach].first - c->p.ff->first_inst) * 16);
     relate(c, 0);
     c->cuts.at[0].dirty = true;
     uint64_t budget = 40ull * c->cuts.n + 100;
@@ -381,8 +374,8 @@ static void solve(Core *c) {
             budget--;
             q->dirty = false;
             work = true;
-            run_sides(c, q, k);
-            make_edges(c, q);
+            core_run(c, q);
+            core_edges(c, q);
             for (uint32_t t = 0; t < c->cuts.n; t++)
                 if (relate(c, t))
                     c->cuts.at[t].dirty = true;

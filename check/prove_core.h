@@ -41,7 +41,6 @@ typedef struct { /* what Z3 said */
 typedef struct {
     Prover p;
     VEC(Answer) answers;
-    bool *live;              /* by PTX block and value, at the block's start */
     VEC(Cut) cuts;
     uint32_t *cut_of;        /* by machine block: cut + 1 */
     bool *mach_stop, *ptx_stop;
@@ -52,8 +51,8 @@ typedef struct {
 } Core;
 
 double prove_now(void);
-void core_liveness(Core *c);
-bool core_row(const Prover *p, const BinVarRow *row, uint32_t *loc, uint32_t *value);
+void core_run(Core *c, Cut *q);   /* both sides, until their exits fit together */
+void core_edges(Core *c, Cut *q); /* from the exits */
 bool core_z3(Core *c, Term *cond, Term *x, Term *y, ProveReport *r, ProveStatus *how, double *slowest);
 void prove_judge(Core *c, ProveReport *r, ProveFunc *out); /* what each region shows */
 void prove_skip(ProveReport *r, ProveFunc *out, const char *why);

@@ -33,12 +33,10 @@ static uint64_t counterexample(Judge *j, Term *cond, Term *x, Term *y) {
 bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at) {
     Core *c = j->c;
     Terms *ts = &c->p.ts;
+    if (j->base)
+        cond = t_and(ts, cond, j->base);
     if (x == y || cond == ts->falsity || t_under(ts, x, cond) == t_under(ts, y, cond))
         return true;
-    if (getenv("PDBG")) {
-        char *a = term_text(cond, 12), *b = term_text(x, 9), *d = term_text(y, 9);
-        fprintf(stderr, "OBLIGATION %s\n  cond %s\n  ptx  %s\n  mach %s\n", what, a, b, d);
-    }
     if (j->out->status == PROVE_REFUTED)
         return false;
     uint64_t seed = counterexample(j, cond, x, y);
@@ -47,6 +45,8 @@ bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint3
         return false;
     }
     ProveStatus how;
+    if (j->concrete_only)
+        return false;
     if (core_z3(c, cond, x, y, j->r, &how, &j->out->slowest_query)) {
         if (how > j->out->status)
             j->out->status = how;
@@ -212,22 +212,6 @@ static void loads(Judge *j, Cut *q) {
     }
 }
 
-/* ---- rows of the map ---- */
-static uint32_t register_named(const Prover *p, const char *name) {
-    for (uint32_t v = 1; v < p->pf->nregs; v++)
-        if (strcmp(str_text(&p->m->strings, p->pf->regs[v].name), name) == 0)
-            return v;
-    return 0;
-}
-bool core_row(const Prover *p, const BinVarRow *row, uint32_t *loc, uint32_t *value) {
-    static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
-    if (row->file >= RF_B)
-        return false;
-    *loc = base[row->file] + row->reg;
-    *value = register_named(p, row->ptx_name);
-    return *value && *loc < LOC_SLOT;
-}
-
 /* ---- regions ---- */
 static void describe(Judge *j, Cut *q) {
     Prover *p = &j->c->p;
@@ -250,6 +234,13 @@ static void describe(Judge *j, Cut *q) {
     o->predicated = x->guarded || m->guarded;
 }
 
+void judge_obligations(Judge *j, Cut *q) {
+    exits(j, q);
+    for (unsigned s = 0; s < NMEM; s++)
+        memory(j, q, s);
+    loads(j, q);
+}
+
 static void judge(Core *c, ProveReport *r, Cut *q, ProveRegion *out) {
     Judge j = {.c = c, .r = r, .q = q, .out = out};
     double begin = prove_now();
@@ -265,10 +256,9 @@ static void judge(Core *c, ProveReport *r, Cut *q, ProveRegion *out) {
     else if (q->mach_run.fault)
         judge_unknown(&j, q->mach_run.fault, q->ptx_run.first, q->mach_run.fault_at);
     else {
-        exits(&j, q);
-        for (unsigned s = 0; s < NMEM; s++)
-            memory(&j, q, s);
-        loads(&j, q);
+        judge_obligations(&j, q);
+        if (out->status == PROVE_UNKNOWN)
+            judge_pursue(&j, q);
         if (c->p.ts.overflow)
             judge_unknown(&j, "terms became too large", 0, 0);
     }
@@ -293,7 +283,6 @@ static void count(ProveReport *r, ProveFunc *f, const ProveRegion *o) {
 
 void prove_judge(Core *c, ProveReport *r, ProveFunc *out) {
     out->regions = ARENA_ARRAY(&r->arena, ProveRegion, c->cuts.n);
-    core_liveness(c);
     for (uint32_t k = 0; k < c->cuts.n; k++) {
         judge(c, r, &c->cuts.at[k], &out->regions[out->nregions]);
         count(r, out, &out->regions[out->nregions++]);

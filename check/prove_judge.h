@@ -9,8 +9,14 @@ typedef struct { /* judging one region */
     Cut *q;
     ProveRegion *out;
     uint32_t bad_ptx, bad_mach; /* statement, instruction */
+    bool concrete_only;         /* do not ask Z3 */
+    Term *base;                 /* NULL, or when the region is entered at all */
 } Judge;
 
+void judge_obligations(Judge *j, Cut *q);
+/* Look for a refutation of a region that could not be proved along the paths that lead to it, where what its locations
+ * hold is known exactly. */
+void judge_pursue(Judge *j, Cut *q);
 bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at);
 void judge_unknown(Judge *j, const char *why, uint32_t ptx_at, uint32_t mach_at);
 void judge_results(Judge *j, const Exit *x, const Exit *m, Term *cond);

@@ -1,69 +1,9 @@
-/* Counterexamples: concrete values of one lane, and liveness of PTX registers, which says what is worth comparing.
+/* Counterexamples: concrete values of one lane, and the search for them along paths of several regions.
  * SPDX-License-Identifier: MIT */
 #include "check/prove_core.h"
 #include "check/prove_judge.h"
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- liveness ---- */
-typedef struct {
-    Core *c;
-    bool *use, *def; /* by block and value */
-} Live;
-
-static void use_reg(Live *l, uint32_t b, uint32_t reg) {
-    size_t at = (size_t)b * l->c->p.nptx + reg;
-    if (reg && !l->def[at])
-        l->use[at] = true;
-}
-static void use_operand(Live *l, uint32_t b, const PtxOperand *o) {
-    if (o->kind == PO_REG || o->kind == PO_ADDR)
-        use_reg(l, b, o->reg);
-    for (unsigned k = 0; (o->kind == PO_VEC || o->kind == PO_ADDR) && k < o->nvec; k++)
-        use_operand(l, b, &o->vec[k]);
-}
-static void def_operand(Live *l, uint32_t b, const PtxOperand *o, bool always) {
-    if (o->kind == PO_REG && o->reg && always)
-        l->def[(size_t)b * l->c->p.nptx + o->reg] = true;
-    for (unsigned k = 0; o->kind == PO_VEC && k < o->nvec; k++)
-        def_operand(l, b, &o->vec[k], always);
-}
-
-void core_liveness(Core *c) {
-    Prover *p = &c->p;
-    size_t n = (size_t)(p->nblocks + 1) * p->nptx;
-    Live l = {c, ARENA_ARRAY(&p->arena, bool, n), ARENA_ARRAY(&p->arena, bool, n)};
-    for (uint32_t b = 0; b < p->nblocks; b++)
-        for (uint32_t i = p->blocks[b].first; i < p->blocks[b].end; i++) {
-            const PtxInsn *in = &p->pf->insns[i];
-            use_reg(&l, b, in->guard_reg);
-            for (unsigned k = in->ndst; k < in->noperands; k++)
-                use_operand(&l, b, &in->operands[k]);
-            for (unsigned k = 0; k < in->nargs; k++)
-                use_operand(&l, b, &in->args[k]);
-            for (unsigned k = 0; k < in->ndst; k++) {
-                if (in->operands[k].kind == PO_ADDR)
-                    use_operand(&l, b, &in->operands[k]);
-                else
-                    def_operand(&l, b, &in->operands[k], !in->guard_reg);
-            }
-            for (unsigned k = 0; k < in->nrets; k++)
-                def_operand(&l, b, &in->rets[k], !in->guard_reg);
-        }
-    c->live = l.use;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = p->nrpo; k-- > 0;) {
-            uint32_t b = p->rpo[k];
-            for (uint32_t s = 0; s < p->blocks[b].nsucc; s++)
-                for (uint32_t v = 0; v < p->nptx; v++) {
-                    size_t at = (size_t)b * p->nptx + v;
-                    if (l.use[(size_t)p->blocks[b].succ[s] * p->nptx + v] && !l.def[at] && !l.use[at])
-                        changed = l.use[at] = true;
-                }
-        }
-    }
-}
 
 /* ---- counterexamples ---- */
 typedef struct {
@@ -114,4 +54,58 @@ void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const c
     o->nvalues = f.n + 2;
     j->bad_ptx = ptx_at;
     j->bad_mach = mach_at;
+}
+
+/* ---- paths of several regions ---- */
+enum { MAX_DEPTH = 3, MAX_RUNS = 160 };
+
+static void follow(Judge *j, const Edge *e, Term *base, unsigned depth, unsigned *runs) {
+    Core *c = j->c;
+    Prover *p = &c->p;
+    Cut t = c->cuts.at[e->to]; /* run again from exactly what the path brings */
+    if (*runs == 0 || p->ts.overflow || base == p->ts.falsity || (c->deadline > 0 && prove_now() > c->deadline))
+        return;
+    --*runs;
+    t.pv = e->pv;
+    t.lv = e->lv;
+    memcpy(t.mem, e->mem, sizeof t.mem);
+    t.pass_ptx = arena_copy(&p->arena, t.pass_ptx, p->nblocks);
+    t.pass_mach = arena_copy(&p->arena, t.pass_mach, p->ff->nblocks + 1);
+    core_run(c, &t);
+    if (t.ptx_run.fault || t.mach_run.fault)
+        return;
+    Judge inner = *j;
+    ProveRegion out = {.status = PROVE_SYNTACTIC, .reason = ""};
+    inner.q = &t;
+    inner.out = &out;
+    inner.base = base;
+    inner.concrete_only = true;
+    judge_obligations(&inner, &t);
+    if (out.status == PROVE_REFUTED) {
+        j->out->status = out.status;
+        j->out->reason = out.reason;
+        j->out->values = out.values;
+        j->out->nvalues = out.nvalues;
+        j->bad_ptx = inner.bad_ptx;
+        j->bad_mach = inner.bad_mach;
+        return;
+    }
+    if (!depth)
+        return;
+    core_edges(c, &t);
+    for (uint32_t k = 0; k < t.edges.n && j->out->status != PROVE_REFUTED; k++)
+        follow(j, &t.edges.at[k], t_and(&p->ts, base, t.edges.at[k].cond), depth - 1, runs);
+}
+
+void judge_pursue(Judge *j, Cut *q) {
+    Core *c = j->c;
+    uint32_t self = (uint32_t)(q - c->cuts.at);
+    unsigned runs = MAX_RUNS;
+    for (unsigned depth = 0; depth < MAX_DEPTH; depth++)
+        for (uint32_t s = 0; s < c->cuts.n; s++)
+            for (uint32_t k = 0; k < c->cuts.at[s].edges.n && j->out->status != PROVE_REFUTED; k++) {
+                const Edge *e = &c->cuts.at[s].edges.at[k];
+                if (depth || e->to == self)
+                    follow(j, e, e->cond, depth, &runs);
+            }
 }
