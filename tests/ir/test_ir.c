@@ -121,6 +121,67 @@ static void refuse(const char *old, const char *now, const char *place, const ch
     str_free(&x.strings);
 }
 
+/* Jump tables: entries are positions in the successors, and stay when edges are split or led elsewhere. */
+static const char *const table_sample = "module bru1 opt=2 shared=0 const=0\n"
+                                        "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+                                        "table 0 (0)\n"
+                                        "table 4 (1 0 1)\n"
+                                        "bb1: preds() succs(bb2 bb3)\n"
+                                        "  %r1 = S2R SR[tid.x]\n"
+                                        "  %r2 = LDC %r1, c[0x2][0x4]\n"
+                                        "  BRX _, %r2, 0x1L\n"
+                                        "bb2: preds(bb1) succs(bb3)\n"
+                                        "  BRA _, _, bb3\n"
+                                        "bb3: preds(bb1 bb2) succs()\n"
+                                        "  EXIT _\n"
+                                        "}\n";
+
+static void test_tables(void **state) {
+    (void)state;
+    Fixture x;
+    start(&x);
+    IrModule *m = load(&x, table_sample);
+    if (!m)
+        print_message("%s\n", x.last);
+    assert_non_null(m);
+    char *once = ir_print(m, NULL);
+    assert_non_null(strstr(once, "table 4 (1 0 1)\n"));
+    IrModule *m2 = load(&x, once);
+    assert_non_null(m2);
+    char *twice = ir_print(m2, NULL);
+    assert_string_equal(once, twice);
+    Function *f = m->funcs.at[0];
+    Block *b = ir_block(f, (BlockId){1});
+    const BranchTable *t = ir_branch_table(f, ir_inst(f, b->insts.at[2]));
+    assert_non_null(t);
+    assert_int_equal(t->offset_bytes, 4);
+    assert_int_equal(t->entries.n, 3);
+    BlockId mid = ir_split_edge(f, (BlockId){1}, (BlockId){3});
+    ir_renumber(f);
+    assert_true(ir_verify(f, &x.d, "test"));
+    b = ir_block(f, (BlockId){1});
+    t = ir_branch_table(f, ir_inst(f, b->insts.at[2]));
+    assert_int_equal(b->succs.at[t->entries.at[0]].i, mid.i);
+    assert_int_equal(b->succs.at[t->entries.at[1]].i, 2);
+    free(once);
+    free(twice);
+    ir_module_free(m);
+    ir_module_free(m2);
+    static const char *const wrong[][3] = {{"(1 0 1)", "(1 0 2)", "is no successor"},
+                                           {"0x1L", "0x2L", "names no jump table"},
+                                           {"table 4 (", "table 3 (", "constant bank"},
+                                           {"table 4 (", "table 65532 (", "constant bank"},
+                                           {"(1 0 1)", "(1 0", NULL}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        char *bad = replaced(table_sample, wrong[k][0], wrong[k][1]);
+        assert_null(load(&x, bad));
+        if (wrong[k][2] && !strstr(x.last, wrong[k][2]))
+            fail_msg("expected '%s', got: %s", wrong[k][2], x.last);
+        free(bad);
+    }
+    str_free(&x.strings);
+}
+
 static void test_refused_text(void **state) {
     (void)state;
     refuse("module bru1", "module gcn5", "t.mir:1:8", "unknown target");
@@ -315,7 +376,7 @@ static void test_driver(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_refused_text), cmocka_unit_test(test_verifier),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_refused_text), cmocka_unit_test(test_tables), cmocka_unit_test(test_verifier),
         cmocka_unit_test(test_damaged_text), cmocka_unit_test(test_building),     cmocka_unit_test(test_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
