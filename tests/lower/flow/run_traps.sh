@@ -162,3 +162,12 @@ END
 status=0
 "$heddle" run "$work/part.cubin" --block 32 > "$work/run.txt" 2>&1 || status=$?
 [ $status = 4 ] && grep -q "E-BAR-PARTIAL.*pc 0x30, .*lanes 0000007f" "$work/run.txt" || { cat "$work/run.txt"; exit 1; }
+# what the machine does not simulate is no difference: exit status 1
+sed -e 's/ BAR.SYNC 0x0 ;/ RTT ;/' "$work/part.sass" > "$work/rtt.sass"
+"$heddle" asm "$work/rtt.sass" -o "$work/rtt.cubin"
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n' > "$work/rtt.ptx"
+for command in "run $work/rtt.cubin" "validate $work/rtt.ptx $work/rtt.cubin"; do
+  status=0
+  "$heddle" $command --block 32 > "$work/rtt.txt" 2>&1 || status=$?
+  [ $status = 1 ] && grep -q "not simulated: RTT" "$work/rtt.txt" || { echo "$command: $status"; cat "$work/rtt.txt"; exit 1; }
+done
