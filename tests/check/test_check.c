@@ -9,6 +9,7 @@
 #include "check/check.h"
 #include "emit/asm.h"
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,46 @@ static void test_examples(void **state) {
                 fail_msg("%s: %s %s in\n%s", r->id, check_rule(good.r.findings[n].rule)->id, good.r.findings[n].text, r->good);
         release(&good);
     }
+}
+
+/* Each file of tests/check/rules: its first line names the rules that errors and warnings are about, or says "none"; R-
+ * files are checked without hazards, for their control fields are left out. */
+static bool check_file(const char *name) {
+    char path[400], text[8000], expected[100], found[200] = "";
+    snprintf(path, sizeof path, "%s/%s", RULES_DIR, name);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = 0;
+    assert_int_equal(sscanf(text, "// expect %99[^\n]", expected), 1);
+    Checked c = check_text(text, &(BinCheckOptions){.no_hazards = name[0] != 'H'});
+    for (unsigned r = 0; r < CR_COUNT; r++)
+        if (check_rule((CheckRule)r)->severity != SEV_NOTE ? breaks(&c, (CheckRule)r) : strstr(name, check_rule((CheckRule)r)->id) && breaks(&c, (CheckRule)r))
+            snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", found[0] ? " " : "", check_rule((CheckRule)r)->id);
+    bool good = strcmp(found[0] ? found : "none", expected) == 0;
+    if (!good)
+        print_error("%s: found %s, expected %s\n", name, found[0] ? found : "none", expected);
+    release(&c);
+    return good;
+}
+
+static int is_sass(const struct dirent *d) {
+    const char *dot = strrchr(d->d_name, '.');
+    return dot && strcmp(dot, ".sass") == 0;
+}
+
+static void test_files(void **state) {
+    (void)state;
+    struct dirent **files;
+    int bad = 0, n = scandir(RULES_DIR, &files, is_sass, alphasort);
+    assert_true(n > 2 * CR_COUNT);
+    for (int k = 0; k < n; k++) {
+        bad += !check_file(files[k]->d_name);
+        free(files[k]);
+    }
+    free(files);
+    assert_int_equal(bad, 0);
 }
 
 /* a bit that belongs to no field. */
@@ -193,7 +234,7 @@ static void test_path(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),   cmocka_unit_test(test_reserved_bit),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),   cmocka_unit_test(test_files), cmocka_unit_test(test_reserved_bit),
                                        cmocka_unit_test(test_rule_names), cmocka_unit_test(test_options),
                                        cmocka_unit_test(test_reports),    cmocka_unit_test(test_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
