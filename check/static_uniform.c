@@ -11,8 +11,16 @@ typedef struct {
     uint64_t w[WORDS]; /* R0.., P0..: uniform registers are uniform by nature */
 } Cells;
 
+/* 32-bit places of a procedure's stack frame, from R1 on: where spilled registers are. Stores through other registers go
+ * to the program's own arrays, which do not overlap them. */
+enum { FRAME_WORDS = 2048 };
+typedef struct {
+    Bitset written, divergent; /* somewhere in the procedure */
+} Frame;
+
 typedef struct {
     Cells entry, out;   /* divergent at the entry, at returns */
+    Frame frame;
     Cells writes;       /* here or in callees */
     bool entry_apart, entry_together, exit_together, called, unknown_callee;
     uint32_t base;
@@ -75,7 +83,40 @@ static bool lane_register(const Target *t, Operand o) {
 }
 
 typedef enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA } Makes;
-static Makes makes(const Uniform *u, const MachInst *m, bool together) {
+/* First word and number of words that a local access with base R1 touches; 0 if it is another access. */
+static unsigned frame_words(const MachInst *m, unsigned *first) {
+    bool load = m->optype == OT_LDL;
+    Operand base = m->src[load ? LDL_ra : STL_ra], urb = m->src[load ? LDL_urb : STL_urb], off = m->src[load ? LDL_offset : STL_offset];
+    Operand data = load ? m->dst[LDL_rd] : m->src[STL_rb];
+    int64_t offset = off.kind == OPK_IMM64 ? m->wide : off.kind == OPK_IMM ? (int32_t)off.value : 0;
+    bool plain = base.kind == OPK_REG && base.file == RF_R && base.value == 1 && (urb.kind == OPK_NONE || urb.value == REG_URZ);
+    unsigned n = data.count ? data.count : 1;
+    if (!plain || offset < 0 || offset / 4 + n > FRAME_WORDS)
+        return 0;
+    *first = (unsigned)(offset / 4);
+    return n;
+}
+
+static void store_local(Uniform *u, ProcInfo *p, const Cells *s, const MachInst *m, bool apart) {
+    unsigned first = 0, n = frame_words(m, &first);
+    bool divergent = apart || operand_divergent(s, m->src[STL_rb]) || operand_divergent(s, m->guard);
+    for (unsigned k = 0; k < n; k++)
+        if (divergent && !bs_has(&p->frame.divergent, first + k)) {
+            bs_add(&p->frame.divergent, first + k);
+            u->changed = true;
+        }
+}
+
+/* What the procedure itself stored there, and only that, may be uniform. */
+static bool local_divergent(const ProcInfo *p, const MachInst *m) {
+    unsigned first = 0, n = frame_words(m, &first);
+    bool divergent = n == 0;
+    for (unsigned k = 0; k < n; k++)
+        divergent |= !bs_has(&p->frame.written, first + k) || bs_has(&p->frame.divergent, first + k);
+    return divergent;
+}
+
+static Makes makes(const Uniform *u, const ProcInfo *p, const MachInst *m, bool together) {
     switch (m->optype) {
     case OT_S2R:
     case OT_CS2R:
@@ -85,6 +126,8 @@ static Makes makes(const Uniform *u, const MachInst *m, bool together) {
         return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
     case OT_LDC:
         return MAKES_BY_DATA;
+    case OT_LDL:
+        return local_divergent(p, m) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_SHFL:
     case OT_MATCH:
     case OT_ELECT:
@@ -114,9 +157,9 @@ static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool
     }
 }
 
-static void step(const Uniform *u, Cells *s, Cells *writes, const MachInst *m, bool together) {
+static void step(const Uniform *u, const ProcInfo *proc, Cells *s, Cells *writes, const MachInst *m, bool together) {
     bool guarded = !op_is_always(m->guard), divergent = false;
-    Makes how = makes(u, m, together);
+    Makes how = makes(u, proc, m, together);
     if (how == MAKES_BY_DATA) {
         for (unsigned k = 0; k < m->nsrc; k++)
             divergent |= operand_divergent(s, m->src[k]);
@@ -445,7 +488,9 @@ static void run_block(Uniform *u, uint32_t p, uint32_t block, Cells *s, bool not
         const MachInst *m = &g->insts[i];
         if (note && !c->divergent[i] && parts_lanes(s, m))
             c->divergent[i] = u->changed = true;
-        step(u, s, &u->writes[block], m, c->converged[i]);
+        if (m->optype == OT_STL)
+            store_local(u, &u->info[p], s, m, u->apart[block]);
+        step(u, &u->info[p], s, &u->writes[block], m, c->converged[i]);
         if (check_is_call(c, i))
             at_call(u, p, s, i, block);
     }
@@ -483,13 +528,20 @@ static void run_proc(Uniform *u, uint32_t p) {
     }
 }
 
-static void all_calls_known(Uniform *u) {
+static void find_calls_and_frames(Uniform *u) {
     Checker *c = u->c;
+    for (uint32_t p = 0; p < c->nprocs; p++) {
+        u->info[p].frame.written = bs_new(&c->a, FRAME_WORDS);
+        u->info[p].frame.divergent = bs_new(&c->a, FRAME_WORDS);
+    }
     for (uint32_t p = 0; p < c->nprocs; p++)
         for (uint32_t n = 0; n < c->procs[p].nrpo; n++) {
             const BinBlock *b = &c->g->blocks[c->procs[p].rpo[n]];
             for (uint32_t i = b->first; i < b->first + b->ninsts && c->g->decoded[i]; i++) {
                 Callees to = check_is_call(c, i) ? check_callees(c, i) : (Callees){NULL, 0};
+                unsigned first = 0, words = c->g->insts[i].optype == OT_STL ? frame_words(&c->g->insts[i], &first) : 0;
+                for (unsigned k = 0; k < words; k++)
+                    bs_add(&u->info[p].frame.written, first + k);
                 for (uint32_t k = 0; k < to.n; k++)
                     u->info[to.proc[k]].called = true;
             }
@@ -512,7 +564,7 @@ void check_uniform(Checker *c) {
     u.reached = ARENA_ARRAY(&c->a, bool, nb);
     Together *at = ARENA_ARRAY(&c->a, Together, nb);
     memset(c->ipdom, 0xff, sizeof *c->ipdom * nb);
-    all_calls_known(&u);
+    find_calls_and_frames(&u);
     for (uint32_t p = 0; p < c->nprocs; p++) {
         ProcInfo *x = &u.info[p];
         x->entry_together = x->exit_together = true;
