@@ -105,8 +105,34 @@ static void plan_phi(Pred *p, PredRegion *r, InstId id, unsigned base, unsigned 
     VEC_ADD(&p->a, &r->merges, m);
 }
 
+/* Does i make a new version of a PTX register from an old one? */
+static bool is_update(const Function *f, const Inst *i, uint32_t v) {
+    const Value *d = &f->values.at[v];
+    for (unsigned n = i->ndst; n < i->ndst + (unsigned)i->nsrc; n++) {
+        uint32_t s = opt_scalar(f->operands.at[i->operand + n]);
+        if (s && d->ptx_reg && f->values.at[s].ptx_reg == d->ptx_reg && f->values.at[s].component == d->component)
+            return true;
+    }
+    return false;
+}
+
+/* A side that leaves has a way of its own to the join. But the new value of a register whose old one the other lanes
+ * still need cannot be in its place before they part: it costs a copy on the edge, and a jump behind it. */
+static void plan_leave(Pred *p, PredRegion *r) {
+    Function *f = p->f;
+    const Block *out = ir_block(f, r->out);
+    unsigned edge = edge_of(out, r->side[0].block);
+    for (unsigned n = 0; n < out->insts.n && ir_inst(f, out->insts.at[n])->op == IR_PHI; n++) {
+        uint32_t v = opt_scalar(*ir_src(f, ir_inst(f, out->insts.at[n]), edge));
+        if (v && side_of(def_of(f, v)) && is_update(f, def_of(f, v), v))
+            r->nselects += 2;
+    }
+}
+
 static void plan_phis(Pred *p, PredRegion *r) {
     Function *f = p->f;
+    if (r->shape == PD_LEAVE)
+        plan_leave(p, r);
     if (r->shape == PD_EXIT || r->shape == PD_LEAVE) /* no two edges become one */
         return;
     const Block *join = ir_block(f, r->join);

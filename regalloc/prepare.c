@@ -311,6 +311,17 @@ static void scalar_moves(Function *f, InstId id) {
     to->operand = from->operand;
 }
 
+/* Sources and the guard that read `old` take the copy too: it holds the same, and the old value may end at the copy. */
+static void read_copy(Function *f, InstId id, ValId old, ValId now) {
+    Inst *i = ir_inst(f, id);
+    for (unsigned n = 0; n < ra_num_reads(i); n++) {
+        Operand *o = ra_read(f, i, n);
+        bool tied = n >= i->nsrc && n + 1 < ra_num_reads(i);
+        if (!tied && o->kind == OPK_VAL && o->count == 1 && o->value == old.i)
+            o->value = now.i;
+    }
+}
+
 static void constrain(Function *f, InstId id, RaInsts *out) {
     if (ir_inst(f, id)->op == IR_COPY || ir_inst(f, id)->op == IR_PARCOPY)
         scalar_moves(f, id);
@@ -326,9 +337,12 @@ static void constrain(Function *f, InstId id, RaInsts *out) {
          * old value ends here. */
         unsigned count = ir_tied(f, i, t)->kind == OPK_VAL ? ir_tied(f, i, t)->count : 0;
         for (unsigned c = 0; c < count; c++) {
-            if (ir_operand_value(f, *ir_tied(f, i, t), c).i)
-                give_copy(f, id, first_tied + t, c, out);
+            ValId old = ir_operand_value(f, *ir_tied(f, i, t), c);
+            if (!old.i)
+                continue;
+            give_copy(f, id, first_tied + t, c, out);
             i = ir_inst(f, id);
+            read_copy(f, id, old, ir_operand_value(f, *ir_tied(f, i, t), c));
         }
     }
 }
