@@ -66,7 +66,9 @@ typedef struct Prover {
     uint32_t *rpo_of;    /* by machine block */
     const BinFixup **fixup; /* by instruction: its immediate is an address */
     bool *clobbers;      /* nfuncs * LOC_SLOT: what a function writes */
-    struct ProveZ3 *z3;
+    /* behind every machine instruction that is no control flow: locations before and after, and two words of each source */
+    void (*watch)(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before, Term *const *after, Term *const *words);
+    void *watch_user;
 } Prover;
 
 Term *prove_input(Prover *p, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* 32-bit input variable */

@@ -386,6 +386,17 @@ static void edges(Mach *x, const BinBlock *b) {
         mach_fault(x, "control flow that is not known");
 }
 
+static void watched(Mach *x) {
+    Prover *p = x->p;
+    Term **before = arena_copy(&p->arena, x->val, p->nloc * sizeof *before), *words[2 * MACH_MAX_SRC] = {0};
+    for (unsigned i = 0; i < x->in->nsrc; i++)
+        if (x->in->src[i].kind == OPK_CMEM || (x->in->src[i].kind == OPK_IMM && p->fixup[x->at]))
+            for (unsigned c = 0; c < 2; c++)
+                words[2 * i + c] = mach_word(x, i, c);
+    mach_data(x);
+    p->watch(p->watch_user, x->in, x->at, x->full, before, x->val, words);
+}
+
 static void run_block(Mach *x, uint32_t block) {
     const BinBlock *b = &x->p->g->blocks[block];
     Terms *ts = &x->p->ts;
@@ -407,7 +418,9 @@ static void run_block(Mach *x, uint32_t block) {
             edges(x, b);
             return;
         }
-        if (!step(x))
+        if (x->p->watch && kind == BK_PLAIN)
+            watched(x);
+        else if (!step(x))
             return;
     }
     if (!x->r->fault)

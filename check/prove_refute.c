@@ -41,6 +41,11 @@ void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const c
             judge_unknown(j, what, ptx_at, mach_at);
             return;
         }
+    if (!judge_replay(j, seed)) {
+        judge_unknown(j, arena_printf(&j->r->arena, "%s, but the simulator does not confirm it", what), ptx_at, mach_at);
+        return;
+    }
+    o->replayed = true;
     TermEval *e = term_eval_new(ts, seed);
     ProveValue *v = ARENA_ARRAY(&j->r->arena, ProveValue, f.n + 2);
     for (uint32_t k = 0; k < f.n; k++)
@@ -86,6 +91,7 @@ static void follow(Judge *j, const Edge *e, Term *base, unsigned depth, unsigned
         j->out->reason = out.reason;
         j->out->values = out.values;
         j->out->nvalues = out.nvalues;
+        j->out->replayed = out.replayed;
         j->bad_ptx = inner.bad_ptx;
         j->bad_mach = inner.bad_mach;
         return;
