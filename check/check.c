@@ -43,6 +43,17 @@ CheckRule check_rule_find(const char *text, size_t n) {
     return CR_COUNT;
 }
 
+const char *check_rule_list(const char *text, uint64_t *set, size_t *n) {
+    for (const char *p = text; p && *p; p += *n + (p[*n] == ',')) {
+        *n = strcspn(p, ",");
+        CheckRule r = check_rule_find(p, *n);
+        if (r == CR_COUNT)
+            return p;
+        *set |= (uint64_t)1 << r;
+    }
+    return NULL;
+}
+
 bool check_wants(const Checker *c, CheckRule r) {
     if (c->opt->no_hazards && r >= CR_H01)
         return false;

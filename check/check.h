@@ -18,6 +18,8 @@ typedef struct {
 } CheckRuleInfo;
 const CheckRuleInfo *check_rule(CheckRule r);
 Severity check_rule_severity(CheckRule r, bool native); /* some errors of bru1 are warnings on native targets */
+/* The rules of a list "R-01,H-02" as bits of BinCheckOptions.rules; NULL, or the first name that is none (*n characters). */
+const char *check_rule_list(const char *text, uint64_t *rules, size_t *n);
 CheckRule check_rule_find(const char *text, size_t n); /* "R-07", "r7", "H-01"; CR_COUNT if unknown */
 
 typedef struct {

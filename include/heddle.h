@@ -35,7 +35,7 @@ typedef enum {
     HD_ERR_INPUT, /* the text or file is wrong; messages say where */
     HD_ERR_USAGE, /* the call is wrong: NULL, unknown target, a PTX function called with a binary */
     HD_ERR_INTERNAL,
-    HD_ERR_DIFFERENT, /* hd_validate: the executions differ */
+    HD_ERR_DIFFERENT, /* hd_validate: the executions differ; hd_check: a rule is broken */
     HD_ERR_TRAP,      /* hd_launch, hd_interpret: the kernel trapped */
     HD_STATUS_COUNT
 } HdStatus;
@@ -106,6 +106,18 @@ HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
 /* Do both do the same? Buffers are not changed. A difference is described in *report (may be NULL; hd_free).
  */
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);
+
+/* Check a binary's machine code without running it: convergence barriers, collectives, control codes (docs/check.md).
+ * HD_ERR_DIFFERENT if there are errors. The findings are put into *report (may be NULL; hd_free) as text, JSON or SARIF. */
+typedef enum { HD_REPORT_TEXT, HD_REPORT_JSON, HD_REPORT_SARIF } HdReportForm;
+typedef struct {
+    const char *rules;   /* "R-01,H-02"; NULL: all */
+    bool no_hazards;     /* without the rules on control codes */
+    HdReportForm form;
+} HdCheckOptions;
+HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report);
+/* What a rule demands, and an example; NULL if there is none of that name. Free it with hd_free. */
+char *hd_explain(const char *rule);
 
 void hd_free(void *text);
 const char *hd_status_text(HdStatus s);

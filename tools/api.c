@@ -1,6 +1,7 @@
 /* The public library: see include/heddle.h.
  * SPDX-License-Identifier: MIT */
 #include "heddle.h"
+#include "check/check.h"
 #include "check/diff.h"
 #include "emit/asm.h"
 #include "tools/driver.h"
@@ -267,6 +268,32 @@ HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, ch
     return s;
 }
 
+HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report) {
+    static const HdCheckOptions defaults = {0};
+    const HdCheckOptions *o = options ? options : &defaults;
+    BinCheckOptions opt = {.no_hazards = o->no_hazards};
+    BinCheckReport r;
+    size_t n;
+    if (!binary || !binary->binary || check_rule_list(o->rules, &opt.rules, &n))
+        return HD_ERR_USAGE;
+    BinFlow *g = binflow_new(binary->binary);
+    if (!g)
+        return HD_ERR_INTERNAL;
+    binary_check(g, &opt, &r);
+    HdStatus s = r.nerrors ? HD_ERR_DIFFERENT : HD_OK;
+    if (report)
+        *report = o->form == HD_REPORT_SARIF  ? check_report_sarif(g, &r)
+                  : o->form == HD_REPORT_JSON ? check_report_json(g, &r)
+                                              : check_report_text(g, &r);
+    check_report_free(&r);
+    binflow_free(g);
+    return report && !*report ? HD_ERR_INTERNAL : s;
+}
+
+char *hd_explain(const char *rule) {
+    return rule ? check_explain(rule) : NULL;
+}
+
 void hd_free(void *text) {
     free(text);
 }
@@ -276,7 +303,7 @@ const char *hd_status_text(HdStatus s) {
                                                        [HD_ERR_INPUT] = "the input is wrong",
                                                        [HD_ERR_USAGE] = "wrong call",
                                                        [HD_ERR_INTERNAL] = "internal error",
-                                                       [HD_ERR_DIFFERENT] = "the executions differ",
+                                                       [HD_ERR_DIFFERENT] = "a comparison or check found a difference",
                                                        [HD_ERR_TRAP] = "the kernel trapped"};
     return (unsigned)s < HD_STATUS_COUNT ? texts[s] : "unknown status";
 }

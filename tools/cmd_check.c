@@ -23,17 +23,11 @@ static Binary *read_binary(Settings *s) {
 }
 
 static bool parse_rules(Settings *s, uint64_t *rules) {
-    for (const char *p = s->check.rules; p && *p;) {
-        size_t n = strcspn(p, ",");
-        CheckRule r = check_rule_find(p, n);
-        if (r == CR_COUNT) {
-            fprintf(stderr, "heddle check: --rules: there is no rule '%.*s'\n", (int)n, p);
-            return false;
-        }
-        *rules |= (uint64_t)1 << r;
-        p += n + (p[n] == ',');
-    }
-    return true;
+    size_t n;
+    const char *unknown = check_rule_list(s->check.rules, rules, &n);
+    if (unknown)
+        fprintf(stderr, "heddle check: --rules: there is no rule '%.*s'\n", (int)n, unknown);
+    return !unknown;
 }
 
 int cmd_check(Settings *s) {

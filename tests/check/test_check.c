@@ -160,6 +160,24 @@ static void test_rule_names(void **state) {
     assert_null(check_explain("E-NOTHING"));
 }
 
+/* docs/check.md has a row for each rule. */
+static void test_docs(void **state) {
+    (void)state;
+    static char text[40000];
+    FILE *f = fopen(DOCS_DIR "/check.md", "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    for (unsigned k = 0; k < CR_COUNT; k++) {
+        const CheckRuleInfo *r = check_rule((CheckRule)k);
+        char row[300];
+        snprintf(row, sizeof row, "| %s |", r->id);
+        const char *at = strstr(text, row);
+        if (!at || !strstr(at, r->title))
+            fail_msg("docs/check.md lacks %s: %s", r->id, r->title);
+    }
+}
+
 static const char two_faults[] = ".target bru1\n.entry k\n"
                                  "  S2R R0, SR_LANEID ;\n"
                                  "  BSSY B0, `(out) ;\n"
@@ -235,7 +253,7 @@ static void test_path(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),   cmocka_unit_test(test_files), cmocka_unit_test(test_reserved_bit),
-                                       cmocka_unit_test(test_rule_names), cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_rule_names), cmocka_unit_test(test_docs), cmocka_unit_test(test_options),
                                        cmocka_unit_test(test_reports),    cmocka_unit_test(test_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,9 @@
 heddle_unit_test(test_binflow test_binflow.c DEPS hd_check m)
 heddle_unit_test(test_check test_check.c DEPS hd_check m)
 if(TARGET test_check)
-  target_compile_definitions(test_check PRIVATE RULES_DIR="${CMAKE_CURRENT_SOURCE_DIR}/rules")
+  target_compile_definitions(test_check PRIVATE RULES_DIR="${CMAKE_CURRENT_SOURCE_DIR}/rules"
+    DOCS_DIR="${PROJECT_SOURCE_DIR}/docs")
 endif()
+add_test(NAME check_samples COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_samples.sh $<TARGET_FILE:heddle>
+  ${PROJECT_SOURCE_DIR}/ptx-samples ${CMAKE_CURRENT_BINARY_DIR}/samples)
+set_tests_properties(check_samples PROPERTIES LABELS check)

@@ -245,5 +245,18 @@ want 0 "" asm dmma.sass -o dmma.cubin
 want 1 'DMMA is not simulated' run dmma.cubin --block 32
 want 1 'DMMA is not simulated' validate empty.ptx dmma.cubin --block 32
 
+# the static checker
+printf '.target bru1\n.entry k\n  @P0 YIELD ;\n  EXIT ;\n' >yield.sass
+want 0 "" asm yield.sass -o yield.cubin
+want 4 'yield.cubin: k+0x0: error R-07: predicated YIELD' check yield.cubin
+want 4 '"rule":' check --json yield.cubin
+want 4 '"version":.*"2.1.0"' check --sarif yield.cubin
+want 0 '0 errors' check --rules=R-01,H-01 yield.cubin
+want 2 "no rule 'R-77'" check --rules=R-01,R-77 yield.cubin
+want 1 '' check missing.cubin
+want 0 'R-07 (error)' explain r-07
+want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
+want 2 'no rule' explain R-77
+
 [ $failed -eq 0 ] && echo "all as expected"
 exit $failed

@@ -175,6 +175,32 @@ static void test_text(void **state) {
     hd_destroy(w.c);
 }
 
+static void test_check(void **state) {
+    (void)state;
+    static const char wrong[] = ".target bru1\n.entry k\n  @P0 YIELD ;\n  EXIT ;\n";
+    Log log = {.errors = 0};
+    HdContext *c = hd_create(&(HdOptions){.message = log_message, .user = &log});
+    HdModule *m, *binary;
+    char *report;
+    assert_int_equal(hd_parse(c, "axpy.ptx", ptx, sizeof ptx - 1, &m), HD_OK);
+    assert_int_equal(hd_check(m, NULL, NULL), HD_ERR_USAGE);
+    assert_int_equal(hd_compile(m, NULL, &binary), HD_OK);
+    assert_int_equal(hd_check(binary, NULL, &report), HD_OK);
+    assert_non_null(strstr(report, "0 errors"));
+    hd_free(report);
+    assert_int_equal(hd_assemble(c, "k.sass", wrong, sizeof wrong - 1, &m), HD_OK);
+    assert_int_equal(hd_check(m, &(HdCheckOptions){.form = HD_REPORT_SARIF}, &report), HD_ERR_DIFFERENT);
+    assert_non_null(strstr(report, "R-07"));
+    hd_free(report);
+    assert_int_equal(hd_check(m, &(HdCheckOptions){.rules = "R-01"}, NULL), HD_OK);
+    assert_int_equal(hd_check(m, &(HdCheckOptions){.rules = "R-01,R-99"}, NULL), HD_ERR_USAGE);
+    report = hd_explain("R-07");
+    assert_non_null(strstr(report, "predicated"));
+    hd_free(report);
+    assert_null(hd_explain("R-99"));
+    hd_destroy(c);
+}
+
 static void test_errors(void **state) {
     (void)state;
     World w;
@@ -202,6 +228,6 @@ static void test_errors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch),   cmocka_unit_test(test_interpret),
                                        cmocka_unit_test(test_validate), cmocka_unit_test(test_trap),
-                                       cmocka_unit_test(test_host_calls), cmocka_unit_test(test_text),     cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_host_calls), cmocka_unit_test(test_text), cmocka_unit_test(test_check),     cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
