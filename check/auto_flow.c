@@ -1,16 +1,18 @@
 /* The flow of parameters through a kernel and the functions it calls: see auto_flow.h.
  *
- * Without order: each register has one abstract value, the join of all its definitions, found by going over the statements until
- * nothing changes. `is` are the slots whose value it is, sums included (the bases of an address); `from` all that it is computed
+ * In a basic block a register has the value of its last definition there. Between blocks there is no order: what a register
+ * brings into a block is the join of what it has at the ends of all blocks that define it, found by going over the statements until nothing
+ * changes. `is` are the slots whose value it is, sums included (the bases of an address); `from` all that it is computed
  * from. Variables in memory are cells of the same kind, one for a variable.
  * SPDX-License-Identifier: MIT */
 #include "check/auto_flow.h"
 
+enum { CTAID_MIXED = 255 };
 typedef struct {
     uint64_t is, from;  /* bit sets of slots */
     uint32_t var;       /* index + 1 of a variable whose address it is */
     uint8_t tid;        /* bit i: depends on the thread or block index of axis i */
-    uint8_t ctaid;      /* axis + 1: it is that block index */
+    uint8_t ctaid;      /* axis + 1: it is that block index; or CTAID_MIXED */
     bool entry_param;   /* var is a parameter of the kernel; offset is known */
     uint32_t offset;
 } Val;
@@ -19,9 +21,16 @@ typedef struct {
     const PtxModule *m;
     const PtxFunc *kernel;
     AutoFlow *out;
-    Val **regs;         /* by function */
+    Val **regs;         /* by function: what comes into blocks */
+    Val *now;           /* in this block */
+    uint32_t *block_of; /* by register: the block that now[] is of */
+    uint32_t block;     /* number of the present block */
+    bool guarded;       /* the statement may not be executed */
+    VEC(uint32_t) defined; /* registers that the block has defined */
+    Arena *arena;
     Val *cells;         /* by variable */
     uint8_t *funcs;
+    uint8_t **leaders;  /* by function: labels */
     bool changed;
     const char *reason;
 } Flow;
@@ -73,7 +82,7 @@ static void join(Flow *w, Val *to, Val v) {
     if (!to->var)
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset;
     if (v.ctaid)
-        to->ctaid = v.ctaid;
+        to->ctaid = to->ctaid && to->ctaid != v.ctaid ? CTAID_MIXED : v.ctaid;
     w->changed |= old.is != to->is || old.from != to->from || old.tid != to->tid || old.var != to->var || old.ctaid != to->ctaid;
 }
 
@@ -106,14 +115,18 @@ static Val symbol_value(Flow *w, const PtxOperand *o) {
     return (Val){.var = var + 1, .entry_param = is_kernel_param(w, var, &param), .offset = (uint32_t)o->imm};
 }
 
+static const Val *reg_value(const Flow *w, uint32_t func, uint32_t reg) {
+    return w->block_of[reg] == w->block ? &w->now[reg] : &w->regs[func][reg];
+}
+
 static Val operand(Flow *w, uint32_t func, const PtxOperand *o) {
     Val v = {0};
     switch (o->kind) {
-    case PO_REG: return w->regs[func][o->reg];
+    case PO_REG: return *reg_value(w, func, o->reg);
     case PO_SREG: return sreg_value(w, o);
     case PO_SYM: return symbol_value(w, o);
     case PO_ADDR:
-        v = o->reg ? w->regs[func][o->reg] : o->sym ? symbol_value(w, o) : v;
+        v = o->reg ? *reg_value(w, func, o->reg) : o->sym ? symbol_value(w, o) : v;
         v.offset = o->reg ? v.offset + (uint32_t)o->imm : v.offset;
         return v;
     case PO_VEC:
@@ -128,8 +141,16 @@ static Val operand(Flow *w, uint32_t func, const PtxOperand *o) {
 }
 
 static void define(Flow *w, uint32_t func, const PtxOperand *o, Val v) {
-    if (o->kind == PO_REG)
-        join(w, &w->regs[func][o->reg], v);
+    if (o->kind == PO_REG) {
+        if (w->block_of[o->reg] != w->block)
+            VEC_ADD(w->arena, &w->defined, o->reg);
+        bool changed = w->changed;
+        Val old = w->guarded ? *reg_value(w, func, o->reg) : (Val){0};
+        join(w, &old, v);
+        w->changed = changed; /* only what leaves the block matters */
+        w->now[o->reg] = old;
+        w->block_of[o->reg] = w->block;
+    }
     for (unsigned i = 0; o->kind == PO_VEC && i < o->nvec; i++)
         define(w, func, &o->vec[i], v);
 }
@@ -238,7 +259,7 @@ static void do_atomic(Flow *w, uint32_t func, const PtxInsn *in) {
 /* ---- arithmetic ---- */
 
 static void hint_block(Flow *w, const PtxInsn *in, Val a, const PtxOperand *factor) {
-    if (!a.ctaid || factor->kind != PO_IMM)
+    if (!a.ctaid || a.ctaid == CTAID_MIXED || factor->kind != PO_IMM)
         return;
     uint64_t n = in->op == PTX_SHL ? (factor->imm < 11 ? 1ull << factor->imm : 0) : (uint64_t)factor->imm;
     if (n >= 1 && n <= 1024)
@@ -324,13 +345,20 @@ static bool do_call(Flow *w, uint32_t func, const PtxInsn *in) {
     for (unsigned i = 0; f->has_body && i < in->nrets && i < f->nrets; i++) {
         const PtxOperand *o = &in->rets[i];
         uint32_t reg = f->ret_regs ? f->ret_regs[i] : 0;
-        Val v = reg ? w->regs[callee][reg] : w->cells[f->rets[i]];
+        Val v = reg ? w->regs[callee][reg] : w->cells[f->rets[i]]; /* as at the ends of its blocks */
         if (o->kind == PO_SYM && o->sym && !(o->sym & PTX_SYM_FUNC))
             join(w, &w->cells[o->sym - 1], v);
         else
             define(w, func, o, v);
     }
     return true;
+}
+
+static void end_block(Flow *w, uint32_t func) {
+    for (uint32_t i = 0; i < w->defined.n; i++)
+        join(w, &w->regs[func][w->defined.at[i]], w->now[w->defined.at[i]]);
+    w->defined.n = 0;
+    w->block++;
 }
 
 static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
@@ -356,6 +384,20 @@ static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
     }
 }
 
+static void do_function(Flow *w, uint32_t func) {
+    const PtxFunc *f = &w->m->funcs[func];
+    uint8_t *leader = w->leaders[func];
+    for (uint32_t i = 0; i < f->nlabels; i++)
+        leader[f->labels[i].insn] = 1;
+    for (uint32_t i = 0; !w->reason && i < f->ninsns; i++) {
+        if (leader[i])
+            end_block(w, func);
+        w->guarded = f->insns[i].guard_reg != 0;
+        do_insn(w, func, &f->insns[i]);
+    }
+    end_block(w, func);
+}
+
 static void address_taken(Flow *w) { /* with indirect calls anything may be called */
     for (uint32_t f = 0; f < w->m->nfuncs; f++)
         for (uint32_t i = 0; w->funcs[f] && i < w->m->funcs[f].ninsns; i++) {
@@ -371,19 +413,26 @@ static void address_taken(Flow *w) { /* with indirect calls anything may be call
 
 bool auto_flow(const PtxModule *m, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason) {
     *out = (AutoFlow){0};
-    Flow w = {.m = m, .kernel = &m->funcs[kernel], .out = out};
+    Flow w = {.m = m, .kernel = &m->funcs[kernel], .out = out, .arena = arena, .block = 1};
+    uint32_t most = 0;
     w.regs = ARENA_ARRAY(arena, Val *, m->nfuncs + 1);
     w.cells = ARENA_ARRAY(arena, Val, m->nvars + 1);
     w.funcs = ARENA_ARRAY(arena, uint8_t, m->nfuncs + 1);
-    for (uint32_t i = 0; i < m->nfuncs; i++)
+    w.leaders = ARENA_ARRAY(arena, uint8_t *, m->nfuncs + 1);
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
         w.regs[i] = ARENA_ARRAY(arena, Val, m->funcs[i].nregs + 1);
+        w.leaders[i] = ARENA_ARRAY(arena, uint8_t, m->funcs[i].ninsns + 1);
+        most = m->funcs[i].nregs > most ? m->funcs[i].nregs : most;
+    }
+    w.now = ARENA_ARRAY(arena, Val, most + 1);
+    w.block_of = ARENA_ARRAY(arena, uint32_t, most + 1);
     out->funcs = w.funcs;
     w.funcs[kernel] = 1;
     for (bool again = true; again && !w.reason;) {
         w.changed = false;
         for (uint32_t f = 0; f < m->nfuncs; f++)
-            for (uint32_t i = 0; w.funcs[f] && !w.reason && i < m->funcs[f].ninsns; i++)
-                do_insn(&w, f, &m->funcs[f].insns[i]);
+            if (w.funcs[f] && !w.reason)
+                do_function(&w, f);
         address_taken(&w);
         again = w.changed;
     }

@@ -10,6 +10,7 @@ enum {
     ATTEMPTS = 24,
     REPAIRS = 6,                  /* changes of one attempt that leaves its buffers or does not end */
     ATTEMPT_BUDGET = 3000000,
+    MOST_SPENT = 40000000,        /* thread instructions of all attempts */
     FIRST_BYTES = 1 << 18,        /* of a buffer */
     MOST_BYTES = 1 << 24,
     POINTER_BYTES = 1 << 15,      /* of a buffer of pointers */
@@ -40,7 +41,8 @@ typedef struct AutoSearch {
     Coverage cover;                /* of the attempt */
     uint8_t **sum;                 /* of the launches kept */
     SimTrap trap;
-    uint64_t stores;
+    uint64_t stores, spent;
+    uint32_t races;                /* harmful ones */
     Attempt kept[AUTO_MAX_LAUNCHES];
 } Search;
 
@@ -75,6 +77,11 @@ static void choose_shape(const Search *s, unsigned n, uint64_t *random, Attempt 
         if (f->reqntid[0])
             a->block[i] = f->reqntid[i] ? f->reqntid[i] : 1;
         a->grid[i] = dims > 1 ? (i < dims ? 2 : 1) : i == 0 ? 4 : 1;
+    }
+    bool alone = s->flow.axes == 0; /* no thread knows which one it is: it is meant to run once */
+    for (unsigned i = 0; i < 3 && (alone || n % 8 == 5); i++) {
+        a->grid[i] = 1;
+        a->block[i] = alone && !f->reqntid[0] ? 1 : a->block[i];
     }
     while (!f->reqntid[0] && (uint64_t)a->block[0] * a->block[1] * a->block[2] > most)
         for (unsigned i = 3; i-- > 0;)
@@ -133,8 +140,8 @@ static const char *buffer_name(const Search *s, Arena *arena, uint32_t slot, uns
     }
     const PtxVar *v = &s->m->vars[s->f->params[t->param]];
     const char *field = t->offset_bytes ? arena_printf(arena, "@%u", t->offset_bytes) : "";
-    const char *launch = number ? arena_printf(arena, ".%u", number) : "";
-    return arena_printf(arena, "%s%s%s%s", stars, str_text(&s->m->strings, v->name), field, launch);
+    const char *launch = number ? arena_printf(arena, "%s.%u.", s->name, number) : "";
+    return arena_printf(arena, "%s%s%s%s", launch, stars, str_text(&s->m->strings, v->name), field);
 }
 
 /* Element type and contents of the buffer that a slot points to. */
@@ -239,7 +246,7 @@ static void keep(Search *s, const Attempt *a, AutoLaunches *out) {
 
 void auto_launch_merge(const AutoLaunches *a, Plan *into) {
     for (uint32_t i = 0; i < a->nplans; i++)
-        add_to_plan(a->search, &a->search->kept[i], into, a->nplans > 1 ? i + 1 : 0);
+        add_to_plan(a->search, &a->search->kept[i], into, i + 1);
 }
 
 /* ---- trying ---- */
@@ -267,11 +274,14 @@ static bool try_attempt(Search *s, const Attempt *a, char reason[256]) {
     SimMemory *mem = plan_memory(&p, &d);
     for (uint32_t i = 0; i < s->m->nfuncs; i++)
         memset(s->cover.ptx[i], 0, s->m->funcs[i].ninsns);
-    PtxRunOptions o = {.budget = s->opt->budget ? s->opt->budget : ATTEMPT_BUDGET, .reached = s->cover.ptx};
+    PtxRunOptions o = {.budget = s->opt->budget ? s->opt->budget : ATTEMPT_BUDGET, .reached = s->cover.ptx, .find_races = true};
     PtxRunResult r = {0};
     bool good = mem && ptx_place_variables(s->m, mem, &d) && diff_run_ptx(&p, p.launches.at, s->m, mem, &o, &r, &d);
     s->trap = r.trap;
     s->stores = r.stores;
+    s->races = r.nharmful;
+    s->spent += r.thread_insns + r.skipped_insns;
+    ptx_races_free(&r);
     if (mem)
         simmem_free(mem);
     plan_free(&p);
@@ -377,9 +387,10 @@ static bool adds_coverage(Search *s) {
 
 static void search(Search *s, AutoLaunches *out) {
     unsigned attempts = s->opt->attempts ? s->opt->attempts : ATTEMPTS;
-    Attempt *trapping = NULL;
+    Attempt *trapping = NULL, *racing = NULL;
+    uint32_t best_racing = 0;
     bool stored = false;
-    for (unsigned n = 0; n < attempts && out->nplans < AUTO_MAX_LAUNCHES; n++) {
+    for (unsigned n = 0; n < attempts && out->nplans < AUTO_MAX_LAUNCHES && s->spent < MOST_SPENT; n++) {
         Attempt a;
         make_attempt(s, n, &a);
         bool good = try_attempt(s, &a, out->reason);
@@ -394,6 +405,16 @@ static void search(Search *s, AutoLaunches *out) {
                 trapping = arena_copy(s->arena, &a, sizeof a);
             continue;
         }
+        out->tried++;
+        if (s->races) {
+            out->racing++;
+            Covered c = coverage_ptx(&s->cover, s->m, s->flow.funcs);
+            if (!racing || c.reached > best_racing) {
+                racing = arena_copy(s->arena, &a, sizeof a);
+                best_racing = c.reached;
+            }
+            continue;
+        }
         if (adds_coverage(s) || (s->stores && !stored))
             keep(s, &a, out);
         stored |= s->stores != 0;
@@ -402,6 +423,9 @@ static void search(Search *s, AutoLaunches *out) {
         if (out->blocks.reached == out->blocks.total && stored)
             break;
     }
+    bool enough = out->nplans && out->blocks.reached >= AUTO_ENOUGH * out->blocks.total;
+    if (racing && !enough && best_racing > out->blocks.reached && out->nplans < AUTO_MAX_LAUNCHES)
+        keep(s, racing, out);
     if (!out->nplans && trapping) {
         keep(s, trapping, out);
         out->traps = true;

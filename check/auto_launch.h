@@ -15,12 +15,15 @@ typedef struct {
 } AutoOptions;
 
 enum { AUTO_MAX_LAUNCHES = 6 };
+#define AUTO_ENOUGH 0.8 /* part of the basic blocks that must be executed */
 typedef struct {
     Arena arena;
     struct AutoSearch *search;
     Plan *plans[AUTO_MAX_LAUNCHES]; /* one launch each, on memory of its own */
     uint32_t nplans;                /* none that ends without a trap was found: one, which traps */
     bool traps;                     /* so it is */
+    uint32_t tried, racing;         /* launches that ended, and those of them with data races: they are kept only if those
+                                       without reach less than 80 % of the blocks */
     Covered blocks;                 /* of the PTX, by all plans */
     const uint8_t *funcs;           /* by function: may be executed */
     char reason[256];               /* nplans 0: why nothing can be run */

@@ -155,6 +155,7 @@ typedef struct {
     const PtxModule *m;
     MachineTrace before; /* the machine reports an instruction before it runs */
     bool has_before;
+    uint32_t before_lane;
 } Watch;
 
 static bool changed(Watch *w) {
@@ -185,6 +186,7 @@ static void note_machine_store(Watch *w) {
     r->machine_ptx_line = w->before.loc ? w->before.loc->ptx_line : 0;
     memcpy(r->machine_block, w->before.block, sizeof r->machine_block);
     r->machine_warp = w->before.warp;
+    r->machine_lane = w->before_lane;
 }
 
 static void machine_event(void *user, const MachineTrace *t) {
@@ -192,6 +194,11 @@ static void machine_event(void *user, const MachineTrace *t) {
     note_machine_store(w);
     w->before = *t;
     w->has_before = true;
+    for (unsigned lane = 0; lane < SIM_WARP_LANES; lane++) { /* which lane it may be that stores there */
+        uint64_t at = t->executed >> lane & 1 ? machine_trace_address(t, lane) : 0;
+        if (at <= w->address && w->address - at < 16)
+            w->before_lane = lane;
+    }
 }
 
 /* The text of the instruction that was found; the trace's own text lives only during the call. */
@@ -244,6 +251,34 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
         simmem_free(x);
     if (y)
         simmem_free(y);
+}
+
+/* ---- where the lane parts ---- */
+static void find_lane(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b, const DiffOptions *opt,
+                      const SimMemory *ptx_before, const SimMemory *machine_before, DiffReport *r) {
+    LaneQuestion q = {.plan = p, .launch = l, .m = m, .b = b, .ptx = opt->ptx, .machine = opt->machine,
+                      .ptx_before = ptx_before, .machine_before = machine_before};
+    const SimTrap *trap = r->ptx_trap.kind != TRAP_NONE ? &r->ptx_trap : &r->machine_trap;
+    q.trapped = trap->kind != TRAP_NONE;
+    q.alike = r->equal;
+    if (q.trapped) {
+        memcpy(q.block, trap->block, sizeof q.block);
+        memcpy(q.thread, trap->thread, sizeof q.thread);
+    } else if (r->has_ptx_store) {
+        q.address = ptx_before->allocs[r->diff.alloc].address + r->diff.offset_bytes;
+        memcpy(q.block, r->ptx_store_block, sizeof q.block);
+        memcpy(q.thread, r->ptx_store_thread, sizeof q.thread);
+    } else if (r->has_machine_store) {
+        uint32_t thread = r->machine_warp * SIM_WARP_LANES + r->machine_lane;
+        q.address = ptx_before->allocs[r->diff.alloc].address + r->diff.offset_bytes;
+        memcpy(q.block, r->machine_block, sizeof q.block);
+        q.thread[0] = thread % l->block[0];
+        q.thread[1] = thread / l->block[0] % l->block[1];
+        q.thread[2] = thread / l->block[0] / l->block[1];
+    } else {
+        return;
+    }
+    r->lane = lane_diff(&q);
 }
 
 /* ---- validation ---- */
@@ -365,6 +400,8 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
     machine_result_free(&machine);
     if (ptx.trap.kind != TRAP_NONE || machine.trap.kind != TRAP_NONE) {
         v->r->equal = traps_alike(v->b, ptx.trap.kind, machine.trap.kind);
+        if (!v->opt->no_trace)
+            find_lane(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
         *stop = true; /* memory after a trap depends on who ran first */
         return true;
     }
@@ -375,8 +412,10 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
     if (!v->r->equal) {
         *stop = true;
         describe(v);
-        if (!v->opt->no_trace)
+        if (!v->opt->no_trace) {
             find_stores(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
+            find_lane(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
+        }
     }
     return true;
 }

@@ -2,6 +2,7 @@
  * identical memory; memory and traps are compared after every launch. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_DIFF_H
 #define HEDDLE_CHECK_DIFF_H
+#include "check/lane_diff.h"
 #include "check/plan.h"
 #include "emit/binary.h"
 #include "frontend/ast.h"
@@ -41,7 +42,8 @@ typedef struct {
     uint64_t machine_pc_bytes;
     char machine_text[160];
     uint32_t machine_ptx_line;
-    uint32_t machine_block[3], machine_warp;
+    uint32_t machine_block[3], machine_warp, machine_lane;
+    const struct LaneDiff *lane; /* where the lane that stored, or trapped, parts; NULL unknown */
     uint32_t failed_checks; /* of the plan, against host results */
     /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold (the
      * reference interpreter), barriers that a part of a warp executes (the machine). One line each. */

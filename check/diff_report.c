@@ -58,18 +58,24 @@ char *diff_report_text(const DiffReport *r, const Plan *p) {
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    if (!r->equal)
+    if (!r->equal) {
         print_difference(out, r, p);
-    else {
+        if (r->lane)
+            lane_diff_print(r->lane, out);
+    }
+    if (r->equal) {
+        bool traps = r->ptx_trap.kind != TRAP_NONE;
         fprintf(out,
-                "equal: %u launch%s, %llu bytes compared, %llu PTX thread instructions, %llu machine "
+                "%s: %u launch%s, %llu bytes compared, %llu PTX thread instructions, %llu machine "
                 "instructions\n",
-                r->nlaunches, r->nlaunches == 1 ? "" : "es", (unsigned long long)r->compared_bytes,
-                (unsigned long long)r->ptx_insns, (unsigned long long)r->machine_issues);
-        if (r->ptx_trap.kind != TRAP_NONE) {
-            fprintf(out, "both trap:\n");
+                traps ? "both trap alike" : "equal", r->nlaunches, r->nlaunches == 1 ? "" : "es",
+                (unsigned long long)r->compared_bytes, (unsigned long long)r->ptx_insns,
+                (unsigned long long)r->machine_issues);
+        if (traps) {
             print_trap(out, "PTX", &r->ptx_trap);
             print_trap(out, "machine", &r->machine_trap);
+            if (r->lane)
+                lane_diff_print(r->lane, out);
         }
         if (r->failed_checks)
             fprintf(out, "but %u expected result%s wrong\n", r->failed_checks,
@@ -106,6 +112,8 @@ char *diff_report_json(const DiffReport *r, const Plan *p) {
         cJSON_AddItemToArray(findings, cJSON_CreateString(r->findings[i]));
     add_trap(o, "ptx_trap", &r->ptx_trap);
     add_trap(o, "machine_trap", &r->machine_trap);
+    if (r->lane)
+        cJSON_AddItemToObject(o, "lane", lane_diff_json(r->lane));
     if (r->memory_differs) {
         char x[64], y[64];
         scalar_print(r->type, r->ptx_value, x);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENOUGH_COVERED 0.8
 enum { ORDERS = 2, MORE_ORDERS = 16 };
 
 static const char *const names[VERDICT_COUNT] = {
@@ -299,7 +298,7 @@ static void count_blocks(Judge *g, const uint8_t *funcs, const char *const *kern
 static void finish(Judge *g) {
     Judgement *j = g->j;
     uint32_t harmless = j->nraces - (j->nharmful < j->nraces ? j->nharmful : j->nraces);
-    if (j->verdict == VERDICT_EQUAL && (covered_part(j->ptx) < ENOUGH_COVERED || !g->stores)) {
+    if (j->verdict == VERDICT_EQUAL && (covered_part(j->ptx) < AUTO_ENOUGH || !g->stores)) {
         j->verdict = VERDICT_LITTLE_COVERED;
         if (!g->stores)
             note(j, "nothing is stored");
@@ -366,6 +365,8 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     }
     count_blocks(&g, a->funcs, &kernel, 1);
     finish(&g);
+    if (a->racing && j->verdict != VERDICT_RACY)
+        note(j, "%u of %u launches tried have races", a->racing, a->tried);
 }
 
 void judgement_free(Judgement *j) {

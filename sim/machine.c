@@ -78,6 +78,18 @@ uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, un
     }
 }
 
+uint64_t machine_trace_address(const MachineTrace *t, unsigned lane) {
+    const Warp *w = t->state;
+    const Dec *d = &w->prog[(t->pc_bytes - w->run->bin->code_base) / INST_BYTES];
+    switch (t->inst->optype) {
+    case OT_ST: case OT_STG: case OT_ATOM: case OT_ATOMG: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_RED: case OT_LD:
+    case OT_LDG:
+        return mem_address(w, d, lane);
+    default:
+        return 0;
+    }
+}
+
 const char *machine_finding_name(MachineFindingKind k) {
     static const char *const names[MF_KIND_COUNT] = {
         [MF_UNDEFINED] = "undefined value used",

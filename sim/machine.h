@@ -34,6 +34,8 @@ typedef struct { /* one issued instruction */
 } MachineTrace;
 /* During a trace call: a register of a lane, as it is before the instruction. Predicates are 0 or 1. */
 uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, unsigned lane);
+/* ... and the address that a global or generic memory operation accesses for a lane; 0 for other instructions. */
+uint64_t machine_trace_address(const MachineTrace *t, unsigned lane);
 typedef void MachineTraceFn(void *user, const MachineTrace *t);
 
 /* A call to the host: what the program reports with TRAP (BPT on native targets), RTT or SYSCALL. */

@@ -25,6 +25,13 @@ static void check_sources(PtxRun *r, PtxThread *t, const PtxCode *c) {
         t->init[c->vec_dst[i].slot] = 1;
 }
 
+static void add_dst(PtxEvent *e, const PtxThread *t, uint32_t slot) {
+    if (!slot || e->ndst == sizeof e->dst_reg / sizeof *e->dst_reg)
+        return;
+    e->dst_reg[e->ndst] = slot;
+    e->dst_value[e->ndst++] = t->regs[slot];
+}
+
 void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool executed, const PtxProc *proc) {
     if (!r->opt.on_event || !c->insn)
         return;
@@ -39,12 +46,10 @@ void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool exec
         e.writes = r->place.write;
         e.address = r->place.offset + (r->place.alloc ? r->place.alloc->address : 0);
     }
-    for (unsigned i = 0; executed && i < c->ndst && i < 2; i++) {
-        if (c->dst[i].slot && t->proc == proc) {
-            e.dst_reg[e.ndst] = c->dst[i].slot;
-            e.dst_value[e.ndst++] = t->regs[c->dst[i].slot];
-        }
-    }
+    for (unsigned i = 0; executed && t->proc == proc && i < c->ndst && i < 2; i++)
+        add_dst(&e, t, c->dst[i].slot);
+    for (unsigned i = 0; executed && t->proc == proc && c->vec_dst && i < c->nvec; i++)
+        add_dst(&e, t, c->vec_dst[i].slot);
     if (executed)
         e.access = r->access;
     r->access.kind = PTX_ACCESS_NONE;

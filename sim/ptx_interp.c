@@ -92,9 +92,19 @@ static uint32_t run_quantum(PtxRun *r, PtxThread *t, uint32_t quantum) {
     return n;
 }
 
+/* The event of a collective or barrier that has given its value since. */
+static void report_late(PtxRun *r, PtxThread *t) {
+    const PtxCode *c = t->late;
+    t->late = NULL;
+    r->place.bytes = 0;
+    if (c)
+        ptx_report_event(r, t, c, true, t->proc);
+}
+
 /* As run_quantum, with events and checks. */
 static uint32_t run_quantum_slow(PtxRun *r, PtxThread *t, uint32_t quantum) {
     for (uint32_t n = 1;; n++) {
+        report_late(r, t);
         const PtxCode *c = t->pc++;
         const PtxProc *proc = t->proc;
         bool run = guard_holds(t, c);
@@ -105,7 +115,10 @@ static uint32_t run_quantum_slow(PtxRun *r, PtxThread *t, uint32_t quantum) {
         PtxStep step = run ? c->exec(r, t, c) : STEP_GO;
         *(run ? &r->res->thread_insns : &r->res->skipped_insns) += 1;
         r->res->stores += run && r->place.bytes && r->place.write && r->place.alloc;
-        ptx_report_event(r, t, c, run, proc);
+        if (run && c->ndst && t->state != TS_RUN && t->state != TS_EXITED)
+            t->late = c;
+        else
+            ptx_report_event(r, t, c, run, proc);
         if (step != STEP_GO || n >= quantum)
             return n;
     }
@@ -217,6 +230,7 @@ static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
         t->cc = false;
         t->path = t->nbarriers = 0;
         t->last_barrier = NULL;
+        t->late = NULL;
         t->nframes = t->nslots = 0;
         t->pc = NULL;
         ptx_enter(r, t, r->kernel, NULL);

@@ -15,7 +15,8 @@ typedef struct { /* what a statement wrote to global or shared memory; local mem
     const uint8_t *data;        /* in memory */
 } PtxAccess;
 
-/* One executed thread instruction, after it was done (guard false: before it was skipped). Valid during the call. */
+/* One executed thread instruction, after it was done (guard false: before it was skipped); what waits for other threads and gives a
+ * value, when the thread goes on. Valid during the call. */
 typedef struct {
     const PtxFunc *func;
     uint32_t insn;              /* index in func->insns */
@@ -24,9 +25,9 @@ typedef struct {
     uint8_t access_bytes;       /* global or shared memory was read or written at `address`; 0 none */
     bool shared, writes;        /* shared: `address` is the offset in the block's shared memory */
     uint64_t address;
-    uint8_t ndst;               /* registers written among the first two destinations */
-    uint32_t dst_reg[2];
-    uint64_t dst_value[2];
+    uint8_t ndst;               /* registers written, elements of vectors included */
+    uint32_t dst_reg[8];
+    uint64_t dst_value[8];
     PtxAccess access;
 } PtxEvent;
 

@@ -124,6 +124,7 @@ struct PtxThread {
     uint8_t *local;
     uint32_t local_base, local_top, local_cap;
     const PtxCode *wait;         /* the blocking instruction */
+    const PtxCode *late;         /* slow loop: it blocked, its event is not reported yet */
     uint32_t wait_mask;
     uint64_t wait_value[4];
     uint64_t insns;

@@ -1,0 +1,120 @@
+#!/bin/bash
+# heddle validate --launch auto, on directories, and the first difference: kernels whose verdicts are known by construction.
+#   validate_auto.sh HEDDLE SAMPLES SCRATCH
+set -u
+heddle=$1 samples=$2 scratch=$3
+rm -rf "$scratch" && mkdir -p "$scratch/dir/sub" && cd "$scratch" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+
+# kernel NAME, parameters, body: appended to the file FILE
+module() { printf '.version 8.0\n.target sm_80\n.address_size 64\n' >"$1"; }
+kernel() {
+    printf '.visible .entry %s(%s)\n{\n.reg .b64 %%a, %%b, %%o;\n.reg .b32 %%i, %%j, %%n, %%x;\n.reg .f32 %%f;\n.reg .pred %%p;\n' "$2" "$3" >>"$1"
+    printf '%s\nret;\n}\n' "$4" >>"$1"
+}
+index='mov.u32 %i, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.s32 %i, %j, %n, %i; mul.wide.u32 %o, %i, 4;'
+
+module dir/good.ptx
+kernel dir/good.ptx sized '.param .u64 a, .param .u64 b, .param .u32 n' "$index
+ld.param.u32 %n, [n]; setp.ge.s32 %p, %i, %n; @%p bra END; ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; add.s64 %a, %a, %o;
+add.s64 %b, %b, %o; ld.global.u32 %x, [%a]; add.s32 %x, %x, 5; st.global.u32 [%b], %x; END:"
+kernel dir/good.ptx indirect '.param .u64 a, .param .u64 b, .param .u64 c' "$index
+ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.global.u32 %x, [%a]; ld.param.u64 %b, [b]; mul.wide.s32 %a, %x, 4; add.s64 %b, %b, %a;
+ld.global.f32 %f, [%b]; ld.param.u64 %b, [c]; add.s64 %b, %b, %o; add.f32 %f, %f, 0f3F800000; st.global.f32 [%b], %f;"
+kernel dir/good.ptx pointers '.param .u64 a' "$index
+ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.u64 %b, [%a]; ld.global.u32 %x, [%b]; st.global.u32 [%b+4], %x;"
+kernel dir/good.ptx nothing '' 'mov.u32 %i, %tid.x;'
+kernel dir/good.ptx unreached '.param .u64 a, .param .u32 n' "$index
+ld.param.u32 %n, [n]; xor.b32 %x, %n, 0x12345678; setp.eq.s32 %p, %x, 0x5a5a5a5a; ld.param.u64 %a, [a]; add.s64 %a, %a, %o;
+@%p bra B; st.global.u32 [%a], %i; ret; B: st.global.u32 [%a], 1; @%p bra C; ret; C: st.global.u32 [%a], 2; @%p bra D; ret; D:"
+module dir/sub/other.ptx
+kernel dir/sub/other.ptx ordered '.param .u64 a' "$index
+ld.param.u64 %a, [a]; atom.global.add.u32 %x, [%a], 1; add.s64 %a, %a, %o; st.global.u32 [%a+4096], %x;"
+kernel dir/sub/other.ptx racing '.param .u64 a' "$index
+ld.param.u64 %a, [a]; st.global.u32 [%a], %i;"
+kernel dir/sub/other.ptx trapping '.param .u64 a' 'trap;'
+kernel dir/sub/other.ptx endless '.param .u64 a' 'ld.param.u64 %a, [a]; L: ld.volatile.global.u32 %x, [%a]; bra L;'
+module dir/sub/wrong.ptx
+kernel dir/sub/wrong.ptx unknown '.param .u64 a' 'frobnicate.b32 %x, %i;'
+module dir/printing.ptx
+printf '.extern .func (.param .b32 r) elsewhere(.param .b64 x);\n' >>dir/printing.ptx
+kernel dir/printing.ptx calls '.param .u64 a' '{ .param .b64 q; .param .b32 r; ld.param.u64 %a, [a]; st.param.b64 [q], %a; call (r), elsewhere, (q); }'
+kernel dir/printing.ptx beside '.param .u64 a' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; st.global.u32 [%a], %i;"
+
+"$heddle" validate dir --jobs 2 --state state >table 2>err
+[ $? -eq 4 ] || fail "a race is exit status 4"
+want() { grep -Eq "$1" table || { fail "no row $1"; cat table; }; }
+want '^good.ptx:sized +equal .*100 %'
+want '^good.ptx:indirect +equal .*100 %'
+want '^good.ptx:pointers +equal .*100 %'
+want '^good.ptx:nothing +equal, little covered .*nothing is stored'
+want '^good.ptx:unreached +equal, little covered'
+want '^other.ptx:ordered +order-dependent'
+want '^other.ptx:racing +racy'
+want '^other.ptx:trapping +both trap alike .*trap instruction'
+want '^other.ptx:endless +not run .*no launch was found'
+want '^wrong.ptx: +not compiled .*wrong.ptx:'
+want '^printing.ptx:calls +not compiled .*printing.ptx:'
+want '^printing.ptx:beside +equal .*100 %'
+want '^4 files, 12 kernels:'
+[ "$(wc -l <state)" = 4 ] || fail "the state file has a line for each file"
+
+# resumed: nothing is run again, the table is the same
+cp table before
+sed -i 's/"verdict":"racy"/"verdict":"order-dependent"/' state
+"$heddle" validate dir --state state >table 2>&1
+[ $? -eq 0 ] || fail "what the state file holds is not used"
+want '^other.ptx:racing +order-dependent'
+echo '// changed' >>dir/sub/other.ptx
+"$heddle" validate dir --state state >table 2>&1
+cmp -s table before || fail "a changed file is not run again"
+
+# limits
+"$heddle" validate dir --memory-limit 1 >table 2>&1
+want 'crashed'
+"$heddle" validate dir --json >json 2>/dev/null
+grep -q '"racy":.1' json || fail "totals in JSON"
+
+# a launch file beside a module is used, unless launches are to be inferred
+cat >dir/good.json <<'J'
+{"buffers": {"a": {"type": "u32", "count": 8}, "b": {"type": "u32", "count": 8}},
+ "launches": [{"kernel": "sized", "grid": [1], "block": [8], "args": ["a", "b", "u32:8"]}]}
+J
+"$heddle" validate dir >table 2>&1
+want '^good.ptx:good.json +equal '
+"$heddle" validate dir --launch auto >table 2>&1
+want '^good.ptx:sized +equal '
+
+# launches written as a file give the same result
+"$heddle" validate dir/good.ptx --launch auto --show-launch shown.json >auto || fail "--show-launch"
+"$heddle" validate dir/good.ptx --launch shown.json >given || fail "the launches written are not taken"
+grep -q '^equal: ' given || fail "the launches written do not give equal memory"
+"$heddle" validate dir/good.ptx --launch auto >again && cmp -s auto again || fail "--launch auto is not deterministic"
+"$heddle" validate dir/good.ptx --launch auto --kernel sized | grep -q '^sized: equal' || fail "--kernel"
+"$heddle" validate dir/good.ptx --launch auto --kernel none 2>/dev/null && fail "an unknown kernel"
+
+# the first difference names the statement that was damaged: line, pc
+damaged() { # sample line sed-expression
+    "$heddle" compile "$samples/$1.ptx" -o d.cubin && "$heddle" disasm d.cubin >d.sass || fail "$1 does not compile"
+    sed "/line $2\$/$3" d.sass >e.sass
+    cmp -s d.sass e.sass && { echo "skipped: $1 has no such instruction at line $2"; return; }
+    "$heddle" asm e.sass -o e.cubin || fail "$1: assembler"
+    "$heddle" validate "$samples/$1.ptx" e.cubin --launch auto >report
+    [ $? -eq 4 ] || fail "$1, line $2: not found to differ"
+    grep -q "first difference: line $2:" report || { fail "$1, line $2"; head -20 report; }
+    grep -A2 "first difference" report | grep -q "machine .* pc 0x" || fail "$1, line $2: no machine register"
+    [ "$(grep -c 'events, ' report)" = 2 ] || fail "$1: no events"
+}
+damaged mandelbrot 71 's/FMUL/FADD/'
+damaged mandelbrot 69 's/0x1, RZ/0x2, RZ/'
+damaged mandelbrot 68 's/FADD/FMUL/'
+damaged collatz 53 's/0x1, RZ/0x2, RZ/'
+damaged collatz 48 's/0x3, RZ/0x5, RZ/'
+damaged reduce 42 's/0x3, RZ/0x5, RZ/'
+damaged reduce 70 's/0x1, RZ/0x3, RZ/'
+damaged spmv 79 's/DMUL/DADD/'
+damaged spmv 56 's/0x1, RZ/0x2, RZ/'
+
+[ $failed = 0 ] && echo "all as expected"
+exit $failed
