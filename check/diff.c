@@ -354,7 +354,7 @@ static void machine_findings(DiffReport *r, const MachineResult *res) {
 }
 
 /* Native machines have one instruction for trap, brkpt, an index outside its table and an address that is no function. */
-static bool traps_alike(const Binary *b, SimTrapKind ptx, SimTrapKind machine) {
+bool diff_traps_alike(const Binary *b, SimTrapKind ptx, SimTrapKind machine) {
     bool one = !isa_target_has(b->target, OT_TRAP) && machine == TRAP_INSTRUCTION;
     return ptx == machine || (one && (ptx == TRAP_BREAKPOINT || ptx == TRAP_BRANCH_INDEX || ptx == TRAP_CALL_TARGET));
 }
@@ -399,7 +399,7 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
     machine_findings(v->r, &machine);
     machine_result_free(&machine);
     if (ptx.trap.kind != TRAP_NONE || machine.trap.kind != TRAP_NONE) {
-        v->r->equal = traps_alike(v->b, ptx.trap.kind, machine.trap.kind);
+        v->r->equal = diff_traps_alike(v->b, ptx.trap.kind, machine.trap.kind);
         if (!v->opt->no_trace)
             find_lane(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
         *stop = true; /* memory after a trap depends on who ran first */

@@ -68,6 +68,8 @@ char *diff_report_json(const DiffReport *r, const Plan *p);
 /* The kernel of a launch: its own name, or the only kernel. NULL: reported. */
 const char *diff_ptx_kernel(const Plan *p, const PtxModule *m, const PlanLaunch *l, Diags *d);
 const char *diff_binary_kernel(const Plan *p, const Binary *b, const PlanLaunch *l, Diags *d);
+/* Are the two traps one? */
+bool diff_traps_alike(const Binary *b, SimTrapKind ptx, SimTrapKind machine);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
 bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
                   PtxRunResult *res, Diags *d);

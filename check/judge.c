@@ -149,7 +149,7 @@ static void first_difference(Judge *g) {
 }
 
 static void judge_traps(Judge *g, const SimTrap *ptx, const SimTrap *machine) {
-    bool alike = trap_class(ptx->kind) == trap_class(machine->kind);
+    bool alike = trap_class(ptx->kind) == trap_class(machine->kind) || diff_traps_alike(g->b, ptx->kind, machine->kind);
     if (alike) {
         worse(g->j, VERDICT_TRAP_ALIKE);
         note(g->j, "%s", sim_trap_name(ptx->kind));
@@ -200,9 +200,10 @@ static bool judge_launch(Judge *g, const PlanLaunch *l, bool *stop) {
         return diff_run_machine(g->p, l, g->b, g->machine, &mo, &mr, g->d);
     }
     machine_result_free(&mr);
-    if (mr.trap.kind == TRAP_UNSUPPORTED) {
+    bool stack = mr.trap.kind != pr.trap.kind && (mr.trap.kind == TRAP_STACK || pr.trap.kind == TRAP_STACK);
+    if (mr.trap.kind == TRAP_UNSUPPORTED || stack) { /* says nothing about the code: frames are not equally large */
         char line[512];
-        sim_trap_print(&mr.trap, line, sizeof line);
+        sim_trap_print(mr.trap.kind ? &mr.trap : &pr.trap, line, sizeof line);
         return diag(g->d, (SrcLoc){0}, DIAG_E0502, line);
     }
     Judgement *j = g->j;

@@ -459,7 +459,7 @@ static bool machine_repeats(const Trace *t, uint32_t i) {
 
 static void ptx_events(Trace *t, LaneDiff *x, uint32_t last) {
     uint32_t first = t->ptx.n ? first_shown(t, last, ptx_repeats) : 0;
-    x->ptx = ARENA_ARRAY(t->arena, LaneEvent, LANE_EVENTS);
+    x->ptx = ARENA_ARRAY(t->arena, LaneStep, LANE_EVENTS);
     for (uint32_t i = first; i <= last && i < t->ptx.n; i++) {
         const PtxStep *s = &t->ptx.at[i];
         const PtxFunc *f = &t->q->m->funcs[s->func];
@@ -471,7 +471,7 @@ static void ptx_events(Trace *t, LaneDiff *x, uint32_t last) {
         for (unsigned k = 0; s->executed && k < s->n; k++)
             values = arena_printf(t->arena, "%s%s%s = 0x%llx", values, k ? ", " : "",
                                   str_text(&t->q->m->strings, f->regs[s->reg[k]].name), (unsigned long long)s->value[k]);
-        x->ptx[x->nptx++] = (LaneEvent){.func = str_text(&t->q->m->strings, f->name), .times = 1, .skipped = !s->executed,
+        x->ptx[x->nptx++] = (LaneStep){.func = str_text(&t->q->m->strings, f->name), .times = 1, .skipped = !s->executed,
                                         .line = ptx_line(t->q->m, &f->insns[s->insn]),
                                         .text = statement_text(t, &f->insns[s->insn]), .values = values};
     }
@@ -479,7 +479,7 @@ static void ptx_events(Trace *t, LaneDiff *x, uint32_t last) {
 
 static void machine_events(Trace *t, LaneDiff *x, uint32_t last) {
     uint32_t first = t->machine.n ? first_shown(t, last, machine_repeats) : 0;
-    x->machine = ARENA_ARRAY(t->arena, LaneEvent, LANE_EVENTS);
+    x->machine = ARENA_ARRAY(t->arena, LaneStep, LANE_EVENTS);
     for (uint32_t i = first; i <= last && i < t->machine.n; i++) {
         const MachineStep *s = &t->machine.at[i];
         const char *values = "";
@@ -493,7 +493,7 @@ static void machine_events(Trace *t, LaneDiff *x, uint32_t last) {
         for (unsigned k = 0; k < s->n; k++)
             values = arena_printf(t->arena, "%s%s%s = 0x%x", values, k ? ", " : "", reg_text(t, s->file[k], s->reg[k]),
                                   s->value[k]);
-        x->machine[x->nmachine++] = (LaneEvent){.func = f ? f->name : "?", .times = 1, .pc_bytes = pc, .line = loc ? loc->ptx_line : 0,
+        x->machine[x->nmachine++] = (LaneStep){.func = f ? f->name : "?", .times = 1, .pc_bytes = pc, .line = loc ? loc->ptx_line : 0,
                                                 .text = instruction_text(t, s->index), .values = values};
     }
 }
@@ -630,7 +630,7 @@ LaneDiff *lane_diff(const LaneQuestion *q) {
 
 /* ---- output ---- */
 
-static void print_times(FILE *out, const LaneEvent *e) {
+static void print_times(FILE *out, const LaneStep *e) {
     if (e->times > 1)
         fprintf(out, "  (%u times)", e->times);
     fputc('\n', out);
@@ -658,14 +658,14 @@ void lane_diff_print(const LaneDiff *x, FILE *out) {
     }
     fprintf(out, "  last %u events, PTX:\n", x->nptx);
     for (uint32_t i = 0; i < x->nptx; i++) {
-        const LaneEvent *e = &x->ptx[i];
+        const LaneStep *e = &x->ptx[i];
         const char *values = e->skipped ? "(guard false)" : e->values;
         fprintf(out, *values ? "    line %-5u %-42s %s" : "    line %-5u %s%s", e->line, e->text, values);
         print_times(out, e);
     }
     fprintf(out, "  last %u events, machine:\n", x->nmachine);
     for (uint32_t i = 0; i < x->nmachine; i++) {
-        const LaneEvent *e = &x->machine[i];
+        const LaneStep *e = &x->machine[i];
         fprintf(out, *e->values ? "    0x%04llx line %-5u %-42s %s" : "    0x%04llx line %-5u %s%s",
                 (unsigned long long)e->pc_bytes, e->line, e->text, e->values);
         print_times(out, e);

@@ -25,7 +25,7 @@ typedef struct { /* texts in the plan's arena */
     const char *values;     /* "%r1 = 0x7", "" if nothing was written */
     bool skipped;           /* the guard was false */
     uint32_t times;         /* the same again and again */
-} LaneEvent;
+} LaneStep;
 
 typedef struct LaneDiff {
     uint32_t block[3], thread[3], warp, lane; /* of the lane */
@@ -39,7 +39,7 @@ typedef struct LaneDiff {
     uint64_t ptx_value, machine_value;
     uint32_t hops;          /* loads that were followed to the lane that stored */
     uint32_t reader_line;   /* of the load that led here */
-    LaneEvent *ptx, *machine; /* oldest first; the last is the difference, or the last one of the lane that matters */
+    LaneStep *ptx, *machine; /* oldest first; the last is the difference, or the last one of the lane that matters */
     uint32_t nptx, nmachine;
 } LaneDiff;
 

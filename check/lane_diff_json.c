@@ -7,7 +7,7 @@ static void add_triple(cJSON *o, const char *key, const uint32_t v[3]) {
     cJSON_AddItemToObject(o, key, cJSON_CreateIntArray(x, 3));
 }
 
-static void add_events(cJSON *o, const char *key, const LaneEvent *e, uint32_t n, bool machine) {
+static void add_events(cJSON *o, const char *key, const LaneStep *e, uint32_t n, bool machine) {
     cJSON *list = cJSON_AddArrayToObject(o, key);
     for (uint32_t i = 0; i < n; i++) {
         cJSON *x = cJSON_CreateObject();
