@@ -261,6 +261,7 @@ static void find_lane(Plan *p, const PlanLaunch *l, const PtxModule *m, const Bi
     const SimTrap *trap = r->ptx_trap.kind != TRAP_NONE ? &r->ptx_trap : &r->machine_trap;
     q.trapped = trap->kind != TRAP_NONE;
     q.alike = r->equal;
+    q.endless = r->machine_trap.kind == TRAP_BUDGET || r->machine_trap.kind == TRAP_LIVELOCK;
     if (q.trapped) {
         memcpy(q.block, trap->block, sizeof q.block);
         memcpy(q.thread, trap->thread, sizeof q.thread);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDERS = 2, MORE_ORDERS = 16 };
+enum { ORDERS = 2, MORE_ORDERS = 16, MACHINE_BUDGET = 1 << 20, MACHINE_PER_PTX = 32 };
 
 static const char *const names[VERDICT_COUNT] = {
     [VERDICT_EQUAL] = "equal",       [VERDICT_LITTLE_COVERED] = "equal, little covered",
@@ -37,7 +37,8 @@ typedef struct {
     SimMemory *ptx, *machine; /* of the two executions */
     SimMemory *before;        /* of the PTX side, before the launch */
     bool *skip;               /* by allocation: not compared */
-    uint64_t stores;
+    uint64_t stores, machine_budget;
+    bool automatic;           /* launches are inferred */
 } Judge;
 
 static void silent(void *user, Severity severity, const char *line) {
@@ -144,6 +145,8 @@ static Orders try_orders(const Judge *g, const PlanLaunch *l, bool machine_equal
 static void first_difference(Judge *g) {
     DiffOptions o = {.ptx = {.budget = g->opt->budget}, .machine = g->opt->machine, .no_trace = g->opt->no_trace};
     Diags quiet = {.sink = silent};
+    if (g->automatic && !o.machine.max_issues)
+        o.machine.max_issues = g->machine_budget;
     if (!g->j->diff_plan && diff_validate(g->p, g->m, g->b, &o, &g->j->diff, &quiet))
         g->j->diff_plan = g->p;
 }
@@ -195,6 +198,8 @@ static bool judge_launch(Judge *g, const PlanLaunch *l, bool *stop) {
     if (!diff_run_ptx(g->p, l, g->m, g->ptx, &po, &pr, g->d))
         return false;
     keep_races(g->j, &pr);
+    if (g->automatic && !mo.max_issues) /* no correct binary needs so many */
+        g->machine_budget = mo.max_issues = MACHINE_BUDGET + MACHINE_PER_PTX * (pr.thread_insns + pr.skipped_insns);
     if (!diff_run_machine(g->p, l, g->b, g->machine, &mo, &mr, &quiet)) {
         machine_result_free(&mr); /* it could not start: once more for the message */
         return diff_run_machine(g->p, l, g->b, g->machine, &mo, &mr, g->d);
@@ -348,7 +353,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
         snprintf(j->note, sizeof j->note, "%s", a->reason);
         return;
     }
-    Judge g = {.m = m, .b = b, .opt = opt, .j = j, .d = &d};
+    Judge g = {.m = m, .b = b, .opt = opt, .j = j, .d = &d, .automatic = true};
     coverage_new(&g.cover, &a->arena, m, b);
     bool good = true;
     for (uint32_t i = 0; good && i < a->nplans && j->verdict != VERDICT_DIFFERS; i++) {

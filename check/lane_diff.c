@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_EVENTS = 1 << 20, MAX_REGS = 8, MAX_HOPS = 4 };
+enum { MAX_EVENTS = 1 << 20, MAX_REGS = 8, MAX_HOPS = 4, ENDLESS_ISSUES = 1 << 20 /* enough to see how it began */ };
 
 typedef struct {
     uint32_t func, insn; /* PtxModule.funcs; the statement */
@@ -149,6 +149,8 @@ static bool run_machine(Trace *t) {
     MachineResult r;
     o.trace = on_machine;
     o.trace_user = t;
+    if (t->q->endless && (!o.max_issues || o.max_issues > ENDLESS_ISSUES))
+        o.max_issues = ENDLESS_ISSUES;
     t->machine.n = 0;
     t->pending = false;
     t->mem = simmem_clone(t->q->machine_before);

@@ -56,6 +56,7 @@ typedef struct {
     uint64_t address;
     bool trapped;           /* one side ends early */
     bool alike;             /* both trap: there is no difference to look for */
+    bool endless;           /* the machine does not end */
 } LaneQuestion;
 
 /* Always gives the events; NULL if the launch cannot be repeated. */
