@@ -96,7 +96,9 @@ static void keep(Eval *e, const Inst *i) {
 }
 
 static void plop3(Eval *e, const Inst *i) {
-    unsigned k = pred(e, *ir_src(e->f, i, 0), true) << 2 | pred(e, *ir_src(e->f, i, 1), true) << 1 | pred(e, *ir_src(e->f, i, 2), true);
+    unsigned k = 0;
+    for (unsigned n = 0; n < 3; n++)
+        k = k << 1 | (pred(e, *ir_src(e->f, i, n), true) ? 1u : 0u);
     set(e, i, 0, MGET(PLOP3, lut, i->mods) >> k & 1);
     set(e, i, 1, MGET(PLOP3, lut2, i->mods) >> k & 1);
 }

@@ -213,6 +213,8 @@ static void test_errors(void **state) {
     assert_int_equal(hd_assemble(w.c, "bad", "hello", 5, &m), HD_ERR_INPUT);
     assert_int_equal(hd_compile(w.binary, NULL, &m), HD_ERR_USAGE);
     assert_int_equal(hd_compile(w.ptx, &(HdCompileOptions){.target = "z80"}, &m), HD_ERR_USAGE);
+    assert_int_equal(hd_compile(w.ptx, &(HdCompileOptions){.predicate = "often"}, &m), HD_ERR_USAGE);
+    assert_int_equal(hd_compile(w.ptx, &(HdCompileOptions){.opt_level = 2, .predicate = "max"}, &m), HD_OK);
     assert_int_equal(hd_launch(w.ptx, &w.launch), HD_ERR_USAGE);
     assert_int_equal(hd_launch(w.binary, NULL), HD_ERR_USAGE);
     w.launch.nargs = 3;
