@@ -216,9 +216,25 @@ static bool validate_objects(Trial *t, const Binary *b) {
     return !x.ran || x.trap != TRAP_NONE || x.hash != t->ptx_hash;
 }
 
+/* A mutant is rejected if a region is refuted, or not proved any more that was proved before. */
+static bool prove_objects(Trial *t, const Binary *b, MutSite site, MutCount *count) {
+    if (!t->opt->prove || !t->s->ptx)
+        return false;
+    uint64_t address = bin_address(t->m->flow, site.inst);
+    const BinFunc *f = binary_func_at(t->m->bin, address);
+    MutProof before, after;
+    t->opt->prove(t->opt->user, t->s->ptx, t->m->bin, f ? f->name : "", f ? address - f->address : 0, &before);
+    t->opt->prove(t->opt->user, t->s->ptx, b, f ? f->name : "", f ? address - f->address : 0, &after);
+    bool objects = after.refuted > before.refuted || after.proved < before.proved;
+    count->provable += before.covers;
+    count->provable_killed += before.covers && objects;
+    count->refuted += after.refuted > before.refuted;
+    return objects;
+}
+
 /* ---- one mutant ---- */
 
-static const char *reason(const Trial *t, MutClass c, const bool *killed) {
+static const char *reason(const Trial *t, MutClass c) {
     MutGroup g = mutate_class(c)->group;
     if (g == MUT_RECONVERGENCE && t->stuck)
         return "the model checker objects to the original already";
@@ -226,7 +242,7 @@ static const char *reason(const Trial *t, MutClass c, const bool *killed) {
         return "the masks stay in order: only the data of this program shows it";
     if (g == MUT_CONTROL)
         return "no rule on control codes covers it";
-    return killed[TOOL_VALIDATE] ? "found by running, not proved wrong" : "shows under other inputs or policies only";
+    return "prove knows nothing of this region: it is not proved in the original either";
 }
 
 static bool judged_ok(MutGroup g, const bool *killed, bool proved) {
@@ -253,7 +269,7 @@ static void judge(Trial *t, MutSite site, uint32_t number) {
     killed[TOOL_STATIC] = static_objects(t, g);
     killed[TOOL_MODEL] = group == MUT_RECONVERGENCE && model_objects(t, g);
     killed[TOOL_CHECK] = killed[TOOL_STATIC] || killed[TOOL_MODEL];
-    killed[TOOL_PROVE] = group == MUT_PREDICATION && t->opt->prove && t->opt->prove(t->opt->user, t->s->ptx, b);
+    killed[TOOL_PROVE] = group == MUT_PREDICATION && prove_objects(t, b, site, count);
     killed[TOOL_VALIDATE] = validate_objects(t, b);
     killed[TOOL_ANY] = killed[TOOL_CHECK] || killed[TOOL_PROVE] || killed[TOOL_VALIDATE];
     for (unsigned k = 0; k < TOOL_COUNT; k++)
@@ -262,7 +278,7 @@ static void judge(Trial *t, MutSite site, uint32_t number) {
         char text[256];
         MutSurvivor s = {.subject = arena_printf(&r->arena, "%s", t->s->name),
                          .site = arena_printf(&r->arena, "%s", mutate_text(t->m, site, number, text)),
-                         .truth = arena_printf(&r->arena, "%s", why), .reason = reason(t, site.cls, killed), .cls = site.cls};
+                         .truth = arena_printf(&r->arena, "%s", why), .reason = reason(t, site.cls), .cls = site.cls};
         memcpy(s.killed, killed, sizeof killed);
         VEC_ADD(&r->arena, &r->survivors, s);
     }

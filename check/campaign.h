@@ -25,6 +25,7 @@ const char *campaign_tool_name(MutTool t);
 
 typedef struct {
     uint64_t sites, mutants, changed, killed[TOOL_COUNT];
+    uint64_t provable, provable_killed, refuted; /* changed where the original is proved; of these rejected, refuted */
 } MutCount;
 
 typedef struct { /* a mutant that behaves differently and that the tools of its group do not object to */
@@ -33,13 +34,18 @@ typedef struct { /* a mutant that behaves differently and that the tools of its 
     bool killed[TOOL_COUNT];
 } MutSurvivor;
 
+typedef struct { /* regions of a module; `covers`: the one with the instruction is proved */
+    unsigned proved, refuted;
+    bool covers;
+} MutProof;
+
 typedef struct {
     bool classes[MUT_CLASSES];
     uint32_t count;        /* mutants of a class */
     uint64_t seed;
     ModelOptions model;    /* policies are all tried */
-    /* Does translation validation object? NULL: not tried. */
-    bool (*prove)(void *user, const PtxModule *ptx, const Binary *b);
+    /* Ask translation validation about a module; `func`, `pc_bytes`: an instruction. NULL: not tried. */
+    void (*prove)(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out);
     void (*progress)(void *user, const char *subject, unsigned done, unsigned total);
     void *user;
 } CampaignOptions;

@@ -54,6 +54,16 @@ char *campaign_text(const CampaignReport *r) {
         if (sum.mutants)
             line(out, mutate_group_name((MutGroup)g), &sum, (MutGroup)g, r->proved);
     }
+    MutCount proof = {0};
+    for (unsigned c = 0; c < MUT_CLASSES; c++) {
+        proof.provable += r->count[c].provable;
+        proof.provable_killed += r->count[c].provable_killed;
+        proof.refuted += r->count[c].refuted;
+    }
+    if (proof.provable)
+        fprintf(out, "of the changed predication mutants in regions that prove proves unchanged: %llu of %llu rejected (%.1f %%), "
+                "%llu refuted\n", (unsigned long long)proof.provable_killed, (unsigned long long)proof.provable,
+                100.0 * (double)proof.provable_killed / (double)proof.provable, (unsigned long long)proof.refuted);
     fprintf(out, "%u programs (%u that the model checker objects to unchanged), %llu runs, %.1f s\n", r->subjects, r->stuck_subjects,
             (unsigned long long)r->runs, r->seconds);
     for (uint32_t i = 0; i < r->survivors.n; i++) {
@@ -70,6 +80,9 @@ static cJSON *count_json(const MutCount *c) {
     cJSON_AddNumberToObject(o, "sites", (double)c->sites);
     cJSON_AddNumberToObject(o, "mutants", (double)c->mutants);
     cJSON_AddNumberToObject(o, "changed", (double)c->changed);
+    cJSON_AddNumberToObject(o, "provable", (double)c->provable);
+    cJSON_AddNumberToObject(o, "provable_killed", (double)c->provable_killed);
+    cJSON_AddNumberToObject(o, "refuted", (double)c->refuted);
     for (unsigned t = 0; t < TOOL_COUNT; t++)
         cJSON_AddNumberToObject(k, campaign_tool_name((MutTool)t), (double)c->killed[t]);
     cJSON_AddItemToObject(o, "killed", k);

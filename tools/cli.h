@@ -51,6 +51,7 @@ typedef struct {
         const char *apply, *classes, *kinds;
         uint32_t count;
         uint64_t programs;
+        double prove_seconds;
         bool campaign;
     } mutate;
     struct {

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "check/campaign.h"
 #include "check/fuzz_int.h"
+#include "check/prove.h"
 #include "tools/cli.h"
 #include <stdlib.h>
 #include <string.h>
@@ -224,9 +225,28 @@ static void show_progress(void *user, const char *subject, unsigned done, unsign
     fprintf(stderr, "\r%u of %u programs (%s)\033[K%s", done, total, subject, done == total ? "\n" : "");
 }
 
+static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out) {
+    const Settings *s = user;
+    ProveReport r = {0};
+    Diags quiet = {0};
+    ProveOptions o = {.query_seconds = 1, .total_seconds = s->mutate.prove_seconds, .kernel = *func ? func : NULL};
+    *out = (MutProof){0};
+    bool good = prove_module(ptx, b, &o, &r, &quiet);
+    for (uint32_t f = 0; good && f < r.nfuncs; f++)
+        for (uint32_t k = 0; k < r.funcs[f].nregions; k++) {
+            const ProveRegion *x = &r.funcs[f].regions[k];
+            out->refuted += x->status == PROVE_REFUTED;
+            out->proved += x->status < PROVE_REFUTED;
+            out->covers |= x->status < PROVE_REFUTED && strcmp(r.funcs[f].name, func) == 0 && x->pc_first <= pc_bytes &&
+                           pc_bytes <= x->pc_last;
+        }
+    prove_report_free(&r);
+}
+
 static int run_campaign(Campaign *c) {
     Settings *s = c->s;
-    CampaignOptions o = {.count = s->mutate.count, .seed = s->seed, .model = s->model.options,
+    CampaignOptions o = {.count = s->mutate.count, .seed = s->seed, .model = s->model.options, .user = s,
+                         .prove = s->mutate.prove_seconds > 0 ? ask_prove : NULL,
                          .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     o.model.max_states = o.model.max_states ? o.model.max_states : 20000;
     o.model.seconds = o.model.seconds > 0 ? o.model.seconds : 2;

@@ -47,7 +47,7 @@ enum { /* keys of options without a letter */
        KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
        KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
-       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE, KEY_REPLAY, KEY_LIST, KEY_APPLY, KEY_CAMPAIGN, KEY_CLASS, KEY_PROGRAMS,
+       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE, KEY_REPLAY, KEY_LIST, KEY_APPLY, KEY_CAMPAIGN, KEY_CLASS, KEY_PROGRAMS, KEY_PROVE_SECONDS,
        KEY_FUZZ_JOBS, KEY_METRICS,
        KEY_CHECK_ONLY
 };
@@ -165,6 +165,7 @@ static const struct argp_option mutate_options[] = {
     {"count", KEY_COUNT, "N", 0, "--campaign: mutants of each class (default 200)", 0},
     {"kind", KEY_KIND, "LIST", 0, "--campaign: random programs of these kinds, as in heddle fuzz", 0},
     {"programs", KEY_PROGRAMS, "N", 0, "--campaign: random programs of each kind (default 20)", 0},
+    {"prove-time", KEY_PROVE_SECONDS, "SECONDS", 0, "--campaign: time to prove one mutant (default 20, 0: do not)", 0},
     {"states", KEY_STATES, "N", 0, "--campaign: states of the model checker (default 20000)", 0},
     {"seed", KEY_SEED, "N", 0, "--campaign: programs and sites follow from it", 0},
     {0}};
@@ -600,6 +601,9 @@ static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s
     case KEY_KIND:
         s->mutate.kinds = arg;
         return true;
+    case KEY_PROVE_SECONDS:
+        s->mutate.prove_seconds = (double)number(state, arg, "--prove-time", 1000000);
+        return true;
     case KEY_PROGRAMS:
         s->mutate.programs = number(state, arg, "--programs", 1000000);
         return true;
@@ -673,6 +677,7 @@ void cli_parse(const Command *c, Settings *s, int argc, char **argv) {
     s->fuzz.count = 1000;
     s->mutate.count = 200;
     s->mutate.programs = 20;
+    s->mutate.prove_seconds = 20;
     s->fuzz.reduce_seconds = 20;
     s->emit = "elf";
     argv[0] = arena_printf(&s->arena, "heddle %s", c->name);
