@@ -361,8 +361,6 @@ static StepStatus bsync(Stepper *x, const Skel *k, ModelState *s, uint32_t inst,
     Lanes cleared = x->opt.literal & MODEL_LITERAL_STALE ? s->active : arrived;
     s->b[k->barrier] &= (uint8_t)(s->valid & ~cleared);
     Lanes pending = s->b[k->barrier], may_run = (Lanes)(s->valid & ~arrived & ~s->yield), next = 0;
-    if (x->opt.literal & MODEL_LITERAL_STALE)
-        may_run = (Lanes)(s->valid & ~s->active & ~s->yield);
     if (pending & may_run)
         next = pending & may_run;
     else if (pending && x->opt.bsync_nb == MACHINE_NB_LITERAL)

@@ -1,0 +1,124 @@
+/* The mutator: what each class changes, and nothing else; a small campaign.
+ * SPDX-License-Identifier: MIT */
+#include "check/mutate.h"
+#include "model_common.h"
+
+static const char program[] =
+    ".target bru1\n.entry k\n [B------:R-:W0:-:S02] S2R R0, SR_LANEID ;\n [B0-----:R-:W-:-:S13] ISETP.EQ.U32.AND P0, PT, R0, 0x5, PT ;\n"
+    " BSSY B1, `(behind1) ;\n BSSY B0, `(behind0) ;\n @P0 BRA `(join0) ;\n SEL R1, R0, RZ, P0 ;\n @P0 STS [R0], R1 ;\n BREAK B1 ;\n YIELD ;\njoin0:\n"
+    " BSYNC B0 ;\nbehind0:\n NOP ;\n BSYNC B1 ;\nbehind1:\n WARPSYNC 0xffffffff ;\n EXIT ;\n";
+
+typedef struct {
+    void *image;
+    uint8_t *out;
+    Mutator *m;
+} Fixture;
+
+static Fixture start(void) {
+    Fixture f = {0};
+    Diags d = {.sink = show};
+    size_t size;
+    f.image = assembled(program, &size);
+    f.m = mutator_new("test", f.image, size, &d);
+    assert_non_null(f.m);
+    f.out = malloc(size);
+    return f;
+}
+static void stop(Fixture *f) {
+    mutator_free(f->m);
+    free(f->image);
+    free(f->out);
+}
+
+/* The mutant of a site, decoded again; the caller frees. */
+static Binary *mutant(Fixture *f, MutSite s) {
+    Diags d = {.sink = show};
+    assert_true(mutate_apply(f->m, s, f->out));
+    Binary *b = binary_read("mutant", f->out, f->m->image_bytes, &d);
+    assert_non_null(b);
+    return b;
+}
+
+static void one_word_each(void **state) {
+    (void)state;
+    static const uint8_t most[MUT_CLASSES] = {[MUT_MOVE_BSYNC] = 2, [MUT_SWAP_B] = 2, [MUT_LATE_BSSY] = 8, [MUT_HOIST_STORE] = 2};
+    Fixture f = start();
+    for (unsigned c = 0; c < MUT_CLASSES; c++) {
+        assert_true(f.m->sites[c].n > 0);
+        for (uint32_t i = 0; i < f.m->sites[c].n; i++) {
+            Binary *b = mutant(&f, f.m->sites[c].at[i]);
+            unsigned words = 0;
+            for (uint32_t k = 0; k < b->ncode; k++)
+                words += b->code[k][0] != f.m->bin->code[k][0] || b->code[k][1] != f.m->bin->code[k][1];
+            assert_true(words > 0 && words <= (most[c] ? most[c] : 1));
+            size_t bytes = 0;
+            for (size_t k = 0; k < f.m->image_bytes; k++)
+                bytes += f.out[k] != ((const uint8_t *)f.image)[k];
+            assert_true(bytes <= words * 16);
+            binary_free(b);
+        }
+    }
+    stop(&f);
+}
+
+static MachInst decoded(const Binary *b, uint32_t i) {
+    MachInst in;
+    char error[ISA_ERROR_BYTES];
+    assert_true(isa_decode(b->target, b->code[i], &in, error));
+    return in;
+}
+
+static void meanings(void **state) {
+    (void)state;
+    Fixture f = start();
+    MutSite s = f.m->sites[MUT_DROP_BSYNC].at[0];
+    Binary *b = mutant(&f, s);
+    assert_int_equal(decoded(b, s.inst).optype, OT_NOP);
+    binary_free(b);
+    s = f.m->sites[MUT_LATE_BSSY].at[1]; /* BSSY B0, directly before the branch */
+    b = mutant(&f, s);
+    assert_int_equal(decoded(b, s.inst).optype, OT_BRA);
+    assert_int_equal(decoded(b, s.inst + 1).optype, OT_BSSY);
+    /* both still name the same places */
+    assert_int_equal(decoded(b, s.inst).wide, f.m->flow->insts[s.inst + 1].wide + 16);
+    assert_int_equal(decoded(b, s.inst + 1).wide, f.m->flow->insts[s.inst].wide - 16);
+    binary_free(b);
+    s = f.m->sites[MUT_WARPSYNC_LANE].at[1];
+    b = mutant(&f, s);
+    MachInst in = decoded(b, s.inst);
+    bool found = false;
+    for (unsigned k = 0; k < in.nsrc; k++)
+        found |= in.src[k].kind == OPK_IMM && in.src[k].value == 0xffffffdfu;
+    assert_true(found);
+    binary_free(b);
+    s = f.m->sites[MUT_SHORT_STALL].at[0]; /* stall 2 of S2R */
+    b = mutant(&f, s);
+    assert_int_equal(decoded(b, s.inst).ctrl.stall_cycles, 1);
+    binary_free(b);
+    s = f.m->sites[MUT_DROP_WAIT].at[0];
+    b = mutant(&f, s);
+    assert_int_equal(decoded(b, s.inst).ctrl.wait_mask, 0);
+    binary_free(b);
+    s = f.m->sites[MUT_FLIP_PREDICATE].at[0];
+    b = mutant(&f, s);
+    assert_true(decoded(b, s.inst).guard.mods & OPM_NOT);
+    binary_free(b);
+    stop(&f);
+}
+
+static void names(void **state) {
+    (void)state;
+    for (unsigned c = 0; c < MUT_CLASSES; c++) {
+        MutClass back;
+        const char *name = mutate_class((MutClass)c)->name;
+        assert_true(mutate_class_find(name, strlen(name), &back));
+        assert_int_equal(back, c);
+    }
+    MutClass c;
+    assert_false(mutate_class_find("drop", 4, &c));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_word_each), cmocka_unit_test(meanings), cmocka_unit_test(names)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
