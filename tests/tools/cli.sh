@@ -149,7 +149,7 @@ want 4 "element 2 is 102" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 -
 want 1 "out of range" run k.cubin --block 8 --arg out:c:u32[4] --arg u32:8
 want 1 "out of range" run k.ptx --engine ptx --block 8 --arg out:c:u32[4] --arg u32:8
 want 1 "E0503" run k.cubin --block 8 --arg out:c:u32[4]
-want 1 "kernel of that name" run k.cubin --kernel z --arg u32:1
+want 1 "has no kernel z; it has k" run k.cubin --kernel z --arg u32:1
 want 1 "zero, ones" run k.cubin --arg buf:u32[4]=two --arg u32:1
 
 # ---- recursion: the stack is named as it is, and a trap in the first instruction of a function has a line
