@@ -103,8 +103,8 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
  * trapping kernel wrote. Module variables start anew in every launch. */
 HdStatus hd_launch(HdModule *binary, const HdLaunch *launch);
 HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
-/* Do both do the same? Buffers are not changed. A difference is described in *report (may be NULL; hd_free).
- */
+/* Do both do the same? Buffers are not changed. A difference, or what PTX leaves undefined in this launch, is described in
+ * *report (may be NULL; hd_free) and gives HD_ERR_DIFFERENT. */
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);
 
 /* Check a binary's machine code without running it: convergence barriers, collectives, control codes (docs/check.md).

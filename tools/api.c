@@ -259,7 +259,7 @@ HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, ch
     if (make_plan(&p, launch)) {
         s = HD_ERR_INPUT;
         if (diff_validate(&p, ptx->ptx, binary->binary, &(DiffOptions){0}, &r, &d)) {
-            s = r.equal ? HD_OK : HD_ERR_DIFFERENT;
+            s = r.equal && !r.nfindings ? HD_OK : HD_ERR_DIFFERENT;
             if (report)
                 *report = diff_report_text(&r, &p);
         }
