@@ -119,6 +119,11 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
 /* What a rule demands, and an example; NULL if there is none of that name. Free it with hd_free. */
 char *hd_explain(const char *rule);
 
+/* The same for a kernel (NULL: the only one) under launches inferred from it and from `seed` (docs/validate.md). The report begins with
+ * "NAME: VERDICT". HD_OK: no difference was found (the verdict may be "equal, little covered" or "order-dependent");
+ * HD_ERR_DIFFERENT: differs or racy; HD_ERR_TRAP: both trap alike; HD_ERR_INPUT: no launch was found, the report says why. */
+HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report);
+
 void hd_free(void *text);
 const char *hd_status_text(HdStatus s);
 

@@ -3,6 +3,7 @@
 #include "heddle.h"
 #include "check/check.h"
 #include "check/diff.h"
+#include "check/judge.h"
 #include "emit/asm.h"
 #include "tools/driver.h"
 #include <stdlib.h>
@@ -292,6 +293,38 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
 
 char *hd_explain(const char *rule) {
     return rule ? check_explain(rule) : NULL;
+}
+
+static HdStatus verdict_status(Verdict v) {
+    switch (v) {
+    case VERDICT_DIFFERS:
+    case VERDICT_RACY:
+        return HD_ERR_DIFFERENT;
+    case VERDICT_TRAP_ALIKE:
+        return HD_ERR_TRAP;
+    case VERDICT_NOT_RUN:
+        return HD_ERR_INPUT;
+    default:
+        return HD_OK;
+    }
+}
+
+HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report) {
+    if (!ptx || !ptx->ptx || !binary || !binary->binary)
+        return HD_ERR_USAGE;
+    Diags d = diags(ptx->context);
+    const char *name = diff_ptx_kernel(&(Plan){0}, ptx->ptx, &(PlanLaunch){.kernel = kernel}, &d);
+    if (!name)
+        return HD_ERR_INPUT;
+    Judgement j;
+    AutoLaunches launches;
+    judge_auto(ptx->ptx, binary->binary, name, &(JudgeOptions){.seed = seed}, &launches, &j);
+    if (report)
+        *report = judgement_text(&j, name);
+    HdStatus s = verdict_status(j.verdict);
+    judgement_free(&j);
+    auto_launch_free(&launches);
+    return s;
 }
 
 void hd_free(void *text) {

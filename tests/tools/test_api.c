@@ -98,6 +98,22 @@ static void test_validate(void **state) {
     hd_destroy(w.c);
 }
 
+static void test_validate_auto(void **state) {
+    (void)state;
+    World w;
+    char *report = NULL, *again = NULL;
+    open_world(&w);
+    assert_int_equal(hd_validate_auto(w.ptx, w.binary, NULL, 1, &report), HD_OK);
+    assert_non_null(strstr(report, ": equal: "));
+    assert_int_equal(hd_validate_auto(w.ptx, w.binary, NULL, 1, &again), HD_OK);
+    assert_string_equal(report, again);
+    hd_free(report);
+    hd_free(again);
+    assert_int_equal(hd_validate_auto(w.ptx, w.binary, "none", 1, NULL), HD_ERR_INPUT);
+    assert_int_equal(hd_validate_auto(w.binary, w.binary, NULL, 1, NULL), HD_ERR_USAGE);
+    hd_destroy(w.c);
+}
+
 static void test_trap(void **state) {
     (void)state;
     World w;
@@ -229,7 +245,7 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch),   cmocka_unit_test(test_interpret),
-                                       cmocka_unit_test(test_validate), cmocka_unit_test(test_trap),
+                                       cmocka_unit_test(test_validate), cmocka_unit_test(test_validate_auto), cmocka_unit_test(test_trap),
                                        cmocka_unit_test(test_host_calls), cmocka_unit_test(test_text), cmocka_unit_test(test_check),     cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
