@@ -66,10 +66,19 @@ static unsigned add_refs(Operand o, unsigned operand, Ref *out, unsigned n) {
     return n;
 }
 
-static unsigned all_predicates(Ref *out, unsigned n) {
+/* P2R and R2P name predicates by a mask. */
+static unsigned masked_predicates(const MachInst *m, Ref *out, unsigned n) {
+    Operand o = m->src[m->optype == OT_P2R ? P2R_mask : R2P_mask];
+    uint32_t mask = o.kind == OPK_IMM ? o.value : ~0u;
     for (unsigned p = 0; p < REG_PT && n < MAX_REFS; p++)
-        out[n++] = (Ref){(uint16_t)(CELL_P + p), 0, 0};
+        if (mask >> p & 1)
+            out[n++] = (Ref){(uint16_t)(CELL_P + p), 0, 0};
     return n;
+}
+
+/* DEPBAR.LE SB0, 0x0: waits by being executed, so that it cannot come too early. */
+static bool drains_sb0(const MachInst *m) {
+    return m->optype == OT_DEPBAR && m->src[DEPBAR_count].kind == OPK_IMM && m->src[DEPBAR_count].value == 0;
 }
 
 static Facts facts_of(Hazards *h, const MachInst *m) {
@@ -79,11 +88,11 @@ static Facts facts_of(Hazards *h, const MachInst *m) {
         nr = add_refs(m->src[k], k, refs, nr);
     nr = add_refs(m->guard, LATENCY_GUARD, refs, nr);
     if (isa_optype_flags(m->optype) & ISA_FLAG_READS_ALL_P)
-        nr = all_predicates(refs, nr);
+        nr = masked_predicates(m, refs, nr);
     for (unsigned k = 0; k < m->ndst; k++)
         nw = add_refs(m->dst[k], k, refs + nr, nw);
     if (isa_optype_flags(m->optype) & ISA_FLAG_WRITES_ALL_P)
-        nw = all_predicates(refs + nr, nw);
+        nw = masked_predicates(m, refs + nr, nw);
     unsigned least = latency_issue(h->t, m), stall = m->ctrl.stall_cycles ? m->ctrl.stall_cycles : 1;
     return (Facts){.refs = arena_copy(&h->c->a, refs, sizeof *refs * (nr + nw) + 1),
                    .nreads = (uint8_t)nr,
@@ -223,7 +232,8 @@ static void grow_older(State *s, unsigned cycles) {
 /* ---- one instruction ---- */
 
 static void wait_for(Hazards *h, State *s, uint32_t i) {
-    unsigned mask = h->c->g->insts[i].ctrl.wait_mask & 0x3f, good = 0;
+    const MachInst *m = &h->c->g->insts[i];
+    unsigned mask = m->ctrl.wait_mask & 0x3f, good = drains_sb0(m) ? 1 : 0;
     for (unsigned b = 0; b < NUM_SB; b++) {
         if (!(mask >> b & 1))
             continue;

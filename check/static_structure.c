@@ -117,8 +117,12 @@ static void call_target(Checker *c, uint32_t i) {
 
 static void block_end(Checker *c, const BinBlock *b) {
     uint32_t last = b->first + b->ninsts - 1;
-    if (b->ends & BX_OFF_END)
-        check_report(c, CR_R19, last, c->g->funcs[b->func].first_inst, "control falls off the end of the function");
+    const BinFuncFlow *f = &c->g->funcs[b->func];
+    if ((b->ends & BX_OFF_END) && last + 1 < f->first_inst + f->ninsts)
+        check_report_as(c, c->native ? SEV_WARNING : SEV_ERROR, CR_R19, last, f->first_inst,
+                        "control runs into a word that is no instruction; what follows is not checked");
+    else if (b->ends & BX_OFF_END)
+        check_report(c, CR_R19, last, f->first_inst, "control falls off the end of the function");
     if (b->ends & BX_BAD_TARGET) {
         const MachInst *m = &c->g->insts[last];
         check_report(c, CR_R18, last, NONE, "target 0x%llx is no instruction of this function",

@@ -104,7 +104,7 @@ bool latency_reads_late(const Target *t, const MachInst *i) {
 /* Evidence: ptxas 13.0 gives LDS, POPC, F2I, I2F, DFMA ... no scoreboard where a later one of the same kind
  * has one that is waited for before the result is used (bitonic LDS LDS.W0 ISETP; bits POPC POPC.W2 IMAD;
  * convert F2F.F32.F64, F2I.NTZ.W1, STG), and lets DMUL overwrite a source of the DFMA before it. Never so with
- * LDG, LDL, LDC, SHFL or S2R. */
+ * LDG, LDL, LDC or S2R. */
 LatencyQueue latency_queue(const Target *t, const MachInst *i) {
     switch (i->optype) {
     case OT_LDS:
@@ -112,6 +112,8 @@ LatencyQueue latency_queue(const Target *t, const MachInst *i) {
     case OT_ATOMS:
     case OT_ATOMS_CAS:
         return LQ_SHARED;
+    case OT_SHFL: /* of the two halves of a 64-bit value only the second has a scoreboard (simpleAWBarrier, sm_80) */
+        return LQ_SHFL;
     default:
         break;
     }
@@ -128,10 +130,11 @@ bool latency_reads_in_order(const Target *t, const MachInst *i) {
            latency_reads_late(t, i);
 }
 
-/* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce). Later targets write
- * BAR.SYNC.DEFER_BLOCKING, behind which ptxas waits for the STS as ever. */
+/* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce), and STS [R3.X4]; BAR.SYNC; HFMA2.MMA
+ * R3 on sm_80 (MC_EstimatePiP). Behind BAR.SYNC.DEFER_BLOCKING ptxas waits for the STS as ever. */
 bool latency_drains_reads(const Target *t, const MachInst *i) {
-    return i->optype == OT_BAR && family_of(t) == F75;
+    bool native = isa_target_info(t)->branch_unit_bytes == 4;
+    return i->optype == OT_BAR && (family_of(t) == F75 || (native && !MGET(BAR, defer, i->mods)));
 }
 
 /* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls: IMAD.WIDE.U32
@@ -178,8 +181,8 @@ static unsigned writer_column(LatencyClass c, const MachInst *writer, unsigned p
         return COL_FMA;
     case LC_WIDE:
         return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
-    case LC_DISP64:
-        return COL_DISP64;
+    case LC_DISP64: /* CS2R.32 R0; IADD3 R0, R0 after 4 cycles (simpleHyperQ, sm_80) */
+        return writer->optype == OT_CS2R && writer->dst[0].count == 1 ? COL_ALU : COL_DISP64;
     case LC_HALF:
         return COL_HALF;
     case LC_HALF_ALU:

@@ -58,6 +58,7 @@ typedef enum {
     LQ_XU,     /* MUFU, conversions, POPC ... */
     LQ_DBL,    /* f64, where it needs scoreboards */
     LQ_SHARED, /* LDS, STS, ATOMS, LDSM */
+    LQ_SHFL,   /* SHFL */
     LQ_COUNT
 } LatencyQueue;
 LatencyQueue latency_queue(const Target *t, const MachInst *i);
