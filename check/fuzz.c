@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum { FUZZ_NCOUNTERS = sizeof(FuzzCounts) / sizeof(uint64_t) };
-enum { SLICE = 64, RING = 32, PROGRAM_SECONDS = 30, MAX_JOBS = 64 };
+enum { SLICE = 64, RING = 32, REDUCE_ALIKE = 4, PROGRAM_SECONDS = 30, MAX_JOBS = 64 };
 
 /* Of one child: written by it, read by the parent. */
 typedef struct {
@@ -157,12 +157,24 @@ static void report(Campaign *c, const FuzzFailure *f) {
     c->shared->nfailures = c->shared->nfailures + 1;
 }
 
-/* Save, reduce, save again, report. `p` is reduced. */
+/* Failures like it among the latest. */
+static unsigned failed_before(const Shared *s, const FuzzVerdict *v) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < s->nfailures && k < RING; k++)
+        n += s->ring[k].verdict.cls == v->cls && strcmp(s->ring[k].verdict.detail, v->detail) == 0;
+    return n;
+}
+
+/* Save, reduce unless there were several like it, save again, report. `p` is reduced. */
 static void keep_failure(Campaign *c, GenProgram *p, const FuzzConfig *config, FuzzFailure *f) {
     Shared *s = c->shared;
     s->counts[f->kind].failures++;
     if (c->opt->keep_dir)
         save(c, p, f, "", f->path);
+    if (failed_before(s, &f->verdict) >= REDUCE_ALIKE) {
+        report(c, f);
+        return;
+    }
     s->ring[s->nfailures % RING] = *f; /* for the parent, should reduction not survive */
     s->reducing = true;
     s->deadline = fuzz_now() + c->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
