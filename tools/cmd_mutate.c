@@ -4,6 +4,7 @@
 #include "check/campaign.h"
 #include "check/fuzz_int.h"
 #include "check/prove.h"
+#include "lower/lower.h"
 #include "tools/cli.h"
 #include <stdlib.h>
 #include <string.h>
@@ -225,12 +226,10 @@ static void show_progress(void *user, const char *subject, unsigned done, unsign
     fprintf(stderr, "\r%u of %u programs (%s)\033[K%s", done, total, subject, done == total ? "\n" : "");
 }
 
-static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out) {
-    const Settings *s = user;
+static void add_proof(const Settings *s, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out) {
     ProveReport r = {0};
     Diags quiet = {0};
     ProveOptions o = {.query_seconds = 1, .total_seconds = s->mutate.prove_seconds, .kernel = *func ? func : NULL};
-    *out = (MutProof){0};
     bool good = prove_module(ptx, b, &o, &r, &quiet);
     for (uint32_t f = 0; good && f < r.nfuncs; f++)
         for (uint32_t k = 0; k < r.funcs[f].nregions; k++) {
@@ -241,6 +240,28 @@ static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const c
                            pc_bytes <= x->pc_last;
         }
     prove_report_free(&r);
+}
+
+/* Functions of the compiler's library are proved against the library's PTX. */
+static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out) {
+    *out = (MutProof){0};
+    if (strncmp(func, "__heddle_", 9) != 0) {
+        add_proof(user, ptx, b, func, pc_bytes, out);
+        return;
+    }
+    size_t size;
+    const char *text;
+    for (unsigned n = 0; (text = lower_builtin_text(n, &size)) != NULL; n++) {
+        Diags quiet = {0};
+        PtxModule *m = ptx_parse(lower_builtin_file(n), text, size, &quiet);
+        bool defines = false;
+        for (uint32_t f = 0; m && f < m->nfuncs; f++)
+            defines |= strcmp(str_text(&m->strings, m->funcs[f].name), func) == 0;
+        if (defines)
+            add_proof(user, m, b, func, pc_bytes, out);
+        if (m)
+            ptx_free(m);
+    }
 }
 
 static int run_campaign(Campaign *c) {
