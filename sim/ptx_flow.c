@@ -155,6 +155,7 @@ static PtxStep enter_with_args(PtxRun *r, PtxThread *t, const PtxCode *c, PtxPro
 }
 
 static PtxStep exec_call(PtxRun *r, PtxThread *t, const PtxCode *c) {
+    ptx_took(t, c, 0); /* lanes that call from elsewhere are on another path */
     return enter_with_args(r, t, c, c->callee);
 }
 
