@@ -8,6 +8,7 @@
 enum {
     PRED_MAX_INSTS = 64,  /* of the sides of one region, in mode max */
     PRED_AUTO_INSTS = 12, /* in mode auto */
+    PRED_MAX_BLOCK = 1024, /* of the block that a region becomes: later passes take more than linear time in it */
     PRED_SPARE = 1        /* predicate registers that a region must leave free */
 };
 

@@ -188,7 +188,8 @@ static void plan_ands(Pred *p, PredRegion *r) {
 
 PredicateReason pred_plan(Pred *p, PredRegion *r) {
     Function *f = p->f;
-    if (r->ninsts > PRED_MAX_INSTS)
+    unsigned whole = ir_block(f, r->head)->insts.n + r->ninsts + ir_block(f, r->join)->insts.n;
+    if (r->ninsts > PRED_MAX_INSTS || (r->ninsts && whole > PRED_MAX_BLOCK))
         return PR_LONG;
     for (unsigned k = 0; k < r->nsides && !r->shared_exit; k++)
         for (unsigned n = 0; n < r->side[k].n; n++) {
