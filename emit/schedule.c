@@ -33,7 +33,7 @@ typedef struct {
     Arena a;
     Node *nodes;
     uint32_t n;
-    Ref *writes[CELL_COUNT], *reads[CELL_COUNT]; /* since the last unguarded write */
+    Ref *writes[CELL_COUNT], *reads[CELL_COUNT]; /* since the last write, and that */
     Ref *stores[SPACES], *loads[SPACES];         /* memory accesses so far */
     Ref *ordered;                                /* collectives and volatile reads keep their order */
 } Sched;
@@ -107,7 +107,6 @@ static void register_edges(Sched *s, uint32_t n) {
     const MachInst *m = &s->nodes[n].m;
     CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
     unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
-    bool guarded = !op_is_always(m->guard);
     for (unsigned k = 0; k < nr; k++)
         for (Ref *w = s->writes[reads[k].cell]; w; w = w->next) {
             const MachInst *wm = &s->nodes[w->node].m;
@@ -126,9 +125,8 @@ static void register_edges(Sched *s, uint32_t n) {
         for (Ref *r = s->reads[writes[k].cell]; r; r = r->next)
             add_edge(s, r->node, n, latency_reads_late(s->t, &s->nodes[r->node].m) ? 10 : 1);
     }
-    for (unsigned k = 0; k < nw; k++) {
-        if (!guarded)
-            s->writes[writes[k].cell] = s->reads[writes[k].cell] = NULL;
+    for (unsigned k = 0; k < nw; k++) { /* stands for all that it was ordered behind, guarded or not */
+        s->writes[writes[k].cell] = s->reads[writes[k].cell] = NULL;
         push_ref(s, &s->writes[writes[k].cell], n, writes[k].operand, writes[k].part);
     }
     for (unsigned k = 0; k < nr; k++)
