@@ -6,6 +6,7 @@
  * nothing changes any more has been checked on every edge, so it holds by induction over the execution.
  * SPDX-License-Identifier: MIT */
 #include "check/prove_core.h"
+#include "lower/lower.h" /* text of the built-in library */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -433,6 +434,33 @@ static void prove_function(ProveReport *r, const PtxModule *m, const PtxFunc *pf
     free(c);
 }
 
+/* ---- the built-in library, which is PTX too ---- */
+enum { MAX_LIBRARY = 16 };
+typedef struct {
+    PtxModule *file[MAX_LIBRARY];
+} Library;
+
+static const PtxModule *library_of(Library *l, const char *name, uint32_t *index) {
+    size_t size;
+    const char *text;
+    for (unsigned n = 0; n < MAX_LIBRARY && (text = lower_builtin_text(n, &size)); n++) {
+        if (!memmem(text, size, name, strlen(name)))
+            continue;
+        Diags quiet = {0};
+        if (!l->file[n])
+            l->file[n] = ptx_parse(lower_builtin_file(n), text, size, &quiet);
+        *index = l->file[n] ? ptx_find_func(l->file[n], name) : 0;
+        if (*index)
+            return l->file[n];
+    }
+    return NULL;
+}
+static void library_free(Library *l) {
+    for (unsigned n = 0; n < MAX_LIBRARY; n++)
+        if (l->file[n])
+            ptx_free(l->file[n]);
+}
+
 bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *r, Diags *d) {
     static const ProveOptions defaults = {0};
     opt = opt ? opt : &defaults;
@@ -444,14 +472,17 @@ bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, 
     struct ProveZ3 *z3 = prove_z3_open();
     r->has_z3 = z3 != NULL;
     r->funcs = ARENA_ARRAY(&r->arena, ProveFunc, b->nfuncs + 1);
+    Library library = {{0}};
     for (uint32_t f = 0; f < b->nfuncs; f++) {
         uint32_t index = ptx_find_func(m, b->funcs[f].name);
-        if (!index || !m->funcs[index - 1].has_body || (opt->kernel && strcmp(opt->kernel, b->funcs[f].name) != 0))
+        const PtxModule *from = index ? m : library_of(&library, b->funcs[f].name, &index);
+        if (!from || !from->funcs[index - 1].has_body || (opt->kernel && strcmp(opt->kernel, b->funcs[f].name) != 0))
             continue;
-        prove_function(r, m, &m->funcs[index - 1], g, f, opt, z3, opt->total_seconds > 0 ? begin + opt->total_seconds : 0);
+        prove_function(r, from, &from->funcs[index - 1], g, f, opt, z3, opt->total_seconds > 0 ? begin + opt->total_seconds : 0);
         if (opt->progress)
             opt->progress(opt->user, b->funcs[f].name, f + 1, b->nfuncs);
     }
+    library_free(&library);
     prove_z3_close(z3);
     binflow_free(g);
     r->seconds = prove_now() - begin;

@@ -23,7 +23,32 @@ Term *prove_param(Prover *p, uint64_t offset, unsigned bytes) {
     return bytes >= 4 ? w : t_zext_from(ts, t_lshr(ts, w, t_const(ts, 32, 8 * (offset & 3))), 8 * bytes);
 }
 
+/* x of x + -0, which makes a NaN canonical: arithmetic does that anyway. */
+static Term *plain(Prover *p, Term *x) {
+    Terms *ts = &p->ts;
+    if (x->kind == TK_APP && x->op == TO_UF && x->n == 2 && (strcmp(x->name, "fadd.0") == 0 || strcmp(x->name, "dadd.0") == 0)) {
+        Term *zero = x->width == 64 ? t_const(ts, 64, 1ull << 63) : t_const(ts, 32, 0x80000000);
+        for (unsigned i = 0; i < 2; i++)
+            if (x->a[i] == zero)
+                return x->a[1 - i];
+    }
+    return x;
+}
+
 Term *prove_uf(Prover *p, unsigned width, const char *name, Term *const *a, uint32_t n) {
+    static const char *const arithmetic[] = {"fadd.", "fmul.", "ffma.", "dadd.", "dmul.", "dfma."};
+    Term *arg[3];
+    for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)
+        if (strncmp(name, arithmetic[k], 5) == 0) {
+            for (uint32_t i = 0; i < n; i++)
+                arg[i] = plain(p, a[i]);
+            if (arg[0]->id > arg[1]->id) { /* the first two commute */
+                Term *swap = arg[0];
+                arg[0] = arg[1];
+                arg[1] = swap;
+            }
+            return t_app(&p->ts, TO_UF, width, 0, name, arg, n);
+        }
     return t_app(&p->ts, TO_UF, width, 0, name, a, n);
 }
 Term *prove_uf_sorted(Prover *p, unsigned width, const char *name, Term *x, Term *y) {

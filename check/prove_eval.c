@@ -95,6 +95,36 @@ static uint8_t byte_at(TermEval *e, const Term *mem, uint64_t addr) {
     return (uint8_t)hash2(term_eval(e, mem), addr);
 }
 
+/* Arithmetic rounded to nearest, as it is: a difference must not hang on what uninterpreted operations could do. */
+static bool float_op(const char *name, unsigned width, const uint64_t v[3], uint64_t *out) {
+    static const char *const names[] = {"fadd.0", "fmul.0", "ffma.0", "dadd.0", "dmul.0", "dfma.0"};
+    for (unsigned k = 0; k < 6; k++) {
+        if (strcmp(name, names[k]) != 0)
+            continue;
+        if (width == 32) {
+            float x[3], r;
+            for (unsigned i = 0; i < 3; i++) {
+                uint32_t w = (uint32_t)v[i];
+                memcpy(&x[i], &w, 4);
+            }
+            r = k == 0 ? x[0] + x[1] : k == 1 ? x[0] * x[1] : fmaf(x[0], x[1], x[2]);
+            uint32_t w = 0x7fffffff;
+            if (!isnan(r))
+                memcpy(&w, &r, 4);
+            *out = w;
+        } else {
+            double x[3], r;
+            memcpy(x, v, sizeof x);
+            r = k == 3 ? x[0] + x[1] : k == 4 ? x[0] * x[1] : fma(x[0], x[1], x[2]);
+            *out = 0x7fffffffffffffff;
+            if (!isnan(r))
+                memcpy(out, &r, 8);
+        }
+        return true;
+    }
+    return false;
+}
+
 static uint64_t eval_app(TermEval *e, const Term *t) {
     uint64_t v[3] = {0};
     if (t->op == TO_READ) {
@@ -137,6 +167,9 @@ static uint64_t eval_app(TermEval *e, const Term *t) {
     }
     default: break;
     }
+    uint64_t exact;
+    if (t->op == TO_UF && t->name && float_op(t->name, t->width, v, &exact))
+        return exact;
     uint64_t h = hash2(hash_text(t->name), t->k + t->op);
     for (uint32_t i = 0; i < t->n; i++)
         h = hash2(h, term_eval(e, t->a[i]));

@@ -258,6 +258,8 @@ static void judge(Core *c, ProveReport *r, Cut *q, ProveRegion *out) {
     else {
         judge_obligations(&j, q);
         if (out->status == PROVE_UNKNOWN)
+            judge_blame(&j, q);
+        if (out->status == PROVE_UNKNOWN)
             judge_pursue(&j, q);
         if (c->p.ts.overflow)
             judge_unknown(&j, "terms became too large", 0, 0);

@@ -133,6 +133,11 @@ static bool division(Ptx *x) {
     return library(x, term_name(ts, "__heddle_%s_%s_f32", root ? "sqrt" : "div", r[rnd(x)]), arg, root ? 1 : 2, false);
 }
 static bool transcendental(Ptx *x) {
+    if (ty(x) == TY_F64 && x->in->op == PTX_RSQRT && ftz(x)) { /* of the high words */
+        Terms *ts = &x->p->ts;
+        pv_dst(x, op(x, 0), TY_F64, t_pair(ts, ts->zero, mufu(x, Mufu_RSQ64H, t_hi(ts, pv_src(x, op(x, 1), TY_F64)))));
+        return true;
+    }
     if (ty(x) != TY_F32)
         return false;
     Term *a = pv_src(x, op(x, 1), TY_F32), *r;

@@ -6,6 +6,43 @@
 #include <string.h>
 
 /* ---- counterexamples ---- */
+/* Uninterpreted operations that only one side applies, or to other arguments: a difference may be theirs, not the lane's. */
+static void note_opaque(const Term *t, uint8_t *mark, uint8_t side) {
+    if (mark[t->id] & side)
+        return;
+    mark[t->id] |= side;
+    for (uint32_t i = 0; i < t->n; i++)
+        note_opaque(t->a[i], mark, side);
+}
+static bool exact(const Term *t) { /* computed as it is by term_eval */
+    static const char *const names[] = {"fadd.0", "fmul.0", "ffma.0", "dadd.0", "dmul.0", "dfma.0"};
+    for (unsigned k = 0; t->name && k < 6; k++)
+        if (strcmp(t->name, names[k]) == 0)
+            return true;
+    return false;
+}
+static bool one_sided(const Term *t, const uint8_t *mark, bool *seen) {
+    if (seen[t->id])
+        return false;
+    seen[t->id] = true;
+    if (t->kind == TK_APP && t->op == TO_UF && mark[t->id] != 3 && !exact(t))
+        return true;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (one_sided(t->a[i], mark, seen))
+            return true;
+    return false;
+}
+static bool hangs_on_opaque(const Terms *ts, const Term *x, const Term *y) {
+    uint8_t *mark = calloc(ts->next_id, 1);
+    bool *seen = calloc(ts->next_id, 1);
+    note_opaque(x, mark, 1);
+    note_opaque(y, mark, 2);
+    bool only_one = one_sided(x, mark, seen) && one_sided(y, mark, seen); /* each has operations of its own */
+    free(mark);
+    free(seen);
+    return only_one;
+}
+
 typedef struct {
     const Term **at;
     uint32_t n, cap;
@@ -41,6 +78,10 @@ void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const c
             judge_unknown(j, what, ptx_at, mach_at);
             return;
         }
+    if (hangs_on_opaque(ts, x, y)) {
+        judge_unknown(j, what, ptx_at, mach_at);
+        return;
+    }
     if (!judge_replay(j, seed)) {
         judge_unknown(j, arena_printf(&j->r->arena, "%s, but the simulator does not confirm it", what), ptx_at, mach_at);
         return;
@@ -114,4 +155,104 @@ void judge_pursue(Judge *j, Cut *q) {
                 if (depth || e->to == self)
                     follow(j, e, e->cond, depth, &runs);
             }
+}
+
+/* ---- what the map says of the region's start ---- */
+typedef struct {
+    uint32_t loc, value;
+    const BinVarRow *row;
+} Claim;
+
+static uint32_t register_named(const Prover *p, const char *name) {
+    for (uint32_t v = 1; v < p->pf->nregs; v++)
+        if (strcmp(str_text(&p->m->strings, p->pf->regs[v].name), name) == 0)
+            return v;
+    return 0;
+}
+
+static Term *claimed(Terms *ts, Term *v, const Claim *k) {
+    return v->width != 64 ? v : k->row->component ? t_hi(ts, v) : t_lo(ts, v);
+}
+
+/* Locations of which nothing was found out, though the map says what they hold. */
+static uint32_t claims_of(Core *c, const Cut *q, Claim *out, uint32_t max) {
+    static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
+    Prover *p = &c->p;
+    uint32_t pc = (p->g->blocks[q->mach].first - p->ff->first_inst) * INST_BYTES, n = 0;
+    for (uint32_t i = 0; i < p->bf->nvars && n < max; i++) {
+        const BinVarRow *row = &p->bf->vars[i];
+        if (pc < row->lo_bytes || pc >= row->hi_bytes || row->file >= RF_B)
+            continue;
+        Claim k = {base[row->file] + row->reg, register_named(p, row->ptx_name), row};
+        if (k.value && k.loc < LOC_SLOT && q->level[k.loc] == LV_FREE && q->pv[k.value] &&
+            claimed(&c->p.ts, q->pv[k.value], &k)->width == prove_loc_width(k.loc))
+            out[n++] = k;
+    }
+    return n;
+}
+
+/* Does edge e bring another value than the map claims? Refutes the region that it leaves. */
+static bool broken_by(Judge *j, const Cut *from, const Edge *e, const Claim *k) {
+    Core *c = j->c;
+    Terms *ts = &c->p.ts;
+    if (!e->pv[k->value])
+        return false;
+    Term *x = claimed(ts, e->pv[k->value], k), *y = e->lv[k->loc];
+    if (x == y)
+        return false;
+    char name[24];
+    prove_loc_name(k->loc, name);
+    Judge inner = *j;
+    ProveRegion out = {.status = PROVE_SYNTACTIC, .reason = ""};
+    Cut source = *from;
+    inner.q = &source;
+    inner.out = &out;
+    inner.concrete_only = true;
+    judge_equal(&inner, e->cond, x, y, arena_printf(&j->r->arena, "%s, which holds %s at the start, comes with another value", name, k->row->ptx_name),
+                e->ptx_at, e->mach_at);
+    if (out.status != PROVE_REFUTED)
+        return false;
+    j->out->status = PROVE_REFUTED;
+    j->out->reason = out.reason;
+    j->out->values = out.values;
+    j->out->nvalues = out.nvalues;
+    j->out->replayed = out.replayed;
+    j->bad_ptx = inner.bad_ptx;
+    j->bad_mach = inner.bad_mach;
+    return true;
+}
+
+void judge_blame(Judge *j, Cut *q) {
+    enum { MAX = 64 };
+    Core *c = j->c;
+    Prover *p = &c->p;
+    Claim k[MAX];
+    uint32_t n = claims_of(c, q, k, MAX), self = (uint32_t)(q - c->cuts.at);
+    if (!n)
+        return;
+    Cut t = *q; /* with the claims believed */
+    t.lv = arena_copy(&p->arena, q->lv, p->nloc * sizeof *t.lv);
+    for (uint32_t i = 0; i < n; i++)
+        t.lv[k[i].loc] = claimed(&p->ts, q->pv[k[i].value], &k[i]);
+    t.pass_ptx = arena_copy(&p->arena, t.pass_ptx, p->nblocks);
+    t.pass_mach = arena_copy(&p->arena, t.pass_mach, p->ff->nblocks + 1);
+    core_run(c, &t);
+    if (t.ptx_run.fault || t.mach_run.fault)
+        return;
+    Judge inner = *j;
+    ProveRegion out = {.status = PROVE_SYNTACTIC, .reason = ""};
+    inner.q = &t;
+    inner.out = &out;
+    inner.concrete_only = true;
+    judge_obligations(&inner, &t);
+    if (out.status != PROVE_SYNTACTIC)
+        return;
+    core_edges(c, &t); /* the region is right if its locations are: who breaks them? */
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t s = 0; s < c->cuts.n; s++) {
+            const Cut *from = s == self ? &t : &c->cuts.at[s];
+            for (uint32_t e = 0; e < from->edges.n; e++)
+                if (from->edges.at[e].to == self && broken_by(j, from, &from->edges.at[e], &k[i]))
+                    return;
+        }
 }

@@ -313,6 +313,14 @@ static bool is_word(const Term *x) { /* an extended word */
     return x->kind == TK_SEXT || (x->kind == TK_SUM && x->n == 1 && !x->k && x->c[0] == 1 && x->a[0]->width == 32);
 }
 
+/* The product of two extended words. */
+static Term *mul_words(Terms *ts, Term *x, Term *y) {
+    if (t_is_const(x) || t_is_const(y))
+        return t_mul(ts, x, y);
+    Term *arg[2] = {x->id < y->id ? x : y, x->id < y->id ? y : x};
+    return t_app(ts, TO_MUL, 64, 0, NULL, arg, 2);
+}
+
 Term *t_mul(Terms *ts, Term *x, Term *y) {
     if (t_is_const(x))
         return t_scale(ts, y, x->k);
@@ -320,7 +328,9 @@ Term *t_mul(Terms *ts, Term *x, Term *y) {
         return t_scale(ts, x, y->k);
     if (x->width == 64 && !(is_word(x) && is_word(y))) {
         Term *x0 = t_lo(ts, x), *x1 = t_hi(ts, x), *y0 = t_lo(ts, y), *y1 = t_hi(ts, y);
-        Term *p = t_mul(ts, t_zext(ts, x0), t_zext(ts, y0));
+        Term *p = mul_words(ts, t_zext(ts, x0), t_zext(ts, y0));
+        if (x1 == ts->zero && y1 == ts->zero)
+            return p;
         Term *high = t_add(ts, t_hi(ts, p), t_add(ts, t_mul(ts, x0, y1), t_mul(ts, x1, y0)));
         return t_pair(ts, t_lo(ts, p), high);
     }

@@ -5,7 +5,7 @@
  *            u32 offset of its rows, u32 point count, u32 offset of its points
  *   position u32 statement + 1, u32 PTX line, u32 PTX column, u32 source file, u32 source line
  *   row      u32 first pc, u32 end pc, u32 PTX register name, u8 component, u8 register file, u16 register
- *   point    u32 pc, u32 statement + 1: there, execution stands before that statement
+ *   point    u32 pc, u32 statement + 1: there, execution stands before that statement; of built-in functions too
  *   texts    NUL-terminated; names are offsets in it; offset 0 is the empty text
  * SPDX-License-Identifier: MIT */
 #include "emit/map.h"
@@ -88,7 +88,7 @@ static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *c, ui
         bytes_u32(a, out, bytes_string(a, texts, reg_name(c, f, r->ptx_reg)));
         bytes_u32(a, out, r->component | (uint32_t)r->file << 8 | (uint32_t)r->reg << 16);
     }
-    uint32_t points = out->n, npoints = own_ptx(c, f) ? f->npoints : 0;
+    uint32_t points = out->n, npoints = f->npoints;
     for (uint32_t i = 0; i < npoints; i++) {
         bytes_u32(a, out, f->points[i].pc_bytes);
         bytes_u32(a, out, f->points[i].ptx_insn);

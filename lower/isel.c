@@ -378,7 +378,7 @@ static void find_blocks(Sel *s) {
         if (!s->leader[i])
             continue;
         s->block_at[i] = sel_block_new(s);
-        ir_block(s->f, s->block_at[i])->ptx_insn = s->l->fns.at[s->fn].builtin ? 0 : i + 1;
+        ir_block(s->f, s->block_at[i])->ptx_insn = i + 1;
         if (i == 0 || (s->reached[i - 1] && falls_through(s, &s->pf->insns[i - 1])))
             s->preds_at[i]++;
     }
