@@ -45,7 +45,7 @@ bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint3
         return false;
     }
     ProveStatus how;
-    if (j->concrete_only)
+    if (j->concrete_only || j->out->status == PROVE_UNKNOWN) /* it will not be proved any more */
         return false;
     if (core_z3(c, cond, x, y, j->r, &how, &j->out->slowest_query)) {
         if (how > j->out->status)
@@ -57,7 +57,7 @@ bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint3
 }
 
 bool core_z3(Core *c, Term *cond, Term *x, Term *y, ProveReport *r, ProveStatus *how, double *slowest) {
-    double limit = c->p.opt->query_seconds > 0 ? c->p.opt->query_seconds : 10;
+    double limit = c->p.opt->query_seconds > 0 ? c->p.opt->query_seconds : 9; /* and starting it */
     if (!c->z3 || x->width == 0)
         return false;
     for (unsigned k = 0; k < c->answers.n; k++)

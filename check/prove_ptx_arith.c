@@ -63,6 +63,20 @@ static bool add_sub(Ptx *x, bool sub) {
 }
 
 /* ---- products ---- */
+/* Bits 64 to 127, in 32-bit digits; no partial sum exceeds 64 bits. */
+static Term *high_product(Ptx *x, bool sg, Term *a, Term *b) {
+    Terms *ts = &x->p->ts;
+    Term *a0 = t_zext(ts, t_lo(ts, a)), *a1 = t_zext(ts, t_hi(ts, a)), *b0 = t_zext(ts, t_lo(ts, b)), *b1 = t_zext(ts, t_hi(ts, b));
+    Term *p = t_mul(ts, a0, b0), *t = t_add(ts, t_mul(ts, a0, b1), t_zext(ts, t_hi(ts, p)));
+    Term *u = t_add(ts, t_mul(ts, a1, b0), t_zext(ts, t_lo(ts, t)));
+    Term *h = t_add(ts, t_add(ts, t_mul(ts, a1, b1), t_zext(ts, t_hi(ts, t))), t_zext(ts, t_hi(ts, u)));
+    if (!sg)
+        return h;
+    Term *sa = t_ashr(ts, t_hi(ts, a), k32(x, 31)), *sb = t_ashr(ts, t_hi(ts, b), k32(x, 31));
+    h = t_sub(ts, h, t_pair(ts, t_land(ts, t_lo(ts, b), sa), t_land(ts, t_hi(ts, b), sa)));
+    return t_sub(ts, h, t_pair(ts, t_land(ts, t_lo(ts, a), sb), t_land(ts, t_hi(ts, a), sb)));
+}
+
 static Term *product(Ptx *x, PtxType *result) {
     Terms *ts = &x->p->ts;
     PtxType t = ty(x);
@@ -80,7 +94,7 @@ static Term *product(Ptx *x, PtxType *result) {
     if (pv_bytes(t) == 8) {
         if (x->in->sub == SUB_LO)
             return t_mul(ts, a, b);
-        return NULL;
+        return x->in->sub == SUB_HI ? high_product(x, sg, a, b) : NULL;
     }
     if (x->in->sub == SUB_LO)
         return t_mul(ts, a, b);

@@ -21,6 +21,11 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
 }
 #else
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <z3.h>
 
 #define Z3_FUNCTIONS(X)                                                                                                  \
@@ -175,7 +180,7 @@ static Z3_ast ast(Ask *a, const Term *t) {
     return a->memo[t->id];
 }
 
-ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise, double seconds) {
+static ZqResult ask(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise, double seconds) {
     Z3_config config = z->mk_config();
     Z3_context c = z->mk_context(config);
     z->del_config(config);
@@ -200,5 +205,25 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
     z->del_context(c);
     free(a.memo);
     return answer == Z3_L_FALSE ? ZQ_VALID : answer == Z3_L_TRUE ? ZQ_INVALID : ZQ_UNKNOWN;
+}
+
+/* In a process of its own, which a timer ends: Z3 does not look at its own time limit while it prepares a query. */
+ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise, double seconds) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0)
+        return ZQ_UNKNOWN;
+    if (child == 0) {
+        struct itimerval limit = {.it_value = {.tv_sec = (time_t)seconds,
+                                               .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) + 1}};
+        signal(SIGALRM, SIG_DFL);
+        setitimer(ITIMER_REAL, &limit, NULL);
+        _exit((int)ask(z, ts, cond, x, y, bit_precise, seconds));
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return ZQ_UNKNOWN;
+    return WIFEXITED(status) && WEXITSTATUS(status) <= ZQ_UNKNOWN ? (ZqResult)WEXITSTATUS(status) : ZQ_UNKNOWN;
 }
 #endif
