@@ -332,6 +332,17 @@ static bool shrink_block(Attempt *a, const Search *s) {
     return false;
 }
 
+/* A barrier that counts more threads than the block has tells how many there are meant to be. */
+static bool fit_barrier(Attempt *a, const Search *s, const char *text) {
+    const char *count = strstr(text, "thread count ");
+    unsigned n = 0;
+    if (!count || sscanf(count, "thread count %u", &n) != 1 || n < 32 || n > SIM_MAX_BLOCK_THREADS || s->f->reqntid[0] ||
+        (uint64_t)a->block[0] * a->block[1] * a->block[2] >= n)
+        return false;
+    a->block[0] = n / a->block[1] / a->block[2];
+    return a->block[0] > 0;
+}
+
 /* Change what made it trap; false: no idea. */
 static bool repair(Search *s, Attempt *a) {
     uint32_t slot;
@@ -367,6 +378,8 @@ static bool repair(Search *s, Attempt *a) {
             a->grid[0] /= 2;
         shrink(a, s);
         return true;
+    case TRAP_BARRIER:
+        return fit_barrier(a, s, t->text);
     case TRAP_STACK: case TRAP_BRANCH_INDEX:
         shrink(a, s);
         return true;

@@ -62,9 +62,10 @@ __attribute__((format(printf, 2, 3))) static void note(Judgement *j, const char 
     va_end(ap);
 }
 
-/* Deadlock, livelock and budget are three ways to see that nothing goes on. */
+/* Deadlock, livelock and budget are three ways to see that nothing goes on; so is, on the machine, a barrier that waits for more
+ * threads than there are, which the interpreter refuses. */
 static unsigned trap_class(SimTrapKind k) {
-    return k == TRAP_LIVELOCK || k == TRAP_BUDGET ? TRAP_DEADLOCK : k;
+    return k == TRAP_LIVELOCK || k == TRAP_BUDGET || k == TRAP_BARRIER ? TRAP_DEADLOCK : k;
 }
 
 static void keep_races(Judgement *j, PtxRunResult *r) {

@@ -112,7 +112,7 @@ static bool add_directory(Batch *b, const char *path, unsigned depth) {
     struct dirent **list;
     int n = scandir(path, &list, NULL, alphasort);
     if (n < 0)
-        return diag(&b->s->diags, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
+        return diag(&b->s->diags, (SrcLoc){0}, DIAG_E0001, path, strerror(errno));
     for (int i = 0; i < n; i++) {
         const char *name = list[i]->d_name, *full = arena_printf(&b->s->arena, "%s/%s", path, name);
         struct stat st;
@@ -135,7 +135,7 @@ static bool collect(Batch *b) {
         else if (!add_directory(b, path, 0))
             return false;
     }
-    return b->files.n > 0 || diag(&b->s->diags, (SrcLoc){0}, DIAG_E0002, b->s->inputs[0], "there are no .ptx files in it");
+    return b->files.n > 0 || diag(&b->s->diags, (SrcLoc){0}, DIAG_E0001, b->s->inputs[0], "there are no .ptx files in it");
 }
 
 bool batch_is_wanted(const Settings *s) {
