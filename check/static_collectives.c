@@ -300,7 +300,7 @@ static void yielded_flow(Checker *c, Yielded *y) {
 
 static void waiting(Checker *c, uint32_t i, bool yielded) {
     uint16_t pending = c->pend[i] | c->inherited[i];
-    if (bin_kind(&c->g->insts[i]) != BK_WARPSYNC || !pending || !c->apart[i] || yielded || before_bar(c, i))
+    if (bin_kind(&c->g->insts[i]) != BK_WARPSYNC || !pending || !c->surely_apart[i] || yielded || before_bar(c, i))
         return;
     check_report(c, CR_R11, i, NONE, "WARPSYNC may wait for a lane parked at BSYNC B%u", (unsigned)__builtin_ctz(pending));
 }
@@ -431,7 +431,7 @@ static void rendezvous(Checker *c) {
     for (uint32_t b = 0; b < g->nblocks; b++) {
         const BinBlock *k = &g->blocks[b];
         uint32_t last = k->first + k->ninsts - 1;
-        if (!k->reachable || k->nsuccs < 2 || !g->decoded[last] || !c->divergent[last] || bin_kind(&g->insts[last]) == BK_EXIT)
+        if (!k->reachable || k->nsuccs < 2 || !g->decoded[last] || !c->surely_divergent[last] || bin_kind(&g->insts[last]) == BK_EXIT)
             continue;
         for (uint32_t s = 0; s < k->nsuccs; s++)
             for (uint32_t t = 0; t < k->nsuccs; t++)

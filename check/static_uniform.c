@@ -6,21 +6,15 @@
 #include "check/static_int.h"
 #include <string.h>
 
-enum { CELL_P = 256, CELLS = 264, WORDS = (CELLS + 63) / 64, MAX_SINKS = 256 };
+/* R0.., P0.., and 32-bit places of the stack frame from R1 on, where spilled registers are; stores through other
+ * registers go to the program's own arrays, which do not overlap them. Uniform registers are uniform by nature. */
+enum { CELL_P = 256, CELL_FRAME = 264, CELLS = 768, FRAME_WORDS = CELLS - CELL_FRAME, WORDS = CELLS / 64, MAX_SINKS = 256 };
 typedef struct {
-    uint64_t w[WORDS]; /* R0.., P0..: uniform registers are uniform by nature */
+    uint64_t w[WORDS];
 } Cells;
-
-/* 32-bit places of a procedure's stack frame, from R1 on: where spilled registers are. Stores through other registers go
- * to the program's own arrays, which do not overlap them. */
-enum { FRAME_WORDS = 2048 };
-typedef struct {
-    Bitset written, divergent; /* somewhere in the procedure */
-} Frame;
 
 typedef struct {
     Cells entry, out;   /* divergent at the entry, at returns */
-    Frame frame;
     Cells writes;       /* here or in callees */
     bool entry_apart, entry_together, exit_together, called, unknown_callee;
     uint32_t base;
@@ -33,6 +27,7 @@ typedef struct {
     Cells *in, *extra, *writes; /* by block; extra: divergent because paths meet here */
     bool *apart, *together, *reached; /* by block */
     uint8_t *conv_b;            /* by block, native: barriers that were joined by the whole warp (low 8) */
+    bool certain; /* only what is divergent by its data: registers may hold copies of one value where paths meet */
     bool changed;
 } Uniform;
 
@@ -97,26 +92,15 @@ static unsigned frame_words(const MachInst *m, unsigned *first) {
     return n;
 }
 
-static void store_local(Uniform *u, ProcInfo *p, const Cells *s, const MachInst *m, bool apart) {
-    unsigned first = 0, n = frame_words(m, &first);
-    bool divergent = apart || operand_divergent(s, m->src[STL_rb]) || operand_divergent(s, m->guard);
-    for (unsigned k = 0; k < n; k++)
-        if (divergent && !bs_has(&p->frame.divergent, first + k)) {
-            bs_add(&p->frame.divergent, first + k);
-            u->changed = true;
-        }
-}
-
-/* What the procedure itself stored there, and only that, may be uniform. */
-static bool local_divergent(const ProcInfo *p, const MachInst *m) {
+static bool load_divergent(const Cells *s, const MachInst *m) {
     unsigned first = 0, n = frame_words(m, &first);
     bool divergent = n == 0;
     for (unsigned k = 0; k < n; k++)
-        divergent |= !bs_has(&p->frame.written, first + k) || bs_has(&p->frame.divergent, first + k);
+        divergent |= has(s, CELL_FRAME + first + k);
     return divergent;
 }
 
-static Makes makes(const Uniform *u, const ProcInfo *p, const MachInst *m, bool together) {
+static Makes makes(const Uniform *u, const Cells *s, const MachInst *m, bool together) {
     switch (m->optype) {
     case OT_S2R:
     case OT_CS2R:
@@ -127,7 +111,7 @@ static Makes makes(const Uniform *u, const ProcInfo *p, const MachInst *m, bool 
     case OT_LDC:
         return MAKES_BY_DATA;
     case OT_LDL:
-        return local_divergent(p, m) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+        return load_divergent(s, m) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_SHFL:
     case OT_MATCH:
     case OT_ELECT:
@@ -157,9 +141,9 @@ static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool
     }
 }
 
-static void step(const Uniform *u, const ProcInfo *proc, Cells *s, Cells *writes, const MachInst *m, bool together) {
+static void step(const Uniform *u, Cells *s, Cells *writes, const MachInst *m, bool together) {
     bool guarded = !op_is_always(m->guard), divergent = false;
-    Makes how = makes(u, proc, m, together);
+    Makes how = makes(u, s, m, together);
     if (how == MAKES_BY_DATA) {
         for (unsigned k = 0; k < m->nsrc; k++)
             divergent |= operand_divergent(s, m->src[k]);
@@ -169,6 +153,11 @@ static void step(const Uniform *u, const ProcInfo *proc, Cells *s, Cells *writes
     divergent |= how == MAKES_DIVERGENT || (guarded && operand_divergent(s, m->guard));
     for (unsigned k = 0; k < m->ndst; k++)
         write_cells(s, writes, m->dst[k], divergent, guarded);
+    unsigned first = 0, words = m->optype == OT_STL ? frame_words(m, &first) : 0;
+    for (unsigned k = 0; k < words; k++) {
+        set(s, CELL_FRAME + first + k, divergent || (guarded && has(s, CELL_FRAME + first + k)));
+        set(writes, CELL_FRAME + first + k, true);
+    }
     for (unsigned p = 0; (isa_optype_flags(m->optype) & ISA_FLAG_WRITES_ALL_P) && p < REG_PT; p++)
         write_cells(s, writes, op_reg(RF_P, p, 1), divergent, true);
 }
@@ -365,7 +354,7 @@ static void spread_branch(Uniform *u, uint32_t block) {
             continue;
         if (base + k != join)
             u->apart[base + k] = true;
-        if (g->blocks[base + k].npreds > 1 && (sides[k] > 1 || base + k == join))
+        if (!u->certain && g->blocks[base + k].npreds > 1 && (sides[k] > 1 || base + k == join))
             unite(&u->extra[base + k], &written);
     }
     arena_release(&u->c->a, mark);
@@ -460,21 +449,25 @@ static void at_call(Uniform *u, uint32_t p, Cells *s, uint32_t i, uint32_t block
         unite(s, &all);
         u->changed |= unite(&me->writes, &all);
     }
-    Cells out = {{0}}, written = {{0}};
+    Cells out = {{0}}, written = {{0}}, mine = *s;
+    for (unsigned k = CELL_FRAME; k < CELLS; k++) /* each has a frame of its own */
+        set(&mine, k, true);
     for (uint32_t n = 0; n < to.n; n++) {
         ProcInfo *callee = &u->info[to.proc[n]];
         bool apart = me->entry_apart || u->apart[block] || c->divergent[i];
-        u->changed |= unite(&callee->entry, s);
+        u->changed |= unite(&callee->entry, &mine);
         if (apart && !callee->entry_apart)
             callee->entry_apart = u->changed = true;
         if ((!c->converged[i] || c->divergent[i]) && callee->entry_together) {
             callee->entry_together = false;
             u->changed = true;
         }
-        u->changed |= unite(&me->writes, &callee->writes);
         unite(&out, &callee->out);
         unite(&written, &callee->writes);
     }
+    for (unsigned k = CELL_FRAME; k < CELLS; k++)
+        set(&written, k, false);
+    u->changed |= unite(&me->writes, &written);
     for (unsigned k = 0; k < WORDS; k++) /* registers that no callee writes stay as they are */
         s->w[k] = (s->w[k] & (~written.w[k] | (c->divergent[i] ? ~0ull : 0))) | (out.w[k] & written.w[k]) |
                   (c->divergent[i] ? written.w[k] : 0);
@@ -488,9 +481,7 @@ static void run_block(Uniform *u, uint32_t p, uint32_t block, Cells *s, bool not
         const MachInst *m = &g->insts[i];
         if (note && !c->divergent[i] && parts_lanes(s, m))
             c->divergent[i] = u->changed = true;
-        if (m->optype == OT_STL)
-            store_local(u, &u->info[p], s, m, u->apart[block]);
-        step(u, &u->info[p], s, &u->writes[block], m, c->converged[i]);
+        step(u, s, &u->writes[block], m, c->converged[i]);
         if (check_is_call(c, i))
             at_call(u, p, s, i, block);
     }
@@ -528,34 +519,29 @@ static void run_proc(Uniform *u, uint32_t p) {
     }
 }
 
-static void find_calls_and_frames(Uniform *u) {
+static void find_calls(Uniform *u) {
     Checker *c = u->c;
-    for (uint32_t p = 0; p < c->nprocs; p++) {
-        u->info[p].frame.written = bs_new(&c->a, FRAME_WORDS);
-        u->info[p].frame.divergent = bs_new(&c->a, FRAME_WORDS);
-    }
+    for (uint32_t p = 0; p < c->nprocs; p++) /* a frame holds anything at first */
+        for (unsigned k = 0; k < FRAME_WORDS; k++)
+            set(&u->info[p].entry, CELL_FRAME + k, true);
     for (uint32_t p = 0; p < c->nprocs; p++)
         for (uint32_t n = 0; n < c->procs[p].nrpo; n++) {
             const BinBlock *b = &c->g->blocks[c->procs[p].rpo[n]];
             for (uint32_t i = b->first; i < b->first + b->ninsts && c->g->decoded[i]; i++) {
                 Callees to = check_is_call(c, i) ? check_callees(c, i) : (Callees){NULL, 0};
-                unsigned first = 0, words = c->g->insts[i].optype == OT_STL ? frame_words(&c->g->insts[i], &first) : 0;
-                for (unsigned k = 0; k < words; k++)
-                    bs_add(&u->info[p].frame.written, first + k);
                 for (uint32_t k = 0; k < to.n; k++)
                     u->info[to.proc[k]].called = true;
             }
         }
 }
 
-void check_uniform(Checker *c) {
+static void analyse(Checker *c, bool certain) {
     const BinFlow *g = c->g;
     uint32_t n = g->bin->ncode + 1, nb = g->nblocks + 1;
-    Uniform u = {.c = c};
+    Uniform u = {.c = c, .certain = certain};
     c->divergent = ARENA_ARRAY(&c->a, bool, n);
     c->converged = ARENA_ARRAY(&c->a, bool, n);
     c->apart = ARENA_ARRAY(&c->a, bool, n);
-    c->ipdom = ARENA_ARRAY(&c->a, uint32_t, nb);
     u.info = ARENA_ARRAY(&c->a, ProcInfo, c->nprocs + 1);
     u.in = ARENA_ARRAY(&c->a, Cells, nb);
     u.extra = ARENA_ARRAY(&c->a, Cells, nb);
@@ -563,8 +549,7 @@ void check_uniform(Checker *c) {
     u.apart = ARENA_ARRAY(&c->a, bool, nb);
     u.reached = ARENA_ARRAY(&c->a, bool, nb);
     Together *at = ARENA_ARRAY(&c->a, Together, nb);
-    memset(c->ipdom, 0xff, sizeof *c->ipdom * nb);
-    find_calls_and_frames(&u);
+    find_calls(&u);
     for (uint32_t p = 0; p < c->nprocs; p++) {
         ProcInfo *x = &u.info[p];
         x->entry_together = x->exit_together = true;
@@ -573,7 +558,6 @@ void check_uniform(Checker *c) {
             x->entry_together = c->procs[p].is_kernel;
             x->entry_apart = !x->entry_together; /* somebody else calls it */
         }
-        post_dominators(c, &c->procs[p]);
     }
     do {
         u.changed = false;
@@ -588,4 +572,15 @@ void check_uniform(Checker *c) {
             for (uint32_t i = b->first; i < b->first + b->ninsts; i++)
                 c->apart[i] |= u.apart[c->procs[p].rpo[k]] || u.info[p].entry_apart;
         }
+}
+
+void check_uniform(Checker *c) {
+    c->ipdom = ARENA_ARRAY(&c->a, uint32_t, c->g->nblocks + 1);
+    memset(c->ipdom, 0xff, sizeof *c->ipdom * (c->g->nblocks + 1));
+    for (uint32_t p = 0; p < c->nprocs; p++)
+        post_dominators(c, &c->procs[p]);
+    analyse(c, true);
+    c->surely_divergent = c->divergent;
+    c->surely_apart = c->apart;
+    analyse(c, false);
 }
