@@ -251,7 +251,7 @@ static void reach_back(const Search *q, bool *good) {
 static void retrace(Search *q, const uint32_t *path, uint32_t n, uint32_t loop_edge, ModelFinding *f) {
     StepLog log = {0};
     ModelState s;
-    bool hangs;
+    bool hangs = false;
     q->x.log = &log;
     model_start(&q->x, q->start_inst, &s);
     run_on(q, &s, &hangs);
@@ -260,10 +260,19 @@ static void retrace(Search *q, const uint32_t *path, uint32_t n, uint32_t loop_e
         const Edge *e = &q->edges[path[k]];
         Oracle o = {.n = e->ndigits};
         memcpy(o.digit, q->digits + e->digits, e->ndigits * sizeof *o.digit);
+        hangs = false;
         if (model_step(&q->x, &s, &o) == STEP_ON)
             run_on(q, &s, &hangs);
         if (k + 1 == loop_edge)
             f->loop = log.n;
+    }
+    if (hangs) { /* one more round, for the guards in it, which are known */
+        ModelState round = s;
+        f->loop = log.n;
+        do {
+            Oracle nothing = {.n = 0};
+            model_step(&q->x, &s, &nothing);
+        } while (memcmp(&s, &round, sizeof s) != 0);
     }
     q->x.log = NULL;
     f->steps = log.at;
@@ -330,8 +339,6 @@ static void find_stuck(Search *q) {
     uint32_t *path, n = path_to(q, q->reached_by[first], &path), loop = add_loop(q, first, path, &n);
     f->verdict = MODEL_STUCK;
     retrace(q, path, n, loop, f);
-    if (q->hangs[n ? q->edges[path[n - 1]].to : first])
-        f->loop = f->nsteps;
     snprintf(f->text, sizeof f->text, "not all lanes can exit from here, whatever the branches do");
     free(path);
 }
