@@ -73,8 +73,7 @@ void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const c
     leaves(&ts->arena, &f, seen, y);
     free(seen);
     for (uint32_t k = 0; k < f.n; k++) /* what a location holds was not found out: no fault of this region */
-        if (f.at[k]->name[0] == '?' || f.at[k]->name[0] == '~' || strncmp(f.at[k]->name, "undefined", 9) == 0 ||
-            strncmp(f.at[k]->name, "initial", 7) == 0) {
+        if (f.at[k]->name[0] == '?' || f.at[k]->name[0] == '~' || strncmp(f.at[k]->name, "undefined", 9) == 0) {
             judge_unknown(j, what, ptx_at, mach_at);
             return;
         }

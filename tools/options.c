@@ -173,7 +173,7 @@ static const struct argp_option no_options[] = {{0}};
 
 static const struct argp_option prove_options[] = {
     {"kernel", KEY_KERNEL, "NAME", 0, "Only this function", 0},
-    {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "Limit of one query to Z3 (default 10)", 0},
+    {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "Limit of one query to Z3 (default 9)", 0},
     {"time", KEY_TIME, "SECONDS", 0, "Limit of everything; what is left counts as unknown", 0},
     {0}};
 static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};

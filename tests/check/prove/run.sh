@@ -1,0 +1,49 @@
+#!/bin/sh
+# heddle prove on a small sample and on mutants of it: run.sh HEDDLE SAMPLES
+# The sample is proved at every level; a binary with a flipped predicate, swapped select operands, a hoisted store, a
+# wrong truth table, a wrong offset or a lost copy is not, and most are refuted with status 4.
+set -u
+heddle=$1 samples=$2
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+fail() { echo "FAIL: $*"; failed=1; }
+
+for level in 0 1 2 3; do
+    for s in guards bfs carry bits; do
+        "$heddle" prove -O$level "$samples/$s.ptx" > "$dir/out" || fail "$s -O$level: status $?"
+        grep -q '^all .* 0 refuted 0 unknown' "$dir/out" || fail "$s -O$level: $(tail -3 "$dir/out")"
+    done
+done
+
+"$heddle" compile "$samples/guards.ptx" -o "$dir/k.cubin" || exit 1
+refuted=0 mutants=0
+for site in $("$heddle" mutate "$dir/k.cubin" --list --class=flip-predicate,swap-select,hoist-store | sed 's/ .*//' | grep :); do
+    "$heddle" mutate "$dir/k.cubin" --apply "$site" -o "$dir/m.cubin" > /dev/null || fail "cannot make $site"
+    "$heddle" prove "$samples/guards.ptx" "$dir/m.cubin" > "$dir/out"
+    status=$?
+    mutants=$((mutants + 1))
+    [ $status = 4 ] && refuted=$((refuted + 1))
+    grep -q '^all .* 0 refuted 0 unknown' "$dir/out" && fail "$site: proved"
+done
+echo "$refuted of $mutants mutants refuted"
+[ $((refuted * 100)) -ge $((mutants * 95)) ] || fail "less than 95 % of the mutants are refuted"
+
+# edits of the assembly text: a wrong table, a wrong offset, a dropped copy
+"$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || exit 1
+edit() { # name, sed script
+    sed "$2" "$dir/k.sass" > "$dir/e.sass"
+    cmp -s "$dir/k.sass" "$dir/e.sass" && fail "$1: nothing to edit"
+    "$heddle" asm "$dir/e.sass" -o "$dir/e.cubin" || fail "$1: does not assemble"
+    "$heddle" prove "$samples/guards.ptx" "$dir/e.cubin" > "$dir/out"
+    status=$?
+    [ $status = 4 ] || fail "$1: status $status: $(tail -3 "$dir/out")"
+}
+edit "wrong table" 's/0x5a5a, RZ, 0x3c/0x5a5a, RZ, 0xfc/'
+edit "wrong offset" 's/\(\[R[0-9]*\.64+0x\)4\]/\18]/'
+edit "lost constant" 's/MOV \(R[0-9]*\), 0x11 /MOV \1, 0x12 /'
+
+"$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
+"$heddle" prove "$samples/guards.ptx" --kernel none > "$dir/out" 2>&1
+[ $? = 1 ] || fail "an unknown kernel"
+exit $failed

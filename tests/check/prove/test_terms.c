@@ -1,0 +1,272 @@
+/* The prover's terms: whatever the constructors rewrite must have the value that plain C arithmetic gives. Random
+ * expressions are built twice, as a term and as numbers under random assignments.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove_term.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+enum { VARS = 6, TRIALS = 8, STEPS = 24, ROUNDS = 3000 };
+
+typedef struct {
+    Term *t;
+    uint64_t v[TRIALS];
+} Value;
+
+static uint64_t next(uint64_t *s) {
+    uint64_t x = *s += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+static uint64_t number(uint64_t *s) {
+    static const uint64_t some[] = {0, 1, 2, 31, 32, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
+    return next(s) % 3 ? some[next(s) % 11] : next(s);
+}
+
+typedef struct {
+    Terms ts;
+    Value w[64], q[64], p[64]; /* 32 bits, 64 bits, predicates */
+    unsigned nw, nq, np;
+    uint64_t seed;
+} World;
+
+static uint64_t low_bits(uint64_t n) { return n > 31 ? 0xffffffff : (1u << n) - 1; }
+
+static void words(World *x) {
+    Terms *ts = &x->ts;
+    Value a = x->w[next(&x->seed) % x->nw], b = x->w[next(&x->seed) % x->nw], c = x->w[next(&x->seed) % x->nw], r = {0};
+    Value q = x->q[next(&x->seed) % x->nq], p = x->p[next(&x->seed) % x->np];
+    unsigned lut = (unsigned)(next(&x->seed) & 255), op = (unsigned)(next(&x->seed) % 18), k = (unsigned)(next(&x->seed) % 34);
+    Term *n = t_const(ts, 32, k);
+    static const uint16_t selectors[] = {0x3210, 0x8880, 0x9910, 0x5410, 0x7632, 0x0123, 0x4440, 0x7610};
+    unsigned sel = selectors[next(&x->seed) % 8];
+    switch (op) {
+    case 0: r.t = t_add(ts, a.t, b.t); break;
+    case 1: r.t = t_sub(ts, a.t, b.t); break;
+    case 2: r.t = t_land(ts, a.t, b.t); break;
+    case 3: r.t = t_lor(ts, a.t, b.t); break;
+    case 4: r.t = t_lxor(ts, a.t, b.t); break;
+    case 5: r.t = t_lop3(ts, lut, a.t, b.t, c.t); break;
+    case 6: r.t = t_inv(ts, a.t); break;
+    case 7: r.t = t_mul(ts, a.t, b.t); break;
+    case 8: r.t = t_shl(ts, a.t, n); break;
+    case 9: r.t = t_lshr(ts, a.t, n); break;
+    case 10: r.t = t_ashr(ts, a.t, n); break;
+    case 11: r.t = t_lo(ts, q.t); break;
+    case 12: r.t = t_hi(ts, q.t); break;
+    case 13: r.t = t_ite(ts, p.t, a.t, b.t); break;
+    case 14: r.t = t_b2i(ts, p.t); break;
+    case 15: r.t = t_prmt(ts, a.t, b.t, t_const(ts, 32, sel)); break;
+    case 16: r.t = t_sext_from(ts, a.t, k % 32 + 1); break;
+    default: r.t = t_field(ts, lut & 1, a.t, n); break;
+    }
+    for (unsigned i = 0; i < TRIALS; i++) {
+        uint32_t u = (uint32_t)a.v[i], v = (uint32_t)b.v[i], w = (uint32_t)c.v[i], o = 0;
+        switch (op) {
+        case 0: o = u + v; break;
+        case 1: o = u - v; break;
+        case 2: o = u & v; break;
+        case 3: o = u | v; break;
+        case 4: o = u ^ v; break;
+        case 5:
+            for (unsigned bit = 0; bit < 32; bit++)
+                o |= (lut >> ((u >> bit & 1) << 2 | (v >> bit & 1) << 1 | (w >> bit & 1)) & 1) << bit;
+            break;
+        case 6: o = ~u; break;
+        case 7: o = u * v; break;
+        case 8: o = k > 31 ? 0 : u << k; break;
+        case 9: o = k > 31 ? 0 : u >> k; break;
+        case 10: o = (uint32_t)((int32_t)u >> (k > 31 ? 31 : k)); break;
+        case 11: o = (uint32_t)q.v[i]; break;
+        case 12: o = (uint32_t)(q.v[i] >> 32); break;
+        case 13: o = p.v[i] ? u : v; break;
+        case 14: o = (uint32_t)p.v[i]; break;
+        case 15:
+            for (unsigned byte = 0; byte < 4; byte++) {
+                unsigned s = sel >> 4 * byte & 15;
+                uint32_t from = (uint32_t)(((uint64_t)v << 32 | u) >> 8 * (s & 7)) & 255;
+                o |= (s & 8 ? (from & 128 ? 255u : 0) : from) << 8 * byte;
+            }
+            break;
+        case 16: o = (uint32_t)((int32_t)(u << (31 - k % 32)) >> (31 - k % 32)); break;
+        default:
+            o = (uint32_t)(u & low_bits(k));
+            if (lut & 1 && k && k < 32 && o >> (k - 1) & 1)
+                o |= ~(uint32_t)low_bits(k);
+            break;
+        }
+        r.v[i] = o;
+    }
+    x->w[x->nw++ % 64] = r;
+    if (x->nw > 64)
+        x->nw = 64;
+}
+
+static void pairs(World *x) {
+    Terms *ts = &x->ts;
+    Value a = x->q[next(&x->seed) % x->nq], b = x->q[next(&x->seed) % x->nq], u = x->w[next(&x->seed) % x->nw],
+          v = x->w[next(&x->seed) % x->nw], p = x->p[next(&x->seed) % x->np], r = {0};
+    unsigned op = (unsigned)(next(&x->seed) % 10), k = (unsigned)(next(&x->seed) % 66);
+    uint64_t factor = number(&x->seed);
+    Term *n = t_const(ts, 32, k);
+    switch (op) {
+    case 0: r.t = t_add(ts, a.t, b.t); break;
+    case 1: r.t = t_sub(ts, a.t, b.t); break;
+    case 2: r.t = t_pair(ts, u.t, v.t); break;
+    case 3: r.t = t_sext(ts, u.t); break;
+    case 4: r.t = t_zext(ts, u.t); break;
+    case 5: r.t = t_mul(ts, a.t, b.t); break;
+    case 6: r.t = t_scale(ts, a.t, factor); break;
+    case 7: r.t = t_ite(ts, p.t, a.t, b.t); break;
+    case 8: r.t = t_shift64(ts, TO_LSHR64, a.t, n); break;
+    default: r.t = t_shift64(ts, k & 1 ? TO_ASHR64 : TO_SHL64, a.t, n); break;
+    }
+    for (unsigned i = 0; i < TRIALS; i++) {
+        uint64_t s = a.v[i], t = b.v[i];
+        switch (op) {
+        case 0: r.v[i] = s + t; break;
+        case 1: r.v[i] = s - t; break;
+        case 2: r.v[i] = (uint32_t)u.v[i] | v.v[i] << 32; break;
+        case 3: r.v[i] = (uint64_t)(int64_t)(int32_t)(uint32_t)u.v[i]; break;
+        case 4: r.v[i] = (uint32_t)u.v[i]; break;
+        case 5: r.v[i] = s * t; break;
+        case 6: r.v[i] = s * factor; break;
+        case 7: r.v[i] = p.v[i] ? s : t; break;
+        case 8: r.v[i] = k > 63 ? 0 : s >> k; break;
+        default: r.v[i] = k & 1 ? (uint64_t)((int64_t)s >> (k > 63 ? 63 : k)) : k > 63 ? 0 : s << k; break;
+        }
+    }
+    x->q[x->nq++ % 64] = r;
+    if (x->nq > 64)
+        x->nq = 64;
+}
+
+static void predicates(World *x) {
+    Terms *ts = &x->ts;
+    Value a = x->p[next(&x->seed) % x->np], b = x->p[next(&x->seed) % x->np], c = x->p[next(&x->seed) % x->np],
+          u = x->w[next(&x->seed) % x->nw], v = x->w[next(&x->seed) % x->nw], s = x->q[next(&x->seed) % x->nq],
+          t = x->q[next(&x->seed) % x->nq], r = {0};
+    unsigned op = (unsigned)(next(&x->seed) % 9), lut = (unsigned)(next(&x->seed) & 255);
+    switch (op) {
+    case 0: r.t = t_table3(ts, lut, a.t, b.t, c.t); break;
+    case 1: r.t = t_eq(ts, u.t, v.t); break;
+    case 2: r.t = t_ult(ts, u.t, v.t); break;
+    case 3: r.t = t_slt(ts, u.t, v.t); break;
+    case 4: r.t = t_eq(ts, s.t, t.t); break;
+    case 5: r.t = t_ult(ts, s.t, t.t); break;
+    case 6: r.t = t_slt(ts, s.t, t.t); break;
+    case 7: r.t = t_and(ts, a.t, t_not(ts, b.t)); break;
+    default: r.t = t_not(ts, t_eq(ts, t_sub(ts, u.t, v.t), ts->zero)); break;
+    }
+    for (unsigned i = 0; i < TRIALS; i++) {
+        uint32_t m = (uint32_t)u.v[i], n = (uint32_t)v.v[i];
+        switch (op) {
+        case 0: r.v[i] = lut >> (a.v[i] << 2 | b.v[i] << 1 | c.v[i]) & 1; break;
+        case 1: r.v[i] = m == n; break;
+        case 2: r.v[i] = m < n; break;
+        case 3: r.v[i] = (int32_t)m < (int32_t)n; break;
+        case 4: r.v[i] = s.v[i] == t.v[i]; break;
+        case 5: r.v[i] = s.v[i] < t.v[i]; break;
+        case 6: r.v[i] = (int64_t)s.v[i] < (int64_t)t.v[i]; break;
+        case 7: r.v[i] = a.v[i] && !b.v[i]; break;
+        default: r.v[i] = m != n; break;
+        }
+    }
+    x->p[x->np++ % 64] = r;
+    if (x->np > 64)
+        x->np = 64;
+}
+
+static void check_all(World *x, Term *const vars[3][VARS], uint64_t values[3][VARS][TRIALS]) {
+    for (unsigned i = 0; i < TRIALS; i++) {
+        TermEval *e = term_eval_new(&x->ts, 1);
+        for (unsigned k = 0; k < 3; k++)
+            for (unsigned j = 0; j < VARS; j++)
+                term_eval_set(e, vars[k][j], values[k][j][i]);
+        for (unsigned j = 0; j < x->nw; j++)
+            assert_int_equal(term_eval(e, x->w[j].t), x->w[j].v[i]);
+        for (unsigned j = 0; j < x->nq; j++)
+            assert_true(term_eval(e, x->q[j].t) == x->q[j].v[i]);
+        for (unsigned j = 0; j < x->np; j++)
+            assert_int_equal(term_eval(e, x->p[j].t), x->p[j].v[i]);
+        term_eval_free(e);
+    }
+}
+
+static void random_expressions(void **state) {
+    (void)state;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        World x = {.seed = round};
+        Term *vars[3][VARS];
+        uint64_t values[3][VARS][TRIALS];
+        terms_init(&x.ts);
+        for (unsigned k = 0; k < 3; k++)
+            for (unsigned j = 0; j < VARS; j++) {
+                unsigned width = k == 0 ? 32 : k == 1 ? 64 : 1;
+                bool constant = j >= 4;
+                uint64_t c = number(&x.seed) & (width == 64 ? ~0ull : (1ull << width) - 1);
+                vars[k][j] = t_var(&x.ts, width, term_name(&x.ts, "v%u.%u", k, j), 0);
+                Value v = {.t = constant ? t_const(&x.ts, width, c) : vars[k][j]};
+                for (unsigned i = 0; i < TRIALS; i++)
+                    v.v[i] = values[k][j][i] = constant ? c : number(&x.seed) & (width == 64 ? ~0ull : (1ull << width) - 1);
+                *(k == 0 ? &x.w[x.nw++] : k == 1 ? &x.q[x.nq++] : &x.p[x.np++]) = v;
+            }
+        for (unsigned step = 0; step < STEPS && !x.ts.overflow; step++) {
+            words(&x);
+            pairs(&x);
+            predicates(&x);
+        }
+        if (!x.ts.overflow)
+            check_all(&x, (Term *const(*)[VARS])vars, values);
+        terms_free(&x.ts);
+    }
+}
+
+/* A pair of 32-bit additions with a carry is one 64-bit addition, and so on: what the comparison by pointers rests on. */
+static void one_term_for_equal_values(void **state) {
+    (void)state;
+    Terms ts;
+    terms_init(&ts);
+    Term *a = t_var(&ts, 64, term_name(&ts, "a"), 0), *b = t_var(&ts, 64, term_name(&ts, "b"), 0), *i = t_var(&ts, 32, term_name(&ts, "i"), 0);
+    Term *low = t_add(&ts, t_zext(&ts, t_lo(&ts, a)), t_zext(&ts, t_lo(&ts, b)));
+    Term *carry = t_b2i(&ts, t_not(&ts, t_ult(&ts, t_hi(&ts, low), t_const(&ts, 32, 1))));
+    Term *high = t_add(&ts, t_add(&ts, t_hi(&ts, a), t_hi(&ts, b)), carry);
+    assert_ptr_equal(t_pair(&ts, t_lo(&ts, low), high), t_add(&ts, a, b));
+    assert_ptr_equal(high, t_hi(&ts, t_add(&ts, a, b)));
+    assert_ptr_equal(t_pair(&ts, t_lo(&ts, a), t_hi(&ts, a)), a);
+    assert_ptr_equal(t_pair(&ts, t_scale(&ts, i, 4), t_ashr(&ts, i, t_const(&ts, 32, 30))), t_scale(&ts, t_sext(&ts, i), 4));
+    Term *x = t_lo(&ts, a), *y = t_lo(&ts, b), *p = t_slt(&ts, x, y);
+    assert_ptr_equal(t_lor(&ts, t_land(&ts, x, y), t_land(&ts, x, t_inv(&ts, y))), x);
+    assert_ptr_equal(t_ite(&ts, t_not(&ts, p), x, y), t_ite(&ts, p, y, x));
+    assert_ptr_equal(t_under(&ts, t_ite(&ts, p, x, y), p), x);
+    assert_ptr_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)), t_fcmp(&ts, 32, 14, x, y)); /* setp.lt, setp.geu */
+    assert_ptr_not_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)), t_fcmp(&ts, 32, 6, x, y)); /* setp.ge: a NaN is neither */
+    terms_free(&ts);
+}
+
+/* Stores to different places, and stores that exclude each other, may change places; others may not. */
+static void order_of_events(void **state) {
+    (void)state;
+    Terms ts;
+    terms_init(&ts);
+    Term *m = t_var(&ts, 0, term_name(&ts, "memory"), 0), *a = t_var(&ts, 64, term_name(&ts, "a"), 0), *b = t_var(&ts, 64, term_name(&ts, "b"), 0);
+    Term *x = t_var(&ts, 32, term_name(&ts, "x"), 0), *y = t_var(&ts, 32, term_name(&ts, "y"), 0), *p = t_var(&ts, 1, term_name(&ts, "p"), 0);
+    Term *a4 = t_add(&ts, a, t_const(&ts, 64, 4)), *a2 = t_add(&ts, a, t_const(&ts, 64, 2)), *yes = ts.truth;
+#define TWO(g1, p1, v1, g2, p2, v2) t_store(&ts, t_store(&ts, m, g1, p1, 4, 0, v1), g2, p2, 4, 0, v2)
+    assert_ptr_equal(TWO(yes, a, x, yes, a4, y), TWO(yes, a4, y, yes, a, x));
+    assert_ptr_not_equal(TWO(yes, a, x, yes, a2, y), TWO(yes, a2, y, yes, a, x));
+    assert_ptr_not_equal(TWO(yes, a, x, yes, b, y), TWO(yes, b, y, yes, a, x));
+    assert_ptr_equal(TWO(p, a, x, t_not(&ts, p), b, y), TWO(t_not(&ts, p), b, y, p, a, x));
+    assert_ptr_equal(t_read(&ts, t_store(&ts, m, yes, a, 4, 0, x), yes, a4, 4, 0), t_read(&ts, m, yes, a4, 4, 0));
+    assert_ptr_not_equal(t_read(&ts, t_store(&ts, m, yes, a, 4, 0, x), yes, b, 4, 0), t_read(&ts, m, yes, b, 4, 0));
+    terms_free(&ts);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions), cmocka_unit_test(one_term_for_equal_values),
+                                       cmocka_unit_test(order_of_events)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
