@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDERS = 2, MORE_ORDERS = 16, MACHINE_BUDGET = 1 << 20, MACHINE_PER_PTX = 32 };
+enum { ORDERS = 2, MORE_ORDERS = 16, MACHINE_BUDGET = 1 << 20, MACHINE_PER_PTX = 32, SHOWN_RACES = 8 };
 
 static const char *const names[VERDICT_COUNT] = {
     [VERDICT_EQUAL] = "equal",       [VERDICT_LITTLE_COVERED] = "equal, little covered",
@@ -381,8 +381,22 @@ void judgement_free(Judgement *j) {
     j->races = NULL;
 }
 
+/* The first few of one kind; JSON has all. */
+static void print_races(FILE *out, const Judgement *j, bool same_value) {
+    char race[1024];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->nraces; i++) {
+        if (j->races[i].same_value != same_value || n++ >= SHOWN_RACES)
+            continue;
+        ptx_race_print(&j->races[i], race, sizeof race);
+        fprintf(out, "  %s\n", race);
+    }
+    if (n > SHOWN_RACES)
+        fprintf(out, "  and %u more\n", n - SHOWN_RACES);
+}
+
 char *judgement_text(const Judgement *j, const char *kernel) {
-    char *text = NULL, race[1024];
+    char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
@@ -392,10 +406,8 @@ char *judgement_text(const Judgement *j, const char *kernel) {
         fprintf(out, ": %u of %u basic blocks (machine: %u of %u), %llu threads in %u launch%s", j->ptx.reached, j->ptx.total,
                 j->machine.reached, j->machine.total, (unsigned long long)j->threads, j->launches, j->launches == 1 ? "" : "es");
     fprintf(out, "%s%s\n", j->note[0] ? ": " : "", j->note);
-    for (uint32_t i = 0; i < j->nraces; i++) {
-        ptx_race_print(&j->races[i], race, sizeof race);
-        fprintf(out, "  %s\n", race);
-    }
+    print_races(out, j, false);
+    print_races(out, j, true);
     if (j->diff_plan && !j->nharmful) {
         char *diff = diff_report_text(&j->diff, j->diff_plan);
         fputs(diff ? diff : "", out);
