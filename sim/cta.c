@@ -75,6 +75,8 @@ static bool warp_create(Run *r, Cta *c, uint32_t index) {
     return w->local && (!r->slow || shadow_create(r, w));
 }
 
+static unsigned checked_modes(const Run *r) { return (unsigned)r->slow | (unsigned)r->opt.report_undefined << 1; }
+
 static Cta *cta_create(Run *r) {
     uint32_t threads = r->launch->block[0] * r->launch->block[1] * r->launch->block[2];
     Cta *c = calloc(1, sizeof *c);
@@ -455,7 +457,7 @@ static bool step(Grid *g) {
 
 bool cta_run_grid(Run *r) {
     Grid g = {.r = r, .want = 1, .next_check = PROOF_INTERVAL};
-    if (r->spare_slow == r->slow) {
+    if (r->spare_for == checked_modes(r)) {
         g.spare = r->spare;
         r->spare = NULL;
     }
@@ -467,7 +469,7 @@ bool cta_run_grid(Run *r) {
         cta_free(g.slots[s]);
     cta_free(r->spare);
     r->spare = g.spare;
-    r->spare_slow = r->slow;
+    r->spare_for = checked_modes(r);
     free(g.slots);
     return ok && !r->trapped;
 }

@@ -111,7 +111,7 @@ struct Warp {
     Dec *prog;
     uint32_t *local;              /* word w of lane l at [w * 32 + l] */
     uint32_t local_lo, local_hi;  /* words [lo, hi) were written since they were zeroed */
-    uint8_t *local_written;       /* checked mode: one byte for each byte of local, same order */
+    uint8_t *local_written;       /* report_undefined: one byte for each byte of local, same order */
     struct WarpShadow *shadow;    /* checked modes */
     uint32_t tid[3][32];          /* thread coordinates of the lanes */
 };
@@ -161,7 +161,7 @@ typedef struct Run {
     bool trapped;
     struct { uint64_t issues, lanes; } cls[CLS_COUNT];
     struct Cta *spare;            /* memory of a finished block, of this or an earlier run of the session */
-    bool spare_slow;              /* it was made with what checked modes need */
+    unsigned spare_for;           /* the checked modes that it was made for */
     struct FindingSet *finding_set;
     struct Replay *replay;        /* following a schedule */
 } Run;

@@ -46,8 +46,9 @@ struct WarpShadow {
 
 bool shadow_create(Run *r, Warp *w) {
     w->shadow = calloc(1, sizeof *w->shadow);
-    w->local_written = calloc(1, (size_t)r->local_bytes * 32 + 1);
-    return w->shadow && w->local_written;
+    if (r->opt.report_undefined)
+        w->local_written = calloc(1, (size_t)r->local_bytes * 32 + 1);
+    return w->shadow && (w->local_written || !r->opt.report_undefined);
 }
 
 void shadow_reset(Warp *w) {
@@ -59,7 +60,8 @@ void shadow_reset(Warp *w) {
     s->pundef[REG_PT] = s->pundef[PRED_UP + REG_UPT] = 0;
     s->cycle = LATENCY_WINDOW;
     s->number = 1;
-    memset(w->local_written, 0, (size_t)w->run->local_bytes * 32);
+    if (w->local_written)
+        memset(w->local_written, 0, (size_t)w->run->local_bytes * 32);
 }
 
 /* ---- registers of an operand ---- */
