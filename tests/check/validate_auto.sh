@@ -70,9 +70,11 @@ echo '// changed' >>dir/sub/other.ptx
 "$heddle" validate dir --state state >table 2>&1
 cmp -s table before || fail "a changed file is not run again"
 
-# limits
-"$heddle" validate dir --memory-limit 1 >table 2>&1
-want 'crashed'
+# limits; the shadow of AddressSanitizer lives in the same address space, so there is none with it
+if ! grep -q __asan_init "$heddle"; then
+    "$heddle" validate dir --memory-limit 1 >table 2>&1
+    want 'crashed'
+fi
 "$heddle" validate dir --json >json 2>/dev/null
 grep -q '"racy":.1' json || fail "totals in JSON"
 
