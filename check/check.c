@@ -149,31 +149,31 @@ static bool is_new(const Checker *c, CheckRule r, uint32_t inst) {
     return true;
 }
 
-void check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
+static BinFinding *report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, va_list ap) {
     char text[600];
-    va_list ap;
     if (!is_new(c, r, inst))
-        return;
-    va_start(ap, fmt);
+        return NULL;
     vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     uint32_t n;
     const uint32_t *path = make_path(c, from, inst, &n);
     add(c, r, inst, path, n, arena_printf(c->arena, "%s", text));
+    return &c->findings.at[c->findings.n - 1];
+}
+
+void check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    report(c, r, inst, from, fmt, ap);
+    va_end(ap);
 }
 
 void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
-    char text[600];
     va_list ap;
-    if (!is_new(c, r, inst))
-        return;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    BinFinding *f = report(c, r, inst, from, fmt, ap);
     va_end(ap);
-    uint32_t n;
-    const uint32_t *path = make_path(c, from, inst, &n);
-    add(c, r, inst, path, n, arena_printf(c->arena, "%s", text));
-    c->findings.at[c->findings.n - 1].severity = severity;
+    if (f)
+        f->severity = severity;
 }
 
 static int by_place(const void *a, const void *b) {

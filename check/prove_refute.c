@@ -104,6 +104,38 @@ void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const c
 /* ---- paths of several regions ---- */
 enum { MAX_DEPTH = 3, MAX_RUNS = 160 };
 
+/* A judge of a copy of a cut by concrete values alone; what it finds goes to `out`. */
+static Judge concrete_judge(const Judge *j, Cut *q, ProveRegion *out) {
+    Judge inner = *j;
+    *out = (ProveRegion){.status = PROVE_SYNTACTIC, .reason = ""};
+    inner.q = q;
+    inner.out = out;
+    inner.concrete_only = true;
+    return inner;
+}
+
+static void take_over(Judge *j, const Judge *inner) {
+    j->out->status = inner->out->status;
+    j->out->reason = inner->out->reason;
+    j->out->values = inner->out->values;
+    j->out->nvalues = inner->out->nvalues;
+    j->out->replayed = inner->out->replayed;
+    j->bad_ptx = inner->bad_ptx;
+    j->bad_mach = inner->bad_mach;
+}
+
+/* Run the region of `t`, a copy of a cut with other contents, and judge it. False if it cannot be run. */
+static bool judge_again(Judge *inner, Cut *t) {
+    Prover *p = &inner->c->p;
+    t->pass_ptx = arena_copy(&p->arena, t->pass_ptx, p->nblocks);
+    t->pass_mach = arena_copy(&p->arena, t->pass_mach, p->ff->nblocks + 1);
+    core_run(inner->c, t);
+    if (t->ptx_run.fault || t->mach_run.fault)
+        return false;
+    judge_obligations(inner, t);
+    return true;
+}
+
 static void follow(Judge *j, const Edge *e, Term *base, unsigned depth, unsigned *runs) {
     Core *c = j->c;
     Prover *p = &c->p;
@@ -114,26 +146,13 @@ static void follow(Judge *j, const Edge *e, Term *base, unsigned depth, unsigned
     t.pv = e->pv;
     t.lv = e->lv;
     memcpy(t.mem, e->mem, sizeof t.mem);
-    t.pass_ptx = arena_copy(&p->arena, t.pass_ptx, p->nblocks);
-    t.pass_mach = arena_copy(&p->arena, t.pass_mach, p->ff->nblocks + 1);
-    core_run(c, &t);
-    if (t.ptx_run.fault || t.mach_run.fault)
-        return;
-    Judge inner = *j;
-    ProveRegion out = {.status = PROVE_SYNTACTIC, .reason = ""};
-    inner.q = &t;
-    inner.out = &out;
+    ProveRegion out;
+    Judge inner = concrete_judge(j, &t, &out);
     inner.base = base;
-    inner.concrete_only = true;
-    judge_obligations(&inner, &t);
+    if (!judge_again(&inner, &t))
+        return;
     if (out.status == PROVE_REFUTED) {
-        j->out->status = out.status;
-        j->out->reason = out.reason;
-        j->out->values = out.values;
-        j->out->nvalues = out.nvalues;
-        j->out->replayed = out.replayed;
-        j->bad_ptx = inner.bad_ptx;
-        j->bad_mach = inner.bad_mach;
+        take_over(j, &inner);
         return;
     }
     if (!depth)
@@ -201,23 +220,14 @@ static bool broken_by(Judge *j, const Cut *from, const Edge *e, const Claim *k) 
         return false;
     char name[24];
     prove_loc_name(k->loc, name);
-    Judge inner = *j;
-    ProveRegion out = {.status = PROVE_SYNTACTIC, .reason = ""};
+    ProveRegion out;
     Cut source = *from;
-    inner.q = &source;
-    inner.out = &out;
-    inner.concrete_only = true;
+    Judge inner = concrete_judge(j, &source, &out);
     judge_equal(&inner, e->cond, x, y, arena_printf(&j->r->arena, "%s, which holds %s at the start, comes with another value", name, k->row->ptx_name),
                 e->ptx_at, e->mach_at);
     if (out.status != PROVE_REFUTED)
         return false;
-    j->out->status = PROVE_REFUTED;
-    j->out->reason = out.reason;
-    j->out->values = out.values;
-    j->out->nvalues = out.nvalues;
-    j->out->replayed = out.replayed;
-    j->bad_ptx = inner.bad_ptx;
-    j->bad_mach = inner.bad_mach;
+    take_over(j, &inner);
     return true;
 }
 
@@ -233,18 +243,9 @@ void judge_blame(Judge *j, Cut *q) {
     t.lv = arena_copy(&p->arena, q->lv, p->nloc * sizeof *t.lv);
     for (uint32_t i = 0; i < n; i++)
         t.lv[k[i].loc] = claimed(&p->ts, q->pv[k[i].value], &k[i]);
-    t.pass_ptx = arena_copy(&p->arena, t.pass_ptx, p->nblocks);
-    t.pass_mach = arena_copy(&p->arena, t.pass_mach, p->ff->nblocks + 1);
-    core_run(c, &t);
-    if (t.ptx_run.fault || t.mach_run.fault)
-        return;
-    Judge inner = *j;
-    ProveRegion out = {.status = PROVE_SYNTACTIC, .reason = ""};
-    inner.q = &t;
-    inner.out = &out;
-    inner.concrete_only = true;
-    judge_obligations(&inner, &t);
-    if (out.status != PROVE_SYNTACTIC)
+    ProveRegion out;
+    Judge inner = concrete_judge(j, &t, &out);
+    if (!judge_again(&inner, &t) || out.status != PROVE_SYNTACTIC)
         return;
     core_edges(c, &t); /* the region is right if its locations are: who breaks them? */
     for (uint32_t i = 0; i < n; i++)
