@@ -221,7 +221,7 @@ static void run_slots(Campaign *c, uint64_t first) {
         c->shared->slot = slot;
         if (!slot_program(c, slot, &kind, &index))
             continue;
-        c->shared->deadline = fuzz_now() + PROGRAM_SECONDS;
+        c->shared->deadline = fuzz_now() + (double)PROGRAM_SECONDS;
         uint64_t start = cpu_us();
         one_program(c, kind, index);
         c->shared->counts[kind].cpu_us += cpu_us() - start;
@@ -406,7 +406,7 @@ static void after_death(Campaign *c, unsigned job, int status) {
 static bool start_worker(Campaign *c, unsigned job) {
     Worker *w = &c->workers[job];
     w->hung = false;
-    c->all[job].deadline = fuzz_now() + PROGRAM_SECONDS;
+    c->all[job].deadline = fuzz_now() + (double)PROGRAM_SECONDS;
     w->pid = fork();
     if (w->pid == 0) {
         become_child();
