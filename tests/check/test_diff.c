@@ -40,49 +40,58 @@ static void show(void *user, Severity severity, const char *line) {
     print_message("%s", line);
 }
 
-static DiffReport compare(const char *value, const char *guard, const char *address, Plan *p) {
+/* Names in the report live as long as the plan, the binary and the module. */
+typedef struct {
+    Plan plan;
+    Binary *binary;
+    PtxModule *module;
+    DiffReport report;
+} Comparison;
+
+static void compare(Comparison *c, const char *value, const char *guard, const char *address) {
     char text[1024];
     Diags d = {.sink = show};
     void *image;
     size_t size;
-    DiffReport r;
     snprintf(text, sizeof text, sass, value, guard, address);
     Source s = {"k.sass", text, strlen(text)};
     assert_true(assemble(&s, &image, &size, &d));
-    Binary *b = binary_read("k.cubin", image, size, &d);
-    PtxModule *m = ptx_parse("k.ptx", ptx, sizeof ptx - 1, &d);
-    assert_non_null(b);
-    assert_non_null(m);
-    *p = (Plan){0};
-    VEC_ADD(&p->arena, &p->launches, ((PlanLaunch){.grid = {1, 1, 1}, .block = {40, 1, 1}, .repeat = 1}));
-    assert_true(plan_add_arg(p, "out:c:u32[40]", &d));
-    assert_true(diff_validate(p, m, b, &(DiffOptions){0}, &r, &d));
-    if (r.has_machine_store)
-        r.machine_func = arena_printf(&p->arena, "%s", r.machine_func);
-    binary_free(b);
-    ptx_free(m);
+    *c = (Comparison){.binary = binary_read("k.cubin", image, size, &d),
+                      .module = ptx_parse("k.ptx", ptx, sizeof ptx - 1, &d)};
     free(image);
-    return r;
+    assert_non_null(c->binary);
+    assert_non_null(c->module);
+    VEC_ADD(&c->plan.arena, &c->plan.launches, ((PlanLaunch){.grid = {1, 1, 1}, .block = {40, 1, 1}, .repeat = 1}));
+    assert_true(plan_add_arg(&c->plan, "out:c:u32[40]", &d));
+    assert_true(diff_validate(&c->plan, c->module, c->binary, &(DiffOptions){0}, &c->report, &d));
+}
+
+static void comparison_free(Comparison *c) {
+    binary_free(c->binary);
+    ptx_free(c->module);
+    plan_free(&c->plan);
 }
 
 static void test_equal(void **state) {
     (void)state;
-    Plan p;
-    DiffReport r = compare("0x64", "@PT", "R4.64", &p);
+    Comparison c;
+    compare(&c, "0x64", "@PT", "R4.64");
+    DiffReport r = c.report;
     assert_true(r.equal);
     assert_int_equal(r.nlaunches, 1);
     assert_int_equal(r.compared_bytes, 160);
     assert_int_equal(r.ptx_insns, 40 * 7);
-    char *text = diff_report_text(&r, &p);
+    char *text = diff_report_text(&r, &c.plan);
     assert_non_null(strstr(text, "equal: 1 launch, 160 bytes"));
     free(text);
-    plan_free(&p);
+    comparison_free(&c);
 }
 
 static void test_wrong_value(void **state) {
     (void)state;
-    Plan p;
-    DiffReport r = compare("0x65", "@PT", "R4.64", &p);
+    Comparison c;
+    compare(&c, "0x65", "@PT", "R4.64");
+    DiffReport r = c.report;
     assert_false(r.equal);
     assert_true(r.memory_differs);
     assert_string_equal(r.buffer, "c");
@@ -95,19 +104,20 @@ static void test_wrong_value(void **state) {
     assert_string_equal(r.machine_func, "k");
     assert_int_equal(r.machine_pc_bytes, 0x50);
     assert_non_null(strstr(r.machine_text, "STG.E"));
-    char *text = diff_report_text(&r, &p), *json = diff_report_json(&r, &p);
+    char *text = diff_report_text(&r, &c.plan), *json = diff_report_json(&r, &c.plan);
     assert_non_null(strstr(text, "PTX      100 (0x00000064)"));
     assert_non_null(strstr(text, "line 13"));
     assert_non_null(strstr(json, "\"pc\":\t80"));
     free(text);
     free(json);
-    plan_free(&p);
+    comparison_free(&c);
 }
 
 static void test_missing_store(void **state) {
     (void)state;
-    Plan p;
-    DiffReport r = compare("0x64", "@P0", "R4.64", &p);
+    Comparison c;
+    compare(&c, "0x64", "@P0", "R4.64");
+    DiffReport r = c.report;
     assert_false(r.equal);
     assert_int_equal(r.element, 5); /* the lane whose guard is false */
     assert_int_equal(r.ptx_value[0], 105);
@@ -115,20 +125,21 @@ static void test_missing_store(void **state) {
     assert_true(r.has_ptx_store);
     assert_int_equal(r.ptx_store_thread[0], 5);
     assert_false(r.has_machine_store);
-    plan_free(&p);
+    comparison_free(&c);
 }
 
 static void test_trap_on_one_side(void **state) {
     (void)state;
-    Plan p;
-    DiffReport r = compare("0x64", "@PT", "R4.64+0x4", &p); /* the last lane stores behind the buffer */
+    Comparison c;
+    compare(&c, "0x64", "@PT", "R4.64+0x4");
+    DiffReport r = c.report; /* the last lane stores behind the buffer */
     assert_false(r.equal);
     assert_int_equal(r.ptx_trap.kind, TRAP_NONE);
     assert_int_equal(r.machine_trap.kind, TRAP_OUT_OF_RANGE);
-    char *text = diff_report_text(&r, &p);
+    char *text = diff_report_text(&r, &c.plan);
     assert_non_null(strstr(text, "out of range"));
     free(text);
-    plan_free(&p);
+    comparison_free(&c);
 }
 
 static void test_memory(void **state) {
