@@ -1,10 +1,10 @@
 /* The public library: see include/heddle.h.
  * SPDX-License-Identifier: MIT */
 #include "heddle.h"
-#include "check/check.h"
-#include "check/diff.h"
-#include "check/judge.h"
-#include "emit/asm.h"
+#include "check/static/check.h"
+#include "check/validate/diff.h"
+#include "check/validate/judge.h"
+#include "emit/text/asm.h"
 #include "tools/driver.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_BATCH_H
 #define HEDDLE_TOOLS_BATCH_H
-#include "check/judge.h"
+#include "check/validate/judge.h"
 #include "tools/cli.h"
 
 typedef struct { /* one kernel, or a file that has none */

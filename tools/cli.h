@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_CLI_H
 #define HEDDLE_TOOLS_CLI_H
-#include "check/fuzz.h"
-#include "check/model.h"
-#include "check/plan.h"
-#include "sim/machine.h"
+#include "check/fuzz/fuzz.h"
+#include "check/model/model.h"
+#include "check/validate/plan.h"
+#include "sim/machine/machine.h"
 #include "tools/driver.h"
 #include <argp.h>
 #include <cjson/cJSON.h>

@@ -1,7 +1,7 @@
 /* heddle check, heddle explain: the static checker.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/check.h"
+#include "check/static/check.h"
 #include "tools/cli.h"
 #include <cjson/cJSON.h>
 #include <stdlib.h>

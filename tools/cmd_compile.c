@@ -1,8 +1,8 @@
 /* heddle compile, asm, disasm: one file in, one file out.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "emit/asm.h"
-#include "emit/object.h"
+#include "emit/text/asm.h"
+#include "emit/elf/object.h"
 #include "frontend/link.h"
 #include "tools/cli.h"
 #include "tools/report.h"

@@ -1,7 +1,7 @@
 /* heddle fuzz: random programs through compiler, interpreter and machine.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/fuzz.h"
+#include "check/fuzz/fuzz.h"
 #include "tools/cli.h"
 #include <inttypes.h>
 #include <stdlib.h>

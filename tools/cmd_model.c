@@ -1,7 +1,7 @@
 /* heddle check --model: every kernel, under one policy or under all that code must be safe under.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/model.h"
+#include "check/model/model.h"
 #include "tools/cli.h"
 #include <cjson/cJSON.h>
 #include <stdlib.h>

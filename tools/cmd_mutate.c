@@ -1,9 +1,9 @@
 /* heddle mutate: list mutants of a binary, write one, or run a campaign that measures the checkers.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/campaign.h"
-#include "check/fuzz_int.h"
-#include "check/prove.h"
+#include "check/mutate/campaign.h"
+#include "check/fuzz/internal.h"
+#include "check/prove/prove.h"
 #include "lower/lower.h"
 #include "tools/cli.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* heddle prove: translation validation of machine code against its PTX.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/prove.h"
+#include "check/prove/prove.h"
 #include "tools/cli.h"
 #include <stdio.h>
 #include <stdlib.h>

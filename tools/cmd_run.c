@@ -1,8 +1,8 @@
 /* heddle run: the launches of a plan on one engine; statistics, traces, findings, buffers, checks.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/diff.h"
-#include "emit/object.h"
+#include "check/validate/diff.h"
+#include "emit/elf/object.h"
 #include "tools/cli.h"
 #include <cjson/cJSON.h>
 #include <stdlib.h>

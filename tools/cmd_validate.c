@@ -1,8 +1,8 @@
 /* heddle validate: PTX reference interpreter against the machine, under given launches or inferred ones.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/diff.h"
-#include "emit/object.h"
+#include "check/validate/diff.h"
+#include "emit/elf/object.h"
 #include "tools/batch.h"
 #include <stdlib.h>
 #include <string.h>

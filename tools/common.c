@@ -1,7 +1,7 @@
 /* What several commands do: reading modules and binaries, the launch plan of the options.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "emit/object.h"
+#include "emit/elf/object.h"
 #include "frontend/link.h"
 #include "tools/cli.h"
 #include <string.h>

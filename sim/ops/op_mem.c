@@ -1,6 +1,6 @@
 /* Loads and stores of a whole warp: the addresses of all lanes as differences from one of them, the extremes checked
  * once against the allocation, then a loop without checks. Lanes that do not take part get the address of one that
- * does, so that loads need no branch. What fails any check, and every trap, goes lane by lane through sim/mem.c.
+ * does, so that loads need no branch. What fails any check, and every trap, goes lane by lane through sim/machine/mem.c.
  *
  * Slots of all: v[0] = ra (a pair when d->wide), v[1] = urb, v[2] = data of a store; d->target = offset.
  * SPDX-License-Identifier: MIT */

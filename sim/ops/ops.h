@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_OPS_OPS_H
 #define HEDDLE_SIM_OPS_OPS_H
-#include "sim/machine_int.h"
+#include "sim/machine/internal.h"
 
 #ifndef SIM_LEVEL
 #error "SIM_LEVEL names the host level"

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "check/fuzz_int.h"
-#include "check/model.h"
-#include "emit/asm.h"
+#include "check/fuzz/internal.h"
+#include "check/model/model.h"
+#include "emit/text/asm.h"
 #include "emit/code.h"
 #include "lower/lower.h"
 

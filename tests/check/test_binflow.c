@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "check/binflow.h"
-#include "emit/asm.h"
+#include "check/flow/binflow.h"
+#include "emit/text/asm.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "check/check.h"
-#include "emit/asm.h"
+#include "check/static/check.h"
+#include "emit/text/asm.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <stdio.h>

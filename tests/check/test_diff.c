@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "check/diff.h"
-#include "emit/asm.h"
+#include "check/validate/diff.h"
+#include "emit/text/asm.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

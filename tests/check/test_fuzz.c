@@ -2,8 +2,8 @@
  * programs that once failed pass under every level, limit and policy.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/fuzz_int.h"
-#include "check/shape.h"
+#include "check/fuzz/internal.h"
+#include "check/fuzz/shape.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

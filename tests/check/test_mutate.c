@@ -1,6 +1,6 @@
 /* The mutator: what each class changes, and nothing else; a small campaign.
  * SPDX-License-Identifier: MIT */
-#include "check/mutate.h"
+#include "check/mutate/mutate.h"
 #include "model_common.h"
 
 static const char program[] =

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "check/plan.h"
+#include "check/validate/plan.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

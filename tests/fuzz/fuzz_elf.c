@@ -1,6 +1,6 @@
 /* A damaged ELF file: an error or a binary, never a crash.
  * SPDX-License-Identifier: MIT */
-#include "emit/binary.h"
+#include "emit/elf/binary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -3,8 +3,8 @@
  *   test_seed_lines seed_lines.txt seed_fields.txt [OUTPUT-OF-seed_lines]
  * With the third file, the lines of the table are those of the source texts, all of them, in their order.
  * SPDX-License-Identifier: MIT */
-#include "emit/asm.h"
-#include "emit/binary.h"
+#include "emit/text/asm.h"
+#include "emit/elf/binary.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/str.h"
 #include "lower/lower.h"
-#include "sim/ptx_interp.h"
+#include "sim/interp/interp.h"
 #include <inttypes.h>
 #include <mpfr.h>
 #include <setjmp.h>

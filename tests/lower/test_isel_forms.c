@@ -3,7 +3,7 @@
  * set for each of 96 threads.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "check/diff.h"
+#include "check/validate/diff.h"
 #include "tools/driver.h"
 #include <stdio.h>
 #include <stdlib.h>

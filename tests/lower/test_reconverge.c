@@ -3,7 +3,7 @@
  * observing cycle. Hand-written cases check placement and calls.
  * SPDX-License-Identifier: MIT */
 #include "lower/cfg.h"
-#include "lower/reconverge.h"
+#include "lower/reconverge/reconverge.h"
 #include "warp_model.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The prover's terms: whatever the constructors rewrite must have the value that plain C arithmetic gives. Random
  * expressions are built twice, as a term and as numbers under random assignments.
  * SPDX-License-Identifier: MIT */
-#include "check/prove_term.h"
+#include "check/prove/term.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "emit/code.h"
 #include "emit/emit.h"
-#include "emit/latency.h"
+#include "isa/machine/latency.h"
 #include "random_ir.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "emit/asm.h"
-#include "emit/binary.h"
+#include "emit/text/asm.h"
+#include "emit/elf/binary.h"
 #include <stdlib.h>
 #include <string.h>
 

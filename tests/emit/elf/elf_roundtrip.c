@@ -1,8 +1,8 @@
 /* elf_roundtrip FILE...: load, disassemble, assemble; status 1 unless every file comes back byte for byte.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "emit/asm.h"
-#include "emit/binary.h"
+#include "emit/text/asm.h"
+#include "emit/elf/binary.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

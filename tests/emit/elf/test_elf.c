@@ -2,8 +2,8 @@
  * values are read off the text in common.h and the format description, not taken from the writer.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
-#include "emit/elf_image.h"
-#include "emit/nvinfo.h"
+#include "emit/elf/image.h"
+#include "emit/elf/nvinfo.h"
 
 static Binary *load(void) {
     size_t size;

@@ -2,7 +2,7 @@
  * must give a binary or an error with a position, never crash (the sanitizer build shows more), never hang.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
-#include "emit/elf_image.h"
+#include "emit/elf/image.h"
 
 static bool read_one(const void *image, size_t size, Messages *m) {
     Diags d = {.sink = collect, .user = m};

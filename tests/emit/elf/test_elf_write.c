@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "common.h"
 #include "emit/code.h"
-#include "emit/elf_image.h"
-#include "emit/nvinfo.h"
+#include "emit/elf/image.h"
+#include "emit/elf/nvinfo.h"
 #include "frontend/ast.h"
 
 static const char ptx_text[] = ".version 7.0\n"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "sim/machine.h"
+#include "sim/machine/machine.h"
 
 enum { PROG_MAX = 256, PROG_LABELS = 32, PARAM_BASE = 0x160 };
 

@@ -1,8 +1,8 @@
 /* Random legal instructions of every opcode, and random words, never do worse than trap; uniform operations; every
- * policy gives the same results. (That every operation has semantics or is said to have none: sim/ops/interp.c does not
+ * policy gives the same results. (That every operation has semantics or is said to have none: sim/ops/issue.c does not
  * compile otherwise.) SPDX-License-Identifier: MIT */
 #include "prog.h"
-#include "sim/machine_int.h"
+#include "sim/machine/internal.h"
 #include <stdlib.h>
 #include <string.h>
 

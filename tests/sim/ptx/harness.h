@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TESTS_SIM_PTX_HARNESS_H
 #define HEDDLE_TESTS_SIM_PTX_HARNESS_H
-#include "sim/ptx_interp.h"
+#include "sim/interp/interp.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

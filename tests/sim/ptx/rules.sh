@@ -17,7 +17,7 @@ for name in $(sed -n '/^| rule/,/^$/p' "$doc" | awk -F'|' '{print $4 $5}' | grep
     shfl | match | redux | elect | activemask | barrier | bar | fence | red) continue ;; # instructions
     esac
     functions=$((functions + 1))
-    grep -qE "^[A-Za-z].*[ *]$name\(|^#define $name\(" "$root"/sim/ptx_*.[ch] "$root"/sim/launch.[ch] "$root"/frontend/link.c ||
+    grep -qE "^[A-Za-z].*[ *]$name\(|^#define $name\(" "$root"/sim/interp/*.[ch] "$root"/sim/launch.[ch] "$root"/frontend/link.c ||
         complain "$name is not defined in sim/"
 done
 [ $functions -gt 25 ] || complain "only $functions functions named"

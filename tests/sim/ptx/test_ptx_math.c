@@ -1,7 +1,7 @@
 /* The interpreter's floating-point primitives against the host: hardware arithmetic under fesetround for the
  * directed modes, 113-bit arithmetic for the half formats, long double libm for the approximate functions.
  * SPDX-License-Identifier: MIT */
-#include "sim/ptx_math.h"
+#include "sim/interp/math.h"
 #include <fenv.h>
 #include <math.h>
 #include <setjmp.h>

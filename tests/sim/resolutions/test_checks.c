@@ -2,7 +2,7 @@
  * one. Also: an endless loop that changes memory back and forth is proved endless. SPDX-License-Identifier:
  * MIT */
 #include "prog.h"
-#include "sim/machine_int.h"
+#include "sim/machine/internal.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * end in the resolution's number. A recorder of executed instructions shows who ran when.
  * SPDX-License-Identifier: MIT */
 #include "prog.h"
-#include "emit/asm.h"
+#include "emit/text/asm.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

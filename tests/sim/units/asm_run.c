@@ -1,7 +1,7 @@
 /* Running assembly text: see asm_run.h.
  * SPDX-License-Identifier: MIT */
 #include "asm_run.h"
-#include "emit/asm.h"
+#include "emit/text/asm.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

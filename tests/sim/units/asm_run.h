@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "emit/binary.h"
-#include "sim/machine.h"
+#include "emit/elf/binary.h"
+#include "sim/machine/machine.h"
 
 enum { ASM_MAX_OUT = 2048, ASM_MAX_IN = 16 };
 typedef struct {

@@ -100,7 +100,7 @@ static void reductions(void **state) {
         for (uint32_t i = 0; i < threads; i++)
             if (i / 32 != last) {
                 assert_int_equal(r.out[2 * i], want);
-                uint32_t arrived = last < warps ? warps - 1 : warps; /* BARState, sim/machine.h */
+                uint32_t arrived = last < warps ? warps - 1 : warps; /* BARState, sim/machine/machine.h */
                 assert_int_equal(r.out[2 * i + 1], arrived | cnt / 32 << 6 | 2u << 13 | op << 15 | all << 17 | any << 18 | count << 19);
             }
     }

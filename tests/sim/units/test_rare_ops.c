@@ -1,4 +1,4 @@
-/* Operations of sim/rare.c on the native targets, and FCHK, from assembly text, against plain C on the host; and operations
+/* Operations of sim/machine/rare.c on the native targets, and FCHK, from assembly text, against plain C on the host; and operations
  * that are not simulated, which say so.
  * SPDX-License-Identifier: MIT */
 #include "asm_run.h"

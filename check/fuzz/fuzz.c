@@ -1,0 +1,515 @@
+/* Campaigns: many programs in child processes, so that a crash or a hang costs one program. Each child shares a
+ * page of counters with the parent. See fuzz.h.
+ * SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "check/fuzz/internal.h"
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FUZZ_NCOUNTERS = sizeof(FuzzCounts) / sizeof(uint64_t) };
+enum { SLICE = 64, RING = 32, REDUCE_ALIKE = 4, PROGRAM_SECONDS = 30, MAX_JOBS = 64 };
+
+/* Of one child: written by it, read by the parent. */
+typedef struct {
+    volatile uint64_t slot;      /* being run; the first that is not done, when the child has ended */
+    volatile double deadline;    /* the child is hanging when this has passed */
+    volatile unsigned nfailures; /* in the ring since the start; each entry is complete when counted */
+    volatile unsigned nreported; /* by the parent */
+    volatile bool reducing;
+    FuzzCounts counts[GEN_KINDS];
+    FuzzFailure ring[RING];
+} Shared;
+
+typedef struct {
+    pid_t pid;   /* 0: has ended */
+    bool hung;
+} Worker;
+
+typedef struct {
+    const FuzzOptions *opt;
+    Shared *all;     /* [njobs] */
+    Shared *shared;  /* in a child: its own */
+    Worker workers[MAX_JOBS];
+    unsigned njobs, job;
+    GenForms forms;
+    GenKind kinds[GEN_KINDS];
+    unsigned nkinds;
+    uint64_t nslots;
+    GenProgram program;
+} Campaign;
+
+static uint64_t failures_so_far(const Campaign *c) {
+    uint64_t n = 0;
+    for (unsigned j = 0; j < c->njobs; j++)
+        n += c->all[j].nfailures;
+    return n;
+}
+
+static bool enough(const Campaign *c) { return c->opt->max_failures && failures_so_far(c) >= c->opt->max_failures; }
+
+/* ---- which program and how ---- */
+/* Kinds take turns, a slice each, and jobs take slices in turn. False: this slot is empty, or another job's. */
+static bool slot_program(const Campaign *c, uint64_t slot, GenKind *kind, uint64_t *index) {
+    uint64_t slice = slot / SLICE;
+    *kind = c->kinds[slice % c->nkinds];
+    *index = slice / c->nkinds * SLICE + slot % SLICE;
+    bool used = *index < c->opt->count && slice / c->nkinds % c->njobs == c->job;
+    *index += c->opt->first;
+    return used;
+}
+
+/* 1 in n of the programs, decided by other bits of the hash than before. */
+static bool one_in(uint64_t *h, unsigned n) {
+    *h = gen_hash(*h + 1);
+    return *h % n == 0;
+}
+
+static FuzzConfig sample_config(const Campaign *c, uint64_t h) {
+    static const unsigned limits[] = {24, 28, 32, 40};
+    static const ReconvMode modes[] = {RECONV_FRONTIER, RECONV_FRONTIER_ALL, RECONV_FRONTIER_ALL, RECONV_NONE};
+    FuzzConfig f = {.target = c->opt->target, .opt_level = c->opt->opt_level >= 0 ? (unsigned)c->opt->opt_level : (unsigned)(h & 3)};
+    if (one_in(&h, 3))
+        f.reg_limit = limits[h >> 32 & 3];
+    if (one_in(&h, 2))
+        f.reconverge = modes[h >> 32 & 3];
+    f.predicate = one_in(&h, 2) ? PREDICATE_AUTO : h >> 32 & 1 ? PREDICATE_MAX : PREDICATE_OFF;
+    f.yield_breaks = one_in(&h, 6);
+    f.verify = one_in(&h, 16);
+    f.text = one_in(&h, 64);
+    f.ptx_seed = one_in(&h, 2) ? h >> 20 : 0;
+    f.check = one_in(&h, 4);
+    f.check_only = c->opt->check_only;
+    return f;
+}
+
+static unsigned sample_configs(const Campaign *c, GenKind kind, uint64_t index, FuzzConfig out[FUZZ_MAX_CONFIGS]) {
+    static const unsigned number[] = {[FUZZ_POLICIES_SAMPLED] = FUZZ_SAMPLED, [FUZZ_POLICIES_ALL] = FUZZ_NPOLICIES,
+                                      [FUZZ_POLICIES_DEFAULT] = 1, [FUZZ_POLICIES_LITERAL] = FUZZ_NLITERAL};
+    uint64_t h = gen_hash(gen_hash(c->opt->seed + 77) + index * GEN_KINDS + kind);
+    FuzzConfig base = sample_config(c, h);
+    unsigned n = 0, policies = number[c->opt->policies];
+    for (; n < policies; n++) {
+        unsigned k = c->opt->policies == FUZZ_POLICIES_SAMPLED   ? (unsigned)((FUZZ_SAMPLED * index + n) % FUZZ_NPOLICIES)
+                     : c->opt->policies == FUZZ_POLICIES_LITERAL ? FUZZ_NPOLICIES + n
+                                                                 : n;
+        out[n] = base;
+        fuzz_policy(k, &out[n].machine);
+        out[n].machine.seed = h >> 30;
+    }
+    if (one_in(&h, 8)) {
+        out[n] = base;
+        out[n++].machine.check_control = true;
+    }
+    if (one_in(&h, 8)) {
+        out[n] = base;
+        fuzz_policy((unsigned)(h >> 32) % FUZZ_NPOLICIES, &out[n].machine);
+        out[n++].traces = true;
+    }
+    return n;
+}
+
+/* ---- saving ---- */
+static uint32_t count_statements(const GenProgram *p) {
+    uint32_t n = 0;
+    for (const char *s = p->text; s && *s; s++)
+        n += *s == ';';
+    return n;
+}
+
+static bool save(const Campaign *c, const GenProgram *p, const FuzzFailure *f, const char *ending, char path[200]) {
+    GenProgram q = {0};
+    Diags quiet = {0};
+    int n = snprintf(path, 200, "%s/%s-%" PRIu64 "-%" PRIu64 "%s.ptx", c->opt->keep_dir, gen_kind_name(f->kind),
+                     c->opt->seed, f->index, ending);
+    const char *head = strchr(p->text, '\n');
+    size_t line = head ? (size_t)(head - p->text) + 1 : 0;
+    gen_text(&q, "%.*s// %s%s%s with %s\n", (int)line, p->text, fuzz_class_name(f->verdict.cls),
+             f->verdict.detail[0] ? " " : "", f->verdict.detail, f->verdict.config);
+    for (const char *t = f->verdict.text; *t;) {
+        size_t len = strcspn(t, "\n");
+        gen_text(&q, "// %.*s\n", (int)len, t);
+        t += len + (t[len] == '\n');
+    }
+    gen_text(&q, "%s", p->text + line);
+    bool good = n < 200 && file_write(path, q.text, q.size_bytes, &quiet);
+    gen_program_free(&q);
+    if (!good)
+        path[0] = 0;
+    return good;
+}
+
+static void report(Campaign *c, const FuzzFailure *f) {
+    while (c->shared->nfailures - c->shared->nreported >= RING)
+        usleep(10000);
+    c->shared->ring[c->shared->nfailures % RING] = *f;
+    c->shared->nfailures = c->shared->nfailures + 1;
+}
+
+/* Failures like it among the latest. */
+static unsigned failed_before(const Shared *s, const FuzzVerdict *v) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < s->nfailures && k < RING; k++)
+        n += s->ring[k].verdict.cls == v->cls && strcmp(s->ring[k].verdict.detail, v->detail) == 0;
+    return n;
+}
+
+/* Save, reduce unless there were several like it, save again, report. `p` is reduced. */
+static void keep_failure(Campaign *c, GenProgram *p, const FuzzConfig *config, FuzzFailure *f) {
+    Shared *s = c->shared;
+    s->counts[f->kind].failures++;
+    if (c->opt->keep_dir)
+        save(c, p, f, "", f->path);
+    if (failed_before(s, &f->verdict) >= REDUCE_ALIKE) {
+        report(c, f);
+        return;
+    }
+    s->ring[s->nfailures % RING] = *f; /* for the parent, should reduction not survive */
+    s->reducing = true;
+    s->deadline = fuzz_now() + c->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
+    fuzz_reduce(p, config, &f->verdict, c->opt->reduce_seconds);
+    f->statements = count_statements(p);
+    if (c->opt->keep_dir)
+        save(c, p, f, ".reduced", f->reduced_path);
+    s->reducing = false;
+    report(c, f);
+}
+
+/* ---- the child ---- */
+static void one_program(Campaign *c, GenKind kind, uint64_t index) {
+    FuzzConfig configs[FUZZ_MAX_CONFIGS];
+    unsigned n = sample_configs(c, kind, index, configs), failed;
+    FuzzCounts *counts = &c->shared->counts[kind];
+    gen_program(kind, c->opt->seed, index, &c->forms, &c->program);
+    FuzzVerdict v = fuzz_check_counted(&c->program, configs, n, &failed, counts);
+    if (c->opt->metrics && c->program.graph.measured && v.cls == FUZZ_EQUAL) {
+        v = fuzz_measure(&c->program, c->opt->target, counts);
+        failed = 0;
+    }
+    counts->programs++;
+    counts->unsupported += v.cls == FUZZ_UNSUPPORTED;
+    if (!fuzz_is_failure(v.cls))
+        return;
+    FuzzFailure f = {.kind = kind, .index = index, .verdict = v};
+    FuzzConfig config = configs[failed];
+    config.text = v.cls == FUZZ_TEXT;
+    config.check = v.cls == FUZZ_STATIC;
+    keep_failure(c, &c->program, &config, &f);
+}
+
+static uint64_t cpu_us(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void run_slots(Campaign *c, uint64_t first) {
+    for (uint64_t slot = first; slot < c->nslots && !enough(c); slot++) {
+        GenKind kind;
+        uint64_t index;
+        c->shared->slot = slot;
+        if (!slot_program(c, slot, &kind, &index))
+            continue;
+        c->shared->deadline = fuzz_now() + (double)PROGRAM_SECONDS;
+        uint64_t start = cpu_us();
+        one_program(c, kind, index);
+        c->shared->counts[kind].cpu_us += cpu_us() - start;
+        c->shared->slot = slot + 1;
+    }
+}
+
+static void become_child(void) {
+    int null = open("/dev/null", O_WRONLY);
+    if (null >= 0) {
+        dup2(null, STDERR_FILENO);
+        close(null);
+    }
+    signal(SIGABRT, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* not to outlive the parent */
+}
+
+/* ---- one program apart ---- */
+static FuzzVerdict died(int status, bool hung, const char *config) {
+    FuzzVerdict v = {.cls = hung ? FUZZ_HANG : FUZZ_CRASH};
+    snprintf(v.config, sizeof v.config, "%s", config);
+    if (hung)
+        return v;
+    if (WIFSIGNALED(status))
+        snprintf(v.detail, sizeof v.detail, "signal %d", WTERMSIG(status));
+    else
+        snprintf(v.detail, sizeof v.detail, "status %d", WEXITSTATUS(status));
+    snprintf(v.text, sizeof v.text, "the process ended with %s", v.detail);
+    return v;
+}
+
+typedef struct {
+    FuzzVerdict verdict;
+    unsigned failed;
+} Answer;
+
+FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed) {
+    int fd[2], status = 0;
+    Answer a = {.verdict = {.cls = FUZZ_HANG}};
+    if (failed)
+        *failed = 0;
+    if (pipe(fd) != 0)
+        return a.verdict;
+    pid_t pid = fork();
+    if (pid == 0) {
+        become_child();
+        a.verdict = fuzz_check(p, configs, n, &a.failed);
+        _exit(write(fd[1], &a, sizeof a) == (ssize_t)sizeof a ? 0 : 1);
+    }
+    close(fd[1]);
+    struct pollfd wait = {.fd = fd[0], .events = POLLIN};
+    bool hung = pid > 0 && poll(&wait, 1, PROGRAM_SECONDS * 1000) == 0;
+    if (hung)
+        kill(pid, SIGKILL);
+    bool got = !hung && read(fd[0], &a, sizeof a) == (ssize_t)sizeof a;
+    close(fd[0]);
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    if (!got)
+        return died(status, hung, "");
+    if (failed)
+        *failed = a.failed;
+    return a.verdict;
+}
+
+/* ---- the state of a campaign, to go on from ---- */
+static bool write_state(const Campaign *c, Diags *d) {
+    GenProgram t = {0};
+    if (!c->opt->state_file)
+        return true;
+    gen_text(&t, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds", c->opt->seed, c->opt->first);
+    for (unsigned k = 0; k < c->nkinds; k++)
+        gen_text(&t, " %s", gen_kind_name(c->kinds[k]));
+    gen_text(&t, "\njobs %u\n", c->njobs);
+    for (unsigned j = 0; j < c->njobs; j++) {
+        const uint64_t *n = (const uint64_t *)(const void *)c->all[j].counts;
+        gen_text(&t, "%" PRIu64, c->all[j].slot);
+        for (size_t i = 0; i < GEN_KINDS * FUZZ_NCOUNTERS; i++)
+            gen_text(&t, " %" PRIu64, n[i]);
+        gen_text(&t, "\n");
+    }
+    bool good = file_write(c->opt->state_file, t.text, t.size_bytes, d);
+    gen_program_free(&t);
+    return good;
+}
+
+static bool parse_state(Campaign *c, const char *text) {
+    char expected[256];
+    size_t at = (size_t)snprintf(expected, sizeof expected, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds", c->opt->seed,
+                                 c->opt->first);
+    for (unsigned k = 0; k < c->nkinds; k++)
+        at += (size_t)snprintf(expected + at, sizeof expected - at, " %s", gen_kind_name(c->kinds[k]));
+    int used = 0;
+    if (strncmp(text, expected, at) != 0 || sscanf(text + at, "\njobs %u%n", &c->njobs, &used) != 1 || !c->njobs ||
+        c->njobs > MAX_JOBS)
+        return false;
+    char *p = (char *)(uintptr_t)text + at + used;
+    for (unsigned j = 0; j < c->njobs; j++) {
+        uint64_t *n = (uint64_t *)(void *)c->all[j].counts;
+        c->all[j].slot = strtoull(p, &p, 10);
+        for (size_t i = 0; i < GEN_KINDS * FUZZ_NCOUNTERS; i++) {
+            char *end;
+            n[i] = strtoull(p, &end, 10);
+            if (end == p)
+                return false;
+            p = end;
+        }
+    }
+    return true;
+}
+
+/* Jobs are those of the state, since they share the slices. */
+static bool read_state(Campaign *c, Diags *d) {
+    Arena a = {0};
+    char *text;
+    size_t size;
+    if (!c->opt->state_file || access(c->opt->state_file, F_OK) != 0)
+        return true;
+    if (!file_read(&a, c->opt->state_file, d, &text, &size))
+        return false;
+    bool good = parse_state(c, text);
+    arena_free(&a);
+    return good || diag(d, (SrcLoc){0}, DIAG_E0412, c->opt->state_file, "the state of another campaign, or none");
+}
+
+/* ---- the parent ---- */
+static void report_new(Campaign *c, Shared *s) {
+    while (s->nreported < s->nfailures) {
+        if (c->opt->on_failure)
+            c->opt->on_failure(c->opt->user, &s->ring[s->nreported % RING]);
+        s->nreported = s->nreported + 1;
+    }
+}
+
+static uint64_t programs_done(const Campaign *c) {
+    uint64_t n = 0;
+    for (unsigned j = 0; j < c->njobs; j++)
+        for (unsigned k = 0; k < GEN_KINDS; k++)
+            n += c->all[j].counts[k].programs;
+    return n;
+}
+
+static void progress(const Campaign *c, double start, uint64_t at_start) {
+    uint64_t done = programs_done(c);
+    double seconds = fuzz_now() - start;
+    if (!c->opt->on_progress)
+        return;
+    GenKind kind = c->kinds[c->all[0].slot / SLICE % c->nkinds];
+    c->opt->on_progress(c->opt->user, kind, done, c->opt->count * c->nkinds, seconds > 0 ? (double)(done - at_start) / seconds : 0,
+                        failures_so_far(c));
+}
+
+/* A child died while it ran a program: that is a failure, found again and reduced here. */
+static void after_death(Campaign *c, unsigned job, int status) {
+    FuzzConfig configs[FUZZ_MAX_CONFIGS];
+    FuzzFailure f = {.verdict = died(status, c->workers[job].hung, "")};
+    Shared *s = c->shared = &c->all[job];
+    c->job = job;
+    if (s->reducing) { /* saved, not reduced */
+        s->reducing = false;
+        s->nfailures = s->nfailures + 1;
+        return;
+    }
+    if (!slot_program(c, s->slot, &f.kind, &f.index))
+        return;
+    s->counts[f.kind].programs++;
+    unsigned n = sample_configs(c, f.kind, f.index, configs), k = 0;
+    gen_program(f.kind, c->opt->seed, f.index, &c->forms, &c->program);
+    for (; k < n; k++) { /* which of them? */
+        FuzzVerdict v = fuzz_check_apart(&c->program, &configs[k], 1, NULL);
+        if (v.cls == FUZZ_CRASH || v.cls == FUZZ_HANG) {
+            f.verdict = v;
+            break;
+        }
+    }
+    k = k < n ? k : 0;
+    snprintf(f.verdict.config, sizeof f.verdict.config, "-O%u reg-limit=%u, policy %u of %u", configs[k].opt_level,
+             configs[k].reg_limit, k, n);
+    keep_failure(c, &c->program, &configs[k], &f);
+}
+
+static bool start_worker(Campaign *c, unsigned job) {
+    Worker *w = &c->workers[job];
+    w->hung = false;
+    c->all[job].deadline = fuzz_now() + (double)PROGRAM_SECONDS;
+    w->pid = fork();
+    if (w->pid == 0) {
+        become_child();
+        c->job = job;
+        c->shared = &c->all[job];
+        run_slots(c, c->shared->slot);
+        _exit(0);
+    }
+    if (w->pid < 0)
+        w->pid = 0;
+    return w->pid != 0;
+}
+
+/* True while it runs. One that died goes on behind the program that it died of. */
+static bool watch(Campaign *c, unsigned job) {
+    Worker *w = &c->workers[job];
+    Shared *s = &c->all[job];
+    int status = 0;
+    report_new(c, s);
+    if (w->pid && waitpid(w->pid, &status, WNOHANG) == 0) {
+        if (!w->hung && fuzz_now() > s->deadline) {
+            w->hung = true;
+            kill(w->pid, SIGKILL);
+        }
+        return true;
+    }
+    if (!w->pid)
+        return false;
+    w->pid = 0;
+    if (!(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+        after_death(c, job, status);
+        s->slot = s->slot + 1;
+        report_new(c, s);
+        return s->slot < c->nslots && !enough(c) && start_worker(c, job);
+    }
+    report_new(c, s);
+    return false;
+}
+
+static bool run_jobs(Campaign *c, Diags *d) {
+    double start = fuzz_now(), last = 0;
+    uint64_t at_start = programs_done(c);
+    bool running = true, good = true;
+    fflush(NULL);
+    for (unsigned j = 0; j < c->njobs; j++)
+        if (c->all[j].slot < c->nslots && !start_worker(c, j))
+            good = diag(d, (SrcLoc){0}, DIAG_E0502, strerror(errno));
+    while (running) {
+        running = false;
+        for (unsigned j = 0; j < c->njobs; j++)
+            running |= watch(c, j);
+        if (fuzz_now() - last > 0.5) {
+            progress(c, start, at_start);
+            write_state(c, d);
+            last = fuzz_now();
+        }
+        if (running)
+            usleep(10000);
+    }
+    return good && write_state(c, d);
+}
+
+static void add_counts(FuzzCounts *to, const FuzzCounts *from) {
+    uint64_t *x = (uint64_t *)(void *)to;
+    const uint64_t *y = (const uint64_t *)(const void *)from;
+    for (size_t i = 0; i < FUZZ_NCOUNTERS; i++)
+        x[i] += y[i];
+}
+
+static unsigned choose_jobs(const FuzzOptions *opt) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned n = opt->jobs ? opt->jobs : cores > 0 ? (unsigned)cores : 1;
+    uint64_t slices = (opt->count + SLICE - 1) / SLICE; /* more jobs than slices have nothing to do */
+    n = n < slices ? n : (unsigned)slices;
+    return n < 1 ? 1 : n > MAX_JOBS ? MAX_JOBS : n;
+}
+
+bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *r, Diags *d) {
+    static_assert(sizeof(FuzzCounts) % sizeof(uint64_t) == 0, "counters only");
+    Campaign c = {.opt = opt, .njobs = choose_jobs(opt),
+                  .forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)opt->target}};
+    double start = fuzz_now();
+    *r = (FuzzReport){0};
+    for (unsigned k = 0; k < GEN_KINDS; k++)
+        if (opt->kinds[k])
+            c.kinds[c.nkinds++] = (GenKind)k;
+    if (!c.nkinds)
+        return diag(d, (SrcLoc){0}, DIAG_E0502, "no kind of program was chosen");
+    c.nslots = (opt->count + SLICE - 1) / SLICE * SLICE * c.nkinds;
+    size_t bytes = MAX_JOBS * sizeof *c.all; /* of which the jobs that there are touch theirs */
+    c.all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c.all == MAP_FAILED)
+        return diag(d, (SrcLoc){0}, DIAG_E0502, strerror(errno));
+    bool good = read_state(&c, d) && run_jobs(&c, d);
+    for (unsigned j = 0; j < c.njobs; j++)
+        for (unsigned k = 0; k < GEN_KINDS; k++) {
+            add_counts(&r->kind[k], &c.all[j].counts[k]);
+            r->failures += c.all[j].counts[k].failures;
+        }
+    r->jobs = c.njobs;
+    r->seconds = fuzz_now() - start;
+    munmap(c.all, bytes);
+    gen_forms_free(&c.forms);
+    gen_program_free(&c.program);
+    return good;
+}

@@ -1,0 +1,335 @@
+/* Random data instructions out of frontend/ptx_forms.def: every form of an opcode that only computes is used with
+ * every modifier that front end, lowering and interpreter all take. See gen_int.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/fuzz/gen_internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    PtxOp op;
+    const char *mods, *operands;
+} Form;
+static const Form forms[] = {
+#define PTX_FORM(op, mods, operands) {PTX_##op, mods, operands},
+#include "frontend/ptx_forms.def"
+#undef PTX_FORM
+};
+enum { NFORMS = sizeof forms / sizeof *forms };
+
+/* How often an opcode is chosen, for each of its forms; 0: no data instruction. */
+static unsigned weight(PtxOp op) {
+    switch (op) {
+    case PTX_ADD: case PTX_SUB: case PTX_MUL: case PTX_MAD: case PTX_MUL24: case PTX_MAD24: case PTX_SAD: case PTX_ABS:
+    case PTX_NEG: case PTX_MIN: case PTX_MAX: case PTX_POPC: case PTX_CLZ: case PTX_BFIND: case PTX_BREV: case PTX_BFE:
+    case PTX_BFI: case PTX_BMSK: case PTX_SZEXT: case PTX_DP4A: case PTX_DP2A: case PTX_TESTP: case PTX_COPYSIGN:
+    case PTX_FMA: case PTX_SIN: case PTX_COS: case PTX_LG2: case PTX_EX2: case PTX_TANH: case PTX_DIV: case PTX_REM:
+    case PTX_RCP: case PTX_SQRT: case PTX_RSQRT:
+        return 2;
+    case PTX_FNS:
+        return 1;
+    case PTX_ADDC: case PTX_SUBC: case PTX_MADC: case PTX_SELP: case PTX_SLCT: case PTX_AND: case PTX_OR: case PTX_XOR:
+    case PTX_NOT: case PTX_CNOT: case PTX_LOP3: case PTX_SET: case PTX_MOV:
+        return 3;
+    case PTX_SHF: case PTX_SHL: case PTX_SHR: case PTX_PRMT:
+        return 5;
+    case PTX_SETP:
+        return 8;
+    case PTX_CVT:
+        return 6;
+    default:
+        return 0;
+    }
+}
+
+static bool is_slow(PtxOp op) {
+    return op == PTX_DIV || op == PTX_REM || op == PTX_RCP || op == PTX_SQRT || op == PTX_RSQRT || op == PTX_FNS;
+}
+
+static const Form *choose_form(Gen *g) {
+    for (;;) {
+        const Form *f = &forms[gen_below(g, NFORMS)];
+        unsigned w = strcmp(f->operands, "...") == 0 || strstr(f->mods, "v(v2|v4)") ? 0 : weight(f->op);
+        if (f->op == PTX_CVT && strstr(f->mods, "rni|rzi"))
+            w = 16;
+        if (is_slow(f->op) && !g->slow_ops && !strstr(f->mods, "approx"))
+            w = 0;
+        if (gen_below(g, 16) < w)
+            return f;
+    }
+}
+
+/* ---- modifiers ---- */
+typedef struct {
+    const Form *form;
+    char spelling[96];
+    PtxType type[4];
+    unsigned ntypes;
+} Insn;
+
+static PtxType type_named(const char *name, size_t n) {
+    for (unsigned t = TY_B8; t < TY_OTHER; t++)
+        if (strlen(ptx_type_name((PtxType)t)) == n && memcmp(ptx_type_name((PtxType)t), name, n) == 0)
+            return (PtxType)t;
+    return TY_NONE;
+}
+
+/* One of the words between bars. */
+static void choose_word(Gen *g, const char *list, size_t size, const char **word, size_t *n) {
+    unsigned count = 1;
+    for (size_t i = 0; i < size; i++)
+        count += list[i] == '|';
+    unsigned k = gen_below(g, count);
+    const char *end = list + size;
+    while (k--)
+        list = (const char *)memchr(list, '|', (size_t)(end - list)) + 1;
+    const char *bar = memchr(list, '|', (size_t)(end - list));
+    *word = list;
+    *n = (size_t)((bar ? bar : end) - list);
+}
+
+static const char *default_list(char cls) {
+    switch (cls) {
+    case 'c': return "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan";
+    case 'r': return "rn|rz|rm|rp";
+    default: return NULL;
+    }
+}
+
+/* False: the form needs a modifier that is not made here. */
+static bool choose_mods(Gen *g, Insn *in) {
+    const char *p = in->form->mods;
+    size_t at = (size_t)snprintf(in->spelling, sizeof in->spelling, "%s", ptx_op_name(in->form->op));
+    in->ntypes = 0;
+    while (*p) {
+        bool optional = *p == '?';
+        p += optional;
+        char cls = *p++;
+        const char *list = default_list(cls), *end = list ? list + strlen(list) : NULL;
+        if (*p == '(') {
+            list = p + 1;
+            end = strchr(p, ')');
+            p = end + 1;
+        }
+        p += *p == ' ';
+        if (optional && gen_chance(g, 60))
+            continue;
+        if (!list || cls == '*')
+            return false;
+        const char *word;
+        size_t n;
+        choose_word(g, list, (size_t)(end - list), &word, &n);
+        if (at + n + 2 > sizeof in->spelling)
+            return false;
+        at += (size_t)snprintf(in->spelling + at, sizeof in->spelling - at, ".%.*s", (int)n, word);
+        if (cls == 't' && in->ntypes < 4)
+            in->type[in->ntypes++] = type_named(word, n);
+    }
+    return true;
+}
+
+/* ---- operands ---- */
+typedef struct {
+    char kind;
+    PtxType type;
+    bool wider, piped, optional;
+} Spec;
+
+static PtxType twice(PtxType t) {
+    switch (t) {
+    case TY_U16: return TY_U32;
+    case TY_S16: return TY_S32;
+    case TY_U32: return TY_U64;
+    case TY_S32: return TY_S64;
+    default: return TY_NONE;
+    }
+}
+
+static const char *read_spec(const char *p, const Insn *in, Spec *s) {
+    *s = (Spec){0};
+    s->piped = *p == '|';
+    p += s->piped;
+    s->kind = *p++;
+    if (*p >= '0' && *p <= '3')
+        s->type = (unsigned)(*p - '0') < in->ntypes ? in->type[*p - '0'] : TY_NONE, p++;
+    else if (*p == 'w')
+        s->type = twice(in->type[0]), p++;
+    else if (*p == ':') {
+        size_t n = strspn(++p, "busfx0123456789");
+        s->type = type_named(p, n);
+        p += n;
+    }
+    for (; *p && *p != ','; p++) {
+        s->wider |= *p == '~';
+        s->optional |= *p == '?';
+    }
+    return p + (*p == ',');
+}
+
+static const char *const special[] = {"%tid.x",   "%ntid.x",       "%laneid",     "%ctaid.x",     "%warpid",
+                                      "%nctaid.x", "%lanemask_lt", "%lanemask_eq", "%lanemask_ge", "%tid.y"};
+
+static bool takes_constant(PtxType t) {
+    PtxTypeClass c = ptx_type_class(t);
+    return ptx_type_bytes(t) >= 2 && ptx_type_bytes(t) <= 8 &&
+           (c == TC_BITS || ((c == TC_SIGNED || c == TC_UNSIGNED) && t != TY_U16X2 && t != TY_S16X2) || t == TY_F32 ||
+            t == TY_F64);
+}
+
+static void write_reg(Gen *g, GenPool pool, unsigned n) { OUT(g, "%%%c%u", gen_letter(pool), n); }
+
+static void write_source(Gen *g, const Insn *in, const Spec *s) {
+    char text[40];
+    GenPool pool = gen_pool_of(ptx_type_bytes(s->type));
+    if (s->wider && gen_chance(g, 25) && pool < POOL_D)
+        pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
+    bool shift = in->form->op == PTX_SHL || in->form->op == PTX_SHR || in->form->op == PTX_SHF || in->form->op == PTX_BFE ||
+                 in->form->op == PTX_BFI;
+    unsigned constants = shift && s->type == TY_U32 ? 60 : 20;
+    if (s->kind == 'm' && s->type == TY_U32 && in->form->op == PTX_MOV && gen_chance(g, 30))
+        OUT(g, "%s", special[gen_below(g, sizeof special / sizeof *special)]);
+    else if (s->kind != 'r' && !s->wider && takes_constant(s->type) && gen_chance(g, constants)) {
+        if (shift && s->type == TY_U32 && gen_chance(g, 70))
+            snprintf(text, sizeof text, "%u", gen_below(g, 70));
+        else
+            gen_constant(g, s->type, text);
+        OUT(g, "%s", text);
+    } else
+        write_reg(g, pool, gen_src(g, pool));
+}
+
+static void write_dest(Gen *g, const Spec *s, unsigned *pred) {
+    GenPool pool = gen_pool_of(ptx_type_bytes(s->type));
+    if (s->kind == 'P' || s->kind == 'Q') {
+        unsigned n = gen_below(g, g->npool[POOL_P]);
+        if (n == *pred) /* two results are two registers */
+            n = (n + 1) % g->npool[POOL_P];
+        *pred = n;
+        g->recent[POOL_P] = n;
+        write_reg(g, POOL_P, n);
+        return;
+    }
+    if (s->wider && gen_chance(g, 25) && pool < POOL_D)
+        pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
+    write_reg(g, pool, gen_dst(g, pool));
+}
+
+/* Sources are chosen before the destination, so that the destination of this statement is no recent value. */
+static void write_insn(Gen *g, const Insn *in) {
+    unsigned recent[POOL_COUNT], pred = UINT32_MAX;
+    const char *p = in->form->operands;
+    memcpy(recent, g->recent, sizeof recent);
+    OUT(g, "%s", in->spelling);
+    for (unsigned n = 0; *p; n++) {
+        Spec s;
+        p = read_spec(p, in, &s);
+        bool packed = in->ntypes && (in->type[0] == TY_F16X2 || in->type[0] == TY_BF16X2); /* two results */
+        if ((s.piped && s.kind == 'Q' && !packed && gen_chance(g, 60)) || (s.optional && gen_chance(g, 50)))
+            continue;
+        OUT(g, "%s", s.piped ? "|" : n ? ", " : " ");
+        if (strchr("dDPQ", s.kind)) {
+            write_dest(g, &s, &pred);
+            continue;
+        }
+        unsigned written[POOL_COUNT];
+        memcpy(written, g->recent, sizeof written);
+        memcpy(g->recent, recent, sizeof recent);
+        if (s.kind == 'p')
+            OUT(g, "%s%%p%u", gen_chance(g, 30) ? "!" : "", gen_src(g, POOL_P));
+        else if (s.kind == 'i')
+            OUT(g, "%u", gen_below(g, 256));
+        else
+            write_source(g, in, &s);
+        memcpy(g->recent, written, sizeof written);
+    }
+    OUT(g, ";\n");
+}
+
+/* ---- which spellings can be used ---- */
+typedef struct GenSpelling {
+    char *text;
+    bool good;
+} GenSpelling;
+
+void gen_forms_free(GenForms *f) {
+    for (uint32_t i = 0; i < f->nslots; i++)
+        free(f->slots[i].text);
+    free(f->slots);
+    f->slots = NULL;
+    f->nslots = f->count = 0;
+}
+
+static uint64_t hash_text(const char *s) {
+    uint64_t h = 1;
+    for (; *s; s++)
+        h = gen_hash(h + (unsigned char)*s);
+    return h;
+}
+
+static GenSpelling *find(GenSpelling *slots, uint32_t nslots, const char *text) {
+    uint32_t i = (uint32_t)hash_text(text) & (nslots - 1);
+    while (slots[i].text && strcmp(slots[i].text, text) != 0)
+        i = (i + 1) & (nslots - 1);
+    return &slots[i];
+}
+
+static void grow(GenForms *f) {
+    uint32_t n = f->nslots ? 2 * f->nslots : 1024;
+    GenSpelling *slots = calloc(n, sizeof *slots);
+    if (!slots)
+        abort();
+    for (uint32_t i = 0; i < f->nslots; i++)
+        if (f->slots[i].text)
+            *find(slots, n, f->slots[i].text) = f->slots[i];
+    free(f->slots);
+    f->slots = slots;
+    f->nslots = n;
+}
+
+static bool ask(const GenForms *f, const Insn *in) {
+    GenProgram p = {0};
+    Gen g = {.rng = 1, .p = &p, .npool = {2, 2, 2, 3}, .guard_percent = 0};
+    gen_module_head(&g);
+    OUT(&g, ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n");
+    gen_declare_pools(&g);
+    write_insn(&g, in);
+    OUT(&g, "ret;\n}\n");
+    bool good = f->usable(f->user, p.text, p.size_bytes);
+    gen_program_free(&p);
+    return good;
+}
+
+static bool usable(GenForms *f, const Insn *in) {
+    if (2 * f->count >= f->nslots)
+        grow(f);
+    /* forms of one spelling differ in their operands */
+    char key[128];
+    snprintf(key, sizeof key, "%s %s", in->spelling, in->form->operands);
+    GenSpelling *s = find(f->slots, f->nslots, key);
+    if (!s->text) {
+        bool good = ask(f, in);
+        s->text = strdup(key);
+        if (!s->text)
+            abort();
+        s->good = good;
+        f->count++;
+    }
+    return s->good;
+}
+
+bool gen_form_insn(Gen *g) {
+    Insn in = {0};
+    for (unsigned tries = 0; tries < 200; tries++) {
+        in.form = choose_form(g);
+        if (!choose_mods(g, &in) || !usable(g->forms, &in))
+            continue;
+        PtxOp op = in.form->op;
+        if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) /* the flag does not survive calls */
+            OUT(g, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(g, 60) ? "add" : "sub", gen_src(g, POOL_R),
+                gen_src(g, POOL_R));
+        gen_guard(g);
+        write_insn(g, &in);
+        return true;
+    }
+    return false;
+}

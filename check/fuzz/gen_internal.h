@@ -1,0 +1,74 @@
+/* What the generators share: random numbers, the text being made, register pools, single statements.
+ *
+ * Register pools: %h (16 bits), %r (32), %d (64), %p (predicates) hold values; all are initialised. Others have
+ * fixed roles: %t 32-bit and %x 64-bit scratch of one statement, %gi and %go this thread's input and output in
+ * global memory, %sb its shared memory (32 bits), %lb its local memory (32 bits), %ga[3] generic addresses of
+ * output, shared and local memory, %id the thread's number in the grid, %gl its log, %lc the bytes logged so far.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_FUZZ_GEN_INTERNAL_H
+#define HEDDLE_CHECK_FUZZ_GEN_INTERNAL_H
+#include "check/fuzz/gen.h"
+#include "frontend/ast.h"
+
+typedef enum { POOL_H, POOL_R, POOL_D, POOL_P, POOL_COUNT } GenPool;
+
+typedef struct {
+    uint64_t rng;
+    GenProgram *p;
+    GenForms *forms;
+    GenKind kind;
+    unsigned npool[POOL_COUNT];
+    unsigned recent[POOL_COUNT]; /* written last */
+    unsigned nlabels, nlogs, depth;
+    unsigned guard_percent;
+    unsigned constant_percent; /* pool registers that start as constants, for folding */
+    bool slow_ops;        /* division and roots too */
+    bool has_areas;       /* shared, local and output memory of a thread may be used */
+    uint32_t nthreads;
+    struct {
+        size_t at, size_bytes; /* in the text */
+    } past[8];               /* statements, to be repeated */
+    unsigned npast;
+} Gen;
+
+uint64_t gen_hash(uint64_t x);
+uint64_t gen_u64(Gen *g);
+static inline unsigned gen_below(Gen *g, unsigned n) { return (unsigned)((gen_u64(g) >> 32) * n >> 32); }
+static inline unsigned gen_range(Gen *g, unsigned lo, unsigned hi) { return lo + gen_below(g, hi - lo + 1); }
+static inline bool gen_chance(Gen *g, unsigned percent) { return gen_below(g, 100) < percent; }
+
+void gen_text(GenProgram *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define OUT(g, ...) gen_text((g)->p, __VA_ARGS__)
+
+unsigned gen_src(Gen *g, GenPool pool); /* number of a register to read, recent ones more often */
+unsigned gen_dst(Gen *g, GenPool pool); /* to write */
+GenPool gen_pool_of(unsigned bytes);
+char gen_letter(GenPool pool);
+/* A constant of `t` as text; integer types, bits, f32 and f64. */
+void gen_constant(Gen *g, PtxType t, char out[40]);
+void gen_guard(Gen *g); /* "@%p1 " or nothing */
+
+/* Module head, kernel head with declarations, thread numbers and addresses; pools loaded from the input. */
+void gen_module_head(Gen *g);
+void gen_declare_pools(Gen *g);
+void gen_kernel_head(Gen *g, const char *more_declarations);
+void gen_load_pools(Gen *g, const char *base);
+/* Stores of all pool registers behind the area; `ret` and the closing brace. */
+void gen_store_pools(Gen *g);
+
+/* One event of the log: `number` and a register. `%s` as the number's text: a register. On one line. */
+void gen_log(Gen *g, const char *number);
+void gen_log_block(Gen *g); /* numbered by itself */
+
+bool gen_form_insn(Gen *g);   /* one instruction out of the table of forms */
+void gen_memory_insn(Gen *g); /* a load, store, or atomic on the thread's own memory */
+void gen_data_insn(Gen *g);   /* either, or a mov of vectors */
+
+void gen_arith(Gen *g);
+void gen_cfg(Gen *g);
+void gen_structured(Gen *g);
+void gen_calls(Gen *g);
+void gen_collectives(Gen *g);
+void gen_barriers(Gen *g);
+void gen_predication(Gen *g);
+#endif

@@ -1,0 +1,193 @@
+/* How well lanes stay together, on programs of D.4's shape: what the machine issues with each way of placing convergence
+ * barriers, against a machine with a stack of masks that joins at immediate post-dominators, replayed here from
+ * the threads' logs. A block is issued once for every group of lanes that runs its log statement.
+ * SPDX-License-Identifier: MIT */
+#include "check/fuzz/internal.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 32, NO_BLOCK = GEN_MAX_BLOCKS };
+
+/* ---- the stack machine ---- */
+typedef struct {
+    unsigned block, join; /* NO_BLOCK: the end */
+    uint32_t lanes;
+} Entry;
+
+typedef struct {
+    const GenGraph *g;
+    const uint8_t *out;         /* the threads' output */
+    unsigned at[LANES];         /* events of the log used */
+    unsigned ipdom[GEN_MAX_BLOCKS + 1];
+    Entry *stack;
+    unsigned depth, cap;
+} Stack;
+
+static unsigned logged(const Stack *s, unsigned lane, unsigned event) {
+    uint32_t number;
+    memcpy(&number, s->out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)event, sizeof number);
+    return number;
+}
+
+/* after[b]: bit x set if every way from b to an end passes x. All ends lead to one exit, which is no block. The nearest of
+ * the others is the one that all others come after. */
+static void find_ipdoms(Stack *s) {
+    const GenGraph *g = s->g;
+    uint64_t after[GEN_MAX_BLOCKS];
+    for (unsigned b = 0; b <= g->n; b++)
+        after[b] = g->nsucc[b] ? ~0ull : 1ull << b;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (unsigned b = 0; b <= g->n; b++) {
+            uint64_t common = g->nsucc[b] ? ~0ull : 0;
+            for (unsigned k = 0; k < g->nsucc[b]; k++)
+                common &= after[g->succ[b][k]];
+            common |= 1ull << b;
+            changed = changed || common != after[b];
+            after[b] = common;
+        }
+    }
+    for (unsigned b = 0; b <= g->n; b++) {
+        s->ipdom[b] = NO_BLOCK;
+        uint64_t others = after[b] & ~(1ull << b);
+        for (uint64_t m = others; m; m &= m - 1) {
+            unsigned x = (unsigned)__builtin_ctzll(m);
+            if ((after[x] & others) == others)
+                s->ipdom[b] = x;
+        }
+    }
+}
+
+static void push(Stack *s, unsigned block, unsigned join, uint32_t lanes) {
+    if (s->depth == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 64;
+        s->stack = realloc(s->stack, s->cap * sizeof *s->stack);
+        if (!s->stack)
+            abort();
+    }
+    s->stack[s->depth++] = (Entry){block, join, lanes};
+}
+
+/* One block for the lanes on top; they take from their logs where they go next. */
+static void step(Stack *s) {
+    Entry e = s->stack[s->depth - 1];
+    const GenGraph *g = s->g;
+    uint32_t to[GEN_MAX_BLOCKS + 1] = {0};
+    unsigned ways = 0, last = 0;
+    for (uint32_t m = e.lanes; m; m &= m - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(m);
+        s->at[lane]++;
+        if (g->nsucc[e.block])
+            to[logged(s, lane, s->at[lane]) & (GEN_MAX_BLOCKS - 1)] |= 1u << lane;
+    }
+    if (!g->nsucc[e.block]) {
+        for (unsigned k = 0; k < s->depth; k++)
+            s->stack[k].lanes &= ~e.lanes;
+        return;
+    }
+    for (unsigned b = 0; b <= g->n; b++)
+        if (to[b])
+            ways++, last = b;
+    if (ways == 1) {
+        s->stack[s->depth - 1].block = last;
+        return;
+    }
+    unsigned join = s->ipdom[e.block];
+    if (join == NO_BLOCK) {
+        s->depth--;
+        join = e.join;
+    } else
+        s->stack[s->depth - 1].block = join;
+    for (unsigned b = g->n + 1; b-- > 0;)
+        if (to[b])
+            push(s, b, join, to[b]);
+}
+
+uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out) {
+    Stack s = {.g = g, .out = out};
+    uint64_t issues = 0;
+    find_ipdoms(&s);
+    push(&s, 0, NO_BLOCK, ~0u);
+    while (s.depth) {
+        const Entry *e = &s.stack[s.depth - 1];
+        if (!e->lanes || e->block == e->join) {
+            s.depth--;
+            continue;
+        }
+        issues++;
+        step(&s);
+    }
+    free(s.stack);
+    return issues;
+}
+
+/* ---- the machine ---- */
+typedef struct {
+    bool *lines; /* of the log statements */
+    uint32_t nlines;
+    uint64_t issues;
+} BlockCount;
+
+static void find_log_lines(BlockCount *b, const GenProgram *p) {
+    uint32_t line = 1;
+    for (const char *s = p->text; *s; s++)
+        line += *s == '\n';
+    b->nlines = line + 1;
+    b->lines = calloc(b->nlines + 1, sizeof *b->lines);
+    if (!b->lines)
+        abort();
+    line = 1;
+    for (const char *s = p->text; *s; line++) {
+        size_t n = strcspn(s, "\n");
+        const char *store = strstr(s, "st.global.v2.b32 [%gl+-8], {%t5");
+        b->lines[line] = store && store < s + n;
+        s += n + (s[n] == '\n');
+    }
+}
+
+static void count_block(void *user, const MachineTrace *t) {
+    BlockCount *b = user;
+    if (t->inst->optype == OT_STG && t->executed && t->loc && t->loc->ptx_line < b->nlines)
+        b->issues += b->lines[t->loc->ptx_line];
+}
+
+static void add_stats(FuzzMetric *m, const MachineStats *s, uint64_t block_issues, uint64_t oracle) {
+    m->programs++;
+    m->block_issues += block_issues;
+    m->stack_issues += oracle;
+    m->issues += s->issues;
+    m->lane_issues += s->lane_issues;
+    m->data_issues += s->data_issues;
+    m->data_lane_issues += s->data_lane_issues;
+    m->b_issues += s->b_issues;
+    m->switches += s->switches;
+    m->hops += s->bsync_hops;
+    m->releases += s->bsync_releases;
+}
+
+FuzzVerdict fuzz_measure(const GenProgram *p, const Target *target, FuzzCounts *counts) {
+    Check c;
+    FuzzCounts ignored = {0};
+    BlockCount blocks = {0};
+    bool good = check_start(&c, p, 0, false, &ignored);
+    const SimAlloc *out = good ? simmem_find_name(c.ptx, "out") : NULL;
+    uint64_t oracle = out ? fuzz_stack_issues(&p->graph, out->data) : 0;
+    find_log_lines(&blocks, p);
+    for (unsigned k = 0; good && k < FUZZ_METRICS; k++) {
+        FuzzConfig f = {.target = target, .opt_level = 2, .predicate = PREDICATE_OFF, .reconverge = (ReconvMode)(k % FUZZ_MODES),
+                        .yield_percent = k < FUZZ_MODES ? 0 : 20};
+        MachineOptions o = {.trace = count_block, .trace_user = &blocks, .trace_no_text = true};
+        MachineResult r;
+        blocks.issues = 0;
+        if (!check_compile(&c, &f))
+            break;
+        good = check_run(&c, &o, &r) && check_memory(&c);
+        if (good)
+            add_stats(&counts->metric[k], &r.stats, blocks.issues, oracle);
+        machine_result_free(&r);
+    }
+    free(blocks.lines);
+    FuzzVerdict v = c.v;
+    check_release(&c);
+    return v;
+}

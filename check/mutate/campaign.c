@@ -1,0 +1,366 @@
+/* Mutation campaigns: see campaign.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/mutate/campaign.h"
+#include "check/static/check.h"
+#include "check/validate/diff.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+enum { NPOLICIES = 32, NMODEL = 16, NCHECKED = 4, SLACK_ISSUES = 20000, ORIGINAL_BUDGET = 20000000 };
+
+typedef struct { /* of one run of a plan */
+    SimTrapKind trap;
+    uint64_t hash, issues;
+    uint32_t findings; /* 1 << MachineFindingKind */
+    bool ran;
+} Outcome;
+
+typedef struct {
+    const MutSubject *s;
+    const CampaignOptions *opt;
+    CampaignReport *r;
+    Mutator *m;
+    Outcome plain[NPOLICIES], checked[NCHECKED], control[NCHECKED];
+    bool have_plain[NPOLICIES], have_checked[NCHECKED], have_control[NCHECKED];
+    uint64_t ptx_hash;
+    bool have_ptx, stuck;
+    BinCheckReport base;
+    bool model_base[NMODEL];
+    uint8_t *image;
+} Trial;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- runs ---- */
+
+static void policy(unsigned n, MachineOptions *o) {
+    static const MachineLaneChoice lanes[] = {MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE,
+                                              MACHINE_LANE_RANDOM};
+    o->lane_choice = lanes[n & 3];
+    o->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
+    o->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
+    o->bsync_nb = n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+    o->seed = n;
+}
+
+/* Buffers of which a launch says that their contents depend on the order of threads are left out. */
+static bool left_out(const Plan *p, const SimAlloc *a) {
+    for (uint32_t l = 0; l < p->launches.n; l++)
+        for (uint32_t k = 0; k < p->launches.at[l].unordered.n; k++)
+            if (p->buffers.at[p->launches.at[l].unordered.at[k]].address == a->address)
+                return true;
+    return false;
+}
+
+static uint64_t hash_memory(const Plan *p, const SimMemory *mem) {
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < mem->nallocs; i++)
+        if (!left_out(p, &mem->allocs[i]))
+            h = XXH3_64bits_withSeed(mem->allocs[i].data, (size_t)mem->allocs[i].size_bytes, h);
+    return h;
+}
+
+static Outcome run_plan(Trial *t, Plan *p, const Binary *b, const MachineOptions *o) {
+    Outcome out = {0};
+    Diags quiet = {0};
+    ArenaMark mark = arena_mark(&p->arena);
+    SimMemory *mem = plan_memory(p, &quiet);
+    out.ran = mem != NULL;
+    for (uint32_t l = 0; out.ran && l < p->launches.n && out.trap == TRAP_NONE; l++)
+        for (uint32_t k = 0; out.ran && k < p->launches.at[l].repeat && out.trap == TRAP_NONE; k++) {
+            MachineResult res;
+            out.ran = diff_run_machine(p, &p->launches.at[l], b, mem, o, &res, &quiet);
+            out.trap = res.trap.kind;
+            out.issues += res.stats.issues;
+            for (uint32_t i = 0; i < res.nfindings; i++)
+                if (res.findings[i].kind != MF_BSYNC_HOPS && res.findings[i].kind != MF_UNDEFINED)
+                    out.findings |= 1u << res.findings[i].kind;
+            machine_result_free(&res);
+            t->r->runs++;
+        }
+    if (mem) {
+        out.hash = hash_memory(p, mem);
+        simmem_free(mem);
+    }
+    arena_release(&p->arena, mark);
+    return out;
+}
+
+/* Compare with the original in one configuration; *base is its outcome, found once. */
+static bool differs(Trial *t, const Binary *b, unsigned input, MachineOptions o, Outcome *base, bool *have, const char *how,
+                    char why[200]) {
+    Plan *p = t->s->inputs[input % t->s->ninputs];
+    if (!*have) {
+        MachineOptions first = o;
+        first.max_issues = ORIGINAL_BUDGET;
+        *base = run_plan(t, p, t->m->bin, &first);
+        *have = true;
+    }
+    if (!base->ran || base->trap != TRAP_NONE)
+        return false; /* says nothing */
+    o.max_issues = base->issues * 20 + SLACK_ISSUES;
+    Outcome x = run_plan(t, p, b, &o);
+    if (!x.ran)
+        snprintf(why, 200, "cannot be launched");
+    else if (x.trap != TRAP_NONE)
+        snprintf(why, 200, "%s, %s", sim_trap_name(x.trap), how);
+    else if (x.hash != base->hash)
+        snprintf(why, 200, "memory differs, %s", how);
+    else if (x.findings & ~base->findings)
+        snprintf(why, 200, "%s, %s", machine_finding_name((MachineFindingKind)__builtin_ctz(x.findings & ~base->findings)), how);
+    else
+        return false;
+    return true;
+}
+
+static bool behaves_differently(Trial *t, const Binary *b, MutGroup group, char why[200]) {
+    char how[80];
+    for (unsigned n = 0; n < NCHECKED; n++) { /* the checked modes find most, so they come first */
+        MachineOptions o = {.report_undefined = group != MUT_CONTROL, .check_control = group == MUT_CONTROL};
+        policy(n * 9, &o);
+        snprintf(how, sizeof how, "%s mode, policy %u, input %u", group == MUT_CONTROL ? "control-code" : "checked", n * 9, n);
+        bool *have = group == MUT_CONTROL ? &t->have_control[n] : &t->have_checked[n];
+        if (differs(t, b, n, o, group == MUT_CONTROL ? &t->control[n] : &t->checked[n], have, how, why))
+            return true;
+    }
+    for (unsigned n = 0; n < NPOLICIES && group != MUT_CONTROL; n++) {
+        MachineOptions o = {0};
+        policy(n, &o);
+        snprintf(how, sizeof how, "policy %u, input %u", n, n % t->s->ninputs);
+        if (differs(t, b, n, o, &t->plain[n], &t->have_plain[n], how, why))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the tools ---- */
+
+static bool has_finding(const BinCheckReport *r, CheckRule rule, uint32_t inst) {
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->findings[i].rule == rule && r->findings[i].inst == inst)
+            return true;
+    return false;
+}
+
+static bool static_objects(const Trial *t, const BinFlow *g) {
+    BinCheckReport r;
+    bool found = false;
+    binary_check(g, &(BinCheckOptions){0}, &r);
+    for (uint32_t i = 0; i < r.n; i++)
+        found |= r.findings[i].severity == SEV_ERROR && !has_finding(&t->base, r.findings[i].rule, r.findings[i].inst);
+    check_report_free(&r);
+    return found;
+}
+
+static void model_policy(unsigned n, ModelOptions *o) {
+    o->bsync_nb = n & 1 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+    o->branch_order = n & 2 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
+    o->join_scope = n & 4 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
+    o->lane_choice = n & 8 ? MACHINE_LANE_HIGHEST : MACHINE_LANE_LOWEST;
+}
+
+static bool model_finds(const Trial *t, const BinFlow *g, unsigned n) {
+    ModelProgram *p = model_program(g);
+    ModelOptions o = t->opt->model;
+    bool found = false;
+    model_policy(n, &o);
+    for (uint32_t f = 0; p && f < g->bin->nfuncs && !found; f++) {
+        if (!g->bin->funcs[f].is_entry)
+            continue;
+        ModelResult r;
+        model_check(p, f, &o, &r);
+        found = r.verdict >= MODEL_STUCK;
+        model_result_free(&r);
+    }
+    model_program_free(p);
+    return found;
+}
+
+static bool model_objects(const Trial *t, const BinFlow *g) {
+    for (unsigned n = 0; n < NMODEL; n++)
+        if (!t->model_base[n] && model_finds(t, g, n))
+            return true;
+    return false;
+}
+
+static bool ptx_hash(Trial *t) {
+    Plan *p = t->s->inputs[0];
+    Diags quiet = {0};
+    SimMemory *mem = plan_memory(p, &quiet);
+    bool good = mem && ptx_place_variables(t->s->ptx, mem, &quiet);
+    for (uint32_t l = 0; good && l < p->launches.n; l++)
+        for (uint32_t k = 0; good && k < p->launches.at[l].repeat; k++) {
+            PtxRunOptions o = {.budget = 200000000};
+            PtxRunResult res = {0};
+            good = diff_run_ptx(p, &p->launches.at[l], t->s->ptx, mem, &o, &res, &quiet) && res.trap.kind == TRAP_NONE;
+        }
+    if (good)
+        t->ptx_hash = hash_memory(p, mem);
+    if (mem)
+        simmem_free(mem);
+    return good;
+}
+
+/* What `heddle validate` would say: one run under the default policy against the PTX. */
+static bool validate_objects(Trial *t, const Binary *b) {
+    if (!t->have_ptx)
+        return false;
+    Outcome x = run_plan(t, t->s->inputs[0], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
+    return !x.ran || x.trap != TRAP_NONE || x.hash != t->ptx_hash;
+}
+
+/* A mutant is rejected if a region is refuted, or not proved any more that was proved before. */
+static bool prove_objects(Trial *t, const Binary *b, MutSite site, MutCount *count) {
+    if (!t->opt->prove || !t->s->ptx)
+        return false;
+    uint64_t address = bin_address(t->m->flow, site.inst);
+    const BinFunc *f = binary_func_at(t->m->bin, address);
+    MutProof before, after;
+    t->opt->prove(t->opt->user, t->s->ptx, t->m->bin, f ? f->name : "", f ? address - f->address : 0, &before);
+    t->opt->prove(t->opt->user, t->s->ptx, b, f ? f->name : "", f ? address - f->address : 0, &after);
+    bool objects = after.refuted > before.refuted || after.proved < before.proved;
+    count->provable += before.covers;
+    count->provable_killed += before.covers && objects;
+    count->refuted += after.refuted > before.refuted;
+    return objects;
+}
+
+/* ---- one mutant ---- */
+
+static const char *reason(const Trial *t, MutClass c) {
+    MutGroup g = mutate_class(c)->group;
+    if (g == MUT_RECONVERGENCE && t->stuck)
+        return "the model checker objects to the original already";
+    if (g == MUT_RECONVERGENCE)
+        return "the masks stay in order: only the data of this program shows it";
+    if (g == MUT_CONTROL)
+        return "no rule on control codes covers it";
+    return "prove knows nothing of this region: it is not proved in the original either";
+}
+
+static bool judged_ok(MutGroup g, const bool *killed, bool proved) {
+    return g == MUT_PREDICATION ? (proved ? killed[TOOL_PROVE] : killed[TOOL_VALIDATE]) : killed[TOOL_CHECK];
+}
+
+static void judge(Trial *t, MutSite site, uint32_t number) {
+    CampaignReport *r = t->r;
+    MutCount *count = &r->count[site.cls];
+    MutGroup group = mutate_class(site.cls)->group;
+    Diags quiet = {0};
+    char why[200] = "";
+    if (!mutate_apply(t->m, site, t->image))
+        return;
+    Binary *b = binary_read(t->s->name, t->image, t->m->image_bytes, &quiet);
+    count->mutants++;
+    if (!b || !behaves_differently(t, b, group, why)) {
+        binary_free(b);
+        return;
+    }
+    count->changed++;
+    bool killed[TOOL_COUNT] = {0};
+    BinFlow *g = binflow_new(b);
+    killed[TOOL_STATIC] = static_objects(t, g);
+    killed[TOOL_MODEL] = group == MUT_RECONVERGENCE && model_objects(t, g);
+    killed[TOOL_CHECK] = killed[TOOL_STATIC] || killed[TOOL_MODEL];
+    killed[TOOL_PROVE] = group == MUT_PREDICATION && prove_objects(t, b, site, count);
+    killed[TOOL_VALIDATE] = validate_objects(t, b);
+    killed[TOOL_ANY] = killed[TOOL_CHECK] || killed[TOOL_PROVE] || killed[TOOL_VALIDATE];
+    for (unsigned k = 0; k < TOOL_COUNT; k++)
+        count->killed[k] += killed[k];
+    if (!judged_ok(group, killed, t->opt->prove != NULL)) {
+        char text[256];
+        MutSurvivor s = {.subject = arena_printf(&r->arena, "%s", t->s->name),
+                         .site = arena_printf(&r->arena, "%s", mutate_text(t->m, site, number, text)),
+                         .truth = arena_printf(&r->arena, "%s", why), .reason = reason(t, site.cls), .cls = site.cls};
+        memcpy(s.killed, killed, sizeof killed);
+        VEC_ADD(&r->arena, &r->survivors, s);
+    }
+    binflow_free(g);
+    binary_free(b);
+}
+
+/* ---- one program ---- */
+
+static uint64_t mix(uint64_t z) {
+    z += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* `want` of the sites, at random but always the same. */
+static void judge_class(Trial *t, MutClass c, uint64_t want) {
+    uint32_t n = t->m->sites[c].n;
+    uint32_t *order = malloc((n + 1u) * sizeof *order);
+    if (!order)
+        abort();
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    uint64_t state = mix(t->opt->seed ^ mix(c) ^ XXH3_64bits(t->s->name, strlen(t->s->name)));
+    for (uint32_t i = 0; i < n && i < want; i++) {
+        state = mix(state);
+        uint32_t k = i + (uint32_t)(state % (n - i)), x = order[i];
+        order[i] = order[k];
+        order[k] = x;
+        judge(t, t->m->sites[c].at[order[i]], order[i]);
+    }
+    free(order);
+}
+
+static void start_trial(Trial *t) {
+    bool converge = false;
+    binary_check(t->m->flow, &(BinCheckOptions){0}, &t->base);
+    t->have_ptx = t->s->ptx && ptx_hash(t);
+    if (t->have_ptx && validate_objects(t, t->m->bin))
+        t->have_ptx = false; /* something else is wrong: it can judge no mutant */
+    for (unsigned c = 0; c < MUT_CLASSES; c++)
+        converge |= t->opt->classes[c] && t->m->sites[c].n && mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
+    for (unsigned n = 0; n < NMODEL && converge; n++)
+        t->stuck |= t->model_base[n] = model_finds(t, t->m->flow, n);
+    t->r->stuck_subjects += t->stuck;
+    t->image = malloc(t->m->image_bytes + 1);
+    if (!t->image)
+        abort();
+}
+
+bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *r, Diags *d) {
+    *r = (CampaignReport){.proved = opt->prove != NULL};
+    double start = now();
+    bool good = true;
+    for (unsigned i = 0; i < n && good; i++) {
+        Trial *t = calloc(1, sizeof *t);
+        if (!t)
+            abort();
+        *t = (Trial){.s = &subjects[i], .opt = opt, .r = r};
+        t->m = mutator_new(subjects[i].name, subjects[i].image, subjects[i].image_bytes, d);
+        good = t->m != NULL;
+        if (good) {
+            start_trial(t);
+            r->subjects++;
+            for (unsigned c = 0; c < MUT_CLASSES; c++) {
+                MutCount *k = &r->count[c];
+                k->sites += t->m->sites[c].n;
+                uint64_t left = opt->count > k->mutants ? opt->count - k->mutants : 0;
+                if (opt->classes[c])
+                    judge_class(t, (MutClass)c, (left + (n - i) - 1) / (n - i)); /* a fair share of what is left */
+            }
+            check_report_free(&t->base);
+        }
+        free(t->image);
+        mutator_free(t->m);
+        free(t);
+        if (opt->progress)
+            opt->progress(opt->user, subjects[i].name, i + 1, n);
+    }
+    r->seconds = now() - start;
+    return good;
+}
+
+void campaign_free(CampaignReport *r) { arena_free(&r->arena); }

@@ -1,0 +1,121 @@
+/* The report of a mutation campaign: a table of kill rates, and the survivors.
+ * SPDX-License-Identifier: MIT */
+#include "check/mutate/campaign.h"
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *campaign_tool_name(MutTool t) {
+    static const char *const names[TOOL_COUNT] = {"static", "model", "static+model", "prove", "validate", "any"};
+    return names[t];
+}
+
+static void rate(FILE *out, const MutCount *c, MutTool t, bool tried) {
+    if (!c->changed || !tried)
+        fprintf(out, " %13s", "-");
+    else
+        fprintf(out, " %5llu %5.1f %%", (unsigned long long)c->killed[t], 100.0 * (double)c->killed[t] / (double)c->changed);
+}
+
+static void line(FILE *out, const char *name, const MutCount *c, MutGroup g, bool proved) {
+    fprintf(out, "%-16s %7llu %8llu %8llu", name, (unsigned long long)c->sites, (unsigned long long)c->mutants,
+            (unsigned long long)c->changed);
+    for (unsigned t = 0; t < TOOL_COUNT; t++) {
+        bool tried = t == TOOL_PROVE ? proved && g == MUT_PREDICATION : t != TOOL_MODEL || g == MUT_RECONVERGENCE;
+        rate(out, c, (MutTool)t, tried);
+    }
+    fputc('\n', out);
+}
+
+static void add_count(MutCount *sum, const MutCount *c) {
+    sum->sites += c->sites, sum->mutants += c->mutants, sum->changed += c->changed;
+    for (unsigned t = 0; t < TOOL_COUNT; t++)
+        sum->killed[t] += c->killed[t];
+}
+
+char *campaign_text(const CampaignReport *r) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        abort();
+    fprintf(out, "%-16s %7s %8s %8s", "class", "sites", "mutants", "changed");
+    for (unsigned t = 0; t < TOOL_COUNT; t++)
+        fprintf(out, " %13s", campaign_tool_name((MutTool)t));
+    fputc('\n', out);
+    for (unsigned g = 0; g < MUT_GROUPS; g++) {
+        MutCount sum = {0};
+        for (unsigned c = 0; c < MUT_CLASSES; c++) {
+            if (mutate_class((MutClass)c)->group != (MutGroup)g || !r->count[c].mutants)
+                continue;
+            line(out, mutate_class((MutClass)c)->name, &r->count[c], (MutGroup)g, r->proved);
+            add_count(&sum, &r->count[c]);
+        }
+        if (sum.mutants)
+            line(out, mutate_group_name((MutGroup)g), &sum, (MutGroup)g, r->proved);
+    }
+    MutCount proof = {0};
+    for (unsigned c = 0; c < MUT_CLASSES; c++) {
+        proof.provable += r->count[c].provable;
+        proof.provable_killed += r->count[c].provable_killed;
+        proof.refuted += r->count[c].refuted;
+    }
+    if (proof.provable)
+        fprintf(out, "of the changed predication mutants in regions that prove proves unchanged: %llu of %llu rejected (%.1f %%), "
+                "%llu refuted\n", (unsigned long long)proof.provable_killed, (unsigned long long)proof.provable,
+                100.0 * (double)proof.provable_killed / (double)proof.provable, (unsigned long long)proof.refuted);
+    fprintf(out, "%u programs (%u that the model checker objects to unchanged), %llu runs, %.1f s\n", r->subjects, r->stuck_subjects,
+            (unsigned long long)r->runs, r->seconds);
+    for (uint32_t i = 0; i < r->survivors.n; i++) {
+        const MutSurvivor *s = &r->survivors.at[i];
+        fprintf(out, "survivor %s %s\n    %s; %s%s\n", s->subject, s->site, s->truth, s->reason,
+                s->killed[TOOL_VALIDATE] ? "; validate finds it" : "");
+    }
+    fclose(out);
+    return text;
+}
+
+static cJSON *count_json(const MutCount *c) {
+    cJSON *o = cJSON_CreateObject(), *k = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "sites", (double)c->sites);
+    cJSON_AddNumberToObject(o, "mutants", (double)c->mutants);
+    cJSON_AddNumberToObject(o, "changed", (double)c->changed);
+    cJSON_AddNumberToObject(o, "provable", (double)c->provable);
+    cJSON_AddNumberToObject(o, "provable_killed", (double)c->provable_killed);
+    cJSON_AddNumberToObject(o, "refuted", (double)c->refuted);
+    for (unsigned t = 0; t < TOOL_COUNT; t++)
+        cJSON_AddNumberToObject(k, campaign_tool_name((MutTool)t), (double)c->killed[t]);
+    cJSON_AddItemToObject(o, "killed", k);
+    return o;
+}
+
+char *campaign_json(const CampaignReport *r) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "programs", r->subjects);
+    cJSON_AddNumberToObject(o, "programs_stuck_unchanged", r->stuck_subjects);
+    cJSON_AddNumberToObject(o, "runs", (double)r->runs);
+    cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    cJSON *classes = cJSON_AddObjectToObject(o, "classes"), *list = cJSON_AddArrayToObject(o, "survivors");
+    for (unsigned c = 0; c < MUT_CLASSES; c++)
+        if (r->count[c].mutants) {
+            cJSON *k = count_json(&r->count[c]);
+            cJSON_AddStringToObject(k, "group", mutate_group_name(mutate_class((MutClass)c)->group));
+            cJSON_AddItemToObject(classes, mutate_class((MutClass)c)->name, k);
+        }
+    for (uint32_t i = 0; i < r->survivors.n; i++) {
+        const MutSurvivor *s = &r->survivors.at[i];
+        cJSON *k = cJSON_CreateObject();
+        cJSON_AddStringToObject(k, "program", s->subject);
+        cJSON_AddStringToObject(k, "site", s->site);
+        cJSON_AddStringToObject(k, "truth", s->truth);
+        cJSON_AddStringToObject(k, "reason", s->reason);
+        for (unsigned t = 0; t < TOOL_COUNT; t++)
+            cJSON_AddBoolToObject(k, campaign_tool_name((MutTool)t), s->killed[t]);
+        cJSON_AddItemToArray(list, k);
+    }
+    char *text = cJSON_Print(o);
+    cJSON_Delete(o);
+    if (!text)
+        abort();
+    return text;
+}

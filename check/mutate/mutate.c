@@ -1,0 +1,369 @@
+/* Sites and mutations: see mutate.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/mutate/mutate.h"
+#include "emit/elf/image.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 0xff, AFTER = 0, BEFORE = 1 };
+
+static const MutClassInfo classes[MUT_CLASSES] = {
+#define MUTATION(id, name, group, text) [MUT_##id] = {name, text, MUT_##group},
+#include "check/mutate/mutate.def"
+#undef MUTATION
+};
+const MutClassInfo *mutate_class(MutClass c) { return &classes[c]; }
+const char *mutate_group_name(MutGroup g) {
+    static const char *const names[MUT_GROUPS] = {"reconvergence", "control codes", "predication"};
+    return names[g];
+}
+bool mutate_class_find(const char *name, size_t n, MutClass *c) {
+    for (unsigned k = 0; k < MUT_CLASSES; k++)
+        if (strlen(classes[k].name) == n && memcmp(classes[k].name, name, n) == 0) {
+            *c = (MutClass)k;
+            return true;
+        }
+    return false;
+}
+
+/* ---- words of the file ---- */
+
+static uint64_t load64(const uint8_t *p) {
+    uint64_t v = 0;
+    for (unsigned i = 0; i < 8; i++)
+        v |= (uint64_t)p[i] << 8 * i;
+    return v;
+}
+
+static bool get(const Mutator *m, uint32_t i, MachInst *out) {
+    char error[ISA_ERROR_BYTES];
+    if (i >= m->bin->ncode || m->offset[i] == UINT64_MAX)
+        return false;
+    uint64_t word[2] = {load64(m->image + m->offset[i]), load64(m->image + m->offset[i] + 8)};
+    return isa_decode(m->bin->target, word, out, error);
+}
+
+static bool put(const Mutator *m, uint8_t *out, uint32_t i, const MachInst *in) {
+    char error[ISA_ERROR_BYTES];
+    uint64_t word[2];
+    MachInst copy = *in;
+    copy.opcode = 0;
+    if (!isa_encode(m->bin->target, &copy, word, error))
+        return false;
+    for (unsigned k = 0; k < 16; k++)
+        out[m->offset[i] + k] = (uint8_t)(word[k / 8] >> 8 * (k % 8));
+    return true;
+}
+
+/* Instruction `from` as it must be at `to`: the place that it names stays. */
+static bool get_moved(const Mutator *m, uint32_t from, uint32_t to, MachInst *out) {
+    if (!get(m, from, out))
+        return false;
+    bool absolute = (out->optype == OT_CALL && MGET(CALL, mode, out->mods) == BasePCMode_ABS) ||
+                    (out->optype == OT_RET && MGET(RET, mode, out->mods) == BasePCMode_ABS);
+    for (unsigned k = 0; k < out->nsrc && !absolute; k++)
+        if (out->src[k].kind == OPK_IMM64)
+            out->wide += ((int64_t)from - (int64_t)to) * INST_BYTES;
+    return true;
+}
+
+static bool swap_places(const Mutator *m, uint8_t *out, uint32_t i, uint32_t j) {
+    MachInst a, b;
+    return get_moved(m, i, j, &a) && get_moved(m, j, i, &b) && put(m, out, j, &a) && put(m, out, i, &b);
+}
+
+static bool make_nop(const Mutator *m, uint8_t *out, uint32_t i) {
+    MachInst in, nop = isa_inst(OT_NOP);
+    if (!get(m, i, &in))
+        return false;
+    nop.ctrl = in.ctrl;
+    return put(m, out, i, &nop);
+}
+
+static Operand *barrier_operand(MachInst *in) {
+    for (unsigned k = 0; k < in->nsrc; k++)
+        if (in->src[k].kind == OPK_REG && in->src[k].file == RF_B)
+            return &in->src[k];
+    return NULL;
+}
+
+static bool swap_registers(const Mutator *m, uint8_t *out, uint32_t i, uint32_t j) {
+    MachInst a, b;
+    if (!get(m, i, &a) || !get(m, j, &b) || !barrier_operand(&a) || !barrier_operand(&b))
+        return false;
+    uint32_t t = barrier_operand(&a)->value;
+    barrier_operand(&a)->value = barrier_operand(&b)->value;
+    barrier_operand(&b)->value = t;
+    return put(m, out, i, &a) && put(m, out, j, &b);
+}
+
+/* BSSY at i moves to j, where the branch is; what is between moves up by one. */
+static bool move_behind(const Mutator *m, uint8_t *out, uint32_t i, uint32_t j) {
+    MachInst in;
+    for (uint32_t k = i + 1; k <= j; k++)
+        if (!get_moved(m, k, k - 1, &in) || !put(m, out, k - 1, &in))
+            return false;
+    return get_moved(m, i, j, &in) && put(m, out, j, &in);
+}
+
+static bool flip_lane(const Mutator *m, uint8_t *out, uint32_t i, uint32_t lane) {
+    MachInst in;
+    if (!get(m, i, &in))
+        return false;
+    for (unsigned k = 0; k < in.nsrc; k++)
+        if (in.src[k].kind == OPK_IMM) {
+            in.src[k].value ^= 1u << lane;
+            return put(m, out, i, &in);
+        }
+    return false;
+}
+
+static bool swap_values(const Mutator *m, uint8_t *out, uint32_t i) {
+    MachInst in;
+    if (!get(m, i, &in))
+        return false;
+    MachInst swapped = in;
+    swapped.src[0] = in.src[1];
+    swapped.src[1] = in.src[0];
+    if (put(m, out, i, &swapped))
+        return true;
+    for (unsigned k = 0; k < in.nsrc; k++) /* no such form: the same by the predicate */
+        if (in.src[k].kind == OPK_REG && in.src[k].file == RF_P) {
+            in.src[k].mods ^= OPM_NOT;
+            return put(m, out, i, &in);
+        }
+    return false;
+}
+
+static bool change(const Mutator *m, uint8_t *out, MutSite s) {
+    MachInst in;
+    switch (s.cls) {
+    case MUT_DROP_BSYNC: case MUT_DROP_BREAK: case MUT_DROP_YIELD:
+        return make_nop(m, out, s.inst);
+    case MUT_MOVE_BSYNC:
+        return swap_places(m, out, s.inst, s.other == AFTER ? s.inst + 1 : s.inst - 1);
+    case MUT_SWAP_B:
+        return swap_registers(m, out, s.inst, s.other);
+    case MUT_LATE_BSSY:
+        return move_behind(m, out, s.inst, s.other);
+    case MUT_WARPSYNC_LANE:
+        return flip_lane(m, out, s.inst, s.other);
+    case MUT_SWAP_SELECT:
+        return swap_values(m, out, s.inst);
+    default:
+        break;
+    }
+    if (s.cls == MUT_HOIST_STORE && s.other != GUARD)
+        return swap_places(m, out, s.inst, s.other);
+    if (!get(m, s.inst, &in))
+        return false;
+    if (s.cls == MUT_GUARD_BSYNC)
+        in.guard = op_reg(RF_P, s.other, 1);
+    else if (s.cls == MUT_SHORT_STALL)
+        in.ctrl.stall_cycles = (uint8_t)s.other;
+    else if (s.cls == MUT_DROP_WAIT)
+        in.ctrl.wait_mask &= (uint8_t)~(1u << s.other);
+    else if (s.cls == MUT_HOIST_STORE)
+        in.guard = op_pt();
+    else if (s.other == GUARD)
+        in.guard.mods ^= OPM_NOT;
+    else
+        in.src[s.other].mods ^= OPM_NOT;
+    return put(m, out, s.inst, &in);
+}
+
+bool mutate_apply(const Mutator *m, MutSite s, uint8_t *out) {
+    memcpy(out, m->image, m->image_bytes);
+    return change(m, out, s);
+}
+
+/* ---- sites ---- */
+
+typedef struct {
+    Mutator *m;
+    uint8_t *scratch;
+    uint32_t last_sync[2], guard; /* BSYNC, BSSY before; a predicate that the function uses */
+} Finder;
+
+static void add(Finder *f, MutClass c, uint32_t inst, uint32_t other) {
+    MutSite s = {c, inst, other};
+    if (mutate_apply(f->m, s, f->scratch) && memcmp(f->scratch, f->m->image, f->m->image_bytes) != 0)
+        VEC_ADD(&f->m->arena, &f->m->sites[c], s);
+}
+
+static bool same_function(const Mutator *m, uint32_t i, uint32_t j) {
+    const BinFlow *g = m->flow;
+    return i < m->bin->ncode && j < m->bin->ncode && g->block_of[i] != BINFLOW_NONE && g->block_of[j] != BINFLOW_NONE &&
+           g->blocks[g->block_of[i]].func == g->blocks[g->block_of[j]].func;
+}
+
+static bool is_store(const MachInst *in) {
+    return in->optype == OT_STG || in->optype == OT_ST || in->optype == OT_STS || in->optype == OT_RED;
+}
+
+static void swap_sites(Finder *f, uint32_t i, unsigned which, const MachInst *in) {
+    uint32_t before = f->last_sync[which];
+    if (before != BINFLOW_NONE && same_function(f->m, before, i) && bin_barrier(&f->m->flow->insts[before]) != bin_barrier(in))
+        add(f, MUT_SWAP_B, before, i);
+    f->last_sync[which] = i;
+}
+
+static void barrier_sites(Finder *f, uint32_t i, const MachInst *in) {
+    const BinFlow *g = f->m->flow;
+    const BinBlock *b = &g->blocks[g->block_of[i]];
+    uint32_t end = b->first + b->ninsts - 1;
+    switch (bin_kind(in)) {
+    case BK_BSYNC:
+        add(f, MUT_DROP_BSYNC, i, 0);
+        if (same_function(f->m, i, i + 1))
+            add(f, MUT_MOVE_BSYNC, i, AFTER);
+        if (i > 0 && same_function(f->m, i, i - 1))
+            add(f, MUT_MOVE_BSYNC, i, BEFORE);
+        add(f, MUT_GUARD_BSYNC, i, f->guard);
+        swap_sites(f, i, 0, in);
+        break;
+    case BK_BSSY:
+        if (end > i && bin_kind(&g->insts[end]) == BK_BRANCH)
+            add(f, MUT_LATE_BSSY, i, end);
+        swap_sites(f, i, 1, in);
+        break;
+    case BK_BREAK:
+        add(f, MUT_DROP_BREAK, i, 0);
+        break;
+    case BK_YIELD:
+        add(f, MUT_DROP_YIELD, i, 0);
+        break;
+    case BK_WARPSYNC:
+        add(f, MUT_WARPSYNC_LANE, i, 0);
+        add(f, MUT_WARPSYNC_LANE, i, 5);
+        add(f, MUT_WARPSYNC_LANE, i, 31);
+        break;
+    default:
+        break;
+    }
+}
+
+static void data_sites(Finder *f, uint32_t i, const MachInst *in) {
+    const BinFlow *g = f->m->flow;
+    if (in->guard.kind == OPK_REG && in->guard.value != REG_PT)
+        add(f, MUT_FLIP_PREDICATE, i, GUARD);
+    for (unsigned k = 0; k < in->nsrc && bin_kind(in) == BK_PLAIN; k++)
+        if (in->src[k].kind == OPK_REG && in->src[k].file == RF_P && in->src[k].value != REG_PT)
+            add(f, MUT_FLIP_PREDICATE, i, k);
+    if (in->optype == OT_SEL || in->optype == OT_FSEL)
+        add(f, MUT_SWAP_SELECT, i, 0);
+    if (!is_store(in))
+        return;
+    if (in->guard.kind == OPK_REG && in->guard.value != REG_PT)
+        add(f, MUT_HOIST_STORE, i, GUARD);
+    const BinBlock *b = &g->blocks[g->block_of[i]];
+    if (b->first == i && b->npreds == 1 && i > 0 && same_function(f->m, i, i - 1) && bin_kind(&g->insts[i - 1]) == BK_BRANCH &&
+        bin_guard(&g->insts[i - 1]) == BG_MAYBE)
+        add(f, MUT_HOIST_STORE, i, i - 1);
+}
+
+static void control_sites(Finder *f, uint32_t i, const MachInst *in) {
+    unsigned stall = in->ctrl.stall_cycles;
+    if (stall > 1)
+        add(f, MUT_SHORT_STALL, i, stall - 1);
+    if (stall > 2)
+        add(f, MUT_SHORT_STALL, i, 1);
+    for (unsigned k = 0; k < 6; k++)
+        if (in->ctrl.wait_mask >> k & 1)
+            add(f, MUT_DROP_WAIT, i, k);
+}
+
+static void find_sites(Mutator *m) {
+    const BinFlow *g = m->flow;
+    Finder f = {.m = m, .scratch = malloc(m->image_bytes + 1), .last_sync = {BINFLOW_NONE, BINFLOW_NONE}};
+    if (!f.scratch)
+        abort();
+    for (uint32_t i = 0; i < m->bin->ncode; i++) {
+        if (!g->decoded[i] || g->block_of[i] == BINFLOW_NONE || !g->blocks[g->block_of[i]].reachable)
+            continue;
+        const MachInst *in = &g->insts[i];
+        for (unsigned k = 0; k < in->ndst; k++)
+            if (in->dst[k].kind == OPK_REG && in->dst[k].file == RF_P && in->dst[k].value < REG_PT)
+                f.guard = in->dst[k].value;
+        barrier_sites(&f, i, in);
+        data_sites(&f, i, in);
+        control_sites(&f, i, in);
+    }
+    free(f.scratch);
+}
+
+/* ---- the file ---- */
+
+/* Where each function's code lies in the file; words that the reader changed (relocations) are left alone. */
+static bool find_places(Mutator *m, Diags *d) {
+    const Binary *b = m->bin;
+    ElfImage *e = elfimg_read(&m->arena, m->image, m->image_bytes, d);
+    if (!e)
+        return false;
+    m->offset = ARENA_ARRAY(&m->arena, uint64_t, b->ncode + 1u);
+    memset(m->offset, 0xff, (b->ncode + 1u) * sizeof *m->offset);
+    for (uint32_t f = 0; f < b->nfuncs; f++) {
+        uint32_t section = elfimg_find(e, arena_printf(&m->arena, ".text.%s", b->funcs[f].name));
+        if (!section)
+            continue;
+        const ElfSection *s = &e->sections.at[section];
+        uint32_t first = (uint32_t)((b->funcs[f].address - b->code_base) / INST_BYTES);
+        for (uint32_t i = 0; i < b->funcs[f].ninsts && (i + 1ull) * INST_BYTES <= s->h.sh_size; i++) {
+            uint64_t at = s->h.sh_offset + 16ull * i;
+            if (at + 16 <= m->image_bytes && load64(m->image + at) == b->code[first + i][0] &&
+                load64(m->image + at + 8) == b->code[first + i][1])
+                m->offset[first + i] = at;
+        }
+    }
+    for (uint32_t i = 0; i < b->nfixups; i++)
+        if (b->fixups[i].in_code && b->fixups[i].offset_bytes / INST_BYTES < b->ncode)
+            m->offset[b->fixups[i].offset_bytes / INST_BYTES] = UINT64_MAX;
+    return true;
+}
+
+Mutator *mutator_new(const char *path, const void *image, size_t size_bytes, Diags *d) {
+    Mutator *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->image = image;
+    m->image_bytes = size_bytes;
+    m->bin = binary_read(path, image, size_bytes, d);
+    m->flow = m->bin ? binflow_new(m->bin) : NULL;
+    if (!m->flow || !find_places(m, d)) {
+        mutator_free(m);
+        return NULL;
+    }
+    find_sites(m);
+    return m;
+}
+
+void mutator_free(Mutator *m) {
+    if (!m)
+        return;
+    binflow_free(m->flow);
+    binary_free(m->bin);
+    arena_free(&m->arena);
+    free(m);
+}
+
+const char *mutate_text(const Mutator *m, MutSite s, uint32_t number, char out[256]) {
+    char where[160], text[120] = "?";
+    const MachInst *in = &m->flow->insts[s.inst];
+    const BinFunc *f = binary_func_at(m->bin, bin_address(m->flow, s.inst));
+    isa_print(m->bin->target, in, bin_address(m->flow, s.inst) - (f ? f->address : 0), NULL, text, sizeof text);
+    int n = snprintf(out, 256, "%s:%u  %.60s  %.100s", classes[s.cls].name, number, bin_where(m->flow, s.inst, where), text);
+    if (s.cls == MUT_SHORT_STALL)
+        snprintf(out + n, 256 - (size_t)n, "  stall %u -> %u", in->ctrl.stall_cycles, s.other);
+    else if (s.cls == MUT_DROP_WAIT)
+        snprintf(out + n, 256 - (size_t)n, "  without scoreboard %u", s.other);
+    else if (s.cls == MUT_WARPSYNC_LANE)
+        snprintf(out + n, 256 - (size_t)n, "  lane %u", s.other);
+    else if (s.cls == MUT_SWAP_B || s.cls == MUT_LATE_BSSY || (s.cls == MUT_HOIST_STORE && s.other != GUARD))
+        snprintf(out + n, 256 - (size_t)n, "  and %.60s", bin_where(m->flow, s.other, where));
+    else if (s.cls == MUT_MOVE_BSYNC)
+        snprintf(out + n, 256 - (size_t)n, "  %s", s.other == AFTER ? "later" : "earlier");
+    else if (s.cls == MUT_FLIP_PREDICATE)
+        snprintf(out + n, 256 - (size_t)n, s.other == GUARD ? "  guard" : "  operand %u", s.other + 1);
+    return out;
+}

@@ -1,0 +1,59 @@
+/* The state of the prover for one function: see prove.c.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_PROVE_CORE_H
+#define HEDDLE_CHECK_PROVE_CORE_H
+#include "check/prove/internal.h"
+
+typedef struct { /* control passes from one cut point to another */
+    uint32_t to;
+    uint32_t ptx_at, mach_at;
+    Term *cond;
+    Term **pv, **lv, *mem[NMEM];
+} Edge;
+
+typedef enum { RL_SAME, RL_NOT, RL_LOW, RL_HIGH, RL_OFFSET, RL_SHORT } RelationKind;
+typedef struct { /* what a location holds of a PTX value */
+    uint32_t value;
+    RelationKind how;
+    Term *extra;
+} Relation;
+
+enum { LV_SAME, LV_RELATED, LV_FREE }; /* one term on all paths; part of a PTX value; nothing known */
+
+typedef struct {
+    uint32_t ptx, mach;      /* blocks */
+    Term **pv, **lv, *mem[NMEM]; /* the relation: PTX values and locations as terms over the same variables */
+    uint8_t *phi, *level;
+    bool mem_phi[NMEM];
+    Relation *relation;
+    bool reached, dirty, stuck;
+    bool *pass_ptx, *pass_mach; /* cut points that this region does not stop at */
+    Run ptx_run, mach_run;
+    VEC(Edge) edges;
+} Cut;
+
+typedef struct { /* what Z3 said */
+    Term *cond, *x, *y;
+    bool valid;
+    ProveStatus how;
+} Answer;
+
+typedef struct {
+    Prover p;
+    VEC(Answer) answers;
+    VEC(Cut) cuts;
+    uint32_t *cut_of;        /* by machine block: cut + 1 */
+    bool *mach_stop, *ptx_stop;
+    Edge entry;
+    struct ProveZ3 *z3;
+    double deadline;
+    const char *gave_up;
+} Core;
+
+double prove_now(void);
+void core_run(Core *c, Cut *q);   /* both sides, until their exits fit together */
+void core_edges(Core *c, Cut *q); /* from the exits */
+bool core_z3(Core *c, Term *cond, Term *x, Term *y, ProveReport *r, ProveStatus *how, double *slowest);
+void prove_judge(Core *c, ProveReport *r, ProveFunc *out); /* what each region shows */
+void prove_skip(ProveReport *r, ProveFunc *out, const char *why);
+#endif

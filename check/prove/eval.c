@@ -1,0 +1,268 @@
+/* Terms: concrete values, and text. Written from the meaning of the operations, without the constructors, so that it
+ * can judge their rewriting.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/term_internal.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct TermEval {
+    uint64_t seed;
+    uint32_t n;
+    uint64_t *value;
+    bool *known;
+};
+
+TermEval *term_eval_new(const Terms *ts, uint64_t seed) {
+    TermEval *e = malloc(sizeof *e);
+    *e = (TermEval){.seed = seed, .n = ts->next_id, .value = calloc(ts->next_id, 8), .known = calloc(ts->next_id, 1)};
+    return e;
+}
+void term_eval_free(TermEval *e) {
+    if (!e)
+        return;
+    free(e->value);
+    free(e->known);
+    free(e);
+}
+void term_eval_set(TermEval *e, const Term *var, uint64_t value) {
+    if (var->kind == TK_ITE) /* a predicate variable's diagram */
+        var = var->a[0];
+    e->value[var->id] = value;
+    e->known[var->id] = true;
+}
+
+static uint64_t scramble(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+static uint64_t hash2(uint64_t a, uint64_t b) { return scramble(a * 0x9e3779b97f4a7c15u + scramble(b + 1)); }
+static uint64_t hash_text(const char *s) {
+    uint64_t h = 17;
+    for (; s && *s; s++)
+        h = hash2(h, (unsigned char)*s);
+    return h;
+}
+
+/* Small, extreme and random values alike. */
+static uint64_t interesting(uint64_t h) {
+    static const uint64_t special[] = {0, 1, 2, ~0ull, 0x80000000u, 0x7fffffffu, 0xffffffffu, 31, 32, 33, 0x3f800000u, 0x7fc00000u};
+    switch (h & 3) {
+    case 0: return special[(h >> 8) % (sizeof special / sizeof *special)];
+    case 1: return h >> 8 & 0x3f;
+    default: return scramble(h);
+    }
+}
+
+static int compare_floats(uint64_t bits, uint64_t x, uint64_t y) { /* 1 less, 2 equal, 4 greater, 8 unordered */
+    double a, b;
+    if (bits == 64) {
+        memcpy(&a, &x, 8);
+        memcpy(&b, &y, 8);
+    } else if (bits == 32) {
+        float f, g;
+        uint32_t xw = (uint32_t)x, yw = (uint32_t)y;
+        memcpy(&f, &xw, 4);
+        memcpy(&g, &yw, 4);
+        a = f;
+        b = g;
+    } else {
+        a = (double)(int16_t)x;
+        b = (double)(int16_t)y;
+    }
+    return isunordered(a, b) ? 8 : a < b ? 1 : a == b ? 2 : 4;
+}
+
+static uint32_t pick_byte(uint64_t bytes, uint32_t s) {
+    uint32_t b = (uint32_t)(bytes >> (s & 7) * 8) & 255;
+    return s & 8 ? (b & 128 ? 255 : 0) : b;
+}
+
+/* One byte of memory: what the last event stored there, or what was there before. */
+static uint8_t byte_at(TermEval *e, const Term *mem, uint64_t addr) {
+    for (; mem->kind == TK_EVENT; mem = mem->a[0]) {
+        if (!term_eval(e, mem->a[1]))
+            continue;
+        if (mem->op == EV_OTHER)
+            break;
+        uint64_t d = (addr - term_eval(e, mem->a[2])) & term_mask(mem->a[2]->width);
+        if (d < (mem->k & 255))
+            return (uint8_t)(term_eval(e, mem->a[3]) >> 8 * d);
+    }
+    return (uint8_t)hash2(term_eval(e, mem), addr);
+}
+
+/* Arithmetic rounded to nearest, as it is: a difference must not hang on what uninterpreted operations could do. */
+static bool float_op(const char *name, unsigned width, const uint64_t v[3], uint64_t *out) {
+    static const char *const names[] = {"fadd.0", "fmul.0", "ffma.0", "dadd.0", "dmul.0", "dfma.0"};
+    for (unsigned k = 0; k < 6; k++) {
+        if (strcmp(name, names[k]) != 0)
+            continue;
+        if (width == 32) {
+            float x[3], r;
+            for (unsigned i = 0; i < 3; i++) {
+                uint32_t w = (uint32_t)v[i];
+                memcpy(&x[i], &w, 4);
+            }
+            r = k == 0 ? x[0] + x[1] : k == 1 ? x[0] * x[1] : fmaf(x[0], x[1], x[2]);
+            uint32_t w = 0x7fffffff;
+            if (!isnan(r))
+                memcpy(&w, &r, 4);
+            *out = w;
+        } else {
+            double x[3], r;
+            memcpy(x, v, sizeof x);
+            r = k == 3 ? x[0] + x[1] : k == 4 ? x[0] * x[1] : fma(x[0], x[1], x[2]);
+            *out = 0x7fffffffffffffff;
+            if (!isnan(r))
+                memcpy(out, &r, 8);
+        }
+        return true;
+    }
+    return false;
+}
+
+static uint64_t eval_app(TermEval *e, const Term *t) {
+    uint64_t v[3] = {0};
+    if (t->op == TO_READ) {
+        uint64_t addr = term_eval(e, t->a[1]), r = 0;
+        for (unsigned i = 0; i < (t->k & 255); i++)
+            r |= (uint64_t)byte_at(e, t->a[0], addr + i) << 8 * i;
+        return r;
+    }
+    for (uint32_t i = 0; i < t->n && i < 3; i++)
+        v[i] = term_eval(e, t->a[i]);
+    uint32_t x = (uint32_t)v[0], n = v[1] > 64 ? 64 : (uint32_t)v[1];
+    switch ((TermOp)t->op) {
+    case TO_MUL: return v[0] * v[1];
+    case TO_SHL: return n > 31 ? 0 : x << n;
+    case TO_LSHR: return n > 31 ? 0 : x >> n;
+    case TO_ASHR: return (uint32_t)((int32_t)x >> (n > 31 ? 31 : n));
+    case TO_SHL64: return n > 63 ? 0 : v[0] << n;
+    case TO_LSHR64: return n > 63 ? 0 : v[0] >> n;
+    case TO_ASHR64: return (uint64_t)((int64_t)v[0] >> (n > 63 ? 63 : n));
+    case TO_EQZ: return v[0] == 0;
+    case TO_ULT: return x < (uint32_t)v[1];
+    case TO_SLT: return (int32_t)x < (int32_t)(uint32_t)v[1];
+    case TO_FLT: return compare_floats(t->k, v[0], v[1]) == 1;
+    case TO_FEQ: return compare_floats(t->k, v[0], v[1]) == 2;
+    case TO_FGT: return compare_floats(t->k, v[0], v[1]) == 4;
+    case TO_POPC: return (uint64_t)__builtin_popcount(x);
+    case TO_BREV: {
+        uint32_t r = 0;
+        for (unsigned i = 0; i < 32; i++)
+            r |= (x >> i & 1) << (31 - i);
+        return r;
+    }
+    case TO_FLO: return x ? 31 - (uint32_t)__builtin_clz(x) : UINT32_MAX;
+    case TO_PRMT: {
+        uint64_t bytes = x | v[1] << 32;
+        uint32_t s = (uint32_t)v[2], r = 0;
+        for (unsigned i = 0; i < 4; i++)
+            r |= pick_byte(bytes, s >> 4 * i & 15) << 8 * i;
+        return r;
+    }
+    default: break;
+    }
+    uint64_t exact;
+    if (t->op == TO_UF && t->name && float_op(t->name, t->width, v, &exact))
+        return exact;
+    uint64_t h = hash2(hash_text(t->name), t->k + t->op);
+    for (uint32_t i = 0; i < t->n; i++)
+        h = hash2(h, term_eval(e, t->a[i]));
+    if (t->op == TO_UF && t->k && t->k < 32 && t->name && t->name[0] == '#')
+        h &= (1u << t->k) - 1;
+    return h;
+}
+
+static uint64_t compute(TermEval *e, const Term *t) {
+    uint64_t r = t->k;
+    switch ((TermKind)t->kind) {
+    case TK_CONST: return t->k;
+    case TK_VAR:
+        r = interesting(hash2(e->seed, hash2(hash_text(t->name), t->k)));
+        return t->name[0] == '#' ? r & 0xffff : r;
+    case TK_ITE: return term_eval(e, t->a[term_eval(e, t->a[0]) ? 1 : 2]);
+    case TK_APP: return eval_app(e, t);
+    case TK_SUM:
+        for (uint32_t i = 0; i < t->n; i++)
+            r += t->c[i] * term_eval(e, t->a[i]);
+        return r;
+    case TK_XOR:
+        for (uint32_t i = 0; i < t->n; i++)
+            r ^= t->c[i] & term_eval(e, t->a[i]);
+        return r;
+    case TK_AND:
+        r = ~0ull;
+        for (uint32_t i = 0; i < t->n; i++)
+            r &= term_eval(e, t->a[i]);
+        return r;
+    case TK_LO: return term_eval(e, t->a[0]);
+    case TK_HI: return term_eval(e, t->a[0]) >> 32;
+    case TK_SEXT: return (uint64_t)(int64_t)(int32_t)(uint32_t)term_eval(e, t->a[0]);
+    case TK_EVENT:
+        if (!term_eval(e, t->a[1]))
+            return term_eval(e, t->a[0]);
+        r = hash2(term_eval(e, t->a[0]), hash2(t->k, hash_text(t->name)));
+        for (uint32_t i = 2; i < t->n; i++)
+            r = hash2(r, term_eval(e, t->a[i]));
+        return r;
+    }
+    return 0;
+}
+
+uint64_t term_eval(TermEval *e, const Term *t) {
+    if (t->id < e->n && e->known[t->id])
+        return e->value[t->id];
+    uint64_t v = compute(e, t) & (t->width ? term_mask(t->width) : ~0ull);
+    if (t->id < e->n) {
+        e->value[t->id] = v;
+        e->known[t->id] = true;
+    }
+    return v;
+}
+
+/* ---- text ---- */
+static void print(FILE *f, const Term *t, unsigned depth) {
+    static const char *const ops[] = {"mul", "shl", "lshr", "ashr", "shl64", "lshr64", "ashr64", "eqz", "ult", "slt", "flt",
+                                      "feq", "fgt", "popc", "brev", "flo", "prmt", "read", "result", "uf"};
+    static const char *const kinds[] = {"const", "var", "ite", "app", "sum", "xor", "and", "lo", "hi", "sext", "event"};
+    if (t->kind == TK_CONST) {
+        fprintf(f, "0x%" PRIx64, t->k);
+        return;
+    }
+    if (t->kind == TK_VAR) {
+        fprintf(f, "%s", t->name);
+        if (t->k)
+            fprintf(f, "@%" PRIu64, t->k - 1);
+        return;
+    }
+    if (!depth) {
+        fprintf(f, "..");
+        return;
+    }
+    fprintf(f, "%s%s%s", t->kind == TK_APP ? (t->op == TO_UF ? t->name : ops[t->op]) : t->name ? t->name : kinds[t->kind],
+            t->width == 64 ? ".64" : "", t->kind == TK_EVENT && t->op == EV_STORE ? ".st" : "");
+    if (t->k)
+        fprintf(f, "[0x%" PRIx64 "]", t->k);
+    fprintf(f, "(");
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (i)
+            fprintf(f, ", ");
+        if (t->c && t->c[i] != 1)
+            fprintf(f, "0x%" PRIx64 "*", t->c[i]);
+        print(f, t->a[i], depth - 1);
+    }
+    fprintf(f, ")");
+}
+char *term_text(const Term *t, unsigned depth) {
+    char *s = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&s, &n);
+    print(f, t, depth);
+    fclose(f);
+    return s;
+}

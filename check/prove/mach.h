@@ -1,0 +1,40 @@
+/* Internals of the machine side of the prover.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_PROVE_MACH_H
+#define HEDDLE_CHECK_PROVE_MACH_H
+#include "check/prove/internal.h"
+
+typedef struct {
+    Prover *p;
+    Run *r;
+    const bool *stop;   /* by block of the function */
+    Term **val;         /* locations, now */
+    Term **mem;
+    Term **reach;       /* by block: when it is reached */
+    Term ***in_val;     /* by block: locations at its start */
+    uint32_t rpo;       /* of the block that runs */
+    uint32_t at;
+    const MachInst *in;
+    Term *pc, *guard, *full; /* path condition, the instruction's guard, both */
+} Mach;
+
+void mach_data(Mach *x); /* all that is no control flow */
+void mach_fault(Mach *x, const char *why);
+Term *mach_get(Mach *x, uint32_t loc);
+Term *mach_cmem(Mach *x, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
+Term *mach_pred(Mach *x, Operand o);
+Term *mach_word(Mach *x, unsigned i, unsigned c);
+Term *mach_int(Mach *x, unsigned i, bool complement);
+Term *mach_f32(Mach *x, unsigned i);
+Term *mach_f64(Mach *x, unsigned i);
+Term *mach_pair(Mach *x, unsigned i);
+void mach_put(Mach *x, unsigned i, unsigned c, Term *v);
+void mach_put64(Mach *x, unsigned i, Term *v);
+void mach_put_pred(Mach *x, unsigned i, Term *v);
+Term *mach_address(Mach *x, bool wide, unsigned stride);
+void mach_load(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order);
+void mach_store(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order);
+Term *mach_event(Mach *x, unsigned lists, const char *name, Term *const *args, uint32_t n);
+unsigned mach_size(unsigned sz, bool *sign); /* bytes */
+bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
+#endif

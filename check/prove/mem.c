@@ -1,0 +1,101 @@
+/* Terms: memory as a list of guarded events, and loads from it. Neighbours that commute are kept in one order, so that
+ * programs that issue them in another order get the same list.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/term_internal.h"
+#include <string.h>
+
+/* Whether [x, x + nx) and [y, y + ny) share no byte, for any values of the variables in the addresses. */
+static bool disjoint(Terms *ts, Term *x, unsigned nx, Term *y, unsigned ny) {
+    if (x->width != y->width)
+        return false;
+    Term *d = t_sub(ts, x, y);
+    if (!t_is_const(d))
+        return false;
+    uint64_t mask = term_mask(x->width), up = d->k & mask, down = (0 - d->k) & mask;
+    return up >= ny && down >= nx;
+}
+
+static bool exclusive(Terms *ts, Term *g, Term *h) { return t_and(ts, g, h) == ts->falsity; }
+
+static bool commute(Terms *ts, const Term *e, const Term *f) {
+    if (exclusive(ts, e->a[1], f->a[1]))
+        return true;
+    return e->op == EV_STORE && f->op == EV_STORE &&
+           disjoint(ts, e->a[2], (unsigned)(e->k & 255), f->a[2], (unsigned)(f->k & 255));
+}
+
+/* A total order of events without regard to the memory before them. */
+static bool before(const Term *e, const Term *f) {
+    if (e->k != f->k)
+        return e->k < f->k;
+    if (e->n != f->n)
+        return e->n < f->n;
+    if (e->name != f->name)
+        return strcmp(e->name ? e->name : "", f->name ? f->name : "") < 0;
+    for (uint32_t i = 1; i < e->n; i++)
+        if (e->a[i] != f->a[i])
+            return e->a[i]->id < f->a[i]->id;
+    return false;
+}
+
+static Term *with_memory(Terms *ts, const Term *e, Term *mem) {
+    Term *a[24];
+    memcpy(a, e->a, e->n * sizeof *a);
+    a[0] = mem;
+    Term key = *e;
+    key.a = a;
+    return term_make(ts, key);
+}
+
+static Term *insert(Terms *ts, Term *mem, Term *e) {
+    if (mem->kind == TK_EVENT && before(e, mem) && commute(ts, e, mem))
+        return with_memory(ts, mem, insert(ts, mem->a[0], e));
+    return with_memory(ts, e, mem);
+}
+
+/* Memory as something under `guard` finds it, less the events that cannot have happened then. */
+static Term *met(Terms *ts, Term *mem, Term *guard) {
+    while (mem->kind == TK_EVENT && exclusive(ts, mem->a[1], guard))
+        mem = mem->a[0];
+    return mem;
+}
+
+Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n, Term **what) {
+    enum { MAX = 24 };
+    Term *a[MAX] = {mem, guard};
+    if (n > MAX - 2) {
+        ts->overflow = true;
+        n = MAX - 2;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        a[i + 2] = t_under(ts, args[i], guard);
+    Term e = {.kind = TK_EVENT, .op = EV_OTHER, .k = k, .name = name, .a = a, .n = n + 2};
+    if (what)
+        *what = with_memory(ts, &e, met(ts, mem, guard));
+    return guard == ts->falsity ? mem : insert(ts, mem, &e);
+}
+
+Term *t_store(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space, Term *data) {
+    if (guard == ts->falsity)
+        return mem;
+    if (bytes < 4) /* bits that are not stored do not matter */
+        data = t_zext_from(ts, data, 8 * bytes);
+    Term *a[4] = {mem, guard, t_under(ts, addr, guard), t_under(ts, data, guard)};
+    Term e = {.kind = TK_EVENT, .op = EV_STORE, .k = bytes | space << 8, .a = a, .n = 4};
+    return insert(ts, mem, &e);
+}
+
+/* Memory as a load under `guard` at this address sees it: without what it cannot see. */
+static Term *seen(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes) {
+    while (mem->kind == TK_EVENT &&
+           (exclusive(ts, mem->a[1], guard) ||
+            (mem->op == EV_STORE && disjoint(ts, mem->a[2], (unsigned)(mem->k & 255), addr, bytes))))
+        mem = mem->a[0];
+    return mem;
+}
+
+Term *t_read(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space) {
+    addr = t_under(ts, addr, guard);
+    Term *a[2] = {seen(ts, mem, guard, addr, bytes), addr};
+    return t_app(ts, TO_READ, 32, bytes | space << 8, NULL, a, 2);
+}

@@ -1,0 +1,76 @@
+/* Translation validation: the machine code of a binary means what its PTX means, for one symbolic lane and so, as
+ * every data instruction works lane by lane, for all masks. docs/prove.md has the method and what is trusted.
+ *
+ * A region is an acyclic piece of code with one entry, between cut points: function entry, merge points and loop
+ * headers that both programs have. PTX and machine code of a region are executed symbolically, by two executors that
+ * share the terms they build and nothing else. At each cut point the relation says which machine location holds which
+ * term over PTX values; the compiler's map only tells which points to compare, the relation is found and checked here.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_PROVE_PROVE_H
+#define HEDDLE_CHECK_PROVE_PROVE_H
+#include "emit/elf/binary.h"
+#include "frontend/ast.h"
+
+typedef enum {
+    PROVE_SYNTACTIC, /* both sides gave the same terms */
+    PROVE_UF,        /* Z3, with multiplication and the like uninterpreted */
+    PROVE_BITS,      /* Z3, bit-precise */
+    PROVE_REFUTED,   /* concrete lane values show a difference */
+    PROVE_UNKNOWN,
+    PROVE_NSTATUS
+} ProveStatus;
+const char *prove_status_name(ProveStatus s);
+
+typedef struct {
+    double query_seconds; /* limit of one query, 0 = 9 */
+    double total_seconds; /* of one module, 0 = no limit; what is left counts as unknown */
+    const char *kernel;   /* only this function, NULL = all that the PTX defines */
+    void (*progress)(void *user, const char *func, uint32_t done, uint32_t total);
+    void *user;
+} ProveOptions;
+
+typedef struct { /* one lane's value in a counterexample */
+    const char *what;   /* "%r3" or "R7" or "load of 4 bytes" */
+    uint64_t value;
+} ProveValue;
+
+typedef struct {
+    uint32_t ptx_first, ptx_last;  /* lines of the PTX text, 0 unknown */
+    uint64_t pc_first, pc_last;    /* bytes in the function */
+    ProveStatus status;
+    bool predicated;               /* has a guard, a select or an if-conversion */
+    bool replayed;                 /* a refutation that the simulator confirmed */
+    const char *reason;            /* what differs or why it is unknown; "" */
+    uint32_t bad_line;             /* PTX line of what differs, 0 unknown */
+    uint64_t bad_pc;               /* machine instruction of what differs */
+    const ProveValue *values;      /* refuted: inputs, then both results */
+    uint32_t nvalues;
+    double seconds, slowest_query;
+} ProveRegion;
+
+typedef struct {
+    const char *name;
+    ProveRegion *regions;
+    uint32_t nregions;
+    uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
+    const char *skipped; /* why nothing was tried (one region counts as unknown), NULL */
+} ProveFunc;
+
+typedef struct {
+    Arena arena;
+    ProveFunc *funcs;
+    uint32_t nfuncs;
+    uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
+    uint32_t queries;
+    double seconds, slowest_query;
+    bool has_z3; /* the library was found */
+} ProveReport;
+
+/* Prove all functions of `m` that have a body and a counterpart in `b`. False only if nothing could be done (reported).
+ * Free the report in any case. */
+bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *r, Diags *d);
+void prove_report_free(ProveReport *r);
+/* Texts, malloc'ed. */
+char *prove_report_text(const ProveReport *r, bool verbose);
+char *prove_report_json(const ProveReport *r);
+#endif

@@ -1,0 +1,103 @@
+/* Replay of a counterexample: every integer, logic, comparison, select and move instruction on the concrete path is
+ * executed by the simulator's own functions, on the registers that the assignment gives, and must compute what the prover
+ * believes; only then a region is called refuted. What loads, calls and uninterpreted float operations return is part of
+ * the assignment. The PTX side is evaluated by term_eval.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/core.h"
+#include "check/prove/judge.h"
+#include "sim/machine/lane.h"
+#include <string.h>
+
+typedef struct {
+    Prover *p;
+    LaneMachine *lane;
+    TermEval *e;
+    Term *base;
+    bool agrees;
+    uint32_t steps;
+} Replay;
+
+static bool executed_exactly(unsigned optype) {
+    switch (optype) {
+    case OT_MOV: case OT_UMOV: case OT_SEL: case OT_USEL: case OT_IADD3: case OT_UIADD3: case OT_LEA: case OT_ULEA: case OT_LOP3:
+    case OT_ULOP3: case OT_PLOP3: case OT_UPLOP3: case OT_IMAD: case OT_UIMAD: case OT_IMAD_WIDE: case OT_IMAD_HI: case OT_SHF:
+    case OT_USHF: case OT_ISETP: case OT_UISETP: case OT_IMNMX: case OT_VIMNMX: case OT_IABS: case OT_FLO: case OT_BREV:
+    case OT_POPC: case OT_SGXT: case OT_BMSK: case OT_PRMT: case OT_FSETP: case OT_DSETP: case OT_FSEL:
+        return true;
+    default: return false;
+    }
+}
+
+static uint32_t location(Operand o, unsigned c) {
+    static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
+    static const uint32_t none[] = {[RF_R] = REG_RZ, [RF_P] = REG_PT, [RF_UR] = REG_URZ, [RF_UP] = REG_UPT};
+    if (o.kind != OPK_REG || o.file >= RF_B || o.value + c >= none[o.file])
+        return UINT32_MAX;
+    return base[o.file] + o.value + c;
+}
+
+static void give(Replay *r, Operand o, unsigned words, Term *const *val) {
+    for (unsigned c = 0; c < words; c++) {
+        uint32_t l = location(o, c);
+        if (l != UINT32_MAX)
+            lane_machine_set(r->lane, (RegFile)o.file, o.value + c, (uint32_t)term_eval(r->e, val[l]));
+    }
+}
+
+/* Called behind every instruction of the symbolic run. */
+static void watch(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before, Term *const *after, Term *const *words) {
+    Replay *r = user;
+    Prover *p = r->p;
+    if (!r->agrees || !executed_exactly(in->optype) || !term_eval(r->e, full) || !term_eval(r->e, r->base))
+        return;
+    (void)at;
+    const Target *t = p->g->bin->target;
+    MachInst i = *in;
+    i.guard = op_pt();
+    for (unsigned s = 0; s < i.nsrc; s++) {
+        unsigned n = isa_src_regs(t, &i, s);
+        give(r, i.src[s], n ? n : 1, before);
+        bool address = i.src[s].kind == OPK_IMM && p->fixup[at];
+        if (i.src[s].kind != OPK_CMEM && !address)
+            continue;
+        /* its value through registers that nobody uses */
+        uint8_t mods = i.src[s].mods;
+        for (unsigned c = 0; c < 2; c++)
+            if (words[2 * s + c])
+                lane_machine_set(r->lane, RF_R, 240 + 2 * s + c, (uint32_t)term_eval(r->e, words[2 * s + c]));
+        i.src[s] = op_with(op_reg(RF_R, 240 + 2 * s, n == 2 ? 2 : 1), mods);
+    }
+    if (!lane_machine_step(r->lane, &i)) {
+        r->agrees = false;
+        return;
+    }
+    r->steps++;
+    for (unsigned d = 0; d < i.ndst; d++) {
+        unsigned n = isa_dst_regs(t, &i, d);
+        for (unsigned c = 0; c < (n ? n : 1); c++) {
+            uint32_t l = location(i.dst[d], c);
+            if (l != UINT32_MAX && lane_machine_get(r->lane, (RegFile)i.dst[d].file, i.dst[d].value + c) != (uint32_t)term_eval(r->e, after[l]))
+                r->agrees = false;
+        }
+    }
+}
+
+bool judge_replay(Judge *j, uint64_t seed) {
+    Prover *p = &j->c->p;
+    Cut *q = j->q;
+    Replay r = {.p = p, .lane = lane_machine_new(p->g->bin), .base = j->base ? j->base : p->ts.truth, .agrees = true};
+    if (!r.lane)
+        return false;
+    bool *stop = ARENA_ARRAY(&p->arena, bool, p->ff->nblocks + 1);
+    for (uint32_t b = 0; b < p->ff->nblocks; b++)
+        stop[b] = j->c->mach_stop[b] && !q->pass_mach[b];
+    r.e = term_eval_new(&p->ts, seed);
+    p->watch = watch;
+    p->watch_user = &r;
+    Run again;
+    prove_mach_run(p, q->mach, q->lv, q->mem, stop, &again);
+    p->watch = NULL;
+    term_eval_free(r.e);
+    lane_machine_free(r.lane);
+    return r.agrees && !again.fault;
+}

@@ -1,0 +1,394 @@
+/* Terms: hash consing, decision diagrams, applications. See check/prove/term.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/prove/term_internal.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMO_SIZE = 1 << 16, MAX_NAME = 160 };
+
+typedef struct TermMemo {
+    const Term *f, *g, *h;
+    Term *result;
+} TermMemo;
+
+static uint32_t mix(uint32_t h, uint64_t v) {
+    uint64_t x = (h ^ v) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(x >> 32) ^ (uint32_t)x;
+}
+
+void terms_init(Terms *ts) {
+    *ts = (Terms){.size = 1 << 12, .next_id = 1, .max_steps = 4000000};
+    ts->table = calloc(ts->size, sizeof *ts->table);
+    ts->memo = calloc(MEMO_SIZE, sizeof *ts->memo);
+    ts->truth = t_const(ts, 1, 1);
+    ts->falsity = t_const(ts, 1, 0);
+    ts->zero = t_const(ts, 32, 0);
+}
+
+void terms_free(Terms *ts) {
+    free(ts->table);
+    free(ts->memo);
+    free(ts->names);
+    arena_free(&ts->arena);
+    *ts = (Terms){0};
+}
+
+/* Names are few: a list sorted by text. */
+const char *term_name(Terms *ts, const char *fmt, ...) {
+    char text[MAX_NAME];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    uint32_t lo = 0, hi = ts->nnames;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int order = strcmp(ts->names[mid], text);
+        if (order == 0)
+            return ts->names[mid];
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (ts->nnames == ts->names_size) {
+        ts->names_size = ts->names_size ? 2 * ts->names_size : 64;
+        const char **grown = realloc(ts->names, ts->names_size * sizeof *grown);
+        if (!grown)
+            abort();
+        ts->names = grown;
+    }
+    memmove(ts->names + lo + 1, ts->names + lo, (ts->nnames - lo) * sizeof *ts->names);
+    ts->nnames++;
+    return ts->names[lo] = arena_copy(&ts->arena, text, strlen(text) + 1);
+}
+
+static bool same(const Term *x, const Term *y) {
+    return x->hash == y->hash && x->kind == y->kind && x->width == y->width && x->op == y->op && x->n == y->n &&
+           x->k == y->k && x->name == y->name && !x->c == !y->c && (!x->n || memcmp(x->a, y->a, x->n * sizeof *x->a) == 0) &&
+           (!x->c || memcmp(x->c, y->c, x->n * sizeof *x->c) == 0);
+}
+
+static void grow(Terms *ts) {
+    uint32_t size = ts->size * 2;
+    Term **table = calloc(size, sizeof *table);
+    if (!table)
+        abort();
+    for (uint32_t i = 0; i < ts->size; i++)
+        if (ts->table[i]) {
+            uint32_t at = ts->table[i]->hash & (size - 1);
+            while (table[at])
+                at = (at + 1) & (size - 1);
+            table[at] = ts->table[i];
+        }
+    free(ts->table);
+    ts->table = table;
+    ts->size = size;
+}
+
+Term *term_make(Terms *ts, Term key) {
+    uint32_t h = mix(mix(key.kind | (uint32_t)key.width << 8 | (uint32_t)key.op << 16, key.k), (uintptr_t)key.name);
+    for (uint32_t i = 0; i < key.n; i++)
+        h = mix(mix(h, key.a[i]->id), key.c ? key.c[i] : 0);
+    key.hash = h;
+    uint32_t at = h & (ts->size - 1);
+    for (; ts->table[at]; at = (at + 1) & (ts->size - 1))
+        if (same(ts->table[at], &key))
+            return ts->table[at];
+    Term *t = ARENA_NEW(&ts->arena, Term);
+    if (key.n)
+        key.a = arena_copy(&ts->arena, key.a, key.n * sizeof *key.a);
+    if (key.c)
+        key.c = arena_copy(&ts->arena, key.c, key.n * sizeof *key.c);
+    key.id = ts->next_id++;
+    *t = key;
+    ts->table[at] = t;
+    if (++ts->used * 2 > ts->size)
+        grow(ts);
+    return t;
+}
+
+uint64_t term_mask(unsigned width) { return width >= 64 ? ~0ull : (1ull << width) - 1; }
+
+Term *t_const(Terms *ts, unsigned width, uint64_t v) {
+    return term_make(ts, (Term){.kind = TK_CONST, .width = (uint8_t)width, .k = v & term_mask(width)});
+}
+Term *t_bool(Terms *ts, bool v) { return v ? ts->truth : ts->falsity; }
+
+/* Variables of width 1 are atoms of diagrams. */
+static Term *as_bool(Terms *ts, Term *atom) {
+    return term_make(ts, (Term){.kind = TK_ITE, .width = 1, .n = 3, .a = (Term *[]){atom, ts->truth, ts->falsity}});
+}
+Term *t_var(Terms *ts, unsigned width, const char *name, uint32_t cut) {
+    Term *v = term_make(ts, (Term){.kind = TK_VAR, .width = (uint8_t)width, .name = name, .k = cut});
+    return width == 1 ? as_bool(ts, v) : v;
+}
+
+/* ---- diagrams ---- */
+static const Term *top(const Term *best, const Term *t) { /* the smaller of `best` and the first atom of t */
+    return t->kind == TK_ITE && (!best || t->a[0]->id < best->id) ? t->a[0] : best;
+}
+static Term *branch(Term *t, const Term *atom, bool v) { return t->kind == TK_ITE && t->a[0] == atom ? t->a[v ? 1 : 2] : t; }
+
+static TermMemo *memo(Terms *ts, const Term *f, const Term *g, const Term *h) {
+    return &ts->memo[mix(mix(mix(1, f->id), g->id), h ? h->id : 0) & (MEMO_SIZE - 1)];
+}
+
+static bool spent(Terms *ts) {
+    if (++ts->steps > ts->max_steps)
+        ts->overflow = true;
+    return ts->overflow;
+}
+
+static Term *node(Terms *ts, const Term *atom, Term *yes, Term *no) {
+    if (yes == no)
+        return yes;
+    return term_make(ts, (Term){.kind = TK_ITE, .width = yes->width, .n = 3, .a = (Term *[]){(Term *)atom, yes, no}});
+}
+
+static Term *ite(Terms *ts, Term *f, Term *g, Term *h) {
+    if (f == ts->truth || g == h)
+        return g;
+    if (f == ts->falsity)
+        return h;
+    if (g == ts->truth && h == ts->falsity)
+        return f;
+    TermMemo *m = memo(ts, f, g, h);
+    if (m->f == f && m->g == g && m->h == h)
+        return m->result;
+    if (spent(ts))
+        return g;
+    const Term *v = top(top(top(NULL, f), g), h);
+    Term *r = node(ts, v, ite(ts, branch(f, v, true), branch(g, v, true), branch(h, v, true)),
+                   ite(ts, branch(f, v, false), branch(g, v, false), branch(h, v, false)));
+    *m = (TermMemo){f, g, h, r};
+    return r;
+}
+
+Term *t_ite(Terms *ts, Term *p, Term *x, Term *y) {
+    if (x == y || p == ts->truth)
+        return x;
+    if (p == ts->falsity)
+        return y;
+    if (x->width == 64)
+        return t_pair(ts, ite(ts, p, t_lo(ts, x), t_lo(ts, y)), ite(ts, p, t_hi(ts, x), t_hi(ts, y)));
+    return ite(ts, p, x, y);
+}
+Term *t_not(Terms *ts, Term *p) { return ite(ts, p, ts->falsity, ts->truth); }
+Term *t_and(Terms *ts, Term *p, Term *q) { return ite(ts, p, q, ts->falsity); }
+Term *t_or(Terms *ts, Term *p, Term *q) { return ite(ts, p, ts->truth, q); }
+Term *t_xor1(Terms *ts, Term *p, Term *q) { return ite(ts, p, t_not(ts, q), q); }
+
+Term *t_table3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z) {
+    Term *row[4];
+    for (unsigned i = 0; i < 4; i++)
+        row[i] = ite(ts, z, t_bool(ts, lut >> (2 * i + 1) & 1), t_bool(ts, lut >> (2 * i) & 1));
+    return ite(ts, x, ite(ts, y, row[3], row[2]), ite(ts, y, row[1], row[0]));
+}
+
+/* The generalised cofactor: equal for any two functions that agree wherever `c` holds. */
+static Term *cofactor(Terms *ts, Term *x, Term *c) {
+    if (c == ts->truth || x->kind != TK_ITE)
+        return x;
+    TermMemo *m = memo(ts, x, c, NULL);
+    if (m->f == x && m->g == c && !m->h)
+        return m->result;
+    if (spent(ts))
+        return x;
+    const Term *v = top(top(NULL, x), c);
+    Term *c1 = branch(c, v, true), *c0 = branch(c, v, false), *r;
+    if (c1 == ts->falsity)
+        r = cofactor(ts, branch(x, v, false), c0);
+    else if (c0 == ts->falsity)
+        r = cofactor(ts, branch(x, v, true), c1);
+    else
+        r = node(ts, v, cofactor(ts, branch(x, v, true), c1), cofactor(ts, branch(x, v, false), c0));
+    *m = (TermMemo){x, c, NULL, r};
+    return r;
+}
+
+static bool decides(const Term *t) { /* a decision is in it that t_under can reach */
+    if (t->kind == TK_ITE)
+        return true;
+    if (t->kind == TK_SUM || t->kind == TK_XOR)
+        for (uint32_t i = 0; i < t->n; i++)
+            if (decides(t->a[i]))
+                return true;
+    return false;
+}
+
+Term *t_under(Terms *ts, Term *x, Term *cond) {
+    if (cond == ts->truth || cond == ts->falsity || !decides(x))
+        return x;
+    if (x->kind == TK_ITE)
+        return cofactor(ts, x, cond);
+    if (x->width == 64)
+        return t_pair(ts, t_under(ts, t_lo(ts, x), cond), t_under(ts, t_hi(ts, x), cond));
+    Term *r = t_const(ts, 32, x->k);
+    for (uint32_t i = 0; i < x->n; i++) {
+        Term *a = x->a[i]->kind == TK_ITE ? cofactor(ts, x->a[i], cond) : x->a[i];
+        r = x->kind == TK_SUM ? t_add(ts, r, t_scale(ts, a, x->c[i]))
+                              : t_lxor(ts, r, t_land(ts, a->kind == TK_AND ? term_product(ts, a) : a, t_const(ts, 32, x->c[i])));
+    }
+    return r;
+}
+
+bool term_const_leaves(const Term *t, unsigned *budget) {
+    if (t->kind == TK_CONST)
+        return true;
+    if (t->kind != TK_ITE || !*budget)
+        return false;
+    --*budget;
+    return term_const_leaves(t->a[1], budget) && term_const_leaves(t->a[2], budget);
+}
+
+/* f(x, y) decided before it is computed, where one is a decision between constants and the other a constant; NULL
+ * otherwise. */
+Term *term_lift(Terms *ts, TermFn2 *f, Term *x, Term *y) {
+    Term *d = x->kind == TK_ITE ? x : y, *k = d == x ? y : x;
+    unsigned budget = 32;
+    if (d->kind != TK_ITE || k->kind != TK_CONST || !term_const_leaves(d, &budget))
+        return NULL;
+    Term *atom = as_bool(ts, d->a[0]);
+    Term *yes = d == x ? f(ts, d->a[1], k) : f(ts, k, d->a[1]);
+    Term *no = d == x ? f(ts, d->a[2], k) : f(ts, k, d->a[2]);
+    return t_ite(ts, atom, yes, no);
+}
+
+/* ---- applications ---- */
+Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, Term *const *a, uint32_t n) {
+    Term *t = term_make(ts, (Term){.kind = TK_APP, .width = (uint8_t)width, .op = (uint16_t)op, .k = k, .name = name, .a = a, .n = n});
+    return width == 1 ? as_bool(ts, t) : t;
+}
+
+Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *x, Term *y) {
+    if (x->id > y->id) { /* one order of the operands */
+        Term *swap = x;
+        x = y;
+        y = swap;
+        outcomes = (outcomes & 10) | (outcomes & 1) << 2 | (outcomes & 4) >> 2;
+    }
+    Term *arg[2] = {x, y};
+    Term *lt = t_app(ts, TO_FLT, 1, bits, NULL, arg, 2), *eq = t_app(ts, TO_FEQ, 1, bits, NULL, arg, 2),
+         *gt = t_app(ts, TO_FGT, 1, bits, NULL, arg, 2);
+    return ite(ts, lt, t_bool(ts, outcomes & 1),
+               ite(ts, eq, t_bool(ts, outcomes & 2), ite(ts, gt, t_bool(ts, outcomes & 4), t_bool(ts, outcomes & 8))));
+}
+
+/* x == 0 */
+static Term *eqz(Terms *ts, Term *x, Term *unused) {
+    (void)unused;
+    if (x->kind == TK_CONST)
+        return t_bool(ts, x->k == 0);
+    Term *lifted = term_lift(ts, eqz, x, ts->zero);
+    if (lifted)
+        return lifted;
+    if (x->kind == TK_XOR && x->n == 1 && x->c[0] == 0xffffffff && x->a[0]->kind != TK_AND)
+        x = t_sub(ts, x->a[0], t_const(ts, 32, x->k));
+    if (x->kind == TK_XOR && x->n == 2 && !x->k && x->c[0] == 0xffffffff && x->c[1] == 0xffffffff &&
+        x->a[0]->kind != TK_AND && x->a[1]->kind != TK_AND)
+        x = t_sub(ts, x->a[0], x->a[1]);
+    if (x->kind == TK_SUM) {
+        if (x->c[0] >> 31 & 1) /* of x and -x the one whose first coefficient is positive */
+            x = t_scale(ts, x, ~0ull);
+        if (x->kind == TK_SUM && x->n == 1 && (x->c[0] & 1) && x->k == 0)
+            x = x->a[0];
+        if (x->kind == TK_SUM && x->n == 1 && x->c[0] == 1 && (-x->k & 0xffffffff & ~term_possible(x->a[0])))
+            return ts->falsity;
+    }
+    return t_app1(ts, TO_EQZ, 1, x);
+}
+
+Term *t_eq(Terms *ts, Term *x, Term *y) {
+    if (x == y)
+        return ts->truth;
+    if (x->width == 1)
+        return t_not(ts, t_xor1(ts, x, y));
+    if (x->width == 64)
+        return t_and(ts, t_eq(ts, t_lo(ts, x), t_lo(ts, y)), t_eq(ts, t_hi(ts, x), t_hi(ts, y)));
+    Term *lifted = term_lift(ts, t_eq, x, y);
+    return lifted ? lifted : eqz(ts, t_sub(ts, x, y), NULL);
+}
+
+/* x < y with constants on the right only. */
+static Term *less(Terms *ts, TermOp op, TermFn2 *self, Term *x, Term *y) {
+    uint32_t flip = op == TO_SLT ? 0x80000000u : 0;
+    if (x == y)
+        return ts->falsity;
+    if (t_is_const(x) && t_is_const(y))
+        return t_bool(ts, ((uint32_t)x->k ^ flip) < ((uint32_t)y->k ^ flip));
+    Term *lifted = term_lift(ts, self, x, y);
+    if (lifted)
+        return lifted;
+    if (t_is_const(x)) {
+        if (((uint32_t)x->k ^ flip) == UINT32_MAX)
+            return ts->falsity;
+        return t_not(ts, self(ts, y, t_const(ts, 32, x->k + 1)));
+    }
+    if (t_is_const(y)) {
+        uint32_t v = (uint32_t)y->k, possible = term_possible(x);
+        if ((v ^ flip) == 0)
+            return ts->falsity;
+        if ((v ^ flip) == 1)
+            return t_eq(ts, x, t_const(ts, 32, v - 1));
+        if ((v ^ flip) == UINT32_MAX)
+            return t_not(ts, t_eq(ts, x, y));
+        if (op == TO_SLT && possible <= INT32_MAX) /* never negative */
+            return v >> 31 ? ts->falsity : t_ult(ts, x, y);
+        if (op == TO_ULT && possible < v)
+            return ts->truth;
+    }
+    return t_app(ts, op, 1, 0, NULL, (Term *[]){x, y}, 2);
+}
+
+Term *t_ult(Terms *ts, Term *x, Term *y) {
+    if (x->width == 64)
+        return t_or(ts, t_ult(ts, t_hi(ts, x), t_hi(ts, y)),
+                    t_and(ts, t_eq(ts, t_hi(ts, x), t_hi(ts, y)), t_ult(ts, t_lo(ts, x), t_lo(ts, y))));
+    return less(ts, TO_ULT, t_ult, x, y);
+}
+Term *t_slt(Terms *ts, Term *x, Term *y) {
+    if (x->width == 64)
+        return t_or(ts, t_slt(ts, t_hi(ts, x), t_hi(ts, y)),
+                    t_and(ts, t_eq(ts, t_hi(ts, x), t_hi(ts, y)), t_ult(ts, t_lo(ts, x), t_lo(ts, y))));
+    return less(ts, TO_SLT, t_slt, x, y);
+}
+
+Term *t_min(Terms *ts, bool sign, Term *x, Term *y) { return t_ite(ts, sign ? t_slt(ts, x, y) : t_ult(ts, x, y), x, y); }
+Term *t_max(Terms *ts, bool sign, Term *x, Term *y) { return t_ite(ts, sign ? t_slt(ts, y, x) : t_ult(ts, y, x), x, y); }
+
+Term *t_flo(Terms *ts, Term *x, bool shift_amount) {
+    if (t_is_const(x)) {
+        uint32_t v = (uint32_t)x->k, n = v ? 31 - (uint32_t)__builtin_clz(v) : UINT32_MAX;
+        return t_const(ts, 32, v && shift_amount ? 31 - n : n);
+    }
+    Term *n = t_app1(ts, TO_FLO, 32, x);
+    if (!shift_amount)
+        return n;
+    return t_ite(ts, t_eq(ts, x, ts->zero), t_const(ts, 32, ~0u), t_sub(ts, t_const(ts, 32, 31), n));
+}
+
+/* The x of a predicate that says x != 0; NULL. */
+static Term *nonzero_of(Terms *ts, Term *p) {
+    if (p->kind != TK_ITE || p->a[1] != ts->falsity || p->a[2] != ts->truth || p->a[0]->kind != TK_APP || p->a[0]->op != TO_EQZ)
+        return NULL;
+    return p->a[0]->a[0];
+}
+Term *t_b2i(Terms *ts, Term *p) {
+    Term *x = nonzero_of(ts, p);
+    for (unsigned sign = 0; x && sign < 2; sign++, x = t_scale(ts, x, ~0ull))
+        if (term_at_most(x, 1))
+            return x;
+    return ite(ts, p, t_const(ts, 32, 1), ts->zero);
+}
+Term *t_carry(Terms *ts, Term *p, Term *q) {
+    if (q == ts->falsity)
+        return t_b2i(ts, p);
+    Term *x = nonzero_of(ts, p);
+    for (unsigned sign = 0; x && sign < 2; sign++, x = t_scale(ts, x, ~0ull))
+        if (term_at_most(x, 2) && q == t_not(ts, t_ult(ts, x, t_const(ts, 32, 2))))
+            return x;
+    return t_add(ts, t_b2i(ts, p), t_b2i(ts, q));
+}

@@ -1,0 +1,15 @@
+/* What the files of the term module share.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_PROVE_TERM_INTERNAL_H
+#define HEDDLE_CHECK_PROVE_TERM_INTERNAL_H
+#include "check/prove/term.h"
+
+typedef Term *TermFn2(Terms *ts, Term *x, Term *y);
+Term *term_make(Terms *ts, Term key);
+uint64_t term_mask(unsigned width);
+bool term_const_leaves(const Term *t, unsigned *budget);
+Term *term_lift(Terms *ts, TermFn2 *f, Term *x, Term *y);
+Term *term_product(Terms *ts, Term *product); /* a TK_AND as a term that may stand alone */
+uint32_t term_possible(const Term *x);        /* width 32: bits that may be one */
+bool term_at_most(const Term *x, uint32_t max); /* width 32: known to be 0 .. max */
+#endif

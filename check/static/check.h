@@ -1,0 +1,59 @@
+/* The static checker: rules R-01 ... on convergence and H-01 ... on control codes, on decoded machine code. It shares no
+ * code with the compiler; rules are in rules.def, their reading for each target in docs/check.md.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_STATIC_CHECK_H
+#define HEDDLE_CHECK_STATIC_CHECK_H
+#include "check/flow/binflow.h"
+
+typedef enum {
+#define RULE(id, name, severity, title, harm, fix, text, bad, good) CR_##id,
+#include "check/static/rules.def"
+    CR_COUNT
+} CheckRule;
+
+typedef struct {
+    const char *id; /* "R-01" */
+    Severity severity;
+    const char *title, *harm, *fix, *text, *bad, *good;
+} CheckRuleInfo;
+const CheckRuleInfo *check_rule(CheckRule r);
+Severity check_rule_severity(CheckRule r, bool native); /* some errors of bru1 are warnings on native targets */
+/* The rules of a list "R-01,H-02" as bits of BinCheckOptions.rules; NULL, or the first name that is none (*n characters). */
+const char *check_rule_list(const char *text, uint64_t *rules, size_t *n);
+CheckRule check_rule_find(const char *text, size_t n); /* "R-07", "r7", "H-01"; CR_COUNT if unknown */
+
+typedef struct {
+    uint64_t rules;  /* bit 1 << CheckRule; 0: all */
+    bool no_hazards; /* leave the H- rules out */
+    bool no_text;    /* do not assemble each instruction's text again: as long as all the rest together */
+} BinCheckOptions;
+
+typedef struct {
+    CheckRule rule;
+    Severity severity;
+    uint32_t func, inst; /* in Binary.funcs; instruction, numbered as in BinFlow */
+    const uint32_t *path; /* instructions that lead to it, the first the cause, the last `inst` */
+    uint32_t npath;
+    uint32_t ptx_line;   /* 0 unknown */
+    const char *text;    /* one line: what is wrong, with addresses */
+} BinFinding;
+
+typedef struct {
+    Arena arena;
+    BinFinding *findings; /* ascending by instruction, then rule; each (rule, instruction) once */
+    uint32_t n, nerrors, nwarnings, nnotes;
+    uint32_t ninsts, nfuncs; /* looked at */
+} BinCheckReport;
+
+/* Check the whole binary. Never fails: what cannot be known is left out. Free the report with check_report_free. */
+void binary_check(const BinFlow *g, const BinCheckOptions *opt, BinCheckReport *out);
+void check_report_free(BinCheckReport *r);
+
+/* The report as text, one block a finding with instruction and path; as JSON; as SARIF 2.1.0. malloc'ed. */
+char *check_report_text(const BinFlow *g, const BinCheckReport *r);
+char *check_report_json(const BinFlow *g, const BinCheckReport *r);
+char *check_report_sarif(const BinFlow *g, const BinCheckReport *r);
+/* What `heddle explain` prints for a rule, or for a check of the machine at run time ("E-BAR-PARTIAL"); NULL if `name` is
+ * neither. malloc'ed. */
+char *check_explain(const char *name);
+#endif

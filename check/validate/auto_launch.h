@@ -1,0 +1,37 @@
+/* Inferring launches of a kernel: which shape, how large its buffers are and what they hold, which numbers its scalar parameters
+ * have. A first guess follows from what the kernel does with its parameters (auto_flow.h); it is then run by the PTX reference
+ * interpreter, mended where it leaves its buffers or does not end, and varied, and the launches that reach most are kept.
+ * docs/validate.md says by which rules. Everything follows from the seed.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_VALIDATE_AUTO_LAUNCH_H
+#define HEDDLE_CHECK_VALIDATE_AUTO_LAUNCH_H
+#include "check/validate/coverage.h"
+#include "check/validate/plan.h"
+
+typedef struct {
+    uint64_t seed;
+    uint32_t attempts;     /* 0: 24 */
+    uint64_t budget;       /* thread instructions of an attempt, 0: 3 million */
+} AutoOptions;
+
+enum { AUTO_MAX_LAUNCHES = 6 };
+#define AUTO_ENOUGH 0.8 /* part of the basic blocks that must be executed */
+typedef struct {
+    Arena arena;
+    struct AutoSearch *search;
+    Plan *plans[AUTO_MAX_LAUNCHES]; /* one launch each, on memory of its own */
+    uint32_t nplans;                /* none that ends without a trap was found: one, which traps */
+    bool traps;                     /* so it is */
+    uint32_t tried, racing;         /* launches that ended, and those of them with data races: they are kept only if those
+                                       without reach less than 80 % of the blocks */
+    Covered blocks;                 /* of the PTX, by all plans */
+    const uint8_t *funcs;           /* by function: may be executed */
+    char reason[256];               /* nplans 0: why nothing can be run */
+} AutoLaunches;
+
+/* Never fails: see nplans. */
+void auto_launch(const PtxModule *m, const char *kernel, const AutoOptions *opt, AutoLaunches *out);
+void auto_launch_free(AutoLaunches *a);
+/* All of them as one plan, in `into`: buffers and launches of each. */
+void auto_launch_merge(const AutoLaunches *a, Plan *into);
+#endif

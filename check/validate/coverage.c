@@ -1,0 +1,117 @@
+/* Basic blocks executed: see coverage.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/validate/coverage.h"
+#include <string.h>
+
+void coverage_new(Coverage *c, Arena *arena, const PtxModule *m, const Binary *b) {
+    c->ptx = ARENA_ARRAY(arena, uint8_t *, m->nfuncs + 1);
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        c->ptx[i] = ARENA_ARRAY(arena, uint8_t, m->funcs[i].ninsns + 1);
+    c->machine = b ? ARENA_ARRAY(arena, uint8_t, b->ncode + 1) : NULL;
+}
+
+/* ---- PTX ---- */
+
+typedef struct {
+    const PtxFunc *f;
+    uint8_t *leader, *seen; /* ninsns + 1 each */
+    uint32_t *stack;
+    uint32_t n;
+} Walk;
+
+static void visit(Walk *w, uint32_t insn) {
+    w->leader[insn] = 1;
+    if (w->seen[insn])
+        return;
+    w->seen[insn] = 1;
+    w->stack[w->n++] = insn;
+}
+
+static void branch_from(Walk *w, const PtxInsn *in) {
+    const PtxFunc *f = w->f;
+    if (in->op == PTX_BRA && in->noperands && in->operands[0].kind == PO_LABEL)
+        visit(w, f->labels[in->operands[0].label].insn);
+    for (uint32_t i = 0; in->op == PTX_BRX && in->table && i < f->branch_tables[in->table - 1].n; i++)
+        visit(w, f->labels[f->branch_tables[in->table - 1].labels[i]].insn);
+}
+
+static bool ends_block(const PtxInsn *in) {
+    return in->op == PTX_BRA || in->op == PTX_BRX || in->op == PTX_RET || in->op == PTX_EXIT || in->op == PTX_TRAP;
+}
+
+/* Marks leaders of what can be reached; a statement is `seen` once. */
+static void walk(Walk *w) {
+    visit(w, 0);
+    while (w->n) {
+        uint32_t i = w->stack[--w->n];
+        for (; i < w->f->ninsns; i++) {
+            const PtxInsn *in = &w->f->insns[i];
+            branch_from(w, in);
+            if (ends_block(in) && in->guard_reg)
+                visit(w, i + 1);
+            if (ends_block(in))
+                break;
+            if (w->seen[i + 1])
+                break;
+            w->seen[i + 1] = 1;
+        }
+    }
+    w->leader[w->f->ninsns] = 0; /* the implicit ret */
+}
+
+Covered coverage_ptx(const Coverage *c, const PtxModule *m, const uint8_t *funcs) {
+    Covered sum = {0, 0};
+    Arena arena = {0};
+    for (uint32_t f = 0; f < m->nfuncs; f++) {
+        if (!funcs[f] || !m->funcs[f].has_body || !m->funcs[f].ninsns)
+            continue;
+        uint32_t n = m->funcs[f].ninsns;
+        Walk w = {.f = &m->funcs[f]};
+        w.leader = ARENA_ARRAY(&arena, uint8_t, n + 2);
+        w.seen = ARENA_ARRAY(&arena, uint8_t, n + 2);
+        w.stack = ARENA_ARRAY(&arena, uint32_t, n + 2);
+        walk(&w);
+        for (uint32_t i = 0; i < n; i++) {
+            sum.total += w.leader[i];
+            sum.reached += w.leader[i] && c->ptx[f][i];
+        }
+    }
+    arena_free(&arena);
+    return sum;
+}
+
+/* ---- machine ---- */
+
+static void mark_callees(const BinFlow *g, uint32_t func, uint8_t *marked) {
+    marked[func] = 1;
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t f = 0; f < g->bin->nfuncs; f++)
+            for (uint32_t i = 0; marked[f] && i < g->funcs[f].ncalls; i++) {
+                uint32_t to = g->funcs[f].calls[i].callee;
+                for (uint32_t k = 0; to == BINFLOW_NONE && k < g->bin->nfuncs; k++) /* indirect: any function */
+                    if (!g->bin->funcs[k].is_entry && !marked[k])
+                        marked[k] = again = true;
+                if (to != BINFLOW_NONE && !marked[to])
+                    marked[to] = again = true;
+            }
+    }
+}
+
+Covered coverage_machine(const Coverage *c, const BinFlow *g, const char *kernel) {
+    Covered sum = {0, 0};
+    Arena arena = {0};
+    uint8_t *marked = ARENA_ARRAY(&arena, uint8_t, g->bin->nfuncs + 1);
+    for (uint32_t f = 0; f < g->bin->nfuncs; f++)
+        if (strcmp(g->bin->funcs[f].name, kernel) == 0)
+            mark_callees(g, f, marked);
+    for (uint32_t i = 0; i < g->nblocks; i++) {
+        const BinBlock *b = &g->blocks[i];
+        if (!b->reachable || b->func >= g->bin->nfuncs || !marked[b->func])
+            continue;
+        sum.total++;
+        sum.reached += c->machine[b->first];
+    }
+    arena_free(&arena);
+    return sum;
+}

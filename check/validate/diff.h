@@ -1,0 +1,78 @@
+/* Differential validation: the PTX reference interpreter and the SIMT machine run the same launches on
+ * identical memory; memory and traps are compared after every launch. SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_VALIDATE_DIFF_H
+#define HEDDLE_CHECK_VALIDATE_DIFF_H
+#include "check/validate/lane_diff.h"
+#include "check/validate/plan.h"
+#include "emit/elf/binary.h"
+#include "frontend/ast.h"
+#include "sim/machine/machine.h"
+#include "sim/interp/interp.h"
+
+/* First byte that differs between two memories. */
+typedef struct {
+    uint32_t alloc; /* index in the first memory */
+    uint64_t offset_bytes;
+    uint64_t ndiffering; /* bytes that differ, in all allocations */
+} MemDiff;
+
+/* Compare the allocations of `a` with those of the same address in `b`. `skip[i]` leaves allocation i of `a`
+ * out (NULL: none). True if they are equal. Allocations that only `b` has are not looked at. */
+bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDiff *out);
+
+enum { DIFF_MAX_FINDINGS = 16 };
+typedef struct {
+    bool equal;
+    uint32_t nlaunches;      /* executed, the differing one included */
+    uint64_t compared_bytes; /* after the last launch */
+    uint64_t ptx_insns, machine_issues, machine_lane_issues;
+    /* a difference */
+    uint32_t launch; /* index in the plan */
+    SimTrap ptx_trap, machine_trap;
+    bool memory_differs;
+    MemDiff diff;
+    const char *buffer; /* name of the allocation */
+    const Scalar *type; /* its element type, or bytes */
+    uint64_t element;
+    uint8_t ptx_value[8], machine_value[8];
+    bool has_ptx_store, has_machine_store;
+    uint32_t ptx_store_line; /* line of the PTX statement that stored last to the place */
+    uint32_t ptx_store_block[3], ptx_store_thread[3];
+    const char *machine_func; /* the machine instruction that did */
+    uint64_t machine_pc_bytes;
+    char machine_text[160];
+    uint32_t machine_ptx_line;
+    uint32_t machine_block[3], machine_warp, machine_lane;
+    const struct LaneDiff *lane; /* where the lane that stored, or trapped, parts; NULL unknown */
+    uint32_t failed_checks; /* of the plan, against host results */
+    /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold (the
+     * reference interpreter), barriers that a part of a warp executes (the machine). One line each. */
+    uint32_t nfindings;     /* all; the first DIFF_MAX_FINDINGS are kept */
+    char findings[DIFF_MAX_FINDINGS][320];
+} DiffReport;
+
+typedef struct {
+    PtxRunOptions ptx; /* callbacks are replaced */
+    MachineOptions machine;
+    bool no_trace; /* do not run again to find who stored the differing value */
+} DiffOptions;
+
+/* Run the plan on both. Names in the report live as long as plan, binary and module. False: something could
+ * not be run at all (reported). A difference is no error: report->equal says. */
+bool diff_validate(Plan *p, const PtxModule *m, const Binary *b, const DiffOptions *opt, DiffReport *report,
+                   Diags *d);
+/* What differs, in a few lines; malloc'ed. */
+char *diff_report_text(const DiffReport *r, const Plan *p);
+char *diff_report_json(const DiffReport *r, const Plan *p);
+
+/* The kernel of a launch: its own name, or the only kernel. NULL: reported. */
+const char *diff_ptx_kernel(const Plan *p, const PtxModule *m, const PlanLaunch *l, Diags *d);
+const char *diff_binary_kernel(const Plan *p, const Binary *b, const PlanLaunch *l, Diags *d);
+/* Are the two traps one? */
+bool diff_traps_alike(const Binary *b, SimTrapKind ptx, SimTrapKind machine);
+/* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
+bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
+                  PtxRunResult *res, Diags *d);
+bool diff_run_machine(Plan *p, const PlanLaunch *l, const Binary *b, SimMemory *mem,
+                      const MachineOptions *opt, MachineResult *res, Diags *d);
+#endif

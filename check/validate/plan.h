@@ -1,0 +1,90 @@
+/* A launch plan: buffers, a sequence of launches, and what must hold afterwards. Comes from the command line
+ * or from a JSON file (docs/launch-files.md); run, validate and the library execute it on any engine.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_VALIDATE_PLAN_H
+#define HEDDLE_CHECK_VALIDATE_PLAN_H
+#include "base/arena.h"
+#include "base/diag.h"
+#include "check/validate/scalar.h"
+#include "sim/launch.h"
+
+typedef struct {
+    const char *name;
+    const Scalar *type;
+    uint64_t count;
+    const char *init;     /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI", "pointers:NAME:STRIDE", "@file",
+                             or NULL where `bytes` is set */
+    SrcLoc loc;           /* in Plan.source */
+    const uint8_t *bytes; /* count * type->size_bytes, or NULL */
+    bool is_output;       /* `out:` of the command line: shown after the run */
+    uint64_t address;     /* set by plan_memory */
+} PlanBuffer;
+
+typedef struct { /* one kernel argument */
+    bool is_buffer;
+    uint32_t buffer;
+    uint64_t offset_bytes; /* into the buffer */
+    const uint8_t *bytes;  /* value */
+    uint32_t size_bytes;
+} PlanArg;
+
+typedef struct {
+    SrcLoc loc;         /* in Plan.source */
+    const char *kernel; /* NULL: the only one */
+    uint32_t grid[3], block[3], shared_bytes, repeat;
+    VEC(PlanArg) args;
+    VEC(uint32_t) unordered; /* buffers whose contents may depend on the order of threads */
+} PlanLaunch;
+
+typedef struct {
+    uint32_t buffer;
+    const char *equals;    /* "@file" */
+    const uint8_t *values; /* or values */
+    uint64_t nvalues;
+    const uint8_t *want;   /* set by plan_read_expected */
+    bool has_hash;
+    uint64_t hash; /* or XXH64, seed 0, of the bytes */
+    uint64_t ulp;
+    double abs; /* a difference of up to this, or of `ulp` units, is no difference */
+} PlanCheck;
+
+typedef struct {
+    Arena arena;
+    const Source *source; /* the launch file, or NULL: positions in it are given with errors */
+    SrcLoc loc;           /* what is being read of it */
+    const char *module;   /* file name in the launch file, or NULL */
+    const char *data_dir; /* where @file is; NULL: as written */
+    VEC(PlanBuffer) buffers;
+    VEC(PlanLaunch) launches;
+    VEC(PlanCheck) checks;
+} Plan;
+
+void plan_free(Plan *p);
+
+/* The file's plan; the name and the characters of `text` must live as long as the plan. "module" and, unless
+ * p->data_dir is set, data are relative to its directory. E0501, E0502. */
+bool plan_read_json(Plan *p, const Source *text, Diags *d);
+/* The plan as a launch file, without checks; malloc'ed. */
+char *plan_print_json(const Plan *p);
+/* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch.
+ */
+bool plan_add_arg(Plan *p, const char *text, Diags *d);
+bool plan_add_expect(Plan *p, const char *text, Diags *d);  /* "c=@file" or "c=value,value" */
+uint32_t plan_find_buffer(const Plan *p, const char *name); /* index + 1, or 0 */
+
+/* Guest memory with all buffers allocated in order and initialised; sets their addresses. NULL: reported. */
+SimMemory *plan_memory(Plan *p, Diags *d);
+
+typedef struct {
+    uint32_t offset_bytes, size_bytes;
+} PlanParam;
+/* The parameter block of a launch for a kernel with these parameters (arena of the plan). E0503. */
+bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanParam *params, uint32_t nparams,
+                 const uint8_t **block, uint32_t *size_bytes, Diags *d);
+
+/* Read what the checks compare with, so that a wrong file or size is found before anything runs. */
+bool plan_read_expected(Plan *p, Diags *d);
+/* Is what the checks say true of the memory? Each failure is reported as E0520 and counted. False: a check
+ * could not be made (reported). */
+bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d);
+#endif

@@ -1,0 +1,99 @@
+/* One ELF file as data: header, sections in index order, segments, and the bytes that none of them covers.
+ * Reading an image and writing it again gives the same bytes; the disassembler and the assembler depend
+ * on that. Structure only: what a section means is the business of emit/elf/read.c and disasm.c.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_EMIT_ELF_IMAGE_H
+#define HEDDLE_EMIT_ELF_IMAGE_H
+#include "base/arena.h"
+#include "base/diag.h"
+#include "isa/isa.h"
+#include <gelf.h>
+
+/* Section types, flags and numbers that <elf.h> does not have; docs/elf.md. */
+enum {
+    SHT_NV_INFO = 0x70000000,
+    SHT_NV_CALLGRAPH = 0x70000001,
+    SHT_NV_GLOBAL = 0x70000007, /* of relocatable files; no bytes, as LOCAL and SHARED */
+    SHT_NV_LOCAL = 0x70000009,
+    SHT_NV_SHARED = 0x7000000a,
+    SHT_NV_RELOCINFO = 0x7000000b,
+    SHT_HD_MAP = 0x74000001, /* .heddle.map */
+    SHT_HD_PTX = 0x74000002, /* .heddle.ptx */
+    STO_NV_ENTRY = 0x10,     /* st_other of a kernel */
+    EM_NV_CUDA = 190
+};
+
+typedef struct {
+    const char *name;    /* NUL-terminated */
+    Elf64_Shdr h;        /* sh_name is the offset in .shstrtab */
+    const uint8_t *data; /* h.sh_size bytes; NULL without bytes in the file */
+} ElfSection;
+
+typedef struct {
+    uint64_t offset, size_bytes;
+    const uint8_t *data;
+} ElfGap;
+
+typedef struct {
+    Elf64_Ehdr h;             /* e_shnum and e_phnum follow from the lists when written */
+    VEC(ElfSection) sections; /* [0] is the null section */
+    VEC(Elf64_Phdr) segments;
+    VEC(ElfGap) gaps; /* bytes outside every part that are not zero */
+    uint64_t file_bytes;
+    const uint8_t *image; /* read images only: the private copy that `data` points into */
+} ElfImage;
+
+/* Read an image; everything lives in the arena (the image is copied). All offsets, sizes and names are
+ * checked and parts must not overlap. Reports E04xx with the file offset (the current source should be
+ * the binary) and returns NULL. */
+ElfImage *elfimg_read(Arena *a, const void *image, size_t size_bytes, Diags *d);
+
+/* Write with the offsets that header and sections carry (elfimg_layout sets them). malloc'ed result. */
+bool elfimg_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d);
+
+/* Give every section a file offset in index order, then the section and the program headers. With
+ * `keep`, an offset already there is used when it is not below what precedes it. */
+void elfimg_layout(ElfImage *e, bool keep);
+
+/* Sections of this type occupy no bytes of the file. */
+static inline bool elfimg_is_nobits(uint32_t type) {
+    return type == SHT_NOBITS || type == SHT_NV_GLOBAL || type == SHT_NV_LOCAL || type == SHT_NV_SHARED;
+}
+/* Index of the section of that name, 0 if there is none. */
+uint32_t elfimg_find(const ElfImage *e, const char *name);
+/* Text at `offset` of string table `section`, or NULL when it is out of range or unterminated. */
+const char *elfimg_string(const ElfImage *e, uint32_t section, uint64_t offset);
+/* The target that a header names, or NULL. Both of NVIDIA's header forms are known. */
+const Target *elfimg_target(const Elf64_Ehdr *h);
+
+static inline uint32_t get_u32(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static inline uint16_t get_u16(const uint8_t *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+static inline uint64_t get_u64(const uint8_t *p) {
+    return get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
+}
+static inline void put_u16(uint8_t *p, uint16_t v) {
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+static inline void put_u32(uint8_t *p, uint32_t v) {
+    put_u16(p, (uint16_t)v);
+    put_u16(p + 2, (uint16_t)(v >> 16));
+}
+static inline void put_u64(uint8_t *p, uint64_t v) {
+    put_u32(p, (uint32_t)v);
+    put_u32(p + 4, (uint32_t)(v >> 32));
+}
+
+/* Growing byte buffer for section contents. */
+typedef VEC(uint8_t) Bytes;
+uint8_t *bytes_add(Arena *a, Bytes *b, const void *data, size_t size_bytes); /* data NULL: zeros */
+void bytes_u16(Arena *a, Bytes *b, uint16_t v);
+void bytes_u32(Arena *a, Bytes *b, uint32_t v);
+void bytes_u64(Arena *a, Bytes *b, uint64_t v);
+/* Append a NUL-terminated text; returns its offset. An empty text is offset 0 of a table that starts so. */
+uint32_t bytes_string(Arena *a, Bytes *b, const char *text);
+#endif

@@ -1,0 +1,52 @@
+/* Attribute records: see nvinfo.h.
+ * SPDX-License-Identifier: MIT */
+#include "emit/elf/nvinfo.h"
+#include <string.h>
+
+static const char *const attr_names[0x100] = {
+#define NVATTR(code, name) [code] = "EIATTR_" #name,
+#include "emit/elf/nvinfo.def"
+#undef NVATTR
+};
+
+const char *nvinfo_name(unsigned code) {
+    return code < 0x100 ? attr_names[code] : NULL;
+}
+
+int nvinfo_code(const char *name, size_t size_bytes) {
+    for (int i = 0; i < 0x100; i++)
+        if (attr_names[i] && strlen(attr_names[i]) == size_bytes &&
+            memcmp(attr_names[i], name, size_bytes) == 0)
+            return i;
+    return -1;
+}
+
+bool nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *out) {
+    size_t p = *pos;
+    if (size_bytes < 4 || p > size_bytes - 4)
+        return false;
+    *out = (NvAttr){.format = data[p], .code = data[p + 1], .offset = p};
+    uint16_t half = get_u16(data + p + 2);
+    if (out->format >= NVF_NONE && out->format <= NVF_HALF)
+        out->value = half;
+    else if (out->format == NVF_SIZED && half <= size_bytes - p - 4) {
+        out->size_bytes = half;
+        out->data = data + p + 4;
+    } else
+        return false;
+    *pos = p + 4 + out->size_bytes;
+    return true;
+}
+
+void nvinfo_value(Arena *a, Bytes *b, unsigned format, unsigned code, unsigned value) {
+    uint8_t *p = bytes_add(a, b, NULL, 4);
+    p[0] = (uint8_t)format;
+    p[1] = (uint8_t)code;
+    put_u16(p + 2, (uint16_t)value);
+}
+
+void nvinfo_words(Arena *a, Bytes *b, unsigned code, const uint32_t *words, unsigned count) {
+    nvinfo_value(a, b, NVF_SIZED, code, count * 4);
+    for (unsigned i = 0; i < count; i++)
+        bytes_u32(a, b, words[i]);
+}

@@ -1,0 +1,541 @@
+/* The pass `control`: stall counts and scoreboards. One forward walk over the blocks, repeated until nothing
+ * changes; waits and stalls only ever grow, so it ends. What is in flight where a block starts is the union
+ * over its predecessors, each with the smallest age. State:
+ *   per register  which scoreboards a pending result, or a pending late read, hangs on
+ *   a list        of coupled instructions issued less than LATENCY_WINDOW cycles ago
+ * Calls and returns wait for everything. In: physical instructions in final order. Out: Inst.sched.
+ * SPDX-License-Identifier: MIT */
+#include "emit/emit.h"
+#include "isa/machine/latency.h"
+#include <string.h>
+
+enum { NUM_SB = 6, NO_SB = 7, STORE_SB = NUM_SB - 1, ALL_SB = 0x3f, KEEP_AFTER = 50, MAX_ROUNDS = 10000, READ = 1, WRITTEN = 2 };
+typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
+
+typedef struct { /* one register access that a later instruction may come too close to */
+    uint32_t inst;
+    uint16_t cell; /* FLIGHT_SB: the scoreboard */
+    uint8_t kind, operand, part, age;
+} Flight;
+
+typedef struct {
+    uint8_t write_sb[CELL_COUNT], read_sb[CELL_COUNT]; /* masks */
+    uint8_t queues[CELL_COUNT]; /* mask: queues of the instructions behind both */
+    /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions read in
+     * order, so whoever waits for one of these need not wait for STORE_SB. */
+    uint8_t vouches;
+    VEC(Flight) flight;
+    bool reached;
+} State;
+
+typedef struct { /* what the walk asks about an instruction again and again */
+    const CellRef *refs; /* reads, then writes */
+    uint8_t nreads, nwrites, issue;
+    uint8_t queue; /* mask with one bit, or LQ_NONE's */
+    bool guarded, late, reads_late, call, memory;
+} Facts;
+
+typedef struct { /* decisions for one instruction; all grow only */
+    uint32_t stall;
+    uint8_t wait, write_sb, read_sb;
+    bool known;
+} Choice;
+
+typedef struct {
+    Function *f;
+    const Target *t;
+    Arena a;
+    MachInst *mach;  /* by instruction */
+    Facts *facts;    /* by instruction */
+    uint8_t worst[OT_COUNT][RF_COUNT]; /* of a result: worst_read + 1, 0 unknown */
+    Choice *choice;  /* by instruction */
+    State *in, *out; /* by block */
+    State now;
+    unsigned next_sb; /* round robin */
+    uint8_t mark[CELL_COUNT]; /* of the instruction at hand: READ, WRITTEN */
+    bool *dirty;              /* by block: what its walk starts from, or a stall in it, has changed */
+    bool changed;
+} Controls;
+
+static const CellRef *reads_of(const Facts *x) {
+    return x->refs;
+}
+static const CellRef *writes_of(const Facts *x) {
+    return x->refs + x->nreads;
+}
+
+/* ---- states ---- */
+
+/* Entries of the same instruction are at `from` or behind. */
+static void add_flight(Controls *c, State *s, unsigned from, Flight x) {
+    for (unsigned k = from; k < s->flight.n; k++) {
+        Flight *o = &s->flight.at[k];
+        if (o->inst == x.inst && o->cell == x.cell && o->kind == x.kind && o->operand == x.operand &&
+            o->part == x.part) {
+            if (x.age < o->age)
+                o->age = x.age;
+            return;
+        }
+    }
+    VEC_ADD(&c->a, &s->flight, x);
+}
+
+static void grow_older(State *s, unsigned cycles) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < s->flight.n; k++) {
+        Flight x = s->flight.at[k];
+        unsigned age = x.age + cycles;
+        if (age >= LATENCY_WINDOW)
+            continue;
+        x.age = (uint8_t)age;
+        s->flight.at[n++] = x;
+    }
+    s->flight.n = n;
+}
+
+static void copy_state(Controls *c, State *to, const State *from) {
+    memcpy(to->write_sb, from->write_sb, sizeof to->write_sb);
+    memcpy(to->read_sb, from->read_sb, sizeof to->read_sb);
+    memcpy(to->queues, from->queues, sizeof to->queues);
+    to->vouches = from->vouches;
+    to->reached = from->reached;
+    while (to->flight.cap < from->flight.n) {
+        to->flight.n = to->flight.cap;
+        (void)VEC_PUSH(&c->a, &to->flight);
+    }
+    to->flight.n = from->flight.n;
+    if (from->flight.n)
+        memcpy(to->flight.at, from->flight.at, sizeof *to->flight.at * from->flight.n);
+}
+
+/* `into` |= `with`; true if it changed. */
+static bool merge_state(Controls *c, State *into, const State *with) {
+    bool changed = !into->reached;
+    into->reached = true;
+    for (unsigned k = 0; k < CELL_COUNT; k++) {
+        uint8_t w = into->write_sb[k] | with->write_sb[k], r = into->read_sb[k] | with->read_sb[k];
+        changed |= w != into->write_sb[k] || r != into->read_sb[k];
+        into->write_sb[k] = w;
+        into->read_sb[k] = r;
+        into->queues[k] |= with->queues[k];
+    }
+    into->vouches &= with->vouches;
+    for (unsigned k = 0; k < with->flight.n; k++) {
+        Flight x = with->flight.at[k];
+        bool known = false;
+        for (unsigned m = 0; m < into->flight.n && !known; m++) {
+            const Flight *o = &into->flight.at[m];
+            known = o->inst == x.inst && o->cell == x.cell && o->kind == x.kind && o->operand == x.operand &&
+                    o->part == x.part && o->age <= x.age;
+        }
+        if (!known) {
+            add_flight(c, into, 0, x);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* ---- one instruction ---- */
+
+/* Scoreboards that instruction m must wait for in state s. */
+static unsigned waits_for(const State *s, const Facts *x) {
+    unsigned mask = 0;
+    if (x->call) {
+        for (unsigned k = 0; k < CELL_COUNT; k++)
+            mask |= s->write_sb[k] | s->read_sb[k];
+        return mask;
+    }
+    for (unsigned k = 0; k < x->nreads; k++)
+        mask |= s->write_sb[reads_of(x)[k].cell];
+    for (unsigned k = 0; k < x->nwrites; k++) {
+        unsigned cell = writes_of(x)[k].cell;
+        bool behind = x->queue != 1u << LQ_NONE && s->queues[cell] == x->queue; /* cannot overtake them */
+        mask |= behind ? 0u : (unsigned)s->write_sb[cell] | s->read_sb[cell];
+    }
+    return mask;
+}
+
+static unsigned compute_worst(const Controls *c, const Flight *x) {
+    /* Whoever is on the other side of a call may use the register in the slowest way. */
+    MachInst reader = isa_inst(OT_MOV);
+    unsigned as_guard = latency_raw(c->t, &c->mach[x->inst], x->operand, &reader, LATENCY_GUARD);
+    bool predicate = (x->cell >= CELL_P && x->cell < CELL_UR) || x->cell >= CELL_UP;
+    unsigned worst = predicate ? as_guard : 0;
+    static const uint16_t readers[] = {OT_MOV,  OT_IMAD, OT_IMAD_WIDE, OT_HADD2,
+                                       OT_DADD, OT_STG,  OT_MUFU,      OT_ULDC};
+    for (unsigned k = 0; k < sizeof readers / sizeof *readers; k++) {
+        reader = isa_inst(readers[k]);
+        unsigned n = latency_raw(c->t, &c->mach[x->inst], x->operand, &reader, 0);
+        worst = n > worst ? n : worst;
+    }
+    return worst;
+}
+
+static unsigned worst_read(Controls *c, const Flight *x) {
+    const MachInst *w = &c->mach[x->inst];
+    uint8_t *known = &c->worst[w->optype][w->dst[x->operand].file % RF_COUNT];
+    if (!*known)
+        *known = (uint8_t)(compute_worst(c, x) + 1);
+    return *known - 1u;
+}
+
+static void set_marks(Controls *c, const Facts *x) {
+    for (unsigned k = 0; k < x->nreads; k++)
+        c->mark[reads_of(x)[k].cell] |= READ;
+    for (unsigned k = 0; k < x->nwrites; k++)
+        c->mark[writes_of(x)[k].cell] |= WRITTEN;
+}
+static void clear_marks(Controls *c, const Facts *x) {
+    for (unsigned k = 0; k < (unsigned)x->nreads + x->nwrites; k++)
+        c->mark[x->refs[k].cell] = 0;
+}
+
+/* Cycles that instruction `id` must still wait, by what is in flight. Its cells are marked. */
+static unsigned cycles_needed(Controls *c, const State *s, uint32_t id, unsigned wait) {
+    const MachInst *m = &c->mach[id];
+    const Facts *facts = &c->facts[id];
+    const CellRef *reads = reads_of(facts), *writes = writes_of(facts);
+    unsigned nr = facts->nreads, nw = facts->nwrites, worst = 0;
+    for (unsigned k = 0; k < s->flight.n; k++) {
+        const Flight *x = &s->flight.at[k];
+        unsigned mark = x->kind == FLIGHT_SB ? 0 : c->mark[x->cell];
+        if (x->kind != FLIGHT_SB && !(mark & (x->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) && !facts->call)
+            continue;
+        const MachInst *w = &c->mach[x->inst];
+        unsigned need = 0;
+        if (x->kind == FLIGHT_SB)
+            need = wait >> x->cell & 1 ? LATENCY_SB_TO_WAIT : 0;
+        else if (x->kind == FLIGHT_WRITE && facts->call)
+            need = worst_read(c, x);
+        for (unsigned n = 0; n < nr && x->kind == FLIGHT_WRITE && (mark & READ); n++)
+            if (reads[n].cell == x->cell) {
+                unsigned l =
+                    latency_raw_part(c->t, w, x->operand, x->part, m, reads[n].operand, reads[n].part);
+                need = l > need ? l : need;
+            }
+        for (unsigned n = 0; n < nw && x->kind != FLIGHT_SB && (mark & WRITTEN); n++)
+            if (writes[n].cell == x->cell) {
+                unsigned l = x->kind == FLIGHT_WRITE ? latency_waw(c->t, w, x->operand, m)
+                                                     : latency_war(c->t, w, x->operand, m);
+                need = l > need ? l : need;
+            }
+        if (need > x->age && need - x->age > worst)
+            worst = need - x->age;
+    }
+    return worst;
+}
+
+static void clear_waited(State *s, unsigned wait) {
+    if (!wait)
+        return;
+    unsigned read = wait | (wait & s->vouches ? 1u << STORE_SB : 0);
+    for (unsigned k = 0; k < CELL_COUNT; k++) {
+        s->write_sb[k] &= (uint8_t)~wait;
+        s->read_sb[k] &= (uint8_t)~read;
+        s->queues[k] &= s->write_sb[k] | s->read_sb[k] ? 0xff : 0;
+    }
+    if (read >> STORE_SB & 1)
+        s->vouches = ALL_SB;
+}
+
+/* A scoreboard for a new setter: one that nothing hangs on, else that of the setter before, whose result is likely
+ * to be awaited at the same time. Stores have one of their own. */
+static unsigned pick_sb(Controls *c, const State *s, bool store) {
+    unsigned busy = 0;
+    if (store)
+        return STORE_SB;
+    for (unsigned k = 0; k < CELL_COUNT; k++)
+        busy |= s->write_sb[k] | s->read_sb[k];
+    for (unsigned k = 0; k < STORE_SB; k++) {
+        unsigned sb = (c->next_sb + k) % STORE_SB;
+        if (!(busy >> sb & 1)) {
+            c->next_sb = sb + 1;
+            return sb;
+        }
+    }
+    return (c->next_sb + STORE_SB - 1) % STORE_SB;
+}
+
+static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
+    const Facts *facts = &c->facts[id];
+    const CellRef *reads = reads_of(facts), *writes = writes_of(facts);
+    unsigned nr = facts->nreads, nw = facts->nwrites;
+    bool late = facts->late, reads_late = facts->reads_late;
+    unsigned late_reads = 0;
+    for (unsigned k = 0; k < nr; k++)
+        late_reads += reads[k].operand != LATENCY_GUARD;
+    if (!ch->known) {
+        ch->known = true;
+        ch->write_sb = ch->read_sb = NO_SB;
+        if (late && nw)
+            ch->write_sb = (uint8_t)pick_sb(c, s, false);
+        else if (reads_late && late_reads)
+            ch->read_sb = (uint8_t)pick_sb(c, s, facts->memory);
+    }
+    unsigned n = 0;
+    bool again = false; /* still in flight from the last time round a loop */
+    for (unsigned k = 0; k < s->flight.n; k++) { /* an overwritten result is of no concern any more */
+        Flight x = s->flight.at[k];
+        if (x.kind != FLIGHT_SB && !facts->guarded && (c->mark[x.cell] & WRITTEN))
+            continue;
+        again |= x.inst == id;
+        s->flight.at[n++] = x;
+    }
+    s->flight.n = n;
+    unsigned fresh = again ? 0 : n; /* where entries of this instruction can be */
+    unsigned sb = ch->write_sb != NO_SB ? ch->write_sb : ch->read_sb;
+    if (sb != NO_SB)
+        add_flight(c, s, fresh, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
+    if (facts->memory && sb != NO_SB)
+        s->vouches = (uint8_t)(sb == STORE_SB ? 0 : s->vouches | 1u << sb);
+    for (unsigned k = 0; k < nw; k++) {
+        if (ch->write_sb != NO_SB) {
+            s->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
+            s->queues[writes[k].cell] |= facts->queue;
+        }
+        add_flight(c, s, fresh, (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
+    }
+    for (unsigned k = 0; k < nr; k++) {
+        if (reads_late && sb != NO_SB && reads[k].operand != LATENCY_GUARD) { /* the result's scoreboard says so too */
+            s->read_sb[reads[k].cell] |= (uint8_t)(1u << sb);
+            s->queues[reads[k].cell] |= facts->queue;
+        } else if (!late)
+            add_flight(c, s, fresh, (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
+    }
+}
+
+/* ---- blocks ---- */
+
+static void grow(Controls *c, uint32_t *what, uint32_t to) {
+    if (to > *what) {
+        *what = to;
+        c->changed = true;
+    }
+}
+
+/* The instruction whose stall separates a block from its successors: its first branch, or its last. */
+static unsigned leaving_at(Function *f, const Block *b) {
+    unsigned n = b->insts.n;
+    if (n >= 2 && ir_inst(f, b->insts.at[n - 2])->op == OT_BRA)
+        return n - 2;
+    return n - 1;
+}
+
+/* The block's first instruction must not come too soon after any predecessor. */
+static void hold_back_preds(Controls *c, const Block *blk, uint32_t first, unsigned wait) {
+    Function *f = c->f;
+    for (unsigned p = 0; p < blk->preds.n; p++) {
+        State *o = &c->out[blk->preds.at[p].i];
+        const Block *pb = ir_block(f, blk->preds.at[p]);
+        unsigned need = o->reached ? cycles_needed(c, o, first, wait) : 0;
+        if (!need || !pb->insts.n)
+            continue;
+        Choice *ch = &c->choice[pb->insts.at[leaving_at(f, pb)].i];
+        grow(c, &ch->stall, ch->stall + need);
+        grow_older(o, need);
+        c->dirty[blk->preds.at[p].i] = true;
+        for (unsigned s = 0; s < pb->succs.n; s++)
+            c->dirty[pb->succs.at[s].i] = true;
+    }
+}
+
+/* State where block b starts. */
+static void gather(Controls *c, BlockId b, State *s) {
+    const Block *blk = ir_block(c->f, b);
+    memset(s->write_sb, 0, sizeof s->write_sb);
+    memset(s->read_sb, 0, sizeof s->read_sb);
+    memset(s->queues, 0, sizeof s->queues);
+    s->vouches = ALL_SB;
+    s->flight.n = 0;
+    s->reached = b.i == c->f->entry.i;
+    for (unsigned p = 0; p < blk->preds.n; p++)
+        if (c->out[blk->preds.at[p].i].reached) {
+            if (p == 0 && !s->reached)
+                copy_state(c, s, &c->out[blk->preds.at[p].i]);
+            else
+                merge_state(c, s, &c->out[blk->preds.at[p].i]);
+        }
+}
+
+static void merge_scoreboards(State *into, const State *with) {
+    for (unsigned k = 0; k < CELL_COUNT; k++) {
+        into->write_sb[k] |= with->write_sb[k];
+        into->read_sb[k] |= with->read_sb[k];
+        into->queues[k] |= with->queues[k];
+    }
+    into->vouches &= with->vouches;
+}
+
+static bool same_state(const State *a, const State *b) {
+    if (a->reached != b->reached || a->flight.n != b->flight.n ||
+        memcmp(a->write_sb, b->write_sb, sizeof a->write_sb) != 0 ||
+        memcmp(a->read_sb, b->read_sb, sizeof a->read_sb) != 0 ||
+        memcmp(a->queues, b->queues, sizeof a->queues) != 0 || a->vouches != b->vouches)
+        return false;
+    for (unsigned k = 0; k < a->flight.n; k++) /* gathered in the same order each time */
+        if (memcmp(&a->flight.at[k], &b->flight.at[k], sizeof(Flight)) != 0)
+            return false;
+    return true;
+}
+
+static void walk_block(Controls *c, BlockId b) {
+    Function *f = c->f;
+    const Block *blk = ir_block(f, b);
+    State *s = &c->now;
+    copy_state(c, s, &c->in[b.i]);
+    Choice *before = NULL;
+    unsigned leave = blk->insts.n ? leaving_at(f, blk) : 0;
+    for (unsigned p = 0; p < blk->insts.n; p++) {
+        uint32_t id = blk->insts.at[p].i;
+        const Facts *facts = &c->facts[id];
+        Choice *ch = &c->choice[id];
+        unsigned wait = ch->wait | waits_for(s, facts);
+        c->changed |= wait != ch->wait;
+        ch->wait = (uint8_t)wait;
+        set_marks(c, facts);
+        unsigned need = cycles_needed(c, s, id, wait);
+        if (need && before) {
+            grow(c, &before->stall, before->stall + need);
+            grow_older(s, need);
+        } else if (need) { /* each predecessor waits as long as it must: the state is theirs again */
+            hold_back_preds(c, blk, id, wait);
+            gather(c, b, s);
+        }
+        clear_waited(s, wait);
+        take_off(c, s, id, ch);
+        if (ch->stall == 0)
+            ch->stall = facts->issue;
+        clear_marks(c, facts);
+        grow_older(s, ch->stall);
+        before = ch;
+        s->reached = true;
+        if (p == leave && !same_state(s, &c->out[b.i])) {
+            copy_state(c, &c->out[b.i], s);
+            for (unsigned n = 0; n < blk->succs.n; n++)
+                c->dirty[blk->succs.at[n].i] = true;
+        }
+    }
+}
+
+static bool settle(Controls *c, Diags *d) {
+    Function *f = c->f;
+    State fresh = {.reached = false};
+    unsigned round = 0;
+    do {
+        c->changed = false;
+        for (unsigned k = 0; k < f->layout.n; k++) {
+            BlockId b = f->layout.at[k];
+            if (!c->dirty[b.i])
+                continue;
+            c->dirty[b.i] = false;
+            c->changed = true;
+            gather(c, b, &fresh);
+            if (round > KEEP_AFTER && c->in[b.i].reached) /* so that scoreboard sets can only grow: it ends */
+                merge_scoreboards(&fresh, &c->in[b.i]);
+            if (!same_state(&fresh, &c->in[b.i]))
+                copy_state(c, &c->in[b.i], &fresh);
+            if (fresh.reached)
+                walk_block(c, b);
+        }
+        if (++round > MAX_ROUNDS)
+            return diag(d, (SrcLoc){0}, DIAG_E0788, str_text(f->module->strings, f->name));
+    } while (c->changed);
+    return true;
+}
+
+/* ---- writing it down ---- */
+
+static uint32_t pack(const Choice *ch, uint32_t stall) {
+    /* nvdisasm knows "keep issuing" for stalls 1 to 11 only; ptxas writes the others with the yield form */
+    return ir_control_pack((Control){.stall_cycles = (uint8_t)stall,
+                                     .yield = stall == 0 || stall > 11,
+                                     .write_sb = ch->write_sb,
+                                     .read_sb = ch->read_sb,
+                                     .wait_mask = ch->wait});
+}
+
+/* Stalls longer than the field holds go on in NOPs: behind the instruction, or before it if it branches. */
+static void write_block(Controls *c, BlockId b) {
+    Function *f = c->f;
+    VEC(InstId) out = {0};
+    unsigned n = ir_block(f, b)->insts.n;
+    for (unsigned p = 0; p < n; p++) {
+        InstId id = ir_block(f, b)->insts.at[p];
+        Choice ch = c->choice[id.i];
+        bool branches = ir_is_terminator(f, ir_inst(f, id));
+        if (!branches) {
+            ir_inst(f, id)->sched = pack(&ch, ch.stall > LATENCY_MAX_STALL ? LATENCY_MAX_STALL : ch.stall);
+            VEC_ADD(f->arena, &out, id);
+        }
+        const Choice idle = {.write_sb = NO_SB, .read_sb = NO_SB};
+        for (uint32_t left = ch.stall; left > LATENCY_MAX_STALL; left -= LATENCY_MAX_STALL) {
+            uint32_t stall =
+                branches || left > 2 * LATENCY_MAX_STALL ? LATENCY_MAX_STALL : left - LATENCY_MAX_STALL;
+            InstId nop = ir_inst_new(f, OT_NOP, 0, 0);
+            ir_inst(f, nop)->loc = ir_inst(f, id)->loc;
+            ir_inst(f, nop)->sched = pack(&idle, stall);
+            VEC_ADD(f->arena, &out, nop);
+        }
+        if (branches) {
+            uint32_t rest = ch.stall;
+            while (rest > LATENCY_MAX_STALL)
+                rest -= LATENCY_MAX_STALL;
+            ir_inst(f, id)->sched = pack(&ch, rest);
+            VEC_ADD(f->arena, &out, id);
+        }
+    }
+    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+}
+
+static void gather_facts(Controls *c) {
+    Function *f = c->f;
+    c->facts = ARENA_ARRAY(&c->a, Facts, f->insts.n);
+    c->dirty = ARENA_ARRAY(&c->a, bool, f->blocks.n);
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        const Block *b = ir_block(f, f->layout.at[k]);
+        c->dirty[f->layout.at[k].i] = true;
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const MachInst *m = &c->mach[b->insts.at[p].i];
+            CellRef refs[2 * MAX_CELL_REFS];
+            unsigned nr = emit_reads(m, refs), nw = emit_writes(m, refs + nr);
+            c->facts[b->insts.at[p].i] = (Facts){
+                .refs = arena_copy(&c->a, refs, sizeof *refs * (nr + nw)),
+                .nreads = (uint8_t)nr,
+                .nwrites = (uint8_t)nw,
+                .issue = (uint8_t)latency_issue(c->t, m),
+                .guarded = !op_is_always(m->guard),
+                .late = latency_is_variable(c->t, m),
+                .reads_late = latency_reads_late(c->t, m),
+                .queue = (uint8_t)(1u << latency_queue(c->t, m)),
+                .memory = latency_reads_in_order(c->t, m),
+                .call = emit_is_call_boundary(m),
+            };
+        }
+    }
+}
+
+bool pass_control(Function *f, Diags *d);
+bool pass_control(Function *f, Diags *d) {
+    if (!f->entry.i)
+        return true;
+    for (unsigned k = 0; k < f->layout.n; k++) /* every block must have an instruction to carry a stall */
+        if (!ir_block(f, f->layout.at[k])->insts.n)
+            ir_append(f, f->layout.at[k], ir_inst_new(f, OT_NOP, 0, 0));
+    Controls c = {.f = f, .t = f->module->target};
+    c.mach = ARENA_ARRAY(&c.a, MachInst, f->insts.n);
+    c.choice = ARENA_ARRAY(&c.a, Choice, f->insts.n);
+    c.in = ARENA_ARRAY(&c.a, State, f->blocks.n);
+    c.out = ARENA_ARRAY(&c.a, State, f->blocks.n);
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        const Block *b = ir_block(f, f->layout.at[k]);
+        for (unsigned p = 0; p < b->insts.n; p++)
+            c.mach[b->insts.at[p].i] = emit_mach(f, ir_inst(f, b->insts.at[p]));
+    }
+    gather_facts(&c);
+    bool ok = settle(&c, d);
+    for (unsigned k = 0; ok && k < f->layout.n; k++)
+        write_block(&c, f->layout.at[k]);
+    arena_free(&c.a);
+    return ok;
+}

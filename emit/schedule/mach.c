@@ -1,0 +1,58 @@
+/* Physical machine IR as MachInst: see emit.h.
+ * SPDX-License-Identifier: MIT */
+#include "emit/emit.h"
+#include "isa/machine/latency.h"
+
+MachInst emit_mach(const Function *f, const Inst *i) {
+    MachInst m = isa_inst(i->op);
+    m.mods = i->mods;
+    m.ctrl = ir_control(i->sched);
+    /* absent, it encodes as the guard field's default, of its own file: uniform operations have UPT */
+    m.guard = op_is_always(i->guard) ? (Operand){0} : i->guard;
+    const Operand *o = &f->operands.at[i->operand];
+    for (unsigned k = 0; k < m.ndst && k < i->ndst; k++)
+        if (o[k].kind != OPK_NONE)
+            m.dst[k] = o[k];
+    for (unsigned k = 0; k < m.nsrc && k < i->nsrc; k++) {
+        m.src[k] = o[i->ndst + k];
+        if (m.src[k].kind == OPK_IMM64)
+            m.wide = (int64_t)f->consts.at[m.src[k].value];
+    }
+    return m;
+}
+
+static unsigned add_cells(Operand o, unsigned operand, CellRef *out, unsigned n) {
+    static const uint16_t first[RF_B] = {0, CELL_P, CELL_UR, CELL_UP};
+    static const uint16_t zero[RF_B] = {REG_RZ, REG_PT, REG_URZ, REG_UPT};
+    if (o.kind != OPK_REG || o.file >= RF_B || o.value == zero[o.file])
+        return n;
+    unsigned count = o.count ? o.count : 1;
+    for (unsigned c = 0; c < count && o.value + c < zero[o.file] && n < MAX_CELL_REFS; c++)
+        out[n++] = (CellRef){(uint16_t)(first[o.file] + o.value + c), (uint8_t)operand, (uint8_t)c};
+    return n;
+}
+
+static unsigned add_all_predicates(CellRef *out, unsigned n) {
+    for (unsigned p = 0; p < REG_PT && n < MAX_CELL_REFS; p++)
+        out[n++] = (CellRef){(uint16_t)(CELL_P + p), 0, 0};
+    return n;
+}
+
+unsigned emit_writes(const MachInst *m, CellRef out[MAX_CELL_REFS]) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < m->ndst; k++)
+        n = add_cells(m->dst[k], k, out, n);
+    return isa_optype_flags(m->optype) & ISA_FLAG_WRITES_ALL_P ? add_all_predicates(out, n) : n;
+}
+
+unsigned emit_reads(const MachInst *m, CellRef out[MAX_CELL_REFS]) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < m->nsrc; k++)
+        n = add_cells(m->src[k], k, out, n);
+    n = add_cells(m->guard, LATENCY_GUARD, out, n);
+    return isa_optype_flags(m->optype) & ISA_FLAG_READS_ALL_P ? add_all_predicates(out, n) : n;
+}
+
+bool emit_is_call_boundary(const MachInst *m) {
+    return (isa_optype_flags(m->optype) & (ISA_FLAG_CALL | ISA_FLAG_RETURN)) != 0;
+}

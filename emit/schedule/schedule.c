@@ -1,0 +1,246 @@
+/* The pass `schedule`: list scheduling within blocks, after register allocation. Instructions that only
+ * control flow or convergence understands are fences: nothing moves across them. Between fences a dependence
+ * graph is built (registers by cell, memory by address space), and the ready instruction with the longest
+ * latency-weighted path to the end goes first. Out: same instructions, new order; latencies are enforced
+ * later by `control`. SPDX-License-Identifier: MIT */
+#include "emit/emit.h"
+#include "isa/machine/latency.h"
+#include <string.h>
+
+enum { MAX_WINDOW = 1000, SPACES = 5 };
+
+typedef struct Edge {
+    struct Edge *next;
+    uint32_t to, cycles;
+} Edge;
+typedef struct Ref {
+    struct Ref *next;
+    uint32_t node;
+    uint8_t operand, part;
+} Ref;
+
+typedef struct {
+    InstId id;
+    MachInst m;
+    Edge *succs;
+    uint32_t npreds, height, ready;
+    bool done;
+} Node;
+
+typedef struct {
+    Function *f;
+    const Target *t;
+    Arena a;
+    Node *nodes;
+    uint32_t n;
+    Ref *writes[CELL_COUNT], *reads[CELL_COUNT]; /* since the last write, and that */
+    Ref *stores[SPACES], *loads[SPACES];         /* memory accesses so far */
+    Ref *ordered;                                /* collectives and volatile reads keep their order */
+} Sched;
+
+/* Address spaces that cannot overlap; the last stands for generic accesses and fences, which meet all. */
+static unsigned space_of(unsigned op) {
+    switch (op) {
+    case OT_LDG:
+    case OT_STG:
+    case OT_ATOMG:
+    case OT_ATOMG_CAS:
+        return 0;
+    case OT_LDS:
+    case OT_STS:
+    case OT_ATOMS:
+    case OT_ATOMS_CAS:
+        return 1;
+    case OT_LDL:
+    case OT_STL:
+        return 2;
+    case OT_LDC:
+        return 3;
+    default:
+        return 4;
+    }
+}
+
+static bool is_fence(const Function *f, const Inst *i) {
+    uint32_t flags = isa_optype_flags(i->op);
+    const uint32_t control = ISA_FLAG_BRANCH | ISA_FLAG_CALL | ISA_FLAG_RETURN | ISA_FLAG_EXIT |
+                             ISA_FLAG_END | ISA_FLAG_SWITCH | ISA_FLAG_BREG_READ | ISA_FLAG_BREG_WRITE |
+                             ISA_FLAG_CTA_BARRIER | ISA_FLAG_WRITES_ALL_P | ISA_FLAG_READS_ALL_P;
+    if (flags & control || ir_is_terminator(f, i) || ir_is_pseudo(i->op))
+        return true;
+    return i->op == OT_LEPC || i->op == OT_MEMBAR || i->op == OT_ERRBAR || i->op == OT_CCTL ||
+           i->op == OT_B2R_RESULT || i->op == OT_B2R || i->op == OT_R2B || i->op == OT_NANOSLEEP ||
+           (flags & ISA_FLAG_SIDE_EFFECT && !(flags & (ISA_FLAG_MEM_READ | ISA_FLAG_MEM_WRITE)));
+}
+
+static bool keeps_order(const Function *f, const Inst *i) {
+    if (isa_optype_flags(i->op) & ISA_FLAG_COLLECTIVE || i->flags & (IF_SYNC | IF_CONVERGENT))
+        return true;
+    if (i->op != OT_S2R && i->op != OT_CS2R && i->op != OT_S2UR)
+        return false;
+    const char *name = isa_sreg_name(f->module->target, f->operands.at[i->operand + i->ndst].value);
+    return name && (strncmp(name, "clock", 5) == 0 || strncmp(name, "globaltimer", 11) == 0);
+}
+
+static void add_edge(Sched *s, uint32_t from, uint32_t to, uint32_t cycles) {
+    if (from == to)
+        return;
+    for (Edge *e = s->nodes[from].succs; e; e = e->next)
+        if (e->to == to) {
+            if (cycles > e->cycles)
+                e->cycles = cycles;
+            return;
+        }
+    Edge *e = ARENA_NEW(&s->a, Edge);
+    *e = (Edge){s->nodes[from].succs, to, cycles};
+    s->nodes[from].succs = e;
+    s->nodes[to].npreds++;
+}
+
+static void push_ref(Sched *s, Ref **list, uint32_t node, unsigned operand, unsigned part) {
+    Ref *r = ARENA_NEW(&s->a, Ref);
+    *r = (Ref){*list, node, (uint8_t)operand, (uint8_t)part};
+    *list = r;
+}
+
+static void register_edges(Sched *s, uint32_t n) {
+    const MachInst *m = &s->nodes[n].m;
+    CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
+    unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
+    for (unsigned k = 0; k < nr; k++)
+        for (Ref *w = s->writes[reads[k].cell]; w; w = w->next) {
+            const MachInst *wm = &s->nodes[w->node].m;
+            unsigned l = latency_is_variable(s->t, wm) ? latency_estimate(s->t, wm)
+                                                       : latency_raw_part(s->t, wm, w->operand, w->part, m,
+                                                                          reads[k].operand, reads[k].part);
+            add_edge(s, w->node, n, l);
+        }
+    for (unsigned k = 0; k < nw; k++) {
+        for (Ref *w = s->writes[writes[k].cell]; w; w = w->next) {
+            const MachInst *wm = &s->nodes[w->node].m;
+            add_edge(s, w->node, n,
+                     latency_is_variable(s->t, wm) ? latency_estimate(s->t, wm)
+                                                   : latency_waw(s->t, wm, w->operand, m));
+        }
+        for (Ref *r = s->reads[writes[k].cell]; r; r = r->next)
+            add_edge(s, r->node, n, latency_reads_late(s->t, &s->nodes[r->node].m) ? 10 : 1);
+    }
+    for (unsigned k = 0; k < nw; k++) { /* stands for all that it was ordered behind, guarded or not */
+        s->writes[writes[k].cell] = s->reads[writes[k].cell] = NULL;
+        push_ref(s, &s->writes[writes[k].cell], n, writes[k].operand, writes[k].part);
+    }
+    for (unsigned k = 0; k < nr; k++)
+        push_ref(s, &s->reads[reads[k].cell], n, reads[k].operand, reads[k].part);
+}
+
+static void order_after(Sched *s, Ref *list, uint32_t n) {
+    for (; list; list = list->next)
+        add_edge(s, list->node, n, 1);
+}
+
+static void memory_edges(Sched *s, uint32_t n) {
+    const Inst *i = ir_inst(s->f, s->nodes[n].id);
+    uint32_t flags = isa_optype_flags(i->op);
+    bool store = (flags & ISA_FLAG_MEM_WRITE) != 0 || i->flags & IF_OBSERVING,
+         load = (flags & ISA_FLAG_MEM_READ) != 0;
+    if (keeps_order(s->f, i)) {
+        order_after(s, s->ordered, n);
+        s->ordered = NULL;
+        push_ref(s, &s->ordered, n, 0, 0);
+    }
+    if (!store && !load && !(i->flags & IF_MEMORY))
+        return;
+    unsigned space = space_of(i->op);
+    store |= !load; /* unknown: orders with everything */
+    for (unsigned k = 0; k < SPACES; k++) {
+        if (k != space && k != SPACES - 1 && space != SPACES - 1 && !(i->flags & IF_OBSERVING))
+            continue;
+        order_after(s, s->stores[k], n);
+        if (store)
+            order_after(s, s->loads[k], n);
+    }
+    bool meets_all = space == SPACES - 1 || i->flags & IF_OBSERVING;
+    for (unsigned k = 0; store && k < SPACES; k++) /* it stands for all that it was ordered behind */
+        if (k == space || meets_all)
+            s->stores[k] = s->loads[k] = NULL;
+    push_ref(s, store ? &s->stores[i->flags & IF_OBSERVING ? SPACES - 1u : space] : &s->loads[space], n, 0,
+             0);
+}
+
+static void heights(Sched *s) {
+    for (uint32_t n = s->n; n-- > 0;) {
+        Node *node = &s->nodes[n];
+        node->height = 1;
+        for (Edge *e = node->succs; e; e = e->next)
+            if (e->cycles + s->nodes[e->to].height > node->height)
+                node->height = e->cycles + s->nodes[e->to].height;
+    }
+}
+
+/* The best instruction to issue at `cycle`: ready ones by height; if none is ready, the one that is ready
+ * first. */
+static uint32_t pick(const Sched *s, const uint32_t *list, uint32_t nlist, uint32_t cycle) {
+    uint32_t best = 0;
+    for (uint32_t k = 1; k < nlist; k++) {
+        const Node *x = &s->nodes[list[k]], *y = &s->nodes[list[best]];
+        uint32_t xr = x->ready > cycle ? x->ready : cycle, yr = y->ready > cycle ? y->ready : cycle;
+        if (xr != yr ? xr < yr : x->height != y->height ? x->height > y->height : list[k] < list[best])
+            best = k;
+    }
+    return best;
+}
+
+static void issue_all(Sched *s, InstId *out) {
+    uint32_t *list = ARENA_ARRAY(&s->a, uint32_t, s->n), nlist = 0, cycle = 0, done = 0;
+    for (uint32_t n = 0; n < s->n; n++)
+        if (!s->nodes[n].npreds)
+            list[nlist++] = n;
+    while (nlist) {
+        uint32_t k = pick(s, list, nlist, cycle), n = list[k];
+        list[k] = list[--nlist];
+        Node *node = &s->nodes[n];
+        cycle = node->ready > cycle ? node->ready : cycle;
+        out[done++] = node->id;
+        for (Edge *e = node->succs; e; e = e->next) {
+            Node *to = &s->nodes[e->to];
+            if (cycle + e->cycles > to->ready)
+                to->ready = cycle + e->cycles;
+            if (--to->npreds == 0)
+                list[nlist++] = e->to;
+        }
+        cycle += latency_issue(s->t, &node->m);
+    }
+}
+
+static void schedule_window(Function *f, InstId *at, uint32_t n) {
+    if (n < 3)
+        return;
+    Sched s = {.f = f, .t = f->module->target, .n = n};
+    s.nodes = ARENA_ARRAY(&s.a, Node, n);
+    for (uint32_t k = 0; k < n; k++) {
+        s.nodes[k].id = at[k];
+        s.nodes[k].m = emit_mach(f, ir_inst(f, at[k]));
+        register_edges(&s, k);
+        memory_edges(&s, k);
+    }
+    heights(&s);
+    issue_all(&s, at);
+    arena_free(&s.a);
+}
+
+bool pass_schedule(Function *f, Diags *d);
+bool pass_schedule(Function *f, Diags *d) {
+    (void)d;
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        Block *b = ir_block(f, f->layout.at[k]);
+        unsigned start = 0;
+        for (unsigned p = 0; p <= b->insts.n; p++) {
+            bool fence = p == b->insts.n || is_fence(f, ir_inst(f, b->insts.at[p]));
+            if (!fence && p - start < MAX_WINDOW)
+                continue;
+            schedule_window(f, b->insts.at + start, p - start);
+            start = fence ? p + 1 : p;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,460 @@
+/* The file form of assembly text to an ELF image. The text is walked twice: first for sizes and labels, then
+ * for contents. Header fields are taken as they are; if code or data changed size, what follows moves.
+ * SPDX-License-Identifier: MIT */
+#include "emit/text/asm_text.h"
+#include "emit/elf/image.h"
+#include "emit/elf/nvinfo.h"
+#include <string.h>
+
+typedef struct {
+    StrId name;
+    uint32_t section;
+    uint64_t offset;
+} Label;
+
+typedef struct {
+    AsmText *t;
+    Arena *a;
+    ElfImage *e;
+    const Target *target;
+    bool emit;          /* second walk */
+    uint32_t nsections; /* seen in this walk */
+    Bytes data;         /* of the section or gap being read */
+    bool in_gap, in_section;
+    VEC(SrcLoc) section_locs; /* where the sections start in the text */
+    VEC(Label) labels;
+    StrMap label_of; /* name -> label index + 1 */
+} FileAsm;
+
+static bool err(FileAsm *f, const char *p, DiagCode code, const char *what) {
+    return diag_in(f->t->d, f->t->source, asm_loc(f->t, p), code, what);
+}
+
+static ElfSection *current(FileAsm *f) {
+    return f->emit && f->nsections ? &f->e->sections.at[f->nsections - 1] : NULL;
+}
+
+/* ---- sections ---- */
+/* Give the collected bytes to the section or gap they belong to. */
+static void close_part(FileAsm *f) {
+    ElfSection *s = current(f);
+    if (f->in_gap) {
+        ElfGap *g = &f->e->gaps.at[f->e->gaps.n - 1];
+        g->data = f->data.at;
+        g->size_bytes = f->data.n;
+    } else if (s && f->in_section && f->data.n) {
+        s->data = f->data.at;
+        s->h.sh_size = f->data.n;
+    } else if (s && f->in_section && !elfimg_is_nobits(s->h.sh_type) && f->nsections > 1)
+        s->h.sh_size = 0;
+    f->data = (Bytes){0};
+    f->in_gap = f->in_section = false;
+}
+
+static bool open_section(FileAsm *f) {
+    const char *name, *start = f->t->p;
+    close_part(f);
+    if (!asm_name(f->t, &name) && *f->t->p != '"')
+        return false;
+    if (f->nsections >= SHN_LORESERVE - 1)
+        return err(f, f->t->p, DIAG_E0356, "too many sections");
+    f->nsections++;
+    f->in_section = true;
+    if (f->emit) {
+        VEC_PUSH(f->a, &f->e->sections)->name = name;
+        VEC_ADD(f->a, &f->section_locs, asm_loc(f->t, start));
+    }
+    return true;
+}
+
+/* A field of the section header: second walk only, where the section exists. */
+typedef struct {
+    const char *directive;
+    uint8_t offset, size_bytes;
+} Field;
+
+#define SECTION_FIELD(text, member)                                                                          \
+    { text, offsetof(Elf64_Shdr, member), sizeof(((Elf64_Shdr *)0)->member) }
+static const Field section_fields[] = {
+    SECTION_FIELD(".__section_name", sh_name),       SECTION_FIELD(".__section_type", sh_type),
+    SECTION_FIELD(".__section_flags", sh_flags),     SECTION_FIELD(".__section_addr", sh_addr),
+    SECTION_FIELD(".__section_offset", sh_offset),   SECTION_FIELD(".__section_size", sh_size),
+    SECTION_FIELD(".__section_link", sh_link),       SECTION_FIELD(".__section_info", sh_info),
+    SECTION_FIELD(".__section_entsize", sh_entsize), SECTION_FIELD(".align", sh_addralign),
+};
+
+#define HEADER_FIELD(text, member)                                                                           \
+    { text, offsetof(Elf64_Ehdr, member), sizeof(((Elf64_Ehdr *)0)->member) }
+static const Field header_fields[] = {
+    HEADER_FIELD(".__elf_type", e_type),         HEADER_FIELD(".__elf_machine", e_machine),
+    HEADER_FIELD(".__elf_version", e_version),   HEADER_FIELD(".__elf_entry", e_entry),
+    HEADER_FIELD(".__elf_phoff", e_phoff),       HEADER_FIELD(".__elf_shoff", e_shoff),
+    HEADER_FIELD(".__elf_flags", e_flags),       HEADER_FIELD(".__elf_phentsize", e_phentsize),
+    HEADER_FIELD(".__elf_shstrndx", e_shstrndx),
+};
+
+static bool set_field(FileAsm *f, const Field *field, void *record) {
+    uint64_t v, max = field->size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << field->size_bytes * 8) - 1;
+    if (!asm_number_max(f->t, max, &v))
+        return false;
+    uint8_t *p = (uint8_t *)record + field->offset;
+    if (field->size_bytes == 8)
+        memcpy(p, &v, 8);
+    else if (field->size_bytes == 4)
+        memcpy(p, &(uint32_t){(uint32_t)v}, 4);
+    else
+        memcpy(p, &(uint16_t){(uint16_t)v}, 2);
+    return true;
+}
+
+static const Field *find_field(const Field *fields, size_t n, const char *directive) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(fields[i].directive, directive) == 0)
+            return &fields[i];
+    return NULL;
+}
+
+/* ---- data directives ---- */
+static bool comma_list(FileAsm *f, unsigned size_bytes) {
+    uint64_t v, max = size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << size_bytes * 8) - 1;
+    do {
+        if (!asm_number_max(f->t, max, &v))
+            return false;
+        uint8_t *p = bytes_add(f->a, &f->data, NULL, size_bytes);
+        for (unsigned i = 0; i < size_bytes; i++)
+            p[i] = (uint8_t)(v >> (8 * i));
+    } while (asm_accept(f->t, ','));
+    return true;
+}
+
+static bool text_directive(FileAsm *f, bool terminated) {
+    char *text;
+    size_t n;
+    if (!asm_string(f->t, &text, &n))
+        return false;
+    bytes_add(f->a, &f->data, text, n);
+    if (terminated)
+        bytes_add(f->a, &f->data, "", 1);
+    return true;
+}
+
+static bool zero_directive(FileAsm *f) {
+    uint64_t n;
+    if (!asm_number_max(f->t, 1u << 30, &n))
+        return false;
+    if (f->data.n + n > 1u << 30)
+        return err(f, f->t->p, DIAG_E0356, "a section of more than 1 GiB");
+    bytes_add(f->a, &f->data, NULL, n);
+    return true;
+}
+
+/* Numbers with a comma between each two; sizes[i] bytes each. */
+static bool record(FileAsm *f, const uint8_t *sizes, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        if (i && !asm_accept(f->t, ','))
+            return err(f, f->t->p, DIAG_E0350, "a comma");
+        uint64_t v, max = sizes[i] == 8 ? UINT64_MAX : ((uint64_t)1 << sizes[i] * 8) - 1;
+        if (!asm_number_max(f->t, max, &v))
+            return false;
+        uint8_t *p = bytes_add(f->a, &f->data, NULL, sizes[i]);
+        for (unsigned k = 0; k < sizes[i]; k++)
+            p[k] = (uint8_t)(v >> (8 * k));
+    }
+    return true;
+}
+
+/* name, value, size, info, other, section: another order in the file. */
+static bool symbol_directive(FileAsm *f) {
+    static const uint8_t sizes[] = {4, 8, 8, 1, 1, 2};
+    uint32_t start = f->data.n;
+    uint8_t y[24];
+    if (!record(f, sizes, 6))
+        return false;
+    memcpy(y, f->data.at + start, sizeof y);
+    uint8_t *p = f->data.at + start;
+    memcpy(p + 4, y + 20, 4);
+    memcpy(p + 8, y + 4, 16);
+    return true;
+}
+
+static bool attr_directive(FileAsm *f, unsigned format, bool bytes) {
+    const char *start = f->t->p;
+    uint64_t v;
+    int code;
+    asm_at_end(f->t);
+    if (*f->t->p == '0') {
+        if (!asm_number_max(f->t, 0xff, &v))
+            return false;
+        code = (int)v;
+    } else {
+        const char *name = asm_word(f->t);
+        code = name ? nvinfo_code(name, strlen(name)) : -1;
+        if (code < 0)
+            return err(f, start, DIAG_E0350, "the name or number of an attribute");
+    }
+    uint32_t head = f->data.n;
+    nvinfo_value(f->a, &f->data, format, (unsigned)code, 0);
+    if (format != NVF_SIZED) {
+        if (!asm_accept(f->t, ',') || !asm_number_max(f->t, 0xffff, &v))
+            return err(f, f->t->p, DIAG_E0350, "a value");
+        put_u16(f->data.at + head + 2, (uint16_t)v);
+        return true;
+    }
+    if (asm_accept(f->t, ',') && !comma_list(f, bytes ? 1 : 4))
+        return false;
+    if (f->data.n - head - 4 > 0xffff)
+        return err(f, start, DIAG_E0356, "an attribute record of more than 65535 bytes");
+    put_u16(f->data.at + head + 2, (uint16_t)(f->data.n - head - 4));
+    return true;
+}
+
+static bool data_directive(FileAsm *f, const char *w, bool *known) {
+    *known = true;
+    if (strcmp(w, ".byte") == 0)
+        return comma_list(f, 1);
+    if (strcmp(w, ".short") == 0)
+        return comma_list(f, 2);
+    if (strcmp(w, ".word") == 0)
+        return comma_list(f, 4);
+    if (strcmp(w, ".dword") == 0)
+        return comma_list(f, 8);
+    if (strcmp(w, ".zero") == 0)
+        return zero_directive(f);
+    if (strcmp(w, ".string") == 0 || strcmp(w, ".ascii") == 0)
+        return text_directive(f, w[1] == 's');
+    if (strcmp(w, ".__symbol") == 0)
+        return symbol_directive(f);
+    if (strcmp(w, ".__rel") == 0)
+        return record(f, (const uint8_t[]){8, 4, 4}, 3);
+    if (strcmp(w, ".__rela") == 0)
+        return record(f, (const uint8_t[]){8, 4, 4, 8}, 4);
+    if (strncmp(w, ".__attr", 7) == 0 && w[7] >= '1' && w[7] <= '4')
+        return attr_directive(f, (unsigned)(w[7] - '0'), w[8] == 'b');
+    *known = false;
+    return true;
+}
+
+/* ---- header directives ---- */
+static bool numbers(FileAsm *f, uint64_t *out, const uint8_t *sizes, unsigned n) {
+    Bytes saved = f->data;
+    f->data = (Bytes){0};
+    bool good = record(f, sizes, n);
+    const uint8_t *p = f->data.at;
+    for (unsigned i = 0; good && i < n; p += sizes[i++]) {
+        out[i] = 0;
+        for (unsigned k = 0; k < sizes[i]; k++)
+            out[i] |= (uint64_t)p[k] << (8 * k);
+    }
+    f->data = saved;
+    return good;
+}
+
+static bool ident_directive(FileAsm *f) {
+    uint64_t v[9];
+    if (!numbers(f, v, (const uint8_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, 9))
+        return false;
+    for (int i = 0; i < 9; i++)
+        f->e->h.e_ident[EI_OSABI + i] = (uint8_t)v[i];
+    return true;
+}
+
+static bool segment_directive(FileAsm *f) {
+    uint64_t v[8];
+    close_part(f);
+    if (!numbers(f, v, (const uint8_t[]){4, 4, 8, 8, 8, 8, 8, 8}, 8))
+        return false;
+    if (f->emit)
+        VEC_ADD(f->a, &f->e->segments,
+                ((Elf64_Phdr){(Elf64_Word)v[0], (Elf64_Word)v[1], v[2], v[3], v[4], v[5], v[6], v[7]}));
+    return true;
+}
+
+static bool gap_directive(FileAsm *f) {
+    uint64_t offset;
+    close_part(f);
+    if (!asm_number(f->t, &offset))
+        return false;
+    VEC_ADD(f->a, &f->e->gaps, ((ElfGap){.offset = offset}));
+    f->in_gap = true;
+    return true;
+}
+
+static bool target_directive(FileAsm *f) {
+    const char *start = f->t->p, *name = asm_word(f->t);
+    f->target = name ? isa_target(name) : NULL;
+    return f->target || err(f, start, DIAG_E0357, name ? name : "");
+}
+
+static bool directive(FileAsm *f, const char *start, const char *w) {
+    bool known;
+    if (strcmp(w, ".section") == 0)
+        return open_section(f);
+    if (strcmp(w, ".target") == 0)
+        return target_directive(f);
+    if (strcmp(w, ".__elf_ident") == 0)
+        return ident_directive(f);
+    if (strcmp(w, ".__elf_filesize") == 0)
+        return asm_number_max(f->t, 1u << 30, &f->e->file_bytes);
+    if (strcmp(w, ".__segment") == 0)
+        return segment_directive(f);
+    if (strcmp(w, ".__gap") == 0)
+        return gap_directive(f);
+    const Field *field = find_field(header_fields, sizeof header_fields / sizeof *header_fields, w);
+    if (field)
+        return set_field(f, field, &f->e->h);
+    if (!f->nsections)
+        return err(f, start, DIAG_E0351, w);
+    field = find_field(section_fields, sizeof section_fields / sizeof *section_fields, w);
+    if (field) {
+        Elf64_Shdr unused;
+        return set_field(f, field, f->emit ? &current(f)->h : &unused);
+    }
+    if (!f->in_section && !f->in_gap)
+        return err(f, start, DIAG_E0350, ".section before data");
+    bool good = data_directive(f, w, &known);
+    return known ? good : err(f, start, DIAG_E0351, w);
+}
+
+/* ---- labels and code ---- */
+static bool define_label(FileAsm *f, const char *start, const char *name) {
+    if (f->emit)
+        return true;
+    StrId id = str_intern_z(&f->t->strings, name);
+    if (strmap_get(&f->label_of, id))
+        return err(f, start, DIAG_E0353, name);
+    VEC_ADD(f->a, &f->labels, ((Label){id, f->nsections, f->data.n}));
+    strmap_put(&f->label_of, f->a, id, f->labels.n);
+    return true;
+}
+
+static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value) {
+    FileAsm *f = user;
+    StrId id = str_find(&f->t->strings, name, size_bytes);
+    uint32_t label = id.i ? strmap_get(&f->label_of, id) : 0;
+    if (!label || f->labels.at[label - 1].section != f->nsections)
+        return false;
+    *value = (int64_t)f->labels.at[label - 1].offset;
+    return true;
+}
+
+static bool code_line(FileAsm *f) {
+    uint64_t word[2] = {0, 0};
+    const char *start = f->t->p;
+    if (!f->target)
+        return err(f, start, DIAG_E0350, ".target before the first instruction");
+    IsaParseOptions opt = {resolve, f};
+    if (f->emit && !asm_instruction(f->t, f->target, f->data.n, &opt, word))
+        return false;
+    bytes_u64(f->a, &f->data, word[0]);
+    bytes_u64(f->a, &f->data, word[1]);
+    return true;
+}
+
+static bool statement(FileAsm *f) {
+    const char *start = f->t->p;
+    if (*start == '[')
+        return code_line(f);
+    const char *w = asm_word(f->t);
+    if (!w)
+        return err(f, start, DIAG_E0350, "a directive, a label or an instruction");
+    if (asm_accept(f->t, ':'))
+        return define_label(f, start, w) && asm_expect_end(f->t);
+    if (*w != '.')
+        return err(f, start, DIAG_E0350, "a control field before the instruction");
+    return directive(f, start, w) && asm_expect_end(f->t);
+}
+
+static bool walk(FileAsm *f, bool emit) {
+    f->emit = emit;
+    f->nsections = 0;
+    f->data = (Bytes){0};
+    f->in_gap = f->in_section = false;
+    f->e->gaps.n = 0;
+    asm_rewind(f->t);
+    bool good = true;
+    while (asm_next_line(f->t))
+        good &= statement(f);
+    if (emit)
+        close_part(f);
+    return good;
+}
+
+/* ---- finish ---- */
+/* Names must be those of the name table: the file has only the offsets. */
+static bool check_names(FileAsm *f) {
+    for (uint32_t i = 1; i < f->e->sections.n; i++) {
+        const ElfSection *s = &f->e->sections.at[i];
+        const char *name = elfimg_string(f->e, f->e->h.e_shstrndx, s->h.sh_name);
+        if (!name || strcmp(name, s->name) != 0)
+            return diag_in(
+                f->t->d, f->t->source, f->section_locs.at[i], DIAG_E0356,
+                arena_printf(f->a, "section %s: .__section_name is not the place of its name", s->name));
+        if (s->h.sh_addralign & (s->h.sh_addralign - 1))
+            return diag_in(f->t->d, f->t->source, f->section_locs.at[i], DIAG_E0356,
+                           arena_printf(f->a, "section %s: the alignment is not a power of two", s->name));
+    }
+    return true;
+}
+
+/* Sections that moved take the segments that start or end with them along. */
+static void move_segments(ElfImage *e, const Elf64_Shdr *old, const Elf64_Ehdr *h) {
+    for (uint32_t k = 0; k < e->segments.n; k++) {
+        Elf64_Phdr *p = &e->segments.at[k];
+        uint64_t lo = p->p_offset, hi = p->p_offset + p->p_filesz, extra = p->p_memsz - p->p_filesz;
+        uint64_t new_lo = lo, new_hi = hi;
+        if (lo == h->e_phoff) {
+            p->p_offset = e->h.e_phoff;
+            continue;
+        }
+        for (uint32_t i = 1; i < e->sections.n; i++) {
+            const Elf64_Shdr *s = &e->sections.at[i].h;
+            if (elfimg_is_nobits(s->sh_type) || !s->sh_size)
+                continue;
+            if (old[i].sh_offset == lo)
+                new_lo = s->sh_offset;
+            if (old[i].sh_offset + old[i].sh_size == hi)
+                new_hi = s->sh_offset + s->sh_size;
+        }
+        p->p_offset = new_lo;
+        p->p_filesz = new_hi > new_lo ? new_hi - new_lo : 0;
+        p->p_memsz = p->p_filesz + extra;
+    }
+}
+
+/* Declared sizes, before contents replace them: found again in a third, short walk over the directives. */
+static Elf64_Shdr *declared(FileAsm *f) {
+    Elf64_Shdr *old = ARENA_ARRAY(f->a, Elf64_Shdr, f->e->sections.n);
+    for (uint32_t i = 0; i < f->e->sections.n; i++)
+        old[i] = f->e->sections.at[i].h;
+    uint32_t n = 0;
+    asm_rewind(f->t);
+    while (asm_next_line(f->t)) {
+        const char *w = asm_word(f->t);
+        uint64_t v;
+        if (w && strcmp(w, ".section") == 0)
+            n++;
+        else if (w && n && strcmp(w, ".__section_size") == 0 && asm_number(f->t, &v))
+            old[n - 1].sh_size = v;
+    }
+    return old;
+}
+
+bool asm_read_file(AsmText *t, void **image, size_t *size_bytes) {
+    FileAsm f = {.t = t, .a = t->a, .e = ARENA_NEW(t->a, ElfImage)};
+    Elf64_Ehdr *h = &f.e->h;
+    memcpy(h->e_ident, ELFMAG, SELFMAG);
+    h->e_ident[EI_CLASS] = ELFCLASS64;
+    h->e_ident[EI_DATA] = ELFDATA2LSB;
+    h->e_ident[EI_VERSION] = EV_CURRENT;
+    h->e_ehsize = sizeof(Elf64_Ehdr);
+    h->e_shentsize = sizeof(Elf64_Shdr);
+    if (!walk(&f, false) || !walk(&f, true) || !check_names(&f))
+        return false;
+    if (f.e->sections.n < 2 || h->e_shstrndx == 0 || h->e_shstrndx >= f.e->sections.n)
+        return diag_in(t->d, t->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
+    Elf64_Ehdr old_header = *h;
+    Elf64_Shdr *old = declared(&f);
+    elfimg_layout(f.e, true);
+    move_segments(f.e, old, &old_header);
+    return elfimg_write(f.e, image, size_bytes, t->d);
+}

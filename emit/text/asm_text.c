@@ -1,0 +1,310 @@
+/* Statements of assembly text: see asm_text.h. Also the control prefix and the choice of the form.
+ * SPDX-License-Identifier: MIT */
+#include "emit/text/asm_text.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Blank out comments and NULs; line ends become NULs when a line is read. */
+static void blank_comments(char *s, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '"') {
+            for (i++; i < n && s[i] != '"' && s[i] != '\n'; i++)
+                if (s[i] == '\\' && i + 1 < n && s[i + 1] != '\n')
+                    i++;
+        } else if (s[i] == '/' && i + 1 < n && s[i + 1] == '/') {
+            while (i < n && s[i] != '\n')
+                s[i++] = ' ';
+        } else if (s[i] == '/' && i + 1 < n && s[i + 1] == '*') {
+            s[i] = s[i + 1] = ' ';
+            for (i += 2; i < n && !(s[i] == '*' && i + 1 < n && s[i + 1] == '/'); i++)
+                if (s[i] != '\n')
+                    s[i] = ' ';
+            if (i + 1 < n)
+                s[i] = s[i + 1] = ' ';
+            i++;
+        } else if (s[i] == '\0' || s[i] == '\r')
+            s[i] = ' ';
+    }
+}
+
+bool asm_open(AsmText *t, Arena *a, const Source *source, Diags *d) {
+    *t = (AsmText){.a = a, .source = source, .d = d};
+    if (source->size_bytes >= UINT32_MAX)
+        return diag_in(d, source, (SrcLoc){0}, DIAG_E0004, (unsigned long long)source->size_bytes,
+                       (unsigned long long)UINT32_MAX);
+    t->text = arena_alloc(a, source->size_bytes + 1);
+    asm_rewind(t);
+    return true;
+}
+
+void asm_close(AsmText *t) {
+    str_free(&t->strings);
+}
+
+void asm_rewind(AsmText *t) {
+    memcpy(t->text, t->source->text, t->source->size_bytes);
+    t->text[t->source->size_bytes] = 0;
+    blank_comments(t->text, t->source->size_bytes);
+    t->line = t->p = t->text;
+}
+
+bool asm_next_line(AsmText *t) {
+    const char *end = t->text + t->source->size_bytes;
+    while (t->line < end) {
+        char *start = t->text + (t->line - t->text);
+        char *stop = memchr(start, '\n', (size_t)(end - start));
+        if (!stop)
+            stop = t->text + t->source->size_bytes;
+        *stop = 0;
+        t->line = stop + 1;
+        t->p = start;
+        if (!asm_at_end(t))
+            return true;
+    }
+    return false;
+}
+
+SrcLoc asm_loc(const AsmText *t, const char *p) {
+    return (SrcLoc){(uint32_t)(p - t->text) + 1};
+}
+
+bool asm_at_end(AsmText *t) {
+    while (*t->p == ' ' || *t->p == '\t')
+        t->p++;
+    return *t->p == 0;
+}
+
+bool asm_expect_end(AsmText *t) {
+    return asm_at_end(t) || diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "the end of the line");
+}
+
+bool asm_accept(AsmText *t, char c) {
+    if (asm_at_end(t) || *t->p != c)
+        return false;
+    t->p++;
+    return true;
+}
+
+const char *asm_word(AsmText *t) {
+    asm_at_end(t);
+    const char *start = t->p;
+    while (isalnum((unsigned char)*t->p) || (*t->p && strchr("_.$@", *t->p)))
+        t->p++;
+    if (t->p == start)
+        return NULL;
+    return str_text(&t->strings, str_intern(&t->strings, start, (size_t)(t->p - start)));
+}
+
+bool asm_number_max(AsmText *t, uint64_t max, uint64_t *out) {
+    asm_at_end(t);
+    const char *start = t->p;
+    bool minus = *t->p == '-';
+    const char *digits = t->p + minus;
+    unsigned base = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
+    if (base == 16)
+        digits += 2;
+    uint64_t v = 0;
+    const char *p = digits;
+    bool overflow = false;
+    for (; isxdigit((unsigned char)*p); p++) {
+        unsigned digit = *p <= '9' ? (unsigned)(*p - '0') : (unsigned)((*p | 32) - 'a') + 10;
+        if (digit >= base)
+            break;
+        overflow |= v > (UINT64_MAX - digit) / base;
+        v = v * base + digit;
+    }
+    if (p == digits || isalnum((unsigned char)*p) || *p == '_')
+        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "a number");
+    if (overflow || (!minus && v > max) || (minus && (max != UINT64_MAX || v > (uint64_t)1 << 63)))
+        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0352, (unsigned long long)max);
+    t->p = p;
+    *out = minus ? 0 - v : v;
+    return true;
+}
+
+bool asm_number(AsmText *t, uint64_t *out) {
+    return asm_number_max(t, UINT64_MAX, out);
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 32);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool asm_string(AsmText *t, char **out, size_t *size_bytes) {
+    if (!asm_accept(t, '"'))
+        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "a quoted text");
+    char *text = arena_alloc(t->a, strlen(t->p) + 1);
+    size_t n = 0;
+    while (*t->p && *t->p != '"') {
+        char c = *t->p++;
+        if (c == '\\') {
+            char e = *t->p ? *t->p++ : 0;
+            if (e == 'n' || e == 't')
+                c = e == 'n' ? '\n' : '\t';
+            else if (e == '"' || e == '\\')
+                c = e;
+            else if (e == 'x' && hex_digit(t->p[0]) >= 0 && hex_digit(t->p[1]) >= 0) {
+                c = (char)(hex_digit(t->p[0]) << 4 | hex_digit(t->p[1]));
+                t->p += 2;
+            } else
+                return diag_in(t->d, t->source, asm_loc(t, t->p - 1), DIAG_E0350,
+                               "\\n, \\t, \\\", \\\\ or \\xHH");
+        }
+        text[n++] = c;
+    }
+    if (*t->p != '"')
+        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "a closing quote");
+    t->p++;
+    *out = text;
+    *size_bytes = n;
+    return true;
+}
+
+bool asm_name(AsmText *t, const char **out) {
+    asm_at_end(t);
+    const char *start = t->p;
+    if (*t->p != '"') {
+        *out = asm_word(t);
+        return *out || diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "a name");
+    }
+    char *text;
+    size_t n;
+    if (!asm_string(t, &text, &n))
+        return false;
+    if (memchr(text, 0, n))
+        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "a name without NUL");
+    *out = str_text(&t->strings, str_intern(&t->strings, text, n));
+    return true;
+}
+
+/* ---- control prefix ---- */
+void asm_print_control(Control c, char out[ASM_CONTROL_BYTES]) {
+    char *p = out;
+    *p++ = '[';
+    *p++ = 'B';
+    for (int i = 0; i < 6; i++)
+        *p++ = c.wait_mask >> i & 1 ? (char)('0' + i) : '-';
+    memcpy(p, ":R-:W-:-:S00]", 14);
+    if (c.read_sb < 6)
+        p[2] = (char)('0' + c.read_sb);
+    if (c.write_sb < 6)
+        p[5] = (char)('0' + c.write_sb);
+    if (c.yield)
+        p[7] = 'Y';
+    p[10] = (char)('0' + c.stall_cycles / 10);
+    p[11] = (char)('0' + c.stall_cycles % 10);
+}
+
+static bool scoreboard(const char *p, uint8_t *out) {
+    if (*p != '-' && (*p < '0' || *p > '5'))
+        return false;
+    *out = *p == '-' ? 7 : (uint8_t)(*p - '0');
+    return true;
+}
+
+bool asm_parse_control(const char **text, Control *out) {
+    const char *p = *text;
+    Control c = CONTROL_DEFAULT;
+    if (strlen(p) < 21 || p[0] != '[' || p[1] != 'B')
+        return false;
+    for (int i = 0; i < 6; i++) {
+        if (p[2 + i] == '0' + i)
+            c.wait_mask |= (uint8_t)(1 << i);
+        else if (p[2 + i] != '-')
+            return false;
+    }
+    p += 8;
+    if (memcmp(p, ":R", 2) != 0 || !scoreboard(p + 2, &c.read_sb) || memcmp(p + 3, ":W", 2) != 0 ||
+        !scoreboard(p + 5, &c.write_sb) || p[6] != ':' || (p[7] != 'Y' && p[7] != '-') ||
+        memcmp(p + 8, ":S", 2) != 0)
+        return false;
+    c.yield = p[7] == 'Y';
+    if (!isdigit((unsigned char)p[10]) || !isdigit((unsigned char)p[11]) || p[12] != ']')
+        return false;
+    unsigned stall = (unsigned)(p[10] - '0') * 10 + (unsigned)(p[11] - '0');
+    if (stall > 15)
+        return false;
+    c.stall_cycles = (uint8_t)stall;
+    *out = c;
+    *text = p + 13;
+    return true;
+}
+
+/* ---- instructions ---- */
+/* (*"BRANCH_TARGETS L1,L2"*) behind an indirect branch: labels of its function, into t->targets. */
+static bool branch_targets(AsmText *t, const IsaParseOptions *opt) {
+    static const char word[] = "BRANCH_TARGETS";
+    t->targets.n = 0;
+    if (asm_at_end(t) || strncmp(t->p, "(*", 2) != 0)
+        return true;
+    const char *start = t->p;
+    char *text;
+    size_t n;
+    t->p += 2;
+    if (!asm_string(t, &text, &n))
+        return false;
+    if (asm_at_end(t) || strncmp(t->p, "*)", 2) != 0)
+        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "*) behind the quoted text");
+    t->p += 2;
+    text[n] = 0;
+    if (strlen(text) != n || strncmp(text, word, strlen(word)) != 0)
+        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "(*\"BRANCH_TARGETS label,label\"*)");
+    for (char *save, *name = strtok_r(text + strlen(word), " ,", &save); name; name = strtok_r(NULL, " ,", &save)) {
+        int64_t value;
+        if (!opt || !opt->resolve || !opt->resolve(opt->user, name, strlen(name), &value))
+            return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0355, arena_printf(t->a, "%s", name));
+        VEC_ADD(t->a, &t->targets, (uint32_t)value);
+    }
+    return true;
+}
+
+bool asm_parse_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
+                           MachInst *in) {
+    Control c = CONTROL_DEFAULT;
+    asm_at_end(t);
+    if (*t->p == '[' && t->p[1] == 'B' && !asm_parse_control(&t->p, &c))
+        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350,
+                       "a control field as [B------:R-:W-:-:S01]");
+    asm_at_end(t);
+    const char *start = t->p, *end = start;
+    char error[ISA_ERROR_BYTES] = "";
+    if (!isa_parse(target, start, pc_bytes, opt, in, &end, error))
+        return diag_in(t->d, t->source,
+                       asm_loc(t, end >= start && end <= start + strlen(start) ? end : start), DIAG_E0354,
+                       error);
+    in->ctrl = c;
+    t->p = end;
+    if (!branch_targets(t, opt))
+        return false;
+    asm_accept(t, ';');
+    return asm_expect_end(t);
+}
+
+bool asm_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
+                     uint64_t word[2]) {
+    asm_at_end(t);
+    const char *start = t->p;
+    MachInst in;
+    char error[ISA_ERROR_BYTES] = "";
+    if (!asm_parse_instruction(t, target, pc_bytes, opt, &in))
+        return false;
+    return isa_encode(target, &in, word, error) ||
+           diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0354, error);
+}
+
+bool assemble(const Source *text, void **image, size_t *size_bytes, Diags *d) {
+    Arena arena = {0};
+    AsmText t;
+    bool good = asm_open(&t, &arena, text, d);
+    if (good) {
+        bool whole = memmem(text->text, text->size_bytes, ".__elf_", 7) != NULL;
+        good = whole ? asm_read_file(&t, image, size_bytes) : asm_read_short(&t, image, size_bytes);
+        asm_close(&t);
+    }
+    arena_free(&arena);
+    return good;
+}

@@ -1,0 +1,413 @@
+/* ELF image to assembly text, file form: every header field, section and byte. See docs/elf.md.
+ * SPDX-License-Identifier: MIT */
+#include "emit/elf/binary.h"
+#include "emit/text/disasm.h"
+#include "emit/elf/nvinfo.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *disasm_section_type(uint32_t type) {
+    switch (type) {
+    case SHT_PROGBITS:
+        return "PROGBITS";
+    case SHT_SYMTAB:
+        return "SYMTAB";
+    case SHT_STRTAB:
+        return "STRTAB";
+    case SHT_RELA:
+        return "RELA";
+    case SHT_NOTE:
+        return "NOTE";
+    case SHT_NOBITS:
+        return "NOBITS";
+    case SHT_REL:
+        return "REL";
+    case SHT_NV_INFO:
+        return "CUDA_INFO";
+    case SHT_NV_CALLGRAPH:
+        return "CUDA_CALLGRAPH";
+    case SHT_NV_RELOCINFO:
+        return "CUDA_RELOCINFO";
+    case SHT_HD_MAP:
+        return "HEDDLE_MAP";
+    case SHT_HD_PTX:
+        return "HEDDLE_PTX";
+    default:
+        return "?";
+    }
+}
+
+bool disasm_is_code(const ElfSection *s) {
+    return strncmp(s->name, ".text.", 6) == 0 && s->h.sh_type == SHT_PROGBITS && s->data &&
+           s->h.sh_size % INST_BYTES == 0;
+}
+
+const char *disasm_symbol_name(const ElfImage *e, uint32_t symtab, uint64_t index) {
+    if (symtab == 0 || symtab >= e->sections.n)
+        return NULL;
+    const ElfSection *s = &e->sections.at[symtab];
+    if (s->h.sh_type != SHT_SYMTAB || !s->data || index >= s->h.sh_size / sizeof(Elf64_Sym))
+        return NULL;
+    const uint8_t *p = s->data + index * sizeof(Elf64_Sym);
+    const char *name = elfimg_string(e, s->h.sh_link, get_u32(p));
+    if (name && !*name && ELF64_ST_TYPE(p[4]) == STT_SECTION && get_u16(p + 6) < e->sections.n)
+        return e->sections.at[get_u16(p + 6)].name;
+    return name;
+}
+
+/* ---- code ---- */
+static const char *label_for(void *user, uint64_t target) {
+    CodeText *c = user;
+    if (target % INST_BYTES || target / INST_BYTES >= c->ninsts)
+        return NULL;
+    if (c->collecting) {
+        bs_add(&c->targets, (uint32_t)(target / INST_BYTES));
+        return NULL;
+    }
+    snprintf(c->label, sizeof c->label, ".L_%u_%04llx", c->section, (unsigned long long)target);
+    return c->label;
+}
+
+static bool resolve_label(void *user, const char *name, size_t size_bytes, int64_t *value) {
+    const CodeText *c = user;
+    char text[sizeof c->label] = "", *end;
+    if (size_bytes >= sizeof text)
+        return false;
+    memcpy(text, name, size_bytes);
+    unsigned section;
+    int used = 0;
+    if (sscanf(text, ".L_%u_%n", &section, &used) != 1 || !used || section != c->section)
+        return false;
+    *value = (int64_t)strtoull(text + used, &end, 16);
+    return *end == 0;
+}
+
+void code_text_open(CodeText *c, Arena *a, const Target *t, const ElfSection *s, uint32_t index) {
+    *c = (CodeText){.target = t,
+                    .data = s->data,
+                    .section = index,
+                    .ninsts = (uint32_t)(s->h.sh_size / INST_BYTES),
+                    .collecting = true};
+    c->targets = bs_new(a, c->ninsts);
+    char text[ISA_TEXT_BYTES];
+    for (uint32_t i = 0; i < c->ninsts; i++)
+        code_text_line(c, i, text, NULL);
+    c->collecting = false;
+}
+
+bool code_text_line(CodeText *c, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl) {
+    uint64_t word[2] = {get_u64(c->data + i * INST_BYTES), get_u64(c->data + i * INST_BYTES + 8)}, back[2];
+    MachInst in, again;
+    char error[ISA_ERROR_BYTES] = "";
+    const char *end;
+    if (!isa_decode(c->target, word, &in, error)) {
+        snprintf(text, ISA_TEXT_BYTES, "%s", error);
+        return false;
+    }
+    if (ctrl)
+        *ctrl = in.ctrl;
+    IsaPrintOptions print = {label_for, c};
+    int need = isa_print(c->target, &in, i * INST_BYTES, &print, text, ISA_TEXT_BYTES);
+    if (c->collecting)
+        return true;
+    if (in.ctrl.read_sb == 6 || in.ctrl.write_sb == 6) /* the prefix cannot say this */
+        return false;
+    IsaParseOptions parse = {resolve_label, c};
+    if (need < 0 || need >= ISA_TEXT_BYTES ||
+        !isa_parse(c->target, text, i * INST_BYTES, &parse, &again, &end, error))
+        return false;
+    again.ctrl = in.ctrl;
+    return isa_encode(c->target, &again, back, error) && back[0] == word[0] && back[1] == word[1];
+}
+
+typedef struct {
+    FILE *out;
+    Arena *a;
+    const ElfImage *e;
+    const Target *target;
+    const char *path;
+    const Binary *binary; /* for PTX lines; NULL if the file cannot be loaded */
+    uint32_t nwords, nraw;
+} Printer;
+
+/* The loaded function of a code section, or NULL. */
+static const BinFunc *section_func(const Printer *p, const ElfSection *s, uint32_t ninsts) {
+    const BinFunc *f = p->binary ? binary_find(p->binary, s->name + strlen(".text.")) : NULL;
+    return f && f->ninsts == ninsts ? f : NULL;
+}
+
+/* Where the indirect branch at `pc` may lead, as nvdisasm says it. */
+static void print_targets(FILE *out, const BinFunc *f, uint32_t index, uint32_t pc) {
+    uint32_t k = 0;
+    while (f && k < f->ntables && f->tables[k].pc_bytes < pc)
+        k++;
+    if (!f || k == f->ntables || f->tables[k].pc_bytes != pc || !f->tables[k].ntargets)
+        return;
+    fputs("  (*\"BRANCH_TARGETS ", out);
+    for (uint32_t e = 0; e < f->tables[k].ntargets; e++)
+        fprintf(out, "%s.L_%u_%04x", e ? "," : "", index, f->tables[k].targets[e]);
+    fputs("\"*)", out);
+}
+
+static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
+    CodeText c;
+    code_text_open(&c, p->a, p->target, s, index);
+    p->nwords += c.ninsts;
+    const BinFunc *f = section_func(p, s, c.ninsts);
+    const BinLoc *locs = f ? f->locs : NULL;
+    uint32_t line = 0;
+    for (uint32_t k = 0; f && k < f->ntables; k++)
+        for (uint32_t e = 0; e < f->tables[k].ntargets; e++)
+            bs_add(&c.targets, f->tables[k].targets[e] / INST_BYTES);
+    for (uint32_t i = 0; i < c.ninsts; i++) {
+        char text[ISA_TEXT_BYTES], control[ASM_CONTROL_BYTES];
+        Control ctrl;
+        if (bs_has(&c.targets, i))
+            fprintf(p->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
+        if (code_text_line(&c, i, text, &ctrl)) {
+            asm_print_control(ctrl, control);
+            fprintf(p->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES, *text == '@' ? "" : "    ", text);
+            print_targets(p->out, f, index, i * INST_BYTES);
+            fputs(" ;", p->out);
+            if (locs && locs[i].ptx_line && locs[i].ptx_line != line)
+                fprintf(p->out, "\t// line %u", line = locs[i].ptx_line);
+            fputc('\n', p->out);
+        } else {
+            p->nraw++;
+            fprintf(p->out, "\t.dword\t0x%016llx, 0x%016llx\t// %04x: %s\n",
+                    (unsigned long long)get_u64(c.data + i * INST_BYTES),
+                    (unsigned long long)get_u64(c.data + i * INST_BYTES + 8), i * INST_BYTES, text);
+        }
+    }
+}
+
+/* ---- data ---- */
+static void print_quoted(FILE *out, const uint8_t *s, size_t n) {
+    fputc('"', out);
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '"' || s[i] == '\\')
+            fprintf(out, "\\%c", s[i]);
+        else if (s[i] == '\n')
+            fputs("\\n", out);
+        else if (s[i] == '\t')
+            fputs("\\t", out);
+        else if (s[i] >= 32 && s[i] < 127)
+            fputc(s[i], out);
+        else
+            fprintf(out, "\\x%02x", s[i]);
+    }
+    fputc('"', out);
+}
+
+static void print_bytes(FILE *out, const uint8_t *s, size_t n) {
+    size_t i = 0;
+    while (i < n) {
+        size_t zeros = 0;
+        while (i + zeros < n && s[i + zeros] == 0)
+            zeros++;
+        if (zeros >= 16 || (zeros && i + zeros == n)) {
+            fprintf(out, "\t.zero\t%zu\n", zeros);
+            i += zeros;
+            continue;
+        }
+        size_t row = n - i < 16 ? n - i : 16;
+        fprintf(out, "\t.byte\t");
+        for (size_t k = 0; k < row; k++)
+            fprintf(out, "%s0x%02x", k ? ", " : "", s[i + k]);
+        fputc('\n', out);
+        i += row;
+    }
+}
+
+static void print_words32(FILE *out, const uint8_t *s, size_t n) {
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        fprintf(out, i % 16 == 0 ? "\t.word\t0x%x" : ", 0x%x", get_u32(s + i));
+        if (i % 16 == 12 || i + 8 > n)
+            fputc('\n', out);
+    }
+    print_bytes(out, s + i, n - i);
+}
+
+static void print_texts(FILE *out, const uint8_t *s, size_t n, char separator) {
+    size_t i = 0;
+    while (i < n) {
+        const uint8_t *stop = memchr(s + i, separator, n - i);
+        size_t size = stop ? (size_t)(stop - s) - i : n - i;
+        fprintf(out, stop && separator == 0 ? "\t.string\t" : "\t.ascii\t");
+        print_quoted(out, s + i, size + (stop && separator ? 1 : 0));
+        fputc('\n', out);
+        i += size + (stop ? 1 : 0);
+    }
+}
+
+/* The name goes into a comment, which ends at the line's end. */
+static void print_comment(FILE *out, const char *name) {
+    fputs("\t// ", out);
+    for (const char *s = name ? name : "?"; *s; s++)
+        fputc(*s >= 32 && *s < 127 ? *s : '?', out);
+    fputc('\n', out);
+}
+
+static void print_symbols(Printer *p, const ElfSection *s, uint32_t index) {
+    size_t n = s->h.sh_size / sizeof(Elf64_Sym);
+    fprintf(p->out, "\t\t// name, value, size, info, other, section\n");
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *y = s->data + i * sizeof(Elf64_Sym);
+        fprintf(p->out, "\t.__symbol\t0x%x, 0x%llx, 0x%llx, 0x%x, 0x%x, 0x%x", get_u32(y),
+                (unsigned long long)get_u64(y + 8), (unsigned long long)get_u64(y + 16), y[4], y[5],
+                get_u16(y + 6));
+        print_comment(p->out, disasm_symbol_name(p->e, index, i));
+    }
+    print_bytes(p->out, s->data + n * sizeof(Elf64_Sym), s->h.sh_size - n * sizeof(Elf64_Sym));
+}
+
+static void print_relocs(Printer *p, const ElfSection *s) {
+    bool rela = s->h.sh_type == SHT_RELA;
+    size_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel), n = s->h.sh_size / each;
+    fprintf(p->out, "\t\t// offset, type, symbol%s\n", rela ? ", addend" : "");
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *r = s->data + i * each;
+        fprintf(p->out, "\t.__rel%s\t0x%llx, %u, %u", rela ? "a" : "", (unsigned long long)get_u64(r),
+                get_u32(r + 8), get_u32(r + 12));
+        if (rela)
+            fprintf(p->out, ", 0x%llx", (unsigned long long)get_u64(r + 16));
+        print_comment(p->out, disasm_symbol_name(p->e, s->h.sh_link, get_u32(r + 12)));
+    }
+    print_bytes(p->out, s->data + n * each, s->h.sh_size - n * each);
+}
+
+static void print_attributes(Printer *p, const ElfSection *s) {
+    size_t pos = 0;
+    NvAttr n;
+    while (nvinfo_next(s->data, s->h.sh_size, &pos, &n)) {
+        bool words = n.format == NVF_SIZED && n.size_bytes % 4 == 0;
+        char number[8];
+        snprintf(number, sizeof number, "0x%02x", n.code);
+        const char *name = nvinfo_name(n.code);
+        fprintf(p->out, "\t.__attr%u%s\t%s", n.format, n.format == NVF_SIZED && !words ? "b" : "",
+                name ? name : number);
+        if (n.format != NVF_SIZED)
+            fprintf(p->out, ", 0x%x", n.value);
+        for (unsigned i = 0; i < n.size_bytes; i += words ? 4 : 1)
+            fprintf(p->out, ", 0x%x", words ? get_u32(n.data + i) : n.data[i]);
+        fputc('\n', p->out);
+    }
+    print_bytes(p->out, s->data + pos, s->h.sh_size - pos);
+}
+
+static void print_contents(Printer *p, const ElfSection *s, uint32_t index) {
+    if (!s->data)
+        return;
+    if (p->target && disasm_is_code(s))
+        print_words(p, s, index);
+    else if (s->h.sh_type == SHT_STRTAB)
+        print_texts(p->out, s->data, s->h.sh_size, 0);
+    else if (s->h.sh_type == SHT_HD_PTX)
+        print_texts(p->out, s->data, s->h.sh_size, '\n');
+    else if (s->h.sh_type == SHT_SYMTAB)
+        print_symbols(p, s, index);
+    else if (s->h.sh_type == SHT_REL || s->h.sh_type == SHT_RELA)
+        print_relocs(p, s);
+    else if (s->h.sh_type == SHT_NV_INFO)
+        print_attributes(p, s);
+    else if (s->h.sh_type == SHT_NV_CALLGRAPH || s->h.sh_type == SHT_HD_MAP)
+        print_words32(p->out, s->data, s->h.sh_size);
+    else
+        print_bytes(p->out, s->data, s->h.sh_size);
+}
+
+static void print_section(Printer *p, uint32_t i) {
+    const ElfSection *s = &p->e->sections.at[i];
+    const Elf64_Shdr *h = &s->h;
+    fprintf(p->out, "\n//\t--------------------- section %u", i);
+    print_comment(p->out, i ? s->name : "(null)");
+    fprintf(p->out, "\t.section\t");
+    print_quoted(p->out, (const uint8_t *)s->name, strlen(s->name));
+    fprintf(p->out, "\n\t.__section_name\t0x%x\n\t.__section_type\t0x%x\t// %s\n", h->sh_name, h->sh_type,
+            disasm_section_type(h->sh_type));
+    fprintf(p->out, "\t.__section_flags\t0x%llx\n", (unsigned long long)h->sh_flags);
+    fprintf(p->out, "\t.__section_addr\t0x%llx\n", (unsigned long long)h->sh_addr);
+    fprintf(p->out, "\t.__section_offset\t0x%llx\n", (unsigned long long)h->sh_offset);
+    fprintf(p->out, "\t.__section_size\t0x%llx\n", (unsigned long long)h->sh_size);
+    fprintf(p->out, "\t.__section_link\t%u\n\t.__section_info\t0x%x\n", h->sh_link, h->sh_info);
+    fprintf(p->out, "\t.__section_entsize\t%llu\n", (unsigned long long)h->sh_entsize);
+    fprintf(p->out, "\t.align\t%llu\n", (unsigned long long)h->sh_addralign);
+    print_contents(p, s, i);
+}
+
+static void print_header(Printer *p) {
+    const Elf64_Ehdr *h = &p->e->h;
+    if (p->target)
+        fprintf(p->out, "\t.target\t%s\n", isa_target_name(p->target));
+    fprintf(p->out, "\t.__elf_ident\t");
+    for (int i = EI_OSABI; i < EI_NIDENT; i++)
+        fprintf(p->out, "%s0x%02x", i > EI_OSABI ? ", " : "", h->e_ident[i]);
+    fprintf(p->out, "\t// OS ABI, version, padding\n\t.__elf_type\t%u\n\t.__elf_machine\t%u\n", h->e_type,
+            h->e_machine);
+    fprintf(p->out, "\t.__elf_version\t%u\n\t.__elf_entry\t0x%llx\n", h->e_version,
+            (unsigned long long)h->e_entry);
+    fprintf(p->out, "\t.__elf_phoff\t0x%llx\n\t.__elf_shoff\t0x%llx\n", (unsigned long long)h->e_phoff,
+            (unsigned long long)h->e_shoff);
+    fprintf(p->out, "\t.__elf_flags\t0x%x\n\t.__elf_phentsize\t%u\n", h->e_flags, h->e_phentsize);
+    fprintf(p->out, "\t.__elf_shstrndx\t%u\n\t.__elf_filesize\t0x%llx\n", h->e_shstrndx,
+            (unsigned long long)p->e->file_bytes);
+}
+
+static void print_segments(Printer *p) {
+    if (p->e->segments.n)
+        fprintf(p->out, "\n\t\t// type, flags, offset, vaddr, paddr, filesz, memsz, align\n");
+    for (uint32_t i = 0; i < p->e->segments.n; i++) {
+        const Elf64_Phdr *s = &p->e->segments.at[i];
+        fprintf(p->out, "\t.__segment\t0x%x, 0x%x, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, %llu\n", s->p_type,
+                s->p_flags, (unsigned long long)s->p_offset, (unsigned long long)s->p_vaddr,
+                (unsigned long long)s->p_paddr, (unsigned long long)s->p_filesz,
+                (unsigned long long)s->p_memsz, (unsigned long long)s->p_align);
+    }
+    for (uint32_t i = 0; i < p->e->gaps.n; i++) {
+        const ElfGap *g = &p->e->gaps.at[i];
+        fprintf(p->out, "\n\t.__gap\t0x%llx\n", (unsigned long long)g->offset);
+        print_bytes(p->out, g->data, g->size_bytes);
+    }
+}
+
+static void print_file(Printer *p) {
+    fprintf(p->out, "// heddle asm makes the same file of this text");
+    print_comment(p->out, p->path);
+    print_header(p);
+    for (uint32_t i = 0; i < p->e->sections.n; i++)
+        print_section(p, i);
+    print_segments(p);
+}
+
+bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
+                  size_t *text_bytes, Diags *d) {
+    Arena arena = {0};
+    Source source = {path, NULL, size_bytes};
+    const Source *old = d->source;
+    d->source = &source;
+    Printer p = {.a = &arena, .path = path, .e = elfimg_read(&arena, image, size_bytes, d)};
+    bool good = p.e != NULL;
+    if (good) {
+        p.target = elfimg_target(&p.e->h);
+        if (!p.target)
+            good = diag(d, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.e->h.e_machine,
+                        p.e->h.e_flags, p.e->h.e_ident[EI_OSABI], p.e->h.e_ident[EI_ABIVERSION]);
+    }
+    if (good && json)
+        *text = disasm_json(p.e, p.target, path, text_bytes);
+    else if (good && (p.out = open_memstream(text, text_bytes))) {
+        Diags quiet = {0};
+        Binary *b = binary_read(path, image, size_bytes, &quiet);
+        p.binary = b;
+        print_file(&p);
+        fclose(p.out);
+        binary_free(b);
+        if (p.nraw)
+            diag(d, (SrcLoc){0}, DIAG_W0420, p.nraw, p.nwords, isa_target_name(p.target));
+    }
+    d->source = old;
+    arena_free(&arena);
+    return good;
+}

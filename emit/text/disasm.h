@@ -1,0 +1,31 @@
+/* Parts that the two disassembly outputs, text and JSON, share.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_EMIT_TEXT_DISASM_H
+#define HEDDLE_EMIT_TEXT_DISASM_H
+#include "base/bitset.h"
+#include "emit/text/asm.h"
+#include "emit/elf/image.h"
+
+#define ISA_TEXT_BYTES 256
+
+/* One code section being printed; branch targets inside it have labels ".L_<section>_<offset>". */
+typedef struct {
+    const Target *target;
+    const uint8_t *data;
+    uint32_t section, ninsts;
+    Bitset targets; /* instructions that are branched to */
+    bool collecting;
+    char label[40];
+} CodeText;
+
+void code_text_open(CodeText *c, Arena *a, const Target *t, const ElfSection *s, uint32_t index);
+/* Text of instruction i. False if its text would not assemble to the same word; then `text` is a reason, or
+ * what was printed. */
+bool code_text_line(CodeText *c, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl);
+
+const char *disasm_section_type(uint32_t type);
+bool disasm_is_code(const ElfSection *s);
+/* Name of symbol `index` of the table in section `symtab`, a section's name for section symbols; or NULL. */
+const char *disasm_symbol_name(const ElfImage *e, uint32_t symtab, uint64_t index);
+char *disasm_json(const ElfImage *e, const Target *t, const char *path, size_t *size_bytes); /* malloc'ed */
+#endif

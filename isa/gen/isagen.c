@@ -1,0 +1,132 @@
+/* isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...: the compiler of the instruction descriptions. Output is
+ * written to temporary files (the fields of -f to standard output) and renamed, so that a failed run leaves nothing half-written.
+ * Exit status: 0 done, 1 a description is wrong (file:line:col: error: text), 2 usage or I/O.
+ * SPDX-License-Identifier: MIT */
+#include "isa/gen/isagen.h"
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_file(Arena *a, const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    size_t n = 0, cap = 1 << 16;
+    char *buf = arena_alloc(a, cap);
+    for (size_t got; (got = fread(buf + n, 1, cap - n - 1, f)) > 0;) {
+        n += got;
+        if (cap - n < 2) {
+            buf = arena_grow(a, buf, cap, cap * 2);
+            cap *= 2;
+        }
+    }
+    fclose(f);
+    buf[n] = 0;
+    return buf;
+}
+
+typedef bool EmitFn(Ig *g, FILE *f);
+
+static bool write_file(Ig *g, const char *path, EmitFn *fn) {
+    const char *tmp = arena_printf(&g->arena, "%s.tmp", path);
+    FILE *f = fopen(tmp, "w");
+    if (!f) {
+        fprintf(stderr, "isagen: cannot write %s\n", tmp);
+        return false;
+    }
+    bool ok = fn(g, f);
+    ok = !ferror(f) && ok;
+    ok = fclose(f) == 0 && ok;
+    if (ok && rename(tmp, path) == 0)
+        return true;
+    remove(tmp);
+    return false;
+}
+
+static bool write_docs(Ig *g, const char *folder) {
+    for (unsigned t = 0; t < g->targets.n; t++) {
+        const char *path = arena_printf(&g->arena, "%s/isa-%s.md", folder, g->targets.at[t]->name);
+        const char *tmp = arena_printf(&g->arena, "%s.tmp", path);
+        FILE *f = fopen(tmp, "w");
+        if (!f) {
+            fprintf(stderr, "isagen: cannot write %s\n", tmp);
+            return false;
+        }
+        bool ok = ig_emit_docs(g, t, f);
+        ok = fclose(f) == 0 && ok;
+        if (!ok || rename(tmp, path))
+            return false;
+    }
+    return true;
+}
+
+typedef struct {
+    const char *header, *tables, *docs, *fields;
+    int first; /* index of the first file */
+} Options;
+
+static bool options(int argc, char **argv, Options *o) {
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        if (!strcmp(argv[i], "-o") && i + 2 < argc) {
+            o->header = argv[++i];
+            o->tables = argv[++i];
+        } else if (!strcmp(argv[i], "-d") && i + 1 < argc) {
+            o->docs = argv[++i];
+        } else if (!strcmp(argv[i], "-f") && i + 1 < argc) {
+            o->fields = argv[++i];
+        } else {
+            return false;
+        }
+    }
+    o->first = i;
+    return i < argc;
+}
+
+/* 0, 1 or 2, as in the file's head. */
+static int read_all(Ig *g, int argc, char **argv, int first) {
+    IgToks all = {0};
+    for (int i = first; i < argc; i++) {
+        IgToks toks = {0};
+        char *text = read_file(&g->arena, argv[i]);
+        if (!text) {
+            fprintf(stderr, "isagen: cannot read %s\n", argv[i]);
+            return 2;
+        }
+        if (!ig_lex(g, argv[i], text, &toks))
+            return 1;
+        unsigned n = i + 1 == argc ? toks.n : toks.n - 1; /* one end of file */
+        for (unsigned k = 0; k < n; k++)
+            VEC_ADD(&g->arena, &all, toks.at[k]);
+    }
+    return ig_parse(g, &all) && ig_finish_parse(g) && ig_rows(g) ? 0 : 1;
+}
+
+static int write_all(Ig *g, const Options *o) {
+    for (unsigned t = 0; o->fields && t < g->targets.n; t++)
+        if (!strcmp(g->targets.at[t]->name, o->fields))
+            ig_emit_fields(g, t, stdout);
+    if (!o->header) {
+        FILE *unused = tmpfile(); /* conditions are checked while the tables are written */
+        bool ok = unused && ig_emit_tables(g, unused);
+        if (unused)
+            fclose(unused);
+        return ok ? 0 : 1;
+    }
+    bool ok = write_file(g, o->header, ig_emit_header) && write_file(g, o->tables, ig_emit_tables);
+    ok = ok && (!o->docs || write_docs(g, o->docs));
+    return ok ? 0 : g->nerrors ? 1 : 2;
+}
+
+int main(int argc, char **argv) {
+    Ig g = {0};
+    Options o = {0};
+    if (!options(argc, argv, &o)) {
+        fprintf(stderr, "usage: isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...\n");
+        return 2;
+    }
+    int status = read_all(&g, argc, argv, o.first);
+    if (!status)
+        status = write_all(&g, &o);
+    arena_free(&g.arena);
+    return status;
+}

@@ -1,0 +1,272 @@
+/* isagen: reads *.isa, checks them, writes C tables. Shared declarations of its parts:
+ *   isa/gen/lex.c     tokens with their positions
+ *   isa/gen/parse.c   tokens -> definitions (IgDef ...), shorthands and operand forms expanded
+ *   isa/gen/rows.c    definitions x targets -> encodings (IgRow), every refusal
+ *   isa/gen/syntax.c  assembly syntax strings -> small programs
+ *   isa/gen/emit.c    isa_gen.h, isa_tables.c   isa/gen/docs.c  isa-*.md
+ * Everything lives in one arena until the process ends.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_ISA_GEN_ISAGEN_H
+#define HEDDLE_ISA_GEN_ISAGEN_H
+#include "base/arena.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define IG_WORD_BITS 128
+#define IG_MAX_TARGETS 16
+#define IG_MAX_DST 4
+#define IG_MAX_SRC 8
+#define IG_SLOT_SRC IG_MAX_DST /* slot index of the first source */
+#define IG_MAX_SLOTS (IG_MAX_DST + IG_MAX_SRC)
+
+typedef struct {
+    const char *file;
+    unsigned line, col;
+} IgLoc;
+
+typedef enum { TK_EOF, TK_IDENT, TK_NUMBER, TK_STRING, TK_PUNCT } IgTokKind;
+typedef struct {
+    IgTokKind kind;
+    const char *text; /* identifier, string contents, punctuation, number as written */
+    int64_t number;
+    IgLoc loc;
+} IgTok;
+typedef VEC(IgTok) IgToks;
+
+/* How the value of a field is understood. The order is that of isa/tables.h. */
+typedef enum {
+    VT_NONE,
+    VT_REG,
+    VT_UREG,
+    VT_PRED,
+    VT_UPRED,
+    VT_BREG,
+    VT_UIMM,
+    VT_SIMM,
+    VT_F32,
+    VT_F64,
+    VT_H2,
+    VT_CMEM,
+    VT_SREG,
+    VT_ENUM,
+    VT_MODI, /* one bit of an operand: negation, reuse ... */
+    VT_CTRL,
+    VT_NUMBER /* opcode numbers */
+} IgValue;
+
+typedef struct {
+    const char *name, *text; /* text: "" prints nothing */
+    unsigned sem, enc;       /* value in the modifiers, value in the word */
+    unsigned regs;           /* 32-bit registers that a slot of this width takes; 0 unknown */
+} IgEnumVal;
+
+typedef struct IgType {
+    const char *name;
+    unsigned width;
+    IgValue value;
+    struct IgType *maps; /* the type whose values these are other encodings of */
+    VEC(IgEnumVal) vals;
+    bool numbers; /* __DefNumbers: named opcode numbers */
+    bool flag;    /* made for a flag<> */
+    unsigned index;
+    IgLoc loc;
+} IgType;
+
+/* A condition over modifiers (and, in an Alias, operands) in postfix order. */
+typedef enum { CO_EQ, CO_NE, CO_POW2, CO_AND, CO_OR } IgCondOp;
+typedef struct {
+    IgCondOp op;
+    const char *name;
+    IgTok value;
+    IgLoc loc;
+} IgCondItem;
+typedef VEC(IgCondItem) IgCond;
+
+typedef enum { FD_FIELD, FD_FIXED, FD_ZERO, FD_SPARE, FD_WIDE, FD_MODFIXED } IgFieldKind;
+typedef struct {
+    IgFieldKind kind;
+    unsigned nparts, lo[3], w[3], width;
+    const char *type_name;
+    IgType *type; /* NULL for built-in types until resolved */
+    IgValue value;
+    const char *name, *attr; /* attr: "not", "neg" ... or NULL */
+    const char *as;          /* slot, if it is not the name */
+    bool has_default;
+    IgTok def;
+    bool def_invert; /* default of a predicate is negated */
+    bool reversed;
+    unsigned scale;
+    int bias;
+    bool distance; /* AsmFormat: a branch distance, kept in MachInst.wide */
+    IgCond when;
+    IgLoc loc;
+} IgField;
+
+typedef struct {
+    const char *name;
+    VEC(const char *) aliases;
+    IgLoc loc;
+} IgSlot;
+
+typedef struct {
+    const char *slot, *mod; /* width by a modifier's value, or fixed `bits` */
+    unsigned bits;
+    IgLoc loc;
+} IgBitwidth;
+
+typedef struct {
+    const char *field;
+    unsigned shift;
+    IgLoc loc;
+} IgAsmFormat;
+
+typedef struct {
+    const char *text;
+    IgCond cond;
+    IgLoc loc;
+} IgSyntaxDecl; /* an Alias, or an EncodingError */
+
+typedef struct {
+    const char *slot;
+    bool neg, abs, half, bitnot;
+    bool half_sel;  /* modifier `half` of type HalfSel where fp16 operands have their selector */
+    bool half_bits; /* sits where fp16 operands have their modifiers, without a half selector */
+} IgFormSlot;
+
+typedef struct {
+    bool uniform;
+    unsigned base;
+    VEC(IgTok) names;
+    IgFormSlot slot[3];
+    const char *imm_type, *suffix;
+    IgCond select;
+    IgLoc loc;
+} IgForms;
+
+typedef enum { DK_GROUP, DK_OPTYPE, DK_OPCODE } IgDefKind;
+typedef struct IgDef {
+    IgDefKind kind;
+    const char *name;
+    uint32_t targets; /* bit set of target indices */
+    VEC(IgTok) parents;
+    VEC(IgField) fields;
+    VEC(IgForms) forms;
+    bool has_slots;
+    VEC(IgSlot) dst, src;
+    const char *syntax;
+    IgLoc syntax_loc;
+    VEC(IgSyntaxDecl) aliases, errors;
+    VEC(IgBitwidth) widths;
+    VEC(IgAsmFormat) formats;
+    VEC(IgTok) flags, inlist, outlist, order;
+    bool has_inlist, has_outlist, has_order;
+    IgCond select;
+    bool used; /* an opcode names this optype */
+    IgLoc loc;
+} IgDef;
+
+typedef struct {
+    unsigned number;
+    const char *name, *text;
+} IgSReg;
+
+typedef struct {
+    const char *name;
+    int64_t prop[32];
+    VEC(IgSReg) sregs;
+    VEC(unsigned) rows; /* indices into Ig.rows, grouped by optype */
+    IgLoc loc;
+} IgTarget;
+
+typedef struct {
+    const char *name;
+    unsigned lo, width;
+    int64_t def;
+    IgType *type;
+} IgMod;
+
+/* One operation name, over all targets. */
+typedef struct {
+    const char *name;
+    VEC(IgSlot) dst, src;
+    bool has_slots;
+    VEC(IgMod) mods;
+    uint32_t flags;
+    uint32_t targets;
+    IgLoc loc;
+} IgOptype;
+
+/* Program of one syntax string; see isa/tables.h. */
+typedef struct {
+    unsigned op, a, b, c, flags;
+    const char *text;
+} IgSyn;
+typedef VEC(IgSyn) IgSynVec;
+
+typedef struct {
+    unsigned first, count;
+    IgCond cond;
+} IgRowAlias;
+
+/* One opcode on one target. */
+typedef struct {
+    unsigned target, opcode, optype;
+    const char *name;
+    IgDef *def;
+    VEC(IgField) fields; /* with bits; resolved */
+    uint64_t mask[2], value[2], zero[2];
+    const char *syntax;
+    IgLoc syntax_loc;
+    VEC(IgSyntaxDecl) aliases, errors;
+    VEC(IgBitwidth) widths;
+    VEC(IgAsmFormat) formats;
+    VEC(IgTok) flags, inlist, outlist, order;
+    bool has_inlist, has_outlist, has_order;
+    IgCond select;
+    IgSynVec program;
+    VEC(IgSynVec) alias_programs;
+    IgLoc loc;
+} IgRow;
+
+typedef struct {
+    Arena arena;
+    unsigned nerrors;
+    IgLoc last_error; /* one message a place, not one for each form and target */
+    VEC(IgType *) types;
+    VEC(IgDef *) defs;
+    VEC(IgTarget *) targets;
+    struct {
+        const char *name;
+        uint32_t set;
+    } sets[32];
+    unsigned nsets;
+    VEC(IgOptype *) optypes;      /* index 0 is "none" */
+    VEC(const char *) opcodes;    /* index 0 is "none" */
+    VEC(IgRow *) rows;
+} Ig;
+
+/* Report "file:line:col: error: text"; always returns false. */
+bool ig_error(Ig *g, IgLoc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool ig_lex(Ig *g, const char *file, const char *text, IgToks *out);
+bool ig_parse(Ig *g, const IgToks *toks);
+bool ig_finish_parse(Ig *g); /* forms and single opcodes */
+IgType *ig_type(Ig *g, const char *name);
+IgType *ig_flag_type(Ig *g, const char *text);
+bool ig_builtin_type(const char *name, IgValue *value, unsigned *width);
+bool ig_rows(Ig *g);
+int ig_slot_index(const IgOptype *t, const char *name); /* 0..3 destinations, 4.. sources, -1 */
+int ig_mod_index(const IgOptype *t, const char *name);
+bool ig_enum_value(const IgType *t, const char *name, unsigned *sem);
+IgType *ig_sem_type(IgType *t); /* the type whose values the modifiers hold */
+bool ig_syntax(Ig *g, IgRow *r, const char *text, IgLoc loc, IgSynVec *out);
+bool ig_emit_header(Ig *g, FILE *f);
+bool ig_emit_tables(Ig *g, FILE *f);
+bool ig_emit_docs(Ig *g, unsigned target, FILE *f);
+/* "opcode field lo width default" of every field of a target, one a line; for tests. */
+bool ig_emit_fields(Ig *g, unsigned target, FILE *f);
+
+extern const char *const ig_prop_names[]; /* NULL-terminated; the five register counts follow */
+extern const char *const ig_flag_names[];
+unsigned ig_prop_count(void);
+#endif

@@ -1,0 +1,26 @@
+/* Parts of isagen's parser: isa/gen/types.c reads tokens, types and targets, isa/gen/parse.c definitions.
+ * Each function returns false after reporting what is wrong.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_ISA_GEN_PARSE_H
+#define HEDDLE_ISA_GEN_PARSE_H
+#include "isa/gen/isagen.h"
+
+typedef struct {
+    Ig *g;
+    const IgTok *t;
+    uint32_t targets; /* of __Targets; used where a definition names none */
+} Parser;
+
+bool igp_is(const Parser *p, const char *text);
+bool igp_take(Parser *p, const char *text);
+bool igp_expect(Parser *p, const char *text);
+bool igp_ident(Parser *p, const char **out);
+bool igp_number(Parser *p, int64_t *out);
+bool igp_bit_number(Parser *p, unsigned *out);
+bool igp_string(Parser *p, const char **out);
+bool igp_type(Parser *p, bool numbers);
+bool igp_target_set(Parser *p, uint32_t *out);
+bool igp_target(Parser *p);
+bool igp_sregs(Parser *p);
+bool igp_def_target_set(Parser *p);
+#endif

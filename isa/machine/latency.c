@@ -1,0 +1,362 @@
+/* Distances between instructions from the tables of latency.def: see latency.h.
+ * SPDX-License-Identifier: MIT */
+#include "isa/machine/latency.h"
+#include <string.h>
+
+typedef enum { F75, F80, F90, NFAMILIES } Family;
+enum {
+    ROW_ALU,
+    ROW_FMA,
+    ROW_WIDE_AB,
+    ROW_WIDE_CLO,
+    ROW_WIDE_CHI,
+    ROW_HALF,
+    ROW_HALF_ALU,
+    ROW_DBL,
+    ROW_MMA,
+    ROW_XU,
+    ROW_AGU,
+    NROWS
+};
+enum {
+    COL_ALU,
+    COL_FMA,
+    COL_WLO,
+    COL_WHI,
+    COL_DISP64,
+    COL_HALF,
+    COL_HALF_ALU,
+    COL_HALF_MMA,
+    COL_DBL,
+    COL_MMA1,
+    COL_MMA2,
+    COL_DMMA,
+    NCOLS
+};
+
+static const uint8_t gpr_raw[NFAMILIES][NROWS][NCOLS] = {
+#define LATENCY_GPR(family, row, ...) [family][ROW_##row] = {__VA_ARGS__},
+#include "isa/machine/latency.def"
+};
+
+typedef struct {
+    uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard;
+    bool dbl_sb, mma_sb;
+    uint8_t r2ur_fixed, waw_late, bar_issue;
+} FamilyData;
+static const FamilyData families[NFAMILIES] = {
+#define LATENCY_FAMILY(family, ...) [family] = {__VA_ARGS__},
+#include "isa/machine/latency.def"
+};
+
+static Family family_of(const Target *t) {
+    static const struct {
+        const char *name;
+        Family family;
+    } rows[] = {
+#define LATENCY_TARGET(name, family) {name, family},
+#include "isa/machine/latency.def"
+    };
+    const char *name = isa_target_name(t);
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (rows[k].name[3] == name[3] && strcmp(rows[k].name, name) == 0) /* name[3]: nearly always enough */
+            return rows[k].family;
+    return F75; /* the most cautious */
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+LatencyClass latency_class(const Target *t, const MachInst *i) {
+    (void)t;
+    switch ((enum Optype)i->optype) { /* an enumerator named by the compiler here: give it a row in latency.def */
+#define LATENCY_CLASS(op, cls)                                                                               \
+    case OT_##op:                                                                                            \
+        return LC_##cls;
+#include "isa/machine/latency.def"
+    case OT_NONE:
+    case OT_COUNT:
+        break;
+    }
+    return LC_AGU;
+}
+#pragma GCC diagnostic pop
+
+static bool is_late_class(LatencyClass c) {
+    return c == LC_XU || c == LC_SPECIAL || c == LC_CONST || c == LC_AGU || c == LC_DMMA;
+}
+
+bool latency_is_variable(const Target *t, const MachInst *i) {
+    const FamilyData *f = &families[family_of(t)];
+    LatencyClass c = latency_class(t, i);
+    if (c == LC_DBL)
+        return f->dbl_sb;
+    if (c == LC_MMA1 || c == LC_MMA2)
+        return f->mma_sb;
+    if (c == LC_UVAR)
+        return i->optype != OT_R2UR || !f->r2ur_fixed;
+    return is_late_class(c);
+}
+
+bool latency_reads_late(const Target *t, const MachInst *i) {
+    return latency_is_variable(t, i);
+}
+
+/* Evidence: ptxas 13.0 gives LDS, POPC, F2I, I2F, DFMA ... no scoreboard where a later one of the same kind
+ * has one that is waited for before the result is used (bitonic LDS LDS.W0 ISETP; bits POPC POPC.W2 IMAD;
+ * convert F2F.F32.F64, F2I.NTZ.W1, STG), and lets DMUL overwrite a source of the DFMA before it. Never so with
+ * LDG, LDL, LDC or S2R. */
+LatencyQueue latency_queue(const Target *t, const MachInst *i) {
+    switch (i->optype) {
+    case OT_LDS:
+    case OT_STS:
+    case OT_ATOMS:
+    case OT_ATOMS_CAS:
+        return LQ_SHARED;
+    case OT_SHFL: /* of the two halves of a 64-bit value only the second has a scoreboard (simpleAWBarrier, sm_80) */
+        return LQ_SHFL;
+    default:
+        break;
+    }
+    LatencyClass c = latency_class(t, i);
+    if (c == LC_DBL)
+        return families[family_of(t)].dbl_sb ? LQ_DBL : LQ_NONE;
+    return c == LC_XU ? LQ_XU : LQ_NONE;
+}
+
+/* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers of
+ * all of them after waiting for that one (samples calls, pressure). */
+bool latency_reads_in_order(const Target *t, const MachInst *i) {
+    return latency_class(t, i) == LC_AGU && (isa_optype_flags(i->optype) & (ISA_FLAG_MEM_READ | ISA_FLAG_MEM_WRITE)) &&
+           latency_reads_late(t, i);
+}
+
+/* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce), and STS [R3.X4]; BAR.SYNC; HFMA2.MMA
+ * R3 on sm_80 (MC_EstimatePiP). Behind BAR.SYNC.DEFER_BLOCKING ptxas waits for the STS as ever. */
+bool latency_drains_reads(const Target *t, const MachInst *i) {
+    bool native = isa_target_info(t)->branch_unit_bytes == 4;
+    return i->optype == OT_BAR && (family_of(t) == F75 || (native && !MGET(BAR, defer, i->mods)));
+}
+
+/* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls: IMAD.WIDE.U32
+ * R20; IMAD.HI.U32 R20, P2, R25, R17, R20 after 4 cycles). */
+static bool is_wide_addend(Family family, const MachInst *reader, unsigned src) {
+    return (reader->optype == OT_IMAD_WIDE && src == IMAD_WIDE_rc) ||
+           (family == F90 && reader->optype == OT_IMAD_HI && src == IMAD_HI_rc);
+}
+
+static unsigned reader_row(Family family, LatencyClass c, const MachInst *reader, unsigned src, unsigned part) {
+    switch (c) {
+    case LC_ALU:
+    case LC_DISP64:
+        return ROW_ALU;
+    case LC_FMA:
+        return ROW_FMA;
+    case LC_WIDE:
+        if (!is_wide_addend(family, reader, src))
+            return ROW_WIDE_AB;
+        return part ? ROW_WIDE_CHI : ROW_WIDE_CLO;
+    case LC_HALF:
+        return ROW_HALF;
+    case LC_HALF_ALU:
+        return ROW_HALF_ALU;
+    case LC_HALF_MMA:
+    case LC_DBL:
+        return ROW_DBL;
+    case LC_MMA1:
+    case LC_MMA2:
+    case LC_DMMA:
+        return ROW_MMA;
+    case LC_AGU:
+        return ROW_AGU;
+    default:
+        return ROW_XU;
+    }
+}
+
+static unsigned writer_column(LatencyClass c, const MachInst *writer, unsigned part) {
+    switch (c) {
+    case LC_ALU:
+        return COL_ALU;
+    case LC_FMA:
+        return COL_FMA;
+    case LC_WIDE:
+        return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
+    case LC_DISP64: /* CS2R.32 R0; IADD3 R0, R0 after 4 cycles (simpleHyperQ, sm_80) */
+        return writer->optype == OT_CS2R && writer->dst[0].count == 1 ? COL_ALU : COL_DISP64;
+    case LC_HALF:
+        return COL_HALF;
+    case LC_HALF_ALU:
+        return COL_HALF_ALU;
+    case LC_HALF_MMA:
+        return COL_HALF_MMA;
+    case LC_DBL:
+        return COL_DBL;
+    case LC_MMA1:
+        return COL_MMA1;
+    case LC_MMA2:
+        return COL_MMA2;
+    default:
+        return COL_DMMA;
+    }
+}
+
+static bool is_fma_side(LatencyClass c) {
+    return c == LC_FMA || c == LC_WIDE;
+}
+
+static unsigned pred_raw(const FamilyData *f, LatencyClass w, LatencyClass r, const MachInst *reader,
+                         unsigned src) {
+    bool coupled_reader = r == LC_ALU || r == LC_FMA || r == LC_WIDE || r == LC_HALF || r == LC_HALF_ALU ||
+                          r == LC_HALF_MMA || r == LC_DBL;
+    if (src == LATENCY_GUARD || !coupled_reader || reader->optype == OT_VOTE)
+        return w == LC_DBL ? f->dbl_guard : w == LC_HALF || w == LC_HALF_ALU ? f->half_guard : f->guard;
+    if (w == LC_DBL)
+        return f->dbl_pred;
+    if (w == LC_HALF || w == LC_HALF_ALU)
+        return f->half_pred;
+    return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
+}
+
+static bool is_uniform_class(LatencyClass c) {
+    return c == LC_UDP || c == LC_UMOVE || c == LC_ULDC || c == LC_UVAR;
+}
+
+static unsigned ugpr_raw(const FamilyData *f, LatencyClass w, LatencyClass r) {
+    if (w == LC_UVAR)
+        return f->r2ur_fixed ? f->r2ur_fixed : 2;
+    if (w == LC_UMOVE || w == LC_ULDC)
+        return r == LC_ULDC ? 5 : r == LC_CTRL ? 3 : f->r2ur_fixed && r == LC_AGU ? 6 : 2;
+    if (r == LC_UDP)
+        return 4;
+    if (r == LC_UMOVE)
+        return 7;
+    if (r == LC_ULDC)
+        return 12;
+    if (r == LC_CTRL)
+        return 10;
+    return is_late_class(r) || r == LC_UVAR ? 9 : 6;
+}
+
+static unsigned upred_raw(const FamilyData *f, LatencyClass w, LatencyClass r, unsigned src) {
+    if (w == LC_UMOVE)
+        return src == LATENCY_GUARD || r == LC_CTRL ? 5 : 1;
+    if (src == LATENCY_GUARD || r == LC_ULDC || r == LC_CTRL)
+        return f->uguard;
+    return r == LC_UDP || r == LC_UMOVE ? 4 : 6;
+}
+
+unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
+                          const MachInst *reader, unsigned src, unsigned src_part) {
+    Family family = family_of(t);
+    const FamilyData *f = &families[family];
+    LatencyClass w = latency_class(t, writer), r = latency_class(t, reader);
+    unsigned file = writer->dst[dst].file;
+    bool also_fixed = w == LC_DBL || w == LC_MMA1 || w == LC_MMA2;
+    if (latency_is_variable(t, writer) && !also_fixed)
+        return LATENCY_SB_TO_WAIT;
+    if (file == RF_UP)
+        return upred_raw(f, w, r, src);
+    if (file == RF_UR || is_uniform_class(w))
+        return ugpr_raw(f, w, r);
+    if (file == RF_P)
+        return pred_raw(f, w, r, reader, src);
+    /* ptxas lets 4 cycles be between VIADD and IMAD, either way (calls, guards, cholesky): it runs on both sides */
+    if (reader->optype == OT_VIADD && is_fma_side(w))
+        r = LC_FMA;
+    if (writer->optype == OT_VIADD && is_fma_side(r))
+        w = LC_FMA;
+    if (file == RF_B || w == LC_CTRL)
+        return 1;
+    return gpr_raw[family][reader_row(family, r, reader, src, src_part)][writer_column(w, writer, dst_part)];
+}
+
+unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
+                     unsigned src) {
+    unsigned worst = 0;
+    for (unsigned a = 0; a < 2; a++)
+        for (unsigned b = 0; b < 2; b++) {
+            unsigned n = latency_raw_part(t, writer, dst, a, reader, src, b);
+            worst = n > worst ? n : worst;
+        }
+    return worst;
+}
+
+unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const MachInst *second) {
+    (void)src;
+    LatencyClass r = latency_class(t, first), w = latency_class(t, second);
+    if (r == LC_MMA1 || r == LC_MMA2 || r == LC_DMMA)
+        return family_of(t) == F75 ? 14 : 7;
+    if (is_uniform_class(r))
+        return w == LC_UMOVE || w == LC_ULDC ? 3 : 1;
+    /* sm_90: ptxas overwrites a source of DFMA by LDG in the next cycle (spmv) */
+    return family_of(t) != F90 && (is_late_class(w) || w == LC_MMA1 || w == LC_MMA2) ? 2 : 1;
+}
+
+unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second) {
+    const FamilyData *f = &families[family_of(t)];
+    LatencyClass a = latency_class(t, first), b = latency_class(t, second);
+    bool guarded = !op_is_always(second->guard), late = is_late_class(b) || b == LC_UVAR;
+    if (latency_is_variable(t, first) && a != LC_DBL && a != LC_MMA1 && a != LC_MMA2)
+        return LATENCY_SB_TO_WAIT;
+    if (first->dst[dst].file == RF_P)
+        return late ? f->guard - 1u : 2;
+    if (a == LC_UVAR)
+        return f->r2ur_fixed ? f->r2ur_fixed : 1;
+    if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
+        return a == LC_UDP && (b == LC_ULDC || b == LC_UMOVE) ? 7 : 1;
+    if (a == LC_MMA1 || a == LC_MMA2 || a == LC_DMMA)
+        return gpr_raw[family_of(t)][ROW_ALU][writer_column(a, first, 0)];
+    if (a == LC_DBL || a == LC_HALF_MMA)
+        return late ? 9 : guarded ? 6 : 3;
+    if (late || b == LC_MMA1 || b == LC_MMA2)
+        return f->waw_late;
+    /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul) */
+    return a == LC_HALF || a == LC_HALF_ALU ? 3 : a == LC_DISP64 ? 2 : 1;
+}
+
+unsigned latency_issue(const Target *t, const MachInst *i) {
+    switch (i->optype) {
+    case OT_BAR:
+    case OT_BAR_RED:
+    case OT_MEMBAR:
+        return families[family_of(t)].bar_issue;
+    case OT_CCTL:
+        return 11;
+    case OT_BRA:
+    case OT_BRX:
+    case OT_CALL:
+    case OT_RET:
+    case OT_EXIT:
+    case OT_BSYNC:
+    case OT_WARPSYNC:
+    case OT_BREAK:
+    case OT_NANOSLEEP:
+    case OT_BPT:
+    case OT_KILL:
+    case OT_YIELD:
+    case OT_TRAP:
+    case OT_RTT:
+    case OT_SYSCALL:
+        return 5;
+    default:
+        return 1;
+    }
+}
+
+unsigned latency_estimate(const Target *t, const MachInst *i) {
+    switch (latency_class(t, i)) {
+    case LC_XU:
+    case LC_UVAR:
+        return 15;
+    case LC_DBL:
+        return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
+    case LC_AGU:
+        return i->optype == OT_SHFL ? 15 : 32;
+    case LC_CONST:
+        return 4;
+    case LC_SPECIAL:
+        return 16;
+    default:
+        return 6;
+    }
+}

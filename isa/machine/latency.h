@@ -1,0 +1,87 @@
+/* How far apart two instructions of one warp must issue: fixed latencies, hazards, and which instructions
+ * need a scoreboard instead. Read by scheduling, control codes, the control-code checker and the simulator's
+ * control-code mode. Numbers are in latency.def (origin: reference/sass_latency.md).
+ *
+ * A distance is counted from issue to issue: an instruction with stall s lets the next one of the warp
+ * issue s cycles later (at least one), so distance(w, r) is the sum of the stalls of w and of everything
+ * between. SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_ISA_MACHINE_LATENCY_H
+#define HEDDLE_ISA_MACHINE_LATENCY_H
+#include "isa/isa.h"
+
+enum {
+    LATENCY_GUARD = 0xff,   /* in place of a source number: the guard predicate */
+    LATENCY_SB_TO_WAIT = 2, /* an instruction that waits on a scoreboard issues at least this late after the
+                               instruction that sets it */
+    LATENCY_WINDOW = 32,    /* no fixed distance is longer: after so many cycles nothing coupled is pending */
+    LATENCY_MAX_STALL = 15
+};
+
+/* Which execution unit an instruction belongs to. */
+typedef enum {
+    LC_ALU,
+    LC_FMA,
+    LC_WIDE,
+    LC_DISP64,
+    LC_HALF,
+    LC_HALF_ALU,
+    LC_HALF_MMA,
+    LC_DBL,
+    LC_MMA1,
+    LC_MMA2,
+    LC_DMMA,
+    LC_XU,      /* MUFU, conversions, POPC ...: decoupled */
+    LC_SPECIAL, /* S2R, B2R, MATCH, BMOV ...: decoupled */
+    LC_CONST,   /* LDC */
+    LC_AGU,     /* memory, SHFL, BAR */
+    LC_CTRL,    /* branches and barriers: no results of their own */
+    LC_UDP,
+    LC_UMOVE,
+    LC_ULDC, /* uniform data path */
+    LC_UVAR, /* R2UR, S2UR, REDUX */
+    LC_COUNT
+} LatencyClass;
+LatencyClass latency_class(const Target *t, const MachInst *i);
+
+/* The result (register or predicate) comes at an unknown time: readers and later writers must wait on the
+ * instruction's write scoreboard. */
+bool latency_is_variable(const Target *t, const MachInst *i);
+/* Source registers are read after issue: whoever overwrites one must wait on the instruction's read
+ * scoreboard (waiting on its write scoreboard does as well). */
+bool latency_reads_late(const Target *t, const MachInst *i);
+
+/* Instructions of one queue start, read their late operands and deliver their results in the order in which they
+ * were issued: who has waited for one of them has waited for all before it, and one never overwrites what
+ * an earlier one has still to read or to write. */
+typedef enum {
+    LQ_NONE,   /* results come in any order: global and local loads, texture, S2R, uniform ... */
+    LQ_XU,     /* MUFU, conversions, POPC ... */
+    LQ_DBL,    /* f64, where it needs scoreboards */
+    LQ_SHARED, /* LDS, STS, ATOMS, LDSM */
+    LQ_SHFL,   /* SHFL */
+    LQ_COUNT
+} LatencyQueue;
+LatencyQueue latency_queue(const Target *t, const MachInst *i);
+/* All memory instructions read address and data registers in the order in which they were issued. */
+bool latency_reads_in_order(const Target *t, const MachInst *i);
+/* A barrier behind which every earlier memory instruction has read its registers. */
+bool latency_drains_reads(const Target *t, const MachInst *i);
+
+/* Cycles from `writer` to `reader` for destination `dst` of the writer used as source `src` (LATENCY_GUARD:
+ * the guard) of the reader. For a variable writer this is what holds beside the scoreboard wait. The file is
+ * that of the destination operand. Conservative over the halves of a 64-bit result. */
+unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
+                     unsigned src);
+/* The same for one 32-bit part of the destination and of the source (part 0 is the low register): 64-bit
+ * multiply-add has its low half ready earlier and reads its addend later. */
+unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
+                          const MachInst *reader, unsigned src, unsigned src_part);
+/* `first` reads register source `src`, `second` overwrites it. */
+unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const MachInst *second);
+/* Destination `dst` of `first` is overwritten by `second`. */
+unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second);
+/* Least distance to the next instruction, whatever it is (1 for most). */
+unsigned latency_issue(const Target *t, const MachInst *i);
+/* Expected cycles until a variable-latency result arrives; for scheduling only. */
+unsigned latency_estimate(const Target *t, const MachInst *i);
+#endif

@@ -1,0 +1,182 @@
+/* Common subexpressions: a pure operation that a dominating block has computed already is not computed again.
+ * One walk over the dominator tree with a scoped hash table. Moves of constants are left alone: a register
+ * held for long costs more than a MOV.
+ * SPDX-License-Identifier: MIT */
+#include "lower/cfg.h"
+#include "lower/opt/opt.h"
+#include "lower/passes.h"
+#include <string.h>
+
+typedef struct {
+    uint32_t inst, next; /* next entry of the same slot, + 1 */
+} Entry;
+
+typedef struct {
+    Function *f;
+    Arena a;
+    uint32_t *slots, nslots;
+    VEC(Entry) entries; /* a stack: entries of finished subtrees are popped */
+    VEC(uint32_t) slot_of;
+    uint32_t *repl;
+} Cse;
+
+static bool sreg_is_constant(const Target *t, Operand o) {
+    static const char *const fixed[] = {"tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "laneid",
+                                        "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"};
+    const char *name = o.kind == OPK_SREG ? isa_sreg_name(t, o.value) : NULL;
+    for (unsigned k = 0; name && k < sizeof fixed / sizeof *fixed; k++)
+        if (strcmp(name, fixed[k]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_pure(const Function *f, const Inst *i) {
+    if (ir_is_pseudo(i->op) ? i->op != IR_FRAME_ADDR : i->op == OT_MOV || i->op == OT_NOP)
+        return false;
+    if (!op_is_always(i->guard) || i->ndst == 0 ||
+        (i->flags & (IF_SYNC | IF_OBSERVING | IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT)))
+        return false;
+    if (i->op == OT_CS2R || i->op == OT_B2R || i->op == OT_B2R_RESULT || i->op == OT_S2UR || i->op == OT_R2UR)
+        return false;
+    if (i->op == OT_S2R && !sreg_is_constant(f->module->target, f->operands.at[i->operand + i->ndst]))
+        return false;
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand o = f->operands.at[i->operand + k];
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+            const Value *v = &f->values.at[ir_operand_value(f, o, c).i];
+            if (v->fixed_reg >= 0 || v->file == RF_UR || v->file == RF_UP)
+                return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t value_of(const Cse *s, uint32_t v) {
+    while (s->repl[v])
+        v = s->repl[v];
+    return v;
+}
+
+/* One word that stands for part c of an operand. */
+static uint64_t part(const Cse *s, Operand o, unsigned c) {
+    uint64_t head = (uint64_t)o.kind << 56 | (uint64_t)o.file << 48 | (uint64_t)o.mods << 40 | (uint64_t)o.count << 36;
+    if (o.kind == OPK_VAL)
+        return head | value_of(s, ir_operand_value(s->f, o, c).i);
+    return head | o.value;
+}
+
+static unsigned parts(Operand o) { return o.kind == OPK_VAL ? o.count : 1; }
+
+static uint32_t hash_inst(const Cse *s, const Inst *i) {
+    uint64_t h = i->op * 0x9e3779b97f4a7c15u ^ i->mods;
+    for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
+        Operand o = s->f->operands.at[i->operand + k];
+        for (unsigned c = 0; c < parts(o); c++)
+            h = (h ^ part(s, o, c)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+    }
+    return (uint32_t)h;
+}
+
+static bool same_source(const Cse *s, Operand a, Operand b) {
+    if (a.kind == OPK_IMM64 || a.kind == OPK_SYM) /* pool indices: leave these alone */
+        return false;
+    if (a.kind != b.kind || parts(a) != parts(b))
+        return false;
+    for (unsigned c = 0; c < parts(a); c++)
+        if (part(s, a, c) != part(s, b, c))
+            return false;
+    return true;
+}
+
+static bool same_inst(const Cse *s, const Inst *a, const Inst *b) {
+    if (a->op != b->op || a->mods != b->mods || a->ndst != b->ndst || a->nsrc != b->nsrc || a->flags != b->flags)
+        return false;
+    const Operand *x = &s->f->operands.at[a->operand], *y = &s->f->operands.at[b->operand];
+    for (unsigned k = 0; k < a->ndst; k++) /* what the later one defines the earlier must define too */
+        if (y[k].kind == OPK_VAL && (x[k].kind != OPK_VAL || x[k].count != y[k].count || x[k].file != y[k].file))
+            return false;
+    for (unsigned k = a->ndst; k < ir_num_operands(a); k++)
+        if (!same_source(s, x[k], y[k]))
+            return false;
+    return true;
+}
+
+static void replace(Cse *s, const Inst *by, const Inst *i) {
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand o = *ir_dst(s->f, i, k), n = *ir_dst(s->f, by, k);
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
+            s->repl[ir_operand_value(s->f, o, c).i] = ir_operand_value(s->f, n, c).i;
+    }
+}
+
+static void visit_block(Cse *s, BlockId b) {
+    Block *blk = ir_block(s->f, b);
+    unsigned to = 0;
+    for (unsigned p = 0; p < blk->insts.n; p++) {
+        InstId id = blk->insts.at[p];
+        const Inst *i = ir_inst(s->f, id);
+        if (is_pure(s->f, i)) {
+            uint32_t slot = hash_inst(s, i) & (s->nslots - 1), e = s->slots[slot];
+            while (e && !same_inst(s, ir_inst(s->f, (InstId){s->entries.at[e - 1].inst}), i))
+                e = s->entries.at[e - 1].next;
+            if (e) {
+                replace(s, ir_inst(s->f, (InstId){s->entries.at[e - 1].inst}), i);
+                continue;
+            }
+            *VEC_PUSH(&s->a, &s->entries) = (Entry){id.i, s->slots[slot]};
+            VEC_ADD(&s->a, &s->slot_of, slot);
+            s->slots[slot] = s->entries.n;
+        }
+        blk->insts.at[to++] = id;
+    }
+    blk->insts.n = to;
+}
+
+static void pop_to(Cse *s, uint32_t mark) {
+    while (s->entries.n > mark) {
+        uint32_t k = --s->entries.n;
+        s->slots[s->slot_of.at[--s->slot_of.n]] = s->entries.at[k].next;
+    }
+}
+
+static void walk(Cse *s, const Graph *g, const DomTree *t) {
+    uint32_t *child = ARENA_ARRAY(&s->a, uint32_t, g->n), *sibling = ARENA_ARRAY(&s->a, uint32_t, g->n);
+    uint32_t *stack = ARENA_ARRAY(&s->a, uint32_t, g->n + 1), *mark = ARENA_ARRAY(&s->a, uint32_t, g->n + 1), top = 0;
+    for (uint32_t k = t->order.count; k-- > 1;) { /* node 0 is the virtual exit, so 0 ends the lists */
+        uint32_t b = t->order.order[k];
+        sibling[b] = child[t->idom[b]];
+        child[t->idom[b]] = b;
+    }
+    stack[top] = s->f->entry.i;
+    mark[top++] = 0;
+    visit_block(s, s->f->entry);
+    while (top) {
+        uint32_t b = stack[top - 1], c = child[b];
+        if (!c) {
+            pop_to(s, mark[--top]);
+            continue;
+        }
+        child[b] = sibling[c];
+        stack[top] = c;
+        mark[top++] = s->entries.n;
+        if (c)
+            visit_block(s, (BlockId){c});
+    }
+}
+
+bool pass_cse(Function *f, Diags *d) {
+    (void)d;
+    if (f->blocks.n <= 1)
+        return true;
+    Cse s = {.f = f};
+    Graph g = cfg_graph(&s.a, f);
+    DomTree t = dom_tree(&s.a, &g, f->entry.i);
+    s.repl = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
+    for (s.nslots = 64; s.nslots < f->insts.n; s.nslots *= 2)
+        ;
+    s.slots = ARENA_ARRAY(&s.a, uint32_t, s.nslots);
+    walk(&s, &g, &t);
+    opt_rename(f, s.repl);
+    arena_free(&s.a);
+    return true;
+}

@@ -1,0 +1,138 @@
+/* Dead code: instructions whose results nobody needs go; a destination that nobody reads becomes absent, so
+ * that it takes no register. Plain loads go too, volatile ones (IF_OBSERVING) stay.
+ * SPDX-License-Identifier: MIT */
+#include "lower/opt/opt.h"
+#include "lower/passes.h"
+
+typedef struct {
+    Function *f;
+    Arena a;
+    bool *live_inst;  /* [inst] */
+    bool *live_value; /* [value] */
+    VEC(uint32_t) work; /* instructions whose operands are to be marked */
+} Dce;
+
+static bool is_root(const Function *f, const Inst *i) {
+    return (i->flags & (IF_SIDE_EFFECT | IF_SYNC | IF_OBSERVING | IF_CONVERGENT)) || ir_is_terminator(f, i);
+}
+
+static void mark_inst(Dce *s, uint32_t id) {
+    if (s->live_inst[id])
+        return;
+    s->live_inst[id] = true;
+    VEC_ADD(&s->a, &s->work, id);
+}
+
+static void mark_operand(Dce *s, Operand o) {
+    for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+        ValId v = ir_operand_value(s->f, o, c);
+        InstId def = ir_value(s->f, v)->def;
+        if (s->live_value[v.i] || !def.i)
+            continue;
+        s->live_value[v.i] = true;
+        if (ir_inst(s->f, def)->op == IR_PARCOPY && s->live_inst[def.i])
+            VEC_ADD(&s->a, &s->work, def.i); /* once more, for the source of this destination */
+        mark_inst(s, def.i);
+    }
+}
+
+static bool dst_is_dead(const Dce *s, Operand o) {
+    if (o.kind != OPK_VAL)
+        return false;
+    for (unsigned c = 0; c < o.count; c++)
+        if (s->live_value[ir_operand_value(s->f, o, c).i])
+            return false;
+    return true;
+}
+
+static void mark_sources(Dce *s, const Inst *i) {
+    mark_operand(s, i->guard);
+    for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
+        if (i->op != IR_PARCOPY || (i->flags & IF_TIED) || !dst_is_dead(s, *ir_dst(s->f, i, k - i->ndst)))
+            mark_operand(s, s->f->operands.at[i->operand + k]);
+}
+
+/* The dead pairs of a parallel copy. */
+static void drop_pairs(Dce *s, Inst *i) {
+    unsigned n = i->ndst, to = 0;
+    Operand *o = &s->f->operands.at[i->operand];
+    if ((i->flags & IF_TIED) || i->nsrc != n)
+        return;
+    for (unsigned k = 0; k < n; k++)
+        if (!dst_is_dead(s, o[k])) {
+            o[to] = o[k];
+            o[n + to++] = o[n + k];
+        }
+    for (unsigned k = 0; k < to; k++)
+        o[to + k] = o[n + k];
+    i->ndst = i->nsrc = (uint8_t)to;
+}
+
+/* A live instruction with a destination too many; implicit ones (calls, entry) keep their registers. */
+static void drop_dsts(Dce *s, Inst *i) {
+    if (i->op == IR_PARCOPY)
+        drop_pairs(s, i);
+    if (ir_is_pseudo(i->op))
+        return;
+    for (unsigned k = 0; k < i->ndst && k < isa_num_dst(i->op); k++) {
+        if (!dst_is_dead(s, *ir_dst(s->f, i, k)))
+            continue;
+        *ir_dst(s->f, i, k) = (Operand){0};
+        if (i->flags & IF_TIED)
+            *ir_tied(s->f, i, k) = (Operand){0};
+    }
+}
+
+/* An atomic operation whose old value nobody reads is a reduction, which observes nothing. */
+static void to_reduction(Function *f, Inst *i) {
+    if (i->op != OT_ATOMG || MGET(ATOMG, op, i->mods) > AtomOp_XOR || MGET(ATOMG, desc, i->mods))
+        return;
+    for (unsigned k = 0; k < i->ndst; k++)
+        if (ir_dst(f, i, k)->kind != OPK_NONE)
+            return;
+    Inst red = *i; /* the operations have the same numbers, the sources the same order */
+    red.op = OT_RED;
+    red.operand += i->ndst;
+    red.ndst = 0;
+    red.flags = (uint16_t)(ir_op_flags(OT_RED) | (i->flags & ~(unsigned)(IF_TIED | IF_OBSERVING)));
+    red.mods = MSET(RED, order, MGET(ATOMG, order, i->mods)) | MSET(RED, e, MGET(ATOMG, e, i->mods)) |
+               MSET(RED, evict, MGET(ATOMG, evict, i->mods)) | MSET(RED, type, MGET(ATOMG, type, i->mods)) |
+               MSET(RED, op, MGET(ATOMG, op, i->mods));
+    if (opt_selectable(f, &red))
+        *i = red;
+}
+_Static_assert((int)AtomOp_ADD == (int)RedOp_ADD && (int)AtomOp_XOR == (int)RedOp_XOR, "same numbers");
+_Static_assert(ATOMG_ra == (int)RED_ra && ATOMG_urb == (int)RED_urb && ATOMG_offset == (int)RED_offset &&
+               ATOMG_rb == (int)RED_rb && (int)ATOMG_nsrc == (int)RED_nsrc, "same sources");
+
+bool pass_dce(Function *f, Diags *d) {
+    (void)d;
+    Dce s = {.f = f};
+    s.live_inst = ARENA_ARRAY(&s.a, bool, f->insts.n);
+    s.live_value = ARENA_ARRAY(&s.a, bool, f->values.n);
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = ir_block(f, f->layout.at[n]);
+        for (unsigned p = 0; p < b->insts.n; p++)
+            if (is_root(f, ir_inst(f, b->insts.at[p])))
+                mark_inst(&s, b->insts.at[p].i);
+    }
+    while (s.work.n) {
+        const Inst *i = ir_inst(f, (InstId){s.work.at[--s.work.n]});
+        mark_sources(&s, i);
+    }
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        Block *b = ir_block(f, f->layout.at[n]);
+        unsigned to = 0;
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            InstId id = b->insts.at[p];
+            if (!s.live_inst[id.i])
+                continue;
+            drop_dsts(&s, ir_inst(f, id));
+            to_reduction(f, ir_inst(f, id));
+            b->insts.at[to++] = id;
+        }
+        b->insts.n = to;
+    }
+    arena_free(&s.a);
+    return true;
+}

@@ -1,0 +1,442 @@
+/* Copy propagation, constants into instructions, constant results of integer operations, address offsets into
+ * memory operands. In: SSA. Each operand that is changed is kept only if an opcode takes it so
+ * (isa_select_opcode). Guarded definitions, values in fixed registers, implicit operands of calls and the sources
+ * of phis stay as they are. Floating-point values are not computed here.
+ * SPDX-License-Identifier: MIT */
+#include "lower/cfg.h"
+#include "lower/opt/opt.h"
+#include "lower/passes.h"
+#include <string.h>
+
+typedef struct {
+    Function *f;
+    Arena a;
+    uint32_t *repl;   /* [value] copies */
+    Operand *known;   /* [value] what it always holds: OPK_IMM, OPK_CMEM, PT or !PT; OPK_NONE if not known */
+    bool changed;
+} Fold;
+
+static const Value *val(const Fold *s, uint32_t v) { return &s->f->values.at[v]; }
+
+static uint32_t find(const Fold *s, uint32_t v) {
+    while (s->repl[v])
+        v = s->repl[v];
+    return v;
+}
+
+/* ---- copies ---- */
+
+static void copy(Fold *s, uint32_t to, Operand src) {
+    uint32_t from = opt_scalar(src);
+    if (!from || src.mods || val(s, to)->fixed_reg >= 0)
+        return;
+    from = find(s, from);
+    if (from == to || val(s, from)->fixed_reg >= 0 || val(s, from)->file != val(s, to)->file)
+        return;
+    s->repl[to] = from;
+    s->changed = true;
+}
+
+/* A phi of one value, or of one value and itself. */
+static void trivial_phi(Fold *s, const Inst *i) {
+    uint32_t to = opt_scalar(*ir_dst(s->f, i, 0)), one = 0;
+    for (unsigned k = 0; to && k < i->nsrc; k++) {
+        Operand o = *ir_src(s->f, i, k);
+        uint32_t v = opt_scalar(o);
+        if (!v || o.mods)
+            return;
+        v = find(s, v);
+        if (v == to || v == one)
+            continue;
+        if (one)
+            return;
+        one = v;
+    }
+    if (one)
+        copy(s, to, ir_val(s->f, (ValId){one}));
+}
+
+/* ---- constants ---- */
+
+static bool constant(const Fold *s, Operand o, uint32_t *bits) {
+    if (o.mods & ~(unsigned)OPM_NEG)
+        return false;
+    if (opt_scalar(o)) {
+        Operand k = s->known[find(s, o.value)];
+        if (k.kind != OPK_IMM)
+            return false;
+        *bits = k.value;
+    } else if (o.kind == OPK_IMM)
+        *bits = o.value;
+    else if (o.kind == OPK_NONE || (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ))
+        *bits = 0;
+    else
+        return false;
+    if (o.mods & OPM_NEG)
+        *bits = 0 - *bits;
+    return true;
+}
+
+static bool all_constant(const Fold *s, const Inst *i, unsigned n, uint32_t *x) {
+    for (unsigned k = 0; k < n; k++)
+        if (!constant(s, *ir_src(s->f, i, k), &x[k]))
+            return false;
+    return true;
+}
+
+static uint32_t lop3(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t r = 0;
+    for (unsigned k = 0; k < 8; k++)
+        if (lut >> k & 1)
+            r |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+    return r;
+}
+
+static bool no_dst(const Fold *s, const Inst *i, unsigned n) {
+    return n >= i->ndst || ir_dst(s->f, i, n)->kind != OPK_VAL;
+}
+
+/* 32-bit result of an operation on constants. Only forms whose meaning is plain are computed. */
+static bool result(const Fold *s, const Inst *i, uint32_t *r) {
+    uint32_t x[3];
+    switch (i->op) {
+    case OT_IADD3:
+        if (i->mods || !no_dst(s, i, IADD3_pu) || !no_dst(s, i, IADD3_pv) || !all_constant(s, i, 3, x))
+            return false;
+        *r = x[0] + x[1] + x[2];
+        return true;
+    case OT_LOP3:
+        if (MGET(LOP3, pand, i->mods) || !no_dst(s, i, LOP3_pu) || !all_constant(s, i, 3, x))
+            return false;
+        *r = lop3(MGET(LOP3, lut, i->mods), x[0], x[1], x[2]);
+        return true;
+    case OT_IMAD:
+        if (MGET(IMAD, x, i->mods) || !all_constant(s, i, 3, x))
+            return false;
+        *r = x[0] * x[1] + x[2];
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool compare(unsigned cmp, bool is_signed, uint32_t a, uint32_t b) {
+    bool lt = is_signed ? (int32_t)a < (int32_t)b : a < b, eq = a == b;
+    switch (cmp) {
+    case ICmp_F: return false;
+    case ICmp_LT: return lt;
+    case ICmp_EQ: return eq;
+    case ICmp_LE: return lt || eq;
+    case ICmp_GT: return !lt && !eq;
+    case ICmp_NE: return !eq;
+    case ICmp_GE: return !lt;
+    default: return true;
+    }
+}
+
+/* ISETP of constants, combined with PT only. */
+static bool compare_result(const Fold *s, const Inst *i, bool *r) {
+    uint32_t a, b;
+    Operand pp = *ir_src(s->f, i, ISETP_pp);
+    bool plain = pp.kind == OPK_NONE || (pp.kind == OPK_REG && pp.value == REG_PT && !(pp.mods & OPM_NOT));
+    if (MGET(ISETP, ex, i->mods) || MGET(ISETP, bop, i->mods) != BoolOp_AND || !plain || !no_dst(s, i, ISETP_pv))
+        return false;
+    if (!constant(s, *ir_src(s->f, i, ISETP_ra), &a) || !constant(s, *ir_src(s->f, i, ISETP_rb), &b))
+        return false;
+    *r = compare(MGET(ISETP, cmp, i->mods), MGET(ISETP, sign, i->mods) == ISign_S32, a, b);
+    return true;
+}
+
+static void know(Fold *s, Operand dst, Operand what) {
+    uint32_t v = opt_scalar(dst);
+    if (!v || s->known[v].kind != OPK_NONE || val(s, v)->fixed_reg >= 0)
+        return;
+    s->known[v] = what;
+    s->changed = true;
+}
+
+static void learn(Fold *s, InstId id) {
+    Inst *i = ir_inst(s->f, id);
+    uint32_t r;
+    bool p;
+    if (!op_is_always(i->guard) || i->ndst == 0)
+        return;
+    if (i->op == IR_PHI) {
+        trivial_phi(s, i);
+        return;
+    }
+    Operand dst = *ir_dst(s->f, i, 0);
+    if (i->op == OT_MOV || i->op == IR_COPY) {
+        Operand o = *ir_src(s->f, i, 0);
+        if (dst.count != 1 || dst.file != RF_R) {
+            if (i->op == IR_COPY && dst.count == 1)
+                copy(s, dst.value, o);
+            return;
+        }
+        if (o.kind == OPK_IMM || (o.kind == OPK_CMEM && !o.mods))
+            know(s, dst, o);
+        else if (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ)
+            know(s, dst, op_imm(0));
+        else if (opt_scalar(o) && !o.mods && s->known[find(s, o.value)].kind != OPK_NONE)
+            know(s, dst, s->known[find(s, o.value)]);
+        else if (o.file == RF_R && opt_scalar(dst))
+            copy(s, dst.value, o);
+    } else if (i->op == OT_ISETP && compare_result(s, i, &p))
+        know(s, dst, p ? op_pt() : op_with(op_pt(), OPM_NOT));
+    else if (opt_scalar(dst) && result(s, i, &r))
+        know(s, dst, op_imm(r));
+}
+
+/* ---- constants into operands ---- */
+
+static bool try_operand(Fold *s, InstId id, unsigned k, Operand o) {
+    Inst *i = ir_inst(s->f, id);
+    Operand old = *ir_src(s->f, i, k);
+    *ir_src(s->f, i, k) = o;
+    if (opt_selectable(s->f, i)) {
+        s->changed = true;
+        return true;
+    }
+    *ir_src(s->f, i, k) = old;
+    return false;
+}
+
+/* Sources that may change places, so that a constant comes to the slot that takes it. */
+static bool commutes(const Inst *i, unsigned *a, unsigned *b) {
+    *a = 0;
+    *b = 1;
+    switch (i->op) {
+    case OT_IADD3: case OT_IMAD: case OT_IMAD_WIDE: case OT_IMAD_HI: case OT_FADD: case OT_FMUL: case OT_FFMA:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool try_swapped(Fold *s, InstId id, unsigned k, Operand o) {
+    Inst *i = ir_inst(s->f, id);
+    unsigned a, b;
+    if (!commutes(i, &a, &b) || k != a)
+        return false;
+    Operand x = *ir_src(s->f, i, a), y = *ir_src(s->f, i, b);
+    if (y.kind != OPK_VAL) /* one constant is there already */
+        return false;
+    *ir_src(s->f, i, a) = y;
+    *ir_src(s->f, i, b) = o;
+    if (opt_selectable(s->f, i)) {
+        s->changed = true;
+        return true;
+    }
+    *ir_src(s->f, i, a) = x;
+    *ir_src(s->f, i, b) = y;
+    return false;
+}
+
+/* These have other forms for immediates than the arithmetic ones, where RZ would be the register form. */
+static bool prefers_rz(unsigned op) {
+    return op != OT_BAR && op != OT_BAR_RED && op != OT_SHFL && op != OT_WARPSYNC && op != OT_NANOSLEEP;
+}
+
+static bool is_jump(unsigned op) { return op == OT_BRA || op == OT_BRX || op == OT_CALL || op == OT_RET; }
+
+/* The operand that says the same without the value; OPK_NONE if there is none. */
+static Operand as_constant(const Fold *s, const Inst *i, Operand o) {
+    Operand k = s->known[find(s, o.value)];
+    if (o.file == RF_P) {
+        if (k.kind == OPK_REG)
+            k.mods ^= o.mods & OPM_NOT;
+        return k;
+    }
+    /* with a carry out, -0 is not 0: it carries */
+    if (k.kind == OPK_IMM && o.mods == OPM_NEG && i->op == OT_IADD3 && !i->mods && no_dst(s, i, IADD3_pu))
+        return op_imm(0 - k.value);
+    if (o.mods) /* what a modifier means for a constant depends on the operation */
+        return (Operand){0};
+    return k.kind == OPK_IMM && k.value == 0 && prefers_rz(i->op) ? op_rz() : k;
+}
+
+static void fold_operands(Fold *s, InstId id) {
+    Inst *i = ir_inst(s->f, id);
+    unsigned n = ir_is_pseudo(i->op) || i->op == OT_MOV || is_jump(i->op) ? 0 : isa_num_src(i->op);
+    MachInst m = n ? opt_mach(s->f, i) : (MachInst){0};
+    for (unsigned k = 0; k < n; k++) {
+        Operand o = *ir_src(s->f, i, k);
+        if (!opt_scalar(o) || isa_src_regs(s->f->module->target, &m, k) > 1)
+            continue;
+        Operand c = as_constant(s, i, o);
+        if (c.kind != OPK_NONE && !try_operand(s, id, k, c) && o.file == RF_R)
+            try_swapped(s, id, k, c);
+    }
+    /* an EXIT in the middle of a block keeps its guard */
+    if (i->op != OT_EXIT && opt_scalar(i->guard) && s->known[find(s, i->guard.value)].kind == OPK_REG) {
+        Operand g = s->known[find(s, i->guard.value)];
+        g.mods ^= i->guard.mods & OPM_NOT;
+        if (!(i->flags & IF_TIED) && (i->op == OT_BRA || op_is_always(g))) {
+            i->guard = op_is_always(g) && i->op != OT_BRA ? (Operand){0} : g; /* branch cleanup does the rest */
+            s->changed = true;
+        }
+    }
+}
+
+/* A MOV whose source was a value that turned out constant. */
+static void fold_mov(Fold *s, InstId id) {
+    Inst *i = ir_inst(s->f, id);
+    Operand o = i->op == OT_MOV ? *ir_src(s->f, i, 0) : (Operand){0};
+    if (!opt_scalar(o) || o.mods || o.file != RF_R)
+        return;
+    Operand k = s->known[find(s, o.value)];
+    if (k.kind != OPK_NONE)
+        try_operand(s, id, 0, k);
+}
+
+/* An operation whose result is known becomes a MOV; unneeded ones go later. */
+static void fold_result(Fold *s, BlockId b, unsigned at) {
+    InstId id = ir_block(s->f, b)->insts.at[at];
+    Inst *i = ir_inst(s->f, id);
+    uint32_t r;
+    if (ir_is_pseudo(i->op) || i->op == OT_MOV || i->ndst == 0 || !op_is_always(i->guard) || !result(s, i, &r))
+        return;
+    Operand dst = *ir_dst(s->f, i, 0);
+    if (!opt_scalar(dst) || val(s, dst.value)->fixed_reg >= 0)
+        return;
+    InstId mov = ir_inst_new(s->f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
+    ir_set_src(s->f, mov, MOV_rb, op_imm(r));
+    ir_inst(s->f, mov)->loc = ir_inst(s->f, id)->loc;
+    ir_remove_at(s->f, b, at);
+    ir_set_dst(s->f, mov, 0, dst);
+    ir_insert(s->f, b, at, mov);
+    s->changed = true;
+}
+
+/* ---- addresses ---- */
+
+/* The instruction that defines a scalar value, if it is op and unguarded. */
+static const Inst *defined_by(const Fold *s, uint32_t v, unsigned op) {
+    InstId d = val(s, v)->def;
+    const Inst *i = d.i ? ir_inst(s->f, d) : NULL;
+    return i && i->op == op && op_is_always(i->guard) ? i : NULL;
+}
+
+/* Splits a + b + c into one plain value and a constant. */
+static bool value_plus(const Fold *s, const Inst *add, Operand *base, uint32_t *offset) {
+    bool found = false;
+    *offset = 0;
+    for (unsigned k = 0; k < 3; k++) {
+        Operand o = *ir_src(s->f, add, k);
+        uint32_t c;
+        if (constant(s, o, &c))
+            *offset += c;
+        else if (found || o.mods || !(opt_scalar(o) && o.file == RF_R))
+            return false;
+        else
+            *base = o, found = true;
+    }
+    return found;
+}
+
+static bool uses_carry_of(const Fold *s, const Inst *hi, const Inst *lo) {
+    Operand pu = *ir_dst(s->f, lo, IADD3_pu), pp = *ir_src(s->f, hi, IADD3_pp), pq = *ir_src(s->f, hi, IADD3_pq);
+    bool pq_false = pq.kind == OPK_REG && pq.value == REG_PT && (pq.mods & OPM_NOT);
+    return opt_scalar(pu) && opt_scalar(pp) && find(s, pp.value) == pu.value && !pp.mods && pq_false &&
+           no_dst(s, lo, IADD3_pv);
+}
+
+/* [lo hi] = [x y] + constant, as IADD3 with carry and IADD3.X: exact in 64 bits, as is the address sum. */
+static bool pair_plus(const Fold *s, Operand pair, ValId base[2], int64_t *offset) {
+    const Inst *lo = defined_by(s, find(s, ir_operand_value(s->f, pair, 0).i), OT_IADD3);
+    const Inst *hi = defined_by(s, find(s, ir_operand_value(s->f, pair, 1).i), OT_IADD3);
+    Operand b0, b1;
+    uint32_t k0, k1;
+    if (!lo || !hi || lo->mods || hi->mods != MSET(IADD3, x, 1) || !uses_carry_of(s, hi, lo))
+        return false;
+    for (unsigned k = 0; k < 3; k++) /* a negated zero is not zero in .X, and carries in the low half */
+        if (ir_src(s->f, lo, k)->mods || ir_src(s->f, hi, k)->mods)
+            return false;
+    if (!value_plus(s, lo, &b0, &k0) || !value_plus(s, hi, &b1, &k1))
+        return false;
+    uint32_t one_lo = 0;
+    for (unsigned k = 0; k < 3; k++) { /* two constants could carry twice */
+        uint32_t c;
+        one_lo += constant(s, *ir_src(s->f, lo, k), &c) && c != 0;
+    }
+    if (one_lo > 1)
+        return false;
+    base[0].i = find(s, b0.value);
+    base[1].i = find(s, b1.value);
+    *offset = (int64_t)((uint64_t)k1 << 32 | k0);
+    return true;
+}
+
+static int offset_slot(const Inst *i) {
+    switch (i->op) {
+    case OT_LDG: return LDG_offset;
+    case OT_STG: return STG_offset;
+    case OT_LD: return LD_offset;
+    case OT_ST: return ST_offset;
+    default: return -1;
+    }
+}
+
+static void fold_address(Fold *s, InstId id) {
+    Inst *i = ir_inst(s->f, id);
+    int slot = offset_slot(i);
+    if (slot < 0)
+        return;
+    Operand ra = *ir_src(s->f, i, 0), off = *ir_src(s->f, i, (unsigned)slot);
+    ValId base[2];
+    int64_t add;
+    if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE) || !pair_plus(s, ra, base, &add))
+        return;
+    if (val(s, base[0].i)->fixed_reg >= 0 || val(s, base[1].i)->fixed_reg >= 0)
+        return;
+    int64_t sum = add + (off.kind == OPK_IMM ? (int32_t)off.value : 0);
+    if (sum < -(1 << 23) || sum >= 1 << 23)
+        return;
+    Operand pair = op_with(ir_vec(s->f, base, 2), ra.mods);
+    i = ir_inst(s->f, id);
+    *ir_src(s->f, i, 0) = pair;
+    if (!try_operand(s, id, (unsigned)slot, op_imm((uint32_t)(int32_t)sum)))
+        *ir_src(s->f, i, 0) = ra;
+}
+
+/* ---- the pass ---- */
+
+static void each_block(Fold *s, const GraphOrder *o, void (*visit)(Fold *, BlockId, unsigned)) {
+    for (uint32_t k = 0; k < o->count; k++) {
+        BlockId b = {o->order[k]};
+        for (unsigned p = 0; b.i && p < ir_block(s->f, b)->insts.n; p++)
+            visit(s, b, p);
+    }
+}
+
+static void visit_learn(Fold *s, BlockId b, unsigned p) { learn(s, ir_block(s->f, b)->insts.at[p]); }
+
+static void visit_change(Fold *s, BlockId b, unsigned p) {
+    fold_result(s, b, p);
+    InstId id = ir_block(s->f, b)->insts.at[p];
+    fold_operands(s, id);
+    fold_mov(s, id);
+    fold_address(s, id);
+}
+
+bool pass_fold(Function *f, Diags *d) {
+    (void)d;
+    if (f->blocks.n <= 1)
+        return true;
+    for (unsigned round = 0; round < 8; round++) {
+        Fold s = {.f = f};
+        Graph g = cfg_graph(&s.a, f);
+        GraphOrder o = graph_order(&s.a, &g, f->entry.i);
+        s.repl = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
+        s.known = ARENA_ARRAY(&s.a, Operand, f->values.n);
+        each_block(&s, &o, visit_learn);
+        opt_rename(f, s.repl);
+        s.changed = false;
+        each_block(&s, &o, visit_change);
+        bool changed = s.changed;
+        arena_free(&s.a);
+        if (!changed)
+            break;
+    }
+    return true;
+}

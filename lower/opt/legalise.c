@@ -1,0 +1,91 @@
+/* Gives every instruction operands that some opcode encodes: immediates, constants and addresses that do not
+ * fit are moved into registers first. In: SSA. At all levels. An instruction that has no form even so is an
+ * internal error that names it.
+ * SPDX-License-Identifier: MIT */
+#include "lower/opt/opt.h"
+#include "lower/passes.h"
+
+typedef struct {
+    Function *f;
+    BlockId block;
+    unsigned at; /* position of the instruction */
+    InstId id;
+} Legal;
+
+static bool movable(Operand o) {
+    return o.kind == OPK_IMM || o.kind == OPK_CMEM || o.kind == OPK_SYM ||
+           ((o.kind == OPK_VAL || o.kind == OPK_REG) && o.file == RF_UR && o.count == 1);
+}
+
+static bool is_f64(unsigned op) { return op == OT_DADD || op == OT_DMUL || op == OT_DFMA || op == OT_DSETP; }
+
+static Operand move(Legal *l, Operand o) {
+    Operand r = opt_mov_before(l->f, l->block, l->at, o, ir_inst(l->f, l->id)->loc);
+    l->at++;
+    return r;
+}
+
+/* The two words of a 64-bit source: an immediate of an f64 operation is its upper half. */
+static Operand move_pair(Legal *l, Operand o, unsigned op) {
+    Operand lo = o, hi = o;
+    if (o.kind == OPK_CMEM)
+        hi = op_cmem(o.value >> 16, (o.value & 0xffff) + 4);
+    else if (o.kind == OPK_IMM && is_f64(op))
+        lo = op_imm(0);
+    else if (o.kind == OPK_IMM)
+        hi = op_imm(o.value >> 31 ? UINT32_MAX : 0);
+    else
+        return o;
+    Operand a = move(l, lo), b = move(l, hi);
+    ValId v[2] = {{a.value}, {b.value}};
+    return ir_vec(l->f, v, 2);
+}
+
+static void into_register(Legal *l, unsigned k) {
+    Inst *i = ir_inst(l->f, l->id);
+    Operand o = *ir_src(l->f, i, k), r;
+    MachInst m = opt_mach(l->f, i);
+    unsigned regs = isa_src_regs(l->f->module->target, &m, k);
+    r = regs == 2 ? move_pair(l, o, i->op) : regs == 1 ? move(l, o) : o;
+    r.mods |= o.mods;
+    ir_set_src(l->f, l->id, k, r);
+}
+
+/* Which sources may go into a register: those whose slot takes R. Later ones first: rb and rc before ra. */
+static bool fix(Legal *l) {
+    const Target *t = l->f->module->target;
+    unsigned op = ir_inst(l->f, l->id)->op, n = isa_num_src(op);
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned k = 0; k < n; k++) {
+            Inst *i = ir_inst(l->f, l->id);
+            if (k >= i->nsrc)
+                break;
+            Operand o = *ir_src(l->f, i, k);
+            IsaSlot s = isa_src_slot(t, op, k);
+            bool takes = s.kinds >> o.kind & 1;
+            if (!movable(o) || s.file != RF_R || (round == 0 && takes))
+                continue;
+            into_register(l, k);
+            if (opt_selectable(l->f, ir_inst(l->f, l->id)))
+                return true;
+        }
+    return false;
+}
+
+bool pass_legalise(Function *f, Diags *d) {
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        BlockId b = f->layout.at[n];
+        for (unsigned p = 0; p < ir_block(f, b)->insts.n; p++) {
+            Legal l = {f, b, p, ir_block(f, b)->insts.at[p]};
+            const Inst *i = ir_inst(f, l.id);
+            if (opt_selectable(f, i))
+                continue;
+            if (!fix(&l))
+                return diag(d, f->locs.at[ir_inst(f, l.id)->loc.i].src, DIAG_E0772,
+                            ir_op_name(ir_inst(f, l.id)->op), isa_target_name(f->module->target),
+                            str_text(f->module->strings, f->name));
+            p = l.at;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,67 @@
+/* See opt.h.
+ * SPDX-License-Identifier: MIT */
+#include "lower/opt/opt.h"
+
+MachInst opt_mach(const Function *f, const Inst *i) {
+    MachInst m = {.optype = i->op, .mods = i->mods, .ctrl = CONTROL_DEFAULT, .guard = i->guard};
+    const Operand *o = &f->operands.at[i->operand];
+    m.ndst = (uint8_t)isa_num_dst(i->op);
+    m.nsrc = (uint8_t)isa_num_src(i->op);
+    for (unsigned k = 0; k < m.ndst && k < i->ndst; k++)
+        m.dst[k] = o[k];
+    for (unsigned k = 0; k < m.nsrc && k < i->nsrc; k++) {
+        m.src[k] = o[i->ndst + k];
+        if (m.src[k].kind == OPK_IMM64)
+            m.wide = (int64_t)f->consts.at[m.src[k].value];
+    }
+    return m;
+}
+
+bool opt_selectable(const Function *f, const Inst *i) {
+    if (ir_is_pseudo(i->op))
+        return true;
+    MachInst m = opt_mach(f, i);
+    return isa_select_opcode(f->module->target, &m) != 0;
+}
+
+Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc) {
+    InstId id = ir_inst_new(f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
+    ValId v = ir_value_new(f, RF_R);
+    ir_value(f, v)->uniform = true;
+    o.mods = 0;
+    ir_set_dst(f, id, 0, ir_val(f, v));
+    ir_set_src(f, id, MOV_rb, o);
+    ir_inst(f, id)->loc = loc;
+    ir_insert(f, b, at, id);
+    return ir_val(f, v);
+}
+
+static uint32_t final_value(uint32_t *repl, uint32_t v) {
+    uint32_t end = v;
+    while (repl[end])
+        end = repl[end];
+    while (repl[v]) { /* so that long chains are walked once */
+        uint32_t next = repl[v];
+        repl[v] = end == v ? 0 : end;
+        v = next;
+    }
+    return end;
+}
+
+void opt_rename(Function *f, uint32_t *repl) {
+    for (uint32_t k = 0; k < f->vectors.n; k++)
+        f->vectors.at[k] = final_value(repl, f->vectors.at[k]);
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = ir_block(f, f->layout.at[n]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            Inst *i = ir_inst(f, b->insts.at[p]);
+            for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
+                Operand *o = &f->operands.at[i->operand + k];
+                if (opt_scalar(*o))
+                    o->value = final_value(repl, o->value);
+            }
+            if (opt_scalar(i->guard))
+                i->guard.value = final_value(repl, i->guard.value);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/* Small helpers of the optimisation passes.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_LOWER_OPT_OPT_H
+#define HEDDLE_LOWER_OPT_OPT_H
+#include "ir/ir.h"
+
+/* The machine instruction that the encoder would see; implicit operands left out. */
+MachInst opt_mach(const Function *f, const Inst *i);
+/* Does an opcode take the instruction's operands as they are? Always true for pseudo operations. */
+bool opt_selectable(const Function *f, const Inst *i);
+/* Source operand k is one of the optype's own, not an implicit or tied one. */
+static inline bool opt_own_src(const Inst *i, unsigned k) { return !ir_is_pseudo(i->op) && k < isa_num_src(i->op); }
+/* New unguarded MOV of o (immediate, constant bank, symbol, UR) into a new R value, before position at. */
+Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc);
+/* Append the block behind b to it if b leads only there and nothing else does. Says whether it did. */
+bool opt_merge_next(Function *f, BlockId b);
+/* Scalar SSA value, or 0. */
+static inline uint32_t opt_scalar(Operand o) { return o.kind == OPK_VAL && o.count == 1 ? o.value : 0; }
+/* Replace every use of value v by repl[v] where that is not 0, also in vectors; chains are followed. */
+void opt_rename(Function *f, uint32_t *repl);
+#endif

@@ -1,0 +1,226 @@
+/* Predication: is it worth it? Expected warp instructions and issue cycles of the branch and of the guarded code, and how
+ * many predicates are alive in it.
+ *
+ * A branch that may diverge costs BSSY, BRA, BSYNC and, when it does diverge, both sides and BSYNC once more for
+ * the second group of lanes; guarded code costs both sides always. Nothing is known about how often lanes part,
+ * so the model takes the even odds below; what may be lost when they are wrong is bounded by RISK. That guarded code
+ * hides the latency of one side behind the other is not counted.
+ * SPDX-License-Identifier: MIT */
+#include "isa/machine/latency.h"
+#include "lower/cfg.h"
+#include "lower/opt/opt.h"
+#include "lower/predicate/predicate.h"
+
+static const float P_DIVERGE = 0.5f; /* that a branch not known to be uniform sends its lanes two ways */
+static const float P_SIDE = 0.5f;    /* that lanes which stay together take the (first) side */
+static const float RISK = 3;         /* warp instructions that guarded code may cost more than the branch's cheapest way */
+static const float BSSY_CYCLES = 1;  /* ptxas gives it the shortest stall; other control: latency_issue */
+
+/* ---- predicates alive ---- */
+
+static void note_use(const Pred *p, Operand o, uint32_t block, uint8_t *cross) {
+    if (opt_scalar(o) && o.file == RF_P && p->f->values.at[o.value].block.i != block)
+        cross[o.value] = 1;
+}
+
+/* One block backwards: alive at the end -> alive at the start. */
+static void live_block(const Pred *p, const Block *b, Bitset *live) {
+    const Function *f = p->f;
+    for (unsigned k = b->insts.n; k-- > 0;) {
+        const Inst *i = &f->insts.at[b->insts.at[k].i];
+        for (unsigned n = 0; n <= ir_num_operands(i); n++) {
+            bool is_guard = n == ir_num_operands(i);
+            Operand o = is_guard ? i->guard : f->operands.at[i->operand + n];
+            uint32_t v = opt_scalar(o), x = v && v < p->nindexed ? p->live_index[v] : 0;
+            if (!x)
+                continue;
+            if (n < i->ndst)
+                bs_del(live, x - 1);
+            else if (i->op != IR_PHI)
+                bs_add(live, x - 1);
+        }
+    }
+}
+
+/* Predicates alive at the end of block n as its successors want them. */
+static void live_at_end(const Pred *p, uint32_t n, Bitset *live) {
+    const Function *f = p->f;
+    const Block *b = &f->blocks.at[n];
+    for (unsigned s = 0; s < b->succs.n; s++) {
+        const Block *t = &f->blocks.at[b->succs.at[s].i];
+        bs_or(live, &p->live_in[b->succs.at[s].i]);
+        for (unsigned k = 0; k < t->insts.n && f->insts.at[t->insts.at[k].i].op == IR_PHI; k++)
+            for (unsigned e = 0; e < t->preds.n; e++) {
+                Operand o = *ir_src((Function *)f, &f->insts.at[t->insts.at[k].i], e);
+                uint32_t v = opt_scalar(o), x = v && v < p->nindexed ? p->live_index[v] : 0;
+                if (t->preds.at[e].i == n && x)
+                    bs_add(live, x - 1);
+            }
+    }
+}
+
+void pred_live(Pred *p) {
+    Function *f = p->f;
+    uint8_t *cross = ARENA_ARRAY(&p->a, uint8_t, f->values.n);
+    p->nindexed = f->values.n;
+    p->live_index = ARENA_ARRAY(&p->a, uint32_t, f->values.n);
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = ir_block(f, f->layout.at[n]);
+        for (unsigned k = 0; k < b->insts.n; k++) {
+            const Inst *i = ir_inst(f, b->insts.at[k]);
+            note_use(p, i->guard, f->layout.at[n].i, cross);
+            for (unsigned o = i->ndst; o < ir_num_operands(i); o++) /* a phi uses in the block before */
+                note_use(p, f->operands.at[i->operand + o], i->op == IR_PHI ? 0 : f->layout.at[n].i, cross);
+        }
+    }
+    for (uint32_t v = 1; v < f->values.n; v++)
+        if (cross[v])
+            p->live_index[v] = ++p->nlive;
+    p->live_value = ARENA_ARRAY(&p->a, uint32_t, p->nlive + 1);
+    for (uint32_t v = 1; v < f->values.n; v++)
+        if (cross[v])
+            p->live_value[p->live_index[v] - 1] = v;
+    p->live_in = ARENA_ARRAY(&p->a, Bitset, f->blocks.n);
+    for (uint32_t b = 0; b < f->blocks.n; b++)
+        p->live_in[b] = bs_new(&p->a, p->nlive);
+    p->scratch = bs_new(&p->a, p->nlive);
+    if (!p->nlive)
+        return;
+    Graph g = cfg_graph(&p->a, f);
+    GraphOrder order = graph_order(&p->a, &g, f->entry.i);
+    Bitset live = bs_new(&p->a, p->nlive);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = order.count; k-- > 0;) {
+            uint32_t n = order.order[k];
+            if (!n)
+                continue;
+            bs_clear(&live);
+            live_at_end(p, n, &live);
+            live_block(p, &f->blocks.at[n], &live);
+            changed |= bs_or(&p->live_in[n], &live);
+        }
+    }
+}
+
+typedef struct { uint32_t v[64]; unsigned n, most; } LiveSet;
+
+static void live_add(LiveSet *s, uint32_t v) {
+    for (unsigned k = 0; k < s->n; k++)
+        if (s->v[k] == v)
+            return;
+    if (s->n < 64)
+        s->v[s->n++] = v;
+    if (s->most < s->n)
+        s->most = s->n;
+}
+
+static void live_del(LiveSet *s, uint32_t v) {
+    for (unsigned k = 0; k < s->n; k++)
+        if (s->v[k] == v)
+            s->v[k] = s->v[--s->n];
+}
+
+/* Most predicates alive at once in the region once it is guarded code. */
+static unsigned pressure(const Pred *p, const PredRegion *r) {
+    const Function *f = p->f;
+    LiveSet s = {0};
+    Bitset end = p->scratch;
+    bs_clear(&end);
+    for (unsigned k = 0; k < r->nsides; k++)
+        if (!r->shared_exit)
+            live_at_end(p, r->side[k].block.i, &end);
+    if (r->shape != PD_DIAMOND)
+        live_at_end(p, r->head.i, &end);
+    BS_EACH(x, &end)
+        live_add(&s, p->live_value[x]);
+    live_add(&s, r->side[0].guard.value);
+    for (unsigned side = r->nsides; side-- > 0 && !r->shared_exit;) {
+        const Block *b = &f->blocks.at[r->side[side].block.i];
+        for (unsigned k = b->insts.n; k-- > 0;) {
+            const Inst *i = &f->insts.at[b->insts.at[k].i];
+            for (unsigned n = 0; n <= ir_num_operands(i); n++) {
+                Operand o = n == ir_num_operands(i) ? i->guard : f->operands.at[i->operand + n];
+                if (!opt_scalar(o) || o.file != RF_P)
+                    continue;
+                if (n < i->ndst)
+                    live_del(&s, o.value);
+                else
+                    live_add(&s, o.value);
+            }
+        }
+    }
+    return s.most + r->nands + r->npredicates;
+}
+
+/* ---- time ---- */
+
+typedef struct { float issues, cycles; } Cost;
+
+static void add(Cost *c, float times, Cost x) {
+    c->issues += times * x.issues;
+    c->cycles += times * x.cycles;
+}
+
+static Cost cost_of(const Function *f, const Inst *i) {
+    if (ir_is_pseudo(i->op)) /* copies mostly vanish */
+        return (Cost){0, 0};
+    MachInst m = opt_mach(f, i);
+    return (Cost){1, (float)latency_issue(f->module->target, &m)};
+}
+
+static Cost control_cost(const Function *f, unsigned op) {
+    MachInst m = isa_inst(op);
+    return (Cost){1, op == OT_BSSY ? BSSY_CYCLES : (float)latency_issue(f->module->target, &m)};
+}
+
+typedef struct { Cost branch, guarded; float cheapest; } Estimate;
+
+static Estimate estimate(const Pred *p, const PredRegion *r) {
+    const Function *f = p->f;
+    Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
+    for (unsigned k = 0; k < r->nsides; k++)
+        for (unsigned n = 0; n < r->side[k].n && !r->shared_exit; n++)
+            add(&side[k], 1, cost_of(f, &f->insts.at[f->blocks.at[r->side[k].block.i].insts.at[n].i]));
+    Estimate e = {bra, {0, 0}, 0};
+    for (unsigned k = 0; k < r->nsides; k++)
+        add(&e.guarded, 1, side[k]);
+    add(&e.guarded, (float)(r->nselects + r->nands), (Cost){1, 1});
+    /* what stands at the end of the sides */
+    if (r->shape == PD_EXIT) {
+        add(&side[0], 1, control_cost(f, OT_EXIT));
+        add(&e.guarded, 1, control_cost(f, OT_EXIT));
+    } else if (r->shape == PD_BRANCH || r->shape == PD_LEAVE) {
+        add(&side[0], 1, bra);
+        add(&e.guarded, 1, bra);
+    } else if (r->shape == PD_DIAMOND)
+        add(&side[0], 1, bra); /* over the other */
+    bool barrier = p->barriers && !r->uniform && !r->join_exits && (r->shape == PD_TRIANGLE || r->shape == PD_DIAMOND);
+    float apart = r->uniform ? 0 : P_DIVERGE;
+    if (barrier) {
+        add(&e.branch, 1, control_cost(f, OT_BSSY));
+        add(&e.branch, 1 + apart, bsync);
+    }
+    e.cheapest = e.branch.issues + (side[0].issues < side[1].issues ? side[0].issues : side[1].issues);
+    if (barrier)
+        e.cheapest -= apart;
+    add(&e.branch, apart + (1 - apart) * P_SIDE, side[0]);
+    add(&e.branch, apart + (1 - apart) * (1 - P_SIDE), side[1]);
+    return e;
+}
+
+PredicateReason pred_worth(const Pred *p, const PredRegion *r, PredicateReport *report) {
+    Estimate e = estimate(p, r);
+    report->branch_issues = e.branch.issues;
+    report->guard_issues = e.guarded.issues;
+    unsigned limit = isa_target_info(p->f->module->target)->num_regs[RF_P];
+    if (pressure(p, r) + PRED_SPARE > limit)
+        return PR_PRESSURE;
+    if (p->mode == PREDICATE_MAX)
+        return PR_CONVERTED;
+    if (r->ninsts > PRED_AUTO_INSTS)
+        return PR_LONG;
+    bool pays = e.guarded.issues <= e.branch.issues && e.guarded.cycles <= e.branch.cycles &&
+                e.guarded.issues <= e.cheapest + RISK;
+    return pays ? PR_CONVERTED : PR_NO_PROFIT;
+}

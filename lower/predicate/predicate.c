@@ -1,0 +1,137 @@
+/* Predication (if-conversion): short regions behind a branch become guarded code, so that lanes need neither part nor
+ * meet there. In: SSA before reconvergence, uniformity known. Regions are taken from the inside out: one that has
+ * become a single block may be the side of another. Out: IrModule.predicated tells of every branch what became of it.
+ *
+ * Each lane executes what it executed before, in the same order, and besides only arithmetic that cannot fault and
+ * whose results it does not use. Barriers, collectives and YIELD never get a guard.
+ * SPDX-License-Identifier: MIT */
+#include "lower/predicate/predicate.h"
+#include "lower/cfg.h"
+#include "lower/opt/opt.h"
+#include "lower/passes.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void queue(Pred *p, BlockId b) {
+    if (p->queued[b.i] || ir_block(p->f, b)->dead)
+        return;
+    p->queued[b.i] = true;
+    VEC_ADD(&p->a, &p->work, b.i);
+}
+
+/* Does b end in "@P BRA x; BRA y"? */
+static bool two_ways(Function *f, BlockId b) {
+    const Block *blk = ir_block(f, b);
+    return !blk->dead && blk->succs.n == 2 && blk->insts.n >= 2 && ir_inst(f, blk->insts.at[blk->insts.n - 2])->op == OT_BRA;
+}
+
+static PredicateReport new_report(Pred *p, BlockId b) {
+    const Block *blk = ir_block(p->f, b);
+    return (PredicateReport){.func = p->f, .branch = b, .loc = ir_inst(p->f, blk->insts.at[blk->insts.n - 2])->loc};
+}
+
+/* Look at the branch at the end of b, without a change; r is the region if the answer is PR_CONVERTED. Of several
+ * shapes that all stay, the first is reported. */
+static PredicateReason examine(Pred *p, BlockId b, PredRegion *r, PredicateReport *report) {
+    PredicateReason first = PR_COUNT;
+    for (unsigned from = 0; pred_find(p, b, &from, r);) {
+        PredicateReport now = *report;
+        PredicateReason why = pred_waits(p, r) ? PR_OBSERVING : pred_plan(p, r);
+        now.shape = r->shape;
+        now.insts = r->ninsts;
+        now.selects = r->nselects;
+        now.merges = r->nands;
+        if (why == PR_CONVERTED)
+            why = pred_worth(p, r, &now);
+        if (why == PR_CONVERTED || first == PR_COUNT) {
+            *report = now;
+            first = why;
+        }
+        if (why == PR_CONVERTED)
+            return why;
+        pred_forget(p, r);
+    }
+    return first == PR_COUNT ? pred_why_not(p, b) : first;
+}
+
+static bool try_block(Pred *p, BlockId b) {
+    Function *f = p->f;
+    PredRegion r;
+    if (!two_ways(f, b))
+        return false;
+    PredicateReport report = new_report(p, b);
+    if (examine(p, b, &r, &report) != PR_CONVERTED)
+        return false;
+    report.first = pred_convert(p, &r);
+    VEC_ADD(&f->module->arena, &f->module->predicated, report);
+    for (BlockId next = ir_block(f, b)->succs.at[0]; opt_merge_next(f, b); next = ir_block(f, b)->succs.at[0]) {
+        p->ipdom[b.i] = p->ipdom[next.i];
+        if (!ir_block(f, b)->succs.n)
+            break;
+    }
+    queue(p, b);
+    for (unsigned k = 0; k < ir_block(f, b)->preds.n; k++)
+        queue(p, ir_block(f, b)->preds.at[k]);
+    return true;
+}
+
+static void report_rest(Pred *p) {
+    Function *f = p->f;
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        BlockId b = f->layout.at[n];
+        if (!two_ways(f, b))
+            continue;
+        PredRegion r;
+        PredicateReport report = new_report(p, b);
+        report.reason = examine(p, b, &r, &report);
+        VEC_ADD(&f->module->arena, &f->module->predicated, report);
+    }
+}
+
+static int by_place(const void *x, const void *y) {
+    const PredicateReport *a = x, *b = y;
+    uint32_t i = a->func->locs.at[a->loc.i].src.i, j = b->func->locs.at[b->loc.i].src.i;
+    return i != j ? (i < j ? -1 : 1) : a->branch.i < b->branch.i ? -1 : a->branch.i > b->branch.i;
+}
+
+/* Says whether something was converted. */
+static bool predicate_function(Function *f, PredicateMode mode, bool barriers, Diags *d) {
+    if (f->blocks.n <= 1)
+        return false;
+    Pred p = {.f = f, .mode = mode, .barriers = barriers};
+    unsigned before = f->module->predicated.n;
+    bool changed = false, again;
+    ir_renumber(f);
+    for (uint32_t n = 1; n < f->insts.n; n++)
+        f->insts.at[n].aux = 0;
+    pred_live(&p);
+    Graph g = cfg_graph(&p.a, f);
+    p.ipdom = post_dominators(&p.a, f, &g, f->entry.i).ipdom;
+    p.queued = ARENA_ARRAY(&p.a, bool, f->blocks.n);
+    do {
+        again = false;
+        for (unsigned n = 0; n < f->layout.n; n++)
+            queue(&p, f->layout.at[n]);
+        while (p.work.n) { /* the last block first: inner regions mostly lie behind outer ones' heads */
+            BlockId b = {p.work.at[--p.work.n]};
+            p.queued[b.i] = false;
+            again |= try_block(&p, b);
+        }
+        ir_renumber(f);
+        changed |= again;
+    } while (again);
+    report_rest(&p);
+    if (f->module->predicated.n > before)
+        qsort(f->module->predicated.at + before, f->module->predicated.n - before, sizeof(PredicateReport), by_place);
+    arena_free(&p.a);
+    return changed && pass_fold(f, d) && pass_branches(f, d) && pass_dce(f, d); /* a known guard leaves a constant branch */
+}
+
+bool pass_predicate(IrModule *m, Diags *d) {
+    bool changed = false;
+    if (m->predicate == PREDICATE_OFF)
+        return true;
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        changed |= predicate_function(m->funcs.at[k], m->predicate, m->reconverge != RECONV_NONE, d);
+    return !changed || pass_uniformity(m, d);
+}

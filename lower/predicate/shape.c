@@ -1,0 +1,236 @@
+/* Predication: which branches have a shape that can become guarded code, and what a single instruction allows.
+ * Regions are one block deep: a nested region is found when what it holds has become one block.
+ * SPDX-License-Identifier: MIT */
+#include "isa/machine/latency.h"
+#include "lower/opt/opt.h"
+#include "lower/passes.h"
+#include "lower/predicate/predicate.h"
+
+typedef enum { END_JUMP, END_BRANCH, END_EXIT, END_OTHER } EndKind;
+
+static const Inst *inst_at(const Function *f, const Block *b, unsigned from_end) {
+    return b->insts.n > from_end ? &f->insts.at[b->insts.at[b->insts.n - 1 - from_end].i] : NULL;
+}
+
+static EndKind block_end(const Function *f, const Block *b) {
+    const Inst *last = inst_at(f, b, 0), *first = inst_at(f, b, 1);
+    if (last && last->op == OT_EXIT && b->succs.n == 0)
+        return END_EXIT;
+    if (!last || last->op != OT_BRA || !op_is_always(*ir_src((Function *)f, last, BRA_pp)))
+        return END_OTHER;
+    if (b->succs.n == 1)
+        return END_JUMP;
+    bool two = b->succs.n == 2 && first && first->op == OT_BRA && first->guard.kind == OPK_VAL && first->guard.file == RF_P &&
+               op_is_always(*ir_src((Function *)f, first, BRA_pp));
+    return two ? END_BRANCH : END_OTHER;
+}
+
+static bool own_side(const Function *f, BlockId side, BlockId head) {
+    return side.i != head.i && f->blocks.at[side.i].preds.n == 1;
+}
+
+static bool bare_exit(const Function *f, BlockId b) {
+    return f->blocks.at[b.i].insts.n == 1 && block_end(f, &f->blocks.at[b.i]) == END_EXIT;
+}
+
+static PredSide make_side(const Function *f, BlockId head, BlockId block) {
+    const Block *h = &f->blocks.at[head.i], *b = &f->blocks.at[block.i];
+    PredSide s = {.block = block, .guard = inst_at(f, h, 1)->guard};
+    s.n = b->insts.n - (block_end(f, b) == END_BRANCH ? 2 : 1);
+    if (h->succs.at[0].i != block.i)
+        s.guard.mods ^= OPM_NOT;
+    return s;
+}
+
+static bool observes_in_loop(const Function *f, const Block *b) {
+    for (unsigned k = 0; k < b->insts.n && b->loop_depth; k++)
+        if (f->insts.at[b->insts.at[k].i].flags & IF_OBSERVING)
+            return true;
+    return false;
+}
+
+bool pred_waits(const Pred *p, const PredRegion *r) {
+    const Block *blocks = p->f->blocks.at;
+    return r->out.i && (observes_in_loop(p->f, &blocks[r->head.i]) || observes_in_loop(p->f, &blocks[r->side[0].block.i]));
+}
+
+/* The shape with succs[k] as its side, PD_NONE if there is none. */
+static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegion *r) {
+    const Function *f = p->f;
+    const Block *h = &f->blocks.at[head.i];
+    BlockId side = h->succs.at[k], other = h->succs.at[1 - k];
+    const Block *s = &f->blocks.at[side.i], *o = &f->blocks.at[other.i];
+    r->out = (BlockId){0};
+    if (bare_exit(f, side) && s->preds.n > 1) {
+        r->shared_exit = true;
+        r->join = other;
+        return PD_EXIT;
+    }
+    if (!own_side(f, side, head))
+        return PD_NONE;
+    switch (block_end(f, s)) {
+    case END_EXIT: /* what stands behind a loop should not be fetched in each round */
+        r->join = other;
+        return s->insts.n > 1 && s->loop_depth < h->loop_depth ? PD_NONE : PD_EXIT;
+    case END_JUMP:
+        if (s->succs.at[0].i == head.i)
+            return PD_NONE;
+        r->join = s->succs.at[0];
+        if (r->join.i == other.i)
+            return other.i == head.i ? PD_NONE : PD_TRIANGLE;
+        if (own_side(f, other, head) && block_end(f, o) == END_JUMP && o->succs.at[0].i == r->join.i)
+            return PD_DIAMOND;
+        r->out = r->join;
+        r->join = other;
+        return p->ipdom[head.i] == r->out.i && f->blocks.at[r->out.i].loop_depth == h->loop_depth ? PD_LEAVE : PD_NONE;
+    case END_BRANCH:
+        for (unsigned x = 0; x < 2; x++)
+            if (s->succs.at[x].i == other.i && s->succs.at[1 - x].i != other.i) {
+                r->join = other;
+                r->out = s->succs.at[1 - x];
+                return PD_BRANCH;
+            }
+        return PD_NONE;
+    default:
+        return PD_NONE;
+    }
+}
+
+PredicateReason pred_why_not(const Pred *p, BlockId head) {
+    const Function *f = p->f;
+    const Block *h = &f->blocks.at[head.i];
+    PredicateReason why = PR_SHARED;
+    for (unsigned k = 0; k < 2; k++) {
+        const Block *s = &f->blocks.at[h->succs.at[k].i];
+        if (h->succs.at[k].i == head.i)
+            return PR_LOOP;
+        for (unsigned x = 0; x < s->succs.n; x++)
+            if (s->succs.at[x].i == head.i)
+                return PR_LOOP;
+        if (!own_side(f, h->succs.at[k], head))
+            continue;
+        EndKind end = block_end(f, s);
+        PredicateReason here = end == END_BRANCH ? PR_INNER : end == END_OTHER ? PR_END : PR_NO_JOIN;
+        if (why == PR_SHARED || here == PR_INNER)
+            why = here;
+    }
+    return why;
+}
+
+bool pred_find(const Pred *p, BlockId head, unsigned *from, PredRegion *r) {
+    const Function *f = p->f;
+    const Block *h = &f->blocks.at[head.i];
+    *r = (PredRegion){.head = head, .uniform = uniform_branch(f, head) || (inst_at(f, h, 1)->flags & IF_UNIFORM)};
+    if (block_end(f, h) != END_BRANCH || h->succs.at[0].i == h->succs.at[1].i)
+        return false;
+    while (*from < 4) { /* each successor as the side, then once more: any other shape is better than PD_LEAVE */
+        unsigned k = (*from)++;
+        r->shared_exit = false;
+        r->shape = shape_of(p, head, k % 2, r);
+        if (r->shape == PD_NONE || (r->shape == PD_LEAVE) != (k >= 2))
+            continue;
+        r->join_exits = bare_exit(f, r->join);
+        r->nsides = r->shape == PD_DIAMOND ? 2 : 1;
+        r->side[0] = make_side(f, head, h->succs.at[k % 2]);
+        if (r->nsides == 2)
+            r->side[1] = make_side(f, head, h->succs.at[1 - k % 2]);
+        for (unsigned n = 0; n < r->nsides && !r->shared_exit; n++)
+            r->ninsts += r->side[n].n;
+        return true;
+    }
+    r->shape = PD_NONE;
+    return false;
+}
+
+/* ---- single instructions ---- */
+
+bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, unsigned *component) {
+    for (unsigned k = 0; k < i->ndst; k++) {
+        Operand o = f->operands.at[i->operand + k];
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
+            if (ir_operand_value(f, o, c).i == v) {
+                *slot = k;
+                *component = c;
+                return true;
+            }
+    }
+    return false;
+}
+
+/* Values in registers that calls demand, and register files that a warp has only once. */
+static PredicateReason operands_allow(const Function *f, const Inst *i) {
+    for (unsigned k = 0; k < ir_num_operands(i); k++) {
+        Operand o = f->operands.at[i->operand + k];
+        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+            ValId v = ir_operand_value(f, o, c);
+            if (v.i && f->values.at[v.i].fixed_reg >= 0)
+                return PR_CALL;
+            if (v.i && k < i->ndst && f->values.at[v.i].file != RF_R && f->values.at[v.i].file != RF_P)
+                return PR_OPERATION;
+        }
+    }
+    return PR_CONVERTED;
+}
+
+static bool may_guard_memory(unsigned op) {
+    switch (op) {
+    case OT_LDG: case OT_LD: case OT_LDS: case OT_LDL: case OT_STG: case OT_ST: case OT_STS: case OT_STL: case OT_RED:
+    case OT_ATOM: case OT_ATOMG: case OT_ATOMS: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_ATOMS_CAS: case OT_MEMBAR:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static PredKind pseudo_kind(const Inst *i, PredicateReason *why) {
+    switch (i->op) {
+    case IR_COPY: case IR_PARCOPY: case IR_UNDEF: case IR_FRAME_ADDR:
+        if (op_is_always(i->guard))
+            return PK_KEEP;
+        break;
+    case IR_PHI:
+        if (i->nsrc == 1)
+            return PK_KEEP;
+        break;
+    default:
+        break;
+    }
+    *why = PR_OPERATION;
+    return PK_NONE;
+}
+
+PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why) {
+    *why = i->op == OT_CALL || i->op == OT_LEPC ? PR_CALL : operands_allow(f, i);
+    if (*why != PR_CONVERTED)
+        return PK_NONE;
+    if (i->flags & (IF_SYNC | IF_CONVERGENT)) {
+        *why = PR_SYNC;
+        return PK_NONE;
+    }
+    if (ir_is_pseudo(i->op))
+        return pseudo_kind(i, why);
+    if (i->flags & IF_MEMORY) {
+        *why = may_guard_memory(i->op) ? PR_CONVERTED : PR_OPERATION;
+        return may_guard_memory(i->op) ? PK_GUARD : PK_NONE;
+    }
+    MachInst m = opt_mach(f, i);
+    switch (latency_class(f->module->target, &m)) {
+    case LC_ALU: case LC_FMA: case LC_WIDE: case LC_HALF: case LC_HALF_ALU:
+        return i->flags & IF_SIDE_EFFECT ? PK_GUARD : PK_PLAIN;
+    case LC_DBL: case LC_XU: case LC_DISP64: case LC_HALF_MMA: case LC_CONST: /* slow, or not known never to fault */
+        return PK_GUARD;
+    case LC_SPECIAL:
+        if (i->op == OT_S2R)
+            return PK_GUARD;
+        break;
+    case LC_CTRL:
+        if (i->op == OT_EXIT)
+            return PK_GUARD;
+        *why = i->op == OT_YIELD || i->op == OT_NANOSLEEP ? PR_SYNC : PR_OPERATION;
+        return PK_NONE;
+    default:
+        break;
+    }
+    *why = PR_OPERATION;
+    return PK_NONE;
+}

@@ -1,0 +1,329 @@
+/* Checks what reconvergence insertion made, with a data flow of its own over the finished instructions: in which
+ * barrier registers may a lane be pending, and at which BSYNC will it leave them? The rules:
+ *   R-01 at BSYNC Bk every other register that may be pending is smaller
+ *   R-02, R-03 a pending lane can still reach its BSYNC, or comes only to EXIT or a trap; nothing at RET
+ *   R-04 a BSYNC is reached by a BSSY of its own    R-05 a BSSY reaches its BSYNC
+ *   R-06 the syncpoint of a BSSY is a block that begins with its BSYNC
+ *   R-07 no guard on instructions that count or switch lanes
+ *   R-08 a register is not used again where it may be pending for another join
+ *   R-09, R-10 collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes
+ *   R-11 WARPSYNC in a region stands behind YIELD
+ *   R-12 two places that may wait for each other are one (lower/reconverge/meet.c)
+ *   R-13 a cycle that may wait for another lane passes YIELD or NANOSLEEP
+ *   R-16 a callee's registers are above all that may be pending at the call
+ * SPDX-License-Identifier: MIT */
+#include "lower/reconverge/reconverge.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+    uint32_t join[NUM_B]; /* block of the BSYNC at which a pending lane leaves the register, 0 not pending */
+} Pending;
+
+typedef struct {
+    Arena a;
+    Function *f;
+    Graph g;
+    GraphOrder order;
+    Pending *in;        /* [block] */
+    uint8_t *ends;      /* [block] reaches EXIT, RET or a trap */
+    Bitset *reach;      /* [block that has a BSYNC] blocks that reach it; w NULL: not made yet */
+    const bool *open, *observes;
+    const SyncNotes *notes;
+    bool report, good;
+    Diags *d;
+} Check;
+
+static void fail(Check *c, const Inst *i, const char *rule, const char *what, unsigned reg) {
+    if (!c->report)
+        return;
+    c->good = false;
+    char text[128];
+    snprintf(text, sizeof text, what, reg);
+    diag(c->d, c->f->locs.at[i->loc.i].src, DIAG_E0773, rule, text, str_text(c->f->module->strings, c->f->name));
+}
+
+static void mark_back(Check *c, uint8_t *seen, uint32_t *stack, uint32_t top) {
+    while (top) {
+        uint32_t n = stack[--top];
+        GRAPH_PREDS(&c->g, n, p)
+            if (c->order.index[*p] != NO_NODE && !seen[*p])
+                seen[*p] = 1, stack[top++] = *p;
+    }
+}
+
+/* A guarded EXIT inside: lanes may end in a loop that no edge leaves. */
+static bool exits_inside(const Function *f, const Block *b) {
+    for (unsigned p = 0; p < b->insts.n; p++)
+        if (f->insts.at[b->insts.at[p].i].op == OT_EXIT)
+            return true;
+    return false;
+}
+
+static void find_ends(Check *c) {
+    uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1), top = 0;
+    c->ends = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
+    for (uint32_t k = 0; k < c->order.count; k++) {
+        uint32_t n = c->order.order[k];
+        if (n == 0 || !c->f->blocks.at[n].succs.n || exits_inside(c->f, &c->f->blocks.at[n]))
+            c->ends[n] = 1, stack[top++] = n;
+    }
+    mark_back(c, c->ends, stack, top);
+}
+
+/* Can block n come to block `to`? */
+static bool can_reach(Check *c, uint32_t n, uint32_t to) {
+    if (!c->reach[to].w) {
+        ArenaMark mark;
+        c->reach[to] = bs_new(&c->a, c->g.n);
+        mark = arena_mark(&c->a);
+        uint8_t *seen = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
+        uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1);
+        stack[0] = to;
+        seen[to] = 1;
+        mark_back(c, seen, stack, 1);
+        for (uint32_t k = 0; k < c->g.n; k++)
+            if (seen[k])
+                bs_add(&c->reach[to], k);
+        arena_release(&c->a, mark);
+    }
+    return bs_has(&c->reach[to], n);
+}
+
+static const Inst *first_inst(const Function *f, uint32_t block) {
+    const Block *b = &f->blocks.at[block];
+    unsigned p = 0;
+    while (p + 1 < b->insts.n && f->insts.at[b->insts.at[p].i].op == IR_PHI)
+        p++;
+    return &f->insts.at[b->insts.at[p].i];
+}
+
+static uint32_t reg_of(const Check *c, const Inst *i) { return ir_src(c->f, i, 0)->value % NUM_B; }
+
+static void do_bssy(Check *c, Pending *s, const Inst *i, uint32_t block) {
+    uint32_t reg = reg_of(c, i), to = ir_src(c->f, i, BSSY_syncpoint)->value;
+    const Inst *sync = first_inst(c->f, to);
+    if (sync->op != OT_BSYNC || reg_of(c, sync) != reg) {
+        fail(c, i, "R-06", "the syncpoint of BSSY B%u is not its BSYNC", reg);
+        return;
+    }
+    if (c->report && !can_reach(c, block, to))
+        fail(c, i, "R-05", "BSSY B%u never comes to its BSYNC", reg);
+    if (s->join[reg] && s->join[reg] != to)
+        fail(c, i, "R-08", "B%u is used again inside its own region", reg);
+    s->join[reg] = to;
+}
+
+static void do_bsync(Check *c, Pending *s, const Inst *i, uint32_t block) {
+    uint32_t reg = reg_of(c, i);
+    if (!s->join[reg])
+        fail(c, i, "R-04", "no BSSY reaches BSYNC B%u", reg);
+    else if (s->join[reg] != block)
+        fail(c, i, "R-08", "lanes of another region are released at BSYNC B%u", reg);
+    s->join[reg] = 0;
+    for (uint32_t k = reg + 1; k < NUM_B; k++)
+        if (s->join[k])
+            fail(c, i, "R-01", "a larger register may be pending at BSYNC B%u", reg);
+}
+
+static void do_call(Check *c, const Pending *s, const Inst *i) {
+    const Function *callee = ir_callee(c->f, i);
+    const IrModule *m = c->f->module;
+    unsigned highest = 0;
+    for (unsigned k = 0; k < NUM_B; k++)
+        if (s->join[k])
+            highest = k + 1;
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        if ((callee ? callee->index == k : c->open[k] && !m->funcs.at[k]->is_entry) && m->funcs.at[k]->b_base < highest)
+            fail(c, i, "R-16", "the callee may use B%u, which may be pending at the call", highest - 1);
+}
+
+static bool any_pending(const Pending *s, unsigned *reg) {
+    for (*reg = 0; *reg < NUM_B; ++*reg)
+        if (s->join[*reg])
+            return true;
+    return false;
+}
+
+typedef struct { /* what stands just before */
+    bool synced, synced_all, yielded;
+    Operand mask; /* of the WARPSYNC */
+} Before;
+
+/* The mask that PTX gives the collective; none: not known, as in stubs. */
+static Operand wanted_mask(const Check *c, const Inst *i, InstId id) {
+    const SyncSite *s = reconv_noted(c->notes, c->f, id);
+    if (i->nsrc > isa_num_src(i->op))
+        return *ir_src(c->f, i, isa_num_src(i->op));
+    return s ? s->mask : (Operand){0};
+}
+
+static void do_collective(Check *c, const Pending *s, const Inst *i, InstId id, Before *b) {
+    unsigned reg;
+    if (i->op == OT_WARPSYNC) {
+        Operand m = *ir_src(c->f, i, WARPSYNC_rb);
+        if (any_pending(s, &reg) && !b->yielded)
+            fail(c, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
+        *b = (Before){.synced = true, .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX, .yielded = b->yielded,
+                      .mask = m};
+        return;
+    }
+    bool bar = i->op == OT_BAR || i->op == OT_BAR_RED;
+    if (bar && !b->synced_all)
+        fail(c, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
+    if (!bar && !b->synced)
+        fail(c, i, "R-09", "a collective without WARPSYNC", 0);
+    Operand mask = bar ? (Operand){0} : wanted_mask(c, i, id);
+    if (b->synced && mask.kind != OPK_NONE && memcmp(&mask, &b->mask, sizeof mask))
+        fail(c, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
+    if (bar)
+        *b = (Before){0};
+}
+
+static bool counts_lanes(const Inst *i) {
+    return i->op == OT_BSSY || i->op == OT_BSYNC || i->op == OT_BREAK || i->op == OT_YIELD || i->op == OT_WARPSYNC ||
+           i->op == OT_BAR || i->op == OT_BAR_RED;
+}
+
+static void check_inst(Check *c, Pending *s, InstId id, uint32_t block, Before *before) {
+    const Inst *i = ir_inst(c->f, id);
+    unsigned reg;
+    if (counts_lanes(i) && !op_is_always(i->guard))
+        fail(c, i, "R-07", "a guarded instruction counts or switches lanes", 0);
+    switch (i->op) {
+    case OT_BSSY: do_bssy(c, s, i, block); break;
+    case OT_BSYNC:
+        do_bsync(c, s, i, block);
+        *before = (Before){0};
+        break;
+    case OT_BREAK: s->join[reg_of(c, i)] = 0; break;
+    case OT_YIELD: case OT_NANOSLEEP: *before = (Before){.yielded = true}; break;
+    case OT_WARPSYNC: case OT_BAR: case OT_BAR_RED: do_collective(c, s, i, id, before); break;
+    case OT_CALL:
+        do_call(c, s, i);
+        *before = (Before){0};
+        break;
+    case OT_RET:
+        if (any_pending(s, &reg))
+            fail(c, i, "R-02", "B%u may be pending at RET", reg);
+        break;
+    case OT_EXIT: case OT_KILL:
+        if (!op_is_always(i->guard)) /* the others are still together */
+            before->yielded = false;
+        break;
+    default:
+        if (!ir_is_pseudo(i->op) && i->flags & IF_SYNC)
+            do_collective(c, s, i, id, before);
+    }
+}
+
+static void check_block(Check *c, uint32_t n, Pending *s) {
+    const Block *b = ir_block(c->f, (BlockId){n});
+    Before before = {0};
+    *s = c->in[n];
+    for (unsigned k = 0; c->report && k < NUM_B; k++)
+        if (s->join[k] && !c->ends[n] && !can_reach(c, n, s->join[k]))
+            fail(c, first_inst(c->f, n), "R-03", "an endless loop keeps lanes pending in B%u", k);
+    for (unsigned p = 0; p < b->insts.n; p++)
+        check_inst(c, s, b->insts.at[p], n, &before);
+}
+
+/* What is pending at the end of u may be pending where v begins. */
+static bool merge(Check *c, const Pending *s, uint32_t v) {
+    bool changed = false;
+    for (unsigned k = 0; k < NUM_B; k++) {
+        uint32_t *at = &c->in[v].join[k];
+        if (s->join[k] && *at && *at != s->join[k])
+            fail(c, first_inst(c->f, v), "R-08", "B%u may be pending for two joins", k);
+        if (s->join[k] && !*at)
+            *at = s->join[k], changed = true;
+    }
+    return changed;
+}
+
+/* ---- R-13 ---- */
+
+typedef struct {
+    const Inst *observes; /* the first instruction that may wait for another lane */
+    bool yields;
+} Progress;
+
+static Progress progress_of(const Check *c, uint32_t n) {
+    const Block *b = &c->f->blocks.at[n];
+    Progress r = {0};
+    for (unsigned p = 0; p < b->insts.n; p++) {
+        const Inst *i = &c->f->insts.at[b->insts.at[p].i];
+        const Function *callee = i->op == OT_CALL ? ir_callee(c->f, i) : NULL;
+        bool waits = i->flags & IF_OBSERVING || (i->op == OT_CALL && (!callee || callee->blocks.n <= 1 || c->observes[callee->index]));
+        if (waits && !r.observes)
+            r.observes = i;
+        r.yields |= (i->op == OT_YIELD || i->op == OT_NANOSLEEP) && op_is_always(i->guard);
+    }
+    return r;
+}
+
+/* From every place that may wait, is there a way back to it without YIELD? */
+static void check_progress(Check *c) {
+    for (uint32_t k = 0; k < c->order.count; k++) {
+        uint32_t root = c->order.order[k], top = 0;
+        Progress at = root ? progress_of(c, root) : (Progress){0};
+        if (!at.observes || at.yields)
+            continue;
+        ArenaMark mark = arena_mark(&c->a);
+        uint8_t *seen = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
+        uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1);
+        stack[top++] = root;
+        while (top && !seen[root]) {
+            uint32_t n = stack[--top];
+            GRAPH_SUCCS(&c->g, n, t)
+                if (*t && !seen[*t] && !progress_of(c, *t).yields)
+                    seen[*t] = 1, stack[top++] = *t;
+        }
+        if (seen[root])
+            fail(c, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
+        arena_release(&c->a, mark);
+    }
+}
+
+static bool check_function(Function *f, const bool *open, const bool *observes, const SyncNotes *notes, Diags *d) {
+    Check c = {.f = f, .open = open, .observes = observes, .notes = notes, .d = d, .good = true};
+    c.g = cfg_graph(&c.a, f);
+    c.order = graph_order(&c.a, &c.g, f->entry.i);
+    c.in = ARENA_ARRAY(&c.a, Pending, c.g.n);
+    c.reach = ARENA_ARRAY(&c.a, Bitset, c.g.n);
+    find_ends(&c);
+    bool changed = true;
+    for (c.report = false; changed || !c.report;) {
+        c.report = !changed; /* one more round, to report on what is pending in the end */
+        changed = false;
+        for (uint32_t k = 0; k < c.order.count; k++) {
+            uint32_t n = c.order.order[k];
+            Pending s;
+            if (!n)
+                continue;
+            check_block(&c, n, &s);
+            GRAPH_SUCCS(&c.g, n, v)
+                if (*v)
+                    changed |= merge(&c, &s, *v);
+        }
+    }
+    check_progress(&c);
+    arena_free(&c.a);
+    return c.good;
+}
+
+bool reconv_check(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d) {
+    SyncNotes own = {0};
+    if (!notes) {
+        reconv_note_sites(&own, m);
+        notes = &own;
+    }
+    const bool *observes = ir_observing_functions(&own.a, m);
+    bool good = true;
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        if (m->funcs.at[k]->blocks.n > 1)
+            good &= check_function(m->funcs.at[k], open, observes, notes, d);
+    good &= reconv_check_meetings(m, open, notes, d);
+    arena_free(&own.a);
+    return good;
+}

@@ -1,0 +1,212 @@
+/* R-12, checked on the result of reconvergence insertion: two collectives of one kind that lanes of a warp may be at at
+ * the same time, waiting for each other, must be one instruction, because WARPSYNC counts arrivals at one place.
+ *
+ * The places are noted before rendezvous stubs are made (reconv_note_sites), with what PTX says of them. In the result a
+ * place either still has its instruction or calls a stub. Whether two places can be met at the same time is decided
+ * here without dominators: walk from one to the next of the two; if from the start on there is only ever one of them
+ * that can come next, all lanes pass them in one order.
+ * SPDX-License-Identifier: MIT */
+#include "lower/reconverge/reconverge.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_bar(unsigned op) { return op == OT_BAR || op == OT_BAR_RED; }
+
+static bool is_stub(const Function *f) { return !strncmp(str_text(f->module->strings, f->name), "$sync$", 6); }
+
+bool reconv_is_collective(const Inst *i) {
+    return !ir_is_pseudo(i->op) && op_is_always(i->guard) && (is_bar(i->op) || i->flags & IF_SYNC);
+}
+
+static Operand mask_of(Function *f, const Inst *i) {
+    if (i->op == OT_WARPSYNC)
+        return *ir_src(f, i, WARPSYNC_rb);
+    if (is_bar(i->op))
+        return op_imm(UINT32_MAX);
+    return i->nsrc > isa_num_src(i->op) ? *ir_src(f, i, isa_num_src(i->op)) : (Operand){0};
+}
+
+static int by_place(const void *a, const void *b) {
+    const SyncSite *x = a, *y = b;
+    if (x->f != y->f)
+        return (uintptr_t)x->f < (uintptr_t)y->f ? -1 : 1;
+    return x->inst.i < y->inst.i ? -1 : x->inst.i > y->inst.i;
+}
+
+void reconv_note_sites(SyncNotes *notes, const IrModule *m) {
+    for (unsigned k = 0; k < m->funcs.n; k++) {
+        Function *f = m->funcs.at[k];
+        for (unsigned n = 0; n < f->layout.n && !is_stub(f); n++) {
+            const Block *b = ir_block(f, f->layout.at[n]);
+            for (unsigned p = 0; p < b->insts.n; p++) {
+                const Inst *i = ir_inst(f, b->insts.at[p]);
+                if (!reconv_is_collective(i))
+                    continue;
+                *VEC_PUSH(&notes->a, &notes->sites) =
+                    (SyncSite){.f = f, .block = f->layout.at[n].i, .inst = b->insts.at[p], .op = i->op, .mods = i->mods,
+                               .mask = mask_of(f, i), .id = is_bar(i->op) ? *ir_src(f, i, 0) : (Operand){0}, .loc = i->loc,
+                               .uniform = b->uniform_flow, .aligned = (i->flags & IF_ALIGNED) != 0};
+            }
+        }
+    }
+    if (notes->sites.n)
+        qsort(notes->sites.at, notes->sites.n, sizeof *notes->sites.at, by_place);
+}
+
+const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst) {
+    SyncSite key = {.inst = inst};
+    memcpy(&key.f, &f, sizeof f);
+    return notes->sites.n ? bsearch(&key, notes->sites.at, notes->sites.n, sizeof key, by_place) : NULL;
+}
+
+/* ---- where a place is now ---- */
+
+typedef struct {
+    Arena a;
+    const IrModule *m;
+    const SyncNotes *notes;
+    const Function **stub; /* [site] it calls, NULL: its own instruction */
+    Bitset *roots;         /* [func] open functions from which it is reached */
+    bool good;
+    Diags *d;
+} Meet;
+
+/* A call of a stub stands in the block where the collective stood, with its PTX position. */
+static void find_stubs_in(Meet *c, Function *f, uint32_t block, bool *kept) {
+    const SyncSite *site = c->notes->sites.at;
+    const Block *b = &f->blocks.at[block];
+    for (unsigned p = 0; p < b->insts.n; p++) {
+        const SyncSite *s = reconv_noted(c->notes, f, b->insts.at[p]);
+        if (s)
+            kept[s - site] = true;
+    }
+    for (unsigned p = 0; p < b->insts.n; p++) {
+        const Inst *i = &f->insts.at[b->insts.at[p].i];
+        const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
+        for (uint32_t s = 0; callee && is_stub(callee) && s < c->notes->sites.n; s++)
+            if (site[s].f == f && site[s].block == block && site[s].loc.i == i->loc.i && !c->stub[s] && !kept[s]) {
+                c->stub[s] = callee;
+                break;
+            }
+    }
+}
+
+static void find_stubs(Meet *c) {
+    bool *kept = ARENA_ARRAY(&c->a, bool, c->notes->sites.n + 1u);
+    for (unsigned k = 0; k < c->m->funcs.n; k++)
+        for (unsigned n = 0; n < c->m->funcs.at[k]->layout.n; n++)
+            find_stubs_in(c, c->m->funcs.at[k], c->m->funcs.at[k]->layout.at[n].i, kept);
+}
+
+static void reach(Meet *c, const bool *open, uint32_t root) {
+    uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->m->funcs.n + 1), top = 0;
+    bs_add(&c->roots[root], root);
+    stack[top++] = root;
+    while (top) {
+        const Function *f = c->m->funcs.at[stack[--top]];
+        for (unsigned n = 0; n < f->layout.n; n++) {
+            const Block *b = &f->blocks.at[f->layout.at[n].i];
+            for (unsigned p = 0; p < b->insts.n; p++) {
+                const Inst *i = &f->insts.at[b->insts.at[p].i];
+                const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
+                for (uint32_t k = 0; i->op == OT_CALL && k < c->m->funcs.n; k++)
+                    if ((callee ? callee->index == k : open[k]) && !bs_has(&c->roots[k], root)) {
+                        bs_add(&c->roots[k], root);
+                        stack[top++] = k;
+                    }
+            }
+        }
+    }
+}
+
+/* ---- in one order? ---- */
+
+enum { AT_X = 1, AT_Y = 2, AT_RET = 4 };
+
+/* Which of blocks x and y, or the function's end, can be met first from `start`; itself included if asked. */
+static unsigned next_of(Meet *c, const Function *f, uint32_t start, bool included, uint32_t x, uint32_t y) {
+    ArenaMark mark = arena_mark(&c->a);
+    uint8_t *seen = ARENA_ARRAY(&c->a, uint8_t, f->blocks.n);
+    uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, f->blocks.n + 1), top = 0;
+    unsigned met = 0;
+    stack[top++] = start;
+    while (top) {
+        uint32_t n = stack[--top];
+        if (included && (n == x || n == y)) {
+            met |= n == x ? AT_X : AT_Y;
+            continue;
+        }
+        included = true;
+        const Block *b = &f->blocks.at[n];
+        for (unsigned p = 0; p < b->insts.n; p++)
+            met |= f->insts.at[b->insts.at[p].i].op == OT_RET ? AT_RET : 0;
+        for (unsigned s = 0; s < b->succs.n; s++)
+            if (!seen[b->succs.at[s].i])
+                seen[b->succs.at[s].i] = 1, stack[top++] = b->succs.at[s].i;
+    }
+    arena_release(&c->a, mark);
+    return met;
+}
+
+static bool one_order(Meet *c, const Function *f, uint32_t x, uint32_t y) {
+    if (x == y)
+        return true;
+    unsigned first = next_of(c, f, f->entry.i, true, x, y), now = first;
+    for (unsigned turn = 0; turn < 4; turn++) {
+        if (now & AT_RET && !f->is_entry)
+            now |= first; /* the next call */
+        if ((now & (AT_X | AT_Y)) == (AT_X | AT_Y))
+            return false;
+        if (!(now & (AT_X | AT_Y)))
+            return true;
+        now = next_of(c, f, now & AT_X ? x : y, false, x, y);
+    }
+    return true;
+}
+
+static bool same(Operand a, Operand b) { return !memcmp(&a, &b, sizeof a); }
+static bool both_numbers(Operand a, Operand b) { return a.kind == OPK_IMM && b.kind == OPK_IMM; }
+
+static bool may_meet(Meet *c, const SyncSite *x, const SyncSite *y) {
+    if (x->op != y->op || x->mods != y->mods || (x->uniform && y->uniform) || (x->aligned && y->aligned))
+        return false;
+    if (both_numbers(x->mask, y->mask) && x->mask.value != y->mask.value) /* lanes meet by mask */
+        return false;
+    if (both_numbers(x->id, y->id) && x->id.value != y->id.value)
+        return false;
+    const Bitset *r = &c->roots[x->f->index], *s = &c->roots[y->f->index];
+    bool together = false;
+    for (uint32_t k = 0; k < bs_words(r); k++)
+        together |= (r->w[k] & s->w[k]) != 0;
+    if (!together || x->f != y->f)
+        return together;
+    if (!x->uniform && !y->uniform && !same(x->mask, y->mask))
+        return true;
+    return !one_order(c, x->f, x->block, y->block);
+}
+
+bool reconv_check_meetings(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d) {
+    Meet c = {.m = m, .notes = notes, .d = d, .good = true};
+    uint32_t n = notes->sites.n;
+    c.stub = ARENA_ARRAY(&c.a, const Function *, n + 1u);
+    c.roots = ARENA_ARRAY(&c.a, Bitset, m->funcs.n);
+    for (uint32_t k = 0; k < m->funcs.n; k++)
+        c.roots[k] = bs_new(&c.a, m->funcs.n);
+    for (uint32_t k = 0; n > 1 && k < m->funcs.n; k++)
+        if (open[k])
+            reach(&c, open, k);
+    find_stubs(&c);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++) {
+            const SyncSite *x = &notes->sites.at[i], *y = &notes->sites.at[j];
+            if ((c.stub[i] && c.stub[i] == c.stub[j]) || !may_meet(&c, x, y))
+                continue;
+            char text[128];
+            snprintf(text, sizeof text, "two places of %s may wait for each other", ir_op_name(x->op));
+            diag(d, x->f->locs.at[x->loc.i].src, DIAG_E0773, "R-12", text, str_text(m->strings, x->f->name));
+            c.good = false;
+        }
+    arena_free(&c.a);
+    return c.good;
+}

@@ -1,0 +1,270 @@
+/* Reconvergence insertion: the module, callers before callees. Every divergent branch whose paths meet gets
+ * BSSY before it and the block where they meet a BSYNC; lower/reconverge/join.c says which blocks these are and why no
+ * group of lanes then waits for ever. A callee uses barrier registers above all those in which its callers may be
+ * pending at the call; functions of recursive cycles use none. Joins that do not fit into 16 registers are left out, never
+ * spilled: that is always safe.
+ *
+ * In: SSA with uniformity. Out: BSSY, BSYNC, BREAK, YIELD, WARPSYNC and stubs in place; Function.b_base;
+ * IrModule.reconv. docs/reconvergence.md explains the whole.
+ * SPDX-License-Identifier: MIT */
+#include "lower/reconverge/reconverge.h"
+
+/* ---- what is said of each branch ---- */
+
+const Inst *reconv_branch(const Function *f, const Block *b) {
+    for (unsigned p = b->insts.n > 2 ? b->insts.n - 2 : 0; p < b->insts.n; p++) {
+        const Inst *i = &f->insts.at[b->insts.at[p].i];
+        if (i->op == OT_BRA || i->op == OT_BRX)
+            return i;
+    }
+    return &f->insts.at[b->insts.at[b->insts.n - 1].i];
+}
+
+static bool one_way(const Block *b) {
+    for (unsigned k = 1; k < b->succs.n; k++)
+        if (b->succs.at[k].i != b->succs.at[0].i)
+            return false;
+    return true;
+}
+
+bool reconv_only_exits(const Function *f, uint32_t block) {
+    for (unsigned hops = 0; hops < 8; hops++) {
+        const Block *b = &f->blocks.at[block];
+        unsigned p = 0;
+        while (p < b->insts.n && f->insts.at[b->insts.at[p].i].op == IR_PHI)
+            p++;
+        if (p + 1 != b->insts.n)
+            return false;
+        const Inst *i = &f->insts.at[b->insts.at[p].i];
+        if (i->op == OT_EXIT)
+            return true;
+        if (i->op != OT_BRA || b->succs.n != 1)
+            return false;
+        block = b->succs.at[0].i;
+    }
+    return false;
+}
+
+static ReconvReason judge(const Reconv *r, uint32_t block, bool recursive) {
+    const Function *f = r->f;
+    const Block *b = &f->blocks.at[block];
+    if (reconv_branch(f, b)->flags & IF_UNIFORM)
+        return RJ_PROMISED;
+    if (uniform_branch(f, (BlockId){block}))
+        return RJ_UNIFORM;
+    if (f->module->reconverge == RECONV_NONE)
+        return RJ_OFF;
+    if (recursive)
+        return RJ_RECURSIVE;
+    uint32_t j = r->pd.ipdom[block];
+    if (!j)
+        return RJ_NO_JOIN;
+    return reconv_only_exits(f, j) ? RJ_JOIN_IS_EXIT : RJ_BARRIER;
+}
+
+/* One report for each branch; join_of and divergent: [block]. */
+static void judge_branches(Reconv *r, bool recursive, uint32_t *join_of, bool *divergent) {
+    Function *f = r->f;
+    IrModule *m = f->module;
+    for (unsigned k = 0; k < f->layout.n; k++) {
+        uint32_t b = f->layout.at[k].i;
+        const Block *blk = ir_block(f, f->layout.at[k]);
+        if (one_way(blk) || r->pd.region[b] == NO_NODE)
+            continue;
+        ReconvReason why = judge(r, b, recursive);
+        ReconvReport rep = {.func = f, .branch = {b}, .loc = reconv_branch(f, blk)->loc, .reason = why};
+        if (why == RJ_BARRIER)
+            join_of[b] = r->pd.ipdom[b];
+        divergent[b] = why == RJ_BARRIER || why == RJ_NO_JOIN || why == RJ_JOIN_IS_EXIT;
+        if (why != RJ_UNIFORM && why != RJ_PROMISED)
+            rep.join.i = r->pd.ipdom[b];
+        *VEC_PUSH(&m->arena, &m->reconv) = rep;
+    }
+}
+
+static LocId join_loc(const Reconv *r, uint32_t block) {
+    const Block *b = &r->f->blocks.at[block];
+    for (unsigned p = 0; p < b->insts.n; p++)
+        if (r->f->insts.at[b->insts.at[p].i].loc.i)
+            return r->f->insts.at[b->insts.at[p].i].loc;
+    return (LocId){0};
+}
+
+/* What became of the joins; early joins get reports of their own. */
+static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
+    IrModule *m = r->f->module;
+    for (unsigned k = first; k < m->reconv.n; k++) {
+        ReconvReport *rep = &m->reconv.at[k];
+        if (rep->join.i)
+            rep->join_loc = join_loc(r, rep->join.i);
+        if (rep->reason != RJ_BARRIER)
+            continue;
+        const Join *j = &r->joins.at[r->join_at[rep->join.i]];
+        rep->barrier = j->reg;
+        if (j->dropped)
+            rep->reason = j->why;
+    }
+    for (uint32_t k = 0; k < r->joins.n; k++) {
+        const Join *j = &r->joins.at[k];
+        if (!join_is_live(j))
+            continue;
+        if (j->reg + 1u > *max_b)
+            *max_b = j->reg + 1u;
+        for (unsigned n = 0; n < j->early.n; n++) {
+            const Block *blk = ir_block(r->f, (BlockId){j->early.at[n]});
+            *VEC_PUSH(&m->arena, &m->reconv) =
+                (ReconvReport){.func = r->f, .branch = {j->early.at[n]}, .join = {j->block}, .barrier = j->reg,
+                               .loc = reconv_branch(r->f, blk)->loc, .join_loc = join_loc(r, j->block), .reason = RJ_EARLY};
+        }
+    }
+}
+
+/* ---- one function ---- */
+
+static void analyse(Reconv *r, Function *f) {
+    r->f = f;
+    r->g = cfg_graph(&r->a, f);
+    r->order = graph_order(&r->a, &r->g, f->entry.i);
+    r->pd = post_dominators(&r->a, f, &r->g, f->entry.i);
+    r->loops = loop_forest(&r->a, &r->g, f->entry.i);
+    r->join_at = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
+    r->used_in = ARENA_ARRAY(&r->a, uint16_t, r->g.n);
+    r->used_out = ARENA_ARRAY(&r->a, uint16_t, r->g.n);
+    r->stack = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
+    r->mark = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
+    r->no_early = f->module->reconverge != RECONV_FRONTIER && f->module->reconverge != RECONV_FRONTIER_ALL;
+    r->all_early = f->module->reconverge == RECONV_FRONTIER_ALL;
+    r->yield_breaks = f->module->yield_breaks;
+}
+
+typedef struct {
+    IrModule *m;
+    Arena a;
+    uint32_t *base;     /* [func] first register above all that its callers may be pending in */
+    bool *recursive;    /* [func] */
+    bool *open, *observes;
+    Graph calls;
+    uint32_t *comp;
+    unsigned nstubs;    /* the first functions of the module */
+    Diags *d;
+} Module;
+
+/* Callees must use higher registers than a caller can be pending in at the call. */
+static void raise_callees(Module *mod, const Reconv *r, unsigned base) {
+    const Function *f = r->f;
+    for (uint32_t k = 0; k < r->order.count; k++) {
+        uint32_t b = r->order.order[k];
+        if (!b)
+            continue;
+        unsigned need = above(pending_inside(r, b));
+        need = need > base ? need : base;
+        const Block *blk = &f->blocks.at[b];
+        for (unsigned p = 0; p < blk->insts.n; p++) {
+            const Inst *i = &f->insts.at[blk->insts.at[p].i];
+            if (i->op != OT_CALL)
+                continue;
+            const Function *callee = ir_callee(f, i);
+            for (unsigned n = 0; n < mod->m->funcs.n; n++)
+                if ((callee ? callee->index == n : mod->open[n]) && mod->base[n] < need)
+                    mod->base[n] = need;
+        }
+    }
+}
+
+static bool reconverge_function(Module *mod, Function *f) {
+    Reconv r = {0};
+    unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
+    bool recursive = mod->recursive[f->index];
+    f->b_base = recursive ? NUM_B : base;
+    yield_retry_loops(f, mod->observes);
+    analyse(&r, f);
+    uint32_t *join_of = ARENA_ARRAY(&r.a, uint32_t, r.g.n);
+    bool *divergent = ARENA_ARRAY(&r.a, bool, r.g.n);
+    judge_branches(&r, recursive, join_of, divergent);
+    reconv_find_joins(&r, join_of, divergent, f->b_base);
+    finish_reports(&r, first, &max_b);
+    raise_callees(mod, &r, base);
+    reconv_insert(&r);
+    bool ok = reconv_cover(&r, base, mod->d);
+    f->summary.max_b = max_b;
+    arena_free(&r.a);
+    return ok;
+}
+
+/* ---- the module ---- */
+
+static void add_calls(Module *mod, const Function *f, void *edges_vec) {
+    VEC(GraphEdge) *edges = edges_vec;
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = &f->blocks.at[f->layout.at[n].i];
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = &f->insts.at[b->insts.at[p].i];
+            if (i->op != OT_CALL)
+                continue;
+            const Function *callee = ir_callee(f, i);
+            for (unsigned k = 0; k < mod->m->funcs.n; k++)
+                if (callee ? callee->index == k : mod->open[k] && !mod->m->funcs.at[k]->is_entry)
+                    *VEC_PUSH(&mod->a, edges) = (GraphEdge){f->index, k};
+        }
+    }
+}
+
+static uint32_t find_recursion(Module *mod) {
+    IrModule *m = mod->m;
+    VEC(GraphEdge) edges = {0};
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        add_calls(mod, m->funcs.at[k], &edges);
+    mod->calls = graph_new(&mod->a, m->funcs.n, edges.at, edges.n);
+    uint32_t n = graph_scc(&mod->a, &mod->calls, NULL, mod->comp);
+    uint32_t *size = ARENA_ARRAY(&mod->a, uint32_t, n + 1);
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        size[mod->comp[k]]++;
+    for (unsigned k = 0; k < m->funcs.n; k++) {
+        mod->recursive[k] = size[mod->comp[k]] > 1;
+        GRAPH_SUCCS(&mod->calls, k, t)
+            mod->recursive[k] |= *t == k;
+    }
+    return n;
+}
+
+static bool reconverge_component(Module *mod, uint32_t comp) {
+    IrModule *m = mod->m;
+    uint32_t base = 0; /* the members of a recursive component call each other: one base for all */
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        if (mod->comp[k] == comp && mod->base[k] > base)
+            base = mod->base[k];
+    for (unsigned k = 0; k < m->funcs.n; k++) {
+        if (mod->comp[k] != comp)
+            continue;
+        mod->base[k] = base;
+        m->funcs.at[k]->b_base = base;
+        if (k >= mod->nstubs && m->funcs.at[k]->blocks.n > 1 && !reconverge_function(mod, m->funcs.at[k]))
+            return false;
+    }
+    return true;
+}
+
+bool pass_reconverge(IrModule *m, Diags *d) {
+    Module mod = {.m = m, .d = d};
+    for (unsigned k = 0; k < m->funcs.n; k++)
+        cfg_remove_unreachable(m->funcs.at[k]);
+    SyncNotes notes = {0};
+    if (m->verify)
+        reconv_note_sites(&notes, m);
+    mod.nstubs = reconv_make_stubs(m);
+    mod.base = ARENA_ARRAY(&mod.a, uint32_t, m->funcs.n);
+    mod.recursive = ARENA_ARRAY(&mod.a, bool, m->funcs.n);
+    mod.comp = ARENA_ARRAY(&mod.a, uint32_t, m->funcs.n);
+    mod.open = ir_open_functions(&mod.a, m);
+    mod.observes = ir_observing_functions(&mod.a, m);
+    bool ok = true;
+    m->reconv.n = 0;
+    uint32_t n = find_recursion(&mod);
+    for (uint32_t c = n; ok && c-- > 0;) /* callees' components have smaller numbers */
+        ok = reconverge_component(&mod, c);
+    if (ok && m->verify)
+        ok = reconv_check(m, mod.open, &notes, d);
+    arena_free(&notes.a);
+    arena_free(&mod.a);
+    return ok;
+}

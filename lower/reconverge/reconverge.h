@@ -1,0 +1,94 @@
+/* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports), lower/reconverge/join.c
+ * (which joins, where lanes are pending in them, register numbers), lower/reconverge/insert.c (the instructions),
+ * lower/reconverge/sync.c and lower/reconverge/stub.c (collectives), lower/reconverge/yield.c (forward progress),
+ * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
+#define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
+#include "lower/cfg.h"
+#include "lower/passes.h"
+
+enum { NUM_B = 16 };
+#define NO_JOIN UINT32_MAX
+
+typedef struct {
+    uint32_t block;
+    uint8_t reg;      /* NUM_B: none */
+    bool ipdom;       /* it is the immediate post-dominator of a divergent branch */
+    bool dropped;
+    ReconvReason why; /* if dropped */
+    int64_t profit;   /* of its early branches, in instructions */
+    VEC(uint32_t) places;  /* blocks at whose end its BSSY stands, for post-dominated branches */
+    VEC(uint32_t) early;   /* the same for branches that it does not post-dominate; empty when given up */
+    VEC(GraphEdge) breaks; /* edges with a BREAK */
+    VEC(uint32_t) in, out; /* blocks at whose beginning or end a lane may be pending */
+} Join;
+
+typedef struct {
+    Arena a;
+    Function *f;
+    Graph g;
+    PostDom pd;
+    LoopForest loops;
+    GraphOrder order;
+    uint32_t *join_at;    /* [block] join that it carries, or NO_JOIN */
+    VEC(Join) joins;
+    uint16_t *used_in, *used_out; /* [block] registers that may be pending at its beginning, its end */
+    uint32_t *stack, *mark, round; /* for walks: mark[n] == round */
+    uint64_t entries;     /* in all lists of all joins */
+    bool no_early;        /* ipdom mode */
+    bool all_early;       /* no profit test */
+    bool yield_breaks;
+} Reconv;
+
+static inline bool join_is_live(const Join *j) { return !j->dropped && j->reg < NUM_B; }
+/* Live join of a block, or NULL. */
+static inline Join *live_join(const Reconv *r, uint32_t block) {
+    uint32_t j = r->join_at[block];
+    return j != NO_JOIN && join_is_live(&r->joins.at[j]) ? &r->joins.at[j] : NULL;
+}
+/* Registers in which lanes may be pending inside the block, its own join passed. */
+static inline uint16_t pending_inside(const Reconv *r, uint32_t block) {
+    const Join *j = live_join(r, block);
+    return (uint16_t)(r->used_in[block] & ~(j ? 1u << j->reg : 0));
+}
+static inline unsigned above(uint16_t pending) { return pending ? 32u - (unsigned)__builtin_clz(pending) : 0; }
+
+/* The branch that ends the block; its last instruction if there is none. */
+const Inst *reconv_branch(const Function *f, const Block *b);
+/* Nothing is left to do together where a block only leads to EXIT. */
+bool reconv_only_exits(const Function *f, uint32_t block);
+
+/* Joins, where lanes are pending, register numbers from `base`. join_of: [block] immediate post-dominator at
+ * which the block's divergent branch joins, 0 none. divergent: [block] */
+void reconv_find_joins(Reconv *r, const uint32_t *join_of, const bool *divergent, unsigned base);
+/* BSSY, BSYNC, BREAK of the live joins. */
+void reconv_insert(Reconv *r);
+/* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */
+bool reconv_cover(Reconv *r, unsigned base, Diags *d);
+/* Collectives that may meet each other from several places go through stubs, which become the module's first
+ * functions. Returns how many. */
+unsigned reconv_make_stubs(IrModule *m);
+/* A collective as it was before stubs were made and masks were taken away, for the checks of the result. */
+typedef struct {
+    Function *f;
+    uint32_t block;
+    InstId inst;
+    uint16_t op;
+    uint32_t mods;
+    Operand mask, id; /* id: of a BAR */
+    LocId loc;
+    bool uniform, aligned;
+} SyncSite;
+typedef struct {
+    Arena a;
+    VEC(SyncSite) sites; /* sorted */
+} SyncNotes;
+void reconv_note_sites(SyncNotes *notes, const IrModule *m);
+const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst); /* NULL if there is none */
+bool reconv_is_collective(const Inst *i);
+/* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before the stubs, or
+ * NULL where there are none: then the result itself is noted. */
+bool reconv_check(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d);
+bool reconv_check_meetings(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d); /* */
+#endif

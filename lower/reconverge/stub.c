@@ -1,0 +1,575 @@
+/* Rendezvous stubs. PTX matches collectives by mask; WARPSYNC counts arrivals by PC. So collectives of one kind
+ * at several places that may meet each other run in one stub that all these places call:
+ *     place: YIELD; operands into fixed registers; LEPC; CALL stub
+ *     stub:  WARPSYNC mask; the operation; RET      (which takes each lane back to its place)
+ * YIELD comes first because a partner may be parked at a BSYNC that waits for these lanes.
+ *
+ * Two places never meet, and need no stub, if both are in uniform flow (all lanes are at the same one); if one
+ * is in uniform flow of a kernel and every lane at the other has passed it once and for all; if lanes always pass them in turn with one mask; if their masks are
+ * different numbers;
+ * if no kernel reaches both; or if PTX promises (.aligned) that a warp is at one place.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+#include "lower/opt/opt.h"
+#include "lower/reconverge/reconverge.h"
+#include <string.h>
+
+enum { MAX_SITES = 3000, MAX_TURN_TESTS = 20000, STUB_SRCS = 8, STUB_DSTS = 4 };
+
+typedef struct {
+    Function *f;
+    BlockId block;
+    InstId inst, result; /* result: the B2R_RESULT of a BAR_RED */
+    uint32_t parent;     /* union-find over sites */
+    bool uniform, aligned;
+    Operand mask;
+} Site;
+
+typedef struct {
+    bool ready;
+    Graph g;
+    DomTree dom;
+    PostDom pd;
+    Bitset roots;      /* open functions from which it is reached */
+} Facts;
+
+typedef struct {
+    IrModule *m;
+    Arena a;
+    VEC(Site) sites;
+    Facts *facts;      /* [func] */
+    uint32_t turn_tests;
+} Stubs;
+
+/* ---- the places ---- */
+
+static bool is_bar(unsigned op) { return op == OT_BAR || op == OT_BAR_RED; }
+
+static InstId result_behind(Function *f, const Block *b, unsigned p) {
+    for (p++; p < b->insts.n; p++) {
+        unsigned op = ir_inst(f, b->insts.at[p])->op;
+        if (op == OT_B2R_RESULT)
+            return b->insts.at[p];
+        if (is_bar(op) || op == OT_CALL)
+            break;
+    }
+    return (InstId){0};
+}
+
+static void find_sites(Stubs *s, Function *f) {
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        const Block *b = ir_block(f, f->layout.at[n]);
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(f, b->insts.at[p]);
+            unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
+            if (!op_is_always(i->guard) || (!is_bar(i->op) && i->op != OT_WARPSYNC && !(i->flags & IF_SYNC)))
+                continue;
+            Site site = {.f = f, .block = f->layout.at[n], .inst = b->insts.at[p], .uniform = b->uniform_flow,
+                         .aligned = (i->flags & IF_ALIGNED) != 0, .parent = s->sites.n};
+            if (i->op == OT_WARPSYNC)
+                site.mask = *ir_src(f, i, WARPSYNC_rb);
+            else if (is_bar(i->op))
+                site.mask = op_imm(UINT32_MAX);
+            else if (i->nsrc > own)
+                site.mask = *ir_src(f, i, own);
+            else
+                continue; /* without a mask: an internal error later */
+            if (i->op == OT_BAR_RED)
+                site.result = result_behind(f, b, p);
+            *VEC_PUSH(&s->a, &s->sites) = site;
+        }
+    }
+}
+
+/* ---- may two of them meet? ---- */
+
+static void reach_callees(Stubs *s, const bool *open, uint32_t root, uint32_t *stack) {
+    uint32_t top = 0;
+    stack[top++] = root;
+    bs_add(&s->facts[root].roots, root);
+    while (top) {
+        const Function *f = s->m->funcs.at[stack[--top]];
+        for (unsigned n = 0; n < f->layout.n; n++) {
+            const Block *b = &f->blocks.at[f->layout.at[n].i];
+            for (unsigned p = 0; p < b->insts.n; p++) {
+                const Inst *i = &f->insts.at[b->insts.at[p].i];
+                const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
+                for (uint32_t k = 0; i->op == OT_CALL && k < s->m->funcs.n; k++)
+                    if ((callee ? callee->index == k : open[k]) && !bs_has(&s->facts[k].roots, root)) {
+                        bs_add(&s->facts[k].roots, root);
+                        stack[top++] = k;
+                    }
+            }
+        }
+    }
+}
+
+static void find_roots(Stubs *s) {
+    bool *open = ir_open_functions(&s->a, s->m);
+    uint32_t n = s->m->funcs.n, *stack = ARENA_ARRAY(&s->a, uint32_t, n + 1);
+    s->facts = ARENA_ARRAY(&s->a, Facts, n);
+    for (uint32_t k = 0; k < n; k++)
+        s->facts[k].roots = bs_new(&s->a, n);
+    for (uint32_t k = 0; k < n; k++)
+        if (open[k])
+            reach_callees(s, open, k, stack);
+}
+
+static bool share_root(const Facts *a, const Facts *b) {
+    for (uint32_t k = 0; k < bs_words(&a->roots); k++)
+        if (a->roots.w[k] & b->roots.w[k])
+            return true;
+    return false;
+}
+
+static Facts *facts_of(Stubs *s, Function *f) {
+    Facts *x = &s->facts[f->index];
+    if (!x->ready) {
+        x->ready = true;
+        x->g = cfg_graph(&s->a, f);
+        x->dom = dom_tree(&s->a, &x->g, f->entry.i);
+        x->pd = post_dominators(&s->a, f, &x->g, f->entry.i);
+    }
+    return x;
+}
+
+/* A path of one edge or more from `from` to `to` that does not pass `without`. */
+static bool reaches(Stubs *s, const Facts *x, uint32_t from, uint32_t to, uint32_t without) {
+    ArenaMark mark = arena_mark(&s->a);
+    uint8_t *seen = ARENA_ARRAY(&s->a, uint8_t, x->g.n);
+    uint32_t *stack = ARENA_ARRAY(&s->a, uint32_t, x->g.n + 1), top = 0;
+    stack[top++] = from;
+    while (top && !seen[to]) {
+        uint32_t n = stack[--top];
+        GRAPH_SUCCS(&x->g, n, t)
+            if (!seen[*t] && *t != without)
+                seen[*t] = 1, stack[top++] = *t;
+    }
+    bool found = seen[to];
+    arena_release(&s->a, mark);
+    return found;
+}
+
+/* Does every lane pass a, b, a, b, ... in turn? */
+static bool in_turn(Stubs *s, const Site *a, const Site *b) {
+    uint32_t x = a->block.i, y = b->block.i;
+    if (x == y)
+        return true;
+    if (++s->turn_tests > MAX_TURN_TESTS)
+        return false;
+    const Facts *f = facts_of(s, a->f);
+    if (!(dom_contains(&f->dom, x, y) && postdom_contains(&f->pd, y, x)) &&
+        !(dom_contains(&f->dom, y, x) && postdom_contains(&f->pd, x, y)))
+        return false;
+    return !reaches(s, f, x, x, y) && !reaches(s, f, y, y, x);
+}
+
+/* Has every lane that is at `odd` passed `even` once, and will none pass it again? Uniform flow alone does not
+ * say so: lanes on their way to an EXIT may leave it aside. */
+static bool passed_once(Stubs *s, const Site *even, const Site *odd) {
+    const Facts *f = facts_of(s, even->f);
+    return even->f->is_entry && dom_contains(&f->dom, even->block.i, odd->block.i) &&
+           !reaches(s, f, even->block.i, even->block.i, NO_NODE) && !reaches(s, f, odd->block.i, even->block.i, NO_NODE);
+}
+
+static bool same_operand(Operand a, Operand b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+/* Lanes meet by mask, so places with different numbers never do. */
+static bool other_mask(Operand a, Operand b) { return a.kind == OPK_IMM && b.kind == OPK_IMM && a.value != b.value; }
+
+static bool other_barrier(const Site *a, const Inst *i, const Site *b, const Inst *j) {
+    Operand x = *ir_src(a->f, i, 0), y = *ir_src(b->f, j, 0);
+    return is_bar(i->op) && x.kind == OPK_IMM && y.kind == OPK_IMM && x.value != y.value;
+}
+
+static bool may_meet(Stubs *s, const Site *a, const Site *b) {
+    const Inst *i = ir_inst(a->f, a->inst), *j = ir_inst(b->f, b->inst);
+    if (i->op != j->op || i->mods != j->mods || (a->uniform && b->uniform) || (a->aligned && b->aligned) ||
+        other_mask(a->mask, b->mask) || other_barrier(a, i, b, j) ||
+        !share_root(&s->facts[a->f->index], &s->facts[b->f->index]))
+        return false;
+    if (a->f != b->f)
+        return true;
+    if (!a->uniform && !b->uniform)
+        return !same_operand(a->mask, b->mask) || !in_turn(s, a, b);
+    return !(a->uniform ? passed_once(s, a, b) : passed_once(s, b, a));
+}
+
+static uint32_t leader(Stubs *s, uint32_t k) {
+    while (s->sites.at[k].parent != k)
+        k = s->sites.at[k].parent = s->sites.at[s->sites.at[k].parent].parent;
+    return k;
+}
+
+static void unite(Stubs *s, uint32_t a, uint32_t b) { s->sites.at[leader(s, a)].parent = leader(s, b); }
+
+/* Of very many places all of one kind, of which not all are in uniform flow, use one stub. */
+static void connect_many(Stubs *s) {
+    VEC(uint32_t) kinds = {0}; /* the first place of each */
+    for (uint32_t a = 0; a < s->sites.n; a++) {
+        const Inst *i = ir_inst(s->sites.at[a].f, s->sites.at[a].inst);
+        uint32_t k = 0;
+        for (; k < kinds.n; k++) {
+            const Site *first = &s->sites.at[kinds.at[k]];
+            const Inst *j = ir_inst(first->f, first->inst);
+            if (i->op == j->op && i->mods == j->mods)
+                break;
+        }
+        if (k == kinds.n)
+            *VEC_PUSH(&s->a, &kinds) = a;
+        else
+            unite(s, a, kinds.at[k]);
+    }
+}
+
+static void connect(Stubs *s) {
+    if (s->sites.n > MAX_SITES) {
+        connect_many(s);
+        return;
+    }
+    for (uint32_t a = 0; a < s->sites.n; a++)
+        for (uint32_t b = 0; b < a; b++)
+            if (leader(s, a) != leader(s, b) && may_meet(s, &s->sites.at[a], &s->sites.at[b]))
+                unite(s, a, b);
+}
+
+/* ---- the stub of a group ---- */
+
+typedef struct { /* how operands travel; regs 0: the same constant everywhere */
+    Operand constant;
+    uint8_t regs;
+    bool pred;
+} Way;
+
+typedef struct {
+    unsigned op, result_op;  /* result_op: whose destinations are the results */
+    uint32_t mods;
+    unsigned nsrc, ndst;
+    Way mask, src[STUB_SRCS];
+    uint8_t file[STUB_DSTS]; /* of a result, RF_COUNT if nobody wants it */
+    uint32_t barriers;
+    StrId name;
+    Function *f;
+} Stub;
+
+static void add_way(Way *w, Operand o, bool first) {
+    if (first)
+        w->constant = o;
+    else if (!w->regs && same_operand(w->constant, o) && o.kind != OPK_VAL)
+        return;
+    bool variable = o.kind == OPK_VAL || !first;
+    w->pred |= (o.kind == OPK_VAL || o.kind == OPK_REG) && (o.file == RF_P || o.file == RF_UP);
+    unsigned n = (o.kind == OPK_VAL || o.kind == OPK_REG) && !w->pred && o.count > 1 ? o.count : 1;
+    if (variable)
+        w->regs = (uint8_t)(n > w->regs ? n : w->regs);
+}
+
+static const Inst *result_inst(const Site *s) { return ir_inst(s->f, s->result.i ? s->result : s->inst); }
+
+static void add_site(Stub *st, const Site *s, bool first) {
+    const Inst *i = ir_inst(s->f, s->inst), *res = result_inst(s);
+    st->op = i->op;
+    st->mods = i->mods;
+    st->nsrc = isa_num_src(i->op);
+    st->result_op = i->op == OT_BAR_RED ? OT_B2R_RESULT : i->op;
+    st->ndst = isa_num_dst(st->result_op);
+    st->barriers = s->f->nbarriers_used > st->barriers ? s->f->nbarriers_used : st->barriers;
+    add_way(&st->mask, s->mask, first);
+    for (unsigned k = 0; k < st->nsrc; k++)
+        if (st->op != OT_WARPSYNC || k != WARPSYNC_rb)
+            add_way(&st->src[k], *ir_src(s->f, i, k), first);
+    for (unsigned k = 0; k < st->ndst; k++) {
+        if (first)
+            st->file[k] = RF_COUNT;
+        if (res->op == st->result_op && ir_dst(s->f, res, k)->kind == OPK_VAL)
+            st->file[k] = ir_dst(s->f, res, k)->file;
+    }
+}
+
+typedef struct { /* a list of fixed registers, in the order in which they are given out */
+    Operand value[2 * STUB_SRCS + STUB_DSTS + 2], fixed[2 * STUB_SRCS + STUB_DSTS + 2];
+    unsigned n;
+    int next;
+} Fixed;
+
+static Operand fixed_value(Function *f, int reg) {
+    ValId v = ir_value_new(f, RF_R);
+    ir_value(f, v)->fixed_reg = (int16_t)reg;
+    return ir_val(f, v);
+}
+
+static void add_fixed(Function *f, Fixed *l, Operand value, int reg) {
+    l->value[l->n] = value;
+    l->fixed[l->n++] = fixed_value(f, reg);
+}
+
+/* Where the next operand of `regs` registers goes. */
+static int next_reg(Fixed *l, unsigned regs) {
+    int at = regs > 1 ? (l->next + 1) & ~1 : l->next;
+    l->next = at + (int)regs;
+    return at;
+}
+
+typedef struct { /* instructions go before position at */
+    Function *f;
+    BlockId block;
+    unsigned at;
+    LocId loc;
+} Place;
+
+static InstId put(Place *p, unsigned op, unsigned ndst, unsigned nsrc) {
+    InstId i = ir_inst_new(p->f, op, ndst, nsrc);
+    ir_inst(p->f, i)->loc = p->loc;
+    ir_insert(p->f, p->block, p->at++, i);
+    return i;
+}
+
+static InstId put_own(Place *p, unsigned op) { return put(p, op, isa_num_dst(op), isa_num_src(op)); }
+
+static void put_copies(Place *p, const Fixed *l, bool out) {
+    if (!l->n)
+        return;
+    InstId c = put(p, IR_PARCOPY, l->n, l->n);
+    for (unsigned k = 0; k < l->n; k++) {
+        ir_set_src(p->f, c, k, out ? l->fixed[k] : l->value[k]);
+        ir_set_dst(p->f, c, k, out ? l->value[k] : l->fixed[k]);
+    }
+}
+
+static Operand put_sel(Place *p, Operand pred) { /* 1 where pred is true */
+    InstId i = put_own(p, OT_SEL);
+    Operand v = ir_val(p->f, ir_value_new(p->f, RF_R));
+    ir_set_dst(p->f, i, SEL_rd, v);
+    ir_set_src(p->f, i, SEL_ra, op_rz());
+    ir_set_src(p->f, i, SEL_rb, op_imm(1));
+    ir_set_src(p->f, i, SEL_pp, op_not(pred));
+    return v;
+}
+
+static void put_isetp(Place *p, Operand pred, Operand r) { /* pred = r != 0 */
+    InstId i = put_own(p, OT_ISETP);
+    ir_inst(p->f, i)->mods = MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND);
+    ir_set_dst(p->f, i, 0, pred);
+    ir_set_src(p->f, i, ISETP_ra, r);
+    ir_set_src(p->f, i, ISETP_rb, op_rz());
+    ir_set_src(p->f, i, ISETP_pp, op_pt());
+}
+
+static Operand new_value(Function *f, RegFile file) { return ir_val(f, ir_value_new(f, file)); }
+
+/* The stub's own view of one operand: constant, or copied from its registers. */
+static Operand receive(Stub *st, Fixed *in, const Way *w) {
+    if (!w->regs)
+        return w->constant;
+    int reg = next_reg(in, w->regs);
+    ValId v[4];
+    for (unsigned k = 0; k < w->regs; k++) {
+        v[k] = ir_value_new(st->f, RF_R);
+        add_fixed(st->f, in, ir_val(st->f, v[k]), reg + (int)k);
+    }
+    return ir_vec(st->f, v, w->regs);
+}
+
+static void build_stub(Stub *st, IrModule *m) {
+    Function *f = st->f = ir_function_new(m, st->name, false);
+    Place p = {f, ir_block_new(f), 0, {0}};
+    Fixed in = {.next = ABI_FIRST_REG}, out = {.next = ABI_FIRST_REG};
+    f->entry = p.block;
+    f->is_ssa = f->uses_sync = true;
+    f->nbarriers_used = st->barriers;
+    Operand mask = receive(st, &in, &st->mask), src[STUB_SRCS];
+    for (unsigned k = 0; k < st->nsrc; k++)
+        src[k] = st->op == OT_WARPSYNC && k == WARPSYNC_rb ? mask : receive(st, &in, &st->src[k]);
+    ValId ra[2] = {ir_value_new(f, RF_R), ir_value_new(f, RF_R)};
+    for (unsigned k = 0; k < 2; k++)
+        add_fixed(f, &in, ir_val(f, ra[k]), ABI_RETURN_REG + (int)k);
+    InstId entry = put(&p, IR_ENTRY, in.n, 0);
+    for (unsigned k = 0; k < in.n; k++)
+        ir_set_dst(f, entry, k, in.fixed[k]);
+    put_copies(&p, &in, true);
+    for (unsigned k = 0; k < st->nsrc; k++)
+        if (st->src[k].regs && st->src[k].pred) {
+            Operand r = src[k];
+            src[k] = new_value(f, RF_P);
+            put_isetp(&p, src[k], r);
+        }
+    if (st->op != OT_WARPSYNC) {
+        InstId w = put_own(&p, OT_WARPSYNC);
+        ir_set_src(f, w, WARPSYNC_rb, mask);
+        ir_set_src(f, w, WARPSYNC_pp, op_pt());
+    }
+    InstId op = put_own(&p, st->op);
+    ir_inst(f, op)->mods = st->mods;
+    for (unsigned k = 0; k < st->nsrc; k++)
+        ir_set_src(f, op, k, src[k]);
+    if (st->op != st->result_op)
+        op = put_own(&p, st->result_op);
+    for (unsigned k = 0; k < st->ndst; k++)
+        if (st->file[k] != RF_COUNT)
+            ir_set_dst(f, op, k, new_value(f, (RegFile)st->file[k]));
+    for (unsigned k = 0; k < st->ndst; k++) {
+        if (st->file[k] == RF_COUNT)
+            continue;
+        Operand v = *ir_dst(f, ir_inst(f, op), k);
+        if (v.file == RF_P)
+            v = put_sel(&p, v);
+        else if (v.file == RF_UR)
+            v = opt_mov_before(f, p.block, p.at++, v, p.loc);
+        add_fixed(f, &out, v, next_reg(&out, 1));
+    }
+    put_copies(&p, &out, false);
+    InstId ret = put(&p, OT_RET, 0, isa_num_src(OT_RET) + out.n);
+    ir_inst(f, ret)->mods = MSET(RET, mode, BasePCMode_ABS);
+    ir_set_src(f, ret, RET_pp, op_pt());
+    ir_set_src(f, ret, RET_ra, ir_vec(f, ra, 2));
+    ir_set_src(f, ret, RET_offset, op_imm(0));
+    for (unsigned k = 0; k < out.n; k++)
+        ir_set_src(f, ret, isa_num_src(OT_RET) + k, out.fixed[k]);
+    ir_renumber(f);
+}
+
+/* ---- the calls ---- */
+
+static void pass_operand(Place *p, Fixed *args, const Way *w, Operand o) {
+    if (!w->regs)
+        return;
+    int reg = next_reg(args, w->regs);
+    if (w->pred) {
+        o = put_sel(p, o.kind == OPK_NONE ? op_pt() : o);
+    } else if (o.kind == OPK_NONE) {
+        o = op_imm(0);
+    } else if (o.kind != OPK_VAL && o.kind != OPK_IMM && o.kind != OPK_REG) {
+        o = opt_mov_before(p->f, p->block, p->at, o, p->loc);
+        p->at++;
+    }
+    for (unsigned k = 0; k < w->regs; k++) {
+        Operand part = o;
+        if (o.kind == OPK_VAL)
+            part = k < o.count ? ir_val(p->f, ir_operand_value(p->f, o, k)) : op_imm(0);
+        else if (k)
+            part = o.kind == OPK_IMM && o.value >> 31 ? op_imm(UINT32_MAX) : op_imm(0);
+        add_fixed(p->f, args, part, reg + (int)k);
+    }
+}
+
+/* A value that a UR held is in R from now on. */
+static void move_to_r(Function *f, uint32_t value) {
+    f->values.at[value].file = RF_R;
+    for (unsigned k = 0; k < f->operands.n; k++)
+        if (f->operands.at[k].kind == OPK_VAL && f->operands.at[k].count == 1 && f->operands.at[k].value == value)
+            f->operands.at[k].file = RF_R;
+}
+
+static unsigned position(Function *f, BlockId b, InstId id) {
+    unsigned p = 0;
+    while (ir_block(f, b)->insts.at[p].i != id.i)
+        p++;
+    return p;
+}
+
+static void call_stub(const Stub *st, const Site *s) {
+    Function *f = s->f;
+    Place p = {f, s->block, position(f, s->block, s->inst), ir_inst(f, s->inst)->loc};
+    Fixed args = {.next = ABI_FIRST_REG}, results = {.next = ABI_FIRST_REG};
+    put_own(&p, OT_YIELD);
+    pass_operand(&p, &args, &st->mask, s->mask);
+    for (unsigned k = 0; k < st->nsrc; k++)
+        if (st->op != OT_WARPSYNC || k != WARPSYNC_rb)
+            pass_operand(&p, &args, &st->src[k], *ir_src(f, ir_inst(f, s->inst), k));
+    put_copies(&p, &args, false);
+    ValId ra[2] = {{fixed_value(f, ABI_RETURN_REG).value}, {fixed_value(f, ABI_RETURN_REG + 1).value}};
+    ir_set_dst(f, put_own(&p, OT_LEPC), LEPC_rd, ir_vec(f, ra, 2));
+    Operand pred[STUB_DSTS], flag[STUB_DSTS];
+    unsigned npreds = 0;
+    for (unsigned k = 0; k < st->ndst; k++) {
+        Operand o = result_inst(s)->op == st->result_op ? *ir_dst(f, result_inst(s), k) : op_none();
+        int reg = st->file[k] == RF_COUNT ? 0 : next_reg(&results, 1);
+        if (o.kind != OPK_VAL)
+            continue;
+        if (o.file == RF_P) {
+            pred[npreds] = o;
+            o = flag[npreds++] = new_value(f, RF_R);
+        } else if (o.file == RF_UR) {
+            move_to_r(f, o.value);
+            o.file = RF_R;
+        }
+        add_fixed(f, &results, o, reg);
+    }
+    InstId call = put(&p, OT_CALL, results.n, isa_num_src(OT_CALL) + args.n + 1);
+    ir_inst(f, call)->mods = MSET(CALL, mode, BasePCMode_REL);
+    ir_set_src(f, call, CALL_pp, op_pt());
+    ir_set_src(f, call, CALL_ra, op_reg(RF_R, REG_RZ, 2));
+    ir_set_src(f, call, CALL_offset, ir_sym(f, st->name, 0, RELOC_CALL_REL));
+    for (unsigned k = 0; k < args.n; k++)
+        ir_set_src(f, call, isa_num_src(OT_CALL) + k, args.fixed[k]);
+    ir_set_src(f, call, isa_num_src(OT_CALL) + args.n, ir_vec(f, ra, 2));
+    for (unsigned k = 0; k < results.n; k++)
+        ir_set_dst(f, call, k, results.fixed[k]);
+    put_copies(&p, &results, true);
+    for (unsigned k = 0; k < npreds; k++)
+        put_isetp(&p, pred[k], flag[k]);
+    ir_remove_at(f, s->block, position(f, s->block, s->inst));
+    if (s->result.i)
+        ir_remove_at(f, s->block, position(f, s->block, s->result));
+    ir_renumber(f);
+}
+
+/* ---- the module ---- */
+
+static void move_to_front(IrModule *m, unsigned first_stub) {
+    unsigned nstubs = m->funcs.n - first_stub;
+    Arena a = {0};
+    Function **old = arena_copy(&a, m->funcs.at, m->funcs.n * sizeof *old);
+    for (unsigned k = 0; k < m->funcs.n; k++) {
+        m->funcs.at[k] = k < nstubs ? old[first_stub + k] : old[k - nstubs];
+        m->funcs.at[k]->index = k;
+    }
+    arena_free(&a);
+}
+
+static void name_stub(Stubs *s, Stub *st, unsigned number) {
+    const char *op = ir_op_name(st->op);
+    do
+        st->name = str_intern_z(s->m->strings, arena_printf(&s->a, "$sync$%s$%u", op, number++));
+    while (ir_find_function(s->m, st->name));
+}
+
+static void make_stub(Stubs *s, uint32_t group, unsigned number) {
+    Stub st = {0};
+    bool first = true;
+    for (uint32_t k = 0; k < s->sites.n; k++)
+        if (leader(s, k) == group) {
+            add_site(&st, &s->sites.at[k], first);
+            first = false;
+        }
+    name_stub(s, &st, number);
+    build_stub(&st, s->m);
+    for (uint32_t k = 0; k < s->sites.n; k++)
+        if (leader(s, k) == group)
+            call_stub(&st, &s->sites.at[k]);
+}
+
+unsigned reconv_make_stubs(IrModule *m) {
+    Stubs s = {.m = m};
+    unsigned first = m->funcs.n;
+    bool divergent = false;
+    for (unsigned k = 0; k < first; k++)
+        find_sites(&s, m->funcs.at[k]);
+    for (uint32_t k = 0; k < s.sites.n; k++)
+        divergent |= !s.sites.at[k].uniform;
+    if (divergent && s.sites.n > 1) {
+        find_roots(&s);
+        connect(&s);
+        uint32_t *size = ARENA_ARRAY(&s.a, uint32_t, s.sites.n);
+        for (uint32_t k = 0; k < s.sites.n; k++)
+            size[leader(&s, k)]++;
+        for (uint32_t k = 0; k < s.sites.n; k++)
+            if (size[k] > 1)
+                make_stub(&s, k, m->funcs.n - first);
+    }
+    unsigned nstubs = m->funcs.n - first;
+    if (nstubs)
+        move_to_front(m, first);
+    arena_free(&s.a);
+    return nstubs;
+}

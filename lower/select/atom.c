@@ -1,0 +1,239 @@
+/* Selection of atom and red: PTX ISA 9.7.13.5 and 9.7.13.6. What the machine has no operation for becomes a loop
+ * around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry edge.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+
+typedef struct {
+    Sel *s;
+    const PtxInsn *in;
+    PtxType t;
+    unsigned bytes;
+    Address a;
+    bool wants_result;
+    const PtxOperand *dst, *src; /* destination or NULL; operands behind the address */
+} Atom;
+
+static void mark(Sel *s) {
+    ir_inst(s->f, sel_last(s))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
+}
+
+static bool native_type(const Atom *a, unsigned *type) {
+    bool shared = a->a.space == SP_SHARED;
+    bool sg = type_signed(a->t);
+    bool minmax = a->in->atom == ATOM_MIN || a->in->atom == ATOM_MAX;
+    switch (a->t) {
+    case TY_U32: case TY_S32: case TY_B32:
+        *type = sg ? AtomType_S32 : AtomType_U32;
+        return true;
+    case TY_U64: case TY_S64: case TY_B64:
+        *type = sg && minmax ? AtomType_S64 : AtomType_U64;
+        return !shared || a->in->atom == ATOM_EXCH;
+    case TY_F32:
+        *type = AtomType_F32;
+        return !shared && a->in->atom == ATOM_ADD;
+    case TY_F64:
+        *type = AtomType_F64;
+        return !shared && a->in->atom == ATOM_ADD;
+    case TY_F16X2:
+        *type = AtomType_F16x2;
+        return a->a.space == SP_GLOBAL && a->in->atom == ATOM_ADD;
+    default:
+        return false;
+    }
+}
+
+static bool native_op(unsigned atom, unsigned *op) {
+    static const uint8_t code[] = {[ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX,
+                                   [ATOM_INC] = AtomOp_INC, [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND,
+                                   [ATOM_OR] = AtomOp_OR,   [ATOM_XOR] = AtomOp_XOR, [ATOM_EXCH] = AtomOp_EXCH};
+    if (atom == ATOM_NONE || atom == ATOM_CAS || atom > ATOM_CAS)
+        return false;
+    *op = code[atom];
+    return true;
+}
+
+static unsigned order_of(const PtxInsn *in) {
+    unsigned o = sel_mem_order(in);
+    if (o != MemOrder_WEAK)
+        return o;
+    return in->scope == SCOPE_CTA ? MemOrder_STRONG_SM : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS : MemOrder_STRONG_GPU;
+}
+
+static Operand emit_native(const Atom *a, unsigned op, unsigned type, Operand data) {
+    Sel *s = a->s;
+    unsigned words = a->bytes / 4, order = order_of(a->in);
+    Operand src[4] = {a->a.base, op_none(), op_imm((uint32_t)a->a.offset), data}, d = op_none();
+    if (!a->wants_result && a->a.space != SP_SHARED && op != AtomOp_EXCH) {
+        sel_emit(s, OT_RED, MSET(RED, op, op) | MSET(RED, type, type) | MSET(RED, e, MemAddr_E) | MSET(RED, order, order), 4,
+                 src);
+        return d;
+    }
+    if (a->a.space == SP_SHARED)
+        d = sel_emit_dst(s, OT_ATOMS, MSET(ATOMS, op, op) | MSET(ATOMS, type, type), 0, RF_R, words, 4, src);
+    else if (a->a.space == SP_GLOBAL)
+        d = sel_emit_dst(
+            s, OT_ATOMG,
+            MSET(ATOMG, op, op) | MSET(ATOMG, type, type) | MSET(ATOMG, e, MemAddr_E) | MSET(ATOMG, order, order), 0, RF_R,
+            words, 4, src);
+    else
+        d = sel_emit_dst(s, OT_ATOM,
+                         MSET(ATOM, op, op) | MSET(ATOM, type, type) | MSET(ATOM, e, MemAddr_E) | MSET(ATOM, order, order),
+                         0, RF_R, words, 4, src);
+    mark(s);
+    return d;
+}
+
+static Operand emit_cas(const Atom *a, Operand expected, Operand desired) {
+    Sel *s = a->s;
+    unsigned words = a->bytes / 4, type = words == 2 ? CasType_U64 : CasType_U32, order = order_of(a->in);
+    Operand src[5] = {a->a.base, op_none(), op_imm((uint32_t)a->a.offset), expected, desired}, d;
+    if (a->a.space == SP_SHARED)
+        d = sel_emit_dst(s, OT_ATOMS_CAS, MSET(ATOMS_CAS, type, type), 0, RF_R, words, 5, src);
+    else if (a->a.space == SP_GLOBAL)
+        d = sel_emit_dst(s, OT_ATOMG_CAS,
+                         MSET(ATOMG_CAS, type, type) | MSET(ATOMG_CAS, e, MemAddr_E) | MSET(ATOMG_CAS, order, order), 0,
+                         RF_R, words, 5, src);
+    else
+        d = sel_emit_dst(s, OT_ATOM_CAS,
+                         MSET(ATOM_CAS, type, type) | MSET(ATOM_CAS, e, MemAddr_E) | MSET(ATOM_CAS, order, order), 0, RF_R,
+                         words, 5, src);
+    mark(s);
+    return d;
+}
+
+/* The first read of a compare-and-swap loop. */
+static Operand emit_first_load(const Atom *a) {
+    Sel *s = a->s;
+    unsigned words = a->bytes / 4, size = words == 2 ? MemSz_64 : MemSz_32, order = order_of(a->in);
+    Operand src[3] = {a->a.base, op_none(), op_imm((uint32_t)a->a.offset)}, d;
+    if (a->a.space == SP_SHARED)
+        d = sel_emit_dst(s, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, src);
+    else if (a->a.space == SP_GLOBAL)
+        d = sel_emit_dst(s, OT_LDG, MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order), 0, RF_R, words, 3,
+                         src);
+    else
+        d = sel_emit_dst(s, OT_LD, MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order), 0, RF_R, words, 3,
+                         src);
+    mark(s);
+    return d;
+}
+
+/* What the operation stores, given the old value; false if there is none for the type. */
+static bool combine(const Atom *a, Wide old, Wide b, Wide *r) {
+    Sel *s = a->s;
+    unsigned atom = a->in->atom;
+    bool sg = type_signed(a->t);
+    if (a->t == TY_F32 && atom == ATOM_ADD)
+        *r = wide1(EMIT_R(s, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
+    else if (a->t == TY_F64 && atom == ATOM_ADD)
+        *r = sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(s, old), sel_wide_vec(s, b)));
+    else if (a->t == TY_F16X2 && atom == ATOM_ADD)
+        *r = wide1(EMIT_R(s, OT_HADD2, 0, old.w[0], b.w[0]));
+    else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(s))
+        *r = wide1(emit_bf16_add(s, false, old.w[0], b.w[0]));
+    else if (ptx_type_class(a->t) == TC_FLOAT || old.n != 2)
+        return false;
+    else if (atom == ATOM_ADD)
+        *r = emit_add64(s, old, b);
+    else if (atom == ATOM_MIN || atom == ATOM_MAX)
+        *r = emit_sel64(s, emit_isetp64(s, sg, atom == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
+    else if (atom == ATOM_AND)
+        *r = wide2(emit_and(s, old.w[0], b.w[0]), emit_and(s, old.w[1], b.w[1]));
+    else if (atom == ATOM_OR)
+        *r = wide2(emit_or(s, old.w[0], b.w[0]), emit_or(s, old.w[1], b.w[1]));
+    else if (atom == ATOM_XOR)
+        *r = wide2(emit_xor(s, old.w[0], b.w[0]), emit_xor(s, old.w[1], b.w[1]));
+    else
+        return false;
+    return true;
+}
+
+/* old = load; do { want = old op b; got = cas(old, want); fail = got != old; old = got; } while (fail) */
+static bool cas_loop(Atom *a, Wide b, Wide *result) {
+    Sel *s = a->s;
+    Wide r;
+    unsigned n = a->bytes / 4;
+    for (unsigned c = 0; c < b.n; c++)
+        b.w[c] = sel_value(s, b.w[c]);
+    uint32_t var = ssa_var_new(&s->ssa, RF_R, 0, 0);
+    if (n == 2)
+        ssa_var_new(&s->ssa, RF_R, 0, 1);
+    Operand first = emit_first_load(a);
+    for (unsigned c = 0; c < n; c++)
+        ssa_write(&s->ssa, var + c, s->cur, (ValId){sel_part(s, first, c).value});
+    BlockId loop = sel_block_new(s), done = sel_block_new(s);
+    sel_jump(s, loop);
+    sel_begin(s, loop);
+    Wide old = {.n = n};
+    for (unsigned c = 0; c < n; c++)
+        old.w[c] = ir_val(s->f, ssa_read(&s->ssa, var + c, s->cur));
+    if (!combine(a, old, b, &r))
+        return false;
+    Operand got = emit_cas(a, sel_wide_vec(s, old), sel_wide_vec(s, r));
+    Wide now = {.n = n};
+    for (unsigned c = 0; c < n; c++) {
+        now.w[c] = sel_part(s, got, c);
+        ssa_write(&s->ssa, var + c, s->cur, (ValId){now.w[c].value});
+    }
+    Operand retry = emit_isetp(s, false, ICmp_NE, now.w[0], old.w[0]);
+    if (n == 2)
+        retry = emit_por(s, retry, emit_isetp(s, false, ICmp_NE, now.w[1], old.w[1]));
+    sel_branch(s, retry, loop, done);
+    sel_seal(s, loop);
+    sel_seal(s, done);
+    sel_begin(s, done);
+    *result = now;
+    return true;
+}
+
+static void fence(const Atom *a) {
+    const PtxInsn *in = a->in;
+    unsigned scope = in->scope == SCOPE_CTA ? MembarScope_CTA : in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
+    sel_emit(a->s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+}
+
+static bool select(Atom *a, Wide *result) {
+    Sel *s = a->s;
+    unsigned op, type;
+    Wide b = sel_src(s, &a->src[0], a->bytes);
+    *result = (Wide){0};
+    Operand d;
+    if (a->in->atom == ATOM_CAS) {
+        Wide c = sel_src(s, &a->src[1], a->bytes);
+        d = emit_cas(a, sel_wide_vec(s, b), sel_wide_vec(s, c));
+    } else if (native_type(a, &type) && native_op(a->in->atom, &op))
+        d = emit_native(a, op, type, sel_wide_vec(s, b));
+    else
+        return cas_loop(a, b, result);
+    result->n = a->bytes / 4;
+    for (unsigned c = 0; c < result->n; c++)
+        result->w[c] = sel_part(s, d, c);
+    return true;
+}
+
+bool isel_atom(Sel *s, const PtxInsn *in) {
+    Atom a = {.s = s, .in = in, .t = (PtxType)in->type[0]};
+    a.bytes = ptx_type_bytes(a.t);
+    bool red = in->op == PTX_RED;
+    const PtxOperand *addr = &in->operands[red ? 0 : 1];
+    a.dst = red ? NULL : &in->operands[0];
+    a.src = addr + 1;
+    a.wants_result = !red && a.dst->kind != PO_SINK;
+    if (in->vec > 1 || (a.bytes != 4 && a.bytes != 8) || (in->ndst > 1))
+        return false;
+    if (!sel_address(s, in, addr, (PtxSpace)in->space, &a.a))
+        return false;
+    if (a.a.space != SP_GLOBAL && a.a.space != SP_SHARED && a.a.space != SP_NONE)
+        return false;
+    bool release = in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL, acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;
+    Wide d;
+    if (release)
+        fence(&a);
+    if (!select(&a, &d))
+        return false;
+    if (acquire)
+        fence(&a);
+    if (a.wants_result)
+        sel_write(s, a.dst, a.t, d);
+    return true;
+}

@@ -1,0 +1,295 @@
+/* Selection of cvt: PTX ISA 9.7.9.21. Every pair of integer, f16, bf16, f32 and f64 types that has a conversion
+ * with one rounding; the others are errors.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+
+
+typedef struct {
+    Sel *s;
+    const PtxInsn *in;
+    PtxType d, t; /* destination and source type */
+} Cvt;
+
+static bool is_float(PtxType t) { return t == TY_F16 || t == TY_BF16 || t == TY_F32 || t == TY_F64; }
+static bool is_int(PtxType t) {
+    PtxTypeClass c = ptx_type_class(t);
+    return (c == TC_SIGNED || c == TC_UNSIGNED) && t != TY_U16X2 && t != TY_S16X2;
+}
+static bool flag(const Cvt *c, unsigned f) { return (c->in->flags & f) != 0; }
+
+static unsigned rnd_float(const Cvt *c) {
+    switch (c->in->rnd) {
+    case RND_RZ: return Rnd_RZ;
+    case RND_RM: return Rnd_RM;
+    case RND_RP: return Rnd_RP;
+    default: return Rnd_RN;
+    }
+}
+
+static bool rnd_int(unsigned rnd, unsigned *out) {
+    switch (rnd) {
+    case RND_RNI: *out = IRnd_RN; return true;
+    case RND_RZI: *out = IRnd_TRUNC; return true;
+    case RND_RMI: *out = IRnd_FLOOR; return true;
+    case RND_RPI: *out = IRnd_CEIL; return true;
+    default: return false;
+    }
+}
+
+static unsigned fsize(PtxType t) { return t == TY_F16 ? FSize_F16 : t == TY_F64 ? FSize_F64 : FSize_F32; }
+static unsigned isize(PtxType t) {
+    switch (ptx_type_bytes(t)) {
+    case 1: return ISize_B8;
+    case 2: return ISize_B16;
+    case 4: return ISize_B32;
+    default: return ISize_B64;
+    }
+}
+
+/* ---- integer to integer ---- */
+
+static uint64_t max_of(PtxType t) {
+    unsigned bits = ptx_type_bytes(t) * 8 - type_signed(t);
+    return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+}
+static uint64_t min_of(PtxType t) { return type_signed(t) ? ~max_of(t) : 0; } /* two's complement */
+
+static Wide imm64(uint64_t v) { return wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))); }
+
+/* Clamp a value of source type t (64 bits wide if it is) to the range of d. */
+static Wide saturate(Sel *s, Wide v, PtxType d, PtxType t) {
+    bool sg = type_signed(t);
+    bool low = sg && (!type_signed(d) || ptx_type_bytes(d) < ptx_type_bytes(t));
+    bool high = max_of(d) < max_of(t);
+    if (v.n == 1) {
+        if (low)
+            v.w[0] = emit_minmax(s, true, true, v.w[0], op_imm((uint32_t)min_of(d)));
+        if (high)
+            v.w[0] = emit_minmax(s, sg, false, v.w[0], op_imm((uint32_t)max_of(d)));
+        return v;
+    }
+    if (low) {
+        Wide m = imm64(min_of(d));
+        v = emit_sel64(s, emit_isetp64(s, true, ICmp_GT, v, m), v, m);
+    }
+    if (high) {
+        Wide m = imm64(max_of(d));
+        v = emit_sel64(s, emit_isetp64(s, sg, ICmp_LT, v, m), v, m);
+    }
+    return v;
+}
+
+/* Value of the source operand: narrow types extended to 32 bits. */
+static Wide source(const Cvt *c) {
+    unsigned bytes = ptx_type_bytes(c->t);
+    if (bytes < 4)
+        return wide1(sel_src_ext(c->s, &c->in->operands[1], c->t));
+    return sel_src(c->s, &c->in->operands[1], bytes);
+}
+
+static bool int_to_int(const Cvt *c) {
+    Sel *s = c->s;
+    Wide v = source(c);
+    if (flag(c, PF_SAT))
+        v = saturate(s, v, c->d, c->t);
+    unsigned n = ptx_type_bytes(c->d) == 8 ? 2 : 1;
+    if (v.n < n)
+        v = wide2(v.w[0], type_signed(c->t) ? emit_shr(s, true, sel_value(s, v.w[0]), op_imm(31)) : op_imm(0));
+    v.n = n;
+    sel_write(s, &c->in->operands[0], c->d, v);
+    return true;
+}
+
+/* ---- between float and integer ---- */
+
+static Operand bf16_to_f32(Sel *s, Operand a) { return emit_shl(s, sel_value(s, a), op_imm(16)); }
+
+/* The source as an operand of the conversion instructions; *t is its machine type. */
+static Operand float_source(const Cvt *c, PtxType *t) {
+    Sel *s = c->s;
+    *t = c->t;
+    if (c->t == TY_F64)
+        return sel_wide_vec(s, sel_src(s, &c->in->operands[1], 8));
+    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1]));
+    if (c->t == TY_BF16) {
+        *t = TY_F32;
+        return bf16_to_f32(s, a);
+    }
+    return a; /* conversions read the lower half by default */
+}
+
+static bool float_to_int(const Cvt *c) {
+    Sel *s = c->s;
+    unsigned rnd;
+    PtxType t;
+    if (!rnd_int(c->in->rnd, &rnd))
+        return false;
+    Operand a = float_source(c, &t);
+    uint32_t mods = MSET(F2I, sign, type_signed(c->d) ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, isize(c->d)) |
+                    MSET(F2I, rnd, rnd) | MSET(F2I, ftz, flag(c, PF_FTZ)) | MSET(F2I, src, fsize(t));
+    if (ptx_type_bytes(c->d) == 8)
+        sel_write(s, &c->in->operands[0], c->d, sel_wide_pair(s, EMIT_R2(s, OT_F2I, mods, a)));
+    else
+        sel_write32(s, &c->in->operands[0], c->d, EMIT_R(s, OT_F2I, mods, a));
+    return true;
+}
+
+static Operand emit_i2f(Sel *s, bool sg, unsigned src, unsigned dst, unsigned rnd, Operand a) {
+    uint32_t mods = MSET(I2F, sign, sg ? CvtSign_S : CvtSign_U) | MSET(I2F, dst, dst) | MSET(I2F, rnd, rnd) |
+                    MSET(I2F, src, src) | MSET(I2F, byte, ByteSel_B0);
+    return dst == FSize_F64 ? EMIT_R2(s, OT_I2F, mods, a) : EMIT_R(s, OT_I2F, mods, a);
+}
+
+static Operand pack_half(Sel *s, bool bf, unsigned rnd, bool relu, Operand hi, Operand lo) {
+    return EMIT_R(s, OT_F2FP, MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, rnd) | MSET(F2FP, relu, relu),
+                  hi, lo, op_rz());
+}
+
+static Wide saturate_f64(Sel *s, Wide v) { /* r > 0 ? (r < 1 ? r : 1) : +0 */
+    Operand x = sel_wide_vec(s, v);
+    uint32_t mods = MSET(DSETP, bop, BoolOp_AND);
+    Operand below = EMIT_P(s, OT_DSETP, mods | MSET(DSETP, cmp, DCmp_LT), x, op_imm(0x3ff00000), op_pt());
+    Operand above = EMIT_P(s, OT_DSETP, mods | MSET(DSETP, cmp, DCmp_GT), x, op_imm(0), op_pt());
+    v = sel_wide_pair(s, x);
+    v = emit_sel64(s, below, v, wide2(op_imm(0), op_imm(0x3ff00000)));
+    return emit_sel64(s, above, v, wide2(op_imm(0), op_imm(0)));
+}
+
+/* r is the converted value of type d, flush is for f32 results. */
+static bool finish_float(const Cvt *c, Wide r, bool flush) {
+    Sel *s = c->s;
+    if (flag(c, PF_SAT)) {
+        if (c->d == TY_F64)
+            r = saturate_f64(s, r);
+        else if (c->d == TY_F32)
+            r = wide1(EMIT_R(s, OT_FADD, MSET(FADD, sat, 1) | MSET(FADD, ftz, flush) | MSET(FADD, rnd, Rnd_RN), r.w[0],
+                             op_imm(0x80000000u)));
+        else if (c->d == TY_BF16)
+            r = wide1(emit_bf16_add(s, true, r.w[0], op_imm(0x80008000u)));
+        else
+            r = wide1(EMIT_R(s, OT_HADD2, MSET(HADD2, sat, 1), r.w[0], op_imm(0x80008000u)));
+    } else if (flush && c->d == TY_F32)
+        r = wide1(emit_flush(s, r.w[0]));
+    sel_write(s, &c->in->operands[0], c->d, r);
+    return true;
+}
+
+/* 32-bit integer to bf16 with one rounding: truncate to f32, keep what was lost as an odd last bit, round. */
+static bool int_to_bf16(const Cvt *c) {
+    Sel *s = c->s;
+    bool sg = type_signed(c->t);
+    if (ptx_type_bytes(c->t) == 8 || rnd_float(c) != Rnd_RN)
+        return false;
+    Operand a = sel_value(s, source(c).w[0]);
+    Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
+    uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) | MSET(F2I, rnd, IRnd_TRUNC) |
+                    MSET(F2I, src, FSize_F32);
+    Operand lost = emit_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
+    x = emit_sel(s, op_not(lost), x, emit_or(s, x, op_imm(1)));
+    return finish_float(c, wide1(pack_half(s, true, Rnd_RN, false, op_rz(), x)), false);
+}
+
+static bool int_to_float(const Cvt *c) {
+    Sel *s = c->s;
+    if (c->d == TY_BF16)
+        return int_to_bf16(c);
+    Wide v = source(c);
+    Operand a = v.n == 2 ? sel_wide_vec(s, v) : v.w[0];
+    Operand r = emit_i2f(s, type_signed(c->t), v.n == 2 ? ISize_B64 : ISize_B32, fsize(c->d), rnd_float(c), a);
+    return finish_float(c, c->d == TY_F64 ? sel_wide_pair(s, r) : wide1(r), false);
+}
+
+/* ---- float to float ---- */
+
+static bool round_to_integral(const Cvt *c, unsigned rnd) {
+    Sel *s = c->s;
+    PtxType t;
+    if (c->d != c->t || c->d == TY_BF16)
+        return false;
+    Operand a = float_source(c, &t);
+    uint32_t mods = MSET(FRND, dst, fsize(t)) | MSET(FRND, src, fsize(t)) | MSET(FRND, rnd, rnd) |
+                    MSET(FRND, ftz, flag(c, PF_FTZ));
+    if (t == TY_F64)
+        return finish_float(c, sel_wide_pair(s, EMIT_R2(s, OT_FRND, mods, a)), false);
+    return finish_float(c, wide1(EMIT_R(s, OT_FRND, mods, a)), false);
+}
+
+/* The value itself, NaN made canonical. */
+static bool same_type(const Cvt *c) {
+    Sel *s = c->s;
+    bool ftz = flag(c, PF_FTZ);
+    if (c->d == TY_F64) {
+        Operand a = sel_wide_vec(s, sel_src(s, &c->in->operands[1], 8));
+        return finish_float(c, sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), a, op_imm(0x80000000u))), false);
+    }
+    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1]));
+    if (c->d == TY_F32) {
+        uint32_t mods = MSET(FADD, rnd, Rnd_RN) | MSET(FADD, ftz, ftz) | MSET(FADD, sat, flag(c, PF_SAT));
+        sel_write32(s, &c->in->operands[0], TY_F32, EMIT_R(s, OT_FADD, mods, a, op_imm(0x80000000u)));
+        return true;
+    }
+    Operand zero = op_imm(0x80008000u);
+    sel_write32(s, &c->in->operands[0], c->d,
+                c->d == TY_BF16 ? emit_bf16_add(s, flag(c, PF_SAT), a, zero)
+                                : EMIT_R(s, OT_HADD2, MSET(HADD2, sat, flag(c, PF_SAT)), a, zero));
+    return true;
+}
+
+static bool float_to_float(const Cvt *c) {
+    Sel *s = c->s;
+    unsigned rnd;
+    PtxType t;
+    if (rnd_int(c->in->rnd, &rnd))
+        return round_to_integral(c, rnd);
+    if (c->d == c->t)
+        return same_type(c);
+    bool ftz = flag(c, PF_FTZ);
+    if (c->t == TY_BF16 && c->d == TY_F32) /* bits move, also of a NaN */
+        return finish_float(c, wide1(bf16_to_f32(s, sel_src32(s, &c->in->operands[1]))), ftz);
+    if (c->d == TY_BF16 && c->t == TY_F64)
+        return sel_error(s, "f64 to bf16 would round twice");
+    Operand a = float_source(c, &t);
+    if (c->d == TY_BF16 || (c->d == TY_F16 && t == TY_F32 && isa_target_has(s->t, OT_F2FP))) {
+        if (t == TY_F16)
+            a = EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
+        if (ftz && c->t == TY_F32)
+            a = emit_flush(s, a);
+        return finish_float(c, wide1(pack_half(s, c->d == TY_BF16, rnd_float(c), flag(c, PF_RELU), op_rz(), a)), false);
+    }
+    if (flag(c, PF_RELU))
+        return false;
+    if (ftz && t == TY_F32)
+        a = emit_flush(s, a);
+    uint32_t mods = MSET(F2F, dst, fsize(c->d)) | MSET(F2F, src, fsize(t)) | MSET(F2F, rnd, rnd_float(c));
+    if (c->d == TY_F64)
+        return finish_float(c, sel_wide_pair(s, EMIT_R2(s, OT_F2F, mods, a)), false);
+    return finish_float(c, wide1(EMIT_R(s, OT_F2F, mods, a)), ftz && c->d == TY_F32);
+}
+
+/* cvt.rn.f16x2.f32 d, a, b: a in the upper half */
+static bool pack_pair(const Cvt *c) {
+    Sel *s = c->s;
+    if (c->t != TY_F32 || c->in->noperands != 3 || (rnd_float(c) != Rnd_RN && rnd_float(c) != Rnd_RZ) ||
+        !isa_target_has(s->t, OT_F2FP))
+        return false;
+    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1])), b = sel_value(s, sel_src32(s, &c->in->operands[2]));
+    sel_write32(s, &c->in->operands[0], c->d, pack_half(s, c->d == TY_BF16X2, rnd_float(c), flag(c, PF_RELU), a, b));
+    return true;
+}
+
+bool isel_cvt(Sel *s, const PtxInsn *in) {
+    Cvt c = {s, in, (PtxType)in->type[0], (PtxType)in->type[1]};
+    if ((c.d == TY_BF16 || c.d == TY_BF16X2) && !sel_has_bf16(s))
+        return false;
+    if ((in->flags & PF_SATFINITE) || in->sub != SUB_NONE || in->rnd == RND_RNA || in->rnd == RND_RS)
+        return false;
+    if (c.d == TY_F16X2 || c.d == TY_BF16X2)
+        return pack_pair(&c);
+    if (is_int(c.d) && is_int(c.t))
+        return int_to_int(&c);
+    if (is_int(c.d) && is_float(c.t))
+        return float_to_int(&c);
+    if (is_float(c.d) && is_int(c.t))
+        return int_to_float(&c);
+    return is_float(c.d) && is_float(c.t) && float_to_float(&c);
+}

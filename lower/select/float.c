@@ -1,0 +1,346 @@
+/* Selection of f32 and f64 arithmetic: PTX ISA 9.7.3. What each operation means, NaNs, subnormals and the
+ * compositions of the approximate functions, is fixed by docs/numerics.md.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+
+static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
+static bool ftz(const PtxInsn *in) { return in->flags & PF_FTZ; }
+
+static unsigned rnd_of(const PtxInsn *in) {
+    switch (in->rnd) {
+    case RND_RZ: return Rnd_RZ;
+    case RND_RM: return Rnd_RM;
+    case RND_RP: return Rnd_RP;
+    default: return Rnd_RN;
+    }
+}
+
+static Operand neg_f32(Operand o) { return o.kind == OPK_IMM ? op_imm(o.value ^ 0x80000000u) : op_neg(o); }
+
+static Operand src64(Sel *s, const PtxOperand *o) { return sel_wide_vec(s, sel_src(s, o, 8)); }
+
+static void write64(Sel *s, const PtxInsn *in, Operand pair) {
+    sel_write(s, &in->operands[0], TY_F64, sel_wide_pair(s, pair));
+}
+
+bool isel_fadd(Sel *s, const PtxInsn *in) {
+    bool sub = in->op == PTX_SUB;
+    const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
+    if (ty(in) == TY_F64) {
+        Operand x = src64(s, a), y = src64(s, b);
+        write64(s, in, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, rnd_of(in)), x, sub ? op_neg(y) : y));
+        return true;
+    }
+    uint32_t mods = MSET(FADD, rnd, rnd_of(in)) | MSET(FADD, ftz, ftz(in)) | MSET(FADD, sat, (in->flags & PF_SAT) != 0);
+    Operand x = sel_src32(s, a), y = sel_src32(s, b);
+    if (sub)
+        y = neg_f32(y);
+    sel_write32(s, &in->operands[0], TY_F32,
+                x.kind == OPK_IMM && y.kind == OPK_VAL ? EMIT_R(s, OT_FADD, mods, y, x) : EMIT_R(s, OT_FADD, mods, x, y));
+    return true;
+}
+
+static uint32_t fmul_mods(const PtxInsn *in) {
+    return MSET(FMUL, rnd, rnd_of(in)) | MSET(FMUL, ftz, ftz(in)) | MSET(FMUL, sat, (in->flags & PF_SAT) != 0) |
+           MSET(FMUL, scale, FmulScale_NONE);
+}
+
+static Operand emit_fmul(Sel *s, bool flush, Operand a, Operand b) {
+    return EMIT_R(s, OT_FMUL, MSET(FMUL, rnd, Rnd_RN) | MSET(FMUL, ftz, flush) | MSET(FMUL, scale, FmulScale_NONE), a, b);
+}
+
+bool isel_fmul(Sel *s, const PtxInsn *in) {
+    if (ty(in) == TY_F64) {
+        Operand x = src64(s, &in->operands[1]), y = src64(s, &in->operands[2]);
+        write64(s, in, EMIT_R2(s, OT_DMUL, MSET(DMUL, rnd, rnd_of(in)), x, y));
+        return true;
+    }
+    Operand x = sel_src32(s, &in->operands[1]), y = sel_src32(s, &in->operands[2]);
+    sel_write32(s, &in->operands[0], TY_F32,
+                x.kind == OPK_IMM ? EMIT_R(s, OT_FMUL, fmul_mods(in), y, x) : EMIT_R(s, OT_FMUL, fmul_mods(in), x, y));
+    return true;
+}
+
+bool isel_fma(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    if (t == TY_F64) {
+        Operand a = src64(s, &in->operands[1]), b = src64(s, &in->operands[2]), c = src64(s, &in->operands[3]);
+        write64(s, in, EMIT_R2(s, OT_DFMA, MSET(DFMA, rnd, rnd_of(in)), a, b, c));
+        return true;
+    }
+    if (t != TY_F32)
+        return isel_hfma(s, in);
+    uint32_t mods = MSET(FFMA, rnd, rnd_of(in)) | MSET(FFMA, ftz, ftz(in)) | MSET(FFMA, sat, (in->flags & PF_SAT) != 0);
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), c = sel_src32(s, &in->operands[3]);
+    if (a.kind == OPK_IMM && b.kind == OPK_VAL) {
+        Operand x = a;
+        a = b;
+        b = x;
+    }
+    sel_write32(s, &in->operands[0], TY_F32, EMIT_R(s, OT_FFMA, mods, a, b, c));
+    return true;
+}
+
+/* sign change as an addition of -0, which makes a NaN canonical */
+bool isel_fabsneg(Sel *s, const PtxInsn *in) {
+    unsigned mod = in->op == PTX_ABS ? OPM_ABS : OPM_NEG;
+    if (ty(in) == TY_F64) {
+        Operand a = src64(s, &in->operands[1]);
+        write64(s, in, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), op_with(a, mod), op_imm(0x80000000u)));
+        return true;
+    }
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
+    sel_write32(s, &in->operands[0], TY_F32,
+                EMIT_R(s, OT_FADD, MSET(FADD, rnd, Rnd_RN) | MSET(FADD, ftz, ftz(in)), op_with(a, mod),
+                       op_imm(0x80000000u)));
+    return true;
+}
+
+/* ---- min, max ---- */
+
+static Operand emit_dsetp(Sel *s, unsigned cmp, Operand a, Operand b) {
+    return EMIT_P(s, OT_DSETP, MSET(DSETP, cmp, cmp) | MSET(DSETP, bop, BoolOp_AND), a, b, op_pt());
+}
+
+/* Equal operands differ at most in the sign of zero: or of the bits is the smaller, and the larger. A NaN a loses
+ * the comparison, a NaN b is looked for; adding -0 makes a remaining NaN canonical. */
+static bool minmax_f64(Sel *s, const PtxInsn *in, bool is_max) {
+    Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
+    Operand x = sel_wide_vec(s, a), y = sel_wide_vec(s, b);
+    a = sel_wide_pair(s, x), b = sel_wide_pair(s, y);
+    Wide r = emit_sel64(s, emit_dsetp(s, is_max ? DCmp_GT : DCmp_LT, x, y), a, b);
+    Operand both = is_max ? emit_and(s, a.w[1], b.w[1]) : emit_or(s, a.w[1], b.w[1]);
+    r.w[1] = emit_sel(s, emit_dsetp(s, DCmp_EQ, x, y), both, r.w[1]);
+    r = emit_sel64(s, emit_dsetp(s, DCmp_NAN, y, y), a, r);
+    Operand sum = EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(s, r), op_imm(0x80000000u));
+    write64(s, in, sum);
+    return true;
+}
+
+bool isel_fminmax(Sel *s, const PtxInsn *in) {
+    bool is_max = in->op == PTX_MAX;
+    if (in->noperands != 3 || (in->flags & (PF_XORSIGN_ABS | PF_RELU)))
+        return sel_error(s, "three operands, .xorsign.abs and .relu are not compiled");
+    if (ty(in) == TY_F64)
+        return minmax_f64(s, in, is_max);
+    if ((in->flags & PF_NAN) && !sel_has_bf16(s)) /* came with bf16, in sm_80 */
+        return false;
+    uint32_t mods = MSET(FMNMX, ftz, ftz(in)) | MSET(FMNMX, nan, (in->flags & PF_NAN) != 0);
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
+    if (a.kind == OPK_IMM && b.kind == OPK_VAL) {
+        Operand x = a;
+        a = b;
+        b = x;
+    }
+    sel_write32(s, &in->operands[0], TY_F32, EMIT_R(s, OT_FMNMX, mods, a, b, is_max ? op_pf() : op_pt()));
+    return true;
+}
+
+/* ---- division, roots ---- */
+
+static Operand maybe_flush(Sel *s, const PtxInsn *in, Operand a) { return ftz(in) ? emit_flush(s, a) : a; }
+
+static bool div_approx(Sel *s, const PtxInsn *in) {
+    Operand a = sel_src32(s, &in->operands[1]), b = maybe_flush(s, in, sel_src32(s, &in->operands[2]));
+    Operand r = emit_flush(s, emit_mufu(s, Mufu_RCP, b));
+    sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), sel_value(s, a), r));
+    return true;
+}
+
+static Operand emit_fsetp(Sel *s, unsigned cmp, Operand a, Operand b) {
+    return EMIT_P(s, OT_FSETP, MSET(FSETP, cmp, cmp) | MSET(FSETP, bop, BoolOp_AND), a, b, op_pt());
+}
+
+/* scale so that the reciprocal is normal */
+static bool div_full(Sel *s, const PtxInsn *in) {
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), b = sel_value(s, sel_src32(s, &in->operands[2]));
+    Operand mag = op_with(b, OPM_ABS);
+    Operand small = emit_fsetp(s, FCmp_LT, mag, op_imm(0x00800000)), big = emit_fsetp(s, FCmp_GE, mag, op_imm(0x7e800000));
+    Operand k = emit_sel(s, small, sel_value(s, op_imm(0x4b800000)), op_imm(0x3f800000));
+    k = emit_sel(s, op_not(big), k, op_imm(0x3e800000));
+    Operand x = emit_fmul(s, ftz(in), a, k), y = emit_fmul(s, ftz(in), b, k);
+    Operand r = maybe_flush(s, in, emit_mufu(s, Mufu_RCP, maybe_flush(s, in, y)));
+    sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), x, r));
+    return true;
+}
+
+/* Names end in the rounding mode: f32 functions are one for each mode; f64 functions take it as argument. */
+static const char *const div_f32[4] = {"__heddle_div_rn_f32", "__heddle_div_rm_f32", "__heddle_div_rp_f32",
+                                       "__heddle_div_rz_f32"};
+static const char *const sqrt_f32[4] = {"__heddle_sqrt_rn_f32", "__heddle_sqrt_rm_f32", "__heddle_sqrt_rp_f32",
+                                        "__heddle_sqrt_rz_f32"};
+
+static bool call_f32(Sel *s, const PtxInsn *in, const char *name, unsigned n, Operand *args) {
+    Operand d;
+    for (unsigned k = 0; k < n; k++)
+        args[k] = args[k].kind == OPK_IMM ? args[k] : maybe_flush(s, in, args[k]);
+    if (!abi_call_builtin(s, name, n, args, 1, &d))
+        return false;
+    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, d));
+    return true;
+}
+
+static bool call_f64(Sel *s, const PtxInsn *in, const char *name, unsigned n, const Wide *v) {
+    Operand args[5], d[2];
+    for (unsigned k = 0; k < n; k++)
+        args[2 * k] = v[k].w[0], args[2 * k + 1] = v[k].w[1];
+    args[2 * n] = op_imm(rnd_of(in));
+    if (!abi_call_builtin(s, name, 2 * n + 1, args, 2, d))
+        return false;
+    sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
+    return true;
+}
+
+/* An immediate operand is flushed here: the built-ins take what they get. */
+static Operand src_f32(Sel *s, const PtxInsn *in, const PtxOperand *o) {
+    Operand a = sel_src32(s, o);
+    if (a.kind == OPK_IMM && ftz(in) && !(a.value & 0x7f800000u))
+        a.value &= 0x80000000u;
+    return a;
+}
+
+bool isel_fdiv(Sel *s, const PtxInsn *in) {
+    if (ty(in) == TY_F64) {
+        Wide v[2] = {sel_src(s, &in->operands[1], 8), sel_src(s, &in->operands[2], 8)};
+        return call_f64(s, in, "__heddle_div_f64", 2, v);
+    }
+    if (in->flags & PF_FULL)
+        return div_full(s, in);
+    if (in->flags & PF_APPROX)
+        return div_approx(s, in);
+    Operand args[2] = {src_f32(s, in, &in->operands[1]), src_f32(s, in, &in->operands[2])};
+    return call_f32(s, in, div_f32[rnd_of(in)], 2, args);
+}
+
+static bool approx(Sel *s, const PtxInsn *in, unsigned func) {
+    Operand a = maybe_flush(s, in, sel_src32(s, &in->operands[1]));
+    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, emit_mufu(s, func, a)));
+    return true;
+}
+
+/* The operand's high word only; the result's low word is zero. */
+static bool approx64(Sel *s, const PtxInsn *in, unsigned func) {
+    Operand h = emit_mufu(s, func, sel_src(s, &in->operands[1], 8).w[1]);
+    sel_write(s, &in->operands[0], TY_F64, wide2(op_imm(0), h));
+    return true;
+}
+
+bool isel_rcp(Sel *s, const PtxInsn *in) {
+    if (ty(in) == TY_F64) {
+        if (in->flags & PF_APPROX)
+            return approx64(s, in, Mufu_RCP64H);
+        Wide v[2] = {wide2(op_imm(0), op_imm(0x3ff00000)), sel_src(s, &in->operands[1], 8)};
+        return call_f64(s, in, "__heddle_div_f64", 2, v);
+    }
+    if (in->flags & PF_APPROX)
+        return approx(s, in, Mufu_RCP);
+    Operand args[2] = {op_imm(0x3f800000), src_f32(s, in, &in->operands[1])};
+    return call_f32(s, in, div_f32[rnd_of(in)], 2, args);
+}
+
+bool isel_sqrt(Sel *s, const PtxInsn *in) {
+    if (ty(in) == TY_F64) {
+        Wide v[1] = {sel_src(s, &in->operands[1], 8)};
+        return call_f64(s, in, "__heddle_sqrt_f64", 1, v);
+    }
+    if (in->flags & PF_APPROX)
+        return approx(s, in, Mufu_SQRT);
+    Operand args[1] = {src_f32(s, in, &in->operands[1])};
+    return call_f32(s, in, sqrt_f32[rnd_of(in)], 1, args);
+}
+
+bool isel_rsqrt(Sel *s, const PtxInsn *in) {
+    if (ty(in) == TY_F32)
+        return approx(s, in, Mufu_RSQ);
+    if (ftz(in))
+        return approx64(s, in, Mufu_RSQ64H);
+    Operand args[5], d[2];
+    Wide a = sel_src(s, &in->operands[1], 8);
+    args[0] = a.w[0], args[1] = a.w[1], args[2] = op_imm(Rnd_RN);
+    if (!abi_call_builtin(s, "__heddle_sqrt_f64", 3, args, 2, d))
+        return false;
+    args[0] = op_imm(0), args[1] = op_imm(0x3ff00000), args[2] = d[0], args[3] = d[1], args[4] = op_imm(Rnd_RN);
+    if (!abi_call_builtin(s, "__heddle_div_f64", 5, args, 2, d))
+        return false;
+    sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
+    return true;
+}
+
+/* ---- transcendental functions ---- */
+
+bool isel_sincos(Sel *s, const PtxInsn *in) {
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
+    Operand t = emit_fmul(s, ftz(in), a, op_imm(0x3e22f983)); /* radians to turns */
+    Operand d = emit_mufu(s, in->op == PTX_SIN ? Mufu_SIN : Mufu_COS, t);
+    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, d));
+    return true;
+}
+
+bool isel_lg2(Sel *s, const PtxInsn *in) { return approx(s, in, Mufu_LG2); }
+
+/* Half-precision forms: exactly to f32, the function, rounded back. */
+static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Operand a) {
+    Operand x = bf ? emit_shl(s, a, op_imm(16))
+                   : EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
+    return maybe_flush(s, in, emit_mufu(s, func, maybe_flush(s, in, x)));
+}
+
+static bool approx_any(Sel *s, const PtxInsn *in, unsigned func) {
+    PtxType t = ty(in);
+    bool bf = t == TY_BF16 || t == TY_BF16X2;
+    if (t == TY_F32)
+        return approx(s, in, func);
+    if (!isa_target_has(s->t, OT_F2FP))
+        return false;
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), hi = op_rz(), lo = approx_half(s, in, bf, func, a);
+    if (t == TY_F16X2 || t == TY_BF16X2)
+        hi = approx_half(s, in, bf, func, emit_shr(s, false, a, op_imm(16)));
+    uint32_t mods = MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN);
+    sel_write32(s, &in->operands[0], t, EMIT_R(s, OT_F2FP, mods, hi, lo, op_rz()));
+    return true;
+}
+
+bool isel_ex2(Sel *s, const PtxInsn *in) { return approx_any(s, in, Mufu_EX2); }
+bool isel_tanh(Sel *s, const PtxInsn *in) { return approx_any(s, in, Mufu_TANH); }
+
+/* ---- testp, copysign ---- */
+
+/* Zero counts as normal. `lo` is zero for f32. */
+static Operand classify(Sel *s, unsigned what, uint32_t inf, uint32_t min_normal, Operand h, Operand lo) {
+    Operand finite = emit_isetp(s, false, ICmp_LT, h, op_imm(inf));
+    Operand infinite = emit_isetp(s, false, ICmp_EQ, h, op_imm(inf));
+    Operand any = h;
+    if (lo.kind != OPK_NONE) {
+        infinite = emit_pand(s, infinite, emit_isetp(s, false, ICmp_EQ, lo, op_imm(0)));
+        any = emit_or(s, h, lo);
+    }
+    Operand nonzero = emit_isetp(s, false, ICmp_NE, any, op_imm(0));
+    Operand subnormal = emit_pand(s, emit_isetp(s, false, ICmp_LT, h, op_imm(min_normal)), nonzero);
+    switch (what) {
+    case SUB_FINITE: return finite;
+    case SUB_INFINITE: return infinite;
+    case SUB_NUMBER: return emit_por(s, finite, infinite);
+    case SUB_NOTANUMBER: return emit_pand(s, op_not(finite), op_not(infinite));
+    case SUB_NORMAL: return emit_pand(s, finite, op_not(subnormal));
+    default: return subnormal;
+    }
+}
+
+bool isel_testp(Sel *s, const PtxInsn *in) {
+    bool wide = ty(in) == TY_F64;
+    Wide a = sel_src(s, &in->operands[1], wide ? 8 : 4);
+    Operand h = emit_and(s, a.w[a.n - 1], op_imm(0x7fffffff));
+    Operand p = wide ? classify(s, in->sub, 0x7ff00000, 0x00100000, h, a.w[0])
+                     : classify(s, in->sub, 0x7f800000, 0x00800000, h, op_none());
+    sel_write_pred(s, &in->operands[0], p);
+    return true;
+}
+
+bool isel_copysign(Sel *s, const PtxInsn *in) { /* sign of the first, magnitude of the second */
+    unsigned bytes = ptx_type_bytes(ty(in));
+    Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
+    enum { LUT_B_C_A = 0xb8 }; /* b ? c : a */
+    b.w[b.n - 1] = emit_lop(s, LUT_B_C_A, sel_value(s, a.w[a.n - 1]), op_imm(0x7fffffff), sel_value(s, b.w[b.n - 1]));
+    sel_write(s, &in->operands[0], ty(in), b);
+    return true;
+}

@@ -1,0 +1,552 @@
+/* Selection of integer arithmetic: PTX ISA 9.7.1 and 9.7.2. Floating-point types of the shared opcodes go on to
+ * lower/select/float.c and lower/select/half.c.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+
+static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
+static bool is_half_type(PtxType t) {
+    return t == TY_F16 || t == TY_F16X2 || t == TY_BF16 || t == TY_BF16X2;
+}
+static bool is_packed16(PtxType t) { return t == TY_U16X2 || t == TY_S16X2; }
+static bool is_int(PtxType t) {
+    return t == TY_U16 || t == TY_S16 || t == TY_U32 || t == TY_S32 || t == TY_U64 || t == TY_S64 || t == TY_B16 ||
+           t == TY_B32 || t == TY_B64;
+}
+static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(ty(in)); }
+
+/* ---- add, sub with carry ---- */
+
+/* The PTX carry flag: carry of add, borrow of sub. */
+static Operand read_cc(Sel *s) { return ir_val(s->f, ssa_read(&s->ssa, s->cc_var, s->cur)); }
+
+static Operand add_part(Sel *s, bool sub, Operand a, Operand b, Operand carry, Operand *out) {
+    if (sub)
+        b = op_neg(sel_value(s, b));
+    if (carry.kind == OPK_NONE) {
+        if (!sub)
+            return emit_iadd_cc(s, a, b, out);
+        Operand d = EMIT_R(s, OT_IADD3, 0, sel_value(s, a), b, op_rz(), op_pf(), op_pf());
+        *out = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
+        return d;
+    }
+    return emit_iadd_x(s, sub ? sel_value(s, a) : a, b, carry, out);
+}
+
+/* d = a +- b (+- carry flag), optionally setting the flag. */
+static Wide add_wide(Sel *s, const PtxInsn *in, bool sub, bool use_cc, Wide a, Wide b, Operand *flag) {
+    Operand carry = op_none();
+    (void)in;
+    if (use_cc)
+        carry = sub ? op_not(read_cc(s)) : read_cc(s);
+    Wide d = {.n = a.n};
+    for (unsigned c = 0; c < a.n; c++)
+        d.w[c] = add_part(s, sub, a.w[c], b.w[c], carry, &carry);
+    *flag = sub ? op_not(carry) : carry;
+    return d;
+}
+
+static bool write_with_cc(Sel *s, const PtxInsn *in, Wide d, Operand flag) {
+    if (in->flags & PF_CC)
+        flag = sel_pred(s, flag);
+    sel_write(s, &in->operands[0], ty(in), d);
+    if (in->flags & PF_CC)
+        sel_write_var(s, s->cc_var, flag);
+    return true;
+}
+
+static bool carry_form(Sel *s, const PtxInsn *in, bool sub, bool use_cc) {
+    unsigned bytes = ty_bytes(in);
+    if (!is_int(ty(in)) || bytes < 4)
+        return false;
+    Operand flag;
+    Wide d = add_wide(s, in, sub, use_cc, sel_src(s, &in->operands[1], bytes), sel_src(s, &in->operands[2], bytes), &flag);
+    return write_with_cc(s, in, d, flag);
+}
+
+/* Clamp to MIN or MAX by the sign of a when a (+-) b overflowed. */
+static Operand saturate_s32(Sel *s, bool sub, Operand a, Operand b, Operand sum) {
+    a = sel_value(s, a);
+    Operand x = emit_xor(s, a, sum), y = emit_xor(s, sub ? a : sel_value(s, b), sub ? b : sum);
+    Operand over = emit_isetp(s, true, ICmp_LT, emit_and(s, x, y), op_imm(0));
+    Operand limit = emit_xor(s, emit_shr(s, true, a, op_imm(31)), op_imm(0x7fffffff));
+    return emit_sel(s, over, limit, sum);
+}
+
+/* Both 16-bit halves on their own. */
+static Operand add16x2(Sel *s, bool sub, Operand a, Operand b) {
+    Operand lo = sub ? emit_isub(s, a, b) : emit_iadd(s, a, b);
+    Operand ah = emit_and(s, a, op_imm(0xffff0000)), bh = emit_and(s, b, op_imm(0xffff0000));
+    Operand hi = sub ? emit_isub(s, ah, bh) : emit_iadd(s, ah, bh);
+    return emit_prmt(s, lo, op_imm(0x7610), hi);
+}
+
+static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
+    PtxType t = ty(in);
+    if (t == TY_F32 || t == TY_F64)
+        return isel_fadd(s, in);
+    if (is_half_type(t))
+        return isel_hadd(s, in);
+    if (in->flags & PF_CC)
+        return carry_form(s, in, sub, false);
+    unsigned bytes = ty_bytes(in);
+    if (!is_int(t) && !is_packed16(t))
+        return false;
+    Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d;
+    if (is_packed16(t))
+        d = wide1(add16x2(s, sub, a.w[0], b.w[0]));
+    else if (bytes == 8)
+        d = sub ? emit_sub64(s, a, b) : emit_add64(s, a, b);
+    else
+        d = wide1(sub ? emit_isub(s, a.w[0], b.w[0]) : emit_iadd(s, a.w[0], b.w[0]));
+    if (in->flags & PF_SAT) {
+        if (t != TY_S32)
+            return false;
+        d.w[0] = saturate_s32(s, sub, a.w[0], b.w[0], d.w[0]);
+    }
+    sel_write(s, &in->operands[0], t, d);
+    return true;
+}
+
+bool isel_add(Sel *s, const PtxInsn *in) { return add_sub(s, in, false); }
+bool isel_sub(Sel *s, const PtxInsn *in) { return add_sub(s, in, true); }
+bool isel_addc(Sel *s, const PtxInsn *in) { return carry_form(s, in, in->op == PTX_SUBC, true); }
+
+/* ---- mul, mad ---- */
+
+static Wide mul64_lo(Sel *s, Wide a, Wide b) {
+    Wide p = emit_imad_wide(s, false, a.w[0], b.w[0], NULL);
+    Operand h = emit_imad(s, a.w[0], b.w[1], p.w[1]);
+    return wide2(p.w[0], emit_imad(s, a.w[1], b.w[0], h));
+}
+
+/* Schoolbook in 32-bit digits; no partial sum exceeds 64 bits. */
+static Wide mul64_hi(Sel *s, bool is_signed, Wide a, Wide b) {
+    for (unsigned c = 0; c < 2; c++)
+        a.w[c] = sel_value(s, a.w[c]), b.w[c] = sel_value(s, b.w[c]);
+    Wide p = emit_imad_wide(s, false, a.w[0], b.w[0], NULL);
+    Wide add = wide2(p.w[1], op_imm(0));
+    Wide t = emit_imad_wide(s, false, a.w[0], b.w[1], &add);
+    add = wide2(t.w[0], op_imm(0));
+    Wide u = emit_imad_wide(s, false, a.w[1], b.w[0], &add);
+    add = wide2(t.w[1], op_imm(0));
+    Wide h = emit_imad_wide(s, false, a.w[1], b.w[1], &add);
+    h = emit_add64(s, h, wide2(u.w[1], op_imm(0)));
+    if (!is_signed)
+        return h;
+    Operand sa = emit_shr(s, true, a.w[1], op_imm(31)), sb = emit_shr(s, true, b.w[1], op_imm(31));
+    h = emit_sub64(s, h, wide2(emit_and(s, b.w[0], sa), emit_and(s, b.w[1], sa)));
+    return emit_sub64(s, h, wide2(emit_and(s, a.w[0], sb), emit_and(s, a.w[1], sb)));
+}
+
+/* a * b in the part that `sub` names; *result is the type of it. */
+static bool mul_part(Sel *s, const PtxInsn *in, Wide *d, PtxType *result) {
+    PtxType t = ty(in);
+    bool sg = type_signed(t);
+    unsigned bytes = ty_bytes(in);
+    *result = t;
+    if (!is_int(t))
+        return false;
+    if (bytes == 2) {
+        Operand a = sel_src_ext(s, &in->operands[1], t), b = sel_src_ext(s, &in->operands[2], t);
+        Operand p = emit_imad(s, a, b, op_rz());
+        if (in->sub == SUB_WIDE)
+            *result = sg ? TY_S32 : TY_U32;
+        *d = wide1(in->sub == SUB_HI ? emit_shr(s, false, p, op_imm(16)) : p);
+        return in->sub != SUB_NONE;
+    }
+    Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
+    if (bytes == 8) {
+        *d = in->sub == SUB_HI ? mul64_hi(s, sg, a, b) : mul64_lo(s, a, b);
+        return in->sub == SUB_LO || in->sub == SUB_HI;
+    }
+    if (in->sub == SUB_LO) {
+        *d = wide1(emit_imad(s, a.w[0], b.w[0], op_rz()));
+        return true;
+    }
+    *d = emit_imad_wide(s, sg, a.w[0], b.w[0], NULL);
+    if (in->sub == SUB_WIDE)
+        *result = sg ? TY_S64 : TY_U64;
+    else
+        *d = wide1(d->w[1]);
+    return in->sub == SUB_HI || in->sub == SUB_WIDE;
+}
+
+bool isel_mul(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in), result;
+    if (t == TY_F32 || t == TY_F64)
+        return isel_fmul(s, in);
+    if (is_half_type(t))
+        return isel_hmul(s, in);
+    Wide d;
+    if (!mul_part(s, in, &d, &result))
+        return false;
+    sel_write(s, &in->operands[0], result, d);
+    return true;
+}
+
+static bool mad_carry(Sel *s, const PtxInsn *in, bool use_cc) {
+    Wide d;
+    PtxType result;
+    Operand flag;
+    if (ty_bytes(in) < 4 || in->sub == SUB_WIDE || !mul_part(s, in, &d, &result))
+        return false;
+    d = add_wide(s, in, false, use_cc, d, sel_src(s, &in->operands[3], ty_bytes(in)), &flag);
+    return write_with_cc(s, in, d, flag);
+}
+
+bool isel_madc(Sel *s, const PtxInsn *in) { return mad_carry(s, in, true); }
+
+/* The forms that are one instruction. */
+static bool mad_direct(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    if (ty_bytes(in) != 4 || (in->sub != SUB_LO && in->sub != SUB_WIDE))
+        return false;
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
+    if (in->sub == SUB_LO) {
+        sel_write32(s, &in->operands[0], t, emit_imad(s, a, b, sel_src32(s, &in->operands[3])));
+        return true;
+    }
+    Wide c = sel_src(s, &in->operands[3], 8);
+    bool sg = type_signed(t);
+    sel_write(s, &in->operands[0], sg ? TY_S64 : TY_U64, emit_imad_wide(s, sg, a, b, &c));
+    return true;
+}
+
+bool isel_mad(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in), result;
+    if (t == TY_F32 || t == TY_F64)
+        return isel_fma(s, in);
+    if (in->flags & PF_CC)
+        return mad_carry(s, in, false);
+    if (!is_int(t))
+        return false;
+    if (mad_direct(s, in))
+        return true;
+    Wide p, c;
+    if (!mul_part(s, in, &p, &result))
+        return false;
+    c = sel_src(s, &in->operands[3], ptx_type_bytes(result));
+    Wide d = p.n == 2 ? emit_add64(s, p, c) : wide1(emit_iadd(s, p.w[0], c.w[0]));
+    if (in->flags & PF_SAT) {
+        if (t != TY_S32 || in->sub != SUB_HI)
+            return false;
+        d.w[0] = saturate_s32(s, false, p.w[0], c.w[0], d.w[0]);
+    }
+    sel_write(s, &in->operands[0], result, d);
+    return true;
+}
+
+static Operand extend24(Sel *s, const PtxOperand *o, bool sg) {
+    Operand a = sel_src32(s, o);
+    return sg ? emit_shr(s, true, emit_shl(s, a, op_imm(8)), op_imm(8)) : emit_and(s, a, op_imm(0xffffff));
+}
+
+bool isel_mul24(Sel *s, const PtxInsn *in) {
+    bool sg = type_signed(ty(in));
+    Wide p = emit_imad_wide(s, sg, extend24(s, &in->operands[1], sg), extend24(s, &in->operands[2], sg), NULL);
+    Operand d = p.w[0];
+    if (in->sub == SUB_HI) /* bits 47..16 */
+        d = emit_shr64(s, false, p, op_imm(16)).w[0];
+    if (in->op == PTX_MAD24) {
+        Operand c = sel_src32(s, &in->operands[3]), sum = emit_iadd(s, d, c);
+        d = in->flags & PF_SAT ? saturate_s32(s, false, d, c, sum) : sum;
+    }
+    sel_write32(s, &in->operands[0], ty(in), d);
+    return true;
+}
+
+/* ---- absolute difference, abs, neg, min, max ---- */
+
+static Wide minmax64(Sel *s, bool sg, bool is_max, Wide a, Wide b) {
+    Operand p = emit_isetp64(s, sg, is_max ? ICmp_GT : ICmp_LT, a, b);
+    return emit_sel64(s, p, a, b);
+}
+
+bool isel_sad(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    bool sg = type_signed(t);
+    if (!is_int(t))
+        return false;
+    if (ty_bytes(in) == 8) {
+        Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
+        Wide d = emit_sub64(s, minmax64(s, sg, true, a, b), minmax64(s, sg, false, a, b));
+        sel_write(s, &in->operands[0], t, emit_add64(s, d, sel_src(s, &in->operands[3], 8)));
+        return true;
+    }
+    Operand a = sel_src_ext(s, &in->operands[1], t), b = sel_src_ext(s, &in->operands[2], t);
+    Operand d = emit_isub(s, emit_minmax(s, sg, true, a, b), emit_minmax(s, sg, false, a, b));
+    sel_write32(s, &in->operands[0], t, emit_iadd(s, d, sel_src(s, &in->operands[3], ty_bytes(in)).w[0]));
+    return true;
+}
+
+bool isel_abs(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    if (t == TY_F32 || t == TY_F64)
+        return isel_fabsneg(s, in);
+    if (is_half_type(t))
+        return isel_habsneg(s, in);
+    if (!is_int(t))
+        return false;
+    if (ty_bytes(in) == 8) {
+        Wide a = sel_src(s, &in->operands[1], 8);
+        Operand p = emit_isetp(s, true, ICmp_LT, a.w[1], op_imm(0));
+        sel_write(s, &in->operands[0], t, emit_sel64(s, p, emit_neg64(s, a), a));
+        return true;
+    }
+    sel_write32(s, &in->operands[0], t, EMIT_R(s, OT_IABS, 0, sel_src_ext(s, &in->operands[1], t)));
+    return true;
+}
+
+bool isel_neg(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    if (t == TY_F32 || t == TY_F64)
+        return isel_fabsneg(s, in);
+    if (is_half_type(t))
+        return isel_habsneg(s, in);
+    if (!is_int(t))
+        return false;
+    Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
+    sel_write(s, &in->operands[0], t, a.n == 2 ? emit_neg64(s, a) : wide1(emit_isub(s, op_imm(0), a.w[0])));
+    return true;
+}
+
+static Operand minmax16x2(Sel *s, bool sg, bool is_max, Operand a, Operand b) {
+    a = sel_value(s, a);
+    b = sel_value(s, b);
+    Operand lo = emit_minmax(s, sg, is_max, emit_extend(s, a, 2, sg), emit_extend(s, b, 2, sg));
+    Operand hi = emit_minmax(s, sg, is_max, emit_shr(s, sg, a, op_imm(16)), emit_shr(s, sg, b, op_imm(16)));
+    return emit_prmt(s, lo, op_imm(0x5410), hi);
+}
+
+bool isel_minmax(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    bool is_max = in->op == PTX_MAX, sg = type_signed(t);
+    if (t == TY_F32 || t == TY_F64)
+        return isel_fminmax(s, in);
+    if (is_half_type(t))
+        return isel_hminmax(s, in);
+    bool relu = in->flags & PF_RELU;
+    if (!is_int(t) && !is_packed16(t))
+        return false;
+    const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
+    if (is_packed16(t)) {
+        Operand d = minmax16x2(s, sg, is_max, sel_src32(s, a), sel_src32(s, b));
+        sel_write32(s, &in->operands[0], t, relu ? minmax16x2(s, true, true, d, op_imm(0)) : d);
+    } else if (relu) {
+        if (t != TY_S32)
+            return false;
+        Operand d = emit_minmax(s, true, is_max, sel_src32(s, a), sel_src32(s, b));
+        sel_write32(s, &in->operands[0], t, emit_minmax(s, true, true, d, op_imm(0)));
+    }
+    else if (ty_bytes(in) == 8)
+        sel_write(s, &in->operands[0], t, minmax64(s, sg, is_max, sel_src(s, a, 8), sel_src(s, b, 8)));
+    else
+        sel_write32(s, &in->operands[0], t,
+                    emit_minmax(s, sg, is_max, sel_src_ext(s, a, t), sel_src_ext(s, b, t)));
+    return true;
+}
+
+/* ---- division: the built-in library ---- */
+
+static bool power_of_two(uint64_t v) { return v && !(v & (v - 1)); }
+
+/* Unsigned division by a constant power of two. */
+static bool div_shift(Sel *s, const PtxInsn *in) {
+    const PtxOperand *b = &in->operands[2];
+    unsigned bytes = ty_bytes(in);
+    uint64_t v = bytes == 8 ? (uint64_t)b->imm : (uint64_t)b->imm & (bytes == 4 ? 0xffffffffu : 0xffffu);
+    if (b->kind != PO_IMM || type_signed(ty(in)) || !power_of_two(v))
+        return false;
+    Operand n = op_imm((uint32_t)__builtin_ctzll(v));
+    bool rem = in->op == PTX_REM;
+    if (bytes == 8) {
+        Wide a = sel_src(s, &in->operands[1], 8);
+        Wide d = rem ? wide2(emit_and(s, a.w[0], op_imm((uint32_t)(v - 1))),
+                             emit_and(s, a.w[1], op_imm((uint32_t)((v - 1) >> 32))))
+                     : emit_shr64(s, false, a, n);
+        sel_write(s, &in->operands[0], ty(in), d);
+        return true;
+    }
+    Operand a = sel_src_ext(s, &in->operands[1], ty(in));
+    sel_write32(s, &in->operands[0], ty(in), rem ? emit_and(s, a, op_imm((uint32_t)v - 1)) : emit_shr(s, false, a, n));
+    return true;
+}
+
+bool isel_div(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    if (t == TY_F32 || t == TY_F64)
+        return isel_fdiv(s, in);
+    if (!is_int(t))
+        return false;
+    if (div_shift(s, in))
+        return true;
+    bool rem = in->op == PTX_REM, sg = type_signed(t);
+    static const char *const name[2][2][2] = {
+        {{"__heddle_div_u32", "__heddle_div_s32"}, {"__heddle_rem_u32", "__heddle_rem_s32"}},
+        {{"__heddle_div_u64", "__heddle_div_s64"}, {"__heddle_rem_u64", "__heddle_rem_s64"}}};
+    Operand args[4], d[2];
+    if (ty_bytes(in) == 8) {
+        Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
+        args[0] = a.w[0], args[1] = a.w[1], args[2] = b.w[0], args[3] = b.w[1];
+        if (!abi_call_builtin(s, name[1][rem][sg], 4, args, 2, d))
+            return false;
+        sel_write(s, &in->operands[0], t, wide2(d[0], d[1]));
+        return true;
+    }
+    args[0] = sel_src_ext(s, &in->operands[1], t);
+    args[1] = sel_src_ext(s, &in->operands[2], t);
+    if (!abi_call_builtin(s, name[0][rem][sg], 2, args, 1, d))
+        return false;
+    sel_write32(s, &in->operands[0], t, d[0]);
+    return true;
+}
+
+/* ---- bits ---- */
+
+static Operand emit_flo(Sel *s, bool shift_amount, Operand a) {
+    return EMIT_R(s, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, shift_amount), a);
+}
+
+bool isel_popc(Sel *s, const PtxInsn *in) {
+    Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
+    Operand d = EMIT_R(s, OT_POPC, 0, a.w[0]);
+    if (a.n == 2)
+        d = emit_iadd(s, d, EMIT_R(s, OT_POPC, 0, a.w[1]));
+    sel_write32(s, &in->operands[0], TY_U32, d);
+    return true;
+}
+
+static Operand clz32(Sel *s, Operand a) { /* of 0 FLO gives all ones */
+    return emit_minmax(s, false, false, emit_flo(s, true, a), op_imm(32));
+}
+
+bool isel_clz(Sel *s, const PtxInsn *in) {
+    Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
+    Operand d;
+    if (a.n == 2) {
+        Operand low = emit_iadd(s, clz32(s, a.w[0]), op_imm(32));
+        d = emit_sel(s, emit_isetp(s, false, ICmp_NE, a.w[1], op_imm(0)), emit_flo(s, true, a.w[1]), low);
+    } else
+        d = clz32(s, a.w[0]);
+    sel_write32(s, &in->operands[0], TY_U32, d);
+    return true;
+}
+
+bool isel_bfind(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    bool sh = in->flags & PF_SHIFTAMT;
+    Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
+    if (type_signed(t)) { /* the highest bit that differs from the sign */
+        Operand sign = emit_shr(s, true, a.w[a.n - 1], op_imm(31));
+        for (unsigned c = 0; c < a.n; c++)
+            a.w[c] = emit_xor(s, a.w[c], sign);
+    }
+    Operand d = emit_flo(s, sh, a.w[0]);
+    if (a.n == 2) {
+        Operand hi = emit_flo(s, sh, a.w[1]), high = emit_isetp(s, false, ICmp_NE, a.w[1], op_imm(0));
+        if (sh) {
+            Operand low = emit_isetp(s, false, ICmp_NE, a.w[0], op_imm(0));
+            d = emit_sel(s, low, emit_iadd(s, d, op_imm(32)), op_imm(0xffffffff));
+        } else
+            hi = emit_iadd(s, hi, op_imm(32));
+        d = emit_sel(s, high, hi, d);
+    }
+    sel_write32(s, &in->operands[0], TY_U32, d);
+    return true;
+}
+
+bool isel_fns(Sel *s, const PtxInsn *in) {
+    Operand args[3], d;
+    for (unsigned k = 0; k < 3; k++)
+        args[k] = sel_src32(s, &in->operands[k + 1]);
+    if (!abi_call_builtin(s, "__heddle_fns_b32", 3, args, 1, &d))
+        return false;
+    sel_write32(s, &in->operands[0], TY_B32, d);
+    return true;
+}
+
+bool isel_brev(Sel *s, const PtxInsn *in) {
+    Wide a = sel_src(s, &in->operands[1], ty_bytes(in)), d = {.n = a.n};
+    for (unsigned c = 0; c < a.n; c++)
+        d.w[a.n - 1 - c] = EMIT_R(s, OT_BREV, 0, a.w[c]);
+    sel_write(s, &in->operands[0], ty(in), d);
+    return true;
+}
+
+static Operand low_byte(Sel *s, const PtxOperand *o) { return emit_extend(s, sel_src32(s, o), 1, false); }
+
+/* (1 << len) - 1, all ones from 64 on */
+static Wide mask64(Sel *s, Operand len) {
+    Wide one = emit_shl64(s, wide2(sel_value(s, op_imm(1)), op_rz()), len);
+    return emit_add64(s, one, wide2(op_imm(0xffffffff), op_imm(0xffffffff)));
+}
+
+bool isel_bfe(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    bool sg = type_signed(t);
+    Wide a = sel_src(s, &in->operands[1], ty_bytes(in)), d;
+    Operand pos = low_byte(s, &in->operands[2]), len = low_byte(s, &in->operands[3]);
+    if (a.n == 1) {
+        Operand x = emit_shr(s, sg, a.w[0], pos);
+        d = wide1(EMIT_R(s, OT_SGXT, MSET(SGXT, sign, sg ? ISign_S32 : ISign_U32), x, len));
+    } else {
+        d = emit_shr64(s, sg, a, pos);
+        if (sg) {
+            Operand k = emit_isub(s, op_imm(64), emit_minmax(s, false, false, len, op_imm(64)));
+            d = emit_shr64(s, true, emit_shl64(s, d, k), k);
+        } else {
+            Wide m = mask64(s, len);
+            d = wide2(emit_and(s, d.w[0], m.w[0]), emit_and(s, d.w[1], m.w[1]));
+        }
+    }
+    sel_write(s, &in->operands[0], t, d);
+    return true;
+}
+
+bool isel_bfi(Sel *s, const PtxInsn *in) {
+    unsigned bytes = ty_bytes(in);
+    Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d;
+    Operand pos = low_byte(s, &in->operands[3]), len = low_byte(s, &in->operands[4]);
+    if (a.n == 1) {
+        Operand m = EMIT_R(s, OT_BMSK, 0, pos, len);
+        d = wide1(emit_lop(s, LUT_SEL_A_B_C, m, emit_shl(s, a.w[0], pos), b.w[0]));
+    } else {
+        Wide m = emit_shl64(s, mask64(s, len), pos), x = emit_shl64(s, a, pos);
+        d = wide2(emit_lop(s, LUT_SEL_A_B_C, m.w[0], x.w[0], b.w[0]),
+                  emit_lop(s, LUT_SEL_A_B_C, m.w[1], x.w[1], b.w[1]));
+    }
+    sel_write(s, &in->operands[0], ty(in), d);
+    return true;
+}
+
+static bool wraps(const PtxInsn *in) { return in->sub == SUB_WRAP || in->sub2 == SUB_WRAP; }
+
+bool isel_szext(Sel *s, const PtxInsn *in) {
+    uint32_t mods = MSET(SGXT, sign, type_signed(ty(in)) ? ISign_S32 : ISign_U32) | MSET(SGXT, wrap, wraps(in));
+    sel_write32(s, &in->operands[0], ty(in),
+                EMIT_R(s, OT_SGXT, mods, sel_src32(s, &in->operands[1]), sel_src32(s, &in->operands[2])));
+    return true;
+}
+
+bool isel_bmsk(Sel *s, const PtxInsn *in) {
+    sel_write32(s, &in->operands[0], TY_B32,
+                EMIT_R(s, OT_BMSK, MSET(BMSK, wrap, wraps(in)), sel_src32(s, &in->operands[1]),
+                       sel_src32(s, &in->operands[2])));
+    return true;
+}
+
+/* ---- dot products ---- */
+
+static bool dot(Sel *s, const PtxInsn *in, enum IdpMode mode_signed, enum IdpMode mode_unsigned) {
+    bool sa = type_signed(ty(in)), sb = type_signed((PtxType)in->type[1]);
+    uint32_t mods = MSET(IDP, mode, sa ? mode_signed : mode_unsigned) | MSET(IDP, bsign, sb ? IdpSign_S8 : IdpSign_U8);
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), c = sel_src32(s, &in->operands[3]);
+    sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_IDP, mods, a, b, c));
+    return true;
+}
+
+bool isel_dp4a(Sel *s, const PtxInsn *in) { return dot(s, in, IdpMode_D4A_S8, IdpMode_D4A_U8); }
+bool isel_dp2a(Sel *s, const PtxInsn *in) {
+    return in->sub == SUB_HI ? dot(s, in, IdpMode_D2A_HI_S16, IdpMode_D2A_HI_U16)
+                             : dot(s, in, IdpMode_D2A_LO_S16, IdpMode_D2A_LO_U16);
+}

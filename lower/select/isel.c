@@ -1,0 +1,558 @@
+/* Instruction selection: the driver. Walks the statements of one PTX function in order, makes blocks at branch
+ * targets, turns guards into guarded instructions or branches, and calls the selection function of each opcode.
+ * Reading and writing PTX registers (SSA variables) is here too; the emitters are in lower/select/emit.c.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    SelFn *fn;
+    SelGuard guard;
+} op_table[PTX_OP_COUNT] = {
+    [PTX_ADD] = {isel_add, SG_COPY}, [PTX_SUB] = {isel_sub, SG_COPY}, [PTX_MUL] = {isel_mul, SG_COPY},
+    [PTX_MAD] = {isel_mad, SG_COPY}, [PTX_MUL24] = {isel_mul24, SG_COPY}, [PTX_MAD24] = {isel_mul24, SG_COPY},
+    [PTX_SAD] = {isel_sad, SG_COPY}, [PTX_DIV] = {isel_div, SG_BRANCH}, [PTX_REM] = {isel_div, SG_BRANCH},
+    [PTX_ABS] = {isel_abs, SG_COPY}, [PTX_NEG] = {isel_neg, SG_COPY}, [PTX_MIN] = {isel_minmax, SG_COPY},
+    [PTX_MAX] = {isel_minmax, SG_COPY}, [PTX_POPC] = {isel_popc, SG_COPY}, [PTX_CLZ] = {isel_clz, SG_COPY},
+    [PTX_BFIND] = {isel_bfind, SG_COPY}, [PTX_FNS] = {isel_fns, SG_BRANCH}, [PTX_BREV] = {isel_brev, SG_COPY},
+    [PTX_BFE] = {isel_bfe, SG_COPY}, [PTX_BFI] = {isel_bfi, SG_COPY}, [PTX_SZEXT] = {isel_szext, SG_COPY},
+    [PTX_BMSK] = {isel_bmsk, SG_COPY}, [PTX_DP4A] = {isel_dp4a, SG_COPY}, [PTX_DP2A] = {isel_dp2a, SG_COPY},
+    [PTX_ADDC] = {isel_addc, SG_COPY}, [PTX_SUBC] = {isel_addc, SG_COPY}, [PTX_MADC] = {isel_madc, SG_COPY},
+    [PTX_TESTP] = {isel_testp, SG_COPY}, [PTX_COPYSIGN] = {isel_copysign, SG_COPY}, [PTX_FMA] = {isel_fma, SG_COPY},
+    [PTX_RCP] = {isel_rcp, SG_BRANCH}, [PTX_SQRT] = {isel_sqrt, SG_BRANCH}, [PTX_RSQRT] = {isel_rsqrt, SG_BRANCH},
+    [PTX_SIN] = {isel_sincos, SG_COPY}, [PTX_COS] = {isel_sincos, SG_COPY}, [PTX_LG2] = {isel_lg2, SG_COPY},
+    [PTX_EX2] = {isel_ex2, SG_COPY}, [PTX_TANH] = {isel_tanh, SG_COPY}, [PTX_SET] = {isel_set, SG_COPY},
+    [PTX_SETP] = {isel_setp, SG_COPY}, [PTX_SELP] = {isel_selp, SG_COPY}, [PTX_SLCT] = {isel_slct, SG_COPY},
+    [PTX_AND] = {isel_logic, SG_COPY}, [PTX_OR] = {isel_logic, SG_COPY}, [PTX_XOR] = {isel_logic, SG_COPY},
+    [PTX_NOT] = {isel_not, SG_COPY}, [PTX_CNOT] = {isel_cnot, SG_COPY}, [PTX_LOP3] = {isel_lop3, SG_COPY},
+    [PTX_SHF] = {isel_shf, SG_COPY}, [PTX_SHL] = {isel_shl, SG_COPY}, [PTX_SHR] = {isel_shr, SG_COPY},
+    [PTX_PRMT] = {isel_prmt, SG_COPY}, [PTX_MOV] = {isel_mov, SG_COPY}, [PTX_SHFL] = {isel_shfl, SG_BRANCH},
+    [PTX_LD] = {isel_ld, SG_SELF}, [PTX_LDU] = {isel_ld, SG_SELF}, [PTX_ST] = {isel_st, SG_SELF},
+    [PTX_PREFETCH] = {isel_nothing, SG_SELF}, [PTX_PREFETCHU] = {isel_nothing, SG_SELF},
+    [PTX_APPLYPRIORITY] = {isel_nothing, SG_SELF}, [PTX_ISSPACEP] = {isel_isspacep, SG_COPY},
+    [PTX_CVTA] = {isel_cvta, SG_COPY}, [PTX_CVT] = {isel_cvt, SG_COPY}, [PTX_BRA] = {isel_bra, SG_SELF},
+    [PTX_BRX] = {isel_brx, SG_BRANCH}, [PTX_CALL] = {isel_call, SG_BRANCH}, [PTX_RET] = {isel_ret, SG_SELF},
+    [PTX_EXIT] = {isel_exit, SG_SELF}, [PTX_BAR] = {isel_bar, SG_BRANCH}, [PTX_BARRIER] = {isel_bar, SG_BRANCH},
+    [PTX_MEMBAR] = {isel_membar, SG_BRANCH}, [PTX_FENCE] = {isel_membar, SG_BRANCH},
+    [PTX_ATOM] = {isel_atom, SG_BRANCH}, [PTX_RED] = {isel_atom, SG_BRANCH}, [PTX_VOTE] = {isel_vote, SG_BRANCH},
+    [PTX_MATCH] = {isel_match, SG_BRANCH}, [PTX_ACTIVEMASK] = {isel_activemask, SG_BRANCH},
+    [PTX_REDUX] = {isel_redux, SG_BRANCH}, [PTX_ELECT] = {isel_elect, SG_BRANCH},
+    [PTX_NANOSLEEP] = {isel_nanosleep, SG_BRANCH}, [PTX_TRAP] = {isel_trap, SG_BRANCH},
+    [PTX_BRKPT] = {isel_trap, SG_BRANCH}, [PTX_PMEVENT] = {isel_nothing, SG_SELF},
+    [PTX_CP] = {isel_cp, SG_BRANCH}, [PTX_DISCARD] = {isel_nothing, SG_SELF}, [PTX_GRIDDEPCONTROL] = {isel_nothing, SG_SELF},
+};
+
+/* ---- messages ---- */
+
+bool sel_error(Sel *s, const char *reason) {
+    const PtxInsn *in = s->in;
+    s->reported = s->failed = true;
+    return diag_in(s->d, &s->ptx->source, in->loc, DIAG_E0702, ptx_op_name((PtxOp)in->op),
+                   str_text(&s->ptx->strings, in->mods_text), reason, ptx_op_section((PtxOp)in->op));
+}
+
+/* ---- registers ---- */
+
+unsigned sel_reg_bytes(const Sel *s, const PtxOperand *o) {
+    return ptx_type_bytes(s->pf->regs[o->reg].type);
+}
+
+static unsigned parts_of(unsigned bytes) { return bytes <= 4 ? 1 : bytes / 4; }
+
+static void make_reg_vars(Sel *s) {
+    s->reg_var = ARENA_ARRAY(&s->arena, uint32_t, s->pf->nregs + 1);
+    for (uint32_t r = 1; r < s->pf->nregs; r++) {
+        PtxType t = s->pf->regs[r].type;
+        s->reg_var[r] = s->ssa.vars.n;
+        for (unsigned c = 0; c < (t == TY_PRED ? 1 : parts_of(ptx_type_bytes(t))); c++)
+            ssa_var_new(&s->ssa, t == TY_PRED ? RF_P : RF_R, r, c);
+    }
+    s->cc_var = ssa_var_new(&s->ssa, RF_P, 0, 0);
+}
+
+Operand sel_read_reg(Sel *s, uint32_t reg, unsigned component) {
+    return ir_val(s->f, ssa_read(&s->ssa, s->reg_var[reg] + component, s->cur));
+}
+
+static uint64_t imm_bits(const PtxOperand *o, unsigned bytes) {
+    if (o->imm_kind == IMM_F64 && bytes == 4) {
+        double d;
+        float f;
+        uint32_t u;
+        memcpy(&d, &o->imm, sizeof d);
+        f = (float)d;
+        memcpy(&u, &f, sizeof u);
+        return u;
+    }
+    if (o->imm_kind == IMM_F32 && bytes == 8) {
+        uint32_t u = (uint32_t)o->imm;
+        float f;
+        double d;
+        uint64_t v;
+        memcpy(&f, &u, sizeof f);
+        d = (double)f;
+        memcpy(&v, &d, sizeof v);
+        return v;
+    }
+    return (uint64_t)o->imm;
+}
+
+Wide sel_src(Sel *s, const PtxOperand *o, unsigned bytes) {
+    Wide v = {.n = parts_of(bytes)};
+    bool ok = true;
+    for (unsigned c = 0; c < v.n; c++)
+        v.w[c] = op_imm(0);
+    switch (o->kind) {
+    case PO_REG:
+        for (unsigned c = 0; c < v.n && c < parts_of(sel_reg_bytes(s, o)); c++)
+            v.w[c] = sel_read_reg(s, o->reg, c);
+        break;
+    case PO_IMM:
+        for (unsigned c = 0; c < v.n && c < 2; c++)
+            v.w[c] = op_imm((uint32_t)(imm_bits(o, bytes) >> (32 * c)));
+        break;
+    case PO_SREG:
+        for (unsigned c = 0; c < v.n && ok; c++)
+            v.w[c] = sel_special_register(s, o->sreg, o->component, c, &ok);
+        if (!ok && !s->reported)
+            sel_error(s, "this special register is not available");
+        break;
+    case PO_SYM: {
+        Wide a = sel_symbol_address(s, o, false);
+        for (unsigned c = 0; c < v.n && c < a.n; c++)
+            v.w[c] = a.w[c];
+        break;
+    }
+    default:
+        sel_error(s, "this kind of operand is not compiled here");
+    }
+    if (o->neg && !s->reported)
+        sel_error(s, "a negated register operand is not compiled");
+    return v;
+}
+
+Operand sel_src32(Sel *s, const PtxOperand *o) { return sel_src(s, o, 4).w[0]; }
+
+Operand sel_src_ext(Sel *s, const PtxOperand *o, PtxType t) {
+    unsigned bytes = ptx_type_bytes(t);
+    return emit_extend(s, sel_src(s, o, bytes < 4 ? bytes : 4).w[0], bytes, type_signed(t));
+}
+
+Operand sel_src_pred(Sel *s, const PtxOperand *o) {
+    Operand p = op_pt();
+    if (o->kind == PO_REG)
+        p = sel_read_reg(s, o->reg, 0);
+    else if (o->kind == PO_IMM)
+        p = o->imm ? op_pt() : op_pf();
+    else
+        sel_error(s, "this kind of predicate operand is not compiled");
+    return o->not_ ? op_not(p) : p;
+}
+
+/* The instruction just made for this statement whose one result is exactly `v`, or none. */
+static InstId sole_definition(Sel *s, Wide v) {
+    InstId id = sel_last(s);
+    if (!id.i)
+        return id;
+    const Inst *i = ir_inst(s->f, id);
+    if (ir_is_pseudo(i->op) || i->loc.i != s->loc.i || i->guard.kind != OPK_NONE || i->ndst == 0)
+        return (InstId){0};
+    Operand d = *ir_dst(s->f, i, 0);
+    for (unsigned k = 1; k < i->ndst; k++)
+        if (ir_dst(s->f, i, k)->kind != OPK_NONE)
+            return (InstId){0};
+    if (d.kind != OPK_VAL || d.count != v.n)
+        return (InstId){0};
+    for (unsigned c = 0; c < v.n; c++)
+        if (v.w[c].kind != OPK_VAL || v.w[c].mods || ir_operand_value(s->f, d, c).i != v.w[c].value)
+            return (InstId){0};
+    return id;
+}
+
+static void set_guard(Sel *s, InstId id, Operand old) {
+    ir_set_guard(s->f, id, s->guard);
+    Inst *i = ir_inst(s->f, id);
+    if (i->ndst)
+        *ir_tied(s->f, i, 0) = old;
+}
+
+static Operand copy_of(Sel *s, Operand v) { return v.file == RF_P ? emit_pmov(s, v) : emit_mov(s, v); }
+
+/* Variables var .. var + v.n - 1 become v, in lanes whose guard is true. */
+static void write_vars(Sel *s, uint32_t var, Wide v) {
+    if (s->guard.kind != OPK_NONE) {
+        ValId old[4];
+        for (unsigned c = 0; c < v.n; c++)
+            old[c] = ssa_read(&s->ssa, var + c, s->cur);
+        InstId one = sole_definition(s, v);
+        if (one.i)
+            set_guard(s, one, ir_vec(s->f, old, v.n));
+        for (unsigned c = 0; c < v.n && !one.i; c++) {
+            v.w[c] = copy_of(s, v.w[c]);
+            set_guard(s, sel_last(s), ir_val(s->f, old[c]));
+        }
+    }
+    for (unsigned c = 0; c < v.n; c++) {
+        bool fresh = v.w[c].kind == OPK_VAL && !v.w[c].mods && ir_value(s->f, (ValId){v.w[c].value})->fixed_reg < 0;
+        if (fresh && s->m->opt_level == 0) { /* keep one value for each version of a PTX register */
+            const Value *val = ir_value(s->f, (ValId){v.w[c].value});
+            fresh = !val->ptx_reg || val->ptx_reg == s->ssa.vars.at[var + c].ptx_reg;
+        }
+        if (!fresh)
+            v.w[c] = copy_of(s, v.w[c]);
+        ssa_write(&s->ssa, var + c, s->cur, (ValId){v.w[c].value});
+    }
+}
+
+void sel_write_var(Sel *s, uint32_t var, Operand v) { write_vars(s, var, wide1(v)); }
+
+void sel_write(Sel *s, const PtxOperand *dst, PtxType t, Wide v) {
+    if (dst->kind == PO_SINK || s->reported)
+        return;
+    if (dst->kind != PO_REG) {
+        sel_error(s, "this kind of destination is not compiled");
+        return;
+    }
+    unsigned reg_bytes = sel_reg_bytes(s, dst), bytes = ptx_type_bytes(t), n = parts_of(reg_bytes);
+    if (bytes && bytes < 4 && reg_bytes > bytes)
+        v.w[0] = emit_extend(s, v.w[0], bytes, type_signed(t));
+    for (; v.n < n; v.n++)
+        v.w[v.n] = type_signed(t) ? emit_shr(s, true, v.w[0], op_imm(31)) : op_imm(0);
+    v.n = n;
+    write_vars(s, s->reg_var[dst->reg], v);
+}
+
+void sel_write32(Sel *s, const PtxOperand *dst, PtxType t, Operand v) { sel_write(s, dst, t, wide1(v)); }
+
+void sel_write_pred(Sel *s, const PtxOperand *dst, Operand p) {
+    if (dst->kind == PO_SINK || s->reported)
+        return;
+    if (dst->kind != PO_REG || s->pf->regs[dst->reg].type != TY_PRED) {
+        sel_error(s, "the destination must be a predicate register");
+        return;
+    }
+    write_vars(s, s->reg_var[dst->reg], wide1(p));
+}
+
+/* ---- control flow ---- */
+
+BlockId sel_block_new(Sel *s) { return ir_block_new(s->f); }
+
+void sel_begin(Sel *s, BlockId b) {
+    VEC_ADD(&s->arena, &s->order, b);
+    s->cur = b;
+}
+
+void sel_seal(Sel *s, BlockId b) { ssa_seal(&s->ssa, b); }
+
+static void emit_bra(Sel *s, Operand guard, BlockId to) {
+    InstId id = EMIT0(s, OT_BRA, 0, op_none());
+    ir_set_src(s->f, id, BRA_offset, ir_target(to));
+    if (guard.kind != OPK_NONE)
+        ir_set_guard(s->f, id, guard);
+    ir_add_edge(s->f, s->cur, to);
+}
+
+void sel_jump(Sel *s, BlockId to) {
+    if (!s->cur.i)
+        return;
+    emit_bra(s, op_none(), to);
+    s->cur = (BlockId){0};
+}
+
+void sel_branch(Sel *s, Operand p, BlockId yes, BlockId no) {
+    if (p.kind != OPK_VAL)
+        p = emit_pmov(s, p);
+    emit_bra(s, p, yes);
+    emit_bra(s, op_none(), no);
+    s->cur = (BlockId){0};
+}
+
+enum { FUNNEL_LIMIT = 200, FUNNEL_WIDTH = 128 }; /* phis have at most 255 sources */
+
+/* Block for the next edge to a statement: its own, or one that collects up to FUNNEL_WIDTH edges. */
+static BlockId edge_target(Sel *s, uint32_t insn) {
+    if (s->preds_at[insn] <= FUNNEL_LIMIT)
+        return s->block_at[insn];
+    if (s->edges_at[insn] % FUNNEL_WIDTH == 0)
+        s->funnel_at[insn] = sel_block_new(s);
+    return s->funnel_at[insn];
+}
+
+static void edge_made(Sel *s, uint32_t insn) {
+    uint32_t n = ++s->edges_at[insn];
+    bool last = n == s->preds_at[insn];
+    if (s->preds_at[insn] > FUNNEL_LIMIT && (last || n % FUNNEL_WIDTH == 0)) {
+        BlockId cur = s->cur;
+        sel_seal(s, s->funnel_at[insn]);
+        sel_begin(s, s->funnel_at[insn]);
+        sel_jump(s, s->block_at[insn]);
+        s->cur = cur;
+    }
+    if (last)
+        sel_seal(s, s->block_at[insn]);
+}
+
+void sel_jump_label(Sel *s, uint32_t insn) {
+    if (!s->cur.i)
+        return;
+    sel_jump(s, edge_target(s, insn));
+    edge_made(s, insn);
+}
+
+void sel_branch_label(Sel *s, Operand p, uint32_t insn, BlockId no, bool uniform) {
+    BlockId from = s->cur;
+    sel_branch(s, p, edge_target(s, insn), no);
+    if (uniform) {
+        const Block *b = ir_block(s->f, from);
+        ir_inst(s->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
+    }
+    edge_made(s, insn);
+}
+
+static bool call_ends(const Sel *s, const PtxInsn *in) {
+    if (in->callee)
+        return s->ptx->funcs[in->callee - 1].noreturn;
+    const PtxCallTable *t = in->table ? &s->pf->call_tables[in->table - 1] : NULL;
+    return t && (t->n ? s->ptx->funcs[t->funcs[0]].noreturn : t->noreturn);
+}
+
+/* What may run after statement i: labels into out (at most cap), and whether the next statement. */
+static bool falls_through(const Sel *s, const PtxInsn *in) {
+    switch (in->op) {
+    case PTX_BRA: case PTX_BRX: case PTX_RET: case PTX_EXIT: case PTX_TRAP: case PTX_BRKPT:
+        return in->guard_reg != 0;
+    case PTX_CALL:
+        return in->guard_reg != 0 || !call_ends(s, in);
+    default:
+        return true;
+    }
+}
+
+static uint32_t num_targets(const Sel *s, const PtxInsn *in) {
+    if (in->op == PTX_BRA)
+        return 1;
+    return in->op == PTX_BRX && in->table ? s->pf->branch_tables[in->table - 1].n : 0;
+}
+
+static uint32_t target_insn(const Sel *s, const PtxInsn *in, uint32_t k) {
+    uint32_t label = in->op == PTX_BRA ? in->operands[0].label : s->pf->branch_tables[in->table - 1].labels[k];
+    return s->pf->labels[label].insn;
+}
+
+/* Which statements can be reached, which begin blocks, how many edges come in. */
+static void find_blocks(Sel *s) {
+    uint32_t n = s->pf->ninsns;
+    s->leader = ARENA_ARRAY(&s->arena, bool, n + 1);
+    s->reached = ARENA_ARRAY(&s->arena, bool, n + 1);
+    s->preds_at = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
+    s->edge_from = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
+    s->edges_at = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
+    s->block_at = ARENA_ARRAY(&s->arena, BlockId, n + 1);
+    s->funnel_at = ARENA_ARRAY(&s->arena, BlockId, n + 1);
+    VEC(uint32_t) work = {0};
+    VEC_ADD(&s->arena, &work, 0);
+    while (work.n) {
+        uint32_t i = work.at[--work.n];
+        while (!s->reached[i]) {
+            s->reached[i] = true;
+            if (i == n)
+                break;
+            const PtxInsn *in = &s->pf->insns[i];
+            for (uint32_t k = 0; k < num_targets(s, in); k++) {
+                uint32_t t = target_insn(s, in, k);
+                if (s->edge_from[t] == i + 1) /* a table that names it again: see isel_brx */
+                    continue;
+                s->edge_from[t] = i + 1;
+                s->leader[t] = true;
+                s->preds_at[t]++;
+                VEC_ADD(&s->arena, &work, t);
+            }
+            if (!falls_through(s, in))
+                break;
+            i++;
+        }
+    }
+    for (uint32_t i = 0; i <= n; i++) {
+        if (!s->leader[i])
+            continue;
+        s->block_at[i] = sel_block_new(s);
+        ir_block(s->f, s->block_at[i])->ptx_insn = i + 1;
+        if (i == 0 || (s->reached[i - 1] && falls_through(s, &s->pf->insns[i - 1])))
+            s->preds_at[i]++;
+    }
+}
+
+/* ---- statements ---- */
+
+static void set_loc(Sel *s, uint32_t i) {
+    const PtxInsn *in = &s->pf->insns[i];
+    bool builtin = s->l->fns.at[s->fn].builtin;
+    s->loc = (LocId){s->f->locs.n};
+    *VEC_PUSH(s->f->arena, &s->f->locs) = builtin ? (Loc){0} : (Loc){i + 1, in->loc, in->line};
+    s->in = in;
+    s->reported = false;
+}
+
+static SelGuard guard_kind(const PtxInsn *in) {
+    SelGuard g = op_table[in->op].guard;
+    bool approx = in->flags & (PF_APPROX | PF_FULL);
+    bool cheap = in->op == PTX_DIV || in->op == PTX_RCP || in->op == PTX_SQRT || in->op == PTX_RSQRT;
+    return cheap && approx ? SG_COPY : g;
+}
+
+/* Forms whose modifiers no selection function looks at. */
+static bool unknown_form(const PtxInsn *in) {
+    enum { FOREIGN = PF_OOB | PF_TRANS | PF_ABS | PF_PARITY | PF_NOINC | PF_COL_A | PF_COL_B | PF_COL_D };
+    switch (in->op) {
+    case PTX_CALL:
+        return false;
+    case PTX_CVT: case PTX_SET: case PTX_SLCT: case PTX_DP4A: case PTX_DP2A:
+        break;
+    default:
+        if (in->ntypes > 1) /* mixed precision */
+            return true;
+    }
+    return (in->flags & (PF_ALL_FORMS | FOREIGN)) != 0;
+}
+
+static void select_statement(Sel *s, const PtxInsn *in) {
+    SelFn *fn = unknown_form(in) ? NULL : op_table[in->op].fn;
+    BlockId join = {0};
+    s->guard = op_none();
+    if (fn && in->guard_reg) {
+        Operand p = sel_read_reg(s, in->guard_reg, 0);
+        s->guard = in->guard_not ? op_not(p) : p;
+        if (guard_kind(in) == SG_BRANCH) {
+            BlockId then = sel_block_new(s);
+            join = sel_block_new(s);
+            sel_branch(s, s->guard, then, join);
+            sel_seal(s, then);
+            sel_begin(s, then);
+            s->guard = op_none();
+        }
+    }
+    if ((!fn || !fn(s, in)) && !s->reported) {
+        s->failed = true;
+        diag_in(s->d, &s->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
+                str_text(&s->ptx->strings, in->mods_text), ptx_op_section((PtxOp)in->op));
+    }
+    s->guard = op_none();
+    if (join.i) {
+        sel_jump(s, join);
+        sel_seal(s, join);
+        sel_begin(s, join);
+    }
+}
+
+static void select_all(Sel *s) {
+    uint32_t n = s->pf->ninsns;
+    for (uint32_t i = 0; i <= n; i++) {
+        if (!s->reached[i])
+            continue;
+        if (s->leader[i]) {
+            sel_jump_label(s, i);
+            sel_begin(s, s->block_at[i]);
+        }
+        if (i == n || !s->cur.i)
+            continue;
+        set_loc(s, i);
+        select_statement(s, s->in);
+    }
+    if (s->cur.i) { /* the end of the body returns */
+        s->loc = (LocId){0};
+        if (s->f->is_entry)
+            EMIT0(s, OT_EXIT, 0, op_none());
+        else
+            abi_return(s);
+        s->cur = (BlockId){0};
+    }
+}
+
+/* The carry flag is clear at entry where something reads it. */
+static void clear_carry(Sel *s) {
+    for (uint32_t i = 0; i < s->pf->ninsns; i++)
+        switch (s->pf->insns[i].op) {
+        case PTX_ADDC: case PTX_SUBC: case PTX_MADC:
+            sel_write_var(s, s->cc_var, emit_pmov(s, op_pf()));
+            return;
+        default:
+            break;
+        }
+}
+
+/* A block whose statement failed may lack its end; only used when there were no errors. */
+static void set_layout(Sel *s) {
+    s->f->layout.n = 0;
+    for (uint32_t k = 0; k < s->order.n; k++)
+        VEC_ADD(s->f->arena, &s->f->layout, s->order.at[k]);
+    Bitset seen = bs_new(&s->arena, s->f->blocks.n);
+    for (uint32_t k = 0; k < s->order.n; k++)
+        bs_add(&seen, s->order.at[k].i);
+    for (uint32_t b = 1; b < s->f->blocks.n; b++)
+        if (!bs_has(&seen, b))
+            s->f->blocks.at[b].dead = true;
+    ir_renumber(s->f);
+}
+
+static bool has_collectives(const PtxFunc *pf) {
+    for (uint32_t i = 0; i < pf->ninsns; i++)
+        switch (pf->insns[i].op) {
+        case PTX_BAR: case PTX_BARRIER: case PTX_SHFL: case PTX_VOTE: case PTX_MATCH: case PTX_REDUX: case PTX_ELECT:
+        case PTX_ACTIVEMASK:
+            return true;
+        default:
+            break;
+        }
+    return false;
+}
+
+static void place_locals(Sel *s) {
+    s->frame_offset = ARENA_ARRAY(&s->arena, uint32_t, s->ptx->nvars + 1);
+    s->param_var = ARENA_ARRAY(&s->arena, uint32_t, s->ptx->nvars + 1);
+    for (uint32_t k = 0; k < s->pf->nvars; k++) {
+        const PtxVar *v = &s->ptx->vars[s->pf->vars[k]];
+        if (v->space != SP_LOCAL)
+            continue;
+        uint64_t align = v->align_bytes ? v->align_bytes : 1;
+        uint64_t at = (s->f->var_bytes + align - 1) / align * align;
+        if (at + v->size_bytes > 1u << 24) {
+            s->failed = true;
+            diag_in(s->d, &s->ptx->source, v->loc, DIAG_E0704, str_text(&s->ptx->strings, v->name), "local memory",
+                    (unsigned long long)(1u << 24));
+            continue;
+        }
+        s->frame_offset[s->pf->vars[k]] = (uint32_t)at + 1;
+        s->f->var_bytes = (uint32_t)(at + v->size_bytes);
+    }
+}
+
+bool isel_function(Lower *l, uint32_t fn) {
+    LowerFn *lf = &l->fns.at[fn];
+    Sel *s = ARENA_NEW(&l->scratch, Sel);
+    *s = (Sel){.l = l, .m = l->m, .f = lf->f, .ptx = lf->mod, .pf = &lf->mod->funcs[lf->index], .ti = l->ti, .t = l->t,
+               .d = l->d, .fn = fn};
+    s->f->ptx = lf->builtin ? NULL : s->pf;
+    s->f->noreturn = s->pf->noreturn;
+    s->f->uses_sync = has_collectives(s->pf);
+    ssa_init(&s->ssa, s->f, &s->arena);
+    make_reg_vars(s);
+    place_locals(s);
+    BlockId entry = sel_block_new(s);
+    sel_begin(s, entry);
+    sel_seal(s, entry);
+    if (abi_enter(s)) {
+        clear_carry(s);
+        find_blocks(s);
+        select_all(s);
+    } else
+        s->failed = true;
+    if (!s->failed) {
+        set_layout(s);
+        ssa_finish(&s->ssa);
+    }
+    bool ok = !s->failed;
+    arena_free(&s->arena);
+    return ok;
+}

@@ -1,0 +1,285 @@
+/* Instruction selection, internal: the state of one function's selection, SSA construction on the fly, helpers that
+ * emit machine instructions, and the selection functions of each family.
+ *
+ * Registers: a PTX register is one SSA variable for each 32-bit part. Registers narrower than 32 bits live in
+ * the low bits; what is above them is arbitrary, so every reader that cares extends (sel_src_ext).
+ *
+ * Guards: see SelGuard. A selection function for SG_COPY writes its results through sel_write*, which makes the
+ * guarded form; everything before that runs in all lanes and so must not trap, store or branch.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_LOWER_SELECT_ISEL_H
+#define HEDDLE_LOWER_SELECT_ISEL_H
+#include "lower/lower.h"
+
+/* ---- SSA construction (ssa_build.c) ---- */
+typedef struct SsaPhi {
+    BlockId block;
+    uint32_t var;
+    ValId value;
+    uint32_t *ops; /* one for each predecessor, NULL until filled */
+    uint32_t nops;
+    bool dead, live;
+} SsaPhi;
+typedef struct {
+    bool sealed;
+    VEC(uint32_t) incomplete; /* phi numbers */
+} SsaBlock;
+typedef struct {
+    uint8_t file;      /* RegFile */
+    uint8_t component; /* of ptx_reg */
+    uint32_t ptx_reg;  /* 0 = the compiler's own */
+} SsaVar;
+typedef struct {
+    Function *f;
+    Arena *a;
+    VEC(SsaVar) vars;
+    VEC(SsaBlock) blocks; /* by BlockId */
+    VEC(SsaPhi) phis;
+    VEC(uint32_t) replaced; /* by ValId: another value that stands for it, 0 none */
+    VEC(uint32_t) pending;  /* phis to fill */
+    uint64_t *keys;         /* hash map (block, var) -> value */
+    uint32_t *vals;
+    uint32_t nslots, count;
+    uint32_t depth;
+    VEC(InstId) entry_undefs;
+} Ssa;
+void ssa_init(Ssa *s, Function *f, Arena *a);
+uint32_t ssa_var_new(Ssa *s, RegFile file, uint32_t ptx_reg, unsigned component);
+void ssa_write(Ssa *s, uint32_t var, BlockId b, ValId v);
+ValId ssa_read(Ssa *s, uint32_t var, BlockId b);
+void ssa_seal(Ssa *s, BlockId b); /* all predecessors are known */
+void ssa_finish(Ssa *s);          /* fill in, drop redundant phis, rewrite operands, put phis in place */
+
+/* ---- module ---- */
+typedef struct { /* where a PTX variable lives */
+    StrId name;       /* in the result's strings */
+    uint64_t offset;  /* .shared, .const */
+} VarPlace;
+typedef struct {
+    const PtxModule *mod;
+    uint32_t index; /* in mod->funcs */
+    Function *f;
+    bool builtin, selected;
+    bool calls_unknown; /* has an indirect call */
+    uint8_t mark; /* ordering */
+    VEC(uint32_t) callees; /* indices into Lower.fns */
+} LowerFn;
+typedef struct Lower {
+    IrModule *m;
+    const PtxModule *user;
+    StrTab *strings;
+    const Target *t;
+    const TargetInfo *ti;
+    Diags *d;
+    Arena scratch;
+    VEC(LowerFn) fns;
+    VarPlace *places;        /* by variable of the user's module */
+    PtxModule *lib[16];      /* parsed files of the built-in library */
+    uint64_t dynamic_shared; /* offset of `extern .shared` arrays */
+} Lower;
+/* Index into l->fns of a function, which is added when new. */
+uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool builtin);
+/* The same for a built-in by name; UINT32_MAX and an error if the library lacks it. */
+uint32_t lower_builtin(Lower *l, const char *name);
+StrId lower_name(Lower *l, const PtxModule *mod, StrId id);
+bool isel_function(Lower *l, uint32_t fn); /* isel.c */
+
+/* ---- one function ---- */
+typedef struct Sel Sel;
+typedef bool SelFn(Sel *s, const PtxInsn *in); /* false: form not compiled (reported by the driver unless already) */
+typedef enum {
+    SG_COPY,   /* pure: compute in all lanes, then guarded copies (or guard the one instruction) */
+    SG_BRANCH, /* guard becomes a branch around */
+    SG_SELF    /* the selection function applies s->guard itself */
+} SelGuard;
+
+typedef struct { /* a value of up to 128 bits in 32-bit parts, low part first */
+    Operand w[4];
+    unsigned n;
+} Wide;
+
+struct Sel {
+    Lower *l;
+    IrModule *m;
+    Function *f;
+    const PtxModule *ptx;
+    const PtxFunc *pf;
+    const TargetInfo *ti;
+    const Target *t;
+    Diags *d;
+    Arena arena;
+    Ssa ssa;
+    uint32_t fn;            /* index in l->fns */
+    uint32_t *reg_var;      /* PTX register -> first SSA variable */
+    uint32_t *param_var;    /* variable index -> first SSA variable of its words + 1, 0 = none (.param) */
+    uint32_t *frame_offset; /* variable index -> offset + 1 in the frame, 0 = not there */
+    uint32_t cc_var;        /* carry flag: predicate */
+    BlockId cur;            /* {0} when what follows cannot be reached */
+    VEC(BlockId) order;     /* blocks in the order they were begun */
+    BlockId *block_at;      /* PTX statement index -> its block if it begins one */
+    uint32_t *preds_at;     /* its expected number of predecessors */
+    uint32_t *edge_from;    /* the last statement seen to lead there + 1, while blocks are found */
+    uint32_t *edges_at;     /* made so far */
+    BlockId *funnel_at;     /* current funnel block, when there are too many predecessors */
+    bool *leader, *reached;
+    const PtxInsn *in;
+    LocId loc;
+    Operand guard;          /* of the current statement; OPK_NONE when absent or turned into a branch */
+    bool failed, reported;
+    ValId ret_addr[2];      /* device functions */
+    uint32_t ret_area_var;  /* hidden pointer for results in memory, SSA variable + 1 */
+    uint32_t undef[2];      /* cached */
+};
+
+/* ---- emission (lower/select/emit.c) ---- */
+#define SEL_COUNT(...) ((unsigned)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
+/* New instruction at the end of the current block; sources as given, destinations OPK_NONE. */
+InstId sel_emit(Sel *s, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src);
+Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count, unsigned nsrc,
+                     const Operand *src);
+/* with destination 0 a new R value, pair, or predicate */
+#define EMIT_R(s, op, mods, ...)                                                                                    \
+    sel_emit_dst((s), (op), (mods), 0, RF_R, 1, SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
+#define EMIT_R2(s, op, mods, ...)                                                                                   \
+    sel_emit_dst((s), (op), (mods), 0, RF_R, 2, SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
+#define EMIT_P(s, op, mods, ...)                                                                                    \
+    sel_emit_dst((s), (op), (mods), 0, RF_P, 1, SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
+#define EMIT0(s, op, mods, ...) sel_emit((s), (op), (mods), SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
+/* Second destination (predicate `dst`) of an instruction just made. */
+Operand sel_add_dst(Sel *s, InstId i, unsigned dst, RegFile file);
+InstId sel_last(Sel *s); /* last instruction of the current block */
+Operand sel_new_r(Sel *s);
+Operand sel_undef(Sel *s, RegFile file);
+Operand sel_value(Sel *s, Operand o);              /* in a register, no modifiers */
+Operand sel_pair(Sel *s, Operand lo, Operand hi);  /* vector operand */
+Operand sel_quad(Sel *s, const Operand *w, unsigned n);
+Operand sel_part(Sel *s, Operand o, unsigned c);   /* scalar c of a vector operand */
+Operand sel_pred(Sel *s, Operand p);               /* predicate without NOT */
+static inline Operand op_none(void) { return (Operand){0}; }
+static inline Operand op_pf(void) { return op_with(op_pt(), OPM_NOT); }
+static inline Operand op_not(Operand o) {
+    o.mods ^= OPM_NOT;
+    return o;
+}
+static inline Operand op_neg(Operand o) {
+    o.mods ^= OPM_NEG;
+    return o;
+}
+static inline bool op_is_imm(Operand o, uint32_t v) { return o.kind == OPK_IMM && o.value == v; }
+/* integer */
+Operand emit_mov(Sel *s, Operand a);
+Operand emit_iadd(Sel *s, Operand a, Operand b);
+Operand emit_isub(Sel *s, Operand a, Operand b);
+Operand emit_iadd_cc(Sel *s, Operand a, Operand b, Operand *carry_out);
+Operand emit_iadd_x(Sel *s, Operand a, Operand b, Operand carry_in, Operand *carry_out);
+Wide emit_add64(Sel *s, Wide a, Wide b);
+Wide emit_sub64(Sel *s, Wide a, Wide b);
+Wide emit_neg64(Sel *s, Wide a);
+Operand emit_imad(Sel *s, Operand a, Operand b, Operand c);
+Wide emit_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *c); /* c may be NULL */
+Operand emit_lop(Sel *s, unsigned lut, Operand a, Operand b, Operand c);
+enum { LUT_AND = 0xc0, LUT_OR = 0xfc, LUT_XOR = 0x3c, LUT_NOT_A = 0x0f, LUT_SEL_A_B_C = 0xca /* a ? b : c */ };
+Operand emit_and(Sel *s, Operand a, Operand b);
+Operand emit_or(Sel *s, Operand a, Operand b);
+Operand emit_xor(Sel *s, Operand a, Operand b);
+Operand emit_shl(Sel *s, Operand a, Operand n);
+Operand emit_shr(Sel *s, bool is_signed, Operand a, Operand n);
+Wide emit_shl64(Sel *s, Wide a, Operand n);
+Wide emit_shr64(Sel *s, bool is_signed, Wide a, Operand n);
+Operand emit_prmt(Sel *s, Operand a, Operand sel, Operand b);
+Operand emit_sel(Sel *s, Operand p, Operand a, Operand b); /* p ? a : b */
+Wide emit_sel64(Sel *s, Operand p, Wide a, Wide b);
+Operand emit_minmax(Sel *s, bool is_signed, bool is_max, Operand a, Operand b);
+Operand emit_isetp(Sel *s, bool is_signed, unsigned icmp, Operand a, Operand b);
+Operand emit_isetp64(Sel *s, bool is_signed, unsigned icmp, Wide a, Wide b);
+/* predicates; p, q may carry NOT */
+Operand emit_plop(Sel *s, unsigned lut, Operand p, Operand q, Operand r);
+Operand emit_pmov(Sel *s, Operand p);
+Operand emit_pand(Sel *s, Operand p, Operand q);
+Operand emit_por(Sel *s, Operand p, Operand q);
+Operand emit_pxor(Sel *s, Operand p, Operand q);
+/* extension of a narrow value in the low bits of a register */
+Operand emit_extend(Sel *s, Operand a, unsigned bytes, bool is_signed);
+/* float */
+Operand emit_flush(Sel *s, Operand a); /* f32: subnormal to zero, NaN canonical */
+Operand emit_mufu(Sel *s, unsigned func, Operand a);
+/* both halves in bf16, one rounding (lower/select/half.c) */
+Operand emit_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c);
+Operand emit_bf16_add(Sel *s, bool sat, Operand a, Operand b);
+bool sel_has_bf16(const Sel *s);
+
+/* ---- operands (isel.c) ---- */
+static inline Wide wide1(Operand a) { return (Wide){.w = {a}, .n = 1}; }
+static inline Wide wide2(Operand lo, Operand hi) { return (Wide){.w = {lo, hi}, .n = 2}; }
+Wide sel_wide_pair(Sel *s, Operand pair);
+Operand sel_wide_vec(Sel *s, Wide a); /* as one vector operand */
+/* Operand number i of the statement as it is: `bytes` wide (1..8); 32-bit parts. */
+Wide sel_src(Sel *s, const PtxOperand *o, unsigned bytes);
+Operand sel_src32(Sel *s, const PtxOperand *o);
+/* A value of type t extended to 32 bits (narrow types), or as it is. */
+Operand sel_src_ext(Sel *s, const PtxOperand *o, PtxType t);
+Operand sel_src_pred(Sel *s, const PtxOperand *o);
+Operand sel_read_reg(Sel *s, uint32_t reg, unsigned component);
+/* Write the parts of a value of type t to the destination; extended when the register is wider. */
+void sel_write(Sel *s, const PtxOperand *dst, PtxType t, Wide v);
+void sel_write32(Sel *s, const PtxOperand *dst, PtxType t, Operand v);
+void sel_write_pred(Sel *s, const PtxOperand *dst, Operand p);
+void sel_write_var(Sel *s, uint32_t var, Operand v); /* unguarded or guarded */
+unsigned sel_reg_bytes(const Sel *s, const PtxOperand *o);
+bool sel_error(Sel *s, const char *reason); /* "form: reason (section)"; returns false */
+static inline bool type_signed(PtxType t) { return ptx_type_class(t) == TC_SIGNED; }
+
+/* ---- control flow ---- */
+void sel_begin(Sel *s, BlockId b); /* continue at the end of b */
+BlockId sel_block_new(Sel *s);
+void sel_jump(Sel *s, BlockId to);                             /* ends the current block */
+void sel_branch(Sel *s, Operand p, BlockId yes, BlockId no);   /* likewise */
+void sel_jump_label(Sel *s, uint32_t insn);
+void sel_branch_label(Sel *s, Operand p, uint32_t insn, BlockId no, bool uniform);
+BlockId sel_label_target(Sel *s, uint32_t insn); /* block to name in an edge to the statement; call once for each edge */
+void sel_seal(Sel *s, BlockId b);
+
+/* ---- calls (abi.c) ---- */
+enum { ABI_FIRST_REG = 4, ABI_LAST_REG = 19, ABI_RETURN_REG = 20 };
+bool abi_enter(Sel *s);                        /* IR_ENTRY, incoming parameters */
+bool abi_return(Sel *s);                       /* RET of a device function */
+bool abi_call(Sel *s, const PtxInsn *in);
+/* Call a built-in: args and rets are 32-bit parts. */
+bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets, Operand *rets);
+
+/* ---- addresses (lower/select/mem.c) ---- */
+Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic);
+Wide sel_function_address(Sel *s, uint32_t index, int64_t offset);
+bool sel_param_access(Sel *s, const PtxInsn *in, bool is_store);
+typedef struct { /* a memory operand, ready for an instruction */
+    Operand base;  /* register (pair for 64-bit addresses) or OPK_NONE */
+    int32_t offset;
+    PtxSpace space;
+    bool wide64;
+} Address;
+bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *o, PtxSpace space, Address *a);
+uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
+unsigned sel_mem_order(const PtxInsn *in);
+
+/* ---- families ---- */
+#define ISEL_FN(name) bool isel_##name(Sel *s, const PtxInsn *in);
+ISEL_FN(add) ISEL_FN(sub) ISEL_FN(mul) ISEL_FN(mad) ISEL_FN(mul24) ISEL_FN(sad) ISEL_FN(div) ISEL_FN(abs)
+ISEL_FN(neg) ISEL_FN(minmax) ISEL_FN(popc) ISEL_FN(clz) ISEL_FN(bfind) ISEL_FN(fns) ISEL_FN(brev) ISEL_FN(bfe)
+ISEL_FN(bfi) ISEL_FN(szext) ISEL_FN(bmsk) ISEL_FN(dp4a) ISEL_FN(dp2a) ISEL_FN(addc) ISEL_FN(madc)
+ISEL_FN(testp) ISEL_FN(copysign) ISEL_FN(fma) ISEL_FN(rcp) ISEL_FN(sqrt) ISEL_FN(rsqrt) ISEL_FN(sincos)
+ISEL_FN(lg2) ISEL_FN(ex2) ISEL_FN(tanh)
+ISEL_FN(set) ISEL_FN(setp) ISEL_FN(selp) ISEL_FN(slct)
+ISEL_FN(logic) ISEL_FN(not) ISEL_FN(cnot) ISEL_FN(lop3) ISEL_FN(shf) ISEL_FN(shl) ISEL_FN(shr) ISEL_FN(prmt)
+ISEL_FN(mov) ISEL_FN(shfl) ISEL_FN(ld) ISEL_FN(st) ISEL_FN(prefetch) ISEL_FN(isspacep) ISEL_FN(cvta) ISEL_FN(cvt)
+ISEL_FN(bra) ISEL_FN(brx) ISEL_FN(call) ISEL_FN(ret) ISEL_FN(exit) ISEL_FN(bar) ISEL_FN(membar) ISEL_FN(atom)
+ISEL_FN(vote) ISEL_FN(match) ISEL_FN(activemask) ISEL_FN(redux) ISEL_FN(elect) ISEL_FN(nanosleep) ISEL_FN(trap)
+ISEL_FN(nothing) ISEL_FN(cp)
+/* by type, called from the integer ones */
+ISEL_FN(fadd) ISEL_FN(fmul) ISEL_FN(fminmax) ISEL_FN(fabsneg) ISEL_FN(fdiv) ISEL_FN(hadd) ISEL_FN(hminmax) ISEL_FN(habsneg)
+ISEL_FN(hfma) ISEL_FN(hmul)
+#undef ISEL_FN
+bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p, Operand *q);
+/* The predicate of a PTX comparison, all types. */
+bool sel_compare(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p);
+Operand sel_special_register(Sel *s, uint32_t sreg, unsigned component, unsigned part, bool *ok);
+#endif

@@ -1,0 +1,272 @@
+/* Selection of comparison, selection, logic and shifts: PTX ISA 9.7.6 and 9.7.8, prmt of 9.7.9.7.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+
+static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
+
+/* ---- comparison ---- */
+
+static bool int_compare(PtxCmp c, unsigned *icmp, bool *force_unsigned) {
+    *force_unsigned = c == CMP_LO || c == CMP_LS || c == CMP_HI || c == CMP_HS;
+    switch (c) {
+    case CMP_EQ: *icmp = ICmp_EQ; return true;
+    case CMP_NE: *icmp = ICmp_NE; return true;
+    case CMP_LT: case CMP_LO: *icmp = ICmp_LT; return true;
+    case CMP_LE: case CMP_LS: *icmp = ICmp_LE; return true;
+    case CMP_GT: case CMP_HI: *icmp = ICmp_GT; return true;
+    case CMP_GE: case CMP_HS: *icmp = ICmp_GE; return true;
+    default: return false;
+    }
+}
+
+/* The enumeration FCmp; DCmp has the same numbers except for its ends. */
+static bool float_compare(PtxCmp c, unsigned *fcmp) {
+    static const uint8_t code[] = {[CMP_EQ] = FCmp_EQ,   [CMP_NE] = FCmp_NE,   [CMP_LT] = FCmp_LT,   [CMP_LE] = FCmp_LE,
+                                   [CMP_GT] = FCmp_GT,   [CMP_GE] = FCmp_GE,   [CMP_EQU] = FCmp_EQU, [CMP_NEU] = FCmp_NEU,
+                                   [CMP_LTU] = FCmp_LTU, [CMP_LEU] = FCmp_LEU, [CMP_GTU] = FCmp_GTU, [CMP_GEU] = FCmp_GEU,
+                                   [CMP_NUM] = FCmp_NUM, [CMP_NAN] = FCmp_NAN};
+    if (c > CMP_NAN || !code[c])
+        return false;
+    *fcmp = code[c];
+    return true;
+}
+
+static bool compare_float(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p) {
+    unsigned cmp;
+    if (!float_compare((PtxCmp)in->cmp, &cmp))
+        return false;
+    if (t == TY_F64) {
+        *p = EMIT_P(s, OT_DSETP, MSET(DSETP, cmp, cmp) | MSET(DSETP, bop, BoolOp_AND), sel_wide_vec(s, sel_src(s, a, 8)),
+                    sel_wide_vec(s, sel_src(s, b, 8)), op_pt());
+        return true;
+    }
+    *p = EMIT_P(s, OT_FSETP,
+                MSET(FSETP, cmp, cmp) | MSET(FSETP, bop, BoolOp_AND) | MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
+                sel_src32(s, a), sel_src32(s, b), op_pt());
+    return true;
+}
+
+bool sel_compare(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p) {
+    unsigned cmp;
+    bool force_unsigned;
+    if (t == TY_F32 || t == TY_F64)
+        return compare_float(s, in, t, a, b, p);
+    if (t == TY_F16 || t == TY_BF16)
+        return isel_hsetp_pred(s, in, t, a, b, p, NULL);
+    if (ptx_type_class(t) == TC_FLOAT || !int_compare((PtxCmp)in->cmp, &cmp, &force_unsigned))
+        return false;
+    bool sg = type_signed(t) && !force_unsigned;
+    if (ptx_type_bytes(t) == 8)
+        *p = emit_isetp64(s, sg, cmp, sel_src(s, a, 8), sel_src(s, b, 8));
+    else {
+        PtxType ext = ptx_type_bytes(t) == 4 ? t : sg ? TY_S16 : TY_U16;
+        *p = emit_isetp(s, sg, cmp, sel_src_ext(s, a, ext), sel_src_ext(s, b, ext));
+    }
+    return true;
+}
+
+static Operand combine(Sel *s, const PtxInsn *in, Operand p, Operand c) {
+    switch (in->bop) {
+    case BOP_OR: return emit_por(s, p, c);
+    case BOP_XOR: return emit_pxor(s, p, c);
+    default: return emit_pand(s, p, c);
+    }
+}
+
+/* The compare instruction just made takes the combination itself. */
+static bool fold_combine(Sel *s, const PtxInsn *in, Operand p, Operand c) {
+    InstId id = sel_last(s);
+    Inst *i = ir_inst(s->f, id);
+    unsigned bop = in->bop == BOP_OR ? BoolOp_OR : in->bop == BOP_XOR ? BoolOp_XOR : BoolOp_AND;
+    if (i->ndst == 0 || ir_dst(s->f, i, 0)->value != p.value || i->loc.i != s->loc.i)
+        return false;
+    if (i->op == OT_ISETP) {
+        i->mods = (i->mods & ~(uint32_t)MSET(ISETP, bop, 3)) | MSET(ISETP, bop, bop);
+        ir_set_src(s->f, id, ISETP_pp, c);
+    } else if (i->op == OT_FSETP) {
+        i->mods = (i->mods & ~(uint32_t)MSET(FSETP, bop, 3)) | MSET(FSETP, bop, bop);
+        ir_set_src(s->f, id, FSETP_pp, c);
+    } else if (i->op == OT_DSETP) {
+        i->mods = (i->mods & ~(uint32_t)MSET(DSETP, bop, 3)) | MSET(DSETP, bop, bop);
+        ir_set_src(s->f, id, DSETP_pp, c);
+    } else
+        return false;
+    return true;
+}
+
+bool isel_setp(Sel *s, const PtxInsn *in) {
+    const PtxOperand *src = &in->operands[in->ndst];
+    bool has_c = in->noperands - in->ndst > 2;
+    Operand p, q = op_none(), c = has_c ? sel_src_pred(s, &src[2]) : op_pt();
+    if (ty(in) == TY_F16X2 || ty(in) == TY_BF16X2) {
+        if (in->ndst != 2 || !isel_hsetp_pred(s, in, ty(in), &src[0], &src[1], &p, &q))
+            return false;
+        if (has_c) {
+            p = combine(s, in, p, c);
+            q = combine(s, in, q, c);
+        }
+        sel_write_pred(s, &in->operands[0], p);
+        sel_write_pred(s, &in->operands[1], q);
+        return true;
+    }
+    if (!sel_compare(s, in, ty(in), &src[0], &src[1], &p))
+        return false;
+    bool two = in->ndst > 1 && in->operands[1].kind != PO_SINK;
+    if (two)
+        q = has_c ? combine(s, in, op_not(p), c) : emit_pmov(s, op_not(p));
+    if (has_c && (two || !fold_combine(s, in, p, c)))
+        p = combine(s, in, p, c);
+    sel_write_pred(s, &in->operands[0], p);
+    if (two)
+        sel_write_pred(s, &in->operands[1], q);
+    return true;
+}
+
+bool isel_set(Sel *s, const PtxInsn *in) {
+    PtxType d = ty(in), t = (PtxType)in->type[1];
+    Operand p;
+    if (d != TY_U32 && d != TY_S32 && d != TY_F32)
+        return false;
+    bool has_c = in->noperands > 3;
+    Operand c = has_c ? sel_src_pred(s, &in->operands[3]) : op_pt();
+    if (!sel_compare(s, in, t, &in->operands[1], &in->operands[2], &p))
+        return false;
+    if (has_c)
+        p = combine(s, in, p, c);
+    sel_write32(s, &in->operands[0], d, emit_sel(s, op_not(p), op_rz(), op_imm(d == TY_F32 ? 0x3f800000 : 0xffffffff)));
+    return true;
+}
+
+bool isel_selp(Sel *s, const PtxInsn *in) {
+    unsigned bytes = ptx_type_bytes(ty(in));
+    Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d = {.n = a.n};
+    Operand p = sel_src_pred(s, &in->operands[3]);
+    for (unsigned c = 0; c < a.n; c++)
+        d.w[c] = emit_sel(s, p, a.w[c], b.w[c]);
+    sel_write(s, &in->operands[0], ty(in), d);
+    return true;
+}
+
+bool isel_slct(Sel *s, const PtxInsn *in) {
+    unsigned bytes = ptx_type_bytes(ty(in));
+    Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d = {.n = a.n};
+    Operand c = sel_src32(s, &in->operands[3]), p;
+    if (in->type[1] == TY_F32)
+        p = EMIT_P(s, OT_FSETP,
+                   MSET(FSETP, cmp, FCmp_GE) | MSET(FSETP, bop, BoolOp_AND) | MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
+                   c, op_rz(), op_pt());
+    else
+        p = emit_isetp(s, true, ICmp_GE, c, op_imm(0));
+    for (unsigned k = 0; k < a.n; k++)
+        d.w[k] = emit_sel(s, p, a.w[k], b.w[k]);
+    sel_write(s, &in->operands[0], ty(in), d);
+    return true;
+}
+
+/* ---- logic ---- */
+
+static unsigned lut_of(const PtxInsn *in) {
+    return in->op == PTX_AND ? LUT_AND : in->op == PTX_OR ? LUT_OR : LUT_XOR;
+}
+
+bool isel_logic(Sel *s, const PtxInsn *in) {
+    const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
+    if (ty(in) == TY_PRED) {
+        sel_write_pred(s, &in->operands[0], emit_plop(s, lut_of(in), sel_src_pred(s, a), sel_src_pred(s, b), op_pt()));
+        return true;
+    }
+    unsigned bytes = ptx_type_bytes(ty(in));
+    Wide x = sel_src(s, a, bytes), y = sel_src(s, b, bytes), d = {.n = x.n};
+    for (unsigned c = 0; c < x.n; c++)
+        d.w[c] = lut_of(in) == LUT_AND  ? emit_and(s, x.w[c], y.w[c])
+                 : lut_of(in) == LUT_OR ? emit_or(s, x.w[c], y.w[c])
+                                        : emit_xor(s, x.w[c], y.w[c]);
+    sel_write(s, &in->operands[0], ty(in), d);
+    return true;
+}
+
+bool isel_not(Sel *s, const PtxInsn *in) {
+    if (ty(in) == TY_PRED) {
+        sel_write_pred(s, &in->operands[0], emit_pmov(s, op_not(sel_src_pred(s, &in->operands[1]))));
+        return true;
+    }
+    Wide a = sel_src(s, &in->operands[1], ptx_type_bytes(ty(in))), d = {.n = a.n};
+    for (unsigned c = 0; c < a.n; c++)
+        d.w[c] = emit_lop(s, LUT_NOT_A, sel_value(s, a.w[c]), op_rz(), op_rz());
+    sel_write(s, &in->operands[0], ty(in), d);
+    return true;
+}
+
+bool isel_cnot(Sel *s, const PtxInsn *in) {
+    unsigned bytes = ptx_type_bytes(ty(in));
+    Wide a = sel_src(s, &in->operands[1], bytes);
+    Operand x = a.n == 2 ? emit_or(s, a.w[0], a.w[1]) : emit_extend(s, a.w[0], bytes, false);
+    Operand d = emit_sel(s, emit_isetp(s, false, ICmp_NE, x, op_imm(0)), op_rz(), op_imm(1));
+    sel_write(s, &in->operands[0], ty(in), a.n == 2 ? wide2(d, op_imm(0)) : wide1(d));
+    return true;
+}
+
+bool isel_lop3(Sel *s, const PtxInsn *in) {
+    const PtxOperand *src = &in->operands[in->ndst];
+    unsigned n = in->noperands - in->ndst;
+    if ((n != 4 && n != 5) || src[3].kind != PO_IMM || (in->bop == BOP_NONE) != (n == 4))
+        return false;
+    Operand a = sel_value(s, sel_src32(s, &src[0])), b = sel_src32(s, &src[1]), c = sel_value(s, sel_src32(s, &src[2]));
+    Operand q = n == 5 ? sel_src_pred(s, &src[4]) : op_pt();
+    Operand d = emit_lop(s, (unsigned)src[3].imm & 0xff, a, b, c);
+    if (n == 5) { /* p = (d != 0) op q */
+        Operand p = emit_isetp(s, false, ICmp_NE, d, op_imm(0));
+        p = in->bop == BOP_OR ? emit_por(s, p, q) : emit_pand(s, p, q);
+        if (in->ndst > 1)
+            sel_write_pred(s, &in->operands[1], p);
+    }
+    sel_write32(s, &in->operands[0], TY_B32, d);
+    return true;
+}
+
+/* ---- shifts ---- */
+
+bool isel_shf(Sel *s, const PtxInsn *in) {
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), n = sel_src32(s, &in->operands[3]);
+    bool left = in->sub == SUB_L;
+    uint32_t mods = MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, left ? ShfDir_L : ShfDir_R) | MSET(SHF, hi, left) |
+                    MSET(SHF, wrap, in->sub2 == SUB_WRAP);
+    sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_SHF, mods, sel_value(s, a), n, sel_value(s, b)));
+    return true;
+}
+
+bool isel_shl(Sel *s, const PtxInsn *in) {
+    Wide a = sel_src(s, &in->operands[1], ptx_type_bytes(ty(in)));
+    Operand n = sel_src32(s, &in->operands[2]);
+    for (unsigned c = 0; c < a.n; c++)
+        a.w[c] = sel_value(s, a.w[c]);
+    sel_write(s, &in->operands[0], ty(in), a.n == 2 ? emit_shl64(s, a, n) : wide1(emit_shl(s, a.w[0], n)));
+    return true;
+}
+
+bool isel_shr(Sel *s, const PtxInsn *in) {
+    PtxType t = ty(in);
+    bool sg = type_signed(t);
+    unsigned bytes = ptx_type_bytes(t);
+    Wide a = sel_src(s, &in->operands[1], bytes);
+    Operand n = sel_src32(s, &in->operands[2]);
+    a.w[0] = emit_extend(s, a.w[0], bytes, sg);
+    for (unsigned c = 0; c < a.n; c++)
+        a.w[c] = sel_value(s, a.w[c]);
+    sel_write(s, &in->operands[0], t, a.n == 2 ? emit_shr64(s, sg, a, n) : wide1(emit_shr(s, sg, a.w[0], n)));
+    return true;
+}
+
+bool isel_prmt(Sel *s, const PtxInsn *in) {
+    static const uint8_t mode[][2] = {{SUB_NONE, PrmtMode_IDX}, {SUB_F4E, PrmtMode_F4E}, {SUB_B4E, PrmtMode_B4E},
+                                      {SUB_RC8, PrmtMode_RC8},  {SUB_ECL, PrmtMode_ECL}, {SUB_ECR, PrmtMode_ECR},
+                                      {SUB_RC16, PrmtMode_RC16}};
+    for (unsigned k = 0; k < sizeof mode / sizeof mode[0]; k++)
+        if (mode[k][0] == in->sub) {
+            Operand a = sel_value(s, sel_src32(s, &in->operands[1])), b = sel_value(s, sel_src32(s, &in->operands[2]));
+            Operand c = sel_src32(s, &in->operands[3]);
+            sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_PRMT, MSET(PRMT, mode, mode[k][1]), a, c, b));
+            return true;
+        }
+    return false;
+}

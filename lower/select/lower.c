@@ -1,0 +1,206 @@
+/* Lowering of a module: variables placed, functions selected on demand of their callers, the built-in library
+ * pulled in, everything ordered so that callees come first.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { SHARED_LIMIT = 227 * 1024, CONST_LIMIT = 1 << 16 };
+
+StrId lower_name(Lower *l, const PtxModule *mod, StrId id) {
+    return str_intern(l->strings, str_text(&mod->strings, id), str_size(&mod->strings, id));
+}
+
+/* ---- functions ---- */
+
+uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool builtin) {
+    for (uint32_t k = 0; k < l->fns.n; k++)
+        if (l->fns.at[k].mod == mod && l->fns.at[k].index == index)
+            return k;
+    const PtxFunc *pf = &mod->funcs[index];
+    Function *f = ir_function_new(l->m, lower_name(l, mod, pf->name), pf->is_entry);
+    *VEC_PUSH(&l->scratch, &l->fns) = (LowerFn){.mod = mod, .index = index, .f = f, .builtin = builtin};
+    return l->fns.n - 1;
+}
+
+static void drop_sink(void *user, Severity severity, const char *line) {
+    if (severity == SEV_ERROR)
+        diag(user, (SrcLoc){0}, DIAG_E0706, line);
+}
+
+/* Library file number n, parsed; NULL if it is wrong, which is an internal error and reported as such. */
+static PtxModule *library(Lower *l, unsigned n) {
+    if (n >= sizeof l->lib / sizeof l->lib[0])
+        return NULL;
+    if (!l->lib[n]) {
+        size_t size;
+        const char *text = lower_builtin_text(n, &size);
+        Diags inner = {.sink = drop_sink, .user = l->d};
+        l->lib[n] = ptx_parse(lower_builtin_file(n), text, size, &inner);
+    }
+    return l->lib[n];
+}
+
+/* The file that defines a function, by its text, so that only what is needed is parsed. */
+static bool file_defines(const char *text, size_t size, const char *name) {
+    char pattern[96];
+    int n = snprintf(pattern, sizeof pattern, " %s\n(", name);
+    return n > 0 && memmem(text, size, pattern, (size_t)n) != NULL;
+}
+
+uint32_t lower_builtin(Lower *l, const char *name) {
+    size_t size;
+    const char *text;
+    for (unsigned n = 0; (text = lower_builtin_text(n, &size)); n++) {
+        if (!file_defines(text, size, name))
+            continue;
+        PtxModule *lib = library(l, n);
+        uint32_t f = lib ? ptx_find_func(lib, name) : 0;
+        if (f)
+            return lower_function(l, lib, f - 1, true);
+    }
+    return UINT32_MAX;
+}
+
+/* ---- variables ---- */
+
+static uint64_t align_up(uint64_t v, uint64_t align) { return align ? (v + align - 1) / align * align : v; }
+
+static StrId var_name(Lower *l, const PtxVar *v) {
+    if (!v->func)
+        return lower_name(l, l->user, v->name);
+    char *text = arena_printf(&l->scratch, "%s$%s", str_text(&l->user->strings, l->user->funcs[v->func - 1].name),
+                              str_text(&l->user->strings, v->name));
+    return str_intern_z(l->strings, text);
+}
+
+static bool placed_space(const PtxVar *v) {
+    return v->space == SP_GLOBAL || v->space == SP_CONST || v->space == SP_SHARED;
+}
+
+static bool too_large(Lower *l, const PtxVar *v, const char *space, uint64_t limit) {
+    return diag_in(l->d, &l->user->source, v->loc, DIAG_E0704, str_text(&l->user->strings, v->name), space,
+                   (unsigned long long)limit);
+}
+
+static bool place_var(Lower *l, uint32_t index, uint64_t *shared, uint64_t *constant, uint64_t *dynamic_align) {
+    const PtxVar *v = &l->user->vars[index];
+    uint64_t align = v->align_bytes ? v->align_bytes : 1;
+    IrVar iv = {.name = var_name(l, v), .linkage = v->linkage, .space = (uint8_t)v->space, .align_bytes = (uint32_t)align,
+                .size_bytes = v->size_bytes, .ptx = v};
+    if (v->space == SP_SHARED && v->linkage == LINK_EXTERN && (v->unsized || !v->size_bytes)) {
+        iv.is_extern_shared = true;
+        if (align > *dynamic_align)
+            *dynamic_align = align;
+    } else if (v->space == SP_SHARED) {
+        iv.offset_bytes = align_up(*shared, align);
+        if (v->size_bytes > SHARED_LIMIT || (*shared = iv.offset_bytes + v->size_bytes) > SHARED_LIMIT)
+            return too_large(l, v, "shared memory", SHARED_LIMIT);
+    } else if (v->space == SP_CONST) {
+        iv.offset_bytes = align_up(*constant, align);
+        if (v->size_bytes > CONST_LIMIT || (*constant = iv.offset_bytes + v->size_bytes) > CONST_LIMIT)
+            return too_large(l, v, "constant memory", CONST_LIMIT);
+    }
+    l->places[index] = (VarPlace){iv.name, iv.offset_bytes};
+    *VEC_PUSH(&l->m->arena, &l->m->vars) = iv;
+    return true;
+}
+
+static bool place_vars(Lower *l) {
+    uint64_t shared = 0, constant = 0, dynamic_align = 1;
+    bool ok = true;
+    l->places = ARENA_ARRAY(&l->scratch, VarPlace, l->user->nvars + 1);
+    for (uint32_t k = 0; k < l->user->nvars; k++)
+        if (placed_space(&l->user->vars[k]))
+            ok &= place_var(l, k, &shared, &constant, &dynamic_align);
+    l->dynamic_shared = align_up(shared, dynamic_align);
+    l->m->shared_bytes = (uint32_t)shared;
+    l->m->const_bytes = (uint32_t)constant;
+    for (uint32_t k = 0; k < l->m->vars.n; k++)
+        if (l->m->vars.at[k].is_extern_shared) {
+            l->m->vars.at[k].offset_bytes = l->dynamic_shared;
+            l->places[l->m->vars.at[k].ptx - l->user->vars].offset = l->dynamic_shared;
+        }
+    return ok;
+}
+
+/* ---- order ---- */
+
+/* Callees before callers by depth-first search with an explicit stack; cycles are cut where they are met. */
+static void order_functions(Lower *l) {
+    uint32_t n = l->fns.n, out = 0;
+    uint32_t *stack = ARENA_ARRAY(&l->scratch, uint32_t, n + 1), *next = ARENA_ARRAY(&l->scratch, uint32_t, n + 1);
+    Function **order = ARENA_ARRAY(&l->scratch, Function *, n + 1);
+    for (uint32_t root = 0; root < n; root++) {
+        uint32_t depth = 0;
+        if (l->fns.at[root].mark)
+            continue;
+        l->fns.at[root].mark = 1;
+        stack[depth++] = root;
+        while (depth) {
+            LowerFn *fn = &l->fns.at[stack[depth - 1]];
+            if (next[stack[depth - 1]] < fn->callees.n) {
+                uint32_t callee = fn->callees.at[next[stack[depth - 1]]++];
+                if (!l->fns.at[callee].mark) {
+                    l->fns.at[callee].mark = 1;
+                    stack[depth++] = callee;
+                }
+            } else {
+                order[out++] = fn->f;
+                depth--;
+            }
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        l->m->funcs.at[k] = order[k];
+        order[k]->index = k;
+    }
+}
+
+/* Collectives below a call count as its caller's. One round for each function suffices in callee-first order,
+ * cycles need more. */
+static void spread_sync(Lower *l) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = 0; k < l->fns.n; k++) {
+            LowerFn *fn = &l->fns.at[k];
+            for (uint32_t c = 0; fn->calls_unknown && c < l->fns.n && !fn->f->uses_sync; c++)
+                if (!l->fns.at[c].f->is_entry && l->fns.at[c].f->uses_sync)
+                    fn->f->uses_sync = changed = true;
+            for (uint32_t c = 0; c < fn->callees.n && !fn->f->uses_sync; c++)
+                if (l->fns.at[fn->callees.at[c]].f->uses_sync)
+                    fn->f->uses_sync = changed = true;
+        }
+    }
+}
+
+static bool select_functions(Lower *l) {
+    bool ok = true;
+    for (uint32_t k = 0; k < l->user->nfuncs; k++)
+        if (l->user->funcs[k].has_body)
+            lower_function(l, l->user, k, false);
+    for (uint32_t k = 0; k < l->fns.n; k++) /* the list grows by built-ins */
+        ok &= isel_function(l, k);
+    return ok;
+}
+
+IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level, Diags *d) {
+    Lower l = {.user = ptx, .strings = strings, .t = t, .ti = isa_target_info(t), .d = d};
+    l.m = ir_module_new(t, strings);
+    l.m->ptx = ptx;
+    l.m->opt_level = opt_level;
+    bool ok = place_vars(&l) && select_functions(&l);
+    if (ok) {
+        order_functions(&l);
+        spread_sync(&l);
+    }
+    for (unsigned n = 0; n < sizeof l.lib / sizeof l.lib[0]; n++)
+        ptx_free(l.lib[n]);
+    IrModule *m = l.m;
+    arena_free(&l.scratch);
+    if (!ok) {
+        ir_module_free(m);
+        return NULL;
+    }
+    return m;
+}

@@ -1,0 +1,569 @@
+/* Selection of loads, stores and addresses: PTX ISA 9.7.9, except atomics (lower/select/atom.c).
+ *
+ * .global and generic addresses are 64 bits; .shared, .local and .const ones are offsets in their space, of which
+ * the low 32 bits count. Kernel parameters are in constant bank 0, .const variables in bank 3. Parameters of
+ * functions and of calls are SSA variables, one for each 32-bit word.
+ * SPDX-License-Identifier: MIT */
+#include "lower/select/isel.h"
+#include "sim/launch.h" /* address windows */
+
+enum { OFFSET_LIMIT = 1 << 23, CONST_BANK = 3 };
+
+static bool is_kernel_param(const Sel *s, uint32_t var) {
+    for (uint32_t k = 0; s->f->is_entry && k < s->pf->nparams; k++)
+        if (s->pf->params[k] == var)
+            return true;
+    return false;
+}
+
+static const PtxVar *symbol_var(const Sel *s, const PtxOperand *o, uint32_t *index) {
+    if (!o->sym || (o->sym & PTX_SYM_FUNC))
+        return NULL;
+    *index = o->sym - 1;
+    return &s->ptx->vars[o->sym - 1];
+}
+
+static uint32_t param_bank_offset(const Sel *s, const PtxVar *v, int64_t addend) {
+    return (uint32_t)((int64_t)(s->ti->param_base_bytes + v->param_offset_bytes) + addend);
+}
+
+/* ---- addresses of symbols ---- */
+
+static Wide frame_address(Sel *s, uint32_t offset) {
+    return wide2(EMIT_R(s, IR_FRAME_ADDR, 0, op_imm(offset)), op_imm(0));
+}
+
+Wide sel_function_address(Sel *s, uint32_t index, int64_t offset) {
+    const PtxFunc *pf = &s->ptx->funcs[index];
+    if (pf->alias_of)
+        pf = &s->ptx->funcs[pf->alias_of - 1];
+    if (!pf->has_body) {
+        sel_error(s, "the address of a function without a body here is not compiled");
+        return wide2(op_imm(0), op_imm(0));
+    }
+    StrId name = lower_name(s->l, s->ptx, pf->name);
+    Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, offset, RELOC_ABS32_LO));
+    return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, offset, RELOC_ABS32_HI)));
+}
+
+Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
+    uint32_t index = 0;
+    const PtxVar *v = symbol_var(s, o, &index);
+    Wide none = wide2(op_imm(0), op_imm(0));
+    (void)generic;
+    if (!v)
+        return sel_function_address(s, (o->sym & ~PTX_SYM_FUNC) - 1, o->imm);
+    switch (v->space) {
+    case SP_GLOBAL: {
+        StrId name = s->l->places[index].name;
+        Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_LO));
+        return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_HI)));
+    }
+    case SP_SHARED: case SP_CONST:
+        return wide2(op_imm((uint32_t)(s->l->places[index].offset + (uint64_t)o->imm)), op_imm(0));
+    case SP_LOCAL:
+        if (s->frame_offset[index])
+            return frame_address(s, s->frame_offset[index] - 1 + (uint32_t)o->imm);
+        break;
+    case SP_PARAM:
+        if (is_kernel_param(s, index))
+            return wide2(op_imm(param_bank_offset(s, v, o->imm)), op_imm(0));
+        sel_error(s, "the address of a function's parameter is not compiled");
+        return none;
+    default:
+        break;
+    }
+    sel_error(s, "the address of a variable in this state space is not compiled");
+    return none;
+}
+
+/* ---- memory operands ---- */
+
+static bool fits(int64_t offset) { return offset >= -OFFSET_LIMIT && offset < OFFSET_LIMIT; }
+
+static bool address32(Sel *s, const PtxOperand *o, Address *a) {
+    int64_t offset = o->imm;
+    uint32_t index = 0;
+    const PtxVar *v = symbol_var(s, o, &index);
+    a->base = op_none();
+    if (o->reg)
+        a->base = sel_read_reg(s, o->reg, 0);
+    else if (v) {
+        Wide w = sel_symbol_address(s, o, false);
+        offset = 0;
+        if (w.w[0].kind == OPK_IMM)
+            offset = w.w[0].value;
+        else
+            a->base = w.w[0];
+    }
+    if (s->reported)
+        return false;
+    if (!fits(offset)) {
+        a->base = a->base.kind == OPK_NONE ? sel_value(s, op_imm((uint32_t)offset))
+                                           : emit_iadd(s, a->base, op_imm((uint32_t)offset));
+        offset = 0;
+    }
+    a->offset = (int32_t)offset;
+    return true;
+}
+
+static Wide imm64(uint64_t v) { return wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))); }
+
+static bool address64(Sel *s, const PtxOperand *o, Address *a) {
+    int64_t offset = o->imm;
+    Wide w;
+    if (o->reg) {
+        bool wide = ptx_type_bytes(s->pf->regs[o->reg].type) == 8;
+        w = wide2(sel_read_reg(s, o->reg, 0), wide ? sel_read_reg(s, o->reg, 1) : op_imm(0));
+    } else if (o->sym) {
+        w = sel_symbol_address(s, o, false);
+        offset = 0;
+    } else {
+        w = imm64((uint64_t)offset);
+        offset = 0;
+    }
+    if (s->reported)
+        return false;
+    if (!fits(offset)) {
+        w = emit_add64(s, w, imm64((uint64_t)offset));
+        offset = 0;
+    }
+    a->base = op_with(sel_pair(s, w.w[0], w.w[1]), OPM_WIDE64);
+    a->offset = (int32_t)offset;
+    a->wide64 = true;
+    return true;
+}
+
+bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *o, PtxSpace space, Address *a) {
+    uint32_t index = 0;
+    const PtxVar *v = symbol_var(s, o, &index);
+    (void)in;
+    if (o->nvec)
+        return sel_error(s, "this kind of address is not compiled");
+    if (space == SP_NONE && v && !o->reg) /* a generic access to a symbol is one to its space */
+        space = v->space;
+    *a = (Address){.space = space};
+    switch (space) {
+    case SP_GLOBAL: case SP_NONE:
+        return address64(s, o, a);
+    case SP_SHARED: case SP_LOCAL: case SP_CONST:
+        return address32(s, o, a);
+    default:
+        return sel_error(s, "this state space is not compiled here");
+    }
+}
+
+uint32_t sel_mem_size(PtxType t, bool *ok) {
+    *ok = true;
+    switch (ptx_type_bytes(t)) {
+    case 1: return type_signed(t) ? MemSz_S8 : MemSz_U8;
+    case 2: return type_signed(t) ? MemSz_S16 : MemSz_U16;
+    case 4: return MemSz_32;
+    case 8: return MemSz_64;
+    case 16: return MemSz_128;
+    default: *ok = false; return 0;
+    }
+}
+
+unsigned sel_mem_order(const PtxInsn *in) {
+    switch (in->sem) {
+    case SEM_VOLATILE: return MemOrder_STRONG_SYS;
+    case SEM_MMIO: return MemOrder_MMIO_SYS;
+    case SEM_NC: return MemOrder_CONSTANT;
+    case SEM_RELAXED: case SEM_ACQUIRE: case SEM_RELEASE: case SEM_ACQ_REL: case SEM_SC:
+        return in->scope == SCOPE_CTA ? MemOrder_STRONG_SM
+               : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS
+                                        : MemOrder_STRONG_GPU;
+    default: return in->cop == COP_CV ? MemOrder_STRONG_SYS : MemOrder_WEAK;
+    }
+}
+
+static bool observing(const PtxInsn *in) {
+    return in->sem == SEM_VOLATILE || in->sem == SEM_RELAXED || in->sem == SEM_ACQUIRE || in->sem == SEM_MMIO;
+}
+
+static unsigned evict_of(const PtxInsn *in) {
+    return in->cop == COP_CS ? Evict_EF : in->cop == COP_LU ? Evict_LU : Evict_NORMAL;
+}
+
+/* ---- loads ---- */
+
+static unsigned bytes_to_size(unsigned bytes) {
+    return bytes == 1 ? MemSz_U8 : bytes == 2 ? MemSz_U16 : bytes == 4 ? MemSz_32 : bytes == 8 ? MemSz_64 : MemSz_128;
+}
+
+static Operand guard_load(Sel *s, Operand value) {
+    InstId id = sel_last(s);
+    if (s->guard.kind == OPK_NONE)
+        return value;
+    /* lanes without the guard keep anything: the copies into the registers are guarded too */
+    ValId old[4];
+    for (unsigned c = 0; c < value.count; c++) {
+        InstId u = ir_inst_new(s->f, IR_UNDEF, 1, 0);
+        old[c] = ir_value_new(s->f, RF_R);
+        ir_set_dst(s->f, u, 0, ir_val(s->f, old[c]));
+        ir_inst(s->f, u)->loc = s->loc;
+        ir_insert(s->f, s->cur, ir_block(s->f, s->cur)->insts.n - 1, u);
+    }
+    ir_set_guard(s->f, id, s->guard);
+    *ir_tied(s->f, ir_inst(s->f, id), 0) = ir_vec(s->f, old, value.count);
+    return value;
+}
+
+static Operand emit_load(Sel *s, const PtxInsn *in, const Address *a, unsigned size, unsigned words) {
+    Operand off = op_imm((uint32_t)a->offset), none = op_none(), d;
+    unsigned order = sel_mem_order(in), evict = evict_of(in);
+    Operand base = a->base;
+    switch (a->space) {
+    case SP_GLOBAL:
+        d = sel_emit_dst(s, OT_LDG,
+                         MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order) | MSET(LDG, evict, evict), 0,
+                         RF_R, words, 3, (Operand[]){base, none, off});
+        break;
+    case SP_NONE:
+        d = sel_emit_dst(s, OT_LD,
+                         MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order) | MSET(LD, evict, evict), 0,
+                         RF_R, words, 3, (Operand[]){base, none, off});
+        break;
+    case SP_SHARED:
+        d = sel_emit_dst(s, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
+        break;
+    case SP_LOCAL:
+        d = sel_emit_dst(s, OT_LDL, MSET(LDL, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
+        break;
+    default: { /* SP_CONST: the offset is the operand's when it is not negative */
+        if (a->offset < 0 || a->offset > 0xffff) {
+            base = base.kind == OPK_NONE ? sel_value(s, off) : emit_iadd(s, base, off);
+            off = op_imm(0);
+        }
+        d = sel_emit_dst(s, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2,
+                         (Operand[]){base, op_cmem(CONST_BANK, off.value)});
+        break;
+    }
+    }
+    if (observing(in))
+        ir_inst(s->f, sel_last(s))->flags |= IF_OBSERVING | IF_SIDE_EFFECT;
+    return d;
+}
+
+static unsigned num_elements(const PtxInsn *in) { return in->vec > 1 ? in->vec : 1; }
+
+/* Element k of a loaded vector to its destination. */
+static void write_element(Sel *s, const PtxInsn *in, const PtxOperand *dst, unsigned k, const Operand *words) {
+    PtxType t = (PtxType)in->type[0];
+    unsigned eb = ptx_type_bytes(t), n = num_elements(in);
+    Wide v = {.n = eb > 4 ? eb / 4 : 1};
+    if (eb >= 4) {
+        for (unsigned c = 0; c < v.n; c++)
+            v.w[c] = words[k * v.n + c];
+        sel_write(s, dst, t, v);
+        return;
+    }
+    unsigned at = k * eb;
+    v.w[0] = words[at / 4];
+    if (at % 4)
+        v.w[0] = emit_shr(s, false, v.w[0], op_imm(8 * (at % 4)));
+    /* a scalar load has extended the value already */
+    sel_write(s, dst, n > 1 ? t : type_signed(t) ? TY_S32 : TY_U32, v);
+}
+
+static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
+    const PtxOperand *d = &in->operands[0];
+    if (num_elements(in) == 1 && d->kind != PO_VEC) {
+        write_element(s, in, d, 0, words);
+        return true;
+    }
+    if (d->kind != PO_VEC || d->nvec != num_elements(in))
+        return false;
+    for (unsigned k = 0; k < d->nvec; k++)
+        write_element(s, in, &d->vec[k], k, words);
+    return true;
+}
+
+static bool load(Sel *s, const PtxInsn *in, Address *a) {
+    unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
+    bool ok;
+    if (total == 0 || total > 16)
+        return false;
+    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size((PtxType)in->type[0], &ok);
+    unsigned words = total <= 4 ? 1 : total / 4;
+    Operand d = emit_load(s, in, a, size, words), w[4];
+    bool simple = num_elements(in) == 1 && total >= 4 && in->operands[0].kind == PO_REG &&
+                  sel_reg_bytes(s, &in->operands[0]) == total;
+    if (!simple) /* otherwise sel_write guards the load itself */
+        guard_load(s, d);
+    for (unsigned c = 0; c < words; c++)
+        w[c] = sel_part(s, d, c);
+    return write_loaded(s, in, w);
+}
+
+/* ---- .param ---- */
+
+static bool kernel_param_load(Sel *s, const PtxInsn *in, const PtxOperand *o, const PtxVar *v) {
+    unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
+    bool ok;
+    Operand w[4], index = o->reg ? sel_read_reg(s, o->reg, 0) : op_rz();
+    uint32_t at = v ? param_bank_offset(s, v, o->imm) : (uint32_t)o->imm;
+    if (total == 0 || total > 16)
+        return false;
+    if (o->reg && o->imm) {
+        index = emit_iadd(s, index, op_imm((uint32_t)o->imm));
+        at = 0;
+    }
+    if (at > 0xffff)
+        return sel_error(s, "the parameter lies outside the constant bank");
+    unsigned words = total <= 4 ? 1 : total / 4;
+    if (!o->reg && total >= 4 && s->ti->has_alu_cmem) {
+        for (unsigned c = 0; c < words; c++)
+            w[c] = emit_mov(s, op_cmem(0, at + 4 * c));
+        return write_loaded(s, in, w);
+    }
+    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size((PtxType)in->type[0], &ok);
+    Operand d = sel_emit_dst(s, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2, (Operand[]){index, op_cmem(0, at)});
+    for (unsigned c = 0; c < words; c++)
+        w[c] = sel_part(s, d, c);
+    return write_loaded(s, in, w);
+}
+
+static Operand read_word(Sel *s, uint32_t var) { return ir_val(s->f, ssa_read(&s->ssa, var, s->cur)); }
+
+/* Bytes of a parameter that lives in SSA variables, as if loaded. */
+static bool word_load(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at) {
+    PtxType t = (PtxType)in->type[0];
+    unsigned eb = ptx_type_bytes(t), n = num_elements(in);
+    const PtxOperand *d = &in->operands[0];
+    for (unsigned k = 0; k < n; k++, at += eb) {
+        const PtxOperand *dst = d->kind == PO_VEC ? &d->vec[k] : d;
+        Wide v = {.n = eb > 4 ? eb / 4 : 1};
+        for (unsigned c = 0; c < v.n; c++)
+            v.w[c] = read_word(s, first + at / 4 + c);
+        if (eb < 4 && at % 4)
+            v.w[0] = emit_shr(s, false, v.w[0], op_imm(8 * (at % 4)));
+        sel_write(s, dst, t, v);
+    }
+    return true;
+}
+
+static bool word_store(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at, uint64_t var_bytes) {
+    PtxType t = (PtxType)in->type[0];
+    unsigned eb = ptx_type_bytes(t), n = num_elements(in);
+    const PtxOperand *src = &in->operands[1];
+    for (unsigned k = 0; k < n; k++, at += eb) {
+        Wide v = sel_src(s, src->kind == PO_VEC ? &src->vec[k] : src, eb);
+        if (eb < 4 && var_bytes > eb) { /* one field of a word */
+            uint32_t mask = (eb == 1 ? 0xffu : 0xffffu) << 8 * (at % 4);
+            Operand x = emit_shl(s, sel_value(s, v.w[0]), op_imm(8 * (at % 4)));
+            Operand old = read_word(s, first + at / 4);
+            enum { LUT_B_A_C = 0xe2 }; /* b ? a : c */
+            v.w[0] = emit_lop(s, LUT_B_A_C, x, op_imm(mask), old);
+        }
+        for (unsigned c = 0; c < v.n; c++)
+            sel_write_var(s, first + at / 4 + c, v.w[c]);
+    }
+    return true;
+}
+
+bool sel_param_access(Sel *s, const PtxInsn *in, bool is_store) {
+    const PtxOperand *o = &in->operands[is_store ? 0 : 1];
+    uint32_t index = 0;
+    const PtxVar *v = symbol_var(s, o, &index);
+    if (s->f->is_entry && !is_store && (!v || is_kernel_param(s, index)))
+        return kernel_param_load(s, in, o, v);
+    if (!v || o->reg)
+        return sel_error(s, "a computed address of a function's parameter is not compiled");
+    uint32_t first = s->param_var[index];
+    unsigned eb = ptx_type_bytes((PtxType)in->type[0]), total = eb * num_elements(in);
+    if (!first)
+        return sel_error(s, "this .param variable cannot be accessed here");
+    if (o->imm < 0 || (uint64_t)o->imm + total > v->size_bytes || o->imm % (int64_t)(eb > 4 ? 4 : eb))
+        return sel_error(s, "the access is misaligned or outside the parameter");
+    return is_store ? word_store(s, in, first - 1, (uint32_t)o->imm, v->size_bytes)
+                    : word_load(s, in, first - 1, (uint32_t)o->imm);
+}
+
+/* ---- statements ---- */
+
+static void emit_fence(Sel *s, const PtxInsn *in, bool guarded) {
+    unsigned scope = in->scope == SCOPE_CTA ? MembarScope_CTA : in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
+    InstId id = sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+    if (guarded && s->guard.kind != OPK_NONE)
+        ir_set_guard(s->f, id, s->guard);
+}
+
+bool isel_ld(Sel *s, const PtxInsn *in) {
+    Address a;
+    PtxSpace space = (PtxSpace)in->space;
+    if (space == SP_PARAM || space == SP_PARAM_FUNC)
+        return sel_param_access(s, in, false);
+    if (!sel_address(s, in, &in->operands[1], space, &a) || !load(s, in, &a))
+        return false;
+    if (in->sem == SEM_ACQUIRE)
+        emit_fence(s, in, true);
+    return true;
+}
+
+/* The words to store. */
+static bool gather(Sel *s, const PtxInsn *in, Wide *v) {
+    const PtxOperand *src = &in->operands[1];
+    unsigned eb = ptx_type_bytes((PtxType)in->type[0]), n = num_elements(in), total = eb * n;
+    *v = (Wide){.n = total <= 4 ? 1 : total / 4};
+    if (src->kind != PO_VEC) {
+        *v = sel_src(s, src, eb);
+        return n == 1;
+    }
+    if (src->nvec != n)
+        return false;
+    if (eb >= 4) {
+        for (unsigned k = 0, w = 0; k < n; k++) {
+            Wide e = sel_src(s, &src->vec[k], eb);
+            for (unsigned c = 0; c < e.n; c++)
+                v->w[w++] = e.w[c];
+        }
+        return true;
+    }
+    Operand e[8];
+    for (unsigned k = 0; k < n; k++)
+        e[k] = sel_value(s, sel_src(s, &src->vec[k], eb).w[0]);
+    if (eb == 1) { /* bytes to halves */
+        for (unsigned k = 0; 2 * k + 1 < n; k++)
+            e[k] = emit_prmt(s, e[2 * k], op_imm(0x0040), e[2 * k + 1]);
+        n /= 2;
+    }
+    for (unsigned k = 0; k < n; k += 2)
+        v->w[k / 2] = k + 1 < n ? emit_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
+    return true;
+}
+
+static InstId emit_store(Sel *s, const PtxInsn *in, const Address *a, unsigned size, Operand data) {
+    unsigned order = sel_mem_order(in), evict = evict_of(in);
+    Operand src[4] = {a->base, op_none(), op_imm((uint32_t)a->offset), data};
+    switch (a->space) {
+    case SP_GLOBAL:
+        return sel_emit(s, OT_STG,
+                        MSET(STG, sz, size) | MSET(STG, e, MemAddr_E) | MSET(STG, order, order) | MSET(STG, evict, evict), 4,
+                        src);
+    case SP_NONE:
+        return sel_emit(s, OT_ST,
+                        MSET(ST, sz, size) | MSET(ST, e, MemAddr_E) | MSET(ST, order, order) | MSET(ST, evict, evict), 4,
+                        src);
+    case SP_SHARED:
+        return sel_emit(s, OT_STS, MSET(STS, sz, size), 4, src);
+    default:
+        return sel_emit(s, OT_STL, MSET(STL, sz, size), 4, src);
+    }
+}
+
+bool isel_st(Sel *s, const PtxInsn *in) {
+    Address a;
+    Wide v;
+    PtxSpace space = (PtxSpace)in->space;
+    if (space == SP_PARAM || space == SP_PARAM_FUNC)
+        return sel_param_access(s, in, true);
+    unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
+    if (total == 0 || total > 16 || !sel_address(s, in, &in->operands[0], space, &a) || a.space == SP_CONST)
+        return false;
+    if (!gather(s, in, &v))
+        return false;
+    if (in->sem == SEM_RELEASE)
+        emit_fence(s, in, true);
+    Operand data = v.n == 1 && op_is_imm(v.w[0], 0) ? op_rz() : sel_wide_vec(s, v);
+    InstId id = emit_store(s, in, &a, bytes_to_size(total), data);
+    if (s->guard.kind != OPK_NONE)
+        ir_set_guard(s->f, id, s->guard);
+    return true;
+}
+
+/* ---- cp.async ---- */
+
+/* The first `bytes` bytes are read, the rest is zero. A word of which only some are wanted is read as a whole: it is
+ * aligned, so that no access goes past its 4 bytes. */
+static Operand read_part(Sel *s, const PtxInsn *in, const Address *from, unsigned word, Operand bytes) {
+    Operand wanted = emit_isetp(s, false, ICmp_GT, bytes, op_imm(4 * word));
+    Address a = *from;
+    a.offset += (int32_t)(4 * word);
+    Operand d = emit_load(s, in, &a, MemSz_32, 1);
+    s->guard = wanted; /* the statement's own guard has become a branch */
+    guard_load(s, d);
+    s->guard = op_none();
+    Operand left = emit_minmax(s, true, true, emit_isub(s, bytes, op_imm(4 * word)), op_imm(0));
+    Operand mask = EMIT_R(s, OT_BMSK, 0, op_rz(), emit_shl(s, emit_minmax(s, true, false, left, op_imm(4)), op_imm(3)));
+    return emit_and(s, emit_sel(s, wanted, d, op_rz()), mask);
+}
+
+/* The copy is done at once, which the program cannot tell from one that is done by the time it waits. */
+bool isel_cp(Sel *s, const PtxInsn *in) {
+    if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL)
+        return true;
+    unsigned extra = in->flags & PF_CACHE_HINT ? 1 : 0;
+    if (in->sub != SUB_ASYNC || in->sub2 != SUB_NONE || in->ntypes || in->noperands < 3 + extra ||
+        in->operands[2].kind != PO_IMM)
+        return false;
+    unsigned bytes = (unsigned)in->operands[2].imm;
+    Address to, from;
+    if ((bytes != 4 && bytes != 8 && bytes != 16) || !sel_address(s, in, &in->operands[0], SP_SHARED, &to) ||
+        !sel_address(s, in, &in->operands[1], SP_GLOBAL, &from))
+        return false;
+    Operand data;
+    if (in->noperands > 3 + extra) {
+        Operand w[4], size = sel_value(s, sel_src32(s, &in->operands[3]));
+        for (unsigned k = 0; k < bytes / 4; k++)
+            w[k] = read_part(s, in, &from, k, size);
+        data = sel_quad(s, w, bytes / 4);
+    } else
+        data = emit_load(s, in, &from, bytes_to_size(bytes), bytes / 4);
+    emit_store(s, in, &to, bytes_to_size(bytes), data);
+    return true;
+}
+
+/* ---- address conversions and queries ---- */
+
+static bool window_of(PtxSpace space, uint64_t *base) {
+    *base = space == SP_SHARED ? SIM_SHARED_WINDOW : space == SP_LOCAL ? SIM_LOCAL_WINDOW : 0;
+    return space == SP_SHARED || space == SP_LOCAL || space == SP_GLOBAL;
+}
+
+bool isel_cvta(Sel *s, const PtxInsn *in) {
+    uint64_t base;
+    PtxSpace space = (PtxSpace)in->space;
+    unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
+    bool to = in->sub == SUB_TO;
+    if (space == SP_PARAM && s->f->is_entry)
+        base = SIM_PARAM_WINDOW - s->ti->param_base_bytes;
+    else if (!window_of(space, &base))
+        return sel_error(s, "only .global, .shared, .local and kernel parameters have generic addresses here");
+    Wide a = sel_src(s, &in->operands[1], bytes);
+    if (bytes != 8 && base)
+        return sel_error(s, "32-bit generic addresses are not compiled");
+    if (base)
+        a = emit_add64(s, a, imm64(to ? 0 - base : base));
+    sel_write(s, &in->operands[0], (PtxType)in->type[0], a);
+    return true;
+}
+
+bool isel_isspacep(Sel *s, const PtxInsn *in) {
+    unsigned q = in->space == SP_SHARED ? QspcSpace_S : in->space == SP_LOCAL ? QspcSpace_L : QspcSpace_G;
+    if (in->space != SP_SHARED && in->space != SP_LOCAL && in->space != SP_GLOBAL)
+        return false;
+    Wide a = sel_src(s, &in->operands[1], 8);
+    Operand p = sel_emit_dst(s, OT_QSPC, MSET(QSPC, e, MemAddr_E) | MSET(QSPC, space, q), QSPC_pu, RF_P, 1, 2,
+                             (Operand[]){op_with(sel_pair(s, a.w[0], a.w[1]), OPM_WIDE64), op_imm(0)});
+    sel_write_pred(s, &in->operands[0], p);
+    return true;
+}
+
+/* Prefetches, cache hints and profiler events have no effect that a program can see; griddepcontrol has none in a
+ * grid that was not launched as a dependent one. */
+bool isel_nothing(Sel *s, const PtxInsn *in) {
+    (void)s;
+    (void)in;
+    return true;
+}
+
+bool isel_membar(Sel *s, const PtxInsn *in) {
+    if ((in->flags & PF_PROXY) || in->sub == SUB_INIT)
+        return false;
+    bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
+    unsigned scope = in->scope == SCOPE_CTA ? MembarScope_CTA : in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
+    sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, sc ? MembarKind_SC : MembarKind_ALL), 0, NULL);
+    return true;
+}

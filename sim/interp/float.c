@@ -1,0 +1,316 @@
+/* Floating-point arithmetic of the PTX interpreter (PTX ISA 9.7.3, 9.7.4): pure functions of values. The meaning of
+ * each is docs/numerics.md; the primitives are in sim/interp/math.c.
+ * SPDX-License-Identifier: MIT */
+#include "sim/interp/run.h"
+#include <math.h>
+
+typedef uint64_t U64;
+#define F32_SIGN 0x80000000u
+
+/* ---- f32 ---- */
+
+static uint32_t in32(U64 v, const PtxCode *k) { return k->ftz ? f32_flush((uint32_t)v) : (uint32_t)v; }
+static uint32_t out32(uint32_t v, const PtxCode *k) {
+    if (k->ftz)
+        v = f32_flush(v);
+    if (k->sat) {
+        float f = f32_of(v);
+        v = f > 0 ? (f < 1 ? v : 0x3f800000u) : 0;
+    }
+    return v;
+}
+static uint32_t canon(float f) { return f != f ? F32_NAN : f32_bits(f); }
+static bool nearest(const PtxCode *k) { return k->rnd == RND_NONE || k->rnd == RND_RN; }
+
+static U64 add32(U64 a, U64 b, U64 c, const PtxCode *k) {
+    uint32_t x = in32(a, k), y = in32(b, k);
+    (void)c;
+    return out32(nearest(k) ? canon(f32_of(x) + f32_of(y)) : ptx_f32_op(MATH_ADD, x, y, 0, k->rnd), k);
+}
+static U64 sub32(U64 a, U64 b, U64 c, const PtxCode *k) { return add32(a, b ^ F32_SIGN, c, k); }
+static U64 mul32(U64 a, U64 b, U64 c, const PtxCode *k) {
+    uint32_t x = in32(a, k), y = in32(b, k);
+    (void)c;
+    return out32(nearest(k) ? canon(f32_of(x) * f32_of(y)) : ptx_f32_op(MATH_MUL, x, y, 0, k->rnd), k);
+}
+static U64 fma32(U64 a, U64 b, U64 c, const PtxCode *k) {
+    return out32(ptx_f32_op(MATH_FMA, in32(a, k), in32(b, k), in32(c, k), k->rnd), k);
+}
+
+static uint32_t scale32(uint32_t v, uint32_t s, const PtxCode *k) {
+    return out32(ptx_f32_op(MATH_MUL, v, s, 0, RND_RN), k);
+}
+static U64 div32(U64 a, U64 b, U64 c, const PtxCode *k) {
+    uint32_t x = in32(a, k), y = in32(b, k);
+    (void)c;
+    if (k->insn->flags & PF_APPROX)
+        return scale32(x, f32_flush(ptx_rcp(y)), k);
+    if (k->insn->flags & PF_FULL) {
+        float m = fabsf(f32_of(y));
+        uint32_t s = f32_bits(m >= 0x1p126f ? 0.25f : m < 0x1p-126f ? 0x1p24f : 1.0f);
+        x = scale32(x, s, k);
+        y = scale32(y, s, k);
+        return scale32(x, out32(ptx_rcp(y), k), k);
+    }
+    return out32(ptx_f32_op(MATH_DIV, x, y, 0, k->rnd), k);
+}
+static U64 rcp32(U64 a, U64 b, U64 c, const PtxCode *k) {
+    uint32_t x = in32(a, k);
+    (void)b, (void)c;
+    if (k->insn->flags & PF_APPROX)
+        return out32(ptx_rcp(x), k);
+    return out32(ptx_f32_op(MATH_DIV, 0x3f800000u, x, 0, k->rnd), k);
+}
+static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *k) {
+    uint32_t x = in32(a, k);
+    (void)b, (void)c;
+    if (k->insn->flags & PF_APPROX)
+        return out32(ptx_sqrt(x), k);
+    return out32(ptx_f32_op(MATH_SQRT, x, 0, 0, k->rnd), k);
+}
+/* one-argument approximations: F of the flushed input, flushed */
+#define APPROX32(name, expr)                                                                       \
+    static U64 name(U64 a, U64 b, U64 c, const PtxCode *k) {                                       \
+        uint32_t x = in32(a, k);                                                                   \
+        (void)b, (void)c, (void)x;                                                                 \
+        return out32(expr, k);                                                                     \
+    }
+#define TURNS scale32(x, 0x3e22f983u, k)
+APPROX32(rsqrt32, ptx_rsqrt(x))
+APPROX32(ex2_32, ptx_ex2(x))
+APPROX32(lg2_32, ptx_lg2(x))
+APPROX32(sin32, ptx_sin_turn(TURNS))
+APPROX32(cos32, ptx_cos_turn(TURNS))
+APPROX32(tanh32, ptx_tanh(x))
+APPROX32(neg32, (x & ~F32_SIGN) > 0x7f800000u ? F32_NAN : x ^ F32_SIGN)
+APPROX32(abs32, (x & ~F32_SIGN) > 0x7f800000u ? F32_NAN : x & ~F32_SIGN)
+APPROX32(copysign32, ((uint32_t)a & F32_SIGN) | ((uint32_t)b & ~F32_SIGN))
+
+/* ---- min, max of every type ---- */
+
+static bool is_nan(unsigned type, U64 v) {
+    switch (type) {
+    case TY_F32: return (v & 0x7fffffff) > 0x7f800000;
+    case TY_F64: return (v & ~(1ull << 63)) > 0x7ff0000000000000ull;
+    case TY_F16: return (v & 0x7fff) > 0x7c00;
+    default: return (v & 0x7fff) > 0x7f80;
+    }
+}
+static unsigned sign_bit(unsigned type) { return type == TY_F64 ? 63 : type == TY_F32 ? 31 : 15; }
+static U64 canonical_nan(unsigned type) {
+    return type == TY_F64 ? F64_NAN : type == TY_F32 ? F32_NAN : F16_NAN;
+}
+/* Order-preserving image of a number: -0 comes just below +0. */
+static int64_t ordered(unsigned type, U64 v) {
+    unsigned s = sign_bit(type);
+    int64_t magnitude = (int64_t)(v & ((1ull << s) - 1));
+    return v >> s & 1 ? -1 - magnitude : magnitude;
+}
+
+static U64 half_flush(PtxFormat f, U64 v) {
+    unsigned exp_mask = ((1u << f.exp_bits) - 1) << f.man_bits;
+    return v & exp_mask ? v & 0xffff : v & 0x8000;
+}
+
+uint64_t ptx_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz) {
+    if (ftz && type == TY_F32)
+        a = f32_flush((uint32_t)a), b = f32_flush((uint32_t)b);
+    if (ftz && type == TY_F16)
+        a = half_flush(FMT_F16, a), b = half_flush(FMT_F16, b);
+    bool na = is_nan(type, a), nb = is_nan(type, b);
+    if ((na && nb) || (nan && (na || nb)))
+        return canonical_nan(type);
+    if (na || nb)
+        return na ? b : a;
+    return (ordered(type, a) < ordered(type, b)) != max ? a : b;
+}
+
+static U64 minmax_one(unsigned type, U64 a, U64 b, const PtxCode *k) {
+    bool max = k->insn->op == PTX_MAX, nan = (k->insn->flags & PF_NAN) != 0;
+    if (!(k->insn->flags & PF_XORSIGN_ABS))
+        return ptx_float_minmax(type, max, a, b, nan, k->ftz);
+    U64 sign = 1ull << sign_bit(type), s = (a ^ b) & sign;
+    U64 d = ptx_float_minmax(type, max, a & ~sign, b & ~sign, nan, k->ftz);
+    return is_nan(type, d) ? d : (d & ~sign) | s;
+}
+static U64 minmax_scalar(U64 a, U64 b, U64 c, const PtxCode *k) {
+    U64 mask = width_mask(ptx_type_bytes((PtxType)k->type));
+    (void)c;
+    return minmax_one(k->type, a & mask, b & mask, k);
+}
+
+/* ---- f64 ---- */
+
+static U64 add64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_ADD, a, b, c, k->rnd); }
+static U64 sub64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_ADD, a, b ^ 1ull << 63, c, k->rnd); }
+static U64 mul64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_MUL, a, b, c, k->rnd); }
+static U64 fma64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_FMA, a, b, c, k->rnd); }
+static U64 div64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_DIV, a, b, c, k->rnd); }
+static U64 sqrt64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_SQRT, a, b, c, k->rnd); }
+static U64 rcp64(U64 a, U64 b, U64 c, const PtxCode *k) {
+    (void)b;
+    if (k->insn->flags & PF_APPROX)
+        return ptx_rcp64h(a);
+    return ptx_f64_op(MATH_DIV, f64_bits(1.0), a, c, k->rnd);
+}
+static U64 rsqrt64(U64 a, U64 b, U64 c, const PtxCode *k) {
+    if (k->ftz)
+        return ptx_rsqrt64h(a);
+    return ptx_f64_op(MATH_DIV, f64_bits(1.0), ptx_f64_op(MATH_SQRT, a, b, c, RND_RN), c, RND_RN);
+}
+static U64 neg64(U64 a, U64 b, U64 c, const PtxCode *k) {
+    (void)b, (void)c, (void)k;
+    return is_nan(TY_F64, a) ? F64_NAN : a ^ 1ull << 63;
+}
+static U64 abs64(U64 a, U64 b, U64 c, const PtxCode *k) {
+    (void)b, (void)c, (void)k;
+    return is_nan(TY_F64, a) ? F64_NAN : a & ~(1ull << 63);
+}
+static U64 copysign64(U64 a, U64 b, U64 c, const PtxCode *k) {
+    (void)c, (void)k;
+    return (a & 1ull << 63) | (b & ~(1ull << 63));
+}
+
+/* ---- f16 and bf16, single and packed ---- */
+
+static bool is_bf16(unsigned type) { return type == TY_BF16 || type == TY_BF16X2; }
+
+static uint16_t half_finish(PtxFormat f, uint16_t v, const PtxCode *k) {
+    unsigned exp_mask = ((1u << f.exp_bits) - 1) << f.man_bits;
+    bool nan = (v & 0x7fffu) > exp_mask;
+    if (k->ftz && f.exp_bits == 5)
+        v = (uint16_t)half_flush(f, v);
+    if (k->sat) {
+        uint16_t one = f.exp_bits == 5 ? 0x3c00 : 0x3f80;
+        v = nan || (v & 0x8000) ? 0 : v < one ? v : one;
+    }
+    if (k->insn->flags & PF_RELU)
+        v = nan ? (uint16_t)F16_NAN : v & 0x8000 ? 0 : v;
+    return v;
+}
+
+static uint16_t half_one(PtxFormat f, uint16_t a, uint16_t b, uint16_t c, const PtxCode *k) {
+    unsigned type = f.exp_bits == 5 ? TY_F16 : TY_BF16;
+    if (k->ftz && type == TY_F16) {
+        a = (uint16_t)half_flush(f, a);
+        b = (uint16_t)half_flush(f, b);
+        c = (uint16_t)half_flush(f, c);
+    }
+    switch (k->insn->op) {
+    case PTX_ADD: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b, 0), k);
+    case PTX_SUB: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), k);
+    case PTX_MUL: return half_finish(f, ptx_half_op(f, MATH_MUL, a, b, 0), k);
+    case PTX_MAD: case PTX_FMA: return half_finish(f, ptx_half_op(f, MATH_FMA, a, b, c), k);
+    case PTX_NEG: return is_nan(type, a) ? (uint16_t)F16_NAN : a ^ 0x8000;
+    case PTX_ABS: return is_nan(type, a) ? (uint16_t)F16_NAN : a & 0x7fff;
+    case PTX_MIN: case PTX_MAX: return half_finish(f, (uint16_t)minmax_one(type, a, b, k), k);
+    default: { /* ex2, tanh through f32 */
+        uint32_t x = f32_bits((float)ptx_half_value(f, a));
+        if (is_nan(type, a))
+            return F16_NAN;
+        if (k->insn->op == PTX_TANH)
+            return (uint16_t)ptx_round_double(f, (double)f32_of(ptx_tanh(x)), RND_RN);
+        x = ptx_ex2(k->ftz ? f32_flush(x) : x);
+        return (uint16_t)ptx_round_double(f, (double)f32_of(k->ftz ? f32_flush(x) : x), RND_RN);
+    }
+    }
+}
+static U64 half_scalar(U64 a, U64 b, U64 c, const PtxCode *k) {
+    return half_one(is_bf16(k->type) ? FMT_BF16 : FMT_F16, (uint16_t)a, (uint16_t)b, (uint16_t)c, k);
+}
+static U64 half_packed(U64 a, U64 b, U64 c, const PtxCode *k) {
+    return half_scalar(a, b, c, k) | half_scalar(a >> 16, b >> 16, c >> 16, k) << 16;
+}
+
+/* ---- testp ---- */
+
+static U64 testp(U64 v, U64 b, U64 c, const PtxCode *k) {
+    bool f64 = k->type == TY_F64;
+    U64 man = f64 ? v & 0xfffffffffffffull : v & 0x7fffff;
+    unsigned exp = (unsigned)(f64 ? v >> 52 & 0x7ff : v >> 23 & 0xff), top = f64 ? 0x7ff : 0xff;
+    (void)b, (void)c;
+    switch (k->sub) {
+    case SUB_FINITE: return exp != top;
+    case SUB_INFINITE: return exp == top && man == 0;
+    case SUB_NUMBER: return exp != top || man == 0;
+    case SUB_NOTANUMBER: return exp == top && man != 0;
+    case SUB_NORMAL: return exp != top && (exp != 0 || man == 0); /* zero counts as normal */
+    default: return exp == 0 && man != 0;
+    }
+}
+
+/* ---- selection ---- */
+
+static PtxPure *f32_fn(unsigned op) {
+    switch (op) {
+    case PTX_ADD: return add32;
+    case PTX_SUB: return sub32;
+    case PTX_MUL: return mul32;
+    case PTX_MAD: case PTX_FMA: return fma32;
+    case PTX_DIV: return div32;
+    case PTX_RCP: return rcp32;
+    case PTX_SQRT: return sqrt32;
+    case PTX_RSQRT: return rsqrt32;
+    case PTX_SIN: return sin32;
+    case PTX_COS: return cos32;
+    case PTX_LG2: return lg2_32;
+    case PTX_EX2: return ex2_32;
+    case PTX_TANH: return tanh32;
+    case PTX_NEG: return neg32;
+    case PTX_ABS: return abs32;
+    case PTX_MIN: case PTX_MAX: return minmax_scalar;
+    case PTX_COPYSIGN: return copysign32;
+    case PTX_TESTP: return testp;
+    default: return NULL;
+    }
+}
+static PtxPure *f64_fn(unsigned op, unsigned flags) {
+    switch (op) {
+    case PTX_ADD: return add64;
+    case PTX_SUB: return sub64;
+    case PTX_MUL: return mul64;
+    case PTX_MAD: case PTX_FMA: return fma64;
+    case PTX_DIV: return (flags & (PF_APPROX | PF_FULL)) ? NULL : div64;
+    case PTX_RCP: return rcp64;
+    case PTX_SQRT: return (flags & PF_APPROX) ? NULL : sqrt64;
+    case PTX_RSQRT: return rsqrt64;
+    case PTX_NEG: return neg64;
+    case PTX_ABS: return abs64;
+    case PTX_MIN: case PTX_MAX: return minmax_scalar;
+    case PTX_COPYSIGN: return copysign64;
+    case PTX_TESTP: return testp;
+    default: return NULL;
+    }
+}
+static bool half_has(unsigned op) {
+    switch (op) {
+    case PTX_ADD: case PTX_SUB: case PTX_MUL: case PTX_MAD: case PTX_FMA: case PTX_NEG: case PTX_ABS:
+    case PTX_MIN: case PTX_MAX: case PTX_EX2: case PTX_TANH: return true;
+    default: return false;
+    }
+}
+
+bool ptx_select_float(PtxCode *c) {
+    unsigned op = c->insn->op, flags = c->insn->flags;
+    bool minmax3 = (op == PTX_MIN || op == PTX_MAX) && c->nsrc > 2; /* three-input forms: not executed */
+    bool mixed = c->insn->ntypes > 1 && c->type2 != c->type;        /* add.f32.f16 and the like */
+    if (minmax3 || mixed)
+        return false;
+    switch (c->type) {
+    case TY_F32:
+        c->pure = flags & PF_RELU ? NULL : f32_fn(op);
+        break;
+    case TY_F64:
+        c->pure = f64_fn(op, flags);
+        break;
+    case TY_F16: case TY_BF16:
+        c->pure = half_has(op) ? half_scalar : NULL;
+        break;
+    case TY_F16X2: case TY_BF16X2:
+        c->pure = half_has(op) ? half_packed : NULL;
+        break;
+    default: c->pure = NULL;
+    }
+    c->exec = ptx_exec_pure;
+    return c->pure != NULL;
+}

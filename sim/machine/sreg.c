@@ -1,0 +1,98 @@
+/* Special registers: S2R, S2UR, CS2R. The binary numbers them as its target does; names come from the target's table.
+ * SPDX-License-Identifier: MIT */
+#include "sim/machine/internal.h"
+#include <string.h>
+
+typedef enum { SR_LANEID, SR_TID_X, SR_TID_Y, SR_TID_Z, SR_TID, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z, SR_VIRTID, SR_EQ,
+               SR_LT, SR_LE, SR_GT, SR_GE, SR_SMID, SR_SHARED_BYTES, SR_CLOCK_LO, SR_CLOCK_HI, SR_TIMER_LO,
+               SR_TIMER_HI, SR_LOCAL_WINDOW, SR_ZERO, SR_COUNT } SregKind;
+
+static const char *const names[SR_COUNT] = {
+    "laneid", "tid.x", "tid.y", "tid.z", "tid", "ctaid.x", "ctaid.y", "ctaid.z", "virtid", "lanemask_eq", "lanemask_lt",
+    "lanemask_le", "lanemask_gt", "lanemask_ge", "smid", "total_smem_size", "clock.lo", "clock.hi", "globaltimer.lo",
+    "globaltimer.hi", "lwinlo", "zero"};
+
+static uint64_t now(const Run *r) { return r->ticks - (uint64_t)r->quota; }
+static uint64_t timer(const Run *r) { return now(r) * 1000 / r->opt.ticks_per_us; }
+
+static uint32_t sreg_value(Warp *w, unsigned kind, unsigned lane) {
+    Run *r = w->run;
+    uint32_t bit = 1u << lane, x = w->tid[0][lane], y = w->tid[1][lane], z = w->tid[2][lane];
+    switch ((SregKind)kind) {
+    case SR_LANEID: return lane;
+    case SR_TID_X: return x;
+    case SR_TID_Y: return y;
+    case SR_TID_Z: return z;
+    case SR_TID: return x | y << 16 | z << 26;
+    case SR_CTAID_X: return w->cta->id[0];
+    case SR_CTAID_Y: return w->cta->id[1];
+    case SR_CTAID_Z: return w->cta->id[2];
+    case SR_VIRTID: return w->index << 8;
+    case SR_EQ: return bit;
+    case SR_LT: return bit - 1;
+    case SR_LE: return bit | (bit - 1);
+    case SR_GT: return ~(bit | (bit - 1));
+    case SR_GE: return ~(bit - 1);
+    case SR_SMID: return SIM_SREG_SMID;
+    case SR_SHARED_BYTES: return r->shared_bytes;
+    case SR_CLOCK_LO: return (uint32_t)now(r);
+    case SR_CLOCK_HI: return (uint32_t)(now(r) >> 32);
+    case SR_TIMER_LO: return (uint32_t)timer(r);
+    case SR_TIMER_HI: return (uint32_t)(timer(r) >> 32);
+    case SR_LOCAL_WINDOW: return (uint32_t)SIM_LOCAL_WINDOW;
+    default: return 0;
+    }
+}
+
+static bool reads_clock(unsigned kind) { return kind >= SR_CLOCK_LO && kind <= SR_TIMER_HI; }
+
+/* k[0] kind, k[1] kind of the second word or SR_COUNT, k[2]: uniform */
+static int read_sreg(Warp *w, Dec *d, uint32_t g) {
+    uint32_t *r = dec_dst(w, d, 0);
+    if (reads_clock(d->k[0]))
+        w->run->clock_reads++;
+    if (d->k[2]) {
+        uint32_t v = sreg_value(w, d->k[0], low_lane(g));
+        for (unsigned i = 0; i < 32; i++)
+            r[i] = v;
+        return RUN_OK;
+    }
+    if (g == ~0u && d->k[0] >= SR_TID_X && d->k[0] <= SR_TID_Z) {
+        memcpy(r, w->tid[d->k[0] - SR_TID_X], ROW_BYTES);
+        return RUN_OK;
+    }
+    if (d->k[0] >= SR_CTAID_X && d->k[0] <= SR_VIRTID) { /* the same for all lanes */
+        uint32_t v = sreg_value(w, d->k[0], 0);
+        for (unsigned i = 0; i < 32; i++)
+            r[i] = g >> i & 1 ? v : r[i];
+        return RUN_OK;
+    }
+    for (; g; g &= g - 1) {
+        unsigned lane = low_lane(g);
+        r[lane] = sreg_value(w, d->k[0], lane);
+        if (d->k[1] != SR_COUNT)
+            r[32 + lane] = sreg_value(w, d->k[1], lane);
+    }
+    return RUN_OK;
+}
+
+static bool use_sreg(Bind *b, unsigned slot, bool wide, bool is_uniform) {
+    Dec *d = b->d;
+    bind_operands(b);
+    const char *name = isa_sreg_name(b->run->bin->target, b->in->src[slot].value);
+    unsigned kind = 0;
+    while (kind < SR_COUNT && (!name || strcmp(names[kind], name) != 0))
+        kind++;
+    if (kind == SR_COUNT)
+        return bind_fail(b, "special register not simulated");
+    d->k[0] = kind;
+    d->k[1] = SR_COUNT;
+    if (wide)
+        d->k[1] = kind == SR_CLOCK_LO ? SR_CLOCK_HI : kind == SR_TIMER_LO ? SR_TIMER_HI : SR_ZERO;
+    d->k[2] = is_uniform;
+    d->full = d->part = read_sreg;
+    return !b->failed;
+}
+bool bind_S2R(Bind *b) { return use_sreg(b, S2R_sr, false, false); }
+bool bind_S2UR(Bind *b) { return use_sreg(b, S2UR_sr, false, true); }
+bool bind_CS2R(Bind *b) { return use_sreg(b, CS2R_sr, MGET(CS2R, sz, b->in->mods) == Cs2rSz_B64, false); }
