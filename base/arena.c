@@ -93,9 +93,7 @@ char *arena_printf(Arena *a, const char *fmt, ...) {
     return s;
 }
 
-ArenaMark arena_mark(const Arena *a) {
-    return (ArenaMark){a->chunk, a->chunk ? a->chunk->used_bytes : 0};
-}
+ArenaMark arena_mark(const Arena *a) { return (ArenaMark){a->chunk, a->chunk ? a->chunk->used_bytes : 0}; }
 
 void arena_release(Arena *a, ArenaMark m) {
     while (a->chunk != m.chunk) {
@@ -119,5 +117,6 @@ void *vec_push_raw(Arena *a, void *vec, size_t elem_bytes) {
         v->at = arena_grow(a, v->at, v->cap * elem_bytes, cap * elem_bytes);
         v->cap = cap;
     }
-    return memset(v->at + elem_bytes * v->n++, 0, elem_bytes); /* n may have been reset: old bytes are there */
+    return memset(v->at + elem_bytes * v->n++, 0,
+                  elem_bytes); /* n may have been reset: old bytes are there */
 }

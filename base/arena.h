@@ -32,10 +32,10 @@ void arena_free(Arena *a); /* the arena may be used again afterwards */
 
 /* Growable array in an arena: VEC(T) declares {T *at; uint32_t n, cap;}. VEC_PUSH yields a pointer to
  * the new, zeroed element. Pointers into a VEC are invalid after a push (use a POOL for those). */
-#define VEC(T)                                                                                     \
-    struct {                                                                                       \
-        T *at;                                                                                     \
-        unsigned n, cap;                                                                           \
+#define VEC(T)                                                                                               \
+    struct {                                                                                                 \
+        T *at;                                                                                               \
+        unsigned n, cap;                                                                                     \
     }
 void *vec_push_raw(Arena *a, void *vec, size_t elem_bytes);
 #define VEC_PUSH(a, v) ((__typeof__((v)->at))vec_push_raw((a), (v), sizeof *(v)->at))

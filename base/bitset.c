@@ -12,18 +12,18 @@ Bitset bs_new(Arena *a, uint32_t nbits) {
 void bs_clear(Bitset *s) { memset(s->w, 0, bs_words(s) * sizeof *s->w); }
 void bs_copy(Bitset *dst, const Bitset *src) { memcpy(dst->w, src->w, bs_words(dst) * sizeof *dst->w); }
 
-#define COMBINE(name, expr)                                                                        \
-    bool name(Bitset *dst, const Bitset *src) {                                                    \
-        uint64_t changed = 0;                                                                      \
-        for (uint32_t i = 0, n = bs_words(dst); i < n; i++) {                                      \
-            uint64_t old = dst->w[i], in = src->w[i], now = (expr);                                \
-            changed |= old ^ now;                                                                  \
-            dst->w[i] = now;                                                                       \
-        }                                                                                          \
-        return changed != 0;                                                                       \
+#define COMBINE(name, expr)                                                                                  \
+    bool name(Bitset *dst, const Bitset *src) {                                                              \
+        uint64_t changed = 0;                                                                                \
+        for (uint32_t i = 0, n = bs_words(dst); i < n; i++) {                                                \
+            uint64_t old = dst->w[i], in = src->w[i], now = (expr);                                          \
+            changed |= old ^ now;                                                                            \
+            dst->w[i] = now;                                                                                 \
+        }                                                                                                    \
+        return changed != 0;                                                                                 \
     }
 COMBINE(bs_or, old | in)
-COMBINE(bs_and, old & in)
+COMBINE(bs_and, old &in)
 COMBINE(bs_andnot, old & ~in)
 
 bool bs_equal(const Bitset *a, const Bitset *b) {

@@ -28,6 +28,5 @@ bool bs_empty(const Bitset *s);
 uint32_t bs_count(const Bitset *s);
 /* First member >= from, or UINT32_MAX. */
 uint32_t bs_next(const Bitset *s, uint32_t from);
-#define BS_EACH(i, s)                                                                              \
-    for (uint32_t i = bs_next((s), 0); i != UINT32_MAX; i = bs_next((s), i + 1))
+#define BS_EACH(i, s) for (uint32_t i = bs_next((s), 0); i != UINT32_MAX; i = bs_next((s), i + 1))
 #endif

@@ -30,8 +30,7 @@ bool file_read(Arena *a, const char *path, Diags *d, char **data, size_t *size_b
     if (error)
         return diag(d, (SrcLoc){0}, DIAG_E0001, path, strerror(error));
     if (used > FILE_MAX_BYTES)
-        return diag(d, (SrcLoc){0}, DIAG_E0004, (unsigned long long)used,
-                    (unsigned long long)FILE_MAX_BYTES);
+        return diag(d, (SrcLoc){0}, DIAG_E0004, (unsigned long long)used, (unsigned long long)FILE_MAX_BYTES);
     buffer[used] = 0;
     *data = buffer;
     *size_bytes = used;

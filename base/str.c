@@ -45,8 +45,7 @@ StrId str_intern(StrTab *t, const char *text, size_t size_bytes) {
         return (StrId){t->slots[s]};
     if (t->count >= t->cap) {
         uint32_t cap = t->cap ? t->cap * 2 : 128;
-        t->entries = arena_grow(&t->arena, t->entries, t->cap * sizeof *t->entries,
-                                cap * sizeof *t->entries);
+        t->entries = arena_grow(&t->arena, t->entries, t->cap * sizeof *t->entries, cap * sizeof *t->entries);
         t->cap = cap;
     }
     if (t->count == 0)

@@ -11,10 +11,10 @@ typedef struct {
     int64_t addend;
 } CodeReloc;
 
-typedef struct { /* an indirect branch and its jump table */
-    uint32_t pc_bytes;        /* of the BRX in the function */
-    uint32_t bank_bytes;      /* of the table, in the bank of every kernel that reaches the function */
-    const uint32_t *targets;  /* offsets in the function, in bytes, one an entry */
+typedef struct {             /* an indirect branch and its jump table */
+    uint32_t pc_bytes;       /* of the BRX in the function */
+    uint32_t bank_bytes;     /* of the table, in the bank of every kernel that reaches the function */
+    const uint32_t *targets; /* offsets in the function, in bytes, one an entry */
     uint32_t n;
 } CodeTable;
 
@@ -23,26 +23,34 @@ typedef struct {
     const Function *ir;
     bool is_entry;
     uint64_t (*words)[2];
-    uint32_t ninsts;         /* padding included */
-    LocId *locs;             /* for each instruction */
-    uint32_t *block_of;      /* for each instruction: PTX label index + 1 when a block starts here, else 0 */
+    uint32_t ninsts;    /* padding included */
+    LocId *locs;        /* for each instruction */
+    uint32_t *block_of; /* for each instruction: PTX label index + 1 when a block starts here, else 0 */
     VEC(CodeReloc) relocs;
-    uint32_t nregs;          /* highest R used + 1 + reserved */
+    uint32_t nregs;                    /* highest R used + 1 + reserved */
     uint32_t frame_bytes, stack_bytes; /* stack of the whole call tree below it */
-    uint32_t nbarriers;      /* named barriers */
-    uint32_t shared_bytes;   /* static shared memory (kernels) */
+    uint32_t nbarriers;                /* named barriers */
+    uint32_t shared_bytes;             /* static shared memory (kernels) */
     uint32_t param_bytes;
     bool uses_bssy, uses_ctaid_z;
     /* value -> PTX register map: rows {first pc, last pc, ptx reg, component, file, register} */
-    struct CodeVarRow { uint32_t lo_bytes, hi_bytes, ptx_reg; uint8_t component, file; uint16_t reg; } *var_rows;
+    struct CodeVarRow {
+        uint32_t lo_bytes, hi_bytes, ptx_reg;
+        uint8_t component, file;
+        uint16_t reg;
+    } * var_rows;
     uint32_t nvar_rows;
-    struct CodePoint { uint32_t pc_bytes, ptx_insn; } *points; /* where execution stands before a PTX statement */
+    struct CodePoint {
+        uint32_t pc_bytes, ptx_insn;
+    } * points; /* where execution stands before a PTX statement */
     uint32_t npoints;
-    VEC(CodeTable) tables;   /* ascending pc_bytes */
-    uint8_t *const2;         /* constant bank 2 of a kernel: the jump tables of all it may run; or NULL */
+    VEC(CodeTable) tables; /* ascending pc_bytes */
+    uint8_t *const2;       /* constant bank 2 of a kernel: the jump tables of all it may run; or NULL */
     uint32_t const2_bytes;
     /* kernel parameters; only read where ir->ptx is NULL (assembly text) */
-    struct CodeParam { uint32_t offset_bytes, size_bytes; } *params;
+    struct CodeParam {
+        uint32_t offset_bytes, size_bytes;
+    } * params;
     uint32_t nparams;
 } CodeFunc;
 

@@ -26,8 +26,9 @@ unsigned emit_reads(const MachInst *m, CellRef out[MAX_CELL_REFS]);
  */
 bool emit_is_call_boundary(const MachInst *m);
 
-/* Jump tables in constant bank 2 (tables.c). The tables of device functions have one place for the whole module, at the
- * bank's start, so that code need not know which kernel runs it; a kernel's own follow. */
-bool emit_place_tables(const IrModule *m, uint32_t *base_bytes, Diags *d); /* [m->funcs.n] where each function's begin */
-void emit_fill_banks(CodeModule *c);                 /* CodeFunc.const2 of all kernels, from CodeFunc.tables */
+/* Jump tables in constant bank 2 (tables.c). The tables of device functions have one place for the whole
+ * module, at the bank's start, so that code need not know which kernel runs it; a kernel's own follow. */
+bool emit_place_tables(const IrModule *m, uint32_t *base_bytes,
+                       Diags *d);    /* [m->funcs.n] where each function's begin */
+void emit_fill_banks(CodeModule *c); /* CodeFunc.const2 of all kernels, from CodeFunc.tables */
 #endif

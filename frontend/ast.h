@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/str.h"
 
+// clang-format off
 typedef enum { /* fundamental types; .packed ones of an instruction included */
     TY_NONE, TY_B8, TY_B16, TY_B32, TY_B64, TY_B128, TY_U8, TY_U16, TY_U32, TY_U64,
     TY_S8, TY_S16, TY_S32, TY_S64, TY_F16, TY_F16X2, TY_BF16, TY_BF16X2, TY_TF32, TY_F32, TY_F64,
@@ -19,13 +20,16 @@ typedef enum { /* fundamental types; .packed ones of an instruction included */
     TY_OTHER, /* parses, spelled in PtxInsn.mods_text; not compiled */
     TY_COUNT
 } PtxType;
+// clang-format on
 typedef enum { TC_NONE, TC_BITS, TC_UNSIGNED, TC_SIGNED, TC_FLOAT, TC_PRED, TC_OPAQUE } PtxTypeClass;
 unsigned ptx_type_bytes(PtxType t); /* 0 for TY_NONE, TY_PRED and opaque types */
 PtxTypeClass ptx_type_class(PtxType t);
 const char *ptx_type_name(PtxType t); /* "u32" */
 
+// clang-format off
 typedef enum { SP_NONE /* generic */, SP_REG, SP_SREG, SP_CONST, SP_GLOBAL, SP_LOCAL, SP_PARAM, SP_SHARED,
                SP_TEX, SP_SHARED_CLUSTER, SP_PARAM_FUNC, SP_COUNT } PtxSpace;
+// clang-format on
 
 /* Opcodes: one name for each base opcode of the instruction set: PTX_ADD, PTX_LD, PTX_BAR ... */
 typedef enum {
@@ -35,20 +39,39 @@ typedef enum {
 #undef PTX_OP
     PTX_OP_COUNT
 } PtxOp;
-const char *ptx_op_name(PtxOp op);            /* "setp" */
-const char *ptx_op_section(PtxOp op);         /* "9.7.6.2 setp" of the PTX ISA document */
+const char *ptx_op_name(PtxOp op);    /* "setp" */
+const char *ptx_op_section(PtxOp op); /* "9.7.6.2 setp" of the PTX ISA document */
 
 /* Modifier values. 0 is always "not given / default". */
-typedef enum { RND_NONE, RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNI, RND_RZI, RND_RMI, RND_RPI, RND_RNA, RND_RS } PtxRnd;
+typedef enum {
+    RND_NONE,
+    RND_RN,
+    RND_RZ,
+    RND_RM,
+    RND_RP,
+    RND_RNI,
+    RND_RZI,
+    RND_RMI,
+    RND_RPI,
+    RND_RNA,
+    RND_RS
+} PtxRnd;
+// clang-format off
 typedef enum { CMP_NONE, CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_LO, CMP_LS, CMP_HI, CMP_HS,
                CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN } PtxCmp;
+// clang-format on
 typedef enum { BOP_NONE, BOP_AND, BOP_OR, BOP_XOR, BOP_POPC } PtxBoolOp;
+// clang-format off
 typedef enum { SEM_NONE, SEM_WEAK, SEM_VOLATILE, SEM_RELAXED, SEM_ACQUIRE, SEM_RELEASE, SEM_ACQ_REL, SEM_SC,
                SEM_MMIO, SEM_NC } PtxSem;
+// clang-format on
 typedef enum { SCOPE_NONE, SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS } PtxScope; /* .gl is GPU */
 typedef enum { COP_NONE, COP_CA, COP_CG, COP_CS, COP_LU, COP_CV, COP_WB, COP_WT } PtxCacheOp;
+// clang-format off
 typedef enum { ATOM_NONE, ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_INC, ATOM_DEC, ATOM_AND, ATOM_OR, ATOM_XOR,
                ATOM_EXCH, ATOM_CAS } PtxAtomOp;
+// clang-format on
+// clang-format off
 typedef enum { SUB_NONE,
     SUB_LO, SUB_HI, SUB_WIDE,                                   /* mul, mad, mul24 (.lo .hi .wide) */
     SUB_UP, SUB_DOWN, SUB_BFLY, SUB_IDX,                        /* shfl */
@@ -67,6 +90,8 @@ typedef enum { SUB_NONE,
     SUB_PACK,                                                   /* cvt.pack */
     SUB_LAUNCH_DEPENDENTS,                                      /* griddepcontrol (also SUB_WAIT) */
     SUB_OTHER } PtxSub;
+// clang-format on
+// clang-format off
 enum { /* PtxInsn.flags */
     PF_FTZ = 1 << 0, PF_SAT = 1 << 1, PF_APPROX = 1 << 2, PF_FULL = 1 << 3, PF_UNI = 1 << 4, PF_ALIGNED = 1 << 5,
     PF_NAN = 1 << 6, PF_XORSIGN_ABS = 1 << 7, PF_RELU = 1 << 8, PF_CC = 1 << 9 /* add.cc */, PF_SHIFTAMT = 1 << 10,
@@ -78,20 +103,21 @@ enum { /* PtxInsn.flags */
     known by name only: its operands are not checked (tex, tcgen05, wgmma, tensor copies ...) */,
     PF_COL_A = 1 << 24, PF_COL_B = 1 << 25, PF_COL_D = 1 << 26 /* mma, wmma: .col for a/the matrix, b, c or d */
 };
+// clang-format on
 
 typedef enum {
     PO_NONE,
-    PO_REG,    /* reg; `not` for !p */
-    PO_IMM,    /* imm, converted by ptx_check to the type of its place: integers truncated to it, then sign- (.s) or
-                  zero-extended (.u, .b) to 64 bits; IMM_F32 bits for .f32, IMM_F64 bits for .f64, whatever the
-                  literal was; 0f in .b32 and 0d in .b64 keep their bits; predicates 0 or 1 */
-    PO_SREG,   /* special register sreg, component in `component` for vectors */
-    PO_SYM,    /* variable or function symbol + offset, as a value (mov, cvta, call operands) */
-    PO_ADDR,   /* [base + offset]: base is reg, or sym, or none (absolute address); further items inside the
-                  brackets (texture and tensor coordinates) in vec[] */
-    PO_VEC,    /* {a, b, ...}: elements in vec[] */
-    PO_LABEL,  /* label */
-    PO_SINK    /* _ */
+    PO_REG, /* reg; `not` for !p */
+    PO_IMM, /* imm, converted by ptx_check to the type of its place: integers truncated to it, then sign- (.s)
+               or zero-extended (.u, .b) to 64 bits; IMM_F32 bits for .f32, IMM_F64 bits for .f64, whatever
+               the literal was; 0f in .b32 and 0d in .b64 keep their bits; predicates 0 or 1 */
+    PO_SREG,  /* special register sreg, component in `component` for vectors */
+    PO_SYM,   /* variable or function symbol + offset, as a value (mov, cvta, call operands) */
+    PO_ADDR,  /* [base + offset]: base is reg, or sym, or none (absolute address); further items inside the
+                 brackets (texture and tensor coordinates) in vec[] */
+    PO_VEC,   /* {a, b, ...}: elements in vec[] */
+    PO_LABEL, /* label */
+    PO_SINK   /* _ */
 } PtxOperandKind;
 typedef enum { IMM_INT, IMM_F32, IMM_F64 } PtxImmKind;
 
@@ -100,19 +126,23 @@ typedef struct PtxOperand {
     bool neg;          /* arithmetic minus before a register, where PTX allows it */
     bool not_;         /* !p */
     uint8_t imm_kind;  /* PtxImmKind */
-    uint8_t component; /* special registers: 0 x, 1 y, 2 z, 3 w; register operand r.x of a .v4 register is resolved */
+    uint8_t component; /* special registers: 0 x, 1 y, 2 z, 3 w; register operand r.x of a .v4 register is
+                          resolved */
     uint8_t nvec;      /* PO_VEC: 1..128 (more than 8 only for matrices) */
-    uint8_t selector;  /* video instructions: 0 none, 1..4 b0..b3, 5 h0, 6 h1, 255 another (SIMD video; not compiled) */
+    uint8_t selector;  /* video instructions: 0 none, 1..4 b0..b3, 5 h0, 6 h1, 255 another (SIMD video; not
+                          compiled) */
     uint32_t reg;      /* PO_REG, PO_ADDR: register id (index into PtxFunc.regs), 0 none */
-    uint32_t sym;      /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0 none */
-    uint32_t label;    /* PO_LABEL: index into PtxFunc.labels */
-    uint32_t sreg;     /* PO_SREG: PtxSreg */
-    int64_t imm;       /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset */
+    uint32_t sym;   /* PO_SYM, PO_ADDR: index + 1 into PtxModule.vars (bit 31 clear) or .funcs (bit 31 set), 0
+                       none */
+    uint32_t label; /* PO_LABEL: index into PtxFunc.labels */
+    uint32_t sreg;  /* PO_SREG: PtxSreg */
+    int64_t imm;    /* PO_IMM: value; PO_ADDR, PO_SYM: byte offset */
     struct PtxOperand *vec;
     SrcLoc loc;
 } PtxOperand;
 #define PTX_SYM_FUNC 0x80000000u
 
+// clang-format off
 typedef enum { /* special registers, 10.x; vectors have a component */
     SR_NONE, SR_TID, SR_NTID, SR_LANEID, SR_WARPID, SR_NWARPID, SR_CTAID, SR_NCTAID, SR_SMID, SR_NSMID, SR_GRIDID,
     SR_LANEMASK_EQ, SR_LANEMASK_LE, SR_LANEMASK_LT, SR_LANEMASK_GE, SR_LANEMASK_GT, SR_CLOCK, SR_CLOCK_HI,
@@ -121,34 +151,35 @@ typedef enum { /* special registers, 10.x; vectors have a component */
     SR_CLUSTER_NCTARANK, SR_IS_EXPLICIT_CLUSTER, SR_ENVREG /* component = number */, SR_PM, SR_RESERVED_SMEM,
     SR_CURRENT_GRAPH_EXEC, SR_COUNT
 } PtxSreg;
+// clang-format on
 const char *ptx_sreg_name(PtxSreg r); /* "tid", without % and component */
 
 #define PTX_MAX_OPERANDS 8
 typedef struct {
-    uint16_t op;                /* PtxOp */
+    uint16_t op; /* PtxOp */
     uint8_t noperands;
-    uint8_t ndst;               /* leading operands that are written (0..2); `p|q` is two operands */
+    uint8_t ndst; /* leading operands that are written (0..2); `p|q` is two operands */
     PtxOperand operands[PTX_MAX_OPERANDS]; /* destination(s) first, as in the text; optional ones absent */
-    uint32_t guard_reg;         /* predicate register id, 0 = none */
+    uint32_t guard_reg;                    /* predicate register id, 0 = none */
     bool guard_not;
-    uint8_t type[4];            /* PtxType in the order written: add.s32: [s32]; cvt.d.s: [d, s]; set.cmp.d.s;
-                                   mma: [d, a, b, c] */
+    uint8_t type[4]; /* PtxType in the order written: add.s32: [s32]; cvt.d.s: [d, s]; set.cmp.d.s;
+                        mma: [d, a, b, c] */
     uint8_t ntypes;
-    uint8_t vec;                /* .v2 .v4 .v8: 2, 4, 8; else 1 */
-    uint8_t space, space2;      /* PtxSpace; cvta, cp.async: second one */
+    uint8_t vec;                                             /* .v2 .v4 .v8: 2, 4, 8; else 1 */
+    uint8_t space, space2;                                   /* PtxSpace; cvta, cp.async: second one */
     uint8_t rnd, cmp, bop, sem, scope, cop, atom, sub, sub2; /* enumerations above */
-    uint32_t flags;             /* PF_* */
-    uint16_t shape[3];          /* mma, wmma, ldmatrix: m, n, k of .m16n8k16 (.m8n8: 8, 8, 0) */
-    uint16_t form;              /* row of frontend/ptx_forms.def, for ptx_check */
-    StrId mods_text;            /* the modifiers as written, ".rn.f32", for messages */
-    uint32_t table;             /* brx.idx: index + 1 into PtxFunc.branch_tables; indirect call: index + 1 into
-                                   PtxFunc.call_tables (.calltargets/.callprototype) */
+    uint32_t flags;                                          /* PF_* */
+    uint16_t shape[3]; /* mma, wmma, ldmatrix: m, n, k of .m16n8k16 (.m8n8: 8, 8, 0) */
+    uint16_t form;     /* row of frontend/ptx_forms.def, for ptx_check */
+    StrId mods_text;   /* the modifiers as written, ".rn.f32", for messages */
+    uint32_t table;    /* brx.idx: index + 1 into PtxFunc.branch_tables; indirect call: index + 1 into
+                          PtxFunc.call_tables (.calltargets/.callprototype) */
     /* call only */
-    uint32_t callee;            /* function index + 1 in PtxModule.funcs, 0 = indirect (register in operands[0]) */
-    PtxOperand *rets, *args;    /* registers, immediates, or PO_SYM of a .param variable */
+    uint32_t callee; /* function index + 1 in PtxModule.funcs, 0 = indirect (register in operands[0]) */
+    PtxOperand *rets, *args; /* registers, immediates, or PO_SYM of a .param variable */
     uint8_t nrets, nargs;
-    SrcLoc loc;                 /* of the opcode (or of the guard) */
-    uint32_t line;              /* index + 1 into PtxFunc.lines: the `.loc` in force, 0 = none */
+    SrcLoc loc;    /* of the opcode (or of the guard) */
+    uint32_t line; /* index + 1 into PtxFunc.lines: the `.loc` in force, 0 = none */
 } PtxInsn;
 
 typedef struct { /* one virtual register; ids start at 1 */
@@ -160,10 +191,10 @@ typedef struct { /* one virtual register; ids start at 1 */
 typedef struct { /* initialiser item: `size_bytes` at `offset_bytes`: constant, or address of a symbol */
     uint32_t offset_bytes;
     uint8_t size_bytes;
-    uint32_t sym;               /* as PtxOperand.sym; 0 = constant */
-    bool generic;               /* generic(sym) */
-    uint8_t shift;              /* 0xFF(sym) masks: byte selected, in bits */
-    int64_t value;              /* constant bits or addend */
+    uint32_t sym;  /* as PtxOperand.sym; 0 = constant */
+    bool generic;  /* generic(sym) */
+    uint8_t shift; /* 0xFF(sym) masks: byte selected, in bits */
+    int64_t value; /* constant bits or addend */
 } PtxInit;
 
 typedef enum { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON } PtxLinkage;
@@ -171,25 +202,25 @@ typedef enum { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON } Pt
 typedef struct PtxVar { /* variable in a state space, at module or function level, and parameters */
     StrId name;
     PtxType type;
-    uint8_t vec;                /* 1, 2, 4 */
+    uint8_t vec; /* 1, 2, 4 */
     uint8_t linkage;
     PtxSpace space;
     uint32_t align_bytes;
-    uint64_t size_bytes;        /* 0 for `extern .shared x[]` */
+    uint64_t size_bytes;                /* 0 for `extern .shared x[]` */
     bool is_array, unsized, is_pointer; /* .ptr attribute */
-    bool managed;               /* .attribute(.managed) */
+    bool managed;                       /* .attribute(.managed) */
     PtxSpace pointee_space;
-    uint32_t func;              /* index + 1 of the function it is local to, 0 = module level */
-    uint32_t nelems;            /* product of dimensions, 1 for scalars */
+    uint32_t func;   /* index + 1 of the function it is local to, 0 = module level */
+    uint32_t nelems; /* product of dimensions, 1 for scalars */
     PtxInit *inits;
-    uint32_t ninits;            /* bytes not covered are zero; 0 inits = uninitialised */
+    uint32_t ninits;             /* bytes not covered are zero; 0 inits = uninitialised */
     uint64_t param_offset_bytes; /* kernel parameters: offset by PTX alignment rules */
     SrcLoc loc;
 } PtxVar;
 
 typedef struct {
     StrId name;
-    uint32_t insn;              /* index of the instruction it stands before; ninsns at the end */
+    uint32_t insn; /* index of the instruction it stands before; ninsns at the end */
     SrcLoc loc;
 } PtxLabel;
 
@@ -201,16 +232,16 @@ typedef struct { /* .branchtargets */
 
 typedef struct { /* .calltargets (funcs) or .callprototype (signature) */
     StrId name;
-    uint32_t *funcs;            /* function indices; n = 0 for a prototype */
+    uint32_t *funcs; /* function indices; n = 0 for a prototype */
     uint32_t n;
-    uint32_t *rets, *params;    /* variable indices describing types, for .callprototype */
+    uint32_t *rets, *params; /* variable indices describing types, for .callprototype */
     uint32_t nrets, nparams;
     bool noreturn;
 } PtxCallTable;
 
 typedef struct { /* a .loc directive */
     uint32_t file, line, column;
-    uint32_t inlined_at;        /* index + 1 into lines, 0 = none */
+    uint32_t inlined_at; /* index + 1 into lines, 0 = none */
     StrId function_name;
 } PtxLine;
 
@@ -218,12 +249,13 @@ typedef struct PtxFunc {
     StrId name;
     bool is_entry, has_body, noreturn;
     uint8_t linkage;
-    uint32_t *rets, *params;    /* indices into PtxModule.vars; register parameters have space SP_REG and reg set below */
+    uint32_t *rets,
+        *params; /* indices into PtxModule.vars; register parameters have space SP_REG and reg set below */
     uint32_t nrets, nparams;
     uint32_t *ret_regs, *param_regs; /* register id when the parameter is a .reg, else 0; lengths as above */
-    PtxReg *regs;               /* regs[0] unused */
+    PtxReg *regs;                    /* regs[0] unused */
     uint32_t nregs;
-    uint32_t *vars;             /* indices of local variables (.local .shared .param .const) */
+    uint32_t *vars; /* indices of local variables (.local .shared .param .const) */
     uint32_t nvars;
     PtxInsn *insns;
     uint32_t ninsns;
@@ -238,9 +270,9 @@ typedef struct PtxFunc {
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, maxnctapersm; /* 0 = not given */
     uint32_t reqnctapercluster[3], maxclusterrank;
     bool explicit_cluster, blocks_are_clusters;
-    uint32_t alias_of;          /* `.alias f, g;`: index + 1 of g, 0 = none */
+    uint32_t alias_of; /* `.alias f, g;`: index + 1 of g, 0 = none */
     StrId *pragmas;
-    uint32_t *pragma_insns;     /* index of the instruction that each stands before; 0 for those of the head */
+    uint32_t *pragma_insns; /* index of the instruction that each stands before; 0 for those of the head */
     uint32_t npragmas;
     SrcLoc loc;
 } PtxFunc;
@@ -254,14 +286,14 @@ typedef struct { /* .section .debug_* kept as text, not interpreted */
 typedef struct PtxModule {
     Arena arena;
     StrTab strings;
-    Source source;              /* name and a private copy of the text */
-    uint32_t *line_starts;      /* byte offset of each line, for ptx_line */
+    Source source;         /* name and a private copy of the text */
+    uint32_t *line_starts; /* byte offset of each line, for ptx_line */
     uint32_t nsource_lines;
     uint32_t version_major, version_minor;
-    uint32_t sm;                /* 80 for sm_80 */
-    StrId target_text;          /* "sm_80, debug" */
+    uint32_t sm;       /* 80 for sm_80 */
+    StrId target_text; /* "sm_80, debug" */
     uint32_t address_bits;
-    StrId *files;               /* files[number] of .file, 0 where undefined */
+    StrId *files; /* files[number] of .file, 0 where undefined */
     uint32_t nfiles;
     PtxVar *vars;
     uint32_t nvars;
@@ -269,7 +301,7 @@ typedef struct PtxModule {
     uint32_t nfuncs;
     PtxSection *sections;
     uint32_t nsections;
-    struct PtxModule **parts;   /* of a linked module: what it was made from, and owns */
+    struct PtxModule **parts; /* of a linked module: what it was made from, and owns */
     uint32_t nparts;
 } PtxModule;
 

@@ -106,7 +106,8 @@ static bool wrong_kind(const Check *c, const PtxInsn *i, unsigned n, const PtxOp
     return diag(c->d, o->loc, DIAG_E0109, n, insn_text(c, i), what);
 }
 
-static bool check_reg(const Check *c, const PtxInsn *i, unsigned n, PtxType t, bool relaxed, const PtxOperand *o) {
+static bool check_reg(const Check *c, const PtxInsn *i, unsigned n, PtxType t, bool relaxed,
+                      const PtxOperand *o) {
     PtxType have = reg_type(c, o->reg);
     if (types_agree(t, have, relaxed))
         return true;
@@ -137,11 +138,13 @@ static bool check_sreg(const Check *c, const PtxInsn *i, unsigned n, PtxType t, 
     bool grid = o->sreg == SR_TID || o->sreg == SR_NTID || o->sreg == SR_CTAID || o->sreg == SR_NCTAID ||
                 o->sreg == SR_GRIDID;
     PtxType have = o->sreg == SR_IS_EXPLICIT_CLUSTER ? TY_PRED : sreg_is_wide(o) ? TY_U64 : TY_U32;
-    bool ok = types_agree(t, have, false) || (grid && ptx_type_class(t) != TC_FLOAT && bytes >= 2 && bytes <= 4) ||
+    bool ok = types_agree(t, have, false) ||
+              (grid && ptx_type_class(t) != TC_FLOAT && bytes >= 2 && bytes <= 4) ||
               (i->op == PTX_CVT && ptx_type_class(t) != TC_FLOAT && bytes < ptx_type_bytes(have));
     char name[64];
     snprintf(name, sizeof name, "%%%s", ptx_sreg_name((PtxSreg)o->sreg));
-    return ok || diag(c->d, o->loc, DIAG_E0104, n, insn_text(c, i), ptx_type_name(t), name, ptx_type_name(have));
+    return ok ||
+           diag(c->d, o->loc, DIAG_E0104, n, insn_text(c, i), ptx_type_name(t), name, ptx_type_name(have));
 }
 
 /* A variable's or function's address as a value. */
@@ -153,7 +156,8 @@ static bool check_symbol(const Check *c, const PtxInsn *i, unsigned n, PtxType t
     return wrong_kind(c, i, n, o, "of 32 or 64 bits and not floating-point to hold an address");
 }
 
-static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const OperandSpec *s, PtxType t, PtxOperand *o) {
+static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const OperandSpec *s, PtxType t,
+                      PtxOperand *o) {
     bool mov = s->kind == 'm';
     switch (o->kind) {
     case PO_REG:
@@ -202,7 +206,8 @@ static bool check_pack(const Check *c, PtxInsn *i, unsigned n, PtxType t, PtxOpe
     return true;
 }
 
-static bool check_vector(const Check *c, PtxInsn *i, unsigned n, const OperandSpec *s, PtxType t, PtxOperand *o) {
+static bool check_vector(const Check *c, PtxInsn *i, unsigned n, const OperandSpec *s, PtxType t,
+                         PtxOperand *o) {
     OperandSpec each = *s;
     if (o->kind != PO_VEC)
         return wrong_kind(c, i, n, o, "a vector");
@@ -210,7 +215,8 @@ static bool check_vector(const Check *c, PtxInsn *i, unsigned n, const OperandSp
         return diag(c->d, o->loc, DIAG_E0129, n, insn_text(c, i), (unsigned)i->vec, (unsigned)o->nvec);
     each.kind = s->kind == 'd' ? 'D' : s->kind;
     for (unsigned k = 0; k < o->nvec; k++)
-        if (!(each.kind == 'D' ? check_dst(c, i, n, &each, t, &o->vec[k]) : check_src(c, i, n, &each, t, &o->vec[k])))
+        if (!(each.kind == 'D' ? check_dst(c, i, n, &each, t, &o->vec[k])
+                               : check_src(c, i, n, &each, t, &o->vec[k])))
             return false;
     return true;
 }
@@ -218,8 +224,9 @@ static bool check_vector(const Check *c, PtxInsn *i, unsigned n, const OperandSp
 /* addresses */
 
 static const char *space_name(unsigned space) {
-    static const char *const names[SP_COUNT] = {"generic", "reg", "sreg", "const", "global", "local", "param",
-                                                "shared",  "tex", "shared::cluster", "param::func"};
+    static const char *const names[SP_COUNT] = {"generic",    "reg",   "sreg",   "const", "global",
+                                                "local",      "param", "shared", "tex",   "shared::cluster",
+                                                "param::func"};
     return space < SP_COUNT ? names[space] : "?";
 }
 
@@ -229,7 +236,8 @@ static bool same_space(unsigned insn, unsigned var) {
 }
 
 /* An access without state space that names a variable is an access to the variable's space. */
-static bool check_address_symbol(const Check *c, PtxInsn *i, unsigned n, uint8_t *space, const PtxOperand *o) {
+static bool check_address_symbol(const Check *c, PtxInsn *i, unsigned n, uint8_t *space,
+                                 const PtxOperand *o) {
     if (o->sym & PTX_SYM_FUNC)
         return wrong_kind(c, i, n, o, "the address of a variable, not of a function");
     const PtxVar *v = &c->m->vars[o->sym - 1];
@@ -237,7 +245,8 @@ static bool check_address_symbol(const Check *c, PtxInsn *i, unsigned n, uint8_t
     if (*space == SP_NONE && v->space != SP_PARAM && v->space != SP_TEX)
         *space = (uint8_t)v->space;
     if (!same_space(*space, v->space))
-        return diag(c->d, o->loc, DIAG_E0133, name, space_name(v->space), insn_text(c, i), space_name(*space));
+        return diag(c->d, o->loc, DIAG_E0133, name, space_name(v->space), insn_text(c, i),
+                    space_name(*space));
     bool kernel_param = v->space == SP_PARAM && v->func && c->m->funcs[v->func - 1].is_entry;
     for (uint32_t k = 0; kernel_param && i->op == PTX_ST && k < c->f->nparams; k++)
         if (c->f->params[k] == o->sym - 1)
@@ -271,8 +280,13 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
     if (i->op == PTX_MOV && o->kind == PO_VEC && t != TY_PRED)
         return check_pack(c, i, n, t, o);
     switch (s->kind) {
-    case 'd': case 'D': case 'P': case 'Q': return check_dst(c, i, n, s, t, o);
-    case 's': case 'r': case 'm': return check_src(c, i, n, s, t, o);
+    case 'd':
+    case 'D':
+    case 'P':
+    case 'Q': return check_dst(c, i, n, s, t, o);
+    case 's':
+    case 'r':
+    case 'm': return check_src(c, i, n, s, t, o);
     case 'p': return check_predicate(c, i, n, o);
     case 'i':
         if (o->kind != PO_IMM || o->imm_kind != IMM_INT)
@@ -334,7 +348,8 @@ static bool count_error(Check *c, const PtxInsn *i) {
     unsigned least, most;
     count_range(s, i, &least, &most);
     if (i->ndst == 2 && !npiped(s))
-        return diag(c->d, i->operands[1].loc, DIAG_E0131, insn_text(c, i), "has no second destination behind '|'");
+        return diag(c->d, i->operands[1].loc, DIAG_E0131, insn_text(c, i),
+                    "has no second destination behind '|'");
     snprintf(text, sizeof text, most == least ? "%u" : "%u to %u", least, most);
     return diag(c->d, i->loc, DIAG_E0108, insn_text(c, i), text, (unsigned)i->noperands - (i->ndst == 2));
 }
@@ -373,8 +388,8 @@ static bool check_call_operand(const Check *c, const PtxVar *v, bool ret, unsign
             return call_error(c, o, ret, n, callee, "a variable must be in .param");
         if (a->size_bytes == v->size_bytes || v->unsized)
             return true;
-        snprintf(why, sizeof why, "it has %llu bytes, the parameter has %llu", (unsigned long long)a->size_bytes,
-                 (unsigned long long)v->size_bytes);
+        snprintf(why, sizeof why, "it has %llu bytes, the parameter has %llu",
+                 (unsigned long long)a->size_bytes, (unsigned long long)v->size_bytes);
         return call_error(c, o, ret, n, callee, why);
     }
     case PO_REG:
@@ -445,7 +460,8 @@ static bool check_call(Check *c, PtxInsn *i) {
 static bool check_insn(Check *c, PtxInsn *i) {
     bool ok = true;
     if (i->guard_reg && reg_type(c, i->guard_reg) != TY_PRED)
-        ok = diag(c->d, i->loc, DIAG_E0134, reg_name(c, i->guard_reg), ptx_type_name(reg_type(c, i->guard_reg)));
+        ok = diag(c->d, i->loc, DIAG_E0134, reg_name(c, i->guard_reg),
+                  ptx_type_name(reg_type(c, i->guard_reg)));
     if (i->op == PTX_CALL)
         return check_call(c, i) && ok;
     return check_operands(c, i) && check_rules(c, i) && ok;

@@ -50,8 +50,9 @@ static bool check_cvt(Check *c, const PtxInsn *i) {
     if ((df && !sf) || narrows)
         return (i->rnd && !to_int) || rule(c, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
     if (i->rnd && !(df && d == s && to_int))
-        return rule(c, i, df && d == s ? "takes only the rounding modifiers .rni .rzi .rmi .rpi"
-                                       : "takes no rounding modifier, the conversion is exact");
+        return rule(c, i,
+                    df && d == s ? "takes only the rounding modifiers .rni .rzi .rmi .rpi"
+                                 : "takes no rounding modifier, the conversion is exact");
     return true;
 }
 
@@ -59,8 +60,8 @@ static bool check_range(Check *c, const PtxInsn *i, unsigned n, int64_t lo, int6
     if (n >= i->noperands || i->operands[n].kind != PO_IMM)
         return true;
     int64_t v = i->operands[n].imm;
-    return (v >= lo && v <= hi) || diag(c->d, i->operands[n].loc, DIAG_E0139, n + 1, insn_text(c, i), (long long)lo,
-                                        (long long)hi, (long long)v);
+    return (v >= lo && v <= hi) || diag(c->d, i->operands[n].loc, DIAG_E0139, n + 1, insn_text(c, i),
+                                        (long long)lo, (long long)hi, (long long)v);
 }
 
 /* bar.sync a, b: 16 barriers; threads in whole warps. */
@@ -76,8 +77,8 @@ static bool check_barrier(Check *c, const PtxInsn *i) {
     return true;
 }
 
-/* Constant addresses among a kernel's parameters: whatever runs them would trap. Reading from one parameter on into
- * the next is defined. */
+/* Constant addresses among a kernel's parameters: whatever runs them would trap. Reading from one parameter
+ * on into the next is defined. */
 static bool check_kernel_param(Check *c, const PtxInsn *i, unsigned bytes) {
     const PtxOperand *o = &i->operands[1];
     if (i->op != PTX_LD || i->noperands < 2 || !c->f->is_entry || o->kind != PO_ADDR || o->reg || !o->sym ||
@@ -145,12 +146,17 @@ bool check_rules(Check *c, const PtxInsn *i) {
     case PTX_SETP: return check_compare(c, i);
     case PTX_SET: return check_set(c, i);
     case PTX_CVT: return check_cvt(c, i);
-    case PTX_BAR: case PTX_BARRIER: return check_barrier(c, i);
-    case PTX_LD: case PTX_ST: case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(c, i);
+    case PTX_BAR:
+    case PTX_BARRIER: return check_barrier(c, i);
+    case PTX_LD:
+    case PTX_ST:
+    case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(c, i);
     case PTX_LOP3: return check_lop3(c, i);
-    case PTX_SHFL: case PTX_VOTE: return check_collective(c, i);
+    case PTX_SHFL:
+    case PTX_VOTE: return check_collective(c, i);
     case PTX_ELECT: return i->ndst == 2 || rule(c, i, "needs a predicate result behind '|'");
-    case PTX_APPLYPRIORITY: case PTX_DISCARD: return check_range(c, i, 1, 128, 128);
+    case PTX_APPLYPRIORITY:
+    case PTX_DISCARD: return check_range(c, i, 1, 128, 128);
     case PTX_CP: return check_cp_async(c, i);
     case PTX_PMEVENT: return check_range(c, i, 0, 0, 65535);
     case PTX_SETMAXNREG:

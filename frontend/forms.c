@@ -23,6 +23,7 @@ static const struct {
     char cls;
     const char *name;
     uint32_t value;
+    // clang-format off
 } words[] = {
     {'r', "rn", RND_RN}, {'r', "rz", RND_RZ}, {'r', "rm", RND_RM}, {'r', "rp", RND_RP},
     {'r', "rni", RND_RNI}, {'r', "rzi", RND_RZI}, {'r', "rmi", RND_RMI}, {'r', "rpi", RND_RPI},
@@ -73,6 +74,7 @@ static const struct {
     {'h', "L2::evict_first", 0}, {'h', "L2::evict_last", 0}, {'h', "L2::cache_hint", PF_CACHE_HINT},
     {'h', "L2::64B", 0}, {'h', "L2::128B", 0}, {'h', "L2::256B", 0},
 };
+// clang-format on
 
 typedef struct {
     const char *text; /* behind the dot */
@@ -252,11 +254,14 @@ static void fill_defaults(PtxInsn *i) {
     bool is_float = i->ntypes && ptx_type_class((PtxType)i->type[0]) == TC_FLOAT;
     bool memory = i->op == PTX_ATOM || i->op == PTX_RED;
     switch (i->op) {
-    case PTX_ADD: case PTX_SUB: case PTX_MUL:
+    case PTX_ADD:
+    case PTX_SUB:
+    case PTX_MUL:
         if (is_float && !i->rnd)
             i->rnd = RND_RN;
         break;
-    case PTX_LD: case PTX_ST:
+    case PTX_LD:
+    case PTX_ST:
         if (!i->sem)
             i->sem = SEM_WEAK;
         break;
@@ -299,7 +304,8 @@ static PtxOp find_op(const char *text, size_t n) {
     return PTX_NOP_NONE;
 }
 
-static bool report(const char *text, size_t size, const Mod *mods, const MatchResult *r, SrcLoc loc, Diags *d) {
+static bool report(const char *text, size_t size, const Mod *mods, const MatchResult *r, SrcLoc loc,
+                   Diags *d) {
     char op[128], word[96];
     snprintf(op, sizeof op, "%.*s", (int)(size > 120 ? 120 : size), text);
     if (r->bad >= 0) {
@@ -308,7 +314,8 @@ static bool report(const char *text, size_t size, const Mod *mods, const MatchRe
         return diag(d, (SrcLoc){loc.i + (uint32_t)(m->text - 1 - text)}, DIAG_E0106, word, op);
     }
     char list[160];
-    static const char *const any[][2] = {{"c", "comparison"}, {"o", "scope"}, {"t", "type"}, {"r", "rounding"}};
+    static const char *const any[][2] = {
+        {"c", "comparison"}, {"o", "scope"}, {"t", "type"}, {"r", "rounding"}};
     const char *cls = "modifier";
     for (unsigned i = 0; i < 4; i++)
         if (r->missing.cls == any[i][0][0])

@@ -6,12 +6,12 @@
 #include "frontend/ast.h"
 
 typedef struct {
-    char kind;         /* letter of the operand pattern; '.' is "anything from here on" */
+    char kind; /* letter of the operand pattern; '.' is "anything from here on" */
     bool is_optional, is_piped /* written behind `|` */, is_relaxed /* size may exceed the type's */;
-    bool is_vector;    /* as many elements as the .vN modifier says */
+    bool is_vector;     /* as many elements as the .vN modifier says */
     uint8_t type_index; /* 1..4: insn->type[n - 1]; 5: twice as wide as type[0]; 0: `type` */
-    uint8_t type;      /* PtxType, TY_NONE if the operand has no type of its own */
-    uint8_t nvec;      /* a vector of exactly this many elements, 0 = no vector */
+    uint8_t type;       /* PtxType, TY_NONE if the operand has no type of its own */
+    uint8_t nvec;       /* a vector of exactly this many elements, 0 = no vector */
 } OperandSpec;
 
 typedef struct {

@@ -111,10 +111,14 @@ static bool lex_number(Lexer *lx, Token *t) {
     const char *p = lx->text + t->at;
     if (*p == '0') {
         switch (p[1]) {
-        case 'x': case 'X': return lex_integer(lx, t, p + 2, 16);
-        case 'b': case 'B': return lex_integer(lx, t, p + 2, 2);
-        case 'f': case 'F': return lex_float_bits(lx, t, p + 2, 8);
-        case 'd': case 'D': return lex_float_bits(lx, t, p + 2, 16);
+        case 'x':
+        case 'X': return lex_integer(lx, t, p + 2, 16);
+        case 'b':
+        case 'B': return lex_integer(lx, t, p + 2, 2);
+        case 'f':
+        case 'F': return lex_float_bits(lx, t, p + 2, 8);
+        case 'd':
+        case 'D': return lex_float_bits(lx, t, p + 2, 16);
         default: break;
         }
     }
@@ -122,7 +126,8 @@ static bool lex_number(Lexer *lx, Token *t) {
     while (is_a(*q, CC_DIGIT))
         q++;
     if ((*q == '.' && !is_a(q[1], CC_START)) || (*q == '.' && (q[1] | 32) == 'e' && is_a(q[2], CC_DIGIT)) ||
-        ((*q | 32) == 'e' && (is_a(q[1], CC_DIGIT) || ((q[1] == '+' || q[1] == '-') && is_a(q[2], CC_DIGIT)))))
+        ((*q | 32) == 'e' &&
+         (is_a(q[1], CC_DIGIT) || ((q[1] == '+' || q[1] == '-') && is_a(q[2], CC_DIGIT)))))
         return lex_decimal_fraction(lx, t, p);
     return *p == '0' && is_a(p[1], CC_DIGIT) ? lex_integer(lx, t, p + 1, 8) : lex_integer(lx, t, p, 10);
 }

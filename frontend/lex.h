@@ -9,22 +9,22 @@
 #include <locale.h>
 
 typedef enum { /* single-character punctuation is its own character code */
-    TK_EOF = 0,
-    TK_BAD = 1, /* reported by the lexer */
-    TK_IDENT = 128,
-    TK_DIR,    /* .word, `::` inside included */
-    TK_INT,    /* value */
-    TK_FLT,    /* 0f literal: value holds 32 bits */
-    TK_DBL,    /* 0d literal or decimal fraction: value holds 64 bits */
-    TK_STRING, /* str: the text between the quotes */
-    TK_SHL,
-    TK_SHR,
-    TK_LE,
-    TK_GE,
-    TK_EQ,
-    TK_NE,
-    TK_ANDAND,
-    TK_OROR
+               TK_EOF = 0,
+               TK_BAD = 1, /* reported by the lexer */
+               TK_IDENT = 128,
+               TK_DIR,    /* .word, `::` inside included */
+               TK_INT,    /* value */
+               TK_FLT,    /* 0f literal: value holds 32 bits */
+               TK_DBL,    /* 0d literal or decimal fraction: value holds 64 bits */
+               TK_STRING, /* str: the text between the quotes */
+               TK_SHL,
+               TK_SHR,
+               TK_LE,
+               TK_GE,
+               TK_EQ,
+               TK_NE,
+               TK_ANDAND,
+               TK_OROR
 } TokenKind;
 
 typedef struct {

@@ -1,9 +1,9 @@
-/* Linking of parsed modules into one: names resolved by their linkage, everything renumbered. The result refers to
- * the parts' memory and owns them. PTX ISA 5.4, 10.4 (linking directives).
+/* Linking of parsed modules into one: names resolved by their linkage, everything renumbered. The result
+ * refers to the parts' memory and owns them. PTX ISA 5.4, 10.4 (linking directives).
  *
- * A name with .extern, .visible, .weak or .common, and every kernel, means the same in all modules; others are
- * private and are renamed where they collide. One .visible definition wins over .weak ones, these over .common ones,
- * of which the largest is taken; a declaration is bound to what was found.
+ * A name with .extern, .visible, .weak or .common, and every kernel, means the same in all modules; others
+ * are private and are renamed where they collide. One .visible definition wins over .weak ones, these over
+ * .common ones, of which the largest is taken; a declaration is bound to what was found.
  * SPDX-License-Identifier: MIT */
 #include "frontend/link.h"
 #include <stdlib.h>
@@ -40,12 +40,11 @@ typedef struct {
 } Linker;
 
 static StrId name_of(Linker *l, const Part *p, StrId id) {
-    return id.i ? str_intern(&l->out->strings, str_text(&p->m->strings, id), str_size(&p->m->strings, id)) : id;
+    return id.i ? str_intern(&l->out->strings, str_text(&p->m->strings, id), str_size(&p->m->strings, id))
+                : id;
 }
 
-static const char *file_of(const Linker *l, uint32_t part) {
-    return l->parts[part].m->source.name;
-}
+static const char *file_of(const Linker *l, uint32_t part) { return l->parts[part].m->source.name; }
 
 static int func_rank(const PtxFunc *f) {
     if (f->linkage == LINK_NONE && !f->is_entry)
@@ -138,8 +137,8 @@ static const char *var_difference(const PtxVar *a, const PtxVar *b) {
     return NULL;
 }
 
-static bool same_types(const PtxModule *x, const uint32_t *a, uint32_t na, const PtxModule *y, const uint32_t *b,
-                       uint32_t nb) {
+static bool same_types(const PtxModule *x, const uint32_t *a, uint32_t na, const PtxModule *y,
+                       const uint32_t *b, uint32_t nb) {
     if (na != nb)
         return false;
     for (uint32_t k = 0; k < na; k++) {
@@ -167,8 +166,8 @@ static void check_symbol(Linker *l, uint32_t part, const Symbol *s, uint32_t ind
             why = "one is .noreturn";
     }
     if (why)
-        diag(l->d, (SrcLoc){0}, DIAG_E0142, str_text(&l->out->strings, s->name), file_of(l, s->part), file_of(l, part),
-             why);
+        diag(l->d, (SrcLoc){0}, DIAG_E0142, str_text(&l->out->strings, s->name), file_of(l, s->part),
+             file_of(l, part), why);
 }
 
 /* ---- numbering ---- */
@@ -176,8 +175,8 @@ static void check_symbol(Linker *l, uint32_t part, const Symbol *s, uint32_t ind
 static StrId private_name(Linker *l, uint32_t part, StrId id) {
     StrId name = name_of(l, &l->parts[part], id);
     while (strmap_get(&l->by_name, name))
-        name = str_intern_z(&l->out->strings,
-                            arena_printf(&l->tmp, "%s$%u", str_text(&l->out->strings, name), (unsigned)part + 1));
+        name = str_intern_z(&l->out->strings, arena_printf(&l->tmp, "%s$%u", str_text(&l->out->strings, name),
+                                                           (unsigned)part + 1));
     strmap_put(&l->by_name, &l->tmp, name, UINT32_MAX);
     return name;
 }
@@ -344,7 +343,8 @@ static void rewrite_func(Linker *l, uint32_t part, PtxFunc *f) {
 static void rewrite_part(Linker *l, uint32_t part) {
     Part *p = &l->parts[part];
     for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        const Symbol *s = func_rank(&p->m->funcs[i]) == RANK_PRIVATE ? NULL : symbol_of(l, part, p->m->funcs[i].name);
+        const Symbol *s =
+            func_rank(&p->m->funcs[i]) == RANK_PRIVATE ? NULL : symbol_of(l, part, p->m->funcs[i].name);
         if (!s || (s->part == part && s->index == i))
             rewrite_func(l, part, &l->funcs.at[p->fmap[i] - 1]);
     }
@@ -396,7 +396,8 @@ static bool join_heads(Linker *l) {
         Part *p = &l->parts[k];
         const PtxModule *m = p->m;
         if (k && m->address_bits != out->address_bits)
-            return diag(l->d, (SrcLoc){0}, DIAG_E0142, ".address_size", file_of(l, 0), file_of(l, k), "both must agree");
+            return diag(l->d, (SrcLoc){0}, DIAG_E0142, ".address_size", file_of(l, 0), file_of(l, k),
+                        "both must agree");
         out->address_bits = m->address_bits;
         if (m->version_major * 1000 + m->version_minor > out->version_major * 1000 + out->version_minor) {
             out->version_major = m->version_major;

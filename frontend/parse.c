@@ -285,8 +285,9 @@ static void declare_sreg(Parser *p, const char *name, PtxSreg r, unsigned compon
 static void declare_sregs(Parser *p) {
     char name[64];
     for (unsigned r = SR_TID; r < SR_COUNT; r++) {
-        bool is_vector = r == SR_TID || r == SR_NTID || r == SR_CTAID || r == SR_NCTAID || r == SR_CLUSTERID ||
-                         r == SR_NCLUSTERID || r == SR_CLUSTER_CTAID || r == SR_CLUSTER_NCTAID;
+        bool is_vector = r == SR_TID || r == SR_NTID || r == SR_CTAID || r == SR_NCTAID ||
+                         r == SR_CLUSTERID || r == SR_NCLUSTERID || r == SR_CLUSTER_CTAID ||
+                         r == SR_CLUSTER_NCTAID;
         if (r == SR_ENVREG || r == SR_PM || r == SR_RESERVED_SMEM)
             continue;
         snprintf(name, sizeof name, "%%%s", ptx_sreg_name((PtxSreg)r));

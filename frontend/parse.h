@@ -17,14 +17,14 @@ typedef VEC(uint32_t) U32Vec;
 
 typedef enum {
     B_NONE,
-    B_REG,        /* value: register id */
-    B_VREG,       /* value: id of the first component, count components */
-    B_VAR,        /* value: variable index + 1 */
-    B_FUNC,       /* value: function index + 1 */
-    B_LABEL,      /* value: label index + 1 */
-    B_BRANCHES,   /* value: branch table index + 1 */
-    B_CALLS,      /* value: call table index + 1 */
-    B_SREG        /* value: PtxSreg, count: component, or 255 for a vector */
+    B_REG,      /* value: register id */
+    B_VREG,     /* value: id of the first component, count components */
+    B_VAR,      /* value: variable index + 1 */
+    B_FUNC,     /* value: function index + 1 */
+    B_LABEL,    /* value: label index + 1 */
+    B_BRANCHES, /* value: branch table index + 1 */
+    B_CALLS,    /* value: call table index + 1 */
+    B_SREG      /* value: PtxSreg, count: component, or 255 for a vector */
 } BindKind;
 
 typedef struct {
@@ -62,8 +62,8 @@ typedef struct { /* decoded opcode by spelling */
 
 typedef struct {
     PtxModule *m;
-    Arena *a;   /* the module's */
-    Arena tmp;  /* of the parser */
+    Arena *a;  /* the module's */
+    Arena tmp; /* of the parser */
     Diags *d;
     uint32_t first_error; /* d->nerrors at the start */
     Lexer lx;
@@ -96,7 +96,7 @@ typedef struct {
     VEC(PtxLine) lines;
     VEC(StrId) pragmas;
     U32Vec pragma_insns;
-    uint32_t line; /* `.loc` in force */
+    uint32_t line;           /* `.loc` in force */
     uint32_t operand_braces; /* open braces of vectors in the statement being parsed */
 } Parser;
 
@@ -147,8 +147,8 @@ uint64_t const_f64_bits(const ConstVal *v);
 bool parse_reg_decl(Parser *p);
 bool parse_type(Parser *p, PtxType *out);
 typedef struct {
-    bool is_param;      /* of a function or prototype: one name, no initialiser */
-    bool is_kernel;     /* of an entry */
+    bool is_param;  /* of a function or prototype: one name, no initialiser */
+    bool is_kernel; /* of an entry */
     uint8_t linkage;
     bool allow_unnamed; /* `_` */
 } VarContext;

@@ -89,8 +89,8 @@ static bool parse_label(Parser *p) {
 }
 
 static bool parse_body_directive(Parser *p) {
-    static const char *const variables[] = {".local", ".shared", ".param", ".global", ".const", ".tex",
-                                            ".shared::cta"};
+    static const char *const variables[] = {".local", ".shared", ".param",      ".global",
+                                            ".const", ".tex",    ".shared::cta"};
     uint32_t index;
     if (at_dir(p, ".reg"))
         return parse_reg_decl(p);

@@ -22,7 +22,8 @@ static bool check_vector(Parser *p, PtxType type, unsigned vec, SrcLoc loc) {
     if (vec == 1)
         return true;
     if (!bytes || vec > 4)
-        return diag(p->d, loc, DIAG_E0132, vec, ptx_type_name(type), "a vector has 2 or 4 elements that have a size");
+        return diag(p->d, loc, DIAG_E0132, vec, ptx_type_name(type),
+                    "a vector has 2 or 4 elements that have a size");
     if (bytes * vec > 16)
         return diag(p->d, loc, DIAG_E0132, vec, ptx_type_name(type), "it has more than 128 bits");
     return true;
@@ -32,7 +33,9 @@ static bool check_vector(Parser *p, PtxType type, unsigned vec, SrcLoc loc) {
 
 static bool reg_type_legal(PtxType t) {
     switch (ptx_type_class(t)) {
-    case TC_BITS: case TC_SIGNED: case TC_UNSIGNED: return t != TY_U16X2 && t != TY_S16X2;
+    case TC_BITS:
+    case TC_SIGNED:
+    case TC_UNSIGNED: return t != TY_U16X2 && t != TY_S16X2;
     case TC_FLOAT: return t == TY_F16 || t == TY_F16X2 || t == TY_F32 || t == TY_F64;
     default: return t == TY_PRED;
     }
@@ -138,8 +141,8 @@ static bool store_constant(InitState *s, const ConstVal *v, SrcLoc loc, PtxInit 
         if (bits >= 64)
             return true;
         int64_t stored = (int64_t)(v->bits & (((uint64_t)1 << bits) - 1));
-        bool fits = (int64_t)v->bits >= -((int64_t)1 << (bits - 1)) && (int64_t)v->bits < (int64_t)1 << bits &&
-                    !(v->is_unsigned && (int64_t)v->bits < 0);
+        bool fits = (int64_t)v->bits >= -((int64_t)1 << (bits - 1)) &&
+                    (int64_t)v->bits < (int64_t)1 << bits && !(v->is_unsigned && (int64_t)v->bits < 0);
         if (!fits)
             diag(s->p->d, loc, DIAG_W0140, (long long)v->bits, ptx_type_name(t), (long long)stored);
         init->value = stored;
@@ -231,7 +234,9 @@ static bool parse_initialiser(Parser *p, PtxVar *v, const uint64_t *dims, unsign
         return skip_opaque_init(p);
     if (v->space != SP_GLOBAL && v->space != SP_CONST)
         return diag(p->d, loc, DIAG_E0124,
-                    v->space == SP_SHARED ? "shared" : v->space == SP_LOCAL ? "local" : "param");
+                    v->space == SP_SHARED  ? "shared"
+                    : v->space == SP_LOCAL ? "local"
+                                           : "param");
     if (v->linkage == LINK_EXTERN)
         return diag(p->d, loc, DIAG_E0126, "an initialiser", "for an external variable");
     InitState s = {.p = p, .v = v, .ndims = ndims, .elem_bytes = ptx_type_bytes(v->type)};
@@ -305,8 +310,9 @@ static bool space_of(const Parser *p, PtxSpace *out) {
     static const struct {
         const char *name;
         PtxSpace space;
-    } spaces[] = {{".global", SP_GLOBAL}, {".shared", SP_SHARED}, {".local", SP_LOCAL}, {".const", SP_CONST},
-                  {".param", SP_PARAM},   {".tex", SP_TEX},       {".reg", SP_REG},     {".shared::cta", SP_SHARED}};
+    } spaces[] = {{".global", SP_GLOBAL}, {".shared", SP_SHARED},     {".local", SP_LOCAL},
+                  {".const", SP_CONST},   {".param", SP_PARAM},       {".tex", SP_TEX},
+                  {".reg", SP_REG},       {".shared::cta", SP_SHARED}};
     for (unsigned i = 0; i < sizeof spaces / sizeof *spaces; i++)
         if (at_dir(p, spaces[i].name)) {
             *out = spaces[i].space;
@@ -385,14 +391,15 @@ static bool parse_dimensions(Parser *p, PtxVar *v, uint64_t *dims, unsigned *ndi
 }
 
 static bool check_place(Parser *p, const PtxVar *v, const VarContext *c) {
-    static const char *const names[SP_COUNT] = {[SP_LOCAL] = "a .local variable", [SP_PARAM] = "a .param variable",
-                                                [SP_REG] = "a .reg variable"};
+    static const char *const names[SP_COUNT] = {
+        [SP_LOCAL] = "a .local variable", [SP_PARAM] = "a .param variable", [SP_REG] = "a .reg variable"};
     if (!p->func && !c->is_param && (v->space == SP_LOCAL || v->space == SP_PARAM || v->space == SP_REG))
         return diag(p->d, v->loc, DIAG_E0126, names[v->space], "outside of functions (PTX ISA 5.1)");
     if (v->type == TY_PRED && v->space != SP_REG)
         return diag(p->d, v->loc, DIAG_E0126, "a predicate", "outside of the register space (PTX ISA 5.1.1)");
     if (v->unsized && !c->is_param && v->linkage != LINK_EXTERN)
-        return diag(p->d, v->loc, DIAG_E0126, "an array without size", "unless it is external or initialised");
+        return diag(p->d, v->loc, DIAG_E0126, "an array without size",
+                    "unless it is external or initialised");
     return true;
 }
 
@@ -426,9 +433,15 @@ static bool enter_var(Parser *p, const PtxVar *v, const VarContext *c, uint32_t 
 }
 
 static bool parse_var(Parser *p, const VarHead *h, const VarContext *c, uint32_t *out) {
-    PtxVar v = {.type = h->type, .vec = (uint8_t)h->vec, .linkage = c->linkage, .space = h->space,
-                .is_pointer = h->is_pointer, .pointee_space = h->pointee, .managed = h->managed,
-                .func = p->func, .loc = here(p)};
+    PtxVar v = {.type = h->type,
+                .vec = (uint8_t)h->vec,
+                .linkage = c->linkage,
+                .space = h->space,
+                .is_pointer = h->is_pointer,
+                .pointee_space = h->pointee,
+                .managed = h->managed,
+                .func = p->func,
+                .loc = here(p)};
     uint64_t dims[MAX_DIMENSIONS + 1] = {0};
     unsigned ndims;
     v.name = p->tok.str;
@@ -449,7 +462,8 @@ static bool parse_reg_param(Parser *p, const VarContext *c, uint32_t *out, uint3
     if (!parse_reg_type(p, &type, &vec))
         return false;
     if (c->is_kernel || vec > 1)
-        return diag(p->d, loc, DIAG_E0126, vec > 1 ? "a vector register" : "a register", "as a parameter here");
+        return diag(p->d, loc, DIAG_E0126, vec > 1 ? "a vector register" : "a register",
+                    "as a parameter here");
     PtxVar v = {.type = type, .vec = 1, .space = SP_REG, .func = p->func, .nelems = 1, .loc = here(p)};
     v.name = p->tok.str;
     v.size_bytes = v.align_bytes = ptx_type_bytes(type);

@@ -53,9 +53,10 @@ typedef struct {
     const char *text;
 } BinaryOp;
 static const BinaryOp binary_ops[] = {
-    {'*', 10, "*"}, {'/', 10, "/"}, {'%', 10, "%"}, {'+', 9, "+"}, {'-', 9, "-"}, {TK_SHL, 8, "<<"},
-    {TK_SHR, 8, ">>"}, {'<', 7, "<"}, {'>', 7, ">"}, {TK_LE, 7, "<="}, {TK_GE, 7, ">="}, {TK_EQ, 6, "=="},
-    {TK_NE, 6, "!="}, {'&', 5, "&"}, {'^', 4, "^"}, {'|', 3, "|"}, {TK_ANDAND, 2, "&&"}, {TK_OROR, 1, "||"},
+    {'*', 10, "*"},    {'/', 10, "/"},       {'%', 10, "%"},     {'+', 9, "+"}, {'-', 9, "-"},
+    {TK_SHL, 8, "<<"}, {TK_SHR, 8, ">>"},    {'<', 7, "<"},      {'>', 7, ">"}, {TK_LE, 7, "<="},
+    {TK_GE, 7, ">="},  {TK_EQ, 6, "=="},     {TK_NE, 6, "!="},   {'&', 5, "&"}, {'^', 4, "^"},
+    {'|', 3, "|"},     {TK_ANDAND, 2, "&&"}, {TK_OROR, 1, "||"},
 };
 
 static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth);
@@ -71,7 +72,8 @@ static bool parse_unary(Parser *p, ConstVal *out, unsigned depth) {
         next(p);
         set_int(out, t.value, t.is_unsigned);
         return true;
-    case TK_FLT: case TK_DBL:
+    case TK_FLT:
+    case TK_DBL:
         next(p);
         *out = (ConstVal){t.kind == TK_FLT ? IMM_F32 : IMM_F64, false, true, t.value};
         return true;
@@ -86,7 +88,10 @@ static bool parse_unary(Parser *p, ConstVal *out, unsigned depth) {
         if (!parse_cast(p, out, depth, &was_cast))
             return false;
         return was_cast || (parse_ternary(p, out, depth + 1) && expect(p, ')', "')'"));
-    case '+': case '-': case '~': case '!':
+    case '+':
+    case '-':
+    case '~':
+    case '!':
         next(p);
         if (!parse_unary(p, out, depth + 1))
             return false;
@@ -165,14 +170,16 @@ static bool int_op(Parser *p, const BinaryOp *op, SrcLoc loc, ConstVal *a, const
     int order = u ? (x > y) - (x < y) : ((int64_t)x > (int64_t)y) - ((int64_t)x < (int64_t)y);
     switch (op->kind) {
     case '*': set_int(a, x * y, u); return true;
-    case '/': case '%':
+    case '/':
+    case '%':
         if (!y)
             return diag(p->d, loc, DIAG_E0115);
         set_int(a, divide(x, y, u, op->kind == '%'), u);
         return true;
     case '+': set_int(a, x + y, u); return true;
     case '-': set_int(a, x - y, u); return true;
-    case TK_SHL: case TK_SHR: set_int(a, shift(op->kind, a, y), a->is_unsigned); return true;
+    case TK_SHL:
+    case TK_SHR: set_int(a, shift(op->kind, a, y), a->is_unsigned); return true;
     case '<': set_int(a, order < 0, false); return true;
     case '>': set_int(a, order > 0, false); return true;
     case TK_LE: set_int(a, order <= 0, false); return true;

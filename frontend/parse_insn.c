@@ -23,7 +23,8 @@ static bool undeclared(Parser *p, const Token *name) {
     StrId prefix = n < size ? str_find(&p->m->strings, text, n) : (StrId){0};
     uint32_t range = prefix.i && prefix.i < p->range_of.n ? p->range_of.at[prefix.i] : 0;
     if (range)
-        return diag(p->d, tok_loc(name), DIAG_E0137, text, name_text(p, prefix), p->ranges.at[range - 1].count);
+        return diag(p->d, tok_loc(name), DIAG_E0137, text, name_text(p, prefix),
+                    p->ranges.at[range - 1].count);
     return diag(p->d, tok_loc(name), DIAG_E0103, text);
 }
 
@@ -49,8 +50,11 @@ static void expand_vector(Parser *p, PtxOperand *o, unsigned n, uint32_t first_r
     o->nvec = (uint8_t)n;
     o->vec = ARENA_ARRAY(p->a, PtxOperand, n);
     for (unsigned i = 0; i < n; i++)
-        o->vec[i] = (PtxOperand){.kind = sreg ? PO_SREG : PO_REG, .reg = sreg ? 0 : first_reg + i, .sreg = sreg,
-                                 .component = sreg ? (uint8_t)i : 0, .loc = o->loc};
+        o->vec[i] = (PtxOperand){.kind = sreg ? PO_SREG : PO_REG,
+                                 .reg = sreg ? 0 : first_reg + i,
+                                 .sreg = sreg,
+                                 .component = sreg ? (uint8_t)i : 0,
+                                 .loc = o->loc};
 }
 
 static void parse_selector(Parser *p, PtxOperand *o) {
@@ -201,7 +205,8 @@ static bool parse_operand(Parser *p, PtxOperand *o, unsigned depth) {
     switch (p->tok.kind) {
     case '{': return parse_vector(p, o, depth);
     case '[': return parse_address(p, o, depth);
-    case '!': case '-':
+    case '!':
+    case '-':
         if (starts_name(p)) {
             bool is_not = at(p, '!');
             next(p);
@@ -220,7 +225,12 @@ static bool parse_operand(Parser *p, PtxOperand *o, unsigned depth) {
         if (!str_eq(p->tok.str, p->name_warp_sz))
             return parse_name(p, o);
         break;
-    case TK_INT: case TK_FLT: case TK_DBL: case '(': case '+': case '~': break;
+    case TK_INT:
+    case TK_FLT:
+    case TK_DBL:
+    case '(':
+    case '+':
+    case '~': break;
     default: return fail_expected(p, "an operand");
     }
     ConstVal v;
@@ -240,8 +250,17 @@ static unsigned destinations(const PtxInsn *i) {
     if (!specs.is_open)
         return specs.n && strchr("dDPQ", specs.at[0].kind) ? 1 : 0;
     switch (i->op) {
-    case PTX_TEX: case PTX_TLD4: case PTX_TXQ: case PTX_ISTYPEP: case PTX_SULD: case PTX_SUQ: case PTX_MMA:
-    case PTX_LDMATRIX: case PTX_CREATEPOLICY: case PTX_CVT: case PTX_ATOM: return 1;
+    case PTX_TEX:
+    case PTX_TLD4:
+    case PTX_TXQ:
+    case PTX_ISTYPEP:
+    case PTX_SULD:
+    case PTX_SUQ:
+    case PTX_MMA:
+    case PTX_LDMATRIX:
+    case PTX_CREATEPOLICY:
+    case PTX_CVT:
+    case PTX_ATOM: return 1;
     case PTX_WMMA: return i->sub != SUB_STORE;
     default: return i->op >= PTX_VADD && i->op <= PTX_VSET4;
     }

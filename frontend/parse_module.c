@@ -34,7 +34,7 @@ static bool parse_version(Parser *p) {
 
 /* sm_80, sm_90a, sm_100f (PTX ISA 11.1.2) */
 static bool parse_sm(const char *text, uint32_t *sm) {
-    static const uint8_t known[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50,  52,  53,  60,  61,  62,
+    static const uint8_t known[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37,  50,  52,  53,  60,  61, 62,
                                     70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
     unsigned n;
     int used = 0;
@@ -340,7 +340,7 @@ static void begin_function(Parser *p) {
     VEC_ADD(&p->tmp, &p->regs, ((PtxReg){0}));
 }
 
-#define TAKE(field, count, vec) \
+#define TAKE(field, count, vec)                                                                              \
     (f->field = arena_copy(p->a, (vec).at, sizeof *(vec).at * (vec).n), f->count = (vec).n)
 
 static void store_body(Parser *p, PtxFunc *f) {
@@ -388,8 +388,8 @@ bool parse_call_prototype(Parser *p, StrId name, SrcLoc loc) {
     next(p);
     if (!open_scope(p)) /* parameter names mean nothing outside */
         return false;
-    bool ok = (!at(p, '(') || parse_params(p, &c, &t.rets, NULL, &t.nrets)) &&
-              expect(p, TK_IDENT, "'_'") && (!at(p, '(') || parse_params(p, &c, &t.params, NULL, &t.nparams)) &&
+    bool ok = (!at(p, '(') || parse_params(p, &c, &t.rets, NULL, &t.nrets)) && expect(p, TK_IDENT, "'_'") &&
+              (!at(p, '(') || parse_params(p, &c, &t.params, NULL, &t.nparams)) &&
               parse_performance(p, &directives);
     close_scope(p);
     t.noreturn = directives.noreturn;

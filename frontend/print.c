@@ -16,7 +16,7 @@ typedef struct {
     FILE *out;
     StrTab names; /* printed names of the function, for uniqueness */
     uint32_t taken_cap;
-    bool *taken; /* by StrId of `names` */
+    bool *taken;  /* by StrId of `names` */
     bool *global; /* by StrId of the module: the name of a variable or function */
     bool failed;
     Arena tmp;
@@ -26,9 +26,12 @@ typedef struct {
 static const char *text(const Printer *p, StrId id) { return str_text(&p->m->strings, id); }
 
 static const char *const spaces[SP_COUNT] = {
-    [SP_CONST] = ".const", [SP_GLOBAL] = ".global", [SP_LOCAL] = ".local", [SP_PARAM] = ".param",
-    [SP_SHARED] = ".shared", [SP_TEX] = ".tex", [SP_REG] = ".reg", [SP_NONE] = "", [SP_SREG] = ".sreg",
-    [SP_SHARED_CLUSTER] = ".shared::cluster", [SP_PARAM_FUNC] = ".param"};
+    [SP_CONST] = ".const",     [SP_GLOBAL] = ".global",
+    [SP_LOCAL] = ".local",     [SP_PARAM] = ".param",
+    [SP_SHARED] = ".shared",   [SP_TEX] = ".tex",
+    [SP_REG] = ".reg",         [SP_NONE] = "",
+    [SP_SREG] = ".sreg",       [SP_SHARED_CLUSTER] = ".shared::cluster",
+    [SP_PARAM_FUNC] = ".param"};
 
 /* unique names */
 
@@ -199,10 +202,14 @@ static void print_sreg(const Printer *p, const PtxOperand *o) {
     case SR_ENVREG: fprintf(p->out, "%%%s%u", name, o->component); break;
     case SR_PM: fprintf(p->out, o->component < 8 ? "%%%s%u" : "%%%s%u_64", name, o->component % 8u); break;
     case SR_RESERVED_SMEM: fprintf(p->out, "%%%s_%s", name, smem[o->component]); break;
-    case SR_TID: case SR_NTID: case SR_CTAID: case SR_NCTAID: case SR_CLUSTERID: case SR_NCLUSTERID:
-    case SR_CLUSTER_CTAID: case SR_CLUSTER_NCTAID:
-        fprintf(p->out, "%%%s.%c", name, "xyzw"[o->component]);
-        break;
+    case SR_TID:
+    case SR_NTID:
+    case SR_CTAID:
+    case SR_NCTAID:
+    case SR_CLUSTERID:
+    case SR_NCLUSTERID:
+    case SR_CLUSTER_CTAID:
+    case SR_CLUSTER_NCTAID: fprintf(p->out, "%%%s.%c", name, "xyzw"[o->component]); break;
     default: fprintf(p->out, "%%%s", name);
     }
 }
@@ -234,7 +241,10 @@ static void print_operand(const Printer *p, const PtxOperand *o) {
     if (o->neg || o->not_)
         fputc(o->neg ? '-' : '!', p->out);
     switch (o->kind) {
-    case PO_REG: fprintf(p->out, "%s%s", p->reg[o->reg], o->selector < 7 ? selectors[o->selector] : text(p, (StrId){o->sym})); break;
+    case PO_REG:
+        fprintf(p->out, "%s%s", p->reg[o->reg],
+                o->selector < 7 ? selectors[o->selector] : text(p, (StrId){o->sym}));
+        break;
     case PO_IMM: print_imm(p, o); break;
     case PO_SREG: print_sreg(p, o); break;
     case PO_SYM:
@@ -293,8 +303,8 @@ static void print_line(const Printer *p, uint32_t index) {
     fprintf(p->out, "\t.loc %" PRIu32 " %" PRIu32 " %" PRIu32, l->file, l->line, l->column);
     if (l->inlined_at) {
         const PtxLine *o = &p->f->lines[l->inlined_at - 1];
-        fprintf(p->out, ", function_name %s, inlined_at %" PRIu32 " %" PRIu32 " %" PRIu32, text(p, l->function_name),
-                o->file, o->line, o->column);
+        fprintf(p->out, ", function_name %s, inlined_at %" PRIu32 " %" PRIu32 " %" PRIu32,
+                text(p, l->function_name), o->file, o->line, o->column);
     }
     fputc('\n', p->out);
 }

@@ -51,10 +51,10 @@ typedef struct {
 } HdOptions;
 
 typedef struct {
-    const char *target;  /* "bru1", "sm_80" ...; NULL: "bru1" */
-    unsigned opt_level;  /* 0..3; hd_compile(.., NULL, ..) means 2 */
+    const char *target;    /* "bru1", "sm_80" ...; NULL: "bru1" */
+    unsigned opt_level;    /* 0..3; hd_compile(.., NULL, ..) means 2 */
     const char *predicate; /* "off", "auto", "max": short branches as guarded code; NULL: "auto" */
-    bool no_map, no_ptx; /* leave .heddle.map, .heddle.ptx out of the file */
+    bool no_map, no_ptx;   /* leave .heddle.map, .heddle.ptx out of the file */
 } HdCompileOptions;
 
 typedef struct {       /* a kernel argument: exactly one of value and buffer is set */
@@ -66,9 +66,9 @@ typedef struct {       /* a kernel argument: exactly one of value and buffer is 
 typedef enum { HD_CALL_TRAP, HD_CALL_RTT, HD_CALL_SYSCALL } HdHostCallKind;
 typedef struct { /* TRAP, RTT or SYSCALL, executed by some lanes of a warp */
     HdHostCallKind kind;
-    const char *function;       /* NULL outside every function */
-    uint64_t pc_bytes;          /* from the function's first instruction */
-    uint32_t ptx_line;          /* 0: not known */
+    const char *function; /* NULL outside every function */
+    uint64_t pc_bytes;    /* from the function's first instruction */
+    uint32_t ptx_line;    /* 0: not known */
     uint32_t block[3], warp, lanes;
     uint32_t value[32];         /* operand of TRAP in these lanes, else 0 */
     const uint32_t (*regs)[32]; /* R0 to R254 of all 32 lanes, during the call */
@@ -103,25 +103,27 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
  * trapping kernel wrote. Module variables start anew in every launch. */
 HdStatus hd_launch(HdModule *binary, const HdLaunch *launch);
 HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
-/* Do both do the same? Buffers are not changed. A difference, or what PTX leaves undefined in this launch, is described in
- * *report (may be NULL; hd_free) and gives HD_ERR_DIFFERENT. */
+/* Do both do the same? Buffers are not changed. A difference, or what PTX leaves undefined in this launch, is
+ * described in *report (may be NULL; hd_free) and gives HD_ERR_DIFFERENT. */
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);
 
-/* Check a binary's machine code without running it: convergence barriers, collectives, control codes (docs/check.md).
- * HD_ERR_DIFFERENT if there are errors. The findings are put into *report (may be NULL; hd_free) as text, JSON or SARIF. */
+/* Check a binary's machine code without running it: convergence barriers, collectives, control codes
+ * (docs/check.md). HD_ERR_DIFFERENT if there are errors. The findings are put into *report (may be NULL;
+ * hd_free) as text, JSON or SARIF. */
 typedef enum { HD_REPORT_TEXT, HD_REPORT_JSON, HD_REPORT_SARIF } HdReportForm;
 typedef struct {
-    const char *rules;   /* "R-01,H-02"; NULL: all */
-    bool no_hazards;     /* without the rules on control codes */
+    const char *rules; /* "R-01,H-02"; NULL: all */
+    bool no_hazards;   /* without the rules on control codes */
     HdReportForm form;
 } HdCheckOptions;
 HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report);
 /* What a rule demands, and an example; NULL if there is none of that name. Free it with hd_free. */
 char *hd_explain(const char *rule);
 
-/* The same for a kernel (NULL: the only one) under launches inferred from it and from `seed` (docs/validate.md). The report begins with
- * "NAME: VERDICT". HD_OK: no difference was found (the verdict may be "equal, little covered" or "order-dependent");
- * HD_ERR_DIFFERENT: differs or racy; HD_ERR_TRAP: both trap alike; HD_ERR_INPUT: no launch was found, the report says why. */
+/* The same for a kernel (NULL: the only one) under launches inferred from it and from `seed`
+ * (docs/validate.md). The report begins with "NAME: VERDICT". HD_OK: no difference was found (the verdict may
+ * be "equal, little covered" or "order-dependent"); HD_ERR_DIFFERENT: differs or racy; HD_ERR_TRAP: both trap
+ * alike; HD_ERR_INPUT: no launch was found, the report says why. */
 HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report);
 
 void hd_free(void *text);

@@ -70,9 +70,7 @@ ValId ir_value_new(Function *f, RegFile file) {
     return id;
 }
 
-Operand ir_val(const Function *f, ValId v) {
-    return (Operand){OPK_VAL, f->values.at[v.i].file, 1, 0, v.i};
-}
+Operand ir_val(const Function *f, ValId v) { return (Operand){OPK_VAL, f->values.at[v.i].file, 1, 0, v.i}; }
 
 Operand ir_vec(Function *f, const ValId *v, unsigned count) {
     if (count == 1)
@@ -102,26 +100,55 @@ Operand ir_target(BlockId b) { return (Operand){OPK_BLOCK, 0, 0, 0, b.i}; }
 
 uint16_t ir_op_flags(unsigned op) {
     switch (op) {
-    case OT_LDG: case OT_LDS: case OT_LDL: case OT_LD:
-        return IF_MEMORY;
-    case OT_STG: case OT_STS: case OT_STL: case OT_ST: case OT_RED: case OT_MEMBAR: case OT_ERRBAR: case OT_CCTL:
-        return IF_MEMORY | IF_SIDE_EFFECT;
-    case OT_ATOM: case OT_ATOMG: case OT_ATOMS: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_ATOMS_CAS:
-        return IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
-    case OT_BAR: case OT_BAR_RED: case OT_WARPSYNC:
-        return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
-    case OT_CALL:
-        return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
-    case OT_SHFL: case OT_VOTE: case OT_VOTEU: case OT_MATCH: case OT_REDUX:
-        return IF_CONVERGENT;
-    case OT_BRA: case OT_BRX: case OT_EXIT: case OT_KILL: case OT_RET: case OT_BPT: case OT_TRAP: case OT_RTT: case OT_SYSCALL:
-    case OT_BSSY: case OT_BSYNC: case OT_BREAK: case OT_YIELD: case OT_NANOSLEEP: case OT_BMOV: case OT_B2R:
-    case OT_B2R_RESULT: case OT_R2B: case OT_LEPC:
-        return IF_SIDE_EFFECT;
-    case IR_ENTRY: case IR_SPILL:
-        return IF_SIDE_EFFECT;
-    default:
-        return 0;
+    case OT_LDG:
+    case OT_LDS:
+    case OT_LDL:
+    case OT_LD: return IF_MEMORY;
+    case OT_STG:
+    case OT_STS:
+    case OT_STL:
+    case OT_ST:
+    case OT_RED:
+    case OT_MEMBAR:
+    case OT_ERRBAR:
+    case OT_CCTL: return IF_MEMORY | IF_SIDE_EFFECT;
+    case OT_ATOM:
+    case OT_ATOMG:
+    case OT_ATOMS:
+    case OT_ATOM_CAS:
+    case OT_ATOMG_CAS:
+    case OT_ATOMS_CAS: return IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
+    case OT_BAR:
+    case OT_BAR_RED:
+    case OT_WARPSYNC: return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
+    case OT_CALL: return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
+    case OT_SHFL:
+    case OT_VOTE:
+    case OT_VOTEU:
+    case OT_MATCH:
+    case OT_REDUX: return IF_CONVERGENT;
+    case OT_BRA:
+    case OT_BRX:
+    case OT_EXIT:
+    case OT_KILL:
+    case OT_RET:
+    case OT_BPT:
+    case OT_TRAP:
+    case OT_RTT:
+    case OT_SYSCALL:
+    case OT_BSSY:
+    case OT_BSYNC:
+    case OT_BREAK:
+    case OT_YIELD:
+    case OT_NANOSLEEP:
+    case OT_BMOV:
+    case OT_B2R:
+    case OT_B2R_RESULT:
+    case OT_R2B:
+    case OT_LEPC: return IF_SIDE_EFFECT;
+    case IR_ENTRY:
+    case IR_SPILL: return IF_SIDE_EFFECT;
+    default: return 0;
     }
 }
 
@@ -374,42 +401,60 @@ const Function *ir_callee(const Function *f, const Inst *i) {
 
 bool ir_is_terminator(const Function *f, const Inst *i) {
     switch (i->op) {
-    case OT_BRA: case OT_BRX:
-        return true;
-    case OT_EXIT: case OT_KILL: case OT_RET: case OT_BPT: case OT_TRAP:
-        return op_is_always(i->guard);
+    case OT_BRA:
+    case OT_BRX: return true;
+    case OT_EXIT:
+    case OT_KILL:
+    case OT_RET:
+    case OT_BPT:
+    case OT_TRAP: return op_is_always(i->guard);
     case OT_CALL: {
         const Function *callee = ir_callee(f, i);
         return callee && callee->noreturn && op_is_always(i->guard);
     }
-    default:
-        return false;
+    default: return false;
     }
 }
 
 const char *ir_op_name(unsigned op) {
-    static const char *const names[] = {"phi", "copy", "parcopy", "undef", "entry", "spill", "reload",
-                                        "frame_addr"};
-    _Static_assert(sizeof names / sizeof *names == (unsigned)IR_OP_COUNT - (unsigned)OT_COUNT, "one name an operation");
+    static const char *const names[] = {"phi",   "copy",  "parcopy", "undef",
+                                        "entry", "spill", "reload",  "frame_addr"};
+    _Static_assert(sizeof names / sizeof *names == (unsigned)IR_OP_COUNT - (unsigned)OT_COUNT,
+                   "one name an operation");
     if (op < OT_COUNT)
         return isa_optype_name(op);
     return op < IR_OP_COUNT ? names[op - OT_COUNT] : "?";
 }
 
 const char *ir_reconv_reason(ReconvReason r) {
-    static const char *const texts[RJ_COUNT] = {
-        "joins at a convergence barrier", "uniform branch", "branch promised uniform (.uni)",
-        "its paths never join", "its paths join only to exit", "more than 16 nested joins", "in a recursive function",
-        "joins early", "switched off", "its join would wait for another in a circle", "an early join does not pay"};
+    static const char *const texts[RJ_COUNT] = {"joins at a convergence barrier",
+                                                "uniform branch",
+                                                "branch promised uniform (.uni)",
+                                                "its paths never join",
+                                                "its paths join only to exit",
+                                                "more than 16 nested joins",
+                                                "in a recursive function",
+                                                "joins early",
+                                                "switched off",
+                                                "its join would wait for another in a circle",
+                                                "an early join does not pay"};
     return r < RJ_COUNT ? texts[r] : "?";
 }
 
 const char *ir_predicate_reason(PredicateReason r) {
-    static const char *const texts[PR_COUNT] = {
-        "converted", "a side leads back: a loop", "its sides are entered from elsewhere", "a side holds a branch that stays",
-        "a side ends in a return, trap or call", "its sides go to different places", "too long", "a call inside",
-        "a barrier, collective or yield inside", "an operation that takes no guard", "in a loop that waits for other threads",
-        "too many predicates", "does not pay"};
+    static const char *const texts[PR_COUNT] = {"converted",
+                                                "a side leads back: a loop",
+                                                "its sides are entered from elsewhere",
+                                                "a side holds a branch that stays",
+                                                "a side ends in a return, trap or call",
+                                                "its sides go to different places",
+                                                "too long",
+                                                "a call inside",
+                                                "a barrier, collective or yield inside",
+                                                "an operation that takes no guard",
+                                                "in a loop that waits for other threads",
+                                                "too many predicates",
+                                                "does not pay"};
     return r < PR_COUNT ? texts[r] : "?";
 }
 
@@ -435,8 +480,11 @@ bool ir_predicate_mode(const char *name, PredicateMode *m) {
 Control ir_control(uint32_t sched) {
     if (!sched)
         return CONTROL_DEFAULT;
-    return (Control){.stall_cycles = sched & 15, .yield = sched >> 4 & 1, .write_sb = sched >> 5 & 7,
-                     .read_sb = sched >> 8 & 7, .wait_mask = sched >> 11 & 63};
+    return (Control){.stall_cycles = sched & 15,
+                     .yield = sched >> 4 & 1,
+                     .write_sb = sched >> 5 & 7,
+                     .read_sb = sched >> 8 & 7,
+                     .wait_mask = sched >> 11 & 63};
 }
 
 uint32_t ir_control_pack(Control c) {

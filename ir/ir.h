@@ -1,8 +1,8 @@
 /* Machine IR: what instruction selection makes, every pass rewrites, and emission encodes.
  *
  * One record from selection to encoding: virtual (SSA) operands first, physical ones after register
- * allocation, rewritten in place. An SSA value is one 32-bit register, or one predicate, of one register file; a
- * 64-bit quantity is two values, named together by one operand of count 2 when an instruction needs
+ * allocation, rewritten in place. An SSA value is one 32-bit register, or one predicate, of one register
+ * file; a 64-bit quantity is two values, named together by one operand of count 2 when an instruction needs
  * them in consecutive registers.
  *
  * Control flow: a block ends with one of
@@ -10,14 +10,14 @@
  *     @P BRA to block; BRA to block      (two ways; @P may also be the second-last instruction only)
  *     BRX                                (targets = succs; their places stay, see BranchTable)
  *     EXIT, RET, BPT/TRAP, or a CALL that does not return, unguarded   (no successor)
- * `succs` lists the targets in that order. `@P EXIT` and `@P RET` may stand anywhere in a block: a guarded one
- * ends no block. The entry block has no predecessor. An instruction has at most 255 sources, so a block with
- * phis has at most 255 predecessors.
+ * `succs` lists the targets in that order. `@P EXIT` and `@P RET` may stand anywhere in a block: a guarded
+ * one ends no block. The entry block has no predecessor. An instruction has at most 255 sources, so a block
+ * with phis has at most 255 predecessors.
  *
  * Guards: an instruction with a guard other than PT that defines values carries, behind its sources, one
  * tied source for each destination: the value that remains in lanes whose guard is false (OPK_NONE for a
- * destination that is RZ/PT, or whose value no lane with a false guard needs). Register allocation gives both the
- * same register.
+ * destination that is RZ/PT, or whose value no lane with a false guard needs). Register allocation gives both
+ * the same register.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_IR_IR_H
@@ -28,88 +28,106 @@
 #include "base/str.h"
 #include "isa/isa.h"
 
-typedef struct { uint32_t i; } ValId;   /* 0 is none in all of these */
-typedef struct { uint32_t i; } InstId;
-typedef struct { uint32_t i; } BlockId;
-typedef struct { uint32_t i; } LocId;
+typedef struct {
+    uint32_t i;
+} ValId; /* 0 is none in all of these */
+typedef struct {
+    uint32_t i;
+} InstId;
+typedef struct {
+    uint32_t i;
+} BlockId;
+typedef struct {
+    uint32_t i;
+} LocId;
 
 /* Operations that are no machine instruction; gone when the pass named has run. */
 enum IrOp {
-    IR_PHI = OT_COUNT, /* dst v; srcs one for each predecessor, in the order of Block.preds   (phi elimination) */
-    IR_COPY,    /* dst a; src b: any files, becomes MOV, SEL, R2UR ... when coloured            (copy lowering) */
-    IR_PARCOPY, /* dsts d1..dn; srcs s1..sn, at once                                           (copy lowering) */
+    IR_PHI =
+        OT_COUNT, /* dst v; srcs one for each predecessor, in the order of Block.preds   (phi elimination) */
+    IR_COPY, /* dst a; src b: any files, becomes MOV, SEL, R2UR ... when coloured            (copy lowering)
+              */
+    IR_PARCOPY, /* dsts d1..dn; srcs s1..sn, at once                                           (copy lowering)
+                 */
     IR_UNDEF,   /* dst v: any value, reported by the simulator if it matters                   (colouring) */
     IR_ENTRY,   /* first instruction of a function: defines the incoming fixed-register values (colouring) */
-    IR_SPILL,   /* src value, imm slot in bytes from the frame's spill area: STL               (frame layout) */
-    IR_RELOAD,  /* dst value, imm slot: LDL                                                    (frame layout) */
-    IR_FRAME_ADDR, /* dst; src imm: R1 + offset in the frame's variable area                   (frame layout) */
+    IR_SPILL, /* src value, imm slot in bytes from the frame's spill area: STL               (frame layout) */
+    IR_RELOAD, /* dst value, imm slot: LDL                                                    (frame layout)
+                */
+    IR_FRAME_ADDR, /* dst; src imm: R1 + offset in the frame's variable area                   (frame layout)
+                    */
     IR_OP_COUNT
 };
 
 enum InstFlags {
-    IF_TIED = 1,      /* tied sources follow the sources (see Guards) */
-    IF_SYNC = 2,      /* collective: active lanes must be those of its mask; WARPSYNC inserted before it. The mask
-                         is one more source behind the optype's (OPK_IMM or a value in R) until reconvergence takes
-                         it away. WARPSYNC itself may be flagged: its mask is its own operand. BAR: no mask. */
-    IF_OBSERVING = 4, /* may observe another thread's progress: volatile/relaxed/acquire load, atomic (YIELD rule) */
-    IF_UNIFORM = 8,   /* PTX promised a uniform branch (.uni) */
-    IF_MEMORY = 16,   /* orders with other memory operations in the scheduler */
+    IF_TIED = 1, /* tied sources follow the sources (see Guards) */
+    IF_SYNC = 2, /* collective: active lanes must be those of its mask; WARPSYNC inserted before it. The mask
+                    is one more source behind the optype's (OPK_IMM or a value in R) until reconvergence takes
+                    it away. WARPSYNC itself may be flagged: its mask is its own operand. BAR: no mask. */
+    IF_OBSERVING =
+        4, /* may observe another thread's progress: volatile/relaxed/acquire load, atomic (YIELD rule) */
+    IF_UNIFORM = 8,      /* PTX promised a uniform branch (.uni) */
+    IF_MEMORY = 16,      /* orders with other memory operations in the scheduler */
     IF_SIDE_EFFECT = 32, /* never removed as dead (stores, atomics, control, barriers) */
-    IF_CONVERGENT = 64, /* must not be made control-dependent on more (CALL, collectives, BAR) */
-    IF_ALIGNED = 128 /* PTX promised that all threads of the warp execute this very instruction (bar, .aligned) */
+    IF_CONVERGENT = 64,  /* must not be made control-dependent on more (CALL, collectives, BAR) */
+    IF_ALIGNED =
+        128 /* PTX promised that all threads of the warp execute this very instruction (bar, .aligned) */
 };
 
 typedef struct Inst {
-    uint16_t op;      /* enum Optype or enum IrOp */
+    uint16_t op; /* enum Optype or enum IrOp */
     uint8_t ndst, nsrc;
     uint32_t operand; /* first operand in Function.operands: dsts, srcs, tied sources */
     Operand guard;    /* predicate; OPK_NONE = always */
     uint32_t mods;    /* MSET fields of the optype */
     uint32_t sched;   /* packed Control: see ir_control */
     LocId loc;
-    uint16_t flags;   /* IF_* */
-    uint16_t aux;     /* for the running pass; no meaning between passes */
+    uint16_t flags; /* IF_* */
+    uint16_t aux;   /* for the running pass; no meaning between passes */
 } Inst;
 _Static_assert(sizeof(Inst) == 32, "instructions are 32 bytes");
 
 typedef struct {
-    VEC(InstId) insts;   /* phis first */
+    VEC(InstId) insts; /* phis first */
     VEC(BlockId) preds;
     VEC(BlockId) succs;
     uint32_t label;      /* PTX label index + 1, 0 = none */
     uint32_t ptx_insn;   /* PTX statement index + 1 that the block was made to begin with, 0 = none */
     uint32_t order;      /* position in Function.layout, set by ir_renumber */
     uint32_t loop_depth; /* set by cfg analyses */
-    bool uniform_flow;   /* all valid lanes of the warp that do not exit come here together or not at all, as far as
-                            branches go (they need not be converged); set by uniformity, false when not known */
+    bool uniform_flow;   /* all valid lanes of the warp that do not exit come here together or not at all, as
+                            far as   branches go (they need not be converged); set by uniformity, false when not
+                            known */
     bool dead;           /* removed from the function */
 } Block;
 
-typedef struct { /* one SSA value */
-    uint8_t file;       /* RegFile */
-    uint8_t component;  /* 32-bit part of ptx_reg */
-    int16_t fixed_reg;  /* register demanded by the ABI, -1 = none */
-    uint32_t ptx_reg;   /* PTX register id it is a version of, 0 = temporary */
-    InstId def;         /* defining instruction */
-    BlockId block;      /* where */
-    bool uniform;       /* same in all valid lanes of the warp: set by uniformity analysis */
+typedef struct {       /* one SSA value */
+    uint8_t file;      /* RegFile */
+    uint8_t component; /* 32-bit part of ptx_reg */
+    int16_t fixed_reg; /* register demanded by the ABI, -1 = none */
+    uint32_t ptx_reg;  /* PTX register id it is a version of, 0 = temporary */
+    InstId def;        /* defining instruction */
+    BlockId block;     /* where */
+    bool uniform;      /* same in all valid lanes of the warp: set by uniformity analysis */
 } Value;
 
-typedef struct { /* position in the source */
-    uint32_t ptx_insn;  /* PTX statement index + 1 in the function, 0 = made by the compiler */
-    SrcLoc src;         /* in the PTX text */
-    uint32_t line;      /* `.loc`: index + 1 into PtxFunc.lines */
+typedef struct {       /* position in the source */
+    uint32_t ptx_insn; /* PTX statement index + 1 in the function, 0 = made by the compiler */
+    SrcLoc src;        /* in the PTX text */
+    uint32_t line;     /* `.loc`: index + 1 into PtxFunc.lines */
 } Loc;
 
+// clang-format off
 typedef enum { RELOC_NONE, RELOC_ABS32_LO, RELOC_ABS32_HI, RELOC_CALL_REL, RELOC_CALL_ABS,
                RELOC_SHARED_OFFSET32, RELOC_ABS64, RELOC_PCREL_LO, RELOC_KIND_COUNT } RelocKind;
+// clang-format on
 typedef struct { /* what an OPK_SYM operand names */
     StrId symbol;
     int64_t addend;
     RelocKind kind;
 } SymRef;
 
-typedef struct { /* interprocedural facts about a function after its allocation; IPRA */
+typedef struct {               /* interprocedural facts about a function after its allocation; IPRA */
     Bitset clobbers[RF_COUNT]; /* registers it or its callees write */
     uint32_t frame_bytes;      /* own frame */
     uint32_t stack_bytes;      /* deepest use of it and its callees; UINT32_MAX if recursive */
@@ -125,9 +143,10 @@ typedef struct { /* where a PTX register's value is to be found; never wrong, no
     InstId to;   /* up to and with this one, 0 = to the block's end */
 } IrVarRow;
 
-typedef struct { /* jump table of a BRX: words in constant bank 2 that hold code offsets from the function's start */
-    uint32_t offset_bytes;      /* in the function's part of the bank; operands c[2][...] count from there too */
-    VEC(uint32_t) entries;      /* positions in the succs of the block that ends with the BRX */
+typedef struct { /* jump table of a BRX: words in constant bank 2 that hold code offsets from the function's
+                    start */
+    uint32_t offset_bytes; /* in the function's part of the bank; operands c[2][...] count from there too */
+    VEC(uint32_t) entries; /* positions in the succs of the block that ends with the BRX */
 } BranchTable;
 #define IR_JUMP_BANK 2u
 
@@ -136,74 +155,89 @@ struct PtxFunc;
 typedef struct Function {
     struct IrModule *module;
     StrId name;
-    uint32_t index;             /* in IrModule.funcs */
-    const struct PtxFunc *ptx;  /* NULL for IR loaded from text */
+    uint32_t index;            /* in IrModule.funcs */
+    const struct PtxFunc *ptx; /* NULL for IR loaded from text */
     bool is_entry, is_ssa, is_physical, noreturn;
-    bool uniform_entry;         /* called (or launched) with all valid lanes converged only */
-    bool uses_sync;             /* contains, or calls something with, collectives or barriers */
+    bool uniform_entry; /* called (or launched) with all valid lanes converged only */
+    bool uses_sync;     /* contains, or calls something with, collectives or barriers */
     Arena *arena;
-    VEC(Block) blocks;          /* [0] unused */
+    VEC(Block) blocks; /* [0] unused */
     BlockId entry;
-    VEC(BlockId) layout;        /* emission order, live blocks only; entry first */
-    VEC(Inst) insts;            /* [0] unused; never compacted */
+    VEC(BlockId) layout; /* emission order, live blocks only; entry first */
+    VEC(Inst) insts;     /* [0] unused; never compacted */
     VEC(Operand) operands;
-    VEC(Value) values;          /* [0] unused */
-    VEC(uint32_t) vectors;      /* ValIds of vector operands, `count` at a time */
-    VEC(uint64_t) consts;       /* OPK_IMM64 */
-    VEC(SymRef) symrefs;        /* OPK_SYM */
-    VEC(Loc) locs;              /* [0] unused */
-    VEC(BranchTable) tables;    /* source `offset` of a BRX is OPK_IMM64: the index of its table */
-    VEC(IrVarRow) var_rows;     /* made by colouring */
-    uint32_t var_bytes;         /* frame: .local variables and stack-passed parameters */
-    uint32_t spill_bytes;       /* frame: spill slots */
-    uint32_t nbarriers_used;    /* highest named barrier + 1; 16 if held in a register */
-    uint32_t b_base;            /* first convergence barrier register it may use */
-    unsigned reg_limit;         /* R registers it may use, 0 = what target and launch bounds allow; for tests */
+    VEC(Value) values;       /* [0] unused */
+    VEC(uint32_t) vectors;   /* ValIds of vector operands, `count` at a time */
+    VEC(uint64_t) consts;    /* OPK_IMM64 */
+    VEC(SymRef) symrefs;     /* OPK_SYM */
+    VEC(Loc) locs;           /* [0] unused */
+    VEC(BranchTable) tables; /* source `offset` of a BRX is OPK_IMM64: the index of its table */
+    VEC(IrVarRow) var_rows;  /* made by colouring */
+    uint32_t var_bytes;      /* frame: .local variables and stack-passed parameters */
+    uint32_t spill_bytes;    /* frame: spill slots */
+    uint32_t nbarriers_used; /* highest named barrier + 1; 16 if held in a register */
+    uint32_t b_base;         /* first convergence barrier register it may use */
+    unsigned reg_limit;      /* R registers it may use, 0 = what target and launch bounds allow; for tests */
     FuncSummary summary;
 } Function;
 
 typedef struct { /* module-level data */
     StrId name;
-    uint8_t linkage;            /* PtxLinkage */
-    uint8_t space;              /* PtxSpace: SP_GLOBAL, SP_CONST, SP_SHARED */
+    uint8_t linkage; /* PtxLinkage */
+    uint8_t space;   /* PtxSpace: SP_GLOBAL, SP_CONST, SP_SHARED */
     uint32_t align_bytes;
     uint64_t size_bytes;
-    uint64_t offset_bytes;      /* in its section: shared window, constant bank 3, .nv.global */
+    uint64_t offset_bytes; /* in its section: shared window, constant bank 3, .nv.global */
     const struct PtxVar *ptx;
-    bool is_extern_shared;      /* dynamic shared memory */
+    bool is_extern_shared; /* dynamic shared memory */
 } IrVar;
 
+// clang-format off
 typedef enum { RJ_BARRIER, RJ_UNIFORM, RJ_PROMISED /* .uni */, RJ_NO_JOIN, RJ_JOIN_IS_EXIT, RJ_TOO_DEEP, RJ_RECURSIVE,
                RJ_EARLY, RJ_OFF, RJ_ORDER, RJ_NO_PROFIT, RJ_COUNT } ReconvReason;
+// clang-format on
 typedef struct { /* what reconvergence did for one branch, for `compile -v` and reports */
     Function *func;
-    BlockId branch, join;       /* join 0: none */
-    LocId loc;                  /* of the branch */
-    LocId join_loc;             /* of the first instruction of the join that has one */
-    uint32_t barrier;           /* convergence barrier register, if reason is RJ_BARRIER or RJ_EARLY */
-    ReconvReason reason;        /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach */
+    BlockId branch, join; /* join 0: none */
+    LocId loc;            /* of the branch */
+    LocId join_loc;       /* of the first instruction of the join that has one */
+    uint32_t barrier;     /* convergence barrier register, if reason is RJ_BARRIER or RJ_EARLY */
+    ReconvReason
+        reason; /* RJ_EARLY: one more report of the branch, for a join before the one all paths reach */
 } ReconvReport;
 const char *ir_reconv_reason(ReconvReason r); /* a phrase: "uniform branch" */
-typedef enum { RECONV_IPDOM, RECONV_FRONTIER, RECONV_FRONTIER_ALL /* no profit test */, RECONV_NONE } ReconvMode;
+typedef enum {
+    RECONV_IPDOM,
+    RECONV_FRONTIER,
+    RECONV_FRONTIER_ALL /* no profit test */,
+    RECONV_NONE
+} ReconvMode;
 
-typedef enum { PREDICATE_AUTO /* where it pays */, PREDICATE_OFF, PREDICATE_MAX /* wherever it is allowed */ } PredicateMode;
+typedef enum {
+    PREDICATE_AUTO /* where it pays */,
+    PREDICATE_OFF,
+    PREDICATE_MAX /* wherever it is allowed */
+} PredicateMode;
 typedef enum { PD_NONE, PD_TRIANGLE, PD_DIAMOND, PD_EXIT, PD_BRANCH, PD_LEAVE, PD_COUNT } PredicateShape;
+// clang-format off
 typedef enum { PR_CONVERTED, PR_LOOP, PR_SHARED, PR_INNER, PR_END, PR_NO_JOIN, PR_LONG, PR_CALL, PR_SYNC, PR_OPERATION,
                PR_OBSERVING, PR_PRESSURE, PR_NO_PROFIT, PR_COUNT } PredicateReason;
+// clang-format on
 typedef struct { /* what predication did with one branch, for `compile -v` and reports */
     Function *func;
     BlockId branch;
-    LocId loc;                /* of the branch */
-    InstId first;             /* converted: the first instruction that came from its sides */
+    LocId loc;    /* of the branch */
+    InstId first; /* converted: the first instruction that came from its sides */
     PredicateShape shape;
     PredicateReason reason;
     uint32_t insts;           /* instructions of its sides */
     uint32_t selects, merges; /* instructions added: selects for phis, predicates combined */
-    float branch_issues, guard_issues; /* expected warp instructions as branches, and predicated; 0: not estimated */
+    float branch_issues,
+        guard_issues; /* expected warp instructions as branches, and predicated; 0: not estimated */
 } PredicateReport;
 const char *ir_predicate_reason(PredicateReason r);
 const char *ir_predicate_shape(PredicateShape s);
-const char *ir_predicate_mode_name(PredicateMode m); /* "auto", "off", "max" */
+const char *ir_predicate_mode_name(PredicateMode m);        /* "auto", "off", "max" */
 bool ir_predicate_mode(const char *name, PredicateMode *m); /* false: there is none of that name */
 
 typedef struct IrModule {
@@ -211,25 +245,28 @@ typedef struct IrModule {
     StrTab *strings;
     const Target *target;
     const struct PtxModule *ptx;
-    VEC(Function *) funcs;      /* callees before callers where the call graph is acyclic */
+    VEC(Function *) funcs; /* callees before callers where the call graph is acyclic */
     VEC(IrVar) vars;
-    uint32_t shared_bytes;      /* all static .shared variables, one layout for the module */
-    uint32_t const_bytes;       /* bank 3 */
-    unsigned opt_level;         /* 0..3 */
-    unsigned reg_limit;         /* as Function.reg_limit, for all functions */
-    ReconvMode reconverge;      /* where lanes are brought together */
-    PredicateMode predicate;    /* which branches become guards */
-    bool yield_breaks;          /* lanes leave all convergence barriers before YIELD */
-    bool verify;                /* passes check their results; set by ir_run_passes */
-    VEC(ReconvReport) reconv;   /* filled by reconvergence; callers before callees, else in layout order */
-    VEC(PredicateReport) predicated; /* filled by predication; function by function, in the order of the text */
+    uint32_t shared_bytes;    /* all static .shared variables, one layout for the module */
+    uint32_t const_bytes;     /* bank 3 */
+    unsigned opt_level;       /* 0..3 */
+    unsigned reg_limit;       /* as Function.reg_limit, for all functions */
+    ReconvMode reconverge;    /* where lanes are brought together */
+    PredicateMode predicate;  /* which branches become guards */
+    bool yield_breaks;        /* lanes leave all convergence barriers before YIELD */
+    bool verify;              /* passes check their results; set by ir_run_passes */
+    VEC(ReconvReport) reconv; /* filled by reconvergence; callers before callees, else in layout order */
+    VEC(PredicateReport)
+    predicated; /* filled by predication; function by function, in the order of the text */
 } IrModule;
 
 /* ---- access ---- */
 static inline Inst *ir_inst(Function *f, InstId id) { return &f->insts.at[id.i]; }
 static inline Block *ir_block(Function *f, BlockId id) { return &f->blocks.at[id.i]; }
 static inline Value *ir_value(Function *f, ValId id) { return &f->values.at[id.i]; }
-static inline Operand *ir_dst(Function *f, const Inst *i, unsigned n) { return &f->operands.at[i->operand + n]; }
+static inline Operand *ir_dst(Function *f, const Inst *i, unsigned n) {
+    return &f->operands.at[i->operand + n];
+}
 static inline Operand *ir_src(Function *f, const Inst *i, unsigned n) {
     return &f->operands.at[i->operand + i->ndst + n];
 }
@@ -239,7 +276,8 @@ static inline Operand *ir_tied(Function *f, const Inst *i, unsigned n) { /* tied
 static inline unsigned ir_num_operands(const Inst *i) {
     return i->ndst + i->nsrc + (i->flags & IF_TIED ? i->ndst : 0u);
 }
-/* Value number c (0..count-1) of an OPK_VAL operand; 0 where a vector has a hole (a register nobody names). */
+/* Value number c (0..count-1) of an OPK_VAL operand; 0 where a vector has a hole (a register nobody names).
+ */
 static inline ValId ir_operand_value(const Function *f, Operand o, unsigned c) {
     return (ValId){o.count == 1 ? o.value : f->vectors.at[o.value + c]};
 }
@@ -248,9 +286,9 @@ static inline ValId ir_operand_value(const Function *f, Operand o, unsigned c) {
 IrModule *ir_module_new(const Target *t, StrTab *strings);
 void ir_module_free(IrModule *m);
 Function *ir_function_new(IrModule *m, StrId name, bool is_entry);
-BlockId ir_block_new(Function *f);          /* appended to the layout */
+BlockId ir_block_new(Function *f); /* appended to the layout */
 ValId ir_value_new(Function *f, RegFile file);
-Operand ir_val(const Function *f, ValId v); /* scalar operand */
+Operand ir_val(const Function *f, ValId v);                  /* scalar operand */
 Operand ir_vec(Function *f, const ValId *v, unsigned count); /* vector operand; count 1 is ir_val */
 Operand ir_imm64(Function *f, uint64_t bits);
 Operand ir_sym(Function *f, StrId symbol, int64_t addend, RelocKind kind);
@@ -262,10 +300,11 @@ void ir_set_dst(Function *f, InstId i, unsigned n, Operand o);
 void ir_set_src(Function *f, InstId i, unsigned n, Operand o);
 /* Give the instruction a guard; adds the (empty) tied sources if it has destinations. */
 void ir_set_guard(Function *f, InstId i, Operand guard);
-void ir_add_src(Function *f, InstId i, Operand o);   /* one more source, behind the others */
+void ir_add_src(Function *f, InstId i, Operand o); /* one more source, behind the others */
 void ir_remove_src(Function *f, InstId i, unsigned n);
-uint16_t ir_op_flags(unsigned op);          /* IF_* that every instruction of the operation has; ir_inst_new sets them */
-InstId ir_branch_new(Function *f, BlockId to); /* unguarded BRA */
+uint16_t
+ir_op_flags(unsigned op); /* IF_* that every instruction of the operation has; ir_inst_new sets them */
+InstId ir_branch_new(Function *f, BlockId to);                        /* unguarded BRA */
 const BranchTable *ir_branch_table(const Function *f, const Inst *i); /* of a BRX; NULL if it names none */
 #define IR_BRA_TARGET_SLOT ((unsigned)BRA_offset)
 void ir_append(Function *f, BlockId b, InstId i);
@@ -274,15 +313,16 @@ void ir_remove_at(Function *f, BlockId b, unsigned at);
 void ir_add_edge(Function *f, BlockId from, BlockId to);
 /* Redirect edge from->old to ->now; phis of `old` lose the operand, phis of `now` are the caller's task. */
 void ir_replace_edge(Function *f, BlockId from, BlockId old, BlockId now);
-void ir_remove_edge(Function *f, BlockId from, BlockId to); /* the branch itself is the caller's task */
+void ir_remove_edge(Function *f, BlockId from, BlockId to);   /* the branch itself is the caller's task */
 BlockId ir_split_edge(Function *f, BlockId from, BlockId to); /* new block with one BRA; phis stay right */
-void ir_renumber(Function *f);              /* layout order, drops dead blocks; Value.def and .block set anew */
+void ir_renumber(Function *f); /* layout order, drops dead blocks; Value.def and .block set anew */
 Function *ir_find_function(const IrModule *m, StrId name); /* NULL if the module has none */
-const Function *ir_callee(const Function *f, const Inst *i); /* of a CALL; NULL if indirect or not in the module */
+const Function *ir_callee(const Function *f,
+                          const Inst *i); /* of a CALL; NULL if indirect or not in the module */
 bool ir_is_terminator(const Function *f, const Inst *i); /* unguarded control transfer, or guarded BRA */
 static inline bool ir_is_pseudo(unsigned op) { return op >= OT_COUNT; }
 const char *ir_op_name(unsigned op);
-Control ir_control(uint32_t sched);          /* unpack and pack Inst.sched; 0 = CONTROL_DEFAULT */
+Control ir_control(uint32_t sched); /* unpack and pack Inst.sched; 0 = CONTROL_DEFAULT */
 uint32_t ir_control_pack(Control c);
 
 /* ---- text (ir/print.c, ir/load.c) ---- */
@@ -302,7 +342,8 @@ typedef struct {
     const char *dump, *stop_after; /* pass names or NULL; "all" dumps every pass */
     bool time_passes, verify;
     void (*on_dump)(void *user, const char *pass, const char *text);
-    void (*on_pass)(void *user, IrModule *m, const char *pass); /* after each; may change the module, for experiments */
+    void (*on_pass)(void *user, IrModule *m,
+                    const char *pass); /* after each; may change the module, for experiments */
     void *user;
 } PassOptions;
 /* Run all passes of passes.def on the module. */

@@ -14,8 +14,8 @@ typedef struct {
     IrModule *m;
     Function *f;
     uint32_t id_limit;
-    StrTab op_names;    /* names of operations ... */
-    StrMap op_by_name;  /* ... to number + 1 */
+    StrTab op_names;          /* names of operations ... */
+    StrMap op_by_name;        /* ... to number + 1 */
     VEC(uint8_t) block_state; /* [block] 1 mentioned, 2 defined */
     VEC(uint8_t) value_known; /* [value] mentioned, so its file is fixed */
 } Loader;
@@ -78,7 +78,8 @@ static bool expect(Loader *p, const char *word) {
 }
 
 static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '$';
 }
 
 /* A whole word, for keywords: "ssa" does not accept "ssab". */
@@ -98,7 +99,10 @@ static size_t word_size(const Loader *p) {
 }
 
 static int digit_value(char c, unsigned base) {
-    int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+    int v = c >= '0' && c <= '9'   ? c - '0'
+            : c >= 'a' && c <= 'f' ? c - 'a' + 10
+            : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                   : 99;
     return v < (int)base ? v : -1;
 }
 
@@ -149,7 +153,8 @@ static StrId name(Loader *p) {
     for (p->at++; p->at < p->end && *p->at != '"' && *p->at != '\n' && n < sizeof text; p->at++) {
         char c = *p->at;
         if (c == '\\') {
-            int hi = p->end - p->at > 2 ? digit_value(p->at[1], 16) : -1, lo = hi < 0 ? -1 : digit_value(p->at[2], 16);
+            int hi = p->end - p->at > 2 ? digit_value(p->at[1], 16) : -1,
+                lo = hi < 0 ? -1 : digit_value(p->at[2], 16);
             if (lo < 0 || hi * 16 + lo == 0) {
                 fail(p, "bad escape in a name");
                 return (StrId){0};
@@ -211,8 +216,12 @@ static ValId value(Loader *p) {
     const char *start = p->at;
     if (!expect(p, "%"))
         return (ValId){0};
-    unsigned file = accept(p, "ur") ? RF_UR : accept(p, "up") ? RF_UP : accept(p, "r") ? RF_R : accept(p, "p") ? RF_P
-                    : accept(p, "b") ? RF_B : RF_COUNT;
+    unsigned file = accept(p, "ur")   ? RF_UR
+                    : accept(p, "up") ? RF_UP
+                    : accept(p, "r")  ? RF_R
+                    : accept(p, "p")  ? RF_P
+                    : accept(p, "b")  ? RF_B
+                                      : RF_COUNT;
     if (file == RF_COUNT) {
         fail(p, "register file expected");
         return (ValId){0};
@@ -263,7 +272,10 @@ static Operand values(Loader *p) {
 }
 
 static bool physical(Loader *p, Operand *o) {
-    static const struct { const char *name; uint8_t file, number; } zeros[] = {
+    static const struct {
+        const char *name;
+        uint8_t file, number;
+    } zeros[] = {
         {"RZ", RF_R, REG_RZ}, {"PT", RF_P, REG_PT}, {"URZ", RF_UR, REG_URZ}, {"UPT", RF_UP, REG_UPT}};
     for (unsigned k = 0; k < 4; k++) {
         const char *save = p->at;
@@ -276,8 +288,12 @@ static bool physical(Loader *p, Operand *o) {
         }
     }
     const char *save = p->at;
-    RegFile file = accept(p, "UR") ? RF_UR : accept(p, "UP") ? RF_UP : accept(p, "R") ? RF_R : accept(p, "P") ? RF_P
-                   : accept(p, "B") ? RF_B : RF_COUNT;
+    RegFile file = accept(p, "UR")   ? RF_UR
+                   : accept(p, "UP") ? RF_UP
+                   : accept(p, "R")  ? RF_R
+                   : accept(p, "P")  ? RF_P
+                   : accept(p, "B")  ? RF_B
+                                     : RF_COUNT;
     if (file == RF_COUNT || (peek(p) != '[' && digit_value(peek(p), 10) < 0)) {
         p->at = save;
         return false;
@@ -325,7 +341,8 @@ static Operand symbol(Loader *p, unsigned kind) {
     if (digit_value(peek(p), 10) >= 0)
         addend = number(p, UINT64_MAX);
     expect(p, ")");
-    return p->failed ? (Operand){0} : ir_sym(p->f, id, (int64_t)(negative ? 0 - addend : addend), (RelocKind)kind);
+    return p->failed ? (Operand){0}
+                     : ir_sym(p->f, id, (int64_t)(negative ? 0 - addend : addend), (RelocKind)kind);
 }
 
 static Operand immediate(Loader *p) {
@@ -394,7 +411,10 @@ static Operand operand(Loader *p) {
 /* ---- instructions ---- */
 
 enum { MAX_OPERANDS = 255 };
-typedef struct { Operand at[MAX_OPERANDS]; unsigned n; } OperandList;
+typedef struct {
+    Operand at[MAX_OPERANDS];
+    unsigned n;
+} OperandList;
 
 static void operand_list(Loader *p, OperandList *l) {
     l->n = 0;
@@ -508,8 +528,7 @@ static LocId location(Loader *p) {
 static void tail(Loader *p, InstId id) {
     for (;;) {
         if (accept(p, "flags["))
-            ir_inst(p->f, id)->flags =
-                (uint16_t)(flag_list(p) | (ir_inst(p->f, id)->flags & IF_TIED));
+            ir_inst(p->f, id)->flags = (uint16_t)(flag_list(p) | (ir_inst(p->f, id)->flags & IF_TIED));
         else if (accept(p, "ctrl("))
             ir_inst(p->f, id)->sched = control(p);
         else if (accept(p, "loc(")) {

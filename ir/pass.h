@@ -6,26 +6,26 @@
 
 /* Facts about a module between passes. */
 enum {
-    IRS_SSA = 1,          /* values are defined once */
-    IRS_UNIFORM = 2,      /* Value.uniform and Function.uniform_entry are right */
-    IRS_LEGAL = 4,        /* every instruction has an opcode for its operand kinds */
-    IRS_RECONVERGED = 8,  /* BSSY, BSYNC, YIELD and WARPSYNC are there: edges may not be changed freely */
-    IRS_COLOURED = 16,    /* physical registers, parallel copies not yet lowered */
-    IRS_PHYSICAL = 32,    /* no pseudo operation is left */
-    IRS_LAID_OUT = 64,    /* layout is the final block order */
-    IRS_SCHEDULED = 128,  /* instruction order is final */
-    IRS_CONTROLLED = 256  /* stall counts and scoreboards are set */
+    IRS_SSA = 1,         /* values are defined once */
+    IRS_UNIFORM = 2,     /* Value.uniform and Function.uniform_entry are right */
+    IRS_LEGAL = 4,       /* every instruction has an opcode for its operand kinds */
+    IRS_RECONVERGED = 8, /* BSSY, BSYNC, YIELD and WARPSYNC are there: edges may not be changed freely */
+    IRS_COLOURED = 16,   /* physical registers, parallel copies not yet lowered */
+    IRS_PHYSICAL = 32,   /* no pseudo operation is left */
+    IRS_LAID_OUT = 64,   /* layout is the final block order */
+    IRS_SCHEDULED = 128, /* instruction order is final */
+    IRS_CONTROLLED = 256 /* stall counts and scoreboards are set */
 };
 /* In GIVES: facts that the pass destroys. */
 #define IRS_DROPS(x) ((uint64_t)(x) << 32)
 
 typedef struct {
     const char *name, *what;
-    PassFn *func;         /* one of the two is NULL */
+    PassFn *func; /* one of the two is NULL */
     ModulePassFn *module;
     unsigned min_opt_level;
     uint32_t needs;
-    uint64_t gives;       /* facts given; facts dropped in the high half */
+    uint64_t gives; /* facts given; facts dropped in the high half */
 } PassDesc;
 
 /* Run the rows in order. The text of time_passes goes out as notes. */

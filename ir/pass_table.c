@@ -10,8 +10,13 @@
 
 #define PASS_FN_FUNC(name) .func = pass_##name
 #define PASS_FN_MODULE(name) .module = pass_##name
-#define PASS(id, kind, min, text, need, give)                                                                 \
-    {.name = #id, .what = (text), PASS_FN_##kind(id), .min_opt_level = (min), .needs = (need), .gives = (give)},
+#define PASS(id, kind, min, text, need, give)                                                                \
+    {.name = #id,                                                                                            \
+     .what = (text),                                                                                         \
+     PASS_FN_##kind(id),                                                                                     \
+     .min_opt_level = (min),                                                                                 \
+     .needs = (need),                                                                                        \
+     .gives = (give)},
 static const PassDesc table[] = {
 #include "ir/passes.def"
     {0} /* so that the table is never empty */

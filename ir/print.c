@@ -8,9 +8,9 @@
 
 const char *const ir_file_names[RF_COUNT] = {"r", "p", "ur", "up", "b"};
 const char *const ir_phys_names[RF_COUNT] = {"R", "P", "UR", "UP", "B"};
-const char *const ir_reloc_names[RELOC_KIND_COUNT] = {
-    "none", "abs32_lo", "abs32_hi", "call_rel", "call_abs", "shared_offset32", "abs64", "pcrel_lo"};
-const char *const ir_flag_names[IR_NUM_FLAGS] = {"tied",   "sync", "observing", "uniform",
+const char *const ir_reloc_names[RELOC_KIND_COUNT] = {"none",     "abs32_lo",        "abs32_hi", "call_rel",
+                                                      "call_abs", "shared_offset32", "abs64",    "pcrel_lo"};
+const char *const ir_flag_names[IR_NUM_FLAGS] = {"tied",   "sync", "observing",  "uniform",
                                                  "memory", "side", "convergent", "aligned"};
 const char *const ir_half_names[4] = {"", ".f32", ".h0h0", ".h1h1"};
 
@@ -78,7 +78,8 @@ static void print_value(FILE *out, const Function *f, Operand o, bool is_def) {
 
 static void print_operand(FILE *out, const Function *f, Operand o, bool is_def) {
     const char *name;
-    fprintf(out, "%s%s%s", o.mods & OPM_NOT ? "!" : "", o.mods & OPM_NEG ? "-" : "", o.mods & OPM_ABS ? "|" : "");
+    fprintf(out, "%s%s%s", o.mods & OPM_NOT ? "!" : "", o.mods & OPM_NEG ? "-" : "",
+            o.mods & OPM_ABS ? "|" : "");
     switch (o.kind) {
     case OPK_NONE: fputc('_', out); break;
     case OPK_VAL: print_value(out, f, o, is_def); break;
@@ -133,7 +134,8 @@ static void print_tail(FILE *out, const Function *f, const Inst *i) {
     }
 }
 
-/* (cmp=GE sign=U32), values that have no name as numbers; :0x... if the word has bits that no modifier has. */
+/* (cmp=GE sign=U32), values that have no name as numbers; :0x... if the word has bits that no modifier has.
+ */
 static void print_mods(FILE *out, const Inst *i) {
     unsigned n = ir_is_pseudo(i->op) ? 0 : isa_num_mods(i->op);
     uint32_t rest = i->mods;
@@ -245,9 +247,15 @@ static bool summary_is_set(const FuncSummary *s) {
 }
 
 static void print_function(FILE *out, const Function *f) {
-    const struct { bool set; const char *name; } props[] = {
-        {f->is_entry, "entry"}, {f->is_ssa, "ssa"}, {f->is_physical, "physical"}, {f->noreturn, "noreturn"},
-        {f->uniform_entry, "uniform_entry"}, {f->uses_sync, "uses_sync"}};
+    const struct {
+        bool set;
+        const char *name;
+    } props[] = {{f->is_entry, "entry"},
+                 {f->is_ssa, "ssa"},
+                 {f->is_physical, "physical"},
+                 {f->noreturn, "noreturn"},
+                 {f->uniform_entry, "uniform_entry"},
+                 {f->uses_sync, "uses_sync"}};
     fputs("func ", out);
     print_name(out, f->module, f->name);
     for (unsigned k = 0; k < sizeof props / sizeof *props; k++)
@@ -272,8 +280,9 @@ static void print_function(FILE *out, const Function *f) {
 static void print_var(FILE *out, const IrModule *m, const IrVar *v) {
     fputs("var ", out);
     print_name(out, m, v->name);
-    fprintf(out, " linkage=%u space=%u align=%u size=%" PRIu64 " offset=%" PRIu64 "%s\n", v->linkage, v->space,
-            v->align_bytes, v->size_bytes, v->offset_bytes, v->is_extern_shared ? " extern_shared" : "");
+    fprintf(out, " linkage=%u space=%u align=%u size=%" PRIu64 " offset=%" PRIu64 "%s\n", v->linkage,
+            v->space, v->align_bytes, v->size_bytes, v->offset_bytes,
+            v->is_extern_shared ? " extern_shared" : "");
 }
 
 char *ir_print_function(const Function *f, size_t *size_bytes) {
@@ -295,8 +304,8 @@ char *ir_print(const IrModule *m, size_t *size_bytes) {
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fprintf(out, "module %s opt=%u shared=%u const=%u\n", isa_target_name(m->target), m->opt_level, m->shared_bytes,
-            m->const_bytes);
+    fprintf(out, "module %s opt=%u shared=%u const=%u\n", isa_target_name(m->target), m->opt_level,
+            m->shared_bytes, m->const_bytes);
     for (unsigned k = 0; k < m->vars.n; k++)
         print_var(out, m, &m->vars.at[k]);
     for (unsigned k = 0; k < m->funcs.n; k++)

@@ -5,9 +5,9 @@
 #include "ir/ir.h"
 
 enum { IR_NUM_FLAGS = 8 };
-extern const char *const ir_file_names[RF_COUNT];   /* of values: %r12 */
-extern const char *const ir_phys_names[RF_COUNT];   /* of registers: R12 */
+extern const char *const ir_file_names[RF_COUNT]; /* of values: %r12 */
+extern const char *const ir_phys_names[RF_COUNT]; /* of registers: R12 */
 extern const char *const ir_reloc_names[RELOC_KIND_COUNT];
 extern const char *const ir_flag_names[IR_NUM_FLAGS]; /* bit k of Inst.flags */
-extern const char *const ir_half_names[4];          /* OPM_HALF_SHIFT */
+extern const char *const ir_half_names[4];            /* OPM_HALF_SHIFT */
 #endif

@@ -13,15 +13,16 @@ typedef struct {
     const char *after;
     bool ok;
     Arena arena;
-    uint32_t *rpo;       /* [block] position in reverse post-order + 1, 0 = unreachable */
-    BlockId *order;      /* [rpo] */
+    uint32_t *rpo;  /* [block] position in reverse post-order + 1, 0 = unreachable */
+    BlockId *order; /* [rpo] */
     uint32_t norder;
-    uint32_t *idom;      /* [rpo position] */
+    uint32_t *idom;       /* [rpo position] */
     uint32_t *inst_block; /* [inst] block that holds it, 0 none */
     uint32_t *inst_pos;   /* [inst] position in it */
 } Verify;
 
-__attribute__((format(printf, 4, 5))) static void fail(Verify *v, BlockId b, unsigned at, const char *fmt, ...) {
+__attribute__((format(printf, 4, 5))) static void fail(Verify *v, BlockId b, unsigned at, const char *fmt,
+                                                       ...) {
     char text[200];
     va_list ap;
     va_start(ap, fmt);
@@ -49,10 +50,11 @@ static bool is_live_block(const Verify *v, uint32_t b) {
 
 static bool operand_in_range(const Function *f, Operand o) {
     switch (o.kind) {
-    case OPK_NONE: case OPK_IMM: case OPK_CMEM: case OPK_SREG:
-        return true;
-    case OPK_REG:
-        return o.file < RF_COUNT && o.count >= 1 && o.count <= 4;
+    case OPK_NONE:
+    case OPK_IMM:
+    case OPK_CMEM:
+    case OPK_SREG: return true;
+    case OPK_REG: return o.file < RF_COUNT && o.count >= 1 && o.count <= 4;
     case OPK_VAL:
         if (o.file >= RF_COUNT || o.count < 1 || o.count > 4)
             return false;
@@ -138,8 +140,10 @@ static bool check_edges(Verify *v) {
                 continue;
             }
             const Block *ob = block(v, o);
-            unsigned there = is_pred ? count_id(ob->succs.at, ob->succs.n, id) : count_id(ob->preds.at, ob->preds.n, id);
-            unsigned here = is_pred ? count_id(b->preds.at, b->preds.n, o) : count_id(b->succs.at, b->succs.n, o);
+            unsigned there =
+                is_pred ? count_id(ob->succs.at, ob->succs.n, id) : count_id(ob->preds.at, ob->preds.n, id);
+            unsigned here =
+                is_pred ? count_id(b->preds.at, b->preds.n, o) : count_id(b->succs.at, b->succs.n, o);
             if (there != here)
                 fail(v, id, 0, "edge %s bb%u is not in both lists", is_pred ? "from" : "to", o.i);
         }
@@ -186,7 +190,8 @@ static void check_last(Verify *v, BlockId id) {
         fail(v, id, b->insts.n - 1, "block does not end in an unguarded control transfer");
 }
 
-/* A BRX may do without a table (its register then holds what is only known later); if it names one, that fits. */
+/* A BRX may do without a table (its register then holds what is only known later); if it names one, that
+ * fits. */
 static void check_table(Verify *v, BlockId id, unsigned at, const Inst *i) {
     const BranchTable *t = ir_branch_table(v->f, i);
     if (!t && i->nsrc > BRX_offset && v->f->operands.at[i->operand + i->ndst + BRX_offset].kind != OPK_NONE)
@@ -243,8 +248,8 @@ static void check_machine_operands(Verify *v, BlockId b, unsigned at, const Inst
         return;
     }
     if (i->ndst < nd || i->nsrc < ns) {
-        fail(v, b, at, "%s needs %u destinations and %u sources, has %u and %u", ir_op_name(i->op), nd, ns, i->ndst,
-             i->nsrc);
+        fail(v, b, at, "%s needs %u destinations and %u sources, has %u and %u", ir_op_name(i->op), nd, ns,
+             i->ndst, i->nsrc);
         return;
     }
     const Operand *o = &v->f->operands.at[i->operand];
@@ -268,7 +273,9 @@ static void check_pseudo(Verify *v, BlockId b, unsigned at, const Inst *i) {
         if (at && inst(v, block(v, b)->insts.at[at - 1])->op != IR_PHI)
             fail(v, b, at, "phi behind another instruction");
         break;
-    case IR_COPY: case IR_FRAME_ADDR: case IR_RELOAD:
+    case IR_COPY:
+    case IR_FRAME_ADDR:
+    case IR_RELOAD:
         if (i->ndst != 1 || i->nsrc != 1)
             fail(v, b, at, "%s needs one destination and one source", ir_op_name(i->op));
         break;
@@ -280,8 +287,7 @@ static void check_pseudo(Verify *v, BlockId b, unsigned at, const Inst *i) {
         if (at || b.i != v->f->entry.i)
             fail(v, b, at, "entry is not the first instruction of the function");
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -293,7 +299,8 @@ static void check_inst(Verify *v, BlockId b, unsigned at, InstId id) {
     else
         check_machine_operands(v, b, at, i);
     if (!op_is_always(i->guard)) {
-        if (!is_register(i->guard) || (i->guard.file != RF_P && i->guard.file != RF_UP) || i->guard.count != 1)
+        if (!is_register(i->guard) || (i->guard.file != RF_P && i->guard.file != RF_UP) ||
+            i->guard.count != 1)
             fail(v, b, at, "guard is no predicate");
         if (i->ndst && !(i->flags & IF_TIED))
             fail(v, b, at, "guarded definition has no tied sources");

@@ -1,5 +1,5 @@
-/* Strict decoding: the low 12 bits choose a chain of opcodes, the fixed bits one of them; every other bit belongs to
- * a field or must be zero.
+/* Strict decoding: the low 12 bits choose a chain of opcodes, the fixed bits one of them; every other bit
+ * belongs to a field or must be zero.
  * SPDX-License-Identifier: MIT */
 #include "isa/tables.h"
 #include <stdio.h>
@@ -58,8 +58,8 @@ static bool dec_mod(const IsaRow *r, const IsaField *f, uint64_t v, MachInst *ou
             known = true;
         }
     if (!known) {
-        snprintf(error, ISA_ERROR_BYTES, "%s: field %s has the undefined value %u", isa_opcode_name(r->opcode),
-                 isa_optypes[r->optype].mods[f->index].name, (unsigned)v);
+        snprintf(error, ISA_ERROR_BYTES, "%s: field %s has the undefined value %u",
+                 isa_opcode_name(r->opcode), isa_optypes[r->optype].mods[f->index].name, (unsigned)v);
         return false;
     }
     out->mods = isa_mod_put(r, f->index, out->mods, sem);
@@ -77,21 +77,11 @@ static void dec_attr(const IsaField *f, uint64_t v, MachInst *out) {
 static void dec_ctrl(const IsaField *f, uint64_t v, Control *c) {
     uint8_t x = (uint8_t)v;
     switch (f->index) {
-    case 0:
-        c->stall_cycles = x;
-        break;
-    case 1:
-        c->yield = !x;
-        break;
-    case 2:
-        c->write_sb = x;
-        break;
-    case 3:
-        c->read_sb = x;
-        break;
-    default:
-        c->wait_mask = x;
-        break;
+    case 0: c->stall_cycles = x; break;
+    case 1: c->yield = !x; break;
+    case 2: c->write_sb = x; break;
+    case 3: c->read_sb = x; break;
+    default: c->wait_mask = x; break;
     }
 }
 
@@ -121,25 +111,18 @@ static bool dec_fields(const IsaRow *r, const uint64_t word[2], MachInst *out, c
             out->guard.count = 1;
             out->guard.value = (uint32_t)v;
             break;
-        case FK_OPERAND:
-            dec_operand(f, v, out);
-            break;
-        case FK_ATTR:
-            dec_attr(f, v, out);
-            break;
+        case FK_OPERAND: dec_operand(f, v, out); break;
+        case FK_ATTR: dec_attr(f, v, out); break;
         case FK_MOD:
             if (f->when && !dec_mod(r, f, v, out, error))
                 return false;
             break;
-        case FK_CTRL:
-            dec_ctrl(f, v, &out->ctrl);
-            break;
+        case FK_CTRL: dec_ctrl(f, v, &out->ctrl); break;
         case FK_WIDE:
             if (isa_mod_get(r, f->def, out->mods))
                 isa_slot_operand(out, f->index)->mods |= OPM_WIDE64;
             break;
-        default:
-            break;
+        default: break;
         }
     }
     return true;
@@ -149,7 +132,8 @@ static bool dec_row(const Target *t, const IsaRow *r, const uint64_t word[2], Ma
     uint64_t bad[2] = {word[0] & r->zero[0], word[1] & r->zero[1]};
     if (bad[0] | bad[1]) {
         unsigned bit = bad[0] ? (unsigned)__builtin_ctzll(bad[0]) : 64 + (unsigned)__builtin_ctzll(bad[1]);
-        snprintf(error, ISA_ERROR_BYTES, "%s: bit %u is set and belongs to no field (word 0x%016llx 0x%016llx)",
+        snprintf(error, ISA_ERROR_BYTES,
+                 "%s: bit %u is set and belongs to no field (word 0x%016llx 0x%016llx)",
                  isa_opcode_name(r->opcode), bit, (unsigned long long)word[0], (unsigned long long)word[1]);
         return false;
     }
@@ -164,7 +148,8 @@ static bool dec_row(const Target *t, const IsaRow *r, const uint64_t word[2], Ma
     if (!dec_mods(r, word, out, &conditional, error))
         return false;
     if (r->select && !isa_cond(r->select, r, out)) {
-        snprintf(error, ISA_ERROR_BYTES, "%s: this opcode is not used with these modifiers", isa_opcode_name(r->opcode));
+        snprintf(error, ISA_ERROR_BYTES, "%s: this opcode is not used with these modifiers",
+                 isa_opcode_name(r->opcode));
         return false;
     }
     if (!dec_fields(r, word, out, error))
@@ -195,7 +180,7 @@ bool isa_decode(const Target *t, const uint64_t word[2], MachInst *out, char err
             return true;
     }
     if (!error[0])
-        snprintf(error, ISA_ERROR_BYTES, "unknown opcode 0x%03x (word 0x%016llx 0x%016llx)", (unsigned)(word[0] & 0xfff),
-                 (unsigned long long)word[0], (unsigned long long)word[1]);
+        snprintf(error, ISA_ERROR_BYTES, "unknown opcode 0x%03x (word 0x%016llx 0x%016llx)",
+                 (unsigned)(word[0] & 0xfff), (unsigned long long)word[0], (unsigned long long)word[1]);
     return false;
 }

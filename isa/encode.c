@@ -10,8 +10,8 @@
 static bool is_absent(const Operand *o) {
     if (o->kind == OPK_NONE)
         return true;
-    return o->kind == OPK_REG && o->file < RF_COUNT && o->file != RF_B && o->value == isa_file_zero((RegFile)o->file) &&
-           !(o->mods & ~OPM_WIDE64);
+    return o->kind == OPK_REG && o->file < RF_COUNT && o->file != RF_B &&
+           o->value == isa_file_zero((RegFile)o->file) && !(o->mods & ~OPM_WIDE64);
 }
 
 static bool imm_fits(const IsaField *f, uint32_t bits) {
@@ -41,10 +41,8 @@ bool isa_operand_fits(const IsaRow *r, unsigned slot, const Operand *o, const Ma
     case VT_UPRED:
     case VT_BREG:
         return (o->kind == OPK_REG || o->kind == OPK_VAL) && o->file == (uint8_t)isa_value_file(f->type);
-    case VT_CMEM:
-        return o->kind == OPK_CMEM;
-    case VT_SREG:
-        return o->kind == OPK_SREG;
+    case VT_CMEM: return o->kind == OPK_CMEM;
+    case VT_SREG: return o->kind == OPK_SREG;
     default:
         if (f->flags & FF_WIDE_VALUE)
             return o->kind == OPK_IMM64 || o->kind == OPK_IMM || o->kind == OPK_BLOCK || o->kind == OPK_SYM;
@@ -119,7 +117,8 @@ static const char *slot_name(const Enc *e, unsigned slot) {
 }
 
 static bool fail(const Enc *e, const char *what, unsigned slot) {
-    snprintf(e->error, ISA_ERROR_BYTES, "%s: operand %s %s", isa_opcode_name(e->r->opcode), slot_name(e, slot), what);
+    snprintf(e->error, ISA_ERROR_BYTES, "%s: operand %s %s", isa_opcode_name(e->r->opcode),
+             slot_name(e, slot), what);
     return false;
 }
 
@@ -185,8 +184,7 @@ static bool enc_operand(const Enc *e, const IsaField *f, uint64_t *v) {
     case VT_UREG:
     case VT_PRED:
     case VT_UPRED:
-    case VT_BREG:
-        return enc_reg(e, f, o, f->index, v);
+    case VT_BREG: return enc_reg(e, f, o, f->index, v);
     case VT_CMEM: {
         unsigned bank_bits = f->width - 16u, bank = o->value >> 16;
         if (o->kind != OPK_CMEM)
@@ -199,8 +197,7 @@ static bool enc_operand(const Enc *e, const IsaField *f, uint64_t *v) {
     case VT_SREG:
         *v = o->value;
         return (o->kind == OPK_SREG && o->value < 256) || fail(e, "must be a special register", f->index);
-    default:
-        return enc_imm(e, f, o, f->index, v);
+    default: return enc_imm(e, f, o, f->index, v);
     }
 }
 
@@ -252,20 +249,11 @@ static bool enc_field(const Enc *e, const IsaField *f, uint64_t word[2]) {
         v = isa_file_zero(isa_value_file(f->type)); /* "always" is the same in both files */
         ok = op_is_always(e->in->guard) || enc_reg(e, f, &e->in->guard, SLOT_NONE, &v);
         break;
-    case FK_OPERAND:
-        ok = enc_operand(e, f, &v);
-        break;
-    case FK_ATTR:
-        v = enc_attr(e, f);
-        break;
-    case FK_MOD:
-        ok = enc_mod(e, f, &v);
-        break;
-    case FK_CTRL:
-        ok = enc_ctrl(e, f, &v);
-        break;
-    default:
-        return true;
+    case FK_OPERAND: ok = enc_operand(e, f, &v); break;
+    case FK_ATTR: v = enc_attr(e, f); break;
+    case FK_MOD: ok = enc_mod(e, f, &v); break;
+    case FK_CTRL: ok = enc_ctrl(e, f, &v); break;
+    default: return true;
     }
     if (f->flags & FF_REVERSED)
         v = (((uint64_t)1 << f->width) - 1) - v;
@@ -307,13 +295,15 @@ static bool no_form(const Target *t, const MachInst *in, char *error) {
             return false;
         }
     }
-    snprintf(error, ISA_ERROR_BYTES, "%s has no form that takes these operands and modifiers together", o->name);
+    snprintf(error, ISA_ERROR_BYTES, "%s has no form that takes these operands and modifiers together",
+             o->name);
     return false;
 }
 
 bool isa_encode(const Target *t, const MachInst *in, uint64_t word[2], char error[ISA_ERROR_BYTES]) {
     if (in->optype == 0 || in->optype >= isa_noptypes || !isa_target_has(t, in->optype)) {
-        snprintf(error, ISA_ERROR_BYTES, "%s has no instruction %s", t->info.name, isa_optype_name(in->optype));
+        snprintf(error, ISA_ERROR_BYTES, "%s has no instruction %s", t->info.name,
+                 isa_optype_name(in->optype));
         return false;
     }
     const IsaRow *r = NULL;

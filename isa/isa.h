@@ -51,8 +51,8 @@ typedef struct {
     int64_t wide; /* value of the one OPK_IMM64 operand, if any */
 } MachInst;
 
-typedef struct Target Target; /* description of one machine; constant data */
-extern const Target *const isa_targets[]; /* NULL-terminated; the first is the default, bru1 */
+typedef struct Target Target;               /* description of one machine; constant data */
+extern const Target *const isa_targets[];   /* NULL-terminated; the first is the default, bru1 */
 const Target *isa_target(const char *name); /* NULL if unknown */
 const char *isa_target_name(const Target *t);
 
@@ -83,8 +83,8 @@ IsaSlot isa_src_slot(const Target *t, unsigned optype, unsigned i);
 unsigned isa_dst_regs(const Target *t, const MachInst *in, unsigned i);
 unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i);
 
-/* Modifiers by index, for printing and reading machine IR. `value_name` is NULL, and `value` -1, where there is no
- * such name (plain numbers); mods hold value ^ def at lo. */
+/* Modifiers by index, for printing and reading machine IR. `value_name` is NULL, and `value` -1, where there
+ * is no such name (plain numbers); mods hold value ^ def at lo. */
 typedef struct {
     const char *name;
     uint8_t lo, width;
@@ -126,8 +126,8 @@ typedef struct {
     bool (*resolve)(void *user, const char *name, size_t size_bytes, int64_t *value);
     void *user;
 } IsaParseOptions;
-bool isa_parse(const Target *t, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt, MachInst *out,
-               const char **end, char error[ISA_ERROR_BYTES]);
+bool isa_parse(const Target *t, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt,
+               MachInst *out, const char **end, char error[ISA_ERROR_BYTES]);
 
 /* Fill `out` with a random legal instruction of `opcode`; *state is a splitmix64 state. For tests. */
 void isa_random(const Target *t, unsigned opcode, uint64_t *state, MachInst *out);
@@ -135,20 +135,20 @@ void isa_random(const Target *t, unsigned opcode, uint64_t *state, MachInst *out
 /* Target properties that passes and the simulator read; all data, see isa/targets.isa. */
 typedef struct {
     const char *name;
-    uint32_t elf_flags;       /* e_flags */
-    uint16_t elf_machine;     /* e_machine */
+    uint32_t elf_flags;   /* e_flags */
+    uint16_t elf_machine; /* e_machine */
     uint8_t elf_osabi, elf_abiversion;
-    uint32_t num_regs[RF_COUNT];    /* allocatable registers, without RZ/PT */
-    uint32_t param_base_bytes;      /* first parameter in constant bank 0 */
-    uint32_t ntid_offset_bytes;     /* c[0][..] of ntid.x; y and z follow */
+    uint32_t num_regs[RF_COUNT]; /* allocatable registers, without RZ/PT */
+    uint32_t param_base_bytes;   /* first parameter in constant bank 0 */
+    uint32_t ntid_offset_bytes;  /* c[0][..] of ntid.x; y and z follow */
     uint32_t nctaid_offset_bytes;
     uint32_t stack_top_offset_bytes;
     uint32_t dynamic_shared_offset_bytes;
     uint32_t gridid_offset_bytes;
-    uint32_t branch_unit_bytes;     /* unit of encoded branch offsets: 16 (bru1) or 4 */
-    uint32_t reserved_regs;         /* added to the highest register used for the register count */
-    bool has_alu_cmem;              /* ALU operations take c[][] operands */
-    bool has_yield_fairness;        /* YIELD switches lane groups (bru1) */
+    uint32_t branch_unit_bytes; /* unit of encoded branch offsets: 16 (bru1) or 4 */
+    uint32_t reserved_regs;     /* added to the highest register used for the register count */
+    bool has_alu_cmem;          /* ALU operations take c[][] operands */
+    bool has_yield_fairness;    /* YIELD switches lane groups (bru1) */
 } TargetInfo;
 const TargetInfo *isa_target_info(const Target *t);
 /* Number of a special register by PTX-like name ("tid.x", "laneid", "clock.lo" ...), -1 if the target

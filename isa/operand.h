@@ -28,11 +28,11 @@ typedef enum {
 
 /* Modifier bits. Which ones a slot accepts is data in the .isa file. */
 enum {
-    OPM_NEG = 1,    /* arithmetic negation; `.X` integer ops read it as ~ */
-    OPM_ABS = 2,    /* absolute value */
-    OPM_NOT = 4,    /* predicate negation, or bitwise ~ */
-    OPM_REUSE = 8,  /* operand reuse cache hint */
-    OPM_WIDE64 = 16, /* address register is a 64-bit pair (`R2.64`) */
+    OPM_NEG = 1,       /* arithmetic negation; `.X` integer ops read it as ~ */
+    OPM_ABS = 2,       /* absolute value */
+    OPM_NOT = 4,       /* predicate negation, or bitwise ~ */
+    OPM_REUSE = 8,     /* operand reuse cache hint */
+    OPM_WIDE64 = 16,   /* address register is a 64-bit pair (`R2.64`) */
     OPM_HALF_SHIFT = 5 /* bits 5-6: half selection 0 H1_H0, 1 F32, 2 H0_H0, 3 H1_H1 */
 };
 

@@ -1,6 +1,6 @@
-/* Text to instructions, the inverse of print.c: every opcode whose mnemonic fits is tried with its syntax program;
- * optional operands are tried present and absent. The first that matches to the end and encodes is it.
- * Numbers may be expressions: `(label), (.L + 0x10 - .), `.` being the address of the instruction.
+/* Text to instructions, the inverse of print.c: every opcode whose mnemonic fits is tried with its syntax
+ * program; optional operands are tried present and absent. The first that matches to the end and encodes is
+ * it. Numbers may be expressions: `(label), (.L + 0x10 - .), `.` being the address of the instruction.
  * SPDX-License-Identifier: MIT */
 #include "isa/parse.h"
 #include <stdio.h>
@@ -159,7 +159,8 @@ static void start_inst(const IsaRow *r, const Operand *g, bool given, MachInst *
     }
 }
 
-/* What decoding would yield: register counts, absent operands of the form as their defaults, derived marks. */
+/* What decoding would yield: register counts, absent operands of the form as their defaults, derived marks.
+ */
 static bool finish_inst(const Target *t, const IsaRow *r, MachInst *in, char *error) {
     uint64_t word[2];
     MachInst again;
@@ -178,8 +179,8 @@ static bool finish_inst(const Target *t, const IsaRow *r, MachInst *in, char *er
     return true;
 }
 
-static const char *try_row(Parse *p, const IsaRow *r, const char *s, const Operand *g, bool given, MachInst *out,
-                           char *error) {
+static const char *try_row(Parse *p, const IsaRow *r, const char *s, const Operand *g, bool given,
+                           MachInst *out, char *error) {
     p->r = r;
     for (unsigned n = r->nalias + 1u; n-- > 0;) { /* an alias may mean the same mnemonic in another way */
         unsigned k = n;
@@ -199,8 +200,8 @@ static const char *try_row(Parse *p, const IsaRow *r, const char *s, const Opera
     return NULL;
 }
 
-bool isa_parse(const Target *t, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt, MachInst *out,
-               const char **end, char error[ISA_ERROR_BYTES]) {
+bool isa_parse(const Target *t, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt,
+               MachInst *out, const char **end, char error[ISA_ERROR_BYTES]) {
     Parse p = {.t = t, .opt = opt, .pc = pc_bytes};
     Operand g;
     bool given, known = false;

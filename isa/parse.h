@@ -1,5 +1,6 @@
-/* Reading instructions: what parse.c (syntax programs) needs of parse_operand.c (numbers, operands, modifiers).
- * Every function takes the place where to read and returns the place behind, or NULL after pa_miss.
+/* Reading instructions: what parse.c (syntax programs) needs of parse_operand.c (numbers, operands,
+ * modifiers). Every function takes the place where to read and returns the place behind, or NULL after
+ * pa_miss.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_ISA_PARSE_H
 #define HEDDLE_ISA_PARSE_H

@@ -125,14 +125,9 @@ static uint32_t float_bits(unsigned type, double v, bool qnan, bool bf16) {
     uint32_t b;
     uint64_t d;
     switch (type) {
-    case VT_F32:
-        memcpy(&b, &f, 4);
-        return qnan ? sign | 0x7fc00000 : b;
-    case VT_F64:
-        memcpy(&d, &v, 8);
-        return qnan ? sign | 0x7ff80000 : (uint32_t)(d >> 32);
-    default:
-        return qnan ? sign >> 16 | (bf16 ? 0x7fc0u : 0x7e00u) : half_bits(v, bf16);
+    case VT_F32: memcpy(&b, &f, 4); return qnan ? sign | 0x7fc00000 : b;
+    case VT_F64: memcpy(&d, &v, 8); return qnan ? sign | 0x7ff80000 : (uint32_t)(d >> 32);
+    default: return qnan ? sign >> 16 | (bf16 ? 0x7fc0u : 0x7e00u) : half_bits(v, bf16);
     }
 }
 
@@ -268,7 +263,8 @@ static const char *sreg(Parse *p, const char *s, Operand *o) {
     while (pa_is_word_char((unsigned char)*e) || *e == '.')
         e++;
     for (unsigned i = 0; i < p->t->nsregs; i++)
-        if (strlen(p->t->sregs[i].text) == (size_t)(e - s) && !strncmp(p->t->sregs[i].text, s, (size_t)(e - s))) {
+        if (strlen(p->t->sregs[i].text) == (size_t)(e - s) &&
+            !strncmp(p->t->sregs[i].text, s, (size_t)(e - s))) {
             *o = (Operand){OPK_SREG, 0, 0, 0, p->t->sregs[i].number};
             return e;
         }
@@ -420,7 +416,8 @@ const char *pa_mod_pair(Parse *p, const char *s, const IsaSyn *y, MachInst *in) 
     for (unsigned i = 0; *s == '.' && i < a->nvals; i++)
         for (unsigned k = 0; k < b->nvals; k++) {
             size_t n = strlen(a->vals[i].text), m = strlen(b->vals[k].text);
-            if (strncmp(s + 1, a->vals[i].text, n) || strncmp(s + 1 + n, b->vals[k].text, m) || !pa_ends_word(s + 1 + n + m))
+            if (strncmp(s + 1, a->vals[i].text, n) || strncmp(s + 1 + n, b->vals[k].text, m) ||
+                !pa_ends_word(s + 1 + n + m))
                 continue;
             in->mods = isa_mod_put(p->r, y->a, in->mods, a->vals[i].sem);
             in->mods = isa_mod_put(p->r, y->mod - 1u, in->mods, b->vals[k].sem);

@@ -1,5 +1,5 @@
-/* Instructions as text: nvdisasm's syntax for NVIDIA's layout, the specification's for bru1's branch and barrier
- * units. The syntax program of the opcode says what is printed; see isa/tables.h.
+/* Instructions as text: nvdisasm's syntax for NVIDIA's layout, the specification's for bru1's branch and
+ * barrier units. The syntax program of the opcode says what is printed; see isa/tables.h.
  * SPDX-License-Identifier: MIT */
 #include "isa/tables.h"
 #include <math.h>
@@ -99,14 +99,9 @@ static void put_imm(Print *p, const IsaField *f, uint32_t bits) {
         memcpy(&d, &wide, 8);
         put_float(p, d, (bits & 0x7fffffff) == 0x7ff80000, bits >> 31, bits);
         break;
-    case VT_H2:
-        put_halves(p, bits);
-        break;
-    case VT_SIMM:
-        put_hex(p, (int32_t)bits);
-        break;
-    default:
-        put(p, "0x%x", bits);
+    case VT_H2: put_halves(p, bits); break;
+    case VT_SIMM: put_hex(p, (int32_t)bits); break;
+    default: put(p, "0x%x", bits);
     }
 }
 
@@ -127,9 +122,7 @@ static void put_reg_name(Print *p, const Operand *o, bool pair) {
         put(p, "%s%u", prefix[o->file], o->value);
 }
 
-static void put_signed16(Print *p, uint32_t offset) {
-    put_hex(p, (int16_t)(uint16_t)offset);
-}
+static void put_signed16(Print *p, uint32_t offset) { put_hex(p, (int16_t)(uint16_t)offset); }
 
 /* What the field prints when the operand is absent. */
 static Operand effective(const IsaField *f, const Operand *o) {
@@ -253,8 +246,8 @@ static int64_t offset_value(const Print *p, unsigned slot) {
     return o->kind == OPK_IMM ? (int32_t)o->value : 0;
 }
 
-/* "[R2.64+UR4+0x10]". nvdisasm leaves out RZ where there is no stride and a UR or an offset follows; URZ is left out
- * behind a 64-bit register, whose suffix already tells the form. */
+/* "[R2.64+UR4+0x10]". nvdisasm leaves out RZ where there is no stride and a UR or an offset follows; URZ is
+ * left out behind a 64-bit register, whose suffix already tells the form. */
 static void put_address(Print *p, const IsaSyn *y) {
     bool has_ur = y->b != SLOT_NONE, parts = false;
     Operand ra = slot_value(p, y->a), ur = has_ur ? slot_value(p, y->b) : (Operand){0};

@@ -1,5 +1,5 @@
-/* Random legal instructions of one opcode, for tests: every operand kind that the opcode takes, registers aligned to
- * their width, conditions and encoding errors respected.
+/* Random legal instructions of one opcode, for tests: every operand kind that the opcode takes, registers
+ * aligned to their width, conditions and encoding errors respected.
  * SPDX-License-Identifier: MIT */
 #include "isa/tables.h"
 
@@ -94,7 +94,8 @@ static void random_fields(const IsaRow *r, uint64_t *state, MachInst *out) {
         if (f->kind == FK_OPERAND)
             random_operand(r, f, state, out);
         else if (f->kind == FK_GUARD)
-            out->guard = op_with(op_reg(isa_value_file(f->type), (uint32_t)(next(state) & 7), 1), out->guard.mods);
+            out->guard =
+                op_with(op_reg(isa_value_file(f->type), (uint32_t)(next(state) & 7), 1), out->guard.mods);
     }
 }
 

@@ -13,8 +13,12 @@ const Target *isa_target(const char *name) {
 const char *isa_target_name(const Target *t) { return t->info.name; }
 const TargetInfo *isa_target_info(const Target *t) { return &t->info; }
 
-const char *isa_optype_name(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].name : "?"; }
-const char *isa_opcode_name(unsigned opcode) { return opcode < isa_nopcodes ? isa_opcode_names[opcode] : "?"; }
+const char *isa_optype_name(unsigned optype) {
+    return optype < isa_noptypes ? isa_optypes[optype].name : "?";
+}
+const char *isa_opcode_name(unsigned opcode) {
+    return opcode < isa_nopcodes ? isa_opcode_names[opcode] : "?";
+}
 uint32_t isa_optype_flags(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].flags : 0; }
 
 unsigned isa_optype_find(const char *name) {
@@ -64,18 +68,12 @@ const Operand *isa_slot_const(const MachInst *in, unsigned slot) {
 
 RegFile isa_value_file(unsigned type) {
     switch (type) {
-    case VT_REG:
-        return RF_R;
-    case VT_UREG:
-        return RF_UR;
-    case VT_PRED:
-        return RF_P;
-    case VT_UPRED:
-        return RF_UP;
-    case VT_BREG:
-        return RF_B;
-    default:
-        return RF_COUNT;
+    case VT_REG: return RF_R;
+    case VT_UREG: return RF_UR;
+    case VT_PRED: return RF_P;
+    case VT_UPRED: return RF_UP;
+    case VT_BREG: return RF_B;
+    default: return RF_COUNT;
     }
 }
 
@@ -209,21 +207,16 @@ unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i) {
 
 static bool slot_test(const IsaCond *c, const MachInst *in) {
     const Operand *o = isa_slot_const(in, c->index);
-    bool rz = o->kind == OPK_NONE || (o->kind == OPK_REG && !o->mods && o->value == isa_file_zero((RegFile)o->file));
+    bool rz = o->kind == OPK_NONE ||
+              (o->kind == OPK_REG && !o->mods && o->value == isa_file_zero((RegFile)o->file));
     switch (c->op) {
-    case CO_SLOT_RZ:
-        return rz;
-    case CO_SLOT_NRZ:
-        return !rz;
-    case CO_SLOT_EQ:
-        return o->kind == OPK_IMM && o->value == c->value;
+    case CO_SLOT_RZ: return rz;
+    case CO_SLOT_NRZ: return !rz;
+    case CO_SLOT_EQ: return o->kind == OPK_IMM && o->value == c->value;
     case CO_SLOT_UR:
-    case CO_SLOT_NUR:
-        return (o->kind == OPK_REG && o->file == RF_UR) == (c->op == CO_SLOT_UR);
-    case CO_SLOT_NE:
-        return o->kind != OPK_IMM || o->value != c->value;
-    default:
-        return o->kind == OPK_IMM && o->value && !(o->value & (o->value - 1));
+    case CO_SLOT_NUR: return (o->kind == OPK_REG && o->file == RF_UR) == (c->op == CO_SLOT_UR);
+    case CO_SLOT_NE: return o->kind != OPK_IMM || o->value != c->value;
+    default: return o->kind == OPK_IMM && o->value && !(o->value & (o->value - 1));
     }
 }
 

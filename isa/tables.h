@@ -8,19 +8,21 @@
 enum { SLOT_SRC = MACH_MAX_DST, SLOT_COUNT = MACH_MAX_DST + MACH_MAX_SRC, SLOT_NONE = 255 };
 
 /* The same order as IgValue in isagen.h. */
+// clang-format off
 typedef enum {
     VT_NONE, VT_REG, VT_UREG, VT_PRED, VT_UPRED, VT_BREG, VT_UIMM, VT_SIMM, VT_F32, VT_F64, VT_H2, VT_CMEM,
     VT_SREG, VT_ENUM, VT_MODI, VT_CTRL, VT_NUMBER
 } ValueType;
+// clang-format on
 
 typedef enum {
-    FK_GUARD,    /* number of the guard register */
-    FK_OPERAND,  /* value of slot `index` */
-    FK_ATTR,     /* modifier bits `attr` of slot `index`, or of the guard (SLOT_NONE) */
-    FK_MOD,      /* modifier `index` */
-    FK_CTRL,     /* control value `index`: stall yield write_sb read_sb wait_mask */
-    FK_WIDE,     /* no bits: slot `index` is a 64-bit pair if modifier `def` is not 0 */
-    FK_MODFIXED  /* no bits: modifier `index` has the value `def` */
+    FK_GUARD,   /* number of the guard register */
+    FK_OPERAND, /* value of slot `index` */
+    FK_ATTR,    /* modifier bits `attr` of slot `index`, or of the guard (SLOT_NONE) */
+    FK_MOD,     /* modifier `index` */
+    FK_CTRL,    /* control value `index`: stall yield write_sb read_sb wait_mask */
+    FK_WIDE,    /* no bits: slot `index` is a 64-bit pair if modifier `def` is not 0 */
+    FK_MODFIXED /* no bits: modifier `index` has the value `def` */
 } FieldKind;
 
 enum { FF_REVERSED = 1, FF_DEFAULT = 2, FF_WIDE_VALUE = 4 /* value is MachInst.wide */, FF_INVERT = 8 };
@@ -47,13 +49,15 @@ typedef struct {
     const IsaEnumVal *vals;
     uint16_t nvals;
     uint8_t width;
-    uint8_t plain; /* sem == enc for all */
+    uint8_t plain;  /* sem == enc for all */
     uint64_t legal; /* bit i: encoded value i exists (width <= 6) */
 } IsaEnum;
 
 /* Postfix condition; ended by CO_END. */
+// clang-format off
 enum { CO_END, CO_EQ, CO_NE, CO_AND, CO_OR, CO_SLOT_RZ, CO_SLOT_EQ, CO_SLOT_NE, CO_SLOT_POW2, CO_SLOT_NRZ,
        CO_SLOT_UR, CO_SLOT_NUR };
+// clang-format on
 typedef struct {
     uint8_t op, index;
     uint32_t value;
@@ -62,13 +66,13 @@ typedef struct {
 /* Syntax programs. */
 typedef enum {
     SY_END,
-    SY_TEXT,    /* text as it is */
-    SY_MOD,     /* modifier a with the texts of enumeration b, a dot before */
-    SY_SEP,     /* a: 0 ", "  1 " " */
-    SY_OPERAND, /* slot a, format b */
-    SY_MODNUM,  /* modifier a as a hexadecimal operand */
-    SY_ADDRESS, /* [a.64 + UR b + offset c], text: stride modifier index + 1 in flags >> 8 */
-    SY_CMEM,    /* constant operand a, indexed by register slot b */
+    SY_TEXT,                  /* text as it is */
+    SY_MOD,                   /* modifier a with the texts of enumeration b, a dot before */
+    SY_SEP,                   /* a: 0 ", "  1 " " */
+    SY_OPERAND,               /* slot a, format b */
+    SY_MODNUM,                /* modifier a as a hexadecimal operand */
+    SY_ADDRESS,               /* [a.64 + UR b + offset c], text: stride modifier index + 1 in flags >> 8 */
+    SY_CMEM,                  /* constant operand a, indexed by register slot b */
     SY_MODCOPY = SY_CMEM + 2, /* reading gives modifier a the value of modifier b */
     SY_MODPAIR = SY_CMEM + 1  /* modifiers a and mod - 1, with the texts of mod_enum and mod_enum2 */
 } SynOp;
@@ -80,7 +84,7 @@ typedef struct {
     uint8_t fmt, mod;    /* mod: index + 1 of a modifier printed behind the operand */
     uint16_t mod_enum;   /* index + 1 of its texts, and SY_MOD's */
     uint16_t mod_enum2;
-    const char *text;    /* SY_TEXT; or what follows an operand (".ROW"), else NULL */
+    const char *text; /* SY_TEXT; or what follows an operand (".ROW"), else NULL */
 } IsaSyn;
 
 typedef struct {
@@ -91,7 +95,8 @@ typedef struct {
     const char *text;
 } IsaException;
 
-/* How many registers a slot names: 0 none, 1..4, or REGS_BY_MOD | modifier, or REGS_WIDE (2 if OPM_WIDE64). */
+/* How many registers a slot names: 0 none, 1..4, or REGS_BY_MOD | modifier, or REGS_WIDE (2 if OPM_WIDE64).
+ */
 enum { REGS_BY_MOD = 0x40, REGS_WIDE = 0x80 };
 
 typedef struct {
@@ -100,10 +105,11 @@ typedef struct {
     uint16_t field0, nfields;
     uint16_t syntax, select; /* select: condition index + 1 or 0 */
     uint16_t alias0, nalias, except0, nexcept;
-    uint32_t mods_mask;                /* modifiers that this opcode has; the others must be their default */
-    uint8_t operand_field[SLOT_COUNT]; /* field0 + n - 1 of the slot's value, 0 if the opcode has no such slot */
+    uint32_t mods_mask; /* modifiers that this opcode has; the others must be their default */
+    uint8_t
+        operand_field[SLOT_COUNT]; /* field0 + n - 1 of the slot's value, 0 if the opcode has no such slot */
     uint8_t regs[SLOT_COUNT];
-    uint8_t attrs[SLOT_COUNT];         /* OPM_* that have bits */
+    uint8_t attrs[SLOT_COUNT]; /* OPM_* that have bits */
 } IsaRow;
 
 typedef struct {

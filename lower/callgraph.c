@@ -24,7 +24,8 @@ bool *ir_open_functions(Arena *a, const IrModule *m) {
                 const Inst *i = &f->insts.at[blk->insts.at[p].i];
                 for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
                     Operand o = f->operands.at[i->operand + k];
-                    const Function *g = o.kind == OPK_SYM ? ir_find_function(m, f->symrefs.at[o.value].symbol) : NULL;
+                    const Function *g =
+                        o.kind == OPK_SYM ? ir_find_function(m, f->symrefs.at[o.value].symbol) : NULL;
                     if (g && i->op == OT_CALL)
                         called[g->index] = true;
                     else if (g)

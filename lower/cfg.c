@@ -28,9 +28,7 @@ Graph graph_new(Arena *a, uint32_t n, const GraphEdge *edges, uint32_t nedges) {
     return g;
 }
 
-Graph graph_reversed(const Graph *g) {
-    return (Graph){g->n, g->pred_at, g->pred, g->succ_at, g->succ};
-}
+Graph graph_reversed(const Graph *g) { return (Graph){g->n, g->pred_at, g->pred, g->succ_at, g->succ}; }
 
 Graph cfg_graph(Arena *a, const Function *f) {
     VEC(GraphEdge) edges = {0};
@@ -146,9 +144,10 @@ uint32_t graph_scc(Arena *a, const Graph *g, const uint8_t *in_set, uint32_t *co
 /* ---- dominators: Cooper, Harvey, Kennedy ---- */
 
 /* Number the tree so that "is an ancestor" is an interval test. */
-static void number_tree(Arena *a, const uint32_t *parent, const GraphOrder *o, uint32_t n, uint32_t *in, uint32_t *out,
-                        uint32_t *depth) {
-    uint32_t *child = filled(a, n, NO_NODE), *sibling = filled(a, n, NO_NODE), *stack = filled(a, o->count + 1, 0);
+static void number_tree(Arena *a, const uint32_t *parent, const GraphOrder *o, uint32_t n, uint32_t *in,
+                        uint32_t *out, uint32_t *depth) {
+    uint32_t *child = filled(a, n, NO_NODE), *sibling = filled(a, n, NO_NODE),
+             *stack = filled(a, o->count + 1, 0);
     for (uint32_t k = o->count; k-- > 1;) {
         uint32_t b = o->order[k];
         sibling[b] = child[parent[b]];
@@ -214,8 +213,8 @@ void dom_frontier(const Graph *g, const DomTree *t, uint32_t node, Bitset *out) 
         if (!dom_contains(t, node, n))
             continue;
         GRAPH_SUCCS(g, n, s)
-            if (*s == node || !dom_contains(t, node, *s))
-                bs_add(out, *s);
+        if (*s == node || !dom_contains(t, node, *s))
+            bs_add(out, *s);
     }
 }
 
@@ -232,7 +231,8 @@ typedef struct {
 } LoopBuild;
 
 static uint32_t add_loop(LoopBuild *lb, const uint32_t *nodes, uint32_t count, uint32_t parent) {
-    Loop l = {.header = NO_NODE, .parent = parent, .depth = parent == NO_NODE ? 1 : lb->loops.at[parent].depth + 1};
+    Loop l = {
+        .header = NO_NODE, .parent = parent, .depth = parent == NO_NODE ? 1 : lb->loops.at[parent].depth + 1};
     uint32_t entries = 0, first = nodes[0];
     for (uint32_t k = 0; k < count; k++)
         lb->in_set[nodes[k]] = 2;
@@ -240,7 +240,7 @@ static uint32_t add_loop(LoopBuild *lb, const uint32_t *nodes, uint32_t count, u
         uint32_t n = nodes[k];
         bool entry = lb->order.index[n] == 0;
         GRAPH_PREDS(lb->g, n, p)
-            entry |= lb->in_set[*p] != 2 && lb->order.index[*p] != NO_NODE;
+        entry |= lb->in_set[*p] != 2 && lb->order.index[*p] != NO_NODE;
         if (lb->order.index[n] < lb->order.index[first])
             first = n;
         entries += entry;
@@ -257,7 +257,9 @@ static uint32_t add_loop(LoopBuild *lb, const uint32_t *nodes, uint32_t count, u
     return id;
 }
 
-typedef struct { uint32_t *nodes, count, parent; } NodeSet;
+typedef struct {
+    uint32_t *nodes, count, parent;
+} NodeSet;
 
 /* Sort the nodes of `set` by component; *start has one more entry than there are components. */
 static uint32_t *sort_by_component(LoopBuild *lb, const NodeSet *set, uint32_t **start) {
@@ -292,7 +294,7 @@ static void split_set(LoopBuild *lb, const NodeSet *set, NodeSet *todo, uint32_t
         uint32_t *nodes = sorted + start[c], n = start[c + 1] - start[c];
         bool cyclic = n > 1;
         GRAPH_SUCCS(lb->g, nodes[0], t)
-            cyclic |= *t == nodes[0];
+        cyclic |= *t == nodes[0];
         if (!cyclic)
             continue;
         uint32_t id = add_loop(lb, nodes, n, set->parent), m = 0;
@@ -326,7 +328,8 @@ LoopForest loop_forest(Arena *a, const Graph *g, uint32_t root) {
     lb.scc = scc_new(a, g, lb.in_set, filled(a, g->n, 0));
     NodeSet *todo = ARENA_ARRAY(a, NodeSet, g->n + 1);
     uint32_t ntodo = 0;
-    todo[ntodo++] = (NodeSet){arena_copy(a, lb.order.order, lb.order.count * sizeof(uint32_t)), lb.order.count, NO_NODE};
+    todo[ntodo++] =
+        (NodeSet){arena_copy(a, lb.order.order, lb.order.count * sizeof(uint32_t)), lb.order.count, NO_NODE};
     while (ntodo) {
         NodeSet set = todo[--ntodo];
         split_set(&lb, &set, todo, &ntodo);

@@ -15,10 +15,12 @@ typedef struct { /* succ[succ_at[n]] .. succ[succ_at[n + 1] - 1]; parallel edges
     uint32_t n;
     uint32_t *succ_at, *succ, *pred_at, *pred;
 } Graph;
-typedef struct { uint32_t from, to; } GraphEdge;
-#define GRAPH_SUCCS(g, node, s)                                                                               \
+typedef struct {
+    uint32_t from, to;
+} GraphEdge;
+#define GRAPH_SUCCS(g, node, s)                                                                              \
     for (const uint32_t *s = (g)->succ + (g)->succ_at[node]; s < (g)->succ + (g)->succ_at[(node) + 1]; s++)
-#define GRAPH_PREDS(g, node, p)                                                                               \
+#define GRAPH_PREDS(g, node, p)                                                                              \
     for (const uint32_t *p = (g)->pred + (g)->pred_at[node]; p < (g)->pred + (g)->pred_at[(node) + 1]; p++)
 
 Graph graph_new(Arena *a, uint32_t n, const GraphEdge *edges, uint32_t nedges);
@@ -27,7 +29,10 @@ Graph graph_reversed(const Graph *g); /* shares the arrays */
 Graph cfg_graph(Arena *a, const Function *f);
 
 /* Reverse post-order from `root`: order[0..count-1], index[node] = position or NO_NODE if unreachable. */
-typedef struct { uint32_t count; uint32_t *order, *index; } GraphOrder;
+typedef struct {
+    uint32_t count;
+    uint32_t *order, *index;
+} GraphOrder;
 GraphOrder graph_order(Arena *a, const Graph *g, uint32_t root);
 
 /* Strongly connected components of the nodes with in_set[n] != 0 (NULL: all), over edges between them.
@@ -37,9 +42,9 @@ uint32_t graph_scc(Arena *a, const Graph *g, const uint8_t *in_set, uint32_t *co
 /* Dominator tree of the nodes reachable from root. */
 typedef struct {
     uint32_t root;
-    uint32_t *idom;      /* NO_NODE for the root and unreachable nodes */
-    uint32_t *depth;     /* 0 at the root */
-    uint32_t *in, *out;  /* numbers of a walk over the tree, for dom_contains; in = 0: not in the tree */
+    uint32_t *idom;     /* NO_NODE for the root and unreachable nodes */
+    uint32_t *depth;    /* 0 at the root */
+    uint32_t *in, *out; /* numbers of a walk over the tree, for dom_contains; in = 0: not in the tree */
     GraphOrder order;
 } DomTree;
 DomTree dom_tree(Arena *a, const Graph *g, uint32_t root);
@@ -71,16 +76,17 @@ bool loop_contains(const LoopForest *l, uint32_t loop, uint32_t node);
  * a RET, unlike an EXIT, does not take lanes out of the barriers. */
 typedef struct {
     uint32_t nregions;
-    uint32_t *sink;    /* [region] block, 0 = virtual return */
-    uint32_t *region;  /* [block] NO_NODE if unreachable */
-    uint32_t *ipdom;   /* [block] block of the same region, 0 = none */
-    uint32_t *depth;   /* [block] in the region's tree, 0 at its sink */
+    uint32_t *sink;     /* [region] block, 0 = virtual return */
+    uint32_t *region;   /* [block] NO_NODE if unreachable */
+    uint32_t *ipdom;    /* [block] block of the same region, 0 = none */
+    uint32_t *depth;    /* [block] in the region's tree, 0 at its sink */
     uint32_t *in, *out; /* [block] as in DomTree */
 } PostDom;
 PostDom post_dominators(Arena *a, const Function *f, const Graph *g, uint32_t root);
 /* Does a post-dominate b (a == b included), dead ends left aside? */
 static inline bool postdom_contains(const PostDom *p, uint32_t a, uint32_t b) {
-    return p->region[a] != NO_NODE && p->region[a] == p->region[b] && p->in[a] <= p->in[b] && p->out[b] <= p->out[a];
+    return p->region[a] != NO_NODE && p->region[a] == p->region[b] && p->in[a] <= p->in[b] &&
+           p->out[b] <= p->out[a];
 }
 
 /* Split every edge from a block with several successors to one with several predecessors. */

@@ -18,7 +18,8 @@ bool pass_cse(Function *f, Diags *d);
 bool pass_dce(Function *f, Diags *d);
 bool pass_branches(Function *f, Diags *d);
 
-/* If-conversion as IrModule.predicate says; fills IrModule.predicated. Uniformity is found anew where it did something. */
+/* If-conversion as IrModule.predicate says; fills IrModule.predicated. Uniformity is found anew where it did
+ * something. */
 bool pass_predicate(IrModule *m, Diags *d);
 
 /* Inserts YIELD, BSSY, BSYNC and WARPSYNC; fills IrModule.reconv and Function.b_base. */

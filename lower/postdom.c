@@ -12,7 +12,7 @@ typedef struct {
     const Function *f;
     const Graph *g;
     PostDom *p;
-    uint32_t *kind;  /* [node] SINK_*; for a loop only its first node */
+    uint32_t *kind;        /* [node] SINK_*; for a loop only its first node */
     uint32_t *mark, round; /* [node] == round: seen in this walk */
     uint32_t *stack;
     uint32_t *order; /* [node] position in the text */
@@ -36,8 +36,8 @@ static void find_loop_sinks(Sinks *s, const GraphOrder *o) {
     uint8_t *leaves = ARENA_ARRAY(s->a, uint8_t, n);
     for (uint32_t k = 0; k < o->count; k++)
         GRAPH_SUCCS(s->g, o->order[k], t)
-            if (comp[*t] != comp[o->order[k]])
-                leaves[comp[o->order[k]]] = 1;
+    if (comp[*t] != comp[o->order[k]])
+        leaves[comp[o->order[k]]] = 1;
     for (uint32_t k = 0; k < o->count; k++) {
         uint32_t b = o->order[k];
         if (leaves[comp[b]] || b == 0 || s->kind[b] != SINK_NONE)
@@ -67,10 +67,10 @@ static uint32_t reach_back(Sinks *s, uint32_t sink) {
         uint32_t n = s->stack[--top];
         count++;
         GRAPH_PREDS(s->g, n, p)
-            if (s->mark[*p] != s->round && s->p->region[*p] == NO_NODE) {
-                s->mark[*p] = s->round;
-                s->stack[top++] = *p;
-            }
+        if (s->mark[*p] != s->round && s->p->region[*p] == NO_NODE) {
+            s->mark[*p] = s->round;
+            s->stack[top++] = *p;
+        }
     }
     return count;
 }
@@ -107,8 +107,8 @@ static void build_region(Sinks *s, uint32_t sink) {
         local[nodes[k]] = k;
     for (uint32_t k = 0; k < n; k++)
         GRAPH_SUCCS(s->g, nodes[k], t)
-            if (s->mark[*t] == s->round && p->region[*t] == NO_NODE && nodes[k] != sink)
-                *VEC_PUSH(s->a, &edges) = (GraphEdge){local[*t], k};
+    if (s->mark[*t] == s->round && p->region[*t] == NO_NODE && nodes[k] != sink)
+        *VEC_PUSH(s->a, &edges) = (GraphEdge){local[*t], k};
     Graph r = graph_new(s->a, n, edges.at, edges.n);
     DomTree t = dom_tree(s->a, &r, local[sink]);
     for (uint32_t k = 0; k < n; k++) {

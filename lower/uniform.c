@@ -13,20 +13,20 @@
 
 typedef struct {
     Function *f;
-    bool analysed;       /* it has blocks */
+    bool analysed; /* it has blocks */
     Graph g;
     PostDom pd;
     LoopForest loops;
-    uint32_t *inst_block; /* [inst] */
+    uint32_t *inst_block;      /* [inst] */
     uint32_t *user_at, *users; /* instructions that use value v: users[user_at[v] .. user_at[v + 1] - 1] */
-    bool *divergent;     /* [value] */
-    bool *branch_done;   /* [block] its branch is divergent and was treated */
-    bool *flow;          /* [block] some lanes may not come here */
-    bool *loop_done;     /* [loop] all values that leave it are divergent */
-    uint32_t *mark, round; /* [block] */
-    uint32_t *reach, *stack; /* [block] how many sides of the branch come here */
-    VEC(uint32_t) work;  /* divergent values whose users are to be looked at */
-    VEC(uint32_t) returns; /* RET instructions */
+    bool *divergent;           /* [value] */
+    bool *branch_done;         /* [block] its branch is divergent and was treated */
+    bool *flow;                /* [block] some lanes may not come here */
+    bool *loop_done;           /* [loop] all values that leave it are divergent */
+    uint32_t *mark, round;     /* [block] */
+    uint32_t *reach, *stack;   /* [block] how many sides of the branch come here */
+    VEC(uint32_t) work;        /* divergent values whose users are to be looked at */
+    VEC(uint32_t) returns;     /* RET instructions */
     VEC(uint32_t) calls;
     bool entry_divergent;
 } FuncState;
@@ -63,9 +63,10 @@ static void mark_dsts(Uniform *u, FuncState *s, const Inst *i) {
 /* ---- what an instruction makes ---- */
 
 static bool sreg_uniform(const Target *t, unsigned number) {
-    static const char *const uniform[] = {"ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y", "nctaid.z", "ntid.x",
-                                          "ntid.y", "ntid.z", "smid", "nsmid", "warpid", "nwarpid", "gridid", "smemsz",
-                                          "lwinlo", "swinlo", "total_smem_size", "zero", "cgactaid"};
+    static const char *const uniform[] = {"ctaid.x",  "ctaid.y", "ctaid.z",         "nctaid.x", "nctaid.y",
+                                          "nctaid.z", "ntid.x",  "ntid.y",          "ntid.z",   "smid",
+                                          "nsmid",    "warpid",  "nwarpid",         "gridid",   "smemsz",
+                                          "lwinlo",   "swinlo",  "total_smem_size", "zero",     "cgactaid"};
     const char *name = isa_sreg_name(t, number);
     for (unsigned k = 0; name && k < sizeof uniform / sizeof *uniform; k++)
         if (strcmp(name, uniform[k]) == 0)
@@ -85,26 +86,42 @@ enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA };
 
 static unsigned makes(FuncState *s, const Inst *i) {
     switch (i->op) {
-    case OT_S2R: case OT_CS2R: case OT_S2UR: {
+    case OT_S2R:
+    case OT_CS2R:
+    case OT_S2UR: {
         Operand o = *ir_src(s->f, i, 0);
         bool uniform = o.kind == OPK_SREG && sreg_uniform(s->f->module->target, o.value);
         return uniform ? MAKES_UNIFORM : MAKES_DIVERGENT;
     }
-    case OT_VOTE: case OT_VOTEU: case OT_REDUX: /* every valid lane takes part and gets the same */
+    case OT_VOTE:
+    case OT_VOTEU:
+    case OT_REDUX: /* every valid lane takes part and gets the same */
         return full_mask(s, i) ? MAKES_UNIFORM : MAKES_DIVERGENT;
-    case OT_LDG: case OT_LD: case OT_LDS: case OT_LDL: /* another thread may write between two lanes' reads */
-    case OT_ATOM: case OT_ATOMG: case OT_ATOMS: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_ATOMS_CAS:
-    case OT_SHFL: case OT_MATCH: case OT_B2R: case OT_R2UR: case OT_HMMA: case OT_IMMA:
-    case IR_RELOAD:
-        return MAKES_DIVERGENT;
-    case OT_B2R_RESULT: case OT_LEPC: case IR_UNDEF:
-        return MAKES_UNIFORM;
+    case OT_LDG:
+    case OT_LD:
+    case OT_LDS:
+    case OT_LDL: /* another thread may write between two lanes' reads */
+    case OT_ATOM:
+    case OT_ATOMG:
+    case OT_ATOMS:
+    case OT_ATOM_CAS:
+    case OT_ATOMG_CAS:
+    case OT_ATOMS_CAS:
+    case OT_SHFL:
+    case OT_MATCH:
+    case OT_B2R:
+    case OT_R2UR:
+    case OT_HMMA:
+    case OT_IMMA:
+    case IR_RELOAD: return MAKES_DIVERGENT;
+    case OT_B2R_RESULT:
+    case OT_LEPC:
+    case IR_UNDEF: return MAKES_UNIFORM;
     case IR_FRAME_ADDR: /* R1 is the warp's where all lanes were called together */
         return s->entry_divergent ? MAKES_DIVERGENT : MAKES_UNIFORM;
-    case OT_CALL: case IR_ENTRY:
-        return MAKES_UNIFORM; /* marked from the other side */
-    default:
-        return MAKES_BY_DATA;
+    case OT_CALL:
+    case IR_ENTRY: return MAKES_UNIFORM; /* marked from the other side */
+    default: return MAKES_BY_DATA;
     }
 }
 
@@ -119,7 +136,9 @@ static bool inputs_divergent(FuncState *s, const Inst *i) {
 
 /* ---- control ---- */
 
-static bool is_branch(const Inst *i) { return (i->op == OT_BRA || i->op == OT_BRX) && !(i->flags & IF_UNIFORM); }
+static bool is_branch(const Inst *i) {
+    return (i->op == OT_BRA || i->op == OT_BRX) && !(i->flags & IF_UNIFORM);
+}
 
 /* Blocks reached from `from` without going through `join`; s->reach counts in how many such walks. */
 static void walk_side(FuncState *s, uint32_t from, uint32_t join) {
@@ -132,10 +151,10 @@ static void walk_side(FuncState *s, uint32_t from, uint32_t join) {
         if (n == join)
             continue;
         GRAPH_SUCCS(&s->g, n, t)
-            if (s->mark[*t] != walk) {
-                s->mark[*t] = walk;
-                s->stack[top++] = *t;
-            }
+        if (s->mark[*t] != walk) {
+            s->mark[*t] = walk;
+            s->stack[top++] = *t;
+        }
     }
 }
 
@@ -166,7 +185,8 @@ static void mark_leaving(Uniform *u, FuncState *s, uint32_t loop, bool only_regi
             continue;
         for (uint32_t k = s->user_at[v]; k < s->user_at[v + 1]; k++) {
             uint32_t at = s->inst_block[s->users[k]];
-            bool leaves = irreducible ? at != home : !loop_contains(&s->loops, loop, at) && (!only_region || s->reach[at]);
+            bool leaves = irreducible ? at != home
+                                      : !loop_contains(&s->loops, loop, at) && (!only_region || s->reach[at]);
             if (leaves) {
                 mark_value(u, s, v);
                 break;
@@ -256,7 +276,8 @@ static Inst *entry_inst(FuncState *s) {
 
 /* Arguments to parameters, and how the function is entered. */
 static void enter_call(Uniform *u, FuncState *caller, const Inst *call, FuncState *callee, uint32_t block) {
-    bool together = !caller->entry_divergent && !caller->flow[block] && !operand_divergent(caller, call->guard);
+    bool together =
+        !caller->entry_divergent && !caller->flow[block] && !operand_divergent(caller, call->guard);
     if (!together && !callee->entry_divergent)
         callee->entry_divergent = u->changed = true;
     const Inst *entry = entry_inst(callee);
@@ -290,7 +311,8 @@ static void leave_call(Uniform *u, FuncState *caller, const Inst *call, FuncStat
         Operand o = *ir_dst(caller->f, call, k);
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
             ValId v = ir_operand_value(caller->f, o, c);
-            if (operand_divergent(caller, call->guard) || result_divergent(callee, ir_value(caller->f, v)->fixed_reg))
+            if (operand_divergent(caller, call->guard) ||
+                result_divergent(callee, ir_value(caller->f, v)->fixed_reg))
                 mark_value(u, caller, v.i);
         }
     }
@@ -421,7 +443,8 @@ static void store_results(FuncState *s) {
     for (uint32_t v = 1; v < s->f->values.n; v++)
         ir_value(s->f, (ValId){v})->uniform = !s->divergent[v] && ir_value(s->f, (ValId){v})->def.i;
     for (unsigned n = 0; n < s->f->layout.n; n++)
-        ir_block(s->f, s->f->layout.at[n])->uniform_flow = !s->entry_divergent && !s->flow[s->f->layout.at[n].i];
+        ir_block(s->f, s->f->layout.at[n])->uniform_flow =
+            !s->entry_divergent && !s->flow[s->f->layout.at[n].i];
 }
 
 bool pass_uniformity(IrModule *m, Diags *d) {

@@ -6,7 +6,8 @@ static void sample(void) {
     for (int i = 0; i < N; i++) {
         in[i] = 0.01f + 3.0f * rnd_f32();
         double x = in[i];
-        double r[] = {1 / x, 1 / sqrt(x), sqrt(x), sin(x), cos(x), log2(x), exp2(x), x / (double)(in[i] + 1.5f)};
+        double r[] = {1 / x,  1 / sqrt(x), sqrt(x), sin(x),
+                      cos(x), log2(x),     exp2(x), x / (double)(in[i] + 1.5f)};
         out[i] = (float)r[i % 8];
     }
     save("in.bin", in, sizeof in);

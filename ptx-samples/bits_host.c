@@ -1,7 +1,8 @@
 #include "host.h"
 enum { N = 130 };
 static uint32_t field(uint32_t a, uint32_t pos, uint32_t len, int is_signed) { /* PTX ISA, bfe: bit by bit */
-    uint32_t last = pos + len - 1 < 31 ? pos + len - 1 : 31, sign = is_signed && len ? a >> last & 1 : 0, r = 0;
+    uint32_t last = pos + len - 1 < 31 ? pos + len - 1 : 31, sign = is_signed && len ? a >> last & 1 : 0,
+             r = 0;
     for (uint32_t i = 0; i < 32; i++)
         r |= (i < len && pos + i <= 31 ? a >> (pos + i) & 1 : sign) << i;
     return r;
@@ -14,7 +15,10 @@ static uint32_t top_bit(uint32_t v) {
 }
 static void sample(void) {
     static uint32_t in[N][3];
-    static union { uint32_t w[18]; uint64_t q[9]; } out[N];
+    static union {
+        uint32_t w[18];
+        uint64_t q[9];
+    } out[N];
     for (int i = 0; i < N; i++)
         for (int j = 0; j < 3; j++)
             in[i][j] = i % 10 == 7 && j == 1 ? 0 : rnd() >> (i % 4 == 1 ? rnd() & 31 : 0);

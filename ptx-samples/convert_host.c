@@ -25,9 +25,16 @@ static float through_f16(float f) {
 }
 static void sample(void) {
     static double in[N];
-    static union { uint32_t w[22]; float f[22]; uint64_t q[11]; double d[11]; } out[N];
-    static const double special[] = {0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 2147483647.5, 2147483648.0, -2147483648.5, 4294967295.5,
-                                     1e19, -1e19, 1e30, 255.9, 256.0, 65519.9, 65520.0, 1e-8, 6e-8, 0x1p63, -0x1p63, 0x1.fffffep127};
+    static union {
+        uint32_t w[22];
+        float f[22];
+        uint64_t q[11];
+        double d[11];
+    } out[N];
+    static const double special[] = {
+        0.0,          -0.0,         0.5,           1.5,          2.5,  -0.5,   -1.5,    -2.5,
+        2147483647.5, 2147483648.0, -2147483648.5, 4294967295.5, 1e19, -1e19,  1e30,    255.9,
+        256.0,        65519.9,      65520.0,       1e-8,         6e-8, 0x1p63, -0x1p63, 0x1.fffffep127};
     for (int i = 0; i < N; i++) {
         double r = (double)(int32_t)rnd() * 0x1p-31 + (double)rnd() * 0x1p-62;
         in[i] = i < 24 ? special[i] : ldexp(r, (int)(rnd() % 70) - 3);

@@ -3,9 +3,10 @@ enum { W = 50, H = 20 };
 static void sweep(float in[H][W], float out[H][W]) {
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
-            out[y][x] = x == 0 || y == 0 || x == W - 1 || y == H - 1
-                            ? in[y][x]
-                            : in[y][x] * 0.5f + 0.125f * (in[y - 1][x] + in[y + 1][x] + in[y][x - 1] + in[y][x + 1]);
+            out[y][x] =
+                x == 0 || y == 0 || x == W - 1 || y == H - 1
+                    ? in[y][x]
+                    : in[y][x] * 0.5f + 0.125f * (in[y - 1][x] + in[y + 1][x] + in[y][x - 1] + in[y][x + 1]);
 }
 static void sample(void) {
     static float a[H][W], b[H][W];

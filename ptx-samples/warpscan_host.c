@@ -7,7 +7,8 @@ static void sample(void) {
         in[i] = (int32_t)(rnd() % 2000) - 1000;
     for (int b = 0; b < GRID; b++)
         for (int w = 0; w < BLOCK; w += 32) {
-            int lanes = BLOCK - w < 32 ? BLOCK - w : 32, base = b * BLOCK + w, low = 0, all = 1, s[32], acc = 0;
+            int lanes = BLOCK - w < 32 ? BLOCK - w : 32, base = b * BLOCK + w, low = 0, all = 1, s[32],
+                acc = 0;
             uint32_t odd = 0;
             for (int l = 0; l < lanes; l++) {
                 int v = base + l < N ? in[base + l] : 0;

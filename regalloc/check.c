@@ -12,21 +12,17 @@ typedef struct {
     Arena a;
     RaCfg g;
     uint32_t first[RF_B], size[RF_B], slots, ncells; /* cells of each file's registers in use, spill slots */
-    uint64_t **out;                 /* by block; NULL: not reached yet */
-    uint32_t *first_phi, *next_phi; /* lists of rec->phis by block, numbers + 1 */
+    uint64_t **out;                                  /* by block; NULL: not reached yet */
+    uint32_t *first_phi, *next_phi;                  /* lists of rec->phis by block, numbers + 1 */
     uint64_t *now, *temp, *sum;
-    uint32_t *born; /* by value */
+    uint32_t *born;       /* by value */
     bool report, ok, bad; /* bad: something was wrong in the block just done */
     bool *dirty;          /* by block: its start may have changed */
 } Check;
 
-static uint32_t cell_of(const Check *c, unsigned file, uint32_t reg) {
-    return c->first[file] + reg;
-}
+static uint32_t cell_of(const Check *c, unsigned file, uint32_t reg) { return c->first[file] + reg; }
 
-static bool is_tracked(Operand o) {
-    return o.kind == OPK_REG && o.file < RF_B;
-}
+static bool is_tracked(Operand o) { return o.kind == OPK_REG && o.file < RF_B; }
 
 /* What an operand that is not a value stands for. */
 static uint64_t constant(Operand o) {

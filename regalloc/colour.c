@@ -177,9 +177,7 @@ static void uproot(Colour *c, uint32_t v) {
     lift(c, v);
 }
 
-static bool dies(const Colour *c, uint32_t v) {
-    return bs_has(&c->dying, v);
-}
+static bool dies(const Colour *c, uint32_t v) { return bs_has(&c->dying, v); }
 
 static bool is_member(const Tuple *t, uint32_t v) {
     for (unsigned k = 0; k < t->count; k++)

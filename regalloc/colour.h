@@ -9,8 +9,8 @@ typedef struct {    /* a vector operand that wants a value as component `compone
     uint8_t count, component;
 } VecUse;
 
-typedef struct {       /* registers that must be consecutive, or one that is fixed */
-    uint32_t value[4]; /* 0 is a hole */
+typedef struct {        /* registers that must be consecutive, or one that is fixed */
+    uint32_t value[4];  /* 0 is a hole */
     uint32_t result[4]; /* what the registers hold after the instruction, if that is defined by it */
     unsigned count;
     RegFile file;
@@ -31,11 +31,11 @@ typedef struct {
     RaCfg g;
     RaLive live;
     unsigned limit[RF_COUNT], high_water[RF_COUNT];
-    uint16_t *reg;                            /* by value: where it is now */
-    uint32_t occupant[RF_COUNT][RA_MAX_REGS]; /* the inverse */
+    uint16_t *reg;                             /* by value: where it is now */
+    uint32_t occupant[RF_COUNT][RA_MAX_REGS];  /* the inverse */
     uint64_t used[RF_COUNT][RA_MAX_REGS / 64]; /* bits of occupied registers */
-    RaPlaces *exit;                           /* by block: where values are at its end */
-    uint32_t *first_phi, *first_row;          /* by block: index into rec->phis, Function.var_rows */
+    RaPlaces *exit;                            /* by block: where values are at its end */
+    uint32_t *first_phi, *first_row;           /* by block: index into rec->phis, Function.var_rows */
     bool *done;
     uint32_t *web;     /* union-find over copies, phis and tied operands: a hint only */
     uint16_t *web_reg; /* register last given to a member */
@@ -56,9 +56,7 @@ typedef struct {
     VEC(Tuple) tuples;
 } Colour;
 
-static inline unsigned ra_align(unsigned count) {
-    return count == 3 ? 4 : count;
-}
+static inline unsigned ra_align(unsigned count) { return count == 3 ? 4 : count; }
 static inline uint32_t ra_web(const Colour *c, uint32_t v) {
     while (c->web[v] != v)
         v = c->web[v] = c->web[c->web[v]]; /* halves the path */

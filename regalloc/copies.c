@@ -134,16 +134,11 @@ static bool move_to_up(Emit *e, Operand dst, Operand src) {
 
 static bool emit_move(Emit *e, Operand dst, Operand src) {
     switch (dst.file) {
-    case RF_R:
-        return move_to_r(e, dst, src);
-    case RF_P:
-        return move_to_p(e, dst, src);
-    case RF_UR:
-        return move_to_ur(e, dst, src);
-    case RF_UP:
-        return move_to_up(e, dst, src);
-    default:
-        return no_copy(e, dst, src);
+    case RF_R: return move_to_r(e, dst, src);
+    case RF_P: return move_to_p(e, dst, src);
+    case RF_UR: return move_to_ur(e, dst, src);
+    case RF_UP: return move_to_up(e, dst, src);
+    default: return no_copy(e, dst, src);
     }
 }
 

@@ -4,16 +4,15 @@
  *   behind                  spill slots
  *   R1 + frame_bytes        the caller's frame: incoming stack arguments (IR_FRAME_ADDR with RA_INCOMING)
  * A kernel loads R1 from the constant bank; a device function lowers it on entry and raises it before each
- * RET. SPDX-License-Identifier: MIT */
+ * RET.
+ * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "frontend/ast.h"
 #include <string.h>
 
 enum { FRAME_ALIGN = 16, MAX_OFFSET = 1 << 23 };
 
-static Operand sp(void) {
-    return op_reg(RF_R, RA_STACK_POINTER, 1);
-}
+static Operand sp(void) { return op_reg(RF_R, RA_STACK_POINTER, 1); }
 
 static InstId add_to(Function *f, Operand dst, Operand base, uint32_t bytes, LocId loc) {
     InstId id = ir_inst_new(f, OT_IADD3, isa_num_dst(OT_IADD3), isa_num_src(OT_IADD3));

@@ -115,9 +115,9 @@ static void sort_pairs(BlockLists *l, Arena *a, uint32_t nvals) {
 typedef struct {
     Function *f;
     Arena a;
-    BlockLists defs;    /* blocks that define a value */
-    BlockLists exposed; /* blocks that read it before they define it */
-    BlockLists to_phi;  /* predecessors of phis that read it */
+    BlockLists defs;            /* blocks that define a value */
+    BlockLists exposed;         /* blocks that read it before they define it */
+    BlockLists to_phi;          /* predecessors of phis that read it */
     uint32_t *def_in, *read_in; /* [value] last block seen to define, to read it */
 } Gather;
 
@@ -188,8 +188,8 @@ static void live_out(Follow *w, uint32_t b, uint32_t v) {
     }
 }
 
-/* The cost is that of the sets, not of blocks times values: each value's paths are followed from its reads up to its
- * definitions. Values come in ascending order, so the sets are sorted. */
+/* The cost is that of the sets, not of blocks times values: each value's paths are followed from its reads up
+ * to its definitions. Values come in ascending order, so the sets are sorted. */
 void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l) {
     uint32_t n = f->blocks.n, nvals = f->values.n;
     Gather c = {.f = f};

@@ -1,7 +1,8 @@
 /* What colouring takes for granted, made true: no unreachable block, no block twice among a block's
  * successors, no phi in a block with one predecessor, and every constrained operand (vector, tied) names
  * values that no other constraint of the instruction wants elsewhere. Also limits, callees and edge
- * positions. SPDX-License-Identifier: MIT */
+ * positions.
+ * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "frontend/ast.h"
 #include <string.h>
@@ -35,9 +36,7 @@ static unsigned bound_of(const Function *f) {
     return limit;
 }
 
-static unsigned smaller(unsigned a, unsigned b) {
-    return !a ? b : !b || a < b ? a : b;
-}
+static unsigned smaller(unsigned a, unsigned b) { return !a ? b : !b || a < b ? a : b; }
 
 unsigned ra_limit(const Function *f, RegFile file) {
     const TargetInfo *t = isa_target_info(f->module->target);
@@ -311,7 +310,8 @@ static void scalar_moves(Function *f, InstId id) {
     to->operand = from->operand;
 }
 
-/* Sources and the guard that read `old` take the copy too: it holds the same, and the old value may end at the copy. */
+/* Sources and the guard that read `old` take the copy too: it holds the same, and the old value may end at
+ * the copy. */
 static void read_copy(Function *f, InstId id, ValId old, ValId now) {
     Inst *i = ir_inst(f, id);
     for (unsigned n = 0; n < ra_num_reads(i); n++) {

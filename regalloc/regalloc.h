@@ -4,7 +4,8 @@
  * here on a value may have several definitions, all with equal contents, and liveness is by path ra_colour
  * one scan in reverse postorder; values move between registers where constraints demand ra_check     each use
  * reads the value that the SSA form said then `copies` lowers IR_COPY and IR_PARCOPY, and `frame` resolves
- * stack accesses. SPDX-License-Identifier: MIT */
+ * stack accesses.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_REGALLOC_H
 #define HEDDLE_REGALLOC_H
 #include "ir/ir.h"
@@ -24,7 +25,8 @@ typedef struct { /* what analyses know of the control flow graph; index is the b
 void ra_cfg(Function *f, Arena *a, RaCfg *g);
 
 typedef VEC(uint32_t) RaSet; /* values, ascending */
-typedef struct { /* liveness over all files, by block; phi results are not live-in, phi operands are live-out of preds */
+typedef struct { /* liveness over all files, by block; phi results are not live-in, phi operands are live-out
+                    of preds */
     RaSet *in, *out;
     Bitset any; /* live into some block */
 } RaLive;
@@ -46,9 +48,7 @@ static inline unsigned ra_values(const Function *f, Operand o, ValId v[4]) {
     return o.count;
 }
 /* Number of reads of an instruction (sources, tied sources, guard) and the n-th one. */
-static inline unsigned ra_num_reads(const Inst *i) {
-    return ir_num_operands(i) - i->ndst + 1;
-}
+static inline unsigned ra_num_reads(const Inst *i) { return ir_num_operands(i) - i->ndst + 1; }
 static inline Operand *ra_read(Function *f, Inst *i, unsigned n) {
     return n == ir_num_operands(i) - i->ndst ? &i->guard : &f->operands.at[i->operand + i->ndst + n];
 }

@@ -3,7 +3,8 @@
  * stored once, right behind its definition, so that its home is valid wherever it is live; a reload defines
  * the same value again. Homes: R lies in local memory (IR_SPILL, IR_RELOAD), P and UR in an R value, UP in a
  * UR value (IR_COPY). A value that a cheap instruction can make again has no home: the instruction is
- * repeated. SPDX-License-Identifier: MIT */
+ * repeated.
+ * SPDX-License-Identifier: MIT */
 #include "regalloc/spill.h"
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +62,7 @@ static void queue_uses(Spill *s, BlockId b) {
     }
 }
 
-static unsigned rounded(unsigned count) {
-    return count == 3 ? 4 : count;
-}
+static unsigned rounded(unsigned count) { return count == 3 ? 4 : count; }
 
 /* Registers that the operands of i need beside what lives through it, vectors rounded up, and how many of the
  * file's registers a CALL leaves alone. */
@@ -112,9 +111,7 @@ static Demand demand(const Spill *s, const Inst *i) {
     return d;
 }
 
-static unsigned less(unsigned a, unsigned b) {
-    return a > b ? a - b : 0;
-}
+static unsigned less(unsigned a, unsigned b) { return a > b ? a - b : 0; }
 
 static void walk_inst(Spill *s, BlockId b, uint32_t at, InstId id, Bitset *keep, RaInsts *out) {
     Function *f = s->f;

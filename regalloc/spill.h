@@ -50,7 +50,8 @@ static inline bool spill_has_value(const Values *v, uint32_t x) {
 
 /* ---- next uses (spill_use.c) ---- */
 void spill_next_uses(Spill *s); /* distances over the whole function, before the walk */
-/* Distance from the start of the block to the next use of v; NULL if v is in one block only, or there is no table. */
+/* Distance from the start of the block to the next use of v; NULL if v is in one block only, or there is no
+ * table. */
 uint32_t *spill_dist_at(const Spill *s, uint32_t block, uint32_t v);
 /* Instructions from position `at` of block b to the next use of value v; SPILL_FAR if there is none. */
 uint32_t spill_next_use(const Spill *s, BlockId b, uint32_t at, uint32_t v);

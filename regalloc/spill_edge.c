@@ -1,5 +1,6 @@
 /* Spilling: code on edges between blocks that disagree on what is in registers, phis that stay in memory, and
- * the stores of spilled values. SPDX-License-Identifier: MIT */
+ * the stores of spilled values.
+ * SPDX-License-Identifier: MIT */
 #include "regalloc/spill.h"
 #include <string.h>
 
@@ -137,7 +138,8 @@ static void store_results(Spill *s, InstId id, RaInsts *out) {
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++) {
         ValId v[4];
         for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
-            if (spill_in_file(s, v[c]) && v[c].i < s->nvals && bs_has(&s->spilled, v[c].i) && !s->remat[v[c].i].i)
+            if (spill_in_file(s, v[c]) && v[c].i < s->nvals && bs_has(&s->spilled, v[c].i) &&
+                !s->remat[v[c].i].i)
                 spill_store_home(s, v[c].i, out, loc);
     }
 }

@@ -40,15 +40,14 @@ void spill_find_repeatable(Spill *s) {
     }
 }
 
-RegFile spill_home_file(RegFile file) {
-    return file == RF_UP ? RF_UR : RF_R;
-}
+RegFile spill_home_file(RegFile file) { return file == RF_UP ? RF_UR : RF_R; }
 
 ValId spill_home_value(Spill *s, uint32_t v) {
     if (!s->home_value[v].i) {
         ValId h = ir_value_new(s->f, spill_home_file(s->file));
-        *ir_value(s->f, h) = (Value){
-            .file = (uint8_t)spill_home_file(s->file), .fixed_reg = -1, .uniform = s->f->values.at[v].uniform};
+        *ir_value(s->f, h) = (Value){.file = (uint8_t)spill_home_file(s->file),
+                                     .fixed_reg = -1,
+                                     .uniform = s->f->values.at[v].uniform};
         s->home_value[v] = h;
     }
     return s->home_value[v];

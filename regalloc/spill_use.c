@@ -11,7 +11,9 @@ static uint32_t dist_out(const Spill *s, BlockId b, uint32_t v) {
     uint32_t best = SPILL_FAR;
     for (unsigned k = 0; k < blk->succs.n; k++) {
         BlockId t = blk->succs.at[k];
-        uint32_t *d = spill_dist_at(s, t.i, v), here = d ? *d : ra_set_has(&s->live.in[t.i], v) ? SPILL_EDGE : SPILL_FAR;
+        uint32_t *d = spill_dist_at(s, t.i, v), here = d                                 ? *d
+                                                       : ra_set_has(&s->live.in[t.i], v) ? SPILL_EDGE
+                                                                                         : SPILL_FAR;
         if (here < SPILL_FAR && s->g.depth[t.i] < s->g.depth[b.i])
             here += SPILL_LOOP_EXIT;
         if (here < best)
@@ -46,7 +48,8 @@ static bool refine(Spill *s, BlockId b, uint32_t *first_use, uint32_t *touched) 
             now = first_use[v] - 1;
         else {
             now = dist_out(s, b, v);
-            now = now < SPILL_FAR ? now + blk->insts.n : SPILL_EDGE + blk->insts.n; /* live: a phi uses it at least */
+            now = now < SPILL_FAR ? now + blk->insts.n
+                                  : SPILL_EDGE + blk->insts.n; /* live: a phi uses it at least */
         }
         if (now < *d) {
             *d = now;

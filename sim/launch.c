@@ -208,7 +208,8 @@ int sim_trap_print(const SimTrap *t, char *out, size_t out_bytes) {
     return snprintf(out, out_bytes,
                     "%s: line %" PRIu32 ", pc 0x%" PRIx64 ", block (%u,%u,%u), thread (%u,%u,%u): %s%s%s%s",
                     t->kernel, t->ptx_line, t->pc, t->block[0], t->block[1], t->block[2], t->thread[0],
-                    t->thread[1], t->thread[2], sim_trap_name(t->kind), address, t->text[0] ? ": " : "", t->text);
+                    t->thread[1], t->thread[2], sim_trap_name(t->kind), address, t->text[0] ? ": " : "",
+                    t->text);
 }
 
 uint64_t sim_func_address(const char *name) {

@@ -7,7 +7,8 @@
  *   SIM_PARAM_WINDOW + offset    the kernel parameter block, read only
  *   sim_func_address(name)       a function: may be stored and called, holds no data
  *   anything else                a global address, valid inside an allocation of the SimMemory
- * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic ones.
+ * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic
+ * ones.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_LAUNCH_H
 #define HEDDLE_SIM_LAUNCH_H
@@ -19,7 +20,7 @@
 #define SIM_LOCAL_WINDOW 0x00007e0001000000ull
 #define SIM_PARAM_WINDOW 0x00007e0002000000ull /* kernel parameters, read only: cvta.param */
 #define SIM_WINDOW_BYTES 0x01000000ull
-#define SIM_FUNC_BASE 0x00007d0000000000ull    /* function addresses: base + 16 * a 32-bit hash of the name */
+#define SIM_FUNC_BASE 0x00007d0000000000ull   /* function addresses: base + 16 * a 32-bit hash of the name */
 #define SIM_GLOBAL_BASE 0x00007f0000000000ull /* first allocation */
 #define SIM_ALLOC_ALIGN 256u                  /* every allocation's address */
 #define SIM_GUARD_BYTES 4096u                 /* at least this much unmapped between allocations */
@@ -61,9 +62,9 @@ bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t s
 void simmem_mark_written(SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
 bool simmem_is_written(const SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
 
-/* What `mov.u64 %rd, f` gives. It depends on the name only, so that both engines, and modules linked in any order,
- * store equal bytes. Two names may collide: whoever calls through addresses checks that (a 1 in 2^32 chance for each
- * pair). */
+/* What `mov.u64 %rd, f` gives. It depends on the name only, so that both engines, and modules linked in any
+ * order, store equal bytes. Two names may collide: whoever calls through addresses checks that (a 1 in 2^32
+ * chance for each pair). */
 uint64_t sim_func_address(const char *name);
 
 typedef struct {
@@ -78,42 +79,42 @@ const char *launch_error(const Launch *l);
 
 typedef enum {
     TRAP_NONE,
-    TRAP_OUT_OF_RANGE,     /* address in no allocation or window */
-    TRAP_MISALIGNED,       /* data address */
-    TRAP_READ_ONLY,        /* write to constant memory or a parameter */
-    TRAP_PC,               /* misaligned, or outside the code */
-    TRAP_ILLEGAL,          /* illegal instruction or operand */
-    TRAP_DEADLOCK,         /* no thread of the block can run */
-    TRAP_LIVELOCK,         /* threads run, but the state repeats */
-    TRAP_BUDGET,           /* instruction budget exceeded */
-    TRAP_BARRIER,          /* barrier misuse: number, count, mixed kinds */
+    TRAP_OUT_OF_RANGE,      /* address in no allocation or window */
+    TRAP_MISALIGNED,        /* data address */
+    TRAP_READ_ONLY,         /* write to constant memory or a parameter */
+    TRAP_PC,                /* misaligned, or outside the code */
+    TRAP_ILLEGAL,           /* illegal instruction or operand */
+    TRAP_DEADLOCK,          /* no thread of the block can run */
+    TRAP_LIVELOCK,          /* threads run, but the state repeats */
+    TRAP_BUDGET,            /* instruction budget exceeded */
+    TRAP_BARRIER,           /* barrier misuse: number, count, mixed kinds */
     TRAP_DIVERGENT_BARRIER, /* aligned barrier not executed by all threads of the warp */
-    TRAP_COLLECTIVE,       /* warp collective whose mask lacks the executing lane, or with exited lanes */
-    TRAP_INSTRUCTION,      /* trap */
-    TRAP_BREAKPOINT,       /* brkpt */
-    TRAP_BRANCH_INDEX,     /* brx.idx index outside its table */
-    TRAP_CALL_TARGET,      /* indirect call of something that is no function */
-    TRAP_STACK,            /* local memory or call depth exhausted */
-    TRAP_UNINITIALISED,    /* warning: an undefined value was used */
-    TRAP_NOT_UNIFORM,      /* warning: .uni violated */
-    TRAP_HAZARD,           /* control-code mode: operand read too early */
-    TRAP_UNSUPPORTED,      /* not simulated */
+    TRAP_COLLECTIVE,        /* warp collective whose mask lacks the executing lane, or with exited lanes */
+    TRAP_INSTRUCTION,       /* trap */
+    TRAP_BREAKPOINT,        /* brkpt */
+    TRAP_BRANCH_INDEX,      /* brx.idx index outside its table */
+    TRAP_CALL_TARGET,       /* indirect call of something that is no function */
+    TRAP_STACK,             /* local memory or call depth exhausted */
+    TRAP_UNINITIALISED,     /* warning: an undefined value was used */
+    TRAP_NOT_UNIFORM,       /* warning: .uni violated */
+    TRAP_HAZARD,            /* control-code mode: operand read too early */
+    TRAP_UNSUPPORTED,       /* not simulated */
     TRAP_COUNT
 } SimTrapKind;
 const char *sim_trap_name(SimTrapKind k); /* "access out of range" */
 
 typedef struct {
     SimTrapKind kind;
-    char kernel[96];     /* name, cut if longer */
-    uint64_t pc;         /* machine: byte offset in the function; PTX: instruction index */
-    uint32_t ptx_line;   /* 0 unknown */
+    char kernel[96];   /* name, cut if longer */
+    uint64_t pc;       /* machine: byte offset in the function; PTX: instruction index */
+    uint32_t ptx_line; /* 0 unknown */
     uint32_t block[3], thread[3];
-    uint64_t address;    /* where has_address */
+    uint64_t address; /* where has_address */
     bool has_address;
-    char text[160];      /* details, a clause: "ld.global.f32 of 4 bytes" */
+    char text[160]; /* details, a clause: "ld.global.f32 of 4 bytes" */
 } SimTrap;
 
-/* One line: "k: line 12, pc 0x40, block (0,0,0), thread (5,0,0): access out of range at 0x10: text". Returns the
- * length that was needed, as snprintf. */
+/* One line: "k: line 12, pc 0x40, block (0,0,0), thread (5,0,0): access out of range at 0x10: text". Returns
+ * the length that was needed, as snprintf. */
 int sim_trap_print(const SimTrap *t, char *out, size_t out_bytes);
 #endif

@@ -31,9 +31,7 @@ static void deliver(void *user, Severity severity, const char *line) {
         c->options.message(c->options.user, s, line);
 }
 
-static Diags diags(HdContext *c) {
-    return (Diags){.sink = deliver, .user = c};
-}
+static Diags diags(HdContext *c) { return (Diags){.sink = deliver, .user = c}; }
 
 HdContext *hd_create(const HdOptions *options) {
     HdContext *c = calloc(1, sizeof *c);
@@ -199,10 +197,16 @@ static void copy_back(const Plan *p, const SimMemory *mem, const HdLaunch *l) {
 
 static bool host_call(void *user, const MachineCall *m) {
     const HdLaunch *l = user;
-    static const HdHostCallKind kinds[] = {[MACHINE_CALL_TRAP] = HD_CALL_TRAP, [MACHINE_CALL_RTT] = HD_CALL_RTT,
+    static const HdHostCallKind kinds[] = {[MACHINE_CALL_TRAP] = HD_CALL_TRAP,
+                                           [MACHINE_CALL_RTT] = HD_CALL_RTT,
                                            [MACHINE_CALL_SYSCALL] = HD_CALL_SYSCALL};
-    HdHostCall c = {.kind = kinds[m->kind], .function = m->func ? m->func->name : NULL, .pc_bytes = m->func_pc_bytes,
-                    .ptx_line = m->ptx_line, .warp = m->warp, .lanes = m->lanes, .regs = m->regs};
+    HdHostCall c = {.kind = kinds[m->kind],
+                    .function = m->func ? m->func->name : NULL,
+                    .pc_bytes = m->func_pc_bytes,
+                    .ptx_line = m->ptx_line,
+                    .warp = m->warp,
+                    .lanes = m->lanes,
+                    .regs = m->regs};
     memcpy(c.block, m->block, sizeof c.block);
     memcpy(c.value, m->value, sizeof c.value);
     return l->host_call(l->host_user, &c);
@@ -291,21 +295,15 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
     return report && !*report ? HD_ERR_INTERNAL : s;
 }
 
-char *hd_explain(const char *rule) {
-    return rule ? check_explain(rule) : NULL;
-}
+char *hd_explain(const char *rule) { return rule ? check_explain(rule) : NULL; }
 
 static HdStatus verdict_status(Verdict v) {
     switch (v) {
     case VERDICT_DIFFERS:
-    case VERDICT_RACY:
-        return HD_ERR_DIFFERENT;
-    case VERDICT_TRAP_ALIKE:
-        return HD_ERR_TRAP;
-    case VERDICT_NOT_RUN:
-        return HD_ERR_INPUT;
-    default:
-        return HD_OK;
+    case VERDICT_RACY: return HD_ERR_DIFFERENT;
+    case VERDICT_TRAP_ALIKE: return HD_ERR_TRAP;
+    case VERDICT_NOT_RUN: return HD_ERR_INPUT;
+    default: return HD_OK;
     }
 }
 
@@ -327,16 +325,15 @@ HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, u
     return s;
 }
 
-void hd_free(void *text) {
-    free(text);
-}
+void hd_free(void *text) { free(text); }
 
 const char *hd_status_text(HdStatus s) {
     static const char *const texts[HD_STATUS_COUNT] = {[HD_OK] = "done",
                                                        [HD_ERR_INPUT] = "the input is wrong",
                                                        [HD_ERR_USAGE] = "wrong call",
                                                        [HD_ERR_INTERNAL] = "internal error",
-                                                       [HD_ERR_DIFFERENT] = "a comparison or check found a difference",
+                                                       [HD_ERR_DIFFERENT] =
+                                                           "a comparison or check found a difference",
                                                        [HD_ERR_TRAP] = "the kernel trapped"};
     return (unsigned)s < HD_STATUS_COUNT ? texts[s] : "unknown status";
 }

@@ -1,6 +1,7 @@
-/* Validating directories: see batch.h. The parent collects lines of JSON from its children, one for each kernel that begins and one
- * for each that is judged, so that it knows which kernel a crash belongs to; a new child goes on behind it. The state
- * file has one line for each finished file, with the hash of its text and of the options.
+/* Validating directories: see batch.h. The parent collects lines of JSON from its children, one for each
+ * kernel that begins and one for each that is judged, so that it knows which kernel a crash belongs to; a new
+ * child goes on behind it. The state file has one line for each finished file, with the hash of its text and
+ * of the options.
  * SPDX-License-Identifier: MIT */
 #include "tools/batch.h"
 #include "base/file.h"
@@ -30,11 +31,11 @@ typedef struct {
 typedef struct { /* a child */
     pid_t pid;
     int fd;
-    uint32_t file, judged;    /* kernels that this file's children have judged */
-    char *running;            /* kernel, malloc'ed; NULL: none has begun */
+    uint32_t file, judged; /* kernels that this file's children have judged */
+    char *running;         /* kernel, malloc'ed; NULL: none has begun */
     bool ended, killed;
-    double since;             /* last line */
-    char *text;               /* incomplete line */
+    double since; /* last line */
+    char *text;   /* incomplete line */
     size_t used, cap;
 } Job;
 typedef struct {
@@ -88,11 +89,15 @@ static double number_of(const cJSON *o, const char *key) {
 }
 
 static bool read_result(Arena *a, const cJSON *o, const char *file, BatchResult *r) {
-    *r = (BatchResult){.file = file, .kernel = text_of(a, o, "kernel"), .note = text_of(a, o, "note"),
-                       .report = text_of(a, o, "report"), .seconds = number_of(o, "seconds"),
+    *r = (BatchResult){.file = file,
+                       .kernel = text_of(a, o, "kernel"),
+                       .note = text_of(a, o, "note"),
+                       .report = text_of(a, o, "report"),
+                       .seconds = number_of(o, "seconds"),
                        .threads = (uint64_t)number_of(o, "threads")};
     r->ptx = (Covered){(uint32_t)number_of(o, "ptx_blocks_executed"), (uint32_t)number_of(o, "ptx_blocks")};
-    r->machine = (Covered){(uint32_t)number_of(o, "machine_blocks_executed"), (uint32_t)number_of(o, "machine_blocks")};
+    r->machine = (Covered){(uint32_t)number_of(o, "machine_blocks_executed"),
+                           (uint32_t)number_of(o, "machine_blocks")};
     return verdict_find(text_of(a, o, "verdict"), &r->verdict);
 }
 
@@ -135,7 +140,8 @@ static bool collect(Batch *b) {
         else if (!add_directory(b, path, 0))
             return false;
     }
-    return b->files.n > 0 || diag(&b->s->diags, (SrcLoc){0}, DIAG_E0001, b->s->inputs[0], "there are no .ptx files in it");
+    return b->files.n > 0 ||
+           diag(&b->s->diags, (SrcLoc){0}, DIAG_E0001, b->s->inputs[0], "there are no .ptx files in it");
 }
 
 bool batch_is_wanted(const Settings *s) {
@@ -157,7 +163,8 @@ static uint64_t file_hash(Batch *b, const char *path) {
     key.seed = s->seed, key.budget = s->budget, key.level = s->opt_level, key.reconverge = s->reconverge;
     key.automatic = s->launch_auto;
     key.policies = (uint64_t)s->machine.bsync_nb | (uint64_t)s->machine.branch_order << 8 |
-                   (uint64_t)s->machine.join_scope << 16 | (uint64_t)s->machine.lane_choice << 24 | s->machine.seed << 32;
+                   (uint64_t)s->machine.join_scope << 16 | (uint64_t)s->machine.lane_choice << 24 |
+                   s->machine.seed << 32;
     snprintf(key.target, sizeof key.target, "%s", s->target ? isa_target_name(s->target) : "");
     snprintf(key.version, sizeof key.version, "%s", HEDDLE_VERSION);
     Arena arena = {0};
@@ -356,10 +363,14 @@ static void end_job(Batch *b, unsigned index) {
     b->jobs[index] = b->jobs[--b->njobs];
     bool again = false;
     if (!j.ended) {
-        BatchResult r = {.file = f->path, .kernel = j.running ? arena_printf(&b->s->arena, "%s", j.running) : "", .report = "",
-                         .verdict = j.killed ? VERDICT_TIME_LIMIT : VERDICT_CRASHED, .seconds = now() - j.since};
+        BatchResult r = {.file = f->path,
+                         .kernel = j.running ? arena_printf(&b->s->arena, "%s", j.running) : "",
+                         .report = "",
+                         .verdict = j.killed ? VERDICT_TIME_LIMIT : VERDICT_CRASHED,
+                         .seconds = now() - j.since};
         r.note = j.killed              ? "the process took too long"
-                 : WIFSIGNALED(status) ? arena_printf(&b->s->arena, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                 : WIFSIGNALED(status) ? arena_printf(&b->s->arena, "signal %d (%s)", WTERMSIG(status),
+                                                      strsignal(WTERMSIG(status)))
                                        : arena_printf(&b->s->arena, "exit status %d", WEXITSTATUS(status));
         again = j.running != NULL;
         add_result(b, &j, r);
@@ -386,8 +397,8 @@ static void show_progress(const Batch *b, bool last) {
     memset(bar, ' ', WIDTH);
     memset(bar, '#', full);
     bar[WIDTH] = 0;
-    fprintf(stderr, "\r[%s] %u/%u files, %u kernels, %u findings, %.0f s\033[K", bar, b->ndone, b->files.n, b->nresults,
-            b->nfindings, now() - b->started);
+    fprintf(stderr, "\r[%s] %u/%u files, %u kernels, %u findings, %.0f s\033[K", bar, b->ndone, b->files.n,
+            b->nresults, b->nfindings, now() - b->started);
 }
 
 static void run_jobs(Batch *b) {
@@ -427,7 +438,8 @@ static void print_row(const BatchResult *r) {
     const char *slash = strrchr(r->file, '/');
     snprintf(name, sizeof name, "%s:%s", slash ? slash + 1 : r->file, r->kernel);
     if (r->ptx.total)
-        snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", r->ptx.reached, r->ptx.total, 100 * covered_part(r->ptx));
+        snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", r->ptx.reached, r->ptx.total,
+                 100 * covered_part(r->ptx));
     printf("%-*.*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, NAME_WIDTH, name, verdict_name(r->verdict), blocks,
            (unsigned long long)r->threads, r->note);
 }
@@ -452,7 +464,8 @@ static void print_table(const Batch *b, const uint32_t *totals) {
 }
 
 static void print_json(const Batch *b, const uint32_t *totals) {
-    cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "kernels"), *sum = cJSON_AddObjectToObject(o, "totals");
+    cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "kernels"),
+          *sum = cJSON_AddObjectToObject(o, "totals");
     for (uint32_t i = 0; i < b->files.n; i++)
         for (uint32_t k = 0; k < b->files.at[i].results.n; k++)
             cJSON_AddItemToArray(list, result_json(&b->files.at[i].results.at[k], true));

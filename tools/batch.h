@@ -1,11 +1,12 @@
-/* heddle validate on many modules: each file in a process of its own, several at a time, with limits of time and memory.
+/* heddle validate on many modules: each file in a process of its own, several at a time, with limits of time
+ * and memory.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_BATCH_H
 #define HEDDLE_TOOLS_BATCH_H
 #include "check/validate/judge.h"
 #include "tools/cli.h"
 
-typedef struct { /* one kernel, or a file that has none */
+typedef struct {               /* one kernel, or a file that has none */
     const char *file, *kernel; /* kernel "": none of the file could be judged */
     Verdict verdict;
     Covered ptx, machine;
@@ -16,8 +17,8 @@ typedef struct { /* one kernel, or a file that has none */
 
 /* Judge what --launch says of a module's kernels; `each` gets one result after the other. */
 typedef void BatchEach(void *user, const BatchResult *r);
-void batch_module(Settings *s, const char *path, uint32_t skip, void (*starts)(void *user, const char *kernel),
-                  BatchEach *each, void *user);
+void batch_module(Settings *s, const char *path, uint32_t skip,
+                  void (*starts)(void *user, const char *kernel), BatchEach *each, void *user);
 /* All files and directories of the inputs; prints the table or JSON; the exit status. */
 int batch_validate(Settings *s);
 bool batch_is_wanted(const Settings *s); /* a directory, or several files under --launch auto */

@@ -42,7 +42,9 @@ int cmd_check(Settings *s) {
         abort();
     BinCheckReport r;
     binary_check(g, &opt, &r);
-    char *text = s->check.sarif ? check_report_sarif(g, &r) : s->json ? check_report_json(g, &r) : check_report_text(g, &r);
+    char *text = s->check.sarif ? check_report_sarif(g, &r)
+                 : s->json      ? check_report_json(g, &r)
+                                : check_report_text(g, &r);
     int status = r.nerrors ? STATUS_DIFFERS : STATUS_DONE;
     if (text && s->model.on && s->json && !s->check.sarif) { /* both in one object */
         cJSON *all = cJSON_CreateObject();
@@ -69,7 +71,9 @@ int cmd_check(Settings *s) {
 int cmd_explain(Settings *s) {
     char *text = check_explain(s->inputs[0]);
     if (!text) {
-        fprintf(stderr, "heddle explain: there is no rule '%s'; there are R-01 to R-24, H-01 to H-07 and E-BAR-PARTIAL and the like\n",
+        fprintf(stderr,
+                "heddle explain: there is no rule '%s'; there are R-01 to R-24, H-01 to H-07 and "
+                "E-BAR-PARTIAL and the like\n",
                 s->inputs[0]);
         return STATUS_USAGE;
     }

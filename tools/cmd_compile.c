@@ -103,7 +103,7 @@ int cmd_compile(Settings *s) {
     PtxModule *m = cli_read_ptx(s, s->inputs[0]);
     if (!m)
         return STATUS_INPUT;
-    bool good = s->object                      ? write_object(s, m)
+    bool good = s->object                     ? write_object(s, m)
                 : strcmp(s->emit, "ptx") == 0 ? write_ptx(s, m)
                                               : compile(s, m);
     ptx_free(m);

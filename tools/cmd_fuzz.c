@@ -29,11 +29,12 @@ static bool parse_kinds(const char *text, FuzzOptions *o) {
     return true;
 }
 
-static void on_progress(void *user, GenKind kind, uint64_t done, uint64_t total, double per_second, uint64_t failures) {
+static void on_progress(void *user, GenKind kind, uint64_t done, uint64_t total, double per_second,
+                        uint64_t failures) {
     Fuzz *f = user;
     if (f->terminal)
-        fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " programs, %.0f/s, %" PRIu64 " failures (%s)\033[K", done, total,
-                per_second, failures, gen_kind_name(kind));
+        fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " programs, %.0f/s, %" PRIu64 " failures (%s)\033[K",
+                done, total, per_second, failures, gen_kind_name(kind));
 }
 
 static void on_failure(void *user, const FuzzFailure *x) {
@@ -41,8 +42,9 @@ static void on_failure(void *user, const FuzzFailure *x) {
     const FuzzVerdict *v = &x->verdict;
     FILE *out = f->s->json ? stderr : stdout;
     size_t first = strcspn(v->text, "\n");
-    fprintf(out, "%s%s %" PRIu64 ": %s %s with %s\n  %.*s\n", f->terminal ? "\r\033[K" : "", gen_kind_name(x->kind), x->index,
-            fuzz_class_name(v->cls), v->detail, v->config, (int)first, v->text);
+    fprintf(out, "%s%s %" PRIu64 ": %s %s with %s\n  %.*s\n", f->terminal ? "\r\033[K" : "",
+            gen_kind_name(x->kind), x->index, fuzz_class_name(v->cls), v->detail, v->config, (int)first,
+            v->text);
     if (x->reduced_path[0])
         fprintf(out, "  %s (%u statements)\n", x->reduced_path, x->statements);
     fflush(out);
@@ -53,30 +55,38 @@ static double ratio(uint64_t a, uint64_t b) { return b ? (double)a / (double)b :
 static const char *const mode_names[FUZZ_MODES] = {"ipdom", "frontier", "frontier-all", "none"};
 
 static void print_kind(GenKind k, const FuzzCounts *n) {
-    printf("%-12s %8" PRIu64 " programs %8" PRIu64 " runs %6" PRIu64 " failures %6" PRIu64 " unsupported %7.0f per CPU second\n",
-           gen_kind_name(k), n->programs, n->runs, n->failures, n->unsupported, 1e6 * ratio(n->programs, n->cpu_us));
-    printf("             %.1f blocks, %.1f data statements a block, %.1f branches, %.1f calls; %.0f %% with loops, %.0f %% irreducible, "
-           "%.0f %% early exits\n", ratio(n->blocks, n->programs), ratio(n->data_insns, n->blocks), ratio(n->branches, n->programs),
-           ratio(n->calls, n->programs), 100 * ratio(n->with_loop, n->programs), 100 * ratio(n->with_irreducible, n->programs),
-           100 * ratio(n->with_early_exit, n->programs));
+    printf("%-12s %8" PRIu64 " programs %8" PRIu64 " runs %6" PRIu64 " failures %6" PRIu64
+           " unsupported %7.0f per CPU second\n",
+           gen_kind_name(k), n->programs, n->runs, n->failures, n->unsupported,
+           1e6 * ratio(n->programs, n->cpu_us));
+    printf("             %.1f blocks, %.1f data statements a block, %.1f branches, %.1f calls; %.0f %% with "
+           "loops, %.0f %% irreducible, "
+           "%.0f %% early exits\n",
+           ratio(n->blocks, n->programs), ratio(n->data_insns, n->blocks), ratio(n->branches, n->programs),
+           ratio(n->calls, n->programs), 100 * ratio(n->with_loop, n->programs),
+           100 * ratio(n->with_irreducible, n->programs), 100 * ratio(n->with_early_exit, n->programs));
     if (n->literal_runs + n->break_runs)
-        printf("             literal policies: %" PRIu64 " of %" PRIu64 " runs hang (%.3f %%); with --yield=break %" PRIu64 " of %" PRIu64
-               " (%.3f %%)\n", n->literal_hangs, n->literal_runs, 100 * ratio(n->literal_hangs, n->literal_runs), n->break_hangs,
-               n->break_runs, 100 * ratio(n->break_hangs, n->break_runs));
+        printf("             literal policies: %" PRIu64 " of %" PRIu64
+               " runs hang (%.3f %%); with --yield=break %" PRIu64 " of %" PRIu64 " (%.3f %%)\n",
+               n->literal_hangs, n->literal_runs, 100 * ratio(n->literal_hangs, n->literal_runs),
+               n->break_hangs, n->break_runs, 100 * ratio(n->break_hangs, n->break_runs));
 }
 
 static void print_metrics(const FuzzCounts *n) {
     if (!n->metric[0].programs)
         return;
-    printf("\n%" PRIu64 " programs of one warp, against a stack of masks that joins at immediate post-dominators:\n"
-           "%-20s %11s %12s %12s %7s %10s %10s %9s\n", n->metric[0].programs, "", "block issues", "SIMT of all", "SIMT of data", "B ops",
-           "switches", "hops", "releases");
+    printf("\n%" PRIu64
+           " programs of one warp, against a stack of masks that joins at immediate post-dominators:\n"
+           "%-20s %11s %12s %12s %7s %10s %10s %9s\n",
+           n->metric[0].programs, "", "block issues", "SIMT of all", "SIMT of data", "B ops", "switches",
+           "hops", "releases");
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
         const FuzzMetric *m = &n->metric[k];
-        printf("%-12s %-8s %11.3f %11.1f %% %11.1f %% %6.1f%% %10" PRIu64 " %10" PRIu64 " %9" PRIu64 "\n", mode_names[k % FUZZ_MODES],
-               k < FUZZ_MODES ? "" : "20 % Y", ratio(m->block_issues, m->stack_issues), 100 * ratio(m->lane_issues, 32 * m->issues),
-               100 * ratio(m->data_lane_issues, 32 * m->data_issues), 100 * ratio(m->b_issues, m->issues), m->switches, m->hops,
-               m->releases);
+        printf("%-12s %-8s %11.3f %11.1f %% %11.1f %% %6.1f%% %10" PRIu64 " %10" PRIu64 " %9" PRIu64 "\n",
+               mode_names[k % FUZZ_MODES], k < FUZZ_MODES ? "" : "20 % Y",
+               ratio(m->block_issues, m->stack_issues), 100 * ratio(m->lane_issues, 32 * m->issues),
+               100 * ratio(m->data_lane_issues, 32 * m->data_issues), 100 * ratio(m->b_issues, m->issues),
+               m->switches, m->hops, m->releases);
     }
 }
 
@@ -84,7 +94,8 @@ static void json_metrics(const FuzzCounts *n) {
     printf(", \"metrics\": [");
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
         const FuzzMetric *m = &n->metric[k];
-        printf("%s{\"mode\": \"%s\", \"yield_percent\": %u", k ? ", " : "", mode_names[k % FUZZ_MODES], k < FUZZ_MODES ? 0 : 20);
+        printf("%s{\"mode\": \"%s\", \"yield_percent\": %u", k ? ", " : "", mode_names[k % FUZZ_MODES],
+               k < FUZZ_MODES ? 0 : 20);
 #define JSON_FIELD(name) printf(", \"" #name "\": %" PRIu64, m->name);
         FUZZ_METRIC_FIELDS(JSON_FIELD)
 #undef JSON_FIELD
@@ -95,7 +106,8 @@ static void json_metrics(const FuzzCounts *n) {
 
 static void json_report(const FuzzReport *r) {
     const char *separator = "";
-    printf("{\"failures\": %" PRIu64 ", \"seconds\": %.2f, \"jobs\": %u, \"kinds\": {", r->failures, r->seconds, r->jobs);
+    printf("{\"failures\": %" PRIu64 ", \"seconds\": %.2f, \"jobs\": %u, \"kinds\": {", r->failures,
+           r->seconds, r->jobs);
     for (unsigned k = 0; k < GEN_KINDS; k++) {
         const FuzzCounts *n = &r->kind[k];
         const char *comma = "";
@@ -120,7 +132,8 @@ static void print_report(const FuzzReport *r) {
         if (r->kind[k].programs)
             print_kind((GenKind)k, &r->kind[k]);
     }
-    printf("%" PRIu64 " programs, %" PRIu64 " failures, %.1f s, %u jobs\n", programs, r->failures, r->seconds, r->jobs);
+    printf("%" PRIu64 " programs, %" PRIu64 " failures, %.1f s, %u jobs\n", programs, r->failures, r->seconds,
+           r->jobs);
     for (unsigned k = 0; k < GEN_KINDS; k++)
         print_metrics(&r->kind[k]);
 }
@@ -137,7 +150,8 @@ static int replay(Settings *s) {
             return STATUS_INPUT;
         }
         FuzzVerdict v = fuzz_check_everywhere(&p, s->target);
-        printf("%s: %s %s%s%s\n", s->inputs[i], fuzz_class_name(v.cls), v.detail, v.config[0] ? " with " : "", v.config);
+        printf("%s: %s %s%s%s\n", s->inputs[i], fuzz_class_name(v.cls), v.detail, v.config[0] ? " with " : "",
+               v.config);
         if (v.text[0])
             printf("  %s\n", v.text);
         if (v.cls != FUZZ_EQUAL)
@@ -148,17 +162,29 @@ static int replay(Settings *s) {
 
 int cmd_fuzz(Settings *s) {
     Fuzz f = {.s = s, .terminal = isatty(STDERR_FILENO) == 1};
-    FuzzOptions o = {.count = s->fuzz.count, .seed = s->seed, .first = s->fuzz.first, .target = s->target,
-                     .opt_level = s->has_opt_level ? (int)s->opt_level : FUZZ_ALL_LEVELS, .policies = s->fuzz.policies,
-                     .keep_dir = s->fuzz.keep_dir, .state_file = s->fuzz.state_file,
-                     .reduce_seconds = s->fuzz.reduce_seconds, .max_failures = s->fuzz.max_failures, .jobs = s->fuzz.jobs,
-                     .metrics = s->fuzz.metrics, .check_only = s->fuzz.check_only,
-                     .on_progress = on_progress, .on_failure = on_failure, .user = &f};
+    FuzzOptions o = {.count = s->fuzz.count,
+                     .seed = s->seed,
+                     .first = s->fuzz.first,
+                     .target = s->target,
+                     .opt_level = s->has_opt_level ? (int)s->opt_level : FUZZ_ALL_LEVELS,
+                     .policies = s->fuzz.policies,
+                     .keep_dir = s->fuzz.keep_dir,
+                     .state_file = s->fuzz.state_file,
+                     .reduce_seconds = s->fuzz.reduce_seconds,
+                     .max_failures = s->fuzz.max_failures,
+                     .jobs = s->fuzz.jobs,
+                     .metrics = s->fuzz.metrics,
+                     .check_only = s->fuzz.check_only,
+                     .on_progress = on_progress,
+                     .on_failure = on_failure,
+                     .user = &f};
     FuzzReport r;
     if (s->ninputs)
         return replay(s);
     if (!parse_kinds(s->fuzz.kinds, &o)) {
-        fprintf(stderr, "heddle fuzz: --kind: '%s' is not a list of arith,cfg,structured,calls,collectives,barriers,predication\n",
+        fprintf(stderr,
+                "heddle fuzz: --kind: '%s' is not a list of "
+                "arith,cfg,structured,calls,collectives,barriers,predication\n",
                 s->fuzz.kinds);
         return STATUS_USAGE;
     }

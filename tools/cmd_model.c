@@ -81,7 +81,8 @@ int cli_model(Settings *s, const BinFlow *g, cJSON *json) {
         }
         if (r.nfindings) {
             status = STATUS_DIFFERS;
-            char *schedule = s->model.schedule && !written ? model_schedule_json(g, &r, &r.findings[0]) : NULL;
+            char *schedule =
+                s->model.schedule && !written ? model_schedule_json(g, &r, &r.findings[0]) : NULL;
             if (schedule && !file_write(s->model.schedule, schedule, strlen(schedule), &s->diags))
                 status = STATUS_INPUT;
             written |= schedule != NULL;

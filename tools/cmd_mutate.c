@@ -42,7 +42,8 @@ static bool parse_classes(const Settings *s, bool classes[MUT_CLASSES]) {
         size_t n = strcspn(p, ",");
         MutClass c;
         bool group = false;
-        for (unsigned k = 0; k < MUT_CLASSES; k++) { /* a group's name, up to a blank, stands for its classes */
+        for (unsigned k = 0; k < MUT_CLASSES;
+             k++) { /* a group's name, up to a blank, stands for its classes */
             const char *g = mutate_group_name(mutate_class((MutClass)k)->group);
             if (strcspn(g, " ") == n && memcmp(g, p, n) == 0)
                 group = classes[k] = true;
@@ -74,16 +75,19 @@ static int apply_one(Settings *s, const Mutator *m) {
     char *end = NULL;
     MutClass c;
     unsigned long number = colon ? strtoul(colon + 1, &end, 10) : 0;
-    if (!colon || end == colon + 1 || *end || !mutate_class_find(s->mutate.apply, (size_t)(colon - s->mutate.apply), &c)) {
+    if (!colon || end == colon + 1 || *end ||
+        !mutate_class_find(s->mutate.apply, (size_t)(colon - s->mutate.apply), &c)) {
         fprintf(stderr, "heddle mutate: --apply: '%s' is not CLASS:NUMBER\n", s->mutate.apply);
         return STATUS_USAGE;
     }
     if (number >= m->sites[c].n || !s->output) {
-        fprintf(stderr, "heddle mutate: --apply: %s\n", !s->output ? "where to? (-o FILE)" : "there is no such site; --list shows them");
+        fprintf(stderr, "heddle mutate: --apply: %s\n",
+                !s->output ? "where to? (-o FILE)" : "there is no such site; --list shows them");
         return STATUS_USAGE;
     }
     uint8_t *out = arena_alloc(&s->arena, m->image_bytes);
-    bool good = mutate_apply(m, m->sites[c].at[number], out) && file_write(s->output, out, m->image_bytes, &s->diags);
+    bool good =
+        mutate_apply(m, m->sites[c].at[number], out) && file_write(s->output, out, m->image_bytes, &s->diags);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 
@@ -110,13 +114,19 @@ typedef struct {
     VEC(void *) images;
 } Campaign;
 
-static bool add_subject(Campaign *c, const char *name, PtxModule *m, Plan **inputs, unsigned n, unsigned level) {
+static bool add_subject(Campaign *c, const char *name, PtxModule *m, Plan **inputs, unsigned n,
+                        unsigned level) {
     Compilation k;
     DriverOptions opt = cli_driver_options(c->s);
     opt.opt_level = level;
     bool good = driver_compile(&k, m, &opt, &c->s->diags);
     if (good) {
-        MutSubject x = {.name = name, .ptx = m, .image = k.image, .image_bytes = k.image_bytes, .inputs = inputs, .ninputs = n};
+        MutSubject x = {.name = name,
+                        .ptx = m,
+                        .image = k.image,
+                        .image_bytes = k.image_bytes,
+                        .inputs = inputs,
+                        .ninputs = n};
         VEC_ADD(&c->s->arena, &c->subjects, x);
         VEC_ADD(&c->s->arena, &c->images, k.image);
         k.image = NULL;
@@ -164,7 +174,11 @@ static bool add_file(Campaign *c, const char *path) {
 
 static void buffer(Campaign *c, Plan *p, const char *name, uint32_t bytes, const uint8_t *data) {
     uint32_t index = p->buffers.n, size = bytes ? bytes : 1;
-    PlanBuffer b = {.name = name, .type = scalar_find("u8", 2), .count = size, .bytes = data, .init = data ? NULL : "zero"};
+    PlanBuffer b = {.name = name,
+                    .type = scalar_find("u8", 2),
+                    .count = size,
+                    .bytes = data,
+                    .init = data ? NULL : "zero"};
     PlanArg a = {.is_buffer = true, .buffer = index};
     (void)c;
     VEC_ADD(&p->arena, &p->buffers, b);
@@ -196,8 +210,8 @@ static void add_random(Campaign *c, GenKind kind, uint64_t index, GenForms *form
         Plan **inputs = ARENA_ARRAY(&s->arena, Plan *, DATA_SEEDS);
         for (unsigned v = 0; v < DATA_SEEDS; v++)
             inputs[v] = random_plan(c, &g, v);
-        add_subject(c, arena_printf(&s->arena, "%s-%llu", gen_kind_name(kind), (unsigned long long)index), m, inputs, DATA_SEEDS,
-                    s->has_opt_level ? s->opt_level : (unsigned)(index & 3));
+        add_subject(c, arena_printf(&s->arena, "%s-%llu", gen_kind_name(kind), (unsigned long long)index), m,
+                    inputs, DATA_SEEDS, s->has_opt_level ? s->opt_level : (unsigned)(index & 3));
     }
     gen_program_free(&g);
 }
@@ -226,24 +240,27 @@ static void show_progress(void *user, const char *subject, unsigned done, unsign
     fprintf(stderr, "\r%u of %u programs (%s)\033[K%s", done, total, subject, done == total ? "\n" : "");
 }
 
-static void add_proof(const Settings *s, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out) {
+static void add_proof(const Settings *s, const PtxModule *ptx, const Binary *b, const char *func,
+                      uint64_t pc_bytes, MutProof *out) {
     ProveReport r = {0};
     Diags quiet = {0};
-    ProveOptions o = {.query_seconds = 1, .total_seconds = s->mutate.prove_seconds, .kernel = *func ? func : NULL};
+    ProveOptions o = {
+        .query_seconds = 1, .total_seconds = s->mutate.prove_seconds, .kernel = *func ? func : NULL};
     bool good = prove_module(ptx, b, &o, &r, &quiet);
     for (uint32_t f = 0; good && f < r.nfuncs; f++)
         for (uint32_t k = 0; k < r.funcs[f].nregions; k++) {
             const ProveRegion *x = &r.funcs[f].regions[k];
             out->refuted += x->status == PROVE_REFUTED;
             out->proved += x->status < PROVE_REFUTED;
-            out->covers |= x->status < PROVE_REFUTED && strcmp(r.funcs[f].name, func) == 0 && x->pc_first <= pc_bytes &&
-                           pc_bytes <= x->pc_last;
+            out->covers |= x->status < PROVE_REFUTED && strcmp(r.funcs[f].name, func) == 0 &&
+                           x->pc_first <= pc_bytes && pc_bytes <= x->pc_last;
         }
     prove_report_free(&r);
 }
 
 /* Functions of the compiler's library are proved against the library's PTX. */
-static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out) {
+static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes,
+                      MutProof *out) {
     *out = (MutProof){0};
     if (strncmp(func, "__heddle_", 9) != 0) {
         add_proof(user, ptx, b, func, pc_bytes, out);
@@ -266,7 +283,10 @@ static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const c
 
 static int run_campaign(Campaign *c) {
     Settings *s = c->s;
-    CampaignOptions o = {.count = s->mutate.count, .seed = s->seed, .model = s->model.options, .user = s,
+    CampaignOptions o = {.count = s->mutate.count,
+                         .seed = s->seed,
+                         .model = s->model.options,
+                         .user = s,
                          .prove = s->mutate.prove_seconds > 0 ? ask_prove : NULL,
                          .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     o.model.max_states = o.model.max_states ? o.model.max_states : 20000;

@@ -24,7 +24,9 @@ int cmd_prove(Settings *s) {
         b = cli_load(s, s->inputs[1], data, size);
     else if (m && s->ninputs == 1)
         b = cli_compile_to_binary(s, m, s->inputs[0]);
-    ProveOptions opt = {.query_seconds = s->query_time, .total_seconds = s->total_time, .kernel = s->launch.kernel,
+    ProveOptions opt = {.query_seconds = s->query_time,
+                        .total_seconds = s->total_time,
+                        .kernel = s->launch.kernel,
                         .progress = isatty(2) ? progress : NULL};
     ProveReport r = {0};
     if (b && prove_module(m, b, &opt, &r, &s->diags)) {

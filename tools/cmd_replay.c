@@ -12,7 +12,8 @@ typedef struct {
 } Schedule;
 
 static bool bad(Settings *s, const char *what) {
-    return diag(&s->diags, (SrcLoc){0}, DIAG_E0502, arena_printf(&s->arena, "schedule %s: %s", s->replay, what));
+    return diag(&s->diags, (SrcLoc){0}, DIAG_E0502,
+                arena_printf(&s->arena, "schedule %s: %s", s->replay, what));
 }
 
 static bool number(const cJSON *o, const char *name, double max, double *out) {
@@ -25,7 +26,8 @@ static bool number(const cJSON *o, const char *name, double max, double *out) {
 
 static bool read_step(const cJSON *o, MachineReplayStep *step) {
     static const char *const kinds[] = {"guard", "target", "mask", "pick"};
-    const cJSON *kind = cJSON_GetObjectItemCaseSensitive(o, "kind"), *targets = cJSON_GetObjectItemCaseSensitive(o, "targets"), *t;
+    const cJSON *kind = cJSON_GetObjectItemCaseSensitive(o, "kind"),
+                *targets = cJSON_GetObjectItemCaseSensitive(o, "targets"), *t;
     double pc, active = 0, lanes;
     unsigned k = 0, n = 0;
     while (k < 4 && !(cJSON_IsString(kind) && strcmp(kind->valuestring, kinds[k]) == 0))
@@ -33,7 +35,8 @@ static bool read_step(const cJSON *o, MachineReplayStep *step) {
     if (k == 4 || !number(o, "pc", 9e15, &pc) || !number(o, "lanes", UINT32_MAX, &lanes) ||
         (k != REPLAY_PICK && !number(o, "active", UINT32_MAX, &active)))
         return false;
-    *step = (MachineReplayStep){.pc_bytes = (uint64_t)pc, .kind = (uint8_t)k, .active = (uint32_t)active, .lanes = (uint32_t)lanes};
+    *step = (MachineReplayStep){
+        .pc_bytes = (uint64_t)pc, .kind = (uint8_t)k, .active = (uint32_t)active, .lanes = (uint32_t)lanes};
     cJSON_ArrayForEach(t, targets) {
         if (n == 4 || !cJSON_IsNumber(t) || !(t->valuedouble >= 0) || t->valuedouble > 9e15)
             return false;
@@ -43,10 +46,14 @@ static bool read_step(const cJSON *o, MachineReplayStep *step) {
 }
 
 static void read_policy(const cJSON *o, MachineOptions *m) {
-    const cJSON *nb = cJSON_GetObjectItemCaseSensitive(o, "bsync-nb"), *order = cJSON_GetObjectItemCaseSensitive(o, "branch-order"),
-                *join = cJSON_GetObjectItemCaseSensitive(o, "join-scope"), *lane = cJSON_GetObjectItemCaseSensitive(o, "lane-choice");
+    const cJSON *nb = cJSON_GetObjectItemCaseSensitive(o, "bsync-nb"),
+                *order = cJSON_GetObjectItemCaseSensitive(o, "branch-order"),
+                *join = cJSON_GetObjectItemCaseSensitive(o, "join-scope"),
+                *lane = cJSON_GetObjectItemCaseSensitive(o, "lane-choice");
     if (cJSON_IsString(nb))
-        m->bsync_nb = nb->valuestring[0] == 'b' ? MACHINE_NB_BLOCKED : nb->valuestring[0] == 'l' ? MACHINE_NB_LITERAL : MACHINE_NB_RELEASE;
+        m->bsync_nb = nb->valuestring[0] == 'b'   ? MACHINE_NB_BLOCKED
+                      : nb->valuestring[0] == 'l' ? MACHINE_NB_LITERAL
+                                                  : MACHINE_NB_RELEASE;
     if (cJSON_IsString(order) && order->valuestring[0] == 't')
         m->branch_order = MACHINE_TAKEN_FIRST;
     if (cJSON_IsString(join) && join->valuestring[0] == 'c')
@@ -56,20 +63,25 @@ static void read_policy(const cJSON *o, MachineOptions *m) {
 }
 
 static bool read_schedule(Settings *s, cJSON *o, Schedule *x) {
-    const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(o, "kernel"), *verdict = cJSON_GetObjectItemCaseSensitive(o, "verdict"),
+    const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(o, "kernel"),
+                *verdict = cJSON_GetObjectItemCaseSensitive(o, "verdict"),
                 *steps = cJSON_GetObjectItemCaseSensitive(o, "steps"), *step;
     double lanes, loop, pc;
     int n = cJSON_GetArraySize(steps);
-    if (!cJSON_IsString(kernel) || !cJSON_IsString(verdict) || !cJSON_IsArray(steps) || !number(o, "lanes", UINT32_MAX, &lanes) ||
-        !number(o, "loop", n, &loop) || !number(o, "pc", 9e15, &pc) || lanes < 1)
+    if (!cJSON_IsString(kernel) || !cJSON_IsString(verdict) || !cJSON_IsArray(steps) ||
+        !number(o, "lanes", UINT32_MAX, &lanes) || !number(o, "loop", n, &loop) ||
+        !number(o, "pc", 9e15, &pc) || lanes < 1)
         return bad(s, "it lacks kernel, verdict, lanes, loop, pc or steps");
     MachineReplayStep *list = ARENA_ARRAY(&s->arena, MachineReplayStep, n + 1);
     uint32_t k = 0;
-    cJSON_ArrayForEach(step, steps)
-        if (!read_step(step, &list[k++]))
-            return bad(s, arena_printf(&s->arena, "step %u is not one", k));
+    cJSON_ArrayForEach(step, steps) if (!read_step(step, &list[k++])) return bad(
+        s, arena_printf(&s->arena, "step %u is not one", k));
     x->kernel = arena_printf(&s->arena, "%s", kernel->valuestring);
-    x->plan = (MachineReplay){.lanes = (uint32_t)lanes, .steps = list, .nsteps = k, .loop = (uint32_t)loop, .end_pc_bytes = (uint64_t)pc,
+    x->plan = (MachineReplay){.lanes = (uint32_t)lanes,
+                              .steps = list,
+                              .nsteps = k,
+                              .loop = (uint32_t)loop,
+                              .end_pc_bytes = (uint64_t)pc,
                               .violation = strcmp(verdict->valuestring, "violation") == 0};
     read_policy(cJSON_GetObjectItemCaseSensitive(o, "policy"), &x->machine);
     return true;
@@ -84,7 +96,10 @@ static int replay(Settings *s, Binary *b, Schedule *x) {
     }
     memset(f->reqntid, 0, sizeof f->reqntid);
     memset(f->maxntid, 0, sizeof f->maxntid);
-    Launch l = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .params = arena_alloc(&s->arena, f->param_bytes + 16u), .param_bytes = f->param_bytes};
+    Launch l = {.grid = {1, 1, 1},
+                .block = {32, 1, 1},
+                .params = arena_alloc(&s->arena, f->param_bytes + 16u),
+                .param_bytes = f->param_bytes};
     SimMemory *mem = simmem_create();
     Diags quiet = {0};
     MachineResult res;
@@ -98,7 +113,8 @@ static int replay(Settings *s, Binary *b, Schedule *x) {
     if (res.trap.kind != TRAP_NONE)
         sim_trap_print(&res.trap, line, sizeof line);
     SimTrapKind k = res.trap.kind;
-    bool shown = x->plan.violation ? k == TRAP_COLLECTIVE || k == TRAP_DIVERGENT_BARRIER || k == TRAP_PC || k == TRAP_ILLEGAL
+    bool shown = x->plan.violation ? k == TRAP_COLLECTIVE || k == TRAP_DIVERGENT_BARRIER || k == TRAP_PC ||
+                                         k == TRAP_ILLEGAL
                                    : k == TRAP_LIVELOCK || k == TRAP_DEADLOCK;
     printf("%s: %s\n", shown ? "replayed" : "not replayed", line);
     machine_result_free(&res);
@@ -114,7 +130,8 @@ int cli_replay(Settings *s) {
         bad(s, "there is no binary to replay it on");
         return STATUS_INPUT;
     }
-    if (!file_read(&s->arena, s->replay, &s->diags, &text, &size) || !file_read(&s->arena, s->inputs[0], &s->diags, &data, &data_bytes))
+    if (!file_read(&s->arena, s->replay, &s->diags, &text, &size) ||
+        !file_read(&s->arena, s->inputs[0], &s->diags, &data, &data_bytes))
         return STATUS_INPUT;
     cJSON *o = cJSON_ParseWithLength(text, size);
     bool good = o ? read_schedule(s, o, &x) : bad(s, "not JSON");

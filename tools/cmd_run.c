@@ -61,7 +61,8 @@ static void print_warning(void *user, const SimTrap *w) {
     r->nfindings++;
 }
 
-/* "TRAP 0x5: k+0x40, PTX line 7, block (0,0,0), warp 1, lanes 0000ffff"; an operand that differs: "0:0x5 1:0x6". */
+/* "TRAP 0x5: k+0x40, PTX line 7, block (0,0,0), warp 1, lanes 0000ffff"; an operand that differs: "0:0x5
+ * 1:0x6". */
 static bool print_call(void *user, const MachineCall *c) {
     (void)user;
     fprintf(stderr, "%s", c->name);
@@ -79,7 +80,8 @@ static bool print_call(void *user, const MachineCall *c) {
     fprintf(stderr, ": %s+0x%llx", c->func ? c->func->name : "?", (unsigned long long)c->func_pc_bytes);
     if (c->ptx_line)
         fprintf(stderr, ", PTX line %u", c->ptx_line);
-    fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x\n", c->block[0], c->block[1], c->block[2], c->warp, c->lanes);
+    fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x\n", c->block[0], c->block[1], c->block[2],
+            c->warp, c->lanes);
     return true;
 }
 

@@ -24,7 +24,8 @@ static bool read_inputs(Settings *s, PtxModule **m, Binary **b) {
 }
 
 static JudgeOptions judge_options(const Settings *s) {
-    return (JudgeOptions){.seed = s->seed, .budget = s->budget, .machine = s->machine, .no_trace = s->no_trace};
+    return (JudgeOptions){
+        .seed = s->seed, .budget = s->budget, .machine = s->machine, .no_trace = s->no_trace};
 }
 
 static double seconds(void) {
@@ -61,7 +62,8 @@ typedef struct {
     void *user;
 } Module;
 
-/* Compile the module, or if that fails only this kernel and what it calls: another one may be what does not compile. */
+/* Compile the module, or if that fails only this kernel and what it calls: another one may be what does not
+ * compile. */
 static Binary *compile_for(Module *x, uint32_t kernel, bool *own) {
     *own = false;
     if (x->b)
@@ -82,8 +84,15 @@ static Binary *compile_for(Module *x, uint32_t kernel, bool *own) {
 
 static void report(Module *x, const char *kernel, const Judgement *j, double start) {
     char *text = judgement_text(j, kernel);
-    BatchResult r = {.file = x->path, .kernel = kernel, .verdict = j->verdict, .ptx = j->ptx, .machine = j->machine,
-                     .threads = j->threads, .note = j->note, .report = text ? text : "", .seconds = seconds() - start};
+    BatchResult r = {.file = x->path,
+                     .kernel = kernel,
+                     .verdict = j->verdict,
+                     .ptx = j->ptx,
+                     .machine = j->machine,
+                     .threads = j->threads,
+                     .note = j->note,
+                     .report = text ? text : "",
+                     .seconds = seconds() - start};
     x->each(x->user, &r);
     free(text);
 }
@@ -139,8 +148,8 @@ static void judge_launch_file(Module *x, const char *json) {
     plan_free(&p);
 }
 
-void batch_module(Settings *s, const char *path, uint32_t skip, void (*starts)(void *user, const char *kernel),
-                  BatchEach *each, void *user) {
+void batch_module(Settings *s, const char *path, uint32_t skip,
+                  void (*starts)(void *user, const char *kernel), BatchEach *each, void *user) {
     Module x = {.s = s, .path = path, .each = each, .user = user, .saved = s->diags};
     s->diags = (Diags){.sink = keep_error, .user = &x.error};
     x.m = cli_read_ptx(s, path);
@@ -180,7 +189,8 @@ static int validate_auto(Settings *s) {
     Plan all = {0};
     for (uint32_t i = 0; good && i < m->nfuncs; i++) {
         const char *name = str_text(&m->strings, m->funcs[i].name);
-        if (!m->funcs[i].is_entry || !m->funcs[i].has_body || (s->launch.kernel && strcmp(name, s->launch.kernel) != 0))
+        if (!m->funcs[i].is_entry || !m->funcs[i].has_body ||
+            (s->launch.kernel && strcmp(name, s->launch.kernel) != 0))
             continue;
         Judgement j = {0};
         AutoLaunches launches = {0};

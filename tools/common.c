@@ -32,8 +32,8 @@ DriverOptions cli_driver_options(const Settings *s) {
 static bool take_target(Settings *s, const char *path, const Target *t) {
     if (s->object_target && t && s->object_target != t)
         return diag(&s->diags, (SrcLoc){0}, DIAG_E0412, path,
-                    arena_printf(&s->arena, "it was compiled for %s, another object for %s", isa_target_name(t),
-                                 isa_target_name(s->object_target)));
+                    arena_printf(&s->arena, "it was compiled for %s, another object for %s",
+                                 isa_target_name(t), isa_target_name(s->object_target)));
     s->object_target = t;
     if (!s->target)
         s->target = t;
@@ -52,7 +52,8 @@ PtxModule *cli_read_ptx(Settings *s, const char *path) {
     if (object_is(text, size)) {
         const char *name, *ptx;
         size_t ptx_bytes;
-        return take_target(s, path, object_target(text)) && object_read(&s->arena, path, text, size, &name, &ptx, &ptx_bytes, &s->diags)
+        return take_target(s, path, object_target(text)) &&
+                       object_read(&s->arena, path, text, size, &name, &ptx, &ptx_bytes, &s->diags)
                    ? ptx_parse(name, ptx, ptx_bytes, &s->diags)
                    : NULL;
     }

@@ -10,7 +10,7 @@ typedef struct {
     unsigned opt_level;   /* 0..3 */
     ReconvMode reconverge;
     PredicateMode predicate;
-    bool yield_breaks;    /* see IrModule */
+    bool yield_breaks; /* see IrModule */
     PassOptions passes;
     ElfOptions elf;
 } DriverOptions;

@@ -44,11 +44,32 @@ enum { /* keys of options without a letter */
        KEY_TIME_LIMIT,
        KEY_MEMORY_LIMIT,
        KEY_QUERY_TIME,
-       KEY_KIND, KEY_COUNT, KEY_FIRST, KEY_RESUME, KEY_KEEP, KEY_POLICIES, KEY_REDUCE, KEY_MAX_FAILURES,
+       KEY_KIND,
+       KEY_COUNT,
+       KEY_FIRST,
+       KEY_RESUME,
+       KEY_KEEP,
+       KEY_POLICIES,
+       KEY_REDUCE,
+       KEY_MAX_FAILURES,
        KEY_HOST_CALLS,
-       KEY_RULES, KEY_NO_HAZARDS, KEY_SARIF,
-       KEY_MODEL, KEY_LANES, KEY_STATES, KEY_TIME, KEY_SCHEDULE, KEY_REPLAY, KEY_LIST, KEY_APPLY, KEY_CAMPAIGN, KEY_CLASS, KEY_PROGRAMS, KEY_PROVE_SECONDS,
-       KEY_FUZZ_JOBS, KEY_METRICS,
+       KEY_RULES,
+       KEY_NO_HAZARDS,
+       KEY_SARIF,
+       KEY_MODEL,
+       KEY_LANES,
+       KEY_STATES,
+       KEY_TIME,
+       KEY_SCHEDULE,
+       KEY_REPLAY,
+       KEY_LIST,
+       KEY_APPLY,
+       KEY_CAMPAIGN,
+       KEY_CLASS,
+       KEY_PROGRAMS,
+       KEY_PROVE_SECONDS,
+       KEY_FUZZ_JOBS,
+       KEY_METRICS,
        KEY_CHECK_ONLY
 };
 
@@ -60,12 +81,16 @@ static const struct argp_option compile_options[] = {
     {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3 (default 2)", 0},
     {"reconverge", KEY_RECONVERGE, "WHERE", 0,
-     "Bring lanes together at post-dominators (ipdom, default), earlier where it pays (frontier), wherever paths meet "
+     "Bring lanes together at post-dominators (ipdom, default), earlier where it pays (frontier), wherever "
+     "paths meet "
      "(frontier-all), or nowhere (none)",
      0},
     {"predicate", KEY_PREDICATE, "WHICH", 0,
-     "Make guarded code of short branches where it pays (auto, default), wherever it is allowed (max), or nowhere (off)", 0},
-    {"yield", KEY_YIELD, "HOW", 0, "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
+     "Make guarded code of short branches where it pays (auto, default), wherever it is allowed (max), or "
+     "nowhere (off)",
+     0},
+    {"yield", KEY_YIELD, "HOW", 0,
+     "YIELD alone (plain, default) or after leaving all convergence barriers (break)", 0},
     {"no-map", KEY_NO_MAP, NULL, 0, "Leave the map to PTX positions and registers out of the file", 0},
     {"no-ptx", KEY_NO_PTX, NULL, 0, "Leave the PTX text out of the file", 0},
     {"new-form", KEY_NEW_FORM, NULL, 0, "Native targets: the ELF header of CUDA 13, not the older one", 0},
@@ -91,13 +116,15 @@ static const struct argp_option launch_options[] = {
      0},
     {"expect", KEY_EXPECT, "NAME=@FILE", 0,
      "Buffer NAME must hold the bytes of FILE afterwards (or NAME=V,V...)", 0},
-    {"launch", KEY_LAUNCH, "FILE", 0, "Launch file (JSON) instead of the options above; validate: or auto, to infer launches", 0},
+    {"launch", KEY_LAUNCH, "FILE", 0,
+     "Launch file (JSON) instead of the options above; validate: or auto, to infer launches", 0},
     {"data-dir", KEY_DATA_DIR, "DIR", 0, "Where the launch file's @FILEs are (default: beside it)", 0},
     {0}};
 static const struct argp_option machine_options[] = {
     {"check-control", KEY_CHECK_CONTROL, NULL, 0,
      "Machine: report registers read before stall count or scoreboard allow", 0},
-    {"undefined", KEY_UNDEFINED, NULL, 0, "Report undefined values that matter, and .uni that is not uniform (PTX)", 0},
+    {"undefined", KEY_UNDEFINED, NULL, 0,
+     "Report undefined values that matter, and .uni that is not uniform (PTX)", 0},
     {"policy", KEY_POLICY, "NAME=VALUE,...", 0,
      "Machine: bsync-nb=release|blocked|literal, branch-order=fallthrough|taken, join-scope=all|candidates, "
      "lane-choice=lowest|highest|rotate|random[:SEED]; first values are the defaults",
@@ -109,37 +136,45 @@ static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0, "interp (the machine, default) or ptx (the PTX reference interpreter)",
      0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
-    {"replay", KEY_REPLAY, "SCHEDULE", 0, "Follow a schedule of heddle check --model --schedule instead of data", 0},
+    {"replay", KEY_REPLAY, "SCHEDULE", 0,
+     "Follow a schedule of heddle check --model --schedule instead of data", 0},
     {"stats", KEY_STATS, NULL, 0, "Print instruction counts and SIMT efficiency", 0},
-    {"host-calls", KEY_HOST_CALLS, NULL, 0, "Machine: print every TRAP, RTT and SYSCALL and go on behind it", 0},
-    {"races", KEY_RACES, NULL, 0, "With --engine=ptx: report accesses to the same bytes that nothing orders", 0},
+    {"host-calls", KEY_HOST_CALLS, NULL, 0, "Machine: print every TRAP, RTT and SYSCALL and go on behind it",
+     0},
+    {"races", KEY_RACES, NULL, 0, "With --engine=ptx: report accesses to the same bytes that nothing orders",
+     0},
     {"print", KEY_PRINT, "NAME", 0, "Print the buffer afterwards", 0},
     {"save", KEY_SAVE, "NAME=FILE", 0, "Write the buffer to FILE afterwards", 0},
     {0}};
 static const struct argp_option validate_options[] = {
     {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find where the executions part", 0},
-    {"races", KEY_RACES, NULL, 0, "Look for data races and coverage under a given launch too; --launch auto always does", 0},
+    {"races", KEY_RACES, NULL, 0,
+     "Look for data races and coverage under a given launch too; --launch auto always does", 0},
     {"show-launch", KEY_SHOW_LAUNCH, "FILE", 0, "With --launch auto: write the launches as a launch file", 0},
     {"jobs", KEY_JOBS, "N", 0, "Directories: files at a time (default: one for each processor)", 0},
-    {"state", KEY_STATE, "FILE", 0, "Directories: keep results in FILE; files that it has are not run again", 0},
+    {"state", KEY_STATE, "FILE", 0, "Directories: keep results in FILE; files that it has are not run again",
+     0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "Directories: for one kernel (default 60)", 0},
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Directories: of one process (default 4096)", 0},
     {0}};
 static const struct argp_option fuzz_options[] = {
-    {"kind", KEY_KIND, "LIST", 0, "Of arith,cfg,structured,calls,collectives,barriers,predication (default: all)", 0},
+    {"kind", KEY_KIND, "LIST", 0,
+     "Of arith,cfg,structured,calls,collectives,barriers,predication (default: all)", 0},
     {"count", KEY_COUNT, "N", 0, "Programs of each kind (default 1000)", 0},
     {"seed", KEY_SEED, "N", 0, "The programs follow from it", 0},
     {"first", KEY_FIRST, "N", 0, "Number of the first program (default 0)", 0},
     {"resume", KEY_RESUME, "FILE", 0, "Write the state to FILE; go on from there if it exists", 0},
     {"keep", KEY_KEEP, "DIR", 0, "Save failing programs, as made and reduced", 0},
-    {"policies", KEY_POLICIES, "WHICH", 0, "Machine policies: sampled (default), all 32, default, or literal: report how often they hang", 0},
+    {"policies", KEY_POLICIES, "WHICH", 0,
+     "Machine policies: sampled (default), all 32, default, or literal: report how often they hang", 0},
     {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
     {"reduce", KEY_REDUCE, "SECONDS", 0, "Time to reduce one failure (default 20)", 0},
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
     {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
     {"check-only", KEY_CHECK_ONLY, NULL, 0, "Compile and check the machine code, run nothing", 0},
-    {"metrics", KEY_METRICS, NULL, 0, "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
+    {"metrics", KEY_METRICS, NULL, 0,
+     "Measure SIMT efficiency and block issues of cfg programs in every reconvergence mode", 0},
     {0}};
 
 static const struct argp_option check_options[] = {
@@ -148,24 +183,30 @@ static const struct argp_option check_options[] = {
     {"sarif", KEY_SARIF, NULL, 0, "Report as SARIF 2.1.0", 0},
     {0}};
 static const struct argp_option model_options[] = {
-    {"model", KEY_MODEL, NULL, 0, "Explore all branch outcomes with few lanes: can every reachable state finish?", 0},
+    {"model", KEY_MODEL, NULL, 0,
+     "Explore all branch outcomes with few lanes: can every reachable state finish?", 0},
     {"lanes", KEY_LANES, "N", 0, "--model: lanes, 2 to 4 (default 3)", 0},
     {"states", KEY_STATES, "N", 0, "--model: states of a kernel (default 200000)", 0},
     {"time", KEY_TIME, "SECONDS", 0, "--model: time for a kernel (default 10)", 0},
-    {"policy", KEY_POLICY, "NAME=VALUE,...", 0, "--model: policies as in heddle run --policy, or all (but literal)", 0},
-    {"schedule", KEY_SCHEDULE, "FILE", 0, "--model: write the way to the first finding, for heddle run --replay", 0},
+    {"policy", KEY_POLICY, "NAME=VALUE,...", 0,
+     "--model: policies as in heddle run --policy, or all (but literal)", 0},
+    {"schedule", KEY_SCHEDULE, "FILE", 0,
+     "--model: write the way to the first finding, for heddle run --replay", 0},
     {0}};
 static const struct argp_option mutate_options[] = {
     {"list", KEY_LIST, NULL, 0, "List all sites (default)", 0},
     {"apply", KEY_APPLY, "CLASS:NUMBER", 0, "Write the mutant of one site to --output", 0},
     {"campaign", KEY_CAMPAIGN, NULL, 0,
-     "Measure which mutants behave differently and which checkers object: of PTX files with a launch (K.json beside K.ptx, or "
-     "one launch for all), and of random programs", 0},
+     "Measure which mutants behave differently and which checkers object: of PTX files with a launch (K.json "
+     "beside K.ptx, or "
+     "one launch for all), and of random programs",
+     0},
     {"class", KEY_CLASS, "LIST", 0, "Only these classes or groups, as drop-bsync,control (default: all)", 0},
     {"count", KEY_COUNT, "N", 0, "--campaign: mutants of each class (default 200)", 0},
     {"kind", KEY_KIND, "LIST", 0, "--campaign: random programs of these kinds, as in heddle fuzz", 0},
     {"programs", KEY_PROGRAMS, "N", 0, "--campaign: random programs of each kind (default 20)", 0},
-    {"prove-time", KEY_PROVE_SECONDS, "SECONDS", 0, "--campaign: time to prove one mutant (default 20, 0: do not)", 0},
+    {"prove-time", KEY_PROVE_SECONDS, "SECONDS", 0,
+     "--campaign: time to prove one mutant (default 20, 0: do not)", 0},
     {"states", KEY_STATES, "N", 0, "--campaign: states of the model checker (default 20000)", 0},
     {"seed", KEY_SEED, "N", 0, "--campaign: programs and sites follow from it", 0},
     {0}};
@@ -190,8 +231,10 @@ static const struct argp_option *const validate_groups[] = {
 static const struct argp_option *const report_groups[] = {compile_options, json_options, NULL};
 static const struct argp_option *const fuzz_groups[] = {fuzz_options, json_options, NULL};
 
-static const struct argp_option *const check_groups[] = {check_options, model_options, json_options, compile_options, NULL};
-static const struct argp_option *const mutate_groups[] = {mutate_options, launch_options, output_options, json_options, compile_options, NULL};
+static const struct argp_option *const check_groups[] = {check_options, model_options, json_options,
+                                                         compile_options, NULL};
+static const struct argp_option *const mutate_groups[] = {mutate_options, launch_options,  output_options,
+                                                          json_options,   compile_options, NULL};
 static const struct argp_option *const no_groups[] = {no_options, NULL};
 
 const Command cli_commands[] = {
@@ -199,7 +242,8 @@ const Command cli_commands[] = {
      "Writes K.cubin, or what --output and --emit say. A file is written whole or not at all.", 1, 1,
      compile_groups, cmd_compile},
     {"link", "A.o B.o...", "Link objects and PTX files to an ELF binary",
-     "Binds .extern names to .visible, .weak and .common definitions of the other files, then compiles the whole, so "
+     "Binds .extern names to .visible, .weak and .common definitions of the other files, then compiles the "
+     "whole, so "
      "that register counts, stack sizes and convergence barriers are right across files.",
      1, MAX_INPUTS, link_groups, cmd_link},
     {"asm", "F.sass", "Assemble machine code text to an ELF binary",
@@ -210,35 +254,46 @@ const Command cli_commands[] = {
      cmd_disasm},
     {"run", "[F.cubin|F.ptx...]", "Run kernels without a GPU",
      "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx. "
-     "Several PTX files are linked.", 0, MAX_INPUTS,
-     run_groups, cmd_run},
+     "Several PTX files are linked.",
+     0, MAX_INPUTS, run_groups, cmd_run},
     {"validate", "[F.ptx... [F.cubin]|DIR...]", "Compare PTX and machine code on the same inputs",
      "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
-     "Without F.cubin the PTX is compiled. Several PTX files or objects are linked. With --launch auto launches are "
-     "inferred from the kernels. Of directories all .ptx files are validated, with the launch file K.json beside K.ptx "
+     "Without F.cubin the PTX is compiled. Several PTX files or objects are linked. With --launch auto "
+     "launches are "
+     "inferred from the kernels. Of directories all .ptx files are validated, with the launch file K.json "
+     "beside K.ptx "
      "where there is one, with inferred launches elsewhere and with --launch auto.",
      0, MAX_INPUTS, validate_groups, cmd_validate},
     {"report", "K.ptx", "Tell where lanes come together",
-     "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.", 1, 1,
-     report_groups, cmd_report},
+     "For each branch: the convergence barrier and the PTX line where its paths join, or why there is none.",
+     1, 1, report_groups, cmd_report},
     {"check", "F.cubin|F.ptx", "Check machine code without running it",
-     "Looks at the decoded binary: convergence barriers paired, ordered and never bypassed, collectives covered, nothing "
-     "uniform read where lanes are apart, registers read only when their results are there. PTX is compiled first. "
+     "Looks at the decoded binary: convergence barriers paired, ordered and never bypassed, collectives "
+     "covered, nothing "
+     "uniform read where lanes are apart, registers read only when their results are there. PTX is compiled "
+     "first. "
      "Exit status 4 if there are errors.",
      1, 1, check_groups, cmd_check},
     {"mutate", "[F.cubin|F.ptx...]", "Make wrong binaries and measure the checkers with them",
-     "Lists or applies single mutations of a compiled binary. A campaign decides by running which mutants behave differently, "
+     "Lists or applies single mutations of a compiled binary. A campaign decides by running which mutants "
+     "behave differently, "
      "and reports for each class how many of these check, check --model, prove and validate find.",
      0, MAX_INPUTS, mutate_groups, cmd_mutate},
-    {"explain", "RULE", "Explain a rule of check", "Prints what the rule demands, why, and a minimal example. Also for the machine's "
-     "own checks, as E-BAR-PARTIAL.", 1, 1, no_groups, cmd_explain},
+    {"explain", "RULE", "Explain a rule of check",
+     "Prints what the rule demands, why, and a minimal example. Also for the machine's "
+     "own checks, as E-BAR-PARTIAL.",
+     1, 1, no_groups, cmd_explain},
     {"prove", "K.ptx [K.cubin]", "Prove that machine code means what its PTX means",
-     "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares exits, memory "
-     "events and live values; what is not equal as it stands is asked of Z3, and differences are shown as concrete "
-     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. Ends with status 4 if a region is refuted.",
+     "Executes PTX and decoded machine code symbolically, for one lane, region by region, and compares "
+     "exits, memory "
+     "events and live values; what is not equal as it stands is asked of Z3, and differences are shown as "
+     "concrete "
+     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. Ends with status 4 if a "
+     "region is refuted.",
      1, 2, prove_groups, cmd_prove},
     {"fuzz", "[F.ptx...]", "Test with random programs",
-     "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the machine under "
+     "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the "
+     "machine under "
      "its policies. Given files that it saved, it checks those under everything.",
      0, MAX_INPUTS, fuzz_groups, cmd_fuzz},
     {0}};
@@ -273,26 +328,25 @@ static bool one_policy(MachineOptions *m, const char *text, size_t n) {
     static const struct {
         const char *text;
         unsigned which, value;
-    } policies[] = {
-        {"bsync-nb=release", 0, MACHINE_NB_RELEASE},
-        {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
-        {"bsync-nb=literal", 0, MACHINE_NB_LITERAL},
-        {"branch-order=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
-        {"branch-order=taken", 1, MACHINE_TAKEN_FIRST},
-        {"join-scope=all", 2, MACHINE_JOIN_ALL},
-        {"join-scope=candidates", 2, MACHINE_JOIN_CANDIDATES},
-        {"lane-choice=lowest", 3, MACHINE_LANE_LOWEST},
-        {"lane-choice=highest", 3, MACHINE_LANE_HIGHEST},
-        {"lane-choice=rotate", 3, MACHINE_LANE_ROTATE},
-        {"lane-choice=random", 3, MACHINE_LANE_RANDOM},
-        {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST}, /* short names */
-        {"branch=taken", 1, MACHINE_TAKEN_FIRST},
-        {"join=all", 2, MACHINE_JOIN_ALL},
-        {"join=candidates", 2, MACHINE_JOIN_CANDIDATES},
-        {"lane=lowest", 3, MACHINE_LANE_LOWEST},
-        {"lane=highest", 3, MACHINE_LANE_HIGHEST},
-        {"lane=rotate", 3, MACHINE_LANE_ROTATE},
-        {"lane=random", 3, MACHINE_LANE_RANDOM}};
+    } policies[] = {{"bsync-nb=release", 0, MACHINE_NB_RELEASE},
+                    {"bsync-nb=blocked", 0, MACHINE_NB_BLOCKED},
+                    {"bsync-nb=literal", 0, MACHINE_NB_LITERAL},
+                    {"branch-order=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST},
+                    {"branch-order=taken", 1, MACHINE_TAKEN_FIRST},
+                    {"join-scope=all", 2, MACHINE_JOIN_ALL},
+                    {"join-scope=candidates", 2, MACHINE_JOIN_CANDIDATES},
+                    {"lane-choice=lowest", 3, MACHINE_LANE_LOWEST},
+                    {"lane-choice=highest", 3, MACHINE_LANE_HIGHEST},
+                    {"lane-choice=rotate", 3, MACHINE_LANE_ROTATE},
+                    {"lane-choice=random", 3, MACHINE_LANE_RANDOM},
+                    {"branch=fallthrough", 1, MACHINE_FALLTHROUGH_FIRST}, /* short names */
+                    {"branch=taken", 1, MACHINE_TAKEN_FIRST},
+                    {"join=all", 2, MACHINE_JOIN_ALL},
+                    {"join=candidates", 2, MACHINE_JOIN_CANDIDATES},
+                    {"lane=lowest", 3, MACHINE_LANE_LOWEST},
+                    {"lane=highest", 3, MACHINE_LANE_HIGHEST},
+                    {"lane=rotate", 3, MACHINE_LANE_ROTATE},
+                    {"lane=random", 3, MACHINE_LANE_RANDOM}};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         if (strlen(policies[i].text) != n || strncmp(policies[i].text, text, n) != 0)
             continue;
@@ -316,7 +370,8 @@ static void policy(struct argp_state *state, MachineOptions *m, const char *text
         if (known && name < n) { /* random:SEED */
             char *end;
             m->seed = strtoull(s + name + 1, &end, 10);
-            known = m->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) && end == s + n;
+            known =
+                m->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) && end == s + n;
         }
         if (!known)
             argp_error(state, "--policy: '%.*s' is unknown", (int)n, s);
@@ -336,33 +391,21 @@ static void one_of(struct argp_state *state, const char *what, const char *text,
 static bool compile_key(int key, char *arg, struct argp_state *state, Settings *s) {
     static const char *const kinds[] = {"elf", "asm", "mir", "ptx", NULL};
     switch (key) {
-    case 'o':
-        s->output = arg;
-        return true;
+    case 'o': s->output = arg; return true;
     case 't':
         s->target = isa_target(arg);
         if (!s->target)
             argp_error(state, "--target: there is no machine '%s'", arg);
         return true;
-    case 'O':
-        s->opt_level = (unsigned)number(state, arg, "-O", 3);
-        return true;
-    case 'v':
-        s->verbose = true;
-        return true;
-    case 'c':
-        s->object = true;
-        return true;
+    case 'O': s->opt_level = (unsigned)number(state, arg, "-O", 3); return true;
+    case 'v': s->verbose = true; return true;
+    case 'c': s->object = true; return true;
     case KEY_EMIT:
         one_of(state, "--emit", arg, kinds);
         s->emit = arg;
         return true;
-    case KEY_DUMP:
-        s->dump = arg;
-        return true;
-    case KEY_STOP_AFTER:
-        s->stop_after = arg;
-        return true;
+    case KEY_DUMP: s->dump = arg; return true;
+    case KEY_STOP_AFTER: s->stop_after = arg; return true;
     case KEY_RECONVERGE:
         if (!report_mode(arg, &s->reconverge))
             argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all or none", arg);
@@ -376,55 +419,31 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
             argp_error(state, "--yield=%s: it is plain or break", arg);
         s->yield_breaks = strcmp(arg, "break") == 0;
         return true;
-    case KEY_TIME_PASSES:
-        s->time_passes = true;
-        return true;
-    case KEY_NO_MAP:
-        s->no_map = true;
-        return true;
-    case KEY_NO_PTX:
-        s->no_ptx = true;
-        return true;
-    case KEY_NEW_FORM:
-        s->new_form = true;
-        return true;
-    case KEY_JSON:
-        s->json = true;
-        return true;
-    default:
-        return false;
+    case KEY_TIME_PASSES: s->time_passes = true; return true;
+    case KEY_NO_MAP: s->no_map = true; return true;
+    case KEY_NO_PTX: s->no_ptx = true; return true;
+    case KEY_NEW_FORM: s->new_form = true; return true;
+    case KEY_JSON: s->json = true; return true;
+    default: return false;
     }
 }
 
 static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s) {
     switch (key) {
-    case KEY_KERNEL:
-        s->launch.kernel = arg;
-        break;
-    case KEY_GRID:
-        extent(state, arg, "--grid", s->launch.grid);
-        break;
-    case KEY_BLOCK:
-        extent(state, arg, "--block", s->launch.block);
-        break;
+    case KEY_KERNEL: s->launch.kernel = arg; break;
+    case KEY_GRID: extent(state, arg, "--grid", s->launch.grid); break;
+    case KEY_BLOCK: extent(state, arg, "--block", s->launch.block); break;
     case KEY_SHARED:
         s->launch.shared_bytes = (uint32_t)number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
         break;
-    case KEY_ARG:
-        VEC_ADD(&s->arena, &s->args, arg);
-        break;
-    case KEY_EXPECT:
-        VEC_ADD(&s->arena, &s->expects, arg);
-        return true;
+    case KEY_ARG: VEC_ADD(&s->arena, &s->args, arg); break;
+    case KEY_EXPECT: VEC_ADD(&s->arena, &s->expects, arg); return true;
     case KEY_LAUNCH:
         s->launch_auto = strcmp(arg, "auto") == 0;
         s->launch_file = s->launch_auto ? NULL : arg;
         return true;
-    case KEY_DATA_DIR:
-        s->data_dir = arg;
-        return true;
-    default:
-        return false;
+    case KEY_DATA_DIR: s->data_dir = arg; return true;
+    default: return false;
     }
     s->has_shape = true;
     return true;
@@ -433,87 +452,46 @@ static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s
 static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
     static const char *const engines[] = {"interp", "ptx", NULL};
     switch (key) {
-    case KEY_PRINT:
-        VEC_ADD(&s->arena, &s->prints, arg);
-        return true;
-    case KEY_SAVE:
-        VEC_ADD(&s->arena, &s->saves, arg);
-        return true;
+    case KEY_PRINT: VEC_ADD(&s->arena, &s->prints, arg); return true;
+    case KEY_SAVE: VEC_ADD(&s->arena, &s->saves, arg); return true;
     case KEY_ENGINE:
         one_of(state, "--engine", arg, engines);
         s->engine = arg;
         return true;
-    case KEY_TRACE:
-        s->trace = arg;
-        return true;
-    case KEY_REPLAY:
-        s->replay = arg;
-        return true;
-    case KEY_STATS:
-        s->stats = true;
-        return true;
-    case KEY_HOST_CALLS:
-        s->host_calls = true;
-        return true;
-    case KEY_CHECK_CONTROL:
-        s->machine.check_control = true;
-        return true;
-    case KEY_UNDEFINED:
-        s->machine.report_undefined = true;
-        return true;
-    case KEY_POLICY:
-        policy(state, &s->machine, arg);
-        return true;
-    case KEY_SEED:
-        s->seed = s->machine.seed = number(state, arg, "--seed", ULONG_MAX);
-        return true;
+    case KEY_TRACE: s->trace = arg; return true;
+    case KEY_REPLAY: s->replay = arg; return true;
+    case KEY_STATS: s->stats = true; return true;
+    case KEY_HOST_CALLS: s->host_calls = true; return true;
+    case KEY_CHECK_CONTROL: s->machine.check_control = true; return true;
+    case KEY_UNDEFINED: s->machine.report_undefined = true; return true;
+    case KEY_POLICY: policy(state, &s->machine, arg); return true;
+    case KEY_SEED: s->seed = s->machine.seed = number(state, arg, "--seed", ULONG_MAX); return true;
     case KEY_BUDGET:
         s->budget = s->machine.max_issues = number(state, arg, "--budget", ULONG_MAX);
         return true;
-    case KEY_SHOW_LAUNCH:
-        s->show_launch = arg;
-        return true;
-    case KEY_JOBS:
-        s->jobs = (unsigned)number(state, arg, "--jobs", 64);
-        return true;
-    case KEY_STATE:
-        s->state_file = arg;
-        return true;
+    case KEY_SHOW_LAUNCH: s->show_launch = arg; return true;
+    case KEY_JOBS: s->jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
+    case KEY_STATE: s->state_file = arg; return true;
     case KEY_TIME_LIMIT:
         s->time_limit_seconds = (unsigned)number(state, arg, "--time-limit", 86400);
         return true;
     case KEY_MEMORY_LIMIT:
         s->memory_limit_mib = (unsigned)number(state, arg, "--memory-limit", 1ul << 20);
         return true;
-    case KEY_RACES:
-        s->races = true;
-        return true;
-    case KEY_NO_TRACE:
-        s->no_trace = true;
-        return true;
-    default:
-        return false;
+    case KEY_RACES: s->races = true; return true;
+    case KEY_NO_TRACE: s->no_trace = true; return true;
+    default: return false;
     }
 }
 
 static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) {
     static const char *const policies[] = {"sampled", "all", "default", "literal", NULL};
     switch (key) {
-    case KEY_KIND:
-        s->fuzz.kinds = arg;
-        return true;
-    case KEY_COUNT:
-        s->fuzz.count = number(state, arg, "--count", 1ul << 40);
-        return true;
-    case KEY_FIRST:
-        s->fuzz.first = number(state, arg, "--first", 1ul << 40);
-        return true;
-    case KEY_RESUME:
-        s->fuzz.state_file = arg;
-        return true;
-    case KEY_KEEP:
-        s->fuzz.keep_dir = arg;
-        return true;
+    case KEY_KIND: s->fuzz.kinds = arg; return true;
+    case KEY_COUNT: s->fuzz.count = number(state, arg, "--count", 1ul << 40); return true;
+    case KEY_FIRST: s->fuzz.first = number(state, arg, "--first", 1ul << 40); return true;
+    case KEY_RESUME: s->fuzz.state_file = arg; return true;
+    case KEY_KEEP: s->fuzz.keep_dir = arg; return true;
     case KEY_POLICIES:
         one_of(state, "--policies", arg, policies);
         s->fuzz.policies = arg[0] == 's'   ? FUZZ_POLICIES_SAMPLED
@@ -526,102 +504,59 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) 
         if (s->has_opt_level)
             s->opt_level = (unsigned)number(state, arg, "-O", 3);
         return true;
-    case KEY_REDUCE:
-        s->fuzz.reduce_seconds = (double)number(state, arg, "--reduce", 100000);
-        return true;
-    case KEY_FUZZ_JOBS:
-        s->fuzz.jobs = (unsigned)number(state, arg, "--jobs", 64);
-        return true;
-    case KEY_CHECK_ONLY:
-        s->fuzz.check_only = true;
-        return true;
-    case KEY_METRICS:
-        s->fuzz.metrics = true;
-        return true;
+    case KEY_REDUCE: s->fuzz.reduce_seconds = (double)number(state, arg, "--reduce", 100000); return true;
+    case KEY_FUZZ_JOBS: s->fuzz.jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
+    case KEY_CHECK_ONLY: s->fuzz.check_only = true; return true;
+    case KEY_METRICS: s->fuzz.metrics = true; return true;
     case KEY_MAX_FAILURES:
         s->fuzz.max_failures = (unsigned)number(state, arg, "--max-failures", 1000000);
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
 static bool check_key(int key, char *arg, struct argp_state *state, Settings *s) {
     switch (key) {
-    case KEY_RULES:
-        s->check.rules = arg;
-        return true;
-    case KEY_NO_HAZARDS:
-        s->check.no_hazards = true;
-        return true;
-    case KEY_SARIF:
-        s->check.sarif = true;
-        return true;
-    case KEY_MODEL:
-        s->model.on = true;
-        return true;
+    case KEY_RULES: s->check.rules = arg; return true;
+    case KEY_NO_HAZARDS: s->check.no_hazards = true; return true;
+    case KEY_SARIF: s->check.sarif = true; return true;
+    case KEY_MODEL: s->model.on = true; return true;
     case KEY_LANES:
         s->model.options.lanes = (unsigned)number(state, arg, "--lanes", 4);
         if (s->model.options.lanes < 2)
             argp_error(state, "--lanes: it is 2, 3 or 4");
         return true;
-    case KEY_STATES:
-        s->model.options.max_states = number(state, arg, "--states", 50000000);
-        return true;
-    case KEY_TIME:
-        s->model.options.seconds = (double)number(state, arg, "--time", 1000000);
-        return true;
-    case KEY_SCHEDULE:
-        s->model.schedule = arg;
-        return true;
-    case KEY_POLICY:
-        s->model.all_policies = strcmp(arg, "all") == 0;
-        return s->model.all_policies;
-    default:
-        return false;
+    case KEY_STATES: s->model.options.max_states = number(state, arg, "--states", 50000000); return true;
+    case KEY_TIME: s->model.options.seconds = (double)number(state, arg, "--time", 1000000); return true;
+    case KEY_SCHEDULE: s->model.schedule = arg; return true;
+    case KEY_POLICY: s->model.all_policies = strcmp(arg, "all") == 0; return s->model.all_policies;
+    default: return false;
     }
 }
 
 static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s) {
     switch (key) {
-    case KEY_LIST:
-        return true;
-    case KEY_APPLY:
-        s->mutate.apply = arg;
-        return true;
-    case KEY_CAMPAIGN:
-        s->mutate.campaign = true;
-        return true;
-    case KEY_CLASS:
-        s->mutate.classes = arg;
-        return true;
-    case KEY_COUNT:
-        s->mutate.count = (uint32_t)number(state, arg, "--count", 1000000);
-        return true;
-    case KEY_KIND:
-        s->mutate.kinds = arg;
-        return true;
+    case KEY_LIST: return true;
+    case KEY_APPLY: s->mutate.apply = arg; return true;
+    case KEY_CAMPAIGN: s->mutate.campaign = true; return true;
+    case KEY_CLASS: s->mutate.classes = arg; return true;
+    case KEY_COUNT: s->mutate.count = (uint32_t)number(state, arg, "--count", 1000000); return true;
+    case KEY_KIND: s->mutate.kinds = arg; return true;
     case KEY_PROVE_SECONDS:
         s->mutate.prove_seconds = (double)number(state, arg, "--prove-time", 1000000);
         return true;
-    case KEY_PROGRAMS:
-        s->mutate.programs = number(state, arg, "--programs", 1000000);
-        return true;
-    case KEY_STATES:
-        s->model.options.max_states = number(state, arg, "--states", 50000000);
-        return true;
-    case 'O':
-        s->has_opt_level = true;
-        return false;
-    default:
-        return false;
+    case KEY_PROGRAMS: s->mutate.programs = number(state, arg, "--programs", 1000000); return true;
+    case KEY_STATES: s->model.options.max_states = number(state, arg, "--states", 50000000); return true;
+    case 'O': s->has_opt_level = true; return false;
+    default: return false;
     }
 }
 
 static bool prove_key(int key, char *arg, struct argp_state *state, Settings *s) {
     if (key != KEY_QUERY_TIME && key != KEY_TIME)
         return false;
-    *(key == KEY_TIME ? &s->total_time : &s->query_time) = (double)number(state, arg, key == KEY_TIME ? "--time" : "--query-time", 1000000);
+    *(key == KEY_TIME ? &s->total_time : &s->query_time) =
+        (double)number(state, arg, key == KEY_TIME ? "--time" : "--query-time", 1000000);
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* What predication and reconvergence insertion did, branch by branch: as a table (compile -v, report), as JSON (report --json), and as
- * comments in the assembly text that compile prints.
+/* What predication and reconvergence insertion did, branch by branch: as a table (compile -v, report), as
+ * JSON (report --json), and as comments in the assembly text that compile prints.
  * SPDX-License-Identifier: MIT */
 #include "tools/report.h"
 #include <cjson/cJSON.h>
@@ -66,12 +66,14 @@ static bool has_barrier(const ReconvReport *r) { return r->reason == RJ_BARRIER 
 static void predicate_why(const PredicateReport *r, char text[128]) {
     int n = snprintf(text, 128, "%s", ir_predicate_reason(r->reason));
     if (r->branch_issues > 0 && n > 0 && n < 128)
-        snprintf(text + n, 128 - (size_t)n, ": %.4g expected warp instructions, %.4g under guards", (double)r->branch_issues,
-                 (double)r->guard_issues);
+        snprintf(text + n, 128 - (size_t)n, ": %.4g expected warp instructions, %.4g under guards",
+                 (double)r->branch_issues, (double)r->guard_issues);
 }
 
 /* Branches of the built-in library are nobody's lines. */
-static bool is_users(const Function *f) { return strncmp(str_text(f->module->strings, f->name), "__heddle_", 9) != 0; }
+static bool is_users(const Function *f) {
+    return strncmp(str_text(f->module->strings, f->name), "__heddle_", 9) != 0;
+}
 
 static void predicate_table(const Compilation *c, FILE *out) {
     const IrModule *m = c->ir;
@@ -81,8 +83,9 @@ static void predicate_table(const Compilation *c, FILE *out) {
         if (!is_users(r->func))
             continue;
         if (r->func != last) {
-            fprintf(out, "%s: predication (%s)\n  %8s %10s %8s %8s  %s\n", str_text(&c->strings, r->func->name),
-                    ir_predicate_mode_name(m->predicate), "PTX line", "shape", "inside", "added", "why");
+            fprintf(out, "%s: predication (%s)\n  %8s %10s %8s %8s  %s\n",
+                    str_text(&c->strings, r->func->name), ir_predicate_mode_name(m->predicate), "PTX line",
+                    "shape", "inside", "added", "why");
             last = r->func;
         }
         char line[16] = "-", inside[16] = "-", added[16] = "-", why[128];
@@ -104,8 +107,9 @@ void report_table(const Compilation *c, FILE *out) {
     for (unsigned k = 0; k < m->reconv.n; k++) {
         const ReconvReport *r = &m->reconv.at[k];
         if (r->func != last) {
-            fprintf(out, "%s: divergent branches\n  %8s %10s %8s %10s  %s\n", str_text(&c->strings, r->func->name), "branch",
-                    "PTX line", "barrier", "join line", "why");
+            fprintf(out, "%s: divergent branches\n  %8s %10s %8s %10s  %s\n",
+                    str_text(&c->strings, r->func->name), "branch", "PTX line", "barrier", "join line",
+                    "why");
             last = r->func;
         }
         char pc[16] = "-", line[16] = "-", join[16] = "-", reg[16] = "-";
@@ -178,7 +182,7 @@ char *report_json(const Compilation *c) {
 typedef struct {
     const Function *func;
     uint32_t pc;
-    const ReconvReport *r;    /* one of the two */
+    const ReconvReport *r; /* one of the two */
     const PredicateReport *p;
 } Note;
 
@@ -186,7 +190,8 @@ static void write_note(const Compilation *c, const Note *n, bool comment_open, F
     const ReconvReport *r = n->r;
     fputs(comment_open ? "; " : "\t// ", out);
     if (n->p) {
-        fprintf(out, "%s of line %u %s", ir_predicate_shape(n->p->shape), (unsigned)line_of(c, n->func, n->p->loc),
+        fprintf(out, "%s of line %u %s", ir_predicate_shape(n->p->shape),
+                (unsigned)line_of(c, n->func, n->p->loc),
                 n->p->reason == PR_CONVERTED ? "predicated" : "not predicated: ");
         if (n->p->reason != PR_CONVERTED)
             fputs(ir_predicate_reason(n->p->reason), out);
@@ -201,7 +206,8 @@ static void write_note(const Compilation *c, const Note *n, bool comment_open, F
 }
 
 /* The function whose section begins on this line, the present one otherwise. */
-static const Function *function_of_line(const Compilation *c, const char *line, size_t n, const Function *now) {
+static const Function *function_of_line(const Compilation *c, const char *line, size_t n,
+                                        const Function *now) {
     static const char section[] = ".section\t\"";
     const char *at = memmem(line, n, section, sizeof section - 1);
     if (!at)
@@ -228,7 +234,8 @@ static bool line_pc(const char *line, size_t n, uint32_t *pc) {
     return end > at + 2 && end[0] == '*';
 }
 
-bool report_annotate(const Compilation *c, const char *text, size_t size, char **result, size_t *result_size) {
+bool report_annotate(const Compilation *c, const char *text, size_t size, char **result,
+                     size_t *result_size) {
     Arena a = {0};
     Note *notes = ARENA_ARRAY(&a, Note, c->ir->reconv.n + c->ir->predicated.n + 1);
     unsigned n = 0;
@@ -240,7 +247,9 @@ bool report_annotate(const Compilation *c, const char *text, size_t size, char *
     }
     for (unsigned k = 0; k < c->ir->predicated.n; k++) {
         const PredicateReport *r = &c->ir->predicated.at[k];
-        uint32_t pc = r->reason == PR_CONVERTED ? inst_pc(r->func, r->first) : r->shape ? branch_pc(r->func, r->branch) : UINT32_MAX;
+        uint32_t pc = r->reason == PR_CONVERTED ? inst_pc(r->func, r->first)
+                      : r->shape                ? branch_pc(r->func, r->branch)
+                                                : UINT32_MAX;
         if (pc != UINT32_MAX)
             notes[n++] = (Note){r->func, pc, NULL, r};
     }

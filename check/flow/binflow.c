@@ -1,5 +1,6 @@
-/* Control flow of a decoded binary: see binflow.h. Every function is walked on the level of instructions first, to
- * learn which ones return; what follows a call that never returns is no successor of it. Then blocks, edges, order.
+/* Control flow of a decoded binary: see binflow.h. Every function is walked on the level of instructions
+ * first, to learn which ones return; what follows a call that never returns is no successor of it. Then
+ * blocks, edges, order.
  * SPDX-License-Identifier: MIT */
 #include "check/flow/binflow.h"
 #include <stdio.h>
@@ -9,50 +10,32 @@
 
 BinKind bin_kind(const MachInst *i) {
     switch (i->optype) {
-    case OT_BRA:
-        return BK_BRANCH;
-    case OT_BRX:
-        return BK_BRANCH_INDIRECT;
-    case OT_CALL:
-        return BK_CALL;
-    case OT_RET:
-        return BK_RET;
+    case OT_BRA: return BK_BRANCH;
+    case OT_BRX: return BK_BRANCH_INDIRECT;
+    case OT_CALL: return BK_CALL;
+    case OT_RET: return BK_RET;
     case OT_EXIT:
-    case OT_KILL:
-        return BK_EXIT;
+    case OT_KILL: return BK_EXIT;
     case OT_TRAP:
-    case OT_RTT:
-        return BK_TRAP;
-    case OT_BPT:
-        return MGET(BPT, kind, i->mods) == BptKind_TRAP ? BK_TRAP : BK_PLAIN;
-    case OT_BSSY:
-        return BK_BSSY;
-    case OT_BSYNC:
-        return BK_BSYNC;
-    case OT_BREAK:
-        return BK_BREAK;
-    case OT_BMOV:
-        return i->opcode == OC_BMOV_R || i->opcode == OC_BMOV_NR ? BK_BMOV_TO_B : BK_BMOV_FROM_B;
-    case OT_YIELD:
-        return BK_YIELD;
-    case OT_NANOSLEEP:
-        return BK_NANOSLEEP;
-    case OT_WARPSYNC:
-        return BK_WARPSYNC;
+    case OT_RTT: return BK_TRAP;
+    case OT_BPT: return MGET(BPT, kind, i->mods) == BptKind_TRAP ? BK_TRAP : BK_PLAIN;
+    case OT_BSSY: return BK_BSSY;
+    case OT_BSYNC: return BK_BSYNC;
+    case OT_BREAK: return BK_BREAK;
+    case OT_BMOV: return i->opcode == OC_BMOV_R || i->opcode == OC_BMOV_NR ? BK_BMOV_TO_B : BK_BMOV_FROM_B;
+    case OT_YIELD: return BK_YIELD;
+    case OT_NANOSLEEP: return BK_NANOSLEEP;
+    case OT_WARPSYNC: return BK_WARPSYNC;
     case OT_BAR:
-    case OT_BAR_RED:
-        return BK_BAR;
+    case OT_BAR_RED: return BK_BAR;
     case OT_SHFL:
     case OT_VOTE:
     case OT_VOTEU:
     case OT_MATCH:
     case OT_REDUX:
-    case OT_ELECT:
-        return BK_COLLECTIVE;
-    case OT_NOP:
-        return BK_NOP;
-    default:
-        return BK_PLAIN;
+    case OT_ELECT: return BK_COLLECTIVE;
+    case OT_NOP: return BK_NOP;
+    default: return BK_PLAIN;
     }
 }
 
@@ -72,32 +55,19 @@ static BinGuard guard_of(Operand o) {
 /* The source slot of the second guard; -1 without one. */
 static int pp_slot(unsigned optype) {
     switch (optype) {
-    case OT_BRA:
-        return BRA_pp;
-    case OT_BRX:
-        return BRX_pp;
-    case OT_CALL:
-        return CALL_pp;
-    case OT_RET:
-        return RET_pp;
-    case OT_EXIT:
-        return EXIT_pp;
-    case OT_KILL:
-        return KILL_pp;
-    case OT_BSSY:
-        return BSSY_pp;
-    case OT_BSYNC:
-        return BSYNC_pp;
-    case OT_BREAK:
-        return BREAK_pp;
-    case OT_YIELD:
-        return YIELD_pp;
-    case OT_NANOSLEEP:
-        return NANOSLEEP_pp;
-    case OT_WARPSYNC:
-        return WARPSYNC_pp;
-    default:
-        return -1;
+    case OT_BRA: return BRA_pp;
+    case OT_BRX: return BRX_pp;
+    case OT_CALL: return CALL_pp;
+    case OT_RET: return RET_pp;
+    case OT_EXIT: return EXIT_pp;
+    case OT_KILL: return KILL_pp;
+    case OT_BSSY: return BSSY_pp;
+    case OT_BSYNC: return BSYNC_pp;
+    case OT_BREAK: return BREAK_pp;
+    case OT_YIELD: return YIELD_pp;
+    case OT_NANOSLEEP: return NANOSLEEP_pp;
+    case OT_WARPSYNC: return WARPSYNC_pp;
+    default: return -1;
     }
 }
 
@@ -119,8 +89,8 @@ static bool has_offset(const MachInst *i) {
 static bool is_indirect(const MachInst *i) {
     unsigned slot = i->optype == OT_CALL ? CALL_ra : i->optype == OT_RET ? RET_ra : BRX_ra;
     Operand o = i->src[slot];
-    return o.kind == OPK_CMEM ||
-           (o.kind == OPK_REG && !(o.file == RF_R && o.value == REG_RZ) && !(o.file == RF_UR && o.value == REG_URZ));
+    return o.kind == OPK_CMEM || (o.kind == OPK_REG && !(o.file == RF_R && o.value == REG_RZ) &&
+                                  !(o.file == RF_UR && o.value == REG_URZ));
 }
 
 uint32_t bin_target(const BinFlow *g, uint32_t index) {
@@ -130,13 +100,15 @@ uint32_t bin_target(const BinFlow *g, uint32_t index) {
         return BINFLOW_NONE;
     uint64_t base = absolute ? 0 : bin_address(g, index) + INST_BYTES;
     uint64_t offset = base + (uint64_t)i->wide - g->bin->code_base;
-    return offset % INST_BYTES == 0 && offset / INST_BYTES < g->bin->ncode ? (uint32_t)(offset / INST_BYTES) : BINFLOW_NONE;
+    return offset % INST_BYTES == 0 && offset / INST_BYTES < g->bin->ncode ? (uint32_t)(offset / INST_BYTES)
+                                                                           : BINFLOW_NONE;
 }
 
 const char *bin_where(const BinFlow *g, uint32_t index, char out[160]) {
     const BinFunc *f = binary_func_at(g->bin, bin_address(g, index));
     if (f)
-        snprintf(out, 160, "%.130s+0x%llx", f->name, (unsigned long long)(bin_address(g, index) - f->address));
+        snprintf(out, 160, "%.130s+0x%llx", f->name,
+                 (unsigned long long)(bin_address(g, index) - f->address));
     else
         snprintf(out, 160, "0x%llx", (unsigned long long)bin_address(g, index));
     return out;
@@ -145,7 +117,7 @@ const char *bin_where(const BinFlow *g, uint32_t index, char out[160]) {
 /* ---- where control goes from one instruction ---- */
 
 typedef struct {
-    uint32_t next, taken;          /* instructions of the same function, or BINFLOW_NONE */
+    uint32_t next, taken; /* instructions of the same function, or BINFLOW_NONE */
     const BinBranchTable *table;
     uint32_t func;
     uint8_t ends;
@@ -155,9 +127,9 @@ typedef struct {
 typedef struct {
     BinFlow *g;
     Arena scratch;
-    bool *returns; /* by instruction: some way from here on ends in a return */
+    bool *returns;  /* by instruction: some way from here on ends in a return */
     uint32_t *func; /* by instruction: its function or BINFLOW_NONE */
-    bool *entry;   /* by instruction: a function or subroutine starts here */
+    bool *entry;    /* by instruction: a function or subroutine starts here */
     bool *leader;
 } Builder;
 
@@ -205,7 +177,8 @@ static bool call_returns(const Builder *b, uint32_t i) {
     return target == BINFLOW_NONE || b->func[target] == BINFLOW_NONE || b->returns[target];
 }
 
-/* ptxas leaves loops by CALL.REL.NOINC to a place in the same function from which no way returns: a branch. */
+/* ptxas leaves loops by CALL.REL.NOINC to a place in the same function from which no way returns: a branch.
+ */
 static bool is_jump(const Builder *b, uint32_t func, uint32_t i) {
     uint32_t t = bin_target(b->g, i);
     return t != BINFLOW_NONE && inside(b->g, func, t) && t != b->g->funcs[func].first_inst && !b->returns[t];
@@ -221,9 +194,7 @@ static Exits exits_of(const Builder *b, uint32_t func, uint32_t i) {
         MGET(BRA, cond, m->mods) != BRACond_U)
         guard = BG_MAYBE; /* .DIV and .CONV ask for the state of the warp */
     switch (guard == BG_NEVER ? BK_PLAIN : kind) {
-    case BK_BRANCH:
-        take(b, &x, bin_target(g, i));
-        break;
+    case BK_BRANCH: take(b, &x, bin_target(g, i)); break;
     case BK_BRANCH_INDIRECT:
         x.table = table_of(g, func, i);
         x.ends |= x.table ? 0 : BX_UNKNOWN;
@@ -237,15 +208,9 @@ static Exits exits_of(const Builder *b, uint32_t func, uint32_t i) {
         else
             x.ends |= BX_NORETURN;
         break;
-    case BK_RET:
-        x.ends |= BX_RET;
-        break;
-    case BK_EXIT:
-        x.ends |= BX_EXIT;
-        break;
-    case BK_TRAP:
-        x.ends |= BX_TRAP;
-        break;
+    case BK_RET: x.ends |= BX_RET; break;
+    case BK_EXIT: x.ends |= BX_EXIT; break;
+    case BK_TRAP: x.ends |= BX_TRAP; break;
     case BK_WARPSYNC: /* some native forms name a place where the lanes go on */
         x.ends_block = has_offset(m);
         if (x.ends_block)
@@ -268,7 +233,8 @@ typedef struct {
     uint32_t inst, link; /* link: the next one + 1 */
 } Watcher;
 
-/* Backwards from the returns: when it is known of an instruction, those that lead to it are looked at again. */
+/* Backwards from the returns: when it is known of an instruction, those that lead to it are looked at again.
+ */
 typedef struct {
     uint32_t *head; /* by instruction: newest watcher + 1 */
     VEC(Watcher) watchers;

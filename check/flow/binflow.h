@@ -1,10 +1,11 @@
-/* Control flow of a decoded binary: blocks, edges and calls of every function, read from the encoded words and
- * nothing else, so that it serves binaries of any compiler. The static checker, the model checker, the prover
- * and the mutator stand on it.
+/* Control flow of a decoded binary: blocks, edges and calls of every function, read from the encoded words
+ * and nothing else, so that it serves binaries of any compiler. The static checker, the model checker, the
+ * prover and the mutator stand on it.
  *
- * Instructions are numbered through the whole code (index = offset / 16, as in Binary.code), blocks through the whole
- * binary. A word that does not decode, a target outside its function, an indirect branch without known targets and
- * code that falls off the end are facts of the graph (see BinBlock.ends), no errors: the checker reports them.
+ * Instructions are numbered through the whole code (index = offset / 16, as in Binary.code), blocks through
+ * the whole binary. A word that does not decode, a target outside its function, an indirect branch without
+ * known targets and code that falls off the end are facts of the graph (see BinBlock.ends), no errors: the
+ * checker reports them.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_FLOW_BINFLOW_H
 #define HEDDLE_CHECK_FLOW_BINFLOW_H
@@ -23,24 +24,24 @@ typedef struct {
 } BinEdge;
 
 typedef enum { /* how the control of a block ends; bits, EXIT under a guard is BX_EXIT with an edge BE_NEXT */
-    BX_EXIT = 1,
-    BX_RET = 2,         /* also a branch to another function's entry, if that function returns */
-    BX_TRAP = 4,        /* TRAP, BPT.TRAP, RTT */
-    BX_OFF_END = 8,     /* runs over the end of the function, or into a word that does not decode */
-    BX_BAD_TARGET = 16, /* branch target outside the function or misaligned */
-    BX_UNKNOWN = 32,    /* indirect branch whose targets the file does not tell */
-    BX_NORETURN = 64    /* call that does not come back */
+               BX_EXIT = 1,
+               BX_RET = 2,     /* also a branch to another function's entry, if that function returns */
+               BX_TRAP = 4,    /* TRAP, BPT.TRAP, RTT */
+               BX_OFF_END = 8, /* runs over the end of the function, or into a word that does not decode */
+               BX_BAD_TARGET = 16, /* branch target outside the function or misaligned */
+               BX_UNKNOWN = 32,    /* indirect branch whose targets the file does not tell */
+               BX_NORETURN = 64    /* call that does not come back */
 } BinEnds;
 
-/* A block ends behind every instruction that can change the PC other than to the next one: branches, EXIT and RET
- * with or without guard. A CALL ends no block unless it does not return; one
- * to a place inside its own function from which no way returns is a branch (BE_TAKEN), and no call. BSYNC, WARPSYNC, YIELD and the like end
- * none: for one lane they lead to the next instruction. */
+/* A block ends behind every instruction that can change the PC other than to the next one: branches, EXIT and
+ * RET with or without guard. A CALL ends no block unless it does not return; one to a place inside its own
+ * function from which no way returns is a branch (BE_TAKEN), and no call. BSYNC, WARPSYNC, YIELD and the like
+ * end none: for one lane they lead to the next instruction. */
 typedef struct {
-    uint32_t first, ninsts; /* instructions */
-    uint32_t func;          /* index in Binary.funcs */
-    uint8_t ends;           /* BinEnds */
-    bool reachable;         /* from the function's entry, calls of its subroutines included */
+    uint32_t first, ninsts;       /* instructions */
+    uint32_t func;                /* index in Binary.funcs */
+    uint8_t ends;                 /* BinEnds */
+    bool reachable;               /* from the function's entry, calls of its subroutines included */
     const BinEdge *succs, *preds; /* preds: unreachable blocks among them */
     uint32_t nsuccs, npreds;
 } BinBlock;
@@ -48,8 +49,8 @@ typedef struct {
 typedef struct {
     uint32_t inst;   /* the CALL, or a branch to another function's entry */
     uint32_t callee; /* index in Binary.funcs, BINFLOW_NONE if indirect or outside the code */
-    uint32_t target; /* first instruction of the callee: its function's entry, or a subroutine inside a function's
-                        section as ptxas makes them; BINFLOW_NONE as above */
+    uint32_t target; /* first instruction of the callee: its function's entry, or a subroutine inside a
+                        function's section as ptxas makes them; BINFLOW_NONE as above */
 } BinCall;
 
 typedef struct {
@@ -66,12 +67,12 @@ typedef struct {
 typedef struct {
     Arena arena;
     const Binary *bin;
-    MachInst *insts;     /* [bin->ncode] */
-    bool *decoded;       /* [bin->ncode] false: the word is no instruction of the target */
-    uint32_t *block_of;  /* [bin->ncode] block of each instruction; BINFLOW_NONE outside all functions */
+    MachInst *insts;    /* [bin->ncode] */
+    bool *decoded;      /* [bin->ncode] false: the word is no instruction of the target */
+    uint32_t *block_of; /* [bin->ncode] block of each instruction; BINFLOW_NONE outside all functions */
     BinBlock *blocks;
     uint32_t nblocks;
-    BinFuncFlow *funcs;  /* [bin->nfuncs] */
+    BinFuncFlow *funcs; /* [bin->nfuncs] */
 } BinFlow;
 
 /* The graph of all functions; lives as long as `b`. Never fails but for want of memory (NULL). */
@@ -79,6 +80,7 @@ BinFlow *binflow_new(const Binary *b);
 void binflow_free(BinFlow *g);
 
 /* What an instruction does to control, the same for all targets. */
+// clang-format off
 typedef enum {
     BK_PLAIN, /* data */
     BK_BRANCH, BK_BRANCH_INDIRECT, BK_CALL, BK_RET, BK_EXIT, BK_TRAP,
@@ -88,14 +90,19 @@ typedef enum {
     BK_COLLECTIVE, /* SHFL VOTE MATCH REDUX ELECT: reads other lanes of the warp */
     BK_NOP
 } BinKind;
+// clang-format on
 BinKind bin_kind(const MachInst *i);
 unsigned bin_barrier(const MachInst *i); /* B register of BSSY, BSYNC, BREAK, BMOV */
-/* Guard and, where there is one, the second guard pp: true for no lane, for some, for every lane that is there. */
+/* Guard and, where there is one, the second guard pp: true for no lane, for some, for every lane that is
+ * there. */
 typedef enum { BG_NEVER, BG_MAYBE, BG_ALWAYS } BinGuard;
 BinGuard bin_guard(const MachInst *i);
-/* Instruction that the encoded offset of BRA, CALL, BSSY at `index` names; BINFLOW_NONE if outside the code or misaligned. */
+/* Instruction that the encoded offset of BRA, CALL, BSSY at `index` names; BINFLOW_NONE if outside the code
+ * or misaligned. */
 uint32_t bin_target(const BinFlow *g, uint32_t index);
 /* Address in the function, "name+0x40", for messages; into `out`, which is returned. */
 const char *bin_where(const BinFlow *g, uint32_t index, char out[160]);
-static inline uint64_t bin_address(const BinFlow *g, uint32_t index) { return g->bin->code_base + 16ull * index; }
+static inline uint64_t bin_address(const BinFlow *g, uint32_t index) {
+    return g->bin->code_base + 16ull * index;
+}
 #endif

@@ -11,10 +11,13 @@
 #include <string.h>
 
 static const char *const class_names[FUZZ_CLASSES] = {
-    [FUZZ_EQUAL] = "equal",       [FUZZ_UNSUPPORTED] = "unsupported", [FUZZ_REJECTED] = "rejected",
-    [FUZZ_PTX_TRAP] = "ptx-trap", [FUZZ_COMPILE] = "compile",         [FUZZ_BINARY] = "binary",
-    [FUZZ_TEXT] = "text",         [FUZZ_LAUNCH] = "launch",           [FUZZ_TRAP] = "trap",
-    [FUZZ_MEMORY] = "memory",     [FUZZ_TRACE] = "trace",             [FUZZ_STATIC] = "static",     [FUZZ_FINDING] = "finding",         [FUZZ_CRASH] = "crash",
+    [FUZZ_EQUAL] = "equal",       [FUZZ_UNSUPPORTED] = "unsupported",
+    [FUZZ_REJECTED] = "rejected", [FUZZ_PTX_TRAP] = "ptx-trap",
+    [FUZZ_COMPILE] = "compile",   [FUZZ_BINARY] = "binary",
+    [FUZZ_TEXT] = "text",         [FUZZ_LAUNCH] = "launch",
+    [FUZZ_TRAP] = "trap",         [FUZZ_MEMORY] = "memory",
+    [FUZZ_TRACE] = "trace",       [FUZZ_STATIC] = "static",
+    [FUZZ_FINDING] = "finding",   [FUZZ_CRASH] = "crash",
     [FUZZ_HANG] = "hang"};
 
 const char *fuzz_class_name(FuzzClass c) { return class_names[c]; }
@@ -34,11 +37,15 @@ static void describe(const FuzzConfig *c, char *out, size_t out_bytes) {
     static const char *const mode[] = {"ipdom", "frontier", "frontier-all", "none"};
     static const char *const predicate[] = {"auto", "off", "max"};
     const MachineOptions *m = &c->machine;
-    snprintf(out, out_bytes, "%s%s-O%u reg-limit=%u %s predicate=%s%s%s bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s%s",
-             c->target ? isa_target_name(c->target) : "", c->target ? " " : "", c->opt_level, c->reg_limit, mode[c->reconverge],
-             predicate[c->predicate], c->yield_breaks ? " yield=break" : "", c->yield_percent ? " yields" : "", nb[m->bsync_nb],
-             m->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough", m->join_scope == MACHINE_JOIN_ALL ? "all" : "candidates",
-             lane[m->lane_choice], (unsigned long long)m->seed, m->check_control ? " check-control" : "", c->traces ? " traces" : "");
+    snprintf(out, out_bytes,
+             "%s%s-O%u reg-limit=%u %s predicate=%s%s%s bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s%s",
+             c->target ? isa_target_name(c->target) : "", c->target ? " " : "", c->opt_level, c->reg_limit,
+             mode[c->reconverge], predicate[c->predicate], c->yield_breaks ? " yield=break" : "",
+             c->yield_percent ? " yields" : "", nb[m->bsync_nb],
+             m->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
+             m->join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[m->lane_choice],
+             (unsigned long long)m->seed, m->check_control ? " check-control" : "",
+             c->traces ? " traces" : "");
 }
 
 /* ---- diagnostics ---- */
@@ -56,11 +63,13 @@ static bool fail(FuzzVerdict *v, FuzzClass cls) {
     return false;
 }
 
-/* An instruction that is known not to be compiled is no failure, nor is a register limit that cannot be kept. */
+/* An instruction that is known not to be compiled is no failure, nor is a register limit that cannot be kept.
+ */
 static FuzzClass compile_class(const FuzzVerdict *v, unsigned reg_limit) {
     if (reg_limit && strcmp(v->detail, "E0780") == 0)
         return FUZZ_UNSUPPORTED;
-    return strcmp(v->detail, "E0701") == 0 || strcmp(v->detail, "E0702") == 0 ? FUZZ_UNSUPPORTED : FUZZ_COMPILE;
+    return strcmp(v->detail, "E0701") == 0 || strcmp(v->detail, "E0702") == 0 ? FUZZ_UNSUPPORTED
+                                                                              : FUZZ_COMPILE;
 }
 
 /* ---- steps ---- */
@@ -79,8 +88,10 @@ static bool make_memory(Check *c) {
     simmem_mark_written(o, 0, p->out_bytes);
     memcpy(c->params, &in, 8);
     memcpy(c->params + 8, &out, 8);
-    c->launch = (Launch){.grid = {p->grid[0], p->grid[1], p->grid[2]}, .block = {p->block[0], p->block[1], p->block[2]},
-                         .params = c->params, .param_bytes = sizeof c->params};
+    c->launch = (Launch){.grid = {p->grid[0], p->grid[1], p->grid[2]},
+                         .block = {p->block[0], p->block[1], p->block[2]},
+                         .params = c->params,
+                         .param_bytes = sizeof c->params};
     return true;
 }
 
@@ -204,8 +215,8 @@ static bool text_form(Check *c) {
         c->d.source = old;
     }
     if (good && (image_bytes != c->image_bytes || memcmp(image, c->image, image_bytes) != 0)) {
-        snprintf(c->v.text, sizeof c->v.text, "%zu bytes, %zu after disassembly and assembly, or other ones", c->image_bytes,
-                 image_bytes);
+        snprintf(c->v.text, sizeof c->v.text, "%zu bytes, %zu after disassembly and assembly, or other ones",
+                 c->image_bytes, image_bytes);
         good = false;
     }
     free(text);
@@ -227,7 +238,8 @@ static bool static_check(Check *c, FuzzCounts *counts) {
         if (f->severity != SEV_ERROR)
             continue;
         snprintf(c->v.detail, sizeof c->v.detail, "%s", check_rule(f->rule)->id);
-        snprintf(c->v.text, sizeof c->v.text, "%s %.60s: %.300s", check_rule(f->rule)->id, bin_where(g, f->inst, where), f->text);
+        snprintf(c->v.text, sizeof c->v.text, "%s %.60s: %.300s", check_rule(f->rule)->id,
+                 bin_where(g, f->inst, where), f->text);
         fail(&c->v, FUZZ_STATIC);
     }
     check_report_free(&r);
@@ -246,7 +258,8 @@ bool check_memory(Check *c) {
     if (b)
         memcpy(&y, b->data + at, n);
     snprintf(c->v.text, sizeof c->v.text, "%s+%llu: PTX %016llx, machine %016llx; %llu bytes differ", a->name,
-             (unsigned long long)at, (unsigned long long)x, (unsigned long long)y, (unsigned long long)diff.ndiffering);
+             (unsigned long long)at, (unsigned long long)x, (unsigned long long)y,
+             (unsigned long long)diff.ndiffering);
     return fail(&c->v, FUZZ_MEMORY);
 }
 
@@ -315,7 +328,8 @@ static bool run_machine(Check *c, const FuzzConfig *f, FuzzCounts *counts) {
         good = good && check_memory(c) && findings(c, &r);
     if (good && f->traces) {
         counts->traces++;
-        good = lane_traces_equal(&c->ptx_trace, &lanes, c->v.text, sizeof c->v.text) || fail(&c->v, FUZZ_TRACE);
+        good =
+            lane_traces_equal(&c->ptx_trace, &lanes, c->v.text, sizeof c->v.text) || fail(&c->v, FUZZ_TRACE);
     }
     counts->runs++;
     counts->machine_issues += r.stats.issues;
@@ -375,8 +389,14 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
     for (unsigned level = 0; level < 4; level++)
         for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
             for (unsigned k = 0; k < FUZZ_MAX_CONFIGS; k++) {
-                all[k] = (FuzzConfig){.target = target, .opt_level = level, .reg_limit = limits[l], .text = true, .verify = true, .check = true,
-                                      .reconverge = modes[(level + l) & 3], .yield_breaks = (level + l) % 5 == 4,
+                all[k] = (FuzzConfig){.target = target,
+                                      .opt_level = level,
+                                      .reg_limit = limits[l],
+                                      .text = true,
+                                      .verify = true,
+                                      .check = true,
+                                      .reconverge = modes[(level + l) & 3],
+                                      .yield_breaks = (level + l) % 5 == 4,
                                       .predicate = predicates[(level + 2 * l) % 3]};
                 fuzz_policy(k % FUZZ_NPOLICIES, &all[k].machine);
             }
@@ -392,7 +412,11 @@ FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target) {
 /* ---- is one instruction usable? ---- */
 bool fuzz_usable(void *user, const char *module, size_t size_bytes) {
     const Target *target = user;
-    GenProgram p = {.text = strdup(module), .size_bytes = size_bytes, .block = {1, 1, 1}, .grid = {1, 1, 1}, .in_bytes = 8,
+    GenProgram p = {.text = strdup(module),
+                    .size_bytes = size_bytes,
+                    .block = {1, 1, 1},
+                    .grid = {1, 1, 1},
+                    .in_bytes = 8,
                     .out_bytes = 8};
     Check c = {.p = &p};
     if (!p.text)

@@ -1,5 +1,5 @@
-/* Campaigns: many programs in child processes, so that a crash or a hang costs one program. Each child shares a
- * page of counters with the parent. See fuzz.h.
+/* Campaigns: many programs in child processes, so that a crash or a hang costs one program. Each child shares
+ * a page of counters with the parent. See fuzz.h.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "check/fuzz/internal.h"
@@ -33,14 +33,14 @@ typedef struct {
 } Shared;
 
 typedef struct {
-    pid_t pid;   /* 0: has ended */
+    pid_t pid; /* 0: has ended */
     bool hung;
 } Worker;
 
 typedef struct {
     const FuzzOptions *opt;
-    Shared *all;     /* [njobs] */
-    Shared *shared;  /* in a child: its own */
+    Shared *all;    /* [njobs] */
+    Shared *shared; /* in a child: its own */
     Worker workers[MAX_JOBS];
     unsigned njobs, job;
     GenForms forms;
@@ -57,10 +57,13 @@ static uint64_t failures_so_far(const Campaign *c) {
     return n;
 }
 
-static bool enough(const Campaign *c) { return c->opt->max_failures && failures_so_far(c) >= c->opt->max_failures; }
+static bool enough(const Campaign *c) {
+    return c->opt->max_failures && failures_so_far(c) >= c->opt->max_failures;
+}
 
 /* ---- which program and how ---- */
-/* Kinds take turns, a slice each, and jobs take slices in turn. False: this slot is empty, or another job's. */
+/* Kinds take turns, a slice each, and jobs take slices in turn. False: this slot is empty, or another job's.
+ */
 static bool slot_program(const Campaign *c, uint64_t slot, GenKind *kind, uint64_t *index) {
     uint64_t slice = slot / SLICE;
     *kind = c->kinds[slice % c->nkinds];
@@ -78,8 +81,10 @@ static bool one_in(uint64_t *h, unsigned n) {
 
 static FuzzConfig sample_config(const Campaign *c, uint64_t h) {
     static const unsigned limits[] = {24, 28, 32, 40};
-    static const ReconvMode modes[] = {RECONV_FRONTIER, RECONV_FRONTIER_ALL, RECONV_FRONTIER_ALL, RECONV_NONE};
-    FuzzConfig f = {.target = c->opt->target, .opt_level = c->opt->opt_level >= 0 ? (unsigned)c->opt->opt_level : (unsigned)(h & 3)};
+    static const ReconvMode modes[] = {RECONV_FRONTIER, RECONV_FRONTIER_ALL, RECONV_FRONTIER_ALL,
+                                       RECONV_NONE};
+    FuzzConfig f = {.target = c->opt->target,
+                    .opt_level = c->opt->opt_level >= 0 ? (unsigned)c->opt->opt_level : (unsigned)(h & 3)};
     if (one_in(&h, 3))
         f.reg_limit = limits[h >> 32 & 3];
     if (one_in(&h, 2))
@@ -94,14 +99,18 @@ static FuzzConfig sample_config(const Campaign *c, uint64_t h) {
     return f;
 }
 
-static unsigned sample_configs(const Campaign *c, GenKind kind, uint64_t index, FuzzConfig out[FUZZ_MAX_CONFIGS]) {
-    static const unsigned number[] = {[FUZZ_POLICIES_SAMPLED] = FUZZ_SAMPLED, [FUZZ_POLICIES_ALL] = FUZZ_NPOLICIES,
-                                      [FUZZ_POLICIES_DEFAULT] = 1, [FUZZ_POLICIES_LITERAL] = FUZZ_NLITERAL};
+static unsigned sample_configs(const Campaign *c, GenKind kind, uint64_t index,
+                               FuzzConfig out[FUZZ_MAX_CONFIGS]) {
+    static const unsigned number[] = {[FUZZ_POLICIES_SAMPLED] = FUZZ_SAMPLED,
+                                      [FUZZ_POLICIES_ALL] = FUZZ_NPOLICIES,
+                                      [FUZZ_POLICIES_DEFAULT] = 1,
+                                      [FUZZ_POLICIES_LITERAL] = FUZZ_NLITERAL};
     uint64_t h = gen_hash(gen_hash(c->opt->seed + 77) + index * GEN_KINDS + kind);
     FuzzConfig base = sample_config(c, h);
     unsigned n = 0, policies = number[c->opt->policies];
     for (; n < policies; n++) {
-        unsigned k = c->opt->policies == FUZZ_POLICIES_SAMPLED   ? (unsigned)((FUZZ_SAMPLED * index + n) % FUZZ_NPOLICIES)
+        unsigned k = c->opt->policies == FUZZ_POLICIES_SAMPLED
+                         ? (unsigned)((FUZZ_SAMPLED * index + n) % FUZZ_NPOLICIES)
                      : c->opt->policies == FUZZ_POLICIES_LITERAL ? FUZZ_NPOLICIES + n
                                                                  : n;
         out[n] = base;
@@ -128,11 +137,12 @@ static uint32_t count_statements(const GenProgram *p) {
     return n;
 }
 
-static bool save(const Campaign *c, const GenProgram *p, const FuzzFailure *f, const char *ending, char path[200]) {
+static bool save(const Campaign *c, const GenProgram *p, const FuzzFailure *f, const char *ending,
+                 char path[200]) {
     GenProgram q = {0};
     Diags quiet = {0};
-    int n = snprintf(path, 200, "%s/%s-%" PRIu64 "-%" PRIu64 "%s.ptx", c->opt->keep_dir, gen_kind_name(f->kind),
-                     c->opt->seed, f->index, ending);
+    int n = snprintf(path, 200, "%s/%s-%" PRIu64 "-%" PRIu64 "%s.ptx", c->opt->keep_dir,
+                     gen_kind_name(f->kind), c->opt->seed, f->index, ending);
     const char *head = strchr(p->text, '\n');
     size_t line = head ? (size_t)(head - p->text) + 1 : 0;
     gen_text(&q, "%.*s// %s%s%s with %s\n", (int)line, p->text, fuzz_class_name(f->verdict.cls),
@@ -310,13 +320,14 @@ static bool write_state(const Campaign *c, Diags *d) {
 
 static bool parse_state(Campaign *c, const char *text) {
     char expected[256];
-    size_t at = (size_t)snprintf(expected, sizeof expected, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds", c->opt->seed,
-                                 c->opt->first);
+    size_t at =
+        (size_t)snprintf(expected, sizeof expected, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds",
+                         c->opt->seed, c->opt->first);
     for (unsigned k = 0; k < c->nkinds; k++)
         at += (size_t)snprintf(expected + at, sizeof expected - at, " %s", gen_kind_name(c->kinds[k]));
     int used = 0;
-    if (strncmp(text, expected, at) != 0 || sscanf(text + at, "\njobs %u%n", &c->njobs, &used) != 1 || !c->njobs ||
-        c->njobs > MAX_JOBS)
+    if (strncmp(text, expected, at) != 0 || sscanf(text + at, "\njobs %u%n", &c->njobs, &used) != 1 ||
+        !c->njobs || c->njobs > MAX_JOBS)
         return false;
     char *p = (char *)(uintptr_t)text + at + used;
     for (unsigned j = 0; j < c->njobs; j++) {
@@ -344,7 +355,8 @@ static bool read_state(Campaign *c, Diags *d) {
         return false;
     bool good = parse_state(c, text);
     arena_free(&a);
-    return good || diag(d, (SrcLoc){0}, DIAG_E0412, c->opt->state_file, "the state of another campaign, or none");
+    return good ||
+           diag(d, (SrcLoc){0}, DIAG_E0412, c->opt->state_file, "the state of another campaign, or none");
 }
 
 /* ---- the parent ---- */
@@ -370,8 +382,8 @@ static void progress(const Campaign *c, double start, uint64_t at_start) {
     if (!c->opt->on_progress)
         return;
     GenKind kind = c->kinds[c->all[0].slot / SLICE % c->nkinds];
-    c->opt->on_progress(c->opt->user, kind, done, c->opt->count * c->nkinds, seconds > 0 ? (double)(done - at_start) / seconds : 0,
-                        failures_so_far(c));
+    c->opt->on_progress(c->opt->user, kind, done, c->opt->count * c->nkinds,
+                        seconds > 0 ? (double)(done - at_start) / seconds : 0, failures_so_far(c));
 }
 
 /* A child died while it ran a program: that is a failure, found again and reduced here. */
@@ -398,8 +410,8 @@ static void after_death(Campaign *c, unsigned job, int status) {
         }
     }
     k = k < n ? k : 0;
-    snprintf(f.verdict.config, sizeof f.verdict.config, "-O%u reg-limit=%u, policy %u of %u", configs[k].opt_level,
-             configs[k].reg_limit, k, n);
+    snprintf(f.verdict.config, sizeof f.verdict.config, "-O%u reg-limit=%u, policy %u of %u",
+             configs[k].opt_level, configs[k].reg_limit, k, n);
     keep_failure(c, &c->program, &configs[k], &f);
 }
 
@@ -486,7 +498,8 @@ static unsigned choose_jobs(const FuzzOptions *opt) {
 
 bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *r, Diags *d) {
     static_assert(sizeof(FuzzCounts) % sizeof(uint64_t) == 0, "counters only");
-    Campaign c = {.opt = opt, .njobs = choose_jobs(opt),
+    Campaign c = {.opt = opt,
+                  .njobs = choose_jobs(opt),
                   .forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)opt->target}};
     double start = fuzz_now();
     *r = (FuzzReport){0};

@@ -1,6 +1,7 @@
-/* Differential testing with random programs: PTX reference interpreter against the machine on the compiled binary,
- * at every optimisation level, reconvergence mode, with few registers, under every policy of the machine; also text form
- * against binary (assemble(disassemble(x)) == x). A failing program is reduced as long as it fails in the same way.
+/* Differential testing with random programs: PTX reference interpreter against the machine on the compiled
+ * binary, at every optimisation level, reconvergence mode, with few registers, under every policy of the
+ * machine; also text form against binary (assemble(disassemble(x)) == x). A failing program is reduced as
+ * long as it fails in the same way.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_FUZZ_FUZZ_H
 #define HEDDLE_CHECK_FUZZ_FUZZ_H
@@ -13,19 +14,20 @@ typedef enum {
     FUZZ_EQUAL,
     FUZZ_UNSUPPORTED, /* lowering or the interpreter does not take an instruction: no failure */
     /* failures of the generator */
-    FUZZ_REJECTED,    /* the front end refuses the program */
-    FUZZ_PTX_TRAP,    /* the interpreter traps, or reads what was never written */
+    FUZZ_REJECTED, /* the front end refuses the program */
+    FUZZ_PTX_TRAP, /* the interpreter traps, or reads what was never written */
     /* failures of what is tested */
-    FUZZ_COMPILE,     /* lowering, a pass, the verifier, the encoder, the ELF writer */
-    FUZZ_BINARY,      /* the ELF file cannot be read again */
-    FUZZ_TEXT,        /* assemble(disassemble(x)) differs from x */
-    FUZZ_LAUNCH,      /* an engine cannot start */
-    FUZZ_TRAP,        /* the machine traps */
-    FUZZ_MEMORY,      /* memory differs, the threads' logs included */
-    FUZZ_TRACE,       /* a lane's stores and atomics differ from its thread's */
-    FUZZ_STATIC,      /* the static checker finds an error in the machine code */
-    FUZZ_FINDING,     /* the machine reports a hazard, a partial barrier, a collective without a partner */
-    FUZZ_CRASH, FUZZ_HANG,
+    FUZZ_COMPILE, /* lowering, a pass, the verifier, the encoder, the ELF writer */
+    FUZZ_BINARY,  /* the ELF file cannot be read again */
+    FUZZ_TEXT,    /* assemble(disassemble(x)) differs from x */
+    FUZZ_LAUNCH,  /* an engine cannot start */
+    FUZZ_TRAP,    /* the machine traps */
+    FUZZ_MEMORY,  /* memory differs, the threads' logs included */
+    FUZZ_TRACE,   /* a lane's stores and atomics differ from its thread's */
+    FUZZ_STATIC,  /* the static checker finds an error in the machine code */
+    FUZZ_FINDING, /* the machine reports a hazard, a partial barrier, a collective without a partner */
+    FUZZ_CRASH,
+    FUZZ_HANG,
     FUZZ_CLASSES
 } FuzzClass;
 const char *fuzz_class_name(FuzzClass c);
@@ -33,9 +35,9 @@ static inline bool fuzz_is_failure(FuzzClass c) { return c > FUZZ_UNSUPPORTED; }
 
 typedef struct {
     FuzzClass cls;
-    char detail[24];   /* part of the class: diagnostic code, trap, finding */
-    char text[400];    /* what happened */
-    char config[176];  /* under which level, limit, mode and policy */
+    char detail[24];  /* part of the class: diagnostic code, trap, finding */
+    char text[400];   /* what happened */
+    char config[176]; /* under which level, limit, mode and policy */
 } FuzzVerdict;
 
 /* One way to compile and run. */
@@ -45,22 +47,35 @@ typedef struct {
     ReconvMode reconverge;
     PredicateMode predicate;
     bool yield_breaks;
-    unsigned yield_percent;        /* of the blocks get a YIELD, before uniformity analysis */
-    bool verify;                   /* the IR after every pass */
-    bool text;                     /* compare the text form too */
-    bool check, check_only;        /* the machine code by the static checker; nothing else */
-    bool traces;                   /* compare each lane's stores and atomics in order */
-    uint64_t ptx_seed;             /* order of the interpreter's threads */
+    unsigned yield_percent; /* of the blocks get a YIELD, before uniformity analysis */
+    bool verify;            /* the IR after every pass */
+    bool text;              /* compare the text form too */
+    bool check, check_only; /* the machine code by the static checker; nothing else */
+    bool traces;            /* compare each lane's stores and atomics in order */
+    uint64_t ptx_seed;      /* order of the interpreter's threads */
     MachineOptions machine;
 } FuzzConfig;
 
-/* The 32 policies are {release, blocked} x branch order x join scope x lane choice; the 16 literal ones may hang. */
-typedef enum { FUZZ_POLICIES_SAMPLED, FUZZ_POLICIES_ALL, FUZZ_POLICIES_DEFAULT, FUZZ_POLICIES_LITERAL } FuzzPolicies;
-enum { FUZZ_NPOLICIES = 32, FUZZ_NLITERAL = 16, FUZZ_SAMPLED = 4, FUZZ_ALL_LEVELS = -1, FUZZ_MAX_CONFIGS = FUZZ_NPOLICIES + 2 };
-void fuzz_policy(unsigned n, MachineOptions *m); /* combination n of the machine's policies; from 32 on literal ones */
+/* The 32 policies are {release, blocked} x branch order x join scope x lane choice; the 16 literal ones may
+ * hang. */
+typedef enum {
+    FUZZ_POLICIES_SAMPLED,
+    FUZZ_POLICIES_ALL,
+    FUZZ_POLICIES_DEFAULT,
+    FUZZ_POLICIES_LITERAL
+} FuzzPolicies;
+enum {
+    FUZZ_NPOLICIES = 32,
+    FUZZ_NLITERAL = 16,
+    FUZZ_SAMPLED = 4,
+    FUZZ_ALL_LEVELS = -1,
+    FUZZ_MAX_CONFIGS = FUZZ_NPOLICIES + 2
+};
+void fuzz_policy(unsigned n,
+                 MachineOptions *m); /* combination n of the machine's policies; from 32 on literal ones */
 
-/* Check a program under `n` configurations that share their compilation: everything but machine and traces is the first
- * one's. `failed`: index of the configuration of the verdict, or NULL. */
+/* Check a program under `n` configurations that share their compilation: everything but machine and traces is
+ * the first one's. `failed`: index of the configuration of the verdict, or NULL. */
 FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed);
 /* The same in a child process, so that a crash or a hang is a verdict too. */
 FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed);
@@ -80,24 +95,30 @@ typedef struct {
 
 /* What the machine did in the programs of D.4's shape, for one way of placing convergence barriers. */
 enum { FUZZ_MODES = 4, FUZZ_METRICS = 2 * FUZZ_MODES }; /* ReconvMode; from FUZZ_MODES on with YIELDs */
-#define FUZZ_METRIC_FIELDS(X)                                                                                  \
-    X(programs) X(block_issues) X(stack_issues) /* of the oracle with a stack of masks */                       \
+#define FUZZ_METRIC_FIELDS(X)                                                                                \
+    X(programs)                                                                                              \
+    X(block_issues)                                                                                          \
+    X(stack_issues) /* of the oracle with a stack of masks */                                                \
     X(issues) X(lane_issues) X(data_issues) X(data_lane_issues) X(b_issues) X(switches) X(hops) X(releases)
 typedef struct {
 #define FIELD(name) uint64_t name;
     FUZZ_METRIC_FIELDS(FIELD)
 } FuzzMetric;
 
-#define FUZZ_COUNT_FIELDS(X)                                                                                   \
-    X(programs) X(unsupported) X(failures)                                                                      \
-    X(runs)                            /* machine launches compared */                                          \
-    X(traces)                          /* of those with every lane's stores compared in order */                \
-    X(checked)                         /* binaries that the static checker looked at */                         \
-    X(ptx_insns) X(machine_issues)                                                                              \
-    X(literal_runs) X(literal_hangs)   /* under literal policies, code as it is by default */                   \
-    X(break_runs) X(break_hangs)       /* the same of code made with yield_breaks */                            \
-    X(blocks) X(data_insns) X(branches) X(calls) X(with_loop) X(with_irreducible) X(with_early_exit)            \
-    X(cpu_us)
+#define FUZZ_COUNT_FIELDS(X)                                                                                 \
+    X(programs)                                                                                              \
+    X(unsupported)                                                                                           \
+    X(failures)                                                                                              \
+    X(runs)    /* machine launches compared */                                                               \
+    X(traces)  /* of those with every lane's stores compared in order */                                     \
+    X(checked) /* binaries that the static checker looked at */                                              \
+    X(ptx_insns)                                                                                             \
+    X(machine_issues)                                                                                        \
+    X(literal_runs)                                                                                          \
+    X(literal_hangs) /* under literal policies, code as it is by default */                                  \
+    X(break_runs)                                                                                            \
+    X(break_hangs) /* the same of code made with yield_breaks */                                             \
+    X(blocks) X(data_insns) X(branches) X(calls) X(with_loop) X(with_irreducible) X(with_early_exit) X(cpu_us)
 typedef struct {
     FUZZ_COUNT_FIELDS(FIELD)
 #undef FIELD
@@ -106,19 +127,20 @@ typedef struct {
 
 typedef struct {
     bool kinds[GEN_KINDS];
-    uint64_t count, seed;         /* programs of each kind */
-    uint64_t first;               /* number of the first program of each kind */
-    unsigned jobs;                /* processes, 0: one for each core */
-    const Target *target;         /* NULL: the default */
-    int opt_level;                /* FUZZ_ALL_LEVELS: sampled */
+    uint64_t count, seed; /* programs of each kind */
+    uint64_t first;       /* number of the first program of each kind */
+    unsigned jobs;        /* processes, 0: one for each core */
+    const Target *target; /* NULL: the default */
+    int opt_level;        /* FUZZ_ALL_LEVELS: sampled */
     FuzzPolicies policies;
-    bool check_only;              /* compile and check statically, run nothing */
-    bool metrics;                 /* measure the cfg programs of D.4's shape */
-    const char *keep_dir;         /* where failures are saved, or NULL */
-    const char *state_file;       /* read at the start if it exists, written while running; or NULL */
-    double reduce_seconds;        /* of one failure */
-    unsigned max_failures;        /* stop after these many, 0: go on */
-    void (*on_progress)(void *user, GenKind kind, uint64_t done, uint64_t total, double per_second, uint64_t failures);
+    bool check_only;        /* compile and check statically, run nothing */
+    bool metrics;           /* measure the cfg programs of D.4's shape */
+    const char *keep_dir;   /* where failures are saved, or NULL */
+    const char *state_file; /* read at the start if it exists, written while running; or NULL */
+    double reduce_seconds;  /* of one failure */
+    unsigned max_failures;  /* stop after these many, 0: go on */
+    void (*on_progress)(void *user, GenKind kind, uint64_t done, uint64_t total, double per_second,
+                        uint64_t failures);
     void (*on_failure)(void *user, const FuzzFailure *f);
     void *user;
 } FuzzOptions;

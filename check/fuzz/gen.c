@@ -70,17 +70,21 @@ void gen_text(GenProgram *p, const char *fmt, ...) {
 }
 
 /* ---- values ---- */
+// clang-format off
 static const uint64_t edge64[] = {
     0, 1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000,
     0x80000001, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff,
     0xfffffffffffffffe, 0xffffffff80000000, 0xffffffff7fffffff, 0x5555555555555555, 0xaaaaaaaaaaaaaaaa,
     0x0123456789abcdef, 0xfffffffffffffff0};
+// clang-format on
 static const uint32_t edge_f32[] = {
-    0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x00800001, 0x807fffff, 0x3f800000, 0xbf800000, 0x3f7fffff,
-    0x3f800001, 0x3f000000, 0x3fc00000, 0xbfc00000, 0x40200000, 0x4b000000, 0x4b7fffff, 0xcb000001, 0x4f000000,
-    0x4effffff, 0xcf000000, 0x4f800000, 0x5f000000, 0xdf000000, 0x5f800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
-    0xff800000, 0x7fc00000, 0x7fffffff, 0xffc00001, 0x7f800001, 0x477fe000, 0x477ff000, 0x33000000, 0x38800000,
-    0x387fc000, 0x7f7f8000, 0x3effffff, 0x3f000001, 0x40490fdb, 0x00000100};
+    0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x00800001, 0x807fffff,
+    0x3f800000, 0xbf800000, 0x3f7fffff, 0x3f800001, 0x3f000000, 0x3fc00000, 0xbfc00000, 0x40200000,
+    0x4b000000, 0x4b7fffff, 0xcb000001, 0x4f000000, 0x4effffff, 0xcf000000, 0x4f800000, 0x5f000000,
+    0xdf000000, 0x5f800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fffffff,
+    0xffc00001, 0x7f800001, 0x477fe000, 0x477ff000, 0x33000000, 0x38800000, 0x387fc000, 0x7f7f8000,
+    0x3effffff, 0x3f000001, 0x40490fdb, 0x00000100};
+// clang-format off
 static const uint64_t edge_f64[] = {
     0, 0x8000000000000000, 1, 0x000fffffffffffff, 0x0010000000000000, 0x3ff0000000000000, 0xbff0000000000000,
     0x3fe0000000000000, 0x3ff8000000000000, 0x4004000000000000, 0x41dfffffffc00000, 0x41e0000000000000,
@@ -88,9 +92,10 @@ static const uint64_t edge_f64[] = {
     0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000001,
     0x47efffffe0000000, 0x47effffff0000000, 0x36a0000000000000, 0x3690000000000000, 0x380fffffffffffff,
     0x3ff0000010000000, 0x3fefffffffffffff, 0x4330000000000001, 0x40f0000000000000, 0xc040000000000000};
-static const uint16_t edge_f16[] = {0,      0x8000, 1,      0x03ff, 0x0400, 0x3c00, 0xbc00, 0x3800, 0x3e00, 0x7bff,
-                                    0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7fff, 0x7c01, 0x6400, 0x3bff, 0x3c01, 0x3f80,
-                                    0xbf80, 0x7f7f, 0x7f80, 0xff80, 0x0080, 0x007f, 0x4248};
+// clang-format on
+static const uint16_t edge_f16[] = {0,      0x8000, 1,      0x03ff, 0x0400, 0x3c00, 0xbc00, 0x3800, 0x3e00,
+                                    0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7fff, 0x7c01, 0x6400, 0x3bff,
+                                    0x3c01, 0x3f80, 0xbf80, 0x7f7f, 0x7f80, 0xff80, 0x0080, 0x007f, 0x4248};
 #define PICK(x, array) (array)[(x) % (sizeof(array) / sizeof *(array))]
 
 void gen_data(uint64_t data_seed, uint8_t *out, size_t size_bytes) {
@@ -98,33 +103,29 @@ void gen_data(uint64_t data_seed, uint8_t *out, size_t size_bytes) {
     for (size_t i = 0; i < size_bytes; i += 8) {
         uint64_t x = gen_hash(state += 0x9e3779b97f4a7c15ull), v = gen_hash(x);
         switch (x >> 60) {
-        case 0: case 1: case 2:
-            v = PICK(v, edge64);
-            break;
-        case 3: case 4:
+        case 0:
+        case 1:
+        case 2: v = PICK(v, edge64); break;
+        case 3:
+        case 4:
             v = (uint64_t)PICK(v & 0xffff, edge_f32) | (uint64_t)PICK(v >> 16 & 0xffff, edge_f32) << 32;
             break;
         case 5: /* f32 near one, and with small exponent differences */
             v = (v & 0x83ffffff83ffffff) | 0x3c0000003c000000;
             break;
-        case 6: case 7:
-            v = PICK(v, edge_f64);
-            break;
-        case 8:
-            v = (v & 0x80ffffffffffffff) | 0x3f00000000000000;
-            break;
+        case 6:
+        case 7: v = PICK(v, edge_f64); break;
+        case 8: v = (v & 0x80ffffffffffffff) | 0x3f00000000000000; break;
         case 9:
             v = (uint64_t)PICK(v & 0xff, edge_f16) | (uint64_t)PICK(v >> 8 & 0xff, edge_f16) << 16 |
-                (uint64_t)PICK(v >> 16 & 0xff, edge_f16) << 32 | (uint64_t)PICK(v >> 24 & 0xff, edge_f16) << 48;
+                (uint64_t)PICK(v >> 16 & 0xff, edge_f16) << 32 |
+                (uint64_t)PICK(v >> 24 & 0xff, edge_f16) << 48;
             break;
-        case 10: /* two small integers */
-            v = (v & 0x3f) | (v >> 8 & 0x3f) << 32;
-            break;
+        case 10: /* two small integers */ v = (v & 0x3f) | (v >> 8 & 0x3f) << 32; break;
         case 11:
             v = (uint64_t)(uint32_t)PICK(v & 0xffff, edge64) | PICK(v >> 16 & 0xffff, edge64) << 32;
             break;
-        default:
-            break;
+        default: break;
         }
         size_t n = size_bytes - i < 8 ? size_bytes - i : 8;
         memcpy(out + i, &v, n);
@@ -133,7 +134,9 @@ void gen_data(uint64_t data_seed, uint8_t *out, size_t size_bytes) {
 
 void gen_constant(Gen *g, PtxType t, char out[40]) {
     unsigned bytes = ptx_type_bytes(t);
-    uint64_t r = gen_u64(g), v = gen_chance(g, 30) ? r : gen_chance(g, 30) ? r >> 40 & 63 : PICK(r >> 20, edge64);
+    uint64_t r = gen_u64(g), v = gen_chance(g, 30)   ? r
+                                 : gen_chance(g, 30) ? r >> 40 & 63
+                                                     : PICK(r >> 20, edge64);
     if (t == TY_F32)
         snprintf(out, 40, "0f%08" PRIx32, r & 0x10000 ? (uint32_t)r : PICK(r >> 20, edge_f32));
     else if (t == TY_F64)
@@ -141,7 +144,8 @@ void gen_constant(Gen *g, PtxType t, char out[40]) {
     else if (bytes == 2)
         snprintf(out, 40, "%d", ptx_type_class(t) == TC_SIGNED ? (int)(int16_t)v : (int)(uint16_t)v);
     else if (bytes == 4)
-        snprintf(out, 40, "%" PRId64, ptx_type_class(t) == TC_SIGNED ? (int64_t)(int32_t)v : (int64_t)(uint32_t)v);
+        snprintf(out, 40, "%" PRId64,
+                 ptx_type_class(t) == TC_SIGNED ? (int64_t)(int32_t)v : (int64_t)(uint32_t)v);
     else
         snprintf(out, 40, "0x%016" PRIx64, v);
 }
@@ -164,13 +168,14 @@ void gen_guard(Gen *g) {
 /* ---- heads and tails ---- */
 void gen_module_head(Gen *g) {
     OUT(g, ".version 8.6\n.target sm_90\n.address_size 64\n");
-    OUT(g, ".const .align 16 .b32 table[16] = {0, 1, 0xffffffff, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 7,\n"
+    OUT(g, ".const .align 16 .b32 table[16] = {0, 1, 0xffffffff, 0x80000000, 0x3f800000, 0xbf800000, "
+           "0x7f800000, 7,\n"
            "  0x12345678, 0x9abcdef0, 0x00010001, 0x3c003c00, 0x7fffffff, 0x7ff00000, 42, 0x80000001};\n");
 }
 
 void gen_declare_pools(Gen *g) {
-    OUT(g, ".reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n.reg .pred %%p<%u>;\n", g->npool[POOL_H],
-        g->npool[POOL_R], g->npool[POOL_D], g->npool[POOL_P]);
+    OUT(g, ".reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n.reg .pred %%p<%u>;\n",
+        g->npool[POOL_H], g->npool[POOL_R], g->npool[POOL_D], g->npool[POOL_P]);
     OUT(g, ".reg .b32 %%t<6>; // keep\n.reg .b64 %%x<6>;\n.reg .pred %%c<4>;\n.reg .b32 %%u<16>;\n");
 }
 
@@ -185,7 +190,8 @@ static void addresses(Gen *g) {
         OUT(g, "mov.u32 %%lb, frame;\n");
     }
     if (g->p->grid[0] > 1)
-        OUT(g, "mov.u32 %%t0, %%ctaid.x; mad.lo.u32 %%id, %%t0, %u, %%id; // keep\n", g->p->block[0] * g->p->block[1]);
+        OUT(g, "mov.u32 %%t0, %%ctaid.x; mad.lo.u32 %%id, %%t0, %u, %%id; // keep\n",
+            g->p->block[0] * g->p->block[1]);
     OUT(g, "mad.wide.u32 %%gi, %%id, %d, %%gi;\n", GEN_IN_BYTES);
     OUT(g, "mad.wide.u32 %%go, %%id, %d, %%go; // keep\n", GEN_OUT_BYTES);
     OUT(g, "add.s64 %%gl, %%go, %d; mov.u32 %%lc, 0; // keep\n", GEN_LOG_OFFSET);
@@ -255,10 +261,14 @@ void gen_store_pools(Gen *g) {
 /* A function keeps the count in the log's first event, as its caller goes on counting. */
 void gen_log(Gen *g, const char *number) {
     if (g->kind == GEN_CALLS)
-        OUT(g, "ld.global.u32 %%t4, [%%gl]; add.u32 %%t4, %%t4, 8; st.global.u32 [%%gl], %%t4; and.b32 %%t4, %%t4, %d; "
-               "add.u32 %%t4, %%t4, 8; ", 4 * GEN_LOG_EVENTS - 8);
+        OUT(g,
+            "ld.global.u32 %%t4, [%%gl]; add.u32 %%t4, %%t4, 8; st.global.u32 [%%gl], %%t4; and.b32 %%t4, "
+            "%%t4, %d; "
+            "add.u32 %%t4, %%t4, 8; ",
+            4 * GEN_LOG_EVENTS - 8);
     else if (g->kind == GEN_CFG) { /* whose visits are counted: the log is long enough */
-        OUT(g, "add.s64 %%gl, %%gl, 8; mov.u32 %%t5, %s; st.global.v2.b32 [%%gl+-8], {%%t5, %%r%u};\n", number, g->recent[POOL_R]);
+        OUT(g, "add.s64 %%gl, %%gl, 8; mov.u32 %%t5, %s; st.global.v2.b32 [%%gl+-8], {%%t5, %%r%u};\n",
+            number, g->recent[POOL_R]);
         return;
     } else
         OUT(g, "and.b32 %%t4, %%lc, %d; add.u32 %%lc, %%lc, 8; ", 8 * GEN_LOG_EVENTS - 8);
@@ -279,17 +289,20 @@ void gen_log_block(Gen *g) {
 /* ---- programs ---- */
 static void write_header(const Gen *g, uint64_t seed, uint64_t index) {
     GenProgram *p = g->p;
-    gen_text(p, "// fuzz block=%u,%u,%u grid=%u,%u,%u in=%u out=%u data=%" PRIu64 " kind=%s seed=%" PRIu64 " index=%" PRIu64
-                "\n", p->block[0], p->block[1], p->block[2], p->grid[0], p->grid[1], p->grid[2], p->in_bytes, p->out_bytes,
-             p->data_seed, gen_kind_name(g->kind), seed, index);
+    gen_text(p,
+             "// fuzz block=%u,%u,%u grid=%u,%u,%u in=%u out=%u data=%" PRIu64 " kind=%s seed=%" PRIu64
+             " index=%" PRIu64 "\n",
+             p->block[0], p->block[1], p->block[2], p->grid[0], p->grid[1], p->grid[2], p->in_bytes,
+             p->out_bytes, p->data_seed, gen_kind_name(g->kind), seed, index);
 }
 
 bool gen_read_header(GenProgram *p) {
     const char *line = p->text ? strstr(p->text, "// fuzz block=") : NULL;
-    return line && sscanf(line, "// fuzz block=%" SCNu32 ",%" SCNu32 ",%" SCNu32 " grid=%" SCNu32 ",%" SCNu32 ",%" SCNu32
-                                " in=%" SCNu32 " out=%" SCNu32 " data=%" SCNu64,
-                          &p->block[0], &p->block[1], &p->block[2], &p->grid[0], &p->grid[1], &p->grid[2], &p->in_bytes,
-                          &p->out_bytes, &p->data_seed) == 9;
+    return line && sscanf(line,
+                          "// fuzz block=%" SCNu32 ",%" SCNu32 ",%" SCNu32 " grid=%" SCNu32 ",%" SCNu32
+                          ",%" SCNu32 " in=%" SCNu32 " out=%" SCNu32 " data=%" SCNu64,
+                          &p->block[0], &p->block[1], &p->block[2], &p->grid[0], &p->grid[1], &p->grid[2],
+                          &p->in_bytes, &p->out_bytes, &p->data_seed) == 9;
 }
 
 /* Block and grid: mostly one warp, for speed; partial warps; several. */
@@ -298,12 +311,18 @@ static void choose_launch(Gen *g) {
     unsigned r = gen_below(g, 100);
     if (g->kind == GEN_CFG) /* measured */
         r = r < 70 ? 0 : r;
-    p->block[0] = r < 55 ? 32 : r < 65 ? gen_range(g, 1, 31) : r < 80 ? 64 : r < 90 ? gen_range(g, 33, 70) : 8;
+    p->block[0] = r < 55   ? 32
+                  : r < 65 ? gen_range(g, 1, 31)
+                  : r < 80 ? 64
+                  : r < 90 ? gen_range(g, 33, 70)
+                           : 8;
     p->block[1] = p->block[0] == 8 ? gen_range(g, 1, 6) : 1;
     p->block[2] = p->grid[1] = p->grid[2] = 1;
     p->grid[0] = gen_chance(g, 8) ? 2 : 1;
     if (g->kind == GEN_COLLECTIVES || g->kind == GEN_BARRIERS) {
-        p->block[0] = 32 * (g->kind == GEN_BARRIERS ? gen_range(g, 2, 8) : gen_chance(g, 75) ? 1 : gen_range(g, 2, 3));
+        p->block[0] = 32 * (g->kind == GEN_BARRIERS ? gen_range(g, 2, 8)
+                            : gen_chance(g, 75)     ? 1
+                                                    : gen_range(g, 2, 3));
         p->block[1] = 1;
     }
     g->nthreads = p->block[0] * p->block[1] * p->grid[0];
@@ -312,7 +331,9 @@ static void choose_launch(Gen *g) {
 }
 
 void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, GenProgram *p) {
-    Gen g = {.rng = gen_hash(seed + 0x632be59bd9b4e019ull * (kind + 1u)) ^ gen_hash(index + 1), .p = p, .forms = forms,
+    Gen g = {.rng = gen_hash(seed + 0x632be59bd9b4e019ull * (kind + 1u)) ^ gen_hash(index + 1),
+             .p = p,
+             .forms = forms,
              .kind = kind};
     p->size_bytes = 0;
     p->graph = (GenGraph){0};

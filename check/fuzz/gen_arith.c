@@ -8,18 +8,21 @@
 
 /* ---- memory ---- */
 typedef struct {
-    const char *space;   /* ".global" */
-    const char *base;    /* address register */
-    bool wide;           /* its size is 64 bits */
+    const char *space; /* ".global" */
+    const char *base;  /* address register */
+    bool wide;         /* its size is 64 bits */
     bool writable, atomics;
     unsigned size_bytes; /* of the area */
 } Area;
 
-static const Area areas[] = {
-    {".global", "%go", true, true, true, GEN_AREA_BYTES},   {".shared", "%sb", false, true, true, GEN_AREA_BYTES},
-    {".local", "%lb", false, true, false, GEN_AREA_BYTES},  {"", "%ga0", true, true, true, GEN_AREA_BYTES},
-    {"", "%ga1", true, true, true, GEN_AREA_BYTES},         {"", "%ga2", true, true, false, GEN_AREA_BYTES},
-    {".global", "%gi", true, false, false, GEN_IN_BYTES},   {".const", "table", true, false, false, 64}};
+static const Area areas[] = {{".global", "%go", true, true, true, GEN_AREA_BYTES},
+                             {".shared", "%sb", false, true, true, GEN_AREA_BYTES},
+                             {".local", "%lb", false, true, false, GEN_AREA_BYTES},
+                             {"", "%ga0", true, true, true, GEN_AREA_BYTES},
+                             {"", "%ga1", true, true, true, GEN_AREA_BYTES},
+                             {"", "%ga2", true, true, false, GEN_AREA_BYTES},
+                             {".global", "%gi", true, false, false, GEN_IN_BYTES},
+                             {".const", "table", true, false, false, 64}};
 enum { NAREAS = sizeof areas / sizeof *areas, AREA_CONST = NAREAS - 1, AREA_IN = NAREAS - 2 };
 
 typedef struct {
@@ -47,8 +50,8 @@ static Where address(Gen *g, const Area *a, unsigned bytes) {
     return w;
 }
 
-static const PtxType access_types[] = {TY_B8,  TY_U8,  TY_S8,  TY_B16, TY_U16, TY_S16, TY_B32, TY_U32,
-                                       TY_S32, TY_F32, TY_B64, TY_U64, TY_S64, TY_F64};
+static const PtxType access_types[] = {TY_B8,  TY_U8,  TY_S8,  TY_B16, TY_U16, TY_S16, TY_B32,
+                                       TY_U32, TY_S32, TY_F32, TY_B64, TY_U64, TY_S64, TY_F64};
 
 /* Registers of the vector: distinct where they are written. */
 static void registers(Gen *g, unsigned n, unsigned bytes, bool written) {
@@ -69,7 +72,8 @@ static void registers(Gen *g, unsigned n, unsigned bytes, bool written) {
 }
 
 static void load_store(Gen *g) {
-    static const char *const load_mods[] = {"", "", "", ".ca", ".cg", ".cs", ".volatile", ".relaxed.cta", ".weak"};
+    static const char *const load_mods[] = {"",     "", "", ".ca", ".cg", ".cs", ".volatile", ".relaxed.cta",
+                                            ".weak"};
     const Area *a = &areas[g->has_areas ? gen_below(g, NAREAS) : AREA_IN + gen_below(g, 2)];
     bool load = !a->writable || gen_chance(g, 50);
     PtxType t = access_types[gen_below(g, sizeof access_types / sizeof *access_types)];
@@ -105,12 +109,13 @@ static void atomic(Gen *g) {
     static const struct {
         const char *op;
         unsigned bytes, sources;
-    } ops[] = {{"add.u32", 4, 1}, {"add.s32", 4, 1}, {"add.u64", 8, 1}, {"add.f32", 4, 1}, {"add.f64", 8, 1},
-               {"exch.b32", 4, 1}, {"exch.b64", 8, 1}, {"cas.b32", 4, 2}, {"cas.b64", 8, 2}, {"inc.u32", 4, 1},
-               {"dec.u32", 4, 1}, {"min.u32", 4, 1}, {"max.u32", 4, 1}, {"min.s32", 4, 1}, {"max.s32", 4, 1},
-               {"min.s64", 8, 1}, {"max.u64", 8, 1}, {"and.b32", 4, 1}, {"or.b32", 4, 1}, {"xor.b32", 4, 1},
-               {"and.b64", 8, 1}, {"xor.b64", 8, 1}, {"or.b64", 8, 1}, {"min.u64", 8, 1}, {"max.s64", 8, 1},
-               {"add.noftz.f16x2", 4, 1}};
+    } ops[] = {{"add.u32", 4, 1}, {"add.s32", 4, 1},        {"add.u64", 8, 1},  {"add.f32", 4, 1},
+               {"add.f64", 8, 1}, {"exch.b32", 4, 1},       {"exch.b64", 8, 1}, {"cas.b32", 4, 2},
+               {"cas.b64", 8, 2}, {"inc.u32", 4, 1},        {"dec.u32", 4, 1},  {"min.u32", 4, 1},
+               {"max.u32", 4, 1}, {"min.s32", 4, 1},        {"max.s32", 4, 1},  {"min.s64", 8, 1},
+               {"max.u64", 8, 1}, {"and.b32", 4, 1},        {"or.b32", 4, 1},   {"xor.b32", 4, 1},
+               {"and.b64", 8, 1}, {"xor.b64", 8, 1},        {"or.b64", 8, 1},   {"min.u64", 8, 1},
+               {"max.s64", 8, 1}, {"add.noftz.f16x2", 4, 1}};
     const Area *a = &areas[gen_below(g, 5)];
     if (!a->atomics)
         a = &areas[0];
@@ -137,9 +142,7 @@ void gen_memory_insn(Gen *g) {
 
 /* ---- moves of vectors ---- */
 static void move_vector(Gen *g) {
-    static const struct {
-        unsigned bytes, n;
-    } shapes[] = {{4, 2}, {8, 2}, {8, 4}};
+    static const struct { unsigned bytes, n; } shapes[] = {{4, 2}, {8, 2}, {8, 4}};
     unsigned k = gen_below(g, 3), bytes = shapes[k].bytes, n = shapes[k].n;
     GenPool whole = gen_pool_of(bytes), part = gen_pool_of(bytes / n);
     if (g->npool[part] < n)
@@ -152,7 +155,8 @@ static void move_vector(Gen *g) {
     unsigned first = gen_below(g, g->npool[part]);
     OUT(g, "{");
     for (unsigned i = 0; i < n; i++)
-        OUT(g, "%s%%%c%u", i ? ", " : "", gen_letter(part), apart ? (first + i) % g->npool[part] : gen_src(g, part));
+        OUT(g, "%s%%%c%u", i ? ", " : "", gen_letter(part),
+            apart ? (first + i) % g->npool[part] : gen_src(g, part));
     OUT(g, "}");
     if (apart)
         OUT(g, ", %%%c%u", gen_letter(whole), gen_src(g, whole));
@@ -178,7 +182,8 @@ static void rotate(Gen *g) {
     OUT(g, "mov.b%u %%%c%u, %s;\n", bits, c, b, scratch);
 }
 
-/* A statement that was there before, on what its operands are now: common subexpressions, and what looks like some. */
+/* A statement that was there before, on what its operands are now: common subexpressions, and what looks like
+ * some. */
 static bool repeat(Gen *g) {
     unsigned n = g->npast < 8 ? g->npast : 8;
     if (!n)

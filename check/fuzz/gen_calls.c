@@ -1,5 +1,5 @@
-/* Random calls: functions that call earlier ones, cycles of recursion with a depth that goes down, early returns,
- * calls in divergent flow; parameters of all sizes.
+/* Random calls: functions that call earlier ones, cycles of recursion with a depth that goes down, early
+ * returns, calls in divergent flow; parameters of all sizes.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/gen_internal.h"
 #include <stdio.h>
@@ -10,7 +10,8 @@ typedef enum { ARG_B32, ARG_B64, ARG_B16, ARG_BYTES, ARG_KINDS } ArgKind;
 static const char *const arg_types[ARG_KINDS] = {".param .b32 %s%u", ".param .b64 %s%u", ".param .b16 %s%u",
                                                  ".param .align 8 .b8 %s%u[24]"};
 
-/* Each function has more parameters in front: the thread's input and its log (64 bits), and the depth left (32). */
+/* Each function has more parameters in front: the thread's input and its log (64 bits), and the depth left
+ * (32). */
 typedef struct {
     unsigned nparams;
     ArgKind param[MAX_PARAMS], ret;
@@ -35,7 +36,8 @@ static void write_signature(Calls *c, unsigned f) {
 }
 
 static bool same_signature(const Signature *a, const Signature *b) {
-    return a->nparams == b->nparams && a->ret == b->ret && memcmp(a->param, b->param, a->nparams * sizeof a->param[0]) == 0;
+    return a->nparams == b->nparams && a->ret == b->ret &&
+           memcmp(a->param, b->param, a->nparams * sizeof a->param[0]) == 0;
 }
 
 /* Tables of the functions up to f that have its signature. */
@@ -59,7 +61,8 @@ static void write_tables(Calls *c) {
     }
 }
 
-/* %x3 = address of function f, or for some lanes of another one below `limit` with the same signature; the prototype. */
+/* %x3 = address of function f, or for some lanes of another one below `limit` with the same signature; the
+ * prototype. */
 static unsigned write_pointer(Calls *c, unsigned f, unsigned limit) {
     Gen *g = c->g;
     const Signature *s = &c->sig[f];
@@ -76,11 +79,14 @@ static unsigned write_pointer(Calls *c, unsigned f, unsigned limit) {
     }
     unsigned n = table_size(c, f);
     if (n > 1 && gen_chance(g, 60)) {
-        OUT(g, "); mad.lo.u32 %%u3, %%u1, 2654435769, %u; mul.hi.u32 %%u3, %%u3, %u; mov.u64 %%x3, table%u; "
-               "mad.wide.u32 %%x3, %%u3, 8, %%x3; ld.global.u64 %%x3, [%%x3]; ", (unsigned)gen_u64(g), n, f);
+        OUT(g,
+            "); mad.lo.u32 %%u3, %%u1, 2654435769, %u; mul.hi.u32 %%u3, %%u3, %u; mov.u64 %%x3, table%u; "
+            "mad.wide.u32 %%x3, %%u3, 8, %%x3; ld.global.u64 %%x3, [%%x3]; ",
+            (unsigned)gen_u64(g), n, f);
         return label;
     }
-    OUT(g, "); mov.u64 %%x3, f%u; mov.u64 %%x2, f%u; selp.b64 %%x3, %%x3, %%x2, %%p%u; ", f, other, gen_src(g, POOL_P));
+    OUT(g, "); mov.u64 %%x3, f%u; mov.u64 %%x2, f%u; selp.b64 %%x3, %%x3, %%x2, %%p%u; ", f, other,
+        gen_src(g, POOL_P));
     return label;
 }
 
@@ -104,8 +110,8 @@ static void write_call(Calls *c, unsigned f, unsigned limit, const char *depth) 
         case ARG_B64: OUT(g, "st.param.b64 [q%u], %%d%u; ", k + 2, gen_src(g, POOL_D)); break;
         case ARG_B16: OUT(g, "st.param.b16 [q%u], %%h%u; ", k + 2, gen_src(g, POOL_H)); break;
         default:
-            OUT(g, "st.param.b64 [q%u], %%d%u; st.param.b32 [q%u+8], %%r%u; st.param.b32 [q%u+12], %%r%u; ", k + 2,
-                gen_src(g, POOL_D), k + 2, gen_src(g, POOL_R), k + 2, gen_src(g, POOL_R));
+            OUT(g, "st.param.b64 [q%u], %%d%u; st.param.b32 [q%u+8], %%r%u; st.param.b32 [q%u+12], %%r%u; ",
+                k + 2, gen_src(g, POOL_D), k + 2, gen_src(g, POOL_R), k + 2, gen_src(g, POOL_R));
             OUT(g, "st.param.b64 [q%u+16], %%d%u; ", k + 2, gen_src(g, POOL_D));
         }
     if (indirect)
@@ -122,7 +128,9 @@ static void write_call(Calls *c, unsigned f, unsigned limit, const char *depth) 
     case ARG_B32: OUT(g, "ld.param.b32 %%r%u, [res0]; }\n", gen_dst(g, POOL_R)); break;
     case ARG_B64: OUT(g, "ld.param.b64 %%d%u, [res0]; }\n", gen_dst(g, POOL_D)); break;
     case ARG_B16: OUT(g, "ld.param.b16 %%h%u, [res0]; }\n", gen_dst(g, POOL_H)); break;
-    default: OUT(g, "ld.param.b64 %%d%u, [res0+8]; ld.param.b32 %%r%u, [res0+4]; }\n", gen_dst(g, POOL_D), gen_dst(g, POOL_R));
+    default:
+        OUT(g, "ld.param.b64 %%d%u, [res0+8]; ld.param.b32 %%r%u, [res0+4]; }\n", gen_dst(g, POOL_D),
+            gen_dst(g, POOL_R));
     }
 }
 
@@ -150,11 +158,13 @@ static void data(Gen *g, unsigned least, unsigned most) {
         gen_data_insn(g);
 }
 
-/* Data, branches, early returns and calls. `self`: the function whose body it is, or nfuncs for the kernel. */
+/* Data, branches, early returns and calls. `self`: the function whose body it is, or nfuncs for the kernel.
+ */
 static void body(Calls *c, unsigned self, unsigned n) {
     Gen *g = c->g;
     bool kernel = self == c->nfuncs;
-    unsigned below = kernel || self < c->cycle ? self : c->cycle; /* it may call the functions before that one */
+    unsigned below =
+        kernel || self < c->cycle ? self : c->cycle; /* it may call the functions before that one */
     for (unsigned i = 0; i < n; i++) {
         unsigned r = gen_below(g, 100), label = g->nlabels++;
         data(g, 1, 2);
@@ -188,10 +198,11 @@ static void body(Calls *c, unsigned self, unsigned n) {
         } else if (r < 82 && g->depth < 3) { /* a loop; its counter is its own */
             unsigned counter = 8 + g->depth;
             g->depth++;
-            OUT(g, "shr.u32 %%u%u, %%u1, %u;\nand.b32 %%u%u, %%u%u, 1;\nL%u:\n", counter, gen_below(g, 5), counter, counter,
-                label);
+            OUT(g, "shr.u32 %%u%u, %%u1, %u;\nand.b32 %%u%u, %%u%u, 1;\nL%u:\n", counter, gen_below(g, 5),
+                counter, counter, label);
             body(c, self, 1);
-            OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter, counter, counter, label);
+            OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter,
+                counter, counter, label);
             g->depth--;
         } else
             gen_log_block(g);
@@ -201,11 +212,13 @@ static void body(Calls *c, unsigned self, unsigned n) {
 static void load_params(Calls *c, unsigned f) {
     Gen *g = c->g;
     const Signature *s = &c->sig[f];
-    static const char *const zero[ARG_KINDS] = {"b32 [out0], 0", "b64 [out0], 0", "b16 [out0], 0", "b64 [out0+8], 0; st.param.b64 [out0], 0"};
+    static const char *const zero[ARG_KINDS] = {"b32 [out0], 0", "b64 [out0], 0", "b16 [out0], 0",
+                                                "b64 [out0+8], 0; st.param.b64 [out0], 0"};
     OUT(g, "st.param.%s; // keep\n", zero[s->ret]);
     if (s->ret == ARG_BYTES)
         OUT(g, "st.param.b64 [out0+16], 0; // keep\n");
-    OUT(g, "ld.param.u64 %%gi, [a0];\nld.param.u64 %%gl, [al]; // keep\nld.param.u32 %%u2, [a1];\nmov.u32 %%u1, %%tid.x;\n");
+    OUT(g, "ld.param.u64 %%gi, [a0];\nld.param.u64 %%gl, [al]; // keep\nld.param.u32 %%u2, [a1];\nmov.u32 "
+           "%%u1, %%tid.x;\n");
     gen_load_pools(g, "%gi");
     for (unsigned k = 0; k < s->nparams; k++)
         switch (s->param[k]) {

@@ -1,6 +1,6 @@
 /* Random control flow. cfg: any graph of blocks, irreducible ones and early exits too; structured: nested
- * conditionals, loops and switches. Each lane folds the blocks that it visits into %u0, so that the memory at the end
- * tells whether every lane took its own path.
+ * conditionals, loops and switches. Each lane folds the blocks that it visits into %u0, so that the memory at
+ * the end tells whether every lane took its own path.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/gen_internal.h"
 #include <stdio.h>
@@ -39,9 +39,10 @@ static void finish(Gen *g) {
 }
 
 /* ---- cfg ---- */
-/* Two shapes of graphs. "stress", of 20 to 37 blocks, is the one that reconvergence is measured on: a fifteenth of the
- * blocks exits, half have two successors, a tenth more, one edge in 25 leads anywhere. "loopy" has 3 to 48 blocks
- * and every fourth edge leads back. Successor 0 leads forward in both, so that an end can be reached. */
+/* Two shapes of graphs. "stress", of 20 to 37 blocks, is the one that reconvergence is measured on: a
+ * fifteenth of the blocks exits, half have two successors, a tenth more, one edge in 25 leads anywhere.
+ * "loopy" has 3 to 48 blocks and every fourth edge leads back. Successor 0 leads forward in both, so that an
+ * end can be reached. */
 enum { VISITS = 60 };
 typedef struct {
     Gen *g;
@@ -69,13 +70,17 @@ static void make_graph(Cfg *x) {
     Gen *g = x->g;
     GenGraph *c = x->c;
     x->loopy = gen_chance(g, 30);
-    c->n = (uint8_t)(!x->loopy ? gen_range(g, 20, 37) : gen_chance(g, 10) ? gen_range(g, 3, 12) : gen_range(g, 20, 48));
+    c->n = (uint8_t)(!x->loopy           ? gen_range(g, 20, 37)
+                     : gen_chance(g, 10) ? gen_range(g, 3, 12)
+                                         : gen_range(g, 20, 48));
     for (unsigned b = 0; b < c->n; b++) {
-        unsigned r = gen_below(g, 100), ends = x->loopy ? 0 : 7, one = x->loopy ? 25 : 40, two = x->loopy ? 75 : 90;
+        unsigned r = gen_below(g, 100), ends = x->loopy ? 0 : 7, one = x->loopy ? 25 : 40,
+                 two = x->loopy ? 75 : 90;
         if (r < ends && b)
             continue;
         unsigned ways = r < one ? 1 : r < two ? 2 : gen_range(g, 3, 4), forward = c->n - b;
-        unsigned skip = gen_chance(g, x->loopy ? 80 : 66) ? 0 : gen_below(g, x->loopy && forward > 3 ? 3 : forward);
+        unsigned skip =
+            gen_chance(g, x->loopy ? 80 : 66) ? 0 : gen_below(g, x->loopy && forward > 3 ? 3 : forward);
         c->nsucc[b] = (uint8_t)ways;
         c->succ[b][0] = (uint8_t)(b + 1 + skip);
         for (unsigned k = 1; k < ways; k++)
@@ -129,7 +134,10 @@ static void branch(Cfg *x, unsigned b) {
         return;
     }
     if (ways == 2) {
-        OUT(g, "and.b32 %%u3, %%u3, %u;\n", !x->loopy || gen_chance(g, 50) ? 1u : gen_chance(g, 50) ? 3u : 12u);
+        OUT(g, "and.b32 %%u3, %%u3, %u;\n",
+            !x->loopy || gen_chance(g, 50) ? 1u
+            : gen_chance(g, 50)            ? 3u
+                                           : 12u);
         OUT(g, "selp.b32 %%u3, %%u3, %u, %%c0;\nsetp.ne.u32 %%c1, %%u3, 0;\n", x->shortest[b]);
         OUT(g, "@%%c1 bra B%u;\nbra B%u;\n", to[1], to[0]);
         return;
@@ -154,7 +162,8 @@ static void one_block(Cfg *x, unsigned b) {
         make_choice(g);
     if (x->loopy && gen_chance(g, 8)) { /* a few lanes leave here */
         OUT(g, "and.b32 %%u4, %%u3, 0x700000;\nsetp.eq.u32 %%c2, %%u4, 0;\n");
-        OUT(g, "@%%c2 st.global.b32 [%%go+%d], %%u0;\n@%%c2 %s;\n", GEN_LOG_OFFSET - 8, gen_chance(g, 50) ? "exit" : "ret");
+        OUT(g, "@%%c2 st.global.b32 [%%go+%d], %%u0;\n@%%c2 %s;\n", GEN_LOG_OFFSET - 8,
+            gen_chance(g, 50) ? "exit" : "ret");
     }
     if (x->c->nsucc[b])
         branch(x, b);
@@ -214,7 +223,9 @@ static void condition(Gen *g) {
     else if (r < 75)
         OUT(g, "mov.u32 %%u3, %%laneid;\nsetp.eq.u32 %%c0, %%u3, %u;\n", gen_below(g, 32));
     else if (r < 90)
-        OUT(g, "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %u, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c0, %%u3, 0;\n",
+        OUT(g,
+            "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %u, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c0, "
+            "%%u3, 0;\n",
             (unsigned)gen_u64(g));
     else
         OUT(g, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n", gen_below(g, 2));
@@ -251,7 +262,8 @@ static void make_loop(Gen *g, Nest n, unsigned *budget) {
     list(g, n, budget);
     OUT(g, "L%u:\n", next);
     if (at_end) {
-        OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter, counter, counter, head);
+        OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter, counter,
+            counter, head);
     } else
         OUT(g, "sub.u32 %%u%u, %%u%u, 1;\nbra L%u;\n", counter, counter, head);
     OUT(g, "L%u:\n", end);

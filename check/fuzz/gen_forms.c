@@ -1,5 +1,5 @@
-/* Random data instructions out of frontend/ptx_forms.def: every form of an opcode that only computes is used with
- * every modifier that front end, lowering and interpreter all take. See gen_int.h.
+/* Random data instructions out of frontend/ptx_forms.def: every form of an opcode that only computes is used
+ * with every modifier that front end, lowering and interpreter all take. See gen_int.h.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/gen_internal.h"
 #include <stdio.h>
@@ -20,30 +20,67 @@ enum { NFORMS = sizeof forms / sizeof *forms };
 /* How often an opcode is chosen, for each of its forms; 0: no data instruction. */
 static unsigned weight(PtxOp op) {
     switch (op) {
-    case PTX_ADD: case PTX_SUB: case PTX_MUL: case PTX_MAD: case PTX_MUL24: case PTX_MAD24: case PTX_SAD: case PTX_ABS:
-    case PTX_NEG: case PTX_MIN: case PTX_MAX: case PTX_POPC: case PTX_CLZ: case PTX_BFIND: case PTX_BREV: case PTX_BFE:
-    case PTX_BFI: case PTX_BMSK: case PTX_SZEXT: case PTX_DP4A: case PTX_DP2A: case PTX_TESTP: case PTX_COPYSIGN:
-    case PTX_FMA: case PTX_SIN: case PTX_COS: case PTX_LG2: case PTX_EX2: case PTX_TANH: case PTX_DIV: case PTX_REM:
-    case PTX_RCP: case PTX_SQRT: case PTX_RSQRT:
-        return 2;
-    case PTX_FNS:
-        return 1;
-    case PTX_ADDC: case PTX_SUBC: case PTX_MADC: case PTX_SELP: case PTX_SLCT: case PTX_AND: case PTX_OR: case PTX_XOR:
-    case PTX_NOT: case PTX_CNOT: case PTX_LOP3: case PTX_SET: case PTX_MOV:
-        return 3;
-    case PTX_SHF: case PTX_SHL: case PTX_SHR: case PTX_PRMT:
-        return 5;
-    case PTX_SETP:
-        return 8;
-    case PTX_CVT:
-        return 6;
-    default:
-        return 0;
+    case PTX_ADD:
+    case PTX_SUB:
+    case PTX_MUL:
+    case PTX_MAD:
+    case PTX_MUL24:
+    case PTX_MAD24:
+    case PTX_SAD:
+    case PTX_ABS:
+    case PTX_NEG:
+    case PTX_MIN:
+    case PTX_MAX:
+    case PTX_POPC:
+    case PTX_CLZ:
+    case PTX_BFIND:
+    case PTX_BREV:
+    case PTX_BFE:
+    case PTX_BFI:
+    case PTX_BMSK:
+    case PTX_SZEXT:
+    case PTX_DP4A:
+    case PTX_DP2A:
+    case PTX_TESTP:
+    case PTX_COPYSIGN:
+    case PTX_FMA:
+    case PTX_SIN:
+    case PTX_COS:
+    case PTX_LG2:
+    case PTX_EX2:
+    case PTX_TANH:
+    case PTX_DIV:
+    case PTX_REM:
+    case PTX_RCP:
+    case PTX_SQRT:
+    case PTX_RSQRT: return 2;
+    case PTX_FNS: return 1;
+    case PTX_ADDC:
+    case PTX_SUBC:
+    case PTX_MADC:
+    case PTX_SELP:
+    case PTX_SLCT:
+    case PTX_AND:
+    case PTX_OR:
+    case PTX_XOR:
+    case PTX_NOT:
+    case PTX_CNOT:
+    case PTX_LOP3:
+    case PTX_SET:
+    case PTX_MOV: return 3;
+    case PTX_SHF:
+    case PTX_SHL:
+    case PTX_SHR:
+    case PTX_PRMT: return 5;
+    case PTX_SETP: return 8;
+    case PTX_CVT: return 6;
+    default: return 0;
     }
 }
 
 static bool is_slow(PtxOp op) {
-    return op == PTX_DIV || op == PTX_REM || op == PTX_RCP || op == PTX_SQRT || op == PTX_RSQRT || op == PTX_FNS;
+    return op == PTX_DIV || op == PTX_REM || op == PTX_RCP || op == PTX_SQRT || op == PTX_RSQRT ||
+           op == PTX_FNS;
 }
 
 static const Form *choose_form(Gen *g) {
@@ -166,14 +203,14 @@ static const char *read_spec(const char *p, const Insn *in, Spec *s) {
     return p + (*p == ',');
 }
 
-static const char *const special[] = {"%tid.x",   "%ntid.x",       "%laneid",     "%ctaid.x",     "%warpid",
+static const char *const special[] = {"%tid.x",    "%ntid.x",      "%laneid",      "%ctaid.x",     "%warpid",
                                       "%nctaid.x", "%lanemask_lt", "%lanemask_eq", "%lanemask_ge", "%tid.y"};
 
 static bool takes_constant(PtxType t) {
     PtxTypeClass c = ptx_type_class(t);
     return ptx_type_bytes(t) >= 2 && ptx_type_bytes(t) <= 8 &&
-           (c == TC_BITS || ((c == TC_SIGNED || c == TC_UNSIGNED) && t != TY_U16X2 && t != TY_S16X2) || t == TY_F32 ||
-            t == TY_F64);
+           (c == TC_BITS || ((c == TC_SIGNED || c == TC_UNSIGNED) && t != TY_U16X2 && t != TY_S16X2) ||
+            t == TY_F32 || t == TY_F64);
 }
 
 static void write_reg(Gen *g, GenPool pool, unsigned n) { OUT(g, "%%%c%u", gen_letter(pool), n); }
@@ -183,8 +220,8 @@ static void write_source(Gen *g, const Insn *in, const Spec *s) {
     GenPool pool = gen_pool_of(ptx_type_bytes(s->type));
     if (s->wider && gen_chance(g, 25) && pool < POOL_D)
         pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
-    bool shift = in->form->op == PTX_SHL || in->form->op == PTX_SHR || in->form->op == PTX_SHF || in->form->op == PTX_BFE ||
-                 in->form->op == PTX_BFI;
+    bool shift = in->form->op == PTX_SHL || in->form->op == PTX_SHR || in->form->op == PTX_SHF ||
+                 in->form->op == PTX_BFE || in->form->op == PTX_BFI;
     unsigned constants = shift && s->type == TY_U32 ? 60 : 20;
     if (s->kind == 'm' && s->type == TY_U32 && in->form->op == PTX_MOV && gen_chance(g, 30))
         OUT(g, "%s", special[gen_below(g, sizeof special / sizeof *special)]);

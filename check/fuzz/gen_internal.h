@@ -1,9 +1,10 @@
 /* What the generators share: random numbers, the text being made, register pools, single statements.
  *
- * Register pools: %h (16 bits), %r (32), %d (64), %p (predicates) hold values; all are initialised. Others have
- * fixed roles: %t 32-bit and %x 64-bit scratch of one statement, %gi and %go this thread's input and output in
- * global memory, %sb its shared memory (32 bits), %lb its local memory (32 bits), %ga[3] generic addresses of
- * output, shared and local memory, %id the thread's number in the grid, %gl its log, %lc the bytes logged so far.
+ * Register pools: %h (16 bits), %r (32), %d (64), %p (predicates) hold values; all are initialised. Others
+ * have fixed roles: %t 32-bit and %x 64-bit scratch of one statement, %gi and %go this thread's input and
+ * output in global memory, %sb its shared memory (32 bits), %lb its local memory (32 bits), %ga[3] generic
+ * addresses of output, shared and local memory, %id the thread's number in the grid, %gl its log, %lc the
+ * bytes logged so far.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_FUZZ_GEN_INTERNAL_H
 #define HEDDLE_CHECK_FUZZ_GEN_INTERNAL_H
@@ -22,12 +23,12 @@ typedef struct {
     unsigned nlabels, nlogs, depth;
     unsigned guard_percent;
     unsigned constant_percent; /* pool registers that start as constants, for folding */
-    bool slow_ops;        /* division and roots too */
-    bool has_areas;       /* shared, local and output memory of a thread may be used */
+    bool slow_ops;             /* division and roots too */
+    bool has_areas;            /* shared, local and output memory of a thread may be used */
     uint32_t nthreads;
     struct {
         size_t at, size_bytes; /* in the text */
-    } past[8];               /* statements, to be repeated */
+    } past[8];                 /* statements, to be repeated */
     unsigned npast;
 } Gen;
 

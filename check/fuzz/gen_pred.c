@@ -1,5 +1,5 @@
-/* Random code for predicated lowering: hammocks with side effects, nested ones, guards inside, exits and jumps out of
- * them, and the comparisons that make their predicates, NaN among the operands.
+/* Random code for predicated lowering: hammocks with side effects, nested ones, guards inside, exits and
+ * jumps out of them, and the comparisons that make their predicates, NaN among the operands.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/gen_internal.h"
 
@@ -22,17 +22,21 @@ static void compare(Gen *g) {
         const char *type;
         GenPool pool;
         bool is_float;
-    } types[] = {{"s32", POOL_R, false}, {"u32", POOL_R, false}, {"s64", POOL_D, false}, {"u16", POOL_H, false},
-                 {"f32", POOL_R, true},  {"f64", POOL_D, true},  {"f32", POOL_R, true}};
+    } types[] = {{"s32", POOL_R, false}, {"u32", POOL_R, false}, {"s64", POOL_D, false},
+                 {"u16", POOL_H, false}, {"f32", POOL_R, true},  {"f64", POOL_D, true},
+                 {"f32", POOL_R, true}};
     static const char *const combine[] = {"and", "or", "xor"};
     unsigned k = gen_below(g, 7), n = g->npool[POOL_P];
-    unsigned with = gen_src(g, POOL_P), first = gen_dst(g, POOL_P), second = (first + 1 + gen_below(g, n - 1)) % n;
+    unsigned with = gen_src(g, POOL_P), first = gen_dst(g, POOL_P),
+             second = (first + 1 + gen_below(g, n - 1)) % n;
     bool three = gen_chance(g, 40), two = gen_chance(g, 40);
     char letter = gen_letter(types[k].pool);
     unsigned a = gen_src(g, types[k].pool), b = gen_src(g, types[k].pool);
     gen_guard(g);
-    OUT(g, "setp.%s%s%s%s.%s %%p%u", any_compare(g, types[k].is_float), three ? "." : "", three ? combine[gen_below(g, 3)] : "",
-        types[k].is_float && types[k].pool == POOL_R && gen_chance(g, 20) ? ".ftz" : "", types[k].type, first);
+    OUT(g, "setp.%s%s%s%s.%s %%p%u", any_compare(g, types[k].is_float), three ? "." : "",
+        three ? combine[gen_below(g, 3)] : "",
+        types[k].is_float && types[k].pool == POOL_R && gen_chance(g, 20) ? ".ftz" : "", types[k].type,
+        first);
     if (two)
         OUT(g, "|%%p%u", second);
     OUT(g, ", %%%c%u, %%%c%u", letter, a, letter, gen_chance(g, 10) ? a : b);
@@ -87,8 +91,10 @@ static void leave(Pred *x) {
         return;
     }
     /* few lanes: two comparisons must agree */
-    OUT(g, "and.b32 %%t0, %%r%u, 0x38;\nsetp.eq.and.u32 %%c0, %%t0, 8, %s%%p%u;\n", gen_src(g, POOL_R), no, p);
-    OUT(g, "@%%c0 st.global.b32 [%%go+%d], %%lc;\n@%%c0 %s;\n", GEN_LOG_OFFSET - 8, gen_chance(g, 60) ? "exit" : "ret");
+    OUT(g, "and.b32 %%t0, %%r%u, 0x38;\nsetp.eq.and.u32 %%c0, %%t0, 8, %s%%p%u;\n", gen_src(g, POOL_R), no,
+        p);
+    OUT(g, "@%%c0 st.global.b32 [%%go+%d], %%lc;\n@%%c0 %s;\n", GEN_LOG_OFFSET - 8,
+        gen_chance(g, 60) ? "exit" : "ret");
 }
 
 static void hammock(Pred *x) {
@@ -146,7 +152,8 @@ static void loop(Pred *x) {
     g->depth++;
     OUT(g, "and.b32 %%u%u, %%id, %u;\nL%u:\n", counter, gen_range(g, 1, 3), top);
     list(x, gen_range(g, 1, 3));
-    OUT(g, "setp.eq.u32 %%c2, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c2 bra L%u;\n", counter, counter, counter, top);
+    OUT(g, "setp.eq.u32 %%c2, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c2 bra L%u;\n", counter, counter,
+        counter, top);
     g->depth--;
     x->out = out;
 }

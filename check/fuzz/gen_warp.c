@@ -1,6 +1,7 @@
-/* Random communication. collectives: shfl, vote, match, redux, elect, bar.warp.sync of some lanes of a warp: in nested
- * regions and loops, from several places, with lanes that have exited. barriers: several warps exchange values through
- * shared memory under bar.sync, bar.arrive and bar.red, of all warps and of some; threads and whole warps exit.
+/* Random communication. collectives: shfl, vote, match, redux, elect, bar.warp.sync of some lanes of a warp:
+ * in nested regions and loops, from several places, with lanes that have exited. barriers: several warps
+ * exchange values through shared memory under bar.sync, bar.arrive and bar.red, of all warps and of some;
+ * threads and whole warps exit.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/gen_internal.h"
 #include <stdio.h>
@@ -30,13 +31,14 @@ static void divergent(Gen *g, unsigned depth) {
 }
 
 /* ---- collectives ---- */
-/* The generator knows at every place which lanes are there, as far as collectives are concerned: those branches depend on the
- * lane's number only. So every mask is right, each of its lanes that has not exited executes the operation, and all
- * lanes of a mask execute the same operations in the same order, wherever they are. */
+/* The generator knows at every place which lanes are there, as far as collectives are concerned: those
+ * branches depend on the lane's number only. So every mask is right, each of its lanes that has not exited
+ * executes the operation, and all lanes of a mask execute the same operations in the same order, wherever
+ * they are. */
 typedef struct {
-    unsigned kind;    /* which operation, with what lanes must agree on */
+    unsigned kind; /* which operation, with what lanes must agree on */
     unsigned variant;
-    bool exited_too;  /* lanes that have exited may be in the mask */
+    bool exited_too; /* lanes that have exited may be in the mask */
 } Round;
 enum { ROUND_SHFL, ROUND_VOTE, ROUND_MATCH, ROUND_REDUX, ROUND_ELECT, ROUND_BAR };
 
@@ -59,7 +61,10 @@ static uint32_t some_of(Gen *g, uint32_t lanes) { /* neither none nor all, if th
 
 /* %c0 = this lane is in `lanes` */
 static void test_lane(Gen *g, uint32_t lanes) {
-    OUT(g, "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %u, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c0, %%u3, 0;\n", lanes);
+    OUT(g,
+        "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %u, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c0, %%u3, "
+        "0;\n",
+        lanes);
 }
 
 static Round choose_round(Gen *g) {
@@ -79,7 +84,8 @@ static void number_or_reg(Gen *g, unsigned below) {
         OUT(g, "%%r%u", gen_src(g, POOL_R));
 }
 
-/* A lane that it reads may be elsewhere or gone, unless all lanes are here: then the result would be undefined. */
+/* A lane that it reads may be elsewhere or gone, unless all lanes are here: then the result would be
+ * undefined. */
 static void shuffle(Gen *g, unsigned variant, uint32_t lanes, const char *mask) {
     static const char *const mode[] = {"up", "down", "bfly", "idx"};
     static const unsigned segments[] = {0x1f, 0, 0x1e03, 0x1c1f, 0x101f, 0x180f, 0x1f};
@@ -119,7 +125,8 @@ static void match(Gen *g, unsigned variant, const char *mask) {
     bool wide = variant & 1, all = variant & 2;
     unsigned src;
     if (gen_chance(g, 60)) { /* values that some lanes share */
-        OUT(g, "and.b32 %%t0, %%r%u, %u;\ncvt.u64.u32 %%x0, %%t0;\n", gen_src(g, POOL_R), 1u << gen_below(g, 6));
+        OUT(g, "and.b32 %%t0, %%r%u, %u;\ncvt.u64.u32 %%x0, %%t0;\n", gen_src(g, POOL_R),
+            1u << gen_below(g, 6));
         src = UINT32_MAX;
     } else
         src = gen_src(g, wide ? POOL_D : POOL_R);
@@ -142,8 +149,12 @@ static void operation(Gen *g, Round round, uint32_t lanes, const char *mask) {
     case ROUND_SHFL: shuffle(g, v, lanes, mask); break;
     case ROUND_VOTE: vote(g, v, mask); break;
     case ROUND_MATCH: match(g, v, mask); break;
-    case ROUND_REDUX: OUT(g, "redux.sync.%s %%r%u, %%r%u, %s;\n", redux[v % 9], gen_dst(g, POOL_R), src, mask); break;
-    case ROUND_ELECT: OUT(g, "elect.sync %%r%u|%%p%u, %s;\n", gen_dst(g, POOL_R), gen_dst(g, POOL_P), mask); break;
+    case ROUND_REDUX:
+        OUT(g, "redux.sync.%s %%r%u, %%r%u, %s;\n", redux[v % 9], gen_dst(g, POOL_R), src, mask);
+        break;
+    case ROUND_ELECT:
+        OUT(g, "elect.sync %%r%u|%%p%u, %s;\n", gen_dst(g, POOL_R), gen_dst(g, POOL_P), mask);
+        break;
     default: OUT(g, "bar.warp.sync %s;\n", mask);
     }
 }
@@ -254,21 +265,27 @@ static void loop(Warp *w, uint32_t lanes) {
     if (gen_chance(g, 60) || was || !second || !third) {
         uint32_t same = lanes;
         warp_list(w, &same, gen_range(g, 1, 3));
-        OUT(g, "add.u32 %%u%u, %%u%u, 1;\nsetp.lt.u32 %%c1, %%u%u, %u;\n@%%c1 bra L%u;\n", counter, counter, counter,
-            gen_range(g, 1, 3), top);
+        OUT(g, "add.u32 %%u%u, %%u%u, 1;\nsetp.lt.u32 %%c1, %%u%u, %u;\n@%%c1 bra L%u;\n", counter, counter,
+            counter, gen_range(g, 1, 3), top);
     } else {
         Round r = choose_round(g);
         if (r.kind == ROUND_SHFL)
             r.kind = ROUND_VOTE;
-        OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nselp.b32 %%u7, %u, %u, %%c1;\nsetp.eq.u32 %%c1, %%u%u, 1;\n"
-               "selp.b32 %%u7, %u, %%u7, %%c1;\n", counter, lanes, third, counter, second);
+        OUT(g,
+            "setp.eq.u32 %%c1, %%u%u, 0;\nselp.b32 %%u7, %u, %u, %%c1;\nsetp.eq.u32 %%c1, %%u%u, 1;\n"
+            "selp.b32 %%u7, %u, %%u7, %%c1;\n",
+            counter, lanes, third, counter, second);
         operation(g, r, lanes, "%u7");
         data(g, 0, 2);
         gen_log_block(g);
         OUT(g, "add.u32 %%u%u, %%u%u, 1;\nsetp.eq.u32 %%c1, %%u%u, 1;\n", counter, counter, counter);
-        OUT(g, "selp.b32 %%u7, %u, %u, %%c1;\nsetp.eq.u32 %%c1, %%u%u, 3;\n@%%c1 bra L%u;\n", second, third, counter, end);
-        OUT(g, "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %%u7, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c1, %%u3, 0;\n"
-               "@%%c1 bra L%u;\n", top);
+        OUT(g, "selp.b32 %%u7, %u, %u, %%c1;\nsetp.eq.u32 %%c1, %%u%u, 3;\n@%%c1 bra L%u;\n", second, third,
+            counter, end);
+        OUT(g,
+            "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %%u7, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c1, "
+            "%%u3, 0;\n"
+            "@%%c1 bra L%u;\n",
+            top);
     }
     OUT(g, "L%u:\n", end);
     g->depth--;
@@ -336,8 +353,8 @@ static void barrier(Gen *g, unsigned id, unsigned threads, bool all) {
 }
 
 static void other_slot(Gen *g, unsigned threads) {
-    OUT(g, "mad.lo.u32 %%u4, %%u0, %u, %u;\nmul.hi.u32 %%u4, %%u4, %u;\n", (unsigned)gen_u64(g) | 1, (unsigned)gen_u64(g),
-        threads);
+    OUT(g, "mad.lo.u32 %%u4, %%u0, %u, %u;\nmul.hi.u32 %%u4, %%u4, %u;\n", (unsigned)gen_u64(g) | 1,
+        (unsigned)gen_u64(g), threads);
     OUT(g, "mov.u32 %%t1, slots;\nmad.lo.u32 %%u4, %%u4, 8, %%t1;\n");
 }
 
@@ -348,7 +365,8 @@ static void exchange(Gen *g, unsigned id, unsigned threads, bool all) {
     OUT(g, "st.shared.b%u [%%u2], %%%c%u;\n", wide ? 64u : 32u, wide ? 'd' : 'r', src);
     barrier(g, id, threads, all);
     other_slot(g, threads);
-    OUT(g, "ld.shared.b%u %%%c%u, [%%u4];\n", wide ? 64u : 32u, wide ? 'd' : 'r', gen_dst(g, wide ? POOL_D : POOL_R));
+    OUT(g, "ld.shared.b%u %%%c%u, [%%u4];\n", wide ? 64u : 32u, wide ? 'd' : 'r',
+        gen_dst(g, wide ? POOL_D : POOL_R));
     barrier(g, id, threads, all);
 }
 
@@ -361,8 +379,8 @@ static void reduce(Gen *g, unsigned id, unsigned threads, bool all) {
     if (gen_chance(g, 40))
         OUT(g, "%s.red.popc.u32 %%r%u, %u, %s%s%%p%u;\n", op, gen_dst(g, POOL_R), id, count, no, src);
     else
-        OUT(g, "%s.red.%s.pred %%p%u, %u, %s%s%%p%u;\n", op, gen_chance(g, 50) ? "and" : "or", gen_dst(g, POOL_P), id, count,
-            no, src);
+        OUT(g, "%s.red.%s.pred %%p%u, %u, %s%s%%p%u;\n", op, gen_chance(g, 50) ? "and" : "or",
+            gen_dst(g, POOL_P), id, count, no, src);
 }
 
 /* The first warps produce and only arrive; the others wait and read. */
@@ -409,20 +427,24 @@ static void communicate(Gen *g, unsigned threads) {
     gen_log_block(g);
 }
 
-/* The last warps leave, or a few threads of any warp but no warp as a whole. Returns the number of threads that the
- * barriers still count. */
+/* The last warps leave, or a few threads of any warp but no warp as a whole. Returns the number of threads
+ * that the barriers still count. */
 static unsigned some_exit(Gen *g, unsigned threads) {
     if (gen_chance(g, 50) && threads > 64) {
         unsigned left = 32 * gen_range(g, 2, threads / 32 - 1);
         OUT(g, "setp.ge.u32 %%c2, %%u0, %u;\n@%%c2 exit; // keep\n", left);
         return left;
     }
-    OUT(g, "mul.lo.u32 %%u3, %%u0, 2654435769;\nshr.u32 %%u3, %%u3, 28;\nmov.u32 %%t1, %%laneid;\nadd.u32 %%u3, %%u3, %%t1;\n"
-           "setp.eq.u32 %%c2, %%u3, %u;\n@%%c2 exit;\n", gen_range(g, 3, 40));
+    OUT(g,
+        "mul.lo.u32 %%u3, %%u0, 2654435769;\nshr.u32 %%u3, %%u3, 28;\nmov.u32 %%t1, %%laneid;\nadd.u32 %%u3, "
+        "%%u3, %%t1;\n"
+        "setp.eq.u32 %%c2, %%u3, %u;\n@%%c2 exit;\n",
+        gen_range(g, 3, 40));
     return threads;
 }
 
-/* Items under flow that is the same for all threads of the block. Threads exit outside of loops and branches only. */
+/* Items under flow that is the same for all threads of the block. Threads exit outside of loops and branches
+ * only. */
 static void uniform_flow(Gen *g, unsigned *threads, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         unsigned r = gen_below(g, 100), label = g->nlabels++, counter = 8 + g->depth;
@@ -430,12 +452,13 @@ static void uniform_flow(Gen *g, unsigned *threads, unsigned n) {
             g->depth++;
             OUT(g, "mov.u32 %%u%u, %u;\nL%u:\n", counter, gen_range(g, 1, 3), label);
             uniform_flow(g, threads, gen_range(g, 1, 3));
-            OUT(g, "sub.u32 %%u%u, %%u%u, 1;\nsetp.ne.u32 %%c1, %%u%u, 0;\n@%%c1 bra L%u;\n", counter, counter, counter,
-                label);
+            OUT(g, "sub.u32 %%u%u, %%u%u, 1;\nsetp.ne.u32 %%c1, %%u%u, 0;\n@%%c1 bra L%u;\n", counter,
+                counter, counter, label);
             g->depth--;
         } else if (g->depth < 2 && r < 18) {
             g->depth++;
-            OUT(g, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n@%%c0 bra L%u;\n", gen_below(g, 2), label);
+            OUT(g, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n@%%c0 bra L%u;\n", gen_below(g, 2),
+                label);
             uniform_flow(g, threads, gen_range(g, 1, 3));
             OUT(g, "L%u:\n", label);
             g->depth--;
@@ -458,7 +481,8 @@ void gen_barriers(Gen *g) {
     gen_module_head(g);
     gen_kernel_head(g, slots);
     OUT(g, "mov.u32 %%u0, %%tid.x;\n");
-    OUT(g, "mov.u32 %%u2, slots;\nmad.lo.u32 %%u2, %%u0, 8, %%u2; mov.u64 %%x0, 0; st.shared.b64 [%%u2], %%x0; // keep\n");
+    OUT(g, "mov.u32 %%u2, slots;\nmad.lo.u32 %%u2, %%u0, 8, %%u2; mov.u64 %%x0, 0; st.shared.b64 [%%u2], "
+           "%%x0; // keep\n");
     barrier(g, 0, threads, true);
     uniform_flow(g, &threads, gen_range(g, 7, 14));
     gen_store_pools(g);

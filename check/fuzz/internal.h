@@ -40,8 +40,8 @@ FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, u
                                FuzzCounts *counts);
 /* Compile and run a measured program in every mode and add to counts->metric; a difference is a verdict. */
 FuzzVerdict fuzz_measure(const GenProgram *p, const Target *target, FuzzCounts *counts);
-/* Blocks that a warp with a stack of masks issues, joining at immediate post-dominators, where the threads of a full warp
- * logged the blocks that they visited. out: their output, GEN_OUT_BYTES each */
+/* Blocks that a warp with a stack of masks issues, joining at immediate post-dominators, where the threads of
+ * a full warp logged the blocks that they visited. out: their output, GEN_OUT_BYTES each */
 uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out);
 /* GenForms.usable: the front end, lowering and the interpreter take the module. */
 bool fuzz_usable(void *user, const char *module, size_t size_bytes);

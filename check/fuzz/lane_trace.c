@@ -13,7 +13,8 @@ static void *zeroed(size_t n, size_t size) {
 }
 
 static bool writes(const PtxInsn *i) {
-    return (i->op == PTX_ST && i->space != SP_PARAM && i->space != SP_LOCAL) || i->op == PTX_ATOM || i->op == PTX_RED;
+    return (i->op == PTX_ST && i->space != SP_PARAM && i->space != SP_LOCAL) || i->op == PTX_ATOM ||
+           i->op == PTX_RED;
 }
 
 void lane_traces_start(LaneTraces *t, const PtxModule *m, const Launch *l) {
@@ -41,8 +42,10 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-static void add(LaneTraces *t, uint32_t thread, uint32_t line, bool atomic, uint64_t address, uint32_t bytes, const uint8_t *data) {
-    if (address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES || thread >= t->nthreads || line > t->m->nsource_lines || !t->lines[line])
+static void add(LaneTraces *t, uint32_t thread, uint32_t line, bool atomic, uint64_t address, uint32_t bytes,
+                const uint8_t *data) {
+    if (address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES || thread >= t->nthreads ||
+        line > t->m->nsource_lines || !t->lines[line])
         return;
     LaneTrace *l = &t->threads[2 * thread + (address - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES)];
     if (!l->n || l->at[l->n - 1].line != line) {
@@ -71,8 +74,8 @@ void lane_trace_ptx(void *traces, const PtxEvent *e) {
     if (e->access.kind == PTX_ACCESS_NONE)
         return;
     uint32_t in_block = e->thread[0] + l->block[0] * (e->thread[1] + l->block[1] * e->thread[2]);
-    add(t, thread_number(l, e->block, in_block), ptx_line(t->m, &e->func->insns[e->insn]), e->access.kind == PTX_ACCESS_ATOMIC,
-        e->access.address, e->access.size_bytes, e->access.data);
+    add(t, thread_number(l, e->block, in_block), ptx_line(t->m, &e->func->insns[e->insn]),
+        e->access.kind == PTX_ACCESS_ATOMIC, e->access.address, e->access.size_bytes, e->access.data);
 }
 
 void lane_trace_machine(void *traces, const MachineTrace *e) {
@@ -83,8 +86,8 @@ void lane_trace_machine(void *traces, const MachineTrace *e) {
     for (uint32_t m = e->executed; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
         machine_trace_access(e, lane, &a);
-        add(t, thread_number(t->launch, e->block, e->warp * 32 + lane), e->loc->ptx_line, a.atomic, a.address, a.size_bytes,
-            a.data);
+        add(t, thread_number(t->launch, e->block, e->warp * 32 + lane), e->loc->ptx_line, a.atomic, a.address,
+            a.size_bytes, a.data);
     }
 }
 
@@ -102,8 +105,10 @@ bool lane_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *o
             LaneEvent x = k < a->n ? a->at[k] : (LaneEvent){0}, y = k < b->n ? b->at[k] : (LaneEvent){0};
             if (x.line == y.line && x.sum == y.sum)
                 continue;
-            snprintf(out, out_bytes, "thread %u, %s store %u of %u (machine: %u): PTX line %u, machine line %u%s", i / 2,
-                     i & 1 ? "shared" : "global", k, a->n, b->n, x.line, y.line, x.line == y.line ? ", another address or value" : "");
+            snprintf(out, out_bytes,
+                     "thread %u, %s store %u of %u (machine: %u): PTX line %u, machine line %u%s", i / 2,
+                     i & 1 ? "shared" : "global", k, a->n, b->n, x.line, y.line,
+                     x.line == y.line ? ", another address or value" : "");
             return false;
         }
     }

@@ -1,8 +1,8 @@
-/* What each thread stored, in order: the events of the PTX interpreter and of the machine's lanes, compared statement by
- * statement. An event is a PTX statement and the bytes that it wrote; what one line writes in a row is one event,
- * since a vector store may be several machine instructions and a line may hold several statements. Atomics count by
- * address. Stores to global and to shared memory may pass each other, so they are two sequences. Local memory is left out:
- * its addresses are the compiler's business.
+/* What each thread stored, in order: the events of the PTX interpreter and of the machine's lanes, compared
+ * statement by statement. An event is a PTX statement and the bytes that it wrote; what one line writes in a
+ * row is one event, since a vector store may be several machine instructions and a line may hold several
+ * statements. Atomics count by address. Stores to global and to shared memory may pass each other, so they
+ * are two sequences. Local memory is left out: its addresses are the compiler's business.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_FUZZ_LANE_TRACE_H
 #define HEDDLE_CHECK_FUZZ_LANE_TRACE_H
@@ -27,8 +27,8 @@ typedef struct {
 
 void lane_traces_start(LaneTraces *t, const PtxModule *m, const Launch *l);
 void lane_traces_free(LaneTraces *t);
-void lane_trace_ptx(void *traces, const PtxEvent *e);           /* PtxRunOptions.on_event */
-void lane_trace_machine(void *traces, const MachineTrace *e);   /* MachineOptions.trace */
+void lane_trace_ptx(void *traces, const PtxEvent *e);         /* PtxRunOptions.on_event */
+void lane_trace_machine(void *traces, const MachineTrace *e); /* MachineOptions.trace */
 /* True if equal; else the first difference as text. */
 bool lane_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *out, size_t out_bytes);
 uint64_t lane_traces_events(const LaneTraces *t);

@@ -1,6 +1,7 @@
-/* How well lanes stay together, on programs of D.4's shape: what the machine issues with each way of placing convergence
- * barriers, against a machine with a stack of masks that joins at immediate post-dominators, replayed here from
- * the threads' logs. A block is issued once for every group of lanes that runs its log statement.
+/* How well lanes stay together, on programs of D.4's shape: what the machine issues with each way of placing
+ * convergence barriers, against a machine with a stack of masks that joins at immediate post-dominators,
+ * replayed here from the threads' logs. A block is issued once for every group of lanes that runs its log
+ * statement.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/internal.h"
 #include <stdlib.h>
@@ -16,8 +17,8 @@ typedef struct {
 
 typedef struct {
     const GenGraph *g;
-    const uint8_t *out;         /* the threads' output */
-    unsigned at[LANES];         /* events of the log used */
+    const uint8_t *out; /* the threads' output */
+    unsigned at[LANES]; /* events of the log used */
     unsigned ipdom[GEN_MAX_BLOCKS + 1];
     Entry *stack;
     unsigned depth, cap;
@@ -25,12 +26,13 @@ typedef struct {
 
 static unsigned logged(const Stack *s, unsigned lane, unsigned event) {
     uint32_t number;
-    memcpy(&number, s->out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)event, sizeof number);
+    memcpy(&number, s->out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)event,
+           sizeof number);
     return number;
 }
 
-/* after[b]: bit x set if every way from b to an end passes x. All ends lead to one exit, which is no block. The nearest of
- * the others is the one that all others come after. */
+/* after[b]: bit x set if every way from b to an end passes x. All ends lead to one exit, which is no block.
+ * The nearest of the others is the one that all others come after. */
 static void find_ipdoms(Stack *s) {
     const GenGraph *g = s->g;
     uint64_t after[GEN_MAX_BLOCKS];
@@ -174,7 +176,10 @@ FuzzVerdict fuzz_measure(const GenProgram *p, const Target *target, FuzzCounts *
     uint64_t oracle = out ? fuzz_stack_issues(&p->graph, out->data) : 0;
     find_log_lines(&blocks, p);
     for (unsigned k = 0; good && k < FUZZ_METRICS; k++) {
-        FuzzConfig f = {.target = target, .opt_level = 2, .predicate = PREDICATE_OFF, .reconverge = (ReconvMode)(k % FUZZ_MODES),
+        FuzzConfig f = {.target = target,
+                        .opt_level = 2,
+                        .predicate = PREDICATE_OFF,
+                        .reconverge = (ReconvMode)(k % FUZZ_MODES),
                         .yield_percent = k < FUZZ_MODES ? 0 : 20};
         MachineOptions o = {.trace = count_block, .trace_user = &blocks, .trace_no_text = true};
         MachineResult r;

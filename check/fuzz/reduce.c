@@ -1,6 +1,6 @@
-/* Reduction of failing programs: drop lines in ever smaller runs, then guards, then replace operands by constants, as
- * long as the program fails in the same way. The generator writes one statement a line; a program that became
- * illegal, or reads what was never written, fails in another way and is not taken.
+/* Reduction of failing programs: drop lines in ever smaller runs, then guards, then replace operands by
+ * constants, as long as the program fails in the same way. The generator writes one statement a line; a
+ * program that became illegal, or reads what was never written, fails in another way and is not taken.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/internal.h"
 #include <ctype.h>

@@ -7,10 +7,12 @@
 typedef struct {
     const PtxFunc *f;
     Arena a;
-    uint32_t *block_of;   /* [instruction] */
+    uint32_t *block_of; /* [instruction] */
     uint32_t nblocks;
-    uint32_t *first;      /* [block] instruction; [nblocks]: ninsns */
-    struct { uint32_t at, n; } *succs; /* [block] into edges */
+    uint32_t *first; /* [block] instruction; [nblocks]: ninsns */
+    struct {
+        uint32_t at, n;
+    } * succs; /* [block] into edges */
     uint32_t *edges;
     uint32_t nedges;
 } Flow;
@@ -61,7 +63,8 @@ static void find_edges(Flow *x) {
         x->succs[b].n = 0;
         if (last->op == PTX_BRA)
             add_edge(x, b, f->labels[last->operands[0].label].insn);
-        for (uint32_t k = 0; last->op == PTX_BRX && last->table && k < f->branch_tables[last->table - 1].n; k++)
+        for (uint32_t k = 0; last->op == PTX_BRX && last->table && k < f->branch_tables[last->table - 1].n;
+             k++)
             add_edge(x, b, f->labels[f->branch_tables[last->table - 1].labels[k]].insn);
         if (!(jumps(last) || ends(last)) || last->guard_reg)
             add_edge(x, b, x->first[b + 1]);
@@ -91,11 +94,12 @@ static bool reaches(const Flow *x, uint32_t from, uint32_t to, uint32_t avoid, u
     return false;
 }
 
-/* Depth-first search: an edge to a block that is being visited closes a loop; if the entry reaches its source without
- * passing the target, the loop has several entries. */
+/* Depth-first search: an edge to a block that is being visited closes a loop; if the entry reaches its source
+ * without passing the target, the loop has several entries. */
 static void find_loops(const Flow *x, Arena *a, PtxShape *s) {
     uint32_t n = x->nblocks, depth = 0;
-    uint32_t *path = ARENA_ARRAY(a, uint32_t, n + 1), *next = ARENA_ARRAY(a, uint32_t, n + 1), *stack = ARENA_ARRAY(a, uint32_t, n + 1);
+    uint32_t *path = ARENA_ARRAY(a, uint32_t, n + 1), *next = ARENA_ARRAY(a, uint32_t, n + 1),
+             *stack = ARENA_ARRAY(a, uint32_t, n + 1);
     uint8_t *state = ARENA_ARRAY(a, uint8_t, n + 1);
     bool *seen = ARENA_ARRAY(a, bool, n + 1);
     path[depth++] = 0;

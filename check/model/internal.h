@@ -1,7 +1,7 @@
 /* Inside of the model checker: the skeleton of the code, a state, a step.
  *
- * A skeleton instruction keeps what the model needs. Instructions that change nothing here are jumped over: `next`.
- * A state is compact and canonical: equal states are equal bytes.
+ * A skeleton instruction keeps what the model needs. Instructions that change nothing here are jumped over:
+ * `next`. A state is compact and canonical: equal states are equal bytes.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_MODEL_INTERNAL_H
 #define HEDDLE_CHECK_MODEL_INTERNAL_H
@@ -13,31 +13,32 @@ enum { MODEL_TRACKED = 6, NUM_PREDS = 7, NO_PRED = 7, TRACK_KNOWN = 0x80 };
 typedef enum { TD_UNKNOWN, TD_CONST, TD_COPY, TD_BARRIER, TD_ACTIVE } TrackDefKind;
 
 typedef struct {
-    uint8_t kind;          /* BinKind */
-    uint8_t guard, pp;     /* predicate 0..6; NO_PRED: none, or one that is the same for a group and not followed */
+    uint8_t kind; /* BinKind */
+    uint8_t guard,
+        pp; /* predicate 0..6; NO_PRED: none, or one that is the same for a group and not followed */
     bool guard_not, pp_not;
-    bool never, maybe;     /* the guard is false; it is neither always true nor always false */
-    bool unknown;          /* a uniform predicate guards it, which is not followed */
-    bool needs_all;        /* COLLECTIVE that every lane comes to, without a WARPSYNC in front */
-    bool uniform;          /* the outcome is the same for all lanes that execute it together */
-    bool here;             /* every lane that the function was called with comes here */
-    bool always_here;      /* every lane of the warp comes here, whatever divergent branches do */
-    uint8_t barrier;       /* B register */
-    uint8_t cond;          /* BRA: BRACond */
-    bool last;             /* the next instruction is in another function, or none */
-    bool fails;            /* no instruction of the target */
-    bool has_mask;         /* BRA.DIV, BRA.CONV: with a mask of lanes */
-    uint8_t pred_defs;     /* predicates written */
-    uint16_t live;         /* before it: predicates that decide something later; tracked registers << 7 */
-    uint8_t track_def;     /* tracked register written, 0xff none */
+    bool never, maybe; /* the guard is false; it is neither always true nor always false */
+    bool unknown;      /* a uniform predicate guards it, which is not followed */
+    bool needs_all;    /* COLLECTIVE that every lane comes to, without a WARPSYNC in front */
+    bool uniform;      /* the outcome is the same for all lanes that execute it together */
+    bool here;         /* every lane that the function was called with comes here */
+    bool always_here;  /* every lane of the warp comes here, whatever divergent branches do */
+    uint8_t barrier;   /* B register */
+    uint8_t cond;      /* BRA: BRACond */
+    bool last;         /* the next instruction is in another function, or none */
+    bool fails;        /* no instruction of the target */
+    bool has_mask;     /* BRA.DIV, BRA.CONV: with a mask of lanes */
+    uint8_t pred_defs; /* predicates written */
+    uint16_t live;     /* before it: predicates that decide something later; tracked registers << 7 */
+    uint8_t track_def; /* tracked register written, 0xff none */
     uint8_t track_kind, track_from;
-    uint8_t mask_reg;      /* WARPSYNC, BMOV_TO_B: tracked register, 0xff none */
+    uint8_t mask_reg; /* WARPSYNC, BMOV_TO_B: tracked register, 0xff none */
     bool mask_is_imm, mask_not, clear;
-    uint32_t imm;          /* mask as encoded; TD_CONST: the constant */
-    uint32_t target;       /* BRA, CALL */
-    uint32_t ntargets;     /* BRX; indirect CALL */
+    uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
+    uint32_t target;   /* BRA, CALL */
+    uint32_t ntargets; /* BRX; indirect CALL */
     const uint32_t *targets;
-    uint32_t next;         /* first instruction from here on, this one included, that is not jumped over */
+    uint32_t next; /* first instruction from here on, this one included, that is not jumped over */
 } Skel;
 
 struct ModelProgram {
@@ -46,7 +47,7 @@ struct ModelProgram {
     Skel *at; /* [ncode] */
     uint32_t n;
     uint32_t tracked[MODEL_TRACKED], ntracked; /* R registers */
-    const uint32_t *addressed; /* entries of functions whose address is taken */
+    const uint32_t *addressed;                 /* entries of functions whose address is taken */
     uint32_t naddressed;
 };
 
@@ -59,7 +60,8 @@ typedef struct {
     uint8_t pknown[MODEL_MAX_LANES], pvalue[MODEL_MAX_LANES];
     uint8_t track[MODEL_MAX_LANES][MODEL_TRACKED];
     uint8_t b[16];
-    uint8_t valid, active, yield, switch_mask, blocked, tried, spare[2]; /* tried: had a turn since a WARPSYNC waits */
+    uint8_t valid, active, yield, switch_mask, blocked, tried,
+        spare[2]; /* tried: had a turn since a WARPSYNC waits */
 } ModelState;
 _Static_assert(sizeof(ModelState) == 88, "no padding: states are compared as bytes");
 

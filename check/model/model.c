@@ -1,9 +1,10 @@
-/* Exploration: the graph of the states in which something is to be decided, and from which of them all lanes can
- * still exit.
+/* Exploration: the graph of the states in which something is to be decided, and from which of them all lanes
+ * can still exit.
  *
- * Between two decisions the machine is deterministic, so a node of the graph is a state whose next instruction asks
- * something, and an edge the answers. Breadth first, so that the way to what is found is short. Then backwards from
- * the ends: what is not reached is stuck. Nodes that were not looked at any more count as ends.
+ * Between two decisions the machine is deterministic, so a node of the graph is a state whose next
+ * instruction asks something, and an edge the answers. Breadth first, so that the way to what is found is
+ * short. Then backwards from the ends: what is not reached is stuck. Nodes that were not looked at any more
+ * count as ends.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include <stdio.h>
@@ -12,8 +13,8 @@
 #include <time.h>
 #include <xxhash.h>
 
-#define NO_EDGE UINT32_MAX /* not reached yet, or none */
-#define ROOT (UINT32_MAX - 1) /* reached at the start */
+#define NO_EDGE UINT32_MAX                              /* not reached yet, or none */
+#define ROOT (UINT32_MAX - 1)                           /* reached at the start */
 enum { NODE_END, NODE_LEFT_OUT, NODE_BAD, NODE_FIRST }; /* node 0: everybody exited; 2: a violation */
 typedef struct {
     uint32_t from, to, digits; /* digits: index into Search.digits */
@@ -141,12 +142,9 @@ static uint32_t arrive(Search *q, ModelState *s, StepStatus status) {
     if (status == STEP_ON)
         status = run_on(q, s, &hangs);
     switch (status) {
-    case STEP_DONE:
-        return NODE_END;
-    case STEP_LEFT_OUT:
-        return NODE_LEFT_OUT;
-    case STEP_BAD:
-        return NODE_BAD;
+    case STEP_DONE: return NODE_END;
+    case STEP_LEFT_OUT: return NODE_LEFT_OUT;
+    case STEP_BAD: return NODE_BAD;
     default: {
         uint32_t node = node_of(q, s);
         q->hangs[node] = hangs;
@@ -228,7 +226,8 @@ static void reach_back(const Search *q, bool *good) {
     for (uint32_t e = 0; e < q->nedges; e++)
         from[at[q->edges[e].to + 1]++] = q->edges[e].from;
     for (uint32_t i = 0; i < q->n; i++) {
-        good[i] = i < NODE_FIRST || (!q->hangs[i] && q->first_edge[i] == UINT32_MAX); /* ends, and what was not looked at */
+        good[i] = i < NODE_FIRST ||
+                  (!q->hangs[i] && q->first_edge[i] == UINT32_MAX); /* ends, and what was not looked at */
         if (good[i])
             work[top++] = i;
     }
@@ -356,7 +355,8 @@ static void find_bad(Search *q) {
     }
 }
 
-/* Masks of lanes that the code names, and their complements: among the model's lanes there should be one of each. */
+/* Masks of lanes that the code names, and their complements: among the model's lanes there should be one of
+ * each. */
 typedef struct {
     uint32_t masks[64], n;
     uint32_t seen; /* lanes that were in some round */
@@ -373,15 +373,16 @@ static void add_set(LaneSets *l, uint32_t m) {
 static void find_sets(const ModelProgram *p, LaneSets *l) {
     for (uint32_t i = 0; i < p->n; i++) {
         const Skel *k = &p->at[i];
-        if (k->fails || !((k->kind == BK_WARPSYNC && k->mask_is_imm) || (k->track_def != 0xff && k->track_kind == TD_CONST)))
+        if (k->fails || !((k->kind == BK_WARPSYNC && k->mask_is_imm) ||
+                          (k->track_def != 0xff && k->track_kind == TD_CONST)))
             continue;
         add_set(l, k->imm);
         add_set(l, ~k->imm);
     }
 }
 
-/* Lanes of the warp for the model's lanes: some of the sets that no round had yet, then the lowest. False: all were
- * there. */
+/* Lanes of the warp for the model's lanes: some of the sets that no round had yet, then the lowest. False:
+ * all were there. */
 static bool number_lanes(Stepper *x, LaneSets *l) {
     uint32_t taken = 0;
     unsigned n = 0;
@@ -440,7 +441,8 @@ void model_check(const ModelProgram *p, uint32_t kernel, const ModelOptions *opt
     set_defaults(&r->options);
     find_sets(p, &sets);
     for (bool more = p->g->funcs[kernel].ninsts > 0; more && !r->nfindings;) {
-        Search q = {.r = r, .start_inst = p->g->funcs[kernel].first_inst, .deadline = start + r->options.seconds};
+        Search q = {
+            .r = r, .start_inst = p->g->funcs[kernel].first_inst, .deadline = start + r->options.seconds};
         q.x = (Stepper){.p = p, .arena = &r->arena, .opt = r->options, .nlanes = r->options.lanes};
         more = number_lanes(&q.x, &sets);
         if (more) {
@@ -452,7 +454,8 @@ void model_check(const ModelProgram *p, uint32_t kernel, const ModelOptions *opt
             sum_up(&q);
             more = !q.full;
         }
-        free(q.states), free(q.reached_by), free(q.first_edge), free(q.hangs), free(q.slots), free(q.edges), free(q.digits);
+        free(q.states), free(q.reached_by), free(q.first_edge), free(q.hangs), free(q.slots), free(q.edges),
+            free(q.digits);
     }
     r->seconds = now() - start;
 }

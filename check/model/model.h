@@ -1,10 +1,10 @@
-/* Model checking of a binary's control flow: every outcome of every divergent branch, 3 or 4 lanes, the masks of the
- * branch unit. Data is abstracted: a branch or a guard may go either way for each lane, except that a predicate has
- * one value until it is written again, and that a branch whose guard is the same for all lanes takes the whole
- * group. The property: from every state that can be reached, all lanes can still exit.
+/* Model checking of a binary's control flow: every outcome of every divergent branch, 3 or 4 lanes, the masks
+ * of the branch unit. Data is abstracted: a branch or a guard may go either way for each lane, except that a
+ * predicate has one value until it is written again, and that a branch whose guard is the same for all lanes
+ * takes the whole group. The property: from every state that can be reached, all lanes can still exit.
  *
- * The rules of the masks are written here a second time (check/model/step.c); nothing of sim/ is used but the names of its
- * policies. NANOSLEEP is a YIELD: time is not modelled. docs/check.md says what a proof means.
+ * The rules of the masks are written here a second time (check/model/step.c); nothing of sim/ is used but the
+ * names of its policies. NANOSLEEP is a YIELD: time is not modelled. docs/check.md says what a proof means.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_MODEL_MODEL_H
 #define HEDDLE_CHECK_MODEL_MODEL_H
@@ -59,8 +59,12 @@ typedef struct { /* something wrong, and how to get there */
     char text[240];
     ModelStep *steps; /* from the start of the kernel */
     uint32_t nsteps;
-    uint32_t loop;    /* MODEL_STUCK: steps[loop .. nsteps) repeat for ever; nsteps: nothing to decide any more */
-    struct { uint32_t pc; bool active; } lanes[MODEL_MAX_LANES]; /* at the end; BINFLOW_NONE: exited */
+    uint32_t
+        loop; /* MODEL_STUCK: steps[loop .. nsteps) repeat for ever; nsteps: nothing to decide any more */
+    struct {
+        uint32_t pc;
+        bool active;
+    } lanes[MODEL_MAX_LANES]; /* at the end; BINFLOW_NONE: exited */
 } ModelFinding;
 
 enum { MODEL_MAX_FINDINGS = 16 };

@@ -1,5 +1,5 @@
-/* The skeleton of a binary: what the model checker needs of each instruction, which predicates and mask registers
- * still matter at each place.
+/* The skeleton of a binary: what the model checker needs of each instruction, which predicates and mask
+ * registers still matter at each place.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void find_tracked(ModelProgram *p) {
 
 /* ---- instructions ---- */
 
-static uint8_t followed(Operand o, bool *not) {
+static uint8_t followed(Operand o, bool * not ) {
     *not = (o.mods & OPM_NOT) != 0;
     return o.kind == OPK_REG && o.file == RF_P && o.value < NUM_PREDS ? (uint8_t)o.value : NO_PRED;
 }
@@ -171,12 +171,11 @@ static void set_inst(ModelProgram *p, uint32_t i) {
 
 static bool decides(const Skel *s) {
     switch (s->kind) {
-    case BK_PLAIN: case BK_NOP: case BK_COLLECTIVE:
-        return s->track_def != 0xff;
-    case BK_BAR:
-        return false;
-    default:
-        return true;
+    case BK_PLAIN:
+    case BK_NOP:
+    case BK_COLLECTIVE: return s->track_def != 0xff;
+    case BK_BAR: return false;
+    default: return true;
     }
 }
 
@@ -227,8 +226,8 @@ static bool jumped_over(const Skel *s) {
     return s->kind == BK_PLAIN || s->kind == BK_NOP || (s->never && s->kind != BK_BRANCH_INDIRECT);
 }
 
-/* Collectives that rely on the warp being together: no WARPSYNC in front of them. VOTE of a constant asks who is
- * there, which any group may. */
+/* Collectives that rely on the warp being together: no WARPSYNC in front of them. VOTE of a constant asks who
+ * is there, which any group may. */
 static void find_uncovered(ModelProgram *p) {
     bool covered = false;
     uint32_t block = BINFLOW_NONE;

@@ -26,7 +26,8 @@ static void step_text(FILE *out, const BinFlow *g, const ModelResult *r, const M
     lanes_text(r, s->chosen, chosen);
     switch (s->kind) {
     case MS_GUARD:
-        fprintf(out, "    %s  %s: of lanes %s true for %s\n", bin_where(g, s->inst, where), text, lanes, chosen);
+        fprintf(out, "    %s  %s: of lanes %s true for %s\n", bin_where(g, s->inst, where), text, lanes,
+                chosen);
         break;
     case MS_TARGET:
         fprintf(out, "    %s  %s:", bin_where(g, s->inst, where), text);
@@ -38,9 +39,7 @@ static void step_text(FILE *out, const BinFlow *g, const ModelResult *r, const M
     case MS_MASK:
         fprintf(out, "    %s  %s: taken to name %s\n", bin_where(g, s->inst, where), text, chosen);
         break;
-    default:
-        fprintf(out, "    %s  %s: lane %s goes on\n", bin_where(g, s->inst, where), text, chosen);
-        break;
+    default: fprintf(out, "    %s  %s: lane %s goes on\n", bin_where(g, s->inst, where), text, chosen); break;
     }
 }
 
@@ -62,8 +61,8 @@ static void finding_text(FILE *out, const BinFlow *g, const ModelResult *r, cons
             fprintf(out, "   lane %u has exited\n", r->lane_number[i]);
             continue;
         }
-        isa_print(g->bin->target, &g->insts[f->lanes[i].pc], bin_address(g, f->lanes[i].pc) - r->kernel->address, NULL, text,
-                  sizeof text);
+        isa_print(g->bin->target, &g->insts[f->lanes[i].pc],
+                  bin_address(g, f->lanes[i].pc) - r->kernel->address, NULL, text, sizeof text);
         fprintf(out, "   lane %u %s %s  %s\n", r->lane_number[i], f->lanes[i].active ? "runs at" : "waits at",
                 bin_where(g, f->lanes[i].pc, where), text);
     }
@@ -75,8 +74,8 @@ char *model_text(const BinFlow *g, const ModelResult *r) {
     FILE *out = open_memstream(&text, &size);
     if (!out)
         abort();
-    fprintf(out, "%s: %s, %u lanes, %llu states, %.3f s", r->kernel->name, model_verdict_name(r->verdict), r->nlanes,
-            (unsigned long long)r->nstates, r->seconds);
+    fprintf(out, "%s: %s, %u lanes, %llu states, %.3f s", r->kernel->name, model_verdict_name(r->verdict),
+            r->nlanes, (unsigned long long)r->nstates, r->seconds);
     if (r->why)
         fprintf(out, "; not looked at: %s", r->why);
     if (r->assumed_masks)
@@ -116,8 +115,9 @@ static void add_step(cJSON *list, const BinFlow *g, const ModelResult *r, const 
 }
 
 char *model_schedule_json(const BinFlow *g, const ModelResult *r, const ModelFinding *f) {
-    static const char *const nb[] = {"release", "blocked", "literal"}, *const order[] = {"fallthrough", "taken"},
-                             *const join[] = {"all", "candidates"}, *const lane[] = {"lowest", "highest", "any", "any"};
+    static const char *const nb[] = {"release", "blocked", "literal"},
+                             *const order[] = {"fallthrough", "taken"}, *const join[] = {"all", "candidates"},
+                             *const lane[] = {"lowest", "highest", "any", "any"};
     cJSON *o = cJSON_CreateObject(), *policy = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "kernel", r->kernel->name);
     cJSON_AddStringToObject(o, "verdict", model_verdict_name(f->verdict));

@@ -1,8 +1,8 @@
-/* One step of the model: what an instruction does to the masks of a warp of a few lanes. Written from the resolved
- * semantics (docs/spec-resolutions.md), apart from the machine in sim/.
+/* One step of the model: what an instruction does to the masks of a warp of a few lanes. Written from the
+ * resolved semantics (docs/spec-resolutions.md), apart from the machine in sim/.
  *
- * What the code does not tell is asked of an oracle, one digit a question. Without an answer the step is given up
- * (STEP_CHOICE) and the caller tries each answer on a copy of the state before.
+ * What the code does not tell is asked of an oracle, one digit a question. Without an answer the step is
+ * given up (STEP_CHOICE) and the caller tries each answer on a copy of the state before.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include <stdio.h>
@@ -13,8 +13,8 @@ typedef uint8_t Lanes;
 
 static unsigned lowest(Lanes m) { return (unsigned)__builtin_ctz(m); }
 static Lanes bit(unsigned lane) { return (Lanes)(1u << lane); }
-#define EACH_LANE(i, m)                                                                                              \
-    for (Lanes m_##i = (m); m_##i; m_##i &= (Lanes)(m_##i - 1))                                                      \
+#define EACH_LANE(i, m)                                                                                      \
+    for (Lanes m_##i = (m); m_##i; m_##i &= (Lanes)(m_##i - 1))                                              \
         for (unsigned i = lowest(m_##i), once_##i = 1; once_##i; once_##i = 0)
 
 /* The answer to a question with `radix` answers; false: there is none yet. */
@@ -31,7 +31,8 @@ static bool ask(Oracle *o, uint32_t radix, uint32_t *answer) {
     return true;
 }
 
-static void note(Stepper *x, uint32_t inst, ModelStepKind kind, Lanes active, Lanes chosen, const uint32_t *target) {
+static void note(Stepper *x, uint32_t inst, ModelStepKind kind, Lanes active, Lanes chosen,
+                 const uint32_t *target) {
     if (!x->log)
         return;
     ModelStep s = {.inst = inst, .kind = (uint8_t)kind, .active = active, .chosen = chosen};
@@ -59,8 +60,8 @@ static Lanes parked(const ModelState *s) { return (Lanes)(s->valid & ~s->active)
 static Lanes waiting_at(const ModelState *s, uint32_t pc) {
     Lanes found = 0;
     EACH_LANE(i, parked(s))
-        if (s->pc[i] == pc)
-            found |= bit(i);
+    if (s->pc[i] == pc)
+        found |= bit(i);
     return found;
 }
 
@@ -100,11 +101,11 @@ static Lanes rather_not_yielded(const ModelState *s, Lanes m) {
 
 /* ---- predicates ---- */
 
-static uint8_t known_true(const ModelState *s, unsigned lane, uint8_t pred, bool not) {
-    return s->pknown[lane] >> pred & 1 && ((s->pvalue[lane] >> pred & 1) != (unsigned)not);
+static uint8_t known_true(const ModelState *s, unsigned lane, uint8_t pred, bool not ) {
+    return s->pknown[lane] >> pred & 1 && ((s->pvalue[lane] >> pred & 1) != (unsigned)not );
 }
-static uint8_t known_false(const ModelState *s, unsigned lane, uint8_t pred, bool not) {
-    return s->pknown[lane] >> pred & 1 && ((s->pvalue[lane] >> pred & 1) == (unsigned)not);
+static uint8_t known_false(const ModelState *s, unsigned lane, uint8_t pred, bool not ) {
+    return s->pknown[lane] >> pred & 1 && ((s->pvalue[lane] >> pred & 1) == (unsigned)not );
 }
 static void learn(ModelState *s, unsigned lane, uint8_t pred, bool value) {
     if (pred == NO_PRED)
@@ -153,7 +154,8 @@ static bool guard(Stepper *x, const Skel *k, ModelState *s, uint32_t inst, Oracl
     }
     EACH_LANE(i, open) {
         bool taken = yes >> i & 1;
-        if (k->pp == NO_PRED || (taken && k->guard != NO_PRED) || (k->pp != NO_PRED && known_true(s, i, k->pp, k->pp_not)))
+        if (k->pp == NO_PRED || (taken && k->guard != NO_PRED) ||
+            (k->pp != NO_PRED && known_true(s, i, k->pp, k->pp_not)))
             learn(s, i, k->guard, taken != k->guard_not);
         if (k->pp != NO_PRED && (taken || k->guard == NO_PRED || known_true(s, i, k->guard, k->guard_not)))
             learn(s, i, k->pp, taken != k->pp_not);
@@ -257,7 +259,8 @@ static StepStatus branch(Stepper *x, const Skel *k, ModelState *s, uint32_t inst
 }
 
 /* Lanes of g go to their own targets. */
-static StepStatus scatter(Stepper *x, const Skel *k, ModelState *s, uint32_t inst, Lanes g, const uint32_t *to, Oracle *o) {
+static StepStatus scatter(Stepper *x, const Skel *k, ModelState *s, uint32_t inst, Lanes g,
+                          const uint32_t *to, Oracle *o) {
     Lanes stay = (Lanes)(s->active & ~g);
     EACH_LANE(i, g) s->pc[i] = to[i];
     note(x, inst, MS_TARGET, s->active, g, to);
@@ -275,12 +278,14 @@ static StepStatus scatter(Stepper *x, const Skel *k, ModelState *s, uint32_t ins
     return STEP_ON;
 }
 
-static StepStatus branch_indirect(Stepper *x, const Skel *k, ModelState *s, uint32_t inst, Lanes g, Oracle *o) {
+static StepStatus branch_indirect(Stepper *x, const Skel *k, ModelState *s, uint32_t inst, Lanes g,
+                                  Oracle *o) {
     uint32_t to[MODEL_MAX_LANES] = {0}, answer, space = 1;
     if (!g)
         return go_on(x, k, s, inst);
     if (!k->ntargets)
-        return leave_out(x, k->kind == BK_CALL ? "an indirect call of unknown functions" : "an indirect branch with unknown targets");
+        return leave_out(x, k->kind == BK_CALL ? "an indirect call of unknown functions"
+                                               : "an indirect branch with unknown targets");
     if (k->uniform) {
         if (!ask(o, k->ntargets, &answer))
             return STEP_CHOICE;
@@ -346,7 +351,8 @@ static StepStatus leave(Stepper *x, const Skel *k, ModelState *s, uint32_t inst,
     return resume(x, s, inst, rather_not_yielded(s, s->valid), o) ? STEP_ON : STEP_CHOICE;
 }
 
-/* A guard that holds for some lanes only, at an instruction that waits: these stay at it, the others run on. */
+/* A guard that holds for some lanes only, at an instruction that waits: these stay at it, the others run on.
+ */
 static StepStatus split(Stepper *x, const Skel *k, ModelState *s, uint32_t inst, Lanes g) {
     s->active &= (Lanes)~g;
     if (k->kind == BK_BSYNC || k->kind == BK_WARPSYNC)
@@ -442,11 +448,11 @@ static StepStatus warpsync(Stepper *x, const Skel *k, ModelState *s, uint32_t in
         return go_on(x, k, s, inst);
     }
     EACH_LANE(i, s->active)
-        if (!(mask[i] >> i & 1)) {
-            char text[96];
-            snprintf(text, sizeof text, "lane %u executes a WARPSYNC that does not name it", x->lane_number[i]);
-            return bad(x, inst, text);
-        }
+    if (!(mask[i] >> i & 1)) {
+        char text[96];
+        snprintf(text, sizeof text, "lane %u executes a WARPSYNC that does not name it", x->lane_number[i]);
+        return bad(x, inst, text);
+    }
     EACH_LANE(i, arrived) {
         Lanes named = mask[i] & s->valid;
         bool agree = !(named & ~arrived);
@@ -480,12 +486,8 @@ static StepStatus warpsync(Stepper *x, const Skel *k, ModelState *s, uint32_t in
 static void b_register(Stepper *x, const Skel *k, ModelState *s, Lanes g) {
     uint8_t *b = &s->b[k->barrier];
     switch (k->kind) {
-    case BK_BSSY:
-        *b |= g;
-        break;
-    case BK_BREAK:
-        *b &= (uint8_t)~g;
-        break;
+    case BK_BSSY: *b |= g; break;
+    case BK_BREAK: *b &= (uint8_t)~g; break;
     case BK_BMOV_TO_B:
         if (g && k->mask_reg != 0xff && s->track[lowest(g)][k->mask_reg] & TRACK_KNOWN)
             *b = s->track[lowest(g)][k->mask_reg] & x->all;
@@ -512,25 +514,16 @@ static StepStatus execute(Stepper *x, const Skel *k, ModelState *s, uint32_t ins
     if (k->kind != BK_BAR && !guard(x, k, s, inst, o, &g))
         return STEP_CHOICE;
     switch (k->kind) {
-    case BK_BRANCH:
-        return branch(x, k, s, inst, g, o);
-    case BK_BRANCH_INDIRECT:
-        return branch_indirect(x, k, s, inst, g, o);
-    case BK_CALL:
-        return call(x, k, s, inst, g, o);
-    case BK_RET:
-        return ret(x, k, s, inst, g, o);
-    case BK_EXIT:
-        return g ? leave(x, k, s, inst, g, o) : go_on(x, k, s, inst);
-    case BK_TRAP: /* the launch ends */
-        return g ? STEP_DONE : go_on(x, k, s, inst);
-    case BK_BSYNC:
-        return bsync(x, k, s, inst, g, o);
+    case BK_BRANCH: return branch(x, k, s, inst, g, o);
+    case BK_BRANCH_INDIRECT: return branch_indirect(x, k, s, inst, g, o);
+    case BK_CALL: return call(x, k, s, inst, g, o);
+    case BK_RET: return ret(x, k, s, inst, g, o);
+    case BK_EXIT: return g ? leave(x, k, s, inst, g, o) : go_on(x, k, s, inst);
+    case BK_TRAP: /* the launch ends */ return g ? STEP_DONE : go_on(x, k, s, inst);
+    case BK_BSYNC: return bsync(x, k, s, inst, g, o);
     case BK_YIELD:
-    case BK_NANOSLEEP:
-        return yield(x, k, s, inst, g, o);
-    case BK_WARPSYNC:
-        return warpsync(x, k, s, inst, g, o);
+    case BK_NANOSLEEP: return yield(x, k, s, inst, g, o);
+    case BK_WARPSYNC: return warpsync(x, k, s, inst, g, o);
     case BK_BAR:
         if (s->active != s->valid)
             return bad(x, inst, "a part of the warp executes a barrier of the block");

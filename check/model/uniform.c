@@ -1,7 +1,8 @@
-/* Which branches of a binary take all lanes of a group the same way, and which instructions every lane of a warp
- * comes to. Registers that may differ between lanes spread forward through the code of all functions; where the
- * sides of a divergent branch meet again, what was written on them may differ too. Words: lanes are compared at
- * one dynamic instance of an instruction, as in the lowering's own analysis, of which nothing is used here.
+/* Which branches of a binary take all lanes of a group the same way, and which instructions every lane of a
+ * warp comes to. Registers that may differ between lanes spread forward through the code of all functions;
+ * where the sides of a divergent branch meet again, what was written on them may differ too. Words: lanes are
+ * compared at one dynamic instance of an instruction, as in the lowering's own analysis, of which nothing is
+ * used here.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include <stdlib.h>
@@ -12,9 +13,10 @@ typedef struct {
     uint64_t w[WORDS];
 } RegSet;
 
-/* The number of the warp in its block, (tid.x + ntid.x * (tid.y + ntid.y * tid.z)) >> 5, is the same for all lanes
- * though its parts are not; so is whether the thread's number is below a multiple of 32. Rows of the block are taken
- * to be whole warps, so that tid.x does for the number. What a register holds on all paths: */
+/* The number of the warp in its block, (tid.x + ntid.x * (tid.y + ntid.y * tid.z)) >> 5, is the same for all
+ * lanes though its parts are not; so is whether the thread's number is below a multiple of 32. Rows of the
+ * block are taken to be whole warps, so that tid.x does for the number. What a register holds on all paths:
+ */
 enum { UNSEEN = 0xff };
 typedef enum { IS_ANY, IS_TID_X, IS_TID_Y, IS_TID_Z, IS_NTID_X, IS_NTID_Y, IS_ROW, IS_FLAT, IS_WARP } Meaning;
 typedef struct {
@@ -74,8 +76,9 @@ static bool differs(const RegSet *s, Operand o) {
 }
 
 static bool sreg_same(const Target *t, unsigned number) {
-    static const char *const same[] = {"ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y", "nctaid.z", "ntid.x",
-                                       "ntid.y", "ntid.z", "smid", "nsmid", "warpid", "nwarpid", "gridid", "zero"};
+    static const char *const same[] = {"ctaid.x",  "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y",
+                                       "nctaid.z", "ntid.x",  "ntid.y",  "ntid.z",   "smid",
+                                       "nsmid",    "warpid",  "nwarpid", "gridid",   "zero"};
     const char *name = isa_sreg_name(t, number);
     for (unsigned i = 0; name && i < sizeof same / sizeof *same; i++)
         if (strcmp(name, same[i]) == 0)
@@ -86,16 +89,31 @@ static bool sreg_same(const Target *t, unsigned number) {
 /* May the results differ between lanes? `together`: all lanes of the warp execute it at once. */
 static bool makes_different(const Uni *u, const RegSet *s, const MachInst *m, bool together) {
     switch (m->optype) {
-    case OT_S2R: case OT_CS2R: case OT_S2UR:
-        return m->src[0].kind != OPK_SREG || !sreg_same(u->g->bin->target, m->src[0].value);
-    case OT_VOTE: case OT_VOTEU: case OT_REDUX:
-        return !together;
-    case OT_B2R_RESULT: case OT_LEPC:
-        return false;
-    case OT_LDG: case OT_LD: case OT_LDS: case OT_LDL: case OT_ATOM: case OT_ATOMG: case OT_ATOMS: case OT_ATOM_CAS:
-    case OT_ATOMG_CAS: case OT_ATOMS_CAS: case OT_SHFL: case OT_MATCH: case OT_B2R: case OT_ELECT: case OT_HMMA:
-    case OT_IMMA: case OT_BMOV:
-        return true;
+    case OT_S2R:
+    case OT_CS2R:
+    case OT_S2UR: return m->src[0].kind != OPK_SREG || !sreg_same(u->g->bin->target, m->src[0].value);
+    case OT_VOTE:
+    case OT_VOTEU:
+    case OT_REDUX: return !together;
+    case OT_B2R_RESULT:
+    case OT_LEPC: return false;
+    case OT_LDG:
+    case OT_LD:
+    case OT_LDS:
+    case OT_LDL:
+    case OT_ATOM:
+    case OT_ATOMG:
+    case OT_ATOMS:
+    case OT_ATOM_CAS:
+    case OT_ATOMG_CAS:
+    case OT_ATOMS_CAS:
+    case OT_SHFL:
+    case OT_MATCH:
+    case OT_B2R:
+    case OT_ELECT:
+    case OT_HMMA:
+    case OT_IMMA:
+    case OT_BMOV: return true;
     default:
         for (unsigned k = 0; k < m->nsrc; k++)
             if (differs(s, m->src[k]))
@@ -103,7 +121,6 @@ static bool makes_different(const Uni *u, const RegSet *s, const MachInst *m, bo
         return false;
     }
 }
-
 
 static Meaning meaning(const Uni *u, const Meanings *t, Operand o) {
     if (o.mods & (OPM_NEG | OPM_NOT | OPM_ABS))
@@ -115,7 +132,8 @@ static Meaning meaning(const Uni *u, const Meanings *t, Operand o) {
 }
 
 static Meaning product(Meaning a, Meaning b, Meaning c) {
-    if ((a == IS_NTID_Y && b == IS_TID_Z && c == IS_TID_Y) || (b == IS_NTID_Y && a == IS_TID_Z && c == IS_TID_Y))
+    if ((a == IS_NTID_Y && b == IS_TID_Z && c == IS_TID_Y) ||
+        (b == IS_NTID_Y && a == IS_TID_Z && c == IS_TID_Y))
         return IS_ROW;
     if ((a == IS_NTID_X && b == IS_ROW && c == IS_TID_X) || (b == IS_NTID_X && a == IS_ROW && c == IS_TID_X))
         return IS_FLAT;
@@ -127,15 +145,15 @@ static Meaning result_meaning(const Uni *u, const Meanings *t, const MachInst *m
     switch (m->optype) {
     case OT_S2R:
         name = m->src[0].kind == OPK_SREG ? isa_sreg_name(u->g->bin->target, m->src[0].value) : NULL;
-        return !name                           ? IS_ANY
+        return !name                        ? IS_ANY
                : strcmp(name, "tid.x") == 0 ? IS_TID_X
                : strcmp(name, "tid.y") == 0 ? IS_TID_Y
                : strcmp(name, "tid.z") == 0 ? IS_TID_Z
-                                               : IS_ANY;
-    case OT_MOV:
-        return meaning(u, t, m->src[0]);
+                                            : IS_ANY;
+    case OT_MOV: return meaning(u, t, m->src[0]);
     case OT_IMAD:
-        return product(meaning(u, t, m->src[IMAD_ra]), meaning(u, t, m->src[IMAD_rb]), meaning(u, t, m->src[IMAD_rc]));
+        return product(meaning(u, t, m->src[IMAD_ra]), meaning(u, t, m->src[IMAD_rb]),
+                       meaning(u, t, m->src[IMAD_rc]));
     case OT_SHF: { /* .R.U32.HI RZ, 5, flat */
         Operand lo = m->src[SHF_ra], by = m->src[SHF_rb];
         bool right = lo.kind == OPK_REG && lo.value == REG_RZ && by.kind == OPK_IMM && by.value == 5 &&
@@ -143,8 +161,7 @@ static Meaning result_meaning(const Uni *u, const Meanings *t, const MachInst *m
         Meaning is = meaning(u, t, m->src[SHF_rc]);
         return right && (is == IS_FLAT || is == IS_TID_X) ? IS_WARP : IS_ANY;
     }
-    default:
-        return IS_ANY;
+    default: return IS_ANY;
     }
 }
 
@@ -166,12 +183,15 @@ static bool others_differ(const RegSet *s, const MachInst *m) {
 }
 
 static void define(const Uni *u, RegSet *s, Meanings *t, const MachInst *m, bool together) {
-    bool always = op_is_always(m->guard), different = makes_different(u, s, m, together) || differs(s, m->guard);
+    bool always = op_is_always(m->guard),
+         different = makes_different(u, s, m, together) || differs(s, m->guard);
     Meaning is = always ? result_meaning(u, t, m) : IS_ANY;
     if (is == IS_WARP || (splits_between_warps(u, t, m) && !others_differ(s, m)))
         different = differs(s, m->guard);
     for (unsigned k = 0; k < m->ndst; k++)
-        for (unsigned c = 0; m->dst[k].kind == OPK_REG && m->dst[k].file == RF_R && c < (m->dst[k].count ? m->dst[k].count : 1u); c++)
+        for (unsigned c = 0; m->dst[k].kind == OPK_REG && m->dst[k].file == RF_R &&
+                             c < (m->dst[k].count ? m->dst[k].count : 1u);
+             c++)
             if (m->dst[k].value + c < REG_RZ)
                 t->of[m->dst[k].value + c] = (uint8_t)(m->dst[k].count <= 1 && k == 0 ? is : IS_ANY);
     for (unsigned k = 0; k < m->ndst; k++) {
@@ -243,7 +263,8 @@ static void through(Uni *u, uint32_t block, RegSet *s, bool note) {
                 k->uniform = !parts;
             if (i + 1 == b->first + b->ninsts && k->maybe && parts && !u->divergent[block])
                 u->divergent[block] = u->changed = true;
-            if (i + 1 == b->first + b->ninsts && k->kind == BK_BRANCH_INDIRECT && parts && !u->divergent[block])
+            if (i + 1 == b->first + b->ninsts && k->kind == BK_BRANCH_INDIRECT && parts &&
+                !u->divergent[block])
                 u->divergent[block] = u->changed = true;
             if (k->kind == BK_CALL) {
                 call(u, s, i);
@@ -272,7 +293,8 @@ static int meet(const Uni *u, const uint32_t *order, int a, int b) {
     return a;
 }
 
-/* Blocks from which `sink` can be reached, numbered so that a block comes after those behind it. Returns how many. */
+/* Blocks from which `sink` can be reached, numbered so that a block comes after those behind it. Returns how
+ * many. */
 static uint32_t number_back(Uni *u, uint32_t sink, uint32_t *order, uint32_t *list) {
     uint32_t top = 0, n = 0, round = ++u->round;
     uint32_t *next = ARENA_ARRAY(&u->arena, uint32_t, u->g->nblocks + 1u);
@@ -295,8 +317,8 @@ static uint32_t number_back(Uni *u, uint32_t sink, uint32_t *order, uint32_t *li
     return n;
 }
 
-/* Immediate post-dominators of one function. The sink is the last block that most others lead to; what cannot reach
- * it (early exits, traps) does not hinder lanes from meeting. */
+/* Immediate post-dominators of one function. The sink is the last block that most others lead to; what cannot
+ * reach it (early exits, traps) does not hinder lanes from meeting. */
 static void joins(Uni *u, uint32_t f) {
     const BinFuncFlow *ff = &u->g->funcs[f];
     ArenaMark mark = arena_mark(&u->arena);
@@ -421,7 +443,8 @@ static void note_calls(Uni *u) {
             uint32_t block = u->g->block_of[i];
             if (k->kind != BK_CALL || k->fails || block == BINFLOW_NONE)
                 continue;
-            bool sometimes = u->sometimes[block] || u->called_sometimes[u->g->blocks[block].func] || k->target == BINFLOW_NONE;
+            bool sometimes = u->sometimes[block] || u->called_sometimes[u->g->blocks[block].func] ||
+                             k->target == BINFLOW_NONE;
             for (uint32_t t = 0; t < (k->target != BINFLOW_NONE ? 1 : k->ntargets); t++) {
                 uint32_t to = u->g->block_of[k->target != BINFLOW_NONE ? k->target : k->targets[t]];
                 if (to == BINFLOW_NONE || !sometimes || u->called_sometimes[u->g->blocks[to].func])
@@ -447,7 +470,8 @@ static void find_writes(Uni *u) {
                     for (unsigned c = 0; c < n; c++)
                         set_put(w, first + c, true);
                 }
-                uint32_t to = k->kind == BK_CALL && k->target != BINFLOW_NONE ? g->block_of[k->target] : BINFLOW_NONE;
+                uint32_t to =
+                    k->kind == BK_CALL && k->target != BINFLOW_NONE ? g->block_of[k->target] : BINFLOW_NONE;
                 if (to != BINFLOW_NONE)
                     set_or(w, &of_func[g->blocks[to].func]);
                 else if (k->kind == BK_CALL)
@@ -462,7 +486,8 @@ void model_uniformity(ModelProgram *p) {
     uint32_t nb = p->g->nblocks + 1u, nf = p->g->bin->nfuncs + 1u;
     Uni u = {.p = p, .g = p->g};
     Arena *a = &u.arena;
-    u.in = ARENA_ARRAY(a, RegSet, nb), u.forced = ARENA_ARRAY(a, RegSet, nb), u.writes = ARENA_ARRAY(a, RegSet, nb);
+    u.in = ARENA_ARRAY(a, RegSet, nb), u.forced = ARENA_ARRAY(a, RegSet, nb),
+    u.writes = ARENA_ARRAY(a, RegSet, nb);
     u.at_entry = ARENA_ARRAY(a, RegSet, nf), u.at_ret = ARENA_ARRAY(a, RegSet, nf);
     u.meant = ARENA_ARRAY(a, Meanings, nb);
     memset(u.meant, UNSEEN, nb * sizeof *u.meant);

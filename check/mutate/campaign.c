@@ -94,8 +94,8 @@ static Outcome run_plan(Trial *t, Plan *p, const Binary *b, const MachineOptions
 }
 
 /* Compare with the original in one configuration; *base is its outcome, found once. */
-static bool differs(Trial *t, const Binary *b, unsigned input, MachineOptions o, Outcome *base, bool *have, const char *how,
-                    char why[200]) {
+static bool differs(Trial *t, const Binary *b, unsigned input, MachineOptions o, Outcome *base, bool *have,
+                    const char *how, char why[200]) {
     Plan *p = t->s->inputs[input % t->s->ninputs];
     if (!*have) {
         MachineOptions first = o;
@@ -114,7 +114,8 @@ static bool differs(Trial *t, const Binary *b, unsigned input, MachineOptions o,
     else if (x.hash != base->hash)
         snprintf(why, 200, "memory differs, %s", how);
     else if (x.findings & ~base->findings)
-        snprintf(why, 200, "%s, %s", machine_finding_name((MachineFindingKind)__builtin_ctz(x.findings & ~base->findings)), how);
+        snprintf(why, 200, "%s, %s",
+                 machine_finding_name((MachineFindingKind)__builtin_ctz(x.findings & ~base->findings)), how);
     else
         return false;
     return true;
@@ -125,7 +126,8 @@ static bool behaves_differently(Trial *t, const Binary *b, MutGroup group, char 
     for (unsigned n = 0; n < NCHECKED; n++) { /* the checked modes find most, so they come first */
         MachineOptions o = {.report_undefined = group != MUT_CONTROL, .check_control = group == MUT_CONTROL};
         policy(n * 9, &o);
-        snprintf(how, sizeof how, "%s mode, policy %u, input %u", group == MUT_CONTROL ? "control-code" : "checked", n * 9, n);
+        snprintf(how, sizeof how, "%s mode, policy %u, input %u",
+                 group == MUT_CONTROL ? "control-code" : "checked", n * 9, n);
         bool *have = group == MUT_CONTROL ? &t->have_control[n] : &t->have_checked[n];
         if (differs(t, b, n, o, group == MUT_CONTROL ? &t->control[n] : &t->checked[n], have, how, why))
             return true;
@@ -154,7 +156,8 @@ static bool static_objects(const Trial *t, const BinFlow *g) {
     bool found = false;
     binary_check(g, &(BinCheckOptions){0}, &r);
     for (uint32_t i = 0; i < r.n; i++)
-        found |= r.findings[i].severity == SEV_ERROR && !has_finding(&t->base, r.findings[i].rule, r.findings[i].inst);
+        found |= r.findings[i].severity == SEV_ERROR &&
+                 !has_finding(&t->base, r.findings[i].rule, r.findings[i].inst);
     check_report_free(&r);
     return found;
 }
@@ -199,7 +202,8 @@ static bool ptx_hash(Trial *t) {
         for (uint32_t k = 0; good && k < p->launches.at[l].repeat; k++) {
             PtxRunOptions o = {.budget = 200000000};
             PtxRunResult res = {0};
-            good = diff_run_ptx(p, &p->launches.at[l], t->s->ptx, mem, &o, &res, &quiet) && res.trap.kind == TRAP_NONE;
+            good = diff_run_ptx(p, &p->launches.at[l], t->s->ptx, mem, &o, &res, &quiet) &&
+                   res.trap.kind == TRAP_NONE;
         }
     if (good)
         t->ptx_hash = hash_memory(p, mem);
@@ -223,7 +227,8 @@ static bool prove_objects(Trial *t, const Binary *b, MutSite site, MutCount *cou
     uint64_t address = bin_address(t->m->flow, site.inst);
     const BinFunc *f = binary_func_at(t->m->bin, address);
     MutProof before, after;
-    t->opt->prove(t->opt->user, t->s->ptx, t->m->bin, f ? f->name : "", f ? address - f->address : 0, &before);
+    t->opt->prove(t->opt->user, t->s->ptx, t->m->bin, f ? f->name : "", f ? address - f->address : 0,
+                  &before);
     t->opt->prove(t->opt->user, t->s->ptx, b, f ? f->name : "", f ? address - f->address : 0, &after);
     bool objects = after.refuted > before.refuted || after.proved < before.proved;
     count->provable += before.covers;
@@ -278,7 +283,9 @@ static void judge(Trial *t, MutSite site, uint32_t number) {
         char text[256];
         MutSurvivor s = {.subject = arena_printf(&r->arena, "%s", t->s->name),
                          .site = arena_printf(&r->arena, "%s", mutate_text(t->m, site, number, text)),
-                         .truth = arena_printf(&r->arena, "%s", why), .reason = reason(t, site.cls), .cls = site.cls};
+                         .truth = arena_printf(&r->arena, "%s", why),
+                         .reason = reason(t, site.cls),
+                         .cls = site.cls};
         memcpy(s.killed, killed, sizeof killed);
         VEC_ADD(&r->arena, &r->survivors, s);
     }
@@ -321,7 +328,8 @@ static void start_trial(Trial *t) {
     if (t->have_ptx && validate_objects(t, t->m->bin))
         t->have_ptx = false; /* something else is wrong: it can judge no mutant */
     for (unsigned c = 0; c < MUT_CLASSES; c++)
-        converge |= t->opt->classes[c] && t->m->sites[c].n && mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
+        converge |=
+            t->opt->classes[c] && t->m->sites[c].n && mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
     for (unsigned n = 0; n < NMODEL && converge; n++)
         t->stuck |= t->model_base[n] = model_finds(t, t->m->flow, n);
     t->r->stuck_subjects += t->stuck;
@@ -330,7 +338,8 @@ static void start_trial(Trial *t) {
         abort();
 }
 
-bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *r, Diags *d) {
+bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *r,
+                  Diags *d) {
     *r = (CampaignReport){.proved = opt->prove != NULL};
     double start = now();
     bool good = true;
@@ -349,7 +358,8 @@ bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions 
                 k->sites += t->m->sites[c].n;
                 uint64_t left = opt->count > k->mutants ? opt->count - k->mutants : 0;
                 if (opt->classes[c])
-                    judge_class(t, (MutClass)c, (left + (n - i) - 1) / (n - i)); /* a fair share of what is left */
+                    judge_class(t, (MutClass)c,
+                                (left + (n - i) - 1) / (n - i)); /* a fair share of what is left */
             }
             check_report_free(&t->base);
         }

@@ -1,8 +1,9 @@
-/* A mutation campaign: which mutants of given programs behave differently, and which of these each checker objects to.
+/* A mutation campaign: which mutants of given programs behave differently, and which of these each checker
+ * objects to.
  *
- * Whether a mutant behaves differently is decided by running it beside the original, by none of the tools that are
- * judged: reconvergence and predication mutants on all inputs under the 32 policies, compared in memory, traps, hangs
- * and the machine's findings; control-code mutants in control-code mode.
+ * Whether a mutant behaves differently is decided by running it beside the original, by none of the tools
+ * that are judged: reconvergence and predication mutants on all inputs under the 32 policies, compared in
+ * memory, traps, hangs and the machine's findings; control-code mutants in control-code mode.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_MUTATE_CAMPAIGN_H
 #define HEDDLE_CHECK_MUTATE_CAMPAIGN_H
@@ -20,12 +21,21 @@ typedef struct {
     unsigned ninputs;
 } MutSubject;
 
-typedef enum { TOOL_STATIC, TOOL_MODEL, TOOL_CHECK /* either */, TOOL_PROVE, TOOL_VALIDATE, TOOL_ANY, TOOL_COUNT } MutTool;
+typedef enum {
+    TOOL_STATIC,
+    TOOL_MODEL,
+    TOOL_CHECK /* either */,
+    TOOL_PROVE,
+    TOOL_VALIDATE,
+    TOOL_ANY,
+    TOOL_COUNT
+} MutTool;
 const char *campaign_tool_name(MutTool t);
 
 typedef struct {
     uint64_t sites, mutants, changed, killed[TOOL_COUNT];
-    uint64_t provable, provable_killed, refuted; /* changed where the original is proved; of these rejected, refuted */
+    uint64_t provable, provable_killed,
+        refuted; /* changed where the original is proved; of these rejected, refuted */
 } MutCount;
 
 typedef struct { /* a mutant that behaves differently and that the tools of its group do not object to */
@@ -41,11 +51,12 @@ typedef struct { /* regions of a module; `covers`: the one with the instruction 
 
 typedef struct {
     bool classes[MUT_CLASSES];
-    uint32_t count;        /* mutants of a class */
+    uint32_t count; /* mutants of a class */
     uint64_t seed;
-    ModelOptions model;    /* policies are all tried */
+    ModelOptions model; /* policies are all tried */
     /* Ask translation validation about a module; `func`, `pc_bytes`: an instruction. NULL: not tried. */
-    void (*prove)(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes, MutProof *out);
+    void (*prove)(void *user, const PtxModule *ptx, const Binary *b, const char *func, uint64_t pc_bytes,
+                  MutProof *out);
     void (*progress)(void *user, const char *subject, unsigned done, unsigned total);
     void *user;
 } CampaignOptions;
@@ -54,13 +65,15 @@ typedef struct {
     Arena arena;
     MutCount count[MUT_CLASSES];
     VEC(MutSurvivor) survivors;
-    unsigned subjects, stuck_subjects; /* originals that the model checker already objects to: it kills none of theirs */
+    unsigned subjects,
+        stuck_subjects; /* originals that the model checker already objects to: it kills none of theirs */
     uint64_t runs;
     double seconds;
     bool proved; /* prove was tried */
 } CampaignReport;
 
-bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *r, Diags *d);
+bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *r,
+                  Diags *d);
 void campaign_free(CampaignReport *r);
 char *campaign_text(const CampaignReport *r); /* malloc'ed */
 char *campaign_json(const CampaignReport *r);

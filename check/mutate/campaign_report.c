@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 const char *campaign_tool_name(MutTool t) {
-    static const char *const names[TOOL_COUNT] = {"static", "model", "static+model", "prove", "validate", "any"};
+    static const char *const names[TOOL_COUNT] = {"static", "model",    "static+model",
+                                                  "prove",  "validate", "any"};
     return names[t];
 }
 
@@ -14,14 +15,16 @@ static void rate(FILE *out, const MutCount *c, MutTool t, bool tried) {
     if (!c->changed || !tried)
         fprintf(out, " %13s", "-");
     else
-        fprintf(out, " %5llu %5.1f %%", (unsigned long long)c->killed[t], 100.0 * (double)c->killed[t] / (double)c->changed);
+        fprintf(out, " %5llu %5.1f %%", (unsigned long long)c->killed[t],
+                100.0 * (double)c->killed[t] / (double)c->changed);
 }
 
 static void line(FILE *out, const char *name, const MutCount *c, MutGroup g, bool proved) {
-    fprintf(out, "%-16s %7llu %8llu %8llu", name, (unsigned long long)c->sites, (unsigned long long)c->mutants,
-            (unsigned long long)c->changed);
+    fprintf(out, "%-16s %7llu %8llu %8llu", name, (unsigned long long)c->sites,
+            (unsigned long long)c->mutants, (unsigned long long)c->changed);
     for (unsigned t = 0; t < TOOL_COUNT; t++) {
-        bool tried = t == TOOL_PROVE ? proved && g == MUT_PREDICATION : t != TOOL_MODEL || g == MUT_RECONVERGENCE;
+        bool tried =
+            t == TOOL_PROVE ? proved && g == MUT_PREDICATION : t != TOOL_MODEL || g == MUT_RECONVERGENCE;
         rate(out, c, (MutTool)t, tried);
     }
     fputc('\n', out);
@@ -61,11 +64,15 @@ char *campaign_text(const CampaignReport *r) {
         proof.refuted += r->count[c].refuted;
     }
     if (proof.provable)
-        fprintf(out, "of the changed predication mutants in regions that prove proves unchanged: %llu of %llu rejected (%.1f %%), "
-                "%llu refuted\n", (unsigned long long)proof.provable_killed, (unsigned long long)proof.provable,
-                100.0 * (double)proof.provable_killed / (double)proof.provable, (unsigned long long)proof.refuted);
-    fprintf(out, "%u programs (%u that the model checker objects to unchanged), %llu runs, %.1f s\n", r->subjects, r->stuck_subjects,
-            (unsigned long long)r->runs, r->seconds);
+        fprintf(out,
+                "of the changed predication mutants in regions that prove proves unchanged: %llu of %llu "
+                "rejected (%.1f %%), "
+                "%llu refuted\n",
+                (unsigned long long)proof.provable_killed, (unsigned long long)proof.provable,
+                100.0 * (double)proof.provable_killed / (double)proof.provable,
+                (unsigned long long)proof.refuted);
+    fprintf(out, "%u programs (%u that the model checker objects to unchanged), %llu runs, %.1f s\n",
+            r->subjects, r->stuck_subjects, (unsigned long long)r->runs, r->seconds);
     for (uint32_t i = 0; i < r->survivors.n; i++) {
         const MutSurvivor *s = &r->survivors.at[i];
         fprintf(out, "survivor %s %s\n    %s; %s%s\n", s->subject, s->site, s->truth, s->reason,

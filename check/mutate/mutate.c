@@ -139,20 +139,15 @@ static bool swap_values(const Mutator *m, uint8_t *out, uint32_t i) {
 static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     MachInst in;
     switch (s.cls) {
-    case MUT_DROP_BSYNC: case MUT_DROP_BREAK: case MUT_DROP_YIELD:
-        return make_nop(m, out, s.inst);
-    case MUT_MOVE_BSYNC:
-        return swap_places(m, out, s.inst, s.other == AFTER ? s.inst + 1 : s.inst - 1);
-    case MUT_SWAP_B:
-        return swap_registers(m, out, s.inst, s.other);
-    case MUT_LATE_BSSY:
-        return move_behind(m, out, s.inst, s.other);
-    case MUT_WARPSYNC_LANE:
-        return flip_lane(m, out, s.inst, s.other);
-    case MUT_SWAP_SELECT:
-        return swap_values(m, out, s.inst);
-    default:
-        break;
+    case MUT_DROP_BSYNC:
+    case MUT_DROP_BREAK:
+    case MUT_DROP_YIELD: return make_nop(m, out, s.inst);
+    case MUT_MOVE_BSYNC: return swap_places(m, out, s.inst, s.other == AFTER ? s.inst + 1 : s.inst - 1);
+    case MUT_SWAP_B: return swap_registers(m, out, s.inst, s.other);
+    case MUT_LATE_BSSY: return move_behind(m, out, s.inst, s.other);
+    case MUT_WARPSYNC_LANE: return flip_lane(m, out, s.inst, s.other);
+    case MUT_SWAP_SELECT: return swap_values(m, out, s.inst);
+    default: break;
     }
     if (s.cls == MUT_HOIST_STORE && s.other != GUARD)
         return swap_places(m, out, s.inst, s.other);
@@ -163,7 +158,7 @@ static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     else if (s.cls == MUT_SHORT_STALL)
         in.ctrl.stall_cycles = (uint8_t)s.other;
     else if (s.cls == MUT_DROP_WAIT)
-        in.ctrl.wait_mask &= (uint8_t)~(1u << s.other);
+        in.ctrl.wait_mask &= (uint8_t) ~(1u << s.other);
     else if (s.cls == MUT_HOIST_STORE)
         in.guard = op_pt();
     else if (s.other == GUARD)
@@ -194,8 +189,8 @@ static void add(Finder *f, MutClass c, uint32_t inst, uint32_t other) {
 
 static bool same_function(const Mutator *m, uint32_t i, uint32_t j) {
     const BinFlow *g = m->flow;
-    return i < m->bin->ncode && j < m->bin->ncode && g->block_of[i] != BINFLOW_NONE && g->block_of[j] != BINFLOW_NONE &&
-           g->blocks[g->block_of[i]].func == g->blocks[g->block_of[j]].func;
+    return i < m->bin->ncode && j < m->bin->ncode && g->block_of[i] != BINFLOW_NONE &&
+           g->block_of[j] != BINFLOW_NONE && g->blocks[g->block_of[i]].func == g->blocks[g->block_of[j]].func;
 }
 
 static bool is_store(const MachInst *in) {
@@ -204,7 +199,8 @@ static bool is_store(const MachInst *in) {
 
 static void swap_sites(Finder *f, uint32_t i, unsigned which, const MachInst *in) {
     uint32_t before = f->last_sync[which];
-    if (before != BINFLOW_NONE && same_function(f->m, before, i) && bin_barrier(&f->m->flow->insts[before]) != bin_barrier(in))
+    if (before != BINFLOW_NONE && same_function(f->m, before, i) &&
+        bin_barrier(&f->m->flow->insts[before]) != bin_barrier(in))
         add(f, MUT_SWAP_B, before, i);
     f->last_sync[which] = i;
 }
@@ -228,19 +224,14 @@ static void barrier_sites(Finder *f, uint32_t i, const MachInst *in) {
             add(f, MUT_LATE_BSSY, i, end);
         swap_sites(f, i, 1, in);
         break;
-    case BK_BREAK:
-        add(f, MUT_DROP_BREAK, i, 0);
-        break;
-    case BK_YIELD:
-        add(f, MUT_DROP_YIELD, i, 0);
-        break;
+    case BK_BREAK: add(f, MUT_DROP_BREAK, i, 0); break;
+    case BK_YIELD: add(f, MUT_DROP_YIELD, i, 0); break;
     case BK_WARPSYNC:
         add(f, MUT_WARPSYNC_LANE, i, 0);
         add(f, MUT_WARPSYNC_LANE, i, 5);
         add(f, MUT_WARPSYNC_LANE, i, 31);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -258,8 +249,8 @@ static void data_sites(Finder *f, uint32_t i, const MachInst *in) {
     if (in->guard.kind == OPK_REG && in->guard.value != REG_PT)
         add(f, MUT_HOIST_STORE, i, GUARD);
     const BinBlock *b = &g->blocks[g->block_of[i]];
-    if (b->first == i && b->npreds == 1 && i > 0 && same_function(f->m, i, i - 1) && bin_kind(&g->insts[i - 1]) == BK_BRANCH &&
-        bin_guard(&g->insts[i - 1]) == BG_MAYBE)
+    if (b->first == i && b->npreds == 1 && i > 0 && same_function(f->m, i, i - 1) &&
+        bin_kind(&g->insts[i - 1]) == BK_BRANCH && bin_guard(&g->insts[i - 1]) == BG_MAYBE)
         add(f, MUT_HOIST_STORE, i, i - 1);
 }
 
@@ -351,8 +342,10 @@ const char *mutate_text(const Mutator *m, MutSite s, uint32_t number, char out[2
     char where[160], text[120] = "?";
     const MachInst *in = &m->flow->insts[s.inst];
     const BinFunc *f = binary_func_at(m->bin, bin_address(m->flow, s.inst));
-    isa_print(m->bin->target, in, bin_address(m->flow, s.inst) - (f ? f->address : 0), NULL, text, sizeof text);
-    int n = snprintf(out, 256, "%s:%u  %.60s  %.100s", classes[s.cls].name, number, bin_where(m->flow, s.inst, where), text);
+    isa_print(m->bin->target, in, bin_address(m->flow, s.inst) - (f ? f->address : 0), NULL, text,
+              sizeof text);
+    int n = snprintf(out, 256, "%s:%u  %.60s  %.100s", classes[s.cls].name, number,
+                     bin_where(m->flow, s.inst, where), text);
     if (s.cls == MUT_SHORT_STALL)
         snprintf(out + n, 256 - (size_t)n, "  stall %u -> %u", in->ctrl.stall_cycles, s.other);
     else if (s.cls == MUT_DROP_WAIT)

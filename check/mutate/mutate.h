@@ -1,8 +1,9 @@
-/* Mutants of compiled binaries: one wrong instruction, or two that changed places, in a file that is otherwise the same.
- * They measure the checkers: a mutant that behaves differently and that no checker objects to is a gap.
+/* Mutants of compiled binaries: one wrong instruction, or two that changed places, in a file that is
+ * otherwise the same. They measure the checkers: a mutant that behaves differently and that no checker
+ * objects to is a gap.
  *
- * Instructions are decoded from the file's own bytes and encoded again in place. What moves takes its target along;
- * an instruction that a relocation changes does not move.
+ * Instructions are decoded from the file's own bytes and encoded again in place. What moves takes its target
+ * along; an instruction that a relocation changes does not move.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_MUTATE_MUTATE_H
 #define HEDDLE_CHECK_MUTATE_MUTATE_H
@@ -30,11 +31,11 @@ typedef struct {
 
 typedef struct {
     Arena arena;
-    const uint8_t *image;  /* not owned */
+    const uint8_t *image; /* not owned */
     size_t image_bytes;
     Binary *bin;
     BinFlow *flow;
-    uint64_t *offset;      /* [bin->ncode] place in the file; UINT64_MAX: none, or a relocation changes it */
+    uint64_t *offset; /* [bin->ncode] place in the file; UINT64_MAX: none, or a relocation changes it */
     VEC(MutSite) sites[MUT_CLASSES]; /* every site whose mutant can be encoded and differs */
 } Mutator;
 

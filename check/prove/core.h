@@ -21,7 +21,7 @@ typedef struct { /* what a location holds of a PTX value */
 enum { LV_SAME, LV_RELATED, LV_FREE }; /* one term on all paths; part of a PTX value; nothing known */
 
 typedef struct {
-    uint32_t ptx, mach;      /* blocks */
+    uint32_t ptx, mach;          /* blocks */
     Term **pv, **lv, *mem[NMEM]; /* the relation: PTX values and locations as terms over the same variables */
     uint8_t *phi, *level;
     bool mem_phi[NMEM];
@@ -42,7 +42,7 @@ typedef struct {
     Prover p;
     VEC(Answer) answers;
     VEC(Cut) cuts;
-    uint32_t *cut_of;        /* by machine block: cut + 1 */
+    uint32_t *cut_of; /* by machine block: cut + 1 */
     bool *mach_stop, *ptx_stop;
     Edge entry;
     struct ProveZ3 *z3;

@@ -1,5 +1,5 @@
-/* What both sides of the prover start from: parameters, special registers, addresses of variables, the calling
- * convention, the operations of the built-in library.
+/* What both sides of the prover start from: parameters, special registers, addresses of variables, the
+ * calling convention, the operations of the built-in library.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
@@ -26,7 +26,8 @@ Term *prove_param(Prover *p, uint64_t offset, unsigned bytes) {
 /* x of x + -0, which makes a NaN canonical: arithmetic does that anyway. */
 static Term *plain(Prover *p, Term *x) {
     Terms *ts = &p->ts;
-    if (x->kind == TK_APP && x->op == TO_UF && x->n == 2 && (strcmp(x->name, "fadd.0") == 0 || strcmp(x->name, "dadd.0") == 0)) {
+    if (x->kind == TK_APP && x->op == TO_UF && x->n == 2 &&
+        (strcmp(x->name, "fadd.0") == 0 || strcmp(x->name, "dadd.0") == 0)) {
         Term *zero = x->width == 64 ? t_const(ts, 64, 1ull << 63) : t_const(ts, 32, 0x80000000);
         for (unsigned i = 0; i < 2; i++)
             if (x->a[i] == zero)
@@ -65,11 +66,14 @@ Term *prove_address(Prover *p, uint32_t var) {
     const PtxVar *v = &p->m->vars[var];
     const char *name = str_text(&p->m->strings, v->name);
     if (v->func)
-        return t_var(&p->ts, 64, term_name(&p->ts, "&%s$%s", str_text(&p->m->strings, p->m->funcs[v->func - 1].name), name), 0);
+        return t_var(
+            &p->ts, 64,
+            term_name(&p->ts, "&%s$%s", str_text(&p->m->strings, p->m->funcs[v->func - 1].name), name), 0);
     return t_var(&p->ts, 64, term_name(&p->ts, "&%s", name), 0);
 }
 
-/* Variables of a space lie one after the other in the order of their declaration; unsized shared ones behind all. */
+/* Variables of a space lie one after the other in the order of their declaration; unsized shared ones behind
+ * all. */
 uint64_t prove_var_offset(const Prover *p, uint32_t var) {
     PtxSpace space = p->m->vars[var].space;
     uint64_t at = 0, max_align = 1, mine = 0;
@@ -95,19 +99,28 @@ uint64_t prove_var_offset(const Prover *p, uint32_t var) {
 Term *prove_sreg(Ptx *x, const PtxOperand *o) {
     Prover *p = x->p;
     Terms *ts = &p->ts;
-    static const char *const plain[SR_COUNT] = {[SR_LANEID] = "laneid", [SR_SMID] = "smid", [SR_LANEMASK_EQ] = "lanemask_eq",
-        [SR_LANEMASK_LE] = "lanemask_le", [SR_LANEMASK_LT] = "lanemask_lt", [SR_LANEMASK_GE] = "lanemask_ge",
-        [SR_LANEMASK_GT] = "lanemask_gt", [SR_TOTAL_SMEM_SIZE] = "total_smem_size", [SR_DYNAMIC_SMEM_SIZE] = "dynamic_smem_size"};
-    static const char *const triple[SR_COUNT] = {[SR_TID] = "tid", [SR_NTID] = "ntid", [SR_CTAID] = "ctaid", [SR_NCTAID] = "nctaid"};
+    static const char *const plain[SR_COUNT] = {[SR_LANEID] = "laneid",
+                                                [SR_SMID] = "smid",
+                                                [SR_LANEMASK_EQ] = "lanemask_eq",
+                                                [SR_LANEMASK_LE] = "lanemask_le",
+                                                [SR_LANEMASK_LT] = "lanemask_lt",
+                                                [SR_LANEMASK_GE] = "lanemask_ge",
+                                                [SR_LANEMASK_GT] = "lanemask_gt",
+                                                [SR_TOTAL_SMEM_SIZE] = "total_smem_size",
+                                                [SR_DYNAMIC_SMEM_SIZE] = "dynamic_smem_size"};
+    static const char *const triple[SR_COUNT] = {
+        [SR_TID] = "tid", [SR_NTID] = "ntid", [SR_CTAID] = "ctaid", [SR_NCTAID] = "nctaid"};
     if (triple[o->sreg])
         return o->component < 3 ? prove_input(p, "%s.%c", triple[o->sreg], "xyz"[o->component]) : ts->zero;
     if (o->sreg == SR_WARPID) {
-        Term *t = t_add(ts, t_mul(ts, prove_input(p, "ntid.y"), prove_input(p, "tid.z")), prove_input(p, "tid.y"));
+        Term *t =
+            t_add(ts, t_mul(ts, prove_input(p, "ntid.y"), prove_input(p, "tid.z")), prove_input(p, "tid.y"));
         t = t_add(ts, t_mul(ts, prove_input(p, "ntid.x"), t), prove_input(p, "tid.x"));
         return t_lshr(ts, t, t_const(ts, 32, 5));
     }
     if (o->sreg == SR_NWARPID) {
-        Term *n = t_mul(ts, t_mul(ts, prove_input(p, "ntid.x"), prove_input(p, "ntid.y")), prove_input(p, "ntid.z"));
+        Term *n = t_mul(ts, t_mul(ts, prove_input(p, "ntid.x"), prove_input(p, "ntid.y")),
+                        prove_input(p, "ntid.z"));
         return t_lshr(ts, t_add(ts, n, t_const(ts, 32, 31)), t_const(ts, 32, 5));
     }
     if (o->sreg == SR_GRIDID)
@@ -146,14 +159,19 @@ void prove_abi(const Prover *p, const uint32_t *vars, uint32_t n, AbiPlan *out) 
 
 /* Words in and out; `where` puts 64-bit ones into even registers. */
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out) {
-    static const struct { const char *name, *in, *out; } table[] = { /* 1: a word, 2: a pair */
-        {"__heddle_div_rn_f32", "11", "1"}, {"__heddle_div_rm_f32", "11", "1"}, {"__heddle_div_rp_f32", "11", "1"},
-        {"__heddle_div_rz_f32", "11", "1"}, {"__heddle_sqrt_rn_f32", "1", "1"}, {"__heddle_sqrt_rm_f32", "1", "1"},
-        {"__heddle_sqrt_rp_f32", "1", "1"}, {"__heddle_sqrt_rz_f32", "1", "1"}, {"__heddle_div_f64", "221", "2"},
-        {"__heddle_sqrt_f64", "21", "2"}, {"__heddle_div_u32", "11", "1"}, {"__heddle_div_s32", "11", "1"},
-        {"__heddle_rem_u32", "11", "1"}, {"__heddle_rem_s32", "11", "1"}, {"__heddle_div_u64", "22", "2"},
-        {"__heddle_div_s64", "22", "2"}, {"__heddle_rem_u64", "22", "2"}, {"__heddle_rem_s64", "22", "2"},
-        {"__heddle_fns_b32", "111", "1"}};
+    static const struct {
+        const char *name, *in, *out;
+    } table[] = {/* 1: a word, 2: a pair */
+                 {"__heddle_div_rn_f32", "11", "1"}, {"__heddle_div_rm_f32", "11", "1"},
+                 {"__heddle_div_rp_f32", "11", "1"}, {"__heddle_div_rz_f32", "11", "1"},
+                 {"__heddle_sqrt_rn_f32", "1", "1"}, {"__heddle_sqrt_rm_f32", "1", "1"},
+                 {"__heddle_sqrt_rp_f32", "1", "1"}, {"__heddle_sqrt_rz_f32", "1", "1"},
+                 {"__heddle_div_f64", "221", "2"},   {"__heddle_sqrt_f64", "21", "2"},
+                 {"__heddle_div_u32", "11", "1"},    {"__heddle_div_s32", "11", "1"},
+                 {"__heddle_rem_u32", "11", "1"},    {"__heddle_rem_s32", "11", "1"},
+                 {"__heddle_div_u64", "22", "2"},    {"__heddle_div_s64", "22", "2"},
+                 {"__heddle_rem_u64", "22", "2"},    {"__heddle_rem_s64", "22", "2"},
+                 {"__heddle_fns_b32", "111", "1"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].name, name) != 0)
             continue;

@@ -1,5 +1,5 @@
-/* Terms: concrete values, and text. Written from the meaning of the operations, without the constructors, so that it
- * can judge their rewriting.
+/* Terms: concrete values, and text. Written from the meaning of the operations, without the constructors, so
+ * that it can judge their rewriting.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/term_internal.h"
 #include <inttypes.h>
@@ -17,7 +17,8 @@ struct TermEval {
 
 TermEval *term_eval_new(const Terms *ts, uint64_t seed) {
     TermEval *e = malloc(sizeof *e);
-    *e = (TermEval){.seed = seed, .n = ts->next_id, .value = calloc(ts->next_id, 8), .known = calloc(ts->next_id, 1)};
+    *e = (TermEval){
+        .seed = seed, .n = ts->next_id, .value = calloc(ts->next_id, 8), .known = calloc(ts->next_id, 1)};
     return e;
 }
 void term_eval_free(TermEval *e) {
@@ -49,7 +50,8 @@ static uint64_t hash_text(const char *s) {
 
 /* Small, extreme and random values alike. */
 static uint64_t interesting(uint64_t h) {
-    static const uint64_t special[] = {0, 1, 2, ~0ull, 0x80000000u, 0x7fffffffu, 0xffffffffu, 31, 32, 33, 0x3f800000u, 0x7fc00000u};
+    static const uint64_t special[] = {0,           1,  2,  ~0ull, 0x80000000u, 0x7fffffffu,
+                                       0xffffffffu, 31, 32, 33,    0x3f800000u, 0x7fc00000u};
     switch (h & 3) {
     case 0: return special[(h >> 8) % (sizeof special / sizeof *special)];
     case 1: return h >> 8 & 0x3f;
@@ -57,7 +59,8 @@ static uint64_t interesting(uint64_t h) {
     }
 }
 
-static int compare_floats(uint64_t bits, uint64_t x, uint64_t y) { /* 1 less, 2 equal, 4 greater, 8 unordered */
+static int compare_floats(uint64_t bits, uint64_t x,
+                          uint64_t y) { /* 1 less, 2 equal, 4 greater, 8 unordered */
     double a, b;
     if (bits == 64) {
         memcpy(&a, &x, 8);
@@ -95,7 +98,8 @@ static uint8_t byte_at(TermEval *e, const Term *mem, uint64_t addr) {
     return (uint8_t)hash2(term_eval(e, mem), addr);
 }
 
-/* Arithmetic rounded to nearest, as it is: a difference must not hang on what uninterpreted operations could do. */
+/* Arithmetic rounded to nearest, as it is: a difference must not hang on what uninterpreted operations could
+ * do. */
 static bool float_op(const char *name, unsigned width, const uint64_t v[3], uint64_t *out) {
     static const char *const names[] = {"fadd.0", "fmul.0", "ffma.0", "dadd.0", "dmul.0", "dfma.0"};
     for (unsigned k = 0; k < 6; k++) {
@@ -227,9 +231,11 @@ uint64_t term_eval(TermEval *e, const Term *t) {
 
 /* ---- text ---- */
 static void print(FILE *f, const Term *t, unsigned depth) {
-    static const char *const ops[] = {"mul", "shl", "lshr", "ashr", "shl64", "lshr64", "ashr64", "eqz", "ult", "slt", "flt",
-                                      "feq", "fgt", "popc", "brev", "flo", "prmt", "read", "result", "uf"};
-    static const char *const kinds[] = {"const", "var", "ite", "app", "sum", "xor", "and", "lo", "hi", "sext", "event"};
+    static const char *const ops[] = {"mul",  "shl", "lshr", "ashr", "shl64",  "lshr64", "ashr64",
+                                      "eqz",  "ult", "slt",  "flt",  "feq",    "fgt",    "popc",
+                                      "brev", "flo", "prmt", "read", "result", "uf"};
+    static const char *const kinds[] = {"const", "var", "ite", "app",  "sum",  "xor",
+                                        "and",   "lo",  "hi",  "sext", "event"};
     if (t->kind == TK_CONST) {
         fprintf(f, "0x%" PRIx64, t->k);
         return;
@@ -244,7 +250,10 @@ static void print(FILE *f, const Term *t, unsigned depth) {
         fprintf(f, "..");
         return;
     }
-    fprintf(f, "%s%s%s", t->kind == TK_APP ? (t->op == TO_UF ? t->name : ops[t->op]) : t->name ? t->name : kinds[t->kind],
+    fprintf(f, "%s%s%s",
+            t->kind == TK_APP ? (t->op == TO_UF ? t->name : ops[t->op])
+            : t->name         ? t->name
+                              : kinds[t->kind],
             t->width == 64 ? ".64" : "", t->kind == TK_EVENT && t->op == EV_STORE ? ".st" : "");
     if (t->k)
         fprintf(f, "[0x%" PRIx64 "]", t->k);

@@ -6,7 +6,13 @@
 #include "check/prove/prove.h"
 #include "check/prove/term.h"
 
-enum { MEM_GLOBAL, MEM_SHARED, MEM_LOCAL, MEM_WARP, NMEM }; /* separate lists of events; generic ones are in all */
+enum {
+    MEM_GLOBAL,
+    MEM_SHARED,
+    MEM_LOCAL,
+    MEM_WARP,
+    NMEM
+}; /* separate lists of events; generic ones are in all */
 /* Machine locations, numbered through. */
 enum { LOC_R = 0, LOC_P = 256, LOC_UR = 264, LOC_UP = 328, LOC_SLOT = 336, MAX_SLOTS = 1024 };
 
@@ -21,7 +27,7 @@ typedef struct { /* one way out of a region */
     uint32_t target; /* EX_CUT: PTX block, or machine block */
     uint32_t at;     /* statement or instruction that leaves */
     Term *cond;
-    Term **val;      /* registers or locations there */
+    Term **val; /* registers or locations there */
 } Exit;
 
 typedef struct { /* symbolic execution of one region on one side */
@@ -34,15 +40,15 @@ typedef struct { /* symbolic execution of one region on one side */
     uint32_t first, last; /* lowest and highest statement or instruction executed; first > last: none */
 } Run;
 
-typedef struct { /* one basic block of the PTX */
+typedef struct {         /* one basic block of the PTX */
     uint32_t first, end; /* statements */
     uint32_t succ[2], nsucc;
-    uint32_t rpo;        /* UINT32_MAX: unreachable */
-    bool header;         /* a back edge leads here */
+    uint32_t rpo; /* UINT32_MAX: unreachable */
+    bool header;  /* a back edge leads here */
 } PtxBlock;
 
 typedef struct Prover {
-    Arena arena;         /* of this function */
+    Arena arena; /* of this function */
     Terms ts;
     const PtxModule *m;
     const PtxFunc *pf;
@@ -50,32 +56,36 @@ typedef struct Prover {
     const BinFunc *bf;
     const BinFuncFlow *ff;
     const ProveOptions *opt;
-    uint32_t func;       /* index in Binary.funcs */
+    uint32_t func; /* index in Binary.funcs */
     /* PTX */
     PtxBlock *blocks;
     uint32_t nblocks;
-    uint32_t *block_of;  /* by statement, ninsns + 1 entries */
-    uint32_t *rpo;       /* reachable blocks in order */
+    uint32_t *block_of; /* by statement, ninsns + 1 entries */
+    uint32_t *rpo;      /* reachable blocks in order */
     uint32_t nrpo;
-    uint32_t nptx;       /* values of a state: registers, then the carry flag, then words of .param variables */
+    uint32_t nptx; /* values of a state: registers, then the carry flag, then words of .param variables */
     uint32_t carry, *param_word; /* param_word: by variable, first value + 1 */
-    uint32_t *frame_offset; /* by variable, offset + 1 of .local ones in the frame */
+    uint32_t *frame_offset;      /* by variable, offset + 1 of .local ones in the frame */
     uint32_t var_bytes;
     /* machine */
     uint32_t nloc;
-    uint32_t *rpo_of;    /* by machine block */
+    uint32_t *rpo_of;       /* by machine block */
     const BinFixup **fixup; /* by instruction: its immediate is an address */
-    bool *clobbers;      /* nfuncs * LOC_SLOT: what a function writes */
-    /* behind every machine instruction that is no control flow: locations before and after, and two words of each source */
-    void (*watch)(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before, Term *const *after, Term *const *words);
+    bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
+    /* behind every machine instruction that is no control flow: locations before and after, and two words of
+     * each source */
+    void (*watch)(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before,
+                  Term *const *after, Term *const *words);
     void *watch_user;
 } Prover;
 
-Term *prove_input(Prover *p, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* 32-bit input variable */
-Term *prove_param(Prover *p, uint64_t offset, unsigned bytes); /* kernel parameter bytes, zero-extended word */
-Term *prove_sp(Prover *p);     /* stack pointer at entry */
+Term *prove_input(Prover *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* 32-bit input variable */
+Term *prove_param(Prover *p, uint64_t offset,
+                  unsigned bytes); /* kernel parameter bytes, zero-extended word */
+Term *prove_sp(Prover *p);         /* stack pointer at entry */
 Term *prove_const3(Prover *p, Term *addr, unsigned bytes, bool sign);
-Term *prove_address(Prover *p, uint32_t var); /* of a global variable, 64 bits */
+Term *prove_address(Prover *p, uint32_t var);             /* of a global variable, 64 bits */
 uint64_t prove_var_offset(const Prover *p, uint32_t var); /* of .shared and .const variables */
 /* UF of 32-bit or 64-bit results. */
 Term *prove_uf(Prover *p, unsigned width, const char *name, Term *const *a, uint32_t n);
@@ -96,8 +106,17 @@ void prove_mach_entry(Prover *p, Term **val);
 void prove_mach_run(Prover *p, uint32_t block, Term *const *val, Term *const *mem, const bool *stop, Run *r);
 
 /* Calling convention, for device functions. */
-typedef struct { uint32_t value; unsigned words; int reg; bool pred; } AbiSlot; /* value: variable index */
-typedef struct { AbiSlot at[16]; uint32_t n; bool stack; } AbiPlan;
+typedef struct {
+    uint32_t value;
+    unsigned words;
+    int reg;
+    bool pred;
+} AbiSlot; /* value: variable index */
+typedef struct {
+    AbiSlot at[16];
+    uint32_t n;
+    bool stack;
+} AbiPlan;
 void prove_abi(const Prover *p, const uint32_t *vars, uint32_t n, AbiPlan *out);
 
 /* Z3, loaded on demand. */
@@ -105,5 +124,6 @@ typedef enum { ZQ_VALID, ZQ_INVALID, ZQ_UNKNOWN } ZqResult;
 struct ProveZ3 *prove_z3_open(void); /* NULL: the library is not there */
 void prove_z3_close(struct ProveZ3 *z);
 /* Is `x == y` wherever `cond` holds? */
-ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise, double seconds);
+ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
+                        double seconds);
 #endif

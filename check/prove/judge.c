@@ -1,6 +1,7 @@
-/* What a region must show, once the relation at the cut points is known: the same exits under the same conditions, the
- * same memory events, no load that the PTX would not do, the same results, and what the map says of the next cut point.
- * What is not equal as it stands goes down the ladder: Z3 with uninterpreted operations, Z3 bit by bit, concrete values.
+/* What a region must show, once the relation at the cut points is known: the same exits under the same
+ * conditions, the same memory events, no load that the PTX would not do, the same results, and what the map
+ * says of the next cut point. What is not equal as it stands goes down the ladder: Z3 with uninterpreted
+ * operations, Z3 bit by bit, concrete values.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include "check/prove/judge.h"
@@ -17,7 +18,8 @@ void judge_unknown(Judge *j, const char *why, uint32_t ptx_at, uint32_t mach_at)
     }
 }
 
-/* Concrete lane values under which `cond` holds and x and y differ; the seed of the assignment, 0 if none was found. */
+/* Concrete lane values under which `cond` holds and x and y differ; the seed of the assignment, 0 if none was
+ * found. */
 static uint64_t counterexample(Judge *j, Term *cond, Term *x, Term *y) {
     for (uint64_t seed = 1; seed <= 400; seed++) {
         TermEval *e = term_eval_new(&j->c->p.ts, seed);
@@ -30,7 +32,8 @@ static uint64_t counterexample(Judge *j, Term *cond, Term *x, Term *y) {
 }
 
 /* x == y wherever cond holds; the verdict goes into the region. */
-bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at) {
+bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
+                 uint32_t mach_at) {
     Core *c = j->c;
     Terms *ts = &c->p.ts;
     if (j->base)
@@ -141,7 +144,8 @@ void judge_results(Judge *j, const Exit *x, const Exit *m, Term *cond) {
 }
 
 /* ---- memory ---- */
-static uint32_t chain(Arena *a, Term *mem, Term ***out) { /* oldest first, without the memory they start from */
+static uint32_t chain(Arena *a, Term *mem,
+                      Term ***out) { /* oldest first, without the memory they start from */
     VEC(Term *) v = {0};
     for (; mem->kind == TK_EVENT; mem = mem->a[0])
         VEC_ADD(a, &v, mem);
@@ -154,10 +158,13 @@ static uint32_t chain(Arena *a, Term *mem, Term ***out) { /* oldest first, witho
     return v.n;
 }
 
-static bool same_kind(const Term *a, const Term *b) { return a->op == b->op && a->k == b->k && a->name == b->name && a->n == b->n; }
+static bool same_kind(const Term *a, const Term *b) {
+    return a->op == b->op && a->k == b->k && a->name == b->name && a->n == b->n;
+}
 
 static void memory(Judge *j, Cut *q, unsigned list) {
-    static const char *const names[NMEM] = {"global memory", "shared memory", "local memory", "warp operations"};
+    static const char *const names[NMEM] = {"global memory", "shared memory", "local memory",
+                                            "warp operations"};
     Core *c = j->c;
     Terms *ts = &c->p.ts;
     Term *x = q->ptx_run.mem[list], *m = q->mach_run.mem[list];
@@ -171,11 +178,13 @@ static void memory(Judge *j, Cut *q, unsigned list) {
         if (i >= nx || i >= nm || !same_kind(xe[i], me[i])) {
             Term *extra = i < nm ? me[i] : xe[i];
             if (nx == nm || (i < nx && i < nm)) {
-                judge_events_differ(j, x, m, arena_printf(&j->r->arena, "the order of events on %s differs", names[list]));
+                judge_events_differ(
+                    j, x, m, arena_printf(&j->r->arena, "the order of events on %s differs", names[list]));
                 return;
             }
-            judge_equal(j, ts->truth, extra->a[1], ts->falsity, i < nm ? "an event that the PTX has not" : "an event is missing",
-                        q->ptx_run.last, q->mach_run.last);
+            judge_equal(j, ts->truth, extra->a[1], ts->falsity,
+                        i < nm ? "an event that the PTX has not" : "an event is missing", q->ptx_run.last,
+                        q->mach_run.last);
             continue;
         }
         judge_equal(j, ts->truth, xe[i]->a[1], me[i]->a[1], what, q->ptx_run.first, q->mach_run.first);

@@ -14,10 +14,11 @@ typedef struct { /* judging one region */
 } Judge;
 
 void judge_obligations(Judge *j, Cut *q);
-/* Look for a refutation of a region that could not be proved along the paths that lead to it, where what its locations
- * hold is known exactly. */
+/* Look for a refutation of a region that could not be proved along the paths that lead to it, where what its
+ * locations hold is known exactly. */
 void judge_pursue(Judge *j, Cut *q);
-/* Or with what the map says that its locations hold: if that would prove it, the path that brings something else is wrong. */
+/* Or with what the map says that its locations hold: if that would prove it, the path that brings something
+ * else is wrong. */
 void judge_blame(Judge *j, Cut *q);
 bool judge_replay(Judge *j, uint64_t seed); /* the simulator agrees with the machine side of the region */
 bool judge_equal(Judge *j, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at);
@@ -25,5 +26,6 @@ void judge_unknown(Judge *j, const char *why, uint32_t ptx_at, uint32_t mach_at)
 void judge_results(Judge *j, const Exit *x, const Exit *m, Term *cond);
 void judge_events_differ(Judge *j, Term *x, Term *m, const char *what);
 /* The assignment of `seed` shows a difference: confirm it and say so. */
-void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at);
+void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
+                  uint32_t mach_at);
 #endif

@@ -1,6 +1,6 @@
-/* Symbolic execution of decoded machine code for one lane: registers, predicates, spill slots, memory events. What the
- * machine does beyond one lane (convergence barriers, YIELD) is no effect here: the checker and the model checker look
- * after it.
+/* Symbolic execution of decoded machine code for one lane: registers, predicates, spill slots, memory events.
+ * What the machine does beyond one lane (convergence barriers, YIELD) is no effect here: the checker and the
+ * model checker look after it.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include <stdio.h>
@@ -73,7 +73,9 @@ Term *mach_word(Mach *x, unsigned i, unsigned c) {
     Operand o = x->in->src[i];
     switch (o.kind) {
     case OPK_NONE: return ts->zero;
-    case OPK_IMM: return x->p->fixup[x->at] && x->in->optype != OT_LDC ? address_word(x, x->p->fixup[x->at]) : t_const(ts, 32, o.value);
+    case OPK_IMM:
+        return x->p->fixup[x->at] && x->in->optype != OT_LDC ? address_word(x, x->p->fixup[x->at])
+                                                             : t_const(ts, 32, o.value);
     case OPK_CMEM: return mach_cmem(x, o.value >> 16, (o.value & 0xffff) + 4 * c);
     case OPK_REG:
         if (o.file == RF_R)
@@ -117,7 +119,8 @@ Term *mach_f32(Mach *x, unsigned i) {
 }
 Term *mach_pair(Mach *x, unsigned i) {
     Terms *ts = &x->p->ts;
-    if (x->in->src[i].kind == OPK_REG && x->in->src[i].value == (x->in->src[i].file == RF_UR ? REG_URZ : REG_RZ))
+    if (x->in->src[i].kind == OPK_REG &&
+        x->in->src[i].value == (x->in->src[i].file == RF_UR ? REG_URZ : REG_RZ))
         return t_const(ts, 64, 0);
     return t_pair(ts, mach_word(x, i, 0), mach_word(x, i, 1));
 }
@@ -188,7 +191,8 @@ Term *mach_address(Mach *x, bool wide, unsigned stride) {
 }
 
 static void note_load(Mach *x, Term *addr, unsigned bytes, unsigned space) {
-    VEC_ADD(&x->p->arena, &x->r->loads, ((Access){x->full, t_under(&x->p->ts, addr, x->full), space, bytes, x->at}));
+    VEC_ADD(&x->p->arena, &x->r->loads,
+            ((Access){x->full, t_under(&x->p->ts, addr, x->full), space, bytes, x->at}));
 }
 
 void mach_load(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order) {
@@ -209,12 +213,14 @@ void mach_load(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order)
     Term *word[4];
     if (order != MemOrder_WEAK && order != MemOrder_CONSTANT) {
         Term *what, *arg[1] = {addr};
-        x->mem[space] = t_event(ts, x->mem[space], x->full, term_name(ts, "ld.order%u", order), bytes | space << 8, arg, 1, &what);
+        x->mem[space] = t_event(ts, x->mem[space], x->full, term_name(ts, "ld.order%u", order),
+                                bytes | space << 8, arg, 1, &what);
         for (unsigned c = 0; c * 4 < bytes; c++)
             word[c] = t_zext_from(ts, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1), 8 * each);
     } else {
         for (unsigned c = 0; c * 4 < bytes; c++)
-            word[c] = t_read(ts, x->mem[space], x->full, t_add(ts, addr, t_const(ts, addr->width, 4 * c)), each, space);
+            word[c] = t_read(ts, x->mem[space], x->full, t_add(ts, addr, t_const(ts, addr->width, 4 * c)),
+                             each, space);
     }
     if (sign)
         word[0] = t_sext_from(ts, word[0], 8 * bytes);
@@ -240,11 +246,13 @@ void mach_store(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order
     if (order != MemOrder_WEAK) {
         if (bytes < 4)
             arg[1] = t_zext_from(ts, arg[1], 8 * bytes);
-        x->mem[space] = t_event(ts, x->mem[space], x->full, term_name(ts, "st.order%u", order), bytes | space << 8, arg, n + 1, NULL);
+        x->mem[space] = t_event(ts, x->mem[space], x->full, term_name(ts, "st.order%u", order),
+                                bytes | space << 8, arg, n + 1, NULL);
         return;
     }
     for (unsigned c = 0; c < n; c++)
-        x->mem[space] = t_store(ts, x->mem[space], x->full, t_add(ts, addr, t_const(ts, addr->width, 4 * c)), each, space, arg[c + 1]);
+        x->mem[space] = t_store(ts, x->mem[space], x->full, t_add(ts, addr, t_const(ts, addr->width, 4 * c)),
+                                each, space, arg[c + 1]);
 }
 
 /* An event that several lists see. */
@@ -301,7 +309,8 @@ static void call(Mach *x) {
     for (uint32_t k = 0; k < out.n; k++)
         for (unsigned c = 0; c < out.at[k].words; c++, w++)
             set(x, LOC_R + (uint32_t)out.at[k].reg + c,
-                what ? t_app(ts, TO_RESULT, 32, w, NULL, &what, 1) : t_app(ts, TO_UF, 32, w << 8, term_name(ts, "%s", name), arg, n));
+                what ? t_app(ts, TO_RESULT, 32, w, NULL, &what, 1)
+                     : t_app(ts, TO_UF, 32, w << 8, term_name(ts, "%s", name), arg, n));
 }
 
 static Exit *leave(Mach *x, ExitKind kind, uint32_t target, Term *cond) {
@@ -316,15 +325,22 @@ static bool step(Mach *x) {
     const MachInst *in = x->in;
     Terms *ts = &x->p->ts;
     switch (bin_kind(in)) {
-    case BK_NOP: case BK_BSSY: case BK_BSYNC: case BK_BREAK: case BK_YIELD: case BK_WARPSYNC: case BK_BMOV_TO_B:
-        return true;
-    case BK_NANOSLEEP:
-        return true;
+    case BK_NOP:
+    case BK_BSSY:
+    case BK_BSYNC:
+    case BK_BREAK:
+    case BK_YIELD:
+    case BK_WARPSYNC:
+    case BK_BMOV_TO_B: return true;
+    case BK_NANOSLEEP: return true;
     case BK_BMOV_FROM_B:
         mach_put(x, 0, 0, t_var(ts, 32, term_name(ts, "B"), 0xfff00000u + x->at));
         return true;
-    case BK_EXIT: case BK_RET: case BK_TRAP: {
-        Term *pp = bin_kind(in) == BK_TRAP || in->src[0].kind != OPK_REG ? ts->truth : mach_pred(x, in->src[0]);
+    case BK_EXIT:
+    case BK_RET:
+    case BK_TRAP: {
+        Term *pp =
+            bin_kind(in) == BK_TRAP || in->src[0].kind != OPK_REG ? ts->truth : mach_pred(x, in->src[0]);
         Term *g = t_and(ts, x->guard, pp);
         Term *cond = t_and(ts, x->pc, g);
         if (cond != ts->falsity)
@@ -332,12 +348,8 @@ static bool step(Mach *x) {
         x->pc = t_and(ts, x->pc, t_not(ts, g));
         return x->pc != ts->falsity;
     }
-    case BK_CALL:
-        call(x);
-        return true;
-    default:
-        mach_data(x);
-        return true;
+    case BK_CALL: call(x); return true;
+    default: mach_data(x); return true;
     }
 }
 
@@ -381,7 +393,8 @@ static void edges(Mach *x, const BinBlock *b) {
         taken = t_and(ts, x->guard, mach_pred(x, in->src[0]));
     }
     for (uint32_t i = 0; i < b->nsuccs; i++)
-        arrive(x, b->succs[i].block, t_and(ts, x->pc, b->succs[i].kind == BE_TAKEN ? taken : t_not(ts, taken)));
+        arrive(x, b->succs[i].block,
+               t_and(ts, x->pc, b->succs[i].kind == BE_TAKEN ? taken : t_not(ts, taken)));
     if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
         mach_fault(x, "control flow that is not known");
 }
@@ -451,7 +464,9 @@ void prove_mach_run(Prover *p, uint32_t block, Term *const *val, Term *const *me
 }
 
 /* ---- set-up ---- */
-uint32_t prove_loc_width(uint32_t loc) { return (loc >= LOC_P && loc < LOC_UR) || (loc >= LOC_UP && loc < LOC_SLOT) ? 1 : 32; }
+uint32_t prove_loc_width(uint32_t loc) {
+    return (loc >= LOC_P && loc < LOC_UR) || (loc >= LOC_UP && loc < LOC_SLOT) ? 1 : 32;
+}
 void prove_loc_name(uint32_t loc, char out[24]) {
     if (loc < LOC_P)
         snprintf(out, 24, "R%u", loc);
@@ -477,7 +492,8 @@ static void writes_of(const BinFlow *g, uint32_t func, bool *w) {
         for (unsigned d = 0; d < in->ndst; d++) {
             Operand o = in->dst[d];
             unsigned n = isa_dst_regs(g->bin->target, in, d);
-            static const uint32_t base[] = {[RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
+            static const uint32_t base[] = {
+                [RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
             static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = 63, [RF_UP] = 7};
             if (o.kind == OPK_REG && o.file < RF_B)
                 for (unsigned c = 0; c < (n ? n : 1); c++)
@@ -489,13 +505,14 @@ static void writes_of(const BinFlow *g, uint32_t func, bool *w) {
 
 bool prove_mach_setup(Prover *p) {
     const BinFlow *g = p->g;
-    uint32_t nf = g->bin->nfuncs, slots = p->bf->frame_bytes > p->var_bytes ? (p->bf->frame_bytes - p->var_bytes) / 4 : 0;
+    uint32_t nf = g->bin->nfuncs,
+             slots = p->bf->frame_bytes > p->var_bytes ? (p->bf->frame_bytes - p->var_bytes) / 4 : 0;
     p->nloc = LOC_SLOT + (slots < MAX_SLOTS ? slots : MAX_SLOTS);
     p->rpo_of = ARENA_ARRAY(&p->arena, uint32_t, p->ff->nblocks + 1);
     memset(p->rpo_of, 0xff, p->ff->nblocks * sizeof *p->rpo_of);
     for (uint32_t k = 0; k < p->ff->nrpo; k++)
         p->rpo_of[p->ff->rpo[k] - p->ff->first_block] = k;
-    p->clobbers = ARENA_ARRAY(&p->arena, bool, (size_t)nf * LOC_SLOT);
+    p->clobbers = ARENA_ARRAY(&p->arena, bool, (size_t)nf *LOC_SLOT);
     for (uint32_t f = 0; f < nf; f++)
         writes_of(g, f, p->clobbers + (size_t)f * LOC_SLOT);
     for (bool changed = true; changed;) {
@@ -508,7 +525,8 @@ bool prove_mach_setup(Prover *p) {
                         changed = p->clobbers[(size_t)f * LOC_SLOT + l] = true;
             }
     }
-    /* R1 is lowered on entry and raised before every RET; the frame pass makes that so and a function's own proof shows it */
+    /* R1 is lowered on entry and raised before every RET; the frame pass makes that so and a function's own
+     * proof shows it */
     for (uint32_t f = 0; f < nf; f++)
         p->clobbers[(size_t)f * LOC_SLOT + LOC_R + 1] = false;
     return true;

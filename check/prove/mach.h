@@ -7,12 +7,12 @@
 typedef struct {
     Prover *p;
     Run *r;
-    const bool *stop;   /* by block of the function */
-    Term **val;         /* locations, now */
+    const bool *stop; /* by block of the function */
+    Term **val;       /* locations, now */
     Term **mem;
-    Term **reach;       /* by block: when it is reached */
-    Term ***in_val;     /* by block: locations at its start */
-    uint32_t rpo;       /* of the block that runs */
+    Term **reach;   /* by block: when it is reached */
+    Term ***in_val; /* by block: locations at its start */
+    uint32_t rpo;   /* of the block that runs */
     uint32_t at;
     const MachInst *in;
     Term *pc, *guard, *full; /* path condition, the instruction's guard, both */

@@ -1,5 +1,5 @@
-/* What machine instructions compute, as terms. The words of isa/ *.isa; semantics as resolved in the ISA's documents, written
- * again here: the simulator's functions are not consulted.
+/* What machine instructions compute, as terms. The words of isa/ *.isa; semantics as resolved in the ISA's
+ * documents, written again here: the simulator's functions are not consulted.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include <string.h>
@@ -62,13 +62,15 @@ static void imad(Mach *x, bool ext) {
     Terms *ts = &x->p->ts;
     if (ext)
         mach_fault(x, "IMAD.X is not modelled");
-    mach_put(x, 0, 0, t_add(ts, t_mul(ts, mach_int(x, 0, false), mach_int(x, 1, false)), mach_int(x, 2, false)));
+    mach_put(x, 0, 0,
+             t_add(ts, t_mul(ts, mach_int(x, 0, false), mach_int(x, 1, false)), mach_int(x, 2, false)));
 }
 static void imad_wide(Mach *x, bool sign, bool ext, bool high) {
     Terms *ts = &x->p->ts;
     if (ext)
         mach_fault(x, "IMAD.WIDE.X is not modelled");
-    Term *c = x->in->src[2].kind == OPK_IMM ? t_const(ts, 64, (uint64_t)(int64_t)(int32_t)x->in->src[2].value) : mach_pair(x, 2);
+    Term *c = x->in->src[2].kind == OPK_IMM ? t_const(ts, 64, (uint64_t)(int64_t)(int32_t)x->in->src[2].value)
+                                            : mach_pair(x, 2);
     if (x->in->src[2].mods & OPM_NEG)
         c = t_scale(ts, c, ~0ull);
     Term *r = t_add(ts, t_mul(ts, wide(x, 0, sign), wide(x, 1, sign)), c);
@@ -83,7 +85,8 @@ static void imad_wide(Mach *x, bool sign, bool ext, bool high) {
 static void shf(Mach *x, unsigned type, bool wrap, bool right, bool high) {
     Terms *ts = &x->p->ts;
     Term *lo = mach_word(x, 0, 0), *n = mach_word(x, 1, 0), *hi = mach_word(x, 2, 0);
-    bool words = type == ShfType_U32 || type == ShfType_S32, sign = type == ShfType_S32 || type == ShfType_S64;
+    bool words = type == ShfType_U32 || type == ShfType_S32,
+         sign = type == ShfType_S32 || type == ShfType_S64;
     if (wrap)
         n = t_land(ts, n, k32(x, words ? 31 : 63));
     Term *r;
@@ -112,7 +115,8 @@ static void put_compare(Mach *x, unsigned bop, Term *r, Term *pp) {
 static void isetp(Mach *x, unsigned cmp, bool sign, unsigned bop, bool ext) {
     Terms *ts = &x->p->ts;
     Term *a = mach_word(x, 0, 0), *b = mach_word(x, 1, 0), *low = mach_pred(x, x->in->src[3]);
-    Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b), *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
+    Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
+         *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
     Term *le = t_not(ts, gt), *ge = t_not(ts, lt), *r = ts->falsity;
     switch (cmp) {
     case ICmp_LT: r = ext ? t_or(ts, lt, t_and(ts, eq, low)) : lt; break;
@@ -197,8 +201,10 @@ static void f1(Mach *x, const char *name, bool from64, bool to64, bool half) {
 static void fmnmx(Mach *x, bool ftz, bool nan) {
     Terms *ts = &x->p->ts;
     Term *a = mach_f32(x, 0), *b = mach_f32(x, 1);
-    Term *min = prove_uf_sorted(x->p, 32, term_name(ts, "fmin%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
-    Term *max = prove_uf_sorted(x->p, 32, term_name(ts, "fmax%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
+    Term *min =
+        prove_uf_sorted(x->p, 32, term_name(ts, "fmin%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
+    Term *max =
+        prove_uf_sorted(x->p, 32, term_name(ts, "fmax%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
     mach_put(x, 0, 0, t_ite(ts, mach_pred(x, x->in->src[2]), min, max));
 }
 static void convert(Mach *x, uint32_t m) {
@@ -208,19 +214,23 @@ static void convert(Mach *x, uint32_t m) {
         unsigned d = MGET(F2F, dst, m), s = MGET(F2F, src, m);
         if (MGET(F2F, half, m))
             mach_fault(x, "the upper half of F2F is not modelled");
-        f1(x, term_name(ts, "f2f.%u.%u.%u%s", d, s, MGET(F2F, rnd, m), MGET(F2F, ftz, m) ? ".ftz" : ""), s == FSize_F64, d == FSize_F64, s == FSize_F16);
+        f1(x, term_name(ts, "f2f.%u.%u.%u%s", d, s, MGET(F2F, rnd, m), MGET(F2F, ftz, m) ? ".ftz" : ""),
+           s == FSize_F64, d == FSize_F64, s == FSize_F16);
         return;
     }
     case OT_FRND: {
         unsigned s = MGET(FRND, src, m), d = MGET(FRND, dst, m);
-        f1(x, term_name(ts, "frnd.%u.%u%s", d, MGET(FRND, rnd, m), MGET(FRND, ftz, m) ? ".ftz" : ""), s == FSize_F64, d == FSize_F64, s == FSize_F16);
+        f1(x, term_name(ts, "frnd.%u.%u%s", d, MGET(FRND, rnd, m), MGET(FRND, ftz, m) ? ".ftz" : ""),
+           s == FSize_F64, d == FSize_F64, s == FSize_F16);
         return;
     }
     case OT_F2I: {
         unsigned s = MGET(F2I, src, m), d = MGET(F2I, dst, m);
         if (MGET(F2I, half, m))
             mach_fault(x, "the upper half of F2I is not modelled");
-        f1(x, term_name(ts, "f2i.%u.%u.%u.%u%s", MGET(F2I, sign, m), d, s, MGET(F2I, rnd, m), MGET(F2I, ftz, m) ? ".ftz" : ""),
+        f1(x,
+           term_name(ts, "f2i.%u.%u.%u.%u%s", MGET(F2I, sign, m), d, s, MGET(F2I, rnd, m),
+                     MGET(F2I, ftz, m) ? ".ftz" : ""),
            s == FSize_F64, d == ISize_B64, s == FSize_F16);
         return;
     }
@@ -240,8 +250,8 @@ static void convert(Mach *x, uint32_t m) {
 }
 
 /* ---- memory ---- */
-static void atomic(Mach *x, unsigned space, bool wide_address, unsigned stride, unsigned op, unsigned type, unsigned order, bool cas,
-                   bool result) {
+static void atomic(Mach *x, unsigned space, bool wide_address, unsigned stride, unsigned op, unsigned type,
+                   unsigned order, bool cas, bool result) {
     Terms *ts = &x->p->ts;
     bool is64 = type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
     Term *arg[5];
@@ -296,7 +306,8 @@ static void load_const(Mach *x, unsigned sz) {
     bool sign;
     unsigned bytes = mach_size(sz, &sign);
     Operand cb = x->in->src[1];
-    uint32_t bank = cb.value >> 16, offset = cb.value & 0xffff, base = isa_target_info(p->g->bin->target)->param_base_bytes;
+    uint32_t bank = cb.value >> 16, offset = cb.value & 0xffff,
+             base = isa_target_info(p->g->bin->target)->param_base_bytes;
     Term *index = mach_word(x, 0, 0);
     for (unsigned c = 0; c * 4 < bytes; c++) {
         unsigned each = bytes < 4 ? bytes : 4;
@@ -383,7 +394,9 @@ static void i_abs(Mach *x) {
 }
 
 /* Any other instruction that computes words from words, alike on both sides or not at all. */
-static void unmodelled(Mach *x) { mach_fault(x, term_name(&x->p->ts, "%s is not modelled", isa_optype_name(x->in->optype))); }
+static void unmodelled(Mach *x) {
+    mach_fault(x, term_name(&x->p->ts, "%s is not modelled", isa_optype_name(x->in->optype)));
+}
 
 static bool integer(Mach *x) {
     const MachInst *in = x->in;
@@ -407,10 +420,12 @@ static bool integer(Mach *x) {
         shf(x, MG(SHF, type, m), MG(SHF, wrap, m), MG(SHF, dir, m) == ShfDir_R, MG(SHF, hi, m));
         return true;
     case OT_ISETP:
-        isetp(x, MGET(ISETP, cmp, m), MGET(ISETP, sign, m) == ISign_S32, MGET(ISETP, bop, m), MGET(ISETP, ex, m));
+        isetp(x, MGET(ISETP, cmp, m), MGET(ISETP, sign, m) == ISign_S32, MGET(ISETP, bop, m),
+              MGET(ISETP, ex, m));
         return true;
     case OT_UISETP:
-        isetp(x, MGET(UISETP, cmp, m), MGET(UISETP, sign, m) == ISign_S32, MGET(UISETP, bop, m), MGET(UISETP, ex, m));
+        isetp(x, MGET(UISETP, cmp, m), MGET(UISETP, sign, m) == ISign_S32, MGET(UISETP, bop, m),
+              MGET(UISETP, ex, m));
         return true;
     case OT_IMNMX: minmax(x, MGET(IMNMX, sign, m) == ISign_S32, mach_pred(x, in->src[2])); return true;
     case OT_VIMNMX:
@@ -438,7 +453,9 @@ static bool floating(Mach *x) {
     uint32_t m = in->mods;
     Terms *ts = &x->p->ts;
     switch (in->optype) {
-    case OT_FADD: f2(x, "fadd", MGET(FADD, rnd, m), MGET(FADD, ftz, m), MGET(FADD, sat, m), false); return true;
+    case OT_FADD:
+        f2(x, "fadd", MGET(FADD, rnd, m), MGET(FADD, ftz, m), MGET(FADD, sat, m), false);
+        return true;
     case OT_FMUL:
         if (MGET(FMUL, scale, m) != FmulScale_NONE || MGET(FMUL, fmz, m))
             return false;
@@ -460,21 +477,30 @@ static bool floating(Mach *x) {
         return true;
     case OT_FSETP:
         put_compare(x, MGET(FSETP, bop, m),
-                    t_fcmp(ts, 32 | (MGET(FSETP, ftz, m) ? 256 : 0), MGET(FSETP, cmp, m), mach_f32(x, 0), mach_f32(x, 1)),
+                    t_fcmp(ts, 32 | (MGET(FSETP, ftz, m) ? 256 : 0), MGET(FSETP, cmp, m), mach_f32(x, 0),
+                           mach_f32(x, 1)),
                     mach_pred(x, in->src[2]));
         return true;
     case OT_DSETP: {
         unsigned cmp = MGET(DSETP, cmp, m);
         if (cmp == DCmp_MIN || cmp == DCmp_MAX)
             return false;
-        put_compare(x, MGET(DSETP, bop, m), t_fcmp(ts, 64, cmp, mach_f64(x, 0), mach_f64(x, 1)), mach_pred(x, in->src[2]));
+        put_compare(x, MGET(DSETP, bop, m), t_fcmp(ts, 64, cmp, mach_f64(x, 0), mach_f64(x, 1)),
+                    mach_pred(x, in->src[2]));
         return true;
     }
     case OT_MUFU: f1(x, term_name(ts, "mufu.%u", MGET(MUFU, func, m)), false, false, false); return true;
-    case OT_F2F: case OT_FRND: case OT_F2I: case OT_I2F: convert(x, m); return true;
+    case OT_F2F:
+    case OT_FRND:
+    case OT_F2I:
+    case OT_I2F: convert(x, m); return true;
     case OT_F2FP: {
         Term *arg[3] = {mach_f32(x, 0), mach_f32(x, 1), mach_word(x, 2, 0)};
-        mach_put(x, 0, 0, prove_uf(x->p, 32, term_name(ts, "f2fp.%u.%u.%u", MGET(F2FP, type, m), MGET(F2FP, rnd, m), MGET(F2FP, relu, m)), arg, 3));
+        mach_put(x, 0, 0,
+                 prove_uf(x->p, 32,
+                          term_name(ts, "f2fp.%u.%u.%u", MGET(F2FP, type, m), MGET(F2FP, rnd, m),
+                                    MGET(F2FP, relu, m)),
+                          arg, 3));
         return true;
     }
     default: return false;
@@ -484,28 +510,55 @@ static bool floating(Mach *x) {
 static bool memory(Mach *x) {
     uint32_t m = x->in->mods;
     switch (x->in->optype) {
-    case OT_LDG: mach_load(x, MEM_GLOBAL, mach_address(x, true, 0), MGET(LDG, sz, m), MGET(LDG, order, m)); return true;
-    case OT_STG: mach_store(x, MEM_GLOBAL, mach_address(x, true, 0), MGET(STG, sz, m), MGET(STG, order, m)); return true;
+    case OT_LDG:
+        mach_load(x, MEM_GLOBAL, mach_address(x, true, 0), MGET(LDG, sz, m), MGET(LDG, order, m));
+        return true;
+    case OT_STG:
+        mach_store(x, MEM_GLOBAL, mach_address(x, true, 0), MGET(STG, sz, m), MGET(STG, order, m));
+        return true;
     case OT_LD: generic_load(x, MGET(LD, sz, m), MGET(LD, order, m)); return true;
     case OT_ST: generic_store(x, MGET(ST, sz, m), MGET(ST, order, m)); return true;
     case OT_LDS:
-        mach_load(x, MEM_SHARED, mach_address(x, false, MGET(LDS, stride, m) ? MGET(LDS, stride, m) + 1 : 0), MGET(LDS, sz, m), MemOrder_WEAK);
+        mach_load(x, MEM_SHARED, mach_address(x, false, MGET(LDS, stride, m) ? MGET(LDS, stride, m) + 1 : 0),
+                  MGET(LDS, sz, m), MemOrder_WEAK);
         return true;
     case OT_STS:
-        mach_store(x, MEM_SHARED, mach_address(x, false, MGET(STS, stride, m) ? MGET(STS, stride, m) + 1 : 0), MGET(STS, sz, m), MemOrder_WEAK);
+        mach_store(x, MEM_SHARED, mach_address(x, false, MGET(STS, stride, m) ? MGET(STS, stride, m) + 1 : 0),
+                   MGET(STS, sz, m), MemOrder_WEAK);
         return true;
-    case OT_LDL: mach_load(x, MEM_LOCAL, mach_address(x, false, 0), MGET(LDL, sz, m), MemOrder_WEAK); return true;
-    case OT_STL: mach_store(x, MEM_LOCAL, mach_address(x, false, 0), MGET(STL, sz, m), MemOrder_WEAK); return true;
+    case OT_LDL:
+        mach_load(x, MEM_LOCAL, mach_address(x, false, 0), MGET(LDL, sz, m), MemOrder_WEAK);
+        return true;
+    case OT_STL:
+        mach_store(x, MEM_LOCAL, mach_address(x, false, 0), MGET(STL, sz, m), MemOrder_WEAK);
+        return true;
     case OT_LDC: load_const(x, MGET(LDC, sz, m)); return true;
-    case OT_ATOMG: atomic(x, MEM_GLOBAL, true, 0, MGET(ATOMG, op, m), MGET(ATOMG, type, m), MGET(ATOMG, order, m), false, true); return true;
-    case OT_ATOMG_CAS: atomic(x, MEM_GLOBAL, true, 0, 0, MGET(ATOMG_CAS, type, m), MGET(ATOMG_CAS, order, m), true, true); return true;
-    case OT_ATOM: atomic(x, NMEM, true, 0, MGET(ATOM, op, m), MGET(ATOM, type, m), MGET(ATOM, order, m), false, true); return true;
-    case OT_ATOM_CAS: atomic(x, NMEM, true, 0, 0, MGET(ATOM_CAS, type, m), MGET(ATOM_CAS, order, m), true, true); return true;
-    case OT_RED: atomic(x, MEM_GLOBAL, true, 0, MGET(RED, op, m), MGET(RED, type, m), MGET(RED, order, m), false, false); return true;
-    case OT_ATOMS: atomic(x, MEM_SHARED, false, 0, MGET(ATOMS, op, m), MGET(ATOMS, type, m), 0, false, true); return true;
-    case OT_ATOMS_CAS: atomic(x, MEM_SHARED, false, 0, 0, MGET(ATOMS_CAS, type, m), 0, true, true); return true;
+    case OT_ATOMG:
+        atomic(x, MEM_GLOBAL, true, 0, MGET(ATOMG, op, m), MGET(ATOMG, type, m), MGET(ATOMG, order, m), false,
+               true);
+        return true;
+    case OT_ATOMG_CAS:
+        atomic(x, MEM_GLOBAL, true, 0, 0, MGET(ATOMG_CAS, type, m), MGET(ATOMG_CAS, order, m), true, true);
+        return true;
+    case OT_ATOM:
+        atomic(x, NMEM, true, 0, MGET(ATOM, op, m), MGET(ATOM, type, m), MGET(ATOM, order, m), false, true);
+        return true;
+    case OT_ATOM_CAS:
+        atomic(x, NMEM, true, 0, 0, MGET(ATOM_CAS, type, m), MGET(ATOM_CAS, order, m), true, true);
+        return true;
+    case OT_RED:
+        atomic(x, MEM_GLOBAL, true, 0, MGET(RED, op, m), MGET(RED, type, m), MGET(RED, order, m), false,
+               false);
+        return true;
+    case OT_ATOMS:
+        atomic(x, MEM_SHARED, false, 0, MGET(ATOMS, op, m), MGET(ATOMS, type, m), 0, false, true);
+        return true;
+    case OT_ATOMS_CAS:
+        atomic(x, MEM_SHARED, false, 0, 0, MGET(ATOMS_CAS, type, m), 0, true, true);
+        return true;
     case OT_MEMBAR:
-        mach_event(x, 7, term_name(&x->p->ts, "membar.%u.%u", MGET(MEMBAR, scope, m), MGET(MEMBAR, kind, m)), NULL, 0);
+        mach_event(x, 7, term_name(&x->p->ts, "membar.%u.%u", MGET(MEMBAR, scope, m), MGET(MEMBAR, kind, m)),
+                   NULL, 0);
         return true;
     default: return false;
     }
@@ -516,9 +569,17 @@ static bool other(Mach *x) {
     Terms *ts = &x->p->ts;
     uint32_t m = in->mods;
     switch (in->optype) {
-    case OT_MOV: case OT_UMOV: case OT_R2UR: mach_put(x, 0, 0, mach_word(x, 0, 0)); return true;
-    case OT_SEL: case OT_USEL: mach_put(x, 0, 0, t_ite(ts, mach_pred(x, in->src[2]), mach_word(x, 0, 0), mach_word(x, 1, 0))); x->r->guarded = true; return true;
-    case OT_S2R: case OT_S2UR: case OT_CS2R: special(x); return true;
+    case OT_MOV:
+    case OT_UMOV:
+    case OT_R2UR: mach_put(x, 0, 0, mach_word(x, 0, 0)); return true;
+    case OT_SEL:
+    case OT_USEL:
+        mach_put(x, 0, 0, t_ite(ts, mach_pred(x, in->src[2]), mach_word(x, 0, 0), mach_word(x, 1, 0)));
+        x->r->guarded = true;
+        return true;
+    case OT_S2R:
+    case OT_S2UR:
+    case OT_CS2R: special(x); return true;
     case OT_LEPC: /* where a call returns to; RET is not followed */
         mach_put(x, 0, 0, t_var(ts, 32, "pc.lo", 0xfff00000u + x->at));
         mach_put(x, 0, 1, t_var(ts, 32, "pc.hi", 0xfff00000u + x->at));
@@ -526,8 +587,12 @@ static bool other(Mach *x) {
     case OT_SHFL: collective(x, term_name(ts, "shfl.%u", MGET(SHFL, mode, m)), 3, true, true); return true;
     case OT_VOTE: vote(x, MGET(VOTE, op, m)); return true;
     case OT_VOTEU: vote(x, MGET(VOTEU, op, m)); return true;
-    case OT_MATCH: collective(x, term_name(ts, "match.%u.%u", MGET(MATCH, op, m), MGET(MATCH, type, m)), 1, true, true); return true;
-    case OT_REDUX: collective(x, term_name(ts, "redux.%u.%u", MGET(REDUX, op, m), MGET(REDUX, sign, m)), 1, true, false); return true;
+    case OT_MATCH:
+        collective(x, term_name(ts, "match.%u.%u", MGET(MATCH, op, m), MGET(MATCH, type, m)), 1, true, true);
+        return true;
+    case OT_REDUX:
+        collective(x, term_name(ts, "redux.%u.%u", MGET(REDUX, op, m), MGET(REDUX, sign, m)), 1, true, false);
+        return true;
     case OT_BAR: {
         Term *arg[2] = {mach_word(x, 0, 0), mach_word(x, 1, 0)};
         mach_event(x, 15, term_name(ts, "bar.%u", MGET(BAR, mode, m)), arg, 2);

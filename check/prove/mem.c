@@ -1,5 +1,5 @@
-/* Terms: memory as a list of guarded events, and loads from it. Neighbours that commute are kept in one order, so that
- * programs that issue them in another order get the same list.
+/* Terms: memory as a list of guarded events, and loads from it. Neighbours that commute are kept in one
+ * order, so that programs that issue them in another order get the same list.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/term_internal.h"
 #include <string.h>
@@ -60,7 +60,8 @@ static Term *met(Terms *ts, Term *mem, Term *guard) {
     return mem;
 }
 
-Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n, Term **what) {
+Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n,
+              Term **what) {
     enum { MAX = 24 };
     Term *a[MAX] = {mem, guard};
     if (n > MAX - 2) {

@@ -1,9 +1,11 @@
-/* The prover's core: cut points, the relation at them, and what each region must show. See prove.h and docs/prove.md.
+/* The prover's core: cut points, the relation at them, and what each region must show. See prove.h and
+ * docs/prove.md.
  *
- * The relation is found by iteration from below: at first every location is believed to hold what the first path that
- * reaches a cut point brings; where another path brings something else, a PTX register becomes a variable of the cut
- * point, and a machine location the variable of a PTX register whose value it holds on every path. What remains when
- * nothing changes any more has been checked on every edge, so it holds by induction over the execution.
+ * The relation is found by iteration from below: at first every location is believed to hold what the first
+ * path that reaches a cut point brings; where another path brings something else, a PTX register becomes a
+ * variable of the cut point, and a machine location the variable of a PTX register whose value it holds on
+ * every path. What remains when nothing changes any more has been checked on every edge, so it holds by
+ * induction over the execution.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include "lower/lower.h" /* text of the built-in library */
@@ -23,7 +25,8 @@ static bool only_control(const BinFlow *g, const BinBlock *b) { /* nothing that 
     for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
         const MachInst *in = &g->insts[i];
         BinKind k = bin_kind(in);
-        if (k != BK_NOP && k != BK_BSSY && k != BK_BSYNC && k != BK_BREAK && k != BK_YIELD && k != BK_WARPSYNC && k != BK_BRANCH)
+        if (k != BK_NOP && k != BK_BSSY && k != BK_BSYNC && k != BK_BREAK && k != BK_YIELD &&
+            k != BK_WARPSYNC && k != BK_BRANCH)
             return false;
     }
     return b->nsuccs == 1;
@@ -80,12 +83,15 @@ static void find_cuts(Core *c) {
         if (ptx != UINT32_MAX)
             add_cut(c, ptx, b);
     }
-    if (p->blocks[0].header) /* the entry is a loop header: the first visit is a region of its own only if it has code */
+    if (p->blocks[0].header) /* the entry is a loop header: the first visit is a region of its own only if it
+                                has code */
         c->ptx_stop[0] = true;
 }
 
 /* ---- running a region ---- */
-static bool overlap(Core *c, const Exit *a, const Exit *b) { return t_and(&c->p.ts, a->cond, b->cond) != c->p.ts.falsity; }
+static bool overlap(Core *c, const Exit *a, const Exit *b) {
+    return t_and(&c->p.ts, a->cond, b->cond) != c->p.ts.falsity;
+}
 
 /* Exits that do not fit together make one side go on past its cut point; true if something changed. */
 static bool realign(Core *c, Cut *q) {
@@ -112,7 +118,8 @@ static bool realign(Core *c, Cut *q) {
 void core_run(Core *c, Cut *q) {
     q->stuck = false;
     Prover *p = &c->p;
-    bool *stop = ARENA_ARRAY(&p->arena, bool, (p->nblocks > p->ff->nblocks ? p->nblocks : p->ff->nblocks) + 1);
+    bool *stop =
+        ARENA_ARRAY(&p->arena, bool, (p->nblocks > p->ff->nblocks ? p->nblocks : p->ff->nblocks) + 1);
     bool *pass_ptx = NULL, *pass_mach = NULL; /* before the last realignment */
     for (unsigned round = 0; round < 24; round++) {
         for (uint32_t b = 0; b < p->nblocks; b++)
@@ -184,7 +191,8 @@ static bool is_short(const Prover *p, uint32_t v) { /* kept as 16 bits, zero-ext
 static Term *phi_of(Core *c, uint32_t cut, uint32_t v) {
     Prover *p = &c->p;
     Terms *ts = &p->ts;
-    return t_var(ts, prove_ptx_width(p, v), term_name(ts, "%s%s.%u", is_short(p, v) ? "#" : "", prove_ptx_name(p, v), v), cut + 1);
+    return t_var(ts, prove_ptx_width(p, v),
+                 term_name(ts, "%s%s.%u", is_short(p, v) ? "#" : "", prove_ptx_name(p, v), v), cut + 1);
 }
 
 /* A register that always has the value of another one, perhaps extended, shares its variable. */
@@ -195,7 +203,8 @@ static void merge_twin(Core *c, Cut *q, const Arrivals *in, uint32_t v) {
     for (uint32_t u = 1; u < p->nptx; u++) {
         unsigned w = prove_ptx_width(p, u);
         bool wider = width == 64 && w == 32;
-        if (u == v || !q->phi[u] || !q->pv[u] || (!wider && (u > v || w != width)) || is_short(p, u) != is_short(p, v))
+        if (u == v || !q->phi[u] || !q->pv[u] || (!wider && (u > v || w != width)) ||
+            is_short(p, u) != is_short(p, v))
             continue;
         for (unsigned how = 0; how < (wider ? 2u : 1u); how++) {
             bool equal = true;
@@ -240,7 +249,8 @@ static void relate_ptx(Core *c, uint32_t cut, const Arrivals *in) {
         for (uint32_t e = 0; e < in->n; e++)
             same &= in->at[e]->mem[s] == in->at[0]->mem[s];
         q->mem_phi[s] |= !same;
-        q->mem[s] = q->mem_phi[s] ? t_var(&p->ts, 0, term_name(&p->ts, "memory %u", s), cut + 1) : in->at[0]->mem[s];
+        q->mem[s] =
+            q->mem_phi[s] ? t_var(&p->ts, 0, term_name(&p->ts, "memory %u", s), cut + 1) : in->at[0]->mem[s];
     }
 }
 
@@ -298,12 +308,14 @@ static bool find_relation(Core *c, Cut *q, const Arrivals *in, uint32_t l) {
             if (try_relation(c, q, in, l, v, RL_LOW) || try_relation(c, q, in, l, v, RL_HIGH))
                 return true;
         } else if (w == 32) {
-            if (try_relation(c, q, in, l, v, RL_SAME) || (is_short(p, v) && try_relation(c, q, in, l, v, RL_SHORT)))
+            if (try_relation(c, q, in, l, v, RL_SAME) ||
+                (is_short(p, v) && try_relation(c, q, in, l, v, RL_SHORT)))
                 return true;
         }
     }
     for (uint32_t v = 0; v < p->nptx && width == 32; v++)
-        if (q->phi[v] && q->pv[v] && prove_ptx_width(p, v) == 32 && !is_short(p, v) && try_relation(c, q, in, l, v, RL_OFFSET))
+        if (q->phi[v] && q->pv[v] && prove_ptx_width(p, v) == 32 && !is_short(p, v) &&
+            try_relation(c, q, in, l, v, RL_OFFSET))
             return true;
     return false;
 }
@@ -324,7 +336,8 @@ static void relate_locations(Core *c, uint32_t cut, const Arrivals *in) {
             q->level[l] = LV_RELATED;
             q->relation[l].value = UINT32_MAX;
         }
-        if (q->level[l] == LV_RELATED && (q->relation[l].value == UINT32_MAX || !holds(c, in, l, &q->relation[l])) &&
+        if (q->level[l] == LV_RELATED &&
+            (q->relation[l].value == UINT32_MAX || !holds(c, in, l, &q->relation[l])) &&
             !find_relation(c, q, in, l))
             q->level[l] = LV_FREE;
         Term *any = t_var(ts, prove_loc_width(l), term_name(ts, "?%u", l), cut + 1);
@@ -345,15 +358,16 @@ static bool relate(Core *c, uint32_t cut) {
     arrivals_of(c, cut, &in);
     if (!in.n)
         return false;
-    Term **pv = arena_copy(&p->arena, q->pv, p->nptx * sizeof *pv), **lv = arena_copy(&p->arena, q->lv, p->nloc * sizeof *lv);
+    Term **pv = arena_copy(&p->arena, q->pv, p->nptx * sizeof *pv),
+         **lv = arena_copy(&p->arena, q->lv, p->nloc * sizeof *lv);
     Term *mem[NMEM];
     memcpy(mem, q->mem, sizeof mem);
     relate_ptx(c, cut, &in);
     relate_locations(c, cut, &in);
     bool first = !q->reached;
     q->reached = true;
-    return first || memcmp(pv, q->pv, p->nptx * sizeof *pv) != 0 || memcmp(lv, q->lv, p->nloc * sizeof *lv) != 0 ||
-           memcmp(mem, q->mem, sizeof mem) != 0;
+    return first || memcmp(pv, q->pv, p->nptx * sizeof *pv) != 0 ||
+           memcmp(lv, q->lv, p->nloc * sizeof *lv) != 0 || memcmp(mem, q->mem, sizeof mem) != 0;
 }
 
 static bool out_of_time(Core *c) { return c->deadline > 0 && prove_now() > c->deadline; }
@@ -387,9 +401,16 @@ static void solve(Core *c) {
 }
 
 /* ---- one function ---- */
-static bool setup(Core *c, const PtxModule *m, const PtxFunc *pf, const BinFlow *g, uint32_t func, const ProveOptions *opt) {
+static bool setup(Core *c, const PtxModule *m, const PtxFunc *pf, const BinFlow *g, uint32_t func,
+                  const ProveOptions *opt) {
     Prover *p = &c->p;
-    *p = (Prover){.m = m, .pf = pf, .g = g, .bf = &g->bin->funcs[func], .ff = &g->funcs[func], .opt = opt, .func = func};
+    *p = (Prover){.m = m,
+                  .pf = pf,
+                  .g = g,
+                  .bf = &g->bin->funcs[func],
+                  .ff = &g->funcs[func],
+                  .opt = opt,
+                  .func = func};
     terms_init(&p->ts);
     p->fixup = ARENA_ARRAY(&p->arena, const BinFixup *, g->bin->ncode + 1);
     for (uint32_t i = 0; i < g->bin->nfixups; i++) {
@@ -414,8 +435,8 @@ static void start(Core *c) {
         c->entry.mem[s] = t_var(&p->ts, 0, term_name(&p->ts, "memory %u", s), 0);
 }
 
-static void prove_function(ProveReport *r, const PtxModule *m, const PtxFunc *pf, const BinFlow *g, uint32_t func, const ProveOptions *opt,
-                           struct ProveZ3 *z3, double deadline) {
+static void prove_function(ProveReport *r, const PtxModule *m, const PtxFunc *pf, const BinFlow *g,
+                           uint32_t func, const ProveOptions *opt, struct ProveZ3 *z3, double deadline) {
     ProveFunc *out = &r->funcs[r->nfuncs++];
     out->name = arena_copy(&r->arena, g->bin->funcs[func].name, strlen(g->bin->funcs[func].name) + 1);
     Core *c = calloc(1, sizeof *c);
@@ -476,9 +497,11 @@ bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, 
     for (uint32_t f = 0; f < b->nfuncs; f++) {
         uint32_t index = ptx_find_func(m, b->funcs[f].name);
         const PtxModule *from = index ? m : library_of(&library, b->funcs[f].name, &index);
-        if (!from || !from->funcs[index - 1].has_body || (opt->kernel && strcmp(opt->kernel, b->funcs[f].name) != 0))
+        if (!from || !from->funcs[index - 1].has_body ||
+            (opt->kernel && strcmp(opt->kernel, b->funcs[f].name) != 0))
             continue;
-        prove_function(r, from, &from->funcs[index - 1], g, f, opt, z3, opt->total_seconds > 0 ? begin + opt->total_seconds : 0);
+        prove_function(r, from, &from->funcs[index - 1], g, f, opt, z3,
+                       opt->total_seconds > 0 ? begin + opt->total_seconds : 0);
         if (opt->progress)
             opt->progress(opt->user, b->funcs[f].name, f + 1, b->nfuncs);
     }

@@ -1,10 +1,12 @@
-/* Translation validation: the machine code of a binary means what its PTX means, for one symbolic lane and so, as
- * every data instruction works lane by lane, for all masks. docs/prove.md has the method and what is trusted.
+/* Translation validation: the machine code of a binary means what its PTX means, for one symbolic lane and
+ * so, as every data instruction works lane by lane, for all masks. docs/prove.md has the method and what is
+ * trusted.
  *
- * A region is an acyclic piece of code with one entry, between cut points: function entry, merge points and loop
- * headers that both programs have. PTX and machine code of a region are executed symbolically, by two executors that
- * share the terms they build and nothing else. At each cut point the relation says which machine location holds which
- * term over PTX values; the compiler's map only tells which points to compare, the relation is found and checked here.
+ * A region is an acyclic piece of code with one entry, between cut points: function entry, merge points and
+ * loop headers that both programs have. PTX and machine code of a region are executed symbolically, by two
+ * executors that share the terms they build and nothing else. At each cut point the relation says which
+ * machine location holds which term over PTX values; the compiler's map only tells which points to compare,
+ * the relation is found and checked here.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_PROVE_PROVE_H
 #define HEDDLE_CHECK_PROVE_PROVE_H
@@ -29,21 +31,21 @@ typedef struct {
     void *user;
 } ProveOptions;
 
-typedef struct { /* one lane's value in a counterexample */
-    const char *what;   /* "%r3" or "R7" or "load of 4 bytes" */
+typedef struct {      /* one lane's value in a counterexample */
+    const char *what; /* "%r3" or "R7" or "load of 4 bytes" */
     uint64_t value;
 } ProveValue;
 
 typedef struct {
-    uint32_t ptx_first, ptx_last;  /* lines of the PTX text, 0 unknown */
-    uint64_t pc_first, pc_last;    /* bytes in the function */
+    uint32_t ptx_first, ptx_last; /* lines of the PTX text, 0 unknown */
+    uint64_t pc_first, pc_last;   /* bytes in the function */
     ProveStatus status;
-    bool predicated;               /* has a guard, a select or an if-conversion */
-    bool replayed;                 /* a refutation that the simulator confirmed */
-    const char *reason;            /* what differs or why it is unknown; "" */
-    uint32_t bad_line;             /* PTX line of what differs, 0 unknown */
-    uint64_t bad_pc;               /* machine instruction of what differs */
-    const ProveValue *values;      /* refuted: inputs, then both results */
+    bool predicated;          /* has a guard, a select or an if-conversion */
+    bool replayed;            /* a refutation that the simulator confirmed */
+    const char *reason;       /* what differs or why it is unknown; "" */
+    uint32_t bad_line;        /* PTX line of what differs, 0 unknown */
+    uint64_t bad_pc;          /* machine instruction of what differs */
+    const ProveValue *values; /* refuted: inputs, then both results */
     uint32_t nvalues;
     double seconds, slowest_query;
 } ProveRegion;
@@ -66,8 +68,8 @@ typedef struct {
     bool has_z3; /* the library was found */
 } ProveReport;
 
-/* Prove all functions of `m` that have a body and a counterpart in `b`. False only if nothing could be done (reported).
- * Free the report in any case. */
+/* Prove all functions of `m` that have a body and a counterpart in `b`. False only if nothing could be done
+ * (reported). Free the report in any case. */
 bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *r, Diags *d);
 void prove_report_free(ProveReport *r);
 /* Texts, malloc'ed. */

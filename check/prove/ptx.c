@@ -12,7 +12,8 @@ void pv_fault(Ptx *x, const char *why) {
 
 Term *pv_value(Ptx *x, uint32_t index) {
     if (!x->val[index]) /* read before it was written: any value */
-        x->val[index] = t_var(&x->p->ts, prove_ptx_width(x->p, index), term_name(&x->p->ts, "undefined %u", index), 0);
+        x->val[index] =
+            t_var(&x->p->ts, prove_ptx_width(x->p, index), term_name(&x->p->ts, "undefined %u", index), 0);
     return t_under(&x->p->ts, x->val[index], x->full);
 }
 void pv_set(Ptx *x, uint32_t index, Term *v) {
@@ -30,7 +31,9 @@ uint32_t prove_ptx_width(const Prover *p, uint32_t value) {
     return t == TY_PRED ? 1 : ptx_type_bytes(t) == 8 ? 64 : 32;
 }
 const char *prove_ptx_name(const Prover *p, uint32_t value) {
-    return value < p->carry ? str_text(&p->m->strings, p->pf->regs[value].name) : value == p->carry ? "CC.CF" : "a .param word";
+    return value < p->carry    ? str_text(&p->m->strings, p->pf->regs[value].name)
+           : value == p->carry ? "CC.CF"
+                               : "a .param word";
 }
 
 static Term *fit(Ptx *x, Term *v, unsigned width) {
@@ -52,14 +55,18 @@ static Term *symbol(Ptx *x, const PtxOperand *o) {
     Term *k = t_const(ts, 64, (uint64_t)o->imm);
     switch (v->space) {
     case SP_GLOBAL: return t_add(ts, prove_address(p, index), k);
-    case SP_SHARED: case SP_CONST: return t_add(ts, t_const(ts, 64, prove_var_offset(p, index)), k);
+    case SP_SHARED:
+    case SP_CONST: return t_add(ts, t_const(ts, 64, prove_var_offset(p, index)), k);
     case SP_LOCAL: {
-        Term *base = t_sub(ts, prove_sp(p), t_const(ts, 32, p->bf->frame_bytes - (p->frame_offset[index] - 1)));
+        Term *base =
+            t_sub(ts, prove_sp(p), t_const(ts, 32, p->bf->frame_bytes - (p->frame_offset[index] - 1)));
         return t_zext(ts, t_add(ts, base, t_lo(ts, k)));
     }
     case SP_PARAM:
         if (p->pf->is_entry && !p->param_word[index])
-            return t_const(ts, 64, isa_target_info(p->g->bin->target)->param_base_bytes + v->param_offset_bytes + (uint64_t)o->imm);
+            return t_const(ts, 64,
+                           isa_target_info(p->g->bin->target)->param_base_bytes + v->param_offset_bytes +
+                               (uint64_t)o->imm);
         break;
     default: break;
     }
@@ -88,9 +95,7 @@ Term *pv_src(Ptx *x, const PtxOperand *o, PtxType t) {
         break;
     case PO_SYM: v = fit(x, symbol(x, o), width); break;
     case PO_SREG: v = fit(x, prove_sreg(x, o), width); break;
-    default:
-        pv_fault(x, "an operand is not modelled");
-        return width == 1 ? ts->truth : t_const(ts, width, 0);
+    default: pv_fault(x, "an operand is not modelled"); return width == 1 ? ts->truth : t_const(ts, width, 0);
     }
     return bytes < 4 && bytes ? t_zext_from(ts, v, 8 * bytes) : v;
 }
@@ -179,12 +184,16 @@ static bool run_statement(Ptx *x) { /* false: control goes elsewhere */
             arrive(x, b->succ[1], not_guard);
         arrive(x, b->succ[0], x->full);
         return false;
-    case PTX_BRX:
-        pv_fault(x, "brx.idx is not modelled");
-        return false;
-    case PTX_RET: case PTX_EXIT: case PTX_TRAP:
+    case PTX_BRX: pv_fault(x, "brx.idx is not modelled"); return false;
+    case PTX_RET:
+    case PTX_EXIT:
+    case PTX_TRAP:
         if (x->full != ts->falsity)
-            leave(x, in->op == PTX_TRAP ? EX_TRAP : in->op == PTX_RET && !x->p->pf->is_entry ? EX_RET : EX_END, 0, x->full);
+            leave(x,
+                  in->op == PTX_TRAP                         ? EX_TRAP
+                  : in->op == PTX_RET && !x->p->pf->is_entry ? EX_RET
+                                                             : EX_END,
+                  0, x->full);
         x->pc = not_guard;
         return x->pc != ts->falsity;
     default: break;
@@ -192,7 +201,8 @@ static bool run_statement(Ptx *x) { /* false: control goes elsewhere */
     if (in->guard_reg || in->op == PTX_SELP || in->op == PTX_SLCT)
         x->r->guarded = true;
     if (!pv_arith(x) && !pv_float(x) && !pv_memory(x))
-        pv_fault(x, term_name(ts, "%s%s is not modelled", ptx_op_name((PtxOp)in->op), str_text(&x->p->m->strings, in->mods_text)));
+        pv_fault(x, term_name(ts, "%s%s is not modelled", ptx_op_name((PtxOp)in->op),
+                              str_text(&x->p->m->strings, in->mods_text)));
     return true;
 }
 
@@ -249,11 +259,13 @@ void prove_ptx_run(Prover *p, uint32_t block, Term *const *val, Term *const *mem
 
 /* ---- the graph ---- */
 static bool ends_block(const PtxInsn *in) {
-    return in->op == PTX_BRA || in->op == PTX_BRX || ((in->op == PTX_RET || in->op == PTX_EXIT || in->op == PTX_TRAP) && !in->guard_reg);
+    return in->op == PTX_BRA || in->op == PTX_BRX ||
+           ((in->op == PTX_RET || in->op == PTX_EXIT || in->op == PTX_TRAP) && !in->guard_reg);
 }
 
 static void order(Prover *p) { /* reverse post-order with an explicit stack */
-    uint32_t *stack = ARENA_ARRAY(&p->arena, uint32_t, p->nblocks + 1), *next = ARENA_ARRAY(&p->arena, uint32_t, p->nblocks + 1);
+    uint32_t *stack = ARENA_ARRAY(&p->arena, uint32_t, p->nblocks + 1),
+             *next = ARENA_ARRAY(&p->arena, uint32_t, p->nblocks + 1);
     uint8_t *state = ARENA_ARRAY(&p->arena, uint8_t, p->nblocks + 1);
     uint32_t *post = ARENA_ARRAY(&p->arena, uint32_t, p->nblocks + 1), n = 0, depth = 0;
     stack[depth++] = 0;
@@ -364,7 +376,9 @@ void prove_ptx_entry(Prover *p, Term **val) {
         Term *lo = prove_input(p, "arg%u.0", k);
         if (reg) {
             unsigned w = prove_ptx_width(p, reg);
-            val[reg] = w == 1 ? t_not(ts, t_eq(ts, lo, ts->zero)) : w == 64 ? t_pair(ts, lo, prove_input(p, "arg%u.1", k)) : lo;
+            val[reg] = w == 1    ? t_not(ts, t_eq(ts, lo, ts->zero))
+                       : w == 64 ? t_pair(ts, lo, prove_input(p, "arg%u.1", k))
+                                 : lo;
             unsigned bytes = ptx_type_bytes(p->pf->regs[reg].type);
             if (bytes && bytes < 4)
                 val[reg] = t_zext_from(ts, lo, 8 * bytes);

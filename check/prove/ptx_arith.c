@@ -1,4 +1,5 @@
-/* What integer, logic, comparison and selection instructions of PTX compute. PTX ISA 9.7.1, 9.7.2, 9.7.6, 9.7.8.
+/* What integer, logic, comparison and selection instructions of PTX compute. PTX
+ * ISA 9.7.1, 9.7.2, 9.7.6, 9.7.8.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
 
@@ -6,7 +7,8 @@ static PtxType ty(const Ptx *x) { return (PtxType)x->in->type[0]; }
 static const PtxOperand *op(const Ptx *x, unsigned i) { return &x->in->operands[i]; }
 static bool is_int(PtxType t) {
     PtxTypeClass c = ptx_type_class(t);
-    return (c == TC_BITS || c == TC_UNSIGNED || c == TC_SIGNED) && t != TY_B128 && t != TY_U16X2 && t != TY_S16X2;
+    return (c == TC_BITS || c == TC_UNSIGNED || c == TC_SIGNED) && t != TY_B128 && t != TY_U16X2 &&
+           t != TY_S16X2;
 }
 static Term *k32(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 32, v); }
 static Term *ext(Ptx *x, unsigned i) { return pv_src_ext(x, op(x, i), ty(x)); }
@@ -66,7 +68,8 @@ static bool add_sub(Ptx *x, bool sub) {
 /* Bits 64 to 127, in 32-bit digits; no partial sum exceeds 64 bits. */
 static Term *high_product(Ptx *x, bool sg, Term *a, Term *b) {
     Terms *ts = &x->p->ts;
-    Term *a0 = t_zext(ts, t_lo(ts, a)), *a1 = t_zext(ts, t_hi(ts, a)), *b0 = t_zext(ts, t_lo(ts, b)), *b1 = t_zext(ts, t_hi(ts, b));
+    Term *a0 = t_zext(ts, t_lo(ts, a)), *a1 = t_zext(ts, t_hi(ts, a)), *b0 = t_zext(ts, t_lo(ts, b)),
+         *b1 = t_zext(ts, t_hi(ts, b));
     Term *p = t_mul(ts, a0, b0), *t = t_add(ts, t_mul(ts, a0, b1), t_zext(ts, t_hi(ts, p)));
     Term *u = t_add(ts, t_mul(ts, a1, b0), t_zext(ts, t_lo(ts, t)));
     Term *h = t_add(ts, t_add(ts, t_mul(ts, a1, b1), t_zext(ts, t_hi(ts, t))), t_zext(ts, t_hi(ts, u)));
@@ -155,7 +158,8 @@ static bool divide(Ptx *x) {
     if (!sg && t_is_const(b) && b->k && !(b->k & (b->k - 1))) { /* as a shift or a mask */
         Term *n = k32(x, (uint64_t)__builtin_ctzll(b->k)), *d;
         if (wide && rem)
-            d = t_pair(ts, t_land(ts, t_lo(ts, a), k32(x, (b->k - 1) & 0xffffffff)), t_land(ts, t_hi(ts, a), k32(x, (b->k - 1) >> 32)));
+            d = t_pair(ts, t_land(ts, t_lo(ts, a), k32(x, (b->k - 1) & 0xffffffff)),
+                       t_land(ts, t_hi(ts, a), k32(x, (b->k - 1) >> 32)));
         else if (wide)
             d = t_shift64(ts, TO_LSHR64, a, n);
         else
@@ -275,9 +279,11 @@ static bool bfi(Ptx *x) {
     if (a->width == 32) {
         d = merge(x, t_shl(ts, t_ones(ts, len), pos), t_shl(ts, a, pos), b);
     } else {
-        Term *m = t_add(ts, t_shift64(ts, TO_SHL64, t_const(ts, 64, 1), len), t_const(ts, 64, ~0ull)), *v = t_shift64(ts, TO_SHL64, a, pos);
+        Term *m = t_add(ts, t_shift64(ts, TO_SHL64, t_const(ts, 64, 1), len), t_const(ts, 64, ~0ull)),
+             *v = t_shift64(ts, TO_SHL64, a, pos);
         m = t_shift64(ts, TO_SHL64, m, pos);
-        d = t_pair(ts, merge(x, t_lo(ts, m), t_lo(ts, v), t_lo(ts, b)), merge(x, t_hi(ts, m), t_hi(ts, v), t_hi(ts, b)));
+        d = t_pair(ts, merge(x, t_lo(ts, m), t_lo(ts, v), t_lo(ts, b)),
+                   merge(x, t_hi(ts, m), t_hi(ts, v), t_hi(ts, b)));
     }
     pv_dst(x, op(x, 0), ty(x), d);
     return true;
@@ -288,9 +294,10 @@ static Term *compare(Ptx *x, PtxType t, const PtxOperand *oa, const PtxOperand *
     Terms *ts = &x->p->ts;
     PtxCmp c = (PtxCmp)x->in->cmp;
     if (t == TY_F32 || t == TY_F64) {
-        static const uint8_t outcomes[] = {[CMP_EQ] = 2, [CMP_NE] = 5, [CMP_LT] = 1, [CMP_LE] = 3, [CMP_GT] = 4, [CMP_GE] = 6,
-                                           [CMP_EQU] = 10, [CMP_NEU] = 13, [CMP_LTU] = 9, [CMP_LEU] = 11, [CMP_GTU] = 12,
-                                           [CMP_GEU] = 14, [CMP_NUM] = 7, [CMP_NAN] = 8};
+        static const uint8_t outcomes[] = {
+            [CMP_EQ] = 2,   [CMP_NE] = 5,   [CMP_LT] = 1,   [CMP_LE] = 3,  [CMP_GT] = 4,
+            [CMP_GE] = 6,   [CMP_EQU] = 10, [CMP_NEU] = 13, [CMP_LTU] = 9, [CMP_LEU] = 11,
+            [CMP_GTU] = 12, [CMP_GEU] = 14, [CMP_NUM] = 7,  [CMP_NAN] = 8};
         if (c >= sizeof outcomes || !outcomes[c])
             return NULL;
         unsigned kind = t == TY_F64 ? 64 : 32 | (x->in->flags & PF_FTZ ? 256u : 0);
@@ -300,26 +307,37 @@ static Term *compare(Ptx *x, PtxType t, const PtxOperand *oa, const PtxOperand *
         return NULL;
     bool sg = pv_signed(t) && c != CMP_LO && c != CMP_LS && c != CMP_HI && c != CMP_HS;
     Term *a = pv_src_ext(x, oa, t), *b = pv_src_ext(x, ob, t);
-    if (a->width == 64) { /* word by word, as machines do: less in the high words, or equal there and less in the low ones */
-        Term *ah = t_hi(ts, a), *bh = t_hi(ts, b), *al = t_lo(ts, a), *bl = t_lo(ts, b), *eq = t_eq(ts, ah, bh);
-        Term *lt = sg ? t_slt(ts, ah, bh) : t_ult(ts, ah, bh), *gt = sg ? t_slt(ts, bh, ah) : t_ult(ts, bh, ah);
+    if (a->width == 64) { /* word by word, as machines do: less in the high words, or equal there and less in
+                             the low ones */
+        Term *ah = t_hi(ts, a), *bh = t_hi(ts, b), *al = t_lo(ts, a), *bl = t_lo(ts, b),
+             *eq = t_eq(ts, ah, bh);
+        Term *lt = sg ? t_slt(ts, ah, bh) : t_ult(ts, ah, bh),
+             *gt = sg ? t_slt(ts, bh, ah) : t_ult(ts, bh, ah);
         switch (c) {
         case CMP_EQ: return t_and(ts, t_eq(ts, al, bl), eq);
         case CMP_NE: return t_not(ts, t_and(ts, t_eq(ts, al, bl), eq));
-        case CMP_LT: case CMP_LO: return t_or(ts, lt, t_and(ts, eq, t_ult(ts, al, bl)));
-        case CMP_LE: case CMP_LS: return t_or(ts, lt, t_and(ts, eq, t_not(ts, t_ult(ts, bl, al))));
-        case CMP_GT: case CMP_HI: return t_or(ts, gt, t_and(ts, eq, t_ult(ts, bl, al)));
-        case CMP_GE: case CMP_HS: return t_or(ts, gt, t_and(ts, eq, t_not(ts, t_ult(ts, al, bl))));
+        case CMP_LT:
+        case CMP_LO: return t_or(ts, lt, t_and(ts, eq, t_ult(ts, al, bl)));
+        case CMP_LE:
+        case CMP_LS: return t_or(ts, lt, t_and(ts, eq, t_not(ts, t_ult(ts, bl, al))));
+        case CMP_GT:
+        case CMP_HI: return t_or(ts, gt, t_and(ts, eq, t_ult(ts, bl, al)));
+        case CMP_GE:
+        case CMP_HS: return t_or(ts, gt, t_and(ts, eq, t_not(ts, t_ult(ts, al, bl))));
         default: return NULL;
         }
     }
     switch (c) {
     case CMP_EQ: return t_eq(ts, a, b);
     case CMP_NE: return t_not(ts, t_eq(ts, a, b));
-    case CMP_LT: case CMP_LO: return sg ? t_slt(ts, a, b) : t_ult(ts, a, b);
-    case CMP_LE: case CMP_LS: return t_not(ts, sg ? t_slt(ts, b, a) : t_ult(ts, b, a));
-    case CMP_GT: case CMP_HI: return sg ? t_slt(ts, b, a) : t_ult(ts, b, a);
-    case CMP_GE: case CMP_HS: return t_not(ts, sg ? t_slt(ts, a, b) : t_ult(ts, a, b));
+    case CMP_LT:
+    case CMP_LO: return sg ? t_slt(ts, a, b) : t_ult(ts, a, b);
+    case CMP_LE:
+    case CMP_LS: return t_not(ts, sg ? t_slt(ts, b, a) : t_ult(ts, b, a));
+    case CMP_GT:
+    case CMP_HI: return sg ? t_slt(ts, b, a) : t_ult(ts, b, a);
+    case CMP_GE:
+    case CMP_HS: return t_not(ts, sg ? t_slt(ts, a, b) : t_ult(ts, a, b));
     default: return NULL;
     }
 }
@@ -408,8 +426,8 @@ static bool lop3(Ptx *x) {
     unsigned first = x->in->ndst, n = x->in->noperands - first;
     if (op(x, first + 3)->kind != PO_IMM)
         return false;
-    Term *d = t_lop3(ts, (unsigned)op(x, first + 3)->imm & 255, pv_src(x, op(x, first), TY_B32), pv_src(x, op(x, first + 1), TY_B32),
-                     pv_src(x, op(x, first + 2), TY_B32));
+    Term *d = t_lop3(ts, (unsigned)op(x, first + 3)->imm & 255, pv_src(x, op(x, first), TY_B32),
+                     pv_src(x, op(x, first + 1), TY_B32), pv_src(x, op(x, first + 2), TY_B32));
     if (n == 5 && x->in->ndst > 1) {
         Term *nz = t_not(ts, t_eq(ts, d, ts->zero)), *q = pv_src(x, op(x, first + 4), TY_PRED);
         pv_dst(x, op(x, 1), TY_PRED, x->in->bop == BOP_OR ? t_or(ts, nz, q) : t_and(ts, nz, q));
@@ -430,8 +448,10 @@ static bool shift(Ptx *x) {
 }
 static bool funnel(Ptx *x) {
     Terms *ts = &x->p->ts;
-    Term *lo = pv_src(x, op(x, 1), TY_B32), *hi = pv_src(x, op(x, 2), TY_B32), *n = pv_src(x, op(x, 3), TY_U32);
-    n = x->in->sub2 == SUB_WRAP ? t_land(ts, n, k32(x, 31)) : t_ite(ts, t_ult(ts, n, k32(x, 32)), n, k32(x, 32));
+    Term *lo = pv_src(x, op(x, 1), TY_B32), *hi = pv_src(x, op(x, 2), TY_B32),
+         *n = pv_src(x, op(x, 3), TY_U32);
+    n = x->in->sub2 == SUB_WRAP ? t_land(ts, n, k32(x, 31))
+                                : t_ite(ts, t_ult(ts, n, k32(x, 32)), n, k32(x, 32));
     Term *v = t_shift64(ts, x->in->sub == SUB_L ? TO_SHL64 : TO_LSHR64, t_pair(ts, lo, hi), n);
     pv_dst(x, op(x, 0), TY_B32, x->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
     return true;
@@ -439,7 +459,9 @@ static bool funnel(Ptx *x) {
 static bool prmt(Ptx *x) {
     if (x->in->sub != SUB_NONE)
         return false;
-    pv_dst(x, op(x, 0), TY_B32, t_prmt(&x->p->ts, pv_src(x, op(x, 1), TY_B32), pv_src(x, op(x, 2), TY_B32), pv_src(x, op(x, 3), TY_B32)));
+    pv_dst(x, op(x, 0), TY_B32,
+           t_prmt(&x->p->ts, pv_src(x, op(x, 1), TY_B32), pv_src(x, op(x, 2), TY_B32),
+                  pv_src(x, op(x, 3), TY_B32)));
     return true;
 }
 
@@ -447,26 +469,38 @@ bool pv_arith(Ptx *x) {
     switch (x->in->op) {
     case PTX_ADD: return add_sub(x, false);
     case PTX_SUB: return add_sub(x, true);
-    case PTX_ADDC: case PTX_SUBC: return is_int(ty(x)) && add_carry(x, src(x, 1), src(x, 2), x->in->op == PTX_SUBC, true);
+    case PTX_ADDC:
+    case PTX_SUBC: return is_int(ty(x)) && add_carry(x, src(x, 1), src(x, 2), x->in->op == PTX_SUBC, true);
     case PTX_MUL: return mul(x);
-    case PTX_MAD: case PTX_MADC: return mad(x);
-    case PTX_MUL24: case PTX_MAD24: return mul24(x);
-    case PTX_DIV: case PTX_REM: return divide(x);
-    case PTX_ABS: case PTX_NEG: return abs_neg(x);
-    case PTX_MIN: case PTX_MAX: return min_max(x);
+    case PTX_MAD:
+    case PTX_MADC: return mad(x);
+    case PTX_MUL24:
+    case PTX_MAD24: return mul24(x);
+    case PTX_DIV:
+    case PTX_REM: return divide(x);
+    case PTX_ABS:
+    case PTX_NEG: return abs_neg(x);
+    case PTX_MIN:
+    case PTX_MAX: return min_max(x);
     case PTX_SAD: return is_int(ty(x)) && sad(x);
-    case PTX_POPC: case PTX_CLZ: case PTX_BREV: case PTX_BFIND: return bits(x);
+    case PTX_POPC:
+    case PTX_CLZ:
+    case PTX_BREV:
+    case PTX_BFIND: return bits(x);
     case PTX_BFE: return bfe(x);
     case PTX_BFI: return bfi(x);
     case PTX_SETP: return setp(x);
     case PTX_SET: return set(x);
     case PTX_SELP: return selp(x);
     case PTX_SLCT: return slct(x);
-    case PTX_AND: case PTX_OR: case PTX_XOR: return logic(x);
+    case PTX_AND:
+    case PTX_OR:
+    case PTX_XOR: return logic(x);
     case PTX_NOT: return invert(x);
     case PTX_CNOT: return cnot(x);
     case PTX_LOP3: return lop3(x);
-    case PTX_SHL: case PTX_SHR: return shift(x);
+    case PTX_SHL:
+    case PTX_SHR: return shift(x);
     case PTX_SHF: return funnel(x);
     case PTX_PRMT: return prmt(x);
     default: return false;

@@ -1,5 +1,5 @@
-/* Floating point and conversions of PTX: uninterpreted operations, named by what they do. The compositions that stand for
- * approximate functions are those of docs/numerics.md. PTX ISA 9.7.3, 9.7.9.21.
+/* Floating point and conversions of PTX: uninterpreted operations, named by what they do. The compositions
+ * that stand for approximate functions are those of docs/numerics.md. PTX ISA 9.7.3, 9.7.9.21.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
 
@@ -9,8 +9,15 @@ static bool ftz(const Ptx *x) { return x->in->flags & PF_FTZ; }
 static Term *k32(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 32, v); }
 static Term *k64(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 64, v); }
 
-static unsigned rnd(const Ptx *x) { return x->in->rnd == RND_RZ ? Rnd_RZ : x->in->rnd == RND_RM ? Rnd_RM : x->in->rnd == RND_RP ? Rnd_RP : Rnd_RN; }
-static Term *uf1(Ptx *x, unsigned width, const char *name, Term *a) { return prove_uf(x->p, width, name, &a, 1); }
+static unsigned rnd(const Ptx *x) {
+    return x->in->rnd == RND_RZ   ? Rnd_RZ
+           : x->in->rnd == RND_RM ? Rnd_RM
+           : x->in->rnd == RND_RP ? Rnd_RP
+                                  : Rnd_RN;
+}
+static Term *uf1(Ptx *x, unsigned width, const char *name, Term *a) {
+    return prove_uf(x->p, width, name, &a, 1);
+}
 static const char *suffixed(Ptx *x, const char *name, unsigned r, bool flush, bool sat) {
     return term_name(&x->p->ts, "%s.%u%s%s", name, r, flush ? ".ftz" : "", sat ? ".sat" : "");
 }
@@ -30,9 +37,13 @@ static Term *add(Ptx *x, Term *a, Term *b, unsigned r, bool flush, bool sat) {
     return a->width == 64 ? prove_uf_sorted(x->p, 64, suffixed(x, "dadd", r, false, false), a, b)
                           : prove_uf_sorted(x->p, 32, suffixed(x, "fadd", r, flush, sat), a, b);
 }
-static Term *times(Ptx *x, Term *a, Term *b, bool flush) { return prove_uf_sorted(x->p, 32, suffixed(x, "fmul", Rnd_RN, flush, false), a, b); }
+static Term *times(Ptx *x, Term *a, Term *b, bool flush) {
+    return prove_uf_sorted(x->p, 32, suffixed(x, "fmul", Rnd_RN, flush, false), a, b);
+}
 /* x + -0: a NaN becomes the canonical one, a subnormal zero if it is flushed */
-static Term *canonical(Ptx *x, Term *a, bool flush) { return add(x, a, a->width == 64 ? k64(x, 1ull << 63) : k32(x, 0x80000000), Rnd_RN, flush, false); }
+static Term *canonical(Ptx *x, Term *a, bool flush) {
+    return add(x, a, a->width == 64 ? k64(x, 1ull << 63) : k32(x, 0x80000000), Rnd_RN, flush, false);
+}
 static Term *maybe_flush(Ptx *x, Term *a) {
     if (!ftz(x))
         return a;
@@ -50,8 +61,12 @@ static bool arithmetic(Ptx *x) {
     switch (x->in->op) {
     case PTX_ADD: r = add(x, a, b, rnd(x), ftz(x), sat); break;
     case PTX_SUB: r = add(x, a, negate(x, b), rnd(x), ftz(x), sat); break;
-    case PTX_MUL: r = prove_uf_sorted(p, wide ? 64 : 32, suffixed(x, wide ? "dmul" : "fmul", rnd(x), ftz(x), sat), a, b); break;
-    case PTX_FMA: case PTX_MAD: {
+    case PTX_MUL:
+        r = prove_uf_sorted(p, wide ? 64 : 32, suffixed(x, wide ? "dmul" : "fmul", rnd(x), ftz(x), sat), a,
+                            b);
+        break;
+    case PTX_FMA:
+    case PTX_MAD: {
         Term *arg[3] = {a, b, pv_src(x, op(x, 3), t)};
         if (a->id > b->id) {
             arg[0] = b;
@@ -62,11 +77,14 @@ static bool arithmetic(Ptx *x) {
     }
     case PTX_NEG: r = canonical(x, negate(x, a), ftz(x)); break;
     case PTX_ABS: r = canonical(x, magnitude(x, a), ftz(x)); break;
-    case PTX_MIN: case PTX_MAX:
+    case PTX_MIN:
+    case PTX_MAX:
         if (wide || x->in->noperands != 3 || (x->in->flags & (PF_XORSIGN_ABS | PF_RELU)))
             return false;
-        r = prove_uf_sorted(p, 32, term_name(&p->ts, "f%s%s%s", x->in->op == PTX_MIN ? "min" : "max", ftz(x) ? ".ftz" : "",
-                                             x->in->flags & PF_NAN ? ".nan" : ""), a, b);
+        r = prove_uf_sorted(p, 32,
+                            term_name(&p->ts, "f%s%s%s", x->in->op == PTX_MIN ? "min" : "max",
+                                      ftz(x) ? ".ftz" : "", x->in->flags & PF_NAN ? ".nan" : ""),
+                            a, b);
         break;
     default: return false;
     }
@@ -90,7 +108,8 @@ static bool div64(Ptx *x, Term *a, Term *b) {
 static bool div_full(Ptx *x, Term *a, Term *b) {
     Terms *ts = &x->p->ts;
     Term *mag = magnitude(x, b);
-    Term *small = t_fcmp(ts, 32, 1, mag, k32(x, 0x00800000)), *big = t_fcmp(ts, 32, 6, mag, k32(x, 0x7e800000));
+    Term *small = t_fcmp(ts, 32, 1, mag, k32(x, 0x00800000)),
+         *big = t_fcmp(ts, 32, 6, mag, k32(x, 0x7e800000));
     Term *k = t_ite(ts, big, k32(x, 0x3e800000), t_ite(ts, small, k32(x, 0x4b800000), k32(x, 0x3f800000)));
     Term *u = times(x, a, k, ftz(x)), *v = times(x, b, k, ftz(x));
     pv_dst(x, op(x, 0), TY_F32, times(x, u, maybe_flush(x, mufu(x, Mufu_RCP, maybe_flush(x, v))), ftz(x)));
@@ -130,19 +149,22 @@ static bool division(Ptx *x) {
         return true;
     }
     Term *arg[2] = {root ? maybe_flush(x, a) : rcp ? a : maybe_flush(x, a), maybe_flush(x, b)};
-    return library(x, term_name(ts, "__heddle_%s_%s_f32", root ? "sqrt" : "div", r[rnd(x)]), arg, root ? 1 : 2, false);
+    return library(x, term_name(ts, "__heddle_%s_%s_f32", root ? "sqrt" : "div", r[rnd(x)]), arg,
+                   root ? 1 : 2, false);
 }
 static bool transcendental(Ptx *x) {
     if (ty(x) == TY_F64 && x->in->op == PTX_RSQRT && ftz(x)) { /* of the high words */
         Terms *ts = &x->p->ts;
-        pv_dst(x, op(x, 0), TY_F64, t_pair(ts, ts->zero, mufu(x, Mufu_RSQ64H, t_hi(ts, pv_src(x, op(x, 1), TY_F64)))));
+        pv_dst(x, op(x, 0), TY_F64,
+               t_pair(ts, ts->zero, mufu(x, Mufu_RSQ64H, t_hi(ts, pv_src(x, op(x, 1), TY_F64)))));
         return true;
     }
     if (ty(x) != TY_F32)
         return false;
     Term *a = pv_src(x, op(x, 1), TY_F32), *r;
     switch (x->in->op) {
-    case PTX_SIN: case PTX_COS:
+    case PTX_SIN:
+    case PTX_COS:
         r = mufu(x, x->in->op == PTX_SIN ? Mufu_SIN : Mufu_COS, times(x, a, k32(x, 0x3e22f983), ftz(x)));
         break;
     case PTX_LG2: r = mufu(x, Mufu_LG2, maybe_flush(x, a)); break;
@@ -156,8 +178,10 @@ static bool transcendental(Ptx *x) {
 static bool copy_sign(Ptx *x) {
     Terms *ts = &x->p->ts;
     Term *a = pv_src(x, op(x, 1), ty(x)), *b = pv_src(x, op(x, 2), ty(x));
-    Term *ha = a->width == 64 ? t_hi(ts, a) : a, *m = magnitude(x, b), *sign = t_land(ts, ha, k32(x, 0x80000000));
-    pv_dst(x, op(x, 0), ty(x), m->width == 64 ? t_pair(ts, t_lo(ts, m), t_lxor(ts, t_hi(ts, m), sign)) : t_lxor(ts, m, sign));
+    Term *ha = a->width == 64 ? t_hi(ts, a) : a, *m = magnitude(x, b),
+         *sign = t_land(ts, ha, k32(x, 0x80000000));
+    pv_dst(x, op(x, 0), ty(x),
+           m->width == 64 ? t_pair(ts, t_lo(ts, m), t_lxor(ts, t_hi(ts, m), sign)) : t_lxor(ts, m, sign));
     return true;
 }
 static bool testp(Ptx *x) {
@@ -243,7 +267,8 @@ static Term *pack(Ptx *x, bool bf, Term *hi, Term *lo) {
     Terms *ts = &x->p->ts;
     Term *arg[3] = {hi, lo, ts->zero};
     bool relu = x->in->flags & PF_RELU;
-    return prove_uf(x->p, 32, term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(x), relu), arg, 3);
+    return prove_uf(x->p, 32, term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(x), relu),
+                    arg, 3);
 }
 static void finish(Ptx *x, PtxType d, Term *r, bool flush) {
     if ((x->in->flags & PF_SAT) && d == TY_F32)
@@ -263,7 +288,9 @@ static bool float_to_float(Ptx *x, PtxType d, PtxType t) {
     if (integral(x, &r)) {
         if (d != t)
             return false;
-        finish(x, d, uf1(x, d == TY_F64 ? 64 : 32, term_name(ts, "frnd.%u.%u%s", fd, r, ftz(x) ? ".ftz" : ""), a), false);
+        finish(x, d,
+               uf1(x, d == TY_F64 ? 64 : 32, term_name(ts, "frnd.%u.%u%s", fd, r, ftz(x) ? ".ftz" : ""), a),
+               false);
         return true;
     }
     if (d == t) {
@@ -283,7 +310,8 @@ static bool float_to_float(Ptx *x, PtxType d, PtxType t) {
     }
     if (x->in->flags & PF_RELU)
         return false;
-    finish(x, d, uf1(x, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, rnd(x)), a), ftz(x) && d == TY_F32 && t == TY_F64);
+    finish(x, d, uf1(x, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, rnd(x)), a),
+           ftz(x) && d == TY_F32 && t == TY_F64);
     return true;
 }
 static bool cvt(Ptx *x) {
@@ -300,13 +328,15 @@ static bool cvt(Ptx *x) {
     if (is_float(d) && is_float(t))
         return float_to_float(x, d, t);
     if (is_int(d) && is_float(t) && t != TY_BF16 && integral(x, &r)) {
-        const char *name = term_name(ts, "f2i.%u.%u.%u.%u%s", pv_signed(d) ? CvtSign_S : CvtSign_U, isize(d), fsize(t), r, ftz(x) ? ".ftz" : "");
+        const char *name = term_name(ts, "f2i.%u.%u.%u.%u%s", pv_signed(d) ? CvtSign_S : CvtSign_U, isize(d),
+                                     fsize(t), r, ftz(x) ? ".ftz" : "");
         pv_dst(x, op(x, 0), d, uf1(x, pv_bytes(d) == 8 ? 64 : 32, name, pv_src(x, op(x, 1), t)));
         return true;
     }
     if (is_float(d) && d != TY_BF16 && is_int(t)) {
         Term *a = pv_src_ext(x, op(x, 1), t);
-        const char *name = term_name(ts, "i2f.%u.%u.%u.%u", pv_signed(t) ? CvtSign_S : CvtSign_U, a->width == 64 ? ISize_B64 : ISize_B32, fsize(d), rnd(x));
+        const char *name = term_name(ts, "i2f.%u.%u.%u.%u", pv_signed(t) ? CvtSign_S : CvtSign_U,
+                                     a->width == 64 ? ISize_B64 : ISize_B32, fsize(d), rnd(x));
         finish(x, d, uf1(x, d == TY_F64 ? 64 : 32, name, a), false);
         return true;
     }
@@ -317,10 +347,24 @@ bool pv_float(Ptx *x) {
     PtxType t = ty(x);
     bool scalar = t == TY_F32 || t == TY_F64;
     switch (x->in->op) {
-    case PTX_ADD: case PTX_SUB: case PTX_MUL: case PTX_FMA: case PTX_MAD: case PTX_NEG: case PTX_ABS: case PTX_MIN: case PTX_MAX:
-        return scalar && arithmetic(x);
-    case PTX_DIV: case PTX_RCP: case PTX_SQRT: return division(x);
-    case PTX_RSQRT: case PTX_SIN: case PTX_COS: case PTX_LG2: case PTX_EX2: case PTX_TANH: return transcendental(x);
+    case PTX_ADD:
+    case PTX_SUB:
+    case PTX_MUL:
+    case PTX_FMA:
+    case PTX_MAD:
+    case PTX_NEG:
+    case PTX_ABS:
+    case PTX_MIN:
+    case PTX_MAX: return scalar && arithmetic(x);
+    case PTX_DIV:
+    case PTX_RCP:
+    case PTX_SQRT: return division(x);
+    case PTX_RSQRT:
+    case PTX_SIN:
+    case PTX_COS:
+    case PTX_LG2:
+    case PTX_EX2:
+    case PTX_TANH: return transcendental(x);
     case PTX_TESTP: return scalar && testp(x);
     case PTX_COPYSIGN: return scalar && copy_sign(x);
     case PTX_CVT: return cvt(x);

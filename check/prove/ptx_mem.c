@@ -6,7 +6,9 @@
 static PtxType ty(const Ptx *x) { return (PtxType)x->in->type[0]; }
 static const PtxOperand *op(const Ptx *x, unsigned i) { return &x->in->operands[i]; }
 static Term *k32(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 32, v); }
-static Term *word_of(Ptx *x, Term *what, unsigned c) { return t_app(&x->p->ts, TO_RESULT, 32, c, NULL, &what, 1); }
+static Term *word_of(Ptx *x, Term *what, unsigned c) {
+    return t_app(&x->p->ts, TO_RESULT, 32, c, NULL, &what, 1);
+}
 
 /* ---- moves ---- */
 static Term *pack(Ptx *x, const PtxOperand *o, unsigned total) {
@@ -35,13 +37,18 @@ static bool mov(Ptx *x) {
     Terms *ts = &x->p->ts;
     const PtxOperand *d = op(x, 0), *s = op(x, 1);
     unsigned bytes = pv_bytes(ty(x));
-    if (s->kind == PO_SREG && (s->sreg == SR_CLOCK || s->sreg == SR_CLOCK_HI || s->sreg == SR_CLOCK64 || s->sreg == SR_GLOBALTIMER ||
-                               s->sreg == SR_GLOBALTIMER_LO || s->sreg == SR_GLOBALTIMER_HI)) {
-        static const char *const names[] = {[SR_CLOCK] = "clock.lo", [SR_CLOCK_HI] = "clock.hi", [SR_CLOCK64] = "clock.lo 64",
-                                            [SR_GLOBALTIMER] = "globaltimer.lo 64", [SR_GLOBALTIMER_LO] = "globaltimer.lo",
+    if (s->kind == PO_SREG &&
+        (s->sreg == SR_CLOCK || s->sreg == SR_CLOCK_HI || s->sreg == SR_CLOCK64 ||
+         s->sreg == SR_GLOBALTIMER || s->sreg == SR_GLOBALTIMER_LO || s->sreg == SR_GLOBALTIMER_HI)) {
+        static const char *const names[] = {[SR_CLOCK] = "clock.lo",
+                                            [SR_CLOCK_HI] = "clock.hi",
+                                            [SR_CLOCK64] = "clock.lo 64",
+                                            [SR_GLOBALTIMER] = "globaltimer.lo 64",
+                                            [SR_GLOBALTIMER_LO] = "globaltimer.lo",
                                             [SR_GLOBALTIMER_HI] = "globaltimer.hi"};
         Term *what = pv_event(x, 1u << MEM_WARP, term_name(ts, "%s", names[s->sreg]), NULL, 0);
-        pv_dst(x, d, ty(x), bytes == 8 ? t_pair(ts, word_of(x, what, 0), word_of(x, what, 1)) : word_of(x, what, 0));
+        pv_dst(x, d, ty(x),
+               bytes == 8 ? t_pair(ts, word_of(x, what, 0), word_of(x, what, 1)) : word_of(x, what, 0));
         return true;
     }
     Term *v = s->kind == PO_VEC ? pack(x, s, bytes) : pv_src(x, s, ty(x));
@@ -59,7 +66,8 @@ static Term *address(Ptx *x, const PtxOperand *o, unsigned width) {
     if (o->nvec)
         pv_fault(x, "this kind of address is not modelled");
     if (o->reg) {
-        a = t_add(ts, pv_value(x, o->reg)->width == 64 ? pv_value(x, o->reg) : t_zext(ts, pv_value(x, o->reg)),
+        a = t_add(ts,
+                  pv_value(x, o->reg)->width == 64 ? pv_value(x, o->reg) : t_zext(ts, pv_value(x, o->reg)),
                   t_const(ts, 64, (uint64_t)o->imm));
     } else if (o->sym) {
         a = pv_symbol(x, o);
@@ -73,15 +81,22 @@ static unsigned order(const PtxInsn *in) {
     case SEM_VOLATILE: return MemOrder_STRONG_SYS;
     case SEM_MMIO: return MemOrder_MMIO_SYS;
     case SEM_NC: return MemOrder_CONSTANT;
-    case SEM_RELAXED: case SEM_ACQUIRE: case SEM_RELEASE: case SEM_ACQ_REL: case SEM_SC:
-        return in->scope == SCOPE_CTA ? MemOrder_STRONG_SM : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS : MemOrder_STRONG_GPU;
+    case SEM_RELAXED:
+    case SEM_ACQUIRE:
+    case SEM_RELEASE:
+    case SEM_ACQ_REL:
+    case SEM_SC:
+        return in->scope == SCOPE_CTA   ? MemOrder_STRONG_SM
+               : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS
+                                        : MemOrder_STRONG_GPU;
     default: return in->cop == COP_CV ? MemOrder_STRONG_SYS : MemOrder_WEAK;
     }
 }
 static int list_of(PtxSpace s) {
     return s == SP_GLOBAL ? MEM_GLOBAL : s == SP_SHARED ? MEM_SHARED : s == SP_LOCAL ? MEM_LOCAL : -1;
 }
-static PtxSpace space_of(const Ptx *x, const PtxOperand *o) { /* a generic access to a symbol is one to its space */
+static PtxSpace space_of(const Ptx *x,
+                         const PtxOperand *o) { /* a generic access to a symbol is one to its space */
     PtxSpace s = (PtxSpace)x->in->space;
     if (s == SP_NONE && o->sym && !(o->sym & PTX_SYM_FUNC) && !o->reg)
         s = x->p->m->vars[o->sym - 1].space;
@@ -141,7 +156,8 @@ static bool param_access(Ptx *x, const PtxOperand *a, Term **w, unsigned bytes, 
                 w[c] = t_zext_from(ts, t_lshr(ts, w[c], k32(x, 8 * (at % 4))), 8 * bytes);
         } else if (bytes < 4 && p->m->vars[index].size_bytes > bytes) {
             Term *m = k32(x, ((1ull << 8 * bytes) - 1) << 8 * (at % 4)), *old = pv_value(x, word);
-            pv_set(x, word, t_lxor(ts, old, t_land(ts, m, t_lxor(ts, old, t_shl(ts, w[0], k32(x, 8 * (at % 4)))))));
+            pv_set(x, word,
+                   t_lxor(ts, old, t_land(ts, m, t_lxor(ts, old, t_shl(ts, w[0], k32(x, 8 * (at % 4)))))));
         } else {
             pv_set(x, word + c, w[c]);
         }
@@ -156,7 +172,8 @@ static bool load(Ptx *x) {
     const PtxOperand *a = op(x, 1);
     PtxSpace space = space_of(x, a);
     PtxType t = ty(x);
-    unsigned n = op(x, 0)->kind == PO_VEC ? op(x, 0)->nvec : 1, bytes = pv_bytes(t) * n, each = bytes < 4 ? bytes : 4, o = order(in);
+    unsigned n = op(x, 0)->kind == PO_VEC ? op(x, 0)->nvec : 1, bytes = pv_bytes(t) * n,
+             each = bytes < 4 ? bytes : 4, o = order(in);
     Term *w[8];
     if (!bytes || bytes > 16 || in->sem == SEM_ACQUIRE || in->sem == SEM_SC)
         return false;
@@ -180,15 +197,18 @@ static bool load(Ptx *x) {
         if (list < 0)
             return false;
         Term *at = address(x, a, list == MEM_GLOBAL ? 64 : 32);
-        VEC_ADD(&p->arena, &x->r->loads, ((Access){x->full, t_under(ts, at, x->full), (uint32_t)list, bytes, x->at}));
+        VEC_ADD(&p->arena, &x->r->loads,
+                ((Access){x->full, t_under(ts, at, x->full), (uint32_t)list, bytes, x->at}));
         if (list == MEM_GLOBAL && o != MemOrder_WEAK && o != MemOrder_CONSTANT) {
             Term *what;
-            x->mem[list] = t_event(ts, x->mem[list], x->full, term_name(ts, "ld.order%u", o), bytes | (uint64_t)list << 8, &at, 1, &what);
+            x->mem[list] = t_event(ts, x->mem[list], x->full, term_name(ts, "ld.order%u", o),
+                                   bytes | (uint64_t)list << 8, &at, 1, &what);
             for (unsigned c = 0; c * 4 < bytes; c++)
                 w[c] = t_zext_from(ts, word_of(x, what, c), 8 * each);
         } else {
             for (unsigned c = 0; c * 4 < bytes; c++)
-                w[c] = t_read(ts, x->mem[list], x->full, t_add(ts, at, t_const(ts, at->width, 4 * c)), each, (unsigned)list);
+                w[c] = t_read(ts, x->mem[list], x->full, t_add(ts, at, t_const(ts, at->width, 4 * c)), each,
+                              (unsigned)list);
         }
     }
     give(x, op(x, 0), t, w);
@@ -219,11 +239,14 @@ static bool store(Ptx *x) {
         return false;
     arg[0] = address(x, a, list == MEM_GLOBAL ? 64 : 32);
     if (list == MEM_GLOBAL && o != MemOrder_WEAK) {
-        x->mem[list] = t_event(ts, x->mem[list], x->full, term_name(ts, "st.order%u", o), bytes | (uint64_t)list << 8, arg, n + 1, NULL);
+        x->mem[list] = t_event(ts, x->mem[list], x->full, term_name(ts, "st.order%u", o),
+                               bytes | (uint64_t)list << 8, arg, n + 1, NULL);
         return true;
     }
     for (unsigned c = 0; c < n; c++)
-        x->mem[list] = t_store(ts, x->mem[list], x->full, t_add(ts, arg[0], t_const(ts, arg[0]->width, 4 * c)), each, (unsigned)list, arg[c + 1]);
+        x->mem[list] =
+            t_store(ts, x->mem[list], x->full, t_add(ts, arg[0], t_const(ts, arg[0]->width, 4 * c)), each,
+                    (unsigned)list, arg[c + 1]);
     return true;
 }
 
@@ -235,15 +258,19 @@ static bool atomic(Ptx *x) {
     PtxSpace space = space_of(x, a);
     PtxType t = ty(x);
     unsigned bytes = pv_bytes(t);
-    static const char *const ops[] = {[ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc", [ATOM_DEC] = "dec",
-                                      [ATOM_AND] = "and", [ATOM_OR] = "or", [ATOM_XOR] = "xor", [ATOM_EXCH] = "exch", [ATOM_CAS] = "cas"};
+    static const char *const ops[] = {
+        [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
+        [ATOM_AND] = "and", [ATOM_OR] = "or",   [ATOM_XOR] = "xor", [ATOM_EXCH] = "exch", [ATOM_CAS] = "cas"};
     if ((bytes != 4 && bytes != 8) || in->vec > 1 || ptx_type_class(t) == TC_FLOAT || in->atom == ATOM_NONE ||
         in->atom > ATOM_CAS || in->sem == SEM_ACQUIRE || in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL)
         return false;
     bool sign = pv_signed(t) && (in->atom == ATOM_MIN || in->atom == ATOM_MAX);
     unsigned type = bytes == 8 ? (sign ? AtomType_S64 : AtomType_U64) : sign ? AtomType_S32 : AtomType_U32;
     unsigned o = space == SP_SHARED ? 0 : in->sem == SEM_NONE ? MemOrder_STRONG_GPU : order(in);
-    unsigned lists = space == SP_GLOBAL ? 1u << MEM_GLOBAL : space == SP_SHARED ? 1u << MEM_SHARED : space == SP_NONE ? 7 : 0;
+    unsigned lists = space == SP_GLOBAL   ? 1u << MEM_GLOBAL
+                     : space == SP_SHARED ? 1u << MEM_SHARED
+                     : space == SP_NONE   ? 7
+                                          : 0;
     if (!lists)
         return false;
     Term *arg[8];
@@ -257,7 +284,8 @@ static bool atomic(Ptx *x) {
     }
     Term *what = pv_event(x, lists, term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, o), arg, n);
     if (!red)
-        pv_dst(x, op(x, 0), t, bytes == 8 ? t_pair(ts, word_of(x, what, 0), word_of(x, what, 1)) : word_of(x, what, 0));
+        pv_dst(x, op(x, 0), t,
+               bytes == 8 ? t_pair(ts, word_of(x, what, 0), word_of(x, what, 1)) : word_of(x, what, 0));
     return true;
 }
 
@@ -294,7 +322,9 @@ static bool membar(Ptx *x) {
     if (in->flags & PF_PROXY)
         return false;
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
-    unsigned scope = in->scope == SCOPE_CTA ? MembarScope_CTA : in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
+    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
+                     : in->scope == SCOPE_SYS ? MembarScope_SYS
+                                              : MembarScope_GPU;
     pv_event(x, 7, term_name(&x->p->ts, "membar.%u.%u", scope, sc ? MembarKind_SC : MembarKind_ALL), NULL, 0);
     return true;
 }
@@ -315,7 +345,10 @@ static bool collective(Ptx *x) {
     }
     if (in->op != PTX_SHFL)
         return false;
-    unsigned mode = in->sub == SUB_IDX ? ShflMode_IDX : in->sub == SUB_UP ? ShflMode_UP : in->sub == SUB_DOWN ? ShflMode_DOWN : ShflMode_BFLY;
+    unsigned mode = in->sub == SUB_IDX    ? ShflMode_IDX
+                    : in->sub == SUB_UP   ? ShflMode_UP
+                    : in->sub == SUB_DOWN ? ShflMode_DOWN
+                                          : ShflMode_BFLY;
     for (unsigned i = 0; i < 3; i++)
         arg[i] = pv_src(x, op(x, first + i), TY_B32);
     if (t_is_const(arg[1]))
@@ -369,7 +402,8 @@ static bool call(Ptx *x) {
                 pv_set(x, p->param_word[o->sym - 1] - 1 + c, word_of(x, what, w + c));
         } else if (o->kind == PO_REG) {
             PtxType t = p->m->vars[f->rets[k]].type;
-            Term *v = outs.at[k].words == 2 ? t_pair(ts, word_of(x, what, w), word_of(x, what, w + 1)) : word_of(x, what, w);
+            Term *v = outs.at[k].words == 2 ? t_pair(ts, word_of(x, what, w), word_of(x, what, w + 1))
+                                            : word_of(x, what, w);
             if (t == TY_PRED)
                 v = t_not(ts, t_eq(ts, v, ts->zero));
             pv_dst(x, o, t, v);
@@ -384,15 +418,24 @@ static bool call(Ptx *x) {
 bool pv_memory(Ptx *x) {
     switch (x->in->op) {
     case PTX_MOV: return mov(x);
-    case PTX_LD: case PTX_LDU: return load(x);
+    case PTX_LD:
+    case PTX_LDU: return load(x);
     case PTX_ST: return store(x);
-    case PTX_ATOM: case PTX_RED: return atomic(x);
+    case PTX_ATOM:
+    case PTX_RED: return atomic(x);
     case PTX_CVTA: return cvta(x);
-    case PTX_BAR: case PTX_BARRIER: return barrier(x);
-    case PTX_MEMBAR: case PTX_FENCE: return membar(x);
-    case PTX_VOTE: case PTX_ACTIVEMASK: case PTX_SHFL: return collective(x);
+    case PTX_BAR:
+    case PTX_BARRIER: return barrier(x);
+    case PTX_MEMBAR:
+    case PTX_FENCE: return membar(x);
+    case PTX_VOTE:
+    case PTX_ACTIVEMASK:
+    case PTX_SHFL: return collective(x);
     case PTX_CALL: return call(x);
-    case PTX_PREFETCH: case PTX_PREFETCHU: case PTX_PMEVENT: case PTX_NANOSLEEP: return true;
+    case PTX_PREFETCH:
+    case PTX_PREFETCHU:
+    case PTX_PMEVENT:
+    case PTX_NANOSLEEP: return true;
     default: return false;
     }
 }

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* ---- counterexamples ---- */
-/* Uninterpreted operations that only one side applies, or to other arguments: a difference may be theirs, not the lane's. */
+/* Uninterpreted operations that only one side applies, or to other arguments: a difference may be theirs, not
+ * the lane's. */
 static void note_opaque(const Term *t, uint8_t *mark, uint8_t side) {
     if (mark[t->id] & side)
         return;
@@ -61,7 +62,8 @@ static void leaves(Arena *a, Found *f, bool *seen, const Term *t) {
         leaves(a, f, seen, t->a[i]);
 }
 
-void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at, uint32_t mach_at) {
+void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
+                  uint32_t mach_at) {
     enum { MAX = 24 };
     Terms *ts = &j->c->p.ts;
     ProveRegion *o = j->out;
@@ -73,7 +75,8 @@ void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const c
     leaves(&ts->arena, &f, seen, y);
     free(seen);
     for (uint32_t k = 0; k < f.n; k++) /* what a location holds was not found out: no fault of this region */
-        if (f.at[k]->name[0] == '?' || f.at[k]->name[0] == '~' || strncmp(f.at[k]->name, "undefined", 9) == 0) {
+        if (f.at[k]->name[0] == '?' || f.at[k]->name[0] == '~' ||
+            strncmp(f.at[k]->name, "undefined", 9) == 0) {
             judge_unknown(j, what, ptx_at, mach_at);
             return;
         }
@@ -82,14 +85,16 @@ void judge_refute(Judge *j, uint64_t seed, Term *cond, Term *x, Term *y, const c
         return;
     }
     if (!judge_replay(j, seed)) {
-        judge_unknown(j, arena_printf(&j->r->arena, "%s, but the simulator does not confirm it", what), ptx_at, mach_at);
+        judge_unknown(j, arena_printf(&j->r->arena, "%s, but the simulator does not confirm it", what),
+                      ptx_at, mach_at);
         return;
     }
     o->replayed = true;
     TermEval *e = term_eval_new(ts, seed);
     ProveValue *v = ARENA_ARRAY(&j->r->arena, ProveValue, f.n + 2);
     for (uint32_t k = 0; k < f.n; k++)
-        v[k] = (ProveValue){arena_copy(&j->r->arena, f.at[k]->name, strlen(f.at[k]->name) + 1), term_eval(e, f.at[k])};
+        v[k] = (ProveValue){arena_copy(&j->r->arena, f.at[k]->name, strlen(f.at[k]->name) + 1),
+                            term_eval(e, f.at[k])};
     v[f.n] = (ProveValue){"PTX", term_eval(e, x)};
     v[f.n + 1] = (ProveValue){"machine", term_eval(e, y)};
     term_eval_free(e);
@@ -140,7 +145,8 @@ static void follow(Judge *j, const Edge *e, Term *base, unsigned depth, unsigned
     Core *c = j->c;
     Prover *p = &c->p;
     Cut t = c->cuts.at[e->to]; /* run again from exactly what the path brings */
-    if (*runs == 0 || p->ts.overflow || base == p->ts.falsity || (c->deadline > 0 && prove_now() > c->deadline))
+    if (*runs == 0 || p->ts.overflow || base == p->ts.falsity ||
+        (c->deadline > 0 && prove_now() > c->deadline))
         return;
     --*runs;
     t.pv = e->pv;
@@ -223,7 +229,9 @@ static bool broken_by(Judge *j, const Cut *from, const Edge *e, const Claim *k) 
     ProveRegion out;
     Cut source = *from;
     Judge inner = concrete_judge(j, &source, &out);
-    judge_equal(&inner, e->cond, x, y, arena_printf(&j->r->arena, "%s, which holds %s at the start, comes with another value", name, k->row->ptx_name),
+    judge_equal(&inner, e->cond, x, y,
+                arena_printf(&j->r->arena, "%s, which holds %s at the start, comes with another value", name,
+                             k->row->ptx_name),
                 e->ptx_at, e->mach_at);
     if (out.status != PROVE_REFUTED)
         return false;

@@ -1,7 +1,7 @@
-/* Replay of a counterexample: every integer, logic, comparison, select and move instruction on the concrete path is
- * executed by the simulator's own functions, on the registers that the assignment gives, and must compute what the prover
- * believes; only then a region is called refuted. What loads, calls and uninterpreted float operations return is part of
- * the assignment. The PTX side is evaluated by term_eval.
+/* Replay of a counterexample: every integer, logic, comparison, select and move instruction on the concrete
+ * path is executed by the simulator's own functions, on the registers that the assignment gives, and must
+ * compute what the prover believes; only then a region is called refuted. What loads, calls and uninterpreted
+ * float operations return is part of the assignment. The PTX side is evaluated by term_eval.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include "check/prove/judge.h"
@@ -19,11 +19,38 @@ typedef struct {
 
 static bool executed_exactly(unsigned optype) {
     switch (optype) {
-    case OT_MOV: case OT_UMOV: case OT_SEL: case OT_USEL: case OT_IADD3: case OT_UIADD3: case OT_LEA: case OT_ULEA: case OT_LOP3:
-    case OT_ULOP3: case OT_PLOP3: case OT_UPLOP3: case OT_IMAD: case OT_UIMAD: case OT_IMAD_WIDE: case OT_IMAD_HI: case OT_SHF:
-    case OT_USHF: case OT_ISETP: case OT_UISETP: case OT_IMNMX: case OT_VIMNMX: case OT_IABS: case OT_FLO: case OT_BREV:
-    case OT_POPC: case OT_SGXT: case OT_BMSK: case OT_PRMT: case OT_FSETP: case OT_DSETP: case OT_FSEL:
-        return true;
+    case OT_MOV:
+    case OT_UMOV:
+    case OT_SEL:
+    case OT_USEL:
+    case OT_IADD3:
+    case OT_UIADD3:
+    case OT_LEA:
+    case OT_ULEA:
+    case OT_LOP3:
+    case OT_ULOP3:
+    case OT_PLOP3:
+    case OT_UPLOP3:
+    case OT_IMAD:
+    case OT_UIMAD:
+    case OT_IMAD_WIDE:
+    case OT_IMAD_HI:
+    case OT_SHF:
+    case OT_USHF:
+    case OT_ISETP:
+    case OT_UISETP:
+    case OT_IMNMX:
+    case OT_VIMNMX:
+    case OT_IABS:
+    case OT_FLO:
+    case OT_BREV:
+    case OT_POPC:
+    case OT_SGXT:
+    case OT_BMSK:
+    case OT_PRMT:
+    case OT_FSETP:
+    case OT_DSETP:
+    case OT_FSEL: return true;
     default: return false;
     }
 }
@@ -45,7 +72,8 @@ static void give(Replay *r, Operand o, unsigned words, Term *const *val) {
 }
 
 /* Called behind every instruction of the symbolic run. */
-static void watch(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before, Term *const *after, Term *const *words) {
+static void watch(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before,
+                  Term *const *after, Term *const *words) {
     Replay *r = user;
     Prover *p = r->p;
     if (!r->agrees || !executed_exactly(in->optype) || !term_eval(r->e, full) || !term_eval(r->e, r->base))
@@ -76,7 +104,8 @@ static void watch(void *user, const MachInst *in, uint32_t at, Term *full, Term 
         unsigned n = isa_dst_regs(t, &i, d);
         for (unsigned c = 0; c < (n ? n : 1); c++) {
             uint32_t l = location(i.dst[d], c);
-            if (l != UINT32_MAX && lane_machine_get(r->lane, (RegFile)i.dst[d].file, i.dst[d].value + c) != (uint32_t)term_eval(r->e, after[l]))
+            if (l != UINT32_MAX && lane_machine_get(r->lane, (RegFile)i.dst[d].file, i.dst[d].value + c) !=
+                                       (uint32_t)term_eval(r->e, after[l]))
                 r->agrees = false;
         }
     }
@@ -85,7 +114,8 @@ static void watch(void *user, const MachInst *in, uint32_t at, Term *full, Term 
 bool judge_replay(Judge *j, uint64_t seed) {
     Prover *p = &j->c->p;
     Cut *q = j->q;
-    Replay r = {.p = p, .lane = lane_machine_new(p->g->bin), .base = j->base ? j->base : p->ts.truth, .agrees = true};
+    Replay r = {
+        .p = p, .lane = lane_machine_new(p->g->bin), .base = j->base ? j->base : p->ts.truth, .agrees = true};
     if (!r.lane)
         return false;
     bool *stop = ARENA_ARRAY(&p->arena, bool, p->ff->nblocks + 1);

@@ -17,20 +17,23 @@ static uint32_t total(const uint32_t count[PROVE_NSTATUS]) {
         n += count[i];
     return n;
 }
-static uint32_t proved(const uint32_t count[PROVE_NSTATUS]) { return count[PROVE_SYNTACTIC] + count[PROVE_UF] + count[PROVE_BITS]; }
+static uint32_t proved(const uint32_t count[PROVE_NSTATUS]) {
+    return count[PROVE_SYNTACTIC] + count[PROVE_UF] + count[PROVE_BITS];
+}
 
 static void line(FILE *f, const char *name, const uint32_t count[PROVE_NSTATUS]) {
     uint32_t n = total(count);
-    fprintf(f, "%-34s %5u regions %5u proved (%u syntactic, %u uf, %u bit-precise) %u refuted %u unknown", name, n, proved(count),
-            count[PROVE_SYNTACTIC], count[PROVE_UF], count[PROVE_BITS], count[PROVE_REFUTED], count[PROVE_UNKNOWN]);
+    fprintf(f, "%-34s %5u regions %5u proved (%u syntactic, %u uf, %u bit-precise) %u refuted %u unknown",
+            name, n, proved(count), count[PROVE_SYNTACTIC], count[PROVE_UF], count[PROVE_BITS],
+            count[PROVE_REFUTED], count[PROVE_UNKNOWN]);
     if (n)
         fprintf(f, "  %.1f %%", 100.0 * proved(count) / n);
     fprintf(f, "\n");
 }
 
 static void region(FILE *f, const ProveRegion *o) {
-    fprintf(f, "  lines %u-%u  /*%04" PRIx64 "*/-/*%04" PRIx64 "*/  %s%s", o->ptx_first, o->ptx_last, o->pc_first, o->pc_last,
-            prove_status_name(o->status), o->predicated ? ", predicated" : "");
+    fprintf(f, "  lines %u-%u  /*%04" PRIx64 "*/-/*%04" PRIx64 "*/  %s%s", o->ptx_first, o->ptx_last,
+            o->pc_first, o->pc_last, prove_status_name(o->status), o->predicated ? ", predicated" : "");
     if (o->reason && *o->reason)
         fprintf(f, ": %s (PTX line %u, /*%04" PRIx64 "*/)", o->reason, o->bad_line, o->bad_pc);
     fprintf(f, "\n");

@@ -34,8 +34,11 @@ static void put(Terms *ts, Lin *l, Term *a, uint64_t c) {
     memmove(l->t + at + 1, l->t + at, (l->n++ - at) * sizeof *l->t);
     l->t[at] = (TermPair){a, c};
 }
-/* Of a sum and its complement, -x - 1, only the one whose first coefficient is positive is an atom elsewhere. */
-static bool is_inverse(const Term *x) { return x->kind == TK_SUM && x->width == 32 && x->c[0] >> 31 && x->c[0] != 0x80000000; }
+/* Of a sum and its complement, -x - 1, only the one whose first coefficient is positive is an atom elsewhere.
+ */
+static bool is_inverse(const Term *x) {
+    return x->kind == TK_SUM && x->width == 32 && x->c[0] >> 31 && x->c[0] != 0x80000000;
+}
 static Term *complement(Terms *ts, Term *x) { return t_sub(ts, t_const(ts, 32, LOW), x); }
 
 /* The z of sign extension (z << n) >> n, NULL; *n is set. */
@@ -113,7 +116,8 @@ static unsigned wholes_of(Terms *ts, Term *high, Term *out[2]) {
         bool sign = high->op == TO_ASHR;
         if (sign && high->a[1]->k == 31)
             out[n++] = t_sext(ts, high->a[0]);
-        out[n++] = t_scale(ts, sign ? t_sext(ts, high->a[0]) : t_zext(ts, high->a[0]), 1ull << (32 - high->a[1]->k));
+        out[n++] =
+            t_scale(ts, sign ? t_sext(ts, high->a[0]) : t_zext(ts, high->a[0]), 1ull << (32 - high->a[1]->k));
     }
     return n;
 }
@@ -186,12 +190,18 @@ static Term *lin_term(Terms *ts, Lin *l) {
             Lin yes = {.k = l->k, .width = 32}, no = yes;
             lin_add(ts, &yes, d->a[1], l->t[0].c);
             lin_add(ts, &no, d->a[2], l->t[0].c);
-            Term *p = term_make(ts, (Term){.kind = TK_ITE, .width = 1, .n = 3, .a = (Term *[]){atom, ts->truth, ts->falsity}});
+            Term *p = term_make(
+                ts,
+                (Term){.kind = TK_ITE, .width = 1, .n = 3, .a = (Term *[]){atom, ts->truth, ts->falsity}});
             return t_ite(ts, p, lin_term(ts, &yes), lin_term(ts, &no));
         }
     }
     if (l->width == 32 && l->n == 1 && l->t[0].c == LOW && l->k == LOW && term_possible(l->t[0].t) != LOW)
-        return term_make(ts, (Term){.kind = TK_XOR, .width = 32, .k = LOW, .n = 1, .a = &l->t[0].t,
+        return term_make(ts, (Term){.kind = TK_XOR,
+                                    .width = 32,
+                                    .k = LOW,
+                                    .n = 1,
+                                    .a = &l->t[0].t,
                                     .c = (uint64_t[]){term_possible(l->t[0].t)}});
     Term *a[MAX_TERMS];
     uint64_t c[MAX_TERMS];
@@ -199,7 +209,8 @@ static Term *lin_term(Terms *ts, Lin *l) {
         a[i] = l->t[i].t;
         c[i] = l->t[i].c;
     }
-    return term_make(ts, (Term){.kind = TK_SUM, .width = (uint8_t)l->width, .k = l->k, .n = l->n, .a = a, .c = c});
+    return term_make(
+        ts, (Term){.kind = TK_SUM, .width = (uint8_t)l->width, .k = l->k, .n = l->n, .a = a, .c = c});
 }
 
 Term *t_add(Terms *ts, Term *x, Term *y) {
@@ -310,7 +321,8 @@ Term *t_hi(Terms *ts, Term *x) {
 }
 
 static bool is_word(const Term *x) { /* an extended word */
-    return x->kind == TK_SEXT || (x->kind == TK_SUM && x->n == 1 && !x->k && x->c[0] == 1 && x->a[0]->width == 32);
+    return x->kind == TK_SEXT ||
+           (x->kind == TK_SUM && x->n == 1 && !x->k && x->c[0] == 1 && x->a[0]->width == 32);
 }
 
 /* The product of two extended words. */
@@ -414,8 +426,7 @@ uint32_t term_possible(const Term *x) {
         if (x->op == TO_POPC)
             return 63;
         return UINT32_MAX;
-    case TK_VAR:
-        return x->name[0] == '#' ? 0xffff : UINT32_MAX; /* of 16 bits */
+    case TK_VAR: return x->name[0] == '#' ? 0xffff : UINT32_MAX; /* of 16 bits */
     default: return UINT32_MAX;
     }
 }
@@ -644,7 +655,8 @@ Term *t_sext_from(Terms *ts, Term *x, unsigned bits) {
     if (bits >= 32)
         return x;
     Term *s = t_const(ts, 32, 32 - bits);
-    if (x->kind == TK_XOR && x->n == 1 && !x->k && x->a[0]->kind != TK_AND && (x->c[0] & ((1u << bits) - 1)) == (1u << bits) - 1)
+    if (x->kind == TK_XOR && x->n == 1 && !x->k && x->a[0]->kind != TK_AND &&
+        (x->c[0] & ((1u << bits) - 1)) == (1u << bits) - 1)
         x = x->a[0]; /* bits above do not matter */
     if (term_possible(x) < 1u << (bits - 1))
         return x;
@@ -660,7 +672,8 @@ Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel) {
     for (unsigned i = 0; i < 4; i++) {
         unsigned s = (unsigned)(sel->k >> 4 * i);
         Term *b = t_lshr(ts, s & 4 ? hi : lo, t_const(ts, 32, 8 * (s & 3)));
-        b = s & 8 ? t_zext_from(ts, t_ashr(ts, t_shl(ts, b, t_const(ts, 32, 24)), t_const(ts, 32, 31)), 8) : t_zext_from(ts, b, 8);
+        b = s & 8 ? t_zext_from(ts, t_ashr(ts, t_shl(ts, b, t_const(ts, 32, 24)), t_const(ts, 32, 31)), 8)
+                  : t_zext_from(ts, b, 8);
         /* the byte at its place: a shift left of masked bits, bit by bit */
         Term *up = t_shl(ts, b, t_const(ts, 32, 8 * i));
         if ((s & 8) == 0 && (s & 3) == i)
@@ -673,9 +686,13 @@ Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel) {
 Term *t_ones(Terms *ts, Term *n) { return t_inv(ts, t_shl(ts, t_const(ts, 32, LOW), n)); }
 Term *t_field(Terms *ts, bool sign, Term *x, Term *n) {
     if (t_is_const(n))
-        return n->k == 0 ? ts->zero : n->k > 31 ? x : sign ? t_sext_from(ts, x, (unsigned)n->k) : t_zext_from(ts, x, (unsigned)n->k);
+        return n->k == 0   ? ts->zero
+               : n->k > 31 ? x
+               : sign      ? t_sext_from(ts, x, (unsigned)n->k)
+                           : t_zext_from(ts, x, (unsigned)n->k);
     if (!sign)
         return t_land(ts, x, t_ones(ts, n));
-    Term *s = t_sub(ts, t_const(ts, 32, 32), t_ite(ts, t_ult(ts, n, t_const(ts, 32, 32)), n, t_const(ts, 32, 32)));
+    Term *s =
+        t_sub(ts, t_const(ts, 32, 32), t_ite(ts, t_ult(ts, n, t_const(ts, 32, 32)), n, t_const(ts, 32, 32)));
     return t_ite(ts, t_eq(ts, n, ts->zero), ts->zero, t_ashr(ts, t_shl(ts, x, s), s));
 }

@@ -66,8 +66,9 @@ const char *term_name(Terms *ts, const char *fmt, ...) {
 }
 
 static bool same(const Term *x, const Term *y) {
-    return x->hash == y->hash && x->kind == y->kind && x->width == y->width && x->op == y->op && x->n == y->n &&
-           x->k == y->k && x->name == y->name && !x->c == !y->c && (!x->n || memcmp(x->a, y->a, x->n * sizeof *x->a) == 0) &&
+    return x->hash == y->hash && x->kind == y->kind && x->width == y->width && x->op == y->op &&
+           x->n == y->n && x->k == y->k && x->name == y->name && !x->c == !y->c &&
+           (!x->n || memcmp(x->a, y->a, x->n * sizeof *x->a) == 0) &&
            (!x->c || memcmp(x->c, y->c, x->n * sizeof *x->c) == 0);
 }
 
@@ -89,7 +90,8 @@ static void grow(Terms *ts) {
 }
 
 Term *term_make(Terms *ts, Term key) {
-    uint32_t h = mix(mix(key.kind | (uint32_t)key.width << 8 | (uint32_t)key.op << 16, key.k), (uintptr_t)key.name);
+    uint32_t h =
+        mix(mix(key.kind | (uint32_t)key.width << 8 | (uint32_t)key.op << 16, key.k), (uintptr_t)key.name);
     for (uint32_t i = 0; i < key.n; i++)
         h = mix(mix(h, key.a[i]->id), key.c ? key.c[i] : 0);
     key.hash = h;
@@ -119,7 +121,8 @@ Term *t_bool(Terms *ts, bool v) { return v ? ts->truth : ts->falsity; }
 
 /* Variables of width 1 are atoms of diagrams. */
 static Term *as_bool(Terms *ts, Term *atom) {
-    return term_make(ts, (Term){.kind = TK_ITE, .width = 1, .n = 3, .a = (Term *[]){atom, ts->truth, ts->falsity}});
+    return term_make(
+        ts, (Term){.kind = TK_ITE, .width = 1, .n = 3, .a = (Term *[]){atom, ts->truth, ts->falsity}});
 }
 Term *t_var(Terms *ts, unsigned width, const char *name, uint32_t cut) {
     Term *v = term_make(ts, (Term){.kind = TK_VAR, .width = (uint8_t)width, .name = name, .k = cut});
@@ -130,7 +133,9 @@ Term *t_var(Terms *ts, unsigned width, const char *name, uint32_t cut) {
 static const Term *top(const Term *best, const Term *t) { /* the smaller of `best` and the first atom of t */
     return t->kind == TK_ITE && (!best || t->a[0]->id < best->id) ? t->a[0] : best;
 }
-static Term *branch(Term *t, const Term *atom, bool v) { return t->kind == TK_ITE && t->a[0] == atom ? t->a[v ? 1 : 2] : t; }
+static Term *branch(Term *t, const Term *atom, bool v) {
+    return t->kind == TK_ITE && t->a[0] == atom ? t->a[v ? 1 : 2] : t;
+}
 
 static TermMemo *memo(Terms *ts, const Term *f, const Term *g, const Term *h) {
     return &ts->memo[mix(mix(mix(1, f->id), g->id), h ? h->id : 0) & (MEMO_SIZE - 1)];
@@ -145,7 +150,8 @@ static bool spent(Terms *ts) {
 static Term *node(Terms *ts, const Term *atom, Term *yes, Term *no) {
     if (yes == no)
         return yes;
-    return term_make(ts, (Term){.kind = TK_ITE, .width = yes->width, .n = 3, .a = (Term *[]){(Term *)atom, yes, no}});
+    return term_make(
+        ts, (Term){.kind = TK_ITE, .width = yes->width, .n = 3, .a = (Term *[]){(Term *)atom, yes, no}});
 }
 
 static Term *ite(Terms *ts, Term *f, Term *g, Term *h) {
@@ -229,8 +235,10 @@ Term *t_under(Terms *ts, Term *x, Term *cond) {
     Term *r = t_const(ts, 32, x->k);
     for (uint32_t i = 0; i < x->n; i++) {
         Term *a = x->a[i]->kind == TK_ITE ? cofactor(ts, x->a[i], cond) : x->a[i];
-        r = x->kind == TK_SUM ? t_add(ts, r, t_scale(ts, a, x->c[i]))
-                              : t_lxor(ts, r, t_land(ts, a->kind == TK_AND ? term_product(ts, a) : a, t_const(ts, 32, x->c[i])));
+        r = x->kind == TK_SUM
+                ? t_add(ts, r, t_scale(ts, a, x->c[i]))
+                : t_lxor(ts, r,
+                         t_land(ts, a->kind == TK_AND ? term_product(ts, a) : a, t_const(ts, 32, x->c[i])));
     }
     return r;
 }
@@ -244,8 +252,8 @@ bool term_const_leaves(const Term *t, unsigned *budget) {
     return term_const_leaves(t->a[1], budget) && term_const_leaves(t->a[2], budget);
 }
 
-/* f(x, y) decided before it is computed, where one is a decision between constants and the other a constant; NULL
- * otherwise. */
+/* f(x, y) decided before it is computed, where one is a decision between constants and the other a constant;
+ * NULL otherwise. */
 Term *term_lift(Terms *ts, TermFn2 *f, Term *x, Term *y) {
     Term *d = x->kind == TK_ITE ? x : y, *k = d == x ? y : x;
     unsigned budget = 32;
@@ -259,7 +267,13 @@ Term *term_lift(Terms *ts, TermFn2 *f, Term *x, Term *y) {
 
 /* ---- applications ---- */
 Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, Term *const *a, uint32_t n) {
-    Term *t = term_make(ts, (Term){.kind = TK_APP, .width = (uint8_t)width, .op = (uint16_t)op, .k = k, .name = name, .a = a, .n = n});
+    Term *t = term_make(ts, (Term){.kind = TK_APP,
+                                   .width = (uint8_t)width,
+                                   .op = (uint16_t)op,
+                                   .k = k,
+                                   .name = name,
+                                   .a = a,
+                                   .n = n});
     return width == 1 ? as_bool(ts, t) : t;
 }
 
@@ -274,7 +288,8 @@ Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *x, Term *y) {
     Term *lt = t_app(ts, TO_FLT, 1, bits, NULL, arg, 2), *eq = t_app(ts, TO_FEQ, 1, bits, NULL, arg, 2),
          *gt = t_app(ts, TO_FGT, 1, bits, NULL, arg, 2);
     return ite(ts, lt, t_bool(ts, outcomes & 1),
-               ite(ts, eq, t_bool(ts, outcomes & 2), ite(ts, gt, t_bool(ts, outcomes & 4), t_bool(ts, outcomes & 8))));
+               ite(ts, eq, t_bool(ts, outcomes & 2),
+                   ite(ts, gt, t_bool(ts, outcomes & 4), t_bool(ts, outcomes & 8))));
 }
 
 /* x == 0 */
@@ -356,8 +371,12 @@ Term *t_slt(Terms *ts, Term *x, Term *y) {
     return less(ts, TO_SLT, t_slt, x, y);
 }
 
-Term *t_min(Terms *ts, bool sign, Term *x, Term *y) { return t_ite(ts, sign ? t_slt(ts, x, y) : t_ult(ts, x, y), x, y); }
-Term *t_max(Terms *ts, bool sign, Term *x, Term *y) { return t_ite(ts, sign ? t_slt(ts, y, x) : t_ult(ts, y, x), x, y); }
+Term *t_min(Terms *ts, bool sign, Term *x, Term *y) {
+    return t_ite(ts, sign ? t_slt(ts, x, y) : t_ult(ts, x, y), x, y);
+}
+Term *t_max(Terms *ts, bool sign, Term *x, Term *y) {
+    return t_ite(ts, sign ? t_slt(ts, y, x) : t_ult(ts, y, x), x, y);
+}
 
 Term *t_flo(Terms *ts, Term *x, bool shift_amount) {
     if (t_is_const(x)) {
@@ -372,7 +391,8 @@ Term *t_flo(Terms *ts, Term *x, bool shift_amount) {
 
 /* The x of a predicate that says x != 0; NULL. */
 static Term *nonzero_of(Terms *ts, Term *p) {
-    if (p->kind != TK_ITE || p->a[1] != ts->falsity || p->a[2] != ts->truth || p->a[0]->kind != TK_APP || p->a[0]->op != TO_EQZ)
+    if (p->kind != TK_ITE || p->a[1] != ts->falsity || p->a[2] != ts->truth || p->a[0]->kind != TK_APP ||
+        p->a[0]->op != TO_EQZ)
         return NULL;
     return p->a[0]->a[0];
 }

@@ -1,10 +1,10 @@
-/* Terms of the prover: hash-consed, so that equal pointers are equal values, and normalised when they are made, so that
- * most equal values are equal pointers.
- *   width 1   ordered binary decision diagrams over atoms (comparisons, variables): equal functions, equal pointers
- *   width 32  linear sums mod 2^32 over atoms; bitwise functions as exclusive or of masked products; decisions (ITE)
- *   width 64  linear sums mod 2^64 over 64-bit atoms and zero-extended 32-bit ones; a register pair is lo + 2^32 * hi,
- *             and carries are the high words of sums, so that pairs of 32-bit additions become one 64-bit sum again
- *   width 0   memory: what it held at a cut point, then guarded events in order
+/* Terms of the prover: hash-consed, so that equal pointers are equal values, and normalised when they are
+ * made, so that most equal values are equal pointers. width 1   ordered binary decision diagrams over atoms
+ * (comparisons, variables): equal functions, equal pointers width 32  linear sums mod 2^32 over atoms;
+ * bitwise functions as exclusive or of masked products; decisions (ITE) width 64  linear sums mod 2^64 over
+ * 64-bit atoms and zero-extended 32-bit ones; a register pair is lo + 2^32 * hi, and carries are the high
+ * words of sums, so that pairs of 32-bit additions become one 64-bit sum again width 0   memory: what it held
+ * at a cut point, then guarded events in order
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_PROVE_TERM_H
 #define HEDDLE_CHECK_PROVE_TERM_H
@@ -20,11 +20,13 @@ typedef enum {
     TK_SUM,   /* k + sum of c[i] * a[i] */
     TK_XOR,   /* k ^ xor of (c[i] & a[i]), width 32 */
     TK_AND,   /* product of a[], only inside of TK_XOR */
-    TK_LO, TK_HI, /* words of a 64-bit term */
-    TK_SEXT,  /* 32 to 64 bits */
-    TK_EVENT  /* op, k: kind; a[0] memory before, a[1] guard, arguments */
+    TK_LO,
+    TK_HI,   /* words of a 64-bit term */
+    TK_SEXT, /* 32 to 64 bits */
+    TK_EVENT /* op, k: kind; a[0] memory before, a[1] guard, arguments */
 } TermKind;
 
+// clang-format off
 typedef enum { /* TK_APP; `k` is a parameter */
     TO_MUL,              /* width 32, or 64 of two extended words */
     TO_SHL, TO_LSHR, TO_ASHR, /* amounts are clamped */
@@ -37,6 +39,7 @@ typedef enum { /* TK_APP; `k` is a parameter */
     TO_RESULT,           /* (event); k: word */
     TO_UF                /* name, k */
 } TermOp;
+// clang-format on
 
 typedef struct Term {
     uint32_t id, hash;
@@ -49,7 +52,10 @@ typedef struct Term {
     const uint64_t *c;
 } Term;
 
-typedef struct TermPair { Term *t; uint64_t c; } TermPair;
+typedef struct TermPair {
+    Term *t;
+    uint64_t c;
+} TermPair;
 typedef struct Terms {
     Arena arena;
     Term **table;
@@ -102,7 +108,7 @@ Term *t_lop3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z);
 Term *t_shl(Terms *ts, Term *x, Term *n);
 Term *t_lshr(Terms *ts, Term *x, Term *n);
 Term *t_ashr(Terms *ts, Term *x, Term *n);
-Term *t_b2i(Terms *ts, Term *p); /* 1 or 0 */
+Term *t_b2i(Terms *ts, Term *p);                      /* 1 or 0 */
 Term *t_sext_from(Terms *ts, Term *x, unsigned bits); /* low `bits` of x, sign-extended to 32 */
 Term *t_zext_from(Terms *ts, Term *x, unsigned bits);
 Term *t_ones(Terms *ts, Term *n);                      /* the lowest n bits */
@@ -110,7 +116,8 @@ Term *t_field(Terms *ts, bool sign, Term *x, Term *n); /* the lowest n bits of x
 Term *t_min(Terms *ts, bool sign, Term *x, Term *y);
 Term *t_max(Terms *ts, bool sign, Term *x, Term *y);
 Term *t_flo(Terms *ts, Term *x, bool shift_amount); /* highest one, or its distance from bit 31; ~0 of 0 */
-Term *t_carry(Terms *ts, Term *p, Term *q); /* b2i(p) + b2i(q), seen as the carry of the sum that made them, if so */
+Term *t_carry(Terms *ts, Term *p,
+              Term *q); /* b2i(p) + b2i(q), seen as the carry of the sum that made them, if so */
 Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel);
 
 /* width 64 */
@@ -123,13 +130,16 @@ Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *n);
 
 /* applications */
 Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, Term *const *a, uint32_t n);
-static inline Term *t_app1(Terms *ts, TermOp op, unsigned width, Term *x) { return t_app(ts, op, width, 0, NULL, &x, 1); }
+static inline Term *t_app1(Terms *ts, TermOp op, unsigned width, Term *x) {
+    return t_app(ts, op, width, 0, NULL, &x, 1);
+}
 
 /* memory */
 enum { EV_STORE, EV_OTHER }; /* Term.op of an event; its space is k >> 8, bytes k & 255 */
 Term *t_store(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space, Term *data);
 /* *what, if not NULL, is the event with what it found: results depend on it. */
-Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n, Term **what);
+Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n,
+              Term **what);
 Term *t_read(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space);
 
 /* Concrete value under an assignment of variables that follows from `seed`. */

@@ -1,15 +1,18 @@
-/* Questions to Z3. The library is loaded when the first proof begins: linked to the program it would cost every
- * `heddle compile` 20 ms of relocations (docs/prove.md has the measurement). Without it, or without its header when this was
- * built, nothing is asked, and what is not equal as it stands stays unknown.
+/* Questions to Z3. The library is loaded when the first proof begins: linked to the program it would cost
+ * every `heddle compile` 20 ms of relocations (docs/prove.md has the measurement). Without it, or without its
+ * header when this was built, nothing is asked, and what is not equal as it stands stays unknown.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 #ifndef HEDDLE_HAVE_Z3
-struct ProveZ3 *prove_z3_open(void) { return NULL; }
+struct ProveZ3 *prove_z3_open(void) {
+    return NULL;
+}
 void prove_z3_close(struct ProveZ3 *z) { (void)z; }
-ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise, double seconds) {
+ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
+                        double seconds) {
     (void)z;
     (void)ts;
     (void)cond;
@@ -28,6 +31,7 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
 #include <unistd.h>
 #include <z3.h>
 
+// clang-format off
 #define Z3_FUNCTIONS(X)                                                                                                  \
     X(mk_config) X(del_config) X(mk_context) X(del_context) X(set_error_handler) X(get_error_code) X(mk_string_symbol)     \
     X(mk_bool_sort) X(mk_bv_sort) X(mk_uninterpreted_sort) X(mk_func_decl) X(mk_app) X(mk_const) X(mk_true) X(mk_false)    \
@@ -35,6 +39,7 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
     X(mk_bvshl) X(mk_bvlshr) X(mk_bvashr) X(mk_bvult) X(mk_bvslt) X(mk_extract) X(mk_concat) X(mk_zero_ext)                \
     X(mk_sign_ext) X(mk_solver) X(solver_inc_ref) X(solver_dec_ref) X(mk_params) X(params_inc_ref) X(params_dec_ref)       \
     X(params_set_uint) X(solver_set_params) X(solver_assert) X(solver_check)
+// clang-format on
 
 struct ProveZ3 {
     void *library;
@@ -53,11 +58,11 @@ struct ProveZ3 *prove_z3_open(void) {
         return NULL;
     z->library = lib;
     bool ok = true;
-#define LOAD(name)                                      \
-    {                                                   \
-        void *f = dlsym(lib, "Z3_" #name);              \
-        *(void **)(void *)&z->name = f;                 \
-        ok = ok && f;                                   \
+#define LOAD(name)                                                                                           \
+    {                                                                                                        \
+        void *f = dlsym(lib, "Z3_" #name);                                                                   \
+        *(void **)(void *)&z->name = f;                                                                      \
+        ok = ok && f;                                                                                        \
     }
     Z3_FUNCTIONS(LOAD)
 #undef LOAD
@@ -92,8 +97,12 @@ static Z3_sort sort_of(Ask *a, unsigned width) {
 }
 static Z3_ast ast(Ask *a, const Term *t);
 
-static Z3_ast number(Ask *a, unsigned width, uint64_t v) { return a->z->mk_unsigned_int64(a->c, v, a->z->mk_bv_sort(a->c, width)); }
-static Z3_ast word_in_64(Ask *a, const Term *t) { return t->width == 32 ? a->z->mk_zero_ext(a->c, 32, ast(a, t)) : ast(a, t); }
+static Z3_ast number(Ask *a, unsigned width, uint64_t v) {
+    return a->z->mk_unsigned_int64(a->c, v, a->z->mk_bv_sort(a->c, width));
+}
+static Z3_ast word_in_64(Ask *a, const Term *t) {
+    return t->width == 32 ? a->z->mk_zero_ext(a->c, 32, ast(a, t)) : ast(a, t);
+}
 
 static Z3_ast opaque(Ask *a, const Term *t) { /* an uninterpreted function of its arguments */
     enum { MAX = 24 };
@@ -101,12 +110,14 @@ static Z3_ast opaque(Ask *a, const Term *t) { /* an uninterpreted function of it
     Z3_sort domain[MAX];
     Z3_ast arg[MAX];
     uint32_t n = t->n < MAX ? t->n : MAX;
-    snprintf(name, sizeof name, "f%u.%u.%llx.%u.%s", t->kind, t->op, (unsigned long long)t->k, t->n, t->name ? t->name : "");
+    snprintf(name, sizeof name, "f%u.%u.%llx.%u.%s", t->kind, t->op, (unsigned long long)t->k, t->n,
+             t->name ? t->name : "");
     for (uint32_t i = 0; i < n; i++) {
         domain[i] = sort_of(a, t->a[i]->width);
         arg[i] = ast(a, t->a[i]);
     }
-    Z3_func_decl f = a->z->mk_func_decl(a->c, a->z->mk_string_symbol(a->c, name), n, domain, sort_of(a, t->width));
+    Z3_func_decl f =
+        a->z->mk_func_decl(a->c, a->z->mk_string_symbol(a->c, name), n, domain, sort_of(a, t->width));
     return a->z->mk_app(a->c, f, n, arg);
 }
 
@@ -115,7 +126,9 @@ static Z3_ast application(Ask *a, const Term *t) {
     Z3_ast x = ast(a, t->a[0]), y = t->n > 1 ? ast(a, t->a[1]) : NULL;
     switch ((TermOp)t->op) {
     case TO_MUL: return a->bits ? z->mk_bvmul(a->c, x, y) : opaque(a, t);
-    case TO_SHL: return z->mk_bvshl(a->c, x, y); /* amounts from the width on give zeros, or signs, as clamped ones do */
+    case TO_SHL:
+        return z->mk_bvshl(a->c, x,
+                           y); /* amounts from the width on give zeros, or signs, as clamped ones do */
     case TO_LSHR: return z->mk_bvlshr(a->c, x, y);
     case TO_ASHR: return z->mk_bvashr(a->c, x, y);
     case TO_SHL64: return z->mk_bvshl(a->c, x, z->mk_zero_ext(a->c, 32, y));
@@ -180,7 +193,8 @@ static Z3_ast ast(Ask *a, const Term *t) {
     return a->memo[t->id];
 }
 
-static ZqResult ask(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise, double seconds) {
+static ZqResult ask(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
+                    double seconds) {
     Z3_config config = z->mk_config();
     Z3_context c = z->mk_context(config);
     z->del_config(config);
@@ -207,15 +221,18 @@ static ZqResult ask(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, 
     return answer == Z3_L_FALSE ? ZQ_VALID : answer == Z3_L_TRUE ? ZQ_INVALID : ZQ_UNKNOWN;
 }
 
-/* In a process of its own, which a timer ends: Z3 does not look at its own time limit while it prepares a query. */
-ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise, double seconds) {
+/* In a process of its own, which a timer ends: Z3 does not look at its own time limit while it prepares a
+ * query. */
+ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
+                        double seconds) {
     fflush(NULL);
     pid_t child = fork();
     if (child < 0)
         return ZQ_UNKNOWN;
     if (child == 0) {
-        struct itimerval limit = {.it_value = {.tv_sec = (time_t)seconds,
-                                               .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) + 1}};
+        struct itimerval limit = {
+            .it_value = {.tv_sec = (time_t)seconds,
+                         .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) + 1}};
         signal(SIGALRM, SIG_DFL);
         setitimer(ITIMER_REAL, &limit, NULL);
         _exit((int)ask(z, ts, cond, x, y, bit_precise, seconds));
@@ -224,6 +241,7 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             return ZQ_UNKNOWN;
-    return WIFEXITED(status) && WEXITSTATUS(status) <= ZQ_UNKNOWN ? (ZqResult)WEXITSTATUS(status) : ZQ_UNKNOWN;
+    return WIFEXITED(status) && WEXITSTATUS(status) <= ZQ_UNKNOWN ? (ZqResult)WEXITSTATUS(status)
+                                                                  : ZQ_UNKNOWN;
 }
 #endif

@@ -1,7 +1,8 @@
-/* Barrier registers: R-01 to R-06, R-08, R-15, R-16. For each procedure one data flow over "joins": a join is a barrier
- * register with the syncpoint of its BSSY. State at a point: joins that a lane may still be counted in, joins in which
- * every lane is, and under which predicate a lane has left by a predicated BREAK. What callers have pending comes in
- * as a set of registers. SPDX-License-Identifier: MIT */
+/* Barrier registers: R-01 to R-06, R-08, R-15, R-16. For each procedure one data flow over "joins": a join is
+ * a barrier register with the syncpoint of its BSSY. State at a point: joins that a lane may still be counted
+ * in, joins in which every lane is, and under which predicate a lane has left by a predicated BREAK. What
+ * callers have pending comes in as a set of registers.
+ * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -31,14 +32,14 @@ typedef struct {
     const Proc *p;
     uint32_t base; /* first block of the function */
     VEC(Join) joins;
-    State *in;      /* by block - base */
-    Bitset live;    /* scratch of the rules */
+    State *in;   /* by block - base */
+    Bitset live; /* scratch of the rules */
 } Barriers;
 
-typedef struct { /* of each procedure */
-    uint16_t uses, saves;      /* registers it works with; those that it saves before */
-    uint16_t inherited;        /* that callers may have pending */
-    uint16_t order[NUM_B];     /* bit k of order[p]: p pending at a BSYNC k */
+typedef struct {           /* of each procedure */
+    uint16_t uses, saves;  /* registers it works with; those that it saves before */
+    uint16_t inherited;    /* that callers may have pending */
+    uint16_t order[NUM_B]; /* bit k of order[p]: p pending at a BSYNC k */
     uint32_t witness[NUM_B][NUM_B];
     Bitset callees;
 } Summary;
@@ -47,8 +48,8 @@ typedef struct { /* of each procedure */
 
 static bool is_sync_of(const Checker *c, uint32_t i, unsigned reg, uint32_t func) {
     const BinFlow *g = c->g;
-    return i < g->bin->ncode && g->block_of[i] != NONE && g->blocks[g->block_of[i]].func == func && g->decoded[i] &&
-           bin_kind(&g->insts[i]) == BK_BSYNC && bin_barrier(&g->insts[i]) == reg;
+    return i < g->bin->ncode && g->block_of[i] != NONE && g->blocks[g->block_of[i]].func == func &&
+           g->decoded[i] && bin_kind(&g->insts[i]) == BK_BSYNC && bin_barrier(&g->insts[i]) == reg;
 }
 
 /* bru1 names the place behind the BSYNC; native code that, the BSYNC, or code that runs into it. */
@@ -57,7 +58,8 @@ static uint32_t find_sync(const Checker *c, uint32_t target, unsigned reg, uint3
         return NONE;
     if (target > 0 && is_sync_of(c, target - 1, reg, func))
         return target - 1;
-    for (uint32_t i = target; c->native && i < c->g->bin->ncode && i < target + 256 && c->g->decoded[i]; i++) {
+    for (uint32_t i = target; c->native && i < c->g->bin->ncode && i < target + 256 && c->g->decoded[i];
+         i++) {
         if (is_sync_of(c, i, reg, func))
             return i;
         BinKind k = bin_kind(&c->g->insts[i]);
@@ -78,7 +80,7 @@ static uint32_t join_of(Barriers *b, uint32_t bssy) {
     return b->joins.n - 1;
 }
 
-#define EACH_INST(g, block, i)                                                                                        \
+#define EACH_INST(g, block, i)                                                                               \
     for (uint32_t i = (g)->blocks[block].first; i < (g)->blocks[block].first + (g)->blocks[block].ninsts; i++)
 
 static uint16_t regs_of(const Barriers *b, const Bitset *s) {
@@ -116,7 +118,8 @@ static bool sole_guard(const MachInst *m, Left *out) {
     else if (m->optype == OT_EXIT)
         pp = m->src[EXIT_pp];
     Operand o = op_is_always(m->guard) ? pp : m->guard;
-    if (op_is_always(o) || (!op_is_always(m->guard) && !op_is_always(pp)) || o.kind != OPK_REG || o.file != RF_P)
+    if (op_is_always(o) || (!op_is_always(m->guard) && !op_is_always(pp)) || o.kind != OPK_REG ||
+        o.file != RF_P)
         return false;
     *out = (Left){true, (uint8_t)o.value, (o.mods & OPM_NOT) != 0};
     return true;
@@ -146,8 +149,7 @@ static void transfer(Barriers *b, State *s, uint32_t i) {
         else if (bin_kind(m) == BK_BREAK && sole_guard(m, &guard))
             s->left[reg] = guard;
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -194,8 +196,8 @@ static void solve(Barriers *b) {
     const BinFlow *g = b->c->g;
     for (uint32_t n = 0; n < b->p->nrpo; n++)
         EACH_INST(g, b->p->rpo[n], i)
-            if (g->decoded[i] && bin_kind(&g->insts[i]) == BK_BSSY)
-                join_of(b, i);
+    if (g->decoded[i] && bin_kind(&g->insts[i]) == BK_BSSY)
+        join_of(b, i);
     b->in = ARENA_ARRAY(&b->c->a, State, g->funcs[b->p->func].nblocks);
     for (uint32_t n = 0; n < b->p->nrpo; n++)
         b->in[b->p->rpo[n] - b->base] = new_state(b);
@@ -220,7 +222,8 @@ static void solve(Barriers *b) {
 
 /* ---- reachability ---- */
 
-/* Blocks from which a block in `set` is reached; walking back stops at blocks in `stop` (whose members may be in set). */
+/* Blocks from which a block in `set` is reached; walking back stops at blocks in `stop` (whose members may be
+ * in set). */
 static void grow_back(Barriers *b, Bitset *set, const Bitset *stop) {
     const BinFlow *g = b->c->g;
     for (bool changed = true; changed;) {
@@ -246,11 +249,13 @@ static bool same_sync(const Barriers *b, uint32_t i, const Join *j) {
 
 /* ---- rules on one procedure ---- */
 
-static void finding_pending(Barriers *b, CheckRule rule, uint32_t inst, const Bitset *pend, const char *what) {
+static void finding_pending(Barriers *b, CheckRule rule, uint32_t inst, const Bitset *pend,
+                            const char *what) {
     BS_EACH(j, pend) {
         const Join *x = &b->joins.at[j];
-        check_report(b->c, rule, inst, x->bssy, "B%u may still be pending at %s (joined at %s); missing BREAK or BSYNC", x->reg,
-                     what, check_at(b->c, x->bssy));
+        check_report(b->c, rule, inst, x->bssy,
+                     "B%u may still be pending at %s (joined at %s); missing BREAK or BSYNC", x->reg, what,
+                     check_at(b->c, x->bssy));
         return;
     }
 }
@@ -286,9 +291,9 @@ static void at_bssy(Barriers *b, const State *s, uint32_t i) {
         check_report(b->c, CR_R06, i, NONE, "syncpoint %s is not behind a BSYNC B%u", to, reg);
     }
     BS_EACH(k, &s->must)
-        if (k != j && b->joins.at[k].reg == reg)
-            check_report(b->c, CR_R08, i, b->joins.at[k].bssy, "B%u re-used inside its own region (%s, %s)", reg,
-                         check_at(b->c, b->joins.at[k].bssy), check_at(b->c, i));
+    if (k != j && b->joins.at[k].reg == reg)
+        check_report(b->c, CR_R08, i, b->joins.at[k].bssy, "B%u re-used inside its own region (%s, %s)", reg,
+                     check_at(b->c, b->joins.at[k].bssy), check_at(b->c, i));
 }
 
 static void at_bmov(Checker *c, uint32_t i, const Summary *sum) {
@@ -331,7 +336,8 @@ static void leaving(Barriers *b, uint32_t j, const Bitset *ends) {
     const Join *x = &b->joins.at[j];
     ArenaMark mark = arena_mark(&b->c->a);
     uint32_t nblocks = g->funcs[b->p->func].nblocks;
-    Bitset meets = bs_new(&b->c->a, nblocks), stops = bs_new(&b->c->a, nblocks), bad = bs_new(&b->c->a, nblocks);
+    Bitset meets = bs_new(&b->c->a, nblocks), stops = bs_new(&b->c->a, nblocks),
+           bad = bs_new(&b->c->a, nblocks);
     bool any_sync = false;
     for (uint32_t n = 0; n < b->p->nrpo; n++) {
         uint32_t k = b->p->rpo[n] - b->base;
@@ -371,9 +377,10 @@ static void leaving(Barriers *b, uint32_t j, const Bitset *ends) {
             EACH_INST(g, b->p->rpo[n], i) transfer(b, &edge, i);
             leave_on_edge(b, &edge, last, blk->succs[s].kind);
             if (bs_has(&edge.pend, j))
-                check_report(b->c, CR_R03, last, x->bssy, "edge %s->%s leaves the region of B%u (joined at %s) without BREAK",
-                             check_at(b->c, last), check_at(b->c, g->blocks[blk->succs[s].block].first), x->reg,
-                             check_at(b->c, x->bssy));
+                check_report(b->c, CR_R03, last, x->bssy,
+                             "edge %s->%s leaves the region of B%u (joined at %s) without BREAK",
+                             check_at(b->c, last), check_at(b->c, g->blocks[blk->succs[s].block].first),
+                             x->reg, check_at(b->c, x->bssy));
         }
     }
     arena_release(&b->c->a, mark);
@@ -390,10 +397,10 @@ static void synchronised(Barriers *b, const Bitset *ends) {
         bool here = false;
         for (uint32_t n = 0; n < b->p->nrpo; n++)
             EACH_INST(g, b->p->rpo[n], i)
-                if (is_sync_of(b->c, i, x->reg, b->p->func)) {
-                    bs_add(&meets, b->p->rpo[n] - b->base);
-                    here |= b->p->rpo[n] - b->base == home && i > x->bssy;
-                }
+        if (is_sync_of(b->c, i, x->reg, b->p->func)) {
+            bs_add(&meets, b->p->rpo[n] - b->base);
+            here |= b->p->rpo[n] - b->base == home && i > x->bssy;
+        }
         grow_back(b, &meets, NULL);
         const BinBlock *blk = &g->blocks[home + b->base];
         for (uint32_t s = 0; s < blk->nsuccs; s++)
@@ -416,13 +423,14 @@ static void endless(Barriers *b, const Bitset *ends) {
             for (uint32_t m = 0; m < b->p->nrpo && !clears; m++)
                 EACH_INST(g, b->p->rpo[m], i) {
                     BinKind kind = g->decoded[i] ? bin_kind(&g->insts[i]) : BK_PLAIN;
-                    clears |= !bs_has(ends, b->p->rpo[m] - b->base) && (kind == BK_BSYNC || kind == BK_BREAK) &&
-                              bin_barrier(&g->insts[i]) == x->reg;
+                    clears |= !bs_has(ends, b->p->rpo[m] - b->base) &&
+                              (kind == BK_BSYNC || kind == BK_BREAK) && bin_barrier(&g->insts[i]) == x->reg;
                 }
             if (!clears)
-                check_report(b->c, CR_R02, g->blocks[b->p->rpo[n]].first, x->bssy,
-                             "B%u may still be pending in an endless loop (joined at %s); missing BREAK or BSYNC", x->reg,
-                             check_at(b->c, x->bssy));
+                check_report(
+                    b->c, CR_R02, g->blocks[b->p->rpo[n]].first, x->bssy,
+                    "B%u may still be pending in an endless loop (joined at %s); missing BREAK or BSYNC",
+                    x->reg, check_at(b->c, x->bssy));
         }
     }
 }
@@ -490,7 +498,8 @@ static void spread(Checker *c, Summary *sum, const Site *sites, uint32_t n) {
             for (uint32_t t = 0; t < to.n; t++) {
                 Summary *callee = &sum[to.proc[t]];
                 uint16_t in = callee->inherited | sites[k].own | sum[sites[k].proc].inherited;
-                uint16_t uses = sum[sites[k].proc].uses | (callee->uses & (uint16_t)~sum[sites[k].proc].saves);
+                uint16_t uses =
+                    sum[sites[k].proc].uses | (callee->uses & (uint16_t)~sum[sites[k].proc].saves);
                 changed |= in != callee->inherited || uses != sum[sites[k].proc].uses;
                 callee->inherited = in;
                 sum[sites[k].proc].uses = uses;
@@ -504,7 +513,8 @@ static void callee_above(Checker *c, const Summary *sum, const Site *s) {
     uint16_t pending = s->own | sum[s->proc].inherited;
     for (uint32_t t = 0; t < to.n && pending; t++) {
         uint16_t uses = sum[to.proc[t]].uses;
-        unsigned highest = 31u - (unsigned)__builtin_clz(pending), used = uses ? (unsigned)__builtin_ctz(uses) : NUM_B;
+        unsigned highest = 31u - (unsigned)__builtin_clz(pending),
+                 used = uses ? (unsigned)__builtin_ctz(uses) : NUM_B;
         if (c->native && uses & pending)
             used = highest = (unsigned)__builtin_ctz((unsigned)uses & pending);
         else if (c->native)
@@ -516,7 +526,8 @@ static void callee_above(Checker *c, const Summary *sum, const Site *s) {
 }
 
 /* a cycle among the orders of all procedures that the kernel reaches. */
-static bool find_cycle(const uint16_t order[NUM_B], unsigned start, unsigned at, uint16_t *seen, uint8_t path[NUM_B], unsigned *n) {
+static bool find_cycle(const uint16_t order[NUM_B], unsigned start, unsigned at, uint16_t *seen,
+                       uint8_t path[NUM_B], unsigned *n) {
     path[(*n)++] = (uint8_t)at;
     for (unsigned k = 0; k < NUM_B; k++) {
         if (!(order[at] >> k & 1))
@@ -543,12 +554,12 @@ static void order_of_kernel(Checker *c, const Summary *sum, uint32_t root) {
         BS_EACH(p, &in) changed |= bs_or(&in, &sum[p].callees);
     }
     BS_EACH(p, &in)
-        for (unsigned a = 0; a < NUM_B; a++)
-            for (unsigned b = 0; b < NUM_B; b++)
-                if ((sum[p].order[a] >> b & 1) && !(order[a] >> b & 1)) {
-                    order[a] |= (uint16_t)(1u << b);
-                    witness[a][b] = sum[p].witness[a][b];
-                }
+    for (unsigned a = 0; a < NUM_B; a++)
+        for (unsigned b = 0; b < NUM_B; b++)
+            if ((sum[p].order[a] >> b & 1) && !(order[a] >> b & 1)) {
+                order[a] |= (uint16_t)(1u << b);
+                witness[a][b] = sum[p].witness[a][b];
+            }
     for (unsigned a = 0; a < NUM_B; a++) {
         uint8_t path[NUM_B];
         unsigned n = 0;
@@ -564,8 +575,9 @@ static void order_of_kernel(Checker *c, const Summary *sum, uint32_t root) {
         }
         unsigned p = path[from], q = path[(from + 1) % n];
         check_report(c, CR_R01, witness[p][q], NONE,
-                     "barrier order cycle %sB%u (BSYNC B%u at %s while B%u may be pending); two groups can wait for each other", text,
-                     a, q, check_at(c, witness[p][q]), p);
+                     "barrier order cycle %sB%u (BSYNC B%u at %s while B%u may be pending); two groups can "
+                     "wait for each other",
+                     text, a, q, check_at(c, witness[p][q]), p);
         return;
     }
 }
@@ -583,8 +595,8 @@ void check_barriers(Checker *c) {
         solve(&all[p]);
         for (uint32_t n = 0; n < c->procs[p].nrpo; n++)
             EACH_INST(g, c->procs[p].rpo[n], i)
-                if (g->decoded[i] && check_is_call(c, i))
-                    VEC_ADD(&c->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
+        if (g->decoded[i] && check_is_call(c, i))
+            VEC_ADD(&c->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
     }
     spread(c, sum, sites.at, sites.n);
     for (uint32_t p = 0; p < c->nprocs; p++)

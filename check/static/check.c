@@ -11,7 +11,7 @@ enum { MAX_FINDINGS = 5000 };
 /* ---- rules ---- */
 
 static const CheckRuleInfo rules[CR_COUNT] = {
-#define RULE(id, name, severity, title, harm, fix, text, bad, good)                                                    \
+#define RULE(id, name, severity, title, harm, fix, text, bad, good)                                          \
     [CR_##id] = {name, SEV_##severity, title, harm, fix, text, bad, good},
 #include "check/static/rules.def"
 };
@@ -73,7 +73,8 @@ static uint32_t last_of(const BinBlock *b) { return b->first + b->ninsts - 1; }
 static uint32_t *block_path(Checker *c, uint32_t from, uint32_t to, uint32_t *n) {
     const BinFlow *g = c->g;
     const BinFuncFlow *f = &g->funcs[g->blocks[from].func];
-    uint32_t *came = ARENA_ARRAY(&c->a, uint32_t, f->nblocks), *queue = ARENA_ARRAY(&c->a, uint32_t, f->nblocks + 1);
+    uint32_t *came = ARENA_ARRAY(&c->a, uint32_t, f->nblocks),
+             *queue = ARENA_ARRAY(&c->a, uint32_t, f->nblocks + 1);
     uint32_t head = 0, tail = 0, base = f->first_block;
     queue[tail++] = from;
     bool found = false;
@@ -131,8 +132,13 @@ static const uint32_t *make_path(Checker *c, uint32_t from, uint32_t to, uint32_
 
 static void add(Checker *c, CheckRule r, uint32_t inst, const uint32_t *path, uint32_t n, const char *text) {
     const BinFunc *f = binary_func_at(c->g->bin, bin_address(c->g, inst));
-    BinFinding x = {.rule = r, .severity = check_rule_severity(r, c->native), .inst = inst, .path = path, .npath = n,
-                    .text = text, .func = NONE};
+    BinFinding x = {.rule = r,
+                    .severity = check_rule_severity(r, c->native),
+                    .inst = inst,
+                    .path = path,
+                    .npath = n,
+                    .text = text,
+                    .func = NONE};
     if (f) {
         x.func = (uint32_t)(f - c->g->bin->funcs);
         x.ptx_line = f->locs ? f->locs[inst - c->g->funcs[x.func].first_inst].ptx_line : 0;
@@ -143,13 +149,15 @@ static void add(Checker *c, CheckRule r, uint32_t inst, const uint32_t *path, ui
 static bool is_new(const Checker *c, CheckRule r, uint32_t inst) {
     if (c->findings.n >= MAX_FINDINGS || !check_wants(c, r))
         return false;
-    for (uint32_t k = c->findings.n; k > 0 && k + 64 > c->findings.n; k--) /* the rest falls out when sorted */
+    for (uint32_t k = c->findings.n; k > 0 && k + 64 > c->findings.n;
+         k--) /* the rest falls out when sorted */
         if (c->findings.at[k - 1].rule == r && c->findings.at[k - 1].inst == inst)
             return false;
     return true;
 }
 
-static BinFinding *report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, va_list ap) {
+static BinFinding *report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt,
+                          va_list ap) {
     char text[600];
     if (!is_new(c, r, inst))
         return NULL;
@@ -167,7 +175,8 @@ void check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const c
     va_end(ap);
 }
 
-void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
+void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, uint32_t from,
+                     const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     BinFinding *f = report(c, r, inst, from, fmt, ap);
@@ -193,14 +202,18 @@ static void add_proc(Checker *c, uint32_t func, uint32_t block) {
     const BinFlow *g = c->g;
     const BinFuncFlow *f = &g->funcs[func];
     Proc *p = &c->procs[c->nprocs];
-    *p = (Proc){.func = func, .entry_block = block, .is_kernel = g->bin->funcs[func].is_entry && block == f->first_block};
+    *p = (Proc){.func = func,
+                .entry_block = block,
+                .is_kernel = g->bin->funcs[func].is_entry && block == f->first_block};
     c->proc_at[g->blocks[block].first] = c->nprocs++;
     /* reverse post-order, as binflow has it for the function as a whole */
     ArenaMark mark;
     bool *seen = ARENA_ARRAY(&c->a, bool, f->nblocks);
     uint32_t *order = ARENA_ARRAY(&c->a, uint32_t, f->nblocks), n = f->nblocks;
     mark = arena_mark(&c->a);
-    struct { uint32_t block, succ; } *stack = arena_alloc(&c->a, sizeof *stack * (f->nblocks + 1));
+    struct {
+        uint32_t block, succ;
+    } *stack = arena_alloc(&c->a, sizeof *stack * (f->nblocks + 1));
     uint32_t depth = 0;
     stack[depth].block = block, stack[depth++].succ = 0;
     seen[block - f->first_block] = true;
@@ -257,7 +270,8 @@ static void find_address_taken(Checker *c) {
 BinKind check_kind(const Checker *c, uint32_t inst) {
     BinKind k = bin_kind(&c->g->insts[inst]);
     uint32_t t = k == BK_CALL ? bin_target(c->g, inst) : NONE, b = c->g->block_of[inst];
-    bool inside = t != NONE && c->g->block_of[t] != NONE && c->g->blocks[c->g->block_of[t]].func == c->g->blocks[b].func;
+    bool inside = t != NONE && c->g->block_of[t] != NONE &&
+                  c->g->blocks[c->g->block_of[t]].func == c->g->blocks[b].func;
     return inside && c->proc_at[t] == NONE ? BK_BRANCH : k;
 }
 
@@ -268,7 +282,8 @@ bool check_is_call(const Checker *c, uint32_t inst) {
     if (bin_kind(m) != BK_BRANCH || bin_guard(m) == BG_NEVER)
         return false;
     uint32_t t = bin_target(c->g, inst), b = t == NONE ? NONE : c->g->block_of[t];
-    return b != NONE && c->g->blocks[b].func != c->g->blocks[c->g->block_of[inst]].func && c->proc_at[t] != NONE;
+    return b != NONE && c->g->blocks[b].func != c->g->blocks[c->g->block_of[inst]].func &&
+           c->proc_at[t] != NONE;
 }
 
 Callees check_callees(const Checker *c, uint32_t inst) {

@@ -1,5 +1,6 @@
-/* The static checker: rules R-01 ... on convergence and H-01 ... on control codes, on decoded machine code. It shares no
- * code with the compiler; rules are in rules.def, their reading for each target in docs/check.md.
+/* The static checker: rules R-01 ... on convergence and H-01 ... on control codes, on decoded machine code.
+ * It shares no code with the compiler; rules are in rules.def, their reading for each target in
+ * docs/check.md.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_STATIC_CHECK_H
 #define HEDDLE_CHECK_STATIC_CHECK_H
@@ -17,25 +18,27 @@ typedef struct {
     const char *title, *harm, *fix, *text, *bad, *good;
 } CheckRuleInfo;
 const CheckRuleInfo *check_rule(CheckRule r);
-Severity check_rule_severity(CheckRule r, bool native); /* some errors of bru1 are warnings on native targets */
-/* The rules of a list "R-01,H-02" as bits of BinCheckOptions.rules; NULL, or the first name that is none (*n characters). */
+Severity check_rule_severity(CheckRule r,
+                             bool native); /* some errors of bru1 are warnings on native targets */
+/* The rules of a list "R-01,H-02" as bits of BinCheckOptions.rules; NULL, or the first name that is none (*n
+ * characters). */
 const char *check_rule_list(const char *text, uint64_t *rules, size_t *n);
 CheckRule check_rule_find(const char *text, size_t n); /* "R-07", "r7", "H-01"; CR_COUNT if unknown */
 
 typedef struct {
     uint64_t rules;  /* bit 1 << CheckRule; 0: all */
     bool no_hazards; /* leave the H- rules out */
-    bool no_text;    /* do not assemble each instruction's text again: as long as all the rest together */
+    bool no_text; /* do not assemble each instruction's text again: as long as all the rest together */
 } BinCheckOptions;
 
 typedef struct {
     CheckRule rule;
     Severity severity;
-    uint32_t func, inst; /* in Binary.funcs; instruction, numbered as in BinFlow */
+    uint32_t func, inst;  /* in Binary.funcs; instruction, numbered as in BinFlow */
     const uint32_t *path; /* instructions that lead to it, the first the cause, the last `inst` */
     uint32_t npath;
-    uint32_t ptx_line;   /* 0 unknown */
-    const char *text;    /* one line: what is wrong, with addresses */
+    uint32_t ptx_line; /* 0 unknown */
+    const char *text;  /* one line: what is wrong, with addresses */
 } BinFinding;
 
 typedef struct {
@@ -45,7 +48,8 @@ typedef struct {
     uint32_t ninsts, nfuncs; /* looked at */
 } BinCheckReport;
 
-/* Check the whole binary. Never fails: what cannot be known is left out. Free the report with check_report_free. */
+/* Check the whole binary. Never fails: what cannot be known is left out. Free the report with
+ * check_report_free. */
 void binary_check(const BinFlow *g, const BinCheckOptions *opt, BinCheckReport *out);
 void check_report_free(BinCheckReport *r);
 
@@ -53,7 +57,7 @@ void check_report_free(BinCheckReport *r);
 char *check_report_text(const BinFlow *g, const BinCheckReport *r);
 char *check_report_json(const BinFlow *g, const BinCheckReport *r);
 char *check_report_sarif(const BinFlow *g, const BinCheckReport *r);
-/* What `heddle explain` prints for a rule, or for a check of the machine at run time ("E-BAR-PARTIAL"); NULL if `name` is
- * neither. malloc'ed. */
+/* What `heddle explain` prints for a rule, or for a check of the machine at run time ("E-BAR-PARTIAL"); NULL
+ * if `name` is neither. malloc'ed. */
 char *check_explain(const char *name);
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EACH_INST(g, block, i)                                                                                        \
+#define EACH_INST(g, block, i)                                                                               \
     for (uint32_t i = (g)->blocks[block].first; i < (g)->blocks[block].first + (g)->blocks[block].ninsts; i++)
 
 static bool is_control(const MachInst *m) {
@@ -14,10 +14,8 @@ static bool is_control(const MachInst *m) {
     case BK_NOP:
     case BK_BSSY:
     case BK_BMOV_FROM_B:
-    case BK_BAR: /* the whole warp passes it */
-        return false;
-    default:
-        return bin_guard(m) != BG_NEVER;
+    case BK_BAR: /* the whole warp passes it */ return false;
+    default: return bin_guard(m) != BG_NEVER;
     }
 }
 
@@ -77,9 +75,10 @@ static bool has_whole_warps(const Checker *c, uint32_t i) {
     return threads && threads % 32 == 0;
 }
 
-/* Walks the code from block `from`, not through `inst` (NONE: everywhere): is there an exit that only some lanes take?
- * *meets: `inst` was met. */
-static bool exits_on_the_way(Checker *c, const Proc *p, uint32_t from, uint32_t inst, bool *meets, bool through) {
+/* Walks the code from block `from`, not through `inst` (NONE: everywhere): is there an exit that only some
+ * lanes take? *meets: `inst` was met. */
+static bool exits_on_the_way(Checker *c, const Proc *p, uint32_t from, uint32_t inst, bool *meets,
+                             bool through) {
     const BinFlow *g = c->g;
     const BinFuncFlow *f = &g->funcs[p->func];
     ArenaMark mark = arena_mark(&c->a);
@@ -110,7 +109,8 @@ static bool exits_on_the_way(Checker *c, const Proc *p, uint32_t from, uint32_t 
     return gone;
 }
 
-/* Some lanes may be gone when others come to `inst`: they exit before it, or in a loop before they come again. */
+/* Some lanes may be gone when others come to `inst`: they exit before it, or in a loop before they come
+ * again. */
 static bool lanes_may_be_gone(Checker *c, const Proc *p, uint32_t inst) {
     const BinBlock *b = &c->g->blocks[c->g->block_of[inst]];
     bool meets = false;
@@ -155,8 +155,8 @@ static bool starts_with(const char *p, const char *end, const char *word) {
 
 /* The statement's mask, if it is a number. */
 static bool ptx_mask(const Binary *b, uint32_t line, uint32_t *mask) {
-    static const char *const words[] = {"shfl.sync", "vote.sync", "match.any.sync", "match.all.sync", "redux.sync", "elect.sync",
-                                        "bar.warp.sync"};
+    static const char *const words[] = {"shfl.sync",  "vote.sync",  "match.any.sync", "match.all.sync",
+                                        "redux.sync", "elect.sync", "bar.warp.sync"};
     const char *end, *p = b->ptx_text && line ? line_of(b, line, &end) : NULL;
     bool found = false;
     if (!p)
@@ -189,8 +189,8 @@ static uint32_t ptx_line(const Checker *c, uint32_t i) {
 static void compare_mask(Checker *c, uint32_t i, uint32_t mask, uint32_t site) {
     uint32_t line = ptx_line(c, site), wanted;
     if (ptx_mask(c->g->bin, line, &wanted) && wanted != mask)
-        check_report_as(c, SEV_ERROR, CR_R09, i, site == i ? NONE : site, "WARPSYNC mask 0x%08x is not that of PTX line %u, 0x%08x", mask,
-                        line, wanted);
+        check_report_as(c, SEV_ERROR, CR_R09, i, site == i ? NONE : site,
+                        "WARPSYNC mask 0x%08x is not that of PTX line %u, 0x%08x", mask, line, wanted);
 }
 
 /* A function that many statements share has no line of its own; its calls have. */
@@ -211,15 +211,18 @@ static void mask_of_statement(Checker *c, uint32_t i) {
 
 static void covered(Checker *c, uint32_t i) {
     const MachInst *m = &c->g->insts[i];
-    if (bin_kind(m) == BK_COLLECTIVE && !c->converged[i] && !asks_who_is_active(m) && warpsync_before(c, i) == NONE)
+    if (bin_kind(m) == BK_COLLECTIVE && !c->converged[i] && !asks_who_is_active(m) &&
+        warpsync_before(c, i) == NONE)
         check_report(c, CR_R09, i, NONE, "%s not covered by WARPSYNC", isa_optype_name(m->optype));
     if (bin_kind(m) != BK_BAR)
         return;
     uint32_t sync = warpsync_before(c, i), mask = UINT32_MAX;
     if (!c->converged[i])
-        check_report(c, CR_R10, i, NONE, "%s may execute with a partial warp (count += 32 per execution)", isa_optype_name(m->optype));
+        check_report(c, CR_R10, i, NONE, "%s may execute with a partial warp (count += 32 per execution)",
+                     isa_optype_name(m->optype));
     else if (sync != NONE && is_imm_mask(&c->g->insts[sync], &mask) && mask != UINT32_MAX)
-        check_report(c, CR_R10, i, sync, "%s behind WARPSYNC 0x%08x, which is not the whole warp", isa_optype_name(m->optype), mask);
+        check_report(c, CR_R10, i, sync, "%s behind WARPSYNC 0x%08x, which is not the whole warp",
+                     isa_optype_name(m->optype), mask);
 }
 
 /* ---- R-11 ---- */
@@ -246,18 +249,13 @@ static bool yields_behind(const Checker *c, uint32_t i, bool now) {
     const MachInst *m = &c->g->insts[i];
     switch (check_kind(c, i)) {
     case BK_YIELD:
-    case BK_NANOSLEEP:
-        return now || bin_guard(m) == BG_ALWAYS;
-    case BK_BSYNC:
-        return false;
+    case BK_NANOSLEEP: return now || bin_guard(m) == BG_ALWAYS;
+    case BK_BSYNC: return false;
     case BK_BRANCH:
     case BK_BRANCH_INDIRECT: /* before it, YIELD may have found all lanes together and done nothing */
-    case BK_RET:
-        return now && !c->divergent[i];
-    case BK_CALL:
-        return now && check_callees(c, i).n == 0;
-    default:
-        return now;
+    case BK_RET: return now && !c->divergent[i];
+    case BK_CALL: return now && check_callees(c, i).n == 0;
+    default: return now;
     }
 }
 
@@ -300,9 +298,11 @@ static void yielded_flow(Checker *c, Yielded *y) {
 
 static void waiting(Checker *c, uint32_t i, bool yielded) {
     uint16_t pending = c->pend[i] | c->inherited[i];
-    if (bin_kind(&c->g->insts[i]) != BK_WARPSYNC || !pending || !c->surely_apart[i] || yielded || before_bar(c, i))
+    if (bin_kind(&c->g->insts[i]) != BK_WARPSYNC || !pending || !c->surely_apart[i] || yielded ||
+        before_bar(c, i))
         return;
-    check_report(c, CR_R11, i, NONE, "WARPSYNC may wait for a lane parked at BSYNC B%u", (unsigned)__builtin_ctz(pending));
+    check_report(c, CR_R11, i, NONE, "WARPSYNC may wait for a lane parked at BSYNC B%u",
+                 (unsigned)__builtin_ctz(pending));
 }
 
 static void walk_collectives(Checker *c) {
@@ -407,7 +407,8 @@ static void meet_at(Meetings *m, uint32_t branch, const Bitset *a, const Bitset 
             if (!t->counts || s->inst == t->inst || s->kind != t->kind || s->mask != t->mask)
                 continue;
             uint32_t hi = s->inst > t->inst ? s->inst : t->inst, lo = s->inst ^ t->inst ^ hi;
-            check_report(m->c, CR_R12, hi, branch, "WARPSYNC at %s and %s may wait for each other (PC-matched)", check_at(m->c, lo),
+            check_report(m->c, CR_R12, hi, branch,
+                         "WARPSYNC at %s and %s may wait for each other (PC-matched)", check_at(m->c, lo),
                          check_at(m->c, hi));
         }
     }
@@ -431,7 +432,8 @@ static void rendezvous(Checker *c) {
     for (uint32_t b = 0; b < g->nblocks; b++) {
         const BinBlock *k = &g->blocks[b];
         uint32_t last = k->first + k->ninsts - 1;
-        if (!k->reachable || k->nsuccs < 2 || !g->decoded[last] || !c->surely_divergent[last] || bin_kind(&g->insts[last]) == BK_EXIT)
+        if (!k->reachable || k->nsuccs < 2 || !g->decoded[last] || !c->surely_divergent[last] ||
+            bin_kind(&g->insts[last]) == BK_EXIT)
             continue;
         for (uint32_t s = 0; s < k->nsuccs; s++)
             for (uint32_t t = 0; t < k->nsuccs; t++)
@@ -447,19 +449,15 @@ static bool is_strong(unsigned order) { return order >= MemOrder_STRONG_SM; }
 /* Reads memory to see what others do. */
 static bool observes(const MachInst *m) {
     switch (m->optype) {
-    case OT_LDG:
-        return is_strong(MGET(LDG, order, m->mods));
-    case OT_LD:
-        return is_strong(MGET(LD, order, m->mods));
+    case OT_LDG: return is_strong(MGET(LDG, order, m->mods));
+    case OT_LD: return is_strong(MGET(LD, order, m->mods));
     case OT_ATOM:
     case OT_ATOMG:
     case OT_ATOMS:
     case OT_ATOM_CAS:
     case OT_ATOMG_CAS:
-    case OT_ATOMS_CAS:
-        return true;
-    default:
-        return false;
+    case OT_ATOMS_CAS: return true;
+    default: return false;
     }
 }
 
@@ -578,7 +576,9 @@ static void loops_of(Checker *c, const Proc *p, const bool *observing) {
         uint32_t at = g->blocks[b].first;
         while (!observes(&g->insts[at]) && !check_is_call(c, at))
             at++;
-        check_report(c, CR_R13, at, at, "spin cycle through %s without YIELD; lanes it waits for may never run", check_at(c, at));
+        check_report(c, CR_R13, at, at,
+                     "spin cycle through %s without YIELD; lanes it waits for may never run",
+                     check_at(c, at));
     }
     /* all cycles: is there something to wait for where there is a YIELD? */
     Scc t = {.c = c, .p = p, .base = s.base, .in = ARENA_ARRAY(&c->a, bool, n)};
@@ -593,12 +593,14 @@ static void loops_of(Checker *c, const Proc *p, const bool *observing) {
     }
     for (uint32_t k = 0; k < p->nrpo; k++) {
         uint32_t b = p->rpo[k];
-        if (!(what[b - t.base] & YIELDS) || !in_cycle(&t, size, b) || (sum[t.comp[b - t.base]] & (SEES | SYNCS | CALLS)))
+        if (!(what[b - t.base] & YIELDS) || !in_cycle(&t, size, b) ||
+            (sum[t.comp[b - t.base]] & (SEES | SYNCS | CALLS)))
             continue;
         EACH_INST(g, b, i)
-            if (bin_kind(&g->insts[i]) == BK_YIELD)
-                check_report(c, CR_R14, i, NONE, "YIELD at %s disables reconvergence of its loop%s", check_at(c, i),
-                             sum[t.comp[b - t.base]] & LOADS ? ", unless a load in it is volatile" : "");
+        if (bin_kind(&g->insts[i]) == BK_YIELD)
+            check_report(c, CR_R14, i, NONE, "YIELD at %s disables reconvergence of its loop%s",
+                         check_at(c, i),
+                         sum[t.comp[b - t.base]] & LOADS ? ", unless a load in it is volatile" : "");
     }
 }
 
@@ -640,14 +642,15 @@ static bool only_ends(const Checker *c, uint32_t block) {
 static uint32_t bsync_in(const Checker *c, uint32_t block, uint16_t regs) {
     const BinFlow *g = c->g;
     EACH_INST(g, block, i)
-        if (g->decoded[i] && bin_kind(&g->insts[i]) == BK_BSYNC && (regs >> bin_barrier(&g->insts[i]) & 1))
-            return i;
+    if (g->decoded[i] && bin_kind(&g->insts[i]) == BK_BSYNC && (regs >> bin_barrier(&g->insts[i]) & 1))
+        return i;
     return NONE;
 }
 
-/* Walks the region between a branch and `join`: true if a BSYNC of `regs` is in it; *bssy: one whose syncpoint is behind
- * `sync`. */
-static bool region_of(Checker *c, const BinBlock *b, uint32_t join, uint16_t regs, uint32_t sync, uint32_t *bssy) {
+/* Walks the region between a branch and `join`: true if a BSYNC of `regs` is in it; *bssy: one whose
+ * syncpoint is behind `sync`. */
+static bool region_of(Checker *c, const BinBlock *b, uint32_t join, uint16_t regs, uint32_t sync,
+                      uint32_t *bssy) {
     const BinFlow *g = c->g;
     const BinFuncFlow *f = &g->funcs[b->func];
     ArenaMark mark = arena_mark(&c->a);
@@ -665,9 +668,9 @@ static bool region_of(Checker *c, const BinBlock *b, uint32_t join, uint16_t reg
         uint32_t at = stack[--top];
         found |= bsync_in(c, at, regs) != NONE;
         EACH_INST(g, at, i)
-            if (g->decoded[i] && sync != NONE && bin_kind(&g->insts[i]) == BK_BSSY && bin_target(g, i) == sync + 1 &&
-                bin_barrier(&g->insts[i]) == bin_barrier(&g->insts[sync]))
-                *bssy = i;
+        if (g->decoded[i] && sync != NONE && bin_kind(&g->insts[i]) == BK_BSSY &&
+            bin_target(g, i) == sync + 1 && bin_barrier(&g->insts[i]) == bin_barrier(&g->insts[sync]))
+            *bssy = i;
         for (uint32_t s = 0; s < g->blocks[at].nsuccs; s++) {
             uint32_t t = g->blocks[at].succs[s].block;
             if (t != join && !seen[t - f->first_block]) {
@@ -685,8 +688,9 @@ static void late_joins(Checker *c) {
     for (uint32_t k = 0; k < g->nblocks; k++) {
         const BinBlock *b = &g->blocks[k];
         uint32_t last = b->first + b->ninsts - 1, join = c->ipdom[k], bssy;
-        if (!b->reachable || b->nsuccs < 2 || !g->decoded[last] || !c->divergent[last] || bin_kind(&g->insts[last]) == BK_EXIT ||
-            bin_kind(&g->insts[last]) == BK_RET || join == NONE || (g->blocks[join].ends && only_ends(c, join)))
+        if (!b->reachable || b->nsuccs < 2 || !g->decoded[last] || !c->divergent[last] ||
+            bin_kind(&g->insts[last]) == BK_EXIT || bin_kind(&g->insts[last]) == BK_RET || join == NONE ||
+            (g->blocks[join].ends && only_ends(c, join)))
             continue;
         if (b->succs[0].block == b->succs[b->nsuccs - 1].block || bsync_in(c, join, c->pend[last]) != NONE)
             continue;
@@ -694,9 +698,11 @@ static void late_joins(Checker *c) {
         if (region_of(c, b, join, c->pend[last], sync, &bssy))
             continue;
         if (bssy != NONE)
-            check_report(c, CR_R04, sync, last, "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
+            check_report(c, CR_R04, sync, last,
+                         "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
                          check_at(c, last), bin_barrier(&g->insts[sync]), check_at(c, bssy));
-        check_report(c, CR_R24, last, NONE, "the branch's paths meet at %s, where no BSYNC waits for its lanes",
+        check_report(c, CR_R24, last, NONE,
+                     "the branch's paths meet at %s, where no BSYNC waits for its lanes",
                      check_at(c, g->blocks[join].first));
     }
 }

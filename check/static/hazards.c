@@ -1,13 +1,24 @@
-/* Control codes: H-01 to H-07. A data flow over what is in flight: results that have not arrived, registers that have not
- * been read. Each entry has the least age, in cycles from issue to issue, over all paths, and the scoreboards of which
- * a wait would cover it on all paths. Calls: what is in flight goes into the callee, and what the callee started or let pass
- * comes out again. Distances are those of isa/machine/latency.h. SPDX-License-Identifier: MIT */
+/* Control codes: H-01 to H-07. A data flow over what is in flight: results that have not arrived, registers
+ * that have not been read. Each entry has the least age, in cycles from issue to issue, over all paths, and
+ * the scoreboards of which a wait would cover it on all paths. Calls: what is in flight goes into the callee,
+ * and what the callee started or let pass comes out again. Distances are those of isa/machine/latency.h.
+ * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include "isa/machine/latency.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { NUM_SB = 6, CELL_R = 0, CELL_P = 256, CELL_UR = 264, CELL_UP = 328, CELLS = 336, MAX_REFS = 48, MARK_READ = 1, MARK_WRITTEN = 2 };
+enum {
+    NUM_SB = 6,
+    CELL_R = 0,
+    CELL_P = 256,
+    CELL_UR = 264,
+    CELL_UP = 328,
+    CELLS = 336,
+    MAX_REFS = 48,
+    MARK_READ = 1,
+    MARK_WRITTEN = 2
+};
 typedef enum { IN_WRITE, IN_READ } Access;
 
 typedef struct {
@@ -19,10 +30,10 @@ typedef struct {
     uint32_t inst;
     uint16_t cell;
     uint8_t access, operand, part;
-    uint8_t age;         /* up to LATENCY_WINDOW */
-    uint8_t cover;       /* scoreboards: a wait for one of them says that it is over */
-    bool pending;        /* not over, as far as scoreboards tell */
-    bool guard_holds;    /* the guard's predicate is still what it was */
+    uint8_t age;      /* up to LATENCY_WINDOW */
+    uint8_t cover;    /* scoreboards: a wait for one of them says that it is over */
+    bool pending;     /* not over, as far as scoreboards tell */
+    bool guard_holds; /* the guard's predicate is still what it was */
 } Entry;
 
 typedef struct {
@@ -45,11 +56,11 @@ typedef struct {
 typedef struct {
     Checker *c;
     const Target *t;
-    Facts *facts;  /* by instruction */
-    State *in;     /* by block */
-    Flow *flow;    /* by procedure */
+    Facts *facts; /* by instruction */
+    State *in;    /* by block */
+    Flow *flow;   /* by procedure */
     State now, edge, scratch;
-    bool *dirty;   /* by block: its state has changed since it was walked */
+    bool *dirty; /* by block: its state has changed since it was walked */
     uint8_t mark[CELLS];
     bool final, flows_changed;
 } Hazards;
@@ -148,7 +159,8 @@ static bool worse(Entry *a, const Entry *b) {
         a->cover = a->pending ? old.cover : b->cover; /* of a finished one covers do not matter */
     a->pending |= b->pending;
     a->guard_holds &= b->guard_holds;
-    return a->age != old.age || a->cover != old.cover || a->pending != old.pending || a->guard_holds != old.guard_holds;
+    return a->age != old.age || a->cover != old.cover || a->pending != old.pending ||
+           a->guard_holds != old.guard_holds;
 }
 
 static bool merge_state(Hazards *h, State *into, const State *with) {
@@ -226,7 +238,8 @@ static void grow_older(State *s, unsigned cycles) {
     }
     s->e.n = n;
     for (unsigned b = 0; b < NUM_SB; b++)
-        s->sb_age[b] = (uint8_t)(s->sb_age[b] + cycles < LATENCY_WINDOW ? s->sb_age[b] + cycles : LATENCY_WINDOW);
+        s->sb_age[b] =
+            (uint8_t)(s->sb_age[b] + cycles < LATENCY_WINDOW ? s->sb_age[b] + cycles : LATENCY_WINDOW);
 }
 
 /* ---- one instruction ---- */
@@ -240,7 +253,8 @@ static void wait_for(Hazards *h, State *s, uint32_t i) {
         if (s->sb_age[b] >= LATENCY_SB_TO_WAIT)
             good |= 1u << b;
         else if (h->final)
-            check_report(h->c, CR_H05, i, s->sb_inst[b], "waits for scoreboard %u %u cycle%s behind %s, which sets it", b, s->sb_age[b],
+            check_report(h->c, CR_H05, i, s->sb_inst[b],
+                         "waits for scoreboard %u %u cycle%s behind %s, which sets it", b, s->sb_age[b],
                          s->sb_age[b] == 1 ? "" : "s", check_at(h->c, s->sb_inst[b]));
     }
     uint32_t n = 0;
@@ -259,20 +273,22 @@ static void wait_for(Hazards *h, State *s, uint32_t i) {
 /* No lane executes both: the same predicate, once as it is, once negated. */
 static bool exclusive(const Hazards *h, const Entry *x, const MachInst *m) {
     const MachInst *w = &h->c->g->insts[x->inst];
-    return x->guard_holds && w->guard.kind == OPK_REG && m->guard.kind == OPK_REG && w->guard.file == m->guard.file &&
-           w->guard.value == m->guard.value && w->guard.value != REG_PT && ((w->guard.mods ^ m->guard.mods) & OPM_NOT);
+    return x->guard_holds && w->guard.kind == OPK_REG && m->guard.kind == OPK_REG &&
+           w->guard.file == m->guard.file && w->guard.value == m->guard.value && w->guard.value != REG_PT &&
+           ((w->guard.mods ^ m->guard.mods) & OPM_NOT);
 }
 
-static void too_early(Hazards *h, CheckRule rule, uint32_t i, const Entry *x, const char *what, unsigned need) {
+static void too_early(Hazards *h, CheckRule rule, uint32_t i, const Entry *x, const char *what,
+                      unsigned need) {
     char cell[8];
     if (!h->final)
         return;
     if (need)
-        check_report(h->c, rule, i, x->inst, "%s %s after %u of %u cycles (%s)", cell_name(x->cell, cell), what, x->age, need,
-                     check_at(h->c, x->inst));
+        check_report(h->c, rule, i, x->inst, "%s %s after %u of %u cycles (%s)", cell_name(x->cell, cell),
+                     what, x->age, need, check_at(h->c, x->inst));
     else
-        check_report(h->c, rule, i, x->inst, "%s %s without waiting for %s%s", cell_name(x->cell, cell), what, check_at(h->c, x->inst),
-                     x->cover ? "" : ", which sets no scoreboard");
+        check_report(h->c, rule, i, x->inst, "%s %s without waiting for %s%s", cell_name(x->cell, cell), what,
+                     check_at(h->c, x->inst), x->cover ? "" : ", which sets no scoreboard");
 }
 
 static void check_write(Hazards *h, uint32_t i, const Entry *x) {
@@ -327,7 +343,8 @@ static void check_accesses(Hazards *h, const State *s, uint32_t i) {
 
 static void mark_cells(Hazards *h, const Facts *f, bool set) {
     for (unsigned k = 0; k < (unsigned)f->nreads + f->nwrites; k++)
-        h->mark[f->refs[k].cell] = set ? h->mark[f->refs[k].cell] | (k < f->nreads ? MARK_READ : MARK_WRITTEN) : 0;
+        h->mark[f->refs[k].cell] =
+            set ? h->mark[f->refs[k].cell] | (k < f->nreads ? MARK_READ : MARK_WRITTEN) : 0;
 }
 
 static unsigned sb_bit(unsigned sb) { return sb < NUM_SB ? 1u << sb : 0; }
@@ -364,11 +381,13 @@ static void take_off(Hazards *h, State *s, uint32_t i) {
     unsigned w = sb_bit(m->ctrl.write_sb), r = sb_bit(m->ctrl.read_sb);
     bool guard_holds = true;
     for (unsigned k = 0; k < f->nwrites; k++)
-        guard_holds &= !(m->guard.kind == OPK_REG && f->refs[f->nreads + k].cell ==
-                         (m->guard.file == RF_P ? CELL_P : CELL_UP) + m->guard.value);
+        guard_holds &=
+            !(m->guard.kind == OPK_REG &&
+              f->refs[f->nreads + k].cell == (m->guard.file == RF_P ? CELL_P : CELL_UP) + m->guard.value);
     for (unsigned k = 0; k < f->nwrites; k++) {
         const Ref *x = &f->refs[f->nreads + k];
-        put(h, s, (Entry){i, x->cell, IN_WRITE, x->operand, x->part, 0, (uint8_t)w, f->variable, guard_holds});
+        put(h, s,
+            (Entry){i, x->cell, IN_WRITE, x->operand, x->part, 0, (uint8_t)w, f->variable, guard_holds});
     }
     for (unsigned k = 0; k < f->nreads; k++) {
         const Ref *x = &f->refs[k];
@@ -376,7 +395,9 @@ static void take_off(Hazards *h, State *s, uint32_t i) {
             continue;
         bool late = f->late && x->cell < CELL_P;
         if (!f->late || late)
-            put(h, s, (Entry){i, x->cell, IN_READ, x->operand, x->part, 0, (uint8_t)(late ? w | r : 0), late, guard_holds});
+            put(h, s,
+                (Entry){i, x->cell, IN_READ, x->operand, x->part, 0, (uint8_t)(late ? w | r : 0), late,
+                        guard_holds});
     }
     for (unsigned b = 0; b < NUM_SB; b++)
         if ((w | r) >> b & 1) {
@@ -392,7 +413,8 @@ static void nothing_in_flight(Hazards *h, const State *s, uint32_t i) {
     for (uint32_t k = 0; k < s->e.n; k++) {
         const Entry *x = &s->e.at[k];
         if (x->pending) {
-            check_report(h->c, CR_H07, i, x->inst, "%s of %s is still in flight here", cell_name(x->cell, cell), check_at(h->c, x->inst));
+            check_report(h->c, CR_H07, i, x->inst, "%s of %s is still in flight here",
+                         cell_name(x->cell, cell), check_at(h->c, x->inst));
             return;
         }
     }
@@ -414,13 +436,15 @@ static void step(Hazards *h, State *s, uint32_t i) {
     take_off(h, s, i);
     mark_cells(h, f, false);
     if (h->final && f->issue > 1 && m->ctrl.stall_cycles < f->issue)
-        check_report(h->c, CR_H06, i, NONE, "stall count %u is less than %u, the instruction's issue time", m->ctrl.stall_cycles, f->issue);
+        check_report(h->c, CR_H06, i, NONE, "stall count %u is less than %u, the instruction's issue time",
+                     m->ctrl.stall_cycles, f->issue);
     grow_older(s, f->advance);
 }
 
 /* ---- calls ---- */
 
-/* What comes out of a callee at one of its call sites: what it started, and what was in flight at this site. */
+/* What comes out of a callee at one of its call sites: what it started, and what was in flight at this site.
+ */
 static void come_back(Hazards *h, State *s, const Flow *callee) {
     if (!callee->exit.reached)
         return;
@@ -531,7 +555,8 @@ void check_hazards(Checker *c) {
     for (uint32_t i = 0; i < g->bin->ncode; i++)
         if (g->decoded[i])
             h->facts[i] = facts_of(h, &g->insts[i]);
-    for (uint32_t p = 0; p < c->nprocs; p++) { /* functions that nobody calls start with nothing in flight, as kernels do */
+    for (uint32_t p = 0; p < c->nprocs;
+         p++) { /* functions that nobody calls start with nothing in flight, as kernels do */
         State *s = &h->in[c->procs[p].entry_block];
         memset(s->sb_age, LATENCY_WINDOW, sizeof s->sb_age);
         s->reached = true;

@@ -1,4 +1,5 @@
-/* What the parts of the static checker share. SPDX-License-Identifier: MIT */
+/* What the parts of the static checker share.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_STATIC_INTERNAL_H
 #define HEDDLE_CHECK_STATIC_INTERNAL_H
 #include "base/bitset.h"
@@ -17,8 +18,8 @@ typedef struct {
 typedef struct {
     const BinFlow *g;
     const BinCheckOptions *opt;
-    Arena *arena;      /* of the report */
-    Arena a;           /* scratch */
+    Arena *arena; /* of the report */
+    Arena a;      /* scratch */
     VEC(BinFinding) findings;
     bool native;
     Proc *procs;
@@ -28,12 +29,13 @@ typedef struct {
     const uint32_t *address_taken;
     uint32_t naddress_taken;
     /* by instruction, of check/static/uniform.c */
-    bool *divergent;   /* a branch, BRX, EXIT, RET or indirect CALL on which lanes may go different ways */
-    bool *converged;   /* all valid lanes of the warp are together when it starts */
-    uint32_t *ipdom;   /* by block: where its paths meet, those that only exit left aside; NONE */
+    bool *divergent; /* a branch, BRX, EXIT, RET or indirect CALL on which lanes may go different ways */
+    bool *converged; /* all valid lanes of the warp are together when it starts */
+    uint32_t *ipdom; /* by block: where its paths meet, those that only exit left aside; NONE */
     bool *surely_divergent, *surely_apart; /* the same of values that are divergent for certain */
-    bool *apart;       /* not all lanes of the warp need to come here: control-dependent on a divergent branch */
-    /* by instruction, of check/static/barriers.c: barriers that may be pending, its own procedure's and the callers' */
+    bool *apart; /* not all lanes of the warp need to come here: control-dependent on a divergent branch */
+    /* by instruction, of check/static/barriers.c: barriers that may be pending, its own procedure's and the
+     * callers' */
     uint16_t *pend, *inherited;
 } Checker;
 
@@ -41,8 +43,8 @@ bool check_wants(const Checker *c, CheckRule r);
 /* A finding at `inst`; its path is the shortest from `from` (NONE: no cause) to it. */
 void check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
-void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...)
-    __attribute__((format(printf, 6, 7)));
+void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, uint32_t from,
+                     const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 const char *check_at(Checker *c, uint32_t inst); /* "name+0x40" */
 
 /* The procs that the call `inst` may enter; none if nothing is known. */
@@ -54,13 +56,14 @@ Callees check_callees(const Checker *c, uint32_t inst);
 
 /* bin_kind, but a call that is a branch (see binflow.h) is one. */
 BinKind check_kind(const Checker *c, uint32_t inst);
-/* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's entry? */
+/* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's
+ * entry? */
 bool check_is_call(const Checker *c, uint32_t inst);
 
-void check_structure(Checker *c); /* R-18 R-19 R-21 R-22 */
-void check_uniform(Checker *c);   /* fills divergent, converged */
-void check_barriers(Checker *c);  /* */
+void check_structure(Checker *c);   /* R-18 R-19 R-21 R-22 */
+void check_uniform(Checker *c);     /* fills divergent, converged */
+void check_barriers(Checker *c);    /* */
 void check_collectives(Checker *c); /* */
-void check_registers(Checker *c); /* */
-void check_hazards(Checker *c);   /* H- */
+void check_registers(Checker *c);   /* */
+void check_hazards(Checker *c);     /* H- */
 #endif

@@ -3,7 +3,7 @@
 #include "check/static/internal.h"
 #include <string.h>
 
-#define EACH_INST(g, block, i)                                                                                        \
+#define EACH_INST(g, block, i)                                                                               \
     for (uint32_t i = (g)->blocks[block].first; i < (g)->blocks[block].first + (g)->blocks[block].ninsts; i++)
 
 /* ---- R-17 ---- */
@@ -37,18 +37,14 @@ static void uniform_accesses(const MachInst *m, Live *reads, Live *writes) {
 static bool may_switch(const Checker *c, uint32_t i) {
     switch (check_kind(c, i)) {
     case BK_BRANCH:
-    case BK_BRANCH_INDIRECT:
-        return c->divergent[i];
+    case BK_BRANCH_INDIRECT: return c->divergent[i];
     case BK_BSYNC:
     case BK_YIELD:
     case BK_NANOSLEEP:
     case BK_WARPSYNC:
-    case BK_CALL:
-        return !c->converged[i];
-    case BK_EXIT:
-        return c->divergent[i] && !c->converged[i];
-    default:
-        return false;
+    case BK_CALL: return !c->converged[i];
+    case BK_EXIT: return c->divergent[i] && !c->converged[i];
+    default: return false;
     }
 }
 
@@ -98,8 +94,10 @@ static void uniform_live(Checker *c, const Proc *p) {
                         continue;
                     uint64_t r = l.r & unsafe.r;
                     if (report && may_switch(c, i) && (r || (l.p & unsafe.p)))
-                        check_report(c, CR_R17, i, NONE, "uniform register %s%u live across possible divergence", r ? "UR" : "UP",
-                                     r ? (unsigned)__builtin_ctzll(r) : (unsigned)__builtin_ctz((unsigned)l.p & unsafe.p));
+                        check_report(c, CR_R17, i, NONE,
+                                     "uniform register %s%u live across possible divergence", r ? "UR" : "UP",
+                                     r ? (unsigned)__builtin_ctzll(r)
+                                       : (unsigned)__builtin_ctz((unsigned)l.p & unsafe.p));
                     live_before(&l, &g->insts[i]);
                 }
                 Live *to = &in[p->rpo[n] - base];
@@ -124,8 +122,8 @@ typedef struct {
 
 typedef struct {
     Checker *c;
-    Values **in;      /* by block */
-    uint32_t *link;   /* by procedure: register pair that it returns to; NONE */
+    Values **in;    /* by block */
+    uint32_t *link; /* by procedure: register pair that it returns to; NONE */
 } Returns;
 
 static Value value_of(const Values *v, Operand o, unsigned part) {
@@ -182,7 +180,8 @@ static void track(Returns *q, Values *v, uint32_t i) {
                 x.kind = V_UNKNOWN;
             define(v, m, d, k, x, i);
         }
-    if (check_kind(q->c, i) == BK_CALL) /* callees give back some registers as they were; we do not ask which */
+    if (check_kind(q->c, i) ==
+        BK_CALL) /* callees give back some registers as they were; we do not ask which */
         for (unsigned r = 0; r < REG_RZ; r++)
             v->r[r] = (Value){V_UNKNOWN, 0, i};
 }
@@ -206,8 +205,8 @@ static bool merge(Values *into, const Values *with) {
 static bool matters(const Checker *c, const Proc *p) {
     for (uint32_t n = 0; n < p->nrpo; n++)
         EACH_INST(c->g, p->rpo[n], i)
-            if (c->g->decoded[i] && (bin_kind(&c->g->insts[i]) == BK_RET || check_kind(c, i) == BK_CALL))
-                return true;
+    if (c->g->decoded[i] && (bin_kind(&c->g->insts[i]) == BK_RET || check_kind(c, i) == BK_CALL))
+        return true;
     return false;
 }
 
@@ -230,9 +229,11 @@ static void at_return(Returns *q, uint32_t p, const Values *v, uint32_t i) {
     }
     bool wrong = lo.kind == V_CONST || lo.kind == V_COMPUTED || (lo.kind == V_ENTRY && hi.kind == V_ENTRY);
     Value bad = wrong ? lo : hi;
-    if ((!wrong && bad.kind != V_CONST && bad.kind != V_COMPUTED) || (c->native && bad.kind == V_CONST && bad.value == 0))
+    if ((!wrong && bad.kind != V_CONST && bad.kind != V_COMPUTED) ||
+        (c->native && bad.kind == V_CONST && bad.value == 0))
         return; /* native code takes 0 for the high half */
-    check_report(c, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", ra.value, ra.value + 1, made_by(c, bad));
+    check_report(c, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", ra.value, ra.value + 1,
+                 made_by(c, bad));
 }
 
 static void at_call(Returns *q, const Values *v, uint32_t i) {
@@ -245,10 +246,12 @@ static void at_call(Returns *q, const Values *v, uint32_t i) {
     Value lo = v->r[link], hi = v->r[link + 1];
     uint64_t back = bin_address(g, i + 1), start = g->bin->funcs[g->blocks[g->block_of[i]].func].address;
     bool known = lo.kind == V_CONST || (!c->native && (lo.kind == V_COMPUTED || lo.kind == V_ENTRY));
-    bool good = lo.kind == V_CONST && (lo.value == (uint32_t)back || (c->native && lo.value == (uint32_t)(back - start)));
+    bool good = lo.kind == V_CONST &&
+                (lo.value == (uint32_t)back || (c->native && lo.value == (uint32_t)(back - start)));
     if (known && !good)
-        check_report(c, CR_R20, i, lo.def, "the callee returns through R[%u:%u], which %s set to something else than %s", link, link + 1,
-                     made_by(c, lo), check_at(c, i + 1));
+        check_report(c, CR_R20, i, lo.def,
+                     "the callee returns through R[%u:%u], which %s set to something else than %s", link,
+                     link + 1, made_by(c, lo), check_at(c, i + 1));
     else if (!c->native && good && hi.kind == V_CONST && hi.value != (uint32_t)(back >> 32))
         check_report(c, CR_R20, i, hi.def, "the high half R%u of the return address is wrong", link + 1);
 }

@@ -16,7 +16,8 @@ static void undecoded(Checker *c, uint32_t i) {
     bool reachable = c->g->blocks[c->g->block_of[i]].reachable;
     /* what we do not know of NVIDIA's encodings is no mistake of the binary */
     Severity s = c->native || (unknown && !reachable) ? SEV_WARNING : SEV_ERROR;
-    check_report_as(c, s, bits ? CR_R23 : CR_R22, i, NONE, "%s: %s", bits ? "non-canonical encoding" : "illegal field", error);
+    check_report_as(c, s, bits ? CR_R23 : CR_R22, i, NONE, "%s: %s",
+                    bits ? "non-canonical encoding" : "illegal field", error);
 }
 
 /* The instruction's text must assemble to the same word. */
@@ -32,12 +33,14 @@ static void round_trip(Checker *c, uint32_t i) {
     bool same = isa_parse(t, text, pc, NULL, &back, &end, error);
     if (same) {
         back.ctrl = c->g->insts[i].ctrl;
-        for (unsigned k = 0; k < back.nsrc; k++) /* as the control field, reuse bits are not part of the text */
+        for (unsigned k = 0; k < back.nsrc;
+             k++) /* as the control field, reuse bits are not part of the text */
             back.src[k].mods |= c->g->insts[i].src[k].mods & OPM_REUSE;
         same = isa_encode(t, &back, word, error) && memcmp(word, c->g->bin->code[i], sizeof word) == 0;
     }
     if (!same)
-        check_report(c, CR_R23, i, NONE, "non-canonical encoding: its text '%s' assembles to another word%s%s", text,
+        check_report(c, CR_R23, i, NONE,
+                     "non-canonical encoding: its text '%s' assembles to another word%s%s", text,
                      error[0] ? ": " : "", error);
 }
 
@@ -61,7 +64,8 @@ static void bar_fields(Checker *c, uint32_t i, const MachInst *m) {
             check_report(c, CR_R22, i, NONE, "illegal field cnt=%u: no multiple of 32", count);
         if (m->optype == OT_BAR && MGET(BAR, mode, m->mods) == BARMode_ARV && count == 0 &&
             m->src[BAR_barid].kind != OPK_REG)
-            check_report(c, CR_R22, i, NONE, "illegal field cnt=0: BAR.ARV waits for nobody, so it needs a count");
+            check_report(c, CR_R22, i, NONE,
+                         "illegal field cnt=0: BAR.ARV waits for nobody, so it needs a count");
     }
     slot = m->optype == OT_BAR ? BAR_barid : BAR_RED_barid;
     if (is_constant(m->src[slot], &id) && id > 15)
@@ -75,7 +79,9 @@ static void collective_branch(Checker *c, uint32_t i, const MachInst *m) {
     /* ptxas writes a guarded BRA.U where it knows the guard to be the same for all lanes */
     if (bin_guard(m) != BG_ALWAYS && !(c->native && cond == BRACond_U))
         check_report(c, CR_R21, i, NONE, "predicated BRA.%s moves lanes whose guard is false",
-                     cond == BRACond_U ? "U" : cond == BRACond_DIV ? "DIV" : "CONV");
+                     cond == BRACond_U     ? "U"
+                     : cond == BRACond_DIV ? "DIV"
+                                           : "CONV");
 }
 
 static void one_instruction(Checker *c, uint32_t i) {
@@ -88,13 +94,11 @@ static void one_instruction(Checker *c, uint32_t i) {
     case BK_NANOSLEEP:
     case BK_BAR:
         if (bin_guard(m) != BG_ALWAYS)
-            check_report(c, CR_R07, i, NONE, "predicated %s: lanes with a false guard pass while still counted", name_of(m));
+            check_report(c, CR_R07, i, NONE,
+                         "predicated %s: lanes with a false guard pass while still counted", name_of(m));
         break;
-    case BK_BRANCH:
-        collective_branch(c, i, m);
-        break;
-    default:
-        break;
+    case BK_BRANCH: collective_branch(c, i, m); break;
+    default: break;
     }
     if (bin_kind(m) == BK_BAR)
         bar_fields(c, i, m);
@@ -106,13 +110,16 @@ static void call_target(Checker *c, uint32_t i) {
     const MachInst *m = &c->g->insts[i];
     uint32_t t = bin_target(c->g, i);
     Operand ra = m->src[CALL_ra];
-    bool direct = ra.kind == OPK_NONE || (ra.kind == OPK_REG && ra.value == (ra.file == RF_UR ? REG_URZ : REG_RZ));
+    bool direct =
+        ra.kind == OPK_NONE || (ra.kind == OPK_REG && ra.value == (ra.file == RF_UR ? REG_URZ : REG_RZ));
     if (!direct)
         return;
     if (t == NONE || c->proc_at[t] == NONE)
-        check_report_as(c, c->native ? SEV_WARNING : SEV_ERROR, CR_R18, i, NONE, "the call's target is outside the code");
+        check_report_as(c, c->native ? SEV_WARNING : SEV_ERROR, CR_R18, i, NONE,
+                        "the call's target is outside the code");
     else if (!c->native && t != c->g->funcs[c->procs[c->proc_at[t]].func].first_inst)
-        check_report(c, CR_R18, i, NONE, "the call's target %s is in the middle of a function", check_at(c, t));
+        check_report(c, CR_R18, i, NONE, "the call's target %s is in the middle of a function",
+                     check_at(c, t));
 }
 
 static void block_end(Checker *c, const BinBlock *b) {
@@ -126,12 +133,14 @@ static void block_end(Checker *c, const BinBlock *b) {
     if (b->ends & BX_BAD_TARGET) {
         const MachInst *m = &c->g->insts[last];
         check_report(c, CR_R18, last, NONE, "target 0x%llx is no instruction of this function",
-                     (unsigned long long)(bin_address(c->g, last) + INST_BYTES + (uint64_t)(bin_kind(m) == BK_BRANCH ? m->wide : 0) -
+                     (unsigned long long)(bin_address(c->g, last) + INST_BYTES +
+                                          (uint64_t)(bin_kind(m) == BK_BRANCH ? m->wide : 0) -
                                           c->g->bin->funcs[b->func].address));
     }
     if (b->ends & BX_UNKNOWN)
-        check_report_as(c, SEV_WARNING, CR_R18, last, NONE,
-                        "the file does not tell where this indirect branch leads; what follows is not checked");
+        check_report_as(
+            c, SEV_WARNING, CR_R18, last, NONE,
+            "the file does not tell where this indirect branch leads; what follows is not checked");
 }
 
 void check_structure(Checker *c) {

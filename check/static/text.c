@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const severities[] = {[SEV_NOTE] = "note", [SEV_WARNING] = "warning", [SEV_ERROR] = "error"};
+static const char *const severities[] = {
+    [SEV_NOTE] = "note", [SEV_WARNING] = "warning", [SEV_ERROR] = "error"};
 
 /* "/\*00a0*\/  @P0 BSYNC B0": address in the function and text. */
 static void instruction_text(const BinFlow *g, uint32_t i, char *out, size_t size) {
@@ -60,8 +61,9 @@ char *check_report_text(const BinFlow *g, const BinCheckReport *r) {
         return NULL;
     for (uint32_t k = 0; k < r->n; k++)
         text_finding(out, g, &r->findings[k]);
-    fprintf(out, "%u %s, %u %s, %u %s in %u %s, %u instructions\n", r->nerrors, r->nerrors == 1 ? "error" : "errors",
-            r->nwarnings, r->nwarnings == 1 ? "warning" : "warnings", r->nnotes, r->nnotes == 1 ? "note" : "notes", r->nfuncs,
+    fprintf(out, "%u %s, %u %s, %u %s in %u %s, %u instructions\n", r->nerrors,
+            r->nerrors == 1 ? "error" : "errors", r->nwarnings, r->nwarnings == 1 ? "warning" : "warnings",
+            r->nnotes, r->nnotes == 1 ? "note" : "notes", r->nfuncs,
             r->nfuncs == 1 ? "function" : "functions", r->ninsts);
     fclose(out);
     return text;
@@ -133,7 +135,8 @@ static void add_text(cJSON *to, const char *name, const char *text) {
 static cJSON *sarif_place(const BinFlow *g, uint32_t inst) {
     cJSON *loc = cJSON_CreateObject(), *physical = cJSON_AddObjectToObject(loc, "physicalLocation");
     char where[160];
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri", g->bin->path ? g->bin->path : "");
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri",
+                            g->bin->path ? g->bin->path : "");
     cJSON *address = cJSON_AddObjectToObject(physical, "address");
     cJSON_AddNumberToObject(address, "absoluteAddress", (double)bin_address(g, inst));
     cJSON_AddStringToObject(address, "fullyQualifiedName", bin_where(g, inst, where));
@@ -193,7 +196,8 @@ static cJSON *sarif_rule(CheckRule rule) {
     char help[1200];
     snprintf(help, sizeof help, "%s %s", r->harm, r->fix);
     add_text(o, "help", help);
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level", severities[r->severity]);
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level",
+                            severities[r->severity]);
     return o;
 }
 
@@ -276,7 +280,8 @@ char *check_explain(const char *name) {
     if (rule != CR_COUNT)
         explain_rule(out, rule);
     else {
-        fprintf(out, "%s: %s. The machine checks it while it runs.\n\n", machine_checks[k].name, machine_checks[k].title);
+        fprintf(out, "%s: %s. The machine checks it while it runs.\n\n", machine_checks[k].name,
+                machine_checks[k].title);
         wrap(out, machine_checks[k].text);
     }
     fclose(out);

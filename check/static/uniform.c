@@ -1,33 +1,43 @@
-/* Which branches may part the lanes of a warp, where all of them are certainly together, and where not all need to come.
- * A data flow over machine registers, from scratch: special registers of the lane, memory and shuffles make divergent
- * values, the rest follows its sources; registers written on the sides of a divergent branch are divergent where the sides
- * meet. Everything starts uniform and together, and only gets worse. Procedures pass registers on at calls.
+/* Which branches may part the lanes of a warp, where all of them are certainly together, and where not all
+ * need to come. A data flow over machine registers, from scratch: special registers of the lane, memory and
+ * shuffles make divergent values, the rest follows its sources; registers written on the sides of a divergent
+ * branch are divergent where the sides meet. Everything starts uniform and together, and only gets worse.
+ * Procedures pass registers on at calls.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <string.h>
 
-/* R0.., P0.., and 32-bit places of the stack frame from R1 on, where spilled registers are; stores through other
- * registers go to the program's own arrays, which do not overlap them. Uniform registers are uniform by nature. */
-enum { CELL_P = 256, CELL_FRAME = 264, CELLS = 768, FRAME_WORDS = CELLS - CELL_FRAME, WORDS = CELLS / 64, MAX_SINKS = 256 };
+/* R0.., P0.., and 32-bit places of the stack frame from R1 on, where spilled registers are; stores through
+ * other registers go to the program's own arrays, which do not overlap them. Uniform registers are uniform by
+ * nature. */
+enum {
+    CELL_P = 256,
+    CELL_FRAME = 264,
+    CELLS = 768,
+    FRAME_WORDS = CELLS - CELL_FRAME,
+    WORDS = CELLS / 64,
+    MAX_SINKS = 256
+};
 typedef struct {
     uint64_t w[WORDS];
 } Cells;
 
 typedef struct {
-    Cells entry, out;   /* divergent at the entry, at returns */
-    Cells writes;       /* here or in callees */
+    Cells entry, out; /* divergent at the entry, at returns */
+    Cells writes;     /* here or in callees */
     bool entry_apart, entry_together, exit_together, called, unknown_callee;
     uint32_t base;
-    bool *done;         /* by block: its divergent branch has been spread */
+    bool *done; /* by block: its divergent branch has been spread */
 } ProcInfo;
 
 typedef struct {
     Checker *c;
     ProcInfo *info;
-    Cells *in, *extra, *writes; /* by block; extra: divergent because paths meet here */
+    Cells *in, *extra, *writes;       /* by block; extra: divergent because paths meet here */
     bool *apart, *together, *reached; /* by block */
-    uint8_t *conv_b;            /* by block, native: barriers that were joined by the whole warp (low 8) */
-    bool certain; /* only what is divergent by its data: registers may hold copies of one value where paths meet */
+    uint8_t *conv_b; /* by block, native: barriers that were joined by the whole warp (low 8) */
+    bool certain;    /* only what is divergent by its data: registers may hold copies of one value where paths
+                        meet */
     bool changed;
 } Uniform;
 
@@ -81,10 +91,12 @@ typedef enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA } Makes;
 /* First word and number of words that a local access with base R1 touches; 0 if it is another access. */
 static unsigned frame_words(const MachInst *m, unsigned *first) {
     bool load = m->optype == OT_LDL;
-    Operand base = m->src[load ? LDL_ra : STL_ra], urb = m->src[load ? LDL_urb : STL_urb], off = m->src[load ? LDL_offset : STL_offset];
+    Operand base = m->src[load ? LDL_ra : STL_ra], urb = m->src[load ? LDL_urb : STL_urb],
+            off = m->src[load ? LDL_offset : STL_offset];
     Operand data = load ? m->dst[LDL_rd] : m->src[STL_rb];
     int64_t offset = off.kind == OPK_IMM64 ? m->wide : off.kind == OPK_IMM ? (int32_t)off.value : 0;
-    bool plain = base.kind == OPK_REG && base.file == RF_R && base.value == 1 && (urb.kind == OPK_NONE || urb.value == REG_URZ);
+    bool plain = base.kind == OPK_REG && base.file == RF_R && base.value == 1 &&
+                 (urb.kind == OPK_NONE || urb.value == REG_URZ);
     unsigned n = data.count ? data.count : 1;
     if (!plain || offset < 0 || offset / 4 + n > FRAME_WORDS)
         return 0;
@@ -103,15 +115,11 @@ static bool load_divergent(const Cells *s, const MachInst *m) {
 static Makes makes(const Uniform *u, const Cells *s, const MachInst *m, bool together) {
     switch (m->optype) {
     case OT_S2R:
-    case OT_CS2R:
-        return lane_register(u->c->g->bin->target, m->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    case OT_CS2R: return lane_register(u->c->g->bin->target, m->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_VOTE:
-    case OT_REDUX:
-        return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
-    case OT_LDC:
-        return MAKES_BY_DATA;
-    case OT_LDL:
-        return load_divergent(s, m) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    case OT_REDUX: return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
+    case OT_LDC: return MAKES_BY_DATA;
+    case OT_LDL: return load_divergent(s, m) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_SHFL:
     case OT_MATCH:
     case OT_ELECT:
@@ -120,13 +128,10 @@ static Makes makes(const Uniform *u, const Cells *s, const MachInst *m, bool tog
     case OT_HMMA:
     case OT_IMMA:
     case OT_DMMA:
-    case OT_MOVM:
-        return MAKES_DIVERGENT;
+    case OT_MOVM: return MAKES_DIVERGENT;
     case OT_LEPC:
-    case OT_B2R_RESULT:
-        return MAKES_UNIFORM;
-    default:
-        return isa_optype_flags(m->optype) & ISA_FLAG_MEM_READ ? MAKES_DIVERGENT : MAKES_BY_DATA;
+    case OT_B2R_RESULT: return MAKES_UNIFORM;
+    default: return isa_optype_flags(m->optype) & ISA_FLAG_MEM_READ ? MAKES_DIVERGENT : MAKES_BY_DATA;
     }
 }
 
@@ -181,9 +186,9 @@ static bool parts_lanes(const Cells *s, const MachInst *m) {
 typedef struct {
     const BinFlow *g;
     const Proc *p;
-    uint32_t base, n, *node;    /* [n + 1] position in rpo of block, n is the sink */
-    uint32_t *idom, *order;     /* of the reversed graph */
-    bool *main;                 /* by rpo position: reaches the main sink */
+    uint32_t base, n, *node; /* [n + 1] position in rpo of block, n is the sink */
+    uint32_t *idom, *order;  /* of the reversed graph */
+    bool *main;              /* by rpo position: reaches the main sink */
 } Meet;
 
 static uint32_t pos(const Meet *m, uint32_t block) { return m->node[block - m->base]; }
@@ -310,7 +315,8 @@ static void post_dominators(Checker *c, const Proc *p) {
 /* ---- a divergent branch ---- */
 
 /* How many sides of the branch lead to each block before `join`. */
-static void walk_sides(Uniform *u, const BinBlock *b, uint32_t join, uint8_t *sides, uint32_t base, uint32_t n) {
+static void walk_sides(Uniform *u, const BinBlock *b, uint32_t join, uint8_t *sides, uint32_t base,
+                       uint32_t n) {
     const BinFlow *g = u->c->g;
     uint32_t *stack = ARENA_ARRAY(&u->c->a, uint32_t, n + 1), *mark = ARENA_ARRAY(&u->c->a, uint32_t, n);
     for (uint32_t s = 0; s < b->nsuccs; s++) {

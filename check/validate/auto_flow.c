@@ -1,19 +1,20 @@
 /* The flow of parameters through a kernel and the functions it calls: see auto_flow.h.
  *
- * In a basic block a register has the value of its last definition there. Between blocks there is no order: what a register
- * brings into a block is the join of what it has at the ends of all blocks that define it, found by going over the statements until nothing
- * changes. `is` are the slots whose value it is, sums included (the bases of an address); `from` all that it is computed
- * from. Variables in memory are cells of the same kind, one for a variable.
+ * In a basic block a register has the value of its last definition there. Between blocks there is no order:
+ * what a register brings into a block is the join of what it has at the ends of all blocks that define it,
+ * found by going over the statements until nothing changes. `is` are the slots whose value it is, sums
+ * included (the bases of an address); `from` all that it is computed from. Variables in memory are cells of
+ * the same kind, one for a variable.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/auto_flow.h"
 
 enum { CTAID_MIXED = 255 };
 typedef struct {
-    uint64_t is, from;  /* bit sets of slots */
-    uint32_t var;       /* index + 1 of a variable whose address it is */
-    uint8_t tid;        /* bit i: depends on the thread or block index of axis i */
-    uint8_t ctaid;      /* axis + 1: it is that block index; or CTAID_MIXED */
-    bool entry_param;   /* var is a parameter of the kernel; offset is known */
+    uint64_t is, from; /* bit sets of slots */
+    uint32_t var;      /* index + 1 of a variable whose address it is */
+    uint8_t tid;       /* bit i: depends on the thread or block index of axis i */
+    uint8_t ctaid;     /* axis + 1: it is that block index; or CTAID_MIXED */
+    bool entry_param;  /* var is a parameter of the kernel; offset is known */
     uint32_t offset;
 } Val;
 
@@ -21,16 +22,16 @@ typedef struct {
     const PtxModule *m;
     const PtxFunc *kernel;
     AutoFlow *out;
-    Val **regs;         /* by function: what comes into blocks */
-    Val *now;           /* in this block */
-    uint32_t *block_of; /* by register: the block that now[] is of */
-    uint32_t block;     /* number of the present block */
-    bool guarded;       /* the statement may not be executed */
+    Val **regs;            /* by function: what comes into blocks */
+    Val *now;              /* in this block */
+    uint32_t *block_of;    /* by register: the block that now[] is of */
+    uint32_t block;        /* number of the present block */
+    bool guarded;          /* the statement may not be executed */
     VEC(uint32_t) defined; /* registers that the block has defined */
     Arena *arena;
-    Val *cells;         /* by variable */
+    Val *cells; /* by variable */
     uint8_t *funcs;
-    uint8_t **leaders;  /* by function: labels */
+    uint8_t **leaders; /* by function: labels */
     bool changed;
     const char *reason;
 } Flow;
@@ -83,7 +84,8 @@ static void join(Flow *w, Val *to, Val v) {
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset;
     if (v.ctaid)
         to->ctaid = to->ctaid && to->ctaid != v.ctaid ? CTAID_MIXED : v.ctaid;
-    w->changed |= old.is != to->is || old.from != to->from || old.tid != to->tid || old.var != to->var || old.ctaid != to->ctaid;
+    w->changed |= old.is != to->is || old.from != to->from || old.tid != to->tid || old.var != to->var ||
+                  old.ctaid != to->ctaid;
 }
 
 static bool is_kernel_param(const Flow *w, uint32_t var, uint32_t *param) {
@@ -278,7 +280,12 @@ static void do_compare(Flow *w, uint32_t func, const PtxInsn *in) {
 /* Which operands pass their value on, for sums that are addresses. */
 static bool passes_value(const PtxInsn *in, unsigned source) {
     switch (in->op) {
-    case PTX_MOV: case PTX_CVTA: case PTX_CVT: case PTX_ADD: case PTX_SHFL: case PTX_OR: return source < 2;
+    case PTX_MOV:
+    case PTX_CVTA:
+    case PTX_CVT:
+    case PTX_ADD:
+    case PTX_SHFL:
+    case PTX_OR: return source < 2;
     case PTX_SUB: return source == 0;
     case PTX_SELP: return source < 2;
     case PTX_MAD: return source == 2;
@@ -363,13 +370,19 @@ static void end_block(Flow *w, uint32_t func) {
 
 static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
     switch (in->op) {
-    case PTX_LD: case PTX_LDU: do_load(w, func, in); break;
+    case PTX_LD:
+    case PTX_LDU: do_load(w, func, in); break;
     case PTX_ST: do_store(w, func, in); break;
-    case PTX_ATOM: case PTX_RED: do_atomic(w, func, in); break;
+    case PTX_ATOM:
+    case PTX_RED: do_atomic(w, func, in); break;
     case PTX_CALL: do_call(w, func, in); break;
     case PTX_BRX: use(w, operand(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE); break;
-    case PTX_SETP: case PTX_SET: case PTX_MIN: case PTX_MAX:
-        if (in->noperands >= in->ndst + 2u && ptx_type_class((PtxType)in->type[in->op == PTX_SET && in->ntypes > 1]) != TC_FLOAT)
+    case PTX_SETP:
+    case PTX_SET:
+    case PTX_MIN:
+    case PTX_MAX:
+        if (in->noperands >= in->ndst + 2u &&
+            ptx_type_class((PtxType)in->type[in->op == PTX_SET && in->ntypes > 1]) != TC_FLOAT)
             do_compare(w, func, in);
         do_other(w, func, in);
         break;

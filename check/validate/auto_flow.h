@@ -1,43 +1,43 @@
-/* What a kernel does with its parameters: which are addresses, of elements of which size and kind, which are compared
- * with thread indices, which divide. A launch is inferred from it (auto_launch.h).
+/* What a kernel does with its parameters: which are addresses, of elements of which size and kind, which are
+ * compared with thread indices, which divide. A launch is inferred from it (auto_launch.h).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_AUTO_FLOW_H
 #define HEDDLE_CHECK_VALIDATE_AUTO_FLOW_H
 #include "frontend/ast.h"
 
-enum { /* uses of a slot's value */
-    AU_ADDRESS = 1 << 0,  /* base of an address */
-    AU_CVTA = 1 << 1,     /* ... and converted from or to a generic one: certainly a pointer */
-    AU_INDEX = 1 << 2,    /* part of the arithmetic of an address */
-    AU_CMP_X = 1 << 3,    /* compared with what depends on an x thread index; Y, Z follow */
-    AU_CMP_Y = 1 << 4,
-    AU_CMP_Z = 1 << 5,
-    AU_CMP = 1 << 6,      /* compared with something else */
-    AU_FLOAT = 1 << 7,    /* operand of floating-point arithmetic */
-    AU_DIVISOR = 1 << 8,
-    AU_BRANCH = 1 << 9,   /* brx.idx */
-    AU_CALL = 1 << 10,    /* called */
-    AU_MEMORY = 1 << 11   /* slot of an address: it was loaded from or stored to */
+enum {                      /* uses of a slot's value */
+       AU_ADDRESS = 1 << 0, /* base of an address */
+       AU_CVTA = 1 << 1,    /* ... and converted from or to a generic one: certainly a pointer */
+       AU_INDEX = 1 << 2,   /* part of the arithmetic of an address */
+       AU_CMP_X = 1 << 3,   /* compared with what depends on an x thread index; Y, Z follow */
+       AU_CMP_Y = 1 << 4,
+       AU_CMP_Z = 1 << 5,
+       AU_CMP = 1 << 6,   /* compared with something else */
+       AU_FLOAT = 1 << 7, /* operand of floating-point arithmetic */
+       AU_DIVISOR = 1 << 8,
+       AU_BRANCH = 1 << 9, /* brx.idx */
+       AU_CALL = 1 << 10,  /* called */
+       AU_MEMORY = 1 << 11 /* slot of an address: it was loaded from or stored to */
 };
 
 /* A value that the launch gives: a parameter, or a field of one, or what a buffer holds. */
 typedef struct {
     uint32_t param, offset_bytes, size_bytes; /* parameter, field */
-    uint32_t parent;       /* index + 1 of the slot that points to it; 0: a parameter */
-    uint32_t content;      /* index + 1 of what it points to */
-    uint32_t uses;         /* AU_* */
-    uint8_t elem_bytes;    /* narrowest access through it; 0 none */
-    PtxType float_type;    /* of AU_FLOAT */
+    uint32_t parent;                          /* index + 1 of the slot that points to it; 0: a parameter */
+    uint32_t content;                         /* index + 1 of what it points to */
+    uint32_t uses;                            /* AU_* */
+    uint8_t elem_bytes;                       /* narrowest access through it; 0 none */
+    PtxType float_type;                       /* of AU_FLOAT */
 } AutoSlot;
 
 enum { AUTO_MAX_SLOTS = 64 };
 typedef struct {
     AutoSlot slots[AUTO_MAX_SLOTS];
     uint32_t nslots;
-    uint32_t axes;         /* bit i: tid or ctaid of axis i is read */
+    uint32_t axes;          /* bit i: tid or ctaid of axis i is read */
     uint32_t block_hint[3]; /* ctaid times this constant is computed; 0 none */
     bool dynamic_shared;
-    const uint8_t *funcs;  /* by function: reachable from the kernel */
+    const uint8_t *funcs; /* by function: reachable from the kernel */
 } AutoFlow;
 
 /* False: *reason says why nothing can be inferred. */

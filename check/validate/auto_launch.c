@@ -8,16 +8,16 @@
 
 enum {
     ATTEMPTS = 24,
-    REPAIRS = 6,                  /* changes of one attempt that leaves its buffers or does not end */
+    REPAIRS = 6, /* changes of one attempt that leaves its buffers or does not end */
     ATTEMPT_BUDGET = 3000000,
-    MOST_SPENT = 40000000,        /* thread instructions of all attempts */
-    FIRST_BYTES = 1 << 18,        /* of a buffer */
+    MOST_SPENT = 40000000, /* thread instructions of all attempts */
+    FIRST_BYTES = 1 << 18, /* of a buffer */
     MOST_BYTES = 1 << 24,
-    POINTER_BYTES = 1 << 15,      /* of a buffer of pointers */
+    POINTER_BYTES = 1 << 15, /* of a buffer of pointers */
     POINTEE_STRIDE = 1 << 12,
-    MARGIN_BYTES = 1 << 12,       /* before the address that a kernel gets, when it reads there */
+    MARGIN_BYTES = 1 << 12, /* before the address that a kernel gets, when it reads there */
     DYNAMIC_SHARED = 16 << 10,
-    SMALL = 8                     /* bound of integers that are indices, once larger ones left the buffers */
+    SMALL = 8 /* bound of integers that are indices, once larger ones left the buffers */
 };
 
 typedef struct { /* one launch */
@@ -38,11 +38,11 @@ typedef struct AutoSearch {
     const AutoOptions *opt;
     AutoFlow flow;
     Arena *arena;
-    Coverage cover;                /* of the attempt */
-    uint8_t **sum;                 /* of the launches kept */
+    Coverage cover; /* of the attempt */
+    uint8_t **sum;  /* of the launches kept */
     SimTrap trap;
     uint64_t stores, spent;
-    uint32_t races;                /* harmful ones */
+    uint32_t races; /* harmful ones */
     Attempt kept[AUTO_MAX_LAUNCHES];
 } Search;
 
@@ -63,14 +63,18 @@ static void choose_shape(const Search *s, unsigned n, uint64_t *random, Attempt 
                                              {{16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 4, 1}},
                                              {{8, 4, 4}, {8, 8, 2}, {4, 4, 4}, {32, 2, 2}}};
     const PtxFunc *f = s->f;
-    unsigned dims = s->flow.axes & 4 ? 3 : s->flow.axes & 2 ? 2 : 1, pick = n < 3 ? 0 : (unsigned)(next_random(random) % 4);
+    unsigned dims = s->flow.axes & 4   ? 3
+                    : s->flow.axes & 2 ? 2
+                                       : 1,
+             pick = n < 3 ? 0 : (unsigned)(next_random(random) % 4);
     memcpy(a->block, shapes[dims - 1][pick], sizeof a->block);
     for (unsigned i = 0; i < 3; i++)
         if (s->flow.block_hint[i] && (n < 3 || next_random(random) % 4))
             a->block[i] = s->flow.block_hint[i];
     uint64_t most = SIM_MAX_BLOCK_THREADS;
     if (f->maxntid[0])
-        most = (uint64_t)f->maxntid[0] * (f->maxntid[1] ? f->maxntid[1] : 1) * (f->maxntid[2] ? f->maxntid[2] : 1);
+        most = (uint64_t)f->maxntid[0] * (f->maxntid[1] ? f->maxntid[1] : 1) *
+               (f->maxntid[2] ? f->maxntid[2] : 1);
     if (f->maxntid[0] && dims == 1 && most <= 512 && n % 2 == 0) /* what it was made for */
         a->block[0] = (uint32_t)most;
     for (unsigned i = 0; i < 3; i++) {
@@ -97,7 +101,8 @@ static uint32_t extent(const Attempt *a, unsigned axis) { return a->grid[axis] *
 static uint64_t choose_integer(const AutoSlot *s, const Attempt *a, unsigned n, uint64_t *random) {
     unsigned axis = s->uses & AU_CMP_X ? 0 : s->uses & AU_CMP_Y ? 1 : s->uses & AU_CMP_Z ? 2 : 3;
     uint32_t all = axis < 3 ? extent(a, axis) : extent(a, 0);
-    uint32_t palette[] = {1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1};
+    uint32_t palette[] = {
+        1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1};
     if (s->size_bytes == 1)
         return next_random(random) & 1;
     if (n == 1)
@@ -115,7 +120,8 @@ static uint64_t choose_integer(const AutoSlot *s, const Attempt *a, unsigned n, 
 static void make_attempt(const Search *s, unsigned n, Attempt *a) {
     static const uint32_t quarters[] = {2, 4, 1, 6, 3, 8, 5, 16};
     uint64_t random = s->opt->seed * 0x2545f4914f6cdd1du + n;
-    *a = (Attempt){.shared_bytes = s->flow.dynamic_shared ? DYNAMIC_SHARED : 0, .index_bound = n % 3 == 2 ? 4 : 64};
+    *a = (Attempt){.shared_bytes = s->flow.dynamic_shared ? DYNAMIC_SHARED : 0,
+                   .index_bound = n % 3 == 2 ? 4 : 64};
     choose_shape(s, n, &random, a);
     for (uint32_t i = 0; i < s->flow.nslots; i++) {
         const AutoSlot *slot = &s->flow.slots[i];
@@ -145,7 +151,8 @@ static const char *buffer_name(const Search *s, Arena *arena, uint32_t slot, uns
 }
 
 /* Element type and contents of the buffer that a slot points to. */
-static void describe_buffer(const Search *s, const Attempt *a, uint32_t slot, Plan *p, PlanBuffer *b, unsigned number) {
+static void describe_buffer(const Search *s, const Attempt *a, uint32_t slot, Plan *p, PlanBuffer *b,
+                            unsigned number) {
     const AutoSlot *t = &s->flow.slots[slot], *c = t->content ? &s->flow.slots[t->content - 1] : NULL;
     unsigned size = t->elem_bytes == 1 || t->elem_bytes == 2 || t->elem_bytes == 8 ? t->elem_bytes : 4;
     uint64_t seed = (a->seed >> 32) + slot;
@@ -153,21 +160,26 @@ static void describe_buffer(const Search *s, const Attempt *a, uint32_t slot, Pl
     b->init = arena_printf(&p->arena, "random:%llu", (unsigned long long)seed);
     if (c && is_pointer(c)) {
         type = "u64";
-        b->init = arena_printf(&p->arena, "pointers:%s:%u", buffer_name(s, &p->arena, t->content - 1, number), POINTEE_STRIDE);
+        b->init = arena_printf(&p->arena, "pointers:%s:%u", buffer_name(s, &p->arena, t->content - 1, number),
+                               POINTEE_STRIDE);
     } else if (c && c->uses & (AU_INDEX | AU_CMP_X | AU_CMP_Y | AU_CMP_Z | AU_CMP | AU_DIVISOR | AU_BRANCH) &&
                !(c->uses & AU_FLOAT)) {
-        b->init = arena_printf(&p->arena, "random:%llu:%u:%u", (unsigned long long)seed, c->uses & AU_DIVISOR ? 1 : 0,
-                               a->index_bound);
+        b->init = arena_printf(&p->arena, "random:%llu:%u:%u", (unsigned long long)seed,
+                               c->uses & AU_DIVISOR ? 1 : 0, a->index_bound);
     } else if (c && c->uses & AU_FLOAT) {
         PtxType f = c->float_type;
-        type = f == TY_F64 && size == 8 ? "f64" : f == TY_BF16 || f == TY_BF16X2 ? "bf16" : f == TY_F16 || f == TY_F16X2 ? "f16" : "f32";
+        type = f == TY_F64 && size == 8         ? "f64"
+               : f == TY_BF16 || f == TY_BF16X2 ? "bf16"
+               : f == TY_F16 || f == TY_F16X2   ? "f16"
+                                                : "f32";
         b->init = arena_printf(&p->arena, "random:%llu:-1:1", (unsigned long long)seed);
     }
     b->type = scalar_find(type, strlen(type));
     b->count = a->bytes[slot] / b->type->size_bytes;
 }
 
-static void add_buffers(const Search *s, const Attempt *a, Plan *p, unsigned number, uint32_t buffer[AUTO_MAX_SLOTS]) {
+static void add_buffers(const Search *s, const Attempt *a, Plan *p, unsigned number,
+                        uint32_t buffer[AUTO_MAX_SLOTS]) {
     for (uint32_t i = 0; i < s->flow.nslots; i++) {
         buffer[i] = UINT32_MAX;
         if (!is_pointer(&s->flow.slots[i]))
@@ -182,7 +194,9 @@ static void add_buffers(const Search *s, const Attempt *a, Plan *p, unsigned num
 /* Bytes of a field or of a whole scalar parameter. */
 static void field_bytes(const Search *s, const Attempt *a, uint32_t slot, uint8_t out[8]) {
     const AutoSlot *t = &s->flow.slots[slot];
-    const char *type = t->float_type == TY_F64 ? "f64" : t->size_bytes == 2 ? (t->float_type == TY_BF16 ? "bf16" : "f16") : "f32";
+    const char *type = t->float_type == TY_F64 ? "f64"
+                       : t->size_bytes == 2    ? (t->float_type == TY_BF16 ? "bf16" : "f16")
+                                               : "f32";
     memset(out, 0, 8);
     if (t->uses & AU_FLOAT)
         scalar_store(scalar_find(type, strlen(type)), a->number[slot], out);
@@ -190,9 +204,10 @@ static void field_bytes(const Search *s, const Attempt *a, uint32_t slot, uint8_
         memcpy(out, &a->value[slot], t->size_bytes < 8 ? t->size_bytes : 8);
 }
 
-/* The argument of parameter i. A pointer inside of a structure is written as its address, which follows from the sizes of
- * the buffers before. */
-static PlanArg make_arg(const Search *s, const Attempt *a, Plan *p, uint32_t i, const uint32_t *buffer, const uint64_t *address) {
+/* The argument of parameter i. A pointer inside of a structure is written as its address, which follows from
+ * the sizes of the buffers before. */
+static PlanArg make_arg(const Search *s, const Attempt *a, Plan *p, uint32_t i, const uint32_t *buffer,
+                        const uint64_t *address) {
     const PtxVar *v = &s->m->vars[s->f->params[i]];
     PlanArg arg = {.size_bytes = (uint32_t)v->size_bytes};
     uint8_t *bytes = ARENA_ARRAY(&p->arena, uint8_t, v->size_bytes + 8);
@@ -207,7 +222,8 @@ static PlanArg make_arg(const Search *s, const Attempt *a, Plan *p, uint32_t i, 
         uint8_t value[8];
         field_bytes(s, a, k, value);
         uint64_t pointer = is_pointer(t) ? address[buffer[k]] + a->margin[k] : 0;
-        memcpy(bytes + t->offset_bytes, is_pointer(t) ? (uint8_t *)&pointer : value, t->size_bytes < 8 ? t->size_bytes : 8);
+        memcpy(bytes + t->offset_bytes, is_pointer(t) ? (uint8_t *)&pointer : value,
+               t->size_bytes < 8 ? t->size_bytes : 8);
     }
     arg.bytes = bytes;
     return arg;
@@ -274,9 +290,12 @@ static bool try_attempt(Search *s, const Attempt *a, char reason[256]) {
     SimMemory *mem = plan_memory(&p, &d);
     for (uint32_t i = 0; i < s->m->nfuncs; i++)
         memset(s->cover.ptx[i], 0, s->m->funcs[i].ninsns);
-    PtxRunOptions o = {.budget = s->opt->budget ? s->opt->budget : ATTEMPT_BUDGET, .reached = s->cover.ptx, .find_races = true};
+    PtxRunOptions o = {.budget = s->opt->budget ? s->opt->budget : ATTEMPT_BUDGET,
+                       .reached = s->cover.ptx,
+                       .find_races = true};
     PtxRunResult r = {0};
-    bool good = mem && ptx_place_variables(s->m, mem, &d) && diff_run_ptx(&p, p.launches.at, s->m, mem, &o, &r, &d);
+    bool good =
+        mem && ptx_place_variables(s->m, mem, &d) && diff_run_ptx(&p, p.launches.at, s->m, mem, &o, &r, &d);
     s->trap = r.trap;
     s->stores = r.stores;
     s->races = r.nharmful;
@@ -336,8 +355,8 @@ static bool shrink_block(Attempt *a, const Search *s) {
 static bool fit_barrier(Attempt *a, const Search *s, const char *text) {
     const char *count = strstr(text, "thread count ");
     unsigned n = 0;
-    if (!count || sscanf(count, "thread count %u", &n) != 1 || n < 32 || n > SIM_MAX_BLOCK_THREADS || s->f->reqntid[0] ||
-        (uint64_t)a->block[0] * a->block[1] * a->block[2] >= n)
+    if (!count || sscanf(count, "thread count %u", &n) != 1 || n < 32 || n > SIM_MAX_BLOCK_THREADS ||
+        s->f->reqntid[0] || (uint64_t)a->block[0] * a->block[1] * a->block[2] >= n)
         return false;
     a->block[0] = n / a->block[1] / a->block[2];
     return a->block[0] > 0;
@@ -378,13 +397,10 @@ static bool repair(Search *s, Attempt *a) {
             a->grid[0] /= 2;
         shrink(a, s);
         return true;
-    case TRAP_BARRIER:
-        return fit_barrier(a, s, t->text);
-    case TRAP_STACK: case TRAP_BRANCH_INDEX:
-        shrink(a, s);
-        return true;
-    default:
-        return false;
+    case TRAP_BARRIER: return fit_barrier(a, s, t->text);
+    case TRAP_STACK:
+    case TRAP_BRANCH_INDEX: shrink(a, s); return true;
+    default: return false;
     }
 }
 
@@ -444,7 +460,8 @@ static void search(Search *s, AutoLaunches *out) {
         out->traps = true;
     }
     if (!out->nplans && !out->reason[0])
-        snprintf(out->reason, sizeof out->reason, "no launch was found that ends within %llu thread instructions",
+        snprintf(out->reason, sizeof out->reason,
+                 "no launch was found that ends within %llu thread instructions",
                  (unsigned long long)(s->opt->budget ? s->opt->budget : ATTEMPT_BUDGET));
     else if (out->nplans)
         out->reason[0] = 0;
@@ -458,7 +475,12 @@ void auto_launch(const PtxModule *m, const char *kernel, const AutoOptions *opt,
         return;
     }
     Search *s = out->search = ARENA_NEW(&out->arena, Search);
-    *s = (Search){.m = m, .kernel = index - 1, .f = &m->funcs[index - 1], .name = kernel, .opt = opt, .arena = &out->arena};
+    *s = (Search){.m = m,
+                  .kernel = index - 1,
+                  .f = &m->funcs[index - 1],
+                  .name = kernel,
+                  .opt = opt,
+                  .arena = &out->arena};
     const char *reason;
     if (!auto_flow(m, index - 1, &out->arena, &s->flow, &reason)) {
         snprintf(out->reason, sizeof out->reason, "no launch inferred: %s", reason);

@@ -1,7 +1,8 @@
-/* Inferring launches of a kernel: which shape, how large its buffers are and what they hold, which numbers its scalar parameters
- * have. A first guess follows from what the kernel does with its parameters (auto_flow.h); it is then run by the PTX reference
- * interpreter, mended where it leaves its buffers or does not end, and varied, and the launches that reach most are kept.
- * docs/validate.md says by which rules. Everything follows from the seed.
+/* Inferring launches of a kernel: which shape, how large its buffers are and what they hold, which numbers
+ * its scalar parameters have. A first guess follows from what the kernel does with its parameters
+ * (auto_flow.h); it is then run by the PTX reference interpreter, mended where it leaves its buffers or does
+ * not end, and varied, and the launches that reach most are kept. docs/validate.md says by which rules.
+ * Everything follows from the seed.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_AUTO_LAUNCH_H
 #define HEDDLE_CHECK_VALIDATE_AUTO_LAUNCH_H
@@ -10,8 +11,8 @@
 
 typedef struct {
     uint64_t seed;
-    uint32_t attempts;     /* 0: 24 */
-    uint64_t budget;       /* thread instructions of an attempt, 0: 3 million */
+    uint32_t attempts; /* 0: 24 */
+    uint64_t budget;   /* thread instructions of an attempt, 0: 3 million */
 } AutoOptions;
 
 enum { AUTO_MAX_LAUNCHES = 6 };
@@ -22,11 +23,11 @@ typedef struct {
     Plan *plans[AUTO_MAX_LAUNCHES]; /* one launch each, on memory of its own */
     uint32_t nplans;                /* none that ends without a trap was found: one, which traps */
     bool traps;                     /* so it is */
-    uint32_t tried, racing;         /* launches that ended, and those of them with data races: they are kept only if those
-                                       without reach less than 80 % of the blocks */
-    Covered blocks;                 /* of the PTX, by all plans */
-    const uint8_t *funcs;           /* by function: may be executed */
-    char reason[256];               /* nplans 0: why nothing can be run */
+    uint32_t tried, racing; /* launches that ended, and those of them with data races: they are kept only if
+                               those without reach less than 80 % of the blocks */
+    Covered blocks;         /* of the PTX, by all plans */
+    const uint8_t *funcs;   /* by function: may be executed */
+    char reason[256];       /* nplans 0: why nothing can be run */
 } AutoLaunches;
 
 /* Never fails: see nplans. */

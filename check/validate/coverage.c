@@ -36,7 +36,8 @@ static void branch_from(Walk *w, const PtxInsn *in) {
 }
 
 static bool ends_block(const PtxInsn *in) {
-    return in->op == PTX_BRA || in->op == PTX_BRX || in->op == PTX_RET || in->op == PTX_EXIT || in->op == PTX_TRAP;
+    return in->op == PTX_BRA || in->op == PTX_BRX || in->op == PTX_RET || in->op == PTX_EXIT ||
+           in->op == PTX_TRAP;
 }
 
 /* Marks leaders of what can be reached; a statement is `seen` once. */
@@ -89,7 +90,8 @@ static void mark_callees(const BinFlow *g, uint32_t func, uint8_t *marked) {
         for (uint32_t f = 0; f < g->bin->nfuncs; f++)
             for (uint32_t i = 0; marked[f] && i < g->funcs[f].ncalls; i++) {
                 uint32_t to = g->funcs[f].calls[i].callee;
-                for (uint32_t k = 0; to == BINFLOW_NONE && k < g->bin->nfuncs; k++) /* indirect: any function */
+                for (uint32_t k = 0; to == BINFLOW_NONE && k < g->bin->nfuncs;
+                     k++) /* indirect: any function */
                     if (!g->bin->funcs[k].is_entry && !marked[k])
                         marked[k] = again = true;
                 if (to != BINFLOW_NONE && !marked[to])

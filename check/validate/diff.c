@@ -31,12 +31,13 @@ bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDi
 
 /* ---- one launch ---- */
 /* The one kernel found; else says which there are. `n` matched the launch's name. */
-static const char *one_kernel(const Plan *p, const PlanLaunch *l, const char *what, const char *found, uint32_t n, char *all,
-                              Diags *d) {
+static const char *one_kernel(const Plan *p, const PlanLaunch *l, const char *what, const char *found,
+                              uint32_t n, char *all, Diags *d) {
     char text[512];
     if (n != 1) {
         if (l->kernel)
-            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, l->kernel, all && *all ? all : "none");
+            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, l->kernel,
+                     all && *all ? all : "none");
         else if (n)
             snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, all ? all : "");
         else
@@ -254,10 +255,17 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
 }
 
 /* ---- where the lane parts ---- */
-static void find_lane(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b, const DiffOptions *opt,
-                      const SimMemory *ptx_before, const SimMemory *machine_before, DiffReport *r) {
-    LaneQuestion q = {.plan = p, .launch = l, .m = m, .b = b, .ptx = opt->ptx, .machine = opt->machine,
-                      .ptx_before = ptx_before, .machine_before = machine_before};
+static void find_lane(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b,
+                      const DiffOptions *opt, const SimMemory *ptx_before, const SimMemory *machine_before,
+                      DiffReport *r) {
+    LaneQuestion q = {.plan = p,
+                      .launch = l,
+                      .m = m,
+                      .b = b,
+                      .ptx = opt->ptx,
+                      .machine = opt->machine,
+                      .ptx_before = ptx_before,
+                      .machine_before = machine_before};
     const SimTrap *trap = r->ptx_trap.kind != TRAP_NONE ? &r->ptx_trap : &r->machine_trap;
     q.trapped = trap->kind != TRAP_NONE;
     q.alike = r->equal;
@@ -347,17 +355,20 @@ static void machine_findings(DiffReport *r, const MachineResult *res) {
         char line[300];
         if (f->kind != MF_PARTIAL_BARRIER)
             continue;
-        snprintf(line, sizeof line, "%.80s: line %u, pc 0x%llx, block (%u,%u,%u), warp %u: %s: %s", f->func ? f->func->name : "?",
-                 f->ptx_line, (unsigned long long)(f->func ? f->pc_bytes - f->func->address : f->pc_bytes), f->block[0],
+        snprintf(line, sizeof line, "%.80s: line %u, pc 0x%llx, block (%u,%u,%u), warp %u: %s: %s",
+                 f->func ? f->func->name : "?", f->ptx_line,
+                 (unsigned long long)(f->func ? f->pc_bytes - f->func->address : f->pc_bytes), f->block[0],
                  f->block[1], f->block[2], f->warp, machine_finding_name(f->kind), f->text);
         add_finding(r, "machine ", line);
     }
 }
 
-/* Native machines have one instruction for trap, brkpt, an index outside its table and an address that is no function. */
+/* Native machines have one instruction for trap, brkpt, an index outside its table and an address that is no
+ * function. */
 bool diff_traps_alike(const Binary *b, SimTrapKind ptx, SimTrapKind machine) {
     bool one = !isa_target_has(b->target, OT_TRAP) && machine == TRAP_INSTRUCTION;
-    return ptx == machine || (one && (ptx == TRAP_BREAKPOINT || ptx == TRAP_BRANCH_INDEX || ptx == TRAP_CALL_TARGET));
+    return ptx == machine ||
+           (one && (ptx == TRAP_BREAKPOINT || ptx == TRAP_BRANCH_INDEX || ptx == TRAP_CALL_TARGET));
 }
 
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
@@ -376,8 +387,9 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
         machine_result_free(&machine); /* it could not start: run once more for the message */
         return diff_run_machine(v->p, l, v->b, v->machine, &o, &machine, v->d);
     }
-    bool limit = (machine.trap.kind == TRAP_STACK) != (ptx.trap.kind == TRAP_STACK) &&
-                 (machine.trap.kind == TRAP_NONE || ptx.trap.kind == TRAP_NONE); /* frames are not equally large */
+    bool limit =
+        (machine.trap.kind == TRAP_STACK) != (ptx.trap.kind == TRAP_STACK) &&
+        (machine.trap.kind == TRAP_NONE || ptx.trap.kind == TRAP_NONE); /* frames are not equally large */
     if (limit) {
         char line[512] = "one engine's stack is too small (docs/ptx-threads.md): ";
         sim_trap_print(machine.trap.kind == TRAP_STACK ? &machine.trap : &ptx.trap, line + strlen(line),

@@ -1,5 +1,6 @@
 /* Differential validation: the PTX reference interpreter and the SIMT machine run the same launches on
- * identical memory; memory and traps are compared after every launch. SPDX-License-Identifier: MIT */
+ * identical memory; memory and traps are compared after every launch.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_DIFF_H
 #define HEDDLE_CHECK_VALIDATE_DIFF_H
 #include "check/validate/lane_diff.h"
@@ -44,10 +45,10 @@ typedef struct {
     uint32_t machine_ptx_line;
     uint32_t machine_block[3], machine_warp, machine_lane;
     const struct LaneDiff *lane; /* where the lane that stored, or trapped, parts; NULL unknown */
-    uint32_t failed_checks; /* of the plan, against host results */
-    /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold (the
-     * reference interpreter), barriers that a part of a warp executes (the machine). One line each. */
-    uint32_t nfindings;     /* all; the first DIFF_MAX_FINDINGS are kept */
+    uint32_t failed_checks;      /* of the plan, against host results */
+    /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold
+     * (the reference interpreter), barriers that a part of a warp executes (the machine). One line each. */
+    uint32_t nfindings; /* all; the first DIFF_MAX_FINDINGS are kept */
     char findings[DIFF_MAX_FINDINGS][320];
 } DiffReport;
 

@@ -9,12 +9,16 @@
 
 enum { ORDERS = 2, MORE_ORDERS = 16, MACHINE_BUDGET = 1 << 20, MACHINE_PER_PTX = 32, SHOWN_RACES = 8 };
 
-static const char *const names[VERDICT_COUNT] = {
-    [VERDICT_EQUAL] = "equal",       [VERDICT_LITTLE_COVERED] = "equal, little covered",
-    [VERDICT_TRAP_ALIKE] = "both trap alike", [VERDICT_ORDER] = "order-dependent",
-    [VERDICT_RACY] = "racy",         [VERDICT_NOT_RUN] = "not run",
-    [VERDICT_NOT_COMPILED] = "not compiled", [VERDICT_TIME_LIMIT] = "time limit",
-    [VERDICT_CRASHED] = "crashed",   [VERDICT_DIFFERS] = "differs"};
+static const char *const names[VERDICT_COUNT] = {[VERDICT_EQUAL] = "equal",
+                                                 [VERDICT_LITTLE_COVERED] = "equal, little covered",
+                                                 [VERDICT_TRAP_ALIKE] = "both trap alike",
+                                                 [VERDICT_ORDER] = "order-dependent",
+                                                 [VERDICT_RACY] = "racy",
+                                                 [VERDICT_NOT_RUN] = "not run",
+                                                 [VERDICT_NOT_COMPILED] = "not compiled",
+                                                 [VERDICT_TIME_LIMIT] = "time limit",
+                                                 [VERDICT_CRASHED] = "crashed",
+                                                 [VERDICT_DIFFERS] = "differs"};
 
 const char *verdict_name(Verdict v) { return v < VERDICT_COUNT ? names[v] : "?"; }
 bool verdict_find(const char *name, Verdict *v) {
@@ -38,7 +42,7 @@ typedef struct {
     SimMemory *before;        /* of the PTX side, before the launch */
     bool *skip;               /* by allocation: not compared */
     uint64_t stores, machine_budget;
-    bool automatic;           /* launches are inferred */
+    bool automatic; /* launches are inferred */
 } Judge;
 
 static void silent(void *user, Severity severity, const char *line) {
@@ -62,8 +66,8 @@ __attribute__((format(printf, 2, 3))) static void note(Judgement *j, const char 
     va_end(ap);
 }
 
-/* Deadlock, livelock and budget are three ways to see that nothing goes on; so is, on the machine, a barrier that waits for more
- * threads than there are, which the interpreter refuses. */
+/* Deadlock, livelock and budget are three ways to see that nothing goes on; so is, on the machine, a barrier
+ * that waits for more threads than there are, which the interpreter refuses. */
 static unsigned trap_class(SimTrapKind k) {
     return k == TRAP_LIVELOCK || k == TRAP_BUDGET || k == TRAP_BARRIER ? TRAP_DEADLOCK : k;
 }
@@ -144,7 +148,8 @@ static Orders try_orders(const Judge *g, const PlanLaunch *l, bool machine_equal
 /* ---- one launch ---- */
 
 static void first_difference(Judge *g) {
-    DiffOptions o = {.ptx = {.budget = g->opt->budget}, .machine = g->opt->machine, .no_trace = g->opt->no_trace};
+    DiffOptions o = {
+        .ptx = {.budget = g->opt->budget}, .machine = g->opt->machine, .no_trace = g->opt->no_trace};
     Diags quiet = {.sink = silent};
     if (g->automatic && !o.machine.max_issues)
         o.machine.max_issues = g->machine_budget;
@@ -153,7 +158,8 @@ static void first_difference(Judge *g) {
 }
 
 static void judge_traps(Judge *g, const SimTrap *ptx, const SimTrap *machine) {
-    bool alike = trap_class(ptx->kind) == trap_class(machine->kind) || diff_traps_alike(g->b, ptx->kind, machine->kind);
+    bool alike = trap_class(ptx->kind) == trap_class(machine->kind) ||
+                 diff_traps_alike(g->b, ptx->kind, machine->kind);
     if (alike) {
         worse(g->j, VERDICT_TRAP_ALIKE);
         note(g->j, "%s", sim_trap_name(ptx->kind));
@@ -176,7 +182,9 @@ static void judge_memory(Judge *g, const PlanLaunch *l) {
     if (o.different && o.only_there) {
         worse(g->j, VERDICT_ORDER);
         note(g->j, "%u orders of threads give another result; the machine's is %s", o.different,
-             equal ? "that of the first order" : o.one_is_it ? "that of one of them" : "none of them, but differs only where they do");
+             equal         ? "that of the first order"
+             : o.one_is_it ? "that of one of them"
+                           : "none of them, but differs only where they do");
     } else if (!equal) {
         worse(g->j, VERDICT_DIFFERS);
         first_difference(g);
@@ -200,14 +208,16 @@ static bool judge_launch(Judge *g, const PlanLaunch *l, bool *stop) {
         return false;
     keep_races(g->j, &pr);
     if (g->automatic && !mo.max_issues) /* no correct binary needs so many */
-        g->machine_budget = mo.max_issues = MACHINE_BUDGET + MACHINE_PER_PTX * (pr.thread_insns + pr.skipped_insns);
+        g->machine_budget = mo.max_issues =
+            MACHINE_BUDGET + MACHINE_PER_PTX * (pr.thread_insns + pr.skipped_insns);
     if (!diff_run_machine(g->p, l, g->b, g->machine, &mo, &mr, &quiet)) {
         machine_result_free(&mr); /* it could not start: once more for the message */
         return diff_run_machine(g->p, l, g->b, g->machine, &mo, &mr, g->d);
     }
     machine_result_free(&mr);
     bool stack = mr.trap.kind != pr.trap.kind && (mr.trap.kind == TRAP_STACK || pr.trap.kind == TRAP_STACK);
-    if (mr.trap.kind == TRAP_UNSUPPORTED || stack) { /* says nothing about the code: frames are not equally large */
+    if (mr.trap.kind == TRAP_UNSUPPORTED ||
+        stack) { /* says nothing about the code: frames are not equally large */
         char line[512];
         sim_trap_print(mr.trap.kind ? &mr.trap : &pr.trap, line, sizeof line);
         return diag(g->d, (SrcLoc){0}, DIAG_E0502, line);
@@ -271,7 +281,8 @@ static bool add_plan(Judge *g) {
 /* ---- a kernel ---- */
 
 /* Functions that a kernel may execute, when no flow analysis has told. */
-static const uint8_t *callees(const PtxModule *m, const Plan *p, Arena *arena, const char **kernel, Diags *d) {
+static const uint8_t *callees(const PtxModule *m, const Plan *p, Arena *arena, const char **kernel,
+                              Diags *d) {
     AutoFlow flow;
     const char *reason;
     uint8_t *all = ARENA_ARRAY(arena, uint8_t, m->nfuncs + 1);
@@ -316,7 +327,8 @@ static void finish(Judge *g) {
         note(j, "unordered stores of the same value");
 }
 
-bool judge_plan(Plan *p, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j, Diags *d) {
+bool judge_plan(Plan *p, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j,
+                Diags *d) {
     *j = (Judgement){0};
     Judge g = {.m = m, .b = b, .opt = opt, .p = p, .j = j, .d = d};
     Arena arena = {0};
@@ -344,7 +356,8 @@ static void keep_error(void *user, Severity severity, const char *line) {
     j->note[strcspn(j->note, "\n")] = 0;
 }
 
-void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt, AutoLaunches *a, Judgement *j) {
+void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt,
+                AutoLaunches *a, Judgement *j) {
     *j = (Judgement){0};
     AutoOptions ao = {.seed = opt->seed};
     Diags d = {.sink = keep_error, .user = j};
@@ -403,8 +416,9 @@ char *judgement_text(const Judgement *j, const char *kernel) {
         return NULL;
     fprintf(out, "%s: %s", kernel, verdict_name(j->verdict));
     if (j->launches)
-        fprintf(out, ": %u of %u basic blocks (machine: %u of %u), %llu threads in %u launch%s", j->ptx.reached, j->ptx.total,
-                j->machine.reached, j->machine.total, (unsigned long long)j->threads, j->launches, j->launches == 1 ? "" : "es");
+        fprintf(out, ": %u of %u basic blocks (machine: %u of %u), %llu threads in %u launch%s",
+                j->ptx.reached, j->ptx.total, j->machine.reached, j->machine.total,
+                (unsigned long long)j->threads, j->launches, j->launches == 1 ? "" : "es");
     fprintf(out, "%s%s\n", j->note[0] ? ": " : "", j->note);
     print_races(out, j, false);
     print_races(out, j, true);

@@ -1,53 +1,58 @@
-/* One kernel validated as a whole: launches run by the PTX reference interpreter, which looks for races and counts what is
- * reached, and by the machine; more orders of threads where order may matter; one verdict.
+/* One kernel validated as a whole: launches run by the PTX reference interpreter, which looks for races and
+ * counts what is reached, and by the machine; more orders of threads where order may matter; one verdict.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_JUDGE_H
 #define HEDDLE_CHECK_VALIDATE_JUDGE_H
 #include "check/validate/auto_launch.h"
 #include "check/validate/diff.h"
 
-typedef enum { /* the worst of several launches counts: later ones are worse */
-    VERDICT_EQUAL,          /* memory is equal, something was stored, and at least 80 % of the PTX's basic blocks were executed */
-    VERDICT_LITTLE_COVERED, /* equal, with less than that */
-    VERDICT_TRAP_ALIKE,     /* both trap in the same way */
-    VERDICT_ORDER,          /* no data race, but orders of threads give different results, and the machine's is one of them or
-                               differs from them only where they do */
-    VERDICT_RACY,           /* the PTX has a data race: no result is right */
-    VERDICT_NOT_RUN,        /* no launch was found, or the interpreter lacks something */
-    VERDICT_NOT_COMPILED,
-    VERDICT_TIME_LIMIT, VERDICT_CRASHED, /* of the validating process */
-    VERDICT_DIFFERS,
-    VERDICT_COUNT
+typedef enum {                /* the worst of several launches counts: later ones are worse */
+               VERDICT_EQUAL, /* memory is equal, something was stored, and at least 80 % of the PTX's basic
+                                 blocks were executed */
+               VERDICT_LITTLE_COVERED, /* equal, with less than that */
+               VERDICT_TRAP_ALIKE,     /* both trap in the same way */
+               VERDICT_ORDER, /* no data race, but orders of threads give different results, and the machine's
+                                 is one of them or differs from them only where they do */
+               VERDICT_RACY,  /* the PTX has a data race: no result is right */
+               VERDICT_NOT_RUN, /* no launch was found, or the interpreter lacks something */
+               VERDICT_NOT_COMPILED,
+               VERDICT_TIME_LIMIT,
+               VERDICT_CRASHED, /* of the validating process */
+               VERDICT_DIFFERS,
+               VERDICT_COUNT
 } Verdict;
 const char *verdict_name(Verdict v); /* "equal, little covered" */
 bool verdict_find(const char *name, Verdict *v);
 
 typedef struct {
-    uint64_t seed;       /* of the launches inferred */
-    uint64_t budget;     /* PTX thread instructions of a launch, 0: the interpreter's default */
+    uint64_t seed;   /* of the launches inferred */
+    uint64_t budget; /* PTX thread instructions of a launch, 0: the interpreter's default */
     MachineOptions machine;
     bool no_trace;
-    unsigned orders;     /* further orders of threads to try, 0: 2 */
+    unsigned orders; /* further orders of threads to try, 0: 2 */
 } JudgeOptions;
 
 typedef struct {
     Verdict verdict;
-    Covered ptx, machine;    /* basic blocks */
+    Covered ptx, machine; /* basic blocks */
     uint32_t launches;
     uint64_t threads, compared_bytes, ptx_insns, machine_issues;
-    char note[400];          /* one line: why, or "" */
-    DiffReport diff;         /* differs, traps: of plan `diff_plan` */
-    const Plan *diff_plan;   /* NULL: no such report */
-    PtxRace *races;          /* malloc'ed */
+    char note[400];        /* one line: why, or "" */
+    DiffReport diff;       /* differs, traps: of plan `diff_plan` */
+    const Plan *diff_plan; /* NULL: no such report */
+    PtxRace *races;        /* malloc'ed */
     uint32_t nraces, nharmful;
 } Judgement;
 void judgement_free(Judgement *j);
 
-/* The launches of a plan, one after another on one memory. False: something could not be run at all (reported). */
-bool judge_plan(Plan *p, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j, Diags *d);
-/* A kernel under inferred launches; every failure is a verdict. The launches stay in `a` until auto_launch_free, and j refers to
- * them. */
-void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt, AutoLaunches *a, Judgement *j);
+/* The launches of a plan, one after another on one memory. False: something could not be run at all
+ * (reported). */
+bool judge_plan(Plan *p, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j,
+                Diags *d);
+/* A kernel under inferred launches; every failure is a verdict. The launches stay in `a` until
+ * auto_launch_free, and j refers to them. */
+void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt,
+                AutoLaunches *a, Judgement *j);
 /* Verdict, coverage, note, races and the first difference; malloc'ed. */
 char *judgement_text(const Judgement *j, const char *kernel);
 char *judgement_json(const Judgement *j, const char *kernel);

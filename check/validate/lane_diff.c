@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_EVENTS = 1 << 20, MAX_REGS = 8, MAX_HOPS = 4, ENDLESS_ISSUES = 1 << 20 /* enough to see how it began */ };
+enum {
+    MAX_EVENTS = 1 << 20,
+    MAX_REGS = 8,
+    MAX_HOPS = 4,
+    ENDLESS_ISSUES = 1 << 20 /* enough to see how it began */
+};
 
 typedef struct {
     uint32_t func, insn; /* PtxModule.funcs; the statement */
@@ -17,9 +22,9 @@ typedef struct {
     uint64_t value[MAX_REGS];
 } PtxStep;
 typedef struct {
-    uint32_t index;      /* in the binary's code */
+    uint32_t index; /* in the binary's code */
     uint8_t n;
-    bool stores_there;   /* changed the watched address */
+    bool stores_there; /* changed the watched address */
     uint8_t file[MAX_REGS];
     uint16_t reg[MAX_REGS];
     uint32_t value[MAX_REGS];
@@ -27,15 +32,15 @@ typedef struct {
 
 typedef struct {
     const LaneQuestion *q;
-    Arena *arena;        /* of the plan: texts */
+    Arena *arena; /* of the plan: texts */
     Arena own;
     uint32_t block[3], thread[3], warp, lane;
     const uint8_t **own_regs; /* by function: see own_values */
     VEC(PtxStep) ptx;
     VEC(MachineStep) machine;
     SimMemory *mem;
-    uint8_t last[8];     /* bytes at the watched address */
-    bool pending;        /* machine: the last step has no values yet */
+    uint8_t last[8]; /* bytes at the watched address */
+    bool pending;    /* machine: the last step has no values yet */
     MachInst pending_inst;
     /* who stored last to a place, before the lane's step `until` */
     bool find_writer, writer_found;
@@ -51,8 +56,8 @@ static bool is_lane(const Trace *t, const uint32_t block[3], const uint32_t thre
 }
 
 static void note_writer(Trace *t, const PtxEvent *e) {
-    bool here = e->access_bytes && e->writes && e->shared == t->writer_shared && e->address <= t->writer_address &&
-                t->writer_address - e->address < e->access_bytes &&
+    bool here = e->access_bytes && e->writes && e->shared == t->writer_shared &&
+                e->address <= t->writer_address && t->writer_address - e->address < e->access_bytes &&
                 (!e->shared || memcmp(e->block, t->block, sizeof t->block) == 0);
     if (!here || t->ptx.n >= t->until)
         return;
@@ -68,8 +73,13 @@ static void on_ptx(void *user, const PtxEvent *e) {
     if (!is_lane(t, e->block, e->thread) || t->ptx.n == MAX_EVENTS)
         return;
     PtxStep *s = VEC_PUSH(&t->own, &t->ptx);
-    *s = (PtxStep){.func = (uint32_t)(e->func - t->q->m->funcs), .insn = e->insn, .executed = e->executed,
-                   .access_bytes = e->access_bytes, .shared = e->shared, .writes = e->writes, .address = e->address};
+    *s = (PtxStep){.func = (uint32_t)(e->func - t->q->m->funcs),
+                   .insn = e->insn,
+                   .executed = e->executed,
+                   .access_bytes = e->access_bytes,
+                   .shared = e->shared,
+                   .writes = e->writes,
+                   .address = e->address};
     for (unsigned i = 0; i < e->ndst && i < MAX_REGS; i++) {
         s->reg[s->n] = e->dst_reg[i];
         s->value[s->n++] = e->dst_value[i];
@@ -108,8 +118,9 @@ static void finish_step(Trace *t, const MachineTrace *now) {
     MachineStep *s = &t->machine.at[t->machine.n - 1];
     for (unsigned i = 0; i < t->pending_inst.ndst; i++) {
         Operand o = t->pending_inst.dst[i];
-        bool none = o.kind != OPK_REG || (o.file == RF_R && o.value == REG_RZ) || (o.file == RF_P && o.value == REG_PT) ||
-                    (o.file == RF_UR && o.value == REG_URZ) || (o.file == RF_UP && o.value == REG_UPT) || o.file == RF_B;
+        bool none = o.kind != OPK_REG || (o.file == RF_R && o.value == REG_RZ) ||
+                    (o.file == RF_P && o.value == REG_PT) || (o.file == RF_UR && o.value == REG_URZ) ||
+                    (o.file == RF_UP && o.value == REG_UPT) || o.file == RF_B;
         unsigned regs = isa_dst_regs(t->q->b->target, &t->pending_inst, i);
         for (unsigned k = 0; !none && k < (regs ? regs : 1) && s->n < MAX_REGS; k++) {
             s->file[s->n] = o.file;
@@ -170,15 +181,15 @@ static bool run_machine(Trace *t) {
 typedef struct { /* values of one register at one statement */
     uint32_t func, insn, reg;
     uint8_t component;
-    uint32_t index;  /* of the step */
+    uint32_t index; /* of the step */
     uint32_t value;
 } Def;
 typedef VEC(Def) Defs;
 
 static int by_key(const void *a, const void *b) {
     const Def *x = a, *y = b;
-#define BY(field)                                                                                                   \
-    if (x->field != y->field)                                                                                       \
+#define BY(field)                                                                                            \
+    if (x->field != y->field)                                                                                \
         return x->field < y->field ? -1 : 1;
     BY(func)
     BY(insn)
@@ -234,7 +245,8 @@ static void mark_own(const PtxOperand *o, uint8_t *own, bool *changed) {
     *changed = true;
 }
 
-/* By register: may hold such a value. What was loaded, and results of comparisons, are compared all the same. */
+/* By register: may hold such a value. What was loaded, and results of comparisons, are compared all the same.
+ */
 static const uint8_t *own_values(Trace *t, uint32_t func) {
     if (t->own_regs[func])
         return t->own_regs[func];
@@ -244,7 +256,8 @@ static const uint8_t *own_values(Trace *t, uint32_t func) {
         changed = false;
         for (uint32_t i = 0; i < f->ninsns; i++) {
             const PtxInsn *in = &f->insns[i];
-            bool passes = in->op != PTX_LD && in->op != PTX_ATOM && in->op != PTX_SETP && in->op != PTX_CALL, tainted = false;
+            bool passes = in->op != PTX_LD && in->op != PTX_ATOM && in->op != PTX_SETP && in->op != PTX_CALL,
+                 tainted = false;
             for (unsigned k = in->ndst; passes && k < in->noperands; k++)
                 tainted |= is_own_value(t, own, &in->operands[k]);
             for (unsigned k = 0; tainted && k < in->ndst; k++)
@@ -262,7 +275,8 @@ static void ptx_defs(Trace *t, Defs *out) {
                 uint32_t mask = component_mask(&t->q->m->funcs[s->func], s->reg[k], c);
                 if (mask && !own_values(t, s->func)[s->reg[k]])
                     VEC_ADD(&t->own, out,
-                            ((Def){s->func, s->insn, s->reg[k], c, i, (uint32_t)(s->value[k] >> (32 * c)) & mask}));
+                            ((Def){s->func, s->insn, s->reg[k], c, i,
+                                   (uint32_t)(s->value[k] >> (32 * c)) & mask}));
             }
     }
     if (out->n)
@@ -296,7 +310,8 @@ static void machine_defs(Trace *t, Defs *out) {
         for (uint32_t r = 0; r < f->nvars; r++) {
             const BinVarRow *v = &f->vars[r];
             for (unsigned k = 0; v->lo_bytes == pc + INST_BYTES && k < s->n; k++) {
-                uint32_t reg = s->file[k] == v->file && s->reg[k] == v->reg ? find_reg(t->q->m, pf, v->ptx_name) : 0;
+                uint32_t reg =
+                    s->file[k] == v->file && s->reg[k] == v->reg ? find_reg(t->q->m, pf, v->ptx_name) : 0;
                 uint32_t mask = reg ? component_mask(pf, reg, v->component) : 0;
                 if (mask)
                     VEC_ADD(&t->own, out,
@@ -372,8 +387,8 @@ static bool is_mapped(const Trace *t, const Def *d) {
     for (uint32_t r = 0; f && f->locs && r < f->nvars; r++) {
         const BinVarRow *v = &f->vars[r];
         uint32_t at = v->lo_bytes / INST_BYTES;
-        if (at && at <= f->ninsts && f->locs[at - 1].ptx_insn == d->insn + 1 && v->component == d->component &&
-            strcmp(v->ptx_name, reg) == 0 && writes_row(t, f, at - 1, v))
+        if (at && at <= f->ninsts && f->locs[at - 1].ptx_insn == d->insn + 1 &&
+            v->component == d->component && strcmp(v->ptx_name, reg) == 0 && writes_row(t, f, at - 1, v))
             return true;
     }
     return false;
@@ -398,7 +413,8 @@ static Pair first_pair(Trace *t, uint32_t last_ptx, bool *not_executed) {
             Pair x = part(&p.at[i], ni - i, &m.at[k], nk - k);
             if (x.ptx && x.ptx->index <= last_ptx && (!best.ptx || x.ptx->index < best.ptx->index))
                 best = x;
-        } else if (p.at[i].index <= last_ptx && (!absent || p.at[i].index < absent->index) && is_mapped(t, &p.at[i])) {
+        } else if (p.at[i].index <= last_ptx && (!absent || p.at[i].index < absent->index) &&
+                   is_mapped(t, &p.at[i])) {
             absent = &p.at[i];
         }
         i = ni;
@@ -442,7 +458,8 @@ static const char *reg_text(Trace *t, unsigned file, unsigned reg) {
     return arena_printf(t->arena, "%s%u", file < RF_COUNT ? names[file] : "?", reg);
 }
 
-/* Where the last LANE_EVENTS different steps before and with `last` begin; a step may repeat the one before. */
+/* Where the last LANE_EVENTS different steps before and with `last` begin; a step may repeat the one before.
+ */
 static uint32_t first_shown(const Trace *t, uint32_t last, bool (*repeats)(const Trace *t, uint32_t i)) {
     uint32_t first = last, n = 1;
     while (first > 0 && (n < LANE_EVENTS || repeats(t, first)))
@@ -472,10 +489,14 @@ static void ptx_events(Trace *t, LaneDiff *x, uint32_t last) {
         }
         for (unsigned k = 0; s->executed && k < s->n; k++)
             values = arena_printf(t->arena, "%s%s%s = 0x%llx", values, k ? ", " : "",
-                                  str_text(&t->q->m->strings, f->regs[s->reg[k]].name), (unsigned long long)s->value[k]);
-        x->ptx[x->nptx++] = (LaneStep){.func = str_text(&t->q->m->strings, f->name), .times = 1, .skipped = !s->executed,
-                                        .line = ptx_line(t->q->m, &f->insns[s->insn]),
-                                        .text = statement_text(t, &f->insns[s->insn]), .values = values};
+                                  str_text(&t->q->m->strings, f->regs[s->reg[k]].name),
+                                  (unsigned long long)s->value[k]);
+        x->ptx[x->nptx++] = (LaneStep){.func = str_text(&t->q->m->strings, f->name),
+                                       .times = 1,
+                                       .skipped = !s->executed,
+                                       .line = ptx_line(t->q->m, &f->insns[s->insn]),
+                                       .text = statement_text(t, &f->insns[s->insn]),
+                                       .values = values};
     }
 }
 
@@ -493,10 +514,14 @@ static void machine_events(Trace *t, LaneDiff *x, uint32_t last) {
             continue;
         }
         for (unsigned k = 0; k < s->n; k++)
-            values = arena_printf(t->arena, "%s%s%s = 0x%x", values, k ? ", " : "", reg_text(t, s->file[k], s->reg[k]),
-                                  s->value[k]);
-        x->machine[x->nmachine++] = (LaneStep){.func = f ? f->name : "?", .times = 1, .pc_bytes = pc, .line = loc ? loc->ptx_line : 0,
-                                                .text = instruction_text(t, s->index), .values = values};
+            values = arena_printf(t->arena, "%s%s%s = 0x%x", values, k ? ", " : "",
+                                  reg_text(t, s->file[k], s->reg[k]), s->value[k]);
+        x->machine[x->nmachine++] = (LaneStep){.func = f ? f->name : "?",
+                                               .times = 1,
+                                               .pc_bytes = pc,
+                                               .line = loc ? loc->ptx_line : 0,
+                                               .text = instruction_text(t, s->index),
+                                               .values = values};
     }
 }
 
@@ -506,7 +531,8 @@ static void machine_events(Trace *t, LaneDiff *x, uint32_t last) {
 static uint32_t last_ptx_step(const Trace *t) {
     for (uint32_t i = t->ptx.n; t->q->address && i-- > 0;) {
         const PtxStep *s = &t->ptx.at[i];
-        if (s->writes && !s->shared && s->address <= t->q->address && t->q->address - s->address < s->access_bytes)
+        if (s->writes && !s->shared && s->address <= t->q->address &&
+            t->q->address - s->address < s->access_bytes)
             return i;
     }
     return t->ptx.n ? t->ptx.n - 1 : 0;
@@ -518,7 +544,8 @@ static uint32_t last_machine_step(const Trace *t) {
     return t->machine.n ? t->machine.n - 1 : 0;
 }
 
-/* The last branch of the machine before it should have come to `d`: the first branch behind the last statement that both executed. */
+/* The last branch of the machine before it should have come to `d`: the first branch behind the last
+ * statement that both executed. */
 static uint32_t last_common(const Trace *t, const Def *d) {
     uint32_t best = 0;
     for (uint32_t i = d->index; i-- > 0;) {
@@ -639,8 +666,8 @@ static void print_times(FILE *out, const LaneStep *e) {
 }
 
 void lane_diff_print(const LaneDiff *x, FILE *out) {
-    fprintf(out, "lane %u of warp %u, block (%u,%u,%u), thread (%u,%u,%u)", x->lane, x->warp, x->block[0], x->block[1],
-            x->block[2], x->thread[0], x->thread[1], x->thread[2]);
+    fprintf(out, "lane %u of warp %u, block (%u,%u,%u), thread (%u,%u,%u)", x->lane, x->warp, x->block[0],
+            x->block[1], x->block[2], x->thread[0], x->thread[1], x->thread[2]);
     if (x->hops)
         fprintf(out, ", which stored what line %u loaded", x->reader_line);
     fputs(":\n", out);
@@ -651,12 +678,14 @@ void lane_diff_print(const LaneDiff *x, FILE *out) {
     } else if (x->not_executed) {
         fprintf(out, "  first difference: the machine does not execute line %u: %s\n", x->line, x->statement);
         if (x->instruction)
-            fprintf(out, "    last in common: %s pc 0x%llx: %s\n", x->func, (unsigned long long)x->pc_bytes, x->instruction);
+            fprintf(out, "    last in common: %s pc 0x%llx: %s\n", x->func, (unsigned long long)x->pc_bytes,
+                    x->instruction);
     } else {
         fprintf(out, "  first difference: line %u: %s\n", x->line, x->statement);
         fprintf(out, "    PTX      %s = 0x%llx\n", x->ptx_reg, (unsigned long long)x->ptx_value);
         fprintf(out, "    machine  %s = 0x%llx, by %s pc 0x%llx: %s\n", x->machine_reg ? x->machine_reg : "?",
-                (unsigned long long)x->machine_value, x->func, (unsigned long long)x->pc_bytes, x->instruction);
+                (unsigned long long)x->machine_value, x->func, (unsigned long long)x->pc_bytes,
+                x->instruction);
     }
     fprintf(out, "  last %u events, PTX:\n", x->nptx);
     for (uint32_t i = 0; i < x->nptx; i++) {

@@ -1,4 +1,5 @@
-/* A lane's first difference as JSON. SPDX-License-Identifier: MIT */
+/* A lane's first difference as JSON.
+ * SPDX-License-Identifier: MIT */
 #include "check/validate/lane_diff.h"
 #include <cjson/cJSON.h>
 

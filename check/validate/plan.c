@@ -9,9 +9,7 @@
 
 #define MAX_BUFFER_BYTES ((uint64_t)1 << 34)
 
-void plan_free(Plan *p) {
-    arena_free(&p->arena);
-}
+void plan_free(Plan *p) { arena_free(&p->arena); }
 
 static bool fail(const Plan *p, Diags *d, const char *what) {
     return diag_in(d, p->source ? p->source : d->source, p->loc, DIAG_E0502, what);
@@ -119,7 +117,9 @@ bool plan_add_arg(Plan *p, const char *text, Diags *d) {
     PlanArg arg = {0};
     if (!parse_type(text, colon, &type, &count, &is_array) || count == 0 || count > 4096 / type->size_bytes ||
         !parse_values(p, type, count, colon + 1, &arg.bytes))
-        return fail(p, d, arena_printf(&p->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
+        return fail(
+            p, d,
+            arena_printf(&p->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
     VEC_ADD(&p->arena, &last_launch(p)->args, arg);
     return true;
@@ -240,12 +240,14 @@ static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) 
     Random random = {0};
     if (strncmp(b->init, "pointers:", 9) == 0)
         return true; /* when all buffers have addresses */
-    bool known = parse_random(b->init, &random) || strcmp(b->init, "zero") == 0 || strcmp(b->init, "zeros") == 0 ||
-                 strcmp(b->init, "ones") == 0 || strcmp(b->init, "iota") == 0;
+    bool known = parse_random(b->init, &random) || strcmp(b->init, "zero") == 0 ||
+                 strcmp(b->init, "zeros") == 0 || strcmp(b->init, "ones") == 0 ||
+                 strcmp(b->init, "iota") == 0;
     if (!known)
         return buffer_fail(p, d, b,
                            arena_printf(&p->arena,
-                                        "initial value '%s' is none of zero, ones, iota, random:SEED, random:SEED:LO:HI, pointers:NAME:STRIDE, @FILE",
+                                        "initial value '%s' is none of zero, ones, iota, random:SEED, "
+                                        "random:SEED:LO:HI, pointers:NAME:STRIDE, @FILE",
                                         b->init));
     for (uint64_t i = 0; b->init[0] != 'z' && i < b->count; i++) {
         uint8_t value[8];
@@ -256,17 +258,20 @@ static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) 
     return true;
 }
 
-/* "pointers:NAME:STRIDE": element i is the address of byte i * STRIDE of the buffer NAME, from its start again behind the
- * last whole STRIDE. */
+/* "pointers:NAME:STRIDE": element i is the address of byte i * STRIDE of the buffer NAME, from its start
+ * again behind the last whole STRIDE. */
 static bool init_pointers(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) {
     const char *name = b->init + 9, *colon = strchr(name, ':');
-    uint32_t index = colon ? plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(colon - name), name)) : 0;
+    uint32_t index =
+        colon ? plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(colon - name), name)) : 0;
     char *end = NULL;
     uint64_t stride = colon ? strtoull(colon + 1, &end, 0) : 0;
     const PlanBuffer *to = index ? &p->buffers.at[index - 1] : NULL;
     uint64_t n = to && stride ? to->count * to->type->size_bytes / stride : 0;
     if (!n || *end || b->type->size_bytes != 8)
-        return buffer_fail(p, d, b, "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
+        return buffer_fail(
+            p, d, b,
+            "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
     for (uint64_t i = 0; i < b->count; i++) {
         uint64_t address = to->address + i % n * stride;
         simmem_write(mem, b->address + 8 * i, &address, 8);
@@ -301,7 +306,7 @@ bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanPar
     uint32_t end = 0;
     if (l->args.n != nparams)
         return diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0503, kernel,
-                    arena_printf(&p->arena, "%u given, the kernel takes %u", l->args.n, nparams));
+                       arena_printf(&p->arena, "%u given, the kernel takes %u", l->args.n, nparams));
     for (uint32_t i = 0; i < nparams; i++)
         if (params[i].offset_bytes + params[i].size_bytes > end)
             end = params[i].offset_bytes + params[i].size_bytes;
@@ -311,8 +316,8 @@ bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanPar
         uint32_t size = a->is_buffer ? 8 : a->size_bytes;
         if (size != params[i].size_bytes)
             return diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0503, kernel,
-                        arena_printf(&p->arena, "argument %u has %u bytes, the parameter %u", i, size,
-                                     params[i].size_bytes));
+                           arena_printf(&p->arena, "argument %u has %u bytes, the parameter %u", i, size,
+                                        params[i].size_bytes));
         uint64_t address = a->is_buffer ? p->buffers.at[a->buffer].address + a->offset_bytes : 0;
         for (unsigned k = 0; k < size; k++)
             out[params[i].offset_bytes + k] = a->is_buffer ? (uint8_t)(address >> (8 * k)) : a->bytes[k];
@@ -359,8 +364,9 @@ static bool expected(Plan *p, const PlanCheck *c, const uint8_t **want, Diags *d
     if (c->equals && !read_data(p, c->equals, d, &data, &n))
         return false;
     *want = (const uint8_t *)data;
-    return n == size || buffer_fail(p, d, b, arena_printf(&p->arena, "has %llu bytes, what is expected has %zu",
-                                                          (unsigned long long)size, n));
+    return n == size || buffer_fail(p, d, b,
+                                    arena_printf(&p->arena, "has %llu bytes, what is expected has %zu",
+                                                 (unsigned long long)size, n));
 }
 
 bool plan_read_expected(Plan *p, Diags *d) {

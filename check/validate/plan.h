@@ -12,9 +12,9 @@ typedef struct {
     const char *name;
     const Scalar *type;
     uint64_t count;
-    const char *init;     /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI", "pointers:NAME:STRIDE", "@file",
-                             or NULL where `bytes` is set */
-    SrcLoc loc;           /* in Plan.source */
+    const char *init; /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI", "pointers:NAME:STRIDE",
+                         "@file", or NULL where `bytes` is set */
+    SrcLoc loc;       /* in Plan.source */
     const uint8_t *bytes; /* count * type->size_bytes, or NULL */
     bool is_output;       /* `out:` of the command line: shown after the run */
     uint64_t address;     /* set by plan_memory */
@@ -41,7 +41,7 @@ typedef struct {
     const char *equals;    /* "@file" */
     const uint8_t *values; /* or values */
     uint64_t nvalues;
-    const uint8_t *want;   /* set by plan_read_expected */
+    const uint8_t *want; /* set by plan_read_expected */
     bool has_hash;
     uint64_t hash; /* or XXH64, seed 0, of the bytes */
     uint64_t ulp;

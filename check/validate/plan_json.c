@@ -12,8 +12,8 @@ typedef struct {
     Diags *d;
 } Json;
 
-/* ---- positions, which cJSON does not keep: text that it accepted is walked beside the tree, once; valueint, which
- * nothing else here reads, takes the offset ---- */
+/* ---- positions, which cJSON does not keep: text that it accepted is walked beside the tree, once; valueint,
+ * which nothing else here reads, takes the offset ---- */
 static const char *skip_blank(const char *s) { return s + strspn(s, " \t\r\n"); }
 
 static const char *skip_text(const char *s) {
@@ -41,13 +41,9 @@ static const char *note_places(const char *text, const char *s, cJSON *node) {
 
 static SrcLoc place(const cJSON *node) { return (SrcLoc){(uint32_t)node->valueint}; }
 
-static bool fail(Json *j, const char *what) {
-    return diag_in(j->d, j->source, j->p->loc, DIAG_E0502, what);
-}
+static bool fail(Json *j, const char *what) { return diag_in(j->d, j->source, j->p->loc, DIAG_E0502, what); }
 
-static const char *copy(Json *j, const char *text) {
-    return arena_printf(&j->p->arena, "%s", text);
-}
+static const char *copy(Json *j, const char *text) { return arena_printf(&j->p->arena, "%s", text); }
 
 /* Every member of `o` must be one of the names, which ends with NULL. */
 static bool known_keys(Json *j, const cJSON *o, const char *where, const char *const *names) {

@@ -1,4 +1,5 @@
-/* A launch plan as a launch file. SPDX-License-Identifier: MIT */
+/* A launch plan as a launch file.
+ * SPDX-License-Identifier: MIT */
 #include "check/validate/plan.h"
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@ static const char *integer_type(uint32_t size) {
 static void add_arg(cJSON *list, Plan *scratch, const Plan *p, const PlanArg *a) {
     char *text;
     if (a->is_buffer) {
-        text = arena_printf(&scratch->arena, a->offset_bytes ? "%s+%llu" : "%s", p->buffers.at[a->buffer].name,
-                            (unsigned long long)a->offset_bytes);
+        text = arena_printf(&scratch->arena, a->offset_bytes ? "%s+%llu" : "%s",
+                            p->buffers.at[a->buffer].name, (unsigned long long)a->offset_bytes);
     } else if (integer_type(a->size_bytes)) {
         uint64_t v = 0;
         for (uint32_t i = 0; i < a->size_bytes; i++)

@@ -84,9 +84,7 @@ void scalar_store(const Scalar *t, double value, uint8_t out[8]) {
     put_bits(t, bits, out);
 }
 
-double scalar_value(const Scalar *t, const uint8_t *value) {
-    return decode_float(t, get_bits(t, value));
-}
+double scalar_value(const Scalar *t, const uint8_t *value) { return decode_float(t, get_bits(t, value)); }
 
 static bool parse_float(const Scalar *t, const char *text, uint64_t *bits) {
     char *end;

@@ -7,13 +7,15 @@
 #include "base/diag.h"
 #include "isa/isa.h"
 
-typedef struct { /* from .heddle.map or the line table: PTX position of one instruction */
-    uint32_t ptx_insn;          /* statement index + 1, 0 none */
+typedef struct {       /* from .heddle.map or the line table: PTX position of one instruction */
+    uint32_t ptx_insn; /* statement index + 1, 0 none */
     uint32_t ptx_line, ptx_column;
     uint32_t src_file, src_line; /* `.loc` of the source language, 0 none */
 } BinLoc;
 
-typedef struct { uint32_t ordinal, offset_bytes, size_bytes; } BinParam;
+typedef struct {
+    uint32_t ordinal, offset_bytes, size_bytes;
+} BinParam;
 
 typedef struct { /* value -> PTX register, valid for pcs [lo, hi) of its function */
     uint32_t lo_bytes, hi_bytes;
@@ -22,28 +24,28 @@ typedef struct { /* value -> PTX register, valid for pcs [lo, hi) of its functio
     uint16_t reg;
 } BinVarRow;
 
-typedef struct { /* at this pc execution stands before the PTX statement */
+typedef struct {                 /* at this pc execution stands before the PTX statement */
     uint32_t pc_bytes, ptx_insn; /* statement index + 1 */
 } BinPoint;
 
-typedef struct { /* an indirect branch and where it may lead */
-    uint32_t pc_bytes;          /* of the BRX in its function */
-    const uint32_t *targets;    /* offsets in the function, in bytes; without repeats */
+typedef struct {             /* an indirect branch and where it may lead */
+    uint32_t pc_bytes;       /* of the BRX in its function */
+    const uint32_t *targets; /* offsets in the function, in bytes; without repeats */
     uint32_t ntargets;
 } BinBranchTable;
 
 typedef struct {
     const char *name;
     bool is_entry;
-    uint64_t address;           /* in the binary's code address space, see Binary.code */
+    uint64_t address; /* in the binary's code address space, see Binary.code */
     uint32_t ninsts;
-    const BinLoc *locs;         /* ninsts entries, or NULL without a map */
+    const BinLoc *locs; /* ninsts entries, or NULL without a map */
     const BinVarRow *vars;
     uint32_t nvars;
-    const BinPoint *points;     /* from .heddle.map, ascending in layout order */
+    const BinPoint *points; /* from .heddle.map, ascending in layout order */
     uint32_t npoints;
     uint32_t nregs, frame_bytes, stack_bytes, nbarriers;
-    uint32_t shared_bytes;      /* static shared (kernels) */
+    uint32_t shared_bytes; /* static shared (kernels) */
     uint32_t param_base, param_bytes;
     const BinParam *params;
     uint32_t nparams;
@@ -59,18 +61,19 @@ typedef struct {
 typedef struct {
     const char *name;
     uint64_t size_bytes, align_bytes, offset_bytes; /* in its section */
-    uint8_t space;              /* PtxSpace numbering is not used here: 0 global, 1 constant bank 3, 2 shared */
-    const uint8_t *init;        /* size_bytes or NULL */
+    uint8_t space;       /* PtxSpace numbering is not used here: 0 global, 1 constant bank 3, 2 shared */
+    const uint8_t *init; /* size_bytes or NULL */
 } BinVar;
 
-typedef struct { /* an address that the loader knows: of a global variable, or the one that stands for a function */
-    bool in_code;               /* the imm32 field, bits 32-63, of an instruction (RELOC_ABS32_LO and _HI) */
-    bool in_bank4;              /* 8 bytes of Binary.const_bank4; neither: 8 bytes of variable `var` */
+typedef struct {   /* an address that the loader knows: of a global variable, or the one that stands for a
+                      function */
+    bool in_code;  /* the imm32 field, bits 32-63, of an instruction (RELOC_ABS32_LO and _HI) */
+    bool in_bank4; /* 8 bytes of Binary.const_bank4; neither: 8 bytes of variable `var` */
     uint32_t var;
-    uint64_t offset_bytes;      /* of the instruction from code[0], into the bank, or into the variable */
-    uint8_t kind;               /* RelocKind of ir.h */
-    bool to_func;               /* `target` is in funcs: its address as a value, not where its code lies */
-    uint32_t target;            /* global variable, or function */
+    uint64_t offset_bytes; /* of the instruction from code[0], into the bank, or into the variable */
+    uint8_t kind;          /* RelocKind of ir.h */
+    bool to_func;          /* `target` is in funcs: its address as a value, not where its code lies */
+    uint32_t target;       /* global variable, or function */
     int64_t addend;
 } BinFixup;
 
@@ -78,23 +81,23 @@ typedef struct {
     Arena arena;
     const Target *target;
     const char *path;
-    uint64_t (*code)[2];        /* all functions, calls relocated; index = address / 16 */
-    uint64_t code_base;         /* address of code[0]; a multiple of 16 */
+    uint64_t (*code)[2]; /* all functions, calls relocated; index = address / 16 */
+    uint64_t code_base;  /* address of code[0]; a multiple of 16 */
     uint32_t ncode;
     BinFunc *funcs;
     uint32_t nfuncs;
     BinVar *vars;
     uint32_t nvars;
-    BinFixup *fixups;           /* applied by the loader once variables have addresses */
+    BinFixup *fixups; /* applied by the loader once variables have addresses */
     uint32_t nfixups;
     const uint8_t *const_bank3;
     uint32_t const_bank3_bytes;
     const uint8_t *const_bank4; /* address table of native binaries */
     uint32_t const_bank4_bytes;
-    const char *const *files;   /* BinLoc.src_file -> name, "" where undefined */
+    const char *const *files; /* BinLoc.src_file -> name, "" where undefined */
     uint32_t nfiles;
-    const char *ptx_name;       /* name of the PTX file it was made from, or NULL */
-    const char *ptx_text;       /* text kept in the file, or NULL */
+    const char *ptx_name; /* name of the PTX file it was made from, or NULL */
+    const char *ptx_text; /* text kept in the file, or NULL */
     size_t ptx_text_bytes;
 } Binary;
 

@@ -9,9 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static SrcLoc at(uint64_t offset) {
-    return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0};
-}
+static SrcLoc at(uint64_t offset) { return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}; }
 
 /* ---- byte buffers ---- */
 uint8_t *bytes_add(Arena *a, Bytes *b, const void *data, size_t size_bytes) {
@@ -31,15 +29,9 @@ uint8_t *bytes_add(Arena *a, Bytes *b, const void *data, size_t size_bytes) {
     b->n = (unsigned)need;
     return p;
 }
-void bytes_u16(Arena *a, Bytes *b, uint16_t v) {
-    put_u16(bytes_add(a, b, NULL, 2), v);
-}
-void bytes_u32(Arena *a, Bytes *b, uint32_t v) {
-    put_u32(bytes_add(a, b, NULL, 4), v);
-}
-void bytes_u64(Arena *a, Bytes *b, uint64_t v) {
-    put_u64(bytes_add(a, b, NULL, 8), v);
-}
+void bytes_u16(Arena *a, Bytes *b, uint16_t v) { put_u16(bytes_add(a, b, NULL, 2), v); }
+void bytes_u32(Arena *a, Bytes *b, uint32_t v) { put_u32(bytes_add(a, b, NULL, 4), v); }
+void bytes_u64(Arena *a, Bytes *b, uint64_t v) { put_u64(bytes_add(a, b, NULL, 8), v); }
 uint32_t bytes_string(Arena *a, Bytes *b, const char *text) {
     if (!*text && b->n && b->at[0] == 0)
         return 0;

@@ -1,7 +1,7 @@
-/* Jump tables: where they lie in constant bank 2, and the bank of each kernel. An entry is the offset of a block from
- * the start of its function, which needs no relocation: BRX adds it to that start.
- * Device functions are shared by kernels, and their code names fixed places in the bank. So their tables come first, one
- * behind the other, the same in every kernel that makes calls; nvlink does it in the same way.
+/* Jump tables: where they lie in constant bank 2, and the bank of each kernel. An entry is the offset of a
+ * block from the start of its function, which needs no relocation: BRX adds it to that start. Device
+ * functions are shared by kernels, and their code names fixed places in the bank. So their tables come first,
+ * one behind the other, the same in every kernel that makes calls; nvlink does it in the same way.
  * SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include "emit/elf/image.h"
@@ -30,8 +30,9 @@ static bool makes_calls(const Function *f) {
 
 static bool place(const IrModule *m, const Function *f, uint32_t at, Diags *d) {
     uint64_t end = (uint64_t)at + own_bytes(f);
-    return end <= BANK_BYTES || diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0302, str_text(m->strings, f->name),
-                                     (unsigned long long)end, (unsigned)BANK_BYTES);
+    return end <= BANK_BYTES ||
+           diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0302, str_text(m->strings, f->name),
+                (unsigned long long)end, (unsigned)BANK_BYTES);
 }
 
 bool emit_place_tables(const IrModule *m, uint32_t *base_bytes, Diags *d) {

@@ -5,8 +5,8 @@
  *            u32 offset of its rows, u32 point count, u32 offset of its points
  *   position u32 statement + 1, u32 PTX line, u32 PTX column, u32 source file, u32 source line
  *   row      u32 first pc, u32 end pc, u32 PTX register name, u8 component, u8 register file, u16 register
- *   point    u32 pc, u32 statement + 1: there, execution stands before that statement; of built-in functions too
- *   texts    NUL-terminated; names are offsets in it; offset 0 is the empty text
+ *   point    u32 pc, u32 statement + 1: there, execution stands before that statement; of built-in functions
+ * too texts    NUL-terminated; names are offsets in it; offset 0 is the empty text
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/map.h"
 #include "frontend/ast.h"

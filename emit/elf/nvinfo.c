@@ -9,9 +9,7 @@ static const char *const attr_names[0x100] = {
 #undef NVATTR
 };
 
-const char *nvinfo_name(unsigned code) {
-    return code < 0x100 ? attr_names[code] : NULL;
-}
+const char *nvinfo_name(unsigned code) { return code < 0x100 ? attr_names[code] : NULL; }
 
 int nvinfo_code(const char *name, size_t size_bytes) {
     for (int i = 0; i < 0x100; i++)

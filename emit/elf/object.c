@@ -27,7 +27,8 @@ static void set_data(Writer *w, uint32_t section, const uint8_t *data, size_t si
     w->e->sections.at[section].h.sh_size = size;
 }
 
-static void add_symbol(Writer *w, const char *name, unsigned info, unsigned other, uint32_t section, uint64_t size) {
+static void add_symbol(Writer *w, const char *name, unsigned info, unsigned other, uint32_t section,
+                       uint64_t size) {
     bytes_u32(w->a, &w->symtab, bytes_string(w->a, &w->strtab, name));
     uint8_t *p = bytes_add(w->a, &w->symtab, NULL, sizeof(Elf64_Sym) - 4);
     p[0] = (uint8_t)info;
@@ -49,8 +50,8 @@ static void add_symbols(Writer *w, const PtxModule *m, bool local) {
         const PtxFunc *f = &m->funcs[i];
         unsigned bind = binding(f->linkage, f->is_entry);
         if ((bind == STB_LOCAL) == local)
-            add_symbol(w, str_text(&m->strings, f->name), ELF64_ST_INFO(bind, STT_FUNC), f->is_entry ? STO_NV_ENTRY : 0,
-                       f->has_body || f->alias_of ? SEC_PTX : SHN_UNDEF, 0);
+            add_symbol(w, str_text(&m->strings, f->name), ELF64_ST_INFO(bind, STT_FUNC),
+                       f->is_entry ? STO_NV_ENTRY : 0, f->has_body || f->alias_of ? SEC_PTX : SHN_UNDEF, 0);
     }
     for (uint32_t i = 0; i < m->nvars; i++) {
         const PtxVar *v = &m->vars[i];
@@ -111,7 +112,8 @@ bool object_write(const PtxModule *m, const Target *t, void **image, size_t *siz
 
 bool object_is(const void *image, size_t size_bytes) {
     const uint8_t *p = image;
-    return size_bytes > sizeof(Elf64_Ehdr) && memcmp(p, ELFMAG, SELFMAG) == 0 && get_u16(p + EI_NIDENT) == ET_REL;
+    return size_bytes > sizeof(Elf64_Ehdr) && memcmp(p, ELFMAG, SELFMAG) == 0 &&
+           get_u16(p + EI_NIDENT) == ET_REL;
 }
 
 const Target *object_target(const void *image) {
@@ -130,8 +132,8 @@ static const char *source_name(const ElfImage *e) {
     return NULL;
 }
 
-bool object_read(Arena *a, const char *path, const void *image, size_t size_bytes, const char **name, const char **text,
-                 size_t *text_bytes, Diags *d) {
+bool object_read(Arena *a, const char *path, const void *image, size_t size_bytes, const char **name,
+                 const char **text, size_t *text_bytes, Diags *d) {
     Source source = {path, NULL, size_bytes};
     const Source *old = d->source;
     d->source = &source;

@@ -1,7 +1,8 @@
-/* Relocatable objects, what `heddle compile -c` writes and `heddle link` reads. An object holds the checked PTX text
- * and a symbol table of the names that it defines and needs; code is made when objects are linked, when all callees
- * are known. That gives callers exact register and stack needs across files and one numbering of convergence
- * barriers. SPDX-License-Identifier: MIT */
+/* Relocatable objects, what `heddle compile -c` writes and `heddle link` reads. An object holds the checked
+ * PTX text and a symbol table of the names that it defines and needs; code is made when objects are linked,
+ * when all callees are known. That gives callers exact register and stack needs across files and one
+ * numbering of convergence barriers.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_EMIT_ELF_OBJECT_H
 #define HEDDLE_EMIT_ELF_OBJECT_H
 #include "base/arena.h"
@@ -16,6 +17,6 @@ bool object_is(const void *image, size_t size_bytes);
 /* The machine it was compiled for, NULL if unknown. `image` is an object. */
 const Target *object_target(const void *image);
 /* Its PTX text and the name of the file that it came from, in the arena. Reports E04xx. */
-bool object_read(Arena *a, const char *path, const void *image, size_t size_bytes, const char **name, const char **text,
-                 size_t *text_bytes, Diags *d);
+bool object_read(Arena *a, const char *path, const void *image, size_t size_bytes, const char **name,
+                 const char **text, size_t *text_bytes, Diags *d);
 #endif

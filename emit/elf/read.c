@@ -1,6 +1,7 @@
 /* ELF to loaded binary: functions, variables, constant banks, launch facts. All code is put into one address
  * space and calls are linked there. Own files and, as far as they go, files made by ptxas in both header
- * forms. SPDX-License-Identifier: MIT */
+ * forms.
+ * SPDX-License-Identifier: MIT */
 #include "base/bitset.h"
 #include "emit/elf/binary.h"
 #include "emit/elf/image.h"
@@ -22,13 +23,9 @@ typedef struct {
     Diags *d;
 } Reader;
 
-static SrcLoc at(uint64_t offset) {
-    return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0};
-}
+static SrcLoc at(uint64_t offset) { return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}; }
 
-static const ElfSection *sec(const Reader *r, uint32_t i) {
-    return &r->e->sections.at[i];
-}
+static const ElfSection *sec(const Reader *r, uint32_t i) { return &r->e->sections.at[i]; }
 
 static bool bad_section(Reader *r, uint32_t i, const char *what) {
     return diag(r->d, at(sec(r, i)->h.sh_offset), DIAG_E0405, i, sec(r, i)->name, what);
@@ -310,8 +307,8 @@ static bool code_offset(const BinFunc *f, uint32_t offset) {
 }
 
 /* `count` offsets, without repeats. `seen` is empty before and after. */
-static bool branch_targets(const uint8_t *data, uint32_t count, const BinFunc *f, Bitset *seen, BinBranchTable *t,
-                           uint32_t *out) {
+static bool branch_targets(const uint8_t *data, uint32_t count, const BinFunc *f, Bitset *seen,
+                           BinBranchTable *t, uint32_t *out) {
     bool good = true;
     for (uint32_t e = 0; good && e < count; e++) {
         uint32_t to = get_u32(data + 4 * e);
@@ -344,7 +341,8 @@ static bool branch_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc 
             return bad_record(r, section, n->offset, "a branch target is outside the function");
         BinBranchTable *all = (BinBranchTable *)(uintptr_t)f->tables;
         if ((f->ntables & (f->ntables - 1)) == 0) /* full: capacity is the next power of two */
-            f->tables = all = arena_grow(a, all, f->ntables * sizeof t, (f->ntables ? f->ntables * 2u : 1u) * sizeof t);
+            f->tables = all =
+                arena_grow(a, all, f->ntables * sizeof t, (f->ntables ? f->ntables * 2u : 1u) * sizeof t);
         all[f->ntables++] = t;
     }
     return true;
@@ -366,8 +364,7 @@ static bool sort_tables(Reader *r, uint32_t section, BinFunc *f) {
 
 static bool func_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f, BinParam *params) {
     switch (n->code) {
-    case NV_KPARAM_INFO:
-        return param_record(r, section, n, f, params);
+    case NV_KPARAM_INFO: return param_record(r, section, n, f, params);
     case NV_PARAM_CBANK:
         if (n->size_bytes != 8)
             return bad_record(r, section, n->offset, "wrong size");
@@ -384,14 +381,10 @@ static bool func_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f
             return bad_record(r, section, n->offset, "wrong format");
         f->nbarriers = n->value & 0xff;
         return true;
-    case NV_INDIRECT_BRANCH_TARGETS:
-        return branch_record(r, section, n, f);
-    case NV_MAX_THREADS:
-        return three_words(n, f->maxntid) || bad_record(r, section, n->offset, "wrong size");
-    case NV_REQNTID:
-        return three_words(n, f->reqntid) || bad_record(r, section, n->offset, "wrong size");
-    default:
-        return true;
+    case NV_INDIRECT_BRANCH_TARGETS: return branch_record(r, section, n, f);
+    case NV_MAX_THREADS: return three_words(n, f->maxntid) || bad_record(r, section, n->offset, "wrong size");
+    case NV_REQNTID: return three_words(n, f->reqntid) || bad_record(r, section, n->offset, "wrong size");
+    default: return true;
     }
 }
 
@@ -460,19 +453,13 @@ static RelocKind reloc_kind(const Reader *r, uint32_t type) {
         return type < RELOC_KIND_COUNT ? (RelocKind)type : RELOC_NONE;
     switch (type) {
     case 2:
-    case 4:
-        return RELOC_ABS64;
-    case 55:
-        return RELOC_SHARED_OFFSET32;
-    case 56:
-        return RELOC_ABS32_LO;
-    case 57:
-        return RELOC_ABS32_HI;
+    case 4: return RELOC_ABS64;
+    case 55: return RELOC_SHARED_OFFSET32;
+    case 56: return RELOC_ABS32_LO;
+    case 57: return RELOC_ABS32_HI;
     case 58:
-    case 75:
-        return RELOC_CALL_REL;
-    default:
-        return RELOC_NONE;
+    case 75: return RELOC_CALL_REL;
+    default: return RELOC_NONE;
     }
 }
 
@@ -533,11 +520,8 @@ static bool reloc_code(Reader *r, const Reloc *x, RelocKind kind, const BinFunc 
                                 .target = callee ? (uint32_t)(callee - r->b->funcs) : r->var_of[x->sym] - 1,
                                 .addend = x->addend});
         return true;
-    case RELOC_SHARED_OFFSET32:
-        set_imm32(word, (uint32_t)(x->s.value + (uint64_t)x->addend));
-        return true;
-    default:
-        return bad_reloc(r, x, arena_printf(&r->scratch, "type %u in code is not known", x->type));
+    case RELOC_SHARED_OFFSET32: set_imm32(word, (uint32_t)(x->s.value + (uint64_t)x->addend)); return true;
+    default: return bad_reloc(r, x, arena_printf(&r->scratch, "type %u in code is not known", x->type));
     }
 }
 

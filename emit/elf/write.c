@@ -55,18 +55,14 @@ static uint32_t add_section(Writer *w, const char *prefix, const char *name, uin
     return w->e->sections.n - 1;
 }
 
-static Elf64_Shdr *header(Writer *w, uint32_t section) {
-    return &w->e->sections.at[section].h;
-}
+static Elf64_Shdr *header(Writer *w, uint32_t section) { return &w->e->sections.at[section].h; }
 
 static void set_data(Writer *w, uint32_t section, Bytes b) {
     w->e->sections.at[section].data = b.n ? b.at : NULL;
     w->e->sections.at[section].h.sh_size = b.n;
 }
 
-static uint64_t info_link(const Writer *w) {
-    return w->old_form ? 0 : SHF_INFO_LINK;
-}
+static uint64_t info_link(const Writer *w) { return w->old_form ? 0 : SHF_INFO_LINK; }
 
 static void make_rela_sections(Writer *w) {
     for (uint32_t i = 0; i < w->c->nfuncs; i++)
@@ -122,9 +118,7 @@ static uint32_t add_symbol(Writer *w, const char *name, uint64_t value, uint64_t
     return w->nsyms++;
 }
 
-static bool var_is_global(const IrVar *v) {
-    return v->linkage != LINK_NONE;
-}
+static bool var_is_global(const IrVar *v) { return v->linkage != LINK_NONE; }
 
 static void add_var_symbols(Writer *w, bool global) {
     const IrModule *m = w->c->ir;
@@ -341,9 +335,7 @@ static void find_sites(Writer *w, uint32_t index, Sites *out) {
             continue; /* data between instructions, from assembly text */
         uint32_t pc = i * INST_BYTES;
         switch (in.optype) {
-        case OT_EXIT:
-            VEC_ADD(w->a, &out->exits, pc);
-            break;
+        case OT_EXIT: VEC_ADD(w->a, &out->exits, pc); break;
         case OT_SHFL:
         case OT_VOTE:
         case OT_MATCH:
@@ -351,8 +343,7 @@ static void find_sites(Writer *w, uint32_t index, Sites *out) {
             VEC_ADD(w->a, &out->coop, pc);
             VEC_ADD(w->a, &out->coop_masks, UINT32_MAX);
             break;
-        default:
-            break;
+        default: break;
         }
     }
 }

@@ -1,6 +1,7 @@
 /* Machine IR to encoded words: addresses, branch distances, relocations, and what the ELF writer wants to
  * know of each function. In: physical, laid out, scheduled IR. Spec: code.h; cubin tail (self-branch, NOPs up
- * to 128 bytes). SPDX-License-Identifier: MIT */
+ * to 128 bytes).
+ * SPDX-License-Identifier: MIT */
 #include "emit/code.h"
 #include "emit/emit.h"
 #include "frontend/ast.h"
@@ -15,7 +16,7 @@ typedef struct {
     CodeModule *code;
     CodeFunc *out;
     Diags *d;
-    uint32_t *address; /* by block: instruction index */
+    uint32_t *address;   /* by block: instruction index */
     uint32_t table_base; /* of the function's jump tables in constant bank 2 */
 } Encode;
 
@@ -152,8 +153,8 @@ static bool encode_block(Encode *e, BlockId id) {
     return true;
 }
 
-/* What sets a function up belongs to no statement: it counts as part of the first, so that a trap in it (a stack
- * that is used up) has a line. */
+/* What sets a function up belongs to no statement: it counts as part of the first, so that a trap in it (a
+ * stack that is used up) has a line. */
 static void locate_prologue(CodeFunc *out) {
     uint32_t first = 0;
     while (first < out->ninsts && !out->locs[first].i)
@@ -305,7 +306,8 @@ static void code_points(Encode *e) {
     for (unsigned k = 0; k < f->layout.n; k++) {
         uint32_t insn = ir_block(f, f->layout.at[k])->ptx_insn;
         if (insn)
-            e->out->points[e->out->npoints++] = (struct CodePoint){e->address[f->layout.at[k].i] * INST_BYTES, insn};
+            e->out->points[e->out->npoints++] =
+                (struct CodePoint){e->address[f->layout.at[k].i] * INST_BYTES, insn};
     }
 }
 

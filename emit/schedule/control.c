@@ -9,7 +9,16 @@
 #include "isa/machine/latency.h"
 #include <string.h>
 
-enum { NUM_SB = 6, NO_SB = 7, STORE_SB = NUM_SB - 1, ALL_SB = 0x3f, KEEP_AFTER = 50, MAX_ROUNDS = 10000, READ = 1, WRITTEN = 2 };
+enum {
+    NUM_SB = 6,
+    NO_SB = 7,
+    STORE_SB = NUM_SB - 1,
+    ALL_SB = 0x3f,
+    KEEP_AFTER = 50,
+    MAX_ROUNDS = 10000,
+    READ = 1,
+    WRITTEN = 2
+};
 typedef enum { FLIGHT_WRITE, FLIGHT_READ, FLIGHT_SB } FlightKind;
 
 typedef struct { /* one register access that a later instruction may come too close to */
@@ -20,15 +29,15 @@ typedef struct { /* one register access that a later instruction may come too cl
 
 typedef struct {
     uint8_t write_sb[CELL_COUNT], read_sb[CELL_COUNT]; /* masks */
-    uint8_t queues[CELL_COUNT]; /* mask: queues of the instructions behind both */
-    /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions read in
-     * order, so whoever waits for one of these need not wait for STORE_SB. */
+    uint8_t queues[CELL_COUNT];                        /* mask: queues of the instructions behind both */
+    /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions
+     * read in order, so whoever waits for one of these need not wait for STORE_SB. */
     uint8_t vouches;
     VEC(Flight) flight;
     bool reached;
 } State;
 
-typedef struct { /* what the walk asks about an instruction again and again */
+typedef struct {         /* what the walk asks about an instruction again and again */
     const CellRef *refs; /* reads, then writes */
     uint8_t nreads, nwrites, issue;
     uint8_t queue; /* mask with one bit, or LQ_NONE's */
@@ -45,24 +54,20 @@ typedef struct {
     Function *f;
     const Target *t;
     Arena a;
-    MachInst *mach;  /* by instruction */
-    Facts *facts;    /* by instruction */
+    MachInst *mach;                    /* by instruction */
+    Facts *facts;                      /* by instruction */
     uint8_t worst[OT_COUNT][RF_COUNT]; /* of a result: worst_read + 1, 0 unknown */
-    Choice *choice;  /* by instruction */
-    State *in, *out; /* by block */
+    Choice *choice;                    /* by instruction */
+    State *in, *out;                   /* by block */
     State now;
-    unsigned next_sb; /* round robin */
+    unsigned next_sb;         /* round robin */
     uint8_t mark[CELL_COUNT]; /* of the instruction at hand: READ, WRITTEN */
     bool *dirty;              /* by block: what its walk starts from, or a stall in it, has changed */
     bool changed;
 } Controls;
 
-static const CellRef *reads_of(const Facts *x) {
-    return x->refs;
-}
-static const CellRef *writes_of(const Facts *x) {
-    return x->refs + x->nreads;
-}
+static const CellRef *reads_of(const Facts *x) { return x->refs; }
+static const CellRef *writes_of(const Facts *x) { return x->refs + x->nreads; }
 
 /* ---- states ---- */
 
@@ -200,7 +205,8 @@ static unsigned cycles_needed(Controls *c, const State *s, uint32_t id, unsigned
     for (unsigned k = 0; k < s->flight.n; k++) {
         const Flight *x = &s->flight.at[k];
         unsigned mark = x->kind == FLIGHT_SB ? 0 : c->mark[x->cell];
-        if (x->kind != FLIGHT_SB && !(mark & (x->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) && !facts->call)
+        if (x->kind != FLIGHT_SB && !(mark & (x->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) &&
+            !facts->call)
             continue;
         const MachInst *w = &c->mach[x->inst];
         unsigned need = 0;
@@ -239,8 +245,8 @@ static void clear_waited(State *s, unsigned wait) {
         s->vouches = ALL_SB;
 }
 
-/* A scoreboard for a new setter: one that nothing hangs on, else that of the setter before, whose result is likely
- * to be awaited at the same time. Stores have one of their own. */
+/* A scoreboard for a new setter: one that nothing hangs on, else that of the setter before, whose result is
+ * likely to be awaited at the same time. Stores have one of their own. */
 static unsigned pick_sb(Controls *c, const State *s, bool store) {
     unsigned busy = 0;
     if (store)
@@ -274,7 +280,7 @@ static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
             ch->read_sb = (uint8_t)pick_sb(c, s, facts->memory);
     }
     unsigned n = 0;
-    bool again = false; /* still in flight from the last time round a loop */
+    bool again = false;                          /* still in flight from the last time round a loop */
     for (unsigned k = 0; k < s->flight.n; k++) { /* an overwritten result is of no concern any more */
         Flight x = s->flight.at[k];
         if (x.kind != FLIGHT_SB && !facts->guarded && (c->mark[x.cell] & WRITTEN))
@@ -294,14 +300,17 @@ static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
             s->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
             s->queues[writes[k].cell] |= facts->queue;
         }
-        add_flight(c, s, fresh, (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
+        add_flight(c, s, fresh,
+                   (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
     }
     for (unsigned k = 0; k < nr; k++) {
-        if (reads_late && sb != NO_SB && reads[k].operand != LATENCY_GUARD) { /* the result's scoreboard says so too */
+        if (reads_late && sb != NO_SB &&
+            reads[k].operand != LATENCY_GUARD) { /* the result's scoreboard says so too */
             s->read_sb[reads[k].cell] |= (uint8_t)(1u << sb);
             s->queues[reads[k].cell] |= facts->queue;
         } else if (!late)
-            add_flight(c, s, fresh, (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
+            add_flight(c, s, fresh,
+                       (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
     }
 }
 

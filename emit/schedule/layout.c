@@ -1,7 +1,8 @@
 /* The pass `layout`: the final order of blocks. Reverse postorder, in which a block is followed by its last
  * successor where possible (that is the one reached by the unconditional BRA, which then goes); branches to
  * blocks that only branch on go straight to the end; a conditional branch is inverted when its target is
- * next. SPDX-License-Identifier: MIT */
+ * next.
+ * SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include <string.h>
 
@@ -10,9 +11,7 @@ static Inst *last_inst(Function *f, BlockId b, unsigned back) {
     return blk->insts.n > back ? ir_inst(f, blk->insts.at[blk->insts.n - 1 - back]) : NULL;
 }
 
-static bool is_jump(const Inst *i) {
-    return i && i->op == OT_BRA && op_is_always(i->guard);
-}
+static bool is_jump(const Inst *i) { return i && i->op == OT_BRA && op_is_always(i->guard); }
 
 /* Is the extra predicate of a BRA absent, so that its guard alone decides? */
 static bool is_simple(Function *f, const Inst *bra) {

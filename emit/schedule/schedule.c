@@ -2,7 +2,8 @@
  * control flow or convergence understands are fences: nothing moves across them. Between fences a dependence
  * graph is built (registers by cell, memory by address space), and the ready instruction with the longest
  * latency-weighted path to the end goes first. Out: same instructions, new order; latencies are enforced
- * later by `control`. SPDX-License-Identifier: MIT */
+ * later by `control`.
+ * SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include "isa/machine/latency.h"
 #include <string.h>
@@ -44,20 +45,15 @@ static unsigned space_of(unsigned op) {
     case OT_LDG:
     case OT_STG:
     case OT_ATOMG:
-    case OT_ATOMG_CAS:
-        return 0;
+    case OT_ATOMG_CAS: return 0;
     case OT_LDS:
     case OT_STS:
     case OT_ATOMS:
-    case OT_ATOMS_CAS:
-        return 1;
+    case OT_ATOMS_CAS: return 1;
     case OT_LDL:
-    case OT_STL:
-        return 2;
-    case OT_LDC:
-        return 3;
-    default:
-        return 4;
+    case OT_STL: return 2;
+    case OT_LDC: return 3;
+    default: return 4;
     }
 }
 

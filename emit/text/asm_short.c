@@ -3,9 +3,8 @@
  *     .global table, 64, 8           zeroed variable: name, bytes, alignment
  *     .entry k                       or .func f
  *     .param 8                       size in bytes; placed at the next multiple of its size (at most 16)
- *     .branchtable L1, L2            one word a label, appended to constant bank 2 of the kernel: offsets in the function
- *     .shared 128  .barriers 1  .frame 16  .regs 24       all optional; registers are counted
- *     label:
+ *     .branchtable L1, L2            one word a label, appended to constant bank 2 of the kernel: offsets in
+ * the function .shared 128  .barriers 1  .frame 16  .regs 24       all optional; registers are counted label:
  *       [B------:R-:W-:-:S01] INSTRUCTION ;               the control field is optional
  * It becomes an encoded module as compilation makes it, and goes through the ELF writer.
  * SPDX-License-Identifier: MIT */
@@ -37,9 +36,7 @@ static bool err(ShortAsm *s, const char *p, DiagCode code, const char *what) {
     return diag_in(s->t->d, s->t->source, asm_loc(s->t, p), code, what);
 }
 
-static CodeFunc *func(ShortAsm *s) {
-    return &s->funcs.at[s->nfuncs - 1];
-}
+static CodeFunc *func(ShortAsm *s) { return &s->funcs.at[s->nfuncs - 1]; }
 
 static CodeFunc *func_named(ShortAsm *s, StrId name) {
     for (uint32_t i = 0; i < s->funcs.n; i++)

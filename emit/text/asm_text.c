@@ -38,9 +38,7 @@ bool asm_open(AsmText *t, Arena *a, const Source *source, Diags *d) {
     return true;
 }
 
-void asm_close(AsmText *t) {
-    str_free(&t->strings);
-}
+void asm_close(AsmText *t) { str_free(&t->strings); }
 
 void asm_rewind(AsmText *t) {
     memcpy(t->text, t->source->text, t->source->size_bytes);
@@ -65,9 +63,7 @@ bool asm_next_line(AsmText *t) {
     return false;
 }
 
-SrcLoc asm_loc(const AsmText *t, const char *p) {
-    return (SrcLoc){(uint32_t)(p - t->text) + 1};
-}
+SrcLoc asm_loc(const AsmText *t, const char *p) { return (SrcLoc){(uint32_t)(p - t->text) + 1}; }
 
 bool asm_at_end(AsmText *t) {
     while (*t->p == ' ' || *t->p == '\t')
@@ -123,9 +119,7 @@ bool asm_number_max(AsmText *t, uint64_t max, uint64_t *out) {
     return true;
 }
 
-bool asm_number(AsmText *t, uint64_t *out) {
-    return asm_number_max(t, UINT64_MAX, out);
-}
+bool asm_number(AsmText *t, uint64_t *out) { return asm_number_max(t, UINT64_MAX, out); }
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9')
@@ -253,7 +247,8 @@ static bool branch_targets(AsmText *t, const IsaParseOptions *opt) {
     text[n] = 0;
     if (strlen(text) != n || strncmp(text, word, strlen(word)) != 0)
         return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "(*\"BRANCH_TARGETS label,label\"*)");
-    for (char *save, *name = strtok_r(text + strlen(word), " ,", &save); name; name = strtok_r(NULL, " ,", &save)) {
+    for (char *save, *name = strtok_r(text + strlen(word), " ,", &save); name;
+         name = strtok_r(NULL, " ,", &save)) {
         int64_t value;
         if (!opt || !opt->resolve || !opt->resolve(opt->user, name, strlen(name), &value))
             return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0355, arena_printf(t->a, "%s", name));

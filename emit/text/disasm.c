@@ -9,32 +9,19 @@
 
 const char *disasm_section_type(uint32_t type) {
     switch (type) {
-    case SHT_PROGBITS:
-        return "PROGBITS";
-    case SHT_SYMTAB:
-        return "SYMTAB";
-    case SHT_STRTAB:
-        return "STRTAB";
-    case SHT_RELA:
-        return "RELA";
-    case SHT_NOTE:
-        return "NOTE";
-    case SHT_NOBITS:
-        return "NOBITS";
-    case SHT_REL:
-        return "REL";
-    case SHT_NV_INFO:
-        return "CUDA_INFO";
-    case SHT_NV_CALLGRAPH:
-        return "CUDA_CALLGRAPH";
-    case SHT_NV_RELOCINFO:
-        return "CUDA_RELOCINFO";
-    case SHT_HD_MAP:
-        return "HEDDLE_MAP";
-    case SHT_HD_PTX:
-        return "HEDDLE_PTX";
-    default:
-        return "?";
+    case SHT_PROGBITS: return "PROGBITS";
+    case SHT_SYMTAB: return "SYMTAB";
+    case SHT_STRTAB: return "STRTAB";
+    case SHT_RELA: return "RELA";
+    case SHT_NOTE: return "NOTE";
+    case SHT_NOBITS: return "NOBITS";
+    case SHT_REL: return "REL";
+    case SHT_NV_INFO: return "CUDA_INFO";
+    case SHT_NV_CALLGRAPH: return "CUDA_CALLGRAPH";
+    case SHT_NV_RELOCINFO: return "CUDA_RELOCINFO";
+    case SHT_HD_MAP: return "HEDDLE_MAP";
+    case SHT_HD_PTX: return "HEDDLE_PTX";
+    default: return "?";
     }
 }
 
@@ -167,7 +154,8 @@ static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
             fprintf(p->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
         if (code_text_line(&c, i, text, &ctrl)) {
             asm_print_control(ctrl, control);
-            fprintf(p->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES, *text == '@' ? "" : "    ", text);
+            fprintf(p->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES, *text == '@' ? "" : "    ",
+                    text);
             print_targets(p->out, f, index, i * INST_BYTES);
             fputs(" ;", p->out);
             if (locs && locs[i].ptx_line && locs[i].ptx_line != line)

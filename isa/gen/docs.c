@@ -9,7 +9,8 @@ static void bits(const IgField *f, FILE *o) {
 }
 
 static void opcode_table(const IgRow *r, FILE *o) {
-    fprintf(o, "\n### %s\n\n`%s`\n\n| bits | field | type | value |\n|---|---|---|---|\n", r->name, r->syntax);
+    fprintf(o, "\n### %s\n\n`%s`\n\n| bits | field | type | value |\n|---|---|---|---|\n", r->name,
+            r->syntax);
     for (unsigned i = 0; i < r->fields.n; i++) {
         const IgField *f = &r->fields.at[i];
         if (f->kind == FD_ZERO || f->kind == FD_SPARE || !f->nparts || f->value == VT_CTRL)
@@ -37,7 +38,9 @@ static void opcode_table(const IgRow *r, FILE *o) {
 }
 
 bool ig_emit_docs(Ig *g, unsigned target, FILE *o) {
-    fprintf(o, "# Instructions of %s\n\nMade by isagen from `isa/*.isa`. Bits that no table names are zero or control.\n",
+    fprintf(o,
+            "# Instructions of %s\n\nMade by isagen from `isa/*.isa`. Bits that no table names are zero or "
+            "control.\n",
             g->targets.at[target]->name);
     for (unsigned t = 1; t < g->optypes.n; t++) {
         const IgOptype *ot = g->optypes.at[t];
@@ -75,8 +78,8 @@ bool ig_emit_fields(Ig *g, unsigned target, FILE *o) {
             if (f->kind == FD_ZERO || f->kind == FD_SPARE || f->value == VT_CTRL)
                 continue;
             for (unsigned p = 0; p < f->nparts; p++)
-                fprintf(o, "%s %s%s%s %u %u %s%s\n", r->name, f->name, f->attr ? "." : "", f->attr ? f->attr : "",
-                        f->lo[p], f->w[p], f->kind == FD_FIXED ? "==" : "",
+                fprintf(o, "%s %s%s%s %u %u %s%s\n", r->name, f->name, f->attr ? "." : "",
+                        f->attr ? f->attr : "", f->lo[p], f->w[p], f->kind == FD_FIXED ? "==" : "",
                         f->kind == FD_FIXED || f->has_default ? f->def.text : "-");
         }
     }

@@ -22,8 +22,8 @@ static void header_optype(const IgOptype *t, FILE *f) {
     for (unsigned i = 0; i < t->mods.n; i++) {
         const IgMod *m = &t->mods.at[i];
         uint64_t mask = ((uint64_t)1 << m->width) - 1;
-        fprintf(f, "#define %s_%s_LO %u\n#define %s_%s_MASK 0x%llxu\n#define %s_%s_DEF %lluu\n", t->name, m->name,
-                m->lo, t->name, m->name, (unsigned long long)mask, t->name, m->name,
+        fprintf(f, "#define %s_%s_LO %u\n#define %s_%s_MASK 0x%llxu\n#define %s_%s_DEF %lluu\n", t->name,
+                m->name, m->lo, t->name, m->name, (unsigned long long)mask, t->name, m->name,
                 (unsigned long long)((uint64_t)m->def & mask));
     }
 }
@@ -52,16 +52,17 @@ bool ig_emit_header(Ig *g, FILE *f) {
             fprintf(f, "%s%s_%s = %u", k ? ", " : " ", t->name, t->vals.at[k].name, t->vals.at[k].sem);
         fprintf(f, " };\n");
     }
-    fprintf(f,
-            "\n/* Modifiers are stored XOR their default, so that 0 is \"all defaults\" and MSETs of different\n"
-            " * modifiers are combined with |. Never touch the bits in another way. */\n"
-            "#define MSET(op, mod, value) \\\n"
-            "    ((((uint32_t)(value) & op##_##mod##_MASK) ^ op##_##mod##_DEF) << op##_##mod##_LO)\n"
-            "#define MGET(op, mod, mods) \\\n"
-            "    ((((uint32_t)(mods) >> op##_##mod##_LO) & op##_##mod##_MASK) ^ op##_##mod##_DEF)\n"
-            "/* `mods` with one modifier replaced */\n"
-            "#define MPUT(op, mod, mods, value) \\\n"
-            "    (((uint32_t)(mods) & ~(op##_##mod##_MASK << op##_##mod##_LO)) | MSET(op, mod, value))\n\n");
+    fprintf(
+        f,
+        "\n/* Modifiers are stored XOR their default, so that 0 is \"all defaults\" and MSETs of different\n"
+        " * modifiers are combined with |. Never touch the bits in another way. */\n"
+        "#define MSET(op, mod, value) \\\n"
+        "    ((((uint32_t)(value) & op##_##mod##_MASK) ^ op##_##mod##_DEF) << op##_##mod##_LO)\n"
+        "#define MGET(op, mod, mods) \\\n"
+        "    ((((uint32_t)(mods) >> op##_##mod##_LO) & op##_##mod##_MASK) ^ op##_##mod##_DEF)\n"
+        "/* `mods` with one modifier replaced */\n"
+        "#define MPUT(op, mod, mods, value) \\\n"
+        "    (((uint32_t)(mods) & ~(op##_##mod##_MASK << op##_##mod##_LO)) | MSET(op, mod, value))\n\n");
     for (unsigned i = 1; i < g->optypes.n; i++)
         header_optype(g->optypes.at[i], f);
     fprintf(f, "#endif\n");
@@ -104,7 +105,8 @@ static bool cond_value(Emit *e, const IgRow *r, const IgCondItem *c, const IgMod
             t = r->fields.at[i].type;
     if (t && ig_enum_value(t, c->value.text, out))
         return true;
-    if (m->type && ig_enum_value(m->type, c->value.text, out)) /* a value that this target has no encoding for */
+    if (m->type &&
+        ig_enum_value(m->type, c->value.text, out)) /* a value that this target has no encoding for */
         return true;
     if (c->value.kind == TK_NUMBER) {
         *out = (unsigned)c->value.number;
@@ -130,11 +132,11 @@ static bool cond_item(Emit *e, const IgRow *r, const IgCondItem *c, char **text)
         *text = arena_printf(&e->g->arena, "%s    {%s, %d, %u},\n", *text, ops[c->op], m, v);
         return true;
     }
-    const char *op = c->op == CO_POW2 ? "CO_SLOT_POW2"
+    const char *op = c->op == CO_POW2               ? "CO_SLOT_POW2"
                      : !strcmp(c->value.text, "UR") ? (c->op == CO_EQ ? "CO_SLOT_UR" : "CO_SLOT_NUR")
-                     : c->value.kind == TK_NUMBER ? (c->op == CO_EQ ? "CO_SLOT_EQ" : "CO_SLOT_NE")
-                     : c->op == CO_EQ             ? "CO_SLOT_RZ"
-                                                  : "CO_SLOT_NRZ";
+                     : c->value.kind == TK_NUMBER   ? (c->op == CO_EQ ? "CO_SLOT_EQ" : "CO_SLOT_NE")
+                     : c->op == CO_EQ               ? "CO_SLOT_RZ"
+                                                    : "CO_SLOT_NRZ";
     if (c->op != CO_POW2 && c->value.kind == TK_NUMBER)
         v = (unsigned)c->value.number;
     *text = arena_printf(&e->g->arena, "%s    {%s, %d, %u},\n", *text, op, s, v);
@@ -168,7 +170,8 @@ static unsigned attr_bits(const char *attr) {
     static const struct {
         const char *name;
         unsigned bits;
-    } names[] = {{"neg", 1}, {"abs", 2}, {"not", 4}, {"bitnot", 4}, {"reuse", 8}, {"wide", 16}, {"half", 0x60}};
+    } names[] = {{"neg", 1},   {"abs", 2},   {"not", 4},    {"bitnot", 4},
+                 {"reuse", 8}, {"wide", 16}, {"half", 0x60}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i].name, attr))
             return names[i].bits;
@@ -226,11 +229,11 @@ static bool field_text(Emit *e, const IgRow *r, const IgField *f, char **text) {
     unsigned when;
     if (!field_role(e, r, f, &o) || !cond_index(e, r, &f->when, &when))
         return false;
-    *text = arena_printf(&e->g->arena,
-                         "%s    {%s, %d, %u, 0x%x, %u, {%u, %u, %u}, {%u, %u, %u}, %u, %u, %u, %u, %u, %d, 0x%xu},\n",
-                         *text, o.kind, (int)f->value, o.index, o.attr, f->nparts, f->lo[0], f->lo[1], f->lo[2],
-                         f->w[0], f->w[1], f->w[2], f->width, o.flags, f->scale, f->type ? f->type->index + 1 : 0, when,
-                         f->bias, o.def);
+    *text = arena_printf(
+        &e->g->arena,
+        "%s    {%s, %d, %u, 0x%x, %u, {%u, %u, %u}, {%u, %u, %u}, %u, %u, %u, %u, %u, %d, 0x%xu},\n", *text,
+        o.kind, (int)f->value, o.index, o.attr, f->nparts, f->lo[0], f->lo[1], f->lo[2], f->w[0], f->w[1],
+        f->w[2], f->width, o.flags, f->scale, f->type ? f->type->index + 1 : 0, when, f->bias, o.def);
     return true;
 }
 
@@ -268,8 +271,8 @@ static bool row_regs(Emit *e, const IgRow *r, const RowFields *rf, unsigned regs
     for (unsigned i = 0; i < r->fields.n; i++) {
         const IgField *f = &r->fields.at[i];
         int s = f->as && !f->attr && f->kind == FD_FIELD ? ig_slot_index(t, f->as) : -1;
-        if (s < 0 || !(f->value == VT_REG || f->value == VT_UREG || f->value == VT_PRED || f->value == VT_UPRED ||
-                       f->value == VT_BREG))
+        if (s < 0 || !(f->value == VT_REG || f->value == VT_UREG || f->value == VT_PRED ||
+                       f->value == VT_UPRED || f->value == VT_BREG))
             continue;
         regs[s] = rf->attrs[s] & 16 ? 0x80 : 1;
     }
@@ -298,8 +301,8 @@ static bool row_regs(Emit *e, const IgRow *r, const RowFields *rf, unsigned regs
 /* ---- syntax ---- */
 
 static unsigned syntax_index(Emit *e, const IgSynVec *v) {
-    static const char *const ops[] = {"SY_END", "SY_TEXT", "SY_MOD", "SY_SEP", "SY_OPERAND", "SY_MODNUM",
-                                      "SY_ADDRESS", "SY_CMEM", "SY_MODPAIR", "SY_MODCOPY"};
+    static const char *const ops[] = {"SY_END",    "SY_TEXT",    "SY_MOD",  "SY_SEP",     "SY_OPERAND",
+                                      "SY_MODNUM", "SY_ADDRESS", "SY_CMEM", "SY_MODPAIR", "SY_MODCOPY"};
     char *text = arena_printf(&e->g->arena, "%s", "");
     for (unsigned i = 0; i < v->n; i++) {
         const IgSyn *y = &v->at[i];
@@ -310,9 +313,11 @@ static unsigned syntax_index(Emit *e, const IgSynVec *v) {
         text = arena_printf(&e->g->arena, "%s    {%s, %u, %u, %u, %u, %u, %u, %u, %s, %s, %s%s%s},\n", text,
                             ops[y->op], y->a, names_mod ? 0 : y->b, y->c, y->flags & 255, y->flags >> 8 & 255,
                             y->flags >> 24, mod,
-                            names_mod ? arena_printf(&e->g->arena, "%u", y->b) : mod ? y->text : "0",
-                            y->op == MODPAIR ? y->text : "0", has_text ? "\"" : "", has_text ? y->text : "NULL",
-                            has_text ? "\"" : "");
+                            names_mod ? arena_printf(&e->g->arena, "%u", y->b)
+                            : mod     ? y->text
+                                      : "0",
+                            y->op == MODPAIR ? y->text : "0", has_text ? "\"" : "",
+                            has_text ? y->text : "NULL", has_text ? "\"" : "");
     }
     return pool_put(e->g, &e->syntax, text, v->n, e->syntax_f);
 }
@@ -324,7 +329,8 @@ static bool row_aliases(Emit *e, const IgRow *r, unsigned *first) {
         unsigned c;
         if (!cond_index(e, r, &r->aliases.at[i].cond, &c))
             return false;
-        text = arena_printf(&e->g->arena, "%s    {%u, %u},\n", text, syntax_index(e, &r->alias_programs.at[i]), c);
+        text = arena_printf(&e->g->arena, "%s    {%u, %u},\n", text,
+                            syntax_index(e, &r->alias_programs.at[i]), c);
     }
     if (r->aliases.n)
         *first = pool_put(e->g, &e->aliases, text, r->aliases.n, e->aliases_f);
@@ -357,7 +363,9 @@ static uint32_t mods_mask(const Ig *g, const IgRow *r) {
     uint64_t mask = 0;
     for (unsigned i = 0; i < r->fields.n; i++) {
         const IgField *f = &r->fields.at[i];
-        int m = (f->kind == FD_FIELD || f->kind == FD_MODFIXED) && !f->as && !f->attr ? ig_mod_index(t, f->name) : -1;
+        int m = (f->kind == FD_FIELD || f->kind == FD_MODFIXED) && !f->as && !f->attr
+                    ? ig_mod_index(t, f->name)
+                    : -1;
         if (m >= 0)
             mask |= (((uint64_t)1 << t->mods.at[m].width) - 1) << t->mods.at[m].lo;
     }
@@ -371,10 +379,12 @@ static bool emit_row(Emit *e, const IgRow *r) {
     if (!row_fields(e, r, &rf) || !row_regs(e, r, &rf, regs) || !cond_index(e, r, &r->select, &select) ||
         !row_aliases(e, r, &alias0) || !row_exceptions(e, r, &except0))
         return false;
-    fprintf(f, "    {{0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, OC_%s, OT_%s, %u, %u, %u, %u, ",
+    fprintf(f,
+            "    {{0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, OC_%s, OT_%s, %u, %u, %u, %u, ",
             (unsigned long long)r->mask[0], (unsigned long long)r->mask[1], (unsigned long long)r->value[0],
-            (unsigned long long)r->value[1], (unsigned long long)r->zero[0], (unsigned long long)r->zero[1], r->name,
-            e->g->optypes.at[r->optype]->name, rf.field0, rf.nfields, syntax_index(e, &r->program), select);
+            (unsigned long long)r->value[1], (unsigned long long)r->zero[0], (unsigned long long)r->zero[1],
+            r->name, e->g->optypes.at[r->optype]->name, rf.field0, rf.nfields, syntax_index(e, &r->program),
+            select);
     fprintf(f, "%u, %u, %u, %u, 0x%xu, ", alias0, r->aliases.n, except0, r->errors.n, mods_mask(e->g, r));
     print_slots(f, rf.operand);
     fputs(", ", f);
@@ -437,22 +447,27 @@ static bool emit_target(Emit *e, unsigned target) {
     emit_chains(g, t, f);
     fprintf(f, "static const IsaSReg sregs_%s[] = {\n", t->name);
     for (unsigned i = 0; i < t->sregs.n; i++)
-        fprintf(f, "    {%u, \"%s\", \"%s\"},\n", t->sregs.at[i].number, t->sregs.at[i].name, t->sregs.at[i].text);
+        fprintf(f, "    {%u, \"%s\", \"%s\"},\n", t->sregs.at[i].number, t->sregs.at[i].name,
+                t->sregs.at[i].text);
     if (!t->sregs.n)
         fprintf(f, "    {0, \"\", \"\"},\n");
     const int64_t *p = t->prop;
     const int64_t *r = p + ig_prop_count();
     fprintf(f,
-            "};\nstatic const Target target_%s = {\n    .info = {.name = \"%s\", .elf_machine = 0x%llx, .elf_osabi = "
-            "0x%llx,\n    .elf_abiversion = %lld, .elf_flags = 0x%llx, .param_base_bytes = 0x%llx, .ntid_offset_bytes "
+            "};\nstatic const Target target_%s = {\n    .info = {.name = \"%s\", .elf_machine = 0x%llx, "
+            ".elf_osabi = "
+            "0x%llx,\n    .elf_abiversion = %lld, .elf_flags = 0x%llx, .param_base_bytes = 0x%llx, "
+            ".ntid_offset_bytes "
             "= 0x%llx,\n    .nctaid_offset_bytes = 0x%llx, .stack_top_offset_bytes = 0x%llx, "
-            ".dynamic_shared_offset_bytes = 0x%llx,\n    .gridid_offset_bytes = 0x%llx, .branch_unit_bytes = %lld, "
-            ".reserved_regs = %lld, .has_alu_cmem = %lld,\n    .has_yield_fairness = %lld, .num_regs = {%lld, %lld, "
+            ".dynamic_shared_offset_bytes = 0x%llx,\n    .gridid_offset_bytes = 0x%llx, .branch_unit_bytes = "
+            "%lld, "
+            ".reserved_regs = %lld, .has_alu_cmem = %lld,\n    .has_yield_fairness = %lld, .num_regs = "
+            "{%lld, %lld, "
             "%lld, %lld, %lld}},\n",
-            t->name, t->name, (long long)p[0], (long long)p[1], (long long)p[2], (long long)p[3], (long long)p[4],
-            (long long)p[5], (long long)p[6], (long long)p[7], (long long)p[8], (long long)p[9], (long long)p[10],
-            (long long)p[11], (long long)p[12], (long long)p[13], (long long)r[0], (long long)r[1], (long long)r[2],
-            (long long)r[3], (long long)r[4]);
+            t->name, t->name, (long long)p[0], (long long)p[1], (long long)p[2], (long long)p[3],
+            (long long)p[4], (long long)p[5], (long long)p[6], (long long)p[7], (long long)p[8],
+            (long long)p[9], (long long)p[10], (long long)p[11], (long long)p[12], (long long)p[13],
+            (long long)r[0], (long long)r[1], (long long)r[2], (long long)r[3], (long long)r[4]);
     fprintf(f,
             "    .rows = rows_%s, .nrows = %u, .first = first_%s, .decode = decode_%s, .chain = chain_%s,\n"
             "    .sregs = sregs_%s, .nsregs = %u};\n\n",
@@ -467,8 +482,8 @@ static void emit_enums(const Ig *g, FILE *f) {
         const IgType *t = g->types.at[i];
         fprintf(f, "static const IsaEnumVal enum_%u[] = {", i);
         for (unsigned k = 0; k < t->vals.n; k++)
-            fprintf(f, "{\"%s\", \"%s\", %u, %u, %u}, ", t->vals.at[k].name, t->vals.at[k].text, t->vals.at[k].sem,
-                    t->vals.at[k].enc, t->vals.at[k].regs);
+            fprintf(f, "{\"%s\", \"%s\", %u, %u, %u}, ", t->vals.at[k].name, t->vals.at[k].text,
+                    t->vals.at[k].sem, t->vals.at[k].enc, t->vals.at[k].regs);
         if (!t->vals.n)
             fprintf(f, "{\"\", \"\", 0, 0, 0}");
         fprintf(f, "};\n");
@@ -483,8 +498,8 @@ static void emit_enums(const Ig *g, FILE *f) {
                 legal |= (uint64_t)1 << t->vals.at[k].enc;
             plain = plain && t->vals.at[k].enc == t->vals.at[k].sem;
         }
-        fprintf(f, "    {\"%s\", enum_%u, %u, %u, %d, 0x%llxu},\n", t->flag ? "flag" : t->name, i, t->vals.n, t->width,
-                plain, (unsigned long long)legal);
+        fprintf(f, "    {\"%s\", enum_%u, %u, %u, %d, 0x%llxu},\n", t->flag ? "flag" : t->name, i, t->vals.n,
+                t->width, plain, (unsigned long long)legal);
     }
     fprintf(f, "};\n\n");
 }
@@ -499,18 +514,20 @@ static void emit_optypes(const Ig *g, FILE *f) {
             fprintf(f, "\"%s\", ", t->src.at[k].name);
         fprintf(f, "NULL};\nstatic const IsaMod mods_%u[] = {", i);
         for (unsigned k = 0; k < t->mods.n; k++)
-            fprintf(f, "{\"%s\", %u, %u, %lld, %u}, ", t->mods.at[k].name, t->mods.at[k].lo, t->mods.at[k].width,
-                    (long long)t->mods.at[k].def & ((1ll << t->mods.at[k].width) - 1),
+            fprintf(f, "{\"%s\", %u, %u, %lld, %u}, ", t->mods.at[k].name, t->mods.at[k].lo,
+                    t->mods.at[k].width, (long long)t->mods.at[k].def & ((1ll << t->mods.at[k].width) - 1),
                     t->mods.at[k].type ? t->mods.at[k].type->index + 1 : 0);
         fprintf(f, "{NULL, 0, 0, 0, 0}};\n");
     }
     fprintf(f, "const IsaOptype isa_optypes[] = {\n");
     for (unsigned i = 0; i < g->optypes.n; i++) {
         const IgOptype *t = g->optypes.at[i];
-        fprintf(f, "    {\"%s\", slots_%u, mods_%u, %u, %u, %u, 0x%x},\n", t->name, i, i, t->dst.n, t->src.n, t->mods.n,
-                t->flags);
+        fprintf(f, "    {\"%s\", slots_%u, mods_%u, %u, %u, %u, 0x%x},\n", t->name, i, i, t->dst.n, t->src.n,
+                t->mods.n, t->flags);
     }
-    fprintf(f, "};\nconst unsigned isa_noptypes = %u, isa_nopcodes = %u;\nconst char *const isa_opcode_names[] = {\n",
+    fprintf(f,
+            "};\nconst unsigned isa_noptypes = %u, isa_nopcodes = %u;\nconst char *const isa_opcode_names[] "
+            "= {\n",
             g->optypes.n, g->opcodes.n);
     for (unsigned i = 0; i < g->opcodes.n; i++)
         fprintf(f, "    \"%s\",\n", g->opcodes.at[i]);

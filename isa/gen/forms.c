@@ -17,14 +17,20 @@ static const struct {
     Kind w;
     bool swap; /* the C operand sits in W, the B operand in V */
     bool uniform;
-} forms[] = {{"R", 1, IN_REG, false, true},   {"RI", 2, IN_IMM, true, true},  {"RC", 3, IN_CMEM, true, false},
-             {"I", 4, IN_IMM, false, true},   {"C", 5, IN_CMEM, false, false}, {"U", 6, IN_UREG, false, false},
+} forms[] = {{"R", 1, IN_REG, false, true},  {"RI", 2, IN_IMM, true, true},   {"RC", 3, IN_CMEM, true, false},
+             {"I", 4, IN_IMM, false, true},  {"C", 5, IN_CMEM, false, false}, {"U", 6, IN_UREG, false, false},
              {"RU", 7, IN_UREG, true, false}};
 
-static void add(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, const char *name, const char *attr,
-                const char *def, IgLoc loc) {
-    IgField f = {.kind = FD_FIELD, .nparts = 1, .width = width, .type_name = type, .name = name, .attr = attr,
-                 .scale = 1, .loc = loc};
+static void add(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, const char *name,
+                const char *attr, const char *def, IgLoc loc) {
+    IgField f = {.kind = FD_FIELD,
+                 .nparts = 1,
+                 .width = width,
+                 .type_name = type,
+                 .name = name,
+                 .attr = attr,
+                 .scale = 1,
+                 .loc = loc};
     f.lo[0] = lo;
     f.w[0] = width;
     if (def) {
@@ -34,15 +40,16 @@ static void add(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, 
     VEC_ADD(&g->arena, &d->fields, f);
 }
 
-static void add_fixed(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, const char *name, unsigned value,
-                      IgLoc loc) {
+static void add_fixed(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, const char *name,
+                      unsigned value, IgLoc loc) {
     add(g, d, lo, width, type, name, NULL, NULL, loc);
     IgField *f = &d->fields.at[d->fields.n - 1];
     f->kind = FD_FIXED;
     f->def = (IgTok){.kind = TK_NUMBER, .text = "", .number = value, .loc = loc};
 }
 
-static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool reg, unsigned reuse, IgLoc loc) {
+static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool reg, unsigned reuse,
+                          IgLoc loc) {
     static const unsigned bits[3][3] = {{72, 73, 74}, {63, 62, 60}, {75, 74, 81}};
     unsigned neg = bits[at][0], abs = bits[at][1], half = bits[at][2];
     if (at == AT_V && (s->half || s->half_bits)) {
@@ -63,7 +70,8 @@ static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool r
         add(g, d, reuse, 1, "Reuse", s->slot, "reuse", NULL, loc);
 }
 
-static void add_operand(Ig *g, IgDef *d, const IgForms *f, const IgFormSlot *s, Place at, Kind kind, unsigned reuse) {
+static void add_operand(Ig *g, IgDef *d, const IgForms *f, const IgFormSlot *s, Place at, Kind kind,
+                        unsigned reuse) {
     static const unsigned lo[] = {24, 32, 64};
     IgLoc loc = f->loc;
     if (!s->slot)
@@ -71,15 +79,9 @@ static void add_operand(Ig *g, IgDef *d, const IgForms *f, const IgFormSlot *s, 
     if (f->uniform && kind == IN_REG)
         kind = IN_UREG;
     switch (kind) {
-    case IN_REG:
-        add(g, d, lo[at], 8, "Reg", s->slot, NULL, "RZ", loc);
-        break;
-    case IN_UREG:
-        add(g, d, lo[at], 6, "UReg", s->slot, NULL, "URZ", loc);
-        break;
-    case IN_IMM:
-        add(g, d, 32, 32, f->imm_type, s->slot, NULL, NULL, loc);
-        return;
+    case IN_REG: add(g, d, lo[at], 8, "Reg", s->slot, NULL, "RZ", loc); break;
+    case IN_UREG: add(g, d, lo[at], 6, "UReg", s->slot, NULL, "URZ", loc); break;
+    case IN_IMM: add(g, d, 32, 32, f->imm_type, s->slot, NULL, NULL, loc); return;
     case IN_CMEM:
         add(g, d, 54, 5, "CMem", s->slot, NULL, NULL, loc);
         d->fields.at[d->fields.n - 1].nparts = 2;

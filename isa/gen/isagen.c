@@ -1,6 +1,7 @@
-/* isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...: the compiler of the instruction descriptions. Output is
- * written to temporary files (the fields of -f to standard output) and renamed, so that a failed run leaves nothing half-written.
- * Exit status: 0 done, 1 a description is wrong (file:line:col: error: text), 2 usage or I/O.
+/* isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...: the compiler of the instruction
+ * descriptions. Output is written to temporary files (the fields of -f to standard output) and renamed, so
+ * that a failed run leaves nothing half-written. Exit status: 0 done, 1 a description is wrong
+ * (file:line:col: error: text), 2 usage or I/O.
  * SPDX-License-Identifier: MIT */
 #include "isa/gen/isagen.h"
 #include <stdlib.h>

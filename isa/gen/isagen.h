@@ -241,8 +241,8 @@ typedef struct {
         uint32_t set;
     } sets[32];
     unsigned nsets;
-    VEC(IgOptype *) optypes;      /* index 0 is "none" */
-    VEC(const char *) opcodes;    /* index 0 is "none" */
+    VEC(IgOptype *) optypes;   /* index 0 is "none" */
+    VEC(const char *) opcodes; /* index 0 is "none" */
     VEC(IgRow *) rows;
 } Ig;
 

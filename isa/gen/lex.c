@@ -34,7 +34,8 @@ static void next_line(Cursor *c) {
 }
 
 static bool is_prose(const char *word) {
-    static const char *const names[] = {"__Semantics", "__Description", "__Examples", "__Syntax", "__ModifierInfo"};
+    static const char *const names[] = {"__Semantics", "__Description", "__Examples", "__Syntax",
+                                        "__ModifierInfo"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(word, names[i]))
             return true;
@@ -124,7 +125,7 @@ bool ig_lex(Ig *g, const char *file, const char *text, IgToks *out) {
             VEC_ADD(&g->arena, out, t);
             return true;
         }
-        bool ok = *c.p == '"' ? lex_string(g, &c, &t)
+        bool ok = *c.p == '"'                    ? lex_string(g, &c, &t)
                   : is_word((unsigned char)*c.p) ? lex_word(g, &c, &t)
                                                  : lex_punct(g, &c, &t);
         if (!ok)

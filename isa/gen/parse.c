@@ -1,5 +1,5 @@
-/* isagen's parser: tokens to definitions. The shorthands (psrc, pdst, flag, reuse) become plain fields here, and
- * forms<> becomes opcodes when the file set is complete.
+/* isagen's parser: tokens to definitions. The shorthands (psrc, pdst, flag, reuse) become plain fields here,
+ * and forms<> becomes opcodes when the file set is complete.
  * SPDX-License-Identifier: MIT */
 #include "isa/gen/parse.h"
 #include <stdlib.h>
@@ -60,11 +60,12 @@ bool ig_builtin_type(const char *name, IgValue *value, unsigned *width) {
         const char *name;
         IgValue value;
         unsigned width;
-    } types[] = {{"Reg", VT_REG, 8},       {"UReg", VT_UREG, 6},     {"Pred", VT_PRED, 3},   {"UPred", VT_UPRED, 3},
-                 {"BReg", VT_BREG, 4},     {"SReg", VT_SREG, 8},     {"F32Imm", VT_F32, 32}, {"F64Imm", VT_F64, 32},
-                 {"H2Imm", VT_H2, 32},     {"PModi", VT_MODI, 1},    {"SignModi", VT_MODI, 1},
-                 {"AddrWide", VT_MODI, 1}, {"Reuse", VT_MODI, 1},    {"Half", VT_MODI, 2},   {"CMem", VT_CMEM, 0},
-                 {"Ctrl", VT_CTRL, 0},     {"Opcode", VT_NUMBER, 12}};
+    } types[] = {{"Reg", VT_REG, 8},     {"UReg", VT_UREG, 6},     {"Pred", VT_PRED, 3},
+                 {"UPred", VT_UPRED, 3}, {"BReg", VT_BREG, 4},     {"SReg", VT_SREG, 8},
+                 {"F32Imm", VT_F32, 32}, {"F64Imm", VT_F64, 32},   {"H2Imm", VT_H2, 32},
+                 {"PModi", VT_MODI, 1},  {"SignModi", VT_MODI, 1}, {"AddrWide", VT_MODI, 1},
+                 {"Reuse", VT_MODI, 1},  {"Half", VT_MODI, 2},     {"CMem", VT_CMEM, 0},
+                 {"Ctrl", VT_CTRL, 0},   {"Opcode", VT_NUMBER, 12}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(types[i].name, name)) {
             *value = types[i].value;
@@ -116,8 +117,14 @@ static bool bit_range(Parser *p, IgField *f) {
 
 static IgField plain_field(unsigned lo, unsigned width, const char *type, const char *name, const char *attr,
                            IgLoc loc) {
-    IgField f = {.kind = FD_FIELD, .nparts = 1, .width = width, .type_name = type, .name = name, .attr = attr,
-                 .scale = 1, .loc = loc};
+    IgField f = {.kind = FD_FIELD,
+                 .nparts = 1,
+                 .width = width,
+                 .type_name = type,
+                 .name = name,
+                 .attr = attr,
+                 .scale = 1,
+                 .loc = loc};
     f.lo[0] = lo;
     f.w[0] = width;
     return f;
@@ -182,8 +189,9 @@ static bool parse_field(Parser *p, IgDef *d, IgLoc loc) {
 static bool parse_pred(Parser *p, IgDef *d, IgLoc loc, const char *type, bool source) {
     unsigned lo, inv = 0;
     const char *name;
-    if (!igp_expect(p, "<") || !igp_bit_number(p, &lo) || (source && (!igp_expect(p, ",") || !igp_bit_number(p, &inv))) ||
-        !igp_expect(p, ">") || !igp_ident(p, &name))
+    if (!igp_expect(p, "<") || !igp_bit_number(p, &lo) ||
+        (source && (!igp_expect(p, ",") || !igp_bit_number(p, &inv))) || !igp_expect(p, ">") ||
+        !igp_ident(p, &name))
         return false;
     IgField f = plain_field(lo, 3, type, name, NULL, loc);
     IgField n = plain_field(inv, 1, "PModi", name, "not", loc);
@@ -204,7 +212,8 @@ static bool parse_pred(Parser *p, IgDef *d, IgLoc loc, const char *type, bool so
 static bool parse_flag(Parser *p, IgDef *d, IgLoc loc) {
     unsigned lo;
     const char *name, *text;
-    if (!igp_expect(p, "<") || !igp_bit_number(p, &lo) || !igp_expect(p, ">") || !igp_ident(p, &name) || !igp_string(p, &text))
+    if (!igp_expect(p, "<") || !igp_bit_number(p, &lo) || !igp_expect(p, ">") || !igp_ident(p, &name) ||
+        !igp_string(p, &text))
         return false;
     IgType *t = ig_flag_type(p->g, text);
     IgField f = plain_field(lo, 1, t->name, name, NULL, loc);
@@ -409,8 +418,9 @@ static bool parse_asmformat(Parser *p, IgDef *d, IgLoc loc) {
     IgAsmFormat a = {.loc = loc};
     const char *again;
     int64_t shift;
-    if (!igp_expect(p, "<") || !igp_ident(p, &a.field) || !igp_expect(p, ">") || !igp_expect(p, "=") || !igp_expect(p, "CvtIShift") ||
-        !igp_expect(p, "(") || !igp_ident(p, &again) || !igp_expect(p, ",") || !igp_number(p, &shift) || !igp_expect(p, ")"))
+    if (!igp_expect(p, "<") || !igp_ident(p, &a.field) || !igp_expect(p, ">") || !igp_expect(p, "=") ||
+        !igp_expect(p, "CvtIShift") || !igp_expect(p, "(") || !igp_ident(p, &again) || !igp_expect(p, ",") ||
+        !igp_number(p, &shift) || !igp_expect(p, ")"))
         return false;
     if (strcmp(again, a.field))
         return ig_error(p->g, loc, "AsmFormat<%s> converts %s", a.field, again);
@@ -435,7 +445,8 @@ static bool parse_operand_info(Parser *p, IgDef *d) {
         bool ok;
         if (igp_take(p, "Slots")) {
             d->has_slots = true;
-            ok = igp_expect(p, "<") && slot_list(p, true, d, ";") && slot_list(p, false, d, ">") && igp_expect(p, ";");
+            ok = igp_expect(p, "<") && slot_list(p, true, d, ";") && slot_list(p, false, d, ">") &&
+                 igp_expect(p, ";");
         } else if (igp_take(p, "Syntax")) {
             d->syntax_loc = p->t->loc;
             ok = igp_string(p, &d->syntax) && igp_expect(p, ";");
@@ -470,8 +481,8 @@ static bool parse_exception(Parser *p, IgDef *d) {
         IgSyntaxDecl e = {.loc = p->t->loc};
         const char *kind;
         p->t++;
-        if (!igp_expect(p, "<") || !igp_ident(p, &kind) || !igp_expect(p, ",") || !igp_string(p, &e.text) || !igp_expect(p, ">") ||
-            !igp_expect(p, "=") || !cond_or(p, &e.cond) || !igp_expect(p, ";"))
+        if (!igp_expect(p, "<") || !igp_ident(p, &kind) || !igp_expect(p, ",") || !igp_string(p, &e.text) ||
+            !igp_expect(p, ">") || !igp_expect(p, "=") || !cond_or(p, &e.cond) || !igp_expect(p, ";"))
             return false;
         VEC_ADD(&p->g->arena, &d->errors, e);
     }

@@ -1,12 +1,13 @@
-/* Definitions x targets -> encodings, with isagen's refusals: overlapping fields, bits nobody claims, values wider
- * than their field, unknown names, two opcodes with one encoding.
+/* Definitions x targets -> encodings, with isagen's refusals: overlapping fields, bits nobody claims, values
+ * wider than their field, unknown names, two opcodes with one encoding.
  * SPDX-License-Identifier: MIT */
 #include "isa/gen/isagen.h"
 #include <string.h>
 
-const char *const ig_flag_names[] = {"BRANCH", "CALL", "RETURN", "EXIT", "END", "SWITCH", "BREG_READ", "BREG_WRITE",
-                                     "COLLECTIVE", "CTA_BARRIER", "MEM_READ", "MEM_WRITE", "SIDE_EFFECT", "UNIFORM",
-                                     "READS_ALL_P", "WRITES_ALL_P", NULL};
+const char *const ig_flag_names[] = {"BRANCH",       "CALL",      "RETURN",      "EXIT",       "END",
+                                     "SWITCH",       "BREG_READ", "BREG_WRITE",  "COLLECTIVE", "CTA_BARRIER",
+                                     "MEM_READ",     "MEM_WRITE", "SIDE_EFFECT", "UNIFORM",    "READS_ALL_P",
+                                     "WRITES_ALL_P", NULL};
 
 IgType *ig_sem_type(IgType *t) { return t && t->maps ? t->maps : t; }
 
@@ -75,14 +76,15 @@ static IgDef *find_parent(Merge *m, const IgTok *name) {
         known = true;
     }
     if (known)
-        ig_error(m->g, name->loc, "%s is not defined for %s", name->text, m->g->targets.at[m->r->target]->name);
+        ig_error(m->g, name->loc, "%s is not defined for %s", name->text,
+                 m->g->targets.at[m->r->target]->name);
     else
         ig_error(m->g, name->loc, "unknown group or optype %s", name->text);
     return NULL;
 }
 
-#define APPEND(g, to, from)                                                                                        \
-    for (unsigned k_ = 0; k_ < (from).n; k_++)                                                                     \
+#define APPEND(g, to, from)                                                                                  \
+    for (unsigned k_ = 0; k_ < (from).n; k_++)                                                               \
     VEC_ADD(&(g)->arena, &(to), (from).at[k_])
 
 static bool merge(Merge *m, IgDef *d) {
@@ -100,7 +102,8 @@ static bool merge(Merge *m, IgDef *d) {
     }
     if (d->kind == DK_OPTYPE) {
         if (m->optype && strcmp(m->optype->name, d->name))
-            return ig_error(g, d->loc, "%s belongs to the optypes %s and %s", m->r->name, m->optype->name, d->name);
+            return ig_error(g, d->loc, "%s belongs to the optypes %s and %s", m->r->name, m->optype->name,
+                            d->name);
         m->optype = d;
     }
     IgRow *r = m->r;
@@ -144,8 +147,8 @@ static bool resolve_type(Ig *g, IgField *f) {
         if (f->value == VT_CMEM && f->width < 17)
             return ig_error(g, f->loc, "a CMem field needs at least 17 bits, %s has %u", f->name, f->width);
         if (width && f->kind != FD_MODFIXED && width != f->width)
-            return ig_error(g, f->loc, "field %s has %u bits, its type %s has %u", f->name, f->width, f->type_name,
-                            width);
+            return ig_error(g, f->loc, "field %s has %u bits, its type %s has %u", f->name, f->width,
+                            f->type_name, width);
         return true;
     }
     if (!(f->type = ig_type(g, f->type_name)))
@@ -154,8 +157,8 @@ static bool resolve_type(Ig *g, IgField *f) {
     if (f->kind == FD_MODFIXED)
         f->width = f->type->width;
     else if (!f->type->numbers && f->type->width != f->width)
-        return ig_error(g, f->loc, "field %s has %u bits, its type %s has %u", f->name, f->width, f->type_name,
-                        f->type->width);
+        return ig_error(g, f->loc, "field %s has %u bits, its type %s has %u", f->name, f->width,
+                        f->type_name, f->type->width);
     return true;
 }
 
@@ -221,9 +224,9 @@ static bool claim(Ig *g, const IgRow *r, IgField **owner, IgField *f) {
     for (unsigned p = 0; p < f->nparts; p++)
         for (unsigned b = f->lo[p]; b < f->lo[p] + f->w[p]; b++) {
             if (owner[b] && !exclusive(owner[b], f))
-                return ig_error(g, f->loc, "%s: field %s%s%s overlaps field %s at bit %u (%s:%u)", r->name, f->name,
-                                f->attr ? "." : "", f->attr ? f->attr : "", owner[b]->name, b, owner[b]->loc.file,
-                                owner[b]->loc.line);
+                return ig_error(g, f->loc, "%s: field %s%s%s overlaps field %s at bit %u (%s:%u)", r->name,
+                                f->name, f->attr ? "." : "", f->attr ? f->attr : "", owner[b]->name, b,
+                                owner[b]->loc.file, owner[b]->loc.line);
             owner[b] = f;
         }
     return true;
@@ -293,7 +296,8 @@ static bool take_slots(Ig *g, const Merge *m, IgOptype *t) {
         if (!d->has_slots || t->has_slots)
             continue;
         if (d->dst.n > IG_MAX_DST || d->src.n > IG_MAX_SRC)
-            return ig_error(g, d->loc, "%s: at most %d destinations and %d sources", d->name, IG_MAX_DST, IG_MAX_SRC);
+            return ig_error(g, d->loc, "%s: at most %d destinations and %d sources", d->name, IG_MAX_DST,
+                            IG_MAX_SRC);
         APPEND(g, t->dst, d->dst);
         APPEND(g, t->src, d->src);
         t->has_slots = true;
@@ -331,7 +335,8 @@ static bool place_field(Ig *g, IgRow *r, IgOptype *t, IgField *f) {
         f->as = slot;
         return true;
     }
-    if (f->attr || f->as || f->value == VT_REG || f->value == VT_PRED || f->value == VT_CMEM || f->value == VT_UREG)
+    if (f->attr || f->as || f->value == VT_REG || f->value == VT_PRED || f->value == VT_CMEM ||
+        f->value == VT_UREG)
         return ig_error(g, f->loc, "%s has no slot %s", t->name, slot);
     int have = ig_mod_index(t, f->name);
     if (have >= 0) {
@@ -443,8 +448,8 @@ static bool distinct(Ig *g) {
             uint64_t z0 = (a->value[0] & b->zero[0]) | (b->value[0] & a->zero[0]);
             uint64_t z1 = (a->value[1] & b->zero[1]) | (b->value[1] & a->zero[1]);
             if (!(d0 | d1 | z0 | z1))
-                return ig_error(g, b->loc, "%s has the encoding of %s (%s:%u) on %s", b->name, a->name, a->loc.file,
-                                a->loc.line, g->targets.at[a->target]->name);
+                return ig_error(g, b->loc, "%s has the encoding of %s (%s:%u) on %s", b->name, a->name,
+                                a->loc.file, a->loc.line, g->targets.at[a->target]->name);
         }
     return true;
 }

@@ -5,8 +5,8 @@
  *   slot             an operand;  slot?  only if it is not the default
  *   slot?name        only if modifier or slot `name` is not its default (slot itself printing counts too)
  *   slot?mod+        and if the next operand is not its default
- *   slot?mod!other   as slot?mod, but not where modifier `other` is set (unless the operand is not the default)
- *   slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
+ *   slot?mod!other   as slot?mod, but not where modifier `other` is set (unless the operand is not the
+ * default) slot:target      branch target as an absolute address;  :relative  as a signed distance; :absolute
  *                    :here  an address, the distance counts from this instruction
  *   slot.TEXT slot{mod}  text or modifier behind the operand
  *   [ra{mod}+urb+offset]  an address;  cb[ra]  a constant with an index register
@@ -134,7 +134,8 @@ static bool mnemonic(Syn *s) {
     while (*s->p && *s->p != ' ') {
         if (*s->p == '{') {
             IgSyn y = {.op = SY_MOD};
-            if (!mod_copy(s, &y) || (y.op == SY_MOD && !pair(s, &y)) || (y.op == SY_MOD && !braces(s, &y.a, &y.b)))
+            if (!mod_copy(s, &y) || (y.op == SY_MOD && !pair(s, &y)) ||
+                (y.op == SY_MOD && !braces(s, &y.a, &y.b)))
                 return false;
             put(s, y);
             continue;
@@ -142,7 +143,8 @@ static bool mnemonic(Syn *s) {
         const char *start = s->p;
         while (*s->p && *s->p != ' ' && *s->p != '{')
             s->p++;
-        put(s, (IgSyn){.op = SY_TEXT, .text = arena_printf(&s->g->arena, "%.*s", (int)(s->p - start), start)});
+        put(s,
+            (IgSyn){.op = SY_TEXT, .text = arena_printf(&s->g->arena, "%.*s", (int)(s->p - start), start)});
     }
     return true;
 }

@@ -139,10 +139,11 @@ bool igp_type(Parser *p, bool numbers) {
 
 /* ---- targets ---- */
 
-const char *const ig_prop_names[] = {
-    "elf_machine", "elf_osabi", "elf_abiversion", "elf_flags", "param_base", "ntid_offset", "nctaid_offset",
-    "stack_top_offset", "dynamic_shared_offset", "gridid_offset", "branch_unit", "reserved_regs",
-    "has_alu_cmem", "has_yield_fairness", NULL};
+const char *const ig_prop_names[] = {"elf_machine",   "elf_osabi",          "elf_abiversion",
+                                     "elf_flags",     "param_base",         "ntid_offset",
+                                     "nctaid_offset", "stack_top_offset",   "dynamic_shared_offset",
+                                     "gridid_offset", "branch_unit",        "reserved_regs",
+                                     "has_alu_cmem",  "has_yield_fairness", NULL};
 unsigned ig_prop_count(void) { return sizeof ig_prop_names / sizeof *ig_prop_names - 1; }
 
 bool igp_target_set(Parser *p, uint32_t *out) {

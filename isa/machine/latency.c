@@ -68,14 +68,14 @@ static Family family_of(const Target *t) {
 #pragma GCC diagnostic error "-Wswitch"
 LatencyClass latency_class(const Target *t, const MachInst *i) {
     (void)t;
-    switch ((enum Optype)i->optype) { /* an enumerator named by the compiler here: give it a row in latency.def */
-#define LATENCY_CLASS(op, cls)                                                                               \
-    case OT_##op:                                                                                            \
-        return LC_##cls;
+    /* an enumerator named by the compiler here: give it a row in latency.def */
+    switch ((enum Optype)i->optype) {
+        // clang-format off
+#define LATENCY_CLASS(op, cls) case OT_##op: return LC_##cls;
+        // clang-format on
 #include "isa/machine/latency.def"
     case OT_NONE:
-    case OT_COUNT:
-        break;
+    case OT_COUNT: break;
     }
     return LC_AGU;
 }
@@ -97,25 +97,22 @@ bool latency_is_variable(const Target *t, const MachInst *i) {
     return is_late_class(c);
 }
 
-bool latency_reads_late(const Target *t, const MachInst *i) {
-    return latency_is_variable(t, i);
-}
+bool latency_reads_late(const Target *t, const MachInst *i) { return latency_is_variable(t, i); }
 
 /* Evidence: ptxas 13.0 gives LDS, POPC, F2I, I2F, DFMA ... no scoreboard where a later one of the same kind
  * has one that is waited for before the result is used (bitonic LDS LDS.W0 ISETP; bits POPC POPC.W2 IMAD;
- * convert F2F.F32.F64, F2I.NTZ.W1, STG), and lets DMUL overwrite a source of the DFMA before it. Never so with
- * LDG, LDL, LDC or S2R. */
+ * convert F2F.F32.F64, F2I.NTZ.W1, STG), and lets DMUL overwrite a source of the DFMA before it. Never so
+ * with LDG, LDL, LDC or S2R. */
 LatencyQueue latency_queue(const Target *t, const MachInst *i) {
     switch (i->optype) {
     case OT_LDS:
     case OT_STS:
     case OT_ATOMS:
-    case OT_ATOMS_CAS:
-        return LQ_SHARED;
-    case OT_SHFL: /* of the two halves of a 64-bit value only the second has a scoreboard (simpleAWBarrier, sm_80) */
+    case OT_ATOMS_CAS: return LQ_SHARED;
+    case OT_SHFL: /* of the two halves of a 64-bit value only the second has a scoreboard (simpleAWBarrier,
+                     sm_80) */
         return LQ_SHFL;
-    default:
-        break;
+    default: break;
     }
     LatencyClass c = latency_class(t, i);
     if (c == LC_DBL)
@@ -123,86 +120,69 @@ LatencyQueue latency_queue(const Target *t, const MachInst *i) {
     return c == LC_XU ? LQ_XU : LQ_NONE;
 }
 
-/* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers of
- * all of them after waiting for that one (samples calls, pressure). */
+/* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers
+ * of all of them after waiting for that one (samples calls, pressure). */
 bool latency_reads_in_order(const Target *t, const MachInst *i) {
-    return latency_class(t, i) == LC_AGU && (isa_optype_flags(i->optype) & (ISA_FLAG_MEM_READ | ISA_FLAG_MEM_WRITE)) &&
+    return latency_class(t, i) == LC_AGU &&
+           (isa_optype_flags(i->optype) & (ISA_FLAG_MEM_READ | ISA_FLAG_MEM_WRITE)) &&
            latency_reads_late(t, i);
 }
 
-/* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce), and STS [R3.X4]; BAR.SYNC; HFMA2.MMA
- * R3 on sm_80 (MC_EstimatePiP). Behind BAR.SYNC.DEFER_BLOCKING ptxas waits for the STS as ever. */
+/* Evidence: STS R5; BAR.SYNC; SHF R5 without any scoreboard on sm_75 (sample reduce), and STS [R3.X4];
+ * BAR.SYNC; HFMA2.MMA R3 on sm_80 (MC_EstimatePiP). Behind BAR.SYNC.DEFER_BLOCKING ptxas waits for the STS as
+ * ever. */
 bool latency_drains_reads(const Target *t, const MachInst *i) {
     bool native = isa_target_info(t)->branch_unit_bytes == 4;
     return i->optype == OT_BAR && (family_of(t) == F75 || (native && !MGET(BAR, defer, i->mods)));
 }
 
-/* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls: IMAD.WIDE.U32
- * R20; IMAD.HI.U32 R20, P2, R25, R17, R20 after 4 cycles). */
+/* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls:
+ * IMAD.WIDE.U32 R20; IMAD.HI.U32 R20, P2, R25, R17, R20 after 4 cycles). */
 static bool is_wide_addend(Family family, const MachInst *reader, unsigned src) {
     return (reader->optype == OT_IMAD_WIDE && src == IMAD_WIDE_rc) ||
            (family == F90 && reader->optype == OT_IMAD_HI && src == IMAD_HI_rc);
 }
 
-static unsigned reader_row(Family family, LatencyClass c, const MachInst *reader, unsigned src, unsigned part) {
+static unsigned reader_row(Family family, LatencyClass c, const MachInst *reader, unsigned src,
+                           unsigned part) {
     switch (c) {
     case LC_ALU:
-    case LC_DISP64:
-        return ROW_ALU;
-    case LC_FMA:
-        return ROW_FMA;
+    case LC_DISP64: return ROW_ALU;
+    case LC_FMA: return ROW_FMA;
     case LC_WIDE:
         if (!is_wide_addend(family, reader, src))
             return ROW_WIDE_AB;
         return part ? ROW_WIDE_CHI : ROW_WIDE_CLO;
-    case LC_HALF:
-        return ROW_HALF;
-    case LC_HALF_ALU:
-        return ROW_HALF_ALU;
+    case LC_HALF: return ROW_HALF;
+    case LC_HALF_ALU: return ROW_HALF_ALU;
     case LC_HALF_MMA:
-    case LC_DBL:
-        return ROW_DBL;
+    case LC_DBL: return ROW_DBL;
     case LC_MMA1:
     case LC_MMA2:
-    case LC_DMMA:
-        return ROW_MMA;
-    case LC_AGU:
-        return ROW_AGU;
-    default:
-        return ROW_XU;
+    case LC_DMMA: return ROW_MMA;
+    case LC_AGU: return ROW_AGU;
+    default: return ROW_XU;
     }
 }
 
 static unsigned writer_column(LatencyClass c, const MachInst *writer, unsigned part) {
     switch (c) {
-    case LC_ALU:
-        return COL_ALU;
-    case LC_FMA:
-        return COL_FMA;
-    case LC_WIDE:
-        return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
+    case LC_ALU: return COL_ALU;
+    case LC_FMA: return COL_FMA;
+    case LC_WIDE: return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
     case LC_DISP64: /* CS2R.32 R0; IADD3 R0, R0 after 4 cycles (simpleHyperQ, sm_80) */
         return writer->optype == OT_CS2R && writer->dst[0].count == 1 ? COL_ALU : COL_DISP64;
-    case LC_HALF:
-        return COL_HALF;
-    case LC_HALF_ALU:
-        return COL_HALF_ALU;
-    case LC_HALF_MMA:
-        return COL_HALF_MMA;
-    case LC_DBL:
-        return COL_DBL;
-    case LC_MMA1:
-        return COL_MMA1;
-    case LC_MMA2:
-        return COL_MMA2;
-    default:
-        return COL_DMMA;
+    case LC_HALF: return COL_HALF;
+    case LC_HALF_ALU: return COL_HALF_ALU;
+    case LC_HALF_MMA: return COL_HALF_MMA;
+    case LC_DBL: return COL_DBL;
+    case LC_MMA1: return COL_MMA1;
+    case LC_MMA2: return COL_MMA2;
+    default: return COL_DMMA;
     }
 }
 
-static bool is_fma_side(LatencyClass c) {
-    return c == LC_FMA || c == LC_WIDE;
-}
+static bool is_fma_side(LatencyClass c) { return c == LC_FMA || c == LC_WIDE; }
 
 static unsigned pred_raw(const FamilyData *f, LatencyClass w, LatencyClass r, const MachInst *reader,
                          unsigned src) {
@@ -260,7 +240,8 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
         return ugpr_raw(f, w, r);
     if (file == RF_P)
         return pred_raw(f, w, r, reader, src);
-    /* ptxas lets 4 cycles be between VIADD and IMAD, either way (calls, guards, cholesky): it runs on both sides */
+    /* ptxas lets 4 cycles be between VIADD and IMAD, either way (calls, guards, cholesky): it runs on both
+     * sides */
     if (reader->optype == OT_VIADD && is_fma_side(w))
         r = LC_FMA;
     if (writer->optype == OT_VIADD && is_fma_side(r))
@@ -318,10 +299,8 @@ unsigned latency_issue(const Target *t, const MachInst *i) {
     switch (i->optype) {
     case OT_BAR:
     case OT_BAR_RED:
-    case OT_MEMBAR:
-        return families[family_of(t)].bar_issue;
-    case OT_CCTL:
-        return 11;
+    case OT_MEMBAR: return families[family_of(t)].bar_issue;
+    case OT_CCTL: return 11;
     case OT_BRA:
     case OT_BRX:
     case OT_CALL:
@@ -336,27 +315,19 @@ unsigned latency_issue(const Target *t, const MachInst *i) {
     case OT_YIELD:
     case OT_TRAP:
     case OT_RTT:
-    case OT_SYSCALL:
-        return 5;
-    default:
-        return 1;
+    case OT_SYSCALL: return 5;
+    default: return 1;
     }
 }
 
 unsigned latency_estimate(const Target *t, const MachInst *i) {
     switch (latency_class(t, i)) {
     case LC_XU:
-    case LC_UVAR:
-        return 15;
-    case LC_DBL:
-        return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
-    case LC_AGU:
-        return i->optype == OT_SHFL ? 15 : 32;
-    case LC_CONST:
-        return 4;
-    case LC_SPECIAL:
-        return 16;
-    default:
-        return 6;
+    case LC_UVAR: return 15;
+    case LC_DBL: return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
+    case LC_AGU: return i->optype == OT_SHFL ? 15 : 32;
+    case LC_CONST: return 4;
+    case LC_SPECIAL: return 16;
+    default: return 6;
     }
 }

@@ -4,7 +4,8 @@
  *
  * A distance is counted from issue to issue: an instruction with stall s lets the next one of the warp
  * issue s cycles later (at least one), so distance(w, r) is the sum of the stalls of w and of everything
- * between. SPDX-License-Identifier: MIT */
+ * between.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_ISA_MACHINE_LATENCY_H
 #define HEDDLE_ISA_MACHINE_LATENCY_H
 #include "isa/isa.h"
@@ -50,9 +51,9 @@ bool latency_is_variable(const Target *t, const MachInst *i);
  * scoreboard (waiting on its write scoreboard does as well). */
 bool latency_reads_late(const Target *t, const MachInst *i);
 
-/* Instructions of one queue start, read their late operands and deliver their results in the order in which they
- * were issued: who has waited for one of them has waited for all before it, and one never overwrites what
- * an earlier one has still to read or to write. */
+/* Instructions of one queue start, read their late operands and deliver their results in the order in which
+ * they were issued: who has waited for one of them has waited for all before it, and one never overwrites
+ * what an earlier one has still to read or to write. */
 typedef enum {
     LQ_NONE,   /* results come in any order: global and local loads, texture, S2R, uniform ... */
     LQ_XU,     /* MUFU, conversions, POPC ... */

@@ -1,5 +1,5 @@
-/* Branch cleanup: branches on a constant, blocks that only branch on, blocks with one way in from a block with
- * one way out, unreachable blocks. In: SSA before reconvergence. `.uni` promises stay with their branch.
+/* Branch cleanup: branches on a constant, blocks that only branch on, blocks with one way in from a block
+ * with one way out, unreachable blocks. In: SSA before reconvergence. `.uni` promises stay with their branch.
  * SPDX-License-Identifier: MIT */
 #include "lower/cfg.h"
 #include "lower/opt/opt.h"

@@ -3,8 +3,9 @@
  *   IADD3 of SHF.L          LEA
  *   IADD3 of IMAD           IMAD with an addend
  *   LOP3 of LOP3            one table of three inputs
- * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block, has no other
- * use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode takes is not made.
+ * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
+ * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
+ * takes is not made.
  * SPDX-License-Identifier: MIT */
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
@@ -37,7 +38,8 @@ static bool is_zero(Operand o) {
            (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ);
 }
 
-/* May the operand be named by another instruction of the block? Fixed and uniform registers stay where they are. */
+/* May the operand be named by another instruction of the block? Fixed and uniform registers stay where they
+ * are. */
 static bool can_move(const Combine *c, Operand o) {
     if (o.kind == OPK_IMM || o.kind == OPK_CMEM || is_zero(o))
         return true;
@@ -105,7 +107,9 @@ typedef struct {
     uint32_t constant;
 } Sum;
 
-static bool plain_sum(const Combine *c, const Inst *i) { return i->op == OT_IADD3 && !i->mods && one_result(c, i); }
+static bool plain_sum(const Combine *c, const Inst *i) {
+    return i->op == OT_IADD3 && !i->mods && one_result(c, i);
+}
 
 static void add_terms(const Combine *c, Sum *s, const Inst *i, unsigned except, unsigned negate) {
     for (unsigned k = 0; k < 3; k++) {
@@ -174,7 +178,8 @@ static bool sum_of_product(Combine *c, unsigned at, const Inst *i) {
         if (!shl || shl->mods != (MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L)))
             continue;
         Operand x = *ir_src(c->f, shl, 0), n = *ir_src(c->f, shl, 1);
-        if (opt_scalar(x) && !other.mods && is_zero(*ir_src(c->f, shl, 2)) && n.kind == OPK_IMM && n.value < 32) {
+        if (opt_scalar(x) && !other.mods && is_zero(*ir_src(c->f, shl, 2)) && n.kind == OPK_IMM &&
+            n.value < 32) {
             Operand src[5] = {x, other, op_rz(), n, pf};
             if (put(c, at, OT_LEA, 0, 5, src))
                 return true;
@@ -204,7 +209,9 @@ static unsigned input(Inputs *s, Operand o) {
     return s->n++;
 }
 
-static unsigned bit_of(unsigned in, unsigned assignment) { return in == IN_TRUE ? 1 : in == IN_FALSE ? 0 : assignment >> in & 1; }
+static unsigned bit_of(unsigned in, unsigned assignment) {
+    return in == IN_TRUE ? 1 : in == IN_FALSE ? 0 : assignment >> in & 1;
+}
 
 static bool plain_table(const Combine *c, const Inst *i) {
     bool plain = i->op == OT_LOP3 && !MGET(LOP3, pand, i->mods) && one_result(c, i);
@@ -215,7 +222,9 @@ static bool plain_table(const Combine *c, const Inst *i) {
 
 /* Table bit: LUT input a is bit 2 of its index, c bit 0. */
 static unsigned look_up(unsigned lut, const unsigned in[3], unsigned assignment) {
-    return lut >> (bit_of(in[0], assignment) << 2 | bit_of(in[1], assignment) << 1 | bit_of(in[2], assignment)) & 1;
+    return lut >>
+               (bit_of(in[0], assignment) << 2 | bit_of(in[1], assignment) << 1 | bit_of(in[2], assignment)) &
+           1;
 }
 
 static bool put_table(Combine *c, unsigned at, const Inputs *s, const uint8_t value[8]) {
@@ -229,7 +238,9 @@ static bool put_table(Combine *c, unsigned at, const Inputs *s, const uint8_t va
     for (unsigned k = 0; k < s->n; k++)
         src[slot[k]] = s->in[k];
     for (unsigned x = 0; x < 8; x++) /* x: index into the table to be made */
-        lut |= (unsigned)value[(x >> (2 - slot[0]) & 1) | (x >> (2 - slot[1]) & 1) << 1 | (x >> (2 - slot[2]) & 1) << 2] << x;
+        lut |= (unsigned)value[(x >> (2 - slot[0]) & 1) | (x >> (2 - slot[1]) & 1) << 1 |
+                               (x >> (2 - slot[2]) & 1) << 2]
+               << x;
     return put(c, at, OT_LOP3, MSET(LOP3, lut, lut), 4, src);
 }
 

@@ -21,8 +21,9 @@ typedef struct {
 } Cse;
 
 static bool sreg_is_constant(const Target *t, Operand o) {
-    static const char *const fixed[] = {"tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "laneid",
-                                        "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"};
+    static const char *const fixed[] = {"tid.x",       "tid.y",       "tid.z",       "ctaid.x",
+                                        "ctaid.y",     "ctaid.z",     "laneid",      "lanemask_eq",
+                                        "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"};
     const char *name = o.kind == OPK_SREG ? isa_sreg_name(t, o.value) : NULL;
     for (unsigned k = 0; name && k < sizeof fixed / sizeof *fixed; k++)
         if (strcmp(name, fixed[k]) == 0)
@@ -59,7 +60,8 @@ static uint32_t value_of(const Cse *s, uint32_t v) {
 
 /* One word that stands for part c of an operand. */
 static uint64_t part(const Cse *s, Operand o, unsigned c) {
-    uint64_t head = (uint64_t)o.kind << 56 | (uint64_t)o.file << 48 | (uint64_t)o.mods << 40 | (uint64_t)o.count << 36;
+    uint64_t head =
+        (uint64_t)o.kind << 56 | (uint64_t)o.file << 48 | (uint64_t)o.mods << 40 | (uint64_t)o.count << 36;
     if (o.kind == OPK_VAL)
         return head | value_of(s, ir_operand_value(s->f, o, c).i);
     return head | o.value;
@@ -89,11 +91,13 @@ static bool same_source(const Cse *s, Operand a, Operand b) {
 }
 
 static bool same_inst(const Cse *s, const Inst *a, const Inst *b) {
-    if (a->op != b->op || a->mods != b->mods || a->ndst != b->ndst || a->nsrc != b->nsrc || a->flags != b->flags)
+    if (a->op != b->op || a->mods != b->mods || a->ndst != b->ndst || a->nsrc != b->nsrc ||
+        a->flags != b->flags)
         return false;
     const Operand *x = &s->f->operands.at[a->operand], *y = &s->f->operands.at[b->operand];
     for (unsigned k = 0; k < a->ndst; k++) /* what the later one defines the earlier must define too */
-        if (y[k].kind == OPK_VAL && (x[k].kind != OPK_VAL || x[k].count != y[k].count || x[k].file != y[k].file))
+        if (y[k].kind == OPK_VAL &&
+            (x[k].kind != OPK_VAL || x[k].count != y[k].count || x[k].file != y[k].file))
             return false;
     for (unsigned k = a->ndst; k < ir_num_operands(a); k++)
         if (!same_source(s, x[k], y[k]))
@@ -141,7 +145,8 @@ static void pop_to(Cse *s, uint32_t mark) {
 
 static void walk(Cse *s, const Graph *g, const DomTree *t) {
     uint32_t *child = ARENA_ARRAY(&s->a, uint32_t, g->n), *sibling = ARENA_ARRAY(&s->a, uint32_t, g->n);
-    uint32_t *stack = ARENA_ARRAY(&s->a, uint32_t, g->n + 1), *mark = ARENA_ARRAY(&s->a, uint32_t, g->n + 1), top = 0;
+    uint32_t *stack = ARENA_ARRAY(&s->a, uint32_t, g->n + 1), *mark = ARENA_ARRAY(&s->a, uint32_t, g->n + 1),
+             top = 0;
     for (uint32_t k = t->order.count; k-- > 1;) { /* node 0 is the virtual exit, so 0 ends the lists */
         uint32_t b = t->order.order[k];
         sibling[b] = child[t->idom[b]];

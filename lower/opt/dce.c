@@ -7,8 +7,8 @@
 typedef struct {
     Function *f;
     Arena a;
-    bool *live_inst;  /* [inst] */
-    bool *live_value; /* [value] */
+    bool *live_inst;    /* [inst] */
+    bool *live_value;   /* [value] */
     VEC(uint32_t) work; /* instructions whose operands are to be marked */
 } Dce;
 
@@ -103,7 +103,8 @@ static void to_reduction(Function *f, Inst *i) {
 }
 _Static_assert((int)AtomOp_ADD == (int)RedOp_ADD && (int)AtomOp_XOR == (int)RedOp_XOR, "same numbers");
 _Static_assert(ATOMG_ra == (int)RED_ra && ATOMG_urb == (int)RED_urb && ATOMG_offset == (int)RED_offset &&
-               ATOMG_rb == (int)RED_rb && (int)ATOMG_nsrc == (int)RED_nsrc, "same sources");
+                   ATOMG_rb == (int)RED_rb && (int)ATOMG_nsrc == (int)RED_nsrc,
+               "same sources");
 
 bool pass_dce(Function *f, Diags *d) {
     (void)d;

@@ -1,7 +1,7 @@
 /* Copy propagation, constants into instructions, constant results of integer operations, address offsets into
  * memory operands. In: SSA. Each operand that is changed is kept only if an opcode takes it so
- * (isa_select_opcode). Guarded definitions, values in fixed registers, implicit operands of calls and the sources
- * of phis stay as they are. Floating-point values are not computed here.
+ * (isa_select_opcode). Guarded definitions, values in fixed registers, implicit operands of calls and the
+ * sources of phis stay as they are. Floating-point values are not computed here.
  * SPDX-License-Identifier: MIT */
 #include "lower/cfg.h"
 #include "lower/opt/opt.h"
@@ -11,8 +11,8 @@
 typedef struct {
     Function *f;
     Arena a;
-    uint32_t *repl;   /* [value] copies */
-    Operand *known;   /* [value] what it always holds: OPK_IMM, OPK_CMEM, PT or !PT; OPK_NONE if not known */
+    uint32_t *repl; /* [value] copies */
+    Operand *known; /* [value] what it always holds: OPK_IMM, OPK_CMEM, PT or !PT; OPK_NONE if not known */
     bool changed;
 } Fold;
 
@@ -115,8 +115,7 @@ static bool result(const Fold *s, const Inst *i, uint32_t *r) {
             return false;
         *r = x[0] * x[1] + x[2];
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -139,7 +138,8 @@ static bool compare_result(const Fold *s, const Inst *i, bool *r) {
     uint32_t a, b;
     Operand pp = *ir_src(s->f, i, ISETP_pp);
     bool plain = pp.kind == OPK_NONE || (pp.kind == OPK_REG && pp.value == REG_PT && !(pp.mods & OPM_NOT));
-    if (MGET(ISETP, ex, i->mods) || MGET(ISETP, bop, i->mods) != BoolOp_AND || !plain || !no_dst(s, i, ISETP_pv))
+    if (MGET(ISETP, ex, i->mods) || MGET(ISETP, bop, i->mods) != BoolOp_AND || !plain ||
+        !no_dst(s, i, ISETP_pv))
         return false;
     if (!constant(s, *ir_src(s->f, i, ISETP_ra), &a) || !constant(s, *ir_src(s->f, i, ISETP_rb), &b))
         return false;
@@ -206,10 +206,14 @@ static bool commutes(const Inst *i, unsigned *a, unsigned *b) {
     *a = 0;
     *b = 1;
     switch (i->op) {
-    case OT_IADD3: case OT_IMAD: case OT_IMAD_WIDE: case OT_IMAD_HI: case OT_FADD: case OT_FMUL: case OT_FFMA:
-        return true;
-    default:
-        return false;
+    case OT_IADD3:
+    case OT_IMAD:
+    case OT_IMAD_WIDE:
+    case OT_IMAD_HI:
+    case OT_FADD:
+    case OT_FMUL:
+    case OT_FFMA: return true;
+    default: return false;
     }
 }
 
@@ -272,7 +276,8 @@ static void fold_operands(Fold *s, InstId id) {
         Operand g = s->known[find(s, i->guard.value)];
         g.mods ^= i->guard.mods & OPM_NOT;
         if (!(i->flags & IF_TIED) && (i->op == OT_BRA || op_is_always(g))) {
-            i->guard = op_is_always(g) && i->op != OT_BRA ? (Operand){0} : g; /* branch cleanup does the rest */
+            i->guard =
+                op_is_always(g) && i->op != OT_BRA ? (Operand){0} : g; /* branch cleanup does the rest */
             s->changed = true;
         }
     }
@@ -294,7 +299,8 @@ static void fold_result(Fold *s, BlockId b, unsigned at) {
     InstId id = ir_block(s->f, b)->insts.at[at];
     Inst *i = ir_inst(s->f, id);
     uint32_t r;
-    if (ir_is_pseudo(i->op) || i->op == OT_MOV || i->ndst == 0 || !op_is_always(i->guard) || !result(s, i, &r))
+    if (ir_is_pseudo(i->op) || i->op == OT_MOV || i->ndst == 0 || !op_is_always(i->guard) ||
+        !result(s, i, &r))
         return;
     Operand dst = *ir_dst(s->f, i, 0);
     if (!opt_scalar(dst) || val(s, dst.value)->fixed_reg >= 0)
@@ -335,7 +341,8 @@ static bool value_plus(const Fold *s, const Inst *add, Operand *base, uint32_t *
 }
 
 static bool uses_carry_of(const Fold *s, const Inst *hi, const Inst *lo) {
-    Operand pu = *ir_dst(s->f, lo, IADD3_pu), pp = *ir_src(s->f, hi, IADD3_pp), pq = *ir_src(s->f, hi, IADD3_pq);
+    Operand pu = *ir_dst(s->f, lo, IADD3_pu), pp = *ir_src(s->f, hi, IADD3_pp),
+            pq = *ir_src(s->f, hi, IADD3_pq);
     bool pq_false = pq.kind == OPK_REG && pq.value == REG_PT && (pq.mods & OPM_NOT);
     return opt_scalar(pu) && opt_scalar(pp) && find(s, pp.value) == pu.value && !pp.mods && pq_false &&
            no_dst(s, lo, IADD3_pv);
@@ -385,7 +392,8 @@ static void fold_address(Fold *s, InstId id) {
     Operand ra = *ir_src(s->f, i, 0), off = *ir_src(s->f, i, (unsigned)slot);
     ValId base[2];
     int64_t add;
-    if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE) || !pair_plus(s, ra, base, &add))
+    if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE) ||
+        !pair_plus(s, ra, base, &add))
         return;
     if (val(s, base[0].i)->fixed_reg >= 0 || val(s, base[1].i)->fixed_reg >= 0)
         return;

@@ -9,7 +9,9 @@ MachInst opt_mach(const Function *f, const Inst *i);
 /* Does an opcode take the instruction's operands as they are? Always true for pseudo operations. */
 bool opt_selectable(const Function *f, const Inst *i);
 /* Source operand k is one of the optype's own, not an implicit or tied one. */
-static inline bool opt_own_src(const Inst *i, unsigned k) { return !ir_is_pseudo(i->op) && k < isa_num_src(i->op); }
+static inline bool opt_own_src(const Inst *i, unsigned k) {
+    return !ir_is_pseudo(i->op) && k < isa_num_src(i->op);
+}
 /* New unguarded MOV of o (immediate, constant bank, symbol, UR) into a new R value, before position at. */
 Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc);
 /* Append the block behind b to it if b leads only there and nothing else does. Says whether it did. */

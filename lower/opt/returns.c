@@ -1,6 +1,6 @@
 /* One epilogue for a function with several returns. Lanes that return from different places would go back to
- * the caller one group after the other and stay apart there; through one block they can join first. In: SSA as
- * selection makes it: each RET stands behind the parallel copy of its results. Functions of another shape
+ * the caller one group after the other and stay apart there; through one block they can join first. In: SSA
+ * as selection makes it: each RET stands behind the parallel copy of its results. Functions of another shape
  * stay as they are.
  * SPDX-License-Identifier: MIT */
 #include "lower/opt/opt.h"

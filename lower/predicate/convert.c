@@ -1,12 +1,12 @@
 /* Predication: one region becomes guarded code in its head.
  *
- * Plan: for each phi where two edges become one, the cheapest way to the right value in both kinds of lanes. Best is
- * a tie: the side's definition keeps the other side's value in lanes that do not execute it, so that no
- * instruction is added. Else SEL or PLOP3.
- * Convert: the instructions move to the head in their order. What has effects, may fault or is slow gets the
- * side's guard; what has a guard already gets the conjunction of both, made by the comparison itself where its
- * combining source is free (`h = a < b & g`), by PLOP3 otherwise. Cheap arithmetic is executed by all lanes, unless it
- * would read a register that lanes outside the side never wrote.
+ * Plan: for each phi where two edges become one, the cheapest way to the right value in both kinds of lanes.
+ * Best is a tie: the side's definition keeps the other side's value in lanes that do not execute it, so that
+ * no instruction is added. Else SEL or PLOP3. Convert: the instructions move to the head in their order. What
+ * has effects, may fault or is slow gets the side's guard; what has a guard already gets the conjunction of
+ * both, made by the comparison itself where its combining source is free (`h = a < b & g`), by PLOP3
+ * otherwise. Cheap arithmetic is executed by all lanes, unless it would read a register that lanes outside
+ * the side never wrote.
  *
  * Inst.aux while a region is worked on: PA_SIDE, PA_SIDE + 1 and the bits below.
  * SPDX-License-Identifier: MIT */
@@ -15,12 +15,13 @@
 #include <string.h>
 
 enum {
-    PA_SIDE = 1,      /* + side: the instruction belongs to the region */
+    PA_SIDE = 1, /* + side: the instruction belongs to the region */
     PA_SIDE_MASK = 3,
-    PA_TIED = 4,      /* planned: keeps a value in other lanes */
-    PA_PARTIAL = 8,   /* its results are undefined in other lanes */
-    PA_ANDED = 16,    /* its predicate is false in other lanes */
-    PA_DIRECT = 32    /* ... because the guard is one of its own sources: its second result is complement & guard */
+    PA_TIED = 4,    /* planned: keeps a value in other lanes */
+    PA_PARTIAL = 8, /* its results are undefined in other lanes */
+    PA_ANDED = 16,  /* its predicate is false in other lanes */
+    PA_DIRECT =
+        32 /* ... because the guard is one of its own sources: its second result is complement & guard */
 };
 
 static unsigned side_of(const Inst *i) { return i->aux & PA_SIDE_MASK; }
@@ -57,7 +58,8 @@ static bool tie(Pred *p, PredRegion *r, unsigned k, uint32_t b, uint32_t old) {
     if (ir_is_pseudo(i->op) || pred_kind(f, i, &why) == PK_NONE || !pred_slot(f, i, b, &slot, &component))
         return false;
     for (unsigned n = 0; n < r->ties.n; n++)
-        if (r->ties.at[n].inst.i == id.i && r->ties.at[n].slot == slot && r->ties.at[n].component == component)
+        if (r->ties.at[n].inst.i == id.i && r->ties.at[n].slot == slot &&
+            r->ties.at[n].component == component)
             return r->ties.at[n].old == old;
     uint32_t kept = op_is_always(i->guard) ? 0 : tied_value(f, i, slot, component);
     if (kept && !tie(p, r, k, kept, old))
@@ -95,7 +97,8 @@ static void plan_phi(Pred *p, PredRegion *r, InstId id, unsigned base, unsigned 
         m.how = PM_OTHER;
     else if (try_tie(p, r, last, m.taken, m.base))
         m.how = PM_TIE;
-    else if (r->shape == PD_DIAMOND && !side_of(def_of(f, m.taken.value)) && try_tie(p, r, 0, m.base, m.taken)) {
+    else if (r->shape == PD_DIAMOND && !side_of(def_of(f, m.taken.value)) &&
+             try_tie(p, r, 0, m.base, m.taken)) {
         Operand o = m.base;
         m = (PredMerge){id, PM_TIE, m.taken, o, 0};
     } else {
@@ -110,14 +113,16 @@ static bool is_update(const Function *f, const Inst *i, uint32_t v) {
     const Value *d = &f->values.at[v];
     for (unsigned n = i->ndst; n < i->ndst + (unsigned)i->nsrc; n++) {
         uint32_t s = opt_scalar(f->operands.at[i->operand + n]);
-        if (s && d->ptx_reg && f->values.at[s].ptx_reg == d->ptx_reg && f->values.at[s].component == d->component)
+        if (s && d->ptx_reg && f->values.at[s].ptx_reg == d->ptx_reg &&
+            f->values.at[s].component == d->component)
             return true;
     }
     return false;
 }
 
-/* A side that leaves has a way of its own to the join. But the new value of a register whose old one the other lanes
- * still need cannot be in its place before they part: it costs a copy on the edge, and a jump behind it. */
+/* A side that leaves has a way of its own to the join. But the new value of a register whose old one the
+ * other lanes still need cannot be in its place before they part: it costs a copy on the edge, and a jump
+ * behind it. */
 static void plan_leave(Pred *p, PredRegion *r) {
     Function *f = p->f;
     const Block *out = ir_block(f, r->out);
@@ -220,8 +225,8 @@ typedef struct {
     Pred *p;
     Function *f;
     PredRegion *r;
-    unsigned k;       /* side */
-    Operand g;        /* its guard */
+    unsigned k; /* side */
+    Operand g;  /* its guard */
     VEC(PredAnd) ands;
 } Conv;
 
@@ -250,8 +255,10 @@ static bool and_into(Conv *c, uint32_t h) {
     bool second;
     if (side_of(i) == PA_SIDE + c->k && (i->aux & PA_ANDED) && !(i->aux & PA_TIED))
         return true;
-    if (side_of(i) == PA_SIDE + c->k && !(i->aux & PA_TIED) && (i->aux & PA_PARTIAL) && same_operand(i->guard, c->g) &&
-        (i->op == OT_ISETP || i->op == OT_FSETP || i->op == OT_DSETP)) { /* given the guard because of what it reads */
+    if (side_of(i) == PA_SIDE + c->k && !(i->aux & PA_TIED) && (i->aux & PA_PARTIAL) &&
+        same_operand(i->guard, c->g) &&
+        (i->op == OT_ISETP || i->op == OT_FSETP ||
+         i->op == OT_DSETP)) { /* given the guard because of what it reads */
         ir_set_guard(c->f, ir_value(c->f, (ValId){h})->def, (Operand){0});
         i->aux &= (uint16_t)~PA_PARTIAL;
     }
@@ -262,8 +269,10 @@ static bool and_into(Conv *c, uint32_t h) {
         *ir_src(c->f, i, PLOP3_pr) = c->g;
         i->mods = MPUT(PLOP3, lut, i->mods, MGET(PLOP3, lut, i->mods) & LUT_THIRD);
     } else
-        *ir_src(c->f, i, i->op == OT_ISETP ? (unsigned)ISETP_pp : i->op == OT_FSETP ? (unsigned)FSETP_pp : (unsigned)DSETP_pp) =
-            c->g;
+        *ir_src(c->f, i,
+                i->op == OT_ISETP   ? (unsigned)ISETP_pp
+                : i->op == OT_FSETP ? (unsigned)FSETP_pp
+                                    : (unsigned)DSETP_pp) = c->g;
     return true;
 }
 
@@ -281,7 +290,8 @@ static Operand complement(Conv *c, uint32_t h) {
     }
     return *ir_dst(c->f, ir_inst(c->f, id), other);
 }
-_Static_assert((int)ISETP_pv == 1 && (int)FSETP_pv == 1 && (int)DSETP_pv == 1 && (int)PLOP3_pv == 1, "second result");
+_Static_assert((int)ISETP_pv == 1 && (int)FSETP_pv == 1 && (int)DSETP_pv == 1 && (int)PLOP3_pv == 1,
+               "second result");
 
 /* Guard of an instruction of the side that has guard h. */
 static Operand both(Conv *c, Operand h, LocId loc) {
@@ -317,7 +327,8 @@ static bool reads_partial(Conv *c, const Inst *i) {
 /* Are its results undefined in some lane? Tied ones hold what they keep. */
 static bool is_partial(Conv *c, const Inst *i) {
     for (unsigned n = 0; n < i->ndst && !op_is_always(i->guard); n++)
-        if (ir_dst(c->f, i, n)->kind == OPK_VAL && (!(i->flags & IF_TIED) || ir_tied(c->f, i, n)->kind != OPK_VAL))
+        if (ir_dst(c->f, i, n)->kind == OPK_VAL &&
+            (!(i->flags & IF_TIED) || ir_tied(c->f, i, n)->kind != OPK_VAL))
             return true;
     return reads_partial(c, i);
 }
@@ -373,8 +384,10 @@ static Operand select_value(Conv *c, const PredMerge *m, LocId loc) {
         return table(c, LUT_CHOOSE, g, m->taken, m->base, loc);
     InstId id = ir_inst_new(c->f, OT_SEL, isa_num_dst(OT_SEL), isa_num_src(OT_SEL));
     Operand d = ir_val(c->f, ir_value_new(c->f, RF_R)), yes = m->taken, no = m->base;
-    ir_value(c->f, (ValId){d.value})->ptx_reg = ir_value(c->f, (ValId){ir_dst(c->f, ir_inst(c->f, m->phi), 0)->value})->ptx_reg;
-    ir_value(c->f, (ValId){d.value})->component = ir_value(c->f, (ValId){ir_dst(c->f, ir_inst(c->f, m->phi), 0)->value})->component;
+    ir_value(c->f, (ValId){d.value})->ptx_reg =
+        ir_value(c->f, (ValId){ir_dst(c->f, ir_inst(c->f, m->phi), 0)->value})->ptx_reg;
+    ir_value(c->f, (ValId){d.value})->component =
+        ir_value(c->f, (ValId){ir_dst(c->f, ir_inst(c->f, m->phi), 0)->value})->component;
     if (constant(c, no, &k))
         no = k;
     else if (constant(c, yes, &k)) {
@@ -438,7 +451,8 @@ static void end_in_exit(Conv *c, InstId exit) {
 /* A phi of one operand is a copy; the block can then be joined to the one before. */
 static void single_phis(Function *f, BlockId b) {
     const Block *blk = ir_block(f, b);
-    for (unsigned n = 0; blk->preds.n == 1 && n < blk->insts.n && ir_inst(f, blk->insts.at[n])->op == IR_PHI; n++)
+    for (unsigned n = 0; blk->preds.n == 1 && n < blk->insts.n && ir_inst(f, blk->insts.at[n])->op == IR_PHI;
+         n++)
         ir_inst(f, blk->insts.at[n])->op = IR_COPY;
 }
 

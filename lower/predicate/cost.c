@@ -1,10 +1,10 @@
-/* Predication: is it worth it? Expected warp instructions and issue cycles of the branch and of the guarded code, and how
- * many predicates are alive in it.
+/* Predication: is it worth it? Expected warp instructions and issue cycles of the branch and of the guarded
+ * code, and how many predicates are alive in it.
  *
- * A branch that may diverge costs BSSY, BRA, BSYNC and, when it does diverge, both sides and BSYNC once more for
- * the second group of lanes; guarded code costs both sides always. Nothing is known about how often lanes part,
- * so the model takes the even odds below; what may be lost when they are wrong is bounded by RISK. That guarded code
- * hides the latency of one side behind the other is not counted.
+ * A branch that may diverge costs BSSY, BRA, BSYNC and, when it does diverge, both sides and BSYNC once more
+ * for the second group of lanes; guarded code costs both sides always. Nothing is known about how often lanes
+ * part, so the model takes the even odds below; what may be lost when they are wrong is bounded by RISK. That
+ * guarded code hides the latency of one side behind the other is not counted.
  * SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 #include "lower/cfg.h"
@@ -13,8 +13,9 @@
 
 static const float P_DIVERGE = 0.5f; /* that a branch not known to be uniform sends its lanes two ways */
 static const float P_SIDE = 0.5f;    /* that lanes which stay together take the (first) side */
-static const float RISK = 3;         /* warp instructions that guarded code may cost more than the branch's cheapest way */
-static const float BSSY_CYCLES = 1;  /* ptxas gives it the shortest stall; other control: latency_issue */
+static const float RISK =
+    3; /* warp instructions that guarded code may cost more than the branch's cheapest way */
+static const float BSSY_CYCLES = 1; /* ptxas gives it the shortest stall; other control: latency_issue */
 
 /* ---- predicates alive ---- */
 
@@ -103,7 +104,10 @@ void pred_live(Pred *p) {
     }
 }
 
-typedef struct { uint32_t v[64]; unsigned n, most; } LiveSet;
+typedef struct {
+    uint32_t v[64];
+    unsigned n, most;
+} LiveSet;
 
 static void live_add(LiveSet *s, uint32_t v) {
     for (unsigned k = 0; k < s->n; k++)
@@ -133,7 +137,7 @@ static unsigned pressure(const Pred *p, const PredRegion *r) {
     if (r->shape != PD_DIAMOND)
         live_at_end(p, r->head.i, &end);
     BS_EACH(x, &end)
-        live_add(&s, p->live_value[x]);
+    live_add(&s, p->live_value[x]);
     live_add(&s, r->side[0].guard.value);
     for (unsigned side = r->nsides; side-- > 0 && !r->shared_exit;) {
         const Block *b = &f->blocks.at[r->side[side].block.i];
@@ -155,7 +159,9 @@ static unsigned pressure(const Pred *p, const PredRegion *r) {
 
 /* ---- time ---- */
 
-typedef struct { float issues, cycles; } Cost;
+typedef struct {
+    float issues, cycles;
+} Cost;
 
 static void add(Cost *c, float times, Cost x) {
     c->issues += times * x.issues;
@@ -174,7 +180,10 @@ static Cost control_cost(const Function *f, unsigned op) {
     return (Cost){1, op == OT_BSSY ? BSSY_CYCLES : (float)latency_issue(f->module->target, &m)};
 }
 
-typedef struct { Cost branch, guarded; float cheapest; } Estimate;
+typedef struct {
+    Cost branch, guarded;
+    float cheapest;
+} Estimate;
 
 static Estimate estimate(const Pred *p, const PredRegion *r) {
     const Function *f = p->f;
@@ -195,7 +204,8 @@ static Estimate estimate(const Pred *p, const PredRegion *r) {
         add(&e.guarded, 1, bra);
     } else if (r->shape == PD_DIAMOND)
         add(&side[0], 1, bra); /* over the other */
-    bool barrier = p->barriers && !r->uniform && !r->join_exits && (r->shape == PD_TRIANGLE || r->shape == PD_DIAMOND);
+    bool barrier =
+        p->barriers && !r->uniform && !r->join_exits && (r->shape == PD_TRIANGLE || r->shape == PD_DIAMOND);
     float apart = r->uniform ? 0 : P_DIVERGE;
     if (barrier) {
         add(&e.branch, 1, control_cost(f, OT_BSSY));

@@ -1,9 +1,10 @@
-/* Predication (if-conversion): short regions behind a branch become guarded code, so that lanes need neither part nor
- * meet there. In: SSA before reconvergence, uniformity known. Regions are taken from the inside out: one that has
- * become a single block may be the side of another. Out: IrModule.predicated tells of every branch what became of it.
+/* Predication (if-conversion): short regions behind a branch become guarded code, so that lanes need neither
+ * part nor meet there. In: SSA before reconvergence, uniformity known. Regions are taken from the inside out:
+ * one that has become a single block may be the side of another. Out: IrModule.predicated tells of every
+ * branch what became of it.
  *
- * Each lane executes what it executed before, in the same order, and besides only arithmetic that cannot fault and
- * whose results it does not use. Barriers, collectives and YIELD never get a guard.
+ * Each lane executes what it executed before, in the same order, and besides only arithmetic that cannot
+ * fault and whose results it does not use. Barriers, collectives and YIELD never get a guard.
  * SPDX-License-Identifier: MIT */
 #include "lower/predicate/predicate.h"
 #include "lower/cfg.h"
@@ -22,16 +23,18 @@ static void queue(Pred *p, BlockId b) {
 /* Does b end in "@P BRA x; BRA y"? */
 static bool two_ways(Function *f, BlockId b) {
     const Block *blk = ir_block(f, b);
-    return !blk->dead && blk->succs.n == 2 && blk->insts.n >= 2 && ir_inst(f, blk->insts.at[blk->insts.n - 2])->op == OT_BRA;
+    return !blk->dead && blk->succs.n == 2 && blk->insts.n >= 2 &&
+           ir_inst(f, blk->insts.at[blk->insts.n - 2])->op == OT_BRA;
 }
 
 static PredicateReport new_report(Pred *p, BlockId b) {
     const Block *blk = ir_block(p->f, b);
-    return (PredicateReport){.func = p->f, .branch = b, .loc = ir_inst(p->f, blk->insts.at[blk->insts.n - 2])->loc};
+    return (PredicateReport){
+        .func = p->f, .branch = b, .loc = ir_inst(p->f, blk->insts.at[blk->insts.n - 2])->loc};
 }
 
-/* Look at the branch at the end of b, without a change; r is the region if the answer is PR_CONVERTED. Of several
- * shapes that all stay, the first is reported. */
+/* Look at the branch at the end of b, without a change; r is the region if the answer is PR_CONVERTED. Of
+ * several shapes that all stay, the first is reported. */
 static PredicateReason examine(Pred *p, BlockId b, PredRegion *r, PredicateReport *report) {
     PredicateReason first = PR_COUNT;
     for (unsigned from = 0; pred_find(p, b, &from, r);) {
@@ -64,7 +67,8 @@ static bool try_block(Pred *p, BlockId b) {
         return false;
     report.first = pred_convert(p, &r);
     VEC_ADD(&f->module->arena, &f->module->predicated, report);
-    for (BlockId next = ir_block(f, b)->succs.at[0]; opt_merge_next(f, b); next = ir_block(f, b)->succs.at[0]) {
+    for (BlockId next = ir_block(f, b)->succs.at[0]; opt_merge_next(f, b);
+         next = ir_block(f, b)->succs.at[0]) {
         p->ipdom[b.i] = p->ipdom[next.i];
         if (!ir_block(f, b)->succs.n)
             break;
@@ -122,9 +126,11 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
     } while (again);
     report_rest(&p);
     if (f->module->predicated.n > before)
-        qsort(f->module->predicated.at + before, f->module->predicated.n - before, sizeof(PredicateReport), by_place);
+        qsort(f->module->predicated.at + before, f->module->predicated.n - before, sizeof(PredicateReport),
+              by_place);
     arena_free(&p.a);
-    return changed && pass_fold(f, d) && pass_branches(f, d) && pass_dce(f, d); /* a known guard leaves a constant branch */
+    return changed && pass_fold(f, d) && pass_branches(f, d) &&
+           pass_dce(f, d); /* a known guard leaves a constant branch */
 }
 
 bool pass_predicate(IrModule *m, Diags *d) {

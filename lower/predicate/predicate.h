@@ -1,6 +1,7 @@
-/* Predication: what its parts share. predicate.c is the pass, lower/predicate/shape.c finds regions and says what an
- * instruction allows, lower/predicate/cost.c decides, lower/predicate/convert.c plans and rewrites one region.
- * See docs/predication.md. SPDX-License-Identifier: MIT */
+/* Predication: what its parts share. predicate.c is the pass, lower/predicate/shape.c finds regions and says
+ * what an instruction allows, lower/predicate/cost.c decides, lower/predicate/convert.c plans and rewrites
+ * one region. See docs/predication.md.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_PREDICATE_PREDICATE_H
 #define HEDDLE_LOWER_PREDICATE_PREDICATE_H
 #include "ir/ir.h"
@@ -8,17 +9,23 @@
 enum {
     PRED_MAX_INSTS = 64,  /* of the sides of one region, in mode max */
     PRED_AUTO_INSTS = 12, /* in mode auto */
-    PRED_MAX_BLOCK = 1024, /* of the block that a region becomes: later passes take more than linear time in it */
-    PRED_SPARE = 1        /* predicate registers that a region must leave free */
+    PRED_MAX_BLOCK =
+        1024,      /* of the block that a region becomes: later passes take more than linear time in it */
+    PRED_SPARE = 1 /* predicate registers that a region must leave free */
 };
 
 typedef struct {
     BlockId block;
-    unsigned n;       /* its instructions, without what ends it */
-    Operand guard;    /* true in the lanes that take this side */
+    unsigned n;    /* its instructions, without what ends it */
+    Operand guard; /* true in the lanes that take this side */
 } PredSide;
 
-typedef enum { PM_SAME, PM_OTHER, PM_TIE, PM_SELECT } PredMergeHow; /* first operand, second, second tied, select */
+typedef enum {
+    PM_SAME,
+    PM_OTHER,
+    PM_TIE,
+    PM_SELECT
+} PredMergeHow;  /* first operand, second, second tied, select */
 typedef struct { /* one phi of the join: where two edges become one */
     InstId phi;
     PredMergeHow how;
@@ -61,13 +68,14 @@ typedef struct {
     Arena a;
     PredicateMode mode;
     bool barriers;        /* divergent branches get a convergence barrier */
-    uint32_t *live_index; /* [value, of those that there were first] + 1: a predicate that more than one block uses */
+    uint32_t *live_index; /* [value, of those that there were first] + 1: a predicate that more than one block
+                             uses */
     uint32_t nlive, nindexed;
     uint32_t *live_value; /* [index] */
     Bitset *live_in;      /* [block] */
     Bitset scratch;
-    uint32_t *ipdom;      /* [block] where the ways from its end meet; 0: nowhere */
-    bool *queued;         /* [block] */
+    uint32_t *ipdom; /* [block] where the ways from its end meet; 0: nowhere */
+    bool *queued;    /* [block] */
     VEC(uint32_t) work;
 } Pred;
 
@@ -90,7 +98,8 @@ PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why);
 bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, unsigned *component);
 
 /* ---- lower/predicate/convert.c ---- */
-/* Decide for each instruction and phi what becomes of it; nothing is changed but Inst.aux, which pred_forget clears. */
+/* Decide for each instruction and phi what becomes of it; nothing is changed but Inst.aux, which pred_forget
+ * clears. */
 PredicateReason pred_plan(Pred *p, PredRegion *r);
 void pred_forget(Pred *p, const PredRegion *r);
 InstId pred_convert(Pred *p, PredRegion *r); /* the first instruction under the guard */

@@ -1,5 +1,5 @@
-/* Predication: which branches have a shape that can become guarded code, and what a single instruction allows.
- * Regions are one block deep: a nested region is found when what it holds has become one block.
+/* Predication: which branches have a shape that can become guarded code, and what a single instruction
+ * allows. Regions are one block deep: a nested region is found when what it holds has become one block.
  * SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 #include "lower/opt/opt.h"
@@ -20,8 +20,8 @@ static EndKind block_end(const Function *f, const Block *b) {
         return END_OTHER;
     if (b->succs.n == 1)
         return END_JUMP;
-    bool two = b->succs.n == 2 && first && first->op == OT_BRA && first->guard.kind == OPK_VAL && first->guard.file == RF_P &&
-               op_is_always(*ir_src((Function *)f, first, BRA_pp));
+    bool two = b->succs.n == 2 && first && first->op == OT_BRA && first->guard.kind == OPK_VAL &&
+               first->guard.file == RF_P && op_is_always(*ir_src((Function *)f, first, BRA_pp));
     return two ? END_BRANCH : END_OTHER;
 }
 
@@ -51,7 +51,8 @@ static bool observes_in_loop(const Function *f, const Block *b) {
 
 bool pred_waits(const Pred *p, const PredRegion *r) {
     const Block *blocks = p->f->blocks.at;
-    return r->out.i && (observes_in_loop(p->f, &blocks[r->head.i]) || observes_in_loop(p->f, &blocks[r->side[0].block.i]));
+    return r->out.i && (observes_in_loop(p->f, &blocks[r->head.i]) ||
+                        observes_in_loop(p->f, &blocks[r->side[0].block.i]));
 }
 
 /* The shape with succs[k] as its side, PD_NONE if there is none. */
@@ -82,7 +83,8 @@ static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegi
             return PD_DIAMOND;
         r->out = r->join;
         r->join = other;
-        return p->ipdom[head.i] == r->out.i && f->blocks.at[r->out.i].loop_depth == h->loop_depth ? PD_LEAVE : PD_NONE;
+        return p->ipdom[head.i] == r->out.i && f->blocks.at[r->out.i].loop_depth == h->loop_depth ? PD_LEAVE
+                                                                                                  : PD_NONE;
     case END_BRANCH:
         for (unsigned x = 0; x < 2; x++)
             if (s->succs.at[x].i == other.i && s->succs.at[1 - x].i != other.i) {
@@ -91,8 +93,7 @@ static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegi
                 return PD_BRANCH;
             }
         return PD_NONE;
-    default:
-        return PD_NONE;
+    default: return PD_NONE;
     }
 }
 
@@ -120,10 +121,12 @@ PredicateReason pred_why_not(const Pred *p, BlockId head) {
 bool pred_find(const Pred *p, BlockId head, unsigned *from, PredRegion *r) {
     const Function *f = p->f;
     const Block *h = &f->blocks.at[head.i];
-    *r = (PredRegion){.head = head, .uniform = uniform_branch(f, head) || (inst_at(f, h, 1)->flags & IF_UNIFORM)};
+    *r = (PredRegion){.head = head,
+                      .uniform = uniform_branch(f, head) || (inst_at(f, h, 1)->flags & IF_UNIFORM)};
     if (block_end(f, h) != END_BRANCH || h->succs.at[0].i == h->succs.at[1].i)
         return false;
-    while (*from < 4) { /* each successor as the side, then once more: any other shape is better than PD_LEAVE */
+    while (*from <
+           4) { /* each successor as the side, then once more: any other shape is better than PD_LEAVE */
         unsigned k = (*from)++;
         r->shared_exit = false;
         r->shape = shape_of(p, head, k % 2, r);
@@ -174,17 +177,32 @@ static PredicateReason operands_allow(const Function *f, const Inst *i) {
 
 static bool may_guard_memory(unsigned op) {
     switch (op) {
-    case OT_LDG: case OT_LD: case OT_LDS: case OT_LDL: case OT_STG: case OT_ST: case OT_STS: case OT_STL: case OT_RED:
-    case OT_ATOM: case OT_ATOMG: case OT_ATOMS: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_ATOMS_CAS: case OT_MEMBAR:
-        return true;
-    default:
-        return false;
+    case OT_LDG:
+    case OT_LD:
+    case OT_LDS:
+    case OT_LDL:
+    case OT_STG:
+    case OT_ST:
+    case OT_STS:
+    case OT_STL:
+    case OT_RED:
+    case OT_ATOM:
+    case OT_ATOMG:
+    case OT_ATOMS:
+    case OT_ATOM_CAS:
+    case OT_ATOMG_CAS:
+    case OT_ATOMS_CAS:
+    case OT_MEMBAR: return true;
+    default: return false;
     }
 }
 
 static PredKind pseudo_kind(const Inst *i, PredicateReason *why) {
     switch (i->op) {
-    case IR_COPY: case IR_PARCOPY: case IR_UNDEF: case IR_FRAME_ADDR:
+    case IR_COPY:
+    case IR_PARCOPY:
+    case IR_UNDEF:
+    case IR_FRAME_ADDR:
         if (op_is_always(i->guard))
             return PK_KEEP;
         break;
@@ -192,8 +210,7 @@ static PredKind pseudo_kind(const Inst *i, PredicateReason *why) {
         if (i->nsrc == 1)
             return PK_KEEP;
         break;
-    default:
-        break;
+    default: break;
     }
     *why = PR_OPERATION;
     return PK_NONE;
@@ -215,10 +232,16 @@ PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why) {
     }
     MachInst m = opt_mach(f, i);
     switch (latency_class(f->module->target, &m)) {
-    case LC_ALU: case LC_FMA: case LC_WIDE: case LC_HALF: case LC_HALF_ALU:
-        return i->flags & IF_SIDE_EFFECT ? PK_GUARD : PK_PLAIN;
-    case LC_DBL: case LC_XU: case LC_DISP64: case LC_HALF_MMA: case LC_CONST: /* slow, or not known never to fault */
-        return PK_GUARD;
+    case LC_ALU:
+    case LC_FMA:
+    case LC_WIDE:
+    case LC_HALF:
+    case LC_HALF_ALU: return i->flags & IF_SIDE_EFFECT ? PK_GUARD : PK_PLAIN;
+    case LC_DBL:
+    case LC_XU:
+    case LC_DISP64:
+    case LC_HALF_MMA:
+    case LC_CONST: /* slow, or not known never to fault */ return PK_GUARD;
     case LC_SPECIAL:
         if (i->op == OT_S2R)
             return PK_GUARD;
@@ -228,8 +251,7 @@ PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why) {
             return PK_GUARD;
         *why = i->op == OT_YIELD || i->op == OT_NANOSLEEP ? PR_SYNC : PR_OPERATION;
         return PK_NONE;
-    default:
-        break;
+    default: break;
     }
     *why = PR_OPERATION;
     return PK_NONE;

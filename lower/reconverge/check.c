@@ -1,16 +1,13 @@
-/* Checks what reconvergence insertion made, with a data flow of its own over the finished instructions: in which
- * barrier registers may a lane be pending, and at which BSYNC will it leave them? The rules:
- *   R-01 at BSYNC Bk every other register that may be pending is smaller
- *   R-02, R-03 a pending lane can still reach its BSYNC, or comes only to EXIT or a trap; nothing at RET
- *   R-04 a BSYNC is reached by a BSSY of its own    R-05 a BSSY reaches its BSYNC
- *   R-06 the syncpoint of a BSSY is a block that begins with its BSYNC
- *   R-07 no guard on instructions that count or switch lanes
- *   R-08 a register is not used again where it may be pending for another join
- *   R-09, R-10 collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes
- *   R-11 WARPSYNC in a region stands behind YIELD
- *   R-12 two places that may wait for each other are one (lower/reconverge/meet.c)
- *   R-13 a cycle that may wait for another lane passes YIELD or NANOSLEEP
- *   R-16 a callee's registers are above all that may be pending at the call
+/* Checks what reconvergence insertion made, with a data flow of its own over the finished instructions: in
+ * which barrier registers may a lane be pending, and at which BSYNC will it leave them? The rules: R-01 at
+ * BSYNC Bk every other register that may be pending is smaller R-02, R-03 a pending lane can still reach its
+ * BSYNC, or comes only to EXIT or a trap; nothing at RET R-04 a BSYNC is reached by a BSSY of its own    R-05
+ * a BSSY reaches its BSYNC R-06 the syncpoint of a BSSY is a block that begins with its BSYNC R-07 no guard
+ * on instructions that count or switch lanes R-08 a register is not used again where it may be pending for
+ * another join R-09, R-10 collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes R-11
+ * WARPSYNC in a region stands behind YIELD R-12 two places that may wait for each other are one
+ * (lower/reconverge/meet.c) R-13 a cycle that may wait for another lane passes YIELD or NANOSLEEP R-16 a
+ * callee's registers are above all that may be pending at the call
  * SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <stdio.h>
@@ -25,9 +22,9 @@ typedef struct {
     Function *f;
     Graph g;
     GraphOrder order;
-    Pending *in;        /* [block] */
-    uint8_t *ends;      /* [block] reaches EXIT, RET or a trap */
-    Bitset *reach;      /* [block that has a BSYNC] blocks that reach it; w NULL: not made yet */
+    Pending *in;   /* [block] */
+    uint8_t *ends; /* [block] reaches EXIT, RET or a trap */
+    Bitset *reach; /* [block that has a BSYNC] blocks that reach it; w NULL: not made yet */
     const bool *open, *observes;
     const SyncNotes *notes;
     bool report, good;
@@ -40,15 +37,16 @@ static void fail(Check *c, const Inst *i, const char *rule, const char *what, un
     c->good = false;
     char text[128];
     snprintf(text, sizeof text, what, reg);
-    diag(c->d, c->f->locs.at[i->loc.i].src, DIAG_E0773, rule, text, str_text(c->f->module->strings, c->f->name));
+    diag(c->d, c->f->locs.at[i->loc.i].src, DIAG_E0773, rule, text,
+         str_text(c->f->module->strings, c->f->name));
 }
 
 static void mark_back(Check *c, uint8_t *seen, uint32_t *stack, uint32_t top) {
     while (top) {
         uint32_t n = stack[--top];
         GRAPH_PREDS(&c->g, n, p)
-            if (c->order.index[*p] != NO_NODE && !seen[*p])
-                seen[*p] = 1, stack[top++] = *p;
+        if (c->order.index[*p] != NO_NODE && !seen[*p])
+            seen[*p] = 1, stack[top++] = *p;
     }
 }
 
@@ -134,7 +132,8 @@ static void do_call(Check *c, const Pending *s, const Inst *i) {
         if (s->join[k])
             highest = k + 1;
     for (unsigned k = 0; k < m->funcs.n; k++)
-        if ((callee ? callee->index == k : c->open[k] && !m->funcs.at[k]->is_entry) && m->funcs.at[k]->b_base < highest)
+        if ((callee ? callee->index == k : c->open[k] && !m->funcs.at[k]->is_entry) &&
+            m->funcs.at[k]->b_base < highest)
             fail(c, i, "R-16", "the callee may use B%u, which may be pending at the call", highest - 1);
 }
 
@@ -164,7 +163,9 @@ static void do_collective(Check *c, const Pending *s, const Inst *i, InstId id, 
         Operand m = *ir_src(c->f, i, WARPSYNC_rb);
         if (any_pending(s, &reg) && !b->yielded)
             fail(c, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
-        *b = (Before){.synced = true, .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX, .yielded = b->yielded,
+        *b = (Before){.synced = true,
+                      .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX,
+                      .yielded = b->yielded,
                       .mask = m};
         return;
     }
@@ -181,8 +182,8 @@ static void do_collective(Check *c, const Pending *s, const Inst *i, InstId id, 
 }
 
 static bool counts_lanes(const Inst *i) {
-    return i->op == OT_BSSY || i->op == OT_BSYNC || i->op == OT_BREAK || i->op == OT_YIELD || i->op == OT_WARPSYNC ||
-           i->op == OT_BAR || i->op == OT_BAR_RED;
+    return i->op == OT_BSSY || i->op == OT_BSYNC || i->op == OT_BREAK || i->op == OT_YIELD ||
+           i->op == OT_WARPSYNC || i->op == OT_BAR || i->op == OT_BAR_RED;
 }
 
 static void check_inst(Check *c, Pending *s, InstId id, uint32_t block, Before *before) {
@@ -197,8 +198,11 @@ static void check_inst(Check *c, Pending *s, InstId id, uint32_t block, Before *
         *before = (Before){0};
         break;
     case OT_BREAK: s->join[reg_of(c, i)] = 0; break;
-    case OT_YIELD: case OT_NANOSLEEP: *before = (Before){.yielded = true}; break;
-    case OT_WARPSYNC: case OT_BAR: case OT_BAR_RED: do_collective(c, s, i, id, before); break;
+    case OT_YIELD:
+    case OT_NANOSLEEP: *before = (Before){.yielded = true}; break;
+    case OT_WARPSYNC:
+    case OT_BAR:
+    case OT_BAR_RED: do_collective(c, s, i, id, before); break;
     case OT_CALL:
         do_call(c, s, i);
         *before = (Before){0};
@@ -207,7 +211,8 @@ static void check_inst(Check *c, Pending *s, InstId id, uint32_t block, Before *
         if (any_pending(s, &reg))
             fail(c, i, "R-02", "B%u may be pending at RET", reg);
         break;
-    case OT_EXIT: case OT_KILL:
+    case OT_EXIT:
+    case OT_KILL:
         if (!op_is_always(i->guard)) /* the others are still together */
             before->yielded = false;
         break;
@@ -254,7 +259,8 @@ static Progress progress_of(const Check *c, uint32_t n) {
     for (unsigned p = 0; p < b->insts.n; p++) {
         const Inst *i = &c->f->insts.at[b->insts.at[p].i];
         const Function *callee = i->op == OT_CALL ? ir_callee(c->f, i) : NULL;
-        bool waits = i->flags & IF_OBSERVING || (i->op == OT_CALL && (!callee || callee->blocks.n <= 1 || c->observes[callee->index]));
+        bool waits = i->flags & IF_OBSERVING ||
+                     (i->op == OT_CALL && (!callee || callee->blocks.n <= 1 || c->observes[callee->index]));
         if (waits && !r.observes)
             r.observes = i;
         r.yields |= (i->op == OT_YIELD || i->op == OT_NANOSLEEP) && op_is_always(i->guard);
@@ -276,8 +282,8 @@ static void check_progress(Check *c) {
         while (top && !seen[root]) {
             uint32_t n = stack[--top];
             GRAPH_SUCCS(&c->g, n, t)
-                if (*t && !seen[*t] && !progress_of(c, *t).yields)
-                    seen[*t] = 1, stack[top++] = *t;
+            if (*t && !seen[*t] && !progress_of(c, *t).yields)
+                seen[*t] = 1, stack[top++] = *t;
         }
         if (seen[root])
             fail(c, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
@@ -285,7 +291,8 @@ static void check_progress(Check *c) {
     }
 }
 
-static bool check_function(Function *f, const bool *open, const bool *observes, const SyncNotes *notes, Diags *d) {
+static bool check_function(Function *f, const bool *open, const bool *observes, const SyncNotes *notes,
+                           Diags *d) {
     Check c = {.f = f, .open = open, .observes = observes, .notes = notes, .d = d, .good = true};
     c.g = cfg_graph(&c.a, f);
     c.order = graph_order(&c.a, &c.g, f->entry.i);
@@ -303,8 +310,8 @@ static bool check_function(Function *f, const bool *open, const bool *observes, 
                 continue;
             check_block(&c, n, &s);
             GRAPH_SUCCS(&c.g, n, v)
-                if (*v)
-                    changed |= merge(&c, &s, *v);
+            if (*v)
+                changed |= merge(&c, &s, *v);
         }
     }
     check_progress(&c);

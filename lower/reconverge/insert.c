@@ -1,5 +1,6 @@
-/* Puts BSSY, BSYNC and BREAK of the joins into the function: BSSY before the branch, BSYNC first in the join's
- * block behind the phis, BREAK in a block of its own on the edge unless the target has no other predecessor.
+/* Puts BSSY, BSYNC and BREAK of the joins into the function: BSSY before the branch, BSYNC first in the
+ * join's block behind the phis, BREAK in a block of its own on the edge unless the target has no other
+ * predecessor.
  * SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <stdlib.h>
@@ -41,8 +42,8 @@ static void solve_must(const Reconv *r, const Join *j, uint8_t *must, uint8_t *g
             uint32_t n = j->in.at[k];
             uint8_t all = n != r->f->entry.i;
             GRAPH_PREDS(&r->g, n, p)
-                if (r->order.index[*p] != NO_NODE && !gen[*p] && (*p == j->block || !must[*p]))
-                    all = 0;
+            if (r->order.index[*p] != NO_NODE && !gen[*p] && (*p == j->block || !must[*p]))
+                all = 0;
             if (all != must[n])
                 must[n] = all, changed = true;
         }
@@ -80,9 +81,14 @@ static int edge_order(const void *a, const void *b) {
     return x->to < y->to ? -1 : x->to > y->to;
 }
 
-typedef struct { GraphEdge edge; uint32_t join; } Break;
+typedef struct {
+    GraphEdge edge;
+    uint32_t join;
+} Break;
 
-static int break_order(const void *a, const void *b) { return edge_order(&((const Break *)a)->edge, &((const Break *)b)->edge); }
+static int break_order(const void *a, const void *b) {
+    return edge_order(&((const Break *)a)->edge, &((const Break *)b)->edge);
+}
 
 static unsigned count_edges(Function *f, GraphEdge e) {
     const Block *b = ir_block(f, (BlockId){e.from});
@@ -134,7 +140,8 @@ void reconv_insert(Reconv *r) {
         insert_joins_bssy(r, j, must, gen);
         const Block *blk = ir_block(f, (BlockId){j->block});
         unsigned p = behind_phis(f, blk);
-        ir_insert(f, (BlockId){j->block}, p, barrier_inst(f, OT_BSYNC, j->reg, ir_inst(f, blk->insts.at[p])->loc));
+        ir_insert(f, (BlockId){j->block}, p,
+                  barrier_inst(f, OT_BSYNC, j->reg, ir_inst(f, blk->insts.at[p])->loc));
     }
     insert_breaks(r);
 }

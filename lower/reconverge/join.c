@@ -4,20 +4,22 @@
  * of a divergent branch. In frontier mode a block where two sides of a divergent branch meet before that is
  * one too; lanes that then leave without passing it take a BREAK on the way.
  *
- * Order rule: with an edge p -> k wherever a lane at the BSYNC of k may be pending in p, the graph over joins has
- * no cycle, and registers grow along its edges. Then groups that wait for each other form chains that end. A
- * register is also different from that of every join that may be pending at the same place. Where this cannot
- * be had, the early branch with the least profit is given up, then whole joins: leaving a join out is always safe.
+ * Order rule: with an edge p -> k wherever a lane at the BSYNC of k may be pending in p, the graph over joins
+ * has no cycle, and registers grow along its edges. Then groups that wait for each other form chains that
+ * end. A register is also different from that of every join that may be pending at the same place. Where this
+ * cannot be had, the early branch with the least profit is given up, then whole joins: leaving a join out is
+ * always safe.
  * SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <string.h>
 
 enum {
-    MAX_EARLY_BLOCKS = 4096,  /* larger functions get no early joins: the search is quadratic */
-    MAX_ENTRIES = 1 << 25,    /* of all lists of pending blocks together */
-    MAX_ROUNDS = 256,         /* of numbering; then all early branches are given up */
-    MAX_SEARCHES = 64,        /* in one round, for an early join to give up */
-    IS_IN = 1, IS_OUT = 2
+    MAX_EARLY_BLOCKS = 4096, /* larger functions get no early joins: the search is quadratic */
+    MAX_ENTRIES = 1 << 25,   /* of all lists of pending blocks together */
+    MAX_ROUNDS = 256,        /* of numbering; then all early branches are given up */
+    MAX_SEARCHES = 64,       /* in one round, for an early join to give up */
+    IS_IN = 1,
+    IS_OUT = 2
 };
 
 static Join *add_join(Reconv *r, uint32_t block) {
@@ -98,7 +100,8 @@ static void find_meetings(Reconv *r, uint32_t b, uint32_t *label) {
             meets |= label[n] != 0;
             label[n] = meets ? n : label[*p];
         }
-        if (meets && n != r->pd.ipdom[b] && r->g.pred_at[n + 1] - r->g.pred_at[n] > 1 && !reconv_only_exits(r->f, n)) {
+        if (meets && n != r->pd.ipdom[b] && r->g.pred_at[n + 1] - r->g.pred_at[n] > 1 &&
+            !reconv_only_exits(r->f, n)) {
             Join *j = add_join(r, n);
             VEC_ADD(&r->a, &j->early, b);
         }
@@ -124,17 +127,18 @@ static int64_t body_size(Reconv *r, uint32_t block) {
         uint32_t n = r->stack[--top];
         size += ir_block(r->f, (BlockId){n})->insts.n;
         GRAPH_SUCCS(&r->g, n, s)
-            if (*s && *s != end && r->mark[*s] != round && is_forward(r, n, *s)) {
-                r->mark[*s] = round;
-                r->stack[top++] = *s;
-            }
+        if (*s && *s != end && r->mark[*s] != round && is_forward(r, n, *s)) {
+            r->mark[*s] = round;
+            r->stack[top++] = *s;
+        }
     }
     return size;
 }
 
 /* ---- where lanes are pending ---- */
 
-/* Marks the blocks that reach the join: by any path if it is a post-dominator, else without retreating edges. */
+/* Marks the blocks that reach the join: by any path if it is a post-dominator, else without retreating edges.
+ */
 static uint32_t mark_reaching(Reconv *r, const Join *j) {
     uint32_t top = 0, round = ++r->round;
     r->stack[top++] = j->block;
@@ -142,15 +146,16 @@ static uint32_t mark_reaching(Reconv *r, const Join *j) {
     while (top) {
         uint32_t n = r->stack[--top];
         GRAPH_PREDS(&r->g, n, p)
-            if (r->order.index[*p] != NO_NODE && r->mark[*p] != round && (j->ipdom || is_forward(r, *p, n))) {
-                r->mark[*p] = round;
-                r->stack[top++] = *p;
-            }
+        if (r->order.index[*p] != NO_NODE && r->mark[*p] != round && (j->ipdom || is_forward(r, *p, n))) {
+            r->mark[*p] = round;
+            r->stack[top++] = *p;
+        }
     }
     return round;
 }
 
-/* Lanes that go to `to` never pass the join. Where they only come to an EXIT, the EXIT takes them out of it. */
+/* Lanes that go to `to` never pass the join. Where they only come to an EXIT, the EXIT takes them out of it.
+ */
 static bool needs_break(const Reconv *r, const Join *j, uint32_t to) {
     if (j->early.n)
         return true;
@@ -233,10 +238,10 @@ static void solve_join(Reconv *r, Join *j, uint8_t *state) {
 
 typedef struct {
     Reconv *r;
-    Graph graph;     /* over joins: p -> k, a lane at the BSYNC of k may be pending in p */
+    Graph graph; /* over joins: p -> k, a lane at the BSYNC of k may be pending in p */
     uint32_t *comp, *comp_size, ncomp;
     uint8_t *state;
-    Arena a;         /* of one round */
+    Arena a; /* of one round */
 } Numbering;
 
 static void build_order(Numbering *n) {
@@ -285,8 +290,8 @@ static uint32_t worst_before(Numbering *n, uint32_t k) {
         if (r->joins.at[j].early.n && (worst == NO_JOIN || r->joins.at[j].profit < r->joins.at[worst].profit))
             worst = j;
         GRAPH_PREDS(&n->graph, j, p)
-            if (!seen[*p])
-                seen[*p] = 1, stack[top++] = *p;
+        if (!seen[*p])
+            seen[*p] = 1, stack[top++] = *p;
     }
     arena_release(&n->a, mark);
     return worst;

@@ -1,10 +1,11 @@
-/* R-12, checked on the result of reconvergence insertion: two collectives of one kind that lanes of a warp may be at at
- * the same time, waiting for each other, must be one instruction, because WARPSYNC counts arrivals at one place.
+/* R-12, checked on the result of reconvergence insertion: two collectives of one kind that lanes of a warp
+ * may be at at the same time, waiting for each other, must be one instruction, because WARPSYNC counts
+ * arrivals at one place.
  *
- * The places are noted before rendezvous stubs are made (reconv_note_sites), with what PTX says of them. In the result a
- * place either still has its instruction or calls a stub. Whether two places can be met at the same time is decided
- * here without dominators: walk from one to the next of the two; if from the start on there is only ever one of them
- * that can come next, all lanes pass them in one order.
+ * The places are noted before rendezvous stubs are made (reconv_note_sites), with what PTX says of them. In
+ * the result a place either still has its instruction or calls a stub. Whether two places can be met at the
+ * same time is decided here without dominators: walk from one to the next of the two; if from the start on
+ * there is only ever one of them that can come next, all lanes pass them in one order.
  * SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <stdio.h>
@@ -13,7 +14,9 @@
 
 static bool is_bar(unsigned op) { return op == OT_BAR || op == OT_BAR_RED; }
 
-static bool is_stub(const Function *f) { return !strncmp(str_text(f->module->strings, f->name), "$sync$", 6); }
+static bool is_stub(const Function *f) {
+    return !strncmp(str_text(f->module->strings, f->name), "$sync$", 6);
+}
 
 bool reconv_is_collective(const Inst *i) {
     return !ir_is_pseudo(i->op) && op_is_always(i->guard) && (is_bar(i->op) || i->flags & IF_SYNC);
@@ -44,9 +47,16 @@ void reconv_note_sites(SyncNotes *notes, const IrModule *m) {
                 if (!reconv_is_collective(i))
                     continue;
                 *VEC_PUSH(&notes->a, &notes->sites) =
-                    (SyncSite){.f = f, .block = f->layout.at[n].i, .inst = b->insts.at[p], .op = i->op, .mods = i->mods,
-                               .mask = mask_of(f, i), .id = is_bar(i->op) ? *ir_src(f, i, 0) : (Operand){0}, .loc = i->loc,
-                               .uniform = b->uniform_flow, .aligned = (i->flags & IF_ALIGNED) != 0};
+                    (SyncSite){.f = f,
+                               .block = f->layout.at[n].i,
+                               .inst = b->insts.at[p],
+                               .op = i->op,
+                               .mods = i->mods,
+                               .mask = mask_of(f, i),
+                               .id = is_bar(i->op) ? *ir_src(f, i, 0) : (Operand){0},
+                               .loc = i->loc,
+                               .uniform = b->uniform_flow,
+                               .aligned = (i->flags & IF_ALIGNED) != 0};
             }
         }
     }
@@ -85,7 +95,8 @@ static void find_stubs_in(Meet *c, Function *f, uint32_t block, bool *kept) {
         const Inst *i = &f->insts.at[b->insts.at[p].i];
         const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
         for (uint32_t s = 0; callee && is_stub(callee) && s < c->notes->sites.n; s++)
-            if (site[s].f == f && site[s].block == block && site[s].loc.i == i->loc.i && !c->stub[s] && !kept[s]) {
+            if (site[s].f == f && site[s].block == block && site[s].loc.i == i->loc.i && !c->stub[s] &&
+                !kept[s]) {
                 c->stub[s] = callee;
                 break;
             }

@@ -1,8 +1,8 @@
 /* Reconvergence insertion: the module, callers before callees. Every divergent branch whose paths meet gets
- * BSSY before it and the block where they meet a BSYNC; lower/reconverge/join.c says which blocks these are and why no
- * group of lanes then waits for ever. A callee uses barrier registers above all those in which its callers may be
- * pending at the call; functions of recursive cycles use none. Joins that do not fit into 16 registers are left out, never
- * spilled: that is always safe.
+ * BSSY before it and the block where they meet a BSYNC; lower/reconverge/join.c says which blocks these are
+ * and why no group of lanes then waits for ever. A callee uses barrier registers above all those in which its
+ * callers may be pending at the call; functions of recursive cycles use none. Joins that do not fit into 16
+ * registers are left out, never spilled: that is always safe.
  *
  * In: SSA with uniformity. Out: BSSY, BSYNC, BREAK, YIELD, WARPSYNC and stubs in place; Function.b_base;
  * IrModule.reconv. docs/reconvergence.md explains the whole.
@@ -112,9 +112,13 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
             *max_b = j->reg + 1u;
         for (unsigned n = 0; n < j->early.n; n++) {
             const Block *blk = ir_block(r->f, (BlockId){j->early.at[n]});
-            *VEC_PUSH(&m->arena, &m->reconv) =
-                (ReconvReport){.func = r->f, .branch = {j->early.at[n]}, .join = {j->block}, .barrier = j->reg,
-                               .loc = reconv_branch(r->f, blk)->loc, .join_loc = join_loc(r, j->block), .reason = RJ_EARLY};
+            *VEC_PUSH(&m->arena, &m->reconv) = (ReconvReport){.func = r->f,
+                                                              .branch = {j->early.at[n]},
+                                                              .join = {j->block},
+                                                              .barrier = j->reg,
+                                                              .loc = reconv_branch(r->f, blk)->loc,
+                                                              .join_loc = join_loc(r, j->block),
+                                                              .reason = RJ_EARLY};
         }
     }
 }
@@ -140,12 +144,12 @@ static void analyse(Reconv *r, Function *f) {
 typedef struct {
     IrModule *m;
     Arena a;
-    uint32_t *base;     /* [func] first register above all that its callers may be pending in */
-    bool *recursive;    /* [func] */
+    uint32_t *base;  /* [func] first register above all that its callers may be pending in */
+    bool *recursive; /* [func] */
     bool *open, *observes;
     Graph calls;
     uint32_t *comp;
-    unsigned nstubs;    /* the first functions of the module */
+    unsigned nstubs; /* the first functions of the module */
     Diags *d;
 } Module;
 
@@ -222,7 +226,7 @@ static uint32_t find_recursion(Module *mod) {
     for (unsigned k = 0; k < m->funcs.n; k++) {
         mod->recursive[k] = size[mod->comp[k]] > 1;
         GRAPH_SUCCS(&mod->calls, k, t)
-            mod->recursive[k] |= *t == k;
+        mod->recursive[k] |= *t == k;
     }
     return n;
 }

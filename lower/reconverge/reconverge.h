@@ -1,7 +1,8 @@
-/* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports), lower/reconverge/join.c
- * (which joins, where lanes are pending in them, register numbers), lower/reconverge/insert.c (the instructions),
- * lower/reconverge/sync.c and lower/reconverge/stub.c (collectives), lower/reconverge/yield.c (forward progress),
- * lower/reconverge/check.c and lower/reconverge/meet.c (the rules, checked on the result).
+/* What the parts of reconvergence insertion share: reconverge.c (the module, calls, reports),
+ * lower/reconverge/join.c (which joins, where lanes are pending in them, register numbers),
+ * lower/reconverge/insert.c (the instructions), lower/reconverge/sync.c and lower/reconverge/stub.c
+ * (collectives), lower/reconverge/yield.c (forward progress), lower/reconverge/check.c and
+ * lower/reconverge/meet.c (the rules, checked on the result).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
@@ -13,11 +14,11 @@ enum { NUM_B = 16 };
 
 typedef struct {
     uint32_t block;
-    uint8_t reg;      /* NUM_B: none */
-    bool ipdom;       /* it is the immediate post-dominator of a divergent branch */
+    uint8_t reg; /* NUM_B: none */
+    bool ipdom;  /* it is the immediate post-dominator of a divergent branch */
     bool dropped;
-    ReconvReason why; /* if dropped */
-    int64_t profit;   /* of its early branches, in instructions */
+    ReconvReason why;      /* if dropped */
+    int64_t profit;        /* of its early branches, in instructions */
     VEC(uint32_t) places;  /* blocks at whose end its BSSY stands, for post-dominated branches */
     VEC(uint32_t) early;   /* the same for branches that it does not post-dominate; empty when given up */
     VEC(GraphEdge) breaks; /* edges with a BREAK */
@@ -31,13 +32,13 @@ typedef struct {
     PostDom pd;
     LoopForest loops;
     GraphOrder order;
-    uint32_t *join_at;    /* [block] join that it carries, or NO_JOIN */
+    uint32_t *join_at; /* [block] join that it carries, or NO_JOIN */
     VEC(Join) joins;
-    uint16_t *used_in, *used_out; /* [block] registers that may be pending at its beginning, its end */
+    uint16_t *used_in, *used_out;  /* [block] registers that may be pending at its beginning, its end */
     uint32_t *stack, *mark, round; /* for walks: mark[n] == round */
-    uint64_t entries;     /* in all lists of all joins */
-    bool no_early;        /* ipdom mode */
-    bool all_early;       /* no profit test */
+    uint64_t entries;              /* in all lists of all joins */
+    bool no_early;                 /* ipdom mode */
+    bool all_early;                /* no profit test */
     bool yield_breaks;
 } Reconv;
 
@@ -52,7 +53,9 @@ static inline uint16_t pending_inside(const Reconv *r, uint32_t block) {
     const Join *j = live_join(r, block);
     return (uint16_t)(r->used_in[block] & ~(j ? 1u << j->reg : 0));
 }
-static inline unsigned above(uint16_t pending) { return pending ? 32u - (unsigned)__builtin_clz(pending) : 0; }
+static inline unsigned above(uint16_t pending) {
+    return pending ? 32u - (unsigned)__builtin_clz(pending) : 0;
+}
 
 /* The branch that ends the block; its last instruction if there is none. */
 const Inst *reconv_branch(const Function *f, const Block *b);
@@ -85,10 +88,11 @@ typedef struct {
     VEC(SyncSite) sites; /* sorted */
 } SyncNotes;
 void reconv_note_sites(SyncNotes *notes, const IrModule *m);
-const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst); /* NULL if there is none */
+const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f,
+                             InstId inst); /* NULL if there is none */
 bool reconv_is_collective(const Inst *i);
-/* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before the stubs, or
- * NULL where there are none: then the result itself is noted. */
+/* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before
+ * the stubs, or NULL where there are none: then the result itself is noted. */
 bool reconv_check(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d);
 bool reconv_check_meetings(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d); /* */
 #endif

@@ -1,13 +1,13 @@
-/* Rendezvous stubs. PTX matches collectives by mask; WARPSYNC counts arrivals by PC. So collectives of one kind
- * at several places that may meet each other run in one stub that all these places call:
- *     place: YIELD; operands into fixed registers; LEPC; CALL stub
- *     stub:  WARPSYNC mask; the operation; RET      (which takes each lane back to its place)
- * YIELD comes first because a partner may be parked at a BSYNC that waits for these lanes.
+/* Rendezvous stubs. PTX matches collectives by mask; WARPSYNC counts arrivals by PC. So collectives of one
+ * kind at several places that may meet each other run in one stub that all these places call: place: YIELD;
+ * operands into fixed registers; LEPC; CALL stub stub:  WARPSYNC mask; the operation; RET      (which takes
+ * each lane back to its place) YIELD comes first because a partner may be parked at a BSYNC that waits for
+ * these lanes.
  *
- * Two places never meet, and need no stub, if both are in uniform flow (all lanes are at the same one); if one
- * is in uniform flow of a kernel and every lane at the other has passed it once and for all; if lanes always pass them in turn with one mask; if their masks are
- * different numbers;
- * if no kernel reaches both; or if PTX promises (.aligned) that a warp is at one place.
+ * Two places never meet, and need no stub, if both are in uniform flow (all lanes are at the same one); if
+ * one is in uniform flow of a kernel and every lane at the other has passed it once and for all; if lanes
+ * always pass them in turn with one mask; if their masks are different numbers; if no kernel reaches both; or
+ * if PTX promises (.aligned) that a warp is at one place.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include "lower/opt/opt.h"
@@ -30,14 +30,14 @@ typedef struct {
     Graph g;
     DomTree dom;
     PostDom pd;
-    Bitset roots;      /* open functions from which it is reached */
+    Bitset roots; /* open functions from which it is reached */
 } Facts;
 
 typedef struct {
     IrModule *m;
     Arena a;
     VEC(Site) sites;
-    Facts *facts;      /* [func] */
+    Facts *facts; /* [func] */
     uint32_t turn_tests;
 } Stubs;
 
@@ -64,8 +64,12 @@ static void find_sites(Stubs *s, Function *f) {
             unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
             if (!op_is_always(i->guard) || (!is_bar(i->op) && i->op != OT_WARPSYNC && !(i->flags & IF_SYNC)))
                 continue;
-            Site site = {.f = f, .block = f->layout.at[n], .inst = b->insts.at[p], .uniform = b->uniform_flow,
-                         .aligned = (i->flags & IF_ALIGNED) != 0, .parent = s->sites.n};
+            Site site = {.f = f,
+                         .block = f->layout.at[n],
+                         .inst = b->insts.at[p],
+                         .uniform = b->uniform_flow,
+                         .aligned = (i->flags & IF_ALIGNED) != 0,
+                         .parent = s->sites.n};
             if (i->op == OT_WARPSYNC)
                 site.mask = *ir_src(f, i, WARPSYNC_rb);
             else if (is_bar(i->op))
@@ -142,8 +146,8 @@ static bool reaches(Stubs *s, const Facts *x, uint32_t from, uint32_t to, uint32
     while (top && !seen[to]) {
         uint32_t n = stack[--top];
         GRAPH_SUCCS(&x->g, n, t)
-            if (!seen[*t] && *t != without)
-                seen[*t] = 1, stack[top++] = *t;
+        if (!seen[*t] && *t != without)
+            seen[*t] = 1, stack[top++] = *t;
     }
     bool found = seen[to];
     arena_release(&s->a, mark);
@@ -164,18 +168,21 @@ static bool in_turn(Stubs *s, const Site *a, const Site *b) {
     return !reaches(s, f, x, x, y) && !reaches(s, f, y, y, x);
 }
 
-/* Has every lane that is at `odd` passed `even` once, and will none pass it again? Uniform flow alone does not
- * say so: lanes on their way to an EXIT may leave it aside. */
+/* Has every lane that is at `odd` passed `even` once, and will none pass it again? Uniform flow alone does
+ * not say so: lanes on their way to an EXIT may leave it aside. */
 static bool passed_once(Stubs *s, const Site *even, const Site *odd) {
     const Facts *f = facts_of(s, even->f);
     return even->f->is_entry && dom_contains(&f->dom, even->block.i, odd->block.i) &&
-           !reaches(s, f, even->block.i, even->block.i, NO_NODE) && !reaches(s, f, odd->block.i, even->block.i, NO_NODE);
+           !reaches(s, f, even->block.i, even->block.i, NO_NODE) &&
+           !reaches(s, f, odd->block.i, even->block.i, NO_NODE);
 }
 
 static bool same_operand(Operand a, Operand b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 /* Lanes meet by mask, so places with different numbers never do. */
-static bool other_mask(Operand a, Operand b) { return a.kind == OPK_IMM && b.kind == OPK_IMM && a.value != b.value; }
+static bool other_mask(Operand a, Operand b) {
+    return a.kind == OPK_IMM && b.kind == OPK_IMM && a.value != b.value;
+}
 
 static bool other_barrier(const Site *a, const Inst *i, const Site *b, const Inst *j) {
     Operand x = *ir_src(a->f, i, 0), y = *ir_src(b->f, j, 0);
@@ -242,7 +249,7 @@ typedef struct { /* how operands travel; regs 0: the same constant everywhere */
 } Way;
 
 typedef struct {
-    unsigned op, result_op;  /* result_op: whose destinations are the results */
+    unsigned op, result_op; /* result_op: whose destinations are the results */
     uint32_t mods;
     unsigned nsrc, ndst;
     Way mask, src[STUB_SRCS];
@@ -348,7 +355,8 @@ static Operand put_sel(Place *p, Operand pred) { /* 1 where pred is true */
 
 static void put_isetp(Place *p, Operand pred, Operand r) { /* pred = r != 0 */
     InstId i = put_own(p, OT_ISETP);
-    ir_inst(p->f, i)->mods = MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND);
+    ir_inst(p->f, i)->mods =
+        MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND);
     ir_set_dst(p->f, i, 0, pred);
     ir_set_src(p->f, i, ISETP_ra, r);
     ir_set_src(p->f, i, ISETP_rb, op_rz());
@@ -456,7 +464,8 @@ static void pass_operand(Place *p, Fixed *args, const Way *w, Operand o) {
 static void move_to_r(Function *f, uint32_t value) {
     f->values.at[value].file = RF_R;
     for (unsigned k = 0; k < f->operands.n; k++)
-        if (f->operands.at[k].kind == OPK_VAL && f->operands.at[k].count == 1 && f->operands.at[k].value == value)
+        if (f->operands.at[k].kind == OPK_VAL && f->operands.at[k].count == 1 &&
+            f->operands.at[k].value == value)
             f->operands.at[k].file = RF_R;
 }
 

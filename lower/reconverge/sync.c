@@ -1,7 +1,7 @@
-/* Collectives: an operation with IF_SYNC, and BAR, run with exactly the lanes of their mask because a WARPSYNC
- * stands before them. Where a partner may be parked at a BSYNC that waits for these lanes, YIELD before it lets
- * that BSYNC pass. In yield=break mode lanes leave all barriers of their function before a YIELD and join them
- * again behind it, which works even where BSYNC does not let lanes pass because of YIELD.
+/* Collectives: an operation with IF_SYNC, and BAR, run with exactly the lanes of their mask because a
+ * WARPSYNC stands before them. Where a partner may be parked at a BSYNC that waits for these lanes, YIELD
+ * before it lets that BSYNC pass. In yield=break mode lanes leave all barriers of their function before a
+ * YIELD and join them again behind it, which works even where BSYNC does not let lanes pass because of YIELD.
  * SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <string.h>
@@ -10,9 +10,9 @@ typedef struct {
     Reconv *r;
     BlockId block;
     bool yield;
-    uint16_t pending;     /* registers to leave at a YIELD */
-    uint16_t left;        /* registers to join again */
-    Operand have;         /* mask on which the active lanes are known to be together */
+    uint16_t pending; /* registers to leave at a YIELD */
+    uint16_t left;    /* registers to join again */
+    Operand have;     /* mask on which the active lanes are known to be together */
     Diags *d;
 } Cover;
 
@@ -21,7 +21,9 @@ static void insert(Cover *c, unsigned *p, InstId i, LocId loc) {
     ir_insert(c->r->f, c->block, (*p)++, i);
 }
 
-static InstId plain_inst(Function *f, unsigned op) { return ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op)); }
+static InstId plain_inst(Function *f, unsigned op) {
+    return ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
+}
 
 /* The join in whose register reg lanes are pending in this block; 0 if they will not come to it any more. */
 static uint32_t join_block(const Cover *c, unsigned reg) {
@@ -79,11 +81,17 @@ static void insert_warpsync(Cover *c, unsigned *p, Operand mask) {
 
 static bool changes_active(const Inst *i) {
     switch (i->op) {
-    case OT_CALL: case OT_YIELD: case OT_NANOSLEEP: case OT_BSYNC: case OT_WARPSYNC: case OT_EXIT: case OT_KILL:
-    case OT_RET: case OT_SYSCALL: case OT_RTT:
-        return true;
-    default:
-        return false;
+    case OT_CALL:
+    case OT_YIELD:
+    case OT_NANOSLEEP:
+    case OT_BSYNC:
+    case OT_WARPSYNC:
+    case OT_EXIT:
+    case OT_KILL:
+    case OT_RET:
+    case OT_SYSCALL:
+    case OT_RTT: return true;
+    default: return false;
     }
 }
 
@@ -121,7 +129,8 @@ static bool rejoin_here(const Cover *c, const Inst *i, const Inst *next) {
         return false;
     if (i->op == OT_YIELD) /* of a retry edge: nothing but the branch follows */
         return ir_is_terminator(c->r->f, next);
-    return i->op == OT_CALL || i->op == OT_NANOSLEEP || is_bar(i) || i->op == OT_WARPSYNC || i->flags & IF_SYNC;
+    return i->op == OT_CALL || i->op == OT_NANOSLEEP || is_bar(i) || i->op == OT_WARPSYNC ||
+           i->flags & IF_SYNC;
 }
 
 static bool cover_block(Cover *c) {

@@ -11,8 +11,8 @@ typedef struct {
     Arena a;
     Function *f;
     Graph g;
-    uint8_t *in_set;   /* blocks without a YIELD */
-    bool *observing;   /* [block] */
+    uint8_t *in_set; /* blocks without a YIELD */
+    bool *observing; /* [block] */
     uint32_t *comp;
 } Retry;
 
@@ -47,8 +47,8 @@ static void reach_from_observing(Retry *r, const GraphOrder *o, uint32_t comp, u
     while (top) {
         uint32_t n = stack[--top];
         GRAPH_SUCCS(&r->g, n, t)
-            if (r->comp[*t] == comp && *t != head && !reach[*t])
-                reach[*t] = true, stack[top++] = *t;
+        if (r->comp[*t] == comp && *t != head && !reach[*t])
+            reach[*t] = true, stack[top++] = *t;
     }
 }
 
@@ -65,8 +65,8 @@ static void break_component(Retry *r, const GraphOrder *o, uint32_t comp, uint32
     bool *reach = ARENA_ARRAY(&r->a, bool, r->g.n);
     reach_from_observing(r, o, comp, head, reach);
     GRAPH_PREDS(&r->g, head, p)
-        if (r->comp[*p] == comp && reach[*p])
-            put_yield(r->f, (BlockId){*p}, (BlockId){head});
+    if (r->comp[*p] == comp && reach[*p])
+        put_yield(r->f, (BlockId){*p}, (BlockId){head});
     arena_release(&r->a, mark);
 }
 
@@ -74,8 +74,8 @@ static bool is_cyclic(const Retry *r, const uint32_t *size, uint32_t n) {
     if (size[r->comp[n]] > 1)
         return true;
     GRAPH_SUCCS(&r->g, n, t)
-        if (*t == n)
-            return true;
+    if (*t == n)
+        return true;
     return false;
 }
 

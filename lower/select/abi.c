@@ -1,6 +1,7 @@
-/* Calling convention: arguments and results in R4..R19, 64-bit and larger ones from an even register, predicates as
- * 0 or 1; the return address in R20:R21. What does not fit lies in an area of the caller's frame whose address
- * goes in R19 (arguments) or R18 (results). Values in fixed registers live only around IR_ENTRY, CALL and RET.
+/* Calling convention: arguments and results in R4..R19, 64-bit and larger ones from an even register,
+ * predicates as 0 or 1; the return address in R20:R21. What does not fit lies in an area of the caller's
+ * frame whose address goes in R19 (arguments) or R18 (results). Values in fixed registers live only around
+ * IR_ENTRY, CALL and RET.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
@@ -56,8 +57,8 @@ static bool plan(Sel *s, const uint32_t *vars, uint32_t n, Plan *p) {
 }
 
 /* Both lists of one signature; areas take registers of their own. */
-static bool plan_signature(Sel *s, const uint32_t *params, uint32_t np, const uint32_t *rets, uint32_t nr, Plan *args,
-                           Plan *results) {
+static bool plan_signature(Sel *s, const uint32_t *params, uint32_t np, const uint32_t *rets, uint32_t nr,
+                           Plan *args, Plan *results) {
     if (!plan(s, params, np, args) || !plan(s, rets, nr, results))
         return false;
     place(results, ABI_LAST_REG);
@@ -115,7 +116,8 @@ static void copy_out(Sel *s, Words *w) {
 }
 
 static Operand load_local(Sel *s, Operand base, uint32_t offset) {
-    return sel_emit_dst(s, OT_LDL, MSET(LDL, sz, MemSz_32), 0, RF_R, 1, 3, (Operand[]){base, op_none(), op_imm(offset)});
+    return sel_emit_dst(s, OT_LDL, MSET(LDL, sz, MemSz_32), 0, RF_R, 1, 3,
+                        (Operand[]){base, op_none(), op_imm(offset)});
 }
 
 static void store_local(Sel *s, Operand base, uint32_t offset, Operand v) {
@@ -208,7 +210,8 @@ bool abi_enter(Sel *s) {
         Slot *slot = &args.slots[k];
         Operand *words = ARENA_ARRAY(&s->arena, Operand, slot->words + 1);
         for (uint32_t c = 0; c < slot->words; c++)
-            words[c] = slot->reg >= 0 ? w->values[at++] : load_local(s, w->values[in_regs], slot->offset + 4 * c);
+            words[c] =
+                slot->reg >= 0 ? w->values[at++] : load_local(s, w->values[in_regs], slot->offset + 4 * c);
         define_param(s, k, words, slot->words);
     }
     return true;
@@ -250,8 +253,8 @@ bool abi_return(Sel *s) {
 
 /* ---- calls ---- */
 
-/* args are in their registers; results[] name the registers and receive copies. The callee is a function of the
- * module, or, where `target` holds a value, the one of that address. */
+/* args are in their registers; results[] name the registers and receive copies. The callee is a function of
+ * the module, or, where `target` holds a value, the one of that address. */
 static void emit_call_to(Sel *s, uint32_t callee, Operand target, Words *args, Words *results) {
     Function *f = s->f;
     copy_in(s, args);
@@ -296,7 +299,8 @@ static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
     emit_call_to(s, callee, op_none(), args, results);
 }
 
-bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets, Operand *rets) {
+bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
+                      Operand *rets) {
     uint32_t fn = lower_builtin(s->l, name);
     if (fn == UINT32_MAX)
         return sel_error(s, "the built-in library has no function for it");
@@ -389,7 +393,8 @@ static bool take_results(Sel *s, Call *c, const Words *r) {
     for (uint32_t k = 0; k < c->results.n; k++)
         for (uint32_t w = 0; w < c->results.slots[k].words; w++) {
             Slot *slot = &c->results.slots[k];
-            Operand v = slot->reg >= 0 ? r->values[at++] : load_local(s, c->result_area, slot->offset + 4 * w);
+            Operand v =
+                slot->reg >= 0 ? r->values[at++] : load_local(s, c->result_area, slot->offset + 4 * w);
             if (!set_result_word(s, &c->in->rets[k], w, v))
                 return sel_error(s, "this kind of result is not compiled");
         }
@@ -447,7 +452,8 @@ static bool indirect_signature(Sel *s, const PtxInsn *in, Signature *sig) {
 
 enum { MAX_CANDIDATES = 64 };
 
-/* NVIDIA's CALL with a register counts from the call; only bru1 (which has TRAP) takes an address as it is. */
+/* NVIDIA's CALL with a register counts from the call; only bru1 (which has TRAP) takes an address as it is.
+ */
 static bool calls_through_registers(const Sel *s) { return isa_target_has(s->t, OT_TRAP); }
 
 static void note_taken(bool *taken, uint32_t sym) {
@@ -498,13 +504,16 @@ static uint32_t find_candidates(Sel *s, const PtxInsn *in, const Call *c, uint32
 static bool call_by_comparison(Sel *s, Call *c, Operand target, const Words *args, const Words *results) {
     uint32_t candidates[MAX_CANDIDATES + 1], n = find_candidates(s, c->in, c, candidates);
     if (n > MAX_CANDIDATES)
-        return sel_error(s, "this machine has no calls through registers, and there are too many possible targets");
+        return sel_error(
+            s, "this machine has no calls through registers, and there are too many possible targets");
     BlockId join = sel_block_new(s);
     Words *a = ARENA_NEW(&s->arena, Words), *r = ARENA_NEW(&s->arena, Words);
     bool ok = true;
     for (uint32_t k = 0; ok && k < n; k++) {
         BlockId yes = sel_block_new(s), no = sel_block_new(s);
-        sel_branch(s, emit_isetp64(s, false, ICmp_EQ, sel_wide_pair(s, target), sel_function_address(s, candidates[k], 0)),
+        sel_branch(s,
+                   emit_isetp64(s, false, ICmp_EQ, sel_wide_pair(s, target),
+                                sel_function_address(s, candidates[k], 0)),
                    yes, no);
         sel_seal(s, yes);
         sel_seal(s, no);

@@ -1,5 +1,5 @@
-/* Selection of atom and red: PTX ISA 9.7.13.5 and 9.7.13.6. What the machine has no operation for becomes a loop
- * around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry edge.
+/* Selection of atom and red: PTX ISA 9.7.13.5 and 9.7.13.6. What the machine has no operation for becomes a
+ * loop around compare-and-swap; the loop observes other threads, so that YIELD is put on its retry edge.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
@@ -13,39 +13,33 @@ typedef struct {
     const PtxOperand *dst, *src; /* destination or NULL; operands behind the address */
 } Atom;
 
-static void mark(Sel *s) {
-    ir_inst(s->f, sel_last(s))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
-}
+static void mark(Sel *s) { ir_inst(s->f, sel_last(s))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING; }
 
 static bool native_type(const Atom *a, unsigned *type) {
     bool shared = a->a.space == SP_SHARED;
     bool sg = type_signed(a->t);
     bool minmax = a->in->atom == ATOM_MIN || a->in->atom == ATOM_MAX;
     switch (a->t) {
-    case TY_U32: case TY_S32: case TY_B32:
-        *type = sg ? AtomType_S32 : AtomType_U32;
-        return true;
-    case TY_U64: case TY_S64: case TY_B64:
+    case TY_U32:
+    case TY_S32:
+    case TY_B32: *type = sg ? AtomType_S32 : AtomType_U32; return true;
+    case TY_U64:
+    case TY_S64:
+    case TY_B64:
         *type = sg && minmax ? AtomType_S64 : AtomType_U64;
         return !shared || a->in->atom == ATOM_EXCH;
-    case TY_F32:
-        *type = AtomType_F32;
-        return !shared && a->in->atom == ATOM_ADD;
-    case TY_F64:
-        *type = AtomType_F64;
-        return !shared && a->in->atom == ATOM_ADD;
-    case TY_F16X2:
-        *type = AtomType_F16x2;
-        return a->a.space == SP_GLOBAL && a->in->atom == ATOM_ADD;
-    default:
-        return false;
+    case TY_F32: *type = AtomType_F32; return !shared && a->in->atom == ATOM_ADD;
+    case TY_F64: *type = AtomType_F64; return !shared && a->in->atom == ATOM_ADD;
+    case TY_F16X2: *type = AtomType_F16x2; return a->a.space == SP_GLOBAL && a->in->atom == ATOM_ADD;
+    default: return false;
     }
 }
 
 static bool native_op(unsigned atom, unsigned *op) {
-    static const uint8_t code[] = {[ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX,
-                                   [ATOM_INC] = AtomOp_INC, [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND,
-                                   [ATOM_OR] = AtomOp_OR,   [ATOM_XOR] = AtomOp_XOR, [ATOM_EXCH] = AtomOp_EXCH};
+    static const uint8_t code[] = {
+        [ATOM_ADD] = AtomOp_ADD, [ATOM_MIN] = AtomOp_MIN, [ATOM_MAX] = AtomOp_MAX,
+        [ATOM_INC] = AtomOp_INC, [ATOM_DEC] = AtomOp_DEC, [ATOM_AND] = AtomOp_AND,
+        [ATOM_OR] = AtomOp_OR,   [ATOM_XOR] = AtomOp_XOR, [ATOM_EXCH] = AtomOp_EXCH};
     if (atom == ATOM_NONE || atom == ATOM_CAS || atom > ATOM_CAS)
         return false;
     *op = code[atom];
@@ -56,7 +50,9 @@ static unsigned order_of(const PtxInsn *in) {
     unsigned o = sel_mem_order(in);
     if (o != MemOrder_WEAK)
         return o;
-    return in->scope == SCOPE_CTA ? MemOrder_STRONG_SM : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS : MemOrder_STRONG_GPU;
+    return in->scope == SCOPE_CTA   ? MemOrder_STRONG_SM
+           : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS
+                                    : MemOrder_STRONG_GPU;
 }
 
 static Operand emit_native(const Atom *a, unsigned op, unsigned type, Operand data) {
@@ -64,20 +60,23 @@ static Operand emit_native(const Atom *a, unsigned op, unsigned type, Operand da
     unsigned words = a->bytes / 4, order = order_of(a->in);
     Operand src[4] = {a->a.base, op_none(), op_imm((uint32_t)a->a.offset), data}, d = op_none();
     if (!a->wants_result && a->a.space != SP_SHARED && op != AtomOp_EXCH) {
-        sel_emit(s, OT_RED, MSET(RED, op, op) | MSET(RED, type, type) | MSET(RED, e, MemAddr_E) | MSET(RED, order, order), 4,
-                 src);
+        sel_emit(s, OT_RED,
+                 MSET(RED, op, op) | MSET(RED, type, type) | MSET(RED, e, MemAddr_E) |
+                     MSET(RED, order, order),
+                 4, src);
         return d;
     }
     if (a->a.space == SP_SHARED)
         d = sel_emit_dst(s, OT_ATOMS, MSET(ATOMS, op, op) | MSET(ATOMS, type, type), 0, RF_R, words, 4, src);
     else if (a->a.space == SP_GLOBAL)
-        d = sel_emit_dst(
-            s, OT_ATOMG,
-            MSET(ATOMG, op, op) | MSET(ATOMG, type, type) | MSET(ATOMG, e, MemAddr_E) | MSET(ATOMG, order, order), 0, RF_R,
-            words, 4, src);
+        d = sel_emit_dst(s, OT_ATOMG,
+                         MSET(ATOMG, op, op) | MSET(ATOMG, type, type) | MSET(ATOMG, e, MemAddr_E) |
+                             MSET(ATOMG, order, order),
+                         0, RF_R, words, 4, src);
     else
         d = sel_emit_dst(s, OT_ATOM,
-                         MSET(ATOM, op, op) | MSET(ATOM, type, type) | MSET(ATOM, e, MemAddr_E) | MSET(ATOM, order, order),
+                         MSET(ATOM, op, op) | MSET(ATOM, type, type) | MSET(ATOM, e, MemAddr_E) |
+                             MSET(ATOM, order, order),
                          0, RF_R, words, 4, src);
     mark(s);
     return d;
@@ -91,12 +90,14 @@ static Operand emit_cas(const Atom *a, Operand expected, Operand desired) {
         d = sel_emit_dst(s, OT_ATOMS_CAS, MSET(ATOMS_CAS, type, type), 0, RF_R, words, 5, src);
     else if (a->a.space == SP_GLOBAL)
         d = sel_emit_dst(s, OT_ATOMG_CAS,
-                         MSET(ATOMG_CAS, type, type) | MSET(ATOMG_CAS, e, MemAddr_E) | MSET(ATOMG_CAS, order, order), 0,
-                         RF_R, words, 5, src);
+                         MSET(ATOMG_CAS, type, type) | MSET(ATOMG_CAS, e, MemAddr_E) |
+                             MSET(ATOMG_CAS, order, order),
+                         0, RF_R, words, 5, src);
     else
         d = sel_emit_dst(s, OT_ATOM_CAS,
-                         MSET(ATOM_CAS, type, type) | MSET(ATOM_CAS, e, MemAddr_E) | MSET(ATOM_CAS, order, order), 0, RF_R,
-                         words, 5, src);
+                         MSET(ATOM_CAS, type, type) | MSET(ATOM_CAS, e, MemAddr_E) |
+                             MSET(ATOM_CAS, order, order),
+                         0, RF_R, words, 5, src);
     mark(s);
     return d;
 }
@@ -109,11 +110,11 @@ static Operand emit_first_load(const Atom *a) {
     if (a->a.space == SP_SHARED)
         d = sel_emit_dst(s, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, src);
     else if (a->a.space == SP_GLOBAL)
-        d = sel_emit_dst(s, OT_LDG, MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order), 0, RF_R, words, 3,
-                         src);
+        d = sel_emit_dst(s, OT_LDG, MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order),
+                         0, RF_R, words, 3, src);
     else
-        d = sel_emit_dst(s, OT_LD, MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order), 0, RF_R, words, 3,
-                         src);
+        d = sel_emit_dst(s, OT_LD, MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order), 0,
+                         RF_R, words, 3, src);
     mark(s);
     return d;
 }
@@ -126,7 +127,8 @@ static bool combine(const Atom *a, Wide old, Wide b, Wide *r) {
     if (a->t == TY_F32 && atom == ATOM_ADD)
         *r = wide1(EMIT_R(s, OT_FADD, MSET(FADD, rnd, Rnd_RN), old.w[0], b.w[0]));
     else if (a->t == TY_F64 && atom == ATOM_ADD)
-        *r = sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(s, old), sel_wide_vec(s, b)));
+        *r = sel_wide_pair(
+            s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(s, old), sel_wide_vec(s, b)));
     else if (a->t == TY_F16X2 && atom == ATOM_ADD)
         *r = wide1(EMIT_R(s, OT_HADD2, 0, old.w[0], b.w[0]));
     else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(s))
@@ -188,7 +190,9 @@ static bool cas_loop(Atom *a, Wide b, Wide *result) {
 
 static void fence(const Atom *a) {
     const PtxInsn *in = a->in;
-    unsigned scope = in->scope == SCOPE_CTA ? MembarScope_CTA : in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
+    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
+                     : in->scope == SCOPE_SYS ? MembarScope_SYS
+                                              : MembarScope_GPU;
     sel_emit(a->s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
 }
 
@@ -225,7 +229,8 @@ bool isel_atom(Sel *s, const PtxInsn *in) {
         return false;
     if (a.a.space != SP_GLOBAL && a.a.space != SP_SHARED && a.a.space != SP_NONE)
         return false;
-    bool release = in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL, acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;
+    bool release = in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL,
+         acquire = in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL;
     Wide d;
     if (release)
         fence(&a);

@@ -1,5 +1,5 @@
-/* Access to the text of the built-in library, the .ptx files of lower/builtins, which CMake turns into a table of byte arrays
- * (builtin_text.c in the build folder).
+/* Access to the text of the built-in library, the .ptx files of lower/builtins, which CMake turns into a
+ * table of byte arrays (builtin_text.c in the build folder).
  * SPDX-License-Identifier: MIT */
 #include "lower/lower.h"
 
@@ -18,4 +18,6 @@ const char *lower_builtin_text(unsigned n, size_t *size_bytes) {
     return (const char *)lower_builtin_files[n].text;
 }
 
-const char *lower_builtin_file(unsigned n) { return n < lower_num_builtin_files ? lower_builtin_files[n].name : ""; }
+const char *lower_builtin_file(unsigned n) {
+    return n < lower_num_builtin_files ? lower_builtin_files[n].name : "";
+}

@@ -1,8 +1,7 @@
-/* Selection of cvt: PTX ISA 9.7.9.21. Every pair of integer, f16, bf16, f32 and f64 types that has a conversion
- * with one rounding; the others are errors.
+/* Selection of cvt: PTX ISA 9.7.9.21. Every pair of integer, f16, bf16, f32 and f64 types that has a
+ * conversion with one rounding; the others are errors.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
-
 
 typedef struct {
     Sel *s;
@@ -94,7 +93,8 @@ static bool int_to_int(const Cvt *c) {
         v = saturate(s, v, c->d, c->t);
     unsigned n = ptx_type_bytes(c->d) == 8 ? 2 : 1;
     if (v.n < n)
-        v = wide2(v.w[0], type_signed(c->t) ? emit_shr(s, true, sel_value(s, v.w[0]), op_imm(31)) : op_imm(0));
+        v = wide2(v.w[0],
+                  type_signed(c->t) ? emit_shr(s, true, sel_value(s, v.w[0]), op_imm(31)) : op_imm(0));
     v.n = n;
     sel_write(s, &c->in->operands[0], c->d, v);
     return true;
@@ -141,7 +141,9 @@ static Operand emit_i2f(Sel *s, bool sg, unsigned src, unsigned dst, unsigned rn
 }
 
 static Operand pack_half(Sel *s, bool bf, unsigned rnd, bool relu, Operand hi, Operand lo) {
-    return EMIT_R(s, OT_F2FP, MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, rnd) | MSET(F2FP, relu, relu),
+    return EMIT_R(s, OT_F2FP,
+                  MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, rnd) |
+                      MSET(F2FP, relu, relu),
                   hi, lo, op_rz());
 }
 
@@ -162,7 +164,8 @@ static bool finish_float(const Cvt *c, Wide r, bool flush) {
         if (c->d == TY_F64)
             r = saturate_f64(s, r);
         else if (c->d == TY_F32)
-            r = wide1(EMIT_R(s, OT_FADD, MSET(FADD, sat, 1) | MSET(FADD, ftz, flush) | MSET(FADD, rnd, Rnd_RN), r.w[0],
+            r = wide1(EMIT_R(s, OT_FADD,
+                             MSET(FADD, sat, 1) | MSET(FADD, ftz, flush) | MSET(FADD, rnd, Rnd_RN), r.w[0],
                              op_imm(0x80000000u)));
         else if (c->d == TY_BF16)
             r = wide1(emit_bf16_add(s, true, r.w[0], op_imm(0x80008000u)));
@@ -182,8 +185,8 @@ static bool int_to_bf16(const Cvt *c) {
         return false;
     Operand a = sel_value(s, source(c).w[0]);
     Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
-    uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) | MSET(F2I, rnd, IRnd_TRUNC) |
-                    MSET(F2I, src, FSize_F32);
+    uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) |
+                    MSET(F2I, rnd, IRnd_TRUNC) | MSET(F2I, src, FSize_F32);
     Operand lost = emit_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
     x = emit_sel(s, op_not(lost), x, emit_or(s, x, op_imm(1)));
     return finish_float(c, wide1(pack_half(s, true, Rnd_RN, false, op_rz(), x)), false);
@@ -195,7 +198,8 @@ static bool int_to_float(const Cvt *c) {
         return int_to_bf16(c);
     Wide v = source(c);
     Operand a = v.n == 2 ? sel_wide_vec(s, v) : v.w[0];
-    Operand r = emit_i2f(s, type_signed(c->t), v.n == 2 ? ISize_B64 : ISize_B32, fsize(c->d), rnd_float(c), a);
+    Operand r =
+        emit_i2f(s, type_signed(c->t), v.n == 2 ? ISize_B64 : ISize_B32, fsize(c->d), rnd_float(c), a);
     return finish_float(c, c->d == TY_F64 ? sel_wide_pair(s, r) : wide1(r), false);
 }
 
@@ -220,7 +224,8 @@ static bool same_type(const Cvt *c) {
     bool ftz = flag(c, PF_FTZ);
     if (c->d == TY_F64) {
         Operand a = sel_wide_vec(s, sel_src(s, &c->in->operands[1], 8));
-        return finish_float(c, sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), a, op_imm(0x80000000u))), false);
+        return finish_float(
+            c, sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), a, op_imm(0x80000000u))), false);
     }
     Operand a = sel_value(s, sel_src32(s, &c->in->operands[1]));
     if (c->d == TY_F32) {
@@ -251,10 +256,12 @@ static bool float_to_float(const Cvt *c) {
     Operand a = float_source(c, &t);
     if (c->d == TY_BF16 || (c->d == TY_F16 && t == TY_F32 && isa_target_has(s->t, OT_F2FP))) {
         if (t == TY_F16)
-            a = EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
+            a = EMIT_R(s, OT_F2F,
+                       MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
         if (ftz && c->t == TY_F32)
             a = emit_flush(s, a);
-        return finish_float(c, wide1(pack_half(s, c->d == TY_BF16, rnd_float(c), flag(c, PF_RELU), op_rz(), a)), false);
+        return finish_float(
+            c, wide1(pack_half(s, c->d == TY_BF16, rnd_float(c), flag(c, PF_RELU), op_rz(), a)), false);
     }
     if (flag(c, PF_RELU))
         return false;
@@ -272,8 +279,10 @@ static bool pack_pair(const Cvt *c) {
     if (c->t != TY_F32 || c->in->noperands != 3 || (rnd_float(c) != Rnd_RN && rnd_float(c) != Rnd_RZ) ||
         !isa_target_has(s->t, OT_F2FP))
         return false;
-    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1])), b = sel_value(s, sel_src32(s, &c->in->operands[2]));
-    sel_write32(s, &c->in->operands[0], c->d, pack_half(s, c->d == TY_BF16X2, rnd_float(c), flag(c, PF_RELU), a, b));
+    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1])),
+            b = sel_value(s, sel_src32(s, &c->in->operands[2]));
+    sel_write32(s, &c->in->operands[0], c->d,
+                pack_half(s, c->d == TY_BF16X2, rnd_float(c), flag(c, PF_RELU), a, b));
     return true;
 }
 

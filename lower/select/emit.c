@@ -1,5 +1,5 @@
-/* Emitting machine instructions: one small function for each operation that selection needs, so that slots and
- * modifiers of the ISA description are named in one place. All append to the current block.
+/* Emitting machine instructions: one small function for each operation that selection needs, so that slots
+ * and modifiers of the ISA description are named in one place. All append to the current block.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include <string.h>
@@ -36,8 +36,8 @@ static void define(Sel *s, InstId id, unsigned n, Operand o) {
         ir_value(s->f, ir_operand_value(s->f, o, c))->block = s->cur;
 }
 
-Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count, unsigned nsrc,
-                     const Operand *src) {
+Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count,
+                     unsigned nsrc, const Operand *src) {
     InstId id;
     if (ir_is_pseudo(op)) {
         id = ir_inst_new(s->f, op, 1, nsrc);
@@ -61,9 +61,7 @@ Operand sel_add_dst(Sel *s, InstId i, unsigned dst, RegFile file) {
 
 Operand sel_new_r(Sel *s) { return new_value(s, RF_R, 1); }
 
-Operand sel_undef(Sel *s, RegFile file) {
-    return sel_emit_dst(s, IR_UNDEF, 0, 0, file, 1, 0, NULL);
-}
+Operand sel_undef(Sel *s, RegFile file) { return sel_emit_dst(s, IR_UNDEF, 0, 0, file, 1, 0, NULL); }
 
 Operand sel_part(Sel *s, Operand o, unsigned c) {
     if (o.kind != OPK_VAL || o.count == 1)
@@ -138,7 +136,8 @@ Operand emit_iadd_x(Sel *s, Operand a, Operand b, Operand carry_in, Operand *car
     if (b.kind == OPK_IMM && b.mods) { /* immediates take no modifiers */
         b = op_imm(~b.value);
     }
-    Operand d = EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), zero_is_rz(a), zero_is_rz(b), op_rz(), carry_in, op_pf());
+    Operand d =
+        EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), zero_is_rz(a), zero_is_rz(b), op_rz(), carry_in, op_pf());
     if (carry_out)
         *carry_out = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
     return d;
@@ -158,7 +157,8 @@ Wide emit_sub64(Sel *s, Wide a, Wide b) {
     Operand c, lo, b0 = sel_value(s, b.w[0]), b1 = sel_value(s, b.w[1]);
     lo = EMIT_R(s, OT_IADD3, 0, sel_value(s, a.w[0]), op_neg(b0), op_rz(), op_pf(), op_pf());
     c = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
-    return wide2(lo, EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), sel_value(s, a.w[1]), op_neg(b1), op_rz(), c, op_pf()));
+    return wide2(
+        lo, EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), sel_value(s, a.w[1]), op_neg(b1), op_rz(), c, op_pf()));
 }
 
 Wide emit_neg64(Sel *s, Wide a) {
@@ -177,8 +177,8 @@ Operand emit_imad(Sel *s, Operand a, Operand b, Operand c) {
 Wide emit_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *c) {
     swap_imm(&a, &b);
     Operand add = c ? sel_pair(s, c->w[0], c->w[1]) : op_rz();
-    return sel_wide_pair(s, EMIT_R2(s, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, is_signed ? ISign_S32 : ISign_U32), a,
-                                    zero_is_rz(b), add, op_pf()));
+    return sel_wide_pair(s, EMIT_R2(s, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, is_signed ? ISign_S32 : ISign_U32),
+                                    a, zero_is_rz(b), add, op_pf()));
 }
 
 Operand emit_lop(Sel *s, unsigned lut, Operand a, Operand b, Operand c) {
@@ -205,20 +205,22 @@ Operand emit_shl(Sel *s, Operand a, Operand n) {
 
 Operand emit_shr(Sel *s, bool is_signed, Operand a, Operand n) {
     return EMIT_R(s, OT_SHF,
-                  MSET(SHF, type, is_signed ? ShfType_S32 : ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1),
+                  MSET(SHF, type, is_signed ? ShfType_S32 : ShfType_U32) | MSET(SHF, dir, ShfDir_R) |
+                      MSET(SHF, hi, 1),
                   op_rz(), n, a);
 }
 
 Wide emit_shl64(Sel *s, Wide a, Operand n) {
     Operand lo = emit_shl(s, a.w[0], n);
-    Operand hi = EMIT_R(s, OT_SHF, MSET(SHF, type, ShfType_U64) | MSET(SHF, dir, ShfDir_L) | MSET(SHF, hi, 1), a.w[0], n,
-                        a.w[1]);
+    Operand hi = EMIT_R(s, OT_SHF, MSET(SHF, type, ShfType_U64) | MSET(SHF, dir, ShfDir_L) | MSET(SHF, hi, 1),
+                        a.w[0], n, a.w[1]);
     return wide2(lo, hi);
 }
 
 Wide emit_shr64(Sel *s, bool is_signed, Wide a, Operand n) {
-    Operand lo = EMIT_R(s, OT_SHF, MSET(SHF, type, is_signed ? ShfType_S64 : ShfType_U64) | MSET(SHF, dir, ShfDir_R),
-                        a.w[0], n, a.w[1]);
+    Operand lo =
+        EMIT_R(s, OT_SHF, MSET(SHF, type, is_signed ? ShfType_S64 : ShfType_U64) | MSET(SHF, dir, ShfDir_R),
+               a.w[0], n, a.w[1]);
     return wide2(lo, emit_shr(s, is_signed, a.w[1], n));
 }
 
@@ -243,8 +245,8 @@ Wide emit_sel64(Sel *s, Operand p, Wide a, Wide b) {
 Operand emit_minmax(Sel *s, bool is_signed, bool is_max, Operand a, Operand b) {
     swap_imm(&a, &b);
     if (!isa_target_has(s->t, OT_IMNMX))
-        return EMIT_R(s, OT_VIMNMX, MSET(VIMNMX, type, is_signed ? VimnmxType_S32 : VimnmxType_U32), a, zero_is_rz(b),
-                      is_max ? op_pf() : op_pt());
+        return EMIT_R(s, OT_VIMNMX, MSET(VIMNMX, type, is_signed ? VimnmxType_S32 : VimnmxType_U32), a,
+                      zero_is_rz(b), is_max ? op_pf() : op_pt());
     return EMIT_R(s, OT_IMNMX, MSET(IMNMX, sign, is_signed ? ISign_S32 : ISign_U32), a, zero_is_rz(b),
                   is_max ? op_pf() : op_pt());
 }

@@ -31,22 +31,25 @@ bool isel_fadd(Sel *s, const PtxInsn *in) {
         write64(s, in, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, rnd_of(in)), x, sub ? op_neg(y) : y));
         return true;
     }
-    uint32_t mods = MSET(FADD, rnd, rnd_of(in)) | MSET(FADD, ftz, ftz(in)) | MSET(FADD, sat, (in->flags & PF_SAT) != 0);
+    uint32_t mods =
+        MSET(FADD, rnd, rnd_of(in)) | MSET(FADD, ftz, ftz(in)) | MSET(FADD, sat, (in->flags & PF_SAT) != 0);
     Operand x = sel_src32(s, a), y = sel_src32(s, b);
     if (sub)
         y = neg_f32(y);
     sel_write32(s, &in->operands[0], TY_F32,
-                x.kind == OPK_IMM && y.kind == OPK_VAL ? EMIT_R(s, OT_FADD, mods, y, x) : EMIT_R(s, OT_FADD, mods, x, y));
+                x.kind == OPK_IMM && y.kind == OPK_VAL ? EMIT_R(s, OT_FADD, mods, y, x)
+                                                       : EMIT_R(s, OT_FADD, mods, x, y));
     return true;
 }
 
 static uint32_t fmul_mods(const PtxInsn *in) {
-    return MSET(FMUL, rnd, rnd_of(in)) | MSET(FMUL, ftz, ftz(in)) | MSET(FMUL, sat, (in->flags & PF_SAT) != 0) |
-           MSET(FMUL, scale, FmulScale_NONE);
+    return MSET(FMUL, rnd, rnd_of(in)) | MSET(FMUL, ftz, ftz(in)) |
+           MSET(FMUL, sat, (in->flags & PF_SAT) != 0) | MSET(FMUL, scale, FmulScale_NONE);
 }
 
 static Operand emit_fmul(Sel *s, bool flush, Operand a, Operand b) {
-    return EMIT_R(s, OT_FMUL, MSET(FMUL, rnd, Rnd_RN) | MSET(FMUL, ftz, flush) | MSET(FMUL, scale, FmulScale_NONE), a, b);
+    return EMIT_R(s, OT_FMUL,
+                  MSET(FMUL, rnd, Rnd_RN) | MSET(FMUL, ftz, flush) | MSET(FMUL, scale, FmulScale_NONE), a, b);
 }
 
 bool isel_fmul(Sel *s, const PtxInsn *in) {
@@ -57,21 +60,25 @@ bool isel_fmul(Sel *s, const PtxInsn *in) {
     }
     Operand x = sel_src32(s, &in->operands[1]), y = sel_src32(s, &in->operands[2]);
     sel_write32(s, &in->operands[0], TY_F32,
-                x.kind == OPK_IMM ? EMIT_R(s, OT_FMUL, fmul_mods(in), y, x) : EMIT_R(s, OT_FMUL, fmul_mods(in), x, y));
+                x.kind == OPK_IMM ? EMIT_R(s, OT_FMUL, fmul_mods(in), y, x)
+                                  : EMIT_R(s, OT_FMUL, fmul_mods(in), x, y));
     return true;
 }
 
 bool isel_fma(Sel *s, const PtxInsn *in) {
     PtxType t = ty(in);
     if (t == TY_F64) {
-        Operand a = src64(s, &in->operands[1]), b = src64(s, &in->operands[2]), c = src64(s, &in->operands[3]);
+        Operand a = src64(s, &in->operands[1]), b = src64(s, &in->operands[2]),
+                c = src64(s, &in->operands[3]);
         write64(s, in, EMIT_R2(s, OT_DFMA, MSET(DFMA, rnd, rnd_of(in)), a, b, c));
         return true;
     }
     if (t != TY_F32)
         return isel_hfma(s, in);
-    uint32_t mods = MSET(FFMA, rnd, rnd_of(in)) | MSET(FFMA, ftz, ftz(in)) | MSET(FFMA, sat, (in->flags & PF_SAT) != 0);
-    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), c = sel_src32(s, &in->operands[3]);
+    uint32_t mods =
+        MSET(FFMA, rnd, rnd_of(in)) | MSET(FFMA, ftz, ftz(in)) | MSET(FFMA, sat, (in->flags & PF_SAT) != 0);
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]),
+            c = sel_src32(s, &in->operands[3]);
     if (a.kind == OPK_IMM && b.kind == OPK_VAL) {
         Operand x = a;
         a = b;
@@ -102,8 +109,8 @@ static Operand emit_dsetp(Sel *s, unsigned cmp, Operand a, Operand b) {
     return EMIT_P(s, OT_DSETP, MSET(DSETP, cmp, cmp) | MSET(DSETP, bop, BoolOp_AND), a, b, op_pt());
 }
 
-/* Equal operands differ at most in the sign of zero: or of the bits is the smaller, and the larger. A NaN a loses
- * the comparison, a NaN b is looked for; adding -0 makes a remaining NaN canonical. */
+/* Equal operands differ at most in the sign of zero: or of the bits is the smaller, and the larger. A NaN a
+ * loses the comparison, a NaN b is looked for; adding -0 makes a remaining NaN canonical. */
 static bool minmax_f64(Sel *s, const PtxInsn *in, bool is_max) {
     Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
     Operand x = sel_wide_vec(s, a), y = sel_wide_vec(s, b);
@@ -153,9 +160,11 @@ static Operand emit_fsetp(Sel *s, unsigned cmp, Operand a, Operand b) {
 
 /* scale so that the reciprocal is normal */
 static bool div_full(Sel *s, const PtxInsn *in) {
-    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), b = sel_value(s, sel_src32(s, &in->operands[2]));
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
+            b = sel_value(s, sel_src32(s, &in->operands[2]));
     Operand mag = op_with(b, OPM_ABS);
-    Operand small = emit_fsetp(s, FCmp_LT, mag, op_imm(0x00800000)), big = emit_fsetp(s, FCmp_GE, mag, op_imm(0x7e800000));
+    Operand small = emit_fsetp(s, FCmp_LT, mag, op_imm(0x00800000)),
+            big = emit_fsetp(s, FCmp_GE, mag, op_imm(0x7e800000));
     Operand k = emit_sel(s, small, sel_value(s, op_imm(0x4b800000)), op_imm(0x3f800000));
     k = emit_sel(s, op_not(big), k, op_imm(0x3e800000));
     Operand x = emit_fmul(s, ftz(in), a, k), y = emit_fmul(s, ftz(in), b, k);
@@ -167,8 +176,8 @@ static bool div_full(Sel *s, const PtxInsn *in) {
 /* Names end in the rounding mode: f32 functions are one for each mode; f64 functions take it as argument. */
 static const char *const div_f32[4] = {"__heddle_div_rn_f32", "__heddle_div_rm_f32", "__heddle_div_rp_f32",
                                        "__heddle_div_rz_f32"};
-static const char *const sqrt_f32[4] = {"__heddle_sqrt_rn_f32", "__heddle_sqrt_rm_f32", "__heddle_sqrt_rp_f32",
-                                        "__heddle_sqrt_rz_f32"};
+static const char *const sqrt_f32[4] = {"__heddle_sqrt_rn_f32", "__heddle_sqrt_rm_f32",
+                                        "__heddle_sqrt_rp_f32", "__heddle_sqrt_rz_f32"};
 
 static bool call_f32(Sel *s, const PtxInsn *in, const char *name, unsigned n, Operand *args) {
     Operand d;
@@ -259,7 +268,8 @@ bool isel_rsqrt(Sel *s, const PtxInsn *in) {
     args[0] = a.w[0], args[1] = a.w[1], args[2] = op_imm(Rnd_RN);
     if (!abi_call_builtin(s, "__heddle_sqrt_f64", 3, args, 2, d))
         return false;
-    args[0] = op_imm(0), args[1] = op_imm(0x3ff00000), args[2] = d[0], args[3] = d[1], args[4] = op_imm(Rnd_RN);
+    args[0] = op_imm(0), args[1] = op_imm(0x3ff00000), args[2] = d[0], args[3] = d[1],
+    args[4] = op_imm(Rnd_RN);
     if (!abi_call_builtin(s, "__heddle_div_f64", 5, args, 2, d))
         return false;
     sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
@@ -280,8 +290,10 @@ bool isel_lg2(Sel *s, const PtxInsn *in) { return approx(s, in, Mufu_LG2); }
 
 /* Half-precision forms: exactly to f32, the function, rounded back. */
 static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Operand a) {
-    Operand x = bf ? emit_shl(s, a, op_imm(16))
-                   : EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
+    Operand x =
+        bf ? emit_shl(s, a, op_imm(16))
+           : EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN),
+                    a);
     return maybe_flush(s, in, emit_mufu(s, func, maybe_flush(s, in, x)));
 }
 
@@ -292,7 +304,8 @@ static bool approx_any(Sel *s, const PtxInsn *in, unsigned func) {
         return approx(s, in, func);
     if (!isa_target_has(s->t, OT_F2FP))
         return false;
-    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), hi = op_rz(), lo = approx_half(s, in, bf, func, a);
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), hi = op_rz(),
+            lo = approx_half(s, in, bf, func, a);
     if (t == TY_F16X2 || t == TY_BF16X2)
         hi = approx_half(s, in, bf, func, emit_shr(s, false, a, op_imm(16)));
     uint32_t mods = MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN);
@@ -340,7 +353,8 @@ bool isel_copysign(Sel *s, const PtxInsn *in) { /* sign of the first, magnitude 
     unsigned bytes = ptx_type_bytes(ty(in));
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
     enum { LUT_B_C_A = 0xb8 }; /* b ? c : a */
-    b.w[b.n - 1] = emit_lop(s, LUT_B_C_A, sel_value(s, a.w[a.n - 1]), op_imm(0x7fffffff), sel_value(s, b.w[b.n - 1]));
+    b.w[b.n - 1] =
+        emit_lop(s, LUT_B_C_A, sel_value(s, a.w[a.n - 1]), op_imm(0x7fffffff), sel_value(s, b.w[b.n - 1]));
     sel_write(s, &in->operands[0], ty(in), b);
     return true;
 }

@@ -98,7 +98,8 @@ static void select_table(Sel *s, const Cases *c, Operand index) {
     *VEC_PUSH(f->arena, &f->tables) = t;
     Operand to = EMIT_R(s, OT_LDC, MSET(LDC, sz, MemSz_32), emit_shl(s, index, op_imm(2)),
                         op_cmem(IR_JUMP_BANK, t.offset_bytes));
-    ir_inst(f, sel_last(s))->flags |= IF_SIDE_EFFECT; /* stays behind the check: elsewhere it might read outside the bank */
+    ir_inst(f, sel_last(s))->flags |=
+        IF_SIDE_EFFECT; /* stays behind the check: elsewhere it might read outside the bank */
     if (isa_src_regs(s->t, &(MachInst){.optype = OT_BRX}, BRX_ra) == 2) /* offsets are below 2^31 */
         to = sel_pair(s, to, emit_mov(s, op_imm(0)));
     InstId brx = EMIT0(s, OT_BRX, 0, op_none(), to, ir_imm64(f, f->tables.n - 1));
@@ -193,14 +194,17 @@ static bool selectable(Sel *s, unsigned op, uint32_t mods, Operand id, Operand c
     return isa_select_opcode(s->t, &m) != 0;
 }
 
-/* Number and count both in registers, and no form that takes them so: one register holds both. Native machines have the
- * count in the upper half and a modifier for it, bru1's BAR_RED from bit 4 up. Returns modifiers to add. */
+/* Number and count both in registers, and no form that takes them so: one register holds both. Native
+ * machines have the count in the upper half and a modifier for it, bru1's BAR_RED from bit 4 up. Returns
+ * modifiers to add. */
 static uint32_t pack_operands(Sel *s, unsigned op, Operand *id, Operand *count) {
-    const uint32_t packed = op == OT_BAR ? MSET(BAR, packed, BarPacked_YES) : MSET(BAR_RED, packed, BarPacked_YES);
+    const uint32_t packed =
+        op == OT_BAR ? MSET(BAR, packed, BarPacked_YES) : MSET(BAR_RED, packed, BarPacked_YES);
     if (id->kind == OPK_IMM || count->kind != OPK_VAL || selectable(s, op, 0, *id, *count))
         return 0;
     bool native = selectable(s, op, packed, *id, op_none());
-    *id = emit_or(s, emit_and(s, *id, op_imm(15)), emit_shl(s, emit_and(s, *count, op_imm(0xfff)), op_imm(native ? 16 : 4)));
+    *id = emit_or(s, emit_and(s, *id, op_imm(15)),
+                  emit_shl(s, emit_and(s, *count, op_imm(0xfff)), op_imm(native ? 16 : 4)));
     *count = op_none();
     return native ? packed : 0;
 }
@@ -212,11 +216,15 @@ static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const 
     uint32_t packed = pack_operands(s, OT_BAR_RED, &id, &count);
     if (count.kind == OPK_NONE && id.kind == OPK_IMM)
         count = op_imm(0);
-    sync_all(s, in, EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op) | packed, id, count, sel_src_pred(s, p), op_imm(0xffffffff)));
+    sync_all(s, in,
+             EMIT0(s, OT_BAR_RED, MSET(BAR_RED, redop, op) | packed, id, count, sel_src_pred(s, p),
+                   op_imm(0xffffffff)));
     if (op == BARREDOp_POPC)
-        sel_write32(s, &in->operands[0], TY_U32, sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_rd, RF_R, 1, 0, NULL));
+        sel_write32(s, &in->operands[0], TY_U32,
+                    sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_rd, RF_R, 1, 0, NULL));
     else
-        sel_write_pred(s, &in->operands[0], sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_pu, RF_P, 1, 0, NULL));
+        sel_write_pred(s, &in->operands[0],
+                       sel_emit_dst(s, OT_B2R_RESULT, 0, B2R_RESULT_pu, RF_P, 1, 0, NULL));
     return true;
 }
 
@@ -241,7 +249,8 @@ bool isel_bar(Sel *s, const PtxInsn *in) {
         return bar_red(s, in, id, count, &src[n - 1]);
     if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
         return false;
-    uint32_t mods = MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV) | pack_operands(s, OT_BAR, &id, &count);
+    uint32_t mods = MSET(BAR, mode, in->sub == SUB_SYNC ? BARMode_SYNC : BARMode_ARV) |
+                    pack_operands(s, OT_BAR, &id, &count);
     if (count.kind == OPK_NONE && !MGET(BAR, packed, mods))
         count = op_imm(0);
     sync_all(s, in, EMIT0(s, OT_BAR, mods, id, count, op_none(), op_imm(0xffffffff)));

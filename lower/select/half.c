@@ -6,11 +6,14 @@
 static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
 static bool is_bf(PtxType t) { return t == TY_BF16 || t == TY_BF16X2; }
 static bool flag(const PtxInsn *in, unsigned f) { return (in->flags & f) != 0; }
-static Operand src(Sel *s, const PtxInsn *in, unsigned n) { return sel_value(s, sel_src32(s, &in->operands[n])); }
+static Operand src(Sel *s, const PtxInsn *in, unsigned n) {
+    return sel_value(s, sel_src32(s, &in->operands[n]));
+}
 
 static void write(Sel *s, const PtxInsn *in, Operand d) { sel_write32(s, &in->operands[0], ty(in), d); }
 
-/* bf16 has only the fused instruction: a + b = a * 1 + b, a * b = a * b + -0, both exact but for the one rounding. */
+/* bf16 has only the fused instruction: a + b = a * 1 + b, a * b = a * b + -0, both exact but for the one
+ * rounding. */
 enum { BF_ONE = 0x3f803f80, MINUS_ZERO = (int)0x80008000u };
 
 Operand emit_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c) {
@@ -54,8 +57,8 @@ bool isel_hfma(Sel *s, const PtxInsn *in) {
     PtxType t = ty(in);
     if ((t != TY_F16 && t != TY_F16X2 && !is_bf(t)) || ((is_bf(t) || flag(in, PF_RELU)) && !sel_has_bf16(s)))
         return false;
-    uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, ftz, flag(in, PF_FTZ)) | MSET(HFMA2, bf16, is_bf(t)) |
-                    MSET(HFMA2, relu, flag(in, PF_RELU));
+    uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, ftz, flag(in, PF_FTZ)) |
+                    MSET(HFMA2, bf16, is_bf(t)) | MSET(HFMA2, relu, flag(in, PF_RELU));
     write(s, in, EMIT_R(s, OT_HFMA2, mods, src(s, in, 1), src(s, in, 2), src(s, in, 3)));
     return true;
 }
@@ -68,25 +71,30 @@ bool isel_habsneg(Sel *s, const PtxInsn *in) {
     if (is_bf(ty(in)))
         write(s, in, emit_bf16_add(s, false, a, op_imm((uint32_t)MINUS_ZERO)));
     else
-        write(s, in, EMIT_R(s, OT_HADD2, MSET(HADD2, ftz, flag(in, PF_FTZ)), a, op_imm((uint32_t)MINUS_ZERO)));
+        write(s, in,
+              EMIT_R(s, OT_HADD2, MSET(HADD2, ftz, flag(in, PF_FTZ)), a, op_imm((uint32_t)MINUS_ZERO)));
     return true;
 }
 
 bool isel_hminmax(Sel *s, const PtxInsn *in) {
-    if (in->noperands != 3 || flag(in, PF_XORSIGN_ABS) || flag(in, PF_RELU) || !isa_target_has(s->t, OT_HMNMX2))
+    if (in->noperands != 3 || flag(in, PF_XORSIGN_ABS) || flag(in, PF_RELU) ||
+        !isa_target_has(s->t, OT_HMNMX2))
         return false;
     uint32_t mods = MSET(HMNMX2, ftz, flag(in, PF_FTZ)) | MSET(HMNMX2, nan, flag(in, PF_NAN)) |
                     MSET(HMNMX2, bf16, is_bf(ty(in)));
-    write(s, in, EMIT_R(s, OT_HMNMX2, mods, src(s, in, 1), src(s, in, 2), in->op == PTX_MAX ? op_pf() : op_pt()));
+    write(s, in,
+          EMIT_R(s, OT_HMNMX2, mods, src(s, in, 1), src(s, in, 2), in->op == PTX_MAX ? op_pf() : op_pt()));
     return true;
 }
 
 /* Comparison: f16 by HSETP2, bf16 exactly as f32. q is the upper half's result of the packed forms. */
-bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p, Operand *q) {
-    static const uint8_t code[] = {[CMP_EQ] = FCmp_EQ,   [CMP_NE] = FCmp_NE,   [CMP_LT] = FCmp_LT,   [CMP_LE] = FCmp_LE,
-                                   [CMP_GT] = FCmp_GT,   [CMP_GE] = FCmp_GE,   [CMP_EQU] = FCmp_EQU, [CMP_NEU] = FCmp_NEU,
-                                   [CMP_LTU] = FCmp_LTU, [CMP_LEU] = FCmp_LEU, [CMP_GTU] = FCmp_GTU, [CMP_GEU] = FCmp_GEU,
-                                   [CMP_NUM] = FCmp_NUM, [CMP_NAN] = FCmp_NAN};
+bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b,
+                     Operand *p, Operand *q) {
+    static const uint8_t code[] = {
+        [CMP_EQ] = FCmp_EQ,   [CMP_NE] = FCmp_NE,   [CMP_LT] = FCmp_LT,   [CMP_LE] = FCmp_LE,
+        [CMP_GT] = FCmp_GT,   [CMP_GE] = FCmp_GE,   [CMP_EQU] = FCmp_EQU, [CMP_NEU] = FCmp_NEU,
+        [CMP_LTU] = FCmp_LTU, [CMP_LEU] = FCmp_LEU, [CMP_GTU] = FCmp_GTU, [CMP_GEU] = FCmp_GEU,
+        [CMP_NUM] = FCmp_NUM, [CMP_NAN] = FCmp_NAN};
     if (in->cmp > CMP_NAN || !code[in->cmp])
         return false;
     Operand x = sel_value(s, sel_src32(s, a)), y = sel_value(s, sel_src32(s, b));
@@ -94,10 +102,12 @@ bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, 
         uint32_t mods = MSET(FSETP, cmp, code[in->cmp]) | MSET(FSETP, bop, BoolOp_AND);
         *p = EMIT_P(s, OT_FSETP, mods, emit_shl(s, x, op_imm(16)), emit_shl(s, y, op_imm(16)), op_pt());
         if (q)
-            *q = EMIT_P(s, OT_FSETP, mods, emit_and(s, x, op_imm(0xffff0000)), emit_and(s, y, op_imm(0xffff0000)), op_pt());
+            *q = EMIT_P(s, OT_FSETP, mods, emit_and(s, x, op_imm(0xffff0000)),
+                        emit_and(s, y, op_imm(0xffff0000)), op_pt());
         return true;
     }
-    uint32_t mods = MSET(HSETP2, cmp, code[in->cmp]) | MSET(HSETP2, bop, BoolOp_AND) | MSET(HSETP2, ftz, flag(in, PF_FTZ));
+    uint32_t mods = MSET(HSETP2, cmp, code[in->cmp]) | MSET(HSETP2, bop, BoolOp_AND) |
+                    MSET(HSETP2, ftz, flag(in, PF_FTZ));
     *p = EMIT_P(s, OT_HSETP2, mods, x, y, op_pt());
     if (q)
         *q = sel_add_dst(s, sel_last(s), HSETP2_pv, RF_P);

@@ -1,16 +1,14 @@
-/* Selection of integer arithmetic: PTX ISA 9.7.1 and 9.7.2. Floating-point types of the shared opcodes go on to
- * lower/select/float.c and lower/select/half.c.
+/* Selection of integer arithmetic: PTX ISA 9.7.1 and 9.7.2. Floating-point types of the shared opcodes go on
+ * to lower/select/float.c and lower/select/half.c.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
 static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
-static bool is_half_type(PtxType t) {
-    return t == TY_F16 || t == TY_F16X2 || t == TY_BF16 || t == TY_BF16X2;
-}
+static bool is_half_type(PtxType t) { return t == TY_F16 || t == TY_F16X2 || t == TY_BF16 || t == TY_BF16X2; }
 static bool is_packed16(PtxType t) { return t == TY_U16X2 || t == TY_S16X2; }
 static bool is_int(PtxType t) {
-    return t == TY_U16 || t == TY_S16 || t == TY_U32 || t == TY_S32 || t == TY_U64 || t == TY_S64 || t == TY_B16 ||
-           t == TY_B32 || t == TY_B64;
+    return t == TY_U16 || t == TY_S16 || t == TY_U32 || t == TY_S32 || t == TY_U64 || t == TY_S64 ||
+           t == TY_B16 || t == TY_B32 || t == TY_B64;
 }
 static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(ty(in)); }
 
@@ -59,7 +57,8 @@ static bool carry_form(Sel *s, const PtxInsn *in, bool sub, bool use_cc) {
     if (!is_int(ty(in)) || bytes < 4)
         return false;
     Operand flag;
-    Wide d = add_wide(s, in, sub, use_cc, sel_src(s, &in->operands[1], bytes), sel_src(s, &in->operands[2], bytes), &flag);
+    Wide d = add_wide(s, in, sub, use_cc, sel_src(s, &in->operands[1], bytes),
+                      sel_src(s, &in->operands[2], bytes), &flag);
     return write_with_cc(s, in, d, flag);
 }
 
@@ -243,7 +242,8 @@ static Operand extend24(Sel *s, const PtxOperand *o, bool sg) {
 
 bool isel_mul24(Sel *s, const PtxInsn *in) {
     bool sg = type_signed(ty(in));
-    Wide p = emit_imad_wide(s, sg, extend24(s, &in->operands[1], sg), extend24(s, &in->operands[2], sg), NULL);
+    Wide p =
+        emit_imad_wide(s, sg, extend24(s, &in->operands[1], sg), extend24(s, &in->operands[2], sg), NULL);
     Operand d = p.w[0];
     if (in->sub == SUB_HI) /* bits 47..16 */
         d = emit_shr64(s, false, p, op_imm(16)).w[0];
@@ -337,8 +337,7 @@ bool isel_minmax(Sel *s, const PtxInsn *in) {
             return false;
         Operand d = emit_minmax(s, true, is_max, sel_src32(s, a), sel_src32(s, b));
         sel_write32(s, &in->operands[0], t, emit_minmax(s, true, true, d, op_imm(0)));
-    }
-    else if (ty_bytes(in) == 8)
+    } else if (ty_bytes(in) == 8)
         sel_write(s, &in->operands[0], t, minmax64(s, sg, is_max, sel_src(s, a, 8), sel_src(s, b, 8)));
     else
         sel_write32(s, &in->operands[0], t,
@@ -368,7 +367,8 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
         return true;
     }
     Operand a = sel_src_ext(s, &in->operands[1], ty(in));
-    sel_write32(s, &in->operands[0], ty(in), rem ? emit_and(s, a, op_imm((uint32_t)v - 1)) : emit_shr(s, false, a, n));
+    sel_write32(s, &in->operands[0], ty(in),
+                rem ? emit_and(s, a, op_imm((uint32_t)v - 1)) : emit_shr(s, false, a, n));
     return true;
 }
 
@@ -522,7 +522,8 @@ bool isel_bfi(Sel *s, const PtxInsn *in) {
 static bool wraps(const PtxInsn *in) { return in->sub == SUB_WRAP || in->sub2 == SUB_WRAP; }
 
 bool isel_szext(Sel *s, const PtxInsn *in) {
-    uint32_t mods = MSET(SGXT, sign, type_signed(ty(in)) ? ISign_S32 : ISign_U32) | MSET(SGXT, wrap, wraps(in));
+    uint32_t mods =
+        MSET(SGXT, sign, type_signed(ty(in)) ? ISign_S32 : ISign_U32) | MSET(SGXT, wrap, wraps(in));
     sel_write32(s, &in->operands[0], ty(in),
                 EMIT_R(s, OT_SGXT, mods, sel_src32(s, &in->operands[1]), sel_src32(s, &in->operands[2])));
     return true;
@@ -539,8 +540,10 @@ bool isel_bmsk(Sel *s, const PtxInsn *in) {
 
 static bool dot(Sel *s, const PtxInsn *in, enum IdpMode mode_signed, enum IdpMode mode_unsigned) {
     bool sa = type_signed(ty(in)), sb = type_signed((PtxType)in->type[1]);
-    uint32_t mods = MSET(IDP, mode, sa ? mode_signed : mode_unsigned) | MSET(IDP, bsign, sb ? IdpSign_S8 : IdpSign_U8);
-    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), c = sel_src32(s, &in->operands[3]);
+    uint32_t mods =
+        MSET(IDP, mode, sa ? mode_signed : mode_unsigned) | MSET(IDP, bsign, sb ? IdpSign_S8 : IdpSign_U8);
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]),
+            c = sel_src32(s, &in->operands[3]);
     sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_IDP, mods, a, b, c));
     return true;
 }

@@ -1,6 +1,7 @@
-/* Instruction selection: the driver. Walks the statements of one PTX function in order, makes blocks at branch
- * targets, turns guards into guarded instructions or branches, and calls the selection function of each opcode.
- * Reading and writing PTX registers (SSA variables) is here too; the emitters are in lower/select/emit.c.
+/* Instruction selection: the driver. Walks the statements of one PTX function in order, makes blocks at
+ * branch targets, turns guards into guarded instructions or branches, and calls the selection function of
+ * each opcode. Reading and writing PTX registers (SSA variables) is here too; the emitters are in
+ * lower/select/emit.c.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include <stdio.h>
@@ -10,37 +11,92 @@ static const struct {
     SelFn *fn;
     SelGuard guard;
 } op_table[PTX_OP_COUNT] = {
-    [PTX_ADD] = {isel_add, SG_COPY}, [PTX_SUB] = {isel_sub, SG_COPY}, [PTX_MUL] = {isel_mul, SG_COPY},
-    [PTX_MAD] = {isel_mad, SG_COPY}, [PTX_MUL24] = {isel_mul24, SG_COPY}, [PTX_MAD24] = {isel_mul24, SG_COPY},
-    [PTX_SAD] = {isel_sad, SG_COPY}, [PTX_DIV] = {isel_div, SG_BRANCH}, [PTX_REM] = {isel_div, SG_BRANCH},
-    [PTX_ABS] = {isel_abs, SG_COPY}, [PTX_NEG] = {isel_neg, SG_COPY}, [PTX_MIN] = {isel_minmax, SG_COPY},
-    [PTX_MAX] = {isel_minmax, SG_COPY}, [PTX_POPC] = {isel_popc, SG_COPY}, [PTX_CLZ] = {isel_clz, SG_COPY},
-    [PTX_BFIND] = {isel_bfind, SG_COPY}, [PTX_FNS] = {isel_fns, SG_BRANCH}, [PTX_BREV] = {isel_brev, SG_COPY},
-    [PTX_BFE] = {isel_bfe, SG_COPY}, [PTX_BFI] = {isel_bfi, SG_COPY}, [PTX_SZEXT] = {isel_szext, SG_COPY},
-    [PTX_BMSK] = {isel_bmsk, SG_COPY}, [PTX_DP4A] = {isel_dp4a, SG_COPY}, [PTX_DP2A] = {isel_dp2a, SG_COPY},
-    [PTX_ADDC] = {isel_addc, SG_COPY}, [PTX_SUBC] = {isel_addc, SG_COPY}, [PTX_MADC] = {isel_madc, SG_COPY},
-    [PTX_TESTP] = {isel_testp, SG_COPY}, [PTX_COPYSIGN] = {isel_copysign, SG_COPY}, [PTX_FMA] = {isel_fma, SG_COPY},
-    [PTX_RCP] = {isel_rcp, SG_BRANCH}, [PTX_SQRT] = {isel_sqrt, SG_BRANCH}, [PTX_RSQRT] = {isel_rsqrt, SG_BRANCH},
-    [PTX_SIN] = {isel_sincos, SG_COPY}, [PTX_COS] = {isel_sincos, SG_COPY}, [PTX_LG2] = {isel_lg2, SG_COPY},
-    [PTX_EX2] = {isel_ex2, SG_COPY}, [PTX_TANH] = {isel_tanh, SG_COPY}, [PTX_SET] = {isel_set, SG_COPY},
-    [PTX_SETP] = {isel_setp, SG_COPY}, [PTX_SELP] = {isel_selp, SG_COPY}, [PTX_SLCT] = {isel_slct, SG_COPY},
-    [PTX_AND] = {isel_logic, SG_COPY}, [PTX_OR] = {isel_logic, SG_COPY}, [PTX_XOR] = {isel_logic, SG_COPY},
-    [PTX_NOT] = {isel_not, SG_COPY}, [PTX_CNOT] = {isel_cnot, SG_COPY}, [PTX_LOP3] = {isel_lop3, SG_COPY},
-    [PTX_SHF] = {isel_shf, SG_COPY}, [PTX_SHL] = {isel_shl, SG_COPY}, [PTX_SHR] = {isel_shr, SG_COPY},
-    [PTX_PRMT] = {isel_prmt, SG_COPY}, [PTX_MOV] = {isel_mov, SG_COPY}, [PTX_SHFL] = {isel_shfl, SG_BRANCH},
-    [PTX_LD] = {isel_ld, SG_SELF}, [PTX_LDU] = {isel_ld, SG_SELF}, [PTX_ST] = {isel_st, SG_SELF},
-    [PTX_PREFETCH] = {isel_nothing, SG_SELF}, [PTX_PREFETCHU] = {isel_nothing, SG_SELF},
-    [PTX_APPLYPRIORITY] = {isel_nothing, SG_SELF}, [PTX_ISSPACEP] = {isel_isspacep, SG_COPY},
-    [PTX_CVTA] = {isel_cvta, SG_COPY}, [PTX_CVT] = {isel_cvt, SG_COPY}, [PTX_BRA] = {isel_bra, SG_SELF},
-    [PTX_BRX] = {isel_brx, SG_BRANCH}, [PTX_CALL] = {isel_call, SG_BRANCH}, [PTX_RET] = {isel_ret, SG_SELF},
-    [PTX_EXIT] = {isel_exit, SG_SELF}, [PTX_BAR] = {isel_bar, SG_BRANCH}, [PTX_BARRIER] = {isel_bar, SG_BRANCH},
-    [PTX_MEMBAR] = {isel_membar, SG_BRANCH}, [PTX_FENCE] = {isel_membar, SG_BRANCH},
-    [PTX_ATOM] = {isel_atom, SG_BRANCH}, [PTX_RED] = {isel_atom, SG_BRANCH}, [PTX_VOTE] = {isel_vote, SG_BRANCH},
-    [PTX_MATCH] = {isel_match, SG_BRANCH}, [PTX_ACTIVEMASK] = {isel_activemask, SG_BRANCH},
-    [PTX_REDUX] = {isel_redux, SG_BRANCH}, [PTX_ELECT] = {isel_elect, SG_BRANCH},
-    [PTX_NANOSLEEP] = {isel_nanosleep, SG_BRANCH}, [PTX_TRAP] = {isel_trap, SG_BRANCH},
-    [PTX_BRKPT] = {isel_trap, SG_BRANCH}, [PTX_PMEVENT] = {isel_nothing, SG_SELF},
-    [PTX_CP] = {isel_cp, SG_BRANCH}, [PTX_DISCARD] = {isel_nothing, SG_SELF}, [PTX_GRIDDEPCONTROL] = {isel_nothing, SG_SELF},
+    [PTX_ADD] = {isel_add, SG_COPY},
+    [PTX_SUB] = {isel_sub, SG_COPY},
+    [PTX_MUL] = {isel_mul, SG_COPY},
+    [PTX_MAD] = {isel_mad, SG_COPY},
+    [PTX_MUL24] = {isel_mul24, SG_COPY},
+    [PTX_MAD24] = {isel_mul24, SG_COPY},
+    [PTX_SAD] = {isel_sad, SG_COPY},
+    [PTX_DIV] = {isel_div, SG_BRANCH},
+    [PTX_REM] = {isel_div, SG_BRANCH},
+    [PTX_ABS] = {isel_abs, SG_COPY},
+    [PTX_NEG] = {isel_neg, SG_COPY},
+    [PTX_MIN] = {isel_minmax, SG_COPY},
+    [PTX_MAX] = {isel_minmax, SG_COPY},
+    [PTX_POPC] = {isel_popc, SG_COPY},
+    [PTX_CLZ] = {isel_clz, SG_COPY},
+    [PTX_BFIND] = {isel_bfind, SG_COPY},
+    [PTX_FNS] = {isel_fns, SG_BRANCH},
+    [PTX_BREV] = {isel_brev, SG_COPY},
+    [PTX_BFE] = {isel_bfe, SG_COPY},
+    [PTX_BFI] = {isel_bfi, SG_COPY},
+    [PTX_SZEXT] = {isel_szext, SG_COPY},
+    [PTX_BMSK] = {isel_bmsk, SG_COPY},
+    [PTX_DP4A] = {isel_dp4a, SG_COPY},
+    [PTX_DP2A] = {isel_dp2a, SG_COPY},
+    [PTX_ADDC] = {isel_addc, SG_COPY},
+    [PTX_SUBC] = {isel_addc, SG_COPY},
+    [PTX_MADC] = {isel_madc, SG_COPY},
+    [PTX_TESTP] = {isel_testp, SG_COPY},
+    [PTX_COPYSIGN] = {isel_copysign, SG_COPY},
+    [PTX_FMA] = {isel_fma, SG_COPY},
+    [PTX_RCP] = {isel_rcp, SG_BRANCH},
+    [PTX_SQRT] = {isel_sqrt, SG_BRANCH},
+    [PTX_RSQRT] = {isel_rsqrt, SG_BRANCH},
+    [PTX_SIN] = {isel_sincos, SG_COPY},
+    [PTX_COS] = {isel_sincos, SG_COPY},
+    [PTX_LG2] = {isel_lg2, SG_COPY},
+    [PTX_EX2] = {isel_ex2, SG_COPY},
+    [PTX_TANH] = {isel_tanh, SG_COPY},
+    [PTX_SET] = {isel_set, SG_COPY},
+    [PTX_SETP] = {isel_setp, SG_COPY},
+    [PTX_SELP] = {isel_selp, SG_COPY},
+    [PTX_SLCT] = {isel_slct, SG_COPY},
+    [PTX_AND] = {isel_logic, SG_COPY},
+    [PTX_OR] = {isel_logic, SG_COPY},
+    [PTX_XOR] = {isel_logic, SG_COPY},
+    [PTX_NOT] = {isel_not, SG_COPY},
+    [PTX_CNOT] = {isel_cnot, SG_COPY},
+    [PTX_LOP3] = {isel_lop3, SG_COPY},
+    [PTX_SHF] = {isel_shf, SG_COPY},
+    [PTX_SHL] = {isel_shl, SG_COPY},
+    [PTX_SHR] = {isel_shr, SG_COPY},
+    [PTX_PRMT] = {isel_prmt, SG_COPY},
+    [PTX_MOV] = {isel_mov, SG_COPY},
+    [PTX_SHFL] = {isel_shfl, SG_BRANCH},
+    [PTX_LD] = {isel_ld, SG_SELF},
+    [PTX_LDU] = {isel_ld, SG_SELF},
+    [PTX_ST] = {isel_st, SG_SELF},
+    [PTX_PREFETCH] = {isel_nothing, SG_SELF},
+    [PTX_PREFETCHU] = {isel_nothing, SG_SELF},
+    [PTX_APPLYPRIORITY] = {isel_nothing, SG_SELF},
+    [PTX_ISSPACEP] = {isel_isspacep, SG_COPY},
+    [PTX_CVTA] = {isel_cvta, SG_COPY},
+    [PTX_CVT] = {isel_cvt, SG_COPY},
+    [PTX_BRA] = {isel_bra, SG_SELF},
+    [PTX_BRX] = {isel_brx, SG_BRANCH},
+    [PTX_CALL] = {isel_call, SG_BRANCH},
+    [PTX_RET] = {isel_ret, SG_SELF},
+    [PTX_EXIT] = {isel_exit, SG_SELF},
+    [PTX_BAR] = {isel_bar, SG_BRANCH},
+    [PTX_BARRIER] = {isel_bar, SG_BRANCH},
+    [PTX_MEMBAR] = {isel_membar, SG_BRANCH},
+    [PTX_FENCE] = {isel_membar, SG_BRANCH},
+    [PTX_ATOM] = {isel_atom, SG_BRANCH},
+    [PTX_RED] = {isel_atom, SG_BRANCH},
+    [PTX_VOTE] = {isel_vote, SG_BRANCH},
+    [PTX_MATCH] = {isel_match, SG_BRANCH},
+    [PTX_ACTIVEMASK] = {isel_activemask, SG_BRANCH},
+    [PTX_REDUX] = {isel_redux, SG_BRANCH},
+    [PTX_ELECT] = {isel_elect, SG_BRANCH},
+    [PTX_NANOSLEEP] = {isel_nanosleep, SG_BRANCH},
+    [PTX_TRAP] = {isel_trap, SG_BRANCH},
+    [PTX_BRKPT] = {isel_trap, SG_BRANCH},
+    [PTX_PMEVENT] = {isel_nothing, SG_SELF},
+    [PTX_CP] = {isel_cp, SG_BRANCH},
+    [PTX_DISCARD] = {isel_nothing, SG_SELF},
+    [PTX_GRIDDEPCONTROL] = {isel_nothing, SG_SELF},
 };
 
 /* ---- messages ---- */
@@ -54,9 +110,7 @@ bool sel_error(Sel *s, const char *reason) {
 
 /* ---- registers ---- */
 
-unsigned sel_reg_bytes(const Sel *s, const PtxOperand *o) {
-    return ptx_type_bytes(s->pf->regs[o->reg].type);
-}
+unsigned sel_reg_bytes(const Sel *s, const PtxOperand *o) { return ptx_type_bytes(s->pf->regs[o->reg].type); }
 
 static unsigned parts_of(unsigned bytes) { return bytes <= 4 ? 1 : bytes / 4; }
 
@@ -124,8 +178,7 @@ Wide sel_src(Sel *s, const PtxOperand *o, unsigned bytes) {
             v.w[c] = a.w[c];
         break;
     }
-    default:
-        sel_error(s, "this kind of operand is not compiled here");
+    default: sel_error(s, "this kind of operand is not compiled here");
     }
     if (o->neg && !s->reported)
         sel_error(s, "a negated register operand is not compiled");
@@ -194,7 +247,8 @@ static void write_vars(Sel *s, uint32_t var, Wide v) {
         }
     }
     for (unsigned c = 0; c < v.n; c++) {
-        bool fresh = v.w[c].kind == OPK_VAL && !v.w[c].mods && ir_value(s->f, (ValId){v.w[c].value})->fixed_reg < 0;
+        bool fresh =
+            v.w[c].kind == OPK_VAL && !v.w[c].mods && ir_value(s->f, (ValId){v.w[c].value})->fixed_reg < 0;
         if (fresh && s->m->opt_level == 0) { /* keep one value for each version of a PTX register */
             const Value *val = ir_value(s->f, (ValId){v.w[c].value});
             fresh = !val->ptx_reg || val->ptx_reg == s->ssa.vars.at[var + c].ptx_reg;
@@ -321,12 +375,14 @@ static bool call_ends(const Sel *s, const PtxInsn *in) {
 /* What may run after statement i: labels into out (at most cap), and whether the next statement. */
 static bool falls_through(const Sel *s, const PtxInsn *in) {
     switch (in->op) {
-    case PTX_BRA: case PTX_BRX: case PTX_RET: case PTX_EXIT: case PTX_TRAP: case PTX_BRKPT:
-        return in->guard_reg != 0;
-    case PTX_CALL:
-        return in->guard_reg != 0 || !call_ends(s, in);
-    default:
-        return true;
+    case PTX_BRA:
+    case PTX_BRX:
+    case PTX_RET:
+    case PTX_EXIT:
+    case PTX_TRAP:
+    case PTX_BRKPT: return in->guard_reg != 0;
+    case PTX_CALL: return in->guard_reg != 0 || !call_ends(s, in);
+    default: return true;
     }
 }
 
@@ -337,7 +393,8 @@ static uint32_t num_targets(const Sel *s, const PtxInsn *in) {
 }
 
 static uint32_t target_insn(const Sel *s, const PtxInsn *in, uint32_t k) {
-    uint32_t label = in->op == PTX_BRA ? in->operands[0].label : s->pf->branch_tables[in->table - 1].labels[k];
+    uint32_t label =
+        in->op == PTX_BRA ? in->operands[0].label : s->pf->branch_tables[in->table - 1].labels[k];
     return s->pf->labels[label].insn;
 }
 
@@ -406,10 +463,12 @@ static SelGuard guard_kind(const PtxInsn *in) {
 static bool unknown_form(const PtxInsn *in) {
     enum { FOREIGN = PF_OOB | PF_TRANS | PF_ABS | PF_PARITY | PF_NOINC | PF_COL_A | PF_COL_B | PF_COL_D };
     switch (in->op) {
-    case PTX_CALL:
-        return false;
-    case PTX_CVT: case PTX_SET: case PTX_SLCT: case PTX_DP4A: case PTX_DP2A:
-        break;
+    case PTX_CALL: return false;
+    case PTX_CVT:
+    case PTX_SET:
+    case PTX_SLCT:
+    case PTX_DP4A:
+    case PTX_DP2A: break;
     default:
         if (in->ntypes > 1) /* mixed precision */
             return true;
@@ -474,11 +533,10 @@ static void select_all(Sel *s) {
 static void clear_carry(Sel *s) {
     for (uint32_t i = 0; i < s->pf->ninsns; i++)
         switch (s->pf->insns[i].op) {
-        case PTX_ADDC: case PTX_SUBC: case PTX_MADC:
-            sel_write_var(s, s->cc_var, emit_pmov(s, op_pf()));
-            return;
-        default:
-            break;
+        case PTX_ADDC:
+        case PTX_SUBC:
+        case PTX_MADC: sel_write_var(s, s->cc_var, emit_pmov(s, op_pf())); return;
+        default: break;
         }
 }
 
@@ -499,11 +557,15 @@ static void set_layout(Sel *s) {
 static bool has_collectives(const PtxFunc *pf) {
     for (uint32_t i = 0; i < pf->ninsns; i++)
         switch (pf->insns[i].op) {
-        case PTX_BAR: case PTX_BARRIER: case PTX_SHFL: case PTX_VOTE: case PTX_MATCH: case PTX_REDUX: case PTX_ELECT:
-        case PTX_ACTIVEMASK:
-            return true;
-        default:
-            break;
+        case PTX_BAR:
+        case PTX_BARRIER:
+        case PTX_SHFL:
+        case PTX_VOTE:
+        case PTX_MATCH:
+        case PTX_REDUX:
+        case PTX_ELECT:
+        case PTX_ACTIVEMASK: return true;
+        default: break;
         }
     return false;
 }
@@ -519,8 +581,8 @@ static void place_locals(Sel *s) {
         uint64_t at = (s->f->var_bytes + align - 1) / align * align;
         if (at + v->size_bytes > 1u << 24) {
             s->failed = true;
-            diag_in(s->d, &s->ptx->source, v->loc, DIAG_E0704, str_text(&s->ptx->strings, v->name), "local memory",
-                    (unsigned long long)(1u << 24));
+            diag_in(s->d, &s->ptx->source, v->loc, DIAG_E0704, str_text(&s->ptx->strings, v->name),
+                    "local memory", (unsigned long long)(1u << 24));
             continue;
         }
         s->frame_offset[s->pf->vars[k]] = (uint32_t)at + 1;
@@ -531,8 +593,15 @@ static void place_locals(Sel *s) {
 bool isel_function(Lower *l, uint32_t fn) {
     LowerFn *lf = &l->fns.at[fn];
     Sel *s = ARENA_NEW(&l->scratch, Sel);
-    *s = (Sel){.l = l, .m = l->m, .f = lf->f, .ptx = lf->mod, .pf = &lf->mod->funcs[lf->index], .ti = l->ti, .t = l->t,
-               .d = l->d, .fn = fn};
+    *s = (Sel){.l = l,
+               .m = l->m,
+               .f = lf->f,
+               .ptx = lf->mod,
+               .pf = &lf->mod->funcs[lf->index],
+               .ti = l->ti,
+               .t = l->t,
+               .d = l->d,
+               .fn = fn};
     s->f->ptx = lf->builtin ? NULL : s->pf;
     s->f->noreturn = s->pf->noreturn;
     s->f->uses_sync = has_collectives(s->pf);

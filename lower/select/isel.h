@@ -1,11 +1,11 @@
-/* Instruction selection, internal: the state of one function's selection, SSA construction on the fly, helpers that
- * emit machine instructions, and the selection functions of each family.
+/* Instruction selection, internal: the state of one function's selection, SSA construction on the fly,
+ * helpers that emit machine instructions, and the selection functions of each family.
  *
  * Registers: a PTX register is one SSA variable for each 32-bit part. Registers narrower than 32 bits live in
  * the low bits; what is above them is arbitrary, so every reader that cares extends (sel_src_ext).
  *
- * Guards: see SelGuard. A selection function for SG_COPY writes its results through sel_write*, which makes the
- * guarded form; everything before that runs in all lanes and so must not trap, store or branch.
+ * Guards: see SelGuard. A selection function for SG_COPY writes its results through sel_write*, which makes
+ * the guarded form; everything before that runs in all lanes and so must not trap, store or branch.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_SELECT_ISEL_H
 #define HEDDLE_LOWER_SELECT_ISEL_H
@@ -51,17 +51,17 @@ void ssa_seal(Ssa *s, BlockId b); /* all predecessors are known */
 void ssa_finish(Ssa *s);          /* fill in, drop redundant phis, rewrite operands, put phis in place */
 
 /* ---- module ---- */
-typedef struct { /* where a PTX variable lives */
-    StrId name;       /* in the result's strings */
-    uint64_t offset;  /* .shared, .const */
+typedef struct {     /* where a PTX variable lives */
+    StrId name;      /* in the result's strings */
+    uint64_t offset; /* .shared, .const */
 } VarPlace;
 typedef struct {
     const PtxModule *mod;
     uint32_t index; /* in mod->funcs */
     Function *f;
     bool builtin, selected;
-    bool calls_unknown; /* has an indirect call */
-    uint8_t mark; /* ordering */
+    bool calls_unknown;    /* has an indirect call */
+    uint8_t mark;          /* ordering */
     VEC(uint32_t) callees; /* indices into Lower.fns */
 } LowerFn;
 typedef struct Lower {
@@ -86,7 +86,8 @@ bool isel_function(Lower *l, uint32_t fn); /* isel.c */
 
 /* ---- one function ---- */
 typedef struct Sel Sel;
-typedef bool SelFn(Sel *s, const PtxInsn *in); /* false: form not compiled (reported by the driver unless already) */
+typedef bool SelFn(Sel *s,
+                   const PtxInsn *in); /* false: form not compiled (reported by the driver unless already) */
 typedef enum {
     SG_COPY,   /* pure: compute in all lanes, then guarded copies (or guard the one instruction) */
     SG_BRANCH, /* guard becomes a branch around */
@@ -124,25 +125,25 @@ struct Sel {
     bool *leader, *reached;
     const PtxInsn *in;
     LocId loc;
-    Operand guard;          /* of the current statement; OPK_NONE when absent or turned into a branch */
+    Operand guard; /* of the current statement; OPK_NONE when absent or turned into a branch */
     bool failed, reported;
-    ValId ret_addr[2];      /* device functions */
-    uint32_t ret_area_var;  /* hidden pointer for results in memory, SSA variable + 1 */
-    uint32_t undef[2];      /* cached */
+    ValId ret_addr[2];     /* device functions */
+    uint32_t ret_area_var; /* hidden pointer for results in memory, SSA variable + 1 */
+    uint32_t undef[2];     /* cached */
 };
 
 /* ---- emission (lower/select/emit.c) ---- */
 #define SEL_COUNT(...) ((unsigned)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
 /* New instruction at the end of the current block; sources as given, destinations OPK_NONE. */
 InstId sel_emit(Sel *s, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src);
-Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count, unsigned nsrc,
-                     const Operand *src);
+Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count,
+                     unsigned nsrc, const Operand *src);
 /* with destination 0 a new R value, pair, or predicate */
-#define EMIT_R(s, op, mods, ...)                                                                                    \
+#define EMIT_R(s, op, mods, ...)                                                                             \
     sel_emit_dst((s), (op), (mods), 0, RF_R, 1, SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
-#define EMIT_R2(s, op, mods, ...)                                                                                   \
+#define EMIT_R2(s, op, mods, ...)                                                                            \
     sel_emit_dst((s), (op), (mods), 0, RF_R, 2, SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
-#define EMIT_P(s, op, mods, ...)                                                                                    \
+#define EMIT_P(s, op, mods, ...)                                                                             \
     sel_emit_dst((s), (op), (mods), 0, RF_P, 1, SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
 #define EMIT0(s, op, mods, ...) sel_emit((s), (op), (mods), SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
 /* Second destination (predicate `dst`) of an instruction just made. */
@@ -150,11 +151,11 @@ Operand sel_add_dst(Sel *s, InstId i, unsigned dst, RegFile file);
 InstId sel_last(Sel *s); /* last instruction of the current block */
 Operand sel_new_r(Sel *s);
 Operand sel_undef(Sel *s, RegFile file);
-Operand sel_value(Sel *s, Operand o);              /* in a register, no modifiers */
-Operand sel_pair(Sel *s, Operand lo, Operand hi);  /* vector operand */
+Operand sel_value(Sel *s, Operand o);             /* in a register, no modifiers */
+Operand sel_pair(Sel *s, Operand lo, Operand hi); /* vector operand */
 Operand sel_quad(Sel *s, const Operand *w, unsigned n);
-Operand sel_part(Sel *s, Operand o, unsigned c);   /* scalar c of a vector operand */
-Operand sel_pred(Sel *s, Operand p);               /* predicate without NOT */
+Operand sel_part(Sel *s, Operand o, unsigned c); /* scalar c of a vector operand */
+Operand sel_pred(Sel *s, Operand p);             /* predicate without NOT */
 static inline Operand op_none(void) { return (Operand){0}; }
 static inline Operand op_pf(void) { return op_with(op_pt(), OPM_NOT); }
 static inline Operand op_not(Operand o) {
@@ -178,7 +179,13 @@ Wide emit_neg64(Sel *s, Wide a);
 Operand emit_imad(Sel *s, Operand a, Operand b, Operand c);
 Wide emit_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *c); /* c may be NULL */
 Operand emit_lop(Sel *s, unsigned lut, Operand a, Operand b, Operand c);
-enum { LUT_AND = 0xc0, LUT_OR = 0xfc, LUT_XOR = 0x3c, LUT_NOT_A = 0x0f, LUT_SEL_A_B_C = 0xca /* a ? b : c */ };
+enum {
+    LUT_AND = 0xc0,
+    LUT_OR = 0xfc,
+    LUT_XOR = 0x3c,
+    LUT_NOT_A = 0x0f,
+    LUT_SEL_A_B_C = 0xca /* a ? b : c */
+};
 Operand emit_and(Sel *s, Operand a, Operand b);
 Operand emit_or(Sel *s, Operand a, Operand b);
 Operand emit_xor(Sel *s, Operand a, Operand b);
@@ -232,27 +239,30 @@ static inline bool type_signed(PtxType t) { return ptx_type_class(t) == TC_SIGNE
 /* ---- control flow ---- */
 void sel_begin(Sel *s, BlockId b); /* continue at the end of b */
 BlockId sel_block_new(Sel *s);
-void sel_jump(Sel *s, BlockId to);                             /* ends the current block */
-void sel_branch(Sel *s, Operand p, BlockId yes, BlockId no);   /* likewise */
+void sel_jump(Sel *s, BlockId to);                           /* ends the current block */
+void sel_branch(Sel *s, Operand p, BlockId yes, BlockId no); /* likewise */
 void sel_jump_label(Sel *s, uint32_t insn);
 void sel_branch_label(Sel *s, Operand p, uint32_t insn, BlockId no, bool uniform);
-BlockId sel_label_target(Sel *s, uint32_t insn); /* block to name in an edge to the statement; call once for each edge */
+BlockId
+sel_label_target(Sel *s,
+                 uint32_t insn); /* block to name in an edge to the statement; call once for each edge */
 void sel_seal(Sel *s, BlockId b);
 
 /* ---- calls (abi.c) ---- */
 enum { ABI_FIRST_REG = 4, ABI_LAST_REG = 19, ABI_RETURN_REG = 20 };
-bool abi_enter(Sel *s);                        /* IR_ENTRY, incoming parameters */
-bool abi_return(Sel *s);                       /* RET of a device function */
+bool abi_enter(Sel *s);  /* IR_ENTRY, incoming parameters */
+bool abi_return(Sel *s); /* RET of a device function */
 bool abi_call(Sel *s, const PtxInsn *in);
 /* Call a built-in: args and rets are 32-bit parts. */
-bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets, Operand *rets);
+bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
+                      Operand *rets);
 
 /* ---- addresses (lower/select/mem.c) ---- */
 Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic);
 Wide sel_function_address(Sel *s, uint32_t index, int64_t offset);
 bool sel_param_access(Sel *s, const PtxInsn *in, bool is_store);
-typedef struct { /* a memory operand, ready for an instruction */
-    Operand base;  /* register (pair for 64-bit addresses) or OPK_NONE */
+typedef struct {  /* a memory operand, ready for an instruction */
+    Operand base; /* register (pair for 64-bit addresses) or OPK_NONE */
     int32_t offset;
     PtxSpace space;
     bool wide64;
@@ -263,6 +273,7 @@ unsigned sel_mem_order(const PtxInsn *in);
 
 /* ---- families ---- */
 #define ISEL_FN(name) bool isel_##name(Sel *s, const PtxInsn *in);
+// clang-format off
 ISEL_FN(add) ISEL_FN(sub) ISEL_FN(mul) ISEL_FN(mad) ISEL_FN(mul24) ISEL_FN(sad) ISEL_FN(div) ISEL_FN(abs)
 ISEL_FN(neg) ISEL_FN(minmax) ISEL_FN(popc) ISEL_FN(clz) ISEL_FN(bfind) ISEL_FN(fns) ISEL_FN(brev) ISEL_FN(bfe)
 ISEL_FN(bfi) ISEL_FN(szext) ISEL_FN(bmsk) ISEL_FN(dp4a) ISEL_FN(dp2a) ISEL_FN(addc) ISEL_FN(madc)
@@ -277,8 +288,10 @@ ISEL_FN(nothing) ISEL_FN(cp)
 /* by type, called from the integer ones */
 ISEL_FN(fadd) ISEL_FN(fmul) ISEL_FN(fminmax) ISEL_FN(fabsneg) ISEL_FN(fdiv) ISEL_FN(hadd) ISEL_FN(hminmax) ISEL_FN(habsneg)
 ISEL_FN(hfma) ISEL_FN(hmul)
+// clang-format on
 #undef ISEL_FN
-bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p, Operand *q);
+            bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a,
+                                 const PtxOperand *b, Operand *p, Operand *q);
 /* The predicate of a PTX comparison, all types. */
 bool sel_compare(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p);
 Operand sel_special_register(Sel *s, uint32_t sreg, unsigned component, unsigned part, bool *ok);

@@ -11,37 +11,44 @@ static bool int_compare(PtxCmp c, unsigned *icmp, bool *force_unsigned) {
     switch (c) {
     case CMP_EQ: *icmp = ICmp_EQ; return true;
     case CMP_NE: *icmp = ICmp_NE; return true;
-    case CMP_LT: case CMP_LO: *icmp = ICmp_LT; return true;
-    case CMP_LE: case CMP_LS: *icmp = ICmp_LE; return true;
-    case CMP_GT: case CMP_HI: *icmp = ICmp_GT; return true;
-    case CMP_GE: case CMP_HS: *icmp = ICmp_GE; return true;
+    case CMP_LT:
+    case CMP_LO: *icmp = ICmp_LT; return true;
+    case CMP_LE:
+    case CMP_LS: *icmp = ICmp_LE; return true;
+    case CMP_GT:
+    case CMP_HI: *icmp = ICmp_GT; return true;
+    case CMP_GE:
+    case CMP_HS: *icmp = ICmp_GE; return true;
     default: return false;
     }
 }
 
 /* The enumeration FCmp; DCmp has the same numbers except for its ends. */
 static bool float_compare(PtxCmp c, unsigned *fcmp) {
-    static const uint8_t code[] = {[CMP_EQ] = FCmp_EQ,   [CMP_NE] = FCmp_NE,   [CMP_LT] = FCmp_LT,   [CMP_LE] = FCmp_LE,
-                                   [CMP_GT] = FCmp_GT,   [CMP_GE] = FCmp_GE,   [CMP_EQU] = FCmp_EQU, [CMP_NEU] = FCmp_NEU,
-                                   [CMP_LTU] = FCmp_LTU, [CMP_LEU] = FCmp_LEU, [CMP_GTU] = FCmp_GTU, [CMP_GEU] = FCmp_GEU,
-                                   [CMP_NUM] = FCmp_NUM, [CMP_NAN] = FCmp_NAN};
+    static const uint8_t code[] = {
+        [CMP_EQ] = FCmp_EQ,   [CMP_NE] = FCmp_NE,   [CMP_LT] = FCmp_LT,   [CMP_LE] = FCmp_LE,
+        [CMP_GT] = FCmp_GT,   [CMP_GE] = FCmp_GE,   [CMP_EQU] = FCmp_EQU, [CMP_NEU] = FCmp_NEU,
+        [CMP_LTU] = FCmp_LTU, [CMP_LEU] = FCmp_LEU, [CMP_GTU] = FCmp_GTU, [CMP_GEU] = FCmp_GEU,
+        [CMP_NUM] = FCmp_NUM, [CMP_NAN] = FCmp_NAN};
     if (c > CMP_NAN || !code[c])
         return false;
     *fcmp = code[c];
     return true;
 }
 
-static bool compare_float(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p) {
+static bool compare_float(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b,
+                          Operand *p) {
     unsigned cmp;
     if (!float_compare((PtxCmp)in->cmp, &cmp))
         return false;
     if (t == TY_F64) {
-        *p = EMIT_P(s, OT_DSETP, MSET(DSETP, cmp, cmp) | MSET(DSETP, bop, BoolOp_AND), sel_wide_vec(s, sel_src(s, a, 8)),
-                    sel_wide_vec(s, sel_src(s, b, 8)), op_pt());
+        *p = EMIT_P(s, OT_DSETP, MSET(DSETP, cmp, cmp) | MSET(DSETP, bop, BoolOp_AND),
+                    sel_wide_vec(s, sel_src(s, a, 8)), sel_wide_vec(s, sel_src(s, b, 8)), op_pt());
         return true;
     }
     *p = EMIT_P(s, OT_FSETP,
-                MSET(FSETP, cmp, cmp) | MSET(FSETP, bop, BoolOp_AND) | MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
+                MSET(FSETP, cmp, cmp) | MSET(FSETP, bop, BoolOp_AND) |
+                    MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
                 sel_src32(s, a), sel_src32(s, b), op_pt());
     return true;
 }
@@ -133,7 +140,8 @@ bool isel_set(Sel *s, const PtxInsn *in) {
         return false;
     if (has_c)
         p = combine(s, in, p, c);
-    sel_write32(s, &in->operands[0], d, emit_sel(s, op_not(p), op_rz(), op_imm(d == TY_F32 ? 0x3f800000 : 0xffffffff)));
+    sel_write32(s, &in->operands[0], d,
+                emit_sel(s, op_not(p), op_rz(), op_imm(d == TY_F32 ? 0x3f800000 : 0xffffffff)));
     return true;
 }
 
@@ -153,7 +161,8 @@ bool isel_slct(Sel *s, const PtxInsn *in) {
     Operand c = sel_src32(s, &in->operands[3]), p;
     if (in->type[1] == TY_F32)
         p = EMIT_P(s, OT_FSETP,
-                   MSET(FSETP, cmp, FCmp_GE) | MSET(FSETP, bop, BoolOp_AND) | MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
+                   MSET(FSETP, cmp, FCmp_GE) | MSET(FSETP, bop, BoolOp_AND) |
+                       MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
                    c, op_rz(), op_pt());
     else
         p = emit_isetp(s, true, ICmp_GE, c, op_imm(0));
@@ -172,7 +181,8 @@ static unsigned lut_of(const PtxInsn *in) {
 bool isel_logic(Sel *s, const PtxInsn *in) {
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
     if (ty(in) == TY_PRED) {
-        sel_write_pred(s, &in->operands[0], emit_plop(s, lut_of(in), sel_src_pred(s, a), sel_src_pred(s, b), op_pt()));
+        sel_write_pred(s, &in->operands[0],
+                       emit_plop(s, lut_of(in), sel_src_pred(s, a), sel_src_pred(s, b), op_pt()));
         return true;
     }
     unsigned bytes = ptx_type_bytes(ty(in));
@@ -211,7 +221,8 @@ bool isel_lop3(Sel *s, const PtxInsn *in) {
     unsigned n = in->noperands - in->ndst;
     if ((n != 4 && n != 5) || src[3].kind != PO_IMM || (in->bop == BOP_NONE) != (n == 4))
         return false;
-    Operand a = sel_value(s, sel_src32(s, &src[0])), b = sel_src32(s, &src[1]), c = sel_value(s, sel_src32(s, &src[2]));
+    Operand a = sel_value(s, sel_src32(s, &src[0])), b = sel_src32(s, &src[1]),
+            c = sel_value(s, sel_src32(s, &src[2]));
     Operand q = n == 5 ? sel_src_pred(s, &src[4]) : op_pt();
     Operand d = emit_lop(s, (unsigned)src[3].imm & 0xff, a, b, c);
     if (n == 5) { /* p = (d != 0) op q */
@@ -227,10 +238,11 @@ bool isel_lop3(Sel *s, const PtxInsn *in) {
 /* ---- shifts ---- */
 
 bool isel_shf(Sel *s, const PtxInsn *in) {
-    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]), n = sel_src32(s, &in->operands[3]);
+    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]),
+            n = sel_src32(s, &in->operands[3]);
     bool left = in->sub == SUB_L;
-    uint32_t mods = MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, left ? ShfDir_L : ShfDir_R) | MSET(SHF, hi, left) |
-                    MSET(SHF, wrap, in->sub2 == SUB_WRAP);
+    uint32_t mods = MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, left ? ShfDir_L : ShfDir_R) |
+                    MSET(SHF, hi, left) | MSET(SHF, wrap, in->sub2 == SUB_WRAP);
     sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_SHF, mods, sel_value(s, a), n, sel_value(s, b)));
     return true;
 }
@@ -258,14 +270,16 @@ bool isel_shr(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_prmt(Sel *s, const PtxInsn *in) {
-    static const uint8_t mode[][2] = {{SUB_NONE, PrmtMode_IDX}, {SUB_F4E, PrmtMode_F4E}, {SUB_B4E, PrmtMode_B4E},
-                                      {SUB_RC8, PrmtMode_RC8},  {SUB_ECL, PrmtMode_ECL}, {SUB_ECR, PrmtMode_ECR},
-                                      {SUB_RC16, PrmtMode_RC16}};
+    static const uint8_t mode[][2] = {
+        {SUB_NONE, PrmtMode_IDX}, {SUB_F4E, PrmtMode_F4E}, {SUB_B4E, PrmtMode_B4E},  {SUB_RC8, PrmtMode_RC8},
+        {SUB_ECL, PrmtMode_ECL},  {SUB_ECR, PrmtMode_ECR}, {SUB_RC16, PrmtMode_RC16}};
     for (unsigned k = 0; k < sizeof mode / sizeof mode[0]; k++)
         if (mode[k][0] == in->sub) {
-            Operand a = sel_value(s, sel_src32(s, &in->operands[1])), b = sel_value(s, sel_src32(s, &in->operands[2]));
+            Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
+                    b = sel_value(s, sel_src32(s, &in->operands[2]));
             Operand c = sel_src32(s, &in->operands[3]);
-            sel_write32(s, &in->operands[0], TY_B32, EMIT_R(s, OT_PRMT, MSET(PRMT, mode, mode[k][1]), a, c, b));
+            sel_write32(s, &in->operands[0], TY_B32,
+                        EMIT_R(s, OT_PRMT, MSET(PRMT, mode, mode[k][1]), a, c, b));
             return true;
         }
     return false;

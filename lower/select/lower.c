@@ -69,8 +69,9 @@ static uint64_t align_up(uint64_t v, uint64_t align) { return align ? (v + align
 static StrId var_name(Lower *l, const PtxVar *v) {
     if (!v->func)
         return lower_name(l, l->user, v->name);
-    char *text = arena_printf(&l->scratch, "%s$%s", str_text(&l->user->strings, l->user->funcs[v->func - 1].name),
-                              str_text(&l->user->strings, v->name));
+    char *text =
+        arena_printf(&l->scratch, "%s$%s", str_text(&l->user->strings, l->user->funcs[v->func - 1].name),
+                     str_text(&l->user->strings, v->name));
     return str_intern_z(l->strings, text);
 }
 
@@ -83,11 +84,16 @@ static bool too_large(Lower *l, const PtxVar *v, const char *space, uint64_t lim
                    (unsigned long long)limit);
 }
 
-static bool place_var(Lower *l, uint32_t index, uint64_t *shared, uint64_t *constant, uint64_t *dynamic_align) {
+static bool place_var(Lower *l, uint32_t index, uint64_t *shared, uint64_t *constant,
+                      uint64_t *dynamic_align) {
     const PtxVar *v = &l->user->vars[index];
     uint64_t align = v->align_bytes ? v->align_bytes : 1;
-    IrVar iv = {.name = var_name(l, v), .linkage = v->linkage, .space = (uint8_t)v->space, .align_bytes = (uint32_t)align,
-                .size_bytes = v->size_bytes, .ptx = v};
+    IrVar iv = {.name = var_name(l, v),
+                .linkage = v->linkage,
+                .space = (uint8_t)v->space,
+                .align_bytes = (uint32_t)align,
+                .size_bytes = v->size_bytes,
+                .ptx = v};
     if (v->space == SP_SHARED && v->linkage == LINK_EXTERN && (v->unsized || !v->size_bytes)) {
         iv.is_extern_shared = true;
         if (align > *dynamic_align)
@@ -129,7 +135,8 @@ static bool place_vars(Lower *l) {
 /* Callees before callers by depth-first search with an explicit stack; cycles are cut where they are met. */
 static void order_functions(Lower *l) {
     uint32_t n = l->fns.n, out = 0;
-    uint32_t *stack = ARENA_ARRAY(&l->scratch, uint32_t, n + 1), *next = ARENA_ARRAY(&l->scratch, uint32_t, n + 1);
+    uint32_t *stack = ARENA_ARRAY(&l->scratch, uint32_t, n + 1),
+             *next = ARENA_ARRAY(&l->scratch, uint32_t, n + 1);
     Function **order = ARENA_ARRAY(&l->scratch, Function *, n + 1);
     for (uint32_t root = 0; root < n; root++) {
         uint32_t depth = 0;

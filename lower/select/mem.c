@@ -1,8 +1,8 @@
 /* Selection of loads, stores and addresses: PTX ISA 9.7.9, except atomics (lower/select/atom.c).
  *
- * .global and generic addresses are 64 bits; .shared, .local and .const ones are offsets in their space, of which
- * the low 32 bits count. Kernel parameters are in constant bank 0, .const variables in bank 3. Parameters of
- * functions and of calls are SSA variables, one for each 32-bit word.
+ * .global and generic addresses are 64 bits; .shared, .local and .const ones are offsets in their space, of
+ * which the low 32 bits count. Kernel parameters are in constant bank 0, .const variables in bank 3.
+ * Parameters of functions and of calls are SSA variables, one for each 32-bit word.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include "sim/launch.h" /* address windows */
@@ -59,8 +59,8 @@ Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
         Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_LO));
         return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_HI)));
     }
-    case SP_SHARED: case SP_CONST:
-        return wide2(op_imm((uint32_t)(s->l->places[index].offset + (uint64_t)o->imm)), op_imm(0));
+    case SP_SHARED:
+    case SP_CONST: return wide2(op_imm((uint32_t)(s->l->places[index].offset + (uint64_t)o->imm)), op_imm(0));
     case SP_LOCAL:
         if (s->frame_offset[index])
             return frame_address(s, s->frame_offset[index] - 1 + (uint32_t)o->imm);
@@ -70,8 +70,7 @@ Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
             return wide2(op_imm(param_bank_offset(s, v, o->imm)), op_imm(0));
         sel_error(s, "the address of a function's parameter is not compiled");
         return none;
-    default:
-        break;
+    default: break;
     }
     sel_error(s, "the address of a variable in this state space is not compiled");
     return none;
@@ -144,12 +143,12 @@ bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *o, PtxSpace space,
         space = v->space;
     *a = (Address){.space = space};
     switch (space) {
-    case SP_GLOBAL: case SP_NONE:
-        return address64(s, o, a);
-    case SP_SHARED: case SP_LOCAL: case SP_CONST:
-        return address32(s, o, a);
-    default:
-        return sel_error(s, "this state space is not compiled here");
+    case SP_GLOBAL:
+    case SP_NONE: return address64(s, o, a);
+    case SP_SHARED:
+    case SP_LOCAL:
+    case SP_CONST: return address32(s, o, a);
+    default: return sel_error(s, "this state space is not compiled here");
     }
 }
 
@@ -170,8 +169,12 @@ unsigned sel_mem_order(const PtxInsn *in) {
     case SEM_VOLATILE: return MemOrder_STRONG_SYS;
     case SEM_MMIO: return MemOrder_MMIO_SYS;
     case SEM_NC: return MemOrder_CONSTANT;
-    case SEM_RELAXED: case SEM_ACQUIRE: case SEM_RELEASE: case SEM_ACQ_REL: case SEM_SC:
-        return in->scope == SCOPE_CTA ? MemOrder_STRONG_SM
+    case SEM_RELAXED:
+    case SEM_ACQUIRE:
+    case SEM_RELEASE:
+    case SEM_ACQ_REL:
+    case SEM_SC:
+        return in->scope == SCOPE_CTA   ? MemOrder_STRONG_SM
                : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS
                                         : MemOrder_STRONG_GPU;
     default: return in->cop == COP_CV ? MemOrder_STRONG_SYS : MemOrder_WEAK;
@@ -189,7 +192,11 @@ static unsigned evict_of(const PtxInsn *in) {
 /* ---- loads ---- */
 
 static unsigned bytes_to_size(unsigned bytes) {
-    return bytes == 1 ? MemSz_U8 : bytes == 2 ? MemSz_U16 : bytes == 4 ? MemSz_32 : bytes == 8 ? MemSz_64 : MemSz_128;
+    return bytes == 1   ? MemSz_U8
+           : bytes == 2 ? MemSz_U16
+           : bytes == 4 ? MemSz_32
+           : bytes == 8 ? MemSz_64
+                        : MemSz_128;
 }
 
 static Operand guard_load(Sel *s, Operand value) {
@@ -217,13 +224,15 @@ static Operand emit_load(Sel *s, const PtxInsn *in, const Address *a, unsigned s
     switch (a->space) {
     case SP_GLOBAL:
         d = sel_emit_dst(s, OT_LDG,
-                         MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order) | MSET(LDG, evict, evict), 0,
-                         RF_R, words, 3, (Operand[]){base, none, off});
+                         MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order) |
+                             MSET(LDG, evict, evict),
+                         0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
     case SP_NONE:
         d = sel_emit_dst(s, OT_LD,
-                         MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order) | MSET(LD, evict, evict), 0,
-                         RF_R, words, 3, (Operand[]){base, none, off});
+                         MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order) |
+                             MSET(LD, evict, evict),
+                         0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
     case SP_SHARED:
         d = sel_emit_dst(s, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
@@ -249,7 +258,8 @@ static Operand emit_load(Sel *s, const PtxInsn *in, const Address *a, unsigned s
 static unsigned num_elements(const PtxInsn *in) { return in->vec > 1 ? in->vec : 1; }
 
 /* Element k of a loaded vector to its destination. */
-static void write_element(Sel *s, const PtxInsn *in, const PtxOperand *dst, unsigned k, const Operand *words) {
+static void write_element(Sel *s, const PtxInsn *in, const PtxOperand *dst, unsigned k,
+                          const Operand *words) {
     PtxType t = (PtxType)in->type[0];
     unsigned eb = ptx_type_bytes(t), n = num_elements(in);
     Wide v = {.n = eb > 4 ? eb / 4 : 1};
@@ -319,7 +329,8 @@ static bool kernel_param_load(Sel *s, const PtxInsn *in, const PtxOperand *o, co
         return write_loaded(s, in, w);
     }
     unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size((PtxType)in->type[0], &ok);
-    Operand d = sel_emit_dst(s, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2, (Operand[]){index, op_cmem(0, at)});
+    Operand d =
+        sel_emit_dst(s, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2, (Operand[]){index, op_cmem(0, at)});
     for (unsigned c = 0; c < words; c++)
         w[c] = sel_part(s, d, c);
     return write_loaded(s, in, w);
@@ -384,8 +395,11 @@ bool sel_param_access(Sel *s, const PtxInsn *in, bool is_store) {
 /* ---- statements ---- */
 
 static void emit_fence(Sel *s, const PtxInsn *in, bool guarded) {
-    unsigned scope = in->scope == SCOPE_CTA ? MembarScope_CTA : in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
-    InstId id = sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
+                     : in->scope == SCOPE_SYS ? MembarScope_SYS
+                                              : MembarScope_GPU;
+    InstId id =
+        sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
     if (guarded && s->guard.kind != OPK_NONE)
         ir_set_guard(s->f, id, s->guard);
 }
@@ -440,16 +454,16 @@ static InstId emit_store(Sel *s, const PtxInsn *in, const Address *a, unsigned s
     switch (a->space) {
     case SP_GLOBAL:
         return sel_emit(s, OT_STG,
-                        MSET(STG, sz, size) | MSET(STG, e, MemAddr_E) | MSET(STG, order, order) | MSET(STG, evict, evict), 4,
-                        src);
+                        MSET(STG, sz, size) | MSET(STG, e, MemAddr_E) | MSET(STG, order, order) |
+                            MSET(STG, evict, evict),
+                        4, src);
     case SP_NONE:
         return sel_emit(s, OT_ST,
-                        MSET(ST, sz, size) | MSET(ST, e, MemAddr_E) | MSET(ST, order, order) | MSET(ST, evict, evict), 4,
-                        src);
-    case SP_SHARED:
-        return sel_emit(s, OT_STS, MSET(STS, sz, size), 4, src);
-    default:
-        return sel_emit(s, OT_STL, MSET(STL, sz, size), 4, src);
+                        MSET(ST, sz, size) | MSET(ST, e, MemAddr_E) | MSET(ST, order, order) |
+                            MSET(ST, evict, evict),
+                        4, src);
+    case SP_SHARED: return sel_emit(s, OT_STS, MSET(STS, sz, size), 4, src);
+    default: return sel_emit(s, OT_STL, MSET(STL, sz, size), 4, src);
     }
 }
 
@@ -475,8 +489,8 @@ bool isel_st(Sel *s, const PtxInsn *in) {
 
 /* ---- cp.async ---- */
 
-/* The first `bytes` bytes are read, the rest is zero. A word of which only some are wanted is read as a whole: it is
- * aligned, so that no access goes past its 4 bytes. */
+/* The first `bytes` bytes are read, the rest is zero. A word of which only some are wanted is read as a
+ * whole: it is aligned, so that no access goes past its 4 bytes. */
 static Operand read_part(Sel *s, const PtxInsn *in, const Address *from, unsigned word, Operand bytes) {
     Operand wanted = emit_isetp(s, false, ICmp_GT, bytes, op_imm(4 * word));
     Address a = *from;
@@ -486,7 +500,8 @@ static Operand read_part(Sel *s, const PtxInsn *in, const Address *from, unsigne
     guard_load(s, d);
     s->guard = op_none();
     Operand left = emit_minmax(s, true, true, emit_isub(s, bytes, op_imm(4 * word)), op_imm(0));
-    Operand mask = EMIT_R(s, OT_BMSK, 0, op_rz(), emit_shl(s, emit_minmax(s, true, false, left, op_imm(4)), op_imm(3)));
+    Operand mask =
+        EMIT_R(s, OT_BMSK, 0, op_rz(), emit_shl(s, emit_minmax(s, true, false, left, op_imm(4)), op_imm(3)));
     return emit_and(s, emit_sel(s, wanted, d, op_rz()), mask);
 }
 
@@ -530,7 +545,8 @@ bool isel_cvta(Sel *s, const PtxInsn *in) {
     if (space == SP_PARAM && s->f->is_entry)
         base = SIM_PARAM_WINDOW - s->ti->param_base_bytes;
     else if (!window_of(space, &base))
-        return sel_error(s, "only .global, .shared, .local and kernel parameters have generic addresses here");
+        return sel_error(s,
+                         "only .global, .shared, .local and kernel parameters have generic addresses here");
     Wide a = sel_src(s, &in->operands[1], bytes);
     if (bytes != 8 && base)
         return sel_error(s, "32-bit generic addresses are not compiled");
@@ -551,8 +567,8 @@ bool isel_isspacep(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-/* Prefetches, cache hints and profiler events have no effect that a program can see; griddepcontrol has none in a
- * grid that was not launched as a dependent one. */
+/* Prefetches, cache hints and profiler events have no effect that a program can see; griddepcontrol has none
+ * in a grid that was not launched as a dependent one. */
 bool isel_nothing(Sel *s, const PtxInsn *in) {
     (void)s;
     (void)in;
@@ -563,7 +579,10 @@ bool isel_membar(Sel *s, const PtxInsn *in) {
     if ((in->flags & PF_PROXY) || in->sub == SUB_INIT)
         return false;
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
-    unsigned scope = in->scope == SCOPE_CTA ? MembarScope_CTA : in->scope == SCOPE_SYS ? MembarScope_SYS : MembarScope_GPU;
-    sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, sc ? MembarKind_SC : MembarKind_ALL), 0, NULL);
+    unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
+                     : in->scope == SCOPE_SYS ? MembarScope_SYS
+                                              : MembarScope_GPU;
+    sel_emit(s, OT_MEMBAR,
+             MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, sc ? MembarKind_SC : MembarKind_ALL), 0, NULL);
     return true;
 }

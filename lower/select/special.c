@@ -1,5 +1,5 @@
-/* Selection of mov with all that it moves: registers, vectors taken apart and put together, addresses, special
- * registers (PTX ISA 9.7.9.3-5 and chapter 10).
+/* Selection of mov with all that it moves: registers, vectors taken apart and put together, addresses,
+ * special registers (PTX ISA 9.7.9.3-5 and chapter 10).
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
@@ -46,7 +46,8 @@ static Operand clock_part(Sel *s, const char *name, bool *ok) {
 }
 
 Operand sel_special_register(Sel *s, uint32_t r, unsigned component, unsigned part, bool *ok) {
-    static const char *const tid[3] = {"tid.x", "tid.y", "tid.z"}, *const ctaid[3] = {"ctaid.x", "ctaid.y", "ctaid.z"};
+    static const char *const tid[3] = {"tid.x", "tid.y", "tid.z"}, *const ctaid[3] = {"ctaid.x", "ctaid.y",
+                                                                                      "ctaid.z"};
     bool high = part != 0;
     if (high && r != SR_CLOCK64 && r != SR_GLOBALTIMER && r != SR_GRIDID)
         return op_imm(0);
@@ -75,13 +76,14 @@ Operand sel_special_register(Sel *s, uint32_t r, unsigned component, unsigned pa
     case SR_DYNAMIC_SMEM_SIZE: return bank0(s, s->ti->dynamic_shared_offset_bytes);
     /* every block is a cluster of its own */
     case SR_CLUSTERID: return xyz(s, ctaid, component, ok);
-    case SR_NCLUSTERID: return component < 3 ? bank0(s, s->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
+    case SR_NCLUSTERID:
+        return component < 3 ? bank0(s, s->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
     case SR_CLUSTER_NCTAID: return op_imm(component < 3);
     case SR_CLUSTER_NCTARANK: return op_imm(1);
-    case SR_CLUSTER_CTAID: case SR_CLUSTER_CTARANK: case SR_IS_EXPLICIT_CLUSTER: return op_imm(0);
-    default:
-        *ok = false;
-        return op_imm(0);
+    case SR_CLUSTER_CTAID:
+    case SR_CLUSTER_CTARANK:
+    case SR_IS_EXPLICIT_CLUSTER: return op_imm(0);
+    default: *ok = false; return op_imm(0);
     }
 }
 
@@ -91,7 +93,8 @@ static bool mov_counter(Sel *s, const PtxInsn *in) {
     int n = isa_sreg_number(s->t, o->sreg == SR_CLOCK64 ? "clock.lo" : "globaltimer.lo");
     if (n < 0)
         return false;
-    Operand d = EMIT_R2(s, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B64), ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
+    Operand d =
+        EMIT_R2(s, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B64), ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
     ir_inst(s->f, sel_last(s))->flags |= IF_SIDE_EFFECT;
     sel_write(s, &in->operands[0], (PtxType)in->type[0], sel_wide_pair(s, d));
     return true;

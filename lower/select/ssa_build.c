@@ -1,7 +1,7 @@
-/* SSA construction on the fly (Braun, Buchwald, Hack, Leissa, Mallon, Zwinkau: "Simple and Efficient Construction
- * of Static Single Assignment Form", CC 2013). In: writes and reads of variables, block by block; a block is
- * sealed when all its predecessors are known. Out: phis in front of their blocks, operands rewritten.
- * Any control-flow graph. Phis that turn out redundant or unused are dropped in ssa_finish.
+/* SSA construction on the fly (Braun, Buchwald, Hack, Leissa, Mallon, Zwinkau: "Simple and Efficient
+ * Construction of Static Single Assignment Form", CC 2013). In: writes and reads of variables, block by
+ * block; a block is sealed when all its predecessors are known. Out: phis in front of their blocks, operands
+ * rewritten. Any control-flow graph. Phis that turn out redundant or unused are dropped in ssa_finish.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include <string.h>
@@ -239,13 +239,13 @@ static void rewrite_operands(Ssa *s) {
 static void mark_live(Ssa *s, const uint32_t *by_value) {
     Function *f = s->f;
     VEC(uint32_t) work = {0};
-#define TOUCH(v)                                                                                                    \
-    do {                                                                                                            \
-        uint32_t phi_ = by_value[v];                                                                                \
-        if (phi_ && !s->phis.at[phi_ - 1].live) {                                                                   \
-            s->phis.at[phi_ - 1].live = true;                                                                       \
-            VEC_ADD(s->a, &work, phi_ - 1);                                                                         \
-        }                                                                                                           \
+#define TOUCH(v)                                                                                             \
+    do {                                                                                                     \
+        uint32_t phi_ = by_value[v];                                                                         \
+        if (phi_ && !s->phis.at[phi_ - 1].live) {                                                            \
+            s->phis.at[phi_ - 1].live = true;                                                                \
+            VEC_ADD(s->a, &work, phi_ - 1);                                                                  \
+        }                                                                                                    \
     } while (0)
     for (uint32_t n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);

@@ -1,5 +1,6 @@
-/* Selection of warp operations: PTX ISA 9.7.9.6, 9.7.13.9-14. PTX matches them by mask, the machine by PC: each
- * has IF_SYNC and its mask as a source behind those of the optype, so that reconvergence can bring the lanes together.
+/* Selection of warp operations: PTX ISA 9.7.9.6, 9.7.13.9-14. PTX matches them by mask, the machine by PC:
+ * each has IF_SYNC and its mask as a source behind those of the optype, so that reconvergence can bring the
+ * lanes together.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
@@ -117,8 +118,9 @@ bool isel_redux(Sel *s, const PtxInsn *in) {
     if (!isa_target_has(s->t, OT_REDUX) || ptx_type_class(t) == TC_FLOAT || !redux_op(in, &op))
         return false;
     Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
-    InstId id = emit_sync(s, OT_REDUX, MSET(REDUX, op, op) | MSET(REDUX, sign, type_signed(t) ? ReduxSign_S32 : ReduxSign_U32),
-                          1, &a, sel_src32(s, &in->operands[2]));
+    InstId id = emit_sync(
+        s, OT_REDUX, MSET(REDUX, op, op) | MSET(REDUX, sign, type_signed(t) ? ReduxSign_S32 : ReduxSign_U32),
+        1, &a, sel_src32(s, &in->operands[2]));
     Operand u = sel_add_dst(s, id, REDUX_urd, RF_UR); /* copied away at once: no switch point lies between */
     sel_write32(s, &in->operands[0], t, EMIT_R(s, OT_MOV, 0, u));
     return true;
@@ -132,7 +134,8 @@ bool isel_elect(Sel *s, const PtxInsn *in) {
         return false;
     s->f->uses_sync = true;
     sel_emit(s, OT_WARPSYNC, 0, 2, (Operand[]){mask, op_pt()});
-    Operand leader = EMIT_R(s, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, 1), EMIT_R(s, OT_BREV, 0, mask));
+    Operand leader =
+        EMIT_R(s, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, 1), EMIT_R(s, OT_BREV, 0, mask));
     Operand lane = EMIT_R(s, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)lane_reg}));
     Operand p = emit_isetp(s, false, ICmp_EQ, lane, leader);
     if (in->operands[0].kind != PO_SINK)

@@ -1,5 +1,6 @@
 /* What the PTX interpreter can watch while it runs: registers read before they were written, and
- * events for the caller. Only the slow loop calls these. SPDX-License-Identifier: MIT */
+ * events for the caller. Only the slow loop calls these.
+ * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,12 +8,8 @@ typedef uint64_t U64;
 static bool is_float(unsigned t) {
     return t == TY_F16 || t == TY_BF16 || t == TY_F32 || t == TY_F64 || t == TY_TF32;
 }
-static bool is_signed(unsigned t) {
-    return ptx_type_class((PtxType)t) == TC_SIGNED;
-}
-static unsigned bits_of(unsigned t) {
-    return ptx_type_bytes((PtxType)t) * 8;
-}
+static bool is_signed(unsigned t) { return ptx_type_class((PtxType)t) == TC_SIGNED; }
+static unsigned bits_of(unsigned t) { return ptx_type_bytes((PtxType)t) * 8; }
 
 static U64 extend(U64 v, unsigned type) {
     unsigned bits = bits_of(type);
@@ -48,14 +44,10 @@ static U64 nan_of(unsigned type) {
 
 static double float_value(U64 v, unsigned type, bool ftz) {
     switch (type) {
-    case TY_F64:
-        return f64_of(v);
-    case TY_F32:
-        return (double)f32_of(ftz ? f32_flush((uint32_t)v) : (uint32_t)v);
-    case TY_BF16:
-        return ptx_half_value(FMT_BF16, (uint16_t)v);
-    default:
-        return ptx_half_value(FMT_F16, (uint16_t)v);
+    case TY_F64: return f64_of(v);
+    case TY_F32: return (double)f32_of(ftz ? f32_flush((uint32_t)v) : (uint32_t)v);
+    case TY_BF16: return ptx_half_value(FMT_BF16, (uint16_t)v);
+    default: return ptx_half_value(FMT_F16, (uint16_t)v);
     }
 }
 
@@ -89,9 +81,7 @@ static U64 to_float(double d, unsigned type, unsigned rnd, const PtxCode *k) {
     return k->sat ? (d != d ? 0 : saturate_unit(v, type)) : v;
 }
 
-static bool integral(unsigned rnd) {
-    return rnd >= RND_RNI && rnd <= RND_RPI;
-}
+static bool integral(unsigned rnd) { return rnd >= RND_RNI && rnd <= RND_RPI; }
 
 static U64 cvt_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
     unsigned d = k->type, s = k->type2, rnd = k->rnd ? k->rnd : RND_RN;

@@ -71,9 +71,7 @@ static bool symbol_value(PtxRun *r, PtxProc *p, const PtxOperand *o, PtxArg *a, 
     *space = v->space;
     switch (v->space) {
     case SP_GLOBAL:
-    case SP_CONST:
-        a->imm = r->global_address[index];
-        return a->imm != 0;
+    case SP_CONST: a->imm = r->global_address[index]; return a->imm != 0;
     case SP_SHARED:
         place_shared(r, index);
         a->imm = r->shared_offset[index];
@@ -92,8 +90,7 @@ static bool symbol_value(PtxRun *r, PtxProc *p, const PtxOperand *o, PtxArg *a, 
         a->imm = p->var_offset[index];
         *space = SP_LOCAL;
         return p->var_offset[index] != UINT32_MAX;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -108,9 +105,7 @@ static uint64_t immediate(const PtxOperand *o, unsigned type) {
     return (uint64_t)o->imm;
 }
 
-static unsigned reg_bytes(const PtxProc *p, uint32_t reg) {
-    return ptx_type_bytes(p->func->regs[reg].type);
-}
+static unsigned reg_bytes(const PtxProc *p, uint32_t reg) { return ptx_type_bytes(p->func->regs[reg].type); }
 
 static bool decode_src(PtxRun *r, PtxProc *p, const PtxOperand *o, unsigned type, PtxArg *a,
                        unsigned *space) {
@@ -126,9 +121,7 @@ static bool decode_src(PtxRun *r, PtxProc *p, const PtxOperand *o, unsigned type
         if (o->not_)
             a->imm = !a->imm;
         return true;
-    case PO_SREG:
-        *a = (PtxArg){.kind = ARG_SREG, .slot = o->sreg, .component = o->component};
-        return true;
+    case PO_SREG: *a = (PtxArg){.kind = ARG_SREG, .slot = o->sreg, .component = o->component}; return true;
     case PO_SYM: {
         bool ok = symbol_value(r, p, o, a, space);
         a->imm += (uint64_t)o->imm;
@@ -142,10 +135,8 @@ static bool decode_src(PtxRun *r, PtxProc *p, const PtxOperand *o, unsigned type
         else if (o->sym)
             return symbol_value(r, p, o, a, space);
         return true;
-    case PO_SINK:
-        return true;
-    default:
-        return false;
+    case PO_SINK: return true;
+    default: return false;
     }
 }
 
@@ -267,10 +258,8 @@ static bool form_is_known(const PtxInsn *in) {
     case PTX_FENCE:
     case PTX_MEMBAR:
     case PTX_CREATEPOLICY:
-    case PTX_PREFETCH:
-        return true;
-    default:
-        return false;
+    case PTX_PREFETCH: return true;
+    default: return false;
     }
 }
 

@@ -1,5 +1,5 @@
-/* Floating-point arithmetic of the PTX interpreter (PTX ISA 9.7.3, 9.7.4): pure functions of values. The meaning of
- * each is docs/numerics.md; the primitives are in sim/interp/math.c.
+/* Floating-point arithmetic of the PTX interpreter (PTX ISA 9.7.3, 9.7.4): pure functions of values. The
+ * meaning of each is docs/numerics.md; the primitives are in sim/interp/math.c.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <math.h>
@@ -69,11 +69,11 @@ static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *k) {
     return out32(ptx_f32_op(MATH_SQRT, x, 0, 0, k->rnd), k);
 }
 /* one-argument approximations: F of the flushed input, flushed */
-#define APPROX32(name, expr)                                                                       \
-    static U64 name(U64 a, U64 b, U64 c, const PtxCode *k) {                                       \
-        uint32_t x = in32(a, k);                                                                   \
-        (void)b, (void)c, (void)x;                                                                 \
-        return out32(expr, k);                                                                     \
+#define APPROX32(name, expr)                                                                                 \
+    static U64 name(U64 a, U64 b, U64 c, const PtxCode *k) {                                                 \
+        uint32_t x = in32(a, k);                                                                             \
+        (void)b, (void)c, (void)x;                                                                           \
+        return out32(expr, k);                                                                               \
     }
 #define TURNS scale32(x, 0x3e22f983u, k)
 APPROX32(rsqrt32, ptx_rsqrt(x))
@@ -142,7 +142,9 @@ static U64 minmax_scalar(U64 a, U64 b, U64 c, const PtxCode *k) {
 /* ---- f64 ---- */
 
 static U64 add64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_ADD, a, b, c, k->rnd); }
-static U64 sub64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_ADD, a, b ^ 1ull << 63, c, k->rnd); }
+static U64 sub64(U64 a, U64 b, U64 c, const PtxCode *k) {
+    return ptx_f64_op(MATH_ADD, a, b ^ 1ull << 63, c, k->rnd);
+}
 static U64 mul64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_MUL, a, b, c, k->rnd); }
 static U64 fma64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_FMA, a, b, c, k->rnd); }
 static U64 div64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_DIV, a, b, c, k->rnd); }
@@ -200,10 +202,12 @@ static uint16_t half_one(PtxFormat f, uint16_t a, uint16_t b, uint16_t c, const 
     case PTX_ADD: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b, 0), k);
     case PTX_SUB: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), k);
     case PTX_MUL: return half_finish(f, ptx_half_op(f, MATH_MUL, a, b, 0), k);
-    case PTX_MAD: case PTX_FMA: return half_finish(f, ptx_half_op(f, MATH_FMA, a, b, c), k);
+    case PTX_MAD:
+    case PTX_FMA: return half_finish(f, ptx_half_op(f, MATH_FMA, a, b, c), k);
     case PTX_NEG: return is_nan(type, a) ? (uint16_t)F16_NAN : a ^ 0x8000;
     case PTX_ABS: return is_nan(type, a) ? (uint16_t)F16_NAN : a & 0x7fff;
-    case PTX_MIN: case PTX_MAX: return half_finish(f, (uint16_t)minmax_one(type, a, b, k), k);
+    case PTX_MIN:
+    case PTX_MAX: return half_finish(f, (uint16_t)minmax_one(type, a, b, k), k);
     default: { /* ex2, tanh through f32 */
         uint32_t x = f32_bits((float)ptx_half_value(f, a));
         if (is_nan(type, a))
@@ -246,7 +250,8 @@ static PtxPure *f32_fn(unsigned op) {
     case PTX_ADD: return add32;
     case PTX_SUB: return sub32;
     case PTX_MUL: return mul32;
-    case PTX_MAD: case PTX_FMA: return fma32;
+    case PTX_MAD:
+    case PTX_FMA: return fma32;
     case PTX_DIV: return div32;
     case PTX_RCP: return rcp32;
     case PTX_SQRT: return sqrt32;
@@ -258,7 +263,8 @@ static PtxPure *f32_fn(unsigned op) {
     case PTX_TANH: return tanh32;
     case PTX_NEG: return neg32;
     case PTX_ABS: return abs32;
-    case PTX_MIN: case PTX_MAX: return minmax_scalar;
+    case PTX_MIN:
+    case PTX_MAX: return minmax_scalar;
     case PTX_COPYSIGN: return copysign32;
     case PTX_TESTP: return testp;
     default: return NULL;
@@ -269,14 +275,16 @@ static PtxPure *f64_fn(unsigned op, unsigned flags) {
     case PTX_ADD: return add64;
     case PTX_SUB: return sub64;
     case PTX_MUL: return mul64;
-    case PTX_MAD: case PTX_FMA: return fma64;
+    case PTX_MAD:
+    case PTX_FMA: return fma64;
     case PTX_DIV: return (flags & (PF_APPROX | PF_FULL)) ? NULL : div64;
     case PTX_RCP: return rcp64;
     case PTX_SQRT: return (flags & PF_APPROX) ? NULL : sqrt64;
     case PTX_RSQRT: return rsqrt64;
     case PTX_NEG: return neg64;
     case PTX_ABS: return abs64;
-    case PTX_MIN: case PTX_MAX: return minmax_scalar;
+    case PTX_MIN:
+    case PTX_MAX: return minmax_scalar;
     case PTX_COPYSIGN: return copysign64;
     case PTX_TESTP: return testp;
     default: return NULL;
@@ -284,8 +292,17 @@ static PtxPure *f64_fn(unsigned op, unsigned flags) {
 }
 static bool half_has(unsigned op) {
     switch (op) {
-    case PTX_ADD: case PTX_SUB: case PTX_MUL: case PTX_MAD: case PTX_FMA: case PTX_NEG: case PTX_ABS:
-    case PTX_MIN: case PTX_MAX: case PTX_EX2: case PTX_TANH: return true;
+    case PTX_ADD:
+    case PTX_SUB:
+    case PTX_MUL:
+    case PTX_MAD:
+    case PTX_FMA:
+    case PTX_NEG:
+    case PTX_ABS:
+    case PTX_MIN:
+    case PTX_MAX:
+    case PTX_EX2:
+    case PTX_TANH: return true;
     default: return false;
     }
 }
@@ -297,18 +314,12 @@ bool ptx_select_float(PtxCode *c) {
     if (minmax3 || mixed)
         return false;
     switch (c->type) {
-    case TY_F32:
-        c->pure = flags & PF_RELU ? NULL : f32_fn(op);
-        break;
-    case TY_F64:
-        c->pure = f64_fn(op, flags);
-        break;
-    case TY_F16: case TY_BF16:
-        c->pure = half_has(op) ? half_scalar : NULL;
-        break;
-    case TY_F16X2: case TY_BF16X2:
-        c->pure = half_has(op) ? half_packed : NULL;
-        break;
+    case TY_F32: c->pure = flags & PF_RELU ? NULL : f32_fn(op); break;
+    case TY_F64: c->pure = f64_fn(op, flags); break;
+    case TY_F16:
+    case TY_BF16: c->pure = half_has(op) ? half_scalar : NULL; break;
+    case TY_F16X2:
+    case TY_BF16X2: c->pure = half_has(op) ? half_packed : NULL; break;
     default: c->pure = NULL;
     }
     c->exec = ptx_exec_pure;

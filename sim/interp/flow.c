@@ -1,6 +1,7 @@
 /* Control flow of the PTX interpreter: bra, brx.idx, call, ret, exit, trap and what does nothing (PTX
  * ISA 9.7.12, 9.7.19). A frame has its own register slots and its own piece of local memory, which also holds
- * its .param variables. SPDX-License-Identifier: MIT */
+ * its .param variables.
+ * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdlib.h>
 
@@ -75,8 +76,7 @@ PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call) {
     bool track = r->opt.report_uninitialised;
     uint32_t base = t->nslots, local = t->nframes ? t->local_top : LOCAL_FIRST_BYTE;
     bool stack = !p->frame_bytes || ptx_local_reserve(t, local + p->frame_bytes); /* most threads have none */
-    if (t->nframes >= MAX_CALL_DEPTH || !stack || !grow_frames(t) ||
-        !grow_slots(t, base + p->nslots, track))
+    if (t->nframes >= MAX_CALL_DEPTH || !stack || !grow_frames(t) || !grow_slots(t, base + p->nslots, track))
         return ptx_trap(r, t, call, TRAP_STACK, "call");
     memset(t->slots + base, 0, p->nslots * sizeof *t->slots);
     if (track)
@@ -92,9 +92,7 @@ PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call) {
     return STEP_GO;
 }
 
-static const PtxVar *var(const PtxRun *r, uint32_t index) {
-    return &r->m->vars[index];
-}
+static const PtxVar *var(const PtxRun *r, uint32_t index) { return &r->m->vars[index]; }
 
 /* One side of a parameter copy: register slot of a frame, or bytes of its local memory. */
 static void read_place(const PtxRun *r, const PtxThread *t, const PtxFrame *f, uint32_t index, uint32_t reg,
@@ -224,39 +222,18 @@ static PtxStep exec_createpolicy(PtxRun *r, PtxThread *t, const PtxCode *c) {
 bool ptx_select_flow(PtxRun *r, PtxCode *c) {
     (void)r;
     switch (c->insn->op) {
-    case PTX_BRA:
-        c->exec = exec_bra;
-        return c->ntargets == 1;
-    case PTX_BRX:
-        c->exec = exec_brx;
-        return c->ntargets > 0;
-    case PTX_CALL:
-        c->exec = c->callee ? exec_call : exec_call_indirect;
-        return c->insn->nargs <= 64;
-    case PTX_RET:
-        c->exec = ptx_exec_ret;
-        return true;
-    case PTX_EXIT:
-        c->exec = exec_exit;
-        return true;
-    case PTX_TRAP:
-        c->exec = exec_trap;
-        return true;
-    case PTX_BRKPT:
-        c->exec = exec_brkpt;
-        return true;
-    case PTX_NANOSLEEP:
-        c->exec = exec_yield;
-        return true;
-    case PTX_CREATEPOLICY:
-        c->exec = exec_createpolicy;
-        return c->ndst >= 1;
+    case PTX_BRA: c->exec = exec_bra; return c->ntargets == 1;
+    case PTX_BRX: c->exec = exec_brx; return c->ntargets > 0;
+    case PTX_CALL: c->exec = c->callee ? exec_call : exec_call_indirect; return c->insn->nargs <= 64;
+    case PTX_RET: c->exec = ptx_exec_ret; return true;
+    case PTX_EXIT: c->exec = exec_exit; return true;
+    case PTX_TRAP: c->exec = exec_trap; return true;
+    case PTX_BRKPT: c->exec = exec_brkpt; return true;
+    case PTX_NANOSLEEP: c->exec = exec_yield; return true;
+    case PTX_CREATEPOLICY: c->exec = exec_createpolicy; return c->ndst >= 1;
     case PTX_PMEVENT:
     case PTX_SETMAXNREG:
-    case PTX_GRIDDEPCONTROL:
-        c->exec = ptx_exec_nop;
-        return true;
-    default:
-        return false;
+    case PTX_GRIDDEPCONTROL: c->exec = ptx_exec_nop; return true;
+    default: return false;
     }
 }

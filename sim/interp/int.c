@@ -9,9 +9,12 @@ __extension__ typedef __int128 S128;
 /* u16 u32 u64 s16 s32 s64; .b types count as unsigned. -1: no integer type of these widths. */
 static int type_index(unsigned type) {
     switch (type) {
-    case TY_U16: case TY_B16: return 0;
-    case TY_U32: case TY_B32: return 1;
-    case TY_U64: case TY_B64: return 2;
+    case TY_U16:
+    case TY_B16: return 0;
+    case TY_U32:
+    case TY_B32: return 1;
+    case TY_U64:
+    case TY_B64: return 2;
     case TY_S16: return 3;
     case TY_S32: return 4;
     case TY_S64: return 5;
@@ -20,39 +23,39 @@ static int type_index(unsigned type) {
 }
 
 /* One function: NAME(a, b, c of type T) = EXPR of type R, widened to 64 bits with R's sign. */
-#define FN(name, T, R, expr)                                                                       \
-    static uint64_t name(uint64_t a_, uint64_t b_, uint64_t c_, const PtxCode *k) {                \
-        T a = (T)a_, b = (T)b_, c = (T)c_;                                                         \
-        (void)a, (void)b, (void)c, (void)k, (void)a_, (void)b_, (void)c_;                          \
-        return (uint64_t)(R)(expr);                                                                \
+#define FN(name, T, R, expr)                                                                                 \
+    static uint64_t name(uint64_t a_, uint64_t b_, uint64_t c_, const PtxCode *k) {                          \
+        T a = (T)a_, b = (T)b_, c = (T)c_;                                                                   \
+        (void)a, (void)b, (void)c, (void)k, (void)a_, (void)b_, (void)c_;                                    \
+        return (uint64_t)(R)(expr);                                                                          \
     }
 /* For the six types: T the type, U its unsigned and W its double-width counterpart. */
-#define SIX(op, expr)                                                                              \
-    SIX_ONE(op, u16, uint16_t, uint16_t, uint32_t, 16, expr)                                       \
-    SIX_ONE(op, u32, uint32_t, uint32_t, uint64_t, 32, expr)                                       \
-    SIX_ONE(op, u64, uint64_t, uint64_t, U128, 64, expr)                                           \
-    SIX_ONE(op, s16, int16_t, uint16_t, int32_t, 16, expr)                                         \
-    SIX_ONE(op, s32, int32_t, uint32_t, int64_t, 32, expr)                                         \
-    SIX_ONE(op, s64, int64_t, uint64_t, S128, 64, expr)                                            \
+#define SIX(op, expr)                                                                                        \
+    SIX_ONE(op, u16, uint16_t, uint16_t, uint32_t, 16, expr)                                                 \
+    SIX_ONE(op, u32, uint32_t, uint32_t, uint64_t, 32, expr)                                                 \
+    SIX_ONE(op, u64, uint64_t, uint64_t, U128, 64, expr)                                                     \
+    SIX_ONE(op, s16, int16_t, uint16_t, int32_t, 16, expr)                                                   \
+    SIX_ONE(op, s32, int32_t, uint32_t, int64_t, 32, expr)                                                   \
+    SIX_ONE(op, s64, int64_t, uint64_t, S128, 64, expr)                                                      \
     static PtxPure *const op##_fns[6] = {op##_u16, op##_u32, op##_u64, op##_s16, op##_s32, op##_s64};
-#define SIX_ONE(op, suffix, T_, U_, W_, BITS_, expr)                                               \
-    static uint64_t op##_##suffix(uint64_t a_, uint64_t b_, uint64_t c_, const PtxCode *k) {       \
-        typedef T_ T;                                                                              \
-        typedef U_ U;                                                                              \
-        typedef W_ W;                                                                              \
-        enum { BITS = BITS_, SIGNED = (T_)-1 < 1 };                                                \
-        T a = (T)a_, b = (T)b_, c = (T)c_;                                                         \
-        (void)a, (void)b, (void)c, (void)k, (void)a_, (void)b_, (void)c_, (void)sizeof(U),         \
-            (void)sizeof(W), (void)(int)BITS, (void)(int)SIGNED;                                   \
-        return (uint64_t)(T)(expr);                                                                \
+#define SIX_ONE(op, suffix, T_, U_, W_, BITS_, expr)                                                         \
+    static uint64_t op##_##suffix(uint64_t a_, uint64_t b_, uint64_t c_, const PtxCode *k) {                 \
+        typedef T_ T;                                                                                        \
+        typedef U_ U;                                                                                        \
+        typedef W_ W;                                                                                        \
+        enum { BITS = BITS_, SIGNED = (T_)-1 < 1 };                                                          \
+        T a = (T)a_, b = (T)b_, c = (T)c_;                                                                   \
+        (void)a, (void)b, (void)c, (void)k, (void)a_, (void)b_, (void)c_, (void)sizeof(U), (void)sizeof(W),  \
+            (void)(int)BITS, (void)(int)SIGNED;                                                              \
+        return (uint64_t)(T)(expr);                                                                          \
     }
 
 /* sums and products wrap: done in unsigned 64 bits */
 SIX(add, a_ + b_)
 SIX(sub, a_ - b_)
-SIX(mul_lo, a_ * b_)
+SIX(mul_lo, a_ *b_)
 SIX(mul_hi, ((W)a * (W)b) >> BITS)
-SIX(mad_lo, a_ * b_ + c_)
+SIX(mad_lo, a_ *b_ + c_)
 SIX(mad_hi, (uint64_t)(((W)a * (W)b) >> BITS) + c_)
 SIX(min, a < b ? a : b)
 SIX(max, a > b ? a : b)
@@ -61,14 +64,14 @@ SIX(neg, 0 - a_)
 SIX(abs, SIGNED && (a_ >> (BITS - 1) & 1) ? 0 - a_ : a_)
 SIX(quot, b == 0 ? (T)-1 : SIGNED && b == (T)-1 ? (T)(0 - a_) : (T)(a / b))
 SIX(rem, b == 0 ? a : SIGNED && b == (T)-1 ? (T)0 : (T)(a % b))
-FN(mul_wide_u16, uint16_t, uint32_t, (uint32_t)a * b)
-FN(mul_wide_s16, int16_t, int32_t, (int32_t)a * b)
-FN(mul_wide_u32, uint32_t, uint64_t, (uint64_t)a * b)
-FN(mul_wide_s32, int32_t, int64_t, (int64_t)a * b)
-FN(mad_wide_u16, uint16_t, uint32_t, (uint32_t)a * b + (uint32_t)c_)
-FN(mad_wide_s16, int16_t, uint32_t, (uint32_t)((int32_t)a * b) + (uint32_t)c_)
-FN(mad_wide_u32, uint32_t, uint64_t, (uint64_t)a * b + c_)
-FN(mad_wide_s32, int32_t, uint64_t, (uint64_t)((int64_t)a * b) + c_)
+FN(mul_wide_u16, uint16_t, uint32_t, (uint32_t)a *b)
+FN(mul_wide_s16, int16_t, int32_t, (int32_t)a *b)
+FN(mul_wide_u32, uint32_t, uint64_t, (uint64_t)a *b)
+FN(mul_wide_s32, int32_t, int64_t, (int64_t)a *b)
+FN(mad_wide_u16, uint16_t, uint32_t, (uint32_t)a *b + (uint32_t)c_)
+FN(mad_wide_s16, int16_t, uint32_t, (uint32_t)((int32_t)a *b) + (uint32_t)c_)
+FN(mad_wide_u32, uint32_t, uint64_t, (uint64_t)a *b + c_)
+FN(mad_wide_s32, int32_t, uint64_t, (uint64_t)((int64_t)a *b) + c_)
 static PtxPure *const mul_wide_fns[6] = {mul_wide_u16, mul_wide_u32, NULL, mul_wide_s16, mul_wide_s32, NULL};
 static PtxPure *const mad_wide_fns[6] = {mad_wide_u16, mad_wide_u32, NULL, mad_wide_s16, mad_wide_s32, NULL};
 
@@ -126,7 +129,8 @@ FN(brev64, uint64_t, uint64_t, brev(a_, 64))
 static uint32_t fns(uint32_t mask, uint32_t base, int32_t offset) {
     if (offset == 0)
         return base < 32 && mask >> base & 1 ? base : 0xffffffffu;
-    int64_t pos = (int64_t)base + (offset > 0 ? -1 : 1), count = offset > 0 ? offset - 1 : -(int64_t)offset - 1;
+    int64_t pos = (int64_t)base + (offset > 0 ? -1 : 1),
+            count = offset > 0 ? offset - 1 : -(int64_t)offset - 1;
     int step = offset > 0 ? 1 : -1;
     for (pos += step; pos >= 0 && pos < 32; pos += step) {
         if ((mask >> pos & 1) && count-- == 0)
@@ -216,15 +220,15 @@ static uint64_t dp2a(uint64_t a, uint64_t b, uint64_t c, const PtxCode *k) {
 }
 
 /* packed 16-bit add min max */
-#define PACKED(name, T, expr)                                                                      \
-    static uint64_t name(uint64_t x, uint64_t y, uint64_t z, const PtxCode *k) {                   \
-        uint64_t d = 0;                                                                            \
-        (void)z, (void)k;                                                                          \
-        for (unsigned i = 0; i < 32; i += 16) {                                                    \
-            T a = (T)(x >> i), b = (T)(y >> i);                                                    \
-            d |= (uint64_t)(uint16_t)(expr) << i;                                                  \
-        }                                                                                          \
-        return d;                                                                                  \
+#define PACKED(name, T, expr)                                                                                \
+    static uint64_t name(uint64_t x, uint64_t y, uint64_t z, const PtxCode *k) {                             \
+        uint64_t d = 0;                                                                                      \
+        (void)z, (void)k;                                                                                    \
+        for (unsigned i = 0; i < 32; i += 16) {                                                              \
+            T a = (T)(x >> i), b = (T)(y >> i);                                                              \
+            d |= (uint64_t)(uint16_t)(expr) << i;                                                            \
+        }                                                                                                    \
+        return d;                                                                                            \
     }
 PACKED(add_x2, uint16_t, a + b)
 PACKED(min_u16x2, uint16_t, a < b ? a : b)

@@ -1,6 +1,7 @@
-/* The PTX interpreter's launch, schedule and traps (API: sim/interp/interp.h). Blocks run a few at a time; in a
- * block a thread runs for a quantum, then another one. Seed 0 takes warps and lanes in ascending order,
- * others at random. SPDX-License-Identifier: MIT */
+/* The PTX interpreter's launch, schedule and traps (API: sim/interp/interp.h). Blocks run a few at a time; in
+ * a block a thread runs for a quantum, then another one. Seed 0 takes warps and lanes in ascending order,
+ * others at random.
+ * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdio.h>
 #include <stdlib.h>

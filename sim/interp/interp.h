@@ -8,24 +8,25 @@
 #include "sim/launch.h"
 
 typedef enum { PTX_ACCESS_NONE, PTX_ACCESS_STORE, PTX_ACCESS_ATOMIC } PtxAccessKind;
-typedef struct { /* what a statement wrote to global or shared memory; local memory and parameters are not reported */
+typedef struct { /* what a statement wrote to global or shared memory; local memory and parameters are not
+                    reported */
     uint8_t kind;
     uint32_t size_bytes;
-    uint64_t address;           /* generic */
-    const uint8_t *data;        /* in memory */
+    uint64_t address;    /* generic */
+    const uint8_t *data; /* in memory */
 } PtxAccess;
 
-/* One executed thread instruction, after it was done (guard false: before it was skipped); what waits for other threads and gives a
- * value, when the thread goes on. Valid during the call. */
+/* One executed thread instruction, after it was done (guard false: before it was skipped); what waits for
+ * other threads and gives a value, when the thread goes on. Valid during the call. */
 typedef struct {
     const PtxFunc *func;
-    uint32_t insn;              /* index in func->insns */
+    uint32_t insn; /* index in func->insns */
     uint32_t block[3], thread[3];
-    bool executed;              /* false: the guard was false */
-    uint8_t access_bytes;       /* global or shared memory was read or written at `address`; 0 none */
-    bool shared, writes;        /* shared: `address` is the offset in the block's shared memory */
+    bool executed;        /* false: the guard was false */
+    uint8_t access_bytes; /* global or shared memory was read or written at `address`; 0 none */
+    bool shared, writes;  /* shared: `address` is the offset in the block's shared memory */
     uint64_t address;
-    uint8_t ndst;               /* registers written, elements of vectors included */
+    uint8_t ndst; /* registers written, elements of vectors included */
     uint32_t dst_reg[8];
     uint64_t dst_value[8];
     PtxAccess access;
@@ -34,15 +35,17 @@ typedef struct {
 typedef struct {
     /* 0: fixed order, warps and lanes ascending, switching lanes at atomics; else a random schedule */
     uint64_t seed;
-    uint64_t budget;            /* thread instructions, 0: 4e9 */
-    uint32_t resident_blocks;   /* blocks that run at the same time, 0: 16 */
-    bool report_uninitialised;  /* registers, global and shared memory read before they were written */
+    uint64_t budget;               /* thread instructions, 0: 4e9 */
+    uint32_t resident_blocks;      /* blocks that run at the same time, 0: 16 */
+    bool report_uninitialised;     /* registers, global and shared memory read before they were written */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
-    bool find_races;            /* of data, by happens-before: see sim/interp/race.c */
-    uint8_t *const *reached;    /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
-    void (*on_event)(void *user, const PtxEvent *e);    /* or NULL */
-    /* or NULL; at most one per instruction and kind. Always: TRAP_NOT_UNIFORM, `.uni` or the guard of an aligned barrier
-     * is not uniform; TRAP_DIVERGENT_BARRIER, a part of a warp goes around an aligned barrier */
+    bool find_races;               /* of data, by happens-before: see sim/interp/race.c */
+    uint8_t *const
+        *reached; /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
+    void (*on_event)(void *user, const PtxEvent *e); /* or NULL */
+    /* or NULL; at most one per instruction and kind. Always: TRAP_NOT_UNIFORM, `.uni` or the guard of an
+     * aligned barrier is not uniform; TRAP_DIVERGENT_BARRIER, a part of a warp goes around an aligned barrier
+     */
     void (*on_warning)(void *user, const SimTrap *w);
     /* or NULL; called about every million thread instructions, false ends the run with TRAP_BUDGET */
     bool (*keep_going)(void *user, uint64_t thread_insns);
@@ -50,40 +53,41 @@ typedef struct {
 } PtxRunOptions;
 
 typedef struct {
-    uint32_t line;              /* of the PTX statement */
+    uint32_t line; /* of the PTX statement */
     uint32_t block[3], thread[3];
-    char text[64];              /* "st.global.u32" */
+    char text[64]; /* "st.global.u32" */
 } PtxRaceSide;
-typedef struct { /* two statements whose accesses of the same bytes nothing orders */
-    PtxRaceSide first, second;  /* of one occurrence, as executed */
-    bool same_value;            /* all occurrences: the store wrote what was there. No result depends on the order */
+typedef struct {               /* two statements whose accesses of the same bytes nothing orders */
+    PtxRaceSide first, second; /* of one occurrence, as executed */
+    bool same_value; /* all occurrences: the store wrote what was there. No result depends on the order */
     bool shared;
-    char name[64];              /* variable or buffer */
-    uint64_t offset_bytes;      /* of that occurrence */
+    char name[64];         /* variable or buffer */
+    uint64_t offset_bytes; /* of that occurrence */
     uint64_t count;
 } PtxRace;
 
 typedef struct {
-    uint64_t thread_insns;      /* executed with a true guard */
-    uint64_t skipped_insns;     /* guard false */
-    uint64_t stores;            /* of them, to global memory; counted with find_races, reached or on_event */
+    uint64_t thread_insns;  /* executed with a true guard */
+    uint64_t skipped_insns; /* guard false */
+    uint64_t stores;        /* of them, to global memory; counted with find_races, reached or on_event */
     uint32_t nwarnings;
-    SimTrap first_warning;      /* kind TRAP_NONE if there was none */
-    SimTrap trap;               /* kind TRAP_NONE if the grid finished */
-    PtxRace *races;             /* of find_races, at most 64; for ptx_races_free */
-    uint32_t nraces, nharmful;  /* harmful: not same_value */
+    SimTrap first_warning;     /* kind TRAP_NONE if there was none */
+    SimTrap trap;              /* kind TRAP_NONE if the grid finished */
+    PtxRace *races;            /* of find_races, at most 64; for ptx_races_free */
+    uint32_t nraces, nharmful; /* harmful: not same_value */
 } PtxRunResult;
 void ptx_races_free(PtxRunResult *res);
 /* Three lines, the last without end; the length needed. */
 int ptx_race_print(const PtxRace *x, char *out, size_t out_bytes);
 
-/* Place the module's .global and .const variables in `mem` under their names, initialised, where allocations of
- * these names are not yet there. Both engines call it first, so addresses agree. Needs no kernel. */
+/* Place the module's .global and .const variables in `mem` under their names, initialised, where allocations
+ * of these names are not yet there. Both engines call it first, so addresses agree. Needs no kernel. */
 bool ptx_place_variables(const PtxModule *m, SimMemory *mem, Diags *d);
 
-/* Run one launch. `opt` may be NULL. Returns false, having reported E05xx, if the launch cannot start: unknown kernel,
- * impossible launch, an instruction that is not supported anywhere in the code reachable from the kernel. A trap
- * while running is no such error: it returns true with res->trap set, memory as it was at the trap. */
+/* Run one launch. `opt` may be NULL. Returns false, having reported E05xx, if the launch cannot start:
+ * unknown kernel, impossible launch, an instruction that is not supported anywhere in the code reachable from
+ * the kernel. A trap while running is no such error: it returns true with res->trap set, memory as it was at
+ * the trap. */
 bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,
                     const PtxRunOptions *opt, PtxRunResult *res, Diags *d);
 #endif

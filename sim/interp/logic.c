@@ -8,12 +8,22 @@ typedef uint64_t U64;
 
 static bool ordered_result(unsigned cmp, int order) { /* order: -1, 0, 1 */
     switch (cmp) {
-    case CMP_EQ: case CMP_EQU: return order == 0;
-    case CMP_NE: case CMP_NEU: return order != 0;
-    case CMP_LT: case CMP_LTU: case CMP_LO: return order < 0;
-    case CMP_LE: case CMP_LEU: case CMP_LS: return order <= 0;
-    case CMP_GT: case CMP_GTU: case CMP_HI: return order > 0;
-    case CMP_GE: case CMP_GEU: case CMP_HS: return order >= 0;
+    case CMP_EQ:
+    case CMP_EQU: return order == 0;
+    case CMP_NE:
+    case CMP_NEU: return order != 0;
+    case CMP_LT:
+    case CMP_LTU:
+    case CMP_LO: return order < 0;
+    case CMP_LE:
+    case CMP_LEU:
+    case CMP_LS: return order <= 0;
+    case CMP_GT:
+    case CMP_GTU:
+    case CMP_HI: return order > 0;
+    case CMP_GE:
+    case CMP_GEU:
+    case CMP_HS: return order >= 0;
     case CMP_NUM: return true;
     default: return false; /* nan */
     }
@@ -28,7 +38,9 @@ static bool compare_float(unsigned cmp, double a, double b) {
 static bool compare_signed(unsigned cmp, int64_t a, int64_t b) {
     return ordered_result(cmp, a < b ? -1 : a > b ? 1 : 0);
 }
-static bool compare_unsigned(unsigned cmp, U64 a, U64 b) { return ordered_result(cmp, a < b ? -1 : a > b ? 1 : 0); }
+static bool compare_unsigned(unsigned cmp, U64 a, U64 b) {
+    return ordered_result(cmp, a < b ? -1 : a > b ? 1 : 0);
+}
 
 static double half_for_compare(PtxFormat f, U64 v, bool ftz) {
     double d = ptx_half_value(f, (uint16_t)v);
@@ -42,9 +54,11 @@ static bool compare(unsigned type, unsigned cmp, U64 a, U64 b, bool ftz) {
             a = f32_flush((uint32_t)a), b = f32_flush((uint32_t)b);
         return compare_float(cmp, (double)f32_of(a), (double)f32_of(b));
     case TY_F64: return compare_float(cmp, f64_of(a), f64_of(b));
-    case TY_F16: case TY_F16X2:
+    case TY_F16:
+    case TY_F16X2:
         return compare_float(cmp, half_for_compare(FMT_F16, a, ftz), half_for_compare(FMT_F16, b, ftz));
-    case TY_BF16: case TY_BF16X2:
+    case TY_BF16:
+    case TY_BF16X2:
         return compare_float(cmp, half_for_compare(FMT_BF16, a, false), half_for_compare(FMT_BF16, b, false));
     case TY_S16: return compare_signed(cmp, (int16_t)a, (int16_t)b);
     case TY_S32: return compare_signed(cmp, (int32_t)a, (int32_t)b);
@@ -77,8 +91,10 @@ static U64 set_value(unsigned type, bool v) {
         return 0;
     switch (type) {
     case TY_F32: return 0x3f800000;
-    case TY_F16: case TY_F16X2: return 0x3c00;
-    case TY_BF16: case TY_BF16X2: return 0x3f80;
+    case TY_F16:
+    case TY_F16X2: return 0x3c00;
+    case TY_BF16:
+    case TY_BF16X2: return 0x3f80;
     default: return UINT64_MAX;
     }
 }
@@ -103,12 +119,12 @@ static U64 slct_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
 
 /* ---- logic ---- */
 
-#define LOGIC(name, expr)                                                                          \
-    static U64 name(U64 a, U64 b, U64 c, const PtxCode *k) {                                       \
-        (void)a, (void)b, (void)c, (void)k;                                                        \
-        return expr;                                                                               \
+#define LOGIC(name, expr)                                                                                    \
+    static U64 name(U64 a, U64 b, U64 c, const PtxCode *k) {                                                 \
+        (void)a, (void)b, (void)c, (void)k;                                                                  \
+        return expr;                                                                                         \
     }
-LOGIC(and_fn, a & b)
+LOGIC(and_fn, a &b)
 LOGIC(or_fn, a | b)
 LOGIC(xor_fn, a ^ b)
 LOGIC(not_fn, ~a)

@@ -1,5 +1,6 @@
-/* See sim/interp/math.h and docs/numerics.md. Directed rounding goes through one exact route: an operation is done
- * in double (f32) or in integers (f64), with a sticky bit for what was lost, and rounded once by ptx_round.
+/* See sim/interp/math.h and docs/numerics.md. Directed rounding goes through one exact route: an operation is
+ * done in double (f32) or in integers (f64), with a sticky bit for what was lost, and rounded once by
+ * ptx_round.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/math.h"
 #include <math.h>
@@ -8,9 +9,12 @@
 
 static bool round_up(unsigned rnd, bool sign, bool lsb, bool half, bool rest) {
     switch (rnd) {
-    case RND_RZ: case RND_RZI: return false;
-    case RND_RM: case RND_RMI: return sign && (half || rest);
-    case RND_RP: case RND_RPI: return !sign && (half || rest);
+    case RND_RZ:
+    case RND_RZI: return false;
+    case RND_RM:
+    case RND_RMI: return sign && (half || rest);
+    case RND_RP:
+    case RND_RPI: return !sign && (half || rest);
     case RND_RNA: return half;
     default: return half && (rest || lsb);
     }
@@ -109,9 +113,7 @@ static double exact_or_odd(PtxMathOp op, double a, double b, double c) {
             return q;
         q = make_odd(q, fma(-q, b, a) * (b < 0 ? -1.0 : 1.0));
         return q;
-    default:
-        q = sqrt(a);
-        return q == 0 || isinf(q) ? q : make_odd(q, fma(-q, q, a));
+    default: q = sqrt(a); return q == 0 || isinf(q) ? q : make_odd(q, fma(-q, q, a));
     }
 }
 
@@ -185,9 +187,15 @@ static uint64_t sum128(bool sa, U128 a, int ea, bool sb, U128 b, int eb, unsigne
     if (b == 0)
         return round128(sa, a, ea, false, rnd);
     if (top128(a) + ea < top128(b) + eb) {
-        U128 m = a; a = b; b = m;
-        int e = ea; ea = eb; eb = e;
-        bool s = sa; sa = sb; sb = s;
+        U128 m = a;
+        a = b;
+        b = m;
+        int e = ea;
+        ea = eb;
+        eb = e;
+        bool s = sa;
+        sa = sb;
+        sb = s;
     }
     int up = 125 - top128(a); /* the larger one to the top, one bit free for the carry */
     a <<= up;
@@ -217,8 +225,11 @@ static uint64_t sum128(bool sa, U128 a, int ea, bool sb, U128 b, int eb, unsigne
 }
 
 static uint64_t f64_native(PtxMathOp op, double x, double y, double z) {
-    double r = op == MATH_ADD ? x + y : op == MATH_MUL ? x * y : op == MATH_FMA ? fma(x, y, z)
-               : op == MATH_DIV ? x / y : sqrt(x);
+    double r = op == MATH_ADD   ? x + y
+               : op == MATH_MUL ? x * y
+               : op == MATH_FMA ? fma(x, y, z)
+               : op == MATH_DIV ? x / y
+                                : sqrt(x);
     return r != r ? F64_NAN : f64_bits(r);
 }
 
@@ -286,9 +297,12 @@ uint16_t ptx_half_op(PtxFormat f, PtxMathOp op, uint16_t a, uint16_t b, uint16_t
 double ptx_round_integral(double v, unsigned rnd) {
     double lo = floor(v), r;
     switch (rnd) {
-    case RND_RMI: case RND_RM: r = lo; break;
-    case RND_RPI: case RND_RP: r = ceil(v); break;
-    case RND_RZI: case RND_RZ: r = trunc(v); break;
+    case RND_RMI:
+    case RND_RM: r = lo; break;
+    case RND_RPI:
+    case RND_RP: r = ceil(v); break;
+    case RND_RZI:
+    case RND_RZ: r = trunc(v); break;
     default: {
         double diff = v - lo; /* exact: both in the same binade or below 1 */
         r = diff > 0.5 || (diff == 0.5 && fmod(lo, 2.0) != 0) ? lo + 1.0 : lo;

@@ -1,6 +1,7 @@
-/* Floating-point arithmetic of the PTX interpreter, on raw bits: docs/numerics.md coded once. Correctly rounded
- * operations in four modes, half formats, conversions, and the approximate functions. No libm function
- * whose result may differ between hosts (only sqrt, fma and floor, which are exact or correctly rounded).
+/* Floating-point arithmetic of the PTX interpreter, on raw bits: docs/numerics.md coded once. Correctly
+ * rounded operations in four modes, half formats, conversions, and the approximate functions. No libm
+ * function whose result may differ between hosts (only sqrt, fma and floor, which are exact or correctly
+ * rounded).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_INTERP_MATH_H
 #define HEDDLE_SIM_INTERP_MATH_H
@@ -53,7 +54,8 @@ typedef enum { MATH_ADD, MATH_MUL, MATH_FMA, MATH_DIV, MATH_SQRT } PtxMathOp;
 uint64_t ptx_round(PtxFormat f, bool sign, uint64_t man, int exp, bool sticky, unsigned rnd);
 /* Convert the double d (not NaN) to the format; `odd` says its last bit is a sticky bit already. */
 uint64_t ptx_round_double(PtxFormat f, double d, unsigned rnd);
-/* Correctly rounded f32 and f64 operation in a mode; NaN results canonical. c of ADD, MUL, DIV and b of SQRT unused. */
+/* Correctly rounded f32 and f64 operation in a mode; NaN results canonical. c of ADD, MUL, DIV and b of SQRT
+ * unused. */
 uint32_t ptx_f32_op(PtxMathOp op, uint32_t a, uint32_t b, uint32_t c, unsigned rnd);
 uint64_t ptx_f64_op(PtxMathOp op, uint64_t a, uint64_t b, uint64_t c, unsigned rnd);
 /* f16 (or bf16) operation, round to nearest; `op` is ADD, MUL or FMA. */
@@ -74,6 +76,6 @@ uint32_t ptx_lg2(uint32_t x);
 uint32_t ptx_sin_turn(uint32_t t);
 uint32_t ptx_cos_turn(uint32_t t);
 uint32_t ptx_tanh(uint32_t x);
-uint64_t ptx_rcp64h(uint64_t x);   /* whole double in and out, low word dropped */
+uint64_t ptx_rcp64h(uint64_t x); /* whole double in and out, low word dropped */
 uint64_t ptx_rsqrt64h(uint64_t x);
 #endif

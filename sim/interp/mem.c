@@ -1,5 +1,6 @@
-/* Memory of the PTX interpreter: address spaces, ld, st, atom, red, cvta, isspacep, cp.async (PTX ISA 9.7.9, 9.7.13).
- * Every access is checked for alignment and range; one is done at once, so memory is sequentially consistent.
+/* Memory of the PTX interpreter: address spaces, ld, st, atom, red, cvta, isspacep, cp.async (PTX
+ * ISA 9.7.9, 9.7.13). Every access is checked for alignment and range; one is done at once, so memory is
+ * sequentially consistent.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdlib.h>
@@ -13,7 +14,8 @@ static unsigned generic_space(uint64_t *address) {
     static const struct {
         uint64_t base;
         unsigned space;
-    } windows[] = {{SIM_SHARED_WINDOW, SP_SHARED}, {SIM_LOCAL_WINDOW, SP_LOCAL}, {SIM_PARAM_WINDOW, SP_PARAM}};
+    } windows[] = {
+        {SIM_SHARED_WINDOW, SP_SHARED}, {SIM_LOCAL_WINDOW, SP_LOCAL}, {SIM_PARAM_WINDOW, SP_PARAM}};
     for (unsigned i = 0; i < 3; i++) {
         if (in_window(*address, windows[i].base)) {
             *address -= windows[i].base;
@@ -83,8 +85,8 @@ static uint8_t *shared_bytes(PtxRun *r, PtxThread *t, const PtxCode *c, uint64_t
     return b->shared + address;
 }
 
-uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, uint64_t address, unsigned bytes,
-                    bool write) {
+uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, uint64_t address,
+                    unsigned bytes, bool write) {
     uint64_t shown = address;
     if (address & (bytes - 1)) {
         ptx_trap_at(r, t, c, TRAP_MISALIGNED, address, NULL);
@@ -93,7 +95,8 @@ uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, u
     if (space == SP_NONE)
         space = generic_space(&address);
     switch (space) {
-    case SP_SHARED: case SP_SHARED_CLUSTER:
+    case SP_SHARED:
+    case SP_SHARED_CLUSTER:
         if (address <= r->shared_bytes && bytes <= r->shared_bytes - address)
             return shared_bytes(r, t, c, address, bytes, write);
         ptx_trap_at(r, t, c, TRAP_OUT_OF_RANGE, shown, "shared memory");
@@ -132,7 +135,8 @@ static uint64_t load_typed(const uint8_t *p, unsigned type, unsigned bytes) {
 }
 
 /* For the event of this statement. */
-static void note_access(PtxRun *r, unsigned kind, unsigned space, uint64_t address, unsigned bytes, const uint8_t *p) {
+static void note_access(PtxRun *r, unsigned kind, unsigned space, uint64_t address, unsigned bytes,
+                        const uint8_t *p) {
     uint64_t within = address;
     unsigned real = space == SP_NONE ? generic_space(&within) : space;
     bool shared = real == SP_SHARED || real == SP_SHARED_CLUSTER;
@@ -184,7 +188,8 @@ static PtxStep exec_st(PtxRun *r, PtxThread *t, const PtxCode *c) {
 
 static uint64_t atomic_int(const PtxCode *c, uint64_t old, uint64_t b) {
     unsigned bits = c->size_bytes * 8u;
-    int64_t so = (int64_t)(old << (64 - bits)) >> (64 - bits), sb = (int64_t)(b << (64 - bits)) >> (64 - bits);
+    int64_t so = (int64_t)(old << (64 - bits)) >> (64 - bits),
+            sb = (int64_t)(b << (64 - bits)) >> (64 - bits);
     bool is_signed = ptx_type_class((PtxType)c->type) == TC_SIGNED;
     uint64_t mask = width_mask(c->size_bytes);
     b &= mask;
@@ -211,7 +216,8 @@ static uint64_t atomic_float(const PtxCode *c, uint64_t old, uint64_t b, bool fl
         if (!flush)
             return ptx_f32_op(MATH_ADD, (uint32_t)old, (uint32_t)b, 0, RND_RN);
         return f32_flush(ptx_f32_op(MATH_ADD, f32_flush((uint32_t)old), f32_flush((uint32_t)b), 0, RND_RN));
-    case TY_F16: case TY_BF16: return ptx_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0);
+    case TY_F16:
+    case TY_BF16: return ptx_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0);
     default:
         return ptx_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0) |
                (uint64_t)ptx_half_op(f, MATH_ADD, (uint16_t)(old >> 16), (uint16_t)(b >> 16), 0) << 16;
@@ -246,7 +252,8 @@ static PtxStep exec_atomic(PtxRun *r, PtxThread *t, const PtxCode *c) {
 
 static uint64_t window_of(const PtxCode *c) {
     switch (c->space) {
-    case SP_SHARED: case SP_SHARED_CLUSTER: return SIM_SHARED_WINDOW;
+    case SP_SHARED:
+    case SP_SHARED_CLUSTER: return SIM_SHARED_WINDOW;
     case SP_LOCAL: return SIM_LOCAL_WINDOW;
     case SP_PARAM: return SIM_PARAM_WINDOW;
     default: return 0;
@@ -336,7 +343,8 @@ bool ptx_select_mem(PtxRun *r, PtxCode *c) {
     (void)r;
     c->size_bytes = (uint8_t)ptx_type_bytes((PtxType)c->type);
     switch (in->op) {
-    case PTX_LD: case PTX_LDU:
+    case PTX_LD:
+    case PTX_LDU:
         c->exec = c->vec_dst ? exec_ld_vector : exec_ld;
         return c->size_bytes >= 1 && c->size_bytes <= 8 && (!c->vec_dst || c->nvec == in->vec);
     case PTX_ST:
@@ -344,15 +352,19 @@ bool ptx_select_mem(PtxRun *r, PtxCode *c) {
         c->nvec = c->vec ? c->nvec : 1;
         return in->sub2 == SUB_NONE && c->size_bytes >= 1 && c->size_bytes <= 8 &&
                (!c->vec || c->nvec == in->vec);
-    case PTX_ATOM: case PTX_RED: return select_atomic(c);
+    case PTX_ATOM:
+    case PTX_RED: return select_atomic(c);
     case PTX_CVTA:
         c->exec = ptx_exec_pure;
         c->pure = cvta_fn;
         return c->size_bytes == 8;
     case PTX_ISSPACEP: c->exec = exec_isspacep; return true;
     case PTX_CP: return select_cp(c);
-    case PTX_MEMBAR: case PTX_FENCE: c->exec = exec_fence; return true;
-    case PTX_PREFETCH: case PTX_PREFETCHU: case PTX_APPLYPRIORITY:
+    case PTX_MEMBAR:
+    case PTX_FENCE: c->exec = exec_fence; return true;
+    case PTX_PREFETCH:
+    case PTX_PREFETCHU:
+    case PTX_APPLYPRIORITY:
     case PTX_DISCARD: c->exec = ptx_exec_nop; return true;
     default: return false;
     }

@@ -1,11 +1,12 @@
 /* What PTX leaves undefined and the interpreter watches in every run, at no cost where nothing is promised:
- *   - `.uni` branches whose lanes go different ways, and guards of aligned barriers that differ between lanes.
- *     Executions of two lanes are compared when both took the same branches before: only then a warp that runs them
- *     together is sure to be at that instruction with both (in divergent code lanes meet it at different times).
- *   - aligned barriers that a part of a warp goes around: at a place that every lane passes which has not left the kernel
- *     before, all must have executed equally many. That place is the last post-dominator of the barrier in the kernel
- *     that is more than its exit; lanes that exit early do not come there, so they raise no alarm.
- * Both are found when a warp ends, so that a report can name all its lanes.
+ *   - `.uni` branches whose lanes go different ways, and guards of aligned barriers that differ between
+ * lanes. Executions of two lanes are compared when both took the same branches before: only then a warp that
+ * runs them together is sure to be at that instruction with both (in divergent code lanes meet it at
+ * different times).
+ *   - aligned barriers that a part of a warp goes around: at a place that every lane passes which has not
+ * left the kernel before, all must have executed equally many. That place is the last post-dominator of the
+ * barrier in the kernel that is more than its exit; lanes that exit early do not come there, so they raise no
+ * alarm. Both are found when a warp ends, so that a report can name all its lanes.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdio.h>
@@ -17,8 +18,8 @@ enum { MAX_EXECUTIONS = 1024 }; /* of one instruction in one warp; later ones ar
 
 typedef struct { /* the n-th execution of one instruction in a warp */
     uint64_t path, value;
-    uint32_t same, other;              /* lanes with that value; lanes on the same path with another one */
-    const PtxCode *barrier;            /* meets: the last one of a lane that executed more of them */
+    uint32_t same, other;   /* lanes with that value; lanes on the same path with another one */
+    const PtxCode *barrier; /* meets: the last one of a lane that executed more of them */
     uint64_t other_value;
 } Row;
 
@@ -105,8 +106,9 @@ static void report(PtxRun *r, const PtxWarp *w, const PtxPromise *p) {
         if (!row->other || !c)
             continue;
         char text[100];
-        snprintf(text, sizeof text, p->is_meet ? "executed by lanes 0x%08x of warp %u more often than by 0x%08x"
-                                               : "lanes 0x%08x of warp %u go another way than 0x%08x",
+        snprintf(text, sizeof text,
+                 p->is_meet ? "executed by lanes 0x%08x of warp %u more often than by 0x%08x"
+                            : "lanes 0x%08x of warp %u go another way than 0x%08x",
                  p->is_meet && row->value > row->other_value ? row->same : row->other, w->index,
                  p->is_meet && row->value > row->other_value ? row->other : row->same);
         bool said = p->is_meet && *c->warned >> TRAP_NOT_UNIFORM & 1; /* its guard was the reason */
@@ -152,8 +154,8 @@ static uint32_t successors(const PtxProc *p, uint32_t i, uint32_t k) {
     uint32_t none = UINT32_MAX, n = p->func->ninsns;
     if (i == n)
         return none;
-    bool ends = c->insn->op == PTX_RET || c->insn->op == PTX_EXIT || c->insn->op == PTX_TRAP || c->insn->op == PTX_BRKPT ||
-                c->insn->op == PTX_BRA || c->insn->op == PTX_BRX;
+    bool ends = c->insn->op == PTX_RET || c->insn->op == PTX_EXIT || c->insn->op == PTX_TRAP ||
+                c->insn->op == PTX_BRKPT || c->insn->op == PTX_BRA || c->insn->op == PTX_BRX;
     if (k < c->ntargets)
         return (uint32_t)(c->targets[k] - p->code);
     return k == c->ntargets && (!ends || c->guard) ? i + 1 : none;
@@ -166,9 +168,9 @@ static bool is_way_out(const PtxProc *p, uint32_t i) { /* nothing but leaving, o
 
 typedef struct {
     const PtxProc *p;
-    uint32_t n;                /* instructions, the implicit ret included */
-    uint32_t *first, *preds;   /* predecessors of i: preds[first[i]] ... preds[first[i + 1] - 1] */
-    uint32_t *order, *number;  /* the nodes that reach the sink, from there backwards; number: position + 1 */
+    uint32_t n;               /* instructions, the implicit ret included */
+    uint32_t *first, *preds;  /* predecessors of i: preds[first[i]] ... preds[first[i + 1] - 1] */
+    uint32_t *order, *number; /* the nodes that reach the sink, from there backwards; number: position + 1 */
     uint32_t norder;
     uint32_t *ipdom;
 } Meets;

@@ -1,15 +1,17 @@
-/* Data races: two accesses to one byte of global or shared memory by different threads, one of them a write, not both
- * strong (volatile, relaxed, acquire, release, atomic), and neither happens before the other (PTX ISA 8).
+/* Data races: two accesses to one byte of global or shared memory by different threads, one of them a write,
+ * not both strong (volatile, relaxed, acquire, release, atomic), and neither happens before the other (PTX
+ * ISA 8).
  *
- * Happens-before comes from program order, barriers of blocks (arrive and sync, named ones too), bar.warp.sync, and strong
- * operations on one location with fences or release and acquire around them, as in the C11 model. Scopes are not told apart,
- * and other warp collectives order no memory, as PTX says.
+ * Happens-before comes from program order, barriers of blocks (arrive and sync, named ones too),
+ * bar.warp.sync, and strong operations on one location with fences or release and acquire around them, as in
+ * the C11 model. Scopes are not told apart, and other warp collectives order no memory, as PTX says.
  *
- * Vector clocks: an entry for each thread, an array for each block that is known, arrays shared until they change. A thread has
- * its epoch, which grows when it releases, and a base: what it knows of all others. After a barrier all threads of
- * the block have the same base. Memory has a cell for each word, or for each byte where narrower accesses came, with the last plain
- * write, strong write, strong read, and three plain reads: of any thread, of another warp, of another block. So a race
- * with a fourth reader may be missed; none is invented.
+ * Vector clocks: an entry for each thread, an array for each block that is known, arrays shared until they
+ * change. A thread has its epoch, which grows when it releases, and a base: what it knows of all others.
+ * After a barrier all threads of the block have the same base. Memory has a cell for each word, or for each
+ * byte where narrower accesses came, with the last plain write, strong write, strong read, and three plain
+ * reads: of any thread, of another warp, of another block. So a race with a fourth reader may be missed; none
+ * is invented.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdio.h>
@@ -49,8 +51,9 @@ typedef struct { /* shadow of an allocation or of a block's shared memory */
 } Region;
 
 struct RaceThread {
-    Clock *base, *fence, *pending; /* fence: released by later strong writes; pending: acquired by the next fence */
-    uint32_t epoch, fence_epoch;   /* fence_epoch 0: no fence so far */
+    Clock *base, *fence,
+        *pending; /* fence: released by later strong writes; pending: acquired by the next fence */
+    uint32_t epoch, fence_epoch; /* fence_epoch 0: no fence so far */
 };
 typedef struct { /* a location of strong operations */
     const uint8_t *bytes;
@@ -58,8 +61,8 @@ typedef struct { /* a location of strong operations */
 } Place;
 
 struct PtxRaces {
-    uint32_t nthreads; /* of a block */
-    RaceThread *threads; /* of the resident blocks */
+    uint32_t nthreads;       /* of a block */
+    RaceThread *threads;     /* of the resident blocks */
     Region *global, *shared; /* by allocation, by resident block */
     uint32_t nglobal;
     Place *places; /* hash table */
@@ -106,7 +109,9 @@ static uint32_t clock_find(const Clock *c, uint32_t block) {
     }
     return lo;
 }
-static bool clock_has(const Clock *c, uint32_t i, uint32_t block) { return c && i < c->n && c->at[i].block == block; }
+static bool clock_has(const Clock *c, uint32_t i, uint32_t block) {
+    return c && i < c->n && c->at[i].block == block;
+}
 
 /* *c becomes the only reference, with room for one more entry. */
 static void clock_own(Clock **c) {
@@ -129,7 +134,7 @@ static void clock_own(Clock **c) {
 
 static void clock_insert(Clock **c, uint32_t i, uint32_t block, BlockClock *known) {
     clock_own(c);
-    memmove(&(*c)->at[i + 1], &(*c)->at[i], ((*c)->n - i) * sizeof (*c)->at[0]);
+    memmove(&(*c)->at[i + 1], &(*c)->at[i], ((*c)->n - i) * sizeof(*c)->at[0]);
     (*c)->at[i] = (ClockEntry){block, known};
     (*c)->n++;
 }
@@ -256,15 +261,20 @@ static Place *find_place(struct PtxRaces *x, const uint8_t *bytes) {
     return p;
 }
 
-static bool acquires(const PtxInsn *in) { return in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL || in->sem == SEM_SC; }
-static bool releases(const PtxInsn *in) { return in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL || in->sem == SEM_SC; }
+static bool acquires(const PtxInsn *in) {
+    return in->sem == SEM_ACQUIRE || in->sem == SEM_ACQ_REL || in->sem == SEM_SC;
+}
+static bool releases(const PtxInsn *in) {
+    return in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL || in->sem == SEM_SC;
+}
 static bool is_strong(const PtxInsn *in) {
     return in->op == PTX_ATOM || in->op == PTX_RED || in->sem == SEM_VOLATILE || in->sem == SEM_RELAXED ||
            in->sem == SEM_MMIO || acquires(in) || releases(in);
 }
 
 /* What a strong operation on the place does to what threads know of each other. */
-static void synchronise(PtxRun *r, PtxThread *t, const PtxInsn *in, const uint8_t *bytes, bool reads, bool writes) {
+static void synchronise(PtxRun *r, PtxThread *t, const PtxInsn *in, const uint8_t *bytes, bool reads,
+                        bool writes) {
     struct PtxRaces *x = r->races;
     RaceThread *rt = thread_of(r, t);
     bool gives = writes && (releases(in) || rt->fence_epoch);
@@ -279,7 +289,8 @@ static void synchronise(PtxRun *r, PtxThread *t, const PtxInsn *in, const uint8_
         return;
     bool now = releases(in);
     clock_join(&p->clock, now ? rt->base : rt->fence, x->nthreads);
-    clock_raise(&p->clock, x->nthreads, block_number(r, t->warp->block), t->linear, now ? rt->epoch : rt->fence_epoch);
+    clock_raise(&p->clock, x->nthreads, block_number(r, t->warp->block), t->linear,
+                now ? rt->epoch : rt->fence_epoch);
     rt->epoch += now;
 }
 
@@ -456,7 +467,8 @@ static void check_access(PtxRun *r, PtxThread *t, const PtxCode *c, bool write, 
     RaceThread *rt = thread_of(r, t);
     uint32_t n = r->races->nthreads;
     Check k = {.r = r, .t = t, .rt = rt, .write = write, .strong = strong, .silent = silent};
-    k.now = (Access){block_number(r, t->warp->block) * n + t->linear + 1, rt->epoch | (silent ? SILENT : 0), code_number(c)};
+    k.now = (Access){block_number(r, t->warp->block) * n + t->linear + 1, rt->epoch | (silent ? SILENT : 0),
+                     code_number(c)};
     Region *g = region_of(r, t);
     uint64_t offset = r->place.offset, end = offset + r->place.bytes;
     bool bytes = (offset | end) % WORD_BYTES != 0;
@@ -583,10 +595,11 @@ int ptx_race_print(const PtxRace *x, char *out, size_t out_bytes) {
     const PtxRaceSide *s[] = {&x->first, &x->second};
     char side[2][200];
     for (int i = 0; i < 2; i++)
-        snprintf(side[i], sizeof side[i], "line %u, %s, block (%u,%u,%u), thread (%u,%u,%u)", s[i]->line, s[i]->text,
-                 s[i]->block[0], s[i]->block[1], s[i]->block[2], s[i]->thread[0], s[i]->thread[1], s[i]->thread[2]);
+        snprintf(side[i], sizeof side[i], "line %u, %s, block (%u,%u,%u), thread (%u,%u,%u)", s[i]->line,
+                 s[i]->text, s[i]->block[0], s[i]->block[1], s[i]->block[2], s[i]->thread[0], s[i]->thread[1],
+                 s[i]->thread[2]);
     return snprintf(out, out_bytes, "%s at %s%s+%llu, %llu time%s:\n    %s\n    %s",
-                    x->same_value ? "unordered stores of the same value" : "race", x->shared ? "shared " : "", x->name,
-                    (unsigned long long)x->offset_bytes, (unsigned long long)x->count, x->count == 1 ? "" : "s", side[0],
-                    side[1]);
+                    x->same_value ? "unordered stores of the same value" : "race", x->shared ? "shared " : "",
+                    x->name, (unsigned long long)x->offset_bytes, (unsigned long long)x->count,
+                    x->count == 1 ? "" : "s", side[0], side[1]);
 }

@@ -1,4 +1,5 @@
-/* Data races of a launch under the PTX interpreter, found by happens-before (sim/interp/race.c). Inside of the interpreter.
+/* Data races of a launch under the PTX interpreter, found by happens-before (sim/interp/race.c). Inside of
+ * the interpreter.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_INTERP_RACE_H
 #define HEDDLE_SIM_INTERP_RACE_H
@@ -17,13 +18,14 @@ struct PtxBlock;
 struct PtxCode;
 
 /* All of them do nothing unless races are looked for. */
-bool race_start(struct PtxRun *r);                        /* false: too many threads, reported */
-void race_end(struct PtxRun *r);                          /* races go to the result, memory is freed */
+bool race_start(struct PtxRun *r); /* false: too many threads, reported */
+void race_end(struct PtxRun *r);   /* races go to the result, memory is freed */
 void race_block_start(struct PtxRun *r, struct PtxBlock *b);
-/* Accesses to the place that ptx_memory found last (PtxRun.place). A store comes with its new bytes, before they are
- * written. */
+/* Accesses to the place that ptx_memory found last (PtxRun.place). A store comes with its new bytes, before
+ * they are written. */
 void race_load(struct PtxRun *r, struct PtxThread *t, const struct PtxCode *c);
-void race_store(struct PtxRun *r, struct PtxThread *t, const struct PtxCode *c, const uint8_t *old, const uint8_t *now);
+void race_store(struct PtxRun *r, struct PtxThread *t, const struct PtxCode *c, const uint8_t *old,
+                const uint8_t *now);
 void race_atomic(struct PtxRun *r, struct PtxThread *t, const struct PtxCode *c, const uint8_t *bytes);
 void race_fence(struct PtxRun *r, struct PtxThread *t);
 /* Barriers: arrive, then go on together. */

@@ -1,8 +1,8 @@
 /* Inside the PTX interpreter: predecoded instructions, threads, warps, blocks. Not for other folders.
  *
- * A register is one 64-bit slot of its thread's frame; it holds the value zero-extended from the register's width.
- * Instructions that only compute are pure functions of up to three values (`PtxPure`); all others have a
- * handler (`PtxExec`) that may block the thread, move its pc or trap.
+ * A register is one 64-bit slot of its thread's frame; it holds the value zero-extended from the register's
+ * width. Instructions that only compute are pure functions of up to three values (`PtxPure`); all others have
+ * a handler (`PtxExec`) that may block the thread, move its pc or trap.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_INTERP_RUN_H
 #define HEDDLE_SIM_INTERP_RUN_H
@@ -10,8 +10,8 @@
 #include "sim/interp/math.h"
 #include "sim/interp/race.h"
 
-#define LOCAL_FIRST_BYTE 1024u          /* local offsets below are never valid: catches null pointers */
-#define LOCAL_MAX_BYTES (512u * 1024u)  /* local memory of a thread */
+#define LOCAL_FIRST_BYTE 1024u         /* local offsets below are never valid: catches null pointers */
+#define LOCAL_MAX_BYTES (512u * 1024u) /* local memory of a thread */
 #define MAX_CALL_DEPTH 4096u
 #define PARAM_WINDOW SIM_PARAM_WINDOW
 
@@ -24,9 +24,9 @@ typedef struct PtxProc PtxProc;
 typedef struct RaceThread RaceThread;
 
 typedef enum {
-    STEP_GO,     /* next instruction */
-    STEP_YIELD,  /* let another thread run */
-    STEP_STOP    /* the thread is blocked, has ended, or the launch trapped */
+    STEP_GO,    /* next instruction */
+    STEP_YIELD, /* let another thread run */
+    STEP_STOP   /* the thread is blocked, has ended, or the launch trapped */
 } PtxStep;
 typedef PtxStep PtxExec(PtxRun *r, PtxThread *t, const PtxCode *c);
 typedef uint64_t PtxPure(uint64_t a, uint64_t b, uint64_t c, const PtxCode *k);
@@ -42,10 +42,10 @@ typedef enum {
 } ArgKind;
 typedef struct {
     uint8_t kind;
-    uint8_t bytes;      /* register width; 0 predicate */
-    uint8_t component;  /* special registers */
-    uint32_t slot;      /* register, or PtxSreg */
-    uint64_t imm;       /* immediate, or offset (ARG_LOCAL, ARG_DYNAMIC_SHARED) */
+    uint8_t bytes;     /* register width; 0 predicate */
+    uint8_t component; /* special registers */
+    uint32_t slot;     /* register, or PtxSreg */
+    uint64_t imm;      /* immediate, or offset (ARG_LOCAL, ARG_DYNAMIC_SHARED) */
 } PtxArg;
 
 typedef struct { /* where a destination goes; slot 0 discards */
@@ -56,39 +56,39 @@ typedef struct { /* where a destination goes; slot 0 discards */
 #define CODE_MAX_SRC 5
 struct PtxCode {
     PtxExec *exec;
-    PtxExec *watched;            /* where watch != 0: what exec calls in the end */
+    PtxExec *watched; /* where watch != 0: what exec calls in the end */
     PtxPure *pure;
-    uint32_t guard;              /* slot of the guard predicate, 0 none */
+    uint32_t guard; /* slot of the guard predicate, 0 none */
     bool guard_not, ftz, sat;
     uint8_t nsrc, ndst, nvec;
     uint8_t type, type2, rnd, cmp, bop, sub, sub2, atom;
-    uint8_t watch;               /* PTX_WATCH_*: sim/interp/promise.c */
-    uint8_t space;               /* of the access; SP_PARAM is the kernel's parameters, a function's are SP_LOCAL */
-    uint8_t size_bytes;          /* of one memory element */
+    uint8_t watch;      /* PTX_WATCH_*: sim/interp/promise.c */
+    uint8_t space;      /* of the access; SP_PARAM is the kernel's parameters, a function's are SP_LOCAL */
+    uint8_t size_bytes; /* of one memory element */
     PtxDst dst[2];
     PtxArg src[CODE_MAX_SRC];
-    PtxArg *vec;                 /* elements of a vector source */
-    PtxDst *vec_dst;             /* elements of a vector destination */
-    uint64_t offset, offset2;    /* added to the address in src[0]; cp.async: to the one in src[1] */
-    const PtxCode **targets;     /* bra: [0]; brx: the table */
+    PtxArg *vec;              /* elements of a vector source */
+    PtxDst *vec_dst;          /* elements of a vector destination */
+    uint64_t offset, offset2; /* added to the address in src[0]; cp.async: to the one in src[1] */
+    const PtxCode **targets;  /* bra: [0]; brx: the table */
     uint32_t ntargets;
-    PtxProc *callee;             /* direct call */
-    uint32_t key;                /* warp collectives match on it */
+    PtxProc *callee; /* direct call */
+    uint32_t key;    /* warp collectives match on it */
     PtxProc *proc;
-    const PtxInsn *insn;         /* NULL for the sentinel at the end */
-    uint32_t *warned;            /* bit set of SimTrapKind already reported here */
+    const PtxInsn *insn; /* NULL for the sentinel at the end */
+    uint32_t *warned;    /* bit set of SimTrapKind already reported here */
 };
 
 struct PtxProc { /* a decoded function */
     const PtxFunc *func;
     uint32_t index;
-    PtxCode *code;               /* ninsns + 1; the last one is the implicit ret */
+    PtxCode *code; /* ninsns + 1; the last one is the implicit ret */
     uint32_t nslots;
-    uint32_t frame_bytes;        /* local memory of a frame, multiple of 32 */
-    uint32_t *var_offset;        /* by variable index: offset of .local/.param variables in the frame */
+    uint32_t frame_bytes; /* local memory of a frame, multiple of 32 */
+    uint32_t *var_offset; /* by variable index: offset of .local/.param variables in the frame */
     bool decoded;
-    uint32_t first_code;         /* number of code[0] among all procs, for races */
-    uint8_t *reached;            /* PtxRunOptions.reached of the function */
+    uint32_t first_code; /* number of code[0] among all procs, for races */
+    uint8_t *reached;    /* PtxRunOptions.reached of the function */
 };
 
 typedef enum {
@@ -102,18 +102,18 @@ typedef enum {
 
 typedef struct {
     PtxProc *proc;
-    const PtxCode *ret_pc;   /* the call's next instruction, NULL for the kernel */
+    const PtxCode *ret_pc; /* the call's next instruction, NULL for the kernel */
     const PtxCode *call;
     uint32_t slot_base, local_base;
 } PtxFrame;
 
 struct PtxThread {
     const PtxCode *pc;
-    uint64_t *regs;              /* slots of the current frame */
-    uint8_t *init;               /* report_uninitialised: slot was written; else NULL */
+    uint64_t *regs; /* slots of the current frame */
+    uint8_t *init;  /* report_uninitialised: slot was written; else NULL */
     PtxWarp *warp;
     uint8_t state, lane;
-    bool cc;                     /* carry flag */
+    bool cc; /* carry flag */
     uint32_t tid[3], linear;
     PtxProc *proc;
     uint64_t *slots;
@@ -123,28 +123,28 @@ struct PtxThread {
     uint32_t nframes, frames_cap;
     uint8_t *local;
     uint32_t local_base, local_top, local_cap;
-    const PtxCode *wait;         /* the blocking instruction */
-    const PtxCode *late;         /* slow loop: it blocked, its event is not reported yet */
+    const PtxCode *wait; /* the blocking instruction */
+    const PtxCode *late; /* slow loop: it blocked, its event is not reported yet */
     uint32_t wait_mask;
     uint64_t wait_value[4];
     uint64_t insns;
-    uint64_t path;               /* of branches taken so far, as a hash; see sim/interp/promise.c */
-    uint64_t nbarriers;          /* aligned barriers executed */
+    uint64_t path;      /* of branches taken so far, as a hash; see sim/interp/promise.c */
+    uint64_t nbarriers; /* aligned barriers executed */
     const PtxCode *last_barrier;
 };
 
 struct PtxWarp {
     PtxBlock *block;
-    PtxThread *threads;          /* 32, fewer in a last partial warp */
+    PtxThread *threads; /* 32, fewer in a last partial warp */
     uint32_t nlanes;
-    uint32_t alive;              /* lanes that have not ended; the next two are subsets */
+    uint32_t alive;                     /* lanes that have not ended; the next two are subsets */
     uint32_t at_collective, at_barrier; /* in TS_COLLECTIVE; in TS_BARRIER or TS_BLOCK */
     uint32_t index;
     struct PtxPromise *promises; /* what instructions that promise uniformity did so far */
     uint32_t spins;              /* full quanta used while lanes wait at activemask */
 };
 
-typedef struct { /* named barrier of a block */
+typedef struct {                           /* named barrier of a block */
     uint32_t arrived_warps, waiting_warps; /* masks */
     uint32_t arrived_threads, expected;    /* expected 0: all warps that have not ended */
     bool active;
@@ -161,7 +161,7 @@ struct PtxBlock {
     uint32_t runnable[SIM_MAX_BLOCK_THREADS / 32]; /* lane masks by warp */
     PtxBarrier bars[16];
     uint8_t *shared;
-    uint8_t *shared_written;     /* a bit for each byte; NULL unless report_uninitialised */
+    uint8_t *shared_written; /* a bit for each byte; NULL unless report_uninitialised */
     bool live;
 };
 
@@ -173,30 +173,30 @@ struct PtxRun {
     PtxRunResult *res;
     Diags *d;
     Arena arena;
-    PtxProc **procs;             /* by function index, NULL until needed */
-    PtxProc **order;             /* the same in the order of their discovery */
+    PtxProc **procs; /* by function index, NULL until needed */
+    PtxProc **order; /* the same in the order of their discovery */
     uint32_t norder;
     PtxProc *kernel;
-    uint32_t *shared_offset;     /* by variable index, ~0: not placed */
+    uint32_t *shared_offset; /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;
-    uint64_t *global_address;    /* by variable index */
-    uint64_t *func_address;      /* by function index */
+    uint64_t *global_address; /* by variable index */
+    uint64_t *func_address;   /* by function index */
     uint64_t rng, steps_left;
-    uint64_t ticks;              /* thread instructions so far: what clocks show */
-    uint64_t next_report;        /* of keep_going, in ticks */
+    uint64_t ticks;       /* thread instructions so far: what clocks show */
+    uint64_t next_report; /* of keep_going, in ticks */
     SimAlloc *last_alloc;
     PtxBlock *blocks;
     uint32_t nresident;
-    struct PtxRaces *races;      /* NULL: not looked for */
-    struct {                     /* slow loop: the last access to global or shared memory; bytes 0: none */
-        SimAlloc *alloc;         /* NULL: shared */
+    struct PtxRaces *races; /* NULL: not looked for */
+    struct {                /* slow loop: the last access to global or shared memory; bytes 0: none */
+        SimAlloc *alloc;    /* NULL: shared */
         uint64_t offset;
         const uint8_t *host;
         uint8_t bytes;
         bool write;
     } place;
     bool trapped, slow;
-    PtxAccess access;            /* of the statement being executed, for its event */
+    PtxAccess access; /* of the statement being executed, for its event */
 };
 
 /* Widths and access to operands. */
@@ -228,11 +228,11 @@ uint64_t ptx_func_address(const PtxModule *m, uint32_t index); /* an alias has t
 PtxProc *ptx_decode_proc(PtxRun *r, uint32_t func_index);
 bool ptx_decode_all(PtxRun *r, uint32_t kernel); /* fills r->kernel */
 
-/* Selection by family: fills exec/pure from c->insn and the decoded operands; false if the family does not have the
- * instruction. `why` may be set to a clause. */
+/* Selection by family: fills exec/pure from c->insn and the decoded operands; false if the family does not
+ * have the instruction. `why` may be set to a clause. */
 bool ptx_select_int(PtxCode *c);
 bool ptx_select_float(PtxCode *c);
-bool ptx_select_logic(PtxCode *c);   /* set setp selp slct logic shifts mov prmt */
+bool ptx_select_logic(PtxCode *c); /* set setp selp slct logic shifts mov prmt */
 bool ptx_select_cvt(PtxCode *c);
 bool ptx_select_mem(PtxRun *r, PtxCode *c);
 bool ptx_select_flow(PtxRun *r, PtxCode *c);
@@ -242,8 +242,8 @@ uint64_t ptx_atomic_value(const PtxCode *c, uint64_t old, uint64_t b, uint64_t x
 uint64_t ptx_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
 
 /* Memory (sim/interp/mem.c): the host bytes of an access, or NULL after a trap. */
-uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, uint64_t address, unsigned bytes,
-                    bool write);
+uint8_t *ptx_memory(PtxRun *r, PtxThread *t, const PtxCode *c, unsigned space, uint64_t address,
+                    unsigned bytes, bool write);
 /* Grow local memory of a thread so that [0, top) exists; false if too large. */
 bool ptx_local_reserve(PtxThread *t, uint32_t top);
 PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call); /* push a frame */
@@ -252,16 +252,17 @@ PtxStep ptx_enter(PtxRun *r, PtxThread *t, PtxProc *p, const PtxCode *call); /* 
 void ptx_check_before(PtxRun *r, PtxThread *t, const PtxCode *c, bool run);
 void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool executed, const PtxProc *proc);
 
-/* Promises of uniformity (sim/interp/promise.c). A watched instruction is also noted where its guard is false. */
+/* Promises of uniformity (sim/interp/promise.c). A watched instruction is also noted where its guard is
+ * false. */
 enum { PTX_WATCH_UNIFORM = 1, PTX_WATCH_BARRIER = 2, PTX_WATCH_MEET = 4 };
-void ptx_find_promises(PtxRun *r);                   /* after decoding */
+void ptx_find_promises(PtxRun *r); /* after decoding */
 void ptx_watch(PtxRun *r, PtxThread *t, const PtxCode *c, bool run);
-void ptx_end_promises(PtxRun *r, PtxWarp *w);        /* the warp has ended: warn */
+void ptx_end_promises(PtxRun *r, PtxWarp *w); /* the warp has ended: warn */
 static inline void ptx_took(PtxThread *t, const PtxCode *c, uint32_t way) {
     t->path = (t->path + (uintptr_t)c + way + 1) * 0x9e3779b97f4a7c15u;
 }
 
 /* Warp- and block-level matters (sim/interp/warp.c). */
 void ptx_lane_ended(PtxRun *r, PtxWarp *w);
-bool ptx_release_active(PtxWarp *w);                 /* let lanes at activemask go; true if there were any */
+bool ptx_release_active(PtxWarp *w); /* let lanes at activemask go; true if there were any */
 #endif

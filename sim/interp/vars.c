@@ -3,7 +3,9 @@
 #include "sim/interp/run.h"
 #include <stdlib.h>
 
-static bool placeable(const PtxVar *v) { return (v->space == SP_GLOBAL || v->space == SP_CONST) && v->size_bytes > 0; }
+static bool placeable(const PtxVar *v) {
+    return (v->space == SP_GLOBAL || v->space == SP_CONST) && v->size_bytes > 0;
+}
 
 uint64_t ptx_func_address(const PtxModule *m, uint32_t index) {
     const PtxFunc *f = &m->funcs[index];
@@ -103,8 +105,10 @@ static uint64_t special(PtxRun *r, const PtxThread *t, unsigned sreg, unsigned c
     switch (sreg) {
     case SR_TID: return vector ? t->tid[k] : 0;
     case SR_NTID: return vector ? l->block[k] : 0;
-    case SR_CTAID: case SR_CLUSTERID: return vector ? b->ctaid[k] : 0;
-    case SR_NCTAID: case SR_NCLUSTERID: return vector ? l->grid[k] : 0;
+    case SR_CTAID:
+    case SR_CLUSTERID: return vector ? b->ctaid[k] : 0;
+    case SR_NCTAID:
+    case SR_NCLUSTERID: return vector ? l->grid[k] : 0;
     case SR_CLUSTER_NCTAID: return vector ? 1 : 0;
     case SR_LANEID: return t->lane;
     case SR_WARPID: return t->warp->index;
@@ -112,12 +116,19 @@ static uint64_t special(PtxRun *r, const PtxThread *t, unsigned sreg, unsigned c
     case SR_SMID: return SIM_SREG_SMID;
     case SR_NSMID: return SIM_SREG_NSMID;
     case SR_GRIDID: return SIM_SREG_GRIDID;
-    case SR_LANEMASK_EQ: case SR_LANEMASK_LT: case SR_LANEMASK_LE: case SR_LANEMASK_GT: case SR_LANEMASK_GE:
-        return lane_mask(sreg, t->lane);
-    case SR_CLOCK: case SR_GLOBALTIMER_LO: return (uint32_t)r->ticks;
-    case SR_CLOCK_HI: case SR_GLOBALTIMER_HI: return r->ticks >> 32;
-    case SR_CLOCK64: case SR_GLOBALTIMER: return r->ticks;
-    case SR_TOTAL_SMEM_SIZE: case SR_AGGR_SMEM_SIZE: return r->shared_bytes;
+    case SR_LANEMASK_EQ:
+    case SR_LANEMASK_LT:
+    case SR_LANEMASK_LE:
+    case SR_LANEMASK_GT:
+    case SR_LANEMASK_GE: return lane_mask(sreg, t->lane);
+    case SR_CLOCK:
+    case SR_GLOBALTIMER_LO: return (uint32_t)r->ticks;
+    case SR_CLOCK_HI:
+    case SR_GLOBALTIMER_HI: return r->ticks >> 32;
+    case SR_CLOCK64:
+    case SR_GLOBALTIMER: return r->ticks;
+    case SR_TOTAL_SMEM_SIZE:
+    case SR_AGGR_SMEM_SIZE: return r->shared_bytes;
     case SR_DYNAMIC_SMEM_SIZE: return l->dynamic_shared_bytes;
     case SR_CLUSTER_NCTARANK: return 1;
     default: return 0; /* cluster rank and position, envreg, pm counters, reserved shared memory */

@@ -1,14 +1,14 @@
 /* Warp collectives and barriers of the PTX interpreter (PTX ISA 9.7.13.1 to 9.7.13.14, 9.7.9.6).
  *
- * A .sync collective completes when every lane of its mask that has not exited waits at an operation with the same
- * qualifiers and the same mask, wherever in the code. A barrier first gathers the lanes of a warp that have not
- * exited, then the warp arrives at the block's barrier.
+ * A .sync collective completes when every lane of its mask that has not exited waits at an operation with the
+ * same qualifiers and the same mask, wherever in the code. A barrier first gathers the lanes of a warp that
+ * have not exited, then the warp arrives at the block's barrier.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdio.h>
 
-#define LANES(i, mask) /* each lane of a mask, ascending */                                        \
-    for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), true);  \
+#define LANES(i, mask) /* each lane of a mask, ascending */                                                  \
+    for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), true);           \
          left_##i &= left_##i - 1)
 
 void ptx_wake(PtxThread *t) {
@@ -41,10 +41,22 @@ static void shuffle(PtxWarp *w, uint32_t lanes) {
         int32_t j = 0;
         bool in_range = false;
         switch (t->wait->sub) {
-        case SUB_UP: j = (int32_t)lane - (int32_t)b; in_range = j >= (int32_t)max; break;
-        case SUB_DOWN: j = (int32_t)(lane + b); in_range = j <= (int32_t)max; break;
-        case SUB_BFLY: j = (int32_t)(lane ^ b); in_range = j <= (int32_t)max; break;
-        default: j = (int32_t)(min | (b & ~seg)); in_range = j <= (int32_t)max; break;
+        case SUB_UP:
+            j = (int32_t)lane - (int32_t)b;
+            in_range = j >= (int32_t)max;
+            break;
+        case SUB_DOWN:
+            j = (int32_t)(lane + b);
+            in_range = j <= (int32_t)max;
+            break;
+        case SUB_BFLY:
+            j = (int32_t)(lane ^ b);
+            in_range = j <= (int32_t)max;
+            break;
+        default:
+            j = (int32_t)(min | (b & ~seg));
+            in_range = j <= (int32_t)max;
+            break;
         }
         bool takes_part = in_range && (lanes >> j & 1); /* else undefined in PTX; own value here */
         if (in_range && !takes_part)
@@ -80,7 +92,7 @@ static void match(PtxWarp *w, uint32_t lanes) {
         PtxThread *t = &w->threads[i];
         uint32_t same = 0;
         LANES(j, lanes)
-            same |= (uint32_t)(((w->threads[j].wait_value[0] ^ t->wait_value[0]) & mask) == 0) << j;
+        same |= (uint32_t)(((w->threads[j].wait_value[0] ^ t->wait_value[0]) & mask) == 0) << j;
         if (t->wait->sub == SUB_ALL) {
             ptx_put(t, t->wait->dst[0], same == lanes ? lanes : 0);
             if (t->wait->ndst > 1)
@@ -236,7 +248,8 @@ static void check_warp_barrier(PtxRun *r, PtxWarp *w) {
         aligned = aligned || t->wait->insn->op == PTX_BAR || (t->wait->insn->flags & PF_ALIGNED);
     }
     if (aligned && !same_insn && !r->opt.allow_divergent_barriers)
-        ptx_trap(r, first, first->wait, TRAP_DIVERGENT_BARRIER, "lanes of one warp wait at different instructions");
+        ptx_trap(r, first, first->wait, TRAP_DIVERGENT_BARRIER,
+                 "lanes of one warp wait at different instructions");
     else
         warp_arrives(r, w);
 }
@@ -343,13 +356,12 @@ static bool select_barrier(PtxCode *c) {
 bool ptx_select_warp(PtxRun *r, PtxCode *c) {
     const PtxInsn *in = c->insn;
     (void)r;
-    c->key = (uint32_t)in->op << 22 | (uint32_t)c->sub << 15 | (uint32_t)c->type << 9 | (uint32_t)c->atom << 4 |
-             c->bop;
+    c->key = (uint32_t)in->op << 22 | (uint32_t)c->sub << 15 | (uint32_t)c->type << 9 |
+             (uint32_t)c->atom << 4 | c->bop;
     c->exec = exec_collective;
     switch (in->op) {
-    case PTX_BAR: case PTX_BARRIER:
-        c->key = (uint32_t)c->sub << 3 | c->bop;
-        return select_barrier(c);
+    case PTX_BAR:
+    case PTX_BARRIER: c->key = (uint32_t)c->sub << 3 | c->bop; return select_barrier(c);
     case PTX_SHFL: return (in->flags & PF_SYNC) && c->nsrc == 4;
     case PTX_VOTE: return (in->flags & PF_SYNC) && c->nsrc == 2;
     case PTX_MATCH: return (in->flags & PF_SYNC) && c->nsrc == 2;

@@ -1,13 +1,14 @@
-/* Atomics: lanes in ascending order, each a read, a computation and a write without interruption. Float addition is
- * rounded to nearest; f32 on global memory flushes subnormals in and out (docs/numerics.md section 7).
- * Also QSPC, which asks for the space of a generic address.
+/* Atomics: lanes in ascending order, each a read, a computation and a write without interruption. Float
+ * addition is rounded to nearest; f32 on global memory flushes subnormals in and out (docs/numerics.md
+ * section 7). Also QSPC, which asks for the space of a generic address.
  * SPDX-License-Identifier: MIT */
 #define SIM_LEVEL base
 #include "sim/ops/fp.h"
 #include <string.h>
 
 /* As in ops/op_mem.c: v[0] address, v[1] uniform register, v[2] operand, v[3] new value of compare-and-swap;
- * k[0..2], k[4], target, imm[1], size as there; k[5] operation, k[6] type. CAS: k[5] = OP_CAS or OP_CAST_SPIN. */
+ * k[0..2], k[4], target, imm[1], size as there; k[5] operation, k[6] type. CAS: k[5] = OP_CAS or
+ * OP_CAST_SPIN. */
 enum { OP_CAS = 32, OP_CAST_SPIN = 33 };
 
 static uint32_t add_f32(uint32_t x, uint32_t y, uint32_t ftz) {
@@ -16,18 +17,17 @@ static uint32_t add_f32(uint32_t x, uint32_t y, uint32_t ftz) {
 static uint32_t add_f16x2(uint32_t x, uint32_t y) {
     uint32_t v = 0;
     for (unsigned h = 0; h < 32; h += 16)
-        v |= fp_narrow(fp_widen(x >> h & 0xffff, fmt_f16) + fp_widen(y >> h & 0xffff, fmt_f16), fmt_f16, Rnd_RN) << h;
+        v |= fp_narrow(fp_widen(x >> h & 0xffff, fmt_f16) + fp_widen(y >> h & 0xffff, fmt_f16), fmt_f16,
+                       Rnd_RN)
+             << h;
     return v;
 }
 
 static bool less(uint32_t type, uint64_t x, uint64_t y) {
     switch (type) {
-    case AtomType_S32:
-        return (int32_t)x < (int32_t)y;
-    case AtomType_S64:
-        return (int64_t)x < (int64_t)y;
-    default:
-        return x < y;
+    case AtomType_S32: return (int32_t)x < (int32_t)y;
+    case AtomType_S64: return (int64_t)x < (int64_t)y;
+    default: return x < y;
     }
 }
 
@@ -42,22 +42,14 @@ static uint64_t combine(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bo
         if (type == AtomType_F16x2)
             return add_f16x2((uint32_t)old, (uint32_t)v);
         return old + v;
-    case AtomOp_MIN:
-        return less(type, v, old) ? v : old;
-    case AtomOp_MAX:
-        return less(type, old, v) ? v : old;
-    case AtomOp_INC:
-        return old >= v ? 0 : old + 1;
-    case AtomOp_DEC:
-        return old == 0 || old > v ? v : old - 1;
-    case AtomOp_AND:
-        return old & v;
-    case AtomOp_OR:
-        return old | v;
-    case AtomOp_XOR:
-        return old ^ v;
-    default:
-        return v;
+    case AtomOp_MIN: return less(type, v, old) ? v : old;
+    case AtomOp_MAX: return less(type, old, v) ? v : old;
+    case AtomOp_INC: return old >= v ? 0 : old + 1;
+    case AtomOp_DEC: return old == 0 || old > v ? v : old - 1;
+    case AtomOp_AND: return old & v;
+    case AtomOp_OR: return old | v;
+    case AtomOp_XOR: return old ^ v;
+    default: return v;
     }
 }
 
@@ -97,8 +89,8 @@ static int atomic(Warp *w, Dec *d, uint32_t g) {
     return RUN_OK;
 }
 
-static bool bind_atomic(Bind *b, MemSpace space, uint32_t op, uint32_t type, bool wide64, uint32_t e, bool desc,
-                        uint32_t stride) {
+static bool bind_atomic(Bind *b, MemSpace space, uint32_t op, uint32_t type, bool wide64, uint32_t e,
+                        bool desc, uint32_t stride) {
     static const uint8_t shift[4] = {0, 2, 3, 4};
     Dec *d = b->d;
     const Operand *src = b->in->src;
@@ -124,25 +116,28 @@ static bool bind_atomic(Bind *b, MemSpace space, uint32_t op, uint32_t type, boo
         return bind_fail(b, "no such atomic operation");
     return !b->failed;
 }
-static bool is_64(uint32_t type) { return type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64; }
+static bool is_64(uint32_t type) {
+    return type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
+}
 
-#define BIND_ATOM(name, space, E, DESC, STRIDE)                                                             \
-    bool bind_##name(Bind *b) {                                                                             \
-        uint32_t m = b->in->mods, type = MGET(name, type, m);                                               \
-        return type > AtomType_F64 ? bind_fail(b, "undefined type")                                         \
-                                   : bind_atomic(b, space, MGET(name, op, m), type, is_64(type), E, DESC, STRIDE); \
+#define BIND_ATOM(name, space, E, DESC, STRIDE)                                                              \
+    bool bind_##name(Bind *b) {                                                                              \
+        uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
+        return type > AtomType_F64                                                                           \
+                   ? bind_fail(b, "undefined type")                                                          \
+                   : bind_atomic(b, space, MGET(name, op, m), type, is_64(type), E, DESC, STRIDE);           \
     }
 BIND_ATOM(ATOMG, MS_GLOBAL, MGET(ATOMG, e, m), MGET(ATOMG, desc, m), 0)
 BIND_ATOM(ATOM, MS_GENERIC, MGET(ATOM, e, m), MGET(ATOM, desc, m), 0)
 BIND_ATOM(RED, MS_GENERIC, MGET(RED, e, m), MGET(RED, desc, m), 0)
 BIND_ATOM(ATOMS, MS_SHARED, 0, false, MGET(ATOMS, stride, m))
 
-#define BIND_CAS(name, space, E, STRIDE, MODE)                                                      \
-    bool bind_##name(Bind *b) {                                                                     \
-        uint32_t m = b->in->mods, type = MGET(name, type, m);                                       \
-        if (type != CasType_U32 && type != CasType_U64)                                             \
-            return bind_fail(b, "undefined type");                                                  \
-        return bind_atomic(b, space, MODE, type, type == CasType_U64, E, false, STRIDE);            \
+#define BIND_CAS(name, space, E, STRIDE, MODE)                                                               \
+    bool bind_##name(Bind *b) {                                                                              \
+        uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
+        if (type != CasType_U32 && type != CasType_U64)                                                      \
+            return bind_fail(b, "undefined type");                                                           \
+        return bind_atomic(b, space, MODE, type, type == CasType_U64, E, false, STRIDE);                     \
     }
 BIND_CAS(ATOMG_CAS, MS_GLOBAL, MGET(ATOMG_CAS, e, m), 0, OP_CAS)
 BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0, OP_CAS)

@@ -1,8 +1,8 @@
 /* The barrier unit: 16 named barriers of a block, their reductions, and the 32-bit BARState (machine.h).
  *
- * A warp arrives once, with 32 threads, whatever its mask; it blocks as a whole. A barrier with count 0 completes when
- * every warp of the block has arrived or exited; one with a count counts arrivals only. Misuse is a trap with a name:
- *   E-BAR-LANES   number or count, in a register, differs between the executing lanes
+ * A warp arrives once, with 32 threads, whatever its mask; it blocks as a whole. A barrier with count 0
+ * completes when every warp of the block has arrived or exited; one with a count counts arrivals only. Misuse
+ * is a trap with a name: E-BAR-LANES   number or count, in a register, differs between the executing lanes
  *   E-BAR-COUNT   the count is not a multiple of 32, or 0 at an ARV
  *   E-BAR-MIX     different counts, or a reduction and something else, at one barrier
  *   E-BAR-OVER    more arrivals than expected
@@ -13,8 +13,9 @@
 enum { KIND_FREE, KIND_SYNC, KIND_RED };
 
 static uint32_t bar_state(const Barrier *b, uint32_t arrived) {
-    return (arrived / 32 & 0x3f) | (b->expected / 32 & 0x7f) << 6 | (uint32_t)b->kind << 13 | (uint32_t)b->redop << 15 |
-           (uint32_t)b->and_so_far << 17 | (uint32_t)b->or_so_far << 18 | (b->popc & 0x7ff) << 19;
+    return (arrived / 32 & 0x3f) | (b->expected / 32 & 0x7f) << 6 | (uint32_t)b->kind << 13 |
+           (uint32_t)b->redop << 15 | (uint32_t)b->and_so_far << 17 | (uint32_t)b->or_so_far << 18 |
+           (b->popc & 0x7ff) << 19;
 }
 
 static bool complete(const Cta *c, const Barrier *b) {
@@ -74,7 +75,8 @@ enum { MODE_SYNC, MODE_ARV, MODE_RED };
 static int operands(Warp *w, Dec *d, uint32_t g, uint32_t *id, uint32_t *cnt) {
     uint32_t v = 0, c = 0;
     if (!agreed(w, d, 0, g, &v) || (d->imm[0] == CNT_OPERAND && !agreed(w, d, 1, g, &c)))
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-LANES: barrier operands differ between lanes");
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER,
+                            "E-BAR-LANES: barrier operands differ between lanes");
     if (d->imm[0] == CNT_PACKED_BRU)
         c = v >> 4;
     if (d->imm[0] == CNT_PACKED_NATIVE)
@@ -82,10 +84,11 @@ static int operands(Warp *w, Dec *d, uint32_t g, uint32_t *id, uint32_t *cnt) {
     *id = v & 15; /* of wider operands the low 4 and 12 bits count */
     *cnt = c & 0xfff;
     if (*cnt % 32)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-COUNT: barrier %u: count %u is not a multiple of 32", *id,
-                            *cnt);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER,
+                            "E-BAR-COUNT: barrier %u: count %u is not a multiple of 32", *id, *cnt);
     if (!*cnt && d->imm[1] == MODE_ARV)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-COUNT: barrier %u: BAR.ARV without a count", *id);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER,
+                            "E-BAR-COUNT: barrier %u: BAR.ARV without a count", *id);
     return RUN_OK;
 }
 
@@ -93,16 +96,19 @@ static int arrive(Warp *w, Dec *d, uint32_t g, uint32_t id, uint32_t cnt) {
     Barrier *b = &w->cta->bar[id];
     uint8_t kind = d->imm[1] == MODE_RED ? KIND_RED : KIND_SYNC, redop = (uint8_t)d->k[0];
     if (!b->count) /* warps may wait here already if R2B has emptied it */
-        *b = (Barrier){.expected = cnt, .kind = kind, .redop = redop, .and_so_far = true, .waiting = b->waiting};
+        *b = (Barrier){
+            .expected = cnt, .kind = kind, .redop = redop, .and_so_far = true, .waiting = b->waiting};
     if (b->expected != cnt)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-MIX: barrier %u: count %u, other warps used %u", id, cnt,
-                            b->expected);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER,
+                            "E-BAR-MIX: barrier %u: count %u, other warps used %u", id, cnt, b->expected);
     if (b->kind != kind || b->redop != redop)
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-MIX: barrier %u: reduction mixed with another kind", id);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER,
+                            "E-BAR-MIX: barrier %u: reduction mixed with another kind", id);
     b->count += 32;
     if ((cnt && b->count > cnt) || (!cnt && b->count > 32 * w->cta->nwarps))
-        return machine_trap(w, d, low_lane(g), TRAP_BARRIER, "E-BAR-OVER: barrier %u: %u threads arrived, %u expected", id,
-                            b->count, cnt ? cnt : 32 * w->cta->nwarps);
+        return machine_trap(w, d, low_lane(g), TRAP_BARRIER,
+                            "E-BAR-OVER: barrier %u: %u threads arrived, %u expected", id, b->count,
+                            cnt ? cnt : 32 * w->cta->nwarps);
     if (kind == KIND_RED) {
         uint32_t p = dec_pred(w, d, 0);
         b->and_so_far = b->and_so_far && !(g & ~p);
@@ -120,7 +126,8 @@ static int op_bar(Warp *w, Dec *d, uint32_t g) {
     if (status != RUN_OK)
         return status;
     if (w->active != w->valid || g != w->active)
-        machine_finding(w, d, MF_PARTIAL_BARRIER, g, 0, "barrier %u reached by lanes 0x%08x of 0x%08x", id, g, w->valid);
+        machine_finding(w, d, MF_PARTIAL_BARRIER, g, 0, "barrier %u reached by lanes 0x%08x of 0x%08x", id, g,
+                        w->valid);
     status = arrive(w, d, g, id, cnt);
     if (status != RUN_OK)
         return status;
@@ -161,8 +168,13 @@ static int op_r2b(Warp *w, Dec *d, uint32_t g) {
     }
     Barrier *b = &w->cta->bar[d->imm[0] & 15];
     uint32_t waiting = b->waiting;
-    *b = (Barrier){.count = (v & 0x3f) * 32, .expected = (v >> 6 & 0x7f) * 32, .kind = v >> 13 & 3,
-                   .redop = v >> 15 & 3, .and_so_far = v >> 17 & 1, .or_so_far = v >> 18 & 1, .popc = v >> 19 & 0x7ff,
+    *b = (Barrier){.count = (v & 0x3f) * 32,
+                   .expected = (v >> 6 & 0x7f) * 32,
+                   .kind = v >> 13 & 3,
+                   .redop = v >> 15 & 3,
+                   .and_so_far = v >> 17 & 1,
+                   .or_so_far = v >> 18 & 1,
+                   .popc = v >> 19 & 0x7ff,
                    .waiting = waiting};
     if (b->count && complete(w->cta, b))
         release(w->cta, b);

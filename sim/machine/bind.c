@@ -1,6 +1,6 @@
 /* Predecoding: operands of a decoded instruction become rows, masks and constants that handlers use directly.
- * Constant banks do not change during a launch, so c[][] operands become literal rows. An instruction is decoded when
- * it is first issued; what is never reached is never an error.
+ * Constant banks do not change during a launch, so c[][] operands become literal rows. An instruction is
+ * decoded when it is first issued; what is never reached is never an error.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <stdio.h>
@@ -22,7 +22,9 @@ static const uint32_t *literal_rows(Run *r, unsigned n, const uint32_t *bits) {
             rows[k * 32 + i] = bits[k];
     return rows;
 }
-const uint32_t *bind_literal(Run *r, uint32_t bits) { return bits ? literal_rows(r, 1, &bits) : r->zero_rows; }
+const uint32_t *bind_literal(Run *r, uint32_t bits) {
+    return bits ? literal_rows(r, 1, &bits) : r->zero_rows;
+}
 
 static SrcRef host_rows(const uint32_t *rows) { return (SrcRef){0, (uintptr_t)rows}; }
 static SrcRef warp_rows(uint32_t row) { return (SrcRef){~(uintptr_t)0, (uintptr_t)row * ROW_BYTES}; }
@@ -75,12 +77,9 @@ static SrcRef source(Bind *b, Operand o, unsigned width) {
         if (o.value + count > r->rows_used)
             r->rows_used = o.value + count;
         return warp_rows(o.value);
-    case OPK_CMEM:
-        return constant(b, o, width);
-    case OPK_IMM:
-        return immediate(b, o.value, width);
-    default:
-        break;
+    case OPK_CMEM: return constant(b, o, width);
+    case OPK_IMM: return immediate(b, o.value, width);
+    default: break;
     }
     return host_rows(r->zero_rows);
 }
@@ -158,7 +157,8 @@ void bind_operands(Bind *b) {
 }
 
 static int op_not_simulated(Warp *w, Dec *d, uint32_t g) {
-    return g ? machine_trap(w, d, low_lane(g), TRAP_UNSUPPORTED, "%s is not simulated", isa_optype_name(d->optype))
+    return g ? machine_trap(w, d, low_lane(g), TRAP_UNSUPPORTED, "%s is not simulated",
+                            isa_optype_name(d->optype))
              : RUN_OK;
 }
 bool bind_not_simulated(Bind *b) {

@@ -1,5 +1,5 @@
-/* The branch unit: group switching, reconvergence, calls, exit, sleep. Reading of the specification as resolved for
- * bru1; variants that a hardware team may want to compare are options of the machine.
+/* The branch unit: group switching, reconvergence, calls, exit, sleep. Reading of the specification as
+ * resolved for bru1; variants that a hardware team may want to compare are options of the machine.
  *
  * Words: `park` stores where inactive lanes continue; `resume` makes one parked group active; `prefer` takes
  * lanes that neither sleep nor have yielded, as far as there are any.
@@ -33,8 +33,7 @@ static unsigned pick(Warp *w, uint32_t m) {
     if (!(m & (m - 1))) /* no choice; the state of random choices stays, so that endless loops are seen */
         return low_lane(m);
     switch (w->run->opt.lane_choice) {
-    case MACHINE_LANE_HIGHEST:
-        return 31u - (unsigned)__builtin_clz(m);
+    case MACHINE_LANE_HIGHEST: return 31u - (unsigned)__builtin_clz(m);
     case MACHINE_LANE_ROTATE: {
         uint32_t above = w->pick_next < 32 ? m & ~0u << w->pick_next : 0;
         unsigned lane = low_lane(above ? above : m);
@@ -50,8 +49,7 @@ static unsigned pick(Warp *w, uint32_t m) {
             m &= m - 1;
         return low_lane(m);
     }
-    default:
-        return low_lane(m);
+    default: return low_lane(m);
     }
 }
 
@@ -198,7 +196,8 @@ static int op_indirect(Warp *w, Dec *d, uint32_t guard) {
             continue;
         }
         uint64_t v = hi ? (uint64_t)hi[lane] << 32 | lo[lane] : (uint64_t)(int64_t)(int32_t)lo[lane];
-        if (d->optype == OT_CALL ? !call_index(w->run, base + v, &t[lane]) : !code_index(w->run, base + v, &t[lane]))
+        if (d->optype == OT_CALL ? !call_index(w->run, base + v, &t[lane])
+                                 : !code_index(w->run, base + v, &t[lane]))
             return bad_target(w, d, lane, base + v);
     }
     if (g != w->active) {
@@ -301,12 +300,9 @@ static uint32_t bsync_candidates(const Warp *w, uint32_t arrived, uint32_t pendi
     if (c & pending)
         return c & pending;
     switch (w->run->opt.bsync_nb) {
-    case MACHINE_NB_LITERAL:
-        return c;
-    case MACHINE_NB_BLOCKED:
-        return c & ~w->blocked;
-    default:
-        return 0;
+    case MACHINE_NB_LITERAL: return c;
+    case MACHINE_NB_BLOCKED: return c & ~w->blocked;
+    default: return 0;
     }
 }
 
@@ -409,7 +405,8 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
         w->blocked &= ~here;
         return RUN_OK;
     }
-    if (g == w->valid && !d->v[0].mask && !(w->valid & ~(mask[0] ^ d->xm[0]))) { /* a constant, everybody here */
+    if (g == w->valid && !d->v[0].mask &&
+        !(w->valid & ~(mask[0] ^ d->xm[0]))) { /* a constant, everybody here */
         w->sleep &= ~g;
         w->blocked &= ~g;
         return RUN_OK;
@@ -418,7 +415,8 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     for (uint32_t m = w->active; m; m &= m - 1)
         if (!((mask[low_lane(m)] ^ d->xm[0]) >> low_lane(m) & 1)) {
             w->pc = pc;
-            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE, "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane",
+            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE,
+                                "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane",
                                 mask[low_lane(m)] ^ d->xm[0]);
         }
     for (uint32_t m = arrived; m; m &= m - 1) {
@@ -431,7 +429,8 @@ static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
     if (!complete && !(wanted & ~arrived)) {
         unsigned lane = low_lane(w->active);
         w->pc = pc;
-        return machine_trap(w, d, lane, TRAP_COLLECTIVE, "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks",
+        return machine_trap(w, d, lane, TRAP_COLLECTIVE,
+                            "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks",
                             mask[lane] ^ d->xm[0]);
     }
     if (!complete) {
@@ -469,8 +468,14 @@ static bool host_goes_on(Warp *w, const Dec *d, uint32_t g, MachineCallKind kind
     uint64_t pc = pc_address(r, own_pc(w, d));
     const BinFunc *f = binary_func_at(r->bin, pc);
     uint64_t in_func = f ? pc - f->address : pc;
-    MachineCall c = {.kind = kind, .name = isa_optype_name(d->optype), .warp = w->index, .pc_bytes = pc,
-                     .func_pc_bytes = in_func, .func = f, .lanes = g, .has_value = kind == MACHINE_CALL_TRAP,
+    MachineCall c = {.kind = kind,
+                     .name = isa_optype_name(d->optype),
+                     .warp = w->index,
+                     .pc_bytes = pc,
+                     .func_pc_bytes = in_func,
+                     .func = f,
+                     .lanes = g,
+                     .has_value = kind == MACHINE_CALL_TRAP,
                      .regs = (const uint32_t(*)[32])(const void *)w->rows};
     if (f && f->locs && in_func / INST_BYTES < f->ninsts)
         c.ptx_line = f->locs[in_func / INST_BYTES].ptx_line;
@@ -499,7 +504,8 @@ static int op_host_call(Warp *w, Dec *d, uint32_t g) {
         return RUN_OK;
     if (w->run->opt.call)
         return machine_trap(w, d, low_lane(g), TRAP_INSTRUCTION, "%s", isa_optype_name(d->optype));
-    return machine_trap(w, d, low_lane(g), TRAP_UNSUPPORTED, "%s without a handler", isa_optype_name(d->optype));
+    return machine_trap(w, d, low_lane(g), TRAP_UNSUPPORTED, "%s without a handler",
+                        isa_optype_name(d->optype));
 }
 
 /* ---- binding ---- */

@@ -1,11 +1,12 @@
 /* Blocks: resident state, the order in which warps run, and the proof that nothing will ever change.
  *
- * Warps of the resident blocks run in turn, each for a quantum of instructions or until it waits. After a while of
- * turns the whole resident state is hashed: masks, program counters, registers, barriers, timers (relative to now), and
- * memory. The machine is deterministic, so an equal state means an endless loop, unless a clock was read in between.
- * Memory is hashed only where a store changed some in between, everything else is equal, and its size is small beside
- * the work done since; else the changes count as progress. With blocks of the grid still outside, the next one
- * becomes resident instead: it may be what the others wait for.
+ * Warps of the resident blocks run in turn, each for a quantum of instructions or until it waits. After a
+ * while of turns the whole resident state is hashed: masks, program counters, registers, barriers, timers
+ * (relative to now), and memory. The machine is deterministic, so an equal state means an endless loop,
+ * unless a clock was read in between. Memory is hashed only where a store changed some in between, everything
+ * else is equal, and its size is small beside the work done since; else the changes count as progress. With
+ * blocks of the grid still outside, the next one becomes resident instead: it may be what the others wait
+ * for.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <stdlib.h>
@@ -13,15 +14,15 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-/* Ticks between looks at the state: at least so many, and one for each STATE_PER_TICK bytes of it. A loop is met in another
- * phase at every look, so it takes up to as many looks as the loop is long. */
+/* Ticks between looks at the state: at least so many, and one for each STATE_PER_TICK bytes of it. A loop is
+ * met in another phase at every look, so it takes up to as many looks as the loop is long. */
 enum { PROOF_INTERVAL = 1 << 12, STATE_PER_TICK = 4, ADD_BLOCK_AFTER = 1 << 24 };
 /* Bytes of memory that may be hashed: so many, and more for each tick. */
 enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
 
 typedef struct {
     Run *r;
-    Cta **slots;          /* resident blocks, in the order in which they started */
+    Cta **slots; /* resident blocks, in the order in which they started */
     uint32_t n, cap;
     Cta *spare;           /* memory of a finished block */
     uint64_t next, total; /* linear block numbers */
@@ -75,7 +76,9 @@ static bool warp_create(Run *r, Cta *c, uint32_t index) {
     return w->local && (!r->slow || shadow_create(r, w));
 }
 
-static unsigned checked_modes(const Run *r) { return (unsigned)r->slow | (unsigned)r->opt.report_undefined << 1; }
+static unsigned checked_modes(const Run *r) {
+    return (unsigned)r->slow | (unsigned)r->opt.report_undefined << 1;
+}
 
 static Cta *cta_create(Run *r) {
     uint32_t threads = r->launch->block[0] * r->launch->block[1] * r->launch->block[2];
@@ -233,7 +236,8 @@ static bool turn(Grid *g, bool *ran, uint64_t *alarm) {
 
 static void hash_warp(const Run *r, const Warp *w, XXH3_state_t *h) {
     struct {
-        uint32_t pc, valid, active, yield, sleep, switch_mask, tried, blocked, pick_next, red_copy, state, barrier, timer_on;
+        uint32_t pc, valid, active, yield, sleep, switch_mask, tried, blocked, pick_next, red_copy, state,
+            barrier, timer_on;
         uint64_t remaining;
         uint32_t p[PRED_SINK], b[16], rpc[32];
     } s;
@@ -241,7 +245,8 @@ static void hash_warp(const Run *r, const Warp *w, XXH3_state_t *h) {
     s.state = w->state;
     if (w->state != WARP_DONE) {
         s.pc = w->pc, s.valid = w->valid, s.active = w->active, s.yield = w->yield, s.sleep = w->sleep;
-        s.switch_mask = w->switch_mask, s.tried = w->tried, s.blocked = w->blocked, s.pick_next = w->pick_next, s.red_copy = w->red_copy;
+        s.switch_mask = w->switch_mask, s.tried = w->tried, s.blocked = w->blocked,
+        s.pick_next = w->pick_next, s.red_copy = w->red_copy;
         s.barrier = w->state == WARP_AT_BARRIER ? w->barrier : 0;
         s.timer_on = w->timer_on;
         s.remaining = w->timer_on ? w->deadline - r->ticks : 0;
@@ -265,7 +270,12 @@ static XXH128_hash_t hash_state(const Grid *g) {
     for (uint32_t s = 0; s < g->n; s++) {
         for (unsigned i = 0; i < NUM_BARRIERS; i++) {
             const Barrier *b = &g->slots[s]->bar[i];
-            uint32_t v[7] = {b->count, b->expected, b->kind, b->redop, (uint32_t)b->and_so_far | (uint32_t)b->or_so_far << 1, b->popc,
+            uint32_t v[7] = {b->count,
+                             b->expected,
+                             b->kind,
+                             b->redop,
+                             (uint32_t)b->and_so_far | (uint32_t)b->or_so_far << 1,
+                             b->popc,
                              b->waiting};
             XXH3_128bits_update(&h, v, sizeof v);
         }
@@ -320,11 +330,12 @@ static bool same_as_saved(Grid *g) {
     if (!XXH128_isEqual(hash_state(g), g->saved))
         return false;
     XXH128_hash_t memory;
-    return g->saved_version == r->mem_version || (hash_memory(g, &memory) && XXH128_isEqual(memory, g->saved_memory));
+    return g->saved_version == r->mem_version ||
+           (hash_memory(g, &memory) && XXH128_isEqual(memory, g->saved_memory));
 }
 
-/* Has this very state been seen before, but perhaps for the random lane choices to come? When to look follows from the
- * state alone, so in an endless loop the looks repeat as well. */
+/* Has this very state been seen before, but perhaps for the random lane choices to come? When to look follows
+ * from the state alone, so in an endless loop the looks repeat as well. */
 static bool state_repeats(Grid *g) {
     Run *r = g->r;
     if (r->opt.no_deadlock_proof || r->ticks < g->next_check)
@@ -357,9 +368,11 @@ static bool state_repeats(Grid *g) {
 static bool gathers_for_barrier(const Run *r, uint32_t pc) {
     char error[ISA_ERROR_BYTES];
     MachInst in;
-    if (pc + 1 >= r->ncode || !isa_decode(r->bin->target, r->code[pc], &in, error) || in.optype != OT_WARPSYNC)
+    if (pc + 1 >= r->ncode || !isa_decode(r->bin->target, r->code[pc], &in, error) ||
+        in.optype != OT_WARPSYNC)
         return false;
-    return isa_decode(r->bin->target, r->code[pc + 1], &in, error) && (in.optype == OT_BAR || in.optype == OT_BAR_RED);
+    return isa_decode(r->bin->target, r->code[pc + 1], &in, error) &&
+           (in.optype == OT_BAR || in.optype == OT_BAR_RED);
 }
 
 /* A warp whose lanes wait for each other in front of different barriers: the program is wrong there. */
@@ -373,8 +386,8 @@ static bool report_split_warp(Grid *g) {
                 uint32_t pc = w->active >> lane & 1 ? w->pc : w->rpc[lane];
                 if (!gathers_for_barrier(g->r, pc))
                     continue;
-                machine_trap(w, &w->prog[pc], lane, TRAP_DIVERGENT_BARRIER, "a part of warp %u waits for the others",
-                             w->index);
+                machine_trap(w, &w->prog[pc], lane, TRAP_DIVERGENT_BARRIER,
+                             "a part of warp %u waits for the others", w->index);
                 return true;
             }
         }
@@ -390,8 +403,8 @@ static bool report_exited(Grid *g) {
             continue;
         Warp *w = &c->warps[low_lane(c->bar[id].waiting)];
         machine_trap(w, &w->prog[w->pc - 1], low_lane(w->active), TRAP_BARRIER,
-                     "E-BAR-EXITED: barrier %u: %u of %u threads arrived, %u warps have exited", id, c->bar[id].count,
-                     c->bar[id].expected, c->ndone);
+                     "E-BAR-EXITED: barrier %u: %u of %u threads arrived, %u warps have exited", id,
+                     c->bar[id].count, c->bar[id].expected, c->ndone);
         return true;
     }
     return false;
@@ -415,8 +428,9 @@ static bool stuck(Grid *g, SimTrapKind kind) {
                 machine_trap(w, w->pc ? &w->prog[w->pc - 1] : NULL, low_lane(w->active), kind,
                              "warp %u waits at barrier %u", w->index, w->barrier);
             else
-                machine_trap(w, NULL, low_lane(w->active), kind, "valid 0x%08x active 0x%08x, %llu of %llu blocks",
-                             w->valid, w->active, (unsigned long long)g->n, (unsigned long long)g->total);
+                machine_trap(w, NULL, low_lane(w->active), kind,
+                             "valid 0x%08x active 0x%08x, %llu of %llu blocks", w->valid, w->active,
+                             (unsigned long long)g->n, (unsigned long long)g->total);
             return false;
         }
     return false;

@@ -56,30 +56,30 @@ struct Dec {
     uint16_t optype;
     uint8_t nv, nq;
     uint32_t mods;
-    SrcRef v[4];       /* vector sources, in slot order */
-    uint32_t dst[2];   /* byte offsets of destination rows in Warp.rows */
-    uint8_t pd[2];     /* destination predicates, into Warp.p */
-    uint8_t wide;      /* memory: address register is a pair */
+    SrcRef v[4];     /* vector sources, in slot order */
+    uint32_t dst[2]; /* byte offsets of destination rows in Warp.rows */
+    uint8_t pd[2];   /* destination predicates, into Warp.p */
+    uint8_t wide;    /* memory: address register is a pair */
     uint8_t breg;
-    PredRef q[3];      /* predicate sources, in slot order */
-    uint32_t xm[4];    /* sign or inversion masks of v[]: value = (bits & am) ^ xm */
+    PredRef q[3];   /* predicate sources, in slot order */
+    uint32_t xm[4]; /* sign or inversion masks of v[]: value = (bits & am) ^ xm */
     uint32_t am[4];
-    uint32_t imm[2];   /* immediate-only slots, and what a binder keeps */
-    uint32_t k[8];     /* constants that a binder made of the modifiers */
-    int64_t target;    /* byte distance or absolute address of control transfers; memory offset */
+    uint32_t imm[2];               /* immediate-only slots, and what a binder keeps */
+    uint32_t k[8];                 /* constants that a binder made of the modifiers */
+    int64_t target;                /* byte distance or absolute address of control transfers; memory offset */
     OpFn *inner_full, *inner_part; /* under a rounding mode other than nearest */
-    SimAlloc *alloc;   /* last allocation that was hit */
+    SimAlloc *alloc;               /* last allocation that was hit */
     const MachInst *inst;
 };
 
-typedef struct { /* one named barrier */
-    uint32_t count;     /* threads arrived: 32 a warp */
-    uint32_t expected;  /* operand: 0 = all living warps */
-    uint8_t kind;       /* 0 free, 1 SYNC/ARV, 2 RED */
+typedef struct {       /* one named barrier */
+    uint32_t count;    /* threads arrived: 32 a warp */
+    uint32_t expected; /* operand: 0 = all living warps */
+    uint8_t kind;      /* 0 free, 1 SYNC/ARV, 2 RED */
     uint8_t redop;
     bool and_so_far, or_so_far;
     uint32_t popc;
-    uint32_t waiting;   /* warps blocked here */
+    uint32_t waiting; /* warps blocked here */
 } Barrier;
 
 typedef enum { WARP_READY, WARP_ASLEEP, WARP_AT_BARRIER, WARP_DONE } WarpState;
@@ -91,29 +91,29 @@ struct Warp {
     uint8_t *rows;
     uint32_t pc;
     uint32_t valid, active, yield, sleep, switch_mask;
-    uint32_t tried;               /* lanes that a WARPSYNC let run since one last passed */
-    uint32_t blocked;             /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
+    uint32_t tried;   /* lanes that a WARPSYNC let run since one last passed */
+    uint32_t blocked; /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
     uint32_t p[PRED_COUNT];
     uint32_t b[16];
     uint32_t rpc[32];
-    uint8_t state;                /* WarpState */
-    uint8_t barrier;              /* where it waits */
+    uint8_t state;   /* WarpState */
+    uint8_t barrier; /* where it waits */
     bool timer_on;
-    uint64_t deadline;            /* in ticks of the run */
-    uint32_t red_copy;            /* WarpBARState */
-    uint32_t pick_next;           /* MACHINE_LANE_ROTATE */
+    uint64_t deadline;  /* in ticks of the run */
+    uint32_t red_copy;  /* WarpBARState */
+    uint32_t pick_next; /* MACHINE_LANE_ROTATE */
     uint32_t hops;
     uint64_t last_hop;
-    uint32_t index;               /* in the block */
-    uint32_t first_valid;         /* lanes at launch */
+    uint32_t index;       /* in the block */
+    uint32_t first_valid; /* lanes at launch */
     struct Cta *cta;
     struct Run *run;
     Dec *prog;
-    uint32_t *local;              /* word w of lane l at [w * 32 + l] */
-    uint32_t local_lo, local_hi;  /* words [lo, hi) were written since they were zeroed */
-    uint8_t *local_written;       /* report_undefined: one byte for each byte of local, same order */
-    struct WarpShadow *shadow;    /* checked modes */
-    uint32_t tid[3][32];          /* thread coordinates of the lanes */
+    uint32_t *local;             /* word w of lane l at [w * 32 + l] */
+    uint32_t local_lo, local_hi; /* words [lo, hi) were written since they were zeroed */
+    uint8_t *local_written;      /* report_undefined: one byte for each byte of local, same order */
+    struct WarpShadow *shadow;   /* checked modes */
+    uint32_t tid[3][32];         /* thread coordinates of the lanes */
 };
 
 typedef struct Cta {
@@ -121,8 +121,8 @@ typedef struct Cta {
     uint32_t nwarps, ndone;
     Warp *warps;
     Barrier bar[NUM_BARRIERS];
-    uint8_t *shared;              /* with 64 bytes of slack */
-    uint8_t *shared_written;      /* checked mode: one byte a byte */
+    uint8_t *shared;         /* with 64 bytes of slack */
+    uint8_t *shared_written; /* checked mode: one byte a byte */
     bool live;
 } Cta;
 
@@ -138,32 +138,34 @@ typedef struct Run {
     SimMemory *mem;
     MachineOptions opt;
     MachineResult *res;
-    Arena arena;                  /* decoded instructions, literal rows */
+    Arena arena; /* decoded instructions, literal rows */
     const uint64_t (*code)[2];
     uint32_t ncode;
-    Dec *prog;                    /* ncode entries, decoded when first issued */
+    Dec *prog; /* ncode entries, decoded when first issued */
     const Level *level;
-    const uint32_t *zero_rows;    /* four rows of zeros */
+    const uint32_t *zero_rows; /* four rows of zeros */
     const uint8_t *bank[NUM_BANKS];
     uint32_t bank_bytes[NUM_BANKS];
-    FuncPlace *func_places;       /* ascending addresses */
+    FuncPlace *func_places; /* ascending addresses */
     uint32_t nfunc_places;
     uint32_t shared_bytes, local_bytes;
-    uint64_t ticks;               /* clock: warp instructions issued, and time when everybody slept */
-    uint64_t slept;               /* part of ticks in which nothing issued */
-    int64_t quota;                /* left for the running warp */
-    uint64_t mem_version;         /* counts stores that changed a byte of any memory */
+    uint64_t ticks;       /* clock: warp instructions issued, and time when everybody slept */
+    uint64_t slept;       /* part of ticks in which nothing issued */
+    int64_t quota;        /* left for the running warp */
+    uint64_t mem_version; /* counts stores that changed a byte of any memory */
     uint64_t clock_reads;
-    uint64_t random;              /* MACHINE_LANE_RANDOM */
-    uint32_t rows_used;           /* highest R row named by decoded instructions + 1 */
+    uint64_t random;    /* MACHINE_LANE_RANDOM */
+    uint32_t rows_used; /* highest R row named by decoded instructions + 1 */
     bool ur_used;
-    bool slow;                    /* a checked mode or tracing is on */
+    bool slow; /* a checked mode or tracing is on */
     bool trapped;
-    struct { uint64_t issues, lanes; } cls[CLS_COUNT];
-    struct Cta *spare;            /* memory of a finished block, of this or an earlier run of the session */
-    unsigned spare_for;           /* the checked modes that it was made for */
+    struct {
+        uint64_t issues, lanes;
+    } cls[CLS_COUNT];
+    struct Cta *spare;  /* memory of a finished block, of this or an earlier run of the session */
+    unsigned spare_for; /* the checked modes that it was made for */
     struct FindingSet *finding_set;
-    struct Replay *replay;        /* following a schedule */
+    struct Replay *replay; /* following a schedule */
 } Run;
 
 /* ---- operand access for handlers ---- */
@@ -173,12 +175,16 @@ static inline const uint32_t *dec_src(const Warp *w, const Dec *d, unsigned i) {
 static inline uint32_t *dec_dst(const Warp *w, const Dec *d, unsigned i) {
     return (uint32_t *)(void *)(w->rows + d->dst[i]);
 }
-static inline uint32_t dec_pred(const Warp *w, const Dec *d, unsigned i) { return w->p[d->q[i].index] ^ d->q[i].x; }
+static inline uint32_t dec_pred(const Warp *w, const Dec *d, unsigned i) {
+    return w->p[d->q[i].index] ^ d->q[i].x;
+}
 static inline void set_pred(Warp *w, unsigned index, uint32_t g, uint32_t bits) {
     w->p[index] = (w->p[index] & ~g) | (bits & g);
 }
 static inline unsigned low_lane(uint32_t m) { return (unsigned)__builtin_ctz(m); }
-static inline uint64_t pc_address(const Run *r, uint32_t pc) { return r->bin->code_base + (uint64_t)pc * INST_BYTES; }
+static inline uint64_t pc_address(const Run *r, uint32_t pc) {
+    return r->bin->code_base + (uint64_t)pc * INST_BYTES;
+}
 
 /* ---- binding (bind.c): operands of `d->inst` into d ---- */
 typedef struct Bind {
@@ -186,18 +192,18 @@ typedef struct Bind {
     Dec *d;
     const MachInst *in;
     uint32_t pc;
-    uint8_t width[4]; /* WIDTH_* of v[i], set before bind_operands */
+    uint8_t width[4];     /* WIDTH_* of v[i], set before bind_operands */
     uint8_t vector_slots; /* source slots to count as v[] even if the target has no register form */
-    bool raw_cmem;    /* a c[][] operand is the binder's business */
+    bool raw_cmem;        /* a c[][] operand is the binder's business */
     bool failed;
     char why[96];
 } Bind;
 /* How an immediate, c[][] or UR operand fills a source of two registers. */
 enum { WIDTH_32, WIDTH_I64, WIDTH_U64, WIDTH_F64 };
-/* Fill in everything that the slots say: v, q, dst, pd, imm in slot order. Float sources get am and xm for abs
- * and neg; integer binders read xm as ~0 for a negated source. */
+/* Fill in everything that the slots say: v, q, dst, pd, imm in slot order. Float sources get am and xm for
+ * abs and neg; integer binders read xm as ~0 for a negated source. */
 void bind_operands(Bind *b);
-bool bind_fail(Bind *b, const char *why); /* false */
+bool bind_fail(Bind *b, const char *why);            /* false */
 const uint32_t *bind_literal(Run *r, uint32_t bits); /* a row with `bits` in every lane */
 /* Position of the i-th vector source or predicate source that the slots have. */
 typedef bool BindFn(Bind *b);
@@ -213,52 +219,58 @@ extern const Level level_base;
 const Level *level_find(const char *name); /* NULL = best; NULL result if the host cannot run it */
 
 /* ---- control (branch.c, barrier.c) ---- */
-BindFn bind_BRA, bind_BRX, bind_CALL, bind_RET, bind_LEPC, bind_EXIT, bind_KILL, bind_BMOV, bind_BSSY, bind_BSYNC,
-    bind_YIELD, bind_BREAK, bind_WARPSYNC, bind_NANOSLEEP, bind_RTT, bind_TRAP, bind_SYSCALL, bind_BPT;
+BindFn bind_BRA, bind_BRX, bind_CALL, bind_RET, bind_LEPC, bind_EXIT, bind_KILL, bind_BMOV, bind_BSSY,
+    bind_BSYNC, bind_YIELD, bind_BREAK, bind_WARPSYNC, bind_NANOSLEEP, bind_RTT, bind_TRAP, bind_SYSCALL,
+    bind_BPT;
 BindFn bind_BAR, bind_BAR_RED, bind_B2R, bind_B2R_RESULT, bind_R2B;
 void barrier_warp_exited(Cta *c);
 bool barrier_waits_for_exited(const Cta *c, unsigned *id);
 BindFn bind_S2R, bind_S2UR, bind_CS2R;
 BindFn bind_ATOMG, bind_ATOMG_CAS, bind_ATOM, bind_ATOM_CAS, bind_RED, bind_ATOMS, bind_ATOMS_CAS, bind_QSPC;
-BindFn bind_VABSDIFF4, bind_VIMNMX3, bind_VIADDMNMX, bind_LDGSTS, bind_LDGDEPBAR, bind_DEPBAR, bind_ATOMS_POPC_INC, bind_LDSM,
-    bind_STSM, bind_MOVM, bind_ELECT, bind_CGAERRBAR, bind_FENCE_VIEW_ASYNC, bind_PMTRIG, bind_ACQBULK, bind_PREEXIT;
+BindFn bind_VABSDIFF4, bind_VIMNMX3, bind_VIADDMNMX, bind_LDGSTS, bind_LDGDEPBAR, bind_DEPBAR,
+    bind_ATOMS_POPC_INC, bind_LDSM, bind_STSM, bind_MOVM, bind_ELECT, bind_CGAERRBAR, bind_FENCE_VIEW_ASYNC,
+    bind_PMTRIG, bind_ACQBULK, bind_PREEXIT;
 BindFn bind_video_min_max; /* VIMNMX of other types than 32 bits */
 BindFn bind_not_simulated;
 
 /* ---- memory (mem.c) ---- */
-/* Host bytes of a guest access of one lane, or NULL after trapping. space: as below; *alloc is set for global. */
+/* Host bytes of a guest access of one lane, or NULL after trapping. space: as below; *alloc is set for
+ * global. */
 typedef enum { MS_GENERIC, MS_GLOBAL, MS_SHARED, MS_LOCAL } MemSpace;
 typedef struct {
-    uint8_t *bytes;   /* NULL for local memory, which is not contiguous */
-    SimAlloc *alloc;  /* global */
-    uint32_t offset;  /* local: byte offset; shared: offset */
+    uint8_t *bytes;  /* NULL for local memory, which is not contiguous */
+    SimAlloc *alloc; /* global */
+    uint32_t offset; /* local: byte offset; shared: offset */
     MemSpace space;
 } MemRef;
 int mem_ref(Warp *w, Dec *d, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes, bool write,
             MemRef *out);
 void mem_load(const Warp *w, unsigned lane, const MemRef *m, unsigned size_bytes, void *out);
 void mem_store(Warp *w, unsigned lane, const MemRef *m, unsigned size_bytes, const void *data);
-uint64_t mem_address(const Warp *w, const Dec *d, unsigned lane); /* ra (pair) + urb + offset of the usual slots */
+uint64_t mem_address(const Warp *w, const Dec *d,
+                     unsigned lane); /* ra (pair) + urb + offset of the usual slots */
 /* Lane by lane, any addresses. */
 OpFn mem_load_slow, mem_store_slow;
 
 /* ---- traps and findings (machine.c) ---- */
 int machine_trap(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, const char *fmt, ...)
     __attribute__((format(printf, 5, 6))); /* RUN_TRAP */
-int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, uint64_t address, const char *text);
+int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, uint64_t address,
+                         const char *text);
 void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t lanes, uint64_t other_pc,
                      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 /* ---- checked issue loop (shadow.c, mask_checks.c) ---- */
-typedef struct { /* which regions a lane is in, followed beside the B registers */
-    uint16_t joined[32];      /* bit b: BSSY Bb, and not left since */
-    uint32_t region[16][32];  /* code index behind that region */
+typedef struct {               /* which regions a lane is in, followed beside the B registers */
+    uint16_t joined[32];       /* bit b: BSSY Bb, and not left since */
+    uint32_t region[16][32];   /* code index behind that region */
     uint32_t active, executed; /* before the instruction; of those, the lanes whose predicates are true */
 } MaskShadow;
 void masks_before(Warp *w, const Dec *d, uint32_t g, MaskShadow *s);
 void masks_after(Warp *w, const Dec *d, MaskShadow *s);
 /* ---- schedules (replay.c) ---- */
-/* Before an instruction: *g becomes what the schedule says. RUN_OK: execute it; RUN_AGAIN: it was passed over; RUN_TRAP. */
+/* Before an instruction: *g becomes what the schedule says. RUN_OK: execute it; RUN_AGAIN: it was passed
+ * over; RUN_TRAP. */
 int replay_before(Warp *w, Dec *d, uint32_t *g);
 /* The schedule's next step, if it is of this kind and for this instruction; NULL without a schedule. */
 const MachineReplayStep *replay_take(Warp *w, const Dec *d, MachineReplayKind kind);
@@ -266,24 +278,16 @@ bool shadow_create(Run *r, Warp *w);
 void shadow_reset(Warp *w);
 int shadow_issue(Warp *w);
 
-/* Source lane of SHFL for `lane` with operands b (lane or distance) and c (clamp, segment << 8); -1 if out of the
- * segment: the lane keeps its own value. */
+/* Source lane of SHFL for `lane` with operands b (lane or distance) and c (clamp, segment << 8); -1 if out of
+ * the segment: the lane keeps its own value. */
 static inline int shfl_source_lane(uint32_t mode, uint32_t lane, uint32_t b, uint32_t c) {
     uint32_t clamp = c & 31, segment = c >> 8 & 31, n = b & 31;
     int max = (int)((lane & segment) | (clamp & ~segment)), min = (int)(lane & segment), j;
     switch (mode) {
-    case ShflMode_UP:
-        j = (int)lane - (int)n;
-        return j >= max ? j : -1;
-    case ShflMode_DOWN:
-        j = (int)(lane + n);
-        break;
-    case ShflMode_BFLY:
-        j = (int)(lane ^ n);
-        break;
-    default:
-        j = min | (int)(n & ~segment);
-        break;
+    case ShflMode_UP: j = (int)lane - (int)n; return j >= max ? j : -1;
+    case ShflMode_DOWN: j = (int)(lane + n); break;
+    case ShflMode_BFLY: j = (int)(lane ^ n); break;
+    default: j = min | (int)(n & ~segment); break;
     }
     return j <= max ? j : -1;
 }

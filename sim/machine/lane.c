@@ -22,7 +22,8 @@ LaneMachine *lane_machine_new(const Binary *b) {
     m->run.res = &m->result;
     m->run.level = level_find(NULL);
     uint8_t *raw = arena_alloc(&m->run.arena, 5 * ROW_BYTES);
-    m->run.zero_rows = (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
+    m->run.zero_rows =
+        (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
     m->warp.rows = rows;
     m->warp.run = &m->run;
     m->warp.valid = m->warp.active = ~0u;

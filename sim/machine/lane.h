@@ -1,5 +1,5 @@
-/* One lane of the machine without a launch: registers are given, single data instructions are executed by the functions
- * that launches use. For replaying counterexamples.
+/* One lane of the machine without a launch: registers are given, single data instructions are executed by the
+ * functions that launches use. For replaying counterexamples.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_MACHINE_LANE_H
 #define HEDDLE_SIM_MACHINE_LANE_H
@@ -11,7 +11,7 @@ void lane_machine_free(LaneMachine *m);
 /* Registers and predicates of a file, RF_R to RF_UP; RZ, PT and the like are not set and read as usual. */
 void lane_machine_set(LaneMachine *m, RegFile file, unsigned reg, uint32_t value);
 uint32_t lane_machine_get(const LaneMachine *m, RegFile file, unsigned reg);
-/* Execute one instruction, its guard taken as true. No c[][] operands, no memory, no control flow: false if the
- * machine does not execute it this way. */
+/* Execute one instruction, its guard taken as true. No c[][] operands, no memory, no control flow: false if
+ * the machine does not execute it this way. */
 bool lane_machine_step(LaneMachine *m, const MachInst *in);
 #endif

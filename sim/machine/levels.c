@@ -21,8 +21,8 @@ static bool has_v4(void) {
 const Level *level_find(const char *name) {
 #ifdef SIM_HAVE_X86_LEVELS
     __builtin_cpu_init();
-    const Level *levels[] = {has_v4() ? &level_v4 : NULL, has_v3() ? &level_v3 : NULL, has_v2() ? &level_v2 : NULL,
-                             &level_base};
+    const Level *levels[] = {has_v4() ? &level_v4 : NULL, has_v3() ? &level_v3 : NULL,
+                             has_v2() ? &level_v2 : NULL, &level_base};
 #else
     const Level *levels[] = {&level_base};
 #endif

@@ -8,8 +8,9 @@
 #include <string.h>
 
 enum { VAR_GLOBAL, VAR_CONST, VAR_SHARED }; /* BinVar.space */
-/* Beside the declared stack: for functions whose need the file does not tell; for recursion as much as the PTX interpreter
- * allows (4096 calls, 512 KiB of variables) with 128 bytes of saved registers and spills a call. */
+/* Beside the declared stack: for functions whose need the file does not tell; for recursion as much as the
+ * PTX interpreter allows (4096 calls, 512 KiB of variables) with 128 bytes of saved registers and spills a
+ * call. */
 enum { CALL_STACK_BYTES = 64 << 10, RECURSION_BYTES = 1 << 20 };
 
 /* ---- traps and findings ---- */
@@ -53,7 +54,8 @@ int machine_trap(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, const c
     return trap(w, d, lane, kind);
 }
 
-int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, uint64_t address, const char *text) {
+int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, uint64_t address,
+                         const char *text) {
     SimTrap *t = &w->run->res->trap;
     snprintf(t->text, sizeof t->text, "%s", text);
     t->has_address = true;
@@ -65,16 +67,15 @@ uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, un
     const Warp *w = t->state;
     uint32_t value = 0;
     switch (file) {
-    case RF_P:
-        return w->p[reg & 7] >> lane & 1;
-    case RF_UP:
-        return w->p[PRED_UP + (reg & 7)] >> lane & 1;
+    case RF_P: return w->p[reg & 7] >> lane & 1;
+    case RF_UP: return w->p[PRED_UP + (reg & 7)] >> lane & 1;
     case RF_R:
     case RF_UR:
-        memcpy(&value, w->rows + ((file == RF_UR ? ROW_UR + (reg & 63) : reg & 255) * ROW_BYTES + 4 * (lane & 31)), 4);
+        memcpy(&value,
+               w->rows + ((file == RF_UR ? ROW_UR + (reg & 63) : reg & 255) * ROW_BYTES + 4 * (lane & 31)),
+               4);
         return value;
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -82,11 +83,16 @@ uint64_t machine_trace_address(const MachineTrace *t, unsigned lane) {
     const Warp *w = t->state;
     const Dec *d = &w->prog[(t->pc_bytes - w->run->bin->code_base) / INST_BYTES];
     switch (t->inst->optype) {
-    case OT_ST: case OT_STG: case OT_ATOM: case OT_ATOMG: case OT_ATOM_CAS: case OT_ATOMG_CAS: case OT_RED: case OT_LD:
-    case OT_LDG:
-        return mem_address(w, d, lane);
-    default:
-        return 0;
+    case OT_ST:
+    case OT_STG:
+    case OT_ATOM:
+    case OT_ATOMG:
+    case OT_ATOM_CAS:
+    case OT_ATOMG_CAS:
+    case OT_RED:
+    case OT_LD:
+    case OT_LDG: return mem_address(w, d, lane);
+    default: return 0;
     }
 }
 
@@ -125,8 +131,14 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
     MachineFinding *f = &res->findings[res->nfindings++];
     SimTrap place;
     trap_place(w, d, lanes ? low_lane(lanes) : 0, &place);
-    *f = (MachineFinding){.kind = kind, .pc_bytes = pc, .other_pc_bytes = other_pc, .count = 1, .warp = w->index,
-                          .lanes = lanes, .func = binary_func_at(r->bin, pc), .ptx_line = place.ptx_line};
+    *f = (MachineFinding){.kind = kind,
+                          .pc_bytes = pc,
+                          .other_pc_bytes = other_pc,
+                          .count = 1,
+                          .warp = w->index,
+                          .lanes = lanes,
+                          .func = binary_func_at(r->bin, pc),
+                          .ptx_line = place.ptx_line};
     memcpy(f->block, w->cta->id, sizeof f->block);
     va_list ap;
     va_start(ap, fmt);
@@ -159,8 +171,9 @@ static bool find_functions(Run *r, Diags *d) {
     const Binary *b = r->bin;
     r->func_places = ARENA_ARRAY(&r->arena, FuncPlace, b->nfuncs + 1u);
     for (uint32_t i = 0; i < b->nfuncs; i++)
-        r->func_places[r->nfunc_places++] = (FuncPlace){
-            sim_func_address(b->funcs[i].name), (uint32_t)((b->funcs[i].address - b->code_base) / INST_BYTES)};
+        r->func_places[r->nfunc_places++] =
+            (FuncPlace){sim_func_address(b->funcs[i].name),
+                        (uint32_t)((b->funcs[i].address - b->code_base) / INST_BYTES)};
     qsort(r->func_places, r->nfunc_places, sizeof *r->func_places, by_address);
     for (uint32_t i = 0; i + 1 < r->nfunc_places; i++)
         if (r->func_places[i].address == r->func_places[i + 1].address)
@@ -217,13 +230,15 @@ static bool fix_code(Run *r, uint8_t *bank4, Diags *d) {
             return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "a variable has no address");
         if (f->in_bank4) {
             if (b->const_bank4_bytes < 8 || f->offset_bytes > b->const_bank4_bytes - 8)
-                return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "an address is outside constant bank 4");
+                return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name,
+                            "an address is outside constant bank 4");
             memcpy(bank4 + f->offset_bytes, &value, sizeof value);
             continue;
         }
         if (f->offset_bytes / INST_BYTES >= b->ncode ||
             (f->kind != RELOC_ABS32_LO && f->kind != RELOC_ABS32_HI))
-            return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "an address relocation in the code is not known");
+            return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name,
+                        "an address relocation in the code is not known");
         if (!code) {
             code = arena_copy(&r->arena, b->code, (size_t)b->ncode * sizeof *b->code);
             r->code = (const uint64_t(*)[2])code;
@@ -244,7 +259,8 @@ static void make_bank0(Run *r) {
     const BinFunc *k = r->kernel;
     const TargetInfo *t = isa_target_info(r->bin->target);
     uint32_t base = k->param_base ? k->param_base : t->param_base_bytes;
-    uint32_t bytes = base + (r->launch->param_bytes > k->param_bytes ? r->launch->param_bytes : k->param_bytes);
+    uint32_t bytes =
+        base + (r->launch->param_bytes > k->param_bytes ? r->launch->param_bytes : k->param_bytes);
     if (bytes < k->const_bank0_bytes)
         bytes = k->const_bank0_bytes;
     bytes = (bytes + 15) & ~15u;
@@ -274,7 +290,8 @@ static void make_bank3(Run *r) {
     for (uint32_t i = 0; i < b->nvars; i++) {
         const BinVar *v = &b->vars[i];
         const SimAlloc *a = v->space == VAR_CONST ? alloc_of(r, i) : NULL;
-        if (a && v->offset_bytes <= b->const_bank3_bytes && v->size_bytes <= b->const_bank3_bytes - v->offset_bytes)
+        if (a && v->offset_bytes <= b->const_bank3_bytes &&
+            v->size_bytes <= b->const_bank3_bytes - v->offset_bytes)
             memcpy(bank + v->offset_bytes, a->data, v->size_bytes);
     }
     r->bank[3] = bank;
@@ -290,9 +307,7 @@ typedef struct {
 
 static bool comes_back(Calls *c, uint32_t f);
 
-static bool reaches(Calls *c, uint32_t f) {
-    return c->state[f] == 1 || (!c->state[f] && comes_back(c, f));
-}
+static bool reaches(Calls *c, uint32_t f) { return c->state[f] == 1 || (!c->state[f] && comes_back(c, f)); }
 
 /* May function f, or what it calls, call a function that waits for it? Depth: the functions of the binary. */
 static bool comes_back(Calls *c, uint32_t index) {
@@ -362,7 +377,8 @@ static bool make_memory(Run *r, Diags *d) {
 
 static void make_program(Run *r) {
     uint8_t *raw = arena_alloc(&r->arena, 5 * ROW_BYTES);
-    r->zero_rows = (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
+    r->zero_rows =
+        (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
     r->prog = ARENA_ARRAY(&r->arena, Dec, r->ncode);
     for (uint32_t i = 0; i < r->ncode; i++) {
         r->prog[i].full = r->prog[i].part = op_decode;
@@ -391,7 +407,8 @@ static bool check_launch(const Run *r, Diags *d) {
         wrong = "the parameter block is too small";
     if (!wrong && l->param_bytes > 0x8000)
         wrong = "the parameter block is too large";
-    if (!wrong && (k->address < r->bin->code_base || (k->address - r->bin->code_base) / INST_BYTES >= r->ncode))
+    if (!wrong &&
+        (k->address < r->bin->code_base || (k->address - r->bin->code_base) / INST_BYTES >= r->ncode))
         wrong = "the kernel has no code";
     return wrong ? diag(d, (SrcLoc){0}, DIAG_E0513, k->name, wrong) : true;
 }
@@ -429,8 +446,8 @@ struct MachineSession {
     Run r;
 };
 
-MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const char *host_level,
-                             Diags *d) {
+MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem,
+                             const char *host_level, Diags *d) {
     const BinFunc *k = binary_find(b, kernel);
     if (!k || !k->is_entry)
         return diag(d, (SrcLoc){0}, DIAG_E0512, kernel), NULL;
@@ -438,8 +455,10 @@ MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *
     if (!s)
         return diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "the host has too little memory"), NULL;
     Run *r = &s->r;
-    *r = (Run){.bin = b, .kernel = k, .launch = l, .mem = mem, .ncode = b->ncode, .level = level_find(host_level)};
-    bool ok = r->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
+    *r = (Run){
+        .bin = b, .kernel = k, .launch = l, .mem = mem, .ncode = b->ncode, .level = level_find(host_level)};
+    bool ok =
+        r->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
     ok = ok && check_launch(r, d) && make_memory(r, d);
     if (!ok) {
         machine_close(s);
@@ -494,8 +513,8 @@ bool machine_session_run(MachineSession *s, const MachineOptions *opt, MachineRe
     return ok;
 }
 
-bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const MachineOptions *opt,
-                 MachineResult *res, Diags *d) {
+bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem,
+                 const MachineOptions *opt, MachineResult *res, Diags *d) {
     *res = (MachineResult){0};
     MachineSession *s = machine_open(b, kernel, l, mem, opt ? opt->host_level : NULL, d);
     bool ok = s && machine_session_run(s, opt, res, d);
@@ -523,8 +542,9 @@ int machine_stats_print(const MachineStats *s, char *out, size_t out_bytes) {
                     "barrier phases       %llu\n"
                     "blocks resident      %u\n",
                     (unsigned long long)s->issues, (unsigned long long)s->lane_issues,
-                    100 * ratio(s->lane_issues, 32 * s->issues), 100 * ratio(s->data_lane_issues, 32 * s->data_issues),
-                    (unsigned long long)s->b_issues, 100 * ratio(s->b_issues, s->issues),
-                    (unsigned long long)s->switches, (unsigned long long)s->divergences,
-                    (unsigned long long)s->bsync_releases, (unsigned long long)s->barriers, s->max_resident);
+                    100 * ratio(s->lane_issues, 32 * s->issues),
+                    100 * ratio(s->data_lane_issues, 32 * s->data_issues), (unsigned long long)s->b_issues,
+                    100 * ratio(s->b_issues, s->issues), (unsigned long long)s->switches,
+                    (unsigned long long)s->divergences, (unsigned long long)s->bsync_releases,
+                    (unsigned long long)s->barriers, s->max_resident);
 }

@@ -1,10 +1,11 @@
-/* The SIMT machine: executes the decoded bytes of a loaded binary, warp by warp, with the mask semantics of the
- * branch-unit and barrier-unit specification as resolved for bru1 (state: Valid, Active, Yield, Sleep, Switch masks,
- * one PC, 16 B registers for a warp; a parked PC for each lane). It is told nothing about the PTX.
+/* The SIMT machine: executes the decoded bytes of a loaded binary, warp by warp, with the mask semantics of
+ * the branch-unit and barrier-unit specification as resolved for bru1 (state: Valid, Active, Yield, Sleep,
+ * Switch masks, one PC, 16 B registers for a warp; a parked PC for each lane). It is told nothing about the
+ * PTX.
  *
- * Blocks run one after another; a further block becomes resident when the resident ones can prove no progress or
- * take very long, so that programs in which blocks wait for each other run too. The order is fixed: same inputs,
- * same result.
+ * Blocks run one after another; a further block becomes resident when the resident ones can prove no progress
+ * or take very long, so that programs in which blocks wait for each other run too. The order is fixed: same
+ * inputs, same result.
  *
  * BARState, the 32 bits that B2R and R2B move (the specification names no layout):
  *   0-5 arrived warps   6-12 expected count / 32   13-14 kind: 0 free, 1 SYNC/ARV, 2 RED   15-16 reduction
@@ -19,22 +20,28 @@
 typedef enum { MACHINE_NB_RELEASE, MACHINE_NB_BLOCKED, MACHINE_NB_LITERAL } MachineBsyncNb;
 typedef enum { MACHINE_FALLTHROUGH_FIRST, MACHINE_TAKEN_FIRST } MachineBranchOrder;
 typedef enum { MACHINE_JOIN_ALL, MACHINE_JOIN_CANDIDATES } MachineJoinScope;
-typedef enum { MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE, MACHINE_LANE_RANDOM } MachineLaneChoice;
+typedef enum {
+    MACHINE_LANE_LOWEST,
+    MACHINE_LANE_HIGHEST,
+    MACHINE_LANE_ROTATE,
+    MACHINE_LANE_RANDOM
+} MachineLaneChoice;
 
 typedef struct { /* one issued instruction */
     uint32_t block[3], warp;
-    uint64_t pc_bytes;       /* in the binary's code address space */
-    uint64_t func_pc_bytes;  /* from the start of its function */
-    const BinFunc *func;     /* NULL outside every function */
-    const BinLoc *loc;       /* NULL if unknown */
+    uint64_t pc_bytes;                /* in the binary's code address space */
+    uint64_t func_pc_bytes;           /* from the start of its function */
+    const BinFunc *func;              /* NULL outside every function */
+    const BinLoc *loc;                /* NULL if unknown */
     uint32_t valid, active, executed; /* lane masks; executed = active lanes whose guard is true */
     const MachInst *inst;
-    const char *text;        /* disassembly, "" with trace_no_text */
-    const void *state;       /* for machine_trace_reg and machine_trace_access */
+    const char *text;  /* disassembly, "" with trace_no_text */
+    const void *state; /* for machine_trace_reg and machine_trace_access */
 } MachineTrace;
 /* During a trace call: a register of a lane, as it is before the instruction. Predicates are 0 or 1. */
 uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, unsigned lane);
-/* ... and the address that a global or generic memory operation accesses for a lane; 0 for other instructions. */
+/* ... and the address that a global or generic memory operation accesses for a lane; 0 for other
+ * instructions. */
 uint64_t machine_trace_address(const MachineTrace *t, unsigned lane);
 typedef void MachineTraceFn(void *user, const MachineTrace *t);
 
@@ -42,43 +49,46 @@ typedef void MachineTraceFn(void *user, const MachineTrace *t);
 typedef enum { MACHINE_CALL_TRAP, MACHINE_CALL_RTT, MACHINE_CALL_SYSCALL } MachineCallKind;
 typedef struct {
     MachineCallKind kind;
-    const char *name;            /* "TRAP" */
+    const char *name; /* "TRAP" */
     uint32_t block[3], warp;
-    uint64_t pc_bytes;           /* in the binary's code address space */
-    uint64_t func_pc_bytes;      /* from the start of its function */
-    const BinFunc *func;         /* NULL outside every function */
-    uint32_t ptx_line;           /* 0 unknown */
-    uint32_t lanes;              /* that execute it: active, guard true; never 0 */
-    bool has_value;              /* TRAP has an operand */
-    uint32_t value[32];          /* it, in these lanes; 0 in the others */
-    const uint32_t (*regs)[32];  /* R0 to R254 of all lanes, as long as the call lasts */
+    uint64_t pc_bytes;          /* in the binary's code address space */
+    uint64_t func_pc_bytes;     /* from the start of its function */
+    const BinFunc *func;        /* NULL outside every function */
+    uint32_t ptx_line;          /* 0 unknown */
+    uint32_t lanes;             /* that execute it: active, guard true; never 0 */
+    bool has_value;             /* TRAP has an operand */
+    uint32_t value[32];         /* it, in these lanes; 0 in the others */
+    const uint32_t (*regs)[32]; /* R0 to R254 of all lanes, as long as the call lasts */
 } MachineCall;
-/* true: the lanes go on behind the instruction; false: the launch stops, as it does where there is no handler. */
+/* true: the lanes go on behind the instruction; false: the launch stops, as it does where there is no
+ * handler. */
 typedef bool MachineCallFn(void *user, const MachineCall *c);
-typedef struct { /* what a lane is about to write */
-    bool atomic;             /* then there is no data */
-    uint64_t address;        /* generic */
+typedef struct {      /* what a lane is about to write */
+    bool atomic;      /* then there is no data */
+    uint64_t address; /* generic */
     uint32_t size_bytes;
     uint8_t data[16];
 } MachineAccess;
-/* Within a trace callback: the write of one executing lane. False if the instruction is no store and no atomic. */
+/* Within a trace callback: the write of one executing lane. False if the instruction is no store and no
+ * atomic. */
 bool machine_trace_access(const MachineTrace *t, unsigned lane, MachineAccess *out);
 
-/* A schedule: what control instructions do, in order of execution, instead of what data would make them do. The model
- * checker writes them (docs/check.md). One warp runs the kernel's control flow; memory of the block and of the grid is not
- * accessed, NANOSLEEP is a YIELD, a barrier of the block is passed. */
+/* A schedule: what control instructions do, in order of execution, instead of what data would make them do.
+ * The model checker writes them (docs/check.md). One warp runs the kernel's control flow; memory of the block
+ * and of the grid is not accessed, NANOSLEEP is a YIELD, a barrier of the block is passed. */
 typedef enum { REPLAY_GUARD, REPLAY_TARGET, REPLAY_MASK, REPLAY_PICK } MachineReplayKind;
 typedef struct {
     uint64_t pc_bytes;
-    uint8_t kind;           /* MachineReplayKind */
-    uint32_t active, lanes; /* lanes whose guard is true; that go to target[]; WARPSYNC's mask; lane that is resumed */
-    uint64_t target[4];     /* of the lanes in ascending order */
+    uint8_t kind; /* MachineReplayKind */
+    uint32_t active,
+        lanes; /* lanes whose guard is true; that go to target[]; WARPSYNC's mask; lane that is resumed */
+    uint64_t target[4]; /* of the lanes in ascending order */
 } MachineReplayStep;
 typedef struct {
-    uint32_t lanes;         /* that the warp has */
+    uint32_t lanes; /* that the warp has */
     const MachineReplayStep *steps;
-    uint32_t nsteps, loop;  /* steps[loop ..] are repeated: the machine must come to the same state again */
-    uint64_t end_pc_bytes;  /* no loop: where something wrong must happen */
+    uint32_t nsteps, loop; /* steps[loop ..] are repeated: the machine must come to the same state again */
+    uint64_t end_pc_bytes; /* no loop: where something wrong must happen */
     bool violation;
 } MachineReplay;
 
@@ -87,36 +97,36 @@ typedef struct {
     MachineBranchOrder branch_order;
     MachineJoinScope join_scope;
     MachineLaneChoice lane_choice;
-    uint64_t seed;              /* of MACHINE_LANE_RANDOM */
-    uint64_t max_issues;        /* warp instructions of the launch, 0 = no limit */
-    uint32_t quantum;           /* warp instructions before another warp runs, 0 = default */
-    uint32_t max_resident;      /* blocks at a time, 0 = default */
-    uint32_t ticks_per_us;      /* NANOSLEEP: warp instructions in a microsecond, 0 = 1000 */
-    bool report_undefined;      /* follow undefined values; report uses that matter (slow) */
-    bool check_control;         /* obey stall counts and scoreboards strictly (slow) */
-    bool no_deadlock_proof;     /* leave endless loops to max_issues */
-    const char *host_level;     /* "base", "v2", "v3", "v4"; NULL = the best this host has */
-    uint8_t *reached;           /* NULL, or Binary.ncode bytes: 1 where an instruction was issued */
+    uint64_t seed;               /* of MACHINE_LANE_RANDOM */
+    uint64_t max_issues;         /* warp instructions of the launch, 0 = no limit */
+    uint32_t quantum;            /* warp instructions before another warp runs, 0 = default */
+    uint32_t max_resident;       /* blocks at a time, 0 = default */
+    uint32_t ticks_per_us;       /* NANOSLEEP: warp instructions in a microsecond, 0 = 1000 */
+    bool report_undefined;       /* follow undefined values; report uses that matter (slow) */
+    bool check_control;          /* obey stall counts and scoreboards strictly (slow) */
+    bool no_deadlock_proof;      /* leave endless loops to max_issues */
+    const char *host_level;      /* "base", "v2", "v3", "v4"; NULL = the best this host has */
+    uint8_t *reached;            /* NULL, or Binary.ncode bytes: 1 where an instruction was issued */
     const MachineReplay *replay; /* NULL = none */
-    MachineTraceFn *trace;      /* NULL = none */
+    MachineTraceFn *trace;       /* NULL = none */
     void *trace_user;
-    MachineCallFn *call;        /* NULL = every call to the host stops the launch */
+    MachineCallFn *call; /* NULL = every call to the host stops the launch */
     void *call_user;
     bool trace_no_text;
 } MachineOptions;
 
-typedef enum { /* things worth reporting that do not stop the launch */
-    MF_UNDEFINED,        /* an undefined value decided a branch, an address, a guard, or was stored */
-    MF_HAZARD,           /* register read before its producer's stall count or scoreboard allows */
-    MF_PARTIAL_BARRIER,  /* BAR with some valid lanes elsewhere */
-    MF_COLLECTIVE,       /* SHFL from a lane that does not execute it */
-    MF_UNIFORM_DIVERGED, /* uniform register written while some valid lanes are elsewhere */
-    MF_BSYNC_HOPS,       /* more than 16 BSYNC switches in a row */
-    /* with tracing or a checked mode only: */
-    MF_LANE_LOST,        /* a lane neither active nor parked */
-    MF_RPC,              /* a lane parked outside the code */
-    MF_STALE,            /* a B register holds a lane that is not in its region */
-    MF_KIND_COUNT
+typedef enum {               /* things worth reporting that do not stop the launch */
+               MF_UNDEFINED, /* an undefined value decided a branch, an address, a guard, or was stored */
+               MF_HAZARD,    /* register read before its producer's stall count or scoreboard allows */
+               MF_PARTIAL_BARRIER,  /* BAR with some valid lanes elsewhere */
+               MF_COLLECTIVE,       /* SHFL from a lane that does not execute it */
+               MF_UNIFORM_DIVERGED, /* uniform register written while some valid lanes are elsewhere */
+               MF_BSYNC_HOPS,       /* more than 16 BSYNC switches in a row */
+               /* with tracing or a checked mode only: */
+               MF_LANE_LOST, /* a lane neither active nor parked */
+               MF_RPC,       /* a lane parked outside the code */
+               MF_STALE,     /* a B register holds a lane that is not in its region */
+               MF_KIND_COUNT
 } MachineFindingKind;
 const char *machine_finding_name(MachineFindingKind k);
 
@@ -152,21 +162,20 @@ typedef struct {
 #define MACHINE_MAX_FINDINGS 256u
 
 /* Run one launch of `kernel`.
- *   mem   global memory; global variables of the binary get allocations of their names (kept if they exist and
- *         have the right size, else initialised), as do .const variables (read-only)
- *   opt   NULL = defaults
- *   returns true if the launch finished. A trap is in res->trap and is reported as E0551; a launch that cannot
- *   start is reported as E0550 and leaves trap.kind TRAP_NONE. */
-bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const MachineOptions *opt,
-                 MachineResult *res, Diags *d);
+ *   mem   global memory; global variables of the binary get allocations of their names (kept if they exist
+ * and have the right size, else initialised), as do .const variables (read-only) opt   NULL = defaults
+ *   returns true if the launch finished. A trap is in res->trap and is reported as E0551; a launch that
+ * cannot start is reported as E0550 and leaves trap.kind TRAP_NONE. */
+bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem,
+                 const MachineOptions *opt, MachineResult *res, Diags *d);
 void machine_result_free(MachineResult *res);
 
-/* The same launch many times, for comparing policies: what is decoded and allocated once stays. `b`, `l` and `mem` stay
- * where they are until the session is closed; between runs the caller may change bytes of `mem`, and nothing may
- * be allocated in it. machine_run is one run of a session. */
+/* The same launch many times, for comparing policies: what is decoded and allocated once stays. `b`, `l` and
+ * `mem` stay where they are until the session is closed; between runs the caller may change bytes of `mem`,
+ * and nothing may be allocated in it. machine_run is one run of a session. */
 typedef struct MachineSession MachineSession;
-MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem, const char *host_level,
-                             Diags *d); /* NULL: reported as E0550 */
+MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem,
+                             const char *host_level, Diags *d); /* NULL: reported as E0550 */
 bool machine_session_run(MachineSession *s, const MachineOptions *opt, MachineResult *res, Diags *d);
 void machine_close(MachineSession *s);
 

@@ -1,7 +1,8 @@
 /* Checks of the masks in the slow issue loop: no lane gets lost (E-LANE-LOST), every parked lane has an
  * instruction to go on with (E-RPC), and no B register holds a lane that is not in its region (E-STALE). What
  * a lane is in is followed beside the machine: BSSY enters the region that ends at its syncpoint, passing
- * BSYNC, BREAK and EXIT leave. SPDX-License-Identifier: MIT */
+ * BSYNC, BREAK and EXIT leave.
+ * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 
 #define NOWHERE UINT32_MAX

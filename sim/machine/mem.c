@@ -1,5 +1,5 @@
-/* Guest memory lane by lane: spaces, bounds, alignment, traps. Guest addresses reach host memory nowhere else than
- * through mem_ref and the whole-warp paths of ops/op_mem.c.
+/* Guest memory lane by lane: spaces, bounds, alignment, traps. Guest addresses reach host memory nowhere else
+ * than through mem_ref and the whole-warp paths of ops/op_mem.c.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <stdio.h>
@@ -18,10 +18,12 @@ uint64_t mem_address(const Warp *w, const Dec *d, unsigned lane) {
 
 static const char *const space_names[] = {"generic", "global", "shared", "local"};
 
-static int out_of_range(Warp *w, Dec *d, unsigned lane, MemSpace s, uint64_t address, unsigned size, bool write) {
+static int out_of_range(Warp *w, Dec *d, unsigned lane, MemSpace s, uint64_t address, unsigned size,
+                        bool write) {
     char text[64];
     snprintf(text, sizeof text, "%s of %u bytes, %s memory", write ? "write" : "read", size, space_names[s]);
-    bool below = s == MS_LOCAL && (int32_t)address < 0 && address <= UINT32_MAX; /* the stack grows down to 0 */
+    bool below =
+        s == MS_LOCAL && (int32_t)address < 0 && address <= UINT32_MAX; /* the stack grows down to 0 */
     return machine_trap_address(w, d, lane, below ? TRAP_STACK : TRAP_OUT_OF_RANGE, address, text);
 }
 
@@ -43,7 +45,8 @@ int mem_ref(Warp *w, Dec *d, unsigned lane, MemSpace space, uint64_t address, un
     *out = (MemRef){.space = s, .offset = (uint32_t)offset};
     if (address % size_bytes) {
         char text[64];
-        snprintf(text, sizeof text, "%s of %u bytes, %s memory", write ? "write" : "read", size_bytes, space_names[s]);
+        snprintf(text, sizeof text, "%s of %u bytes, %s memory", write ? "write" : "read", size_bytes,
+                 space_names[s]);
         return machine_trap_address(w, d, lane, TRAP_MISALIGNED, address, text);
     }
     if (s == MS_GLOBAL) {

@@ -1,9 +1,11 @@
-/* Operations of native binaries that are too rare to be compiled for each host level: video and three-way minima, 8 by 8
- * matrices of 16-bit elements, asynchronous copies, ELECT, and hints and fences that have no effect here.
+/* Operations of native binaries that are too rare to be compiled for each host level: video and three-way
+ * minima, 8 by 8 matrices of 16-bit elements, asynchronous copies, ELECT, and hints and fences that have no
+ * effect here.
  *
- * A copy from global to shared memory is done when it is issued, one of the moments that the hardware may choose; so
- * waiting for copies (LDGDEPBAR, DEPBAR) never waits. Every access is performed at once and in order: fences do
- * nothing. A launch is the only grid: ACQBULK has nothing to wait for, PREEXIT nobody to wake.
+ * A copy from global to shared memory is done when it is issued, one of the moments that the hardware may
+ * choose; so waiting for copies (LDGDEPBAR, DEPBAR) never waits. Every access is performed at once and in
+ * order: fences do nothing. A launch is the only grid: ACQBULK has nothing to wait for, PREEXIT nobody to
+ * wake.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <string.h>
@@ -107,8 +109,10 @@ bool bind_VABSDIFF4(Bind *b) {
 
 /* ---- shared memory ---- */
 
-/* Host bytes of shared [row + urb + offset] of a lane; for the checked mode they count as written after a write. */
-static int shared_at(Warp *w, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write, MemRef *ref) {
+/* Host bytes of shared [row + urb + offset] of a lane; for the checked mode they count as written after a
+ * write. */
+static int shared_at(Warp *w, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
+                     MemRef *ref) {
     int status = mem_ref(w, d, lane, MS_SHARED, address, size_bytes, write, ref);
     if (status == RUN_OK && write && w->cta->shared_written)
         memset(w->cta->shared_written + (ref->bytes - w->cta->shared), 1, size_bytes);
@@ -124,7 +128,8 @@ static int op_ldgsts(Warp *w, Dec *d, uint32_t g) {
         unsigned lane = low_lane(g);
         uint8_t data[16] = {0};
         MemRef from, dest;
-        uint64_t address = (d->wide ? (uint64_t)hi[lane] << 32 | lo[lane] : lo[lane]) + base + (uint64_t)(int64_t)(int32_t)d->imm[1];
+        uint64_t address = (d->wide ? (uint64_t)hi[lane] << 32 | lo[lane] : lo[lane]) + base +
+                           (uint64_t)(int64_t)(int32_t)d->imm[1];
         int status = RUN_OK;
         if (copy >> lane & 1) {
             status = mem_ref(w, d, lane, MS_GLOBAL, address, d->size, false, &from);
@@ -150,7 +155,8 @@ bool bind_LDGSTS(Bind *b) {
     d->size = sz == CopySz_16 ? 16 : sz == CopySz_8 ? 8 : 4;
     d->k[0] = MGET(LDGSTS, zfill, m);
     d->k[1] = MGET(LDGSTS, desc, m);
-    if (!d->k[0] && (d->q[0].index != REG_PT || d->q[0].x)) /* what a false predicate does there is not known */
+    if (!d->k[0] &&
+        (d->q[0].index != REG_PT || d->q[0].x)) /* what a false predicate does there is not known */
         return bind_not_simulated(b);
     return true;
 }
@@ -182,7 +188,8 @@ bool bind_ATOMS_POPC_INC(Bind *b) {
 
 static uint32_t fragment(const uint16_t m[8][8], unsigned lane, bool transposed) {
     unsigned row = lane / 4, col = 2 * (lane % 4);
-    return transposed ? m[col][row] | (uint32_t)m[col + 1][row] << 16 : m[row][col] | (uint32_t)m[row][col + 1] << 16;
+    return transposed ? m[col][row] | (uint32_t)m[col + 1][row] << 16
+                      : m[row][col] | (uint32_t)m[row][col + 1] << 16;
 }
 
 static void set_fragment(uint16_t m[8][8], unsigned lane, uint32_t v, bool transposed) {
@@ -193,7 +200,8 @@ static void set_fragment(uint16_t m[8][8], unsigned lane, uint32_t v, bool trans
 
 static bool whole_warp(Warp *w, const Dec *d, uint32_t g, int *status) {
     if (g != ~0u)
-        *status = machine_trap(w, d, low_lane(g), TRAP_COLLECTIVE, "%s by lanes 0x%08x", isa_optype_name(d->optype), g);
+        *status = machine_trap(w, d, low_lane(g), TRAP_COLLECTIVE, "%s by lanes 0x%08x",
+                               isa_optype_name(d->optype), g);
     return g == ~0u;
 }
 
@@ -293,7 +301,9 @@ static int op_elect(Warp *w, Dec *d, uint32_t g) {
 bool bind_ELECT(Bind *b) {
     if (!rare(b, op_elect))
         return false;
-    return b->d->q[0].index == REG_PT && !b->d->q[0].x ? true : bind_not_simulated(b); /* pp's meaning is not known */
+    return b->d->q[0].index == REG_PT && !b->d->q[0].x
+               ? true
+               : bind_not_simulated(b); /* pp's meaning is not known */
 }
 
 /* ---- no effect ---- */
@@ -304,7 +314,7 @@ static int op_nothing(Warp *w, Dec *d, uint32_t g) {
     (void)g;
     return RUN_OK;
 }
-#define NOTHING(op) \
+#define NOTHING(op)                                                                                          \
     bool bind_##op(Bind *b) { return rare(b, op_nothing); }
 NOTHING(LDGDEPBAR)
 NOTHING(DEPBAR)

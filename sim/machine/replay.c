@@ -1,7 +1,8 @@
 /* Following a schedule: decisions of control instructions come from a list, not from data. See MachineReplay.
  *
- * A schedule that ends in a loop is judged by the control state (masks, B registers, program counters): when it is the
- * same at the start of two rounds, the lanes can go round for ever, and the launch traps as a livelock.
+ * A schedule that ends in a loop is judged by the control state (masks, B registers, program counters): when
+ * it is the same at the start of two rounds, the lanes can go round for ever, and the launch traps as a
+ * livelock.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <string.h>
@@ -29,7 +30,8 @@ static struct Replay *replay_of(Run *r) {
 static ControlState control_state(const Warp *w) {
     ControlState s;
     memset(&s, 0, sizeof s);
-    s.pc = w->pc, s.valid = w->valid, s.active = w->active, s.yield = w->yield, s.switch_mask = w->switch_mask;
+    s.pc = w->pc, s.valid = w->valid, s.active = w->active, s.yield = w->yield,
+    s.switch_mask = w->switch_mask;
     s.blocked = w->blocked;
     for (unsigned i = 0; i < 16; i++)
         s.b[i] = w->b[i] & w->valid;
@@ -39,8 +41,8 @@ static ControlState control_state(const Warp *w) {
 }
 
 static int repeats(Warp *w, const Dec *d) {
-    return machine_trap(w, d, low_lane(w->active), TRAP_LIVELOCK, "E-DEADLOCK: the schedule repeats: valid 0x%08x active 0x%08x",
-                        w->valid, w->active);
+    return machine_trap(w, d, low_lane(w->active), TRAP_LIVELOCK,
+                        "E-DEADLOCK: the schedule repeats: valid 0x%08x active 0x%08x", w->valid, w->active);
 }
 
 /* The last step was taken: start the next round, or watch what happens without decisions. */
@@ -58,7 +60,8 @@ static int at_end(Warp *w, const Dec *d) {
         return RUN_OK;
     }
     if (plan->violation && pc_address(w->run, w->pc) == plan->end_pc_bytes && w->active != w->valid)
-        return machine_trap(w, d, low_lane(w->active), TRAP_COLLECTIVE, "lanes 0x%08x of 0x%08x are here", w->active, w->valid);
+        return machine_trap(w, d, low_lane(w->active), TRAP_COLLECTIVE, "lanes 0x%08x of 0x%08x are here",
+                            w->active, w->valid);
     if (p->after && memcmp(&now, &p->saved, sizeof now) == 0)
         return repeats(w, d);
     if (++p->after >= p->save_at) {
@@ -66,7 +69,8 @@ static int at_end(Warp *w, const Dec *d) {
         p->save_at *= 2;
     }
     if (p->after > MAX_AFTER)
-        return machine_trap(w, d, low_lane(w->active), TRAP_UNSUPPORTED, "nothing happens behind the schedule");
+        return machine_trap(w, d, low_lane(w->active), TRAP_UNSUPPORTED,
+                            "nothing happens behind the schedule");
     return RUN_OK;
 }
 
@@ -85,11 +89,20 @@ const MachineReplayStep *replay_take(Warp *w, const Dec *d, MachineReplayKind ki
 /* Accesses of memory that other warps see; local memory, where return addresses may be, is the lane's own. */
 static bool is_shared_access(unsigned optype) {
     switch (optype) {
-    case OT_LDG: case OT_LD: case OT_LDS: case OT_STG: case OT_ST: case OT_STS: case OT_ATOMG: case OT_ATOMG_CAS: case OT_ATOM:
-    case OT_ATOM_CAS: case OT_RED: case OT_ATOMS: case OT_ATOMS_CAS:
-        return true;
-    default:
-        return false;
+    case OT_LDG:
+    case OT_LD:
+    case OT_LDS:
+    case OT_STG:
+    case OT_ST:
+    case OT_STS:
+    case OT_ATOMG:
+    case OT_ATOMG_CAS:
+    case OT_ATOM:
+    case OT_ATOM_CAS:
+    case OT_RED:
+    case OT_ATOMS:
+    case OT_ATOMS_CAS: return true;
+    default: return false;
     }
 }
 
@@ -102,8 +115,8 @@ int replay_before(Warp *w, Dec *d, uint32_t *g) {
     }
     if (is_shared_access(d->optype) || d->optype == OT_BAR || d->optype == OT_BAR_RED) {
         if (w->active != w->valid && !is_shared_access(d->optype))
-            return machine_trap(w, d, low_lane(w->active), TRAP_DIVERGENT_BARRIER, "lanes 0x%08x of 0x%08x are here", w->active,
-                                w->valid);
+            return machine_trap(w, d, low_lane(w->active), TRAP_DIVERGENT_BARRIER,
+                                "lanes 0x%08x of 0x%08x are here", w->active, w->valid);
         w->pc++;
         return RUN_AGAIN;
     }
@@ -112,7 +125,8 @@ int replay_before(Warp *w, Dec *d, uint32_t *g) {
         return RUN_OK;
     if (s->active != w->active)
         return machine_trap(w, d, low_lane(w->active), TRAP_UNSUPPORTED,
-                            "the schedule does not fit: lanes 0x%08x are here, it says 0x%08x", w->active, s->active);
+                            "the schedule does not fit: lanes 0x%08x are here, it says 0x%08x", w->active,
+                            s->active);
     *g = s->lanes & w->active;
     if (d->nq && d->q[0].index != REG_PT) /* the second guard agrees */
         w->p[d->q[0].index] = (w->p[d->q[0].index] & ~w->active) | ((*g ^ d->q[0].x) & w->active);

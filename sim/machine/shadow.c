@@ -1,12 +1,13 @@
 /* The slow issue loop: tracing, undefined values, control codes.
  *
- * Undefined values: a bit for each lane of each register and predicate, and one for each byte of memory, follow the
- * data. Copying them is fine; it is reported when one decides a guard, an address, an operand of control
- * flow, or is stored to global memory.
+ * Undefined values: a bit for each lane of each register and predicate, and one for each byte of memory,
+ * follow the data. Copying them is fine; it is reported when one decides a guard, an address, an operand of
+ * control flow, or is stored to global memory.
  *
- * Control codes: the warp has a clock that stall counts alone advance (waiting on a scoreboard takes no time that a
- * compiler could count on). Each register remembers who wrote it last and who read it late; the distances
- * come from isa/machine/latency.h. A value read too early is reported, and what was computed from it is poisoned.
+ * Control codes: the warp has a clock that stall counts alone advance (waiting on a scoreboard takes no time
+ * that a compiler could count on). Each register remembers who wrote it last and who read it late; the
+ * distances come from isa/machine/latency.h. A value read too early is reported, and what was computed from
+ * it is poisoned.
  * SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 #include "sim/machine/internal.h"
@@ -35,11 +36,11 @@ typedef struct {
 struct WarpShadow {
     uint32_t undef[ROW_COUNT], pundef[PRED_COUNT];
     MaskShadow masks;
-    uint64_t cycle, number;        /* of the next instruction */
-    uint64_t waited[NUM_SB];       /* everything that set it before this issue number has finished */
+    uint64_t cycle, number;  /* of the next instruction */
+    uint64_t waited[NUM_SB]; /* everything that set it before this issue number has finished */
     uint64_t last_set_cycle[NUM_SB];
-    /* Of a queue that works in order: the last one that set each scoreboard, and up to which number everything is
-     * known to have finished, or to have read its operands. */
+    /* Of a queue that works in order: the last one that set each scoreboard, and up to which number
+     * everything is known to have finished, or to have read its operands. */
     uint64_t queued[LQ_COUNT][NUM_SB], finished[LQ_COUNT], memory_op[NUM_SB], memory_read;
     Accesses writer[REGS_TRACKED], reader[REGS_TRACKED];
 };
@@ -107,12 +108,12 @@ static void access_put(Accesses *list, uint32_t lanes, const Access *a) {
     memcpy(list->at, kept, n * sizeof *kept);
 }
 static uint32_t lanes_of(Operand o, uint32_t g) { return o.file == RF_UR || o.file == RF_UP ? ~0u : g; }
-#define ACCESS_EACH(a, list, g)                                                                                \
-    for (const Access *a = (list)->at; a < (list)->at + GROUPS && a->lanes; a++)                               \
+#define ACCESS_EACH(a, list, g)                                                                              \
+    for (const Access *a = (list)->at; a < (list)->at + GROUPS && a->lanes; a++)                             \
         if (a->lanes & (g))
 
-/* Access a of an earlier instruction is over: its scoreboard sb was waited for, or that of a later instruction of the
- * same queue. */
+/* Access a of an earlier instruction is over: its scoreboard sb was waited for, or that of a later
+ * instruction of the same queue. */
 static bool waited_for(const struct WarpShadow *s, const Target *t, const Access *a, uint8_t sb) {
     return (sb < NUM_SB && a->number < s->waited[sb]) || a->number <= s->finished[latency_queue(t, a->inst)];
 }
@@ -140,7 +141,8 @@ static void wait_for(struct WarpShadow *s, unsigned sb) {
     if (s->memory_op[sb] > s->memory_read)
         s->memory_read = s->memory_op[sb];
 }
-static void set_scoreboard(struct WarpShadow *s, const Target *t, const MachInst *in, unsigned sb, bool result) {
+static void set_scoreboard(struct WarpShadow *s, const Target *t, const MachInst *in, unsigned sb,
+                           bool result) {
     LatencyQueue q = latency_queue(t, in);
     if (sb >= NUM_SB)
         return;
@@ -151,8 +153,8 @@ static void set_scoreboard(struct WarpShadow *s, const Target *t, const MachInst
         s->memory_op[sb] = s->number;
 }
 
-static void hazard(Warp *w, const Dec *d, const Access *a, uint32_t g, const char *what, Operand o, unsigned part,
-                   unsigned need) {
+static void hazard(Warp *w, const Dec *d, const Access *a, uint32_t g, const char *what, Operand o,
+                   unsigned part, unsigned need) {
     static const char *const files[RF_COUNT] = {"R", "P", "UR", "UP", "B"};
     char distance[48] = "without waiting for its scoreboard";
     if (need)
@@ -178,7 +180,8 @@ static bool check_reads(Warp *w, Dec *d, uint32_t g) {
             if (reg < 0)
                 continue;
             ACCESS_EACH(a, &s->writer[reg], is_guard ? w->active : g) {
-                unsigned need = latency_raw_part(t, a->inst, a->slot, a->part, in, is_guard ? LATENCY_GUARD : i, k);
+                unsigned need =
+                    latency_raw_part(t, a->inst, a->slot, a->part, in, is_guard ? LATENCY_GUARD : i, k);
                 if (latency_is_variable(t, a->inst) && !waited_for(s, t, a, a->inst->ctrl.write_sb))
                     hazard(w, d, a, g, "read", o, k, 0), bad = true;
                 else if (s->cycle - a->cycle < need)
@@ -208,8 +211,8 @@ static void check_writes(Warp *w, Dec *d, uint32_t g) {
                     hazard(w, d, a, g, "overwritten", in->dst[i], k, need);
             }
             ACCESS_EACH(b, &s->reader[reg], lanes_of(in->dst[i], g))
-                if (!has_read(s, t, b) && !same_queue(t, b->inst, in) && !in_order(t, b->inst, in))
-                    hazard(w, d, b, g, "overwritten while it is read,", in->dst[i], k, 0);
+            if (!has_read(s, t, b) && !same_queue(t, b->inst, in) && !in_order(t, b->inst, in))
+                hazard(w, d, b, g, "overwritten while it is read,", in->dst[i], k, 0);
         }
 }
 
@@ -337,14 +340,22 @@ static uint32_t memory_undef(Warp *w, Dec *d, uint32_t g, bool mark, uint32_t un
 typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
 static AccessKind access_kind(unsigned optype) {
     switch (optype) {
-    case OT_LDG: case OT_LD: case OT_LDS: case OT_LDL:
-        return ACC_LOAD;
-    case OT_STG: case OT_ST: case OT_STS: case OT_STL:
-        return ACC_STORE;
-    case OT_ATOMG: case OT_ATOMG_CAS: case OT_ATOM: case OT_ATOM_CAS: case OT_RED: case OT_ATOMS: case OT_ATOMS_CAS:
-        return ACC_ATOMIC;
-    default:
-        return ACC_NONE;
+    case OT_LDG:
+    case OT_LD:
+    case OT_LDS:
+    case OT_LDL: return ACC_LOAD;
+    case OT_STG:
+    case OT_ST:
+    case OT_STS:
+    case OT_STL: return ACC_STORE;
+    case OT_ATOMG:
+    case OT_ATOMG_CAS:
+    case OT_ATOM:
+    case OT_ATOM_CAS:
+    case OT_RED:
+    case OT_ATOMS:
+    case OT_ATOMS_CAS: return ACC_ATOMIC;
+    default: return ACC_NONE;
     }
 }
 
@@ -404,7 +415,8 @@ static uint32_t undef_result(Warp *w, Dec *d, uint32_t g) {
         return undef_table(w, d, MGET(PLOP3, lut, in->mods)) | undef_table(w, d, MGET(PLOP3, lut2, in->mods));
     if (d->optype == OT_SEL || d->optype == OT_FSEL) {
         uint32_t p = dec_pred(w, d, 0);
-        return (undef_operand(w, in->src[0]) & p) | (undef_operand(w, in->src[1]) & ~p) | undef_operand(w, in->src[2]);
+        return (undef_operand(w, in->src[0]) & p) | (undef_operand(w, in->src[1]) & ~p) |
+               undef_operand(w, in->src[2]);
     }
     for (unsigned i = 0; i < in->nsrc; i++) {
         bool used = true;
@@ -442,7 +454,8 @@ static uint32_t undef_before(Warp *w, Dec *d, uint32_t g) {
     if (kind == ACC_STORE && (d->imm[1] == MS_GLOBAL))
         report(w, d, data & g, "value stored to global memory");
     if (kind != ACC_LOAD)
-        memory_undef(w, d, g, true, kind == ACC_STORE ? data : 0); /* marks before storing: global bits are set then */
+        memory_undef(w, d, g, true,
+                     kind == ACC_STORE ? data : 0); /* marks before storing: global bits are set then */
     return kind == ACC_LOAD ? read : read | data;
 }
 
@@ -469,8 +482,15 @@ static void trace(Warp *w, Dec *d, uint32_t g) {
     text[0] = 0;
     if (!r->opt.trace_no_text)
         isa_print(r->bin->target, d->inst, offset, NULL, text, sizeof text);
-    MachineTrace t = {.warp = w->index, .pc_bytes = pc, .func_pc_bytes = offset, .func = f, .valid = w->valid,
-                      .active = w->active, .executed = g, .inst = d->inst, .text = text};
+    MachineTrace t = {.warp = w->index,
+                      .pc_bytes = pc,
+                      .func_pc_bytes = offset,
+                      .func = f,
+                      .valid = w->valid,
+                      .active = w->active,
+                      .executed = g,
+                      .inst = d->inst,
+                      .text = text};
     if (f && f->locs && offset / INST_BYTES < f->ninsts)
         t.loc = &f->locs[offset / INST_BYTES];
     memcpy(t.block, w->cta->id, sizeof t.block);
@@ -484,8 +504,11 @@ bool machine_trace_access(const MachineTrace *t, unsigned lane, MachineAccess *o
     AccessKind kind = access_kind(d->optype);
     if (kind != ACC_STORE && kind != ACC_ATOMIC)
         return false;
-    uint64_t window = d->imm[1] == MS_SHARED ? SIM_SHARED_WINDOW : d->imm[1] == MS_LOCAL ? SIM_LOCAL_WINDOW : 0;
-    *out = (MachineAccess){.atomic = kind == ACC_ATOMIC, .address = mem_address(w, d, lane) + window, .size_bytes = d->size};
+    uint64_t window = d->imm[1] == MS_SHARED  ? SIM_SHARED_WINDOW
+                      : d->imm[1] == MS_LOCAL ? SIM_LOCAL_WINDOW
+                                              : 0;
+    *out = (MachineAccess){
+        .atomic = kind == ACC_ATOMIC, .address = mem_address(w, d, lane) + window, .size_bytes = d->size};
     const uint32_t *v = dec_src(w, d, 2);
     for (unsigned k = 0; kind == ACC_STORE && 4 * k < d->size; k++)
         memcpy(out->data + (size_t)4 * k, &v[32 * k + lane], d->size - 4 * k < 4 ? d->size - 4 * k : 4);

@@ -1,16 +1,21 @@
-/* Special registers: S2R, S2UR, CS2R. The binary numbers them as its target does; names come from the target's table.
+/* Special registers: S2R, S2UR, CS2R. The binary numbers them as its target does; names come from the
+ * target's table.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <string.h>
 
+// clang-format off
 typedef enum { SR_LANEID, SR_TID_X, SR_TID_Y, SR_TID_Z, SR_TID, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z, SR_VIRTID, SR_EQ,
                SR_LT, SR_LE, SR_GT, SR_GE, SR_SMID, SR_SHARED_BYTES, SR_CLOCK_LO, SR_CLOCK_HI, SR_TIMER_LO,
                SR_TIMER_HI, SR_LOCAL_WINDOW, SR_ZERO, SR_COUNT } SregKind;
+// clang-format on
 
-static const char *const names[SR_COUNT] = {
-    "laneid", "tid.x", "tid.y", "tid.z", "tid", "ctaid.x", "ctaid.y", "ctaid.z", "virtid", "lanemask_eq", "lanemask_lt",
-    "lanemask_le", "lanemask_gt", "lanemask_ge", "smid", "total_smem_size", "clock.lo", "clock.hi", "globaltimer.lo",
-    "globaltimer.hi", "lwinlo", "zero"};
+static const char *const names[SR_COUNT] = {"laneid",      "tid.x",       "tid.y",          "tid.z",
+                                            "tid",         "ctaid.x",     "ctaid.y",        "ctaid.z",
+                                            "virtid",      "lanemask_eq", "lanemask_lt",    "lanemask_le",
+                                            "lanemask_gt", "lanemask_ge", "smid",           "total_smem_size",
+                                            "clock.lo",    "clock.hi",    "globaltimer.lo", "globaltimer.hi",
+                                            "lwinlo",      "zero"};
 
 static uint64_t now(const Run *r) { return r->ticks - (uint64_t)r->quota; }
 static uint64_t timer(const Run *r) { return now(r) * 1000 / r->opt.ticks_per_us; }

@@ -8,10 +8,14 @@
 #define F64_NAN 0xfff8000000000000u
 #define F16_NAN 0x7fffu
 
-typedef struct { uint8_t ebits, mbits; } Fmt;
-static const Fmt fmt_f16 UNUSED = {5, 10}, fmt_bf16 UNUSED = {8, 7}, fmt_f32 UNUSED = {8, 23}, fmt_f64 UNUSED = {11, 52};
+typedef struct {
+    uint8_t ebits, mbits;
+} Fmt;
+static const Fmt fmt_f16 UNUSED = {5, 10}, fmt_bf16 UNUSED = {8, 7}, fmt_f32 UNUSED = {8, 23},
+                         fmt_f64 UNUSED = {11, 52};
 
-/* (-1)^neg * mant * 2^exp, mant != 0, rounded to `f`. The lowest bit of mant may stand for a non-zero rest below. */
+/* (-1)^neg * mant * 2^exp, mant != 0, rounded to `f`. The lowest bit of mant may stand for a non-zero rest
+ * below. */
 static inline UNUSED uint64_t fp_pack(bool neg, uint64_t mant, int exp, Fmt f, uint32_t rnd) {
     int lz = __builtin_clzll(mant), bias = (1 << (f.ebits - 1)) - 1;
     mant <<= lz;
@@ -25,7 +29,8 @@ static inline UNUSED uint64_t fp_pack(bool neg, uint64_t mant, int exp, Fmt f, u
         rest = drop == 64 ? mant : mant & (((uint64_t)1 << drop) - 1);
         half = (uint64_t)1 << (drop - 1);
     }
-    bool up = rnd == Rnd_RN ? rest > half || (rest == half && (kept & 1)) : rest && rnd == (neg ? Rnd_RM : Rnd_RP);
+    bool up =
+        rnd == Rnd_RN ? rest > half || (rest == half && (kept & 1)) : rest && rnd == (neg ? Rnd_RM : Rnd_RP);
     kept += up;
     uint64_t infinity = (((uint64_t)1 << f.ebits) - 1) << f.mbits;
     uint64_t bits = tiny ? kept : ((uint64_t)(e + bias) << f.mbits) + kept - ((uint64_t)1 << f.mbits);
@@ -47,7 +52,8 @@ static inline UNUSED uint32_t fp_narrow(double x, Fmt f, uint32_t rnd) {
     }
     if (e == 0 && mant == 0)
         return sign;
-    return (uint32_t)(e ? fp_pack(neg, mant | (uint64_t)1 << 52, e - 1075, f, rnd) : fp_pack(neg, mant, -1074, f, rnd));
+    return (uint32_t)(e ? fp_pack(neg, mant | (uint64_t)1 << 52, e - 1075, f, rnd)
+                        : fp_pack(neg, mant, -1074, f, rnd));
 }
 
 /* A narrower format's value, exactly. */
@@ -63,7 +69,8 @@ static inline UNUSED double fp_widen(uint32_t bits, Fmt f) {
     if (!e) { /* subnormal: normalise */
         unsigned shift = (unsigned)__builtin_clz(mant) - (31u - f.mbits);
         mant = mant << shift & ((1u << f.mbits) - 1);
-        return as_f64(sign | (uint64_t)(1023 - bias + 1 - (int)shift) << 52 | (uint64_t)mant << (52 - f.mbits));
+        return as_f64(sign | (uint64_t)(1023 - bias + 1 - (int)shift) << 52 |
+                      (uint64_t)mant << (52 - f.mbits));
     }
     return as_f64(sign | (uint64_t)((int)e - bias + 1023) << 52 | (uint64_t)mant << (52 - f.mbits));
 }

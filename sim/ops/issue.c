@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
 
-/* Issue instructions of one warp until its quota is used up or it cannot go on. Counters live in registers here. */
+/* Issue instructions of one warp until its quota is used up or it cannot go on. Counters live in registers
+ * here. */
 static int issue(Warp *w) {
     Run *r = w->run;
     Dec *prog = w->prog;
@@ -44,12 +45,14 @@ static int issue(Warp *w) {
     return status;
 }
 
-/* Every optype of isa/ is in one of three lists; one that is in none does not compile (every_optype_is_listed).
- *   HERE       its binder bind_NAME is in this folder, compiled for each host level; a missing one does not link
- *   ELSEWHERE  its binder is in sim/: control, barriers, atomics, what is too rare to be worth a copy a level
- *   ABSENT     not simulated: executing one is an error that names it (TRAP_UNSUPPORTED), no difference.
- *              HMMA, DMMA: order and width of the sums inside a tensor core are not documented. IMMA: the forms' shapes are
- *              not all described here. F2IP: which byte goes where was not established. UCGABAR: needs clusters. */
+/* Every optype of isa/ is in one of three lists; one that is in none does not compile
+ * (every_optype_is_listed). HERE       its binder bind_NAME is in this folder, compiled for each host level;
+ * a missing one does not link ELSEWHERE  its binder is in sim/: control, barriers, atomics, what is too rare
+ * to be worth a copy a level ABSENT     not simulated: executing one is an error that names it
+ * (TRAP_UNSUPPORTED), no difference. HMMA, DMMA: order and width of the sums inside a tensor core are not
+ * documented. IMMA: the forms' shapes are not all described here. F2IP: which byte goes where was not
+ * established. UCGABAR: needs clusters. */
+// clang-format off
 #define ELSEWHERE(X) \
     X(BRA) X(BRX) X(CALL) X(RET) X(LEPC) X(EXIT) X(KILL) X(BMOV) X(BSSY) X(BSYNC) X(YIELD) X(BREAK) X(WARPSYNC) \
     X(NANOSLEEP) X(RTT) X(TRAP) X(SYSCALL) X(BPT) X(BAR) X(BAR_RED) X(B2R) X(B2R_RESULT) X(R2B) X(S2R) X(S2UR) \
@@ -65,6 +68,7 @@ static int issue(Warp *w) {
     X(USHF) X(USGXT) X(UBMSK) X(UISETP) X(UIMAD) X(UIMAD_WIDE) X(UFLO) X(UBREV) X(UPOPC) X(ULDC) X(LDG) X(STG) X(LD) \
     X(ST) X(LDS) X(STS) X(LDL) X(STL) X(LDC) X(MEMBAR) X(ERRBAR) X(CCTL) X(VABSDIFF) X(IDP)
 #define ABSENT(X) X(HMMA) X(IMMA) X(DMMA) X(F2IP) X(UCGABAR_ARV) X(UCGABAR_WAIT)
+// clang-format on
 
 #define DECLARE(op) BindFn LV(bind_##op);
 HERE(DECLARE)
@@ -77,7 +81,7 @@ static BindFn *const table[OT_COUNT] = {HERE(ROW_HERE) ELSEWHERE(ROW_ELSEWHERE)}
 static UNUSED void every_optype_is_listed(enum Optype op) {
 #define LISTED(op) case OT_##op:
     switch (op) { /* an enumerator named by the compiler here: add the optype to one of the lists above */
-        HERE(LISTED) ELSEWHERE(LISTED) ABSENT(LISTED) case OT_NONE: case OT_COUNT: break;
+        HERE(LISTED) ELSEWHERE(LISTED) ABSENT(LISTED) case OT_NONE : case OT_COUNT : break;
     }
 }
 #pragma GCC diagnostic pop

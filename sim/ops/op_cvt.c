@@ -4,10 +4,14 @@
 #include "sim/ops/fp.h"
 
 typedef enum { SRC_F16, SRC_BF16, SRC_F32, SRC_F64 } FloatKind;
-/* k[]: 0 source FloatKind, 1 destination FloatKind or integer bits, 2 rounding, 3 ftz, 4 signed, 5 shift to select */
+/* k[]: 0 source FloatKind, 1 destination FloatKind or integer bits, 2 rounding, 3 ftz, 4 signed, 5 shift to
+ * select */
 
 static FloatKind float_kind(uint32_t size) {
-    return size == FSize_F16 ? SRC_F16 : size == FSize_BF16 ? SRC_BF16 : size == FSize_F64 ? SRC_F64 : SRC_F32;
+    return size == FSize_F16    ? SRC_F16
+           : size == FSize_BF16 ? SRC_BF16
+           : size == FSize_F64  ? SRC_F64
+                                : SRC_F32;
 }
 
 static double float_source(const Dec *d, uint32_t lo, uint32_t hi) {
@@ -15,12 +19,8 @@ static double float_source(const Dec *d, uint32_t lo, uint32_t hi) {
     bool abs = d->am[0] != ~0u;
     uint64_t bits;
     switch (d->k[0]) {
-    case SRC_F64:
-        bits = pair(lo, hi);
-        break;
-    case SRC_F32:
-        bits = f64_bits((double)as_f32(f32_flush(lo, d->k[3])));
-        break;
+    case SRC_F64: bits = pair(lo, hi); break;
+    case SRC_F32: bits = f64_bits((double)as_f32(f32_flush(lo, d->k[3]))); break;
     default:
         bits = f64_bits(fp_widen(lo >> d->k[5] & 0xffff, d->k[0] == SRC_F16 ? fmt_f16 : fmt_bf16));
         break;
@@ -38,12 +38,8 @@ static void float_result(const Dec *d, double x, uint32_t *lo, uint32_t *hi) {
         *hi = (uint32_t)(v >> 32);
         return;
     }
-    case SRC_F32:
-        *lo = f32_flush(fp_narrow(x, fmt_f32, d->k[2]), d->k[3]);
-        return;
-    default:
-        *lo = fp_narrow(x, d->k[1] == SRC_F16 ? fmt_f16 : fmt_bf16, d->k[2]);
-        return;
+    case SRC_F32: *lo = f32_flush(fp_narrow(x, fmt_f32, d->k[2]), d->k[3]); return;
+    default: *lo = fp_narrow(x, d->k[1] == SRC_F16 ? fmt_f16 : fmt_bf16, d->k[2]); return;
     }
 }
 
@@ -62,7 +58,8 @@ static int f2f(Warp *w, Dec *d, uint32_t g) {
 #define F32_IN as_f32((f32_flush(a[i], ftz) & m0) ^ x0)
 #define F32_IN_SETUP const uint32_t m0 = d->am[0], x0 = d->xm[0] & 0x80000000u, ftz = d->k[3];
 OP64(f2f_64_32, F32_IN_SETUP, f64_canon((double)F32_IN))
-OP32(f2f_32_64, const uint32_t m0 = d->am[0]; const uint32_t x0 = d->xm[0] & 0x80000000u; const uint32_t ftz = d->k[3];
+OP32(f2f_32_64, const uint32_t m0 = d->am[0]; const uint32_t x0 = d->xm[0] & 0x80000000u;
+     const uint32_t ftz = d->k[3];
      , f32_flush(f32_canon((float)as_f64(pair(a[i], (a[i + 32] & m0) ^ x0))), ftz))
 
 bool LV(bind_F2F)(Bind *b) {
@@ -89,14 +86,9 @@ static double to_integral(double x, uint32_t rnd) {
         return x;
     double t = __builtin_floor(x);
     switch (rnd) {
-    case IRnd_FLOOR:
-        break;
-    case IRnd_CEIL:
-        t = t < x ? t + 1.0 : t;
-        break;
-    case IRnd_TRUNC:
-        t = x < 0 && t < x ? t + 1.0 : t;
-        break;
+    case IRnd_FLOOR: break;
+    case IRnd_CEIL: t = t < x ? t + 1.0 : t; break;
+    case IRnd_TRUNC: t = x < 0 && t < x ? t + 1.0 : t; break;
     default: { /* nearest, ties to even */
         double rest = x - t, half = t * 0.5;
         if (rest > 0.5 || (rest == 0.5 && half != __builtin_floor(half)))
@@ -104,7 +96,8 @@ static double to_integral(double x, uint32_t rnd) {
         break;
     }
     }
-    return as_f64((f64_bits(t) & ~((uint64_t)1 << 63)) | (f64_bits(x) & (uint64_t)1 << 63)); /* sign of zero */
+    return as_f64((f64_bits(t) & ~((uint64_t)1 << 63)) |
+                  (f64_bits(x) & (uint64_t)1 << 63)); /* sign of zero */
 }
 
 static int frnd(Warp *w, Dec *d, uint32_t g) {
@@ -134,7 +127,8 @@ bool LV(bind_FRND)(Bind *b) {
 }
 
 /* ---- F2I ---- */
-/* x rounded and clamped to `bits` bits; NaN: 0 from the smaller floats to at most 32 bits, else the sign bit alone. */
+/* x rounded and clamped to `bits` bits; NaN: 0 from the smaller floats to at most 32 bits, else the sign bit
+ * alone. */
 static uint64_t to_integer(double x, unsigned bits, bool sign, uint32_t rnd, bool from_f64) {
     if (x != x) {
         uint64_t top = (uint64_t)1 << (bits - 1);
@@ -142,7 +136,9 @@ static uint64_t to_integer(double x, unsigned bits, bool sign, uint32_t rnd, boo
     }
     x = to_integral(x, rnd);
     double top = as_f64((uint64_t)(1023 + bits - (sign ? 1 : 0)) << 52); /* 2^bits or 2^(bits-1) */
-    uint64_t max = sign ? ((uint64_t)1 << (bits - 1)) - 1 : bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
+    uint64_t max = sign         ? ((uint64_t)1 << (bits - 1)) - 1
+                   : bits == 64 ? ~(uint64_t)0
+                                : ((uint64_t)1 << bits) - 1;
     if (x >= top)
         return max;
     if (sign)
@@ -197,7 +193,8 @@ static int i2f(Warp *w, Dec *d, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         bool neg;
-        uint64_t v = int_source(d, a[i], ah[i], &neg), bits = v ? fp_pack(neg, v, 0, fmts[d->k[1] & 3], d->k[2]) : 0;
+        uint64_t v = int_source(d, a[i], ah[i], &neg),
+                 bits = v ? fp_pack(neg, v, 0, fmts[d->k[1] & 3], d->k[2]) : 0;
         r[i] = (uint32_t)bits;
         if (d->k[1] == SRC_F64)
             rh[i] = (uint32_t)(bits >> 32);

@@ -1,6 +1,6 @@
-/* f32 and f64 arithmetic and comparison, as docs/numerics.md has it. The plain forms (no modifiers, nearest) have
- * functions of their own; the others share one with masks. Rounding modes other than nearest run the same code
- * with the host's mode switched: every operation here is one correctly rounded host operation.
+/* f32 and f64 arithmetic and comparison, as docs/numerics.md has it. The plain forms (no modifiers, nearest)
+ * have functions of their own; the others share one with masks. Rounding modes other than nearest run the
+ * same code with the host's mode switched: every operation here is one correctly rounded host operation.
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/fp.h"
 #if defined(__SSE2__)
@@ -54,8 +54,9 @@ static bool bind_f32(Bind *b, bool ftz, bool sat, bool fmz) {
     return plain;
 }
 
-#define F32_SETUP                                                                              \
-    UNUSED const uint32_t m0 = d->am[0], x0 = d->xm[0], m1 = d->am[1], x1 = d->xm[1], ftz = d->k[0], sat = d->k[1];
+#define F32_SETUP                                                                                            \
+    UNUSED const uint32_t m0 = d->am[0], x0 = d->xm[0], m1 = d->am[1], x1 = d->xm[1], ftz = d->k[0],         \
+                          sat = d->k[1];
 #define F32_SETUP3 F32_SETUP const uint32_t m2 = d->am[2], x2 = d->xm[2], fmz = d->k[2];
 #define A as_f32(f32_flush((a[i] & m0) ^ x0, ftz))
 #define B as_f32(f32_flush((b[i] & m1) ^ x1, ftz))
@@ -65,15 +66,16 @@ static bool bind_f32(Bind *b, bool ftz, bool sat, bool fmz) {
 OP32(fadd, , f32_canon(as_f32(a[i]) + as_f32(b[i])))
 OP32(fadd_mod, F32_SETUP, OUT(A + B))
 OP32(fmul, , f32_canon(as_f32(a[i]) * as_f32(b[i])))
-OP32(fmul_mod, F32_SETUP, OUT(A * B))
+OP32(fmul_mod, F32_SETUP, OUT(A *B))
 OP32(ffma, , f32_canon(__builtin_fmaf(as_f32(a[i]), as_f32(b[i]), as_f32(c[i]))))
 /* .FMZ: a factor of zero makes the product +0 */
-OP32(ffma_mod, F32_SETUP3
-     , OUT(__builtin_fmaf(fmz && (A == 0.0f || B == 0.0f) ? 0.0f : A, fmz && (A == 0.0f || B == 0.0f) ? 0.0f : B, C)))
+OP32(ffma_mod, F32_SETUP3,
+     OUT(__builtin_fmaf(fmz && (A == 0.0f || B == 0.0f) ? 0.0f : A,
+                        fmz && (A == 0.0f || B == 0.0f) ? 0.0f : B, C)))
 OP32(fmul_fmz, F32_SETUP, A == 0.0f || B == 0.0f ? 0 : OUT(A * B))
 /* The double product of two floats is exact, scaling it is too: one rounding. */
 OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(d->k[3], d->k[4]));
-     , OUT((float)((double)A * (double)B * scale)))
+     , OUT((float)((double)A *(double)B *scale)))
 
 bool LV(bind_FADD)(Bind *b) {
     uint32_t m = b->in->mods;
@@ -120,7 +122,9 @@ bool LV(bind_FSEL)(Bind *b) {
 }
 
 /* Integers that order as the floats do, -0 below +0. */
-static inline int32_t order_key(uint32_t v) { return (int32_t)(v ^ ((uint32_t)((int32_t)v >> 31) & 0x7fffffffu)); }
+static inline int32_t order_key(uint32_t v) {
+    return (int32_t)(v ^ ((uint32_t)((int32_t)v >> 31) & 0x7fffffffu));
+}
 static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool nan, bool xorsign) {
     uint32_t sign = (x ^ y) & 0x80000000u;
     if (xorsign) {
@@ -157,19 +161,19 @@ static int setp_write(Warp *w, Dec *d, uint32_t g, uint32_t res) {
     set_pred(w, d->pd[1], g, bool_op(bop, ~res, pp));
     return RUN_OK;
 }
-#define FCMP(name, COND)                                    \
-    static int fcmp_##name(Warp *w, Dec *d, uint32_t g) {   \
-        ROWS;                                               \
-        F32_SETUP                                           \
-        MASK_OF(res, COND)                                  \
-        return setp_write(w, d, g, res);                    \
+#define FCMP(name, COND)                                                                                     \
+    static int fcmp_##name(Warp *w, Dec *d, uint32_t g) {                                                    \
+        ROWS;                                                                                                \
+        F32_SETUP                                                                                            \
+        MASK_OF(res, COND)                                                                                   \
+        return setp_write(w, d, g, res);                                                                     \
     }
 FCMP(f, false)
 FCMP(lt, A < B)
 FCMP(eq, A == B)
 FCMP(le, A <= B)
 FCMP(gt, A > B)
-FCMP(ne, A < B || A > B)
+FCMP(ne, A<B || A> B)
 FCMP(ge, A >= B)
 FCMP(num, A == A && B == B)
 FCMP(nan, A != A || B != B)
@@ -180,8 +184,9 @@ FCMP(gtu, !(A <= B))
 FCMP(neu, !(A == B))
 FCMP(geu, !(A < B))
 FCMP(t, true)
-static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  fcmp_gt,  fcmp_ne,  fcmp_ge,  fcmp_num,
-                                       fcmp_nan, fcmp_ltu, fcmp_equ, fcmp_leu, fcmp_gtu, fcmp_neu, fcmp_geu, fcmp_t};
+static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  fcmp_gt,  fcmp_ne,
+                                       fcmp_ge,  fcmp_num, fcmp_nan, fcmp_ltu, fcmp_equ, fcmp_leu,
+                                       fcmp_gtu, fcmp_neu, fcmp_geu, fcmp_t};
 
 static bool use_fcmp(Bind *b, uint32_t cmp, uint32_t bop, bool ftz) {
     bind_f32(b, ftz, false, false);
@@ -198,7 +203,8 @@ bool LV(bind_FSET)(Bind *b) {
     return use_fcmp(b, MGET(FSET, cmp, m), MGET(FSET, bop, m), MGET(FSET, ftz, m));
 }
 
-/* True unless both are normal and neither the quotient nor the reciprocal comes near the ends of the range. */
+/* True unless both are normal and neither the quotient nor the reciprocal comes near the ends of the range.
+ */
 static bool needs_slow_division(uint32_t x, uint32_t y) {
     int ex = (int)(x >> 23 & 0xff), ey = (int)(y >> 23 & 0xff);
     return ex == 0xff || ey == 0xff || ex < 25 || ey < 2 || ey > 252 || ex - ey > 125 || ex - ey < -125;
@@ -217,14 +223,14 @@ bool LV(bind_FCHK)(Bind *b) {
 }
 
 /* ---- f64: modifiers touch the high word ---- */
-#define F64_SETUP                                                                               \
+#define F64_SETUP                                                                                            \
     const uint32_t m0 = d->am[0], x0 = d->xm[0] & 0x80000000u, m1 = d->am[1], x1 = d->xm[1] & 0x80000000u;
 #define F64_SETUP3 F64_SETUP const uint32_t m2 = d->am[2], x2 = d->xm[2] & 0x80000000u;
 #define DA as_f64(pair(a[i], (ah[i] & m0) ^ x0))
 #define DB as_f64(pair(b[i], (bh[i] & m1) ^ x1))
 #define DC as_f64(pair(c[i], (ch[i] & m2) ^ x2))
 OP64(dadd, F64_SETUP, f64_canon(DA + DB))
-OP64(dmul, F64_SETUP, f64_canon(DA * DB))
+OP64(dmul, F64_SETUP, f64_canon(DA *DB))
 OP64(dfma, F64_SETUP3, f64_canon(__builtin_fma(DA, DB, DC)))
 
 static void bind_f64(Bind *b) {
@@ -259,8 +265,7 @@ static uint32_t dsetp_pick(double x, double y, bool min) {
 }
 static int dsetp(Warp *w, Dec *d, uint32_t g) {
     ROWS64;
-    F64_SETUP
-    (void)c;
+    F64_SETUP(void) c;
     (void)ch;
     uint32_t cmp = d->k[0], bop = d->k[1], pp = dec_pred(w, d, 0), res = 0, other = 0;
     bool select = cmp == DCmp_MIN || cmp == DCmp_MAX;

@@ -1,5 +1,5 @@
-/* Packed half arithmetic: f16x2 and bf16x2, one lane at a time in double. Sums and products of two halves are exact in
- * double or are rounded to odd first, so the final rounding is the only one.
+/* Packed half arithmetic: f16x2 and bf16x2, one lane at a time in double. Sums and products of two halves are
+ * exact in double or are rounded to odd first, so the final rounding is the only one.
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/fp.h"
 
@@ -62,10 +62,8 @@ static double half_value(const Dec *d, uint32_t x, uint32_t y, uint32_t z, unsig
     double p = half_source(d, 0, x, h, f), q = half_source(d, 1, y, h, f);
     bool zero = d->k[2] && (p == 0 || q == 0);
     switch (d->k[6]) {
-    case H_ADD:
-        return add_to_odd(p, q);
-    case H_MUL:
-        return zero ? 0.0 : p * q;
+    case H_ADD: return add_to_odd(p, q);
+    case H_MUL: return zero ? 0.0 : p * q;
     default: {
         double s = zero ? 0.0 : p * q, t = half_source(d, 2, z, h, f);
         return add_to_odd(s, t);
@@ -87,18 +85,18 @@ static int half_op(Warp *w, Dec *d, uint32_t g) {
     return RUN_OK;
 }
 
-#define BIND_HALF(name, OP, FMZ, RELU, F32, BF16)          \
-    bool LV(bind_##name)(Bind *b) {                        \
-        uint32_t m = b->in->mods;                          \
-        b->d->k[0] = MGET(name, ftz, m) ? ~0u : 0;         \
-        b->d->k[1] = MGET(name, sat, m);                   \
-        b->d->k[2] = FMZ;                                  \
-        b->d->k[3] = RELU;                                 \
-        b->d->k[4] = F32;                                  \
-        b->d->k[5] = BF16;                                 \
-        b->d->k[6] = OP;                                   \
-        b->d->full = b->d->part = half_op;                 \
-        return bind_half(b);                               \
+#define BIND_HALF(name, OP, FMZ, RELU, F32, BF16)                                                            \
+    bool LV(bind_##name)(Bind * b) {                                                                         \
+        uint32_t m = b->in->mods;                                                                            \
+        b->d->k[0] = MGET(name, ftz, m) ? ~0u : 0;                                                           \
+        b->d->k[1] = MGET(name, sat, m);                                                                     \
+        b->d->k[2] = FMZ;                                                                                    \
+        b->d->k[3] = RELU;                                                                                   \
+        b->d->k[4] = F32;                                                                                    \
+        b->d->k[5] = BF16;                                                                                   \
+        b->d->k[6] = OP;                                                                                     \
+        b->d->full = b->d->part = half_op;                                                                   \
+        return bind_half(b);                                                                                 \
     }
 BIND_HALF(HADD2, H_ADD, 0, 0, MGET(HADD2, f32, m), MGET(HADD2, bf16, m))
 BIND_HALF(HMUL2, H_MUL, MGET(HMUL2, fmz, m), 0, MGET(HMUL2, f32, m), MGET(HMUL2, bf16, m))
@@ -159,7 +157,8 @@ static int hset2(Warp *w, Dec *d, uint32_t g) {
     uint32_t pp = dec_pred(w, d, 0), one = d->k[3] ? 0x3c00 : 0xffff;
     EACH_LANE(i, g) {
         uint32_t p = pp >> i & 1;
-        uint32_t lo = bool_op(d->k[2], half_cmp(d, a[i], b[i], 0), p), hi = bool_op(d->k[2], half_cmp(d, a[i], b[i], 1), p);
+        uint32_t lo = bool_op(d->k[2], half_cmp(d, a[i], b[i], 0), p),
+                 hi = bool_op(d->k[2], half_cmp(d, a[i], b[i], 1), p);
         r[i] = (lo ? one : 0) | (hi ? one << 16 : 0);
     }
     return RUN_OK;

@@ -1,8 +1,9 @@
-/* Integer, logic and predicate arithmetic. Source modifiers arrive as masks: xm is ~0 for a negated (under .X: inverted)
- * operand, else 0.
+/* Integer, logic and predicate arithmetic. Source modifiers arrive as masks: xm is ~0 for a negated (under
+ * .X: inverted) operand, else 0.
  *
- * Carries: a sum of three operands and two carries is less than 3 * 2^32; pu says that it reached 2^32, pv that it
- * reached 2 * 2^32. A subtracted operand counts as its complement plus one, so the carry means "no borrow".
+ * Carries: a sum of three operands and two carries is less than 3 * 2^32; pu says that it reached 2^32, pv
+ * that it reached 2 * 2^32. A subtracted operand counts as its complement plus one, so the carry means "no
+ * borrow".
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
 #include <string.h>
@@ -141,12 +142,12 @@ OP32(lop_and_xor, , (a[i] & b[i]) ^ c[i])
 OP32(lop_xor_and, , (a[i] ^ b[i]) & c[i])
 OP32(lop_mux, , (a[i] & b[i]) | (~a[i] & c[i]))
 /* Any table, in algebraic normal form: k[] are the coefficients as masks. */
-#define ANF(x, y, z)                                                                                     \
-    (k0 ^ ((x) & k1) ^ ((y) & k2) ^ ((z) & k3) ^ ((x) & (y) & k4) ^ ((x) & (z) & k5) ^ ((y) & (z) & k6) ^ \
-     ((x) & (y) & (z) & k7))
-#define ANF_SETUP                                                                                          \
-    uint32_t k0 = d->k[0], k1 = d->k[1], k2 = d->k[2], k3 = d->k[3], k4 = d->k[4], k5 = d->k[5], k6 = d->k[6], \
-             k7 = d->k[7];
+#define ANF(x, y, z)                                                                                         \
+    (k0 ^ ((x)&k1) ^ ((y)&k2) ^ ((z)&k3) ^ ((x) & (y)&k4) ^ ((x) & (z)&k5) ^ ((y) & (z)&k6) ^                \
+     ((x) & (y) & (z)&k7))
+#define ANF_SETUP                                                                                            \
+    uint32_t k0 = d->k[0], k1 = d->k[1], k2 = d->k[2], k3 = d->k[3], k4 = d->k[4], k5 = d->k[5],             \
+             k6 = d->k[6], k7 = d->k[7];
 OP32(lop_any, ANF_SETUP, ANF(a[i], b[i], c[i]))
 
 static int lop_pred(Warp *w, Dec *d, uint32_t g) {
@@ -174,13 +175,27 @@ static void anf(uint32_t lut, uint32_t k[8]) {
 }
 
 static bool use_lop3(Bind *b, uint32_t lut, bool pand) {
-    static const struct { uint8_t lut; OpFn *full, *part; } known[] = {
-        {0xc0, lop_and_f, lop_and_p},       {0xfc, lop_or_f, lop_or_p},         {0x3c, lop_xor_f, lop_xor_p},
-        {0x30, lop_andn_f, lop_andn_p},     {0x0f, lop_not_a_f, lop_not_a_p},   {0x33, lop_not_b_f, lop_not_b_p},
-        {0xf0, lop_a_f, lop_a_p},           {0xcc, lop_b_f, lop_b_p},           {0xaa, lop_c_f, lop_c_p},
-        {0x80, lop_and3_f, lop_and3_p},     {0xfe, lop_or3_f, lop_or3_p},       {0x96, lop_xor3_f, lop_xor3_p},
-        {0xea, lop_and_or_f, lop_and_or_p}, {0xa8, lop_or_and_f, lop_or_and_p}, {0x6a, lop_and_xor_f, lop_and_xor_p},
-        {0x28, lop_xor_and_f, lop_xor_and_p}, {0xca, lop_mux_f, lop_mux_p},
+    static const struct {
+        uint8_t lut;
+        OpFn *full, *part;
+    } known[] = {
+        {0xc0, lop_and_f, lop_and_p},
+        {0xfc, lop_or_f, lop_or_p},
+        {0x3c, lop_xor_f, lop_xor_p},
+        {0x30, lop_andn_f, lop_andn_p},
+        {0x0f, lop_not_a_f, lop_not_a_p},
+        {0x33, lop_not_b_f, lop_not_b_p},
+        {0xf0, lop_a_f, lop_a_p},
+        {0xcc, lop_b_f, lop_b_p},
+        {0xaa, lop_c_f, lop_c_p},
+        {0x80, lop_and3_f, lop_and3_p},
+        {0xfe, lop_or3_f, lop_or3_p},
+        {0x96, lop_xor3_f, lop_xor3_p},
+        {0xea, lop_and_or_f, lop_and_or_p},
+        {0xa8, lop_or_and_f, lop_or_and_p},
+        {0x6a, lop_and_xor_f, lop_and_xor_p},
+        {0x28, lop_xor_and_f, lop_xor_and_p},
+        {0xca, lop_mux_f, lop_mux_p},
     };
     Dec *d = b->d;
     bind_operands(b);
@@ -212,7 +227,8 @@ static uint32_t anf_of_masks(const uint32_t k[8], uint32_t x, uint32_t y, uint32
 }
 static int plop3(Warp *w, Dec *d, uint32_t g) {
     uint32_t x = dec_pred(w, d, 0), y = dec_pred(w, d, 1), z = dec_pred(w, d, 2);
-    const uint32_t second[8] = {d->xm[0], d->xm[1], d->xm[2], d->xm[3], d->am[0], d->am[1], d->am[2], d->am[3]};
+    const uint32_t second[8] = {d->xm[0], d->xm[1], d->xm[2], d->xm[3],
+                                d->am[0], d->am[1], d->am[2], d->am[3]};
     set_pred(w, d->pd[0], g, anf_of_masks(d->k, x, y, z));
     if (d->pd[1] != PRED_SINK)
         set_pred(w, d->pd[1], g, anf_of_masks(second, x, y, z));
@@ -271,9 +287,10 @@ OP32(iabs, uint32_t x = d->xm[0];, ((a[i] ^ x) - x) >> 31 ? 0u - ((a[i] ^ x) - x
 bool LV(bind_IABS)(Bind *b) { return use(b, iabs_f, iabs_p); }
 
 OP32(imin_s, uint32_t p = dec_pred(w, d, 0);
-     , blend(lane_mask(p, i), (int32_t)a[i] < (int32_t)b[i] ? a[i] : b[i], (int32_t)a[i] > (int32_t)b[i] ? a[i] : b[i]))
+     , blend(lane_mask(p, i),
+             (int32_t)a[i]<(int32_t)b[i] ? a[i] : b[i], (int32_t)a[i]>(int32_t) b[i] ? a[i] : b[i]))
 OP32(imin_u, uint32_t p = dec_pred(w, d, 0);
-     , blend(lane_mask(p, i), a[i] < b[i] ? a[i] : b[i], a[i] > b[i] ? a[i] : b[i]))
+     , blend(lane_mask(p, i), a[i]<b[i] ? a[i] : b[i], a[i]> b[i] ? a[i] : b[i]))
 bool LV(bind_IMNMX)(Bind *b) {
     bool s = MGET(IMNMX, sign, b->in->mods) == ISign_S32;
     return use(b, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
@@ -299,7 +316,8 @@ bool LV(bind_VABSDIFF)(Bind *b) {
     return use(b, s ? absdiff_s_f : absdiff_u_f, s ? absdiff_s_p : absdiff_u_p);
 }
 
-/* ---- IDP: k[0], k[1] = the sign bits of an element of a and of b, or 0; k[2] = first bit of b's bytes for .2A ---- */
+/* ---- IDP: k[0], k[1] = the sign bits of an element of a and of b, or 0; k[2] = first bit of b's bytes for
+ * .2A ---- */
 static inline uint32_t extend(uint32_t x, uint32_t bits, uint32_t sign) { return ((x & bits) ^ sign) - sign; }
 static inline uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
     uint32_t sum = 0;
@@ -308,9 +326,14 @@ static inline uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sa, uint32_t s
     return sum;
 }
 static inline uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
-    return extend(a, 0xffff, sa) * extend(b, 0xff, sb) + extend(a >> 16, 0xffff, sa) * extend(b >> 8, 0xff, sb);
+    return extend(a, 0xffff, sa) * extend(b, 0xff, sb) +
+           extend(a >> 16, 0xffff, sa) * extend(b >> 8, 0xff, sb);
 }
-#define IDP_SETUP uint32_t sa = d->k[0]; uint32_t sb = d->k[1]; uint32_t from = d->k[2]; uint32_t x = d->xm[2];
+#define IDP_SETUP                                                                                            \
+    uint32_t sa = d->k[0];                                                                                   \
+    uint32_t sb = d->k[1];                                                                                   \
+    uint32_t from = d->k[2];                                                                                 \
+    uint32_t x = d->xm[2];
 OP32(idp4, IDP_SETUP, dot_bytes(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 OP32(idp2, IDP_SETUP, dot_halves(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 bool LV(bind_IDP)(Bind *b) {
@@ -327,9 +350,13 @@ static inline uint32_t prmt_byte(uint64_t bytes, uint32_t sel) {
     return sel & 8 ? (v & 0x80 ? 0xff : 0) : v;
 }
 static uint32_t prmt_selector(uint32_t mode, uint32_t s) {
-    static const uint16_t table[7][4] = {
-        {0}, {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123}, {0x0000, 0x1111, 0x2222, 0x3333},
-        {0x3210, 0x3211, 0x3222, 0x3333}, {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
+    static const uint16_t table[7][4] = {{0},
+                                         {0x3210, 0x4321, 0x5432, 0x6543},
+                                         {0x5670, 0x6701, 0x7012, 0x0123},
+                                         {0x0000, 0x1111, 0x2222, 0x3333},
+                                         {0x3210, 0x3211, 0x3222, 0x3333},
+                                         {0x0000, 0x1110, 0x2210, 0x3210},
+                                         {0x1010, 0x3232, 0x1010, 0x3232}};
     return mode == PrmtMode_IDX ? s : table[mode % 7][s & 3];
 }
 static int prmt(Warp *w, Dec *d, uint32_t g) {
@@ -351,8 +378,10 @@ static bool use_prmt(Bind *b, uint32_t mode) {
 bool LV(bind_PRMT)(Bind *b) { return use_prmt(b, MGET(PRMT, mode, b->in->mods)); }
 bool LV(bind_UPRMT)(Bind *b) { return use_prmt(b, PrmtMode_IDX) && uniform(b); }
 
-/* ---- SHF: a low, b amount, c high. The word that .HI (or left, without .HI: low) selects of {c:a} shifted ---- */
-static inline uint32_t shf_one(uint32_t lo, uint32_t n, uint32_t hi, uint32_t type, bool wrap, bool right, bool high) {
+/* ---- SHF: a low, b amount, c high. The word that .HI (or left, without .HI: low) selects of {c:a} shifted
+ * ---- */
+static inline uint32_t shf_one(uint32_t lo, uint32_t n, uint32_t hi, uint32_t type, bool wrap, bool right,
+                               bool high) {
     uint32_t width = type == ShfType_S64 || type == ShfType_U64 ? 64 : 32;
     n = wrap ? n & (width - 1) : n < width ? n : width;
     uint64_t v = pair(lo, hi);
@@ -372,8 +401,9 @@ static int shf(Warp *w, Dec *d, uint32_t g) {
     return RUN_OK;
 }
 /* The funnel by 0..32, low or high word: a shift of 64-bit lanes. */
-OP32(funnel_r, uint32_t most = d->k[1] ? 31 : 32;
-     , (uint32_t)(pair(a[i], c[i]) >> (most == 31 ? b[i] & 31 : b[i] < 32 ? b[i] : 32)))
+OP32(funnel_r, uint32_t most = d->k[1] ? 31 : 32;, (uint32_t)(pair(a[i], c[i]) >> (most == 31  ? b[i] & 31
+                                                                                   : b[i] < 32 ? b[i]
+                                                                                               : 32)))
 OP32(shift_r64, , (uint32_t)(pair(a[i], c[i]) >> (b[i] & 63)) & (b[i] > 63 ? 0 : ~0u))
 OP32(shift_l64, , (uint32_t)(pair(a[i], c[i]) << (b[i] & 63) >> 32) & (b[i] > 63 ? 0 : ~0u))
 /* The common forms: shift of one 32-bit word by a clamped amount, and the funnel by a constant. */
@@ -403,11 +433,13 @@ static bool use_shf(Bind *b, uint32_t type, bool wrap, bool right, bool high) {
 }
 bool LV(bind_SHF)(Bind *b) {
     uint32_t m = b->in->mods;
-    return use_shf(b, MGET(SHF, type, m), MGET(SHF, wrap, m), MGET(SHF, dir, m) == ShfDir_R, MGET(SHF, hi, m));
+    return use_shf(b, MGET(SHF, type, m), MGET(SHF, wrap, m), MGET(SHF, dir, m) == ShfDir_R,
+                   MGET(SHF, hi, m));
 }
 bool LV(bind_USHF)(Bind *b) {
     uint32_t m = b->in->mods;
-    bool ok = use_shf(b, MGET(USHF, type, m), MGET(USHF, wrap, m), MGET(USHF, dir, m) == ShfDir_R, MGET(USHF, hi, m));
+    bool ok = use_shf(b, MGET(USHF, type, m), MGET(USHF, wrap, m), MGET(USHF, dir, m) == ShfDir_R,
+                      MGET(USHF, hi, m));
     return ok && uniform(b);
 }
 
@@ -498,7 +530,7 @@ bool LV(bind_POPC)(Bind *b) { return use(b, popc_f, popc_p); }
 bool LV(bind_UPOPC)(Bind *b) { return use(b, popc_f, popc_p) && uniform(b); }
 
 OP32(i2i, int32_t lo = (int32_t)d->k[0]; int32_t hi = (int32_t)d->k[1];
-     , (uint32_t)((int32_t)a[i] < lo ? lo : (int32_t)a[i] > hi ? hi : (int32_t)a[i]))
+     , (uint32_t)((int32_t)a[i]<lo ? lo : (int32_t)a[i]> hi ? hi : (int32_t)a[i]))
 bool LV(bind_I2I)(Bind *b) {
     static const int32_t range[4][2] = {{0, 255}, {-128, 127}, {0, 65535}, {-32768, 32767}};
     uint32_t type = MGET(I2I, type, b->in->mods);
@@ -560,8 +592,7 @@ OP32(imad, , a[i] * b[i] + c[i])
 OP32(imul, , a[i] * b[i])
 /* k[0]: 0, or 1 for each operand negated without .X; a negated product is subtracted */
 OP32(imad_neg, uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2]; uint32_t k = d->k[0];
-     uint32_t cin = d->k[1] ? dec_pred(w, d, 0) : 0;
-     , ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
+     uint32_t cin = d->k[1] ? dec_pred(w, d, 0) : 0;, ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
 
 static bool use_imad(Bind *b, bool x) {
     Dec *d = b->d;
@@ -582,8 +613,8 @@ bool LV(bind_UIMAD)(Bind *b) { return use_imad(b, MGET(UIMAD, x, b->in->mods)) &
 OP64(wide_u, , (uint64_t)a[i] * b[i] + pair(c[i], ch[i]))
 OP64(wide_s, , (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) + pair(c[i], ch[i]))
 
-/* General WIDE and HI: k[0] signed, k[1] .X, k[2] HI. Sum of 65 bits; a negated product or addend is its complement
- * plus one (no plus under .X for the addend). */
+/* General WIDE and HI: k[0] signed, k[1] .X, k[2] HI. Sum of 65 bits; a negated product or addend is its
+ * complement plus one (no plus under .X for the addend). */
 static int wide_any(Warp *w, Dec *d, uint32_t g) {
     ROWS64;
     uint64_t x1 = d->xm[1] ? ~(uint64_t)0 : 0, x2 = d->xm[2] ? ~(uint64_t)0 : 0;

@@ -1,6 +1,7 @@
-/* Loads and stores of a whole warp: the addresses of all lanes as differences from one of them, the extremes checked
- * once against the allocation, then a loop without checks. Lanes that do not take part get the address of one that
- * does, so that loads need no branch. What fails any check, and every trap, goes lane by lane through sim/machine/mem.c.
+/* Loads and stores of a whole warp: the addresses of all lanes as differences from one of them, the extremes
+ * checked once against the allocation, then a loop without checks. Lanes that do not take part get the
+ * address of one that does, so that loads need no branch. What fails any check, and every trap, goes lane by
+ * lane through sim/machine/mem.c.
  *
  * Slots of all: v[0] = ra (a pair when d->wide), v[1] = urb, v[2] = data of a store; d->target = offset.
  * SPDX-License-Identifier: MIT */
@@ -9,7 +10,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef struct { /* where the lanes' bytes are */
+typedef struct {      /* where the lanes' bytes are */
     int32_t off[32];  /* from the first lane that takes part; 0 for those that do not */
     int32_t min, max; /* of off */
     uint32_t same;    /* 0: all equal */
@@ -343,8 +344,8 @@ INLINE int store_local(Warp *w, Dec *d, uint32_t g, bool full) {
 }
 
 /* name_f for all lanes, name_p for the lanes of g. */
-#define ACCESS(name, CALL_FULL, CALL_PART)                                                   \
-    static int name##_f(Warp *w, Dec *d, uint32_t g) { return CALL_FULL; }                   \
+#define ACCESS(name, CALL_FULL, CALL_PART)                                                                   \
+    static int name##_f(Warp *w, Dec *d, uint32_t g) { return CALL_FULL; }                                   \
     static int name##_p(Warp *w, Dec *d, uint32_t g) { return g ? CALL_PART : RUN_OK; }
 ACCESS(ld4, load_words(w, d, g, 1, true), load_words(w, d, g, 1, false))
 ACCESS(ld8, load_words(w, d, g, 2, true), load_words(w, d, g, 2, false))
@@ -359,46 +360,27 @@ ACCESS(stl, store_local(w, d, g, true), store_local(w, d, g, false))
 
 static void use_load(Bind *b) {
     switch (b->d->imm[1] == MS_LOCAL ? 0 : b->d->size) {
-    case 0:
-        USE(b, ldl);
-        break;
-    case 4:
-        USE(b, ld4);
-        break;
-    case 8:
-        USE(b, ld8);
-        break;
-    case 16:
-        USE(b, ld16);
-        break;
-    default:
-        USE(b, ldpart);
-        break;
+    case 0: USE(b, ldl); break;
+    case 4: USE(b, ld4); break;
+    case 8: USE(b, ld8); break;
+    case 16: USE(b, ld16); break;
+    default: USE(b, ldpart); break;
     }
 }
 static void use_store(Bind *b) {
     switch (b->d->imm[1] == MS_LOCAL ? 0 : b->d->size) {
-    case 0:
-        USE(b, stl);
-        break;
-    case 4:
-        USE(b, st4);
-        break;
-    case 8:
-        USE(b, st8);
-        break;
-    case 16:
-        USE(b, st16);
-        break;
-    default:
-        USE(b, stpart);
-        break;
+    case 0: USE(b, stl); break;
+    case 4: USE(b, st4); break;
+    case 8: USE(b, st8); break;
+    case 16: USE(b, st16); break;
+    default: USE(b, stpart); break;
     }
 }
 
 /* k[0]: 0 no uniform register, 1 one, 2 a pair; k[1]: the sum has 64 bits; imm[1]: MemSpace;
  * k[3]: MemSz; k[4]: shift of ra (stride) */
-static bool bind_access(Bind *b, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride, bool store) {
+static bool bind_access(Bind *b, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride,
+                        bool store) {
     static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
     static const uint8_t shift[4] = {0, 2, 3, 4};
     Dec *d = b->d;
@@ -452,9 +434,7 @@ bool LV(bind_STS)(Bind *b) {
 bool LV(bind_LDL)(Bind *b) {
     return bind_access(b, MS_LOCAL, MGET(LDL, sz, b->in->mods), 0, false, 0, false);
 }
-bool LV(bind_STL)(Bind *b) {
-    return bind_access(b, MS_LOCAL, MGET(STL, sz, b->in->mods), 0, false, 0, true);
-}
+bool LV(bind_STL)(Bind *b) { return bind_access(b, MS_LOCAL, MGET(STL, sz, b->in->mods), 0, false, 0, true); }
 
 /* ---- LDC, ULDC: k[0] bank, target = offset ---- */
 static int ldc(Warp *w, Dec *d, uint32_t g) {
@@ -499,9 +479,11 @@ static bool is_register(Operand o, uint32_t zero) { return o.kind == OPK_REG && 
 bool LV(bind_LDC)(Bind *b) {
     if (MGET(LDC, mode, b->in->mods) != LdcMode_NONE)
         return bind_not_simulated(b);
-    return use_ldc(b, b->in->src[LDC_cb], MGET(LDC, sz, b->in->mods), is_register(b->in->src[LDC_ra], REG_RZ));
+    return use_ldc(b, b->in->src[LDC_cb], MGET(LDC, sz, b->in->mods),
+                   is_register(b->in->src[LDC_ra], REG_RZ));
 }
 bool LV(bind_ULDC)(Bind *b) {
-    return use_ldc(b, b->in->src[ULDC_cb], MGET(ULDC, sz, b->in->mods), is_register(b->in->src[ULDC_ura], REG_URZ)) &&
+    return use_ldc(b, b->in->src[ULDC_cb], MGET(ULDC, sz, b->in->mods),
+                   is_register(b->in->src[ULDC_ura], REG_URZ)) &&
            uniform(b);
 }

@@ -34,7 +34,7 @@ static double log2_core(double x) {
 }
 
 static double sine_cosine(double x, bool cosine) {
-    static const double s[7] = {0x1.0000000000000p+0,   -0x1.5555555555555p-3,  0x1.1111111111111p-7,
+    static const double s[7] = {0x1.0000000000000p+0,   -0x1.5555555555555p-3, 0x1.1111111111111p-7,
                                 -0x1.a01a01a01a01ap-13, 0x1.71de3a556c734p-19, -0x1.ae64567f544e4p-26,
                                 0x1.6124613a86d09p-33};
     static const double k[8] = {0x1.0000000000000p+0,   -0x1.0000000000000p-1, 0x1.5555555555555p-5,
@@ -75,7 +75,8 @@ static uint32_t mufu64(uint32_t func, uint32_t h) {
     if (func == Mufu_RSQ64H && x < 0)
         return F32_NAN;
     if (func == Mufu_RSQ64H)
-        r = x == 0 ? as_f64(0x7ff0000000000000u | (f64_bits(x) & 0x8000000000000000u)) : 1.0 / __builtin_sqrt(x);
+        r = x == 0 ? as_f64(0x7ff0000000000000u | (f64_bits(x) & 0x8000000000000000u))
+                   : 1.0 / __builtin_sqrt(x);
     else
         r = 1.0 / x;
     uint32_t high = (uint32_t)(f64_bits(r) >> 32);
@@ -91,25 +92,20 @@ static uint32_t mufu_one(uint32_t func, uint32_t bits) {
     if (x != x)
         return F32_NAN;
     switch (func) {
-    case Mufu_RCP:
-        return f32_canon(1.0f / x);
-    case Mufu_SQRT:
-        return f32_canon(__builtin_sqrtf(x));
+    case Mufu_RCP: return f32_canon(1.0f / x);
+    case Mufu_SQRT: return f32_canon(__builtin_sqrtf(x));
     case Mufu_RSQ:
         if (x == 0)
             return (bits & 0x80000000u) | 0x7f800000u;
         return x < 0 ? F32_NAN : f32_bits((float)(1.0 / __builtin_sqrt(v)));
-    case Mufu_EX2:
-        return x >= 128.0f ? 0x7f800000u : x <= -150.0f ? 0 : f32_bits((float)exp2_core(v));
+    case Mufu_EX2: return x >= 128.0f ? 0x7f800000u : x <= -150.0f ? 0 : f32_bits((float)exp2_core(v));
     case Mufu_LG2:
         if (x == 0)
             return 0xff800000u;
         return x < 0 ? F32_NAN : inf ? 0x7f800000u : f32_bits((float)log2_core(v));
     case Mufu_SIN:
-    case Mufu_COS:
-        return inf ? F32_NAN : f32_bits((float)sine_cosine(v, func == Mufu_COS));
-    default:
-        return f32_bits((float)tanh_core(v));
+    case Mufu_COS: return inf ? F32_NAN : f32_bits((float)sine_cosine(v, func == Mufu_COS));
+    default: return f32_bits((float)tanh_core(v));
     }
 }
 
@@ -119,7 +115,8 @@ static int mufu(Warp *w, Dec *d, uint32_t g) {
     return RUN_OK;
 }
 OP32(mufu_rcp, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];, f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
-OP32(mufu_sqrt, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];, f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
+OP32(mufu_sqrt, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];
+     , f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
 
 bool LV(bind_MUFU)(Bind *b) {
     bind_operands(b);

@@ -1,4 +1,5 @@
-/* Operations across lanes. They see the lanes that execute them; who those are is the lowering's business (WARPSYNC).
+/* Operations across lanes. They see the lanes that execute them; who those are is the lowering's business
+ * (WARPSYNC).
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
 #include <string.h>
@@ -15,8 +16,8 @@ static int shfl(Warp *w, Dec *d, uint32_t g) {
         r[i] = value[j >= 0 ? (unsigned)j & 31 : i];
     }
     if (missing)
-        machine_finding(w, d, MF_COLLECTIVE, missing, 0, "value taken from lanes 0x%08x, which do not execute it",
-                        missing);
+        machine_finding(w, d, MF_COLLECTIVE, missing, 0,
+                        "value taken from lanes 0x%08x, which do not execute it", missing);
     set_pred(w, d->pd[0], g, ok);
     return RUN_OK;
 }
@@ -84,18 +85,12 @@ bool LV(bind_MATCH)(Bind *b) {
 
 static uint32_t redux_step(uint32_t op, bool sign, uint32_t x, uint32_t y) {
     switch (op) {
-    case ReduxOp_AND:
-        return x & y;
-    case ReduxOp_OR:
-        return x | y;
-    case ReduxOp_XOR:
-        return x ^ y;
-    case ReduxOp_SUM:
-        return x + y;
-    case ReduxOp_MIN:
-        return (sign ? (int32_t)x < (int32_t)y : x < y) ? x : y;
-    default:
-        return (sign ? (int32_t)x > (int32_t)y : x > y) ? x : y;
+    case ReduxOp_AND: return x & y;
+    case ReduxOp_OR: return x | y;
+    case ReduxOp_XOR: return x ^ y;
+    case ReduxOp_SUM: return x + y;
+    case ReduxOp_MIN: return (sign ? (int32_t)x < (int32_t)y : x < y) ? x : y;
+    default: return (sign ? (int32_t)x > (int32_t)y : x > y) ? x : y;
     }
 }
 static int redux(Warp *w, Dec *d, uint32_t g) {

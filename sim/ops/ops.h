@@ -1,11 +1,11 @@
-/* What the semantic functions of sim/ops share. Every file there is compiled once for each host level; LV(name) is
- * the name at the level being compiled.
+/* What the semantic functions of sim/ops share. Every file there is compiled once for each host level;
+ * LV(name) is the name at the level being compiled.
  *
- * A semantic function computes one instruction for 32 lanes. It is written as one scalar expression in a loop of 32
- * that the compiler turns into vector code of the level's width. Explicit 128-byte GNU vectors were measured instead
- * (bench/README.md): for a plain sum they are equal with gcc 12 and faster with clang 14, but comparisons that make a lane
- * mask and FMA, which has no vector form, are 5 to 100 times slower, so loops stay. Rows
- * are read before they are written lane by lane, so a destination may be one of the sources.
+ * A semantic function computes one instruction for 32 lanes. It is written as one scalar expression in a loop
+ * of 32 that the compiler turns into vector code of the level's width. Explicit 128-byte GNU vectors were
+ * measured instead (bench/README.md): for a plain sum they are equal with gcc 12 and faster with clang 14,
+ * but comparisons that make a lane mask and FMA, which has no vector form, are 5 to 100 times slower, so
+ * loops stay. Rows are read before they are written lane by lane, so a destination may be one of the sources.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_OPS_OPS_H
 #define HEDDLE_SIM_OPS_OPS_H
@@ -23,80 +23,92 @@
 #else
 #define LANES _Pragma("GCC ivdep") for (unsigned i = 0; i < 32; i++)
 #endif
-#define EACH_LANE(lane, mask) \
+#define EACH_LANE(lane, mask)                                                                                \
     for (uint32_t m_ = (mask), lane; m_ && (lane = low_lane(m_), true); m_ &= m_ - 1)
 #define UNUSED __attribute__((unused))
 
 static inline UNUSED uint32_t lane_mask(uint32_t g, unsigned i) { return 0u - (g >> i & 1u); }
 static inline UNUSED uint32_t blend(uint32_t m, uint32_t x, uint32_t old) { return (x & m) | (old & ~m); }
 static inline UNUSED float as_f32(uint32_t x) {
-    union { uint32_t u; float f; } v = {x};
+    union {
+        uint32_t u;
+        float f;
+    } v = {x};
     return v.f;
 }
 static inline UNUSED uint32_t f32_bits(float x) {
-    union { float f; uint32_t u; } v = {x};
+    union {
+        float f;
+        uint32_t u;
+    } v = {x};
     return v.u;
 }
 static inline UNUSED double as_f64(uint64_t x) {
-    union { uint64_t u; double f; } v = {x};
+    union {
+        uint64_t u;
+        double f;
+    } v = {x};
     return v.f;
 }
 static inline UNUSED uint64_t f64_bits(double x) {
-    union { double f; uint64_t u; } v = {x};
+    union {
+        double f;
+        uint64_t u;
+    } v = {x};
     return v.u;
 }
 static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | lo; }
 
 /* Rows a, b, c of sources 0..2 and destination r, as locals. */
-#define ROWS                                                              \
-    UNUSED const uint32_t *a = dec_src(w, d, 0), *b = dec_src(w, d, 1),   \
-                          *c = dec_src(w, d, 2);                          \
+#define ROWS                                                                                                 \
+    UNUSED const uint32_t *a = dec_src(w, d, 0), *b = dec_src(w, d, 1), *c = dec_src(w, d, 2);               \
     UNUSED uint32_t *r = dec_dst(w, d, 0)
-#define ROWS64 \
-    ROWS;      \
-    UNUSED const uint32_t *ah = a + 32, *bh = b + 32, *ch = c + 32; \
+#define ROWS64                                                                                               \
+    ROWS;                                                                                                    \
+    UNUSED const uint32_t *ah = a + 32, *bh = b + 32, *ch = c + 32;                                          \
     UNUSED uint32_t *rh = r + 32
 
-/* name_f (all lanes) and name_p (lanes of g) from one 32-bit expression in a[i], b[i], c[i]; SETUP are declarations. */
-#define OP32(name, SETUP, EXPR)                                           \
-    static int name##_f(Warp *w, Dec *d, UNUSED uint32_t g) {             \
-        ROWS;                                                             \
-        SETUP                                                             \
-        LANES { r[i] = (EXPR); }                                          \
-        return RUN_OK;                                                    \
-    }                                                                     \
-    static int name##_p(Warp *w, Dec *d, uint32_t g) {                    \
-        ROWS;                                                             \
-        SETUP                                                             \
-        LANES { r[i] = blend(lane_mask(g, i), (EXPR), r[i]); }            \
-        return RUN_OK;                                                    \
+/* name_f (all lanes) and name_p (lanes of g) from one 32-bit expression in a[i], b[i], c[i]; SETUP are
+ * declarations. */
+#define OP32(name, SETUP, EXPR)                                                                              \
+    static int name##_f(Warp *w, Dec *d, UNUSED uint32_t g) {                                                \
+        ROWS;                                                                                                \
+        SETUP                                                                                                \
+        LANES { r[i] = (EXPR); }                                                                             \
+        return RUN_OK;                                                                                       \
+    }                                                                                                        \
+    static int name##_p(Warp *w, Dec *d, uint32_t g) {                                                       \
+        ROWS;                                                                                                \
+        SETUP                                                                                                \
+        LANES { r[i] = blend(lane_mask(g, i), (EXPR), r[i]); }                                               \
+        return RUN_OK;                                                                                       \
     }
 /* The same for a 64-bit result. */
-#define OP64(name, SETUP, EXPR)                                           \
-    static int name##_f(Warp *w, Dec *d, UNUSED uint32_t g) {             \
-        ROWS64;                                                           \
-        SETUP                                                             \
-        LANES {                                                           \
-            uint64_t x = (EXPR);                                          \
-            r[i] = (uint32_t)x;                                           \
-            rh[i] = (uint32_t)(x >> 32);                                  \
-        }                                                                 \
-        return RUN_OK;                                                    \
-    }                                                                     \
-    static int name##_p(Warp *w, Dec *d, uint32_t g) {                    \
-        ROWS64;                                                           \
-        SETUP                                                             \
-        LANES {                                                           \
-            uint64_t x = (EXPR);                                          \
-            uint32_t m = lane_mask(g, i);                                 \
-            r[i] = blend(m, (uint32_t)x, r[i]);                           \
-            rh[i] = blend(m, (uint32_t)(x >> 32), rh[i]);                 \
-        }                                                                 \
-        return RUN_OK;                                                    \
+#define OP64(name, SETUP, EXPR)                                                                              \
+    static int name##_f(Warp *w, Dec *d, UNUSED uint32_t g) {                                                \
+        ROWS64;                                                                                              \
+        SETUP                                                                                                \
+        LANES {                                                                                              \
+            uint64_t x = (EXPR);                                                                             \
+            r[i] = (uint32_t)x;                                                                              \
+            rh[i] = (uint32_t)(x >> 32);                                                                     \
+        }                                                                                                    \
+        return RUN_OK;                                                                                       \
+    }                                                                                                        \
+    static int name##_p(Warp *w, Dec *d, uint32_t g) {                                                       \
+        ROWS64;                                                                                              \
+        SETUP                                                                                                \
+        LANES {                                                                                              \
+            uint64_t x = (EXPR);                                                                             \
+            uint32_t m = lane_mask(g, i);                                                                    \
+            r[i] = blend(m, (uint32_t)x, r[i]);                                                              \
+            rh[i] = blend(m, (uint32_t)(x >> 32), rh[i]);                                                    \
+        }                                                                                                    \
+        return RUN_OK;                                                                                       \
     }
 /* Lane mask of a condition. */
-#define MASK_OF(out, COND)                                                \
-    uint32_t out = 0;                                                     \
+#define MASK_OF(out, COND)                                                                                   \
+    uint32_t out = 0;                                                                                        \
     LANES { out |= (COND) ? 1u << i : 0u; }
 
 #define USE(b, name) ((b)->d->full = name##_f, (b)->d->part = name##_p)

@@ -169,10 +169,12 @@ static void files_are_written_whole_or_not_at_all(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_zeroes_aligns_and_releases), cmocka_unit_test(vec_keeps_its_elements),
-        cmocka_unit_test(vec_zeroes_what_it_uses_again),
-        cmocka_unit_test(strings_are_equal_by_id),          cmocka_unit_test(bitset_agrees_with_bytes),
-        cmocka_unit_test(diagnostics_show_position_and_caret), cmocka_unit_test(files_are_written_whole_or_not_at_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(arena_zeroes_aligns_and_releases),
+                                       cmocka_unit_test(vec_keeps_its_elements),
+                                       cmocka_unit_test(vec_zeroes_what_it_uses_again),
+                                       cmocka_unit_test(strings_are_equal_by_id),
+                                       cmocka_unit_test(bitset_agrees_with_bytes),
+                                       cmocka_unit_test(diagnostics_show_position_and_caret),
+                                       cmocka_unit_test(files_are_written_whole_or_not_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Binaries for tests of the model checker and the mutator: assembled from short text, or compiled from random PTX.
+/* Binaries for tests of the model checker and the mutator: assembled from short text, or compiled from random
+ * PTX.
  * SPDX-License-Identifier: MIT */
 #ifndef TEST_CHECK_MODEL_COMMON_H
 #define TEST_CHECK_MODEL_COMMON_H
@@ -29,7 +30,8 @@ static void *assembled(const char *text, size_t *size) {
 }
 
 /* Random program `index` of a kind as an ELF image; NULL if the compiler does not take it. */
-static inline void *random_image(GenKind kind, uint64_t index, GenForms *forms, unsigned level, size_t *size) {
+static inline void *random_image(GenKind kind, uint64_t index, GenForms *forms, unsigned level,
+                                 size_t *size) {
     GenProgram p = {0};
     Diags quiet = {0};
     StrTab strings = {0};

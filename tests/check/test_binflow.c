@@ -1,5 +1,6 @@
-/* Control flow of decoded binaries: blocks, edges, ends, calls and order of hand-written machine code. What is expected
- * is written down from the text. SPDX-License-Identifier: MIT */
+/* Control flow of decoded binaries: blocks, edges, ends, calls and order of hand-written machine code. What
+ * is expected is written down from the text.
+ * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,11 +54,13 @@ static void expect(const Loaded *l, const char *func, uint32_t i, uint8_t ends, 
     for (uint32_t k = 0; k < b->nsuccs; k++) {
         const BinBlock *to = &l->g->blocks[b->succs[k].block];
         char one[24];
-        snprintf(one, sizeof one, "%s%c%u", k ? " " : "", "ntb"[b->succs[k].kind], to->first - ff->first_inst);
+        snprintf(one, sizeof one, "%s%c%u", k ? " " : "", "ntb"[b->succs[k].kind],
+                 to -> first - ff -> first_inst);
         strcat(text, one);
         bool back = false;
         for (uint32_t p = 0; p < to->npreds; p++)
-            back |= to->preds[p].block == (uint32_t)(b - l->g->blocks) && to->preds[p].kind == b->succs[k].kind;
+            back |=
+                to->preds[p].block == (uint32_t)(b - l->g->blocks) && to->preds[p].kind == b->succs[k].kind;
         assert_true(back);
     }
     assert_string_equal(text, edges);
@@ -67,18 +70,18 @@ static void expect(const Loaded *l, const char *func, uint32_t i, uint8_t ends, 
 static void test_branches(void **state) {
     (void)state;
     Loaded l = load(".target bru1\n.entry k\n"
-                    "  S2R R0, SR_TID.X ;\n"      /* 0 */
-                    "  BSSY B0, `(join) ;\n"      /* 1 */
-                    "  @P0 BRA `(other) ;\n"      /* 2 */
-                    "  BRA P1, `(join) ;\n"       /* 3: its second guard counts too */
-                    "  @!PT EXIT ;\n"             /* 4: never */
-                    "  @P2 EXIT ;\n"              /* 5 */
-                    "other:\n  YIELD ;\n"         /* 6 */
-                    "join:\n  BSYNC B0 ;\n"       /* 7 */
+                    "  S2R R0, SR_TID.X ;\n"       /* 0 */
+                    "  BSSY B0, `(join) ;\n"       /* 1 */
+                    "  @P0 BRA `(other) ;\n"       /* 2 */
+                    "  BRA P1, `(join) ;\n"        /* 3: its second guard counts too */
+                    "  @!PT EXIT ;\n"              /* 4: never */
+                    "  @P2 EXIT ;\n"               /* 5 */
+                    "other:\n  YIELD ;\n"          /* 6 */
+                    "join:\n  BSYNC B0 ;\n"        /* 7 */
                     "loop:\n  @P3 BRA `(loop) ;\n" /* 8 */
-                    "  BRA.DIV `(loop) ;\n"       /* 9: may fall through */
-                    "  BRA `(loop) ;\n"           /* 10 */
-                    "  TRAP 0x1 ;\n");            /* 11: unreachable */
+                    "  BRA.DIV `(loop) ;\n"        /* 9: may fall through */
+                    "  BRA `(loop) ;\n"            /* 10 */
+                    "  TRAP 0x1 ;\n");             /* 11: unreachable */
     expect(&l, "k", 0, 0, "n3 t6");
     expect(&l, "k", 3, 0, "n4 t7");
     expect(&l, "k", 4, 0, "n5");
@@ -118,7 +121,8 @@ static void test_calls(void **state) {
                     ".func stop\n  CALL.REL `(stop2) ;\n  RET.ABS R[20:21] ;\n"
                     ".func stop2\n  @P0 BRA `(stop) ;\n  EXIT ;\n");
     const Binary *b = l.b;
-    const BinFuncFlow *k = &l.g->funcs[binary_find(b, "k") - b->funcs], *f = &l.g->funcs[binary_find(b, "f") - b->funcs];
+    const BinFuncFlow *k = &l.g->funcs[binary_find(b, "k") - b->funcs],
+                      *f = &l.g->funcs[binary_find(b, "f") - b->funcs];
     expect(&l, "k", 0, BX_NORETURN, ""); /* f returns, stop does not */
     assert_int_equal(l.g->blocks[l.g->block_of[k->first_inst]].ninsts, 3);
     expect(&l, "k", 3, BX_EXIT, "");
@@ -139,11 +143,11 @@ static void test_calls(void **state) {
 static void test_facts(void **state) {
     (void)state;
     Loaded l = load(".target bru1\n.entry k\n"
-                    "  @P0 BRX R4, 0x0 ;\n"    /* 0 */
-                    "  @P1 BRA 0x10000 ;\n"    /* 1 */
-                    "  NOP ;\n"                /* 2 */
-                    "  @P1 EXIT ;\n"           /* 3 */
-                    "  NOP ;\n");              /* 4 */
+                    "  @P0 BRX R4, 0x0 ;\n" /* 0 */
+                    "  @P1 BRA 0x10000 ;\n" /* 1 */
+                    "  NOP ;\n"             /* 2 */
+                    "  @P1 EXIT ;\n"        /* 3 */
+                    "  NOP ;\n");           /* 4 */
     expect(&l, "k", 0, BX_UNKNOWN, "n1");
     expect(&l, "k", 1, BX_BAD_TARGET, "n2");
     expect(&l, "k", 4, BX_OFF_END, "");
@@ -164,14 +168,14 @@ static void test_facts(void **state) {
 static void test_subroutine(void **state) {
     (void)state;
     Loaded l = load(".target sm_80\n.entry k\n"
-                    "  MOV R4, 0x30 ;\n"               /* 0 */
-                    "  CALL.REL.NOINC 0x50 ;\n"        /* 1 */
-                    "  NOP ;\n"                        /* 2 */
-                    "  EXIT ;\n"                       /* 3 */
-                    "end:\n  BRA `(end) ;\n"           /* 4 */
-                    "  MOV R5, 0x0 ;\n"                /* 5 */
-                    "  RET.REL.NODEC R4 0x0 ;\n"       /* 6 */
-                    "  NOP ;\n");                      /* 7 */
+                    "  MOV R4, 0x30 ;\n"         /* 0 */
+                    "  CALL.REL.NOINC 0x50 ;\n"  /* 1 */
+                    "  NOP ;\n"                  /* 2 */
+                    "  EXIT ;\n"                 /* 3 */
+                    "end:\n  BRA `(end) ;\n"     /* 4 */
+                    "  MOV R5, 0x0 ;\n"          /* 5 */
+                    "  RET.REL.NODEC R4 0x0 ;\n" /* 6 */
+                    "  NOP ;\n");                /* 7 */
     const BinFuncFlow *k = &l.g->funcs[0];
     expect(&l, "k", 0, BX_EXIT, "");
     expect(&l, "k", 4, 0, "t4");

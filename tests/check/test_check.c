@@ -1,4 +1,5 @@
-/* The static checker: every rule's wrong example breaks that rule, its right example breaks none; reports; options.
+/* The static checker: every rule's wrong example breaks that rule, its right example breaks none; reports;
+ * options.
  * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +60,8 @@ static bool breaks(const Checked *c, CheckRule rule) {
 static Checked check_example(const char *example, bool hazards) {
     char text[2000];
     bool whole = example[0] == '.', open = strstr(example, "EXIT") || strstr(example, "RET") || !hazards;
-    snprintf(text, sizeof text, ".target bru1\n%s%s\n%s", whole ? "" : ".entry k\n", example, open ? "" : "[B------:R-:W-:-:S05] EXIT ;\n");
+    snprintf(text, sizeof text, ".target bru1\n%s%s\n%s", whole ? "" : ".entry k\n", example,
+             open ? "" : "[B------:R-:W-:-:S05] EXIT ;\n");
     return check_text(text, &(BinCheckOptions){.no_hazards = !hazards});
 }
 
@@ -80,13 +82,14 @@ static void test_examples(void **state) {
         Checked good = check_example(r->good, hazards);
         for (uint32_t n = 0; n < good.r.n; n++)
             if (good.r.findings[n].rule == k || good.r.findings[n].severity == SEV_ERROR)
-                fail_msg("%s: %s %s in\n%s", r->id, check_rule(good.r.findings[n].rule)->id, good.r.findings[n].text, r->good);
+                fail_msg("%s: %s %s in\n%s", r->id, check_rule(good.r.findings[n].rule)->id,
+                         good.r.findings[n].text, r->good);
         release(&good);
     }
 }
 
-/* Each file of tests/check/rules: its first line names the rules that errors and warnings are about, or says "none"; R-
- * files are checked without hazards, for their control fields are left out. */
+/* Each file of tests/check/rules: its first line names the rules that errors and warnings are about, or says
+ * "none"; R- files are checked without hazards, for their control fields are left out. */
 static bool check_file(const char *name) {
     char path[400], text[8000], expected[100], found[200] = "";
     snprintf(path, sizeof path, "%s/%s", RULES_DIR, name);
@@ -98,8 +101,11 @@ static bool check_file(const char *name) {
     assert_int_equal(sscanf(text, "// expect %99[^\n]", expected), 1);
     Checked c = check_text(text, &(BinCheckOptions){.no_hazards = name[0] != 'H'});
     for (unsigned r = 0; r < CR_COUNT; r++)
-        if (check_rule((CheckRule)r)->severity != SEV_NOTE ? breaks(&c, (CheckRule)r) : strstr(name, check_rule((CheckRule)r)->id) && breaks(&c, (CheckRule)r))
-            snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", found[0] ? " " : "", check_rule((CheckRule)r)->id);
+        if (check_rule((CheckRule)r)->severity != SEV_NOTE
+                ? breaks(&c, (CheckRule)r)
+                : strstr(name, check_rule((CheckRule)r)->id) && breaks(&c, (CheckRule)r))
+            snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", found[0] ? " " : "",
+                     check_rule((CheckRule)r)->id);
     bool good = strcmp(found[0] ? found : "none", expected) == 0;
     if (!good)
         print_error("%s: found %s, expected %s\n", name, found[0] ? found : "none", expected);
@@ -203,7 +209,8 @@ static void test_options(void **state) {
 static void test_reports(void **state) {
     (void)state;
     Checked c = check_text(two_faults, &(BinCheckOptions){.no_hazards = true});
-    char *text = check_report_text(c.g, &c.r), *json = check_report_json(c.g, &c.r), *sarif = check_report_sarif(c.g, &c.r);
+    char *text = check_report_text(c.g, &c.r), *json = check_report_json(c.g, &c.r),
+         *sarif = check_report_sarif(c.g, &c.r);
     assert_non_null(strstr(text, "k.cubin: k+0x40: error R-07: predicated BSYNC"));
     assert_non_null(strstr(text, "@P1 BSYNC B0"));
     assert_non_null(strstr(text, "2 errors, 0 warnings"));
@@ -218,7 +225,8 @@ static void test_reports(void **state) {
     assert_non_null(o);
     assert_string_equal(cJSON_GetObjectItem(o, "version")->valuestring, "2.1.0");
     cJSON *run = cJSON_GetArrayItem(cJSON_GetObjectItem(o, "runs"), 0);
-    cJSON *rules = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "tool"), "driver"), "rules");
+    cJSON *rules =
+        cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "tool"), "driver"), "rules");
     assert_int_equal(cJSON_GetArraySize(rules), CR_COUNT);
     cJSON *result = cJSON_GetArrayItem(cJSON_GetObjectItem(run, "results"), 0);
     assert_string_equal(cJSON_GetObjectItem(result, "level")->valuestring, "error");
@@ -235,13 +243,13 @@ static void test_reports(void **state) {
 static void test_path(void **state) {
     (void)state;
     Checked c = check_text(".target bru1\n.func f\n"
-                           "  BSSY B0, `(join) ;\n"      /* 0 */
-                           "  @P0 BRA `(a) ;\n"          /* 1 */
-                           "  BSYNC B0 ;\n"              /* 2 */
+                           "  BSSY B0, `(join) ;\n"        /* 0 */
+                           "  @P0 BRA `(a) ;\n"            /* 1 */
+                           "  BSYNC B0 ;\n"                /* 2 */
                            "join:\n  RET.ABS R[20:21] ;\n" /* 3 */
-                           "a:\n  NOP ;\n"               /* 4 */
-                           "  @P1 BRA `(a) ;\n"          /* 5 */
-                           "  RET.ABS R[20:21] ;\n",     /* 6 */
+                           "a:\n  NOP ;\n"                 /* 4 */
+                           "  @P1 BRA `(a) ;\n"            /* 5 */
+                           "  RET.ABS R[20:21] ;\n",       /* 6 */
                            &(BinCheckOptions){.rules = (uint64_t)1 << CR_R02});
     static const uint32_t expected[] = {0, 1, 4, 6};
     assert_int_equal(c.r.n, 1);
@@ -252,8 +260,9 @@ static void test_path(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),   cmocka_unit_test(test_files), cmocka_unit_test(test_reserved_bit),
-                                       cmocka_unit_test(test_rule_names), cmocka_unit_test(test_docs), cmocka_unit_test(test_options),
-                                       cmocka_unit_test(test_reports),    cmocka_unit_test(test_path)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),     cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_reserved_bit), cmocka_unit_test(test_rule_names),
+                                       cmocka_unit_test(test_docs),         cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_reports),      cmocka_unit_test(test_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,8 @@ static void compare(Comparison *c, const char *value, const char *guard, const c
     free(image);
     assert_non_null(c->binary);
     assert_non_null(c->module);
-    VEC_ADD(&c->plan.arena, &c->plan.launches, ((PlanLaunch){.grid = {1, 1, 1}, .block = {40, 1, 1}, .repeat = 1}));
+    VEC_ADD(&c->plan.arena, &c->plan.launches,
+            ((PlanLaunch){.grid = {1, 1, 1}, .block = {40, 1, 1}, .repeat = 1}));
     assert_true(plan_add_arg(&c->plan, "out:c:u32[40]", &d));
     assert_true(diff_validate(&c->plan, c->module, c->binary, &(DiffOptions){0}, &c->report, &d));
 }

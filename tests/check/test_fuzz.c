@@ -1,5 +1,5 @@
-/* The fuzzer: its programs are legal and follow from the seed; it finds and reduces a difference that is planted;
- * programs that once failed pass under every level, limit and policy.
+/* The fuzzer: its programs are legal and follow from the seed; it finds and reduces a difference that is
+ * planted; programs that once failed pass under every level, limit and policy.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "check/fuzz/internal.h"
@@ -55,8 +55,9 @@ static void test_header(void **state) {
 }
 
 /* ---- what fuzz_check sees ---- */
-#define HEAD "// fuzz block=32,1,1 grid=1,1,1 in=256 out=128 data=1\n.version 8.6\n.target sm_90\n.address_size 64\n" \
-             ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n.reg .b32 %r<4>;\n.reg .b64 %d<4>;\n"
+#define HEAD                                                                                                 \
+    "// fuzz block=32,1,1 grid=1,1,1 in=256 out=128 data=1\n.version 8.6\n.target sm_90\n.address_size 64\n" \
+    ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n.reg .b32 %r<4>;\n.reg .b64 %d<4>;\n"
 
 static FuzzVerdict check(const char *text) {
     GenProgram p = {.text = strdup(text), .size_bytes = strlen(text)};
@@ -78,15 +79,17 @@ static void test_classes(void **state) {
 /* A race shows as a difference: the engines order the threads' stores differently. */
 static void test_reduction(void **state) {
     (void)state;
-    static const char text[] = HEAD "ld.param.u64 %d0, [out];\nmov.u32 %r0, %tid.x;\nadd.u32 %r1, %r0, 5;\n"
-                                    "setp.lt.u32 %p0, %r0, 16;\n@%p0 bra L1;\nst.global.u32 [%d0], %r0;\nbra L2;\nL1:\n"
-                                    "st.global.u32 [%d0], %r1;\nL2:\nmul.lo.u32 %r2, %r1, %r0;\nxor.b32 %r3, %r2, %r1;\n"
-                                    "st.global.u32 [%d0+4], 7;\nret;\n}\n";
+    static const char text[] =
+        HEAD "ld.param.u64 %d0, [out];\nmov.u32 %r0, %tid.x;\nadd.u32 %r1, %r0, 5;\n"
+             "setp.lt.u32 %p0, %r0, 16;\n@%p0 bra L1;\nst.global.u32 [%d0], %r0;\nbra L2;\nL1:\n"
+             "st.global.u32 [%d0], %r1;\nL2:\nmul.lo.u32 %r2, %r1, %r0;\nxor.b32 %r3, %r2, %r1;\n"
+             "st.global.u32 [%d0+4], 7;\nret;\n}\n";
     GenProgram p = {0};
     p.text = malloc(sizeof text + 32);
     assert_non_null(p.text);
     const char *at = strstr(text, "ld.param");
-    p.size_bytes = (size_t)snprintf(p.text, sizeof text + 32, "%.*s.reg .pred %%p<2>;\n%s", (int)(at - text), text, at);
+    p.size_bytes =
+        (size_t)snprintf(p.text, sizeof text + 32, "%.*s.reg .pred %%p<2>;\n%s", (int)(at - text), text, at);
     assert_true(gen_read_header(&p));
     FuzzConfig c = {0};
     FuzzVerdict v = {0};
@@ -115,8 +118,9 @@ static PtxModule *parse(const char *text) {
 
 static void test_shape(void **state) {
     (void)state;
-    PtxModule *m = parse(HEAD ".reg .pred %p<2>;\nsetp.eq.u32 %p0, 1, 1;\n@%p0 bra A;\nmov.u32 %r0, 1;\nbra B;\nA:\n"
-                         "mov.u32 %r0, 2;\nB:\nmov.u32 %r1, 3;\n@%p0 bra A;\n@%p0 ret;\nret;\n}\n");
+    PtxModule *m =
+        parse(HEAD ".reg .pred %p<2>;\nsetp.eq.u32 %p0, 1, 1;\n@%p0 bra A;\nmov.u32 %r0, 1;\nbra B;\nA:\n"
+                   "mov.u32 %r0, 2;\nB:\nmov.u32 %r1, 3;\n@%p0 bra A;\n@%p0 ret;\nret;\n}\n");
     PtxShape s = ptx_shape(m);
     assert_int_equal(s.blocks, 6); /* setp; mov; A; B; the guarded ret; the last ret */
     assert_int_equal(s.data_insns, 4);
@@ -125,7 +129,9 @@ static void test_shape(void **state) {
     assert_true(s.has_loop);
     assert_true(s.irreducible); /* A and B are a loop that has two ways in */
     ptx_free(m);
-    m = parse(HEAD "T: .branchtargets A, B, A;\nmov.u32 %r0, 1;\nbrx.idx %r0, T;\nA:\nmov.u32 %r0, 2;\nB:\nret;\n}\n");
+    m = parse(
+        HEAD
+        "T: .branchtargets A, B, A;\nmov.u32 %r0, 1;\nbrx.idx %r0, T;\nA:\nmov.u32 %r0, 2;\nB:\nret;\n}\n");
     s = ptx_shape(m);
     assert_int_equal(s.blocks, 3);
     assert_int_equal(s.branches, 1);
@@ -148,7 +154,8 @@ static void test_means(void **state) {
             blocks += s.blocks, data += s.data_insns;
             ptx_free(m);
         }
-        print_message("%s: %.1f blocks, %.1f data statements a block\n", gen_kind_name((GenKind)k), blocks / 40, data / blocks);
+        print_message("%s: %.1f blocks, %.1f data statements a block\n", gen_kind_name((GenKind)k),
+                      blocks / 40, data / blocks);
         assert_true(blocks / 40 >= 25);
         assert_true(data / blocks >= 3);
     }
@@ -159,7 +166,8 @@ static void test_means(void **state) {
 /* ---- traces ---- */
 static LaneTraces trace(PtxModule *m) {
     static uint8_t params[16];
-    static const Launch l = {.grid = {1, 1, 1}, .block = {2, 1, 1}, .params = params, .param_bytes = sizeof params};
+    static const Launch l = {
+        .grid = {1, 1, 1}, .block = {2, 1, 1}, .params = params, .param_bytes = sizeof params};
     Diags d = {.sink = diag_print_sink, .user = stderr};
     LaneTraces t;
     SimMemory *mem = simmem_create();
@@ -181,9 +189,11 @@ static void test_lane_traces(void **state) {
 #define STORES(a, b, c) HEAD "ld.param.u64 %d0, [out];\nmov.u32 %r0, 1;\n" a b c "ret;\n}\n"
     static const char *const others[] = {
         STORES("st.global.u32 [%d0+4], 2;\n", "st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+8], 3;\n"),
-        STORES("st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+4], 3;\n", "st.global.u32 [%d0+8], 3; st.global.u32 [%d0+4], 2;\n"),
+        STORES("st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+4], 3;\n",
+               "st.global.u32 [%d0+8], 3; st.global.u32 [%d0+4], 2;\n"),
         STORES("st.global.u32 [%d0], %r0;\n", "\n", "st.global.u32 [%d0+8], 3; st.global.u32 [%d0+4], 2;\n")};
-    static const char same[] = STORES("st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+4], 2;\n", "st.global.u32 [%d0+8], 3;\n");
+    static const char same[] =
+        STORES("st.global.u32 [%d0], %r0;\n", "st.global.u32 [%d0+4], 2;\n", "st.global.u32 [%d0+8], 3;\n");
     char text[200];
     PtxModule *m = parse(same);
     LaneTraces a = trace(m), b = trace(m);
@@ -206,7 +216,8 @@ static uint64_t stack_issues(const GenGraph *g, const unsigned (*paths)[8], unsi
     uint8_t *out = calloc(32, GEN_OUT_BYTES);
     for (unsigned lane = 0; lane < 32; lane++)
         for (unsigned k = 0; k < 8; k++)
-            memcpy(out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)k, &paths[lane % npaths][k], 4);
+            memcpy(out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)k,
+                   &paths[lane % npaths][k], 4);
     uint64_t n = fuzz_stack_issues(g, out);
     free(out);
     return n;
@@ -266,7 +277,12 @@ static void failed(void *user, const FuzzFailure *f) {
 
 static void test_smoke(void **state) {
     (void)state;
-    FuzzOptions o = {.count = 40, .seed = 20, .opt_level = FUZZ_ALL_LEVELS, .max_failures = 3, .reduce_seconds = 1, .on_failure = failed};
+    FuzzOptions o = {.count = 40,
+                     .seed = 20,
+                     .opt_level = FUZZ_ALL_LEVELS,
+                     .max_failures = 3,
+                     .reduce_seconds = 1,
+                     .on_failure = failed};
     FuzzReport r;
     Diags d = {.sink = diag_print_sink, .user = stderr};
     for (unsigned k = 0; k < GEN_KINDS; k++)
@@ -283,7 +299,8 @@ static void test_smoke(void **state) {
 static void test_state(void **state) {
     (void)state;
     char path[] = "fuzz-state.tmp";
-    FuzzOptions o = {.count = 8, .seed = 21, .opt_level = 1, .policies = FUZZ_POLICIES_DEFAULT, .state_file = path};
+    FuzzOptions o = {
+        .count = 8, .seed = 21, .opt_level = 1, .policies = FUZZ_POLICIES_DEFAULT, .state_file = path};
     FuzzReport first, second;
     Diags d = {0};
     o.kinds[GEN_ARITH] = true;
@@ -302,7 +319,12 @@ static void test_state(void **state) {
 /* Jobs only share the work. Under literal policies a hang is a number. Metrics cover both YIELD settings. */
 static void test_jobs_and_metrics(void **state) {
     (void)state;
-    FuzzOptions o = {.count = 128, .seed = 23, .opt_level = 1, .policies = FUZZ_POLICIES_DEFAULT, .max_failures = 3, .jobs = 1};
+    FuzzOptions o = {.count = 128,
+                     .seed = 23,
+                     .opt_level = 1,
+                     .policies = FUZZ_POLICIES_DEFAULT,
+                     .max_failures = 3,
+                     .jobs = 1};
     FuzzReport one, two;
     Diags d = {.sink = diag_print_sink, .user = stderr};
     o.kinds[GEN_PREDICATION] = true;
@@ -313,7 +335,12 @@ static void test_jobs_and_metrics(void **state) {
     assert_int_equal(two.jobs, 2);
     two.kind[GEN_PREDICATION].cpu_us = one.kind[GEN_PREDICATION].cpu_us;
     assert_memory_equal(&one.kind[GEN_PREDICATION], &two.kind[GEN_PREDICATION], sizeof one.kind[0]);
-    o = (FuzzOptions){.count = 96, .seed = 24, .opt_level = 2, .policies = FUZZ_POLICIES_DEFAULT, .max_failures = 3, .metrics = true};
+    o = (FuzzOptions){.count = 96,
+                      .seed = 24,
+                      .opt_level = 2,
+                      .policies = FUZZ_POLICIES_DEFAULT,
+                      .max_failures = 3,
+                      .metrics = true};
     o.kinds[GEN_CFG] = true;
     assert_true(fuzz_campaign(&o, &one, &d));
     const FuzzCounts *n = &one.kind[GEN_CFG];
@@ -325,24 +352,37 @@ static void test_jobs_and_metrics(void **state) {
         assert_true(m->block_issues >= m->programs * 3);
         assert_true(m->lane_issues <= 32 * m->issues);
     }
-    assert_true((double)n->metric[RECONV_IPDOM].block_issues <= 0.92 * (double)n->metric[RECONV_IPDOM].stack_issues);
-    assert_true((double)n->metric[RECONV_FRONTIER].block_issues <= 0.70 * (double)n->metric[RECONV_FRONTIER].stack_issues);
-    assert_true((double)n->metric[RECONV_FRONTIER_ALL].block_issues <= 0.70 * (double)n->metric[RECONV_FRONTIER_ALL].stack_issues);
+    assert_true((double)n->metric[RECONV_IPDOM].block_issues <=
+                0.92 * (double)n->metric[RECONV_IPDOM].stack_issues);
+    assert_true((double)n->metric[RECONV_FRONTIER].block_issues <=
+                0.70 * (double)n->metric[RECONV_FRONTIER].stack_issues);
+    assert_true((double)n->metric[RECONV_FRONTIER_ALL].block_issues <=
+                0.70 * (double)n->metric[RECONV_FRONTIER_ALL].stack_issues);
     assert_true(n->metric[RECONV_IPDOM].block_issues < n->metric[RECONV_NONE].block_issues);
     assert_int_equal(n->metric[RECONV_NONE].b_issues, 0);
-    o = (FuzzOptions){.count = 8, .seed = 25, .opt_level = 2, .policies = FUZZ_POLICIES_LITERAL, .max_failures = 3};
+    o = (FuzzOptions){
+        .count = 8, .seed = 25, .opt_level = 2, .policies = FUZZ_POLICIES_LITERAL, .max_failures = 3};
     o.kinds[GEN_STRUCTURED] = true;
     assert_true(fuzz_campaign(&o, &one, &d));
     assert_int_equal(one.failures, 0);
-    assert_int_equal(one.kind[GEN_STRUCTURED].literal_runs + one.kind[GEN_STRUCTURED].break_runs, 8 * FUZZ_NLITERAL);
+    assert_int_equal(one.kind[GEN_STRUCTURED].literal_runs + one.kind[GEN_STRUCTURED].break_runs,
+                     8 * FUZZ_NLITERAL);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_seed_same_program), cmocka_unit_test(test_header), cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_reduction),              cmocka_unit_test(test_regress), cmocka_unit_test(test_smoke),
-        cmocka_unit_test(test_state),                  cmocka_unit_test(test_shape),   cmocka_unit_test(test_means),
-        cmocka_unit_test(test_lane_traces),            cmocka_unit_test(test_stack),   cmocka_unit_test(test_jobs_and_metrics),
+        cmocka_unit_test(test_same_seed_same_program),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_regress),
+        cmocka_unit_test(test_smoke),
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_shape),
+        cmocka_unit_test(test_means),
+        cmocka_unit_test(test_lane_traces),
+        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_jobs_and_metrics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

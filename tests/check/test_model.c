@@ -1,5 +1,6 @@
-/* The model checker on hand-made programs whose fate follows from the rules of the masks alone, and on compiled random
- * control flow, which must never be stuck under the resolved rules and sometimes is under literal readings.
+/* The model checker on hand-made programs whose fate follows from the rules of the masks alone, and on
+ * compiled random control flow, which must never be stuck under the resolved rules and sometimes is under
+ * literal readings.
  * SPDX-License-Identifier: MIT */
 #include "model_common.h"
 
@@ -53,46 +54,56 @@ static void always(const char *text, unsigned lanes, ModelVerdict want) {
 }
 
 /* An if inside a loop that lanes leave at different times. */
-static const char if_in_loop[] = HEAD " BSSY B1, `(out) ;\nloop:\n" DECIDE("P0")
-    " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n NOP ;\njoin:\n BSYNC B0 ;\nbehind:\n" DECIDE("P1")
-    " @P1 BRA `(loop) ;\n BSYNC B1 ;\nout:\n EXIT ;\n";
+static const char if_in_loop[] = HEAD " BSSY B1, `(out) ;\nloop:\n" DECIDE(
+    "P0") " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n NOP ;\njoin:\n "
+          "BSYNC B0 ;\nbehind:\n" DECIDE("P1") " @P1 BRA `(loop) ;\n BSYNC B1 ;\nout:\n EXIT ;\n";
 static void regions(void **state) {
     (void)state;
     always(if_in_loop, 3, MODEL_PROVED);
     assert_int_equal(verdict(if_in_loop, (ModelOptions){.literal = MODEL_LITERAL_STALE}), MODEL_STUCK);
 }
 
-#define LOCK(retry) HEAD DECIDE("P0")                                                                                 \
-    " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n BSSY B1, `(have) ;\nspin:\n" DECIDE("P1") " @P1 BRA `(got) ;\n" retry  \
-    " BRA `(spin) ;\ngot:\n BSYNC B1 ;\nhave:\n NOP ;\njoin:\n BSYNC B0 ;\nbehind:\n EXIT ;\n"
+#define LOCK(retry)                                                                                          \
+    HEAD DECIDE("P0") " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n BSSY B1, `(have) ;\nspin:\n" DECIDE(      \
+        "P1") " @P1 BRA `(got) ;\n" retry                                                                    \
+              " BRA `(spin) ;\ngot:\n BSYNC B1 ;\nhave:\n NOP ;\njoin:\n BSYNC B0 ;\nbehind:\n EXIT ;\n"
 static void spin_locks(void **state) {
     (void)state;
     always(LOCK(" YIELD ;\n"), 3, MODEL_PROVED);
-    assert_int_equal(verdict(LOCK(" YIELD ;\n"), (ModelOptions){.bsync_nb = MACHINE_NB_LITERAL}), MODEL_STUCK);
-    assert_int_equal(verdict(LOCK(" BREAK B1 ;\n BREAK B0 ;\n YIELD ;\n BSSY B0, `(behind) ;\n BSSY B1, `(have) ;\n"),
-                             (ModelOptions){.bsync_nb = MACHINE_NB_LITERAL}), MODEL_PROVED);
+    assert_int_equal(verdict(LOCK(" YIELD ;\n"), (ModelOptions){.bsync_nb = MACHINE_NB_LITERAL}),
+                     MODEL_STUCK);
+    assert_int_equal(
+        verdict(LOCK(" BREAK B1 ;\n BREAK B0 ;\n YIELD ;\n BSSY B0, `(behind) ;\n BSSY B1, `(have) ;\n"),
+                (ModelOptions){.bsync_nb = MACHINE_NB_LITERAL}),
+        MODEL_PROVED);
 }
 
 static void yield_pc(void **state) {
     (void)state;
-    const char *text = HEAD DECIDE("P0") " @P0 BRA `(other) ;\n YIELD ;\n EXIT ;\nother:\n YIELD ;\n EXIT ;\n";
+    const char *text =
+        HEAD DECIDE("P0") " @P0 BRA `(other) ;\n YIELD ;\n EXIT ;\nother:\n YIELD ;\n EXIT ;\n";
     always(text, 3, MODEL_PROVED);
     assert_int_equal(verdict(text, (ModelOptions){.literal = MODEL_LITERAL_YIELD_PC}), MODEL_STUCK);
 }
 
 static void sync_at_two_places(void **state) {
     (void)state;
-    always(HEAD DECIDE("P0") " @P0 BRA `(other) ;\n WARPSYNC 0xffffffff ;\n EXIT ;\nother:\n WARPSYNC 0xffffffff ;\n EXIT ;\n", 3,
-           MODEL_STUCK);
+    always(HEAD DECIDE("P0") " @P0 BRA `(other) ;\n WARPSYNC 0xffffffff ;\n EXIT ;\nother:\n WARPSYNC "
+                             "0xffffffff ;\n EXIT ;\n",
+           3, MODEL_STUCK);
     /* the same branch on a value that is the warp's */
-    always(".target bru1\n.entry k\n S2R R0, SR_CTAID.X ;\n" DECIDE("P0")
-           " @P0 BRA `(other) ;\n WARPSYNC 0xffffffff ;\n EXIT ;\nother:\n WARPSYNC 0xffffffff ;\n EXIT ;\n", 3, MODEL_PROVED);
+    always(".target bru1\n.entry k\n S2R R0, SR_CTAID.X ;\n" DECIDE(
+               "P0") " @P0 BRA `(other) ;\n WARPSYNC 0xffffffff ;\n EXIT ;\nother:\n WARPSYNC 0xffffffff ;\n "
+                     "EXIT ;\n",
+           3, MODEL_PROVED);
 }
 
-#define MEET(first)                                                                                                   \
-    HEAD DECIDE("P0") " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n" first                                              \
-    " LEPC R[20:21], 0x20 ;\n CALL.REL `(meet) ;\njoin:\n BSYNC B0 ;\nbehind:\n @!P0 BRA `(end) ;\n"                    \
-    " LEPC R[20:21], 0x20 ;\n CALL.REL `(meet) ;\nend:\n EXIT ;\n.func meet\n WARPSYNC 0xffffffff ;\n RET.ABS R[20:21] ;\n"
+#define MEET(first)                                                                                          \
+    HEAD DECIDE("P0") " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n" first                                    \
+                      " LEPC R[20:21], 0x20 ;\n CALL.REL `(meet) ;\njoin:\n BSYNC B0 ;\nbehind:\n @!P0 BRA " \
+                      "`(end) ;\n"                                                                           \
+                      " LEPC R[20:21], 0x20 ;\n CALL.REL `(meet) ;\nend:\n EXIT ;\n.func meet\n WARPSYNC "   \
+                      "0xffffffff ;\n RET.ABS R[20:21] ;\n"
 static void sync_inside_region(void **state) {
     (void)state;
     always(MEET(""), 3, MODEL_STUCK);
@@ -102,18 +113,21 @@ static void sync_inside_region(void **state) {
 
 static void saved_barrier(void **state) {
     (void)state;
-#define SAVE(save, restore)                                                                                           \
-    HEAD DECIDE("P0") DECIDE("P1") " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n" save                                  \
-    " YIELD ;\n NOP ;\n" restore "join:\n BSYNC B0 ;\nbehind:\n WARPSYNC 0xffffffff ;\n EXIT ;\n"
-    assert_int_equal(verdict(SAVE(" BMOV.CLEAR R4, B0 ;\n", " BMOV B0, R4 ;\n"), (ModelOptions){.lanes = 3}), MODEL_STUCK);
+#define SAVE(save, restore)                                                                                  \
+    HEAD DECIDE("P0") DECIDE("P1") " BSSY B0, `(behind) ;\n @P0 BRA `(join) ;\n" save                        \
+                                   " YIELD ;\n NOP ;\n" restore                                              \
+                                   "join:\n BSYNC B0 ;\nbehind:\n WARPSYNC 0xffffffff ;\n EXIT ;\n"
+    assert_int_equal(verdict(SAVE(" BMOV.CLEAR R4, B0 ;\n", " BMOV B0, R4 ;\n"), (ModelOptions){.lanes = 3}),
+                     MODEL_STUCK);
     assert_int_equal(verdict(SAVE("", ""), (ModelOptions){.lanes = 3}), MODEL_PROVED);
 }
 
 static void bypass(void **state) {
     (void)state;
-#define BYPASS(leave)                                                                                                 \
-    HEAD DECIDE("P0") DECIDE("P1") " BSSY B0, `(out) ;\n @P0 BRA `(around) ;\n @P1 BRA `(join) ;\n NOP ;\njoin:\n"        \
-    " BSYNC B0 ;\n BRA `(out) ;\naround:\n" leave "out:\n WARPSYNC 0xffffffff ;\n EXIT ;\n"
+#define BYPASS(leave)                                                                                        \
+    HEAD DECIDE("P0")                                                                                        \
+        DECIDE("P1") " BSSY B0, `(out) ;\n @P0 BRA `(around) ;\n @P1 BRA `(join) ;\n NOP ;\njoin:\n"         \
+                     " BSYNC B0 ;\n BRA `(out) ;\naround:\n" leave "out:\n WARPSYNC 0xffffffff ;\n EXIT ;\n"
     assert_int_equal(verdict(BYPASS(""), (ModelOptions){.lanes = 3}), MODEL_STUCK);
     always(BYPASS(" BREAK B0 ;\n"), 3, MODEL_PROVED);
 }
@@ -131,22 +145,28 @@ static void violations(void **state) {
 /* A predicate has one value until it is written again. */
 static void correlation(void **state) {
     (void)state;
-#define TWICE(again)                                                                                                  \
-    HEAD DECIDE("P0") " @P0 BRA `(a) ;\n NOP ;\na:\n" again " @!P0 BRA `(b) ;\n BRA `(c) ;\nb:\n NOP ;\n"               \
-    "c:\n WARPSYNC 0xffffffff ;\n EXIT ;\n"
+#define TWICE(again)                                                                                         \
+    HEAD DECIDE("P0") " @P0 BRA `(a) ;\n NOP ;\na:\n" again " @!P0 BRA `(b) ;\n BRA `(c) ;\nb:\n NOP ;\n"    \
+                      "c:\n WARPSYNC 0xffffffff ;\n EXIT ;\n"
     always(TWICE(""), 3, MODEL_PROVED);
-    const char *contradiction = HEAD DECIDE("P0") " @P0 BRA `(a) ;\n @P0 BRA `(bad) ;\na:\n EXIT ;\nbad:\n BRA `(bad) ;\n";
+    const char *contradiction =
+        HEAD DECIDE("P0") " @P0 BRA `(a) ;\n @P0 BRA `(bad) ;\na:\n EXIT ;\nbad:\n BRA `(bad) ;\n";
     always(contradiction, 3, MODEL_PROVED);
-    always(HEAD DECIDE("P0") " @P0 BRA `(a) ;\n" DECIDE("P0") " @P0 BRA `(bad) ;\na:\n EXIT ;\nbad:\n BRA `(bad) ;\n", 3, MODEL_STUCK);
+    always(HEAD DECIDE("P0") " @P0 BRA `(a) ;\n" DECIDE(
+               "P0") " @P0 BRA `(bad) ;\na:\n EXIT ;\nbad:\n BRA `(bad) ;\n",
+           3, MODEL_STUCK);
 }
 
 static void random_flow(void **state) {
     (void)state;
     GenForms forms = {.usable = fuzz_usable};
     unsigned stuck[5] = {0}, looked = 0;
-    static const ModelOptions ways[5] = {{.max_states = 4000}, {.max_states = 4000, .bsync_nb = MACHINE_NB_BLOCKED, .branch_order = MACHINE_TAKEN_FIRST},
-                                         {.max_states = 4000, .literal = MODEL_LITERAL_STALE}, {.max_states = 4000, .bsync_nb = MACHINE_NB_LITERAL},
-                                         {.max_states = 4000, .literal = MODEL_LITERAL_YIELD_PC}};
+    static const ModelOptions ways[5] = {
+        {.max_states = 4000},
+        {.max_states = 4000, .bsync_nb = MACHINE_NB_BLOCKED, .branch_order = MACHINE_TAKEN_FIRST},
+        {.max_states = 4000, .literal = MODEL_LITERAL_STALE},
+        {.max_states = 4000, .bsync_nb = MACHINE_NB_LITERAL},
+        {.max_states = 4000, .literal = MODEL_LITERAL_YIELD_PC}};
     for (uint64_t i = 0; i < 60; i++) {
         size_t size = 0;
         void *image = random_image(GEN_CFG, i, &forms, i & 3, &size);
@@ -166,9 +186,16 @@ static void random_flow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(regions),       cmocka_unit_test(spin_locks), cmocka_unit_test(yield_pc),   cmocka_unit_test(sync_at_two_places),
-        cmocka_unit_test(sync_inside_region), cmocka_unit_test(saved_barrier), cmocka_unit_test(bypass), cmocka_unit_test(violations),
-        cmocka_unit_test(correlation),   cmocka_unit_test(random_flow),
+        cmocka_unit_test(regions),
+        cmocka_unit_test(spin_locks),
+        cmocka_unit_test(yield_pc),
+        cmocka_unit_test(sync_at_two_places),
+        cmocka_unit_test(sync_inside_region),
+        cmocka_unit_test(saved_barrier),
+        cmocka_unit_test(bypass),
+        cmocka_unit_test(violations),
+        cmocka_unit_test(correlation),
+        cmocka_unit_test(random_flow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,10 @@
 #include "model_common.h"
 
 static const char program[] =
-    ".target bru1\n.entry k\n [B------:R-:W0:-:S02] S2R R0, SR_LANEID ;\n [B0-----:R-:W-:-:S13] ISETP.EQ.U32.AND P0, PT, R0, 0x5, PT ;\n"
-    " BSSY B1, `(behind1) ;\n BSSY B0, `(behind0) ;\n @P0 BRA `(join0) ;\n SEL R1, R0, RZ, P0 ;\n @P0 STS [R0], R1 ;\n BREAK B1 ;\n YIELD ;\njoin0:\n"
+    ".target bru1\n.entry k\n [B------:R-:W0:-:S02] S2R R0, SR_LANEID ;\n [B0-----:R-:W-:-:S13] "
+    "ISETP.EQ.U32.AND P0, PT, R0, 0x5, PT ;\n"
+    " BSSY B1, `(behind1) ;\n BSSY B0, `(behind0) ;\n @P0 BRA `(join0) ;\n SEL R1, R0, RZ, P0 ;\n @P0 STS "
+    "[R0], R1 ;\n BREAK B1 ;\n YIELD ;\njoin0:\n"
     " BSYNC B0 ;\nbehind0:\n NOP ;\n BSYNC B1 ;\nbehind1:\n WARPSYNC 0xffffffff ;\n EXIT ;\n";
 
 typedef struct {
@@ -41,7 +43,8 @@ static Binary *mutant(Fixture *f, MutSite s) {
 
 static void one_word_each(void **state) {
     (void)state;
-    static const uint8_t most[MUT_CLASSES] = {[MUT_MOVE_BSYNC] = 2, [MUT_SWAP_B] = 2, [MUT_LATE_BSSY] = 8, [MUT_HOIST_STORE] = 2};
+    static const uint8_t most[MUT_CLASSES] = {
+        [MUT_MOVE_BSYNC] = 2, [MUT_SWAP_B] = 2, [MUT_LATE_BSSY] = 8, [MUT_HOIST_STORE] = 2};
     Fixture f = start();
     for (unsigned c = 0; c < MUT_CLASSES; c++) {
         assert_true(f.m->sites[c].n > 0);
@@ -119,6 +122,7 @@ static void names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_word_each), cmocka_unit_test(meanings), cmocka_unit_test(names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_word_each), cmocka_unit_test(meanings),
+                                       cmocka_unit_test(names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Typed values, arguments, launch files, parameter blocks, checks. Expected bits of floating-point values are
- * those of IEEE 754, written out. SPDX-License-Identifier: MIT */
+ * those of IEEE 754, written out.
+ * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The search for data races: small kernels whose races follow from the memory model of the PTX ISA, worked out by hand. Each is run
- * in several orders of threads: what is found must not depend on them.
+/* The search for data races: small kernels whose races follow from the memory model of the PTX ISA, worked
+ * out by hand. Each is run in several orders of threads: what is found must not depend on them.
  * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,87 +18,111 @@ typedef struct {
     bool same_value; /* unordered stores of one value, at least */
 } Case;
 
-/* Every body has %tid, %ctaid, %lane in %t, %c, %l; %g points to 4 KiB of zeros; s: 1 KiB of shared memory. */
-static const char head[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-                           ".visible .entry k(.param .u64 p)\n{\n"
-                           ".reg .b64 %g, %a, %o;\n.reg .b32 %t, %c, %l, %x, %y, %s;\n.reg .pred %p, %q;\n"
-                           ".shared .align 16 .b8 s[1024];\n"
-                           "ld.param.u64 %g, [p];\nmov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\nand.b32 %l, %t, 31;\n"
-                           "mov.u32 %s, s;\nmul.wide.u32 %o, %t, 4;\nadd.s64 %a, %g, %o;\nshl.b32 %x, %t, 2;\nadd.s32 %s, %s, %x;\n"
-                           "mov.u32 %x, 0;\n";
+/* Every body has %tid, %ctaid, %lane in %t, %c, %l; %g points to 4 KiB of zeros; s: 1 KiB of shared memory.
+ */
+static const char head[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 p)\n{\n"
+    ".reg .b64 %g, %a, %o;\n.reg .b32 %t, %c, %l, %x, %y, %s;\n.reg .pred %p, %q;\n"
+    ".shared .align 16 .b8 s[1024];\n"
+    "ld.param.u64 %g, [p];\nmov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\nand.b32 %l, %t, 31;\n"
+    "mov.u32 %s, s;\nmul.wide.u32 %o, %t, 4;\nadd.s64 %a, %g, %o;\nshl.b32 %x, %t, 2;\nadd.s32 %s, %s, %x;\n"
+    "mov.u32 %x, 0;\n";
 
 /* Thread t stores to word t of s, then loads word t ^ N: what lies between decides. */
-#define EXCHANGE(BETWEEN, PARTNER)                                                                                      \
-    "st.shared.u32 [%s], %t;\n" BETWEEN "xor.b32 %y, %t, " PARTNER ";\nshl.b32 %y, %y, 2;\nmov.u32 %x, s;\n"             \
+#define EXCHANGE(BETWEEN, PARTNER)                                                                           \
+    "st.shared.u32 [%s], %t;\n" BETWEEN "xor.b32 %y, %t, " PARTNER ";\nshl.b32 %y, %y, 2;\nmov.u32 %x, s;\n" \
     "add.s32 %y, %y, %x;\nld.shared.u32 %x, [%y];\nst.global.u32 [%a], %x;\nret;\n"
 
-/* Thread 0 of block 0 writes data at %g+64 and a flag at %g; thread 32 waits for the flag and reads the data. */
-#define MESSAGE(WRITE_FLAG, READ_FLAG, AFTER)                                                                           \
-    "setp.eq.u32 %p, %t, 0;\nsetp.eq.u32 %q, %t, 32;\n@%p bra GIVE;\n@%q bra TAKE;\nret;\n"                              \
-    "GIVE:\nst.global.u32 [%g+64], 7;\n" WRITE_FLAG "ret;\n"                                                             \
+/* Thread 0 of block 0 writes data at %g+64 and a flag at %g; thread 32 waits for the flag and reads the data.
+ */
+#define MESSAGE(WRITE_FLAG, READ_FLAG, AFTER)                                                                \
+    "setp.eq.u32 %p, %t, 0;\nsetp.eq.u32 %q, %t, 32;\n@%p bra GIVE;\n@%q bra TAKE;\nret;\n"                  \
+    "GIVE:\nst.global.u32 [%g+64], 7;\n" WRITE_FLAG "ret;\n"                                                 \
     "TAKE:\n" READ_FLAG "setp.eq.u32 %p, %x, 0;\n@%p bra TAKE;\n" AFTER "ld.global.u32 %y, [%g+64];\nret;\n"
 
-#define LOCKED(ENTER, LEAVE)                                                                                            \
-    "AGAIN:\natom.global.cas.b32 %x, [%g], 0, 1;\nsetp.ne.u32 %p, %x, 0;\n@%p bra AGAIN;\n" ENTER                        \
-    "ld.global.u32 %y, [%g+64];\nadd.s32 %y, %y, 1;\nst.global.u32 [%g+64], %y;\n" LEAVE                                \
+#define LOCKED(ENTER, LEAVE)                                                                                 \
+    "AGAIN:\natom.global.cas.b32 %x, [%g], 0, 1;\nsetp.ne.u32 %p, %x, 0;\n@%p bra AGAIN;\n" ENTER            \
+    "ld.global.u32 %y, [%g+64];\nadd.s32 %y, %y, 1;\nst.global.u32 [%g+64], %y;\n" LEAVE                     \
     "atom.global.exch.b32 %x, [%g], 0;\nret;\n"
 
 static const Case cases[] = {
     {"own words", "st.global.u32 [%a], %t;\nret;\n", 1, 64, false, false},
-    {"own bytes side by side", "cvt.u64.u32 %o, %t;\nadd.s64 %a, %g, %o;\nst.global.u8 [%a], %t;\nret;\n", 1, 64, false, false},
+    {"own bytes side by side", "cvt.u64.u32 %o, %t;\nadd.s64 %a, %g, %o;\nst.global.u8 [%a], %t;\nret;\n", 1,
+     64, false, false},
     {"bytes of one word and the word",
-     "cvt.u64.u32 %o, %t;\nadd.s64 %a, %g, %o;\nst.global.u8 [%a], 9;\nld.global.u32 %x, [%g];\nret;\n", 1, 8, true, false},
+     "cvt.u64.u32 %o, %t;\nadd.s64 %a, %g, %o;\nst.global.u8 [%a], 9;\nld.global.u32 %x, [%g];\nret;\n", 1, 8,
+     true, false},
     {"one word, other values", "st.global.u32 [%g], %t;\nret;\n", 1, 2, true, false},
     {"one word, the value that is there", "st.global.u32 [%g], 0;\nret;\n", 1, 64, false, true},
     {"blocks: same words", "st.global.u32 [%a], %c;\nret;\n", 2, 32, true, false},
     {"blocks: shared memory of their own", "st.shared.u32 [%s], %c;\nret;\n", 4, 32, false, false},
     {"nothing between", EXCHANGE("", "1"), 1, 64, true, false},
     {"bar.sync", EXCHANGE("bar.sync 0;\n", "33"), 1, 64, false, false},
-    {"barrier of another number for each warp", EXCHANGE("shr.u32 %y, %t, 5;\nbar.sync %y, 32;\n", "33"), 1, 64, true, false},
-    {"the same, partner in the warp", EXCHANGE("shr.u32 %y, %t, 5;\nbar.sync %y, 32;\n", "1"), 1, 64, false, false},
+    {"barrier of another number for each warp", EXCHANGE("shr.u32 %y, %t, 5;\nbar.sync %y, 32;\n", "33"), 1,
+     64, true, false},
+    {"the same, partner in the warp", EXCHANGE("shr.u32 %y, %t, 5;\nbar.sync %y, 32;\n", "1"), 1, 64, false,
+     false},
     {"bar.warp.sync", EXCHANGE("bar.warp.sync 0xffffffff;\n", "1"), 1, 64, false, false},
-    {"bar.warp.sync, partner in another warp", EXCHANGE("bar.warp.sync 0xffffffff;\n", "32"), 1, 64, true, false},
-    {"a shuffle orders nothing", EXCHANGE("shfl.sync.bfly.b32 %y, %t, 1, 31, 0xffffffff;\n", "1"), 1, 32, true, false},
+    {"bar.warp.sync, partner in another warp", EXCHANGE("bar.warp.sync 0xffffffff;\n", "32"), 1, 64, true,
+     false},
+    {"a shuffle orders nothing", EXCHANGE("shfl.sync.bfly.b32 %y, %t, 1, 31, 0xffffffff;\n", "1"), 1, 32,
+     true, false},
     {"a fence alone orders nothing", EXCHANGE("membar.cta;\n", "1"), 1, 32, true, false},
     {"volatile accesses race with nobody of their kind",
      "st.volatile.global.u32 [%g], %t;\nld.volatile.global.u32 %x, [%g];\nret;\n", 2, 32, false, false},
-    {"volatile against plain", "st.volatile.global.u32 [%g], %t;\nld.global.u32 %x, [%g];\nret;\n", 1, 32, true, false},
+    {"volatile against plain", "st.volatile.global.u32 [%g], %t;\nld.global.u32 %x, [%g];\nret;\n", 1, 32,
+     true, false},
     {"atomics", "red.global.add.u32 [%g], %t;\nret;\n", 2, 64, false, false},
-    {"atomic against plain", "red.global.add.u32 [%g], 1;\nld.global.u32 %x, [%g];\nret;\n", 1, 32, true, false},
+    {"atomic against plain", "red.global.add.u32 [%g], 1;\nld.global.u32 %x, [%g];\nret;\n", 1, 32, true,
+     false},
     {"arrive and sync", /* warp 0 produces, warp 1 consumes */
      "setp.ge.u32 %p, %t, 32;\n@%p bra USE;\nst.shared.u32 [%s], %t;\nbar.arrive 1, 64;\nret;\n"
-     "USE:\nbar.sync 1, 64;\nld.shared.u32 %x, [%s+-128];\nret;\n", 1, 64, false, false},
+     "USE:\nbar.sync 1, 64;\nld.shared.u32 %x, [%s+-128];\nret;\n",
+     1, 64, false, false},
     {"arrive does not wait",
      "setp.ge.u32 %p, %t, 32;\n@%p bra USE;\nbar.arrive 1, 64;\nld.shared.u32 %x, [%s+128];\nret;\n"
-     "USE:\nst.shared.u32 [%s], %t;\nbar.sync 1, 64;\nret;\n", 1, 64, true, false},
+     "USE:\nst.shared.u32 [%s], %t;\nbar.sync 1, 64;\nret;\n",
+     1, 64, true, false},
     {"message: release, acquire",
-     MESSAGE("st.release.gpu.global.u32 [%g], 1;\n", "ld.acquire.gpu.global.u32 %x, [%g];\n", ""), 1, 64, false, false},
+     MESSAGE("st.release.gpu.global.u32 [%g], 1;\n", "ld.acquire.gpu.global.u32 %x, [%g];\n", ""), 1, 64,
+     false, false},
     {"message: fences around volatile",
-     MESSAGE("membar.gl;\nst.volatile.global.u32 [%g], 1;\n", "ld.volatile.global.u32 %x, [%g];\n", "membar.gl;\n"), 1, 64, false,
-     false},
+     MESSAGE("membar.gl;\nst.volatile.global.u32 [%g], 1;\n", "ld.volatile.global.u32 %x, [%g];\n",
+             "membar.gl;\n"),
+     1, 64, false, false},
     {"message: the reader's fence is missing",
-     MESSAGE("membar.gl;\nst.volatile.global.u32 [%g], 1;\n", "ld.volatile.global.u32 %x, [%g];\n", ""), 1, 64, true, false},
+     MESSAGE("membar.gl;\nst.volatile.global.u32 [%g], 1;\n", "ld.volatile.global.u32 %x, [%g];\n", ""), 1,
+     64, true, false},
     {"message: the writer's fence is missing",
-     MESSAGE("st.volatile.global.u32 [%g], 1;\n", "ld.volatile.global.u32 %x, [%g];\n", "membar.gl;\n"), 1, 64, true, false},
+     MESSAGE("st.volatile.global.u32 [%g], 1;\n", "ld.volatile.global.u32 %x, [%g];\n", "membar.gl;\n"), 1,
+     64, true, false},
     {"message: by an atomic",
-     MESSAGE("membar.gl;\natom.global.add.u32 %x, [%g], 1;\n", "atom.global.or.b32 %x, [%g], 0;\n", "membar.gl;\n"), 1, 64, false,
-     false},
+     MESSAGE("membar.gl;\natom.global.add.u32 %x, [%g], 1;\n", "atom.global.or.b32 %x, [%g], 0;\n",
+             "membar.gl;\n"),
+     1, 64, false, false},
     {"a lock with fences", LOCKED("membar.gl;\n", "membar.gl;\n"), 2, 34, false, false},
     {"a lock without fences", LOCKED("", ""), 2, 34, true, false},
     {"a lock released without a fence", LOCKED("membar.gl;\n", ""), 2, 34, true, false},
     {"the last block adds up", /* thread 0 of each block: store, fence, count; the last one reads all */
-     "setp.ne.u32 %p, %t, 0;\n@%p bra END;\nmul.wide.u32 %o, %c, 4;\nadd.s64 %a, %g, %o;\nst.global.u32 [%a+64], %c;\n"
+     "setp.ne.u32 %p, %t, 0;\n@%p bra END;\nmul.wide.u32 %o, %c, 4;\nadd.s64 %a, %g, %o;\nst.global.u32 "
+     "[%a+64], %c;\n"
      "membar.gl;\natom.global.inc.u32 %x, [%g], 99;\nmembar.gl;\nsetp.ne.u32 %p, %x, 3;\n@%p bra END;\n"
-     "ld.global.u32 %x, [%g+64];\nld.global.u32 %y, [%g+68];\nld.global.u32 %x, [%g+72];\nEND:\nret;\n", 4, 32, false, false},
+     "ld.global.u32 %x, [%g+64];\nld.global.u32 %y, [%g+68];\nld.global.u32 %x, [%g+72];\nEND:\nret;\n",
+     4, 32, false, false},
     {"the last block adds up, without fences",
-     "setp.ne.u32 %p, %t, 0;\n@%p bra END;\nmul.wide.u32 %o, %c, 4;\nadd.s64 %a, %g, %o;\nst.global.u32 [%a+64], %c;\n"
+     "setp.ne.u32 %p, %t, 0;\n@%p bra END;\nmul.wide.u32 %o, %c, 4;\nadd.s64 %a, %g, %o;\nst.global.u32 "
+     "[%a+64], %c;\n"
      "atom.global.inc.u32 %x, [%g], 99;\nsetp.ne.u32 %p, %x, 3;\n@%p bra END;\n"
-     "ld.global.u32 %x, [%g+64];\nld.global.u32 %y, [%g+68];\nld.global.u32 %x, [%g+72];\nEND:\nret;\n", 4, 32, true, false},
+     "ld.global.u32 %x, [%g+64];\nld.global.u32 %y, [%g+68];\nld.global.u32 %x, [%g+72];\nEND:\nret;\n",
+     4, 32, true, false},
     {"read by all, then written behind a barrier",
-     "ld.shared.u32 %x, [s];\nbar.sync 0;\nsetp.ne.u32 %p, %t, 5;\n@%p bra END;\nst.shared.u32 [s], 77;\nEND:\nret;\n", 1, 96, false,
-     false},
+     "ld.shared.u32 %x, [s];\nbar.sync 0;\nsetp.ne.u32 %p, %t, 5;\n@%p bra END;\nst.shared.u32 [s], "
+     "77;\nEND:\nret;\n",
+     1, 96, false, false},
     {"read by all, written by one of them",
-     "ld.shared.u32 %x, [s];\nsetp.ne.u32 %p, %t, 5;\n@%p bra END;\nst.shared.u32 [s], 77;\nEND:\nret;\n", 1, 96, true, false}};
+     "ld.shared.u32 %x, [s];\nsetp.ne.u32 %p, %t, 5;\n@%p bra END;\nst.shared.u32 [s], 77;\nEND:\nret;\n", 1,
+     96, true, false}};
 
 static void show(void *user, Severity severity, const char *line) {
     (void)user;
@@ -114,7 +138,8 @@ static void run_case(const Case *c, uint64_t seed, uint32_t *harmful, uint32_t *
     snprintf(text, sizeof text, "%s%s}\n", head, c->body);
     PtxModule *m = ptx_parse(c->name, text, strlen(text), &d);
     assert_non_null(m);
-    VEC_ADD(&p.arena, &p.launches, ((PlanLaunch){.grid = {c->grid, 1, 1}, .block = {c->block, 1, 1}, .repeat = 1}));
+    VEC_ADD(&p.arena, &p.launches,
+            ((PlanLaunch){.grid = {c->grid, 1, 1}, .block = {c->block, 1, 1}, .repeat = 1}));
     assert_true(plan_add_arg(&p, "buf:u32[1024]", &d));
     SimMemory *mem = plan_memory(&p, &d);
     assert_non_null(mem);
@@ -142,7 +167,8 @@ static void test_cases(void **state) {
             run_case(&cases[i], seed, &harmful, &harmless);
             if ((harmful > 0) == cases[i].races && (harmless > 0 || !cases[i].same_value))
                 continue;
-            print_message("%s, order %u: %u races, %u of the same value\n", cases[i].name, (unsigned)seed, harmful, harmless);
+            print_message("%s, order %u: %u races, %u of the same value\n", cases[i].name, (unsigned)seed,
+                          harmful, harmless);
             wrong++;
         }
     assert_int_equal(wrong, 0);

@@ -1,6 +1,7 @@
-/* The f32 operations of one operand that must be correctly rounded, on all 2^32 operands: sqrt and rcp in four
- * rounding modes, with and without .ftz. Compiled, run on the SIMT machine, compared bit for bit with the host's
- * division and square root under the same rounding mode (IEEE 754 demands both to be correctly rounded).
+/* The f32 operations of one operand that must be correctly rounded, on all 2^32 operands: sqrt and rcp in
+ * four rounding modes, with and without .ftz. Compiled, run on the SIMT machine, compared bit for bit with
+ * the host's division and square root under the same rounding mode (IEEE 754 demands both to be correctly
+ * rounded).
  *
  *   f32_unary            every 1021st operand (the ctest), some seconds
  *   f32_unary 1 [OP...]  all of them, minutes for each operation; OP as "sqrt.rn", "rcp.rz.ftz"
@@ -21,14 +22,14 @@ typedef struct {
     int rounding;
 } Op;
 static const Op ops[] = {
-    {"sqrt.rn", true, false, FE_TONEAREST},      {"sqrt.rz", true, false, FE_TOWARDZERO},
-    {"sqrt.rm", true, false, FE_DOWNWARD},       {"sqrt.rp", true, false, FE_UPWARD},
-    {"sqrt.rn.ftz", true, true, FE_TONEAREST},   {"sqrt.rz.ftz", true, true, FE_TOWARDZERO},
-    {"sqrt.rm.ftz", true, true, FE_DOWNWARD},    {"sqrt.rp.ftz", true, true, FE_UPWARD},
-    {"rcp.rn", false, false, FE_TONEAREST},      {"rcp.rz", false, false, FE_TOWARDZERO},
-    {"rcp.rm", false, false, FE_DOWNWARD},       {"rcp.rp", false, false, FE_UPWARD},
-    {"rcp.rn.ftz", false, true, FE_TONEAREST},   {"rcp.rz.ftz", false, true, FE_TOWARDZERO},
-    {"rcp.rm.ftz", false, true, FE_DOWNWARD},    {"rcp.rp.ftz", false, true, FE_UPWARD},
+    {"sqrt.rn", true, false, FE_TONEAREST},    {"sqrt.rz", true, false, FE_TOWARDZERO},
+    {"sqrt.rm", true, false, FE_DOWNWARD},     {"sqrt.rp", true, false, FE_UPWARD},
+    {"sqrt.rn.ftz", true, true, FE_TONEAREST}, {"sqrt.rz.ftz", true, true, FE_TOWARDZERO},
+    {"sqrt.rm.ftz", true, true, FE_DOWNWARD},  {"sqrt.rp.ftz", true, true, FE_UPWARD},
+    {"rcp.rn", false, false, FE_TONEAREST},    {"rcp.rz", false, false, FE_TOWARDZERO},
+    {"rcp.rm", false, false, FE_DOWNWARD},     {"rcp.rp", false, false, FE_UPWARD},
+    {"rcp.rn.ftz", false, true, FE_TONEAREST}, {"rcp.rz.ftz", false, true, FE_TOWARDZERO},
+    {"rcp.rm.ftz", false, true, FE_DOWNWARD},  {"rcp.rp.ftz", false, true, FE_UPWARD},
 };
 
 static const char kernel[] =
@@ -39,7 +40,8 @@ static const char kernel[] =
     "  mov.u32 %%r3, %%tid.x;\n  mov.u32 %%r4, %%ctaid.x;\n  mad.lo.u32 %%r3, %%r4, %d, %%r3;\n"
     "  mad.lo.u32 %%r5, %%r3, %%r2, %%r1;\n  mov.b32 %%f1, %%r5;\n"
     "  %s.f32 %%f2, %%f1;\n"
-    "  mul.wide.u32 %%rd2, %%r3, 4;\n  add.u64 %%rd3, %%rd1, %%rd2;\n  st.global.f32 [%%rd3], %%f2;\n  ret;\n}\n";
+    "  mul.wide.u32 %%rd2, %%r3, 4;\n  add.u64 %%rd3, %%rd1, %%rd2;\n  st.global.f32 [%%rd3], %%f2;\n  "
+    "ret;\n}\n";
 
 static float from_bits(uint32_t u) {
     float f;
@@ -83,7 +85,8 @@ static int64_t check(const Op *op, uint32_t stride, uint32_t *results) {
     uint64_t total = (0x100000000u + (uint64_t)stride - 1) / stride;
     for (uint64_t first = 0; first < total; first += CHUNK) {
         uint32_t base = (uint32_t)(first * stride);
-        uint32_t n = total - first < CHUNK ? (uint32_t)(total - first) : CHUNK, blocks = (n + BLOCK - 1) / BLOCK;
+        uint32_t n = total - first < CHUNK ? (uint32_t)(total - first) : CHUNK,
+                 blocks = (n + BLOCK - 1) / BLOCK;
         HdArg args[] = {{.buffer = results, .size_bytes = (size_t)blocks * BLOCK * 4},
                         {.value = &base, .size_bytes = 4},
                         {.value = &stride, .size_bytes = 4}};

@@ -78,14 +78,50 @@ static void expressions(void **state) {
         const char *text;
         uint64_t value;
     } cases[] = {
-        {"1+2*3", 7}, {"(1+2)*3", 9}, {"10-4-3", 3}, {"100/7/2", 7}, {"7%3", 1}, {"-7%3", (uint64_t)-1},
-        {"-7/2", (uint64_t)-3}, {"1<<40", 1099511627776}, {"-8>>1", (uint64_t)-4}, {"(.u64)-8>>1", 0x7FFFFFFFFFFFFFFC},
-        {"1<<64", 0}, {"-1>>200", (uint64_t)-1}, {"~0", UINT64_MAX}, {"!5", 0}, {"!0", 1}, {"-(-5)", 5},
-        {"1<2", 1}, {"-1<0U", 0}, {"-1<0", 1}, {"2<=2", 1}, {"3!=3", 0}, {"3==3", 1}, {"6&3", 2}, {"6|3", 7},
-        {"6^3", 5}, {"1|2&3^1", 3}, {"1&&0", 0}, {"2||0", 1}, {"0?5:7", 7}, {"1?2:0?3:4", 2}, {"0?2:0?3:4", 4},
-        {"0x10", 16}, {"010", 8}, {"0b101", 5}, {"0XfU", 15}, {"WARP_SZ*2", 64}, {"18446744073709551615", UINT64_MAX},
-        {"18446744073709551615>>63", 1}, {"0x8000000000000000/2", 0x4000000000000000}, {"1.5<2.5", 1},
-        {"(.s64)0xFFFFFFFFFFFFFFFF>>4", UINT64_MAX}, {"2+3<<1", 10}, {"1<2==1", 1}, {"5-3%2", 4},
+        {"1+2*3", 7},
+        {"(1+2)*3", 9},
+        {"10-4-3", 3},
+        {"100/7/2", 7},
+        {"7%3", 1},
+        {"-7%3", (uint64_t)-1},
+        {"-7/2", (uint64_t)-3},
+        {"1<<40", 1099511627776},
+        {"-8>>1", (uint64_t)-4},
+        {"(.u64)-8>>1", 0x7FFFFFFFFFFFFFFC},
+        {"1<<64", 0},
+        {"-1>>200", (uint64_t)-1},
+        {"~0", UINT64_MAX},
+        {"!5", 0},
+        {"!0", 1},
+        {"-(-5)", 5},
+        {"1<2", 1},
+        {"-1<0U", 0},
+        {"-1<0", 1},
+        {"2<=2", 1},
+        {"3!=3", 0},
+        {"3==3", 1},
+        {"6&3", 2},
+        {"6|3", 7},
+        {"6^3", 5},
+        {"1|2&3^1", 3},
+        {"1&&0", 0},
+        {"2||0", 1},
+        {"0?5:7", 7},
+        {"1?2:0?3:4", 2},
+        {"0?2:0?3:4", 4},
+        {"0x10", 16},
+        {"010", 8},
+        {"0b101", 5},
+        {"0XfU", 15},
+        {"WARP_SZ*2", 64},
+        {"18446744073709551615", UINT64_MAX},
+        {"18446744073709551615>>63", 1},
+        {"0x8000000000000000/2", 0x4000000000000000},
+        {"1.5<2.5", 1},
+        {"(.s64)0xFFFFFFFFFFFFFFFF>>4", UINT64_MAX},
+        {"2+3<<1", 10},
+        {"1<2==1", 1},
+        {"5-3%2", 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];
@@ -99,10 +135,11 @@ static void expressions(void **state) {
 
 static void kernel_parameters(void **state) {
     (void)state;
-    PtxModule *m = parse(HEADER ".visible .entry k(.param .u32 a, .param .u64 .ptr .global .align 8 b, .param .u8 c,\n"
-                                " .param .align 16 .b8 d[20], .param .u16 e)\n"
-                                ".maxntid 128, 2 .maxnreg 40 .minnctapersm 3 { ret; }\n"
-                                ".visible .entry r() .reqntid 64 { ret; }\n");
+    PtxModule *m =
+        parse(HEADER ".visible .entry k(.param .u32 a, .param .u64 .ptr .global .align 8 b, .param .u8 c,\n"
+                     " .param .align 16 .b8 d[20], .param .u16 e)\n"
+                     ".maxntid 128, 2 .maxnreg 40 .minnctapersm 3 { ret; }\n"
+                     ".visible .entry r() .reqntid 64 { ret; }\n");
     const PtxFunc *f = func(m, "k");
     static const uint64_t offsets[] = {0, 8, 16, 32, 52};
     assert_int_equal(f->nparams, 5);
@@ -162,11 +199,12 @@ static void labels(void **state) {
 
 static void calls(void **state) {
     (void)state;
-    PtxModule *m = parse(HEADER ".func (.param .b32 r) f(.param .b32 a, .param .b8 s[4]);\n.func g(.reg .u32 x) { ret; }\n"
-                                ".entry k()\n{ .reg .b64 %d; .param .b32 a, r; .param .b8 s[4];\n"
-                                "call (r), f, (a, s);\ncall.uni (_), f, (5, s);\n"
-                                "P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b8 _[4]);\n"
-                                "call (r), %d, (a, s), P;\nQ: .calltargets f;\ncall (r), %d, (a, s), Q; ret; }\n");
+    PtxModule *m = parse(
+        HEADER ".func (.param .b32 r) f(.param .b32 a, .param .b8 s[4]);\n.func g(.reg .u32 x) { ret; }\n"
+               ".entry k()\n{ .reg .b64 %d; .param .b32 a, r; .param .b8 s[4];\n"
+               "call (r), f, (a, s);\ncall.uni (_), f, (5, s);\n"
+               "P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b8 _[4]);\n"
+               "call (r), %d, (a, s), P;\nQ: .calltargets f;\ncall (r), %d, (a, s), Q; ret; }\n");
     const PtxFunc *k = func(m, "k");
     assert_int_equal(k->insns[0].callee, ptx_find_func(m, "f"));
     assert_int_equal(k->insns[0].nrets, 1);
@@ -190,8 +228,9 @@ static void calls(void **state) {
 
 static void prototype_then_definition(void **state) {
     (void)state;
-    PtxModule *m = parse(HEADER ".visible .func f(.param .b32 a);\n.func g() { .param .b32 x; call f, (x); ret; }\n"
-                                ".func f(.param .b32 b) { .reg .b32 %r; ld.param.b32 %r, [b]; ret; }\n");
+    PtxModule *m =
+        parse(HEADER ".visible .func f(.param .b32 a);\n.func g() { .param .b32 x; call f, (x); ret; }\n"
+                     ".func f(.param .b32 b) { .reg .b32 %r; ld.param.b32 %r, [b]; ret; }\n");
     assert_int_equal(m->nfuncs, 2);
     const PtxFunc *f = func(m, "f");
     assert_true(f->has_body);
@@ -203,9 +242,10 @@ static void prototype_then_definition(void **state) {
 
 static void debug_information(void **state) {
     (void)state;
-    PtxModule *m = parse(HEADER ".file 1 \"a.cu\"\n.file 3 \"b.h\", 1, 2\n.func f() {\n.loc 1 10 5\ntrap;\ntrap;\n"
-                                ".loc 3 20 1, function_name name, inlined_at 1 10 5\nret;\n}\n"
-                                ".section .debug_str { name: .b8 1, 2 /* } */\n}\n");
+    PtxModule *m =
+        parse(HEADER ".file 1 \"a.cu\"\n.file 3 \"b.h\", 1, 2\n.func f() {\n.loc 1 10 5\ntrap;\ntrap;\n"
+                     ".loc 3 20 1, function_name name, inlined_at 1 10 5\nret;\n}\n"
+                     ".section .debug_str { name: .b8 1, 2 /* } */\n}\n");
     const PtxFunc *f = func(m, "f");
     assert_int_equal(m->nfiles, 4);
     assert_string_equal(text_of(m, m->files[3]), "b.h");
@@ -237,7 +277,8 @@ static void message(void **state) {
     (void)state;
     Said said = {0};
     Diags d = {.sink = hear, .user = &said};
-    const char *text = HEADER ".entry k()\n{\n\t.reg .s32 %r<3>; .reg .f32 %f<3>;\n\n    add.s32 %r1, %f1, %r2;\n}\n";
+    const char *text =
+        HEADER ".entry k()\n{\n\t.reg .s32 %r<3>; .reg .f32 %f<3>;\n\n    add.s32 %r1, %f1, %r2;\n}\n";
     assert_null(ptx_parse("k.ptx", text, strlen(text), &d));
     assert_string_equal(said.text, "k.ptx:8:18: error E0104: operand 2 of add.s32 must be .s32, %f1 is .f32\n"
                                    "    add.s32 %r1, %f1, %r2;\n                 ^\n");
@@ -246,12 +287,18 @@ static void message(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(header),       cmocka_unit_test(variables),
-        cmocka_unit_test(initialisers), cmocka_unit_test(expressions),
-        cmocka_unit_test(kernel_parameters), cmocka_unit_test(registers),
-        cmocka_unit_test(labels),       cmocka_unit_test(calls),
-        cmocka_unit_test(prototype_then_definition), cmocka_unit_test(debug_information),
-        cmocka_unit_test(message), cmocka_unit_test(foreign_locale),
+        cmocka_unit_test(header),
+        cmocka_unit_test(variables),
+        cmocka_unit_test(initialisers),
+        cmocka_unit_test(expressions),
+        cmocka_unit_test(kernel_parameters),
+        cmocka_unit_test(registers),
+        cmocka_unit_test(labels),
+        cmocka_unit_test(calls),
+        cmocka_unit_test(prototype_then_definition),
+        cmocka_unit_test(debug_information),
+        cmocka_unit_test(message),
+        cmocka_unit_test(foreign_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,8 @@
 #include "common.h"
 
 #define REGS                                                                                                 \
-    ".reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>; .reg .f64 %g<9>; .reg .pred %p<9>;\n" \
+    ".reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>; .reg .f64 %g<9>; .reg .pred "       \
+    "%p<9>;\n"                                                                                               \
     ".shared .u32 s[8];\n"
 
 static PtxModule *module;
@@ -174,7 +175,8 @@ static void collectives(void **state) {
     assert_int_equal(i->sub, SUB_ARRIVE);
     assert_int_equal(i->sub2, SUB_CLUSTER);
     assert_int_equal(i->sem, SEM_RELEASE);
-    i = insn("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};");
+    i = insn("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, "
+             "{%f1,%f2,%f3,%f4};");
     assert_int_equal(i->shape[0], 16);
     assert_int_equal(i->shape[2], 8);
     assert_int_equal(i->ntypes, 4);
@@ -195,8 +197,8 @@ static void opcode_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(arithmetic, done), cmocka_unit_test_teardown(comparison, done),
-        cmocka_unit_test_teardown(memory, done),     cmocka_unit_test_teardown(moves, done),
+        cmocka_unit_test_teardown(arithmetic, done),  cmocka_unit_test_teardown(comparison, done),
+        cmocka_unit_test_teardown(memory, done),      cmocka_unit_test_teardown(moves, done),
         cmocka_unit_test_teardown(collectives, done), cmocka_unit_test(opcode_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

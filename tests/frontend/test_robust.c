@@ -3,18 +3,19 @@
 #include "common.h"
 #include <time.h>
 
-static const char sample[] =
-    HEADER "/* c */ .file 1 \"a\"\n.global .u32 g[2][2] = {{1, 2}, {(3+4)*5, WARP_SZ}};\n.extern .shared .b8 dyn[];\n"
-           ".global .u64 adr[2] = {g, generic(g)+4}; .global .u8 m[1] = {0xFF00(g)};\n"
-           ".func (.param .b32 r) f(.param .b32 a, .reg .f32 b) .noreturn;\n"
-           ".visible .entry k(.param .u64 .ptr .global .align 4 p) .maxntid 128, 1, 1 {\n"
-           ".reg .b32 %r<9>, x; .reg .pred %p<4>; .reg .v4 .f32 v; .reg .b64 %d<9>; .param .b32 q, o; .loc 1 2 3\n"
-           "L: @!%p1 bra L; { .reg .b32 x; mov.u32 x, %tid.x; bra M; M: }\n"
-           "ld.global.v4.f32 {v.x, _, v.z, v.w}, [%d1+-16]; setp.lt.and.s32 %p1|%p2, %r1, 0x10, !%p3;\n"
-           "T: .branchtargets L, E; brx.idx %r1, T; P: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
-           "call (o), %d1, (q), P; mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {v.x}, {x}, {x}, {v.x};\n"
-           "add.f32 v.x, v.y, 0f3F800000; mov.b64 {%r1, %r2}, %d1; tex.2d.v4.f32.s32 v, [adr, {%r1, %r2}];\n"
-           "E: ret; }\n.section .debug_str { .b8 1 }\n";
+static const char sample[] = HEADER
+    "/* c */ .file 1 \"a\"\n.global .u32 g[2][2] = {{1, 2}, {(3+4)*5, WARP_SZ}};\n.extern .shared .b8 "
+    "dyn[];\n"
+    ".global .u64 adr[2] = {g, generic(g)+4}; .global .u8 m[1] = {0xFF00(g)};\n"
+    ".func (.param .b32 r) f(.param .b32 a, .reg .f32 b) .noreturn;\n"
+    ".visible .entry k(.param .u64 .ptr .global .align 4 p) .maxntid 128, 1, 1 {\n"
+    ".reg .b32 %r<9>, x; .reg .pred %p<4>; .reg .v4 .f32 v; .reg .b64 %d<9>; .param .b32 q, o; .loc 1 2 3\n"
+    "L: @!%p1 bra L; { .reg .b32 x; mov.u32 x, %tid.x; bra M; M: }\n"
+    "ld.global.v4.f32 {v.x, _, v.z, v.w}, [%d1+-16]; setp.lt.and.s32 %p1|%p2, %r1, 0x10, !%p3;\n"
+    "T: .branchtargets L, E; brx.idx %r1, T; P: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+    "call (o), %d1, (q), P; mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {v.x}, {x}, {x}, {v.x};\n"
+    "add.f32 v.x, v.y, 0f3F800000; mov.b64 {%r1, %r2}, %d1; tex.2d.v4.f32.s32 v, [adr, {%r1, %r2}];\n"
+    "E: ret; }\n.section .debug_str { .b8 1 }\n";
 
 static void silent(void *user, Severity severity, const char *line) {
     (void)severity;
@@ -57,8 +58,9 @@ static uint64_t next_random(uint64_t *s) { /* xorshift64 */
 
 static void mutations(void **state) {
     (void)state;
-    static const char *const words[] = {"{", "}", "(", ")", "[", "]", ";", ",", "<", ".v4", "%r", "-", "%r1", ".b32",
-                                        "0x", "\"", "/*", "99999999999", "|", "_", "@", "!", ":", ".param", "generic("};
+    static const char *const words[] = {
+        "{",    "}",  "(",  ")",  "[",           "]", ";", ",", "<", ".v4", "%r",     "-",       "%r1",
+        ".b32", "0x", "\"", "/*", "99999999999", "|", "_", "@", "!", ":",   ".param", "generic("};
     uint64_t seed = 88172645463325252u;
     char text[sizeof sample + 64];
     for (unsigned round = 0; round < 4000; round++) {
@@ -150,8 +152,9 @@ static double seconds(unsigned functions) {
     assert_non_null(text);
     n = (size_t)snprintf(text, cap, "%s", HEADER);
     for (unsigned f = 0; f < functions; f++) {
-        n += (size_t)snprintf(text + n, cap - n, ".global .u32 v%u;\n.func f%u() { .reg .b32 %%r<99>; { .reg .b32 t<2>;\n",
-                              f, f);
+        n +=
+            (size_t)snprintf(text + n, cap - n,
+                             ".global .u32 v%u;\n.func f%u() { .reg .b32 %%r<99>; { .reg .b32 t<2>;\n", f, f);
         for (unsigned i = 0; i < 16; i++)
             n += (size_t)snprintf(text + n, cap - n, "L%u: add.s32 %%r%u, t1, %u;\n", i, i + f % 50, f);
         n += (size_t)snprintf(text + n, cap - n, "} ret; }\n");

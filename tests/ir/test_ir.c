@@ -1,5 +1,5 @@
-/* Machine IR: building, the verifier's refusals, and its text. Round trip on hand-written and random functions;
- * damaged text is refused with a position and never crashes.
+/* Machine IR: building, the verifier's refusals, and its text. Round trip on hand-written and random
+ * functions; damaged text is refused with a position and never crashes.
  * SPDX-License-Identifier: MIT */
 #include "ir/pass.h"
 #include <setjmp.h>
@@ -353,12 +353,17 @@ static void test_driver(void **state) {
     const PassDesc table[] = {
         {.name = "one", .what = "", .func = pass_ok, .gives = IRS_UNIFORM},
         {.name = "two", .what = "", .func = pass_ok, .min_opt_level = 3, .needs = IRS_UNIFORM},
-        {.name = "three", .what = "", .func = pass_ok, .needs = IRS_UNIFORM | IRS_SSA, .gives = IRS_DROPS(IRS_SSA)},
+        {.name = "three",
+         .what = "",
+         .func = pass_ok,
+         .needs = IRS_UNIFORM | IRS_SSA,
+         .gives = IRS_DROPS(IRS_SSA)},
         {.name = "four", .what = "", .func = pass_ok, .needs = IRS_SSA},
         {.name = "breaks", .what = "", .module = pass_breaks},
     };
     int dumps = 0;
-    PassOptions o = {.dump = "all", .stop_after = "three", .verify = true, .on_dump = count_dump, .user = &dumps};
+    PassOptions o = {
+        .dump = "all", .stop_after = "three", .verify = true, .on_dump = count_dump, .user = &dumps};
     assert_true(ir_run_pass_table(m, table, 5, &o, &x.d));
     assert_int_equal(m->funcs.at[1]->var_bytes, 10); /* one and three; two needs -O3 */
     assert_int_equal(dumps, 3);                      /* isel, one, three */
@@ -376,8 +381,10 @@ static void test_driver(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_refused_text), cmocka_unit_test(test_tables), cmocka_unit_test(test_verifier),
-        cmocka_unit_test(test_damaged_text), cmocka_unit_test(test_building),     cmocka_unit_test(test_driver),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_refused_text),
+        cmocka_unit_test(test_tables),       cmocka_unit_test(test_verifier),
+        cmocka_unit_test(test_damaged_text), cmocka_unit_test(test_building),
+        cmocka_unit_test(test_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* ptxas_words extract CUBIN                the words of every .text section, to standard output
- * ptxas_words compare TARGET WORDS TEXT    decode each word; the text must be nvdisasm's, and both the instruction
- *                                          and its text must encode to the same word
+ * ptxas_words compare TARGET WORDS TEXT    decode each word; the text must be nvdisasm's, and both the
+ * instruction and its text must encode to the same word
  * SPDX-License-Identifier: MIT */
 #include "isa/isa.h"
 #include <ctype.h>
@@ -31,7 +31,8 @@ static int extract(const char *path) {
     return 0;
 }
 
-/* One blank between words, none before a comma or in "] [", no descriptor (nvdisasm prints it since sm_90 only). */
+/* One blank between words, none before a comma or in "] [", no descriptor (nvdisasm prints it since sm_90
+ * only). */
 static void normalise(const char *in, char *out, size_t n) {
     size_t k = 0;
     while (isspace((unsigned char)*in))

@@ -126,7 +126,8 @@ static void print(const Def *d, const char *opcode, const Def **seen, int *nseen
             print(p, opcode, seen, nseen);
     }
     for (int i = 0; i < d->nfields; i++)
-        printf("%s %s %d %d %s\n", opcode, d->fields[i].name, d->fields[i].lo, d->fields[i].width, d->fields[i].value);
+        printf("%s %s %d %d %s\n", opcode, d->fields[i].name, d->fields[i].lo, d->fields[i].width,
+               d->fields[i].value);
 }
 
 int main(int argc, char **argv) {

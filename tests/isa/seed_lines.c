@@ -1,10 +1,11 @@
-/* Reads the source texts of the branch and barrier units and prints every line of their assembly: the blocks under
- * __Examples, blocks marked asm or assembly, and unmarked blocks that name an instruction; a code span that opens and
- * closes in one line is a block of one line.
+/* Reads the source texts of the branch and barrier units and prints every line of their assembly: the blocks
+ * under
+ * __Examples, blocks marked asm or assembly, and unmarked blocks that name an instruction; a code span that
+ * opens and closes in one line is a block of one line.
  *   == FILE OPCODE SECTION N     N lines follow; FILE 0 or 1, OPCODE as defined last before the block
- *   LINE                         without comments, annotations, the final ';', spaces at its ends and runs of spaces
- * A line that holds nothing else is no line. tests/isa/seed_lines.txt says what the assembler makes of each.
- *   seed_lines FILE...
+ *   LINE                         without comments, annotations, the final ';', spaces at its ends and runs of
+ * spaces A line that holds nothing else is no line. tests/isa/seed_lines.txt says what the assembler makes of
+ * each. seed_lines FILE...
  * SPDX-License-Identifier: MIT */
 #include <ctype.h>
 #include <stdbool.h>
@@ -46,8 +47,9 @@ static void clean(char *s) {
 }
 
 static bool names_instruction(const char *s) {
-    static const char *const names[] = {"BRA", "BRX", "CALL", "RET", "LEPC", "EXIT", "BMOV", "BSSY", "BSYNC", "YIELD",
-                                        "BREAK", "WARPSYNC", "NANOSLEEP", "RTT", "TRAP", "SYSCALL", "BAR", "B2R", "R2B"};
+    static const char *const names[] = {"BRA",  "BRX",     "CALL",  "RET",   "LEPC",     "EXIT",      "BMOV",
+                                        "BSSY", "BSYNC",   "YIELD", "BREAK", "WARPSYNC", "NANOSLEEP", "RTT",
+                                        "TRAP", "SYSCALL", "BAR",   "B2R",   "R2B"};
     if (*s == '@')
         s = strchr(s, ' ') ? strchr(s, ' ') + 1 : s;
     size_t n = strcspn(s, " .;");
@@ -111,7 +113,8 @@ static void read_file(const char *path, int file) {
             copy_word(language, fence + 3);
             inside = true;
             code = !strcmp(language, "c") || !strcmp(language, "python");
-            b.wanted = !strncmp(language, "asm", 3) || !strncmp(language, "assembly", 8) || !strcmp(section, "__Examples");
+            b.wanted = !strncmp(language, "asm", 3) || !strncmp(language, "assembly", 8) ||
+                       !strcmp(section, "__Examples");
         } else if (inside && !code) {
             add(&b, s);
         } else if (!inside && !strncmp(s, "__Def", 5)) {

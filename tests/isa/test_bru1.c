@@ -107,7 +107,8 @@ static void test_texts(void **state) {
         in.ctrl = CONTROL_DEFAULT;
         assert_true(isa_encode(t, &in, w, error));
         if (w[0] != rows[i].lo || w[1] != rows[i].hi)
-            fail_msg("%s: 0x%016llx 0x%016llx", rows[i].text, (unsigned long long)w[0], (unsigned long long)w[1]);
+            fail_msg("%s: 0x%016llx 0x%016llx", rows[i].text, (unsigned long long)w[0],
+                     (unsigned long long)w[1]);
         assert_true(isa_decode(t, w, &out, error));
         isa_print(t, &out, rows[i].pc, NULL, buf, sizeof buf);
         if (!isa_parse(t, buf, rows[i].pc, NULL, &again, &end, error))

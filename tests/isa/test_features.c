@@ -42,7 +42,8 @@ static MachInst mix(void) {
     return in;
 }
 
-/* a: 5 at 16, a at 40. pp: PT reversed is 0. b: 7 at 24. c: 15 at 32. n at 50. fixed a at 60. where: 2 at 64. */
+/* a: 5 at 16, a at 40. pp: PT reversed is 0. b: 7 at 24. c: 15 at 32. n at 50. fixed a at 60. where: 2 at 64.
+ */
 static void test_values(void **state) {
     (void)state;
     MachInst in = mix();
@@ -160,8 +161,9 @@ static void test_fixed_bit_tells_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_conditional),   cmocka_unit_test(test_target_variants),
-        cmocka_unit_test(test_alias),    cmocka_unit_test(test_refusals),      cmocka_unit_test(test_strict_decode),
-        cmocka_unit_test(test_forms),    cmocka_unit_test(test_fixed_bit_tells_apart)};
+        cmocka_unit_test(test_values),          cmocka_unit_test(test_conditional),
+        cmocka_unit_test(test_target_variants), cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_strict_decode),
+        cmocka_unit_test(test_forms),           cmocka_unit_test(test_fixed_bit_tells_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,9 +160,9 @@ static void test_known_words(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets), cmocka_unit_test(test_sregs),
-                                       cmocka_unit_test(test_names),   cmocka_unit_test(test_modifiers),
-                                       cmocka_unit_test(test_slots),   cmocka_unit_test(test_select),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets),    cmocka_unit_test(test_sregs),
+                                       cmocka_unit_test(test_names),      cmocka_unit_test(test_modifiers),
+                                       cmocka_unit_test(test_slots),      cmocka_unit_test(test_select),
                                        cmocka_unit_test(test_known_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

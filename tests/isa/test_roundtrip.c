@@ -1,5 +1,5 @@
-/* Random legal instructions of every opcode of every target: encode, decode, the same; print, parse, encode, the
- * same word. The two directions share only the tables.
+/* Random legal instructions of every opcode of every target: encode, decode, the same; print, parse, encode,
+ * the same word. The two directions share only the tables.
  * SPDX-License-Identifier: MIT */
 #include "isa/isa.h"
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-/* Every assembly line of the source texts through the assembler: seed_lines.txt says what becomes of each. The words
- * are built here from the source's field list, without the generated tables.
- *   test_seed_lines seed_lines.txt seed_fields.txt [OUTPUT-OF-seed_lines]
- * With the third file, the lines of the table are those of the source texts, all of them, in their order.
+/* Every assembly line of the source texts through the assembler: seed_lines.txt says what becomes of each.
+ * The words are built here from the source's field list, without the generated tables. test_seed_lines
+ * seed_lines.txt seed_fields.txt [OUTPUT-OF-seed_lines] With the third file, the lines of the table are those
+ * of the source texts, all of them, in their order.
  * SPDX-License-Identifier: MIT */
 #include "emit/text/asm.h"
 #include "emit/elf/binary.h"
@@ -31,12 +31,36 @@ static unsigned number_of(const char *name) {
     static const struct {
         const char *name;
         unsigned value;
-    } numbers[] = {{"BRA", 0x47},    {"BRX", 0x49},       {"CALL", 0x44},      {"RET", 0x50},     {"LEPC", 0x4e},
-                   {"EXIT", 0x4d},   {"BMOV", 0x55},      {"BSSY", 0x45},      {"BSYNC", 0x41},   {"YIELD", 0x46},
-                   {"BREAK", 0x42},  {"WARPSYNC", 0x48},  {"NANOSLEEP", 0x5d}, {"BAR", 0x1d},     {"BAR_RED", 0x1f},
-                   {"B2R", 0x1c},    {"B2R_RESULT", 0x1b}, {"R2B", 0x1e},      {"X", 1},          {"R", 3},
-                   {"RI", 5},        {"RRI", 7},          {"I", 9},            {"C", 0xb},        {"U", 0xd},
-                   {"RIR", 0xf},     {"PT", 7},           {"False", 0},        {"NoCond", 0},     {"NoClear", 0},
+    } numbers[] = {{"BRA", 0x47},
+                   {"BRX", 0x49},
+                   {"CALL", 0x44},
+                   {"RET", 0x50},
+                   {"LEPC", 0x4e},
+                   {"EXIT", 0x4d},
+                   {"BMOV", 0x55},
+                   {"BSSY", 0x45},
+                   {"BSYNC", 0x41},
+                   {"YIELD", 0x46},
+                   {"BREAK", 0x42},
+                   {"WARPSYNC", 0x48},
+                   {"NANOSLEEP", 0x5d},
+                   {"BAR", 0x1d},
+                   {"BAR_RED", 0x1f},
+                   {"B2R", 0x1c},
+                   {"B2R_RESULT", 0x1b},
+                   {"R2B", 0x1e},
+                   {"X", 1},
+                   {"R", 3},
+                   {"RI", 5},
+                   {"RRI", 7},
+                   {"I", 9},
+                   {"C", 0xb},
+                   {"U", 0xd},
+                   {"RIR", 0xf},
+                   {"PT", 7},
+                   {"False", 0},
+                   {"NoCond", 0},
+                   {"NoClear", 0},
                    {"0x0", 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(numbers[i].name, name))
@@ -90,8 +114,9 @@ static void *assemble_line(Test *t, const char *line, unsigned pc, size_t *size_
     static const struct {
         const char *name;
         unsigned at;
-    } labels[] = {{".Base", 0},      {".text.brx_test", 0}, {".Label", 0x50}, {".L_x_3", 0xc0}, {".L_x_1", 0xd0},
-                  {".L_x_4", 0xf0},  {".L_x_0", 0x100},     {"label", 0x110}, {".Target", 0x110}, {".L_x_5", 0x110}};
+    } labels[] = {{".Base", 0},       {".text.brx_test", 0}, {".Label", 0x50},  {".L_x_3", 0xc0},
+                  {".L_x_1", 0xd0},   {".L_x_4", 0xf0},      {".L_x_0", 0x100}, {"label", 0x110},
+                  {".Target", 0x110}, {".L_x_5", 0x110}};
     char text[2048];
     int n = snprintf(text, sizeof text, ".target bru1\n.entry k\n");
     for (unsigned at = 0; at < 16 * FUNC_INSTS; at += 16) {
@@ -156,7 +181,8 @@ static void one_row(Test *t, char *row) {
     } else if (row[0] == 'R' && n == 4) {
         if ((image = assemble_line(t, part[1], 0x20, &size)))
             fail_line(t, part[1], "is accepted");
-        else if (!strstr(t->message, part[2]) || !strstr(t->message, "line.sass:") || !strstr(t->message, "error E035"))
+        else if (!strstr(t->message, part[2]) || !strstr(t->message, "line.sass:") ||
+                 !strstr(t->message, "error E035"))
             fail_line(t, part[1], t->message);
         t->rejected++;
     } else {
@@ -237,7 +263,7 @@ int main(int argc, char **argv) {
         fail_line(&t, "the last block", "has not as many lines as it says");
     if (argc > 3)
         compare_with_source(&t, argv[1], argv[3]);
-    printf("%d blocks: %d instructions and %d labels accepted, %d lines rejected; %s the source texts\n", t.blocks,
-           t.accepted, t.labels, t.rejected, argc > 3 ? "compared with" : "not compared with");
+    printf("%d blocks: %d instructions and %d labels accepted, %d lines rejected; %s the source texts\n",
+           t.blocks, t.accepted, t.labels, t.rejected, argc > 3 ? "compared with" : "not compared with");
     return t.failures || t.nfields < 300 || !t.accepted;
 }

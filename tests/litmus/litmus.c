@@ -30,9 +30,7 @@ enum { ONE_BLOCK = 1, NEEDS_YIELD = 2 };
 typedef void ExpectFn(uint32_t *m,
                       uint32_t n); /* m is zeroed; words that may hold anything are not compared */
 
-static uint32_t triangle(uint32_t n) {
-    return n * (n + 1) / 2;
-}
+static uint32_t triangle(uint32_t n) { return n * (n + 1) / 2; }
 static void results(uint32_t *m, uint32_t n) {
     for (uint32_t r = 0; r < n; r++)
         m[RESULT + r] = r + 1;
@@ -210,9 +208,7 @@ static void sink(void *user, Severity severity, const char *line) {
     if (severity == SEV_ERROR && !strstr(line, "E0551"))
         fprintf(stderr, "%s\n", line);
 }
-static Diags diags(void) {
-    return (Diags){.sink = sink};
-}
+static Diags diags(void) { return (Diags){.sink = sink}; }
 
 static char *read_file(const char *dir, const char *name, size_t *size) {
     char path[512];
@@ -268,7 +264,8 @@ static void case_free(Case *c) {
     free(c->text);
 }
 
-static bool case_make(Case *c, const char *dir, const Program *p, unsigned level, bool yield_break, PredicateMode predicate) {
+static bool case_make(Case *c, const char *dir, const Program *p, unsigned level, bool yield_break,
+                      PredicateMode predicate) {
     Diags d = diags();
     size_t size, bytes;
     *c = (Case){.program = p, .level = level, .yield_break = yield_break};
@@ -472,10 +469,11 @@ static void run_case(const Case *c, Mode mode, Counts *k) {
 int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
-    Mode mode = argc < 3                        ? PLAIN
-                : strcmp(argv[2], "mute") == 0  ? MUTE
-                : strcmp(argv[2], "break") == 0 ? BREAK
-                                                : PLAIN; /* max: the same, with every legal region predicated */
+    Mode mode = argc < 3                       ? PLAIN
+                : strcmp(argv[2], "mute") == 0 ? MUTE
+                : strcmp(argv[2], "break") == 0
+                    ? BREAK
+                    : PLAIN; /* max: the same, with every legal region predicated */
     PredicateMode predicate = argc >= 3 && strcmp(argv[2], "max") == 0 ? PREDICATE_MAX : PREDICATE_AUTO;
     Counts total = {0};
     unsigned run = 0;

@@ -23,8 +23,8 @@ static void reachability(const Graph *g, uint32_t without, bool reach[MAX][MAX])
     for (uint32_t a = 0; a < g->n; a++)
         if (a != without)
             GRAPH_SUCCS(g, a, t)
-                if (*t != without)
-                    reach[a][*t] = true;
+    if (*t != without)
+        reach[a][*t] = true;
     for (uint32_t k = 0; k < g->n; k++)
         for (uint32_t a = 0; a < g->n; a++)
             for (uint32_t b = 0; reach[a][k] && b < g->n; b++)
@@ -63,11 +63,12 @@ static void test_dominators(void **state) {
                 bool dom = reached(full, 0, y) && (x == y || x == 0 || !reached(cut, 0, y));
                 assert_int_equal(dom_contains(&t, x, y), dom);
             }
-            for (uint32_t y = 0; y < g.n; y++) { /* frontier: dominates a predecessor, not strictly the node */
+            for (uint32_t y = 0; y < g.n;
+                 y++) { /* frontier: dominates a predecessor, not strictly the node */
                 bool want = false;
                 if (reached(full, 0, y))
                     GRAPH_PREDS(&g, y, p)
-                        want |= dom_contains(&t, x, *p) && !(dom_contains(&t, x, y) && x != y);
+                want |= dom_contains(&t, x, *p) && !(dom_contains(&t, x, y) && x != y);
                 assert_int_equal(bs_has(&df, y), want);
             }
             if (x != 0)
@@ -93,7 +94,7 @@ static void test_components_and_loops(void **state) {
             for (uint32_t y = 0; y < g.n; y++)
                 assert_int_equal(comp[x] == comp[y], x == y || (full[x][y] && full[y][x]));
             GRAPH_SUCCS(&g, x, t)
-                assert_true(comp[*t] <= comp[x]);
+            assert_true(comp[*t] <= comp[x]);
         }
         LoopForest l = loop_forest(&a, &g, 0);
         for (uint32_t x = 0; x < g.n; x++) /* in a loop = reachable and on a cycle */
@@ -114,7 +115,7 @@ static void test_components_and_loops(void **state) {
                 assert_true(full[x][h] && full[h][x]);
                 bool entry = x == 0;
                 GRAPH_PREDS(&g, x, p)
-                    entry |= reached(full, 0, *p) && !loop_contains(&l, k, *p);
+                entry |= reached(full, 0, *p) && !loop_contains(&l, k, *p);
                 outside += entry && x != h;
             }
             assert_int_equal(l.at[k].irreducible, outside > 0);
@@ -158,8 +159,8 @@ static void check_region(const Graph *g, const PostDom *p, uint32_t region) {
     uint32_t m = 0;
     for (uint32_t x = 0; x < g->n; x++) /* edges inside the region, none out of the sink */
         GRAPH_SUCCS(g, x, t)
-            if (p->region[x] == region && p->region[*t] == region && x != p->sink[region])
-                edges[m++] = (GraphEdge){x, *t};
+    if (p->region[x] == region && p->region[*t] == region && x != p->sink[region])
+        edges[m++] = (GraphEdge){x, *t};
     Arena a = {0};
     Graph r = graph_new(&a, g->n, edges, m);
     uint32_t sink = p->sink[region];
@@ -222,7 +223,7 @@ static void test_post_dominators(void **state) {
         for (uint32_t b = 1; b < g.n; b++) /* from one region lanes go to later ones only */
             if (p.region[b] != NO_NODE)
                 GRAPH_SUCCS(&g, b, t)
-                    assert_true(p.region[*t] >= p.region[b]);
+        assert_true(p.region[*t] >= p.region[b]);
         regions += p.nregions;
         arena_free(&a);
         ir_module_free(m);

@@ -1,5 +1,6 @@
 /* What selection and SSA construction build, on small modules: structure that the verifier accepts, guards,
- * blocks with very many predecessors, irreducible loops, calls, placement of variables, refusals with their section.
+ * blocks with very many predecessors, irreducible loops, calls, placement of variables, refusals with their
+ * section.
  * SPDX-License-Identifier: MIT */
 #include "lower/lower.h"
 #include <setjmp.h>
@@ -46,8 +47,11 @@ static void done(Test *t) {
 
 static void lower_body(Test *t, const char *body) {
     char text[4096];
-    snprintf(text, sizeof text, HEAD ".visible .entry k(.param .u64 p) {\n.reg .b32 %%r<9>; .reg .b64 %%l<9>; .reg .pred %%p<9>;\n"
-                                     ".reg .f32 %%f<9>;\n%s\n}\n", body);
+    snprintf(text, sizeof text,
+             HEAD
+             ".visible .entry k(.param .u64 p) {\n.reg .b32 %%r<9>; .reg .b64 %%l<9>; .reg .pred %%p<9>;\n"
+             ".reg .f32 %%f<9>;\n%s\n}\n",
+             body);
     lower(t, text);
 }
 
@@ -92,7 +96,8 @@ static void test_guarded_store_is_not_speculated(void **state) {
     (void)state;
     Test t;
     lower_body(&t, "ld.param.u64 %l1, [p]; ld.global.u32 %r1, [%l1]; setp.ne.u32 %p1, %r1, 0;\n"
-                   "@%p1 st.global.u32 [%l1], 5; @!%p1 ld.global.v2.u32 {%r2,%r3}, [%l1+8]; st.global.u32 [%l1], %r2; ret;");
+                   "@%p1 st.global.u32 [%l1], 5; @!%p1 ld.global.v2.u32 {%r2,%r3}, [%l1+8]; st.global.u32 "
+                   "[%l1], %r2; ret;");
     assert_int_equal(first(&t, OT_STG)->guard.kind, OPK_VAL);
     unsigned guarded = 0;
     const Function *f = t.ir->funcs.at[0];
@@ -105,8 +110,9 @@ static void test_guarded_store_is_not_speculated(void **state) {
 static void test_loop_phi(void **state) {
     (void)state;
     Test t;
-    lower_body(&t, "ld.param.u64 %l1, [p]; mov.u32 %r1, 0; mov.u32 %r2, 7;\n"
-                   "L: add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %r1, 99; @%p1 bra L; st.global.u32 [%l1], %r1; ret;");
+    lower_body(
+        &t, "ld.param.u64 %l1, [p]; mov.u32 %r1, 0; mov.u32 %r2, 7;\n"
+            "L: add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %r1, 99; @%p1 bra L; st.global.u32 [%l1], %r1; ret;");
     assert_int_equal(count(&t, IR_PHI), 1); /* %r1 only: %r2 and %l1 do not change */
     done(&t);
 }
@@ -129,8 +135,9 @@ static void test_many_predecessors(void **state) {
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
-    fprintf(f, HEAD ".visible .entry k(.param .u64 p) {\n.reg .b32 %%r<9>; .reg .b64 %%l<9>; .reg .pred %%p<9>;\n"
-                    "ld.param.u64 %%l1, [p]; ld.global.u32 %%r1, [%%l1]; mov.u32 %%r2, 0;\n");
+    fprintf(f, HEAD
+            ".visible .entry k(.param .u64 p) {\n.reg .b32 %%r<9>; .reg .b64 %%l<9>; .reg .pred %%p<9>;\n"
+            "ld.param.u64 %%l1, [p]; ld.global.u32 %%r1, [%%l1]; mov.u32 %%r2, 0;\n");
     for (unsigned k = 0; k < 700; k++)
         fprintf(f, "setp.eq.u32 %%p1, %%r1, %u; @%%p1 bra E; add.u32 %%r2, %%r2, %%r1;\n", k);
     fprintf(f, "E: st.global.u32 [%%l1], %%r2; ret; }\n");
@@ -155,13 +162,16 @@ static void test_undefined_register(void **state) {
 static void test_calls(void **state) {
     (void)state;
     Test t;
-    lower(&t, HEAD ".func (.reg .b32 r) f (.reg .b32 a);\n"
-                   ".visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<2>; ld.param.u64 %l1, [p];\n"
-                   "ld.global.u32 %r1, [%l1]; call (%r2), f, (%r1); div.u32 %r3, %r2, %r1; st.global.u32 [%l1], %r3; ret; }\n"
-                   ".func (.reg .b32 r) f (.reg .b32 a) { .reg .pred q; add.u32 r, a, 1; setp.lt.u32 q, r, 5; @q ret;\n"
-                   "call (r), f, (r); ret; }\n");
+    lower(
+        &t, HEAD
+        ".func (.reg .b32 r) f (.reg .b32 a);\n"
+        ".visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<2>; ld.param.u64 %l1, [p];\n"
+        "ld.global.u32 %r1, [%l1]; call (%r2), f, (%r1); div.u32 %r3, %r2, %r1; st.global.u32 [%l1], %r3; "
+        "ret; }\n"
+        ".func (.reg .b32 r) f (.reg .b32 a) { .reg .pred q; add.u32 r, a, 1; setp.lt.u32 q, r, 5; @q ret;\n"
+        "call (r), f, (r); ret; }\n");
     const IrModule *m = t.ir;
-    assert_int_equal(m->funcs.n, 4); /* k, f and two of the library */
+    assert_int_equal(m->funcs.n, 4);                                      /* k, f and two of the library */
     assert_string_equal(str_text(&t.strings, m->funcs.at[3]->name), "k"); /* callees first */
     for (unsigned k = 0; k < m->funcs.n; k++)
         assert_int_equal(m->funcs.at[k]->index, k);
@@ -184,11 +194,13 @@ static void test_calls(void **state) {
 static void test_variables(void **state) {
     (void)state;
     Test t;
-    lower(&t, HEAD ".global .align 4 .u32 g[4] = {1, 2};\n.shared .align 1 .b8 s0[3];\n.shared .align 16 .b8 s1[40];\n"
-                   ".const .align 8 .f64 c0[2];\n.const .align 2 .u16 c1;\n.extern .shared .align 32 .b8 dyn[];\n"
-                   ".visible .entry k() { .local .align 8 .b8 buf[24]; .reg .b64 %l<2>; .reg .b32 %r<3>;\n"
-                   "mov.u64 %l1, buf; ld.local.u32 %r1, [%l1]; ld.shared.u32 %r2, [s1+4]; st.shared.u32 [dyn], %r2; st.shared.u32 [s1], %r1;\n"
-                   "ret; }\n");
+    lower(&t, HEAD
+          ".global .align 4 .u32 g[4] = {1, 2};\n.shared .align 1 .b8 s0[3];\n.shared .align 16 .b8 s1[40];\n"
+          ".const .align 8 .f64 c0[2];\n.const .align 2 .u16 c1;\n.extern .shared .align 32 .b8 dyn[];\n"
+          ".visible .entry k() { .local .align 8 .b8 buf[24]; .reg .b64 %l<2>; .reg .b32 %r<3>;\n"
+          "mov.u64 %l1, buf; ld.local.u32 %r1, [%l1]; ld.shared.u32 %r2, [s1+4]; st.shared.u32 [dyn], %r2; "
+          "st.shared.u32 [s1], %r1;\n"
+          "ret; }\n");
     const IrModule *m = t.ir;
     assert_int_equal(m->vars.n, 6);
     assert_int_equal(m->vars.at[1].offset_bytes, 0);
@@ -253,22 +265,31 @@ static void refused(const char *body, const char *text) {
 
 static void test_refusals(void **state) {
     (void)state;
-    refused("stacksave.u64 %l1; ret;", "error E0701: stacksave.u64 is not compiled (PTX ISA 9.7.17.1 stacksave)");
+    refused("stacksave.u64 %l1; ret;",
+            "error E0701: stacksave.u64 is not compiled (PTX ISA 9.7.17.1 stacksave)");
     refused("isspacep.const %p1, %l1; ret;", "9.7.9.19 isspacep");
     refused("min.f32 %f1, %f2, %f3, %f4; ret;", "9.7.1.12 min");
     refused("mov.u32 %r1, %envreg1; ret;", "special register");
     refused("cvta.const.u64 %l1, %l2; ret;", "generic addresses");
     Test t;
-    lower_body(&t, "ret; stacksave.u64 %l1;\nL: @%p1 bra L; stacksave.u64 %l1;"); /* what cannot be reached is not compiled */
+    lower_body(&t, "ret; stacksave.u64 %l1;\nL: @%p1 bra L; stacksave.u64 %l1;"); /* what cannot be reached is
+                                                                                     not compiled */
     assert_non_null(t.ir);
     done(&t);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_guard), cmocka_unit_test(test_guarded_store_is_not_speculated), cmocka_unit_test(test_loop_phi),
-        cmocka_unit_test(test_irreducible), cmocka_unit_test(test_many_predecessors), cmocka_unit_test(test_undefined_register),
-        cmocka_unit_test(test_calls), cmocka_unit_test(test_variables), cmocka_unit_test(test_retry_loop_observes),
-        cmocka_unit_test(test_collective_carries_its_mask), cmocka_unit_test(test_dot_product), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_guard),
+                                       cmocka_unit_test(test_guarded_store_is_not_speculated),
+                                       cmocka_unit_test(test_loop_phi),
+                                       cmocka_unit_test(test_irreducible),
+                                       cmocka_unit_test(test_many_predecessors),
+                                       cmocka_unit_test(test_undefined_register),
+                                       cmocka_unit_test(test_calls),
+                                       cmocka_unit_test(test_variables),
+                                       cmocka_unit_test(test_retry_loop_observes),
+                                       cmocka_unit_test(test_collective_carries_its_mask),
+                                       cmocka_unit_test(test_dot_product),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* The built-in library on the PTX reference interpreter: integer division against the host's, f32 and f64 division and
- * square root against MPFR in all rounding modes. Operands: every pair of a list of edge values, then random
- * ones. HEDDLE_BUILTIN_TESTS=n multiplies the number of random ones.
+/* The built-in library on the PTX reference interpreter: integer division against the host's, f32 and f64
+ * division and square root against MPFR in all rounding modes. Operands: every pair of a list of edge values,
+ * then random ones. HEDDLE_BUILTIN_TESTS=n multiplies the number of random ones.
  * SPDX-License-Identifier: MIT */
 #include "base/str.h"
 #include "lower/lower.h"
@@ -85,7 +85,8 @@ static void run(Cases *c, const char *name, unsigned bits, bool has_b, int mode)
     assert_non_null(m);
     SimMemory *mem = simmem_create();
     uint64_t bytes = (uint64_t)c->n * 8;
-    uint64_t a = simmem_alloc(mem, "a", bytes), b = simmem_alloc(mem, "b", bytes), r = simmem_alloc(mem, "r", bytes);
+    uint64_t a = simmem_alloc(mem, "a", bytes), b = simmem_alloc(mem, "b", bytes),
+             r = simmem_alloc(mem, "r", bytes);
     simmem_write(mem, a, c->a, bytes);
     simmem_write(mem, b, c->b, bytes);
     uint8_t params[32] = {0};
@@ -93,7 +94,8 @@ static void run(Cases *c, const char *name, unsigned bits, bool has_b, int mode)
     memcpy(params + 8, &b, 8);
     memcpy(params + 16, &r, 8);
     memcpy(params + 24, &c->n, 4);
-    Launch l = {.grid = {(c->n + 255) / 256, 1, 1}, .block = {256, 1, 1}, .params = params, .param_bytes = 28};
+    Launch l = {
+        .grid = {(c->n + 255) / 256, 1, 1}, .block = {256, 1, 1}, .params = params, .param_bytes = 28};
     PtxRunResult res = {0};
     assert_true(ptx_interp_run(m, "test", &l, mem, NULL, &res, &d));
     assert_int_equal(res.trap.kind, TRAP_NONE);
@@ -107,11 +109,40 @@ static void run(Cases *c, const char *name, unsigned bits, bool has_b, int mode)
 /* ---- integers ---- */
 
 static void integer_cases(Cases *c, unsigned bits) {
-    static const uint64_t edge[] = {0, 1, 2, 3, 5, 7, 10, 100, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x10000, 0x10001, 0x7ffffffe,
-                                    0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x100000000, 0x100000001,
-                                    0x1ffffffff, 0x7fffffffffffffff, 0x8000000000000000, 0x8000000000000001,
-                                    0xfffffffeffffffff, 0xffffffff00000000, 0xffffffff00000001, 0xfffffffffffffffe,
-                                    0xffffffffffffffff, 0x5555555555555555, 0xaaaaaaaaaaaaaaab};
+    static const uint64_t edge[] = {0,
+                                    1,
+                                    2,
+                                    3,
+                                    5,
+                                    7,
+                                    10,
+                                    100,
+                                    0x7f,
+                                    0x80,
+                                    0xff,
+                                    0x100,
+                                    0xffff,
+                                    0x10000,
+                                    0x10001,
+                                    0x7ffffffe,
+                                    0x7fffffff,
+                                    0x80000000,
+                                    0x80000001,
+                                    0xfffffffe,
+                                    0xffffffff,
+                                    0x100000000,
+                                    0x100000001,
+                                    0x1ffffffff,
+                                    0x7fffffffffffffff,
+                                    0x8000000000000000,
+                                    0x8000000000000001,
+                                    0xfffffffeffffffff,
+                                    0xffffffff00000000,
+                                    0xffffffff00000001,
+                                    0xfffffffffffffffe,
+                                    0xffffffffffffffff,
+                                    0x5555555555555555,
+                                    0xaaaaaaaaaaaaaaab};
     unsigned n = sizeof edge / sizeof edge[0];
     uint64_t state = 1, mask = bits == 64 ? UINT64_MAX : UINT32_MAX;
     c->n = 0;
@@ -149,7 +180,8 @@ static void check_integer(unsigned bits, bool is_signed, bool rem) {
     for (unsigned k = 0; k < c->n; k++) {
         uint64_t want = host_divide(bits, is_signed, rem, c->a[k], c->b[k]);
         if (c->got[k] != want)
-            fail_msg("%s(%#" PRIx64 ", %#" PRIx64 ") = %#" PRIx64 ", not %#" PRIx64, name, c->a[k], c->b[k], c->got[k], want);
+            fail_msg("%s(%#" PRIx64 ", %#" PRIx64 ") = %#" PRIx64 ", not %#" PRIx64, name, c->a[k], c->b[k],
+                     c->got[k], want);
     }
     free(c);
 }
@@ -208,7 +240,8 @@ static uint64_t expected(unsigned bits, bool root, unsigned mode, uint64_t a, ui
     return u;
 }
 
-static uint64_t special_float(unsigned bits, uint64_t r) { /* exponent and significand from the interesting ones */
+static uint64_t special_float(unsigned bits,
+                              uint64_t r) { /* exponent and significand from the interesting ones */
     unsigned sig = bits == 64 ? 52 : 23, top = bits == 64 ? 0x7ff : 0xff;
     uint64_t frac = r & (((uint64_t)1 << sig) - 1), exp = (r >> 56) % (top + 1);
     switch (r >> 53 & 7) {
@@ -229,11 +262,32 @@ static uint64_t special_float(unsigned bits, uint64_t r) { /* exponent and signi
 }
 
 static void float_cases(Cases *c, unsigned bits, bool pairs) {
-    uint64_t state = bits, one = bits == 64 ? 0x3ff0000000000000u : 0x3f800000u, sign = (uint64_t)1 << (bits - 1);
+    uint64_t state = bits, one = bits == 64 ? 0x3ff0000000000000u : 0x3f800000u,
+             sign = (uint64_t)1 << (bits - 1);
     unsigned sig = bits == 64 ? 52 : 23;
     uint64_t inf = (bits == 64 ? (uint64_t)0x7ff : 0xff) << sig, ulp = (uint64_t)1 << sig;
-    uint64_t edge[] = {0, 1, 2, 3, ulp - 1, ulp, ulp + 1, ulp * 2, one, one + 1, one - 1, one + ulp, one + ulp / 2,
-                       one - ulp, inf - 1, inf - ulp, inf - 2 * ulp, inf, inf + 1, inf + ulp / 2, one + ulp - 1, ulp / 2};
+    uint64_t edge[] = {0,
+                       1,
+                       2,
+                       3,
+                       ulp - 1,
+                       ulp,
+                       ulp + 1,
+                       ulp * 2,
+                       one,
+                       one + 1,
+                       one - 1,
+                       one + ulp,
+                       one + ulp / 2,
+                       one - ulp,
+                       inf - 1,
+                       inf - ulp,
+                       inf - 2 * ulp,
+                       inf,
+                       inf + 1,
+                       inf + ulp / 2,
+                       one + ulp - 1,
+                       ulp / 2};
     unsigned n = sizeof edge / sizeof edge[0];
     c->n = 0;
     for (unsigned i = 0; i < 2 * n; i++)
@@ -260,8 +314,8 @@ static void check_float(unsigned bits, bool root) {
         for (unsigned k = 0; k < c->n; k++) {
             uint64_t want = expected(bits, root, mode, c->a[k], c->b[k]);
             if (c->got[k] != want)
-                fail_msg("%s (%s) of %#" PRIx64 ", %#" PRIx64 " is %#" PRIx64 ", not %#" PRIx64, name, mode_name[mode], c->a[k],
-                         c->b[k], c->got[k], want);
+                fail_msg("%s (%s) of %#" PRIx64 ", %#" PRIx64 " is %#" PRIx64 ", not %#" PRIx64, name,
+                         mode_name[mode], c->a[k], c->b[k], c->got[k], want);
         }
     }
     free(c);

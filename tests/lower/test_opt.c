@@ -11,7 +11,10 @@
 
 /* ---- evaluator: one thread ---- */
 
-typedef struct { uint64_t address; uint32_t value; } Store;
+typedef struct {
+    uint64_t address;
+    uint32_t value;
+} Store;
 typedef struct {
     Function *f;
     uint32_t *v; /* [value] */
@@ -69,7 +72,8 @@ static void add3(Eval *e, const Inst *i) {
 static void lop3(Eval *e, const Inst *i) {
     uint32_t r = 0, lut = MGET(LOP3, lut, i->mods);
     for (unsigned bit = 0; bit < 32; bit++) {
-        unsigned k = (word(e, *ir_src(e->f, i, 0), 0) >> bit & 1) << 2 | (word(e, *ir_src(e->f, i, 1), 0) >> bit & 1) << 1 |
+        unsigned k = (word(e, *ir_src(e->f, i, 0), 0) >> bit & 1) << 2 |
+                     (word(e, *ir_src(e->f, i, 1), 0) >> bit & 1) << 1 |
                      (word(e, *ir_src(e->f, i, 2), 0) >> bit & 1);
         r |= (lut >> k & 1) << bit;
     }
@@ -78,10 +82,12 @@ static void lop3(Eval *e, const Inst *i) {
 
 static void setp(Eval *e, const Inst *i) {
     uint32_t a = word(e, *ir_src(e->f, i, 0), 0), b = word(e, *ir_src(e->f, i, 1), 0);
-    int64_t x = MGET(ISETP, sign, i->mods) ? (int32_t)a : (int64_t)a, y = MGET(ISETP, sign, i->mods) ? (int32_t)b : (int64_t)b;
+    int64_t x = MGET(ISETP, sign, i->mods) ? (int32_t)a : (int64_t)a,
+            y = MGET(ISETP, sign, i->mods) ? (int32_t)b : (int64_t)b;
     static const uint8_t table[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* bit 0 less, 1 equal, 2 greater */
     unsigned way = x < y ? 1 : x == y ? 2 : 4;
-    bool is = (table[MGET(ISETP, cmp, i->mods)] & way) != 0, third = pred(e, *ir_src(e->f, i, ISETP_pp), true);
+    bool is = (table[MGET(ISETP, cmp, i->mods)] & way) != 0,
+         third = pred(e, *ir_src(e->f, i, ISETP_pp), true);
     set(e, i, 0, is && third);
     set(e, i, 1, !is && third);
 }
@@ -112,24 +118,27 @@ static void execute(Eval *e, const Inst *i) {
     switch (i->op) {
     case OT_PLOP3: plop3(e, i); break;
     case OT_S2R: set(e, i, 0, e->tid); break;
-    case OT_MOV: case IR_COPY: set(e, i, 0, word(e, *ir_src(f, i, 0), 0)); break;
+    case OT_MOV:
+    case IR_COPY: set(e, i, 0, word(e, *ir_src(f, i, 0), 0)); break;
     case OT_IADD3: add3(e, i); break;
     case OT_LOP3: lop3(e, i); break;
     case OT_IMAD: {
         uint32_t c = word(e, *ir_src(f, i, 2), 0);
-        set(e, i, 0, word(e, *ir_src(f, i, 0), 0) * word(e, *ir_src(f, i, 1), 0) + (ir_src(f, i, 2)->mods & OPM_NEG ? 0 - c : c));
+        set(e, i, 0,
+            word(e, *ir_src(f, i, 0), 0) * word(e, *ir_src(f, i, 1), 0) +
+                (ir_src(f, i, 2)->mods & OPM_NEG ? 0 - c : c));
         break;
     }
     case OT_SHF: /* left, by less than 32 */
         set(e, i, 0, word(e, *ir_src(f, i, 0), 0) << word(e, *ir_src(f, i, 1), 0));
         break;
     case OT_LEA:
-        set(e, i, 0, (word(e, *ir_src(f, i, 0), 0) << word(e, *ir_src(f, i, LEA_shift), 0)) + word(e, *ir_src(f, i, 1), 0));
+        set(e, i, 0,
+            (word(e, *ir_src(f, i, 0), 0) << word(e, *ir_src(f, i, LEA_shift), 0)) +
+                word(e, *ir_src(f, i, 1), 0));
         break;
     case OT_ISETP: setp(e, i); break;
-    case OT_SEL:
-        set(e, i, 0, word(e, *ir_src(f, i, pred(e, *ir_src(f, i, SEL_pp), true) ? 0 : 1), 0));
-        break;
+    case OT_SEL: set(e, i, 0, word(e, *ir_src(f, i, pred(e, *ir_src(f, i, SEL_pp), true) ? 0 : 1), 0)); break;
     case OT_STG: {
         Operand ra = *ir_src(f, i, STG_ra);
         uint64_t base = (uint64_t)word(e, ra, 1) << 32 | word(e, ra, 0);
@@ -210,7 +219,9 @@ static Operand define(Gen *g, InstId i, unsigned n, RegFile file) {
     return ir_val(g->f, v);
 }
 
-static uint32_t small(Gen *g) { return rnd(g, 3) ? rnd(g, 9) : rnd(g, 2) ? 0 - rnd(g, 64) : hash32(rnd(g, 1000)); }
+static uint32_t small(Gen *g) {
+    return rnd(g, 3) ? rnd(g, 9) : rnd(g, 2) ? 0 - rnd(g, 64) : hash32(rnd(g, 1000));
+}
 
 static void add64_and_store(Gen *g) {
     Operand lo = some(g), hi = some(g), f = op_with(op_pt(), OPM_NOT);
@@ -276,7 +287,8 @@ static void random_inst(Gen *g) {
         ir_set_src(g->f, i, 0, rnd(g, 3) ? op_imm(small(g)) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
         define(g, i, 0, RF_R);
         break;
-    case 1: case 2:
+    case 1:
+    case 2:
         i = emit(g, OT_IADD3, 0);
         for (unsigned k = 0; k < 3; k++)
             ir_set_src(g->f, i, k, op_with(some(g), rnd(g, 4) ? 0 : OPM_NEG));
@@ -327,7 +339,8 @@ static void random_inst(Gen *g) {
         if (ir_inst(g->f, i)->op == OT_LOP3)
             ir_inst(g->f, i)->mods = MSET(LOP3, lut, rnd(g, 256));
         ir_set_src(g->f, i, 0, some(g));
-        ir_set_src(g->f, i, 1, rnd(g, 2) ? op_imm(rnd(g, 4) ? small(g) : UINT32_MAX) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
+        ir_set_src(g->f, i, 1,
+                   rnd(g, 2) ? op_imm(rnd(g, 4) ? small(g) : UINT32_MAX) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
         ir_set_src(g->f, i, 2, some(g));
         ir_set_src(g->f, i, 3, f);
         if (ir_inst(g->f, i)->op == OT_IADD3)
@@ -395,7 +408,8 @@ static void region(Gen *g, unsigned depth) {
 static void generate(Gen *g) {
     g->b = ir_block_new(g->f);
     InstId t = emit(g, OT_S2R, 0);
-    ir_set_src(g->f, t, 0, (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(g->f->module->target, "tid.x")});
+    ir_set_src(g->f, t, 0,
+               (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(g->f->module->target, "tid.x")});
     define(g, t, 0, RF_R);
     for (unsigned d = 0; d < 4; d++) {
         for (unsigned k = 0; k < 8; k++)
@@ -440,7 +454,8 @@ static void test_random(void **state) {
             run(f, &a[t], t * 7);
         before += size_of(f);
         char *text = ir_print(m, NULL);
-        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse, pass_combine, pass_dce, NULL, pass_legalise};
+        static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse,     pass_combine,
+                                         pass_dce,  NULL,          pass_legalise};
         m->predicate = seed % 3 ? PREDICATE_MAX : PREDICATE_AUTO;
         for (unsigned p = 0; p < 7; p++) {
             assert_true(passes[p] ? passes[p](f, &d) : pass_uniformity(m, &d) && pass_predicate(m, &d));
@@ -451,7 +466,8 @@ static void test_random(void **state) {
                 run(f, &b, t * 7);
                 bool same = b.n == a[t].n;
                 for (unsigned k = 0; same && k < b.n; k++)
-                    same = b.stores[k].address == a[t].stores[k].address && b.stores[k].value == a[t].stores[k].value;
+                    same = b.stores[k].address == a[t].stores[k].address &&
+                           b.stores[k].value == a[t].stores[k].value;
                 if (!same) {
                     char *now = ir_print(m, NULL);
                     printf("seed %llu pass %u\n%s\nafter\n%s", (unsigned long long)seed, p, text, now);
@@ -465,21 +481,30 @@ static void test_random(void **state) {
         ir_module_free(m);
         str_free(&strings);
     }
-    printf("%u instructions became %u; %u branches became guards; %u stores compared\n", before, after, converted, stores);
+    printf("%u instructions became %u; %u branches became guards; %u stores compared\n", before, after,
+           converted, stores);
     assert_true(converted > 3000);
     assert_true(after < before * 3 / 4);
 }
 
 /* ---- hand-written ---- */
 
-typedef struct { StrTab strings; Diags d; IrModule *m; Function *f; char *text; } Loaded;
+typedef struct {
+    StrTab strings;
+    Diags d;
+    IrModule *m;
+    Function *f;
+    char *text;
+} Loaded;
 
 static void load(Loaded *l, const char *body) {
     memset(l, 0, sizeof *l);
     l->d = (Diags){.sink = diag_print_sink, .user = stderr};
     char text[4096];
-    snprintf(text, sizeof text, "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 "
-                                "start=bb1 {\n%s}\n", body);
+    snprintf(text, sizeof text,
+             "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 "
+             "start=bb1 {\n%s}\n",
+             body);
     Source s = {"t.mir", text, strlen(text)};
     l->m = ir_load(&s, &l->strings, &l->d);
     assert_non_null(l->m);
@@ -564,26 +589,28 @@ static void test_cse(void **state) {
 static void test_combine(void **state) {
     (void)state;
     Loaded l;
-    load(&l, "bb1: preds() succs()\n"
-             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %r3 = S2R SR[tid.z]\n"
-             "  %r4, _, _ = IADD3 %r1, 0x5, RZ, !PT, !PT\n  %r5, _, _ = IADD3 %r4, %r2, 0x0, !PT, !PT\n"
-             "  STG _, _, 0x0, %r5\n"
-             "  %r6 = SHF(type=U32 dir=L) %r1, 0x3, RZ\n  %r7, _, _ = IADD3 %r2, %r6, RZ, !PT, !PT\n"
-             "  STG _, _, 0x4, %r7\n"
-             "  %r8 = IMAD %r1, 0x1f, RZ, _\n  %r9, _, _ = IADD3 %r8, %r3, RZ, !PT, !PT\n  STG _, _, 0x8, %r9\n"
-             "  %r10, _ = LOP3(lut=0x3c) %r1, %r2, RZ, !PT\n  %r11, _ = LOP3(lut=0x3c) %r3, %r10, RZ, !PT\n"
-             "  STG _, _, 0xc, %r11\n"
-             "  %r12, _, _ = IADD3 %r2, %r3, RZ, !PT, !PT\n  %r13, _, _ = IADD3 %r12, %r1, RZ, !PT, !PT\n"
-             "  STG _, _, 0x10, %r12\n  STG _, _, 0x14, %r13\n"
-             "  %r14, %p15, _ = IADD3 %r2, %r3, RZ, !PT, !PT\n  %r16, _, _ = IADD3(x=0x1) %r14, %r1, RZ, %p15, !PT\n"
-             "  STG _, _, 0x18, %r16\n"
-             "  %r17, _, _ = IADD3 RZ, %r3, RZ, !PT, !PT\n  STG _, _, 0x1c, %r17\n  EXIT _\n");
+    load(&l,
+         "bb1: preds() succs()\n"
+         "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %r3 = S2R SR[tid.z]\n"
+         "  %r4, _, _ = IADD3 %r1, 0x5, RZ, !PT, !PT\n  %r5, _, _ = IADD3 %r4, %r2, 0x0, !PT, !PT\n"
+         "  STG _, _, 0x0, %r5\n"
+         "  %r6 = SHF(type=U32 dir=L) %r1, 0x3, RZ\n  %r7, _, _ = IADD3 %r2, %r6, RZ, !PT, !PT\n"
+         "  STG _, _, 0x4, %r7\n"
+         "  %r8 = IMAD %r1, 0x1f, RZ, _\n  %r9, _, _ = IADD3 %r8, %r3, RZ, !PT, !PT\n  STG _, _, 0x8, %r9\n"
+         "  %r10, _ = LOP3(lut=0x3c) %r1, %r2, RZ, !PT\n  %r11, _ = LOP3(lut=0x3c) %r3, %r10, RZ, !PT\n"
+         "  STG _, _, 0xc, %r11\n"
+         "  %r12, _, _ = IADD3 %r2, %r3, RZ, !PT, !PT\n  %r13, _, _ = IADD3 %r12, %r1, RZ, !PT, !PT\n"
+         "  STG _, _, 0x10, %r12\n  STG _, _, 0x14, %r13\n"
+         "  %r14, %p15, _ = IADD3 %r2, %r3, RZ, !PT, !PT\n  %r16, _, _ = IADD3(x=0x1) %r14, %r1, RZ, %p15, "
+         "!PT\n"
+         "  STG _, _, 0x18, %r16\n"
+         "  %r17, _, _ = IADD3 RZ, %r3, RZ, !PT, !PT\n  STG _, _, 0x1c, %r17\n  EXIT _\n");
     assert_true(pass_combine(l.f, &l.d) && pass_dce(l.f, &l.d));
     expect(&l, "%r5, _, _ = IADD3 %r2, 0x5, %r1", "%r4");
     expect(&l, "%r7, _ = LEA %r1, %r2, RZ, 0x3", "%r6");
     expect(&l, "%r9 = IMAD %r1, 0x1f, %r3", "%r8");
-    expect(&l, "%r11, _ = LOP3(lut=0x96)", "%r10"); /* parity of three */
-    expect(&l, "%r13, _, _ = IADD3 %r12, %r1", NULL); /* %r12 has another use */
+    expect(&l, "%r11, _ = LOP3(lut=0x96)", "%r10");     /* parity of three */
+    expect(&l, "%r13, _, _ = IADD3 %r12, %r1", NULL);   /* %r12 has another use */
     expect(&l, "%r16, _, _ = IADD3(x=0x1) %r14", NULL); /* carries are left alone */
     expect(&l, "STG _, _, 0x1c, %r3", "%r17");
     unload(&l);
@@ -642,7 +669,8 @@ static void test_returns(void **state) {
              "bb3: preds(bb1) succs()\n  %r9{fixed=4} = parcopy RZ\n  RET PT, [%r5 %r6], 0x0, %r9\n");
     l.f->is_entry = false;
     assert_true(pass_returns(l.f, &l.d));
-    expect(&l, "bb4: preds(bb2 bb3) succs()\n  %r11 = phi %r4, %r10\n", NULL); /* numbers as the pass makes them */
+    expect(&l, "bb4: preds(bb2 bb3) succs()\n  %r11 = phi %r4, %r10\n",
+           NULL); /* numbers as the pass makes them */
     char *text = ir_print_function(l.f, NULL), *one = strstr(text, "RET");
     assert_non_null(one);
     assert_null(strstr(one + 1, "RET"));
@@ -653,10 +681,11 @@ static void test_returns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),   cmocka_unit_test(test_constant_bank),
-        cmocka_unit_test(test_cse),  cmocka_unit_test(test_combine),              cmocka_unit_test(test_dce_keeps), cmocka_unit_test(test_legalise),
-        cmocka_unit_test(test_returns),           cmocka_unit_test(test_reduction),
-                   cmocka_unit_test(test_random),
+        cmocka_unit_test(test_fold_and_branches), cmocka_unit_test(test_address),
+        cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
+        cmocka_unit_test(test_combine),           cmocka_unit_test(test_dce_keeps),
+        cmocka_unit_test(test_legalise),          cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_reduction),         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Predication: what becomes of each shape, and why a branch stays. The expected code is written from the rules of
- * docs/predication.md; that programs keep their meaning is shown by test_opt (random programs, an evaluator) and by
- * the programs of tests/lower/predicate.
+/* Predication: what becomes of each shape, and why a branch stays. The expected code is written from the
+ * rules of docs/predication.md; that programs keep their meaning is shown by test_opt (random programs, an
+ * evaluator) and by the programs of tests/lower/predicate.
  * SPDX-License-Identifier: MIT */
 #include "lower/passes.h"
 #include <setjmp.h>
@@ -13,17 +13,19 @@
 typedef struct {
     const char *name, *body;
     PredicateMode mode;
-    PredicateShape shape;   /* of the first report */
+    PredicateShape shape; /* of the first report */
     PredicateReason reason;
     const char *has[5], *has_not[3];
 } Case;
 
 /* r1, r2 differ between lanes; p3 too */
-#define HEAD(succs) \
-    "bb1: preds() succs(" succs ")\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=LT) %r1, %r2, PT, PT\n"
+#define HEAD(succs)                                                                                          \
+    "bb1: preds() succs(" succs                                                                              \
+    ")\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=LT) %r1, %r2, PT, PT\n"
 #define TWO(yes, no) "  @%p3 BRA _, _, " yes "\n  BRA _, _, " no "\n"
 #define BACK(preds) ": preds(" preds ") succs()\n"
 
+// clang-format off
 static const Case cases[] = {
     {"triangle: the definition keeps the old value",
      HEAD("bb2 bb3") TWO("bb2", "bb3")
@@ -214,6 +216,7 @@ static const Case cases[] = {
      "  @%p7 STG _, _, 0x4, %r1\n  @%p8 STG _, _, 0x4, %r1\n  @%p9 STG _, _, 0x4, %r1\n  EXIT _\n",
      PREDICATE_MAX, PD_TRIANGLE, PR_PRESSURE, {"@%p3 BRA"}, {0}},
 };
+// clang-format on
 
 static bool find(const char *text, const char *what) { return strstr(text, what) != NULL; }
 
@@ -221,28 +224,33 @@ static void run_case(const Case *c) {
     char text[8192];
     StrTab strings = {0};
     Diags d = {.sink = diag_print_sink, .user = stderr};
-    snprintf(text, sizeof text, "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa uniform_entry var=0 spill=0 barriers=0 "
-                                "bbase=0 start=bb1 {\n%s}\n", c->body);
+    snprintf(text, sizeof text,
+             "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa uniform_entry var=0 spill=0 barriers=0 "
+             "bbase=0 start=bb1 {\n%s}\n",
+             c->body);
     Source s = {"t.mir", text, strlen(text)};
     IrModule *m = ir_load(&s, &strings, &d);
     if (!m)
         fail_msg("%s: does not load", c->name);
     Function *f = m->funcs.at[0];
     m->predicate = c->mode;
-    assert_true(ir_verify(f, &d, "load") && pass_uniformity(m, &d) && pass_predicate(m, &d) && ir_verify(f, &d, "predicate"));
+    assert_true(ir_verify(f, &d, "load") && pass_uniformity(m, &d) && pass_predicate(m, &d) &&
+                ir_verify(f, &d, "predicate"));
     char *now = ir_print_function(f, NULL);
     bool good = true;
     if (c->mode == PREDICATE_OFF)
         good = m->predicated.n == 0;
     else
-        good = m->predicated.n && m->predicated.at[0].shape == c->shape && m->predicated.at[0].reason == c->reason;
+        good = m->predicated.n && m->predicated.at[0].shape == c->shape &&
+               m->predicated.at[0].reason == c->reason;
     for (unsigned k = 0; k < sizeof c->has / sizeof *c->has && c->has[k]; k++)
         good &= find(now, c->has[k]);
     for (unsigned k = 0; k < sizeof c->has_not / sizeof *c->has_not && c->has_not[k]; k++)
         good &= !find(now, c->has_not[k]);
     if (!good) {
         for (unsigned k = 0; k < m->predicated.n; k++)
-            printf("%s: %s\n", ir_predicate_shape(m->predicated.at[k].shape), ir_predicate_reason(m->predicated.at[k].reason));
+            printf("%s: %s\n", ir_predicate_shape(m->predicated.at[k].shape),
+                   ir_predicate_reason(m->predicated.at[k].reason));
         printf("%s\n", now);
         fail_msg("%s", c->name);
     }

@@ -13,7 +13,9 @@
 #include <time.h>
 #include <cmocka.h>
 
-typedef struct { uint64_t s; } Rng;
+typedef struct {
+    uint64_t s;
+} Rng;
 static uint32_t rnd(Rng *r, uint32_t n) {
     r->s += 0x9e3779b97f4a7c15u;
     uint64_t z = r->s;
@@ -167,7 +169,16 @@ static unsigned count_op(Function *f, unsigned op) {
     return n;
 }
 
-enum { TOTAL_WITHOUT, TOTAL_WITH, TOTAL_BSYNC, TOTAL_YIELD, TOTAL_STACK, TOTAL_ISSUES, TOTAL_BREAK, TOTAL_COUNT };
+enum {
+    TOTAL_WITHOUT,
+    TOTAL_WITH,
+    TOTAL_BSYNC,
+    TOTAL_YIELD,
+    TOTAL_STACK,
+    TOTAL_ISSUES,
+    TOTAL_BREAK,
+    TOTAL_COUNT
+};
 
 typedef struct {
     void (*cfg)(Rng *r, ModelCfg *c);
@@ -250,13 +261,17 @@ static void test_random_frontier(void **state) {
     assert_true(breaks[TOTAL_BREAK] > all[TOTAL_BREAK]);
 }
 
-/* About 28 blocks of which 16 branch, 3 or 4 ways now and then, early exits in most programs, loops in two of five. */
+/* About 28 blocks of which 16 branch, 3 or 4 ways now and then, early exits in most programs, loops in two of
+ * five. */
 static void stress_cfg(Rng *r, ModelCfg *c) {
     memset(c, 0, sizeof *c);
     c->n = 20 + rnd(r, 18);
     c->seed = (uint64_t)rnd(r, 1u << 30) << 20 ^ rnd(r, 1u << 20);
     for (uint32_t b = 1; b < c->n; b++) {
-        uint32_t kind = rnd(r, 100), n = kind < 7 && b > 1 ? 0 : kind < 40 ? 1 : kind < 90 ? 2 : 3 + rnd(r, 2);
+        uint32_t kind = rnd(r, 100), n = kind < 7 && b > 1 ? 0
+                                         : kind < 40       ? 1
+                                         : kind < 90       ? 2
+                                                           : 3 + rnd(r, 2);
         c->nsucc[b] = n;
         c->succ[b][0] = b + 1 + (rnd(r, 3) ? 0 : rnd(r, c->n - b));
         for (uint32_t k = 1; k < n; k++)
@@ -268,9 +283,14 @@ static void stress_cfg(Rng *r, ModelCfg *c) {
 /* How often blocks are issued, relative to a stack machine. */
 static void test_ratios(void **state) {
     (void)state;
-    static const struct { ReconvMode mode; const char *name; double limit; } row[] = {
-        {RECONV_NONE, "none", 2}, {RECONV_IPDOM, "ipdom", 0.92}, {RECONV_FRONTIER, "frontier", 0.92},
-        {RECONV_FRONTIER_ALL, "frontier-all", 0.70}};
+    static const struct {
+        ReconvMode mode;
+        const char *name;
+        double limit;
+    } row[] = {{RECONV_NONE, "none", 2},
+               {RECONV_IPDOM, "ipdom", 0.92},
+               {RECONV_FRONTIER, "frontier", 0.92},
+               {RECONV_FRONTIER_ALL, "frontier-all", 0.70}};
     for (unsigned k = 0; k < 4; k++) {
         uint64_t totals[TOTAL_COUNT] = {0};
         for (uint64_t seed = 0; seed < 3000; seed++)
@@ -284,7 +304,11 @@ static void test_ratios(void **state) {
 
 /* ---- hand-written ---- */
 
-typedef struct { StrTab strings; Diags d; IrModule *m; } Loaded;
+typedef struct {
+    StrTab strings;
+    Diags d;
+    IrModule *m;
+} Loaded;
 
 static void load(Loaded *l, const char *text) {
     Source s = {"test.mir", text, strlen(text)};
@@ -320,10 +344,10 @@ static const Inst *at(Function *f, uint32_t b, unsigned p) {
 static void test_if(void **state) {
     (void)state;
     Loaded l;
-    reconverge(&l, HEAD KERNEL("k")
-               "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-               "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-               "bb3: preds(bb1 bb2) succs()\n  %r3 = phi %r1, %r1\n  NOP\n  EXIT _\n}\n");
+    reconverge(&l,
+               HEAD KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                                "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+                                "bb3: preds(bb1 bb2) succs()\n  %r3 = phi %r1, %r1\n  NOP\n  EXIT _\n}\n");
     Function *f = l.m->funcs.at[0];
     assert_int_equal(at(f, 1, 2)->op, OT_BSSY);
     assert_int_equal(ir_src(f, at(f, 1, 2), BSSY_syncpoint)->value, 3);
@@ -340,14 +364,15 @@ static void test_if(void **state) {
 static void test_no_barrier(void **state) {
     (void)state;
     Loaded l;
-    reconverge(&l, HEAD KERNEL("u")
-               "bb1: preds() succs(bb3 bb2)\n  %r1 = S2R SR[ctaid.x]\n  %p2, _ = ISETP %r1, 0x5, _, _\n"
-               "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-               "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-               "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n" KERNEL("e")
-               "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-               "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-               "bb3: preds(bb1 bb2) succs()\n  EXIT _\n}\n");
+    reconverge(
+        &l, HEAD KERNEL(
+                "u") "bb1: preds() succs(bb3 bb2)\n  %r1 = S2R SR[ctaid.x]\n  %p2, _ = ISETP %r1, 0x5, _, _\n"
+                     "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                     "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+                     "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n" KERNEL(
+                         "e") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                              "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+                              "bb3: preds(bb1 bb2) succs()\n  EXIT _\n}\n");
     for (unsigned k = 0; k < 2; k++) {
         assert_int_equal(count_op(l.m->funcs.at[k], OT_BSSY), 0);
         assert_int_equal(count_op(l.m->funcs.at[k], OT_BSYNC), 0);
@@ -364,10 +389,10 @@ static void test_no_barrier(void **state) {
 static void test_loop(void **state) {
     (void)state;
     Loaded l;
-    reconverge(&l, HEAD KERNEL("k")
-               "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n"
-               "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  NOP flags[observing]\n  @%p2 BRA _, _, bb2\n  BRA _, _, bb3\n"
-               "bb3: preds(bb2) succs()\n  NOP\n  EXIT _\n}\n");
+    reconverge(&l, HEAD KERNEL("k") "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n"
+                                    "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  NOP flags[observing]\n  @%p2 BRA "
+                                    "_, _, bb2\n  BRA _, _, bb3\n"
+                                    "bb3: preds(bb2) succs()\n  NOP\n  EXIT _\n}\n");
     Function *f = l.m->funcs.at[0];
     assert_int_equal(at(f, 1, 2)->op, OT_BSSY);
     assert_int_equal(count_op(f, OT_BSSY), 1);
@@ -383,16 +408,17 @@ static void test_calls(void **state) {
     (void)state;
     static const char *const text =
         HEAD "func @leaf ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
-        "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-        "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-        "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n"
-        "func @again ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
-        "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-        "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@again)\n  BRA _, _, bb3\n"
-        "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n" KERNEL("k")
-        "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-        "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@leaf)\n  CALL _, _, call_rel(@again)\n  BRA _, _, bb3\n"
-        "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n";
+             "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+             "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+             "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n"
+             "func @again ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+             "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+             "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@again)\n  BRA _, _, bb3\n"
+             "bb3: preds(bb1 bb2) succs()\n  NOP\n  RET _, R[20:21], 0x0\n}\n" KERNEL(
+                 "k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                      "bb2: preds(bb1) succs(bb3)\n  CALL _, _, call_rel(@leaf)\n  CALL _, _, "
+                      "call_rel(@again)\n  BRA _, _, bb3\n"
+                      "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n";
     Loaded l;
     reconverge(&l, text);
     assert_int_equal(l.m->funcs.at[0]->b_base, 1);
@@ -407,11 +433,12 @@ static void test_calls(void **state) {
 static void test_collectives(void **state) {
     (void)state;
     Loaded l;
-    reconverge(&l, HEAD KERNEL("k")
-               "bb1: preds() succs(bb3 bb2)\n" TID "  BAR 0x0, _, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-               "bb2: preds(bb1) succs(bb3)\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n"
-               "  %r5, _ = VOTE %p2, %r1 flags[sync convergent]\n  BRA _, _, bb3\n"
-               "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n");
+    reconverge(
+        &l, HEAD KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID
+                             "  BAR 0x0, _, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                             "bb2: preds(bb1) succs(bb3)\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n"
+                             "  %r5, _ = VOTE %p2, %r1 flags[sync convergent]\n  BRA _, _, bb3\n"
+                             "bb3: preds(bb1 bb2) succs()\n  NOP\n  EXIT _\n}\n");
     Function *f = l.m->funcs.at[0];
     assert_int_equal(at(f, 1, 2)->op, OT_WARPSYNC);
     assert_int_equal(ir_src(f, at(f, 1, 2), WARPSYNC_rb)->value, UINT32_MAX);
@@ -456,44 +483,67 @@ static void test_deep(void **state) {
 }
 
 #define SITE(mask, to) "  WARPSYNC " mask ", _\n  _, _ = VOTE %p2, " mask " flags[sync convergent]\n" to "\n"
-#define TWO_SIDES(m1, m2) \
-    KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n" \
-    "bb2: preds(bb1) succs(bb4)\n" SITE(m1, "  BRA _, _, bb4") "bb3: preds(bb1) succs(bb4)\n" SITE(m2, "  BRA _, _, bb4") \
-    "bb4: preds(bb2 bb3) succs()\n  EXIT _\n}\n"
+#define TWO_SIDES(m1, m2)                                                                                    \
+    KERNEL("k")                                                                                              \
+    "bb1: preds() succs(bb3 bb2)\n" TID "  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"                            \
+    "bb2: preds(bb1) succs(bb4)\n" SITE(m1, "  BRA _, _, bb4") "bb3: preds(bb1) succs(bb4)\n" SITE(          \
+        m2, "  BRA _, _, bb4") "bb4: preds(bb2 bb3) succs()\n  EXIT _\n}\n"
 /* bb2 and bb3 in a loop; succs and branch of bb2: does it leave bb3 aside now and then? */
-#define TWO_IN_TURN(succs, preds, go) \
-    KERNEL("k") "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n" \
-    "bb2: preds(bb1 bb4) succs(" succs ")\n" SITE("%r1", go) "bb3: preds(bb2) succs(bb4)\n" SITE("%r1", "  BRA _, _, bb4") \
-    "bb4: preds(" preds ") succs(bb2 bb5)\n  NOP\n  @%p2 BRA _, _, bb2\n  BRA _, _, bb5\nbb5: preds(bb4) succs()\n  EXIT _\n}\n"
-#define SPIN(between) \
-    KERNEL("k") "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n" \
-    "bb2: preds(bb1 bb3) succs(bb3 bb4)\n  NOP flags[observing]\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb4\n" \
+#define TWO_IN_TURN(succs, preds, go)                                                                        \
+    KERNEL("k")                                                                                              \
+    "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n"                                                      \
+    "bb2: preds(bb1 bb4) succs(" succs ")\n" SITE("%r1", go) "bb3: preds(bb2) succs(bb4)\n" SITE(            \
+        "%r1", "  BRA _, _, bb4") "bb4: preds(" preds                                                        \
+                                  ") succs(bb2 bb5)\n  NOP\n  @%p2 BRA _, _, bb2\n  BRA _, _, bb5\nbb5: "    \
+                                  "preds(bb4) succs()\n  EXIT _\n}\n"
+#define SPIN(between)                                                                                        \
+    KERNEL("k")                                                                                              \
+    "bb1: preds() succs(bb2)\n" TID "  BRA _, _, bb2\n"                                                      \
+    "bb2: preds(bb1 bb3) succs(bb3 bb4)\n  NOP flags[observing]\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb4\n"    \
     "bb3: preds(bb2) succs(bb2)\n  " between "\n  BRA _, _, bb2\nbb4: preds(bb2) succs()\n  EXIT _\n}\n"
-/* The checker finds what is wrong in hand-made results: register order, a missing BREAK, a BSYNC of another register. */
+/* The checker finds what is wrong in hand-made results: register order, a missing BREAK, a BSYNC of another
+ * register. */
 static void test_checker(void **state) {
     (void)state;
-    static const struct { const char *text; bool good; } row[] = {
-        {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-         "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-         "bb3: preds(bb1 bb2) succs()\n  BSYNC B0, _\n  EXIT _\n}\n", true},
-        {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-         "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-         "bb3: preds(bb1 bb2) succs()\n  BSYNC B1, _\n  EXIT _\n}\n", false},
+    static const struct {
+        const char *text;
+        bool good;
+    } row[] = {
         {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID
-         "  BSSY B1, bb4, _\n  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-         "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
-         "bb3: preds(bb1 bb2) succs(bb4)\n  BSYNC B0, _\n  BRA _, _, bb4\n"
-         "bb4: preds(bb3) succs()\n  BSYNC B1, _\n  EXIT _\n}\n", false},
-        {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
-         "bb2: preds(bb1) succs()\n  NOP\n  RET _, R[20:21], 0x0\n"
-         "bb3: preds(bb1) succs()\n  BSYNC B0, _\n  EXIT _\n}\n", false},
+                     "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                     "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+                     "bb3: preds(bb1 bb2) succs()\n  BSYNC B0, _\n  EXIT _\n}\n",
+         true},
+        {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID
+                     "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                     "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+                     "bb3: preds(bb1 bb2) succs()\n  BSYNC B1, _\n  EXIT _\n}\n",
+         false},
+        {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID
+                     "  BSSY B1, bb4, _\n  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                     "bb2: preds(bb1) succs(bb3)\n  NOP\n  BRA _, _, bb3\n"
+                     "bb3: preds(bb1 bb2) succs(bb4)\n  BSYNC B0, _\n  BRA _, _, bb4\n"
+                     "bb4: preds(bb3) succs()\n  BSYNC B1, _\n  EXIT _\n}\n",
+         false},
+        {KERNEL("k") "bb1: preds() succs(bb3 bb2)\n" TID
+                     "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"
+                     "bb2: preds(bb1) succs()\n  NOP\n  RET _, R[20:21], 0x0\n"
+                     "bb3: preds(bb1) succs()\n  BSYNC B0, _\n  EXIT _\n}\n",
+         false},
         {KERNEL("k") "bb1: preds() succs()\n" TID "  BAR 0x0, _, _\n  EXIT _\n}\n", false},
         /* the mask of the WARPSYNC is that of the collective */
-        {KERNEL("k") "bb1: preds() succs()\n" TID "  WARPSYNC 0xff, _\n  %r4, _ = VOTE %p2, 0xff flags[sync convergent]\n  EXIT _\n}\n", true},
-        {KERNEL("k") "bb1: preds() succs()\n" TID "  WARPSYNC 0xff, _\n  %r4, _ = VOTE %p2, 0xffff flags[sync convergent]\n  EXIT _\n}\n",
+        {KERNEL("k") "bb1: preds() succs()\n" TID
+                     "  WARPSYNC 0xff, _\n  %r4, _ = VOTE %p2, 0xff flags[sync convergent]\n  EXIT _\n}\n",
+         true},
+        {KERNEL("k") "bb1: preds() succs()\n" TID
+                     "  WARPSYNC 0xff, _\n  %r4, _ = VOTE %p2, 0xffff flags[sync convergent]\n  EXIT _\n}\n",
          false},
-        {KERNEL("k") "bb1: preds() succs()\n" TID "  WARPSYNC %r1, _\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n  EXIT _\n}\n", true},
-        {KERNEL("k") "bb1: preds() succs()\n" TID "  WARPSYNC 0xff, _\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n  EXIT _\n}\n", false},
+        {KERNEL("k") "bb1: preds() succs()\n" TID
+                     "  WARPSYNC %r1, _\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n  EXIT _\n}\n",
+         true},
+        {KERNEL("k") "bb1: preds() succs()\n" TID
+                     "  WARPSYNC 0xff, _\n  %r4, _ = VOTE %p2, %r1 flags[sync convergent]\n  EXIT _\n}\n",
+         false},
         /* both sides of a branch; disjoint masks; one behind the other; in a loop, one is left aside */
         {TWO_SIDES("0xffffffff", "0xffffffff"), false},
         {TWO_SIDES("%r1", "%r1"), false},
@@ -520,9 +570,11 @@ static void test_checker(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),    cmocka_unit_test(test_no_barrier),  cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_calls), cmocka_unit_test(test_collectives), cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_checker), cmocka_unit_test(test_random), cmocka_unit_test(test_ratios), cmocka_unit_test(test_random_frontier),
+        cmocka_unit_test(test_if),          cmocka_unit_test(test_no_barrier),
+        cmocka_unit_test(test_loop),        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_collectives), cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_checker),     cmocka_unit_test(test_random),
+        cmocka_unit_test(test_ratios),      cmocka_unit_test(test_random_frontier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Uniformity: hand-written cases, and random programs on arbitrary CFGs that each lane executes alone. In a block
- * that the analysis says all lanes come to together, a value that it calls uniform must have the same sequence
- * of contents in all lanes (as far as each lane gets).
+/* Uniformity: hand-written cases, and random programs on arbitrary CFGs that each lane executes alone. In a
+ * block that the analysis says all lanes come to together, a value that it calls uniform must have the same
+ * sequence of contents in all lanes (as far as each lane gets).
  * SPDX-License-Identifier: MIT */
 #include "lower/cfg.h"
 #include "lower/passes.h"
@@ -13,7 +13,11 @@
 
 /* ---- hand-written ---- */
 
-typedef struct { StrTab strings; Diags d; IrModule *m; } Loaded;
+typedef struct {
+    StrTab strings;
+    Diags d;
+    IrModule *m;
+} Loaded;
 
 static void analyse(Loaded *l, const char *text) {
     Source s = {"t.mir", text, strlen(text)};
@@ -29,7 +33,9 @@ static void unload(Loaded *l) {
     str_free(&l->strings);
 }
 
-static bool uniform(Loaded *l, unsigned func, uint32_t v) { return l->m->funcs.at[func]->values.at[v].uniform; }
+static bool uniform(Loaded *l, unsigned func, uint32_t v) {
+    return l->m->funcs.at[func]->values.at[v].uniform;
+}
 
 #define HEAD "module bru1 opt=2 shared=0 const=0\n"
 #define KERNEL "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
@@ -37,12 +43,14 @@ static bool uniform(Loaded *l, unsigned func, uint32_t v) { return l->m->funcs.a
 static void test_data(void **state) {
     (void)state;
     Loaded l;
-    analyse(&l, HEAD KERNEL "bb1: preds() succs()\n"
+    analyse(&l, HEAD KERNEL
+            "bb1: preds() succs()\n"
             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[ctaid.x]\n  %r3 = S2R SR[clock.lo]\n"
             "  %r4 = IMAD %r2, c[0x0][0x0], %r1, _\n  %r5 = IMAD %r2, c[0x0][0x0], %r2, _\n"
             "  %r6, _ = LDG %r2, _, 0x0, _\n  %r7 = LDC(sz=0x4) %r2, 0x0\n  %r8 = LDC(sz=0x4) %r1, 0x0\n"
             "  %p9, _ = ISETP %r1, 0x0, PT, _\n"
-            "  %r10, _ = VOTE %p9, 0xffffffff flags[sync convergent]\n  %r11, _ = VOTE %p9, 0xff flags[sync convergent]\n"
+            "  %r10, _ = VOTE %p9, 0xffffffff flags[sync convergent]\n  %r11, _ = VOTE %p9, 0xff flags[sync "
+            "convergent]\n"
             "  @%p9 %r12 = MOV 0x1 tied(%r2)\n  EXIT _\n}\n");
     const bool expect[] = {0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0};
     for (uint32_t v = 1; v <= 12; v++)
@@ -55,7 +63,8 @@ static void test_data(void **state) {
 static void test_joins(void **state) {
     (void)state;
     Loaded l;
-    analyse(&l, HEAD KERNEL "bb1: preds() succs(bb2 bb6)\n"
+    analyse(&l, HEAD KERNEL
+            "bb1: preds() succs(bb2 bb6)\n"
             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[ctaid.x]\n  %p3, _ = ISETP %r1, 0x0, PT, _\n"
             "  %p4, _ = ISETP %r2, 0x0, PT, _\n  @%p3 BRA _, _, bb2\n  BRA _, _, bb6\n"
             "bb2: preds(bb1) succs(bb3 bb4)\n  @%p4 BRA _, _, bb3\n  BRA _, _, bb4\n"
@@ -78,12 +87,14 @@ static void test_joins(void **state) {
 static void test_early_join(void **state) {
     (void)state;
     Loaded l;
-    analyse(&l, HEAD KERNEL "bb1: preds() succs(bb2 bb3)\n"
+    analyse(&l, HEAD KERNEL
+            "bb1: preds() succs(bb2 bb3)\n"
             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[ctaid.x]\n  %p3, _ = ISETP %r1, 0x0, PT, _\n"
             "  %p4, _ = ISETP %r2, 0x0, PT, _\n  @%p3 BRA _, _, bb2\n  BRA _, _, bb3\n"
             "bb2: preds(bb1) succs(bb4 bb5)\n  %r5 = MOV 0x1\n  @%p4 BRA _, _, bb4\n  BRA _, _, bb5\n"
             "bb3: preds(bb1) succs(bb4)\n  %r6 = MOV 0x2\n  BRA _, _, bb4\n"
-            "bb4: preds(bb2 bb3) succs(bb6)\n  %r7 = phi %r5, %r6\n  %p8, _ = ISETP %r7, 0x0, PT, _\n  BRA _, _, bb6\n"
+            "bb4: preds(bb2 bb3) succs(bb6)\n  %r7 = phi %r5, %r6\n  %p8, _ = ISETP %r7, 0x0, PT, _\n  BRA "
+            "_, _, bb6\n"
             "bb5: preds(bb2) succs(bb6)\n  BRA _, _, bb6\n"
             "bb6: preds(bb4 bb5) succs()\n  EXIT _\n}\n");
     assert_false(uniform(&l, 0, 7) || uniform(&l, 0, 8));
@@ -95,13 +106,14 @@ static void test_temporal(void **state) {
     (void)state;
     static const char *const text =
         HEAD KERNEL "bb1: preds() succs(bb2)\n  %r1 = S2R SR[%s]\n  %r2 = MOV 0x0\n  BRA _, _, bb2\n"
-        "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r3 = phi %r2, %r4\n  %r4, _, _ = IADD3 %r3, 0x1, RZ, !PT, !PT\n"
-        "  %p5, _ = ISETP %r4, %r1, PT, _\n  @%p5 BRA _, _, bb2\n  BRA _, _, bb3\n"
-        "bb3: preds(bb2) succs()\n  STG _, _, 0x0, %r4\n  EXIT _\n}\n";
+                    "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %r3 = phi %r2, %r4\n  %r4, _, _ = IADD3 %r3, 0x1, "
+                    "RZ, !PT, !PT\n"
+                    "  %p5, _ = ISETP %r4, %r1, PT, _\n  @%p5 BRA _, _, bb2\n  BRA _, _, bb3\n"
+                    "bb3: preds(bb2) succs()\n  STG _, _, 0x0, %r4\n  EXIT _\n}\n";
     for (int k = 0; k < 2; k++) {
         char full[2000];
-        snprintf(full, sizeof full, "%.*s%s%s", (int)(strstr(text, "%s") - text), text, k ? "ctaid.x" : "tid.x",
-                 strstr(text, "%s") + 2);
+        snprintf(full, sizeof full, "%.*s%s%s", (int)(strstr(text, "%s") - text), text,
+                 k ? "ctaid.x" : "tid.x", strstr(text, "%s") + 2);
         Loaded l;
         analyse(&l, full);
         assert_int_equal(uniform(&l, 0, 4), k);
@@ -118,19 +130,21 @@ static void test_calls(void **state) {
     static const char *const callee =
         " ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
         "bb1: preds() succs()\n  %r1{fixed=4}, %r2{fixed=5}, %r3{fixed=20}, %r4{fixed=21} = entry\n"
-        "  %r5{fixed=4}, _, _ = IADD3 %r1, 0x1, RZ, !PT, !PT\n  %r6{fixed=5}, _, _ = IADD3 %r2, 0x1, RZ, !PT, !PT\n"
+        "  %r5{fixed=4}, _, _ = IADD3 %r1, 0x1, RZ, !PT, !PT\n  %r6{fixed=5}, _, _ = IADD3 %r2, 0x1, RZ, "
+        "!PT, !PT\n"
         "  RET _, [%r3 %r4], 0x0, %r5, %r6\n}\n";
     char text[4000];
     snprintf(text, sizeof text,
              HEAD "func @a%sfunc @b%sfunc @open%s" KERNEL
-             "bb1: preds() succs(bb2 bb3)\n  %%r1 = S2R SR[tid.x]\n  %%r2 = S2R SR[ctaid.x]\n"
-             "  %%r3{fixed=4} = MOV %%r1\n  %%r4{fixed=5} = MOV %%r2\n  %%r5{fixed=20} = MOV 0x0\n"
-             "  %%r6{fixed=21} = MOV 0x0\n"
-             "  %%r7{fixed=4}, %%r8{fixed=5} = CALL _, RZ, call_rel(@a), %%r3, %%r4, [%%r5 %%r6]\n"
-             "  %%p9, _ = ISETP %%r1, 0x0, PT, _\n  @%%p9 BRA _, _, bb2\n  BRA _, _, bb3\n"
-             "bb2: preds(bb1) succs(bb3)\n  %%r10{fixed=4} = MOV %%r2\n  %%r11{fixed=5} = MOV %%r2\n"
-             "  %%r12{fixed=4}, %%r13{fixed=5} = CALL _, RZ, call_rel(@b), %%r10, %%r11, [%%r5 %%r6]\n  BRA _, _, bb3\n"
-             "bb3: preds(bb1 bb2) succs()\n  EXIT _\n}\n",
+                  "bb1: preds() succs(bb2 bb3)\n  %%r1 = S2R SR[tid.x]\n  %%r2 = S2R SR[ctaid.x]\n"
+                  "  %%r3{fixed=4} = MOV %%r1\n  %%r4{fixed=5} = MOV %%r2\n  %%r5{fixed=20} = MOV 0x0\n"
+                  "  %%r6{fixed=21} = MOV 0x0\n"
+                  "  %%r7{fixed=4}, %%r8{fixed=5} = CALL _, RZ, call_rel(@a), %%r3, %%r4, [%%r5 %%r6]\n"
+                  "  %%p9, _ = ISETP %%r1, 0x0, PT, _\n  @%%p9 BRA _, _, bb2\n  BRA _, _, bb3\n"
+                  "bb2: preds(bb1) succs(bb3)\n  %%r10{fixed=4} = MOV %%r2\n  %%r11{fixed=5} = MOV %%r2\n"
+                  "  %%r12{fixed=4}, %%r13{fixed=5} = CALL _, RZ, call_rel(@b), %%r10, %%r11, [%%r5 %%r6]\n  "
+                  "BRA _, _, bb3\n"
+                  "bb3: preds(bb1 bb2) succs()\n  EXIT _\n}\n",
              callee, callee, callee);
     Loaded l;
     analyse(&l, text);
@@ -192,8 +206,11 @@ static void fill_block(Gen *g, uint32_t b) {
     if (b == 1)
         for (int k = 0; k < 3; k++) {
             InstId i = emit(g, b, k == 2 ? OT_MOV : OT_S2R, 1, 1);
-            ir_set_src(f, i, 0, k == 2 ? op_imm(3) : (Operand){OPK_SREG, 0, 0, 0,
-                       (uint32_t)isa_sreg_number(f->module->target, k ? "ctaid.x" : "tid.x")});
+            ir_set_src(
+                f, i, 0,
+                k == 2 ? op_imm(3)
+                       : (Operand){OPK_SREG, 0, 0, 0,
+                                   (uint32_t)isa_sreg_number(f->module->target, k ? "ctaid.x" : "tid.x")});
             define(g, b, i);
         }
     for (uint32_t k = 0; k < OPS; k++) {
@@ -267,7 +284,9 @@ static void generate(Gen *g, IrModule *m) {
     ir_renumber(f);
 }
 
-typedef struct { VEC(uint32_t) seq; } Trace;
+typedef struct {
+    VEC(uint32_t) seq;
+} Trace;
 
 static uint32_t word(const uint32_t *v, Operand o) {
     return o.kind == OPK_VAL ? v[o.value] : o.kind == OPK_IMM ? o.value : 0;
@@ -278,10 +297,13 @@ static uint32_t compute(Function *f, const Inst *i, const uint32_t *v, uint32_t 
     for (unsigned k = 0; k < 3 && k < i->nsrc; k++)
         x[k] = word(v, *ir_src(f, i, k));
     switch (i->op) {
-    case OT_S2R: return ir_src(f, i, 0)->value == (uint32_t)isa_sreg_number(f->module->target, "tid.x") ? tid : 4;
+    case OT_S2R:
+        return ir_src(f, i, 0)->value == (uint32_t)isa_sreg_number(f->module->target, "tid.x") ? tid : 4;
     case OT_MOV: return x[0];
     case OT_IADD3: return x[0] + x[1] + x[2];
-    case OT_LOP3: return MGET(LOP3, lut, i->mods) == 0x96 ? x[0] ^ x[1] ^ x[2] : (x[0] & x[1]) | (x[1] & x[2]) | (x[0] & x[2]);
+    case OT_LOP3:
+        return MGET(LOP3, lut, i->mods) == 0x96 ? x[0] ^ x[1] ^ x[2]
+                                                : (x[0] & x[1]) | (x[1] & x[2]) | (x[0] & x[2]);
     default: {
         int32_t a = (int32_t)x[0], b = (int32_t)x[1];
         unsigned way = a < b ? 1 : a == b ? 2 : 4;
@@ -367,8 +389,8 @@ static void test_random(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),  cmocka_unit_test(test_joins),  cmocka_unit_test(test_early_join),  cmocka_unit_test(test_temporal),
-        cmocka_unit_test(test_calls), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_data),     cmocka_unit_test(test_joins), cmocka_unit_test(test_early_join),
+        cmocka_unit_test(test_temporal), cmocka_unit_test(test_calls), cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,13 +200,18 @@ static void step(Warp *w) {
     if (pc.pos == 0 && i->op != OT_BSYNC)
         enter_block(w, pc.block);
     switch (i->op) {
-    case OT_BSSY: w->b[ir_src(w->f, i, 0)->value] |= w->active; w->pc++; break;
-    case OT_BREAK: w->b[ir_src(w->f, i, 0)->value] &= ~w->active; w->pc++; break;
-    case OT_BSYNC:
-        do_bsync(w, ir_src(w->f, i, 0)->value);
+    case OT_BSSY:
+        w->b[ir_src(w->f, i, 0)->value] |= w->active;
+        w->pc++;
         break;
+    case OT_BREAK:
+        w->b[ir_src(w->f, i, 0)->value] &= ~w->active;
+        w->pc++;
+        break;
+    case OT_BSYNC: do_bsync(w, ir_src(w->f, i, 0)->value); break;
     case OT_YIELD: do_yield(w); break;
-    case OT_BRA: case OT_BRX: do_branch(w, i, pc.block); break;
+    case OT_BRA:
+    case OT_BRX: do_branch(w, i, pc.block); break;
     case OT_RET:
         for (unsigned k = 0; k < 16; k++)
             w->r.stale_return |= (w->b[k] & w->active) != 0;
@@ -241,8 +246,8 @@ typedef struct {
     uint32_t block, join, mask;
 } Level;
 
-/* Immediate post-dominators by plain sets, all ends leading to one exit: pd[b] = {b} + what the successors have
- * in common. 0: the exit. */
+/* Immediate post-dominators by plain sets, all ends leading to one exit: pd[b] = {b} + what the successors
+ * have in common. 0: the exit. */
 static void find_ipdom(const ModelCfg *c, uint32_t *ipdom) {
     static uint8_t pd[MODEL_MAX_BLOCKS][MODEL_MAX_BLOCKS];
     memset(pd, 1, sizeof pd);

@@ -1,4 +1,5 @@
-/* See random_ir.h. SPDX-License-Identifier: MIT */
+/* See random_ir.h.
+ * SPDX-License-Identifier: MIT */
 #include "random_ir.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,29 +23,15 @@ typedef struct {
     StrTab *strings;
 } Gen;
 
-static unsigned below(Gen *g, unsigned n) {
-    return (unsigned)(random_next(&g->rng) % n);
-}
-static ValId var(Gen *g) {
-    return g->cur[g->b.i][below(g, g->s.vars)];
-}
-static ValId pred(Gen *g) {
-    return g->cur[g->b.i][g->s.vars + below(g, g->s.preds)];
-}
-static Operand reg(Gen *g) {
-    return ir_val(g->f, var(g));
-}
+static unsigned below(Gen *g, unsigned n) { return (unsigned)(random_next(&g->rng) % n); }
+static ValId var(Gen *g) { return g->cur[g->b.i][below(g, g->s.vars)]; }
+static ValId pred(Gen *g) { return g->cur[g->b.i][g->s.vars + below(g, g->s.preds)]; }
+static Operand reg(Gen *g) { return ir_val(g->f, var(g)); }
 
-static void set_var(Gen *g, ValId v) {
-    g->cur[g->b.i][below(g, g->s.vars)] = v;
-}
-static void set_pred(Gen *g, ValId v) {
-    g->cur[g->b.i][g->s.vars + below(g, g->s.preds)] = v;
-}
+static void set_var(Gen *g, ValId v) { g->cur[g->b.i][below(g, g->s.vars)] = v; }
+static void set_pred(Gen *g, ValId v) { g->cur[g->b.i][g->s.vars + below(g, g->s.preds)] = v; }
 
-static InstId inst(Gen *g, unsigned op) {
-    return ir_inst_new(g->f, op, isa_num_dst(op), isa_num_src(op));
-}
+static InstId inst(Gen *g, unsigned op) { return ir_inst_new(g->f, op, isa_num_dst(op), isa_num_src(op)); }
 
 static ValId result(Gen *g, InstId i, unsigned n, RegFile file) {
     ValId v = ir_value_new(g->f, file);
@@ -213,36 +200,16 @@ static void gen_call(Gen *g) {
 static void gen_inst(Gen *g) {
     switch (below(g, 12)) {
     case 0:
-    case 1:
-        gen_add(g, false);
-        break;
-    case 2:
-        gen_add(g, g->s.guards);
-        break;
-    case 3:
-        gen_logic(g);
-        break;
-    case 4:
-        gen_mov(g);
-        break;
-    case 5:
-        gen_compare(g);
-        break;
-    case 6:
-        gen_plop(g);
-        break;
-    case 7:
-        gen_select(g);
-        break;
-    case 8:
-        g->s.vectors ? gen_wide(g) : gen_add(g, false);
-        break;
-    case 9:
-        g->s.vectors ? gen_load(g) : gen_logic(g);
-        break;
-    case 10:
-        gen_store(g);
-        break;
+    case 1: gen_add(g, false); break;
+    case 2: gen_add(g, g->s.guards); break;
+    case 3: gen_logic(g); break;
+    case 4: gen_mov(g); break;
+    case 5: gen_compare(g); break;
+    case 6: gen_plop(g); break;
+    case 7: gen_select(g); break;
+    case 8: g->s.vectors ? gen_wide(g) : gen_add(g, false); break;
+    case 9: g->s.vectors ? gen_load(g) : gen_logic(g); break;
+    case 10: gen_store(g); break;
     default:
         if (g->s.calls && below(g, 3) == 0)
             gen_call(g);
@@ -368,30 +335,23 @@ static uint32_t get(Eval *e, Operand o, unsigned c) {
     uint32_t x = 0;
     static const uint32_t zero[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 99};
     switch (o.kind) {
-    case OPK_VAL:
-        x = e->values[ir_operand_value(e->f, o, c).i];
-        break;
+    case OPK_VAL: x = e->values[ir_operand_value(e->f, o, c).i]; break;
     case OPK_REG:
         x = o.value == zero[o.file] ? (o.file == RF_P || o.file == RF_UP) : e->reg[o.file][o.value + c];
         break;
-    case OPK_IMM:
-        x = o.value;
-        break;
+    case OPK_IMM: x = o.value; break;
     case OPK_CMEM:
         x = o.value == isa_target_info(e->f->module->target)->stack_top_offset_bytes ? STACK_TOP
                                                                                      : mix(o.value, 3);
         break;
-    default:
-        break;
+    default: break;
     }
     if (o.mods & OPM_NOT)
         x = !x;
     return x;
 }
 
-static bool pget(Eval *e, Operand o) {
-    return o.kind == OPK_NONE ? true : get(e, o, 0) != 0;
-}
+static bool pget(Eval *e, Operand o) { return o.kind == OPK_NONE ? true : get(e, o, 0) != 0; }
 
 static void set(Eval *e, Operand o, unsigned c, uint32_t x) {
     if (o.kind == OPK_VAL)
@@ -400,9 +360,7 @@ static void set(Eval *e, Operand o, unsigned c, uint32_t x) {
         e->reg[o.file][o.value + c] = x;
 }
 
-static void log_store(Eval *e, uint64_t x) {
-    VEC_ADD(&e->log->a, &e->log->at, x);
-}
+static void log_store(Eval *e, uint64_t x) { VEC_ADD(&e->log->a, &e->log->at, x); }
 
 static uint32_t lut3(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
     uint32_t r = 0;
@@ -415,22 +373,14 @@ static uint32_t lut3(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
 static bool compare(unsigned cmp, bool sign, uint32_t a, uint32_t b) {
     int64_t x = sign ? (int64_t)(int32_t)a : (int64_t)a, y = sign ? (int64_t)(int32_t)b : (int64_t)b;
     switch (cmp) {
-    case ICmp_F:
-        return false;
-    case ICmp_LT:
-        return x < y;
-    case ICmp_EQ:
-        return x == y;
-    case ICmp_LE:
-        return x <= y;
-    case ICmp_GT:
-        return x > y;
-    case ICmp_NE:
-        return x != y;
-    case ICmp_GE:
-        return x >= y;
-    default:
-        return true;
+    case ICmp_F: return false;
+    case ICmp_LT: return x < y;
+    case ICmp_EQ: return x == y;
+    case ICmp_LE: return x <= y;
+    case ICmp_GT: return x > y;
+    case ICmp_NE: return x != y;
+    case ICmp_GE: return x >= y;
+    default: return true;
     }
 }
 
@@ -473,34 +423,22 @@ static void eval_inst(Eval *e, const Inst *i) {
         return;
     }
     switch (i->op) {
-    case OT_IADD3:
-        set(e, dst[0], 0, get(e, src[0], 0) + get(e, src[1], 0) + get(e, src[2], 0));
-        break;
+    case OT_IADD3: set(e, dst[0], 0, get(e, src[0], 0) + get(e, src[1], 0) + get(e, src[2], 0)); break;
     case OT_LOP3:
         set(e, dst[0], 0,
             lut3(MGET(LOP3, lut, i->mods), get(e, src[0], 0), get(e, src[1], 0), get(e, src[2], 0)));
         break;
-    case OT_MOV:
-        set(e, dst[0], 0, get(e, src[0], 0));
-        break;
+    case OT_MOV: set(e, dst[0], 0, get(e, src[0], 0)); break;
     case OT_UMOV:
-    case OT_R2UR:
-        set(e, dst[0], 0, get(e, src[0], 0));
-        break;
-    case OT_UIADD3:
-        set(e, dst[0], 0, get(e, src[0], 0) + get(e, src[1], 0) + get(e, src[2], 0));
-        break;
-    case OT_USEL:
-        set(e, dst[0], 0, pget(e, src[2]) ? get(e, src[0], 0) : get(e, src[1], 0));
-        break;
+    case OT_R2UR: set(e, dst[0], 0, get(e, src[0], 0)); break;
+    case OT_UIADD3: set(e, dst[0], 0, get(e, src[0], 0) + get(e, src[1], 0) + get(e, src[2], 0)); break;
+    case OT_USEL: set(e, dst[0], 0, pget(e, src[2]) ? get(e, src[0], 0) : get(e, src[1], 0)); break;
     case OT_UISETP:
         set(e, dst[0], 0,
             compare(MGET(UISETP, cmp, i->mods), MGET(UISETP, sign, i->mods), get(e, src[0], 0),
                     get(e, src[1], 0)));
         break;
-    case OT_LDC:
-        set(e, dst[0], 0, get(e, src[LDC_cb], 0));
-        break;
+    case OT_LDC: set(e, dst[0], 0, get(e, src[LDC_cb], 0)); break;
     case OT_ISETP:
         set(e, dst[0], 0,
             compare(MGET(ISETP, cmp, i->mods), MGET(ISETP, sign, i->mods), get(e, src[0], 0),
@@ -510,12 +448,8 @@ static void eval_inst(Eval *e, const Inst *i) {
         set(e, dst[0], 0,
             lut3(MGET(PLOP3, lut, i->mods), pget(e, src[0]), pget(e, src[1]), pget(e, src[2])) & 1);
         break;
-    case OT_SEL:
-        set(e, dst[0], 0, pget(e, src[2]) ? get(e, src[0], 0) : get(e, src[1], 0));
-        break;
-    case OT_IMAD_WIDE:
-        eval_wide(e, dst[0], src);
-        break;
+    case OT_SEL: set(e, dst[0], 0, pget(e, src[2]) ? get(e, src[0], 0) : get(e, src[1], 0)); break;
+    case OT_IMAD_WIDE: eval_wide(e, dst[0], src); break;
     case OT_LDG: {
         uint32_t h = mix(get(e, src[LDG_ra], 0) + get(e, src[LDG_offset], 0), get(e, src[LDG_ra], 1));
         for (unsigned c = 0; c < dst[0].count; c++)
@@ -541,22 +475,16 @@ static void eval_inst(Eval *e, const Inst *i) {
         }
         break;
     }
-    case OT_CALL:
-        eval_call(e, i);
-        break;
+    case OT_CALL: eval_call(e, i); break;
     case IR_COPY:
-    case IR_PARCOPY:
-        eval_moves(e, i);
-        break;
+    case IR_PARCOPY: eval_moves(e, i); break;
     case OT_LEPC:
         set(e, dst[0], 0, 0);
         set(e, dst[0], 1, 0);
         break;
     case OT_NOP:
-    case OT_EXIT:
-        break;
-    default:
-        e->unknown = ir_op_name(i->op);
+    case OT_EXIT: break;
+    default: e->unknown = ir_op_name(i->op);
     }
 }
 

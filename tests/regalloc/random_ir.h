@@ -1,6 +1,7 @@
 /* Random SSA programs and an evaluator of machine IR on one lane, for tests of register allocation and
  * emission. The evaluator runs a function before allocation (values) and after it (registers); both must
- * store the same numbers in the same order. SPDX-License-Identifier: MIT */
+ * store the same numbers in the same order.
+ * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TESTS_RANDOM_IR_H
 #define HEDDLE_TESTS_RANDOM_IR_H
 #include "ir/ir.h"

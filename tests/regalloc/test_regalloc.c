@@ -328,12 +328,14 @@ static void parallel_copies(void **state) {
             }
 }
 
-/* x = x + 1 under a guard, x = x * x, p = (x == 3 and p): the new value takes the old one's register, no move is needed. */
+/* x = x + 1 under a guard, x = x * x, p = (x == 3 and p): the new value takes the old one's register, no move
+ * is needed. */
 static void guarded_updates(void **state) {
     (void)state;
     static const char text[] =
         "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
-        "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=LT) %r1, %r2, PT, PT\n"
+        "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  %p3, _ = ISETP(cmp=LT) %r1, "
+        "%r2, PT, PT\n"
         "  @%p3 %r4, _, _ = IADD3 %r1, 0x1, RZ, !PT, !PT tied(%r1, _, _)\n"
         "  @!%p3 %r5, _, _ = IADD3 %r4, 0x1, RZ, !PT, !PT tied(%r4, _, _)\n"
         "  @%p3 %r6 = IMAD %r5, %r5, RZ, _ tied(%r5)\n"
@@ -357,10 +359,11 @@ static void guarded_updates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars),       cmocka_unit_test(predicates),      cmocka_unit_test(vectors),
-        cmocka_unit_test(calls),         cmocka_unit_test(tight_calls),     cmocka_unit_test(large),
-        cmocka_unit_test(uniform_files), cmocka_unit_test(checker_notices), cmocka_unit_test(parallel_copies),
-        cmocka_unit_test(guarded_updates),
+        cmocka_unit_test(scalars),         cmocka_unit_test(predicates),
+        cmocka_unit_test(vectors),         cmocka_unit_test(calls),
+        cmocka_unit_test(tight_calls),     cmocka_unit_test(large),
+        cmocka_unit_test(uniform_files),   cmocka_unit_test(checker_notices),
+        cmocka_unit_test(parallel_copies), cmocka_unit_test(guarded_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

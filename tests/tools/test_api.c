@@ -138,8 +138,9 @@ static bool note_call(void *user, const HdHostCall *call) {
 }
 static void test_host_calls(void **state) {
     (void)state;
-    static const char sass[] = ".target bru1\n.entry k\nS2R R0, SR_TID.X;\nISETP.LT.U32.AND P0, PT, R0, 0x6, PT;\n"
-                               "@P0 TRAP R0;\nSYSCALL;\nRTT;\nTRAP 0x1234;\n@!PT SYSCALL;\nEXIT;\n";
+    static const char sass[] =
+        ".target bru1\n.entry k\nS2R R0, SR_TID.X;\nISETP.LT.U32.AND P0, PT, R0, 0x6, PT;\n"
+        "@P0 TRAP R0;\nSYSCALL;\nRTT;\nTRAP 0x1234;\n@!PT SYSCALL;\nEXIT;\n";
     World w;
     HdModule *m;
     Calls calls = {.n = 0};
@@ -245,7 +246,9 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch),   cmocka_unit_test(test_interpret),
-                                       cmocka_unit_test(test_validate), cmocka_unit_test(test_validate_auto), cmocka_unit_test(test_trap),
-                                       cmocka_unit_test(test_host_calls), cmocka_unit_test(test_text), cmocka_unit_test(test_check),     cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_validate), cmocka_unit_test(test_validate_auto),
+                                       cmocka_unit_test(test_trap),     cmocka_unit_test(test_host_calls),
+                                       cmocka_unit_test(test_text),     cmocka_unit_test(test_check),
+                                       cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

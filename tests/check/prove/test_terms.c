@@ -1,5 +1,5 @@
-/* The prover's terms: whatever the constructors rewrite must have the value that plain C arithmetic gives. Random
- * expressions are built twice, as a term and as numbers under random assignments.
+/* The prover's terms: whatever the constructors rewrite must have the value that plain C arithmetic gives.
+ * Random expressions are built twice, as a term and as numbers under random assignments.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/term.h"
 #include <setjmp.h>
@@ -22,7 +22,8 @@ static uint64_t next(uint64_t *s) {
     return x ^ (x >> 31);
 }
 static uint64_t number(uint64_t *s) {
-    static const uint64_t some[] = {0, 1, 2, 31, 32, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
+    static const uint64_t some[] = {0,      1,          2,          31,         32,        0xff,
+                                    0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
     return next(s) % 3 ? some[next(s) % 11] : next(s);
 }
 
@@ -37,9 +38,11 @@ static uint64_t low_bits(uint64_t n) { return n > 31 ? 0xffffffff : (1u << n) - 
 
 static void words(World *x) {
     Terms *ts = &x->ts;
-    Value a = x->w[next(&x->seed) % x->nw], b = x->w[next(&x->seed) % x->nw], c = x->w[next(&x->seed) % x->nw], r = {0};
+    Value a = x->w[next(&x->seed) % x->nw], b = x->w[next(&x->seed) % x->nw],
+          c = x->w[next(&x->seed) % x->nw], r = {0};
     Value q = x->q[next(&x->seed) % x->nq], p = x->p[next(&x->seed) % x->np];
-    unsigned lut = (unsigned)(next(&x->seed) & 255), op = (unsigned)(next(&x->seed) % 18), k = (unsigned)(next(&x->seed) % 34);
+    unsigned lut = (unsigned)(next(&x->seed) & 255), op = (unsigned)(next(&x->seed) % 18),
+             k = (unsigned)(next(&x->seed) % 34);
     Term *n = t_const(ts, 32, k);
     static const uint16_t selectors[] = {0x3210, 0x8880, 0x9910, 0x5410, 0x7632, 0x0123, 0x4440, 0x7610};
     unsigned sel = selectors[next(&x->seed) % 8];
@@ -107,8 +110,9 @@ static void words(World *x) {
 
 static void pairs(World *x) {
     Terms *ts = &x->ts;
-    Value a = x->q[next(&x->seed) % x->nq], b = x->q[next(&x->seed) % x->nq], u = x->w[next(&x->seed) % x->nw],
-          v = x->w[next(&x->seed) % x->nw], p = x->p[next(&x->seed) % x->np], r = {0};
+    Value a = x->q[next(&x->seed) % x->nq], b = x->q[next(&x->seed) % x->nq],
+          u = x->w[next(&x->seed) % x->nw], v = x->w[next(&x->seed) % x->nw],
+          p = x->p[next(&x->seed) % x->np], r = {0};
     unsigned op = (unsigned)(next(&x->seed) % 10), k = (unsigned)(next(&x->seed) % 66);
     uint64_t factor = number(&x->seed);
     Term *n = t_const(ts, 32, k);
@@ -146,8 +150,9 @@ static void pairs(World *x) {
 
 static void predicates(World *x) {
     Terms *ts = &x->ts;
-    Value a = x->p[next(&x->seed) % x->np], b = x->p[next(&x->seed) % x->np], c = x->p[next(&x->seed) % x->np],
-          u = x->w[next(&x->seed) % x->nw], v = x->w[next(&x->seed) % x->nw], s = x->q[next(&x->seed) % x->nq],
+    Value a = x->p[next(&x->seed) % x->np], b = x->p[next(&x->seed) % x->np],
+          c = x->p[next(&x->seed) % x->np], u = x->w[next(&x->seed) % x->nw],
+          v = x->w[next(&x->seed) % x->nw], s = x->q[next(&x->seed) % x->nq],
           t = x->q[next(&x->seed) % x->nq], r = {0};
     unsigned op = (unsigned)(next(&x->seed) % 9), lut = (unsigned)(next(&x->seed) & 255);
     switch (op) {
@@ -211,7 +216,8 @@ static void random_expressions(void **state) {
                 vars[k][j] = t_var(&x.ts, width, term_name(&x.ts, "v%u.%u", k, j), 0);
                 Value v = {.t = constant ? t_const(&x.ts, width, c) : vars[k][j]};
                 for (unsigned i = 0; i < TRIALS; i++)
-                    v.v[i] = values[k][j][i] = constant ? c : number(&x.seed) & (width == 64 ? ~0ull : (1ull << width) - 1);
+                    v.v[i] = values[k][j][i] =
+                        constant ? c : number(&x.seed) & (width == 64 ? ~0ull : (1ull << width) - 1);
                 *(k == 0 ? &x.w[x.nw++] : k == 1 ? &x.q[x.nq++] : &x.p[x.np++]) = v;
             }
         for (unsigned step = 0; step < STEPS && !x.ts.overflow; step++) {
@@ -225,25 +231,29 @@ static void random_expressions(void **state) {
     }
 }
 
-/* A pair of 32-bit additions with a carry is one 64-bit addition, and so on: what the comparison by pointers rests on. */
+/* A pair of 32-bit additions with a carry is one 64-bit addition, and so on: what the comparison by pointers
+ * rests on. */
 static void one_term_for_equal_values(void **state) {
     (void)state;
     Terms ts;
     terms_init(&ts);
-    Term *a = t_var(&ts, 64, term_name(&ts, "a"), 0), *b = t_var(&ts, 64, term_name(&ts, "b"), 0), *i = t_var(&ts, 32, term_name(&ts, "i"), 0);
+    Term *a = t_var(&ts, 64, term_name(&ts, "a"), 0), *b = t_var(&ts, 64, term_name(&ts, "b"), 0),
+         *i = t_var(&ts, 32, term_name(&ts, "i"), 0);
     Term *low = t_add(&ts, t_zext(&ts, t_lo(&ts, a)), t_zext(&ts, t_lo(&ts, b)));
     Term *carry = t_b2i(&ts, t_not(&ts, t_ult(&ts, t_hi(&ts, low), t_const(&ts, 32, 1))));
     Term *high = t_add(&ts, t_add(&ts, t_hi(&ts, a), t_hi(&ts, b)), carry);
     assert_ptr_equal(t_pair(&ts, t_lo(&ts, low), high), t_add(&ts, a, b));
     assert_ptr_equal(high, t_hi(&ts, t_add(&ts, a, b)));
     assert_ptr_equal(t_pair(&ts, t_lo(&ts, a), t_hi(&ts, a)), a);
-    assert_ptr_equal(t_pair(&ts, t_scale(&ts, i, 4), t_ashr(&ts, i, t_const(&ts, 32, 30))), t_scale(&ts, t_sext(&ts, i), 4));
+    assert_ptr_equal(t_pair(&ts, t_scale(&ts, i, 4), t_ashr(&ts, i, t_const(&ts, 32, 30))),
+                     t_scale(&ts, t_sext(&ts, i), 4));
     Term *x = t_lo(&ts, a), *y = t_lo(&ts, b), *p = t_slt(&ts, x, y);
     assert_ptr_equal(t_lor(&ts, t_land(&ts, x, y), t_land(&ts, x, t_inv(&ts, y))), x);
     assert_ptr_equal(t_ite(&ts, t_not(&ts, p), x, y), t_ite(&ts, p, y, x));
     assert_ptr_equal(t_under(&ts, t_ite(&ts, p, x, y), p), x);
     assert_ptr_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)), t_fcmp(&ts, 32, 14, x, y)); /* setp.lt, setp.geu */
-    assert_ptr_not_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)), t_fcmp(&ts, 32, 6, x, y)); /* setp.ge: a NaN is neither */
+    assert_ptr_not_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)),
+                         t_fcmp(&ts, 32, 6, x, y)); /* setp.ge: a NaN is neither */
     terms_free(&ts);
 }
 
@@ -252,21 +262,26 @@ static void order_of_events(void **state) {
     (void)state;
     Terms ts;
     terms_init(&ts);
-    Term *m = t_var(&ts, 0, term_name(&ts, "memory"), 0), *a = t_var(&ts, 64, term_name(&ts, "a"), 0), *b = t_var(&ts, 64, term_name(&ts, "b"), 0);
-    Term *x = t_var(&ts, 32, term_name(&ts, "x"), 0), *y = t_var(&ts, 32, term_name(&ts, "y"), 0), *p = t_var(&ts, 1, term_name(&ts, "p"), 0);
+    Term *m = t_var(&ts, 0, term_name(&ts, "memory"), 0), *a = t_var(&ts, 64, term_name(&ts, "a"), 0),
+         *b = t_var(&ts, 64, term_name(&ts, "b"), 0);
+    Term *x = t_var(&ts, 32, term_name(&ts, "x"), 0), *y = t_var(&ts, 32, term_name(&ts, "y"), 0),
+         *p = t_var(&ts, 1, term_name(&ts, "p"), 0);
     Term *a4 = t_add(&ts, a, t_const(&ts, 64, 4)), *a2 = t_add(&ts, a, t_const(&ts, 64, 2)), *yes = ts.truth;
 #define TWO(g1, p1, v1, g2, p2, v2) t_store(&ts, t_store(&ts, m, g1, p1, 4, 0, v1), g2, p2, 4, 0, v2)
     assert_ptr_equal(TWO(yes, a, x, yes, a4, y), TWO(yes, a4, y, yes, a, x));
     assert_ptr_not_equal(TWO(yes, a, x, yes, a2, y), TWO(yes, a2, y, yes, a, x));
     assert_ptr_not_equal(TWO(yes, a, x, yes, b, y), TWO(yes, b, y, yes, a, x));
     assert_ptr_equal(TWO(p, a, x, t_not(&ts, p), b, y), TWO(t_not(&ts, p), b, y, p, a, x));
-    assert_ptr_equal(t_read(&ts, t_store(&ts, m, yes, a, 4, 0, x), yes, a4, 4, 0), t_read(&ts, m, yes, a4, 4, 0));
-    assert_ptr_not_equal(t_read(&ts, t_store(&ts, m, yes, a, 4, 0, x), yes, b, 4, 0), t_read(&ts, m, yes, b, 4, 0));
+    assert_ptr_equal(t_read(&ts, t_store(&ts, m, yes, a, 4, 0, x), yes, a4, 4, 0),
+                     t_read(&ts, m, yes, a4, 4, 0));
+    assert_ptr_not_equal(t_read(&ts, t_store(&ts, m, yes, a, 4, 0, x), yes, b, 4, 0),
+                         t_read(&ts, m, yes, b, 4, 0));
     terms_free(&ts);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions), cmocka_unit_test(one_term_for_equal_values),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions),
+                                       cmocka_unit_test(one_term_for_equal_values),
                                        cmocka_unit_test(order_of_events)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

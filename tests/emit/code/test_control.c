@@ -1,7 +1,8 @@
 /* Layout, scheduling, control codes and encoding of random programs. Two second sources: the evaluator (the
  * stores must stay the same through layout and scheduling), and a walker over the *decoded words* that
  * follows random paths, keeps issue times and scoreboards as the hardware does, and must find no register
- * touched too early. SPDX-License-Identifier: MIT */
+ * touched too early.
+ * SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +47,7 @@ typedef struct {
     const MachInst *code;
     uint32_t n;
     Accesses writes[CELL_COUNT], reads[CELL_COUNT];
-    uint32_t outstanding[6], set_time[6]; /* setters since the last wait; time of the last */
+    uint32_t outstanding[6], set_time[6];    /* setters since the last wait; time of the last */
     uint32_t queued[LQ_COUNT][6], memory[6]; /* time of the last setter of a queue, of memory; 0 none */
     uint32_t time;
     unsigned violations;
@@ -57,9 +58,7 @@ static void complain(Walk *w, uint32_t pc, const char *what, unsigned cell) {
         fprintf(stderr, "pc %#x: %s, register cell %u\n", pc * 16, what, cell);
 }
 
-static bool sb_open(const Walk *w, const Access *a) {
-    return a->sb >= 0 && w->outstanding[a->sb] > 0;
-}
+static bool sb_open(const Walk *w, const Access *a) { return a->sb >= 0 && w->outstanding[a->sb] > 0; }
 
 static void add_access(Accesses *list, Access a) {
     if (list->n == MAX_WRITERS)
@@ -126,13 +125,15 @@ static void check_inst(Walk *w, uint32_t pc) {
             if (same_queue(w, &l->at[x], m))
                 continue;
             else if (sb_open(w, &l->at[x]) ||
-                w->time - l->at[x].time < latency_waw(w->t, &w->code[l->at[x].inst], l->at[x].operand, m))
+                     w->time - l->at[x].time <
+                         latency_waw(w->t, &w->code[l->at[x].inst], l->at[x].operand, m))
                 complain(w, pc, "writes over a result still to come", writes[k].cell);
         for (unsigned x = 0; x < r->n; x++)
             if (same_queue(w, &r->at[x], m))
                 continue;
             else if (sb_open(w, &r->at[x]) ||
-                w->time - r->at[x].time < latency_war(w->t, &w->code[r->at[x].inst], r->at[x].operand, m))
+                     w->time - r->at[x].time <
+                         latency_war(w->t, &w->code[r->at[x].inst], r->at[x].operand, m))
                 complain(w, pc, "writes before it was read", writes[k].cell);
     }
     bool boundary = emit_is_call_boundary(m);

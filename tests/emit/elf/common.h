@@ -1,5 +1,6 @@
 /* What the tests of the ELF and assembly parts share: a hand-written file whose facts are known by reading
- * it. SPDX-License-Identifier: MIT */
+ * it.
+ * SPDX-License-Identifier: MIT */
 #ifndef TEST_ELF_COMMON_H
 #define TEST_ELF_COMMON_H
 #include <setjmp.h>

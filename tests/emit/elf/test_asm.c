@@ -106,12 +106,12 @@ static void test_comments(void **state) {
 static const char table_sass[] = ".target bru1\n"
                                  ".entry k\n"
                                  ".branchtable A, B, A\n"
-                                 "  LDC R2, c[0x2][R1] ;\n"                              /* 00 */
+                                 "  LDC R2, c[0x2][R1] ;\n"                         /* 00 */
                                  "  BRX R2, -0x20 (*\"BRANCH_TARGETS A,B,A\"*) ;\n" /* 10 */
                                  "B:\n"
                                  "  NOP ;\n" /* 20 */
                                  "A:\n"
-                                 "  EXIT ;\n" /* 30 */
+                                 "  EXIT ;\n"                                  /* 30 */
                                  "  BRX R2, 0x0 (*\"BRANCH_TARGETS B\"*) ;\n"; /* 40 */
 
 static void test_tables(void **state) {
@@ -136,7 +136,8 @@ static void test_tables(void **state) {
     assert_int_equal(f->tables[1].targets[0], 0x20);
     binary_free(b);
     expect_error(".target bru1\n.entry k\n.branchtable X\n EXIT ;\n", "test.sass:3:14: error E0355");
-    expect_error(".target bru1\n.entry k\n BRX R2, 0x0 (*\"BRANCH_TARGETS X\"*) ;\n", "test.sass:3:14: error E0355");
+    expect_error(".target bru1\n.entry k\n BRX R2, 0x0 (*\"BRANCH_TARGETS X\"*) ;\n",
+                 "test.sass:3:14: error E0355");
     expect_error(".target bru1\n.entry k\n BRX R2, 0x0 (*\"ELSE\"*) ;\n", "test.sass:3:14: error E0350");
     expect_error(".target bru1\n.entry k\n BRX R2, 0x0 (*\"BRANCH_TARGETS\" ;\n", "error E0350: expected *)");
     /* the record {0x10, 0, 3, 0x30, 0x20, 0x30} with one word after the other wrong */
@@ -204,9 +205,9 @@ static void test_damaged_text(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_control), cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_file_form_errors),
-                                       cmocka_unit_test(test_comments), cmocka_unit_test(test_tables),
-                                       cmocka_unit_test(test_damaged_text)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_control),          cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_file_form_errors), cmocka_unit_test(test_comments),
+        cmocka_unit_test(test_tables),           cmocka_unit_test(test_damaged_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

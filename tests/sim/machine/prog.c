@@ -4,11 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-MachInst *emit(Prog *p, unsigned op, uint32_t mods, const Operand *d, size_t nd, const Operand *s, size_t ns) {
+MachInst *emit(Prog *p, unsigned op, uint32_t mods, const Operand *d, size_t nd, const Operand *s,
+               size_t ns) {
     assert_true(p->n < PROG_MAX);
     MachInst *in = &p->in[p->n++];
-    *in = (MachInst){.optype = (uint16_t)op, .mods = mods, .ctrl = CONTROL_DEFAULT, .ndst = (uint8_t)nd,
-                     .nsrc = (uint8_t)ns, .guard = op_pt()};
+    *in = (MachInst){.optype = (uint16_t)op,
+                     .mods = mods,
+                     .ctrl = CONTROL_DEFAULT,
+                     .ndst = (uint8_t)nd,
+                     .nsrc = (uint8_t)ns,
+                     .guard = op_pt()};
     in->ctrl.stall_cycles = 15;
     for (size_t i = 0; i < nd; i++)
         in->dst[i] = d[i];
@@ -52,13 +57,16 @@ void bar(Prog *p, uint32_t mode, Operand id, Operand cnt) {
 void element(Prog *p, unsigned rd, unsigned param, unsigned index) {
     mov(p, rd, PARAM(param));
     mov(p, rd + 1, op_cmem(0, PARAM_BASE + 8u * param + 4));
-    emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(rd), PT_), S(R(index), IMM(4), R2(rd), NPT_));
+    emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(rd), PT_),
+         S(R(index), IMM(4), R2(rd), NPT_));
 }
 void ldg(Prog *p, unsigned rd, unsigned address) {
-    emit(p, OT_LDG, MSET(LDG, e, 1), D(R(rd), PT_), S(op_with(R2(address), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), PT_));
+    emit(p, OT_LDG, MSET(LDG, e, 1), D(R(rd), PT_),
+         S(op_with(R2(address), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), PT_));
 }
 void stg(Prog *p, unsigned address, unsigned rs) {
-    emit(p, OT_STG, MSET(STG, e, 1), EMPTY, S(op_with(R2(address), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R(rs)));
+    emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+         S(op_with(R2(address), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R(rs)));
 }
 
 static void sink(void *user, Severity severity, const char *line) {
@@ -66,22 +74,38 @@ static void sink(void *user, Severity severity, const char *line) {
     snprintf(user, 512, "%s", line);
 }
 
-Ran prog_run(Prog *p, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params, unsigned nparams,
-             const MachineOptions *opt) {
+Ran prog_run(Prog *p, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params,
+             unsigned nparams, const MachineOptions *opt) {
     const Target *t = isa_targets[0];
     for (unsigned i = 0; i < p->n; i++) {
         char error[ISA_ERROR_BYTES] = "";
         if (p->label_of[i])
-            p->in[i].wide = ((int64_t)p->at[p->label_of[i] - 1] - (int64_t)i - !p->self_relative[i]) * INST_BYTES;
+            p->in[i].wide =
+                ((int64_t)p->at[p->label_of[i] - 1] - (int64_t)i - !p->self_relative[i]) * INST_BYTES;
         if (!isa_encode(t, &p->in[i], p->code[i], error))
             fail_msg("instruction %u, %s: %s", i, isa_optype_name(p->in[i].optype), error);
     }
-    p->func = (BinFunc){.name = "test", .is_entry = true, .address = 0x1000, .ninsts = p->n, .nregs = 64,
-                        .shared_bytes = p->shared_bytes, .stack_bytes = p->stack_bytes, .param_base = PARAM_BASE,
-                        .param_bytes = 8 * nparams, .const_bank2 = p->bank2, .const_bank2_bytes = p->bank2_bytes};
-    p->bin = (Binary){.target = t, .path = "test", .code = p->code, .code_base = 0x1000, .ncode = p->n,
-                      .funcs = &p->func, .nfuncs = 1};
-    Launch l = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .params = (const uint8_t *)params,
+    p->func = (BinFunc){.name = "test",
+                        .is_entry = true,
+                        .address = 0x1000,
+                        .ninsts = p->n,
+                        .nregs = 64,
+                        .shared_bytes = p->shared_bytes,
+                        .stack_bytes = p->stack_bytes,
+                        .param_base = PARAM_BASE,
+                        .param_bytes = 8 * nparams,
+                        .const_bank2 = p->bank2,
+                        .const_bank2_bytes = p->bank2_bytes};
+    p->bin = (Binary){.target = t,
+                      .path = "test",
+                      .code = p->code,
+                      .code_base = 0x1000,
+                      .ncode = p->n,
+                      .funcs = &p->func,
+                      .nfuncs = 1};
+    Launch l = {.grid = {blocks, 1, 1},
+                .block = {threads, 1, 1},
+                .params = (const uint8_t *)params,
                 .param_bytes = 8 * nparams};
     char text[512] = "";
     Diags d = {.sink = sink, .user = text};

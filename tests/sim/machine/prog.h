@@ -1,4 +1,5 @@
-/* Small machine programs for the simulator's tests: instructions are built, encoded, and run from their bytes.
+/* Small machine programs for the simulator's tests: instructions are built, encoded, and run from their
+ * bytes.
  * SPDX-License-Identifier: MIT */
 #ifndef TEST_SIM_PROG_H
 #define TEST_SIM_PROG_H
@@ -13,9 +14,9 @@ enum { PROG_MAX = 256, PROG_LABELS = 32, PARAM_BASE = 0x160 };
 
 typedef struct {
     MachInst in[PROG_MAX];
-    int label_of[PROG_MAX];  /* branch target label + 1, 0 = none */
+    int label_of[PROG_MAX];      /* branch target label + 1, 0 = none */
     int self_relative[PROG_MAX]; /* offset counts from the instruction itself (LEPC) */
-    int at[PROG_LABELS];     /* label -> instruction */
+    int at[PROG_LABELS];         /* label -> instruction */
     unsigned n;
     uint32_t shared_bytes, stack_bytes;
     const uint8_t *bank2;
@@ -45,7 +46,7 @@ typedef struct {
 
 MachInst *emit(Prog *p, unsigned op, uint32_t mods, const Operand *d, size_t nd, const Operand *s, size_t ns);
 void label(Prog *p, int l);
-MachInst *branch(Prog *p, Operand guard, int l);      /* BRA */
+MachInst *branch(Prog *p, Operand guard, int l); /* BRA */
 void bssy(Prog *p, unsigned b, int l);
 void bsync(Prog *p, unsigned b);
 void brk(Prog *p, unsigned b);
@@ -67,8 +68,8 @@ typedef struct {
     MachineResult res;
     bool ok;
 } Ran;
-Ran prog_run(Prog *p, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params, unsigned nparams,
-             const MachineOptions *opt);
+Ran prog_run(Prog *p, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params,
+             unsigned nparams, const MachineOptions *opt);
 uint64_t buffer(SimMemory *mem, uint32_t words);
 uint32_t word(const SimMemory *mem, uint64_t address, uint32_t index);
 #endif

@@ -1,19 +1,21 @@
-/* Random legal instructions of every opcode, and random words, never do worse than trap; uniform operations; every
- * policy gives the same results. (That every operation has semantics or is said to have none: sim/ops/issue.c does not
- * compile otherwise.) SPDX-License-Identifier: MIT */
+/* Random legal instructions of every opcode, and random words, never do worse than trap; uniform operations;
+ * every policy gives the same results. (That every operation has semantics or is said to have none:
+ * sim/ops/issue.c does not compile otherwise.)
+ * SPDX-License-Identifier: MIT */
 #include "prog.h"
 #include "sim/machine/internal.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* What is wrong must end as a trap or a finished launch. Memory is 4 KiB at R[4:5], other registers are lane numbers. */
+/* What is wrong must end as a trap or a finished launch. Memory is 4 KiB at R[4:5], other registers are lane
+ * numbers. */
 static void run_any(Prog *p) {
     SimMemory *mem = simmem_create();
     uint64_t params[2] = {simmem_alloc(mem, "m", 4096), 0};
     p->shared_bytes = 256;
     p->stack_bytes = 256;
-    static const MachineOptions modes[] = {{.max_issues = 2000},
-                                           {.max_issues = 2000, .report_undefined = true, .check_control = true}};
+    static const MachineOptions modes[] = {
+        {.max_issues = 2000}, {.max_issues = 2000, .report_undefined = true, .check_control = true}};
     for (unsigned k = 0; k < 2; k++) {
         Ran r = prog_run(p, 1, 40, mem, params, 2, &modes[k]);
         assert_true(r.ok || r.res.trap.kind != TRAP_NONE);
@@ -75,12 +77,20 @@ static void uniform_ops(void **state) {
     U(OT_UPOPC, 0, D(UR(14)), S(UR(4)));
     U(OT_UFLO, 0, D(UR(15), UPT_), S(UR(5)));
     static const uint64_t v = 0x80001234, w = 77;
-    const uint32_t want[] = {(uint32_t)(2 * v + w), (uint32_t)(v * w + w), 77 << 3, (uint32_t)(v ^ w), (uint32_t)w,
-                             (uint32_t)(v * w + v + (w << 32)), (uint32_t)((v * w + v + (w << 32)) >> 32), 6, 6};
+    const uint32_t want[] = {(uint32_t)(2 * v + w),
+                             (uint32_t)(v * w + w),
+                             77 << 3,
+                             (uint32_t)(v ^ w),
+                             (uint32_t)w,
+                             (uint32_t)(v * w + v + (w << 32)),
+                             (uint32_t)((v * w + v + (w << 32)) >> 32),
+                             6,
+                             6};
     const unsigned reg[] = {6, 7, 8, 9, 10, 12, 13, 14, 15};
     for (; n < sizeof reg / sizeof *reg; n++) {
         mov(p, 4, UR(reg[n]));
-        emit(p, OT_STG, MSET(STG, e, 1), EMPTY, S(op_with(R2(2), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4 * n), R(4)));
+        emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+             S(op_with(R2(2), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4 * n), R(4)));
     }
     exit_(p, PT_);
     SimMemory *mem = simmem_create();
@@ -96,9 +106,14 @@ static void uniform_ops(void **state) {
 }
 
 /* ---- structured random programs: results must not depend on the policy ----
- * State x = R4; nested ifs on bits of x, loops with lane-dependent trip counts; host interpreter beside it. */
+ * State x = R4; nested ifs on bits of x, loops with lane-dependent trip counts; host interpreter beside it.
+ */
 enum { MAX_OPS = 40 };
-typedef struct { uint64_t s; Prog *p; unsigned labels, depth; } Gen;
+typedef struct {
+    uint64_t s;
+    Prog *p;
+    unsigned labels, depth;
+} Gen;
 static uint32_t pick(Gen *g) {
     uint64_t z = g->s += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -151,9 +166,12 @@ static void policies(void **state) {
             exit_(p, PT_);
             SimMemory *mem = simmem_create();
             uint64_t params[1] = {buffer(mem, 32)};
-            MachineOptions o = {.bsync_nb = (MachineBsyncNb)(policy % 3), .branch_order = (MachineBranchOrder)(policy / 3 % 2),
+            MachineOptions o = {.bsync_nb = (MachineBsyncNb)(policy % 3),
+                                .branch_order = (MachineBranchOrder)(policy / 3 % 2),
                                 .join_scope = (MachineJoinScope)(policy / 6 % 2),
-                                .lane_choice = (MachineLaneChoice)(policy / 12), .seed = seed, .max_issues = 100000};
+                                .lane_choice = (MachineLaneChoice)(policy / 12),
+                                .seed = seed,
+                                .max_issues = 100000};
             Ran r = prog_run(p, 1, 32, mem, params, 1, &o);
             assert_true(r.ok);
             for (uint32_t i = 0; i < 32; i++) {
@@ -169,7 +187,8 @@ static void policies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_instruction), cmocka_unit_test(uniform_ops),
+        cmocka_unit_test(any_instruction),
+        cmocka_unit_test(uniform_ops),
         cmocka_unit_test(policies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,12 @@ static Prog *fresh(void) {
     element(p, 2, 0, 1);
     return p;
 }
-typedef struct { uint32_t blocks, threads; const MachineOptions *opt; SimTrapKind kind; const char *text; } Shape;
+typedef struct {
+    uint32_t blocks, threads;
+    const MachineOptions *opt;
+    SimTrapKind kind;
+    const char *text;
+} Shape;
 static MachineResult run(Prog *p, Shape s, uint32_t (*expect)(uint32_t)) {
     SimMemory *mem = simmem_create();
     uint64_t params[2] = {buffer(mem, s.blocks * s.threads), buffer(mem, 64)};
@@ -197,7 +202,8 @@ static void exits_and_barriers(void **state) {
         exit_(p, P(0));
         bar(p, BARMode_SYNC, IMM(0), IMM(cnt));
         exit_(p, PT_);
-        MachineResult r = run(p, (Shape){1, 64, NULL, cnt ? TRAP_BARRIER : TRAP_NONE, cnt ? "E-BAR-EXITED" : NULL}, NULL);
+        MachineResult r =
+            run(p, (Shape){1, 64, NULL, cnt ? TRAP_BARRIER : TRAP_NONE, cnt ? "E-BAR-EXITED" : NULL}, NULL);
         machine_result_free(&r);
     }
 }
@@ -211,7 +217,8 @@ static void endless(void **state) {
         label(p, 0);
         if (kind == 1)
             emit(p, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B32), D(R(7)),
-                 S(((Operand){.kind = OPK_SREG, .value = (uint32_t)isa_sreg_number(isa_targets[0], "clock.lo")})));
+                 S(((Operand){.kind = OPK_SREG,
+                              .value = (uint32_t)isa_sreg_number(isa_targets[0], "clock.lo")})));
         if (kind == 2) {
             add(p, 5, R(5), IMM(1));
             stg(p, 2, 5);
@@ -271,7 +278,12 @@ static void blocks_wait(void **state) {
 /* Traps name lane and address. */
 static void memory_traps(void **state) {
     (void)state;
-    static const struct { uint32_t scale, add; SimTrapKind kind; uint32_t thread; uint64_t shared; } t[] = {
+    static const struct {
+        uint32_t scale, add;
+        SimTrapKind kind;
+        uint32_t thread;
+        uint64_t shared;
+    } t[] = {
         {0x1000000, 0, TRAP_OUT_OF_RANGE, 1, 0},
         {2, 0, TRAP_MISALIGNED, 1, 0},
         {4, 4, TRAP_OUT_OF_RANGE, 31, 0},
@@ -283,7 +295,8 @@ static void memory_traps(void **state) {
         s2r(p, 0, "tid.x");
         mov(p, 2, PARAM(0));
         mov(p, 3, op_cmem(0, PARAM_BASE + 4));
-        emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(2), PT_), S(R(0), IMM(t[k].scale), R2(2), NPT_));
+        emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(2), PT_),
+             S(R(0), IMM(t[k].scale), R2(2), NPT_));
         emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
              S(op_with(R2(2), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(t[k].add), R(0)));
         exit_(p, PT_);
@@ -408,7 +421,8 @@ static void undefined_values(void **state) {
     }
 }
 
-/* Control codes: S2R without waiting for its scoreboard, then with. IADD3 read in the next cycle, then later. */
+/* Control codes: S2R without waiting for its scoreboard, then with. IADD3 read in the next cycle, then later.
+ */
 static void control_codes(void **state) {
     (void)state;
     for (int good = 0; good < 2; good++) {
@@ -437,10 +451,12 @@ static void control_codes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shared_reverse), cmocka_unit_test(named_barrier),   cmocka_unit_test(reductions),
-        cmocka_unit_test(bar_state),      cmocka_unit_test(barrier_misuse),  cmocka_unit_test(exits_and_barriers),
-        cmocka_unit_test(endless),        cmocka_unit_test(long_loop),       cmocka_unit_test(blocks_wait),
-        cmocka_unit_test(memory_traps),   cmocka_unit_test(access_sizes),    cmocka_unit_test(local_memory),
+        cmocka_unit_test(shared_reverse),   cmocka_unit_test(named_barrier),
+        cmocka_unit_test(reductions),       cmocka_unit_test(bar_state),
+        cmocka_unit_test(barrier_misuse),   cmocka_unit_test(exits_and_barriers),
+        cmocka_unit_test(endless),          cmocka_unit_test(long_loop),
+        cmocka_unit_test(blocks_wait),      cmocka_unit_test(memory_traps),
+        cmocka_unit_test(access_sizes),     cmocka_unit_test(local_memory),
         cmocka_unit_test(undefined_values), cmocka_unit_test(control_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

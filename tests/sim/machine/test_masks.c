@@ -1,4 +1,5 @@
-/* Mask semantics: the hand tests of the reconvergence rules, and the specification's branch condition as oracle.
+/* Mask semantics: the hand tests of the reconvergence rules, and the specification's branch condition as
+ * oracle.
  * SPDX-License-Identifier: MIT */
 #include "prog.h"
 #include <stdlib.h>
@@ -41,7 +42,11 @@ static Ran run1(Prog *p, const MachineOptions *opt, SimTrapKind kind, uint32_t (
     return r;
 }
 
-typedef struct { uint64_t pc; uint32_t mask; unsigned times; } Seen;
+typedef struct {
+    uint64_t pc;
+    uint32_t mask;
+    unsigned times;
+} Seen;
 static void watch(void *user, const MachineTrace *t) {
     Seen *s = user;
     if (t->func_pc_bytes == s->pc) {
@@ -99,9 +104,11 @@ static Prog *spin_lock(bool with_yield, bool with_break) {
         yield(p);
     branch(p, PT_, 0);
     label(p, 1); /* critical: counter++ */
-    emit(p, OT_LDG, MSET(LDG, e, 1), D(R(10), PT_), S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4), PT_));
+    emit(p, OT_LDG, MSET(LDG, e, 1), D(R(10), PT_),
+         S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4), PT_));
     add(p, 11, R(10), IMM(1));
-    emit(p, OT_STG, MSET(STG, e, 1), EMPTY, S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4), R(11)));
+    emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+         S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4), R(11)));
     emit(p, OT_ATOMG, MSET(ATOMG, e, 1) | MSET(ATOMG, op, AtomOp_EXCH), D(R(8), PT_),
          S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), RZ_));
     if (with_break) {
@@ -190,7 +197,8 @@ static void warpsync_inside_region(void **state) {
     run1(parked_partner(false, true), NULL, TRAP_NONE, expect4);
 }
 
-/* 5: BMOV.CLEAR as a save under divergence. Lanes 1 and 2 are in the callee, lane 0 waits at the caller's BSYNC. */
+/* 5: BMOV.CLEAR as a save under divergence. Lanes 1 and 2 are in the callee, lane 0 waits at the caller's
+ * BSYNC. */
 static void bmov_save(void **state) {
     (void)state;
     for (int nb = 0; nb < 3; nb++) {
@@ -290,19 +298,16 @@ static void stale_bits(void **state) {
 }
 
 /* ---- the specification's branch condition (getGoldenBranchCondition), written again from its text ---- */
-static uint32_t golden(uint32_t active, uint32_t valid, uint32_t pg, uint32_t cond, bool has_ur, uint32_t ur) {
+static uint32_t golden(uint32_t active, uint32_t valid, uint32_t pg, uint32_t cond, bool has_ur,
+                       uint32_t ur) {
     uint32_t pgv = pg & active;
     if (!has_ur) {
         bool is_div = (pgv ^ valid) != 0;
         switch (cond) {
-        case BRACond_NoCond:
-            return pgv;
-        case BRACond_U:
-            return pgv == active ? active : 0;
-        case BRACond_DIV:
-            return is_div ? pgv : 0;
-        default:
-            return is_div ? 0 : pgv;
+        case BRACond_NoCond: return pgv;
+        case BRACond_U: return pgv == active ? active : 0;
+        case BRACond_DIV: return is_div ? pgv : 0;
+        default: return is_div ? 0 : pgv;
         }
     }
     bool is_div;
@@ -331,7 +336,11 @@ static void branch_conditions(void **state) {
     for (unsigned n = 0; n < 400; n++) {
         uint32_t sparse = n & 1 ? ~0u : rnd() | rnd();
         uint32_t valid = (n & 2 ? ~0u : sparse | 1), active = valid & (n & 4 ? ~0u : rnd() | rnd());
-        uint32_t pg = n & 8 ? ~0u : n & 16 ? 0 : n & 32 ? rnd() | rnd() : rnd(), ur = n & 64 ? rnd() & rnd() & rnd() : rnd();
+        uint32_t pg = n & 8    ? ~0u
+                      : n & 16 ? 0
+                      : n & 32 ? rnd() | rnd()
+                               : rnd(),
+                 ur = n & 64 ? rnd() & rnd() & rnd() : rnd();
         bool has_ur = n % 3 == 0;
         uint32_t cond = has_ur ? BRACond_DIV + (rnd() & 1) : rnd() & 3;
         if (!active)
@@ -408,7 +417,8 @@ static void calls(void **state) {
     MachInst *l1 = emit(p, OT_LEPC, 0, D(R2(20)), S(((Operand){.kind = OPK_IMM64})));
     p->label_of[l1 - p->in] = 1 + 1;
     p->self_relative[l1 - p->in] = 1;
-    MachInst *c1 = emit(p, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
+    MachInst *c1 =
+        emit(p, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
     p->label_of[c1 - p->in] = 3 + 1;
     label(p, 1);
     add(p, 4, R(4), IMM(1));
@@ -418,7 +428,8 @@ static void calls(void **state) {
     MachInst *l2 = emit(p, OT_LEPC, 0, D(R2(20)), S(((Operand){.kind = OPK_IMM64})));
     p->label_of[l2 - p->in] = 2 + 1;
     p->self_relative[l2 - p->in] = 1;
-    MachInst *c2 = emit(p, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
+    MachInst *c2 =
+        emit(p, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
     p->label_of[c2 - p->in] = 3 + 1;
     label(p, 2);
     add(p, 4, R(4), IMM(1));
@@ -468,11 +479,13 @@ static void sleep(void **state) {
     mov(p, 4, IMM(1));
     branch(p, P(0), 0);
     emit(p, OT_NANOSLEEP, 0, EMPTY, S(IMM(2000), PT_)); /* lanes 16..31: fall through, sleep */
-    emit(p, OT_LDG, MSET(LDG, e, 1), D(R(4), PT_), S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), PT_));
+    emit(p, OT_LDG, MSET(LDG, e, 1), D(R(4), PT_),
+         S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), PT_));
     branch(p, PT_, 1);
     label(p, 0);
     mov(p, 5, IMM(2));
-    emit(p, OT_STG, MSET(STG, e, 1), EMPTY, S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R(5)));
+    emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+         S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R(5)));
     label(p, 1);
     stg(p, 2, 4);
     exit_(p, PT_);
@@ -487,12 +500,12 @@ static void sleep(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_regions),       cmocka_unit_test(spin_locks),
-        cmocka_unit_test(two_warpsyncs),     cmocka_unit_test(warpsync_inside_region),
-        cmocka_unit_test(bmov_save),         cmocka_unit_test(nesting_orders),
-        cmocka_unit_test(stale_bits),        cmocka_unit_test(branch_conditions),
-        cmocka_unit_test(warpsync_groups),   cmocka_unit_test(calls),
-        cmocka_unit_test(indirect_branch),   cmocka_unit_test(sleep),
+        cmocka_unit_test(two_regions),     cmocka_unit_test(spin_locks),
+        cmocka_unit_test(two_warpsyncs),   cmocka_unit_test(warpsync_inside_region),
+        cmocka_unit_test(bmov_save),       cmocka_unit_test(nesting_orders),
+        cmocka_unit_test(stale_bits),      cmocka_unit_test(branch_conditions),
+        cmocka_unit_test(warpsync_groups), cmocka_unit_test(calls),
+        cmocka_unit_test(indirect_branch), cmocka_unit_test(sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Loads and stores of a warp: every shape of addresses, width, space, mask and host level against a model that goes lane
- * by lane, byte by byte; also which lane traps, at which address, and what was stored before.
+/* Loads and stores of a warp: every shape of addresses, width, space, mask and host level against a model
+ * that goes lane by lane, byte by byte; also which lane traps, at which address, and what was stored before.
  * SPDX-License-Identifier: MIT */
 #include "prog.h"
 #include <stdio.h>
@@ -8,8 +8,10 @@
 
 enum { REGION = 4096, OLD = 0x5aa5 };
 typedef enum { SP_GLOBAL, SP_GENERIC, SP_GENERIC_SHARED, SP_SHARED, SP_LOCAL, SP_COUNT } Space;
+// clang-format off
 typedef enum { CONSECUTIVE, EQUAL, ROWS, ROWS_BACK, EQUAL_HALVES, REVERSED, STRIDED, RANDOM, MISALIGNED, OUTSIDE, BELOW,
                TWO_ALLOCATIONS, SHAPES } ShapeKind;
+// clang-format on
 
 typedef struct {
     uint64_t address;
@@ -107,11 +109,13 @@ static void model_run(Model *m, const Test *t) {
 static Prog *program(const Test *t) {
     Prog *p = calloc(1, sizeof *p);
     unsigned count = t->bytes > 4 ? t->bytes / 4 : 1;
-    Operand wide = op_with(R2(4), OPM_WIDE64), urz = op_reg(RF_UR, REG_URZ, 2), ur1 = op_reg(RF_UR, REG_URZ, 1);
+    Operand wide = op_with(R2(4), OPM_WIDE64), urz = op_reg(RF_UR, REG_URZ, 2),
+            ur1 = op_reg(RF_UR, REG_URZ, 1);
     p->shared_bytes = p->stack_bytes = REGION;
     s2r(p, 0, "laneid");
     mov(p, 1, PARAM(2));
-    emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)), S(RZ_, R(0), R(1)));
+    emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)),
+         S(RZ_, R(0), R(1)));
     emit(p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(1), PT_), S(R(1), IMM(1), RZ_, NPT_));
     isetp(p, 3, ICmp_NE, R(1), IMM(0));
     for (unsigned k = 0; k < 2; k++) {
@@ -120,8 +124,10 @@ static Prog *program(const Test *t) {
         emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(12 + 2 * k), PT_),
              S(R(0), IMM(k ? 16 : 32), R2(12 + 2 * k), NPT_));
     }
-    emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_64), D(R2(4), PT_), S(op_with(R2(12), OPM_WIDE64), urz, IMM(0), PT_));
-    emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_128), D(R4(8), PT_), S(op_with(R2(12), OPM_WIDE64), urz, IMM(16), PT_));
+    emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_64), D(R2(4), PT_),
+         S(op_with(R2(12), OPM_WIDE64), urz, IMM(0), PT_));
+    emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_128), D(R4(8), PT_),
+         S(op_with(R2(12), OPM_WIDE64), urz, IMM(16), PT_));
     for (unsigned k = 0; k < 4; k++)
         mov(p, 16 + k, IMM(OLD));
     Operand to = op_reg(RF_R, 16, count), from = op_reg(RF_R, 8, count);
@@ -146,7 +152,8 @@ static Prog *program(const Test *t) {
     }
     while (first < p->n)
         p->in[first++].guard = P(3);
-    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_128), EMPTY, S(op_with(R2(14), OPM_WIDE64), urz, IMM(0), R4(16)));
+    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_128), EMPTY,
+         S(op_with(R2(14), OPM_WIDE64), urz, IMM(0), R4(16)));
     exit_(p, PT_);
     return p;
 }
@@ -163,17 +170,19 @@ static void check(Test *t, const char *level) {
     fill(t);
     for (unsigned i = 0; global && i < REGION; i++)
         m.bytes[0][i] = (uint8_t)rnd();
-    assert_true(simmem_write(mem, lanes, t->lane, sizeof t->lane) && simmem_write(mem, region, m.bytes[0], REGION));
+    assert_true(simmem_write(mem, lanes, t->lane, sizeof t->lane) &&
+                simmem_write(mem, region, m.bytes[0], REGION));
     model_run(&m, t);
     Prog *p = program(t);
     MachineOptions o = {.host_level = level};
     Ran r = prog_run(p, 1, 32, mem, (uint64_t[]){lanes, out, t->mask}, 3, &o);
     char what[160];
-    snprintf(what, sizeof what, "space %d shape %d sz %u mask %08x level %s", t->space, t->shape, t->sz, t->mask, level);
-    if (r.res.trap.kind != m.trap ||
-        (m.trap != TRAP_NONE && (r.res.trap.thread[0] != m.lane || r.res.trap.address != t->lane[m.lane].address)))
-        fail_msg("%s: trap %d lane %u at %llx, expected %d lane %u", what, r.res.trap.kind, r.res.trap.thread[0],
-                 (unsigned long long)r.res.trap.address, m.trap, m.lane);
+    snprintf(what, sizeof what, "space %d shape %d sz %u mask %08x level %s", t->space, t->shape, t->sz,
+             t->mask, level);
+    if (r.res.trap.kind != m.trap || (m.trap != TRAP_NONE && (r.res.trap.thread[0] != m.lane ||
+                                                              r.res.trap.address != t->lane[m.lane].address)))
+        fail_msg("%s: trap %d lane %u at %llx, expected %d lane %u", what, r.res.trap.kind,
+                 r.res.trap.thread[0], (unsigned long long)r.res.trap.address, m.trap, m.lane);
     uint8_t got[REGION];
     assert_true(simmem_read(mem, region, got, REGION));
     if (global && memcmp(got, m.bytes[0], REGION) != 0)
@@ -183,7 +192,8 @@ static void check(Test *t, const char *level) {
         fail_msg("%s: the other allocation differs", what);
     for (unsigned i = 0; m.trap == TRAP_NONE && i < 128; i++)
         if (word(mem, out, i) != m.out[i / 4][i % 4])
-            fail_msg("%s: lane %u word %u is %08x, expected %08x", what, i / 4, i % 4, word(mem, out, i), m.out[i / 4][i % 4]);
+            fail_msg("%s: lane %u word %u is %08x, expected %08x", what, i / 4, i % 4, word(mem, out, i),
+                     m.out[i / 4][i % 4]);
     for (unsigned i = 0; global && m.trap == TRAP_NONE && i < 32; i++) {
         SimAlloc *a = simmem_find(mem, t->lane[i].address, t->bytes);
         if (t->mask >> i & 1 && !simmem_is_written(a, t->lane[i].address - a->address, t->bytes))
@@ -195,8 +205,10 @@ static void check(Test *t, const char *level) {
 }
 
 static void all_shapes(void **state) {
-    static const struct { unsigned sz, bytes; } sizes[] = {{MemSz_U8, 1}, {MemSz_S8, 1}, {MemSz_U16, 2}, {MemSz_S16, 2},
-                                                           {MemSz_32, 4}, {MemSz_64, 8}, {MemSz_128, 16}};
+    static const struct {
+        unsigned sz, bytes;
+    } sizes[] = {{MemSz_U8, 1}, {MemSz_S8, 1}, {MemSz_U16, 2}, {MemSz_S16, 2},
+                 {MemSz_32, 4}, {MemSz_64, 8}, {MemSz_128, 16}};
     static const char *const levels[] = {"base", "v2", "v3", "v4"};
     (void)state;
     unsigned best = 0;
@@ -212,7 +224,10 @@ static void all_shapes(void **state) {
                     if (shape == BELOW && narrow)
                         continue; /* wraps to a high offset; local memory calls that a stack overflow */
                     uint32_t masks[4] = {~0u, rnd(), 1u << rnd() % 32, ~0u << 17};
-                    Test t = {.space = (Space)space, .shape = (ShapeKind)shape, .sz = sizes[s].sz, .bytes = sizes[s].bytes,
+                    Test t = {.space = (Space)space,
+                              .shape = (ShapeKind)shape,
+                              .sz = sizes[s].sz,
+                              .bytes = sizes[s].bytes,
                               .mask = masks[round]};
                     check(&t, levels[(round + s) % (best + 1)]);
                 }

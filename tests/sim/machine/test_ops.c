@@ -1,7 +1,6 @@
-/* Data operations: every lane against a value computed by the host in another way (64-bit arithmetic, the host's own
- * rounding modes and types, long double functions), on special and random operands, at every host level,
- * with all lanes and with some lanes masked off.
- * SPDX-License-Identifier: MIT */
+/* Data operations: every lane against a value computed by the host in another way (64-bit arithmetic, the
+ * host's own rounding modes and types, long double functions), on special and random operands, at every host
+ * level, with all lanes and with some lanes masked off. SPDX-License-Identifier: MIT */
 #include "prog.h"
 #include <fenv.h>
 #include <math.h>
@@ -16,8 +15,14 @@ static uint64_t rnd64(void) {
     return z ^ z >> 31;
 }
 
-typedef struct { uint64_t a, b, c; bool p; } In;
-typedef struct { uint64_t r; bool p1, p2; } Out;
+typedef struct {
+    uint64_t a, b, c;
+    bool p;
+} In;
+typedef struct {
+    uint64_t r;
+    bool p1, p2;
+} Out;
 typedef enum { V_INT, V_F32, V_F64, V_F16 } Kind;
 enum { CHECK_32 = 1, CHECK_64 = 2, CHECK_P1 = 4, CHECK_P2 = 8, HALVES = 16 };
 
@@ -88,7 +93,9 @@ __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
 static float h(uint64_t bits, unsigned half) {
     uint32_t b = bits >> (16 * half) & 0xffff, e = b >> 10 & 31, m = b & 0x3ff;
-    float v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexpf((float)(m + 1024), (int)e - 25) : ldexpf((float)m, -24);
+    float v = e == 31 ? (m ? NAN : INFINITY)
+              : e     ? ldexpf((float)(m + 1024), (int)e - 25)
+                      : ldexpf((float)m, -24);
     return b & 0x8000 ? -v : v;
 }
 static Int128 scaled(float v) { return (Int128)(int64_t)ldexp((double)v, 24) * ((Int128)1 << 24); }
@@ -118,7 +125,9 @@ static uint32_t hb(float v, Int128 exact) {
         return v < 0 ? 0xfc00 : 0x7c00;
     return exact == 0 ? (signbit(v) ? 0x8000 : 0) : half_of(exact);
 }
-static uint32_t hadd(float p, float q) { return isfinite(p + q) ? hb(p + q, scaled(p) + scaled(q)) : hb(p + q, 1); }
+static uint32_t hadd(float p, float q) {
+    return isfinite(p + q) ? hb(p + q, scaled(p) + scaled(q)) : hb(p + q, 1);
+}
 static uint32_t hfma(float p, float q, float s) {
     float v = fmaf(p, q, s);
     if (!isfinite(p) || !isfinite(q) || !isfinite(s))
@@ -134,7 +143,8 @@ static uint32_t hcvt(float v) {
     return fabsf(v) > 0x1p17f ? hb(v < 0 ? -INFINITY : INFINITY, 1) : half_of((Int128)ldexp((double)v, 48));
 }
 
-/* A case: kind, checks, operation, modifiers, destinations, sources, and the expected value from a, b, c (32 bits), x. */
+/* A case: kind, checks, operation, modifiers, destinations, sources, and the expected value from a, b, c (32
+ * bits), x. */
 #define A32 R(4)
 #define B32 R(6)
 #define C32 R(8)
@@ -144,6 +154,7 @@ static uint32_t hcvt(float v) {
 #define D32 R(10)
 #define D64 R2(10)
 #define L(...) __VA_ARGS__
+// clang-format off
 #define CASE(name, OP, MODS, DST, SRC, BODY)                                                        \
     static MachInst make_##name(void) {                                                             \
         MachInst in = {.optype = OT_##OP, .mods = MODS, .ctrl = CONTROL_DEFAULT};                   \
@@ -459,16 +470,19 @@ static uint64_t value(Kind kind) {
         return pick < 6 ? (uint64_t)halves[r % 13] << 16 | halves[r / 13 % 13] : pick < 11 ? (uint32_t)r : ((uint32_t)r & 0x8fff8fff) | 0x30003000;
     }
 }
+// clang-format on
 
 enum { OLD = 0x5555aaaa };
-/* in[lane]: a, b, c; out[lane]: R10, R11, predicates. Parameters: in, out, mask of P0, mask of the guard P3. */
+/* in[lane]: a, b, c; out[lane]: R10, R11, predicates. Parameters: in, out, mask of P0, mask of the guard P3.
+ */
 static Prog *op_program(const Case *t) {
     Prog *p = calloc(1, sizeof *p);
     s2r(p, 0, "laneid");
     for (unsigned k = 0; k < 2; k++) {
         mov(p, 12 + 2 * k, PARAM(k));
         mov(p, 13 + 2 * k, op_cmem(0, PARAM_BASE + 8 * k + 4));
-        emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(12 + 2 * k), PT_), S(R(0), IMM(24), R2(12 + 2 * k), NPT_));
+        emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(12 + 2 * k), PT_),
+             S(R(0), IMM(24), R2(12 + 2 * k), NPT_));
     }
     for (unsigned k = 0; k < 3; k++)
         emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_64), D(R2(4 + 2 * k), PT_),
@@ -477,7 +491,8 @@ static Prog *op_program(const Case *t) {
     mov(p, 11, IMM(OLD));
     for (unsigned k = 0; k < 2; k++) {
         mov(p, 1, PARAM(2 + k));
-        emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)), S(RZ_, R(0), R(1)));
+        emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)),
+             S(RZ_, R(0), R(1)));
         emit(p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(1), PT_), S(R(1), IMM(1), RZ_, NPT_));
         isetp(p, k ? 3 : 0, ICmp_NE, R(1), IMM(0));
     }
@@ -489,13 +504,16 @@ static Prog *op_program(const Case *t) {
     emit(p, OT_SEL, 0, D(R(1)), S(R(1), RZ_, P(1)));
     emit(p, OT_SEL, 0, D(R(2)), S(R(2), RZ_, P(2)));
     add(p, 1, R(1), R(2));
-    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_64), EMPTY, S(op_with(R2(14), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R2(10)));
-    emit(p, OT_STG, MSET(STG, e, 1), EMPTY, S(op_with(R2(14), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(8), R(1)));
+    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_64), EMPTY,
+         S(op_with(R2(14), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R2(10)));
+    emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+         S(op_with(R2(14), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(8), R(1)));
     exit_(p, PT_);
     return p;
 }
 
-static void check_lane(const Case *t, const In *in, unsigned lane, bool executes, const uint32_t *got, const char *level) {
+static void check_lane(const Case *t, const In *in, unsigned lane, bool executes, const uint32_t *got,
+                       const char *level) {
     Out o = {0};
     t->want(in, &o);
     uint64_t r = got[0] | (uint64_t)got[1] << 32, old = (uint64_t)OLD << 32 | OLD;
@@ -510,9 +528,10 @@ static void check_lane(const Case *t, const In *in, unsigned lane, bool executes
     if (t->check & CHECK_P2)
         ok = ok && (got[2] >> 1 & 1) == p2;
     if (!ok)
-        fail_msg("%s (%s) lane %u: a %016llx b %016llx c %016llx p %d: got %016llx %x, want %016llx %d %d", t->name, level, lane,
-                 (unsigned long long)in->a, (unsigned long long)in->b, (unsigned long long)in->c, in->p,
-                 (unsigned long long)r, got[2], (unsigned long long)want, p1, p2);
+        fail_msg("%s (%s) lane %u: a %016llx b %016llx c %016llx p %d: got %016llx %x, want %016llx %d %d",
+                 t->name, level, lane, (unsigned long long)in->a, (unsigned long long)in->b,
+                 (unsigned long long)in->c, in->p, (unsigned long long)r, got[2], (unsigned long long)want,
+                 p1, p2);
 }
 
 static const char *const levels[] = {"base", "v2", "v3", "v4"};
@@ -546,7 +565,8 @@ static void data_ops(void **state) {
                 if (!has_level(levels[l]))
                     continue;
                 SimMemory *mem = simmem_create();
-                uint64_t params[4] = {simmem_alloc(mem, "in", sizeof raw), simmem_alloc(mem, "out", sizeof raw), pin, guard};
+                uint64_t params[4] = {simmem_alloc(mem, "in", sizeof raw),
+                                      simmem_alloc(mem, "out", sizeof raw), pin, guard};
                 simmem_write(mem, params[0], raw, sizeof raw);
                 Prog *p = op_program(t);
                 MachineOptions o = {.host_level = levels[l]};
@@ -569,10 +589,13 @@ static void data_ops(void **state) {
 /* MUFU against the host's long double functions: error in units of the result's last place. */
 static void mufu_errors(void **state) {
     (void)state;
-    static const struct { uint32_t func; double bound, lo, hi; } t[] = {
-        {Mufu_RCP, 0.5, 1e-37, 1e37},   {Mufu_SQRT, 0.5, 1e-37, 1e37}, {Mufu_RSQ, 0.502, 1e-37, 1e37},
-        {Mufu_EX2, 0.502, -120, 120},   {Mufu_LG2, 0.502, 1e-37, 1e37}, {Mufu_SIN, 0.502, -8, 8},
-        {Mufu_COS, 0.502, -8, 8},       {Mufu_TANH, 0.502, -12, 12},
+    static const struct {
+        uint32_t func;
+        double bound, lo, hi;
+    } t[] = {
+        {Mufu_RCP, 0.5, 1e-37, 1e37}, {Mufu_SQRT, 0.5, 1e-37, 1e37},  {Mufu_RSQ, 0.502, 1e-37, 1e37},
+        {Mufu_EX2, 0.502, -120, 120}, {Mufu_LG2, 0.502, 1e-37, 1e37}, {Mufu_SIN, 0.502, -8, 8},
+        {Mufu_COS, 0.502, -8, 8},     {Mufu_TANH, 0.502, -12, 12},
     };
     for (unsigned k = 0; k < sizeof t / sizeof *t; k++)
         for (unsigned round = 0; round < 40; round++) {
@@ -581,7 +604,8 @@ static void mufu_errors(void **state) {
             float in[32], out[32];
             for (unsigned i = 0; i < 32; i++) {
                 double u = (double)(rnd64() >> 11) * 0x1p-53;
-                in[i] = (float)(t[k].lo > 0 ? exp2(log2(t[k].lo) + u * (log2(t[k].hi) - log2(t[k].lo))) : t[k].lo + u * (t[k].hi - t[k].lo));
+                in[i] = (float)(t[k].lo > 0 ? exp2(log2(t[k].lo) + u * (log2(t[k].hi) - log2(t[k].lo)))
+                                            : t[k].lo + u * (t[k].hi - t[k].lo));
             }
             simmem_write(mem, params[0], in, sizeof in);
             Prog *p = calloc(1, sizeof *p);
@@ -596,9 +620,13 @@ static void mufu_errors(void **state) {
             simmem_read(mem, params[0], out, sizeof out);
             for (unsigned i = 0; i < 32; i++) {
                 long double v = in[i], pi2 = 6.283185307179586476925286766559005768L, e;
-                e = t[k].func == Mufu_RCP ? 1 / v : t[k].func == Mufu_SQRT ? sqrtl(v) : t[k].func == Mufu_RSQ ? 1 / sqrtl(v)
-                    : t[k].func == Mufu_EX2 ? exp2l(v) : t[k].func == Mufu_LG2 ? log2l(v)
-                    : t[k].func == Mufu_TANH ? tanhl(v) : 0;
+                e = t[k].func == Mufu_RCP    ? 1 / v
+                    : t[k].func == Mufu_SQRT ? sqrtl(v)
+                    : t[k].func == Mufu_RSQ  ? 1 / sqrtl(v)
+                    : t[k].func == Mufu_EX2  ? exp2l(v)
+                    : t[k].func == Mufu_LG2  ? log2l(v)
+                    : t[k].func == Mufu_TANH ? tanhl(v)
+                                             : 0;
                 if (t[k].func == Mufu_SIN || t[k].func == Mufu_COS) {
                     long double turn = v - floorl(v);
                     e = t[k].func == Mufu_SIN ? sinl(turn * pi2) : cosl(turn * pi2);
@@ -623,7 +651,8 @@ static void warp_ops(void **state) {
     for (unsigned round = 0; round < 60; round++) {
         uint32_t data[32], out[32 * 6], guard = round % 3 ? ~0u : (uint32_t)rnd64() | 1u << (rnd64() & 31);
         uint32_t mode = round & 3, lane_operand = (uint32_t)rnd64() & 31;
-        uint32_t width = 1u << (rnd64() % 6), clamp = mode == ShflMode_UP ? (32 - width) << 8 : ((32 - width) << 8 | 31);
+        uint32_t width = 1u << (rnd64() % 6),
+                 clamp = mode == ShflMode_UP ? (32 - width) << 8 : ((32 - width) << 8 | 31);
         for (unsigned i = 0; i < 32; i++)
             data[i] = (uint32_t)rnd64() & (round & 4 ? 3 : ~0u);
         SimMemory *mem = simmem_create();
@@ -634,7 +663,8 @@ static void warp_ops(void **state) {
         element(p, 2, 0, 0);
         ldg(p, 4, 2);
         mov(p, 1, PARAM(2));
-        emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)), S(RZ_, R(0), R(1)));
+        emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)),
+             S(RZ_, R(0), R(1)));
         emit(p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(1), PT_), S(R(1), IMM(1), RZ_, NPT_));
         isetp(p, 3, ICmp_NE, R(1), IMM(0));
         exit_(p, NP(3)); /* the others are gone */
@@ -645,7 +675,8 @@ static void warp_ops(void **state) {
         emit(p, OT_MATCH, MSET(MATCH, op, MatchOp_ANY), D(R(12), PT_), S(R(4)));
         emit(p, OT_REDUX, MSET(REDUX, op, ReduxOp_SUM), D(UR(4)), S(R(4)))->guard = op_reg(RF_UP, REG_UPT, 1);
         mov(p, 13, UR(4));
-        emit(p, OT_REDUX, MSET(REDUX, op, ReduxOp_MIN) | MSET(REDUX, sign, ReduxSign_S32), D(UR(5)), S(R(4)))->guard = op_reg(RF_UP, REG_UPT, 1);
+        emit(p, OT_REDUX, MSET(REDUX, op, ReduxOp_MIN) | MSET(REDUX, sign, ReduxSign_S32), D(UR(5)), S(R(4)))
+            ->guard = op_reg(RF_UP, REG_UPT, 1);
         mov(p, 14, UR(5));
         mov(p, 15, IMM(1));
         mov(p, 16, IMM(2));
@@ -656,7 +687,8 @@ static void warp_ops(void **state) {
         mov(p, 7, op_cmem(0, PARAM_BASE + 12));
         emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(6), PT_), S(R(0), IMM(24), R2(6), NPT_));
         for (unsigned k = 0; k < 6; k++)
-            emit(p, OT_STG, MSET(STG, e, 1), EMPTY, S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4 * k), R(10 + k)));
+            emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+                 S(op_with(R2(6), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(4 * k), R(10 + k)));
         exit_(p, PT_);
         Ran r = prog_run(p, 1, 32, mem, params, 3, NULL);
         assert_true(r.ok);
@@ -673,8 +705,10 @@ static void warp_ops(void **state) {
             if (!(guard >> i & 1))
                 continue;
             unsigned first = i / width * width; /* segment */
-            int j = mode == ShflMode_IDX ? (int)(first + lane_operand % width) : mode == ShflMode_UP ? (int)i - (int)lane_operand
-                    : mode == ShflMode_DOWN ? (int)(i + lane_operand) : (int)(i ^ lane_operand);
+            int j = mode == ShflMode_IDX    ? (int)(first + lane_operand % width)
+                    : mode == ShflMode_UP   ? (int)i - (int)lane_operand
+                    : mode == ShflMode_DOWN ? (int)(i + lane_operand)
+                                            : (int)(i ^ lane_operand);
             bool inside = mode == ShflMode_UP ? j >= (int)first : j < (int)(first + width);
             unsigned from = inside ? (unsigned)j : i;
             uint32_t same = 0;
@@ -709,12 +743,14 @@ static void overlapping_registers(void **state) {
     mov(p, 6, IMM(0xfffffff0));
     add(p, 7, R(0), IMM(0x70000000));
     emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(6), PT_), S(R(6), R(7), R2(6), NPT_));
-    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_64), EMPTY, S(op_with(R2(2), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R2(6)));
+    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_64), EMPTY,
+         S(op_with(R2(2), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R2(6)));
     exit_(p, PT_);
     Ran r = prog_run(p, 1, 32, mem, params, 1, NULL);
     assert_true(r.ok);
     for (uint64_t i = 0; i < 32; i++) {
-        uint64_t got = word(mem, params[0], 2 * (uint32_t)i) | (uint64_t)word(mem, params[0], 2 * (uint32_t)i + 1) << 32;
+        uint64_t got =
+            word(mem, params[0], 2 * (uint32_t)i) | (uint64_t)word(mem, params[0], 2 * (uint32_t)i + 1) << 32;
         uint64_t c = 0xfffffff0u | (0x70000000u + i) << 32;
         assert_true(got == 0xfffffff0u * (0x70000000u + i) + c);
     }
@@ -768,8 +804,9 @@ static void atomics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_ops), cmocka_unit_test(mufu_errors), cmocka_unit_test(warp_ops),
-        cmocka_unit_test(overlapping_registers), cmocka_unit_test(atomics),
+        cmocka_unit_test(data_ops), cmocka_unit_test(mufu_errors),
+        cmocka_unit_test(warp_ops), cmocka_unit_test(overlapping_registers),
+        cmocka_unit_test(atomics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,9 @@ TestRun run_ptx(const char *text, const char *kernel, const uint32_t grid[3], co
     if (!m)
         return t;
     t.parsed = true;
-    Launch l = {.dynamic_shared_bytes = dynamic_shared_bytes, .params = (const uint8_t *)params, .param_bytes = nparams * 8};
+    Launch l = {.dynamic_shared_bytes = dynamic_shared_bytes,
+                .params = (const uint8_t *)params,
+                .param_bytes = nparams * 8};
     memcpy(l.grid, grid, sizeof l.grid);
     memcpy(l.block, block, sizeof l.block);
     t.ran = ptx_interp_run(m, kernel, &l, mem, opt, &t.res, &d);
@@ -53,8 +55,8 @@ void run_wrapped(const char *declarations, const char *body, unsigned n, unsigne
     if (nin)
         simmem_write(mem, params[0], in, nin * 8ull);
     PtxRunOptions opt = {.seed = seed, .budget = 100000000};
-    TestRun t = run_ptx(text, "k", (uint32_t[3]){(n + block - 1) / block, 1, 1}, (uint32_t[3]){block, 1, 1}, 4096, params,
-                        2, mem, &opt);
+    TestRun t = run_ptx(text, "k", (uint32_t[3]){(n + block - 1) / block, 1, 1}, (uint32_t[3]){block, 1, 1},
+                        4096, params, 2, mem, &opt);
     if (!t.ran || t.res.trap.kind) {
         sim_trap_print(&t.res.trap, line, sizeof line);
         print_error("%s\n%s\n", t.diags, t.res.trap.kind ? line : "");

@@ -43,17 +43,17 @@ static inline u64 gb(double f) {
 static inline float Z(float f) { return fabsf(f) < 0x1p-126f ? copysignf(0.0f, f) : f; } /* flush */
 static inline u64 satf(float f) { return f > 0 ? (f < 1 ? fb(f) : 0x3f800000u) : 0; }
 /* an f32 or f64 expression under a host rounding mode */
-#define MODE_OP(name, T, expr)                                                                     \
-    static inline T name(int mode, T x, T y, T z) {                                                \
-        volatile T a_ = x, b_ = y, c_ = z, r_;                                                     \
-        (void)b_, (void)c_;                                                                        \
-        fesetround(mode);                                                                          \
-        r_ = (expr);                                                                               \
-        fesetround(FE_TONEAREST);                                                                  \
-        return r_;                                                                                 \
+#define MODE_OP(name, T, expr)                                                                               \
+    static inline T name(int mode, T x, T y, T z) {                                                          \
+        volatile T a_ = x, b_ = y, c_ = z, r_;                                                               \
+        (void)b_, (void)c_;                                                                                  \
+        fesetround(mode);                                                                                    \
+        r_ = (expr);                                                                                         \
+        fesetround(FE_TONEAREST);                                                                            \
+        return r_;                                                                                           \
     }
 MODE_OP(addf, float, a_ + b_)
-MODE_OP(mulf, float, a_ * b_)
+MODE_OP(mulf, float, a_ *b_)
 MODE_OP(divf, float, a_ / b_)
 MODE_OP(mfmaf, float, fmaf(a_, b_, c_))
 MODE_OP(msqrtf, float, sqrtf(a_))
@@ -70,12 +70,16 @@ static inline float maxf(float a, float b) {
         return a != a ? b : a;
     return a == b ? (signbit(a) ? b : a) : a > b ? a : b;
 }
-static inline double mind(double a, double b) { return a != a ? b : b != b ? a : a == b ? (signbit(a) ? a : b) : a < b ? a : b; }
+static inline double mind(double a, double b) {
+    return a != a ? b : b != b ? a : a == b ? (signbit(a) ? a : b) : a < b ? a : b;
+}
 
 /* half formats: m mantissa bits, e exponent bits */
 static inline double halfv(u64 h, int e, int m) {
     int bias = (1 << (e - 1)) - 1, x = (int)(h >> m) & ((1 << e) - 1), f = (int)h & ((1 << m) - 1);
-    double v = x == (1 << e) - 1 ? (f ? (double)NAN : (double)INFINITY) : x ? ldexp(f | 1 << m, x - bias - m) : ldexp(f, 1 - bias - m);
+    double v = x == (1 << e) - 1 ? (f ? (double)NAN : (double)INFINITY)
+               : x               ? ldexp(f | 1 << m, x - bias - m)
+                                 : ldexp(f, 1 - bias - m);
     return h & 0x8000 ? -v : v;
 }
 static inline double H(u64 h) { return halfv(h, 5, 10); }
@@ -102,11 +106,21 @@ static inline u64 tohalf(double v, int e, int m) {
 static inline u64 h16(double v) { return tohalf(v, 5, 10); }
 static inline u64 b16(double v) { return tohalf(v, 8, 7); }
 
-static inline s64 clampi(double v, double lo, double hi, s64 lov, s64 hiv) { return v <= lo ? lov : v >= hi ? hiv : (s64)v; }
-static inline u32 f2s32(double v, bool from64) { return v != v ? (from64 ? 0x80000000u : 0) : (u32)(s32)clampi(v, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX); }
-static inline u32 f2u32(double v, bool from64) { return v != v ? (from64 ? 0x80000000u : 0) : v <= 0 ? 0 : v >= 0x1p32 ? UINT32_MAX : (u32)v; }
-static inline u64 f2s64(double v) { return v != v ? 1ull << 63 : (u64)clampi(v, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX); }
-static inline u64 f2u64(double v) { return v != v ? 1ull << 63 : v <= 0 ? 0 : v >= 0x1p64 ? UINT64_MAX : (u64)v; }
+static inline s64 clampi(double v, double lo, double hi, s64 lov, s64 hiv) {
+    return v <= lo ? lov : v >= hi ? hiv : (s64)v;
+}
+static inline u32 f2s32(double v, bool from64) {
+    return v != v ? (from64 ? 0x80000000u : 0) : (u32)(s32)clampi(v, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX);
+}
+static inline u32 f2u32(double v, bool from64) {
+    return v != v ? (from64 ? 0x80000000u : 0) : v <= 0 ? 0 : v >= 0x1p32 ? UINT32_MAX : (u32)v;
+}
+static inline u64 f2s64(double v) {
+    return v != v ? 1ull << 63 : (u64)clampi(v, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
+}
+static inline u64 f2u64(double v) {
+    return v != v ? 1ull << 63 : v <= 0 ? 0 : v >= 0x1p64 ? UINT64_MAX : (u64)v;
+}
 
 static inline u64 field(u64 a, unsigned pos, unsigned len, unsigned bits, bool sign) { /* bfe by bit string */
     S128 v = sign ? (bits == 32 ? (S128)(s32)a : (S128)(s64)a) : bits == 32 ? (S128)(u32)a : (S128)a;

@@ -19,9 +19,10 @@ static uint64_t next(void) {
     return z ^ z >> 31;
 }
 
-static const uint32_t edges32[] = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x3f7fffff,
-                                   0x3f800001, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
-                                   0x40000000, 0x34000000, 0x33800000, 0x00ffffff, 0x80800000, 0x7e800000, 0x4b800000};
+static const uint32_t edges32[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000,
+                                   0x3f800000, 0xbf800000, 0x3f7fffff, 0x3f800001, 0x7f7fffff, 0xff7fffff,
+                                   0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0x40000000, 0x34000000,
+                                   0x33800000, 0x00ffffff, 0x80800000, 0x7e800000, 0x4b800000};
 #define NEDGES32 (sizeof edges32 / sizeof *edges32)
 static uint32_t pick32(void) {
     uint64_t r = next();
@@ -82,7 +83,8 @@ static void modes_f32(void **state) {
         for (unsigned op = MATH_ADD; op <= MATH_SQRT; op++)
             for (int i = 0; i < 60000; i++) {
                 uint32_t a = pick32(), b = pick32(), c = pick32();
-                uint32_t got = ptx_f32_op((PtxMathOp)op, a, b, c, modes[m].ptx), want = host32((PtxMathOp)op, a, b, c, modes[m].host);
+                uint32_t got = ptx_f32_op((PtxMathOp)op, a, b, c, modes[m].ptx),
+                         want = host32((PtxMathOp)op, a, b, c, modes[m].host);
                 if (got != want)
                     fail_msg("op %u mode %u %08x %08x %08x: %08x, host %08x", op, m, a, b, c, got, want);
             }
@@ -93,10 +95,12 @@ static void modes_f64(void **state) {
         for (unsigned op = MATH_ADD; op <= MATH_SQRT; op++)
             for (int i = 0; i < 40000; i++) {
                 uint64_t a = pick64(), b = pick64(), c = pick64();
-                uint64_t got = ptx_f64_op((PtxMathOp)op, a, b, c, modes[m].ptx), want = host64((PtxMathOp)op, a, b, c, modes[m].host);
+                uint64_t got = ptx_f64_op((PtxMathOp)op, a, b, c, modes[m].ptx),
+                         want = host64((PtxMathOp)op, a, b, c, modes[m].host);
                 if (got != want)
-                    fail_msg("op %u mode %u %016llx %016llx %016llx: %016llx, host %016llx", op, m, (unsigned long long)a,
-                             (unsigned long long)b, (unsigned long long)c, (unsigned long long)got, (unsigned long long)want);
+                    fail_msg("op %u mode %u %016llx %016llx %016llx: %016llx, host %016llx", op, m,
+                             (unsigned long long)a, (unsigned long long)b, (unsigned long long)c,
+                             (unsigned long long)got, (unsigned long long)want);
             }
 }
 
@@ -109,7 +113,8 @@ static Quad half(PtxFormat f, unsigned h) {
 }
 static Quad quad_abs(Quad q) { return q < 0 ? -q : q; }
 
-/* r is the nearest half to the exact value, ties to even; infinity counts as the next number after the largest. */
+/* r is the nearest half to the exact value, ties to even; infinity counts as the next number after the
+ * largest. */
 static bool nearest_half(PtxFormat f, Quad exact, unsigned r) {
     unsigned inf = ((1u << f.exp_bits) - 1) << f.man_bits, mag = r & 0x7fff;
     Quad v = quad_abs(exact), here = half(f, mag);
@@ -130,7 +135,8 @@ static void half_ops(PtxFormat f) {
         if ((a & 0x7fffu) >= inf || (b & 0x7fffu) >= inf || (c & 0x7fffu) >= inf)
             continue;
         if (f.exp_bits == 8) { /* keep 113 bits enough */
-            a = (uint16_t)((a & 0x87ff) | 0x3c00), b = (uint16_t)((b & 0x87ff) | 0x3c00), c = (uint16_t)((c & 0x87ff) | 0x3800);
+            a = (uint16_t)((a & 0x87ff) | 0x3c00), b = (uint16_t)((b & 0x87ff) | 0x3c00),
+            c = (uint16_t)((c & 0x87ff) | 0x3800);
         }
         Quad x = half(f, a), y = half(f, b), z = half(f, c);
         assert_true(nearest_half(f, x + y, ptx_half_op(f, MATH_ADD, a, b, 0)));
@@ -179,7 +185,8 @@ static void approximations(void **state) {
             e[5] = ulps(ptx_rcp(x), 1.0L / l);
         if (fabsf(f) < 1000.0f) {
             long double t = l - floorl(l);
-            if (fabsf(f) >= 0x1p-20f && fabsl(t * 4 - roundl(t * 4)) > 1e-6L) { /* away from zeros, where libm's tau*t is inexact */
+            if (fabsf(f) >= 0x1p-20f &&
+                fabsl(t * 4 - roundl(t * 4)) > 1e-6L) { /* away from zeros, where libm's tau*t is inexact */
                 e[6] = ulps(ptx_sin_turn(x), sinl(tau * t));
                 e[7] = ulps(ptx_cos_turn(x), cosl(tau * t));
             }
@@ -244,7 +251,8 @@ static void conversions(void **state) {
             uint64_t v = next() >> (next() % 64), d = pick64();
             static const unsigned integral[4] = {RND_RNI, RND_RZI, RND_RMI, RND_RPI};
             fesetround(modes[m].host);
-            volatile int64_t hs = (int64_t)v, hu = (int64_t)(v >> 1); /* hosts convert signed numbers in one step */
+            volatile int64_t hs = (int64_t)v,
+                             hu = (int64_t)(v >> 1); /* hosts convert signed numbers in one step */
             volatile double hd = f64_of(d);
             volatile float f32u = (float)hu, f32s = (float)hs, narrow = (float)hd;
             volatile double f64u = (double)hu, rint_d = nearbyint(hd);
@@ -273,8 +281,12 @@ static void conversions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(modes_f32),      cmocka_unit_test(modes_f64),           cmocka_unit_test(halves),
-        cmocka_unit_test(approximations), cmocka_unit_test(approximation_edges), cmocka_unit_test(conversions),
+        cmocka_unit_test(modes_f32),
+        cmocka_unit_test(modes_f64),
+        cmocka_unit_test(halves),
+        cmocka_unit_test(approximations),
+        cmocka_unit_test(approximation_edges),
+        cmocka_unit_test(conversions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

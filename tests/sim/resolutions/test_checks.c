@@ -1,6 +1,6 @@
 /* Every dynamic check fires on a program, or a state, that is wrong in its way, and stays silent on the right
- * one. Also: an endless loop that changes memory back and forth is proved endless. SPDX-License-Identifier:
- * MIT */
+ * one. Also: an endless loop that changes memory back and forth is proved endless.
+ * SPDX-License-Identifier: MIT */
 #include "prog.h"
 #include "sim/machine/internal.h"
 #include <stdlib.h>

@@ -60,9 +60,7 @@ static void saw(const Log *l, unsigned n, unsigned at, uint32_t mask) {
     assert_int_equal(l->seen[n].at, at);
     assert_int_equal(l->seen[n].mask, mask);
 }
-static void nanosleep_(Prog *p, Operand ns) {
-    emit(p, OT_NANOSLEEP, 0, EMPTY, S(ns, PT_));
-}
+static void nanosleep_(Prog *p, Operand ns) { emit(p, OT_NANOSLEEP, 0, EMPTY, S(ns, PT_)); }
 static void clock_(Prog *p, unsigned rd) {
     emit(p, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B32), D(R(rd)),
          S(((Operand){.kind = OPK_SREG, .value = (uint32_t)isa_sreg_number(isa_targets[0], "clock.lo")})));

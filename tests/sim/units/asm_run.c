@@ -54,7 +54,9 @@ static void run_once(const Binary *b, const AsmLaunch *l, bool slow, AsmResult *
     uint64_t out = simmem_alloc(mem, "out", 4ull * nout);
     memcpy(params, &out, sizeof out);
     memcpy(params + 2, l->in, sizeof l->in);
-    Launch launch = {.grid = {1, 1, 1}, .block = {l->threads, 1, 1}, .params = (const uint8_t *)params,
+    Launch launch = {.grid = {1, 1, 1},
+                     .block = {l->threads, 1, 1},
+                     .params = (const uint8_t *)params,
                      .param_bytes = sizeof params};
     MachineOptions o = l->opt;
     o.trace = slow ? note : NULL;
@@ -65,8 +67,11 @@ static void run_once(const Binary *b, const AsmLaunch *l, bool slow, AsmResult *
     message[0] = 0;
     machine_run(b, "k", &launch, mem, &o, &res, &d);
     if (res.trap.kind != l->trap || (l->text && !strstr(res.trap.text, l->text)))
-        fail_msg("trap %d, expected %d %s: %s", (int)res.trap.kind, (int)l->trap, l->text ? l->text : "", message);
-    *r = (AsmResult){.trap = res.trap, .stats = res.stats, .nfindings = res.nfindings,
+        fail_msg("trap %d, expected %d %s: %s", (int)res.trap.kind, (int)l->trap, l->text ? l->text : "",
+                 message);
+    *r = (AsmResult){.trap = res.trap,
+                     .stats = res.stats,
+                     .nfindings = res.nfindings,
                      .entry = binary_find(b, "k")->address};
     assert_true(simmem_read(mem, out, r->out, 4ull * nout));
     machine_result_free(&res);
@@ -74,7 +79,8 @@ static void run_once(const Binary *b, const AsmLaunch *l, bool slow, AsmResult *
 }
 
 AsmResult asm_run(const AsmLaunch *l, const char *format, ...) {
-    static const char head[] = ".target %s\n.entry k\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n.param 8\n";
+    static const char head[] = ".target %s\n.entry k\n.param 8\n.param 8\n.param 8\n.param 8\n.param "
+                               "8\n.param 8\n.param 8\n.param 8\n.param 8\n";
     static char text[32768];
     va_list ap;
     va_start(ap, format);

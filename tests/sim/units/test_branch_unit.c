@@ -1,5 +1,6 @@
-/* The branch unit, opcode by opcode: assembly text, its encoding, the decoded bytes on the machine. Expected masks are
- * computed here from the specification's own description (branch conditions: its golden function) or follow from it.
+/* The branch unit, opcode by opcode: assembly text, its encoding, the decoded bytes on the machine. Expected
+ * masks are computed here from the specification's own description (branch conditions: its golden function)
+ * or follow from it.
  * SPDX-License-Identifier: MIT */
 #include "asm_run.h"
 #include <stdio.h>
@@ -13,9 +14,9 @@ enum { V, A, PG, PP, UR }; /* words of AsmLaunch.in: valid, active, guard, secon
 #define IN_UR "c[0x0][0x178]"
 
 /* Lanes outside V exit, lanes outside A park at `parked`; P3 = guard, P4 = second predicate, UR4 = a mask. */
-#define MASKS \
-    ASM_START ASM_BIT("P1", IN_V) ASM_BIT("P2", IN_A) ASM_BIT("P3", IN_PG) ASM_BIT("P4", IN_PP) \
-    "ULDC UR4, " IN_UR ";\nMOV R6, RZ;\n@!P1 EXIT;\n@!P2 BRA `(parked);\n"
+#define MASKS                                                                                                \
+    ASM_START ASM_BIT("P1", IN_V) ASM_BIT("P2", IN_A) ASM_BIT("P3", IN_PG)                                   \
+        ASM_BIT("P4", IN_PP) "ULDC UR4, " IN_UR ";\nMOV R6, RZ;\n@!P1 EXIT;\n@!P2 BRA `(parked);\n"
 #define PARKED "parked:\nMOV R6, 0x9;\n" ASM_STORE "EXIT;\n"
 
 static void random_masks(AsmLaunch *l) {
@@ -29,7 +30,10 @@ static void random_masks(AsmLaunch *l) {
     l->in[V] = valid;
     l->in[A] = active;
     for (unsigned i = PG; i <= UR; i++)
-        l->in[i] = asm_random() % 5 == 0 ? ~0u : asm_random() % 6 == 0 ? 0 : asm_random() % 2 ? asm_random() : asm_random() & asm_random();
+        l->in[i] = asm_random() % 5 == 0   ? ~0u
+                   : asm_random() % 6 == 0 ? 0
+                   : asm_random() % 2      ? asm_random()
+                                           : asm_random() & asm_random();
 }
 
 /* Each lane's two words: R6, and the lanes that were there with it. */
@@ -44,7 +48,8 @@ static void expect(const AsmResult *r, uint32_t lanes, uint32_t value) {
 /* ---- BRA ---- */
 
 /* The specification's getGoldenBranchCondition on masks: who jumps. pg already includes pp. */
-static uint32_t golden(uint32_t active, uint32_t valid, uint32_t pg, const char *modi, bool has_ur, uint32_t ur) {
+static uint32_t golden(uint32_t active, uint32_t valid, uint32_t pg, const char *modi, bool has_ur,
+                       uint32_t ur) {
     uint32_t pgv = pg & active;
     bool is_div;
     if (!has_ur) {
@@ -68,16 +73,19 @@ static void branches(void **state) {
     (void)state;
     static const struct {
         const char *modi, *ur;
-    } forms[] = {{"", ""}, {".U", ""}, {".DIV", ""}, {".CONV", ""}, {".DIV", "UR4, "}, {".CONV", "UR4, "}, {".DIV", "~UR4, "},
-                 {".CONV", "~UR4, "}, {".DIV", "~URZ, "}, {".CONV", "URZ, "}};
-    static const char *const guards[] = {"@P3", "@!P3", "@P3", "", ""}, *const pps[] = {"", "", "!P4, ", "P4, ", ""};
+    } forms[] = {{"", ""},           {".U", ""},         {".DIV", ""},       {".CONV", ""},
+                 {".DIV", "UR4, "},  {".CONV", "UR4, "}, {".DIV", "~UR4, "}, {".CONV", "~UR4, "},
+                 {".DIV", "~URZ, "}, {".CONV", "URZ, "}};
+    static const char *const guards[] = {"@P3", "@!P3", "@P3", "", ""}, *const pps[] = {"", "", "!P4, ",
+                                                                                        "P4, ", ""};
     for (unsigned f = 0; f < sizeof forms / sizeof *forms; f++)
         for (unsigned n = 0; n < 60; n++) {
             AsmLaunch l = {.threads = 32};
             unsigned k = n % 5;
             random_masks(&l);
-            AsmResult r = asm_run(&l, MASKS "%s BRA%s %s%s`(taken);\nMOV R6, 0x1;\n" ASM_STORE "EXIT;\n"
-                                      "taken:\nMOV R6, 0x2;\n" ASM_STORE "EXIT;\n" PARKED,
+            AsmResult r = asm_run(&l,
+                                  MASKS "%s BRA%s %s%s`(taken);\nMOV R6, 0x1;\n" ASM_STORE "EXIT;\n"
+                                        "taken:\nMOV R6, 0x2;\n" ASM_STORE "EXIT;\n" PARKED,
                                   guards[k], forms[f].modi, pps[k], forms[f].ur);
             uint32_t pg = k == 1 ? ~l.in[PG] : k == 0 || k == 2 ? l.in[PG] : ~0u;
             pg &= k == 2 ? ~l.in[PP] : k == 3 ? l.in[PP] : ~0u;
@@ -96,9 +104,11 @@ static void branches(void **state) {
 #define BLOCKS "table:\n" BLOCK(0) BLOCK(1) BLOCK(2) BLOCK(3)
 #define STORE "store:\n" ASM_STORE "EXIT;\n"
 
-/* Lanes of g jump to block `to(lane)`; the others fall through with value 1. Equal targets stay together where everybody
- * jumps at once, otherwise at `store`: nobody waits there, so groups are those of the jump. */
-static void expect_jumps(const AsmResult *r, const AsmLaunch *l, uint32_t g, uint32_t mask_of_2, uint32_t mask_of_1) {
+/* Lanes of g jump to block `to(lane)`; the others fall through with value 1. Equal targets stay together
+ * where everybody jumps at once, otherwise at `store`: nobody waits there, so groups are those of the jump.
+ */
+static void expect_jumps(const AsmResult *r, const AsmLaunch *l, uint32_t g, uint32_t mask_of_2,
+                         uint32_t mask_of_1) {
     g &= l->in[A];
     for (uint32_t k = 0; k < 4; k++) {
         uint32_t lanes = g & (k & 2 ? mask_of_2 : ~mask_of_2) & (k & 1 ? mask_of_1 : ~mask_of_1);
@@ -115,9 +125,11 @@ static void expect_jumps(const AsmResult *r, const AsmLaunch *l, uint32_t g, uin
 }
 
 /* R8 = 64 * (2 * bit of c[0x17c] + bit of c[0x180]) */
-#define CHOICE \
-    ASM_BIT("P5", "c[0x0][0x17c]") ASM_BIT("P6", "c[0x0][0x180]") \
-    "MOV R9, 0x80;\nSEL R8, R9, RZ, P5;\nMOV R9, 0x40;\nSEL R9, R9, RZ, P6;\nIADD3 R8, R8, R9, RZ;\n"
+#define CHOICE                                                                                               \
+    ASM_BIT("P5", "c[0x0][0x17c]")                                                                           \
+    ASM_BIT("P6", "c[0x0][0x180]")                                                                           \
+    "MOV R9, 0x80;\nSEL R8, R9, RZ, P5;\nMOV R9, 0x40;\nSEL R9, R9, RZ, "                                    \
+    "P6;\nIADD3 R8, R8, R9, RZ;\n"
 enum { M2 = 5, M1 = 6, WIDE = 8 };
 
 static void brx(void **state) {
@@ -130,25 +142,31 @@ static void brx(void **state) {
         bool guarded = n & 1;
         uint32_t g = guarded ? l.in[PG] & ~l.in[PP] : ~0u;
         /* the distance counts from behind the BRX; one instruction lies between */
-        AsmResult r = asm_run(&l, MASKS CHOICE "%s BRX %sR8, `(table - .Next);\n.Next:\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE
-                                      PARKED, guarded ? "@P3" : "", guarded ? "!P4, " : "");
+        AsmResult r = asm_run(
+            &l,
+            MASKS CHOICE
+            "%s BRX %sR8, `(table - .Next);\n.Next:\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
+            guarded ? "@P3" : "", guarded ? "!P4, " : "");
         expect_jumps(&r, &l, g, l.in[M2], l.in[M1]);
         /* one target for all lanes: a uniform register, a constant */
         uint32_t k = asm_random() % 4;
         l.in[WIDE] = 0x40 * k;
-        r = asm_run(&l, MASKS "ULDC UR5, c[0x0][0x188];\n%s BRX %sUR5, `(table - .Next);\n.Next:\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS
-                        STORE PARKED, guarded ? "@P3" : "", guarded ? "!P4, " : "");
+        r = asm_run(&l,
+                    MASKS "ULDC UR5, c[0x0][0x188];\n%s BRX %sUR5, `(table - .Next);\n.Next:\nMOV R6, "
+                          "0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
+                    guarded ? "@P3" : "", guarded ? "!P4, " : "");
         expect_jumps(&r, &l, g, k & 2 ? ~0u : 0, k & 1 ? ~0u : 0);
         l.in[WIDE] = 0x40 * k + 0x20;
-        r = asm_run(&l, MASKS "%s BRX %sc[0x0][0x188];\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED, guarded ? "@P3" : "",
-                    guarded ? "!P4, " : "");
+        r = asm_run(&l, MASKS "%s BRX %sc[0x0][0x188];\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
+                    guarded ? "@P3" : "", guarded ? "!P4, " : "");
         expect_jumps(&r, &l, g, k & 2 ? ~0u : 0, k & 1 ? ~0u : 0);
     }
     AsmLaunch l = {.threads = 32, .trap = TRAP_PC}; /* backwards out of the code, and to no instruction */
     asm_run(&l, "MOV R8, 0xffff0000;\nBRX R8, 0x0;\nEXIT;\n");
     asm_run(&l, "MOV R8, 0x8;\nBRX R8, 0x0;\nEXIT;\n");
     l.trap = TRAP_NONE; /* a negative register */
-    AsmResult r = asm_run(&l, ASM_START "BRA `(over);\nback:\nMOV R6, 0x7;\n" ASM_STORE "EXIT;\nover:\nMOV R8, -0x60;\nBRX R8, 0x0;\n");
+    AsmResult r = asm_run(&l, ASM_START "BRA `(over);\nback:\nMOV R6, 0x7;\n" ASM_STORE
+                                        "EXIT;\nover:\nMOV R8, -0x60;\nBRX R8, 0x0;\n");
     expect(&r, ~0u, 7);
 }
 
@@ -166,34 +184,50 @@ static void calls_and_returns(void **state) {
         uint32_t g = guarded ? l.in[PG] & ~l.in[PP] : ~0u, k = asm_random() % 4;
         uint32_t m2 = k & 2 ? ~0u : 0, m1 = k & 1 ? ~0u : 0;
         /* registers, relative: a distance; absolute: a distance from an address that LEPC gives */
-        AsmResult r = asm_run(&l, MASKS CHOICE "MOV R9, RZ;\n"
-                                         "%s %s.REL %sR[8:9], `(table - .Next);\n.Next:\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
-                              guard, name, pp);
+        AsmResult r = asm_run(
+            &l,
+            MASKS CHOICE
+            "MOV R9, RZ;\n"
+            "%s %s.REL %sR[8:9], `(table - .Next);\n.Next:\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE
+                PARKED,
+            guard, name, pp);
         expect_jumps(&r, &l, g, l.in[M2], l.in[M1]);
-        r = asm_run(&l, MASKS CHOICE "LEPC R[10:11], `(table - .);\nIADD3 R8, P0, R8, R10, RZ;\nIADD3.X R9, RZ, R11, RZ, P0, !PT;\n"
-                                     "%s %s.ABS %sR[8:9], 0x0;\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
-                    guard, name, pp);
+        r = asm_run(
+            &l,
+            MASKS CHOICE
+            "LEPC R[10:11], `(table - .);\nIADD3 R8, P0, R8, R10, RZ;\nIADD3.X R9, RZ, R11, RZ, P0, !PT;\n"
+            "%s %s.ABS %sR[8:9], 0x0;\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
+            guard, name, pp);
         expect_jumps(&r, &l, g, l.in[M2], l.in[M1]);
         /* uniform registers */
         l.in[WIDE] = 0x40 * k;
-        r = asm_run(&l, MASKS "ULDC UR6, c[0x0][0x188];\nUMOV UR7, URZ;\n"
-                              "%s %s.REL %sUR[6:7], `(table - .Next);\n.Next:\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
-                    guard, name, pp);
+        r = asm_run(
+            &l,
+            MASKS "ULDC UR6, c[0x0][0x188];\nUMOV UR7, URZ;\n"
+                  "%s %s.REL %sUR[6:7], `(table - .Next);\n.Next:\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE
+                      PARKED,
+            guard, name, pp);
         expect_jumps(&r, &l, g, m2, m1);
         /* constants; absolute ones need the kernel's address, which a first launch tells */
         l.in[WIDE] = 0x40 * k + 0x20;
         l.in[WIDE + 1] = 0;
-        const char *text = MASKS "%s %s.%s %sc[0x0][0x188];\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED;
+        const char *text =
+            MASKS "%s %s.%s %sc[0x0][0x188];\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED;
         r = asm_run(&l, text, guard, name, "REL", pp);
         expect_jumps(&r, &l, g, m2, m1);
-        static const unsigned before = 5 + 4 * 4 + 2 + 2; /* instructions of MASKS; then 3 more to the blocks */
+        static const unsigned before =
+            5 + 4 * 4 + 2 + 2; /* instructions of MASKS; then 3 more to the blocks */
         uint64_t address = r.entry + 16 * (before + 3) + 0x40 * k;
         l.in[WIDE] = (uint32_t)address;
         l.in[WIDE + 1] = (uint32_t)(address >> 32);
         r = asm_run(&l, text, guard, name, "ABS", pp);
         expect_jumps(&r, &l, g, m2, m1);
-        r = asm_run(&l, MASKS "ULDC.64 UR6, c[0x0][0x188];\n%s %s.ABS %sUR[6:7], 0x10;\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS STORE PARKED,
-                    guard, name, pp); /* one instruction more: 0x10 */
+        r = asm_run(
+            &l,
+            MASKS
+            "ULDC.64 UR6, c[0x0][0x188];\n%s %s.ABS %sUR[6:7], 0x10;\nMOV R6, 0x1;\nBRA `(store);\n" BLOCKS
+                STORE PARKED,
+            guard, name, pp); /* one instruction more: 0x10 */
         expect_jumps(&r, &l, g, m2, m1);
     }
 }
@@ -202,11 +236,14 @@ static void calls_and_returns(void **state) {
 static void call_and_return(void **state) {
     (void)state;
     AsmLaunch l = {.threads = 32, .in = {0x00ff00ff}};
-    AsmResult r = asm_run(&l, ASM_START ASM_BIT("P1", "c[0x0][0x168]")
-                          "@P1 BRA `(second);\n"
-                          "LEPC R[8:9], `(after1 - .);\nMOV R6, 0x100;\nCALL.REL `(func);\nafter1:\nIADD3 R6, R6, 0x1, RZ;\n" ASM_STORE "EXIT;\n"
-                          "second:\nLEPC R[8:9], `(after2 - .);\nMOV R6, 0x200;\nCALL.REL `(func);\nafter2:\nIADD3 R6, R6, 0x2, RZ;\n" ASM_STORE
-                          "EXIT;\nfunc:\nIADD3 R6, R6, 0x10, RZ;\nRET.ABS R[8:9], 0x0;\n");
+    AsmResult r = asm_run(
+        &l, ASM_START ASM_BIT(
+                "P1", "c[0x0][0x168]") "@P1 BRA `(second);\n"
+                                       "LEPC R[8:9], `(after1 - .);\nMOV R6, 0x100;\nCALL.REL "
+                                       "`(func);\nafter1:\nIADD3 R6, R6, 0x1, RZ;\n" ASM_STORE "EXIT;\n"
+                                       "second:\nLEPC R[8:9], `(after2 - .);\nMOV R6, 0x200;\nCALL.REL "
+                                       "`(func);\nafter2:\nIADD3 R6, R6, 0x2, RZ;\n" ASM_STORE
+                                       "EXIT;\nfunc:\nIADD3 R6, R6, 0x10, RZ;\nRET.ABS R[8:9], 0x0;\n");
     expect(&r, 0xff00ff00, 0x111);
     expect(&r, 0x00ff00ff, 0x212);
 }
@@ -214,8 +251,9 @@ static void call_and_return(void **state) {
 static void lepc(void **state) {
     (void)state;
     AsmLaunch l = {.threads = 32, .in = {0xf0f0f0f0}};
-    AsmResult r = asm_run(&l, ASM_START ASM_BIT("P1", "c[0x0][0x168]")
-                          "MOV R10, RZ;\nMOV R11, RZ;\n@P1 LEPC R[10:11], 0x80;\nSTG.E.64 [R2.64], R10;\nEXIT;\n");
+    AsmResult r =
+        asm_run(&l, ASM_START ASM_BIT("P1", "c[0x0][0x168]") "MOV R10, RZ;\nMOV R11, RZ;\n@P1 LEPC R[10:11], "
+                                                             "0x80;\nSTG.E.64 [R2.64], R10;\nEXIT;\n");
     for (uint32_t i = 0; i < 32; i++) { /* the LEPC is instruction 11 */
         uint64_t want = 0xf0f0f0f0 >> i & 1 ? r.entry + 16 * 11 + 0x80 : 0;
         assert_int_equal(r.out[2 * i], (uint32_t)want);
@@ -229,8 +267,8 @@ static void exits(void **state) {
     for (unsigned n = 0; n < 60; n++) {
         AsmLaunch l = {.threads = 32};
         random_masks(&l);
-        AsmResult r = asm_run(&l, MASKS "%s EXIT %s;\nMOV R6, 0x1;\n" ASM_STORE "EXIT;\n" PARKED, n % 3 ? "@P3" : "@!P3",
-                              n % 3 == 1 ? "" : "!P4");
+        AsmResult r = asm_run(&l, MASKS "%s EXIT %s;\nMOV R6, 0x1;\n" ASM_STORE "EXIT;\n" PARKED,
+                              n % 3 ? "@P3" : "@!P3", n % 3 == 1 ? "" : "!P4");
         uint32_t gone = n % 3 ? l.in[PG] : ~l.in[PG];
         gone &= n % 3 == 1 ? ~0u : ~l.in[PP];
         uint32_t stay = l.in[A] & ~gone;
@@ -244,7 +282,8 @@ static void exits(void **state) {
 
 /* ---- B registers ---- */
 
-/* BMOV to B takes the lowest executing lane's value, to R writes executing lanes, CLEAR clears if any executes. */
+/* BMOV to B takes the lowest executing lane's value, to R writes executing lanes, CLEAR clears if any
+ * executes. */
 static void bmov(void **state) {
     (void)state;
     for (unsigned n = 0; n < 64; n++) {
@@ -253,9 +292,12 @@ static void bmov(void **state) {
         uint32_t first = asm_random();
         l.in[M1] = first;
         unsigned b = n % 16;
-        AsmResult r = asm_run(&l, MASKS "IADD3 R8, R0, c[0x0][0x17c], RZ;\nIADD3 R8, R8, c[0x0][0x180], RZ;\nBMOV B%u, RZ;\n"
-                              "@P3 BMOV B%u, R8;\nMOV R6, RZ;\n@!P4 BMOV%s R6, B%u;\nBMOV R7, B%u;\nSTG.E.64 [R2.64], R6;\nEXIT;\n" PARKED,
-                              b, b, n & 16 ? ".CLEAR" : "", b, b);
+        AsmResult r = asm_run(
+            &l,
+            MASKS "IADD3 R8, R0, c[0x0][0x17c], RZ;\nIADD3 R8, R8, c[0x0][0x180], RZ;\nBMOV B%u, RZ;\n"
+                  "@P3 BMOV B%u, R8;\nMOV R6, RZ;\n@!P4 BMOV%s R6, B%u;\nBMOV R7, B%u;\nSTG.E.64 [R2.64], "
+                  "R6;\nEXIT;\n" PARKED,
+            b, b, n & 16 ? ".CLEAR" : "", b, b);
         uint32_t g = l.in[A] & l.in[PG], reads = l.in[A] & ~l.in[PP];
         uint32_t value = g ? (uint32_t)__builtin_ctz(g) + first : 0;
         for (uint32_t i = 0; i < 32; i++)
@@ -273,9 +315,11 @@ static void bssy_break(void **state) {
         AsmLaunch l = {.threads = 32};
         random_masks(&l);
         unsigned b = n % 16;
-        AsmResult r = asm_run(&l, MASKS "@P3 BSSY B%u, `(end);\nBMOV R6, B%u;\nBREAK !P4, B%u;\nBMOV R7, B%u;\nend:\n"
-                                        "STG.E.64 [R2.64], R6;\nEXIT;\n" PARKED,
-                              b, b, b, b);
+        AsmResult r =
+            asm_run(&l,
+                    MASKS "@P3 BSSY B%u, `(end);\nBMOV R6, B%u;\nBREAK !P4, B%u;\nBMOV R7, B%u;\nend:\n"
+                          "STG.E.64 [R2.64], R6;\nEXIT;\n" PARKED,
+                    b, b, b, b);
         for (uint32_t i = 0; i < 32; i++)
             if (l.in[A] >> i & 1) {
                 assert_int_equal(r.out[2 * i], l.in[A] & l.in[PG]);
@@ -284,17 +328,21 @@ static void bssy_break(void **state) {
     }
 }
 
-/* BSYNC brings the region's lanes together, but for those that left it with BREAK; the side that leaves comes second. */
+/* BSYNC brings the region's lanes together, but for those that left it with BREAK; the side that leaves comes
+ * second. */
 static void bsync_break(void **state) {
     (void)state;
     for (unsigned n = 0; n < 96; n++) {
-        AsmLaunch l = {.threads = 32, .opt.branch_order = n & 16 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST};
+        AsmLaunch l = {.threads = 32,
+                       .opt.branch_order = n & 16 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST};
         random_masks(&l);
         unsigned b = n % 16;
-        AsmResult r = asm_run(&l, MASKS "BSSY B%u, `(join);\n@P3 BRA `(side);\nNOP;\nBRA `(sync);\nside:\n@P4 BRA `(away);\nNOP;\n"
-                                        "sync:\nBSYNC B%u;\njoin:\nMOV R6, 0x3;\n" ASM_STORE
-                                        "EXIT;\naway:\nBREAK B%u;\nMOV R6, 0x4;\n" ASM_STORE "EXIT;\n" PARKED,
-                              b, b, b);
+        AsmResult r = asm_run(
+            &l,
+            MASKS "BSSY B%u, `(join);\n@P3 BRA `(side);\nNOP;\nBRA `(sync);\nside:\n@P4 BRA `(away);\nNOP;\n"
+                  "sync:\nBSYNC B%u;\njoin:\nMOV R6, 0x3;\n" ASM_STORE
+                  "EXIT;\naway:\nBREAK B%u;\nMOV R6, 0x4;\n" ASM_STORE "EXIT;\n" PARKED,
+            b, b, b);
         uint32_t away = l.in[A] & l.in[PG] & l.in[PP];
         expect(&r, l.in[A] & ~away, 3);
         expect(&r, away, 4);
@@ -344,9 +392,11 @@ static unsigned model_turns(Yielders *y, uint32_t turns[MAX_TURNS]) {
 }
 
 /* One loop, at an address of its own: note the turn, count, yield. */
-#define LOOP(k) \
-    "loop" #k ":\n@P5 ATOMG.E.ADD PT, R9, [R4.64], R10;\nIMAD.WIDE.U32 R12, R9, 0x4, R4;\n@P5 STG.E [R12.64+0x4], R8;\n" \
-    "IADD3 R11, R11, -0x1, RZ;\nISETP.EQ.U32.AND P6, PT, R11, RZ, PT;\n@P6 EXIT;\nYIELD;\nBRA `(loop" #k ");\n"
+#define LOOP(k)                                                                                              \
+    "loop" #k ":\n@P5 ATOMG.E.ADD PT, R9, [R4.64], R10;\nIMAD.WIDE.U32 R12, R9, 0x4, R4;\n@P5 STG.E "        \
+    "[R12.64+0x4], R8;\n"                                                                                    \
+    "IADD3 R11, R11, -0x1, RZ;\nISETP.EQ.U32.AND P6, PT, R11, RZ, PT;\n@P6 EXIT;\nYIELD;\nBRA `(loop" #k     \
+    ");\n"
 
 static void yield_turns(void **state) {
     (void)state;
@@ -357,13 +407,14 @@ static void yield_turns(void **state) {
             l.in[k] = y.turns_left[k] = 1 + asm_random() % 12;
         uint32_t turns[MAX_TURNS];
         unsigned count = model_turns(&y, turns);
-        AsmResult r = asm_run(&l, ASM_START
-                              "MOV R10, 0x1;\nSHF.R.U32.HI R8, RZ, 0x3, R0;\nLOP3.LUT R9, R0, 0x7, RZ, 0xc0, !PT;\n"
-                              "ISETP.EQ.U32.AND P5, PT, R9, RZ, PT;\nISETP.EQ.U32.AND P1, PT, R8, 0x1, PT;\n"
-                              "ISETP.EQ.U32.AND P2, PT, R8, 0x2, PT;\nISETP.EQ.U32.AND P3, PT, R8, RZ, PT;\n"
-                              "MOV R11, c[0x0][0x174];\n@P3 MOV R11, c[0x0][0x168];\n@P1 MOV R11, c[0x0][0x16c];\n"
-                              "@P2 MOV R11, c[0x0][0x170];\n@P3 BRA `(loop0);\n@P1 BRA `(loop1);\n@P2 BRA `(loop2);\n"
-                              LOOP(3) LOOP(0) LOOP(1) LOOP(2));
+        AsmResult r = asm_run(
+            &l, ASM_START
+            "MOV R10, 0x1;\nSHF.R.U32.HI R8, RZ, 0x3, R0;\nLOP3.LUT R9, R0, 0x7, RZ, 0xc0, !PT;\n"
+            "ISETP.EQ.U32.AND P5, PT, R9, RZ, PT;\nISETP.EQ.U32.AND P1, PT, R8, 0x1, PT;\n"
+            "ISETP.EQ.U32.AND P2, PT, R8, 0x2, PT;\nISETP.EQ.U32.AND P3, PT, R8, RZ, PT;\n"
+            "MOV R11, c[0x0][0x174];\n@P3 MOV R11, c[0x0][0x168];\n@P1 MOV R11, c[0x0][0x16c];\n"
+            "@P2 MOV R11, c[0x0][0x170];\n@P3 BRA `(loop0);\n@P1 BRA `(loop1);\n@P2 BRA `(loop2);\n" LOOP(3)
+                LOOP(0) LOOP(1) LOOP(2));
         assert_int_equal(r.out[0], count);
         for (unsigned i = 0; i < count; i++)
             assert_int_equal(r.out[1 + i], turns[i]);
@@ -392,15 +443,19 @@ static void yield_turns(void **state) {
 static void warpsync(void **state) {
     (void)state;
     for (unsigned n = 0; n < 60; n++) {
-        AsmLaunch l = {.threads = 32, .opt.branch_order = n & 1 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST};
+        AsmLaunch l = {.threads = 32,
+                       .opt.branch_order = n & 1 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST};
         random_masks(&l);
         l.in[M2] = asm_random();
         l.in[M1] = asm_random();
         /* a register: four sets of lanes, each with its own mask */
-        AsmResult r = asm_run(&l, MASKS CHOICE "MOV R9, c[0x0][0x17c];\nLOP3.LUT R10, RZ, R9, RZ, 0x33, !PT;\nSEL R11, R9, R10, P5;\n"
-                              "MOV R9, c[0x0][0x180];\nLOP3.LUT R10, RZ, R9, RZ, 0x33, !PT;\nSEL R10, R9, R10, P6;\n"
-                              "LOP3.LUT R20, R10, R11, RZ, %s, !PT;\n" ARRIVE "@P2 WARPSYNC P1, %sR20;\n" AFTER,
-                              n & 2 ? "0x3f" : "0xc0", n & 2 ? "~" : "");
+        AsmResult r =
+            asm_run(&l,
+                    MASKS CHOICE
+                    "MOV R9, c[0x0][0x17c];\nLOP3.LUT R10, RZ, R9, RZ, 0x33, !PT;\nSEL R11, R9, R10, P5;\n"
+                    "MOV R9, c[0x0][0x180];\nLOP3.LUT R10, RZ, R9, RZ, 0x33, !PT;\nSEL R10, R9, R10, P6;\n"
+                    "LOP3.LUT R20, R10, R11, RZ, %s, !PT;\n" ARRIVE "@P2 WARPSYNC P1, %sR20;\n" AFTER,
+                    n & 2 ? "0x3f" : "0xc0", n & 2 ? "~" : "");
         for (uint32_t k = 0; k < 4; k++)
             expect(&r, l.in[A] & (k & 2 ? l.in[M2] : ~l.in[M2]) & (k & 1 ? l.in[M1] : ~l.in[M1]), 5);
         expect(&r, l.in[V] & ~l.in[A], 9);
@@ -426,7 +481,9 @@ static void warpsync(void **state) {
 }
 
 /* ---- NANOSLEEP ---- */
-#define TIMED(sleep) ASM_START "CS2R.32 R8, SR_CLOCKLO;\n" sleep "CS2R.32 R9, SR_CLOCKLO;\nIADD3 R6, R9, -R8, RZ;\n" ASM_STORE "EXIT;\n"
+#define TIMED(sleep)                                                                                         \
+    ASM_START "CS2R.32 R8, SR_CLOCKLO;\n" sleep                                                              \
+              "CS2R.32 R9, SR_CLOCKLO;\nIADD3 R6, R9, -R8, RZ;\n" ASM_STORE "EXIT;\n"
 static void expect_slept(const AsmResult *r, uint32_t threads, uint32_t ns) {
     for (uint32_t i = 0; i < threads; i++)
         assert_in_range(r->out[2 * i], ns, ns + 50); /* a tick is an instruction is a nanosecond */
@@ -444,18 +501,23 @@ static void nanosleep_forms(void **state) {
         expect_slept(&r, 32, ns);
         /* a register: the lanes' shortest time; lane i asks for n + 4000 * (i ^ 21) */
         l.in[0] = asm_random() % 100000;
-        r = asm_run(&l, "S2R R0, SR_LANEID;\nLOP3.LUT R10, R0, 0x15, RZ, 0x3c, !PT;\nIMAD.U32 R10, R10, 0xfa0, RZ;\n"
-                        "IADD3 R10, R10, c[0x0][0x168], RZ;\n" TIMED("NANOSLEEP R10;\n"));
+        r = asm_run(
+            &l, "S2R R0, SR_LANEID;\nLOP3.LUT R10, R0, 0x15, RZ, 0x3c, !PT;\nIMAD.U32 R10, R10, 0xfa0, RZ;\n"
+                "IADD3 R10, R10, c[0x0][0x168], RZ;\n" TIMED("NANOSLEEP R10;\n"));
         expect_slept(&r, 32, l.in[0]);
         l.threads = 16; /* the lane that asks for least is not there: lanes 0 to 15, least at 5 */
-        r = asm_run(&l, "S2R R0, SR_LANEID;\nLOP3.LUT R10, R0, 0x15, RZ, 0x3c, !PT;\nIMAD.U32 R10, R10, 0xfa0, RZ;\n"
-                        "IADD3 R10, R10, c[0x0][0x168], RZ;\n" TIMED("NANOSLEEP R10;\n"));
+        r = asm_run(
+            &l, "S2R R0, SR_LANEID;\nLOP3.LUT R10, R0, 0x15, RZ, 0x3c, !PT;\nIMAD.U32 R10, R10, 0xfa0, RZ;\n"
+                "IADD3 R10, R10, c[0x0][0x168], RZ;\n" TIMED("NANOSLEEP R10;\n"));
         expect_slept(&r, 16, l.in[0] + 4000 * 16);
     }
     /* two groups: one timer, the shortest time ends both sleeps */
     AsmLaunch l = {.threads = 32, .in = {0x0000ffff}};
-    AsmResult r = asm_run(&l, ASM_START ASM_BIT("P1", "c[0x0][0x168]") "CS2R.32 R8, SR_CLOCKLO;\n@P1 BRA `(other);\nNANOSLEEP 0x30000;\n"
-                          "BRA `(both);\nother:\nNANOSLEEP 0x2000;\nboth:\nCS2R.32 R9, SR_CLOCKLO;\nIADD3 R6, R9, -R8, RZ;\n" ASM_STORE "EXIT;\n");
+    AsmResult r = asm_run(
+        &l, ASM_START ASM_BIT(
+                "P1", "c[0x0][0x168]") "CS2R.32 R8, SR_CLOCKLO;\n@P1 BRA `(other);\nNANOSLEEP 0x30000;\n"
+                                       "BRA `(both);\nother:\nNANOSLEEP 0x2000;\nboth:\nCS2R.32 R9, "
+                                       "SR_CLOCKLO;\nIADD3 R6, R9, -R8, RZ;\n" ASM_STORE "EXIT;\n");
     for (uint32_t i = 0; i < 32; i++)
         assert_in_range(r.out[2 * i], 0x2000, 0x2000 + 100);
 }
@@ -483,18 +545,21 @@ static void host_calls(void **state) {
     l.in[PG] = 0x0ff0c003;
     Calls calls = {.n = 0};
     l.opt = (MachineOptions){.call = on_call, .call_user = &calls};
-    static const char *const text = MASKS "@P3 TRAP R0;\nTRAP c[0x0][0x170];\nTRAP 0x77;\n@!P3 SYSCALL;\nRTT;\nMOV R6, 0x1;\n" ASM_STORE
-                                          "EXIT;\n" PARKED;
+    static const char *const text =
+        MASKS "@P3 TRAP R0;\nTRAP c[0x0][0x170];\nTRAP 0x77;\n@!P3 SYSCALL;\nRTT;\nMOV R6, 0x1;\n" ASM_STORE
+              "EXIT;\n" PARKED;
     AsmResult r = asm_run(&l, "%s", text);
     expect(&r, ~0u, 1);
     assert_int_equal(calls.n, 10); /* two runs */
-    static const MachineCallKind kinds[] = {MACHINE_CALL_TRAP, MACHINE_CALL_TRAP, MACHINE_CALL_TRAP, MACHINE_CALL_SYSCALL, MACHINE_CALL_RTT};
+    static const MachineCallKind kinds[] = {MACHINE_CALL_TRAP, MACHINE_CALL_TRAP, MACHINE_CALL_TRAP,
+                                            MACHINE_CALL_SYSCALL, MACHINE_CALL_RTT};
     calls = (Calls){.n = 0};
     l.opt.call_user = &calls;
     uint32_t lane_sum = 0;
     for (uint32_t i = 0; i < 32; i++)
         lane_sum += l.in[PG] >> i & 1 ? i : 0;
-    const uint32_t sums[] = {lane_sum, 32 * l.in[PG], 32 * 0x77, 0, 0}, lanes[] = {l.in[PG], ~0u, ~0u, ~l.in[PG], ~0u};
+    const uint32_t sums[] = {lane_sum, 32 * l.in[PG], 32 * 0x77, 0, 0},
+                   lanes[] = {l.in[PG], ~0u, ~0u, ~l.in[PG], ~0u};
     asm_run(&l, "%s", text);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(calls.kind[i], kinds[i]);
@@ -502,9 +567,12 @@ static void host_calls(void **state) {
         assert_int_equal(calls.sum[i], sums[i]);
     }
     /* without a handler the launch stops */
-    asm_run(&(AsmLaunch){.threads = 32, .trap = TRAP_INSTRUCTION, .text = "TRAP 0x77"}, "TRAP 0x77;\nEXIT;\n");
-    asm_run(&(AsmLaunch){.threads = 32, .trap = TRAP_UNSUPPORTED, .text = "SYSCALL without a handler"}, "SYSCALL;\nEXIT;\n");
-    asm_run(&(AsmLaunch){.threads = 32, .trap = TRAP_UNSUPPORTED, .text = "RTT without a handler"}, "RTT;\nEXIT;\n");
+    asm_run(&(AsmLaunch){.threads = 32, .trap = TRAP_INSTRUCTION, .text = "TRAP 0x77"},
+            "TRAP 0x77;\nEXIT;\n");
+    asm_run(&(AsmLaunch){.threads = 32, .trap = TRAP_UNSUPPORTED, .text = "SYSCALL without a handler"},
+            "SYSCALL;\nEXIT;\n");
+    asm_run(&(AsmLaunch){.threads = 32, .trap = TRAP_UNSUPPORTED, .text = "RTT without a handler"},
+            "RTT;\nEXIT;\n");
     asm_run(&(AsmLaunch){.threads = 32}, "@!PT SYSCALL;\n@!PT RTT;\n@!PT TRAP 0x1;\nEXIT;\n");
 }
 static bool say_no(void *user, const MachineCall *c) {
@@ -522,19 +590,21 @@ static void handler_stops(void **state) {
     asm_run(&l, "TRAP 0x9;\nEXIT;\n");
 }
 
-/* A call to the host changes nothing that a warp has: masks, PCs, B registers, yield and sleep bits. The same program
- * with NOPs instead ends alike, in as many instructions. */
+/* A call to the host changes nothing that a warp has: masks, PCs, B registers, yield and sleep bits. The same
+ * program with NOPs instead ends alike, in as many instructions. */
 static void calls_keep_state_43(void **state) {
     (void)state;
-    static const char *const text =
-        MASKS "BSSY B3, `(join);\n@P3 BRA `(side);\n%s;\nYIELD;\n%s;\nBRA `(sync);\nside:\n%s;\nBSSY B4, `(inner);\n"
-              "@P4 BRA `(sleep);\n%s;\nBRA `(in);\nsleep:\nNANOSLEEP 0x200;\n%s;\nin:\nBSYNC B4;\ninner:\n%s;\n"
-              "sync:\n%s;\nBSYNC B3;\njoin:\nBMOV R6, B3;\n" ASM_STORE "EXIT;\n" PARKED;
+    static const char *const text = MASKS
+        "BSSY B3, `(join);\n@P3 BRA `(side);\n%s;\nYIELD;\n%s;\nBRA `(sync);\nside:\n%s;\nBSSY B4, "
+        "`(inner);\n"
+        "@P4 BRA `(sleep);\n%s;\nBRA `(in);\nsleep:\nNANOSLEEP 0x200;\n%s;\nin:\nBSYNC B4;\ninner:\n%s;\n"
+        "sync:\n%s;\nBSYNC B3;\njoin:\nBMOV R6, B3;\n" ASM_STORE "EXIT;\n" PARKED;
     for (unsigned n = 0; n < 40; n++) {
         Calls calls = {.n = 0};
         AsmLaunch l = {.threads = 32, .opt = {.call = on_call, .call_user = &calls}};
         random_masks(&l);
-        AsmResult with = asm_run(&l, text, "TRAP R0", "SYSCALL", "RTT", "TRAP 0x5", "SYSCALL", "RTT", "TRAP R0"),
+        AsmResult with =
+                      asm_run(&l, text, "TRAP R0", "SYSCALL", "RTT", "TRAP 0x5", "SYSCALL", "RTT", "TRAP R0"),
                   without = asm_run(&l, text, "NOP", "NOP", "NOP", "NOP", "NOP", "NOP", "NOP");
         assert_memory_equal(with.out, without.out, sizeof with.out);
         assert_int_equal(with.stats.issues, without.stats.issues);
@@ -550,12 +620,22 @@ static void every_opcode(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches),      cmocka_unit_test(brx),         cmocka_unit_test(calls_and_returns),
-        cmocka_unit_test(call_and_return), cmocka_unit_test(lepc),      cmocka_unit_test(exits),
-        cmocka_unit_test(bmov),          cmocka_unit_test(bssy_break),  cmocka_unit_test(bsync_break),
-        cmocka_unit_test(yield_turns),   cmocka_unit_test(warpsync),    cmocka_unit_test(nanosleep_forms),
-        cmocka_unit_test(host_calls),    cmocka_unit_test(handler_stops),
-        cmocka_unit_test(calls_keep_state_43), cmocka_unit_test(every_opcode),
+        cmocka_unit_test(branches),
+        cmocka_unit_test(brx),
+        cmocka_unit_test(calls_and_returns),
+        cmocka_unit_test(call_and_return),
+        cmocka_unit_test(lepc),
+        cmocka_unit_test(exits),
+        cmocka_unit_test(bmov),
+        cmocka_unit_test(bssy_break),
+        cmocka_unit_test(bsync_break),
+        cmocka_unit_test(yield_turns),
+        cmocka_unit_test(warpsync),
+        cmocka_unit_test(nanosleep_forms),
+        cmocka_unit_test(host_calls),
+        cmocka_unit_test(handler_stops),
+        cmocka_unit_test(calls_keep_state_43),
+        cmocka_unit_test(every_opcode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Operations of sim/machine/rare.c on the native targets, and FCHK, from assembly text, against plain C on the host; and operations
- * that are not simulated, which say so.
+/* Operations of sim/machine/rare.c on the native targets, and FCHK, from assembly text, against plain C on
+ * the host; and operations that are not simulated, which say so.
  * SPDX-License-Identifier: MIT */
 #include "asm_run.h"
 #include <math.h>
@@ -7,21 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* R0 = lane, R1 = thread, R[2:3] = address of the thread's two output words; base is where parameters begin. */
-#define START_AT(base, base4) \
-    "S2R R0, SR_LANEID;\nS2R R1, SR_TID.X;\nMOV R4, c[0x0][" base "];\nMOV R5, c[0x0][" base4 "];\nIMAD.WIDE.U32 R2, R1, 0x8, R4;\n"
+/* R0 = lane, R1 = thread, R[2:3] = address of the thread's two output words; base is where parameters begin.
+ */
+#define START_AT(base, base4)                                                                                \
+    "S2R R0, SR_LANEID;\nS2R R1, SR_TID.X;\nMOV R4, c[0x0][" base "];\nMOV R5, c[0x0][" base4                \
+    "];\nIMAD.WIDE.U32 R2, R1, 0x8, R4;\n"
 #define START80 START_AT("0x160", "0x164")
 #define START90 START_AT("0x210", "0x214")
 /* R8, R9, R10: three words that differ in every lane, from the first three inputs */
-#define WORDS(a, b, c) \
-    "IMAD R8, R0, 0x9e3779b1, RZ;\nIADD3 R8, R8, c[0x0][" a "], RZ;\nIMAD R9, R0, 0x85ebca77, RZ;\nIADD3 R9, R9, c[0x0][" b "], RZ;\n" \
+#define WORDS(a, b, c)                                                                                       \
+    "IMAD R8, R0, 0x9e3779b1, RZ;\nIADD3 R8, R8, c[0x0][" a                                                  \
+    "], RZ;\nIMAD R9, R0, 0x85ebca77, RZ;\nIADD3 R9, R9, c[0x0][" b "], RZ;\n"                               \
     "IMAD R10, R0, 0xc2b2ae3d, RZ;\nIADD3 R10, R10, c[0x0][" c "], RZ;\n"
 #define WORDS80 WORDS("0x168", "0x16c", "0x170")
 #define WORDS90 WORDS("0x218", "0x21c", "0x220")
 static const uint32_t factor[3] = {0x9e3779b1, 0x85ebca77, 0xc2b2ae3d};
 static uint32_t word_of(const AsmLaunch *l, unsigned k, uint32_t lane) { return lane * factor[k] + l->in[k]; }
 static void random_words(AsmLaunch *l) {
-    static const uint32_t edges[] = {0, ~0u, 0x80000000, 0x7fffffff, 0x80808080, 0x7f7f7f7f, 0x00ff00ff, 0x8000ffff};
+    static const uint32_t edges[] = {0,          ~0u,        0x80000000, 0x7fffffff,
+                                     0x80808080, 0x7f7f7f7f, 0x00ff00ff, 0x8000ffff};
     for (unsigned k = 0; k < 3; k++)
         l->in[k] = asm_random() % 3 ? asm_random() << 16 | asm_random() % 65536 : edges[asm_random() % 8];
 }
@@ -47,10 +51,14 @@ static void vabsdiff4(void **state) {
     for (unsigned n = 0; n < 40; n++) {
         AsmLaunch l = {.target = "sm_80", .threads = 32};
         random_words(&l);
-        AsmResult r = asm_run(&l, START80 WORDS80 "VABSDIFF4.%s R6, R8, R9, R10;\nMOV R7, RZ;\n@P0 VABSDIFF4.U8 R7, R8, R9, R10;\n" STORE,
-                              forms[n % 4]);
+        AsmResult r =
+            asm_run(&l,
+                    START80 WORDS80
+                    "VABSDIFF4.%s R6, R8, R9, R10;\nMOV R7, RZ;\n@P0 VABSDIFF4.U8 R7, R8, R9, R10;\n" STORE,
+                    forms[n % 4]);
         for (uint32_t i = 0; i < 32; i++)
-            assert_int_equal(r.out[2 * i], host_absdiff(word_of(&l, 0, i), word_of(&l, 1, i), word_of(&l, 2, i), n & 1, n & 2));
+            assert_int_equal(r.out[2 * i], host_absdiff(word_of(&l, 0, i), word_of(&l, 1, i),
+                                                        word_of(&l, 2, i), n & 1, n & 2));
     }
 }
 
@@ -125,16 +133,22 @@ static void copies(void **state) {
         random_words(&l);
         char line[100];
         snprintf(line, sizeof line, forms[f].text, "0x10");
-        /* thread i: out[4 + 4 i ..] = four words; after all that, shared [16 i + 0x40] = those; out[256 + 4 i ..] = shared */
-        AsmResult r = asm_run(&l, ".shared 1024\n" START80 WORDS80
-                              "SHF.L.U32 R11, R0, 0x4, RZ;\nIADD3 R4, P1, R4, R11, RZ;\nIADD3.X R5, RZ, R5, RZ, P1, !PT;\n"
-                              "STG.E [R4.64+0x10], R8;\nSTG.E [R4.64+0x14], R9;\nSTG.E [R4.64+0x18], R10;\nSTG.E [R4.64+0x1c], R0;\n"
-                              "MOV R12, 0x77;\nSTS [R11+0x40], R12;\nSTS [R11+0x44], R12;\nSTS [R11+0x48], R12;\nSTS [R11+0x4c], R12;\n"
-                              "LOP3.LUT R13, R0, 0x1, RZ, 0xc0, !PT;\nISETP.EQ.U32.AND P0, PT, R13, RZ, PT;\n"
-                              "%s;\nLDGDEPBAR;\nDEPBAR.LE SB0, 0x0;\n"
-                              "LDS R14, [R11+0x40];\nLDS R15, [R11+0x44];\nLDS R16, [R11+0x48];\nLDS R17, [R11+0x4c];\n"
-                              "STG.E [R4.64+0x400], R14;\nSTG.E [R4.64+0x404], R15;\nSTG.E [R4.64+0x408], R16;\nSTG.E [R4.64+0x40c], R17;\nEXIT;\n",
-                              line);
+        /* thread i: out[4 + 4 i ..] = four words; after all that, shared [16 i + 0x40] = those; out[256 + 4 i
+         * ..] = shared */
+        AsmResult r = asm_run(
+            &l,
+            ".shared 1024\n" START80 WORDS80
+            "SHF.L.U32 R11, R0, 0x4, RZ;\nIADD3 R4, P1, R4, R11, RZ;\nIADD3.X R5, RZ, R5, RZ, P1, !PT;\n"
+            "STG.E [R4.64+0x10], R8;\nSTG.E [R4.64+0x14], R9;\nSTG.E [R4.64+0x18], R10;\nSTG.E [R4.64+0x1c], "
+            "R0;\n"
+            "MOV R12, 0x77;\nSTS [R11+0x40], R12;\nSTS [R11+0x44], R12;\nSTS [R11+0x48], R12;\nSTS "
+            "[R11+0x4c], R12;\n"
+            "LOP3.LUT R13, R0, 0x1, RZ, 0xc0, !PT;\nISETP.EQ.U32.AND P0, PT, R13, RZ, PT;\n"
+            "%s;\nLDGDEPBAR;\nDEPBAR.LE SB0, 0x0;\n"
+            "LDS R14, [R11+0x40];\nLDS R15, [R11+0x44];\nLDS R16, [R11+0x48];\nLDS R17, [R11+0x4c];\n"
+            "STG.E [R4.64+0x400], R14;\nSTG.E [R4.64+0x404], R15;\nSTG.E [R4.64+0x408], R16;\nSTG.E "
+            "[R4.64+0x40c], R17;\nEXIT;\n",
+            line);
         for (uint32_t i = 0; i < 32; i++)
             for (unsigned k = 0; k < 4; k++) {
                 uint32_t source = k < 3 ? word_of(&l, k, i) : i;
@@ -145,7 +159,8 @@ static void copies(void **state) {
     /* both ends are checked */
     AsmLaunch l = {.target = "sm_80", .threads = 32, .trap = TRAP_OUT_OF_RANGE};
     asm_run(&l, ".shared 16\n" START80 "SHF.L.U32 R11, R0, 0x2, RZ;\nLDGSTS.E [R11], [R4.64];\nEXIT;\n");
-    asm_run(&l, ".shared 128\n" START80 "SHF.L.U32 R11, R0, 0x2, RZ;\nMOV R5, RZ;\nLDGSTS.E [R11], [R4.64];\nEXIT;\n");
+    asm_run(&l, ".shared 128\n" START80
+                "SHF.L.U32 R11, R0, 0x2, RZ;\nMOV R5, RZ;\nLDGSTS.E [R11], [R4.64];\nEXIT;\n");
     l.trap = TRAP_MISALIGNED;
     asm_run(&l, ".shared 128\n" START80 "SHF.L.U32 R11, R0, 0x1, RZ;\nLDGSTS.E [R11], [R4.64];\nEXIT;\n");
 }
@@ -156,9 +171,12 @@ static void popc_inc(void **state) {
     for (unsigned n = 0; n < 20; n++) {
         AsmLaunch l = {.target = n & 1 ? "sm_80" : "sm_86", .threads = 32};
         random_words(&l);
-        AsmResult r = asm_run(&l, ".shared 64\n" START80 "SHF.R.U32.HI R8, RZ, R0, c[0x0][0x168];\nLOP3.LUT R8, R8, 0x1, RZ, 0xc0, !PT;\n"
-                              "ISETP.NE.U32.AND P0, PT, R8, RZ, PT;\nLOP3.LUT R9, R0, 0x3, RZ, 0xc0, !PT;\nMOV R10, 0x64;\n"
-                              "STS [R9.X4+0x10], R10;\nMOV R6, 0x7;\n@P0 ATOMS.POPC.INC.32 R6, [R9.X4+URZ+0x10];\nLDS R7, [R9.X4+0x10];\n" STORE);
+        AsmResult r = asm_run(
+            &l, ".shared 64\n" START80
+                "SHF.R.U32.HI R8, RZ, R0, c[0x0][0x168];\nLOP3.LUT R8, R8, 0x1, RZ, 0xc0, !PT;\n"
+                "ISETP.NE.U32.AND P0, PT, R8, RZ, PT;\nLOP3.LUT R9, R0, 0x3, RZ, 0xc0, !PT;\nMOV R10, 0x64;\n"
+                "STS [R9.X4+0x10], R10;\nMOV R6, 0x7;\n@P0 ATOMS.POPC.INC.32 R6, [R9.X4+URZ+0x10];\nLDS R7, "
+                "[R9.X4+0x10];\n" STORE);
         uint32_t count[4] = {100, 100, 100, 100};
         for (uint32_t i = 0; i < 32; i++)
             assert_int_equal(r.out[2 * i], l.in[0] >> i & 1 ? count[i % 4]++ : 7);
@@ -176,13 +194,16 @@ static void matrices(void **state) {
         bool trans = n >= 3;
         AsmLaunch l = {.target = "sm_80", .threads = 32, .nout = 128};
         /* shared halves i = 0..511 hold 3 i + 1; lane's row address: 16 * (lane ^ 5) */
-        AsmResult r = asm_run(&l, ".shared 1024\n" START80 "SHF.L.U32 R8, R0, 0x5, RZ;\nMOV R9, RZ;\nIMAD R10, R0, 0x30, RZ;\n"
-                              "fill:\nIMAD R11, R9, 0x3, R10;\nIADD3 R11, R11, 0x1, RZ;\nSTS.U16 [R8], R11;\nIADD3 R8, R8, 0x2, RZ;\n"
-                              "IADD3 R9, R9, 0x1, RZ;\nISETP.LT.U32.AND P0, PT, R9, 0x10, PT;\n@P0 BRA `(fill);\n"
-                              "LOP3.LUT R8, R0, 0x5, RZ, 0x3c, !PT;\nSHF.L.U32 R8, R8, 0x4, RZ;\n"
-                              "MOV R12, RZ;\nMOV R13, RZ;\nMOV R14, RZ;\nMOV R15, RZ;\nLDSM.16.%s%s R12, [R8+0x20];\n"
-                              "IMAD.WIDE.U32 R2, R0, 0x10, R4;\nSTG.E.128 [R2.64], R12;\nEXIT;\n",
-                              trans ? "MT88" : "M88", nums[n % 3]);
+        AsmResult r = asm_run(
+            &l,
+            ".shared 1024\n" START80 "SHF.L.U32 R8, R0, 0x5, RZ;\nMOV R9, RZ;\nIMAD R10, R0, 0x30, RZ;\n"
+            "fill:\nIMAD R11, R9, 0x3, R10;\nIADD3 R11, R11, 0x1, RZ;\nSTS.U16 [R8], R11;\nIADD3 R8, R8, "
+            "0x2, RZ;\n"
+            "IADD3 R9, R9, 0x1, RZ;\nISETP.LT.U32.AND P0, PT, R9, 0x10, PT;\n@P0 BRA `(fill);\n"
+            "LOP3.LUT R8, R0, 0x5, RZ, 0x3c, !PT;\nSHF.L.U32 R8, R8, 0x4, RZ;\n"
+            "MOV R12, RZ;\nMOV R13, RZ;\nMOV R14, RZ;\nMOV R15, RZ;\nLDSM.16.%s%s R12, [R8+0x20];\n"
+            "IMAD.WIDE.U32 R2, R0, 0x10, R4;\nSTG.E.128 [R2.64], R12;\nEXIT;\n",
+            trans ? "MT88" : "M88", nums[n % 3]);
         for (uint32_t i = 0; i < 32; i++)
             for (unsigned m = 0; m < 4; m++) {
                 uint32_t want = 0;
@@ -201,8 +222,10 @@ static void matrices(void **state) {
     }
     /* stored and loaded again: the same; stored and loaded transposed: MOVM's result */
     AsmLaunch l = {.target = "sm_90", .threads = 32};
-    AsmResult r = asm_run(&l, ".shared 1024\n" START90 "IMAD R8, R0, 0x20002, RZ;\nIADD3 R8, R8, 0x10000, RZ;\nSHF.L.U32 R9, R0, 0x4, RZ;\n"
-                          "STSM.16.M88 [R9], R8;\nLDSM.16.M88 R6, [R9];\nMOVM.16.MT88 R7, R8;\n" STORE);
+    AsmResult r =
+        asm_run(&l, ".shared 1024\n" START90
+                    "IMAD R8, R0, 0x20002, RZ;\nIADD3 R8, R8, 0x10000, RZ;\nSHF.L.U32 R9, R0, 0x4, RZ;\n"
+                    "STSM.16.M88 [R9], R8;\nLDSM.16.M88 R6, [R9];\nMOVM.16.MT88 R7, R8;\n" STORE);
     for (uint32_t i = 0; i < 32; i++) { /* element (row, col) is 2 * lane + half = 8 row + col */
         assert_int_equal(r.out[2 * i], i * 0x20002 + 0x10000);
         uint32_t row = i / 4, col = i % 4 * 2;
@@ -217,8 +240,10 @@ static void elect(void **state) {
     (void)state;
     for (unsigned n = 0; n < 20; n++) {
         AsmLaunch l = {.target = "sm_90", .threads = 32, .in = {asm_random() | 1u << asm_random() % 32}};
-        AsmResult r = asm_run(&l, START90 "SHF.R.U32.HI R8, RZ, R0, c[0x0][0x218];\nLOP3.LUT R8, R8, 0x1, RZ, 0xc0, !PT;\n"
-                              "ISETP.NE.U32.AND P0, PT, R8, RZ, PT;\n@!P0 EXIT;\nELECT P1, UR4, PT;\nMOV R9, 0x1;\nSEL R6, R9, RZ, P1;\nMOV R7, UR4;\n" STORE);
+        AsmResult r = asm_run(
+            &l, START90 "SHF.R.U32.HI R8, RZ, R0, c[0x0][0x218];\nLOP3.LUT R8, R8, 0x1, RZ, 0xc0, !PT;\n"
+                        "ISETP.NE.U32.AND P0, PT, R8, RZ, PT;\n@!P0 EXIT;\nELECT P1, UR4, PT;\nMOV R9, "
+                        "0x1;\nSEL R6, R9, RZ, P1;\nMOV R7, UR4;\n" STORE);
         uint32_t leader = (uint32_t)__builtin_ctz(l.in[0]);
         for (uint32_t i = 0; i < 32; i++)
             if (l.in[0] >> i & 1) {
@@ -228,8 +253,9 @@ static void elect(void **state) {
     }
 }
 
-/* FCHK says when a / b cannot be computed the fast way: always where an operand, the quotient or the reciprocal is no
- * normal number, never where all of them are far from the ends of the range. In between it may say either. */
+/* FCHK says when a / b cannot be computed the fast way: always where an operand, the quotient or the
+ * reciprocal is no normal number, never where all of them are far from the ends of the range. In between it
+ * may say either. */
 static float as_float(uint32_t bits) {
     float x;
     memcpy(&x, &bits, 4);
@@ -242,10 +268,12 @@ static void fchk(void **state) {
         AsmLaunch l = {.threads = 32};
         random_words(&l);
         bool near = n & 1; /* exponents near 1 as well as any */
-        AsmResult r = asm_run(&l, START80 WORDS80 "%sFCHK P1, R8, |R9|;\nMOV R7, 0x1;\nSEL R6, R7, RZ, P1;\n" STORE,
-                              near ? "LOP3.LUT R8, R8, 0x83ffffff, RZ, 0xc0, !PT;\nLOP3.LUT R8, R8, 0x3c000000, RZ, 0xfc, !PT;\n"
-                                     "LOP3.LUT R9, R9, 0x83ffffff, RZ, 0xc0, !PT;\nLOP3.LUT R9, R9, 0x3c000000, RZ, 0xfc, !PT;\n"
-                                   : "");
+        AsmResult r = asm_run(
+            &l, START80 WORDS80 "%sFCHK P1, R8, |R9|;\nMOV R7, 0x1;\nSEL R6, R7, RZ, P1;\n" STORE,
+            near
+                ? "LOP3.LUT R8, R8, 0x83ffffff, RZ, 0xc0, !PT;\nLOP3.LUT R8, R8, 0x3c000000, RZ, 0xfc, !PT;\n"
+                  "LOP3.LUT R9, R9, 0x83ffffff, RZ, 0xc0, !PT;\nLOP3.LUT R9, R9, 0x3c000000, RZ, 0xfc, !PT;\n"
+                : "");
         for (uint32_t i = 0; i < 32; i++) {
             uint32_t x = word_of(&l, 0, i), y = word_of(&l, 1, i);
             if (near) {
@@ -254,7 +282,8 @@ static void fchk(void **state) {
             }
             float a = as_float(x), b = fabsf(as_float(y)), q = a / b, inverse = 1 / b;
             bool must = !isnormal(a) || !isnormal(b) || !isnormal(q) || !isnormal(inverse);
-            bool may = must || fabsf(a) < 0x1p-90f || fabsf(a) > 0x1p90f || b < 0x1p-90f || b > 0x1p90f || fabsf(q) < 0x1p-100f || fabsf(q) > 0x1p100f;
+            bool may = must || fabsf(a) < 0x1p-90f || fabsf(a) > 0x1p90f || b < 0x1p-90f || b > 0x1p90f ||
+                       fabsf(q) < 0x1p-100f || fabsf(q) > 0x1p100f;
             if (must != may)
                 continue;
             if (r.out[2 * i] != must)
@@ -269,7 +298,8 @@ static void fchk(void **state) {
 static void without_effect(void **state) {
     (void)state;
     AsmLaunch l = {.target = "sm_90", .threads = 32};
-    AsmResult r = asm_run(&l, START90 "MOV R6, 0x5;\nMOV R7, RZ;\nCGAERRBAR;\nFENCE.VIEW.ASYNC.S;\nPMTRIG 0x3;\nACQBULK;\nPREEXIT;\n" STORE);
+    AsmResult r = asm_run(&l, START90 "MOV R6, 0x5;\nMOV R7, RZ;\nCGAERRBAR;\nFENCE.VIEW.ASYNC.S;\nPMTRIG "
+                                      "0x3;\nACQBULK;\nPREEXIT;\n" STORE);
     assert_int_equal(r.out[62], 5);
 }
 
@@ -282,7 +312,8 @@ static void not_simulated(void **state) {
                 {"sm_90", "@!UPT", "UCGABAR_ARV", "UCGABAR_ARV is not simulated"},
                 {"sm_86", "@!PT", "F2IP.U8.F32.NTZ R8, R9, R10, RZ", "F2IP is not simulated"}};
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-        AsmLaunch l = {.target = rows[i].target, .threads = 32, .trap = TRAP_UNSUPPORTED, .text = rows[i].name};
+        AsmLaunch l = {
+            .target = rows[i].target, .threads = 32, .trap = TRAP_UNSUPPORTED, .text = rows[i].name};
         asm_run(&l, "%s;\nEXIT;\n", rows[i].text);
         l.trap = TRAP_NONE;
         l.text = NULL;
@@ -293,8 +324,9 @@ static void not_simulated(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vabsdiff4), cmocka_unit_test(minima), cmocka_unit_test(copies),         cmocka_unit_test(popc_inc),
-        cmocka_unit_test(matrices),  cmocka_unit_test(elect), cmocka_unit_test(fchk), cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated),
+        cmocka_unit_test(vabsdiff4), cmocka_unit_test(minima),         cmocka_unit_test(copies),
+        cmocka_unit_test(popc_inc),  cmocka_unit_test(matrices),       cmocka_unit_test(elect),
+        cmocka_unit_test(fchk),      cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
