@@ -1,29 +1,15 @@
 /* What the PTX interpreter and the SIMT machine have in common: the description of a launch, guest memory,
- * address windows, traps. No instruction semantics here.
- *
- * Guest addresses are numbers that mean nothing to the host. A generic 64-bit address is
- *   SIM_SHARED_WINDOW + offset   shared memory of the accessing thread's block, offset < SIM_WINDOW_BYTES
- *   SIM_LOCAL_WINDOW + offset    local memory of the accessing thread
- *   SIM_PARAM_WINDOW + offset    the kernel parameter block, read only
- *   sim_func_address(name)       a function: may be stored and called, holds no data
- *   anything else                a global address, valid inside an allocation of the SimMemory
- * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic
- * ones.
+ * traps. Address windows: isa/machine/windows.h. No instruction semantics here.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_LAUNCH_H
 #define HEDDLE_SIM_LAUNCH_H
+#include "isa/machine/windows.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_SHARED_WINDOW 0x00007e0000000000ull
-#define SIM_LOCAL_WINDOW 0x00007e0001000000ull
-#define SIM_PARAM_WINDOW 0x00007e0002000000ull /* kernel parameters, read only: cvta.param */
-#define SIM_WINDOW_BYTES 0x01000000ull
-#define SIM_FUNC_BASE 0x00007d0000000000ull   /* function addresses: base + 16 * a 32-bit hash of the name */
-#define SIM_GLOBAL_BASE 0x00007f0000000000ull /* first allocation */
-#define SIM_ALLOC_ALIGN 256u                  /* every allocation's address */
-#define SIM_GUARD_BYTES 4096u                 /* at least this much unmapped between allocations */
+#define SIM_ALLOC_ALIGN 256u  /* every allocation's address */
+#define SIM_GUARD_BYTES 4096u /* at least this much unmapped between allocations */
 #define SIM_WARP_LANES 32u
 #define SIM_MAX_BLOCK_THREADS 1024u
 #define SIM_MAX_SHARED_BYTES (228u * 1024u) /* static + dynamic, of one block */

@@ -5,7 +5,7 @@
  * Parameters of functions and of calls are SSA variables, one for each 32-bit word.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
-#include "sim/launch.h" /* address windows */
+#include "isa/machine/windows.h"
 
 enum { OFFSET_LIMIT = 1 << 23, CONST_BANK = 3 };
 

@@ -1,0 +1,21 @@
+/* Where the spaces of a thread lie in the 64-bit generic address space. Facts of the machine that lowering
+ * (cvta, isspacep), both executions and the prover agree on.
+ *
+ * Guest addresses are numbers that mean nothing to the host. A generic address is
+ *   SIM_SHARED_WINDOW + offset   shared memory of the accessing thread's block, offset < SIM_WINDOW_BYTES
+ *   SIM_LOCAL_WINDOW + offset    local memory of the accessing thread
+ *   SIM_PARAM_WINDOW + offset    the kernel parameter block, read only
+ *   sim_func_address(name)       a function: may be stored and called, holds no data
+ *   anything else                a global address, valid inside an allocation of the SimMemory
+ * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic
+ * ones. SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_ISA_MACHINE_WINDOWS_H
+#define HEDDLE_ISA_MACHINE_WINDOWS_H
+
+#define SIM_SHARED_WINDOW 0x00007e0000000000ull
+#define SIM_LOCAL_WINDOW 0x00007e0001000000ull
+#define SIM_PARAM_WINDOW 0x00007e0002000000ull /* kernel parameters, read only: cvta.param */
+#define SIM_WINDOW_BYTES 0x01000000ull
+#define SIM_FUNC_BASE 0x00007d0000000000ull   /* function addresses: base + 16 * a 32-bit hash of the name */
+#define SIM_GLOBAL_BASE 0x00007f0000000000ull /* first allocation */
+#endif
