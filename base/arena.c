@@ -25,30 +25,30 @@ static void arena_oom(size_t size_bytes) {
 
 static size_t round_up(size_t n) { return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1); }
 
-static void add_chunk(Arena *a, size_t need_bytes) {
-    size_t size = a->chunk ? a->chunk->size_bytes * 2 : FIRST_CHUNK_BYTES;
+static void add_chunk(Arena *arena, size_t need_bytes) {
+    size_t size = arena->chunk ? arena->chunk->size_bytes * 2 : FIRST_CHUNK_BYTES;
     if (size > LAST_CHUNK_BYTES)
         size = LAST_CHUNK_BYTES;
     if (size < need_bytes)
         size = need_bytes;
-    ArenaChunk *c = malloc(sizeof *c + size);
-    if (!c)
+    ArenaChunk *arena_chunk = malloc(sizeof *arena_chunk + size);
+    if (!arena_chunk)
         arena_oom(size);
-    c->prev = a->chunk;
-    c->size_bytes = size;
-    c->used_bytes = 0;
-    a->chunk = c;
-    a->total_bytes += size;
+    arena_chunk->prev = arena->chunk;
+    arena_chunk->size_bytes = size;
+    arena_chunk->used_bytes = 0;
+    arena->chunk = arena_chunk;
+    arena->total_bytes += size;
 }
 
-static void *alloc_raw(Arena *a, size_t size_bytes) {
+static void *alloc_raw(Arena *arena, size_t size_bytes) {
     if (size_bytes > SIZE_MAX / 2)
         arena_oom(size_bytes);
     size_t n = round_up(size_bytes ? size_bytes : 1);
-    if (!a->chunk || a->chunk->size_bytes - a->chunk->used_bytes < n)
-        add_chunk(a, n);
-    void *p = a->chunk->data + a->chunk->used_bytes;
-    a->chunk->used_bytes += n;
+    if (!arena->chunk || arena->chunk->size_bytes - arena->chunk->used_bytes < n)
+        add_chunk(arena, n);
+    void *p = arena->chunk->data + arena->chunk->used_bytes;
+    arena->chunk->used_bytes += n;
     return p;
 }
 
@@ -64,17 +64,17 @@ void *arena_copy(Arena *a, const void *data, size_t size_bytes) {
     return p;
 }
 
-void *arena_grow(Arena *a, void *old, size_t old_bytes, size_t new_bytes) {
+void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
     size_t have = round_up(old_bytes ? old_bytes : 1), want = round_up(new_bytes ? new_bytes : 1);
-    ArenaChunk *c = a->chunk;
-    if (old && c && (unsigned char *)old + have == c->data + c->used_bytes && want >= have &&
-        c->size_bytes - c->used_bytes >= want - have) {
+    ArenaChunk *arena_chunk = arena->chunk;
+    if (old && arena_chunk && (unsigned char *)old + have == arena_chunk->data + arena_chunk->used_bytes &&
+        want >= have && arena_chunk->size_bytes - arena_chunk->used_bytes >= want - have) {
         memset((unsigned char *)old + have, 0, want - have);
-        c->used_bytes += want - have;
+        arena_chunk->used_bytes += want - have;
         return old;
     }
     size_t keep = !old ? 0 : old_bytes < new_bytes ? old_bytes : new_bytes;
-    unsigned char *p = alloc_raw(a, new_bytes);
+    unsigned char *p = alloc_raw(arena, new_bytes);
     if (keep)
         memcpy(p, old, keep);
     memset(p + keep, 0, want - keep);
@@ -93,17 +93,19 @@ char *arena_printf(Arena *a, const char *fmt, ...) {
     return s;
 }
 
-ArenaMark arena_mark(const Arena *a) { return (ArenaMark){a->chunk, a->chunk ? a->chunk->used_bytes : 0}; }
+ArenaMark arena_mark(const Arena *arena) {
+    return (ArenaMark){arena->chunk, arena->chunk ? arena->chunk->used_bytes : 0};
+}
 
-void arena_release(Arena *a, ArenaMark m) {
-    while (a->chunk != m.chunk) {
-        ArenaChunk *dead = a->chunk;
-        a->chunk = dead->prev;
-        a->total_bytes -= dead->size_bytes;
+void arena_release(Arena *arena, ArenaMark m) {
+    while (arena->chunk != m.chunk) {
+        ArenaChunk *dead = arena->chunk;
+        arena->chunk = dead->prev;
+        arena->total_bytes -= dead->size_bytes;
         free(dead);
     }
-    if (a->chunk)
-        a->chunk->used_bytes = m.used_bytes;
+    if (arena->chunk)
+        arena->chunk->used_bytes = m.used_bytes;
 }
 
 void arena_free(Arena *a) { arena_release(a, (ArenaMark){NULL, 0}); }

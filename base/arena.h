@@ -18,14 +18,14 @@ typedef struct {
     size_t used_bytes;
 } ArenaMark;
 
-void *arena_alloc(Arena *a, size_t size_bytes);
-void *arena_copy(Arena *a, const void *data, size_t size_bytes);
+void *arena_alloc(Arena *arena, size_t size_bytes);
+void *arena_copy(Arena *arena, const void *data, size_t size_bytes);
 /* Grow an array of `old_bytes` to `new_bytes`; in place when it is the arena's last allocation. */
-void *arena_grow(Arena *a, void *old, size_t old_bytes, size_t new_bytes);
-char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-ArenaMark arena_mark(const Arena *a);
-void arena_release(Arena *a, ArenaMark m);
-void arena_free(Arena *a); /* the arena may be used again afterwards */
+void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
+char *arena_printf(Arena *arena, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+ArenaMark arena_mark(const Arena *arena);
+void arena_release(Arena *arena, ArenaMark m);
+void arena_free(Arena *arena); /* the arena may be used again afterwards */
 
 #define ARENA_NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
 #define ARENA_ARRAY(a, T, n) ((T *)arena_alloc((a), sizeof(T) * (size_t)(n)))
@@ -37,7 +37,7 @@ void arena_free(Arena *a); /* the arena may be used again afterwards */
         T *at;                                                                                               \
         unsigned n, cap;                                                                                     \
     }
-void *vec_push_raw(Arena *a, void *vec, size_t elem_bytes);
+void *vec_push_raw(Arena *arena, void *vec, size_t elem_bytes);
 #define VEC_PUSH(a, v) ((__typeof__((v)->at))vec_push_raw((a), (v), sizeof *(v)->at))
 #define VEC_ADD(a, v, x) ((void)(*VEC_PUSH(a, v) = (x)))
 #endif

@@ -9,7 +9,7 @@ Bitset bs_new(Arena *a, uint32_t nbits) {
     return s;
 }
 
-void bs_clear(Bitset *s) { memset(s->w, 0, bs_words(s) * sizeof *s->w); }
+void bs_clear(Bitset *bitset) { memset(bitset->w, 0, bs_words(bitset) * sizeof *bitset->w); }
 void bs_copy(Bitset *dst, const Bitset *src) { memcpy(dst->w, src->w, bs_words(dst) * sizeof *dst->w); }
 
 #define COMBINE(name, expr)                                                                                  \
@@ -26,28 +26,28 @@ COMBINE(bs_or, old | in)
 COMBINE(bs_and, old &in)
 COMBINE(bs_andnot, old & ~in)
 
-bool bs_equal(const Bitset *a, const Bitset *b) {
-    return memcmp(a->w, b->w, bs_words(a) * sizeof *a->w) == 0;
+bool bs_equal(const Bitset *bitset, const Bitset *b) {
+    return memcmp(bitset->w, b->w, bs_words(bitset) * sizeof *bitset->w) == 0;
 }
 
 bool bs_empty(const Bitset *s) { return bs_next(s, 0) == UINT32_MAX; }
 
-uint32_t bs_count(const Bitset *s) {
+uint32_t bs_count(const Bitset *bitset) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < bs_words(s); i++)
-        n += (uint32_t)__builtin_popcountll(s->w[i]);
+    for (uint32_t i = 0; i < bs_words(bitset); i++)
+        n += (uint32_t)__builtin_popcountll(bitset->w[i]);
     return n;
 }
 
-uint32_t bs_next(const Bitset *s, uint32_t from) {
-    if (from >= s->nbits)
+uint32_t bs_next(const Bitset *bitset, uint32_t from) {
+    if (from >= bitset->nbits)
         return UINT32_MAX;
     uint32_t i = from / 64;
-    uint64_t w = s->w[i] & ~(uint64_t)0 << (from % 64);
+    uint64_t w = bitset->w[i] & ~(uint64_t)0 << (from % 64);
     while (!w)
-        if (++i == bs_words(s))
+        if (++i == bs_words(bitset))
             return UINT32_MAX;
         else
-            w = s->w[i];
+            w = bitset->w[i];
     return i * 64 + (uint32_t)__builtin_ctzll(w);
 }

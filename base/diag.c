@@ -22,61 +22,61 @@ static const struct {
 
 const char *diag_code_name(DiagCode code) { return diag_table[code].name; }
 
-void source_position(const Source *s, SrcLoc loc, uint32_t *line, uint32_t *column) {
+void source_position(const Source *source, SrcLoc loc, uint32_t *line, uint32_t *column) {
     size_t end = loc.i ? loc.i - 1 : 0, start = 0;
     uint32_t n = 1;
-    if (end > s->size_bytes)
-        end = s->size_bytes;
+    if (end > source->size_bytes)
+        end = source->size_bytes;
     for (size_t i = 0; i < end; i++)
-        if (s->text[i] == '\n')
+        if (source->text[i] == '\n')
             n++, start = i + 1;
     *line = n;
     *column = (uint32_t)(end - start) + 1;
 }
 
 /* "name:line:col: " and, for the caret, the source line and a line of blanks that keeps its tabs. */
-static void print_place(FILE *out, const Source *s, SrcLoc loc) {
-    if (!s)
+static void print_place(FILE *out, const Source *source, SrcLoc loc) {
+    if (!source)
         return;
     if (!loc.i)
-        fprintf(out, "%s: ", s->name);
-    else if (!s->text)
-        fprintf(out, "%s:0x%x: ", s->name, loc.i - 1);
+        fprintf(out, "%s: ", source->name);
+    else if (!source->text)
+        fprintf(out, "%s:0x%x: ", source->name, loc.i - 1);
     else {
         uint32_t line, column;
-        source_position(s, loc, &line, &column);
-        fprintf(out, "%s:%u:%u: ", s->name, line, column);
+        source_position(source, loc, &line, &column);
+        fprintf(out, "%s:%u:%u: ", source->name, line, column);
     }
 }
 
-static void print_caret(FILE *out, const Source *s, SrcLoc loc) {
-    if (!s || !loc.i || !s->text)
+static void print_caret(FILE *out, const Source *source, SrcLoc loc) {
+    if (!source || !loc.i || !source->text)
         return;
-    size_t at = loc.i - 1 > s->size_bytes ? s->size_bytes : loc.i - 1;
+    size_t at = loc.i - 1 > source->size_bytes ? source->size_bytes : loc.i - 1;
     size_t lo = at, hi = at;
-    while (lo > 0 && s->text[lo - 1] != '\n')
+    while (lo > 0 && source->text[lo - 1] != '\n')
         lo--;
-    while (hi < s->size_bytes && s->text[hi] != '\n')
+    while (hi < source->size_bytes && source->text[hi] != '\n')
         hi++;
     if (hi - lo > 400) /* a line this long is no help; show what surrounds the position */
         lo = at > lo + 200 ? at - 200 : lo, hi = hi > at + 200 ? at + 200 : hi;
     for (size_t i = lo; i < hi; i++) {
-        unsigned char c = (unsigned char)s->text[i];
+        unsigned char c = (unsigned char)source->text[i];
         fputc(c == '\t' || (c >= 32 && c < 127) ? c : '?', out);
     }
     fputc('\n', out);
     for (size_t i = lo; i < at; i++)
-        fputc(s->text[i] == '\t' ? '\t' : ' ', out);
+        fputc(source->text[i] == '\t' ? '\t' : ' ', out);
     fputs("^\n", out);
 }
 
-static bool report(Diags *d, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
+static bool report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
     Severity sev = diag_table[code].severity;
-    if (sev == SEV_ERROR && d->nerrors++ >= DIAG_MAX_ERRORS)
+    if (sev == SEV_ERROR && diags->nerrors++ >= DIAG_MAX_ERRORS)
         return false;
     if (sev == SEV_WARNING)
-        d->nwarnings++;
-    if (!d->sink)
+        diags->nwarnings++;
+    if (!diags->sink)
         return false;
     char *text = NULL;
     size_t size = 0;
@@ -89,18 +89,18 @@ static bool report(Diags *d, const Source *s, SrcLoc loc, DiagCode code, va_list
     vfprintf(out, diag_table[code].format, ap);
     fputc('\n', out);
     print_caret(out, s, loc);
-    if (sev == SEV_ERROR && d->nerrors == DIAG_MAX_ERRORS)
+    if (sev == SEV_ERROR && diags->nerrors == DIAG_MAX_ERRORS)
         fprintf(out, "%d errors, no more are shown\n", DIAG_MAX_ERRORS);
     fclose(out);
-    d->sink(d->user, sev, text);
+    diags->sink(diags->user, sev, text);
     free(text);
     return false;
 }
 
-bool diag(Diags *d, SrcLoc loc, DiagCode code, ...) {
+bool diag(Diags *diags, SrcLoc loc, DiagCode code, ...) {
     va_list ap;
     va_start(ap, code);
-    report(d, d->source, loc, code, ap);
+    report(diags, diags->source, loc, code, ap);
     va_end(ap);
     return false;
 }

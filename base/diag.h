@@ -45,10 +45,10 @@ typedef struct {
 
 /* Report `code` at `loc` of the current source; the variable arguments fill diag.def's format. Always
  * returns false, so that a caller can `return diag(...)`. */
-bool diag(Diags *d, SrcLoc loc, DiagCode code, ...);
-bool diag_in(Diags *d, const Source *source, SrcLoc loc, DiagCode code, ...);
+bool diag(Diags *diags, SrcLoc loc, DiagCode code, ...);
+bool diag_in(Diags *diags, const Source *source, SrcLoc loc, DiagCode code, ...);
 /* 1-based line and column of a byte offset; columns count bytes. */
-void source_position(const Source *s, SrcLoc loc, uint32_t *line, uint32_t *column);
+void source_position(const Source *source, SrcLoc loc, uint32_t *line, uint32_t *column);
 const char *diag_code_name(DiagCode code); /* "E0104" */
 /* A sink that prints to the FILE* in `user`. */
 void diag_print_sink(void *user, Severity severity, const char *line);

@@ -11,8 +11,8 @@
 
 /* Read `path` ("-" is standard input) into the arena, with a NUL behind the last byte. Reports E0001
  * or E0004 and returns false on failure. */
-bool file_read(Arena *a, const char *path, Diags *d, char **data, size_t *size_bytes);
+bool file_read(Arena *a, const char *path, Diags *diags, char **data, size_t *size_bytes);
 /* Write `path` ("-" is standard output) at once. Reports E0002 and returns false on failure, leaving
  * an existing file as it was. */
-bool file_write(const char *path, const void *data, size_t size_bytes, Diags *d);
+bool file_write(const char *path, const void *data, size_t size_bytes, Diags *diags);
 #endif

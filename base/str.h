@@ -19,13 +19,13 @@ typedef struct {
     uint32_t nslots;
 } StrTab;
 
-StrId str_intern(StrTab *t, const char *text, size_t size_bytes);
-StrId str_intern_z(StrTab *t, const char *text);
+StrId str_intern(StrTab *tab, const char *text, size_t size_bytes);
+StrId str_intern_z(StrTab *tab, const char *text);
 /* 0 if the text was never interned */
-StrId str_find(const StrTab *t, const char *text, size_t size_bytes);
-const char *str_text(const StrTab *t, StrId id);
-size_t str_size(const StrTab *t, StrId id);
-void str_free(StrTab *t);
+StrId str_find(const StrTab *tab, const char *text, size_t size_bytes);
+const char *str_text(const StrTab *tab, StrId id);
+size_t str_size(const StrTab *tab, StrId id);
+void str_free(StrTab *tab);
 static inline bool str_eq(StrId a, StrId b) { return a.i == b.i; }
 
 /* Map from StrId to a non-zero 32-bit value, for symbol tables. Zero-initialise. */
@@ -33,6 +33,6 @@ typedef struct {
     uint32_t *keys, *values;
     uint32_t nslots, count;
 } StrMap;
-void strmap_put(StrMap *m, Arena *a, StrId key, uint32_t value);
-uint32_t strmap_get(const StrMap *m, StrId key); /* 0 if absent */
+void strmap_put(StrMap *map, Arena *arena, StrId key, uint32_t value);
+uint32_t strmap_get(const StrMap *map, StrId key); /* 0 if absent */
 #endif

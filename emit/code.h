@@ -62,17 +62,18 @@ typedef struct {
 } CodeModule;
 
 /* Encode physical, scheduled machine IR. Reports E03xx and returns NULL if a word cannot be encoded. */
-CodeModule *code_encode(const IrModule *m, Diags *d);
-void code_free(CodeModule *c);
+CodeModule *code_encode(const IrModule *module, Diags *diags);
+void code_free(CodeModule *module);
 
 /* Write an ELF file image (malloc'ed). Sections, symbols, relocations, .nv.info as cubin_format describes;
  * .heddle.map. Reports E04xx. */
-bool elf_write(const CodeModule *c, void **image, size_t *size_bytes, Diags *d);
+bool elf_write(const CodeModule *module, void **image, size_t *size_bytes, Diags *diags);
 /* The same with choices. */
 typedef struct {
     bool no_map;   /* leave .heddle.map out */
     bool no_ptx;   /* leave .heddle.ptx (the PTX text) out */
     bool new_form; /* NVIDIA's header form of CUDA 13 instead of the older one (native targets) */
 } ElfOptions;
-bool elf_write_with(const CodeModule *c, const ElfOptions *opt, void **image, size_t *size_bytes, Diags *d);
+bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **image, size_t *size_bytes,
+                    Diags *diags);
 #endif

@@ -20,15 +20,15 @@ typedef struct {
 } CellRef;
 enum { MAX_CELL_REFS = 40 };
 /* Registers that an instruction writes and reads, without RZ, PT, URZ, UPT. Returns how many. */
-unsigned emit_writes(const MachInst *m, CellRef out[MAX_CELL_REFS]);
-unsigned emit_reads(const MachInst *m, CellRef out[MAX_CELL_REFS]);
+unsigned emit_writes(const MachInst *inst, CellRef out[MAX_CELL_REFS]);
+unsigned emit_reads(const MachInst *inst, CellRef out[MAX_CELL_REFS]);
 /* A function call or return: everything in flight must have arrived, for the other side knows nothing of it.
  */
-bool emit_is_call_boundary(const MachInst *m);
+bool emit_is_call_boundary(const MachInst *inst);
 
 /* Jump tables in constant bank 2 (tables.c). The tables of device functions have one place for the whole
  * module, at the bank's start, so that code need not know which kernel runs it; a kernel's own follow. */
-bool emit_place_tables(const IrModule *m, uint32_t *base_bytes,
-                       Diags *d);    /* [m->funcs.n] where each function's begin */
-void emit_fill_banks(CodeModule *c); /* CodeFunc.const2 of all kernels, from CodeFunc.tables */
+bool emit_place_tables(const IrModule *module, uint32_t *base_bytes,
+                       Diags *diags);     /* [m->funcs.n] where each function's begin */
+void emit_fill_banks(CodeModule *module); /* CodeFunc.const2 of all kernels, from CodeFunc.tables */
 #endif

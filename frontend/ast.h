@@ -307,15 +307,15 @@ typedef struct PtxModule {
 
 /* Parse PTX text. Ownership of the result goes to the caller (ptx_free). Returns NULL when errors were
  * reported; never a half-made module. `text` need not be NUL-terminated; it is copied. */
-PtxModule *ptx_parse(const char *name, const char *text, size_t size_bytes, Diags *d);
+PtxModule *ptx_parse(const char *name, const char *text, size_t size_bytes, Diags *diags);
 /* Names resolved, modifiers legal, types as the opcode table demands. ptx_parse calls it. */
-bool ptx_check(PtxModule *m, Diags *d);
-void ptx_free(PtxModule *m);
+bool ptx_check(PtxModule *module, Diags *diags);
+void ptx_free(PtxModule *module);
 /* Index + 1 of the function or variable of that name, 0 if there is none. */
-uint32_t ptx_find_func(const PtxModule *m, const char *name);
-uint32_t ptx_find_var(const PtxModule *m, const char *name);
+uint32_t ptx_find_func(const PtxModule *module, const char *name);
+uint32_t ptx_find_var(const PtxModule *module, const char *name);
 /* 1-based line of an instruction in the PTX text. */
-uint32_t ptx_line(const PtxModule *m, const PtxInsn *i);
+uint32_t ptx_line(const PtxModule *module, const PtxInsn *i);
 /* Print the module as PTX text that parses to an equal module (for --emit=ptx, reduction and tests). */
-bool ptx_print(const PtxModule *m, char **text, size_t *size_bytes); /* malloc'ed */
+bool ptx_print(const PtxModule *module, char **text, size_t *size_bytes); /* malloc'ed */
 #endif

@@ -16,9 +16,9 @@ typedef struct {
 } Check;
 
 /* "add.rn.f32", for messages; valid until the next call. */
-const char *insn_text(const Check *c, const PtxInsn *i);
+const char *insn_text(const Check *check, const PtxInsn *i);
 bool types_agree(PtxType t, PtxType reg, bool relaxed);
 PtxType twice_as_wide(PtxType t);
 /* Rules of single opcodes, after the operands have been accepted. */
-bool check_rules(Check *c, const PtxInsn *i);
+bool check_rules(Check *check, const PtxInsn *i);
 #endif

@@ -4,8 +4,8 @@
 #include "frontend/check.h"
 #include <stdio.h>
 
-static bool rule(Check *c, const PtxInsn *i, const char *what) {
-    return diag(c->d, i->loc, DIAG_E0131, insn_text(c, i), what);
+static bool rule(Check *check, const PtxInsn *i, const char *what) {
+    return diag(check->d, i->loc, DIAG_E0131, insn_text(check, i), what);
 }
 
 static bool check_compare(Check *c, const PtxInsn *i) {
@@ -56,11 +56,11 @@ static bool check_cvt(Check *c, const PtxInsn *i) {
     return true;
 }
 
-static bool check_range(Check *c, const PtxInsn *i, unsigned n, int64_t lo, int64_t hi) {
+static bool check_range(Check *check, const PtxInsn *i, unsigned n, int64_t lo, int64_t hi) {
     if (n >= i->noperands || i->operands[n].kind != PO_IMM)
         return true;
     int64_t v = i->operands[n].imm;
-    return (v >= lo && v <= hi) || diag(c->d, i->operands[n].loc, DIAG_E0139, n + 1, insn_text(c, i),
+    return (v >= lo && v <= hi) || diag(check->d, i->operands[n].loc, DIAG_E0139, n + 1, insn_text(check, i),
                                         (long long)lo, (long long)hi, (long long)v);
 }
 
@@ -79,30 +79,30 @@ static bool check_barrier(Check *c, const PtxInsn *i) {
 
 /* Constant addresses among a kernel's parameters: whatever runs them would trap. Reading from one parameter
  * on into the next is defined. */
-static bool check_kernel_param(Check *c, const PtxInsn *i, unsigned bytes) {
-    const PtxOperand *o = &i->operands[1];
-    if (i->op != PTX_LD || i->noperands < 2 || !c->f->is_entry || o->kind != PO_ADDR || o->reg || !o->sym ||
-        o->sym & PTX_SYM_FUNC || !bytes)
+static bool check_kernel_param(Check *check, const PtxInsn *i, unsigned bytes) {
+    const PtxOperand *operand = &i->operands[1];
+    if (i->op != PTX_LD || i->noperands < 2 || !check->f->is_entry || operand->kind != PO_ADDR ||
+        operand->reg || !operand->sym || operand->sym & PTX_SYM_FUNC || !bytes)
         return true;
-    const PtxVar *v = &c->m->vars[o->sym - 1];
+    const PtxVar *ptx_var = &check->m->vars[operand->sym - 1];
     uint64_t end = 0;
     bool ours = false;
-    for (uint32_t k = 0; k < c->f->nparams; k++) {
-        const PtxVar *p = &c->m->vars[c->f->params[k]];
-        ours |= p == v;
-        if (p->param_offset_bytes + p->size_bytes > end)
-            end = p->param_offset_bytes + p->size_bytes;
+    for (uint32_t k = 0; k < check->f->nparams; k++) {
+        const PtxVar *var = &check->m->vars[check->f->params[k]];
+        ours |= var == ptx_var;
+        if (var->param_offset_bytes + var->size_bytes > end)
+            end = var->param_offset_bytes + var->size_bytes;
     }
     if (!ours)
         return true;
-    int64_t first = (int64_t)v->param_offset_bytes;
+    int64_t first = (int64_t)ptx_var->param_offset_bytes;
     const char *wrong = NULL;
-    if (o->imm < -first || o->imm > (int64_t)end - first - (int64_t)bytes)
+    if (operand->imm < -first || operand->imm > (int64_t)end - first - (int64_t)bytes)
         wrong = "it lies outside of the kernel's parameters";
-    else if ((first + o->imm) % (int64_t)bytes)
+    else if ((first + operand->imm) % (int64_t)bytes)
         wrong = "the address is misaligned";
-    return !wrong || diag(c->d, o->loc, DIAG_E0144, insn_text(c, i), bytes, (long long)o->imm,
-                          str_text(&c->m->strings, v->name), wrong);
+    return !wrong || diag(check->d, operand->loc, DIAG_E0144, insn_text(check, i), bytes,
+                          (long long)operand->imm, str_text(&check->m->strings, ptx_var->name), wrong);
 }
 
 static bool check_access(Check *c, const PtxInsn *i) {
@@ -124,10 +124,10 @@ static bool check_cp_async(Check *c, const PtxInsn *i) {
 }
 
 /* The forms without .sync went with independent thread scheduling. */
-static bool check_collective(Check *c, const PtxInsn *i) {
-    bool modern = c->m->sm >= 70 && c->m->version_major * 100 + c->m->version_minor >= 604;
+static bool check_collective(Check *check, const PtxInsn *i) {
+    bool modern = check->m->sm >= 70 && check->m->version_major * 100 + check->m->version_minor >= 604;
     if (modern && !(i->flags & PF_SYNC))
-        return rule(c, i, "without .sync does not exist from sm_70 and PTX 6.4 on");
+        return rule(check, i, "without .sync does not exist from sm_70 and PTX 6.4 on");
     return true;
 }
 
@@ -137,32 +137,32 @@ static bool check_lop3(Check *c, const PtxInsn *i) {
     return check_range(c, i, i->ndst + 3u, 0, 255);
 }
 
-bool check_rules(Check *c, const PtxInsn *i) {
+bool check_rules(Check *check, const PtxInsn *i) {
     switch (i->op) {
     case PTX_MAD: /* without rounding it was the truncating mad of sm_1x; rnd stays RND_NONE there */
-        if (i->type[0] == TY_F32 && !i->rnd && c->m->sm >= 20)
-            return rule(c, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
+        if (i->type[0] == TY_F32 && !i->rnd && check->m->sm >= 20)
+            return rule(check, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
         return true;
-    case PTX_SETP: return check_compare(c, i);
-    case PTX_SET: return check_set(c, i);
-    case PTX_CVT: return check_cvt(c, i);
+    case PTX_SETP: return check_compare(check, i);
+    case PTX_SET: return check_set(check, i);
+    case PTX_CVT: return check_cvt(check, i);
     case PTX_BAR:
-    case PTX_BARRIER: return check_barrier(c, i);
+    case PTX_BARRIER: return check_barrier(check, i);
     case PTX_LD:
     case PTX_ST:
-    case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(c, i);
-    case PTX_LOP3: return check_lop3(c, i);
+    case PTX_LDU: return i->flags & PF_ALL_FORMS || check_access(check, i);
+    case PTX_LOP3: return check_lop3(check, i);
     case PTX_SHFL:
-    case PTX_VOTE: return check_collective(c, i);
-    case PTX_ELECT: return i->ndst == 2 || rule(c, i, "needs a predicate result behind '|'");
+    case PTX_VOTE: return check_collective(check, i);
+    case PTX_ELECT: return i->ndst == 2 || rule(check, i, "needs a predicate result behind '|'");
     case PTX_APPLYPRIORITY:
-    case PTX_DISCARD: return check_range(c, i, 1, 128, 128);
-    case PTX_CP: return check_cp_async(c, i);
-    case PTX_PMEVENT: return check_range(c, i, 0, 0, 65535);
+    case PTX_DISCARD: return check_range(check, i, 1, 128, 128);
+    case PTX_CP: return check_cp_async(check, i);
+    case PTX_PMEVENT: return check_range(check, i, 0, 0, 65535);
     case PTX_SETMAXNREG:
         if (i->operands[0].imm % 8)
-            return rule(c, i, "needs a multiple of 8");
-        return check_range(c, i, 0, 24, 256);
+            return rule(check, i, "needs a multiple of 8");
+        return check_range(check, i, 0, 24, 256);
     default: return true;
     }
 }

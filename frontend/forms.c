@@ -183,10 +183,10 @@ static unsigned parse_elems(const char *p, Elem *e, bool *open) {
     return n;
 }
 
-static bool listed(const Elem *e, Mod m) {
-    if (!e->list)
+static bool listed(const Elem *elem, Mod m) {
+    if (!elem->list)
         return true;
-    const char *p = e->list, *end = p + e->list_size;
+    const char *p = elem->list, *end = p + elem->list_size;
     while (p < end) {
         const char *bar = memchr(p, '|', (size_t)(end - p));
         const char *stop = bar ? bar : end;
@@ -221,11 +221,11 @@ typedef struct {
     Elem missing;     /* required element without a modifier, cls 0 if none */
 } MatchResult;
 
-static bool match(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, MatchResult *r) {
+static bool match(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, MatchResult *result) {
     Elem e[MAX_ELEMS];
     bool open;
     unsigned nelems = parse_elems(forms[form].mods, e, &open);
-    *r = (MatchResult){.bad = -1};
+    *result = (MatchResult){.bad = -1};
     for (unsigned i = 0; i < n; i++) {
         bool done = false;
         for (unsigned k = 0; k < nelems && !done; k++)
@@ -235,19 +235,19 @@ static bool match(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, Matc
             apply_loosely(mods[i], out);
             done = true;
         }
-        if (!done && r->bad < 0)
-            r->bad = (int)i;
+        if (!done && result->bad < 0)
+            result->bad = (int)i;
         else if (done)
-            r->matched++;
+            result->matched++;
     }
     for (unsigned k = 0; k < nelems; k++)
-        if (!e[k].taken && !e[k].optional && !r->missing.cls)
-            r->missing = e[k];
-    r->open = open;
+        if (!e[k].taken && !e[k].optional && !result->missing.cls)
+            result->missing = e[k];
+    result->open = open;
     if (strstr(forms[form].operands, "..."))
         out->flags |= PF_ALL_FORMS;
     out->form = (uint16_t)form;
-    return r->bad < 0 && !r->missing.cls;
+    return result->bad < 0 && !result->missing.cls;
 }
 
 static void fill_defaults(PtxInsn *i) {
@@ -304,28 +304,28 @@ static PtxOp find_op(const char *text, size_t n) {
     return PTX_NOP_NONE;
 }
 
-static bool report(const char *text, size_t size, const Mod *mods, const MatchResult *r, SrcLoc loc,
+static bool report(const char *text, size_t size, const Mod *mods, const MatchResult *result, SrcLoc loc,
                    Diags *d) {
     char op[128], word[96];
     snprintf(op, sizeof op, "%.*s", (int)(size > 120 ? 120 : size), text);
-    if (r->bad >= 0) {
-        const Mod *m = &mods[r->bad];
-        snprintf(word, sizeof word, ".%.*s", m->size > 90 ? 90 : (int)m->size, m->text);
-        return diag(d, (SrcLoc){loc.i + (uint32_t)(m->text - 1 - text)}, DIAG_E0106, word, op);
+    if (result->bad >= 0) {
+        const Mod *mod = &mods[result->bad];
+        snprintf(word, sizeof word, ".%.*s", mod->size > 90 ? 90 : (int)mod->size, mod->text);
+        return diag(d, (SrcLoc){loc.i + (uint32_t)(mod->text - 1 - text)}, DIAG_E0106, word, op);
     }
     char list[160];
     static const char *const any[][2] = {
         {"c", "comparison"}, {"o", "scope"}, {"t", "type"}, {"r", "rounding"}};
     const char *cls = "modifier";
     for (unsigned i = 0; i < 4; i++)
-        if (r->missing.cls == any[i][0][0])
+        if (result->missing.cls == any[i][0][0])
             cls = any[i][1];
-    if (!r->missing.list) {
+    if (!result->missing.list) {
         snprintf(list, sizeof list, "those for its %s", cls);
     } else {
         unsigned n = 0;
-        for (uint32_t i = 0; i <= r->missing.list_size && n + 4 < sizeof list; i++) {
-            char c = i < r->missing.list_size ? r->missing.list[i] : 0;
+        for (uint32_t i = 0; i <= result->missing.list_size && n + 4 < sizeof list; i++) {
+            char c = i < result->missing.list_size ? result->missing.list[i] : 0;
             if (i == 0)
                 list[n++] = '.';
             if (c == '|')
@@ -339,12 +339,12 @@ static bool report(const char *text, size_t size, const Mod *mods, const MatchRe
 }
 
 /* A form that fits better gets the message: more modifiers accepted, then fewer elements missing. */
-static bool better(const MatchResult *a, const MatchResult *b) {
-    if (a->open != b->open) /* accepting everything is no merit */
-        return b->open;
-    if (a->matched != b->matched)
-        return a->matched > b->matched;
-    return a->bad < 0 && b->bad >= 0;
+static bool better(const MatchResult *result, const MatchResult *match_result) {
+    if (result->open != match_result->open) /* accepting everything is no merit */
+        return match_result->open;
+    if (result->matched != match_result->matched)
+        return result->matched > match_result->matched;
+    return result->bad < 0 && match_result->bad >= 0;
 }
 
 /* mbarrier takes semantics and scope together or neither. */
@@ -409,17 +409,17 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
     return report(text, size, mods, &best, loc, d);
 }
 
-static void parse_operand_type(const char **text, OperandSpec *s) {
+static void parse_operand_type(const char **text, OperandSpec *spec) {
     const char *p = *text;
     if (*p >= '0' && *p <= '3') {
-        s->type_index = (uint8_t)(*p++ - '0' + 1);
+        spec->type_index = (uint8_t)(*p++ - '0' + 1);
     } else if (*p == 'w') {
-        s->type_index = 5, p++;
+        spec->type_index = 5, p++;
     } else if (*p == ':') {
         const char *end = ++p;
         while ((*end >= 'a' && *end <= 'z') || (*end >= '0' && *end <= '9'))
             end++;
-        s->type = (uint8_t)type_by_name(p, (size_t)(end - p));
+        spec->type = (uint8_t)type_by_name(p, (size_t)(end - p));
         p = end;
     }
     *text = p;
@@ -433,19 +433,19 @@ void form_operands(unsigned form, OperandSpecs *out) {
             out->is_open = true;
             return;
         }
-        OperandSpec *s = &out->at[out->n++];
+        OperandSpec *spec = &out->at[out->n++];
         if (*p == '|')
-            s->is_piped = true, p++;
-        s->kind = *p++;
-        parse_operand_type(&p, s);
+            spec->is_piped = true, p++;
+        spec->kind = *p++;
+        parse_operand_type(&p, spec);
         for (; *p && *p != ','; p++) {
-            s->is_relaxed |= *p == '~';
-            s->is_vector |= *p == '*';
-            s->is_optional |= *p == '?';
+            spec->is_relaxed |= *p == '~';
+            spec->is_vector |= *p == '*';
+            spec->is_optional |= *p == '?';
             if (*p == '{')
-                s->nvec = (uint8_t)(p[1] - '0');
+                spec->nvec = (uint8_t)(p[1] - '0');
         }
-        out->nrequired = (uint8_t)(out->nrequired + (!s->is_optional && !s->is_piped));
+        out->nrequired = (uint8_t)(out->nrequired + (!spec->is_optional && !spec->is_piped));
         p += *p == ',';
     }
 }

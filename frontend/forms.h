@@ -22,7 +22,8 @@ typedef struct {
 
 /* Decode the modifiers of `text` (an opcode with its modifiers) into a template: op, type, enumerations,
  * flags, form. Reports E0105 to E0107 at `loc`. */
-bool form_decode(const char *text, size_t size_bytes, SrcLoc loc, Diags *d, StrTab *strings, PtxInsn *out);
+bool form_decode(const char *text, size_t size_bytes, SrcLoc loc, Diags *diags, StrTab *strings,
+                 PtxInsn *out);
 /* Operand pattern of a form, decoded. */
 void form_operands(unsigned form, OperandSpecs *out);
 /* The next form after `form` of the same opcode that takes these modifiers (".rn.f32"); 0 if none does. */

@@ -59,66 +59,67 @@ static uint64_t digit_value(char c) {
     return (uint64_t)((c | 32) - 'a' + 10);
 }
 
-static bool bad_number(Lexer *lx, Token *t, const char *end) {
+static bool bad_number(Lexer *lx, Token *token, const char *end) {
     while (is_a(*end, CC_WORD))
         end++;
-    t->size = (uint32_t)(end - (lx->text + t->at));
-    t->kind = TK_BAD;
-    return diag(lx->d, tok_loc(t), DIAG_E0114, t->size > 60 ? 60 : (int)t->size, lx->text + t->at);
+    token->size = (uint32_t)(end - (lx->text + token->at));
+    token->kind = TK_BAD;
+    return diag(lx->d, tok_loc(token), DIAG_E0114, token->size > 60 ? 60 : (int)token->size,
+                lx->text + token->at);
 }
 
 /* 0f3F800000 and 0d3FF0000000000000: exactly 8 and 16 hexadecimal digits. */
-static bool lex_float_bits(Lexer *lx, Token *t, const char *p, unsigned digits) {
+static bool lex_float_bits(Lexer *lx, Token *token, const char *p, unsigned digits) {
     for (unsigned i = 0; i < digits; i++, p++) {
         if (!is_a(*p, CC_HEX))
-            return bad_number(lx, t, p);
-        t->value = t->value << 4 | digit_value(*p);
+            return bad_number(lx, token, p);
+        token->value = token->value << 4 | digit_value(*p);
     }
-    t->kind = digits == 8 ? TK_FLT : TK_DBL;
-    t->size = (uint32_t)(p - (lx->text + t->at));
-    return is_a(*p, CC_WORD) ? bad_number(lx, t, p) : true;
+    token->kind = digits == 8 ? TK_FLT : TK_DBL;
+    token->size = (uint32_t)(p - (lx->text + token->at));
+    return is_a(*p, CC_WORD) ? bad_number(lx, token, p) : true;
 }
 
-static bool lex_decimal_fraction(Lexer *lx, Token *t, const char *start) {
+static bool lex_decimal_fraction(Lexer *lx, Token *token, const char *start) {
     char *end;
     double v = lx->c_locale ? strtod_l(start, &end, lx->c_locale) : strtod(start, &end);
-    memcpy(&t->value, &v, sizeof v);
-    t->kind = TK_DBL;
-    t->size = (uint32_t)(end - start);
-    return is_a(*end, CC_WORD) ? bad_number(lx, t, end) : true;
+    memcpy(&token->value, &v, sizeof v);
+    token->kind = TK_DBL;
+    token->size = (uint32_t)(end - start);
+    return is_a(*end, CC_WORD) ? bad_number(lx, token, end) : true;
 }
 
-static bool lex_integer(Lexer *lx, Token *t, const char *p, unsigned base) {
+static bool lex_integer(Lexer *lx, Token *token, const char *p, unsigned base) {
     const char *first = p;
     uint64_t v = 0;
     for (; is_a(*p, CC_HEX) && digit_value(*p) < base; p++) {
         if (v > (UINT64_MAX - digit_value(*p)) / base)
-            return bad_number(lx, t, p);
+            return bad_number(lx, token, p);
         v = v * base + digit_value(*p);
     }
     if (p == first)
-        return bad_number(lx, t, p);
-    t->is_unsigned = v > INT64_MAX;
+        return bad_number(lx, token, p);
+    token->is_unsigned = v > INT64_MAX;
     if (*p == 'U')
-        t->is_unsigned = true, p++;
-    t->kind = TK_INT;
-    t->value = v;
-    t->size = (uint32_t)(p - (lx->text + t->at));
-    return is_a(*p, CC_WORD) ? bad_number(lx, t, p) : true;
+        token->is_unsigned = true, p++;
+    token->kind = TK_INT;
+    token->value = v;
+    token->size = (uint32_t)(p - (lx->text + token->at));
+    return is_a(*p, CC_WORD) ? bad_number(lx, token, p) : true;
 }
 
-static bool lex_number(Lexer *lx, Token *t) {
-    const char *p = lx->text + t->at;
+static bool lex_number(Lexer *lx, Token *token) {
+    const char *p = lx->text + token->at;
     if (*p == '0') {
         switch (p[1]) {
         case 'x':
-        case 'X': return lex_integer(lx, t, p + 2, 16);
+        case 'X': return lex_integer(lx, token, p + 2, 16);
         case 'b':
-        case 'B': return lex_integer(lx, t, p + 2, 2);
+        case 'B': return lex_integer(lx, token, p + 2, 2);
         case 'f':
-        case 'F': return lex_float_bits(lx, t, p + 2, 8);
+        case 'F': return lex_float_bits(lx, token, p + 2, 8);
         case 'd':
-        case 'D': return lex_float_bits(lx, t, p + 2, 16);
+        case 'D': return lex_float_bits(lx, token, p + 2, 16);
         default: break;
         }
     }
@@ -128,92 +129,93 @@ static bool lex_number(Lexer *lx, Token *t) {
     if ((*q == '.' && !is_a(q[1], CC_START)) || (*q == '.' && (q[1] | 32) == 'e' && is_a(q[2], CC_DIGIT)) ||
         ((*q | 32) == 'e' &&
          (is_a(q[1], CC_DIGIT) || ((q[1] == '+' || q[1] == '-') && is_a(q[2], CC_DIGIT)))))
-        return lex_decimal_fraction(lx, t, p);
-    return *p == '0' && is_a(p[1], CC_DIGIT) ? lex_integer(lx, t, p + 1, 8) : lex_integer(lx, t, p, 10);
+        return lex_decimal_fraction(lx, token, p);
+    return *p == '0' && is_a(p[1], CC_DIGIT) ? lex_integer(lx, token, p + 1, 8)
+                                             : lex_integer(lx, token, p, 10);
 }
 
-static void lex_word(Lexer *lx, Token *t, const char *p) {
+static void lex_word(Lexer *lx, Token *token, const char *p) {
     while (is_a(*p, CC_WORD))
         p++;
-    t->size = (uint32_t)(p - (lx->text + t->at));
-    t->str = str_intern(lx->strings, lx->text + t->at, t->size);
+    token->size = (uint32_t)(p - (lx->text + token->at));
+    token->str = str_intern(lx->strings, lx->text + token->at, token->size);
 }
 
-static void lex_string(Lexer *lx, Token *t) {
-    const char *p = lx->text + t->at + 1, *end = lx->text + lx->size;
+static void lex_string(Lexer *lx, Token *token) {
+    const char *p = lx->text + token->at + 1, *end = lx->text + lx->size;
     while (p < end && *p != '"' && *p != '\n')
         p += *p == '\\' && p + 1 < end && p[1] != '\n' ? 2 : 1;
-    t->size = (uint32_t)(p - (lx->text + t->at));
+    token->size = (uint32_t)(p - (lx->text + token->at));
     if (p >= end || *p != '"') {
-        t->kind = TK_BAD;
-        diag(lx->d, tok_loc(t), DIAG_E0113, "a string");
+        token->kind = TK_BAD;
+        diag(lx->d, tok_loc(token), DIAG_E0113, "a string");
         return;
     }
-    t->kind = TK_STRING;
-    t->str = str_intern(lx->strings, lx->text + t->at + 1, t->size - 1);
-    t->size++;
+    token->kind = TK_STRING;
+    token->str = str_intern(lx->strings, lx->text + token->at + 1, token->size - 1);
+    token->size++;
 }
 
-static void lex_punctuation(Lexer *lx, Token *t) {
+static void lex_punctuation(Lexer *lx, Token *token) {
     static const struct {
         char text[3];
         uint8_t kind;
     } pairs[] = {{"<<", TK_SHL}, {">>", TK_SHR}, {"<=", TK_LE},     {">=", TK_GE},
                  {"==", TK_EQ},  {"!=", TK_NE},  {"&&", TK_ANDAND}, {"||", TK_OROR}};
-    const char *p = lx->text + t->at;
-    t->size = 1;
-    t->kind = (uint8_t)*p;
+    const char *p = lx->text + token->at;
+    token->size = 1;
+    token->kind = (uint8_t)*p;
     for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (p[0] == pairs[i].text[0] && p[1] == pairs[i].text[1]) {
-            t->kind = pairs[i].kind;
-            t->size = 2;
+            token->kind = pairs[i].kind;
+            token->size = 2;
             return;
         }
     if (!*p || !strchr("()[]{}<>,;:+-*/%&|^~!=?@", *p)) {
-        t->kind = TK_BAD;
-        diag(lx->d, tok_loc(t), DIAG_E0101, (unsigned char)*p);
+        token->kind = TK_BAD;
+        diag(lx->d, tok_loc(token), DIAG_E0101, (unsigned char)*p);
     }
 }
 
-void lex_next(Lexer *lx, Token *t) {
+void lex_next(Lexer *lx, Token *token) {
     bool closed = skip_blank(lx);
-    *t = (Token){.at = lx->at};
+    *token = (Token){.at = lx->at};
     if (!closed) {
         diag(lx->d, (SrcLoc){lx->at + 1}, DIAG_E0113, "a comment");
         lx->at = lx->size;
-        t->at = lx->size;
+        token->at = lx->size;
         return;
     }
     if (lx->at >= lx->size)
         return;
     const char *p = lx->text + lx->at;
     if (is_a(*p, CC_START) && (*p != '%' || is_a(p[1], CC_WORD))) {
-        t->kind = TK_IDENT;
-        lex_word(lx, t, p + 1);
+        token->kind = TK_IDENT;
+        lex_word(lx, token, p + 1);
     } else if (is_a(*p, CC_DIGIT)) {
-        lex_number(lx, t);
+        lex_number(lx, token);
     } else if (*p == '.' && is_a(p[1], CC_START) && p[1] != '%') {
-        t->kind = TK_DIR;
+        token->kind = TK_DIR;
         for (p++; is_a(*p, CC_WORD) || (*p == ':' && p[1] == ':' && is_a(p[2], CC_WORD)); p++)
             p += *p == ':';
-        lex_word(lx, t, p);
+        lex_word(lx, token, p);
     } else if (*p == '"') {
-        lex_string(lx, t);
+        lex_string(lx, token);
     } else {
-        lex_punctuation(lx, t);
+        lex_punctuation(lx, token);
     }
-    lx->at = t->at + (t->size ? t->size : 1);
+    lx->at = token->at + (token->size ? token->size : 1);
     if (lx->at > lx->size)
         lx->at = lx->size;
 }
 
-void lex_opcode(Lexer *lx, Token *t) {
+void lex_opcode(Lexer *lx, Token *token) {
     const char *p = lx->text + lx->at;
     while (*p == '.' && is_a(p[1], CC_WORD))
         for (p++; is_a(*p, CC_WORD) || (*p == ':' && p[1] == ':' && is_a(p[2], CC_WORD)); p++)
             p += *p == ':';
-    t->size = (uint32_t)(p - (lx->text + t->at));
-    lx->at = t->at + t->size;
+    token->size = (uint32_t)(p - (lx->text + token->at));
+    lx->at = token->at + token->size;
 }
 
 char lex_peek(Lexer *lx) {

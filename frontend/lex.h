@@ -49,5 +49,5 @@ void lex_next(Lexer *lx, Token *tok);
 void lex_opcode(Lexer *lx, Token *tok);
 /* The next byte that is neither blank nor comment, without consuming anything; 0 at the end. */
 char lex_peek(Lexer *lx);
-static inline SrcLoc tok_loc(const Token *t) { return (SrcLoc){t->at + 1}; }
+static inline SrcLoc tok_loc(const Token *token) { return (SrcLoc){token->at + 1}; }
 #endif

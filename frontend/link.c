@@ -39,12 +39,13 @@ typedef struct {
     Diags *d;
 } Linker;
 
-static StrId name_of(Linker *l, const Part *p, StrId id) {
-    return id.i ? str_intern(&l->out->strings, str_text(&p->m->strings, id), str_size(&p->m->strings, id))
+static StrId name_of(Linker *linker, const Part *part, StrId id) {
+    return id.i ? str_intern(&linker->out->strings, str_text(&part->m->strings, id),
+                             str_size(&part->m->strings, id))
                 : id;
 }
 
-static const char *file_of(const Linker *l, uint32_t part) { return l->parts[part].m->source.name; }
+static const char *file_of(const Linker *linker, uint32_t part) { return linker->parts[part].m->source.name; }
 
 static int func_rank(const PtxFunc *f) {
     if (f->linkage == LINK_NONE && !f->is_entry)
@@ -54,8 +55,8 @@ static int func_rank(const PtxFunc *f) {
     return f->linkage == LINK_WEAK ? RANK_WEAK : RANK_STRONG;
 }
 
-static int var_rank(const PtxVar *v) {
-    switch (v->linkage) {
+static int var_rank(const PtxVar *var) {
+    switch (var->linkage) {
     case LINK_EXTERN: return RANK_REFERENCE;
     case LINK_COMMON: return RANK_COMMON;
     case LINK_WEAK: return RANK_WEAK;
@@ -66,318 +67,329 @@ static int var_rank(const PtxVar *v) {
 
 /* ---- what the names mean ---- */
 
-static void own(Part *p, const uint32_t *vars, uint32_t n, uint32_t func) {
+static void own(Part *part, const uint32_t *vars, uint32_t n, uint32_t func) {
     for (uint32_t k = 0; k < n; k++)
-        p->owner[vars[k]] = func + 1;
+        part->owner[vars[k]] = func + 1;
 }
 
-static void find_owners(Linker *l, Part *p) {
-    p->owner = ARENA_ARRAY(&l->tmp, uint32_t, p->m->nvars + 1);
-    p->fmap = ARENA_ARRAY(&l->tmp, uint32_t, p->m->nfuncs + 1);
-    p->vmap = ARENA_ARRAY(&l->tmp, uint32_t, p->m->nvars + 1);
-    for (uint32_t i = 0; i < p->m->nvars; i++)
-        p->owner[i] = p->m->vars[i].func;
-    for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        const PtxFunc *f = &p->m->funcs[i];
-        own(p, f->rets, f->nrets, i);
-        own(p, f->params, f->nparams, i);
-        own(p, f->vars, f->nvars, i);
+static void find_owners(Linker *linker, Part *part) {
+    part->owner = ARENA_ARRAY(&linker->tmp, uint32_t, part->m->nvars + 1);
+    part->fmap = ARENA_ARRAY(&linker->tmp, uint32_t, part->m->nfuncs + 1);
+    part->vmap = ARENA_ARRAY(&linker->tmp, uint32_t, part->m->nvars + 1);
+    for (uint32_t i = 0; i < part->m->nvars; i++)
+        part->owner[i] = part->m->vars[i].func;
+    for (uint32_t i = 0; i < part->m->nfuncs; i++) {
+        const PtxFunc *f = &part->m->funcs[i];
+        own(part, f->rets, f->nrets, i);
+        own(part, f->params, f->nparams, i);
+        own(part, f->vars, f->nvars, i);
         for (uint32_t k = 0; k < f->ncall_tables; k++) {
-            own(p, f->call_tables[k].rets, f->call_tables[k].nrets, i);
-            own(p, f->call_tables[k].params, f->call_tables[k].nparams, i);
+            own(part, f->call_tables[k].rets, f->call_tables[k].nrets, i);
+            own(part, f->call_tables[k].params, f->call_tables[k].nparams, i);
         }
     }
 }
 
-static void add_symbol(Linker *l, uint32_t part, bool is_func, uint32_t index, StrId name, int rank) {
-    uint32_t at = strmap_get(&l->by_name, name);
+static void add_symbol(Linker *linker, uint32_t part, bool is_func, uint32_t index, StrId name, int rank) {
+    uint32_t at = strmap_get(&linker->by_name, name);
     if (!at) {
-        *VEC_PUSH(&l->tmp, &l->symbols) = (Symbol){name, is_func, false, part, index, rank};
-        strmap_put(&l->by_name, &l->tmp, name, l->symbols.n);
+        *VEC_PUSH(&linker->tmp, &linker->symbols) = (Symbol){name, is_func, false, part, index, rank};
+        strmap_put(&linker->by_name, &linker->tmp, name, linker->symbols.n);
         return;
     }
-    Symbol *s = &l->symbols.at[at - 1];
-    const char *text = str_text(&l->out->strings, name);
-    if (s->is_func != is_func) {
-        diag(l->d, (SrcLoc){0}, DIAG_E0142, text, file_of(l, s->part), file_of(l, part), "one is a function");
+    Symbol *symbol = &linker->symbols.at[at - 1];
+    const char *text = str_text(&linker->out->strings, name);
+    if (symbol->is_func != is_func) {
+        diag(linker->d, (SrcLoc){0}, DIAG_E0142, text, file_of(linker, symbol->part), file_of(linker, part),
+             "one is a function");
         return;
     }
-    if (s->rank == RANK_STRONG && rank == RANK_STRONG) {
-        diag(l->d, (SrcLoc){0}, DIAG_E0140, text, file_of(l, s->part), file_of(l, part));
+    if (symbol->rank == RANK_STRONG && rank == RANK_STRONG) {
+        diag(linker->d, (SrcLoc){0}, DIAG_E0140, text, file_of(linker, symbol->part), file_of(linker, part));
         return;
     }
-    bool larger = !is_func && rank == RANK_COMMON && s->rank == RANK_COMMON &&
-                  l->parts[part].m->vars[index].size_bytes > l->parts[s->part].m->vars[s->index].size_bytes;
-    if (rank > s->rank || larger) {
-        s->rank = rank;
-        s->part = part;
-        s->index = index;
+    bool larger = !is_func && rank == RANK_COMMON && symbol->rank == RANK_COMMON &&
+                  linker->parts[part].m->vars[index].size_bytes >
+                      linker->parts[symbol->part].m->vars[symbol->index].size_bytes;
+    if (rank > symbol->rank || larger) {
+        symbol->rank = rank;
+        symbol->part = part;
+        symbol->index = index;
     }
 }
 
-static void find_symbols(Linker *l, uint32_t part) {
-    Part *p = &l->parts[part];
+static void find_symbols(Linker *linker, uint32_t part) {
+    Part *p = &linker->parts[part];
     for (uint32_t i = 0; i < p->m->nfuncs; i++) {
         const PtxFunc *f = &p->m->funcs[i];
         if (func_rank(f) != RANK_PRIVATE)
-            add_symbol(l, part, true, i, name_of(l, p, f->name), func_rank(f));
+            add_symbol(linker, part, true, i, name_of(linker, p, f->name), func_rank(f));
     }
     for (uint32_t i = 0; i < p->m->nvars; i++) {
-        const PtxVar *v = &p->m->vars[i];
-        if (!p->owner[i] && var_rank(v) != RANK_PRIVATE)
-            add_symbol(l, part, false, i, name_of(l, p, v->name), var_rank(v));
+        const PtxVar *var = &p->m->vars[i];
+        if (!p->owner[i] && var_rank(var) != RANK_PRIVATE)
+            add_symbol(linker, part, false, i, name_of(linker, p, var->name), var_rank(var));
     }
 }
 
-static const char *var_difference(const PtxVar *a, const PtxVar *b) {
-    if (a->space != b->space)
+static const char *var_difference(const PtxVar *var, const PtxVar *ptx_var) {
+    if (var->space != ptx_var->space)
         return "their state spaces differ";
-    if (!a->unsized && !b->unsized && a->size_bytes && b->size_bytes && a->size_bytes != b->size_bytes)
+    if (!var->unsized && !ptx_var->unsized && var->size_bytes && ptx_var->size_bytes &&
+        var->size_bytes != ptx_var->size_bytes)
         return "their sizes differ";
     return NULL;
 }
 
-static bool same_types(const PtxModule *x, const uint32_t *a, uint32_t na, const PtxModule *y,
+static bool same_types(const PtxModule *module, const uint32_t *a, uint32_t na, const PtxModule *ptx_module,
                        const uint32_t *b, uint32_t nb) {
     if (na != nb)
         return false;
     for (uint32_t k = 0; k < na; k++) {
-        const PtxVar *v = &x->vars[a[k]], *w = &y->vars[b[k]];
-        if (v->size_bytes != w->size_bytes || (v->type == TY_PRED) != (w->type == TY_PRED))
+        const PtxVar *var = &module->vars[a[k]], *ptx_var = &ptx_module->vars[b[k]];
+        if (var->size_bytes != ptx_var->size_bytes || (var->type == TY_PRED) != (ptx_var->type == TY_PRED))
             return false;
     }
     return true;
 }
 
 /* Every declaration and definition must agree with the one chosen. */
-static void check_symbol(Linker *l, uint32_t part, const Symbol *s, uint32_t index) {
-    const PtxModule *x = l->parts[s->part].m, *y = l->parts[part].m;
+static void check_symbol(Linker *linker, uint32_t part, const Symbol *symbol, uint32_t index) {
+    const PtxModule *module = linker->parts[symbol->part].m, *ptx_module = linker->parts[part].m;
     const char *why = NULL;
-    if (!s->is_func) {
-        why = s->rank == RANK_COMMON ? NULL : var_difference(&x->vars[s->index], &y->vars[index]);
+    if (!symbol->is_func) {
+        why = symbol->rank == RANK_COMMON
+                  ? NULL
+                  : var_difference(&module->vars[symbol->index], &ptx_module->vars[index]);
     } else {
-        const PtxFunc *f = &x->funcs[s->index], *g = &y->funcs[index];
-        if (f->is_entry != g->is_entry)
+        const PtxFunc *f = &module->funcs[symbol->index], *func = &ptx_module->funcs[index];
+        if (f->is_entry != func->is_entry)
             why = "one is a kernel";
-        else if (!same_types(x, f->rets, f->nrets, y, g->rets, g->nrets) ||
-                 !same_types(x, f->params, f->nparams, y, g->params, g->nparams))
+        else if (!same_types(module, f->rets, f->nrets, ptx_module, func->rets, func->nrets) ||
+                 !same_types(module, f->params, f->nparams, ptx_module, func->params, func->nparams))
             why = "their parameters or results differ";
-        else if (f->noreturn != g->noreturn)
+        else if (f->noreturn != func->noreturn)
             why = "one is .noreturn";
     }
     if (why)
-        diag(l->d, (SrcLoc){0}, DIAG_E0142, str_text(&l->out->strings, s->name), file_of(l, s->part),
-             file_of(l, part), why);
+        diag(linker->d, (SrcLoc){0}, DIAG_E0142, str_text(&linker->out->strings, symbol->name),
+             file_of(linker, symbol->part), file_of(linker, part), why);
 }
 
 /* ---- numbering ---- */
 
-static StrId private_name(Linker *l, uint32_t part, StrId id) {
-    StrId name = name_of(l, &l->parts[part], id);
-    while (strmap_get(&l->by_name, name))
-        name = str_intern_z(&l->out->strings, arena_printf(&l->tmp, "%s$%u", str_text(&l->out->strings, name),
-                                                           (unsigned)part + 1));
-    strmap_put(&l->by_name, &l->tmp, name, UINT32_MAX);
+static StrId private_name(Linker *linker, uint32_t part, StrId id) {
+    StrId name = name_of(linker, &linker->parts[part], id);
+    while (strmap_get(&linker->by_name, name))
+        name = str_intern_z(
+            &linker->out->strings,
+            arena_printf(&linker->tmp, "%s$%u", str_text(&linker->out->strings, name), (unsigned)part + 1));
+    strmap_put(&linker->by_name, &linker->tmp, name, UINT32_MAX);
     return name;
 }
 
-static const Symbol *symbol_of(Linker *l, uint32_t part, StrId id) {
-    uint32_t at = strmap_get(&l->by_name, name_of(l, &l->parts[part], id));
-    return at && at != UINT32_MAX ? &l->symbols.at[at - 1] : NULL;
+static const Symbol *symbol_of(Linker *linker, uint32_t part, StrId id) {
+    uint32_t at = strmap_get(&linker->by_name, name_of(linker, &linker->parts[part], id));
+    return at && at != UINT32_MAX ? &linker->symbols.at[at - 1] : NULL;
 }
 
-static void number_funcs(Linker *l, uint32_t part) {
-    Part *p = &l->parts[part];
+static void number_funcs(Linker *linker, uint32_t part) {
+    Part *p = &linker->parts[part];
     for (uint32_t i = 0; i < p->m->nfuncs; i++) {
         PtxFunc *f = &p->m->funcs[i];
-        const Symbol *s = func_rank(f) == RANK_PRIVATE ? NULL : symbol_of(l, part, f->name);
-        if (s)
-            check_symbol(l, part, s, i);
-        if (s && (s->part != part || s->index != i))
+        const Symbol *symbol = func_rank(f) == RANK_PRIVATE ? NULL : symbol_of(linker, part, f->name);
+        if (symbol)
+            check_symbol(linker, part, symbol, i);
+        if (symbol && (symbol->part != part || symbol->index != i))
             continue;
-        StrId name = s ? s->name : private_name(l, part, f->name);
-        *VEC_PUSH(&l->tmp, &l->funcs) = *f;
-        l->funcs.at[l->funcs.n - 1].name = name;
-        p->fmap[i] = l->funcs.n;
+        StrId name = symbol ? symbol->name : private_name(linker, part, f->name);
+        *VEC_PUSH(&linker->tmp, &linker->funcs) = *f;
+        linker->funcs.at[linker->funcs.n - 1].name = name;
+        p->fmap[i] = linker->funcs.n;
     }
 }
 
-static void number_vars(Linker *l, uint32_t part) {
-    Part *p = &l->parts[part];
+static void number_vars(Linker *linker, uint32_t part) {
+    Part *p = &linker->parts[part];
     for (uint32_t i = 0; i < p->m->nvars; i++) {
-        PtxVar *v = &p->m->vars[i];
+        PtxVar *var = &p->m->vars[i];
         bool local = p->owner[i] != 0;
         if (local && !p->fmap[p->owner[i] - 1])
             continue; /* of a function that was dropped */
-        const Symbol *s = local || var_rank(v) == RANK_PRIVATE ? NULL : symbol_of(l, part, v->name);
-        if (s)
-            check_symbol(l, part, s, i);
-        if (s && (s->part != part || s->index != i))
+        const Symbol *symbol =
+            local || var_rank(var) == RANK_PRIVATE ? NULL : symbol_of(linker, part, var->name);
+        if (symbol)
+            check_symbol(linker, part, symbol, i);
+        if (symbol && (symbol->part != part || symbol->index != i))
             continue;
-        StrId name = s ? s->name : local ? name_of(l, p, v->name) : private_name(l, part, v->name);
-        *VEC_PUSH(&l->tmp, &l->vars) = *v;
-        PtxVar *now = &l->vars.at[l->vars.n - 1];
+        StrId name = symbol  ? symbol->name
+                     : local ? name_of(linker, p, var->name)
+                             : private_name(linker, part, var->name);
+        *VEC_PUSH(&linker->tmp, &linker->vars) = *var;
+        PtxVar *now = &linker->vars.at[linker->vars.n - 1];
         now->name = name;
-        now->func = v->func ? p->fmap[v->func - 1] : 0;
-        p->vmap[i] = l->vars.n;
+        now->func = var->func ? p->fmap[var->func - 1] : 0;
+        p->vmap[i] = linker->vars.n;
     }
 }
 
 /* What was not kept is bound to the symbol chosen. */
-static void bind_rest(Linker *l, uint32_t part) {
-    Part *p = &l->parts[part];
+static void bind_rest(Linker *linker, uint32_t part) {
+    Part *p = &linker->parts[part];
     for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        const Symbol *s = p->fmap[i] ? NULL : symbol_of(l, part, p->m->funcs[i].name);
-        if (s && s->is_func)
-            p->fmap[i] = l->parts[s->part].fmap[s->index];
+        const Symbol *symbol = p->fmap[i] ? NULL : symbol_of(linker, part, p->m->funcs[i].name);
+        if (symbol && symbol->is_func)
+            p->fmap[i] = linker->parts[symbol->part].fmap[symbol->index];
     }
     for (uint32_t i = 0; i < p->m->nvars; i++) {
-        const Symbol *s = p->vmap[i] || p->owner[i] ? NULL : symbol_of(l, part, p->m->vars[i].name);
-        if (s && !s->is_func)
-            p->vmap[i] = l->parts[s->part].vmap[s->index];
+        const Symbol *symbol = p->vmap[i] || p->owner[i] ? NULL : symbol_of(linker, part, p->m->vars[i].name);
+        if (symbol && !symbol->is_func)
+            p->vmap[i] = linker->parts[symbol->part].vmap[symbol->index];
     }
 }
 
 /* ---- rewriting ---- */
 
-static void need(Linker *l, uint32_t part, StrId name) {
-    const Symbol *found = symbol_of(l, part, name);
-    Symbol *s = found ? &l->symbols.at[found - l->symbols.at] : NULL;
-    if (!s || s->rank != RANK_REFERENCE || s->reported)
+static void need(Linker *linker, uint32_t part, StrId name) {
+    const Symbol *found = symbol_of(linker, part, name);
+    Symbol *symbol = found ? &linker->symbols.at[found - linker->symbols.at] : NULL;
+    if (!symbol || symbol->rank != RANK_REFERENCE || symbol->reported)
         return;
-    const PtxVar *v = s->is_func ? NULL : &l->parts[s->part].m->vars[s->index];
-    if (v && v->space == SP_SHARED && (v->unsized || !v->size_bytes))
+    const PtxVar *var = symbol->is_func ? NULL : &linker->parts[symbol->part].m->vars[symbol->index];
+    if (var && var->space == SP_SHARED && (var->unsized || !var->size_bytes))
         return; /* dynamic shared memory */
-    s->reported = true;
-    diag(l->d, (SrcLoc){0}, DIAG_E0141, str_text(&l->out->strings, s->name), file_of(l, part));
+    symbol->reported = true;
+    diag(linker->d, (SrcLoc){0}, DIAG_E0141, str_text(&linker->out->strings, symbol->name),
+         file_of(linker, part));
 }
 
-static uint32_t map_func(Linker *l, uint32_t part, uint32_t index) {
-    need(l, part, l->parts[part].m->funcs[index].name);
-    return l->parts[part].fmap[index];
+static uint32_t map_func(Linker *linker, uint32_t part, uint32_t index) {
+    need(linker, part, linker->parts[part].m->funcs[index].name);
+    return linker->parts[part].fmap[index];
 }
 
-static uint32_t map_sym(Linker *l, uint32_t part, uint32_t sym) {
+static uint32_t map_sym(Linker *linker, uint32_t part, uint32_t sym) {
     if (!sym)
         return 0;
     uint32_t index = (sym & ~PTX_SYM_FUNC) - 1;
     if (sym & PTX_SYM_FUNC)
-        return map_func(l, part, index) | PTX_SYM_FUNC;
-    if (!l->parts[part].owner[index])
-        need(l, part, l->parts[part].m->vars[index].name);
-    return l->parts[part].vmap[index];
+        return map_func(linker, part, index) | PTX_SYM_FUNC;
+    if (!linker->parts[part].owner[index])
+        need(linker, part, linker->parts[part].m->vars[index].name);
+    return linker->parts[part].vmap[index];
 }
 
-static void shift(const Part *p, SrcLoc *loc) {
+static void shift(const Part *part, SrcLoc *loc) {
     if (loc->i)
-        loc->i += p->base_bytes;
+        loc->i += part->base_bytes;
 }
 
-static void rewrite_operand(Linker *l, uint32_t part, PtxOperand *o) {
-    o->sym = map_sym(l, part, o->sym);
-    shift(&l->parts[part], &o->loc);
-    for (unsigned k = 0; o->vec && k < o->nvec; k++)
-        rewrite_operand(l, part, &o->vec[k]);
+static void rewrite_operand(Linker *linker, uint32_t part, PtxOperand *operand) {
+    operand->sym = map_sym(linker, part, operand->sym);
+    shift(&linker->parts[part], &operand->loc);
+    for (unsigned k = 0; operand->vec && k < operand->nvec; k++)
+        rewrite_operand(linker, part, &operand->vec[k]);
 }
 
-static void rewrite_insn(Linker *l, uint32_t part, PtxInsn *i) {
-    const Part *p = &l->parts[part];
-    i->mods_text = name_of(l, p, i->mods_text);
+static void rewrite_insn(Linker *linker, uint32_t part, PtxInsn *i) {
+    const Part *p = &linker->parts[part];
+    i->mods_text = name_of(linker, p, i->mods_text);
     shift(p, &i->loc);
     if (i->callee)
-        i->callee = map_func(l, part, i->callee - 1);
+        i->callee = map_func(linker, part, i->callee - 1);
     for (unsigned k = 0; k < i->noperands; k++)
-        rewrite_operand(l, part, &i->operands[k]);
+        rewrite_operand(linker, part, &i->operands[k]);
     for (unsigned k = 0; k < i->nrets; k++)
-        rewrite_operand(l, part, &i->rets[k]);
+        rewrite_operand(linker, part, &i->rets[k]);
     for (unsigned k = 0; k < i->nargs; k++)
-        rewrite_operand(l, part, &i->args[k]);
+        rewrite_operand(linker, part, &i->args[k]);
 }
 
-static void map_vars(const Part *p, uint32_t *vars, uint32_t n) {
+static void map_vars(const Part *part, uint32_t *vars, uint32_t n) {
     for (uint32_t k = 0; k < n; k++)
-        vars[k] = p->vmap[vars[k]] - 1;
+        vars[k] = part->vmap[vars[k]] - 1;
 }
 
-static void rewrite_tables(Linker *l, uint32_t part, PtxFunc *f) {
-    const Part *p = &l->parts[part];
+static void rewrite_tables(Linker *linker, uint32_t part, PtxFunc *f) {
+    const Part *p = &linker->parts[part];
     for (uint32_t k = 0; k < f->nbranch_tables; k++)
-        f->branch_tables[k].name = name_of(l, p, f->branch_tables[k].name);
+        f->branch_tables[k].name = name_of(linker, p, f->branch_tables[k].name);
     for (uint32_t k = 0; k < f->ncall_tables; k++) {
-        PtxCallTable *t = &f->call_tables[k];
-        t->name = name_of(l, p, t->name);
-        for (uint32_t n = 0; n < t->n; n++)
-            t->funcs[n] = map_func(l, part, t->funcs[n]) - 1;
-        map_vars(p, t->rets, t->nrets);
-        map_vars(p, t->params, t->nparams);
+        PtxCallTable *table = &f->call_tables[k];
+        table->name = name_of(linker, p, table->name);
+        for (uint32_t n = 0; n < table->n; n++)
+            table->funcs[n] = map_func(linker, part, table->funcs[n]) - 1;
+        map_vars(p, table->rets, table->nrets);
+        map_vars(p, table->params, table->nparams);
     }
 }
 
-static void rewrite_func(Linker *l, uint32_t part, PtxFunc *f) {
-    const Part *p = &l->parts[part];
+static void rewrite_func(Linker *linker, uint32_t part, PtxFunc *f) {
+    const Part *p = &linker->parts[part];
     shift(p, &f->loc);
     map_vars(p, f->rets, f->nrets);
     map_vars(p, f->params, f->nparams);
     map_vars(p, f->vars, f->nvars);
     for (uint32_t k = 1; k < f->nregs; k++) {
-        f->regs[k].name = name_of(l, p, f->regs[k].name);
+        f->regs[k].name = name_of(linker, p, f->regs[k].name);
         shift(p, &f->regs[k].loc);
     }
     for (uint32_t k = 0; k < f->nlabels; k++) {
-        f->labels[k].name = name_of(l, p, f->labels[k].name);
+        f->labels[k].name = name_of(linker, p, f->labels[k].name);
         shift(p, &f->labels[k].loc);
     }
     for (uint32_t k = 0; k < f->nlines; k++) {
         f->lines[k].file += p->file_base;
-        f->lines[k].function_name = name_of(l, p, f->lines[k].function_name);
+        f->lines[k].function_name = name_of(linker, p, f->lines[k].function_name);
     }
     for (uint32_t k = 0; k < f->npragmas; k++)
-        f->pragmas[k] = name_of(l, p, f->pragmas[k]);
+        f->pragmas[k] = name_of(linker, p, f->pragmas[k]);
     if (f->alias_of)
-        f->alias_of = map_func(l, part, f->alias_of - 1);
-    rewrite_tables(l, part, f);
+        f->alias_of = map_func(linker, part, f->alias_of - 1);
+    rewrite_tables(linker, part, f);
     for (uint32_t k = 0; k < f->ninsns; k++)
-        rewrite_insn(l, part, &f->insns[k]);
+        rewrite_insn(linker, part, &f->insns[k]);
 }
 
-static void rewrite_part(Linker *l, uint32_t part) {
-    Part *p = &l->parts[part];
+static void rewrite_part(Linker *linker, uint32_t part) {
+    Part *p = &linker->parts[part];
     for (uint32_t i = 0; i < p->m->nfuncs; i++) {
-        const Symbol *s =
-            func_rank(&p->m->funcs[i]) == RANK_PRIVATE ? NULL : symbol_of(l, part, p->m->funcs[i].name);
-        if (!s || (s->part == part && s->index == i))
-            rewrite_func(l, part, &l->funcs.at[p->fmap[i] - 1]);
+        const Symbol *symbol =
+            func_rank(&p->m->funcs[i]) == RANK_PRIVATE ? NULL : symbol_of(linker, part, p->m->funcs[i].name);
+        if (!symbol || (symbol->part == part && symbol->index == i))
+            rewrite_func(linker, part, &linker->funcs.at[p->fmap[i] - 1]);
     }
     for (uint32_t i = 0; i < p->m->nvars; i++) {
-        const PtxVar *v = &p->m->vars[i];
-        const Symbol *s = p->owner[i] || var_rank(v) == RANK_PRIVATE ? NULL : symbol_of(l, part, v->name);
-        if (!p->vmap[i] || (s && (s->part != part || s->index != i)))
+        const PtxVar *var = &p->m->vars[i];
+        const Symbol *symbol =
+            p->owner[i] || var_rank(var) == RANK_PRIVATE ? NULL : symbol_of(linker, part, var->name);
+        if (!p->vmap[i] || (symbol && (symbol->part != part || symbol->index != i)))
             continue;
-        PtxVar *now = &l->vars.at[p->vmap[i] - 1];
+        PtxVar *now = &linker->vars.at[p->vmap[i] - 1];
         shift(p, &now->loc);
         for (uint32_t k = 0; k < now->ninits; k++)
-            now->inits[k].sym = map_sym(l, part, now->inits[k].sym);
+            now->inits[k].sym = map_sym(linker, part, now->inits[k].sym);
     }
 }
 
 /* ---- the whole ---- */
 
 /* The texts one behind the other, so that every position has its line. */
-static void join_texts(Linker *l) {
-    PtxModule *out = l->out;
+static void join_texts(Linker *linker) {
+    PtxModule *out = linker->out;
     size_t size = 0;
     uint32_t nlines = 1;
-    for (uint32_t k = 0; k < l->nparts; k++) {
-        l->parts[k].base_bytes = (uint32_t)size;
-        size += l->parts[k].m->source.size_bytes + 1;
+    for (uint32_t k = 0; k < linker->nparts; k++) {
+        linker->parts[k].base_bytes = (uint32_t)size;
+        size += linker->parts[k].m->source.size_bytes + 1;
     }
     char *text = arena_alloc(&out->arena, size + 1);
     const char *name = "";
-    for (uint32_t k = 0; k < l->nparts; k++) {
-        const Source *s = &l->parts[k].m->source;
+    for (uint32_t k = 0; k < linker->nparts; k++) {
+        const Source *s = &linker->parts[k].m->source;
         if (s->size_bytes)
-            memcpy(text + l->parts[k].base_bytes, s->text, s->size_bytes);
-        text[l->parts[k].base_bytes + s->size_bytes] = '\n';
+            memcpy(text + linker->parts[k].base_bytes, s->text, s->size_bytes);
+        text[linker->parts[k].base_bytes + s->size_bytes] = '\n';
         name = arena_printf(&out->arena, "%s%s%s", name, k ? "+" : "", s->name);
     }
     for (size_t k = 0; k < size; k++)
@@ -390,64 +402,65 @@ static void join_texts(Linker *l) {
     out->source = (Source){name, text, size};
 }
 
-static bool join_heads(Linker *l) {
-    PtxModule *out = l->out;
-    for (uint32_t k = 0; k < l->nparts; k++) {
-        Part *p = &l->parts[k];
-        const PtxModule *m = p->m;
-        if (k && m->address_bits != out->address_bits)
-            return diag(l->d, (SrcLoc){0}, DIAG_E0142, ".address_size", file_of(l, 0), file_of(l, k),
-                        "both must agree");
-        out->address_bits = m->address_bits;
-        if (m->version_major * 1000 + m->version_minor > out->version_major * 1000 + out->version_minor) {
-            out->version_major = m->version_major;
-            out->version_minor = m->version_minor;
+static bool join_heads(Linker *linker) {
+    PtxModule *out = linker->out;
+    for (uint32_t k = 0; k < linker->nparts; k++) {
+        Part *part = &linker->parts[k];
+        const PtxModule *module = part->m;
+        if (k && module->address_bits != out->address_bits)
+            return diag(linker->d, (SrcLoc){0}, DIAG_E0142, ".address_size", file_of(linker, 0),
+                        file_of(linker, k), "both must agree");
+        out->address_bits = module->address_bits;
+        if (module->version_major * 1000 + module->version_minor >
+            out->version_major * 1000 + out->version_minor) {
+            out->version_major = module->version_major;
+            out->version_minor = module->version_minor;
         }
-        if (!k || m->sm > out->sm) {
-            out->sm = m->sm;
-            out->target_text = name_of(l, p, m->target_text);
+        if (!k || module->sm > out->sm) {
+            out->sm = module->sm;
+            out->target_text = name_of(linker, part, module->target_text);
         }
-        p->file_base = l->files.n;
-        for (uint32_t i = 0; i < m->nfiles; i++)
-            VEC_ADD(&l->tmp, &l->files, name_of(l, p, m->files[i]));
+        part->file_base = linker->files.n;
+        for (uint32_t i = 0; i < module->nfiles; i++)
+            VEC_ADD(&linker->tmp, &linker->files, name_of(linker, part, module->files[i]));
     }
     return true;
 }
 
-static bool link_all(Linker *l) {
-    uint32_t errors = l->d->nerrors;
-    join_texts(l);
-    if (!join_heads(l))
+static bool link_all(Linker *linker) {
+    uint32_t errors = linker->d->nerrors;
+    join_texts(linker);
+    if (!join_heads(linker))
         return false;
-    for (uint32_t k = 0; k < l->nparts; k++)
-        find_owners(l, &l->parts[k]);
-    for (uint32_t k = 0; k < l->nparts; k++)
-        find_symbols(l, k);
-    for (uint32_t k = 0; k < l->nparts; k++)
-        number_funcs(l, k);
-    for (uint32_t k = 0; k < l->nparts; k++)
-        number_vars(l, k);
-    if (l->d->nerrors != errors)
+    for (uint32_t k = 0; k < linker->nparts; k++)
+        find_owners(linker, &linker->parts[k]);
+    for (uint32_t k = 0; k < linker->nparts; k++)
+        find_symbols(linker, k);
+    for (uint32_t k = 0; k < linker->nparts; k++)
+        number_funcs(linker, k);
+    for (uint32_t k = 0; k < linker->nparts; k++)
+        number_vars(linker, k);
+    if (linker->d->nerrors != errors)
         return false;
-    for (uint32_t k = 0; k < l->nparts; k++)
-        bind_rest(l, k);
-    for (uint32_t k = 0; k < l->nparts; k++)
-        rewrite_part(l, k);
-    PtxModule *out = l->out;
-    out->nvars = l->vars.n;
-    if (l->vars.n)
-        out->vars = arena_copy(&out->arena, l->vars.at, l->vars.n * sizeof *out->vars);
-    out->nfuncs = l->funcs.n;
-    if (l->funcs.n)
-        out->funcs = arena_copy(&out->arena, l->funcs.at, l->funcs.n * sizeof *out->funcs);
-    out->nfiles = l->files.n;
-    if (l->files.n)
-        out->files = arena_copy(&out->arena, l->files.at, l->files.n * sizeof *out->files);
-    return l->d->nerrors == errors;
+    for (uint32_t k = 0; k < linker->nparts; k++)
+        bind_rest(linker, k);
+    for (uint32_t k = 0; k < linker->nparts; k++)
+        rewrite_part(linker, k);
+    PtxModule *out = linker->out;
+    out->nvars = linker->vars.n;
+    if (linker->vars.n)
+        out->vars = arena_copy(&out->arena, linker->vars.at, linker->vars.n * sizeof *out->vars);
+    out->nfuncs = linker->funcs.n;
+    if (linker->funcs.n)
+        out->funcs = arena_copy(&out->arena, linker->funcs.at, linker->funcs.n * sizeof *out->funcs);
+    out->nfiles = linker->files.n;
+    if (linker->files.n)
+        out->files = arena_copy(&out->arena, linker->files.at, linker->files.n * sizeof *out->files);
+    return linker->d->nerrors == errors;
 }
 
-PtxModule *ptx_link(PtxModule **modules, uint32_t n, Diags *d) {
-    Linker l = {.nparts = n, .d = d};
+PtxModule *ptx_link(PtxModule **modules, uint32_t n, Diags *diags) {
+    Linker l = {.nparts = n, .d = diags};
     l.out = calloc(1, sizeof *l.out);
     bool good = l.out && n > 0;
     if (l.out) {
@@ -462,10 +475,10 @@ PtxModule *ptx_link(PtxModule **modules, uint32_t n, Diags *d) {
         else
             ptx_free(modules[k]);
     }
-    const Source *old = d->source;
-    d->source = NULL;
+    const Source *old = diags->source;
+    diags->source = NULL;
     good = good && link_all(&l);
-    d->source = old;
+    diags->source = old;
     arena_free(&l.tmp);
     if (good)
         return l.out;

@@ -8,27 +8,28 @@
 
 /* tokens */
 
-bool accept(Parser *p, unsigned kind) {
-    if (p->tok.kind != kind)
+bool accept(Parser *parser, unsigned kind) {
+    if (parser->tok.kind != kind)
         return false;
-    next(p);
+    next(parser);
     return true;
 }
 
-bool fail_expected(Parser *p, const char *what) {
-    if (at(p, TK_BAD)) /* the lexer has spoken */
+bool fail_expected(Parser *parser, const char *what) {
+    if (at(parser, TK_BAD)) /* the lexer has spoken */
         return false;
-    int n = p->tok.size > 60 ? 60 : (int)p->tok.size;
-    if (at(p, TK_EOF))
-        return diag(p->d, here(p), DIAG_E0102, what, 15, "the end of text");
-    return diag(p->d, here(p), DIAG_E0102, what, n, p->lx.text + p->tok.at);
+    int n = parser->tok.size > 60 ? 60 : (int)parser->tok.size;
+    if (at(parser, TK_EOF))
+        return diag(parser->d, here(parser), DIAG_E0102, what, 15, "the end of text");
+    return diag(parser->d, here(parser), DIAG_E0102, what, n, parser->lx.text + parser->tok.at);
 }
 
 bool expect(Parser *p, unsigned kind, const char *what) { return accept(p, kind) || fail_expected(p, what); }
 
-bool at_dir(const Parser *p, const char *name) {
+bool at_dir(const Parser *parser, const char *name) {
     size_t n = strlen(name);
-    return p->tok.kind == TK_DIR && p->tok.size == n && !memcmp(p->lx.text + p->tok.at, name, n);
+    return parser->tok.kind == TK_DIR && parser->tok.size == n &&
+           !memcmp(parser->lx.text + parser->tok.at, name, n);
 }
 
 bool accept_dir(Parser *p, const char *name) {
@@ -38,185 +39,193 @@ bool accept_dir(Parser *p, const char *name) {
     return true;
 }
 
-bool too_many_errors(const Parser *p) { return p->d->nerrors - p->first_error >= DIAG_MAX_ERRORS; }
-const char *name_text(const Parser *p, StrId id) { return str_text(&p->m->strings, id); }
+bool too_many_errors(const Parser *parser) {
+    return parser->d->nerrors - parser->first_error >= DIAG_MAX_ERRORS;
+}
+const char *name_text(const Parser *parser, StrId id) { return str_text(&parser->m->strings, id); }
 
-uint32_t line_of(const Parser *p, SrcLoc loc) {
+uint32_t line_of(const Parser *parser, SrcLoc loc) {
     uint32_t line, column;
-    source_position(&p->m->source, loc, &line, &column);
+    source_position(&parser->m->source, loc, &line, &column);
     return line;
 }
 
 /* A brace that belongs to a vector operand rather than to a block: blocks hold statements. */
-static bool is_operand_brace(Parser *p) {
-    if (at(p, '}')) {
-        if (!p->operand_braces)
+static bool is_operand_brace(Parser *parser) {
+    if (at(parser, '}')) {
+        if (!parser->operand_braces)
             return false;
-        p->operand_braces--;
+        parser->operand_braces--;
         return true;
     }
-    const char *c = p->lx.text + p->lx.at;
+    const char *c = parser->lx.text + parser->lx.at;
     c += strcspn(c, "{};");
-    p->operand_braces += p->operand_braces || *c == '}';
-    return p->operand_braces != 0;
+    parser->operand_braces += parser->operand_braces || *c == '}';
+    return parser->operand_braces != 0;
 }
 
-void skip_statement(Parser *p) {
-    while (!at(p, TK_EOF) && ((!at(p, '{') && !at(p, '}')) || is_operand_brace(p))) {
-        bool end = at(p, ';');
-        if (too_many_errors(p)) {
-            p->lx.at = p->lx.size;
+void skip_statement(Parser *parser) {
+    while (!at(parser, TK_EOF) && ((!at(parser, '{') && !at(parser, '}')) || is_operand_brace(parser))) {
+        bool end = at(parser, ';');
+        if (too_many_errors(parser)) {
+            parser->lx.at = parser->lx.size;
             end = false;
         }
-        next(p);
+        next(parser);
         if (end)
             break;
     }
-    p->operand_braces = 0;
+    parser->operand_braces = 0;
 }
 
 /* names */
 
-uint32_t *slot_of(Parser *p, U32Vec *v, StrId id) {
-    while (v->n <= id.i)
-        VEC_ADD(&p->tmp, v, 0u);
-    return &v->at[id.i];
+uint32_t *slot_of(Parser *parser, U32Vec *vec, StrId id) {
+    while (vec->n <= id.i)
+        VEC_ADD(&parser->tmp, vec, 0u);
+    return &vec->at[id.i];
 }
 
-static uint16_t depth_now(const Parser *p) { return (uint16_t)(p->scopes.n - 1); }
+static uint16_t depth_now(const Parser *parser) { return (uint16_t)(parser->scopes.n - 1); }
 
-bool open_scope(Parser *p) {
-    if (p->scopes.n >= MAX_SCOPES)
-        return diag(p->d, here(p), DIAG_E0112, "blocks", (unsigned)MAX_SCOPES);
-    VEC_ADD(&p->tmp, &p->scopes, ((Scope){.first_ref = p->refs.n}));
+bool open_scope(Parser *parser) {
+    if (parser->scopes.n >= MAX_SCOPES)
+        return diag(parser->d, here(parser), DIAG_E0112, "blocks", (unsigned)MAX_SCOPES);
+    VEC_ADD(&parser->tmp, &parser->scopes, ((Scope){.first_ref = parser->refs.n}));
     return true;
 }
 
-static bool settle_ref(Parser *p, const PendingRef *r) {
-    uint32_t slot = r->name.i < p->bind_of.n ? p->bind_of.at[r->name.i] : 0;
-    const Bind *b = slot ? &p->binds.at[slot - 1] : NULL;
-    if (!b || b->depth != depth_now(p))
+static bool settle_ref(Parser *parser, const PendingRef *ref) {
+    uint32_t slot = ref->name.i < parser->bind_of.n ? parser->bind_of.at[ref->name.i] : 0;
+    const Bind *bind = slot ? &parser->binds.at[slot - 1] : NULL;
+    if (!bind || bind->depth != depth_now(parser))
         return false;
-    switch (r->kind) {
+    switch (ref->kind) {
     case REF_LABEL:
-        if (b->kind != B_LABEL)
+        if (bind->kind != B_LABEL)
             return false;
-        p->insns.at[r->insn].operands[r->slot].label = b->value - 1;
+        parser->insns.at[ref->insn].operands[ref->slot].label = bind->value - 1;
         return true;
     case REF_TARGET:
-        if (b->kind != B_LABEL)
+        if (bind->kind != B_LABEL)
             return false;
-        p->branch_tables.at[r->insn].labels[r->slot] = b->value - 1;
+        parser->branch_tables.at[ref->insn].labels[ref->slot] = bind->value - 1;
         return true;
     default:
-        if (b->kind != (r->kind == REF_CALLS ? B_CALLS : B_BRANCHES))
+        if (bind->kind != (ref->kind == REF_CALLS ? B_CALLS : B_BRANCHES))
             return false;
-        p->insns.at[r->insn].table = b->value;
+        parser->insns.at[ref->insn].table = bind->value;
         return true;
     }
 }
 
 /* A call may name a variable that is initialised with functions alone: the list of its targets. */
-static bool settle_jump_table(Parser *p, const PendingRef *r) {
-    uint32_t slot = r->kind == REF_CALLS && r->name.i < p->bind_of.n ? p->bind_of.at[r->name.i] : 0;
-    const Bind *b = slot ? &p->binds.at[slot - 1] : NULL;
-    if (!b || b->kind != B_VAR)
+static bool settle_jump_table(Parser *parser, const PendingRef *ref) {
+    uint32_t slot =
+        ref->kind == REF_CALLS && ref->name.i < parser->bind_of.n ? parser->bind_of.at[ref->name.i] : 0;
+    const Bind *bind = slot ? &parser->binds.at[slot - 1] : NULL;
+    if (!bind || bind->kind != B_VAR)
         return false;
-    const PtxVar *v = &p->vars.at[b->value - 1];
-    PtxCallTable t = {.name = r->name, .n = v->ninits};
-    t.funcs = ARENA_ARRAY(p->a, uint32_t, v->ninits + 1);
-    for (uint32_t k = 0; k < v->ninits; k++) {
-        if (!(v->inits[k].sym & PTX_SYM_FUNC) || v->inits[k].value)
+    const PtxVar *var = &parser->vars.at[bind->value - 1];
+    PtxCallTable t = {.name = ref->name, .n = var->ninits};
+    t.funcs = ARENA_ARRAY(parser->a, uint32_t, var->ninits + 1);
+    for (uint32_t k = 0; k < var->ninits; k++) {
+        if (!(var->inits[k].sym & PTX_SYM_FUNC) || var->inits[k].value)
             return false;
-        t.funcs[k] = (v->inits[k].sym & ~PTX_SYM_FUNC) - 1;
+        t.funcs[k] = (var->inits[k].sym & ~PTX_SYM_FUNC) - 1;
     }
     if (!t.n)
         return false;
-    VEC_ADD(&p->tmp, &p->call_tables, t);
-    p->insns.at[r->insn].table = p->call_tables.n;
+    VEC_ADD(&parser->tmp, &parser->call_tables, t);
+    parser->insns.at[ref->insn].table = parser->call_tables.n;
     return true;
 }
 
-static void close_refs(Parser *p, uint32_t first) {
+static void close_refs(Parser *parser, uint32_t first) {
     uint32_t kept = first;
-    bool last = p->scopes.n == 3; /* the function's own scope */
-    for (uint32_t i = first; i < p->refs.n; i++) {
-        PendingRef r = p->refs.at[i];
-        if (settle_ref(p, &r) || (last && settle_jump_table(p, &r)))
+    bool last = parser->scopes.n == 3; /* the function's own scope */
+    for (uint32_t i = first; i < parser->refs.n; i++) {
+        PendingRef r = parser->refs.at[i];
+        if (settle_ref(parser, &r) || (last && settle_jump_table(parser, &r)))
             continue;
         static const char *const what[] = {"label", "branch table", "prototype or target list", "label"};
         if (last)
-            diag(p->d, r.loc, DIAG_E0111, what[r.kind], name_text(p, r.name));
+            diag(parser->d, r.loc, DIAG_E0111, what[r.kind], name_text(parser, r.name));
         else
-            p->refs.at[kept++] = r;
+            parser->refs.at[kept++] = r;
     }
-    p->refs.n = kept;
+    parser->refs.n = kept;
 }
 
-void close_scope(Parser *p) {
-    Scope s = p->scopes.at[p->scopes.n - 1];
-    close_refs(p, s.first_ref);
-    for (uint32_t i = s.first_bind; i; i = p->binds.at[i - 1].next)
-        p->bind_of.at[p->binds.at[i - 1].name.i] = p->binds.at[i - 1].shadowed;
+void close_scope(Parser *parser) {
+    Scope s = parser->scopes.at[parser->scopes.n - 1];
+    close_refs(parser, s.first_ref);
+    for (uint32_t i = s.first_bind; i; i = parser->binds.at[i - 1].next)
+        parser->bind_of.at[parser->binds.at[i - 1].name.i] = parser->binds.at[i - 1].shadowed;
     if (s.first_range)
-        p->range_epoch++;
-    for (uint32_t i = s.first_range; i; i = p->ranges.at[i - 1].next)
-        p->range_of.at[p->ranges.at[i - 1].prefix.i] = p->ranges.at[i - 1].shadowed;
-    p->scopes.n--;
+        parser->range_epoch++;
+    for (uint32_t i = s.first_range; i; i = parser->ranges.at[i - 1].next)
+        parser->range_of.at[parser->ranges.at[i - 1].prefix.i] = parser->ranges.at[i - 1].shadowed;
+    parser->scopes.n--;
 }
 
-static uint32_t bind_at(Parser *p, StrId name, BindKind kind, uint32_t value, SrcLoc loc, uint16_t depth) {
-    uint32_t *slot = slot_of(p, &p->bind_of, name);
-    Bind *b = VEC_PUSH(&p->tmp, &p->binds);
-    Scope *s = &p->scopes.at[depth];
-    *b = (Bind){name, (uint8_t)kind, 1, depth, value, *slot, s->first_bind, p->range_epoch, loc};
-    *slot = s->first_bind = p->binds.n;
-    return p->binds.n;
+static uint32_t bind_at(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc,
+                        uint16_t depth) {
+    uint32_t *slot = slot_of(parser, &parser->bind_of, name);
+    Bind *b = VEC_PUSH(&parser->tmp, &parser->binds);
+    Scope *scope = &parser->scopes.at[depth];
+    *b = (Bind){name, (uint8_t)kind, 1, depth, value, *slot, scope->first_bind, parser->range_epoch, loc};
+    *slot = scope->first_bind = parser->binds.n;
+    return parser->binds.n;
 }
 
-uint32_t declare(Parser *p, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
-    uint32_t slot = *slot_of(p, &p->bind_of, name);
-    if (slot && p->binds.at[slot - 1].depth == depth_now(p)) {
-        diag(p->d, loc, DIAG_E0110, name_text(p, name), line_of(p, p->binds.at[slot - 1].loc));
+uint32_t declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
+    uint32_t slot = *slot_of(parser, &parser->bind_of, name);
+    if (slot && parser->binds.at[slot - 1].depth == depth_now(parser)) {
+        diag(parser->d, loc, DIAG_E0110, name_text(parser, name),
+             line_of(parser, parser->binds.at[slot - 1].loc));
         return 0;
     }
-    return bind_at(p, name, kind, value, loc, depth_now(p));
+    return bind_at(parser, name, kind, value, loc, depth_now(parser));
 }
 
-void declare_global(Parser *p, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
-    uint32_t index = bind_at(p, name, kind, value, loc, 1);
-    uint32_t inner = p->binds.at[index - 1].shadowed;
-    if (!inner || p->binds.at[inner - 1].depth <= 1)
+void declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
+    uint32_t index = bind_at(parser, name, kind, value, loc, 1);
+    uint32_t inner = parser->binds.at[index - 1].shadowed;
+    if (!inner || parser->binds.at[inner - 1].depth <= 1)
         return;
-    p->bind_of.at[name.i] = inner; /* a parameter of that name stays in front */
-    while (p->binds.at[inner - 1].shadowed && p->binds.at[p->binds.at[inner - 1].shadowed - 1].depth > 1)
-        inner = p->binds.at[inner - 1].shadowed;
-    p->binds.at[index - 1].shadowed = p->binds.at[inner - 1].shadowed;
-    p->binds.at[inner - 1].shadowed = index;
+    parser->bind_of.at[name.i] = inner; /* a parameter of that name stays in front */
+    while (parser->binds.at[inner - 1].shadowed &&
+           parser->binds.at[parser->binds.at[inner - 1].shadowed - 1].depth > 1)
+        inner = parser->binds.at[inner - 1].shadowed;
+    parser->binds.at[index - 1].shadowed = parser->binds.at[inner - 1].shadowed;
+    parser->binds.at[inner - 1].shadowed = index;
 }
 
-bool declare_range(Parser *p, StrId prefix, PtxType type, unsigned vec, uint32_t count, SrcLoc loc) {
-    uint32_t *slot = slot_of(p, &p->range_of, prefix);
-    if (*slot && p->ranges.at[*slot - 1].depth == depth_now(p))
-        return diag(p->d, loc, DIAG_E0110, name_text(p, prefix), line_of(p, p->ranges.at[*slot - 1].loc));
-    RegRange *r = VEC_PUSH(&p->tmp, &p->ranges);
-    Scope *s = &p->scopes.at[depth_now(p)];
-    *r = (RegRange){prefix, (uint8_t)type, (uint8_t)vec, depth_now(p), count, *slot, s->first_range, loc};
-    *slot = s->first_range = p->ranges.n;
-    p->range_epoch++;
+bool declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count, SrcLoc loc) {
+    uint32_t *slot = slot_of(parser, &parser->range_of, prefix);
+    if (*slot && parser->ranges.at[*slot - 1].depth == depth_now(parser))
+        return diag(parser->d, loc, DIAG_E0110, name_text(parser, prefix),
+                    line_of(parser, parser->ranges.at[*slot - 1].loc));
+    RegRange *r = VEC_PUSH(&parser->tmp, &parser->ranges);
+    Scope *scope = &parser->scopes.at[depth_now(parser)];
+    *r = (RegRange){prefix, (uint8_t)type, (uint8_t)vec,       depth_now(parser),
+                    count,  *slot,         scope->first_range, loc};
+    *slot = scope->first_range = parser->ranges.n;
+    parser->range_epoch++;
     return true;
 }
 
-uint32_t new_reg(Parser *p, StrId name, PtxType type, SrcLoc loc) {
-    *VEC_PUSH(&p->tmp, &p->regs) = (PtxReg){name, type, loc};
-    return p->regs.n - 1;
+uint32_t new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc) {
+    *VEC_PUSH(&parser->tmp, &parser->regs) = (PtxReg){name, type, loc};
+    return parser->regs.n - 1;
 }
 
-uint32_t new_vector_reg(Parser *p, StrId name, PtxType type, unsigned vec, SrcLoc loc) {
+uint32_t new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc) {
     uint32_t first = 0;
     for (unsigned i = 0; i < vec; i++) {
-        char *text = arena_printf(&p->tmp, "%s.%c", name_text(p, name), "xyzw"[i]);
-        uint32_t id = new_reg(p, str_intern_z(&p->m->strings, text), type, loc);
+        char *text = arena_printf(&parser->tmp, "%s.%c", name_text(parser, name), "xyzw"[i]);
+        uint32_t id = new_reg(parser, str_intern_z(&parser->m->strings, text), type, loc);
         first = first ? first : id;
     }
     return first;
@@ -224,9 +233,9 @@ uint32_t new_vector_reg(Parser *p, StrId name, PtxType type, unsigned vec, SrcLo
 
 /* The range, innermost first, that has a register called `name`: every split into prefix and number is
  * tried, since %r1<5> also declares %r10. */
-static const RegRange *find_range(Parser *p, StrId name) {
-    const char *text = name_text(p, name);
-    size_t size = str_size(&p->m->strings, name);
+static const RegRange *find_range(Parser *parser, StrId name) {
+    const char *text = name_text(parser, name);
+    size_t size = str_size(&parser->m->strings, name);
     const RegRange *best = NULL;
     uint64_t number = 0, scale = 1;
     for (size_t n = size; n-- > 1 && size - n <= 10 && text[n] >= '0' && text[n] <= '9';) {
@@ -234,52 +243,52 @@ static const RegRange *find_range(Parser *p, StrId name) {
         scale *= 10;
         if (text[n] == '0' && n + 1 < size) /* no leading zeros */
             continue;
-        StrId prefix = str_find(&p->m->strings, text, n);
-        uint32_t slot = prefix.i && prefix.i < p->range_of.n ? p->range_of.at[prefix.i] : 0;
-        for (; slot; slot = p->ranges.at[slot - 1].shadowed) {
-            const RegRange *r = &p->ranges.at[slot - 1];
-            if (number < r->count && (!best || r->depth > best->depth))
-                best = r;
-            if (number < r->count)
+        StrId prefix = str_find(&parser->m->strings, text, n);
+        uint32_t slot = prefix.i && prefix.i < parser->range_of.n ? parser->range_of.at[prefix.i] : 0;
+        for (; slot; slot = parser->ranges.at[slot - 1].shadowed) {
+            const RegRange *range = &parser->ranges.at[slot - 1];
+            if (number < range->count && (!best || range->depth > best->depth))
+                best = range;
+            if (number < range->count)
                 break;
         }
     }
     return best;
 }
 
-Bind *lookup(Parser *p, StrId name) {
-    uint32_t slot = *slot_of(p, &p->bind_of, name);
-    Bind *b = slot ? &p->binds.at[slot - 1] : NULL;
-    if (b && b->epoch == p->range_epoch)
-        return b;
-    const RegRange *r = p->ranges.n ? find_range(p, name) : NULL;
-    if (r && (!b || r->depth > b->depth)) {
-        RegRange range = *r;
-        uint32_t id = range.vec > 1 ? new_vector_reg(p, name, (PtxType)range.type, range.vec, range.loc)
-                                    : new_reg(p, name, (PtxType)range.type, range.loc);
-        slot = bind_at(p, name, range.vec > 1 ? B_VREG : B_REG, id, range.loc, range.depth);
-        b = &p->binds.at[slot - 1];
-        b->count = range.vec;
+Bind *lookup(Parser *parser, StrId name) {
+    uint32_t slot = *slot_of(parser, &parser->bind_of, name);
+    Bind *bind = slot ? &parser->binds.at[slot - 1] : NULL;
+    if (bind && bind->epoch == parser->range_epoch)
+        return bind;
+    const RegRange *reg_range = parser->ranges.n ? find_range(parser, name) : NULL;
+    if (reg_range && (!bind || reg_range->depth > bind->depth)) {
+        RegRange range = *reg_range;
+        uint32_t id = range.vec > 1 ? new_vector_reg(parser, name, (PtxType)range.type, range.vec, range.loc)
+                                    : new_reg(parser, name, (PtxType)range.type, range.loc);
+        slot = bind_at(parser, name, range.vec > 1 ? B_VREG : B_REG, id, range.loc, range.depth);
+        bind = &parser->binds.at[slot - 1];
+        bind->count = range.vec;
     }
-    if (b)
-        b->epoch = p->range_epoch;
-    return b;
+    if (bind)
+        bind->epoch = parser->range_epoch;
+    return bind;
 }
 
-void add_ref(Parser *p, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot) {
-    PendingRef *r = VEC_PUSH(&p->tmp, &p->refs);
-    r->name = name;
-    r->loc = loc;
-    r->kind = (uint8_t)kind;
-    r->insn = insn;
-    r->slot = slot;
+void add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot) {
+    PendingRef *ref = VEC_PUSH(&parser->tmp, &parser->refs);
+    ref->name = name;
+    ref->loc = loc;
+    ref->kind = (uint8_t)kind;
+    ref->insn = insn;
+    ref->slot = slot;
 }
 
 /* special registers */
 
-static void declare_sreg(Parser *p, const char *name, PtxSreg r, unsigned component) {
-    uint32_t slot = declare(p, str_intern_z(&p->m->strings, name), B_SREG, r, (SrcLoc){0});
-    p->binds.at[slot - 1].count = (uint8_t)component;
+static void declare_sreg(Parser *parser, const char *name, PtxSreg r, unsigned component) {
+    uint32_t slot = declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, r, (SrcLoc){0});
+    parser->binds.at[slot - 1].count = (uint8_t)component;
 }
 
 static void declare_sregs(Parser *p) {
@@ -310,81 +319,82 @@ static void declare_sregs(Parser *p) {
 
 /* entry points */
 
-static void finish_module(Parser *p) {
-    PtxModule *m = p->m;
-    m->vars = arena_copy(p->a, p->vars.at, sizeof *p->vars.at * p->vars.n);
-    m->nvars = p->vars.n;
-    m->funcs = arena_copy(p->a, p->funcs.at, sizeof *p->funcs.at * p->funcs.n);
-    m->nfuncs = p->funcs.n;
-    m->files = ARENA_ARRAY(p->a, StrId, p->files.n);
-    m->nfiles = p->files.n;
-    for (uint32_t i = 0; i < p->files.n; i++)
-        m->files[i].i = p->files.at[i];
-    m->sections = arena_copy(p->a, p->sections.at, sizeof *p->sections.at * p->sections.n);
-    m->nsections = p->sections.n;
+static void finish_module(Parser *parser) {
+    PtxModule *module = parser->m;
+    module->vars = arena_copy(parser->a, parser->vars.at, sizeof *parser->vars.at * parser->vars.n);
+    module->nvars = parser->vars.n;
+    module->funcs = arena_copy(parser->a, parser->funcs.at, sizeof *parser->funcs.at * parser->funcs.n);
+    module->nfuncs = parser->funcs.n;
+    module->files = ARENA_ARRAY(parser->a, StrId, parser->files.n);
+    module->nfiles = parser->files.n;
+    for (uint32_t i = 0; i < parser->files.n; i++)
+        module->files[i].i = parser->files.at[i];
+    module->sections =
+        arena_copy(parser->a, parser->sections.at, sizeof *parser->sections.at * parser->sections.n);
+    module->nsections = parser->sections.n;
 }
 
-static void index_lines(PtxModule *m) {
-    const char *text = m->source.text, *end = text + m->source.size_bytes;
+static void index_lines(PtxModule *module) {
+    const char *text = module->source.text, *end = text + module->source.size_bytes;
     uint32_t n = 1;
     for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))); p++)
         n++;
-    m->line_starts = ARENA_ARRAY(&m->arena, uint32_t, n);
-    m->nsource_lines = 1;
+    module->line_starts = ARENA_ARRAY(&module->arena, uint32_t, n);
+    module->nsource_lines = 1;
     for (const char *p = text; (p = memchr(p, '\n', (size_t)(end - p))); p++)
-        m->line_starts[m->nsource_lines++] = (uint32_t)(p + 1 - text);
+        module->line_starts[module->nsource_lines++] = (uint32_t)(p + 1 - text);
 }
 
 static PtxModule *new_module(const char *name, const char *text, size_t size) {
-    PtxModule *m = calloc(1, sizeof *m);
-    if (!m)
+    PtxModule *module = calloc(1, sizeof *module);
+    if (!module)
         return NULL;
-    char *copy = arena_alloc(&m->arena, size + 1);
+    char *copy = arena_alloc(&module->arena, size + 1);
     if (size)
         memcpy(copy, text, size);
-    m->source = (Source){arena_copy(&m->arena, name, strlen(name) + 1), copy, size};
-    m->address_bits = 64;
-    index_lines(m);
-    return m;
+    module->source = (Source){arena_copy(&module->arena, name, strlen(name) + 1), copy, size};
+    module->address_bits = 64;
+    index_lines(module);
+    return module;
 }
 
-PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *d) {
+PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *diags) {
     if (size > FILE_MAX_BYTES) {
-        diag(d, (SrcLoc){0}, DIAG_E0004, (unsigned long long)size, (unsigned long long)FILE_MAX_BYTES);
+        diag(diags, (SrcLoc){0}, DIAG_E0004, (unsigned long long)size, (unsigned long long)FILE_MAX_BYTES);
         return NULL;
     }
-    PtxModule *m = new_module(name, text, size);
-    if (!m)
+    PtxModule *module = new_module(name, text, size);
+    if (!module)
         return NULL;
-    const Source *outer = d->source;
-    d->source = &m->source;
-    Parser *p = calloc(1, sizeof *p);
-    bool ok = p != NULL;
-    if (p) {
-        *p = (Parser){.m = m, .a = &m->arena, .d = d, .first_error = d->nerrors};
+    const Source *outer = diags->source;
+    diags->source = &module->source;
+    Parser *parser = calloc(1, sizeof *parser);
+    bool ok = parser != NULL;
+    if (parser) {
+        *parser = (Parser){.m = module, .a = &module->arena, .d = diags, .first_error = diags->nerrors};
         locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-        p->lx = (Lexer){m->source.text, 0, (uint32_t)size, &m->strings, d, c};
-        if (size >= 3 && !memcmp(m->source.text, "\xef\xbb\xbf", 3)) /* byte order mark of UTF-8 */
-            p->lx.at = 3;
-        p->name_underscore = str_intern_z(&m->strings, "_");
-        p->name_warp_sz = str_intern_z(&m->strings, "WARP_SZ");
-        VEC_PUSH(&p->tmp, &p->scopes);
-        declare_sregs(p);
-        VEC_PUSH(&p->tmp, &p->scopes);
-        next(p);
-        parse_module(p);
-        finish_module(p);
-        if (!too_many_errors(p))
-            ptx_check(m, d);
-        ok = d->nerrors == p->first_error;
+        parser->lx = (Lexer){module->source.text, 0, (uint32_t)size, &module->strings, diags, c};
+        if (size >= 3 && !memcmp(module->source.text, "\xef\xbb\xbf", 3)) /* byte order mark of UTF-8 */
+            parser->lx.at = 3;
+        parser->name_underscore = str_intern_z(&module->strings, "_");
+        parser->name_warp_sz = str_intern_z(&module->strings, "WARP_SZ");
+        VEC_PUSH(&parser->tmp, &parser->scopes);
+        declare_sregs(parser);
+        VEC_PUSH(&parser->tmp, &parser->scopes);
+        next(parser);
+        parse_module(parser);
+        finish_module(parser);
+        if (!too_many_errors(parser))
+            ptx_check(module, diags);
+        ok = diags->nerrors == parser->first_error;
         if (c)
             freelocale(c);
-        arena_free(&p->tmp);
-        free(p);
+        arena_free(&parser->tmp);
+        free(parser);
     }
-    d->source = outer;
+    diags->source = outer;
     if (ok)
-        return m;
-    ptx_free(m);
+        return module;
+    ptx_free(module);
     return NULL;
 }

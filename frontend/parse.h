@@ -101,33 +101,34 @@ typedef struct {
 } Parser;
 
 /* parse.c: tokens */
-static inline void next(Parser *p) { lex_next(&p->lx, &p->tok); }
-static inline bool at(const Parser *p, unsigned kind) { return p->tok.kind == kind; }
-static inline SrcLoc here(const Parser *p) { return tok_loc(&p->tok); }
-bool accept(Parser *p, unsigned kind);
-bool expect(Parser *p, unsigned kind, const char *what);
-bool fail_expected(Parser *p, const char *what); /* E0102 at the current token; returns false */
-bool at_dir(const Parser *p, const char *name);  /* the token is that directive */
-bool accept_dir(Parser *p, const char *name);
+static inline void next(Parser *parser) { lex_next(&parser->lx, &parser->tok); }
+static inline bool at(const Parser *parser, unsigned kind) { return parser->tok.kind == kind; }
+static inline SrcLoc here(const Parser *parser) { return tok_loc(&parser->tok); }
+bool accept(Parser *parser, unsigned kind);
+bool expect(Parser *parser, unsigned kind, const char *what);
+bool fail_expected(Parser *parser, const char *what); /* E0102 at the current token; returns false */
+bool at_dir(const Parser *parser, const char *name);  /* the token is that directive */
+bool accept_dir(Parser *parser, const char *name);
 /* The entry for `id` in a table by StrId, grown as needed; valid until it grows again. */
-uint32_t *slot_of(Parser *p, U32Vec *table, StrId id);
-bool too_many_errors(const Parser *p);
-const char *name_text(const Parser *p, StrId id);
-uint32_t line_of(const Parser *p, SrcLoc loc);
-void skip_statement(Parser *p); /* behind the next `;`, or to a brace */
+uint32_t *slot_of(Parser *parser, U32Vec *table, StrId id);
+bool too_many_errors(const Parser *parser);
+const char *name_text(const Parser *parser, StrId id);
+uint32_t line_of(const Parser *parser, SrcLoc loc);
+void skip_statement(Parser *parser); /* behind the next `;`, or to a brace */
 /* parse.c: names */
-bool open_scope(Parser *p);
-void close_scope(Parser *p);
+bool open_scope(Parser *parser);
+void close_scope(Parser *parser);
 /* Declare `name` in the innermost scope; E0110 and 0 if it is there already. Index + 1 of the binding. */
-uint32_t declare(Parser *p, StrId name, BindKind kind, uint32_t value, SrcLoc loc);
-void declare_global(Parser *p, StrId name, BindKind kind, uint32_t value, SrcLoc loc); /* at module level */
-bool declare_range(Parser *p, StrId prefix, PtxType type, unsigned vec, uint32_t count, SrcLoc loc);
+uint32_t declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc);
+void declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value,
+                    SrcLoc loc); /* at module level */
+bool declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count, SrcLoc loc);
 /* The innermost meaning of a name, NULL if it has none. Valid until the next declaration. */
-Bind *lookup(Parser *p, StrId name);
-uint32_t new_reg(Parser *p, StrId name, PtxType type, SrcLoc loc);
+Bind *lookup(Parser *parser, StrId name);
+uint32_t new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc);
 /* Registers of a vector register are v.x v.y v.z v.w. Returns the id of the first. */
-uint32_t new_vector_reg(Parser *p, StrId name, PtxType type, unsigned vec, SrcLoc loc);
-void add_ref(Parser *p, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot);
+uint32_t new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc);
+void add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot);
 
 /* parse_expr.c */
 typedef struct {
@@ -136,16 +137,16 @@ typedef struct {
     bool is_literal; /* a floating-point literal: no arithmetic was done */
     uint64_t bits;
 } ConstVal;
-bool parse_const(Parser *p, ConstVal *out); /* a whole constant expression */
-bool parse_const_int(Parser *p, int64_t *out, const char *what);
-bool parse_const_u32(Parser *p, uint32_t *out, const char *what);
+bool parse_const(Parser *parser, ConstVal *out); /* a whole constant expression */
+bool parse_const_int(Parser *parser, int64_t *out, const char *what);
+bool parse_const_u32(Parser *parser, uint32_t *out, const char *what);
 /* Value as IMM_F32 or IMM_F64 bits; ints are not converted. */
-uint32_t const_f32_bits(const ConstVal *v);
-uint64_t const_f64_bits(const ConstVal *v);
+uint32_t const_f32_bits(const ConstVal *val);
+uint64_t const_f64_bits(const ConstVal *val);
 
 /* parse_decl.c */
-bool parse_reg_decl(Parser *p);
-bool parse_type(Parser *p, PtxType *out);
+bool parse_reg_decl(Parser *parser);
+bool parse_type(Parser *parser, PtxType *out);
 typedef struct {
     bool is_param;  /* of a function or prototype: one name, no initialiser */
     bool is_kernel; /* of an entry */
@@ -154,19 +155,19 @@ typedef struct {
 } VarContext;
 /* At the state space directive (`.param`, `.global` ...). Returns index + 1 of the (last) variable in *out;
  * for `.reg` parameters *reg is the register. */
-bool parse_var_decl(Parser *p, const VarContext *c, uint32_t *out, uint32_t *reg);
+bool parse_var_decl(Parser *parser, const VarContext *context, uint32_t *out, uint32_t *reg);
 
 /* parse_module.c */
-bool parse_module(Parser *p);
-bool parse_call_prototype(Parser *p, StrId name, SrcLoc loc);
-bool parse_call_targets(Parser *p, StrId name, SrcLoc loc);
-bool parse_pragma(Parser *p);
+bool parse_module(Parser *parser);
+bool parse_call_prototype(Parser *parser, StrId name, SrcLoc loc);
+bool parse_call_targets(Parser *parser, StrId name, SrcLoc loc);
+bool parse_pragma(Parser *parser);
 
 /* parse_body.c: at the `{` of a function body, up to and including its `}` */
-bool parse_body(Parser *p);
-bool parse_file(Parser *p);
-bool parse_section(Parser *p);
+bool parse_body(Parser *parser);
+bool parse_file(Parser *parser);
+bool parse_section(Parser *parser);
 
 /* parse_insn.c: at the opcode or guard */
-bool parse_insn(Parser *p);
+bool parse_insn(Parser *parser);
 #endif

@@ -4,45 +4,45 @@
 #include "frontend/parse.h"
 #include <string.h>
 
-static double as_double(const ConstVal *v) {
+static double as_double(const ConstVal *val) {
     double d;
     float f;
-    if (v->kind == IMM_F64) {
-        memcpy(&d, &v->bits, sizeof d);
+    if (val->kind == IMM_F64) {
+        memcpy(&d, &val->bits, sizeof d);
         return d;
     }
-    if (v->kind == IMM_F32) {
-        uint32_t bits = (uint32_t)v->bits;
+    if (val->kind == IMM_F32) {
+        uint32_t bits = (uint32_t)val->bits;
         memcpy(&f, &bits, sizeof f);
         return (double)f;
     }
-    return v->is_unsigned ? (double)v->bits : (double)(int64_t)v->bits;
+    return val->is_unsigned ? (double)val->bits : (double)(int64_t)val->bits;
 }
 
-static void set_double(ConstVal *v, double d) {
-    *v = (ConstVal){.kind = IMM_F64};
-    memcpy(&v->bits, &d, sizeof d);
+static void set_double(ConstVal *val, double d) {
+    *val = (ConstVal){.kind = IMM_F64};
+    memcpy(&val->bits, &d, sizeof d);
 }
 
 static void set_int(ConstVal *v, uint64_t bits, bool is_unsigned) {
     *v = (ConstVal){.kind = IMM_INT, .is_unsigned = is_unsigned, .bits = bits};
 }
 
-uint32_t const_f32_bits(const ConstVal *v) {
-    if (v->kind == IMM_F32)
-        return (uint32_t)v->bits;
-    float f = (float)as_double(v);
+uint32_t const_f32_bits(const ConstVal *val) {
+    if (val->kind == IMM_F32)
+        return (uint32_t)val->bits;
+    float f = (float)as_double(val);
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
 }
 
 /* Widening keeps NaN payloads: through the bits, since a conversion would quiet a signalling NaN. */
-uint64_t const_f64_bits(const ConstVal *v) {
-    uint32_t f = (uint32_t)v->bits;
-    if (v->kind == IMM_F32 && (f & 0x7fffffffu) > 0x7f800000u)
+uint64_t const_f64_bits(const ConstVal *val) {
+    uint32_t f = (uint32_t)val->bits;
+    if (val->kind == IMM_F32 && (f & 0x7fffffffu) > 0x7f800000u)
         return (uint64_t)(f >> 31) << 63 | (uint64_t)0x7ff << 52 | (uint64_t)(f & 0x7fffffu) << 29;
-    double d = as_double(v);
+    double d = as_double(val);
     uint64_t bits;
     memcpy(&bits, &d, sizeof bits);
     return bits;
@@ -59,44 +59,44 @@ static const BinaryOp binary_ops[] = {
     {'|', 3, "|"},     {TK_ANDAND, 2, "&&"}, {TK_OROR, 1, "||"},
 };
 
-static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth);
+static bool parse_ternary(Parser *parser, ConstVal *out, unsigned depth);
 
-static bool parse_cast(Parser *p, ConstVal *out, unsigned depth, bool *was_cast);
-static bool parse_unary(Parser *p, ConstVal *out, unsigned depth) {
+static bool parse_cast(Parser *parser, ConstVal *out, unsigned depth, bool *was_cast);
+static bool parse_unary(Parser *parser, ConstVal *out, unsigned depth) {
     if (depth > MAX_EXPR_DEPTH)
-        return diag(p->d, here(p), DIAG_E0112, "constant expressions", (unsigned)MAX_EXPR_DEPTH);
-    Token t = p->tok;
+        return diag(parser->d, here(parser), DIAG_E0112, "constant expressions", (unsigned)MAX_EXPR_DEPTH);
+    Token t = parser->tok;
     bool was_cast;
     switch (t.kind) {
     case TK_INT:
-        next(p);
+        next(parser);
         set_int(out, t.value, t.is_unsigned);
         return true;
     case TK_FLT:
     case TK_DBL:
-        next(p);
+        next(parser);
         *out = (ConstVal){t.kind == TK_FLT ? IMM_F32 : IMM_F64, false, true, t.value};
         return true;
     case TK_IDENT:
-        if (!str_eq(t.str, p->name_warp_sz))
-            return fail_expected(p, "a constant");
-        next(p);
+        if (!str_eq(t.str, parser->name_warp_sz))
+            return fail_expected(parser, "a constant");
+        next(parser);
         set_int(out, 32, false);
         return true;
     case '(':
-        next(p);
-        if (!parse_cast(p, out, depth, &was_cast))
+        next(parser);
+        if (!parse_cast(parser, out, depth, &was_cast))
             return false;
-        return was_cast || (parse_ternary(p, out, depth + 1) && expect(p, ')', "')'"));
+        return was_cast || (parse_ternary(parser, out, depth + 1) && expect(parser, ')', "')'"));
     case '+':
     case '-':
     case '~':
     case '!':
-        next(p);
-        if (!parse_unary(p, out, depth + 1))
+        next(parser);
+        if (!parse_unary(parser, out, depth + 1))
             return false;
         break;
-    default: return fail_expected(p, "a constant");
+    default: return fail_expected(parser, "a constant");
     }
     if (t.kind == '-' && out->kind == IMM_F32)
         out->bits ^= 0x80000000u;
@@ -105,7 +105,7 @@ static bool parse_unary(Parser *p, ConstVal *out, unsigned depth) {
     else if (t.kind == '-')
         out->bits = 0 - out->bits;
     else if (t.kind == '~' && out->kind != IMM_INT)
-        return diag(p->d, tok_loc(&t), DIAG_E0116, "~");
+        return diag(parser->d, tok_loc(&t), DIAG_E0116, "~");
     else if (t.kind == '~')
         out->bits = ~out->bits;
     else if (t.kind == '!')
@@ -114,22 +114,22 @@ static bool parse_unary(Parser *p, ConstVal *out, unsigned depth) {
 }
 
 /* Behind `(`: `.s64) operand` or `.u64) operand`. */
-static bool parse_cast(Parser *p, ConstVal *out, unsigned depth, bool *was_cast) {
-    bool s64 = at_dir(p, ".s64"), u64 = at_dir(p, ".u64");
-    SrcLoc loc = here(p);
+static bool parse_cast(Parser *parser, ConstVal *out, unsigned depth, bool *was_cast) {
+    bool s64 = at_dir(parser, ".s64"), u64 = at_dir(parser, ".u64");
+    SrcLoc loc = here(parser);
     *was_cast = s64 || u64;
     if (!*was_cast)
         return true;
-    next(p);
-    if (!expect(p, ')', "')'") || !parse_unary(p, out, depth + 1))
+    next(parser);
+    if (!expect(parser, ')', "')'") || !parse_unary(parser, out, depth + 1))
         return false;
     if (out->kind != IMM_INT)
-        return diag(p->d, loc, DIAG_E0116, s64 ? "(.s64)" : "(.u64)");
+        return diag(parser->d, loc, DIAG_E0116, s64 ? "(.s64)" : "(.u64)");
     out->is_unsigned = u64;
     return true;
 }
 
-static bool float_op(Parser *p, const BinaryOp *op, SrcLoc loc, ConstVal *a, const ConstVal *b) {
+static bool float_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *a, const ConstVal *b) {
     double x = as_double(a), y = as_double(b);
     switch (op->kind) {
     case '*': set_double(a, x * y); return true;
@@ -142,7 +142,7 @@ static bool float_op(Parser *p, const BinaryOp *op, SrcLoc loc, ConstVal *a, con
     case TK_GE: set_int(a, x >= y, false); return true;
     case TK_EQ: set_int(a, x == y, false); return true;
     case TK_NE: set_int(a, x != y, false); return true;
-    default: return diag(p->d, loc, DIAG_E0116, op->text);
+    default: return diag(parser->d, loc, DIAG_E0116, op->text);
     }
 }
 
@@ -155,52 +155,52 @@ static uint64_t divide(uint64_t x, uint64_t y, bool is_unsigned, bool want_rem) 
     return (uint64_t)(want_rem ? a % b : a / b);
 }
 
-static uint64_t shift(unsigned kind, const ConstVal *a, uint64_t n) {
-    bool negative = !a->is_unsigned && (int64_t)a->bits < 0;
+static uint64_t shift(unsigned kind, const ConstVal *val, uint64_t n) {
+    bool negative = !val->is_unsigned && (int64_t)val->bits < 0;
     if (n > 63)
         return kind == TK_SHR && negative ? UINT64_MAX : 0;
     if (kind == TK_SHL)
-        return a->bits << n;
-    return negative ? ~(~a->bits >> n) : a->bits >> n;
+        return val->bits << n;
+    return negative ? ~(~val->bits >> n) : val->bits >> n;
 }
 
-static bool int_op(Parser *p, const BinaryOp *op, SrcLoc loc, ConstVal *a, const ConstVal *b) {
-    uint64_t x = a->bits, y = b->bits;
-    bool u = a->is_unsigned || b->is_unsigned;
+static bool int_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *val, const ConstVal *const_val) {
+    uint64_t x = val->bits, y = const_val->bits;
+    bool u = val->is_unsigned || const_val->is_unsigned;
     int order = u ? (x > y) - (x < y) : ((int64_t)x > (int64_t)y) - ((int64_t)x < (int64_t)y);
     switch (op->kind) {
-    case '*': set_int(a, x * y, u); return true;
+    case '*': set_int(val, x * y, u); return true;
     case '/':
     case '%':
         if (!y)
-            return diag(p->d, loc, DIAG_E0115);
-        set_int(a, divide(x, y, u, op->kind == '%'), u);
+            return diag(parser->d, loc, DIAG_E0115);
+        set_int(val, divide(x, y, u, op->kind == '%'), u);
         return true;
-    case '+': set_int(a, x + y, u); return true;
-    case '-': set_int(a, x - y, u); return true;
+    case '+': set_int(val, x + y, u); return true;
+    case '-': set_int(val, x - y, u); return true;
     case TK_SHL:
-    case TK_SHR: set_int(a, shift(op->kind, a, y), a->is_unsigned); return true;
-    case '<': set_int(a, order < 0, false); return true;
-    case '>': set_int(a, order > 0, false); return true;
-    case TK_LE: set_int(a, order <= 0, false); return true;
-    case TK_GE: set_int(a, order >= 0, false); return true;
-    case TK_EQ: set_int(a, x == y, false); return true;
-    case TK_NE: set_int(a, x != y, false); return true;
-    case '&': set_int(a, x & y, true); return true;
-    case '^': set_int(a, x ^ y, true); return true;
-    case '|': set_int(a, x | y, true); return true;
-    case TK_ANDAND: set_int(a, x && y, false); return true;
-    default: set_int(a, x || y, false); return true;
+    case TK_SHR: set_int(val, shift(op->kind, val, y), val->is_unsigned); return true;
+    case '<': set_int(val, order < 0, false); return true;
+    case '>': set_int(val, order > 0, false); return true;
+    case TK_LE: set_int(val, order <= 0, false); return true;
+    case TK_GE: set_int(val, order >= 0, false); return true;
+    case TK_EQ: set_int(val, x == y, false); return true;
+    case TK_NE: set_int(val, x != y, false); return true;
+    case '&': set_int(val, x & y, true); return true;
+    case '^': set_int(val, x ^ y, true); return true;
+    case '|': set_int(val, x | y, true); return true;
+    case TK_ANDAND: set_int(val, x && y, false); return true;
+    default: set_int(val, x || y, false); return true;
     }
 }
 
 /* `7%3`: the lexer takes `%3` for a name; an operator is expected here. */
-static void split_modulo(Parser *p) {
-    if (!at(p, TK_IDENT) || p->lx.text[p->tok.at] != '%')
+static void split_modulo(Parser *parser) {
+    if (!at(parser, TK_IDENT) || parser->lx.text[parser->tok.at] != '%')
         return;
-    p->lx.at = p->tok.at + 1;
-    p->tok.kind = '%';
-    p->tok.size = 1;
+    parser->lx.at = parser->tok.at + 1;
+    parser->tok.kind = '%';
+    parser->tok.size = 1;
 }
 
 static bool parse_binary(Parser *p, ConstVal *out, unsigned min_precedence, unsigned depth) {
@@ -242,25 +242,25 @@ static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth) {
 
 bool parse_const(Parser *p, ConstVal *out) { return parse_ternary(p, out, 0); }
 
-bool parse_const_int(Parser *p, int64_t *out, const char *what) {
+bool parse_const_int(Parser *parser, int64_t *out, const char *what) {
     ConstVal v;
-    SrcLoc loc = here(p);
-    if (!parse_const(p, &v))
+    SrcLoc loc = here(parser);
+    if (!parse_const(parser, &v))
         return false;
     if (v.kind != IMM_INT)
-        return diag(p->d, loc, DIAG_E0102, what, 25, "a floating-point constant");
+        return diag(parser->d, loc, DIAG_E0102, what, 25, "a floating-point constant");
     *out = (int64_t)v.bits;
     return true;
 }
 
-bool parse_const_u32(Parser *p, uint32_t *out, const char *what) {
+bool parse_const_u32(Parser *parser, uint32_t *out, const char *what) {
     int64_t v = 0;
-    SrcLoc loc = here(p);
-    if (!parse_const_int(p, &v, what))
+    SrcLoc loc = here(parser);
+    if (!parse_const_int(parser, &v, what))
         return false;
     if (v < 0 || v > UINT32_MAX) {
-        int n = (int)(p->tok.at - (loc.i - 1));
-        return diag(p->d, loc, DIAG_E0114, n > 60 ? 60 : n, p->lx.text + loc.i - 1);
+        int n = (int)(parser->tok.at - (loc.i - 1));
+        return diag(parser->d, loc, DIAG_E0114, n > 60 ? 60 : n, parser->lx.text + loc.i - 1);
     }
     *out = (uint32_t)v;
     return true;

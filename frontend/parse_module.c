@@ -11,24 +11,25 @@
 static const uint8_t last_minor[] = {5, 3, 2, 3, 0, 5, 8, 8, 1};
 enum { NEWEST_MAJOR = sizeof last_minor };
 
-static bool parse_version(Parser *p) {
+static bool parse_version(Parser *parser) {
     unsigned major, minor;
     int used = 0;
-    if (!at_dir(p, ".version"))
-        return diag(p->d, here(p), DIAG_E0117);
-    next(p);
+    if (!at_dir(parser, ".version"))
+        return diag(parser->d, here(parser), DIAG_E0117);
+    next(parser);
     char text[24];
-    snprintf(text, sizeof text, "%.*s", p->tok.size > 20 ? 20 : (int)p->tok.size, p->lx.text + p->tok.at);
-    if (!at(p, TK_DBL) || sscanf(text, "%3u.%3u%n", &major, &minor, &used) != 2 || text[used])
-        return diag(p->d, here(p), DIAG_E0117);
+    snprintf(text, sizeof text, "%.*s", parser->tok.size > 20 ? 20 : (int)parser->tok.size,
+             parser->lx.text + parser->tok.at);
+    if (!at(parser, TK_DBL) || sscanf(text, "%3u.%3u%n", &major, &minor, &used) != 2 || text[used])
+        return diag(parser->d, here(parser), DIAG_E0117);
     if (major < 1 || major > NEWEST_MAJOR)
-        return diag(p->d, here(p), DIAG_E0143, major, minor);
+        return diag(parser->d, here(parser), DIAG_E0143, major, minor);
     if (minor > last_minor[major - 1])
-        diag(p->d, here(p), DIAG_W0141, major, minor);
-    p->m->version_major = major;
-    p->m->version_minor = minor;
-    p->seen_version = true;
-    next(p);
+        diag(parser->d, here(parser), DIAG_W0141, major, minor);
+    parser->m->version_major = major;
+    parser->m->version_minor = minor;
+    parser->seen_version = true;
+    next(parser);
     return true;
 }
 
@@ -49,62 +50,62 @@ static bool parse_sm(const char *text, uint32_t *sm) {
     return !text[used] || ((text[used] == 'a' || text[used] == 'f') && !text[used + 1]);
 }
 
-static bool parse_target(Parser *p) {
+static bool parse_target(Parser *parser) {
     static const char *const options[] = {"debug", "texmode_unified", "texmode_independent", "texmode_raw",
                                           "map_f64_to_f32"};
     const char *all = "";
-    next(p);
+    next(parser);
     do {
-        Token t = p->tok;
-        if (!expect(p, TK_IDENT, "a target"))
+        Token t = parser->tok;
+        if (!expect(parser, TK_IDENT, "a target"))
             return false;
-        const char *text = name_text(p, t.str);
-        bool known = parse_sm(text, &p->m->sm);
+        const char *text = name_text(parser, t.str);
+        bool known = parse_sm(text, &parser->m->sm);
         for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
             known |= !strcmp(text, options[i]);
         if (!known)
-            return diag(p->d, tok_loc(&t), DIAG_E0118, text);
-        all = arena_printf(&p->tmp, *all ? "%s, %s" : "%s%s", all, text);
+            return diag(parser->d, tok_loc(&t), DIAG_E0118, text);
+        all = arena_printf(&parser->tmp, *all ? "%s, %s" : "%s%s", all, text);
         if (strlen(all) > 1000)
-            return fail_expected(p, "the end of the list");
-    } while (accept(p, ','));
-    if (!p->m->sm)
-        return diag(p->d, here(p), DIAG_E0118, all);
-    p->m->target_text = str_intern_z(&p->m->strings, all);
-    p->seen_target = true;
+            return fail_expected(parser, "the end of the list");
+    } while (accept(parser, ','));
+    if (!parser->m->sm)
+        return diag(parser->d, here(parser), DIAG_E0118, all);
+    parser->m->target_text = str_intern_z(&parser->m->strings, all);
+    parser->seen_target = true;
     return true;
 }
 
-static bool parse_address_size(Parser *p) {
-    next(p);
-    Token t = p->tok;
-    if (!expect(p, TK_INT, "an address size"))
+static bool parse_address_size(Parser *parser) {
+    next(parser);
+    Token t = parser->tok;
+    if (!expect(parser, TK_INT, "an address size"))
         return false;
-    return t.value == 64 || diag(p->d, tok_loc(&t), DIAG_E0119, (unsigned long long)t.value);
+    return t.value == 64 || diag(parser->d, tok_loc(&t), DIAG_E0119, (unsigned long long)t.value);
 }
 
-bool parse_file(Parser *p) {
-    next(p);
-    Token number = p->tok;
-    if (!expect(p, TK_INT, "a file number"))
+bool parse_file(Parser *parser) {
+    next(parser);
+    Token number = parser->tok;
+    if (!expect(parser, TK_INT, "a file number"))
         return false;
-    Token name = p->tok;
-    if (!expect(p, TK_STRING, "a file name"))
+    Token name = parser->tok;
+    if (!expect(parser, TK_STRING, "a file name"))
         return false;
     if (number.value >= 1 << 20)
-        return diag(p->d, tok_loc(&number), DIAG_E0121, "file number");
-    *slot_of(p, &p->files, (StrId){(uint32_t)number.value}) = name.str.i;
-    for (unsigned i = 0; i < 2 && accept(p, ','); i++) /* time stamp, size */
-        if (!expect(p, TK_INT, "a number"))
+        return diag(parser->d, tok_loc(&number), DIAG_E0121, "file number");
+    *slot_of(parser, &parser->files, (StrId){(uint32_t)number.value}) = name.str.i;
+    for (unsigned i = 0; i < 2 && accept(parser, ','); i++) /* time stamp, size */
+        if (!expect(parser, TK_INT, "a number"))
             return false;
     return true;
 }
 
 /* Skip raw text up to the brace that closes; braces in strings and comments do not count. */
-static bool skip_braces(Parser *p, uint32_t *end) {
-    const char *s = p->lx.text, *stop = s + p->lx.size;
+static bool skip_braces(Parser *parser, uint32_t *end) {
+    const char *s = parser->lx.text, *stop = s + parser->lx.size;
     unsigned depth = 1;
-    for (const char *c = s + p->lx.at; c < stop; c++) {
+    for (const char *c = s + parser->lx.at; c < stop; c++) {
         if (*c == '{') {
             depth++;
         } else if (*c == '}' && !--depth) {
@@ -122,94 +123,94 @@ static bool skip_braces(Parser *p, uint32_t *end) {
     return false;
 }
 
-bool parse_section(Parser *p) {
-    next(p);
-    PtxSection s = {.name = p->tok.str};
-    SrcLoc loc = here(p);
+bool parse_section(Parser *parser) {
+    next(parser);
+    PtxSection s = {.name = parser->tok.str};
+    SrcLoc loc = here(parser);
     uint32_t end;
-    if (!accept(p, TK_IDENT) && !expect(p, TK_DIR, "a section name"))
+    if (!accept(parser, TK_IDENT) && !expect(parser, TK_DIR, "a section name"))
         return false;
-    if (!at(p, '{'))
-        return fail_expected(p, "'{'");
-    if (!skip_braces(p, &end)) {
-        p->lx.at = p->lx.size;
-        next(p);
-        return diag(p->d, loc, DIAG_E0113, "this section");
+    if (!at(parser, '{'))
+        return fail_expected(parser, "'{'");
+    if (!skip_braces(parser, &end)) {
+        parser->lx.at = parser->lx.size;
+        next(parser);
+        return diag(parser->d, loc, DIAG_E0113, "this section");
     }
-    s.text = p->lx.text + p->lx.at;
-    s.size_bytes = end - p->lx.at;
-    VEC_ADD(&p->tmp, &p->sections, s);
-    p->lx.at = end + 1;
-    next(p);
+    s.text = parser->lx.text + parser->lx.at;
+    s.size_bytes = end - parser->lx.at;
+    VEC_ADD(&parser->tmp, &parser->sections, s);
+    parser->lx.at = end + 1;
+    next(parser);
     return true;
 }
 
-bool parse_pragma(Parser *p) {
-    next(p);
+bool parse_pragma(Parser *parser) {
+    next(parser);
     do {
-        StrId text = p->tok.str;
-        if (!expect(p, TK_STRING, "a string"))
+        StrId text = parser->tok.str;
+        if (!expect(parser, TK_STRING, "a string"))
             return false;
-        if (p->func) {
-            VEC_ADD(&p->tmp, &p->pragmas, text);
-            VEC_ADD(&p->tmp, &p->pragma_insns, p->insns.n);
+        if (parser->func) {
+            VEC_ADD(&parser->tmp, &parser->pragmas, text);
+            VEC_ADD(&parser->tmp, &parser->pragma_insns, parser->insns.n);
         }
-    } while (accept(p, ','));
-    return expect(p, ';', "',' or ';'");
+    } while (accept(parser, ','));
+    return expect(parser, ';', "',' or ';'");
 }
 
 /* functions */
 
 /* ( .param .b32 a, .reg .b64 b ) with the register of each `.reg` */
-static bool parse_params(Parser *p, const VarContext *c, uint32_t **vars, uint32_t **regs, uint32_t *n) {
+static bool parse_params(Parser *parser, const VarContext *c, uint32_t **vars, uint32_t **regs, uint32_t *n) {
     U32Vec v = {0}, r = {0};
-    next(p);
-    while (!at(p, ')')) {
+    next(parser);
+    while (!at(parser, ')')) {
         uint32_t index, reg;
-        if (v.n && !expect(p, ',', "',' or ')'"))
+        if (v.n && !expect(parser, ',', "',' or ')'"))
             return false;
-        if (!at(p, TK_DIR))
-            return fail_expected(p, "a parameter");
-        if (!parse_var_decl(p, c, &index, &reg))
+        if (!at(parser, TK_DIR))
+            return fail_expected(parser, "a parameter");
+        if (!parse_var_decl(parser, c, &index, &reg))
             return false;
-        VEC_ADD(&p->tmp, &v, index - 1);
-        VEC_ADD(&p->tmp, &r, reg);
-        if (p->vars.at[index - 1].unsized && !at(p, ')'))
-            return fail_expected(p, "')' behind the array without size");
+        VEC_ADD(&parser->tmp, &v, index - 1);
+        VEC_ADD(&parser->tmp, &r, reg);
+        if (parser->vars.at[index - 1].unsized && !at(parser, ')'))
+            return fail_expected(parser, "')' behind the array without size");
     }
     *n = v.n;
-    *vars = arena_copy(p->a, v.at, sizeof *v.at * v.n);
+    *vars = arena_copy(parser->a, v.at, sizeof *v.at * v.n);
     if (regs)
-        *regs = arena_copy(p->a, r.at, sizeof *r.at * r.n);
-    return expect(p, ')', "')'");
+        *regs = arena_copy(parser->a, r.at, sizeof *r.at * r.n);
+    return expect(parser, ')', "')'");
 }
 
-static bool parse_dims(Parser *p, uint32_t *out, unsigned max) {
-    next(p);
+static bool parse_dims(Parser *parser, uint32_t *out, unsigned max) {
+    next(parser);
     for (unsigned i = 0; i < max; i++) {
-        SrcLoc loc = here(p);
-        if (i && !accept(p, ',')) {
+        SrcLoc loc = here(parser);
+        if (i && !accept(parser, ',')) {
             out[i] = 1;
             continue;
         }
-        if (!parse_const_u32(p, &out[i], "a number"))
+        if (!parse_const_u32(parser, &out[i], "a number"))
             return false;
         if (!out[i])
-            return diag(p->d, loc, DIAG_E0126, "zero", "here");
+            return diag(parser->d, loc, DIAG_E0126, "zero", "here");
     }
     return true;
 }
 
 /* Not fewer than the ABI needs nor more than a thread can have: as ptxas, the nearest possible limit. */
-static bool parse_maxnreg(Parser *p, PtxFunc *f) {
+static bool parse_maxnreg(Parser *parser, PtxFunc *f) {
     enum { LEAST = 16, MOST = 255 };
-    SrcLoc loc = here(p);
-    if (!parse_dims(p, &f->maxnreg, 1))
+    SrcLoc loc = here(parser);
+    if (!parse_dims(parser, &f->maxnreg, 1))
         return false;
     uint32_t given = f->maxnreg;
     f->maxnreg = given < LEAST ? LEAST : given > MOST ? MOST : given;
     if (f->maxnreg != given)
-        diag(p->d, loc, DIAG_W0143, given, (unsigned)LEAST, (unsigned)MOST, f->maxnreg);
+        diag(parser->d, loc, DIAG_W0143, given, (unsigned)LEAST, (unsigned)MOST, f->maxnreg);
     return true;
 }
 
@@ -251,52 +252,54 @@ static bool parse_performance(Parser *p, PtxFunc *f) {
 
 static uint64_t align_up(uint64_t n, uint32_t align) { return (n + align - 1) & ~((uint64_t)align - 1); }
 
-static bool place_params(Parser *p, PtxFunc *f) {
+static bool place_params(Parser *parser, PtxFunc *f) {
     uint64_t offset = 0;
     for (uint32_t i = 0; i < f->nparams; i++) {
-        PtxVar *v = &p->vars.at[f->params[i]];
-        offset = align_up(offset, v->align_bytes);
-        v->param_offset_bytes = offset;
-        offset += v->size_bytes;
+        PtxVar *var = &parser->vars.at[f->params[i]];
+        offset = align_up(offset, var->align_bytes);
+        var->param_offset_bytes = offset;
+        offset += var->size_bytes;
         if (offset > 1 << 20) /* far above the 32764 bytes of any target */
-            return diag(p->d, v->loc, DIAG_E0121, name_text(p, v->name));
+            return diag(parser->d, var->loc, DIAG_E0121, name_text(parser, var->name));
     }
     return true;
 }
 
-static bool same_list(const Parser *p, const uint32_t *a, const uint32_t *b, uint32_t n) {
+static bool same_list(const Parser *parser, const uint32_t *a, const uint32_t *b, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        const PtxVar *x = &p->vars.at[a[i]], *y = &p->vars.at[b[i]];
-        if (x->size_bytes != y->size_bytes || x->space != y->space || x->unsized != y->unsized)
+        const PtxVar *var = &parser->vars.at[a[i]], *ptx_var = &parser->vars.at[b[i]];
+        if (var->size_bytes != ptx_var->size_bytes || var->space != ptx_var->space ||
+            var->unsized != ptx_var->unsized)
             return false;
     }
     return true;
 }
 
 /* The function's index + 1: that of an earlier declaration of the same shape, or a new one. 0 = error. */
-static uint32_t enter_function(Parser *p, PtxFunc *f) {
-    uint32_t slot = *slot_of(p, &p->bind_of, f->name);
-    while (slot && p->binds.at[slot - 1].depth > 1)
-        slot = p->binds.at[slot - 1].shadowed;
+static uint32_t enter_function(Parser *parser, PtxFunc *f) {
+    uint32_t slot = *slot_of(parser, &parser->bind_of, f->name);
+    while (slot && parser->binds.at[slot - 1].depth > 1)
+        slot = parser->binds.at[slot - 1].shadowed;
     if (!slot) {
-        VEC_ADD(&p->tmp, &p->funcs, *f);
-        declare_global(p, f->name, B_FUNC, p->funcs.n, f->loc);
-        return p->funcs.n;
+        VEC_ADD(&parser->tmp, &parser->funcs, *f);
+        declare_global(parser, f->name, B_FUNC, parser->funcs.n, f->loc);
+        return parser->funcs.n;
     }
-    Bind b = p->binds.at[slot - 1];
+    Bind b = parser->binds.at[slot - 1];
     if (b.kind != B_FUNC) {
-        diag(p->d, f->loc, DIAG_E0110, name_text(p, f->name), line_of(p, b.loc));
+        diag(parser->d, f->loc, DIAG_E0110, name_text(parser, f->name), line_of(parser, b.loc));
         return 0;
     }
-    PtxFunc *old = &p->funcs.at[b.value - 1];
+    PtxFunc *old = &parser->funcs.at[b.value - 1];
     const char *wrong = NULL;
     if (old->is_entry != f->is_entry || old->nrets != f->nrets || old->nparams != f->nparams ||
-        !same_list(p, old->rets, f->rets, f->nrets) || !same_list(p, old->params, f->params, f->nparams))
+        !same_list(parser, old->rets, f->rets, f->nrets) ||
+        !same_list(parser, old->params, f->params, f->nparams))
         wrong = "is declared with other parameters or results elsewhere";
-    else if (old->has_body && at(p, '{'))
+    else if (old->has_body && at(parser, '{'))
         wrong = "has a body already";
     if (wrong) {
-        diag(p->d, f->loc, DIAG_E0135, name_text(p, f->name), wrong, line_of(p, old->loc));
+        diag(parser->d, f->loc, DIAG_E0135, name_text(parser, f->name), wrong, line_of(parser, old->loc));
         return 0;
     }
     if (!old->has_body) {
@@ -308,36 +311,37 @@ static uint32_t enter_function(Parser *p, PtxFunc *f) {
     return b.value;
 }
 
-static bool parse_header(Parser *p, PtxFunc *f) {
+static bool parse_header(Parser *parser, PtxFunc *f) {
     VarContext c = {.is_param = true, .is_kernel = f->is_entry, .allow_unnamed = true};
-    bool attribute = accept_dir(p, ".attribute");
-    while (attribute && !at(p, ')') && !at(p, TK_EOF) && !at(p, '{') && !at(p, ';'))
-        next(p);
-    if (attribute && !expect(p, ')', "')'"))
+    bool attribute = accept_dir(parser, ".attribute");
+    while (attribute && !at(parser, ')') && !at(parser, TK_EOF) && !at(parser, '{') && !at(parser, ';'))
+        next(parser);
+    if (attribute && !expect(parser, ')', "')'"))
         return false;
-    if (!f->is_entry && at(p, '(') && !parse_params(p, &c, &f->rets, &f->ret_regs, &f->nrets))
+    if (!f->is_entry && at(parser, '(') && !parse_params(parser, &c, &f->rets, &f->ret_regs, &f->nrets))
         return false;
-    f->name = p->tok.str;
-    f->loc = here(p);
-    if (!expect(p, TK_IDENT, "a function name"))
+    f->name = parser->tok.str;
+    f->loc = here(parser);
+    if (!expect(parser, TK_IDENT, "a function name"))
         return false;
-    if (at(p, '(') && !parse_params(p, &c, &f->params, &f->param_regs, &f->nparams))
+    if (at(parser, '(') && !parse_params(parser, &c, &f->params, &f->param_regs, &f->nparams))
         return false;
-    if (!parse_performance(p, f))
+    if (!parse_performance(parser, f))
         return false;
     if (f->maxntid[0] && f->reqntid[0])
-        return diag(p->d, f->loc, DIAG_E0126, ".maxntid", "together with .reqntid");
+        return diag(parser->d, f->loc, DIAG_E0126, ".maxntid", "together with .reqntid");
     if (f->noreturn && (f->is_entry || f->nrets))
-        return diag(p->d, f->loc, DIAG_E0126, ".noreturn", "for an entry or a function with results");
-    return !f->is_entry || place_params(p, f);
+        return diag(parser->d, f->loc, DIAG_E0126, ".noreturn", "for an entry or a function with results");
+    return !f->is_entry || place_params(parser, f);
 }
 
-static void begin_function(Parser *p) {
-    p->regs.n = p->fvars.n = p->insns.n = p->labels.n = p->branch_tables.n = p->call_tables.n = 0;
-    p->lines.n = p->pragmas.n = p->pragma_insns.n = p->refs.n = 0;
-    p->line = 0;
-    p->func = p->funcs.n + 1; /* corrected when the function turns out to be known */
-    VEC_ADD(&p->tmp, &p->regs, ((PtxReg){0}));
+static void begin_function(Parser *parser) {
+    parser->regs.n = parser->fvars.n = parser->insns.n = parser->labels.n = parser->branch_tables.n =
+        parser->call_tables.n = 0;
+    parser->lines.n = parser->pragmas.n = parser->pragma_insns.n = parser->refs.n = 0;
+    parser->line = 0;
+    parser->func = parser->funcs.n + 1; /* corrected when the function turns out to be known */
+    VEC_ADD(&parser->tmp, &parser->regs, ((PtxReg){0}));
 }
 
 #define TAKE(field, count, vec)                                                                              \
@@ -356,81 +360,84 @@ static void store_body(Parser *p, PtxFunc *f) {
     TAKE(pragmas, npragmas, p->pragmas);
 }
 
-static bool parse_function(Parser *p, uint8_t linkage) {
-    PtxFunc f = {.is_entry = at_dir(p, ".entry"), .linkage = linkage};
-    begin_function(p);
-    next(p);
-    if (!open_scope(p))
+static bool parse_function(Parser *parser, uint8_t linkage) {
+    PtxFunc f = {.is_entry = at_dir(parser, ".entry"), .linkage = linkage};
+    begin_function(parser);
+    next(parser);
+    if (!open_scope(parser))
         return false;
-    bool ok = parse_header(p, &f) && (at(p, '{') || at(p, ';') || fail_expected(p, "'{' or ';'"));
-    uint32_t index = ok ? enter_function(p, &f) : 0;
+    bool ok = parse_header(parser, &f) &&
+              (at(parser, '{') || at(parser, ';') || fail_expected(parser, "'{' or ';'"));
+    uint32_t index = ok ? enter_function(parser, &f) : 0;
     for (uint32_t i = 0; i < f.nparams + f.nrets; i++)
-        p->vars.at[i < f.nparams ? f.params[i] : f.rets[i - f.nparams]].func = index ? index : p->func;
-    p->func = index ? index : p->func;
-    bool body = at(p, '{');
+        parser->vars.at[i < f.nparams ? f.params[i] : f.rets[i - f.nparams]].func =
+            index ? index : parser->func;
+    parser->func = index ? index : parser->func;
+    bool body = at(parser, '{');
     if (ok && body)
-        ok = parse_body(p);
-    close_scope(p);
+        ok = parse_body(parser);
+    close_scope(parser);
     if (ok && body && index) {
-        f = p->funcs.at[index - 1];
-        store_body(p, &f);
-        p->funcs.at[index - 1] = f;
+        f = parser->funcs.at[index - 1];
+        store_body(parser, &f);
+        parser->funcs.at[index - 1] = f;
     }
-    p->func = 0;
-    return ok && (body || expect(p, ';', "';'"));
+    parser->func = 0;
+    return ok && (body || expect(parser, ';', "';'"));
 }
 
 /* name: .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn; */
-bool parse_call_prototype(Parser *p, StrId name, SrcLoc loc) {
+bool parse_call_prototype(Parser *parser, StrId name, SrcLoc loc) {
     VarContext c = {.is_param = true, .allow_unnamed = true};
     PtxCallTable t = {.name = name};
     PtxFunc directives = {0};
-    next(p);
-    if (!open_scope(p)) /* parameter names mean nothing outside */
+    next(parser);
+    if (!open_scope(parser)) /* parameter names mean nothing outside */
         return false;
-    bool ok = (!at(p, '(') || parse_params(p, &c, &t.rets, NULL, &t.nrets)) && expect(p, TK_IDENT, "'_'") &&
-              (!at(p, '(') || parse_params(p, &c, &t.params, NULL, &t.nparams)) &&
-              parse_performance(p, &directives);
-    close_scope(p);
+    bool ok = (!at(parser, '(') || parse_params(parser, &c, &t.rets, NULL, &t.nrets)) &&
+              expect(parser, TK_IDENT, "'_'") &&
+              (!at(parser, '(') || parse_params(parser, &c, &t.params, NULL, &t.nparams)) &&
+              parse_performance(parser, &directives);
+    close_scope(parser);
     t.noreturn = directives.noreturn;
-    VEC_ADD(&p->tmp, &p->call_tables, t);
-    return ok && declare(p, name, B_CALLS, p->call_tables.n, loc) && expect(p, ';', "';'");
+    VEC_ADD(&parser->tmp, &parser->call_tables, t);
+    return ok && declare(parser, name, B_CALLS, parser->call_tables.n, loc) && expect(parser, ';', "';'");
 }
 
 /* name: .calltargets f, g; */
-bool parse_call_targets(Parser *p, StrId name, SrcLoc loc) {
+bool parse_call_targets(Parser *parser, StrId name, SrcLoc loc) {
     U32Vec funcs = {0};
-    next(p);
+    next(parser);
     do {
-        Token t = p->tok;
-        if (!expect(p, TK_IDENT, "a function"))
+        Token t = parser->tok;
+        if (!expect(parser, TK_IDENT, "a function"))
             return false;
-        const Bind *b = lookup(p, t.str);
-        if (!b || b->kind != B_FUNC)
-            return diag(p->d, tok_loc(&t), DIAG_E0103, name_text(p, t.str));
-        VEC_ADD(&p->tmp, &funcs, b->value - 1);
-    } while (accept(p, ','));
+        const Bind *bind = lookup(parser, t.str);
+        if (!bind || bind->kind != B_FUNC)
+            return diag(parser->d, tok_loc(&t), DIAG_E0103, name_text(parser, t.str));
+        VEC_ADD(&parser->tmp, &funcs, bind->value - 1);
+    } while (accept(parser, ','));
     PtxCallTable t = {.name = name, .n = funcs.n};
-    t.funcs = arena_copy(p->a, funcs.at, sizeof *funcs.at * funcs.n);
-    VEC_ADD(&p->tmp, &p->call_tables, t);
-    return declare(p, name, B_CALLS, p->call_tables.n, loc) && expect(p, ';', "',' or ';'");
+    t.funcs = arena_copy(parser->a, funcs.at, sizeof *funcs.at * funcs.n);
+    VEC_ADD(&parser->tmp, &parser->call_tables, t);
+    return declare(parser, name, B_CALLS, parser->call_tables.n, loc) && expect(parser, ';', "',' or ';'");
 }
 
 /* .alias f, g; f has been declared, g has a body */
-static bool parse_alias(Parser *p) {
+static bool parse_alias(Parser *parser) {
     uint32_t f[2] = {0, 0};
-    next(p);
+    next(parser);
     for (unsigned i = 0; i < 2; i++) {
-        Token t = p->tok;
-        if ((i && !expect(p, ',', "','")) || (t = p->tok, !expect(p, TK_IDENT, "a function")))
+        Token t = parser->tok;
+        if ((i && !expect(parser, ',', "','")) || (t = parser->tok, !expect(parser, TK_IDENT, "a function")))
             return false;
-        const Bind *b = lookup(p, t.str);
-        if (!b || b->kind != B_FUNC)
-            return diag(p->d, tok_loc(&t), DIAG_E0103, name_text(p, t.str));
-        f[i] = b->value;
+        const Bind *bind = lookup(parser, t.str);
+        if (!bind || bind->kind != B_FUNC)
+            return diag(parser->d, tok_loc(&t), DIAG_E0103, name_text(parser, t.str));
+        f[i] = bind->value;
     }
-    p->funcs.at[f[0] - 1].alias_of = f[1];
-    return expect(p, ';', "';'");
+    parser->funcs.at[f[0] - 1].alias_of = f[1];
+    return expect(parser, ';', "';'");
 }
 
 /* module */
@@ -443,64 +450,64 @@ static uint8_t parse_linkage(Parser *p) {
     return LINK_NONE;
 }
 
-static bool parse_module_statement(Parser *p) {
+static bool parse_module_statement(Parser *parser) {
     uint32_t index;
-    if (accept(p, ';'))
+    if (accept(parser, ';'))
         return true;
-    if (!at(p, TK_DIR))
-        return fail_expected(p, "a directive");
-    if (at_dir(p, ".target"))
-        return parse_target(p);
-    if (at_dir(p, ".address_size"))
-        return parse_address_size(p);
-    if (at_dir(p, ".file"))
-        return parse_file(p);
-    if (at_dir(p, ".section"))
-        return parse_section(p);
-    if (at_dir(p, ".pragma"))
-        return parse_pragma(p);
-    if (at_dir(p, ".alias"))
-        return parse_alias(p);
-    uint8_t linkage = parse_linkage(p);
-    if (at_dir(p, ".func") || at_dir(p, ".entry"))
-        return parse_function(p, linkage);
+    if (!at(parser, TK_DIR))
+        return fail_expected(parser, "a directive");
+    if (at_dir(parser, ".target"))
+        return parse_target(parser);
+    if (at_dir(parser, ".address_size"))
+        return parse_address_size(parser);
+    if (at_dir(parser, ".file"))
+        return parse_file(parser);
+    if (at_dir(parser, ".section"))
+        return parse_section(parser);
+    if (at_dir(parser, ".pragma"))
+        return parse_pragma(parser);
+    if (at_dir(parser, ".alias"))
+        return parse_alias(parser);
+    uint8_t linkage = parse_linkage(parser);
+    if (at_dir(parser, ".func") || at_dir(parser, ".entry"))
+        return parse_function(parser, linkage);
     static const char *const spaces[] = {".global", ".shared", ".const", ".local", ".param", ".tex", ".reg"};
     for (unsigned i = 0; i < sizeof spaces / sizeof *spaces; i++)
-        if (at_dir(p, spaces[i]))
-            return parse_var_decl(p, &(VarContext){.linkage = linkage}, &index, NULL);
-    int n = p->tok.size > 60 ? 60 : (int)p->tok.size;
-    return at(p, TK_DIR) ? diag(p->d, here(p), DIAG_E0125, n, p->lx.text + p->tok.at)
-                         : fail_expected(p, "a directive");
+        if (at_dir(parser, spaces[i]))
+            return parse_var_decl(parser, &(VarContext){.linkage = linkage}, &index, NULL);
+    int n = parser->tok.size > 60 ? 60 : (int)parser->tok.size;
+    return at(parser, TK_DIR) ? diag(parser->d, here(parser), DIAG_E0125, n, parser->lx.text + parser->tok.at)
+                              : fail_expected(parser, "a directive");
 }
 
 /* Behind a statement that failed: also over the body of a function whose head was wrong. */
-static void skip_module_statement(Parser *p) {
-    skip_statement(p);
+static void skip_module_statement(Parser *parser) {
+    skip_statement(parser);
     unsigned depth = 0;
-    while (at(p, '{') || at(p, '}') || depth) {
-        if (at(p, TK_EOF))
+    while (at(parser, '{') || at(parser, '}') || depth) {
+        if (at(parser, TK_EOF))
             return;
-        if (at(p, '{'))
+        if (at(parser, '{'))
             depth++;
-        else if (at(p, '}') && depth)
+        else if (at(parser, '}') && depth)
             depth--;
-        next(p);
-        if (too_many_errors(p)) {
-            p->lx.at = p->lx.size;
-            next(p);
+        next(parser);
+        if (too_many_errors(parser)) {
+            parser->lx.at = parser->lx.size;
+            next(parser);
         }
     }
 }
 
-bool parse_module(Parser *p) {
-    if (!parse_version(p))
+bool parse_module(Parser *parser) {
+    if (!parse_version(parser))
         return false;
-    if (!at_dir(p, ".target"))
-        return diag(p->d, here(p), DIAG_E0118, "");
-    while (!at(p, TK_EOF) && !too_many_errors(p)) {
-        p->operand_braces = 0;
-        if (!parse_module_statement(p))
-            skip_module_statement(p);
+    if (!at_dir(parser, ".target"))
+        return diag(parser->d, here(parser), DIAG_E0118, "");
+    while (!at(parser, TK_EOF) && !too_many_errors(parser)) {
+        parser->operand_braces = 0;
+        if (!parse_module_statement(parser))
+            skip_module_statement(parser);
     }
     return true;
 }

@@ -98,27 +98,27 @@ static const char *const sreg_names[SR_COUNT] = {
 };
 const char *ptx_sreg_name(PtxSreg r) { return (unsigned)r < SR_COUNT ? sreg_names[r] : "?"; }
 
-uint32_t ptx_find_func(const PtxModule *m, const char *name) {
-    StrId id = str_find(&m->strings, name, __builtin_strlen(name));
-    for (uint32_t i = 0; id.i && i < m->nfuncs; i++)
-        if (str_eq(m->funcs[i].name, id))
+uint32_t ptx_find_func(const PtxModule *module, const char *name) {
+    StrId id = str_find(&module->strings, name, __builtin_strlen(name));
+    for (uint32_t i = 0; id.i && i < module->nfuncs; i++)
+        if (str_eq(module->funcs[i].name, id))
             return i + 1;
     return 0;
 }
 
-uint32_t ptx_find_var(const PtxModule *m, const char *name) {
-    StrId id = str_find(&m->strings, name, __builtin_strlen(name));
-    for (uint32_t i = 0; id.i && i < m->nvars; i++)
-        if (str_eq(m->vars[i].name, id) && !m->vars[i].func)
+uint32_t ptx_find_var(const PtxModule *module, const char *name) {
+    StrId id = str_find(&module->strings, name, __builtin_strlen(name));
+    for (uint32_t i = 0; id.i && i < module->nvars; i++)
+        if (str_eq(module->vars[i].name, id) && !module->vars[i].func)
             return i + 1;
     return 0;
 }
 
-uint32_t ptx_line(const PtxModule *m, const PtxInsn *i) {
-    uint32_t at = i->loc.i ? i->loc.i - 1 : 0, lo = 0, hi = m->nsource_lines;
+uint32_t ptx_line(const PtxModule *module, const PtxInsn *i) {
+    uint32_t at = i->loc.i ? i->loc.i - 1 : 0, lo = 0, hi = module->nsource_lines;
     while (hi - lo > 1) { /* line lo starts at or before `at`, line hi behind it */
         uint32_t mid = lo + (hi - lo) / 2;
-        if (m->line_starts[mid] <= at)
+        if (module->line_starts[mid] <= at)
             lo = mid;
         else
             hi = mid;
@@ -126,12 +126,12 @@ uint32_t ptx_line(const PtxModule *m, const PtxInsn *i) {
     return lo + 1;
 }
 
-void ptx_free(PtxModule *m) {
-    if (!m)
+void ptx_free(PtxModule *module) {
+    if (!module)
         return;
-    for (uint32_t i = 0; i < m->nparts; i++)
-        ptx_free(m->parts[i]);
-    arena_free(&m->arena);
-    str_free(&m->strings);
-    free(m);
+    for (uint32_t i = 0; i < module->nparts; i++)
+        ptx_free(module->parts[i]);
+    arena_free(&module->arena);
+    str_free(&module->strings);
+    free(module);
 }

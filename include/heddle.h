@@ -86,18 +86,19 @@ typedef struct {
 } HdLaunch;
 
 HdContext *hd_create(const HdOptions *options); /* NULL options: no messages; NULL result: no memory */
-void hd_destroy(HdContext *c);                  /* and all its modules */
+void hd_destroy(HdContext *context);            /* and all its modules */
 
 /* Parse and check PTX text. */
-HdStatus hd_parse(HdContext *c, const char *name, const char *text, size_t size_bytes, HdModule **out);
+HdStatus hd_parse(HdContext *context, const char *name, const char *text, size_t size_bytes, HdModule **out);
 /* Load an ELF image: one of Heddle's, or a cubin. */
-HdStatus hd_load(HdContext *c, const char *name, const void *image, size_t size_bytes, HdModule **out);
+HdStatus hd_load(HdContext *context, const char *name, const void *image, size_t size_bytes, HdModule **out);
 HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **out);
 /* Bytes of a binary module's file; valid as long as the module. */
 HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes);
 /* Assembly text of a binary; hd_assemble gives back the same file. Free it with hd_free. */
 HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes);
-HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t size_bytes, HdModule **out);
+HdStatus hd_assemble(HdContext *context, const char *name, const char *text, size_t size_bytes,
+                     HdModule **out);
 
 /* Run a launch on the SIMT machine (a binary) or by the PTX reference interpreter (PTX). Buffers keep what a
  * trapping kernel wrote. Module variables start anew in every launch. */

@@ -11,28 +11,28 @@
 
 IrModule *ir_module_new(const Target *t, StrTab *strings) {
     Arena arena = {0};
-    IrModule *m = ARENA_NEW(&arena, IrModule);
-    m->arena = arena;
-    m->strings = strings;
-    m->target = t;
-    return m;
+    IrModule *module = ARENA_NEW(&arena, IrModule);
+    module->arena = arena;
+    module->strings = strings;
+    module->target = t;
+    return module;
 }
 
-void ir_module_free(IrModule *m) {
-    if (!m)
+void ir_module_free(IrModule *module) {
+    if (!module)
         return;
-    for (unsigned i = 0; i < m->funcs.n; i++)
-        arena_free(m->funcs.at[i]->arena);
-    Arena arena = m->arena; /* the module itself lies in its arena */
+    for (unsigned i = 0; i < module->funcs.n; i++)
+        arena_free(module->funcs.at[i]->arena);
+    Arena arena = module->arena; /* the module itself lies in its arena */
     arena_free(&arena);
 }
 
-Function *ir_function_new(IrModule *m, StrId name, bool is_entry) {
-    Function *f = ARENA_NEW(&m->arena, Function);
-    f->arena = ARENA_NEW(&m->arena, Arena);
-    f->module = m;
+Function *ir_function_new(IrModule *ir_module, StrId name, bool is_entry) {
+    Function *f = ARENA_NEW(&ir_module->arena, Function);
+    f->arena = ARENA_NEW(&ir_module->arena, Arena);
+    f->module = ir_module;
     f->name = name;
-    f->index = m->funcs.n;
+    f->index = ir_module->funcs.n;
     f->is_entry = is_entry;
     f->is_ssa = true;
     f->uniform_entry = is_entry;
@@ -40,14 +40,14 @@ Function *ir_function_new(IrModule *m, StrId name, bool is_entry) {
     VEC_PUSH(f->arena, &f->insts);
     VEC_PUSH(f->arena, &f->values);
     VEC_PUSH(f->arena, &f->locs);
-    VEC_ADD(&m->arena, &m->funcs, f);
+    VEC_ADD(&ir_module->arena, &ir_module->funcs, f);
     return f;
 }
 
-Function *ir_find_function(const IrModule *m, StrId name) {
-    for (unsigned i = 0; i < m->funcs.n; i++)
-        if (str_eq(m->funcs.at[i]->name, name))
-            return m->funcs.at[i];
+Function *ir_find_function(const IrModule *module, StrId name) {
+    for (unsigned i = 0; i < module->funcs.n; i++)
+        if (str_eq(module->funcs.at[i]->name, name))
+            return module->funcs.at[i];
     return NULL;
 }
 
@@ -64,9 +64,9 @@ BlockId ir_block_new(Function *f) {
 
 ValId ir_value_new(Function *f, RegFile file) {
     ValId id = {f->values.n};
-    Value *v = VEC_PUSH(f->arena, &f->values);
-    v->file = (uint8_t)file;
-    v->fixed_reg = -1;
+    Value *value = VEC_PUSH(f->arena, &f->values);
+    value->file = (uint8_t)file;
+    value->fixed_reg = -1;
     return id;
 }
 
@@ -175,12 +175,12 @@ static void set_defs(Function *f, InstId id, Operand o, BlockId b) {
         return;
     for (unsigned c = 0; c < o.count; c++) {
         ValId n = ir_operand_value(f, o, c);
-        Value *v = ir_value(f, n);
+        Value *value = ir_value(f, n);
         if (!n.i) /* a hole */
             continue;
-        v->def = id;
+        value->def = id;
         if (b.i)
-            v->block = b;
+            value->block = b;
     }
 }
 
@@ -308,9 +308,9 @@ static void retarget(Function *f, BlockId from, BlockId old, BlockId now) {
     for (unsigned p = b->insts.n > 2 ? b->insts.n - 2 : 0; p < b->insts.n; p++) {
         Inst *i = ir_inst(f, b->insts.at[p]);
         for (unsigned s = 0; i->op == OT_BRA && s < i->nsrc; s++) {
-            Operand *o = ir_src(f, i, s);
-            if (o->kind == OPK_BLOCK && o->value == old.i) {
-                o->value = now.i;
+            Operand *operand = ir_src(f, i, s);
+            if (operand->kind == OPK_BLOCK && operand->value == old.i) {
+                operand->value = now.i;
                 return;
             }
         }
@@ -354,10 +354,10 @@ BlockId ir_split_edge(Function *f, BlockId from, BlockId to) {
     retarget(f, from, to, mid);
     VEC_ADD(f->arena, &ir_block(f, mid)->preds, from);
     VEC_ADD(f->arena, &ir_block(f, mid)->succs, to);
-    Block *t = ir_block(f, to);
-    unsigned k = find_block(t->preds.at, t->preds.n, from);
-    if (k < t->preds.n)
-        t->preds.at[k] = mid;
+    Block *block = ir_block(f, to);
+    unsigned k = find_block(block->preds.at, block->preds.n, from);
+    if (k < block->preds.n)
+        block->preds.at[k] = mid;
     InstId bra = ir_branch_new(f, to);
     const Block *fb = ir_block(f, from);
     if (fb->insts.n)

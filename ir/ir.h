@@ -237,8 +237,8 @@ typedef struct { /* what predication did with one branch, for `compile -v` and r
 } PredicateReport;
 const char *ir_predicate_reason(PredicateReason r);
 const char *ir_predicate_shape(PredicateShape s);
-const char *ir_predicate_mode_name(PredicateMode m);        /* "auto", "off", "max" */
-bool ir_predicate_mode(const char *name, PredicateMode *m); /* false: there is none of that name */
+const char *ir_predicate_mode_name(PredicateMode m);           /* "auto", "off", "max" */
+bool ir_predicate_mode(const char *name, PredicateMode *mode); /* false: there is none of that name */
 
 typedef struct IrModule {
     Arena arena;
@@ -283,13 +283,13 @@ static inline ValId ir_operand_value(const Function *f, Operand o, unsigned c) {
 }
 
 /* ---- building (ir/ir.c) ---- */
-IrModule *ir_module_new(const Target *t, StrTab *strings);
-void ir_module_free(IrModule *m);
-Function *ir_function_new(IrModule *m, StrId name, bool is_entry);
+IrModule *ir_module_new(const Target *target, StrTab *strings);
+void ir_module_free(IrModule *module);
+Function *ir_function_new(IrModule *module, StrId name, bool is_entry);
 BlockId ir_block_new(Function *f); /* appended to the layout */
 ValId ir_value_new(Function *f, RegFile file);
-Operand ir_val(const Function *f, ValId v);                  /* scalar operand */
-Operand ir_vec(Function *f, const ValId *v, unsigned count); /* vector operand; count 1 is ir_val */
+Operand ir_val(const Function *f, ValId v);                   /* scalar operand */
+Operand ir_vec(Function *f, const ValId *id, unsigned count); /* vector operand; count 1 is ir_val */
 Operand ir_imm64(Function *f, uint64_t bits);
 Operand ir_sym(Function *f, StrId symbol, int64_t addend, RelocKind kind);
 Operand ir_target(BlockId b);
@@ -316,7 +316,7 @@ void ir_replace_edge(Function *f, BlockId from, BlockId old, BlockId now);
 void ir_remove_edge(Function *f, BlockId from, BlockId to);   /* the branch itself is the caller's task */
 BlockId ir_split_edge(Function *f, BlockId from, BlockId to); /* new block with one BRA; phis stay right */
 void ir_renumber(Function *f); /* layout order, drops dead blocks; Value.def and .block set anew */
-Function *ir_find_function(const IrModule *m, StrId name); /* NULL if the module has none */
+Function *ir_find_function(const IrModule *module, StrId name); /* NULL if the module has none */
 const Function *ir_callee(const Function *f,
                           const Inst *i); /* of a CALL; NULL if indirect or not in the module */
 bool ir_is_terminator(const Function *f, const Inst *i); /* unguarded control transfer, or guarded BRA */
@@ -327,13 +327,13 @@ uint32_t ir_control_pack(Control c);
 
 /* ---- text (ir/print.c, ir/load.c) ---- */
 /* The dump of a pass: readable, and loadable by ir_load as a test input; malloc'ed. */
-char *ir_print(const IrModule *m, size_t *size_bytes);
+char *ir_print(const IrModule *module, size_t *size_bytes);
 char *ir_print_function(const Function *f, size_t *size_bytes);
 /* Reports E06xx and returns NULL on bad text. */
-IrModule *ir_load(const Source *text, StrTab *strings, Diags *d);
+IrModule *ir_load(const Source *text, StrTab *strings, Diags *diags);
 /* Structure, SSA dominance, register files, slot kinds, edges/phi agreement. Reports E06xx; a failure after a
  * pass is an internal error that names the pass. */
-bool ir_verify(const Function *f, Diags *d, const char *after_pass);
+bool ir_verify(const Function *f, Diags *diags, const char *after_pass);
 
 /* ---- passes (ir/pass.c, ir/passes.def) ---- */
 typedef bool PassFn(Function *f, Diags *d); /* false: reported */
@@ -347,5 +347,5 @@ typedef struct {
     void *user;
 } PassOptions;
 /* Run all passes of passes.def on the module. */
-bool ir_run_passes(IrModule *m, const PassOptions *opt, Diags *d);
+bool ir_run_passes(IrModule *module, const PassOptions *opt, Diags *diags);
 #endif

@@ -20,52 +20,53 @@ typedef struct {
     VEC(uint8_t) value_known; /* [value] mentioned, so its file is fixed */
 } Loader;
 
-static bool fail_at(Loader *p, const char *where, const char *what) {
-    if (!p->failed)
-        diag_in(p->d, p->src, (SrcLoc){(uint32_t)(where - p->src->text) + 1}, DIAG_E0600, what);
-    p->failed = true;
-    p->at = p->end; /* every loop below ends here */
+static bool fail_at(Loader *loader, const char *where, const char *what) {
+    if (!loader->failed)
+        diag_in(loader->d, loader->src, (SrcLoc){(uint32_t)(where - loader->src->text) + 1}, DIAG_E0600,
+                what);
+    loader->failed = true;
+    loader->at = loader->end; /* every loop below ends here */
     return false;
 }
 
-static bool fail(Loader *p, const char *what) { return fail_at(p, p->at, what); }
+static bool fail(Loader *loader, const char *what) { return fail_at(loader, loader->at, what); }
 
 /* ---- characters and words ---- */
 
-static char peek(const Loader *p) { return p->at < p->end ? *p->at : '\0'; }
+static char peek(const Loader *loader) { return loader->at < loader->end ? *loader->at : '\0'; }
 
-static void skip_blank(Loader *p) {
-    while (p->at < p->end && (*p->at == ' ' || *p->at == '\t' || *p->at == '\r'))
-        p->at++;
+static void skip_blank(Loader *loader) {
+    while (loader->at < loader->end && (*loader->at == ' ' || *loader->at == '\t' || *loader->at == '\r'))
+        loader->at++;
 }
 
-static void skip_lines(Loader *p) { /* blanks, line ends and ; comments */
-    while (p->at < p->end) {
-        skip_blank(p);
-        if (peek(p) == ';')
-            while (p->at < p->end && *p->at != '\n')
-                p->at++;
-        if (peek(p) != '\n')
+static void skip_lines(Loader *loader) { /* blanks, line ends and ; comments */
+    while (loader->at < loader->end) {
+        skip_blank(loader);
+        if (peek(loader) == ';')
+            while (loader->at < loader->end && *loader->at != '\n')
+                loader->at++;
+        if (peek(loader) != '\n')
             return;
-        p->at++;
+        loader->at++;
     }
 }
 
-static bool end_line(Loader *p) {
-    skip_blank(p);
-    if (peek(p) == ';' || peek(p) == '\n' || p->at == p->end) {
-        skip_lines(p);
-        return !p->failed;
+static bool end_line(Loader *loader) {
+    skip_blank(loader);
+    if (peek(loader) == ';' || peek(loader) == '\n' || loader->at == loader->end) {
+        skip_lines(loader);
+        return !loader->failed;
     }
-    return fail(p, "end of line expected");
+    return fail(loader, "end of line expected");
 }
 
-static bool accept(Loader *p, const char *word) {
-    skip_blank(p);
+static bool accept(Loader *loader, const char *word) {
+    skip_blank(loader);
     size_t n = strlen(word);
-    if ((size_t)(p->end - p->at) < n || memcmp(p->at, word, n) != 0)
+    if ((size_t)(loader->end - loader->at) < n || memcmp(loader->at, word, n) != 0)
         return false;
-    p->at += n;
+    loader->at += n;
     return true;
 }
 
@@ -83,17 +84,17 @@ static bool is_word(char c) {
 }
 
 /* A whole word, for keywords: "ssa" does not accept "ssab". */
-static bool accept_word(Loader *p, const char *word) {
-    const char *save = p->at;
-    if (accept(p, word) && !is_word(peek(p)))
+static bool accept_word(Loader *loader, const char *word) {
+    const char *save = loader->at;
+    if (accept(loader, word) && !is_word(peek(loader)))
         return true;
-    p->at = save;
+    loader->at = save;
     return false;
 }
 
-static size_t word_size(const Loader *p) {
+static size_t word_size(const Loader *loader) {
     size_t n = 0;
-    while (p->at + n < p->end && is_word(p->at[n]))
+    while (loader->at + n < loader->end && is_word(loader->at[n]))
         n++;
     return n;
 }
@@ -106,26 +107,26 @@ static int digit_value(char c, unsigned base) {
     return v < (int)base ? v : -1;
 }
 
-static uint64_t number(Loader *p, uint64_t max) {
-    skip_blank(p);
-    const char *start = p->at;
+static uint64_t number(Loader *loader, uint64_t max) {
+    skip_blank(loader);
+    const char *start = loader->at;
     unsigned base = 10;
-    if (p->end - p->at > 2 && p->at[0] == '0' && p->at[1] == 'x')
-        base = 16, p->at += 2;
+    if (loader->end - loader->at > 2 && loader->at[0] == '0' && loader->at[1] == 'x')
+        base = 16, loader->at += 2;
     uint64_t v = 0;
-    if (digit_value(peek(p), base) < 0) {
-        fail_at(p, start, "number expected");
+    if (digit_value(peek(loader), base) < 0) {
+        fail_at(loader, start, "number expected");
         return 0;
     }
-    for (int dgt; (dgt = digit_value(peek(p), base)) >= 0; p->at++) {
+    for (int dgt; (dgt = digit_value(peek(loader), base)) >= 0; loader->at++) {
         if (v > (UINT64_MAX - (uint64_t)dgt) / base) {
-            fail_at(p, start, "number is too large");
+            fail_at(loader, start, "number is too large");
             return 0;
         }
         v = v * base + (uint64_t)dgt;
     }
     if (v > max) {
-        fail_at(p, start, "number is too large");
+        fail_at(loader, start, "number is too large");
         return 0;
     }
     return v;
@@ -137,73 +138,75 @@ static uint64_t key_number(Loader *p, const char *key, uint64_t max) {
     return expect(p, key) && expect(p, "=") ? number(p, max) : 0;
 }
 
-static StrId name(Loader *p) {
-    if (!expect(p, "@"))
+static StrId name(Loader *loader) {
+    if (!expect(loader, "@"))
         return (StrId){0};
-    if (peek(p) != '"') {
-        size_t n = word_size(p);
+    if (peek(loader) != '"') {
+        size_t n = word_size(loader);
         if (n == 0)
-            fail(p, "name expected");
-        StrId id = str_intern(p->m->strings, p->at, n);
-        p->at += n;
+            fail(loader, "name expected");
+        StrId id = str_intern(loader->m->strings, loader->at, n);
+        loader->at += n;
         return id;
     }
     char text[1024];
     size_t n = 0;
-    for (p->at++; p->at < p->end && *p->at != '"' && *p->at != '\n' && n < sizeof text; p->at++) {
-        char c = *p->at;
+    for (loader->at++;
+         loader->at < loader->end && *loader->at != '"' && *loader->at != '\n' && n < sizeof text;
+         loader->at++) {
+        char c = *loader->at;
         if (c == '\\') {
-            int hi = p->end - p->at > 2 ? digit_value(p->at[1], 16) : -1,
-                lo = hi < 0 ? -1 : digit_value(p->at[2], 16);
+            int hi = loader->end - loader->at > 2 ? digit_value(loader->at[1], 16) : -1,
+                lo = hi < 0 ? -1 : digit_value(loader->at[2], 16);
             if (lo < 0 || hi * 16 + lo == 0) {
-                fail(p, "bad escape in a name");
+                fail(loader, "bad escape in a name");
                 return (StrId){0};
             }
             c = (char)(hi * 16 + lo);
-            p->at += 2;
+            loader->at += 2;
         }
         text[n++] = c;
     }
-    if (peek(p) != '"')
-        fail(p, "unterminated or overlong name");
+    if (peek(loader) != '"')
+        fail(loader, "unterminated or overlong name");
     else
-        p->at++;
-    return str_intern(p->m->strings, text, n);
+        loader->at++;
+    return str_intern(loader->m->strings, text, n);
 }
 
 /* ---- operands ---- */
 
-static BlockId block_id(Loader *p, unsigned state) {
-    skip_blank(p);
-    const char *start = p->at;
-    if (!expect(p, "bb"))
+static BlockId block_id(Loader *loader, unsigned state) {
+    skip_blank(loader);
+    const char *start = loader->at;
+    if (!expect(loader, "bb"))
         return (BlockId){0};
-    uint32_t n = number32(p);
-    if (!p->failed && (n == 0 || n > p->id_limit))
-        fail_at(p, start, "block number is 0 or too large");
-    if (p->failed)
+    uint32_t n = number32(loader);
+    if (!loader->failed && (n == 0 || n > loader->id_limit))
+        fail_at(loader, start, "block number is 0 or too large");
+    if (loader->failed)
         return (BlockId){0};
-    while (p->f->blocks.n <= n)
-        VEC_PUSH(p->f->arena, &p->f->blocks)->dead = true; /* until it is defined */
-    while (p->block_state.n <= n)
-        VEC_PUSH(&p->m->arena, &p->block_state);
-    if (state == 2 && p->block_state.at[n] == 2)
-        fail_at(p, start, "block is defined twice");
-    if (p->block_state.at[n] < state)
-        p->block_state.at[n] = (uint8_t)state;
+    while (loader->f->blocks.n <= n)
+        VEC_PUSH(loader->f->arena, &loader->f->blocks)->dead = true; /* until it is defined */
+    while (loader->block_state.n <= n)
+        VEC_PUSH(&loader->m->arena, &loader->block_state);
+    if (state == 2 && loader->block_state.at[n] == 2)
+        fail_at(loader, start, "block is defined twice");
+    if (loader->block_state.at[n] < state)
+        loader->block_state.at[n] = (uint8_t)state;
     return (BlockId){n};
 }
 
-static bool value_attributes(Loader *p, Value *v) {
+static bool value_attributes(Loader *p, Value *value) {
     do {
         if (accept(p, "ptx=")) {
-            v->ptx_reg = number32(p);
+            value->ptx_reg = number32(p);
             expect(p, ".");
-            v->component = (uint8_t)number(p, 255);
+            value->component = (uint8_t)number(p, 255);
         } else if (accept(p, "fixed="))
-            v->fixed_reg = (int16_t)number(p, 255);
+            value->fixed_reg = (int16_t)number(p, 255);
         else if (accept(p, "u"))
-            v->uniform = true;
+            value->uniform = true;
         else
             return fail(p, "value attribute expected");
     } while (accept(p, ","));
@@ -211,183 +214,183 @@ static bool value_attributes(Loader *p, Value *v) {
 }
 
 /* %r12, at a definition with {attributes} */
-static ValId value(Loader *p) {
-    skip_blank(p);
-    const char *start = p->at;
-    if (!expect(p, "%"))
+static ValId value(Loader *loader) {
+    skip_blank(loader);
+    const char *start = loader->at;
+    if (!expect(loader, "%"))
         return (ValId){0};
-    unsigned file = accept(p, "ur")   ? RF_UR
-                    : accept(p, "up") ? RF_UP
-                    : accept(p, "r")  ? RF_R
-                    : accept(p, "p")  ? RF_P
-                    : accept(p, "b")  ? RF_B
-                                      : RF_COUNT;
+    unsigned file = accept(loader, "ur")   ? RF_UR
+                    : accept(loader, "up") ? RF_UP
+                    : accept(loader, "r")  ? RF_R
+                    : accept(loader, "p")  ? RF_P
+                    : accept(loader, "b")  ? RF_B
+                                           : RF_COUNT;
     if (file == RF_COUNT) {
-        fail(p, "register file expected");
+        fail(loader, "register file expected");
         return (ValId){0};
     }
-    uint32_t n = number32(p);
-    if (!p->failed && (n == 0 || n > p->id_limit))
-        fail_at(p, start, "value number is 0 or too large");
-    if (p->failed)
+    uint32_t n = number32(loader);
+    if (!loader->failed && (n == 0 || n > loader->id_limit))
+        fail_at(loader, start, "value number is 0 or too large");
+    if (loader->failed)
         return (ValId){0};
-    while (p->f->values.n <= n)
-        ir_value_new(p->f, RF_R);
-    while (p->value_known.n <= n)
-        VEC_PUSH(&p->m->arena, &p->value_known);
-    Value *v = &p->f->values.at[n];
-    if (p->value_known.at[n] && v->file != file)
-        fail_at(p, start, "value has another register file elsewhere");
-    p->value_known.at[n] = 1;
+    while (loader->f->values.n <= n)
+        ir_value_new(loader->f, RF_R);
+    while (loader->value_known.n <= n)
+        VEC_PUSH(&loader->m->arena, &loader->value_known);
+    Value *v = &loader->f->values.at[n];
+    if (loader->value_known.at[n] && v->file != file)
+        fail_at(loader, start, "value has another register file elsewhere");
+    loader->value_known.at[n] = 1;
     v->file = (uint8_t)file;
-    if (peek(p) == '{' && accept(p, "{"))
-        value_attributes(p, v);
+    if (peek(loader) == '{' && accept(loader, "{"))
+        value_attributes(loader, v);
     return (ValId){n};
 }
 
-static Operand values(Loader *p) {
-    if (!accept(p, "[")) {
-        ValId v = value(p);
-        return p->failed ? (Operand){0} : ir_val(p->f, v);
+static Operand values(Loader *loader) {
+    if (!accept(loader, "[")) {
+        ValId v = value(loader);
+        return loader->failed ? (Operand){0} : ir_val(loader->f, v);
     }
     ValId v[4];
     unsigned n = 0;
     bool any = false;
-    const char *start = p->at;
-    while (!p->failed && !accept(p, "]")) {
+    const char *start = loader->at;
+    while (!loader->failed && !accept(loader, "]")) {
         if (n == 4)
-            fail(p, "a vector has at most 4 values");
-        else if (accept(p, "_"))
+            fail(loader, "a vector has at most 4 values");
+        else if (accept(loader, "_"))
             v[n++] = (ValId){0};
         else
-            v[n++] = value(p), any = true;
+            v[n++] = value(loader), any = true;
     }
-    if (!p->failed && (n < 2 || !any))
-        fail_at(p, start, "a vector has at least 2 parts, one of them a value");
-    Operand o = p->failed ? (Operand){0} : ir_vec(p->f, v, n);
-    for (unsigned k = 0; !p->failed && k < n; k++)
-        if (v[k].i && p->f->values.at[v[k].i].file != o.file)
-            fail_at(p, start, "vector mixes register files");
+    if (!loader->failed && (n < 2 || !any))
+        fail_at(loader, start, "a vector has at least 2 parts, one of them a value");
+    Operand o = loader->failed ? (Operand){0} : ir_vec(loader->f, v, n);
+    for (unsigned k = 0; !loader->failed && k < n; k++)
+        if (v[k].i && loader->f->values.at[v[k].i].file != o.file)
+            fail_at(loader, start, "vector mixes register files");
     return o;
 }
 
-static bool physical(Loader *p, Operand *o) {
+static bool physical(Loader *loader, Operand *o) {
     static const struct {
         const char *name;
         uint8_t file, number;
     } zeros[] = {
         {"RZ", RF_R, REG_RZ}, {"PT", RF_P, REG_PT}, {"URZ", RF_UR, REG_URZ}, {"UPT", RF_UP, REG_UPT}};
     for (unsigned k = 0; k < 4; k++) {
-        const char *save = p->at;
-        if (accept(p, zeros[k].name)) {
-            if (peek(p) == '.' || !is_word(peek(p))) {
+        const char *save = loader->at;
+        if (accept(loader, zeros[k].name)) {
+            if (peek(loader) == '.' || !is_word(peek(loader))) {
                 *o = op_reg(zeros[k].file, zeros[k].number, 1);
                 return true;
             }
-            p->at = save;
+            loader->at = save;
         }
     }
-    const char *save = p->at;
-    RegFile file = accept(p, "UR")   ? RF_UR
-                   : accept(p, "UP") ? RF_UP
-                   : accept(p, "R")  ? RF_R
-                   : accept(p, "P")  ? RF_P
-                   : accept(p, "B")  ? RF_B
-                                     : RF_COUNT;
-    if (file == RF_COUNT || (peek(p) != '[' && digit_value(peek(p), 10) < 0)) {
-        p->at = save;
+    const char *save = loader->at;
+    RegFile file = accept(loader, "UR")   ? RF_UR
+                   : accept(loader, "UP") ? RF_UP
+                   : accept(loader, "R")  ? RF_R
+                   : accept(loader, "P")  ? RF_P
+                   : accept(loader, "B")  ? RF_B
+                                          : RF_COUNT;
+    if (file == RF_COUNT || (peek(loader) != '[' && digit_value(peek(loader), 10) < 0)) {
+        loader->at = save;
         return false;
     }
-    if (!accept(p, "[")) {
-        *o = op_reg(file, (uint32_t)number(p, 255), 1);
+    if (!accept(loader, "[")) {
+        *o = op_reg(file, (uint32_t)number(loader, 255), 1);
         return true;
     }
-    uint32_t lo = (uint32_t)number(p, 255), hi = expect(p, ":") ? (uint32_t)number(p, 300) : 0;
-    if (!p->failed && (hi <= lo || hi - lo > 3))
-        fail_at(p, save, "bad register range");
-    if (!p->failed)
-        expect(p, "]");
+    uint32_t lo = (uint32_t)number(loader, 255), hi = expect(loader, ":") ? (uint32_t)number(loader, 300) : 0;
+    if (!loader->failed && (hi <= lo || hi - lo > 3))
+        fail_at(loader, save, "bad register range");
+    if (!loader->failed)
+        expect(loader, "]");
     *o = op_reg(file, lo, hi - lo + 1);
     return true;
 }
 
-static Operand special(Loader *p) {
-    if (digit_value(peek(p), 10) >= 0) {
-        uint32_t n = number32(p);
-        expect(p, "]");
+static Operand special(Loader *loader) {
+    if (digit_value(peek(loader), 10) >= 0) {
+        uint32_t n = number32(loader);
+        expect(loader, "]");
         return (Operand){OPK_SREG, 0, 0, 0, n};
     }
     char text[64];
-    size_t n = word_size(p);
+    size_t n = word_size(loader);
     if (n == 0 || n >= sizeof text) {
-        fail(p, "special register expected");
+        fail(loader, "special register expected");
         return (Operand){0};
     }
-    memcpy(text, p->at, n);
+    memcpy(text, loader->at, n);
     text[n] = '\0';
-    int number_of = isa_sreg_number(p->m->target, text);
+    int number_of = isa_sreg_number(loader->m->target, text);
     if (number_of < 0)
-        fail(p, "the target has no such special register");
-    p->at += p->failed ? 0 : n;
-    expect(p, "]");
+        fail(loader, "the target has no such special register");
+    loader->at += loader->failed ? 0 : n;
+    expect(loader, "]");
     return (Operand){OPK_SREG, 0, 0, 0, (uint32_t)number_of};
 }
 
-static Operand symbol(Loader *p, unsigned kind) {
-    StrId id = name(p);
+static Operand symbol(Loader *loader, unsigned kind) {
+    StrId id = name(loader);
     uint64_t addend = 0;
-    skip_blank(p);
-    bool negative = accept(p, "-");
-    if (digit_value(peek(p), 10) >= 0)
-        addend = number(p, UINT64_MAX);
-    expect(p, ")");
-    return p->failed ? (Operand){0}
-                     : ir_sym(p->f, id, (int64_t)(negative ? 0 - addend : addend), (RelocKind)kind);
+    skip_blank(loader);
+    bool negative = accept(loader, "-");
+    if (digit_value(peek(loader), 10) >= 0)
+        addend = number(loader, UINT64_MAX);
+    expect(loader, ")");
+    return loader->failed ? (Operand){0}
+                          : ir_sym(loader->f, id, (int64_t)(negative ? 0 - addend : addend), (RelocKind)kind);
 }
 
-static Operand immediate(Loader *p) {
-    const char *start = p->at;
-    uint64_t v = number(p, UINT64_MAX);
-    if (accept(p, "L"))
-        return ir_imm64(p->f, v);
+static Operand immediate(Loader *loader) {
+    const char *start = loader->at;
+    uint64_t v = number(loader, UINT64_MAX);
+    if (accept(loader, "L"))
+        return ir_imm64(loader->f, v);
     if (v > UINT32_MAX)
-        fail_at(p, start, "a 32-bit immediate is too large");
+        fail_at(loader, start, "a 32-bit immediate is too large");
     return op_imm((uint32_t)v);
 }
 
-static Operand plain_operand(Loader *p) {
+static Operand plain_operand(Loader *loader) {
     Operand o;
-    skip_blank(p);
-    char c = peek(p);
+    skip_blank(loader);
+    char c = peek(loader);
     if (c == '%' || c == '[')
-        return values(p);
+        return values(loader);
     if (c == '_') {
-        p->at++;
+        loader->at++;
         return (Operand){0};
     }
     if (digit_value(c, 10) >= 0)
-        return immediate(p);
-    if (accept(p, "c[")) {
-        uint32_t bank = (uint32_t)number(p, 255);
-        expect(p, "]");
-        expect(p, "[");
-        uint32_t offset = (uint32_t)number(p, 0xffff);
-        expect(p, "]");
+        return immediate(loader);
+    if (accept(loader, "c[")) {
+        uint32_t bank = (uint32_t)number(loader, 255);
+        expect(loader, "]");
+        expect(loader, "[");
+        uint32_t offset = (uint32_t)number(loader, 0xffff);
+        expect(loader, "]");
         return op_cmem(bank, offset);
     }
-    if (accept(p, "SR["))
-        return special(p);
-    if (c == 'b' && p->end - p->at > 1 && p->at[1] == 'b')
-        return ir_target(block_id(p, 1));
-    if (physical(p, &o))
+    if (accept(loader, "SR["))
+        return special(loader);
+    if (c == 'b' && loader->end - loader->at > 1 && loader->at[1] == 'b')
+        return ir_target(block_id(loader, 1));
+    if (physical(loader, &o))
         return o;
     for (unsigned k = 0; k < RELOC_KIND_COUNT; k++) {
-        const char *save = p->at;
-        if (accept_word(p, ir_reloc_names[k]) && accept(p, "("))
-            return symbol(p, k);
-        p->at = save;
+        const char *save = loader->at;
+        if (accept_word(loader, ir_reloc_names[k]) && accept(loader, "("))
+            return symbol(loader, k);
+        loader->at = save;
     }
-    fail(p, "operand expected");
+    fail(loader, "operand expected");
     return (Operand){0};
 }
 
@@ -416,21 +419,21 @@ typedef struct {
     unsigned n;
 } OperandList;
 
-static void operand_list(Loader *p, OperandList *l) {
-    l->n = 0;
+static void operand_list(Loader *loader, OperandList *list) {
+    list->n = 0;
     do {
-        if (l->n == MAX_OPERANDS) {
-            fail(p, "too many operands");
+        if (list->n == MAX_OPERANDS) {
+            fail(loader, "too many operands");
             return;
         }
-        l->at[l->n++] = operand(p);
-    } while (!p->failed && accept(p, ","));
+        list->at[list->n++] = operand(loader);
+    } while (!loader->failed && accept(loader, ","));
 }
 
 /* Does the line have a '=' outside all brackets? Then it starts with destinations. */
-static bool has_destinations(const Loader *p) {
+static bool has_destinations(const Loader *loader) {
     int depth = 0;
-    for (const char *c = p->at; c < p->end && *c != '\n' && *c != ';'; c++) {
+    for (const char *c = loader->at; c < loader->end && *c != '\n' && *c != ';'; c++) {
         depth += (*c == '(' || *c == '[' || *c == '{') - (*c == ')' || *c == ']' || *c == '}');
         if (*c == '=' && depth == 0)
             return true;
@@ -438,66 +441,66 @@ static bool has_destinations(const Loader *p) {
     return false;
 }
 
-static unsigned operation(Loader *p) {
-    skip_blank(p);
-    size_t n = word_size(p);
-    uint32_t op = strmap_get(&p->op_by_name, str_find(&p->op_names, p->at, n));
+static unsigned operation(Loader *loader) {
+    skip_blank(loader);
+    size_t n = word_size(loader);
+    uint32_t op = strmap_get(&loader->op_by_name, str_find(&loader->op_names, loader->at, n));
     if (!op) {
-        fail(p, "no such operation");
+        fail(loader, "no such operation");
         return 0;
     }
-    p->at += n;
+    loader->at += n;
     return op - 1;
 }
 
 /* name=value of one modifier, put into *mods */
-static void modifier(Loader *p, unsigned op, uint32_t *mods) {
+static void modifier(Loader *loader, unsigned op, uint32_t *mods) {
     char text[32];
-    skip_blank(p);
-    const char *start = p->at;
-    size_t n = word_size(p);
+    skip_blank(loader);
+    const char *start = loader->at;
+    size_t n = word_size(loader);
     unsigned k = 0, count = ir_is_pseudo(op) ? 0 : isa_num_mods(op);
     if (n && n < sizeof text) {
-        memcpy(text, p->at, n);
+        memcpy(text, loader->at, n);
         text[n] = '\0';
         while (k < count && strcmp(isa_mod_info(op, k).name, text) != 0)
             k++;
     } else
         k = count;
     if (k == count) {
-        fail(p, "the operation has no such modifier");
+        fail(loader, "the operation has no such modifier");
         return;
     }
-    p->at += n;
-    if (!expect(p, "="))
+    loader->at += n;
+    if (!expect(loader, "="))
         return;
     IsaModInfo m = isa_mod_info(op, k);
     uint32_t mask = (uint32_t)(((uint64_t)1 << m.width) - 1), value = 0;
-    skip_blank(p);
-    n = word_size(p);
-    if (digit_value(peek(p), 10) >= 0)
-        value = (uint32_t)number(p, mask);
+    skip_blank(loader);
+    n = word_size(loader);
+    if (digit_value(peek(loader), 10) >= 0)
+        value = (uint32_t)number(loader, mask);
     else if (n && n < sizeof text) {
-        memcpy(text, p->at, n);
+        memcpy(text, loader->at, n);
         text[n] = '\0';
         int v = isa_mod_value(op, k, text);
         if (v < 0 || (uint32_t)v > mask)
-            fail_at(p, start, "the modifier has no such value");
+            fail_at(loader, start, "the modifier has no such value");
         value = (uint32_t)v;
-        p->at += p->failed ? 0 : n;
+        loader->at += loader->failed ? 0 : n;
     } else
-        fail(p, "modifier value expected");
+        fail(loader, "modifier value expected");
     *mods = (*mods & ~(mask << m.lo)) | (((value ^ m.def) & mask) << m.lo);
 }
 
-static uint16_t flag_list(Loader *p) {
+static uint16_t flag_list(Loader *loader) {
     unsigned flags = 0;
-    while (!p->failed && !accept(p, "]")) {
+    while (!loader->failed && !accept(loader, "]")) {
         unsigned k = 0;
-        while (k < IR_NUM_FLAGS && !accept_word(p, ir_flag_names[k]))
+        while (k < IR_NUM_FLAGS && !accept_word(loader, ir_flag_names[k]))
             k++;
         if (k == IR_NUM_FLAGS)
-            fail(p, "flag expected");
+            fail(loader, "flag expected");
         flags |= 1u << k;
     }
     return (uint16_t)(flags & ~(unsigned)IF_TIED);
@@ -514,252 +517,255 @@ static uint32_t control(Loader *p) {
     return ir_control_pack(c);
 }
 
-static LocId location(Loader *p) {
-    Loc l = {.ptx_insn = number32(p)};
-    l.src.i = number32(p);
-    l.line = number32(p);
-    expect(p, ")");
-    const Loc *last = &p->f->locs.at[p->f->locs.n - 1];
-    if (p->f->locs.n == 1 || last->ptx_insn != l.ptx_insn || last->src.i != l.src.i || last->line != l.line)
-        *VEC_PUSH(p->f->arena, &p->f->locs) = l;
-    return (LocId){p->f->locs.n - 1};
+static LocId location(Loader *loader) {
+    Loc l = {.ptx_insn = number32(loader)};
+    l.src.i = number32(loader);
+    l.line = number32(loader);
+    expect(loader, ")");
+    const Loc *last = &loader->f->locs.at[loader->f->locs.n - 1];
+    if (loader->f->locs.n == 1 || last->ptx_insn != l.ptx_insn || last->src.i != l.src.i ||
+        last->line != l.line)
+        *VEC_PUSH(loader->f->arena, &loader->f->locs) = l;
+    return (LocId){loader->f->locs.n - 1};
 }
 
-static void tail(Loader *p, InstId id) {
+static void tail(Loader *loader, InstId id) {
     for (;;) {
-        if (accept(p, "flags["))
-            ir_inst(p->f, id)->flags = (uint16_t)(flag_list(p) | (ir_inst(p->f, id)->flags & IF_TIED));
-        else if (accept(p, "ctrl("))
-            ir_inst(p->f, id)->sched = control(p);
-        else if (accept(p, "loc(")) {
-            LocId loc = location(p);
-            ir_inst(p->f, id)->loc = loc;
+        if (accept(loader, "flags["))
+            ir_inst(loader->f, id)->flags =
+                (uint16_t)(flag_list(loader) | (ir_inst(loader->f, id)->flags & IF_TIED));
+        else if (accept(loader, "ctrl("))
+            ir_inst(loader->f, id)->sched = control(loader);
+        else if (accept(loader, "loc(")) {
+            LocId loc = location(loader);
+            ir_inst(loader->f, id)->loc = loc;
         } else
             return;
     }
 }
 
-static bool at_tail(Loader *p) {
-    skip_blank(p);
+static bool at_tail(Loader *loader) {
+    skip_blank(loader);
     static const char *const words[] = {"tied(", "flags[", "ctrl(", "loc("};
     for (unsigned k = 0; k < 4; k++) {
         size_t n = strlen(words[k]);
-        if ((size_t)(p->end - p->at) >= n && memcmp(p->at, words[k], n) == 0)
+        if ((size_t)(loader->end - loader->at) >= n && memcmp(loader->at, words[k], n) == 0)
             return true;
     }
-    return p->at == p->end || *p->at == '\n' || *p->at == ';';
+    return loader->at == loader->end || *loader->at == '\n' || *loader->at == ';';
 }
 
-static void tied(Loader *p, InstId id, OperandList *l) {
-    unsigned ndst = ir_inst(p->f, id)->ndst;
-    l->n = 0;
-    if (!accept(p, ")")) {
-        operand_list(p, l);
-        expect(p, ")");
+static void tied(Loader *loader, InstId id, OperandList *list) {
+    unsigned ndst = ir_inst(loader->f, id)->ndst;
+    list->n = 0;
+    if (!accept(loader, ")")) {
+        operand_list(loader, list);
+        expect(loader, ")");
     }
-    if (p->failed)
+    if (loader->failed)
         return;
-    if (l->n != ndst) {
-        fail(p, "one tied source for each destination expected");
+    if (list->n != ndst) {
+        fail(loader, "one tied source for each destination expected");
         return;
     }
     for (unsigned k = 0; k < ndst; k++) /* they lie behind the sources: this instruction is the newest */
-        VEC_ADD(p->f->arena, &p->f->operands, l->at[k]);
-    ir_inst(p->f, id)->flags |= IF_TIED;
+        VEC_ADD(loader->f->arena, &loader->f->operands, list->at[k]);
+    ir_inst(loader->f, id)->flags |= IF_TIED;
 }
 
-static void instruction(Loader *p, BlockId b, OperandList *dst, OperandList *src) {
+static void instruction(Loader *loader, BlockId b, OperandList *dst, OperandList *src) {
     Operand guard = {0};
     uint32_t mods = 0;
-    if (accept(p, "@"))
-        guard = operand(p);
+    if (accept(loader, "@"))
+        guard = operand(loader);
     dst->n = src->n = 0;
-    if (has_destinations(p)) {
-        operand_list(p, dst);
-        expect(p, "=");
+    if (has_destinations(loader)) {
+        operand_list(loader, dst);
+        expect(loader, "=");
     }
-    unsigned op = operation(p);
-    if (!p->failed && peek(p) == ':' && accept(p, ":"))
-        mods = number32(p);
-    else if (!p->failed && peek(p) == '(' && accept(p, "("))
-        while (!p->failed && !accept(p, ")"))
-            modifier(p, op, &mods);
-    if (!p->failed && !at_tail(p))
-        operand_list(p, src);
-    if (p->failed)
+    unsigned op = operation(loader);
+    if (!loader->failed && peek(loader) == ':' && accept(loader, ":"))
+        mods = number32(loader);
+    else if (!loader->failed && peek(loader) == '(' && accept(loader, "("))
+        while (!loader->failed && !accept(loader, ")"))
+            modifier(loader, op, &mods);
+    if (!loader->failed && !at_tail(loader))
+        operand_list(loader, src);
+    if (loader->failed)
         return;
-    InstId id = ir_inst_new(p->f, op, dst->n, src->n);
-    Inst *i = ir_inst(p->f, id);
+    InstId id = ir_inst_new(loader->f, op, dst->n, src->n);
+    Inst *i = ir_inst(loader->f, id);
     i->guard = guard;
     i->mods = mods;
     for (unsigned k = 0; k < dst->n; k++)
-        ir_set_dst(p->f, id, k, dst->at[k]);
+        ir_set_dst(loader->f, id, k, dst->at[k]);
     for (unsigned k = 0; k < src->n; k++)
-        ir_set_src(p->f, id, k, src->at[k]);
-    if (accept(p, "tied("))
-        tied(p, id, src);
-    tail(p, id);
-    if (end_line(p))
-        ir_append(p->f, b, id);
+        ir_set_src(loader->f, id, k, src->at[k]);
+    if (accept(loader, "tied("))
+        tied(loader, id, src);
+    tail(loader, id);
+    if (end_line(loader))
+        ir_append(loader->f, b, id);
 }
 
 /* ---- blocks, functions, module ---- */
 
-static void edge_list(Loader *p, BlockId b, bool is_succ) {
-    while (!p->failed && !accept(p, ")")) {
-        BlockId o = block_id(p, 1);
-        Block *blk = ir_block(p->f, b); /* block_id may have moved it */
+static void edge_list(Loader *loader, BlockId b, bool is_succ) {
+    while (!loader->failed && !accept(loader, ")")) {
+        BlockId o = block_id(loader, 1);
+        Block *blk = ir_block(loader->f, b); /* block_id may have moved it */
         if (is_succ)
-            VEC_ADD(p->f->arena, &blk->succs, o);
+            VEC_ADD(loader->f->arena, &blk->succs, o);
         else
-            VEC_ADD(p->f->arena, &blk->preds, o);
+            VEC_ADD(loader->f->arena, &blk->preds, o);
     }
 }
 
-static void basic_block(Loader *p, OperandList *dst, OperandList *src) {
-    BlockId b = block_id(p, 2);
-    if (p->failed || !expect(p, ":"))
+static void basic_block(Loader *loader, OperandList *dst, OperandList *src) {
+    BlockId b = block_id(loader, 2);
+    if (loader->failed || !expect(loader, ":"))
         return;
-    ir_block(p->f, b)->dead = false;
-    ir_block(p->f, b)->order = p->f->layout.n;
-    VEC_ADD(p->f->arena, &p->f->layout, b);
-    if (accept(p, "preds("))
-        edge_list(p, b, false);
-    if (accept(p, "succs("))
-        edge_list(p, b, true);
-    if (accept(p, "label="))
-        ir_block(p->f, b)->label = number32(p);
-    if (accept(p, "depth="))
-        ir_block(p->f, b)->loop_depth = number32(p);
-    ir_block(p->f, b)->uniform_flow = accept_word(p, "uniform");
-    end_line(p);
-    while (!p->failed && p->at < p->end && *p->at != '}' &&
-           !(p->end - p->at > 2 && p->at[0] == 'b' && p->at[1] == 'b' && digit_value(p->at[2], 10) >= 0)) {
-        instruction(p, b, dst, src);
-        skip_blank(p);
+    ir_block(loader->f, b)->dead = false;
+    ir_block(loader->f, b)->order = loader->f->layout.n;
+    VEC_ADD(loader->f->arena, &loader->f->layout, b);
+    if (accept(loader, "preds("))
+        edge_list(loader, b, false);
+    if (accept(loader, "succs("))
+        edge_list(loader, b, true);
+    if (accept(loader, "label="))
+        ir_block(loader->f, b)->label = number32(loader);
+    if (accept(loader, "depth="))
+        ir_block(loader->f, b)->loop_depth = number32(loader);
+    ir_block(loader->f, b)->uniform_flow = accept_word(loader, "uniform");
+    end_line(loader);
+    while (!loader->failed && loader->at < loader->end && *loader->at != '}' &&
+           !(loader->end - loader->at > 2 && loader->at[0] == 'b' && loader->at[1] == 'b' &&
+             digit_value(loader->at[2], 10) >= 0)) {
+        instruction(loader, b, dst, src);
+        skip_blank(loader);
     }
 }
 
-static void summary(Loader *p) {
-    FuncSummary *s = &p->f->summary;
-    s->frame_bytes = (uint32_t)key_number(p, "frame", UINT32_MAX);
-    s->stack_bytes = (uint32_t)key_number(p, "stack", UINT32_MAX);
-    s->max_b = (uint32_t)key_number(p, "maxb", UINT32_MAX);
+static void summary(Loader *loader) {
+    FuncSummary *func_summary = &loader->f->summary;
+    func_summary->frame_bytes = (uint32_t)key_number(loader, "frame", UINT32_MAX);
+    func_summary->stack_bytes = (uint32_t)key_number(loader, "stack", UINT32_MAX);
+    func_summary->max_b = (uint32_t)key_number(loader, "maxb", UINT32_MAX);
     for (unsigned file = 0; file < RF_COUNT; file++) {
-        const char *save = p->at;
-        if (!accept(p, ir_phys_names[file]) || !accept(p, "(")) {
-            p->at = p->failed ? p->end : save;
+        const char *save = loader->at;
+        if (!accept(loader, ir_phys_names[file]) || !accept(loader, "(")) {
+            loader->at = loader->failed ? loader->end : save;
             continue;
         }
-        s->clobbers[file] = bs_new(p->f->arena, 256);
-        while (!p->failed && !accept(p, ")")) {
-            uint32_t r = (uint32_t)number(p, 255);
-            if (!p->failed)
-                bs_add(&s->clobbers[file], r);
+        func_summary->clobbers[file] = bs_new(loader->f->arena, 256);
+        while (!loader->failed && !accept(loader, ")")) {
+            uint32_t r = (uint32_t)number(loader, 255);
+            if (!loader->failed)
+                bs_add(&func_summary->clobbers[file], r);
         }
     }
-    end_line(p);
+    end_line(loader);
 }
 
-static void properties(Loader *p) {
-    Function *f = p->f;
+static void properties(Loader *loader) {
+    Function *f = loader->f;
     f->is_ssa = f->uniform_entry = false;
-    f->is_entry = accept_word(p, "entry");
-    f->is_ssa = accept_word(p, "ssa");
-    f->is_physical = accept_word(p, "physical");
-    f->noreturn = accept_word(p, "noreturn");
-    f->uniform_entry = accept_word(p, "uniform_entry");
-    f->uses_sync = accept_word(p, "uses_sync");
-    f->var_bytes = (uint32_t)key_number(p, "var", UINT32_MAX);
-    f->spill_bytes = (uint32_t)key_number(p, "spill", UINT32_MAX);
-    f->nbarriers_used = (uint32_t)key_number(p, "barriers", UINT32_MAX);
-    f->b_base = (uint32_t)key_number(p, "bbase", UINT32_MAX);
-    if (!expect(p, "start") || !expect(p, "="))
+    f->is_entry = accept_word(loader, "entry");
+    f->is_ssa = accept_word(loader, "ssa");
+    f->is_physical = accept_word(loader, "physical");
+    f->noreturn = accept_word(loader, "noreturn");
+    f->uniform_entry = accept_word(loader, "uniform_entry");
+    f->uses_sync = accept_word(loader, "uses_sync");
+    f->var_bytes = (uint32_t)key_number(loader, "var", UINT32_MAX);
+    f->spill_bytes = (uint32_t)key_number(loader, "spill", UINT32_MAX);
+    f->nbarriers_used = (uint32_t)key_number(loader, "barriers", UINT32_MAX);
+    f->b_base = (uint32_t)key_number(loader, "bbase", UINT32_MAX);
+    if (!expect(loader, "start") || !expect(loader, "="))
         return;
-    if (!accept_word(p, "bb0"))
-        f->entry = block_id(p, 1);
-    expect(p, "{");
-    end_line(p);
+    if (!accept_word(loader, "bb0"))
+        f->entry = block_id(loader, 1);
+    expect(loader, "{");
+    end_line(loader);
 }
 
 /* table OFFSET (0 1 2 0) */
-static void branch_table(Loader *p) {
-    BranchTable t = {.offset_bytes = number32(p)};
-    expect(p, "(");
-    while (!p->failed && !accept(p, ")")) {
-        uint32_t e = number32(p);
-        VEC_ADD(p->f->arena, &t.entries, e);
+static void branch_table(Loader *loader) {
+    BranchTable t = {.offset_bytes = number32(loader)};
+    expect(loader, "(");
+    while (!loader->failed && !accept(loader, ")")) {
+        uint32_t e = number32(loader);
+        VEC_ADD(loader->f->arena, &t.entries, e);
     }
     if (t.offset_bytes % 4 || t.offset_bytes > 0x10000 || t.entries.n > (0x10000 - t.offset_bytes) / 4)
-        fail(p, "the table does not fit the constant bank");
-    *VEC_PUSH(p->f->arena, &p->f->tables) = t;
-    end_line(p);
+        fail(loader, "the table does not fit the constant bank");
+    *VEC_PUSH(loader->f->arena, &loader->f->tables) = t;
+    end_line(loader);
 }
 
-static void function(Loader *p) {
-    const char *start = p->at;
-    StrId id = name(p);
-    if (p->failed)
+static void function(Loader *loader) {
+    const char *start = loader->at;
+    StrId id = name(loader);
+    if (loader->failed)
         return;
-    if (ir_find_function(p->m, id)) {
-        fail_at(p, start, "function is defined twice");
+    if (ir_find_function(loader->m, id)) {
+        fail_at(loader, start, "function is defined twice");
         return;
     }
-    p->f = ir_function_new(p->m, id, false);
-    memset(&p->block_state, 0, sizeof p->block_state);
-    memset(&p->value_known, 0, sizeof p->value_known);
-    properties(p);
-    if (accept_word(p, "summary"))
-        summary(p);
-    while (!p->failed && accept_word(p, "table"))
-        branch_table(p);
+    loader->f = ir_function_new(loader->m, id, false);
+    memset(&loader->block_state, 0, sizeof loader->block_state);
+    memset(&loader->value_known, 0, sizeof loader->value_known);
+    properties(loader);
+    if (accept_word(loader, "summary"))
+        summary(loader);
+    while (!loader->failed && accept_word(loader, "table"))
+        branch_table(loader);
     OperandList dst, src;
-    while (!p->failed && !accept(p, "}"))
-        basic_block(p, &dst, &src);
-    for (uint32_t b = 1; !p->failed && b < p->block_state.n; b++)
-        if (p->block_state.at[b] == 1)
-            fail_at(p, start, "a block that the function names is not defined");
-    end_line(p);
+    while (!loader->failed && !accept(loader, "}"))
+        basic_block(loader, &dst, &src);
+    for (uint32_t b = 1; !loader->failed && b < loader->block_state.n; b++)
+        if (loader->block_state.at[b] == 1)
+            fail_at(loader, start, "a block that the function names is not defined");
+    end_line(loader);
 }
 
-static void variable(Loader *p) {
-    IrVar v = {.name = name(p)};
-    v.linkage = (uint8_t)key_number(p, "linkage", 255);
-    v.space = (uint8_t)key_number(p, "space", 255);
-    v.align_bytes = (uint32_t)key_number(p, "align", UINT32_MAX);
-    v.size_bytes = key_number(p, "size", UINT64_MAX);
-    v.offset_bytes = key_number(p, "offset", UINT64_MAX);
-    v.is_extern_shared = accept_word(p, "extern_shared");
-    if (end_line(p))
-        *VEC_PUSH(&p->m->arena, &p->m->vars) = v;
+static void variable(Loader *loader) {
+    IrVar v = {.name = name(loader)};
+    v.linkage = (uint8_t)key_number(loader, "linkage", 255);
+    v.space = (uint8_t)key_number(loader, "space", 255);
+    v.align_bytes = (uint32_t)key_number(loader, "align", UINT32_MAX);
+    v.size_bytes = key_number(loader, "size", UINT64_MAX);
+    v.offset_bytes = key_number(loader, "offset", UINT64_MAX);
+    v.is_extern_shared = accept_word(loader, "extern_shared");
+    if (end_line(loader))
+        *VEC_PUSH(&loader->m->arena, &loader->m->vars) = v;
 }
 
-static void header(Loader *p) {
-    skip_lines(p);
-    if (!expect(p, "module"))
+static void header(Loader *loader) {
+    skip_lines(loader);
+    if (!expect(loader, "module"))
         return;
-    skip_blank(p);
+    skip_blank(loader);
     char text[32] = {0};
-    size_t n = word_size(p);
+    size_t n = word_size(loader);
     if (n < sizeof text)
-        memcpy(text, p->at, n);
+        memcpy(text, loader->at, n);
     const Target *t = isa_target(text);
     if (!t) {
-        fail(p, "unknown target");
+        fail(loader, "unknown target");
         return;
     }
-    p->at += n;
-    p->m->target = t;
-    p->m->opt_level = (unsigned)key_number(p, "opt", 3);
-    p->m->shared_bytes = (uint32_t)key_number(p, "shared", UINT32_MAX);
-    p->m->const_bytes = (uint32_t)key_number(p, "const", UINT32_MAX);
-    end_line(p);
+    loader->at += n;
+    loader->m->target = t;
+    loader->m->opt_level = (unsigned)key_number(loader, "opt", 3);
+    loader->m->shared_bytes = (uint32_t)key_number(loader, "shared", UINT32_MAX);
+    loader->m->const_bytes = (uint32_t)key_number(loader, "const", UINT32_MAX);
+    end_line(loader);
 }
 
-static bool verify_loaded(Loader *p) {
+static bool verify_loaded(Loader *loader) {
     bool ok = true;
-    for (unsigned k = 0; k < p->m->funcs.n; k++)
-        ok &= ir_verify(p->m->funcs.at[k], p->d, "load");
+    for (unsigned k = 0; k < loader->m->funcs.n; k++)
+        ok &= ir_verify(loader->m->funcs.at[k], loader->d, "load");
     return ok;
 }
 

@@ -13,19 +13,19 @@ static double now_ms(void) {
     return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-static bool run_one(const PassDesc *p, IrModule *m, Diags *d) {
-    if (p->module)
-        return p->module(m, d);
-    for (unsigned i = 0; i < m->funcs.n; i++)
-        if (!p->func(m->funcs.at[i], d))
+static bool run_one(const PassDesc *desc, IrModule *ir_module, Diags *d) {
+    if (desc->module)
+        return desc->module(ir_module, d);
+    for (unsigned i = 0; i < ir_module->funcs.n; i++)
+        if (!desc->func(ir_module->funcs.at[i], d))
             return false;
     return true;
 }
 
-static bool verify_all(const IrModule *m, Diags *d, const char *after) {
+static bool verify_all(const IrModule *module, Diags *d, const char *after) {
     bool ok = true;
-    for (unsigned i = 0; i < m->funcs.n; i++)
-        ok &= ir_verify(m->funcs.at[i], d, after);
+    for (unsigned i = 0; i < module->funcs.n; i++)
+        ok &= ir_verify(module->funcs.at[i], d, after);
     return ok;
 }
 
@@ -41,9 +41,9 @@ static void dump(const IrModule *m, const PassOptions *opt, const char *pass) {
     free(text);
 }
 
-static void report_time(const PassDesc *p, double ms, Diags *d) {
+static void report_time(const PassDesc *desc, double ms, Diags *d) {
     char line[96];
-    snprintf(line, sizeof line, "pass %-12s %9.3f ms", p->name, ms);
+    snprintf(line, sizeof line, "pass %-12s %9.3f ms", desc->name, ms);
     diag(d, (SrcLoc){0}, DIAG_N0010, line);
 }
 
@@ -56,39 +56,40 @@ static bool known_pass(const PassDesc *table, unsigned n, const char *name) {
     return false;
 }
 
-bool ir_run_pass_table(IrModule *m, const PassDesc *table, unsigned n, const PassOptions *opt, Diags *d) {
+bool ir_run_pass_table(IrModule *module, const PassDesc *table, unsigned n, const PassOptions *opt,
+                       Diags *d) {
     if (!known_pass(table, n, opt->dump))
         return diag(d, (SrcLoc){0}, DIAG_E0690, opt->dump);
     if (!known_pass(table, n, opt->stop_after))
         return diag(d, (SrcLoc){0}, DIAG_E0690, opt->stop_after);
     uint32_t facts = IRS_SSA;
-    m->verify = opt->verify;
-    if (opt->verify && !verify_all(m, d, "isel"))
+    module->verify = opt->verify;
+    if (opt->verify && !verify_all(module, d, "isel"))
         return false;
     if (is_named(opt->dump, "isel"))
-        dump(m, opt, "isel");
+        dump(module, opt, "isel");
     if (opt->stop_after && strcmp(opt->stop_after, "isel") == 0)
         return true;
     for (unsigned i = 0; i < n; i++) {
-        const PassDesc *p = &table[i];
-        if (m->opt_level >= p->min_opt_level) {
-            if (p->needs & ~facts)
-                return diag(d, (SrcLoc){0}, DIAG_E0691, p->name, p->needs & ~facts);
+        const PassDesc *desc = &table[i];
+        if (module->opt_level >= desc->min_opt_level) {
+            if (desc->needs & ~facts)
+                return diag(d, (SrcLoc){0}, DIAG_E0691, desc->name, desc->needs & ~facts);
             double start = now_ms();
-            bool ok = run_one(p, m, d);
+            bool ok = run_one(desc, module, d);
             if (opt->time_passes)
-                report_time(p, now_ms() - start, d);
+                report_time(desc, now_ms() - start, d);
             if (!ok)
                 return false;
             if (opt->on_pass)
-                opt->on_pass(opt->user, m, p->name);
-            facts = (facts & ~(uint32_t)(p->gives >> 32)) | (uint32_t)p->gives;
-            if (opt->verify && !verify_all(m, d, p->name))
+                opt->on_pass(opt->user, module, desc->name);
+            facts = (facts & ~(uint32_t)(desc->gives >> 32)) | (uint32_t)desc->gives;
+            if (opt->verify && !verify_all(module, d, desc->name))
                 return false;
-            if (is_named(opt->dump, p->name))
-                dump(m, opt, p->name);
+            if (is_named(opt->dump, desc->name))
+                dump(module, opt, desc->name);
         }
-        if (opt->stop_after && strcmp(opt->stop_after, p->name) == 0)
+        if (opt->stop_after && strcmp(opt->stop_after, desc->name) == 0)
             return true;
     }
     return true;

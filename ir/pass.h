@@ -29,7 +29,8 @@ typedef struct {
 } PassDesc;
 
 /* Run the rows in order. The text of time_passes goes out as notes. */
-bool ir_run_pass_table(IrModule *m, const PassDesc *table, unsigned n, const PassOptions *opt, Diags *d);
+bool ir_run_pass_table(IrModule *module, const PassDesc *table, unsigned n, const PassOptions *opt,
+                       Diags *diags);
 /* All rows of passes.def (ir/pass_table.c, library hd_passes). */
 const PassDesc *ir_passes(unsigned *n);
 #endif

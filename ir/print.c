@@ -19,8 +19,8 @@ static const char plain_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS
 static bool plain_name(const char *s) { return *s && strspn(s, plain_chars) == strlen(s); }
 
 /* @name, or @"..." with every unusual byte as \xx. */
-static void print_name(FILE *out, const IrModule *m, StrId id) {
-    const char *s = str_text(m->strings, id);
+static void print_name(FILE *out, const IrModule *module, StrId id) {
+    const char *s = str_text(module->strings, id);
     if (plain_name(s)) {
         fprintf(out, "@%s", s);
         return;
@@ -55,20 +55,20 @@ static void print_value(FILE *out, const Function *f, Operand o, bool is_def) {
         fputc('[', out);
     for (unsigned c = 0; c < o.count; c++) {
         ValId id = ir_operand_value(f, o, c);
-        const Value *v = &f->values.at[id.i];
+        const Value *value = &f->values.at[id.i];
         if (!id.i) {
             fprintf(out, "%s_", c ? " " : "");
             continue;
         }
-        fprintf(out, "%s%%%s%u", c ? " " : "", ir_file_names[v->file], id.i);
-        if (!is_def || (!v->ptx_reg && v->fixed_reg < 0 && !v->uniform))
+        fprintf(out, "%s%%%s%u", c ? " " : "", ir_file_names[value->file], id.i);
+        if (!is_def || (!value->ptx_reg && value->fixed_reg < 0 && !value->uniform))
             continue;
         const char *sep = "{";
-        if (v->ptx_reg)
-            fprintf(out, "%sptx=%u.%u", sep, v->ptx_reg, v->component), sep = ",";
-        if (v->fixed_reg >= 0)
-            fprintf(out, "%sfixed=%d", sep, v->fixed_reg), sep = ",";
-        if (v->uniform)
+        if (value->ptx_reg)
+            fprintf(out, "%sptx=%u.%u", sep, value->ptx_reg, value->component), sep = ",";
+        if (value->fixed_reg >= 0)
+            fprintf(out, "%sfixed=%d", sep, value->fixed_reg), sep = ",";
+        if (value->uniform)
             fprintf(out, "%su", sep);
         fputc('}', out);
     }
@@ -96,11 +96,11 @@ static void print_operand(FILE *out, const Function *f, Operand o, bool is_def) 
             fprintf(out, "SR[%u]", o.value);
         break;
     case OPK_SYM: {
-        const SymRef *s = &f->symrefs.at[o.value];
-        fprintf(out, "%s(", ir_reloc_names[s->kind]);
-        print_name(out, f->module, s->symbol);
-        if (s->addend)
-            fprintf(out, " %" PRId64, s->addend);
+        const SymRef *ref = &f->symrefs.at[o.value];
+        fprintf(out, "%s(", ir_reloc_names[ref->kind]);
+        print_name(out, f->module, ref->symbol);
+        if (ref->addend)
+            fprintf(out, " %" PRId64, ref->addend);
         fputc(')', out);
         break;
     }
@@ -220,10 +220,11 @@ static void print_block(FILE *out, const Function *f, BlockId id) {
         print_inst(out, f, &f->insts.at[b->insts.at[p].i]);
 }
 
-static void print_summary(FILE *out, const FuncSummary *s) {
-    fprintf(out, "summary frame=%u stack=%u maxb=%u", s->frame_bytes, s->stack_bytes, s->max_b);
+static void print_summary(FILE *out, const FuncSummary *summary) {
+    fprintf(out, "summary frame=%u stack=%u maxb=%u", summary->frame_bytes, summary->stack_bytes,
+            summary->max_b);
     for (unsigned file = 0; file < RF_COUNT; file++) {
-        const Bitset *set = &s->clobbers[file];
+        const Bitset *set = &summary->clobbers[file];
         if (!set->w || bs_empty(set))
             continue;
         fprintf(out, " %s(", ir_phys_names[file]);
@@ -237,11 +238,11 @@ static void print_summary(FILE *out, const FuncSummary *s) {
     fputc('\n', out);
 }
 
-static bool summary_is_set(const FuncSummary *s) {
-    if (s->frame_bytes || s->stack_bytes || s->max_b)
+static bool summary_is_set(const FuncSummary *summary) {
+    if (summary->frame_bytes || summary->stack_bytes || summary->max_b)
         return true;
     for (unsigned file = 0; file < RF_COUNT; file++)
-        if (s->clobbers[file].w && !bs_empty(&s->clobbers[file]))
+        if (summary->clobbers[file].w && !bs_empty(&summary->clobbers[file]))
             return true;
     return false;
 }
@@ -277,12 +278,12 @@ static void print_function(FILE *out, const Function *f) {
     fputs("}\n", out);
 }
 
-static void print_var(FILE *out, const IrModule *m, const IrVar *v) {
+static void print_var(FILE *out, const IrModule *m, const IrVar *var) {
     fputs("var ", out);
-    print_name(out, m, v->name);
-    fprintf(out, " linkage=%u space=%u align=%u size=%" PRIu64 " offset=%" PRIu64 "%s\n", v->linkage,
-            v->space, v->align_bytes, v->size_bytes, v->offset_bytes,
-            v->is_extern_shared ? " extern_shared" : "");
+    print_name(out, m, var->name);
+    fprintf(out, " linkage=%u space=%u align=%u size=%" PRIu64 " offset=%" PRIu64 "%s\n", var->linkage,
+            var->space, var->align_bytes, var->size_bytes, var->offset_bytes,
+            var->is_extern_shared ? " extern_shared" : "");
 }
 
 char *ir_print_function(const Function *f, size_t *size_bytes) {
@@ -298,18 +299,18 @@ char *ir_print_function(const Function *f, size_t *size_bytes) {
     return text;
 }
 
-char *ir_print(const IrModule *m, size_t *size_bytes) {
+char *ir_print(const IrModule *module, size_t *size_bytes) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fprintf(out, "module %s opt=%u shared=%u const=%u\n", isa_target_name(m->target), m->opt_level,
-            m->shared_bytes, m->const_bytes);
-    for (unsigned k = 0; k < m->vars.n; k++)
-        print_var(out, m, &m->vars.at[k]);
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        print_function(out, m->funcs.at[k]);
+    fprintf(out, "module %s opt=%u shared=%u const=%u\n", isa_target_name(module->target), module->opt_level,
+            module->shared_bytes, module->const_bytes);
+    for (unsigned k = 0; k < module->vars.n; k++)
+        print_var(out, module, &module->vars.at[k]);
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        print_function(out, module->funcs.at[k]);
     fclose(out);
     if (size_bytes)
         *size_bytes = size;

@@ -21,19 +21,20 @@ typedef struct {
     uint32_t *inst_pos;   /* [inst] position in it */
 } Verify;
 
-__attribute__((format(printf, 4, 5))) static void fail(Verify *v, BlockId b, unsigned at, const char *fmt,
-                                                       ...) {
+__attribute__((format(printf, 4, 5))) static void fail(Verify *verify, BlockId b, unsigned at,
+                                                       const char *fmt, ...) {
     char text[200];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    diag(v->d, (SrcLoc){0}, DIAG_E0601, str_text(v->f->module->strings, v->f->name), b.i, at, v->after, text);
-    v->ok = false;
+    diag(verify->d, (SrcLoc){0}, DIAG_E0601, str_text(verify->f->module->strings, verify->f->name), b.i, at,
+         verify->after, text);
+    verify->ok = false;
 }
 
-static const Block *block(const Verify *v, BlockId b) { return &v->f->blocks.at[b.i]; }
-static const Inst *inst(const Verify *v, InstId i) { return &v->f->insts.at[i.i]; }
+static const Block *block(const Verify *verify, BlockId b) { return &verify->f->blocks.at[b.i]; }
+static const Inst *inst(const Verify *verify, InstId i) { return &verify->f->insts.at[i.i]; }
 
 static unsigned count_id(const BlockId *at, unsigned n, BlockId b) {
     unsigned found = 0;
@@ -42,8 +43,8 @@ static unsigned count_id(const BlockId *at, unsigned n, BlockId b) {
     return found;
 }
 
-static bool is_live_block(const Verify *v, uint32_t b) {
-    return b > 0 && b < v->f->blocks.n && !v->f->blocks.at[b].dead;
+static bool is_live_block(const Verify *verify, uint32_t b) {
+    return b > 0 && b < verify->f->blocks.n && !verify->f->blocks.at[b].dead;
 }
 
 /* ---- ranges: after this every index may be followed ---- */
@@ -84,49 +85,49 @@ static bool operand_files_agree(const Function *f, Operand o) {
     return true;
 }
 
-static void check_ranges(Verify *v, BlockId b, unsigned at, const Inst *i) {
-    if (i->op >= IR_OP_COUNT || (size_t)i->operand + ir_num_operands(i) > v->f->operands.n) {
-        fail(v, b, at, "operation or operand index is out of range");
+static void check_ranges(Verify *verify, BlockId b, unsigned at, const Inst *i) {
+    if (i->op >= IR_OP_COUNT || (size_t)i->operand + ir_num_operands(i) > verify->f->operands.n) {
+        fail(verify, b, at, "operation or operand index is out of range");
         return;
     }
-    if (i->loc.i && i->loc.i >= v->f->locs.n)
-        fail(v, b, at, "location is out of range");
+    if (i->loc.i && i->loc.i >= verify->f->locs.n)
+        fail(verify, b, at, "location is out of range");
     for (unsigned k = 0; k < ir_num_operands(i); k++) {
-        Operand o = v->f->operands.at[i->operand + k];
-        if (!operand_in_range(v->f, o))
-            fail(v, b, at, "operand %u of %s is out of range", k, ir_op_name(i->op));
-        else if (!operand_files_agree(v->f, o))
-            fail(v, b, at, "operand %u of %s mixes register files", k, ir_op_name(i->op));
+        Operand o = verify->f->operands.at[i->operand + k];
+        if (!operand_in_range(verify->f, o))
+            fail(verify, b, at, "operand %u of %s is out of range", k, ir_op_name(i->op));
+        else if (!operand_files_agree(verify->f, o))
+            fail(verify, b, at, "operand %u of %s mixes register files", k, ir_op_name(i->op));
     }
-    if (!operand_in_range(v->f, i->guard))
-        fail(v, b, at, "guard is out of range");
+    if (!operand_in_range(verify->f, i->guard))
+        fail(verify, b, at, "guard is out of range");
 }
 
-static bool check_layout(Verify *v) {
-    const Function *f = v->f;
-    Bitset seen = bs_new(&v->arena, f->blocks.n + 1);
+static bool check_layout(Verify *verify) {
+    const Function *f = verify->f;
+    Bitset seen = bs_new(&verify->arena, f->blocks.n + 1);
     for (unsigned k = 0; k < f->layout.n; k++) {
         BlockId b = f->layout.at[k];
         if (b.i == 0 || b.i >= f->blocks.n || bs_has(&seen, b.i)) {
-            fail(v, b, 0, "layout names a block that does not exist or names it twice");
+            fail(verify, b, 0, "layout names a block that does not exist or names it twice");
             return false;
         }
         bs_add(&seen, b.i);
     }
     for (uint32_t b = 1; b < f->blocks.n; b++)
         if (!f->blocks.at[b].dead && !bs_has(&seen, b))
-            fail(v, (BlockId){b}, 0, "block is not in the layout");
-    if (!is_live_block(v, f->entry.i))
-        fail(v, f->entry, 0, "entry is no live block");
-    else if (block(v, f->entry)->preds.n)
-        fail(v, f->entry, 0, "entry has a predecessor");
+            fail(verify, (BlockId){b}, 0, "block is not in the layout");
+    if (!is_live_block(verify, f->entry.i))
+        fail(verify, f->entry, 0, "entry is no live block");
+    else if (block(verify, f->entry)->preds.n)
+        fail(verify, f->entry, 0, "entry has a predecessor");
     else if (f->layout.at[0].i != f->entry.i)
-        fail(v, f->entry, 0, "entry is not first in the layout");
-    return v->ok;
+        fail(verify, f->entry, 0, "entry is not first in the layout");
+    return verify->ok;
 }
 
-static bool check_edges(Verify *v) {
-    const Function *f = v->f;
+static bool check_edges(Verify *verify) {
+    const Function *f = verify->f;
     for (uint32_t n = 1; n < f->blocks.n; n++) {
         const Block *b = &f->blocks.at[n];
         BlockId id = {n};
@@ -135,27 +136,27 @@ static bool check_edges(Verify *v) {
         for (unsigned k = 0; k < b->preds.n + b->succs.n; k++) {
             bool is_pred = k < b->preds.n;
             BlockId o = is_pred ? b->preds.at[k] : b->succs.at[k - b->preds.n];
-            if (!is_live_block(v, o.i)) {
-                fail(v, id, 0, "edge to bb%u, which is no live block", o.i);
+            if (!is_live_block(verify, o.i)) {
+                fail(verify, id, 0, "edge to bb%u, which is no live block", o.i);
                 continue;
             }
-            const Block *ob = block(v, o);
+            const Block *ob = block(verify, o);
             unsigned there =
                 is_pred ? count_id(ob->succs.at, ob->succs.n, id) : count_id(ob->preds.at, ob->preds.n, id);
             unsigned here =
                 is_pred ? count_id(b->preds.at, b->preds.n, o) : count_id(b->succs.at, b->succs.n, o);
             if (there != here)
-                fail(v, id, 0, "edge %s bb%u is not in both lists", is_pred ? "from" : "to", o.i);
+                fail(verify, id, 0, "edge %s bb%u is not in both lists", is_pred ? "from" : "to", o.i);
         }
     }
-    return v->ok;
+    return verify->ok;
 }
 
 /* ---- ends of blocks ---- */
 
-static uint32_t branch_target(const Verify *v, const Inst *i) {
+static uint32_t branch_target(const Verify *verify, const Inst *i) {
     for (unsigned s = 0; s < i->nsrc; s++) {
-        Operand o = v->f->operands.at[i->operand + i->ndst + s];
+        Operand o = verify->f->operands.at[i->operand + i->ndst + s];
         if (o.kind == OPK_BLOCK)
             return o.value;
     }
@@ -163,73 +164,74 @@ static uint32_t branch_target(const Verify *v, const Inst *i) {
 }
 
 /* After block layout the final BRA to the next block may be missing. */
-static bool falls_through(const Verify *v, BlockId id) {
-    const Block *b = block(v, id);
-    if (!v->f->is_physical || b->succs.n == 0)
+static bool falls_through(const Verify *verify, BlockId id) {
+    const Block *b = block(verify, id);
+    if (!verify->f->is_physical || b->succs.n == 0)
         return false;
     if (b->insts.n) {
-        const Inst *end = inst(v, b->insts.at[b->insts.n - 1]);
-        if (ir_is_terminator(v->f, end) && op_is_always(end->guard))
+        const Inst *end = inst(verify, b->insts.at[b->insts.n - 1]);
+        if (ir_is_terminator(verify->f, end) && op_is_always(end->guard))
             return false;
     }
-    for (unsigned k = 0; k + 1 < v->f->layout.n; k++)
-        if (v->f->layout.at[k].i == id.i)
-            return v->f->layout.at[k + 1].i == b->succs.at[b->succs.n - 1].i;
+    for (unsigned k = 0; k + 1 < verify->f->layout.n; k++)
+        if (verify->f->layout.at[k].i == id.i)
+            return verify->f->layout.at[k + 1].i == b->succs.at[b->succs.n - 1].i;
     return false;
 }
 
-static void check_last(Verify *v, BlockId id) {
-    const Block *b = block(v, id);
+static void check_last(Verify *verify, BlockId id) {
+    const Block *b = block(verify, id);
     if (b->insts.n == 0) {
-        fail(v, id, 0, "block is empty");
+        fail(verify, id, 0, "block is empty");
         return;
     }
-    const Inst *end = inst(v, b->insts.at[b->insts.n - 1]);
+    const Inst *end = inst(verify, b->insts.at[b->insts.n - 1]);
     bool is_call = end->op == OT_CALL && b->succs.n == 0; /* of a function elsewhere that does not return */
-    if (!op_is_always(end->guard) || !(ir_is_terminator(v->f, end) || is_call))
-        fail(v, id, b->insts.n - 1, "block does not end in an unguarded control transfer");
+    if (!op_is_always(end->guard) || !(ir_is_terminator(verify->f, end) || is_call))
+        fail(verify, id, b->insts.n - 1, "block does not end in an unguarded control transfer");
 }
 
 /* A BRX may do without a table (its register then holds what is only known later); if it names one, that
  * fits. */
-static void check_table(Verify *v, BlockId id, unsigned at, const Inst *i) {
-    const BranchTable *t = ir_branch_table(v->f, i);
-    if (!t && i->nsrc > BRX_offset && v->f->operands.at[i->operand + i->ndst + BRX_offset].kind != OPK_NONE)
-        fail(v, id, at, "BRX names no jump table");
-    for (unsigned k = 0; t && k < t->entries.n; k++)
-        if (t->entries.at[k] >= block(v, id)->succs.n)
-            fail(v, id, at, "entry %u of the jump table is no successor", k);
+static void check_table(Verify *verify, BlockId id, unsigned at, const Inst *i) {
+    const BranchTable *table = ir_branch_table(verify->f, i);
+    if (!table && i->nsrc > BRX_offset &&
+        verify->f->operands.at[i->operand + i->ndst + BRX_offset].kind != OPK_NONE)
+        fail(verify, id, at, "BRX names no jump table");
+    for (unsigned k = 0; table && k < table->entries.n; k++)
+        if (table->entries.at[k] >= block(verify, id)->succs.n)
+            fail(verify, id, at, "entry %u of the jump table is no successor", k);
 }
 
 /* The branch targets are the succs, in order. */
-static void check_end(Verify *v, BlockId id) {
-    const Block *b = block(v, id);
-    bool falls = falls_through(v, id);
+static void check_end(Verify *verify, BlockId id) {
+    const Block *b = block(verify, id);
+    bool falls = falls_through(verify, id);
     unsigned found = 0, n = b->insts.n;
     if (!falls)
-        check_last(v, id);
+        check_last(verify, id);
     for (unsigned p = 0; p < n; p++) {
-        const Inst *i = inst(v, b->insts.at[p]);
-        if (!ir_is_terminator(v->f, i))
+        const Inst *i = inst(verify, b->insts.at[p]);
+        if (!ir_is_terminator(verify->f, i))
             continue;
-        bool second_last = p + 2 == n && i->op == OT_BRA && inst(v, b->insts.at[n - 1])->op == OT_BRA;
+        bool second_last = p + 2 == n && i->op == OT_BRA && inst(verify, b->insts.at[n - 1])->op == OT_BRA;
         if (p + 1 != n && !second_last)
-            fail(v, id, p, "%s inside the block", ir_op_name(i->op));
+            fail(verify, id, p, "%s inside the block", ir_op_name(i->op));
         if (second_last && i->guard.kind == OPK_NONE)
-            fail(v, id, p, "a branch that is always taken is followed by another");
+            fail(verify, id, p, "a branch that is always taken is followed by another");
         if (i->op == OT_BRX) {
             found = b->succs.n;
-            check_table(v, id, p, i);
+            check_table(verify, id, p, i);
         }
         if (i->op != OT_BRA)
             continue;
-        uint32_t t = branch_target(v, i);
+        uint32_t t = branch_target(verify, i);
         if (!t || found >= b->succs.n || b->succs.at[found].i != t)
-            fail(v, id, p, "branch target bb%u is not successor %u", t, found);
+            fail(verify, id, p, "branch target bb%u is not successor %u", t, found);
         found++;
     }
     if (found + falls != b->succs.n)
-        fail(v, id, n ? n - 1 : 0, "%u successors, %u branch targets", b->succs.n, found + falls);
+        fail(verify, id, n ? n - 1 : 0, "%u successors, %u branch targets", b->succs.n, found + falls);
 }
 
 /* ---- instructions ---- */
@@ -240,195 +242,198 @@ static bool file_fits(unsigned slot_file, unsigned file) {
 
 static bool is_register(Operand o) { return o.kind == OPK_VAL || o.kind == OPK_REG; }
 
-static void check_machine_operands(Verify *v, BlockId b, unsigned at, const Inst *i) {
-    const Target *t = v->f->module->target;
+static void check_machine_operands(Verify *verify, BlockId b, unsigned at, const Inst *i) {
+    const Target *t = verify->f->module->target;
     unsigned nd = isa_num_dst(i->op), ns = isa_num_src(i->op);
     if (!isa_target_has(t, i->op)) {
-        fail(v, b, at, "target %s has no %s", isa_target_name(t), ir_op_name(i->op));
+        fail(verify, b, at, "target %s has no %s", isa_target_name(t), ir_op_name(i->op));
         return;
     }
     if (i->ndst < nd || i->nsrc < ns) {
-        fail(v, b, at, "%s needs %u destinations and %u sources, has %u and %u", ir_op_name(i->op), nd, ns,
-             i->ndst, i->nsrc);
+        fail(verify, b, at, "%s needs %u destinations and %u sources, has %u and %u", ir_op_name(i->op), nd,
+             ns, i->ndst, i->nsrc);
         return;
     }
-    const Operand *o = &v->f->operands.at[i->operand];
+    const Operand *o = &verify->f->operands.at[i->operand];
     for (unsigned k = 0; k < nd; k++) {
         IsaSlot s = isa_dst_slot(t, i->op, k);
         if (o[k].kind != OPK_NONE && !(is_register(o[k]) && file_fits(s.file, o[k].file)))
-            fail(v, b, at, "destination %s of %s has the wrong register file", s.name, ir_op_name(i->op));
+            fail(verify, b, at, "destination %s of %s has the wrong register file", s.name,
+                 ir_op_name(i->op));
     }
     for (unsigned k = 0; k < ns; k++) {
         IsaSlot s = isa_src_slot(t, i->op, k);
         if (is_register(o[i->ndst + k]) && !file_fits(s.file, o[i->ndst + k].file))
-            fail(v, b, at, "source %s of %s has the wrong register file", s.name, ir_op_name(i->op));
+            fail(verify, b, at, "source %s of %s has the wrong register file", s.name, ir_op_name(i->op));
     }
 }
 
-static void check_pseudo(Verify *v, BlockId b, unsigned at, const Inst *i) {
+static void check_pseudo(Verify *verify, BlockId b, unsigned at, const Inst *i) {
     switch (i->op) {
     case IR_PHI:
-        if (i->ndst != 1 || i->nsrc != block(v, b)->preds.n)
-            fail(v, b, at, "phi has %u sources, the block %u predecessors", i->nsrc, block(v, b)->preds.n);
-        if (at && inst(v, block(v, b)->insts.at[at - 1])->op != IR_PHI)
-            fail(v, b, at, "phi behind another instruction");
+        if (i->ndst != 1 || i->nsrc != block(verify, b)->preds.n)
+            fail(verify, b, at, "phi has %u sources, the block %u predecessors", i->nsrc,
+                 block(verify, b)->preds.n);
+        if (at && inst(verify, block(verify, b)->insts.at[at - 1])->op != IR_PHI)
+            fail(verify, b, at, "phi behind another instruction");
         break;
     case IR_COPY:
     case IR_FRAME_ADDR:
     case IR_RELOAD:
         if (i->ndst != 1 || i->nsrc != 1)
-            fail(v, b, at, "%s needs one destination and one source", ir_op_name(i->op));
+            fail(verify, b, at, "%s needs one destination and one source", ir_op_name(i->op));
         break;
     case IR_PARCOPY:
         if (i->ndst != i->nsrc)
-            fail(v, b, at, "parcopy has %u destinations and %u sources", i->ndst, i->nsrc);
+            fail(verify, b, at, "parcopy has %u destinations and %u sources", i->ndst, i->nsrc);
         break;
     case IR_ENTRY:
-        if (at || b.i != v->f->entry.i)
-            fail(v, b, at, "entry is not the first instruction of the function");
+        if (at || b.i != verify->f->entry.i)
+            fail(verify, b, at, "entry is not the first instruction of the function");
         break;
     default: break;
     }
 }
 
-static void check_inst(Verify *v, BlockId b, unsigned at, InstId id) {
-    const Inst *i = inst(v, id);
-    const Operand *o = &v->f->operands.at[i->operand];
+static void check_inst(Verify *verify, BlockId b, unsigned at, InstId id) {
+    const Inst *i = inst(verify, id);
+    const Operand *o = &verify->f->operands.at[i->operand];
     if (ir_is_pseudo(i->op))
-        check_pseudo(v, b, at, i);
+        check_pseudo(verify, b, at, i);
     else
-        check_machine_operands(v, b, at, i);
+        check_machine_operands(verify, b, at, i);
     if (!op_is_always(i->guard)) {
         if (!is_register(i->guard) || (i->guard.file != RF_P && i->guard.file != RF_UP) ||
             i->guard.count != 1)
-            fail(v, b, at, "guard is no predicate");
+            fail(verify, b, at, "guard is no predicate");
         if (i->ndst && !(i->flags & IF_TIED))
-            fail(v, b, at, "guarded definition has no tied sources");
+            fail(verify, b, at, "guarded definition has no tied sources");
     }
     for (unsigned k = 0; k < i->ndst; k++) {
         if (o[k].kind != OPK_NONE && !is_register(o[k]))
-            fail(v, b, at, "destination %u is no register", k);
+            fail(verify, b, at, "destination %u is no register", k);
         if (!(i->flags & IF_TIED) || o[k].kind != OPK_VAL)
             continue;
         Operand t = o[i->ndst + i->nsrc + k];
         if (t.kind != OPK_NONE && (!is_register(t) || t.file != o[k].file || t.count != o[k].count))
-            fail(v, b, at, "tied source %u does not match its destination", k);
+            fail(verify, b, at, "tied source %u does not match its destination", k);
     }
-    if (v->f->is_physical)
+    if (verify->f->is_physical)
         for (unsigned k = 0; k < ir_num_operands(i); k++)
             if (o[k].kind == OPK_VAL)
-                fail(v, b, at, "virtual register after allocation");
+                fail(verify, b, at, "virtual register after allocation");
 }
 
 /* ---- SSA ---- */
 
-static void order_blocks(Verify *v) {
-    const Function *f = v->f;
-    v->rpo = ARENA_ARRAY(&v->arena, uint32_t, f->blocks.n);
-    v->order = ARENA_ARRAY(&v->arena, BlockId, f->blocks.n);
-    BlockId *stack = ARENA_ARRAY(&v->arena, BlockId, f->blocks.n);
-    uint32_t *next = ARENA_ARRAY(&v->arena, uint32_t, f->blocks.n), depth = 0, done = 0;
-    Bitset seen = bs_new(&v->arena, f->blocks.n);
+static void order_blocks(Verify *verify) {
+    const Function *f = verify->f;
+    verify->rpo = ARENA_ARRAY(&verify->arena, uint32_t, f->blocks.n);
+    verify->order = ARENA_ARRAY(&verify->arena, BlockId, f->blocks.n);
+    BlockId *stack = ARENA_ARRAY(&verify->arena, BlockId, f->blocks.n);
+    uint32_t *next = ARENA_ARRAY(&verify->arena, uint32_t, f->blocks.n), depth = 0, done = 0;
+    Bitset seen = bs_new(&verify->arena, f->blocks.n);
     stack[depth++] = f->entry;
     bs_add(&seen, f->entry.i);
     while (depth) {
         BlockId b = stack[depth - 1];
-        const Block *blk = block(v, b);
+        const Block *blk = block(verify, b);
         if (next[b.i] < blk->succs.n) {
             BlockId s = blk->succs.at[next[b.i]++];
             if (!bs_has(&seen, s.i))
                 bs_add(&seen, s.i), stack[depth++] = s;
         } else {
-            v->order[done++] = b;
+            verify->order[done++] = b;
             depth--;
         }
     }
-    v->norder = done;
+    verify->norder = done;
     for (uint32_t k = 0; k < done / 2; k++) {
-        BlockId tmp = v->order[k];
-        v->order[k] = v->order[done - 1 - k];
-        v->order[done - 1 - k] = tmp;
+        BlockId tmp = verify->order[k];
+        verify->order[k] = verify->order[done - 1 - k];
+        verify->order[done - 1 - k] = tmp;
     }
     for (uint32_t k = 0; k < done; k++)
-        v->rpo[v->order[k].i] = k + 1;
+        verify->rpo[verify->order[k].i] = k + 1;
 }
 
-static void find_idoms(Verify *v) {
-    v->idom = ARENA_ARRAY(&v->arena, uint32_t, v->norder + 1);
-    for (uint32_t k = 1; k < v->norder; k++)
-        v->idom[k] = UINT32_MAX;
+static void find_idoms(Verify *verify) {
+    verify->idom = ARENA_ARRAY(&verify->arena, uint32_t, verify->norder + 1);
+    for (uint32_t k = 1; k < verify->norder; k++)
+        verify->idom[k] = UINT32_MAX;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t k = 1; k < v->norder; k++) {
-            const Block *b = block(v, v->order[k]);
+        for (uint32_t k = 1; k < verify->norder; k++) {
+            const Block *b = block(verify, verify->order[k]);
             uint32_t d = UINT32_MAX;
             for (unsigned p = 0; p < b->preds.n; p++) {
-                uint32_t q = v->rpo[b->preds.at[p].i];
-                if (!q || v->idom[q - 1] == UINT32_MAX)
+                uint32_t q = verify->rpo[b->preds.at[p].i];
+                if (!q || verify->idom[q - 1] == UINT32_MAX)
                     continue;
                 uint32_t x = q - 1;
                 while (d != UINT32_MAX && x != d) {
                     if (x > d)
-                        x = v->idom[x];
+                        x = verify->idom[x];
                     else
-                        d = v->idom[d];
+                        d = verify->idom[d];
                 }
                 d = x;
             }
-            if (d != v->idom[k])
-                v->idom[k] = d, changed = true;
+            if (d != verify->idom[k])
+                verify->idom[k] = d, changed = true;
         }
     }
 }
 
-static bool dominates(const Verify *v, uint32_t a, uint32_t b) { /* blocks */
-    uint32_t ka = v->rpo[a] - 1, kb = v->rpo[b] - 1;
+static bool dominates(const Verify *verify, uint32_t a, uint32_t b) { /* blocks */
+    uint32_t ka = verify->rpo[a] - 1, kb = verify->rpo[b] - 1;
     while (kb > ka)
-        kb = v->idom[kb];
+        kb = verify->idom[kb];
     return ka == kb;
 }
 
-static void check_use(Verify *v, Operand o, BlockId b, unsigned at, BlockId use_block, unsigned use_at) {
+static void check_use(Verify *verify, Operand o, BlockId b, unsigned at, BlockId use_block, unsigned use_at) {
     if (o.kind != OPK_VAL)
         return;
     for (unsigned c = 0; c < o.count; c++) {
-        ValId id = ir_operand_value(v->f, o, c);
-        const Value *val = &v->f->values.at[id.i];
-        uint32_t db = val->def.i ? v->inst_block[val->def.i] : 0;
+        ValId id = ir_operand_value(verify->f, o, c);
+        const Value *val = &verify->f->values.at[id.i];
+        uint32_t db = val->def.i ? verify->inst_block[val->def.i] : 0;
         if (!id.i)
             continue;
         if (!db) {
-            fail(v, b, at, "value %u is used but not defined", id.i);
+            fail(verify, b, at, "value %u is used but not defined", id.i);
             continue;
         }
-        if (!v->rpo[use_block.i] || !v->rpo[db])
+        if (!verify->rpo[use_block.i] || !verify->rpo[db])
             continue; /* unreachable code */
-        bool ok = db == use_block.i ? v->inst_pos[val->def.i] < use_at : dominates(v, db, use_block.i);
+        bool ok =
+            db == use_block.i ? verify->inst_pos[val->def.i] < use_at : dominates(verify, db, use_block.i);
         if (!ok)
-            fail(v, b, at, "use of value %u is not dominated by its definition in bb%u", id.i, db);
+            fail(verify, b, at, "use of value %u is not dominated by its definition in bb%u", id.i, db);
     }
 }
 
-static void check_uses(Verify *v, BlockId b, unsigned at) {
-    const Inst *i = inst(v, block(v, b)->insts.at[at]);
-    const Operand *o = &v->f->operands.at[i->operand];
+static void check_uses(Verify *verify, BlockId b, unsigned at) {
+    const Inst *i = inst(verify, block(verify, b)->insts.at[at]);
+    const Operand *o = &verify->f->operands.at[i->operand];
     if (i->op == IR_PHI) {
         for (unsigned k = 0; k < i->nsrc; k++) /* used at the end of the predecessor */
-            check_use(v, o[i->ndst + k], b, at, block(v, b)->preds.at[k], UINT32_MAX);
+            check_use(verify, o[i->ndst + k], b, at, block(verify, b)->preds.at[k], UINT32_MAX);
         return;
     }
-    check_use(v, i->guard, b, at, b, at);
+    check_use(verify, i->guard, b, at, b, at);
     for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-        check_use(v, o[k], b, at, b, at);
+        check_use(verify, o[k], b, at, b, at);
 }
 
-static void check_defs(Verify *v) {
-    const Function *f = v->f;
-    uint32_t *defs = ARENA_ARRAY(&v->arena, uint32_t, f->values.n + 1);
+static void check_defs(Verify *verify) {
+    const Function *f = verify->f;
+    uint32_t *defs = ARENA_ARRAY(&verify->arena, uint32_t, f->values.n + 1);
     for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = block(v, f->layout.at[n]);
+        const Block *b = block(verify, f->layout.at[n]);
         for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = inst(v, b->insts.at[p]);
+            const Inst *i = inst(verify, b->insts.at[p]);
             for (unsigned k = 0; k < i->ndst; k++) {
                 Operand o = f->operands.at[i->operand + k];
                 for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
@@ -436,55 +441,55 @@ static void check_defs(Verify *v) {
                     if (!id)
                         continue;
                     if (defs[id]++)
-                        fail(v, f->layout.at[n], p, "value %u is defined twice", id);
+                        fail(verify, f->layout.at[n], p, "value %u is defined twice", id);
                     if (f->values.at[id].def.i != b->insts.at[p].i)
-                        fail(v, f->layout.at[n], p, "value %u records another definition", id);
+                        fail(verify, f->layout.at[n], p, "value %u records another definition", id);
                 }
             }
         }
     }
 }
 
-static bool check_places(Verify *v) {
-    const Function *f = v->f;
-    v->inst_block = ARENA_ARRAY(&v->arena, uint32_t, f->insts.n);
-    v->inst_pos = ARENA_ARRAY(&v->arena, uint32_t, f->insts.n);
+static bool check_places(Verify *verify) {
+    const Function *f = verify->f;
+    verify->inst_block = ARENA_ARRAY(&verify->arena, uint32_t, f->insts.n);
+    verify->inst_pos = ARENA_ARRAY(&verify->arena, uint32_t, f->insts.n);
     for (uint32_t n = 1; n < f->blocks.n; n++) {
         const Block *b = &f->blocks.at[n];
         for (unsigned p = 0; !b->dead && p < b->insts.n; p++) {
             uint32_t id = b->insts.at[p].i;
             if (id == 0 || id >= f->insts.n) {
-                fail(v, (BlockId){n}, p, "instruction %u does not exist", id);
+                fail(verify, (BlockId){n}, p, "instruction %u does not exist", id);
                 continue;
             }
-            if (v->inst_block[id])
-                fail(v, (BlockId){n}, p, "instruction %u is also in bb%u", id, v->inst_block[id]);
-            v->inst_block[id] = n;
-            v->inst_pos[id] = p;
-            check_ranges(v, (BlockId){n}, p, &f->insts.at[id]);
+            if (verify->inst_block[id])
+                fail(verify, (BlockId){n}, p, "instruction %u is also in bb%u", id, verify->inst_block[id]);
+            verify->inst_block[id] = n;
+            verify->inst_pos[id] = p;
+            check_ranges(verify, (BlockId){n}, p, &f->insts.at[id]);
         }
     }
-    return v->ok;
+    return verify->ok;
 }
 
-static void verify_all(Verify *v) {
-    if (!check_layout(v) || !check_edges(v) || !check_places(v))
+static void verify_all(Verify *verify) {
+    if (!check_layout(verify) || !check_edges(verify) || !check_places(verify))
         return;
-    for (unsigned n = 0; n < v->f->layout.n; n++) {
-        BlockId b = v->f->layout.at[n];
-        for (unsigned p = 0; p < block(v, b)->insts.n; p++)
-            check_inst(v, b, p, block(v, b)->insts.at[p]);
-        check_end(v, b);
+    for (unsigned n = 0; n < verify->f->layout.n; n++) {
+        BlockId b = verify->f->layout.at[n];
+        for (unsigned p = 0; p < block(verify, b)->insts.n; p++)
+            check_inst(verify, b, p, block(verify, b)->insts.at[p]);
+        check_end(verify, b);
     }
-    if (!v->ok || !v->f->is_ssa)
+    if (!verify->ok || !verify->f->is_ssa)
         return;
-    order_blocks(v);
-    find_idoms(v);
-    check_defs(v);
-    for (unsigned n = 0; n < v->f->layout.n; n++) {
-        BlockId b = v->f->layout.at[n];
-        for (unsigned p = 0; p < block(v, b)->insts.n; p++)
-            check_uses(v, b, p);
+    order_blocks(verify);
+    find_idoms(verify);
+    check_defs(verify);
+    for (unsigned n = 0; n < verify->f->layout.n; n++) {
+        BlockId b = verify->f->layout.at[n];
+        for (unsigned p = 0; p < block(verify, b)->insts.n; p++)
+            check_uses(verify, b, p);
     }
 }
 

@@ -54,12 +54,12 @@ typedef struct {
 typedef struct Target Target;               /* description of one machine; constant data */
 extern const Target *const isa_targets[];   /* NULL-terminated; the first is the default, bru1 */
 const Target *isa_target(const char *name); /* NULL if unknown */
-const char *isa_target_name(const Target *t);
+const char *isa_target_name(const Target *target);
 
 const char *isa_optype_name(unsigned optype);
 const char *isa_opcode_name(unsigned opcode);
 unsigned isa_optype_find(const char *name); /* 0 if unknown */
-bool isa_target_has(const Target *t, unsigned optype);
+bool isa_target_has(const Target *target, unsigned optype);
 uint32_t isa_optype_flags(unsigned optype); /* ISA_FLAG_* of isa_gen.h */
 
 /* An empty instruction of `optype`: all operands absent, all modifiers default, guard PT, no scoreboards. */
@@ -75,13 +75,13 @@ typedef struct {
 } IsaSlot;
 unsigned isa_num_dst(unsigned optype);
 unsigned isa_num_src(unsigned optype);
-IsaSlot isa_dst_slot(const Target *t, unsigned optype, unsigned i);
-IsaSlot isa_src_slot(const Target *t, unsigned optype, unsigned i);
+IsaSlot isa_dst_slot(const Target *target, unsigned optype, unsigned i);
+IsaSlot isa_src_slot(const Target *target, unsigned optype, unsigned i);
 
 /* 32-bit registers that slot i takes under these modifiers (and OPM_WIDE64): 1, 2 or 4; 0 if it never holds a
  * register. Physical vector registers must be a multiple of it. */
-unsigned isa_dst_regs(const Target *t, const MachInst *in, unsigned i);
-unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i);
+unsigned isa_dst_regs(const Target *target, const MachInst *in, unsigned i);
+unsigned isa_src_regs(const Target *target, const MachInst *in, unsigned i);
 
 /* Modifiers by index, for printing and reading machine IR. `value_name` is NULL, and `value` -1, where there
  * is no such name (plain numbers); mods hold value ^ def at lo. */
@@ -98,7 +98,7 @@ int isa_mod_value(unsigned optype, unsigned i, const char *value_name);
 /* The opcode that encodes this combination of operand kinds (values are not looked at, except whether a
  * 32-bit immediate fits the field), or 0 if no opcode does: then the legaliser must move an operand into
  * a register. Register operands may be OPK_VAL. */
-unsigned isa_select_opcode(const Target *t, const MachInst *in);
+unsigned isa_select_opcode(const Target *target, const MachInst *in);
 
 /* Encode one instruction.
  *   in    physical registers only
@@ -106,10 +106,10 @@ unsigned isa_select_opcode(const Target *t, const MachInst *in);
  *   error out, a sentence, when false is returned (no such form, value out of range, EncodingError);
  *         static text or text in a caller's buffer of ISA_ERROR_BYTES bytes */
 #define ISA_ERROR_BYTES 160
-bool isa_encode(const Target *t, const MachInst *in, uint64_t word[2], char error[ISA_ERROR_BYTES]);
+bool isa_encode(const Target *target, const MachInst *in, uint64_t word[2], char error[ISA_ERROR_BYTES]);
 
 /* Decode one word, strictly: a set bit that no field claims, or an unknown opcode, is an error. */
-bool isa_decode(const Target *t, const uint64_t word[2], MachInst *out, char error[ISA_ERROR_BYTES]);
+bool isa_decode(const Target *target, const uint64_t word[2], MachInst *out, char error[ISA_ERROR_BYTES]);
 
 /* Print and parse one instruction as text, without the control prefix and without the final ';'.
  *   pc_bytes  address of the instruction, for branch targets
@@ -118,19 +118,19 @@ typedef struct {
     const char *(*label)(void *user, uint64_t target_bytes);
     void *user;
 } IsaPrintOptions;
-int isa_print(const Target *t, const MachInst *in, uint64_t pc_bytes, const IsaPrintOptions *opt, char *out,
-              size_t out_bytes);
+int isa_print(const Target *target, const MachInst *in, uint64_t pc_bytes, const IsaPrintOptions *opt,
+              char *out, size_t out_bytes);
 /* Symbols: resolve `(label) and .Label in expressions to an address; return false if unknown (the caller
  * may then treat it as a relocation). *end is where parsing stopped. */
 typedef struct {
     bool (*resolve)(void *user, const char *name, size_t size_bytes, int64_t *value);
     void *user;
 } IsaParseOptions;
-bool isa_parse(const Target *t, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt,
+bool isa_parse(const Target *target, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt,
                MachInst *out, const char **end, char error[ISA_ERROR_BYTES]);
 
 /* Fill `out` with a random legal instruction of `opcode`; *state is a splitmix64 state. For tests. */
-void isa_random(const Target *t, unsigned opcode, uint64_t *state, MachInst *out);
+void isa_random(const Target *target, unsigned opcode, uint64_t *state, MachInst *out);
 
 /* Target properties that passes and the simulator read; all data, see isa/targets.isa. */
 typedef struct {
@@ -150,9 +150,9 @@ typedef struct {
     bool has_alu_cmem;          /* ALU operations take c[][] operands */
     bool has_yield_fairness;    /* YIELD switches lane groups (bru1) */
 } TargetInfo;
-const TargetInfo *isa_target_info(const Target *t);
+const TargetInfo *isa_target_info(const Target *target);
 /* Number of a special register by PTX-like name ("tid.x", "laneid", "clock.lo" ...), -1 if the target
  * has none, and the name for a number (NULL if unknown). */
-int isa_sreg_number(const Target *t, const char *name);
-const char *isa_sreg_name(const Target *t, unsigned number);
+int isa_sreg_number(const Target *target, const char *name);
+const char *isa_sreg_name(const Target *target, unsigned number);
 #endif

@@ -35,15 +35,15 @@ static inline const char *pa_suffix(const char *s, const char *text) {
 }
 
 /* Remember the failure that got farthest, for the message; returns NULL. */
-const char *pa_miss(Parse *p, const char *at, const char *why);
+const char *pa_miss(Parse *parse, const char *at, const char *why);
 /* Signed literal, `(label), (expression) */
-const char *pa_number(Parse *p, const char *s, int64_t *v);
-const char *pa_reg(Parse *p, const char *s, RegFile file, uint32_t *number_out);
+const char *pa_number(Parse *parse, const char *s, int64_t *v);
+const char *pa_reg(Parse *parse, const char *s, RegFile file, uint32_t *number_out);
 /* The operand of SY_OPERAND, SY_ADDRESS, SY_CMEM into its slot of `in` */
-const char *pa_operand(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
-const char *pa_address(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
-const char *pa_indexed_cmem(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
+const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
+const char *pa_address(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
+const char *pa_indexed_cmem(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
 /* ".TEXT" of modifier `mod` by the texts of `enum_type` (index + 1); SY_MODPAIR */
-const char *pa_mod_text(Parse *p, const char *s, unsigned mod, unsigned enum_type, MachInst *in);
-const char *pa_mod_pair(Parse *p, const char *s, const IsaSyn *y, MachInst *in);
+const char *pa_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum_type, MachInst *in);
+const char *pa_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
 #endif

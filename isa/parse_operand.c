@@ -5,32 +5,32 @@
 #include <stdlib.h>
 
 /* A failure: remember the one that got farthest, for the message. */
-const char *pa_miss(Parse *p, const char *at, const char *why) {
-    if (!p->far || at >= p->far) {
-        p->far = at;
-        p->why = why;
+const char *pa_miss(Parse *parse, const char *at, const char *why) {
+    if (!parse->far || at >= parse->far) {
+        parse->far = at;
+        parse->why = why;
     }
     return NULL;
 }
 
 /* ---- numbers and expressions ---- */
 
-static const char *expression(Parse *p, const char *s, int64_t *v, unsigned depth);
+static const char *expression(Parse *parse, const char *s, int64_t *v, unsigned depth);
 
-static const char *symbol(Parse *p, const char *s, int64_t *v) {
+static const char *symbol(Parse *parse, const char *s, int64_t *v) {
     const char *e = s;
     while (pa_is_word_char((unsigned char)*e) || *e == '.')
         e++;
     if (e == s)
-        return pa_miss(p, s, "expected a number or a symbol");
+        return pa_miss(parse, s, "expected a number or a symbol");
     if (e - s == 1 && *s == '.') {
-        *v = (int64_t)p->pc;
+        *v = (int64_t)parse->pc;
         return e;
     }
-    if (p->opt && p->opt->resolve && p->opt->resolve(p->opt->user, s, (size_t)(e - s), v))
+    if (parse->opt && parse->opt->resolve && parse->opt->resolve(parse->opt->user, s, (size_t)(e - s), v))
         return e;
-    p->unknown_symbol = true;
-    return pa_miss(p, s, "unknown symbol");
+    parse->unknown_symbol = true;
+    return pa_miss(parse, s, "unknown symbol");
 }
 
 static const char *term(Parse *p, const char *s, int64_t *v, unsigned depth) {
@@ -131,11 +131,11 @@ static uint32_t float_bits(unsigned type, double v, bool qnan, bool bf16) {
     }
 }
 
-static bool mod_is_set(const Parse *p, const MachInst *in, const char *name) {
-    const IsaOptype *o = &isa_optypes[p->r->optype];
-    for (unsigned i = 0; i < o->nmods; i++)
-        if (!strcmp(o->mods[i].name, name))
-            return isa_mod_get(p->r, i, in->mods) != 0;
+static bool mod_is_set(const Parse *parse, const MachInst *in, const char *name) {
+    const IsaOptype *isa_optype = &isa_optypes[parse->r->optype];
+    for (unsigned i = 0; i < isa_optype->nmods; i++)
+        if (!strcmp(isa_optype->mods[i].name, name))
+            return isa_mod_get(parse->r, i, in->mods) != 0;
     return false;
 }
 
@@ -173,16 +173,16 @@ static const FileName file_names[] = {
 /* R12, RZ, R[8:9], UP3 ... */
 const char *pa_reg(Parse *p, const char *s, RegFile file, uint32_t *number_out) {
     for (unsigned i = 0; i < sizeof file_names / sizeof *file_names; i++) {
-        const FileName *f = &file_names[i];
-        if (f->file != file)
+        const FileName *name = &file_names[i];
+        if (name->file != file)
             continue;
-        size_t n = f->zero ? strlen(f->zero) : 0;
-        if (n && !strncmp(s, f->zero, n) && pa_ends_word(s + n)) {
+        size_t n = name->zero ? strlen(name->zero) : 0;
+        if (n && !strncmp(s, name->zero, n) && pa_ends_word(s + n)) {
             *number_out = isa_file_zero(file);
             return s + n;
         }
-        n = strlen(f->prefix);
-        if (strncmp(s, f->prefix, n))
+        n = strlen(name->prefix);
+        if (strncmp(s, name->prefix, n))
             break;
         const char *d = s + n;
         bool pair = *d == '[';
@@ -219,10 +219,10 @@ static const char *half_suffix(const char *s, uint8_t *mods) {
     return s;
 }
 
-static const char *reuse_suffix(const char *s, Operand *o) {
+static const char *reuse_suffix(const char *s, Operand *operand) {
     const char *e = pa_suffix(s, ".reuse");
     if (e)
-        o->mods |= OPM_REUSE;
+        operand->mods |= OPM_REUSE;
     return e ? e : s;
 }
 
@@ -239,15 +239,15 @@ static const char *cmem_head(Parse *p, const char *s, int64_t *bank) {
     return *s == '[' ? s + 1 : pa_miss(p, s, "expected '['");
 }
 
-static const char *cmem_tail(Parse *p, const char *s, int64_t bank, int64_t off, Operand *o) {
+static const char *cmem_tail(Parse *p, const char *s, int64_t bank, int64_t off, Operand *operand) {
     s = pa_blanks(s);
     if (*s != ']')
         return pa_miss(p, s, "expected ']'");
     if (bank < 0 || bank > 63 || off < -0x8000 || off > 0xffff)
         return pa_miss(p, s, "constant out of range");
-    uint8_t mods = o->mods;
-    *o = op_cmem((unsigned)bank, (uint32_t)off & 0xffff);
-    o->mods = mods;
+    uint8_t mods = operand->mods;
+    *operand = op_cmem((unsigned)bank, (uint32_t)off & 0xffff);
+    operand->mods = mods;
     return s + 1;
 }
 
@@ -258,14 +258,14 @@ static const char *cmem(Parse *p, const char *s, Operand *o) {
     return cmem_tail(p, s, bank, off, o);
 }
 
-static const char *sreg(Parse *p, const char *s, Operand *o) {
+static const char *sreg(Parse *parse, const char *s, Operand *o) {
     const char *e = s;
     while (pa_is_word_char((unsigned char)*e) || *e == '.')
         e++;
-    for (unsigned i = 0; i < p->t->nsregs; i++)
-        if (strlen(p->t->sregs[i].text) == (size_t)(e - s) &&
-            !strncmp(p->t->sregs[i].text, s, (size_t)(e - s))) {
-            *o = (Operand){OPK_SREG, 0, 0, 0, p->t->sregs[i].number};
+    for (unsigned i = 0; i < parse->t->nsregs; i++)
+        if (strlen(parse->t->sregs[i].text) == (size_t)(e - s) &&
+            !strncmp(parse->t->sregs[i].text, s, (size_t)(e - s))) {
+            *o = (Operand){OPK_SREG, 0, 0, 0, parse->t->sregs[i].number};
             return e;
         }
     if (s[0] == 'S' && s[1] == 'R' && isdigit((unsigned char)s[2])) {
@@ -276,16 +276,16 @@ static const char *sreg(Parse *p, const char *s, Operand *o) {
             return end;
         }
     }
-    return pa_miss(p, s, "unknown special register");
+    return pa_miss(parse, s, "unknown special register");
 }
 
-static const char *immediate(Parse *p, const char *s, const IsaField *f, const MachInst *in, Operand *o) {
+static const char *immediate(Parse *p, const char *s, const IsaField *field, const MachInst *in, Operand *o) {
     uint32_t bits, low;
     int64_t v;
-    switch (f->type) {
+    switch (field->type) {
     case VT_F32:
     case VT_F64:
-        if (!(s = one_float(p, s, f->type, false, &bits)))
+        if (!(s = one_float(p, s, field->type, false, &bits)))
             return NULL;
         *o = op_imm(bits);
         return s;
@@ -313,51 +313,51 @@ static const char *immediate(Parse *p, const char *s, const IsaField *f, const M
     }
 }
 
-static const char *target(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+static const char *target(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     int64_t v;
     s = pa_blanks(s);
     if (!isdigit((unsigned char)*s) && *s != '-' && *s != '`' && *s != '(')
-        return pa_miss(p, s, "expected an address");
-    if (!(s = pa_number(p, s, &v)))
+        return pa_miss(parse, s, "expected an address");
+    if (!(s = pa_number(parse, s, &v)))
         return NULL;
-    in->wide = y->fmt == SYF_TARGET ? (int64_t)((uint64_t)v - p->pc - INST_BYTES)
-               : y->fmt == SYF_HERE ? (int64_t)((uint64_t)v - p->pc)
-                                    : v;
-    *isa_slot_operand(in, y->a) = (Operand){OPK_IMM64, 0, 0, 0, 0};
+    in->wide = syn->fmt == SYF_TARGET ? (int64_t)((uint64_t)v - parse->pc - INST_BYTES)
+               : syn->fmt == SYF_HERE ? (int64_t)((uint64_t)v - parse->pc)
+                                      : v;
+    *isa_slot_operand(in, syn->a) = (Operand){OPK_IMM64, 0, 0, 0, 0};
     return s;
 }
 
-const char *pa_operand(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
-    const IsaField *f = isa_slot_field(p->r, y->a);
-    RegFile file = isa_value_file(f->type);
-    unsigned attrs = p->r->attrs[y->a];
-    Operand *out = isa_slot_operand(in, y->a), o = {0};
+const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
+    const IsaField *field = isa_slot_field(parse->r, syn->a);
+    RegFile file = isa_value_file(field->type);
+    unsigned attrs = parse->r->attrs[syn->a];
+    Operand *out = isa_slot_operand(in, syn->a), o = {0};
     s = pa_blanks(s);
-    if (f->flags & FF_WIDE_VALUE)
-        return target(p, s, y, in);
-    if (f->type == VT_SREG)
-        return (s = sreg(p, s, out));
-    if (file == RF_COUNT && f->type != VT_CMEM)
-        return immediate(p, s, f, in, out);
+    if (field->flags & FF_WIDE_VALUE)
+        return target(parse, s, syn, in);
+    if (field->type == VT_SREG)
+        return (s = sreg(parse, s, out));
+    if (file == RF_COUNT && field->type != VT_CMEM)
+        return immediate(parse, s, field, in, out);
     if (*s == '!' || *s == '~' || *s == '-') {
         if (attrs & OPM_NOT && *s != '-')
             o.mods |= OPM_NOT;
         else if (attrs & OPM_NEG && *s != '!')
             o.mods |= OPM_NEG;
         else
-            return pa_miss(p, s, "this operand takes no such sign");
+            return pa_miss(parse, s, "this operand takes no such sign");
         s++;
     }
     bool bar = *s == '|';
     if (bar && !(attrs & OPM_ABS))
-        return pa_miss(p, s, "this operand takes no |absolute value|");
+        return pa_miss(parse, s, "this operand takes no |absolute value|");
     s += bar;
-    if (f->type == VT_CMEM) {
-        if (!(s = cmem(p, s, &o)))
+    if (field->type == VT_CMEM) {
+        if (!(s = cmem(parse, s, &o)))
             return NULL;
     } else {
         uint32_t n;
-        if (!(s = pa_reg(p, s, file, &n)))
+        if (!(s = pa_reg(parse, s, file, &n)))
             return NULL;
         uint8_t mods = o.mods;
         o = op_with(op_reg(file, n, 1), mods | (bar ? OPM_ABS : 0));
@@ -367,19 +367,19 @@ const char *pa_operand(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
         o.mods |= OPM_ABS;
     if (attrs & 3 << OPM_HALF_SHIFT)
         s = half_suffix(s, &o.mods);
-    if (y->mod && !(s = pa_mod_text(p, s, y->mod - 1u, y->mod_enum, in)))
+    if (syn->mod && !(s = pa_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in)))
         return NULL;
     s = reuse_suffix(s, &o);
     if (bar) {
         if (*s != '|')
-            return pa_miss(p, s, "expected '|'");
+            return pa_miss(parse, s, "expected '|'");
         s++;
         s = reuse_suffix(s, &o);
         if (attrs & 3 << OPM_HALF_SHIFT)
             s = half_suffix(s, &o.mods);
     }
-    if (out->kind == OPK_REG && (out->value != o.value || out->mods != o.mods) && y->flags >> 7)
-        return pa_miss(p, s, "the register must be the same");
+    if (out->kind == OPK_REG && (out->value != o.value || out->mods != o.mods) && syn->flags >> 7)
+        return pa_miss(parse, s, "the register must be the same");
     *out = o;
     return s;
 }
@@ -387,40 +387,40 @@ const char *pa_operand(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
 /* ---- modifiers ---- */
 
 /* ".TEXT" of one of the values, the longest that fits; nothing, if a value has no text. */
-const char *pa_mod_text(Parse *p, const char *s, unsigned mod, unsigned enum_type, MachInst *in) {
-    const IsaEnum *e = &isa_enums[enum_type - 1];
+const char *pa_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum_type, MachInst *in) {
+    const IsaEnum *isa_enum = &isa_enums[enum_type - 1];
     const IsaEnumVal *best = NULL, *silent = NULL;
     size_t best_n = 0;
-    unsigned def = isa_optypes[p->r->optype].mods[mod].def;
-    for (unsigned k = 0; k < e->nvals; k++) {
-        const IsaEnumVal *v = &e->vals[k];
-        size_t n = strlen(v->text);
-        if (!n && (!silent || v->sem == def))
-            silent = v;
-        const char *text = n ? v->text : v->name; /* a default may be written out */
-        if (!n && *v->name != '0')
+    unsigned def = isa_optypes[parse->r->optype].mods[mod].def;
+    for (unsigned k = 0; k < isa_enum->nvals; k++) {
+        const IsaEnumVal *val = &isa_enum->vals[k];
+        size_t n = strlen(val->text);
+        if (!n && (!silent || val->sem == def))
+            silent = val;
+        const char *text = n ? val->text : val->name; /* a default may be written out */
+        if (!n && *val->name != '0')
             n = strlen(text);
         if (n > best_n && *s == '.' && !strncmp(s + 1, text, n) && pa_ends_word(s + 1 + n)) {
-            best = v;
+            best = val;
             best_n = n;
         }
     }
     if (!best && !silent)
-        return pa_miss(p, s, "a modifier is missing");
-    in->mods = isa_mod_put(p->r, mod, in->mods, best ? best->sem : silent->sem);
+        return pa_miss(parse, s, "a modifier is missing");
+    in->mods = isa_mod_put(parse->r, mod, in->mods, best ? best->sem : silent->sem);
     return best ? s + 1 + best_n : s;
 }
 
-const char *pa_mod_pair(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
-    const IsaEnum *a = &isa_enums[y->mod_enum - 1], *b = &isa_enums[y->mod_enum2 - 1];
-    for (unsigned i = 0; *s == '.' && i < a->nvals; i++)
+const char *pa_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
+    const IsaEnum *isa_enum = &isa_enums[syn->mod_enum - 1], *b = &isa_enums[syn->mod_enum2 - 1];
+    for (unsigned i = 0; *s == '.' && i < isa_enum->nvals; i++)
         for (unsigned k = 0; k < b->nvals; k++) {
-            size_t n = strlen(a->vals[i].text), m = strlen(b->vals[k].text);
-            if (strncmp(s + 1, a->vals[i].text, n) || strncmp(s + 1 + n, b->vals[k].text, m) ||
+            size_t n = strlen(isa_enum->vals[i].text), m = strlen(b->vals[k].text);
+            if (strncmp(s + 1, isa_enum->vals[i].text, n) || strncmp(s + 1 + n, b->vals[k].text, m) ||
                 !pa_ends_word(s + 1 + n + m))
                 continue;
-            in->mods = isa_mod_put(p->r, y->a, in->mods, a->vals[i].sem);
-            in->mods = isa_mod_put(p->r, y->mod - 1u, in->mods, b->vals[k].sem);
+            in->mods = isa_mod_put(parse->r, syn->a, in->mods, isa_enum->vals[i].sem);
+            in->mods = isa_mod_put(parse->r, syn->mod - 1u, in->mods, b->vals[k].sem);
             return s + 1 + n + m;
         }
     return s; /* both default */
@@ -428,41 +428,42 @@ const char *pa_mod_pair(Parse *p, const char *s, const IsaSyn *y, MachInst *in) 
 
 /* ---- addresses ---- */
 
-static bool set_named_mod(Parse *p, MachInst *in, const char *name, unsigned value) {
-    const IsaOptype *o = &isa_optypes[p->r->optype];
-    for (unsigned i = 0; i < p->r->nfields; i++) {
-        const IsaField *f = &isa_fields[p->r->field0 + i];
-        if (f->kind == FK_MOD && !strcmp(o->mods[f->index].name, name)) {
-            in->mods = isa_mod_put(p->r, f->index, in->mods, value);
+static bool set_named_mod(Parse *parse, MachInst *in, const char *name, unsigned value) {
+    const IsaOptype *isa_optype = &isa_optypes[parse->r->optype];
+    for (unsigned i = 0; i < parse->r->nfields; i++) {
+        const IsaField *field = &isa_fields[parse->r->field0 + i];
+        if (field->kind == FK_MOD && !strcmp(isa_optype->mods[field->index].name, name)) {
+            in->mods = isa_mod_put(parse->r, field->index, in->mods, value);
             return true;
         }
     }
     return false;
 }
 
-static bool marks_width(const IsaRow *r, unsigned slot) {
-    for (unsigned i = 0; i < r->nfields; i++) {
-        const IsaField *f = &isa_fields[r->field0 + i];
-        if (f->kind == FK_ATTR && f->index == slot && f->attr == OPM_WIDE64)
+static bool marks_width(const IsaRow *row, unsigned slot) {
+    for (unsigned i = 0; i < row->nfields; i++) {
+        const IsaField *field = &isa_fields[row->field0 + i];
+        if (field->kind == FK_ATTR && field->index == slot && field->attr == OPM_WIDE64)
             return true;
     }
     return false;
 }
 
 /* One summand of an address. */
-static const char *address_part(Parse *p, const char *s, const IsaSyn *y, MachInst *in, unsigned *seen) {
+static const char *address_part(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in,
+                                unsigned *seen) {
     uint32_t n;
     int64_t v;
     if (s[0] == 'R') {
-        if (*seen & 1 || !(s = pa_reg(p, s, RF_R, &n)))
-            return pa_miss(p, s ? s : p->far, "unexpected register in address");
-        Operand *ra = isa_slot_operand(in, y->a);
+        if (*seen & 1 || !(s = pa_reg(parse, s, RF_R, &n)))
+            return pa_miss(parse, s ? s : parse->far, "unexpected register in address");
+        Operand *ra = isa_slot_operand(in, syn->a);
         *ra = op_reg(RF_R, n, 1);
         *seen |= 1;
         const char *e = pa_suffix(s, ".64");
         if (e) {
-            if (!marks_width(p->r, y->a))
-                return pa_miss(p, s, "this form has no 64-bit marker");
+            if (!marks_width(parse->r, syn->a))
+                return pa_miss(parse, s, "this form has no 64-bit marker");
             ra->mods |= OPM_WIDE64;
             s = e;
             *seen |= 8;
@@ -470,87 +471,87 @@ static const char *address_part(Parse *p, const char *s, const IsaSyn *y, MachIn
             s = e;
             *seen |= 16;
         }
-        return y->mod ? pa_mod_text(p, s, y->mod - 1u, y->mod_enum, in) : s;
+        return syn->mod ? pa_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in) : s;
     }
     if (s[0] == 'U' && s[1] == 'R') {
-        if (*seen & 2 || y->b == SLOT_NONE)
-            return pa_miss(p, s, "this form has no uniform register");
-        if (!(s = pa_reg(p, s, RF_UR, &n)))
+        if (*seen & 2 || syn->b == SLOT_NONE)
+            return pa_miss(parse, s, "this form has no uniform register");
+        if (!(s = pa_reg(parse, s, RF_UR, &n)))
             return NULL;
-        *isa_slot_operand(in, y->b) = op_reg(RF_UR, n, 1);
+        *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);
         *seen |= 2;
         return s;
     }
-    if (*seen & 4 || y->c == SLOT_NONE)
-        return pa_miss(p, s, "unexpected number in address");
-    if (!(s = pa_number(p, s, &v)))
+    if (*seen & 4 || syn->c == SLOT_NONE)
+        return pa_miss(parse, s, "unexpected number in address");
+    if (!(s = pa_number(parse, s, &v)))
         return NULL;
-    unsigned width = isa_slot_field(p->r, y->c)->width;
+    unsigned width = isa_slot_field(parse->r, syn->c)->width;
     if (width < 32 && v >= (int64_t)1 << (width - 1) && (!(*seen & 3) || *seen == (2 | 32)))
         v -= (int64_t)1 << width; /* absolute addresses are written unsigned */
     if (v < -(int64_t)0x80000000 || v > 0xffffffffll)
-        return pa_miss(p, s, "offset does not fit");
-    *isa_slot_operand(in, y->c) = op_imm((uint32_t)v);
+        return pa_miss(parse, s, "offset does not fit");
+    *isa_slot_operand(in, syn->c) = op_imm((uint32_t)v);
     *seen |= 4;
     return s;
 }
 
-const char *pa_address(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+const char *pa_address(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     unsigned seen = 0;
     uint32_t n;
     s = pa_blanks(s);
     if (!strncmp(s, "desc[", 5)) {
-        if (y->b == SLOT_NONE || !set_named_mod(p, in, "desc", 1))
-            return pa_miss(p, s, "this form has no descriptor");
-        if (!(s = pa_reg(p, s + 5, RF_UR, &n)))
+        if (syn->b == SLOT_NONE || !set_named_mod(parse, in, "desc", 1))
+            return pa_miss(parse, s, "this form has no descriptor");
+        if (!(s = pa_reg(parse, s + 5, RF_UR, &n)))
             return NULL;
         if (*s != ']')
-            return pa_miss(p, s, "expected ']'");
-        *isa_slot_operand(in, y->b) = op_reg(RF_UR, n, 1);
+            return pa_miss(parse, s, "expected ']'");
+        *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);
         s = pa_blanks(s + 1);
         seen |= 2 | 32;
     }
     if (*s != '[')
-        return pa_miss(p, s, "expected '['");
+        return pa_miss(parse, s, "expected '['");
     s = pa_blanks(s + 1);
     for (;;) {
-        if (!(s = address_part(p, s, y, in, &seen)))
+        if (!(s = address_part(parse, s, syn, in, &seen)))
             return NULL;
         s = pa_blanks(s);
         if (*s == ']')
             break;
         if (*s != '+')
-            return pa_miss(p, s, "expected '+' or ']'");
+            return pa_miss(parse, s, "expected '+' or ']'");
         s = pa_blanks(s + 1);
     }
     /* The form is told by what is written: a marker or a UR belongs to the uniform forms. */
-    bool marked = marks_width(p->r, y->a);
-    if (!(seen & 1) && marked && mod_is_set(p, in, "e"))
-        *isa_slot_operand(in, y->a) = op_with(op_rz(), OPM_WIDE64);
-    if (y->b != SLOT_NONE && !(seen & 2) && !(marked && seen & 8))
-        return pa_miss(p, s, "not this form");
+    bool marked = marks_width(parse->r, syn->a);
+    if (!(seen & 1) && marked && mod_is_set(parse, in, "e"))
+        *isa_slot_operand(in, syn->a) = op_with(op_rz(), OPM_WIDE64);
+    if (syn->b != SLOT_NONE && !(seen & 2) && !(marked && seen & 8))
+        return pa_miss(parse, s, "not this form");
     return s + 1;
 }
 
-const char *pa_indexed_cmem(Parse *p, const char *s, const IsaSyn *y, MachInst *in) {
+const char *pa_indexed_cmem(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     int64_t bank, off = 0;
     uint32_t n;
     s = pa_blanks(s);
-    if (!(s = cmem_head(p, s, &bank)))
+    if (!(s = cmem_head(parse, s, &bank)))
         return NULL;
     s = pa_blanks(s);
-    if (y->b != SLOT_NONE && (*s == 'R' || *s == 'U')) {
-        RegFile file = isa_value_file(isa_slot_field(p->r, y->b)->type);
-        if (!(s = pa_reg(p, s, file, &n)))
+    if (syn->b != SLOT_NONE && (*s == 'R' || *s == 'U')) {
+        RegFile file = isa_value_file(isa_slot_field(parse->r, syn->b)->type);
+        if (!(s = pa_reg(parse, s, file, &n)))
             return NULL;
-        *isa_slot_operand(in, y->b) = op_reg(file, n, 1);
+        *isa_slot_operand(in, syn->b) = op_reg(file, n, 1);
         s = pa_blanks(s);
-        if (*s == '+' && !(s = pa_number(p, s + 1, &off)))
+        if (*s == '+' && !(s = pa_number(parse, s + 1, &off)))
             return NULL;
-    } else if (y->b != SLOT_NONE && isa_slot_field(p->r, y->b)->type == VT_UREG) {
-        return pa_miss(p, s, "expected a uniform register");
-    } else if (!(s = pa_number(p, s, &off))) {
+    } else if (syn->b != SLOT_NONE && isa_slot_field(parse->r, syn->b)->type == VT_UREG) {
+        return pa_miss(parse, s, "expected a uniform register");
+    } else if (!(s = pa_number(parse, s, &off))) {
         return NULL;
     }
-    return cmem_tail(p, s, bank, off, isa_slot_operand(in, y->a));
+    return cmem_tail(parse, s, bank, off, isa_slot_operand(in, syn->a));
 }

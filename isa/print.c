@@ -17,14 +17,15 @@ typedef struct {
     const IsaPrintOptions *opt;
 } Print;
 
-static void put(Print *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(Print *p, const char *fmt, ...) {
+static void put(Print *print, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(Print *print, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    int k = vsnprintf(p->n < p->cap ? p->out + p->n : NULL, p->n < p->cap ? p->cap - p->n : 0, fmt, ap);
+    int k = vsnprintf(print->n < print->cap ? print->out + print->n : NULL,
+                      print->n < print->cap ? print->cap - print->n : 0, fmt, ap);
     va_end(ap);
     if (k > 0)
-        p->n += (size_t)k;
+        print->n += (size_t)k;
 }
 
 static void put_hex(Print *p, int64_t v) {
@@ -63,10 +64,10 @@ static void put_float(Print *p, double v, bool canonical_nan, bool negative, uin
         put(p, fabs(v) >= 1e9 ? "%.20e" : "%.20g", v);
 }
 
-static int find_mod(const IsaRow *r, const char *name) {
-    const IsaOptype *o = &isa_optypes[r->optype];
-    for (unsigned i = 0; i < o->nmods; i++)
-        if (!strcmp(o->mods[i].name, name))
+static int find_mod(const IsaRow *row, const char *name) {
+    const IsaOptype *isa_optype = &isa_optypes[row->optype];
+    for (unsigned i = 0; i < isa_optype->nmods; i++)
+        if (!strcmp(isa_optype->mods[i].name, name))
             return (int)i;
     return -1;
 }
@@ -76,21 +77,21 @@ static bool mod_set(const IsaRow *r, const MachInst *in, const char *name) {
     return m >= 0 && isa_mod_get(r, (unsigned)m, in->mods);
 }
 
-static void put_halves(Print *p, uint32_t bits) {
-    bool bf16 = mod_set(p->r, p->in, "bf16");
+static void put_halves(Print *print, uint32_t bits) {
+    bool bf16 = mod_set(print->r, print->in, "bf16");
     for (unsigned i = 0; i < 2; i++) {
         uint32_t h = i ? bits & 0xffff : bits >> 16;
-        put_float(p, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
+        put_float(print, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
         if (!i)
-            put(p, ", ");
+            put(print, ", ");
     }
 }
 
-static void put_imm(Print *p, const IsaField *f, uint32_t bits) {
+static void put_imm(Print *p, const IsaField *field, uint32_t bits) {
     float s;
     double d;
     uint64_t wide = (uint64_t)bits << 32;
-    switch (f->type) {
+    switch (field->type) {
     case VT_F32:
         memcpy(&s, &bits, 4);
         put_float(p, (double)s, (bits & 0x7fffffff) == 0x7fc00000, bits >> 31, bits);
@@ -109,73 +110,76 @@ static void put_imm(Print *p, const IsaField *f, uint32_t bits) {
 
 static const char *const half_text[] = {"", ".F32", ".H0_H0", ".H1_H1"};
 
-static void put_reg_name(Print *p, const Operand *o, bool pair) {
+static void put_reg_name(Print *p, const Operand *operand, bool pair) {
     static const char *const prefix[] = {"R", "P", "UR", "UP", "B"};
     static const char *const zero[] = {"RZ", "PT", "URZ", "UPT", "B?"};
-    if (o->file >= RF_COUNT)
+    if (operand->file >= RF_COUNT)
         put(p, "?");
-    else if (o->file != RF_B && o->value == isa_file_zero((RegFile)o->file))
-        put(p, "%s", zero[o->file]);
-    else if (pair && o->count > 1)
-        put(p, "%s[%u:%u]", prefix[o->file], o->value, o->value + o->count - 1);
+    else if (operand->file != RF_B && operand->value == isa_file_zero((RegFile)operand->file))
+        put(p, "%s", zero[operand->file]);
+    else if (pair && operand->count > 1)
+        put(p, "%s[%u:%u]", prefix[operand->file], operand->value, operand->value + operand->count - 1);
     else
-        put(p, "%s%u", prefix[o->file], o->value);
+        put(p, "%s%u", prefix[operand->file], operand->value);
 }
 
 static void put_signed16(Print *p, uint32_t offset) { put_hex(p, (int16_t)(uint16_t)offset); }
 
 /* What the field prints when the operand is absent. */
-static Operand effective(const IsaField *f, const Operand *o) {
-    RegFile file = isa_value_file(f->type);
-    if (o->kind != OPK_NONE)
-        return *o;
+static Operand effective(const IsaField *field, const Operand *operand) {
+    RegFile file = isa_value_file(field->type);
+    if (operand->kind != OPK_NONE)
+        return *operand;
     if (file == RF_COUNT)
-        return op_imm(f->flags & FF_DEFAULT ? f->def : 0);
-    return op_reg(file, f->flags & FF_DEFAULT ? f->def : isa_file_zero(file), 1);
+        return op_imm(field->flags & FF_DEFAULT ? field->def : 0);
+    return op_reg(file, field->flags & FF_DEFAULT ? field->def : isa_file_zero(file), 1);
 }
 
-static bool inverted_default(const Print *p, unsigned slot) {
-    for (unsigned i = 0; i < p->r->nfields; i++) {
-        const IsaField *f = &isa_fields[p->r->field0 + i];
-        if (f->kind == FK_ATTR && f->index == slot && f->flags & FF_INVERT)
+static bool inverted_default(const Print *print, unsigned slot) {
+    for (unsigned i = 0; i < print->r->nfields; i++) {
+        const IsaField *field = &isa_fields[print->r->field0 + i];
+        if (field->kind == FK_ATTR && field->index == slot && field->flags & FF_INVERT)
             return true;
     }
     return false;
 }
 
-static Operand slot_value(const Print *p, unsigned slot) {
-    const Operand *o = isa_slot_const(p->in, slot);
-    Operand e = effective(isa_slot_field(p->r, slot), o);
-    if (o->kind == OPK_NONE && inverted_default(p, slot))
+static Operand slot_value(const Print *print, unsigned slot) {
+    const Operand *operand = isa_slot_const(print->in, slot);
+    Operand e = effective(isa_slot_field(print->r, slot), operand);
+    if (operand->kind == OPK_NONE && inverted_default(print, slot))
         e.mods |= OPM_NOT;
     return e;
 }
 
-static void put_target(Print *p, const IsaSyn *y) {
-    int64_t v = p->in->wide;
-    if (y->fmt == SYF_TARGET || y->fmt == SYF_HERE) {
-        v += (int64_t)p->pc + (y->fmt == SYF_TARGET ? INST_BYTES : 0);
-        const char *name = p->opt && p->opt->label ? p->opt->label(p->opt->user, (uint64_t)v) : NULL;
+static void put_target(Print *print, const IsaSyn *syn) {
+    int64_t v = print->in->wide;
+    if (syn->fmt == SYF_TARGET || syn->fmt == SYF_HERE) {
+        v += (int64_t)print->pc + (syn->fmt == SYF_TARGET ? INST_BYTES : 0);
+        const char *name =
+            print->opt && print->opt->label ? print->opt->label(print->opt->user, (uint64_t)v) : NULL;
         if (name) {
-            put(p, "`(%s)", name);
+            put(print, "`(%s)", name);
             return;
         }
     }
-    put_hex(p, v);
+    put_hex(print, v);
 }
 
 /* Bars and signs around the operand's text; returns what closes them. */
-static const char *open_mods(Print *p, const Operand *o) {
-    if (o->mods & OPM_NEG)
-        put(p, mod_set(p->r, p->in, "x") ? "~" : "-");
-    if (o->mods & OPM_NOT)
-        put(p, o->file == RF_P || o->file == RF_UP ? "!" : "~");
-    if (o->mods & OPM_ABS)
-        put(p, "|");
-    return o->mods & OPM_ABS ? "|" : "";
+static const char *open_mods(Print *print, const Operand *operand) {
+    if (operand->mods & OPM_NEG)
+        put(print, mod_set(print->r, print->in, "x") ? "~" : "-");
+    if (operand->mods & OPM_NOT)
+        put(print, operand->file == RF_P || operand->file == RF_UP ? "!" : "~");
+    if (operand->mods & OPM_ABS)
+        put(print, "|");
+    return operand->mods & OPM_ABS ? "|" : "";
 }
 
-static unsigned shown_mod(const Print *p, unsigned mod) { return isa_mod_get(p->r, mod, p->in->mods); }
+static unsigned shown_mod(const Print *print, unsigned mod) {
+    return isa_mod_get(print->r, mod, print->in->mods);
+}
 
 static void put_mod(Print *p, unsigned mod, unsigned enum_type) {
     if (!enum_type)
@@ -187,118 +191,120 @@ static void put_mod(Print *p, unsigned mod, unsigned enum_type) {
         put(p, ".%s", text);
 }
 
-static void put_operand(Print *p, const IsaSyn *y) {
-    const IsaField *f = isa_slot_field(p->r, y->a);
-    Operand o = slot_value(p, y->a);
+static void put_operand(Print *print, const IsaSyn *syn) {
+    const IsaField *field = isa_slot_field(print->r, syn->a);
+    Operand o = slot_value(print, syn->a);
     const char *half = half_text[o.mods >> OPM_HALF_SHIFT & 3];
-    if (f->flags & FF_WIDE_VALUE) {
-        put_target(p, y);
+    if (field->flags & FF_WIDE_VALUE) {
+        put_target(print, syn);
         return;
     }
     if (o.kind == OPK_IMM) {
-        put_imm(p, f, o.value);
+        put_imm(print, field, o.value);
         return;
     }
     if (o.kind == OPK_SREG) {
-        for (unsigned i = 0; i < p->t->nsregs; i++)
-            if (p->t->sregs[i].number == o.value) {
-                put(p, "%s", p->t->sregs[i].text);
+        for (unsigned i = 0; i < print->t->nsregs; i++)
+            if (print->t->sregs[i].number == o.value) {
+                put(print, "%s", print->t->sregs[i].text);
                 return;
             }
-        put(p, "SR%u", o.value);
+        put(print, "SR%u", o.value);
         return;
     }
-    const char *bar = open_mods(p, &o);
+    const char *bar = open_mods(print, &o);
     if (o.kind == OPK_CMEM) {
-        put(p, "c[0x%x][", o.value >> 16);
-        put_signed16(p, o.value);
-        put(p, "]%s", half);
-        if (y->mod)
-            put_mod(p, y->mod - 1u, y->mod_enum);
-        put(p, "%s", bar);
+        put(print, "c[0x%x][", o.value >> 16);
+        put_signed16(print, o.value);
+        put(print, "]%s", half);
+        if (syn->mod)
+            put_mod(print, syn->mod - 1u, syn->mod_enum);
+        put(print, "%s", bar);
         return;
     }
-    put_reg_name(p, &o, y->fmt == SYF_PAIR);
-    if (y->mod)
-        put_mod(p, y->mod - 1u, y->mod_enum);
+    put_reg_name(print, &o, syn->fmt == SYF_PAIR);
+    if (syn->mod)
+        put_mod(print, syn->mod - 1u, syn->mod_enum);
     if (o.file == RF_UR)
-        put(p, "%s%s", half, bar);
+        put(print, "%s%s", half, bar);
     else
-        put(p, "%s%s%s", bar, o.mods & OPM_REUSE ? ".reuse" : "", half);
+        put(print, "%s%s%s", bar, o.mods & OPM_REUSE ? ".reuse" : "", half);
 }
 
-static void put_mod_pair(Print *p, const IsaSyn *y) {
-    unsigned b = y->mod - 1u;
-    const IsaOptype *o = &isa_optypes[p->r->optype];
-    if (shown_mod(p, y->a) == o->mods[y->a].def && shown_mod(p, b) == o->mods[b].def)
+static void put_mod_pair(Print *print, const IsaSyn *syn) {
+    unsigned b = syn->mod - 1u;
+    const IsaOptype *isa_optype = &isa_optypes[print->r->optype];
+    if (shown_mod(print, syn->a) == isa_optype->mods[syn->a].def &&
+        shown_mod(print, b) == isa_optype->mods[b].def)
         return;
-    const char *x = isa_enum_text(&isa_enums[y->mod_enum - 1], shown_mod(p, y->a));
-    const char *z = isa_enum_text(&isa_enums[y->mod_enum2 - 1], shown_mod(p, b));
-    put(p, ".%s%s", x ? x : "?", z ? z : "?");
+    const char *x = isa_enum_text(&isa_enums[syn->mod_enum - 1], shown_mod(print, syn->a));
+    const char *z = isa_enum_text(&isa_enums[syn->mod_enum2 - 1], shown_mod(print, b));
+    put(print, ".%s%s", x ? x : "?", z ? z : "?");
 }
 
-static bool is_zero_reg(const Operand *o) {
-    return o->kind == OPK_NONE || (o->kind == OPK_REG && o->value == isa_file_zero((RegFile)o->file));
+static bool is_zero_reg(const Operand *operand) {
+    return operand->kind == OPK_NONE ||
+           (operand->kind == OPK_REG && operand->value == isa_file_zero((RegFile)operand->file));
 }
 
-static int64_t offset_value(const Print *p, unsigned slot) {
-    const Operand *o = isa_slot_const(p->in, slot);
-    return o->kind == OPK_IMM ? (int32_t)o->value : 0;
+static int64_t offset_value(const Print *print, unsigned slot) {
+    const Operand *operand = isa_slot_const(print->in, slot);
+    return operand->kind == OPK_IMM ? (int32_t)operand->value : 0;
 }
 
 /* "[R2.64+UR4+0x10]". nvdisasm leaves out RZ where there is no stride and a UR or an offset follows; URZ is
  * left out behind a 64-bit register, whose suffix already tells the form. */
-static void put_address(Print *p, const IsaSyn *y) {
-    bool has_ur = y->b != SLOT_NONE, parts = false;
-    Operand ra = slot_value(p, y->a), ur = has_ur ? slot_value(p, y->b) : (Operand){0};
-    bool desc = has_ur && mod_set(p->r, p->in, "desc");
-    bool stride = y->mod && shown_mod(p, y->mod - 1u);
-    int64_t off = y->c != SLOT_NONE ? offset_value(p, y->c) : 0;
-    bool wide = ra.mods & OPM_WIDE64 && p->r->regs[y->a] & REGS_WIDE;
+static void put_address(Print *print, const IsaSyn *syn) {
+    bool has_ur = syn->b != SLOT_NONE, parts = false;
+    Operand ra = slot_value(print, syn->a), ur = has_ur ? slot_value(print, syn->b) : (Operand){0};
+    bool desc = has_ur && mod_set(print->r, print->in, "desc");
+    bool stride = syn->mod && shown_mod(print, syn->mod - 1u);
+    int64_t off = syn->c != SLOT_NONE ? offset_value(print, syn->c) : 0;
+    bool wide = ra.mods & OPM_WIDE64 && print->r->regs[syn->a] & REGS_WIDE;
     bool marked = false; /* the form has a bit of its own for the register's size */
-    for (unsigned i = 0; i < p->r->nfields; i++) {
-        const IsaField *f = &isa_fields[p->r->field0 + i];
-        marked = marked || (f->kind == FK_ATTR && f->index == y->a && f->attr == OPM_WIDE64);
+    for (unsigned i = 0; i < print->r->nfields; i++) {
+        const IsaField *field = &isa_fields[print->r->field0 + i];
+        marked = marked || (field->kind == FK_ATTR && field->index == syn->a && field->attr == OPM_WIDE64);
     }
     if (desc) {
-        put(p, "desc[");
-        put_reg_name(p, &ur, false);
-        put(p, "]");
+        put(print, "desc[");
+        put_reg_name(print, &ur, false);
+        put(print, "]");
     }
-    put(p, "[");
+    put(print, "[");
     /* RZ with the size that .E says needs no words. */
-    bool show_ra = !is_zero_reg(&ra) || stride || (marked && wide != mod_set(p->r, p->in, "e"));
+    bool show_ra = !is_zero_reg(&ra) || stride || (marked && wide != mod_set(print->r, print->in, "e"));
     bool show_ur = has_ur && !desc && !(is_zero_reg(&ur) && marked && wide && show_ra);
     if (show_ra || (!show_ur && !off)) {
-        put_reg_name(p, &ra, false);
+        put_reg_name(print, &ra, false);
         if (marked && wide)
-            put(p, ".64");
+            put(print, ".64");
         else if (marked && (show_ur || desc) && show_ra)
-            put(p, ".U32");
-        if (y->mod)
-            put_mod(p, y->mod - 1u, y->mod_enum);
+            put(print, ".U32");
+        if (syn->mod)
+            put_mod(print, syn->mod - 1u, syn->mod_enum);
         parts = true;
     }
     if (show_ur) {
-        put(p, parts ? "+" : "");
-        put_reg_name(p, &ur, false);
+        put(print, parts ? "+" : "");
+        put_reg_name(print, &ur, false);
         parts = true;
     }
     if (off || !parts) {
-        put(p, parts ? "+" : "");
+        put(print, parts ? "+" : "");
         if (!parts && off < 0) /* an absolute address is unsigned */
-            off += (int64_t)1 << isa_slot_field(p->r, y->c)->width;
-        put_hex(p, off);
+            off += (int64_t)1 << isa_slot_field(print->r, syn->c)->width;
+        put_hex(print, off);
     }
-    put(p, "]");
+    put(print, "]");
 }
 
-static void put_cmem(Print *p, const IsaSyn *y) {
-    Operand c = slot_value(p, y->a);
+static void put_cmem(Print *p, const IsaSyn *syn) {
+    Operand c = slot_value(p, syn->a);
     put(p, "c[0x%x][", c.value >> 16);
     int64_t off = (int16_t)(uint16_t)c.value;
-    if (y->b != SLOT_NONE) {
-        Operand ra = slot_value(p, y->b);
+    if (syn->b != SLOT_NONE) {
+        Operand ra = slot_value(p, syn->b);
         if (!is_zero_reg(&ra) || ra.file == RF_UR || !off) {
             put_reg_name(p, &ra, false);
             if (off) {
@@ -315,89 +321,90 @@ static void put_cmem(Print *p, const IsaSyn *y) {
 
 /* ---- programs ---- */
 
-static bool is_default_operand(const Print *p, unsigned slot) {
-    const Operand *o = isa_slot_const(p->in, slot);
-    const IsaField *f = isa_slot_field(p->r, slot);
-    if (!f || o->kind == OPK_NONE)
+static bool is_default_operand(const Print *print, unsigned slot) {
+    const Operand *operand = isa_slot_const(print->in, slot);
+    const IsaField *field = isa_slot_field(print->r, slot);
+    if (!field || operand->kind == OPK_NONE)
         return true;
-    if (o->kind == OPK_REG && o->file < RF_COUNT) {
-        unsigned def = f->flags & FF_DEFAULT ? f->def : isa_file_zero((RegFile)o->file);
-        return o->value == def && (o->mods & ~OPM_WIDE64) == (inverted_default(p, slot) ? OPM_NOT : 0);
+    if (operand->kind == OPK_REG && operand->file < RF_COUNT) {
+        unsigned def = field->flags & FF_DEFAULT ? field->def : isa_file_zero((RegFile)operand->file);
+        return operand->value == def &&
+               (operand->mods & ~OPM_WIDE64) == (inverted_default(print, slot) ? OPM_NOT : 0);
     }
-    if (f->flags & FF_WIDE_VALUE)
-        return p->in->wide == 0;
-    return o->kind == OPK_IMM && o->value == (f->flags & FF_DEFAULT ? f->def : 0);
+    if (field->flags & FF_WIDE_VALUE)
+        return print->in->wide == 0;
+    return operand->kind == OPK_IMM && operand->value == (field->flags & FF_DEFAULT ? field->def : 0);
 }
 
-static bool shown(const Print *p, const IsaSyn *y) {
-    if (y->flags & SF_IF_NEXT) {
-        const IsaSyn *next = y + 1;
+static bool shown(const Print *p, const IsaSyn *syn) {
+    if (syn->flags & SF_IF_NEXT) {
+        const IsaSyn *next = syn + 1;
         while (next->op == SY_SEP)
             next++;
         if (next->op == SY_OPERAND && !is_default_operand(p, next->a))
             return true;
     }
-    if (y->flags & SF_IF_MOD) {
-        bool unless = y->op == SY_OPERAND && y->c && shown_mod(p, y->c - 1u);
-        return (shown_mod(p, y->cond) && !unless) || !is_default_operand(p, y->a);
+    if (syn->flags & SF_IF_MOD) {
+        bool unless = syn->op == SY_OPERAND && syn->c && shown_mod(p, syn->c - 1u);
+        return (shown_mod(p, syn->cond) && !unless) || !is_default_operand(p, syn->a);
     }
-    if (!(y->flags & SF_OPTIONAL))
+    if (!(syn->flags & SF_OPTIONAL))
         return true;
-    if (y->op == SY_ADDRESS)
-        return !is_default_operand(p, y->a) || (y->c != SLOT_NONE && offset_value(p, y->c));
-    if (y->flags & SF_IF_SLOT && !is_default_operand(p, y->cond))
+    if (syn->op == SY_ADDRESS)
+        return !is_default_operand(p, syn->a) || (syn->c != SLOT_NONE && offset_value(p, syn->c));
+    if (syn->flags & SF_IF_SLOT && !is_default_operand(p, syn->cond))
         return true;
-    return !is_default_operand(p, y->a);
+    return !is_default_operand(p, syn->a);
 }
 
-static void run(Print *p, const IsaSyn *y) {
+static void run(Print *p, const IsaSyn *syn) {
     const IsaSyn *sep = NULL;
     bool first = true;
-    for (; y->op != SY_END; y++) {
-        if (y->op == SY_SEP) {
-            sep = y;
+    for (; syn->op != SY_END; syn++) {
+        if (syn->op == SY_SEP) {
+            sep = syn;
             continue;
         }
-        bool operand = y->op == SY_OPERAND || y->op == SY_ADDRESS || y->op == SY_CMEM;
-        if (operand && !shown(p, y))
+        bool operand = syn->op == SY_OPERAND || syn->op == SY_ADDRESS || syn->op == SY_CMEM;
+        if (operand && !shown(p, syn))
             continue;
         if (sep) {
             put(p, first || sep->a ? " " : ", ");
             first = false;
             sep = NULL;
         }
-        if (y->op == SY_TEXT)
-            put(p, "%s", y->text);
-        else if (y->op == SY_MOD)
-            put_mod(p, y->a, y->mod_enum);
-        else if (y->op == SY_MODPAIR)
-            put_mod_pair(p, y);
-        else if (y->op == SY_MODNUM)
-            put(p, "0x%x", shown_mod(p, y->a));
-        else if (y->op == SY_ADDRESS)
-            put_address(p, y);
-        else if (y->op == SY_CMEM)
-            put_cmem(p, y);
-        else if (y->op == SY_OPERAND)
-            put_operand(p, y);
-        if (y->op == SY_OPERAND && y->text)
-            put(p, "%s", y->text);
+        if (syn->op == SY_TEXT)
+            put(p, "%s", syn->text);
+        else if (syn->op == SY_MOD)
+            put_mod(p, syn->a, syn->mod_enum);
+        else if (syn->op == SY_MODPAIR)
+            put_mod_pair(p, syn);
+        else if (syn->op == SY_MODNUM)
+            put(p, "0x%x", shown_mod(p, syn->a));
+        else if (syn->op == SY_ADDRESS)
+            put_address(p, syn);
+        else if (syn->op == SY_CMEM)
+            put_cmem(p, syn);
+        else if (syn->op == SY_OPERAND)
+            put_operand(p, syn);
+        if (syn->op == SY_OPERAND && syn->text)
+            put(p, "%s", syn->text);
     }
 }
 
-int isa_print(const Target *t, const MachInst *in, uint64_t pc_bytes, const IsaPrintOptions *opt, char *out,
-              size_t out_bytes) {
-    const IsaRow *r = NULL;
+int isa_print(const Target *target, const MachInst *in, uint64_t pc_bytes, const IsaPrintOptions *opt,
+              char *out, size_t out_bytes) {
+    const IsaRow *row = NULL;
     if (out_bytes)
         out[0] = 0;
     if (in->optype < isa_noptypes && in->opcode)
-        for (unsigned i = t->first[in->optype]; i < t->first[in->optype + 1]; i++)
-            if (t->rows[i].opcode == in->opcode)
-                r = &t->rows[i];
-    if (!r)
-        r = isa_select_row(t, in);
-    Print p = {out, out_bytes, 0, t, r, in, pc_bytes, opt};
-    if (!r) {
+        for (unsigned i = target->first[in->optype]; i < target->first[in->optype + 1]; i++)
+            if (target->rows[i].opcode == in->opcode)
+                row = &target->rows[i];
+    if (!row)
+        row = isa_select_row(target, in);
+    Print p = {out, out_bytes, 0, target, row, in, pc_bytes, opt};
+    if (!row) {
         put(&p, "??? %s", isa_optype_name(in->optype));
         return (int)p.n;
     }
@@ -406,11 +413,11 @@ int isa_print(const Target *t, const MachInst *in, uint64_t pc_bytes, const IsaP
         put_reg_name(&p, &in->guard, false);
         put(&p, " ");
     }
-    const IsaSyn *program = &isa_syntax[r->syntax];
-    for (unsigned i = 0; i < r->nalias; i++) {
-        const IsaAlias *a = &isa_aliases[r->alias0 + i];
-        if (isa_cond(a->cond, r, in)) {
-            program = &isa_syntax[a->syntax];
+    const IsaSyn *program = &isa_syntax[row->syntax];
+    for (unsigned i = 0; i < row->nalias; i++) {
+        const IsaAlias *alias = &isa_aliases[row->alias0 + i];
+        if (isa_cond(alias->cond, row, in)) {
+            program = &isa_syntax[alias->syntax];
             break;
         }
     }

@@ -10,8 +10,8 @@ const Target *isa_target(const char *name) {
     return NULL;
 }
 
-const char *isa_target_name(const Target *t) { return t->info.name; }
-const TargetInfo *isa_target_info(const Target *t) { return &t->info; }
+const char *isa_target_name(const Target *target) { return target->info.name; }
+const TargetInfo *isa_target_info(const Target *target) { return &target->info; }
 
 const char *isa_optype_name(unsigned optype) {
     return optype < isa_noptypes ? isa_optypes[optype].name : "?";
@@ -28,14 +28,14 @@ unsigned isa_optype_find(const char *name) {
     return 0;
 }
 
-bool isa_target_has(const Target *t, unsigned optype) {
-    return optype < isa_noptypes && t->first[optype] < t->first[optype + 1];
+bool isa_target_has(const Target *target, unsigned optype) {
+    return optype < isa_noptypes && target->first[optype] < target->first[optype + 1];
 }
 
-const IsaRow *isa_row(const Target *t, unsigned opcode) {
-    for (unsigned i = 0; i < t->nrows; i++)
-        if (t->rows[i].opcode == opcode)
-            return &t->rows[i];
+const IsaRow *isa_row(const Target *target, unsigned opcode) {
+    for (unsigned i = 0; i < target->nrows; i++)
+        if (target->rows[i].opcode == opcode)
+            return &target->rows[i];
     return NULL;
 }
 
@@ -54,9 +54,9 @@ MachInst isa_inst(unsigned optype) {
 unsigned isa_num_dst(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].ndst : 0; }
 unsigned isa_num_src(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].nsrc : 0; }
 
-const IsaField *isa_slot_field(const IsaRow *r, unsigned slot) {
-    unsigned n = r->operand_field[slot];
-    return n ? &isa_fields[r->field0 + n - 1] : NULL;
+const IsaField *isa_slot_field(const IsaRow *row, unsigned slot) {
+    unsigned n = row->operand_field[slot];
+    return n ? &isa_fields[row->field0 + n - 1] : NULL;
 }
 
 Operand *isa_slot_operand(MachInst *in, unsigned slot) {
@@ -82,28 +82,28 @@ unsigned isa_file_zero(RegFile f) {
     return f < RF_COUNT ? zero[f] : 0xff;
 }
 
-static unsigned value_kind(unsigned type, const IsaField *f) {
+static unsigned value_kind(unsigned type, const IsaField *field) {
     if (isa_value_file(type) != RF_COUNT)
         return OPK_REG;
     if (type == VT_CMEM)
         return OPK_CMEM;
     if (type == VT_SREG)
         return OPK_SREG;
-    return f->flags & FF_WIDE_VALUE ? OPK_IMM64 : OPK_IMM;
+    return field->flags & FF_WIDE_VALUE ? OPK_IMM64 : OPK_IMM;
 }
 
-static IsaSlot slot_info(const Target *t, unsigned optype, unsigned slot, const char *name) {
+static IsaSlot slot_info(const Target *target, unsigned optype, unsigned slot, const char *name) {
     IsaSlot s = {.name = name, .file = RF_COUNT, .is_dst = slot < SLOT_SRC};
-    for (unsigned i = t->first[optype]; i < t->first[optype + 1]; i++) {
-        const IsaField *f = isa_slot_field(&t->rows[i], slot);
-        if (!f)
+    for (unsigned i = target->first[optype]; i < target->first[optype + 1]; i++) {
+        const IsaField *field = isa_slot_field(&target->rows[i], slot);
+        if (!field)
             continue;
-        RegFile file = isa_value_file(f->type);
+        RegFile file = isa_value_file(field->type);
         if (file != RF_COUNT && s.file == RF_COUNT)
             s.file = (uint8_t)file;
-        unsigned kind = value_kind(f->type, f);
+        unsigned kind = value_kind(field->type, field);
         s.kinds |= (uint8_t)(kind == OPK_SREG ? 0 : 1u << kind);
-        s.mods |= t->rows[i].attrs[slot];
+        s.mods |= target->rows[i].attrs[slot];
     }
     return s;
 }
@@ -122,15 +122,15 @@ IsaSlot isa_src_slot(const Target *t, unsigned optype, unsigned i) {
 
 /* ---- modifiers ---- */
 
-unsigned isa_mod_get(const IsaRow *r, unsigned mod, uint32_t mods) {
-    const IsaMod *m = &isa_optypes[r->optype].mods[mod];
-    return ((mods >> m->lo) & ((1u << m->width) - 1)) ^ m->def;
+unsigned isa_mod_get(const IsaRow *row, unsigned mod, uint32_t mods) {
+    const IsaMod *isa_mod = &isa_optypes[row->optype].mods[mod];
+    return ((mods >> isa_mod->lo) & ((1u << isa_mod->width) - 1)) ^ isa_mod->def;
 }
 
-uint32_t isa_mod_put(const IsaRow *r, unsigned mod, uint32_t mods, unsigned value) {
-    const IsaMod *m = &isa_optypes[r->optype].mods[mod];
-    uint32_t mask = (1u << m->width) - 1;
-    return (mods & ~(mask << m->lo)) | ((value ^ m->def) & mask) << m->lo;
+uint32_t isa_mod_put(const IsaRow *row, unsigned mod, uint32_t mods, unsigned value) {
+    const IsaMod *isa_mod = &isa_optypes[row->optype].mods[mod];
+    uint32_t mask = (1u << isa_mod->width) - 1;
+    return (mods & ~(mask << isa_mod->lo)) | ((value ^ isa_mod->def) & mask) << isa_mod->lo;
 }
 
 unsigned isa_num_mods(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].nmods : 0; }
@@ -138,8 +138,8 @@ unsigned isa_num_mods(unsigned optype) { return optype < isa_noptypes ? isa_opty
 IsaModInfo isa_mod_info(unsigned optype, unsigned i) {
     if (i >= isa_num_mods(optype))
         return (IsaModInfo){.name = "?"};
-    const IsaMod *m = &isa_optypes[optype].mods[i];
-    return (IsaModInfo){m->name, m->lo, m->width, m->def};
+    const IsaMod *mod = &isa_optypes[optype].mods[i];
+    return (IsaModInfo){mod->name, mod->lo, mod->width, mod->def};
 }
 
 static const IsaEnum *mod_enum(unsigned optype, unsigned i) {
@@ -149,47 +149,47 @@ static const IsaEnum *mod_enum(unsigned optype, unsigned i) {
 }
 
 const char *isa_mod_value_name(unsigned optype, unsigned i, unsigned value) {
-    const IsaEnum *e = mod_enum(optype, i);
-    for (unsigned k = 0; e && k < e->nvals; k++)
-        if (e->vals[k].sem == value)
-            return e->vals[k].name;
+    const IsaEnum *isa_enum = mod_enum(optype, i);
+    for (unsigned k = 0; isa_enum && k < isa_enum->nvals; k++)
+        if (isa_enum->vals[k].sem == value)
+            return isa_enum->vals[k].name;
     return NULL;
 }
 
 int isa_mod_value(unsigned optype, unsigned i, const char *value_name) {
-    const IsaEnum *e = mod_enum(optype, i);
-    for (unsigned k = 0; e && k < e->nvals; k++)
-        if (!strcmp(e->vals[k].name, value_name))
-            return e->vals[k].sem;
+    const IsaEnum *isa_enum = mod_enum(optype, i);
+    for (unsigned k = 0; isa_enum && k < isa_enum->nvals; k++)
+        if (!strcmp(isa_enum->vals[k].name, value_name))
+            return isa_enum->vals[k].sem;
     return -1;
 }
 
-const char *isa_enum_text(const IsaEnum *e, unsigned sem) {
-    for (unsigned k = 0; k < e->nvals; k++)
-        if (e->vals[k].sem == sem)
-            return e->vals[k].text;
+const char *isa_enum_text(const IsaEnum *isa_enum, unsigned sem) {
+    for (unsigned k = 0; k < isa_enum->nvals; k++)
+        if (isa_enum->vals[k].sem == sem)
+            return isa_enum->vals[k].text;
     return NULL;
 }
 
-unsigned isa_slot_regs(const IsaRow *r, unsigned slot, const MachInst *in) {
-    unsigned c = r->regs[slot];
+unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
+    unsigned c = row->regs[slot];
     if (c & REGS_WIDE)
         return isa_slot_const(in, slot)->mods & OPM_WIDE64 ? 2 : 1;
     if (!(c & REGS_BY_MOD))
         return c;
-    unsigned mod = c & 0x3f, v = isa_mod_get(r, mod, in->mods);
-    const IsaEnum *e = mod_enum(r->optype, mod);
-    for (unsigned k = 0; e && k < e->nvals; k++)
-        if (e->vals[k].sem == v && e->vals[k].regs)
-            return e->vals[k].regs;
+    unsigned mod = c & 0x3f, v = isa_mod_get(row, mod, in->mods);
+    const IsaEnum *isa_enum = mod_enum(row->optype, mod);
+    for (unsigned k = 0; isa_enum && k < isa_enum->nvals; k++)
+        if (isa_enum->vals[k].sem == v && isa_enum->vals[k].regs)
+            return isa_enum->vals[k].regs;
     return 1;
 }
 
-static unsigned slot_regs(const Target *t, const MachInst *in, unsigned slot) {
+static unsigned slot_regs(const Target *target, const MachInst *in, unsigned slot) {
     if (in->optype >= isa_noptypes)
         return 0;
-    for (unsigned i = t->first[in->optype]; i < t->first[in->optype + 1]; i++) {
-        unsigned n = isa_slot_field(&t->rows[i], slot) ? isa_slot_regs(&t->rows[i], slot, in) : 0;
+    for (unsigned i = target->first[in->optype]; i < target->first[in->optype + 1]; i++) {
+        unsigned n = isa_slot_field(&target->rows[i], slot) ? isa_slot_regs(&target->rows[i], slot, in) : 0;
         if (n)
             return n;
     }
@@ -205,18 +205,18 @@ unsigned isa_src_regs(const Target *t, const MachInst *in, unsigned i) {
 
 /* ---- conditions ---- */
 
-static bool slot_test(const IsaCond *c, const MachInst *in) {
-    const Operand *o = isa_slot_const(in, c->index);
-    bool rz = o->kind == OPK_NONE ||
-              (o->kind == OPK_REG && !o->mods && o->value == isa_file_zero((RegFile)o->file));
-    switch (c->op) {
+static bool slot_test(const IsaCond *cond, const MachInst *in) {
+    const Operand *operand = isa_slot_const(in, cond->index);
+    bool rz = operand->kind == OPK_NONE || (operand->kind == OPK_REG && !operand->mods &&
+                                            operand->value == isa_file_zero((RegFile)operand->file));
+    switch (cond->op) {
     case CO_SLOT_RZ: return rz;
     case CO_SLOT_NRZ: return !rz;
-    case CO_SLOT_EQ: return o->kind == OPK_IMM && o->value == c->value;
+    case CO_SLOT_EQ: return operand->kind == OPK_IMM && operand->value == cond->value;
     case CO_SLOT_UR:
-    case CO_SLOT_NUR: return (o->kind == OPK_REG && o->file == RF_UR) == (c->op == CO_SLOT_UR);
-    case CO_SLOT_NE: return o->kind != OPK_IMM || o->value != c->value;
-    default: return o->kind == OPK_IMM && o->value && !(o->value & (o->value - 1));
+    case CO_SLOT_NUR: return (operand->kind == OPK_REG && operand->file == RF_UR) == (cond->op == CO_SLOT_UR);
+    case CO_SLOT_NE: return operand->kind != OPK_IMM || operand->value != cond->value;
+    default: return operand->kind == OPK_IMM && operand->value && !(operand->value & (operand->value - 1));
     }
 }
 
@@ -243,16 +243,16 @@ bool isa_cond(unsigned cond, const IsaRow *r, const MachInst *in) {
 
 /* ---- special registers ---- */
 
-int isa_sreg_number(const Target *t, const char *name) {
-    for (unsigned i = 0; i < t->nsregs; i++)
-        if (!strcmp(t->sregs[i].name, name))
-            return t->sregs[i].number;
+int isa_sreg_number(const Target *target, const char *name) {
+    for (unsigned i = 0; i < target->nsregs; i++)
+        if (!strcmp(target->sregs[i].name, name))
+            return target->sregs[i].number;
     return -1;
 }
 
-const char *isa_sreg_name(const Target *t, unsigned number) {
-    for (unsigned i = 0; i < t->nsregs; i++)
-        if (t->sregs[i].number == number)
-            return t->sregs[i].name;
+const char *isa_sreg_name(const Target *target, unsigned number) {
+    for (unsigned i = 0; i < target->nsregs; i++)
+        if (target->sregs[i].number == number)
+            return target->sregs[i].name;
     return NULL;
 }

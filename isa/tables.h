@@ -155,18 +155,19 @@ extern const IsaAlias isa_aliases[];
 extern const IsaException isa_exceptions[];
 
 /* tables.c */
-const IsaRow *isa_row(const Target *t, unsigned opcode);
-const IsaField *isa_slot_field(const IsaRow *r, unsigned slot); /* NULL if the opcode lacks it */
+const IsaRow *isa_row(const Target *target, unsigned opcode);
+const IsaField *isa_slot_field(const IsaRow *row, unsigned slot); /* NULL if the opcode lacks it */
 Operand *isa_slot_operand(MachInst *in, unsigned slot);
 const Operand *isa_slot_const(const MachInst *in, unsigned slot);
-bool isa_cond(unsigned cond, const IsaRow *r, const MachInst *in);
-unsigned isa_mod_get(const IsaRow *r, unsigned mod, uint32_t mods);
-uint32_t isa_mod_put(const IsaRow *r, unsigned mod, uint32_t mods, unsigned value);
-const char *isa_enum_text(const IsaEnum *e, unsigned sem);
-unsigned isa_slot_regs(const IsaRow *r, unsigned slot, const MachInst *in);
+bool isa_cond(unsigned cond, const IsaRow *row, const MachInst *in);
+unsigned isa_mod_get(const IsaRow *row, unsigned mod, uint32_t mods);
+uint32_t isa_mod_put(const IsaRow *row, unsigned mod, uint32_t mods, unsigned value);
+const char *isa_enum_text(const IsaEnum *isa_enum, unsigned sem);
+unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in);
 RegFile isa_value_file(unsigned type); /* RF_COUNT if it is no register */
 unsigned isa_file_zero(RegFile f);     /* RZ, PT ... */
-bool isa_operand_fits(const IsaRow *r, unsigned slot, const Operand *o, const MachInst *in);
-const IsaRow *isa_select_row(const Target *t, const MachInst *in);
-bool isa_encode_row(const Target *t, const IsaRow *r, const MachInst *in, uint64_t word[2], char *error);
+bool isa_operand_fits(const IsaRow *row, unsigned slot, const Operand *operand, const MachInst *in);
+const IsaRow *isa_select_row(const Target *target, const MachInst *in);
+bool isa_encode_row(const Target *target, const IsaRow *row, const MachInst *in, uint64_t word[2],
+                    char *error);
 #endif

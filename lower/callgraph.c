@@ -4,38 +4,38 @@
 #include "lower/passes.h"
 
 /* Does a variable's initialiser hold an address? Then functions may be called through it. */
-static bool has_address_tables(const IrModule *m) {
-    for (unsigned k = 0; k < m->vars.n; k++) {
-        const PtxVar *v = m->vars.at[k].ptx;
-        for (unsigned n = 0; v && n < v->ninits; n++)
-            if (v->inits[n].sym)
+static bool has_address_tables(const IrModule *module) {
+    for (unsigned k = 0; k < module->vars.n; k++) {
+        const PtxVar *var = module->vars.at[k].ptx;
+        for (unsigned n = 0; var && n < var->ninits; n++)
+            if (var->inits[n].sym)
                 return true;
     }
     return false;
 }
 
-bool *ir_open_functions(Arena *a, const IrModule *m) {
-    bool *open = ARENA_ARRAY(a, bool, m->funcs.n), *called = ARENA_ARRAY(a, bool, m->funcs.n);
-    for (unsigned n = 0; n < m->funcs.n; n++) {
-        const Function *f = m->funcs.at[n];
+bool *ir_open_functions(Arena *a, const IrModule *module) {
+    bool *open = ARENA_ARRAY(a, bool, module->funcs.n), *called = ARENA_ARRAY(a, bool, module->funcs.n);
+    for (unsigned n = 0; n < module->funcs.n; n++) {
+        const Function *f = module->funcs.at[n];
         for (unsigned b = 0; b < f->layout.n; b++) {
             const Block *blk = &f->blocks.at[f->layout.at[b].i];
             for (unsigned p = 0; p < blk->insts.n; p++) {
                 const Inst *i = &f->insts.at[blk->insts.at[p].i];
                 for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
                     Operand o = f->operands.at[i->operand + k];
-                    const Function *g =
-                        o.kind == OPK_SYM ? ir_find_function(m, f->symrefs.at[o.value].symbol) : NULL;
-                    if (g && i->op == OT_CALL)
-                        called[g->index] = true;
-                    else if (g)
-                        open[g->index] = true;
+                    const Function *function =
+                        o.kind == OPK_SYM ? ir_find_function(module, f->symrefs.at[o.value].symbol) : NULL;
+                    if (function && i->op == OT_CALL)
+                        called[function->index] = true;
+                    else if (function)
+                        open[function->index] = true;
                 }
             }
         }
     }
-    bool tables = has_address_tables(m);
-    for (unsigned n = 0; n < m->funcs.n; n++)
+    bool tables = has_address_tables(module);
+    for (unsigned n = 0; n < module->funcs.n; n++)
         open[n] |= tables || !called[n]; /* a kernel, or called from another module or through a table */
     return open;
 }
@@ -49,12 +49,12 @@ static bool inst_observes(const Function *f, const Inst *i, const bool *observes
     return !callee || callee->blocks.n <= 1 || observes[callee->index];
 }
 
-bool *ir_observing_functions(Arena *a, const IrModule *m) {
-    bool *observes = ARENA_ARRAY(a, bool, m->funcs.n);
+bool *ir_observing_functions(Arena *a, const IrModule *module) {
+    bool *observes = ARENA_ARRAY(a, bool, module->funcs.n);
     for (bool changed = true; changed;) {
         changed = false;
-        for (unsigned n = 0; n < m->funcs.n; n++) {
-            const Function *f = m->funcs.at[n];
+        for (unsigned n = 0; n < module->funcs.n; n++) {
+            const Function *f = module->funcs.at[n];
             for (unsigned b = 0; !observes[n] && b < f->layout.n; b++) {
                 const Block *blk = &f->blocks.at[f->layout.at[b].i];
                 for (unsigned p = 0; p < blk->insts.n && !observes[n]; p++)

@@ -28,7 +28,9 @@ Graph graph_new(Arena *a, uint32_t n, const GraphEdge *edges, uint32_t nedges) {
     return g;
 }
 
-Graph graph_reversed(const Graph *g) { return (Graph){g->n, g->pred_at, g->pred, g->succ_at, g->succ}; }
+Graph graph_reversed(const Graph *graph) {
+    return (Graph){graph->n, graph->pred_at, graph->pred, graph->succ_at, graph->succ};
+}
 
 Graph cfg_graph(Arena *a, const Function *f) {
     VEC(GraphEdge) edges = {0};
@@ -48,15 +50,15 @@ Graph cfg_graph(Arena *a, const Function *f) {
     return graph_new(a, f->blocks.n, edges.at, edges.n);
 }
 
-GraphOrder graph_order(Arena *a, const Graph *g, uint32_t root) {
-    GraphOrder o = {.order = filled(a, g->n, 0), .index = filled(a, g->n, NO_NODE)};
-    uint32_t *stack = filled(a, g->n, 0), *next = filled(a, g->n, 0), depth = 0, done = 0;
+GraphOrder graph_order(Arena *a, const Graph *graph, uint32_t root) {
+    GraphOrder o = {.order = filled(a, graph->n, 0), .index = filled(a, graph->n, NO_NODE)};
+    uint32_t *stack = filled(a, graph->n, 0), *next = filled(a, graph->n, 0), depth = 0, done = 0;
     stack[depth++] = root;
     o.index[root] = 0;
     while (depth) {
         uint32_t n = stack[depth - 1];
-        if (g->succ_at[n] + next[n] < g->succ_at[n + 1]) {
-            uint32_t s = g->succ[g->succ_at[n] + next[n]++];
+        if (graph->succ_at[n] + next[n] < graph->succ_at[n + 1]) {
+            uint32_t s = graph->succ[graph->succ_at[n] + next[n]++];
             if (o.index[s] == NO_NODE)
                 o.index[s] = 0, stack[depth++] = s;
         } else {
@@ -84,58 +86,58 @@ typedef struct {
     uint32_t counter, count, nopen;
 } Scc;
 
-static void scc_close(Scc *s, uint32_t n) { /* n is the first node of its component */
+static void scc_close(Scc *scc, uint32_t n) { /* n is the first node of its component */
     uint32_t m;
     do {
-        m = s->open[--s->nopen];
-        s->comp[m] = s->count;
+        m = scc->open[--scc->nopen];
+        scc->comp[m] = scc->count;
     } while (m != n);
-    s->count++;
+    scc->count++;
 }
 
-static void scc_walk(Scc *s, uint32_t root) {
-    const Graph *g = s->g;
+static void scc_walk(Scc *scc, uint32_t root) {
+    const Graph *graph = scc->g;
     uint32_t depth = 0;
-    s->walk[depth++] = root;
+    scc->walk[depth++] = root;
     while (depth) {
-        uint32_t n = s->walk[depth - 1];
-        if (!s->number[n]) {
-            s->number[n] = s->low[n] = ++s->counter;
-            s->open[s->nopen++] = n;
+        uint32_t n = scc->walk[depth - 1];
+        if (!scc->number[n]) {
+            scc->number[n] = scc->low[n] = ++scc->counter;
+            scc->open[scc->nopen++] = n;
         }
-        if (g->succ_at[n] + s->next[n] < g->succ_at[n + 1]) {
-            uint32_t t = g->succ[g->succ_at[n] + s->next[n]++];
-            if (s->in_set && !s->in_set[t])
+        if (graph->succ_at[n] + scc->next[n] < graph->succ_at[n + 1]) {
+            uint32_t t = graph->succ[graph->succ_at[n] + scc->next[n]++];
+            if (scc->in_set && !scc->in_set[t])
                 continue;
-            if (!s->number[t])
-                s->walk[depth++] = t;
-            else if (s->comp[t] == NO_NODE && s->number[t] < s->low[n])
-                s->low[n] = s->number[t];
+            if (!scc->number[t])
+                scc->walk[depth++] = t;
+            else if (scc->comp[t] == NO_NODE && scc->number[t] < scc->low[n])
+                scc->low[n] = scc->number[t];
             continue;
         }
-        if (s->low[n] == s->number[n])
-            scc_close(s, n);
+        if (scc->low[n] == scc->number[n])
+            scc_close(scc, n);
         depth--;
-        if (depth && s->low[n] < s->low[s->walk[depth - 1]])
-            s->low[s->walk[depth - 1]] = s->low[n];
+        if (depth && scc->low[n] < scc->low[scc->walk[depth - 1]])
+            scc->low[scc->walk[depth - 1]] = scc->low[n];
     }
 }
 
-static Scc scc_new(Arena *a, const Graph *g, const uint8_t *in_set, uint32_t *comp) {
-    Scc s = {.g = g, .in_set = in_set, .comp = comp};
-    s.number = filled(a, g->n, 0);
-    s.low = filled(a, g->n, 0);
-    s.next = filled(a, g->n, 0);
-    s.walk = filled(a, g->n, 0);
-    s.open = filled(a, g->n, 0);
-    for (uint32_t n = 0; n < g->n; n++)
+static Scc scc_new(Arena *a, const Graph *graph, const uint8_t *in_set, uint32_t *comp) {
+    Scc s = {.g = graph, .in_set = in_set, .comp = comp};
+    s.number = filled(a, graph->n, 0);
+    s.low = filled(a, graph->n, 0);
+    s.next = filled(a, graph->n, 0);
+    s.walk = filled(a, graph->n, 0);
+    s.open = filled(a, graph->n, 0);
+    for (uint32_t n = 0; n < graph->n; n++)
         comp[n] = NO_NODE;
     return s;
 }
 
-uint32_t graph_scc(Arena *a, const Graph *g, const uint8_t *in_set, uint32_t *comp) {
-    Scc s = scc_new(a, g, in_set, comp);
-    for (uint32_t n = 0; n < g->n; n++)
+uint32_t graph_scc(Arena *a, const Graph *graph, const uint8_t *in_set, uint32_t *comp) {
+    Scc s = scc_new(a, graph, in_set, comp);
+    for (uint32_t n = 0; n < graph->n; n++)
         if (!s.number[n] && (!in_set || in_set[n]))
             scc_walk(&s, n);
     return s.count;
@@ -144,19 +146,19 @@ uint32_t graph_scc(Arena *a, const Graph *g, const uint8_t *in_set, uint32_t *co
 /* ---- dominators: Cooper, Harvey, Kennedy ---- */
 
 /* Number the tree so that "is an ancestor" is an interval test. */
-static void number_tree(Arena *a, const uint32_t *parent, const GraphOrder *o, uint32_t n, uint32_t *in,
-                        uint32_t *out, uint32_t *depth) {
+static void number_tree(Arena *a, const uint32_t *parent, const GraphOrder *graph_order, uint32_t n,
+                        uint32_t *in, uint32_t *out, uint32_t *depth) {
     uint32_t *child = filled(a, n, NO_NODE), *sibling = filled(a, n, NO_NODE),
-             *stack = filled(a, o->count + 1, 0);
-    for (uint32_t k = o->count; k-- > 1;) {
-        uint32_t b = o->order[k];
+             *stack = filled(a, graph_order->count + 1, 0);
+    for (uint32_t k = graph_order->count; k-- > 1;) {
+        uint32_t b = graph_order->order[k];
         sibling[b] = child[parent[b]];
         child[parent[b]] = b;
     }
     uint32_t top = 0, counter = 0;
-    stack[top++] = o->order[0];
-    in[o->order[0]] = ++counter;
-    depth[o->order[0]] = 0;
+    stack[top++] = graph_order->order[0];
+    in[graph_order->order[0]] = ++counter;
+    depth[graph_order->order[0]] = 0;
     while (top) {
         uint32_t b = stack[top - 1], c = child[b];
         if (c == NO_NODE) {
@@ -171,20 +173,20 @@ static void number_tree(Arena *a, const uint32_t *parent, const GraphOrder *o, u
     }
 }
 
-DomTree dom_tree(Arena *a, const Graph *g, uint32_t root) {
-    DomTree t = {.root = root, .order = graph_order(a, g, root)};
+DomTree dom_tree(Arena *a, const Graph *graph, uint32_t root) {
+    DomTree t = {.root = root, .order = graph_order(a, graph, root)};
     const GraphOrder *o = &t.order;
-    t.idom = filled(a, g->n, NO_NODE);
-    t.depth = filled(a, g->n, 0);
-    t.in = filled(a, g->n, 0);
-    t.out = filled(a, g->n, 0);
+    t.idom = filled(a, graph->n, NO_NODE);
+    t.depth = filled(a, graph->n, 0);
+    t.in = filled(a, graph->n, 0);
+    t.out = filled(a, graph->n, 0);
     uint32_t *dom = filled(a, o->count, NO_NODE); /* by position in the order */
     dom[0] = 0;
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t k = 1; k < o->count; k++) {
             uint32_t d = NO_NODE;
-            GRAPH_PREDS(g, o->order[k], p) {
+            GRAPH_PREDS(graph, o->order[k], p) {
                 uint32_t x = o->index[*p];
                 if (x == NO_NODE || dom[x] == NO_NODE)
                     continue;
@@ -202,18 +204,18 @@ DomTree dom_tree(Arena *a, const Graph *g, uint32_t root) {
     }
     for (uint32_t k = 1; k < o->count; k++)
         t.idom[o->order[k]] = o->order[dom[k]];
-    number_tree(a, t.idom, o, g->n, t.in, t.out, t.depth);
+    number_tree(a, t.idom, o, graph->n, t.in, t.out, t.depth);
     return t;
 }
 
-void dom_frontier(const Graph *g, const DomTree *t, uint32_t node, Bitset *out) {
+void dom_frontier(const Graph *g, const DomTree *tree, uint32_t node, Bitset *out) {
     bs_clear(out);
-    for (uint32_t k = 0; k < t->order.count; k++) {
-        uint32_t n = t->order.order[k];
-        if (!dom_contains(t, node, n))
+    for (uint32_t k = 0; k < tree->order.count; k++) {
+        uint32_t n = tree->order.order[k];
+        if (!dom_contains(tree, node, n))
             continue;
         GRAPH_SUCCS(g, n, s)
-        if (*s == node || !dom_contains(t, node, *s))
+        if (*s == node || !dom_contains(tree, node, *s))
             bs_add(out, *s);
     }
 }
@@ -321,12 +323,12 @@ static void number_loops(Arena *a, Loop *loops, uint32_t n) {
     }
 }
 
-LoopForest loop_forest(Arena *a, const Graph *g, uint32_t root) {
-    LoopBuild lb = {.a = a, .g = g, .order = graph_order(a, g, root)};
-    lb.innermost = filled(a, g->n, NO_NODE);
-    lb.in_set = ARENA_ARRAY(a, uint8_t, g->n);
-    lb.scc = scc_new(a, g, lb.in_set, filled(a, g->n, 0));
-    NodeSet *todo = ARENA_ARRAY(a, NodeSet, g->n + 1);
+LoopForest loop_forest(Arena *a, const Graph *graph, uint32_t root) {
+    LoopBuild lb = {.a = a, .g = graph, .order = graph_order(a, graph, root)};
+    lb.innermost = filled(a, graph->n, NO_NODE);
+    lb.in_set = ARENA_ARRAY(a, uint8_t, graph->n);
+    lb.scc = scc_new(a, graph, lb.in_set, filled(a, graph->n, 0));
+    NodeSet *todo = ARENA_ARRAY(a, NodeSet, graph->n + 1);
     uint32_t ntodo = 0;
     todo[ntodo++] =
         (NodeSet){arena_copy(a, lb.order.order, lb.order.count * sizeof(uint32_t)), lb.order.count, NO_NODE};
@@ -338,7 +340,8 @@ LoopForest loop_forest(Arena *a, const Graph *g, uint32_t root) {
     return (LoopForest){lb.loops.at, lb.loops.n, lb.innermost};
 }
 
-bool loop_contains(const LoopForest *l, uint32_t loop, uint32_t node) {
-    uint32_t at = l->innermost[node];
-    return at != NO_NODE && l->at[loop].in <= l->at[at].in && l->at[at].in < l->at[loop].out;
+bool loop_contains(const LoopForest *forest, uint32_t loop, uint32_t node) {
+    uint32_t at = forest->innermost[node];
+    return at != NO_NODE && forest->at[loop].in <= forest->at[at].in &&
+           forest->at[at].in < forest->at[loop].out;
 }

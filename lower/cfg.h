@@ -23,8 +23,8 @@ typedef struct {
 #define GRAPH_PREDS(g, node, p)                                                                              \
     for (const uint32_t *p = (g)->pred + (g)->pred_at[node]; p < (g)->pred + (g)->pred_at[(node) + 1]; p++)
 
-Graph graph_new(Arena *a, uint32_t n, const GraphEdge *edges, uint32_t nedges);
-Graph graph_reversed(const Graph *g); /* shares the arrays */
+Graph graph_new(Arena *arena, uint32_t n, const GraphEdge *edges, uint32_t nedges);
+Graph graph_reversed(const Graph *graph); /* shares the arrays */
 /* Live blocks; returns add edges to node 0 (guarded returns inside a block too). */
 Graph cfg_graph(Arena *a, const Function *f);
 
@@ -33,11 +33,11 @@ typedef struct {
     uint32_t count;
     uint32_t *order, *index;
 } GraphOrder;
-GraphOrder graph_order(Arena *a, const Graph *g, uint32_t root);
+GraphOrder graph_order(Arena *arena, const Graph *graph, uint32_t root);
 
 /* Strongly connected components of the nodes with in_set[n] != 0 (NULL: all), over edges between them.
  * comp[n] = 0 .. count-1, successors' components have smaller numbers; NO_NODE outside the set. */
-uint32_t graph_scc(Arena *a, const Graph *g, const uint8_t *in_set, uint32_t *comp);
+uint32_t graph_scc(Arena *arena, const Graph *graph, const uint8_t *in_set, uint32_t *comp);
 
 /* Dominator tree of the nodes reachable from root. */
 typedef struct {
@@ -47,13 +47,13 @@ typedef struct {
     uint32_t *in, *out; /* numbers of a walk over the tree, for dom_contains; in = 0: not in the tree */
     GraphOrder order;
 } DomTree;
-DomTree dom_tree(Arena *a, const Graph *g, uint32_t root);
+DomTree dom_tree(Arena *arena, const Graph *graph, uint32_t root);
 /* Does a dominate b (a == b included)? False if one is not in the tree. */
-static inline bool dom_contains(const DomTree *t, uint32_t a, uint32_t b) {
-    return t->in[a] && t->in[b] && t->in[a] <= t->in[b] && t->out[b] <= t->out[a];
+static inline bool dom_contains(const DomTree *tree, uint32_t a, uint32_t b) {
+    return tree->in[a] && tree->in[b] && tree->in[a] <= tree->in[b] && tree->out[b] <= tree->out[a];
 }
 /* Dominance frontier of one node, as a bit set over nodes. */
-void dom_frontier(const Graph *g, const DomTree *t, uint32_t node, Bitset *out);
+void dom_frontier(const Graph *graph, const DomTree *tree, uint32_t node, Bitset *out);
 
 /* Loops, nested: an SCC, its header the first entry in reverse post-order, then the SCCs without it. */
 typedef struct {
@@ -67,8 +67,8 @@ typedef struct {
     uint32_t n;
     uint32_t *innermost; /* [node] loop index or NO_NODE */
 } LoopForest;
-LoopForest loop_forest(Arena *a, const Graph *g, uint32_t root);
-bool loop_contains(const LoopForest *l, uint32_t loop, uint32_t node);
+LoopForest loop_forest(Arena *arena, const Graph *graph, uint32_t root);
+bool loop_contains(const LoopForest *forest, uint32_t loop, uint32_t node);
 
 /* Exit-insensitive post-dominators. Blocks are split into regions, each with one sink: the nodes that reach
  * the sink and no earlier region's. Edges that lead out of a region are dead ends: lanes that take them end
@@ -82,11 +82,11 @@ typedef struct {
     uint32_t *depth;    /* [block] in the region's tree, 0 at its sink */
     uint32_t *in, *out; /* [block] as in DomTree */
 } PostDom;
-PostDom post_dominators(Arena *a, const Function *f, const Graph *g, uint32_t root);
+PostDom post_dominators(Arena *arena, const Function *f, const Graph *graph, uint32_t root);
 /* Does a post-dominate b (a == b included), dead ends left aside? */
-static inline bool postdom_contains(const PostDom *p, uint32_t a, uint32_t b) {
-    return p->region[a] != NO_NODE && p->region[a] == p->region[b] && p->in[a] <= p->in[b] &&
-           p->out[b] <= p->out[a];
+static inline bool postdom_contains(const PostDom *dom, uint32_t a, uint32_t b) {
+    return dom->region[a] != NO_NODE && dom->region[a] == dom->region[b] && dom->in[a] <= dom->in[b] &&
+           dom->out[b] <= dom->out[a];
 }
 
 /* Split every edge from a block with several successors to one with several predecessors. */

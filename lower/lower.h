@@ -12,7 +12,8 @@
  *   ptx      checked (ptx_check); must live as long as the result, which points into it
  *   strings  where the names of the result are interned; must live as long as the result
  *   returns  a module owned by the caller (ir_module_free), or NULL when errors were reported */
-IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level, Diags *d);
+IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level,
+                       Diags *diags);
 
 /* PTX text of the built-in library's file number n (0, 1, ...), NULL past the last. */
 const char *lower_builtin_text(unsigned n, size_t *size_bytes);

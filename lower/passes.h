@@ -5,31 +5,31 @@
 #include "ir/ir.h"
 
 /* Sets Value.uniform, Block.uniform_flow and Function.uniform_entry of the whole module. */
-bool pass_uniformity(IrModule *m, Diags *d);
+bool pass_uniformity(IrModule *module, Diags *diags);
 /* Do all lanes that execute the end of block b together go the same way? True for one successor. Valid
  * after uniformity; false for what is not known. */
 bool uniform_branch(const Function *f, BlockId b);
 
-bool pass_returns(Function *f, Diags *d);
-bool pass_legalise(Function *f, Diags *d);
-bool pass_fold(Function *f, Diags *d);
-bool pass_combine(Function *f, Diags *d);
-bool pass_cse(Function *f, Diags *d);
-bool pass_dce(Function *f, Diags *d);
-bool pass_branches(Function *f, Diags *d);
+bool pass_returns(Function *f, Diags *diags);
+bool pass_legalise(Function *f, Diags *diags);
+bool pass_fold(Function *f, Diags *diags);
+bool pass_combine(Function *f, Diags *diags);
+bool pass_cse(Function *f, Diags *diags);
+bool pass_dce(Function *f, Diags *diags);
+bool pass_branches(Function *f, Diags *diags);
 
 /* If-conversion as IrModule.predicate says; fills IrModule.predicated. Uniformity is found anew where it did
  * something. */
-bool pass_predicate(IrModule *m, Diags *d);
+bool pass_predicate(IrModule *module, Diags *diags);
 
 /* Inserts YIELD, BSSY, BSYNC and WARPSYNC; fills IrModule.reconv and Function.b_base. */
-bool pass_reconverge(IrModule *m, Diags *d);
+bool pass_reconverge(IrModule *module, Diags *diags);
 
 /* ---- shared by these passes ---- */
 /* Functions whose address is taken or that other modules may call: [func index] */
-bool *ir_open_functions(Arena *a, const IrModule *m);
+bool *ir_open_functions(Arena *arena, const IrModule *module);
 /* YIELD on the retry paths of loops that wait for other threads. observes: [func index] a call of it may
  * observe another thread's progress. */
 bool yield_retry_loops(Function *f, const bool *observes);
-bool *ir_observing_functions(Arena *a, const IrModule *m);
+bool *ir_observing_functions(Arena *arena, const IrModule *module);
 #endif

@@ -30,46 +30,46 @@ static uint32_t block_sink_kind(const Function *f, uint32_t b) {
 }
 
 /* One candidate for every endless loop: the first node of a component without a way out. */
-static void find_loop_sinks(Sinks *s, const GraphOrder *o) {
-    uint32_t *comp = ARENA_ARRAY(s->a, uint32_t, s->g->n);
-    uint32_t n = graph_scc(s->a, s->g, NULL, comp);
-    uint8_t *leaves = ARENA_ARRAY(s->a, uint8_t, n);
-    for (uint32_t k = 0; k < o->count; k++)
-        GRAPH_SUCCS(s->g, o->order[k], t)
-    if (comp[*t] != comp[o->order[k]])
-        leaves[comp[o->order[k]]] = 1;
-    for (uint32_t k = 0; k < o->count; k++) {
-        uint32_t b = o->order[k];
-        if (leaves[comp[b]] || b == 0 || s->kind[b] != SINK_NONE)
+static void find_loop_sinks(Sinks *sinks, const GraphOrder *graph_order) {
+    uint32_t *comp = ARENA_ARRAY(sinks->a, uint32_t, sinks->g->n);
+    uint32_t n = graph_scc(sinks->a, sinks->g, NULL, comp);
+    uint8_t *leaves = ARENA_ARRAY(sinks->a, uint8_t, n);
+    for (uint32_t k = 0; k < graph_order->count; k++)
+        GRAPH_SUCCS(sinks->g, graph_order->order[k], t)
+    if (comp[*t] != comp[graph_order->order[k]])
+        leaves[comp[graph_order->order[k]]] = 1;
+    for (uint32_t k = 0; k < graph_order->count; k++) {
+        uint32_t b = graph_order->order[k];
+        if (leaves[comp[b]] || b == 0 || sinks->kind[b] != SINK_NONE)
             continue;
         leaves[comp[b]] = 1;
-        s->kind[b] = SINK_LOOP;
+        sinks->kind[b] = SINK_LOOP;
     }
 }
 
-static void find_sinks(Sinks *s, const GraphOrder *o) {
-    for (uint32_t n = 0; n < s->g->n; n++)
-        s->kind[n] = SINK_NONE;
-    for (uint32_t k = 0; k < o->count; k++) {
-        uint32_t b = o->order[k];
-        s->kind[b] = b == 0 ? SINK_RETURN : block_sink_kind(s->f, b);
+static void find_sinks(Sinks *sinks, const GraphOrder *graph_order) {
+    for (uint32_t n = 0; n < sinks->g->n; n++)
+        sinks->kind[n] = SINK_NONE;
+    for (uint32_t k = 0; k < graph_order->count; k++) {
+        uint32_t b = graph_order->order[k];
+        sinks->kind[b] = b == 0 ? SINK_RETURN : block_sink_kind(sinks->f, b);
     }
-    find_loop_sinks(s, o);
+    find_loop_sinks(sinks, graph_order);
 }
 
 /* Number of unassigned nodes from which `sink` is reached; they get the mark of this round. */
-static uint32_t reach_back(Sinks *s, uint32_t sink) {
+static uint32_t reach_back(Sinks *sinks, uint32_t sink) {
     uint32_t top = 0, count = 0;
-    s->round++;
-    s->stack[top++] = sink;
-    s->mark[sink] = s->round;
+    sinks->round++;
+    sinks->stack[top++] = sink;
+    sinks->mark[sink] = sinks->round;
     while (top) {
-        uint32_t n = s->stack[--top];
+        uint32_t n = sinks->stack[--top];
         count++;
-        GRAPH_PREDS(s->g, n, p)
-        if (s->mark[*p] != s->round && s->p->region[*p] == NO_NODE) {
-            s->mark[*p] = s->round;
-            s->stack[top++] = *p;
+        GRAPH_PREDS(sinks->g, n, p)
+        if (sinks->mark[*p] != sinks->round && sinks->p->region[*p] == NO_NODE) {
+            sinks->mark[*p] = sinks->round;
+            sinks->stack[top++] = *p;
         }
     }
     return count;
@@ -77,78 +77,79 @@ static uint32_t reach_back(Sinks *s, uint32_t sink) {
 
 /* The next sink: a return, else an exit, else a trap, else an endless loop; of these the one reached from
  * most nodes, and the last in the text among equals. NO_NODE when all nodes have a region. */
-static uint32_t choose_sink(Sinks *s, const GraphOrder *o) {
+static uint32_t choose_sink(Sinks *sinks, const GraphOrder *graph_order) {
     uint32_t best = NO_NODE, best_count = 0;
-    for (uint32_t k = 0; k < o->count; k++) {
-        uint32_t b = o->order[k];
-        if (s->kind[b] == SINK_NONE || s->p->region[b] != NO_NODE)
+    for (uint32_t k = 0; k < graph_order->count; k++) {
+        uint32_t b = graph_order->order[k];
+        if (sinks->kind[b] == SINK_NONE || sinks->p->region[b] != NO_NODE)
             continue;
-        if (best != NO_NODE && s->kind[b] > s->kind[best])
+        if (best != NO_NODE && sinks->kind[b] > sinks->kind[best])
             continue;
-        uint32_t count = reach_back(s, b);
-        if (best == NO_NODE || s->kind[b] < s->kind[best] || count > best_count ||
-            (count == best_count && s->order[b] > s->order[best]))
+        uint32_t count = reach_back(sinks, b);
+        if (best == NO_NODE || sinks->kind[b] < sinks->kind[best] || count > best_count ||
+            (count == best_count && sinks->order[b] > sinks->order[best]))
             best = b, best_count = count;
     }
     return best;
 }
 
 /* The nodes that reach the sink become a region; the tree over them comes from the reversed graph. */
-static void build_region(Sinks *s, uint32_t sink) {
-    PostDom *p = s->p;
-    uint32_t id = p->nregions, count = reach_back(s, sink), n = 0;
-    ArenaMark mark = arena_mark(s->a);
-    uint32_t *nodes = ARENA_ARRAY(s->a, uint32_t, count), *local = s->stack; /* the walk is over: reuse */
-    for (uint32_t k = 0; k < s->g->n; k++)
-        if (s->mark[k] == s->round && p->region[k] == NO_NODE)
+static void build_region(Sinks *sinks, uint32_t sink) {
+    PostDom *dom = sinks->p;
+    uint32_t id = dom->nregions, count = reach_back(sinks, sink), n = 0;
+    ArenaMark mark = arena_mark(sinks->a);
+    uint32_t *nodes = ARENA_ARRAY(sinks->a, uint32_t, count),
+             *local = sinks->stack; /* the walk is over: reuse */
+    for (uint32_t k = 0; k < sinks->g->n; k++)
+        if (sinks->mark[k] == sinks->round && dom->region[k] == NO_NODE)
             nodes[n++] = k;
     VEC(GraphEdge) edges = {0};
     for (uint32_t k = 0; k < n; k++)
         local[nodes[k]] = k;
     for (uint32_t k = 0; k < n; k++)
-        GRAPH_SUCCS(s->g, nodes[k], t)
-    if (s->mark[*t] == s->round && p->region[*t] == NO_NODE && nodes[k] != sink)
-        *VEC_PUSH(s->a, &edges) = (GraphEdge){local[*t], k};
-    Graph r = graph_new(s->a, n, edges.at, edges.n);
-    DomTree t = dom_tree(s->a, &r, local[sink]);
+        GRAPH_SUCCS(sinks->g, nodes[k], t)
+    if (sinks->mark[*t] == sinks->round && dom->region[*t] == NO_NODE && nodes[k] != sink)
+        *VEC_PUSH(sinks->a, &edges) = (GraphEdge){local[*t], k};
+    Graph r = graph_new(sinks->a, n, edges.at, edges.n);
+    DomTree t = dom_tree(sinks->a, &r, local[sink]);
     for (uint32_t k = 0; k < n; k++) {
         uint32_t b = nodes[k];
-        p->region[b] = id;
-        p->ipdom[b] = t.idom[k] == NO_NODE ? 0 : nodes[t.idom[k]];
-        p->depth[b] = t.depth[k];
-        p->in[b] = t.in[k];
-        p->out[b] = t.out[k];
+        dom->region[b] = id;
+        dom->ipdom[b] = t.idom[k] == NO_NODE ? 0 : nodes[t.idom[k]];
+        dom->depth[b] = t.depth[k];
+        dom->in[b] = t.in[k];
+        dom->out[b] = t.out[k];
     }
-    arena_release(s->a, mark);
-    p->sink[p->nregions++] = sink;
+    arena_release(sinks->a, mark);
+    dom->sink[dom->nregions++] = sink;
 }
 
-PostDom post_dominators(Arena *a, const Function *f, const Graph *g, uint32_t root) {
+PostDom post_dominators(Arena *a, const Function *f, const Graph *graph, uint32_t root) {
     PostDom p = {0};
-    p.region = ARENA_ARRAY(a, uint32_t, g->n);
-    p.sink = ARENA_ARRAY(a, uint32_t, g->n);
-    p.ipdom = ARENA_ARRAY(a, uint32_t, g->n);
-    p.depth = ARENA_ARRAY(a, uint32_t, g->n);
-    p.in = ARENA_ARRAY(a, uint32_t, g->n);
-    p.out = ARENA_ARRAY(a, uint32_t, g->n);
-    Sinks s = {.a = a, .f = f, .g = g, .p = &p};
-    s.kind = ARENA_ARRAY(a, uint32_t, g->n);
-    s.mark = ARENA_ARRAY(a, uint32_t, g->n);
-    s.stack = ARENA_ARRAY(a, uint32_t, g->n);
-    s.order = ARENA_ARRAY(a, uint32_t, g->n);
+    p.region = ARENA_ARRAY(a, uint32_t, graph->n);
+    p.sink = ARENA_ARRAY(a, uint32_t, graph->n);
+    p.ipdom = ARENA_ARRAY(a, uint32_t, graph->n);
+    p.depth = ARENA_ARRAY(a, uint32_t, graph->n);
+    p.in = ARENA_ARRAY(a, uint32_t, graph->n);
+    p.out = ARENA_ARRAY(a, uint32_t, graph->n);
+    Sinks s = {.a = a, .f = f, .g = graph, .p = &p};
+    s.kind = ARENA_ARRAY(a, uint32_t, graph->n);
+    s.mark = ARENA_ARRAY(a, uint32_t, graph->n);
+    s.stack = ARENA_ARRAY(a, uint32_t, graph->n);
+    s.order = ARENA_ARRAY(a, uint32_t, graph->n);
     for (unsigned k = 0; k < f->layout.n; k++)
         s.order[f->layout.at[k].i] = k;
-    for (uint32_t n = 0; n < g->n; n++)
+    for (uint32_t n = 0; n < graph->n; n++)
         p.region[n] = NO_NODE;
-    GraphOrder o = graph_order(a, g, root);
+    GraphOrder o = graph_order(a, graph, root);
     /* nodes that are never reached must not count, nor join a region */
-    for (uint32_t n = 0; n < g->n; n++)
+    for (uint32_t n = 0; n < graph->n; n++)
         if (o.index[n] == NO_NODE)
             p.region[n] = NO_NODE - 1;
     find_sinks(&s, &o);
     for (uint32_t sink; (sink = choose_sink(&s, &o)) != NO_NODE;)
         build_region(&s, sink);
-    for (uint32_t n = 0; n < g->n; n++)
+    for (uint32_t n = 0; n < graph->n; n++)
         if (p.region[n] == NO_NODE - 1)
             p.region[n] = NO_NODE;
     return p;

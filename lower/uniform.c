@@ -38,25 +38,25 @@ typedef struct {
     bool changed;
 } Uniform;
 
-static void mark_value(Uniform *u, FuncState *s, uint32_t v) {
-    if (s->divergent[v])
+static void mark_value(Uniform *uniform, FuncState *state, uint32_t v) {
+    if (state->divergent[v])
         return;
-    s->divergent[v] = u->changed = true;
-    VEC_ADD(u->a, &s->work, v);
+    state->divergent[v] = uniform->changed = true;
+    VEC_ADD(uniform->a, &state->work, v);
 }
 
-static bool operand_divergent(const FuncState *s, Operand o) {
+static bool operand_divergent(const FuncState *state, Operand o) {
     for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-        if (s->divergent[ir_operand_value(s->f, o, c).i])
+        if (state->divergent[ir_operand_value(state->f, o, c).i])
             return true;
     return false;
 }
 
-static void mark_dsts(Uniform *u, FuncState *s, const Inst *i) {
+static void mark_dsts(Uniform *u, FuncState *state, const Inst *i) {
     for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = *ir_dst(s->f, i, k);
+        Operand o = *ir_dst(state->f, i, k);
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-            mark_value(u, s, ir_operand_value(s->f, o, c).i);
+            mark_value(u, state, ir_operand_value(state->f, o, c).i);
     }
 }
 
@@ -74,29 +74,29 @@ static bool sreg_uniform(const Target *t, unsigned number) {
     return false;
 }
 
-static bool full_mask(FuncState *s, const Inst *i) {
+static bool full_mask(FuncState *state, const Inst *i) {
     unsigned n = isa_num_src(i->op);
     if (!(i->flags & IF_SYNC) || i->nsrc <= n)
         return false;
-    Operand m = *ir_src(s->f, i, n);
+    Operand m = *ir_src(state->f, i, n);
     return m.kind == OPK_IMM && m.value == UINT32_MAX;
 }
 
 enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA };
 
-static unsigned makes(FuncState *s, const Inst *i) {
+static unsigned makes(FuncState *state, const Inst *i) {
     switch (i->op) {
     case OT_S2R:
     case OT_CS2R:
     case OT_S2UR: {
-        Operand o = *ir_src(s->f, i, 0);
-        bool uniform = o.kind == OPK_SREG && sreg_uniform(s->f->module->target, o.value);
+        Operand o = *ir_src(state->f, i, 0);
+        bool uniform = o.kind == OPK_SREG && sreg_uniform(state->f->module->target, o.value);
         return uniform ? MAKES_UNIFORM : MAKES_DIVERGENT;
     }
     case OT_VOTE:
     case OT_VOTEU:
     case OT_REDUX: /* every valid lane takes part and gets the same */
-        return full_mask(s, i) ? MAKES_UNIFORM : MAKES_DIVERGENT;
+        return full_mask(state, i) ? MAKES_UNIFORM : MAKES_DIVERGENT;
     case OT_LDG:
     case OT_LD:
     case OT_LDS:
@@ -118,18 +118,18 @@ static unsigned makes(FuncState *s, const Inst *i) {
     case OT_LEPC:
     case IR_UNDEF: return MAKES_UNIFORM;
     case IR_FRAME_ADDR: /* R1 is the warp's where all lanes were called together */
-        return s->entry_divergent ? MAKES_DIVERGENT : MAKES_UNIFORM;
+        return state->entry_divergent ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_CALL:
     case IR_ENTRY: return MAKES_UNIFORM; /* marked from the other side */
     default: return MAKES_BY_DATA;
     }
 }
 
-static bool inputs_divergent(FuncState *s, const Inst *i) {
-    if (operand_divergent(s, i->guard))
+static bool inputs_divergent(FuncState *state, const Inst *i) {
+    if (operand_divergent(state, i->guard))
         return true;
     for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-        if (operand_divergent(s, s->f->operands.at[i->operand + k]))
+        if (operand_divergent(state, state->f->operands.at[i->operand + k]))
             return true;
     return false;
 }
@@ -141,126 +141,127 @@ static bool is_branch(const Inst *i) {
 }
 
 /* Blocks reached from `from` without going through `join`; s->reach counts in how many such walks. */
-static void walk_side(FuncState *s, uint32_t from, uint32_t join) {
-    uint32_t top = 0, walk = ++s->round;
-    s->stack[top++] = from;
-    s->mark[from] = walk;
+static void walk_side(FuncState *state, uint32_t from, uint32_t join) {
+    uint32_t top = 0, walk = ++state->round;
+    state->stack[top++] = from;
+    state->mark[from] = walk;
     while (top) {
-        uint32_t n = s->stack[--top];
-        s->reach[n]++;
+        uint32_t n = state->stack[--top];
+        state->reach[n]++;
         if (n == join)
             continue;
-        GRAPH_SUCCS(&s->g, n, t)
-        if (s->mark[*t] != walk) {
-            s->mark[*t] = walk;
-            s->stack[top++] = *t;
+        GRAPH_SUCCS(&state->g, n, t)
+        if (state->mark[*t] != walk) {
+            state->mark[*t] = walk;
+            state->stack[top++] = *t;
         }
     }
 }
 
-static void mark_phis(Uniform *u, FuncState *s, uint32_t block) {
-    const Block *b = ir_block(s->f, (BlockId){block});
+static void mark_phis(Uniform *u, FuncState *state, uint32_t block) {
+    const Block *b = ir_block(state->f, (BlockId){block});
     for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(s->f, b->insts.at[p]);
+        const Inst *i = ir_inst(state->f, b->insts.at[p]);
         if (i->op != IR_PHI)
             return;
         bool same = true; /* then it does not matter from where a lane comes */
         for (unsigned k = 1; k < i->nsrc; k++)
-            same &= memcmp(ir_src(s->f, i, 0), ir_src(s->f, i, k), sizeof(Operand)) == 0;
+            same &= memcmp(ir_src(state->f, i, 0), ir_src(state->f, i, k), sizeof(Operand)) == 0;
         if (!same)
-            mark_dsts(u, s, i);
+            mark_dsts(u, state, i);
     }
 }
 
 /* Values of the loop that are used outside: everywhere (only_region false) or where s->reach says. */
-static void mark_leaving(Uniform *u, FuncState *s, uint32_t loop, bool only_region) {
-    bool irreducible = s->loops.at[loop].irreducible;
-    if (s->loop_done[loop])
+static void mark_leaving(Uniform *u, FuncState *state, uint32_t loop, bool only_region) {
+    bool irreducible = state->loops.at[loop].irreducible;
+    if (state->loop_done[loop])
         return;
-    s->loop_done[loop] = !only_region || irreducible;
-    for (uint32_t v = 1; v < s->f->values.n; v++) {
-        const Value *val = ir_value(s->f, (ValId){v});
-        uint32_t home = val->def.i ? s->inst_block[val->def.i] : 0;
-        if (!home || s->divergent[v] || !loop_contains(&s->loops, loop, home))
+    state->loop_done[loop] = !only_region || irreducible;
+    for (uint32_t v = 1; v < state->f->values.n; v++) {
+        const Value *val = ir_value(state->f, (ValId){v});
+        uint32_t home = val->def.i ? state->inst_block[val->def.i] : 0;
+        if (!home || state->divergent[v] || !loop_contains(&state->loops, loop, home))
             continue;
-        for (uint32_t k = s->user_at[v]; k < s->user_at[v + 1]; k++) {
-            uint32_t at = s->inst_block[s->users[k]];
-            bool leaves = irreducible ? at != home
-                                      : !loop_contains(&s->loops, loop, at) && (!only_region || s->reach[at]);
+        for (uint32_t k = state->user_at[v]; k < state->user_at[v + 1]; k++) {
+            uint32_t at = state->inst_block[state->users[k]];
+            bool leaves = irreducible
+                              ? at != home
+                              : !loop_contains(&state->loops, loop, at) && (!only_region || state->reach[at]);
             if (leaves) {
-                mark_value(u, s, v);
+                mark_value(u, state, v);
                 break;
             }
         }
     }
 }
 
-static void mark_loops(Uniform *u, FuncState *s, uint32_t block, uint32_t join) {
-    for (uint32_t l = s->loops.innermost[block]; l != NO_NODE; l = s->loops.at[l].parent) {
-        bool join_inside = join && loop_contains(&s->loops, l, join), region_inside = true;
-        for (uint32_t n = 1; n < s->g.n && region_inside; n++)
-            region_inside = !s->reach[n] || loop_contains(&s->loops, l, n);
-        if (s->loops.at[l].irreducible) {
-            for (uint32_t n = 1; n < s->g.n; n++)
-                if (loop_contains(&s->loops, l, n))
-                    mark_phis(u, s, n);
-            mark_leaving(u, s, l, false);
+static void mark_loops(Uniform *u, FuncState *state, uint32_t block, uint32_t join) {
+    for (uint32_t l = state->loops.innermost[block]; l != NO_NODE; l = state->loops.at[l].parent) {
+        bool join_inside = join && loop_contains(&state->loops, l, join), region_inside = true;
+        for (uint32_t n = 1; n < state->g.n && region_inside; n++)
+            region_inside = !state->reach[n] || loop_contains(&state->loops, l, n);
+        if (state->loops.at[l].irreducible) {
+            for (uint32_t n = 1; n < state->g.n; n++)
+                if (loop_contains(&state->loops, l, n))
+                    mark_phis(u, state, n);
+            mark_leaving(u, state, l, false);
         } else if (join_inside && region_inside)
             return;
         else
-            mark_leaving(u, s, l, join_inside);
+            mark_leaving(u, state, l, join_inside);
     }
 }
 
 /* The end of `block` sends lanes different ways. */
-static void diverge_at(Uniform *u, FuncState *s, uint32_t block) {
-    if (s->branch_done[block] || s->pd.region[block] == NO_NODE)
+static void diverge_at(Uniform *uniform, FuncState *state, uint32_t block) {
+    if (state->branch_done[block] || state->pd.region[block] == NO_NODE)
         return;
-    s->branch_done[block] = u->changed = true;
-    const Block *b = ir_block(s->f, (BlockId){block});
-    uint32_t join = s->pd.ipdom[block];
-    memset(s->reach, 0, s->g.n * sizeof *s->reach);
+    state->branch_done[block] = uniform->changed = true;
+    const Block *b = ir_block(state->f, (BlockId){block});
+    uint32_t join = state->pd.ipdom[block];
+    memset(state->reach, 0, state->g.n * sizeof *state->reach);
     bool many = b->succs.n > 4; /* then one walk, and every meeting point inside counts */
     for (unsigned k = 0; k < b->succs.n; k++) {
         bool again = false; /* parallel edges are one side */
         for (unsigned j = 0; j < k && !many; j++)
             again |= b->succs.at[j].i == b->succs.at[k].i;
-        if (!again && !(many && s->reach[b->succs.at[k].i]))
-            walk_side(s, b->succs.at[k].i, join);
+        if (!again && !(many && state->reach[b->succs.at[k].i]))
+            walk_side(state, b->succs.at[k].i, join);
     }
-    for (uint32_t n = 1; n < s->g.n; n++) {
-        if (!s->reach[n])
+    for (uint32_t n = 1; n < state->g.n; n++) {
+        if (!state->reach[n])
             continue;
         if (n != join)
-            s->flow[n] = true;
-        if (ir_block(s->f, (BlockId){n})->preds.n > 1 && (s->reach[n] > 1 || many || n == join))
-            mark_phis(u, s, n);
+            state->flow[n] = true;
+        if (ir_block(state->f, (BlockId){n})->preds.n > 1 && (state->reach[n] > 1 || many || n == join))
+            mark_phis(uniform, state, n);
     }
-    mark_loops(u, s, block, join);
+    mark_loops(uniform, state, block, join);
 }
 
 /* Some lanes leave the function here, others go on. */
-static void returns_at(Uniform *u, FuncState *s, uint32_t block) {
-    if (s->flow[block])
+static void returns_at(Uniform *uniform, FuncState *state, uint32_t block) {
+    if (state->flow[block])
         return;
-    memset(s->reach, 0, s->g.n * sizeof *s->reach);
-    walk_side(s, block, 0);
-    for (uint32_t n = 1; n < s->g.n; n++)
-        s->flow[n] |= s->reach[n] != 0;
-    u->changed = true;
+    memset(state->reach, 0, state->g.n * sizeof *state->reach);
+    walk_side(state, block, 0);
+    for (uint32_t n = 1; n < state->g.n; n++)
+        state->flow[n] |= state->reach[n] != 0;
+    uniform->changed = true;
 }
 
 /* ---- calls ---- */
 
 /* The operand among a call's, an entry's or a return's that is held in register r; OPK_NONE if none. */
-static bool find_fixed(const FuncState *s, const Inst *i, bool dsts, int r, Operand *out) {
+static bool find_fixed(const FuncState *state, const Inst *i, bool dsts, int r, Operand *out) {
     unsigned from = dsts ? 0 : i->ndst, to = dsts ? i->ndst : i->ndst + (unsigned)i->nsrc;
     for (unsigned k = from; k < to; k++) {
-        Operand o = s->f->operands.at[i->operand + k];
+        Operand o = state->f->operands.at[i->operand + k];
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-            ValId v = ir_operand_value(s->f, o, c);
-            if (ir_value(s->f, v)->fixed_reg == r && ir_value(s->f, v)->file == RF_R) {
-                *out = ir_val(s->f, v);
+            ValId v = ir_operand_value(state->f, o, c);
+            if (ir_value(state->f, v)->fixed_reg == r && ir_value(state->f, v)->file == RF_R) {
+                *out = ir_val(state->f, v);
                 return true;
             }
         }
@@ -268,18 +269,19 @@ static bool find_fixed(const FuncState *s, const Inst *i, bool dsts, int r, Oper
     return false;
 }
 
-static Inst *entry_inst(FuncState *s) {
-    const Block *b = ir_block(s->f, s->f->entry);
-    Inst *i = b->insts.n ? ir_inst(s->f, b->insts.at[0]) : NULL;
+static Inst *entry_inst(FuncState *state) {
+    const Block *b = ir_block(state->f, state->f->entry);
+    Inst *i = b->insts.n ? ir_inst(state->f, b->insts.at[0]) : NULL;
     return i && i->op == IR_ENTRY ? i : NULL;
 }
 
 /* Arguments to parameters, and how the function is entered. */
-static void enter_call(Uniform *u, FuncState *caller, const Inst *call, FuncState *callee, uint32_t block) {
+static void enter_call(Uniform *uniform, FuncState *caller, const Inst *call, FuncState *callee,
+                       uint32_t block) {
     bool together =
         !caller->entry_divergent && !caller->flow[block] && !operand_divergent(caller, call->guard);
     if (!together && !callee->entry_divergent)
-        callee->entry_divergent = u->changed = true;
+        callee->entry_divergent = uniform->changed = true;
     const Inst *entry = entry_inst(callee);
     for (unsigned k = 0; entry && k < entry->ndst; k++) {
         Operand o = *ir_dst(callee->f, entry, k);
@@ -288,7 +290,7 @@ static void enter_call(Uniform *u, FuncState *caller, const Inst *call, FuncStat
             Operand arg;
             int r = ir_value(callee->f, param)->fixed_reg;
             if (!find_fixed(caller, call, false, r, &arg) || operand_divergent(caller, arg))
-                mark_value(u, callee, param.i);
+                mark_value(uniform, callee, param.i);
         }
     }
 }
@@ -318,51 +320,51 @@ static void leave_call(Uniform *u, FuncState *caller, const Inst *call, FuncStat
     }
 }
 
-static void do_calls(Uniform *u, FuncState *s) {
-    for (unsigned k = 0; k < s->calls.n; k++) {
-        const Inst *call = ir_inst(s->f, (InstId){s->calls.at[k]});
-        const Function *callee = ir_callee(s->f, call);
-        if (!callee || !u->fs[callee->index].analysed) {
-            mark_dsts(u, s, call);
+static void do_calls(Uniform *uniform, FuncState *state) {
+    for (unsigned k = 0; k < state->calls.n; k++) {
+        const Inst *call = ir_inst(state->f, (InstId){state->calls.at[k]});
+        const Function *callee = ir_callee(state->f, call);
+        if (!callee || !uniform->fs[callee->index].analysed) {
+            mark_dsts(uniform, state, call);
             continue;
         }
-        enter_call(u, s, call, &u->fs[callee->index], s->inst_block[s->calls.at[k]]);
-        leave_call(u, s, call, &u->fs[callee->index]);
+        enter_call(uniform, state, call, &uniform->fs[callee->index], state->inst_block[state->calls.at[k]]);
+        leave_call(uniform, state, call, &uniform->fs[callee->index]);
     }
 }
 
 /* ---- the fixpoint ---- */
 
-static void visit_inst(Uniform *u, FuncState *s, uint32_t id) {
-    const Inst *i = ir_inst(s->f, (InstId){id});
-    uint32_t block = s->inst_block[id];
+static void visit_inst(Uniform *u, FuncState *state, uint32_t id) {
+    const Inst *i = ir_inst(state->f, (InstId){id});
+    uint32_t block = state->inst_block[id];
     if (i->op == IR_PARCOPY) { /* each destination has its own source */
         for (unsigned k = 0; k < i->ndst; k++)
-            if (operand_divergent(s, *ir_src(s->f, i, k)) && ir_dst(s->f, i, k)->kind == OPK_VAL)
-                mark_value(u, s, ir_operand_value(s->f, *ir_dst(s->f, i, k), 0).i);
+            if (operand_divergent(state, *ir_src(state->f, i, k)) && ir_dst(state->f, i, k)->kind == OPK_VAL)
+                mark_value(u, state, ir_operand_value(state->f, *ir_dst(state->f, i, k), 0).i);
         return;
     }
-    unsigned m = makes(s, i);
-    if (m == MAKES_DIVERGENT || (m == MAKES_BY_DATA && inputs_divergent(s, i)) ||
-        (m == MAKES_UNIFORM && operand_divergent(s, i->guard)))
-        mark_dsts(u, s, i);
-    if (is_branch(i) && ir_block(s->f, (BlockId){block})->succs.n > 1 && inputs_divergent(s, i))
-        diverge_at(u, s, block);
-    if (i->op == OT_RET && operand_divergent(s, i->guard))
-        returns_at(u, s, block);
+    unsigned m = makes(state, i);
+    if (m == MAKES_DIVERGENT || (m == MAKES_BY_DATA && inputs_divergent(state, i)) ||
+        (m == MAKES_UNIFORM && operand_divergent(state, i->guard)))
+        mark_dsts(u, state, i);
+    if (is_branch(i) && ir_block(state->f, (BlockId){block})->succs.n > 1 && inputs_divergent(state, i))
+        diverge_at(u, state, block);
+    if (i->op == OT_RET && operand_divergent(state, i->guard))
+        returns_at(u, state, block);
 }
 
-static void drain(Uniform *u, FuncState *s) {
-    while (s->work.n) {
-        uint32_t v = s->work.at[--s->work.n];
-        for (uint32_t k = s->user_at[v]; k < s->user_at[v + 1]; k++)
-            visit_inst(u, s, s->users[k]);
+static void drain(Uniform *u, FuncState *state) {
+    while (state->work.n) {
+        uint32_t v = state->work.at[--state->work.n];
+        for (uint32_t k = state->user_at[v]; k < state->user_at[v + 1]; k++)
+            visit_inst(u, state, state->users[k]);
     }
 }
 
-static void collect_users(Uniform *u, FuncState *s) {
-    Function *f = s->f;
-    s->user_at = ARENA_ARRAY(u->a, uint32_t, f->values.n + 2);
+static void collect_users(Uniform *uniform, FuncState *state) {
+    Function *f = state->f;
+    state->user_at = ARENA_ARRAY(uniform->a, uint32_t, f->values.n + 2);
     for (int fill = 0; fill < 2; fill++) {
         for (unsigned n = 0; n < f->layout.n; n++) {
             const Block *b = ir_block(f, f->layout.at[n]);
@@ -373,9 +375,9 @@ static void collect_users(Uniform *u, FuncState *s) {
                     for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
                         uint32_t v = ir_operand_value(f, o, c).i;
                         if (fill)
-                            s->users[s->user_at[v + 1]++] = b->insts.at[p].i;
+                            state->users[state->user_at[v + 1]++] = b->insts.at[p].i;
                         else
-                            s->user_at[v + 2]++;
+                            state->user_at[v + 2]++;
                     }
                 }
             }
@@ -383,99 +385,100 @@ static void collect_users(Uniform *u, FuncState *s) {
         if (fill)
             break;
         for (uint32_t v = 2; v < f->values.n + 2; v++)
-            s->user_at[v] += s->user_at[v - 1];
-        s->users = ARENA_ARRAY(u->a, uint32_t, s->user_at[f->values.n + 1]);
+            state->user_at[v] += state->user_at[v - 1];
+        state->users = ARENA_ARRAY(uniform->a, uint32_t, state->user_at[f->values.n + 1]);
     }
 }
 
-static void start_function(Uniform *u, Function *f) {
-    FuncState *s = &u->fs[f->index];
-    s->f = f;
-    s->analysed = f->blocks.n > 1;
-    if (!s->analysed)
+static void start_function(Uniform *uniform, Function *f) {
+    FuncState *state = &uniform->fs[f->index];
+    state->f = f;
+    state->analysed = f->blocks.n > 1;
+    if (!state->analysed)
         return;
     cfg_remove_unreachable(f);
-    s->g = cfg_graph(u->a, f);
-    s->pd = post_dominators(u->a, f, &s->g, f->entry.i);
-    s->loops = loop_forest(u->a, &s->g, f->entry.i);
-    s->divergent = ARENA_ARRAY(u->a, bool, f->values.n);
-    s->branch_done = ARENA_ARRAY(u->a, bool, s->g.n);
-    s->flow = ARENA_ARRAY(u->a, bool, s->g.n);
-    s->loop_done = ARENA_ARRAY(u->a, bool, s->loops.n);
-    s->mark = ARENA_ARRAY(u->a, uint32_t, s->g.n);
-    s->reach = ARENA_ARRAY(u->a, uint32_t, s->g.n);
-    s->stack = ARENA_ARRAY(u->a, uint32_t, s->g.n);
-    s->inst_block = ARENA_ARRAY(u->a, uint32_t, f->insts.n);
-    collect_users(u, s);
+    state->g = cfg_graph(uniform->a, f);
+    state->pd = post_dominators(uniform->a, f, &state->g, f->entry.i);
+    state->loops = loop_forest(uniform->a, &state->g, f->entry.i);
+    state->divergent = ARENA_ARRAY(uniform->a, bool, f->values.n);
+    state->branch_done = ARENA_ARRAY(uniform->a, bool, state->g.n);
+    state->flow = ARENA_ARRAY(uniform->a, bool, state->g.n);
+    state->loop_done = ARENA_ARRAY(uniform->a, bool, state->loops.n);
+    state->mark = ARENA_ARRAY(uniform->a, uint32_t, state->g.n);
+    state->reach = ARENA_ARRAY(uniform->a, uint32_t, state->g.n);
+    state->stack = ARENA_ARRAY(uniform->a, uint32_t, state->g.n);
+    state->inst_block = ARENA_ARRAY(uniform->a, uint32_t, f->insts.n);
+    collect_users(uniform, state);
     for (unsigned n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);
         ir_block(f, f->layout.at[n])->loop_depth = 0;
-        uint32_t l = s->loops.innermost[f->layout.at[n].i];
+        uint32_t l = state->loops.innermost[f->layout.at[n].i];
         if (l != NO_NODE)
-            ir_block(f, f->layout.at[n])->loop_depth = s->loops.at[l].depth;
+            ir_block(f, f->layout.at[n])->loop_depth = state->loops.at[l].depth;
         for (unsigned p = 0; p < b->insts.n; p++) {
             uint32_t id = b->insts.at[p].i;
-            s->inst_block[id] = f->layout.at[n].i;
+            state->inst_block[id] = f->layout.at[n].i;
             if (ir_inst(f, b->insts.at[p])->op == OT_RET)
-                VEC_ADD(u->a, &s->returns, id);
+                VEC_ADD(uniform->a, &state->returns, id);
             if (ir_inst(f, b->insts.at[p])->op == OT_CALL)
-                VEC_ADD(u->a, &s->calls, id);
+                VEC_ADD(uniform->a, &state->calls, id);
         }
     }
 }
 
-static void seed(Uniform *u, FuncState *s, bool open) {
-    const Inst *entry = entry_inst(s);
-    if (open && !s->f->is_entry) {
-        s->entry_divergent = true;
+static void seed(Uniform *u, FuncState *state, bool open) {
+    const Inst *entry = entry_inst(state);
+    if (open && !state->f->is_entry) {
+        state->entry_divergent = true;
         if (entry)
-            mark_dsts(u, s, entry);
+            mark_dsts(u, state, entry);
     }
-    for (unsigned n = 0; n < s->f->layout.n; n++) {
-        const Block *b = ir_block(s->f, s->f->layout.at[n]);
+    for (unsigned n = 0; n < state->f->layout.n; n++) {
+        const Block *b = ir_block(state->f, state->f->layout.at[n]);
         for (unsigned p = 0; p < b->insts.n; p++)
-            visit_inst(u, s, b->insts.at[p].i);
+            visit_inst(u, state, b->insts.at[p].i);
     }
 }
 
-static void store_results(FuncState *s) {
-    s->f->uniform_entry = !s->entry_divergent;
-    for (uint32_t v = 1; v < s->f->values.n; v++)
-        ir_value(s->f, (ValId){v})->uniform = !s->divergent[v] && ir_value(s->f, (ValId){v})->def.i;
-    for (unsigned n = 0; n < s->f->layout.n; n++)
-        ir_block(s->f, s->f->layout.at[n])->uniform_flow =
-            !s->entry_divergent && !s->flow[s->f->layout.at[n].i];
+static void store_results(FuncState *state) {
+    state->f->uniform_entry = !state->entry_divergent;
+    for (uint32_t v = 1; v < state->f->values.n; v++)
+        ir_value(state->f, (ValId){v})->uniform =
+            !state->divergent[v] && ir_value(state->f, (ValId){v})->def.i;
+    for (unsigned n = 0; n < state->f->layout.n; n++)
+        ir_block(state->f, state->f->layout.at[n])->uniform_flow =
+            !state->entry_divergent && !state->flow[state->f->layout.at[n].i];
 }
 
-bool pass_uniformity(IrModule *m, Diags *d) {
+bool pass_uniformity(IrModule *module, Diags *d) {
     (void)d;
     Arena a = {0};
-    Uniform u = {.m = m, .a = &a};
-    bool *open = ir_open_functions(&a, m);
-    u.fs = ARENA_ARRAY(&a, FuncState, m->funcs.n);
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        start_function(&u, m->funcs.at[k]);
-    for (unsigned k = 0; k < m->funcs.n; k++)
+    Uniform u = {.m = module, .a = &a};
+    bool *open = ir_open_functions(&a, module);
+    u.fs = ARENA_ARRAY(&a, FuncState, module->funcs.n);
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        start_function(&u, module->funcs.at[k]);
+    for (unsigned k = 0; k < module->funcs.n; k++)
         if (u.fs[k].analysed)
             seed(&u, &u.fs[k], open[k]);
     do {
         u.changed = false;
-        for (unsigned k = m->funcs.n; k-- > 0;) { /* callers come last in the list */
-            FuncState *s = &u.fs[k];
-            if (!s->analysed)
+        for (unsigned k = module->funcs.n; k-- > 0;) { /* callers come last in the list */
+            FuncState *state = &u.fs[k];
+            if (!state->analysed)
                 continue;
-            if (s->entry_divergent)
-                for (unsigned n = 0; n < s->f->layout.n; n++) { /* frame addresses differ now */
-                    const Block *b = ir_block(s->f, s->f->layout.at[n]);
+            if (state->entry_divergent)
+                for (unsigned n = 0; n < state->f->layout.n; n++) { /* frame addresses differ now */
+                    const Block *b = ir_block(state->f, state->f->layout.at[n]);
                     for (unsigned p = 0; p < b->insts.n; p++)
-                        if (ir_inst(s->f, b->insts.at[p])->op == IR_FRAME_ADDR)
-                            visit_inst(&u, s, b->insts.at[p].i);
+                        if (ir_inst(state->f, b->insts.at[p])->op == IR_FRAME_ADDR)
+                            visit_inst(&u, state, b->insts.at[p].i);
                 }
-            drain(&u, s);
-            do_calls(&u, s);
+            drain(&u, state);
+            do_calls(&u, state);
         }
     } while (u.changed);
-    for (unsigned k = 0; k < m->funcs.n; k++)
+    for (unsigned k = 0; k < module->funcs.n; k++)
         if (u.fs[k].analysed)
             store_results(&u.fs[k]);
     arena_free(&a);

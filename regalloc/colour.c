@@ -11,35 +11,35 @@ enum { FREE_REGS = 29 };
 
 /* ---- the register map ---- */
 
-static void put(Colour *c, uint32_t v, unsigned reg) {
-    RegFile file = (RegFile)c->f->values.at[v].file;
-    c->occupant[file][reg] = v;
-    c->used[file][reg / 64] |= (uint64_t)1 << reg % 64;
-    c->reg[v] = (uint16_t)reg;
-    c->web_reg[ra_web(c, v)] = (uint16_t)reg;
+static void put(Colour *colour, uint32_t v, unsigned reg) {
+    RegFile file = (RegFile)colour->f->values.at[v].file;
+    colour->occupant[file][reg] = v;
+    colour->used[file][reg / 64] |= (uint64_t)1 << reg % 64;
+    colour->reg[v] = (uint16_t)reg;
+    colour->web_reg[ra_web(colour, v)] = (uint16_t)reg;
 }
 
-static void lift(Colour *c, uint32_t v) {
-    unsigned file = c->f->values.at[v].file, reg = c->reg[v];
-    c->freed_at[file][reg] = ++c->clock;
-    c->occupant[file][reg] = 0;
-    c->used[file][reg / 64] &= ~((uint64_t)1 << reg % 64);
-    c->reg[v] = RA_NO_REG;
+static void lift(Colour *colour, uint32_t v) {
+    unsigned file = colour->f->values.at[v].file, reg = colour->reg[v];
+    colour->freed_at[file][reg] = ++colour->clock;
+    colour->occupant[file][reg] = 0;
+    colour->used[file][reg / 64] &= ~((uint64_t)1 << reg % 64);
+    colour->reg[v] = RA_NO_REG;
 }
 
 /* Value v was in its register up to and with instruction `to` (0: the block's end). */
-static void note_row(Colour *c, uint32_t v, uint32_t to) {
-    const Value *val = &c->f->values.at[v];
-    if (!val->ptx_reg || c->start[v] == RA_UNKNOWN)
+static void note_row(Colour *colour, uint32_t v, uint32_t to) {
+    const Value *val = &colour->f->values.at[v];
+    if (!val->ptx_reg || colour->start[v] == RA_UNKNOWN)
         return;
-    *VEC_PUSH(c->f->arena, &c->f->var_rows) =
-        (IrVarRow){val->ptx_reg, val->component, val->file, c->reg[v], c->block, {c->start[v]}, {to}};
+    *VEC_PUSH(colour->f->arena, &colour->f->var_rows) = (IrVarRow){
+        val->ptx_reg, val->component, val->file, colour->reg[v], colour->block, {colour->start[v]}, {to}};
 }
 
 /* First register in use, from `reg` on; RA_MAX_REGS if there is none. */
-static unsigned next_used(const Colour *c, unsigned file, unsigned reg) {
+static unsigned next_used(const Colour *colour, unsigned file, unsigned reg) {
     for (unsigned w = reg / 64; w < RA_MAX_REGS / 64; w++) {
-        uint64_t m = c->used[file][w] & (w == reg / 64 ? ~(uint64_t)0 << reg % 64 : ~(uint64_t)0);
+        uint64_t m = colour->used[file][w] & (w == reg / 64 ? ~(uint64_t)0 << reg % 64 : ~(uint64_t)0);
         if (m)
             return w * 64 + (unsigned)__builtin_ctzll(m);
     }
@@ -48,20 +48,22 @@ static unsigned next_used(const Colour *c, unsigned file, unsigned reg) {
 #define USED_EACH(r, c, file)                                                                                \
     for (unsigned r = next_used(c, file, 0); r < RA_MAX_REGS; r = next_used(c, file, r + 1))
 
-static bool is_free(const Colour *c, RegFile file, unsigned reg) {
-    return ra_is_allocatable(file, reg, c->limit[file]) && !c->occupant[file][reg];
+static bool is_free(const Colour *colour, RegFile file, unsigned reg) {
+    return ra_is_allocatable(file, reg, colour->limit[file]) && !colour->occupant[file][reg];
 }
 
 /* Would a call that v lives through overwrite the register? */
-static bool is_safe(const Colour *c, uint32_t v, unsigned reg) {
-    return !c->crosses[v] || !ra_clobbers(ra_callee(c->f, ir_inst(c->f, (InstId){c->crosses[v]})),
-                                          (RegFile)c->f->values.at[v].file, reg);
+static bool is_safe(const Colour *colour, uint32_t v, unsigned reg) {
+    return !colour->crosses[v] ||
+           !ra_clobbers(ra_callee(colour->f, ir_inst(colour->f, (InstId){colour->crosses[v]})),
+                        (RegFile)colour->f->values.at[v].file, reg);
 }
 
 /* How well a free register suits: whole aligned groups are kept for vectors, registers not in use yet for
  * later. */
-static unsigned last_welcome(const Colour *c, RegFile file) {
-    return file == RF_R && c->spread > c->high_water[file] ? c->spread : c->high_water[file];
+static unsigned last_welcome(const Colour *colour, RegFile file) {
+    return file == RF_R && colour->spread > colour->high_water[file] ? colour->spread
+                                                                     : colour->high_water[file];
 }
 static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
     unsigned quad = r & ~3u;
@@ -75,17 +77,18 @@ static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
 }
 
 /* A free register; among equals the one that was released first, which leaves scheduling most freedom. */
-static unsigned best_hole(const Colour *c, uint32_t v) {
-    RegFile file = (RegFile)c->f->values.at[v].file;
-    unsigned best = RA_NO_REG, best_score = 0, top = last_welcome(c, file);
-    for (unsigned r = 0; r < c->limit[file]; r++) {
-        if (!is_free(c, file, r))
+static unsigned best_hole(const Colour *colour, uint32_t v) {
+    RegFile file = (RegFile)colour->f->values.at[v].file;
+    unsigned best = RA_NO_REG, best_score = 0, top = last_welcome(colour, file);
+    for (unsigned r = 0; r < colour->limit[file]; r++) {
+        if (!is_free(colour, file, r))
             continue;
         if (r > top && best_score >= 9)
             break; /* none behind is better */
-        unsigned score = hole_score(c, file, r) + (is_safe(c, v, r) ? 8 : 0);
+        unsigned score = hole_score(colour, file, r) + (is_safe(colour, v, r) ? 8 : 0);
         if (best == RA_NO_REG || score > best_score ||
-            (score == best_score && score % 8 > 1 && c->freed_at[file][r] < c->freed_at[file][best])) {
+            (score == best_score && score % 8 > 1 &&
+             colour->freed_at[file][r] < colour->freed_at[file][best])) {
             best = r;
             best_score = score;
         }
@@ -94,69 +97,71 @@ static unsigned best_hole(const Colour *c, uint32_t v) {
 }
 
 /* Where a member of a vector is, or is likely to be. */
-static unsigned member_reg(const Colour *c, uint32_t m) {
-    return c->reg[m] != RA_NO_REG ? c->reg[m] : c->web_reg[ra_web(c, m)];
+static unsigned member_reg(const Colour *colour, uint32_t m) {
+    return colour->reg[m] != RA_NO_REG ? colour->reg[m] : colour->web_reg[ra_web(colour, m)];
 }
 
 /* Where value v should go so that its next vector use finds it in place; RA_NO_REG if there is no wish. */
-static unsigned vector_wish(const Colour *c, uint32_t v) {
-    VecUse u = c->vec[v];
-    RegFile file = (RegFile)c->f->values.at[v].file;
+static unsigned vector_wish(const Colour *colour, uint32_t v) {
+    VecUse u = colour->vec[v];
+    RegFile file = (RegFile)colour->f->values.at[v].file;
     unsigned align = ra_align(u.count);
     for (unsigned k = 0; k < u.count; k++) { /* beside a member that has its place */
-        uint32_t m = c->f->vectors.at[u.first + k];
+        uint32_t m = colour->f->vectors.at[u.first + k];
         if (k == u.component || !m)
             continue;
-        unsigned at = member_reg(c, m);
+        unsigned at = member_reg(colour, m);
         if (at == RA_NO_REG || at < k || (at - k) % align)
             continue;
         unsigned r = at - k + u.component;
-        if (is_free(c, file, r) && is_safe(c, v, r))
+        if (is_free(colour, file, r) && is_safe(colour, v, r))
             return r;
     }
-    unsigned top = (c->high_water[file] / 4 + 2) * 4, best = RA_NO_REG;
-    for (unsigned base = 0; base + u.count <= c->limit[file] && base <= top; base += align) {
+    unsigned top = (colour->high_water[file] / 4 + 2) * 4, best = RA_NO_REG;
+    for (unsigned base = 0; base + u.count <= colour->limit[file] && base <= top; base += align) {
         unsigned k = 0;
-        while (k < u.count && is_free(c, file, base + k))
+        while (k < u.count && is_free(colour, file, base + k))
             k++;
-        if (k < u.count || !is_safe(c, v, base + u.component))
+        if (k < u.count || !is_safe(colour, v, base + u.component))
             continue;
-        if (best == RA_NO_REG || (base <= c->spread && c->freed_at[file][base] < c->freed_at[file][best]))
+        if (best == RA_NO_REG ||
+            (base <= colour->spread && colour->freed_at[file][base] < colour->freed_at[file][best]))
             best = base + u.component;
     }
     return best;
 }
 
-static unsigned choose(const Colour *c, uint32_t v) {
-    const Value *val = &c->f->values.at[v];
+static unsigned choose(const Colour *colour, uint32_t v) {
+    const Value *val = &colour->f->values.at[v];
     RegFile file = (RegFile)val->file;
-    VecUse u = c->vec[v];
+    VecUse u = colour->vec[v];
     if (val->fixed_reg >= 0)
         return (unsigned)val->fixed_reg;
-    unsigned r = c->web_reg[ra_web(c, v)];
+    unsigned r = colour->web_reg[ra_web(colour, v)];
     bool aligned = r != RA_NO_REG && (!u.count || r % ra_align(u.count) == u.component);
-    if (r != RA_NO_REG && aligned && is_free(c, file, r) && is_safe(c, v, r))
+    if (r != RA_NO_REG && aligned && is_free(colour, file, r) && is_safe(colour, v, r))
         return r;
-    unsigned wish = u.count ? vector_wish(c, v) : RA_NO_REG;
+    unsigned wish = u.count ? vector_wish(colour, v) : RA_NO_REG;
     if (wish != RA_NO_REG)
         return wish;
-    if (r != RA_NO_REG && is_free(c, file, r) && is_safe(c, v, r))
+    if (r != RA_NO_REG && is_free(colour, file, r) && is_safe(colour, v, r))
         return r;
-    return best_hole(c, v);
+    return best_hole(colour, v);
 }
 
-static bool place_value(Colour *c, uint32_t v, const Inst *i) {
-    RegFile file = (RegFile)c->f->values.at[v].file;
-    unsigned r = choose(c, v);
+static bool place_value(Colour *colour, uint32_t v, const Inst *i) {
+    RegFile file = (RegFile)colour->f->values.at[v].file;
+    unsigned r = choose(colour, v);
     if (r == RA_NO_REG)
-        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0780, str_text(c->f->module->strings, c->f->name),
-                    ra_file_name(file), c->limit[file]);
-    if (c->occupant[file][r] || !ra_is_allocatable(file, r, RA_MAX_REGS))
-        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0782, str_text(c->f->module->strings, c->f->name),
-                    ra_file_name(file), r);
-    put(c, v, r);
-    if (r > c->high_water[file])
-        c->high_water[file] = r;
+        return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0780,
+                    str_text(colour->f->module->strings, colour->f->name), ra_file_name(file),
+                    colour->limit[file]);
+    if (colour->occupant[file][r] || !ra_is_allocatable(file, r, RA_MAX_REGS))
+        return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
+                    str_text(colour->f->module->strings, colour->f->name), ra_file_name(file), r);
+    put(colour, v, r);
+    if (r > colour->high_water[file])
+        colour->high_water[file] = r;
     return true;
 }
 
@@ -165,59 +170,61 @@ static bool place_value(Colour *c, uint32_t v, const Inst *i) {
 enum { TAKEN_BEFORE = 1, TAKEN_AFTER = 2, CLOBBERED = 4 };
 
 /* Remember where a value was before this instruction's moves, and take it out. */
-static void uproot(Colour *c, uint32_t v) {
+static void uproot(Colour *colour, uint32_t v) {
     bool known = false;
-    for (unsigned k = 0; k < c->moved.n; k++)
-        known |= c->moved.at[k].value == v;
+    for (unsigned k = 0; k < colour->moved.n; k++)
+        known |= colour->moved.at[k].value == v;
     if (!known)
-        VEC_ADD(c->a, &c->moved, ((RaPlace){v, c->reg[v], c->f->values.at[v].file}));
-    if (c->last_ref[v])
-        note_row(c, v, c->last_ref[v]);
-    c->start[v] = RA_UNKNOWN; /* scheduling may move the copy */
-    lift(c, v);
+        VEC_ADD(colour->a, &colour->moved, ((RaPlace){v, colour->reg[v], colour->f->values.at[v].file}));
+    if (colour->last_ref[v])
+        note_row(colour, v, colour->last_ref[v]);
+    colour->start[v] = RA_UNKNOWN; /* scheduling may move the copy */
+    lift(colour, v);
 }
 
-static bool dies(const Colour *c, uint32_t v) { return bs_has(&c->dying, v); }
+static bool dies(const Colour *colour, uint32_t v) { return bs_has(&colour->dying, v); }
 
-static bool is_member(const Tuple *t, uint32_t v) {
-    for (unsigned k = 0; k < t->count; k++)
-        if (t->value[k] == v)
+static bool is_member(const Tuple *tuple, uint32_t v) {
+    for (unsigned k = 0; k < tuple->count; k++)
+        if (tuple->value[k] == v)
             return true;
     return false;
 }
 
 /* Moves needed to have `t` at `base`, or UINT32_MAX. */
-static unsigned tuple_cost(const Colour *c, const Tuple *t, unsigned base) {
+static unsigned tuple_cost(const Colour *colour, const Tuple *tuple, unsigned base) {
     unsigned cost = 0;
-    for (unsigned k = 0; k < t->count; k++) {
-        unsigned r = base + k, taken = c->taken[t->file][r];
-        uint32_t o = c->occupant[t->file][r], v = t->value[k];
-        if (!ra_is_allocatable(t->file, r, c->limit[t->file]))
+    for (unsigned k = 0; k < tuple->count; k++) {
+        unsigned r = base + k, taken = colour->taken[tuple->file][r];
+        uint32_t o = colour->occupant[tuple->file][r], v = tuple->value[k];
+        if (!ra_is_allocatable(tuple->file, r, colour->limit[tuple->file]))
             return UINT32_MAX;
-        bool here = t->before && v && o == v;
-        if ((t->before && (taken & TAKEN_BEFORE)) || (t->after && (taken & TAKEN_AFTER)))
+        bool here = tuple->before && v && o == v;
+        if ((tuple->before && (taken & TAKEN_BEFORE)) || (tuple->after && (taken & TAKEN_AFTER)))
             return UINT32_MAX;
-        if (t->before && v && !dies(c, v) && (taken & (TAKEN_AFTER | CLOBBERED)))
+        if (tuple->before && v && !dies(colour, v) && (taken & (TAKEN_AFTER | CLOBBERED)))
             return UINT32_MAX;
-        bool in_way = o && !here && (t->before || !dies(c, o));
-        if (in_way && c->f->values.at[o].fixed_reg >= 0)
+        bool in_way = o && !here && (tuple->before || !dies(colour, o));
+        if (in_way && colour->f->values.at[o].fixed_reg >= 0)
             return UINT32_MAX;
-        cost += (in_way ? 4u : 0u) + (t->before && v && !here ? 4u : 0u);
-        unsigned wish = v ? c->web_reg[ra_web(c, v)] : RA_NO_REG;
+        cost += (in_way ? 4u : 0u) + (tuple->before && v && !here ? 4u : 0u);
+        unsigned wish = v ? colour->web_reg[ra_web(colour, v)] : RA_NO_REG;
         cost += v && wish != RA_NO_REG && wish != r;
-        cost += t->result[k] && !is_safe(c, t->result[k], r) ? 4u : 0u; /* moved away before a call */
+        cost += tuple->result[k] && !is_safe(colour, tuple->result[k], r) ? 4u
+                                                                          : 0u; /* moved away before a call */
     }
-    return cost + (base + t->count > c->high_water[t->file] + 1 ? 2 : 0);
+    return cost + (base + tuple->count > colour->high_water[tuple->file] + 1 ? 2 : 0);
 }
 
-static bool place_tuple(Colour *c, Tuple *t, const Inst *i) {
+static bool place_tuple(Colour *colour, Tuple *tuple, const Inst *i) {
     unsigned best = RA_NO_REG, best_cost = UINT32_MAX;
-    if (t->forced >= 0) {
-        best = (unsigned)t->forced;
-        best_cost = tuple_cost(c, t, best);
+    if (tuple->forced >= 0) {
+        best = (unsigned)tuple->forced;
+        best_cost = tuple_cost(colour, tuple, best);
     }
-    for (unsigned b = 0; t->forced < 0 && b + t->count <= c->limit[t->file]; b += ra_align(t->count)) {
-        unsigned cost = tuple_cost(c, t, b);
+    for (unsigned b = 0; tuple->forced < 0 && b + tuple->count <= colour->limit[tuple->file];
+         b += ra_align(tuple->count)) {
+        unsigned cost = tuple_cost(colour, tuple, b);
         if (cost < best_cost) {
             best = b;
             best_cost = cost;
@@ -225,74 +232,77 @@ static bool place_tuple(Colour *c, Tuple *t, const Inst *i) {
                 break;
         }
     }
-    if (best_cost == UINT32_MAX && t->forced >= 0)
-        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0782, str_text(c->f->module->strings, c->f->name),
-                    ra_file_name(t->file), t->forced);
+    if (best_cost == UINT32_MAX && tuple->forced >= 0)
+        return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
+                    str_text(colour->f->module->strings, colour->f->name), ra_file_name(tuple->file),
+                    tuple->forced);
     if (best_cost == UINT32_MAX)
-        return diag(c->d, ra_src_loc(c->f, i), DIAG_E0781, str_text(c->f->module->strings, c->f->name),
-                    t->count, ra_file_name(t->file), c->limit[t->file]);
-    t->base = best;
-    if (best + t->count - 1 > c->high_water[t->file])
-        c->high_water[t->file] = best + t->count - 1;
-    for (unsigned k = 0; k < t->count; k++) {
-        uint32_t o = c->occupant[t->file][best + k], v = t->value[k];
-        if (o && !(t->before && o == v) && (t->before || !dies(c, o))) {
-            uproot(c, o);
-            if (!(t->before && is_member(t, o)))
-                VEC_ADD(c->a, &c->homeless, o);
+        return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0781,
+                    str_text(colour->f->module->strings, colour->f->name), tuple->count,
+                    ra_file_name(tuple->file), colour->limit[tuple->file]);
+    tuple->base = best;
+    if (best + tuple->count - 1 > colour->high_water[tuple->file])
+        colour->high_water[tuple->file] = best + tuple->count - 1;
+    for (unsigned k = 0; k < tuple->count; k++) {
+        uint32_t o = colour->occupant[tuple->file][best + k], v = tuple->value[k];
+        if (o && !(tuple->before && o == v) && (tuple->before || !dies(colour, o))) {
+            uproot(colour, o);
+            if (!(tuple->before && is_member(tuple, o)))
+                VEC_ADD(colour->a, &colour->homeless, o);
         }
     }
-    for (unsigned k = 0; k < t->count; k++) {
-        uint32_t v = t->value[k];
-        if (t->before && v && c->occupant[t->file][best + k] != v) {
+    for (unsigned k = 0; k < tuple->count; k++) {
+        uint32_t v = tuple->value[k];
+        if (tuple->before && v && colour->occupant[tuple->file][best + k] != v) {
             bool was_homeless = false;
-            for (unsigned h = 0; h < c->homeless.n; h++)
-                if (c->homeless.at[h] == v) {
-                    c->homeless.at[h] = c->homeless.at[--c->homeless.n];
+            for (unsigned h = 0; h < colour->homeless.n; h++)
+                if (colour->homeless.at[h] == v) {
+                    colour->homeless.at[h] = colour->homeless.at[--colour->homeless.n];
                     was_homeless = true;
                     break;
                 }
-            if (!was_homeless && c->reg[v] != RA_NO_REG)
-                uproot(c, v);
-            put(c, v, best + k);
+            if (!was_homeless && colour->reg[v] != RA_NO_REG)
+                uproot(colour, v);
+            put(colour, v, best + k);
         }
-        unsigned taken = (t->before && v ? TAKEN_BEFORE : 0u) | (t->after ? TAKEN_AFTER : 0u);
-        if (t->before && v && !dies(c, v))
+        unsigned taken = (tuple->before && v ? TAKEN_BEFORE : 0u) | (tuple->after ? TAKEN_AFTER : 0u);
+        if (tuple->before && v && !dies(colour, v))
             taken |= TAKEN_AFTER;
-        c->taken[t->file][best + k] |= (uint8_t)taken;
+        colour->taken[tuple->file][best + k] |= (uint8_t)taken;
     }
     return true;
 }
 
-static bool settle_homeless(Colour *c, const Inst *i) {
-    for (unsigned h = 0; h < c->homeless.n; h++) {
-        uint32_t v = c->homeless.at[h];
-        RegFile file = (RegFile)c->f->values.at[v].file;
-        unsigned bad = dies(c, v) ? TAKEN_BEFORE : TAKEN_BEFORE | TAKEN_AFTER | CLOBBERED;
+static bool settle_homeless(Colour *colour, const Inst *i) {
+    for (unsigned h = 0; h < colour->homeless.n; h++) {
+        uint32_t v = colour->homeless.at[h];
+        RegFile file = (RegFile)colour->f->values.at[v].file;
+        unsigned bad = dies(colour, v) ? TAKEN_BEFORE : TAKEN_BEFORE | TAKEN_AFTER | CLOBBERED;
         unsigned best = RA_NO_REG;
-        for (unsigned r = 0; r < c->limit[file] && best == RA_NO_REG; r++)
-            if (is_free(c, file, r) && !(c->taken[file][r] & bad))
+        for (unsigned r = 0; r < colour->limit[file] && best == RA_NO_REG; r++)
+            if (is_free(colour, file, r) && !(colour->taken[file][r] & bad))
                 best = r;
         if (best == RA_NO_REG)
-            return diag(c->d, ra_src_loc(c->f, i), DIAG_E0780, str_text(c->f->module->strings, c->f->name),
-                        ra_file_name(file), c->limit[file]);
-        put(c, v, best);
-        if (best > c->high_water[file])
-            c->high_water[file] = best;
+            return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0780,
+                        str_text(colour->f->module->strings, colour->f->name), ra_file_name(file),
+                        colour->limit[file]);
+        put(colour, v, best);
+        if (best > colour->high_water[file])
+            colour->high_water[file] = best;
     }
     return true;
 }
 
 /* Registers that the parallel copy may use to break cycles: free before it and behind it. */
-static uint32_t scratch(const Colour *c) {
+static uint32_t scratch(const Colour *colour) {
     uint32_t mods = 0;
     for (unsigned s = 0; s < 2; s++) {
         RegFile file = s ? RF_P : RF_R;
-        for (unsigned r = 0; r < c->limit[file]; r++) {
+        for (unsigned r = 0; r < colour->limit[file]; r++) {
             bool old = false;
-            for (unsigned k = 0; k < c->moved.n; k++)
-                old |= c->moved.at[k].file == file && c->moved.at[k].reg == r;
-            if (is_free(c, file, r) && !old) {
+            for (unsigned k = 0; k < colour->moved.n; k++)
+                old |= colour->moved.at[k].file == file && colour->moved.at[k].reg == r;
+            if (is_free(colour, file, r) && !old) {
                 mods |= (r + 1) << (16 * s);
                 break;
             }
@@ -301,189 +311,192 @@ static uint32_t scratch(const Colour *c) {
     return mods;
 }
 
-static void emit_moves(Colour *c, const Inst *before, RaInsts *out) {
-    Function *f = c->f;
+static void emit_moves(Colour *colour, const Inst *before, RaInsts *out) {
+    Function *f = colour->f;
     LocId loc = before->loc;
     unsigned n = 0;
-    for (unsigned k = 0; k < c->moved.n; k++)
-        n += c->reg[c->moved.at[k].value] != c->moved.at[k].reg;
+    for (unsigned k = 0; k < colour->moved.n; k++)
+        n += colour->reg[colour->moved.at[k].value] != colour->moved.at[k].reg;
     if (!n)
         return;
     InstId id = ir_inst_new(f, IR_PARCOPY, n, n);
     Inst *i = ir_inst(f, id);
     i->loc = loc;
-    i->mods = scratch(c);
+    i->mods = scratch(colour);
     n = 0;
-    for (unsigned k = 0; k < c->moved.n; k++) {
-        RaPlace m = c->moved.at[k];
-        if (c->reg[m.value] == m.reg)
+    for (unsigned k = 0; k < colour->moved.n; k++) {
+        RaPlace m = colour->moved.at[k];
+        if (colour->reg[m.value] == m.reg)
             continue;
-        *ir_dst(f, i, n) = op_reg((RegFile)m.file, c->reg[m.value], 1);
+        *ir_dst(f, i, n) = op_reg((RegFile)m.file, colour->reg[m.value], 1);
         *ir_src(f, i, n++) = op_reg((RegFile)m.file, m.reg, 1);
     }
     VEC_ADD(f->arena, out, id);
 }
 
-static void add_tuple(Colour *c, Tuple t) {
-    for (unsigned k = 0; k < c->tuples.n && t.before; k++) { /* the same vector twice needs one place */
-        Tuple *o = &c->tuples.at[k];
-        if (o->before && o->count == t.count && memcmp(o->value, t.value, sizeof t.value) == 0) {
-            o->after |= t.after;
+static void add_tuple(Colour *colour, Tuple t) {
+    for (unsigned k = 0; k < colour->tuples.n && t.before; k++) { /* the same vector twice needs one place */
+        Tuple *tuple = &colour->tuples.at[k];
+        if (tuple->before && tuple->count == t.count && memcmp(tuple->value, t.value, sizeof t.value) == 0) {
+            tuple->after |= t.after;
             return;
         }
     }
     for (unsigned k = 0; k < t.count; k++)
-        if (t.value[k] && c->f->values.at[t.value[k]].fixed_reg >= 0)
-            t.forced = c->f->values.at[t.value[k]].fixed_reg - (int)k;
-    VEC_ADD(c->a, &c->tuples, t);
+        if (t.value[k] && colour->f->values.at[t.value[k]].fixed_reg >= 0)
+            t.forced = colour->f->values.at[t.value[k]].fixed_reg - (int)k;
+    VEC_ADD(colour->a, &colour->tuples, t);
 }
 
-static Tuple tuple_of(const Colour *c, Operand o) {
+static Tuple tuple_of(const Colour *colour, Operand o) {
     Tuple t = {.count = o.count, .file = (RegFile)o.file, .forced = -1};
     ValId v[4];
-    for (unsigned k = 0, n = ra_values(c->f, o, v); k < n; k++)
+    for (unsigned k = 0, n = ra_values(colour->f, o, v); k < n; k++)
         t.value[k] = v[k].i;
     return t;
 }
 
-static void collect_tuples(Colour *c, const Inst *i) {
-    Function *f = c->f;
-    c->tuples.n = 0;
+static void collect_tuples(Colour *colour, const Inst *i) {
+    Function *f = colour->f;
+    colour->tuples.n = 0;
     bool moves = i->op == IR_COPY || i->op == IR_PARCOPY;
     for (unsigned k = 0; k < i->nsrc && !moves; k++) {
         Operand o = *ir_src(f, i, k);
         if (o.kind == OPK_VAL && o.count > 1) {
-            Tuple t = tuple_of(c, o);
+            Tuple t = tuple_of(colour, o);
             t.before = true;
-            add_tuple(c, t);
+            add_tuple(colour, t);
         }
     }
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand o = *ir_dst(f, i, k);
         if (o.kind != OPK_VAL)
             continue;
-        Tuple t = tuple_of(c, o);
+        Tuple t = tuple_of(colour, o);
         bool fixed = false;
         for (unsigned m = 0; m < o.count; m++)
             fixed |= t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0;
         Operand tied = i->flags & IF_TIED ? *ir_tied(f, i, k) : (Operand){0};
         if (tied.kind == OPK_VAL && (o.count > 1 || fixed)) {
-            Tuple old = tuple_of(c, tied);
+            Tuple old = tuple_of(colour, tied);
             old.before = old.after = true;
             memcpy(old.result, t.value, sizeof old.result);
             for (unsigned m = 0; m < o.count && fixed; m++)
                 if (t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0)
                     old.forced = f->values.at[t.value[m]].fixed_reg - (int)m;
-            VEC_ADD(c->a, &c->tuples, old);
+            VEC_ADD(colour->a, &colour->tuples, old);
         } else if ((o.count > 1 && !moves) || fixed) {
             t.after = true;
             memcpy(t.result, t.value, sizeof t.result);
-            add_tuple(c, t);
+            add_tuple(colour, t);
         }
     }
 }
 
-static bool mark_clobbers(Colour *c, const Inst *i) {
-    RaCallee callee = ra_callee(c->f, i);
+static bool mark_clobbers(Colour *colour, const Inst *i) {
+    RaCallee callee = ra_callee(colour->f, i);
     for (unsigned k = 0; k < RF_B; k++)
-        for (unsigned r = 0; r < c->limit[k]; r++) {
+        for (unsigned r = 0; r < colour->limit[k]; r++) {
             if (!ra_clobbers(callee, (RegFile)k, r))
                 continue;
-            c->taken[k][r] |= CLOBBERED;
-            uint32_t o = c->occupant[k][r];
-            if (!o || dies(c, o))
+            colour->taken[k][r] |= CLOBBERED;
+            uint32_t o = colour->occupant[k][r];
+            if (!o || dies(colour, o))
                 continue;
-            if (c->f->values.at[o].fixed_reg >= 0)
-                return diag(c->d, ra_src_loc(c->f, i), DIAG_E0782,
-                            str_text(c->f->module->strings, c->f->name), ra_file_name((RegFile)k), r);
-            uproot(c, o);
-            VEC_ADD(c->a, &c->homeless, o);
+            if (colour->f->values.at[o].fixed_reg >= 0)
+                return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
+                            str_text(colour->f->module->strings, colour->f->name), ra_file_name((RegFile)k),
+                            r);
+            uproot(colour, o);
+            VEC_ADD(colour->a, &colour->homeless, o);
         }
     return true;
 }
 
 /* Bring everything to where instruction i needs it. */
-static bool make_room(Colour *c, const Inst *i, RaInsts *out) {
-    c->moved.n = c->homeless.n = 0;
-    collect_tuples(c, i);
-    if (!c->tuples.n && i->op != OT_CALL)
+static bool make_room(Colour *colour, const Inst *i, RaInsts *out) {
+    colour->moved.n = colour->homeless.n = 0;
+    collect_tuples(colour, i);
+    if (!colour->tuples.n && i->op != OT_CALL)
         return true;
-    memset(c->taken, 0, sizeof c->taken);
-    if (i->op == OT_CALL && !mark_clobbers(c, i))
+    memset(colour->taken, 0, sizeof colour->taken);
+    if (i->op == OT_CALL && !mark_clobbers(colour, i))
         return false;
     for (unsigned forced = 2; forced-- > 0;)
         for (unsigned size = 5; size-- > 1;)
-            for (unsigned k = 0; k < c->tuples.n; k++)
-                if (c->tuples.at[k].count == size && (c->tuples.at[k].forced >= 0) == (forced == 1) &&
-                    !place_tuple(c, &c->tuples.at[k], i))
+            for (unsigned k = 0; k < colour->tuples.n; k++)
+                if (colour->tuples.at[k].count == size &&
+                    (colour->tuples.at[k].forced >= 0) == (forced == 1) &&
+                    !place_tuple(colour, &colour->tuples.at[k], i))
                     return false;
-    if (!settle_homeless(c, i))
+    if (!settle_homeless(colour, i))
         return false;
-    emit_moves(c, i, out);
+    emit_moves(colour, i, out);
     return true;
 }
 
 /* ---- one instruction ---- */
 
-static void make_physical(Colour *c, Operand *o) {
-    if (o->kind != OPK_VAL)
+static void make_physical(Colour *colour, Operand *operand) {
+    if (operand->kind != OPK_VAL)
         return;
     uint32_t v = 0, k = 0;
-    while (k < o->count && !(v = ir_operand_value(c->f, *o, k).i))
+    while (k < operand->count && !(v = ir_operand_value(colour->f, *operand, k).i))
         k++;
     if (!v) {
-        *o = (Operand){0};
+        *operand = (Operand){0};
         return;
     }
-    uint8_t mods = o->mods;
-    *o = op_reg((RegFile)o->file, (uint32_t)(c->reg[v] - k), o->count);
-    o->mods = mods;
+    uint8_t mods = operand->mods;
+    *operand = op_reg((RegFile)operand->file, (uint32_t)(colour->reg[v] - k), operand->count);
+    operand->mods = mods;
 }
 
-static void release_dying(Colour *c, const uint32_t *v, unsigned n, InstId at) {
+static void release_dying(Colour *colour, const uint32_t *v, unsigned n, InstId at) {
     for (unsigned k = 0; k < n; k++)
-        if (c->reg[v[k]] != RA_NO_REG) {
+        if (colour->reg[v[k]] != RA_NO_REG) {
             if (at.i)
-                note_row(c, v[k], at.i);
-            lift(c, v[k]);
+                note_row(colour, v[k], at.i);
+            lift(colour, v[k]);
         }
 }
 
 /* Remember for the variable map who reads and makes values. `copy_of`: start of the value that a vanishing
  * copy renames, or RA_UNKNOWN. */
-static void note_reads(Colour *c, InstId id) {
-    Inst *i = ir_inst(c->f, id);
+static void note_reads(Colour *colour, InstId id) {
+    Inst *i = ir_inst(colour->f, id);
     ValId v[4];
     for (unsigned n = 0; n < ra_num_reads(i); n++)
-        for (unsigned k = 0, m = ra_values(c->f, *ra_read(c->f, i, n), v); k < m; k++)
-            c->last_ref[v[k].i] = id.i;
+        for (unsigned k = 0, m = ra_values(colour->f, *ra_read(colour->f, i, n), v); k < m; k++)
+            colour->last_ref[v[k].i] = id.i;
 }
 
-static void note_results(Colour *c, InstId id, uint32_t copy_of) {
-    Inst *i = ir_inst(c->f, id);
+static void note_results(Colour *colour, InstId id, uint32_t copy_of) {
+    Inst *i = ir_inst(colour->f, id);
     ValId v[4];
     for (unsigned n = 0; n < i->ndst; n++)
-        for (unsigned k = 0, m = ra_values(c->f, *ir_dst(c->f, i, n), v); k < m; k++) {
-            c->last_ref[v[k].i] = id.i;
-            c->start[v[k].i] = copy_of != RA_UNKNOWN                     ? copy_of
-                               : ir_is_pseudo(i->op) && i->op != IR_COPY ? RA_UNKNOWN
-                                                                         : id.i;
+        for (unsigned k = 0, m = ra_values(colour->f, *ir_dst(colour->f, i, n), v); k < m; k++) {
+            colour->last_ref[v[k].i] = id.i;
+            colour->start[v[k].i] = copy_of != RA_UNKNOWN                     ? copy_of
+                                    : ir_is_pseudo(i->op) && i->op != IR_COPY ? RA_UNKNOWN
+                                                                              : id.i;
         }
 }
 
-static bool place_results(Colour *c, Inst *i, const uint16_t *tied_reg) {
-    Function *f = c->f;
+static bool place_results(Colour *colour, Inst *i, const uint16_t *tied_reg) {
+    Function *f = colour->f;
     for (unsigned pass = 0; pass < 2; pass++) /* those with a place first */
         for (unsigned k = 0; k < i->ndst; k++) {
             Operand o = *ir_dst(f, i, k);
             if (o.kind != OPK_VAL)
                 continue;
-            Tuple t = tuple_of(c, o);
+            Tuple t = tuple_of(colour, o);
             unsigned base = tied_reg[k];
-            for (unsigned m = 0; m < c->tuples.n && base == RA_NO_REG; m++)
-                if (c->tuples.at[m].after && !c->tuples.at[m].before && c->tuples.at[m].count == o.count &&
-                    memcmp(c->tuples.at[m].value, t.value, sizeof t.value) == 0)
-                    base = c->tuples.at[m].base;
+            for (unsigned m = 0; m < colour->tuples.n && base == RA_NO_REG; m++)
+                if (colour->tuples.at[m].after && !colour->tuples.at[m].before &&
+                    colour->tuples.at[m].count == o.count &&
+                    memcmp(colour->tuples.at[m].value, t.value, sizeof t.value) == 0)
+                    base = colour->tuples.at[m].base;
             if ((base != RA_NO_REG) != (pass == 0))
                 continue;
             for (unsigned m = 0; m < o.count; m++) {
@@ -491,8 +504,8 @@ static bool place_results(Colour *c, Inst *i, const uint16_t *tied_reg) {
                 if (!v)
                     continue;
                 if (base != RA_NO_REG)
-                    put(c, v, base + m);
-                else if (!place_value(c, v, i))
+                    put(colour, v, base + m);
+                else if (!place_value(colour, v, i))
                     return false;
             }
         }
@@ -500,26 +513,26 @@ static bool place_results(Colour *c, Inst *i, const uint16_t *tied_reg) {
 }
 
 /* A dead instruction without effect: what spilling left of a definition that is now repeated at each use. */
-static bool is_needless(const Colour *c, const Inst *i) {
+static bool is_needless(const Colour *colour, const Inst *i) {
     if (i->op != OT_MOV && i->op != OT_UMOV && i->op != OT_S2R && i->op != IR_COPY && i->op != IR_UNDEF &&
         i->op != IR_RELOAD && i->op != IR_FRAME_ADDR)
         return false;
     for (unsigned k = 0; k < i->ndst; k++) {
         ValId v[4];
-        for (unsigned m = 0, n = ra_values(c->f, *ir_dst(c->f, i, k), v); m < n; m++)
-            if (v[m].i && !bs_has(&c->dead, v[m].i))
+        for (unsigned m = 0, n = ra_values(colour->f, *ir_dst(colour->f, i, k), v); m < n; m++)
+            if (v[m].i && !bs_has(&colour->dead, v[m].i))
                 return false;
     }
     return true;
 }
 
-static bool colour_inst(Colour *c, InstId id, const Kills *dying, const Kills *dead, RaInsts *out) {
-    Function *f = c->f;
-    if (is_needless(c, ir_inst(f, id))) {
-        release_dying(c, dying->at, dying->n, (InstId){0});
+static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kills *dead, RaInsts *out) {
+    Function *f = colour->f;
+    if (is_needless(colour, ir_inst(f, id))) {
+        release_dying(colour, dying->at, dying->n, (InstId){0});
         return true;
     }
-    if (!make_room(c, ir_inst(f, id), out))
+    if (!make_room(colour, ir_inst(f, id), out))
         return false;
     Inst *i = ir_inst(f, id);
     uint16_t tied_reg[256];
@@ -531,24 +544,24 @@ static bool colour_inst(Colour *c, InstId id, const Kills *dying, const Kills *d
         tied_reg[k] = RA_NO_REG;
         for (unsigned m = ra_values(f, o, v); m-- > 0;)
             if (v[m].i)
-                tied_reg[k] = (uint16_t)(c->reg[v[m].i] - m);
+                tied_reg[k] = (uint16_t)(colour->reg[v[m].i] - m);
         if (copy) { /* the same register if the source ends here and the result is free to choose */
             int fixed = ir_value(f, ir_operand_value(f, *ir_dst(f, i, 0), 0))->fixed_reg;
-            if (!dies(c, v[0].i) || fixed >= 0)
+            if (!dies(colour, v[0].i) || fixed >= 0)
                 tied_reg[k] = RA_NO_REG;
         }
     }
-    note_reads(c, id);
-    uint32_t renames = copy && tied_reg[0] != RA_NO_REG ? c->start[ir_src(f, i, 0)->value] : RA_UNKNOWN;
+    note_reads(colour, id);
+    uint32_t renames = copy && tied_reg[0] != RA_NO_REG ? colour->start[ir_src(f, i, 0)->value] : RA_UNKNOWN;
     for (unsigned n = 0; n < ra_num_reads(i); n++)
-        make_physical(c, ra_read(f, i, n));
-    release_dying(c, dying->at, dying->n, id);
-    if (!place_results(c, i, tied_reg))
+        make_physical(colour, ra_read(f, i, n));
+    release_dying(colour, dying->at, dying->n, id);
+    if (!place_results(colour, i, tied_reg))
         return false;
-    note_results(c, id, renames);
+    note_results(colour, id, renames);
     for (unsigned k = 0; k < i->ndst; k++)
-        make_physical(c, ir_dst(f, i, k));
-    release_dying(c, dead->at, dead->n, (InstId){0});
+        make_physical(colour, ir_dst(f, i, k));
+    release_dying(colour, dead->at, dead->n, (InstId){0});
     VEC_ADD(f->arena, out, id);
     return true;
 }
@@ -556,20 +569,20 @@ static bool colour_inst(Colour *c, InstId id, const Kills *dying, const Kills *d
 /* ---- one block ---- */
 
 /* For each position: values whose last use is there, and results that nobody uses. */
-static void find_kills(Colour *c, BlockId b) {
-    Function *f = c->f;
+static void find_kills(Colour *colour, BlockId b) {
+    Function *f = colour->f;
     const Block *blk = ir_block(f, b);
-    Bitset *live = &c->scratch_live;
-    ra_set_to_bits(&c->live.out[b.i], live);
-    c->dying_at = ARENA_ARRAY(c->block_arena, Kills, blk->insts.n + 1);
-    c->dead_at = ARENA_ARRAY(c->block_arena, Kills, blk->insts.n + 1);
+    Bitset *live = &colour->scratch_live;
+    ra_set_to_bits(&colour->live.out[b.i], live);
+    colour->dying_at = ARENA_ARRAY(colour->block_arena, Kills, blk->insts.n + 1);
+    colour->dead_at = ARENA_ARRAY(colour->block_arena, Kills, blk->insts.n + 1);
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
         ValId v[4];
         for (unsigned k = 0; k < i->ndst; k++)
             for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
                 if (v[m].i && !bs_has(live, v[m].i))
-                    VEC_ADD(c->block_arena, &c->dead_at[p], v[m].i);
+                    VEC_ADD(colour->block_arena, &colour->dead_at[p], v[m].i);
         for (unsigned k = 0; k < i->ndst; k++)
             for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
                 if (v[m].i)
@@ -578,105 +591,106 @@ static void find_kills(Colour *c, BlockId b) {
             for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
                 if (v[m].i && !bs_has(live, v[m].i)) {
                     bs_add(live, v[m].i);
-                    VEC_ADD(c->block_arena, &c->dying_at[p], v[m].i);
+                    VEC_ADD(colour->block_arena, &colour->dying_at[p], v[m].i);
                 }
     }
 }
 
 /* The predecessor whose map the block starts from: the one in the deepest loop. */
-static BlockId map_source(const Colour *c, const Block *blk) {
+static BlockId map_source(const Colour *colour, const Block *blk) {
     BlockId best = {0};
     for (unsigned p = 0; p < blk->preds.n; p++) {
         BlockId q = blk->preds.at[p];
-        if (c->done[q.i] && (!best.i || c->g.depth[q.i] > c->g.depth[best.i]))
+        if (colour->done[q.i] && (!best.i || colour->g.depth[q.i] > colour->g.depth[best.i]))
             best = q;
     }
     return best;
 }
 
-static bool place_phi(Colour *c, BlockId b, InstId id) {
-    Function *f = c->f;
+static bool place_phi(Colour *colour, BlockId b, InstId id) {
+    Function *f = colour->f;
     const Block *blk = ir_block(f, b);
     const Inst *i = ir_inst(f, id);
     uint32_t v = ir_operand_value(f, *ir_dst(f, i, 0), 0).i;
     RegFile file = (RegFile)f->values.at[v].file;
-    unsigned wish = choose(c, v);
-    if (c->web_reg[ra_web(c, v)] == RA_NO_REG && !c->vec[v].count)
+    unsigned wish = choose(colour, v);
+    if (colour->web_reg[ra_web(colour, v)] == RA_NO_REG && !colour->vec[v].count)
         wish = RA_NO_REG; /* nothing known: as on one of the edges */
-    for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !is_free(c, file, wish)); p++)
-        if (c->done[blk->preds.at[p].i] && ir_src(f, i, p)->kind == OPK_VAL)
-            wish = ra_exit_reg(c, blk->preds.at[p], ir_src(f, i, p)->value);
-    if (wish != RA_NO_REG && is_free(c, file, wish))
-        put(c, v, wish);
-    else if (!place_value(c, v, i))
+    for (unsigned p = 0; p < blk->preds.n && (wish == RA_NO_REG || !is_free(colour, file, wish)); p++)
+        if (colour->done[blk->preds.at[p].i] && ir_src(f, i, p)->kind == OPK_VAL)
+            wish = ra_exit_reg(colour, blk->preds.at[p], ir_src(f, i, p)->value);
+    if (wish != RA_NO_REG && is_free(colour, file, wish))
+        put(colour, v, wish);
+    else if (!place_value(colour, v, i))
         return false;
-    VEC_ADD(c->a, &c->rec->phis, ((RaPhi){b, id, false, 0}));
+    VEC_ADD(colour->a, &colour->rec->phis, ((RaPhi){b, id, false, 0}));
     return true;
 }
 
-static bool enter_block(Colour *c, BlockId b) {
-    Function *f = c->f;
+static bool enter_block(Colour *colour, BlockId b) {
+    Function *f = colour->f;
     Block *blk = ir_block(f, b);
     for (unsigned k = 0; k < RF_COUNT; k++)
-        USED_EACH(r, c, k) c->occupant[k][r] = 0;
-    memset(c->used, 0, sizeof c->used);
-    c->block = b;
-    BlockId from = map_source(c, blk);
+        USED_EACH(r, colour, k) colour->occupant[k][r] = 0;
+    memset(colour->used, 0, sizeof colour->used);
+    colour->block = b;
+    BlockId from = map_source(colour, blk);
     if (from.i)
-        for (unsigned k = 0; k < c->exit[from.i].at.n; k++) {
-            RaPlace e = c->exit[from.i].at.at[k];
-            if (ra_set_has(&c->live.in[b.i], e.value))
-                put(c, e.value, e.reg);
+        for (unsigned k = 0; k < colour->exit[from.i].at.n; k++) {
+            RaPlace e = colour->exit[from.i].at.at[k];
+            if (ra_set_has(&colour->live.in[b.i], e.value))
+                put(colour, e.value, e.reg);
         }
     for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
-        if (!place_phi(c, b, blk->insts.at[p]))
+        if (!place_phi(colour, b, blk->insts.at[p]))
             return false;
     for (unsigned k = 0; k < RF_COUNT; k++)
-        USED_EACH(r, c, k) {
-            VEC_ADD(c->a, &c->rec->entry[b.i].at, ((RaPlace){c->occupant[k][r], (uint16_t)r, (uint8_t)k}));
-            c->start[c->occupant[k][r]] = c->last_ref[c->occupant[k][r]] = 0;
+        USED_EACH(r, colour, k) {
+            VEC_ADD(colour->a, &colour->rec->entry[b.i].at,
+                    ((RaPlace){colour->occupant[k][r], (uint16_t)r, (uint8_t)k}));
+            colour->start[colour->occupant[k][r]] = colour->last_ref[colour->occupant[k][r]] = 0;
         }
     return true;
 }
 
-static void leave_block(Colour *c, BlockId b) {
+static void leave_block(Colour *colour, BlockId b) {
     for (unsigned k = 0; k < RF_COUNT; k++)
-        USED_EACH(r, c, k) {
-            uint32_t v = c->occupant[k][r];
-            VEC_ADD(c->a, &c->exit[b.i].at, ((RaPlace){v, (uint16_t)r, (uint8_t)k}));
-            note_row(c, v, 0);
-            c->reg[v] = RA_NO_REG;
+        USED_EACH(r, colour, k) {
+            uint32_t v = colour->occupant[k][r];
+            VEC_ADD(colour->a, &colour->exit[b.i].at, ((RaPlace){v, (uint16_t)r, (uint8_t)k}));
+            note_row(colour, v, 0);
+            colour->reg[v] = RA_NO_REG;
         }
-    c->done[b.i] = true;
+    colour->done[b.i] = true;
 }
 
-static bool colour_block(Colour *c, BlockId b) {
-    Function *f = c->f;
+static bool colour_block(Colour *colour, BlockId b) {
+    Function *f = colour->f;
     Arena scratch_arena = {0};
-    c->block_arena = &scratch_arena;
-    find_kills(c, b);
-    bool ok = enter_block(c, b);
+    colour->block_arena = &scratch_arena;
+    find_kills(colour, b);
+    bool ok = enter_block(colour, b);
     RaInsts out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; ok && p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
-        const Kills *dying = &c->dying_at[p], *dead = &c->dead_at[p];
+        const Kills *dying = &colour->dying_at[p], *dead = &colour->dead_at[p];
         if (ir_inst(f, id)->op == IR_PHI) {
-            release_dying(c, dead->at, dead->n, (InstId){0});
+            release_dying(colour, dead->at, dead->n, (InstId){0});
             continue;
         }
         for (unsigned k = 0; k < dying->n; k++)
-            bs_add(&c->dying, dying->at[k]);
+            bs_add(&colour->dying, dying->at[k]);
         for (unsigned k = 0; k < dead->n; k++)
-            bs_add(&c->dead, dead->at[k]);
-        ok = colour_inst(c, id, dying, dead, &out);
+            bs_add(&colour->dead, dead->at[k]);
+        ok = colour_inst(colour, id, dying, dead, &out);
         for (unsigned k = 0; k < dying->n; k++)
-            bs_del(&c->dying, dying->at[k]);
+            bs_del(&colour->dying, dying->at[k]);
         for (unsigned k = 0; k < dead->n; k++)
-            bs_del(&c->dead, dead->at[k]);
+            bs_del(&colour->dead, dead->at[k]);
     }
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
-    leave_block(c, b);
+    leave_block(colour, b);
     arena_free(&scratch_arena);
     return ok;
 }
@@ -695,42 +709,42 @@ static void keep_record(Function *f, Arena *a, RaRecord *rec) {
 }
 
 bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d) {
-    Colour *c = ARENA_NEW(a, Colour);
-    c->f = f;
-    c->a = a;
-    c->d = d;
-    c->rec = rec;
+    Colour *colour = ARENA_NEW(a, Colour);
+    colour->f = f;
+    colour->a = a;
+    colour->d = d;
+    colour->rec = rec;
     if (!rec->analysed) {
         ra_cfg(f, a, &rec->g);
         ra_live(f, &rec->g, a, &rec->live);
     }
-    c->g = rec->g;
-    c->live = rec->live;
+    colour->g = rec->g;
+    colour->live = rec->live;
     for (unsigned k = 0; k < RF_COUNT; k++)
-        c->limit[k] = ra_limit(f, (RegFile)k);
+        colour->limit[k] = ra_limit(f, (RegFile)k);
     if (f->is_entry && f->module->opt_level >= 2)
-        c->spread = FREE_REGS; /* up to here the register count costs no occupancy */
-    c->reg = ARENA_ARRAY(a, uint16_t, f->values.n);
+        colour->spread = FREE_REGS; /* up to here the register count costs no occupancy */
+    colour->reg = ARENA_ARRAY(a, uint16_t, f->values.n);
     for (uint32_t v = 0; v < f->values.n; v++)
-        c->reg[v] = RA_NO_REG;
-    c->start = ARENA_ARRAY(a, uint32_t, f->values.n);
-    c->last_ref = ARENA_ARRAY(a, uint32_t, f->values.n);
-    c->exit = ARENA_ARRAY(a, RaPlaces, f->blocks.n);
-    c->done = ARENA_ARRAY(a, bool, f->blocks.n);
-    c->dying = bs_new(a, f->values.n);
-    c->dead = bs_new(a, f->values.n);
-    c->scratch_live = bs_new(a, f->values.n);
-    c->first_phi = ARENA_ARRAY(a, uint32_t, f->blocks.n);
-    c->first_row = ARENA_ARRAY(a, uint32_t, f->blocks.n);
-    ra_hints(c);
+        colour->reg[v] = RA_NO_REG;
+    colour->start = ARENA_ARRAY(a, uint32_t, f->values.n);
+    colour->last_ref = ARENA_ARRAY(a, uint32_t, f->values.n);
+    colour->exit = ARENA_ARRAY(a, RaPlaces, f->blocks.n);
+    colour->done = ARENA_ARRAY(a, bool, f->blocks.n);
+    colour->dying = bs_new(a, f->values.n);
+    colour->dead = bs_new(a, f->values.n);
+    colour->scratch_live = bs_new(a, f->values.n);
+    colour->first_phi = ARENA_ARRAY(a, uint32_t, f->blocks.n);
+    colour->first_row = ARENA_ARRAY(a, uint32_t, f->blocks.n);
+    ra_hints(colour);
     keep_record(f, a, rec);
-    for (uint32_t k = 0; k < c->g.nrpo; k++) {
-        c->first_phi[c->g.rpo[k].i] = rec->phis.n;
-        c->first_row[c->g.rpo[k].i] = f->var_rows.n;
-        if (!colour_block(c, c->g.rpo[k]))
+    for (uint32_t k = 0; k < colour->g.nrpo; k++) {
+        colour->first_phi[colour->g.rpo[k].i] = rec->phis.n;
+        colour->first_row[colour->g.rpo[k].i] = f->var_rows.n;
+        if (!colour_block(colour, colour->g.rpo[k]))
             return false;
     }
-    if (!ra_connect_edges(c))
+    if (!ra_connect_edges(colour))
         return false;
     f->is_ssa = false;
     f->is_physical = true;

@@ -57,14 +57,14 @@ typedef struct {
 } Colour;
 
 static inline unsigned ra_align(unsigned count) { return count == 3 ? 4 : count; }
-static inline uint32_t ra_web(const Colour *c, uint32_t v) {
-    while (c->web[v] != v)
-        v = c->web[v] = c->web[c->web[v]]; /* halves the path */
+static inline uint32_t ra_web(const Colour *colour, uint32_t v) {
+    while (colour->web[v] != v)
+        v = colour->web[v] = colour->web[colour->web[v]]; /* halves the path */
     return v;
 }
 /* Register of value v at the end of block b, RA_NO_REG if it is in none. */
-uint16_t ra_exit_reg(const Colour *c, BlockId b, uint32_t v);
-bool ra_connect_edges(Colour *c); /* edges.c */
+uint16_t ra_exit_reg(const Colour *colour, BlockId b, uint32_t v);
+bool ra_connect_edges(Colour *colour); /* edges.c */
 /* Fill web, web_reg, vec and crosses. */
-void ra_hints(Colour *c);
+void ra_hints(Colour *colour);
 #endif

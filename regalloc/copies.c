@@ -27,9 +27,9 @@ static const char *kind_name(Operand o) {
     return o.kind == OPK_REG ? ra_file_name((RegFile)o.file) : o.kind == OPK_CMEM ? "c[][]" : "an immediate";
 }
 
-static bool no_copy(Emit *e, Operand dst, Operand src) {
-    e->ok = diag(e->d, (SrcLoc){0}, DIAG_E0785, str_text(e->f->module->strings, e->f->name), kind_name(src),
-                 ra_file_name((RegFile)dst.file));
+static bool no_copy(Emit *emit, Operand dst, Operand src) {
+    emit->ok = diag(emit->d, (SrcLoc){0}, DIAG_E0785, str_text(emit->f->module->strings, emit->f->name),
+                    kind_name(src), ra_file_name((RegFile)dst.file));
     return false;
 }
 
@@ -186,26 +186,26 @@ static unsigned emit_chains(Emit *e, Move *m, unsigned n) {
 }
 
 /* One cycle: free its first destination by saving it, or exchange. Returns the number of moves left. */
-static unsigned break_cycle(Emit *e, Move *m, unsigned n, uint32_t scratch) {
+static unsigned break_cycle(Emit *emit, Move *m, unsigned n, uint32_t scratch) {
     Operand a = m[0].dst, b = m[0].src;
     unsigned temp = a.file == RF_R ? scratch & 0xffff : a.file == RF_P ? scratch >> 16 : 0;
     if (temp) {
         Operand t = op_reg((RegFile)a.file, temp - 1, 1);
-        emit_move(e, t, a);
+        emit_move(emit, t, a);
         for (unsigned k = 0; k < n; k++)
             if (same_reg(m[k].src, a)) {
                 t.mods = m[k].src.mods;
                 m[k].src = t;
             }
-        return emit_chains(e, m, n);
+        return emit_chains(emit, m, n);
     }
     if (a.file != b.file || (b.mods & OPM_NOT)) {
-        e->ok = diag(e->d, (SrcLoc){0}, DIAG_E0787, str_text(e->f->module->strings, e->f->name));
+        emit->ok = diag(emit->d, (SrcLoc){0}, DIAG_E0787, str_text(emit->f->module->strings, emit->f->name));
         return 0;
     }
-    xor_into(e, a, b);
-    xor_into(e, b, a);
-    xor_into(e, a, b);
+    xor_into(emit, a, b);
+    xor_into(emit, b, a);
+    xor_into(emit, a, b);
     for (unsigned k = 1; k < n; k++) /* a has its value now; what a held is in b */
         if (same_reg(m[k].src, a))
             m[k].src.value = b.value;
@@ -217,26 +217,26 @@ static unsigned break_cycle(Emit *e, Move *m, unsigned n, uint32_t scratch) {
     return left;
 }
 
-static void emit_parallel(Emit *e, const Inst *i) {
+static void emit_parallel(Emit *emit, const Inst *i) {
     Move m[256];
     unsigned n = 0;
     uint32_t scratch = i->mods;
     for (unsigned k = 0; k < i->ndst; k++) {
-        Operand d = *ir_dst(e->f, i, k), s = *ir_src(e->f, i, k);
+        Operand d = *ir_dst(emit->f, i, k), s = *ir_src(emit->f, i, k);
         if (!same_reg(d, s) || s.mods)
             m[n++] = (Move){d, s};
     }
-    n = emit_chains(e, m, n);
-    while (n && e->ok)
-        n = break_cycle(e, m, n, scratch);
+    n = emit_chains(emit, m, n);
+    while (n && emit->ok)
+        n = break_cycle(emit, m, n, scratch);
 }
 
 /* A guarded IR_COPY gives guarded instructions; what they keep is what their destinations held. */
-static void guard_new(Emit *e, unsigned first, Operand guard) {
-    Function *f = e->f;
-    for (unsigned k = first; k < e->out->n; k++) {
-        ir_set_guard(f, e->out->at[k], guard);
-        Inst *i = ir_inst(f, e->out->at[k]);
+static void guard_new(Emit *emit, unsigned first, Operand guard) {
+    Function *f = emit->f;
+    for (unsigned k = first; k < emit->out->n; k++) {
+        ir_set_guard(f, emit->out->at[k], guard);
+        Inst *i = ir_inst(f, emit->out->at[k]);
         for (unsigned n = 0; (i->flags & IF_TIED) && n < i->ndst; n++)
             *ir_tied(f, i, n) = *ir_dst(f, i, n);
     }
@@ -273,7 +273,7 @@ static bool lower_block(Function *f, BlockId b, Diags *d) {
     return e.ok;
 }
 
-bool pass_copies(Function *f, Diags *d);
+bool pass_copies(Function *f, Diags *diags);
 bool pass_copies(Function *f, Diags *d) {
     for (unsigned k = 0; k < f->layout.n; k++)
         if (!lower_block(f, f->layout.at[k], d))

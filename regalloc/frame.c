@@ -26,9 +26,9 @@ static InstId add_to(Function *f, Operand dst, Operand base, uint32_t bytes, Loc
 }
 
 static void set_up_kernel(Function *f, uint32_t frame_bytes) {
-    const TargetInfo *t = isa_target_info(f->module->target);
-    Operand top = op_cmem(0, t->stack_top_offset_bytes);
-    unsigned op = t->has_alu_cmem ? OT_MOV : OT_LDC;
+    const TargetInfo *info = isa_target_info(f->module->target);
+    Operand top = op_cmem(0, info->stack_top_offset_bytes);
+    unsigned op = info->has_alu_cmem ? OT_MOV : OT_LDC;
     InstId id = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
     *ir_dst(f, ir_inst(f, id), 0) = sp();
     *ir_src(f, ir_inst(f, id), op == OT_MOV ? (unsigned)MOV_rb : (unsigned)LDC_cb) = top;
@@ -98,15 +98,16 @@ static uint32_t callee_stack(Function *f, bool *calls) {
             if (i->op != OT_CALL)
                 continue;
             *calls = true;
-            const Function *g = ir_callee(f, i);
-            uint32_t needs = g && g->index < f->index ? g->summary.stack_bytes : UINT32_MAX;
+            const Function *function = ir_callee(f, i);
+            uint32_t needs =
+                function && function->index < f->index ? function->summary.stack_bytes : UINT32_MAX;
             deepest = needs > deepest ? needs : deepest;
         }
     }
     return deepest;
 }
 
-bool pass_frame(Function *f, Diags *d);
+bool pass_frame(Function *f, Diags *diags);
 bool pass_frame(Function *f, Diags *d) {
     f->var_bytes = (f->var_bytes + 3) / 4 * 4;
     uint64_t size = ((uint64_t)f->var_bytes + f->spill_bytes + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN;

@@ -6,8 +6,8 @@
 
 /* ---- order and loops ---- */
 
-static void number_blocks(Function *f, Arena *a, RaCfg *g) {
-    uint32_t n = g->nblocks, top = 0, at = n;
+static void number_blocks(Function *f, Arena *a, RaCfg *cfg) {
+    uint32_t n = cfg->nblocks, top = 0, at = n;
     BlockId *order = ARENA_ARRAY(a, BlockId, n), *stack = ARENA_ARRAY(a, BlockId, n);
     uint32_t *next = ARENA_ARRAY(a, uint32_t, n);
     bool *seen = ARENA_ARRAY(a, bool, n);
@@ -28,23 +28,23 @@ static void number_blocks(Function *f, Arena *a, RaCfg *g) {
             top--;
         }
     }
-    g->rpo = order + at;
-    g->nrpo = n - at;
+    cfg->rpo = order + at;
+    cfg->nrpo = n - at;
     for (uint32_t k = 0; k < n; k++)
-        g->rpo_index[k] = UINT32_MAX;
-    for (uint32_t k = 0; k < g->nrpo; k++)
-        g->rpo_index[g->rpo[k].i] = k;
+        cfg->rpo_index[k] = UINT32_MAX;
+    for (uint32_t k = 0; k < cfg->nrpo; k++)
+        cfg->rpo_index[cfg->rpo[k].i] = k;
 }
 
 /* Blocks that reach `from` without passing `header`, and come after it: the body of the loop, also of an
  * irreducible one as far as the order sees it. */
-static void mark_body(Function *f, RaCfg *g, BlockId header, Bitset *body, BlockId *stack) {
-    uint32_t top = 0, head_at = g->rpo_index[header.i];
+static void mark_body(Function *f, RaCfg *cfg, BlockId header, Bitset *body, BlockId *stack) {
+    uint32_t top = 0, head_at = cfg->rpo_index[header.i];
     bs_add(body, header.i);
-    const Block *h = ir_block(f, header);
-    for (unsigned k = 0; k < h->preds.n; k++) {
-        BlockId p = h->preds.at[k];
-        if (g->rpo_index[p.i] != UINT32_MAX && g->rpo_index[p.i] >= head_at && !bs_has(body, p.i)) {
+    const Block *block = ir_block(f, header);
+    for (unsigned k = 0; k < block->preds.n; k++) {
+        BlockId p = block->preds.at[k];
+        if (cfg->rpo_index[p.i] != UINT32_MAX && cfg->rpo_index[p.i] >= head_at && !bs_has(body, p.i)) {
             bs_add(body, p.i);
             stack[top++] = p;
         }
@@ -53,7 +53,7 @@ static void mark_body(Function *f, RaCfg *g, BlockId header, Bitset *body, Block
         const Block *b = ir_block(f, stack[--top]);
         for (unsigned k = 0; k < b->preds.n; k++) {
             BlockId p = b->preds.at[k];
-            if (g->rpo_index[p.i] == UINT32_MAX || g->rpo_index[p.i] < head_at || bs_has(body, p.i))
+            if (cfg->rpo_index[p.i] == UINT32_MAX || cfg->rpo_index[p.i] < head_at || bs_has(body, p.i))
                 continue;
             bs_add(body, p.i);
             stack[top++] = p;
@@ -61,30 +61,30 @@ static void mark_body(Function *f, RaCfg *g, BlockId header, Bitset *body, Block
     }
 }
 
-void ra_cfg(Function *f, Arena *a, RaCfg *g) {
+void ra_cfg(Function *f, Arena *a, RaCfg *cfg) {
     uint32_t n = f->blocks.n;
-    *g = (RaCfg){.nblocks = n};
-    g->rpo_index = ARENA_ARRAY(a, uint32_t, n);
-    g->depth = ARENA_ARRAY(a, uint32_t, n);
-    g->header = ARENA_ARRAY(a, BlockId, n);
-    number_blocks(f, a, g);
+    *cfg = (RaCfg){.nblocks = n};
+    cfg->rpo_index = ARENA_ARRAY(a, uint32_t, n);
+    cfg->depth = ARENA_ARRAY(a, uint32_t, n);
+    cfg->header = ARENA_ARRAY(a, BlockId, n);
+    number_blocks(f, a, cfg);
     Bitset body = bs_new(a, n);
     BlockId *stack = ARENA_ARRAY(a, BlockId, n);
-    for (uint32_t k = 0; k < g->nrpo; k++) { /* outer headers come first, inner ones overwrite */
-        BlockId h = g->rpo[k];
+    for (uint32_t k = 0; k < cfg->nrpo; k++) { /* outer headers come first, inner ones overwrite */
+        BlockId h = cfg->rpo[k];
         const Block *b = ir_block(f, h);
         bool is_header = false;
         for (unsigned p = 0; p < b->preds.n; p++) {
-            uint32_t at = g->rpo_index[b->preds.at[p].i];
+            uint32_t at = cfg->rpo_index[b->preds.at[p].i];
             is_header |= at != UINT32_MAX && at >= k;
         }
         if (!is_header)
             continue;
         bs_clear(&body);
-        mark_body(f, g, h, &body, stack);
+        mark_body(f, cfg, h, &body, stack);
         BS_EACH(m, &body) {
-            g->depth[m]++;
-            g->header[m] = h;
+            cfg->depth[m]++;
+            cfg->header[m] = h;
         }
     }
 }
@@ -101,15 +101,15 @@ typedef struct {
     uint32_t *blocks;
 } BlockLists;
 
-static void sort_pairs(BlockLists *l, Arena *a, uint32_t nvals) {
-    l->first = ARENA_ARRAY(a, uint32_t, nvals + 2);
-    l->blocks = ARENA_ARRAY(a, uint32_t, l->pairs.n + 1);
-    for (uint32_t k = 0; k < l->pairs.n; k++)
-        l->first[l->pairs.at[k].value + 2]++;
+static void sort_pairs(BlockLists *lists, Arena *a, uint32_t nvals) {
+    lists->first = ARENA_ARRAY(a, uint32_t, nvals + 2);
+    lists->blocks = ARENA_ARRAY(a, uint32_t, lists->pairs.n + 1);
+    for (uint32_t k = 0; k < lists->pairs.n; k++)
+        lists->first[lists->pairs.at[k].value + 2]++;
     for (uint32_t v = 2; v < nvals + 2; v++)
-        l->first[v] += l->first[v - 1];
-    for (uint32_t k = 0; k < l->pairs.n; k++) /* first[v + 1] moves up to where v + 1 begins */
-        l->blocks[l->first[l->pairs.at[k].value + 1]++] = l->pairs.at[k].block;
+        lists->first[v] += lists->first[v - 1];
+    for (uint32_t k = 0; k < lists->pairs.n; k++) /* first[v + 1] moves up to where v + 1 begins */
+        lists->blocks[lists->first[lists->pairs.at[k].value + 1]++] = lists->pairs.at[k].block;
 }
 
 typedef struct {
@@ -121,46 +121,46 @@ typedef struct {
     uint32_t *def_in, *read_in; /* [value] last block seen to define, to read it */
 } Gather;
 
-static void note_defs(Gather *c, const Inst *i, uint32_t b) {
+static void note_defs(Gather *gather, const Inst *i, uint32_t b) {
     ValId v[4];
     for (unsigned k = 0; k < i->ndst; k++)
-        for (unsigned m = 0, n = ra_values(c->f, *ir_dst(c->f, i, k), v); m < n; m++)
-            if (v[m].i && c->def_in[v[m].i] != b) {
-                c->def_in[v[m].i] = b;
-                VEC_ADD(&c->a, &c->defs.pairs, ((Pair){v[m].i, b}));
+        for (unsigned m = 0, n = ra_values(gather->f, *ir_dst(gather->f, i, k), v); m < n; m++)
+            if (v[m].i && gather->def_in[v[m].i] != b) {
+                gather->def_in[v[m].i] = b;
+                VEC_ADD(&gather->a, &gather->defs.pairs, ((Pair){v[m].i, b}));
             }
 }
 
-static void note_reads(Gather *c, Inst *i, uint32_t b) {
+static void note_reads(Gather *gather, Inst *i, uint32_t b) {
     ValId v[4];
     for (unsigned k = 0, reads = ra_num_reads(i); k < reads; k++)
-        for (unsigned m = 0, n = ra_values(c->f, *ra_read(c->f, i, k), v); m < n; m++)
-            if (v[m].i && c->def_in[v[m].i] != b && c->read_in[v[m].i] != b) {
-                c->read_in[v[m].i] = b;
-                VEC_ADD(&c->a, &c->exposed.pairs, ((Pair){v[m].i, b}));
+        for (unsigned m = 0, n = ra_values(gather->f, *ra_read(gather->f, i, k), v); m < n; m++)
+            if (v[m].i && gather->def_in[v[m].i] != b && gather->read_in[v[m].i] != b) {
+                gather->read_in[v[m].i] = b;
+                VEC_ADD(&gather->a, &gather->exposed.pairs, ((Pair){v[m].i, b}));
             }
 }
 
-static void note_phi(Gather *c, const Inst *phi, const Block *blk) {
+static void note_phi(Gather *gather, const Inst *phi, const Block *blk) {
     ValId v[4];
     for (unsigned p = 0; p < blk->preds.n; p++)
-        for (unsigned m = 0, n = ra_values(c->f, *ir_src(c->f, phi, p), v); m < n; m++)
+        for (unsigned m = 0, n = ra_values(gather->f, *ir_src(gather->f, phi, p), v); m < n; m++)
             if (v[m].i)
-                VEC_ADD(&c->a, &c->to_phi.pairs, ((Pair){v[m].i, blk->preds.at[p].i}));
+                VEC_ADD(&gather->a, &gather->to_phi.pairs, ((Pair){v[m].i, blk->preds.at[p].i}));
 }
 
-static void gather(Gather *c, const RaCfg *g, uint32_t nvals) {
+static void gather(Gather *c, const RaCfg *cfg, uint32_t nvals) {
     c->def_in = ARENA_ARRAY(&c->a, uint32_t, nvals);
     c->read_in = ARENA_ARRAY(&c->a, uint32_t, nvals);
-    for (uint32_t k = 0; k < g->nrpo; k++) {
-        const Block *blk = ir_block(c->f, g->rpo[k]);
+    for (uint32_t k = 0; k < cfg->nrpo; k++) {
+        const Block *blk = ir_block(c->f, cfg->rpo[k]);
         for (unsigned p = 0; p < blk->insts.n; p++) {
             Inst *i = ir_inst(c->f, blk->insts.at[p]);
             if (i->op == IR_PHI)
                 note_phi(c, i, blk);
             else
-                note_reads(c, i, g->rpo[k].i);
-            note_defs(c, i, g->rpo[k].i);
+                note_reads(c, i, cfg->rpo[k].i);
+            note_defs(c, i, cfg->rpo[k].i);
         }
     }
     sort_pairs(&c->defs, &c->a, nvals);
@@ -177,25 +177,25 @@ typedef struct {
     uint32_t top;
 } Follow;
 
-static void live_out(Follow *w, uint32_t b, uint32_t v) {
-    if (w->g->rpo_index[b] == UINT32_MAX || w->out[b] == v)
+static void live_out(Follow *follow, uint32_t b, uint32_t v) {
+    if (follow->g->rpo_index[b] == UINT32_MAX || follow->out[b] == v)
         return;
-    w->out[b] = v;
-    VEC_ADD(w->keep, &w->l->out[b], v);
-    if (w->def[b] != v && w->in[b] != v) {
-        w->in[b] = v;
-        w->stack[w->top++] = b;
+    follow->out[b] = v;
+    VEC_ADD(follow->keep, &follow->l->out[b], v);
+    if (follow->def[b] != v && follow->in[b] != v) {
+        follow->in[b] = v;
+        follow->stack[follow->top++] = b;
     }
 }
 
 /* The cost is that of the sets, not of blocks times values: each value's paths are followed from its reads up
  * to its definitions. Values come in ascending order, so the sets are sorted. */
-void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l) {
+void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *live) {
     uint32_t n = f->blocks.n, nvals = f->values.n;
     Gather c = {.f = f};
     gather(&c, g, nvals);
-    *l = (RaLive){ARENA_ARRAY(a, RaSet, n), ARENA_ARRAY(a, RaSet, n), bs_new(a, nvals)};
-    Follow w = {.g = g, .keep = a, .l = l};
+    *live = (RaLive){ARENA_ARRAY(a, RaSet, n), ARENA_ARRAY(a, RaSet, n), bs_new(a, nvals)};
+    Follow w = {.g = g, .keep = a, .l = live};
     w.def = ARENA_ARRAY(&c.a, uint32_t, n);
     w.in = ARENA_ARRAY(&c.a, uint32_t, n);
     w.out = ARENA_ARRAY(&c.a, uint32_t, n);
@@ -211,8 +211,8 @@ void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l) {
             live_out(&w, c.to_phi.blocks[k], v);
         while (w.top) {
             uint32_t b = w.stack[--w.top];
-            VEC_ADD(a, &l->in[b], v);
-            bs_add(&l->any, v);
+            VEC_ADD(a, &live->in[b], v);
+            bs_add(&live->any, v);
             const Block *blk = ir_block(f, (BlockId){b});
             for (unsigned p = 0; p < blk->preds.n; p++)
                 live_out(&w, blk->preds.at[p].i, v);
@@ -221,22 +221,22 @@ void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l) {
     arena_free(&c.a);
 }
 
-bool ra_set_has(const RaSet *s, uint32_t v) {
-    uint32_t lo = 0, hi = s->n;
+bool ra_set_has(const RaSet *set, uint32_t v) {
+    uint32_t lo = 0, hi = set->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (s->at[mid] < v)
+        if (set->at[mid] < v)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo < s->n && s->at[lo] == v;
+    return lo < set->n && set->at[lo] == v;
 }
 
-void ra_set_to_bits(const RaSet *s, Bitset *bits) {
+void ra_set_to_bits(const RaSet *set, Bitset *bits) {
     bs_clear(bits);
-    for (uint32_t k = 0; k < s->n; k++)
-        bs_add(bits, s->at[k]);
+    for (uint32_t k = 0; k < set->n; k++)
+        bs_add(bits, set->at[k]);
 }
 
 /* ---- pressure ---- */
@@ -269,10 +269,11 @@ static void raise(unsigned max[RF_COUNT], const unsigned now[RF_COUNT]) {
             max[k] = now[k];
 }
 
-static void block_pressure(Function *f, const RaLive *l, BlockId b, Bitset *live, unsigned max[RF_COUNT]) {
+static void block_pressure(Function *f, const RaLive *ra_live, BlockId b, Bitset *live,
+                           unsigned max[RF_COUNT]) {
     unsigned now[RF_COUNT];
-    ra_set_to_bits(&l->out[b.i], live);
-    count_live(f, &l->out[b.i], now);
+    ra_set_to_bits(&ra_live->out[b.i], live);
+    count_live(f, &ra_live->out[b.i], now);
     raise(max, now);
     Block *blk = ir_block(f, b);
     for (unsigned p = blk->insts.n; p-- > 0;) {
@@ -293,12 +294,12 @@ static void block_pressure(Function *f, const RaLive *l, BlockId b, Bitset *live
     raise(max, now);
 }
 
-void ra_max_pressure(Function *f, const RaCfg *g, const RaLive *l, unsigned max[RF_COUNT]) {
+void ra_max_pressure(Function *f, const RaCfg *cfg, const RaLive *l, unsigned max[RF_COUNT]) {
     Arena a = {0};
     Bitset live = bs_new(&a, f->values.n);
     memset(max, 0, sizeof(unsigned) * RF_COUNT);
-    for (uint32_t k = 0; k < g->nrpo; k++)
-        block_pressure(f, l, g->rpo[k], &live, max);
+    for (uint32_t k = 0; k < cfg->nrpo; k++)
+        block_pressure(f, l, cfg->rpo[k], &live, max);
     arena_free(&a);
 }
 

@@ -39,17 +39,17 @@ static unsigned bound_of(const Function *f) {
 static unsigned smaller(unsigned a, unsigned b) { return !a ? b : !b || a < b ? a : b; }
 
 unsigned ra_limit(const Function *f, RegFile file) {
-    const TargetInfo *t = isa_target_info(f->module->target);
-    unsigned n = t->num_regs[file];
+    const TargetInfo *info = isa_target_info(f->module->target);
+    unsigned n = info->num_regs[file];
     if (file != RF_R)
         return n;
     unsigned bound = f->is_entry ? bound_of(f) : 0;
     for (unsigned k = 0; !f->is_entry && k < f->module->funcs.n; k++)
         if (f->module->funcs.at[k]->is_entry) /* whichever kernel calls it */
             bound = smaller(bound, bound_of(f->module->funcs.at[k]));
-    unsigned most = 255 - t->reserved_regs;
+    unsigned most = 255 - info->reserved_regs;
     if (bound)
-        most = smaller(most, bound > t->reserved_regs + 16u ? bound - t->reserved_regs : 16u);
+        most = smaller(most, bound > info->reserved_regs + 16u ? bound - info->reserved_regs : 16u);
     most = smaller(most, smaller(f->module->reg_limit, f->reg_limit));
     if (most < ABI_REGS && f->module->funcs.n > 1)
         most = ABI_REGS; /* calls need their fixed registers, whatever the program asks for */
@@ -65,9 +65,9 @@ RaCallee ra_callee(const Function *f, const Inst *call) {
             continue;
         StrId name = f->symrefs.at[o.value].symbol;
         for (unsigned m = 0; m < f->index; m++) { /* callees come first; others are not known yet */
-            const Function *g = f->module->funcs.at[m];
-            if (str_eq(g->name, name) && g->summary.clobbers[RF_R].w)
-                return (RaCallee){g->summary.clobbers};
+            const Function *function = f->module->funcs.at[m];
+            if (str_eq(function->name, name) && function->summary.clobbers[RF_R].w)
+                return (RaCallee){function->summary.clobbers};
         }
     }
     return (RaCallee){NULL};
@@ -79,12 +79,12 @@ bool ra_clobbers(RaCallee c, RegFile file, unsigned reg) {
     return reg < c.clobbers[file].nbits && bs_has(&c.clobbers[file], reg);
 }
 
-static void note_write(FuncSummary *s, Operand o) {
+static void note_write(FuncSummary *summary, Operand o) {
     if (o.kind != OPK_REG)
         return;
     for (unsigned c = 0; c < o.count; c++)
-        if (o.value + c < s->clobbers[o.file].nbits)
-            bs_add(&s->clobbers[o.file], o.value + c);
+        if (o.value + c < summary->clobbers[o.file].nbits)
+            bs_add(&summary->clobbers[o.file], o.value + c);
 }
 
 void ra_summarise(Function *f) {
@@ -148,10 +148,10 @@ void ra_edge_point(Function *f, BlockId from, BlockId to, BlockId *block, unsign
 
 /* ---- preparation ---- */
 
-static void drop_unreachable(Function *f, const RaCfg *g) {
+static void drop_unreachable(Function *f, const RaCfg *cfg) {
     for (unsigned k = 0; k < f->layout.n; k++) {
         BlockId b = f->layout.at[k];
-        if (g->rpo_index[b.i] != UINT32_MAX)
+        if (cfg->rpo_index[b.i] != UINT32_MAX)
             continue;
         while (ir_block(f, b)->succs.n)
             ir_remove_edge(f, b, ir_block(f, b)->succs.at[0]);
@@ -199,9 +199,9 @@ typedef struct { /* values that some constraint of the instruction has claimed *
     unsigned n;
 } Claims;
 
-static bool claimed(const Claims *c, ValId v) {
-    for (unsigned k = 0; k < c->n; k++)
-        if (c->v[k].i == v.i)
+static bool claimed(const Claims *claims, ValId v) {
+    for (unsigned k = 0; k < claims->n; k++)
+        if (claims->v[k].i == v.i)
             return true;
     return false;
 }
@@ -215,9 +215,9 @@ static bool same_tuple(const Function *f, Operand a, Operand b) {
     return true;
 }
 
-static void claim(Claims *c, ValId v) {
-    if (v.i && c->n < 64)
-        c->v[c->n++] = v;
+static void claim(Claims *claims, ValId v) {
+    if (v.i && claims->n < 64)
+        claims->v[claims->n++] = v;
 }
 
 /* Replace component c of read n by a copy made just before. */
@@ -315,10 +315,10 @@ static void scalar_moves(Function *f, InstId id) {
 static void read_copy(Function *f, InstId id, ValId old, ValId now) {
     Inst *i = ir_inst(f, id);
     for (unsigned n = 0; n < ra_num_reads(i); n++) {
-        Operand *o = ra_read(f, i, n);
+        Operand *operand = ra_read(f, i, n);
         bool tied = n >= i->nsrc && n + 1 < ra_num_reads(i);
-        if (!tied && o->kind == OPK_VAL && o->count == 1 && o->value == old.i)
-            o->value = now.i;
+        if (!tied && operand->kind == OPK_VAL && operand->count == 1 && operand->value == old.i)
+            operand->value = now.i;
     }
 }
 

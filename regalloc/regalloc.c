@@ -17,7 +17,7 @@ static void strip(Function *f) {
     }
 }
 
-bool pass_colour(Function *f, Diags *d);
+bool pass_colour(Function *f, Diags *diags);
 bool pass_colour(Function *f, Diags *d) {
     if (!f->entry.i)
         return true; /* declaration only */

@@ -22,7 +22,7 @@ typedef struct { /* what analyses know of the control flow graph; index is the b
     uint32_t *depth;     /* loop nesting */
     BlockId *header;     /* innermost loop's header, 0 none */
 } RaCfg;
-void ra_cfg(Function *f, Arena *a, RaCfg *g);
+void ra_cfg(Function *f, Arena *arena, RaCfg *cfg);
 
 typedef VEC(uint32_t) RaSet; /* values, ascending */
 typedef struct { /* liveness over all files, by block; phi results are not live-in, phi operands are live-out
@@ -30,14 +30,14 @@ typedef struct { /* liveness over all files, by block; phi results are not live-
     RaSet *in, *out;
     Bitset any; /* live into some block */
 } RaLive;
-bool ra_set_has(const RaSet *s, uint32_t v);
-void ra_set_to_bits(const RaSet *s, Bitset *bits);
-void ra_live(Function *f, const RaCfg *g, Arena *a, RaLive *l);
+bool ra_set_has(const RaSet *set, uint32_t v);
+void ra_set_to_bits(const RaSet *set, Bitset *bits);
+void ra_live(Function *f, const RaCfg *cfg, Arena *arena, RaLive *live);
 
 /* Most values of each file that are live at one point. */
-void ra_max_pressure(Function *f, const RaCfg *g, const RaLive *l, unsigned max[RF_COUNT]);
+void ra_max_pressure(Function *f, const RaCfg *cfg, const RaLive *live, unsigned max[RF_COUNT]);
 /* Most values of one file live at one point of block b. */
-unsigned ra_block_pressure(Function *f, const RaLive *l, BlockId b, RegFile file);
+unsigned ra_block_pressure(Function *f, const RaLive *live, BlockId b, RegFile file);
 
 /* Values of an operand (holes of a vector are 0); returns how many, 0 if it is not a value. */
 static inline unsigned ra_values(const Function *f, Operand o, ValId v[4]) {
@@ -97,12 +97,12 @@ typedef struct {        /* what the checker compares the result with */
     RaLive live;
 } RaRecord;
 
-bool ra_prepare(Function *f, Diags *d);
+bool ra_prepare(Function *f, Diags *diags);
 /* Adds the phis that went to memory to rec->phis (allocated in `a`). */
-bool ra_spill(Function *f, Arena *a, RaRecord *rec, Diags *d);
-bool ra_colour(Function *f, Arena *a, RaRecord *rec, Diags *d);
+bool ra_spill(Function *f, Arena *a, RaRecord *rec, Diags *diags);
+bool ra_colour(Function *f, Arena *arena, RaRecord *rec, Diags *diags);
 /* Independent check of a colouring; reports E0702. */
-bool ra_check(Function *f, const RaRecord *rec, Diags *d);
+bool ra_check(Function *f, const RaRecord *rec, Diags *diags);
 
 /* FuncSummary.clobbers from the physical instructions and the callees. */
 void ra_summarise(Function *f);

@@ -11,25 +11,25 @@
 
 /* ---- the set in registers ---- */
 
-static void w_add(Spill *s, uint32_t v) {
-    s->nw += !bs_has(&s->w, v);
-    bs_add(&s->w, v);
+static void w_add(Spill *spill, uint32_t v) {
+    spill->nw += !bs_has(&spill->w, v);
+    bs_add(&spill->w, v);
 }
 
-static void w_del(Spill *s, uint32_t v) {
-    s->nw -= bs_has(&s->w, v);
-    bs_del(&s->w, v);
+static void w_del(Spill *spill, uint32_t v) {
+    spill->nw -= bs_has(&spill->w, v);
+    bs_del(&spill->w, v);
 }
 
 /* Evict until at most `room` values are in registers; those in `keep` stay. */
-static void evict(Spill *s, BlockId b, uint32_t at, unsigned room, const Bitset *keep) {
-    while (s->nw > room) {
+static void evict(Spill *spill, BlockId b, uint32_t at, unsigned room, const Bitset *keep) {
+    while (spill->nw > room) {
         uint32_t worst = 0, worst_use = 0;
-        BS_EACH(v, &s->w) {
-            if (bs_has(keep, v) || s->f->values.at[v].fixed_reg >= 0)
+        BS_EACH(v, &spill->w) {
+            if (bs_has(keep, v) || spill->f->values.at[v].fixed_reg >= 0)
                 continue;
-            uint32_t use = spill_next_use(s, b, at, v);
-            if (s->remat[v].i && use < SPILL_FAR)
+            uint32_t use = spill_next_use(spill, b, at, v);
+            if (spill->remat[v].i && use < SPILL_FAR)
                 use = use * 4 + 64; /* making it again costs less than memory */
             if (!worst || use > worst_use) {
                 worst = v;
@@ -38,25 +38,25 @@ static void evict(Spill *s, BlockId b, uint32_t at, unsigned room, const Bitset 
         }
         if (!worst)
             return; /* colouring reports it if it matters */
-        w_del(s, worst);
+        w_del(spill, worst);
     }
 }
 
 /* ---- one block ---- */
 
-static void queue_uses(Spill *s, BlockId b) {
-    Function *f = s->f;
+static void queue_uses(Spill *spill, BlockId b) {
+    Function *f = spill->f;
     const Block *blk = ir_block(f, b);
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
         for (unsigned n = 0; i->op != IR_PHI && n < ra_num_reads(i); n++) {
             ValId v[4];
             for (unsigned c = 0, k = ra_values(f, *ra_read(f, i, n), v); c < k; c++) {
-                if (!spill_in_file(s, v[c]) || (s->uses[v[c].i] && s->uses[v[c].i]->at == p))
+                if (!spill_in_file(spill, v[c]) || (spill->uses[v[c].i] && spill->uses[v[c].i]->at == p))
                     continue;
-                UseNode *u = ARENA_NEW(s->a, UseNode);
-                *u = (UseNode){s->uses[v[c].i], p};
-                s->uses[v[c].i] = u;
+                UseNode *u = ARENA_NEW(spill->a, UseNode);
+                *u = (UseNode){spill->uses[v[c].i], p};
+                spill->uses[v[c].i] = u;
             }
         }
     }
@@ -70,13 +70,13 @@ typedef struct {
     unsigned slack_before, slack_after, left_by_call;
 } Demand;
 
-static Demand demand(const Spill *s, const Inst *i) {
-    Function *f = s->f;
-    Demand d = {0, 0, s->room};
+static Demand demand(const Spill *spill, const Inst *i) {
+    Function *f = spill->f;
+    Demand d = {0, 0, spill->room};
     bool vectors = false;
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand o = *ir_dst(f, i, k);
-        if (o.kind == OPK_VAL && o.file == s->file && o.count > 1) {
+        if (o.kind == OPK_VAL && o.file == spill->file && o.count > 1) {
             vectors = true;
             if (!(i->flags & IF_TIED) || ir_tied(f, i, k)->kind != OPK_VAL)
                 d.slack_before += rounded(o.count); /* placed beside the sources */
@@ -85,26 +85,27 @@ static Demand demand(const Spill *s, const Inst *i) {
     }
     for (unsigned k = 0; k < i->nsrc; k++) {
         Operand o = *ir_src(f, i, k);
-        if (o.kind == OPK_VAL && o.file == s->file && o.count > 1) {
+        if (o.kind == OPK_VAL && o.file == spill->file && o.count > 1) {
             vectors = true;
             d.slack_before += rounded(o.count) - o.count;
         }
     }
-    if (vectors && s->file == RF_R) /* R0 is no half of a pair, nor R0-R3 a quad */
+    if (vectors && spill->file == RF_R) /* R0 is no half of a pair, nor R0-R3 a quad */
         d.slack_before += 2, d.slack_after += 2;
     if (i->op == OT_CALL) {
         RaCallee c = ra_callee(f, i);
         d.left_by_call = 0;
-        for (unsigned r = 0; r < s->limit; r++)
-            d.left_by_call += ra_is_allocatable(s->file, r, s->limit) && !ra_clobbers(c, s->file, r);
-        if (d.left_by_call > s->room)
-            d.left_by_call = s->room;
+        for (unsigned r = 0; r < spill->limit; r++)
+            d.left_by_call +=
+                ra_is_allocatable(spill->file, r, spill->limit) && !ra_clobbers(c, spill->file, r);
+        if (d.left_by_call > spill->room)
+            d.left_by_call = spill->room;
         for (unsigned k = 0; k < i->nsrc; k++) { /* arguments are in the way */
             ValId v[4];
             for (unsigned n = 0, m = ra_values(f, *ir_src(f, i, k), v); n < m; n++)
-                if (spill_in_file(s, v[n]) && d.left_by_call &&
+                if (spill_in_file(spill, v[n]) && d.left_by_call &&
                     (f->values.at[v[n].i].fixed_reg < 0 ||
-                     !ra_clobbers(c, s->file, (unsigned)f->values.at[v[n].i].fixed_reg)))
+                     !ra_clobbers(c, spill->file, (unsigned)f->values.at[v[n].i].fixed_reg)))
                     d.left_by_call--;
         }
     }
@@ -113,59 +114,59 @@ static Demand demand(const Spill *s, const Inst *i) {
 
 static unsigned less(unsigned a, unsigned b) { return a > b ? a - b : 0; }
 
-static void walk_inst(Spill *s, BlockId b, uint32_t at, InstId id, Bitset *keep, RaInsts *out) {
-    Function *f = s->f;
-    Demand need = demand(s, ir_inst(f, id));
+static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *keep, RaInsts *out) {
+    Function *f = spill->f;
+    Demand need = demand(spill, ir_inst(f, id));
     LocId loc = ir_inst(f, id)->loc;
     ValId v[4];
     bs_clear(keep);
     for (unsigned n = 0; n < ra_num_reads(ir_inst(f, id)); n++)
         for (unsigned c = 0, k = ra_values(f, *ra_read(f, ir_inst(f, id), n), v); c < k; c++)
-            if (spill_in_file(s, v[c]))
+            if (spill_in_file(spill, v[c]))
                 bs_add(keep, v[c].i);
     unsigned missing = 0;
     BS_EACH(k, keep)
-    missing += !bs_has(&s->w, k);
-    evict(s, b, at, less(s->room, need.slack_before + missing), keep);
+    missing += !bs_has(&spill->w, k);
+    evict(spill, b, at, less(spill->room, need.slack_before + missing), keep);
     BS_EACH(k, keep) {
-        if (!bs_has(&s->w, k)) {
-            spill_reload(s, k, out, loc);
-            w_add(s, k);
+        if (!bs_has(&spill->w, k)) {
+            spill_reload(spill, k, out, loc);
+            w_add(spill, k);
         }
-        if (s->uses[k] && s->uses[k]->at == at)
-            s->uses[k] = s->uses[k]->next;
-        if (!s->uses[k] && !ra_set_has(&s->live.out[b.i], k))
-            w_del(s, k); /* last use */
+        if (spill->uses[k] && spill->uses[k]->at == at)
+            spill->uses[k] = spill->uses[k]->next;
+        if (!spill->uses[k] && !ra_set_has(&spill->live.out[b.i], k))
+            w_del(spill, k); /* last use */
     }
     bs_clear(keep);
     unsigned made = 0;
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++)
         for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
-            if (spill_in_file(s, v[c])) {
+            if (spill_in_file(spill, v[c])) {
                 made++;
                 bs_add(keep, v[c].i);
             }
-    unsigned through = less(s->room, made + need.slack_after);
+    unsigned through = less(spill->room, made + need.slack_after);
     if (ir_inst(f, id)->op == OT_CALL && need.left_by_call < through)
         through = need.left_by_call;
-    evict(s, b, at + 1, through, keep); /* what lives through */
+    evict(spill, b, at + 1, through, keep); /* what lives through */
     VEC_ADD(f->arena, out, id);
     BS_EACH(k, keep)
-    if (s->uses[k] || ra_set_has(&s->live.out[b.i], k))
-        w_add(s, k);
+    if (spill->uses[k] || ra_set_has(&spill->live.out[b.i], k))
+        w_add(spill, k);
 }
 
-static void keep_values(Spill *s, Values *to) {
-    BS_EACH(v, &s->w)
-    VEC_ADD(s->a, &to->at, v);
+static void keep_values(Spill *spill, Values *to) {
+    BS_EACH(v, &spill->w)
+    VEC_ADD(spill->a, &to->at, v);
 }
 
-static void walk_block(Spill *s, BlockId b, Bitset *keep) {
-    Function *f = s->f;
-    bs_clear(&s->w);
-    s->nw = 0;
-    for (unsigned k = 0; k < s->w_in[b.i].at.n; k++)
-        w_add(s, s->w_in[b.i].at.at[k]);
+static void walk_block(Spill *spill, BlockId b, Bitset *keep) {
+    Function *f = spill->f;
+    bs_clear(&spill->w);
+    spill->nw = 0;
+    for (unsigned k = 0; k < spill->w_in[b.i].at.n; k++)
+        w_add(spill, spill->w_in[b.i].at.at[k]);
     RaInsts out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
@@ -173,14 +174,14 @@ static void walk_block(Spill *s, BlockId b, Bitset *keep) {
         if (ir_inst(f, id)->op == IR_PHI)
             VEC_ADD(f->arena, &out, id);
         else
-            walk_inst(s, b, p, id, keep, &out);
+            walk_inst(spill, b, p, id, keep, &out);
     }
-    BS_EACH(v, &s->w)
-    if (!ra_set_has(&s->live.out[b.i], v))
-        w_del(s, v);
-    keep_values(s, &s->w_out[b.i]);
+    BS_EACH(v, &spill->w)
+    if (!ra_set_has(&spill->live.out[b.i], v))
+        w_del(spill, v);
+    keep_values(spill, &spill->w_out[b.i]);
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
-    s->done[b.i] = true;
+    spill->done[b.i] = true;
 }
 
 /* ---- what is in registers where a block starts ---- */
@@ -190,70 +191,70 @@ typedef struct {
 } Candidate;
 
 static int by_rank(const void *a, const void *b) {
-    const Candidate *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return x->value < y->value ? -1 : x->value > y->value;
+    const Candidate *candidate = a, *y = b;
+    if (candidate->rank != y->rank)
+        return candidate->rank < y->rank ? -1 : 1;
+    return candidate->value < y->value ? -1 : candidate->value > y->value;
 }
 
 /* Registers that values which only live through the loop may keep. */
-static unsigned spare_in_loop(Spill *s, BlockId header) {
+static unsigned spare_in_loop(Spill *spill, BlockId header) {
     unsigned most = 0, through = 0;
-    for (uint32_t k = 0; k < s->g.nrpo; k++) {
-        BlockId m = s->g.rpo[k], h = s->g.header[m.i];
-        if (h.i != header.i && s->g.rpo_index[m.i] < s->g.rpo_index[header.i])
+    for (uint32_t k = 0; k < spill->g.nrpo; k++) {
+        BlockId m = spill->g.rpo[k], h = spill->g.header[m.i];
+        if (h.i != header.i && spill->g.rpo_index[m.i] < spill->g.rpo_index[header.i])
             continue;
-        if (h.i != header.i && s->g.depth[m.i] <= s->g.depth[header.i])
+        if (h.i != header.i && spill->g.depth[m.i] <= spill->g.depth[header.i])
             continue;
-        unsigned here = ra_block_pressure(s->f, &s->live, m, s->file);
+        unsigned here = ra_block_pressure(spill->f, &spill->live, m, spill->file);
         most = here > most ? here : most;
     }
-    for (uint32_t k = 0; k < s->live.in[header.i].n; k++) {
-        uint32_t v = s->live.in[header.i].at[k], *d = spill_dist_at(s, header.i, v);
-        through += spill_in_file(s, (ValId){v}) && d && *d >= SPILL_LOOP_EXIT;
+    for (uint32_t k = 0; k < spill->live.in[header.i].n; k++) {
+        uint32_t v = spill->live.in[header.i].at[k], *d = spill_dist_at(spill, header.i, v);
+        through += spill_in_file(spill, (ValId){v}) && d && *d >= SPILL_LOOP_EXIT;
     }
     unsigned used = less(most, through);
-    return less(s->room, used);
+    return less(spill->room, used);
 }
 
-static void choose_entry(Spill *s, BlockId b) {
-    Function *f = s->f;
+static void choose_entry(Spill *spill, BlockId b) {
+    Function *f = spill->f;
     const Block *blk = ir_block(f, b);
     bool header = false;
     for (unsigned p = 0; p < blk->preds.n; p++)
-        header |= !s->done[blk->preds.at[p].i];
+        header |= !spill->done[blk->preds.at[p].i];
     VEC(Candidate) list = {0};
-    for (uint32_t k = 0; k < s->live.in[b.i].n; k++) {
-        uint32_t v = s->live.in[b.i].at[k];
-        if (!spill_in_file(s, (ValId){v}))
+    for (uint32_t k = 0; k < spill->live.in[b.i].n; k++) {
+        uint32_t v = spill->live.in[b.i].at[k];
+        if (!spill_in_file(spill, (ValId){v}))
             continue;
         unsigned have = 0;
         for (unsigned p = 0; p < blk->preds.n; p++)
-            have += s->done[blk->preds.at[p].i] && spill_has_value(&s->w_out[blk->preds.at[p].i], v);
-        uint32_t *d = spill_dist_at(s, b.i, v), rank = d ? *d : SPILL_EDGE;
+            have += spill->done[blk->preds.at[p].i] && spill_has_value(&spill->w_out[blk->preds.at[p].i], v);
+        uint32_t *d = spill_dist_at(spill, b.i, v), rank = d ? *d : SPILL_EDGE;
         if (!header && have == 0 && blk->preds.n)
             continue; /* in no register: reload at its use */
         if (f->values.at[v].fixed_reg >= 0)
             rank = 0;
         else if (!header && have < blk->preds.n)
             rank += SPILL_LOOP_EXIT / 2;
-        VEC_ADD(s->a, &list, ((Candidate){v, rank}));
+        VEC_ADD(spill->a, &list, ((Candidate){v, rank}));
     }
     for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
         ValId v = ir_operand_value(f, *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0), 0);
-        if (spill_in_file(s, v))
-            VEC_ADD(s->a, &list, ((Candidate){v.i, spill_next_use(s, b, 0, v.i)}));
+        if (spill_in_file(spill, v))
+            VEC_ADD(spill->a, &list, ((Candidate){v.i, spill_next_use(spill, b, 0, v.i)}));
     }
     if (list.n)
         qsort(list.at, list.n, sizeof *list.at, by_rank);
-    unsigned spare = header && list.n > s->room ? spare_in_loop(s, b) : s->room;
-    for (unsigned k = 0; k < list.n && s->w_in[b.i].at.n < s->room; k++) {
+    unsigned spare = header && list.n > spill->room ? spare_in_loop(spill, b) : spill->room;
+    for (unsigned k = 0; k < list.n && spill->w_in[b.i].at.n < spill->room; k++) {
         if (header && list.at[k].rank >= SPILL_LOOP_EXIT) {
             if (!spare)
                 break;
             spare--;
         }
-        VEC_ADD(s->a, &s->w_in[b.i].at, list.at[k].value);
+        VEC_ADD(spill->a, &spill->w_in[b.i].at, list.at[k].value);
     }
 }
 
@@ -284,21 +285,22 @@ static Facts analyse(Function *f, Arena *a, RaRecord *rec) {
     return x;
 }
 
-static bool too_high(Function *f, Spill *s, const Facts *x) {
-    s->nvals = f->values.n;
-    if (x->max[s->file] > s->room)
+static bool too_high(Function *f, Spill *spill, const Facts *facts) {
+    spill->nvals = f->values.n;
+    if (facts->max[spill->file] > spill->room)
         return true;
-    bool vectors = s->file == RF_R || s->file == RF_UR;
-    if (!x->max[s->file] || (!x->calls && (!vectors || x->max[s->file] + x->slack <= s->room)))
+    bool vectors = spill->file == RF_R || spill->file == RF_UR;
+    if (!facts->max[spill->file] ||
+        (!facts->calls && (!vectors || facts->max[spill->file] + facts->slack <= spill->room)))
         return false;
     /* Vectors and calls may need more than the sum says. */
-    Bitset now = bs_new(s->a, f->values.n);
-    for (uint32_t k = 0; k < s->g.nrpo; k++) {
-        BlockId b = s->g.rpo[k];
-        ra_set_to_bits(&s->live.out[b.i], &now);
+    Bitset now = bs_new(spill->a, f->values.n);
+    for (uint32_t k = 0; k < spill->g.nrpo; k++) {
+        BlockId b = spill->g.rpo[k];
+        ra_set_to_bits(&spill->live.out[b.i], &now);
         unsigned n = 0;
         BS_EACH(v, &now)
-        n += spill_in_file(s, (ValId){v});
+        n += spill_in_file(spill, (ValId){v});
         Block *blk = ir_block(f, b);
         for (unsigned p = blk->insts.n; p-- > 0;) {
             Inst *i = ir_inst(f, blk->insts.at[p]);
@@ -308,21 +310,21 @@ static bool too_high(Function *f, Spill *s, const Facts *x) {
                 break;
             for (unsigned d = 0; d < i->ndst; d++)
                 for (unsigned c = 0, m = ra_values(f, *ir_dst(f, i, d), v); c < m; c++)
-                    if (spill_in_file(s, v[c])) {
+                    if (spill_in_file(spill, v[c])) {
                         made++;
                         n -= bs_has(&now, v[c].i);
                         bs_del(&now, v[c].i);
                     }
-            Demand need = demand(s, i);
-            if (n + made + need.slack_after > s->room || (i->op == OT_CALL && n > need.left_by_call))
+            Demand need = demand(spill, i);
+            if (n + made + need.slack_after > spill->room || (i->op == OT_CALL && n > need.left_by_call))
                 return true;
             for (unsigned r = 0; r < ra_num_reads(i); r++)
                 for (unsigned c = 0, m = ra_values(f, *ra_read(f, i, r), v); c < m; c++)
-                    if (spill_in_file(s, v[c])) {
+                    if (spill_in_file(spill, v[c])) {
                         n += !bs_has(&now, v[c].i);
                         bs_add(&now, v[c].i);
                     }
-            if (n + need.slack_before > s->room)
+            if (n + need.slack_before > spill->room)
                 return true;
         }
     }

@@ -25,35 +25,36 @@ static bool read_by_phis(Function *f, BlockId b, uint32_t v) {
 }
 
 /* R phi in memory: bring operand `src` into the slot. */
-static void store_operand(Spill *s, Operand src, uint32_t slot, Values *have, RaInsts *out, LocId loc) {
-    Function *f = s->f;
+static void store_operand(Spill *spill, Operand src, uint32_t slot, Values *have, RaInsts *out, LocId loc) {
+    Function *f = spill->f;
     if (src.kind != OPK_VAL) {
         Operand temp = ir_val(f, ir_value_new(f, RF_R));
-        spill_add(s, out, spill_make_copy(f, temp, src), loc);
+        spill_add(spill, out, spill_make_copy(f, temp, src), loc);
         src = temp;
     } else if (!spill_has_value(have, src.value)) {
-        spill_reload(s, src.value, out, loc);
+        spill_reload(spill, src.value, out, loc);
     }
-    spill_add(s, out, spill_make(f, IR_SPILL, 0, 2, src, op_imm(slot)), loc);
+    spill_add(spill, out, spill_make(f, IR_SPILL, 0, 2, src, op_imm(slot)), loc);
 }
 
 /* The other files: the phi becomes one of home values; its operand from this edge. */
-static Operand home_operand(Spill *s, Operand src, Values *have, RaInsts *out, LocId loc) {
-    Function *f = s->f;
-    if (src.kind == OPK_VAL && !spill_has_value(have, src.value) && !s->remat[src.value].i) {
-        bs_add(&s->spilled, src.value);
-        return ir_val(f, spill_home_value(s, src.value));
+static Operand home_operand(Spill *spill, Operand src, Values *have, RaInsts *out, LocId loc) {
+    Function *f = spill->f;
+    if (src.kind == OPK_VAL && !spill_has_value(have, src.value) && !spill->remat[src.value].i) {
+        bs_add(&spill->spilled, src.value);
+        return ir_val(f, spill_home_value(spill, src.value));
     }
     if (src.kind == OPK_VAL && !spill_has_value(have, src.value))
-        spill_reload(s, src.value, out, loc);
-    Operand temp = ir_val(f, ir_value_new(f, spill_home_file(s->file)));
-    spill_add(s, out, spill_make_copy(f, temp, src), loc);
+        spill_reload(spill, src.value, out, loc);
+    Operand temp = ir_val(f, ir_value_new(f, spill_home_file(spill->file)));
+    spill_add(spill, out, spill_make_copy(f, temp, src), loc);
     return temp;
 }
 
-static void edge_code(Spill *s, BlockId from, BlockId to, unsigned pred, uint32_t *phi_slot, RaInsts *out) {
-    Function *f = s->f;
-    Values *have = &s->w_out[from.i], *want = &s->w_in[to.i];
+static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uint32_t *phi_slot,
+                      RaInsts *out) {
+    Function *f = spill->f;
+    Values *have = &spill->w_out[from.i], *want = &spill->w_in[to.i];
     const Block *fb = ir_block(f, from);
     LocId loc = fb->insts.n ? ir_inst(f, fb->insts.at[fb->insts.n - 1])->loc : (LocId){0};
     for (unsigned p = 0; p < ir_block(f, to)->insts.n; p++) { /* phis in memory first */
@@ -61,36 +62,36 @@ static void edge_code(Spill *s, BlockId from, BlockId to, unsigned pred, uint32_
         if (ir_inst(f, id)->op != IR_PHI)
             break;
         uint32_t v = ir_dst(f, ir_inst(f, id), 0)->value;
-        if (!bs_has(&s->in_memory, v))
+        if (!bs_has(&spill->in_memory, v))
             continue;
         Operand src = *ir_src(f, ir_inst(f, id), pred);
-        if (s->file == RF_R)
-            store_operand(s, src, phi_slot[v] - 1, have, out, loc);
+        if (spill->file == RF_R)
+            store_operand(spill, src, phi_slot[v] - 1, have, out, loc);
         else {
-            Operand now = home_operand(s, src, have, out, loc);
+            Operand now = home_operand(spill, src, have, out, loc);
             *ir_src(f, ir_inst(f, id), pred) = now; /* the phi itself changes its file later */
         }
     }
     for (unsigned k = 0; k < want->at.n; k++)
         if (!is_phi_of(f, to, want->at.at[k]) && !spill_has_value(have, want->at.at[k]))
-            spill_reload(s, want->at.at[k], out, loc);
+            spill_reload(spill, want->at.at[k], out, loc);
     for (unsigned p = 0; p < ir_block(f, to)->insts.n; p++) {
         const Inst *i = ir_inst(f, ir_block(f, to)->insts.at[p]);
         if (i->op != IR_PHI)
             break;
         Operand dst = *ir_dst(f, i, 0), src = *ir_src(f, i, pred);
-        if (dst.file != s->file || bs_has(&s->in_memory, dst.value) || src.kind != OPK_VAL)
+        if (dst.file != spill->file || bs_has(&spill->in_memory, dst.value) || src.kind != OPK_VAL)
             continue;
         bool twice = false; /* loaded for another phi, or as a value that lives on */
         for (unsigned q = 0; q < p; q++) {
             const Inst *j = ir_inst(f, ir_block(f, to)->insts.at[q]);
             uint32_t jv = ir_dst(f, j, 0)->value;
-            twice |= !bs_has(&s->in_memory, jv) && ir_src(f, j, pred)->kind == OPK_VAL &&
+            twice |= !bs_has(&spill->in_memory, jv) && ir_src(f, j, pred)->kind == OPK_VAL &&
                      ir_src(f, j, pred)->value == src.value;
         }
         bool lives_on = spill_has_value(want, src.value) && !is_phi_of(f, to, src.value);
         if (!twice && !lives_on && !spill_has_value(have, src.value))
-            spill_reload(s, src.value, out, loc);
+            spill_reload(spill, src.value, out, loc);
     }
 }
 
@@ -105,14 +106,14 @@ static void insert_list(Function *f, BlockId b, unsigned at, const RaInsts *list
     memcpy(&ir_block(f, b)->insts, &now, sizeof now);
 }
 
-void spill_connect_edges(Spill *s, uint32_t *phi_slot) {
-    Function *f = s->f;
-    for (uint32_t k = 0; k < s->g.nrpo; k++) {
-        BlockId to = s->g.rpo[k];
+void spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
+    Function *f = spill->f;
+    for (uint32_t k = 0; k < spill->g.nrpo; k++) {
+        BlockId to = spill->g.rpo[k];
         for (unsigned p = 0; p < ir_block(f, to)->preds.n; p++) {
             BlockId from = ir_block(f, to)->preds.at[p];
             RaInsts out = {0};
-            edge_code(s, from, to, p, phi_slot, &out);
+            edge_code(spill, from, to, p, phi_slot, &out);
             if (!out.n)
                 continue;
             BlockId at;
@@ -126,27 +127,27 @@ void spill_connect_edges(Spill *s, uint32_t *phi_slot) {
 /* ---- stores and phis, at the end ---- */
 
 /* A phi whose operands arrive in `slot` but whose home is another: move it there. */
-static void move_home(Spill *s, uint32_t v, uint32_t slot, RaInsts *out, LocId loc) {
-    Operand val = ir_val(s->f, (ValId){v});
-    spill_add(s, out, spill_make(s->f, IR_RELOAD, 1, 1, val, op_imm(slot)), loc);
-    spill_add(s, out, spill_make(s->f, IR_SPILL, 0, 2, val, op_imm(spill_home_slot(s, v))), loc);
+static void move_home(Spill *spill, uint32_t v, uint32_t slot, RaInsts *out, LocId loc) {
+    Operand val = ir_val(spill->f, (ValId){v});
+    spill_add(spill, out, spill_make(spill->f, IR_RELOAD, 1, 1, val, op_imm(slot)), loc);
+    spill_add(spill, out, spill_make(spill->f, IR_SPILL, 0, 2, val, op_imm(spill_home_slot(spill, v))), loc);
 }
 
-static void store_results(Spill *s, InstId id, RaInsts *out) {
-    Function *f = s->f;
+static void store_results(Spill *spill, InstId id, RaInsts *out) {
+    Function *f = spill->f;
     LocId loc = ir_inst(f, id)->loc;
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++) {
         ValId v[4];
         for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
-            if (spill_in_file(s, v[c]) && v[c].i < s->nvals && bs_has(&s->spilled, v[c].i) &&
-                !s->remat[v[c].i].i)
-                spill_store_home(s, v[c].i, out, loc);
+            if (spill_in_file(spill, v[c]) && v[c].i < spill->nvals && bs_has(&spill->spilled, v[c].i) &&
+                !spill->remat[v[c].i].i)
+                spill_store_home(spill, v[c].i, out, loc);
     }
 }
 
 /* What the block's phis need goes behind a leading BSYNC, so that a join keeps its shape. */
-void spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before) {
-    Function *f = s->f;
+void spill_finish_block(Spill *spill, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before) {
+    Function *f = spill->f;
     RaInsts now = {0}, head = {0};
     bool flushed = false;
     unsigned n = ir_block(f, b)->insts.n;
@@ -156,15 +157,15 @@ void spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t 
         unsigned op = ir_inst(f, id)->op;
         if (op == IR_PHI) {
             uint32_t v = ir_dst(f, ir_inst(f, id), 0)->value;
-            if (ir_dst(f, ir_inst(f, id), 0)->file != s->file || !bs_has(&s->in_memory, v)) {
+            if (ir_dst(f, ir_inst(f, id), 0)->file != spill->file || !bs_has(&spill->in_memory, v)) {
                 VEC_ADD(f->arena, &now, id);
-                store_results(s, id, &head);
-            } else if (s->file != RF_R) {
-                Operand home = ir_val(f, spill_home_value(s, v));
+                store_results(spill, id, &head);
+            } else if (spill->file != RF_R) {
+                Operand home = ir_val(f, spill_home_value(spill, v));
                 *ir_dst(f, ir_inst(f, id), 0) = home;
                 VEC_ADD(f->arena, &now, id);
-            } else if (phi_slot[v] != s->home_slot[v]) {
-                move_home(s, v, phi_slot[v] - 1, &head, loc);
+            } else if (phi_slot[v] != spill->home_slot[v]) {
+                move_home(spill, v, phi_slot[v] - 1, &head, loc);
             }
             continue;
         }
@@ -173,26 +174,26 @@ void spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t 
         flushed |= op != OT_BSYNC;
         VEC_ADD(f->arena, &now, id);
         if (id.i < ninsts_before)
-            store_results(s, id, &now);
+            store_results(spill, id, &now);
     }
     memcpy(&ir_block(f, b)->insts, &now, sizeof now);
 }
 
 /* Decide which phis stay in memory; gives those of R the slot in which their operands arrive. */
-void spill_place_phis(Spill *s, uint32_t *phi_slot, Arena *a, RaRecord *rec) {
-    Function *f = s->f;
-    for (uint32_t k = 0; k < s->g.nrpo; k++) {
-        BlockId b = s->g.rpo[k];
+void spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *a, RaRecord *rec) {
+    Function *f = spill->f;
+    for (uint32_t k = 0; k < spill->g.nrpo; k++) {
+        BlockId b = spill->g.rpo[k];
         const Block *blk = ir_block(f, b);
         for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
             Operand dst = *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0);
-            if (dst.file != s->file || spill_has_value(&s->w_in[b.i], dst.value))
+            if (dst.file != spill->file || spill_has_value(&spill->w_in[b.i], dst.value))
                 continue;
-            bs_add(&s->in_memory, dst.value);
-            bs_add(&s->spilled, dst.value);
-            if (s->file != RF_R)
+            bs_add(&spill->in_memory, dst.value);
+            bs_add(&spill->spilled, dst.value);
+            if (spill->file != RF_R)
                 continue;
-            uint32_t home = spill_home_slot(s, dst.value);
+            uint32_t home = spill_home_slot(spill, dst.value);
             if (read_by_phis(f, b, dst.value)) {
                 home = f->spill_bytes;
                 f->spill_bytes += 4;

@@ -25,40 +25,40 @@ static bool repeatable(Function *f, InstId id) {
             (kind == OPK_REG && (ir_src(f, i, 0)->value == REG_RZ || ir_src(f, i, 0)->file == RF_P)));
 }
 
-void spill_find_repeatable(Spill *s) {
-    Function *f = s->f;
-    for (uint32_t k = 0; k < s->g.nrpo; k++) {
-        const Block *b = ir_block(f, s->g.rpo[k]);
+void spill_find_repeatable(Spill *spill) {
+    Function *f = spill->f;
+    for (uint32_t k = 0; k < spill->g.nrpo; k++) {
+        const Block *b = ir_block(f, spill->g.rpo[k]);
         for (unsigned p = 0; p < b->insts.n; p++) {
             Inst *i = ir_inst(f, b->insts.at[p]);
             ValId v[4];
             if (i->ndst == 1 && ra_values(f, *ir_dst(f, i, 0), v) == 1 && v[0].i &&
-                f->values.at[v[0].i].file == s->file && f->values.at[v[0].i].fixed_reg < 0 &&
+                f->values.at[v[0].i].file == spill->file && f->values.at[v[0].i].fixed_reg < 0 &&
                 repeatable(f, b->insts.at[p]))
-                s->remat[v[0].i] = b->insts.at[p];
+                spill->remat[v[0].i] = b->insts.at[p];
         }
     }
 }
 
 RegFile spill_home_file(RegFile file) { return file == RF_UP ? RF_UR : RF_R; }
 
-ValId spill_home_value(Spill *s, uint32_t v) {
-    if (!s->home_value[v].i) {
-        ValId h = ir_value_new(s->f, spill_home_file(s->file));
-        *ir_value(s->f, h) = (Value){.file = (uint8_t)spill_home_file(s->file),
-                                     .fixed_reg = -1,
-                                     .uniform = s->f->values.at[v].uniform};
-        s->home_value[v] = h;
+ValId spill_home_value(Spill *spill, uint32_t v) {
+    if (!spill->home_value[v].i) {
+        ValId h = ir_value_new(spill->f, spill_home_file(spill->file));
+        *ir_value(spill->f, h) = (Value){.file = (uint8_t)spill_home_file(spill->file),
+                                         .fixed_reg = -1,
+                                         .uniform = spill->f->values.at[v].uniform};
+        spill->home_value[v] = h;
     }
-    return s->home_value[v];
+    return spill->home_value[v];
 }
 
-uint32_t spill_home_slot(Spill *s, uint32_t v) {
-    if (!s->home_slot[v]) {
-        s->home_slot[v] = s->f->spill_bytes + 1;
-        s->f->spill_bytes += 4;
+uint32_t spill_home_slot(Spill *spill, uint32_t v) {
+    if (!spill->home_slot[v]) {
+        spill->home_slot[v] = spill->f->spill_bytes + 1;
+        spill->f->spill_bytes += 4;
     }
-    return s->home_slot[v] - 1;
+    return spill->home_slot[v] - 1;
 }
 
 InstId spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operand first, Operand second) {
@@ -75,39 +75,40 @@ InstId spill_make_copy(Function *f, Operand dst, Operand src) {
     return spill_make(f, IR_COPY, 1, 1, dst, src);
 }
 
-void spill_add(Spill *s, RaInsts *out, InstId id, LocId loc) {
-    ir_inst(s->f, id)->loc = loc;
-    VEC_ADD(s->f->arena, out, id);
+void spill_add(Spill *spill, RaInsts *out, InstId id, LocId loc) {
+    ir_inst(spill->f, id)->loc = loc;
+    VEC_ADD(spill->f->arena, out, id);
 }
 
-void spill_store_home(Spill *s, uint32_t v, RaInsts *out, LocId loc) {
-    Operand val = ir_val(s->f, (ValId){v});
-    if (s->file == RF_R)
-        spill_add(s, out, spill_make(s->f, IR_SPILL, 0, 2, val, op_imm(spill_home_slot(s, v))), loc);
+void spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
+    Operand val = ir_val(spill->f, (ValId){v});
+    if (spill->file == RF_R)
+        spill_add(spill, out, spill_make(spill->f, IR_SPILL, 0, 2, val, op_imm(spill_home_slot(spill, v))),
+                  loc);
     else {
-        Operand home = ir_val(s->f, spill_home_value(s, v));
-        spill_add(s, out, spill_make_copy(s->f, home, val), loc);
+        Operand home = ir_val(spill->f, spill_home_value(spill, v));
+        spill_add(spill, out, spill_make_copy(spill->f, home, val), loc);
     }
 }
 
-void spill_reload(Spill *s, uint32_t v, RaInsts *out, LocId loc) {
-    Function *f = s->f;
+void spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
+    Function *f = spill->f;
     Operand val = ir_val(f, (ValId){v});
-    if (s->remat[v].i) {
-        InstId id = ir_inst_new(f, ir_inst(f, s->remat[v])->op, 1, ir_inst(f, s->remat[v])->nsrc);
-        Inst *now = ir_inst(f, id), *old = ir_inst(f, s->remat[v]);
+    if (spill->remat[v].i) {
+        InstId id = ir_inst_new(f, ir_inst(f, spill->remat[v])->op, 1, ir_inst(f, spill->remat[v])->nsrc);
+        Inst *now = ir_inst(f, id), *old = ir_inst(f, spill->remat[v]);
         now->mods = old->mods;
         now->flags = old->flags & (uint16_t)~IF_TIED;
         memcpy(&f->operands.at[now->operand], &f->operands.at[old->operand],
                sizeof(Operand) * (1u + old->nsrc));
-        spill_add(s, out, id, loc);
+        spill_add(spill, out, id, loc);
         return;
     }
-    bs_add(&s->spilled, v);
-    if (s->file == RF_R)
-        spill_add(s, out, spill_make(f, IR_RELOAD, 1, 1, val, op_imm(spill_home_slot(s, v))), loc);
+    bs_add(&spill->spilled, v);
+    if (spill->file == RF_R)
+        spill_add(spill, out, spill_make(f, IR_RELOAD, 1, 1, val, op_imm(spill_home_slot(spill, v))), loc);
     else {
-        Operand home = ir_val(f, spill_home_value(s, v));
-        spill_add(s, out, spill_make_copy(f, val, home), loc);
+        Operand home = ir_val(f, spill_home_value(spill, v));
+        spill_add(spill, out, spill_make_copy(f, val, home), loc);
     }
 }

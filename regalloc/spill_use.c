@@ -2,19 +2,21 @@
  * SPDX-License-Identifier: MIT */
 #include "regalloc/spill.h"
 
-uint32_t *spill_dist_at(const Spill *s, uint32_t block, uint32_t v) {
-    return s->global[v] && s->dist ? &s->dist[(size_t)block * s->ncolumns + s->global[v] - 1] : NULL;
+uint32_t *spill_dist_at(const Spill *spill, uint32_t block, uint32_t v) {
+    return spill->global[v] && spill->dist
+               ? &spill->dist[(size_t)block * spill->ncolumns + spill->global[v] - 1]
+               : NULL;
 }
 
-static uint32_t dist_out(const Spill *s, BlockId b, uint32_t v) {
-    const Block *blk = ir_block(s->f, b);
+static uint32_t dist_out(const Spill *spill, BlockId b, uint32_t v) {
+    const Block *blk = ir_block(spill->f, b);
     uint32_t best = SPILL_FAR;
     for (unsigned k = 0; k < blk->succs.n; k++) {
         BlockId t = blk->succs.at[k];
-        uint32_t *d = spill_dist_at(s, t.i, v), here = d                                 ? *d
-                                                       : ra_set_has(&s->live.in[t.i], v) ? SPILL_EDGE
-                                                                                         : SPILL_FAR;
-        if (here < SPILL_FAR && s->g.depth[t.i] < s->g.depth[b.i])
+        uint32_t *d = spill_dist_at(spill, t.i, v), here = d                                     ? *d
+                                                           : ra_set_has(&spill->live.in[t.i], v) ? SPILL_EDGE
+                                                                                                 : SPILL_FAR;
+        if (here < SPILL_FAR && spill->g.depth[t.i] < spill->g.depth[b.i])
             here += SPILL_LOOP_EXIT;
         if (here < best)
             best = here;
@@ -23,8 +25,8 @@ static uint32_t dist_out(const Spill *s, BlockId b, uint32_t v) {
 }
 
 /* One round of the data flow over block b; true if a distance shrank. */
-static bool refine(Spill *s, BlockId b, uint32_t *first_use, uint32_t *touched) {
-    Function *f = s->f;
+static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touched) {
+    Function *f = spill->f;
     Block *blk = ir_block(f, b);
     unsigned ntouched = 0;
     bool changed = false;
@@ -33,21 +35,21 @@ static bool refine(Spill *s, BlockId b, uint32_t *first_use, uint32_t *touched) 
         for (unsigned n = 0; i->op != IR_PHI && n < ra_num_reads(i); n++) {
             ValId v[4];
             for (unsigned c = 0, k = ra_values(f, *ra_read(f, i, n), v); c < k; c++)
-                if (v[c].i && s->global[v[c].i] && !first_use[v[c].i]) {
+                if (v[c].i && spill->global[v[c].i] && !first_use[v[c].i]) {
                     first_use[v[c].i] = p + 1;
                     touched[ntouched++] = v[c].i;
                 }
         }
     }
-    for (uint32_t k = 0; k < s->live.in[b.i].n; k++) {
-        uint32_t v = s->live.in[b.i].at[k], *d = spill_dist_at(s, b.i, v);
+    for (uint32_t k = 0; k < spill->live.in[b.i].n; k++) {
+        uint32_t v = spill->live.in[b.i].at[k], *d = spill_dist_at(spill, b.i, v);
         if (!d)
             continue;
         uint32_t now;
         if (first_use[v])
             now = first_use[v] - 1;
         else {
-            now = dist_out(s, b, v);
+            now = dist_out(spill, b, v);
             now = now < SPILL_FAR ? now + blk->insts.n
                                   : SPILL_EDGE + blk->insts.n; /* live: a phi uses it at least */
         }
@@ -61,35 +63,36 @@ static bool refine(Spill *s, BlockId b, uint32_t *first_use, uint32_t *touched) 
     return changed;
 }
 
-void spill_next_uses(Spill *s) {
-    Function *f = s->f;
-    s->global = ARENA_ARRAY(s->a, uint32_t, s->nvals);
-    BS_EACH(v, &s->live.any)
-    if (f->values.at[v].file == s->file)
-        s->global[v] = ++s->ncolumns;
-    if (!s->ncolumns || (size_t)s->ncolumns * s->g.nblocks > SPILL_MAX_TABLE)
+void spill_next_uses(Spill *spill) {
+    Function *f = spill->f;
+    spill->global = ARENA_ARRAY(spill->a, uint32_t, spill->nvals);
+    BS_EACH(v, &spill->live.any)
+    if (f->values.at[v].file == spill->file)
+        spill->global[v] = ++spill->ncolumns;
+    if (!spill->ncolumns || (size_t)spill->ncolumns * spill->g.nblocks > SPILL_MAX_TABLE)
         return; /* huge: only uses in the same block count */
-    size_t n = (size_t)s->ncolumns * s->g.nblocks;
-    s->dist = ARENA_ARRAY(s->a, uint32_t, n);
+    size_t n = (size_t)spill->ncolumns * spill->g.nblocks;
+    spill->dist = ARENA_ARRAY(spill->a, uint32_t, n);
     for (size_t k = 0; k < n; k++)
-        s->dist[k] = SPILL_FAR;
-    uint32_t *first = ARENA_ARRAY(s->a, uint32_t, s->nvals), *touched = ARENA_ARRAY(s->a, uint32_t, s->nvals);
+        spill->dist[k] = SPILL_FAR;
+    uint32_t *first = ARENA_ARRAY(spill->a, uint32_t, spill->nvals),
+             *touched = ARENA_ARRAY(spill->a, uint32_t, spill->nvals);
     bool changed = true;
     for (unsigned round = 0; changed && round < 20; round++) {
         changed = false;
-        for (uint32_t k = s->g.nrpo; k-- > 0;)
-            changed |= refine(s, s->g.rpo[k], first, touched);
+        for (uint32_t k = spill->g.nrpo; k-- > 0;)
+            changed |= refine(spill, spill->g.rpo[k], first, touched);
     }
 }
 
-uint32_t spill_next_use(const Spill *s, BlockId b, uint32_t at, uint32_t v) {
-    if (ir_value(s->f, (ValId){v})->fixed_reg >= 0)
+uint32_t spill_next_use(const Spill *spill, BlockId b, uint32_t at, uint32_t v) {
+    if (ir_value(spill->f, (ValId){v})->fixed_reg >= 0)
         return 0; /* stays where the ABI wants it */
-    if (s->uses[v])
-        return s->uses[v]->at - at;
-    uint32_t left = ir_block(s->f, b)->insts.n - at;
-    if (!ra_set_has(&s->live.out[b.i], v))
+    if (spill->uses[v])
+        return spill->uses[v]->at - at;
+    uint32_t left = ir_block(spill->f, b)->insts.n - at;
+    if (!ra_set_has(&spill->live.out[b.i], v))
         return SPILL_FAR;
-    uint32_t out = dist_out(s, b, v);
+    uint32_t out = dist_out(spill, b, v);
     return left + (out < SPILL_FAR ? out : SPILL_EDGE);
 }

@@ -19,10 +19,10 @@ SimMemory *simmem_create(void) {
     return mem;
 }
 
-static void alloc_release(SimAlloc *a) {
-    free(a->data);
-    free(a->written);
-    free(a->name);
+static void alloc_release(SimAlloc *alloc) {
+    free(alloc->data);
+    free(alloc->written);
+    free(alloc->name);
 }
 
 void simmem_free(SimMemory *mem) {
@@ -35,15 +35,15 @@ void simmem_free(SimMemory *mem) {
 }
 
 /* Host storage for `a` (size set), not cleared. */
-static bool alloc_storage(SimAlloc *a, const char *name) {
+static bool alloc_storage(SimAlloc *alloc, const char *name) {
     void *data = NULL;
-    if (posix_memalign(&data, 64, data_bytes(a->size_bytes)) != 0)
+    if (posix_memalign(&data, 64, data_bytes(alloc->size_bytes)) != 0)
         data = NULL;
-    a->data = data;
-    a->written = calloc(1, written_bytes(a->size_bytes));
-    a->name = strdup(name);
-    if (!a->data || !a->written || !a->name) {
-        alloc_release(a);
+    alloc->data = data;
+    alloc->written = calloc(1, written_bytes(alloc->size_bytes));
+    alloc->name = strdup(name);
+    if (!alloc->data || !alloc->written || !alloc->name) {
+        alloc_release(alloc);
         return false;
     }
     return true;
@@ -75,21 +75,21 @@ uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
 }
 
 SimMemory *simmem_clone(const SimMemory *mem) {
-    SimMemory *c = simmem_create();
-    for (uint32_t i = 0; c && i < mem->nallocs; i++) {
+    SimMemory *memory = simmem_create();
+    for (uint32_t i = 0; memory && i < mem->nallocs; i++) {
         const SimAlloc *from = &mem->allocs[i];
         SimAlloc a = {.address = from->address, .size_bytes = from->size_bytes, .read_only = from->read_only};
-        if (!grow(c) || !alloc_storage(&a, from->name)) {
-            simmem_free(c);
+        if (!grow(memory) || !alloc_storage(&a, from->name)) {
+            simmem_free(memory);
             return NULL;
         }
         memcpy(a.data, from->data, data_bytes(a.size_bytes));
         memcpy(a.written, from->written, written_bytes(a.size_bytes));
-        c->allocs[c->nallocs++] = a;
+        memory->allocs[memory->nallocs++] = a;
     }
-    if (c)
-        c->next_address = mem->next_address;
-    return c;
+    if (memory)
+        memory->next_address = mem->next_address;
+    return memory;
 }
 
 SimAlloc *simmem_find(const SimMemory *mem, uint64_t address, uint64_t size_bytes) {
@@ -103,9 +103,9 @@ SimAlloc *simmem_find(const SimMemory *mem, uint64_t address, uint64_t size_byte
     }
     if (lo == 0)
         return NULL;
-    SimAlloc *a = &mem->allocs[lo - 1];
-    uint64_t offset = address - a->address;
-    return size_bytes <= a->size_bytes && offset <= a->size_bytes - size_bytes ? a : NULL;
+    SimAlloc *alloc = &mem->allocs[lo - 1];
+    uint64_t offset = address - alloc->address;
+    return size_bytes <= alloc->size_bytes && offset <= alloc->size_bytes - size_bytes ? alloc : NULL;
 }
 
 SimAlloc *simmem_find_name(const SimMemory *mem, const char *name) {
@@ -115,61 +115,61 @@ SimAlloc *simmem_find_name(const SimMemory *mem, const char *name) {
     return NULL;
 }
 
-void simmem_mark_written(SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes) {
+void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes) {
     for (uint64_t i = offset_bytes, end = offset_bytes + size_bytes; i < end;) {
         if ((i & 7) == 0 && end - i >= 8) {
             size_t n = (size_t)((end - i) / 8);
-            memset(a->written + i / 8, 0xff, n);
+            memset(alloc->written + i / 8, 0xff, n);
             i += (uint64_t)n * 8;
         } else {
-            a->written[i / 8] = (uint8_t)(a->written[i / 8] | 1u << (i & 7));
+            alloc->written[i / 8] = (uint8_t)(alloc->written[i / 8] | 1u << (i & 7));
             i++;
         }
     }
 }
 
-bool simmem_is_written(const SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes) {
+bool simmem_is_written(const SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes) {
     for (uint64_t i = offset_bytes; i < offset_bytes + size_bytes; i++)
-        if (!(a->written[i / 8] >> (i & 7) & 1))
+        if (!(alloc->written[i / 8] >> (i & 7) & 1))
             return false;
     return true;
 }
 
 bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t size_bytes) {
-    SimAlloc *a = simmem_find(mem, address, size_bytes);
-    if (!a)
+    SimAlloc *alloc = simmem_find(mem, address, size_bytes);
+    if (!alloc)
         return false;
     if (size_bytes)
-        memcpy(a->data + (address - a->address), bytes, (size_t)size_bytes);
-    simmem_mark_written(a, address - a->address, size_bytes);
+        memcpy(alloc->data + (address - alloc->address), bytes, (size_t)size_bytes);
+    simmem_mark_written(alloc, address - alloc->address, size_bytes);
     return true;
 }
 
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes) {
-    const SimAlloc *a = simmem_find(mem, address, size_bytes);
-    if (!a)
+    const SimAlloc *alloc = simmem_find(mem, address, size_bytes);
+    if (!alloc)
         return false;
     if (size_bytes)
-        memcpy(bytes, a->data + (address - a->address), (size_t)size_bytes);
+        memcpy(bytes, alloc->data + (address - alloc->address), (size_t)size_bytes);
     return true;
 }
 
-const char *launch_error(const Launch *l) {
+const char *launch_error(const Launch *launch) {
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        if (l->grid[i] == 0 || l->block[i] == 0)
+        if (launch->grid[i] == 0 || launch->block[i] == 0)
             return "a grid or block dimension is 0";
-        if (l->grid[i] > (i == 0 ? 0x7fffffffu : 65535u))
+        if (launch->grid[i] > (i == 0 ? 0x7fffffffu : 65535u))
             return "a grid dimension is too large";
-        if (l->block[i] > (i == 2 ? 64u : 1024u))
+        if (launch->block[i] > (i == 2 ? 64u : 1024u))
             return "a block dimension is too large";
-        threads *= l->block[i];
+        threads *= launch->block[i];
     }
     if (threads > SIM_MAX_BLOCK_THREADS)
         return "more than 1024 threads in a block";
-    if (l->dynamic_shared_bytes > SIM_MAX_SHARED_BYTES)
+    if (launch->dynamic_shared_bytes > SIM_MAX_SHARED_BYTES)
         return "more dynamic shared memory than a block can have";
-    if (l->param_bytes && !l->params)
+    if (launch->param_bytes && !launch->params)
         return "the parameter block is missing";
     return NULL;
 }
@@ -201,15 +201,15 @@ const char *sim_trap_name(SimTrapKind k) {
     return (unsigned)k < TRAP_COUNT ? names[k] : "unknown trap";
 }
 
-int sim_trap_print(const SimTrap *t, char *out, size_t out_bytes) {
+int sim_trap_print(const SimTrap *trap, char *out, size_t out_bytes) {
     char address[32] = "";
-    if (t->has_address)
-        snprintf(address, sizeof address, " at 0x%" PRIx64, t->address);
+    if (trap->has_address)
+        snprintf(address, sizeof address, " at 0x%" PRIx64, trap->address);
     return snprintf(out, out_bytes,
                     "%s: line %" PRIu32 ", pc 0x%" PRIx64 ", block (%u,%u,%u), thread (%u,%u,%u): %s%s%s%s",
-                    t->kernel, t->ptx_line, t->pc, t->block[0], t->block[1], t->block[2], t->thread[0],
-                    t->thread[1], t->thread[2], sim_trap_name(t->kind), address, t->text[0] ? ": " : "",
-                    t->text);
+                    trap->kernel, trap->ptx_line, trap->pc, trap->block[0], trap->block[1], trap->block[2],
+                    trap->thread[0], trap->thread[1], trap->thread[2], sim_trap_name(trap->kind), address,
+                    trap->text[0] ? ": " : "", trap->text);
 }
 
 uint64_t sim_func_address(const char *name) {

@@ -45,8 +45,8 @@ SimAlloc *simmem_find_name(const SimMemory *mem, const char *name); /* NULL if t
 /* Copy in (marks the bytes written) and out, from the host; false if out of range. */
 bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t size_bytes);
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
-void simmem_mark_written(SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
-bool simmem_is_written(const SimAlloc *a, uint64_t offset_bytes, uint64_t size_bytes);
+void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
+bool simmem_is_written(const SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
 
 /* What `mov.u64 %rd, f` gives. It depends on the name only, so that both engines, and modules linked in any
  * order, store equal bytes. Two names may collide: whoever calls through addresses checks that (a 1 in 2^32
@@ -61,7 +61,7 @@ typedef struct {
 } Launch;
 
 /* NULL if the launch is possible, else what is wrong with it (static text). */
-const char *launch_error(const Launch *l);
+const char *launch_error(const Launch *launch);
 
 typedef enum {
     TRAP_NONE,
@@ -102,5 +102,5 @@ typedef struct {
 
 /* One line: "k: line 12, pc 0x40, block (0,0,0), thread (5,0,0): access out of range at 0x10: text". Returns
  * the length that was needed, as snprintf. */
-int sim_trap_print(const SimTrap *t, char *out, size_t out_bytes);
+int sim_trap_print(const SimTrap *trap, char *out, size_t out_bytes);
 #endif

@@ -25,51 +25,51 @@ struct HdContext {
 };
 
 static void deliver(void *user, Severity severity, const char *line) {
-    const HdContext *c = user;
+    const HdContext *context = user;
     HdSeverity s = severity == SEV_ERROR ? HD_ERROR : severity == SEV_WARNING ? HD_WARNING : HD_NOTE;
-    if (c->options.message)
-        c->options.message(c->options.user, s, line);
+    if (context->options.message)
+        context->options.message(context->options.user, s, line);
 }
 
 static Diags diags(HdContext *c) { return (Diags){.sink = deliver, .user = c}; }
 
 HdContext *hd_create(const HdOptions *options) {
-    HdContext *c = calloc(1, sizeof *c);
-    if (c && options)
-        c->options = *options;
-    return c;
+    HdContext *context = calloc(1, sizeof *context);
+    if (context && options)
+        context->options = *options;
+    return context;
 }
 
-void hd_destroy(HdContext *c) {
-    if (!c)
+void hd_destroy(HdContext *context) {
+    if (!context)
         return;
-    while (c->modules) {
-        HdModule *m = c->modules;
-        c->modules = m->next;
-        if (m->ptx)
-            ptx_free(m->ptx);
-        binary_free(m->binary);
-        free(m->image);
-        free(m->name);
-        free(m);
+    while (context->modules) {
+        HdModule *module = context->modules;
+        context->modules = module->next;
+        if (module->ptx)
+            ptx_free(module->ptx);
+        binary_free(module->binary);
+        free(module->image);
+        free(module->name);
+        free(module);
     }
-    free(c);
+    free(context);
 }
 
-static HdStatus add_module(HdContext *c, HdModule module, const char *name, HdModule **out) {
-    HdModule *m = malloc(sizeof *m);
+static HdStatus add_module(HdContext *hd_context, HdModule module, const char *name, HdModule **out) {
+    HdModule *hd_module = malloc(sizeof *hd_module);
     char *copy = strdup(name);
-    if (!m || !copy) {
-        free(m);
+    if (!hd_module || !copy) {
+        free(hd_module);
         free(copy);
         return HD_ERR_INTERNAL;
     }
-    *m = module;
-    m->context = c;
-    m->next = c->modules;
-    m->name = copy;
-    c->modules = m;
-    *out = m;
+    *hd_module = module;
+    hd_module->context = hd_context;
+    hd_module->next = hd_context->modules;
+    hd_module->name = copy;
+    hd_context->modules = hd_module;
+    *out = hd_module;
     return HD_OK;
 }
 
@@ -107,12 +107,15 @@ HdStatus hd_load(HdContext *c, const char *name, const void *image, size_t size_
 
 HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **out) {
     static const HdCompileOptions defaults = {.opt_level = 2};
-    const HdCompileOptions *o = options ? options : &defaults;
-    if (!ptx || !ptx->ptx || !out || o->opt_level > 3)
+    const HdCompileOptions *hd_compile_options = options ? options : &defaults;
+    if (!ptx || !ptx->ptx || !out || hd_compile_options->opt_level > 3)
         return HD_ERR_USAGE;
-    DriverOptions driver = {.opt_level = o->opt_level, .elf = {.no_map = o->no_map, .no_ptx = o->no_ptx}};
-    driver.target = o->target ? isa_target(o->target) : isa_targets[0];
-    if (!driver.target || (o->predicate && !ir_predicate_mode(o->predicate, &driver.predicate)))
+    DriverOptions driver = {
+        .opt_level = hd_compile_options->opt_level,
+        .elf = {.no_map = hd_compile_options->no_map, .no_ptx = hd_compile_options->no_ptx}};
+    driver.target = hd_compile_options->target ? isa_target(hd_compile_options->target) : isa_targets[0];
+    if (!driver.target || (hd_compile_options->predicate &&
+                           !ir_predicate_mode(hd_compile_options->predicate, &driver.predicate)))
         return HD_ERR_USAGE;
     Diags d = diags(ptx->context);
     Compilation c;
@@ -161,76 +164,78 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
 }
 
 /* ---- launches ---- */
-static bool make_plan(Plan *p, const HdLaunch *l) {
+static bool make_plan(Plan *plan, const HdLaunch *hd_launch) {
     const Scalar *byte = scalar_find("b8", 2);
-    *p = (Plan){0};
-    PlanLaunch *launch = VEC_PUSH(&p->arena, &p->launches);
-    *launch = (PlanLaunch){.kernel = l->kernel, .shared_bytes = l->shared_bytes, .repeat = 1};
-    memcpy(launch->grid, l->grid, sizeof l->grid);
-    memcpy(launch->block, l->block, sizeof l->block);
-    for (size_t i = 0; i < l->nargs; i++) {
-        const HdArg *a = &l->args[i];
-        if ((a->value != NULL) == (a->buffer != NULL) || a->size_bytes == 0 ||
-            (a->value && a->size_bytes > 4096))
+    *plan = (Plan){0};
+    PlanLaunch *launch = VEC_PUSH(&plan->arena, &plan->launches);
+    *launch = (PlanLaunch){.kernel = hd_launch->kernel, .shared_bytes = hd_launch->shared_bytes, .repeat = 1};
+    memcpy(launch->grid, hd_launch->grid, sizeof hd_launch->grid);
+    memcpy(launch->block, hd_launch->block, sizeof hd_launch->block);
+    for (size_t i = 0; i < hd_launch->nargs; i++) {
+        const HdArg *hd_arg = &hd_launch->args[i];
+        if ((hd_arg->value != NULL) == (hd_arg->buffer != NULL) || hd_arg->size_bytes == 0 ||
+            (hd_arg->value && hd_arg->size_bytes > 4096))
             return false;
-        PlanArg arg = {.is_buffer = a->buffer != NULL,
-                       .buffer = p->buffers.n,
-                       .bytes = a->value,
-                       .size_bytes = (uint32_t)a->size_bytes};
-        if (a->buffer)
-            VEC_ADD(&p->arena, &p->buffers,
-                    ((PlanBuffer){.name = arena_printf(&p->arena, "argument %zu", i),
+        PlanArg arg = {.is_buffer = hd_arg->buffer != NULL,
+                       .buffer = plan->buffers.n,
+                       .bytes = hd_arg->value,
+                       .size_bytes = (uint32_t)hd_arg->size_bytes};
+        if (hd_arg->buffer)
+            VEC_ADD(&plan->arena, &plan->buffers,
+                    ((PlanBuffer){.name = arena_printf(&plan->arena, "argument %zu", i),
                                   .type = byte,
-                                  .count = a->size_bytes,
-                                  .bytes = a->buffer}));
-        VEC_ADD(&p->arena, &launch->args, arg);
+                                  .count = hd_arg->size_bytes,
+                                  .bytes = hd_arg->buffer}));
+        VEC_ADD(&plan->arena, &launch->args, arg);
     }
     return true;
 }
 
-static void copy_back(const Plan *p, const SimMemory *mem, const HdLaunch *l) {
+static void copy_back(const Plan *plan, const SimMemory *mem, const HdLaunch *launch) {
     uint32_t buffer = 0;
-    for (size_t i = 0; i < l->nargs; i++)
-        if (l->args[i].buffer)
-            simmem_read(mem, p->buffers.at[buffer++].address, l->args[i].buffer, l->args[i].size_bytes);
+    for (size_t i = 0; i < launch->nargs; i++)
+        if (launch->args[i].buffer)
+            simmem_read(mem, plan->buffers.at[buffer++].address, launch->args[i].buffer,
+                        launch->args[i].size_bytes);
 }
 
-static bool host_call(void *user, const MachineCall *m) {
-    const HdLaunch *l = user;
+static bool host_call(void *user, const MachineCall *call) {
+    const HdLaunch *launch = user;
     static const HdHostCallKind kinds[] = {[MACHINE_CALL_TRAP] = HD_CALL_TRAP,
                                            [MACHINE_CALL_RTT] = HD_CALL_RTT,
                                            [MACHINE_CALL_SYSCALL] = HD_CALL_SYSCALL};
-    HdHostCall c = {.kind = kinds[m->kind],
-                    .function = m->func ? m->func->name : NULL,
-                    .pc_bytes = m->func_pc_bytes,
-                    .ptx_line = m->ptx_line,
-                    .warp = m->warp,
-                    .lanes = m->lanes,
-                    .regs = m->regs};
-    memcpy(c.block, m->block, sizeof c.block);
-    memcpy(c.value, m->value, sizeof c.value);
-    return l->host_call(l->host_user, &c);
+    HdHostCall c = {.kind = kinds[call->kind],
+                    .function = call->func ? call->func->name : NULL,
+                    .pc_bytes = call->func_pc_bytes,
+                    .ptx_line = call->ptx_line,
+                    .warp = call->warp,
+                    .lanes = call->lanes,
+                    .regs = call->regs};
+    memcpy(c.block, call->block, sizeof c.block);
+    memcpy(c.value, call->value, sizeof c.value);
+    return launch->host_call(launch->host_user, &c);
 }
 
-static HdStatus run(HdModule *m, const HdLaunch *l) {
+static HdStatus run(HdModule *module, const HdLaunch *launch) {
     Plan p;
-    Diags d = diags(m->context);
+    Diags d = diags(module->context);
     HdStatus s = HD_ERR_INPUT;
-    if (!make_plan(&p, l)) {
+    if (!make_plan(&p, launch)) {
         plan_free(&p);
         return HD_ERR_USAGE;
     }
     SimMemory *mem = plan_memory(&p, &d);
-    if (mem && m->binary) {
+    if (mem && module->binary) {
         MachineResult res;
-        MachineOptions o = {.call = l->host_call ? host_call : NULL, .call_user = (void *)(uintptr_t)l};
-        if (diff_run_machine(&p, p.launches.at, m->binary, mem, &o, &res, &d))
+        MachineOptions o = {.call = launch->host_call ? host_call : NULL,
+                            .call_user = (void *)(uintptr_t)launch};
+        if (diff_run_machine(&p, p.launches.at, module->binary, mem, &o, &res, &d))
             s = res.trap.kind == TRAP_NONE ? HD_OK : HD_ERR_TRAP;
         machine_result_free(&res);
-    } else if (mem && ptx_place_variables(m->ptx, mem, &d)) {
+    } else if (mem && ptx_place_variables(module->ptx, mem, &d)) {
         PtxRunResult res = {0};
         char line[512];
-        if (diff_run_ptx(&p, p.launches.at, m->ptx, mem, NULL, &res, &d))
+        if (diff_run_ptx(&p, p.launches.at, module->ptx, mem, NULL, &res, &d))
             s = res.trap.kind == TRAP_NONE ? HD_OK : HD_ERR_TRAP;
         if (s == HD_ERR_TRAP) {
             sim_trap_print(&res.trap, line, sizeof line);
@@ -239,7 +244,7 @@ static HdStatus run(HdModule *m, const HdLaunch *l) {
     }
     if (mem) {
         if (s == HD_OK || s == HD_ERR_TRAP)
-            copy_back(&p, mem, l);
+            copy_back(&p, mem, launch);
         simmem_free(mem);
     }
     plan_free(&p);
@@ -275,11 +280,11 @@ HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, ch
 
 HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report) {
     static const HdCheckOptions defaults = {0};
-    const HdCheckOptions *o = options ? options : &defaults;
-    BinCheckOptions opt = {.no_hazards = o->no_hazards};
+    const HdCheckOptions *hd_check_options = options ? options : &defaults;
+    BinCheckOptions opt = {.no_hazards = hd_check_options->no_hazards};
     BinCheckReport r;
     size_t n;
-    if (!binary || !binary->binary || check_rule_list(o->rules, &opt.rules, &n))
+    if (!binary || !binary->binary || check_rule_list(hd_check_options->rules, &opt.rules, &n))
         return HD_ERR_USAGE;
     BinFlow *g = binflow_new(binary->binary);
     if (!g)
@@ -287,9 +292,9 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
     binary_check(g, &opt, &r);
     HdStatus s = r.nerrors ? HD_ERR_DIFFERENT : HD_OK;
     if (report)
-        *report = o->form == HD_REPORT_SARIF  ? check_report_sarif(g, &r)
-                  : o->form == HD_REPORT_JSON ? check_report_json(g, &r)
-                                              : check_report_text(g, &r);
+        *report = hd_check_options->form == HD_REPORT_SARIF  ? check_report_sarif(g, &r)
+                  : hd_check_options->form == HD_REPORT_JSON ? check_report_json(g, &r)
+                                                             : check_report_text(g, &r);
     check_report_free(&r);
     binflow_free(g);
     return report && !*report ? HD_ERR_INTERNAL : s;

@@ -61,21 +61,21 @@ bool verdict_is_finding(Verdict v) {
 
 /* ---- results as JSON ---- */
 
-static cJSON *result_json(const BatchResult *r, bool with_file) {
+static cJSON *result_json(const BatchResult *result, bool with_file) {
     cJSON *o = cJSON_CreateObject();
     if (with_file)
-        cJSON_AddStringToObject(o, "file", r->file);
-    cJSON_AddStringToObject(o, "kernel", r->kernel);
-    cJSON_AddStringToObject(o, "verdict", verdict_name(r->verdict));
-    cJSON_AddNumberToObject(o, "ptx_blocks", r->ptx.total);
-    cJSON_AddNumberToObject(o, "ptx_blocks_executed", r->ptx.reached);
-    cJSON_AddNumberToObject(o, "machine_blocks", r->machine.total);
-    cJSON_AddNumberToObject(o, "machine_blocks_executed", r->machine.reached);
-    cJSON_AddNumberToObject(o, "threads", (double)r->threads);
-    cJSON_AddNumberToObject(o, "seconds", r->seconds);
-    cJSON_AddStringToObject(o, "note", r->note);
-    if (*r->report)
-        cJSON_AddStringToObject(o, "report", r->report);
+        cJSON_AddStringToObject(o, "file", result->file);
+    cJSON_AddStringToObject(o, "kernel", result->kernel);
+    cJSON_AddStringToObject(o, "verdict", verdict_name(result->verdict));
+    cJSON_AddNumberToObject(o, "ptx_blocks", result->ptx.total);
+    cJSON_AddNumberToObject(o, "ptx_blocks_executed", result->ptx.reached);
+    cJSON_AddNumberToObject(o, "machine_blocks", result->machine.total);
+    cJSON_AddNumberToObject(o, "machine_blocks_executed", result->machine.reached);
+    cJSON_AddNumberToObject(o, "threads", (double)result->threads);
+    cJSON_AddNumberToObject(o, "seconds", result->seconds);
+    cJSON_AddStringToObject(o, "note", result->note);
+    if (*result->report)
+        cJSON_AddStringToObject(o, "report", result->report);
     return o;
 }
 
@@ -88,17 +88,18 @@ static double number_of(const cJSON *o, const char *key) {
     return cJSON_IsNumber(c) && c->valuedouble >= 0 ? c->valuedouble : 0;
 }
 
-static bool read_result(Arena *a, const cJSON *o, const char *file, BatchResult *r) {
-    *r = (BatchResult){.file = file,
-                       .kernel = text_of(a, o, "kernel"),
-                       .note = text_of(a, o, "note"),
-                       .report = text_of(a, o, "report"),
-                       .seconds = number_of(o, "seconds"),
-                       .threads = (uint64_t)number_of(o, "threads")};
-    r->ptx = (Covered){(uint32_t)number_of(o, "ptx_blocks_executed"), (uint32_t)number_of(o, "ptx_blocks")};
-    r->machine = (Covered){(uint32_t)number_of(o, "machine_blocks_executed"),
-                           (uint32_t)number_of(o, "machine_blocks")};
-    return verdict_find(text_of(a, o, "verdict"), &r->verdict);
+static bool read_result(Arena *a, const cJSON *o, const char *file, BatchResult *result) {
+    *result = (BatchResult){.file = file,
+                            .kernel = text_of(a, o, "kernel"),
+                            .note = text_of(a, o, "note"),
+                            .report = text_of(a, o, "report"),
+                            .seconds = number_of(o, "seconds"),
+                            .threads = (uint64_t)number_of(o, "threads")};
+    result->ptx =
+        (Covered){(uint32_t)number_of(o, "ptx_blocks_executed"), (uint32_t)number_of(o, "ptx_blocks")};
+    result->machine = (Covered){(uint32_t)number_of(o, "machine_blocks_executed"),
+                                (uint32_t)number_of(o, "machine_blocks")};
+    return verdict_find(text_of(a, o, "verdict"), &result->verdict);
 }
 
 /* ---- files ---- */
@@ -113,59 +114,61 @@ static bool is_directory(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool add_directory(Batch *b, const char *path, unsigned depth) {
+static bool add_directory(Batch *batch, const char *path, unsigned depth) {
     struct dirent **list;
     int n = scandir(path, &list, NULL, alphasort);
     if (n < 0)
-        return diag(&b->s->diags, (SrcLoc){0}, DIAG_E0001, path, strerror(errno));
+        return diag(&batch->s->diags, (SrcLoc){0}, DIAG_E0001, path, strerror(errno));
     for (int i = 0; i < n; i++) {
-        const char *name = list[i]->d_name, *full = arena_printf(&b->s->arena, "%s/%s", path, name);
+        const char *name = list[i]->d_name, *full = arena_printf(&batch->s->arena, "%s/%s", path, name);
         struct stat st;
         bool known = *name != '.' && lstat(full, &st) == 0; /* links to directories are not followed */
         if (known && S_ISDIR(st.st_mode) && depth < 64)
-            add_directory(b, full, depth + 1);
+            add_directory(batch, full, depth + 1);
         else if (known && has_suffix(name, ".ptx") && !is_directory(full))
-            VEC_ADD(&b->s->arena, &b->files, ((File){.path = full}));
+            VEC_ADD(&batch->s->arena, &batch->files, ((File){.path = full}));
         free(list[i]);
     }
     free(list);
     return true;
 }
 
-static bool collect(Batch *b) {
-    for (unsigned i = 0; i < b->s->ninputs; i++) {
-        const char *path = b->s->inputs[i];
+static bool collect(Batch *batch) {
+    for (unsigned i = 0; i < batch->s->ninputs; i++) {
+        const char *path = batch->s->inputs[i];
         if (!is_directory(path))
-            VEC_ADD(&b->s->arena, &b->files, ((File){.path = path}));
-        else if (!add_directory(b, path, 0))
+            VEC_ADD(&batch->s->arena, &batch->files, ((File){.path = path}));
+        else if (!add_directory(batch, path, 0))
             return false;
     }
-    return b->files.n > 0 ||
-           diag(&b->s->diags, (SrcLoc){0}, DIAG_E0001, b->s->inputs[0], "there are no .ptx files in it");
+    return batch->files.n > 0 || diag(&batch->s->diags, (SrcLoc){0}, DIAG_E0001, batch->s->inputs[0],
+                                      "there are no .ptx files in it");
 }
 
-bool batch_is_wanted(const Settings *s) {
-    for (unsigned i = 0; i < s->ninputs; i++)
-        if (is_directory(s->inputs[i]))
+bool batch_is_wanted(const Settings *settings) {
+    for (unsigned i = 0; i < settings->ninputs; i++)
+        if (is_directory(settings->inputs[i]))
             return true;
-    return s->launch_auto && s->ninputs > 1 && has_suffix(s->inputs[s->ninputs - 1], ".ptx");
+    return settings->launch_auto && settings->ninputs > 1 &&
+           has_suffix(settings->inputs[settings->ninputs - 1], ".ptx");
 }
 
 /* Whatever a result depends on. */
-static uint64_t file_hash(Batch *b, const char *path) {
-    const Settings *s = b->s;
+static uint64_t file_hash(Batch *batch, const char *path) {
+    const Settings *settings = batch->s;
     struct {
         uint64_t seed, budget, policies;
         uint32_t level, reconverge, automatic;
         char target[16], version[16];
     } key;
     memset(&key, 0, sizeof key);
-    key.seed = s->seed, key.budget = s->budget, key.level = s->opt_level, key.reconverge = s->reconverge;
-    key.automatic = s->launch_auto;
-    key.policies = (uint64_t)s->machine.bsync_nb | (uint64_t)s->machine.branch_order << 8 |
-                   (uint64_t)s->machine.join_scope << 16 | (uint64_t)s->machine.lane_choice << 24 |
-                   s->machine.seed << 32;
-    snprintf(key.target, sizeof key.target, "%s", s->target ? isa_target_name(s->target) : "");
+    key.seed = settings->seed, key.budget = settings->budget, key.level = settings->opt_level,
+    key.reconverge = settings->reconverge;
+    key.automatic = settings->launch_auto;
+    key.policies = (uint64_t)settings->machine.bsync_nb | (uint64_t)settings->machine.branch_order << 8 |
+                   (uint64_t)settings->machine.join_scope << 16 |
+                   (uint64_t)settings->machine.lane_choice << 24 | settings->machine.seed << 32;
+    snprintf(key.target, sizeof key.target, "%s", settings->target ? isa_target_name(settings->target) : "");
     snprintf(key.version, sizeof key.version, "%s", HEDDLE_VERSION);
     Arena arena = {0};
     Diags quiet = {0};
@@ -180,57 +183,57 @@ static uint64_t file_hash(Batch *b, const char *path) {
 
 /* ---- the state file ---- */
 
-static void use_state_line(Batch *b, const char *line) {
+static void use_state_line(Batch *batch, const char *line) {
     cJSON *o = cJSON_Parse(line);
-    const char *path = text_of(&b->s->arena, o, "file");
-    uint64_t hash = strtoull(text_of(&b->s->arena, o, "hash"), NULL, 16);
-    for (uint32_t i = 0; i < b->files.n; i++) {
-        File *f = &b->files.at[i];
-        if (f->done || f->hash != hash || strcmp(f->path, path) != 0)
+    const char *path = text_of(&batch->s->arena, o, "file");
+    uint64_t hash = strtoull(text_of(&batch->s->arena, o, "hash"), NULL, 16);
+    for (uint32_t i = 0; i < batch->files.n; i++) {
+        File *file = &batch->files.at[i];
+        if (file->done || file->hash != hash || strcmp(file->path, path) != 0)
             continue;
         const cJSON *c;
-        f->done = true;
+        file->done = true;
         cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "kernels")) {
             BatchResult r;
-            if (read_result(&b->s->arena, c, f->path, &r))
-                VEC_ADD(&b->s->arena, &f->results, r);
+            if (read_result(&batch->s->arena, c, file->path, &r))
+                VEC_ADD(&batch->s->arena, &file->results, r);
         }
-        b->ndone++;
-        b->nresults += f->results.n;
+        batch->ndone++;
+        batch->nresults += file->results.n;
     }
     cJSON_Delete(o);
 }
 
-static bool open_state(Batch *b) {
-    const char *name = b->s->state_file;
+static bool open_state(Batch *batch) {
+    const char *name = batch->s->state_file;
     if (!name)
         return true;
     FILE *in = fopen(name, "r");
     char *line = NULL;
     size_t cap = 0;
     while (in && getline(&line, &cap, in) > 0)
-        use_state_line(b, line);
+        use_state_line(batch, line);
     free(line);
     if (in)
         fclose(in);
-    b->state = fopen(name, "a");
-    return b->state || diag(&b->s->diags, (SrcLoc){0}, DIAG_E0002, name, strerror(errno));
+    batch->state = fopen(name, "a");
+    return batch->state || diag(&batch->s->diags, (SrcLoc){0}, DIAG_E0002, name, strerror(errno));
 }
 
-static void save_file(Batch *b, const File *f) {
-    if (!b->state)
+static void save_file(Batch *batch, const File *file) {
+    if (!batch->state)
         return;
     cJSON *o = cJSON_CreateObject();
     char hash[20];
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)f->hash);
-    cJSON_AddStringToObject(o, "file", f->path);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)file->hash);
+    cJSON_AddStringToObject(o, "file", file->path);
     cJSON_AddStringToObject(o, "hash", hash);
     cJSON *list = cJSON_AddArrayToObject(o, "kernels");
-    for (uint32_t i = 0; i < f->results.n; i++)
-        cJSON_AddItemToArray(list, result_json(&f->results.at[i], false));
+    for (uint32_t i = 0; i < file->results.n; i++)
+        cJSON_AddItemToArray(list, result_json(&file->results.at[i], false));
     char *text = cJSON_PrintUnformatted(o);
-    fprintf(b->state, "%s\n", text);
-    fflush(b->state);
+    fprintf(batch->state, "%s\n", text);
+    fflush(batch->state);
     free(text);
     cJSON_Delete(o);
 }
@@ -256,32 +259,32 @@ static void send_result(void *user, const BatchResult *r) {
     cJSON_Delete(o);
 }
 
-static void limit_memory(const Settings *s) {
+static void limit_memory(const Settings *settings) {
 #if !defined(__SANITIZE_ADDRESS__) /* its shadow needs the address space */
-    rlim_t most = (rlim_t)(s->memory_limit_mib ? s->memory_limit_mib : MEMORY_LIMIT_MIB) << 20;
+    rlim_t most = (rlim_t)(settings->memory_limit_mib ? settings->memory_limit_mib : MEMORY_LIMIT_MIB) << 20;
     setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
 #else
-    (void)s;
+    (void)settings;
 #endif
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
-static _Noreturn void child(Batch *b, const File *f, uint32_t skip, int fd) {
+static _Noreturn void child(Batch *batch, const File *file, uint32_t skip, int fd) {
     FILE *out = fdopen(fd, "w");
-    for (unsigned i = 0; i < b->njobs; i++)
-        close(b->jobs[i].fd);
-    limit_memory(b->s);
+    for (unsigned i = 0; i < batch->njobs; i++)
+        close(batch->jobs[i].fd);
+    limit_memory(batch->s);
     signal(SIGABRT, SIG_DFL);
     if (!freopen("/dev/null", "w", stderr) || !out)
         _exit(STATUS_INTERNAL);
-    b->s->diags = (Diags){0};
-    batch_module(b->s, f->path, skip, send_start, send_result, out);
+    batch->s->diags = (Diags){0};
+    batch_module(batch->s, file->path, skip, send_start, send_result, out);
     fputs("{\"end\":true}\n", out);
     fflush(out);
     _exit(STATUS_DONE);
 }
 
-static bool start_job(Batch *b, uint32_t file, uint32_t skip) {
+static bool start_job(Batch *batch, uint32_t file, uint32_t skip) {
     int ends[2];
     if (pipe(ends) != 0)
         return false;
@@ -289,171 +292,173 @@ static bool start_job(Batch *b, uint32_t file, uint32_t skip) {
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        child(b, &b->files.at[file], skip, ends[1]);
+        child(batch, &batch->files.at[file], skip, ends[1]);
     }
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
         return false;
     }
-    b->jobs[b->njobs++] = (Job){.pid = pid, .fd = ends[0], .file = file, .judged = skip, .since = now()};
+    batch->jobs[batch->njobs++] =
+        (Job){.pid = pid, .fd = ends[0], .file = file, .judged = skip, .since = now()};
     return true;
 }
 
 /* ---- the parent ---- */
 
-static void add_result(Batch *b, Job *j, BatchResult r) {
-    File *f = &b->files.at[j->file];
-    VEC_ADD(&b->s->arena, &f->results, r);
-    b->nresults++;
-    b->nfindings += verdict_is_finding(r.verdict);
-    j->judged++;
-    free(j->running);
-    j->running = NULL;
+static void add_result(Batch *batch, Job *job, BatchResult r) {
+    File *f = &batch->files.at[job->file];
+    VEC_ADD(&batch->s->arena, &f->results, r);
+    batch->nresults++;
+    batch->nfindings += verdict_is_finding(r.verdict);
+    job->judged++;
+    free(job->running);
+    job->running = NULL;
 }
 
-static void take_line(Batch *b, Job *j, const char *line) {
+static void take_line(Batch *batch, Job *job, const char *line) {
     cJSON *o = cJSON_Parse(line);
     const cJSON *start = cJSON_GetObjectItemCaseSensitive(o, "start");
     BatchResult r;
-    j->since = now();
+    job->since = now();
     if (cJSON_IsString(start)) {
-        free(j->running);
-        j->running = strdup(start->valuestring);
+        free(job->running);
+        job->running = strdup(start->valuestring);
     } else if (cJSON_GetObjectItemCaseSensitive(o, "end")) {
-        j->ended = true;
-    } else if (read_result(&b->s->arena, o, b->files.at[j->file].path, &r)) {
-        add_result(b, j, r);
+        job->ended = true;
+    } else if (read_result(&batch->s->arena, o, batch->files.at[job->file].path, &r)) {
+        add_result(batch, job, r);
     }
     cJSON_Delete(o);
 }
 
 /* False at the end of the pipe. */
-static bool take_bytes(Batch *b, Job *j) {
-    if (j->cap - j->used < 4096) {
-        j->cap = j->cap ? j->cap * 2 : 8192;
-        char *grown = realloc(j->text, j->cap);
+static bool take_bytes(Batch *b, Job *job) {
+    if (job->cap - job->used < 4096) {
+        job->cap = job->cap ? job->cap * 2 : 8192;
+        char *grown = realloc(job->text, job->cap);
         if (!grown)
             abort();
-        j->text = grown;
+        job->text = grown;
     }
-    ssize_t n = read(j->fd, j->text + j->used, j->cap - j->used - 1);
+    ssize_t n = read(job->fd, job->text + job->used, job->cap - job->used - 1);
     if (n <= 0)
         return n < 0 && errno == EINTR;
-    j->used += (size_t)n;
-    j->text[j->used] = 0;
-    char *line = j->text, *end;
+    job->used += (size_t)n;
+    job->text[job->used] = 0;
+    char *line = job->text, *end;
     while ((end = strchr(line, '\n')) != NULL) {
         *end = 0;
-        take_line(b, j, line);
+        take_line(b, job, line);
         line = end + 1;
     }
-    j->used -= (size_t)(line - j->text);
-    memmove(j->text, line, j->used);
+    job->used -= (size_t)(line - job->text);
+    memmove(job->text, line, job->used);
     return true;
 }
 
 /* The child is gone: what it leaves open is its kernel's fault, and another child goes on behind that. */
-static void end_job(Batch *b, unsigned index) {
-    Job j = b->jobs[index];
-    File *f = &b->files.at[j.file];
+static void end_job(Batch *batch, unsigned index) {
+    Job j = batch->jobs[index];
+    File *f = &batch->files.at[j.file];
     int status = 0;
     waitpid(j.pid, &status, 0);
     close(j.fd);
-    b->jobs[index] = b->jobs[--b->njobs];
+    batch->jobs[index] = batch->jobs[--batch->njobs];
     bool again = false;
     if (!j.ended) {
         BatchResult r = {.file = f->path,
-                         .kernel = j.running ? arena_printf(&b->s->arena, "%s", j.running) : "",
+                         .kernel = j.running ? arena_printf(&batch->s->arena, "%s", j.running) : "",
                          .report = "",
                          .verdict = j.killed ? VERDICT_TIME_LIMIT : VERDICT_CRASHED,
                          .seconds = now() - j.since};
-        r.note = j.killed              ? "the process took too long"
-                 : WIFSIGNALED(status) ? arena_printf(&b->s->arena, "signal %d (%s)", WTERMSIG(status),
-                                                      strsignal(WTERMSIG(status)))
-                                       : arena_printf(&b->s->arena, "exit status %d", WEXITSTATUS(status));
+        r.note = j.killed ? "the process took too long"
+                 : WIFSIGNALED(status)
+                     ? arena_printf(&batch->s->arena, "signal %d (%s)", WTERMSIG(status),
+                                    strsignal(WTERMSIG(status)))
+                     : arena_printf(&batch->s->arena, "exit status %d", WEXITSTATUS(status));
         again = j.running != NULL;
-        add_result(b, &j, r);
+        add_result(batch, &j, r);
     }
     free(j.running);
     free(j.text);
-    if (again && start_job(b, j.file, j.judged))
+    if (again && start_job(batch, j.file, j.judged))
         return;
     f->done = true;
-    b->ndone++;
-    save_file(b, f);
+    batch->ndone++;
+    save_file(batch, f);
 }
 
-static void show_progress(const Batch *b, bool last) {
-    if (!b->bar)
+static void show_progress(const Batch *batch, bool last) {
+    if (!batch->bar)
         return;
     if (last) {
         fputs("\r\033[K", stderr);
         return;
     }
     enum { WIDTH = 30 };
-    unsigned full = b->files.n ? b->ndone * WIDTH / b->files.n : WIDTH;
+    unsigned full = batch->files.n ? batch->ndone * WIDTH / batch->files.n : WIDTH;
     char bar[WIDTH + 1];
     memset(bar, ' ', WIDTH);
     memset(bar, '#', full);
     bar[WIDTH] = 0;
-    fprintf(stderr, "\r[%s] %u/%u files, %u kernels, %u findings, %.0f s\033[K", bar, b->ndone, b->files.n,
-            b->nresults, b->nfindings, now() - b->started);
+    fprintf(stderr, "\r[%s] %u/%u files, %u kernels, %u findings, %.0f s\033[K", bar, batch->ndone,
+            batch->files.n, batch->nresults, batch->nfindings, now() - batch->started);
 }
 
-static void run_jobs(Batch *b) {
-    unsigned most = b->s->jobs ? b->s->jobs : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
-    double limit = b->s->time_limit_seconds ? b->s->time_limit_seconds : TIME_LIMIT_SECONDS;
+static void run_jobs(Batch *batch) {
+    unsigned most = batch->s->jobs ? batch->s->jobs : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    double limit = batch->s->time_limit_seconds ? batch->s->time_limit_seconds : TIME_LIMIT_SECONDS;
     most = most < 1 ? 1 : most > MAX_JOBS ? MAX_JOBS : most;
-    while (b->ndone < b->files.n) {
-        while (b->njobs < most && b->next < b->files.n) {
-            uint32_t f = b->next++;
-            if (!b->files.at[f].done && !start_job(b, f, 0)) {
-                b->next--;
+    while (batch->ndone < batch->files.n) {
+        while (batch->njobs < most && batch->next < batch->files.n) {
+            uint32_t f = batch->next++;
+            if (!batch->files.at[f].done && !start_job(batch, f, 0)) {
+                batch->next--;
                 break;
             }
         }
         struct pollfd fds[MAX_JOBS];
-        for (unsigned i = 0; i < b->njobs; i++)
-            fds[i] = (struct pollfd){b->jobs[i].fd, POLLIN, 0};
-        poll(fds, b->njobs, POLL_MS);
-        for (unsigned i = b->njobs; i-- > 0;) { /* backwards: end_job moves the last one */
-            Job *j = &b->jobs[i];
-            if (!j->killed && now() - j->since > limit) {
-                j->killed = true;
-                kill(j->pid, SIGKILL);
+        for (unsigned i = 0; i < batch->njobs; i++)
+            fds[i] = (struct pollfd){batch->jobs[i].fd, POLLIN, 0};
+        poll(fds, batch->njobs, POLL_MS);
+        for (unsigned i = batch->njobs; i-- > 0;) { /* backwards: end_job moves the last one */
+            Job *job = &batch->jobs[i];
+            if (!job->killed && now() - job->since > limit) {
+                job->killed = true;
+                kill(job->pid, SIGKILL);
             }
-            if (fds[i].revents && !take_bytes(b, j))
-                end_job(b, i);
+            if (fds[i].revents && !take_bytes(batch, job))
+                end_job(batch, i);
         }
-        show_progress(b, false);
+        show_progress(batch, false);
     }
-    show_progress(b, true);
+    show_progress(batch, true);
 }
 
 /* ---- reports ---- */
 
-static void print_row(const BatchResult *r) {
+static void print_row(const BatchResult *result) {
     char name[256], blocks[32] = "";
-    const char *slash = strrchr(r->file, '/');
-    snprintf(name, sizeof name, "%s:%s", slash ? slash + 1 : r->file, r->kernel);
-    if (r->ptx.total)
-        snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", r->ptx.reached, r->ptx.total,
-                 100 * covered_part(r->ptx));
-    printf("%-*.*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, NAME_WIDTH, name, verdict_name(r->verdict), blocks,
-           (unsigned long long)r->threads, r->note);
+    const char *slash = strrchr(result->file, '/');
+    snprintf(name, sizeof name, "%s:%s", slash ? slash + 1 : result->file, result->kernel);
+    if (result->ptx.total)
+        snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", result->ptx.reached, result->ptx.total,
+                 100 * covered_part(result->ptx));
+    printf("%-*.*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, NAME_WIDTH, name, verdict_name(result->verdict),
+           blocks, (unsigned long long)result->threads, result->note);
 }
 
-static void print_table(const Batch *b, const uint32_t *totals) {
+static void print_table(const Batch *batch, const uint32_t *totals) {
     printf("%-*s  %-21s %14s %8s  %s\n", NAME_WIDTH, "kernel", "verdict", "blocks", "threads", "note");
-    for (uint32_t i = 0; i < b->files.n; i++)
-        for (uint32_t k = 0; k < b->files.at[i].results.n; k++)
-            print_row(&b->files.at[i].results.at[k]);
-    for (uint32_t i = 0; i < b->files.n; i++)
-        for (uint32_t k = 0; k < b->files.at[i].results.n; k++)
-            if (b->files.at[i].results.at[k].verdict == VERDICT_DIFFERS || b->s->verbose)
-                printf("\n%s: %s", b->files.at[i].path, b->files.at[i].results.at[k].report);
-    printf("\n%u files, %u kernels:", b->files.n, b->nresults);
+    for (uint32_t i = 0; i < batch->files.n; i++)
+        for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
+            print_row(&batch->files.at[i].results.at[k]);
+    for (uint32_t i = 0; i < batch->files.n; i++)
+        for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
+            if (batch->files.at[i].results.at[k].verdict == VERDICT_DIFFERS || batch->s->verbose)
+                printf("\n%s: %s", batch->files.at[i].path, batch->files.at[i].results.at[k].report);
+    printf("\n%u files, %u kernels:", batch->files.n, batch->nresults);
     const char *separator = " ";
     for (unsigned v = 0; v < VERDICT_COUNT; v++)
         if (totals[v]) {
@@ -463,12 +468,12 @@ static void print_table(const Batch *b, const uint32_t *totals) {
     printf("\n");
 }
 
-static void print_json(const Batch *b, const uint32_t *totals) {
+static void print_json(const Batch *batch, const uint32_t *totals) {
     cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "kernels"),
           *sum = cJSON_AddObjectToObject(o, "totals");
-    for (uint32_t i = 0; i < b->files.n; i++)
-        for (uint32_t k = 0; k < b->files.at[i].results.n; k++)
-            cJSON_AddItemToArray(list, result_json(&b->files.at[i].results.at[k], true));
+    for (uint32_t i = 0; i < batch->files.n; i++)
+        for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
+            cJSON_AddItemToArray(list, result_json(&batch->files.at[i].results.at[k], true));
     for (unsigned v = 0; v < VERDICT_COUNT; v++)
         cJSON_AddNumberToObject(sum, verdict_name((Verdict)v), totals[v]);
     char *text = cJSON_Print(o);
@@ -478,8 +483,8 @@ static void print_json(const Batch *b, const uint32_t *totals) {
     cJSON_Delete(o);
 }
 
-int batch_validate(Settings *s) {
-    Batch b = {.s = s, .started = now(), .bar = isatty(STDERR_FILENO) != 0};
+int batch_validate(Settings *settings) {
+    Batch b = {.s = settings, .started = now(), .bar = isatty(STDERR_FILENO) != 0};
     if (!collect(&b))
         return STATUS_INPUT;
     for (uint32_t i = 0; i < b.files.n; i++)
@@ -488,7 +493,7 @@ int batch_validate(Settings *s) {
         return STATUS_INPUT;
     run_jobs(&b);
     if (b.state && fclose(b.state) != 0)
-        diag(&s->diags, (SrcLoc){0}, DIAG_E0002, s->state_file, "write error");
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, settings->state_file, "write error");
     uint32_t totals[VERDICT_COUNT] = {0};
     bool found = false;
     for (uint32_t i = 0; i < b.files.n; i++)
@@ -496,6 +501,6 @@ int batch_validate(Settings *s) {
             totals[b.files.at[i].results.at[k].verdict]++;
             found |= verdict_is_finding(b.files.at[i].results.at[k].verdict);
         }
-    (s->json ? print_json : print_table)(&b, totals);
+    (settings->json ? print_json : print_table)(&b, totals);
     return found ? STATUS_DIFFERS : STATUS_DONE;
 }

@@ -17,11 +17,11 @@ typedef struct {               /* one kernel, or a file that has none */
 
 /* Judge what --launch says of a module's kernels; `each` gets one result after the other. */
 typedef void BatchEach(void *user, const BatchResult *r);
-void batch_module(Settings *s, const char *path, uint32_t skip,
+void batch_module(Settings *settings, const char *path, uint32_t skip,
                   void (*starts)(void *user, const char *kernel), BatchEach *each, void *user);
 /* All files and directories of the inputs; prints the table or JSON; the exit status. */
-int batch_validate(Settings *s);
-bool batch_is_wanted(const Settings *s); /* a directory, or several files under --launch auto */
+int batch_validate(Settings *settings);
+bool batch_is_wanted(const Settings *settings); /* a directory, or several files under --launch auto */
 /* 4 for verdicts that are findings. */
 bool verdict_is_finding(Verdict v);
 #endif

@@ -74,35 +74,35 @@ typedef struct {
 extern const Command cli_commands[]; /* ends with a NULL name */
 
 /* Parse the options of one command; ends the program with status 2 if they are wrong, with 0 after --help. */
-void cli_parse(const Command *c, Settings *s, int argc, char **argv);
-void cli_help(FILE *out);                     /* the list of commands */
-void cli_manual(FILE *out, const Command *c); /* roff; NULL: heddle(1) */
+void cli_parse(const Command *command, Settings *settings, int argc, char **argv);
+void cli_help(FILE *out);                           /* the list of commands */
+void cli_manual(FILE *out, const Command *command); /* roff; NULL: heddle(1) */
 
-int cmd_compile(Settings *s);
-int cmd_link(Settings *s);
-int cmd_asm(Settings *s);
-int cmd_disasm(Settings *s);
-int cmd_run(Settings *s);
-int cmd_validate(Settings *s);
-int cmd_fuzz(Settings *s);
-int cmd_report(Settings *s);
-int cmd_check(Settings *s);
+int cmd_compile(Settings *settings);
+int cmd_link(Settings *settings);
+int cmd_asm(Settings *settings);
+int cmd_disasm(Settings *settings);
+int cmd_run(Settings *settings);
+int cmd_validate(Settings *settings);
+int cmd_fuzz(Settings *settings);
+int cmd_report(Settings *settings);
+int cmd_check(Settings *settings);
 /* The model checker on every kernel; prints, or adds to the array `json`. Returns the exit status. */
-int cli_model(Settings *s, const BinFlow *g, cJSON *json);
-int cmd_explain(Settings *s);
-int cli_replay(Settings *s); /* heddle run --replay */
-int cmd_mutate(Settings *s);
-int cmd_prove(Settings *s);
+int cli_model(Settings *settings, const BinFlow *flow, cJSON *json);
+int cmd_explain(Settings *settings);
+int cli_replay(Settings *settings); /* heddle run --replay */
+int cmd_mutate(Settings *settings);
+int cmd_prove(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */
 bool cli_is_elf(const char *data, size_t size_bytes);
 /* Read and parse; reported on failure. */
-PtxModule *cli_read_ptx(Settings *s, const char *path);
+PtxModule *cli_read_ptx(Settings *settings, const char *path);
 /* The first `n` inputs, PTX texts and objects, linked into one module if there are several. */
-PtxModule *cli_read_modules(Settings *s, unsigned n);
-Binary *cli_load(Settings *s, const char *path, const char *data, size_t size_bytes);
-Binary *cli_compile_to_binary(Settings *s, const PtxModule *ptx, const char *path);
+PtxModule *cli_read_modules(Settings *settings, unsigned n);
+Binary *cli_load(Settings *settings, const char *path, const char *data, size_t size_bytes);
+Binary *cli_compile_to_binary(Settings *settings, const PtxModule *ptx, const char *path);
 /* The launch plan of the options. A launch file's "module" is the default input. */
 bool cli_read_plan(Settings *s);
-DriverOptions cli_driver_options(const Settings *s);
+DriverOptions cli_driver_options(const Settings *settings);
 #endif

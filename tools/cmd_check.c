@@ -8,33 +8,33 @@
 #include <string.h>
 
 /* The binary of the first input; PTX is compiled. */
-static Binary *read_binary(Settings *s) {
+static Binary *read_binary(Settings *settings) {
     char *data;
     size_t size;
-    if (!file_read(&s->arena, s->inputs[0], &s->diags, &data, &size))
+    if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &size))
         return NULL;
     if (cli_is_elf(data, size))
-        return cli_load(s, s->inputs[0], data, size);
-    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
-    Binary *b = m ? cli_compile_to_binary(s, m, s->inputs[0]) : NULL;
+        return cli_load(settings, settings->inputs[0], data, size);
+    PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
+    Binary *b = m ? cli_compile_to_binary(settings, m, settings->inputs[0]) : NULL;
     if (m)
         ptx_free(m);
     return b;
 }
 
-static bool parse_rules(Settings *s, uint64_t *rules) {
+static bool parse_rules(Settings *settings, uint64_t *rules) {
     size_t n;
-    const char *unknown = check_rule_list(s->check.rules, rules, &n);
+    const char *unknown = check_rule_list(settings->check.rules, rules, &n);
     if (unknown)
         fprintf(stderr, "heddle check: --rules: there is no rule '%.*s'\n", (int)n, unknown);
     return !unknown;
 }
 
-int cmd_check(Settings *s) {
-    BinCheckOptions opt = {.no_hazards = s->check.no_hazards};
-    if (!parse_rules(s, &opt.rules))
+int cmd_check(Settings *settings) {
+    BinCheckOptions opt = {.no_hazards = settings->check.no_hazards};
+    if (!parse_rules(settings, &opt.rules))
         return STATUS_USAGE;
-    Binary *b = read_binary(s);
+    Binary *b = read_binary(settings);
     if (!b)
         return STATUS_INPUT;
     BinFlow *g = binflow_new(b);
@@ -42,23 +42,23 @@ int cmd_check(Settings *s) {
         abort();
     BinCheckReport r;
     binary_check(g, &opt, &r);
-    char *text = s->check.sarif ? check_report_sarif(g, &r)
-                 : s->json      ? check_report_json(g, &r)
-                                : check_report_text(g, &r);
+    char *text = settings->check.sarif ? check_report_sarif(g, &r)
+                 : settings->json      ? check_report_json(g, &r)
+                                       : check_report_text(g, &r);
     int status = r.nerrors ? STATUS_DIFFERS : STATUS_DONE;
-    if (text && s->model.on && s->json && !s->check.sarif) { /* both in one object */
+    if (text && settings->model.on && settings->json && !settings->check.sarif) { /* both in one object */
         cJSON *all = cJSON_CreateObject();
         cJSON_AddItemToObject(all, "check", cJSON_Parse(text));
-        int found = cli_model(s, g, cJSON_AddArrayToObject(all, "model"));
+        int found = cli_model(settings, g, cJSON_AddArrayToObject(all, "model"));
         status = found != STATUS_DONE ? found : status;
         free(text);
         text = cJSON_Print(all);
         cJSON_Delete(all);
     }
     if (text)
-        printf("%s%s", text, s->json || s->check.sarif ? "\n" : "");
-    if (s->model.on && !s->json && !s->check.sarif) {
-        int found = cli_model(s, g, NULL);
+        printf("%s%s", text, settings->json || settings->check.sarif ? "\n" : "");
+    if (settings->model.on && !settings->json && !settings->check.sarif) {
+        int found = cli_model(settings, g, NULL);
         status = found != STATUS_DONE ? found : status;
     }
     free(text);
@@ -68,13 +68,13 @@ int cmd_check(Settings *s) {
     return status;
 }
 
-int cmd_explain(Settings *s) {
-    char *text = check_explain(s->inputs[0]);
+int cmd_explain(Settings *settings) {
+    char *text = check_explain(settings->inputs[0]);
     if (!text) {
         fprintf(stderr,
                 "heddle explain: there is no rule '%s'; there are R-01 to R-24, H-01 to H-07 and "
                 "E-BAR-PARTIAL and the like\n",
-                s->inputs[0]);
+                settings->inputs[0]);
         return STATUS_USAGE;
     }
     fputs(text, stdout);

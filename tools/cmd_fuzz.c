@@ -15,38 +15,38 @@ typedef struct {
     unsigned nfailures;
 } Fuzz;
 
-static bool parse_kinds(const char *text, FuzzOptions *o) {
+static bool parse_kinds(const char *text, FuzzOptions *options) {
     while (text && *text) {
         size_t n = strcspn(text, ",");
         GenKind k;
         if (!gen_kind_find(text, n, &k))
             return false;
-        o->kinds[k] = true;
+        options->kinds[k] = true;
         text += n + (text[n] == ',');
     }
     for (unsigned k = 0; !text && k < GEN_KINDS; k++)
-        o->kinds[k] = true;
+        options->kinds[k] = true;
     return true;
 }
 
 static void on_progress(void *user, GenKind kind, uint64_t done, uint64_t total, double per_second,
                         uint64_t failures) {
-    Fuzz *f = user;
-    if (f->terminal)
+    Fuzz *fuzz = user;
+    if (fuzz->terminal)
         fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " programs, %.0f/s, %" PRIu64 " failures (%s)\033[K",
                 done, total, per_second, failures, gen_kind_name(kind));
 }
 
-static void on_failure(void *user, const FuzzFailure *x) {
-    Fuzz *f = user;
-    const FuzzVerdict *v = &x->verdict;
-    FILE *out = f->s->json ? stderr : stdout;
-    size_t first = strcspn(v->text, "\n");
-    fprintf(out, "%s%s %" PRIu64 ": %s %s with %s\n  %.*s\n", f->terminal ? "\r\033[K" : "",
-            gen_kind_name(x->kind), x->index, fuzz_class_name(v->cls), v->detail, v->config, (int)first,
-            v->text);
-    if (x->reduced_path[0])
-        fprintf(out, "  %s (%u statements)\n", x->reduced_path, x->statements);
+static void on_failure(void *user, const FuzzFailure *failure) {
+    Fuzz *fuzz = user;
+    const FuzzVerdict *fuzz_verdict = &failure->verdict;
+    FILE *out = fuzz->s->json ? stderr : stdout;
+    size_t first = strcspn(fuzz_verdict->text, "\n");
+    fprintf(out, "%s%s %" PRIu64 ": %s %s with %s\n  %.*s\n", fuzz->terminal ? "\r\033[K" : "",
+            gen_kind_name(failure->kind), failure->index, fuzz_class_name(fuzz_verdict->cls),
+            fuzz_verdict->detail, fuzz_verdict->config, (int)first, fuzz_verdict->text);
+    if (failure->reduced_path[0])
+        fprintf(out, "  %s (%u statements)\n", failure->reduced_path, failure->statements);
     fflush(out);
 }
 
@@ -54,39 +54,44 @@ static double ratio(uint64_t a, uint64_t b) { return b ? (double)a / (double)b :
 
 static const char *const mode_names[FUZZ_MODES] = {"ipdom", "frontier", "frontier-all", "none"};
 
-static void print_kind(GenKind k, const FuzzCounts *n) {
+static void print_kind(GenKind k, const FuzzCounts *counts) {
     printf("%-12s %8" PRIu64 " programs %8" PRIu64 " runs %6" PRIu64 " failures %6" PRIu64
            " unsupported %7.0f per CPU second\n",
-           gen_kind_name(k), n->programs, n->runs, n->failures, n->unsupported,
-           1e6 * ratio(n->programs, n->cpu_us));
+           gen_kind_name(k), counts->programs, counts->runs, counts->failures, counts->unsupported,
+           1e6 * ratio(counts->programs, counts->cpu_us));
     printf("             %.1f blocks, %.1f data statements a block, %.1f branches, %.1f calls; %.0f %% with "
            "loops, %.0f %% irreducible, "
            "%.0f %% early exits\n",
-           ratio(n->blocks, n->programs), ratio(n->data_insns, n->blocks), ratio(n->branches, n->programs),
-           ratio(n->calls, n->programs), 100 * ratio(n->with_loop, n->programs),
-           100 * ratio(n->with_irreducible, n->programs), 100 * ratio(n->with_early_exit, n->programs));
-    if (n->literal_runs + n->break_runs)
+           ratio(counts->blocks, counts->programs), ratio(counts->data_insns, counts->blocks),
+           ratio(counts->branches, counts->programs), ratio(counts->calls, counts->programs),
+           100 * ratio(counts->with_loop, counts->programs),
+           100 * ratio(counts->with_irreducible, counts->programs),
+           100 * ratio(counts->with_early_exit, counts->programs));
+    if (counts->literal_runs + counts->break_runs)
         printf("             literal policies: %" PRIu64 " of %" PRIu64
                " runs hang (%.3f %%); with --yield=break %" PRIu64 " of %" PRIu64 " (%.3f %%)\n",
-               n->literal_hangs, n->literal_runs, 100 * ratio(n->literal_hangs, n->literal_runs),
-               n->break_hangs, n->break_runs, 100 * ratio(n->break_hangs, n->break_runs));
+               counts->literal_hangs, counts->literal_runs,
+               100 * ratio(counts->literal_hangs, counts->literal_runs), counts->break_hangs,
+               counts->break_runs, 100 * ratio(counts->break_hangs, counts->break_runs));
 }
 
-static void print_metrics(const FuzzCounts *n) {
-    if (!n->metric[0].programs)
+static void print_metrics(const FuzzCounts *counts) {
+    if (!counts->metric[0].programs)
         return;
     printf("\n%" PRIu64
            " programs of one warp, against a stack of masks that joins at immediate post-dominators:\n"
            "%-20s %11s %12s %12s %7s %10s %10s %9s\n",
-           n->metric[0].programs, "", "block issues", "SIMT of all", "SIMT of data", "B ops", "switches",
+           counts->metric[0].programs, "", "block issues", "SIMT of all", "SIMT of data", "B ops", "switches",
            "hops", "releases");
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
-        const FuzzMetric *m = &n->metric[k];
+        const FuzzMetric *fuzz_metric = &counts->metric[k];
         printf("%-12s %-8s %11.3f %11.1f %% %11.1f %% %6.1f%% %10" PRIu64 " %10" PRIu64 " %9" PRIu64 "\n",
                mode_names[k % FUZZ_MODES], k < FUZZ_MODES ? "" : "20 % Y",
-               ratio(m->block_issues, m->stack_issues), 100 * ratio(m->lane_issues, 32 * m->issues),
-               100 * ratio(m->data_lane_issues, 32 * m->data_issues), 100 * ratio(m->b_issues, m->issues),
-               m->switches, m->hops, m->releases);
+               ratio(fuzz_metric->block_issues, fuzz_metric->stack_issues),
+               100 * ratio(fuzz_metric->lane_issues, 32 * fuzz_metric->issues),
+               100 * ratio(fuzz_metric->data_lane_issues, 32 * fuzz_metric->data_issues),
+               100 * ratio(fuzz_metric->b_issues, fuzz_metric->issues), fuzz_metric->switches,
+               fuzz_metric->hops, fuzz_metric->releases);
     }
 }
 
@@ -104,12 +109,12 @@ static void json_metrics(const FuzzCounts *n) {
     printf("]");
 }
 
-static void json_report(const FuzzReport *r) {
+static void json_report(const FuzzReport *report) {
     const char *separator = "";
-    printf("{\"failures\": %" PRIu64 ", \"seconds\": %.2f, \"jobs\": %u, \"kinds\": {", r->failures,
-           r->seconds, r->jobs);
+    printf("{\"failures\": %" PRIu64 ", \"seconds\": %.2f, \"jobs\": %u, \"kinds\": {", report->failures,
+           report->seconds, report->jobs);
     for (unsigned k = 0; k < GEN_KINDS; k++) {
-        const FuzzCounts *n = &r->kind[k];
+        const FuzzCounts *n = &report->kind[k];
         const char *comma = "";
         if (!n->programs)
             continue;
@@ -125,33 +130,34 @@ static void json_report(const FuzzReport *r) {
     printf("}}\n");
 }
 
-static void print_report(const FuzzReport *r) {
+static void print_report(const FuzzReport *report) {
     uint64_t programs = 0;
     for (unsigned k = 0; k < GEN_KINDS; k++) {
-        programs += r->kind[k].programs;
-        if (r->kind[k].programs)
-            print_kind((GenKind)k, &r->kind[k]);
+        programs += report->kind[k].programs;
+        if (report->kind[k].programs)
+            print_kind((GenKind)k, &report->kind[k]);
     }
-    printf("%" PRIu64 " programs, %" PRIu64 " failures, %.1f s, %u jobs\n", programs, r->failures, r->seconds,
-           r->jobs);
+    printf("%" PRIu64 " programs, %" PRIu64 " failures, %.1f s, %u jobs\n", programs, report->failures,
+           report->seconds, report->jobs);
     for (unsigned k = 0; k < GEN_KINDS; k++)
-        print_metrics(&r->kind[k]);
+        print_metrics(&report->kind[k]);
 }
 
 /* A saved program again, under everything. */
-static int replay(Settings *s) {
+static int replay(Settings *settings) {
     int status = STATUS_DONE;
-    for (unsigned i = 0; i < s->ninputs; i++) {
+    for (unsigned i = 0; i < settings->ninputs; i++) {
         GenProgram p = {0};
-        if (!file_read(&s->arena, s->inputs[i], &s->diags, &p.text, &p.size_bytes))
+        if (!file_read(&settings->arena, settings->inputs[i], &settings->diags, &p.text, &p.size_bytes))
             return STATUS_INPUT;
         if (!gen_read_header(&p)) {
-            diag(&s->diags, (SrcLoc){0}, DIAG_E0412, s->inputs[i], "it lacks the line '// fuzz block=...'");
+            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, settings->inputs[i],
+                 "it lacks the line '// fuzz block=...'");
             return STATUS_INPUT;
         }
-        FuzzVerdict v = fuzz_check_everywhere(&p, s->target);
-        printf("%s: %s %s%s%s\n", s->inputs[i], fuzz_class_name(v.cls), v.detail, v.config[0] ? " with " : "",
-               v.config);
+        FuzzVerdict v = fuzz_check_everywhere(&p, settings->target);
+        printf("%s: %s %s%s%s\n", settings->inputs[i], fuzz_class_name(v.cls), v.detail,
+               v.config[0] ? " with " : "", v.config);
         if (v.text[0])
             printf("  %s\n", v.text);
         if (v.cls != FUZZ_EQUAL)
@@ -160,41 +166,41 @@ static int replay(Settings *s) {
     return status;
 }
 
-int cmd_fuzz(Settings *s) {
-    Fuzz f = {.s = s, .terminal = isatty(STDERR_FILENO) == 1};
-    FuzzOptions o = {.count = s->fuzz.count,
-                     .seed = s->seed,
-                     .first = s->fuzz.first,
-                     .target = s->target,
-                     .opt_level = s->has_opt_level ? (int)s->opt_level : FUZZ_ALL_LEVELS,
-                     .policies = s->fuzz.policies,
-                     .keep_dir = s->fuzz.keep_dir,
-                     .state_file = s->fuzz.state_file,
-                     .reduce_seconds = s->fuzz.reduce_seconds,
-                     .max_failures = s->fuzz.max_failures,
-                     .jobs = s->fuzz.jobs,
-                     .metrics = s->fuzz.metrics,
-                     .check_only = s->fuzz.check_only,
+int cmd_fuzz(Settings *settings) {
+    Fuzz f = {.s = settings, .terminal = isatty(STDERR_FILENO) == 1};
+    FuzzOptions o = {.count = settings->fuzz.count,
+                     .seed = settings->seed,
+                     .first = settings->fuzz.first,
+                     .target = settings->target,
+                     .opt_level = settings->has_opt_level ? (int)settings->opt_level : FUZZ_ALL_LEVELS,
+                     .policies = settings->fuzz.policies,
+                     .keep_dir = settings->fuzz.keep_dir,
+                     .state_file = settings->fuzz.state_file,
+                     .reduce_seconds = settings->fuzz.reduce_seconds,
+                     .max_failures = settings->fuzz.max_failures,
+                     .jobs = settings->fuzz.jobs,
+                     .metrics = settings->fuzz.metrics,
+                     .check_only = settings->fuzz.check_only,
                      .on_progress = on_progress,
                      .on_failure = on_failure,
                      .user = &f};
     FuzzReport r;
-    if (s->ninputs)
-        return replay(s);
-    if (!parse_kinds(s->fuzz.kinds, &o)) {
+    if (settings->ninputs)
+        return replay(settings);
+    if (!parse_kinds(settings->fuzz.kinds, &o)) {
         fprintf(stderr,
                 "heddle fuzz: --kind: '%s' is not a list of "
                 "arith,cfg,structured,calls,collectives,barriers,predication\n",
-                s->fuzz.kinds);
+                settings->fuzz.kinds);
         return STATUS_USAGE;
     }
     if (o.keep_dir)
         mkdir(o.keep_dir, 0777);
-    if (!fuzz_campaign(&o, &r, &s->diags))
+    if (!fuzz_campaign(&o, &r, &settings->diags))
         return STATUS_INPUT;
     if (f.terminal)
         fprintf(stderr, "\r\033[K");
-    if (s->json)
+    if (settings->json)
         json_report(&r);
     else
         print_report(&r);

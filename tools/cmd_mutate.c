@@ -15,18 +15,18 @@ enum { DATA_SEEDS = 4 };
 
 /* ---- the binary of the first input ---- */
 
-static bool read_image(Settings *s, char **image, size_t *size) {
-    if (!file_read(&s->arena, s->inputs[0], &s->diags, image, size))
+static bool read_image(Settings *settings, char **image, size_t *size) {
+    if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, image, size))
         return false;
     if (cli_is_elf(*image, *size))
         return true;
-    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
+    PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
     Compilation c;
-    DriverOptions opt = cli_driver_options(s);
+    DriverOptions opt = cli_driver_options(settings);
     bool good = m != NULL;
     if (good) {
-        good = driver_compile(&c, m, &opt, &s->diags);
-        *image = good ? arena_copy(&s->arena, c.image, c.image_bytes) : NULL;
+        good = driver_compile(&c, m, &opt, &settings->diags);
+        *image = good ? arena_copy(&settings->arena, c.image, c.image_bytes) : NULL;
         *size = good ? c.image_bytes : 0;
         driver_free(&c);
         ptx_free(m);
@@ -34,8 +34,8 @@ static bool read_image(Settings *s, char **image, size_t *size) {
     return good;
 }
 
-static bool parse_classes(const Settings *s, bool classes[MUT_CLASSES]) {
-    const char *p = s->mutate.classes;
+static bool parse_classes(const Settings *settings, bool classes[MUT_CLASSES]) {
+    const char *p = settings->mutate.classes;
     for (unsigned c = 0; c < MUT_CLASSES; c++)
         classes[c] = !p;
     while (p && *p) {
@@ -59,47 +59,47 @@ static bool parse_classes(const Settings *s, bool classes[MUT_CLASSES]) {
     return true;
 }
 
-static int list_sites(const Settings *s, const Mutator *m) {
+static int list_sites(const Settings *s, const Mutator *mutator) {
     bool classes[MUT_CLASSES];
     char text[256];
     if (!parse_classes(s, classes))
         return STATUS_USAGE;
     for (unsigned c = 0; c < MUT_CLASSES; c++)
-        for (uint32_t i = 0; classes[c] && i < m->sites[c].n; i++)
-            puts(mutate_text(m, m->sites[c].at[i], i, text));
+        for (uint32_t i = 0; classes[c] && i < mutator->sites[c].n; i++)
+            puts(mutate_text(mutator, mutator->sites[c].at[i], i, text));
     return STATUS_DONE;
 }
 
-static int apply_one(Settings *s, const Mutator *m) {
-    const char *colon = strchr(s->mutate.apply, ':');
+static int apply_one(Settings *settings, const Mutator *mutator) {
+    const char *colon = strchr(settings->mutate.apply, ':');
     char *end = NULL;
     MutClass c;
     unsigned long number = colon ? strtoul(colon + 1, &end, 10) : 0;
     if (!colon || end == colon + 1 || *end ||
-        !mutate_class_find(s->mutate.apply, (size_t)(colon - s->mutate.apply), &c)) {
-        fprintf(stderr, "heddle mutate: --apply: '%s' is not CLASS:NUMBER\n", s->mutate.apply);
+        !mutate_class_find(settings->mutate.apply, (size_t)(colon - settings->mutate.apply), &c)) {
+        fprintf(stderr, "heddle mutate: --apply: '%s' is not CLASS:NUMBER\n", settings->mutate.apply);
         return STATUS_USAGE;
     }
-    if (number >= m->sites[c].n || !s->output) {
+    if (number >= mutator->sites[c].n || !settings->output) {
         fprintf(stderr, "heddle mutate: --apply: %s\n",
-                !s->output ? "where to? (-o FILE)" : "there is no such site; --list shows them");
+                !settings->output ? "where to? (-o FILE)" : "there is no such site; --list shows them");
         return STATUS_USAGE;
     }
-    uint8_t *out = arena_alloc(&s->arena, m->image_bytes);
-    bool good =
-        mutate_apply(m, m->sites[c].at[number], out) && file_write(s->output, out, m->image_bytes, &s->diags);
+    uint8_t *out = arena_alloc(&settings->arena, mutator->image_bytes);
+    bool good = mutate_apply(mutator, mutator->sites[c].at[number], out) &&
+                file_write(settings->output, out, mutator->image_bytes, &settings->diags);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 
-static int one_binary(Settings *s) {
+static int one_binary(Settings *settings) {
     char *image;
     size_t size;
-    if (!read_image(s, &image, &size))
+    if (!read_image(settings, &image, &size))
         return STATUS_INPUT;
-    Mutator *m = mutator_new(s->inputs[0], image, size, &s->diags);
+    Mutator *m = mutator_new(settings->inputs[0], image, size, &settings->diags);
     if (!m)
         return STATUS_INPUT;
-    int status = s->mutate.apply ? apply_one(s, m) : list_sites(s, m);
+    int status = settings->mutate.apply ? apply_one(settings, m) : list_sites(settings, m);
     mutator_free(m);
     return status;
 }
@@ -114,12 +114,12 @@ typedef struct {
     VEC(void *) images;
 } Campaign;
 
-static bool add_subject(Campaign *c, const char *name, PtxModule *m, Plan **inputs, unsigned n,
+static bool add_subject(Campaign *campaign, const char *name, PtxModule *m, Plan **inputs, unsigned n,
                         unsigned level) {
     Compilation k;
-    DriverOptions opt = cli_driver_options(c->s);
+    DriverOptions opt = cli_driver_options(campaign->s);
     opt.opt_level = level;
-    bool good = driver_compile(&k, m, &opt, &c->s->diags);
+    bool good = driver_compile(&k, m, &opt, &campaign->s->diags);
     if (good) {
         MutSubject x = {.name = name,
                         .ptx = m,
@@ -127,53 +127,54 @@ static bool add_subject(Campaign *c, const char *name, PtxModule *m, Plan **inpu
                         .image_bytes = k.image_bytes,
                         .inputs = inputs,
                         .ninputs = n};
-        VEC_ADD(&c->s->arena, &c->subjects, x);
-        VEC_ADD(&c->s->arena, &c->images, k.image);
+        VEC_ADD(&campaign->s->arena, &campaign->subjects, x);
+        VEC_ADD(&campaign->s->arena, &campaign->images, k.image);
         k.image = NULL;
     }
     driver_free(&k);
     return good;
 }
 
-static Plan *new_plan(Campaign *c) {
-    Plan *p = ARENA_NEW(&c->s->arena, Plan);
-    VEC_ADD(&c->s->arena, &c->plans, p);
+static Plan *new_plan(Campaign *campaign) {
+    Plan *p = ARENA_NEW(&campaign->s->arena, Plan);
+    VEC_ADD(&campaign->s->arena, &campaign->plans, p);
     return p;
 }
 
 /* Launch file beside K.ptx: K.json; its data in --data-dir/K.d, or beside it. */
-static Plan *plan_beside(Campaign *c, const char *path) {
-    Settings *s = c->s;
+static Plan *plan_beside(Campaign *campaign, const char *path) {
+    Settings *settings = campaign->s;
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
     int stem = (int)(dot ? (size_t)(dot - path) : strlen(path));
-    Plan *p = new_plan(c);
-    Source *text = ARENA_NEW(&s->arena, Source);
+    Plan *plan = new_plan(campaign);
+    Source *text = ARENA_NEW(&settings->arena, Source);
     char *data;
-    text->name = arena_printf(&s->arena, "%.*s.json", stem, path);
-    if (!file_read(&s->arena, text->name, &s->diags, &data, &text->size_bytes))
+    text->name = arena_printf(&settings->arena, "%.*s.json", stem, path);
+    if (!file_read(&settings->arena, text->name, &settings->diags, &data, &text->size_bytes))
         return NULL;
     text->text = data;
-    if (s->data_dir) {
+    if (settings->data_dir) {
         struct stat st;
-        const char *own = arena_printf(&s->arena, "%s/%.*s.d", s->data_dir, (int)(path + stem - base), base);
-        p->data_dir = stat(own, &st) == 0 ? own : s->data_dir;
+        const char *own =
+            arena_printf(&settings->arena, "%s/%.*s.d", settings->data_dir, (int)(path + stem - base), base);
+        plan->data_dir = stat(own, &st) == 0 ? own : settings->data_dir;
     }
-    return plan_read_json(p, text, &s->diags) ? p : NULL;
+    return plan_read_json(plan, text, &settings->diags) ? plan : NULL;
 }
 
-static bool add_file(Campaign *c, const char *path) {
-    Settings *s = c->s;
-    PtxModule *m = cli_read_ptx(s, path);
+static bool add_file(Campaign *campaign, const char *path) {
+    Settings *settings = campaign->s;
+    PtxModule *m = cli_read_ptx(settings, path);
     if (!m)
         return false;
-    VEC_ADD(&s->arena, &c->modules, m);
-    Plan **inputs = ARENA_ARRAY(&s->arena, Plan *, 1);
-    inputs[0] = s->has_shape || s->launch_file ? &s->plan : plan_beside(c, path);
-    return inputs[0] && add_subject(c, path, m, inputs, 1, s->opt_level);
+    VEC_ADD(&settings->arena, &campaign->modules, m);
+    Plan **inputs = ARENA_ARRAY(&settings->arena, Plan *, 1);
+    inputs[0] = settings->has_shape || settings->launch_file ? &settings->plan : plan_beside(campaign, path);
+    return inputs[0] && add_subject(campaign, path, m, inputs, 1, settings->opt_level);
 }
 
-static void buffer(Campaign *c, Plan *p, const char *name, uint32_t bytes, const uint8_t *data) {
-    uint32_t index = p->buffers.n, size = bytes ? bytes : 1;
+static void buffer(Campaign *c, Plan *plan, const char *name, uint32_t bytes, const uint8_t *data) {
+    uint32_t index = plan->buffers.n, size = bytes ? bytes : 1;
     PlanBuffer b = {.name = name,
                     .type = scalar_find("u8", 2),
                     .count = size,
@@ -181,45 +182,47 @@ static void buffer(Campaign *c, Plan *p, const char *name, uint32_t bytes, const
                     .init = data ? NULL : "zero"};
     PlanArg a = {.is_buffer = true, .buffer = index};
     (void)c;
-    VEC_ADD(&p->arena, &p->buffers, b);
-    VEC_ADD(&p->arena, &p->launches.at[0].args, a);
+    VEC_ADD(&plan->arena, &plan->buffers, b);
+    VEC_ADD(&plan->arena, &plan->launches.at[0].args, a);
 }
 
-static Plan *random_plan(Campaign *c, const GenProgram *g, unsigned variant) {
-    Plan *p = new_plan(c);
+static Plan *random_plan(Campaign *c, const GenProgram *program, unsigned variant) {
+    Plan *plan = new_plan(c);
     PlanLaunch l = {.repeat = 1};
-    memcpy(l.grid, g->grid, sizeof l.grid);
-    memcpy(l.block, g->block, sizeof l.block);
-    VEC_ADD(&p->arena, &p->launches, l);
-    uint8_t *in = arena_alloc(&p->arena, g->in_bytes + 1u);
-    gen_data(g->data_seed + variant, in, g->in_bytes);
-    buffer(c, p, "in", g->in_bytes, in);
-    buffer(c, p, "out", g->out_bytes, NULL);
-    return p;
+    memcpy(l.grid, program->grid, sizeof l.grid);
+    memcpy(l.block, program->block, sizeof l.block);
+    VEC_ADD(&plan->arena, &plan->launches, l);
+    uint8_t *in = arena_alloc(&plan->arena, program->in_bytes + 1u);
+    gen_data(program->data_seed + variant, in, program->in_bytes);
+    buffer(c, plan, "in", program->in_bytes, in);
+    buffer(c, plan, "out", program->out_bytes, NULL);
+    return plan;
 }
 
-static void add_random(Campaign *c, GenKind kind, uint64_t index, GenForms *forms) {
-    Settings *s = c->s;
+static void add_random(Campaign *campaign, GenKind kind, uint64_t index, GenForms *forms) {
+    Settings *settings = campaign->s;
     GenProgram g = {0};
     Diags quiet = {0};
-    gen_program(kind, s->seed, index, forms, &g);
-    char *text = arena_copy(&s->arena, g.text, g.size_bytes + 1);
+    gen_program(kind, settings->seed, index, forms, &g);
+    char *text = arena_copy(&settings->arena, g.text, g.size_bytes + 1);
     PtxModule *m = ptx_parse("random", text, g.size_bytes, &quiet);
     if (m) {
-        VEC_ADD(&s->arena, &c->modules, m);
-        Plan **inputs = ARENA_ARRAY(&s->arena, Plan *, DATA_SEEDS);
+        VEC_ADD(&settings->arena, &campaign->modules, m);
+        Plan **inputs = ARENA_ARRAY(&settings->arena, Plan *, DATA_SEEDS);
         for (unsigned v = 0; v < DATA_SEEDS; v++)
-            inputs[v] = random_plan(c, &g, v);
-        add_subject(c, arena_printf(&s->arena, "%s-%llu", gen_kind_name(kind), (unsigned long long)index), m,
-                    inputs, DATA_SEEDS, s->has_opt_level ? s->opt_level : (unsigned)(index & 3));
+            inputs[v] = random_plan(campaign, &g, v);
+        add_subject(campaign,
+                    arena_printf(&settings->arena, "%s-%llu", gen_kind_name(kind), (unsigned long long)index),
+                    m, inputs, DATA_SEEDS,
+                    settings->has_opt_level ? settings->opt_level : (unsigned)(index & 3));
     }
     gen_program_free(&g);
 }
 
-static bool add_kinds(Campaign *c) {
-    Settings *s = c->s;
-    const char *p = s->mutate.kinds;
-    GenForms forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)s->target};
+static bool add_kinds(Campaign *campaign) {
+    Settings *settings = campaign->s;
+    const char *p = settings->mutate.kinds;
+    GenForms forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)settings->target};
     while (p && *p) {
         size_t n = strcspn(p, ",");
         GenKind k;
@@ -227,8 +230,8 @@ static bool add_kinds(Campaign *c) {
             fprintf(stderr, "heddle mutate: --kind: there is no kind '%.*s'\n", (int)n, p);
             return false;
         }
-        for (uint64_t i = 0; i < s->mutate.programs; i++)
-            add_random(c, k, i, &forms);
+        for (uint64_t i = 0; i < settings->mutate.programs; i++)
+            add_random(campaign, k, i, &forms);
         p += n + (p[n] == ',');
     }
     gen_forms_free(&forms);
@@ -240,20 +243,20 @@ static void show_progress(void *user, const char *subject, unsigned done, unsign
     fprintf(stderr, "\r%u of %u programs (%s)\033[K%s", done, total, subject, done == total ? "\n" : "");
 }
 
-static void add_proof(const Settings *s, const PtxModule *ptx, const Binary *b, const char *func,
+static void add_proof(const Settings *settings, const PtxModule *ptx, const Binary *b, const char *func,
                       uint64_t pc_bytes, MutProof *out) {
     ProveReport r = {0};
     Diags quiet = {0};
     ProveOptions o = {
-        .query_seconds = 1, .total_seconds = s->mutate.prove_seconds, .kernel = *func ? func : NULL};
+        .query_seconds = 1, .total_seconds = settings->mutate.prove_seconds, .kernel = *func ? func : NULL};
     bool good = prove_module(ptx, b, &o, &r, &quiet);
     for (uint32_t f = 0; good && f < r.nfuncs; f++)
         for (uint32_t k = 0; k < r.funcs[f].nregions; k++) {
-            const ProveRegion *x = &r.funcs[f].regions[k];
-            out->refuted += x->status == PROVE_REFUTED;
-            out->proved += x->status < PROVE_REFUTED;
-            out->covers |= x->status < PROVE_REFUTED && strcmp(r.funcs[f].name, func) == 0 &&
-                           x->pc_first <= pc_bytes && pc_bytes <= x->pc_last;
+            const ProveRegion *region = &r.funcs[f].regions[k];
+            out->refuted += region->status == PROVE_REFUTED;
+            out->proved += region->status < PROVE_REFUTED;
+            out->covers |= region->status < PROVE_REFUTED && strcmp(r.funcs[f].name, func) == 0 &&
+                           region->pc_first <= pc_bytes && pc_bytes <= region->pc_last;
         }
     prove_report_free(&r);
 }
@@ -270,50 +273,50 @@ static void ask_prove(void *user, const PtxModule *ptx, const Binary *b, const c
     const char *text;
     for (unsigned n = 0; (text = lower_builtin_text(n, &size)) != NULL; n++) {
         Diags quiet = {0};
-        PtxModule *m = ptx_parse(lower_builtin_file(n), text, size, &quiet);
+        PtxModule *module = ptx_parse(lower_builtin_file(n), text, size, &quiet);
         bool defines = false;
-        for (uint32_t f = 0; m && f < m->nfuncs; f++)
-            defines |= strcmp(str_text(&m->strings, m->funcs[f].name), func) == 0;
+        for (uint32_t f = 0; module && f < module->nfuncs; f++)
+            defines |= strcmp(str_text(&module->strings, module->funcs[f].name), func) == 0;
         if (defines)
-            add_proof(user, m, b, func, pc_bytes, out);
-        if (m)
-            ptx_free(m);
+            add_proof(user, module, b, func, pc_bytes, out);
+        if (module)
+            ptx_free(module);
     }
 }
 
-static int run_campaign(Campaign *c) {
-    Settings *s = c->s;
-    CampaignOptions o = {.count = s->mutate.count,
-                         .seed = s->seed,
-                         .model = s->model.options,
-                         .user = s,
-                         .prove = s->mutate.prove_seconds > 0 ? ask_prove : NULL,
+static int run_campaign(Campaign *campaign) {
+    Settings *settings = campaign->s;
+    CampaignOptions o = {.count = settings->mutate.count,
+                         .seed = settings->seed,
+                         .model = settings->model.options,
+                         .user = settings,
+                         .prove = settings->mutate.prove_seconds > 0 ? ask_prove : NULL,
                          .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     o.model.max_states = o.model.max_states ? o.model.max_states : 20000;
     o.model.seconds = o.model.seconds > 0 ? o.model.seconds : 2;
-    if (!parse_classes(s, o.classes))
+    if (!parse_classes(settings, o.classes))
         return STATUS_USAGE;
-    if (!c->subjects.n) {
+    if (!campaign->subjects.n) {
         fprintf(stderr, "heddle mutate: --campaign: no programs; name PTX files or --kind\n");
         return STATUS_USAGE;
     }
     CampaignReport r;
-    bool good = campaign_run(c->subjects.at, c->subjects.n, &o, &r, &s->diags);
+    bool good = campaign_run(campaign->subjects.at, campaign->subjects.n, &o, &r, &settings->diags);
     if (good) {
-        char *text = s->json ? campaign_json(&r) : campaign_text(&r);
-        printf("%s%s", text, s->json ? "\n" : "");
+        char *text = settings->json ? campaign_json(&r) : campaign_text(&r);
+        printf("%s%s", text, settings->json ? "\n" : "");
         free(text);
     }
     campaign_free(&r);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 
-static int campaign(Settings *s) {
-    Campaign c = {.s = s};
+static int campaign(Settings *settings) {
+    Campaign c = {.s = settings};
     int status = STATUS_INPUT;
-    bool good = !(s->has_shape || s->launch_file) || cli_read_plan(s);
-    for (unsigned i = 0; good && i < s->ninputs; i++)
-        good = add_file(&c, s->inputs[i]);
+    bool good = !(settings->has_shape || settings->launch_file) || cli_read_plan(settings);
+    for (unsigned i = 0; good && i < settings->ninputs; i++)
+        good = add_file(&c, settings->inputs[i]);
     if (good)
         status = add_kinds(&c) ? run_campaign(&c) : STATUS_USAGE;
     for (uint32_t i = 0; i < c.images.n; i++)
@@ -325,12 +328,12 @@ static int campaign(Settings *s) {
     return status;
 }
 
-int cmd_mutate(Settings *s) {
-    if (s->mutate.campaign)
-        return campaign(s);
-    if (!s->ninputs) {
+int cmd_mutate(Settings *settings) {
+    if (settings->mutate.campaign)
+        return campaign(settings);
+    if (!settings->ninputs) {
         fprintf(stderr, "heddle mutate: no input file\n");
         return STATUS_USAGE;
     }
-    return one_binary(s);
+    return one_binary(settings);
 }

@@ -14,25 +14,26 @@ static void progress(void *user, const char *func, uint32_t done, uint32_t total
         fprintf(stderr, "\r\033[K");
 }
 
-int cmd_prove(Settings *s) {
-    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
+int cmd_prove(Settings *settings) {
+    PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
     Binary *b = NULL;
     char *data = NULL;
     size_t size = 0;
     int status = STATUS_INPUT;
-    if (m && s->ninputs > 1 && file_read(&s->arena, s->inputs[1], &s->diags, &data, &size))
-        b = cli_load(s, s->inputs[1], data, size);
-    else if (m && s->ninputs == 1)
-        b = cli_compile_to_binary(s, m, s->inputs[0]);
-    ProveOptions opt = {.query_seconds = s->query_time,
-                        .total_seconds = s->total_time,
-                        .kernel = s->launch.kernel,
+    if (m && settings->ninputs > 1 &&
+        file_read(&settings->arena, settings->inputs[1], &settings->diags, &data, &size))
+        b = cli_load(settings, settings->inputs[1], data, size);
+    else if (m && settings->ninputs == 1)
+        b = cli_compile_to_binary(settings, m, settings->inputs[0]);
+    ProveOptions opt = {.query_seconds = settings->query_time,
+                        .total_seconds = settings->total_time,
+                        .kernel = settings->launch.kernel,
                         .progress = isatty(2) ? progress : NULL};
     ProveReport r = {0};
-    if (b && prove_module(m, b, &opt, &r, &s->diags)) {
-        char *text = s->json ? prove_report_json(&r) : prove_report_text(&r, s->verbose);
+    if (b && prove_module(m, b, &opt, &r, &settings->diags)) {
+        char *text = settings->json ? prove_report_json(&r) : prove_report_text(&r, settings->verbose);
         if (text)
-            printf("%s%s", text, s->json ? "\n" : "");
+            printf("%s%s", text, settings->json ? "\n" : "");
         free(text);
         status = r.count[PROVE_REFUTED] ? STATUS_DIFFERS : STATUS_DONE;
     }

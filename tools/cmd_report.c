@@ -4,14 +4,14 @@
 #include "tools/report.h"
 #include <stdlib.h>
 
-int cmd_report(Settings *s) {
-    PtxModule *m = cli_read_ptx(s, s->inputs[0]);
+int cmd_report(Settings *settings) {
+    PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
     if (!m)
         return STATUS_INPUT;
     Compilation c;
-    DriverOptions opt = cli_driver_options(s);
-    bool good = driver_compile(&c, m, &opt, &s->diags);
-    if (good && s->json) {
+    DriverOptions opt = cli_driver_options(settings);
+    bool good = driver_compile(&c, m, &opt, &settings->diags);
+    if (good && settings->json) {
         char *text = report_json(&c);
         puts(text ? text : "{}");
         free(text);

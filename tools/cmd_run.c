@@ -30,140 +30,147 @@ static double now(void) {
 }
 
 /* ---- traces ---- */
-static void trace_machine(void *user, const MachineTrace *t) {
+static void trace_machine(void *user, const MachineTrace *trace) {
     FILE *out = user;
-    fprintf(out, "block %u,%u,%u warp %u %s+0x%04llx valid %08x active %08x executed %08x  %s", t->block[0],
-            t->block[1], t->block[2], t->warp, t->func ? t->func->name : "?",
-            (unsigned long long)t->func_pc_bytes, t->valid, t->active, t->executed, t->text ? t->text : "");
-    if (t->loc && t->loc->ptx_line)
-        fprintf(out, "  // line %u", t->loc->ptx_line);
+    fprintf(out, "block %u,%u,%u warp %u %s+0x%04llx valid %08x active %08x executed %08x  %s",
+            trace->block[0], trace->block[1], trace->block[2], trace->warp,
+            trace->func ? trace->func->name : "?", (unsigned long long)trace->func_pc_bytes, trace->valid,
+            trace->active, trace->executed, trace->text ? trace->text : "");
+    if (trace->loc && trace->loc->ptx_line)
+        fprintf(out, "  // line %u", trace->loc->ptx_line);
     fputc('\n', out);
 }
 
-static void trace_ptx(void *user, const PtxEvent *e) {
-    const Run *r = user;
-    const PtxInsn *i = &e->func->insns[e->insn];
-    fprintf(r->trace, "block %u,%u,%u thread %u,%u,%u line %u %s%s%s", e->block[0], e->block[1], e->block[2],
-            e->thread[0], e->thread[1], e->thread[2], ptx_line(r->ptx, i), ptx_op_name((PtxOp)i->op),
-            str_text(&r->ptx->strings, i->mods_text), e->executed ? "" : " (guard false)");
-    for (unsigned k = 0; e->executed && k < e->ndst; k++)
-        if (e->dst_reg[k])
-            fprintf(r->trace, " %s=0x%llx", str_text(&r->ptx->strings, e->func->regs[e->dst_reg[k]].name),
-                    (unsigned long long)e->dst_value[k]);
-    fputc('\n', r->trace);
+static void trace_ptx(void *user, const PtxEvent *event) {
+    const Run *run = user;
+    const PtxInsn *i = &event->func->insns[event->insn];
+    fprintf(run->trace, "block %u,%u,%u thread %u,%u,%u line %u %s%s%s", event->block[0], event->block[1],
+            event->block[2], event->thread[0], event->thread[1], event->thread[2], ptx_line(run->ptx, i),
+            ptx_op_name((PtxOp)i->op), str_text(&run->ptx->strings, i->mods_text),
+            event->executed ? "" : " (guard false)");
+    for (unsigned k = 0; event->executed && k < event->ndst; k++)
+        if (event->dst_reg[k])
+            fprintf(run->trace, " %s=0x%llx",
+                    str_text(&run->ptx->strings, event->func->regs[event->dst_reg[k]].name),
+                    (unsigned long long)event->dst_value[k]);
+    fputc('\n', run->trace);
 }
 
 static void print_warning(void *user, const SimTrap *w) {
-    Run *r = user;
+    Run *run = user;
     char line[512];
     sim_trap_print(w, line, sizeof line);
     fprintf(stderr, "warning: %s\n", line);
-    r->nfindings++;
+    run->nfindings++;
 }
 
 /* "TRAP 0x5: k+0x40, PTX line 7, block (0,0,0), warp 1, lanes 0000ffff"; an operand that differs: "0:0x5
  * 1:0x6". */
-static bool print_call(void *user, const MachineCall *c) {
+static bool print_call(void *user, const MachineCall *call) {
     (void)user;
-    fprintf(stderr, "%s", c->name);
-    if (c->has_value) {
-        uint32_t first = c->value[__builtin_ctz(c->lanes)];
+    fprintf(stderr, "%s", call->name);
+    if (call->has_value) {
+        uint32_t first = call->value[__builtin_ctz(call->lanes)];
         bool same = true;
         for (unsigned i = 0; i < 32; i++)
-            same = same && (!(c->lanes >> i & 1) || c->value[i] == first);
+            same = same && (!(call->lanes >> i & 1) || call->value[i] == first);
         if (same)
             fprintf(stderr, " 0x%x", first);
         for (unsigned i = 0; !same && i < 32; i++)
-            if (c->lanes >> i & 1)
-                fprintf(stderr, " %u:0x%x", i, c->value[i]);
+            if (call->lanes >> i & 1)
+                fprintf(stderr, " %u:0x%x", i, call->value[i]);
     }
-    fprintf(stderr, ": %s+0x%llx", c->func ? c->func->name : "?", (unsigned long long)c->func_pc_bytes);
-    if (c->ptx_line)
-        fprintf(stderr, ", PTX line %u", c->ptx_line);
-    fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x\n", c->block[0], c->block[1], c->block[2],
-            c->warp, c->lanes);
+    fprintf(stderr, ": %s+0x%llx", call->func ? call->func->name : "?",
+            (unsigned long long)call->func_pc_bytes);
+    if (call->ptx_line)
+        fprintf(stderr, ", PTX line %u", call->ptx_line);
+    fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x\n", call->block[0], call->block[1],
+            call->block[2], call->warp, call->lanes);
     return true;
 }
 
 /* ---- launches ---- */
-static void print_findings(Run *r, const MachineResult *res) {
+static void print_findings(Run *run, const MachineResult *res) {
     for (uint32_t i = 0; i < res->nfindings; i++) {
-        const MachineFinding *f = &res->findings[i];
-        uint64_t pc = f->func ? f->pc_bytes - f->func->address : f->pc_bytes;
-        bool asked = f->kind == MF_HAZARD || f->kind == MF_UNDEFINED || f->kind == MF_PARTIAL_BARRIER;
-        if (!asked && !r->s->verbose)
+        const MachineFinding *finding = &res->findings[i];
+        uint64_t pc = finding->func ? finding->pc_bytes - finding->func->address : finding->pc_bytes;
+        bool asked = finding->kind == MF_HAZARD || finding->kind == MF_UNDEFINED ||
+                     finding->kind == MF_PARTIAL_BARRIER;
+        if (!asked && !run->s->verbose)
             continue;
-        fprintf(stderr, "%s: %s pc 0x%llx", machine_finding_name(f->kind), f->func ? f->func->name : "?",
-                (unsigned long long)pc);
-        if (f->kind == MF_HAZARD)
+        fprintf(stderr, "%s: %s pc 0x%llx", machine_finding_name(finding->kind),
+                finding->func ? finding->func->name : "?", (unsigned long long)pc);
+        if (finding->kind == MF_HAZARD)
             fprintf(stderr, ", producer 0x%llx",
-                    (unsigned long long)(f->func ? f->other_pc_bytes - f->func->address : f->other_pc_bytes));
-        if (f->ptx_line)
-            fprintf(stderr, ", PTX line %u", f->ptx_line);
-        fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x, %llu times: %s\n", f->block[0], f->block[1],
-                f->block[2], f->warp, f->lanes, (unsigned long long)f->count, f->text);
-        r->nfindings += asked;
+                    (unsigned long long)(finding->func ? finding->other_pc_bytes - finding->func->address
+                                                       : finding->other_pc_bytes));
+        if (finding->ptx_line)
+            fprintf(stderr, ", PTX line %u", finding->ptx_line);
+        fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x, %llu times: %s\n", finding->block[0],
+                finding->block[1], finding->block[2], finding->warp, finding->lanes,
+                (unsigned long long)finding->count, finding->text);
+        run->nfindings += asked;
     }
 }
 
-static void add_stats(MachineStats *sum, const MachineStats *x) {
-    sum->issues += x->issues;
-    sum->lane_issues += x->lane_issues;
-    sum->data_issues += x->data_issues;
-    sum->data_lane_issues += x->data_lane_issues;
-    sum->b_issues += x->b_issues;
-    sum->bsync_releases += x->bsync_releases;
-    sum->switches += x->switches;
-    sum->divergences += x->divergences;
-    sum->barriers += x->barriers;
-    if (x->max_resident > sum->max_resident)
-        sum->max_resident = x->max_resident;
+static void add_stats(MachineStats *sum, const MachineStats *stats) {
+    sum->issues += stats->issues;
+    sum->lane_issues += stats->lane_issues;
+    sum->data_issues += stats->data_issues;
+    sum->data_lane_issues += stats->data_lane_issues;
+    sum->b_issues += stats->b_issues;
+    sum->bsync_releases += stats->bsync_releases;
+    sum->switches += stats->switches;
+    sum->divergences += stats->divergences;
+    sum->barriers += stats->barriers;
+    if (stats->max_resident > sum->max_resident)
+        sum->max_resident = stats->max_resident;
 }
 
-static bool machine_launch(Run *r, const PlanLaunch *l) {
-    MachineOptions opt = r->s->machine;
+static bool machine_launch(Run *run, const PlanLaunch *l) {
+    MachineOptions opt = run->s->machine;
     MachineResult res;
-    if (r->trace) {
+    if (run->trace) {
         opt.trace = trace_machine;
-        opt.trace_user = r->trace;
+        opt.trace_user = run->trace;
     }
-    opt.call = r->s->host_calls ? print_call : NULL;
+    opt.call = run->s->host_calls ? print_call : NULL;
     double start = now();
-    bool good = diff_run_machine(&r->s->plan, l, r->binary, r->mem, &opt, &res, &r->s->diags);
-    r->seconds += now() - start;
-    add_stats(&r->stats, &res.stats);
-    r->thread_insns = r->stats.lane_issues;
-    r->trap = res.trap;
-    print_findings(r, &res);
+    bool good = diff_run_machine(&run->s->plan, l, run->binary, run->mem, &opt, &res, &run->s->diags);
+    run->seconds += now() - start;
+    add_stats(&run->stats, &res.stats);
+    run->thread_insns = run->stats.lane_issues;
+    run->trap = res.trap;
+    print_findings(run, &res);
     machine_result_free(&res);
     return good;
 }
 
-static void print_races(Run *r, PtxRunResult *res) {
+static void print_races(Run *run, PtxRunResult *res) {
     char text[1024];
     for (uint32_t i = 0; i < res->nraces; i++) {
         ptx_race_print(&res->races[i], text, sizeof text);
         fprintf(stderr, "%s\n", text);
     }
-    r->nfindings += res->nharmful;
+    run->nfindings += res->nharmful;
     ptx_races_free(res);
 }
 
-static bool ptx_launch(Run *r, const PlanLaunch *l) {
-    PtxRunOptions opt = {.seed = r->s->seed,
-                         .budget = r->s->budget,
+static bool ptx_launch(Run *run, const PlanLaunch *l) {
+    PtxRunOptions opt = {.seed = run->s->seed,
+                         .budget = run->s->budget,
                          .on_warning = print_warning,
-                         .user = r,
-                         .find_races = r->s->races,
-                         .report_uninitialised = r->s->machine.report_undefined,
-                         .on_event = r->trace ? trace_ptx : NULL};
+                         .user = run,
+                         .find_races = run->s->races,
+                         .report_uninitialised = run->s->machine.report_undefined,
+                         .on_event = run->trace ? trace_ptx : NULL};
     PtxRunResult res = {0};
     double start = now();
-    bool good = diff_run_ptx(&r->s->plan, l, r->ptx, r->mem, &opt, &res, &r->s->diags);
-    r->seconds += now() - start;
-    r->thread_insns += res.thread_insns;
-    print_races(r, &res);
-    r->trap = res.trap;
+    bool good = diff_run_ptx(&run->s->plan, l, run->ptx, run->mem, &opt, &res, &run->s->diags);
+    run->seconds += now() - start;
+    run->thread_insns += res.thread_insns;
+    print_races(run, &res);
+    run->trap = res.trap;
     if (res.trap.kind != TRAP_NONE) {
         char line[512];
         sim_trap_print(&res.trap, line, sizeof line);
@@ -172,111 +179,112 @@ static bool ptx_launch(Run *r, const PlanLaunch *l) {
     return good;
 }
 
-static bool run_all(Run *r) {
-    const Plan *p = &r->s->plan;
+static bool run_all(Run *run) {
+    const Plan *p = &run->s->plan;
     for (uint32_t i = 0; i < p->launches.n; i++)
         for (uint32_t k = 0; k < p->launches.at[i].repeat; k++) {
             const PlanLaunch *l = &p->launches.at[i];
-            if (!(r->binary ? machine_launch(r, l) : ptx_launch(r, l)))
+            if (!(run->binary ? machine_launch(run, l) : ptx_launch(run, l)))
                 return false;
-            r->nlaunches++;
-            if (r->trap.kind != TRAP_NONE)
+            run->nlaunches++;
+            if (run->trap.kind != TRAP_NONE)
                 return true;
         }
     return true;
 }
 
 /* ---- buffers ---- */
-static const SimAlloc *buffer_alloc(const Run *r, const PlanBuffer *b) {
-    return simmem_find(r->mem, b->address, b->count * b->type->size_bytes);
+static const SimAlloc *buffer_alloc(const Run *run, const PlanBuffer *buffer) {
+    return simmem_find(run->mem, buffer->address, buffer->count * buffer->type->size_bytes);
 }
 
-static void print_buffer(const Run *r, const PlanBuffer *b, uint64_t most) {
-    const SimAlloc *a = buffer_alloc(r, b);
-    if (!a)
+static void print_buffer(const Run *r, const PlanBuffer *buffer, uint64_t most) {
+    const SimAlloc *alloc = buffer_alloc(r, buffer);
+    if (!alloc)
         return;
-    printf("%s: %s[%llu], hash %016llx\n", b->name, b->type->name, (unsigned long long)b->count,
-           (unsigned long long)XXH64(a->data, a->size_bytes, 0));
-    for (uint64_t i = 0; i < b->count && i < most; i++) {
+    printf("%s: %s[%llu], hash %016llx\n", buffer->name, buffer->type->name,
+           (unsigned long long)buffer->count, (unsigned long long)XXH64(alloc->data, alloc->size_bytes, 0));
+    for (uint64_t i = 0; i < buffer->count && i < most; i++) {
         char text[64];
-        scalar_print(b->type, a->data + i * b->type->size_bytes, text);
+        scalar_print(buffer->type, alloc->data + i * buffer->type->size_bytes, text);
         printf("  [%llu] %s\n", (unsigned long long)i, text);
     }
-    if (b->count > most)
+    if (buffer->count > most)
         printf("  ...\n");
 }
 
 /* NAME=FILE of --save; NULL: reported. */
-static const PlanBuffer *save_target(Run *r, const char *text, const char **file) {
+static const PlanBuffer *save_target(Run *run, const char *text, const char **file) {
     const char *equals = strchr(text, '=');
-    const char *name = equals ? arena_printf(&r->s->arena, "%.*s", (int)(equals - text), text) : text;
-    uint32_t index = plan_find_buffer(&r->s->plan, name);
+    const char *name = equals ? arena_printf(&run->s->arena, "%.*s", (int)(equals - text), text) : text;
+    uint32_t index = plan_find_buffer(&run->s->plan, name);
     *file = equals ? equals + 1 : NULL;
     if (equals && index)
-        return &r->s->plan.buffers.at[index - 1];
-    diag(&r->s->diags, (SrcLoc){0}, DIAG_E0504, name, "is no buffer; --save wants NAME=FILE");
+        return &run->s->plan.buffers.at[index - 1];
+    diag(&run->s->diags, (SrcLoc){0}, DIAG_E0504, name, "is no buffer; --save wants NAME=FILE");
     return NULL;
 }
 
-static bool save_buffer(Run *r, const char *text) {
+static bool save_buffer(Run *run, const char *text) {
     const char *file;
-    const PlanBuffer *b = save_target(r, text, &file);
-    const SimAlloc *a = b ? buffer_alloc(r, b) : NULL;
-    return a && file_write(file, a->data, a->size_bytes, &r->s->diags);
+    const PlanBuffer *b = save_target(run, text, &file);
+    const SimAlloc *alloc = b ? buffer_alloc(run, b) : NULL;
+    return alloc && file_write(file, alloc->data, alloc->size_bytes, &run->s->diags);
 }
 
 /* Wrong names and sizes are found before anything runs. */
-static bool check_names(Run *r) {
+static bool check_names(Run *run) {
     const char *file;
-    for (uint32_t i = 0; i < r->s->prints.n; i++)
-        if (!plan_find_buffer(&r->s->plan, r->s->prints.at[i]))
-            return diag(&r->s->diags, (SrcLoc){0}, DIAG_E0504, r->s->prints.at[i], "is no buffer");
-    for (uint32_t i = 0; i < r->s->saves.n; i++)
-        if (!save_target(r, r->s->saves.at[i], &file))
+    for (uint32_t i = 0; i < run->s->prints.n; i++)
+        if (!plan_find_buffer(&run->s->plan, run->s->prints.at[i]))
+            return diag(&run->s->diags, (SrcLoc){0}, DIAG_E0504, run->s->prints.at[i], "is no buffer");
+    for (uint32_t i = 0; i < run->s->saves.n; i++)
+        if (!save_target(run, run->s->saves.at[i], &file))
             return false;
-    return plan_read_expected(&r->s->plan, &r->s->diags);
+    return plan_read_expected(&run->s->plan, &run->s->diags);
 }
 
-static bool show_buffers(Run *r) {
-    const Plan *p = &r->s->plan;
-    for (uint32_t i = 0; i < r->s->prints.n; i++) {
-        uint32_t index = plan_find_buffer(p, r->s->prints.at[i]); /* check_names has found it */
-        print_buffer(r, &p->buffers.at[index - 1], UINT64_MAX);
+static bool show_buffers(Run *run) {
+    const Plan *p = &run->s->plan;
+    for (uint32_t i = 0; i < run->s->prints.n; i++) {
+        uint32_t index = plan_find_buffer(p, run->s->prints.at[i]); /* check_names has found it */
+        print_buffer(run, &p->buffers.at[index - 1], UINT64_MAX);
     }
-    for (uint32_t i = 0; !r->s->prints.n && !r->s->json && i < p->buffers.n; i++)
+    for (uint32_t i = 0; !run->s->prints.n && !run->s->json && i < p->buffers.n; i++)
         if (p->buffers.at[i].is_output)
-            print_buffer(r, &p->buffers.at[i], 8);
-    for (uint32_t i = 0; i < r->s->saves.n; i++)
-        if (!save_buffer(r, r->s->saves.at[i]))
+            print_buffer(run, &p->buffers.at[i], 8);
+    for (uint32_t i = 0; i < run->s->saves.n; i++)
+        if (!save_buffer(run, run->s->saves.at[i]))
             return false;
     return true;
 }
 
 /* ---- reports ---- */
-static void print_json(const Run *r) {
+static void print_json(const Run *run) {
     cJSON *o = cJSON_CreateObject();
     char line[512];
-    cJSON_AddStringToObject(o, "engine", r->binary ? "interp" : "ptx");
-    cJSON_AddNumberToObject(o, "launches", r->nlaunches);
-    cJSON_AddNumberToObject(o, "seconds", r->seconds);
-    cJSON_AddNumberToObject(o, "thread_instructions", (double)r->thread_insns);
-    if (r->binary) {
-        const MachineStats *s = &r->stats;
-        cJSON_AddNumberToObject(o, "warp_instructions", (double)s->issues);
-        cJSON_AddNumberToObject(o, "data_warp_instructions", (double)s->data_issues);
-        cJSON_AddNumberToObject(o, "data_thread_instructions", (double)s->data_lane_issues);
+    cJSON_AddStringToObject(o, "engine", run->binary ? "interp" : "ptx");
+    cJSON_AddNumberToObject(o, "launches", run->nlaunches);
+    cJSON_AddNumberToObject(o, "seconds", run->seconds);
+    cJSON_AddNumberToObject(o, "thread_instructions", (double)run->thread_insns);
+    if (run->binary) {
+        const MachineStats *machine_stats = &run->stats;
+        cJSON_AddNumberToObject(o, "warp_instructions", (double)machine_stats->issues);
+        cJSON_AddNumberToObject(o, "data_warp_instructions", (double)machine_stats->data_issues);
+        cJSON_AddNumberToObject(o, "data_thread_instructions", (double)machine_stats->data_lane_issues);
         cJSON_AddNumberToObject(o, "simt_efficiency",
-                                s->data_issues ? (double)s->data_lane_issues / (32.0 * (double)s->data_issues)
-                                               : 1);
-        cJSON_AddNumberToObject(o, "convergence_instructions", (double)s->b_issues);
-        cJSON_AddNumberToObject(o, "divergences", (double)s->divergences);
-        cJSON_AddNumberToObject(o, "switches", (double)s->switches);
-        cJSON_AddNumberToObject(o, "barrier_phases", (double)s->barriers);
+                                machine_stats->data_issues ? (double)machine_stats->data_lane_issues /
+                                                                 (32.0 * (double)machine_stats->data_issues)
+                                                           : 1);
+        cJSON_AddNumberToObject(o, "convergence_instructions", (double)machine_stats->b_issues);
+        cJSON_AddNumberToObject(o, "divergences", (double)machine_stats->divergences);
+        cJSON_AddNumberToObject(o, "switches", (double)machine_stats->switches);
+        cJSON_AddNumberToObject(o, "barrier_phases", (double)machine_stats->barriers);
     }
-    cJSON_AddNumberToObject(o, "findings", r->nfindings);
-    cJSON_AddNumberToObject(o, "failed_checks", r->failed_checks);
-    if (r->trap.kind != TRAP_NONE) {
-        sim_trap_print(&r->trap, line, sizeof line);
+    cJSON_AddNumberToObject(o, "findings", run->nfindings);
+    cJSON_AddNumberToObject(o, "failed_checks", run->failed_checks);
+    if (run->trap.kind != TRAP_NONE) {
+        sim_trap_print(&run->trap, line, sizeof line);
         cJSON_AddStringToObject(o, "trap", line);
     }
     char *text = cJSON_Print(o);
@@ -286,13 +294,13 @@ static void print_json(const Run *r) {
     cJSON_Delete(o);
 }
 
-static void print_stats(const Run *r) {
+static void print_stats(const Run *run) {
     char text[2048];
-    printf("%u launch%s, %.3f ms, %llu thread instructions, %.1f M/s\n", r->nlaunches,
-           r->nlaunches == 1 ? "" : "es", r->seconds * 1e3, (unsigned long long)r->thread_insns,
-           r->seconds > 0 ? (double)r->thread_insns / r->seconds * 1e-6 : 0.0);
-    if (r->binary) {
-        machine_stats_print(&r->stats, text, sizeof text);
+    printf("%u launch%s, %.3f ms, %llu thread instructions, %.1f M/s\n", run->nlaunches,
+           run->nlaunches == 1 ? "" : "es", run->seconds * 1e3, (unsigned long long)run->thread_insns,
+           run->seconds > 0 ? (double)run->thread_insns / run->seconds * 1e-6 : 0.0);
+    if (run->binary) {
+        machine_stats_print(&run->stats, text, sizeof text);
         fputs(text, stdout);
         if (*text && text[strlen(text) - 1] != '\n')
             putchar('\n');
@@ -300,60 +308,61 @@ static void print_stats(const Run *r) {
 }
 
 /* The module for the engine: a binary to execute, or PTX to interpret. */
-static bool open_input(Run *r) {
-    Settings *s = r->s;
+static bool open_input(Run *run) {
+    Settings *settings = run->s;
     char *data;
     size_t size;
-    if (!file_read(&s->arena, s->inputs[0], &s->diags, &data, &size))
+    if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &size))
         return false;
-    bool elf = cli_is_elf(data, size), interpret = s->engine && strcmp(s->engine, "ptx") == 0;
+    bool elf = cli_is_elf(data, size), interpret = settings->engine && strcmp(settings->engine, "ptx") == 0;
     if (elf && !interpret && !object_is(data, size))
-        return (r->binary = cli_load(s, s->inputs[0], data, size)) != NULL;
-    r->ptx = cli_read_modules(s, s->ninputs);
-    if (r->ptx && !interpret)
-        r->binary = cli_compile_to_binary(s, r->ptx, s->inputs[0]);
-    return interpret ? r->ptx != NULL : r->binary != NULL;
+        return (run->binary = cli_load(settings, settings->inputs[0], data, size)) != NULL;
+    run->ptx = cli_read_modules(settings, settings->ninputs);
+    if (run->ptx && !interpret)
+        run->binary = cli_compile_to_binary(settings, run->ptx, settings->inputs[0]);
+    return interpret ? run->ptx != NULL : run->binary != NULL;
 }
 
-static bool open_trace(Run *r) {
-    const char *name = r->s->trace;
+static bool open_trace(Run *run) {
+    const char *name = run->s->trace;
     if (!name)
         return true;
-    r->trace = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
-    return r->trace || diag(&r->s->diags, (SrcLoc){0}, DIAG_E0002, name, "cannot be opened");
+    run->trace = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
+    return run->trace || diag(&run->s->diags, (SrcLoc){0}, DIAG_E0002, name, "cannot be opened");
 }
 
-static int finish(Run *r) {
-    if (!show_buffers(r))
+static int finish(Run *run) {
+    if (!show_buffers(run))
         return STATUS_INPUT;
-    if (r->trap.kind == TRAP_NONE && !plan_check(&r->s->plan, r->mem, &r->failed_checks, &r->s->diags))
+    if (run->trap.kind == TRAP_NONE &&
+        !plan_check(&run->s->plan, run->mem, &run->failed_checks, &run->s->diags))
         return STATUS_INPUT;
-    if (r->s->json)
-        print_json(r);
-    else if (r->s->stats)
-        print_stats(r);
-    if (r->trap.kind != TRAP_NONE)
+    if (run->s->json)
+        print_json(run);
+    else if (run->s->stats)
+        print_stats(run);
+    if (run->trap.kind != TRAP_NONE)
         return STATUS_INPUT;
-    return r->failed_checks || r->nfindings ? STATUS_DIFFERS : STATUS_DONE;
+    return run->failed_checks || run->nfindings ? STATUS_DIFFERS : STATUS_DONE;
 }
 
-int cmd_run(Settings *s) {
-    if (s->replay)
-        return cli_replay(s);
-    Run r = {.s = s};
+int cmd_run(Settings *settings) {
+    if (settings->replay)
+        return cli_replay(settings);
+    Run r = {.s = settings};
     int status = STATUS_INPUT;
-    if (s->races && (!s->engine || strcmp(s->engine, "ptx") != 0)) {
-        diag(&s->diags, (SrcLoc){0}, DIAG_E0502, "--races needs --engine=ptx");
+    if (settings->races && (!settings->engine || strcmp(settings->engine, "ptx") != 0)) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--races needs --engine=ptx");
         return STATUS_USAGE;
     }
-    if (cli_read_plan(s) && check_names(&r) && open_input(&r) && open_trace(&r)) {
-        r.mem = plan_memory(&s->plan, &s->diags);
-        bool placed = r.mem && (r.binary || ptx_place_variables(r.ptx, r.mem, &s->diags));
+    if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
+        r.mem = plan_memory(&settings->plan, &settings->diags);
+        bool placed = r.mem && (r.binary || ptx_place_variables(r.ptx, r.mem, &settings->diags));
         if (placed && run_all(&r))
             status = finish(&r);
     }
     if (r.trace && r.trace != stdout && fclose(r.trace) != 0) {
-        diag(&s->diags, (SrcLoc){0}, DIAG_E0002, s->trace, "write error");
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, settings->trace, "write error");
         status = STATUS_INPUT;
     }
     if (r.mem)

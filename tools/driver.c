@@ -22,36 +22,38 @@ static double step(const DriverOptions *opt, const char *name, double start, Dia
     return now;
 }
 
-bool driver_compile(Compilation *c, const PtxModule *ptx, const DriverOptions *opt, Diags *d) {
-    *c = (Compilation){0};
-    const Source *old = d->source;
-    d->source = &ptx->source;
+bool driver_compile(Compilation *compilation, const PtxModule *ptx, const DriverOptions *opt, Diags *diags) {
+    *compilation = (Compilation){0};
+    const Source *old = diags->source;
+    diags->source = &ptx->source;
     double t = now_ms();
-    c->ir = lower_module(ptx, &c->strings, opt->target ? opt->target : isa_targets[0], opt->opt_level, d);
-    t = step(opt, "isel", t, d);
-    if (c->ir) {
-        c->ir->reconverge = opt->reconverge;
-        c->ir->predicate = opt->predicate;
-        c->ir->yield_breaks = opt->yield_breaks;
+    compilation->ir = lower_module(ptx, &compilation->strings, opt->target ? opt->target : isa_targets[0],
+                                   opt->opt_level, diags);
+    t = step(opt, "isel", t, diags);
+    if (compilation->ir) {
+        compilation->ir->reconverge = opt->reconverge;
+        compilation->ir->predicate = opt->predicate;
+        compilation->ir->yield_breaks = opt->yield_breaks;
     }
-    bool good = c->ir && ir_run_passes(c->ir, &opt->passes, d);
-    t = step(opt, "passes", t, d);
+    bool good = compilation->ir && ir_run_passes(compilation->ir, &opt->passes, diags);
+    t = step(opt, "passes", t, diags);
     if (good && !opt->passes.stop_after) {
-        c->code = code_encode(c->ir, d);
-        t = step(opt, "encode", t, d);
-        good = c->code && elf_write_with(c->code, &opt->elf, &c->image, &c->image_bytes, d);
-        step(opt, "elf", t, d);
+        compilation->code = code_encode(compilation->ir, diags);
+        t = step(opt, "encode", t, diags);
+        good = compilation->code && elf_write_with(compilation->code, &opt->elf, &compilation->image,
+                                                   &compilation->image_bytes, diags);
+        step(opt, "elf", t, diags);
     }
-    d->source = old;
+    diags->source = old;
     return good;
 }
 
-void driver_free(Compilation *c) {
-    if (c->code)
-        code_free(c->code);
-    if (c->ir)
-        ir_module_free(c->ir);
-    str_free(&c->strings);
-    free(c->image);
-    *c = (Compilation){0};
+void driver_free(Compilation *compilation) {
+    if (compilation->code)
+        code_free(compilation->code);
+    if (compilation->ir)
+        ir_module_free(compilation->ir);
+    str_free(&compilation->strings);
+    free(compilation->image);
+    *compilation = (Compilation){0};
 }

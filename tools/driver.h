@@ -24,6 +24,6 @@ typedef struct {
 } Compilation;
 
 /* Compile a checked module. With passes.stop_after set, stops with `ir` and no image. Free in every case. */
-bool driver_compile(Compilation *c, const PtxModule *ptx, const DriverOptions *opt, Diags *d);
-void driver_free(Compilation *c);
+bool driver_compile(Compilation *compilation, const PtxModule *ptx, const DriverOptions *opt, Diags *diags);
+void driver_free(Compilation *compilation);
 #endif

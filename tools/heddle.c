@@ -16,9 +16,9 @@ static void on_abort(int signal) {
 }
 
 static const Command *find(const char *name) {
-    for (const Command *c = cli_commands; c->name; c++)
-        if (strcmp(c->name, name) == 0)
-            return c;
+    for (const Command *command = cli_commands; command->name; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
     return NULL;
 }
 
@@ -54,12 +54,12 @@ int main(int argc, char **argv) {
     }
     char *help[] = {argv[0], "--help", NULL};
     bool wants_help = strcmp(argv[1], "help") == 0 && argc > 2;
-    const Command *c = find(wants_help ? argv[2] : argv[1]);
-    if (!c)
+    const Command *command = find(wants_help ? argv[2] : argv[1]);
+    if (!command)
         return wants_help ? unknown(argv[2]) : general(argc, argv);
     Settings s = {.diags = {.sink = diag_print_sink, .user = stderr}};
-    cli_parse(c, &s, wants_help ? 2 : argc - 1, wants_help ? help : argv + 1);
-    int status = c->run(&s);
+    cli_parse(command, &s, wants_help ? 2 : argc - 1, wants_help ? help : argv + 1);
+    int status = command->run(&s);
     if (fflush(stdout) != 0 && status == STATUS_DONE) {
         perror("heddle: standard output");
         status = STATUS_INPUT;

@@ -324,7 +324,7 @@ static void extent(struct argp_state *state, const char *text, const char *what,
 }
 
 /* One NAME=VALUE, which is not terminated; false if unknown. */
-static bool one_policy(MachineOptions *m, const char *text, size_t n) {
+static bool one_policy(MachineOptions *options, const char *text, size_t n) {
     static const struct {
         const char *text;
         unsigned which, value;
@@ -351,27 +351,27 @@ static bool one_policy(MachineOptions *m, const char *text, size_t n) {
         if (strlen(policies[i].text) != n || strncmp(policies[i].text, text, n) != 0)
             continue;
         if (policies[i].which == 0)
-            m->bsync_nb = (MachineBsyncNb)policies[i].value;
+            options->bsync_nb = (MachineBsyncNb)policies[i].value;
         else if (policies[i].which == 1)
-            m->branch_order = (MachineBranchOrder)policies[i].value;
+            options->branch_order = (MachineBranchOrder)policies[i].value;
         else if (policies[i].which == 2)
-            m->join_scope = (MachineJoinScope)policies[i].value;
+            options->join_scope = (MachineJoinScope)policies[i].value;
         else
-            m->lane_choice = (MachineLaneChoice)policies[i].value;
+            options->lane_choice = (MachineLaneChoice)policies[i].value;
         return true;
     }
     return false;
 }
 
-static void policy(struct argp_state *state, MachineOptions *m, const char *text) {
+static void policy(struct argp_state *state, MachineOptions *options, const char *text) {
     for (const char *s = text;;) {
         size_t n = strcspn(s, ","), name = strcspn(s, ":,");
-        bool known = one_policy(m, s, name);
+        bool known = one_policy(options, s, name);
         if (known && name < n) { /* random:SEED */
             char *end;
-            m->seed = strtoull(s + name + 1, &end, 10);
-            known =
-                m->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) && end == s + n;
+            options->seed = strtoull(s + name + 1, &end, 10);
+            known = options->lane_choice == MACHINE_LANE_RANDOM && isdigit((unsigned char)s[name + 1]) &&
+                    end == s + n;
         }
         if (!known)
             argp_error(state, "--policy: '%.*s' is unknown", (int)n, s);
@@ -388,174 +388,186 @@ static void one_of(struct argp_state *state, const char *what, const char *text,
     argp_error(state, "%s: '%s' is unknown", what, text);
 }
 
-static bool compile_key(int key, char *arg, struct argp_state *state, Settings *s) {
+static bool compile_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     static const char *const kinds[] = {"elf", "asm", "mir", "ptx", NULL};
     switch (key) {
-    case 'o': s->output = arg; return true;
+    case 'o': settings->output = arg; return true;
     case 't':
-        s->target = isa_target(arg);
-        if (!s->target)
+        settings->target = isa_target(arg);
+        if (!settings->target)
             argp_error(state, "--target: there is no machine '%s'", arg);
         return true;
-    case 'O': s->opt_level = (unsigned)number(state, arg, "-O", 3); return true;
-    case 'v': s->verbose = true; return true;
-    case 'c': s->object = true; return true;
+    case 'O': settings->opt_level = (unsigned)number(state, arg, "-O", 3); return true;
+    case 'v': settings->verbose = true; return true;
+    case 'c': settings->object = true; return true;
     case KEY_EMIT:
         one_of(state, "--emit", arg, kinds);
-        s->emit = arg;
+        settings->emit = arg;
         return true;
-    case KEY_DUMP: s->dump = arg; return true;
-    case KEY_STOP_AFTER: s->stop_after = arg; return true;
+    case KEY_DUMP: settings->dump = arg; return true;
+    case KEY_STOP_AFTER: settings->stop_after = arg; return true;
     case KEY_RECONVERGE:
-        if (!report_mode(arg, &s->reconverge))
+        if (!report_mode(arg, &settings->reconverge))
             argp_error(state, "--reconverge=%s: it is ipdom, frontier, frontier-all or none", arg);
         return true;
     case KEY_PREDICATE:
-        if (!ir_predicate_mode(arg, &s->predicate))
+        if (!ir_predicate_mode(arg, &settings->predicate))
             argp_error(state, "--predicate=%s: it is auto, off or max", arg);
         return true;
     case KEY_YIELD:
         if (strcmp(arg, "break") != 0 && strcmp(arg, "plain") != 0)
             argp_error(state, "--yield=%s: it is plain or break", arg);
-        s->yield_breaks = strcmp(arg, "break") == 0;
+        settings->yield_breaks = strcmp(arg, "break") == 0;
         return true;
-    case KEY_TIME_PASSES: s->time_passes = true; return true;
-    case KEY_NO_MAP: s->no_map = true; return true;
-    case KEY_NO_PTX: s->no_ptx = true; return true;
-    case KEY_NEW_FORM: s->new_form = true; return true;
-    case KEY_JSON: s->json = true; return true;
+    case KEY_TIME_PASSES: settings->time_passes = true; return true;
+    case KEY_NO_MAP: settings->no_map = true; return true;
+    case KEY_NO_PTX: settings->no_ptx = true; return true;
+    case KEY_NEW_FORM: settings->new_form = true; return true;
+    case KEY_JSON: settings->json = true; return true;
     default: return false;
     }
 }
 
-static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s) {
+static bool launch_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     switch (key) {
-    case KEY_KERNEL: s->launch.kernel = arg; break;
-    case KEY_GRID: extent(state, arg, "--grid", s->launch.grid); break;
-    case KEY_BLOCK: extent(state, arg, "--block", s->launch.block); break;
+    case KEY_KERNEL: settings->launch.kernel = arg; break;
+    case KEY_GRID: extent(state, arg, "--grid", settings->launch.grid); break;
+    case KEY_BLOCK: extent(state, arg, "--block", settings->launch.block); break;
     case KEY_SHARED:
-        s->launch.shared_bytes = (uint32_t)number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
+        settings->launch.shared_bytes = (uint32_t)number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
         break;
-    case KEY_ARG: VEC_ADD(&s->arena, &s->args, arg); break;
-    case KEY_EXPECT: VEC_ADD(&s->arena, &s->expects, arg); return true;
+    case KEY_ARG: VEC_ADD(&settings->arena, &settings->args, arg); break;
+    case KEY_EXPECT: VEC_ADD(&settings->arena, &settings->expects, arg); return true;
     case KEY_LAUNCH:
-        s->launch_auto = strcmp(arg, "auto") == 0;
-        s->launch_file = s->launch_auto ? NULL : arg;
+        settings->launch_auto = strcmp(arg, "auto") == 0;
+        settings->launch_file = settings->launch_auto ? NULL : arg;
         return true;
-    case KEY_DATA_DIR: s->data_dir = arg; return true;
+    case KEY_DATA_DIR: settings->data_dir = arg; return true;
     default: return false;
     }
-    s->has_shape = true;
+    settings->has_shape = true;
     return true;
 }
 
-static bool run_key(int key, char *arg, struct argp_state *state, Settings *s) {
+static bool run_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     static const char *const engines[] = {"interp", "ptx", NULL};
     switch (key) {
-    case KEY_PRINT: VEC_ADD(&s->arena, &s->prints, arg); return true;
-    case KEY_SAVE: VEC_ADD(&s->arena, &s->saves, arg); return true;
+    case KEY_PRINT: VEC_ADD(&settings->arena, &settings->prints, arg); return true;
+    case KEY_SAVE: VEC_ADD(&settings->arena, &settings->saves, arg); return true;
     case KEY_ENGINE:
         one_of(state, "--engine", arg, engines);
-        s->engine = arg;
+        settings->engine = arg;
         return true;
-    case KEY_TRACE: s->trace = arg; return true;
-    case KEY_REPLAY: s->replay = arg; return true;
-    case KEY_STATS: s->stats = true; return true;
-    case KEY_HOST_CALLS: s->host_calls = true; return true;
-    case KEY_CHECK_CONTROL: s->machine.check_control = true; return true;
-    case KEY_UNDEFINED: s->machine.report_undefined = true; return true;
-    case KEY_POLICY: policy(state, &s->machine, arg); return true;
-    case KEY_SEED: s->seed = s->machine.seed = number(state, arg, "--seed", ULONG_MAX); return true;
+    case KEY_TRACE: settings->trace = arg; return true;
+    case KEY_REPLAY: settings->replay = arg; return true;
+    case KEY_STATS: settings->stats = true; return true;
+    case KEY_HOST_CALLS: settings->host_calls = true; return true;
+    case KEY_CHECK_CONTROL: settings->machine.check_control = true; return true;
+    case KEY_UNDEFINED: settings->machine.report_undefined = true; return true;
+    case KEY_POLICY: policy(state, &settings->machine, arg); return true;
+    case KEY_SEED:
+        settings->seed = settings->machine.seed = number(state, arg, "--seed", ULONG_MAX);
+        return true;
     case KEY_BUDGET:
-        s->budget = s->machine.max_issues = number(state, arg, "--budget", ULONG_MAX);
+        settings->budget = settings->machine.max_issues = number(state, arg, "--budget", ULONG_MAX);
         return true;
-    case KEY_SHOW_LAUNCH: s->show_launch = arg; return true;
-    case KEY_JOBS: s->jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
-    case KEY_STATE: s->state_file = arg; return true;
+    case KEY_SHOW_LAUNCH: settings->show_launch = arg; return true;
+    case KEY_JOBS: settings->jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
+    case KEY_STATE: settings->state_file = arg; return true;
     case KEY_TIME_LIMIT:
-        s->time_limit_seconds = (unsigned)number(state, arg, "--time-limit", 86400);
+        settings->time_limit_seconds = (unsigned)number(state, arg, "--time-limit", 86400);
         return true;
     case KEY_MEMORY_LIMIT:
-        s->memory_limit_mib = (unsigned)number(state, arg, "--memory-limit", 1ul << 20);
+        settings->memory_limit_mib = (unsigned)number(state, arg, "--memory-limit", 1ul << 20);
         return true;
-    case KEY_RACES: s->races = true; return true;
-    case KEY_NO_TRACE: s->no_trace = true; return true;
+    case KEY_RACES: settings->races = true; return true;
+    case KEY_NO_TRACE: settings->no_trace = true; return true;
     default: return false;
     }
 }
 
-static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *s) {
+static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     static const char *const policies[] = {"sampled", "all", "default", "literal", NULL};
     switch (key) {
-    case KEY_KIND: s->fuzz.kinds = arg; return true;
-    case KEY_COUNT: s->fuzz.count = number(state, arg, "--count", 1ul << 40); return true;
-    case KEY_FIRST: s->fuzz.first = number(state, arg, "--first", 1ul << 40); return true;
-    case KEY_RESUME: s->fuzz.state_file = arg; return true;
-    case KEY_KEEP: s->fuzz.keep_dir = arg; return true;
+    case KEY_KIND: settings->fuzz.kinds = arg; return true;
+    case KEY_COUNT: settings->fuzz.count = number(state, arg, "--count", 1ul << 40); return true;
+    case KEY_FIRST: settings->fuzz.first = number(state, arg, "--first", 1ul << 40); return true;
+    case KEY_RESUME: settings->fuzz.state_file = arg; return true;
+    case KEY_KEEP: settings->fuzz.keep_dir = arg; return true;
     case KEY_POLICIES:
         one_of(state, "--policies", arg, policies);
-        s->fuzz.policies = arg[0] == 's'   ? FUZZ_POLICIES_SAMPLED
-                           : arg[0] == 'a' ? FUZZ_POLICIES_ALL
-                           : arg[0] == 'l' ? FUZZ_POLICIES_LITERAL
-                                           : FUZZ_POLICIES_DEFAULT;
+        settings->fuzz.policies = arg[0] == 's'   ? FUZZ_POLICIES_SAMPLED
+                                  : arg[0] == 'a' ? FUZZ_POLICIES_ALL
+                                  : arg[0] == 'l' ? FUZZ_POLICIES_LITERAL
+                                                  : FUZZ_POLICIES_DEFAULT;
         return true;
     case 'O':
-        s->has_opt_level = strcmp(arg, "all") != 0;
-        if (s->has_opt_level)
-            s->opt_level = (unsigned)number(state, arg, "-O", 3);
+        settings->has_opt_level = strcmp(arg, "all") != 0;
+        if (settings->has_opt_level)
+            settings->opt_level = (unsigned)number(state, arg, "-O", 3);
         return true;
-    case KEY_REDUCE: s->fuzz.reduce_seconds = (double)number(state, arg, "--reduce", 100000); return true;
-    case KEY_FUZZ_JOBS: s->fuzz.jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
-    case KEY_CHECK_ONLY: s->fuzz.check_only = true; return true;
-    case KEY_METRICS: s->fuzz.metrics = true; return true;
+    case KEY_REDUCE:
+        settings->fuzz.reduce_seconds = (double)number(state, arg, "--reduce", 100000);
+        return true;
+    case KEY_FUZZ_JOBS: settings->fuzz.jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
+    case KEY_CHECK_ONLY: settings->fuzz.check_only = true; return true;
+    case KEY_METRICS: settings->fuzz.metrics = true; return true;
     case KEY_MAX_FAILURES:
-        s->fuzz.max_failures = (unsigned)number(state, arg, "--max-failures", 1000000);
+        settings->fuzz.max_failures = (unsigned)number(state, arg, "--max-failures", 1000000);
         return true;
     default: return false;
     }
 }
 
-static bool check_key(int key, char *arg, struct argp_state *state, Settings *s) {
+static bool check_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     switch (key) {
-    case KEY_RULES: s->check.rules = arg; return true;
-    case KEY_NO_HAZARDS: s->check.no_hazards = true; return true;
-    case KEY_SARIF: s->check.sarif = true; return true;
-    case KEY_MODEL: s->model.on = true; return true;
+    case KEY_RULES: settings->check.rules = arg; return true;
+    case KEY_NO_HAZARDS: settings->check.no_hazards = true; return true;
+    case KEY_SARIF: settings->check.sarif = true; return true;
+    case KEY_MODEL: settings->model.on = true; return true;
     case KEY_LANES:
-        s->model.options.lanes = (unsigned)number(state, arg, "--lanes", 4);
-        if (s->model.options.lanes < 2)
+        settings->model.options.lanes = (unsigned)number(state, arg, "--lanes", 4);
+        if (settings->model.options.lanes < 2)
             argp_error(state, "--lanes: it is 2, 3 or 4");
         return true;
-    case KEY_STATES: s->model.options.max_states = number(state, arg, "--states", 50000000); return true;
-    case KEY_TIME: s->model.options.seconds = (double)number(state, arg, "--time", 1000000); return true;
-    case KEY_SCHEDULE: s->model.schedule = arg; return true;
-    case KEY_POLICY: s->model.all_policies = strcmp(arg, "all") == 0; return s->model.all_policies;
+    case KEY_STATES:
+        settings->model.options.max_states = number(state, arg, "--states", 50000000);
+        return true;
+    case KEY_TIME:
+        settings->model.options.seconds = (double)number(state, arg, "--time", 1000000);
+        return true;
+    case KEY_SCHEDULE: settings->model.schedule = arg; return true;
+    case KEY_POLICY:
+        settings->model.all_policies = strcmp(arg, "all") == 0;
+        return settings->model.all_policies;
     default: return false;
     }
 }
 
-static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s) {
+static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     switch (key) {
     case KEY_LIST: return true;
-    case KEY_APPLY: s->mutate.apply = arg; return true;
-    case KEY_CAMPAIGN: s->mutate.campaign = true; return true;
-    case KEY_CLASS: s->mutate.classes = arg; return true;
-    case KEY_COUNT: s->mutate.count = (uint32_t)number(state, arg, "--count", 1000000); return true;
-    case KEY_KIND: s->mutate.kinds = arg; return true;
+    case KEY_APPLY: settings->mutate.apply = arg; return true;
+    case KEY_CAMPAIGN: settings->mutate.campaign = true; return true;
+    case KEY_CLASS: settings->mutate.classes = arg; return true;
+    case KEY_COUNT: settings->mutate.count = (uint32_t)number(state, arg, "--count", 1000000); return true;
+    case KEY_KIND: settings->mutate.kinds = arg; return true;
     case KEY_PROVE_SECONDS:
-        s->mutate.prove_seconds = (double)number(state, arg, "--prove-time", 1000000);
+        settings->mutate.prove_seconds = (double)number(state, arg, "--prove-time", 1000000);
         return true;
-    case KEY_PROGRAMS: s->mutate.programs = number(state, arg, "--programs", 1000000); return true;
-    case KEY_STATES: s->model.options.max_states = number(state, arg, "--states", 50000000); return true;
-    case 'O': s->has_opt_level = true; return false;
+    case KEY_PROGRAMS: settings->mutate.programs = number(state, arg, "--programs", 1000000); return true;
+    case KEY_STATES:
+        settings->model.options.max_states = number(state, arg, "--states", 50000000);
+        return true;
+    case 'O': settings->has_opt_level = true; return false;
     default: return false;
     }
 }
 
-static bool prove_key(int key, char *arg, struct argp_state *state, Settings *s) {
+static bool prove_key(int key, char *arg, struct argp_state *state, Settings *settings) {
     if (key != KEY_QUERY_TIME && key != KEY_TIME)
         return false;
-    *(key == KEY_TIME ? &s->total_time : &s->query_time) =
+    *(key == KEY_TIME ? &settings->total_time : &settings->query_time) =
         (double)number(state, arg, key == KEY_TIME ? "--time" : "--query-time", 1000000);
     return true;
 }
@@ -595,35 +607,35 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
-void cli_parse(const Command *c, Settings *s, int argc, char **argv) {
+void cli_parse(const Command *command, Settings *settings, int argc, char **argv) {
     VEC(struct argp_option) all = {0};
-    for (int g = 0; c->groups[g]; g++)
-        for (const struct argp_option *o = c->groups[g]; o->name; o++)
-            VEC_ADD(&s->arena, &all, *o);
-    VEC_PUSH(&s->arena, &all);
+    for (int g = 0; command->groups[g]; g++)
+        for (const struct argp_option *o = command->groups[g]; o->name; o++)
+            VEC_ADD(&settings->arena, &all, *o);
+    VEC_PUSH(&settings->arena, &all);
     struct argp argp = {.options = all.at,
                         .parser = parse_key,
-                        .args_doc = c->args,
-                        .doc = arena_printf(&s->arena, "%s.\v%s", c->summary, c->details)};
-    ParseInput in = {c, s};
+                        .args_doc = command->args,
+                        .doc = arena_printf(&settings->arena, "%s.\v%s", command->summary, command->details)};
+    ParseInput in = {command, settings};
     argp_err_exit_status = STATUS_USAGE;
-    s->launch = (PlanLaunch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
-    s->opt_level = 2;
-    s->fuzz.count = 1000;
-    s->mutate.count = 200;
-    s->mutate.programs = 20;
-    s->mutate.prove_seconds = 20;
-    s->fuzz.reduce_seconds = 20;
-    s->emit = "elf";
-    argv[0] = arena_printf(&s->arena, "heddle %s", c->name);
+    settings->launch = (PlanLaunch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
+    settings->opt_level = 2;
+    settings->fuzz.count = 1000;
+    settings->mutate.count = 200;
+    settings->mutate.programs = 20;
+    settings->mutate.prove_seconds = 20;
+    settings->fuzz.reduce_seconds = 20;
+    settings->emit = "elf";
+    argv[0] = arena_printf(&settings->arena, "heddle %s", command->name);
     argp_parse(&argp, argc, argv, 0, NULL, &in);
 }
 
 /* ---- help and manual ---- */
 void cli_help(FILE *out) {
     fputs("Usage: heddle COMMAND [OPTION...] FILE...\n\n", out);
-    for (const Command *c = cli_commands; c->name; c++)
-        fprintf(out, "  %-10s %-20s %s\n", c->name, c->args, c->summary);
+    for (const Command *command = cli_commands; command->name; command++)
+        fprintf(out, "  %-10s %-20s %s\n", command->name, command->args, command->summary);
     fputs("\n  heddle COMMAND --help    options of a command\n  heddle --man [COMMAND]   manual page (roff)\n"
           "  heddle --version\n\nExit status: 0 done, 1 the input is wrong, 2 usage, 3 internal error,\n"
           "4 a check or comparison found a difference.\n",
@@ -651,30 +663,30 @@ static void roff_option(FILE *out, const struct argp_option *o) {
     fputs(".\n", out);
 }
 
-static void command_manual(FILE *out, const Command *c) {
-    fprintf(out, ".SH SYNOPSIS\n.B heddle %s\n[\\fIOPTION\\fR...] ", c->name);
-    roff(out, c->args);
+static void command_manual(FILE *out, const Command *command) {
+    fprintf(out, ".SH SYNOPSIS\n.B heddle %s\n[\\fIOPTION\\fR...] ", command->name);
+    roff(out, command->args);
     fputs("\n.SH DESCRIPTION\n", out);
-    roff(out, c->summary);
+    roff(out, command->summary);
     fputs(". ", out);
-    roff(out, c->details);
+    roff(out, command->details);
     fputs("\n.SH OPTIONS\n", out);
-    for (int g = 0; c->groups[g]; g++)
-        for (const struct argp_option *o = c->groups[g]; o->name; o++)
+    for (int g = 0; command->groups[g]; g++)
+        for (const struct argp_option *o = command->groups[g]; o->name; o++)
             roff_option(out, o);
 }
 
-void cli_manual(FILE *out, const Command *c) {
+void cli_manual(FILE *out, const Command *command) {
     char upper[32];
-    snprintf(upper, sizeof upper, "HEDDLE%s%s", c ? "-" : "", c ? c->name : "");
+    snprintf(upper, sizeof upper, "HEDDLE%s%s", command ? "-" : "", command ? command->name : "");
     for (char *s = upper; *s; s++)
         *s = (char)toupper((unsigned char)*s);
     fprintf(out, ".TH %s 1 \"\" \"Heddle " HEDDLE_VERSION "\" \"Heddle\"\n.SH NAME\n", upper);
-    fprintf(out, "heddle%s%s \\- ", c ? "\\-" : "", c ? c->name : "");
-    roff(out, c ? c->summary : "PTX to machine code, assembler, simulator and validation");
+    fprintf(out, "heddle%s%s \\- ", command ? "\\-" : "", command ? command->name : "");
+    roff(out, command ? command->summary : "PTX to machine code, assembler, simulator and validation");
     fputc('\n', out);
-    if (c)
-        command_manual(out, c);
+    if (command)
+        command_manual(out, command);
     else {
         fputs(".SH SYNOPSIS\n.B heddle\n\\fICOMMAND\\fR [\\fIOPTION\\fR...] \\fIFILE\\fR...\n.SH COMMANDS\n",
               out);

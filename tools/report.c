@@ -18,18 +18,18 @@ bool report_mode(const char *name, ReconvMode *mode) {
 }
 
 /* Line of an instruction in the PTX text, 0 if it is not from there. */
-static uint32_t line_of(const Compilation *c, const Function *f, LocId loc) {
+static uint32_t line_of(const Compilation *compilation, const Function *f, LocId loc) {
     SrcLoc src = loc.i < f->locs.n ? f->locs.at[loc.i].src : (SrcLoc){0};
     uint32_t line = 0, column = 0;
-    if (f->ptx && src.i && c->ir->ptx)
-        source_position(&c->ir->ptx->source, src, &line, &column);
+    if (f->ptx && src.i && compilation->ir->ptx)
+        source_position(&compilation->ir->ptx->source, src, &line, &column);
     return line;
 }
 
-static const CodeFunc *code_of(const Compilation *c, const Function *f) {
-    for (uint32_t k = 0; c->code && k < c->code->nfuncs; k++)
-        if (c->code->funcs[k].ir == f)
-            return &c->code->funcs[k];
+static const CodeFunc *code_of(const Compilation *compilation, const Function *f) {
+    for (uint32_t k = 0; compilation->code && k < compilation->code->nfuncs; k++)
+        if (compilation->code->funcs[k].ir == f)
+            return &compilation->code->funcs[k];
     return NULL;
 }
 
@@ -60,14 +60,16 @@ static uint32_t inst_pc(const Function *f, InstId id) {
     return UINT32_MAX;
 }
 
-static bool has_barrier(const ReconvReport *r) { return r->reason == RJ_BARRIER || r->reason == RJ_EARLY; }
+static bool has_barrier(const ReconvReport *report) {
+    return report->reason == RJ_BARRIER || report->reason == RJ_EARLY;
+}
 
 /* "converted", or why not, and what was expected. */
-static void predicate_why(const PredicateReport *r, char text[128]) {
-    int n = snprintf(text, 128, "%s", ir_predicate_reason(r->reason));
-    if (r->branch_issues > 0 && n > 0 && n < 128)
+static void predicate_why(const PredicateReport *report, char text[128]) {
+    int n = snprintf(text, 128, "%s", ir_predicate_reason(report->reason));
+    if (report->branch_issues > 0 && n > 0 && n < 128)
         snprintf(text + n, 128 - (size_t)n, ": %.4g expected warp instructions, %.4g under guards",
-                 (double)r->branch_issues, (double)r->guard_issues);
+                 (double)report->branch_issues, (double)report->guard_issues);
 }
 
 /* Branches of the built-in library are nobody's lines. */
@@ -75,103 +77,105 @@ static bool is_users(const Function *f) {
     return strncmp(str_text(f->module->strings, f->name), "__heddle_", 9) != 0;
 }
 
-static void predicate_table(const Compilation *c, FILE *out) {
-    const IrModule *m = c->ir;
+static void predicate_table(const Compilation *compilation, FILE *out) {
+    const IrModule *module = compilation->ir;
     const Function *last = NULL;
-    for (unsigned k = 0; k < m->predicated.n; k++) {
-        const PredicateReport *r = &m->predicated.at[k];
-        if (!is_users(r->func))
+    for (unsigned k = 0; k < module->predicated.n; k++) {
+        const PredicateReport *report = &module->predicated.at[k];
+        if (!is_users(report->func))
             continue;
-        if (r->func != last) {
+        if (report->func != last) {
             fprintf(out, "%s: predication (%s)\n  %8s %10s %8s %8s  %s\n",
-                    str_text(&c->strings, r->func->name), ir_predicate_mode_name(m->predicate), "PTX line",
-                    "shape", "inside", "added", "why");
-            last = r->func;
+                    str_text(&compilation->strings, report->func->name),
+                    ir_predicate_mode_name(module->predicate), "PTX line", "shape", "inside", "added", "why");
+            last = report->func;
         }
         char line[16] = "-", inside[16] = "-", added[16] = "-", why[128];
-        if (line_of(c, r->func, r->loc))
-            snprintf(line, sizeof line, "%u", (unsigned)line_of(c, r->func, r->loc));
-        if (r->shape != PD_NONE) {
-            snprintf(inside, sizeof inside, "%u", (unsigned)r->insts);
-            snprintf(added, sizeof added, "%u", (unsigned)(r->selects + r->merges));
+        if (line_of(compilation, report->func, report->loc))
+            snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
+        if (report->shape != PD_NONE) {
+            snprintf(inside, sizeof inside, "%u", (unsigned)report->insts);
+            snprintf(added, sizeof added, "%u", (unsigned)(report->selects + report->merges));
         }
-        predicate_why(r, why);
-        fprintf(out, "  %8s %10s %8s %8s  %s\n", line, ir_predicate_shape(r->shape), inside, added, why);
+        predicate_why(report, why);
+        fprintf(out, "  %8s %10s %8s %8s  %s\n", line, ir_predicate_shape(report->shape), inside, added, why);
     }
 }
 
-void report_table(const Compilation *c, FILE *out) {
-    const IrModule *m = c->ir;
-    predicate_table(c, out);
+void report_table(const Compilation *compilation, FILE *out) {
+    const IrModule *module = compilation->ir;
+    predicate_table(compilation, out);
     const Function *last = NULL;
-    for (unsigned k = 0; k < m->reconv.n; k++) {
-        const ReconvReport *r = &m->reconv.at[k];
-        if (r->func != last) {
+    for (unsigned k = 0; k < module->reconv.n; k++) {
+        const ReconvReport *report = &module->reconv.at[k];
+        if (report->func != last) {
             fprintf(out, "%s: divergent branches\n  %8s %10s %8s %10s  %s\n",
-                    str_text(&c->strings, r->func->name), "branch", "PTX line", "barrier", "join line",
-                    "why");
-            last = r->func;
+                    str_text(&compilation->strings, report->func->name), "branch", "PTX line", "barrier",
+                    "join line", "why");
+            last = report->func;
         }
         char pc[16] = "-", line[16] = "-", join[16] = "-", reg[16] = "-";
-        uint32_t at = code_of(c, r->func) ? branch_pc(r->func, r->branch) : UINT32_MAX;
+        uint32_t at =
+            code_of(compilation, report->func) ? branch_pc(report->func, report->branch) : UINT32_MAX;
         if (at != UINT32_MAX)
             snprintf(pc, sizeof pc, "%04x", (unsigned)at);
-        if (line_of(c, r->func, r->loc))
-            snprintf(line, sizeof line, "%u", (unsigned)line_of(c, r->func, r->loc));
-        if (r->join.i && line_of(c, r->func, r->join_loc))
-            snprintf(join, sizeof join, "%u", (unsigned)line_of(c, r->func, r->join_loc));
-        if (has_barrier(r))
-            snprintf(reg, sizeof reg, "B%u", (unsigned)r->barrier);
-        fprintf(out, "  %8s %10s %8s %10s  %s\n", pc, line, reg, join, ir_reconv_reason(r->reason));
+        if (line_of(compilation, report->func, report->loc))
+            snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
+        if (report->join.i && line_of(compilation, report->func, report->join_loc))
+            snprintf(join, sizeof join, "%u", (unsigned)line_of(compilation, report->func, report->join_loc));
+        if (has_barrier(report))
+            snprintf(reg, sizeof reg, "B%u", (unsigned)report->barrier);
+        fprintf(out, "  %8s %10s %8s %10s  %s\n", pc, line, reg, join, ir_reconv_reason(report->reason));
     }
 }
 
-static void predicate_json(const Compilation *c, cJSON *root) {
-    cJSON_AddStringToObject(root, "predicate", ir_predicate_mode_name(c->ir->predicate));
+static void predicate_json(const Compilation *compilation, cJSON *root) {
+    cJSON_AddStringToObject(root, "predicate", ir_predicate_mode_name(compilation->ir->predicate));
     cJSON *list = cJSON_AddArrayToObject(root, "predication");
-    for (unsigned k = 0; k < c->ir->predicated.n; k++) {
-        const PredicateReport *r = &c->ir->predicated.at[k];
+    for (unsigned k = 0; k < compilation->ir->predicated.n; k++) {
+        const PredicateReport *report = &compilation->ir->predicated.at[k];
         cJSON *o = cJSON_CreateObject();
         cJSON_AddItemToArray(list, o);
-        cJSON_AddStringToObject(o, "function", str_text(&c->strings, r->func->name));
-        if (line_of(c, r->func, r->loc))
-            cJSON_AddNumberToObject(o, "line", line_of(c, r->func, r->loc));
-        cJSON_AddBoolToObject(o, "converted", r->reason == PR_CONVERTED);
-        cJSON_AddStringToObject(o, "why", ir_predicate_reason(r->reason));
-        if (r->shape == PD_NONE)
+        cJSON_AddStringToObject(o, "function", str_text(&compilation->strings, report->func->name));
+        if (line_of(compilation, report->func, report->loc))
+            cJSON_AddNumberToObject(o, "line", line_of(compilation, report->func, report->loc));
+        cJSON_AddBoolToObject(o, "converted", report->reason == PR_CONVERTED);
+        cJSON_AddStringToObject(o, "why", ir_predicate_reason(report->reason));
+        if (report->shape == PD_NONE)
             continue;
-        cJSON_AddStringToObject(o, "shape", ir_predicate_shape(r->shape));
-        cJSON_AddNumberToObject(o, "instructions", r->insts);
-        cJSON_AddNumberToObject(o, "selects", r->selects);
-        cJSON_AddNumberToObject(o, "predicate_instructions", r->merges);
-        if (r->branch_issues > 0) {
-            cJSON_AddNumberToObject(o, "branch_issues", (double)r->branch_issues);
-            cJSON_AddNumberToObject(o, "guard_issues", (double)r->guard_issues);
+        cJSON_AddStringToObject(o, "shape", ir_predicate_shape(report->shape));
+        cJSON_AddNumberToObject(o, "instructions", report->insts);
+        cJSON_AddNumberToObject(o, "selects", report->selects);
+        cJSON_AddNumberToObject(o, "predicate_instructions", report->merges);
+        if (report->branch_issues > 0) {
+            cJSON_AddNumberToObject(o, "branch_issues", (double)report->branch_issues);
+            cJSON_AddNumberToObject(o, "guard_issues", (double)report->guard_issues);
         }
     }
 }
 
-char *report_json(const Compilation *c) {
+char *report_json(const Compilation *compilation) {
     cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "branches");
-    cJSON_AddStringToObject(root, "reconverge", mode_names[c->ir->reconverge]);
-    for (unsigned k = 0; k < c->ir->reconv.n; k++) {
-        const ReconvReport *r = &c->ir->reconv.at[k];
+    cJSON_AddStringToObject(root, "reconverge", mode_names[compilation->ir->reconverge]);
+    for (unsigned k = 0; k < compilation->ir->reconv.n; k++) {
+        const ReconvReport *report = &compilation->ir->reconv.at[k];
         cJSON *o = cJSON_CreateObject();
-        uint32_t at = code_of(c, r->func) ? branch_pc(r->func, r->branch) : UINT32_MAX;
+        uint32_t at =
+            code_of(compilation, report->func) ? branch_pc(report->func, report->branch) : UINT32_MAX;
         cJSON_AddItemToArray(list, o);
-        cJSON_AddStringToObject(o, "function", str_text(&c->strings, r->func->name));
+        cJSON_AddStringToObject(o, "function", str_text(&compilation->strings, report->func->name));
         if (at != UINT32_MAX)
             cJSON_AddNumberToObject(o, "pc", at);
-        if (line_of(c, r->func, r->loc))
-            cJSON_AddNumberToObject(o, "line", line_of(c, r->func, r->loc));
-        if (r->join.i && line_of(c, r->func, r->join_loc))
-            cJSON_AddNumberToObject(o, "join_line", line_of(c, r->func, r->join_loc));
-        if (has_barrier(r))
-            cJSON_AddNumberToObject(o, "barrier", r->barrier);
-        cJSON_AddBoolToObject(o, "early", r->reason == RJ_EARLY);
-        cJSON_AddStringToObject(o, "why", ir_reconv_reason(r->reason));
+        if (line_of(compilation, report->func, report->loc))
+            cJSON_AddNumberToObject(o, "line", line_of(compilation, report->func, report->loc));
+        if (report->join.i && line_of(compilation, report->func, report->join_loc))
+            cJSON_AddNumberToObject(o, "join_line", line_of(compilation, report->func, report->join_loc));
+        if (has_barrier(report))
+            cJSON_AddNumberToObject(o, "barrier", report->barrier);
+        cJSON_AddBoolToObject(o, "early", report->reason == RJ_EARLY);
+        cJSON_AddStringToObject(o, "why", ir_reconv_reason(report->reason));
     }
-    predicate_json(c, root);
+    predicate_json(compilation, root);
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     return text;
@@ -186,27 +190,27 @@ typedef struct {
     const PredicateReport *p;
 } Note;
 
-static void write_note(const Compilation *c, const Note *n, bool comment_open, FILE *out) {
-    const ReconvReport *r = n->r;
+static void write_note(const Compilation *c, const Note *note, bool comment_open, FILE *out) {
+    const ReconvReport *report = note->r;
     fputs(comment_open ? "; " : "\t// ", out);
-    if (n->p) {
-        fprintf(out, "%s of line %u %s", ir_predicate_shape(n->p->shape),
-                (unsigned)line_of(c, n->func, n->p->loc),
-                n->p->reason == PR_CONVERTED ? "predicated" : "not predicated: ");
-        if (n->p->reason != PR_CONVERTED)
-            fputs(ir_predicate_reason(n->p->reason), out);
+    if (note->p) {
+        fprintf(out, "%s of line %u %s", ir_predicate_shape(note->p->shape),
+                (unsigned)line_of(c, note->func, note->p->loc),
+                note->p->reason == PR_CONVERTED ? "predicated" : "not predicated: ");
+        if (note->p->reason != PR_CONVERTED)
+            fputs(ir_predicate_reason(note->p->reason), out);
         return;
     }
-    uint32_t join = r->join.i ? line_of(c, r->func, r->join_loc) : 0;
-    if (has_barrier(r))
-        fprintf(out, "B%u: ", (unsigned)r->barrier);
-    fputs(ir_reconv_reason(r->reason), out);
+    uint32_t join = report->join.i ? line_of(c, report->func, report->join_loc) : 0;
+    if (has_barrier(report))
+        fprintf(out, "B%u: ", (unsigned)report->barrier);
+    fputs(ir_reconv_reason(report->reason), out);
     if (join)
         fprintf(out, ", line %u", (unsigned)join);
 }
 
 /* The function whose section begins on this line, the present one otherwise. */
-static const Function *function_of_line(const Compilation *c, const char *line, size_t n,
+static const Function *function_of_line(const Compilation *compilation, const char *line, size_t n,
                                         const Function *now) {
     static const char section[] = ".section\t\"";
     const char *at = memmem(line, n, section, sizeof section - 1);
@@ -216,11 +220,11 @@ static const Function *function_of_line(const Compilation *c, const char *line, 
     size_t left = n - (size_t)(at - line);
     if (left < 6 || memcmp(at, ".text.", 6) != 0)
         return NULL;
-    for (uint32_t k = 0; k < c->code->nfuncs; k++) {
-        const char *name = str_text(&c->strings, c->code->funcs[k].name);
+    for (uint32_t k = 0; k < compilation->code->nfuncs; k++) {
+        const char *name = str_text(&compilation->strings, compilation->code->funcs[k].name);
         size_t len = strlen(name);
         if (left > 6 + len && memcmp(at + 6, name, len) == 0 && at[6 + len] == '"')
-            return c->code->funcs[k].ir;
+            return compilation->code->funcs[k].ir;
     }
     return NULL;
 }
@@ -234,24 +238,24 @@ static bool line_pc(const char *line, size_t n, uint32_t *pc) {
     return end > at + 2 && end[0] == '*';
 }
 
-bool report_annotate(const Compilation *c, const char *text, size_t size, char **result,
+bool report_annotate(const Compilation *compilation, const char *text, size_t size, char **result,
                      size_t *result_size) {
     Arena a = {0};
-    Note *notes = ARENA_ARRAY(&a, Note, c->ir->reconv.n + c->ir->predicated.n + 1);
+    Note *notes = ARENA_ARRAY(&a, Note, compilation->ir->reconv.n + compilation->ir->predicated.n + 1);
     unsigned n = 0;
-    for (unsigned k = 0; k < c->ir->reconv.n; k++) {
-        const ReconvReport *r = &c->ir->reconv.at[k];
-        uint32_t pc = branch_pc(r->func, r->branch);
+    for (unsigned k = 0; k < compilation->ir->reconv.n; k++) {
+        const ReconvReport *report = &compilation->ir->reconv.at[k];
+        uint32_t pc = branch_pc(report->func, report->branch);
         if (pc != UINT32_MAX)
-            notes[n++] = (Note){r->func, pc, r, NULL};
+            notes[n++] = (Note){report->func, pc, report, NULL};
     }
-    for (unsigned k = 0; k < c->ir->predicated.n; k++) {
-        const PredicateReport *r = &c->ir->predicated.at[k];
-        uint32_t pc = r->reason == PR_CONVERTED ? inst_pc(r->func, r->first)
-                      : r->shape                ? branch_pc(r->func, r->branch)
-                                                : UINT32_MAX;
+    for (unsigned k = 0; k < compilation->ir->predicated.n; k++) {
+        const PredicateReport *report = &compilation->ir->predicated.at[k];
+        uint32_t pc = report->reason == PR_CONVERTED ? inst_pc(report->func, report->first)
+                      : report->shape                ? branch_pc(report->func, report->branch)
+                                                     : UINT32_MAX;
         if (pc != UINT32_MAX)
-            notes[n++] = (Note){r->func, pc, NULL, r};
+            notes[n++] = (Note){report->func, pc, NULL, report};
     }
     FILE *out = open_memstream(result, result_size);
     const Function *f = NULL;
@@ -259,12 +263,12 @@ bool report_annotate(const Compilation *c, const char *text, size_t size, char *
         const char *end = memchr(line, '\n', (size_t)(text + size - line));
         size_t len = end ? (size_t)(end - line) : (size_t)(text + size - line);
         uint32_t pc;
-        f = function_of_line(c, line, len, f);
+        f = function_of_line(compilation, line, len, f);
         fwrite(line, 1, len, out);
         bool open = memmem(line, len, "//", 2) != NULL;
         for (unsigned k = 0; f && line_pc(line, len, &pc) && k < n; k++)
             if (notes[k].func == f && notes[k].pc == pc) {
-                write_note(c, &notes[k], open, out);
+                write_note(compilation, &notes[k], open, out);
                 open = true;
             }
         if (end)

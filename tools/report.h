@@ -7,9 +7,9 @@
 
 /* "ipdom", "frontier", "frontier-all", "none". */
 bool report_mode(const char *name, ReconvMode *mode);
-void report_table(const Compilation *c, FILE *out);
-char *report_json(const Compilation *c); /* malloc'ed */
+void report_table(const Compilation *compilation, FILE *out);
+char *report_json(const Compilation *compilation); /* malloc'ed */
 /* Assembly text of the compilation's image with a comment at every branch; malloc'ed. */
-bool report_annotate(const Compilation *c, const char *text, size_t size_bytes, char **result,
+bool report_annotate(const Compilation *compilation, const char *text, size_t size_bytes, char **result,
                      size_t *result_bytes);
 #endif

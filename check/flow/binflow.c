@@ -93,24 +93,25 @@ static bool is_indirect(const MachInst *i) {
                                   !(o.file == RF_UR && o.value == REG_URZ));
 }
 
-uint32_t bin_target(const BinFlow *g, uint32_t index) {
-    const MachInst *i = &g->insts[index];
+uint32_t bin_target(const BinFlow *flow, uint32_t index) {
+    const MachInst *i = &flow->insts[index];
     bool absolute = i->optype == OT_CALL && MGET(CALL, mode, i->mods) == BasePCMode_ABS;
     if (!has_offset(i) || (i->optype == OT_CALL && is_indirect(i)))
         return BINFLOW_NONE;
-    uint64_t base = absolute ? 0 : bin_address(g, index) + INST_BYTES;
-    uint64_t offset = base + (uint64_t)i->wide - g->bin->code_base;
-    return offset % INST_BYTES == 0 && offset / INST_BYTES < g->bin->ncode ? (uint32_t)(offset / INST_BYTES)
-                                                                           : BINFLOW_NONE;
+    uint64_t base = absolute ? 0 : bin_address(flow, index) + INST_BYTES;
+    uint64_t offset = base + (uint64_t)i->wide - flow->bin->code_base;
+    return offset % INST_BYTES == 0 && offset / INST_BYTES < flow->bin->ncode
+               ? (uint32_t)(offset / INST_BYTES)
+               : BINFLOW_NONE;
 }
 
-const char *bin_where(const BinFlow *g, uint32_t index, char out[160]) {
-    const BinFunc *f = binary_func_at(g->bin, bin_address(g, index));
+const char *bin_where(const BinFlow *flow, uint32_t index, char out[160]) {
+    const BinFunc *f = binary_func_at(flow->bin, bin_address(flow, index));
     if (f)
         snprintf(out, 160, "%.130s+0x%llx", f->name,
-                 (unsigned long long)(bin_address(g, index) - f->address));
+                 (unsigned long long)(bin_address(flow, index) - f->address));
     else
-        snprintf(out, 160, "0x%llx", (unsigned long long)bin_address(g, index));
+        snprintf(out, 160, "0x%llx", (unsigned long long)bin_address(flow, index));
     return out;
 }
 
@@ -133,78 +134,79 @@ typedef struct {
     bool *leader;
 } Builder;
 
-static bool inside(const BinFlow *g, uint32_t func, uint32_t i) {
-    const BinFuncFlow *f = &g->funcs[func];
-    return i >= f->first_inst && i - f->first_inst < f->ninsts;
+static bool inside(const BinFlow *bin_flow, uint32_t func, uint32_t i) {
+    const BinFuncFlow *flow = &bin_flow->funcs[func];
+    return i >= flow->first_inst && i - flow->first_inst < flow->ninsts;
 }
 
-static void go_on(const BinFlow *g, Exits *x, uint32_t i) {
-    if (inside(g, x->func, i + 1) && g->decoded[i + 1])
-        x->next = i + 1;
+static void go_on(const BinFlow *flow, Exits *exits, uint32_t i) {
+    if (inside(flow, exits->func, i + 1) && flow->decoded[i + 1])
+        exits->next = i + 1;
     else {
-        x->ends |= BX_OFF_END;
-        x->ends_block = true;
+        exits->ends |= BX_OFF_END;
+        exits->ends_block = true;
     }
 }
 
-static void take(const Builder *b, Exits *x, uint32_t target) {
-    const BinFlow *g = b->g;
+static void take(const Builder *builder, Exits *exits, uint32_t target) {
+    const BinFlow *flow = builder->g;
     if (target == BINFLOW_NONE)
-        x->ends |= BX_BAD_TARGET;
-    else if (inside(g, x->func, target)) {
-        x->taken = target;
-        if (!g->decoded[target]) {
-            x->taken = BINFLOW_NONE;
-            x->ends |= BX_BAD_TARGET;
+        exits->ends |= BX_BAD_TARGET;
+    else if (inside(flow, exits->func, target)) {
+        exits->taken = target;
+        if (!flow->decoded[target]) {
+            exits->taken = BINFLOW_NONE;
+            exits->ends |= BX_BAD_TARGET;
         }
-    } else if (b->entry[target])
-        x->ends |= b->returns[target] ? BX_RET : BX_NORETURN;
+    } else if (builder->entry[target])
+        exits->ends |= builder->returns[target] ? BX_RET : BX_NORETURN;
     else
-        x->ends |= BX_BAD_TARGET;
+        exits->ends |= BX_BAD_TARGET;
 }
 
-static const BinBranchTable *table_of(const BinFlow *g, uint32_t func, uint32_t i) {
-    const BinFunc *f = &g->bin->funcs[func];
-    uint32_t pc = (i - g->funcs[func].first_inst) * INST_BYTES;
+static const BinBranchTable *table_of(const BinFlow *flow, uint32_t func, uint32_t i) {
+    const BinFunc *f = &flow->bin->funcs[func];
+    uint32_t pc = (i - flow->funcs[func].first_inst) * INST_BYTES;
     for (uint32_t k = 0; k < f->ntables; k++)
         if (f->tables[k].pc_bytes == pc)
             return &f->tables[k];
     return NULL;
 }
 
-static bool call_returns(const Builder *b, uint32_t i) {
-    uint32_t target = bin_target(b->g, i);
-    return target == BINFLOW_NONE || b->func[target] == BINFLOW_NONE || b->returns[target];
+static bool call_returns(const Builder *builder, uint32_t i) {
+    uint32_t target = bin_target(builder->g, i);
+    return target == BINFLOW_NONE || builder->func[target] == BINFLOW_NONE || builder->returns[target];
 }
 
 /* ptxas leaves loops by CALL.REL.NOINC to a place in the same function from which no way returns: a branch.
  */
-static bool is_jump(const Builder *b, uint32_t func, uint32_t i) {
-    uint32_t t = bin_target(b->g, i);
-    return t != BINFLOW_NONE && inside(b->g, func, t) && t != b->g->funcs[func].first_inst && !b->returns[t];
+static bool is_jump(const Builder *builder, uint32_t func, uint32_t i) {
+    uint32_t t = bin_target(builder->g, i);
+    return t != BINFLOW_NONE && inside(builder->g, func, t) && t != builder->g->funcs[func].first_inst &&
+           !builder->returns[t];
 }
 
-static Exits exits_of(const Builder *b, uint32_t func, uint32_t i) {
-    const BinFlow *g = b->g;
-    const MachInst *m = &g->insts[i];
-    BinKind kind = bin_kind(m);
-    BinGuard guard = bin_guard(m);
+static Exits exits_of(const Builder *builder, uint32_t func, uint32_t i) {
+    const BinFlow *flow = builder->g;
+    const MachInst *inst = &flow->insts[i];
+    BinKind kind = bin_kind(inst);
+    BinGuard guard = bin_guard(inst);
     Exits x = {.next = BINFLOW_NONE, .taken = BINFLOW_NONE, .func = func, .ends_block = true};
-    if (kind == BK_BRANCH && guard == BG_ALWAYS && MGET(BRA, cond, m->mods) != BRACond_NoCond &&
-        MGET(BRA, cond, m->mods) != BRACond_U)
+    if (kind == BK_BRANCH && guard == BG_ALWAYS && MGET(BRA, cond, inst->mods) != BRACond_NoCond &&
+        MGET(BRA, cond, inst->mods) != BRACond_U)
         guard = BG_MAYBE; /* .DIV and .CONV ask for the state of the warp */
     switch (guard == BG_NEVER ? BK_PLAIN : kind) {
-    case BK_BRANCH: take(b, &x, bin_target(g, i)); break;
+    case BK_BRANCH: take(builder, &x, bin_target(flow, i)); break;
     case BK_BRANCH_INDIRECT:
-        x.table = table_of(g, func, i);
+        x.table = table_of(flow, func, i);
         x.ends |= x.table ? 0 : BX_UNKNOWN;
         break;
     case BK_CALL:
-        if (call_returns(b, i)) {
+        if (call_returns(builder, i)) {
             x.ends_block = false;
             guard = BG_MAYBE;
-        } else if (is_jump(b, func, i))
-            take(b, &x, bin_target(g, i));
+        } else if (is_jump(builder, func, i))
+            take(builder, &x, bin_target(flow, i));
         else
             x.ends |= BX_NORETURN;
         break;
@@ -212,9 +214,9 @@ static Exits exits_of(const Builder *b, uint32_t func, uint32_t i) {
     case BK_EXIT: x.ends |= BX_EXIT; break;
     case BK_TRAP: x.ends |= BX_TRAP; break;
     case BK_WARPSYNC: /* some native forms name a place where the lanes go on */
-        x.ends_block = has_offset(m);
+        x.ends_block = has_offset(inst);
         if (x.ends_block)
-            take(b, &x, bin_target(g, i));
+            take(builder, &x, bin_target(flow, i));
         guard = BG_MAYBE;
         break;
     default:
@@ -223,7 +225,7 @@ static Exits exits_of(const Builder *b, uint32_t func, uint32_t i) {
         guard = BG_MAYBE;
     }
     if (guard != BG_ALWAYS)
-        go_on(g, &x, i);
+        go_on(flow, &x, i);
     return x;
 }
 
@@ -241,184 +243,187 @@ typedef struct {
     uint32_t *todo, ntodo;
 } Returns;
 
-static void watch(Builder *b, Returns *r, uint32_t from, uint32_t to) {
+static void watch(Builder *builder, Returns *returns, uint32_t from, uint32_t to) {
     if (to == BINFLOW_NONE)
         return;
-    VEC_ADD(&b->scratch, &r->watchers, ((Watcher){from, r->head[to]}));
-    r->head[to] = r->watchers.n;
+    VEC_ADD(&builder->scratch, &returns->watchers, ((Watcher){from, returns->head[to]}));
+    returns->head[to] = returns->watchers.n;
 }
 
 /* The instruction that entry k of a branch table leads to; BINFLOW_NONE if it is none. */
-static uint32_t table_target(const BinFlow *g, const Exits *x, uint32_t k) {
-    const BinFuncFlow *f = &g->funcs[x->func];
-    uint32_t at = x->table->targets[k], i = f->first_inst + at / INST_BYTES;
-    return at % INST_BYTES == 0 && at / INST_BYTES < f->ninsts && g->decoded[i] ? i : BINFLOW_NONE;
+static uint32_t table_target(const BinFlow *bin_flow, const Exits *exits, uint32_t k) {
+    const BinFuncFlow *flow = &bin_flow->funcs[exits->func];
+    uint32_t at = exits->table->targets[k], i = flow->first_inst + at / INST_BYTES;
+    return at % INST_BYTES == 0 && at / INST_BYTES < flow->ninsts && bin_flow->decoded[i] ? i : BINFLOW_NONE;
 }
 
-static bool leads_to_return(const Builder *b, uint32_t func, uint32_t i) {
-    Exits x = exits_of(b, func, i);
+static bool leads_to_return(const Builder *builder, uint32_t func, uint32_t i) {
+    Exits x = exits_of(builder, func, i);
     bool good = (x.ends & (BX_RET | BX_UNKNOWN)) != 0;
-    good |= x.next != BINFLOW_NONE && b->returns[x.next];
-    good |= x.taken != BINFLOW_NONE && b->returns[x.taken];
+    good |= x.next != BINFLOW_NONE && builder->returns[x.next];
+    good |= x.taken != BINFLOW_NONE && builder->returns[x.taken];
     for (uint32_t k = 0; x.table && k < x.table->ntargets; k++) {
-        uint32_t t = table_target(b->g, &x, k);
-        good |= t != BINFLOW_NONE && b->returns[t];
+        uint32_t t = table_target(builder->g, &x, k);
+        good |= t != BINFLOW_NONE && builder->returns[t];
     }
     return good;
 }
 
-static void watch_successors(Builder *b, Returns *r, uint32_t func, uint32_t i) {
-    BinFlow *g = b->g;
-    Exits x = exits_of(b, func, i);
-    watch(b, r, i, x.next);
-    watch(b, r, i, bin_target(g, i)); /* of BRA, CALL */
-    if (bin_kind(&g->insts[i]) == BK_CALL && x.next == BINFLOW_NONE && inside(g, func, i + 1))
-        watch(b, r, i, i + 1);
+static void watch_successors(Builder *builder, Returns *r, uint32_t func, uint32_t i) {
+    BinFlow *flow = builder->g;
+    Exits x = exits_of(builder, func, i);
+    watch(builder, r, i, x.next);
+    watch(builder, r, i, bin_target(flow, i)); /* of BRA, CALL */
+    if (bin_kind(&flow->insts[i]) == BK_CALL && x.next == BINFLOW_NONE && inside(flow, func, i + 1))
+        watch(builder, r, i, i + 1);
     for (uint32_t k = 0; x.table && k < x.table->ntargets; k++)
-        watch(b, r, i, table_target(g, &x, k));
+        watch(builder, r, i, table_target(flow, &x, k));
 }
 
-static void find_entries(Builder *b) {
-    BinFlow *g = b->g;
-    for (uint32_t f = 0; f < g->bin->nfuncs; f++) {
-        const BinFuncFlow *ff = &g->funcs[f];
+static void find_entries(Builder *builder) {
+    BinFlow *flow = builder->g;
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++) {
+        const BinFuncFlow *ff = &flow->funcs[f];
         if (ff->ninsts)
-            b->entry[ff->first_inst] = true;
+            builder->entry[ff->first_inst] = true;
         for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++) {
-            uint32_t t = g->decoded[i] && bin_kind(&g->insts[i]) == BK_CALL ? bin_target(g, i) : BINFLOW_NONE;
-            if (t != BINFLOW_NONE && b->func[t] != BINFLOW_NONE)
-                b->entry[t] = true;
+            uint32_t t =
+                flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_CALL ? bin_target(flow, i) : BINFLOW_NONE;
+            if (t != BINFLOW_NONE && builder->func[t] != BINFLOW_NONE)
+                builder->entry[t] = true;
         }
     }
 }
 
-static void find_returns(Builder *b) {
-    BinFlow *g = b->g;
-    Returns r = {.head = ARENA_ARRAY(&b->scratch, uint32_t, g->bin->ncode + 1)};
-    for (uint32_t f = 0; f < g->bin->nfuncs; f++)
-        for (uint32_t i = g->funcs[f].first_inst, k = 0; k < g->funcs[f].ninsts; k++, i++)
-            if (g->decoded[i])
-                watch_successors(b, &r, f, i);
-    r.todo = ARENA_ARRAY(&b->scratch, uint32_t, (size_t)g->bin->ncode + r.watchers.n + 1);
-    for (uint32_t i = 0; i < g->bin->ncode; i++)
-        if (g->decoded[i])
+static void find_returns(Builder *builder) {
+    BinFlow *flow = builder->g;
+    Returns r = {.head = ARENA_ARRAY(&builder->scratch, uint32_t, flow->bin->ncode + 1)};
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        for (uint32_t i = flow->funcs[f].first_inst, k = 0; k < flow->funcs[f].ninsts; k++, i++)
+            if (flow->decoded[i])
+                watch_successors(builder, &r, f, i);
+    r.todo = ARENA_ARRAY(&builder->scratch, uint32_t, (size_t)flow->bin->ncode + r.watchers.n + 1);
+    for (uint32_t i = 0; i < flow->bin->ncode; i++)
+        if (flow->decoded[i])
             r.todo[r.ntodo++] = i;
     while (r.ntodo) { /* each watcher is pushed once, when what it watches becomes true */
         uint32_t i = r.todo[--r.ntodo];
-        if (b->returns[i] || !leads_to_return(b, b->func[i], i))
+        if (builder->returns[i] || !leads_to_return(builder, builder->func[i], i))
             continue;
-        b->returns[i] = true;
+        builder->returns[i] = true;
         for (uint32_t w = r.head[i]; w; w = r.watchers.at[w - 1].link)
             r.todo[r.ntodo++] = r.watchers.at[w - 1].inst;
     }
 }
 
-static void drop_jump_targets(Builder *b) {
-    for (uint32_t f = 0; f < b->g->bin->nfuncs; f++)
-        for (uint32_t k = 1; k < b->g->funcs[f].ninsts; k++) {
-            uint32_t i = b->g->funcs[f].first_inst + k;
-            b->entry[i] &= b->returns[i];
+static void drop_jump_targets(Builder *builder) {
+    for (uint32_t f = 0; f < builder->g->bin->nfuncs; f++)
+        for (uint32_t k = 1; k < builder->g->funcs[f].ninsts; k++) {
+            uint32_t i = builder->g->funcs[f].first_inst + k;
+            builder->entry[i] &= builder->returns[i];
         }
 }
 
 /* ---- blocks ---- */
 
-static void mark_leaders(Builder *b, uint32_t func) {
-    BinFlow *g = b->g;
-    const BinFuncFlow *f = &g->funcs[func];
-    uint32_t end = f->first_inst + f->ninsts;
-    for (uint32_t i = f->first_inst; i < end; i++) {
-        b->leader[i] |= b->entry[i] || i == f->first_inst || g->decoded[i] != g->decoded[i - 1];
-        if (!g->decoded[i])
+static void mark_leaders(Builder *builder, uint32_t func) {
+    BinFlow *bin_flow = builder->g;
+    const BinFuncFlow *flow = &bin_flow->funcs[func];
+    uint32_t end = flow->first_inst + flow->ninsts;
+    for (uint32_t i = flow->first_inst; i < end; i++) {
+        builder->leader[i] |=
+            builder->entry[i] || i == flow->first_inst || bin_flow->decoded[i] != bin_flow->decoded[i - 1];
+        if (!bin_flow->decoded[i])
             continue;
-        Exits x = exits_of(b, func, i);
+        Exits x = exits_of(builder, func, i);
         if (x.ends_block && i + 1 < end)
-            b->leader[i + 1] = true;
+            builder->leader[i + 1] = true;
         if (x.taken != BINFLOW_NONE)
-            b->leader[x.taken] = true;
+            builder->leader[x.taken] = true;
         for (uint32_t k = 0; x.table && k < x.table->ntargets; k++)
-            if (table_target(g, &x, k) != BINFLOW_NONE)
-                b->leader[table_target(g, &x, k)] = true;
+            if (table_target(bin_flow, &x, k) != BINFLOW_NONE)
+                builder->leader[table_target(bin_flow, &x, k)] = true;
     }
 }
 
-static void make_blocks(Builder *b, uint32_t func) {
-    BinFlow *g = b->g;
-    BinFuncFlow *f = &g->funcs[func];
-    f->first_block = g->nblocks;
-    for (uint32_t i = f->first_inst; i < f->first_inst + f->ninsts; i++) {
-        if (b->leader[i])
-            g->blocks[g->nblocks++] = (BinBlock){.first = i, .func = func};
-        g->block_of[i] = g->nblocks - 1;
-        g->blocks[g->nblocks - 1].ninsts++;
+static void make_blocks(Builder *builder, uint32_t func) {
+    BinFlow *bin_flow = builder->g;
+    BinFuncFlow *flow = &bin_flow->funcs[func];
+    flow->first_block = bin_flow->nblocks;
+    for (uint32_t i = flow->first_inst; i < flow->first_inst + flow->ninsts; i++) {
+        if (builder->leader[i])
+            bin_flow->blocks[bin_flow->nblocks++] = (BinBlock){.first = i, .func = func};
+        bin_flow->block_of[i] = bin_flow->nblocks - 1;
+        bin_flow->blocks[bin_flow->nblocks - 1].ninsts++;
     }
-    f->nblocks = g->nblocks - f->first_block;
+    flow->nblocks = bin_flow->nblocks - flow->first_block;
 }
 
-static void add_edge(BinFlow *g, BinEdge *to, uint32_t *n, uint32_t inst, BinEdgeKind kind) {
+static void add_edge(BinFlow *flow, BinEdge *to, uint32_t *n, uint32_t inst, BinEdgeKind kind) {
     if (inst != BINFLOW_NONE)
-        to[(*n)++] = (BinEdge){g->block_of[inst], (uint8_t)kind};
+        to[(*n)++] = (BinEdge){flow->block_of[inst], (uint8_t)kind};
 }
 
-static void make_succs(Builder *b, uint32_t block) {
-    BinFlow *g = b->g;
-    BinBlock *k = &g->blocks[block];
-    uint32_t last = k->first + k->ninsts - 1;
-    if (!g->decoded[last]) {
-        k->ends = BX_OFF_END;
+static void make_succs(Builder *builder, uint32_t block) {
+    BinFlow *flow = builder->g;
+    BinBlock *bin_block = &flow->blocks[block];
+    uint32_t last = bin_block->first + bin_block->ninsts - 1;
+    if (!flow->decoded[last]) {
+        bin_block->ends = BX_OFF_END;
         return;
     }
-    Exits x = exits_of(b, k->func, last);
+    Exits x = exits_of(builder, bin_block->func, last);
     uint32_t ntargets = x.table ? x.table->ntargets : 0;
-    BinEdge *to = ARENA_ARRAY(&g->arena, BinEdge, 2 + ntargets);
-    k->ends = x.ends;
-    k->succs = to;
-    add_edge(g, to, &k->nsuccs, x.next, BE_NEXT);
-    add_edge(g, to, &k->nsuccs, x.taken, BE_TAKEN);
+    BinEdge *to = ARENA_ARRAY(&flow->arena, BinEdge, 2 + ntargets);
+    bin_block->ends = x.ends;
+    bin_block->succs = to;
+    add_edge(flow, to, &bin_block->nsuccs, x.next, BE_NEXT);
+    add_edge(flow, to, &bin_block->nsuccs, x.taken, BE_TAKEN);
     for (uint32_t t = 0; t < ntargets; t++) {
-        uint32_t to_inst = table_target(g, &x, t);
-        k->ends |= to_inst == BINFLOW_NONE ? BX_BAD_TARGET : 0;
-        add_edge(g, to, &k->nsuccs, to_inst, BE_TABLE);
+        uint32_t to_inst = table_target(flow, &x, t);
+        bin_block->ends |= to_inst == BINFLOW_NONE ? BX_BAD_TARGET : 0;
+        add_edge(flow, to, &bin_block->nsuccs, to_inst, BE_TABLE);
     }
 }
 
-static void make_preds(BinFlow *g) {
-    BinEdge **at = ARENA_ARRAY(&g->arena, BinEdge *, g->nblocks + 1);
-    for (uint32_t k = 0; k < g->nblocks; k++)
-        for (uint32_t s = 0; s < g->blocks[k].nsuccs; s++)
-            g->blocks[g->blocks[k].succs[s].block].npreds++;
-    for (uint32_t k = 0; k < g->nblocks; k++) {
-        g->blocks[k].preds = at[k] = ARENA_ARRAY(&g->arena, BinEdge, g->blocks[k].npreds);
+static void make_preds(BinFlow *flow) {
+    BinEdge **at = ARENA_ARRAY(&flow->arena, BinEdge *, flow->nblocks + 1);
+    for (uint32_t k = 0; k < flow->nblocks; k++)
+        for (uint32_t s = 0; s < flow->blocks[k].nsuccs; s++)
+            flow->blocks[flow->blocks[k].succs[s].block].npreds++;
+    for (uint32_t k = 0; k < flow->nblocks; k++) {
+        flow->blocks[k].preds = at[k] = ARENA_ARRAY(&flow->arena, BinEdge, flow->blocks[k].npreds);
     }
-    for (uint32_t k = 0; k < g->nblocks; k++)
-        for (uint32_t s = 0; s < g->blocks[k].nsuccs; s++) {
-            BinEdge e = g->blocks[k].succs[s];
+    for (uint32_t k = 0; k < flow->nblocks; k++)
+        for (uint32_t s = 0; s < flow->blocks[k].nsuccs; s++) {
+            BinEdge e = flow->blocks[k].succs[s];
             *at[e.block]++ = (BinEdge){k, e.kind};
         }
 }
 
 /* ---- calls ---- */
 
-static void make_calls(Builder *b, uint32_t func) {
-    BinFlow *g = b->g;
-    BinFuncFlow *f = &g->funcs[func];
+static void make_calls(Builder *builder, uint32_t func) {
+    BinFlow *bin_flow = builder->g;
+    BinFuncFlow *flow = &bin_flow->funcs[func];
     VEC(BinCall) calls = {0};
     VEC(uint32_t) entries = {0};
-    for (uint32_t i = f->first_inst; i < f->first_inst + f->ninsts; i++) {
-        if (b->entry[i] && i != f->first_inst)
-            VEC_ADD(&g->arena, &entries, g->block_of[i]);
-        BinKind kind = g->decoded[i] ? bin_kind(&g->insts[i]) : BK_PLAIN;
-        uint32_t t = kind == BK_CALL || kind == BK_BRANCH ? bin_target(g, i) : BINFLOW_NONE;
-        bool tail = kind == BK_BRANCH && t != BINFLOW_NONE && !inside(g, func, t) && b->entry[t];
-        if ((kind != BK_CALL && !tail) || (kind == BK_CALL && !call_returns(b, i) && is_jump(b, func, i)))
+    for (uint32_t i = flow->first_inst; i < flow->first_inst + flow->ninsts; i++) {
+        if (builder->entry[i] && i != flow->first_inst)
+            VEC_ADD(&bin_flow->arena, &entries, bin_flow->block_of[i]);
+        BinKind kind = bin_flow->decoded[i] ? bin_kind(&bin_flow->insts[i]) : BK_PLAIN;
+        uint32_t t = kind == BK_CALL || kind == BK_BRANCH ? bin_target(bin_flow, i) : BINFLOW_NONE;
+        bool tail = kind == BK_BRANCH && t != BINFLOW_NONE && !inside(bin_flow, func, t) && builder->entry[t];
+        if ((kind != BK_CALL && !tail) ||
+            (kind == BK_CALL && !call_returns(builder, i) && is_jump(builder, func, i)))
             continue;
-        uint32_t callee = t == BINFLOW_NONE ? BINFLOW_NONE : b->func[t];
-        VEC_ADD(&g->arena, &calls, ((BinCall){i, callee, callee == BINFLOW_NONE ? BINFLOW_NONE : t}));
+        uint32_t callee = t == BINFLOW_NONE ? BINFLOW_NONE : builder->func[t];
+        VEC_ADD(&bin_flow->arena, &calls, ((BinCall){i, callee, callee == BINFLOW_NONE ? BINFLOW_NONE : t}));
     }
-    f->calls = calls.at;
-    f->ncalls = calls.n;
-    f->entries = entries.at;
-    f->nentries = entries.n;
+    flow->calls = calls.at;
+    flow->ncalls = calls.n;
+    flow->entries = entries.at;
+    flow->nentries = entries.n;
 }
 
 /* ---- order ---- */
@@ -428,23 +433,23 @@ typedef struct {
 } Frame;
 
 /* Post-order of what is reachable from `root` and not seen before, written downwards from order[*at]. */
-static void depth_first(BinFlow *g, Frame *stack, uint32_t root, uint32_t *order, uint32_t *n) {
+static void depth_first(BinFlow *flow, Frame *stack, uint32_t root, uint32_t *order, uint32_t *n) {
     uint32_t depth = 0, start = *n;
-    if (g->blocks[root].reachable)
+    if (flow->blocks[root].reachable)
         return;
-    g->blocks[root].reachable = true;
+    flow->blocks[root].reachable = true;
     stack[depth++] = (Frame){root, 0};
     while (depth) {
         Frame *top = &stack[depth - 1];
-        const BinBlock *b = &g->blocks[top->block];
+        const BinBlock *b = &flow->blocks[top->block];
         if (top->succ == b->nsuccs) {
             order[(*n)++] = top->block;
             depth--;
             continue;
         }
         uint32_t to = b->succs[top->succ++].block;
-        if (!g->blocks[to].reachable) {
-            g->blocks[to].reachable = true;
+        if (!flow->blocks[to].reachable) {
+            flow->blocks[to].reachable = true;
             stack[depth++] = (Frame){to, 0};
         }
     }
@@ -455,54 +460,54 @@ static void depth_first(BinFlow *g, Frame *stack, uint32_t root, uint32_t *order
     }
 }
 
-static void make_order(Builder *b, uint32_t func) {
-    BinFlow *g = b->g;
-    BinFuncFlow *f = &g->funcs[func];
-    if (!f->nblocks)
+static void make_order(Builder *builder, uint32_t func) {
+    BinFlow *bin_flow = builder->g;
+    BinFuncFlow *flow = &bin_flow->funcs[func];
+    if (!flow->nblocks)
         return;
-    uint32_t *order = ARENA_ARRAY(&g->arena, uint32_t, f->nblocks);
-    Frame *stack = ARENA_ARRAY(&b->scratch, Frame, f->nblocks);
-    depth_first(g, stack, f->first_block, order, &f->nrpo);
-    for (uint32_t k = 0; k < f->nentries; k++)
-        depth_first(g, stack, f->entries[k], order, &f->nrpo);
-    f->rpo = order;
+    uint32_t *order = ARENA_ARRAY(&bin_flow->arena, uint32_t, flow->nblocks);
+    Frame *stack = ARENA_ARRAY(&builder->scratch, Frame, flow->nblocks);
+    depth_first(bin_flow, stack, flow->first_block, order, &flow->nrpo);
+    for (uint32_t k = 0; k < flow->nentries; k++)
+        depth_first(bin_flow, stack, flow->entries[k], order, &flow->nrpo);
+    flow->rpo = order;
 }
 
 /* ---- entry ---- */
 
 static void decode_all(Builder *builder) {
-    BinFlow *g = builder->g;
-    const Binary *b = g->bin;
+    BinFlow *flow = builder->g;
+    const Binary *binary = flow->bin;
     char error[ISA_ERROR_BYTES];
-    for (uint32_t f = 0; f < b->nfuncs; f++) {
-        BinFuncFlow *ff = &g->funcs[f];
-        ff->first_inst = (uint32_t)((b->funcs[f].address - b->code_base) / INST_BYTES);
-        ff->ninsts = b->funcs[f].ninsts;
+    for (uint32_t f = 0; f < binary->nfuncs; f++) {
+        BinFuncFlow *ff = &flow->funcs[f];
+        ff->first_inst = (uint32_t)((binary->funcs[f].address - binary->code_base) / INST_BYTES);
+        ff->ninsts = binary->funcs[f].ninsts;
         for (uint32_t k = 0; k < ff->ninsts; k++) {
             uint32_t i = ff->first_inst + k;
             builder->func[i] = f;
-            g->decoded[i] = isa_decode(b->target, b->code[i], &g->insts[i], error);
+            flow->decoded[i] = isa_decode(binary->target, binary->code[i], &flow->insts[i], error);
         }
     }
 }
 
 BinFlow *binflow_new(const Binary *bin) {
-    BinFlow *g = calloc(1, sizeof *g);
-    if (!g)
+    BinFlow *flow = calloc(1, sizeof *flow);
+    if (!flow)
         return NULL;
-    Builder b = {.g = g};
+    Builder b = {.g = flow};
     uint32_t n = bin->ncode + 1;
-    g->bin = bin;
-    g->insts = ARENA_ARRAY(&g->arena, MachInst, n);
-    g->decoded = ARENA_ARRAY(&g->arena, bool, n);
-    g->block_of = ARENA_ARRAY(&g->arena, uint32_t, n);
-    g->funcs = ARENA_ARRAY(&g->arena, BinFuncFlow, bin->nfuncs + 1);
+    flow->bin = bin;
+    flow->insts = ARENA_ARRAY(&flow->arena, MachInst, n);
+    flow->decoded = ARENA_ARRAY(&flow->arena, bool, n);
+    flow->block_of = ARENA_ARRAY(&flow->arena, uint32_t, n);
+    flow->funcs = ARENA_ARRAY(&flow->arena, BinFuncFlow, bin->nfuncs + 1);
     b.func = ARENA_ARRAY(&b.scratch, uint32_t, n);
     b.returns = ARENA_ARRAY(&b.scratch, bool, n);
     b.entry = ARENA_ARRAY(&b.scratch, bool, n);
     b.leader = ARENA_ARRAY(&b.scratch, bool, n);
     for (uint32_t i = 0; i < n; i++)
-        g->block_of[i] = b.func[i] = BINFLOW_NONE;
+        flow->block_of[i] = b.func[i] = BINFLOW_NONE;
     decode_all(&b);
     find_entries(&b);
     find_returns(&b);
@@ -512,23 +517,23 @@ BinFlow *binflow_new(const Binary *bin) {
         mark_leaders(&b, f);
     for (uint32_t i = 0; i < n; i++)
         nleaders += b.leader[i];
-    g->blocks = ARENA_ARRAY(&g->arena, BinBlock, nleaders + 1);
+    flow->blocks = ARENA_ARRAY(&flow->arena, BinBlock, nleaders + 1);
     for (uint32_t f = 0; f < bin->nfuncs; f++)
         make_blocks(&b, f);
-    for (uint32_t k = 0; k < g->nblocks; k++)
+    for (uint32_t k = 0; k < flow->nblocks; k++)
         make_succs(&b, k);
-    make_preds(g);
+    make_preds(flow);
     for (uint32_t f = 0; f < bin->nfuncs; f++) {
         make_calls(&b, f);
         make_order(&b, f);
     }
     arena_free(&b.scratch);
-    return g;
+    return flow;
 }
 
-void binflow_free(BinFlow *g) {
-    if (!g)
+void binflow_free(BinFlow *flow) {
+    if (!flow)
         return;
-    arena_free(&g->arena);
-    free(g);
+    arena_free(&flow->arena);
+    free(flow);
 }

@@ -77,7 +77,7 @@ typedef struct {
 
 /* The graph of all functions; lives as long as `b`. Never fails but for want of memory (NULL). */
 BinFlow *binflow_new(const Binary *b);
-void binflow_free(BinFlow *g);
+void binflow_free(BinFlow *flow);
 
 /* What an instruction does to control, the same for all targets. */
 // clang-format off
@@ -99,10 +99,10 @@ typedef enum { BG_NEVER, BG_MAYBE, BG_ALWAYS } BinGuard;
 BinGuard bin_guard(const MachInst *i);
 /* Instruction that the encoded offset of BRA, CALL, BSSY at `index` names; BINFLOW_NONE if outside the code
  * or misaligned. */
-uint32_t bin_target(const BinFlow *g, uint32_t index);
+uint32_t bin_target(const BinFlow *flow, uint32_t index);
 /* Address in the function, "name+0x40", for messages; into `out`, which is returned. */
-const char *bin_where(const BinFlow *g, uint32_t index, char out[160]);
-static inline uint64_t bin_address(const BinFlow *g, uint32_t index) {
-    return g->bin->code_base + 16ull * index;
+const char *bin_where(const BinFlow *flow, uint32_t index, char out[160]);
+static inline uint64_t bin_address(const BinFlow *flow, uint32_t index) {
+    return flow->bin->code_base + 16ull * index;
 }
 #endif

@@ -22,123 +22,126 @@ static const char *const class_names[FUZZ_CLASSES] = {
 
 const char *fuzz_class_name(FuzzClass c) { return class_names[c]; }
 
-void fuzz_policy(unsigned n, MachineOptions *m) {
+void fuzz_policy(unsigned n, MachineOptions *options) {
     static const MachineLaneChoice lanes[] = {MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE,
                                               MACHINE_LANE_RANDOM};
-    m->lane_choice = lanes[n & 3];
-    m->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
-    m->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    m->bsync_nb = n >= FUZZ_NPOLICIES ? MACHINE_NB_LITERAL : n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+    options->lane_choice = lanes[n & 3];
+    options->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
+    options->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
+    options->bsync_nb = n >= FUZZ_NPOLICIES ? MACHINE_NB_LITERAL
+                        : n & 16            ? MACHINE_NB_BLOCKED
+                                            : MACHINE_NB_RELEASE;
 }
 
-static void describe(const FuzzConfig *c, char *out, size_t out_bytes) {
+static void describe(const FuzzConfig *config, char *out, size_t out_bytes) {
     static const char *const nb[] = {"release", "blocked", "literal"};
     static const char *const lane[] = {"lowest", "highest", "rotate", "random"};
     static const char *const mode[] = {"ipdom", "frontier", "frontier-all", "none"};
     static const char *const predicate[] = {"auto", "off", "max"};
-    const MachineOptions *m = &c->machine;
+    const MachineOptions *options = &config->machine;
     snprintf(out, out_bytes,
              "%s%s-O%u reg-limit=%u %s predicate=%s%s%s bsync-nb=%s branch=%s join=%s lane=%s seed=%llu%s%s",
-             c->target ? isa_target_name(c->target) : "", c->target ? " " : "", c->opt_level, c->reg_limit,
-             mode[c->reconverge], predicate[c->predicate], c->yield_breaks ? " yield=break" : "",
-             c->yield_percent ? " yields" : "", nb[m->bsync_nb],
-             m->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
-             m->join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[m->lane_choice],
-             (unsigned long long)m->seed, m->check_control ? " check-control" : "",
-             c->traces ? " traces" : "");
+             config->target ? isa_target_name(config->target) : "", config->target ? " " : "",
+             config->opt_level, config->reg_limit, mode[config->reconverge], predicate[config->predicate],
+             config->yield_breaks ? " yield=break" : "", config->yield_percent ? " yields" : "",
+             nb[options->bsync_nb], options->branch_order == MACHINE_TAKEN_FIRST ? "taken" : "fallthrough",
+             options->join_scope == MACHINE_JOIN_ALL ? "all" : "candidates", lane[options->lane_choice],
+             (unsigned long long)options->seed, options->check_control ? " check-control" : "",
+             config->traces ? " traces" : "");
 }
 
 /* ---- diagnostics ---- */
 static void keep_first(void *user, Severity severity, const char *line) {
-    FuzzVerdict *v = user;
-    if (severity != SEV_ERROR || v->text[0])
+    FuzzVerdict *verdict = user;
+    if (severity != SEV_ERROR || verdict->text[0])
         return;
     const char *code = strstr(line, "error E");
-    snprintf(v->detail, sizeof v->detail, "%.5s", code ? code + 6 : "?");
-    snprintf(v->text, sizeof v->text, "%s", line);
+    snprintf(verdict->detail, sizeof verdict->detail, "%.5s", code ? code + 6 : "?");
+    snprintf(verdict->text, sizeof verdict->text, "%s", line);
 }
 
-static bool fail(FuzzVerdict *v, FuzzClass cls) {
-    v->cls = cls;
+static bool fail(FuzzVerdict *verdict, FuzzClass cls) {
+    verdict->cls = cls;
     return false;
 }
 
 /* An instruction that is known not to be compiled is no failure, nor is a register limit that cannot be kept.
  */
-static FuzzClass compile_class(const FuzzVerdict *v, unsigned reg_limit) {
-    if (reg_limit && strcmp(v->detail, "E0780") == 0)
+static FuzzClass compile_class(const FuzzVerdict *verdict, unsigned reg_limit) {
+    if (reg_limit && strcmp(verdict->detail, "E0780") == 0)
         return FUZZ_UNSUPPORTED;
-    return strcmp(v->detail, "E0701") == 0 || strcmp(v->detail, "E0702") == 0 ? FUZZ_UNSUPPORTED
-                                                                              : FUZZ_COMPILE;
+    return strcmp(verdict->detail, "E0701") == 0 || strcmp(verdict->detail, "E0702") == 0 ? FUZZ_UNSUPPORTED
+                                                                                          : FUZZ_COMPILE;
 }
 
 /* ---- steps ---- */
-static bool make_memory(Check *c) {
-    const GenProgram *p = c->p;
-    c->start = simmem_create();
-    if (!c->start)
+static bool make_memory(Check *check) {
+    const GenProgram *program = check->p;
+    check->start = simmem_create();
+    if (!check->start)
         abort();
-    uint64_t in = simmem_alloc(c->start, "in", p->in_bytes ? p->in_bytes : 1);
-    uint64_t out = simmem_alloc(c->start, "out", p->out_bytes ? p->out_bytes : 1);
+    uint64_t in = simmem_alloc(check->start, "in", program->in_bytes ? program->in_bytes : 1);
+    uint64_t out = simmem_alloc(check->start, "out", program->out_bytes ? program->out_bytes : 1);
     if (!in || !out)
-        return fail(&c->v, FUZZ_LAUNCH);
-    SimAlloc *a = simmem_find(c->start, in, p->in_bytes), *o = simmem_find(c->start, out, p->out_bytes);
-    gen_data(p->data_seed, a->data, p->in_bytes);
-    simmem_mark_written(a, 0, p->in_bytes);
-    simmem_mark_written(o, 0, p->out_bytes);
-    memcpy(c->params, &in, 8);
-    memcpy(c->params + 8, &out, 8);
-    c->launch = (Launch){.grid = {p->grid[0], p->grid[1], p->grid[2]},
-                         .block = {p->block[0], p->block[1], p->block[2]},
-                         .params = c->params,
-                         .param_bytes = sizeof c->params};
+        return fail(&check->v, FUZZ_LAUNCH);
+    SimAlloc *alloc = simmem_find(check->start, in, program->in_bytes),
+             *o = simmem_find(check->start, out, program->out_bytes);
+    gen_data(program->data_seed, alloc->data, program->in_bytes);
+    simmem_mark_written(alloc, 0, program->in_bytes);
+    simmem_mark_written(o, 0, program->out_bytes);
+    memcpy(check->params, &in, 8);
+    memcpy(check->params + 8, &out, 8);
+    check->launch = (Launch){.grid = {program->grid[0], program->grid[1], program->grid[2]},
+                             .block = {program->block[0], program->block[1], program->block[2]},
+                             .params = check->params,
+                             .param_bytes = sizeof check->params};
     return true;
 }
 
 enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000, LITERAL_BUDGET = 200000 };
 
-static bool run_ptx(Check *c, uint64_t seed, bool traces, uint64_t *insns) {
+static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
     PtxRunOptions o = {.seed = seed, .budget = PTX_BUDGET, .report_uninitialised = true};
     PtxRunResult r;
-    if (!ptx_place_variables(c->m, c->start, &c->d))
-        return fail(&c->v, FUZZ_LAUNCH);
-    c->ptx = simmem_clone(c->start);
-    if (!c->ptx)
+    if (!ptx_place_variables(check->m, check->start, &check->d))
+        return fail(&check->v, FUZZ_LAUNCH);
+    check->ptx = simmem_clone(check->start);
+    if (!check->ptx)
         abort();
     if (traces) {
-        lane_traces_start(&c->ptx_trace, c->m, &c->launch);
+        lane_traces_start(&check->ptx_trace, check->m, &check->launch);
         o.on_event = lane_trace_ptx;
-        o.user = &c->ptx_trace;
+        o.user = &check->ptx_trace;
     }
-    if (!ptx_interp_run(c->m, "fuzz", &c->launch, c->ptx, &o, &r, &c->d))
-        return fail(&c->v, strcmp(c->v.detail, "E0511") == 0 ? FUZZ_UNSUPPORTED : FUZZ_LAUNCH);
+    if (!ptx_interp_run(check->m, "fuzz", &check->launch, check->ptx, &o, &r, &check->d))
+        return fail(&check->v, strcmp(check->v.detail, "E0511") == 0 ? FUZZ_UNSUPPORTED : FUZZ_LAUNCH);
     *insns += r.thread_insns;
-    const SimTrap *t = r.trap.kind != TRAP_NONE ? &r.trap : &r.first_warning;
-    if (t->kind == TRAP_NONE)
+    const SimTrap *sim_trap = r.trap.kind != TRAP_NONE ? &r.trap : &r.first_warning;
+    if (sim_trap->kind == TRAP_NONE)
         return true;
-    snprintf(c->v.detail, sizeof c->v.detail, "%s", sim_trap_name(t->kind));
-    sim_trap_print(t, c->v.text, sizeof c->v.text);
-    return fail(&c->v, FUZZ_PTX_TRAP);
+    snprintf(check->v.detail, sizeof check->v.detail, "%s", sim_trap_name(sim_trap->kind));
+    sim_trap_print(sim_trap, check->v.text, sizeof check->v.text);
+    return fail(&check->v, FUZZ_PTX_TRAP);
 }
 
-static void count_shape(const PtxModule *m, FuzzCounts *n) {
+static void count_shape(const PtxModule *m, FuzzCounts *counts) {
     PtxShape s = ptx_shape(m);
-    n->blocks += s.blocks;
-    n->data_insns += s.data_insns;
-    n->branches += s.branches;
-    n->calls += s.calls;
-    n->with_loop += s.has_loop;
-    n->with_irreducible += s.irreducible;
-    n->with_early_exit += s.early_exits != 0;
+    counts->blocks += s.blocks;
+    counts->data_insns += s.data_insns;
+    counts->branches += s.branches;
+    counts->calls += s.calls;
+    counts->with_loop += s.has_loop;
+    counts->with_irreducible += s.irreducible;
+    counts->with_early_exit += s.early_exits != 0;
 }
 
-static bool parse(Check *c, const GenProgram *p, FuzzCounts *counts) {
-    *c = (Check){.p = p};
-    c->d = (Diags){.sink = keep_first, .user = &c->v};
-    c->m = ptx_parse("fuzz.ptx", p->text, p->size_bytes, &c->d);
-    if (!c->m)
-        return fail(&c->v, FUZZ_REJECTED);
-    count_shape(c->m, counts);
+static bool parse(Check *check, const GenProgram *program, FuzzCounts *counts) {
+    *check = (Check){.p = program};
+    check->d = (Diags){.sink = keep_first, .user = &check->v};
+    check->m = ptx_parse("fuzz.ptx", program->text, program->size_bytes, &check->d);
+    if (!check->m)
+        return fail(&check->v, FUZZ_REJECTED);
+    count_shape(check->m, counts);
     return true;
 }
 
@@ -147,17 +150,17 @@ bool check_start(Check *c, const GenProgram *p, uint64_t ptx_seed, bool traces, 
 }
 
 /* YIELDs in some blocks, where they were first brought into order. */
-static void add_yields(void *user, IrModule *m, const char *pass) {
-    const Check *c = user;
-    uint64_t rng = c->p->data_seed;
+static void add_yields(void *user, IrModule *module, const char *pass) {
+    const Check *check = user;
+    uint64_t rng = check->p->data_seed;
     if (strcmp(pass, "returns") != 0)
         return;
-    for (unsigned k = 0; k < m->funcs.n; k++) {
-        Function *f = m->funcs.at[k];
+    for (unsigned k = 0; k < module->funcs.n; k++) {
+        Function *f = module->funcs.at[k];
         for (unsigned n = 0; n < f->layout.n; n++) {
             BlockId b = f->layout.at[n];
             unsigned at = 0;
-            if (gen_hash(rng += 0x9e3779b97f4a7c15ull) % 100 >= c->yield_percent)
+            if (gen_hash(rng += 0x9e3779b97f4a7c15ull) % 100 >= check->yield_percent)
                 continue;
             while (at < ir_block(f, b)->insts.n && ir_inst(f, ir_block(f, b)->insts.at[at])->op == IR_PHI)
                 at++;
@@ -166,170 +169,175 @@ static void add_yields(void *user, IrModule *m, const char *pass) {
     }
 }
 
-static void drop_code(Check *c) {
-    machine_close(c->session);
-    binary_free(c->binary);
-    free(c->image);
-    if (c->code)
-        code_free(c->code);
-    if (c->ir)
-        ir_module_free(c->ir);
-    c->session = NULL;
-    c->binary = NULL;
-    c->image = NULL;
-    c->code = NULL;
-    c->ir = NULL;
+static void drop_code(Check *check) {
+    machine_close(check->session);
+    binary_free(check->binary);
+    free(check->image);
+    if (check->code)
+        code_free(check->code);
+    if (check->ir)
+        ir_module_free(check->ir);
+    check->session = NULL;
+    check->binary = NULL;
+    check->image = NULL;
+    check->code = NULL;
+    check->ir = NULL;
 }
 
-bool check_compile(Check *c, const FuzzConfig *f) {
-    drop_code(c);
-    c->d.source = &c->m->source;
-    c->ir = lower_module(c->m, &c->strings, f->target ? f->target : isa_targets[0], f->opt_level, &c->d);
-    if (!c->ir)
-        return fail(&c->v, compile_class(&c->v, f->reg_limit));
-    c->ir->reg_limit = f->reg_limit;
-    c->ir->reconverge = f->reconverge;
-    c->ir->predicate = f->predicate;
-    c->ir->yield_breaks = f->yield_breaks;
-    c->yield_percent = f->yield_percent;
-    PassOptions passes = {.verify = f->verify, .on_pass = f->yield_percent ? add_yields : NULL, .user = c};
-    if (!ir_run_passes(c->ir, &passes, &c->d))
-        return fail(&c->v, compile_class(&c->v, f->reg_limit));
-    c->code = code_encode(c->ir, &c->d);
-    if (!c->code || !elf_write(c->code, &c->image, &c->image_bytes, &c->d))
-        return fail(&c->v, FUZZ_COMPILE);
-    c->binary = binary_read("fuzz", c->image, c->image_bytes, &c->d);
-    return c->binary || fail(&c->v, FUZZ_BINARY);
+bool check_compile(Check *check, const FuzzConfig *config) {
+    drop_code(check);
+    check->d.source = &check->m->source;
+    check->ir = lower_module(check->m, &check->strings, config->target ? config->target : isa_targets[0],
+                             config->opt_level, &check->d);
+    if (!check->ir)
+        return fail(&check->v, compile_class(&check->v, config->reg_limit));
+    check->ir->reg_limit = config->reg_limit;
+    check->ir->reconverge = config->reconverge;
+    check->ir->predicate = config->predicate;
+    check->ir->yield_breaks = config->yield_breaks;
+    check->yield_percent = config->yield_percent;
+    PassOptions passes = {
+        .verify = config->verify, .on_pass = config->yield_percent ? add_yields : NULL, .user = check};
+    if (!ir_run_passes(check->ir, &passes, &check->d))
+        return fail(&check->v, compile_class(&check->v, config->reg_limit));
+    check->code = code_encode(check->ir, &check->d);
+    if (!check->code || !elf_write(check->code, &check->image, &check->image_bytes, &check->d))
+        return fail(&check->v, FUZZ_COMPILE);
+    check->binary = binary_read("fuzz", check->image, check->image_bytes, &check->d);
+    return check->binary || fail(&check->v, FUZZ_BINARY);
 }
 
-static bool text_form(Check *c) {
+static bool text_form(Check *check) {
     char *text = NULL;
     void *image = NULL;
     size_t size = 0, image_bytes = 0;
-    bool good = disasm_image("fuzz", c->image, c->image_bytes, false, &text, &size, &c->d);
+    bool good = disasm_image("fuzz", check->image, check->image_bytes, false, &text, &size, &check->d);
     if (good) {
         Source s = {"fuzz.sass", text, size};
-        const Source *old = c->d.source;
-        c->d.source = &s;
-        good = assemble(&s, &image, &image_bytes, &c->d);
-        c->d.source = old;
+        const Source *old = check->d.source;
+        check->d.source = &s;
+        good = assemble(&s, &image, &image_bytes, &check->d);
+        check->d.source = old;
     }
-    if (good && (image_bytes != c->image_bytes || memcmp(image, c->image, image_bytes) != 0)) {
-        snprintf(c->v.text, sizeof c->v.text, "%zu bytes, %zu after disassembly and assembly, or other ones",
-                 c->image_bytes, image_bytes);
+    if (good && (image_bytes != check->image_bytes || memcmp(image, check->image, image_bytes) != 0)) {
+        snprintf(check->v.text, sizeof check->v.text,
+                 "%zu bytes, %zu after disassembly and assembly, or other ones", check->image_bytes,
+                 image_bytes);
         good = false;
     }
     free(text);
     free(image);
-    return good || fail(&c->v, FUZZ_TEXT);
+    return good || fail(&check->v, FUZZ_TEXT);
 }
 
 /* Rules R-01 ... and H-01 ...: none may be broken. */
-static bool static_check(Check *c, FuzzCounts *counts) {
-    BinFlow *g = binflow_new(c->binary);
+static bool static_check(Check *check, FuzzCounts *counts) {
+    BinFlow *g = binflow_new(check->binary);
     BinCheckReport r;
     if (!g)
         abort();
     binary_check(g, &(BinCheckOptions){.no_text = true}, &r); /* text_form does that */
     counts->checked++;
-    for (uint32_t k = 0; k < r.n && c->v.cls != FUZZ_STATIC; k++) {
-        const BinFinding *f = &r.findings[k];
+    for (uint32_t k = 0; k < r.n && check->v.cls != FUZZ_STATIC; k++) {
+        const BinFinding *finding = &r.findings[k];
         char where[160];
-        if (f->severity != SEV_ERROR)
+        if (finding->severity != SEV_ERROR)
             continue;
-        snprintf(c->v.detail, sizeof c->v.detail, "%s", check_rule(f->rule)->id);
-        snprintf(c->v.text, sizeof c->v.text, "%s %.60s: %.300s", check_rule(f->rule)->id,
-                 bin_where(g, f->inst, where), f->text);
-        fail(&c->v, FUZZ_STATIC);
+        snprintf(check->v.detail, sizeof check->v.detail, "%s", check_rule(finding->rule)->id);
+        snprintf(check->v.text, sizeof check->v.text, "%s %.60s: %.300s", check_rule(finding->rule)->id,
+                 bin_where(g, finding->inst, where), finding->text);
+        fail(&check->v, FUZZ_STATIC);
     }
     check_report_free(&r);
     binflow_free(g);
-    return c->v.cls != FUZZ_STATIC;
+    return check->v.cls != FUZZ_STATIC;
 }
 
-bool check_memory(Check *c) {
+bool check_memory(Check *check) {
     MemDiff diff;
-    if (diff_memory(c->ptx, c->mem, NULL, &diff))
+    if (diff_memory(check->ptx, check->mem, NULL, &diff))
         return true;
-    const SimAlloc *a = &c->ptx->allocs[diff.alloc], *b = simmem_find(c->mem, a->address, a->size_bytes);
+    const SimAlloc *sim_alloc = &check->ptx->allocs[diff.alloc],
+                   *b = simmem_find(check->mem, sim_alloc->address, sim_alloc->size_bytes);
     uint64_t at = diff.offset_bytes & ~7ull, x = 0, y = 0;
-    size_t n = a->size_bytes - at < 8 ? a->size_bytes - at : 8;
-    memcpy(&x, a->data + at, n);
+    size_t n = sim_alloc->size_bytes - at < 8 ? sim_alloc->size_bytes - at : 8;
+    memcpy(&x, sim_alloc->data + at, n);
     if (b)
         memcpy(&y, b->data + at, n);
-    snprintf(c->v.text, sizeof c->v.text, "%s+%llu: PTX %016llx, machine %016llx; %llu bytes differ", a->name,
-             (unsigned long long)at, (unsigned long long)x, (unsigned long long)y,
+    snprintf(check->v.text, sizeof check->v.text, "%s+%llu: PTX %016llx, machine %016llx; %llu bytes differ",
+             sim_alloc->name, (unsigned long long)at, (unsigned long long)x, (unsigned long long)y,
              (unsigned long long)diff.ndiffering);
-    return fail(&c->v, FUZZ_MEMORY);
+    return fail(&check->v, FUZZ_MEMORY);
 }
 
-static bool findings(Check *c, const MachineResult *r) {
-    for (uint32_t i = 0; i < r->nfindings; i++) {
-        const MachineFinding *f = &r->findings[i];
-        if (f->kind == MF_BSYNC_HOPS || f->kind == MF_UNDEFINED)
+static bool findings(Check *check, const MachineResult *result) {
+    for (uint32_t i = 0; i < result->nfindings; i++) {
+        const MachineFinding *finding = &result->findings[i];
+        if (finding->kind == MF_BSYNC_HOPS || finding->kind == MF_UNDEFINED)
             continue;
-        snprintf(c->v.detail, sizeof c->v.detail, "%s", machine_finding_name(f->kind));
-        snprintf(c->v.text, sizeof c->v.text, "%s at 0x%llx (0x%llx): %s", machine_finding_name(f->kind),
-                 (unsigned long long)f->pc_bytes, (unsigned long long)f->other_pc_bytes, f->text);
-        return fail(&c->v, FUZZ_FINDING);
+        snprintf(check->v.detail, sizeof check->v.detail, "%s", machine_finding_name(finding->kind));
+        snprintf(check->v.text, sizeof check->v.text, "%s at 0x%llx (0x%llx): %s",
+                 machine_finding_name(finding->kind), (unsigned long long)finding->pc_bytes,
+                 (unsigned long long)finding->other_pc_bytes, finding->text);
+        return fail(&check->v, FUZZ_FINDING);
     }
     return true;
 }
 
 /* The machine's memory as it was at first. Nothing is allocated in between, so addresses stay. */
-static void reset_memory(Check *c) {
-    if (!c->mem && !(c->mem = simmem_clone(c->start)))
+static void reset_memory(Check *check) {
+    if (!check->mem && !(check->mem = simmem_clone(check->start)))
         abort();
-    for (uint32_t i = 0; i < c->start->nallocs; i++)
-        memcpy(c->mem->allocs[i].data, c->start->allocs[i].data, c->start->allocs[i].size_bytes);
+    for (uint32_t i = 0; i < check->start->nallocs; i++)
+        memcpy(check->mem->allocs[i].data, check->start->allocs[i].data, check->start->allocs[i].size_bytes);
 }
 
-bool check_run(Check *c, const MachineOptions *m, MachineResult *r) {
+bool check_run(Check *check, const MachineOptions *m, MachineResult *result) {
     MachineOptions o = *m;
-    *r = (MachineResult){0};
+    *result = (MachineResult){0};
     o.max_issues = o.bsync_nb == MACHINE_NB_LITERAL ? LITERAL_BUDGET : MACHINE_BUDGET;
-    reset_memory(c);
-    if (!c->session)
-        c->session = machine_open(c->binary, "fuzz", &c->launch, c->mem, NULL, &c->d);
-    if (!c->session)
-        return fail(&c->v, FUZZ_LAUNCH);
-    if (machine_session_run(c->session, &o, r, &c->d))
+    reset_memory(check);
+    if (!check->session)
+        check->session = machine_open(check->binary, "fuzz", &check->launch, check->mem, NULL, &check->d);
+    if (!check->session)
+        return fail(&check->v, FUZZ_LAUNCH);
+    if (machine_session_run(check->session, &o, result, &check->d))
         return true;
-    if (r->trap.kind == TRAP_NONE)
-        return fail(&c->v, FUZZ_LAUNCH);
-    snprintf(c->v.detail, sizeof c->v.detail, "%s", sim_trap_name(r->trap.kind));
-    sim_trap_print(&r->trap, c->v.text, sizeof c->v.text);
-    return fail(&c->v, FUZZ_TRAP);
+    if (result->trap.kind == TRAP_NONE)
+        return fail(&check->v, FUZZ_LAUNCH);
+    snprintf(check->v.detail, sizeof check->v.detail, "%s", sim_trap_name(result->trap.kind));
+    sim_trap_print(&result->trap, check->v.text, sizeof check->v.text);
+    return fail(&check->v, FUZZ_TRAP);
 }
 
 static bool is_hang(SimTrapKind k) { return k == TRAP_DEADLOCK || k == TRAP_LIVELOCK || k == TRAP_BUDGET; }
 
 /* Run and compare. A hang under a literal policy is counted; it says nothing about the code. */
-static bool run_machine(Check *c, const FuzzConfig *f, FuzzCounts *counts) {
-    MachineOptions o = f->machine;
+static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *counts) {
+    MachineOptions o = config->machine;
     MachineResult r;
     LaneTraces lanes = {0};
     bool literal = o.bsync_nb == MACHINE_NB_LITERAL;
-    if (f->traces) {
-        lane_traces_start(&lanes, c->m, &c->launch);
+    if (config->traces) {
+        lane_traces_start(&lanes, check->m, &check->launch);
         o.trace = lane_trace_machine;
         o.trace_user = &lanes;
         o.trace_no_text = true;
     }
-    bool good = check_run(c, &o, &r);
+    bool good = check_run(check, &o, &r);
     if (literal) {
         bool hung = !good && is_hang(r.trap.kind);
-        *(f->yield_breaks ? &counts->break_runs : &counts->literal_runs) += 1;
-        *(f->yield_breaks ? &counts->break_hangs : &counts->literal_hangs) += hung;
+        *(config->yield_breaks ? &counts->break_runs : &counts->literal_runs) += 1;
+        *(config->yield_breaks ? &counts->break_hangs : &counts->literal_hangs) += hung;
         if (hung)
-            c->v = (FuzzVerdict){.cls = FUZZ_EQUAL};
-        good = good ? check_memory(c) : hung;
+            check->v = (FuzzVerdict){.cls = FUZZ_EQUAL};
+        good = good ? check_memory(check) : hung;
     } else
-        good = good && check_memory(c) && findings(c, &r);
-    if (good && f->traces) {
+        good = good && check_memory(check) && findings(check, &r);
+    if (good && config->traces) {
         counts->traces++;
-        good =
-            lane_traces_equal(&c->ptx_trace, &lanes, c->v.text, sizeof c->v.text) || fail(&c->v, FUZZ_TRACE);
+        good = lane_traces_equal(&check->ptx_trace, &lanes, check->v.text, sizeof check->v.text) ||
+               fail(&check->v, FUZZ_TRACE);
     }
     counts->runs++;
     counts->machine_issues += r.stats.issues;
@@ -338,18 +346,18 @@ static bool run_machine(Check *c, const FuzzConfig *f, FuzzCounts *counts) {
     return good;
 }
 
-void check_release(Check *c) {
-    drop_code(c);
-    str_free(&c->strings);
-    if (c->start)
-        simmem_free(c->start);
-    if (c->ptx)
-        simmem_free(c->ptx);
-    if (c->mem)
-        simmem_free(c->mem);
-    if (c->m)
-        ptx_free(c->m);
-    lane_traces_free(&c->ptx_trace);
+void check_release(Check *check) {
+    drop_code(check);
+    str_free(&check->strings);
+    if (check->start)
+        simmem_free(check->start);
+    if (check->ptx)
+        simmem_free(check->ptx);
+    if (check->mem)
+        simmem_free(check->mem);
+    if (check->m)
+        ptx_free(check->m);
+    lane_traces_free(&check->ptx_trace);
 }
 
 FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed,

@@ -50,26 +50,26 @@ typedef struct {
     GenProgram program;
 } Campaign;
 
-static uint64_t failures_so_far(const Campaign *c) {
+static uint64_t failures_so_far(const Campaign *campaign) {
     uint64_t n = 0;
-    for (unsigned j = 0; j < c->njobs; j++)
-        n += c->all[j].nfailures;
+    for (unsigned j = 0; j < campaign->njobs; j++)
+        n += campaign->all[j].nfailures;
     return n;
 }
 
-static bool enough(const Campaign *c) {
-    return c->opt->max_failures && failures_so_far(c) >= c->opt->max_failures;
+static bool enough(const Campaign *campaign) {
+    return campaign->opt->max_failures && failures_so_far(campaign) >= campaign->opt->max_failures;
 }
 
 /* ---- which program and how ---- */
 /* Kinds take turns, a slice each, and jobs take slices in turn. False: this slot is empty, or another job's.
  */
-static bool slot_program(const Campaign *c, uint64_t slot, GenKind *kind, uint64_t *index) {
+static bool slot_program(const Campaign *campaign, uint64_t slot, GenKind *kind, uint64_t *index) {
     uint64_t slice = slot / SLICE;
-    *kind = c->kinds[slice % c->nkinds];
-    *index = slice / c->nkinds * SLICE + slot % SLICE;
-    bool used = *index < c->opt->count && slice / c->nkinds % c->njobs == c->job;
-    *index += c->opt->first;
+    *kind = campaign->kinds[slice % campaign->nkinds];
+    *index = slice / campaign->nkinds * SLICE + slot % SLICE;
+    bool used = *index < campaign->opt->count && slice / campaign->nkinds % campaign->njobs == campaign->job;
+    *index += campaign->opt->first;
     return used;
 }
 
@@ -79,12 +79,13 @@ static bool one_in(uint64_t *h, unsigned n) {
     return *h % n == 0;
 }
 
-static FuzzConfig sample_config(const Campaign *c, uint64_t h) {
+static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     static const unsigned limits[] = {24, 28, 32, 40};
     static const ReconvMode modes[] = {RECONV_FRONTIER, RECONV_FRONTIER_ALL, RECONV_FRONTIER_ALL,
                                        RECONV_NONE};
-    FuzzConfig f = {.target = c->opt->target,
-                    .opt_level = c->opt->opt_level >= 0 ? (unsigned)c->opt->opt_level : (unsigned)(h & 3)};
+    FuzzConfig f = {.target = campaign->opt->target,
+                    .opt_level = campaign->opt->opt_level >= 0 ? (unsigned)campaign->opt->opt_level
+                                                               : (unsigned)(h & 3)};
     if (one_in(&h, 3))
         f.reg_limit = limits[h >> 32 & 3];
     if (one_in(&h, 2))
@@ -95,24 +96,24 @@ static FuzzConfig sample_config(const Campaign *c, uint64_t h) {
     f.text = one_in(&h, 64);
     f.ptx_seed = one_in(&h, 2) ? h >> 20 : 0;
     f.check = one_in(&h, 4);
-    f.check_only = c->opt->check_only;
+    f.check_only = campaign->opt->check_only;
     return f;
 }
 
-static unsigned sample_configs(const Campaign *c, GenKind kind, uint64_t index,
+static unsigned sample_configs(const Campaign *campaign, GenKind kind, uint64_t index,
                                FuzzConfig out[FUZZ_MAX_CONFIGS]) {
     static const unsigned number[] = {[FUZZ_POLICIES_SAMPLED] = FUZZ_SAMPLED,
                                       [FUZZ_POLICIES_ALL] = FUZZ_NPOLICIES,
                                       [FUZZ_POLICIES_DEFAULT] = 1,
                                       [FUZZ_POLICIES_LITERAL] = FUZZ_NLITERAL};
-    uint64_t h = gen_hash(gen_hash(c->opt->seed + 77) + index * GEN_KINDS + kind);
-    FuzzConfig base = sample_config(c, h);
-    unsigned n = 0, policies = number[c->opt->policies];
+    uint64_t h = gen_hash(gen_hash(campaign->opt->seed + 77) + index * GEN_KINDS + kind);
+    FuzzConfig base = sample_config(campaign, h);
+    unsigned n = 0, policies = number[campaign->opt->policies];
     for (; n < policies; n++) {
-        unsigned k = c->opt->policies == FUZZ_POLICIES_SAMPLED
+        unsigned k = campaign->opt->policies == FUZZ_POLICIES_SAMPLED
                          ? (unsigned)((FUZZ_SAMPLED * index + n) % FUZZ_NPOLICIES)
-                     : c->opt->policies == FUZZ_POLICIES_LITERAL ? FUZZ_NPOLICIES + n
-                                                                 : n;
+                     : campaign->opt->policies == FUZZ_POLICIES_LITERAL ? FUZZ_NPOLICIES + n
+                                                                        : n;
         out[n] = base;
         fuzz_policy(k, &out[n].machine);
         out[n].machine.seed = h >> 30;
@@ -130,29 +131,29 @@ static unsigned sample_configs(const Campaign *c, GenKind kind, uint64_t index,
 }
 
 /* ---- saving ---- */
-static uint32_t count_statements(const GenProgram *p) {
+static uint32_t count_statements(const GenProgram *program) {
     uint32_t n = 0;
-    for (const char *s = p->text; s && *s; s++)
+    for (const char *s = program->text; s && *s; s++)
         n += *s == ';';
     return n;
 }
 
-static bool save(const Campaign *c, const GenProgram *p, const FuzzFailure *f, const char *ending,
-                 char path[200]) {
+static bool save(const Campaign *campaign, const GenProgram *program, const FuzzFailure *failure,
+                 const char *ending, char path[200]) {
     GenProgram q = {0};
     Diags quiet = {0};
-    int n = snprintf(path, 200, "%s/%s-%" PRIu64 "-%" PRIu64 "%s.ptx", c->opt->keep_dir,
-                     gen_kind_name(f->kind), c->opt->seed, f->index, ending);
-    const char *head = strchr(p->text, '\n');
-    size_t line = head ? (size_t)(head - p->text) + 1 : 0;
-    gen_text(&q, "%.*s// %s%s%s with %s\n", (int)line, p->text, fuzz_class_name(f->verdict.cls),
-             f->verdict.detail[0] ? " " : "", f->verdict.detail, f->verdict.config);
-    for (const char *t = f->verdict.text; *t;) {
+    int n = snprintf(path, 200, "%s/%s-%" PRIu64 "-%" PRIu64 "%s.ptx", campaign->opt->keep_dir,
+                     gen_kind_name(failure->kind), campaign->opt->seed, failure->index, ending);
+    const char *head = strchr(program->text, '\n');
+    size_t line = head ? (size_t)(head - program->text) + 1 : 0;
+    gen_text(&q, "%.*s// %s%s%s with %s\n", (int)line, program->text, fuzz_class_name(failure->verdict.cls),
+             failure->verdict.detail[0] ? " " : "", failure->verdict.detail, failure->verdict.config);
+    for (const char *t = failure->verdict.text; *t;) {
         size_t len = strcspn(t, "\n");
         gen_text(&q, "// %.*s\n", (int)len, t);
         t += len + (t[len] == '\n');
     }
-    gen_text(&q, "%s", p->text + line);
+    gen_text(&q, "%s", program->text + line);
     bool good = n < 200 && file_write(path, q.text, q.size_bytes, &quiet);
     gen_program_free(&q);
     if (!good)
@@ -160,51 +161,52 @@ static bool save(const Campaign *c, const GenProgram *p, const FuzzFailure *f, c
     return good;
 }
 
-static void report(Campaign *c, const FuzzFailure *f) {
-    while (c->shared->nfailures - c->shared->nreported >= RING)
+static void report(Campaign *campaign, const FuzzFailure *f) {
+    while (campaign->shared->nfailures - campaign->shared->nreported >= RING)
         usleep(10000);
-    c->shared->ring[c->shared->nfailures % RING] = *f;
-    c->shared->nfailures = c->shared->nfailures + 1;
+    campaign->shared->ring[campaign->shared->nfailures % RING] = *f;
+    campaign->shared->nfailures = campaign->shared->nfailures + 1;
 }
 
 /* Failures like it among the latest. */
-static unsigned failed_before(const Shared *s, const FuzzVerdict *v) {
+static unsigned failed_before(const Shared *shared, const FuzzVerdict *fuzz_verdict) {
     unsigned n = 0;
-    for (unsigned k = 0; k < s->nfailures && k < RING; k++)
-        n += s->ring[k].verdict.cls == v->cls && strcmp(s->ring[k].verdict.detail, v->detail) == 0;
+    for (unsigned k = 0; k < shared->nfailures && k < RING; k++)
+        n += shared->ring[k].verdict.cls == fuzz_verdict->cls &&
+             strcmp(shared->ring[k].verdict.detail, fuzz_verdict->detail) == 0;
     return n;
 }
 
 /* Save, reduce unless there were several like it, save again, report. `p` is reduced. */
-static void keep_failure(Campaign *c, GenProgram *p, const FuzzConfig *config, FuzzFailure *f) {
-    Shared *s = c->shared;
-    s->counts[f->kind].failures++;
-    if (c->opt->keep_dir)
-        save(c, p, f, "", f->path);
-    if (failed_before(s, &f->verdict) >= REDUCE_ALIKE) {
-        report(c, f);
+static void keep_failure(Campaign *campaign, GenProgram *p, const FuzzConfig *config, FuzzFailure *failure) {
+    Shared *s = campaign->shared;
+    s->counts[failure->kind].failures++;
+    if (campaign->opt->keep_dir)
+        save(campaign, p, failure, "", failure->path);
+    if (failed_before(s, &failure->verdict) >= REDUCE_ALIKE) {
+        report(campaign, failure);
         return;
     }
-    s->ring[s->nfailures % RING] = *f; /* for the parent, should reduction not survive */
+    s->ring[s->nfailures % RING] = *failure; /* for the parent, should reduction not survive */
     s->reducing = true;
-    s->deadline = fuzz_now() + c->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
-    fuzz_reduce(p, config, &f->verdict, c->opt->reduce_seconds);
-    f->statements = count_statements(p);
-    if (c->opt->keep_dir)
-        save(c, p, f, ".reduced", f->reduced_path);
+    s->deadline = fuzz_now() + campaign->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
+    fuzz_reduce(p, config, &failure->verdict, campaign->opt->reduce_seconds);
+    failure->statements = count_statements(p);
+    if (campaign->opt->keep_dir)
+        save(campaign, p, failure, ".reduced", failure->reduced_path);
     s->reducing = false;
-    report(c, f);
+    report(campaign, failure);
 }
 
 /* ---- the child ---- */
-static void one_program(Campaign *c, GenKind kind, uint64_t index) {
+static void one_program(Campaign *campaign, GenKind kind, uint64_t index) {
     FuzzConfig configs[FUZZ_MAX_CONFIGS];
-    unsigned n = sample_configs(c, kind, index, configs), failed;
-    FuzzCounts *counts = &c->shared->counts[kind];
-    gen_program(kind, c->opt->seed, index, &c->forms, &c->program);
-    FuzzVerdict v = fuzz_check_counted(&c->program, configs, n, &failed, counts);
-    if (c->opt->metrics && c->program.graph.measured && v.cls == FUZZ_EQUAL) {
-        v = fuzz_measure(&c->program, c->opt->target, counts);
+    unsigned n = sample_configs(campaign, kind, index, configs), failed;
+    FuzzCounts *counts = &campaign->shared->counts[kind];
+    gen_program(kind, campaign->opt->seed, index, &campaign->forms, &campaign->program);
+    FuzzVerdict v = fuzz_check_counted(&campaign->program, configs, n, &failed, counts);
+    if (campaign->opt->metrics && campaign->program.graph.measured && v.cls == FUZZ_EQUAL) {
+        v = fuzz_measure(&campaign->program, campaign->opt->target, counts);
         failed = 0;
     }
     counts->programs++;
@@ -215,7 +217,7 @@ static void one_program(Campaign *c, GenKind kind, uint64_t index) {
     FuzzConfig config = configs[failed];
     config.text = v.cls == FUZZ_TEXT;
     config.check = v.cls == FUZZ_STATIC;
-    keep_failure(c, &c->program, &config, &f);
+    keep_failure(campaign, &campaign->program, &config, &f);
 }
 
 static uint64_t cpu_us(void) {
@@ -224,18 +226,18 @@ static uint64_t cpu_us(void) {
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-static void run_slots(Campaign *c, uint64_t first) {
-    for (uint64_t slot = first; slot < c->nslots && !enough(c); slot++) {
+static void run_slots(Campaign *campaign, uint64_t first) {
+    for (uint64_t slot = first; slot < campaign->nslots && !enough(campaign); slot++) {
         GenKind kind;
         uint64_t index;
-        c->shared->slot = slot;
-        if (!slot_program(c, slot, &kind, &index))
+        campaign->shared->slot = slot;
+        if (!slot_program(campaign, slot, &kind, &index))
             continue;
-        c->shared->deadline = fuzz_now() + (double)PROGRAM_SECONDS;
+        campaign->shared->deadline = fuzz_now() + (double)PROGRAM_SECONDS;
         uint64_t start = cpu_us();
-        one_program(c, kind, index);
-        c->shared->counts[kind].cpu_us += cpu_us() - start;
-        c->shared->slot = slot + 1;
+        one_program(campaign, kind, index);
+        campaign->shared->counts[kind].cpu_us += cpu_us() - start;
+        campaign->shared->slot = slot + 1;
     }
 }
 
@@ -298,41 +300,42 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
 }
 
 /* ---- the state of a campaign, to go on from ---- */
-static bool write_state(const Campaign *c, Diags *d) {
+static bool write_state(const Campaign *campaign, Diags *d) {
     GenProgram t = {0};
-    if (!c->opt->state_file)
+    if (!campaign->opt->state_file)
         return true;
-    gen_text(&t, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds", c->opt->seed, c->opt->first);
-    for (unsigned k = 0; k < c->nkinds; k++)
-        gen_text(&t, " %s", gen_kind_name(c->kinds[k]));
-    gen_text(&t, "\njobs %u\n", c->njobs);
-    for (unsigned j = 0; j < c->njobs; j++) {
-        const uint64_t *n = (const uint64_t *)(const void *)c->all[j].counts;
-        gen_text(&t, "%" PRIu64, c->all[j].slot);
+    gen_text(&t, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds", campaign->opt->seed,
+             campaign->opt->first);
+    for (unsigned k = 0; k < campaign->nkinds; k++)
+        gen_text(&t, " %s", gen_kind_name(campaign->kinds[k]));
+    gen_text(&t, "\njobs %u\n", campaign->njobs);
+    for (unsigned j = 0; j < campaign->njobs; j++) {
+        const uint64_t *n = (const uint64_t *)(const void *)campaign->all[j].counts;
+        gen_text(&t, "%" PRIu64, campaign->all[j].slot);
         for (size_t i = 0; i < GEN_KINDS * FUZZ_NCOUNTERS; i++)
             gen_text(&t, " %" PRIu64, n[i]);
         gen_text(&t, "\n");
     }
-    bool good = file_write(c->opt->state_file, t.text, t.size_bytes, d);
+    bool good = file_write(campaign->opt->state_file, t.text, t.size_bytes, d);
     gen_program_free(&t);
     return good;
 }
 
-static bool parse_state(Campaign *c, const char *text) {
+static bool parse_state(Campaign *campaign, const char *text) {
     char expected[256];
     size_t at =
         (size_t)snprintf(expected, sizeof expected, "heddle fuzz 2 seed %" PRIu64 " first %" PRIu64 " kinds",
-                         c->opt->seed, c->opt->first);
-    for (unsigned k = 0; k < c->nkinds; k++)
-        at += (size_t)snprintf(expected + at, sizeof expected - at, " %s", gen_kind_name(c->kinds[k]));
+                         campaign->opt->seed, campaign->opt->first);
+    for (unsigned k = 0; k < campaign->nkinds; k++)
+        at += (size_t)snprintf(expected + at, sizeof expected - at, " %s", gen_kind_name(campaign->kinds[k]));
     int used = 0;
-    if (strncmp(text, expected, at) != 0 || sscanf(text + at, "\njobs %u%n", &c->njobs, &used) != 1 ||
-        !c->njobs || c->njobs > MAX_JOBS)
+    if (strncmp(text, expected, at) != 0 || sscanf(text + at, "\njobs %u%n", &campaign->njobs, &used) != 1 ||
+        !campaign->njobs || campaign->njobs > MAX_JOBS)
         return false;
     char *p = (char *)(uintptr_t)text + at + used;
-    for (unsigned j = 0; j < c->njobs; j++) {
-        uint64_t *n = (uint64_t *)(void *)c->all[j].counts;
-        c->all[j].slot = strtoull(p, &p, 10);
+    for (unsigned j = 0; j < campaign->njobs; j++) {
+        uint64_t *n = (uint64_t *)(void *)campaign->all[j].counts;
+        campaign->all[j].slot = strtoull(p, &p, 10);
         for (size_t i = 0; i < GEN_KINDS * FUZZ_NCOUNTERS; i++) {
             char *end;
             n[i] = strtoull(p, &end, 10);
@@ -345,65 +348,66 @@ static bool parse_state(Campaign *c, const char *text) {
 }
 
 /* Jobs are those of the state, since they share the slices. */
-static bool read_state(Campaign *c, Diags *d) {
+static bool read_state(Campaign *campaign, Diags *d) {
     Arena a = {0};
     char *text;
     size_t size;
-    if (!c->opt->state_file || access(c->opt->state_file, F_OK) != 0)
+    if (!campaign->opt->state_file || access(campaign->opt->state_file, F_OK) != 0)
         return true;
-    if (!file_read(&a, c->opt->state_file, d, &text, &size))
+    if (!file_read(&a, campaign->opt->state_file, d, &text, &size))
         return false;
-    bool good = parse_state(c, text);
+    bool good = parse_state(campaign, text);
     arena_free(&a);
-    return good ||
-           diag(d, (SrcLoc){0}, DIAG_E0412, c->opt->state_file, "the state of another campaign, or none");
+    return good || diag(d, (SrcLoc){0}, DIAG_E0412, campaign->opt->state_file,
+                        "the state of another campaign, or none");
 }
 
 /* ---- the parent ---- */
-static void report_new(Campaign *c, Shared *s) {
-    while (s->nreported < s->nfailures) {
-        if (c->opt->on_failure)
-            c->opt->on_failure(c->opt->user, &s->ring[s->nreported % RING]);
-        s->nreported = s->nreported + 1;
+static void report_new(Campaign *campaign, Shared *shared) {
+    while (shared->nreported < shared->nfailures) {
+        if (campaign->opt->on_failure)
+            campaign->opt->on_failure(campaign->opt->user, &shared->ring[shared->nreported % RING]);
+        shared->nreported = shared->nreported + 1;
     }
 }
 
-static uint64_t programs_done(const Campaign *c) {
+static uint64_t programs_done(const Campaign *campaign) {
     uint64_t n = 0;
-    for (unsigned j = 0; j < c->njobs; j++)
+    for (unsigned j = 0; j < campaign->njobs; j++)
         for (unsigned k = 0; k < GEN_KINDS; k++)
-            n += c->all[j].counts[k].programs;
+            n += campaign->all[j].counts[k].programs;
     return n;
 }
 
-static void progress(const Campaign *c, double start, uint64_t at_start) {
-    uint64_t done = programs_done(c);
+static void progress(const Campaign *campaign, double start, uint64_t at_start) {
+    uint64_t done = programs_done(campaign);
     double seconds = fuzz_now() - start;
-    if (!c->opt->on_progress)
+    if (!campaign->opt->on_progress)
         return;
-    GenKind kind = c->kinds[c->all[0].slot / SLICE % c->nkinds];
-    c->opt->on_progress(c->opt->user, kind, done, c->opt->count * c->nkinds,
-                        seconds > 0 ? (double)(done - at_start) / seconds : 0, failures_so_far(c));
+    GenKind kind = campaign->kinds[campaign->all[0].slot / SLICE % campaign->nkinds];
+    campaign->opt->on_progress(campaign->opt->user, kind, done, campaign->opt->count * campaign->nkinds,
+                               seconds > 0 ? (double)(done - at_start) / seconds : 0,
+                               failures_so_far(campaign));
 }
 
 /* A child died while it ran a program: that is a failure, found again and reduced here. */
-static void after_death(Campaign *c, unsigned job, int status) {
+static void after_death(Campaign *campaign, unsigned job, int status) {
     FuzzConfig configs[FUZZ_MAX_CONFIGS];
-    FuzzFailure f = {.verdict = died(status, c->workers[job].hung, "")};
-    Shared *s = c->shared = &c->all[job];
-    c->job = job;
+    FuzzFailure f = {.verdict = died(status, campaign->workers[job].hung, "")};
+    Shared *s = campaign->shared = &campaign->all[job];
+    campaign->job = job;
     if (s->reducing) { /* saved, not reduced */
         s->reducing = false;
         s->nfailures = s->nfailures + 1;
         return;
     }
-    if (!slot_program(c, s->slot, &f.kind, &f.index))
+    if (!slot_program(campaign, s->slot, &f.kind, &f.index))
         return;
     s->counts[f.kind].programs++;
-    unsigned n = sample_configs(c, f.kind, f.index, configs), k = 0;
-    gen_program(f.kind, c->opt->seed, f.index, &c->forms, &c->program);
+    unsigned n = sample_configs(campaign, f.kind, f.index, configs), k = 0;
+    gen_program(f.kind, campaign->opt->seed, f.index, &campaign->forms, &campaign->program);
     for (; k < n; k++) { /* which of them? */
-        FuzzVerdict v = fuzz_check_apart(&c->program, &configs[k], 1, NULL);
+        FuzzVerdict v = fuzz_check_apart(&campaign->program, &configs[k], 1, NULL);
         if (v.cls == FUZZ_CRASH || v.cls == FUZZ_HANG) {
             f.verdict = v;
             break;
@@ -412,73 +416,73 @@ static void after_death(Campaign *c, unsigned job, int status) {
     k = k < n ? k : 0;
     snprintf(f.verdict.config, sizeof f.verdict.config, "-O%u reg-limit=%u, policy %u of %u",
              configs[k].opt_level, configs[k].reg_limit, k, n);
-    keep_failure(c, &c->program, &configs[k], &f);
+    keep_failure(campaign, &campaign->program, &configs[k], &f);
 }
 
-static bool start_worker(Campaign *c, unsigned job) {
-    Worker *w = &c->workers[job];
-    w->hung = false;
-    c->all[job].deadline = fuzz_now() + (double)PROGRAM_SECONDS;
-    w->pid = fork();
-    if (w->pid == 0) {
+static bool start_worker(Campaign *campaign, unsigned job) {
+    Worker *worker = &campaign->workers[job];
+    worker->hung = false;
+    campaign->all[job].deadline = fuzz_now() + (double)PROGRAM_SECONDS;
+    worker->pid = fork();
+    if (worker->pid == 0) {
         become_child();
-        c->job = job;
-        c->shared = &c->all[job];
-        run_slots(c, c->shared->slot);
+        campaign->job = job;
+        campaign->shared = &campaign->all[job];
+        run_slots(campaign, campaign->shared->slot);
         _exit(0);
     }
-    if (w->pid < 0)
-        w->pid = 0;
-    return w->pid != 0;
+    if (worker->pid < 0)
+        worker->pid = 0;
+    return worker->pid != 0;
 }
 
 /* True while it runs. One that died goes on behind the program that it died of. */
-static bool watch(Campaign *c, unsigned job) {
-    Worker *w = &c->workers[job];
-    Shared *s = &c->all[job];
+static bool watch(Campaign *campaign, unsigned job) {
+    Worker *worker = &campaign->workers[job];
+    Shared *shared = &campaign->all[job];
     int status = 0;
-    report_new(c, s);
-    if (w->pid && waitpid(w->pid, &status, WNOHANG) == 0) {
-        if (!w->hung && fuzz_now() > s->deadline) {
-            w->hung = true;
-            kill(w->pid, SIGKILL);
+    report_new(campaign, shared);
+    if (worker->pid && waitpid(worker->pid, &status, WNOHANG) == 0) {
+        if (!worker->hung && fuzz_now() > shared->deadline) {
+            worker->hung = true;
+            kill(worker->pid, SIGKILL);
         }
         return true;
     }
-    if (!w->pid)
+    if (!worker->pid)
         return false;
-    w->pid = 0;
+    worker->pid = 0;
     if (!(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
-        after_death(c, job, status);
-        s->slot = s->slot + 1;
-        report_new(c, s);
-        return s->slot < c->nslots && !enough(c) && start_worker(c, job);
+        after_death(campaign, job, status);
+        shared->slot = shared->slot + 1;
+        report_new(campaign, shared);
+        return shared->slot < campaign->nslots && !enough(campaign) && start_worker(campaign, job);
     }
-    report_new(c, s);
+    report_new(campaign, shared);
     return false;
 }
 
-static bool run_jobs(Campaign *c, Diags *d) {
+static bool run_jobs(Campaign *campaign, Diags *d) {
     double start = fuzz_now(), last = 0;
-    uint64_t at_start = programs_done(c);
+    uint64_t at_start = programs_done(campaign);
     bool running = true, good = true;
     fflush(NULL);
-    for (unsigned j = 0; j < c->njobs; j++)
-        if (c->all[j].slot < c->nslots && !start_worker(c, j))
+    for (unsigned j = 0; j < campaign->njobs; j++)
+        if (campaign->all[j].slot < campaign->nslots && !start_worker(campaign, j))
             good = diag(d, (SrcLoc){0}, DIAG_E0502, strerror(errno));
     while (running) {
         running = false;
-        for (unsigned j = 0; j < c->njobs; j++)
-            running |= watch(c, j);
+        for (unsigned j = 0; j < campaign->njobs; j++)
+            running |= watch(campaign, j);
         if (fuzz_now() - last > 0.5) {
-            progress(c, start, at_start);
-            write_state(c, d);
+            progress(campaign, start, at_start);
+            write_state(campaign, d);
             last = fuzz_now();
         }
         if (running)
             usleep(10000);
     }
-    return good && write_state(c, d);
+    return good && write_state(campaign, d);
 }
 
 static void add_counts(FuzzCounts *to, const FuzzCounts *from) {
@@ -496,13 +500,13 @@ static unsigned choose_jobs(const FuzzOptions *opt) {
     return n < 1 ? 1 : n > MAX_JOBS ? MAX_JOBS : n;
 }
 
-bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *r, Diags *d) {
+bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *report, Diags *d) {
     static_assert(sizeof(FuzzCounts) % sizeof(uint64_t) == 0, "counters only");
     Campaign c = {.opt = opt,
                   .njobs = choose_jobs(opt),
                   .forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)opt->target}};
     double start = fuzz_now();
-    *r = (FuzzReport){0};
+    *report = (FuzzReport){0};
     for (unsigned k = 0; k < GEN_KINDS; k++)
         if (opt->kinds[k])
             c.kinds[c.nkinds++] = (GenKind)k;
@@ -516,11 +520,11 @@ bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *r, Diags *d) {
     bool good = read_state(&c, d) && run_jobs(&c, d);
     for (unsigned j = 0; j < c.njobs; j++)
         for (unsigned k = 0; k < GEN_KINDS; k++) {
-            add_counts(&r->kind[k], &c.all[j].counts[k]);
-            r->failures += c.all[j].counts[k].failures;
+            add_counts(&report->kind[k], &c.all[j].counts[k]);
+            report->failures += c.all[j].counts[k].failures;
         }
-    r->jobs = c.njobs;
-    r->seconds = fuzz_now() - start;
+    report->jobs = c.njobs;
+    report->seconds = fuzz_now() - start;
     munmap(c.all, bytes);
     gen_forms_free(&c.forms);
     gen_program_free(&c.program);

@@ -71,19 +71,21 @@ enum {
     FUZZ_ALL_LEVELS = -1,
     FUZZ_MAX_CONFIGS = FUZZ_NPOLICIES + 2
 };
-void fuzz_policy(unsigned n,
-                 MachineOptions *m); /* combination n of the machine's policies; from 32 on literal ones */
+void fuzz_policy(
+    unsigned n,
+    MachineOptions *options); /* combination n of the machine's policies; from 32 on literal ones */
 
 /* Check a program under `n` configurations that share their compilation: everything but machine and traces is
  * the first one's. `failed`: index of the configuration of the verdict, or NULL. */
-FuzzVerdict fuzz_check(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed);
+FuzzVerdict fuzz_check(const GenProgram *program, const FuzzConfig *configs, unsigned n, unsigned *failed);
 /* The same in a child process, so that a crash or a hang is a verdict too. */
-FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed);
+FuzzVerdict fuzz_check_apart(const GenProgram *program, const FuzzConfig *configs, unsigned n,
+                             unsigned *failed);
 /* A file with the generator's header line, under all levels, register limits, modes and policies. */
-FuzzVerdict fuzz_check_everywhere(const GenProgram *p, const Target *target);
+FuzzVerdict fuzz_check_everywhere(const GenProgram *program, const Target *target);
 
 /* Make `p` smaller while it fails as `v` under this configuration, for at most `seconds`. */
-void fuzz_reduce(GenProgram *p, const FuzzConfig *c, const FuzzVerdict *v, double seconds);
+void fuzz_reduce(GenProgram *p, const FuzzConfig *config, const FuzzVerdict *v, double seconds);
 
 typedef struct {
     GenKind kind;
@@ -153,5 +155,5 @@ typedef struct {
 } FuzzReport;
 
 /* False: could not run at all (reported). */
-bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *r, Diags *d);
+bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *report, Diags *diags);
 #endif

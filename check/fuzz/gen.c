@@ -38,35 +38,35 @@ uint64_t gen_hash(uint64_t x) {
     return x ^ x >> 31;
 }
 
-uint64_t gen_u64(Gen *g) { return gen_hash(g->rng += 0x9e3779b97f4a7c15ull); }
+uint64_t gen_u64(Gen *gen) { return gen_hash(gen->rng += 0x9e3779b97f4a7c15ull); }
 
 /* ---- text ---- */
-static void reserve(GenProgram *p, size_t more) {
-    if (p->cap - p->size_bytes > more)
+static void reserve(GenProgram *program, size_t more) {
+    if (program->cap - program->size_bytes > more)
         return;
-    size_t cap = p->cap ? 2 * p->cap : 4096;
-    while (cap - p->size_bytes <= more)
+    size_t cap = program->cap ? 2 * program->cap : 4096;
+    while (cap - program->size_bytes <= more)
         cap *= 2;
-    char *text = realloc(p->text, cap);
+    char *text = realloc(program->text, cap);
     if (!text)
         abort();
-    p->text = text;
-    p->cap = cap;
+    program->text = text;
+    program->cap = cap;
 }
 
-void gen_text(GenProgram *p, const char *fmt, ...) {
-    reserve(p, 256);
+void gen_text(GenProgram *program, const char *fmt, ...) {
+    reserve(program, 256);
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(p->text + p->size_bytes, p->cap - p->size_bytes, fmt, ap);
+    int n = vsnprintf(program->text + program->size_bytes, program->cap - program->size_bytes, fmt, ap);
     va_end(ap);
-    if ((size_t)n >= p->cap - p->size_bytes) {
-        reserve(p, (size_t)n + 1);
+    if ((size_t)n >= program->cap - program->size_bytes) {
+        reserve(program, (size_t)n + 1);
         va_start(ap, fmt);
-        vsnprintf(p->text + p->size_bytes, p->cap - p->size_bytes, fmt, ap);
+        vsnprintf(program->text + program->size_bytes, program->cap - program->size_bytes, fmt, ap);
         va_end(ap);
     }
-    p->size_bytes += (size_t)n;
+    program->size_bytes += (size_t)n;
 }
 
 /* ---- values ---- */
@@ -154,15 +154,15 @@ void gen_constant(Gen *g, PtxType t, char out[40]) {
 GenPool gen_pool_of(unsigned bytes) { return bytes <= 2 ? POOL_H : bytes == 4 ? POOL_R : POOL_D; }
 char gen_letter(GenPool pool) { return "hrdp"[pool]; }
 
-unsigned gen_src(Gen *g, GenPool pool) {
-    return gen_chance(g, 40) ? g->recent[pool] : gen_below(g, g->npool[pool]);
+unsigned gen_src(Gen *gen, GenPool pool) {
+    return gen_chance(gen, 40) ? gen->recent[pool] : gen_below(gen, gen->npool[pool]);
 }
 
-unsigned gen_dst(Gen *g, GenPool pool) { return g->recent[pool] = gen_below(g, g->npool[pool]); }
+unsigned gen_dst(Gen *gen, GenPool pool) { return gen->recent[pool] = gen_below(gen, gen->npool[pool]); }
 
-void gen_guard(Gen *g) {
-    if (gen_chance(g, g->guard_percent))
-        OUT(g, "@%s%%p%u ", gen_chance(g, 40) ? "!" : "", gen_src(g, POOL_P));
+void gen_guard(Gen *gen) {
+    if (gen_chance(gen, gen->guard_percent))
+        OUT(gen, "@%s%%p%u ", gen_chance(gen, 40) ? "!" : "", gen_src(gen, POOL_P));
 }
 
 /* ---- heads and tails ---- */
@@ -173,51 +173,52 @@ void gen_module_head(Gen *g) {
            "  0x12345678, 0x9abcdef0, 0x00010001, 0x3c003c00, 0x7fffffff, 0x7ff00000, 42, 0x80000001};\n");
 }
 
-void gen_declare_pools(Gen *g) {
-    OUT(g, ".reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n.reg .pred %%p<%u>;\n",
-        g->npool[POOL_H], g->npool[POOL_R], g->npool[POOL_D], g->npool[POOL_P]);
-    OUT(g, ".reg .b32 %%t<6>; // keep\n.reg .b64 %%x<6>;\n.reg .pred %%c<4>;\n.reg .b32 %%u<16>;\n");
+void gen_declare_pools(Gen *gen) {
+    OUT(gen, ".reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n.reg .pred %%p<%u>;\n",
+        gen->npool[POOL_H], gen->npool[POOL_R], gen->npool[POOL_D], gen->npool[POOL_P]);
+    OUT(gen, ".reg .b32 %%t<6>; // keep\n.reg .b64 %%x<6>;\n.reg .pred %%c<4>;\n.reg .b32 %%u<16>;\n");
 }
 
 /* The thread's number in the grid, its input and output addresses. */
-static void addresses(Gen *g) {
-    OUT(g, "ld.param.u64 %%gi, [in];\nld.param.u64 %%go, [out]; // keep\n");
-    OUT(g, "mov.u32 %%id, %%tid.x; // keep\n");
-    if (g->p->block[1] > 1)
-        OUT(g, "mov.u32 %%t0, %%tid.y; mov.u32 %%t1, %%ntid.x; mad.lo.u32 %%id, %%t0, %%t1, %%id; // keep\n");
-    if (g->has_areas) {
-        OUT(g, "mov.u32 %%sb, area; mad.lo.u32 %%sb, %%id, %d, %%sb; // keep\n", GEN_AREA_BYTES);
-        OUT(g, "mov.u32 %%lb, frame;\n");
+static void addresses(Gen *gen) {
+    OUT(gen, "ld.param.u64 %%gi, [in];\nld.param.u64 %%go, [out]; // keep\n");
+    OUT(gen, "mov.u32 %%id, %%tid.x; // keep\n");
+    if (gen->p->block[1] > 1)
+        OUT(gen,
+            "mov.u32 %%t0, %%tid.y; mov.u32 %%t1, %%ntid.x; mad.lo.u32 %%id, %%t0, %%t1, %%id; // keep\n");
+    if (gen->has_areas) {
+        OUT(gen, "mov.u32 %%sb, area; mad.lo.u32 %%sb, %%id, %d, %%sb; // keep\n", GEN_AREA_BYTES);
+        OUT(gen, "mov.u32 %%lb, frame;\n");
     }
-    if (g->p->grid[0] > 1)
-        OUT(g, "mov.u32 %%t0, %%ctaid.x; mad.lo.u32 %%id, %%t0, %u, %%id; // keep\n",
-            g->p->block[0] * g->p->block[1]);
-    OUT(g, "mad.wide.u32 %%gi, %%id, %d, %%gi;\n", GEN_IN_BYTES);
-    OUT(g, "mad.wide.u32 %%go, %%id, %d, %%go; // keep\n", GEN_OUT_BYTES);
-    OUT(g, "add.s64 %%gl, %%go, %d; mov.u32 %%lc, 0; // keep\n", GEN_LOG_OFFSET);
-    if (!g->has_areas)
+    if (gen->p->grid[0] > 1)
+        OUT(gen, "mov.u32 %%t0, %%ctaid.x; mad.lo.u32 %%id, %%t0, %u, %%id; // keep\n",
+            gen->p->block[0] * gen->p->block[1]);
+    OUT(gen, "mad.wide.u32 %%gi, %%id, %d, %%gi;\n", GEN_IN_BYTES);
+    OUT(gen, "mad.wide.u32 %%go, %%id, %d, %%go; // keep\n", GEN_OUT_BYTES);
+    OUT(gen, "add.s64 %%gl, %%go, %d; mov.u32 %%lc, 0; // keep\n", GEN_LOG_OFFSET);
+    if (!gen->has_areas)
         return;
-    OUT(g, "mov.u64 %%ga0, %%go;\n");
-    OUT(g, "cvt.u64.u32 %%ga1, %%sb;\ncvta.shared.u64 %%ga1, %%ga1;\n");
-    OUT(g, "cvt.u64.u32 %%ga2, %%lb;\ncvta.local.u64 %%ga2, %%ga2;\n");
+    OUT(gen, "mov.u64 %%ga0, %%go;\n");
+    OUT(gen, "cvt.u64.u32 %%ga1, %%sb;\ncvta.shared.u64 %%ga1, %%ga1;\n");
+    OUT(gen, "cvt.u64.u32 %%ga2, %%lb;\ncvta.local.u64 %%ga2, %%ga2;\n");
     for (unsigned k = 0; k < GEN_AREA_BYTES; k += 16) {
-        OUT(g, "ld.global.v2.b64 {%%x0, %%x1}, [%%gi+%u];\n", k);
-        OUT(g, "st.global.v2.b64 [%%go+%u], {%%x0, %%x1};\n", k);
-        OUT(g, "st.shared.v2.b64 [%%sb+%u], {%%x1, %%x0};\n", k);
-        OUT(g, "st.local.v2.b64 [%%lb+%u], {%%x0, %%x1};\n", k);
+        OUT(gen, "ld.global.v2.b64 {%%x0, %%x1}, [%%gi+%u];\n", k);
+        OUT(gen, "st.global.v2.b64 [%%go+%u], {%%x0, %%x1};\n", k);
+        OUT(gen, "st.shared.v2.b64 [%%sb+%u], {%%x1, %%x0};\n", k);
+        OUT(gen, "st.local.v2.b64 [%%lb+%u], {%%x0, %%x1};\n", k);
     }
 }
 
-void gen_kernel_head(Gen *g, const char *more_declarations) {
-    OUT(g, ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n");
-    gen_declare_pools(g);
-    OUT(g, ".reg .b64 %%gi, %%go, %%gl, %%ga<3>; // keep\n.reg .b32 %%sb, %%lb, %%id, %%lc; // keep\n");
-    if (g->has_areas)
-        OUT(g, ".shared .align 16 .b8 area[%u]; // keep\n.local .align 16 .b8 frame[%d];\n",
-            GEN_AREA_BYTES * g->p->block[0] * g->p->block[1], GEN_AREA_BYTES);
-    OUT(g, "%s", more_declarations);
-    addresses(g);
-    gen_load_pools(g, "%gi");
+void gen_kernel_head(Gen *gen, const char *more_declarations) {
+    OUT(gen, ".visible .entry fuzz(.param .u64 in, .param .u64 out)\n{\n");
+    gen_declare_pools(gen);
+    OUT(gen, ".reg .b64 %%gi, %%go, %%gl, %%ga<3>; // keep\n.reg .b32 %%sb, %%lb, %%id, %%lc; // keep\n");
+    if (gen->has_areas)
+        OUT(gen, ".shared .align 16 .b8 area[%u]; // keep\n.local .align 16 .b8 frame[%d];\n",
+            GEN_AREA_BYTES * gen->p->block[0] * gen->p->block[1], GEN_AREA_BYTES);
+    OUT(gen, "%s", more_declarations);
+    addresses(gen);
+    gen_load_pools(gen, "%gi");
 }
 
 static void start_constant(Gen *g, GenPool pool, unsigned i) {
@@ -228,116 +229,118 @@ static void start_constant(Gen *g, GenPool pool, unsigned i) {
     OUT(g, "mov.%s %%%c%u, %s;\n", ptx_type_name(t), gen_letter(pool), i, text);
 }
 
-void gen_load_pools(Gen *g, const char *base) {
+void gen_load_pools(Gen *gen, const char *base) {
     static const char type[] = {'h', 'r', 'd'};
     unsigned at = 0;
     for (unsigned k = 0; k < 3; k++)
-        for (unsigned i = 0; i < g->npool[k]; i++, at += 8)
-            if (gen_chance(g, g->constant_percent))
-                start_constant(g, (GenPool)k, i);
+        for (unsigned i = 0; i < gen->npool[k]; i++, at += 8)
+            if (gen_chance(gen, gen->constant_percent))
+                start_constant(gen, (GenPool)k, i);
             else
-                OUT(g, "ld.global.b%u %%%c%u, [%s+%u];\n", 16u << k, type[k], i, base, at % GEN_IN_BYTES);
-    for (unsigned i = 0; i < g->npool[POOL_P]; i++)
-        OUT(g, "setp.%s.s32 %%p%u, %%r%u, %%r%u;\n", i & 1 ? "lt" : "ge", i, i % g->npool[POOL_R],
-            (i + 1) % g->npool[POOL_R]);
+                OUT(gen, "ld.global.b%u %%%c%u, [%s+%u];\n", 16u << k, type[k], i, base, at % GEN_IN_BYTES);
+    for (unsigned i = 0; i < gen->npool[POOL_P]; i++)
+        OUT(gen, "setp.%s.s32 %%p%u, %%r%u, %%r%u;\n", i & 1 ? "lt" : "ge", i, i % gen->npool[POOL_R],
+            (i + 1) % gen->npool[POOL_R]);
 }
 
-void gen_store_pools(Gen *g) {
+void gen_store_pools(Gen *gen) {
     unsigned at = GEN_AREA_BYTES;
-    for (unsigned i = 0; i < g->npool[POOL_D]; i++, at += 8)
-        OUT(g, "st.global.b64 [%%go+%u], %%d%u;\n", at, i);
-    for (unsigned i = 0; i < g->npool[POOL_R]; i++, at += 4)
-        OUT(g, "st.global.b32 [%%go+%u], %%r%u;\n", at, i);
-    for (unsigned i = 0; i < g->npool[POOL_H]; i++, at += 2)
-        OUT(g, "st.global.b16 [%%go+%u], %%h%u;\n", at, i);
+    for (unsigned i = 0; i < gen->npool[POOL_D]; i++, at += 8)
+        OUT(gen, "st.global.b64 [%%go+%u], %%d%u;\n", at, i);
+    for (unsigned i = 0; i < gen->npool[POOL_R]; i++, at += 4)
+        OUT(gen, "st.global.b32 [%%go+%u], %%r%u;\n", at, i);
+    for (unsigned i = 0; i < gen->npool[POOL_H]; i++, at += 2)
+        OUT(gen, "st.global.b16 [%%go+%u], %%h%u;\n", at, i);
     at = (at + 3) & ~3u;
-    for (unsigned i = 0; i < g->npool[POOL_P]; i++, at += 4) {
-        OUT(g, "selp.b32 %%t0, 1, 2, %%p%u;\n", i);
-        OUT(g, "st.global.b32 [%%go+%u], %%t0;\n", at);
+    for (unsigned i = 0; i < gen->npool[POOL_P]; i++, at += 4) {
+        OUT(gen, "selp.b32 %%t0, 1, 2, %%p%u;\n", i);
+        OUT(gen, "st.global.b32 [%%go+%u], %%t0;\n", at);
     }
-    OUT(g, "ret;\n}\n");
+    OUT(gen, "ret;\n}\n");
 }
 
 /* A function keeps the count in the log's first event, as its caller goes on counting. */
-void gen_log(Gen *g, const char *number) {
-    if (g->kind == GEN_CALLS)
-        OUT(g,
+void gen_log(Gen *gen, const char *number) {
+    if (gen->kind == GEN_CALLS)
+        OUT(gen,
             "ld.global.u32 %%t4, [%%gl]; add.u32 %%t4, %%t4, 8; st.global.u32 [%%gl], %%t4; and.b32 %%t4, "
             "%%t4, %d; "
             "add.u32 %%t4, %%t4, 8; ",
             4 * GEN_LOG_EVENTS - 8);
-    else if (g->kind == GEN_CFG) { /* whose visits are counted: the log is long enough */
-        OUT(g, "add.s64 %%gl, %%gl, 8; mov.u32 %%t5, %s; st.global.v2.b32 [%%gl+-8], {%%t5, %%r%u};\n",
-            number, g->recent[POOL_R]);
+    else if (gen->kind == GEN_CFG) { /* whose visits are counted: the log is long enough */
+        OUT(gen, "add.s64 %%gl, %%gl, 8; mov.u32 %%t5, %s; st.global.v2.b32 [%%gl+-8], {%%t5, %%r%u};\n",
+            number, gen->recent[POOL_R]);
         return;
     } else
-        OUT(g, "and.b32 %%t4, %%lc, %d; add.u32 %%lc, %%lc, 8; ", 8 * GEN_LOG_EVENTS - 8);
-    OUT(g, "cvt.u64.u32 %%x4, %%t4; add.s64 %%x4, %%x4, %%gl; ");
+        OUT(gen, "and.b32 %%t4, %%lc, %d; add.u32 %%lc, %%lc, 8; ", 8 * GEN_LOG_EVENTS - 8);
+    OUT(gen, "cvt.u64.u32 %%x4, %%t4; add.s64 %%x4, %%x4, %%gl; ");
     if (number[0] != '%') {
-        OUT(g, "mov.u32 %%t5, %s; ", number);
+        OUT(gen, "mov.u32 %%t5, %s; ", number);
         number = "%t5";
     }
-    OUT(g, "st.global.v2.b32 [%%x4], {%s, %%r%u};\n", number, g->recent[POOL_R]);
+    OUT(gen, "st.global.v2.b32 [%%x4], {%s, %%r%u};\n", number, gen->recent[POOL_R]);
 }
 
-void gen_log_block(Gen *g) {
+void gen_log_block(Gen *gen) {
     char number[16];
-    snprintf(number, sizeof number, "%u", g->nlogs++);
-    gen_log(g, number);
+    snprintf(number, sizeof number, "%u", gen->nlogs++);
+    gen_log(gen, number);
 }
 
 /* ---- programs ---- */
-static void write_header(const Gen *g, uint64_t seed, uint64_t index) {
-    GenProgram *p = g->p;
-    gen_text(p,
+static void write_header(const Gen *gen, uint64_t seed, uint64_t index) {
+    GenProgram *program = gen->p;
+    gen_text(program,
              "// fuzz block=%u,%u,%u grid=%u,%u,%u in=%u out=%u data=%" PRIu64 " kind=%s seed=%" PRIu64
              " index=%" PRIu64 "\n",
-             p->block[0], p->block[1], p->block[2], p->grid[0], p->grid[1], p->grid[2], p->in_bytes,
-             p->out_bytes, p->data_seed, gen_kind_name(g->kind), seed, index);
+             program->block[0], program->block[1], program->block[2], program->grid[0], program->grid[1],
+             program->grid[2], program->in_bytes, program->out_bytes, program->data_seed,
+             gen_kind_name(gen->kind), seed, index);
 }
 
-bool gen_read_header(GenProgram *p) {
-    const char *line = p->text ? strstr(p->text, "// fuzz block=") : NULL;
+bool gen_read_header(GenProgram *program) {
+    const char *line = program->text ? strstr(program->text, "// fuzz block=") : NULL;
     return line && sscanf(line,
                           "// fuzz block=%" SCNu32 ",%" SCNu32 ",%" SCNu32 " grid=%" SCNu32 ",%" SCNu32
                           ",%" SCNu32 " in=%" SCNu32 " out=%" SCNu32 " data=%" SCNu64,
-                          &p->block[0], &p->block[1], &p->block[2], &p->grid[0], &p->grid[1], &p->grid[2],
-                          &p->in_bytes, &p->out_bytes, &p->data_seed) == 9;
+                          &program->block[0], &program->block[1], &program->block[2], &program->grid[0],
+                          &program->grid[1], &program->grid[2], &program->in_bytes, &program->out_bytes,
+                          &program->data_seed) == 9;
 }
 
 /* Block and grid: mostly one warp, for speed; partial warps; several. */
-static void choose_launch(Gen *g) {
-    GenProgram *p = g->p;
-    unsigned r = gen_below(g, 100);
-    if (g->kind == GEN_CFG) /* measured */
+static void choose_launch(Gen *gen) {
+    GenProgram *program = gen->p;
+    unsigned r = gen_below(gen, 100);
+    if (gen->kind == GEN_CFG) /* measured */
         r = r < 70 ? 0 : r;
-    p->block[0] = r < 55   ? 32
-                  : r < 65 ? gen_range(g, 1, 31)
-                  : r < 80 ? 64
-                  : r < 90 ? gen_range(g, 33, 70)
-                           : 8;
-    p->block[1] = p->block[0] == 8 ? gen_range(g, 1, 6) : 1;
-    p->block[2] = p->grid[1] = p->grid[2] = 1;
-    p->grid[0] = gen_chance(g, 8) ? 2 : 1;
-    if (g->kind == GEN_COLLECTIVES || g->kind == GEN_BARRIERS) {
-        p->block[0] = 32 * (g->kind == GEN_BARRIERS ? gen_range(g, 2, 8)
-                            : gen_chance(g, 75)     ? 1
-                                                    : gen_range(g, 2, 3));
-        p->block[1] = 1;
+    program->block[0] = r < 55   ? 32
+                        : r < 65 ? gen_range(gen, 1, 31)
+                        : r < 80 ? 64
+                        : r < 90 ? gen_range(gen, 33, 70)
+                                 : 8;
+    program->block[1] = program->block[0] == 8 ? gen_range(gen, 1, 6) : 1;
+    program->block[2] = program->grid[1] = program->grid[2] = 1;
+    program->grid[0] = gen_chance(gen, 8) ? 2 : 1;
+    if (gen->kind == GEN_COLLECTIVES || gen->kind == GEN_BARRIERS) {
+        program->block[0] = 32 * (gen->kind == GEN_BARRIERS ? gen_range(gen, 2, 8)
+                                  : gen_chance(gen, 75)     ? 1
+                                                            : gen_range(gen, 2, 3));
+        program->block[1] = 1;
     }
-    g->nthreads = p->block[0] * p->block[1] * p->grid[0];
-    p->in_bytes = g->nthreads * GEN_IN_BYTES;
-    p->out_bytes = g->nthreads * GEN_OUT_BYTES;
+    gen->nthreads = program->block[0] * program->block[1] * program->grid[0];
+    program->in_bytes = gen->nthreads * GEN_IN_BYTES;
+    program->out_bytes = gen->nthreads * GEN_OUT_BYTES;
 }
 
-void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, GenProgram *p) {
+void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, GenProgram *program) {
     Gen g = {.rng = gen_hash(seed + 0x632be59bd9b4e019ull * (kind + 1u)) ^ gen_hash(index + 1),
-             .p = p,
+             .p = program,
              .forms = forms,
              .kind = kind};
-    p->size_bytes = 0;
-    p->graph = (GenGraph){0};
-    p->data_seed = gen_u64(&g) >> 8;
+    program->size_bytes = 0;
+    program->graph = (GenGraph){0};
+    program->data_seed = gen_u64(&g) >> 8;
     g.npool[POOL_H] = gen_range(&g, 2, 4);
     g.npool[POOL_R] = gen_range(&g, 4, 8);
     g.npool[POOL_D] = gen_range(&g, 2, 6);
@@ -356,7 +359,7 @@ void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, G
     kinds[kind].make(&g);
 }
 
-void gen_program_free(GenProgram *p) {
-    free(p->text);
-    *p = (GenProgram){0};
+void gen_program_free(GenProgram *program) {
+    free(program->text);
+    *program = (GenProgram){0};
 }

@@ -25,7 +25,7 @@ typedef enum {
     GEN_KINDS
 } GenKind;
 const char *gen_kind_name(GenKind k);
-bool gen_kind_find(const char *name, size_t size_bytes, GenKind *k);
+bool gen_kind_find(const char *name, size_t size_bytes, GenKind *kind);
 
 /* The graph of a cfg program. Block `n` is the common end; a block without successors exits. A warp of such a
  * program decides for each lane by a hash of the lane, the block and its visits, and writes what it visits
@@ -55,7 +55,7 @@ typedef struct {
     bool (*usable)(void *user, const char *module, size_t size_bytes);
     void *user;
 } GenForms;
-void gen_forms_free(GenForms *f);
+void gen_forms_free(GenForms *forms);
 
 /* Make program `index`; p->text is reused. */
 void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, GenProgram *p);
@@ -67,9 +67,9 @@ enum {
     GEN_LOG_OFFSET = GEN_AREA_BYTES + GEN_REG_BYTES,
     GEN_OUT_BYTES = GEN_LOG_OFFSET + 8 * GEN_LOG_EVENTS
 };
-void gen_program_free(GenProgram *p);
+void gen_program_free(GenProgram *program);
 /* The bytes of `in`: edge cases of every type among random ones. */
 void gen_data(uint64_t data_seed, uint8_t *out, size_t size_bytes);
 /* The first line of the text: launch and data. False if it is not such a line. */
-bool gen_read_header(GenProgram *p);
+bool gen_read_header(GenProgram *program);
 #endif

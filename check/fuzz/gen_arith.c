@@ -30,23 +30,23 @@ typedef struct {
 } Where;
 
 /* An aligned address of `bytes` bytes in the area: constant offset, or one that depends on a value. */
-static Where address(Gen *g, const Area *a, unsigned bytes) {
+static Where address(Gen *g, const Area *area, unsigned bytes) {
     Where w;
-    unsigned slots = a->size_bytes / bytes, at = bytes * gen_below(g, slots);
+    unsigned slots = area->size_bytes / bytes, at = bytes * gen_below(g, slots);
     if (slots < 4 || gen_chance(g, 60)) {
-        snprintf(w.text, sizeof w.text, "[%s+%u]", a->base, at);
+        snprintf(w.text, sizeof w.text, "[%s+%u]", area->base, at);
         return w;
     }
     unsigned mask = (slots / 2 - 1) * bytes;
     at = bytes * gen_below(g, slots / 2);
     OUT(g, "and.b32 %%t4, %%r%u, %u;\n", gen_src(g, POOL_R), mask & ~(bytes - 1));
-    if (a == &areas[AREA_CONST])
+    if (area == &areas[AREA_CONST])
         OUT(g, "mov.u64 %%x5, table;\ncvt.u64.u32 %%x4, %%t4;\nadd.s64 %%x4, %%x4, %%x5;\n");
-    else if (a->wide)
-        OUT(g, "cvt.u64.u32 %%x4, %%t4;\nadd.s64 %%x4, %%x4, %s;\n", a->base);
+    else if (area->wide)
+        OUT(g, "cvt.u64.u32 %%x4, %%t4;\nadd.s64 %%x4, %%x4, %s;\n", area->base);
     else
-        OUT(g, "add.u32 %%t4, %%t4, %s;\n", a->base);
-    snprintf(w.text, sizeof w.text, "[%s+%u]", a->wide ? "%x4" : "%t4", at);
+        OUT(g, "add.u32 %%t4, %%t4, %s;\n", area->base);
+    snprintf(w.text, sizeof w.text, "[%s+%u]", area->wide ? "%x4" : "%t4", at);
     return w;
 }
 
@@ -54,54 +54,54 @@ static const PtxType access_types[] = {TY_B8,  TY_U8,  TY_S8,  TY_B16, TY_U16, T
                                        TY_U32, TY_S32, TY_F32, TY_B64, TY_U64, TY_S64, TY_F64};
 
 /* Registers of the vector: distinct where they are written. */
-static void registers(Gen *g, unsigned n, unsigned bytes, bool written) {
+static void registers(Gen *gen, unsigned n, unsigned bytes, bool written) {
     GenPool pool = gen_pool_of(bytes);
-    if (gen_chance(g, 25) && pool < POOL_D)
-        pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
-    if (g->npool[pool] < n)
+    if (gen_chance(gen, 25) && pool < POOL_D)
+        pool = (GenPool)gen_range(gen, pool + 1u, POOL_D);
+    if (gen->npool[pool] < n)
         pool = POOL_R;
-    unsigned first = gen_below(g, g->npool[pool]);
-    OUT(g, "%s", n > 1 ? "{" : "");
+    unsigned first = gen_below(gen, gen->npool[pool]);
+    OUT(gen, "%s", n > 1 ? "{" : "");
     for (unsigned k = 0; k < n; k++) {
-        unsigned r = written ? (first + k) % g->npool[pool] : gen_src(g, pool);
-        OUT(g, "%s%%%c%u", k ? ", " : "", gen_letter(pool), r);
+        unsigned r = written ? (first + k) % gen->npool[pool] : gen_src(gen, pool);
+        OUT(gen, "%s%%%c%u", k ? ", " : "", gen_letter(pool), r);
         if (written)
-            g->recent[pool] = r;
+            gen->recent[pool] = r;
     }
-    OUT(g, "%s", n > 1 ? "}" : "");
+    OUT(gen, "%s", n > 1 ? "}" : "");
 }
 
-static void load_store(Gen *g) {
+static void load_store(Gen *gen) {
     static const char *const load_mods[] = {"",     "", "", ".ca", ".cg", ".cs", ".volatile", ".relaxed.cta",
                                             ".weak"};
-    const Area *a = &areas[g->has_areas ? gen_below(g, NAREAS) : AREA_IN + gen_below(g, 2)];
-    bool load = !a->writable || gen_chance(g, 50);
-    PtxType t = access_types[gen_below(g, sizeof access_types / sizeof *access_types)];
-    unsigned bytes = ptx_type_bytes(t), n = gen_chance(g, 70) ? 1 : gen_chance(g, 50) ? 2 : 4;
-    while (n * bytes > 16 || (g->npool[POOL_R] < n || (n > 1 && bytes == 8 && g->npool[POOL_D] < n)))
+    const Area *area = &areas[gen->has_areas ? gen_below(gen, NAREAS) : AREA_IN + gen_below(gen, 2)];
+    bool load = !area->writable || gen_chance(gen, 50);
+    PtxType t = access_types[gen_below(gen, sizeof access_types / sizeof *access_types)];
+    unsigned bytes = ptx_type_bytes(t), n = gen_chance(gen, 70) ? 1 : gen_chance(gen, 50) ? 2 : 4;
+    while (n * bytes > 16 || (gen->npool[POOL_R] < n || (n > 1 && bytes == 8 && gen->npool[POOL_D] < n)))
         n /= 2;
     /* the wider registers of a byte or half vector are 32-bit ones, of which there are enough */
-    Where w = address(g, a, n * bytes);
-    const char *mod = load_mods[a == &areas[AREA_CONST] ? 0 : gen_below(g, 9)];
+    Where w = address(gen, area, n * bytes);
+    const char *mod = load_mods[area == &areas[AREA_CONST] ? 0 : gen_below(gen, 9)];
     bool strong = mod[0] == '.' && (mod[1] == 'v' || mod[1] == 'r');
-    if (a->space[0] == '.' && a->space[1] == 'l' && strong)
+    if (area->space[0] == '.' && area->space[1] == 'l' && strong)
         mod = "";
     bool before = strong || mod[0] == 0 || mod[1] == 'w';
-    gen_guard(g);
-    OUT(g, "%s", load ? "ld" : "st");
-    if (load && a == &areas[AREA_IN] && gen_chance(g, 30))
-        OUT(g, ".global.nc");
+    gen_guard(gen);
+    OUT(gen, "%s", load ? "ld" : "st");
+    if (load && area == &areas[AREA_IN] && gen_chance(gen, 30))
+        OUT(gen, ".global.nc");
     else if (!load && !before)
-        OUT(g, "%s", a->space);
+        OUT(gen, "%s", area->space);
     else
-        OUT(g, "%s%s%s", before ? mod : "", a->space, before ? "" : mod);
-    OUT(g, "%s.%s ", n == 1 ? "" : n == 2 ? ".v2" : ".v4", ptx_type_name(t));
+        OUT(gen, "%s%s%s", before ? mod : "", area->space, before ? "" : mod);
+    OUT(gen, "%s.%s ", n == 1 ? "" : n == 2 ? ".v2" : ".v4", ptx_type_name(t));
     if (!load)
-        OUT(g, "%s, ", w.text);
-    registers(g, n, bytes, load);
+        OUT(gen, "%s, ", w.text);
+    registers(gen, n, bytes, load);
     if (load)
-        OUT(g, ", %s", w.text);
-    OUT(g, ";\n");
+        OUT(gen, ", %s", w.text);
+    OUT(gen, ";\n");
 }
 
 /* Atomics on the thread's own bytes: nobody else is there, so that the order does not matter. */
@@ -116,15 +116,15 @@ static void atomic(Gen *g) {
                {"max.u64", 8, 1}, {"and.b32", 4, 1},        {"or.b32", 4, 1},   {"xor.b32", 4, 1},
                {"and.b64", 8, 1}, {"xor.b64", 8, 1},        {"or.b64", 8, 1},   {"min.u64", 8, 1},
                {"max.s64", 8, 1}, {"add.noftz.f16x2", 4, 1}};
-    const Area *a = &areas[gen_below(g, 5)];
-    if (!a->atomics)
-        a = &areas[0];
+    const Area *area = &areas[gen_below(g, 5)];
+    if (!area->atomics)
+        area = &areas[0];
     unsigned k = gen_below(g, sizeof ops / sizeof *ops);
     GenPool pool = gen_pool_of(ops[k].bytes);
-    Where w = address(g, a, ops[k].bytes);
+    Where w = address(g, area, ops[k].bytes);
     bool red = ops[k].sources == 1 && ops[k].op[0] != 'e' && gen_chance(g, 30);
     gen_guard(g);
-    OUT(g, "%s%s.%s ", red ? "red" : "atom", a->space, ops[k].op);
+    OUT(g, "%s%s.%s ", red ? "red" : "atom", area->space, ops[k].op);
     if (!red)
         OUT(g, "%%%c%u, ", gen_letter(pool), gen_dst(g, pool));
     OUT(g, "%s", w.text);
@@ -133,120 +133,121 @@ static void atomic(Gen *g) {
     OUT(g, ";\n");
 }
 
-void gen_memory_insn(Gen *g) {
-    if (g->has_areas && gen_chance(g, 12))
-        atomic(g);
+void gen_memory_insn(Gen *gen) {
+    if (gen->has_areas && gen_chance(gen, 12))
+        atomic(gen);
     else
-        load_store(g);
+        load_store(gen);
 }
 
 /* ---- moves of vectors ---- */
-static void move_vector(Gen *g) {
+static void move_vector(Gen *gen) {
     static const struct { unsigned bytes, n; } shapes[] = {{4, 2}, {8, 2}, {8, 4}};
-    unsigned k = gen_below(g, 3), bytes = shapes[k].bytes, n = shapes[k].n;
+    unsigned k = gen_below(gen, 3), bytes = shapes[k].bytes, n = shapes[k].n;
     GenPool whole = gen_pool_of(bytes), part = gen_pool_of(bytes / n);
-    if (g->npool[part] < n)
+    if (gen->npool[part] < n)
         return;
-    bool apart = gen_chance(g, 50);
-    gen_guard(g);
-    OUT(g, "mov.b%u ", 8 * bytes);
+    bool apart = gen_chance(gen, 50);
+    gen_guard(gen);
+    OUT(gen, "mov.b%u ", 8 * bytes);
     if (!apart)
-        OUT(g, "%%%c%u, ", gen_letter(whole), gen_dst(g, whole));
-    unsigned first = gen_below(g, g->npool[part]);
-    OUT(g, "{");
+        OUT(gen, "%%%c%u, ", gen_letter(whole), gen_dst(gen, whole));
+    unsigned first = gen_below(gen, gen->npool[part]);
+    OUT(gen, "{");
     for (unsigned i = 0; i < n; i++)
-        OUT(g, "%s%%%c%u", i ? ", " : "", gen_letter(part),
-            apart ? (first + i) % g->npool[part] : gen_src(g, part));
-    OUT(g, "}");
+        OUT(gen, "%s%%%c%u", i ? ", " : "", gen_letter(part),
+            apart ? (first + i) % gen->npool[part] : gen_src(gen, part));
+    OUT(gen, "}");
     if (apart)
-        OUT(g, ", %%%c%u", gen_letter(whole), gen_src(g, whole));
-    OUT(g, ";\n");
+        OUT(gen, ", %%%c%u", gen_letter(whole), gen_src(gen, whole));
+    OUT(gen, ";\n");
 }
 
 /* Copies only: parallel copies with cycles, where it stands in a loop. */
-static void rotate(Gen *g) {
-    GenPool pool = (GenPool)gen_below(g, 3);
+static void rotate(Gen *gen) {
+    GenPool pool = (GenPool)gen_below(gen, 3);
     char c = gen_letter(pool);
-    unsigned n = g->npool[pool], a = gen_below(g, n), b = (a + 1) % n, bits = 16u << pool;
+    unsigned n = gen->npool[pool], a = gen_below(gen, n), b = (a + 1) % n, bits = 16u << pool;
     const char *scratch = pool == POOL_D ? "%x3" : "%t3";
     if (pool == POOL_H) { /* there is no 16-bit scratch register */
-        OUT(g, "cvt.u32.u16 %%t3, %%h%u; mov.b16 %%h%u, %%h%u; cvt.u16.u32 %%h%u, %%t3;\n", a, a, b, b);
+        OUT(gen, "cvt.u32.u16 %%t3, %%h%u; mov.b16 %%h%u, %%h%u; cvt.u16.u32 %%h%u, %%t3;\n", a, a, b, b);
         return;
     }
-    OUT(g, "mov.b%u %s, %%%c%u; mov.b%u %%%c%u, %%%c%u; ", bits, scratch, c, a, bits, c, a, c, b);
-    if (n > 2 && gen_chance(g, 50)) {
+    OUT(gen, "mov.b%u %s, %%%c%u; mov.b%u %%%c%u, %%%c%u; ", bits, scratch, c, a, bits, c, a, c, b);
+    if (n > 2 && gen_chance(gen, 50)) {
         unsigned d = (b + 1) % n;
-        OUT(g, "mov.b%u %%%c%u, %%%c%u; ", bits, c, b, c, d);
+        OUT(gen, "mov.b%u %%%c%u, %%%c%u; ", bits, c, b, c, d);
         b = d;
     }
-    OUT(g, "mov.b%u %%%c%u, %s;\n", bits, c, b, scratch);
+    OUT(gen, "mov.b%u %%%c%u, %s;\n", bits, c, b, scratch);
 }
 
 /* A statement that was there before, on what its operands are now: common subexpressions, and what looks like
  * some. */
-static bool repeat(Gen *g) {
-    unsigned n = g->npast < 8 ? g->npast : 8;
+static bool repeat(Gen *gen) {
+    unsigned n = gen->npast < 8 ? gen->npast : 8;
     if (!n)
         return false;
-    unsigned k = gen_below(g, n);
-    char *copy = strndup(g->p->text + g->past[k].at, g->past[k].size_bytes);
+    unsigned k = gen_below(gen, n);
+    char *copy = strndup(gen->p->text + gen->past[k].at, gen->past[k].size_bytes);
     if (!copy)
         abort();
-    OUT(g, "%s", copy);
+    OUT(gen, "%s", copy);
     free(copy);
     return true;
 }
 
-void gen_data_insn(Gen *g) {
-    unsigned r = gen_below(g, 100);
-    size_t at = g->p->size_bytes;
-    if (r < 7 && repeat(g))
+void gen_data_insn(Gen *gen) {
+    unsigned r = gen_below(gen, 100);
+    size_t at = gen->p->size_bytes;
+    if (r < 7 && repeat(gen))
         return;
     if (r < 20)
-        gen_memory_insn(g);
+        gen_memory_insn(gen);
     else if (r < 24)
-        move_vector(g);
+        move_vector(gen);
     else if (r < 26)
-        rotate(g);
+        rotate(gen);
     else
-        gen_form_insn(g);
-    g->past[g->npast % 8].at = at;
-    g->past[g->npast++ % 8].size_bytes = g->p->size_bytes - at;
+        gen_form_insn(gen);
+    gen->past[gen->npast % 8].at = at;
+    gen->past[gen->npast++ % 8].size_bytes = gen->p->size_bytes - at;
 }
 
 /* ---- hammocks ---- */
-static void statements(Gen *g, unsigned n);
+static void statements(Gen *gen, unsigned n);
 
-static void hammock(Gen *g, unsigned n) {
-    unsigned other = g->nlabels++, end = g->nlabels++;
-    bool has_else = gen_chance(g, 50);
-    g->depth++;
-    OUT(g, "@%s%%p%u bra L%u;\n", gen_chance(g, 50) ? "!" : "", gen_src(g, POOL_P), has_else ? other : end);
-    statements(g, gen_range(g, 1, n));
+static void hammock(Gen *gen, unsigned n) {
+    unsigned other = gen->nlabels++, end = gen->nlabels++;
+    bool has_else = gen_chance(gen, 50);
+    gen->depth++;
+    OUT(gen, "@%s%%p%u bra L%u;\n", gen_chance(gen, 50) ? "!" : "", gen_src(gen, POOL_P),
+        has_else ? other : end);
+    statements(gen, gen_range(gen, 1, n));
     if (has_else) {
-        OUT(g, "bra L%u;\nL%u:\n", end, other);
-        statements(g, gen_range(g, 1, n));
+        OUT(gen, "bra L%u;\nL%u:\n", end, other);
+        statements(gen, gen_range(gen, 1, n));
     }
-    OUT(g, "L%u:\n", end);
-    g->depth--;
+    OUT(gen, "L%u:\n", end);
+    gen->depth--;
 }
 
-static void statements(Gen *g, unsigned n) {
+static void statements(Gen *gen, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
-        if (g->depth < 3 && gen_chance(g, 5))
-            hammock(g, 6);
-        else if (gen_chance(g, 1) && gen_chance(g, 30))
-            OUT(g, "@%%p%u exit;\n", gen_src(g, POOL_P));
+        if (gen->depth < 3 && gen_chance(gen, 5))
+            hammock(gen, 6);
+        else if (gen_chance(gen, 1) && gen_chance(gen, 30))
+            OUT(gen, "@%%p%u exit;\n", gen_src(gen, POOL_P));
         else
-            gen_data_insn(g);
+            gen_data_insn(gen);
     }
 }
 
-void gen_arith(Gen *g) {
-    g->slow_ops = gen_chance(g, 12);
-    g->has_areas = gen_chance(g, 70);
-    gen_module_head(g);
-    gen_kernel_head(g, "");
-    statements(g, gen_chance(g, 85) ? gen_range(g, 4, 40) : gen_range(g, 40, 150));
-    gen_store_pools(g);
+void gen_arith(Gen *gen) {
+    gen->slow_ops = gen_chance(gen, 12);
+    gen->has_areas = gen_chance(gen, 70);
+    gen_module_head(gen);
+    gen_kernel_head(gen, "");
+    statements(gen, gen_chance(gen, 85) ? gen_range(gen, 4, 40) : gen_range(gen, 40, 150));
+    gen_store_pools(gen);
 }

@@ -66,90 +66,91 @@ static unsigned stress_target(Gen *g, unsigned b, unsigned n) {
     return gen_chance(g, 4) ? 1 + gen_below(g, n) : b + 1 + gen_below(g, n - b);
 }
 
-static void make_graph(Cfg *x) {
-    Gen *g = x->g;
-    GenGraph *c = x->c;
-    x->loopy = gen_chance(g, 30);
-    c->n = (uint8_t)(!x->loopy           ? gen_range(g, 20, 37)
-                     : gen_chance(g, 10) ? gen_range(g, 3, 12)
-                                         : gen_range(g, 20, 48));
-    for (unsigned b = 0; b < c->n; b++) {
-        unsigned r = gen_below(g, 100), ends = x->loopy ? 0 : 7, one = x->loopy ? 25 : 40,
-                 two = x->loopy ? 75 : 90;
+static void make_graph(Cfg *cfg) {
+    Gen *g = cfg->g;
+    GenGraph *graph = cfg->c;
+    cfg->loopy = gen_chance(g, 30);
+    graph->n = (uint8_t)(!cfg->loopy         ? gen_range(g, 20, 37)
+                         : gen_chance(g, 10) ? gen_range(g, 3, 12)
+                                             : gen_range(g, 20, 48));
+    for (unsigned b = 0; b < graph->n; b++) {
+        unsigned r = gen_below(g, 100), ends = cfg->loopy ? 0 : 7, one = cfg->loopy ? 25 : 40,
+                 two = cfg->loopy ? 75 : 90;
         if (r < ends && b)
             continue;
-        unsigned ways = r < one ? 1 : r < two ? 2 : gen_range(g, 3, 4), forward = c->n - b;
+        unsigned ways = r < one ? 1 : r < two ? 2 : gen_range(g, 3, 4), forward = graph->n - b;
         unsigned skip =
-            gen_chance(g, x->loopy ? 80 : 66) ? 0 : gen_below(g, x->loopy && forward > 3 ? 3 : forward);
-        c->nsucc[b] = (uint8_t)ways;
-        c->succ[b][0] = (uint8_t)(b + 1 + skip);
+            gen_chance(g, cfg->loopy ? 80 : 66) ? 0 : gen_below(g, cfg->loopy && forward > 3 ? 3 : forward);
+        graph->nsucc[b] = (uint8_t)ways;
+        graph->succ[b][0] = (uint8_t)(b + 1 + skip);
         for (unsigned k = 1; k < ways; k++)
-            c->succ[b][k] = (uint8_t)(x->loopy ? loopy_target(g, b, c->n) : stress_target(g, b, c->n));
+            graph->succ[b][k] =
+                (uint8_t)(cfg->loopy ? loopy_target(g, b, graph->n) : stress_target(g, b, graph->n));
     }
 }
 
 /* Steps to an end for every block, by relaxation. */
-static void find_shortest(Cfg *x) {
-    const GenGraph *c = x->c;
+static void find_shortest(Cfg *cfg) {
+    const GenGraph *graph = cfg->c;
     unsigned distance[GEN_MAX_BLOCKS];
-    for (unsigned b = 0; b <= c->n; b++)
-        distance[b] = c->nsucc[b] ? GEN_MAX_BLOCKS : 0;
+    for (unsigned b = 0; b <= graph->n; b++)
+        distance[b] = graph->nsucc[b] ? GEN_MAX_BLOCKS : 0;
     for (bool changed = true; changed;) {
         changed = false;
-        for (unsigned b = 0; b < c->n; b++)
-            for (unsigned k = 0; k < c->nsucc[b]; k++)
-                if (distance[c->succ[b][k]] + 1 < distance[b]) {
-                    distance[b] = distance[c->succ[b][k]] + 1;
-                    x->shortest[b] = (uint8_t)k;
+        for (unsigned b = 0; b < graph->n; b++)
+            for (unsigned k = 0; k < graph->nsucc[b]; k++)
+                if (distance[graph->succ[b][k]] + 1 < distance[b]) {
+                    distance[b] = distance[graph->succ[b][k]] + 1;
+                    cfg->shortest[b] = (uint8_t)k;
                     changed = true;
                 }
     }
 }
 
 /* A table may name a target several times. */
-static void branch_table(Cfg *x, unsigned b) {
-    Gen *g = x->g;
-    const GenGraph *c = x->c;
-    unsigned ways = c->nsucc[b], n = gen_range(g, ways, GEN_MAX_WAYS);
-    OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\nselp.b32 %%u3, %%u3, %u, %%c0;\n", n, x->shortest[b]);
+static void branch_table(Cfg *cfg, unsigned b) {
+    Gen *g = cfg->g;
+    const GenGraph *graph = cfg->c;
+    unsigned ways = graph->nsucc[b], n = gen_range(g, ways, GEN_MAX_WAYS);
+    OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\nselp.b32 %%u3, %%u3, %u, %%c0;\n", n, cfg->shortest[b]);
     OUT(g, "T%u: .branchtargets", b);
     for (unsigned k = 0; k < n; k++)
-        OUT(g, "%s B%u", k ? "," : "", c->succ[b][k < ways ? k : gen_below(g, ways)]);
+        OUT(g, "%s B%u", k ? "," : "", graph->succ[b][k < ways ? k : gen_below(g, ways)]);
     OUT(g, ";\nbrx.idx %%u3, T%u;\n", b);
 }
 
 /* Choice %u3 of the successors; the nearest to an end when the visits are used up. */
-static void branch(Cfg *x, unsigned b) {
-    Gen *g = x->g;
-    const GenGraph *c = x->c;
-    const uint8_t *to = c->succ[b];
-    unsigned ways = c->nsucc[b];
+static void branch(Cfg *cfg, unsigned b) {
+    Gen *g = cfg->g;
+    const GenGraph *graph = cfg->c;
+    const uint8_t *to = graph->succ[b];
+    unsigned ways = graph->nsucc[b];
     if (ways == 1) {
         OUT(g, "bra%s B%u;\n", gen_chance(g, 20) ? ".uni" : "", to[0]);
         return;
     }
     OUT(g, "setp.lt.u32 %%c0, %%u2, %d;\n", VISITS);
     if (gen_chance(g, ways == 2 ? 5 : 60)) {
-        branch_table(x, b);
+        branch_table(cfg, b);
         return;
     }
     if (ways == 2) {
         OUT(g, "and.b32 %%u3, %%u3, %u;\n",
-            !x->loopy || gen_chance(g, 50) ? 1u
-            : gen_chance(g, 50)            ? 3u
-                                           : 12u);
-        OUT(g, "selp.b32 %%u3, %%u3, %u, %%c0;\nsetp.ne.u32 %%c1, %%u3, 0;\n", x->shortest[b]);
+            !cfg->loopy || gen_chance(g, 50) ? 1u
+            : gen_chance(g, 50)              ? 3u
+                                             : 12u);
+        OUT(g, "selp.b32 %%u3, %%u3, %u, %%c0;\nsetp.ne.u32 %%c1, %%u3, 0;\n", cfg->shortest[b]);
         OUT(g, "@%%c1 bra B%u;\nbra B%u;\n", to[1], to[0]);
         return;
     }
-    OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\nselp.b32 %%u3, %%u3, %u, %%c0;\n", ways, x->shortest[b]);
+    OUT(g, "mul.hi.u32 %%u3, %%u3, %u;\nselp.b32 %%u3, %%u3, %u, %%c0;\n", ways, cfg->shortest[b]);
     for (unsigned k = ways; --k;)
         OUT(g, "setp.eq.u32 %%c1, %%u3, %u;\n@%%c1 bra B%u;\n", k, to[k]);
     OUT(g, "bra B%u;\n", to[0]);
 }
 
-static void one_block(Cfg *x, unsigned b) {
-    Gen *g = x->g;
+static void one_block(Cfg *cfg, unsigned b) {
+    Gen *g = cfg->g;
     char number[16];
     snprintf(number, sizeof number, "%u", b);
     OUT(g, "B%u:\n", b);
@@ -158,51 +159,52 @@ static void one_block(Cfg *x, unsigned b) {
     OUT(g, "add.u32 %%u2, %%u2, 1;\n");
     for (unsigned n = gen_range(g, 1, 3); n; n--)
         gen_data_insn(g);
-    if (x->c->nsucc[b] > 1 || x->loopy)
+    if (cfg->c->nsucc[b] > 1 || cfg->loopy)
         make_choice(g);
-    if (x->loopy && gen_chance(g, 8)) { /* a few lanes leave here */
+    if (cfg->loopy && gen_chance(g, 8)) { /* a few lanes leave here */
         OUT(g, "and.b32 %%u4, %%u3, 0x700000;\nsetp.eq.u32 %%c2, %%u4, 0;\n");
         OUT(g, "@%%c2 st.global.b32 [%%go+%d], %%u0;\n@%%c2 %s;\n", GEN_LOG_OFFSET - 8,
             gen_chance(g, 50) ? "exit" : "ret");
     }
-    if (x->c->nsucc[b])
-        branch(x, b);
+    if (cfg->c->nsucc[b])
+        branch(cfg, b);
     else
         OUT(g, "%s;\n", gen_chance(g, 70) ? "exit" : "ret");
 }
 
-void gen_cfg(Gen *g) {
-    Cfg x = {.g = g, .c = &g->p->graph};
+void gen_cfg(Gen *gen) {
+    Cfg x = {.g = gen, .c = &gen->p->graph};
     unsigned order[GEN_MAX_BLOCKS];
     make_graph(&x);
     find_shortest(&x);
     unsigned n = x.c->n;
-    g->has_areas = gen_chance(g, 30);
-    gen_module_head(g);
-    gen_kernel_head(g, "");
-    bool by_lane = start_path(g, !x.loopy);
-    x.c->measured = !x.loopy && by_lane && g->p->block[0] == 32 && g->p->block[1] == 1 && g->p->grid[0] == 1;
+    gen->has_areas = gen_chance(gen, 30);
+    gen_module_head(gen);
+    gen_kernel_head(gen, "");
+    bool by_lane = start_path(gen, !x.loopy);
+    x.c->measured =
+        !x.loopy && by_lane && gen->p->block[0] == 32 && gen->p->block[1] == 1 && gen->p->grid[0] == 1;
     for (unsigned i = 0; i <= n; i++)
         order[i] = i;
-    bool shuffled = gen_chance(g, 60);
+    bool shuffled = gen_chance(gen, 60);
     for (unsigned i = n; shuffled && i > 0; i--) {
-        unsigned k = gen_below(g, i + 1), t = order[i];
+        unsigned k = gen_below(gen, i + 1), t = order[i];
         order[i] = order[k];
         order[k] = t;
     }
-    OUT(g, "bra B0;\n");
+    OUT(gen, "bra B0;\n");
     for (unsigned i = 0; i <= n; i++)
         if (order[i] < n)
             one_block(&x, order[i]);
         else {
             char number[16];
             snprintf(number, sizeof number, "%u", n);
-            OUT(g, "B%u:\n", n);
-            gen_log(g, number);
-            OUT(g, "bra DONE;\n");
+            OUT(gen, "B%u:\n", n);
+            gen_log(gen, number);
+            OUT(gen, "bra DONE;\n");
         }
-    OUT(g, "DONE:\n");
-    finish(g);
+    OUT(gen, "DONE:\n");
+    finish(gen);
 }
 
 /* ---- structured ---- */
@@ -212,7 +214,7 @@ typedef struct {
     unsigned budget; /* statements left */
 } Nest;
 
-static void list(Gen *g, Nest n, unsigned *budget);
+static void list(Gen *gen, Nest n, unsigned *budget);
 
 static void condition(Gen *g) {
     make_choice(g);
@@ -231,107 +233,107 @@ static void condition(Gen *g) {
         OUT(g, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n", gen_below(g, 2));
 }
 
-static void make_if(Gen *g, Nest n, unsigned *budget) {
-    unsigned other = g->nlabels++, end = g->nlabels++;
-    bool has_else = gen_chance(g, 50);
-    condition(g);
-    OUT(g, "@!%%c0 bra L%u;\n", has_else ? other : end);
-    list(g, n, budget);
+static void make_if(Gen *gen, Nest n, unsigned *budget) {
+    unsigned other = gen->nlabels++, end = gen->nlabels++;
+    bool has_else = gen_chance(gen, 50);
+    condition(gen);
+    OUT(gen, "@!%%c0 bra L%u;\n", has_else ? other : end);
+    list(gen, n, budget);
     if (has_else) {
-        OUT(g, "bra L%u;\nL%u:\n", end, other);
-        list(g, n, budget);
+        OUT(gen, "bra L%u;\nL%u:\n", end, other);
+        list(gen, n, budget);
     }
-    OUT(g, "L%u:\n", end);
+    OUT(gen, "L%u:\n", end);
 }
 
 /* Counted loops; %u8 and on are the counters. The number of rounds depends on the lane, or not. */
-static void make_loop(Gen *g, Nest n, unsigned *budget) {
-    unsigned head = g->nlabels++, next = g->nlabels++, end = g->nlabels++, counter = 8 + n.loops;
-    bool at_end = gen_chance(g, 40);
-    make_choice(g);
-    if (gen_chance(g, 60))
-        OUT(g, "and.b32 %%u%u, %%u3, %u;\n", counter, gen_chance(g, 50) ? 3u : 1u);
+static void make_loop(Gen *gen, Nest n, unsigned *budget) {
+    unsigned head = gen->nlabels++, next = gen->nlabels++, end = gen->nlabels++, counter = 8 + n.loops;
+    bool at_end = gen_chance(gen, 40);
+    make_choice(gen);
+    if (gen_chance(gen, 60))
+        OUT(gen, "and.b32 %%u%u, %%u3, %u;\n", counter, gen_chance(gen, 50) ? 3u : 1u);
     else
-        OUT(g, "mov.u32 %%u%u, %u;\n", counter, gen_range(g, 1, 3));
+        OUT(gen, "mov.u32 %%u%u, %u;\n", counter, gen_range(gen, 1, 3));
     n.loops++;
     n.break_label = end;
     n.continue_label = next;
-    OUT(g, "L%u:\n", head);
+    OUT(gen, "L%u:\n", head);
     if (!at_end)
-        OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\n@%%c1 bra L%u;\n", counter, end);
-    list(g, n, budget);
-    OUT(g, "L%u:\n", next);
+        OUT(gen, "setp.eq.u32 %%c1, %%u%u, 0;\n@%%c1 bra L%u;\n", counter, end);
+    list(gen, n, budget);
+    OUT(gen, "L%u:\n", next);
     if (at_end) {
-        OUT(g, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter, counter,
+        OUT(gen, "setp.eq.u32 %%c1, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c1 bra L%u;\n", counter, counter,
             counter, head);
     } else
-        OUT(g, "sub.u32 %%u%u, %%u%u, 1;\nbra L%u;\n", counter, counter, head);
-    OUT(g, "L%u:\n", end);
+        OUT(gen, "sub.u32 %%u%u, %%u%u, 1;\nbra L%u;\n", counter, counter, head);
+    OUT(gen, "L%u:\n", end);
 }
 
-static void make_switch(Gen *g, Nest n, unsigned *budget) {
-    unsigned ways = gen_range(g, 2, gen_chance(g, 30) ? 8 : 5), entries = ways, first = g->nlabels;
-    if (gen_chance(g, 50))
-        entries += gen_range(g, 1, 4);
-    g->nlabels += ways + 1;
-    make_choice(g);
-    OUT(g, "add.u32 %%u2, %%u2, 1;\nmul.hi.u32 %%u3, %%u3, %u;\nT%u: .branchtargets", entries, first);
+static void make_switch(Gen *gen, Nest n, unsigned *budget) {
+    unsigned ways = gen_range(gen, 2, gen_chance(gen, 30) ? 8 : 5), entries = ways, first = gen->nlabels;
+    if (gen_chance(gen, 50))
+        entries += gen_range(gen, 1, 4);
+    gen->nlabels += ways + 1;
+    make_choice(gen);
+    OUT(gen, "add.u32 %%u2, %%u2, 1;\nmul.hi.u32 %%u3, %%u3, %u;\nT%u: .branchtargets", entries, first);
     for (unsigned k = 0; k < entries; k++) /* further ones repeat */
-        OUT(g, "%s L%u", k ? "," : "", first + (k < ways ? k : gen_below(g, ways)));
-    OUT(g, ";\nbrx.idx %%u3, T%u;\n", first);
+        OUT(gen, "%s L%u", k ? "," : "", first + (k < ways ? k : gen_below(gen, ways)));
+    OUT(gen, ";\nbrx.idx %%u3, T%u;\n", first);
     for (unsigned k = 0; k < ways; k++) {
-        OUT(g, "L%u:\n", first + k);
-        list(g, n, budget);
-        if (gen_chance(g, 80)) /* else falls through */
-            OUT(g, "bra L%u;\n", first + ways);
+        OUT(gen, "L%u:\n", first + k);
+        list(gen, n, budget);
+        if (gen_chance(gen, 80)) /* else falls through */
+            OUT(gen, "bra L%u;\n", first + ways);
     }
-    OUT(g, "L%u:\n", first + ways);
+    OUT(gen, "L%u:\n", first + ways);
 }
 
-static void leave(Gen *g, const Nest *n) {
+static void leave(Gen *g, const Nest *nest) {
     unsigned r = gen_below(g, 100);
     condition(g);
-    if (n->loops && r < 45)
-        OUT(g, "@%%c0 bra L%u;\n", n->break_label);
-    else if (n->loops && r < 90)
-        OUT(g, "@%%c0 bra L%u;\n", n->continue_label);
+    if (nest->loops && r < 45)
+        OUT(g, "@%%c0 bra L%u;\n", nest->break_label);
+    else if (nest->loops && r < 90)
+        OUT(g, "@%%c0 bra L%u;\n", nest->continue_label);
     else if (r < 96)
         OUT(g, "@%%c0 bra DONE;\n");
     else
         OUT(g, "@%%c0 st.global.b32 [%%go+%d], %%u0;\n@%%c0 exit;\n", GEN_LOG_OFFSET - 8);
 }
 
-static void list(Gen *g, Nest n, unsigned *budget) {
-    g->depth++;
-    for (unsigned k = gen_range(g, 1, 4); k && *budget; k--) {
-        unsigned r = gen_below(g, 100);
+static void list(Gen *gen, Nest n, unsigned *budget) {
+    gen->depth++;
+    for (unsigned k = gen_range(gen, 1, 4); k && *budget; k--) {
+        unsigned r = gen_below(gen, 100);
         (*budget)--;
-        enter_block(g, g->nlabels + *budget);
-        if (gen_chance(g, 50))
-            gen_log(g, "%u0");
-        data(g, 1);
-        if (g->depth < 7 && r < 30)
-            make_if(g, n, budget);
-        else if (g->depth < 7 && r < 45 && n.loops < 4)
-            make_loop(g, n, budget);
-        else if (g->depth < 5 && r < 52)
-            make_switch(g, n, budget);
+        enter_block(gen, gen->nlabels + *budget);
+        if (gen_chance(gen, 50))
+            gen_log(gen, "%u0");
+        data(gen, 1);
+        if (gen->depth < 7 && r < 30)
+            make_if(gen, n, budget);
+        else if (gen->depth < 7 && r < 45 && n.loops < 4)
+            make_loop(gen, n, budget);
+        else if (gen->depth < 5 && r < 52)
+            make_switch(gen, n, budget);
         else if (r < 62)
-            leave(g, &n);
+            leave(gen, &n);
         else
-            data(g, 3);
+            data(gen, 3);
     }
-    g->depth--;
+    gen->depth--;
 }
 
-void gen_structured(Gen *g) {
-    unsigned budget = gen_range(g, 15, 45);
-    g->has_areas = gen_chance(g, 30);
-    gen_module_head(g);
-    gen_kernel_head(g, "");
-    start_path(g, false);
+void gen_structured(Gen *gen) {
+    unsigned budget = gen_range(gen, 15, 45);
+    gen->has_areas = gen_chance(gen, 30);
+    gen_module_head(gen);
+    gen_kernel_head(gen, "");
+    start_path(gen, false);
     while (budget)
-        list(g, (Nest){0}, &budget);
-    OUT(g, "DONE:\n");
-    finish(g);
+        list(gen, (Nest){0}, &budget);
+    OUT(gen, "DONE:\n");
+    finish(gen);
 }

@@ -83,16 +83,17 @@ static bool is_slow(PtxOp op) {
            op == PTX_FNS;
 }
 
-static const Form *choose_form(Gen *g) {
+static const Form *choose_form(Gen *gen) {
     for (;;) {
-        const Form *f = &forms[gen_below(g, NFORMS)];
-        unsigned w = strcmp(f->operands, "...") == 0 || strstr(f->mods, "v(v2|v4)") ? 0 : weight(f->op);
-        if (f->op == PTX_CVT && strstr(f->mods, "rni|rzi"))
+        const Form *form = &forms[gen_below(gen, NFORMS)];
+        unsigned w =
+            strcmp(form->operands, "...") == 0 || strstr(form->mods, "v(v2|v4)") ? 0 : weight(form->op);
+        if (form->op == PTX_CVT && strstr(form->mods, "rni|rzi"))
             w = 16;
-        if (is_slow(f->op) && !g->slow_ops && !strstr(f->mods, "approx"))
+        if (is_slow(form->op) && !gen->slow_ops && !strstr(form->mods, "approx"))
             w = 0;
-        if (gen_below(g, 16) < w)
-            return f;
+        if (gen_below(gen, 16) < w)
+            return form;
     }
 }
 
@@ -182,23 +183,23 @@ static PtxType twice(PtxType t) {
     }
 }
 
-static const char *read_spec(const char *p, const Insn *in, Spec *s) {
-    *s = (Spec){0};
-    s->piped = *p == '|';
-    p += s->piped;
-    s->kind = *p++;
+static const char *read_spec(const char *p, const Insn *in, Spec *spec) {
+    *spec = (Spec){0};
+    spec->piped = *p == '|';
+    p += spec->piped;
+    spec->kind = *p++;
     if (*p >= '0' && *p <= '3')
-        s->type = (unsigned)(*p - '0') < in->ntypes ? in->type[*p - '0'] : TY_NONE, p++;
+        spec->type = (unsigned)(*p - '0') < in->ntypes ? in->type[*p - '0'] : TY_NONE, p++;
     else if (*p == 'w')
-        s->type = twice(in->type[0]), p++;
+        spec->type = twice(in->type[0]), p++;
     else if (*p == ':') {
         size_t n = strspn(++p, "busfx0123456789");
-        s->type = type_named(p, n);
+        spec->type = type_named(p, n);
         p += n;
     }
     for (; *p && *p != ','; p++) {
-        s->wider |= *p == '~';
-        s->optional |= *p == '?';
+        spec->wider |= *p == '~';
+        spec->optional |= *p == '?';
     }
     return p + (*p == ',');
 }
@@ -215,71 +216,72 @@ static bool takes_constant(PtxType t) {
 
 static void write_reg(Gen *g, GenPool pool, unsigned n) { OUT(g, "%%%c%u", gen_letter(pool), n); }
 
-static void write_source(Gen *g, const Insn *in, const Spec *s) {
+static void write_source(Gen *g, const Insn *in, const Spec *spec) {
     char text[40];
-    GenPool pool = gen_pool_of(ptx_type_bytes(s->type));
-    if (s->wider && gen_chance(g, 25) && pool < POOL_D)
+    GenPool pool = gen_pool_of(ptx_type_bytes(spec->type));
+    if (spec->wider && gen_chance(g, 25) && pool < POOL_D)
         pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
     bool shift = in->form->op == PTX_SHL || in->form->op == PTX_SHR || in->form->op == PTX_SHF ||
                  in->form->op == PTX_BFE || in->form->op == PTX_BFI;
-    unsigned constants = shift && s->type == TY_U32 ? 60 : 20;
-    if (s->kind == 'm' && s->type == TY_U32 && in->form->op == PTX_MOV && gen_chance(g, 30))
+    unsigned constants = shift && spec->type == TY_U32 ? 60 : 20;
+    if (spec->kind == 'm' && spec->type == TY_U32 && in->form->op == PTX_MOV && gen_chance(g, 30))
         OUT(g, "%s", special[gen_below(g, sizeof special / sizeof *special)]);
-    else if (s->kind != 'r' && !s->wider && takes_constant(s->type) && gen_chance(g, constants)) {
-        if (shift && s->type == TY_U32 && gen_chance(g, 70))
+    else if (spec->kind != 'r' && !spec->wider && takes_constant(spec->type) && gen_chance(g, constants)) {
+        if (shift && spec->type == TY_U32 && gen_chance(g, 70))
             snprintf(text, sizeof text, "%u", gen_below(g, 70));
         else
-            gen_constant(g, s->type, text);
+            gen_constant(g, spec->type, text);
         OUT(g, "%s", text);
     } else
         write_reg(g, pool, gen_src(g, pool));
 }
 
-static void write_dest(Gen *g, const Spec *s, unsigned *pred) {
-    GenPool pool = gen_pool_of(ptx_type_bytes(s->type));
-    if (s->kind == 'P' || s->kind == 'Q') {
-        unsigned n = gen_below(g, g->npool[POOL_P]);
+static void write_dest(Gen *gen, const Spec *spec, unsigned *pred) {
+    GenPool pool = gen_pool_of(ptx_type_bytes(spec->type));
+    if (spec->kind == 'P' || spec->kind == 'Q') {
+        unsigned n = gen_below(gen, gen->npool[POOL_P]);
         if (n == *pred) /* two results are two registers */
-            n = (n + 1) % g->npool[POOL_P];
+            n = (n + 1) % gen->npool[POOL_P];
         *pred = n;
-        g->recent[POOL_P] = n;
-        write_reg(g, POOL_P, n);
+        gen->recent[POOL_P] = n;
+        write_reg(gen, POOL_P, n);
         return;
     }
-    if (s->wider && gen_chance(g, 25) && pool < POOL_D)
-        pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
-    write_reg(g, pool, gen_dst(g, pool));
+    if (spec->wider && gen_chance(gen, 25) && pool < POOL_D)
+        pool = (GenPool)gen_range(gen, pool + 1u, POOL_D);
+    write_reg(gen, pool, gen_dst(gen, pool));
 }
 
 /* Sources are chosen before the destination, so that the destination of this statement is no recent value. */
-static void write_insn(Gen *g, const Insn *in) {
+static void write_insn(Gen *gen, const Insn *in) {
     unsigned recent[POOL_COUNT], pred = UINT32_MAX;
     const char *p = in->form->operands;
-    memcpy(recent, g->recent, sizeof recent);
-    OUT(g, "%s", in->spelling);
+    memcpy(recent, gen->recent, sizeof recent);
+    OUT(gen, "%s", in->spelling);
     for (unsigned n = 0; *p; n++) {
         Spec s;
         p = read_spec(p, in, &s);
         bool packed = in->ntypes && (in->type[0] == TY_F16X2 || in->type[0] == TY_BF16X2); /* two results */
-        if ((s.piped && s.kind == 'Q' && !packed && gen_chance(g, 60)) || (s.optional && gen_chance(g, 50)))
+        if ((s.piped && s.kind == 'Q' && !packed && gen_chance(gen, 60)) ||
+            (s.optional && gen_chance(gen, 50)))
             continue;
-        OUT(g, "%s", s.piped ? "|" : n ? ", " : " ");
+        OUT(gen, "%s", s.piped ? "|" : n ? ", " : " ");
         if (strchr("dDPQ", s.kind)) {
-            write_dest(g, &s, &pred);
+            write_dest(gen, &s, &pred);
             continue;
         }
         unsigned written[POOL_COUNT];
-        memcpy(written, g->recent, sizeof written);
-        memcpy(g->recent, recent, sizeof recent);
+        memcpy(written, gen->recent, sizeof written);
+        memcpy(gen->recent, recent, sizeof recent);
         if (s.kind == 'p')
-            OUT(g, "%s%%p%u", gen_chance(g, 30) ? "!" : "", gen_src(g, POOL_P));
+            OUT(gen, "%s%%p%u", gen_chance(gen, 30) ? "!" : "", gen_src(gen, POOL_P));
         else if (s.kind == 'i')
-            OUT(g, "%u", gen_below(g, 256));
+            OUT(gen, "%u", gen_below(gen, 256));
         else
-            write_source(g, in, &s);
-        memcpy(g->recent, written, sizeof written);
+            write_source(gen, in, &s);
+        memcpy(gen->recent, written, sizeof written);
     }
-    OUT(g, ";\n");
+    OUT(gen, ";\n");
 }
 
 /* ---- which spellings can be used ---- */
@@ -288,12 +290,12 @@ typedef struct GenSpelling {
     bool good;
 } GenSpelling;
 
-void gen_forms_free(GenForms *f) {
-    for (uint32_t i = 0; i < f->nslots; i++)
-        free(f->slots[i].text);
-    free(f->slots);
-    f->slots = NULL;
-    f->nslots = f->count = 0;
+void gen_forms_free(GenForms *forms) {
+    for (uint32_t i = 0; i < forms->nslots; i++)
+        free(forms->slots[i].text);
+    free(forms->slots);
+    forms->slots = NULL;
+    forms->nslots = forms->count = 0;
 }
 
 static uint64_t hash_text(const char *s) {
@@ -310,20 +312,20 @@ static GenSpelling *find(GenSpelling *slots, uint32_t nslots, const char *text) 
     return &slots[i];
 }
 
-static void grow(GenForms *f) {
-    uint32_t n = f->nslots ? 2 * f->nslots : 1024;
+static void grow(GenForms *forms) {
+    uint32_t n = forms->nslots ? 2 * forms->nslots : 1024;
     GenSpelling *slots = calloc(n, sizeof *slots);
     if (!slots)
         abort();
-    for (uint32_t i = 0; i < f->nslots; i++)
-        if (f->slots[i].text)
-            *find(slots, n, f->slots[i].text) = f->slots[i];
-    free(f->slots);
-    f->slots = slots;
-    f->nslots = n;
+    for (uint32_t i = 0; i < forms->nslots; i++)
+        if (forms->slots[i].text)
+            *find(slots, n, forms->slots[i].text) = forms->slots[i];
+    free(forms->slots);
+    forms->slots = slots;
+    forms->nslots = n;
 }
 
-static bool ask(const GenForms *f, const Insn *in) {
+static bool ask(const GenForms *forms, const Insn *in) {
     GenProgram p = {0};
     Gen g = {.rng = 1, .p = &p, .npool = {2, 2, 2, 3}, .guard_percent = 0};
     gen_module_head(&g);
@@ -331,41 +333,41 @@ static bool ask(const GenForms *f, const Insn *in) {
     gen_declare_pools(&g);
     write_insn(&g, in);
     OUT(&g, "ret;\n}\n");
-    bool good = f->usable(f->user, p.text, p.size_bytes);
+    bool good = forms->usable(forms->user, p.text, p.size_bytes);
     gen_program_free(&p);
     return good;
 }
 
-static bool usable(GenForms *f, const Insn *in) {
-    if (2 * f->count >= f->nslots)
-        grow(f);
+static bool usable(GenForms *forms, const Insn *in) {
+    if (2 * forms->count >= forms->nslots)
+        grow(forms);
     /* forms of one spelling differ in their operands */
     char key[128];
     snprintf(key, sizeof key, "%s %s", in->spelling, in->form->operands);
-    GenSpelling *s = find(f->slots, f->nslots, key);
-    if (!s->text) {
-        bool good = ask(f, in);
-        s->text = strdup(key);
-        if (!s->text)
+    GenSpelling *gen_spelling = find(forms->slots, forms->nslots, key);
+    if (!gen_spelling->text) {
+        bool good = ask(forms, in);
+        gen_spelling->text = strdup(key);
+        if (!gen_spelling->text)
             abort();
-        s->good = good;
-        f->count++;
+        gen_spelling->good = good;
+        forms->count++;
     }
-    return s->good;
+    return gen_spelling->good;
 }
 
-bool gen_form_insn(Gen *g) {
+bool gen_form_insn(Gen *gen) {
     Insn in = {0};
     for (unsigned tries = 0; tries < 200; tries++) {
-        in.form = choose_form(g);
-        if (!choose_mods(g, &in) || !usable(g->forms, &in))
+        in.form = choose_form(gen);
+        if (!choose_mods(gen, &in) || !usable(gen->forms, &in))
             continue;
         PtxOp op = in.form->op;
         if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) /* the flag does not survive calls */
-            OUT(g, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(g, 60) ? "add" : "sub", gen_src(g, POOL_R),
-                gen_src(g, POOL_R));
-        gen_guard(g);
-        write_insn(g, &in);
+            OUT(gen, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(gen, 60) ? "add" : "sub",
+                gen_src(gen, POOL_R), gen_src(gen, POOL_R));
+        gen_guard(gen);
+        write_insn(gen, &in);
         return true;
     }
     return false;

@@ -33,43 +33,43 @@ typedef struct {
 } Gen;
 
 uint64_t gen_hash(uint64_t x);
-uint64_t gen_u64(Gen *g);
+uint64_t gen_u64(Gen *gen);
 static inline unsigned gen_below(Gen *g, unsigned n) { return (unsigned)((gen_u64(g) >> 32) * n >> 32); }
 static inline unsigned gen_range(Gen *g, unsigned lo, unsigned hi) { return lo + gen_below(g, hi - lo + 1); }
 static inline bool gen_chance(Gen *g, unsigned percent) { return gen_below(g, 100) < percent; }
 
-void gen_text(GenProgram *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void gen_text(GenProgram *program, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define OUT(g, ...) gen_text((g)->p, __VA_ARGS__)
 
-unsigned gen_src(Gen *g, GenPool pool); /* number of a register to read, recent ones more often */
-unsigned gen_dst(Gen *g, GenPool pool); /* to write */
+unsigned gen_src(Gen *gen, GenPool pool); /* number of a register to read, recent ones more often */
+unsigned gen_dst(Gen *gen, GenPool pool); /* to write */
 GenPool gen_pool_of(unsigned bytes);
 char gen_letter(GenPool pool);
 /* A constant of `t` as text; integer types, bits, f32 and f64. */
-void gen_constant(Gen *g, PtxType t, char out[40]);
-void gen_guard(Gen *g); /* "@%p1 " or nothing */
+void gen_constant(Gen *gen, PtxType t, char out[40]);
+void gen_guard(Gen *gen); /* "@%p1 " or nothing */
 
 /* Module head, kernel head with declarations, thread numbers and addresses; pools loaded from the input. */
-void gen_module_head(Gen *g);
-void gen_declare_pools(Gen *g);
-void gen_kernel_head(Gen *g, const char *more_declarations);
-void gen_load_pools(Gen *g, const char *base);
+void gen_module_head(Gen *gen);
+void gen_declare_pools(Gen *gen);
+void gen_kernel_head(Gen *gen, const char *more_declarations);
+void gen_load_pools(Gen *gen, const char *base);
 /* Stores of all pool registers behind the area; `ret` and the closing brace. */
-void gen_store_pools(Gen *g);
+void gen_store_pools(Gen *gen);
 
 /* One event of the log: `number` and a register. `%s` as the number's text: a register. On one line. */
-void gen_log(Gen *g, const char *number);
-void gen_log_block(Gen *g); /* numbered by itself */
+void gen_log(Gen *gen, const char *number);
+void gen_log_block(Gen *gen); /* numbered by itself */
 
-bool gen_form_insn(Gen *g);   /* one instruction out of the table of forms */
-void gen_memory_insn(Gen *g); /* a load, store, or atomic on the thread's own memory */
-void gen_data_insn(Gen *g);   /* either, or a mov of vectors */
+bool gen_form_insn(Gen *gen);   /* one instruction out of the table of forms */
+void gen_memory_insn(Gen *gen); /* a load, store, or atomic on the thread's own memory */
+void gen_data_insn(Gen *gen);   /* either, or a mov of vectors */
 
-void gen_arith(Gen *g);
-void gen_cfg(Gen *g);
-void gen_structured(Gen *g);
-void gen_calls(Gen *g);
-void gen_collectives(Gen *g);
-void gen_barriers(Gen *g);
-void gen_predication(Gen *g);
+void gen_arith(Gen *gen);
+void gen_cfg(Gen *gen);
+void gen_structured(Gen *gen);
+void gen_calls(Gen *gen);
+void gen_collectives(Gen *gen);
+void gen_barriers(Gen *gen);
+void gen_predication(Gen *gen);
 #endif

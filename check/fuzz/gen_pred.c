@@ -17,7 +17,7 @@ static const char *any_compare(Gen *g, bool is_float) {
 }
 
 /* One or two results, with a third predicate, of integers or floats; guarded at times. */
-static void compare(Gen *g) {
+static void compare(Gen *gen) {
     static const struct {
         const char *type;
         GenPool pool;
@@ -26,23 +26,23 @@ static void compare(Gen *g) {
                  {"u16", POOL_H, false}, {"f32", POOL_R, true},  {"f64", POOL_D, true},
                  {"f32", POOL_R, true}};
     static const char *const combine[] = {"and", "or", "xor"};
-    unsigned k = gen_below(g, 7), n = g->npool[POOL_P];
-    unsigned with = gen_src(g, POOL_P), first = gen_dst(g, POOL_P),
-             second = (first + 1 + gen_below(g, n - 1)) % n;
-    bool three = gen_chance(g, 40), two = gen_chance(g, 40);
+    unsigned k = gen_below(gen, 7), n = gen->npool[POOL_P];
+    unsigned with = gen_src(gen, POOL_P), first = gen_dst(gen, POOL_P),
+             second = (first + 1 + gen_below(gen, n - 1)) % n;
+    bool three = gen_chance(gen, 40), two = gen_chance(gen, 40);
     char letter = gen_letter(types[k].pool);
-    unsigned a = gen_src(g, types[k].pool), b = gen_src(g, types[k].pool);
-    gen_guard(g);
-    OUT(g, "setp.%s%s%s%s.%s %%p%u", any_compare(g, types[k].is_float), three ? "." : "",
-        three ? combine[gen_below(g, 3)] : "",
-        types[k].is_float && types[k].pool == POOL_R && gen_chance(g, 20) ? ".ftz" : "", types[k].type,
+    unsigned a = gen_src(gen, types[k].pool), b = gen_src(gen, types[k].pool);
+    gen_guard(gen);
+    OUT(gen, "setp.%s%s%s%s.%s %%p%u", any_compare(gen, types[k].is_float), three ? "." : "",
+        three ? combine[gen_below(gen, 3)] : "",
+        types[k].is_float && types[k].pool == POOL_R && gen_chance(gen, 20) ? ".ftz" : "", types[k].type,
         first);
     if (two)
-        OUT(g, "|%%p%u", second);
-    OUT(g, ", %%%c%u, %%%c%u", letter, a, letter, gen_chance(g, 10) ? a : b);
+        OUT(gen, "|%%p%u", second);
+    OUT(gen, ", %%%c%u, %%%c%u", letter, a, letter, gen_chance(gen, 10) ? a : b);
     if (three)
-        OUT(g, ", %s%%p%u", gen_chance(g, 40) ? "!" : "", with);
-    OUT(g, ";\n");
+        OUT(gen, ", %s%%p%u", gen_chance(gen, 40) ? "!" : "", with);
+    OUT(gen, ";\n");
 }
 
 static void predicate_logic(Gen *g) {
@@ -80,14 +80,14 @@ static void statement(Gen *g) {
 }
 
 /* ---- hammocks ---- */
-static void list(Pred *x, unsigned n);
+static void list(Pred *pred, unsigned n);
 
-static void leave(Pred *x) {
-    Gen *g = x->g;
+static void leave(Pred *pred) {
+    Gen *g = pred->g;
     unsigned p = gen_src(g, POOL_P);
     const char *no = gen_chance(g, 50) ? "!" : "";
-    if (x->out && gen_chance(g, 60)) {
-        OUT(g, "@%s%%p%u bra L%u;\n", no, p, x->out);
+    if (pred->out && gen_chance(g, 60)) {
+        OUT(g, "@%s%%p%u bra L%u;\n", no, p, pred->out);
         return;
     }
     /* few lanes: two comparisons must agree */
@@ -97,97 +97,97 @@ static void leave(Pred *x) {
         gen_chance(g, 60) ? "exit" : "ret");
 }
 
-static void hammock(Pred *x) {
-    Gen *g = x->g;
-    unsigned other = g->nlabels++, end = g->nlabels++, out = x->out;
-    unsigned p = gen_src(g, POOL_P), kind = gen_below(g, 100);
-    const char *no = gen_chance(g, 50) ? "!" : "";
-    g->depth++;
-    if (gen_chance(g, 60))
-        compare(g), p = g->recent[POOL_P];
+static void hammock(Pred *pred) {
+    Gen *gen = pred->g;
+    unsigned other = gen->nlabels++, end = gen->nlabels++, out = pred->out;
+    unsigned p = gen_src(gen, POOL_P), kind = gen_below(gen, 100);
+    const char *no = gen_chance(gen, 50) ? "!" : "";
+    gen->depth++;
+    if (gen_chance(gen, 60))
+        compare(gen), p = gen->recent[POOL_P];
     if (!out)
-        x->out = end;
-    OUT(g, "@%s%%p%u bra%s L%u;\n", no, p, "", other);
+        pred->out = end;
+    OUT(gen, "@%s%%p%u bra%s L%u;\n", no, p, "", other);
     if (kind < 45) { /* one side */
-        list(x, gen_range(g, 1, 4));
-        OUT(g, "L%u:\n", other);
+        list(pred, gen_range(gen, 1, 4));
+        OUT(gen, "L%u:\n", other);
     } else if (kind < 90) {
-        list(x, gen_range(g, 1, 4));
-        OUT(g, "bra L%u;\nL%u:\n", end, other);
-        list(x, gen_range(g, 1, 4));
+        list(pred, gen_range(gen, 1, 4));
+        OUT(gen, "bra L%u;\nL%u:\n", end, other);
+        list(pred, gen_range(gen, 1, 4));
     } else { /* nothing on one side, or on both */
-        OUT(g, "bra L%u;\nL%u:\n", end, other);
-        if (gen_chance(g, 60))
-            list(x, 1);
+        OUT(gen, "bra L%u;\nL%u:\n", end, other);
+        if (gen_chance(gen, 60))
+            list(pred, 1);
     }
-    OUT(g, "L%u:\n", end);
-    x->out = out;
-    g->depth--;
+    OUT(gen, "L%u:\n", end);
+    pred->out = out;
+    gen->depth--;
 }
 
 /* Cases by comparisons, each a hammock. */
-static void cases(Pred *x) {
-    Gen *g = x->g;
-    unsigned n = gen_range(g, 2, 4), first = g->nlabels, out = x->out;
-    g->nlabels += n + 1;
-    x->out = first + n;
-    g->depth++;
-    OUT(g, "and.b32 %%u3, %%r%u, 3;\n", gen_src(g, POOL_R));
+static void cases(Pred *pred) {
+    Gen *gen = pred->g;
+    unsigned n = gen_range(gen, 2, 4), first = gen->nlabels, out = pred->out;
+    gen->nlabels += n + 1;
+    pred->out = first + n;
+    gen->depth++;
+    OUT(gen, "and.b32 %%u3, %%r%u, 3;\n", gen_src(gen, POOL_R));
     for (unsigned k = 0; k < n; k++) {
-        OUT(g, "setp.ne.u32 %%c1, %%u3, %u;\n@%%c1 bra L%u;\n", k, first + k);
-        list(x, gen_range(g, 1, 2));
-        if (gen_chance(g, 70))
-            OUT(g, "bra L%u;\n", first + n);
-        OUT(g, "L%u:\n", first + k);
+        OUT(gen, "setp.ne.u32 %%c1, %%u3, %u;\n@%%c1 bra L%u;\n", k, first + k);
+        list(pred, gen_range(gen, 1, 2));
+        if (gen_chance(gen, 70))
+            OUT(gen, "bra L%u;\n", first + n);
+        OUT(gen, "L%u:\n", first + k);
     }
-    OUT(g, "L%u:\n", first + n);
-    x->out = out;
-    g->depth--;
+    OUT(gen, "L%u:\n", first + n);
+    pred->out = out;
+    gen->depth--;
 }
 
-static void loop(Pred *x) {
-    Gen *g = x->g;
-    unsigned top = g->nlabels++, counter = 8 + g->depth, out = x->out;
-    x->out = 0;
-    g->depth++;
-    OUT(g, "and.b32 %%u%u, %%id, %u;\nL%u:\n", counter, gen_range(g, 1, 3), top);
-    list(x, gen_range(g, 1, 3));
-    OUT(g, "setp.eq.u32 %%c2, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c2 bra L%u;\n", counter, counter,
+static void loop(Pred *pred) {
+    Gen *gen = pred->g;
+    unsigned top = gen->nlabels++, counter = 8 + gen->depth, out = pred->out;
+    pred->out = 0;
+    gen->depth++;
+    OUT(gen, "and.b32 %%u%u, %%id, %u;\nL%u:\n", counter, gen_range(gen, 1, 3), top);
+    list(pred, gen_range(gen, 1, 3));
+    OUT(gen, "setp.eq.u32 %%c2, %%u%u, 0;\nsub.u32 %%u%u, %%u%u, 1;\n@!%%c2 bra L%u;\n", counter, counter,
         counter, top);
-    g->depth--;
-    x->out = out;
+    gen->depth--;
+    pred->out = out;
 }
 
-static void list(Pred *x, unsigned n) {
-    Gen *g = x->g;
+static void list(Pred *pred, unsigned n) {
+    Gen *gen = pred->g;
     for (; n; n--) {
-        unsigned r = gen_below(g, 100);
-        if (x->budget)
-            x->budget--;
-        if (x->budget && g->depth < 4 && r < 30)
-            hammock(x);
-        else if (x->budget && g->depth < 2 && r < 34)
-            cases(x);
-        else if (x->budget && g->depth < 2 && r < 37)
-            loop(x);
+        unsigned r = gen_below(gen, 100);
+        if (pred->budget)
+            pred->budget--;
+        if (pred->budget && gen->depth < 4 && r < 30)
+            hammock(pred);
+        else if (pred->budget && gen->depth < 2 && r < 34)
+            cases(pred);
+        else if (pred->budget && gen->depth < 2 && r < 37)
+            loop(pred);
         else if (r < 41)
-            leave(x);
+            leave(pred);
         else if (r < 48)
-            gen_log_block(g);
+            gen_log_block(gen);
         else
-            statement(g);
+            statement(gen);
     }
 }
 
-void gen_predication(Gen *g) {
-    Pred x = {.g = g, .budget = gen_range(g, 20, 90)};
-    g->slow_ops = gen_chance(g, 8);
-    g->has_areas = gen_chance(g, 80);
-    g->guard_percent = gen_chance(g, 60) ? 20 : 45;
-    g->nlabels = 1;
-    gen_module_head(g);
-    gen_kernel_head(g, "");
+void gen_predication(Gen *gen) {
+    Pred x = {.g = gen, .budget = gen_range(gen, 20, 90)};
+    gen->slow_ops = gen_chance(gen, 8);
+    gen->has_areas = gen_chance(gen, 80);
+    gen->guard_percent = gen_chance(gen, 60) ? 20 : 45;
+    gen->nlabels = 1;
+    gen_module_head(gen);
+    gen_kernel_head(gen, "");
     while (x.budget)
         list(&x, 1);
-    gen_store_pools(g);
+    gen_store_pools(gen);
 }

@@ -12,22 +12,22 @@ static void data(Gen *g, unsigned least, unsigned most) {
 }
 
 /* ---- regions that only some lanes execute ---- */
-static void divergent(Gen *g, unsigned depth) {
-    unsigned other = g->nlabels++, end = g->nlabels++;
-    OUT(g, "@%s%%p%u bra L%u;\n", gen_chance(g, 50) ? "!" : "", gen_src(g, POOL_P), other);
-    data(g, 1, 4);
-    if (depth && gen_chance(g, 40))
-        divergent(g, depth - 1);
-    if (gen_chance(g, 30))
-        gen_log_block(g);
-    if (gen_chance(g, 50)) {
-        OUT(g, "bra L%u;\nL%u:\n", end, other);
-        data(g, 1, 3);
-        if (depth && gen_chance(g, 40))
-            divergent(g, depth - 1);
-        OUT(g, "L%u:\n", end);
+static void divergent(Gen *gen, unsigned depth) {
+    unsigned other = gen->nlabels++, end = gen->nlabels++;
+    OUT(gen, "@%s%%p%u bra L%u;\n", gen_chance(gen, 50) ? "!" : "", gen_src(gen, POOL_P), other);
+    data(gen, 1, 4);
+    if (depth && gen_chance(gen, 40))
+        divergent(gen, depth - 1);
+    if (gen_chance(gen, 30))
+        gen_log_block(gen);
+    if (gen_chance(gen, 50)) {
+        OUT(gen, "bra L%u;\nL%u:\n", end, other);
+        data(gen, 1, 3);
+        if (depth && gen_chance(gen, 40))
+            divergent(gen, depth - 1);
+        OUT(gen, "L%u:\n", end);
     } else
-        OUT(g, "L%u:\n", other);
+        OUT(gen, "L%u:\n", other);
 }
 
 /* ---- collectives ---- */
@@ -160,11 +160,11 @@ static void operation(Gen *g, Round round, uint32_t lanes, const char *mask) {
 }
 
 /* As a number, or in a register that nobody can tell is constant. */
-static void one_round(Warp *w, Round round, uint32_t lanes) {
-    Gen *g = w->g;
+static void one_round(Warp *warp, Round round, uint32_t lanes) {
+    Gen *g = warp->g;
     char mask[16] = "%u5";
     bool may = round.kind == ROUND_BAR || round.kind == ROUND_VOTE;
-    uint32_t m = lanes | (may && round.exited_too ? w->exited & (round.variant | round.variant << 16) : 0);
+    uint32_t m = lanes | (may && round.exited_too ? warp->exited & (round.variant | round.variant << 16) : 0);
     if (round.variant & 0x4000) {
         OUT(g, "mov.u32 %%u5, %%ntid.z;\nxor.b32 %%u5, %%u5, %u;\n", m ^ 1);
     } else
@@ -175,8 +175,8 @@ static void one_round(Warp *w, Round round, uint32_t lanes) {
 }
 
 /* Two groups that meet among themselves at one instruction. */
-static void groups(Warp *w, uint32_t lanes) {
-    Gen *g = w->g;
+static void groups(Warp *warp, uint32_t lanes) {
+    Gen *g = warp->g;
     uint32_t some = some_of(g, lanes);
     Round r = choose_round(g);
     if (!some || some == lanes || r.kind == ROUND_SHFL)
@@ -187,156 +187,157 @@ static void groups(Warp *w, uint32_t lanes) {
 }
 
 /* The same rounds from two, three or four places. */
-static void rounds_from(Warp *w, const Round *r, unsigned n, uint32_t lanes, uint32_t here, unsigned depth) {
-    Gen *g = w->g;
+static void rounds_from(Warp *warp, const Round *r, unsigned n, uint32_t lanes, uint32_t here,
+                        unsigned depth) {
+    Gen *gen = warp->g;
     for (unsigned k = 0; k < n; k++) {
-        uint32_t some = some_of(g, here);
-        data(g, 0, 2);
-        if (depth && some && some != here && gen_chance(g, 40)) {
-            unsigned other = g->nlabels++, end = g->nlabels++;
-            test_lane(g, some);
-            OUT(g, "@!%%c0 bra L%u;\n", other);
-            rounds_from(w, &r[k], 1, lanes, some, depth - 1);
-            OUT(g, "bra L%u;\nL%u:\n", end, other);
-            rounds_from(w, &r[k], 1, lanes, here & ~some, depth - 1);
-            OUT(g, "L%u:\n", end);
+        uint32_t some = some_of(gen, here);
+        data(gen, 0, 2);
+        if (depth && some && some != here && gen_chance(gen, 40)) {
+            unsigned other = gen->nlabels++, end = gen->nlabels++;
+            test_lane(gen, some);
+            OUT(gen, "@!%%c0 bra L%u;\n", other);
+            rounds_from(warp, &r[k], 1, lanes, some, depth - 1);
+            OUT(gen, "bra L%u;\nL%u:\n", end, other);
+            rounds_from(warp, &r[k], 1, lanes, here & ~some, depth - 1);
+            OUT(gen, "L%u:\n", end);
         } else
-            one_round(w, r[k], lanes);
+            one_round(warp, r[k], lanes);
     }
 }
 
-static void meet(Warp *w, uint32_t lanes) {
-    Gen *g = w->g;
+static void meet(Warp *warp, uint32_t lanes) {
+    Gen *gen = warp->g;
     Round r[3];
-    unsigned n = gen_range(g, 1, 3), other = g->nlabels++, end = g->nlabels++;
-    uint32_t some = some_of(g, lanes);
+    unsigned n = gen_range(gen, 1, 3), other = gen->nlabels++, end = gen->nlabels++;
+    uint32_t some = some_of(gen, lanes);
     for (unsigned k = 0; k < n; k++)
-        r[k] = choose_round(g);
+        r[k] = choose_round(gen);
     if (!some || some == lanes)
         return;
-    test_lane(g, some);
-    OUT(g, "@!%%c0 bra L%u;\n", other);
-    gen_log_block(g);
-    if (gen_chance(g, 30) && !w->in_loop) { /* these go round a loop, the others do not */
-        unsigned top = g->nlabels++;
+    test_lane(gen, some);
+    OUT(gen, "@!%%c0 bra L%u;\n", other);
+    gen_log_block(gen);
+    if (gen_chance(gen, 30) && !warp->in_loop) { /* these go round a loop, the others do not */
+        unsigned top = gen->nlabels++;
         for (unsigned k = 1; k < n; k++)
             r[k] = r[0];
-        OUT(g, "mov.u32 %%u6, %u;\nL%u:\n", n, top);
-        rounds_from(w, r, 1, lanes, some, 1);
-        OUT(g, "sub.u32 %%u6, %%u6, 1;\nsetp.ne.u32 %%c1, %%u6, 0;\n@%%c1 bra L%u;\n", top);
+        OUT(gen, "mov.u32 %%u6, %u;\nL%u:\n", n, top);
+        rounds_from(warp, r, 1, lanes, some, 1);
+        OUT(gen, "sub.u32 %%u6, %%u6, 1;\nsetp.ne.u32 %%c1, %%u6, 0;\n@%%c1 bra L%u;\n", top);
     } else
-        rounds_from(w, r, n, lanes, some, 1);
-    OUT(g, "bra L%u;\nL%u:\n", end, other);
-    rounds_from(w, r, n, lanes, lanes & ~some, 2);
-    OUT(g, "L%u:\n", end);
+        rounds_from(warp, r, n, lanes, some, 1);
+    OUT(gen, "bra L%u;\nL%u:\n", end, other);
+    rounds_from(warp, r, n, lanes, lanes & ~some, 2);
+    OUT(gen, "L%u:\n", end);
 }
 
-static void warp_list(Warp *w, uint32_t *lanes, unsigned n);
+static void warp_list(Warp *warp, uint32_t *lanes, unsigned n);
 
-static void branch(Warp *w, uint32_t *lanes) {
-    Gen *g = w->g;
-    unsigned other = g->nlabels++, end = g->nlabels++;
-    uint32_t some = some_of(g, *lanes), rest = *lanes & ~some;
+static void branch(Warp *warp, uint32_t *lanes) {
+    Gen *gen = warp->g;
+    unsigned other = gen->nlabels++, end = gen->nlabels++;
+    uint32_t some = some_of(gen, *lanes), rest = *lanes & ~some;
     if (!some || !rest)
         return;
-    g->depth++;
-    test_lane(g, some);
-    OUT(g, "@!%%c0 bra L%u;\n", other);
-    warp_list(w, &some, gen_range(g, 1, 4));
-    if (gen_chance(g, 60)) {
-        OUT(g, "bra L%u;\nL%u:\n", end, other);
-        warp_list(w, &rest, gen_range(g, 1, 4));
-        OUT(g, "L%u:\n", end);
+    gen->depth++;
+    test_lane(gen, some);
+    OUT(gen, "@!%%c0 bra L%u;\n", other);
+    warp_list(warp, &some, gen_range(gen, 1, 4));
+    if (gen_chance(gen, 60)) {
+        OUT(gen, "bra L%u;\nL%u:\n", end, other);
+        warp_list(warp, &rest, gen_range(gen, 1, 4));
+        OUT(gen, "L%u:\n", end);
     } else
-        OUT(g, "L%u:\n", other);
-    g->depth--;
+        OUT(gen, "L%u:\n", other);
+    gen->depth--;
     *lanes = some | rest;
 }
 
 /* All lanes go round equally often, or fewer each time: then the mask of a round is in a register. */
-static void loop(Warp *w, uint32_t lanes) {
-    Gen *g = w->g;
-    unsigned top = g->nlabels++, end = g->nlabels++, counter = 8 + g->depth;
-    uint32_t second = some_of(g, lanes), third = some_of(g, second);
-    bool was = w->in_loop;
-    w->in_loop = true;
-    g->depth++;
-    OUT(g, "mov.u32 %%u%u, 0;\nL%u:\n", counter, top);
-    if (gen_chance(g, 60) || was || !second || !third) {
+static void loop(Warp *warp, uint32_t lanes) {
+    Gen *gen = warp->g;
+    unsigned top = gen->nlabels++, end = gen->nlabels++, counter = 8 + gen->depth;
+    uint32_t second = some_of(gen, lanes), third = some_of(gen, second);
+    bool was = warp->in_loop;
+    warp->in_loop = true;
+    gen->depth++;
+    OUT(gen, "mov.u32 %%u%u, 0;\nL%u:\n", counter, top);
+    if (gen_chance(gen, 60) || was || !second || !third) {
         uint32_t same = lanes;
-        warp_list(w, &same, gen_range(g, 1, 3));
-        OUT(g, "add.u32 %%u%u, %%u%u, 1;\nsetp.lt.u32 %%c1, %%u%u, %u;\n@%%c1 bra L%u;\n", counter, counter,
-            counter, gen_range(g, 1, 3), top);
+        warp_list(warp, &same, gen_range(gen, 1, 3));
+        OUT(gen, "add.u32 %%u%u, %%u%u, 1;\nsetp.lt.u32 %%c1, %%u%u, %u;\n@%%c1 bra L%u;\n", counter, counter,
+            counter, gen_range(gen, 1, 3), top);
     } else {
-        Round r = choose_round(g);
+        Round r = choose_round(gen);
         if (r.kind == ROUND_SHFL)
             r.kind = ROUND_VOTE;
-        OUT(g,
+        OUT(gen,
             "setp.eq.u32 %%c1, %%u%u, 0;\nselp.b32 %%u7, %u, %u, %%c1;\nsetp.eq.u32 %%c1, %%u%u, 1;\n"
             "selp.b32 %%u7, %u, %%u7, %%c1;\n",
             counter, lanes, third, counter, second);
-        operation(g, r, lanes, "%u7");
-        data(g, 0, 2);
-        gen_log_block(g);
-        OUT(g, "add.u32 %%u%u, %%u%u, 1;\nsetp.eq.u32 %%c1, %%u%u, 1;\n", counter, counter, counter);
-        OUT(g, "selp.b32 %%u7, %u, %u, %%c1;\nsetp.eq.u32 %%c1, %%u%u, 3;\n@%%c1 bra L%u;\n", second, third,
+        operation(gen, r, lanes, "%u7");
+        data(gen, 0, 2);
+        gen_log_block(gen);
+        OUT(gen, "add.u32 %%u%u, %%u%u, 1;\nsetp.eq.u32 %%c1, %%u%u, 1;\n", counter, counter, counter);
+        OUT(gen, "selp.b32 %%u7, %u, %u, %%c1;\nsetp.eq.u32 %%c1, %%u%u, 3;\n@%%c1 bra L%u;\n", second, third,
             counter, end);
-        OUT(g,
+        OUT(gen,
             "mov.u32 %%u3, %%laneid;\nshr.u32 %%u3, %%u7, %%u3;\nand.b32 %%u3, %%u3, 1;\nsetp.ne.u32 %%c1, "
             "%%u3, 0;\n"
             "@%%c1 bra L%u;\n",
             top);
     }
-    OUT(g, "L%u:\n", end);
-    g->depth--;
-    w->in_loop = was;
+    OUT(gen, "L%u:\n", end);
+    gen->depth--;
+    warp->in_loop = was;
 }
 
-static void leave(Warp *w, uint32_t *lanes) {
-    Gen *g = w->g;
+static void leave(Warp *warp, uint32_t *lanes) {
+    Gen *g = warp->g;
     uint32_t some = some_of(g, *lanes) & (uint32_t)gen_u64(g);
-    if (!some || some == *lanes || w->in_loop)
+    if (!some || some == *lanes || warp->in_loop)
         return;
     test_lane(g, some);
     OUT(g, "@%%c0 st.global.b32 [%%go+%d], %%lc;\n@%%c0 exit;\n", GEN_LOG_OFFSET - 8);
     *lanes &= ~some;
 }
 
-static void warp_list(Warp *w, uint32_t *lanes, unsigned n) {
-    Gen *g = w->g;
-    for (; n && w->budget; n--) {
-        unsigned r = gen_below(g, 100);
-        w->budget--;
-        if (!g->depth)
-            w->exited = ~*lanes;
-        data(g, 1, 3);
+static void warp_list(Warp *warp, uint32_t *lanes, unsigned n) {
+    Gen *gen = warp->g;
+    for (; n && warp->budget; n--) {
+        unsigned r = gen_below(gen, 100);
+        warp->budget--;
+        if (!gen->depth)
+            warp->exited = ~*lanes;
+        data(gen, 1, 3);
         if (r < 12)
-            divergent(g, 1);
+            divergent(gen, 1);
         else if (r < 42)
-            one_round(w, choose_round(g), *lanes);
+            one_round(warp, choose_round(gen), *lanes);
         else if (r < 48)
-            groups(w, *lanes);
-        else if (r < 68 && g->depth < 4)
-            branch(w, lanes);
+            groups(warp, *lanes);
+        else if (r < 68 && gen->depth < 4)
+            branch(warp, lanes);
         else if (r < 82)
-            meet(w, *lanes);
-        else if (r < 92 && g->depth < 3)
-            loop(w, *lanes);
+            meet(warp, *lanes);
+        else if (r < 92 && gen->depth < 3)
+            loop(warp, *lanes);
         else if (r < 96)
-            leave(w, lanes);
-        gen_log_block(g);
+            leave(warp, lanes);
+        gen_log_block(gen);
     }
 }
 
-void gen_collectives(Gen *g) {
-    Warp w = {.g = g, .budget = gen_range(g, 8, 30)};
+void gen_collectives(Gen *gen) {
+    Warp w = {.g = gen, .budget = gen_range(gen, 8, 30)};
     uint32_t lanes = ~0u;
-    g->has_areas = gen_chance(g, 50);
-    gen_module_head(g);
-    gen_kernel_head(g, "");
+    gen->has_areas = gen_chance(gen, 50);
+    gen_module_head(gen);
+    gen_kernel_head(gen, "");
     while (w.budget)
         warp_list(&w, &lanes, 30);
-    gen_store_pools(g);
+    gen_store_pools(gen);
 }
 
 /* ---- barriers ---- */
@@ -384,47 +385,48 @@ static void reduce(Gen *g, unsigned id, unsigned threads, bool all) {
 }
 
 /* The first warps produce and only arrive; the others wait and read. */
-static void hand_over(Gen *g, unsigned threads) {
-    unsigned id = gen_range(g, 1, 15), warps = threads / 32, half = 32 * gen_range(g, 1, warps - 1);
-    unsigned other = g->nlabels++, end = g->nlabels++;
-    OUT(g, "setp.ge.u32 %%c2, %%u0, %u;\n@%%c2 bra L%u;\n", half, other);
-    OUT(g, "st.shared.b32 [%%u2], %%r%u;\nbar.arrive %u, %u;\n", gen_src(g, POOL_R), id, threads);
-    OUT(g, "bra L%u;\nL%u:\n", end, other);
-    OUT(g, "bar.sync %u, %u;\n", id, threads);
-    other_slot(g, half);
-    OUT(g, "ld.shared.b32 %%r%u, [%%u4];\n", gen_dst(g, POOL_R));
-    OUT(g, "L%u:\n", end);
-    barrier(g, 0, threads, true);
+static void hand_over(Gen *gen, unsigned threads) {
+    unsigned id = gen_range(gen, 1, 15), warps = threads / 32, half = 32 * gen_range(gen, 1, warps - 1);
+    unsigned other = gen->nlabels++, end = gen->nlabels++;
+    OUT(gen, "setp.ge.u32 %%c2, %%u0, %u;\n@%%c2 bra L%u;\n", half, other);
+    OUT(gen, "st.shared.b32 [%%u2], %%r%u;\nbar.arrive %u, %u;\n", gen_src(gen, POOL_R), id, threads);
+    OUT(gen, "bra L%u;\nL%u:\n", end, other);
+    OUT(gen, "bar.sync %u, %u;\n", id, threads);
+    other_slot(gen, half);
+    OUT(gen, "ld.shared.b32 %%r%u, [%%u4];\n", gen_dst(gen, POOL_R));
+    OUT(gen, "L%u:\n", end);
+    barrier(gen, 0, threads, true);
 }
 
-static void any_communication(Gen *g, unsigned threads) {
-    unsigned r = gen_below(g, 100);
+static void any_communication(Gen *gen, unsigned threads) {
+    unsigned r = gen_below(gen, 100);
     if (r < 35 || threads == 32)
-        exchange(g, gen_chance(g, 60) ? 0 : gen_below(g, 16), threads, true);
+        exchange(gen, gen_chance(gen, 60) ? 0 : gen_below(gen, 16), threads, true);
     else if (r < 60)
-        reduce(g, gen_chance(g, 60) ? 0 : gen_below(g, 16), threads, true);
+        reduce(gen, gen_chance(gen, 60) ? 0 : gen_below(gen, 16), threads, true);
     else if (r < 80)
-        hand_over(g, threads);
+        hand_over(gen, threads);
     else { /* only some warps */
-        unsigned some = 32 * gen_range(g, 1, threads / 32 - 1), end = g->nlabels++, id = gen_range(g, 1, 15);
-        OUT(g, "setp.ge.u32 %%c2, %%u0, %u;\n@%%c2 bra L%u;\n", some, end);
-        if (gen_chance(g, 60))
-            exchange(g, id, some, false);
+        unsigned some = 32 * gen_range(gen, 1, threads / 32 - 1), end = gen->nlabels++,
+                 id = gen_range(gen, 1, 15);
+        OUT(gen, "setp.ge.u32 %%c2, %%u0, %u;\n@%%c2 bra L%u;\n", some, end);
+        if (gen_chance(gen, 60))
+            exchange(gen, id, some, false);
         else
-            reduce(g, id, some, false);
-        OUT(g, "L%u:\n", end);
-        barrier(g, 0, threads, true);
+            reduce(gen, id, some, false);
+        OUT(gen, "L%u:\n", end);
+        barrier(gen, 0, threads, true);
     }
 }
 
 /* On one line: without one of its barriers it would be a race. */
-static void communicate(Gen *g, unsigned threads) {
-    size_t start = g->p->size_bytes;
-    any_communication(g, threads);
-    for (size_t i = start; i + 1 < g->p->size_bytes; i++)
-        if (g->p->text[i] == '\n')
-            g->p->text[i] = ' ';
-    gen_log_block(g);
+static void communicate(Gen *gen, unsigned threads) {
+    size_t start = gen->p->size_bytes;
+    any_communication(gen, threads);
+    for (size_t i = start; i + 1 < gen->p->size_bytes; i++)
+        if (gen->p->text[i] == '\n')
+            gen->p->text[i] = ' ';
+    gen_log_block(gen);
 }
 
 /* The last warps leave, or a few threads of any warp but no warp as a whole. Returns the number of threads
@@ -445,45 +447,45 @@ static unsigned some_exit(Gen *g, unsigned threads) {
 
 /* Items under flow that is the same for all threads of the block. Threads exit outside of loops and branches
  * only. */
-static void uniform_flow(Gen *g, unsigned *threads, unsigned n) {
+static void uniform_flow(Gen *gen, unsigned *threads, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
-        unsigned r = gen_below(g, 100), label = g->nlabels++, counter = 8 + g->depth;
-        if (g->depth < 2 && r < 10) {
-            g->depth++;
-            OUT(g, "mov.u32 %%u%u, %u;\nL%u:\n", counter, gen_range(g, 1, 3), label);
-            uniform_flow(g, threads, gen_range(g, 1, 3));
-            OUT(g, "sub.u32 %%u%u, %%u%u, 1;\nsetp.ne.u32 %%c1, %%u%u, 0;\n@%%c1 bra L%u;\n", counter,
+        unsigned r = gen_below(gen, 100), label = gen->nlabels++, counter = 8 + gen->depth;
+        if (gen->depth < 2 && r < 10) {
+            gen->depth++;
+            OUT(gen, "mov.u32 %%u%u, %u;\nL%u:\n", counter, gen_range(gen, 1, 3), label);
+            uniform_flow(gen, threads, gen_range(gen, 1, 3));
+            OUT(gen, "sub.u32 %%u%u, %%u%u, 1;\nsetp.ne.u32 %%c1, %%u%u, 0;\n@%%c1 bra L%u;\n", counter,
                 counter, counter, label);
-            g->depth--;
-        } else if (g->depth < 2 && r < 18) {
-            g->depth++;
-            OUT(g, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n@%%c0 bra L%u;\n", gen_below(g, 2),
-                label);
-            uniform_flow(g, threads, gen_range(g, 1, 3));
-            OUT(g, "L%u:\n", label);
-            g->depth--;
+            gen->depth--;
+        } else if (gen->depth < 2 && r < 18) {
+            gen->depth++;
+            OUT(gen, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n@%%c0 bra L%u;\n",
+                gen_below(gen, 2), label);
+            uniform_flow(gen, threads, gen_range(gen, 1, 3));
+            OUT(gen, "L%u:\n", label);
+            gen->depth--;
         } else if (r < 48)
-            divergent(g, 2);
+            divergent(gen, 2);
         else if (r < 56)
-            data(g, 1, 3);
-        else if (r < 60 && !g->depth)
-            *threads = some_exit(g, *threads);
+            data(gen, 1, 3);
+        else if (r < 60 && !gen->depth)
+            *threads = some_exit(gen, *threads);
         else
-            communicate(g, *threads);
+            communicate(gen, *threads);
     }
 }
 
-void gen_barriers(Gen *g) {
+void gen_barriers(Gen *gen) {
     char slots[64];
-    unsigned threads = g->p->block[0] * g->p->block[1];
-    g->has_areas = gen_chance(g, 30);
+    unsigned threads = gen->p->block[0] * gen->p->block[1];
+    gen->has_areas = gen_chance(gen, 30);
     snprintf(slots, sizeof slots, ".shared .align 8 .b8 slots[%u];\n", 8 * threads);
-    gen_module_head(g);
-    gen_kernel_head(g, slots);
-    OUT(g, "mov.u32 %%u0, %%tid.x;\n");
-    OUT(g, "mov.u32 %%u2, slots;\nmad.lo.u32 %%u2, %%u0, 8, %%u2; mov.u64 %%x0, 0; st.shared.b64 [%%u2], "
-           "%%x0; // keep\n");
-    barrier(g, 0, threads, true);
-    uniform_flow(g, &threads, gen_range(g, 7, 14));
-    gen_store_pools(g);
+    gen_module_head(gen);
+    gen_kernel_head(gen, slots);
+    OUT(gen, "mov.u32 %%u0, %%tid.x;\n");
+    OUT(gen, "mov.u32 %%u2, slots;\nmad.lo.u32 %%u2, %%u0, 8, %%u2; mov.u64 %%x0, 0; st.shared.b64 [%%u2], "
+             "%%x0; // keep\n");
+    barrier(gen, 0, threads, true);
+    uniform_flow(gen, &threads, gen_range(gen, 7, 14));
+    gen_store_pools(gen);
 }

@@ -28,21 +28,21 @@ typedef struct {
     unsigned yield_percent;
 } Check;
 /* Steps; false leaves a verdict. check_start: parse, memory, the interpreter's run. */
-bool check_start(Check *c, const GenProgram *p, uint64_t ptx_seed, bool traces, FuzzCounts *counts);
-bool check_compile(Check *c, const FuzzConfig *f); /* again, if it was compiled before */
+bool check_start(Check *check, const GenProgram *program, uint64_t ptx_seed, bool traces, FuzzCounts *counts);
+bool check_compile(Check *check, const FuzzConfig *config); /* again, if it was compiled before */
 /* The machine's run; `r` is the caller's to free, also after a trap. */
-bool check_run(Check *c, const MachineOptions *m, MachineResult *r);
-bool check_memory(Check *c); /* is the machine's memory the interpreter's? */
-void check_release(Check *c);
+bool check_run(Check *check, const MachineOptions *options, MachineResult *r);
+bool check_memory(Check *check); /* is the machine's memory the interpreter's? */
+void check_release(Check *check);
 
 /* fuzz_check that adds to `counts`. */
-FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed,
-                               FuzzCounts *counts);
+FuzzVerdict fuzz_check_counted(const GenProgram *program, const FuzzConfig *configs, unsigned n,
+                               unsigned *failed, FuzzCounts *counts);
 /* Compile and run a measured program in every mode and add to counts->metric; a difference is a verdict. */
-FuzzVerdict fuzz_measure(const GenProgram *p, const Target *target, FuzzCounts *counts);
+FuzzVerdict fuzz_measure(const GenProgram *program, const Target *target, FuzzCounts *counts);
 /* Blocks that a warp with a stack of masks issues, joining at immediate post-dominators, where the threads of
  * a full warp logged the blocks that they visited. out: their output, GEN_OUT_BYTES each */
-uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out);
+uint64_t fuzz_stack_issues(const GenGraph *graph, const uint8_t *out);
 /* GenForms.usable: the front end, lowering and the interpreter take the module. */
 bool fuzz_usable(void *user, const char *module, size_t size_bytes);
 double fuzz_now(void); /* seconds */

@@ -24,38 +24,38 @@ typedef struct {
     unsigned depth, cap;
 } Stack;
 
-static unsigned logged(const Stack *s, unsigned lane, unsigned event) {
+static unsigned logged(const Stack *stack, unsigned lane, unsigned event) {
     uint32_t number;
-    memcpy(&number, s->out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)event,
+    memcpy(&number, stack->out + (size_t)lane * GEN_OUT_BYTES + GEN_LOG_OFFSET + 8 * (size_t)event,
            sizeof number);
     return number;
 }
 
 /* after[b]: bit x set if every way from b to an end passes x. All ends lead to one exit, which is no block.
  * The nearest of the others is the one that all others come after. */
-static void find_ipdoms(Stack *s) {
-    const GenGraph *g = s->g;
+static void find_ipdoms(Stack *stack) {
+    const GenGraph *graph = stack->g;
     uint64_t after[GEN_MAX_BLOCKS];
-    for (unsigned b = 0; b <= g->n; b++)
-        after[b] = g->nsucc[b] ? ~0ull : 1ull << b;
+    for (unsigned b = 0; b <= graph->n; b++)
+        after[b] = graph->nsucc[b] ? ~0ull : 1ull << b;
     for (bool changed = true; changed;) {
         changed = false;
-        for (unsigned b = 0; b <= g->n; b++) {
-            uint64_t common = g->nsucc[b] ? ~0ull : 0;
-            for (unsigned k = 0; k < g->nsucc[b]; k++)
-                common &= after[g->succ[b][k]];
+        for (unsigned b = 0; b <= graph->n; b++) {
+            uint64_t common = graph->nsucc[b] ? ~0ull : 0;
+            for (unsigned k = 0; k < graph->nsucc[b]; k++)
+                common &= after[graph->succ[b][k]];
             common |= 1ull << b;
             changed = changed || common != after[b];
             after[b] = common;
         }
     }
-    for (unsigned b = 0; b <= g->n; b++) {
-        s->ipdom[b] = NO_BLOCK;
+    for (unsigned b = 0; b <= graph->n; b++) {
+        stack->ipdom[b] = NO_BLOCK;
         uint64_t others = after[b] & ~(1ull << b);
         for (uint64_t m = others; m; m &= m - 1) {
             unsigned x = (unsigned)__builtin_ctzll(m);
             if ((after[x] & others) == others)
-                s->ipdom[b] = x;
+                stack->ipdom[b] = x;
         }
     }
 }
@@ -73,21 +73,21 @@ static void push(Stack *s, unsigned block, unsigned join, uint32_t lanes) {
 /* One block for the lanes on top; they take from their logs where they go next. */
 static void step(Stack *s) {
     Entry e = s->stack[s->depth - 1];
-    const GenGraph *g = s->g;
+    const GenGraph *graph = s->g;
     uint32_t to[GEN_MAX_BLOCKS + 1] = {0};
     unsigned ways = 0, last = 0;
     for (uint32_t m = e.lanes; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
         s->at[lane]++;
-        if (g->nsucc[e.block])
+        if (graph->nsucc[e.block])
             to[logged(s, lane, s->at[lane]) & (GEN_MAX_BLOCKS - 1)] |= 1u << lane;
     }
-    if (!g->nsucc[e.block]) {
+    if (!graph->nsucc[e.block]) {
         for (unsigned k = 0; k < s->depth; k++)
             s->stack[k].lanes &= ~e.lanes;
         return;
     }
-    for (unsigned b = 0; b <= g->n; b++)
+    for (unsigned b = 0; b <= graph->n; b++)
         if (to[b])
             ways++, last = b;
     if (ways == 1) {
@@ -100,7 +100,7 @@ static void step(Stack *s) {
         join = e.join;
     } else
         s->stack[s->depth - 1].block = join;
-    for (unsigned b = g->n + 1; b-- > 0;)
+    for (unsigned b = graph->n + 1; b-- > 0;)
         if (to[b])
             push(s, b, join, to[b]);
 }
@@ -111,8 +111,8 @@ uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out) {
     find_ipdoms(&s);
     push(&s, 0, NO_BLOCK, ~0u);
     while (s.depth) {
-        const Entry *e = &s.stack[s.depth - 1];
-        if (!e->lanes || e->block == e->join) {
+        const Entry *entry = &s.stack[s.depth - 1];
+        if (!entry->lanes || entry->block == entry->join) {
             s.depth--;
             continue;
         }
@@ -130,51 +130,52 @@ typedef struct {
     uint64_t issues;
 } BlockCount;
 
-static void find_log_lines(BlockCount *b, const GenProgram *p) {
+static void find_log_lines(BlockCount *count, const GenProgram *program) {
     uint32_t line = 1;
-    for (const char *s = p->text; *s; s++)
+    for (const char *s = program->text; *s; s++)
         line += *s == '\n';
-    b->nlines = line + 1;
-    b->lines = calloc(b->nlines + 1, sizeof *b->lines);
-    if (!b->lines)
+    count->nlines = line + 1;
+    count->lines = calloc(count->nlines + 1, sizeof *count->lines);
+    if (!count->lines)
         abort();
     line = 1;
-    for (const char *s = p->text; *s; line++) {
+    for (const char *s = program->text; *s; line++) {
         size_t n = strcspn(s, "\n");
         const char *store = strstr(s, "st.global.v2.b32 [%gl+-8], {%t5");
-        b->lines[line] = store && store < s + n;
+        count->lines[line] = store && store < s + n;
         s += n + (s[n] == '\n');
     }
 }
 
-static void count_block(void *user, const MachineTrace *t) {
-    BlockCount *b = user;
-    if (t->inst->optype == OT_STG && t->executed && t->loc && t->loc->ptx_line < b->nlines)
-        b->issues += b->lines[t->loc->ptx_line];
+static void count_block(void *user, const MachineTrace *trace) {
+    BlockCount *count = user;
+    if (trace->inst->optype == OT_STG && trace->executed && trace->loc &&
+        trace->loc->ptx_line < count->nlines)
+        count->issues += count->lines[trace->loc->ptx_line];
 }
 
-static void add_stats(FuzzMetric *m, const MachineStats *s, uint64_t block_issues, uint64_t oracle) {
-    m->programs++;
-    m->block_issues += block_issues;
-    m->stack_issues += oracle;
-    m->issues += s->issues;
-    m->lane_issues += s->lane_issues;
-    m->data_issues += s->data_issues;
-    m->data_lane_issues += s->data_lane_issues;
-    m->b_issues += s->b_issues;
-    m->switches += s->switches;
-    m->hops += s->bsync_hops;
-    m->releases += s->bsync_releases;
+static void add_stats(FuzzMetric *metric, const MachineStats *stats, uint64_t block_issues, uint64_t oracle) {
+    metric->programs++;
+    metric->block_issues += block_issues;
+    metric->stack_issues += oracle;
+    metric->issues += stats->issues;
+    metric->lane_issues += stats->lane_issues;
+    metric->data_issues += stats->data_issues;
+    metric->data_lane_issues += stats->data_lane_issues;
+    metric->b_issues += stats->b_issues;
+    metric->switches += stats->switches;
+    metric->hops += stats->bsync_hops;
+    metric->releases += stats->bsync_releases;
 }
 
-FuzzVerdict fuzz_measure(const GenProgram *p, const Target *target, FuzzCounts *counts) {
+FuzzVerdict fuzz_measure(const GenProgram *program, const Target *target, FuzzCounts *counts) {
     Check c;
     FuzzCounts ignored = {0};
     BlockCount blocks = {0};
-    bool good = check_start(&c, p, 0, false, &ignored);
+    bool good = check_start(&c, program, 0, false, &ignored);
     const SimAlloc *out = good ? simmem_find_name(c.ptx, "out") : NULL;
-    uint64_t oracle = out ? fuzz_stack_issues(&p->graph, out->data) : 0;
-    find_log_lines(&blocks, p);
+    uint64_t oracle = out ? fuzz_stack_issues(&program->graph, out->data) : 0;
+    find_log_lines(&blocks, program);
     for (unsigned k = 0; good && k < FUZZ_METRICS; k++) {
         FuzzConfig f = {.target = target,
                         .opt_level = 2,

@@ -24,21 +24,21 @@ typedef struct {
     size_t n;
 } Reduction;
 
-static GenProgram join(const Reduction *r) {
-    GenProgram q = *r->p;
+static GenProgram join(const Reduction *reduction) {
+    GenProgram q = *reduction->p;
     size_t size = 0;
-    for (size_t i = 0; i < r->n; i++)
-        size += r->lines[i] ? strlen(r->lines[i]) + 1 : 0;
+    for (size_t i = 0; i < reduction->n; i++)
+        size += reduction->lines[i] ? strlen(reduction->lines[i]) + 1 : 0;
     q.text = malloc(size + 1);
     if (!q.text)
         abort();
     q.size_bytes = 0;
     q.cap = size + 1;
-    for (size_t i = 0; i < r->n; i++) {
-        size_t len = r->lines[i] ? strlen(r->lines[i]) : 0;
-        if (!r->lines[i])
+    for (size_t i = 0; i < reduction->n; i++) {
+        size_t len = reduction->lines[i] ? strlen(reduction->lines[i]) : 0;
+        if (!reduction->lines[i])
             continue;
-        memcpy(q.text + q.size_bytes, r->lines[i], len);
+        memcpy(q.text + q.size_bytes, reduction->lines[i], len);
         q.size_bytes += len;
         q.text[q.size_bytes++] = '\n';
     }
@@ -46,74 +46,76 @@ static GenProgram join(const Reduction *r) {
     return q;
 }
 
-static bool still_fails(const Reduction *r) {
-    GenProgram q = join(r);
-    bool apart = r->want->cls == FUZZ_CRASH || r->want->cls == FUZZ_HANG;
-    FuzzVerdict v = apart ? fuzz_check_apart(&q, r->config, 1, NULL) : fuzz_check(&q, r->config, 1, NULL);
+static bool still_fails(const Reduction *reduction) {
+    GenProgram q = join(reduction);
+    bool apart = reduction->want->cls == FUZZ_CRASH || reduction->want->cls == FUZZ_HANG;
+    FuzzVerdict v =
+        apart ? fuzz_check_apart(&q, reduction->config, 1, NULL) : fuzz_check(&q, reduction->config, 1, NULL);
     gen_program_free(&q);
-    return v.cls == r->want->cls && strcmp(v.detail, r->want->detail) == 0;
+    return v.cls == reduction->want->cls && strcmp(v.detail, reduction->want->detail) == 0;
 }
 
-static bool out_of_time(const Reduction *r) { return fuzz_now() > r->deadline; }
+static bool out_of_time(const Reduction *reduction) { return fuzz_now() > reduction->deadline; }
 
-static void compact(Reduction *r) {
+static void compact(Reduction *reduction) {
     size_t n = 0;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->lines[i])
-            r->lines[n++] = r->lines[i];
-    r->n = n;
+    for (size_t i = 0; i < reduction->n; i++)
+        if (reduction->lines[i])
+            reduction->lines[n++] = reduction->lines[i];
+    reduction->n = n;
 }
 
 /* Without it something would be read that was never written, which the interpreter does not see. */
 static bool must_stay(const char *line) { return line && strstr(line, "// keep"); }
 
 /* Runs of `size` lines; true if any could go. */
-static bool drop_runs(Reduction *r, size_t size) {
+static bool drop_runs(Reduction *reduction, size_t size) {
     bool any = false;
     char **saved = malloc(size * sizeof *saved);
     if (!saved)
         abort();
-    for (size_t at = r->n; at > 1 && !out_of_time(r);) { /* from the end: uses before definitions */
+    for (size_t at = reduction->n;
+         at > 1 && !out_of_time(reduction);) { /* from the end: uses before definitions */
         size_t lo = at > size + 1 ? at - size : 1, n = at - lo;
-        memcpy(saved, r->lines + lo, n * sizeof *saved);
+        memcpy(saved, reduction->lines + lo, n * sizeof *saved);
         bool dropped = false;
         for (size_t i = lo; i < at; i++)
-            if (!must_stay(r->lines[i])) {
-                r->lines[i] = NULL;
+            if (!must_stay(reduction->lines[i])) {
+                reduction->lines[i] = NULL;
                 dropped = true;
             }
-        if (dropped && still_fails(r)) {
+        if (dropped && still_fails(reduction)) {
             any = true;
             for (size_t i = 0; i < n; i++)
-                if (!r->lines[lo + i])
+                if (!reduction->lines[lo + i])
                     free(saved[i]);
         } else
-            memcpy(r->lines + lo, saved, n * sizeof *saved);
+            memcpy(reduction->lines + lo, saved, n * sizeof *saved);
         at = lo;
     }
-    compact(r);
+    compact(reduction);
     free(saved);
     return any;
 }
 
-static bool replace_line(Reduction *r, size_t i, char *text) {
-    char *old = r->lines[i];
-    r->lines[i] = text;
-    if (still_fails(r)) {
+static bool replace_line(Reduction *reduction, size_t i, char *text) {
+    char *old = reduction->lines[i];
+    reduction->lines[i] = text;
+    if (still_fails(reduction)) {
         free(old);
         return true;
     }
-    r->lines[i] = old;
+    reduction->lines[i] = old;
     free(text);
     return false;
 }
 
-static bool drop_guards(Reduction *r) {
+static bool drop_guards(Reduction *reduction) {
     bool any = false;
-    for (size_t i = 1; i < r->n && !out_of_time(r); i++) {
-        const char *blank = r->lines[i][0] == '@' ? strchr(r->lines[i], ' ') : NULL;
+    for (size_t i = 1; i < reduction->n && !out_of_time(reduction); i++) {
+        const char *blank = reduction->lines[i][0] == '@' ? strchr(reduction->lines[i], ' ') : NULL;
         if (blank)
-            any |= replace_line(r, i, strdup(blank + 1));
+            any |= replace_line(reduction, i, strdup(blank + 1));
     }
     return any;
 }
@@ -131,41 +133,42 @@ static char *with_constant(const char *line, size_t at, const char *constant) {
     return text;
 }
 
-static bool simplify_operands(Reduction *r) {
+static bool simplify_operands(Reduction *reduction) {
     static const char *const constants[] = {"0", "1"};
     bool any = false;
-    for (size_t i = 1; i < r->n && !out_of_time(r); i++) {
-        const char *comma = strchr(r->lines[i], ',');
-        if (!comma || r->lines[i][0] == '.' || r->lines[i][0] == '{' || must_stay(r->lines[i]))
+    for (size_t i = 1; i < reduction->n && !out_of_time(reduction); i++) {
+        const char *comma = strchr(reduction->lines[i], ',');
+        if (!comma || reduction->lines[i][0] == '.' || reduction->lines[i][0] == '{' ||
+            must_stay(reduction->lines[i]))
             continue;
-        for (size_t at = (size_t)(comma - r->lines[i]); r->lines[i][at]; at++) {
+        for (size_t at = (size_t)(comma - reduction->lines[i]); reduction->lines[i][at]; at++) {
             bool found = false;
-            if (r->lines[i][at] != '%' || r->lines[i][at - 1] == '[')
+            if (reduction->lines[i][at] != '%' || reduction->lines[i][at - 1] == '[')
                 continue;
             for (unsigned k = 0; k < 2 && !found; k++)
-                found = replace_line(r, i, with_constant(r->lines[i], at, constants[k]));
+                found = replace_line(reduction, i, with_constant(reduction->lines[i], at, constants[k]));
             any |= found;
         }
     }
     return any;
 }
 
-static void split(Reduction *r) {
+static void split(Reduction *reduction) {
     size_t n = 1;
-    for (size_t i = 0; i < r->p->size_bytes; i++)
-        n += r->p->text[i] == '\n';
-    r->lines = calloc(n, sizeof *r->lines);
-    if (!r->lines)
+    for (size_t i = 0; i < reduction->p->size_bytes; i++)
+        n += reduction->p->text[i] == '\n';
+    reduction->lines = calloc(n, sizeof *reduction->lines);
+    if (!reduction->lines)
         abort();
-    for (const char *p = r->p->text; *p;) {
+    for (const char *p = reduction->p->text; *p;) {
         size_t len = strcspn(p, "\n");
-        r->lines[r->n++] = strndup(p, len);
+        reduction->lines[reduction->n++] = strndup(p, len);
         p += len + (p[len] == '\n');
     }
 }
 
-void fuzz_reduce(GenProgram *p, const FuzzConfig *c, const FuzzVerdict *v, double seconds) {
-    Reduction r = {.p = p, .config = c, .want = v, .deadline = fuzz_now() + seconds};
+void fuzz_reduce(GenProgram *program, const FuzzConfig *c, const FuzzVerdict *v, double seconds) {
+    Reduction r = {.p = program, .config = c, .want = v, .deadline = fuzz_now() + seconds};
     split(&r);
     bool again = true;
     while (again && !out_of_time(&r)) {
@@ -177,8 +180,8 @@ void fuzz_reduce(GenProgram *p, const FuzzConfig *c, const FuzzVerdict *v, doubl
     }
     compact(&r);
     GenProgram q = join(&r);
-    free(p->text);
-    *p = q;
+    free(program->text);
+    *program = q;
     for (size_t i = 0; i < r.n; i++)
         free(r.lines[i]);
     free(r.lines);

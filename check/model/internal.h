@@ -52,7 +52,7 @@ struct ModelProgram {
 };
 
 /* What is the same for all lanes: fills Skel.uniform and always_here. */
-void model_uniformity(ModelProgram *p);
+void model_uniformity(ModelProgram *program);
 
 typedef struct {
     uint32_t pc[MODEL_MAX_LANES];    /* index into code; BINFLOW_NONE: exited */
@@ -96,7 +96,7 @@ typedef struct {
     StepLog *log; /* decisions, when a path is retraced; NULL else */
 } Stepper;
 
-void model_start(Stepper *x, uint32_t kernel_inst, ModelState *s);
+void model_start(Stepper *stepper, uint32_t kernel_inst, ModelState *state);
 /* Execute one skeleton instruction for the active lanes. STEP_CHOICE leaves `s` undefined. */
-StepStatus model_step(Stepper *x, ModelState *s, Oracle *o);
+StepStatus model_step(Stepper *stepper, ModelState *s, Oracle *oracle);
 #endif

@@ -84,15 +84,15 @@ typedef struct {
 } ModelResult;
 
 typedef struct ModelProgram ModelProgram; /* what is derived from the code once */
-ModelProgram *model_program(const BinFlow *g);
-void model_program_free(ModelProgram *p);
+ModelProgram *model_program(const BinFlow *flow);
+void model_program_free(ModelProgram *program);
 
 /* Explore one kernel (index in Binary.funcs). `r` is freed with model_result_free. */
-void model_check(const ModelProgram *p, uint32_t kernel, const ModelOptions *opt, ModelResult *r);
-void model_result_free(ModelResult *r);
+void model_check(const ModelProgram *program, uint32_t kernel, const ModelOptions *opt, ModelResult *r);
+void model_result_free(ModelResult *result);
 
 /* A few lines for people; malloc'ed. */
-char *model_text(const BinFlow *g, const ModelResult *r);
+char *model_text(const BinFlow *flow, const ModelResult *result);
 /* The schedule of a finding: JSON that `heddle run --replay` takes (docs/check.md); malloc'ed. */
-char *model_schedule_json(const BinFlow *g, const ModelResult *r, const ModelFinding *f);
+char *model_schedule_json(const BinFlow *flow, const ModelResult *result, const ModelFinding *finding);
 #endif

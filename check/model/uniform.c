@@ -40,17 +40,17 @@ typedef struct {
     bool changed;
 } Uni;
 
-static bool set_or(RegSet *a, const RegSet *b) {
+static bool set_or(RegSet *set, const RegSet *reg_set) {
     bool more = false;
     for (unsigned i = 0; i < WORDS; i++) {
-        more |= (b->w[i] & ~a->w[i]) != 0;
-        a->w[i] |= b->w[i];
+        more |= (reg_set->w[i] & ~set->w[i]) != 0;
+        set->w[i] |= reg_set->w[i];
     }
     return more;
 }
-static bool set_has(const RegSet *s, unsigned bit) { return s->w[bit / 64] >> (bit % 64) & 1; }
-static void set_put(RegSet *s, unsigned bit, bool on) {
-    s->w[bit / 64] = (s->w[bit / 64] & ~(1ull << (bit % 64))) | (uint64_t)on << (bit % 64);
+static bool set_has(const RegSet *set, unsigned bit) { return set->w[bit / 64] >> (bit % 64) & 1; }
+static void set_put(RegSet *set, unsigned bit, bool on) {
+    set->w[bit / 64] = (set->w[bit / 64] & ~(1ull << (bit % 64))) | (uint64_t)on << (bit % 64);
 }
 
 /* First bit of a register operand and how many; 0 if it is none that is followed. */
@@ -87,11 +87,11 @@ static bool sreg_same(const Target *t, unsigned number) {
 }
 
 /* May the results differ between lanes? `together`: all lanes of the warp execute it at once. */
-static bool makes_different(const Uni *u, const RegSet *s, const MachInst *m, bool together) {
-    switch (m->optype) {
+static bool makes_different(const Uni *uni, const RegSet *s, const MachInst *inst, bool together) {
+    switch (inst->optype) {
     case OT_S2R:
     case OT_CS2R:
-    case OT_S2UR: return m->src[0].kind != OPK_SREG || !sreg_same(u->g->bin->target, m->src[0].value);
+    case OT_S2UR: return inst->src[0].kind != OPK_SREG || !sreg_same(uni->g->bin->target, inst->src[0].value);
     case OT_VOTE:
     case OT_VOTEU:
     case OT_REDUX: return !together;
@@ -115,20 +115,20 @@ static bool makes_different(const Uni *u, const RegSet *s, const MachInst *m, bo
     case OT_IMMA:
     case OT_BMOV: return true;
     default:
-        for (unsigned k = 0; k < m->nsrc; k++)
-            if (differs(s, m->src[k]))
+        for (unsigned k = 0; k < inst->nsrc; k++)
+            if (differs(s, inst->src[k]))
                 return true;
         return false;
     }
 }
 
-static Meaning meaning(const Uni *u, const Meanings *t, Operand o) {
+static Meaning meaning(const Uni *uni, const Meanings *meanings, Operand o) {
     if (o.mods & (OPM_NEG | OPM_NOT | OPM_ABS))
         return IS_ANY;
-    uint32_t ntid = isa_target_info(u->g->bin->target)->ntid_offset_bytes;
+    uint32_t ntid = isa_target_info(uni->g->bin->target)->ntid_offset_bytes;
     if (o.kind == OPK_CMEM)
         return o.value == ntid ? IS_NTID_X : o.value == ntid + 4 ? IS_NTID_Y : IS_ANY;
-    return o.kind == OPK_REG && o.file == RF_R && o.value < REG_RZ ? (Meaning)t->of[o.value] : IS_ANY;
+    return o.kind == OPK_REG && o.file == RF_R && o.value < REG_RZ ? (Meaning)meanings->of[o.value] : IS_ANY;
 }
 
 static Meaning product(Meaning a, Meaning b, Meaning c) {
@@ -140,25 +140,25 @@ static Meaning product(Meaning a, Meaning b, Meaning c) {
     return IS_ANY;
 }
 
-static Meaning result_meaning(const Uni *u, const Meanings *t, const MachInst *m) {
+static Meaning result_meaning(const Uni *uni, const Meanings *t, const MachInst *inst) {
     const char *name;
-    switch (m->optype) {
+    switch (inst->optype) {
     case OT_S2R:
-        name = m->src[0].kind == OPK_SREG ? isa_sreg_name(u->g->bin->target, m->src[0].value) : NULL;
+        name = inst->src[0].kind == OPK_SREG ? isa_sreg_name(uni->g->bin->target, inst->src[0].value) : NULL;
         return !name                        ? IS_ANY
                : strcmp(name, "tid.x") == 0 ? IS_TID_X
                : strcmp(name, "tid.y") == 0 ? IS_TID_Y
                : strcmp(name, "tid.z") == 0 ? IS_TID_Z
                                             : IS_ANY;
-    case OT_MOV: return meaning(u, t, m->src[0]);
+    case OT_MOV: return meaning(uni, t, inst->src[0]);
     case OT_IMAD:
-        return product(meaning(u, t, m->src[IMAD_ra]), meaning(u, t, m->src[IMAD_rb]),
-                       meaning(u, t, m->src[IMAD_rc]));
+        return product(meaning(uni, t, inst->src[IMAD_ra]), meaning(uni, t, inst->src[IMAD_rb]),
+                       meaning(uni, t, inst->src[IMAD_rc]));
     case OT_SHF: { /* .R.U32.HI RZ, 5, flat */
-        Operand lo = m->src[SHF_ra], by = m->src[SHF_rb];
+        Operand lo = inst->src[SHF_ra], by = inst->src[SHF_rb];
         bool right = lo.kind == OPK_REG && lo.value == REG_RZ && by.kind == OPK_IMM && by.value == 5 &&
-                     MGET(SHF, dir, m->mods) == ShfDir_R && MGET(SHF, hi, m->mods);
-        Meaning is = meaning(u, t, m->src[SHF_rc]);
+                     MGET(SHF, dir, inst->mods) == ShfDir_R && MGET(SHF, hi, inst->mods);
+        Meaning is = meaning(uni, t, inst->src[SHF_rc]);
         return right && (is == IS_FLAT || is == IS_TID_X) ? IS_WARP : IS_ANY;
     }
     default: return IS_ANY;
@@ -166,127 +166,131 @@ static Meaning result_meaning(const Uni *u, const Meanings *t, const MachInst *m
 }
 
 /* Compares the thread's number with a multiple of the warp's size. */
-static bool splits_between_warps(const Uni *u, const Meanings *t, const MachInst *m) {
-    if (m->optype != OT_ISETP || m->src[ISETP_rb].kind != OPK_IMM)
+static bool splits_between_warps(const Uni *u, const Meanings *t, const MachInst *inst) {
+    if (inst->optype != OT_ISETP || inst->src[ISETP_rb].kind != OPK_IMM)
         return false;
-    Meaning is = meaning(u, t, m->src[ISETP_ra]);
-    uint32_t cmp = MGET(ISETP, cmp, m->mods), limit = m->src[ISETP_rb].value;
+    Meaning is = meaning(u, t, inst->src[ISETP_ra]);
+    uint32_t cmp = MGET(ISETP, cmp, inst->mods), limit = inst->src[ISETP_rb].value;
     bool first = cmp == ICmp_GE || cmp == ICmp_LT, last = cmp == ICmp_GT || cmp == ICmp_LE;
     return (is == IS_FLAT || is == IS_TID_X) && ((first && limit % 32 == 0) || (last && limit % 32 == 31));
 }
 
-static bool others_differ(const RegSet *s, const MachInst *m) {
-    for (unsigned k = 0; k < m->nsrc; k++)
-        if (m->src[k].kind == OPK_REG && m->src[k].file == RF_P && differs(s, m->src[k]))
+static bool others_differ(const RegSet *s, const MachInst *inst) {
+    for (unsigned k = 0; k < inst->nsrc; k++)
+        if (inst->src[k].kind == OPK_REG && inst->src[k].file == RF_P && differs(s, inst->src[k]))
             return true;
     return false;
 }
 
-static void define(const Uni *u, RegSet *s, Meanings *t, const MachInst *m, bool together) {
-    bool always = op_is_always(m->guard),
-         different = makes_different(u, s, m, together) || differs(s, m->guard);
-    Meaning is = always ? result_meaning(u, t, m) : IS_ANY;
-    if (is == IS_WARP || (splits_between_warps(u, t, m) && !others_differ(s, m)))
-        different = differs(s, m->guard);
-    for (unsigned k = 0; k < m->ndst; k++)
-        for (unsigned c = 0; m->dst[k].kind == OPK_REG && m->dst[k].file == RF_R &&
-                             c < (m->dst[k].count ? m->dst[k].count : 1u);
+static void define(const Uni *u, RegSet *s, Meanings *meanings, const MachInst *inst, bool together) {
+    bool always = op_is_always(inst->guard),
+         different = makes_different(u, s, inst, together) || differs(s, inst->guard);
+    Meaning is = always ? result_meaning(u, meanings, inst) : IS_ANY;
+    if (is == IS_WARP || (splits_between_warps(u, meanings, inst) && !others_differ(s, inst)))
+        different = differs(s, inst->guard);
+    for (unsigned k = 0; k < inst->ndst; k++)
+        for (unsigned c = 0; inst->dst[k].kind == OPK_REG && inst->dst[k].file == RF_R &&
+                             c < (inst->dst[k].count ? inst->dst[k].count : 1u);
              c++)
-            if (m->dst[k].value + c < REG_RZ)
-                t->of[m->dst[k].value + c] = (uint8_t)(m->dst[k].count <= 1 && k == 0 ? is : IS_ANY);
-    for (unsigned k = 0; k < m->ndst; k++) {
-        unsigned first, n = bits_of(m->dst[k], &first);
+            if (inst->dst[k].value + c < REG_RZ)
+                meanings->of[inst->dst[k].value + c] =
+                    (uint8_t)(inst->dst[k].count <= 1 && k == 0 ? is : IS_ANY);
+    for (unsigned k = 0; k < inst->ndst; k++) {
+        unsigned first, n = bits_of(inst->dst[k], &first);
         for (unsigned i = 0; i < n; i++)
             set_put(s, first + i, different || (!always && set_has(s, first + i)));
     }
-    for (unsigned i = 0; m->optype == OT_R2P && i < NUM_PREDS; i++)
+    for (unsigned i = 0; inst->optype == OT_R2P && i < NUM_PREDS; i++)
         set_put(s, PRED_BIT + i, different || set_has(s, PRED_BIT + i));
 }
 
-static bool decision_differs(const RegSet *s, const MachInst *m) {
-    if (differs(s, m->guard))
+static bool decision_differs(const RegSet *s, const MachInst *inst) {
+    if (differs(s, inst->guard))
         return true;
-    for (unsigned k = 0; k < m->nsrc; k++)
-        if (differs(s, m->src[k]))
+    for (unsigned k = 0; k < inst->nsrc; k++)
+        if (differs(s, inst->src[k]))
             return true;
     return false;
 }
 
-static void call(Uni *u, RegSet *s, uint32_t i) {
-    const Skel *k = &u->p->at[i];
-    uint32_t n = k->target != BINFLOW_NONE ? 1 : k->ntargets;
+static void call(Uni *uni, RegSet *s, uint32_t i) {
+    const Skel *skel = &uni->p->at[i];
+    uint32_t n = skel->target != BINFLOW_NONE ? 1 : skel->ntargets;
     for (uint32_t t = 0; t < n; t++) {
-        uint32_t entry = k->target != BINFLOW_NONE ? k->target : k->targets[t], block = u->g->block_of[entry];
+        uint32_t entry = skel->target != BINFLOW_NONE ? skel->target : skel->targets[t],
+                 block = uni->g->block_of[entry];
         if (block == BINFLOW_NONE)
             continue;
-        uint32_t f = u->g->blocks[block].func;
-        u->changed |= set_or(u->g->funcs[f].first_inst == entry ? &u->at_entry[f] : &u->forced[block], s);
-        set_or(s, &u->at_ret[f]);
+        uint32_t f = uni->g->blocks[block].func;
+        uni->changed |=
+            set_or(uni->g->funcs[f].first_inst == entry ? &uni->at_entry[f] : &uni->forced[block], s);
+        set_or(s, &uni->at_ret[f]);
     }
     if (!n)
         memset(s, 0xff, sizeof *s);
 }
 
 /* Behind a call: what the called function may have written means nothing. */
-static void forget_written(const Uni *u, uint32_t inst, Meanings *t) {
-    uint32_t to = u->p->at[inst].target, block = to != BINFLOW_NONE ? u->g->block_of[to] : BINFLOW_NONE;
+static void forget_written(const Uni *uni, uint32_t inst, Meanings *meanings) {
+    uint32_t to = uni->p->at[inst].target, block = to != BINFLOW_NONE ? uni->g->block_of[to] : BINFLOW_NONE;
     for (unsigned r = 0; r < 256; r++)
-        if (block == BINFLOW_NONE || set_has(&u->func_writes[u->g->blocks[block].func], r))
-            t->of[r] = IS_ANY;
+        if (block == BINFLOW_NONE || set_has(&uni->func_writes[uni->g->blocks[block].func], r))
+            meanings->of[r] = IS_ANY;
 }
 
-static void meet_meanings(Uni *u, uint32_t block, const Meanings *t) {
-    Meanings *in = &u->meant[block];
+static void meet_meanings(Uni *uni, uint32_t block, const Meanings *meanings) {
+    Meanings *in = &uni->meant[block];
     for (unsigned r = 0; r < 256; r++) {
-        uint8_t met = in->of[r] == UNSEEN || in->of[r] == t->of[r] ? t->of[r] : (uint8_t)IS_ANY;
-        u->changed |= met != in->of[r];
+        uint8_t met = in->of[r] == UNSEEN || in->of[r] == meanings->of[r] ? meanings->of[r] : (uint8_t)IS_ANY;
+        uni->changed |= met != in->of[r];
         in->of[r] = met;
     }
 }
 
 /* Through a block; with `note` the decisions in it are written down. */
-static void through(Uni *u, uint32_t block, RegSet *s, bool note) {
-    const BinBlock *b = &u->g->blocks[block];
+static void through(Uni *uni, uint32_t block, RegSet *s, bool note) {
+    const BinBlock *b = &uni->g->blocks[block];
     bool together = false;
-    Meanings t = u->meant[block];
+    Meanings t = uni->meant[block];
     for (unsigned r = 0; r < 256; r++)
         t.of[r] = t.of[r] == UNSEEN ? IS_ANY : t.of[r];
     for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
-        if (!u->g->decoded[i])
+        if (!uni->g->decoded[i])
             return;
-        const MachInst *m = &u->g->insts[i];
-        Skel *k = &u->p->at[i];
-        if (k->kind != BK_PLAIN && k->kind != BK_COLLECTIVE && k->kind != BK_NOP) {
+        const MachInst *m = &uni->g->insts[i];
+        Skel *skel = &uni->p->at[i];
+        if (skel->kind != BK_PLAIN && skel->kind != BK_COLLECTIVE && skel->kind != BK_NOP) {
             bool parts = decision_differs(s, m);
-            together = k->kind == BK_WARPSYNC && k->mask_is_imm && k->imm == UINT32_MAX && !k->maybe;
+            together =
+                skel->kind == BK_WARPSYNC && skel->mask_is_imm && skel->imm == UINT32_MAX && !skel->maybe;
             if (note)
-                k->uniform = !parts;
-            if (i + 1 == b->first + b->ninsts && k->maybe && parts && !u->divergent[block])
-                u->divergent[block] = u->changed = true;
-            if (i + 1 == b->first + b->ninsts && k->kind == BK_BRANCH_INDIRECT && parts &&
-                !u->divergent[block])
-                u->divergent[block] = u->changed = true;
-            if (k->kind == BK_CALL) {
-                call(u, s, i);
-                forget_written(u, i, &t);
+                skel->uniform = !parts;
+            if (i + 1 == b->first + b->ninsts && skel->maybe && parts && !uni->divergent[block])
+                uni->divergent[block] = uni->changed = true;
+            if (i + 1 == b->first + b->ninsts && skel->kind == BK_BRANCH_INDIRECT && parts &&
+                !uni->divergent[block])
+                uni->divergent[block] = uni->changed = true;
+            if (skel->kind == BK_CALL) {
+                call(uni, s, i);
+                forget_written(uni, i, &t);
             }
-            if (k->kind == BK_RET)
-                u->changed |= set_or(&u->at_ret[b->func], s);
+            if (skel->kind == BK_RET)
+                uni->changed |= set_or(&uni->at_ret[b->func], s);
         }
-        define(u, s, &t, m, together);
+        define(uni, s, &t, m, together);
     }
     for (uint32_t e = 0; e < b->nsuccs; e++)
-        meet_meanings(u, b->succs[e].block, &t);
+        meet_meanings(uni, b->succs[e].block, &t);
 }
 
 /* ---- where paths meet ---- */
 
-static int meet(const Uni *u, const uint32_t *order, int a, int b) {
+static int meet(const Uni *uni, const uint32_t *order, int a, int b) {
     while (a != b) {
         while (a != NONE && b != NONE && order[a] < order[b])
-            a = u->join[a] == a ? NONE : u->join[a];
+            a = uni->join[a] == a ? NONE : uni->join[a];
         while (a != NONE && b != NONE && order[b] < order[a])
-            b = u->join[b] == b ? NONE : u->join[b];
+            b = uni->join[b] == b ? NONE : uni->join[b];
         if (a == NONE || b == NONE)
             return NONE;
     }
@@ -295,18 +299,18 @@ static int meet(const Uni *u, const uint32_t *order, int a, int b) {
 
 /* Blocks from which `sink` can be reached, numbered so that a block comes after those behind it. Returns how
  * many. */
-static uint32_t number_back(Uni *u, uint32_t sink, uint32_t *order, uint32_t *list) {
-    uint32_t top = 0, n = 0, round = ++u->round;
-    uint32_t *next = ARENA_ARRAY(&u->arena, uint32_t, u->g->nblocks + 1u);
-    u->stack[top++] = sink;
-    u->walk[sink] = round;
+static uint32_t number_back(Uni *uni, uint32_t sink, uint32_t *order, uint32_t *list) {
+    uint32_t top = 0, n = 0, round = ++uni->round;
+    uint32_t *next = ARENA_ARRAY(&uni->arena, uint32_t, uni->g->nblocks + 1u);
+    uni->stack[top++] = sink;
+    uni->walk[sink] = round;
     while (top) { /* depth first over predecessors, numbered on leaving */
-        uint32_t b = u->stack[top - 1];
-        if (next[b] < u->g->blocks[b].npreds) {
-            uint32_t pred = u->g->blocks[b].preds[next[b]++].block;
-            if (u->walk[pred] != round) {
-                u->walk[pred] = round;
-                u->stack[top++] = pred;
+        uint32_t b = uni->stack[top - 1];
+        if (next[b] < uni->g->blocks[b].npreds) {
+            uint32_t pred = uni->g->blocks[b].preds[next[b]++].block;
+            if (uni->walk[pred] != round) {
+                uni->walk[pred] = round;
+                uni->stack[top++] = pred;
             }
             continue;
         }
@@ -319,75 +323,75 @@ static uint32_t number_back(Uni *u, uint32_t sink, uint32_t *order, uint32_t *li
 
 /* Immediate post-dominators of one function. The sink is the last block that most others lead to; what cannot
  * reach it (early exits, traps) does not hinder lanes from meeting. */
-static void joins(Uni *u, uint32_t f) {
-    const BinFuncFlow *ff = &u->g->funcs[f];
-    ArenaMark mark = arena_mark(&u->arena);
-    uint32_t *order = ARENA_ARRAY(&u->arena, uint32_t, u->g->nblocks + 1u);
-    uint32_t *list = ARENA_ARRAY(&u->arena, uint32_t, u->g->nblocks + 1u), best = 0, sink = BINFLOW_NONE;
+static void joins(Uni *uni, uint32_t f) {
+    const BinFuncFlow *ff = &uni->g->funcs[f];
+    ArenaMark mark = arena_mark(&uni->arena);
+    uint32_t *order = ARENA_ARRAY(&uni->arena, uint32_t, uni->g->nblocks + 1u);
+    uint32_t *list = ARENA_ARRAY(&uni->arena, uint32_t, uni->g->nblocks + 1u), best = 0, sink = BINFLOW_NONE;
     for (uint32_t b = ff->first_block; b < ff->first_block + ff->nblocks; b++) {
-        if (u->g->blocks[b].nsuccs || !u->g->blocks[b].reachable)
+        if (uni->g->blocks[b].nsuccs || !uni->g->blocks[b].reachable)
             continue;
-        ArenaMark inner = arena_mark(&u->arena);
-        uint32_t n = number_back(u, b, order, list);
-        arena_release(&u->arena, inner);
+        ArenaMark inner = arena_mark(&uni->arena);
+        uint32_t n = number_back(uni, b, order, list);
+        arena_release(&uni->arena, inner);
         if (n >= best) {
             best = n;
             sink = b;
         }
     }
     for (uint32_t b = ff->first_block; b < ff->first_block + ff->nblocks; b++)
-        u->join[b] = NONE;
+        uni->join[b] = NONE;
     if (sink != BINFLOW_NONE) {
-        memset(order, 0, (u->g->nblocks + 1u) * sizeof *order);
-        uint32_t n = number_back(u, sink, order, list);
-        u->join[sink] = (int)sink;
+        memset(order, 0, (uni->g->nblocks + 1u) * sizeof *order);
+        uint32_t n = number_back(uni, sink, order, list);
+        uni->join[sink] = (int)sink;
         for (bool more = true; more;) {
             more = false;
             for (uint32_t k = n - 1; k-- > 0;) { /* the sink has the highest number */
                 uint32_t b = list[k];
                 int j = NONE;
                 bool first = true;
-                for (uint32_t e = 0; e < u->g->blocks[b].nsuccs; e++) {
-                    uint32_t to = u->g->blocks[b].succs[e].block;
-                    if (!order[to] || u->join[to] == NONE)
+                for (uint32_t e = 0; e < uni->g->blocks[b].nsuccs; e++) {
+                    uint32_t to = uni->g->blocks[b].succs[e].block;
+                    if (!order[to] || uni->join[to] == NONE)
                         continue;
-                    j = first ? (int)to : meet(u, order, j, (int)to);
+                    j = first ? (int)to : meet(uni, order, j, (int)to);
                     first = false;
                 }
-                more |= j != u->join[b];
-                u->join[b] = j;
+                more |= j != uni->join[b];
+                uni->join[b] = j;
             }
         }
-        u->join[sink] = NONE;
+        uni->join[sink] = NONE;
     }
-    arena_release(&u->arena, mark);
+    arena_release(&uni->arena, mark);
 }
 
 /* The sides of a divergent branch: what they write may differ where two of them meet. */
-static void spread(Uni *u, uint32_t block) {
-    const BinBlock *b = &u->g->blocks[block];
-    const BinFuncFlow *ff = &u->g->funcs[b->func];
-    ArenaMark mark = arena_mark(&u->arena);
-    uint8_t *sides = ARENA_ARRAY(&u->arena, uint8_t, ff->nblocks + 1u);
+static void spread(Uni *uni, uint32_t block) {
+    const BinBlock *b = &uni->g->blocks[block];
+    const BinFuncFlow *ff = &uni->g->funcs[b->func];
+    ArenaMark mark = arena_mark(&uni->arena);
+    uint8_t *sides = ARENA_ARRAY(&uni->arena, uint8_t, ff->nblocks + 1u);
     RegSet written = {0};
     bool exits = (b->ends & (BX_EXIT | BX_TRAP | BX_RET)) != 0;
     for (uint32_t e = 0; e < b->nsuccs; e++) {
-        uint32_t top = 0, round = ++u->round;
-        u->stack[top++] = b->succs[e].block;
-        u->walk[b->succs[e].block] = round;
+        uint32_t top = 0, round = ++uni->round;
+        uni->stack[top++] = b->succs[e].block;
+        uni->walk[b->succs[e].block] = round;
         while (top) {
-            uint32_t n = u->stack[--top];
+            uint32_t n = uni->stack[--top];
             if (sides[n - ff->first_block] < 2)
                 sides[n - ff->first_block]++;
-            if ((int)n == u->join[block])
+            if ((int)n == uni->join[block])
                 continue;
-            set_or(&written, &u->writes[n]);
-            exits |= (u->g->blocks[n].ends & (BX_EXIT | BX_TRAP | BX_RET)) != 0;
-            for (uint32_t s = 0; s < u->g->blocks[n].nsuccs; s++) {
-                uint32_t to = u->g->blocks[n].succs[s].block;
-                if (u->walk[to] != round) {
-                    u->walk[to] = round;
-                    u->stack[top++] = to;
+            set_or(&written, &uni->writes[n]);
+            exits |= (uni->g->blocks[n].ends & (BX_EXIT | BX_TRAP | BX_RET)) != 0;
+            for (uint32_t s = 0; s < uni->g->blocks[n].nsuccs; s++) {
+                uint32_t to = uni->g->blocks[n].succs[s].block;
+                if (uni->walk[to] != round) {
+                    uni->walk[to] = round;
+                    uni->stack[top++] = to;
                 }
             }
         }
@@ -396,95 +400,98 @@ static void spread(Uni *u, uint32_t block) {
     for (uint32_t n = 0; n < ff->nblocks; n++) {
         uint32_t at = ff->first_block + n;
         if (sides[n] > 1)
-            u->changed |= set_or(&u->forced[at], &written);
-        if (sides[n] && ((int)at != u->join[block] || exits)) {
-            u->sometimes[at] = true;
+            uni->changed |= set_or(&uni->forced[at], &written);
+        if (sides[n] && ((int)at != uni->join[block] || exits)) {
+            uni->sometimes[at] = true;
             if (exits)
-                u->stack[top++] = at;
+                uni->stack[top++] = at;
         }
     }
     while (top) { /* somebody left: nothing behind is sure */
-        uint32_t n = u->stack[--top];
-        for (uint32_t s = 0; s < u->g->blocks[n].nsuccs; s++) {
-            uint32_t to = u->g->blocks[n].succs[s].block;
-            if (!u->sometimes[to]) {
-                u->sometimes[to] = true;
-                u->stack[top++] = to;
+        uint32_t n = uni->stack[--top];
+        for (uint32_t s = 0; s < uni->g->blocks[n].nsuccs; s++) {
+            uint32_t to = uni->g->blocks[n].succs[s].block;
+            if (!uni->sometimes[to]) {
+                uni->sometimes[to] = true;
+                uni->stack[top++] = to;
             }
         }
     }
-    arena_release(&u->arena, mark);
+    arena_release(&uni->arena, mark);
 }
 
-static void one_round(Uni *u) {
-    for (uint32_t f = 0; f < u->g->bin->nfuncs; f++) {
-        const BinFuncFlow *ff = &u->g->funcs[f];
+static void one_round(Uni *uni) {
+    for (uint32_t f = 0; f < uni->g->bin->nfuncs; f++) {
+        const BinFuncFlow *ff = &uni->g->funcs[f];
         for (uint32_t k = 0; k < ff->nrpo; k++) {
             uint32_t block = ff->rpo[k];
-            RegSet s = u->forced[block];
+            RegSet s = uni->forced[block];
             if (block == ff->first_block)
-                set_or(&s, &u->at_entry[f]);
-            set_or(&s, &u->in[block]);
-            through(u, block, &s, false);
-            for (uint32_t e = 0; e < u->g->blocks[block].nsuccs; e++)
-                u->changed |= set_or(&u->in[u->g->blocks[block].succs[e].block], &s);
+                set_or(&s, &uni->at_entry[f]);
+            set_or(&s, &uni->in[block]);
+            through(uni, block, &s, false);
+            for (uint32_t e = 0; e < uni->g->blocks[block].nsuccs; e++)
+                uni->changed |= set_or(&uni->in[uni->g->blocks[block].succs[e].block], &s);
         }
         for (uint32_t b = ff->first_block; b < ff->first_block + ff->nblocks; b++)
-            if (u->divergent[b])
-                spread(u, b);
+            if (uni->divergent[b])
+                spread(uni, b);
     }
 }
 
-static void note_calls(Uni *u) {
+static void note_calls(Uni *uni) {
     for (bool more = true; more;) {
         more = false;
-        for (uint32_t i = 0; i < u->p->n; i++) {
-            const Skel *k = &u->p->at[i];
-            uint32_t block = u->g->block_of[i];
-            if (k->kind != BK_CALL || k->fails || block == BINFLOW_NONE)
+        for (uint32_t i = 0; i < uni->p->n; i++) {
+            const Skel *skel = &uni->p->at[i];
+            uint32_t block = uni->g->block_of[i];
+            if (skel->kind != BK_CALL || skel->fails || block == BINFLOW_NONE)
                 continue;
-            bool sometimes = u->sometimes[block] || u->called_sometimes[u->g->blocks[block].func] ||
-                             k->target == BINFLOW_NONE;
-            for (uint32_t t = 0; t < (k->target != BINFLOW_NONE ? 1 : k->ntargets); t++) {
-                uint32_t to = u->g->block_of[k->target != BINFLOW_NONE ? k->target : k->targets[t]];
-                if (to == BINFLOW_NONE || !sometimes || u->called_sometimes[u->g->blocks[to].func])
+            bool sometimes = uni->sometimes[block] || uni->called_sometimes[uni->g->blocks[block].func] ||
+                             skel->target == BINFLOW_NONE;
+            for (uint32_t t = 0; t < (skel->target != BINFLOW_NONE ? 1 : skel->ntargets); t++) {
+                uint32_t to =
+                    uni->g->block_of[skel->target != BINFLOW_NONE ? skel->target : skel->targets[t]];
+                if (to == BINFLOW_NONE || !sometimes || uni->called_sometimes[uni->g->blocks[to].func])
                     continue;
-                u->called_sometimes[u->g->blocks[to].func] = more = true;
+                uni->called_sometimes[uni->g->blocks[to].func] = more = true;
             }
         }
     }
 }
 
 /* Registers written in each block, those of called functions included. */
-static void find_writes(Uni *u) {
-    const BinFlow *g = u->g;
-    RegSet *of_func = u->func_writes = ARENA_ARRAY(&u->arena, RegSet, g->bin->nfuncs + 1u);
+static void find_writes(Uni *uni) {
+    const BinFlow *flow = uni->g;
+    RegSet *of_func = uni->func_writes = ARENA_ARRAY(&uni->arena, RegSet, flow->bin->nfuncs + 1u);
     for (bool more = true; more;) {
         more = false;
-        for (uint32_t b = 0; b < g->nblocks; b++) {
-            RegSet *w = &u->writes[b];
-            for (uint32_t i = g->blocks[b].first; i < g->blocks[b].first + g->blocks[b].ninsts; i++) {
-                const Skel *k = &u->p->at[i];
-                for (unsigned d = 0; g->decoded[i] && d < g->insts[i].ndst; d++) {
-                    unsigned first, n = bits_of(g->insts[i].dst[d], &first);
+        for (uint32_t b = 0; b < flow->nblocks; b++) {
+            RegSet *w = &uni->writes[b];
+            for (uint32_t i = flow->blocks[b].first; i < flow->blocks[b].first + flow->blocks[b].ninsts;
+                 i++) {
+                const Skel *skel = &uni->p->at[i];
+                for (unsigned d = 0; flow->decoded[i] && d < flow->insts[i].ndst; d++) {
+                    unsigned first, n = bits_of(flow->insts[i].dst[d], &first);
                     for (unsigned c = 0; c < n; c++)
                         set_put(w, first + c, true);
                 }
-                uint32_t to =
-                    k->kind == BK_CALL && k->target != BINFLOW_NONE ? g->block_of[k->target] : BINFLOW_NONE;
+                uint32_t to = skel->kind == BK_CALL && skel->target != BINFLOW_NONE
+                                  ? flow->block_of[skel->target]
+                                  : BINFLOW_NONE;
                 if (to != BINFLOW_NONE)
-                    set_or(w, &of_func[g->blocks[to].func]);
-                else if (k->kind == BK_CALL)
+                    set_or(w, &of_func[flow->blocks[to].func]);
+                else if (skel->kind == BK_CALL)
                     memset(w, 0xff, sizeof *w);
             }
-            more |= set_or(&of_func[g->blocks[b].func], w);
+            more |= set_or(&of_func[flow->blocks[b].func], w);
         }
     }
 }
 
-void model_uniformity(ModelProgram *p) {
-    uint32_t nb = p->g->nblocks + 1u, nf = p->g->bin->nfuncs + 1u;
-    Uni u = {.p = p, .g = p->g};
+void model_uniformity(ModelProgram *program) {
+    uint32_t nb = program->g->nblocks + 1u, nf = program->g->bin->nfuncs + 1u;
+    Uni u = {.p = program, .g = program->g};
     Arena *a = &u.arena;
     u.in = ARENA_ARRAY(a, RegSet, nb), u.forced = ARENA_ARRAY(a, RegSet, nb),
     u.writes = ARENA_ARRAY(a, RegSet, nb);
@@ -492,10 +499,10 @@ void model_uniformity(ModelProgram *p) {
     u.meant = ARENA_ARRAY(a, Meanings, nb);
     memset(u.meant, UNSEEN, nb * sizeof *u.meant);
     for (uint32_t f = 0; f + 1 < nf; f++) {
-        if (p->g->funcs[f].nblocks)
-            memset(&u.meant[p->g->funcs[f].first_block], 0, sizeof *u.meant);
-        for (uint32_t k = 0; k < p->g->funcs[f].nentries; k++)
-            memset(&u.meant[p->g->funcs[f].entries[k]], 0, sizeof *u.meant);
+        if (program->g->funcs[f].nblocks)
+            memset(&u.meant[program->g->funcs[f].first_block], 0, sizeof *u.meant);
+        for (uint32_t k = 0; k < program->g->funcs[f].nentries; k++)
+            memset(&u.meant[program->g->funcs[f].entries[k]], 0, sizeof *u.meant);
     }
     u.divergent = ARENA_ARRAY(a, bool, nb), u.sometimes = ARENA_ARRAY(a, bool, nb);
     u.called_sometimes = ARENA_ARRAY(a, bool, nf);
@@ -510,15 +517,15 @@ void model_uniformity(ModelProgram *p) {
     } while (u.changed);
     note_calls(&u);
     for (uint32_t b = 0; b + 1 < nb; b++) {
-        const BinBlock *block = &p->g->blocks[b];
+        const BinBlock *block = &program->g->blocks[b];
         RegSet s = u.forced[b];
-        if (b == p->g->funcs[block->func].first_block)
+        if (b == program->g->funcs[block->func].first_block)
             set_or(&s, &u.at_entry[block->func]);
         set_or(&s, &u.in[b]);
         through(&u, b, &s, true);
         for (uint32_t i = block->first; i < block->first + block->ninsts; i++) {
-            p->at[i].here = !u.sometimes[b];
-            p->at[i].always_here = !u.sometimes[b] && !u.called_sometimes[block->func];
+            program->at[i].here = !u.sometimes[b];
+            program->at[i].always_here = !u.sometimes[b] && !u.called_sometimes[block->func];
         }
     }
     arena_free(a);

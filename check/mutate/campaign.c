@@ -40,21 +40,21 @@ static double now(void) {
 
 /* ---- runs ---- */
 
-static void policy(unsigned n, MachineOptions *o) {
+static void policy(unsigned n, MachineOptions *options) {
     static const MachineLaneChoice lanes[] = {MACHINE_LANE_LOWEST, MACHINE_LANE_HIGHEST, MACHINE_LANE_ROTATE,
                                               MACHINE_LANE_RANDOM};
-    o->lane_choice = lanes[n & 3];
-    o->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
-    o->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    o->bsync_nb = n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
-    o->seed = n;
+    options->lane_choice = lanes[n & 3];
+    options->branch_order = n & 4 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
+    options->join_scope = n & 8 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
+    options->bsync_nb = n & 16 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+    options->seed = n;
 }
 
 /* Buffers of which a launch says that their contents depend on the order of threads are left out. */
-static bool left_out(const Plan *p, const SimAlloc *a) {
-    for (uint32_t l = 0; l < p->launches.n; l++)
-        for (uint32_t k = 0; k < p->launches.at[l].unordered.n; k++)
-            if (p->buffers.at[p->launches.at[l].unordered.at[k]].address == a->address)
+static bool left_out(const Plan *plan, const SimAlloc *alloc) {
+    for (uint32_t l = 0; l < plan->launches.n; l++)
+        for (uint32_t k = 0; k < plan->launches.at[l].unordered.n; k++)
+            if (plan->buffers.at[plan->launches.at[l].unordered.at[k]].address == alloc->address)
                 return true;
     return false;
 }
@@ -67,46 +67,46 @@ static uint64_t hash_memory(const Plan *p, const SimMemory *mem) {
     return h;
 }
 
-static Outcome run_plan(Trial *t, Plan *p, const Binary *b, const MachineOptions *o) {
+static Outcome run_plan(Trial *trial, Plan *plan, const Binary *b, const MachineOptions *o) {
     Outcome out = {0};
     Diags quiet = {0};
-    ArenaMark mark = arena_mark(&p->arena);
-    SimMemory *mem = plan_memory(p, &quiet);
+    ArenaMark mark = arena_mark(&plan->arena);
+    SimMemory *mem = plan_memory(plan, &quiet);
     out.ran = mem != NULL;
-    for (uint32_t l = 0; out.ran && l < p->launches.n && out.trap == TRAP_NONE; l++)
-        for (uint32_t k = 0; out.ran && k < p->launches.at[l].repeat && out.trap == TRAP_NONE; k++) {
+    for (uint32_t l = 0; out.ran && l < plan->launches.n && out.trap == TRAP_NONE; l++)
+        for (uint32_t k = 0; out.ran && k < plan->launches.at[l].repeat && out.trap == TRAP_NONE; k++) {
             MachineResult res;
-            out.ran = diff_run_machine(p, &p->launches.at[l], b, mem, o, &res, &quiet);
+            out.ran = diff_run_machine(plan, &plan->launches.at[l], b, mem, o, &res, &quiet);
             out.trap = res.trap.kind;
             out.issues += res.stats.issues;
             for (uint32_t i = 0; i < res.nfindings; i++)
                 if (res.findings[i].kind != MF_BSYNC_HOPS && res.findings[i].kind != MF_UNDEFINED)
                     out.findings |= 1u << res.findings[i].kind;
             machine_result_free(&res);
-            t->r->runs++;
+            trial->r->runs++;
         }
     if (mem) {
-        out.hash = hash_memory(p, mem);
+        out.hash = hash_memory(plan, mem);
         simmem_free(mem);
     }
-    arena_release(&p->arena, mark);
+    arena_release(&plan->arena, mark);
     return out;
 }
 
 /* Compare with the original in one configuration; *base is its outcome, found once. */
-static bool differs(Trial *t, const Binary *b, unsigned input, MachineOptions o, Outcome *base, bool *have,
-                    const char *how, char why[200]) {
-    Plan *p = t->s->inputs[input % t->s->ninputs];
+static bool differs(Trial *trial, const Binary *b, unsigned input, MachineOptions o, Outcome *base,
+                    bool *have, const char *how, char why[200]) {
+    Plan *p = trial->s->inputs[input % trial->s->ninputs];
     if (!*have) {
         MachineOptions first = o;
         first.max_issues = ORIGINAL_BUDGET;
-        *base = run_plan(t, p, t->m->bin, &first);
+        *base = run_plan(trial, p, trial->m->bin, &first);
         *have = true;
     }
     if (!base->ran || base->trap != TRAP_NONE)
         return false; /* says nothing */
     o.max_issues = base->issues * 20 + SLACK_ISSUES;
-    Outcome x = run_plan(t, p, b, &o);
+    Outcome x = run_plan(trial, p, b, &o);
     if (!x.ran)
         snprintf(why, 200, "cannot be launched");
     else if (x.trap != TRAP_NONE)
@@ -121,22 +121,23 @@ static bool differs(Trial *t, const Binary *b, unsigned input, MachineOptions o,
     return true;
 }
 
-static bool behaves_differently(Trial *t, const Binary *b, MutGroup group, char why[200]) {
+static bool behaves_differently(Trial *trial, const Binary *b, MutGroup group, char why[200]) {
     char how[80];
     for (unsigned n = 0; n < NCHECKED; n++) { /* the checked modes find most, so they come first */
         MachineOptions o = {.report_undefined = group != MUT_CONTROL, .check_control = group == MUT_CONTROL};
         policy(n * 9, &o);
         snprintf(how, sizeof how, "%s mode, policy %u, input %u",
                  group == MUT_CONTROL ? "control-code" : "checked", n * 9, n);
-        bool *have = group == MUT_CONTROL ? &t->have_control[n] : &t->have_checked[n];
-        if (differs(t, b, n, o, group == MUT_CONTROL ? &t->control[n] : &t->checked[n], have, how, why))
+        bool *have = group == MUT_CONTROL ? &trial->have_control[n] : &trial->have_checked[n];
+        if (differs(trial, b, n, o, group == MUT_CONTROL ? &trial->control[n] : &trial->checked[n], have, how,
+                    why))
             return true;
     }
     for (unsigned n = 0; n < NPOLICIES && group != MUT_CONTROL; n++) {
         MachineOptions o = {0};
         policy(n, &o);
-        snprintf(how, sizeof how, "policy %u, input %u", n, n % t->s->ninputs);
-        if (differs(t, b, n, o, &t->plain[n], &t->have_plain[n], how, why))
+        snprintf(how, sizeof how, "policy %u, input %u", n, n % trial->s->ninputs);
+        if (differs(trial, b, n, o, &trial->plain[n], &trial->have_plain[n], how, why))
             return true;
     }
     return false;
@@ -144,38 +145,38 @@ static bool behaves_differently(Trial *t, const Binary *b, MutGroup group, char 
 
 /* ---- the tools ---- */
 
-static bool has_finding(const BinCheckReport *r, CheckRule rule, uint32_t inst) {
-    for (uint32_t i = 0; i < r->n; i++)
-        if (r->findings[i].rule == rule && r->findings[i].inst == inst)
+static bool has_finding(const BinCheckReport *report, CheckRule rule, uint32_t inst) {
+    for (uint32_t i = 0; i < report->n; i++)
+        if (report->findings[i].rule == rule && report->findings[i].inst == inst)
             return true;
     return false;
 }
 
-static bool static_objects(const Trial *t, const BinFlow *g) {
+static bool static_objects(const Trial *trial, const BinFlow *g) {
     BinCheckReport r;
     bool found = false;
     binary_check(g, &(BinCheckOptions){0}, &r);
     for (uint32_t i = 0; i < r.n; i++)
         found |= r.findings[i].severity == SEV_ERROR &&
-                 !has_finding(&t->base, r.findings[i].rule, r.findings[i].inst);
+                 !has_finding(&trial->base, r.findings[i].rule, r.findings[i].inst);
     check_report_free(&r);
     return found;
 }
 
-static void model_policy(unsigned n, ModelOptions *o) {
-    o->bsync_nb = n & 1 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
-    o->branch_order = n & 2 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
-    o->join_scope = n & 4 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
-    o->lane_choice = n & 8 ? MACHINE_LANE_HIGHEST : MACHINE_LANE_LOWEST;
+static void model_policy(unsigned n, ModelOptions *options) {
+    options->bsync_nb = n & 1 ? MACHINE_NB_BLOCKED : MACHINE_NB_RELEASE;
+    options->branch_order = n & 2 ? MACHINE_TAKEN_FIRST : MACHINE_FALLTHROUGH_FIRST;
+    options->join_scope = n & 4 ? MACHINE_JOIN_CANDIDATES : MACHINE_JOIN_ALL;
+    options->lane_choice = n & 8 ? MACHINE_LANE_HIGHEST : MACHINE_LANE_LOWEST;
 }
 
-static bool model_finds(const Trial *t, const BinFlow *g, unsigned n) {
-    ModelProgram *p = model_program(g);
-    ModelOptions o = t->opt->model;
+static bool model_finds(const Trial *trial, const BinFlow *flow, unsigned n) {
+    ModelProgram *p = model_program(flow);
+    ModelOptions o = trial->opt->model;
     bool found = false;
     model_policy(n, &o);
-    for (uint32_t f = 0; p && f < g->bin->nfuncs && !found; f++) {
-        if (!g->bin->funcs[f].is_entry)
+    for (uint32_t f = 0; p && f < flow->bin->nfuncs && !found; f++) {
+        if (!flow->bin->funcs[f].is_entry)
             continue;
         ModelResult r;
         model_check(p, f, &o, &r);
@@ -186,50 +187,51 @@ static bool model_finds(const Trial *t, const BinFlow *g, unsigned n) {
     return found;
 }
 
-static bool model_objects(const Trial *t, const BinFlow *g) {
+static bool model_objects(const Trial *trial, const BinFlow *g) {
     for (unsigned n = 0; n < NMODEL; n++)
-        if (!t->model_base[n] && model_finds(t, g, n))
+        if (!trial->model_base[n] && model_finds(trial, g, n))
             return true;
     return false;
 }
 
-static bool ptx_hash(Trial *t) {
-    Plan *p = t->s->inputs[0];
+static bool ptx_hash(Trial *trial) {
+    Plan *plan = trial->s->inputs[0];
     Diags quiet = {0};
-    SimMemory *mem = plan_memory(p, &quiet);
-    bool good = mem && ptx_place_variables(t->s->ptx, mem, &quiet);
-    for (uint32_t l = 0; good && l < p->launches.n; l++)
-        for (uint32_t k = 0; good && k < p->launches.at[l].repeat; k++) {
+    SimMemory *mem = plan_memory(plan, &quiet);
+    bool good = mem && ptx_place_variables(trial->s->ptx, mem, &quiet);
+    for (uint32_t l = 0; good && l < plan->launches.n; l++)
+        for (uint32_t k = 0; good && k < plan->launches.at[l].repeat; k++) {
             PtxRunOptions o = {.budget = 200000000};
             PtxRunResult res = {0};
-            good = diff_run_ptx(p, &p->launches.at[l], t->s->ptx, mem, &o, &res, &quiet) &&
+            good = diff_run_ptx(plan, &plan->launches.at[l], trial->s->ptx, mem, &o, &res, &quiet) &&
                    res.trap.kind == TRAP_NONE;
         }
     if (good)
-        t->ptx_hash = hash_memory(p, mem);
+        trial->ptx_hash = hash_memory(plan, mem);
     if (mem)
         simmem_free(mem);
     return good;
 }
 
 /* What `heddle validate` would say: one run under the default policy against the PTX. */
-static bool validate_objects(Trial *t, const Binary *b) {
-    if (!t->have_ptx)
+static bool validate_objects(Trial *trial, const Binary *b) {
+    if (!trial->have_ptx)
         return false;
-    Outcome x = run_plan(t, t->s->inputs[0], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
-    return !x.ran || x.trap != TRAP_NONE || x.hash != t->ptx_hash;
+    Outcome x = run_plan(trial, trial->s->inputs[0], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
+    return !x.ran || x.trap != TRAP_NONE || x.hash != trial->ptx_hash;
 }
 
 /* A mutant is rejected if a region is refuted, or not proved any more that was proved before. */
-static bool prove_objects(Trial *t, const Binary *b, MutSite site, MutCount *count) {
-    if (!t->opt->prove || !t->s->ptx)
+static bool prove_objects(Trial *trial, const Binary *b, MutSite site, MutCount *count) {
+    if (!trial->opt->prove || !trial->s->ptx)
         return false;
-    uint64_t address = bin_address(t->m->flow, site.inst);
-    const BinFunc *f = binary_func_at(t->m->bin, address);
+    uint64_t address = bin_address(trial->m->flow, site.inst);
+    const BinFunc *f = binary_func_at(trial->m->bin, address);
     MutProof before, after;
-    t->opt->prove(t->opt->user, t->s->ptx, t->m->bin, f ? f->name : "", f ? address - f->address : 0,
-                  &before);
-    t->opt->prove(t->opt->user, t->s->ptx, b, f ? f->name : "", f ? address - f->address : 0, &after);
+    trial->opt->prove(trial->opt->user, trial->s->ptx, trial->m->bin, f ? f->name : "",
+                      f ? address - f->address : 0, &before);
+    trial->opt->prove(trial->opt->user, trial->s->ptx, b, f ? f->name : "", f ? address - f->address : 0,
+                      &after);
     bool objects = after.refuted > before.refuted || after.proved < before.proved;
     count->provable += before.covers;
     count->provable_killed += before.covers && objects;
@@ -239,9 +241,9 @@ static bool prove_objects(Trial *t, const Binary *b, MutSite site, MutCount *cou
 
 /* ---- one mutant ---- */
 
-static const char *reason(const Trial *t, MutClass c) {
+static const char *reason(const Trial *trial, MutClass c) {
     MutGroup g = mutate_class(c)->group;
-    if (g == MUT_RECONVERGENCE && t->stuck)
+    if (g == MUT_RECONVERGENCE && trial->stuck)
         return "the model checker objects to the original already";
     if (g == MUT_RECONVERGENCE)
         return "the masks stay in order: only the data of this program shows it";
@@ -254,40 +256,41 @@ static bool judged_ok(MutGroup g, const bool *killed, bool proved) {
     return g == MUT_PREDICATION ? (proved ? killed[TOOL_PROVE] : killed[TOOL_VALIDATE]) : killed[TOOL_CHECK];
 }
 
-static void judge(Trial *t, MutSite site, uint32_t number) {
-    CampaignReport *r = t->r;
-    MutCount *count = &r->count[site.cls];
+static void judge(Trial *trial, MutSite site, uint32_t number) {
+    CampaignReport *report = trial->r;
+    MutCount *count = &report->count[site.cls];
     MutGroup group = mutate_class(site.cls)->group;
     Diags quiet = {0};
     char why[200] = "";
-    if (!mutate_apply(t->m, site, t->image))
+    if (!mutate_apply(trial->m, site, trial->image))
         return;
-    Binary *b = binary_read(t->s->name, t->image, t->m->image_bytes, &quiet);
+    Binary *b = binary_read(trial->s->name, trial->image, trial->m->image_bytes, &quiet);
     count->mutants++;
-    if (!b || !behaves_differently(t, b, group, why)) {
+    if (!b || !behaves_differently(trial, b, group, why)) {
         binary_free(b);
         return;
     }
     count->changed++;
     bool killed[TOOL_COUNT] = {0};
     BinFlow *g = binflow_new(b);
-    killed[TOOL_STATIC] = static_objects(t, g);
-    killed[TOOL_MODEL] = group == MUT_RECONVERGENCE && model_objects(t, g);
+    killed[TOOL_STATIC] = static_objects(trial, g);
+    killed[TOOL_MODEL] = group == MUT_RECONVERGENCE && model_objects(trial, g);
     killed[TOOL_CHECK] = killed[TOOL_STATIC] || killed[TOOL_MODEL];
-    killed[TOOL_PROVE] = group == MUT_PREDICATION && prove_objects(t, b, site, count);
-    killed[TOOL_VALIDATE] = validate_objects(t, b);
+    killed[TOOL_PROVE] = group == MUT_PREDICATION && prove_objects(trial, b, site, count);
+    killed[TOOL_VALIDATE] = validate_objects(trial, b);
     killed[TOOL_ANY] = killed[TOOL_CHECK] || killed[TOOL_PROVE] || killed[TOOL_VALIDATE];
     for (unsigned k = 0; k < TOOL_COUNT; k++)
         count->killed[k] += killed[k];
-    if (!judged_ok(group, killed, t->opt->prove != NULL)) {
+    if (!judged_ok(group, killed, trial->opt->prove != NULL)) {
         char text[256];
-        MutSurvivor s = {.subject = arena_printf(&r->arena, "%s", t->s->name),
-                         .site = arena_printf(&r->arena, "%s", mutate_text(t->m, site, number, text)),
-                         .truth = arena_printf(&r->arena, "%s", why),
-                         .reason = reason(t, site.cls),
+        MutSurvivor s = {.subject = arena_printf(&report->arena, "%s", trial->s->name),
+                         .site =
+                             arena_printf(&report->arena, "%s", mutate_text(trial->m, site, number, text)),
+                         .truth = arena_printf(&report->arena, "%s", why),
+                         .reason = reason(trial, site.cls),
                          .cls = site.cls};
         memcpy(s.killed, killed, sizeof killed);
-        VEC_ADD(&r->arena, &r->survivors, s);
+        VEC_ADD(&report->arena, &report->survivors, s);
     }
     binflow_free(g);
     binary_free(b);
@@ -303,74 +306,74 @@ static uint64_t mix(uint64_t z) {
 }
 
 /* `want` of the sites, at random but always the same. */
-static void judge_class(Trial *t, MutClass c, uint64_t want) {
-    uint32_t n = t->m->sites[c].n;
+static void judge_class(Trial *trial, MutClass c, uint64_t want) {
+    uint32_t n = trial->m->sites[c].n;
     uint32_t *order = malloc((n + 1u) * sizeof *order);
     if (!order)
         abort();
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    uint64_t state = mix(t->opt->seed ^ mix(c) ^ XXH3_64bits(t->s->name, strlen(t->s->name)));
+    uint64_t state = mix(trial->opt->seed ^ mix(c) ^ XXH3_64bits(trial->s->name, strlen(trial->s->name)));
     for (uint32_t i = 0; i < n && i < want; i++) {
         state = mix(state);
         uint32_t k = i + (uint32_t)(state % (n - i)), x = order[i];
         order[i] = order[k];
         order[k] = x;
-        judge(t, t->m->sites[c].at[order[i]], order[i]);
+        judge(trial, trial->m->sites[c].at[order[i]], order[i]);
     }
     free(order);
 }
 
-static void start_trial(Trial *t) {
+static void start_trial(Trial *trial) {
     bool converge = false;
-    binary_check(t->m->flow, &(BinCheckOptions){0}, &t->base);
-    t->have_ptx = t->s->ptx && ptx_hash(t);
-    if (t->have_ptx && validate_objects(t, t->m->bin))
-        t->have_ptx = false; /* something else is wrong: it can judge no mutant */
+    binary_check(trial->m->flow, &(BinCheckOptions){0}, &trial->base);
+    trial->have_ptx = trial->s->ptx && ptx_hash(trial);
+    if (trial->have_ptx && validate_objects(trial, trial->m->bin))
+        trial->have_ptx = false; /* something else is wrong: it can judge no mutant */
     for (unsigned c = 0; c < MUT_CLASSES; c++)
-        converge |=
-            t->opt->classes[c] && t->m->sites[c].n && mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
+        converge |= trial->opt->classes[c] && trial->m->sites[c].n &&
+                    mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
     for (unsigned n = 0; n < NMODEL && converge; n++)
-        t->stuck |= t->model_base[n] = model_finds(t, t->m->flow, n);
-    t->r->stuck_subjects += t->stuck;
-    t->image = malloc(t->m->image_bytes + 1);
-    if (!t->image)
+        trial->stuck |= trial->model_base[n] = model_finds(trial, trial->m->flow, n);
+    trial->r->stuck_subjects += trial->stuck;
+    trial->image = malloc(trial->m->image_bytes + 1);
+    if (!trial->image)
         abort();
 }
 
-bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *r,
+bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *report,
                   Diags *d) {
-    *r = (CampaignReport){.proved = opt->prove != NULL};
+    *report = (CampaignReport){.proved = opt->prove != NULL};
     double start = now();
     bool good = true;
     for (unsigned i = 0; i < n && good; i++) {
-        Trial *t = calloc(1, sizeof *t);
-        if (!t)
+        Trial *trial = calloc(1, sizeof *trial);
+        if (!trial)
             abort();
-        *t = (Trial){.s = &subjects[i], .opt = opt, .r = r};
-        t->m = mutator_new(subjects[i].name, subjects[i].image, subjects[i].image_bytes, d);
-        good = t->m != NULL;
+        *trial = (Trial){.s = &subjects[i], .opt = opt, .r = report};
+        trial->m = mutator_new(subjects[i].name, subjects[i].image, subjects[i].image_bytes, d);
+        good = trial->m != NULL;
         if (good) {
-            start_trial(t);
-            r->subjects++;
+            start_trial(trial);
+            report->subjects++;
             for (unsigned c = 0; c < MUT_CLASSES; c++) {
-                MutCount *k = &r->count[c];
-                k->sites += t->m->sites[c].n;
-                uint64_t left = opt->count > k->mutants ? opt->count - k->mutants : 0;
+                MutCount *mut_count = &report->count[c];
+                mut_count->sites += trial->m->sites[c].n;
+                uint64_t left = opt->count > mut_count->mutants ? opt->count - mut_count->mutants : 0;
                 if (opt->classes[c])
-                    judge_class(t, (MutClass)c,
+                    judge_class(trial, (MutClass)c,
                                 (left + (n - i) - 1) / (n - i)); /* a fair share of what is left */
             }
-            check_report_free(&t->base);
+            check_report_free(&trial->base);
         }
-        free(t->image);
-        mutator_free(t->m);
-        free(t);
+        free(trial->image);
+        mutator_free(trial->m);
+        free(trial);
         if (opt->progress)
             opt->progress(opt->user, subjects[i].name, i + 1, n);
     }
-    r->seconds = now() - start;
+    report->seconds = now() - start;
     return good;
 }
 
-void campaign_free(CampaignReport *r) { arena_free(&r->arena); }
+void campaign_free(CampaignReport *report) { arena_free(&report->arena); }

@@ -72,9 +72,9 @@ typedef struct {
     bool proved; /* prove was tried */
 } CampaignReport;
 
-bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *r,
-                  Diags *d);
-void campaign_free(CampaignReport *r);
-char *campaign_text(const CampaignReport *r); /* malloc'ed */
-char *campaign_json(const CampaignReport *r);
+bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *report,
+                  Diags *diags);
+void campaign_free(CampaignReport *report);
+char *campaign_text(const CampaignReport *report); /* malloc'ed */
+char *campaign_json(const CampaignReport *report);
 #endif

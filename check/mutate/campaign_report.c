@@ -11,32 +11,32 @@ const char *campaign_tool_name(MutTool t) {
     return names[t];
 }
 
-static void rate(FILE *out, const MutCount *c, MutTool t, bool tried) {
-    if (!c->changed || !tried)
+static void rate(FILE *out, const MutCount *count, MutTool t, bool tried) {
+    if (!count->changed || !tried)
         fprintf(out, " %13s", "-");
     else
-        fprintf(out, " %5llu %5.1f %%", (unsigned long long)c->killed[t],
-                100.0 * (double)c->killed[t] / (double)c->changed);
+        fprintf(out, " %5llu %5.1f %%", (unsigned long long)count->killed[t],
+                100.0 * (double)count->killed[t] / (double)count->changed);
 }
 
-static void line(FILE *out, const char *name, const MutCount *c, MutGroup g, bool proved) {
-    fprintf(out, "%-16s %7llu %8llu %8llu", name, (unsigned long long)c->sites,
-            (unsigned long long)c->mutants, (unsigned long long)c->changed);
+static void line(FILE *out, const char *name, const MutCount *count, MutGroup g, bool proved) {
+    fprintf(out, "%-16s %7llu %8llu %8llu", name, (unsigned long long)count->sites,
+            (unsigned long long)count->mutants, (unsigned long long)count->changed);
     for (unsigned t = 0; t < TOOL_COUNT; t++) {
         bool tried =
             t == TOOL_PROVE ? proved && g == MUT_PREDICATION : t != TOOL_MODEL || g == MUT_RECONVERGENCE;
-        rate(out, c, (MutTool)t, tried);
+        rate(out, count, (MutTool)t, tried);
     }
     fputc('\n', out);
 }
 
-static void add_count(MutCount *sum, const MutCount *c) {
-    sum->sites += c->sites, sum->mutants += c->mutants, sum->changed += c->changed;
+static void add_count(MutCount *sum, const MutCount *count) {
+    sum->sites += count->sites, sum->mutants += count->mutants, sum->changed += count->changed;
     for (unsigned t = 0; t < TOOL_COUNT; t++)
-        sum->killed[t] += c->killed[t];
+        sum->killed[t] += count->killed[t];
 }
 
-char *campaign_text(const CampaignReport *r) {
+char *campaign_text(const CampaignReport *report) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -49,19 +49,19 @@ char *campaign_text(const CampaignReport *r) {
     for (unsigned g = 0; g < MUT_GROUPS; g++) {
         MutCount sum = {0};
         for (unsigned c = 0; c < MUT_CLASSES; c++) {
-            if (mutate_class((MutClass)c)->group != (MutGroup)g || !r->count[c].mutants)
+            if (mutate_class((MutClass)c)->group != (MutGroup)g || !report->count[c].mutants)
                 continue;
-            line(out, mutate_class((MutClass)c)->name, &r->count[c], (MutGroup)g, r->proved);
-            add_count(&sum, &r->count[c]);
+            line(out, mutate_class((MutClass)c)->name, &report->count[c], (MutGroup)g, report->proved);
+            add_count(&sum, &report->count[c]);
         }
         if (sum.mutants)
-            line(out, mutate_group_name((MutGroup)g), &sum, (MutGroup)g, r->proved);
+            line(out, mutate_group_name((MutGroup)g), &sum, (MutGroup)g, report->proved);
     }
     MutCount proof = {0};
     for (unsigned c = 0; c < MUT_CLASSES; c++) {
-        proof.provable += r->count[c].provable;
-        proof.provable_killed += r->count[c].provable_killed;
-        proof.refuted += r->count[c].refuted;
+        proof.provable += report->count[c].provable;
+        proof.provable_killed += report->count[c].provable_killed;
+        proof.refuted += report->count[c].refuted;
     }
     if (proof.provable)
         fprintf(out,
@@ -72,52 +72,52 @@ char *campaign_text(const CampaignReport *r) {
                 100.0 * (double)proof.provable_killed / (double)proof.provable,
                 (unsigned long long)proof.refuted);
     fprintf(out, "%u programs (%u that the model checker objects to unchanged), %llu runs, %.1f s\n",
-            r->subjects, r->stuck_subjects, (unsigned long long)r->runs, r->seconds);
-    for (uint32_t i = 0; i < r->survivors.n; i++) {
-        const MutSurvivor *s = &r->survivors.at[i];
-        fprintf(out, "survivor %s %s\n    %s; %s%s\n", s->subject, s->site, s->truth, s->reason,
-                s->killed[TOOL_VALIDATE] ? "; validate finds it" : "");
+            report->subjects, report->stuck_subjects, (unsigned long long)report->runs, report->seconds);
+    for (uint32_t i = 0; i < report->survivors.n; i++) {
+        const MutSurvivor *survivor = &report->survivors.at[i];
+        fprintf(out, "survivor %s %s\n    %s; %s%s\n", survivor->subject, survivor->site, survivor->truth,
+                survivor->reason, survivor->killed[TOOL_VALIDATE] ? "; validate finds it" : "");
     }
     fclose(out);
     return text;
 }
 
-static cJSON *count_json(const MutCount *c) {
+static cJSON *count_json(const MutCount *count) {
     cJSON *o = cJSON_CreateObject(), *k = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "sites", (double)c->sites);
-    cJSON_AddNumberToObject(o, "mutants", (double)c->mutants);
-    cJSON_AddNumberToObject(o, "changed", (double)c->changed);
-    cJSON_AddNumberToObject(o, "provable", (double)c->provable);
-    cJSON_AddNumberToObject(o, "provable_killed", (double)c->provable_killed);
-    cJSON_AddNumberToObject(o, "refuted", (double)c->refuted);
+    cJSON_AddNumberToObject(o, "sites", (double)count->sites);
+    cJSON_AddNumberToObject(o, "mutants", (double)count->mutants);
+    cJSON_AddNumberToObject(o, "changed", (double)count->changed);
+    cJSON_AddNumberToObject(o, "provable", (double)count->provable);
+    cJSON_AddNumberToObject(o, "provable_killed", (double)count->provable_killed);
+    cJSON_AddNumberToObject(o, "refuted", (double)count->refuted);
     for (unsigned t = 0; t < TOOL_COUNT; t++)
-        cJSON_AddNumberToObject(k, campaign_tool_name((MutTool)t), (double)c->killed[t]);
+        cJSON_AddNumberToObject(k, campaign_tool_name((MutTool)t), (double)count->killed[t]);
     cJSON_AddItemToObject(o, "killed", k);
     return o;
 }
 
-char *campaign_json(const CampaignReport *r) {
+char *campaign_json(const CampaignReport *report) {
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "programs", r->subjects);
-    cJSON_AddNumberToObject(o, "programs_stuck_unchanged", r->stuck_subjects);
-    cJSON_AddNumberToObject(o, "runs", (double)r->runs);
-    cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    cJSON_AddNumberToObject(o, "programs", report->subjects);
+    cJSON_AddNumberToObject(o, "programs_stuck_unchanged", report->stuck_subjects);
+    cJSON_AddNumberToObject(o, "runs", (double)report->runs);
+    cJSON_AddNumberToObject(o, "seconds", report->seconds);
     cJSON *classes = cJSON_AddObjectToObject(o, "classes"), *list = cJSON_AddArrayToObject(o, "survivors");
     for (unsigned c = 0; c < MUT_CLASSES; c++)
-        if (r->count[c].mutants) {
-            cJSON *k = count_json(&r->count[c]);
+        if (report->count[c].mutants) {
+            cJSON *k = count_json(&report->count[c]);
             cJSON_AddStringToObject(k, "group", mutate_group_name(mutate_class((MutClass)c)->group));
             cJSON_AddItemToObject(classes, mutate_class((MutClass)c)->name, k);
         }
-    for (uint32_t i = 0; i < r->survivors.n; i++) {
-        const MutSurvivor *s = &r->survivors.at[i];
+    for (uint32_t i = 0; i < report->survivors.n; i++) {
+        const MutSurvivor *survivor = &report->survivors.at[i];
         cJSON *k = cJSON_CreateObject();
-        cJSON_AddStringToObject(k, "program", s->subject);
-        cJSON_AddStringToObject(k, "site", s->site);
-        cJSON_AddStringToObject(k, "truth", s->truth);
-        cJSON_AddStringToObject(k, "reason", s->reason);
+        cJSON_AddStringToObject(k, "program", survivor->subject);
+        cJSON_AddStringToObject(k, "site", survivor->site);
+        cJSON_AddStringToObject(k, "truth", survivor->truth);
+        cJSON_AddStringToObject(k, "reason", survivor->reason);
         for (unsigned t = 0; t < TOOL_COUNT; t++)
-            cJSON_AddBoolToObject(k, campaign_tool_name((MutTool)t), s->killed[t]);
+            cJSON_AddBoolToObject(k, campaign_tool_name((MutTool)t), survivor->killed[t]);
         cJSON_AddItemToArray(list, k);
     }
     char *text = cJSON_Print(o);

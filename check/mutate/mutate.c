@@ -36,23 +36,24 @@ static uint64_t load64(const uint8_t *p) {
     return v;
 }
 
-static bool get(const Mutator *m, uint32_t i, MachInst *out) {
+static bool get(const Mutator *mutator, uint32_t i, MachInst *out) {
     char error[ISA_ERROR_BYTES];
-    if (i >= m->bin->ncode || m->offset[i] == UINT64_MAX)
+    if (i >= mutator->bin->ncode || mutator->offset[i] == UINT64_MAX)
         return false;
-    uint64_t word[2] = {load64(m->image + m->offset[i]), load64(m->image + m->offset[i] + 8)};
-    return isa_decode(m->bin->target, word, out, error);
+    uint64_t word[2] = {load64(mutator->image + mutator->offset[i]),
+                        load64(mutator->image + mutator->offset[i] + 8)};
+    return isa_decode(mutator->bin->target, word, out, error);
 }
 
-static bool put(const Mutator *m, uint8_t *out, uint32_t i, const MachInst *in) {
+static bool put(const Mutator *mutator, uint8_t *out, uint32_t i, const MachInst *in) {
     char error[ISA_ERROR_BYTES];
     uint64_t word[2];
     MachInst copy = *in;
     copy.opcode = 0;
-    if (!isa_encode(m->bin->target, &copy, word, error))
+    if (!isa_encode(mutator->bin->target, &copy, word, error))
         return false;
     for (unsigned k = 0; k < 16; k++)
-        out[m->offset[i] + k] = (uint8_t)(word[k / 8] >> 8 * (k % 8));
+        out[mutator->offset[i] + k] = (uint8_t)(word[k / 8] >> 8 * (k % 8));
     return true;
 }
 
@@ -168,9 +169,9 @@ static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     return put(m, out, s.inst, &in);
 }
 
-bool mutate_apply(const Mutator *m, MutSite s, uint8_t *out) {
-    memcpy(out, m->image, m->image_bytes);
-    return change(m, out, s);
+bool mutate_apply(const Mutator *mutator, MutSite s, uint8_t *out) {
+    memcpy(out, mutator->image, mutator->image_bytes);
+    return change(mutator, out, s);
 }
 
 /* ---- sites ---- */
@@ -181,77 +182,79 @@ typedef struct {
     uint32_t last_sync[2], guard; /* BSYNC, BSSY before; a predicate that the function uses */
 } Finder;
 
-static void add(Finder *f, MutClass c, uint32_t inst, uint32_t other) {
+static void add(Finder *finder, MutClass c, uint32_t inst, uint32_t other) {
     MutSite s = {c, inst, other};
-    if (mutate_apply(f->m, s, f->scratch) && memcmp(f->scratch, f->m->image, f->m->image_bytes) != 0)
-        VEC_ADD(&f->m->arena, &f->m->sites[c], s);
+    if (mutate_apply(finder->m, s, finder->scratch) &&
+        memcmp(finder->scratch, finder->m->image, finder->m->image_bytes) != 0)
+        VEC_ADD(&finder->m->arena, &finder->m->sites[c], s);
 }
 
-static bool same_function(const Mutator *m, uint32_t i, uint32_t j) {
-    const BinFlow *g = m->flow;
-    return i < m->bin->ncode && j < m->bin->ncode && g->block_of[i] != BINFLOW_NONE &&
-           g->block_of[j] != BINFLOW_NONE && g->blocks[g->block_of[i]].func == g->blocks[g->block_of[j]].func;
+static bool same_function(const Mutator *mutator, uint32_t i, uint32_t j) {
+    const BinFlow *bin_flow = mutator->flow;
+    return i < mutator->bin->ncode && j < mutator->bin->ncode && bin_flow->block_of[i] != BINFLOW_NONE &&
+           bin_flow->block_of[j] != BINFLOW_NONE &&
+           bin_flow->blocks[bin_flow->block_of[i]].func == bin_flow->blocks[bin_flow->block_of[j]].func;
 }
 
 static bool is_store(const MachInst *in) {
     return in->optype == OT_STG || in->optype == OT_ST || in->optype == OT_STS || in->optype == OT_RED;
 }
 
-static void swap_sites(Finder *f, uint32_t i, unsigned which, const MachInst *in) {
-    uint32_t before = f->last_sync[which];
-    if (before != BINFLOW_NONE && same_function(f->m, before, i) &&
-        bin_barrier(&f->m->flow->insts[before]) != bin_barrier(in))
-        add(f, MUT_SWAP_B, before, i);
-    f->last_sync[which] = i;
+static void swap_sites(Finder *finder, uint32_t i, unsigned which, const MachInst *in) {
+    uint32_t before = finder->last_sync[which];
+    if (before != BINFLOW_NONE && same_function(finder->m, before, i) &&
+        bin_barrier(&finder->m->flow->insts[before]) != bin_barrier(in))
+        add(finder, MUT_SWAP_B, before, i);
+    finder->last_sync[which] = i;
 }
 
-static void barrier_sites(Finder *f, uint32_t i, const MachInst *in) {
-    const BinFlow *g = f->m->flow;
-    const BinBlock *b = &g->blocks[g->block_of[i]];
+static void barrier_sites(Finder *finder, uint32_t i, const MachInst *in) {
+    const BinFlow *bin_flow = finder->m->flow;
+    const BinBlock *b = &bin_flow->blocks[bin_flow->block_of[i]];
     uint32_t end = b->first + b->ninsts - 1;
     switch (bin_kind(in)) {
     case BK_BSYNC:
-        add(f, MUT_DROP_BSYNC, i, 0);
-        if (same_function(f->m, i, i + 1))
-            add(f, MUT_MOVE_BSYNC, i, AFTER);
-        if (i > 0 && same_function(f->m, i, i - 1))
-            add(f, MUT_MOVE_BSYNC, i, BEFORE);
-        add(f, MUT_GUARD_BSYNC, i, f->guard);
-        swap_sites(f, i, 0, in);
+        add(finder, MUT_DROP_BSYNC, i, 0);
+        if (same_function(finder->m, i, i + 1))
+            add(finder, MUT_MOVE_BSYNC, i, AFTER);
+        if (i > 0 && same_function(finder->m, i, i - 1))
+            add(finder, MUT_MOVE_BSYNC, i, BEFORE);
+        add(finder, MUT_GUARD_BSYNC, i, finder->guard);
+        swap_sites(finder, i, 0, in);
         break;
     case BK_BSSY:
-        if (end > i && bin_kind(&g->insts[end]) == BK_BRANCH)
-            add(f, MUT_LATE_BSSY, i, end);
-        swap_sites(f, i, 1, in);
+        if (end > i && bin_kind(&bin_flow->insts[end]) == BK_BRANCH)
+            add(finder, MUT_LATE_BSSY, i, end);
+        swap_sites(finder, i, 1, in);
         break;
-    case BK_BREAK: add(f, MUT_DROP_BREAK, i, 0); break;
-    case BK_YIELD: add(f, MUT_DROP_YIELD, i, 0); break;
+    case BK_BREAK: add(finder, MUT_DROP_BREAK, i, 0); break;
+    case BK_YIELD: add(finder, MUT_DROP_YIELD, i, 0); break;
     case BK_WARPSYNC:
-        add(f, MUT_WARPSYNC_LANE, i, 0);
-        add(f, MUT_WARPSYNC_LANE, i, 5);
-        add(f, MUT_WARPSYNC_LANE, i, 31);
+        add(finder, MUT_WARPSYNC_LANE, i, 0);
+        add(finder, MUT_WARPSYNC_LANE, i, 5);
+        add(finder, MUT_WARPSYNC_LANE, i, 31);
         break;
     default: break;
     }
 }
 
-static void data_sites(Finder *f, uint32_t i, const MachInst *in) {
-    const BinFlow *g = f->m->flow;
+static void data_sites(Finder *finder, uint32_t i, const MachInst *in) {
+    const BinFlow *bin_flow = finder->m->flow;
     if (in->guard.kind == OPK_REG && in->guard.value != REG_PT)
-        add(f, MUT_FLIP_PREDICATE, i, GUARD);
+        add(finder, MUT_FLIP_PREDICATE, i, GUARD);
     for (unsigned k = 0; k < in->nsrc && bin_kind(in) == BK_PLAIN; k++)
         if (in->src[k].kind == OPK_REG && in->src[k].file == RF_P && in->src[k].value != REG_PT)
-            add(f, MUT_FLIP_PREDICATE, i, k);
+            add(finder, MUT_FLIP_PREDICATE, i, k);
     if (in->optype == OT_SEL || in->optype == OT_FSEL)
-        add(f, MUT_SWAP_SELECT, i, 0);
+        add(finder, MUT_SWAP_SELECT, i, 0);
     if (!is_store(in))
         return;
     if (in->guard.kind == OPK_REG && in->guard.value != REG_PT)
-        add(f, MUT_HOIST_STORE, i, GUARD);
-    const BinBlock *b = &g->blocks[g->block_of[i]];
-    if (b->first == i && b->npreds == 1 && i > 0 && same_function(f->m, i, i - 1) &&
-        bin_kind(&g->insts[i - 1]) == BK_BRANCH && bin_guard(&g->insts[i - 1]) == BG_MAYBE)
-        add(f, MUT_HOIST_STORE, i, i - 1);
+        add(finder, MUT_HOIST_STORE, i, GUARD);
+    const BinBlock *b = &bin_flow->blocks[bin_flow->block_of[i]];
+    if (b->first == i && b->npreds == 1 && i > 0 && same_function(finder->m, i, i - 1) &&
+        bin_kind(&bin_flow->insts[i - 1]) == BK_BRANCH && bin_guard(&bin_flow->insts[i - 1]) == BG_MAYBE)
+        add(finder, MUT_HOIST_STORE, i, i - 1);
 }
 
 static void control_sites(Finder *f, uint32_t i, const MachInst *in) {
@@ -265,15 +268,17 @@ static void control_sites(Finder *f, uint32_t i, const MachInst *in) {
             add(f, MUT_DROP_WAIT, i, k);
 }
 
-static void find_sites(Mutator *m) {
-    const BinFlow *g = m->flow;
-    Finder f = {.m = m, .scratch = malloc(m->image_bytes + 1), .last_sync = {BINFLOW_NONE, BINFLOW_NONE}};
+static void find_sites(Mutator *mutator) {
+    const BinFlow *bin_flow = mutator->flow;
+    Finder f = {
+        .m = mutator, .scratch = malloc(mutator->image_bytes + 1), .last_sync = {BINFLOW_NONE, BINFLOW_NONE}};
     if (!f.scratch)
         abort();
-    for (uint32_t i = 0; i < m->bin->ncode; i++) {
-        if (!g->decoded[i] || g->block_of[i] == BINFLOW_NONE || !g->blocks[g->block_of[i]].reachable)
+    for (uint32_t i = 0; i < mutator->bin->ncode; i++) {
+        if (!bin_flow->decoded[i] || bin_flow->block_of[i] == BINFLOW_NONE ||
+            !bin_flow->blocks[bin_flow->block_of[i]].reachable)
             continue;
-        const MachInst *in = &g->insts[i];
+        const MachInst *in = &bin_flow->insts[i];
         for (unsigned k = 0; k < in->ndst; k++)
             if (in->dst[k].kind == OPK_REG && in->dst[k].file == RF_P && in->dst[k].value < REG_PT)
                 f.guard = in->dst[k].value;
@@ -287,65 +292,68 @@ static void find_sites(Mutator *m) {
 /* ---- the file ---- */
 
 /* Where each function's code lies in the file; words that the reader changed (relocations) are left alone. */
-static bool find_places(Mutator *m, Diags *d) {
-    const Binary *b = m->bin;
-    ElfImage *e = elfimg_read(&m->arena, m->image, m->image_bytes, d);
-    if (!e)
+static bool find_places(Mutator *mutator, Diags *d) {
+    const Binary *binary = mutator->bin;
+    ElfImage *elf_image = elfimg_read(&mutator->arena, mutator->image, mutator->image_bytes, d);
+    if (!elf_image)
         return false;
-    m->offset = ARENA_ARRAY(&m->arena, uint64_t, b->ncode + 1u);
-    memset(m->offset, 0xff, (b->ncode + 1u) * sizeof *m->offset);
-    for (uint32_t f = 0; f < b->nfuncs; f++) {
-        uint32_t section = elfimg_find(e, arena_printf(&m->arena, ".text.%s", b->funcs[f].name));
+    mutator->offset = ARENA_ARRAY(&mutator->arena, uint64_t, binary->ncode + 1u);
+    memset(mutator->offset, 0xff, (binary->ncode + 1u) * sizeof *mutator->offset);
+    for (uint32_t f = 0; f < binary->nfuncs; f++) {
+        uint32_t section =
+            elfimg_find(elf_image, arena_printf(&mutator->arena, ".text.%s", binary->funcs[f].name));
         if (!section)
             continue;
-        const ElfSection *s = &e->sections.at[section];
-        uint32_t first = (uint32_t)((b->funcs[f].address - b->code_base) / INST_BYTES);
-        for (uint32_t i = 0; i < b->funcs[f].ninsts && (i + 1ull) * INST_BYTES <= s->h.sh_size; i++) {
-            uint64_t at = s->h.sh_offset + 16ull * i;
-            if (at + 16 <= m->image_bytes && load64(m->image + at) == b->code[first + i][0] &&
-                load64(m->image + at + 8) == b->code[first + i][1])
-                m->offset[first + i] = at;
+        const ElfSection *elf_section = &elf_image->sections.at[section];
+        uint32_t first = (uint32_t)((binary->funcs[f].address - binary->code_base) / INST_BYTES);
+        for (uint32_t i = 0; i < binary->funcs[f].ninsts && (i + 1ull) * INST_BYTES <= elf_section->h.sh_size;
+             i++) {
+            uint64_t at = elf_section->h.sh_offset + 16ull * i;
+            if (at + 16 <= mutator->image_bytes &&
+                load64(mutator->image + at) == binary->code[first + i][0] &&
+                load64(mutator->image + at + 8) == binary->code[first + i][1])
+                mutator->offset[first + i] = at;
         }
     }
-    for (uint32_t i = 0; i < b->nfixups; i++)
-        if (b->fixups[i].in_code && b->fixups[i].offset_bytes / INST_BYTES < b->ncode)
-            m->offset[b->fixups[i].offset_bytes / INST_BYTES] = UINT64_MAX;
+    for (uint32_t i = 0; i < binary->nfixups; i++)
+        if (binary->fixups[i].in_code && binary->fixups[i].offset_bytes / INST_BYTES < binary->ncode)
+            mutator->offset[binary->fixups[i].offset_bytes / INST_BYTES] = UINT64_MAX;
     return true;
 }
 
 Mutator *mutator_new(const char *path, const void *image, size_t size_bytes, Diags *d) {
-    Mutator *m = calloc(1, sizeof *m);
-    if (!m)
+    Mutator *mutator = calloc(1, sizeof *mutator);
+    if (!mutator)
         return NULL;
-    m->image = image;
-    m->image_bytes = size_bytes;
-    m->bin = binary_read(path, image, size_bytes, d);
-    m->flow = m->bin ? binflow_new(m->bin) : NULL;
-    if (!m->flow || !find_places(m, d)) {
-        mutator_free(m);
+    mutator->image = image;
+    mutator->image_bytes = size_bytes;
+    mutator->bin = binary_read(path, image, size_bytes, d);
+    mutator->flow = mutator->bin ? binflow_new(mutator->bin) : NULL;
+    if (!mutator->flow || !find_places(mutator, d)) {
+        mutator_free(mutator);
         return NULL;
     }
-    find_sites(m);
-    return m;
+    find_sites(mutator);
+    return mutator;
 }
 
-void mutator_free(Mutator *m) {
-    if (!m)
+void mutator_free(Mutator *mutator) {
+    if (!mutator)
         return;
-    binflow_free(m->flow);
-    binary_free(m->bin);
-    arena_free(&m->arena);
-    free(m);
+    binflow_free(mutator->flow);
+    binary_free(mutator->bin);
+    arena_free(&mutator->arena);
+    free(mutator);
 }
 
-const char *mutate_text(const Mutator *m, MutSite s, uint32_t number, char out[256]) {
+const char *mutate_text(const Mutator *mutator, MutSite s, uint32_t number, char out[256]) {
     char where[160], text[120] = "?";
-    const MachInst *in = &m->flow->insts[s.inst];
-    const BinFunc *f = binary_func_at(m->bin, bin_address(m->flow, s.inst));
-    isa_print(m->bin->target, in, bin_address(m->flow, s.inst) - (f ? f->address : 0), NULL, text,
+    const MachInst *in = &mutator->flow->insts[s.inst];
+    const BinFunc *f = binary_func_at(mutator->bin, bin_address(mutator->flow, s.inst));
+    isa_print(mutator->bin->target, in, bin_address(mutator->flow, s.inst) - (f ? f->address : 0), NULL, text,
               sizeof text);
     int n = snprintf(out, 256, "%s:%u  %.60s  %.100s", classes[s.cls].name, number,
-                     bin_where(m->flow, s.inst, where), text);
+                     bin_where(mutator->flow, s.inst, where), text);
     if (s.cls == MUT_SHORT_STALL)
         snprintf(out + n, 256 - (size_t)n, "  stall %u -> %u", in->ctrl.stall_cycles, s.other);
     else if (s.cls == MUT_DROP_WAIT)
@@ -353,7 +361,7 @@ const char *mutate_text(const Mutator *m, MutSite s, uint32_t number, char out[2
     else if (s.cls == MUT_WARPSYNC_LANE)
         snprintf(out + n, 256 - (size_t)n, "  lane %u", s.other);
     else if (s.cls == MUT_SWAP_B || s.cls == MUT_LATE_BSSY || (s.cls == MUT_HOIST_STORE && s.other != GUARD))
-        snprintf(out + n, 256 - (size_t)n, "  and %.60s", bin_where(m->flow, s.other, where));
+        snprintf(out + n, 256 - (size_t)n, "  and %.60s", bin_where(mutator->flow, s.other, where));
     else if (s.cls == MUT_MOVE_BSYNC)
         snprintf(out + n, 256 - (size_t)n, "  %s", s.other == AFTER ? "later" : "earlier");
     else if (s.cls == MUT_FLIP_PREDICATE)

@@ -22,7 +22,7 @@ typedef struct {
 } MutClassInfo;
 const MutClassInfo *mutate_class(MutClass c);
 const char *mutate_group_name(MutGroup g);
-bool mutate_class_find(const char *name, size_t n, MutClass *c);
+bool mutate_class_find(const char *name, size_t n, MutClass *class);
 
 typedef struct {
     MutClass cls;
@@ -40,10 +40,10 @@ typedef struct {
 } Mutator;
 
 /* `image` must live as long as the mutator. NULL: reported. */
-Mutator *mutator_new(const char *path, const void *image, size_t size_bytes, Diags *d);
-void mutator_free(Mutator *m);
+Mutator *mutator_new(const char *path, const void *image, size_t size_bytes, Diags *diags);
+void mutator_free(Mutator *mutator);
 /* Copy the image with one mutation into `out` (image_bytes). False: it cannot be encoded. */
-bool mutate_apply(const Mutator *m, MutSite s, uint8_t *out);
+bool mutate_apply(const Mutator *mutator, MutSite s, uint8_t *out);
 /* "drop-bsync:3  k+0x40  BSYNC B0", in out[256]. */
-const char *mutate_text(const Mutator *m, MutSite s, uint32_t number, char out[256]);
+const char *mutate_text(const Mutator *mutator, MutSite s, uint32_t number, char out[256]);
 #endif

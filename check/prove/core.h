@@ -51,9 +51,10 @@ typedef struct {
 } Core;
 
 double prove_now(void);
-void core_run(Core *c, Cut *q);   /* both sides, until their exits fit together */
-void core_edges(Core *c, Cut *q); /* from the exits */
-bool core_z3(Core *c, Term *cond, Term *x, Term *y, ProveReport *r, ProveStatus *how, double *slowest);
-void prove_judge(Core *c, ProveReport *r, ProveFunc *out); /* what each region shows */
-void prove_skip(ProveReport *r, ProveFunc *out, const char *why);
+void core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
+void core_edges(Core *core, Cut *cut); /* from the exits */
+bool core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
+             double *slowest);
+void prove_judge(Core *core, ProveReport *report, ProveFunc *out); /* what each region shows */
+void prove_skip(ProveReport *report, ProveFunc *out, const char *why);
 #endif

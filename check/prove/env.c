@@ -7,83 +7,85 @@
 #include <stdio.h>
 #include <string.h>
 
-Term *prove_input(Prover *p, const char *fmt, ...) {
+Term *prove_input(Prover *prover, const char *fmt, ...) {
     char text[96];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return t_var(&p->ts, 32, term_name(&p->ts, "%s", text), 0);
+    return t_var(&prover->ts, 32, term_name(&prover->ts, "%s", text), 0);
 }
 Term *prove_sp(Prover *p) { return prove_input(p, "stack pointer"); }
 
-Term *prove_param(Prover *p, uint64_t offset, unsigned bytes) {
-    Terms *ts = &p->ts;
-    Term *w = prove_input(p, "param+0x%llx", (unsigned long long)(offset & ~3ull));
+Term *prove_param(Prover *prover, uint64_t offset, unsigned bytes) {
+    Terms *ts = &prover->ts;
+    Term *w = prove_input(prover, "param+0x%llx", (unsigned long long)(offset & ~3ull));
     return bytes >= 4 ? w : t_zext_from(ts, t_lshr(ts, w, t_const(ts, 32, 8 * (offset & 3))), 8 * bytes);
 }
 
 /* x of x + -0, which makes a NaN canonical: arithmetic does that anyway. */
-static Term *plain(Prover *p, Term *x) {
-    Terms *ts = &p->ts;
-    if (x->kind == TK_APP && x->op == TO_UF && x->n == 2 &&
-        (strcmp(x->name, "fadd.0") == 0 || strcmp(x->name, "dadd.0") == 0)) {
-        Term *zero = x->width == 64 ? t_const(ts, 64, 1ull << 63) : t_const(ts, 32, 0x80000000);
+static Term *plain(Prover *prover, Term *term) {
+    Terms *ts = &prover->ts;
+    if (term->kind == TK_APP && term->op == TO_UF && term->n == 2 &&
+        (strcmp(term->name, "fadd.0") == 0 || strcmp(term->name, "dadd.0") == 0)) {
+        Term *zero = term->width == 64 ? t_const(ts, 64, 1ull << 63) : t_const(ts, 32, 0x80000000);
         for (unsigned i = 0; i < 2; i++)
-            if (x->a[i] == zero)
-                return x->a[1 - i];
+            if (term->a[i] == zero)
+                return term->a[1 - i];
     }
-    return x;
+    return term;
 }
 
-Term *prove_uf(Prover *p, unsigned width, const char *name, Term *const *a, uint32_t n) {
+Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n) {
     static const char *const arithmetic[] = {"fadd.", "fmul.", "ffma.", "dadd.", "dmul.", "dfma."};
     Term *arg[3];
     for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)
         if (strncmp(name, arithmetic[k], 5) == 0) {
             for (uint32_t i = 0; i < n; i++)
-                arg[i] = plain(p, a[i]);
+                arg[i] = plain(prover, a[i]);
             if (arg[0]->id > arg[1]->id) { /* the first two commute */
                 Term *swap = arg[0];
                 arg[0] = arg[1];
                 arg[1] = swap;
             }
-            return t_app(&p->ts, TO_UF, width, 0, name, arg, n);
+            return t_app(&prover->ts, TO_UF, width, 0, name, arg, n);
         }
-    return t_app(&p->ts, TO_UF, width, 0, name, a, n);
+    return t_app(&prover->ts, TO_UF, width, 0, name, a, n);
 }
-Term *prove_uf_sorted(Prover *p, unsigned width, const char *name, Term *x, Term *y) {
-    Term *a[2] = {x->id < y->id ? x : y, x->id < y->id ? y : x};
+Term *prove_uf_sorted(Prover *p, unsigned width, const char *name, Term *term, Term *y) {
+    Term *a[2] = {term->id < y->id ? term : y, term->id < y->id ? y : term};
     return prove_uf(p, width, name, a, 2);
 }
-Term *prove_const3(Prover *p, Term *addr, unsigned bytes, bool sign) {
-    Terms *ts = &p->ts;
+Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign) {
+    Terms *ts = &prover->ts;
     Term *v = t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#const"), &addr, 1);
     return sign ? t_sext_from(ts, v, 8 * bytes) : v;
 }
 
-Term *prove_address(Prover *p, uint32_t var) {
-    const PtxVar *v = &p->m->vars[var];
-    const char *name = str_text(&p->m->strings, v->name);
-    if (v->func)
-        return t_var(
-            &p->ts, 64,
-            term_name(&p->ts, "&%s$%s", str_text(&p->m->strings, p->m->funcs[v->func - 1].name), name), 0);
-    return t_var(&p->ts, 64, term_name(&p->ts, "&%s", name), 0);
+Term *prove_address(Prover *prover, uint32_t var) {
+    const PtxVar *ptx_var = &prover->m->vars[var];
+    const char *name = str_text(&prover->m->strings, ptx_var->name);
+    if (ptx_var->func)
+        return t_var(&prover->ts, 64,
+                     term_name(&prover->ts, "&%s$%s",
+                               str_text(&prover->m->strings, prover->m->funcs[ptx_var->func - 1].name), name),
+                     0);
+    return t_var(&prover->ts, 64, term_name(&prover->ts, "&%s", name), 0);
 }
 
 /* Variables of a space lie one after the other in the order of their declaration; unsized shared ones behind
  * all. */
-uint64_t prove_var_offset(const Prover *p, uint32_t var) {
-    PtxSpace space = p->m->vars[var].space;
+uint64_t prove_var_offset(const Prover *prover, uint32_t var) {
+    PtxSpace space = prover->m->vars[var].space;
     uint64_t at = 0, max_align = 1, mine = 0;
     bool dynamic = false;
-    for (uint32_t k = 0; k < p->m->nvars; k++) {
-        const PtxVar *v = &p->m->vars[k];
-        uint64_t align = v->align_bytes ? v->align_bytes : 1;
-        if (v->space != space)
+    for (uint32_t k = 0; k < prover->m->nvars; k++) {
+        const PtxVar *ptx_var = &prover->m->vars[k];
+        uint64_t align = ptx_var->align_bytes ? ptx_var->align_bytes : 1;
+        if (ptx_var->space != space)
             continue;
-        if (space == SP_SHARED && v->linkage == LINK_EXTERN && (v->unsized || !v->size_bytes)) {
+        if (space == SP_SHARED && ptx_var->linkage == LINK_EXTERN &&
+            (ptx_var->unsized || !ptx_var->size_bytes)) {
             max_align = align > max_align ? align : max_align;
             dynamic |= k == var;
             continue;
@@ -91,14 +93,14 @@ uint64_t prove_var_offset(const Prover *p, uint32_t var) {
         at = (at + align - 1) / align * align;
         if (k == var)
             mine = at;
-        at += v->size_bytes;
+        at += ptx_var->size_bytes;
     }
     return dynamic ? (at + max_align - 1) / max_align * max_align : mine;
 }
 
-Term *prove_sreg(Ptx *x, const PtxOperand *o) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
+Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
+    Prover *prover = ptx->p;
+    Terms *ts = &prover->ts;
     static const char *const plain[SR_COUNT] = {[SR_LANEID] = "laneid",
                                                 [SR_SMID] = "smid",
                                                 [SR_LANEMASK_EQ] = "lanemask_eq",
@@ -110,29 +112,31 @@ Term *prove_sreg(Ptx *x, const PtxOperand *o) {
                                                 [SR_DYNAMIC_SMEM_SIZE] = "dynamic_smem_size"};
     static const char *const triple[SR_COUNT] = {
         [SR_TID] = "tid", [SR_NTID] = "ntid", [SR_CTAID] = "ctaid", [SR_NCTAID] = "nctaid"};
-    if (triple[o->sreg])
-        return o->component < 3 ? prove_input(p, "%s.%c", triple[o->sreg], "xyz"[o->component]) : ts->zero;
-    if (o->sreg == SR_WARPID) {
-        Term *t =
-            t_add(ts, t_mul(ts, prove_input(p, "ntid.y"), prove_input(p, "tid.z")), prove_input(p, "tid.y"));
-        t = t_add(ts, t_mul(ts, prove_input(p, "ntid.x"), t), prove_input(p, "tid.x"));
+    if (triple[operand->sreg])
+        return operand->component < 3
+                   ? prove_input(prover, "%s.%c", triple[operand->sreg], "xyz"[operand->component])
+                   : ts->zero;
+    if (operand->sreg == SR_WARPID) {
+        Term *t = t_add(ts, t_mul(ts, prove_input(prover, "ntid.y"), prove_input(prover, "tid.z")),
+                        prove_input(prover, "tid.y"));
+        t = t_add(ts, t_mul(ts, prove_input(prover, "ntid.x"), t), prove_input(prover, "tid.x"));
         return t_lshr(ts, t, t_const(ts, 32, 5));
     }
-    if (o->sreg == SR_NWARPID) {
-        Term *n = t_mul(ts, t_mul(ts, prove_input(p, "ntid.x"), prove_input(p, "ntid.y")),
-                        prove_input(p, "ntid.z"));
+    if (operand->sreg == SR_NWARPID) {
+        Term *n = t_mul(ts, t_mul(ts, prove_input(prover, "ntid.x"), prove_input(prover, "ntid.y")),
+                        prove_input(prover, "ntid.z"));
         return t_lshr(ts, t_add(ts, n, t_const(ts, 32, 31)), t_const(ts, 32, 5));
     }
-    if (o->sreg == SR_GRIDID)
-        return t_pair(ts, prove_input(p, "gridid.0"), prove_input(p, "gridid.1"));
-    if (plain[o->sreg])
-        return prove_input(p, "%s", plain[o->sreg]);
-    pv_fault(x, "a special register is not modelled");
+    if (operand->sreg == SR_GRIDID)
+        return t_pair(ts, prove_input(prover, "gridid.0"), prove_input(prover, "gridid.1"));
+    if (plain[operand->sreg])
+        return prove_input(prover, "%s", plain[operand->sreg]);
+    pv_fault(ptx, "a special register is not modelled");
     return ts->zero;
 }
 
 /* ---- calling convention: docs of lower/select/abi.c ---- */
-void prove_abi(const Prover *p, const uint32_t *vars, uint32_t n, AbiPlan *out) {
+void prove_abi(const Prover *prover, const uint32_t *vars, uint32_t n, AbiPlan *out) {
     enum { FIRST = 4, LAST = 19 };
     *out = (AbiPlan){.n = n};
     int next = FIRST;
@@ -142,9 +146,9 @@ void prove_abi(const Prover *p, const uint32_t *vars, uint32_t n, AbiPlan *out) 
         return;
     }
     for (uint32_t k = 0; k < n; k++) {
-        const PtxVar *v = &p->m->vars[vars[k]];
-        bool pred = v->type == TY_PRED && !v->is_array;
-        uint64_t bytes = v->size_bytes ? v->size_bytes : ptx_type_bytes(v->type);
+        const PtxVar *var = &prover->m->vars[vars[k]];
+        bool pred = var->type == TY_PRED && !var->is_array;
+        uint64_t bytes = var->size_bytes ? var->size_bytes : ptx_type_bytes(var->type);
         unsigned words = pred ? 1 : (unsigned)((bytes + 3) / 4);
         int at = words > 1 ? (next + 1) & ~1 : next;
         out->at[k] = (AbiSlot){vars[k], words, at, pred};

@@ -21,18 +21,18 @@ TermEval *term_eval_new(const Terms *ts, uint64_t seed) {
         .seed = seed, .n = ts->next_id, .value = calloc(ts->next_id, 8), .known = calloc(ts->next_id, 1)};
     return e;
 }
-void term_eval_free(TermEval *e) {
-    if (!e)
+void term_eval_free(TermEval *eval) {
+    if (!eval)
         return;
-    free(e->value);
-    free(e->known);
-    free(e);
+    free(eval->value);
+    free(eval->known);
+    free(eval);
 }
-void term_eval_set(TermEval *e, const Term *var, uint64_t value) {
+void term_eval_set(TermEval *eval, const Term *var, uint64_t value) {
     if (var->kind == TK_ITE) /* a predicate variable's diagram */
         var = var->a[0];
-    e->value[var->id] = value;
-    e->known[var->id] = true;
+    eval->value[var->id] = value;
+    eval->known[var->id] = true;
 }
 
 static uint64_t scramble(uint64_t x) {
@@ -129,18 +129,18 @@ static bool float_op(const char *name, unsigned width, const uint64_t v[3], uint
     return false;
 }
 
-static uint64_t eval_app(TermEval *e, const Term *t) {
+static uint64_t eval_app(TermEval *e, const Term *term) {
     uint64_t v[3] = {0};
-    if (t->op == TO_READ) {
-        uint64_t addr = term_eval(e, t->a[1]), r = 0;
-        for (unsigned i = 0; i < (t->k & 255); i++)
-            r |= (uint64_t)byte_at(e, t->a[0], addr + i) << 8 * i;
+    if (term->op == TO_READ) {
+        uint64_t addr = term_eval(e, term->a[1]), r = 0;
+        for (unsigned i = 0; i < (term->k & 255); i++)
+            r |= (uint64_t)byte_at(e, term->a[0], addr + i) << 8 * i;
         return r;
     }
-    for (uint32_t i = 0; i < t->n && i < 3; i++)
-        v[i] = term_eval(e, t->a[i]);
+    for (uint32_t i = 0; i < term->n && i < 3; i++)
+        v[i] = term_eval(e, term->a[i]);
     uint32_t x = (uint32_t)v[0], n = v[1] > 64 ? 64 : (uint32_t)v[1];
-    switch ((TermOp)t->op) {
+    switch ((TermOp)term->op) {
     case TO_MUL: return v[0] * v[1];
     case TO_SHL: return n > 31 ? 0 : x << n;
     case TO_LSHR: return n > 31 ? 0 : x >> n;
@@ -151,9 +151,9 @@ static uint64_t eval_app(TermEval *e, const Term *t) {
     case TO_EQZ: return v[0] == 0;
     case TO_ULT: return x < (uint32_t)v[1];
     case TO_SLT: return (int32_t)x < (int32_t)(uint32_t)v[1];
-    case TO_FLT: return compare_floats(t->k, v[0], v[1]) == 1;
-    case TO_FEQ: return compare_floats(t->k, v[0], v[1]) == 2;
-    case TO_FGT: return compare_floats(t->k, v[0], v[1]) == 4;
+    case TO_FLT: return compare_floats(term->k, v[0], v[1]) == 1;
+    case TO_FEQ: return compare_floats(term->k, v[0], v[1]) == 2;
+    case TO_FGT: return compare_floats(term->k, v[0], v[1]) == 4;
     case TO_POPC: return (uint64_t)__builtin_popcount(x);
     case TO_BREV: {
         uint32_t r = 0;
@@ -172,78 +172,78 @@ static uint64_t eval_app(TermEval *e, const Term *t) {
     default: break;
     }
     uint64_t exact;
-    if (t->op == TO_UF && t->name && float_op(t->name, t->width, v, &exact))
+    if (term->op == TO_UF && term->name && float_op(term->name, term->width, v, &exact))
         return exact;
-    uint64_t h = hash2(hash_text(t->name), t->k + t->op);
-    for (uint32_t i = 0; i < t->n; i++)
-        h = hash2(h, term_eval(e, t->a[i]));
-    if (t->op == TO_UF && t->k && t->k < 32 && t->name && t->name[0] == '#')
-        h &= (1u << t->k) - 1;
+    uint64_t h = hash2(hash_text(term->name), term->k + term->op);
+    for (uint32_t i = 0; i < term->n; i++)
+        h = hash2(h, term_eval(e, term->a[i]));
+    if (term->op == TO_UF && term->k && term->k < 32 && term->name && term->name[0] == '#')
+        h &= (1u << term->k) - 1;
     return h;
 }
 
-static uint64_t compute(TermEval *e, const Term *t) {
-    uint64_t r = t->k;
-    switch ((TermKind)t->kind) {
-    case TK_CONST: return t->k;
+static uint64_t compute(TermEval *eval, const Term *term) {
+    uint64_t r = term->k;
+    switch ((TermKind)term->kind) {
+    case TK_CONST: return term->k;
     case TK_VAR:
-        r = interesting(hash2(e->seed, hash2(hash_text(t->name), t->k)));
-        return t->name[0] == '#' ? r & 0xffff : r;
-    case TK_ITE: return term_eval(e, t->a[term_eval(e, t->a[0]) ? 1 : 2]);
-    case TK_APP: return eval_app(e, t);
+        r = interesting(hash2(eval->seed, hash2(hash_text(term->name), term->k)));
+        return term->name[0] == '#' ? r & 0xffff : r;
+    case TK_ITE: return term_eval(eval, term->a[term_eval(eval, term->a[0]) ? 1 : 2]);
+    case TK_APP: return eval_app(eval, term);
     case TK_SUM:
-        for (uint32_t i = 0; i < t->n; i++)
-            r += t->c[i] * term_eval(e, t->a[i]);
+        for (uint32_t i = 0; i < term->n; i++)
+            r += term->c[i] * term_eval(eval, term->a[i]);
         return r;
     case TK_XOR:
-        for (uint32_t i = 0; i < t->n; i++)
-            r ^= t->c[i] & term_eval(e, t->a[i]);
+        for (uint32_t i = 0; i < term->n; i++)
+            r ^= term->c[i] & term_eval(eval, term->a[i]);
         return r;
     case TK_AND:
         r = ~0ull;
-        for (uint32_t i = 0; i < t->n; i++)
-            r &= term_eval(e, t->a[i]);
+        for (uint32_t i = 0; i < term->n; i++)
+            r &= term_eval(eval, term->a[i]);
         return r;
-    case TK_LO: return term_eval(e, t->a[0]);
-    case TK_HI: return term_eval(e, t->a[0]) >> 32;
-    case TK_SEXT: return (uint64_t)(int64_t)(int32_t)(uint32_t)term_eval(e, t->a[0]);
+    case TK_LO: return term_eval(eval, term->a[0]);
+    case TK_HI: return term_eval(eval, term->a[0]) >> 32;
+    case TK_SEXT: return (uint64_t)(int64_t)(int32_t)(uint32_t)term_eval(eval, term->a[0]);
     case TK_EVENT:
-        if (!term_eval(e, t->a[1]))
-            return term_eval(e, t->a[0]);
-        r = hash2(term_eval(e, t->a[0]), hash2(t->k, hash_text(t->name)));
-        for (uint32_t i = 2; i < t->n; i++)
-            r = hash2(r, term_eval(e, t->a[i]));
+        if (!term_eval(eval, term->a[1]))
+            return term_eval(eval, term->a[0]);
+        r = hash2(term_eval(eval, term->a[0]), hash2(term->k, hash_text(term->name)));
+        for (uint32_t i = 2; i < term->n; i++)
+            r = hash2(r, term_eval(eval, term->a[i]));
         return r;
     }
     return 0;
 }
 
-uint64_t term_eval(TermEval *e, const Term *t) {
-    if (t->id < e->n && e->known[t->id])
-        return e->value[t->id];
-    uint64_t v = compute(e, t) & (t->width ? term_mask(t->width) : ~0ull);
-    if (t->id < e->n) {
-        e->value[t->id] = v;
-        e->known[t->id] = true;
+uint64_t term_eval(TermEval *eval, const Term *term) {
+    if (term->id < eval->n && eval->known[term->id])
+        return eval->value[term->id];
+    uint64_t v = compute(eval, term) & (term->width ? term_mask(term->width) : ~0ull);
+    if (term->id < eval->n) {
+        eval->value[term->id] = v;
+        eval->known[term->id] = true;
     }
     return v;
 }
 
 /* ---- text ---- */
-static void print(FILE *f, const Term *t, unsigned depth) {
+static void print(FILE *f, const Term *term, unsigned depth) {
     static const char *const ops[] = {"mul",  "shl", "lshr", "ashr", "shl64",  "lshr64", "ashr64",
                                       "eqz",  "ult", "slt",  "flt",  "feq",    "fgt",    "popc",
                                       "brev", "flo", "prmt", "read", "result", "uf"};
     static const char *const kinds[] = {"const", "var", "ite", "app",  "sum",  "xor",
                                         "and",   "lo",  "hi",  "sext", "event"};
-    if (t->kind == TK_CONST) {
-        fprintf(f, "0x%" PRIx64, t->k);
+    if (term->kind == TK_CONST) {
+        fprintf(f, "0x%" PRIx64, term->k);
         return;
     }
-    if (t->kind == TK_VAR) {
-        fprintf(f, "%s", t->name);
-        if (t->k)
-            fprintf(f, "@%" PRIu64, t->k - 1);
+    if (term->kind == TK_VAR) {
+        fprintf(f, "%s", term->name);
+        if (term->k)
+            fprintf(f, "@%" PRIu64, term->k - 1);
         return;
     }
     if (!depth) {
@@ -251,19 +251,19 @@ static void print(FILE *f, const Term *t, unsigned depth) {
         return;
     }
     fprintf(f, "%s%s%s",
-            t->kind == TK_APP ? (t->op == TO_UF ? t->name : ops[t->op])
-            : t->name         ? t->name
-                              : kinds[t->kind],
-            t->width == 64 ? ".64" : "", t->kind == TK_EVENT && t->op == EV_STORE ? ".st" : "");
-    if (t->k)
-        fprintf(f, "[0x%" PRIx64 "]", t->k);
+            term->kind == TK_APP ? (term->op == TO_UF ? term->name : ops[term->op])
+            : term->name         ? term->name
+                                 : kinds[term->kind],
+            term->width == 64 ? ".64" : "", term->kind == TK_EVENT && term->op == EV_STORE ? ".st" : "");
+    if (term->k)
+        fprintf(f, "[0x%" PRIx64 "]", term->k);
     fprintf(f, "(");
-    for (uint32_t i = 0; i < t->n; i++) {
+    for (uint32_t i = 0; i < term->n; i++) {
         if (i)
             fprintf(f, ", ");
-        if (t->c && t->c[i] != 1)
-            fprintf(f, "0x%" PRIx64 "*", t->c[i]);
-        print(f, t->a[i], depth - 1);
+        if (term->c && term->c[i] != 1)
+            fprintf(f, "0x%" PRIx64 "*", term->c[i]);
+        print(f, term->a[i], depth - 1);
     }
     fprintf(f, ")");
 }

@@ -79,31 +79,33 @@ typedef struct Prover {
     void *watch_user;
 } Prover;
 
-Term *prove_input(Prover *p, const char *fmt, ...)
+Term *prove_input(Prover *prover, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* 32-bit input variable */
-Term *prove_param(Prover *p, uint64_t offset,
+Term *prove_param(Prover *prover, uint64_t offset,
                   unsigned bytes); /* kernel parameter bytes, zero-extended word */
-Term *prove_sp(Prover *p);         /* stack pointer at entry */
-Term *prove_const3(Prover *p, Term *addr, unsigned bytes, bool sign);
-Term *prove_address(Prover *p, uint32_t var);             /* of a global variable, 64 bits */
-uint64_t prove_var_offset(const Prover *p, uint32_t var); /* of .shared and .const variables */
+Term *prove_sp(Prover *prover);    /* stack pointer at entry */
+Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign);
+Term *prove_address(Prover *prover, uint32_t var);             /* of a global variable, 64 bits */
+uint64_t prove_var_offset(const Prover *prover, uint32_t var); /* of .shared and .const variables */
 /* UF of 32-bit or 64-bit results. */
-Term *prove_uf(Prover *p, unsigned width, const char *name, Term *const *a, uint32_t n);
-Term *prove_uf_sorted(Prover *p, unsigned width, const char *name, Term *x, Term *y);
+Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
+Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);
 
 /* PTX side. `stop[b]`: leave the region where block b starts. */
-bool prove_ptx_graph(Prover *p);
-uint32_t prove_ptx_width(const Prover *p, uint32_t value); /* 1, 32 or 64 */
-const char *prove_ptx_name(const Prover *p, uint32_t value);
-void prove_ptx_entry(Prover *p, Term **val);
-void prove_ptx_run(Prover *p, uint32_t block, Term *const *val, Term *const *mem, const bool *stop, Run *r);
+bool prove_ptx_graph(Prover *prover);
+uint32_t prove_ptx_width(const Prover *prover, uint32_t value); /* 1, 32 or 64 */
+const char *prove_ptx_name(const Prover *prover, uint32_t value);
+void prove_ptx_entry(Prover *prover, Term **val);
+void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
+                   Run *run);
 
 /* Machine side. */
-bool prove_mach_setup(Prover *p);
+bool prove_mach_setup(Prover *prover);
 uint32_t prove_loc_width(uint32_t loc);
 void prove_loc_name(uint32_t loc, char out[24]);
-void prove_mach_entry(Prover *p, Term **val);
-void prove_mach_run(Prover *p, uint32_t block, Term *const *val, Term *const *mem, const bool *stop, Run *r);
+void prove_mach_entry(Prover *prover, Term **val);
+void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
+                    Run *run);
 
 /* Calling convention, for device functions. */
 typedef struct {
@@ -117,13 +119,13 @@ typedef struct {
     uint32_t n;
     bool stack;
 } AbiPlan;
-void prove_abi(const Prover *p, const uint32_t *vars, uint32_t n, AbiPlan *out);
+void prove_abi(const Prover *prover, const uint32_t *vars, uint32_t n, AbiPlan *out);
 
 /* Z3, loaded on demand. */
 typedef enum { ZQ_VALID, ZQ_INVALID, ZQ_UNKNOWN } ZqResult;
 struct ProveZ3 *prove_z3_open(void); /* NULL: the library is not there */
-void prove_z3_close(struct ProveZ3 *z);
+void prove_z3_close(struct ProveZ3 *z3);
 /* Is `x == y` wherever `cond` holds? */
-ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
+ZqResult prove_z3_equal(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
                         double seconds);
 #endif

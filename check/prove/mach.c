@@ -7,129 +7,131 @@
 #include <string.h>
 
 /* ---- operands ---- */
-Term *mach_get(Mach *x, uint32_t loc) { return t_under(&x->p->ts, x->val[loc], x->full); }
+Term *mach_get(Mach *mach, uint32_t loc) { return t_under(&mach->p->ts, mach->val[loc], mach->full); }
 
-static void set(Mach *x, uint32_t loc, Term *v) {
-    Terms *ts = &x->p->ts;
-    x->val[loc] = t_ite(ts, t_under(ts, x->guard, x->pc), v, x->val[loc]);
+static void set(Mach *mach, uint32_t loc, Term *v) {
+    Terms *ts = &mach->p->ts;
+    mach->val[loc] = t_ite(ts, t_under(ts, mach->guard, mach->pc), v, mach->val[loc]);
 }
 
-Term *mach_pred(Mach *x, Operand o) {
-    Terms *ts = &x->p->ts;
+Term *mach_pred(Mach *mach, Operand o) {
+    Terms *ts = &mach->p->ts;
     Term *v = ts->truth;
     if (o.kind == OPK_REG && o.value != REG_PT)
-        v = mach_get(x, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value);
+        v = mach_get(mach, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value);
     return o.mods & OPM_NOT ? t_not(ts, v) : v;
 }
 
-Term *mach_cmem(Mach *x, uint32_t bank, uint32_t offset) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    const TargetInfo *ti = isa_target_info(p->g->bin->target);
+Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
+    const TargetInfo *ti = isa_target_info(prover->g->bin->target);
     if (bank == 3)
-        return prove_const3(p, t_const(ts, 32, offset), 4, false);
+        return prove_const3(prover, t_const(ts, 32, offset), 4, false);
     if (bank == 2) {
         uint32_t v = 0;
-        if (offset + 4 <= p->bf->const_bank2_bytes)
-            memcpy(&v, p->bf->const_bank2 + offset, 4);
+        if (offset + 4 <= prover->bf->const_bank2_bytes)
+            memcpy(&v, prover->bf->const_bank2 + offset, 4);
         else
-            mach_fault(x, "constant bank 2 is read out of range");
+            mach_fault(mach, "constant bank 2 is read out of range");
         return t_const(ts, 32, v);
     }
     if (bank != 0) {
-        mach_fault(x, "a constant bank is not modelled");
+        mach_fault(mach, "a constant bank is not modelled");
         return ts->zero;
     }
     if (offset >= ti->param_base_bytes)
-        return prove_param(p, offset - ti->param_base_bytes, 4);
+        return prove_param(prover, offset - ti->param_base_bytes, 4);
     static const char xyz[] = "xyz";
     if (offset - ti->ntid_offset_bytes < 12 && offset % 4 == 0)
-        return prove_input(p, "ntid.%c", xyz[(offset - ti->ntid_offset_bytes) / 4]);
+        return prove_input(prover, "ntid.%c", xyz[(offset - ti->ntid_offset_bytes) / 4]);
     if (offset - ti->nctaid_offset_bytes < 12 && offset % 4 == 0)
-        return prove_input(p, "nctaid.%c", xyz[(offset - ti->nctaid_offset_bytes) / 4]);
+        return prove_input(prover, "nctaid.%c", xyz[(offset - ti->nctaid_offset_bytes) / 4]);
     if (offset == ti->stack_top_offset_bytes)
-        return prove_sp(p);
+        return prove_sp(prover);
     if (offset == ti->dynamic_shared_offset_bytes)
-        return prove_input(p, "dynamic_smem_size");
+        return prove_input(prover, "dynamic_smem_size");
     if (offset - ti->gridid_offset_bytes < 8)
-        return prove_input(p, "gridid.%u", (offset - ti->gridid_offset_bytes) / 4);
-    return prove_input(p, "c0+0x%x", offset);
+        return prove_input(prover, "gridid.%u", (offset - ti->gridid_offset_bytes) / 4);
+    return prove_input(prover, "c0+0x%x", offset);
 }
 
-static Term *address_word(Mach *x, const BinFixup *f) {
-    Terms *ts = &x->p->ts;
-    if (f->to_func || (f->kind != 1 && f->kind != 2)) {
-        mach_fault(x, "the address of a function is not modelled");
+static Term *address_word(Mach *mach, const BinFixup *fixup) {
+    Terms *ts = &mach->p->ts;
+    if (fixup->to_func || (fixup->kind != 1 && fixup->kind != 2)) {
+        mach_fault(mach, "the address of a function is not modelled");
         return ts->zero;
     }
-    Term *a = t_var(ts, 64, term_name(ts, "&%s", x->p->g->bin->vars[f->target].name), 0);
-    a = t_add(ts, a, t_const(ts, 64, (uint64_t)f->addend));
-    return f->kind == 1 ? t_lo(ts, a) : t_hi(ts, a); /* RELOC_ABS32_LO, _HI */
+    Term *a = t_var(ts, 64, term_name(ts, "&%s", mach->p->g->bin->vars[fixup->target].name), 0);
+    a = t_add(ts, a, t_const(ts, 64, (uint64_t)fixup->addend));
+    return fixup->kind == 1 ? t_lo(ts, a) : t_hi(ts, a); /* RELOC_ABS32_LO, _HI */
 }
 
 /* Word `c` of source operand i, without modifiers. */
-Term *mach_word(Mach *x, unsigned i, unsigned c) {
-    Terms *ts = &x->p->ts;
-    Operand o = x->in->src[i];
+Term *mach_word(Mach *mach, unsigned i, unsigned c) {
+    Terms *ts = &mach->p->ts;
+    Operand o = mach->in->src[i];
     switch (o.kind) {
     case OPK_NONE: return ts->zero;
     case OPK_IMM:
-        return x->p->fixup[x->at] && x->in->optype != OT_LDC ? address_word(x, x->p->fixup[x->at])
-                                                             : t_const(ts, 32, o.value);
-    case OPK_CMEM: return mach_cmem(x, o.value >> 16, (o.value & 0xffff) + 4 * c);
+        return mach->p->fixup[mach->at] && mach->in->optype != OT_LDC
+                   ? address_word(mach, mach->p->fixup[mach->at])
+                   : t_const(ts, 32, o.value);
+    case OPK_CMEM: return mach_cmem(mach, o.value >> 16, (o.value & 0xffff) + 4 * c);
     case OPK_REG:
         if (o.file == RF_R)
-            return o.value == REG_RZ || o.value + c >= REG_RZ ? ts->zero : mach_get(x, LOC_R + o.value + c);
+            return o.value == REG_RZ || o.value + c >= REG_RZ ? ts->zero
+                                                              : mach_get(mach, LOC_R + o.value + c);
         if (o.file == RF_UR)
-            return o.value == REG_URZ ? ts->zero : mach_get(x, LOC_UR + o.value + c);
+            return o.value == REG_URZ ? ts->zero : mach_get(mach, LOC_UR + o.value + c);
         break;
     default: break;
     }
-    mach_fault(x, "an operand is not modelled");
+    mach_fault(mach, "an operand is not modelled");
     return ts->zero;
 }
 
-void mach_fault(Mach *x, const char *why) {
-    if (!x->r->fault) {
-        x->r->fault = why;
-        x->r->fault_at = x->at;
+void mach_fault(Mach *mach, const char *why) {
+    if (!mach->r->fault) {
+        mach->r->fault = why;
+        mach->r->fault_at = mach->at;
     }
 }
 
 /* Integer source with its sign modifier; under .X it is a complement. */
-Term *mach_int(Mach *x, unsigned i, bool complement) {
-    Terms *ts = &x->p->ts;
-    Term *v = mach_word(x, i, 0);
-    uint8_t mods = x->in->src[i].mods;
+Term *mach_int(Mach *mach, unsigned i, bool complement) {
+    Terms *ts = &mach->p->ts;
+    Term *v = mach_word(mach, i, 0);
+    uint8_t mods = mach->in->src[i].mods;
     if (mods & OPM_NEG)
         v = complement ? t_inv(ts, v) : t_scale(ts, v, ~0ull);
     if (mods & OPM_NOT)
         v = t_inv(ts, v);
     return v;
 }
-Term *mach_f32(Mach *x, unsigned i) {
-    Terms *ts = &x->p->ts;
-    Term *v = mach_word(x, i, 0);
-    uint8_t mods = x->in->src[i].mods;
+Term *mach_f32(Mach *mach, unsigned i) {
+    Terms *ts = &mach->p->ts;
+    Term *v = mach_word(mach, i, 0);
+    uint8_t mods = mach->in->src[i].mods;
     if (mods & OPM_ABS)
         v = t_land(ts, v, t_const(ts, 32, 0x7fffffff));
     if (mods & OPM_NEG)
         v = t_lxor(ts, v, t_const(ts, 32, 0x80000000));
     return v;
 }
-Term *mach_pair(Mach *x, unsigned i) {
-    Terms *ts = &x->p->ts;
-    if (x->in->src[i].kind == OPK_REG &&
-        x->in->src[i].value == (x->in->src[i].file == RF_UR ? REG_URZ : REG_RZ))
+Term *mach_pair(Mach *mach, unsigned i) {
+    Terms *ts = &mach->p->ts;
+    if (mach->in->src[i].kind == OPK_REG &&
+        mach->in->src[i].value == (mach->in->src[i].file == RF_UR ? REG_URZ : REG_RZ))
         return t_const(ts, 64, 0);
-    return t_pair(ts, mach_word(x, i, 0), mach_word(x, i, 1));
+    return t_pair(ts, mach_word(mach, i, 0), mach_word(mach, i, 1));
 }
-Term *mach_f64(Mach *x, unsigned i) {
-    Terms *ts = &x->p->ts;
-    Operand o = x->in->src[i];
+Term *mach_f64(Mach *mach, unsigned i) {
+    Terms *ts = &mach->p->ts;
+    Operand o = mach->in->src[i];
     if (o.kind == OPK_IMM) /* the high word */
         return t_const(ts, 64, (uint64_t)o.value << 32);
-    Term *v = mach_pair(x, i), *hi = t_hi(ts, v), *lo = t_lo(ts, v);
+    Term *v = mach_pair(mach, i), *hi = t_hi(ts, v), *lo = t_lo(ts, v);
     if (o.mods & OPM_ABS)
         hi = t_land(ts, hi, t_const(ts, 32, 0x7fffffff));
     if (o.mods & OPM_NEG)
@@ -137,35 +139,36 @@ Term *mach_f64(Mach *x, unsigned i) {
     return t_pair(ts, lo, hi);
 }
 
-void mach_put(Mach *x, unsigned i, unsigned c, Term *v) {
-    Operand o = x->in->dst[i];
+void mach_put(Mach *mach, unsigned i, unsigned c, Term *v) {
+    Operand o = mach->in->dst[i];
     if (o.kind != OPK_REG)
         return;
     if (o.file == RF_R && o.value + c < REG_RZ)
-        set(x, LOC_R + o.value + c, v);
+        set(mach, LOC_R + o.value + c, v);
     if (o.file == RF_UR && o.value + c < REG_URZ)
-        set(x, LOC_UR + o.value + c, v);
+        set(mach, LOC_UR + o.value + c, v);
 }
-void mach_put64(Mach *x, unsigned i, Term *v) {
-    mach_put(x, i, 0, t_lo(&x->p->ts, v));
-    mach_put(x, i, 1, t_hi(&x->p->ts, v));
+void mach_put64(Mach *mach, unsigned i, Term *v) {
+    mach_put(mach, i, 0, t_lo(&mach->p->ts, v));
+    mach_put(mach, i, 1, t_hi(&mach->p->ts, v));
 }
-void mach_put_pred(Mach *x, unsigned i, Term *v) {
-    Operand o = x->in->dst[i];
+void mach_put_pred(Mach *mach, unsigned i, Term *v) {
+    Operand o = mach->in->dst[i];
     if (o.kind == OPK_REG && o.value != REG_PT)
-        set(x, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value, v);
+        set(mach, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value, v);
 }
 
 /* ---- stack slots ---- */
 /* Slot of a local address, UINT32_MAX if it is none: behind the frame's variables, at a known offset. */
-static uint32_t slot_of(Mach *x, Term *addr) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    Term *d = t_sub(ts, addr, t_sub(ts, prove_sp(p), t_const(ts, 32, p->bf->frame_bytes)));
-    if (!t_is_const(d) || d->k % 4 || d->k < p->var_bytes || (d->k - p->var_bytes) / 4 >= MAX_SLOTS)
+static uint32_t slot_of(Mach *mach, Term *addr) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
+    Term *term = t_sub(ts, addr, t_sub(ts, prove_sp(prover), t_const(ts, 32, prover->bf->frame_bytes)));
+    if (!t_is_const(term) || term->k % 4 || term->k < prover->var_bytes ||
+        (term->k - prover->var_bytes) / 4 >= MAX_SLOTS)
         return UINT32_MAX;
-    uint32_t slot = (uint32_t)(d->k - p->var_bytes) / 4;
-    return LOC_SLOT + slot < p->nloc ? LOC_SLOT + slot : UINT32_MAX;
+    uint32_t slot = (uint32_t)(term->k - prover->var_bytes) / 4;
+    return LOC_SLOT + slot < prover->nloc ? LOC_SLOT + slot : UINT32_MAX;
 }
 
 /* ---- memory ---- */
@@ -174,156 +177,156 @@ unsigned mach_size(unsigned sz, bool *sign) {
     return sz <= MemSz_S8 ? 1 : sz <= MemSz_S16 ? 2 : sz == MemSz_32 ? 4 : sz == MemSz_64 ? 8 : 16;
 }
 
-Term *mach_address(Mach *x, bool wide, unsigned stride) {
-    Terms *ts = &x->p->ts;
-    const MachInst *in = x->in;
+Term *mach_address(Mach *mach, bool wide, unsigned stride) {
+    Terms *ts = &mach->p->ts;
+    const MachInst *in = mach->in;
     Term *off = t_const(ts, 32, in->src[2].kind == OPK_IMM ? in->src[2].value : 0);
     if (!wide) {
-        Term *a = t_scale(ts, mach_word(x, 0, 0), 1ull << stride);
-        return t_add(ts, t_add(ts, a, mach_word(x, 1, 0)), off);
+        Term *a = t_scale(ts, mach_word(mach, 0, 0), 1ull << stride);
+        return t_add(ts, t_add(ts, a, mach_word(mach, 1, 0)), off);
     }
     bool pair = in->src[0].mods & OPM_WIDE64;
     bool ur = in->src[1].kind == OPK_REG && in->src[1].value != REG_URZ;
-    Term *a = pair || !ur ? mach_pair(x, 0) : t_zext(ts, mach_word(x, 0, 0));
+    Term *a = pair || !ur ? mach_pair(mach, 0) : t_zext(ts, mach_word(mach, 0, 0));
     if (ur)
-        a = t_add(ts, a, mach_pair(x, 1));
+        a = t_add(ts, a, mach_pair(mach, 1));
     return t_add(ts, a, t_const(ts, 64, (uint64_t)(int64_t)(int32_t)(uint32_t)off->k));
 }
 
-static void note_load(Mach *x, Term *addr, unsigned bytes, unsigned space) {
-    VEC_ADD(&x->p->arena, &x->r->loads,
-            ((Access){x->full, t_under(&x->p->ts, addr, x->full), space, bytes, x->at}));
+static void note_load(Mach *mach, Term *addr, unsigned bytes, unsigned space) {
+    VEC_ADD(&mach->p->arena, &mach->r->loads,
+            ((Access){mach->full, t_under(&mach->p->ts, addr, mach->full), space, bytes, mach->at}));
 }
 
-void mach_load(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
+void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(sz, &sign), each = bytes < 4 ? bytes : 4;
-    uint32_t slot = space == MEM_LOCAL ? slot_of(x, addr) : UINT32_MAX;
+    uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr) : UINT32_MAX;
     if (slot != UINT32_MAX && bytes >= 4) {
         Term *word[4] = {0};
         for (unsigned c = 0; c < bytes / 4; c++)
-            word[c] = slot + c < p->nloc ? mach_get(x, slot + c) : ts->zero;
+            word[c] = slot + c < prover->nloc ? mach_get(mach, slot + c) : ts->zero;
         for (unsigned c = 0; c < bytes / 4; c++)
-            mach_put(x, 0, c, word[c]);
+            mach_put(mach, 0, c, word[c]);
         return;
     }
-    note_load(x, addr, bytes, space);
+    note_load(mach, addr, bytes, space);
     Term *word[4];
     if (order != MemOrder_WEAK && order != MemOrder_CONSTANT) {
         Term *what, *arg[1] = {addr};
-        x->mem[space] = t_event(ts, x->mem[space], x->full, term_name(ts, "ld.order%u", order),
-                                bytes | space << 8, arg, 1, &what);
+        mach->mem[space] = t_event(ts, mach->mem[space], mach->full, term_name(ts, "ld.order%u", order),
+                                   bytes | space << 8, arg, 1, &what);
         for (unsigned c = 0; c * 4 < bytes; c++)
             word[c] = t_zext_from(ts, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1), 8 * each);
     } else {
         for (unsigned c = 0; c * 4 < bytes; c++)
-            word[c] = t_read(ts, x->mem[space], x->full, t_add(ts, addr, t_const(ts, addr->width, 4 * c)),
-                             each, space);
+            word[c] = t_read(ts, mach->mem[space], mach->full,
+                             t_add(ts, addr, t_const(ts, addr->width, 4 * c)), each, space);
     }
     if (sign)
         word[0] = t_sext_from(ts, word[0], 8 * bytes);
     for (unsigned c = 0; c * 4 < bytes; c++)
-        mach_put(x, 0, c, word[c]);
+        mach_put(mach, 0, c, word[c]);
 }
 
-void mach_store(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
+void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(sz, &sign), each = bytes < 4 ? bytes : 4;
-    uint32_t slot = space == MEM_LOCAL ? slot_of(x, addr) : UINT32_MAX;
+    uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr) : UINT32_MAX;
     Term *arg[5] = {addr};
     unsigned n = (bytes + 3) / 4;
     for (unsigned c = 0; c < n; c++)
-        arg[c + 1] = mach_word(x, 3, c);
+        arg[c + 1] = mach_word(mach, 3, c);
     if (slot != UINT32_MAX && bytes >= 4) {
-        for (unsigned c = 0; c < n && slot + c < p->nloc; c++)
-            set(x, slot + c, arg[c + 1]);
+        for (unsigned c = 0; c < n && slot + c < prover->nloc; c++)
+            set(mach, slot + c, arg[c + 1]);
         return;
     }
     if (order != MemOrder_WEAK) {
         if (bytes < 4)
             arg[1] = t_zext_from(ts, arg[1], 8 * bytes);
-        x->mem[space] = t_event(ts, x->mem[space], x->full, term_name(ts, "st.order%u", order),
-                                bytes | space << 8, arg, n + 1, NULL);
+        mach->mem[space] = t_event(ts, mach->mem[space], mach->full, term_name(ts, "st.order%u", order),
+                                   bytes | space << 8, arg, n + 1, NULL);
         return;
     }
     for (unsigned c = 0; c < n; c++)
-        x->mem[space] = t_store(ts, x->mem[space], x->full, t_add(ts, addr, t_const(ts, addr->width, 4 * c)),
-                                each, space, arg[c + 1]);
+        mach->mem[space] = t_store(ts, mach->mem[space], mach->full,
+                                   t_add(ts, addr, t_const(ts, addr->width, 4 * c)), each, space, arg[c + 1]);
 }
 
 /* An event that several lists see. */
-Term *mach_event(Mach *x, unsigned lists, const char *name, Term *const *args, uint32_t n) {
+Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args, uint32_t n) {
     Term *what = NULL;
     for (unsigned s = NMEM; s-- > 0;)
         if (lists >> s & 1)
-            x->mem[s] = t_event(&x->p->ts, x->mem[s], x->full, name, 0, args, n, &what);
+            mach->mem[s] = t_event(&mach->p->ts, mach->mem[s], mach->full, name, 0, args, n, &what);
     return what;
 }
 
 /* ---- control ---- */
-static void call(Mach *x) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
+static void call(Mach *mach) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
     uint32_t callee = BINFLOW_NONE;
-    for (uint32_t i = 0; i < p->ff->ncalls; i++)
-        if (p->ff->calls[i].inst == x->at)
-            callee = p->ff->calls[i].callee;
+    for (uint32_t i = 0; i < prover->ff->ncalls; i++)
+        if (prover->ff->calls[i].inst == mach->at)
+            callee = prover->ff->calls[i].callee;
     if (callee == BINFLOW_NONE) {
-        mach_fault(x, "an indirect call is not modelled");
+        mach_fault(mach, "an indirect call is not modelled");
         return;
     }
-    const char *name = p->g->bin->funcs[callee].name;
-    uint32_t user = ptx_find_func(p->m, name);
+    const char *name = prover->g->bin->funcs[callee].name;
+    uint32_t user = ptx_find_func(prover->m, name);
     Term *arg[24], *what = NULL;
     uint32_t n = 0;
     AbiPlan in = {0}, out = {0};
     if (user) {
-        const PtxFunc *f = &p->m->funcs[user - 1];
-        prove_abi(p, f->params, f->nparams, &in);
-        prove_abi(p, f->rets, f->nrets, &out);
+        const PtxFunc *f = &prover->m->funcs[user - 1];
+        prove_abi(prover, f->params, f->nparams, &in);
+        prove_abi(prover, f->rets, f->nrets, &out);
         if (in.stack || out.stack) {
-            mach_fault(x, "a call passes arguments on the stack");
+            mach_fault(mach, "a call passes arguments on the stack");
             return;
         }
         for (uint32_t k = 0; k < in.n; k++)
             for (unsigned c = 0; c < in.at[k].words && n < 24; c++)
-                arg[n++] = mach_get(x, LOC_R + (uint32_t)in.at[k].reg + c);
-        what = mach_event(x, 15, term_name(ts, "call %s", name), arg, n);
+                arg[n++] = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
+        what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
     } else if (!prove_builtin(name, &in, &out)) {
-        mach_fault(x, "a function that is not in the PTX is called");
+        mach_fault(mach, "a function that is not in the PTX is called");
         return;
     } else {
         for (uint32_t k = 0; k < in.n; k++)
             for (unsigned c = 0; c < in.at[k].words; c++)
-                arg[n++] = mach_get(x, LOC_R + (uint32_t)in.at[k].reg + c);
+                arg[n++] = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
     }
-    const bool *written = p->clobbers + (size_t)callee * LOC_SLOT;
+    const bool *written = prover->clobbers + (size_t)callee * LOC_SLOT;
     for (uint32_t l = 0; l < LOC_SLOT; l++)
         if (written[l])
-            set(x, l, t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + x->at));
+            set(mach, l, t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + mach->at));
     uint32_t w = 0;
     for (uint32_t k = 0; k < out.n; k++)
         for (unsigned c = 0; c < out.at[k].words; c++, w++)
-            set(x, LOC_R + (uint32_t)out.at[k].reg + c,
+            set(mach, LOC_R + (uint32_t)out.at[k].reg + c,
                 what ? t_app(ts, TO_RESULT, 32, w, NULL, &what, 1)
                      : t_app(ts, TO_UF, 32, w << 8, term_name(ts, "%s", name), arg, n));
 }
 
-static Exit *leave(Mach *x, ExitKind kind, uint32_t target, Term *cond) {
-    Exit e = {kind, target, x->at, cond, NULL};
-    e.val = arena_copy(&x->p->arena, x->val, x->p->nloc * sizeof *x->val);
-    VEC_ADD(&x->p->arena, &x->r->exits, e);
-    return &x->r->exits.at[x->r->exits.n - 1];
+static Exit *leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
+    Exit e = {kind, target, mach->at, cond, NULL};
+    e.val = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
+    VEC_ADD(&mach->p->arena, &mach->r->exits, e);
+    return &mach->r->exits.at[mach->r->exits.n - 1];
 }
 
 /* Executes one instruction that is no branch; false: control does not go on. */
-static bool step(Mach *x) {
-    const MachInst *in = x->in;
-    Terms *ts = &x->p->ts;
+static bool step(Mach *mach) {
+    const MachInst *in = mach->in;
+    Terms *ts = &mach->p->ts;
     switch (bin_kind(in)) {
     case BK_NOP:
     case BK_BSSY:
@@ -334,132 +337,140 @@ static bool step(Mach *x) {
     case BK_BMOV_TO_B: return true;
     case BK_NANOSLEEP: return true;
     case BK_BMOV_FROM_B:
-        mach_put(x, 0, 0, t_var(ts, 32, term_name(ts, "B"), 0xfff00000u + x->at));
+        mach_put(mach, 0, 0, t_var(ts, 32, term_name(ts, "B"), 0xfff00000u + mach->at));
         return true;
     case BK_EXIT:
     case BK_RET:
     case BK_TRAP: {
         Term *pp =
-            bin_kind(in) == BK_TRAP || in->src[0].kind != OPK_REG ? ts->truth : mach_pred(x, in->src[0]);
-        Term *g = t_and(ts, x->guard, pp);
-        Term *cond = t_and(ts, x->pc, g);
+            bin_kind(in) == BK_TRAP || in->src[0].kind != OPK_REG ? ts->truth : mach_pred(mach, in->src[0]);
+        Term *g = t_and(ts, mach->guard, pp);
+        Term *cond = t_and(ts, mach->pc, g);
         if (cond != ts->falsity)
-            leave(x, bin_kind(in) == BK_EXIT ? EX_END : bin_kind(in) == BK_RET ? EX_RET : EX_TRAP, 0, cond);
-        x->pc = t_and(ts, x->pc, t_not(ts, g));
-        return x->pc != ts->falsity;
+            leave(mach,
+                  bin_kind(in) == BK_EXIT  ? EX_END
+                  : bin_kind(in) == BK_RET ? EX_RET
+                                           : EX_TRAP,
+                  0, cond);
+        mach->pc = t_and(ts, mach->pc, t_not(ts, g));
+        return mach->pc != ts->falsity;
     }
-    case BK_CALL: call(x); return true;
-    default: mach_data(x); return true;
+    case BK_CALL: call(mach); return true;
+    default: mach_data(mach); return true;
     }
 }
 
-static void arrive(Mach *x, uint32_t b, Term *cond) {
-    Terms *ts = &x->p->ts;
+static void arrive(Mach *mach, uint32_t b, Term *cond) {
+    Terms *ts = &mach->p->ts;
     if (cond == ts->falsity)
         return;
-    uint32_t k = b - x->p->ff->first_block;
-    if (x->stop[k] || x->p->rpo_of[k] <= x->rpo) {
-        if (!x->stop[k])
-            mach_fault(x, "a loop has no counterpart in the PTX");
+    uint32_t k = b - mach->p->ff->first_block;
+    if (mach->stop[k] || mach->p->rpo_of[k] <= mach->rpo) {
+        if (!mach->stop[k])
+            mach_fault(mach, "a loop has no counterpart in the PTX");
         else
-            leave(x, EX_CUT, b, cond);
+            leave(mach, EX_CUT, b, cond);
         return;
     }
-    if (!x->reach[k]) {
-        x->reach[k] = cond;
-        x->in_val[k] = arena_copy(&x->p->arena, x->val, x->p->nloc * sizeof *x->val);
+    if (!mach->reach[k]) {
+        mach->reach[k] = cond;
+        mach->in_val[k] = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
         return;
     }
-    Term *both = t_or(ts, x->reach[k], cond), *first = t_under(ts, cond, both);
-    x->r->guarded = true;
-    x->reach[k] = both;
-    for (uint32_t l = 0; l < x->p->nloc; l++)
-        x->in_val[k][l] = t_ite(ts, first, x->val[l], x->in_val[k][l]);
+    Term *both = t_or(ts, mach->reach[k], cond), *first = t_under(ts, cond, both);
+    mach->r->guarded = true;
+    mach->reach[k] = both;
+    for (uint32_t l = 0; l < mach->p->nloc; l++)
+        mach->in_val[k][l] = t_ite(ts, first, mach->val[l], mach->in_val[k][l]);
 }
 
-static void edges(Mach *x, const BinBlock *b) {
-    Terms *ts = &x->p->ts;
-    const MachInst *in = x->in;
+static void edges(Mach *mach, const BinBlock *b) {
+    Terms *ts = &mach->p->ts;
+    const MachInst *in = mach->in;
     if (bin_kind(in) == BK_BRANCH_INDIRECT) {
-        mach_fault(x, "an indirect branch is not modelled");
+        mach_fault(mach, "an indirect branch is not modelled");
         return;
     }
     Term *taken = ts->falsity;
     if (bin_kind(in) == BK_BRANCH) {
         if (MGET(BRA, cond, in->mods) != BRACond_NoCond && in->optype == OT_BRA) {
-            mach_fault(x, "a branch that looks at other lanes is not modelled");
+            mach_fault(mach, "a branch that looks at other lanes is not modelled");
             return;
         }
-        taken = t_and(ts, x->guard, mach_pred(x, in->src[0]));
+        taken = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
     }
     for (uint32_t i = 0; i < b->nsuccs; i++)
-        arrive(x, b->succs[i].block,
-               t_and(ts, x->pc, b->succs[i].kind == BE_TAKEN ? taken : t_not(ts, taken)));
+        arrive(mach, b->succs[i].block,
+               t_and(ts, mach->pc, b->succs[i].kind == BE_TAKEN ? taken : t_not(ts, taken)));
     if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
-        mach_fault(x, "control flow that is not known");
+        mach_fault(mach, "control flow that is not known");
 }
 
-static void watched(Mach *x) {
-    Prover *p = x->p;
-    Term **before = arena_copy(&p->arena, x->val, p->nloc * sizeof *before), *words[2 * MACH_MAX_SRC] = {0};
-    for (unsigned i = 0; i < x->in->nsrc; i++)
-        if (x->in->src[i].kind == OPK_CMEM || (x->in->src[i].kind == OPK_IMM && p->fixup[x->at]))
+static void watched(Mach *mach) {
+    Prover *prover = mach->p;
+    Term **before = arena_copy(&prover->arena, mach->val, prover->nloc * sizeof *before),
+         *words[2 * MACH_MAX_SRC] = {0};
+    for (unsigned i = 0; i < mach->in->nsrc; i++)
+        if (mach->in->src[i].kind == OPK_CMEM ||
+            (mach->in->src[i].kind == OPK_IMM && prover->fixup[mach->at]))
             for (unsigned c = 0; c < 2; c++)
-                words[2 * i + c] = mach_word(x, i, c);
-    mach_data(x);
-    p->watch(p->watch_user, x->in, x->at, x->full, before, x->val, words);
+                words[2 * i + c] = mach_word(mach, i, c);
+    mach_data(mach);
+    prover->watch(prover->watch_user, mach->in, mach->at, mach->full, before, mach->val, words);
 }
 
-static void run_block(Mach *x, uint32_t block) {
-    const BinBlock *b = &x->p->g->blocks[block];
-    Terms *ts = &x->p->ts;
-    for (uint32_t i = 0; i < b->ninsts && !x->r->fault; i++) {
-        x->at = b->first + i;
-        x->in = &x->p->g->insts[x->at];
-        if (x->at < x->r->first)
-            x->r->first = x->at;
-        if (x->at > x->r->last)
-            x->r->last = x->at;
-        x->full = x->pc;
-        x->guard = mach_pred(x, x->in->guard);
-        x->full = t_and(ts, x->pc, x->guard);
-        BinKind kind = bin_kind(x->in);
+static void run_block(Mach *mach, uint32_t block) {
+    const BinBlock *b = &mach->p->g->blocks[block];
+    Terms *ts = &mach->p->ts;
+    for (uint32_t i = 0; i < b->ninsts && !mach->r->fault; i++) {
+        mach->at = b->first + i;
+        mach->in = &mach->p->g->insts[mach->at];
+        if (mach->at < mach->r->first)
+            mach->r->first = mach->at;
+        if (mach->at > mach->r->last)
+            mach->r->last = mach->at;
+        mach->full = mach->pc;
+        mach->guard = mach_pred(mach, mach->in->guard);
+        mach->full = t_and(ts, mach->pc, mach->guard);
+        BinKind kind = bin_kind(mach->in);
         bool last = i + 1 == b->ninsts;
-        if (x->guard != ts->truth && kind != BK_BRANCH)
-            x->r->guarded = true;
+        if (mach->guard != ts->truth && kind != BK_BRANCH)
+            mach->r->guarded = true;
         if (last && (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT)) {
-            edges(x, b);
+            edges(mach, b);
             return;
         }
-        if (x->p->watch && kind == BK_PLAIN)
-            watched(x);
-        else if (!step(x))
+        if (mach->p->watch && kind == BK_PLAIN)
+            watched(mach);
+        else if (!step(mach))
             return;
     }
-    if (!x->r->fault)
+    if (!mach->r->fault)
         for (uint32_t i = 0; i < b->nsuccs; i++)
-            arrive(x, b->succs[i].block, x->pc);
+            arrive(mach, b->succs[i].block, mach->pc);
 }
 
-void prove_mach_run(Prover *p, uint32_t block, Term *const *val, Term *const *mem, const bool *stop, Run *r) {
-    uint32_t nb = p->ff->nblocks;
-    Mach x = {.p = p, .r = r, .stop = stop, .rpo = 0};
-    *r = (Run){.first = UINT32_MAX};
-    x.mem = r->mem;
-    memcpy(r->mem, mem, sizeof r->mem);
-    x.reach = ARENA_ARRAY(&p->arena, Term *, nb);
-    x.in_val = ARENA_ARRAY(&p->arena, Term **, nb);
-    uint32_t start = block - p->ff->first_block;
-    x.reach[start] = p->ts.truth;
-    x.in_val[start] = arena_copy(&p->arena, val, p->nloc * sizeof *val);
-    for (uint32_t k = p->rpo_of[start]; k < p->ff->nrpo && !r->fault && !p->ts.overflow; k++) {
-        uint32_t b = p->ff->rpo[k] - p->ff->first_block;
+void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
+                    Run *run) {
+    uint32_t nb = prover->ff->nblocks;
+    Mach x = {.p = prover, .r = run, .stop = stop, .rpo = 0};
+    *run = (Run){.first = UINT32_MAX};
+    x.mem = run->mem;
+    memcpy(run->mem, mem, sizeof run->mem);
+    x.reach = ARENA_ARRAY(&prover->arena, Term *, nb);
+    x.in_val = ARENA_ARRAY(&prover->arena, Term **, nb);
+    uint32_t start = block - prover->ff->first_block;
+    x.reach[start] = prover->ts.truth;
+    x.in_val[start] = arena_copy(&prover->arena, val, prover->nloc * sizeof *val);
+    for (uint32_t k = prover->rpo_of[start]; k < prover->ff->nrpo && !run->fault && !prover->ts.overflow;
+         k++) {
+        uint32_t b = prover->ff->rpo[k] - prover->ff->first_block;
         if (!x.reach[b])
             continue;
         x.rpo = k;
         x.pc = x.reach[b];
         x.val = x.in_val[b];
-        run_block(&x, p->ff->rpo[k]);
+        run_block(&x, prover->ff->rpo[k]);
     }
 }
 
@@ -480,18 +491,18 @@ void prove_loc_name(uint32_t loc, char out[24]) {
         snprintf(out, 24, "[frame slot %u]", loc - LOC_SLOT);
 }
 
-static void writes_of(const BinFlow *g, uint32_t func, bool *w) {
-    const BinFuncFlow *ff = &g->funcs[func];
+static void writes_of(const BinFlow *flow, uint32_t func, bool *w) {
+    const BinFuncFlow *ff = &flow->funcs[func];
     for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++) {
-        const MachInst *in = &g->insts[i];
-        if (!g->decoded[i])
+        const MachInst *in = &flow->insts[i];
+        if (!flow->decoded[i])
             continue;
         if (isa_optype_flags(in->optype) & ISA_FLAG_WRITES_ALL_P)
             for (uint32_t l = 0; l < 7; l++)
                 w[LOC_P + l] = true;
         for (unsigned d = 0; d < in->ndst; d++) {
             Operand o = in->dst[d];
-            unsigned n = isa_dst_regs(g->bin->target, in, d);
+            unsigned n = isa_dst_regs(flow->bin->target, in, d);
             static const uint32_t base[] = {
                 [RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
             static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = 63, [RF_UP] = 7};
@@ -503,48 +514,50 @@ static void writes_of(const BinFlow *g, uint32_t func, bool *w) {
     }
 }
 
-bool prove_mach_setup(Prover *p) {
-    const BinFlow *g = p->g;
-    uint32_t nf = g->bin->nfuncs,
-             slots = p->bf->frame_bytes > p->var_bytes ? (p->bf->frame_bytes - p->var_bytes) / 4 : 0;
-    p->nloc = LOC_SLOT + (slots < MAX_SLOTS ? slots : MAX_SLOTS);
-    p->rpo_of = ARENA_ARRAY(&p->arena, uint32_t, p->ff->nblocks + 1);
-    memset(p->rpo_of, 0xff, p->ff->nblocks * sizeof *p->rpo_of);
-    for (uint32_t k = 0; k < p->ff->nrpo; k++)
-        p->rpo_of[p->ff->rpo[k] - p->ff->first_block] = k;
-    p->clobbers = ARENA_ARRAY(&p->arena, bool, (size_t)nf *LOC_SLOT);
+bool prove_mach_setup(Prover *prover) {
+    const BinFlow *flow = prover->g;
+    uint32_t nf = flow->bin->nfuncs, slots = prover->bf->frame_bytes > prover->var_bytes
+                                                 ? (prover->bf->frame_bytes - prover->var_bytes) / 4
+                                                 : 0;
+    prover->nloc = LOC_SLOT + (slots < MAX_SLOTS ? slots : MAX_SLOTS);
+    prover->rpo_of = ARENA_ARRAY(&prover->arena, uint32_t, prover->ff->nblocks + 1);
+    memset(prover->rpo_of, 0xff, prover->ff->nblocks * sizeof *prover->rpo_of);
+    for (uint32_t k = 0; k < prover->ff->nrpo; k++)
+        prover->rpo_of[prover->ff->rpo[k] - prover->ff->first_block] = k;
+    prover->clobbers = ARENA_ARRAY(&prover->arena, bool, (size_t)nf *LOC_SLOT);
     for (uint32_t f = 0; f < nf; f++)
-        writes_of(g, f, p->clobbers + (size_t)f * LOC_SLOT);
+        writes_of(flow, f, prover->clobbers + (size_t)f * LOC_SLOT);
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t f = 0; f < nf; f++)
-            for (uint32_t c = 0; c < g->funcs[f].ncalls; c++) {
-                uint32_t callee = g->funcs[f].calls[c].callee;
+            for (uint32_t c = 0; c < flow->funcs[f].ncalls; c++) {
+                uint32_t callee = flow->funcs[f].calls[c].callee;
                 for (uint32_t l = 0; l < LOC_SLOT && callee != BINFLOW_NONE; l++)
-                    if (p->clobbers[(size_t)callee * LOC_SLOT + l] && !p->clobbers[(size_t)f * LOC_SLOT + l])
-                        changed = p->clobbers[(size_t)f * LOC_SLOT + l] = true;
+                    if (prover->clobbers[(size_t)callee * LOC_SLOT + l] &&
+                        !prover->clobbers[(size_t)f * LOC_SLOT + l])
+                        changed = prover->clobbers[(size_t)f * LOC_SLOT + l] = true;
             }
     }
     /* R1 is lowered on entry and raised before every RET; the frame pass makes that so and a function's own
      * proof shows it */
     for (uint32_t f = 0; f < nf; f++)
-        p->clobbers[(size_t)f * LOC_SLOT + LOC_R + 1] = false;
+        prover->clobbers[(size_t)f * LOC_SLOT + LOC_R + 1] = false;
     return true;
 }
 
-void prove_mach_entry(Prover *p, Term **val) {
-    Terms *ts = &p->ts;
-    for (uint32_t l = 0; l < p->nloc; l++) {
+void prove_mach_entry(Prover *prover, Term **val) {
+    Terms *ts = &prover->ts;
+    for (uint32_t l = 0; l < prover->nloc; l++) {
         char name[24];
         prove_loc_name(l, name);
         val[l] = t_var(ts, prove_loc_width(l), term_name(ts, "initial %s", name), 0);
     }
-    if (p->pf->is_entry)
+    if (prover->pf->is_entry)
         return;
-    val[LOC_R + 1] = prove_sp(p);
+    val[LOC_R + 1] = prove_sp(prover);
     AbiPlan in;
-    prove_abi(p, p->pf->params, p->pf->nparams, &in);
+    prove_abi(prover, prover->pf->params, prover->pf->nparams, &in);
     for (uint32_t k = 0; k < in.n; k++)
         for (unsigned c = 0; c < in.at[k].words && in.at[k].reg >= 0; c++)
-            val[LOC_R + (uint32_t)in.at[k].reg + c] = prove_input(p, "arg%u.%u", k, c);
+            val[LOC_R + (uint32_t)in.at[k].reg + c] = prove_input(prover, "arg%u.%u", k, c);
 }

@@ -18,23 +18,23 @@ typedef struct {
     Term *pc, *guard, *full; /* path condition, the instruction's guard, both */
 } Mach;
 
-void mach_data(Mach *x); /* all that is no control flow */
-void mach_fault(Mach *x, const char *why);
-Term *mach_get(Mach *x, uint32_t loc);
-Term *mach_cmem(Mach *x, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
-Term *mach_pred(Mach *x, Operand o);
-Term *mach_word(Mach *x, unsigned i, unsigned c);
-Term *mach_int(Mach *x, unsigned i, bool complement);
-Term *mach_f32(Mach *x, unsigned i);
-Term *mach_f64(Mach *x, unsigned i);
-Term *mach_pair(Mach *x, unsigned i);
-void mach_put(Mach *x, unsigned i, unsigned c, Term *v);
-void mach_put64(Mach *x, unsigned i, Term *v);
-void mach_put_pred(Mach *x, unsigned i, Term *v);
-Term *mach_address(Mach *x, bool wide, unsigned stride);
-void mach_load(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order);
-void mach_store(Mach *x, unsigned space, Term *addr, unsigned sz, unsigned order);
-Term *mach_event(Mach *x, unsigned lists, const char *name, Term *const *args, uint32_t n);
+void mach_data(Mach *mach); /* all that is no control flow */
+void mach_fault(Mach *mach, const char *why);
+Term *mach_get(Mach *mach, uint32_t loc);
+Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
+Term *mach_pred(Mach *mach, Operand o);
+Term *mach_word(Mach *mach, unsigned i, unsigned c);
+Term *mach_int(Mach *mach, unsigned i, bool complement);
+Term *mach_f32(Mach *mach, unsigned i);
+Term *mach_f64(Mach *mach, unsigned i);
+Term *mach_pair(Mach *mach, unsigned i);
+void mach_put(Mach *mach, unsigned i, unsigned c, Term *term);
+void mach_put64(Mach *mach, unsigned i, Term *term);
+void mach_put_pred(Mach *mach, unsigned i, Term *term);
+Term *mach_address(Mach *mach, bool wide, unsigned stride);
+void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
+void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
+Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args, uint32_t n);
 unsigned mach_size(unsigned sz, bool *sign); /* bytes */
 bool prove_builtin(const char *name, AbiPlan *in, AbiPlan *out);
 #endif

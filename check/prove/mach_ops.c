@@ -6,89 +6,92 @@
 
 #define MG(OP, field, m) (uniform ? MGET(U##OP, field, m) : MGET(OP, field, m))
 
-static Term *k32(Mach *x, uint64_t v) { return t_const(&x->p->ts, 32, v); }
+static Term *k32(Mach *mach, uint64_t v) { return t_const(&mach->p->ts, 32, v); }
 
 /* Carries of a sum of up to three words: how often 2^32 was reached. */
-static Term *carried(Mach *x, Term *sum, unsigned times) {
-    Terms *ts = &x->p->ts;
-    return t_not(ts, t_ult(ts, t_hi(ts, sum), k32(x, times)));
+static Term *carried(Mach *mach, Term *sum, unsigned times) {
+    Terms *ts = &mach->p->ts;
+    return t_not(ts, t_ult(ts, t_hi(ts, sum), k32(mach, times)));
 }
 
-static void iadd3(Mach *x, bool ext) {
-    Terms *ts = &x->p->ts;
+static void iadd3(Mach *mach, bool ext) {
+    Terms *ts = &mach->p->ts;
     Term *sum = t_const(ts, 64, 0);
     for (unsigned i = 0; i < 3; i++) {
-        bool neg = x->in->src[i].mods & OPM_NEG;
-        Term *v = mach_word(x, i, 0);
+        bool neg = mach->in->src[i].mods & OPM_NEG;
+        Term *v = mach_word(mach, i, 0);
         sum = t_add(ts, sum, t_zext(ts, neg ? t_inv(ts, v) : v));
         if (neg && !ext)
             sum = t_add(ts, sum, t_const(ts, 64, 1));
     }
     if (ext) {
-        Term *p = mach_pred(x, x->in->src[3]), *q = mach_pred(x, x->in->src[4]);
+        Term *p = mach_pred(mach, mach->in->src[3]), *q = mach_pred(mach, mach->in->src[4]);
         Term *carry = t_carry(ts, p, q);
         sum = t_add(ts, sum, t_zext(ts, carry));
         Term *r = carry; /* the word on its own: carries of the sum need not be known for it */
         for (unsigned i = 0; i < 3; i++) {
-            Term *v = mach_word(x, i, 0);
-            r = t_add(ts, r, x->in->src[i].mods & OPM_NEG ? t_inv(ts, v) : v);
+            Term *v = mach_word(mach, i, 0);
+            r = t_add(ts, r, mach->in->src[i].mods & OPM_NEG ? t_inv(ts, v) : v);
         }
-        mach_put(x, 0, 0, r);
+        mach_put(mach, 0, 0, r);
     } else {
-        mach_put(x, 0, 0, t_lo(ts, sum));
+        mach_put(mach, 0, 0, t_lo(ts, sum));
     }
-    mach_put_pred(x, 1, carried(x, sum, 1));
-    mach_put_pred(x, 2, carried(x, sum, 2));
+    mach_put_pred(mach, 1, carried(mach, sum, 1));
+    mach_put_pred(mach, 2, carried(mach, sum, 2));
 }
 
-static void lea(Mach *x, unsigned shift, bool hi, bool sx, bool ext) {
-    Terms *ts = &x->p->ts;
-    Term *a = mach_word(x, 0, 0), *b = mach_word(x, 1, 0), *s = t_scale(ts, a, 1ull << shift);
+static void lea(Mach *mach, unsigned shift, bool hi, bool sx, bool ext) {
+    Terms *ts = &mach->p->ts;
+    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *s = t_scale(ts, a, 1ull << shift);
     if (hi)
-        s = t_hi(ts, t_scale(ts, sx ? t_sext(ts, a) : t_pair(ts, a, mach_word(x, 2, 0)), 1ull << shift));
-    bool na = x->in->src[0].mods & OPM_NEG, nb = x->in->src[1].mods & OPM_NEG;
+        s = t_hi(ts, t_scale(ts, sx ? t_sext(ts, a) : t_pair(ts, a, mach_word(mach, 2, 0)), 1ull << shift));
+    bool na = mach->in->src[0].mods & OPM_NEG, nb = mach->in->src[1].mods & OPM_NEG;
     s = na ? t_inv(ts, s) : s;
     b = nb ? t_inv(ts, b) : b;
-    Term *k = ext ? t_b2i(ts, mach_pred(x, x->in->src[4])) : k32(x, (na ? 1u : 0u) + (nb ? 1u : 0u));
-    mach_put(x, 0, 0, t_add(ts, t_add(ts, s, b), k));
-    mach_put_pred(x, 1, carried(x, t_add(ts, t_add(ts, t_zext(ts, s), t_zext(ts, b)), t_zext(ts, k)), 1));
+    Term *k = ext ? t_b2i(ts, mach_pred(mach, mach->in->src[4])) : k32(mach, (na ? 1u : 0u) + (nb ? 1u : 0u));
+    mach_put(mach, 0, 0, t_add(ts, t_add(ts, s, b), k));
+    mach_put_pred(mach, 1,
+                  carried(mach, t_add(ts, t_add(ts, t_zext(ts, s), t_zext(ts, b)), t_zext(ts, k)), 1));
 }
 
-static Term *wide(Mach *x, unsigned i, bool sign) {
-    Term *v = mach_int(x, i, false);
-    return sign ? t_sext(&x->p->ts, v) : t_zext(&x->p->ts, v);
+static Term *wide(Mach *mach, unsigned i, bool sign) {
+    Term *v = mach_int(mach, i, false);
+    return sign ? t_sext(&mach->p->ts, v) : t_zext(&mach->p->ts, v);
 }
-static void imad(Mach *x, bool ext) {
-    Terms *ts = &x->p->ts;
+static void imad(Mach *mach, bool ext) {
+    Terms *ts = &mach->p->ts;
     if (ext)
-        mach_fault(x, "IMAD.X is not modelled");
-    mach_put(x, 0, 0,
-             t_add(ts, t_mul(ts, mach_int(x, 0, false), mach_int(x, 1, false)), mach_int(x, 2, false)));
+        mach_fault(mach, "IMAD.X is not modelled");
+    mach_put(
+        mach, 0, 0,
+        t_add(ts, t_mul(ts, mach_int(mach, 0, false), mach_int(mach, 1, false)), mach_int(mach, 2, false)));
 }
-static void imad_wide(Mach *x, bool sign, bool ext, bool high) {
-    Terms *ts = &x->p->ts;
+static void imad_wide(Mach *mach, bool sign, bool ext, bool high) {
+    Terms *ts = &mach->p->ts;
     if (ext)
-        mach_fault(x, "IMAD.WIDE.X is not modelled");
-    Term *c = x->in->src[2].kind == OPK_IMM ? t_const(ts, 64, (uint64_t)(int64_t)(int32_t)x->in->src[2].value)
-                                            : mach_pair(x, 2);
-    if (x->in->src[2].mods & OPM_NEG)
+        mach_fault(mach, "IMAD.WIDE.X is not modelled");
+    Term *c = mach->in->src[2].kind == OPK_IMM
+                  ? t_const(ts, 64, (uint64_t)(int64_t)(int32_t)mach->in->src[2].value)
+                  : mach_pair(mach, 2);
+    if (mach->in->src[2].mods & OPM_NEG)
         c = t_scale(ts, c, ~0ull);
-    Term *r = t_add(ts, t_mul(ts, wide(x, 0, sign), wide(x, 1, sign)), c);
-    if (x->in->dst[1].kind == OPK_REG && x->in->dst[1].value != REG_PT)
-        mach_fault(x, "the carry of IMAD.WIDE is not modelled");
+    Term *r = t_add(ts, t_mul(ts, wide(mach, 0, sign), wide(mach, 1, sign)), c);
+    if (mach->in->dst[1].kind == OPK_REG && mach->in->dst[1].value != REG_PT)
+        mach_fault(mach, "the carry of IMAD.WIDE is not modelled");
     if (high)
-        mach_put(x, 0, 0, t_hi(ts, r));
+        mach_put(mach, 0, 0, t_hi(ts, r));
     else
-        mach_put64(x, 0, r);
+        mach_put64(mach, 0, r);
 }
 
-static void shf(Mach *x, unsigned type, bool wrap, bool right, bool high) {
-    Terms *ts = &x->p->ts;
-    Term *lo = mach_word(x, 0, 0), *n = mach_word(x, 1, 0), *hi = mach_word(x, 2, 0);
+static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
+    Terms *ts = &mach->p->ts;
+    Term *lo = mach_word(mach, 0, 0), *n = mach_word(mach, 1, 0), *hi = mach_word(mach, 2, 0);
     bool words = type == ShfType_U32 || type == ShfType_S32,
          sign = type == ShfType_S32 || type == ShfType_S64;
     if (wrap)
-        n = t_land(ts, n, k32(x, words ? 31 : 63));
+        n = t_land(ts, n, k32(mach, words ? 31 : 63));
     Term *r;
     if (words && !right && !high)
         r = t_shl(ts, lo, n);
@@ -96,25 +99,25 @@ static void shf(Mach *x, unsigned type, bool wrap, bool right, bool high) {
         r = sign ? t_ashr(ts, hi, n) : t_lshr(ts, hi, n);
     else {
         if (words && !wrap)
-            n = t_ite(ts, t_ult(ts, n, k32(x, 32)), n, k32(x, 32));
+            n = t_ite(ts, t_ult(ts, n, k32(mach, 32)), n, k32(mach, 32));
         Term *v = t_shift64(ts, !right ? TO_SHL64 : sign ? TO_ASHR64 : TO_LSHR64, t_pair(ts, lo, hi), n);
         r = high ? t_hi(ts, v) : t_lo(ts, v);
     }
-    mach_put(x, 0, 0, r);
+    mach_put(mach, 0, 0, r);
 }
 
-static Term *combine(Mach *x, unsigned bop, Term *r, Term *pp) {
-    Terms *ts = &x->p->ts;
+static Term *combine(Mach *mach, unsigned bop, Term *r, Term *pp) {
+    Terms *ts = &mach->p->ts;
     return bop == BoolOp_AND ? t_and(ts, r, pp) : bop == BoolOp_OR ? t_or(ts, r, pp) : t_xor1(ts, r, pp);
 }
-static void put_compare(Mach *x, unsigned bop, Term *r, Term *pp) {
-    mach_put_pred(x, 0, combine(x, bop, r, pp));
-    mach_put_pred(x, 1, combine(x, bop, t_not(&x->p->ts, r), pp));
+static void put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
+    mach_put_pred(mach, 0, combine(mach, bop, r, pp));
+    mach_put_pred(mach, 1, combine(mach, bop, t_not(&mach->p->ts, r), pp));
 }
 
-static void isetp(Mach *x, unsigned cmp, bool sign, unsigned bop, bool ext) {
-    Terms *ts = &x->p->ts;
-    Term *a = mach_word(x, 0, 0), *b = mach_word(x, 1, 0), *low = mach_pred(x, x->in->src[3]);
+static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
+    Terms *ts = &mach->p->ts;
+    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred(mach, mach->in->src[3]);
     Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
          *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
     Term *le = t_not(ts, gt), *ge = t_not(ts, lt), *r = ts->falsity;
@@ -128,107 +131,108 @@ static void isetp(Mach *x, unsigned cmp, bool sign, unsigned bop, bool ext) {
     case ICmp_T: r = ts->truth; break;
     default: break;
     }
-    put_compare(x, bop, r, mach_pred(x, x->in->src[2]));
+    put_compare(mach, bop, r, mach_pred(mach, mach->in->src[2]));
 }
 
-static void minmax(Mach *x, bool sign, Term *pp) {
-    Terms *ts = &x->p->ts;
-    Term *a = mach_word(x, 0, 0), *b = mach_word(x, 1, 0);
-    mach_put(x, 0, 0, t_ite(ts, pp, t_min(ts, sign, a, b), t_max(ts, sign, a, b)));
+static void minmax(Mach *mach, bool sign, Term *pp) {
+    Terms *ts = &mach->p->ts;
+    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0);
+    mach_put(mach, 0, 0, t_ite(ts, pp, t_min(ts, sign, a, b), t_max(ts, sign, a, b)));
 }
 
-static void lop3(Mach *x, unsigned lut, bool pand) {
-    Terms *ts = &x->p->ts;
-    Term *r = t_lop3(ts, lut, mach_word(x, 0, 0), mach_word(x, 1, 0), mach_word(x, 2, 0));
-    mach_put(x, 0, 0, r);
-    Term *nz = t_not(ts, t_eq(ts, r, ts->zero)), *pp = mach_pred(x, x->in->src[3]);
-    mach_put_pred(x, 1, pand ? t_and(ts, nz, pp) : t_or(ts, nz, pp));
+static void lop3(Mach *mach, unsigned lut, bool pand) {
+    Terms *ts = &mach->p->ts;
+    Term *r = t_lop3(ts, lut, mach_word(mach, 0, 0), mach_word(mach, 1, 0), mach_word(mach, 2, 0));
+    mach_put(mach, 0, 0, r);
+    Term *nz = t_not(ts, t_eq(ts, r, ts->zero)), *pp = mach_pred(mach, mach->in->src[3]);
+    mach_put_pred(mach, 1, pand ? t_and(ts, nz, pp) : t_or(ts, nz, pp));
 }
-static void plop3(Mach *x, unsigned lut, unsigned lut2) {
-    Terms *ts = &x->p->ts;
-    Term *a = mach_pred(x, x->in->src[0]), *b = mach_pred(x, x->in->src[1]), *c = mach_pred(x, x->in->src[2]);
-    mach_put_pred(x, 0, t_table3(ts, lut, a, b, c));
-    mach_put_pred(x, 1, t_table3(ts, lut2, a, b, c));
+static void plop3(Mach *mach, unsigned lut, unsigned lut2) {
+    Terms *ts = &mach->p->ts;
+    Term *a = mach_pred(mach, mach->in->src[0]), *b = mach_pred(mach, mach->in->src[1]),
+         *c = mach_pred(mach, mach->in->src[2]);
+    mach_put_pred(mach, 0, t_table3(ts, lut, a, b, c));
+    mach_put_pred(mach, 1, t_table3(ts, lut2, a, b, c));
 }
 
-static void flo(Mach *x, bool sign, bool sh) {
-    Terms *ts = &x->p->ts;
-    Term *v = mach_int(x, 0, false);
+static void flo(Mach *mach, bool sign, bool sh) {
+    Terms *ts = &mach->p->ts;
+    Term *v = mach_int(mach, 0, false);
     if (sign)
-        v = t_lxor(ts, v, t_ashr(ts, v, k32(x, 31)));
-    mach_put(x, 0, 0, t_flo(ts, v, sh));
-    mach_put_pred(x, 1, t_not(ts, t_eq(ts, v, ts->zero)));
+        v = t_lxor(ts, v, t_ashr(ts, v, k32(mach, 31)));
+    mach_put(mach, 0, 0, t_flo(ts, v, sh));
+    mach_put_pred(mach, 1, t_not(ts, t_eq(ts, v, ts->zero)));
 }
 
 /* ---- floats: uninterpreted, named alike on both sides ---- */
-static void f2(Mach *x, const char *op, unsigned rnd, bool ftz, bool sat, bool is64) {
-    Terms *ts = &x->p->ts;
+static void f2(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, bool is64) {
+    Terms *ts = &mach->p->ts;
     const char *name = term_name(ts, "%s.%u%s%s", op, rnd, ftz ? ".ftz" : "", sat ? ".sat" : "");
-    Term *a = is64 ? mach_f64(x, 0) : mach_f32(x, 0), *b = is64 ? mach_f64(x, 1) : mach_f32(x, 1);
-    Term *r = prove_uf_sorted(x->p, is64 ? 64 : 32, name, a, b);
+    Term *a = is64 ? mach_f64(mach, 0) : mach_f32(mach, 0), *b = is64 ? mach_f64(mach, 1) : mach_f32(mach, 1);
+    Term *r = prove_uf_sorted(mach->p, is64 ? 64 : 32, name, a, b);
     if (is64)
-        mach_put64(x, 0, r);
+        mach_put64(mach, 0, r);
     else
-        mach_put(x, 0, 0, r);
+        mach_put(mach, 0, 0, r);
 }
-static void f3(Mach *x, const char *op, unsigned rnd, bool ftz, bool sat, bool is64) {
-    Terms *ts = &x->p->ts;
+static void f3(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, bool is64) {
+    Terms *ts = &mach->p->ts;
     const char *name = term_name(ts, "%s.%u%s%s", op, rnd, ftz ? ".ftz" : "", sat ? ".sat" : "");
     Term *a[3];
     for (unsigned i = 0; i < 3; i++)
-        a[i] = is64 ? mach_f64(x, i) : mach_f32(x, i);
+        a[i] = is64 ? mach_f64(mach, i) : mach_f32(mach, i);
     if (a[0]->id > a[1]->id) {
         Term *swap = a[0];
         a[0] = a[1];
         a[1] = swap;
     }
-    Term *r = prove_uf(x->p, is64 ? 64 : 32, name, a, 3);
+    Term *r = prove_uf(mach->p, is64 ? 64 : 32, name, a, 3);
     if (is64)
-        mach_put64(x, 0, r);
+        mach_put64(mach, 0, r);
     else
-        mach_put(x, 0, 0, r);
+        mach_put(mach, 0, 0, r);
 }
-static void f1(Mach *x, const char *name, bool from64, bool to64, bool half) {
-    Term *a = from64 ? mach_f64(x, 0) : mach_f32(x, 0);
+static void f1(Mach *mach, const char *name, bool from64, bool to64, bool half) {
+    Term *a = from64 ? mach_f64(mach, 0) : mach_f32(mach, 0);
     if (half) /* the upper half is not looked at */
-        a = t_zext_from(&x->p->ts, a, 16);
-    Term *r = prove_uf(x->p, to64 ? 64 : 32, name, &a, 1);
+        a = t_zext_from(&mach->p->ts, a, 16);
+    Term *r = prove_uf(mach->p, to64 ? 64 : 32, name, &a, 1);
     if (to64)
-        mach_put64(x, 0, r);
+        mach_put64(mach, 0, r);
     else
-        mach_put(x, 0, 0, r);
+        mach_put(mach, 0, 0, r);
 }
-static void fmnmx(Mach *x, bool ftz, bool nan) {
-    Terms *ts = &x->p->ts;
-    Term *a = mach_f32(x, 0), *b = mach_f32(x, 1);
+static void fmnmx(Mach *mach, bool ftz, bool nan) {
+    Terms *ts = &mach->p->ts;
+    Term *a = mach_f32(mach, 0), *b = mach_f32(mach, 1);
     Term *min =
-        prove_uf_sorted(x->p, 32, term_name(ts, "fmin%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
+        prove_uf_sorted(mach->p, 32, term_name(ts, "fmin%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
     Term *max =
-        prove_uf_sorted(x->p, 32, term_name(ts, "fmax%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
-    mach_put(x, 0, 0, t_ite(ts, mach_pred(x, x->in->src[2]), min, max));
+        prove_uf_sorted(mach->p, 32, term_name(ts, "fmax%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
+    mach_put(mach, 0, 0, t_ite(ts, mach_pred(mach, mach->in->src[2]), min, max));
 }
-static void convert(Mach *x, uint32_t m) {
-    Terms *ts = &x->p->ts;
-    switch (x->in->optype) {
+static void convert(Mach *mach, uint32_t m) {
+    Terms *ts = &mach->p->ts;
+    switch (mach->in->optype) {
     case OT_F2F: {
         unsigned d = MGET(F2F, dst, m), s = MGET(F2F, src, m);
         if (MGET(F2F, half, m))
-            mach_fault(x, "the upper half of F2F is not modelled");
-        f1(x, term_name(ts, "f2f.%u.%u.%u%s", d, s, MGET(F2F, rnd, m), MGET(F2F, ftz, m) ? ".ftz" : ""),
+            mach_fault(mach, "the upper half of F2F is not modelled");
+        f1(mach, term_name(ts, "f2f.%u.%u.%u%s", d, s, MGET(F2F, rnd, m), MGET(F2F, ftz, m) ? ".ftz" : ""),
            s == FSize_F64, d == FSize_F64, s == FSize_F16);
         return;
     }
     case OT_FRND: {
         unsigned s = MGET(FRND, src, m), d = MGET(FRND, dst, m);
-        f1(x, term_name(ts, "frnd.%u.%u%s", d, MGET(FRND, rnd, m), MGET(FRND, ftz, m) ? ".ftz" : ""),
+        f1(mach, term_name(ts, "frnd.%u.%u%s", d, MGET(FRND, rnd, m), MGET(FRND, ftz, m) ? ".ftz" : ""),
            s == FSize_F64, d == FSize_F64, s == FSize_F16);
         return;
     }
     case OT_F2I: {
         unsigned s = MGET(F2I, src, m), d = MGET(F2I, dst, m);
         if (MGET(F2I, half, m))
-            mach_fault(x, "the upper half of F2I is not modelled");
-        f1(x,
+            mach_fault(mach, "the upper half of F2I is not modelled");
+        f1(mach,
            term_name(ts, "f2i.%u.%u.%u.%u%s", MGET(F2I, sign, m), d, s, MGET(F2I, rnd, m),
                      MGET(F2I, ftz, m) ? ".ftz" : ""),
            s == FSize_F64, d == ISize_B64, s == FSize_F16);
@@ -237,29 +241,29 @@ static void convert(Mach *x, uint32_t m) {
     default: {
         unsigned s = MGET(I2F, src, m), d = MGET(I2F, dst, m);
         if (s < ISize_B32)
-            mach_fault(x, "I2F of a part of a word is not modelled");
-        Term *a = s == ISize_B64 ? mach_pair(x, 0) : mach_int(x, 0, false);
+            mach_fault(mach, "I2F of a part of a word is not modelled");
+        Term *a = s == ISize_B64 ? mach_pair(mach, 0) : mach_int(mach, 0, false);
         const char *name = term_name(ts, "i2f.%u.%u.%u.%u", MGET(I2F, sign, m), s, d, MGET(I2F, rnd, m));
-        Term *r = prove_uf(x->p, d == FSize_F64 ? 64 : 32, name, &a, 1);
+        Term *r = prove_uf(mach->p, d == FSize_F64 ? 64 : 32, name, &a, 1);
         if (d == FSize_F64)
-            mach_put64(x, 0, r);
+            mach_put64(mach, 0, r);
         else
-            mach_put(x, 0, 0, r);
+            mach_put(mach, 0, 0, r);
     }
     }
 }
 
 /* ---- memory ---- */
-static void atomic(Mach *x, unsigned space, bool wide_address, unsigned stride, unsigned op, unsigned type,
+static void atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op, unsigned type,
                    unsigned order, bool cas, bool result) {
-    Terms *ts = &x->p->ts;
+    Terms *ts = &mach->p->ts;
     bool is64 = type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
     Term *arg[5];
     uint32_t n = 0;
-    arg[n++] = mach_address(x, wide_address, stride);
+    arg[n++] = mach_address(mach, wide_address, stride);
     for (unsigned s = 3; s < (cas ? 5u : 4u); s++)
         for (unsigned c = 0; c < (is64 ? 2u : 1u); c++)
-            arg[n++] = mach_word(x, s, c);
+            arg[n++] = mach_word(mach, s, c);
     static const char *const ops[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch"};
     bool order_matters = op == AtomOp_MIN || op == AtomOp_MAX; /* of signed and unsigned numbers */
     if (!order_matters && type == AtomType_S32)
@@ -269,235 +273,241 @@ static void atomic(Mach *x, unsigned space, bool wide_address, unsigned stride, 
     const char *name = cas ? term_name(ts, "atom.cas.%u.o%u", type, order)
                            : term_name(ts, "atom.%s.%u.o%u", op < 9 ? ops[op] : "?", type, order);
     unsigned lists = space == NMEM ? 7u : 1u << space;
-    Term *what = mach_event(x, lists, name, arg, n);
+    Term *what = mach_event(mach, lists, name, arg, n);
     if (result)
         for (unsigned c = 0; c < (is64 ? 2u : 1u); c++)
-            mach_put(x, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));
+            mach_put(mach, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));
 }
 
-static void generic_load(Mach *x, unsigned sz, unsigned order) {
-    Terms *ts = &x->p->ts;
+static void generic_load(Mach *mach, unsigned sz, unsigned order) {
+    Terms *ts = &mach->p->ts;
     bool sign;
     unsigned bytes = mach_size(sz, &sign);
-    Term *arg[1] = {mach_address(x, true, 0)};
-    Term *what = mach_event(x, 7, term_name(ts, "ld.generic.%u.o%u", bytes, order), arg, 1);
+    Term *arg[1] = {mach_address(mach, true, 0)};
+    Term *what = mach_event(mach, 7, term_name(ts, "ld.generic.%u.o%u", bytes, order), arg, 1);
     for (unsigned c = 0; c * 4 < bytes; c++) {
         Term *v = t_app(ts, TO_RESULT, 32, c, NULL, &what, 1);
         if (bytes < 4)
             v = sign ? t_sext_from(ts, v, 8 * bytes) : t_zext_from(ts, v, 8 * bytes);
-        mach_put(x, 0, c, v);
+        mach_put(mach, 0, c, v);
     }
 }
-static void generic_store(Mach *x, unsigned sz, unsigned order) {
-    Terms *ts = &x->p->ts;
+static void generic_store(Mach *mach, unsigned sz, unsigned order) {
+    Terms *ts = &mach->p->ts;
     bool sign;
     unsigned bytes = mach_size(sz, &sign), n = (bytes + 3) / 4;
-    Term *arg[5] = {mach_address(x, true, 0)};
+    Term *arg[5] = {mach_address(mach, true, 0)};
     for (unsigned c = 0; c < n; c++)
-        arg[c + 1] = mach_word(x, 3, c);
+        arg[c + 1] = mach_word(mach, 3, c);
     if (bytes < 4)
         arg[1] = t_zext_from(ts, arg[1], 8 * bytes);
-    mach_event(x, 7, term_name(ts, "st.generic.%u.o%u", bytes, order), arg, n + 1);
+    mach_event(mach, 7, term_name(ts, "st.generic.%u.o%u", bytes, order), arg, n + 1);
 }
 
-static void load_const(Mach *x, unsigned sz) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
+static void load_const(Mach *mach, unsigned sz) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
     bool sign;
     unsigned bytes = mach_size(sz, &sign);
-    Operand cb = x->in->src[1];
+    Operand cb = mach->in->src[1];
     uint32_t bank = cb.value >> 16, offset = cb.value & 0xffff,
-             base = isa_target_info(p->g->bin->target)->param_base_bytes;
-    Term *index = mach_word(x, 0, 0);
+             base = isa_target_info(prover->g->bin->target)->param_base_bytes;
+    Term *index = mach_word(mach, 0, 0);
     for (unsigned c = 0; c * 4 < bytes; c++) {
         unsigned each = bytes < 4 ? bytes : 4;
-        Term *v = ts->zero, *at = t_add(ts, index, k32(x, offset + 4 * c));
+        Term *v = ts->zero, *at = t_add(ts, index, k32(mach, offset + 4 * c));
         if (bank == 3)
-            v = prove_const3(p, at, each, sign);
+            v = prove_const3(prover, at, each, sign);
         else if (bank == 0 && t_is_const(at) && at->k >= base)
-            v = prove_param(p, at->k - base, each);
+            v = prove_param(prover, at->k - base, each);
         else if (bank == 0 && t_is_const(at) && each == 4)
-            v = mach_cmem(x, 0, (uint32_t)at->k);
+            v = mach_cmem(mach, 0, (uint32_t)at->k);
         else
-            mach_fault(x, "an indexed constant bank is not modelled");
+            mach_fault(mach, "an indexed constant bank is not modelled");
         if (bank == 0 && sign)
             v = t_sext_from(ts, v, 8 * bytes);
-        mach_put(x, 0, c, v);
+        mach_put(mach, 0, c, v);
     }
 }
 
 /* ---- special registers, collectives ---- */
-static void special(Mach *x) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    const char *name = isa_sreg_name(p->g->bin->target, x->in->src[0].value);
-    bool pair = x->in->optype == OT_CS2R && MGET(CS2R, sz, x->in->mods) == Cs2rSz_B64;
+static void special(Mach *mach) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
+    const char *name = isa_sreg_name(prover->g->bin->target, mach->in->src[0].value);
+    bool pair = mach->in->optype == OT_CS2R && MGET(CS2R, sz, mach->in->mods) == Cs2rSz_B64;
     if (!name) {
-        mach_fault(x, "an unknown special register");
+        mach_fault(mach, "an unknown special register");
     } else if (strcmp(name, "zero") == 0) {
-        mach_put(x, 0, 0, ts->zero);
+        mach_put(mach, 0, 0, ts->zero);
         if (pair)
-            mach_put(x, 0, 1, ts->zero);
+            mach_put(mach, 0, 1, ts->zero);
     } else if (strncmp(name, "clock", 5) == 0 || strncmp(name, "globaltimer", 11) == 0) {
-        Term *what = mach_event(x, 1u << MEM_WARP, term_name(ts, "%s%s", name, pair ? " 64" : ""), NULL, 0);
-        mach_put(x, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
+        Term *what =
+            mach_event(mach, 1u << MEM_WARP, term_name(ts, "%s%s", name, pair ? " 64" : ""), NULL, 0);
+        mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
         if (pair)
-            mach_put(x, 0, 1, t_app(ts, TO_RESULT, 32, 1, NULL, &what, 1));
+            mach_put(mach, 0, 1, t_app(ts, TO_RESULT, 32, 1, NULL, &what, 1));
     } else if (pair) {
-        mach_fault(x, "a 64-bit special register is not modelled");
+        mach_fault(mach, "a 64-bit special register is not modelled");
     } else {
-        mach_put(x, 0, 0, prove_input(p, "%s", name));
+        mach_put(mach, 0, 0, prove_input(prover, "%s", name));
     }
 }
 
-static void collective(Mach *x, const char *name, unsigned nargs, bool has_word, bool has_pred) {
-    Terms *ts = &x->p->ts;
+static void collective(Mach *mach, const char *name, unsigned nargs, bool has_word, bool has_pred) {
+    Terms *ts = &mach->p->ts;
     Term *arg[4];
     for (unsigned i = 0; i < nargs; i++)
-        arg[i] = mach_word(x, i, 0);
-    Term *what = mach_event(x, 1u << MEM_WARP, name, arg, nargs);
+        arg[i] = mach_word(mach, i, 0);
+    Term *what = mach_event(mach, 1u << MEM_WARP, name, arg, nargs);
     if (has_word)
-        mach_put(x, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
+        mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
     if (has_pred)
-        mach_put_pred(x, 1, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
+        mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
 }
 
-static void vote(Mach *x, unsigned op) {
-    Terms *ts = &x->p->ts;
-    Term *arg[1] = {mach_pred(x, x->in->src[0])};
-    Term *what = mach_event(x, 1u << MEM_WARP, "vote", arg, 1);
-    mach_put(x, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
-    mach_put_pred(x, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
+static void vote(Mach *mach, unsigned op) {
+    Terms *ts = &mach->p->ts;
+    Term *arg[1] = {mach_pred(mach, mach->in->src[0])};
+    Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 1);
+    mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
+    mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
 }
 
-static void extend(Mach *x, bool sign, bool wrap) {
-    Terms *ts = &x->p->ts;
-    Term *n = mach_word(x, 1, 0), *a = mach_word(x, 0, 0);
+static void extend(Mach *mach, bool sign, bool wrap) {
+    Terms *ts = &mach->p->ts;
+    Term *n = mach_word(mach, 1, 0), *a = mach_word(mach, 0, 0);
     if (wrap)
-        n = t_land(ts, n, k32(x, 31));
-    mach_put(x, 0, 0, t_field(ts, sign, a, n));
+        n = t_land(ts, n, k32(mach, 31));
+    mach_put(mach, 0, 0, t_field(ts, sign, a, n));
 }
-static void bit_mask(Mach *x, bool wrap) {
-    Terms *ts = &x->p->ts;
-    Term *a = mach_word(x, 0, 0), *n = mach_word(x, 1, 0);
+static void bit_mask(Mach *mach, bool wrap) {
+    Terms *ts = &mach->p->ts;
+    Term *a = mach_word(mach, 0, 0), *n = mach_word(mach, 1, 0);
     if (wrap) {
-        a = t_land(ts, a, k32(x, 31));
-        n = t_land(ts, n, k32(x, 31));
+        a = t_land(ts, a, k32(mach, 31));
+        n = t_land(ts, n, k32(mach, 31));
     }
-    mach_put(x, 0, 0, t_shl(ts, t_ones(ts, n), a));
+    mach_put(mach, 0, 0, t_shl(ts, t_ones(ts, n), a));
 }
 
-static void i_abs(Mach *x) {
-    Terms *ts = &x->p->ts;
-    Term *v = mach_int(x, 0, false);
-    mach_put(x, 0, 0, t_ite(ts, t_slt(ts, v, ts->zero), t_scale(ts, v, ~0ull), v));
+static void i_abs(Mach *mach) {
+    Terms *ts = &mach->p->ts;
+    Term *v = mach_int(mach, 0, false);
+    mach_put(mach, 0, 0, t_ite(ts, t_slt(ts, v, ts->zero), t_scale(ts, v, ~0ull), v));
 }
 
 /* Any other instruction that computes words from words, alike on both sides or not at all. */
-static void unmodelled(Mach *x) {
-    mach_fault(x, term_name(&x->p->ts, "%s is not modelled", isa_optype_name(x->in->optype)));
+static void unmodelled(Mach *mach) {
+    mach_fault(mach, term_name(&mach->p->ts, "%s is not modelled", isa_optype_name(mach->in->optype)));
 }
 
-static bool integer(Mach *x) {
-    const MachInst *in = x->in;
+static bool integer(Mach *mach) {
+    const MachInst *in = mach->in;
     uint32_t m = in->mods;
     bool uniform = false;
     switch (in->optype) {
     case OT_UIADD3: uniform = true; /* fall through */
-    case OT_IADD3: iadd3(x, MG(IADD3, x, m)); return true;
+    case OT_IADD3: iadd3(mach, MG(IADD3, x, m)); return true;
     case OT_ULEA: uniform = true; /* fall through */
-    case OT_LEA: lea(x, in->src[3].value & 31, MG(LEA, hi, m), MG(LEA, sx32, m), MG(LEA, x, m)); return true;
+    case OT_LEA:
+        lea(mach, in->src[3].value & 31, MG(LEA, hi, m), MG(LEA, sx32, m), MG(LEA, x, m));
+        return true;
     case OT_ULOP3: uniform = true; /* fall through */
-    case OT_LOP3: lop3(x, MG(LOP3, lut, m), MG(LOP3, pand, m)); return true;
+    case OT_LOP3: lop3(mach, MG(LOP3, lut, m), MG(LOP3, pand, m)); return true;
     case OT_UPLOP3: uniform = true; /* fall through */
-    case OT_PLOP3: plop3(x, MG(PLOP3, lut, m), MG(PLOP3, lut2, m)); return true;
+    case OT_PLOP3: plop3(mach, MG(PLOP3, lut, m), MG(PLOP3, lut2, m)); return true;
     case OT_UIMAD: uniform = true; /* fall through */
-    case OT_IMAD: imad(x, MG(IMAD, x, m)); return true;
-    case OT_IMAD_WIDE: imad_wide(x, MGET(IMAD_WIDE, sign, m), MGET(IMAD_WIDE, x, m), false); return true;
-    case OT_IMAD_HI: imad_wide(x, MGET(IMAD_HI, sign, m), MGET(IMAD_HI, x, m), true); return true;
+    case OT_IMAD: imad(mach, MG(IMAD, x, m)); return true;
+    case OT_IMAD_WIDE: imad_wide(mach, MGET(IMAD_WIDE, sign, m), MGET(IMAD_WIDE, x, m), false); return true;
+    case OT_IMAD_HI: imad_wide(mach, MGET(IMAD_HI, sign, m), MGET(IMAD_HI, x, m), true); return true;
     case OT_USHF: uniform = true; /* fall through */
     case OT_SHF:
-        shf(x, MG(SHF, type, m), MG(SHF, wrap, m), MG(SHF, dir, m) == ShfDir_R, MG(SHF, hi, m));
+        shf(mach, MG(SHF, type, m), MG(SHF, wrap, m), MG(SHF, dir, m) == ShfDir_R, MG(SHF, hi, m));
         return true;
     case OT_ISETP:
-        isetp(x, MGET(ISETP, cmp, m), MGET(ISETP, sign, m) == ISign_S32, MGET(ISETP, bop, m),
+        isetp(mach, MGET(ISETP, cmp, m), MGET(ISETP, sign, m) == ISign_S32, MGET(ISETP, bop, m),
               MGET(ISETP, ex, m));
         return true;
     case OT_UISETP:
-        isetp(x, MGET(UISETP, cmp, m), MGET(UISETP, sign, m) == ISign_S32, MGET(UISETP, bop, m),
+        isetp(mach, MGET(UISETP, cmp, m), MGET(UISETP, sign, m) == ISign_S32, MGET(UISETP, bop, m),
               MGET(UISETP, ex, m));
         return true;
-    case OT_IMNMX: minmax(x, MGET(IMNMX, sign, m) == ISign_S32, mach_pred(x, in->src[2])); return true;
+    case OT_IMNMX: minmax(mach, MGET(IMNMX, sign, m) == ISign_S32, mach_pred(mach, in->src[2])); return true;
     case OT_VIMNMX:
         if (MGET(VIMNMX, type, m) > VimnmxType_S32 || MGET(VIMNMX, relu, m))
             return false;
-        minmax(x, MGET(VIMNMX, type, m) == VimnmxType_S32, mach_pred(x, in->src[2]));
+        minmax(mach, MGET(VIMNMX, type, m) == VimnmxType_S32, mach_pred(mach, in->src[2]));
         return true;
-    case OT_IABS: i_abs(x); return true;
-    case OT_FLO: flo(x, MGET(FLO, sign, m) == ISign_S32, MGET(FLO, sh, m)); return true;
-    case OT_BREV: mach_put(x, 0, 0, t_app1(&x->p->ts, TO_BREV, 32, mach_word(x, 0, 0))); return true;
-    case OT_POPC: mach_put(x, 0, 0, t_app1(&x->p->ts, TO_POPC, 32, mach_int(x, 0, false))); return true;
-    case OT_SGXT: extend(x, MGET(SGXT, sign, m) == ISign_S32, MGET(SGXT, wrap, m)); return true;
-    case OT_BMSK: bit_mask(x, MGET(BMSK, wrap, m)); return true;
+    case OT_IABS: i_abs(mach); return true;
+    case OT_FLO: flo(mach, MGET(FLO, sign, m) == ISign_S32, MGET(FLO, sh, m)); return true;
+    case OT_BREV: mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_BREV, 32, mach_word(mach, 0, 0))); return true;
+    case OT_POPC:
+        mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_POPC, 32, mach_int(mach, 0, false)));
+        return true;
+    case OT_SGXT: extend(mach, MGET(SGXT, sign, m) == ISign_S32, MGET(SGXT, wrap, m)); return true;
+    case OT_BMSK: bit_mask(mach, MGET(BMSK, wrap, m)); return true;
     case OT_PRMT:
         if (MGET(PRMT, mode, m) != PrmtMode_IDX)
             return false;
-        mach_put(x, 0, 0, t_prmt(&x->p->ts, mach_word(x, 0, 0), mach_word(x, 2, 0), mach_word(x, 1, 0)));
+        mach_put(mach, 0, 0,
+                 t_prmt(&mach->p->ts, mach_word(mach, 0, 0), mach_word(mach, 2, 0), mach_word(mach, 1, 0)));
         return true;
     default: return false;
     }
 }
 
-static bool floating(Mach *x) {
-    const MachInst *in = x->in;
+static bool floating(Mach *mach) {
+    const MachInst *in = mach->in;
     uint32_t m = in->mods;
-    Terms *ts = &x->p->ts;
+    Terms *ts = &mach->p->ts;
     switch (in->optype) {
     case OT_FADD:
-        f2(x, "fadd", MGET(FADD, rnd, m), MGET(FADD, ftz, m), MGET(FADD, sat, m), false);
+        f2(mach, "fadd", MGET(FADD, rnd, m), MGET(FADD, ftz, m), MGET(FADD, sat, m), false);
         return true;
     case OT_FMUL:
         if (MGET(FMUL, scale, m) != FmulScale_NONE || MGET(FMUL, fmz, m))
             return false;
-        f2(x, "fmul", MGET(FMUL, rnd, m), MGET(FMUL, ftz, m), MGET(FMUL, sat, m), false);
+        f2(mach, "fmul", MGET(FMUL, rnd, m), MGET(FMUL, ftz, m), MGET(FMUL, sat, m), false);
         return true;
     case OT_FFMA:
         if (MGET(FFMA, fmz, m))
             return false;
-        f3(x, "ffma", MGET(FFMA, rnd, m), MGET(FFMA, ftz, m), MGET(FFMA, sat, m), false);
+        f3(mach, "ffma", MGET(FFMA, rnd, m), MGET(FFMA, ftz, m), MGET(FFMA, sat, m), false);
         return true;
-    case OT_DADD: f2(x, "dadd", MGET(DADD, rnd, m), false, false, true); return true;
-    case OT_DMUL: f2(x, "dmul", MGET(DMUL, rnd, m), false, false, true); return true;
-    case OT_DFMA: f3(x, "dfma", MGET(DFMA, rnd, m), false, false, true); return true;
-    case OT_FMNMX: fmnmx(x, MGET(FMNMX, ftz, m), MGET(FMNMX, nan, m)); return true;
+    case OT_DADD: f2(mach, "dadd", MGET(DADD, rnd, m), false, false, true); return true;
+    case OT_DMUL: f2(mach, "dmul", MGET(DMUL, rnd, m), false, false, true); return true;
+    case OT_DFMA: f3(mach, "dfma", MGET(DFMA, rnd, m), false, false, true); return true;
+    case OT_FMNMX: fmnmx(mach, MGET(FMNMX, ftz, m), MGET(FMNMX, nan, m)); return true;
     case OT_FSEL:
         if (MGET(FSEL, ftz, m))
             return false;
-        mach_put(x, 0, 0, t_ite(ts, mach_pred(x, in->src[2]), mach_f32(x, 0), mach_f32(x, 1)));
+        mach_put(mach, 0, 0, t_ite(ts, mach_pred(mach, in->src[2]), mach_f32(mach, 0), mach_f32(mach, 1)));
         return true;
     case OT_FSETP:
-        put_compare(x, MGET(FSETP, bop, m),
-                    t_fcmp(ts, 32 | (MGET(FSETP, ftz, m) ? 256 : 0), MGET(FSETP, cmp, m), mach_f32(x, 0),
-                           mach_f32(x, 1)),
-                    mach_pred(x, in->src[2]));
+        put_compare(mach, MGET(FSETP, bop, m),
+                    t_fcmp(ts, 32 | (MGET(FSETP, ftz, m) ? 256 : 0), MGET(FSETP, cmp, m), mach_f32(mach, 0),
+                           mach_f32(mach, 1)),
+                    mach_pred(mach, in->src[2]));
         return true;
     case OT_DSETP: {
         unsigned cmp = MGET(DSETP, cmp, m);
         if (cmp == DCmp_MIN || cmp == DCmp_MAX)
             return false;
-        put_compare(x, MGET(DSETP, bop, m), t_fcmp(ts, 64, cmp, mach_f64(x, 0), mach_f64(x, 1)),
-                    mach_pred(x, in->src[2]));
+        put_compare(mach, MGET(DSETP, bop, m), t_fcmp(ts, 64, cmp, mach_f64(mach, 0), mach_f64(mach, 1)),
+                    mach_pred(mach, in->src[2]));
         return true;
     }
-    case OT_MUFU: f1(x, term_name(ts, "mufu.%u", MGET(MUFU, func, m)), false, false, false); return true;
+    case OT_MUFU: f1(mach, term_name(ts, "mufu.%u", MGET(MUFU, func, m)), false, false, false); return true;
     case OT_F2F:
     case OT_FRND:
     case OT_F2I:
-    case OT_I2F: convert(x, m); return true;
+    case OT_I2F: convert(mach, m); return true;
     case OT_F2FP: {
-        Term *arg[3] = {mach_f32(x, 0), mach_f32(x, 1), mach_word(x, 2, 0)};
-        mach_put(x, 0, 0,
-                 prove_uf(x->p, 32,
+        Term *arg[3] = {mach_f32(mach, 0), mach_f32(mach, 1), mach_word(mach, 2, 0)};
+        mach_put(mach, 0, 0,
+                 prove_uf(mach->p, 32,
                           term_name(ts, "f2fp.%u.%u.%u", MGET(F2FP, type, m), MGET(F2FP, rnd, m),
                                     MGET(F2FP, relu, m)),
                           arg, 3));
@@ -507,104 +517,111 @@ static bool floating(Mach *x) {
     }
 }
 
-static bool memory(Mach *x) {
-    uint32_t m = x->in->mods;
-    switch (x->in->optype) {
+static bool memory(Mach *mach) {
+    uint32_t m = mach->in->mods;
+    switch (mach->in->optype) {
     case OT_LDG:
-        mach_load(x, MEM_GLOBAL, mach_address(x, true, 0), MGET(LDG, sz, m), MGET(LDG, order, m));
+        mach_load(mach, MEM_GLOBAL, mach_address(mach, true, 0), MGET(LDG, sz, m), MGET(LDG, order, m));
         return true;
     case OT_STG:
-        mach_store(x, MEM_GLOBAL, mach_address(x, true, 0), MGET(STG, sz, m), MGET(STG, order, m));
+        mach_store(mach, MEM_GLOBAL, mach_address(mach, true, 0), MGET(STG, sz, m), MGET(STG, order, m));
         return true;
-    case OT_LD: generic_load(x, MGET(LD, sz, m), MGET(LD, order, m)); return true;
-    case OT_ST: generic_store(x, MGET(ST, sz, m), MGET(ST, order, m)); return true;
+    case OT_LD: generic_load(mach, MGET(LD, sz, m), MGET(LD, order, m)); return true;
+    case OT_ST: generic_store(mach, MGET(ST, sz, m), MGET(ST, order, m)); return true;
     case OT_LDS:
-        mach_load(x, MEM_SHARED, mach_address(x, false, MGET(LDS, stride, m) ? MGET(LDS, stride, m) + 1 : 0),
+        mach_load(mach, MEM_SHARED,
+                  mach_address(mach, false, MGET(LDS, stride, m) ? MGET(LDS, stride, m) + 1 : 0),
                   MGET(LDS, sz, m), MemOrder_WEAK);
         return true;
     case OT_STS:
-        mach_store(x, MEM_SHARED, mach_address(x, false, MGET(STS, stride, m) ? MGET(STS, stride, m) + 1 : 0),
+        mach_store(mach, MEM_SHARED,
+                   mach_address(mach, false, MGET(STS, stride, m) ? MGET(STS, stride, m) + 1 : 0),
                    MGET(STS, sz, m), MemOrder_WEAK);
         return true;
     case OT_LDL:
-        mach_load(x, MEM_LOCAL, mach_address(x, false, 0), MGET(LDL, sz, m), MemOrder_WEAK);
+        mach_load(mach, MEM_LOCAL, mach_address(mach, false, 0), MGET(LDL, sz, m), MemOrder_WEAK);
         return true;
     case OT_STL:
-        mach_store(x, MEM_LOCAL, mach_address(x, false, 0), MGET(STL, sz, m), MemOrder_WEAK);
+        mach_store(mach, MEM_LOCAL, mach_address(mach, false, 0), MGET(STL, sz, m), MemOrder_WEAK);
         return true;
-    case OT_LDC: load_const(x, MGET(LDC, sz, m)); return true;
+    case OT_LDC: load_const(mach, MGET(LDC, sz, m)); return true;
     case OT_ATOMG:
-        atomic(x, MEM_GLOBAL, true, 0, MGET(ATOMG, op, m), MGET(ATOMG, type, m), MGET(ATOMG, order, m), false,
-               true);
+        atomic(mach, MEM_GLOBAL, true, 0, MGET(ATOMG, op, m), MGET(ATOMG, type, m), MGET(ATOMG, order, m),
+               false, true);
         return true;
     case OT_ATOMG_CAS:
-        atomic(x, MEM_GLOBAL, true, 0, 0, MGET(ATOMG_CAS, type, m), MGET(ATOMG_CAS, order, m), true, true);
+        atomic(mach, MEM_GLOBAL, true, 0, 0, MGET(ATOMG_CAS, type, m), MGET(ATOMG_CAS, order, m), true, true);
         return true;
     case OT_ATOM:
-        atomic(x, NMEM, true, 0, MGET(ATOM, op, m), MGET(ATOM, type, m), MGET(ATOM, order, m), false, true);
+        atomic(mach, NMEM, true, 0, MGET(ATOM, op, m), MGET(ATOM, type, m), MGET(ATOM, order, m), false,
+               true);
         return true;
     case OT_ATOM_CAS:
-        atomic(x, NMEM, true, 0, 0, MGET(ATOM_CAS, type, m), MGET(ATOM_CAS, order, m), true, true);
+        atomic(mach, NMEM, true, 0, 0, MGET(ATOM_CAS, type, m), MGET(ATOM_CAS, order, m), true, true);
         return true;
     case OT_RED:
-        atomic(x, MEM_GLOBAL, true, 0, MGET(RED, op, m), MGET(RED, type, m), MGET(RED, order, m), false,
+        atomic(mach, MEM_GLOBAL, true, 0, MGET(RED, op, m), MGET(RED, type, m), MGET(RED, order, m), false,
                false);
         return true;
     case OT_ATOMS:
-        atomic(x, MEM_SHARED, false, 0, MGET(ATOMS, op, m), MGET(ATOMS, type, m), 0, false, true);
+        atomic(mach, MEM_SHARED, false, 0, MGET(ATOMS, op, m), MGET(ATOMS, type, m), 0, false, true);
         return true;
     case OT_ATOMS_CAS:
-        atomic(x, MEM_SHARED, false, 0, 0, MGET(ATOMS_CAS, type, m), 0, true, true);
+        atomic(mach, MEM_SHARED, false, 0, 0, MGET(ATOMS_CAS, type, m), 0, true, true);
         return true;
     case OT_MEMBAR:
-        mach_event(x, 7, term_name(&x->p->ts, "membar.%u.%u", MGET(MEMBAR, scope, m), MGET(MEMBAR, kind, m)),
+        mach_event(mach, 7,
+                   term_name(&mach->p->ts, "membar.%u.%u", MGET(MEMBAR, scope, m), MGET(MEMBAR, kind, m)),
                    NULL, 0);
         return true;
     default: return false;
     }
 }
 
-static bool other(Mach *x) {
-    const MachInst *in = x->in;
-    Terms *ts = &x->p->ts;
+static bool other(Mach *mach) {
+    const MachInst *in = mach->in;
+    Terms *ts = &mach->p->ts;
     uint32_t m = in->mods;
     switch (in->optype) {
     case OT_MOV:
     case OT_UMOV:
-    case OT_R2UR: mach_put(x, 0, 0, mach_word(x, 0, 0)); return true;
+    case OT_R2UR: mach_put(mach, 0, 0, mach_word(mach, 0, 0)); return true;
     case OT_SEL:
     case OT_USEL:
-        mach_put(x, 0, 0, t_ite(ts, mach_pred(x, in->src[2]), mach_word(x, 0, 0), mach_word(x, 1, 0)));
-        x->r->guarded = true;
+        mach_put(mach, 0, 0,
+                 t_ite(ts, mach_pred(mach, in->src[2]), mach_word(mach, 0, 0), mach_word(mach, 1, 0)));
+        mach->r->guarded = true;
         return true;
     case OT_S2R:
     case OT_S2UR:
-    case OT_CS2R: special(x); return true;
+    case OT_CS2R: special(mach); return true;
     case OT_LEPC: /* where a call returns to; RET is not followed */
-        mach_put(x, 0, 0, t_var(ts, 32, "pc.lo", 0xfff00000u + x->at));
-        mach_put(x, 0, 1, t_var(ts, 32, "pc.hi", 0xfff00000u + x->at));
+        mach_put(mach, 0, 0, t_var(ts, 32, "pc.lo", 0xfff00000u + mach->at));
+        mach_put(mach, 0, 1, t_var(ts, 32, "pc.hi", 0xfff00000u + mach->at));
         return true;
-    case OT_SHFL: collective(x, term_name(ts, "shfl.%u", MGET(SHFL, mode, m)), 3, true, true); return true;
-    case OT_VOTE: vote(x, MGET(VOTE, op, m)); return true;
-    case OT_VOTEU: vote(x, MGET(VOTEU, op, m)); return true;
+    case OT_SHFL: collective(mach, term_name(ts, "shfl.%u", MGET(SHFL, mode, m)), 3, true, true); return true;
+    case OT_VOTE: vote(mach, MGET(VOTE, op, m)); return true;
+    case OT_VOTEU: vote(mach, MGET(VOTEU, op, m)); return true;
     case OT_MATCH:
-        collective(x, term_name(ts, "match.%u.%u", MGET(MATCH, op, m), MGET(MATCH, type, m)), 1, true, true);
+        collective(mach, term_name(ts, "match.%u.%u", MGET(MATCH, op, m), MGET(MATCH, type, m)), 1, true,
+                   true);
         return true;
     case OT_REDUX:
-        collective(x, term_name(ts, "redux.%u.%u", MGET(REDUX, op, m), MGET(REDUX, sign, m)), 1, true, false);
+        collective(mach, term_name(ts, "redux.%u.%u", MGET(REDUX, op, m), MGET(REDUX, sign, m)), 1, true,
+                   false);
         return true;
     case OT_BAR: {
-        Term *arg[2] = {mach_word(x, 0, 0), mach_word(x, 1, 0)};
-        mach_event(x, 15, term_name(ts, "bar.%u", MGET(BAR, mode, m)), arg, 2);
+        Term *arg[2] = {mach_word(mach, 0, 0), mach_word(mach, 1, 0)};
+        mach_event(mach, 15, term_name(ts, "bar.%u", MGET(BAR, mode, m)), arg, 2);
         return true;
     }
     default: return false;
     }
 }
 
-void mach_data(Mach *x) {
-    if (!x->p->g->decoded[x->at])
-        mach_fault(x, "a word that is no instruction");
-    else if (!integer(x) && !floating(x) && !memory(x) && !other(x))
-        unmodelled(x);
+void mach_data(Mach *mach) {
+    if (!mach->p->g->decoded[mach->at])
+        mach_fault(mach, "a word that is no instruction");
+    else if (!integer(mach) && !floating(mach) && !memory(mach) && !other(mach))
+        unmodelled(mach);
 }

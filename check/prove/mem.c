@@ -8,41 +8,41 @@
 static bool disjoint(Terms *ts, Term *x, unsigned nx, Term *y, unsigned ny) {
     if (x->width != y->width)
         return false;
-    Term *d = t_sub(ts, x, y);
-    if (!t_is_const(d))
+    Term *term = t_sub(ts, x, y);
+    if (!t_is_const(term))
         return false;
-    uint64_t mask = term_mask(x->width), up = d->k & mask, down = (0 - d->k) & mask;
+    uint64_t mask = term_mask(x->width), up = term->k & mask, down = (0 - term->k) & mask;
     return up >= ny && down >= nx;
 }
 
 static bool exclusive(Terms *ts, Term *g, Term *h) { return t_and(ts, g, h) == ts->falsity; }
 
-static bool commute(Terms *ts, const Term *e, const Term *f) {
-    if (exclusive(ts, e->a[1], f->a[1]))
+static bool commute(Terms *ts, const Term *term, const Term *f) {
+    if (exclusive(ts, term->a[1], f->a[1]))
         return true;
-    return e->op == EV_STORE && f->op == EV_STORE &&
-           disjoint(ts, e->a[2], (unsigned)(e->k & 255), f->a[2], (unsigned)(f->k & 255));
+    return term->op == EV_STORE && f->op == EV_STORE &&
+           disjoint(ts, term->a[2], (unsigned)(term->k & 255), f->a[2], (unsigned)(f->k & 255));
 }
 
 /* A total order of events without regard to the memory before them. */
-static bool before(const Term *e, const Term *f) {
-    if (e->k != f->k)
-        return e->k < f->k;
-    if (e->n != f->n)
-        return e->n < f->n;
-    if (e->name != f->name)
-        return strcmp(e->name ? e->name : "", f->name ? f->name : "") < 0;
-    for (uint32_t i = 1; i < e->n; i++)
-        if (e->a[i] != f->a[i])
-            return e->a[i]->id < f->a[i]->id;
+static bool before(const Term *term, const Term *f) {
+    if (term->k != f->k)
+        return term->k < f->k;
+    if (term->n != f->n)
+        return term->n < f->n;
+    if (term->name != f->name)
+        return strcmp(term->name ? term->name : "", f->name ? f->name : "") < 0;
+    for (uint32_t i = 1; i < term->n; i++)
+        if (term->a[i] != f->a[i])
+            return term->a[i]->id < f->a[i]->id;
     return false;
 }
 
-static Term *with_memory(Terms *ts, const Term *e, Term *mem) {
+static Term *with_memory(Terms *ts, const Term *term, Term *mem) {
     Term *a[24];
-    memcpy(a, e->a, e->n * sizeof *a);
+    memcpy(a, term->a, term->n * sizeof *a);
     a[0] = mem;
-    Term key = *e;
+    Term key = *term;
     key.a = a;
     return term_make(ts, key);
 }

@@ -21,9 +21,9 @@ double prove_now(void) {
 }
 
 /* ---- cut points ---- */
-static bool only_control(const BinFlow *g, const BinBlock *b) { /* nothing that one lane could notice */
+static bool only_control(const BinFlow *flow, const BinBlock *b) { /* nothing that one lane could notice */
     for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
-        const MachInst *in = &g->insts[i];
+        const MachInst *in = &flow->insts[i];
         BinKind k = bin_kind(in);
         if (k != BK_NOP && k != BK_BSSY && k != BK_BSYNC && k != BK_BREAK && k != BK_YIELD &&
             k != BK_WARPSYNC && k != BK_BRANCH)
@@ -33,140 +33,143 @@ static bool only_control(const BinFlow *g, const BinBlock *b) { /* nothing that 
 }
 
 /* PTX block that the map says machine block `b` begins with, UINT32_MAX if none. */
-static uint32_t counterpart(const Prover *p, uint32_t b, unsigned hops) {
-    const BinBlock *k = &p->g->blocks[b];
-    uint32_t pc = (k->first - p->ff->first_inst) * INST_BYTES, found = UINT32_MAX;
-    for (uint32_t i = 0; i < p->bf->npoints; i++) {
-        uint32_t insn = p->bf->points[i].ptx_insn - 1;
-        if (p->bf->points[i].pc_bytes == pc && insn <= p->pf->ninsns) {
-            uint32_t block = p->block_of[insn];
-            if (block < p->nblocks && p->blocks[block].first == insn && p->blocks[block].rpo != UINT32_MAX)
+static uint32_t counterpart(const Prover *prover, uint32_t b, unsigned hops) {
+    const BinBlock *bin_block = &prover->g->blocks[b];
+    uint32_t pc = (bin_block->first - prover->ff->first_inst) * INST_BYTES, found = UINT32_MAX;
+    for (uint32_t i = 0; i < prover->bf->npoints; i++) {
+        uint32_t insn = prover->bf->points[i].ptx_insn - 1;
+        if (prover->bf->points[i].pc_bytes == pc && insn <= prover->pf->ninsns) {
+            uint32_t block = prover->block_of[insn];
+            if (block < prover->nblocks && prover->blocks[block].first == insn &&
+                prover->blocks[block].rpo != UINT32_MAX)
                 found = block;
         }
     }
-    if (found == UINT32_MAX && hops && only_control(p->g, k))
-        return counterpart(p, k->succs[0].block, hops - 1);
+    if (found == UINT32_MAX && hops && only_control(prover->g, bin_block))
+        return counterpart(prover, bin_block->succs[0].block, hops - 1);
     return found;
 }
 
-static void add_cut(Core *c, uint32_t ptx, uint32_t mach) {
-    Prover *p = &c->p;
+static void add_cut(Core *core, uint32_t ptx, uint32_t mach) {
+    Prover *prover = &core->p;
     Cut k = {.ptx = ptx, .mach = mach};
-    k.pv = ARENA_ARRAY(&p->arena, Term *, p->nptx);
-    k.lv = ARENA_ARRAY(&p->arena, Term *, p->nloc);
-    k.phi = ARENA_ARRAY(&p->arena, uint8_t, p->nptx);
-    k.level = ARENA_ARRAY(&p->arena, uint8_t, p->nloc);
-    k.relation = ARENA_ARRAY(&p->arena, Relation, p->nloc);
-    k.pass_ptx = ARENA_ARRAY(&p->arena, bool, p->nblocks);
-    k.pass_mach = ARENA_ARRAY(&p->arena, bool, p->ff->nblocks + 1);
-    c->cut_of[mach - p->ff->first_block] = c->cuts.n + 1;
-    VEC_ADD(&p->arena, &c->cuts, k);
-    c->mach_stop[mach - p->ff->first_block] = true;
-    c->ptx_stop[ptx] = true;
+    k.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
+    k.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
+    k.phi = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
+    k.level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nloc);
+    k.relation = ARENA_ARRAY(&prover->arena, Relation, prover->nloc);
+    k.pass_ptx = ARENA_ARRAY(&prover->arena, bool, prover->nblocks);
+    k.pass_mach = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
+    core->cut_of[mach - prover->ff->first_block] = core->cuts.n + 1;
+    VEC_ADD(&prover->arena, &core->cuts, k);
+    core->mach_stop[mach - prover->ff->first_block] = true;
+    core->ptx_stop[ptx] = true;
 }
 
-static void find_cuts(Core *c) {
-    Prover *p = &c->p;
-    c->cut_of = ARENA_ARRAY(&p->arena, uint32_t, p->ff->nblocks + 1);
-    c->mach_stop = ARENA_ARRAY(&p->arena, bool, p->ff->nblocks + 1);
-    c->ptx_stop = ARENA_ARRAY(&p->arena, bool, p->nblocks + 1);
-    add_cut(c, 0, p->ff->first_block);
-    for (uint32_t k = 1; k < p->ff->nrpo; k++) {
-        uint32_t b = p->ff->rpo[k];
-        const BinBlock *bb = &p->g->blocks[b];
+static void find_cuts(Core *core) {
+    Prover *prover = &core->p;
+    core->cut_of = ARENA_ARRAY(&prover->arena, uint32_t, prover->ff->nblocks + 1);
+    core->mach_stop = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
+    core->ptx_stop = ARENA_ARRAY(&prover->arena, bool, prover->nblocks + 1);
+    add_cut(core, 0, prover->ff->first_block);
+    for (uint32_t k = 1; k < prover->ff->nrpo; k++) {
+        uint32_t b = prover->ff->rpo[k];
+        const BinBlock *bb = &prover->g->blocks[b];
         uint32_t arrivals = 0;
         for (uint32_t i = 0; i < bb->npreds; i++)
-            arrivals += p->g->blocks[bb->preds[i].block].reachable;
+            arrivals += prover->g->blocks[bb->preds[i].block].reachable;
         if (arrivals < 2)
             continue;
-        uint32_t ptx = counterpart(p, b, 4);
+        uint32_t ptx = counterpart(prover, b, 4);
         if (ptx != UINT32_MAX)
-            add_cut(c, ptx, b);
+            add_cut(core, ptx, b);
     }
-    if (p->blocks[0].header) /* the entry is a loop header: the first visit is a region of its own only if it
-                                has code */
-        c->ptx_stop[0] = true;
+    if (prover->blocks[0].header) /* the entry is a loop header: the first visit is a region of its own only
+                                if it has code */
+        core->ptx_stop[0] = true;
 }
 
 /* ---- running a region ---- */
-static bool overlap(Core *c, const Exit *a, const Exit *b) {
-    return t_and(&c->p.ts, a->cond, b->cond) != c->p.ts.falsity;
+static bool overlap(Core *core, const Exit *exit, const Exit *b) {
+    return t_and(&core->p.ts, exit->cond, b->cond) != core->p.ts.falsity;
 }
 
 /* Exits that do not fit together make one side go on past its cut point; true if something changed. */
-static bool realign(Core *c, Cut *q) {
-    Prover *p = &c->p;
-    for (uint32_t j = 0; j < q->mach_run.exits.n; j++)
-        for (uint32_t i = 0; i < q->ptx_run.exits.n; i++) {
-            const Exit *m = &q->mach_run.exits.at[j], *x = &q->ptx_run.exits.at[i];
-            if (!overlap(c, m, x))
+static bool realign(Core *core, Cut *cut) {
+    Prover *prover = &core->p;
+    for (uint32_t j = 0; j < cut->mach_run.exits.n; j++)
+        for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
+            const Exit *exit = &cut->mach_run.exits.at[j], *x = &cut->ptx_run.exits.at[i];
+            if (!overlap(core, exit, x))
                 continue;
-            if (m->kind == EX_CUT) {
-                Cut *t = &c->cuts.at[c->cut_of[m->target - p->ff->first_block] - 1];
+            if (exit->kind == EX_CUT) {
+                Cut *t = &core->cuts.at[core->cut_of[exit->target - prover->ff->first_block] - 1];
                 if (x->kind == EX_CUT && x->target == t->ptx)
                     continue;
-                uint32_t mb = m->target - p->ff->first_block;
-                if (x->kind != EX_CUT && !q->pass_mach[mb])
-                    return q->pass_mach[mb] = true;
+                uint32_t mb = exit->target - prover->ff->first_block;
+                if (x->kind != EX_CUT && !cut->pass_mach[mb])
+                    return cut->pass_mach[mb] = true;
             }
-            if (x->kind == EX_CUT && !q->pass_ptx[x->target])
-                return q->pass_ptx[x->target] = true;
+            if (x->kind == EX_CUT && !cut->pass_ptx[x->target])
+                return cut->pass_ptx[x->target] = true;
         }
     return false;
 }
 
-void core_run(Core *c, Cut *q) {
-    q->stuck = false;
-    Prover *p = &c->p;
+void core_run(Core *core, Cut *cut) {
+    cut->stuck = false;
+    Prover *prover = &core->p;
     bool *stop =
-        ARENA_ARRAY(&p->arena, bool, (p->nblocks > p->ff->nblocks ? p->nblocks : p->ff->nblocks) + 1);
+        ARENA_ARRAY(&prover->arena, bool,
+                    (prover->nblocks > prover->ff->nblocks ? prover->nblocks : prover->ff->nblocks) + 1);
     bool *pass_ptx = NULL, *pass_mach = NULL; /* before the last realignment */
     for (unsigned round = 0; round < 24; round++) {
-        for (uint32_t b = 0; b < p->nblocks; b++)
-            stop[b] = c->ptx_stop[b] && !q->pass_ptx[b];
-        prove_ptx_run(p, q->ptx, q->pv, q->mem, stop, &q->ptx_run);
-        for (uint32_t b = 0; b < p->ff->nblocks; b++)
-            stop[b] = c->mach_stop[b] && !q->pass_mach[b];
-        prove_mach_run(p, q->mach, q->lv, q->mem, stop, &q->mach_run);
-        if ((q->ptx_run.fault || q->mach_run.fault) && pass_ptx) { /* going on past a cut point led nowhere */
-            q->pass_ptx = pass_ptx;
-            q->pass_mach = pass_mach;
+        for (uint32_t b = 0; b < prover->nblocks; b++)
+            stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
+        prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
+        for (uint32_t b = 0; b < prover->ff->nblocks; b++)
+            stop[b] = core->mach_stop[b] && !cut->pass_mach[b];
+        prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &cut->mach_run);
+        if ((cut->ptx_run.fault || cut->mach_run.fault) &&
+            pass_ptx) { /* going on past a cut point led nowhere */
+            cut->pass_ptx = pass_ptx;
+            cut->pass_mach = pass_mach;
             pass_ptx = NULL;
-            q->stuck = true;
+            cut->stuck = true;
             continue;
         }
-        if (q->ptx_run.fault || q->mach_run.fault || p->ts.overflow || q->stuck)
+        if (cut->ptx_run.fault || cut->mach_run.fault || prover->ts.overflow || cut->stuck)
             return;
-        pass_ptx = arena_copy(&p->arena, q->pass_ptx, p->nblocks);
-        pass_mach = arena_copy(&p->arena, q->pass_mach, p->ff->nblocks);
-        if (!realign(c, q))
+        pass_ptx = arena_copy(&prover->arena, cut->pass_ptx, prover->nblocks);
+        pass_mach = arena_copy(&prover->arena, cut->pass_mach, prover->ff->nblocks);
+        if (!realign(core, cut))
             return;
     }
 }
 
 /* The edges out of a region: pairs of exits that can happen together. */
-void core_edges(Core *c, Cut *q) {
-    Prover *p = &c->p;
-    Terms *ts = &p->ts;
-    memset(&q->edges, 0, sizeof q->edges);
-    for (uint32_t j = 0; j < q->mach_run.exits.n; j++) {
-        const Exit *m = &q->mach_run.exits.at[j];
-        if (m->kind != EX_CUT)
+void core_edges(Core *core, Cut *cut) {
+    Prover *prover = &core->p;
+    Terms *ts = &prover->ts;
+    memset(&cut->edges, 0, sizeof cut->edges);
+    for (uint32_t j = 0; j < cut->mach_run.exits.n; j++) {
+        const Exit *exit = &cut->mach_run.exits.at[j];
+        if (exit->kind != EX_CUT)
             continue;
-        uint32_t to = c->cut_of[m->target - p->ff->first_block] - 1;
-        for (uint32_t i = 0; i < q->ptx_run.exits.n; i++) {
-            const Exit *x = &q->ptx_run.exits.at[i];
-            if (!overlap(c, m, x) || x->kind != EX_CUT || x->target != c->cuts.at[to].ptx)
+        uint32_t to = core->cut_of[exit->target - prover->ff->first_block] - 1;
+        for (uint32_t i = 0; i < cut->ptx_run.exits.n; i++) {
+            const Exit *x = &cut->ptx_run.exits.at[i];
+            if (!overlap(core, exit, x) || x->kind != EX_CUT || x->target != core->cuts.at[to].ptx)
                 continue;
-            Edge e = {.to = to, .ptx_at = x->at, .mach_at = m->at, .cond = t_and(ts, m->cond, x->cond)};
-            e.pv = ARENA_ARRAY(&p->arena, Term *, p->nptx);
-            e.lv = ARENA_ARRAY(&p->arena, Term *, p->nloc);
-            for (uint32_t v = 0; v < p->nptx; v++)
+            Edge e = {.to = to, .ptx_at = x->at, .mach_at = exit->at, .cond = t_and(ts, exit->cond, x->cond)};
+            e.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
+            e.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
+            for (uint32_t v = 0; v < prover->nptx; v++)
                 e.pv[v] = x->val[v] ? t_under(ts, x->val[v], e.cond) : NULL;
-            for (uint32_t l = 0; l < p->nloc; l++)
-                e.lv[l] = t_under(ts, m->val[l], e.cond);
-            memcpy(e.mem, q->ptx_run.mem, sizeof e.mem);
-            VEC_ADD(&p->arena, &q->edges, e);
+            for (uint32_t l = 0; l < prover->nloc; l++)
+                e.lv[l] = t_under(ts, exit->val[l], e.cond);
+            memcpy(e.mem, cut->ptx_run.mem, sizeof e.mem);
+            VEC_ADD(&prover->arena, &cut->edges, e);
         }
     }
 }
@@ -174,37 +177,39 @@ void core_edges(Core *c, Cut *q) {
 /* ---- the relation at a cut point ---- */
 typedef VEC(const Edge *) Arrivals;
 
-static void arrivals_of(Core *c, uint32_t cut, Arrivals *in) {
+static void arrivals_of(Core *core, uint32_t cut, Arrivals *in) {
     *in = (Arrivals){0};
     if (cut == 0)
-        VEC_ADD(&c->p.arena, in, &c->entry);
-    for (uint32_t q = 0; q < c->cuts.n; q++)
-        for (uint32_t e = 0; e < c->cuts.at[q].edges.n; e++)
-            if (c->cuts.at[q].edges.at[e].to == cut)
-                VEC_ADD(&c->p.arena, in, &c->cuts.at[q].edges.at[e]);
+        VEC_ADD(&core->p.arena, in, &core->entry);
+    for (uint32_t q = 0; q < core->cuts.n; q++)
+        for (uint32_t e = 0; e < core->cuts.at[q].edges.n; e++)
+            if (core->cuts.at[q].edges.at[e].to == cut)
+                VEC_ADD(&core->p.arena, in, &core->cuts.at[q].edges.at[e]);
 }
 
-static bool is_short(const Prover *p, uint32_t v) { /* kept as 16 bits, zero-extended */
-    return v < p->carry && p->pf->regs[v].type != TY_PRED && ptx_type_bytes(p->pf->regs[v].type) < 4;
+static bool is_short(const Prover *prover, uint32_t v) { /* kept as 16 bits, zero-extended */
+    return v < prover->carry && prover->pf->regs[v].type != TY_PRED &&
+           ptx_type_bytes(prover->pf->regs[v].type) < 4;
 }
 
-static Term *phi_of(Core *c, uint32_t cut, uint32_t v) {
-    Prover *p = &c->p;
-    Terms *ts = &p->ts;
-    return t_var(ts, prove_ptx_width(p, v),
-                 term_name(ts, "%s%s.%u", is_short(p, v) ? "#" : "", prove_ptx_name(p, v), v), cut + 1);
+static Term *phi_of(Core *core, uint32_t cut, uint32_t v) {
+    Prover *prover = &core->p;
+    Terms *ts = &prover->ts;
+    return t_var(ts, prove_ptx_width(prover, v),
+                 term_name(ts, "%s%s.%u", is_short(prover, v) ? "#" : "", prove_ptx_name(prover, v), v),
+                 cut + 1);
 }
 
 /* A register that always has the value of another one, perhaps extended, shares its variable. */
-static void merge_twin(Core *c, Cut *q, const Arrivals *in, uint32_t v) {
-    Prover *p = &c->p;
-    Terms *ts = &p->ts;
-    unsigned width = prove_ptx_width(p, v);
-    for (uint32_t u = 1; u < p->nptx; u++) {
-        unsigned w = prove_ptx_width(p, u);
+static void merge_twin(Core *core, Cut *cut, const Arrivals *in, uint32_t v) {
+    Prover *prover = &core->p;
+    Terms *ts = &prover->ts;
+    unsigned width = prove_ptx_width(prover, v);
+    for (uint32_t u = 1; u < prover->nptx; u++) {
+        unsigned w = prove_ptx_width(prover, u);
         bool wider = width == 64 && w == 32;
-        if (u == v || !q->phi[u] || !q->pv[u] || (!wider && (u > v || w != width)) ||
-            is_short(p, u) != is_short(p, v))
+        if (u == v || !cut->phi[u] || !cut->pv[u] || (!wider && (u > v || w != width)) ||
+            is_short(prover, u) != is_short(prover, v))
             continue;
         for (unsigned how = 0; how < (wider ? 2u : 1u); how++) {
             bool equal = true;
@@ -213,17 +218,17 @@ static void merge_twin(Core *c, Cut *q, const Arrivals *in, uint32_t v) {
                 equal = (!wider ? x : how ? t_sext(ts, x) : t_zext(ts, x)) == in->at[e]->pv[v];
             }
             if (equal) {
-                q->pv[v] = !wider ? q->pv[u] : how ? t_sext(ts, q->pv[u]) : t_zext(ts, q->pv[u]);
+                cut->pv[v] = !wider ? cut->pv[u] : how ? t_sext(ts, cut->pv[u]) : t_zext(ts, cut->pv[u]);
                 return;
             }
         }
     }
 }
 
-static void relate_ptx(Core *c, uint32_t cut, const Arrivals *in) {
-    Prover *p = &c->p;
-    Cut *q = &c->cuts.at[cut];
-    for (uint32_t v = 0; v < p->nptx; v++) {
+static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
+    Prover *prover = &core->p;
+    Cut *q = &core->cuts.at[cut];
+    for (uint32_t v = 0; v < prover->nptx; v++) {
         bool same = true, defined = true;
         for (uint32_t e = 0; e < in->n; e++) {
             defined &= in->at[e]->pv[v] != NULL;
@@ -239,18 +244,18 @@ static void relate_ptx(Core *c, uint32_t cut, const Arrivals *in) {
             q->pv[v] = in->at[0]->pv[v];
             continue;
         }
-        q->pv[v] = phi_of(c, cut, v);
+        q->pv[v] = phi_of(core, cut, v);
     }
-    for (uint32_t v = 1; v < p->nptx; v++)
+    for (uint32_t v = 1; v < prover->nptx; v++)
         if (q->phi[v] && q->pv[v])
-            merge_twin(c, q, in, v);
+            merge_twin(core, q, in, v);
     for (unsigned s = 0; s < NMEM; s++) {
         bool same = true;
         for (uint32_t e = 0; e < in->n; e++)
             same &= in->at[e]->mem[s] == in->at[0]->mem[s];
         q->mem_phi[s] |= !same;
-        q->mem[s] =
-            q->mem_phi[s] ? t_var(&p->ts, 0, term_name(&p->ts, "memory %u", s), cut + 1) : in->at[0]->mem[s];
+        q->mem[s] = q->mem_phi[s] ? t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), cut + 1)
+                                  : in->at[0]->mem[s];
     }
 }
 
@@ -266,20 +271,21 @@ static Term *part(Terms *ts, Term *v, RelationKind how, Term *extra) {
     }
 }
 
-static bool holds(Core *c, const Arrivals *in, uint32_t l, const Relation *r) {
-    Terms *ts = &c->p.ts;
+static bool holds(Core *core, const Arrivals *in, uint32_t l, const Relation *relation) {
+    Terms *ts = &core->p.ts;
     for (uint32_t e = 0; e < in->n; e++) {
-        Term *v = in->at[e]->pv[r->value], *m = in->at[e]->lv[l];
+        Term *v = in->at[e]->pv[relation->value], *m = in->at[e]->lv[l];
         if (!v)
             return false;
-        if (r->how == RL_SHORT ? t_zext_from(ts, m, 16) != v : part(ts, v, r->how, r->extra) != m)
+        if (relation->how == RL_SHORT ? t_zext_from(ts, m, 16) != v
+                                      : part(ts, v, relation->how, relation->extra) != m)
             return false;
     }
     return true;
 }
 
-static bool try_relation(Core *c, Cut *q, const Arrivals *in, uint32_t l, uint32_t v, RelationKind how) {
-    Terms *ts = &c->p.ts;
+static bool try_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l, uint32_t v, RelationKind how) {
+    Terms *ts = &core->p.ts;
     Relation r = {v, how, NULL};
     if (how == RL_OFFSET) {
         if (!in->at[0]->pv[v])
@@ -288,43 +294,44 @@ static bool try_relation(Core *c, Cut *q, const Arrivals *in, uint32_t l, uint32
         if (!t_is_const(r.extra))
             return false;
     }
-    if (!holds(c, in, l, &r))
+    if (!holds(core, in, l, &r))
         return false;
-    q->relation[l] = r;
+    cut->relation[l] = r;
     return true;
 }
 
-static bool find_relation(Core *c, Cut *q, const Arrivals *in, uint32_t l) {
-    Prover *p = &c->p;
+static bool find_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l) {
+    Prover *prover = &core->p;
     unsigned width = prove_loc_width(l);
-    for (uint32_t v = 0; v < p->nptx; v++) {
-        if (!q->phi[v] || !q->pv[v])
+    for (uint32_t v = 0; v < prover->nptx; v++) {
+        if (!cut->phi[v] || !cut->pv[v])
             continue;
-        unsigned w = prove_ptx_width(p, v);
+        unsigned w = prove_ptx_width(prover, v);
         if (width == 1) {
-            if (w == 1 && (try_relation(c, q, in, l, v, RL_SAME) || try_relation(c, q, in, l, v, RL_NOT)))
+            if (w == 1 &&
+                (try_relation(core, cut, in, l, v, RL_SAME) || try_relation(core, cut, in, l, v, RL_NOT)))
                 return true;
         } else if (w == 64) {
-            if (try_relation(c, q, in, l, v, RL_LOW) || try_relation(c, q, in, l, v, RL_HIGH))
+            if (try_relation(core, cut, in, l, v, RL_LOW) || try_relation(core, cut, in, l, v, RL_HIGH))
                 return true;
         } else if (w == 32) {
-            if (try_relation(c, q, in, l, v, RL_SAME) ||
-                (is_short(p, v) && try_relation(c, q, in, l, v, RL_SHORT)))
+            if (try_relation(core, cut, in, l, v, RL_SAME) ||
+                (is_short(prover, v) && try_relation(core, cut, in, l, v, RL_SHORT)))
                 return true;
         }
     }
-    for (uint32_t v = 0; v < p->nptx && width == 32; v++)
-        if (q->phi[v] && q->pv[v] && prove_ptx_width(p, v) == 32 && !is_short(p, v) &&
-            try_relation(c, q, in, l, v, RL_OFFSET))
+    for (uint32_t v = 0; v < prover->nptx && width == 32; v++)
+        if (cut->phi[v] && cut->pv[v] && prove_ptx_width(prover, v) == 32 && !is_short(prover, v) &&
+            try_relation(core, cut, in, l, v, RL_OFFSET))
             return true;
     return false;
 }
 
-static void relate_locations(Core *c, uint32_t cut, const Arrivals *in) {
-    Prover *p = &c->p;
-    Terms *ts = &p->ts;
-    Cut *q = &c->cuts.at[cut];
-    for (uint32_t l = 0; l < p->nloc; l++) {
+static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
+    Prover *prover = &core->p;
+    Terms *ts = &prover->ts;
+    Cut *q = &core->cuts.at[cut];
+    for (uint32_t l = 0; l < prover->nloc; l++) {
         if (q->level[l] == LV_SAME) {
             bool same = true;
             for (uint32_t e = 0; e < in->n; e++)
@@ -337,8 +344,8 @@ static void relate_locations(Core *c, uint32_t cut, const Arrivals *in) {
             q->relation[l].value = UINT32_MAX;
         }
         if (q->level[l] == LV_RELATED &&
-            (q->relation[l].value == UINT32_MAX || !holds(c, in, l, &q->relation[l])) &&
-            !find_relation(c, q, in, l))
+            (q->relation[l].value == UINT32_MAX || !holds(core, in, l, &q->relation[l])) &&
+            !find_relation(core, q, in, l))
             q->level[l] = LV_FREE;
         Term *any = t_var(ts, prove_loc_width(l), term_name(ts, "?%u", l), cut + 1);
         if (q->level[l] == LV_FREE)
@@ -351,108 +358,109 @@ static void relate_locations(Core *c, uint32_t cut, const Arrivals *in) {
 }
 
 /* State of a cut point from what arrives; true if it changed. */
-static bool relate(Core *c, uint32_t cut) {
-    Prover *p = &c->p;
-    Cut *q = &c->cuts.at[cut];
+static bool relate(Core *core, uint32_t cut) {
+    Prover *prover = &core->p;
+    Cut *q = &core->cuts.at[cut];
     Arrivals in;
-    arrivals_of(c, cut, &in);
+    arrivals_of(core, cut, &in);
     if (!in.n)
         return false;
-    Term **pv = arena_copy(&p->arena, q->pv, p->nptx * sizeof *pv),
-         **lv = arena_copy(&p->arena, q->lv, p->nloc * sizeof *lv);
+    Term **pv = arena_copy(&prover->arena, q->pv, prover->nptx * sizeof *pv),
+         **lv = arena_copy(&prover->arena, q->lv, prover->nloc * sizeof *lv);
     Term *mem[NMEM];
     memcpy(mem, q->mem, sizeof mem);
-    relate_ptx(c, cut, &in);
-    relate_locations(c, cut, &in);
+    relate_ptx(core, cut, &in);
+    relate_locations(core, cut, &in);
     bool first = !q->reached;
     q->reached = true;
-    return first || memcmp(pv, q->pv, p->nptx * sizeof *pv) != 0 ||
-           memcmp(lv, q->lv, p->nloc * sizeof *lv) != 0 || memcmp(mem, q->mem, sizeof mem) != 0;
+    return first || memcmp(pv, q->pv, prover->nptx * sizeof *pv) != 0 ||
+           memcmp(lv, q->lv, prover->nloc * sizeof *lv) != 0 || memcmp(mem, q->mem, sizeof mem) != 0;
 }
 
-static bool out_of_time(Core *c) { return c->deadline > 0 && prove_now() > c->deadline; }
+static bool out_of_time(Core *core) { return core->deadline > 0 && prove_now() > core->deadline; }
 
-static void solve(Core *c) {
-    relate(c, 0);
-    c->cuts.at[0].dirty = true;
-    uint64_t budget = 40ull * c->cuts.n + 100;
+static void solve(Core *core) {
+    relate(core, 0);
+    core->cuts.at[0].dirty = true;
+    uint64_t budget = 40ull * core->cuts.n + 100;
     for (bool work = true; work && budget;) {
         work = false;
-        for (uint32_t k = 0; k < c->cuts.n && budget; k++) {
-            Cut *q = &c->cuts.at[k];
-            if (!q->dirty)
+        for (uint32_t k = 0; k < core->cuts.n && budget; k++) {
+            Cut *cut = &core->cuts.at[k];
+            if (!cut->dirty)
                 continue;
-            if (out_of_time(c) || c->p.ts.overflow) {
-                c->gave_up = out_of_time(c) ? "the time limit" : "terms became too large";
+            if (out_of_time(core) || core->p.ts.overflow) {
+                core->gave_up = out_of_time(core) ? "the time limit" : "terms became too large";
                 return;
             }
             budget--;
-            q->dirty = false;
+            cut->dirty = false;
             work = true;
-            core_run(c, q);
-            core_edges(c, q);
-            for (uint32_t t = 0; t < c->cuts.n; t++)
-                if (relate(c, t))
-                    c->cuts.at[t].dirty = true;
+            core_run(core, cut);
+            core_edges(core, cut);
+            for (uint32_t t = 0; t < core->cuts.n; t++)
+                if (relate(core, t))
+                    core->cuts.at[t].dirty = true;
         }
     }
     if (!budget)
-        c->gave_up = "the relation did not settle";
+        core->gave_up = "the relation did not settle";
 }
 
 /* ---- one function ---- */
-static bool setup(Core *c, const PtxModule *m, const PtxFunc *pf, const BinFlow *g, uint32_t func,
+static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const BinFlow *flow, uint32_t func,
                   const ProveOptions *opt) {
-    Prover *p = &c->p;
-    *p = (Prover){.m = m,
-                  .pf = pf,
-                  .g = g,
-                  .bf = &g->bin->funcs[func],
-                  .ff = &g->funcs[func],
-                  .opt = opt,
-                  .func = func};
-    terms_init(&p->ts);
-    p->fixup = ARENA_ARRAY(&p->arena, const BinFixup *, g->bin->ncode + 1);
-    for (uint32_t i = 0; i < g->bin->nfixups; i++) {
-        const BinFixup *f = &g->bin->fixups[i];
-        if (f->in_code && f->offset_bytes / INST_BYTES < g->bin->ncode)
-            p->fixup[f->offset_bytes / INST_BYTES] = f;
+    Prover *prover = &core->p;
+    *prover = (Prover){.m = m,
+                       .pf = pf,
+                       .g = flow,
+                       .bf = &flow->bin->funcs[func],
+                       .ff = &flow->funcs[func],
+                       .opt = opt,
+                       .func = func};
+    terms_init(&prover->ts);
+    prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);
+    for (uint32_t i = 0; i < flow->bin->nfixups; i++) {
+        const BinFixup *bin_fixup = &flow->bin->fixups[i];
+        if (bin_fixup->in_code && bin_fixup->offset_bytes / INST_BYTES < flow->bin->ncode)
+            prover->fixup[bin_fixup->offset_bytes / INST_BYTES] = bin_fixup;
     }
-    if (!prove_ptx_graph(p)) {
-        c->gave_up = "brx.idx is not modelled";
+    if (!prove_ptx_graph(prover)) {
+        core->gave_up = "brx.idx is not modelled";
         return false;
     }
-    return prove_mach_setup(p);
+    return prove_mach_setup(prover);
 }
 
-static void start(Core *c) {
-    Prover *p = &c->p;
-    c->entry.pv = ARENA_ARRAY(&p->arena, Term *, p->nptx);
-    c->entry.lv = ARENA_ARRAY(&p->arena, Term *, p->nloc);
-    prove_ptx_entry(p, c->entry.pv);
-    prove_mach_entry(p, c->entry.lv);
+static void start(Core *core) {
+    Prover *prover = &core->p;
+    core->entry.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
+    core->entry.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
+    prove_ptx_entry(prover, core->entry.pv);
+    prove_mach_entry(prover, core->entry.lv);
     for (unsigned s = 0; s < NMEM; s++)
-        c->entry.mem[s] = t_var(&p->ts, 0, term_name(&p->ts, "memory %u", s), 0);
+        core->entry.mem[s] = t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), 0);
 }
 
-static void prove_function(ProveReport *r, const PtxModule *m, const PtxFunc *pf, const BinFlow *g,
+static void prove_function(ProveReport *report, const PtxModule *m, const PtxFunc *pf, const BinFlow *flow,
                            uint32_t func, const ProveOptions *opt, struct ProveZ3 *z3, double deadline) {
-    ProveFunc *out = &r->funcs[r->nfuncs++];
-    out->name = arena_copy(&r->arena, g->bin->funcs[func].name, strlen(g->bin->funcs[func].name) + 1);
-    Core *c = calloc(1, sizeof *c);
-    c->z3 = z3;
-    c->deadline = deadline;
-    if (setup(c, m, pf, g, func, opt)) {
-        find_cuts(c);
-        start(c);
-        solve(c);
-        prove_judge(c, r, out);
+    ProveFunc *out = &report->funcs[report->nfuncs++];
+    out->name =
+        arena_copy(&report->arena, flow->bin->funcs[func].name, strlen(flow->bin->funcs[func].name) + 1);
+    Core *core = calloc(1, sizeof *core);
+    core->z3 = z3;
+    core->deadline = deadline;
+    if (setup(core, m, pf, flow, func, opt)) {
+        find_cuts(core);
+        start(core);
+        solve(core);
+        prove_judge(core, report, out);
     } else {
-        prove_skip(r, out, c->gave_up);
+        prove_skip(report, out, core->gave_up);
     }
-    terms_free(&c->p.ts);
-    arena_free(&c->p.arena);
-    free(c);
+    terms_free(&core->p.ts);
+    arena_free(&core->p.arena);
+    free(core);
 }
 
 /* ---- the built-in library, which is PTX too ---- */
@@ -461,60 +469,61 @@ typedef struct {
     PtxModule *file[MAX_LIBRARY];
 } Library;
 
-static const PtxModule *library_of(Library *l, const char *name, uint32_t *index) {
+static const PtxModule *library_of(Library *library, const char *name, uint32_t *index) {
     size_t size;
     const char *text;
     for (unsigned n = 0; n < MAX_LIBRARY && (text = lower_builtin_text(n, &size)); n++) {
         if (!memmem(text, size, name, strlen(name)))
             continue;
         Diags quiet = {0};
-        if (!l->file[n])
-            l->file[n] = ptx_parse(lower_builtin_file(n), text, size, &quiet);
-        *index = l->file[n] ? ptx_find_func(l->file[n], name) : 0;
+        if (!library->file[n])
+            library->file[n] = ptx_parse(lower_builtin_file(n), text, size, &quiet);
+        *index = library->file[n] ? ptx_find_func(library->file[n], name) : 0;
         if (*index)
-            return l->file[n];
+            return library->file[n];
     }
     return NULL;
 }
-static void library_free(Library *l) {
+static void library_free(Library *library) {
     for (unsigned n = 0; n < MAX_LIBRARY; n++)
-        if (l->file[n])
-            ptx_free(l->file[n]);
+        if (library->file[n])
+            ptx_free(library->file[n]);
 }
 
-bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *r, Diags *d) {
+bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *opt, ProveReport *report,
+                  Diags *d) {
     static const ProveOptions defaults = {0};
     opt = opt ? opt : &defaults;
-    *r = (ProveReport){0};
+    *report = (ProveReport){0};
     double begin = prove_now();
-    BinFlow *g = binflow_new(b);
+    BinFlow *g = binflow_new(binary);
     if (!g)
         return false;
     struct ProveZ3 *z3 = prove_z3_open();
-    r->has_z3 = z3 != NULL;
-    r->funcs = ARENA_ARRAY(&r->arena, ProveFunc, b->nfuncs + 1);
+    report->has_z3 = z3 != NULL;
+    report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
     Library library = {{0}};
-    for (uint32_t f = 0; f < b->nfuncs; f++) {
-        uint32_t index = ptx_find_func(m, b->funcs[f].name);
-        const PtxModule *from = index ? m : library_of(&library, b->funcs[f].name, &index);
+    for (uint32_t f = 0; f < binary->nfuncs; f++) {
+        uint32_t index = ptx_find_func(m, binary->funcs[f].name);
+        const PtxModule *from = index ? m : library_of(&library, binary->funcs[f].name, &index);
         if (!from || !from->funcs[index - 1].has_body ||
-            (opt->kernel && strcmp(opt->kernel, b->funcs[f].name) != 0))
+            (opt->kernel && strcmp(opt->kernel, binary->funcs[f].name) != 0))
             continue;
-        prove_function(r, from, &from->funcs[index - 1], g, f, opt, z3,
+        prove_function(report, from, &from->funcs[index - 1], g, f, opt, z3,
                        opt->total_seconds > 0 ? begin + opt->total_seconds : 0);
         if (opt->progress)
-            opt->progress(opt->user, b->funcs[f].name, f + 1, b->nfuncs);
+            opt->progress(opt->user, binary->funcs[f].name, f + 1, binary->nfuncs);
     }
     library_free(&library);
     prove_z3_close(z3);
     binflow_free(g);
-    r->seconds = prove_now() - begin;
-    if (!r->nfuncs)
+    report->seconds = prove_now() - begin;
+    if (!report->nfuncs)
         return diag(d, (SrcLoc){0}, DIAG_E0802, opt->kernel ? opt->kernel : "of the PTX");
     return true;
 }
 
-void prove_report_free(ProveReport *r) {
-    arena_free(&r->arena);
-    *r = (ProveReport){0};
+void prove_report_free(ProveReport *report) {
+    arena_free(&report->arena);
+    *report = (ProveReport){0};
 }

@@ -70,9 +70,10 @@ typedef struct {
 
 /* Prove all functions of `m` that have a body and a counterpart in `b`. False only if nothing could be done
  * (reported). Free the report in any case. */
-bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *r, Diags *d);
-void prove_report_free(ProveReport *r);
+bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *report,
+                  Diags *diags);
+void prove_report_free(ProveReport *report);
 /* Texts, malloc'ed. */
-char *prove_report_text(const ProveReport *r, bool verbose);
-char *prove_report_json(const ProveReport *r);
+char *prove_report_text(const ProveReport *report, bool verbose);
+char *prove_report_json(const ProveReport *report);
 #endif

@@ -16,18 +16,21 @@ typedef struct {
     Term *pc, *guard, *full;
 } Ptx;
 
-void pv_fault(Ptx *x, const char *why);
-Term *pv_value(Ptx *x, uint32_t index);                   /* of the state, as seen under the guard */
-void pv_set(Ptx *x, uint32_t index, Term *v);             /* under the guard */
-Term *pv_src(Ptx *x, const PtxOperand *o, PtxType t);     /* width 1, 32 or 64; narrow types zero-extended */
-Term *pv_src_ext(Ptx *x, const PtxOperand *o, PtxType t); /* narrow types extended as their sign says */
-void pv_dst(Ptx *x, const PtxOperand *o, PtxType t, Term *v); /* to the register, extended as t says */
-Term *pv_event(Ptx *x, unsigned lists, const char *name, Term *const *args, uint32_t n);
-Term *pv_symbol(Ptx *x, const PtxOperand *o);  /* address of a symbol plus offset, 64 bits */
-Term *prove_sreg(Ptx *x, const PtxOperand *o); /* special register */
-bool pv_arith(Ptx *x);  /* integers, logic, comparison, selection; false: not modelled */
-bool pv_float(Ptx *x);  /* floats and conversions */
-bool pv_memory(Ptx *x); /* memory, barriers, collectives, special registers, calls */
+void pv_fault(Ptx *ptx, const char *why);
+Term *pv_value(Ptx *ptx, uint32_t index);          /* of the state, as seen under the guard */
+void pv_set(Ptx *ptx, uint32_t index, Term *term); /* under the guard */
+Term *pv_src(Ptx *ptx, const PtxOperand *operand,
+             PtxType t); /* width 1, 32 or 64; narrow types zero-extended */
+Term *pv_src_ext(Ptx *ptx, const PtxOperand *operand,
+                 PtxType t); /* narrow types extended as their sign says */
+void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t,
+            Term *term); /* to the register, extended as t says */
+Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, uint32_t n);
+Term *pv_symbol(Ptx *ptx, const PtxOperand *operand);  /* address of a symbol plus offset, 64 bits */
+Term *prove_sreg(Ptx *ptx, const PtxOperand *operand); /* special register */
+bool pv_arith(Ptx *ptx);  /* integers, logic, comparison, selection; false: not modelled */
+bool pv_float(Ptx *ptx);  /* floats and conversions */
+bool pv_memory(Ptx *ptx); /* memory, barriers, collectives, special registers, calls */
 static inline unsigned pv_bytes(PtxType t) { return ptx_type_bytes(t); }
 static inline bool pv_signed(PtxType t) { return ptx_type_class(t) == TC_SIGNED; }
 #endif

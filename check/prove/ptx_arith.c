@@ -3,23 +3,23 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
 
-static PtxType ty(const Ptx *x) { return (PtxType)x->in->type[0]; }
-static const PtxOperand *op(const Ptx *x, unsigned i) { return &x->in->operands[i]; }
+static PtxType ty(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
+static const PtxOperand *op(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
 static bool is_int(PtxType t) {
     PtxTypeClass c = ptx_type_class(t);
     return (c == TC_BITS || c == TC_UNSIGNED || c == TC_SIGNED) && t != TY_B128 && t != TY_U16X2 &&
            t != TY_S16X2;
 }
-static Term *k32(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 32, v); }
+static Term *k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
 static Term *ext(Ptx *x, unsigned i) { return pv_src_ext(x, op(x, i), ty(x)); }
 static Term *src(Ptx *x, unsigned i) { return pv_src(x, op(x, i), ty(x)); }
 
 /* ---- carries ---- */
-static bool add_carry(Ptx *x, Term *a, Term *b, bool sub, bool use) {
-    Terms *ts = &x->p->ts;
+static bool add_carry(Ptx *ptx, Term *a, Term *b, bool sub, bool use) {
+    Terms *ts = &ptx->p->ts;
     if (a->width != 32)
         return false;
-    Term *cf = pv_value(x, x->p->carry), *sum;
+    Term *cf = pv_value(ptx, ptx->p->carry), *sum;
     if (sub) {
         sum = t_add(ts, t_zext(ts, a), t_zext(ts, t_inv(ts, b)));
         sum = t_add(ts, sum, use ? t_zext(ts, t_carry(ts, t_not(ts, cf), ts->falsity)) : t_const(ts, 64, 1));
@@ -33,41 +33,41 @@ static bool add_carry(Ptx *x, Term *a, Term *b, bool sub, bool use) {
         Term *c = t_carry(ts, sub ? t_not(ts, cf) : cf, ts->falsity);
         d = t_add(ts, t_add(ts, a, sub ? t_inv(ts, b) : b), c);
     }
-    if (x->in->flags & PF_CC) {
-        Term *out = t_not(ts, t_ult(ts, t_hi(ts, sum), k32(x, 1)));
-        pv_set(x, x->p->carry, sub ? t_not(ts, out) : out);
+    if (ptx->in->flags & PF_CC) {
+        Term *out = t_not(ts, t_ult(ts, t_hi(ts, sum), k32(ptx, 1)));
+        pv_set(ptx, ptx->p->carry, sub ? t_not(ts, out) : out);
     }
-    pv_dst(x, op(x, 0), ty(x), d);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
     return true;
 }
 
-static bool saturating(Ptx *x, Term *a, Term *b, bool sub) {
-    Terms *ts = &x->p->ts;
+static bool saturating(Ptx *ptx, Term *a, Term *b, bool sub) {
+    Terms *ts = &ptx->p->ts;
     Term *sum = sub ? t_sub(ts, a, b) : t_add(ts, a, b);
     Term *u = t_lxor(ts, a, sum), *v = sub ? t_lxor(ts, a, b) : t_lxor(ts, b, sum);
     Term *over = t_slt(ts, t_land(ts, u, v), ts->zero);
-    Term *limit = t_lxor(ts, t_ashr(ts, a, k32(x, 31)), k32(x, 0x7fffffff));
-    pv_dst(x, op(x, 0), ty(x), t_ite(ts, over, limit, sum));
+    Term *limit = t_lxor(ts, t_ashr(ts, a, k32(ptx, 31)), k32(ptx, 0x7fffffff));
+    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(ts, over, limit, sum));
     return true;
 }
 
-static bool add_sub(Ptx *x, bool sub) {
-    Terms *ts = &x->p->ts;
-    if (!is_int(ty(x)))
+static bool add_sub(Ptx *ptx, bool sub) {
+    Terms *ts = &ptx->p->ts;
+    if (!is_int(ty(ptx)))
         return false;
-    Term *a = src(x, 1), *b = src(x, 2);
-    if (x->in->flags & PF_CC)
-        return add_carry(x, a, b, sub, false);
-    if (x->in->flags & PF_SAT)
-        return ty(x) == TY_S32 && saturating(x, a, b, sub);
-    pv_dst(x, op(x, 0), ty(x), sub ? t_sub(ts, a, b) : t_add(ts, a, b));
+    Term *a = src(ptx, 1), *b = src(ptx, 2);
+    if (ptx->in->flags & PF_CC)
+        return add_carry(ptx, a, b, sub, false);
+    if (ptx->in->flags & PF_SAT)
+        return ty(ptx) == TY_S32 && saturating(ptx, a, b, sub);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), sub ? t_sub(ts, a, b) : t_add(ts, a, b));
     return true;
 }
 
 /* ---- products ---- */
 /* Bits 64 to 127, in 32-bit digits; no partial sum exceeds 64 bits. */
-static Term *high_product(Ptx *x, bool sg, Term *a, Term *b) {
-    Terms *ts = &x->p->ts;
+static Term *high_product(Ptx *ptx, bool sg, Term *a, Term *b) {
+    Terms *ts = &ptx->p->ts;
     Term *a0 = t_zext(ts, t_lo(ts, a)), *a1 = t_zext(ts, t_hi(ts, a)), *b0 = t_zext(ts, t_lo(ts, b)),
          *b1 = t_zext(ts, t_hi(ts, b));
     Term *p = t_mul(ts, a0, b0), *t = t_add(ts, t_mul(ts, a0, b1), t_zext(ts, t_hi(ts, p)));
@@ -75,34 +75,34 @@ static Term *high_product(Ptx *x, bool sg, Term *a, Term *b) {
     Term *h = t_add(ts, t_add(ts, t_mul(ts, a1, b1), t_zext(ts, t_hi(ts, t))), t_zext(ts, t_hi(ts, u)));
     if (!sg)
         return h;
-    Term *sa = t_ashr(ts, t_hi(ts, a), k32(x, 31)), *sb = t_ashr(ts, t_hi(ts, b), k32(x, 31));
+    Term *sa = t_ashr(ts, t_hi(ts, a), k32(ptx, 31)), *sb = t_ashr(ts, t_hi(ts, b), k32(ptx, 31));
     h = t_sub(ts, h, t_pair(ts, t_land(ts, t_lo(ts, b), sa), t_land(ts, t_hi(ts, b), sa)));
     return t_sub(ts, h, t_pair(ts, t_land(ts, t_lo(ts, a), sb), t_land(ts, t_hi(ts, a), sb)));
 }
 
-static Term *product(Ptx *x, PtxType *result) {
-    Terms *ts = &x->p->ts;
-    PtxType t = ty(x);
+static Term *product(Ptx *ptx, PtxType *result) {
+    Terms *ts = &ptx->p->ts;
+    PtxType t = ty(ptx);
     bool sg = pv_signed(t);
     *result = t;
     if (!is_int(t))
         return NULL;
     if (pv_bytes(t) == 2) {
-        Term *p = t_mul(ts, ext(x, 1), ext(x, 2));
-        if (x->in->sub == SUB_WIDE)
+        Term *p = t_mul(ts, ext(ptx, 1), ext(ptx, 2));
+        if (ptx->in->sub == SUB_WIDE)
             *result = sg ? TY_S32 : TY_U32;
-        return x->in->sub == SUB_HI ? t_lshr(ts, p, k32(x, 16)) : p;
+        return ptx->in->sub == SUB_HI ? t_lshr(ts, p, k32(ptx, 16)) : p;
     }
-    Term *a = src(x, 1), *b = src(x, 2);
+    Term *a = src(ptx, 1), *b = src(ptx, 2);
     if (pv_bytes(t) == 8) {
-        if (x->in->sub == SUB_LO)
+        if (ptx->in->sub == SUB_LO)
             return t_mul(ts, a, b);
-        return x->in->sub == SUB_HI ? high_product(x, sg, a, b) : NULL;
+        return ptx->in->sub == SUB_HI ? high_product(ptx, sg, a, b) : NULL;
     }
-    if (x->in->sub == SUB_LO)
+    if (ptx->in->sub == SUB_LO)
         return t_mul(ts, a, b);
     Term *p = sg ? t_mul(ts, t_sext(ts, a), t_sext(ts, b)) : t_mul(ts, t_zext(ts, a), t_zext(ts, b));
-    if (x->in->sub == SUB_HI)
+    if (ptx->in->sub == SUB_HI)
         return t_hi(ts, p);
     *result = sg ? TY_S64 : TY_U64;
     return p;
@@ -114,57 +114,57 @@ static bool mul(Ptx *x) {
         pv_dst(x, op(x, 0), t, p);
     return p;
 }
-static bool mad(Ptx *x) {
-    Terms *ts = &x->p->ts;
+static bool mad(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
     PtxType t;
-    if (!is_int(ty(x)))
+    if (!is_int(ty(ptx)))
         return false;
-    Term *p = product(x, &t);
+    Term *p = product(ptx, &t);
     if (!p)
         return false;
-    Term *c = pv_src(x, op(x, 3), t);
-    if (x->in->op == PTX_MADC || (x->in->flags & PF_CC))
-        return add_carry(x, p, c, false, x->in->op == PTX_MADC);
-    if (x->in->flags & PF_SAT)
-        return saturating(x, p, c, false);
-    pv_dst(x, op(x, 0), t, t_add(ts, p, c));
+    Term *c = pv_src(ptx, op(ptx, 3), t);
+    if (ptx->in->op == PTX_MADC || (ptx->in->flags & PF_CC))
+        return add_carry(ptx, p, c, false, ptx->in->op == PTX_MADC);
+    if (ptx->in->flags & PF_SAT)
+        return saturating(ptx, p, c, false);
+    pv_dst(ptx, op(ptx, 0), t, t_add(ts, p, c));
     return true;
 }
-static bool mul24(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    bool sg = pv_signed(ty(x));
-    Term *a = src(x, 1), *b = src(x, 2);
+static bool mul24(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    bool sg = pv_signed(ty(ptx));
+    Term *a = src(ptx, 1), *b = src(ptx, 2);
     a = sg ? t_sext_from(ts, a, 24) : t_zext_from(ts, a, 24);
     b = sg ? t_sext_from(ts, b, 24) : t_zext_from(ts, b, 24);
     Term *p = sg ? t_mul(ts, t_sext(ts, a), t_sext(ts, b)) : t_mul(ts, t_zext(ts, a), t_zext(ts, b));
-    Term *d = x->in->sub == SUB_HI ? t_lo(ts, t_shift64(ts, TO_LSHR64, p, k32(x, 16))) : t_lo(ts, p);
-    if (x->in->op == PTX_MAD24) {
-        if (x->in->flags & PF_SAT)
-            return saturating(x, d, src(x, 3), false);
-        d = t_add(ts, d, src(x, 3));
+    Term *d = ptx->in->sub == SUB_HI ? t_lo(ts, t_shift64(ts, TO_LSHR64, p, k32(ptx, 16))) : t_lo(ts, p);
+    if (ptx->in->op == PTX_MAD24) {
+        if (ptx->in->flags & PF_SAT)
+            return saturating(ptx, d, src(ptx, 3), false);
+        d = t_add(ts, d, src(ptx, 3));
     }
-    pv_dst(x, op(x, 0), ty(x), d);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
     return true;
 }
 
-static bool divide(Ptx *x) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    PtxType t = ty(x);
+static bool divide(Ptx *ptx) {
+    Prover *prover = ptx->p;
+    Terms *ts = &prover->ts;
+    PtxType t = ty(ptx);
     if (!is_int(t))
         return false;
-    bool rem = x->in->op == PTX_REM, sg = pv_signed(t), wide = pv_bytes(t) == 8;
-    Term *a = ext(x, 1), *b = ext(x, 2);
+    bool rem = ptx->in->op == PTX_REM, sg = pv_signed(t), wide = pv_bytes(t) == 8;
+    Term *a = ext(ptx, 1), *b = ext(ptx, 2);
     if (!sg && t_is_const(b) && b->k && !(b->k & (b->k - 1))) { /* as a shift or a mask */
-        Term *n = k32(x, (uint64_t)__builtin_ctzll(b->k)), *d;
+        Term *n = k32(ptx, (uint64_t)__builtin_ctzll(b->k)), *d;
         if (wide && rem)
-            d = t_pair(ts, t_land(ts, t_lo(ts, a), k32(x, (b->k - 1) & 0xffffffff)),
-                       t_land(ts, t_hi(ts, a), k32(x, (b->k - 1) >> 32)));
+            d = t_pair(ts, t_land(ts, t_lo(ts, a), k32(ptx, (b->k - 1) & 0xffffffff)),
+                       t_land(ts, t_hi(ts, a), k32(ptx, (b->k - 1) >> 32)));
         else if (wide)
             d = t_shift64(ts, TO_LSHR64, a, n);
         else
-            d = rem ? t_land(ts, a, k32(x, b->k - 1)) : t_lshr(ts, a, n);
-        pv_dst(x, op(x, 0), t, d);
+            d = rem ? t_land(ts, a, k32(ptx, b->k - 1)) : t_lshr(ts, a, n);
+        pv_dst(ptx, op(ptx, 0), t, d);
         return true;
     }
     const char *name = term_name(ts, "__heddle_%s_%c%u", rem ? "rem" : "div", sg ? 's' : 'u', wide ? 64 : 32);
@@ -177,62 +177,65 @@ static bool divide(Ptx *x) {
     if (wide)
         arg[n++] = t_hi(ts, b);
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
-    pv_dst(x, op(x, 0), t, wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : lo);
+    pv_dst(ptx, op(ptx, 0), t, wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : lo);
     return true;
 }
 
 /* ---- one operand, min, max, bits ---- */
-static bool abs_neg(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    if (!is_int(ty(x)))
+static bool abs_neg(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    if (!is_int(ty(ptx)))
         return false;
-    Term *a = ext(x, 1), *minus = t_scale(ts, a, ~0ull);
-    if (x->in->op == PTX_NEG) {
-        pv_dst(x, op(x, 0), ty(x), minus);
+    Term *a = ext(ptx, 1), *minus = t_scale(ts, a, ~0ull);
+    if (ptx->in->op == PTX_NEG) {
+        pv_dst(ptx, op(ptx, 0), ty(ptx), minus);
         return true;
     }
     Term *negative = a->width == 64 ? t_slt(ts, t_hi(ts, a), ts->zero) : t_slt(ts, a, ts->zero);
-    pv_dst(x, op(x, 0), ty(x), t_ite(ts, negative, minus, a));
+    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(ts, negative, minus, a));
     return true;
 }
-static bool min_max(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    if (!is_int(ty(x)) || (x->in->flags & PF_RELU))
+static bool min_max(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    if (!is_int(ty(ptx)) || (ptx->in->flags & PF_RELU))
         return false;
-    bool sg = pv_signed(ty(x));
-    Term *a = ext(x, 1), *b = ext(x, 2);
-    pv_dst(x, op(x, 0), ty(x), x->in->op == PTX_MIN ? t_min(ts, sg, a, b) : t_max(ts, sg, a, b));
+    bool sg = pv_signed(ty(ptx));
+    Term *a = ext(ptx, 1), *b = ext(ptx, 2);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), ptx->in->op == PTX_MIN ? t_min(ts, sg, a, b) : t_max(ts, sg, a, b));
     return true;
 }
-static bool sad(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    bool sg = pv_signed(ty(x));
-    Term *a = ext(x, 1), *b = ext(x, 2);
-    pv_dst(x, op(x, 0), ty(x), t_add(ts, t_sub(ts, t_max(ts, sg, a, b), t_min(ts, sg, a, b)), src(x, 3)));
+static bool sad(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    bool sg = pv_signed(ty(ptx));
+    Term *a = ext(ptx, 1), *b = ext(ptx, 2);
+    pv_dst(ptx, op(ptx, 0), ty(ptx),
+           t_add(ts, t_sub(ts, t_max(ts, sg, a, b), t_min(ts, sg, a, b)), src(ptx, 3)));
     return true;
 }
-static Term *popc(Ptx *x, Term *a) { return t_app1(&x->p->ts, TO_POPC, 32, a); }
-static Term *clz(Ptx *x, Term *a) { return t_min(&x->p->ts, false, t_flo(&x->p->ts, a, true), k32(x, 32)); }
-static bool bits(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = src(x, 1), *d;
+static Term *popc(Ptx *ptx, Term *a) { return t_app1(&ptx->p->ts, TO_POPC, 32, a); }
+static Term *clz(Ptx *ptx, Term *a) {
+    return t_min(&ptx->p->ts, false, t_flo(&ptx->p->ts, a, true), k32(ptx, 32));
+}
+static bool bits(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1), *d;
     bool wide = a->width == 64;
     Term *lo = wide ? t_lo(ts, a) : a, *hi = wide ? t_hi(ts, a) : a;
     Term *high = t_not(ts, t_eq(ts, hi, ts->zero));
-    switch (x->in->op) {
-    case PTX_POPC: d = wide ? t_add(ts, popc(x, lo), popc(x, hi)) : popc(x, lo); break;
+    switch (ptx->in->op) {
+    case PTX_POPC: d = wide ? t_add(ts, popc(ptx, lo), popc(ptx, hi)) : popc(ptx, lo); break;
     case PTX_CLZ:
-        d = wide ? t_ite(ts, high, t_flo(ts, hi, true), t_add(ts, clz(x, lo), k32(x, 32))) : clz(x, lo);
+        d = wide ? t_ite(ts, high, t_flo(ts, hi, true), t_add(ts, clz(ptx, lo), k32(ptx, 32))) : clz(ptx, lo);
         break;
     case PTX_BREV: {
         Term *r = t_app1(ts, TO_BREV, 32, lo);
-        pv_dst(x, op(x, 0), ty(x), wide ? t_pair(ts, t_app1(ts, TO_BREV, 32, hi), r) : r);
+        pv_dst(ptx, op(ptx, 0), ty(ptx), wide ? t_pair(ts, t_app1(ts, TO_BREV, 32, hi), r) : r);
         return true;
     }
     default: { /* bfind */
-        bool sh = x->in->flags & PF_SHIFTAMT;
-        if (pv_signed(ty(x))) {
-            Term *s = t_ashr(ts, hi, k32(x, 31));
+        bool sh = ptx->in->flags & PF_SHIFTAMT;
+        if (pv_signed(ty(ptx))) {
+            Term *s = t_ashr(ts, hi, k32(ptx, 31));
             lo = t_lxor(ts, lo, s);
             hi = t_lxor(ts, hi, s);
             high = t_not(ts, t_eq(ts, hi, ts->zero));
@@ -240,59 +243,61 @@ static bool bits(Ptx *x) {
         d = t_flo(ts, lo, sh);
         if (wide) {
             if (sh)
-                d = t_ite(ts, t_eq(ts, lo, ts->zero), k32(x, ~0u), t_add(ts, d, k32(x, 32)));
-            d = t_ite(ts, high, sh ? t_flo(ts, hi, sh) : t_add(ts, t_flo(ts, hi, sh), k32(x, 32)), d);
+                d = t_ite(ts, t_eq(ts, lo, ts->zero), k32(ptx, ~0u), t_add(ts, d, k32(ptx, 32)));
+            d = t_ite(ts, high, sh ? t_flo(ts, hi, sh) : t_add(ts, t_flo(ts, hi, sh), k32(ptx, 32)), d);
         }
     }
     }
-    pv_dst(x, op(x, 0), TY_U32, d);
+    pv_dst(ptx, op(ptx, 0), TY_U32, d);
     return true;
 }
 
-static Term *low_byte(Ptx *x, unsigned i) { return t_zext_from(&x->p->ts, pv_src(x, op(x, i), TY_U32), 8); }
-static bool bfe(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = src(x, 1), *pos = low_byte(x, 2), *len = low_byte(x, 3), *d;
-    bool sg = pv_signed(ty(x));
+static Term *low_byte(Ptx *ptx, unsigned i) {
+    return t_zext_from(&ptx->p->ts, pv_src(ptx, op(ptx, i), TY_U32), 8);
+}
+static bool bfe(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1), *pos = low_byte(ptx, 2), *len = low_byte(ptx, 3), *d;
+    bool sg = pv_signed(ty(ptx));
     if (a->width == 32) {
         d = t_field(ts, sg, sg ? t_ashr(ts, a, pos) : t_lshr(ts, a, pos), len);
     } else {
         d = t_shift64(ts, sg ? TO_ASHR64 : TO_LSHR64, a, pos);
         if (sg) {
-            Term *k = t_sub(ts, k32(x, 64), t_min(ts, false, len, k32(x, 64)));
+            Term *k = t_sub(ts, k32(ptx, 64), t_min(ts, false, len, k32(ptx, 64)));
             d = t_shift64(ts, TO_ASHR64, t_shift64(ts, TO_SHL64, d, k), k);
         } else {
             Term *m = t_add(ts, t_shift64(ts, TO_SHL64, t_const(ts, 64, 1), len), t_const(ts, 64, ~0ull));
             d = t_pair(ts, t_land(ts, t_lo(ts, d), t_lo(ts, m)), t_land(ts, t_hi(ts, d), t_hi(ts, m)));
         }
     }
-    pv_dst(x, op(x, 0), ty(x), d);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
     return true;
 }
-static Term *merge(Ptx *x, Term *mask, Term *a, Term *b) { /* mask ? a : b, bit by bit */
-    Terms *ts = &x->p->ts;
+static Term *merge(Ptx *ptx, Term *mask, Term *a, Term *b) { /* mask ? a : b, bit by bit */
+    Terms *ts = &ptx->p->ts;
     return t_lxor(ts, b, t_land(ts, mask, t_lxor(ts, b, a)));
 }
-static bool bfi(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = src(x, 1), *b = src(x, 2), *pos = low_byte(x, 3), *len = low_byte(x, 4), *d;
+static bool bfi(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1), *b = src(ptx, 2), *pos = low_byte(ptx, 3), *len = low_byte(ptx, 4), *d;
     if (a->width == 32) {
-        d = merge(x, t_shl(ts, t_ones(ts, len), pos), t_shl(ts, a, pos), b);
+        d = merge(ptx, t_shl(ts, t_ones(ts, len), pos), t_shl(ts, a, pos), b);
     } else {
         Term *m = t_add(ts, t_shift64(ts, TO_SHL64, t_const(ts, 64, 1), len), t_const(ts, 64, ~0ull)),
              *v = t_shift64(ts, TO_SHL64, a, pos);
         m = t_shift64(ts, TO_SHL64, m, pos);
-        d = t_pair(ts, merge(x, t_lo(ts, m), t_lo(ts, v), t_lo(ts, b)),
-                   merge(x, t_hi(ts, m), t_hi(ts, v), t_hi(ts, b)));
+        d = t_pair(ts, merge(ptx, t_lo(ts, m), t_lo(ts, v), t_lo(ts, b)),
+                   merge(ptx, t_hi(ts, m), t_hi(ts, v), t_hi(ts, b)));
     }
-    pv_dst(x, op(x, 0), ty(x), d);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
     return true;
 }
 
 /* ---- comparison ---- */
-static Term *compare(Ptx *x, PtxType t, const PtxOperand *oa, const PtxOperand *ob) {
-    Terms *ts = &x->p->ts;
-    PtxCmp c = (PtxCmp)x->in->cmp;
+static Term *compare(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxOperand *ob) {
+    Terms *ts = &ptx->p->ts;
+    PtxCmp c = (PtxCmp)ptx->in->cmp;
     if (t == TY_F32 || t == TY_F64) {
         static const uint8_t outcomes[] = {
             [CMP_EQ] = 2,   [CMP_NE] = 5,   [CMP_LT] = 1,   [CMP_LE] = 3,  [CMP_GT] = 4,
@@ -300,13 +305,13 @@ static Term *compare(Ptx *x, PtxType t, const PtxOperand *oa, const PtxOperand *
             [CMP_GTU] = 12, [CMP_GEU] = 14, [CMP_NUM] = 7,  [CMP_NAN] = 8};
         if (c >= sizeof outcomes || !outcomes[c])
             return NULL;
-        unsigned kind = t == TY_F64 ? 64 : 32 | (x->in->flags & PF_FTZ ? 256u : 0);
-        return t_fcmp(ts, kind, outcomes[c], pv_src(x, oa, t), pv_src(x, ob, t));
+        unsigned kind = t == TY_F64 ? 64 : 32 | (ptx->in->flags & PF_FTZ ? 256u : 0);
+        return t_fcmp(ts, kind, outcomes[c], pv_src(ptx, oa, t), pv_src(ptx, ob, t));
     }
     if (t == TY_PRED || !is_int(t))
         return NULL;
     bool sg = pv_signed(t) && c != CMP_LO && c != CMP_LS && c != CMP_HI && c != CMP_HS;
-    Term *a = pv_src_ext(x, oa, t), *b = pv_src_ext(x, ob, t);
+    Term *a = pv_src_ext(ptx, oa, t), *b = pv_src_ext(ptx, ob, t);
     if (a->width == 64) { /* word by word, as machines do: less in the high words, or equal there and less in
                              the low ones */
         Term *ah = t_hi(ts, a), *bh = t_hi(ts, b), *al = t_lo(ts, a), *bl = t_lo(ts, b),
@@ -341,168 +346,174 @@ static Term *compare(Ptx *x, PtxType t, const PtxOperand *oa, const PtxOperand *
     default: return NULL;
     }
 }
-static Term *bop(Ptx *x, Term *p, Term *c) {
-    Terms *ts = &x->p->ts;
-    return x->in->bop == BOP_OR ? t_or(ts, p, c) : x->in->bop == BOP_XOR ? t_xor1(ts, p, c) : t_and(ts, p, c);
+static Term *bop(Ptx *ptx, Term *p, Term *c) {
+    Terms *ts = &ptx->p->ts;
+    return ptx->in->bop == BOP_OR    ? t_or(ts, p, c)
+           : ptx->in->bop == BOP_XOR ? t_xor1(ts, p, c)
+                                     : t_and(ts, p, c);
 }
-static bool setp(Ptx *x) {
-    const PtxInsn *in = x->in;
+static bool setp(Ptx *ptx) {
+    const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
-    Term *r = compare(x, ty(x), op(x, first), op(x, first + 1));
+    Term *r = compare(ptx, ty(ptx), op(ptx, first), op(ptx, first + 1));
     if (!r)
         return false;
-    Term *c = in->noperands > first + 2 ? pv_src(x, op(x, first + 2), TY_PRED) : x->p->ts.truth;
+    Term *c = in->noperands > first + 2 ? pv_src(ptx, op(ptx, first + 2), TY_PRED) : ptx->p->ts.truth;
     bool has = in->noperands > first + 2;
-    Term *q = t_not(&x->p->ts, r);
-    pv_dst(x, op(x, 0), TY_PRED, has ? bop(x, r, c) : r);
+    Term *q = t_not(&ptx->p->ts, r);
+    pv_dst(ptx, op(ptx, 0), TY_PRED, has ? bop(ptx, r, c) : r);
     if (in->ndst > 1)
-        pv_dst(x, op(x, 1), TY_PRED, has ? bop(x, q, c) : q);
+        pv_dst(ptx, op(ptx, 1), TY_PRED, has ? bop(ptx, q, c) : q);
     return true;
 }
-static bool set(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *r = compare(x, (PtxType)x->in->type[1], op(x, 1), op(x, 2));
+static bool set(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *r = compare(ptx, (PtxType)ptx->in->type[1], op(ptx, 1), op(ptx, 2));
     if (!r)
         return false;
-    if (x->in->noperands > 3)
-        r = bop(x, r, pv_src(x, op(x, 3), TY_PRED));
-    pv_dst(x, op(x, 0), ty(x), t_ite(ts, r, k32(x, ty(x) == TY_F32 ? 0x3f800000 : 0xffffffff), ts->zero));
+    if (ptx->in->noperands > 3)
+        r = bop(ptx, r, pv_src(ptx, op(ptx, 3), TY_PRED));
+    pv_dst(ptx, op(ptx, 0), ty(ptx),
+           t_ite(ts, r, k32(ptx, ty(ptx) == TY_F32 ? 0x3f800000 : 0xffffffff), ts->zero));
     return true;
 }
-static bool selp(Ptx *x) {
-    Term *c = pv_src(x, op(x, 3), TY_PRED);
-    pv_dst(x, op(x, 0), ty(x), t_ite(&x->p->ts, c, src(x, 1), src(x, 2)));
+static bool selp(Ptx *ptx) {
+    Term *c = pv_src(ptx, op(ptx, 3), TY_PRED);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(&ptx->p->ts, c, src(ptx, 1), src(ptx, 2)));
     return true;
 }
-static bool slct(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    PtxType ct = (PtxType)x->in->type[1];
-    Term *c = pv_src(x, op(x, 3), ct), *p;
+static bool slct(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    PtxType ct = (PtxType)ptx->in->type[1];
+    Term *c = pv_src(ptx, op(ptx, 3), ct), *p;
     if (ct == TY_F32)
-        p = t_fcmp(ts, 32 | (x->in->flags & PF_FTZ ? 256u : 0), 6, c, ts->zero);
+        p = t_fcmp(ts, 32 | (ptx->in->flags & PF_FTZ ? 256u : 0), 6, c, ts->zero);
     else
         p = t_not(ts, t_slt(ts, c, ts->zero));
-    pv_dst(x, op(x, 0), ty(x), t_ite(ts, p, src(x, 1), src(x, 2)));
+    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(ts, p, src(ptx, 1), src(ptx, 2)));
     return true;
 }
 
 /* ---- logic and shifts ---- */
-static Term *words(Ptx *x, Term *(*f)(Terms *, Term *, Term *), Term *a, Term *b) {
-    Terms *ts = &x->p->ts;
+static Term *words(Ptx *ptx, Term *(*f)(Terms *, Term *, Term *), Term *a, Term *b) {
+    Terms *ts = &ptx->p->ts;
     if (a->width == 32)
         return f(ts, a, b);
     return t_pair(ts, f(ts, t_lo(ts, a), t_lo(ts, b)), f(ts, t_hi(ts, a), t_hi(ts, b)));
 }
-static bool logic(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = src(x, 1), *b = src(x, 2), *r;
-    if (ty(x) == TY_PRED)
-        r = x->in->op == PTX_AND ? t_and(ts, a, b) : x->in->op == PTX_OR ? t_or(ts, a, b) : t_xor1(ts, a, b);
+static bool logic(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1), *b = src(ptx, 2), *r;
+    if (ty(ptx) == TY_PRED)
+        r = ptx->in->op == PTX_AND  ? t_and(ts, a, b)
+            : ptx->in->op == PTX_OR ? t_or(ts, a, b)
+                                    : t_xor1(ts, a, b);
     else
-        r = words(x, x->in->op == PTX_AND ? t_land : x->in->op == PTX_OR ? t_lor : t_lxor, a, b);
-    pv_dst(x, op(x, 0), ty(x), r);
+        r = words(ptx, ptx->in->op == PTX_AND ? t_land : ptx->in->op == PTX_OR ? t_lor : t_lxor, a, b);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), r);
     return true;
 }
-static bool invert(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = src(x, 1);
-    if (ty(x) == TY_PRED)
+static bool invert(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1);
+    if (ty(ptx) == TY_PRED)
         a = t_not(ts, a);
     else
         a = a->width == 64 ? t_pair(ts, t_inv(ts, t_lo(ts, a)), t_inv(ts, t_hi(ts, a))) : t_inv(ts, a);
-    pv_dst(x, op(x, 0), ty(x), a);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), a);
     return true;
 }
-static bool cnot(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = src(x, 1);
+static bool cnot(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1);
     if (a->width == 64)
         a = t_lor(ts, t_lo(ts, a), t_hi(ts, a));
-    pv_dst(x, op(x, 0), TY_U32, t_ite(ts, t_eq(ts, a, ts->zero), k32(x, 1), ts->zero));
+    pv_dst(ptx, op(ptx, 0), TY_U32, t_ite(ts, t_eq(ts, a, ts->zero), k32(ptx, 1), ts->zero));
     return true;
 }
-static bool lop3(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    unsigned first = x->in->ndst, n = x->in->noperands - first;
-    if (op(x, first + 3)->kind != PO_IMM)
+static bool lop3(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    unsigned first = ptx->in->ndst, n = ptx->in->noperands - first;
+    if (op(ptx, first + 3)->kind != PO_IMM)
         return false;
-    Term *d = t_lop3(ts, (unsigned)op(x, first + 3)->imm & 255, pv_src(x, op(x, first), TY_B32),
-                     pv_src(x, op(x, first + 1), TY_B32), pv_src(x, op(x, first + 2), TY_B32));
-    if (n == 5 && x->in->ndst > 1) {
-        Term *nz = t_not(ts, t_eq(ts, d, ts->zero)), *q = pv_src(x, op(x, first + 4), TY_PRED);
-        pv_dst(x, op(x, 1), TY_PRED, x->in->bop == BOP_OR ? t_or(ts, nz, q) : t_and(ts, nz, q));
+    Term *d = t_lop3(ts, (unsigned)op(ptx, first + 3)->imm & 255, pv_src(ptx, op(ptx, first), TY_B32),
+                     pv_src(ptx, op(ptx, first + 1), TY_B32), pv_src(ptx, op(ptx, first + 2), TY_B32));
+    if (n == 5 && ptx->in->ndst > 1) {
+        Term *nz = t_not(ts, t_eq(ts, d, ts->zero)), *q = pv_src(ptx, op(ptx, first + 4), TY_PRED);
+        pv_dst(ptx, op(ptx, 1), TY_PRED, ptx->in->bop == BOP_OR ? t_or(ts, nz, q) : t_and(ts, nz, q));
     }
-    pv_dst(x, op(x, 0), TY_B32, d);
+    pv_dst(ptx, op(ptx, 0), TY_B32, d);
     return true;
 }
-static bool shift(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = x->in->op == PTX_SHR ? ext(x, 1) : src(x, 1), *n = pv_src(x, op(x, 2), TY_U32), *d;
-    bool sg = pv_signed(ty(x));
+static bool shift(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = ptx->in->op == PTX_SHR ? ext(ptx, 1) : src(ptx, 1), *n = pv_src(ptx, op(ptx, 2), TY_U32), *d;
+    bool sg = pv_signed(ty(ptx));
     if (a->width == 64)
-        d = t_shift64(ts, x->in->op == PTX_SHL ? TO_SHL64 : sg ? TO_ASHR64 : TO_LSHR64, a, n);
+        d = t_shift64(ts, ptx->in->op == PTX_SHL ? TO_SHL64 : sg ? TO_ASHR64 : TO_LSHR64, a, n);
     else
-        d = x->in->op == PTX_SHL ? t_shl(ts, a, n) : sg ? t_ashr(ts, a, n) : t_lshr(ts, a, n);
-    pv_dst(x, op(x, 0), ty(x), d);
+        d = ptx->in->op == PTX_SHL ? t_shl(ts, a, n) : sg ? t_ashr(ts, a, n) : t_lshr(ts, a, n);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
     return true;
 }
-static bool funnel(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *lo = pv_src(x, op(x, 1), TY_B32), *hi = pv_src(x, op(x, 2), TY_B32),
-         *n = pv_src(x, op(x, 3), TY_U32);
-    n = x->in->sub2 == SUB_WRAP ? t_land(ts, n, k32(x, 31))
-                                : t_ite(ts, t_ult(ts, n, k32(x, 32)), n, k32(x, 32));
-    Term *v = t_shift64(ts, x->in->sub == SUB_L ? TO_SHL64 : TO_LSHR64, t_pair(ts, lo, hi), n);
-    pv_dst(x, op(x, 0), TY_B32, x->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
+static bool funnel(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *lo = pv_src(ptx, op(ptx, 1), TY_B32), *hi = pv_src(ptx, op(ptx, 2), TY_B32),
+         *n = pv_src(ptx, op(ptx, 3), TY_U32);
+    n = ptx->in->sub2 == SUB_WRAP ? t_land(ts, n, k32(ptx, 31))
+                                  : t_ite(ts, t_ult(ts, n, k32(ptx, 32)), n, k32(ptx, 32));
+    Term *v = t_shift64(ts, ptx->in->sub == SUB_L ? TO_SHL64 : TO_LSHR64, t_pair(ts, lo, hi), n);
+    pv_dst(ptx, op(ptx, 0), TY_B32, ptx->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
     return true;
 }
-static bool prmt(Ptx *x) {
-    if (x->in->sub != SUB_NONE)
+static bool prmt(Ptx *ptx) {
+    if (ptx->in->sub != SUB_NONE)
         return false;
-    pv_dst(x, op(x, 0), TY_B32,
-           t_prmt(&x->p->ts, pv_src(x, op(x, 1), TY_B32), pv_src(x, op(x, 2), TY_B32),
-                  pv_src(x, op(x, 3), TY_B32)));
+    pv_dst(ptx, op(ptx, 0), TY_B32,
+           t_prmt(&ptx->p->ts, pv_src(ptx, op(ptx, 1), TY_B32), pv_src(ptx, op(ptx, 2), TY_B32),
+                  pv_src(ptx, op(ptx, 3), TY_B32)));
     return true;
 }
 
-bool pv_arith(Ptx *x) {
-    switch (x->in->op) {
-    case PTX_ADD: return add_sub(x, false);
-    case PTX_SUB: return add_sub(x, true);
+bool pv_arith(Ptx *ptx) {
+    switch (ptx->in->op) {
+    case PTX_ADD: return add_sub(ptx, false);
+    case PTX_SUB: return add_sub(ptx, true);
     case PTX_ADDC:
-    case PTX_SUBC: return is_int(ty(x)) && add_carry(x, src(x, 1), src(x, 2), x->in->op == PTX_SUBC, true);
-    case PTX_MUL: return mul(x);
+    case PTX_SUBC:
+        return is_int(ty(ptx)) && add_carry(ptx, src(ptx, 1), src(ptx, 2), ptx->in->op == PTX_SUBC, true);
+    case PTX_MUL: return mul(ptx);
     case PTX_MAD:
-    case PTX_MADC: return mad(x);
+    case PTX_MADC: return mad(ptx);
     case PTX_MUL24:
-    case PTX_MAD24: return mul24(x);
+    case PTX_MAD24: return mul24(ptx);
     case PTX_DIV:
-    case PTX_REM: return divide(x);
+    case PTX_REM: return divide(ptx);
     case PTX_ABS:
-    case PTX_NEG: return abs_neg(x);
+    case PTX_NEG: return abs_neg(ptx);
     case PTX_MIN:
-    case PTX_MAX: return min_max(x);
-    case PTX_SAD: return is_int(ty(x)) && sad(x);
+    case PTX_MAX: return min_max(ptx);
+    case PTX_SAD: return is_int(ty(ptx)) && sad(ptx);
     case PTX_POPC:
     case PTX_CLZ:
     case PTX_BREV:
-    case PTX_BFIND: return bits(x);
-    case PTX_BFE: return bfe(x);
-    case PTX_BFI: return bfi(x);
-    case PTX_SETP: return setp(x);
-    case PTX_SET: return set(x);
-    case PTX_SELP: return selp(x);
-    case PTX_SLCT: return slct(x);
+    case PTX_BFIND: return bits(ptx);
+    case PTX_BFE: return bfe(ptx);
+    case PTX_BFI: return bfi(ptx);
+    case PTX_SETP: return setp(ptx);
+    case PTX_SET: return set(ptx);
+    case PTX_SELP: return selp(ptx);
+    case PTX_SLCT: return slct(ptx);
     case PTX_AND:
     case PTX_OR:
-    case PTX_XOR: return logic(x);
-    case PTX_NOT: return invert(x);
-    case PTX_CNOT: return cnot(x);
-    case PTX_LOP3: return lop3(x);
+    case PTX_XOR: return logic(ptx);
+    case PTX_NOT: return invert(ptx);
+    case PTX_CNOT: return cnot(ptx);
+    case PTX_LOP3: return lop3(ptx);
     case PTX_SHL:
-    case PTX_SHR: return shift(x);
-    case PTX_SHF: return funnel(x);
-    case PTX_PRMT: return prmt(x);
+    case PTX_SHR: return shift(ptx);
+    case PTX_SHF: return funnel(ptx);
+    case PTX_PRMT: return prmt(ptx);
     default: return false;
     }
 }

@@ -3,42 +3,42 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
 
-static PtxType ty(const Ptx *x) { return (PtxType)x->in->type[0]; }
-static const PtxOperand *op(const Ptx *x, unsigned i) { return &x->in->operands[i]; }
-static bool ftz(const Ptx *x) { return x->in->flags & PF_FTZ; }
-static Term *k32(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 32, v); }
-static Term *k64(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 64, v); }
+static PtxType ty(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
+static const PtxOperand *op(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
+static bool ftz(const Ptx *ptx) { return ptx->in->flags & PF_FTZ; }
+static Term *k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
+static Term *k64(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 64, v); }
 
-static unsigned rnd(const Ptx *x) {
-    return x->in->rnd == RND_RZ   ? Rnd_RZ
-           : x->in->rnd == RND_RM ? Rnd_RM
-           : x->in->rnd == RND_RP ? Rnd_RP
-                                  : Rnd_RN;
+static unsigned rnd(const Ptx *ptx) {
+    return ptx->in->rnd == RND_RZ   ? Rnd_RZ
+           : ptx->in->rnd == RND_RM ? Rnd_RM
+           : ptx->in->rnd == RND_RP ? Rnd_RP
+                                    : Rnd_RN;
 }
-static Term *uf1(Ptx *x, unsigned width, const char *name, Term *a) {
-    return prove_uf(x->p, width, name, &a, 1);
+static Term *uf1(Ptx *ptx, unsigned width, const char *name, Term *a) {
+    return prove_uf(ptx->p, width, name, &a, 1);
 }
-static const char *suffixed(Ptx *x, const char *name, unsigned r, bool flush, bool sat) {
-    return term_name(&x->p->ts, "%s.%u%s%s", name, r, flush ? ".ftz" : "", sat ? ".sat" : "");
+static const char *suffixed(Ptx *ptx, const char *name, unsigned r, bool flush, bool sat) {
+    return term_name(&ptx->p->ts, "%s.%u%s%s", name, r, flush ? ".ftz" : "", sat ? ".sat" : "");
 }
-static Term *negate(Ptx *x, Term *a) {
-    Terms *ts = &x->p->ts;
+static Term *negate(Ptx *ptx, Term *a) {
+    Terms *ts = &ptx->p->ts;
     if (a->width == 32)
-        return t_lxor(ts, a, k32(x, 0x80000000));
-    return t_pair(ts, t_lo(ts, a), t_lxor(ts, t_hi(ts, a), k32(x, 0x80000000)));
+        return t_lxor(ts, a, k32(ptx, 0x80000000));
+    return t_pair(ts, t_lo(ts, a), t_lxor(ts, t_hi(ts, a), k32(ptx, 0x80000000)));
 }
-static Term *magnitude(Ptx *x, Term *a) {
-    Terms *ts = &x->p->ts;
+static Term *magnitude(Ptx *ptx, Term *a) {
+    Terms *ts = &ptx->p->ts;
     if (a->width == 32)
-        return t_land(ts, a, k32(x, 0x7fffffff));
-    return t_pair(ts, t_lo(ts, a), t_land(ts, t_hi(ts, a), k32(x, 0x7fffffff)));
+        return t_land(ts, a, k32(ptx, 0x7fffffff));
+    return t_pair(ts, t_lo(ts, a), t_land(ts, t_hi(ts, a), k32(ptx, 0x7fffffff)));
 }
-static Term *add(Ptx *x, Term *a, Term *b, unsigned r, bool flush, bool sat) {
-    return a->width == 64 ? prove_uf_sorted(x->p, 64, suffixed(x, "dadd", r, false, false), a, b)
-                          : prove_uf_sorted(x->p, 32, suffixed(x, "fadd", r, flush, sat), a, b);
+static Term *add(Ptx *ptx, Term *a, Term *b, unsigned r, bool flush, bool sat) {
+    return a->width == 64 ? prove_uf_sorted(ptx->p, 64, suffixed(ptx, "dadd", r, false, false), a, b)
+                          : prove_uf_sorted(ptx->p, 32, suffixed(ptx, "fadd", r, flush, sat), a, b);
 }
-static Term *times(Ptx *x, Term *a, Term *b, bool flush) {
-    return prove_uf_sorted(x->p, 32, suffixed(x, "fmul", Rnd_RN, flush, false), a, b);
+static Term *times(Ptx *ptx, Term *a, Term *b, bool flush) {
+    return prove_uf_sorted(ptx->p, 32, suffixed(ptx, "fmul", Rnd_RN, flush, false), a, b);
 }
 /* x + -0: a NaN becomes the canonical one, a subnormal zero if it is flushed */
 static Term *canonical(Ptx *x, Term *a, bool flush) {
@@ -51,152 +51,161 @@ static Term *maybe_flush(Ptx *x, Term *a) {
         return k32(x, a->k & 0x80000000);
     return canonical(x, a, true);
 }
-static Term *mufu(Ptx *x, unsigned f, Term *a) { return uf1(x, 32, term_name(&x->p->ts, "mufu.%u", f), a); }
+static Term *mufu(Ptx *ptx, unsigned f, Term *a) {
+    return uf1(ptx, 32, term_name(&ptx->p->ts, "mufu.%u", f), a);
+}
 
-static bool arithmetic(Ptx *x) {
-    Prover *p = x->p;
-    PtxType t = ty(x);
-    bool sat = x->in->flags & PF_SAT, wide = t == TY_F64;
-    Term *a = pv_src(x, op(x, 1), t), *b = x->in->noperands > 2 ? pv_src(x, op(x, 2), t) : NULL, *r;
-    switch (x->in->op) {
-    case PTX_ADD: r = add(x, a, b, rnd(x), ftz(x), sat); break;
-    case PTX_SUB: r = add(x, a, negate(x, b), rnd(x), ftz(x), sat); break;
+static bool arithmetic(Ptx *ptx) {
+    Prover *prover = ptx->p;
+    PtxType t = ty(ptx);
+    bool sat = ptx->in->flags & PF_SAT, wide = t == TY_F64;
+    Term *a = pv_src(ptx, op(ptx, 1), t), *b = ptx->in->noperands > 2 ? pv_src(ptx, op(ptx, 2), t) : NULL, *r;
+    switch (ptx->in->op) {
+    case PTX_ADD: r = add(ptx, a, b, rnd(ptx), ftz(ptx), sat); break;
+    case PTX_SUB: r = add(ptx, a, negate(ptx, b), rnd(ptx), ftz(ptx), sat); break;
     case PTX_MUL:
-        r = prove_uf_sorted(p, wide ? 64 : 32, suffixed(x, wide ? "dmul" : "fmul", rnd(x), ftz(x), sat), a,
-                            b);
+        r = prove_uf_sorted(prover, wide ? 64 : 32,
+                            suffixed(ptx, wide ? "dmul" : "fmul", rnd(ptx), ftz(ptx), sat), a, b);
         break;
     case PTX_FMA:
     case PTX_MAD: {
-        Term *arg[3] = {a, b, pv_src(x, op(x, 3), t)};
+        Term *arg[3] = {a, b, pv_src(ptx, op(ptx, 3), t)};
         if (a->id > b->id) {
             arg[0] = b;
             arg[1] = a;
         }
-        r = prove_uf(p, wide ? 64 : 32, suffixed(x, wide ? "dfma" : "ffma", rnd(x), ftz(x), sat), arg, 3);
+        r = prove_uf(prover, wide ? 64 : 32, suffixed(ptx, wide ? "dfma" : "ffma", rnd(ptx), ftz(ptx), sat),
+                     arg, 3);
         break;
     }
-    case PTX_NEG: r = canonical(x, negate(x, a), ftz(x)); break;
-    case PTX_ABS: r = canonical(x, magnitude(x, a), ftz(x)); break;
+    case PTX_NEG: r = canonical(ptx, negate(ptx, a), ftz(ptx)); break;
+    case PTX_ABS: r = canonical(ptx, magnitude(ptx, a), ftz(ptx)); break;
     case PTX_MIN:
     case PTX_MAX:
-        if (wide || x->in->noperands != 3 || (x->in->flags & (PF_XORSIGN_ABS | PF_RELU)))
+        if (wide || ptx->in->noperands != 3 || (ptx->in->flags & (PF_XORSIGN_ABS | PF_RELU)))
             return false;
-        r = prove_uf_sorted(p, 32,
-                            term_name(&p->ts, "f%s%s%s", x->in->op == PTX_MIN ? "min" : "max",
-                                      ftz(x) ? ".ftz" : "", x->in->flags & PF_NAN ? ".nan" : ""),
+        r = prove_uf_sorted(prover, 32,
+                            term_name(&prover->ts, "f%s%s%s", ptx->in->op == PTX_MIN ? "min" : "max",
+                                      ftz(ptx) ? ".ftz" : "", ptx->in->flags & PF_NAN ? ".nan" : ""),
                             a, b);
         break;
     default: return false;
     }
-    pv_dst(x, op(x, 0), t, r);
+    pv_dst(ptx, op(ptx, 0), t, r);
     return true;
 }
 
 /* ---- what the built-in library computes ---- */
-static bool library(Ptx *x, const char *name, Term *const *arg, unsigned n, bool wide) {
-    Terms *ts = &x->p->ts;
+static bool library(Ptx *ptx, const char *name, Term *const *arg, unsigned n, bool wide) {
+    Terms *ts = &ptx->p->ts;
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
-    Term *r = wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : maybe_flush(x, lo);
-    pv_dst(x, op(x, 0), ty(x), r);
+    Term *r = wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : maybe_flush(ptx, lo);
+    pv_dst(ptx, op(ptx, 0), ty(ptx), r);
     return true;
 }
-static bool div64(Ptx *x, Term *a, Term *b) {
-    Terms *ts = &x->p->ts;
-    Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), t_lo(ts, b), t_hi(ts, b), k32(x, rnd(x))};
-    return library(x, term_name(ts, "__heddle_div_f64"), arg, 5, true);
+static bool div64(Ptx *ptx, Term *a, Term *b) {
+    Terms *ts = &ptx->p->ts;
+    Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), t_lo(ts, b), t_hi(ts, b), k32(ptx, rnd(ptx))};
+    return library(ptx, term_name(ts, "__heddle_div_f64"), arg, 5, true);
 }
-static bool div_full(Ptx *x, Term *a, Term *b) {
-    Terms *ts = &x->p->ts;
-    Term *mag = magnitude(x, b);
-    Term *small = t_fcmp(ts, 32, 1, mag, k32(x, 0x00800000)),
-         *big = t_fcmp(ts, 32, 6, mag, k32(x, 0x7e800000));
-    Term *k = t_ite(ts, big, k32(x, 0x3e800000), t_ite(ts, small, k32(x, 0x4b800000), k32(x, 0x3f800000)));
-    Term *u = times(x, a, k, ftz(x)), *v = times(x, b, k, ftz(x));
-    pv_dst(x, op(x, 0), TY_F32, times(x, u, maybe_flush(x, mufu(x, Mufu_RCP, maybe_flush(x, v))), ftz(x)));
+static bool div_full(Ptx *ptx, Term *a, Term *b) {
+    Terms *ts = &ptx->p->ts;
+    Term *mag = magnitude(ptx, b);
+    Term *small = t_fcmp(ts, 32, 1, mag, k32(ptx, 0x00800000)),
+         *big = t_fcmp(ts, 32, 6, mag, k32(ptx, 0x7e800000));
+    Term *k =
+        t_ite(ts, big, k32(ptx, 0x3e800000), t_ite(ts, small, k32(ptx, 0x4b800000), k32(ptx, 0x3f800000)));
+    Term *u = times(ptx, a, k, ftz(ptx)), *v = times(ptx, b, k, ftz(ptx));
+    pv_dst(ptx, op(ptx, 0), TY_F32,
+           times(ptx, u, maybe_flush(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, v))), ftz(ptx)));
     return true;
 }
-static bool division(Ptx *x) {
-    Terms *ts = &x->p->ts;
+static bool division(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
     static const char *const r[] = {"rn", "rm", "rp", "rz"};
-    bool root = x->in->op == PTX_SQRT, rcp = x->in->op == PTX_RCP;
-    if (ty(x) != TY_F32 && ty(x) != TY_F64)
+    bool root = ptx->in->op == PTX_SQRT, rcp = ptx->in->op == PTX_RCP;
+    if (ty(ptx) != TY_F32 && ty(ptx) != TY_F64)
         return false;
-    bool wide = ty(x) == TY_F64, approx = x->in->flags & PF_APPROX;
-    Term *a = pv_src(x, op(x, 1), ty(x)), *b = x->in->noperands > 2 ? pv_src(x, op(x, 2), ty(x)) : a;
+    bool wide = ty(ptx) == TY_F64, approx = ptx->in->flags & PF_APPROX;
+    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx)),
+         *b = ptx->in->noperands > 2 ? pv_src(ptx, op(ptx, 2), ty(ptx)) : a;
     if (rcp)
-        a = wide ? k64(x, 0x3ffull << 52) : k32(x, 0x3f800000);
+        a = wide ? k64(ptx, 0x3ffull << 52) : k32(ptx, 0x3f800000);
     if (wide && approx) {
         if (!rcp)
             return false;
-        pv_dst(x, op(x, 0), TY_F64, t_pair(ts, ts->zero, mufu(x, Mufu_RCP64H, t_hi(ts, b))));
+        pv_dst(ptx, op(ptx, 0), TY_F64, t_pair(ts, ts->zero, mufu(ptx, Mufu_RCP64H, t_hi(ts, b))));
         return true;
     }
     if (wide && root) {
-        Term *arg[3] = {t_lo(ts, a), t_hi(ts, a), k32(x, rnd(x))};
-        return library(x, term_name(ts, "__heddle_sqrt_f64"), arg, 3, true);
+        Term *arg[3] = {t_lo(ts, a), t_hi(ts, a), k32(ptx, rnd(ptx))};
+        return library(ptx, term_name(ts, "__heddle_sqrt_f64"), arg, 3, true);
     }
     if (wide)
-        return div64(x, a, b);
-    if (x->in->flags & PF_FULL)
-        return div_full(x, a, b);
-    if (approx && x->in->op == PTX_DIV) {
-        Term *q = canonical(x, mufu(x, Mufu_RCP, maybe_flush(x, b)), true);
-        pv_dst(x, op(x, 0), TY_F32, times(x, a, q, ftz(x)));
+        return div64(ptx, a, b);
+    if (ptx->in->flags & PF_FULL)
+        return div_full(ptx, a, b);
+    if (approx && ptx->in->op == PTX_DIV) {
+        Term *q = canonical(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, b)), true);
+        pv_dst(ptx, op(ptx, 0), TY_F32, times(ptx, a, q, ftz(ptx)));
         return true;
     }
     if (approx) {
-        pv_dst(x, op(x, 0), TY_F32, maybe_flush(x, mufu(x, root ? Mufu_SQRT : Mufu_RCP, maybe_flush(x, b))));
+        pv_dst(ptx, op(ptx, 0), TY_F32,
+               maybe_flush(ptx, mufu(ptx, root ? Mufu_SQRT : Mufu_RCP, maybe_flush(ptx, b))));
         return true;
     }
-    Term *arg[2] = {root ? maybe_flush(x, a) : rcp ? a : maybe_flush(x, a), maybe_flush(x, b)};
-    return library(x, term_name(ts, "__heddle_%s_%s_f32", root ? "sqrt" : "div", r[rnd(x)]), arg,
+    Term *arg[2] = {root ? maybe_flush(ptx, a) : rcp ? a : maybe_flush(ptx, a), maybe_flush(ptx, b)};
+    return library(ptx, term_name(ts, "__heddle_%s_%s_f32", root ? "sqrt" : "div", r[rnd(ptx)]), arg,
                    root ? 1 : 2, false);
 }
-static bool transcendental(Ptx *x) {
-    if (ty(x) == TY_F64 && x->in->op == PTX_RSQRT && ftz(x)) { /* of the high words */
-        Terms *ts = &x->p->ts;
-        pv_dst(x, op(x, 0), TY_F64,
-               t_pair(ts, ts->zero, mufu(x, Mufu_RSQ64H, t_hi(ts, pv_src(x, op(x, 1), TY_F64)))));
+static bool transcendental(Ptx *ptx) {
+    if (ty(ptx) == TY_F64 && ptx->in->op == PTX_RSQRT && ftz(ptx)) { /* of the high words */
+        Terms *ts = &ptx->p->ts;
+        pv_dst(ptx, op(ptx, 0), TY_F64,
+               t_pair(ts, ts->zero, mufu(ptx, Mufu_RSQ64H, t_hi(ts, pv_src(ptx, op(ptx, 1), TY_F64)))));
         return true;
     }
-    if (ty(x) != TY_F32)
+    if (ty(ptx) != TY_F32)
         return false;
-    Term *a = pv_src(x, op(x, 1), TY_F32), *r;
-    switch (x->in->op) {
+    Term *a = pv_src(ptx, op(ptx, 1), TY_F32), *r;
+    switch (ptx->in->op) {
     case PTX_SIN:
     case PTX_COS:
-        r = mufu(x, x->in->op == PTX_SIN ? Mufu_SIN : Mufu_COS, times(x, a, k32(x, 0x3e22f983), ftz(x)));
+        r = mufu(ptx, ptx->in->op == PTX_SIN ? Mufu_SIN : Mufu_COS,
+                 times(ptx, a, k32(ptx, 0x3e22f983), ftz(ptx)));
         break;
-    case PTX_LG2: r = mufu(x, Mufu_LG2, maybe_flush(x, a)); break;
-    case PTX_EX2: r = mufu(x, Mufu_EX2, maybe_flush(x, a)); break;
-    case PTX_TANH: r = mufu(x, Mufu_TANH, maybe_flush(x, a)); break;
-    default: r = mufu(x, Mufu_RSQ, maybe_flush(x, a)); break;
+    case PTX_LG2: r = mufu(ptx, Mufu_LG2, maybe_flush(ptx, a)); break;
+    case PTX_EX2: r = mufu(ptx, Mufu_EX2, maybe_flush(ptx, a)); break;
+    case PTX_TANH: r = mufu(ptx, Mufu_TANH, maybe_flush(ptx, a)); break;
+    default: r = mufu(ptx, Mufu_RSQ, maybe_flush(ptx, a)); break;
     }
-    pv_dst(x, op(x, 0), TY_F32, maybe_flush(x, r));
+    pv_dst(ptx, op(ptx, 0), TY_F32, maybe_flush(ptx, r));
     return true;
 }
-static bool copy_sign(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    Term *a = pv_src(x, op(x, 1), ty(x)), *b = pv_src(x, op(x, 2), ty(x));
-    Term *ha = a->width == 64 ? t_hi(ts, a) : a, *m = magnitude(x, b),
-         *sign = t_land(ts, ha, k32(x, 0x80000000));
-    pv_dst(x, op(x, 0), ty(x),
-           m->width == 64 ? t_pair(ts, t_lo(ts, m), t_lxor(ts, t_hi(ts, m), sign)) : t_lxor(ts, m, sign));
+static bool copy_sign(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx)), *b = pv_src(ptx, op(ptx, 2), ty(ptx));
+    Term *ha = a->width == 64 ? t_hi(ts, a) : a, *term = magnitude(ptx, b),
+         *sign = t_land(ts, ha, k32(ptx, 0x80000000));
+    pv_dst(ptx, op(ptx, 0), ty(ptx),
+           term->width == 64 ? t_pair(ts, t_lo(ts, term), t_lxor(ts, t_hi(ts, term), sign))
+                             : t_lxor(ts, term, sign));
     return true;
 }
-static bool testp(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    bool wide = ty(x) == TY_F64;
-    Term *a = pv_src(x, op(x, 1), ty(x)), *lo = wide ? t_lo(ts, a) : NULL;
-    Term *h = t_land(ts, wide ? t_hi(ts, a) : a, k32(x, 0x7fffffff));
-    Term *inf = k32(x, wide ? 0x7ff00000 : 0x7f800000), *norm = k32(x, wide ? 0x00100000 : 0x00800000);
+static bool testp(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    bool wide = ty(ptx) == TY_F64;
+    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx)), *lo = wide ? t_lo(ts, a) : NULL;
+    Term *h = t_land(ts, wide ? t_hi(ts, a) : a, k32(ptx, 0x7fffffff));
+    Term *inf = k32(ptx, wide ? 0x7ff00000 : 0x7f800000), *norm = k32(ptx, wide ? 0x00100000 : 0x00800000);
     Term *finite = t_ult(ts, h, inf), *infinite = t_eq(ts, h, inf), *any = h;
     if (wide) {
         infinite = t_and(ts, infinite, t_eq(ts, lo, ts->zero));
         any = t_lor(ts, h, lo);
     }
     Term *subnormal = t_and(ts, t_ult(ts, h, norm), t_not(ts, t_eq(ts, any, ts->zero))), *r;
-    switch (x->in->sub) {
+    switch (ptx->in->sub) {
     case SUB_FINITE: r = finite; break;
     case SUB_INFINITE: r = infinite; break;
     case SUB_NUMBER: r = t_or(ts, finite, infinite); break;
@@ -204,7 +213,7 @@ static bool testp(Ptx *x) {
     case SUB_NORMAL: r = t_and(ts, finite, t_not(ts, subnormal)); break;
     default: r = subnormal; break;
     }
-    pv_dst(x, op(x, 0), TY_PRED, r);
+    pv_dst(ptx, op(ptx, 0), TY_PRED, r);
     return true;
 }
 
@@ -223,8 +232,8 @@ static unsigned isize(PtxType t) {
     default: return ISize_B64;
     }
 }
-static bool integral(const Ptx *x, unsigned *r) {
-    switch (x->in->rnd) {
+static bool integral(const Ptx *ptx, unsigned *r) {
+    switch (ptx->in->rnd) {
     case RND_RNI: *r = IRnd_RN; return true;
     case RND_RZI: *r = IRnd_TRUNC; return true;
     case RND_RMI: *r = IRnd_FLOOR; return true;
@@ -238,115 +247,119 @@ static uint64_t max_of(PtxType t) {
 }
 static uint64_t min_of(PtxType t) { return pv_signed(t) ? ~max_of(t) : 0; }
 
-static Term *saturate(Ptx *x, Term *v, PtxType d, PtxType t) {
-    Terms *ts = &x->p->ts;
+static Term *saturate(Ptx *ptx, Term *term, PtxType d, PtxType t) {
+    Terms *ts = &ptx->p->ts;
     bool sg = pv_signed(t);
     if (sg && (!pv_signed(d) || pv_bytes(d) < pv_bytes(t))) {
-        Term *m = t_const(ts, v->width, min_of(d));
-        v = v->width == 32 ? t_max(ts, true, v, m) : t_ite(ts, t_slt(ts, m, v), v, m);
+        Term *m = t_const(ts, term->width, min_of(d));
+        term = term->width == 32 ? t_max(ts, true, term, m) : t_ite(ts, t_slt(ts, m, term), term, m);
     }
     if (max_of(d) < max_of(t)) {
-        Term *m = t_const(ts, v->width, max_of(d));
-        v = v->width == 32 ? t_min(ts, sg, v, m) : t_ite(ts, sg ? t_slt(ts, v, m) : t_ult(ts, v, m), v, m);
+        Term *m = t_const(ts, term->width, max_of(d));
+        term = term->width == 32 ? t_min(ts, sg, term, m)
+                                 : t_ite(ts, sg ? t_slt(ts, term, m) : t_ult(ts, term, m), term, m);
     }
-    return v;
+    return term;
 }
-static bool int_to_int(Ptx *x, PtxType d, PtxType t) {
-    Terms *ts = &x->p->ts;
-    Term *v = pv_src_ext(x, op(x, 1), t);
-    if (x->in->flags & PF_SAT)
-        v = saturate(x, v, d, t);
-    if (pv_bytes(d) == 8 && v->width == 32)
-        v = pv_signed(t) ? t_sext(ts, v) : t_zext(ts, v);
-    else if (pv_bytes(d) < 8 && v->width == 64)
-        v = t_lo(ts, v);
-    pv_dst(x, op(x, 0), d, v);
+static bool int_to_int(Ptx *ptx, PtxType d, PtxType t) {
+    Terms *ts = &ptx->p->ts;
+    Term *term = pv_src_ext(ptx, op(ptx, 1), t);
+    if (ptx->in->flags & PF_SAT)
+        term = saturate(ptx, term, d, t);
+    if (pv_bytes(d) == 8 && term->width == 32)
+        term = pv_signed(t) ? t_sext(ts, term) : t_zext(ts, term);
+    else if (pv_bytes(d) < 8 && term->width == 64)
+        term = t_lo(ts, term);
+    pv_dst(ptx, op(ptx, 0), d, term);
     return true;
 }
-static Term *pack(Ptx *x, bool bf, Term *hi, Term *lo) {
-    Terms *ts = &x->p->ts;
+static Term *pack(Ptx *ptx, bool bf, Term *hi, Term *lo) {
+    Terms *ts = &ptx->p->ts;
     Term *arg[3] = {hi, lo, ts->zero};
-    bool relu = x->in->flags & PF_RELU;
-    return prove_uf(x->p, 32, term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(x), relu),
-                    arg, 3);
+    bool relu = ptx->in->flags & PF_RELU;
+    return prove_uf(ptx->p, 32,
+                    term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(ptx), relu), arg,
+                    3);
 }
-static void finish(Ptx *x, PtxType d, Term *r, bool flush) {
-    if ((x->in->flags & PF_SAT) && d == TY_F32)
-        r = add(x, r, k32(x, 0x80000000), Rnd_RN, flush, true);
-    else if (x->in->flags & PF_SAT)
-        pv_fault(x, "this saturating conversion is not modelled");
+static void finish(Ptx *ptx, PtxType d, Term *r, bool flush) {
+    if ((ptx->in->flags & PF_SAT) && d == TY_F32)
+        r = add(ptx, r, k32(ptx, 0x80000000), Rnd_RN, flush, true);
+    else if (ptx->in->flags & PF_SAT)
+        pv_fault(ptx, "this saturating conversion is not modelled");
     else if (flush && d == TY_F32)
-        r = canonical(x, r, true);
-    pv_dst(x, op(x, 0), d, r);
+        r = canonical(ptx, r, true);
+    pv_dst(ptx, op(ptx, 0), d, r);
 }
-static bool float_to_float(Ptx *x, PtxType d, PtxType t) {
-    Terms *ts = &x->p->ts;
+static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
+    Terms *ts = &ptx->p->ts;
     unsigned r, fs = fsize(t), fd = fsize(d);
-    Term *a = pv_src(x, op(x, 1), t);
+    Term *a = pv_src(ptx, op(ptx, 1), t);
     if (t == TY_BF16 || (d == TY_BF16 && t != TY_F32))
         return false;
-    if (integral(x, &r)) {
+    if (integral(ptx, &r)) {
         if (d != t)
             return false;
-        finish(x, d,
-               uf1(x, d == TY_F64 ? 64 : 32, term_name(ts, "frnd.%u.%u%s", fd, r, ftz(x) ? ".ftz" : ""), a),
-               false);
+        finish(
+            ptx, d,
+            uf1(ptx, d == TY_F64 ? 64 : 32, term_name(ts, "frnd.%u.%u%s", fd, r, ftz(ptx) ? ".ftz" : ""), a),
+            false);
         return true;
     }
     if (d == t) {
         if (d == TY_F16)
             return false;
         if (d == TY_F32)
-            pv_dst(x, op(x, 0), d, add(x, a, k32(x, 0x80000000), Rnd_RN, ftz(x), x->in->flags & PF_SAT));
+            pv_dst(ptx, op(ptx, 0), d,
+                   add(ptx, a, k32(ptx, 0x80000000), Rnd_RN, ftz(ptx), ptx->in->flags & PF_SAT));
         else
-            finish(x, d, canonical(x, a, false), false);
+            finish(ptx, d, canonical(ptx, a, false), false);
         return true;
     }
-    if (ftz(x) && t == TY_F32)
-        a = canonical(x, a, true);
-    if (t == TY_F32 && (d == TY_BF16 || (d == TY_F16 && isa_target_has(x->p->g->bin->target, OT_F2FP)))) {
-        finish(x, d, pack(x, d == TY_BF16, ts->zero, a), false);
+    if (ftz(ptx) && t == TY_F32)
+        a = canonical(ptx, a, true);
+    if (t == TY_F32 && (d == TY_BF16 || (d == TY_F16 && isa_target_has(ptx->p->g->bin->target, OT_F2FP)))) {
+        finish(ptx, d, pack(ptx, d == TY_BF16, ts->zero, a), false);
         return true;
     }
-    if (x->in->flags & PF_RELU)
+    if (ptx->in->flags & PF_RELU)
         return false;
-    finish(x, d, uf1(x, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, rnd(x)), a),
-           ftz(x) && d == TY_F32 && t == TY_F64);
+    finish(ptx, d, uf1(ptx, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, rnd(ptx)), a),
+           ftz(ptx) && d == TY_F32 && t == TY_F64);
     return true;
 }
-static bool cvt(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    PtxType d = ty(x), t = (PtxType)x->in->type[1];
+static bool cvt(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    PtxType d = ty(ptx), t = (PtxType)ptx->in->type[1];
     unsigned r;
-    if ((d == TY_F16X2 || d == TY_BF16X2) && t == TY_F32 && x->in->noperands == 3) {
-        Term *hi = pv_src(x, op(x, 1), t), *lo = pv_src(x, op(x, 2), t);
-        pv_dst(x, op(x, 0), d, pack(x, d == TY_BF16X2, hi, lo));
+    if ((d == TY_F16X2 || d == TY_BF16X2) && t == TY_F32 && ptx->in->noperands == 3) {
+        Term *hi = pv_src(ptx, op(ptx, 1), t), *lo = pv_src(ptx, op(ptx, 2), t);
+        pv_dst(ptx, op(ptx, 0), d, pack(ptx, d == TY_BF16X2, hi, lo));
         return true;
     }
     if (is_int(d) && is_int(t))
-        return int_to_int(x, d, t);
+        return int_to_int(ptx, d, t);
     if (is_float(d) && is_float(t))
-        return float_to_float(x, d, t);
-    if (is_int(d) && is_float(t) && t != TY_BF16 && integral(x, &r)) {
+        return float_to_float(ptx, d, t);
+    if (is_int(d) && is_float(t) && t != TY_BF16 && integral(ptx, &r)) {
         const char *name = term_name(ts, "f2i.%u.%u.%u.%u%s", pv_signed(d) ? CvtSign_S : CvtSign_U, isize(d),
-                                     fsize(t), r, ftz(x) ? ".ftz" : "");
-        pv_dst(x, op(x, 0), d, uf1(x, pv_bytes(d) == 8 ? 64 : 32, name, pv_src(x, op(x, 1), t)));
+                                     fsize(t), r, ftz(ptx) ? ".ftz" : "");
+        pv_dst(ptx, op(ptx, 0), d, uf1(ptx, pv_bytes(d) == 8 ? 64 : 32, name, pv_src(ptx, op(ptx, 1), t)));
         return true;
     }
     if (is_float(d) && d != TY_BF16 && is_int(t)) {
-        Term *a = pv_src_ext(x, op(x, 1), t);
+        Term *a = pv_src_ext(ptx, op(ptx, 1), t);
         const char *name = term_name(ts, "i2f.%u.%u.%u.%u", pv_signed(t) ? CvtSign_S : CvtSign_U,
-                                     a->width == 64 ? ISize_B64 : ISize_B32, fsize(d), rnd(x));
-        finish(x, d, uf1(x, d == TY_F64 ? 64 : 32, name, a), false);
+                                     a->width == 64 ? ISize_B64 : ISize_B32, fsize(d), rnd(ptx));
+        finish(ptx, d, uf1(ptx, d == TY_F64 ? 64 : 32, name, a), false);
         return true;
     }
     return false;
 }
 
-bool pv_float(Ptx *x) {
-    PtxType t = ty(x);
+bool pv_float(Ptx *ptx) {
+    PtxType t = ty(ptx);
     bool scalar = t == TY_F32 || t == TY_F64;
-    switch (x->in->op) {
+    switch (ptx->in->op) {
     case PTX_ADD:
     case PTX_SUB:
     case PTX_MUL:
@@ -355,19 +368,19 @@ bool pv_float(Ptx *x) {
     case PTX_NEG:
     case PTX_ABS:
     case PTX_MIN:
-    case PTX_MAX: return scalar && arithmetic(x);
+    case PTX_MAX: return scalar && arithmetic(ptx);
     case PTX_DIV:
     case PTX_RCP:
-    case PTX_SQRT: return division(x);
+    case PTX_SQRT: return division(ptx);
     case PTX_RSQRT:
     case PTX_SIN:
     case PTX_COS:
     case PTX_LG2:
     case PTX_EX2:
-    case PTX_TANH: return transcendental(x);
-    case PTX_TESTP: return scalar && testp(x);
-    case PTX_COPYSIGN: return scalar && copy_sign(x);
-    case PTX_CVT: return cvt(x);
+    case PTX_TANH: return transcendental(ptx);
+    case PTX_TESTP: return scalar && testp(ptx);
+    case PTX_COPYSIGN: return scalar && copy_sign(ptx);
+    case PTX_CVT: return cvt(ptx);
     default: return false;
     }
 }

@@ -3,76 +3,78 @@
 #include "check/prove/ptx.h"
 #include "sim/launch.h" /* address windows */
 
-static PtxType ty(const Ptx *x) { return (PtxType)x->in->type[0]; }
-static const PtxOperand *op(const Ptx *x, unsigned i) { return &x->in->operands[i]; }
-static Term *k32(Ptx *x, uint64_t v) { return t_const(&x->p->ts, 32, v); }
-static Term *word_of(Ptx *x, Term *what, unsigned c) {
-    return t_app(&x->p->ts, TO_RESULT, 32, c, NULL, &what, 1);
+static PtxType ty(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
+static const PtxOperand *op(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
+static Term *k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
+static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
+    return t_app(&ptx->p->ts, TO_RESULT, 32, c, NULL, &what, 1);
 }
 
 /* ---- moves ---- */
-static Term *pack(Ptx *x, const PtxOperand *o, unsigned total) {
-    Terms *ts = &x->p->ts;
-    unsigned each = total / o->nvec;
+static Term *pack(Ptx *ptx, const PtxOperand *operand, unsigned total) {
+    Terms *ts = &ptx->p->ts;
+    unsigned each = total / operand->nvec;
     PtxType t = each == 1 ? TY_B8 : each == 2 ? TY_B16 : TY_B32;
     Term *w[2] = {ts->zero, ts->zero};
-    for (unsigned k = 0; k < o->nvec; k++) {
-        Term *v = pv_src(x, &o->vec[k], t);
+    for (unsigned k = 0; k < operand->nvec; k++) {
+        Term *v = pv_src(ptx, &operand->vec[k], t);
         unsigned at = k * each;
-        w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, k32(x, 8 * (at % 4))));
+        w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, k32(ptx, 8 * (at % 4))));
     }
     return total == 8 ? t_pair(ts, w[0], w[1]) : w[0];
 }
-static void unpack(Ptx *x, const PtxOperand *o, Term *v, unsigned total) {
-    Terms *ts = &x->p->ts;
-    unsigned each = total / o->nvec;
+static void unpack(Ptx *ptx, const PtxOperand *operand, Term *term, unsigned total) {
+    Terms *ts = &ptx->p->ts;
+    unsigned each = total / operand->nvec;
     PtxType t = each == 1 ? TY_B8 : each == 2 ? TY_B16 : TY_B32;
-    for (unsigned k = 0; k < o->nvec; k++) {
+    for (unsigned k = 0; k < operand->nvec; k++) {
         unsigned at = k * each;
-        Term *w = v->width == 64 ? (at < 4 ? t_lo(ts, v) : t_hi(ts, v)) : v;
-        pv_dst(x, &o->vec[k], t, t_zext_from(ts, t_lshr(ts, w, k32(x, 8 * (at % 4))), 8 * each));
+        Term *w = term->width == 64 ? (at < 4 ? t_lo(ts, term) : t_hi(ts, term)) : term;
+        pv_dst(ptx, &operand->vec[k], t, t_zext_from(ts, t_lshr(ts, w, k32(ptx, 8 * (at % 4))), 8 * each));
     }
 }
-static bool mov(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    const PtxOperand *d = op(x, 0), *s = op(x, 1);
-    unsigned bytes = pv_bytes(ty(x));
-    if (s->kind == PO_SREG &&
-        (s->sreg == SR_CLOCK || s->sreg == SR_CLOCK_HI || s->sreg == SR_CLOCK64 ||
-         s->sreg == SR_GLOBALTIMER || s->sreg == SR_GLOBALTIMER_LO || s->sreg == SR_GLOBALTIMER_HI)) {
+static bool mov(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    const PtxOperand *operand = op(ptx, 0), *ptx_operand = op(ptx, 1);
+    unsigned bytes = pv_bytes(ty(ptx));
+    if (ptx_operand->kind == PO_SREG &&
+        (ptx_operand->sreg == SR_CLOCK || ptx_operand->sreg == SR_CLOCK_HI ||
+         ptx_operand->sreg == SR_CLOCK64 || ptx_operand->sreg == SR_GLOBALTIMER ||
+         ptx_operand->sreg == SR_GLOBALTIMER_LO || ptx_operand->sreg == SR_GLOBALTIMER_HI)) {
         static const char *const names[] = {[SR_CLOCK] = "clock.lo",
                                             [SR_CLOCK_HI] = "clock.hi",
                                             [SR_CLOCK64] = "clock.lo 64",
                                             [SR_GLOBALTIMER] = "globaltimer.lo 64",
                                             [SR_GLOBALTIMER_LO] = "globaltimer.lo",
                                             [SR_GLOBALTIMER_HI] = "globaltimer.hi"};
-        Term *what = pv_event(x, 1u << MEM_WARP, term_name(ts, "%s", names[s->sreg]), NULL, 0);
-        pv_dst(x, d, ty(x),
-               bytes == 8 ? t_pair(ts, word_of(x, what, 0), word_of(x, what, 1)) : word_of(x, what, 0));
+        Term *what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "%s", names[ptx_operand->sreg]), NULL, 0);
+        pv_dst(ptx, operand, ty(ptx),
+               bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
         return true;
     }
-    Term *v = s->kind == PO_VEC ? pack(x, s, bytes) : pv_src(x, s, ty(x));
-    if (d->kind == PO_VEC)
-        unpack(x, d, v, bytes);
+    Term *v = ptx_operand->kind == PO_VEC ? pack(ptx, ptx_operand, bytes) : pv_src(ptx, ptx_operand, ty(ptx));
+    if (operand->kind == PO_VEC)
+        unpack(ptx, operand, v, bytes);
     else
-        pv_dst(x, d, ty(x), v);
+        pv_dst(ptx, operand, ty(ptx), v);
     return true;
 }
 
 /* ---- addresses ---- */
-static Term *address(Ptx *x, const PtxOperand *o, unsigned width) {
-    Terms *ts = &x->p->ts;
+static Term *address(Ptx *ptx, const PtxOperand *operand, unsigned width) {
+    Terms *ts = &ptx->p->ts;
     Term *a;
-    if (o->nvec)
-        pv_fault(x, "this kind of address is not modelled");
-    if (o->reg) {
+    if (operand->nvec)
+        pv_fault(ptx, "this kind of address is not modelled");
+    if (operand->reg) {
         a = t_add(ts,
-                  pv_value(x, o->reg)->width == 64 ? pv_value(x, o->reg) : t_zext(ts, pv_value(x, o->reg)),
-                  t_const(ts, 64, (uint64_t)o->imm));
-    } else if (o->sym) {
-        a = pv_symbol(x, o);
+                  pv_value(ptx, operand->reg)->width == 64 ? pv_value(ptx, operand->reg)
+                                                           : t_zext(ts, pv_value(ptx, operand->reg)),
+                  t_const(ts, 64, (uint64_t)operand->imm));
+    } else if (operand->sym) {
+        a = pv_symbol(ptx, operand);
     } else {
-        a = t_const(ts, 64, (uint64_t)o->imm);
+        a = t_const(ts, 64, (uint64_t)operand->imm);
     }
     return width == 64 ? a : t_lo(ts, a);
 }
@@ -95,168 +97,171 @@ static unsigned order(const PtxInsn *in) {
 static int list_of(PtxSpace s) {
     return s == SP_GLOBAL ? MEM_GLOBAL : s == SP_SHARED ? MEM_SHARED : s == SP_LOCAL ? MEM_LOCAL : -1;
 }
-static PtxSpace space_of(const Ptx *x,
-                         const PtxOperand *o) { /* a generic access to a symbol is one to its space */
-    PtxSpace s = (PtxSpace)x->in->space;
-    if (s == SP_NONE && o->sym && !(o->sym & PTX_SYM_FUNC) && !o->reg)
-        s = x->p->m->vars[o->sym - 1].space;
+static PtxSpace space_of(const Ptx *ptx,
+                         const PtxOperand *operand) { /* a generic access to a symbol is one to its space */
+    PtxSpace s = (PtxSpace)ptx->in->space;
+    if (s == SP_NONE && operand->sym && !(operand->sym & PTX_SYM_FUNC) && !operand->reg)
+        s = ptx->p->m->vars[operand->sym - 1].space;
     return s;
 }
 
 /* ---- loads and stores ---- */
 /* Hands `total` bytes, in words, to the destination or the elements of it. */
-static void give(Ptx *x, const PtxOperand *d, PtxType t, Term *const *w) {
-    Terms *ts = &x->p->ts;
-    unsigned each = pv_bytes(t), n = d->kind == PO_VEC ? d->nvec : 1;
+static void give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w) {
+    Terms *ts = &ptx->p->ts;
+    unsigned each = pv_bytes(t), n = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned k = 0; k < n; k++) {
         unsigned at = k * each;
         Term *v = each == 8 ? t_pair(ts, w[at / 4], w[at / 4 + 1]) : w[at / 4];
         if (each < 4)
-            v = t_zext_from(ts, t_lshr(ts, v, k32(x, 8 * (at % 4))), 8 * each);
-        pv_dst(x, n > 1 || d->kind == PO_VEC ? &d->vec[k] : d, t, v);
+            v = t_zext_from(ts, t_lshr(ts, v, k32(ptx, 8 * (at % 4))), 8 * each);
+        pv_dst(ptx, n > 1 || operand->kind == PO_VEC ? &operand->vec[k] : operand, t, v);
     }
 }
-static unsigned take(Ptx *x, const PtxOperand *s, PtxType t, Term **w) { /* number of bytes */
-    Terms *ts = &x->p->ts;
-    unsigned each = pv_bytes(t), n = s->kind == PO_VEC ? s->nvec : 1;
+static unsigned take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) { /* number of bytes */
+    Terms *ts = &ptx->p->ts;
+    unsigned each = pv_bytes(t), n = operand->kind == PO_VEC ? operand->nvec : 1;
     for (unsigned i = 0; i < 4; i++)
         w[i] = ts->zero;
     for (unsigned k = 0; k < n; k++) {
         unsigned at = k * each;
-        Term *v = pv_src(x, s->kind == PO_VEC ? &s->vec[k] : s, t);
+        Term *v = pv_src(ptx, operand->kind == PO_VEC ? &operand->vec[k] : operand, t);
         if (each == 8) {
             w[at / 4] = t_lo(ts, v);
             w[at / 4 + 1] = t_hi(ts, v);
         } else {
-            w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, k32(x, 8 * (at % 4))));
+            w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, k32(ptx, 8 * (at % 4))));
         }
     }
     return each * n;
 }
 
-static bool param_access(Ptx *x, const PtxOperand *a, Term **w, unsigned bytes, bool store) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    if (a->reg || !a->sym)
+static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned bytes, bool store) {
+    Prover *prover = ptx->p;
+    Terms *ts = &prover->ts;
+    if (operand->reg || !operand->sym)
         return false;
-    uint32_t index = a->sym - 1, first = p->param_word[index];
-    if (!first && p->pf->is_entry && !store) {
-        const PtxVar *v = &p->m->vars[index];
+    uint32_t index = operand->sym - 1, first = prover->param_word[index];
+    if (!first && prover->pf->is_entry && !store) {
+        const PtxVar *var = &prover->m->vars[index];
         for (unsigned c = 0; c * 4 < bytes; c++)
-            w[c] = prove_param(p, v->param_offset_bytes + (uint64_t)a->imm + 4 * c, bytes < 4 ? bytes : 4);
+            w[c] = prove_param(prover, var->param_offset_bytes + (uint64_t)operand->imm + 4 * c,
+                               bytes < 4 ? bytes : 4);
         return true;
     }
-    if (!first || a->imm < 0 || (uint64_t)a->imm + bytes > ((p->m->vars[index].size_bytes + 3) & ~3ull))
+    if (!first || operand->imm < 0 ||
+        (uint64_t)operand->imm + bytes > ((prover->m->vars[index].size_bytes + 3) & ~3ull))
         return false;
-    uint32_t at = (uint32_t)a->imm, word = first - 1 + at / 4;
+    uint32_t at = (uint32_t)operand->imm, word = first - 1 + at / 4;
     for (unsigned c = 0; c * 4 < bytes; c++) {
         if (!store) {
-            w[c] = pv_value(x, word + c);
+            w[c] = pv_value(ptx, word + c);
             if (bytes < 4)
-                w[c] = t_zext_from(ts, t_lshr(ts, w[c], k32(x, 8 * (at % 4))), 8 * bytes);
-        } else if (bytes < 4 && p->m->vars[index].size_bytes > bytes) {
-            Term *m = k32(x, ((1ull << 8 * bytes) - 1) << 8 * (at % 4)), *old = pv_value(x, word);
-            pv_set(x, word,
-                   t_lxor(ts, old, t_land(ts, m, t_lxor(ts, old, t_shl(ts, w[0], k32(x, 8 * (at % 4)))))));
+                w[c] = t_zext_from(ts, t_lshr(ts, w[c], k32(ptx, 8 * (at % 4))), 8 * bytes);
+        } else if (bytes < 4 && prover->m->vars[index].size_bytes > bytes) {
+            Term *m = k32(ptx, ((1ull << 8 * bytes) - 1) << 8 * (at % 4)), *old = pv_value(ptx, word);
+            pv_set(ptx, word,
+                   t_lxor(ts, old, t_land(ts, m, t_lxor(ts, old, t_shl(ts, w[0], k32(ptx, 8 * (at % 4)))))));
         } else {
-            pv_set(x, word + c, w[c]);
+            pv_set(ptx, word + c, w[c]);
         }
     }
     return true;
 }
 
-static bool load(Ptx *x) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    const PtxInsn *in = x->in;
-    const PtxOperand *a = op(x, 1);
-    PtxSpace space = space_of(x, a);
-    PtxType t = ty(x);
-    unsigned n = op(x, 0)->kind == PO_VEC ? op(x, 0)->nvec : 1, bytes = pv_bytes(t) * n,
+static bool load(Ptx *ptx) {
+    Prover *prover = ptx->p;
+    Terms *ts = &prover->ts;
+    const PtxInsn *in = ptx->in;
+    const PtxOperand *a = op(ptx, 1);
+    PtxSpace space = space_of(ptx, a);
+    PtxType t = ty(ptx);
+    unsigned n = op(ptx, 0)->kind == PO_VEC ? op(ptx, 0)->nvec : 1, bytes = pv_bytes(t) * n,
              each = bytes < 4 ? bytes : 4, o = order(in);
     Term *w[8];
     if (!bytes || bytes > 16 || in->sem == SEM_ACQUIRE || in->sem == SEM_SC)
         return false;
     if (space == SP_PARAM || space == SP_PARAM_FUNC) {
-        if (!param_access(x, a, w, bytes, false))
+        if (!param_access(ptx, a, w, bytes, false))
             return false;
-        give(x, op(x, 0), t, w);
+        give(ptx, op(ptx, 0), t, w);
         return true;
     }
     if (space == SP_CONST) {
-        Term *at = address(x, a, 32);
+        Term *at = address(ptx, a, 32);
         for (unsigned c = 0; c * 4 < bytes; c++)
-            w[c] = prove_const3(p, t_add(ts, at, k32(x, 4 * c)), each, false);
+            w[c] = prove_const3(prover, t_add(ts, at, k32(ptx, 4 * c)), each, false);
     } else if (space == SP_NONE) {
-        Term *arg[1] = {address(x, a, 64)};
-        Term *what = pv_event(x, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), arg, 1);
+        Term *arg[1] = {address(ptx, a, 64)};
+        Term *what = pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), arg, 1);
         for (unsigned c = 0; c * 4 < bytes; c++)
-            w[c] = t_zext_from(ts, word_of(x, what, c), 8 * each);
+            w[c] = t_zext_from(ts, word_of(ptx, what, c), 8 * each);
     } else {
         int list = list_of(space);
         if (list < 0)
             return false;
-        Term *at = address(x, a, list == MEM_GLOBAL ? 64 : 32);
-        VEC_ADD(&p->arena, &x->r->loads,
-                ((Access){x->full, t_under(ts, at, x->full), (uint32_t)list, bytes, x->at}));
+        Term *at = address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
+        VEC_ADD(&prover->arena, &ptx->r->loads,
+                ((Access){ptx->full, t_under(ts, at, ptx->full), (uint32_t)list, bytes, ptx->at}));
         if (list == MEM_GLOBAL && o != MemOrder_WEAK && o != MemOrder_CONSTANT) {
             Term *what;
-            x->mem[list] = t_event(ts, x->mem[list], x->full, term_name(ts, "ld.order%u", o),
-                                   bytes | (uint64_t)list << 8, &at, 1, &what);
+            ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full, term_name(ts, "ld.order%u", o),
+                                     bytes | (uint64_t)list << 8, &at, 1, &what);
             for (unsigned c = 0; c * 4 < bytes; c++)
-                w[c] = t_zext_from(ts, word_of(x, what, c), 8 * each);
+                w[c] = t_zext_from(ts, word_of(ptx, what, c), 8 * each);
         } else {
             for (unsigned c = 0; c * 4 < bytes; c++)
-                w[c] = t_read(ts, x->mem[list], x->full, t_add(ts, at, t_const(ts, at->width, 4 * c)), each,
-                              (unsigned)list);
+                w[c] = t_read(ts, ptx->mem[list], ptx->full, t_add(ts, at, t_const(ts, at->width, 4 * c)),
+                              each, (unsigned)list);
         }
     }
-    give(x, op(x, 0), t, w);
+    give(ptx, op(ptx, 0), t, w);
     return true;
 }
 
-static bool store(Ptx *x) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    const PtxOperand *a = op(x, 0);
-    PtxSpace space = space_of(x, a);
-    unsigned o = order(x->in);
+static bool store(Ptx *ptx) {
+    Prover *prover = ptx->p;
+    Terms *ts = &prover->ts;
+    const PtxOperand *a = op(ptx, 0);
+    PtxSpace space = space_of(ptx, a);
+    unsigned o = order(ptx->in);
     Term *arg[9];
-    if (x->in->sem == SEM_RELEASE || x->in->sem == SEM_SC || !pv_bytes(ty(x)))
+    if (ptx->in->sem == SEM_RELEASE || ptx->in->sem == SEM_SC || !pv_bytes(ty(ptx)))
         return false;
-    unsigned bytes = take(x, op(x, 1), ty(x), arg + 1), n = (bytes + 3) / 4, each = bytes < 4 ? bytes : 4;
+    unsigned bytes = take(ptx, op(ptx, 1), ty(ptx), arg + 1), n = (bytes + 3) / 4,
+             each = bytes < 4 ? bytes : 4;
     if (bytes > 16)
         return false;
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
-        return param_access(x, a, arg + 1, bytes, true);
+        return param_access(ptx, a, arg + 1, bytes, true);
     if (space == SP_NONE) {
-        arg[0] = address(x, a, 64);
-        pv_event(x, 7, term_name(ts, "st.generic.%u.o%u", bytes, o), arg, n + 1);
+        arg[0] = address(ptx, a, 64);
+        pv_event(ptx, 7, term_name(ts, "st.generic.%u.o%u", bytes, o), arg, n + 1);
         return true;
     }
     int list = list_of(space);
     if (list < 0)
         return false;
-    arg[0] = address(x, a, list == MEM_GLOBAL ? 64 : 32);
+    arg[0] = address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
     if (list == MEM_GLOBAL && o != MemOrder_WEAK) {
-        x->mem[list] = t_event(ts, x->mem[list], x->full, term_name(ts, "st.order%u", o),
-                               bytes | (uint64_t)list << 8, arg, n + 1, NULL);
+        ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full, term_name(ts, "st.order%u", o),
+                                 bytes | (uint64_t)list << 8, arg, n + 1, NULL);
         return true;
     }
     for (unsigned c = 0; c < n; c++)
-        x->mem[list] =
-            t_store(ts, x->mem[list], x->full, t_add(ts, arg[0], t_const(ts, arg[0]->width, 4 * c)), each,
+        ptx->mem[list] =
+            t_store(ts, ptx->mem[list], ptx->full, t_add(ts, arg[0], t_const(ts, arg[0]->width, 4 * c)), each,
                     (unsigned)list, arg[c + 1]);
     return true;
 }
 
-static bool atomic(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    const PtxInsn *in = x->in;
+static bool atomic(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    const PtxInsn *in = ptx->in;
     bool red = in->op == PTX_RED;
-    const PtxOperand *a = op(x, red ? 0 : 1);
-    PtxSpace space = space_of(x, a);
-    PtxType t = ty(x);
+    const PtxOperand *a = op(ptx, red ? 0 : 1);
+    PtxSpace space = space_of(ptx, a);
+    PtxType t = ty(ptx);
     unsigned bytes = pv_bytes(t);
     static const char *const ops[] = {
         [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
@@ -275,72 +280,75 @@ static bool atomic(Ptx *x) {
         return false;
     Term *arg[8];
     uint32_t n = 0;
-    arg[n++] = address(x, a, space == SP_SHARED ? 32 : 64);
+    arg[n++] = address(ptx, a, space == SP_SHARED ? 32 : 64);
     for (const PtxOperand *s = a + 1; s <= a + (in->atom == ATOM_CAS ? 2 : 1); s++) {
-        Term *v = pv_src(x, s, t);
+        Term *v = pv_src(ptx, s, t);
         arg[n++] = bytes == 8 ? t_lo(ts, v) : v;
         if (bytes == 8)
             arg[n++] = t_hi(ts, v);
     }
-    Term *what = pv_event(x, lists, term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, o), arg, n);
+    Term *what = pv_event(ptx, lists, term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, o), arg, n);
     if (!red)
-        pv_dst(x, op(x, 0), t,
-               bytes == 8 ? t_pair(ts, word_of(x, what, 0), word_of(x, what, 1)) : word_of(x, what, 0));
+        pv_dst(ptx, op(ptx, 0), t,
+               bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
     return true;
 }
 
-static bool cvta(Ptx *x) {
-    Terms *ts = &x->p->ts;
+static bool cvta(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
     uint64_t base = 0;
-    switch (x->in->space) {
+    switch (ptx->in->space) {
     case SP_GLOBAL: break;
     case SP_SHARED: base = SIM_SHARED_WINDOW; break;
     case SP_LOCAL: base = SIM_LOCAL_WINDOW; break;
     default: return false;
     }
-    Term *a = pv_src(x, op(x, 1), ty(x));
+    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx));
     if (a->width != 64 && base)
         return false;
-    pv_dst(x, op(x, 0), ty(x), t_add(ts, a, t_const(ts, a->width, x->in->sub == SUB_TO ? 0 - base : base)));
+    pv_dst(ptx, op(ptx, 0), ty(ptx),
+           t_add(ts, a, t_const(ts, a->width, ptx->in->sub == SUB_TO ? 0 - base : base)));
     return true;
 }
 
 /* ---- barriers and collectives ---- */
-static bool barrier(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    const PtxInsn *in = x->in;
+static bool barrier(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    const PtxInsn *in = ptx->in;
     if (in->sub == SUB_WARP) /* lanes wait for each other: rule R-13 of the checker, no effect in one lane */
         return true;
     if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
         return false;
-    Term *arg[2] = {pv_src(x, op(x, 0), TY_U32), in->noperands > 1 ? pv_src(x, op(x, 1), TY_U32) : ts->zero};
-    pv_event(x, 15, term_name(ts, "bar.%u", in->sub == SUB_ARRIVE ? BARMode_ARV : BARMode_SYNC), arg, 2);
+    Term *arg[2] = {pv_src(ptx, op(ptx, 0), TY_U32),
+                    in->noperands > 1 ? pv_src(ptx, op(ptx, 1), TY_U32) : ts->zero};
+    pv_event(ptx, 15, term_name(ts, "bar.%u", in->sub == SUB_ARRIVE ? BARMode_ARV : BARMode_SYNC), arg, 2);
     return true;
 }
-static bool membar(Ptx *x) {
-    const PtxInsn *in = x->in;
+static bool membar(Ptx *ptx) {
+    const PtxInsn *in = ptx->in;
     if (in->flags & PF_PROXY)
         return false;
     bool sc = in->op == PTX_MEMBAR || in->sem == SEM_SC || in->sem == SEM_NONE;
     unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
                      : in->scope == SCOPE_SYS ? MembarScope_SYS
                                               : MembarScope_GPU;
-    pv_event(x, 7, term_name(&x->p->ts, "membar.%u.%u", scope, sc ? MembarKind_SC : MembarKind_ALL), NULL, 0);
+    pv_event(ptx, 7, term_name(&ptx->p->ts, "membar.%u.%u", scope, sc ? MembarKind_SC : MembarKind_ALL), NULL,
+             0);
     return true;
 }
-static bool collective(Ptx *x) {
-    Terms *ts = &x->p->ts;
-    const PtxInsn *in = x->in;
+static bool collective(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
     Term *arg[3], *what;
     if (in->op == PTX_VOTE || in->op == PTX_ACTIVEMASK) {
-        arg[0] = in->op == PTX_VOTE ? pv_src(x, op(x, 1), TY_PRED) : ts->truth;
-        what = pv_event(x, 1u << MEM_WARP, "vote", arg, 1);
+        arg[0] = in->op == PTX_VOTE ? pv_src(ptx, op(ptx, 1), TY_PRED) : ts->truth;
+        what = pv_event(ptx, 1u << MEM_WARP, "vote", arg, 1);
         unsigned how = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
         if (in->op == PTX_ACTIVEMASK || in->sub == SUB_BALLOT)
-            pv_dst(x, op(x, 0), TY_B32, word_of(x, what, 0));
+            pv_dst(ptx, op(ptx, 0), TY_B32, word_of(ptx, what, 0));
         else
-            pv_dst(x, op(x, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
+            pv_dst(ptx, op(ptx, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
         return true;
     }
     if (in->op != PTX_SHFL)
@@ -350,64 +358,65 @@ static bool collective(Ptx *x) {
                     : in->sub == SUB_DOWN ? ShflMode_DOWN
                                           : ShflMode_BFLY;
     for (unsigned i = 0; i < 3; i++)
-        arg[i] = pv_src(x, op(x, first + i), TY_B32);
+        arg[i] = pv_src(ptx, op(ptx, first + i), TY_B32);
     if (t_is_const(arg[1]))
-        arg[1] = k32(x, arg[1]->k & 31);
+        arg[1] = k32(ptx, arg[1]->k & 31);
     if (t_is_const(arg[2]))
-        arg[2] = k32(x, arg[2]->k & 0x1fff);
-    what = pv_event(x, 1u << MEM_WARP, term_name(ts, "shfl.%u", mode), arg, 3);
-    pv_dst(x, op(x, 0), TY_B32, word_of(x, what, 0));
+        arg[2] = k32(ptx, arg[2]->k & 0x1fff);
+    what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "shfl.%u", mode), arg, 3);
+    pv_dst(ptx, op(ptx, 0), TY_B32, word_of(ptx, what, 0));
     if (in->ndst > 1)
-        pv_dst(x, op(x, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
+        pv_dst(ptx, op(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
     return true;
 }
 
 /* ---- calls ---- */
-static bool call(Ptx *x) {
-    Prover *p = x->p;
-    Terms *ts = &p->ts;
-    const PtxInsn *in = x->in;
+static bool call(Ptx *ptx) {
+    Prover *prover = ptx->p;
+    Terms *ts = &prover->ts;
+    const PtxInsn *in = ptx->in;
     if (!in->callee)
         return false;
-    const PtxFunc *f = &p->m->funcs[in->callee - 1];
+    const PtxFunc *f = &prover->m->funcs[in->callee - 1];
     if (f->alias_of)
-        f = &p->m->funcs[f->alias_of - 1];
+        f = &prover->m->funcs[f->alias_of - 1];
     AbiPlan ins, outs;
-    prove_abi(p, f->params, f->nparams, &ins);
-    prove_abi(p, f->rets, f->nrets, &outs);
+    prove_abi(prover, f->params, f->nparams, &ins);
+    prove_abi(prover, f->rets, f->nrets, &outs);
     Term *arg[24];
     uint32_t n = 0, w = 0;
     for (uint32_t k = 0; k < in->nargs && k < ins.n; k++) {
-        const PtxOperand *o = &in->args[k];
-        PtxType t = p->m->vars[f->params[k]].type;
+        const PtxOperand *operand = &in->args[k];
+        PtxType t = prover->m->vars[f->params[k]].type;
         if (n + ins.at[k].words > 22)
             return false;
-        if (o->kind == PO_SYM && !(o->sym & PTX_SYM_FUNC) && p->param_word[o->sym - 1]) {
+        if (operand->kind == PO_SYM && !(operand->sym & PTX_SYM_FUNC) &&
+            prover->param_word[operand->sym - 1]) {
             for (unsigned c = 0; c < ins.at[k].words; c++)
-                arg[n++] = pv_value(x, p->param_word[o->sym - 1] - 1 + c);
+                arg[n++] = pv_value(ptx, prover->param_word[operand->sym - 1] - 1 + c);
             continue;
         }
-        Term *v = pv_src(x, o, t);
-        if (v->width == 1)
-            v = t_b2i(ts, v);
-        arg[n++] = v->width == 64 ? t_lo(ts, v) : v;
-        if (v->width == 64)
-            arg[n++] = t_hi(ts, v);
+        Term *term = pv_src(ptx, operand, t);
+        if (term->width == 1)
+            term = t_b2i(ts, term);
+        arg[n++] = term->width == 64 ? t_lo(ts, term) : term;
+        if (term->width == 64)
+            arg[n++] = t_hi(ts, term);
     }
-    Term *what = pv_event(x, 15, term_name(ts, "call %s", str_text(&p->m->strings, f->name)), arg, n);
+    Term *what = pv_event(ptx, 15, term_name(ts, "call %s", str_text(&prover->m->strings, f->name)), arg, n);
     for (uint32_t k = 0; k < in->nrets && k < outs.n; k++) {
-        const PtxOperand *o = &in->rets[k];
-        if (o->kind == PO_SYM && p->param_word[o->sym - 1]) {
+        const PtxOperand *operand = &in->rets[k];
+        if (operand->kind == PO_SYM && prover->param_word[operand->sym - 1]) {
             for (unsigned c = 0; c < outs.at[k].words; c++)
-                pv_set(x, p->param_word[o->sym - 1] - 1 + c, word_of(x, what, w + c));
-        } else if (o->kind == PO_REG) {
-            PtxType t = p->m->vars[f->rets[k]].type;
-            Term *v = outs.at[k].words == 2 ? t_pair(ts, word_of(x, what, w), word_of(x, what, w + 1))
-                                            : word_of(x, what, w);
+                pv_set(ptx, prover->param_word[operand->sym - 1] - 1 + c, word_of(ptx, what, w + c));
+        } else if (operand->kind == PO_REG) {
+            PtxType t = prover->m->vars[f->rets[k]].type;
+            Term *term = outs.at[k].words == 2 ? t_pair(ts, word_of(ptx, what, w), word_of(ptx, what, w + 1))
+                                               : word_of(ptx, what, w);
             if (t == TY_PRED)
-                v = t_not(ts, t_eq(ts, v, ts->zero));
-            pv_dst(x, o, t, v);
-        } else if (o->kind != PO_SINK) {
+                term = t_not(ts, t_eq(ts, term, ts->zero));
+            pv_dst(ptx, operand, t, term);
+        } else if (operand->kind != PO_SINK) {
             return false;
         }
         w += outs.at[k].words;
@@ -415,23 +424,23 @@ static bool call(Ptx *x) {
     return true;
 }
 
-bool pv_memory(Ptx *x) {
-    switch (x->in->op) {
-    case PTX_MOV: return mov(x);
+bool pv_memory(Ptx *ptx) {
+    switch (ptx->in->op) {
+    case PTX_MOV: return mov(ptx);
     case PTX_LD:
-    case PTX_LDU: return load(x);
-    case PTX_ST: return store(x);
+    case PTX_LDU: return load(ptx);
+    case PTX_ST: return store(ptx);
     case PTX_ATOM:
-    case PTX_RED: return atomic(x);
-    case PTX_CVTA: return cvta(x);
+    case PTX_RED: return atomic(ptx);
+    case PTX_CVTA: return cvta(ptx);
     case PTX_BAR:
-    case PTX_BARRIER: return barrier(x);
+    case PTX_BARRIER: return barrier(ptx);
     case PTX_MEMBAR:
-    case PTX_FENCE: return membar(x);
+    case PTX_FENCE: return membar(ptx);
     case PTX_VOTE:
     case PTX_ACTIVEMASK:
-    case PTX_SHFL: return collective(x);
-    case PTX_CALL: return call(x);
+    case PTX_SHFL: return collective(ptx);
+    case PTX_CALL: return call(ptx);
     case PTX_PREFETCH:
     case PTX_PREFETCHU:
     case PTX_PMEVENT:

@@ -63,70 +63,76 @@ static uint32_t location(Operand o, unsigned c) {
     return base[o.file] + o.value + c;
 }
 
-static void give(Replay *r, Operand o, unsigned words, Term *const *val) {
+static void give(Replay *replay, Operand o, unsigned words, Term *const *val) {
     for (unsigned c = 0; c < words; c++) {
         uint32_t l = location(o, c);
         if (l != UINT32_MAX)
-            lane_machine_set(r->lane, (RegFile)o.file, o.value + c, (uint32_t)term_eval(r->e, val[l]));
+            lane_machine_set(replay->lane, (RegFile)o.file, o.value + c,
+                             (uint32_t)term_eval(replay->e, val[l]));
     }
 }
 
 /* Called behind every instruction of the symbolic run. */
 static void watch(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before,
                   Term *const *after, Term *const *words) {
-    Replay *r = user;
-    Prover *p = r->p;
-    if (!r->agrees || !executed_exactly(in->optype) || !term_eval(r->e, full) || !term_eval(r->e, r->base))
+    Replay *replay = user;
+    Prover *prover = replay->p;
+    if (!replay->agrees || !executed_exactly(in->optype) || !term_eval(replay->e, full) ||
+        !term_eval(replay->e, replay->base))
         return;
     (void)at;
-    const Target *t = p->g->bin->target;
+    const Target *t = prover->g->bin->target;
     MachInst i = *in;
     i.guard = op_pt();
     for (unsigned s = 0; s < i.nsrc; s++) {
         unsigned n = isa_src_regs(t, &i, s);
-        give(r, i.src[s], n ? n : 1, before);
-        bool address = i.src[s].kind == OPK_IMM && p->fixup[at];
+        give(replay, i.src[s], n ? n : 1, before);
+        bool address = i.src[s].kind == OPK_IMM && prover->fixup[at];
         if (i.src[s].kind != OPK_CMEM && !address)
             continue;
         /* its value through registers that nobody uses */
         uint8_t mods = i.src[s].mods;
         for (unsigned c = 0; c < 2; c++)
             if (words[2 * s + c])
-                lane_machine_set(r->lane, RF_R, 240 + 2 * s + c, (uint32_t)term_eval(r->e, words[2 * s + c]));
+                lane_machine_set(replay->lane, RF_R, 240 + 2 * s + c,
+                                 (uint32_t)term_eval(replay->e, words[2 * s + c]));
         i.src[s] = op_with(op_reg(RF_R, 240 + 2 * s, n == 2 ? 2 : 1), mods);
     }
-    if (!lane_machine_step(r->lane, &i)) {
-        r->agrees = false;
+    if (!lane_machine_step(replay->lane, &i)) {
+        replay->agrees = false;
         return;
     }
-    r->steps++;
+    replay->steps++;
     for (unsigned d = 0; d < i.ndst; d++) {
         unsigned n = isa_dst_regs(t, &i, d);
         for (unsigned c = 0; c < (n ? n : 1); c++) {
             uint32_t l = location(i.dst[d], c);
-            if (l != UINT32_MAX && lane_machine_get(r->lane, (RegFile)i.dst[d].file, i.dst[d].value + c) !=
-                                       (uint32_t)term_eval(r->e, after[l]))
-                r->agrees = false;
+            if (l != UINT32_MAX &&
+                lane_machine_get(replay->lane, (RegFile)i.dst[d].file, i.dst[d].value + c) !=
+                    (uint32_t)term_eval(replay->e, after[l]))
+                replay->agrees = false;
         }
     }
 }
 
-bool judge_replay(Judge *j, uint64_t seed) {
-    Prover *p = &j->c->p;
-    Cut *q = j->q;
-    Replay r = {
-        .p = p, .lane = lane_machine_new(p->g->bin), .base = j->base ? j->base : p->ts.truth, .agrees = true};
+bool judge_replay(Judge *judge, uint64_t seed) {
+    Prover *prover = &judge->c->p;
+    Cut *cut = judge->q;
+    Replay r = {.p = prover,
+                .lane = lane_machine_new(prover->g->bin),
+                .base = judge->base ? judge->base : prover->ts.truth,
+                .agrees = true};
     if (!r.lane)
         return false;
-    bool *stop = ARENA_ARRAY(&p->arena, bool, p->ff->nblocks + 1);
-    for (uint32_t b = 0; b < p->ff->nblocks; b++)
-        stop[b] = j->c->mach_stop[b] && !q->pass_mach[b];
-    r.e = term_eval_new(&p->ts, seed);
-    p->watch = watch;
-    p->watch_user = &r;
+    bool *stop = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
+    for (uint32_t b = 0; b < prover->ff->nblocks; b++)
+        stop[b] = judge->c->mach_stop[b] && !cut->pass_mach[b];
+    r.e = term_eval_new(&prover->ts, seed);
+    prover->watch = watch;
+    prover->watch_user = &r;
     Run again;
-    prove_mach_run(p, q->mach, q->lv, q->mem, stop, &again);
-    p->watch = NULL;
+    prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &again);
+    prover->watch = NULL;
     term_eval_free(r.e);
     lane_machine_free(r.lane);
     return r.agrees && !again.fault;

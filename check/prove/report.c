@@ -31,33 +31,36 @@ static void line(FILE *f, const char *name, const uint32_t count[PROVE_NSTATUS])
     fprintf(f, "\n");
 }
 
-static void region(FILE *f, const ProveRegion *o) {
-    fprintf(f, "  lines %u-%u  /*%04" PRIx64 "*/-/*%04" PRIx64 "*/  %s%s", o->ptx_first, o->ptx_last,
-            o->pc_first, o->pc_last, prove_status_name(o->status), o->predicated ? ", predicated" : "");
-    if (o->reason && *o->reason)
-        fprintf(f, ": %s (PTX line %u, /*%04" PRIx64 "*/)", o->reason, o->bad_line, o->bad_pc);
+static void region(FILE *f, const ProveRegion *prove_region) {
+    fprintf(f, "  lines %u-%u  /*%04" PRIx64 "*/-/*%04" PRIx64 "*/  %s%s", prove_region->ptx_first,
+            prove_region->ptx_last, prove_region->pc_first, prove_region->pc_last,
+            prove_status_name(prove_region->status), prove_region->predicated ? ", predicated" : "");
+    if (prove_region->reason && *prove_region->reason)
+        fprintf(f, ": %s (PTX line %u, /*%04" PRIx64 "*/)", prove_region->reason, prove_region->bad_line,
+                prove_region->bad_pc);
     fprintf(f, "\n");
-    for (uint32_t k = 0; k < o->nvalues; k++)
-        fprintf(f, "      %-20s 0x%" PRIx64 "\n", o->values[k].what, o->values[k].value);
+    for (uint32_t k = 0; k < prove_region->nvalues; k++)
+        fprintf(f, "      %-20s 0x%" PRIx64 "\n", prove_region->values[k].what,
+                prove_region->values[k].value);
 }
 
-char *prove_report_text(const ProveReport *r, bool verbose) {
+char *prove_report_text(const ProveReport *report, bool verbose) {
     char *s = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&s, &n);
     if (!f)
         return NULL;
-    for (uint32_t i = 0; i < r->nfuncs; i++) {
-        const ProveFunc *fn = &r->funcs[i];
+    for (uint32_t i = 0; i < report->nfuncs; i++) {
+        const ProveFunc *fn = &report->funcs[i];
         line(f, fn->name, fn->count);
         for (uint32_t k = 0; k < fn->nregions; k++)
             if (verbose || fn->regions[k].status >= PROVE_REFUTED)
                 region(f, &fn->regions[k]);
     }
-    line(f, "all", r->count);
-    line(f, "with a guard, select, conversion", r->predicated);
-    fprintf(f, "%u queries, the slowest %.2f s; %.2f s in all%s\n", r->queries, r->slowest_query, r->seconds,
-            r->has_z3 ? "" : "; libz3 was not found, so nothing was asked");
+    line(f, "all", report->count);
+    line(f, "with a guard, select, conversion", report->predicated);
+    fprintf(f, "%u queries, the slowest %.2f s; %.2f s in all%s\n", report->queries, report->slowest_query,
+            report->seconds, report->has_z3 ? "" : "; libz3 was not found, so nothing was asked");
     fclose(f);
     return s;
 }
@@ -71,49 +74,49 @@ static cJSON *counts(const uint32_t count[PROVE_NSTATUS]) {
     return o;
 }
 
-char *prove_report_json(const ProveReport *r) {
+char *prove_report_json(const ProveReport *report) {
     cJSON *root = cJSON_CreateObject(), *funcs = cJSON_AddArrayToObject(root, "functions");
-    for (uint32_t i = 0; i < r->nfuncs; i++) {
-        const ProveFunc *fn = &r->funcs[i];
+    for (uint32_t i = 0; i < report->nfuncs; i++) {
+        const ProveFunc *fn = &report->funcs[i];
         cJSON *o = cJSON_CreateObject(), *list;
         cJSON_AddStringToObject(o, "name", fn->name);
         cJSON_AddItemToObject(o, "all", counts(fn->count));
         cJSON_AddItemToObject(o, "predicated", counts(fn->predicated));
         list = cJSON_AddArrayToObject(o, "regions");
         for (uint32_t k = 0; k < fn->nregions; k++) {
-            const ProveRegion *g = &fn->regions[k];
+            const ProveRegion *region = &fn->regions[k];
             cJSON *x = cJSON_CreateObject();
-            cJSON_AddStringToObject(x, "status", prove_status_name(g->status));
-            cJSON_AddNumberToObject(x, "ptxFirst", g->ptx_first);
-            cJSON_AddNumberToObject(x, "ptxLast", g->ptx_last);
-            cJSON_AddNumberToObject(x, "pcFirst", (double)g->pc_first);
-            cJSON_AddNumberToObject(x, "pcLast", (double)g->pc_last);
-            cJSON_AddBoolToObject(x, "predicated", g->predicated);
-            cJSON_AddNumberToObject(x, "seconds", g->seconds);
-            if (g->reason && *g->reason) {
-                cJSON_AddStringToObject(x, "reason", g->reason);
-                cJSON_AddNumberToObject(x, "line", g->bad_line);
-                cJSON_AddNumberToObject(x, "pc", (double)g->bad_pc);
+            cJSON_AddStringToObject(x, "status", prove_status_name(region->status));
+            cJSON_AddNumberToObject(x, "ptxFirst", region->ptx_first);
+            cJSON_AddNumberToObject(x, "ptxLast", region->ptx_last);
+            cJSON_AddNumberToObject(x, "pcFirst", (double)region->pc_first);
+            cJSON_AddNumberToObject(x, "pcLast", (double)region->pc_last);
+            cJSON_AddBoolToObject(x, "predicated", region->predicated);
+            cJSON_AddNumberToObject(x, "seconds", region->seconds);
+            if (region->reason && *region->reason) {
+                cJSON_AddStringToObject(x, "reason", region->reason);
+                cJSON_AddNumberToObject(x, "line", region->bad_line);
+                cJSON_AddNumberToObject(x, "pc", (double)region->bad_pc);
             }
-            if (g->nvalues) {
+            if (region->nvalues) {
                 cJSON *v = cJSON_AddObjectToObject(x, "values");
-                for (uint32_t n = 0; n < g->nvalues; n++) {
+                for (uint32_t n = 0; n < region->nvalues; n++) {
                     char text[32];
-                    snprintf(text, sizeof text, "0x%" PRIx64, g->values[n].value);
-                    cJSON_AddStringToObject(v, g->values[n].what, text);
+                    snprintf(text, sizeof text, "0x%" PRIx64, region->values[n].value);
+                    cJSON_AddStringToObject(v, region->values[n].what, text);
                 }
-                cJSON_AddBoolToObject(x, "replayed", g->replayed);
+                cJSON_AddBoolToObject(x, "replayed", region->replayed);
             }
             cJSON_AddItemToArray(list, x);
         }
         cJSON_AddItemToArray(funcs, o);
     }
-    cJSON_AddItemToObject(root, "all", counts(r->count));
-    cJSON_AddItemToObject(root, "predicated", counts(r->predicated));
-    cJSON_AddNumberToObject(root, "queries", r->queries);
-    cJSON_AddNumberToObject(root, "slowestQuery", r->slowest_query);
-    cJSON_AddNumberToObject(root, "seconds", r->seconds);
-    cJSON_AddBoolToObject(root, "z3", r->has_z3);
+    cJSON_AddItemToObject(root, "all", counts(report->count));
+    cJSON_AddItemToObject(root, "predicated", counts(report->predicated));
+    cJSON_AddNumberToObject(root, "queries", report->queries);
+    cJSON_AddNumberToObject(root, "slowestQuery", report->slowest_query);
+    cJSON_AddNumberToObject(root, "seconds", report->seconds);
+    cJSON_AddBoolToObject(root, "z3", report->has_z3);
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     return text;

@@ -13,31 +13,31 @@ typedef struct { /* k + sum of c * a; in 64-bit sums a 32-bit `a` is zero-extend
     TermPair t[MAX_TERMS];
 } Lin;
 
-static Term *lin_term(Terms *ts, Lin *l);
-static void put(Terms *ts, Lin *l, Term *a, uint64_t c) {
-    c &= term_mask(l->width);
+static Term *lin_term(Terms *ts, Lin *lin);
+static void put(Terms *ts, Lin *lin, Term *a, uint64_t c) {
+    c &= term_mask(lin->width);
     if (!c)
         return;
     unsigned at = 0;
-    while (at < l->n && l->t[at].t->id < a->id)
+    while (at < lin->n && lin->t[at].t->id < a->id)
         at++;
-    if (at < l->n && l->t[at].t == a) {
-        l->t[at].c = (l->t[at].c + c) & term_mask(l->width);
-        if (!l->t[at].c)
-            memmove(l->t + at, l->t + at + 1, (--l->n - at) * sizeof *l->t);
+    if (at < lin->n && lin->t[at].t == a) {
+        lin->t[at].c = (lin->t[at].c + c) & term_mask(lin->width);
+        if (!lin->t[at].c)
+            memmove(lin->t + at, lin->t + at + 1, (--lin->n - at) * sizeof *lin->t);
         return;
     }
-    if (l->n == MAX_TERMS) {
+    if (lin->n == MAX_TERMS) {
         ts->overflow = true;
         return;
     }
-    memmove(l->t + at + 1, l->t + at, (l->n++ - at) * sizeof *l->t);
-    l->t[at] = (TermPair){a, c};
+    memmove(lin->t + at + 1, lin->t + at, (lin->n++ - at) * sizeof *lin->t);
+    lin->t[at] = (TermPair){a, c};
 }
 /* Of a sum and its complement, -x - 1, only the one whose first coefficient is positive is an atom elsewhere.
  */
-static bool is_inverse(const Term *x) {
-    return x->kind == TK_SUM && x->width == 32 && x->c[0] >> 31 && x->c[0] != 0x80000000;
+static bool is_inverse(const Term *term) {
+    return term->kind == TK_SUM && term->width == 32 && term->c[0] >> 31 && term->c[0] != 0x80000000;
 }
 static Term *complement(Terms *ts, Term *x) { return t_sub(ts, t_const(ts, 32, LOW), x); }
 
@@ -45,65 +45,65 @@ static Term *complement(Terms *ts, Term *x) { return t_sub(ts, t_const(ts, 32, L
 static Term *extended(Terms *ts, const Term *x, unsigned *n) {
     if (x->kind != TK_APP || x->op != TO_ASHR || !t_is_const(x->a[1]) || x->a[0]->kind != TK_SUM)
         return NULL;
-    const Term *s = x->a[0];
-    uint64_t low = (1ull << x->a[1]->k) - 1, bits = s->k;
-    for (uint32_t i = 0; i < s->n; i++)
-        bits |= s->c[i];
+    const Term *term = x->a[0];
+    uint64_t low = (1ull << x->a[1]->k) - 1, bits = term->k;
+    for (uint32_t i = 0; i < term->n; i++)
+        bits |= term->c[i];
     if (bits & low)
         return NULL;
     *n = (unsigned)x->a[1]->k;
-    Term *z = t_const(ts, 32, s->k >> *n);
-    for (uint32_t i = 0; i < s->n; i++)
-        z = t_add(ts, z, t_scale(ts, s->a[i], s->c[i] >> *n));
+    Term *z = t_const(ts, 32, term->k >> *n);
+    for (uint32_t i = 0; i < term->n; i++)
+        z = t_add(ts, z, t_scale(ts, term->a[i], term->c[i] >> *n));
     return z;
 }
 
 /* Of a bitwise function and its complement only one is an entry: ~x is -x - 1. */
-static bool complemented(const Term *x) { return x->kind == TK_XOR && x->k >> 31; }
+static bool complemented(const Term *term) { return term->kind == TK_XOR && term->k >> 31; }
 
 /* l += c * x, x of the sum's width. */
-static void lin_add(Terms *ts, Lin *l, Term *x, uint64_t c) {
+static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     unsigned n;
     Term *z;
-    if (x->kind == TK_CONST) {
-        l->k += c * x->k;
-    } else if (x->kind == TK_SUM) {
-        l->k += c * x->k;
-        for (uint32_t i = 0; i < x->n; i++)
-            put(ts, l, x->a[i], c * x->c[i]);
-    } else if (complemented(x) && l->width == 32) {
-        l->k -= c;
-        put(ts, l, t_inv(ts, x), 0 - c);
-    } else if (l->width == 32 && (z = extended(ts, x, &n)) && !(c & ((1ull << n) - 1))) {
-        lin_add(ts, l, z, c);
+    if (term->kind == TK_CONST) {
+        lin->k += c * term->k;
+    } else if (term->kind == TK_SUM) {
+        lin->k += c * term->k;
+        for (uint32_t i = 0; i < term->n; i++)
+            put(ts, lin, term->a[i], c * term->c[i]);
+    } else if (complemented(term) && lin->width == 32) {
+        lin->k -= c;
+        put(ts, lin, t_inv(ts, term), 0 - c);
+    } else if (lin->width == 32 && (z = extended(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
+        lin_add(ts, lin, z, c);
     } else {
-        put(ts, l, x, c);
+        put(ts, lin, term, c);
     }
 }
 /* 64-bit l += c * zext(x) */
-static void lin_add_low(Terms *ts, Lin *l, Term *x, uint64_t c) {
-    if (x->kind == TK_CONST) {
-        l->k += c * x->k;
-    } else if (is_inverse(x) || complemented(x)) {
-        l->k += c * LOW;
-        put(ts, l, is_inverse(x) ? complement(ts, x) : t_inv(ts, x), 0 - c);
+static void lin_add_low(Terms *ts, Lin *lin, Term *term, uint64_t c) {
+    if (term->kind == TK_CONST) {
+        lin->k += c * term->k;
+    } else if (is_inverse(term) || complemented(term)) {
+        lin->k += c * LOW;
+        put(ts, lin, is_inverse(term) ? complement(ts, term) : t_inv(ts, term), 0 - c);
     } else {
-        put(ts, l, x, c);
+        put(ts, lin, term, c);
     }
 }
 /* 64-bit l += (c * x) << 32: carries between the parts of x fall off, so it is linear. */
-static void lin_add_high(Terms *ts, Lin *l, Term *x, uint64_t c) {
-    if (x->kind == TK_SUM) {
-        l->k += (c * x->k) << 32;
-        for (uint32_t i = 0; i < x->n; i++)
-            put(ts, l, x->a[i], (c * x->c[i]) << 32);
-    } else if (x->kind == TK_CONST) {
-        l->k += (c * x->k) << 32;
-    } else if (complemented(x)) {
-        l->k -= c << 32;
-        put(ts, l, t_inv(ts, x), 0 - (c << 32));
+static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
+    if (term->kind == TK_SUM) {
+        lin->k += (c * term->k) << 32;
+        for (uint32_t i = 0; i < term->n; i++)
+            put(ts, lin, term->a[i], (c * term->c[i]) << 32);
+    } else if (term->kind == TK_CONST) {
+        lin->k += (c * term->k) << 32;
+    } else if (complemented(term)) {
+        lin->k -= c << 32;
+        put(ts, lin, t_inv(ts, term), 0 - (c << 32));
     } else {
-        put(ts, l, x, c << 32);
+        put(ts, lin, term, c << 32);
     }
 }
 
@@ -123,42 +123,42 @@ static unsigned wholes_of(Terms *ts, Term *high, Term *out[2]) {
 }
 
 /* c * zext(lo(Y)) + c * 2^32 * hi(Y) is c * Y: does entry i hold hi(Y), and another one lo(Y)? */
-static bool join_word(Terms *ts, Lin *l, unsigned i) {
-    Term *y[2], *high = l->t[i].t;
-    uint32_t high_coef = (uint32_t)(l->t[i].c >> 32);
+static bool join_word(Terms *ts, Lin *lin, unsigned i) {
+    Term *y[2], *high = lin->t[i].t;
+    uint32_t high_coef = (uint32_t)(lin->t[i].c >> 32);
     unsigned n = high->width == 32 && high_coef ? wholes_of(ts, high, y) : 0;
     for (unsigned k = 0; k < n; k++) {
         Term *low = t_lo(ts, y[k]);
-        for (unsigned j = 0; j < l->n; j++) {
+        for (unsigned j = 0; j < lin->n; j++) {
             /* the part of the coefficient that multiplies the zero-extended word: signed 32 bits */
-            uint64_t part = (uint64_t)(int64_t)(int32_t)(uint32_t)l->t[j].c;
-            if (l->t[j].t != low || !part || (uint32_t)part != high_coef)
+            uint64_t part = (uint64_t)(int64_t)(int32_t)(uint32_t)lin->t[j].c;
+            if (lin->t[j].t != low || !part || (uint32_t)part != high_coef)
                 continue;
-            put(ts, l, high, 0 - (part << 32));
-            put(ts, l, low, 0 - part);
-            lin_add(ts, l, y[k], part);
+            put(ts, lin, high, 0 - (part << 32));
+            put(ts, lin, low, 0 - part);
+            lin_add(ts, lin, y[k], part);
             return true;
         }
     }
     return false;
 }
-static void join_words(Terms *ts, Lin *l) {
-    for (unsigned i = 0; i < l->n; i++)
-        if (join_word(ts, l, i))
+static void join_words(Terms *ts, Lin *lin) {
+    for (unsigned i = 0; i < lin->n; i++)
+        if (join_word(ts, lin, i))
             i = (unsigned)-1;
 }
 
 /* A carry word HI(S) in a 32-bit sum: other entries may be high words of what S has the low words of. */
-static Term *join_carry(Terms *ts, const Lin *l) {
-    for (unsigned i = 0; i < l->n; i++) {
-        if (l->t[i].t->kind != TK_HI || l->t[i].c != 1 || l->t[i].t->a[0]->kind != TK_SUM)
+static Term *join_carry(Terms *ts, const Lin *lin) {
+    for (unsigned i = 0; i < lin->n; i++) {
+        if (lin->t[i].t->kind != TK_HI || lin->t[i].c != 1 || lin->t[i].t->a[0]->kind != TK_SUM)
             continue;
         Lin w = {.width = 64}, before;
-        lin_add(ts, &w, l->t[i].t->a[0], 1);
-        w.k += l->k << 32;
-        for (unsigned j = 0; j < l->n; j++)
+        lin_add(ts, &w, lin->t[i].t->a[0], 1);
+        w.k += lin->k << 32;
+        for (unsigned j = 0; j < lin->n; j++)
             if (j != i)
-                put(ts, &w, l->t[j].t, l->t[j].c << 32);
+                put(ts, &w, lin->t[j].t, lin->t[j].c << 32);
         before = w;
         join_words(ts, &w);
         if (w.n != before.n || memcmp(w.t, before.t, w.n * sizeof *w.t) != 0)
@@ -167,67 +167,69 @@ static Term *join_carry(Terms *ts, const Lin *l) {
     return NULL;
 }
 
-static Term *lin_term(Terms *ts, Lin *l) {
-    if (l->width == 64)
-        join_words(ts, l);
-    else if (l->n > 1) {
-        Term *joined = join_carry(ts, l);
+static Term *lin_term(Terms *ts, Lin *lin) {
+    if (lin->width == 64)
+        join_words(ts, lin);
+    else if (lin->n > 1) {
+        Term *joined = join_carry(ts, lin);
         if (joined)
             return joined;
     }
-    l->k &= term_mask(l->width);
-    if (!l->n)
-        return t_const(ts, l->width, l->k);
-    if (l->n == 1 && l->k == 0 && l->t[0].c == 1 && l->t[0].t->width == l->width)
-        return l->t[0].t;
-    if (l->width == 32 && l->n == 1 && l->k == LOW && l->t[0].c == LOW && l->t[0].t->kind == TK_XOR)
-        return t_inv(ts, l->t[0].t);
-    if (l->width == 32 && l->n == 1 && l->t[0].t->kind == TK_ITE) { /* decided constants stay constants */
+    lin->k &= term_mask(lin->width);
+    if (!lin->n)
+        return t_const(ts, lin->width, lin->k);
+    if (lin->n == 1 && lin->k == 0 && lin->t[0].c == 1 && lin->t[0].t->width == lin->width)
+        return lin->t[0].t;
+    if (lin->width == 32 && lin->n == 1 && lin->k == LOW && lin->t[0].c == LOW && lin->t[0].t->kind == TK_XOR)
+        return t_inv(ts, lin->t[0].t);
+    if (lin->width == 32 && lin->n == 1 &&
+        lin->t[0].t->kind == TK_ITE) { /* decided constants stay constants */
         unsigned budget = 32;
-        Term *d = l->t[0].t;
-        if (term_const_leaves(d, &budget)) {
-            Term *atom = t_ite(ts, ts->truth, d, d)->a[0];
-            Lin yes = {.k = l->k, .width = 32}, no = yes;
-            lin_add(ts, &yes, d->a[1], l->t[0].c);
-            lin_add(ts, &no, d->a[2], l->t[0].c);
+        Term *term = lin->t[0].t;
+        if (term_const_leaves(term, &budget)) {
+            Term *atom = t_ite(ts, ts->truth, term, term)->a[0];
+            Lin yes = {.k = lin->k, .width = 32}, no = yes;
+            lin_add(ts, &yes, term->a[1], lin->t[0].c);
+            lin_add(ts, &no, term->a[2], lin->t[0].c);
             Term *p = term_make(
                 ts,
                 (Term){.kind = TK_ITE, .width = 1, .n = 3, .a = (Term *[]){atom, ts->truth, ts->falsity}});
             return t_ite(ts, p, lin_term(ts, &yes), lin_term(ts, &no));
         }
     }
-    if (l->width == 32 && l->n == 1 && l->t[0].c == LOW && l->k == LOW && term_possible(l->t[0].t) != LOW)
+    if (lin->width == 32 && lin->n == 1 && lin->t[0].c == LOW && lin->k == LOW &&
+        term_possible(lin->t[0].t) != LOW)
         return term_make(ts, (Term){.kind = TK_XOR,
                                     .width = 32,
                                     .k = LOW,
                                     .n = 1,
-                                    .a = &l->t[0].t,
-                                    .c = (uint64_t[]){term_possible(l->t[0].t)}});
+                                    .a = &lin->t[0].t,
+                                    .c = (uint64_t[]){term_possible(lin->t[0].t)}});
     Term *a[MAX_TERMS];
     uint64_t c[MAX_TERMS];
-    for (unsigned i = 0; i < l->n; i++) {
-        a[i] = l->t[i].t;
-        c[i] = l->t[i].c;
+    for (unsigned i = 0; i < lin->n; i++) {
+        a[i] = lin->t[i].t;
+        c[i] = lin->t[i].c;
     }
     return term_make(
-        ts, (Term){.kind = TK_SUM, .width = (uint8_t)l->width, .k = l->k, .n = l->n, .a = a, .c = c});
+        ts, (Term){.kind = TK_SUM, .width = (uint8_t)lin->width, .k = lin->k, .n = lin->n, .a = a, .c = c});
 }
 
-Term *t_add(Terms *ts, Term *x, Term *y) {
-    Lin l = {.width = x->width};
-    lin_add(ts, &l, x, 1);
+Term *t_add(Terms *ts, Term *term, Term *y) {
+    Lin l = {.width = term->width};
+    lin_add(ts, &l, term, 1);
     lin_add(ts, &l, y, 1);
     return lin_term(ts, &l);
 }
-Term *t_sub(Terms *ts, Term *x, Term *y) {
-    Lin l = {.width = x->width};
-    lin_add(ts, &l, x, 1);
+Term *t_sub(Terms *ts, Term *term, Term *y) {
+    Lin l = {.width = term->width};
+    lin_add(ts, &l, term, 1);
     lin_add(ts, &l, y, ~0ull);
     return lin_term(ts, &l);
 }
-Term *t_scale(Terms *ts, Term *x, uint64_t c) {
-    Lin l = {.width = x->width};
-    lin_add(ts, &l, x, c);
+Term *t_scale(Terms *ts, Term *term, uint64_t c) {
+    Lin l = {.width = term->width};
+    lin_add(ts, &l, term, c);
     return lin_term(ts, &l);
 }
 
@@ -243,103 +245,103 @@ Term *t_pair(Terms *ts, Term *lo, Term *hi) {
     lin_add_high(ts, &l, hi, 1);
     return lin_term(ts, &l);
 }
-Term *t_sext(Terms *ts, Term *x) {
-    if (x->kind == TK_CONST)
-        return t_const(ts, 64, (uint64_t)(int64_t)(int32_t)(uint32_t)x->k);
+Term *t_sext(Terms *ts, Term *term) {
+    if (term->kind == TK_CONST)
+        return t_const(ts, 64, (uint64_t)(int64_t)(int32_t)(uint32_t)term->k);
     unsigned budget = 32;
-    if (x->kind == TK_ITE && term_const_leaves(x, &budget))
-        return t_pair(ts, x, t_ashr(ts, x, t_const(ts, 32, 31)));
-    if (term_possible(x) <= INT32_MAX)
-        return t_zext(ts, x);
-    return term_make(ts, (Term){.kind = TK_SEXT, .width = 64, .n = 1, .a = &x});
+    if (term->kind == TK_ITE && term_const_leaves(term, &budget))
+        return t_pair(ts, term, t_ashr(ts, term, t_const(ts, 32, 31)));
+    if (term_possible(term) <= INT32_MAX)
+        return t_zext(ts, term);
+    return term_make(ts, (Term){.kind = TK_SEXT, .width = 64, .n = 1, .a = &term});
 }
 
-Term *t_lo(Terms *ts, Term *x) {
-    if (x->kind == TK_CONST)
-        return t_const(ts, 32, x->k);
-    if (x->kind == TK_SEXT)
-        return x->a[0];
-    if (x->kind == TK_SUM) {
-        Lin l = {.k = x->k, .width = 32};
-        for (uint32_t i = 0; i < x->n; i++)
-            lin_add(ts, &l, x->a[i]->width == 32 ? x->a[i] : t_lo(ts, x->a[i]), x->c[i]);
+Term *t_lo(Terms *ts, Term *term) {
+    if (term->kind == TK_CONST)
+        return t_const(ts, 32, term->k);
+    if (term->kind == TK_SEXT)
+        return term->a[0];
+    if (term->kind == TK_SUM) {
+        Lin l = {.k = term->k, .width = 32};
+        for (uint32_t i = 0; i < term->n; i++)
+            lin_add(ts, &l, term->a[i]->width == 32 ? term->a[i] : t_lo(ts, term->a[i]), term->c[i]);
         return lin_term(ts, &l);
     }
-    if (x->kind == TK_APP && x->op == TO_SHL64)
-        return t_shl(ts, t_lo(ts, x->a[0]), x->a[1]);
-    if (x->kind == TK_APP && x->op == TO_MUL)
-        return t_mul(ts, t_lo(ts, x->a[0]), t_lo(ts, x->a[1]));
-    return term_make(ts, (Term){.kind = TK_LO, .width = 32, .n = 1, .a = &x});
+    if (term->kind == TK_APP && term->op == TO_SHL64)
+        return t_shl(ts, t_lo(ts, term->a[0]), term->a[1]);
+    if (term->kind == TK_APP && term->op == TO_MUL)
+        return t_mul(ts, t_lo(ts, term->a[0]), t_lo(ts, term->a[1]));
+    return term_make(ts, (Term){.kind = TK_LO, .width = 32, .n = 1, .a = &term});
 }
 
 static unsigned log2_of(uint64_t c) { return (unsigned)__builtin_ctzll(c); }
 static bool is_pow2(uint64_t c) { return c && !(c & (c - 1)); }
 
 /* The high word of what is left when all multiples of 2^32 were taken out of a sum. */
-static Term *carry_word(Terms *ts, Lin *l) {
-    if (!l->n)
+static Term *carry_word(Terms *ts, Lin *lin) {
+    if (!lin->n)
         return ts->zero;
-    TermPair e = l->t[0];
-    if (l->n == 1 && l->k == 0 && is_pow2(e.c)) {
+    TermPair e = lin->t[0];
+    if (lin->n == 1 && lin->k == 0 && is_pow2(e.c)) {
         if (e.t->width == 32)
             return e.c == 1 ? ts->zero : t_lshr(ts, e.t, t_const(ts, 32, 32 - log2_of(e.c)));
         if (e.t->kind == TK_SEXT)
             return t_ashr(ts, e.t->a[0], t_const(ts, 32, e.c == 1 ? 31 : 32 - log2_of(e.c)));
     }
-    if (l->n == 1 && e.t->width == 32 && l->k + term_possible(e.t) <= LOW && e.c == 1)
+    if (lin->n == 1 && e.t->width == 32 && lin->k + term_possible(e.t) <= LOW && e.c == 1)
         return ts->zero;
-    if (l->n == 1 && e.t->width == 32 && l->k == LOW && e.c == ~0ull)
+    if (lin->n == 1 && e.t->width == 32 && lin->k == LOW && e.c == ~0ull)
         return ts->zero;
-    l->k &= LOW;
-    Term *low = lin_term(ts, l);
+    lin->k &= LOW;
+    Term *low = lin_term(ts, lin);
     return term_make(ts, (Term){.kind = TK_HI, .width = 32, .n = 1, .a = &low});
 }
 
-Term *t_hi(Terms *ts, Term *x) {
-    if (x->kind == TK_CONST)
-        return t_const(ts, 32, x->k >> 32);
-    if (x->kind == TK_SEXT)
-        return t_ashr(ts, x->a[0], t_const(ts, 32, 31));
-    if (x->kind == TK_APP && x->op == TO_LSHR64)
-        return t_lshr(ts, t_hi(ts, x->a[0]), x->a[1]);
-    if (x->kind == TK_APP && x->op == TO_ASHR64)
-        return t_ashr(ts, t_hi(ts, x->a[0]), x->a[1]);
-    if (x->kind != TK_SUM)
-        return term_make(ts, (Term){.kind = TK_HI, .width = 32, .n = 1, .a = &x});
-    if (x->n == 1 && x->c[0] == ~0ull && x->k == ~0ull && x->a[0]->width == 64)
-        return t_inv(ts, t_hi(ts, x->a[0]));
-    Lin high = {.k = x->k >> 32, .width = 32}, rest = {.k = x->k & LOW, .width = 64};
-    for (uint32_t i = 0; i < x->n; i++) {
-        uint64_t part = (uint64_t)(int64_t)(int32_t)(uint32_t)x->c[i];
-        uint64_t above = (x->c[i] - part) >> 32;
-        put(ts, &rest, x->a[i], part);
+Term *t_hi(Terms *ts, Term *term) {
+    if (term->kind == TK_CONST)
+        return t_const(ts, 32, term->k >> 32);
+    if (term->kind == TK_SEXT)
+        return t_ashr(ts, term->a[0], t_const(ts, 32, 31));
+    if (term->kind == TK_APP && term->op == TO_LSHR64)
+        return t_lshr(ts, t_hi(ts, term->a[0]), term->a[1]);
+    if (term->kind == TK_APP && term->op == TO_ASHR64)
+        return t_ashr(ts, t_hi(ts, term->a[0]), term->a[1]);
+    if (term->kind != TK_SUM)
+        return term_make(ts, (Term){.kind = TK_HI, .width = 32, .n = 1, .a = &term});
+    if (term->n == 1 && term->c[0] == ~0ull && term->k == ~0ull && term->a[0]->width == 64)
+        return t_inv(ts, t_hi(ts, term->a[0]));
+    Lin high = {.k = term->k >> 32, .width = 32}, rest = {.k = term->k & LOW, .width = 64};
+    for (uint32_t i = 0; i < term->n; i++) {
+        uint64_t part = (uint64_t)(int64_t)(int32_t)(uint32_t)term->c[i];
+        uint64_t above = (term->c[i] - part) >> 32;
+        put(ts, &rest, term->a[i], part);
         if (above)
-            lin_add(ts, &high, x->a[i]->width == 32 ? x->a[i] : t_lo(ts, x->a[i]), above);
+            lin_add(ts, &high, term->a[i]->width == 32 ? term->a[i] : t_lo(ts, term->a[i]), above);
     }
     lin_add(ts, &high, carry_word(ts, &rest), 1);
     return lin_term(ts, &high);
 }
 
-static bool is_word(const Term *x) { /* an extended word */
-    return x->kind == TK_SEXT ||
-           (x->kind == TK_SUM && x->n == 1 && !x->k && x->c[0] == 1 && x->a[0]->width == 32);
+static bool is_word(const Term *term) { /* an extended word */
+    return term->kind == TK_SEXT ||
+           (term->kind == TK_SUM && term->n == 1 && !term->k && term->c[0] == 1 && term->a[0]->width == 32);
 }
 
 /* The product of two extended words. */
-static Term *mul_words(Terms *ts, Term *x, Term *y) {
-    if (t_is_const(x) || t_is_const(y))
-        return t_mul(ts, x, y);
-    Term *arg[2] = {x->id < y->id ? x : y, x->id < y->id ? y : x};
+static Term *mul_words(Terms *ts, Term *term, Term *y) {
+    if (t_is_const(term) || t_is_const(y))
+        return t_mul(ts, term, y);
+    Term *arg[2] = {term->id < y->id ? term : y, term->id < y->id ? y : term};
     return t_app(ts, TO_MUL, 64, 0, NULL, arg, 2);
 }
 
-Term *t_mul(Terms *ts, Term *x, Term *y) {
-    if (t_is_const(x))
-        return t_scale(ts, y, x->k);
+Term *t_mul(Terms *ts, Term *term, Term *y) {
+    if (t_is_const(term))
+        return t_scale(ts, y, term->k);
     if (t_is_const(y))
-        return t_scale(ts, x, y->k);
-    if (x->width == 64 && !(is_word(x) && is_word(y))) {
-        Term *x0 = t_lo(ts, x), *x1 = t_hi(ts, x), *y0 = t_lo(ts, y), *y1 = t_hi(ts, y);
+        return t_scale(ts, term, y->k);
+    if (term->width == 64 && !(is_word(term) && is_word(y))) {
+        Term *x0 = t_lo(ts, term), *x1 = t_hi(ts, term), *y0 = t_lo(ts, y), *y1 = t_hi(ts, y);
         Term *p = mul_words(ts, t_zext(ts, x0), t_zext(ts, y0));
         if (x1 == ts->zero && y1 == ts->zero)
             return p;
@@ -347,23 +349,23 @@ Term *t_mul(Terms *ts, Term *x, Term *y) {
         return t_pair(ts, t_lo(ts, p), high);
     }
     uint64_t scale = 1;
-    if (x->width == 32 && x->kind == TK_SUM && x->n == 1 && !x->k) {
-        scale *= x->c[0];
-        x = x->a[0];
+    if (term->width == 32 && term->kind == TK_SUM && term->n == 1 && !term->k) {
+        scale *= term->c[0];
+        term = term->a[0];
     }
     if (y->width == 32 && y->kind == TK_SUM && y->n == 1 && !y->k) {
         scale *= y->c[0];
         y = y->a[0];
     }
-    Term *arg[2] = {x->id < y->id ? x : y, x->id < y->id ? y : x};
-    return t_scale(ts, t_app(ts, TO_MUL, x->width, 0, NULL, arg, 2), scale);
+    Term *arg[2] = {term->id < y->id ? term : y, term->id < y->id ? y : term};
+    return t_scale(ts, t_app(ts, TO_MUL, term->width, 0, NULL, arg, 2), scale);
 }
 
 /* Bounds of a carry word: the high word of a sum of few extended words. */
-static bool high_bounds(const Term *h, int64_t *min, int64_t *max) {
-    if (h->kind != TK_HI || h->a[0]->kind != TK_SUM)
+static bool high_bounds(const Term *term, int64_t *min, int64_t *max) {
+    if (term->kind != TK_HI || term->a[0]->kind != TK_SUM)
         return false;
-    const Term *s = h->a[0];
+    const Term *s = term->a[0];
     int64_t lo = (int64_t)s->k, hi = lo;
     for (uint32_t i = 0; i < s->n; i++) {
         int64_t c = (int64_t)s->c[i];
@@ -375,17 +377,17 @@ static bool high_bounds(const Term *h, int64_t *min, int64_t *max) {
     *max = hi >> 32;
     return true;
 }
-bool term_at_most(const Term *x, uint32_t most) {
+bool term_at_most(const Term *term, uint32_t most) {
     int64_t min, max, k = 0, c = 1;
-    if (x->kind == TK_CONST)
-        return x->k <= most;
-    if (x->kind == TK_SUM && x->width == 32 && x->n == 1) {
-        k = (int32_t)(uint32_t)x->k;
-        c = (int32_t)(uint32_t)x->c[0];
-        x = x->a[0];
+    if (term->kind == TK_CONST)
+        return term->k <= most;
+    if (term->kind == TK_SUM && term->width == 32 && term->n == 1) {
+        k = (int32_t)(uint32_t)term->k;
+        c = (int32_t)(uint32_t)term->c[0];
+        term = term->a[0];
     }
-    if ((c != 1 && c != -1) || !high_bounds(x, &min, &max))
-        return k == 0 && c == 1 && term_possible(x) <= 1 && most >= 1;
+    if ((c != 1 && c != -1) || !high_bounds(term, &min, &max))
+        return k == 0 && c == 1 && term_possible(term) <= 1 && most >= 1;
     int64_t lo = c > 0 ? min + k : k - max, hi = c > 0 ? max + k : k - min;
     return lo >= 0 && hi <= (int64_t)most;
 }
@@ -397,101 +399,105 @@ typedef struct {
     TermPair t[MAX_TERMS];
 } Xor;
 
-uint32_t term_possible(const Term *x) {
+uint32_t term_possible(const Term *term) {
     uint64_t m = 0;
-    switch (x->kind) {
-    case TK_CONST: return (uint32_t)x->k;
-    case TK_ITE: return term_possible(x->a[1]) | term_possible(x->a[2]);
+    switch (term->kind) {
+    case TK_CONST: return (uint32_t)term->k;
+    case TK_ITE: return term_possible(term->a[1]) | term_possible(term->a[2]);
     case TK_AND:
         m = LOW;
-        for (uint32_t i = 0; i < x->n; i++)
-            m &= term_possible(x->a[i]);
+        for (uint32_t i = 0; i < term->n; i++)
+            m &= term_possible(term->a[i]);
         return (uint32_t)m;
     case TK_XOR:
-        m = x->k;
-        for (uint32_t i = 0; i < x->n; i++)
-            m |= x->c[i];
+        m = term->k;
+        for (uint32_t i = 0; i < term->n; i++)
+            m |= term->c[i];
         return (uint32_t)m;
     case TK_SUM:
-        if (x->width == 32 && x->n == 1 && !x->k && is_pow2(x->c[0]))
-            return (uint32_t)(term_possible(x->a[0]) * x->c[0]);
+        if (term->width == 32 && term->n == 1 && !term->k && is_pow2(term->c[0]))
+            return (uint32_t)(term_possible(term->a[0]) * term->c[0]);
         return UINT32_MAX;
     case TK_APP:
-        if (x->op == TO_LSHR && t_is_const(x->a[1]))
-            return term_possible(x->a[0]) >> x->a[1]->k;
-        if (x->op == TO_READ)
-            return (x->k & 0xff) >= 4 ? UINT32_MAX : (1u << 8 * (x->k & 0xff)) - 1;
-        if (x->op == TO_UF && x->k && x->k < 32 && x->width == 32 && x->name[0] == '#') /* of k bits */
-            return (1u << x->k) - 1;
-        if (x->op == TO_POPC)
+        if (term->op == TO_LSHR && t_is_const(term->a[1]))
+            return term_possible(term->a[0]) >> term->a[1]->k;
+        if (term->op == TO_READ)
+            return (term->k & 0xff) >= 4 ? UINT32_MAX : (1u << 8 * (term->k & 0xff)) - 1;
+        if (term->op == TO_UF && term->k && term->k < 32 && term->width == 32 &&
+            term->name[0] == '#') /* of k bits */
+            return (1u << term->k) - 1;
+        if (term->op == TO_POPC)
             return 63;
         return UINT32_MAX;
-    case TK_VAR: return x->name[0] == '#' ? 0xffff : UINT32_MAX; /* of 16 bits */
+    case TK_VAR: return term->name[0] == '#' ? 0xffff : UINT32_MAX; /* of 16 bits */
     default: return UINT32_MAX;
     }
 }
 
-static void xput(Terms *ts, Xor *f, Term *p, uint32_t m) {
-    m &= term_possible(p);
+static void xput(Terms *ts, Xor * xor, Term *term, uint32_t m) {
+    m &= term_possible(term);
     if (!m)
         return;
     unsigned at = 0;
-    while (at < f->n && f->t[at].t->id < p->id)
+    while (at < xor->n && xor->t[at].t->id < term->id)
         at++;
-    if (at < f->n && f->t[at].t == p) {
-        f->t[at].c ^= m;
-        if (!f->t[at].c)
-            memmove(f->t + at, f->t + at + 1, (--f->n - at) * sizeof *f->t);
+    if (at < xor->n && xor->t[at].t == term) {
+        xor->t[at].c ^= m;
+        if (!xor->t[at].c)
+            memmove(xor->t + at, xor->t + at + 1, (--xor->n - at) * sizeof *xor->t);
         return;
     }
-    if (f->n == MAX_TERMS) {
+    if (xor->n == MAX_TERMS) {
         ts->overflow = true;
         return;
     }
-    memmove(f->t + at + 1, f->t + at, (f->n++ - at) * sizeof *f->t);
-    f->t[at] = (TermPair){p, m};
+    memmove(xor->t + at + 1, xor->t + at, (xor->n++ - at) * sizeof *xor->t);
+    xor->t[at] = (TermPair){
+        term, m};
 }
 
-static void xor_of(Terms *ts, Xor *f, Term *x) {
-    *f = (Xor){0};
-    if (x->kind == TK_CONST) {
-        f->k = (uint32_t)x->k;
-    } else if (x->kind == TK_XOR) {
-        f->k = (uint32_t)x->k;
-        f->n = x->n;
-        for (uint32_t i = 0; i < x->n; i++)
-            f->t[i] = (TermPair){x->a[i], x->c[i]};
-    } else if (is_inverse(x)) {
-        f->k = UINT32_MAX;
-        xput(ts, f, complement(ts, x), UINT32_MAX);
+static void xor_of(Terms *ts, Xor * xor, Term *term) {
+    *xor = (Xor){
+        0};
+    if (term->kind == TK_CONST) {
+        xor->k = (uint32_t)term->k;
+    } else if (term->kind == TK_XOR) {
+        xor->k = (uint32_t)term->k;
+        xor->n = term->n;
+        for (uint32_t i = 0; i < term->n; i++)
+            xor->t[i] = (TermPair){
+                term->a[i], term->c[i]};
+    } else if (is_inverse(term)) {
+        xor->k = UINT32_MAX;
+        xput(ts, xor, complement(ts, term), UINT32_MAX);
     } else {
-        xput(ts, f, x, UINT32_MAX);
+        xput(ts, xor, term, UINT32_MAX);
     }
 }
 
-static Term *xor_term(Terms *ts, Xor *f) {
-    if (!f->n)
-        return t_const(ts, 32, f->k);
-    if (f->n == 1 && f->t[0].t->kind != TK_AND && f->t[0].c == term_possible(f->t[0].t)) {
-        if (f->k == 0)
-            return f->t[0].t;
-        if (f->k == UINT32_MAX && f->t[0].c == LOW)
-            return complement(ts, f->t[0].t);
+static Term *xor_term(Terms *ts, Xor * xor) {
+    if (!xor->n)
+        return t_const(ts, 32, xor->k);
+    if (xor->n == 1 && xor->t[0].t->kind != TK_AND && xor->t[0].c == term_possible(xor->t[0].t)) {
+        if (xor->k == 0)
+            return xor->t[0].t;
+        if (xor->k == UINT32_MAX && xor->t[0].c == LOW)
+            return complement(ts, xor->t[0].t);
     }
     Term *a[MAX_TERMS];
     uint64_t c[MAX_TERMS];
-    for (unsigned i = 0; i < f->n; i++) {
-        a[i] = f->t[i].t;
-        c[i] = f->t[i].c;
+    for (unsigned i = 0; i < xor->n; i++) {
+        a[i] = xor->t[i].t;
+        c[i] = xor->t[i].c;
     }
-    return term_make(ts, (Term){.kind = TK_XOR, .width = 32, .k = f->k, .n = f->n, .a = a, .c = c});
+    return term_make(ts, (Term){.kind = TK_XOR, .width = 32, .k = xor->k, .n = xor->n, .a = a, .c = c});
 }
 
-static Term *product(Terms *ts, Term *x, Term *y) {
+static Term *product(Terms *ts, Term *term, Term *y) {
     Term *a[2 * MAX_FACTORS];
     uint32_t n = 0, i = 0, j = 0;
-    Term *const *xa = x->kind == TK_AND ? x->a : &x, *const *ya = y->kind == TK_AND ? y->a : &y;
-    uint32_t xn = x->kind == TK_AND ? x->n : 1, yn = y->kind == TK_AND ? y->n : 1;
+    Term *const *xa = term->kind == TK_AND ? term->a : &term, *const *ya = y->kind == TK_AND ? y->a : &y;
+    uint32_t xn = term->kind == TK_AND ? term->n : 1, yn = y->kind == TK_AND ? y->n : 1;
     while (i < xn || j < yn) {
         if (j == yn || (i < xn && xa[i]->id < ya[j]->id))
             a[n++] = xa[i++];
@@ -506,14 +512,14 @@ static Term *product(Terms *ts, Term *x, Term *y) {
         return a[0];
     if (n > MAX_FACTORS) {
         ts->overflow = true;
-        return x;
+        return term;
     }
     return term_make(ts, (Term){.kind = TK_AND, .width = 32, .n = n, .a = a});
 }
-Term *term_product(Terms *ts, Term *p) {
-    Term *r = p->a[0];
-    for (uint32_t i = 1; i < p->n; i++)
-        r = t_land(ts, r, p->a[i]);
+Term *term_product(Terms *ts, Term *term) {
+    Term *r = term->a[0];
+    for (uint32_t i = 1; i < term->n; i++)
+        r = t_land(ts, r, term->a[i]);
     return r;
 }
 
@@ -545,17 +551,17 @@ Term *t_lxor(Terms *ts, Term *x, Term *y) {
     Term *lifted = term_lift(ts, t_lxor, x, y);
     return lifted ? lifted : lxor_plain(ts, x, y);
 }
-Term *t_land(Terms *ts, Term *x, Term *y) {
-    Term *lifted = term_lift(ts, t_land, x, y), *z;
+Term *t_land(Terms *ts, Term *x, Term *term) {
+    Term *lifted = term_lift(ts, t_land, x, term), *z;
     unsigned n;
-    if (!lifted && t_is_const(y) && (z = extended(ts, x, &n)) && y->k < 1ull << (32 - n))
-        return t_land(ts, z, y);
-    return lifted ? lifted : land_plain(ts, x, y);
+    if (!lifted && t_is_const(term) && (z = extended(ts, x, &n)) && term->k < 1ull << (32 - n))
+        return t_land(ts, z, term);
+    return lifted ? lifted : land_plain(ts, x, term);
 }
-Term *t_inv(Terms *ts, Term *x) {
-    if (x->width == 64)
-        return t_sub(ts, t_const(ts, 64, ~0ull), x);
-    return t_lxor(ts, x, t_const(ts, 32, LOW));
+Term *t_inv(Terms *ts, Term *term) {
+    if (term->width == 64)
+        return t_sub(ts, t_const(ts, 64, ~0ull), term);
+    return t_lxor(ts, term, t_const(ts, 32, LOW));
 }
 Term *t_lor(Terms *ts, Term *x, Term *y) { return t_lxor(ts, t_lxor(ts, x, y), t_land(ts, x, y)); }
 
@@ -576,63 +582,63 @@ Term *t_lop3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z) {
 static Term *shift(Terms *ts, TermOp op, Term *x, Term *n) {
     return t_app(ts, op, 32, 0, NULL, (Term *[]){x, n}, 2);
 }
-Term *t_shl(Terms *ts, Term *x, Term *n) {
-    if (t_is_const(n))
-        return n->k > 31 ? ts->zero : t_scale(ts, x, 1ull << n->k);
-    return shift(ts, TO_SHL, x, n);
+Term *t_shl(Terms *ts, Term *x, Term *term) {
+    if (t_is_const(term))
+        return term->k > 31 ? ts->zero : t_scale(ts, x, 1ull << term->k);
+    return shift(ts, TO_SHL, x, term);
 }
-Term *t_lshr(Terms *ts, Term *x, Term *n) {
-    if (!t_is_const(n))
-        return shift(ts, TO_LSHR, x, n);
-    if (n->k == 0)
+Term *t_lshr(Terms *ts, Term *x, Term *term) {
+    if (!t_is_const(term))
+        return shift(ts, TO_LSHR, x, term);
+    if (term->k == 0)
         return x;
-    if (n->k > 31 || !(term_possible(x) >> n->k))
+    if (term->k > 31 || !(term_possible(x) >> term->k))
         return ts->zero;
     if (t_is_const(x))
-        return t_const(ts, 32, x->k >> n->k);
-    Term *lifted = term_lift(ts, t_lshr, x, n);
+        return t_const(ts, 32, x->k >> term->k);
+    Term *lifted = term_lift(ts, t_lshr, x, term);
     if (lifted)
         return lifted;
     if (x->kind == TK_APP && x->op == TO_LSHR && t_is_const(x->a[1]))
-        return t_lshr(ts, x->a[0], t_const(ts, 32, x->a[1]->k + n->k));
+        return t_lshr(ts, x->a[0], t_const(ts, 32, x->a[1]->k + term->k));
     if (x->kind == TK_XOR) { /* works bit by bit */
-        Term *r = t_const(ts, 32, x->k >> n->k);
+        Term *r = t_const(ts, 32, x->k >> term->k);
         for (uint32_t i = 0; i < x->n; i++) {
-            Term *p = x->a[i], *m = t_const(ts, 32, x->c[i] >> n->k);
+            Term *p = x->a[i], *m = t_const(ts, 32, x->c[i] >> term->k);
             uint32_t nf = p->kind == TK_AND ? p->n : 1;
             for (uint32_t f = 0; f < nf; f++)
-                m = t_land(ts, m, t_lshr(ts, p->kind == TK_AND ? p->a[f] : p, n));
+                m = t_land(ts, m, t_lshr(ts, p->kind == TK_AND ? p->a[f] : p, term));
             r = t_lxor(ts, r, m);
         }
         return r;
     }
-    return shift(ts, TO_LSHR, x, n);
+    return shift(ts, TO_LSHR, x, term);
 }
-Term *t_ashr(Terms *ts, Term *x, Term *n) {
-    if (!t_is_const(n))
-        return shift(ts, TO_ASHR, x, n);
-    if (n->k == 0)
+Term *t_ashr(Terms *ts, Term *x, Term *term) {
+    if (!t_is_const(term))
+        return shift(ts, TO_ASHR, x, term);
+    if (term->k == 0)
         return x;
-    if (n->k > 31)
+    if (term->k > 31)
         return t_ashr(ts, x, t_const(ts, 32, 31));
     if (t_is_const(x))
-        return t_const(ts, 32, (uint32_t)((int32_t)(uint32_t)x->k >> n->k));
+        return t_const(ts, 32, (uint32_t)((int32_t)(uint32_t)x->k >> term->k));
     if (term_possible(x) <= INT32_MAX)
-        return t_lshr(ts, x, n);
-    Term *lifted = term_lift(ts, t_ashr, x, n);
+        return t_lshr(ts, x, term);
+    Term *lifted = term_lift(ts, t_ashr, x, term);
     if (lifted)
         return lifted;
     if (x->kind == TK_APP && x->op == TO_ASHR && t_is_const(x->a[1])) {
-        uint64_t sum = x->a[1]->k + n->k;
+        uint64_t sum = x->a[1]->k + term->k;
         return t_ashr(ts, x->a[0], t_const(ts, 32, sum > 31 ? 31 : sum));
     }
-    return shift(ts, TO_ASHR, x, n);
+    return shift(ts, TO_ASHR, x, term);
 }
 
-Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *n) {
-    if (!t_is_const(n))
-        return t_app(ts, op, 64, 0, NULL, (Term *[]){x, n}, 2);
-    unsigned s = n->k > 64 ? 64 : (unsigned)n->k;
+Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *term) {
+    if (!t_is_const(term))
+        return t_app(ts, op, 64, 0, NULL, (Term *[]){x, term}, 2);
+    unsigned s = term->k > 64 ? 64 : (unsigned)term->k;
     if (op == TO_SHL64)
         return s == 64 ? t_const(ts, 64, 0) : t_scale(ts, x, 1ull << s);
     Term *lo = t_lo(ts, x), *hi = t_hi(ts, x);
@@ -651,16 +657,16 @@ Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *n) {
 Term *t_zext_from(Terms *ts, Term *x, unsigned bits) {
     return bits >= 32 ? x : t_land(ts, x, t_const(ts, 32, (1ull << bits) - 1));
 }
-Term *t_sext_from(Terms *ts, Term *x, unsigned bits) {
+Term *t_sext_from(Terms *ts, Term *term, unsigned bits) {
     if (bits >= 32)
-        return x;
+        return term;
     Term *s = t_const(ts, 32, 32 - bits);
-    if (x->kind == TK_XOR && x->n == 1 && !x->k && x->a[0]->kind != TK_AND &&
-        (x->c[0] & ((1u << bits) - 1)) == (1u << bits) - 1)
-        x = x->a[0]; /* bits above do not matter */
-    if (term_possible(x) < 1u << (bits - 1))
-        return x;
-    return t_ashr(ts, t_shl(ts, x, s), s);
+    if (term->kind == TK_XOR && term->n == 1 && !term->k && term->a[0]->kind != TK_AND &&
+        (term->c[0] & ((1u << bits) - 1)) == (1u << bits) - 1)
+        term = term->a[0]; /* bits above do not matter */
+    if (term_possible(term) < 1u << (bits - 1))
+        return term;
+    return t_ashr(ts, t_shl(ts, term, s), s);
 }
 
 Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel) {
@@ -684,15 +690,15 @@ Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel) {
 }
 
 Term *t_ones(Terms *ts, Term *n) { return t_inv(ts, t_shl(ts, t_const(ts, 32, LOW), n)); }
-Term *t_field(Terms *ts, bool sign, Term *x, Term *n) {
-    if (t_is_const(n))
-        return n->k == 0   ? ts->zero
-               : n->k > 31 ? x
-               : sign      ? t_sext_from(ts, x, (unsigned)n->k)
-                           : t_zext_from(ts, x, (unsigned)n->k);
+Term *t_field(Terms *ts, bool sign, Term *x, Term *term) {
+    if (t_is_const(term))
+        return term->k == 0   ? ts->zero
+               : term->k > 31 ? x
+               : sign         ? t_sext_from(ts, x, (unsigned)term->k)
+                              : t_zext_from(ts, x, (unsigned)term->k);
     if (!sign)
-        return t_land(ts, x, t_ones(ts, n));
-    Term *s =
-        t_sub(ts, t_const(ts, 32, 32), t_ite(ts, t_ult(ts, n, t_const(ts, 32, 32)), n, t_const(ts, 32, 32)));
-    return t_ite(ts, t_eq(ts, n, ts->zero), ts->zero, t_ashr(ts, t_shl(ts, x, s), s));
+        return t_land(ts, x, t_ones(ts, term));
+    Term *s = t_sub(ts, t_const(ts, 32, 32),
+                    t_ite(ts, t_ult(ts, term, t_const(ts, 32, 32)), term, t_const(ts, 32, 32)));
+    return t_ite(ts, t_eq(ts, term, ts->zero), ts->zero, t_ashr(ts, t_shl(ts, x, s), s));
 }

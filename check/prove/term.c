@@ -65,11 +65,11 @@ const char *term_name(Terms *ts, const char *fmt, ...) {
     return ts->names[lo] = arena_copy(&ts->arena, text, strlen(text) + 1);
 }
 
-static bool same(const Term *x, const Term *y) {
-    return x->hash == y->hash && x->kind == y->kind && x->width == y->width && x->op == y->op &&
-           x->n == y->n && x->k == y->k && x->name == y->name && !x->c == !y->c &&
-           (!x->n || memcmp(x->a, y->a, x->n * sizeof *x->a) == 0) &&
-           (!x->c || memcmp(x->c, y->c, x->n * sizeof *x->c) == 0);
+static bool same(const Term *term, const Term *y) {
+    return term->hash == y->hash && term->kind == y->kind && term->width == y->width && term->op == y->op &&
+           term->n == y->n && term->k == y->k && term->name == y->name && !term->c == !y->c &&
+           (!term->n || memcmp(term->a, y->a, term->n * sizeof *term->a) == 0) &&
+           (!term->c || memcmp(term->c, y->c, term->n * sizeof *term->c) == 0);
 }
 
 static void grow(Terms *ts) {
@@ -130,15 +130,16 @@ Term *t_var(Terms *ts, unsigned width, const char *name, uint32_t cut) {
 }
 
 /* ---- diagrams ---- */
-static const Term *top(const Term *best, const Term *t) { /* the smaller of `best` and the first atom of t */
-    return t->kind == TK_ITE && (!best || t->a[0]->id < best->id) ? t->a[0] : best;
+static const Term *top(const Term *best,
+                       const Term *term) { /* the smaller of `best` and the first atom of t */
+    return term->kind == TK_ITE && (!best || term->a[0]->id < best->id) ? term->a[0] : best;
 }
-static Term *branch(Term *t, const Term *atom, bool v) {
-    return t->kind == TK_ITE && t->a[0] == atom ? t->a[v ? 1 : 2] : t;
+static Term *branch(Term *term, const Term *atom, bool v) {
+    return term->kind == TK_ITE && term->a[0] == atom ? term->a[v ? 1 : 2] : term;
 }
 
-static TermMemo *memo(Terms *ts, const Term *f, const Term *g, const Term *h) {
-    return &ts->memo[mix(mix(mix(1, f->id), g->id), h ? h->id : 0) & (MEMO_SIZE - 1)];
+static TermMemo *memo(Terms *ts, const Term *term, const Term *g, const Term *h) {
+    return &ts->memo[mix(mix(mix(1, term->id), g->id), h ? h->id : 0) & (MEMO_SIZE - 1)];
 }
 
 static bool spent(Terms *ts) {
@@ -161,26 +162,26 @@ static Term *ite(Terms *ts, Term *f, Term *g, Term *h) {
         return h;
     if (g == ts->truth && h == ts->falsity)
         return f;
-    TermMemo *m = memo(ts, f, g, h);
-    if (m->f == f && m->g == g && m->h == h)
-        return m->result;
+    TermMemo *term_memo = memo(ts, f, g, h);
+    if (term_memo->f == f && term_memo->g == g && term_memo->h == h)
+        return term_memo->result;
     if (spent(ts))
         return g;
     const Term *v = top(top(top(NULL, f), g), h);
     Term *r = node(ts, v, ite(ts, branch(f, v, true), branch(g, v, true), branch(h, v, true)),
                    ite(ts, branch(f, v, false), branch(g, v, false), branch(h, v, false)));
-    *m = (TermMemo){f, g, h, r};
+    *term_memo = (TermMemo){f, g, h, r};
     return r;
 }
 
-Term *t_ite(Terms *ts, Term *p, Term *x, Term *y) {
-    if (x == y || p == ts->truth)
-        return x;
+Term *t_ite(Terms *ts, Term *p, Term *term, Term *y) {
+    if (term == y || p == ts->truth)
+        return term;
     if (p == ts->falsity)
         return y;
-    if (x->width == 64)
-        return t_pair(ts, ite(ts, p, t_lo(ts, x), t_lo(ts, y)), ite(ts, p, t_hi(ts, x), t_hi(ts, y)));
-    return ite(ts, p, x, y);
+    if (term->width == 64)
+        return t_pair(ts, ite(ts, p, t_lo(ts, term), t_lo(ts, y)), ite(ts, p, t_hi(ts, term), t_hi(ts, y)));
+    return ite(ts, p, term, y);
 }
 Term *t_not(Terms *ts, Term *p) { return ite(ts, p, ts->falsity, ts->truth); }
 Term *t_and(Terms *ts, Term *p, Term *q) { return ite(ts, p, q, ts->falsity); }
@@ -195,73 +196,73 @@ Term *t_table3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z) {
 }
 
 /* The generalised cofactor: equal for any two functions that agree wherever `c` holds. */
-static Term *cofactor(Terms *ts, Term *x, Term *c) {
-    if (c == ts->truth || x->kind != TK_ITE)
-        return x;
-    TermMemo *m = memo(ts, x, c, NULL);
-    if (m->f == x && m->g == c && !m->h)
-        return m->result;
+static Term *cofactor(Terms *ts, Term *term, Term *c) {
+    if (c == ts->truth || term->kind != TK_ITE)
+        return term;
+    TermMemo *term_memo = memo(ts, term, c, NULL);
+    if (term_memo->f == term && term_memo->g == c && !term_memo->h)
+        return term_memo->result;
     if (spent(ts))
-        return x;
-    const Term *v = top(top(NULL, x), c);
+        return term;
+    const Term *v = top(top(NULL, term), c);
     Term *c1 = branch(c, v, true), *c0 = branch(c, v, false), *r;
     if (c1 == ts->falsity)
-        r = cofactor(ts, branch(x, v, false), c0);
+        r = cofactor(ts, branch(term, v, false), c0);
     else if (c0 == ts->falsity)
-        r = cofactor(ts, branch(x, v, true), c1);
+        r = cofactor(ts, branch(term, v, true), c1);
     else
-        r = node(ts, v, cofactor(ts, branch(x, v, true), c1), cofactor(ts, branch(x, v, false), c0));
-    *m = (TermMemo){x, c, NULL, r};
+        r = node(ts, v, cofactor(ts, branch(term, v, true), c1), cofactor(ts, branch(term, v, false), c0));
+    *term_memo = (TermMemo){term, c, NULL, r};
     return r;
 }
 
-static bool decides(const Term *t) { /* a decision is in it that t_under can reach */
-    if (t->kind == TK_ITE)
+static bool decides(const Term *term) { /* a decision is in it that t_under can reach */
+    if (term->kind == TK_ITE)
         return true;
-    if (t->kind == TK_SUM || t->kind == TK_XOR)
-        for (uint32_t i = 0; i < t->n; i++)
-            if (decides(t->a[i]))
+    if (term->kind == TK_SUM || term->kind == TK_XOR)
+        for (uint32_t i = 0; i < term->n; i++)
+            if (decides(term->a[i]))
                 return true;
     return false;
 }
 
-Term *t_under(Terms *ts, Term *x, Term *cond) {
-    if (cond == ts->truth || cond == ts->falsity || !decides(x))
-        return x;
-    if (x->kind == TK_ITE)
-        return cofactor(ts, x, cond);
-    if (x->width == 64)
-        return t_pair(ts, t_under(ts, t_lo(ts, x), cond), t_under(ts, t_hi(ts, x), cond));
-    Term *r = t_const(ts, 32, x->k);
-    for (uint32_t i = 0; i < x->n; i++) {
-        Term *a = x->a[i]->kind == TK_ITE ? cofactor(ts, x->a[i], cond) : x->a[i];
-        r = x->kind == TK_SUM
-                ? t_add(ts, r, t_scale(ts, a, x->c[i]))
-                : t_lxor(ts, r,
-                         t_land(ts, a->kind == TK_AND ? term_product(ts, a) : a, t_const(ts, 32, x->c[i])));
+Term *t_under(Terms *ts, Term *term, Term *cond) {
+    if (cond == ts->truth || cond == ts->falsity || !decides(term))
+        return term;
+    if (term->kind == TK_ITE)
+        return cofactor(ts, term, cond);
+    if (term->width == 64)
+        return t_pair(ts, t_under(ts, t_lo(ts, term), cond), t_under(ts, t_hi(ts, term), cond));
+    Term *r = t_const(ts, 32, term->k);
+    for (uint32_t i = 0; i < term->n; i++) {
+        Term *a = term->a[i]->kind == TK_ITE ? cofactor(ts, term->a[i], cond) : term->a[i];
+        r = term->kind == TK_SUM ? t_add(ts, r, t_scale(ts, a, term->c[i]))
+                                 : t_lxor(ts, r,
+                                          t_land(ts, a->kind == TK_AND ? term_product(ts, a) : a,
+                                                 t_const(ts, 32, term->c[i])));
     }
     return r;
 }
 
-bool term_const_leaves(const Term *t, unsigned *budget) {
-    if (t->kind == TK_CONST)
+bool term_const_leaves(const Term *term, unsigned *budget) {
+    if (term->kind == TK_CONST)
         return true;
-    if (t->kind != TK_ITE || !*budget)
+    if (term->kind != TK_ITE || !*budget)
         return false;
     --*budget;
-    return term_const_leaves(t->a[1], budget) && term_const_leaves(t->a[2], budget);
+    return term_const_leaves(term->a[1], budget) && term_const_leaves(term->a[2], budget);
 }
 
 /* f(x, y) decided before it is computed, where one is a decision between constants and the other a constant;
  * NULL otherwise. */
 Term *term_lift(Terms *ts, TermFn2 *f, Term *x, Term *y) {
-    Term *d = x->kind == TK_ITE ? x : y, *k = d == x ? y : x;
+    Term *term = x->kind == TK_ITE ? x : y, *k = term == x ? y : x;
     unsigned budget = 32;
-    if (d->kind != TK_ITE || k->kind != TK_CONST || !term_const_leaves(d, &budget))
+    if (term->kind != TK_ITE || k->kind != TK_CONST || !term_const_leaves(term, &budget))
         return NULL;
-    Term *atom = as_bool(ts, d->a[0]);
-    Term *yes = d == x ? f(ts, d->a[1], k) : f(ts, k, d->a[1]);
-    Term *no = d == x ? f(ts, d->a[2], k) : f(ts, k, d->a[2]);
+    Term *atom = as_bool(ts, term->a[0]);
+    Term *yes = term == x ? f(ts, term->a[1], k) : f(ts, k, term->a[1]);
+    Term *no = term == x ? f(ts, term->a[2], k) : f(ts, k, term->a[2]);
     return t_ite(ts, atom, yes, no);
 }
 
@@ -277,14 +278,14 @@ Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, 
     return width == 1 ? as_bool(ts, t) : t;
 }
 
-Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *x, Term *y) {
-    if (x->id > y->id) { /* one order of the operands */
-        Term *swap = x;
-        x = y;
+Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y) {
+    if (term->id > y->id) { /* one order of the operands */
+        Term *swap = term;
+        term = y;
         y = swap;
         outcomes = (outcomes & 10) | (outcomes & 1) << 2 | (outcomes & 4) >> 2;
     }
-    Term *arg[2] = {x, y};
+    Term *arg[2] = {term, y};
     Term *lt = t_app(ts, TO_FLT, 1, bits, NULL, arg, 2), *eq = t_app(ts, TO_FEQ, 1, bits, NULL, arg, 2),
          *gt = t_app(ts, TO_FGT, 1, bits, NULL, arg, 2);
     return ite(ts, lt, t_bool(ts, outcomes & 1),
@@ -293,82 +294,83 @@ Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *x, Term *y) {
 }
 
 /* x == 0 */
-static Term *eqz(Terms *ts, Term *x, Term *unused) {
+static Term *eqz(Terms *ts, Term *term, Term *unused) {
     (void)unused;
-    if (x->kind == TK_CONST)
-        return t_bool(ts, x->k == 0);
-    Term *lifted = term_lift(ts, eqz, x, ts->zero);
+    if (term->kind == TK_CONST)
+        return t_bool(ts, term->k == 0);
+    Term *lifted = term_lift(ts, eqz, term, ts->zero);
     if (lifted)
         return lifted;
-    if (x->kind == TK_XOR && x->n == 1 && x->c[0] == 0xffffffff && x->a[0]->kind != TK_AND)
-        x = t_sub(ts, x->a[0], t_const(ts, 32, x->k));
-    if (x->kind == TK_XOR && x->n == 2 && !x->k && x->c[0] == 0xffffffff && x->c[1] == 0xffffffff &&
-        x->a[0]->kind != TK_AND && x->a[1]->kind != TK_AND)
-        x = t_sub(ts, x->a[0], x->a[1]);
-    if (x->kind == TK_SUM) {
-        if (x->c[0] >> 31 & 1) /* of x and -x the one whose first coefficient is positive */
-            x = t_scale(ts, x, ~0ull);
-        if (x->kind == TK_SUM && x->n == 1 && (x->c[0] & 1) && x->k == 0)
-            x = x->a[0];
-        if (x->kind == TK_SUM && x->n == 1 && x->c[0] == 1 && (-x->k & 0xffffffff & ~term_possible(x->a[0])))
+    if (term->kind == TK_XOR && term->n == 1 && term->c[0] == 0xffffffff && term->a[0]->kind != TK_AND)
+        term = t_sub(ts, term->a[0], t_const(ts, 32, term->k));
+    if (term->kind == TK_XOR && term->n == 2 && !term->k && term->c[0] == 0xffffffff &&
+        term->c[1] == 0xffffffff && term->a[0]->kind != TK_AND && term->a[1]->kind != TK_AND)
+        term = t_sub(ts, term->a[0], term->a[1]);
+    if (term->kind == TK_SUM) {
+        if (term->c[0] >> 31 & 1) /* of x and -x the one whose first coefficient is positive */
+            term = t_scale(ts, term, ~0ull);
+        if (term->kind == TK_SUM && term->n == 1 && (term->c[0] & 1) && term->k == 0)
+            term = term->a[0];
+        if (term->kind == TK_SUM && term->n == 1 && term->c[0] == 1 &&
+            (-term->k & 0xffffffff & ~term_possible(term->a[0])))
             return ts->falsity;
     }
-    return t_app1(ts, TO_EQZ, 1, x);
+    return t_app1(ts, TO_EQZ, 1, term);
 }
 
-Term *t_eq(Terms *ts, Term *x, Term *y) {
-    if (x == y)
+Term *t_eq(Terms *ts, Term *term, Term *y) {
+    if (term == y)
         return ts->truth;
-    if (x->width == 1)
-        return t_not(ts, t_xor1(ts, x, y));
-    if (x->width == 64)
-        return t_and(ts, t_eq(ts, t_lo(ts, x), t_lo(ts, y)), t_eq(ts, t_hi(ts, x), t_hi(ts, y)));
-    Term *lifted = term_lift(ts, t_eq, x, y);
-    return lifted ? lifted : eqz(ts, t_sub(ts, x, y), NULL);
+    if (term->width == 1)
+        return t_not(ts, t_xor1(ts, term, y));
+    if (term->width == 64)
+        return t_and(ts, t_eq(ts, t_lo(ts, term), t_lo(ts, y)), t_eq(ts, t_hi(ts, term), t_hi(ts, y)));
+    Term *lifted = term_lift(ts, t_eq, term, y);
+    return lifted ? lifted : eqz(ts, t_sub(ts, term, y), NULL);
 }
 
 /* x < y with constants on the right only. */
-static Term *less(Terms *ts, TermOp op, TermFn2 *self, Term *x, Term *y) {
+static Term *less(Terms *ts, TermOp op, TermFn2 *self, Term *term, Term *y) {
     uint32_t flip = op == TO_SLT ? 0x80000000u : 0;
-    if (x == y)
+    if (term == y)
         return ts->falsity;
-    if (t_is_const(x) && t_is_const(y))
-        return t_bool(ts, ((uint32_t)x->k ^ flip) < ((uint32_t)y->k ^ flip));
-    Term *lifted = term_lift(ts, self, x, y);
+    if (t_is_const(term) && t_is_const(y))
+        return t_bool(ts, ((uint32_t)term->k ^ flip) < ((uint32_t)y->k ^ flip));
+    Term *lifted = term_lift(ts, self, term, y);
     if (lifted)
         return lifted;
-    if (t_is_const(x)) {
-        if (((uint32_t)x->k ^ flip) == UINT32_MAX)
+    if (t_is_const(term)) {
+        if (((uint32_t)term->k ^ flip) == UINT32_MAX)
             return ts->falsity;
-        return t_not(ts, self(ts, y, t_const(ts, 32, x->k + 1)));
+        return t_not(ts, self(ts, y, t_const(ts, 32, term->k + 1)));
     }
     if (t_is_const(y)) {
-        uint32_t v = (uint32_t)y->k, possible = term_possible(x);
+        uint32_t v = (uint32_t)y->k, possible = term_possible(term);
         if ((v ^ flip) == 0)
             return ts->falsity;
         if ((v ^ flip) == 1)
-            return t_eq(ts, x, t_const(ts, 32, v - 1));
+            return t_eq(ts, term, t_const(ts, 32, v - 1));
         if ((v ^ flip) == UINT32_MAX)
-            return t_not(ts, t_eq(ts, x, y));
+            return t_not(ts, t_eq(ts, term, y));
         if (op == TO_SLT && possible <= INT32_MAX) /* never negative */
-            return v >> 31 ? ts->falsity : t_ult(ts, x, y);
+            return v >> 31 ? ts->falsity : t_ult(ts, term, y);
         if (op == TO_ULT && possible < v)
             return ts->truth;
     }
-    return t_app(ts, op, 1, 0, NULL, (Term *[]){x, y}, 2);
+    return t_app(ts, op, 1, 0, NULL, (Term *[]){term, y}, 2);
 }
 
-Term *t_ult(Terms *ts, Term *x, Term *y) {
-    if (x->width == 64)
-        return t_or(ts, t_ult(ts, t_hi(ts, x), t_hi(ts, y)),
-                    t_and(ts, t_eq(ts, t_hi(ts, x), t_hi(ts, y)), t_ult(ts, t_lo(ts, x), t_lo(ts, y))));
-    return less(ts, TO_ULT, t_ult, x, y);
+Term *t_ult(Terms *ts, Term *term, Term *y) {
+    if (term->width == 64)
+        return t_or(ts, t_ult(ts, t_hi(ts, term), t_hi(ts, y)),
+                    t_and(ts, t_eq(ts, t_hi(ts, term), t_hi(ts, y)), t_ult(ts, t_lo(ts, term), t_lo(ts, y))));
+    return less(ts, TO_ULT, t_ult, term, y);
 }
-Term *t_slt(Terms *ts, Term *x, Term *y) {
-    if (x->width == 64)
-        return t_or(ts, t_slt(ts, t_hi(ts, x), t_hi(ts, y)),
-                    t_and(ts, t_eq(ts, t_hi(ts, x), t_hi(ts, y)), t_ult(ts, t_lo(ts, x), t_lo(ts, y))));
-    return less(ts, TO_SLT, t_slt, x, y);
+Term *t_slt(Terms *ts, Term *term, Term *y) {
+    if (term->width == 64)
+        return t_or(ts, t_slt(ts, t_hi(ts, term), t_hi(ts, y)),
+                    t_and(ts, t_eq(ts, t_hi(ts, term), t_hi(ts, y)), t_ult(ts, t_lo(ts, term), t_lo(ts, y))));
+    return less(ts, TO_SLT, t_slt, term, y);
 }
 
 Term *t_min(Terms *ts, bool sign, Term *x, Term *y) {
@@ -378,23 +380,23 @@ Term *t_max(Terms *ts, bool sign, Term *x, Term *y) {
     return t_ite(ts, sign ? t_slt(ts, y, x) : t_ult(ts, y, x), x, y);
 }
 
-Term *t_flo(Terms *ts, Term *x, bool shift_amount) {
-    if (t_is_const(x)) {
-        uint32_t v = (uint32_t)x->k, n = v ? 31 - (uint32_t)__builtin_clz(v) : UINT32_MAX;
+Term *t_flo(Terms *ts, Term *term, bool shift_amount) {
+    if (t_is_const(term)) {
+        uint32_t v = (uint32_t)term->k, n = v ? 31 - (uint32_t)__builtin_clz(v) : UINT32_MAX;
         return t_const(ts, 32, v && shift_amount ? 31 - n : n);
     }
-    Term *n = t_app1(ts, TO_FLO, 32, x);
+    Term *n = t_app1(ts, TO_FLO, 32, term);
     if (!shift_amount)
         return n;
-    return t_ite(ts, t_eq(ts, x, ts->zero), t_const(ts, 32, ~0u), t_sub(ts, t_const(ts, 32, 31), n));
+    return t_ite(ts, t_eq(ts, term, ts->zero), t_const(ts, 32, ~0u), t_sub(ts, t_const(ts, 32, 31), n));
 }
 
 /* The x of a predicate that says x != 0; NULL. */
-static Term *nonzero_of(Terms *ts, Term *p) {
-    if (p->kind != TK_ITE || p->a[1] != ts->falsity || p->a[2] != ts->truth || p->a[0]->kind != TK_APP ||
-        p->a[0]->op != TO_EQZ)
+static Term *nonzero_of(Terms *ts, Term *term) {
+    if (term->kind != TK_ITE || term->a[1] != ts->falsity || term->a[2] != ts->truth ||
+        term->a[0]->kind != TK_APP || term->a[0]->op != TO_EQZ)
         return NULL;
-    return p->a[0]->a[0];
+    return term->a[0]->a[0];
 }
 Term *t_b2i(Terms *ts, Term *p) {
     Term *x = nonzero_of(ts, p);

@@ -74,59 +74,59 @@ const char *term_name(Terms *ts, const char *fmt, ...) __attribute__((format(pri
 
 Term *t_const(Terms *ts, unsigned width, uint64_t v);
 Term *t_var(Terms *ts, unsigned width, const char *name, uint32_t cut);
-static inline bool t_is_const(const Term *t) { return t->kind == TK_CONST; }
+static inline bool t_is_const(const Term *term) { return term->kind == TK_CONST; }
 
 /* width 1 */
 Term *t_bool(Terms *ts, bool v);
-Term *t_not(Terms *ts, Term *p);
-Term *t_and(Terms *ts, Term *p, Term *q);
-Term *t_or(Terms *ts, Term *p, Term *q);
-Term *t_xor1(Terms *ts, Term *p, Term *q);
-Term *t_table3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z); /* x 0xf0, y 0xcc, z 0xaa */
+Term *t_not(Terms *ts, Term *term);
+Term *t_and(Terms *ts, Term *term, Term *q);
+Term *t_or(Terms *ts, Term *term, Term *q);
+Term *t_xor1(Terms *ts, Term *term, Term *q);
+Term *t_table3(Terms *ts, unsigned lut, Term *term, Term *y, Term *z); /* x 0xf0, y 0xcc, z 0xaa */
 Term *t_eq(Terms *ts, Term *x, Term *y);
-Term *t_ult(Terms *ts, Term *x, Term *y);
-Term *t_slt(Terms *ts, Term *x, Term *y);
+Term *t_ult(Terms *ts, Term *term, Term *y);
+Term *t_slt(Terms *ts, Term *term, Term *y);
 /* Float comparison; outcomes: 1 less, 2 equal, 4 greater, 8 unordered. */
-Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *x, Term *y);
+Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y);
 
 /* any width */
-Term *t_ite(Terms *ts, Term *p, Term *x, Term *y);
-Term *t_under(Terms *ts, Term *x, Term *cond); /* x, where it may be anything if cond is false */
+Term *t_ite(Terms *ts, Term *term, Term *x, Term *y);
+Term *t_under(Terms *ts, Term *term, Term *cond); /* x, where it may be anything if cond is false */
 
 /* width 32 and 64 alike */
-Term *t_add(Terms *ts, Term *x, Term *y);
-Term *t_sub(Terms *ts, Term *x, Term *y);
-Term *t_scale(Terms *ts, Term *x, uint64_t c);
-Term *t_mul(Terms *ts, Term *x, Term *y);
+Term *t_add(Terms *ts, Term *term, Term *y);
+Term *t_sub(Terms *ts, Term *term, Term *y);
+Term *t_scale(Terms *ts, Term *term, uint64_t c);
+Term *t_mul(Terms *ts, Term *term, Term *y);
 
 /* width 32 */
-Term *t_inv(Terms *ts, Term *x); /* ~x */
-Term *t_land(Terms *ts, Term *x, Term *y);
-Term *t_lor(Terms *ts, Term *x, Term *y);
-Term *t_lxor(Terms *ts, Term *x, Term *y);
-Term *t_lop3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z);
-Term *t_shl(Terms *ts, Term *x, Term *n);
-Term *t_lshr(Terms *ts, Term *x, Term *n);
-Term *t_ashr(Terms *ts, Term *x, Term *n);
-Term *t_b2i(Terms *ts, Term *p);                      /* 1 or 0 */
-Term *t_sext_from(Terms *ts, Term *x, unsigned bits); /* low `bits` of x, sign-extended to 32 */
+Term *t_inv(Terms *ts, Term *term); /* ~x */
+Term *t_land(Terms *ts, Term *x, Term *term);
+Term *t_lor(Terms *ts, Term *term, Term *y);
+Term *t_lxor(Terms *ts, Term *term, Term *y);
+Term *t_lop3(Terms *ts, unsigned lut, Term *term, Term *y, Term *z);
+Term *t_shl(Terms *ts, Term *x, Term *term);
+Term *t_lshr(Terms *ts, Term *x, Term *term);
+Term *t_ashr(Terms *ts, Term *x, Term *term);
+Term *t_b2i(Terms *ts, Term *term);                      /* 1 or 0 */
+Term *t_sext_from(Terms *ts, Term *term, unsigned bits); /* low `bits` of x, sign-extended to 32 */
 Term *t_zext_from(Terms *ts, Term *x, unsigned bits);
-Term *t_ones(Terms *ts, Term *n);                      /* the lowest n bits */
-Term *t_field(Terms *ts, bool sign, Term *x, Term *n); /* the lowest n bits of x, extended */
-Term *t_min(Terms *ts, bool sign, Term *x, Term *y);
-Term *t_max(Terms *ts, bool sign, Term *x, Term *y);
-Term *t_flo(Terms *ts, Term *x, bool shift_amount); /* highest one, or its distance from bit 31; ~0 of 0 */
-Term *t_carry(Terms *ts, Term *p,
+Term *t_ones(Terms *ts, Term *term);                      /* the lowest n bits */
+Term *t_field(Terms *ts, bool sign, Term *term, Term *n); /* the lowest n bits of x, extended */
+Term *t_min(Terms *ts, bool sign, Term *x, Term *term);
+Term *t_max(Terms *ts, bool sign, Term *term, Term *y);
+Term *t_flo(Terms *ts, Term *term, bool shift_amount); /* highest one, or its distance from bit 31; ~0 of 0 */
+Term *t_carry(Terms *ts, Term *term,
               Term *q); /* b2i(p) + b2i(q), seen as the carry of the sum that made them, if so */
 Term *t_prmt(Terms *ts, Term *lo, Term *hi, Term *sel);
 
 /* width 64 */
 Term *t_pair(Terms *ts, Term *lo, Term *hi);
-Term *t_zext(Terms *ts, Term *x);
-Term *t_sext(Terms *ts, Term *x);
-Term *t_lo(Terms *ts, Term *x);
-Term *t_hi(Terms *ts, Term *x);
-Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *n);
+Term *t_zext(Terms *ts, Term *term);
+Term *t_sext(Terms *ts, Term *term);
+Term *t_lo(Terms *ts, Term *term);
+Term *t_hi(Terms *ts, Term *term);
+Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *term);
 
 /* applications */
 Term *t_app(Terms *ts, TermOp op, unsigned width, uint64_t k, const char *name, Term *const *a, uint32_t n);
@@ -145,10 +145,10 @@ Term *t_read(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsi
 /* Concrete value under an assignment of variables that follows from `seed`. */
 typedef struct TermEval TermEval;
 TermEval *term_eval_new(const Terms *ts, uint64_t seed);
-void term_eval_free(TermEval *e);
-void term_eval_set(TermEval *e, const Term *var, uint64_t value);
-uint64_t term_eval(TermEval *e, const Term *t);
+void term_eval_free(TermEval *eval);
+void term_eval_set(TermEval *eval, const Term *var, uint64_t value);
+uint64_t term_eval(TermEval *eval, const Term *term);
 
 /* Readable form, cut after some depth; malloc'ed. */
-char *term_text(const Term *t, unsigned depth);
+char *term_text(const Term *term, unsigned depth);
 #endif

@@ -7,9 +7,9 @@
 typedef Term *TermFn2(Terms *ts, Term *x, Term *y);
 Term *term_make(Terms *ts, Term key);
 uint64_t term_mask(unsigned width);
-bool term_const_leaves(const Term *t, unsigned *budget);
-Term *term_lift(Terms *ts, TermFn2 *f, Term *x, Term *y);
-Term *term_product(Terms *ts, Term *product);   /* a TK_AND as a term that may stand alone */
-uint32_t term_possible(const Term *x);          /* width 32: bits that may be one */
-bool term_at_most(const Term *x, uint32_t max); /* width 32: known to be 0 .. max */
+bool term_const_leaves(const Term *term, unsigned *budget);
+Term *term_lift(Terms *ts, TermFn2 *fn2, Term *term, Term *y);
+Term *term_product(Terms *ts, Term *product);      /* a TK_AND as a term that may stand alone */
+uint32_t term_possible(const Term *term);          /* width 32: bits that may be one */
+bool term_at_most(const Term *term, uint32_t max); /* width 32: known to be 0 .. max */
 #endif

@@ -71,11 +71,11 @@ struct ProveZ3 *prove_z3_open(void) {
     prove_z3_close(z);
     return NULL;
 }
-void prove_z3_close(struct ProveZ3 *z) {
-    if (!z)
+void prove_z3_close(struct ProveZ3 *z3) {
+    if (!z3)
         return;
-    dlclose(z->library);
-    free(z);
+    dlclose(z3->library);
+    free(z3);
 }
 
 /* ---- terms ---- */
@@ -92,131 +92,138 @@ static void ignore_error(Z3_context c, Z3_error_code e) {
     (void)e;
 }
 
-static Z3_sort sort_of(Ask *a, unsigned width) {
-    return width == 0 ? a->memory : width == 1 ? a->z->mk_bool_sort(a->c) : a->z->mk_bv_sort(a->c, width);
+static Z3_sort sort_of(Ask *ask, unsigned width) {
+    return width == 0   ? ask->memory
+           : width == 1 ? ask->z->mk_bool_sort(ask->c)
+                        : ask->z->mk_bv_sort(ask->c, width);
 }
-static Z3_ast ast(Ask *a, const Term *t);
+static Z3_ast ast(Ask *ask, const Term *term);
 
-static Z3_ast number(Ask *a, unsigned width, uint64_t v) {
-    return a->z->mk_unsigned_int64(a->c, v, a->z->mk_bv_sort(a->c, width));
+static Z3_ast number(Ask *ask, unsigned width, uint64_t v) {
+    return ask->z->mk_unsigned_int64(ask->c, v, ask->z->mk_bv_sort(ask->c, width));
 }
-static Z3_ast word_in_64(Ask *a, const Term *t) {
-    return t->width == 32 ? a->z->mk_zero_ext(a->c, 32, ast(a, t)) : ast(a, t);
+static Z3_ast word_in_64(Ask *ask, const Term *term) {
+    return term->width == 32 ? ask->z->mk_zero_ext(ask->c, 32, ast(ask, term)) : ast(ask, term);
 }
 
-static Z3_ast opaque(Ask *a, const Term *t) { /* an uninterpreted function of its arguments */
+static Z3_ast opaque(Ask *ask, const Term *term) { /* an uninterpreted function of its arguments */
     enum { MAX = 24 };
     char name[224];
     Z3_sort domain[MAX];
     Z3_ast arg[MAX];
-    uint32_t n = t->n < MAX ? t->n : MAX;
-    snprintf(name, sizeof name, "f%u.%u.%llx.%u.%s", t->kind, t->op, (unsigned long long)t->k, t->n,
-             t->name ? t->name : "");
+    uint32_t n = term->n < MAX ? term->n : MAX;
+    snprintf(name, sizeof name, "f%u.%u.%llx.%u.%s", term->kind, term->op, (unsigned long long)term->k,
+             term->n, term->name ? term->name : "");
     for (uint32_t i = 0; i < n; i++) {
-        domain[i] = sort_of(a, t->a[i]->width);
-        arg[i] = ast(a, t->a[i]);
+        domain[i] = sort_of(ask, term->a[i]->width);
+        arg[i] = ast(ask, term->a[i]);
     }
-    Z3_func_decl f =
-        a->z->mk_func_decl(a->c, a->z->mk_string_symbol(a->c, name), n, domain, sort_of(a, t->width));
-    return a->z->mk_app(a->c, f, n, arg);
+    Z3_func_decl f = ask->z->mk_func_decl(ask->c, ask->z->mk_string_symbol(ask->c, name), n, domain,
+                                          sort_of(ask, term->width));
+    return ask->z->mk_app(ask->c, f, n, arg);
 }
 
-static Z3_ast application(Ask *a, const Term *t) {
-    const struct ProveZ3 *z = a->z;
-    Z3_ast x = ast(a, t->a[0]), y = t->n > 1 ? ast(a, t->a[1]) : NULL;
-    switch ((TermOp)t->op) {
-    case TO_MUL: return a->bits ? z->mk_bvmul(a->c, x, y) : opaque(a, t);
+static Z3_ast application(Ask *ask, const Term *term) {
+    const struct ProveZ3 *z3 = ask->z;
+    Z3_ast x = ast(ask, term->a[0]), y = term->n > 1 ? ast(ask, term->a[1]) : NULL;
+    switch ((TermOp)term->op) {
+    case TO_MUL: return ask->bits ? z3->mk_bvmul(ask->c, x, y) : opaque(ask, term);
     case TO_SHL:
-        return z->mk_bvshl(a->c, x,
-                           y); /* amounts from the width on give zeros, or signs, as clamped ones do */
-    case TO_LSHR: return z->mk_bvlshr(a->c, x, y);
-    case TO_ASHR: return z->mk_bvashr(a->c, x, y);
-    case TO_SHL64: return z->mk_bvshl(a->c, x, z->mk_zero_ext(a->c, 32, y));
-    case TO_LSHR64: return z->mk_bvlshr(a->c, x, z->mk_zero_ext(a->c, 32, y));
-    case TO_ASHR64: return z->mk_bvashr(a->c, x, z->mk_zero_ext(a->c, 32, y));
-    case TO_EQZ: return z->mk_eq(a->c, x, number(a, 32, 0));
-    case TO_ULT: return z->mk_bvult(a->c, x, y);
-    case TO_SLT: return z->mk_bvslt(a->c, x, y);
+        return z3->mk_bvshl(ask->c, x,
+                            y); /* amounts from the width on give zeros, or signs, as clamped ones do */
+    case TO_LSHR: return z3->mk_bvlshr(ask->c, x, y);
+    case TO_ASHR: return z3->mk_bvashr(ask->c, x, y);
+    case TO_SHL64: return z3->mk_bvshl(ask->c, x, z3->mk_zero_ext(ask->c, 32, y));
+    case TO_LSHR64: return z3->mk_bvlshr(ask->c, x, z3->mk_zero_ext(ask->c, 32, y));
+    case TO_ASHR64: return z3->mk_bvashr(ask->c, x, z3->mk_zero_ext(ask->c, 32, y));
+    case TO_EQZ: return z3->mk_eq(ask->c, x, number(ask, 32, 0));
+    case TO_ULT: return z3->mk_bvult(ask->c, x, y);
+    case TO_SLT: return z3->mk_bvslt(ask->c, x, y);
     default: break;
     }
-    Z3_ast r = opaque(a, t);
-    if (t->op == TO_READ && (t->k & 255) < 4) /* zero-extended */
-        r = z->mk_bvand(a->c, r, number(a, 32, (1u << 8 * (t->k & 255)) - 1));
-    if (t->op == TO_UF && t->width == 32 && t->k && t->k < 32 && t->name[0] == '#')
-        r = z->mk_bvand(a->c, r, number(a, 32, (1u << t->k) - 1));
+    Z3_ast r = opaque(ask, term);
+    if (term->op == TO_READ && (term->k & 255) < 4) /* zero-extended */
+        r = z3->mk_bvand(ask->c, r, number(ask, 32, (1u << 8 * (term->k & 255)) - 1));
+    if (term->op == TO_UF && term->width == 32 && term->k && term->k < 32 && term->name[0] == '#')
+        r = z3->mk_bvand(ask->c, r, number(ask, 32, (1u << term->k) - 1));
     return r;
 }
 
-static Z3_ast translate(Ask *a, const Term *t) {
-    const struct ProveZ3 *z = a->z;
+static Z3_ast translate(Ask *ask, const Term *term) {
+    const struct ProveZ3 *z3 = ask->z;
     Z3_ast r, part[2];
     char name[200];
-    switch ((TermKind)t->kind) {
+    switch ((TermKind)term->kind) {
     case TK_CONST:
-        return t->width == 1 ? (t->k ? z->mk_true(a->c) : z->mk_false(a->c)) : number(a, t->width, t->k);
+        return term->width == 1 ? (term->k ? z3->mk_true(ask->c) : z3->mk_false(ask->c))
+                                : number(ask, term->width, term->k);
     case TK_VAR:
-        snprintf(name, sizeof name, "%s@%llu", t->name, (unsigned long long)t->k);
-        r = z->mk_const(a->c, z->mk_string_symbol(a->c, name), sort_of(a, t->width));
-        return t->name[0] == '#' && t->width == 32 ? z->mk_bvand(a->c, r, number(a, 32, 0xffff)) : r;
-    case TK_ITE: return z->mk_ite(a->c, ast(a, t->a[0]), ast(a, t->a[1]), ast(a, t->a[2]));
-    case TK_APP: return application(a, t);
+        snprintf(name, sizeof name, "%s@%llu", term->name, (unsigned long long)term->k);
+        r = z3->mk_const(ask->c, z3->mk_string_symbol(ask->c, name), sort_of(ask, term->width));
+        return term->name[0] == '#' && term->width == 32 ? z3->mk_bvand(ask->c, r, number(ask, 32, 0xffff))
+                                                         : r;
+    case TK_ITE: return z3->mk_ite(ask->c, ast(ask, term->a[0]), ast(ask, term->a[1]), ast(ask, term->a[2]));
+    case TK_APP: return application(ask, term);
     case TK_SUM:
-        r = number(a, t->width, t->k);
-        for (uint32_t i = 0; i < t->n; i++) {
-            Z3_ast v = t->width == 64 ? word_in_64(a, t->a[i]) : ast(a, t->a[i]);
-            r = z->mk_bvadd(a->c, r, t->c[i] == 1 ? v : z->mk_bvmul(a->c, number(a, t->width, t->c[i]), v));
+        r = number(ask, term->width, term->k);
+        for (uint32_t i = 0; i < term->n; i++) {
+            Z3_ast v = term->width == 64 ? word_in_64(ask, term->a[i]) : ast(ask, term->a[i]);
+            r = z3->mk_bvadd(ask->c, r,
+                             term->c[i] == 1 ? v
+                                             : z3->mk_bvmul(ask->c, number(ask, term->width, term->c[i]), v));
         }
         return r;
     case TK_XOR:
-        r = number(a, 32, t->k);
-        for (uint32_t i = 0; i < t->n; i++)
-            r = z->mk_bvxor(a->c, r, z->mk_bvand(a->c, number(a, 32, t->c[i]), ast(a, t->a[i])));
+        r = number(ask, 32, term->k);
+        for (uint32_t i = 0; i < term->n; i++)
+            r = z3->mk_bvxor(ask->c, r,
+                             z3->mk_bvand(ask->c, number(ask, 32, term->c[i]), ast(ask, term->a[i])));
         return r;
     case TK_AND:
-        r = ast(a, t->a[0]);
-        for (uint32_t i = 1; i < t->n; i++)
-            r = z->mk_bvand(a->c, r, ast(a, t->a[i]));
+        r = ast(ask, term->a[0]);
+        for (uint32_t i = 1; i < term->n; i++)
+            r = z3->mk_bvand(ask->c, r, ast(ask, term->a[i]));
         return r;
-    case TK_LO: return z->mk_extract(a->c, 31, 0, ast(a, t->a[0]));
-    case TK_HI: return z->mk_extract(a->c, 63, 32, ast(a, t->a[0]));
-    case TK_SEXT: return z->mk_sign_ext(a->c, 32, ast(a, t->a[0]));
+    case TK_LO: return z3->mk_extract(ask->c, 31, 0, ast(ask, term->a[0]));
+    case TK_HI: return z3->mk_extract(ask->c, 63, 32, ast(ask, term->a[0]));
+    case TK_SEXT: return z3->mk_sign_ext(ask->c, 32, ast(ask, term->a[0]));
     case TK_EVENT: /* nothing happens if the guard is false */
-        part[0] = opaque(a, t);
-        part[1] = ast(a, t->a[0]);
-        return z->mk_ite(a->c, ast(a, t->a[1]), part[0], part[1]);
+        part[0] = opaque(ask, term);
+        part[1] = ast(ask, term->a[0]);
+        return z3->mk_ite(ask->c, ast(ask, term->a[1]), part[0], part[1]);
     }
     return NULL;
 }
-static Z3_ast ast(Ask *a, const Term *t) {
-    if (!a->memo[t->id])
-        a->memo[t->id] = translate(a, t);
-    return a->memo[t->id];
+static Z3_ast ast(Ask *ask, const Term *term) {
+    if (!ask->memo[term->id])
+        ask->memo[term->id] = translate(ask, term);
+    return ask->memo[term->id];
 }
 
-static ZqResult ask(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
+static ZqResult ask(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
                     double seconds) {
-    Z3_config config = z->mk_config();
-    Z3_context c = z->mk_context(config);
-    z->del_config(config);
+    Z3_config config = z3->mk_config();
+    Z3_context c = z3->mk_context(config);
+    z3->del_config(config);
     if (!c)
         return ZQ_UNKNOWN;
-    z->set_error_handler(c, ignore_error);
-    Ask a = {.z = z, .c = c, .memo = calloc(ts->next_id, sizeof *a.memo), .bits = bit_precise};
-    a.memory = z->mk_uninterpreted_sort(c, z->mk_string_symbol(c, "memory"));
-    Z3_solver s = z->mk_solver(c);
-    z->solver_inc_ref(c, s);
-    Z3_params p = z->mk_params(c);
-    z->params_inc_ref(c, p);
-    z->params_set_uint(c, p, z->mk_string_symbol(c, "timeout"), (unsigned)(seconds * 1000) + 1);
-    z->solver_set_params(c, s, p);
-    z->solver_assert(c, s, ast(&a, cond));
-    z->solver_assert(c, s, z->mk_not(c, z->mk_eq(c, ast(&a, x), ast(&a, y))));
-    Z3_lbool answer = z->get_error_code(c) == Z3_OK ? z->solver_check(c, s) : Z3_L_UNDEF;
-    if (z->get_error_code(c) != Z3_OK)
+    z3->set_error_handler(c, ignore_error);
+    Ask a = {.z = z3, .c = c, .memo = calloc(ts->next_id, sizeof *a.memo), .bits = bit_precise};
+    a.memory = z3->mk_uninterpreted_sort(c, z3->mk_string_symbol(c, "memory"));
+    Z3_solver s = z3->mk_solver(c);
+    z3->solver_inc_ref(c, s);
+    Z3_params p = z3->mk_params(c);
+    z3->params_inc_ref(c, p);
+    z3->params_set_uint(c, p, z3->mk_string_symbol(c, "timeout"), (unsigned)(seconds * 1000) + 1);
+    z3->solver_set_params(c, s, p);
+    z3->solver_assert(c, s, ast(&a, cond));
+    z3->solver_assert(c, s, z3->mk_not(c, z3->mk_eq(c, ast(&a, x), ast(&a, y))));
+    Z3_lbool answer = z3->get_error_code(c) == Z3_OK ? z3->solver_check(c, s) : Z3_L_UNDEF;
+    if (z3->get_error_code(c) != Z3_OK)
         answer = Z3_L_UNDEF;
-    z->params_dec_ref(c, p);
-    z->solver_dec_ref(c, s);
-    z->del_context(c);
+    z3->params_dec_ref(c, p);
+    z3->solver_dec_ref(c, s);
+    z3->del_context(c);
     free(a.memo);
     return answer == Z3_L_FALSE ? ZQ_VALID : answer == Z3_L_TRUE ? ZQ_INVALID : ZQ_UNKNOWN;
 }

@@ -46,124 +46,126 @@ typedef struct {           /* of each procedure */
 
 /* ---- joins ---- */
 
-static bool is_sync_of(const Checker *c, uint32_t i, unsigned reg, uint32_t func) {
-    const BinFlow *g = c->g;
-    return i < g->bin->ncode && g->block_of[i] != NONE && g->blocks[g->block_of[i]].func == func &&
-           g->decoded[i] && bin_kind(&g->insts[i]) == BK_BSYNC && bin_barrier(&g->insts[i]) == reg;
+static bool is_sync_of(const Checker *checker, uint32_t i, unsigned reg, uint32_t func) {
+    const BinFlow *flow = checker->g;
+    return i < flow->bin->ncode && flow->block_of[i] != NONE &&
+           flow->blocks[flow->block_of[i]].func == func && flow->decoded[i] &&
+           bin_kind(&flow->insts[i]) == BK_BSYNC && bin_barrier(&flow->insts[i]) == reg;
 }
 
 /* bru1 names the place behind the BSYNC; native code that, the BSYNC, or code that runs into it. */
-static uint32_t find_sync(const Checker *c, uint32_t target, unsigned reg, uint32_t func) {
+static uint32_t find_sync(const Checker *checker, uint32_t target, unsigned reg, uint32_t func) {
     if (target == NONE)
         return NONE;
-    if (target > 0 && is_sync_of(c, target - 1, reg, func))
+    if (target > 0 && is_sync_of(checker, target - 1, reg, func))
         return target - 1;
-    for (uint32_t i = target; c->native && i < c->g->bin->ncode && i < target + 256 && c->g->decoded[i];
-         i++) {
-        if (is_sync_of(c, i, reg, func))
+    for (uint32_t i = target;
+         checker->native && i < checker->g->bin->ncode && i < target + 256 && checker->g->decoded[i]; i++) {
+        if (is_sync_of(checker, i, reg, func))
             return i;
-        BinKind k = bin_kind(&c->g->insts[i]);
-        if (k == BK_RET || k == BK_BSYNC || (k == BK_BRANCH && bin_guard(&c->g->insts[i]) == BG_ALWAYS))
+        BinKind k = bin_kind(&checker->g->insts[i]);
+        if (k == BK_RET || k == BK_BSYNC || (k == BK_BRANCH && bin_guard(&checker->g->insts[i]) == BG_ALWAYS))
             break;
     }
     return NONE;
 }
 
-static uint32_t join_of(Barriers *b, uint32_t bssy) {
-    unsigned reg = bin_barrier(&b->c->g->insts[bssy]);
-    uint32_t target = bin_target(b->c->g, bssy);
-    for (uint32_t k = 0; k < b->joins.n; k++)
-        if (b->joins.at[k].reg == reg && b->joins.at[k].target == target)
+static uint32_t join_of(Barriers *barriers, uint32_t bssy) {
+    unsigned reg = bin_barrier(&barriers->c->g->insts[bssy]);
+    uint32_t target = bin_target(barriers->c->g, bssy);
+    for (uint32_t k = 0; k < barriers->joins.n; k++)
+        if (barriers->joins.at[k].reg == reg && barriers->joins.at[k].target == target)
             return k;
-    VEC_ADD(&b->c->a, &b->joins,
-            ((Join){(uint8_t)reg, target, find_sync(b->c, target, reg, b->p->func), bssy}));
-    return b->joins.n - 1;
+    VEC_ADD(&barriers->c->a, &barriers->joins,
+            ((Join){(uint8_t)reg, target, find_sync(barriers->c, target, reg, barriers->p->func), bssy}));
+    return barriers->joins.n - 1;
 }
 
 #define EACH_INST(g, block, i)                                                                               \
     for (uint32_t i = (g)->blocks[block].first; i < (g)->blocks[block].first + (g)->blocks[block].ninsts; i++)
 
-static uint16_t regs_of(const Barriers *b, const Bitset *s) {
+static uint16_t regs_of(const Barriers *barriers, const Bitset *s) {
     uint16_t m = 0;
-    BS_EACH(j, s) m |= (uint16_t)(1u << b->joins.at[j].reg);
+    BS_EACH(j, s) m |= (uint16_t)(1u << barriers->joins.at[j].reg);
     return m;
 }
 
 /* ---- data flow ---- */
 
-static void clear_reg(const Barriers *b, Bitset *s, unsigned reg) {
-    for (uint32_t j = 0; j < b->joins.n; j++)
-        if (b->joins.at[j].reg == reg)
+static void clear_reg(const Barriers *barriers, Bitset *s, unsigned reg) {
+    for (uint32_t j = 0; j < barriers->joins.n; j++)
+        if (barriers->joins.at[j].reg == reg)
             bs_del(s, j);
 }
 
-static void forget_predicates(State *s, const MachInst *m) {
-    bool all = (isa_optype_flags(m->optype) & ISA_FLAG_WRITES_ALL_P) || m->optype == OT_CALL;
+static void forget_predicates(State *state, const MachInst *inst) {
+    bool all = (isa_optype_flags(inst->optype) & ISA_FLAG_WRITES_ALL_P) || inst->optype == OT_CALL;
     for (unsigned k = 0; k < NUM_B; k++) {
         bool hit = all;
-        for (unsigned d = 0; d < m->ndst; d++)
-            hit |= m->dst[d].kind == OPK_REG && m->dst[d].file == RF_P && m->dst[d].value == s->left[k].p;
+        for (unsigned d = 0; d < inst->ndst; d++)
+            hit |= inst->dst[d].kind == OPK_REG && inst->dst[d].file == RF_P &&
+                   inst->dst[d].value == state->left[k].p;
         if (hit)
-            s->left[k].known = false;
+            state->left[k].known = false;
     }
 }
 
 /* The one predicate that decides whether m is executed; false if there is none, or two. */
-static bool sole_guard(const MachInst *m, Left *out) {
+static bool sole_guard(const MachInst *inst, Left *out) {
     Operand pp = {0};
-    if (m->optype == OT_BRA)
-        pp = m->src[BRA_pp];
-    else if (m->optype == OT_BREAK)
-        pp = m->src[BREAK_pp];
-    else if (m->optype == OT_EXIT)
-        pp = m->src[EXIT_pp];
-    Operand o = op_is_always(m->guard) ? pp : m->guard;
-    if (op_is_always(o) || (!op_is_always(m->guard) && !op_is_always(pp)) || o.kind != OPK_REG ||
+    if (inst->optype == OT_BRA)
+        pp = inst->src[BRA_pp];
+    else if (inst->optype == OT_BREAK)
+        pp = inst->src[BREAK_pp];
+    else if (inst->optype == OT_EXIT)
+        pp = inst->src[EXIT_pp];
+    Operand o = op_is_always(inst->guard) ? pp : inst->guard;
+    if (op_is_always(o) || (!op_is_always(inst->guard) && !op_is_always(pp)) || o.kind != OPK_REG ||
         o.file != RF_P)
         return false;
     *out = (Left){true, (uint8_t)o.value, (o.mods & OPM_NOT) != 0};
     return true;
 }
 
-static void transfer(Barriers *b, State *s, uint32_t i) {
-    const MachInst *m = &b->c->g->insts[i];
+static void transfer(Barriers *barriers, State *state, uint32_t i) {
+    const MachInst *m = &barriers->c->g->insts[i];
     bool always = bin_guard(m) == BG_ALWAYS;
     unsigned reg;
     Left guard;
-    forget_predicates(s, m);
+    forget_predicates(state, m);
     switch (bin_kind(m)) {
     case BK_BSSY: {
-        uint32_t j = join_of(b, i);
-        bs_add(&s->pend, j);
+        uint32_t j = join_of(barriers, i);
+        bs_add(&state->pend, j);
         if (always)
-            bs_add(&s->must, j);
-        s->left[b->joins.at[j].reg].known = false;
+            bs_add(&state->must, j);
+        state->left[barriers->joins.at[j].reg].known = false;
         break;
     }
     case BK_BSYNC:
     case BK_BREAK:
         reg = bin_barrier(m);
-        clear_reg(b, &s->must, reg);
+        clear_reg(barriers, &state->must, reg);
         if (always)
-            clear_reg(b, &s->pend, reg);
+            clear_reg(barriers, &state->pend, reg);
         else if (bin_kind(m) == BK_BREAK && sole_guard(m, &guard))
-            s->left[reg] = guard;
+            state->left[reg] = guard;
         break;
     default: break;
     }
 }
 
 /* Lanes that take this edge and are known to have left some registers. */
-static void leave_on_edge(Barriers *b, State *s, uint32_t last, BinEdgeKind kind) {
-    const MachInst *m = &b->c->g->insts[last];
+static void leave_on_edge(Barriers *barriers, State *state, uint32_t last, BinEdgeKind kind) {
+    const MachInst *m = &barriers->c->g->insts[last];
     Left guard;
     BinKind k = bin_kind(m);
     if ((k != BK_BRANCH && k != BK_EXIT && k != BK_RET) || !sole_guard(m, &guard))
         return;
     for (unsigned r = 0; r < NUM_B; r++)
-        if (s->left[r].known && s->left[r].p == guard.p &&
-            (s->left[r].negated == guard.negated) == (kind == BE_TAKEN))
-            clear_reg(b, &s->pend, r);
+        if (state->left[r].known && state->left[r].p == guard.p &&
+            (state->left[r].negated == guard.negated) == (kind == BE_TAKEN))
+            clear_reg(barriers, &state->pend, r);
 }
 
 static void copy_state(State *to, const State *from) {
@@ -188,33 +190,34 @@ static bool merge_state(State *into, const State *with) {
     return changed;
 }
 
-static State new_state(Barriers *b) {
-    return (State){.pend = bs_new(&b->c->a, b->joins.n + 1), .must = bs_new(&b->c->a, b->joins.n + 1)};
+static State new_state(Barriers *barriers) {
+    return (State){.pend = bs_new(&barriers->c->a, barriers->joins.n + 1),
+                   .must = bs_new(&barriers->c->a, barriers->joins.n + 1)};
 }
 
-static void solve(Barriers *b) {
-    const BinFlow *g = b->c->g;
-    for (uint32_t n = 0; n < b->p->nrpo; n++)
-        EACH_INST(g, b->p->rpo[n], i)
-    if (g->decoded[i] && bin_kind(&g->insts[i]) == BK_BSSY)
-        join_of(b, i);
-    b->in = ARENA_ARRAY(&b->c->a, State, g->funcs[b->p->func].nblocks);
-    for (uint32_t n = 0; n < b->p->nrpo; n++)
-        b->in[b->p->rpo[n] - b->base] = new_state(b);
-    State now = new_state(b), edge = new_state(b);
-    b->in[b->p->entry_block - b->base].reached = true;
+static void solve(Barriers *barriers) {
+    const BinFlow *flow = barriers->c->g;
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++)
+        EACH_INST(flow, barriers->p->rpo[n], i)
+    if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
+        join_of(barriers, i);
+    barriers->in = ARENA_ARRAY(&barriers->c->a, State, flow->funcs[barriers->p->func].nblocks);
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++)
+        barriers->in[barriers->p->rpo[n] - barriers->base] = new_state(barriers);
+    State now = new_state(barriers), edge = new_state(barriers);
+    barriers->in[barriers->p->entry_block - barriers->base].reached = true;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t n = 0; n < b->p->nrpo; n++) {
-            const BinBlock *blk = &g->blocks[b->p->rpo[n]];
-            if (!b->in[b->p->rpo[n] - b->base].reached)
+        for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+            const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
+            if (!barriers->in[barriers->p->rpo[n] - barriers->base].reached)
                 continue;
-            copy_state(&now, &b->in[b->p->rpo[n] - b->base]);
-            EACH_INST(g, b->p->rpo[n], i) if (g->decoded[i]) transfer(b, &now, i);
+            copy_state(&now, &barriers->in[barriers->p->rpo[n] - barriers->base]);
+            EACH_INST(flow, barriers->p->rpo[n], i) if (flow->decoded[i]) transfer(barriers, &now, i);
             for (uint32_t s = 0; s < blk->nsuccs; s++) {
                 copy_state(&edge, &now);
-                leave_on_edge(b, &edge, blk->first + blk->ninsts - 1, blk->succs[s].kind);
-                changed |= merge_state(&b->in[blk->succs[s].block - b->base], &edge);
+                leave_on_edge(barriers, &edge, blk->first + blk->ninsts - 1, blk->succs[s].kind);
+                changed |= merge_state(&barriers->in[blk->succs[s].block - barriers->base], &edge);
             }
         }
     }
@@ -224,17 +227,17 @@ static void solve(Barriers *b) {
 
 /* Blocks from which a block in `set` is reached; walking back stops at blocks in `stop` (whose members may be
  * in set). */
-static void grow_back(Barriers *b, Bitset *set, const Bitset *stop) {
-    const BinFlow *g = b->c->g;
+static void grow_back(Barriers *barriers, Bitset *set, const Bitset *stop) {
+    const BinFlow *flow = barriers->c->g;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t n = b->p->nrpo; n-- > 0;) {
-            uint32_t k = b->p->rpo[n] - b->base;
+        for (uint32_t n = barriers->p->nrpo; n-- > 0;) {
+            uint32_t k = barriers->p->rpo[n] - barriers->base;
             if (bs_has(set, k) || (stop && bs_has(stop, k)))
                 continue;
-            const BinBlock *blk = &g->blocks[b->p->rpo[n]];
+            const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
             for (uint32_t s = 0; s < blk->nsuccs; s++)
-                if (bs_has(set, blk->succs[s].block - b->base)) {
+                if (bs_has(set, blk->succs[s].block - barriers->base)) {
                     bs_add(set, k);
                     changed = true;
                     break;
@@ -243,37 +246,38 @@ static void grow_back(Barriers *b, Bitset *set, const Bitset *stop) {
     }
 }
 
-static bool same_sync(const Barriers *b, uint32_t i, const Join *j) {
-    return is_sync_of(b->c, i, j->reg, b->p->func) && (j->sync == NONE || j->sync == i);
+static bool same_sync(const Barriers *barriers, uint32_t i, const Join *join) {
+    return is_sync_of(barriers->c, i, join->reg, barriers->p->func) &&
+           (join->sync == NONE || join->sync == i);
 }
 
 /* ---- rules on one procedure ---- */
 
-static void finding_pending(Barriers *b, CheckRule rule, uint32_t inst, const Bitset *pend,
+static void finding_pending(Barriers *barriers, CheckRule rule, uint32_t inst, const Bitset *pend,
                             const char *what) {
     BS_EACH(j, pend) {
-        const Join *x = &b->joins.at[j];
-        check_report(b->c, rule, inst, x->bssy,
-                     "B%u may still be pending at %s (joined at %s); missing BREAK or BSYNC", x->reg, what,
-                     check_at(b->c, x->bssy));
+        const Join *join = &barriers->joins.at[j];
+        check_report(barriers->c, rule, inst, join->bssy,
+                     "B%u may still be pending at %s (joined at %s); missing BREAK or BSYNC", join->reg, what,
+                     check_at(barriers->c, join->bssy));
         return;
     }
 }
 
 /* R-02 at returns. */
-static void at_end(Barriers *b, State *s, const BinBlock *blk) {
+static void at_end(Barriers *b, State *state, const BinBlock *blk) {
     uint32_t last = blk->first + blk->ninsts - 1;
     if (!(blk->ends & BX_RET))
         return;
-    leave_on_edge(b, s, last, BE_TAKEN);
-    finding_pending(b, CR_R02, last, &s->pend, "the return");
+    leave_on_edge(b, state, last, BE_TAKEN);
+    finding_pending(b, CR_R02, last, &state->pend, "the return");
 }
 
-static void at_bsync(Barriers *b, const State *s, uint32_t i, Summary *sum) {
-    unsigned reg = bin_barrier(&b->c->g->insts[i]);
-    uint16_t regs = regs_of(b, &s->pend), all = regs | sum->inherited;
+static void at_bsync(Barriers *barriers, const State *state, uint32_t i, Summary *sum) {
+    unsigned reg = bin_barrier(&barriers->c->g->insts[i]);
+    uint16_t regs = regs_of(barriers, &state->pend), all = regs | sum->inherited;
     if (!(regs >> reg & 1))
-        check_report(b->c, CR_R04, i, NONE, "BSYNC B%u has no reaching BSSY", reg);
+        check_report(barriers->c, CR_R04, i, NONE, "BSYNC B%u has no reaching BSSY", reg);
     for (unsigned p = 0; p < NUM_B; p++)
         if (p != reg && (all >> p & 1) && !(sum->order[p] >> reg & 1)) {
             sum->order[p] |= (uint16_t)(1u << reg);
@@ -281,207 +285,211 @@ static void at_bsync(Barriers *b, const State *s, uint32_t i, Summary *sum) {
         }
 }
 
-static void at_bssy(Barriers *b, const State *s, uint32_t i) {
-    uint32_t j = join_of(b, i);
-    unsigned reg = b->joins.at[j].reg;
-    if (b->joins.at[j].sync == NONE) {
+static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
+    uint32_t j = join_of(barriers, i);
+    unsigned reg = barriers->joins.at[j].reg;
+    if (barriers->joins.at[j].sync == NONE) {
         char to[40] = "outside the code";
-        if (b->joins.at[j].target != NONE)
-            snprintf(to, sizeof to, "%.39s", check_at(b->c, b->joins.at[j].target));
-        check_report(b->c, CR_R06, i, NONE, "syncpoint %s is not behind a BSYNC B%u", to, reg);
+        if (barriers->joins.at[j].target != NONE)
+            snprintf(to, sizeof to, "%.39s", check_at(barriers->c, barriers->joins.at[j].target));
+        check_report(barriers->c, CR_R06, i, NONE, "syncpoint %s is not behind a BSYNC B%u", to, reg);
     }
-    BS_EACH(k, &s->must)
-    if (k != j && b->joins.at[k].reg == reg)
-        check_report(b->c, CR_R08, i, b->joins.at[k].bssy, "B%u re-used inside its own region (%s, %s)", reg,
-                     check_at(b->c, b->joins.at[k].bssy), check_at(b->c, i));
+    BS_EACH(k, &state->must)
+    if (k != j && barriers->joins.at[k].reg == reg)
+        check_report(barriers->c, CR_R08, i, barriers->joins.at[k].bssy,
+                     "B%u re-used inside its own region (%s, %s)", reg,
+                     check_at(barriers->c, barriers->joins.at[k].bssy), check_at(barriers->c, i));
 }
 
-static void at_bmov(Checker *c, uint32_t i, const Summary *sum) {
-    unsigned reg = bin_barrier(&c->g->insts[i]);
-    if (c->native ? !(sum->saves >> reg & 1) : !c->converged[i])
-        check_report(c, CR_R15, i, NONE, "BMOV to B%u can resurrect departed lanes", reg);
+static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
+    unsigned reg = bin_barrier(&checker->g->insts[i]);
+    if (checker->native ? !(sum->saves >> reg & 1) : !checker->converged[i])
+        check_report(checker, CR_R15, i, NONE, "BMOV to B%u can resurrect departed lanes", reg);
 }
 
-static void walk_rules(Barriers *b, Summary *sum) {
-    Checker *c = b->c;
-    const BinFlow *g = c->g;
-    State now = new_state(b);
-    for (uint32_t n = 0; n < b->p->nrpo; n++) {
-        const State *in = &b->in[b->p->rpo[n] - b->base];
+static void walk_rules(Barriers *barriers, Summary *sum) {
+    Checker *checker = barriers->c;
+    const BinFlow *flow = checker->g;
+    State now = new_state(barriers);
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+        const State *in = &barriers->in[barriers->p->rpo[n] - barriers->base];
         if (!in->reached)
             continue;
         copy_state(&now, in);
-        EACH_INST(g, b->p->rpo[n], i) {
-            if (!g->decoded[i])
+        EACH_INST(flow, barriers->p->rpo[n], i) {
+            if (!flow->decoded[i])
                 break;
-            BinKind kind = bin_kind(&g->insts[i]);
-            c->pend[i] |= regs_of(b, &now.pend);
-            c->inherited[i] |= sum->inherited;
+            BinKind kind = bin_kind(&flow->insts[i]);
+            checker->pend[i] |= regs_of(barriers, &now.pend);
+            checker->inherited[i] |= sum->inherited;
             if (kind == BK_BSYNC)
-                at_bsync(b, &now, i, sum);
+                at_bsync(barriers, &now, i, sum);
             else if (kind == BK_BSSY)
-                at_bssy(b, &now, i);
+                at_bssy(barriers, &now, i);
             else if (kind == BK_BMOV_TO_B)
-                at_bmov(c, i, sum);
-            transfer(b, &now, i);
+                at_bmov(checker, i, sum);
+            transfer(barriers, &now, i);
         }
-        at_end(b, &now, &g->blocks[b->p->rpo[n]]);
+        at_end(barriers, &now, &flow->blocks[barriers->p->rpo[n]]);
     }
 }
 
 /* for endless loops, of one join. `ends`: blocks with a way out of the function or to EXIT. */
-static void leaving(Barriers *b, uint32_t j, const Bitset *ends) {
-    const Checker *c = b->c;
-    const BinFlow *g = c->g;
-    const Join *x = &b->joins.at[j];
-    ArenaMark mark = arena_mark(&b->c->a);
-    uint32_t nblocks = g->funcs[b->p->func].nblocks;
-    Bitset meets = bs_new(&b->c->a, nblocks), stops = bs_new(&b->c->a, nblocks),
-           bad = bs_new(&b->c->a, nblocks);
+static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
+    const Checker *checker = barriers->c;
+    const BinFlow *flow = checker->g;
+    const Join *join = &barriers->joins.at[j];
+    ArenaMark mark = arena_mark(&barriers->c->a);
+    uint32_t nblocks = flow->funcs[barriers->p->func].nblocks;
+    Bitset meets = bs_new(&barriers->c->a, nblocks), stops = bs_new(&barriers->c->a, nblocks),
+           bad = bs_new(&barriers->c->a, nblocks);
     bool any_sync = false;
-    for (uint32_t n = 0; n < b->p->nrpo; n++) {
-        uint32_t k = b->p->rpo[n] - b->base;
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+        uint32_t k = barriers->p->rpo[n] - barriers->base;
         bool left = false;
-        EACH_INST(g, b->p->rpo[n], i) {
-            if (!g->decoded[i])
+        EACH_INST(flow, barriers->p->rpo[n], i) {
+            if (!flow->decoded[i])
                 break;
-            BinKind kind = bin_kind(&g->insts[i]);
+            BinKind kind = bin_kind(&flow->insts[i]);
             if (kind != BK_BSYNC && kind != BK_BREAK)
                 continue;
-            if (same_sync(b, i, x)) {
+            if (same_sync(barriers, i, join)) {
                 bs_add(&meets, k);
                 any_sync = true;
-            } else if (kind == BK_BSYNC && bin_barrier(&g->insts[i]) == x->reg && !left)
+            } else if (kind == BK_BSYNC && bin_barrier(&flow->insts[i]) == join->reg && !left)
                 bs_add(&bad, k);
-            if (bin_barrier(&g->insts[i]) == x->reg) {
+            if (bin_barrier(&flow->insts[i]) == join->reg) {
                 bs_add(&stops, k);
                 left = true;
             }
         }
-        if (!left && ((g->blocks[b->p->rpo[n]].ends & BX_RET) || !bs_has(ends, k)))
+        if (!left && ((flow->blocks[barriers->p->rpo[n]].ends & BX_RET) || !bs_has(ends, k)))
             bs_add(&bad, k);
     }
-    grow_back(b, &meets, NULL);
-    grow_back(b, &bad, &stops);
-    State edge = new_state(b);
-    for (uint32_t n = 0; n < b->p->nrpo && any_sync; n++) {
-        const BinBlock *blk = &g->blocks[b->p->rpo[n]];
+    grow_back(barriers, &meets, NULL);
+    grow_back(barriers, &bad, &stops);
+    State edge = new_state(barriers);
+    for (uint32_t n = 0; n < barriers->p->nrpo && any_sync; n++) {
+        const BinBlock *blk = &flow->blocks[barriers->p->rpo[n]];
         uint32_t last = blk->first + blk->ninsts - 1;
-        if (!b->in[b->p->rpo[n] - b->base].reached || !bs_has(&meets, b->p->rpo[n] - b->base))
+        if (!barriers->in[barriers->p->rpo[n] - barriers->base].reached ||
+            !bs_has(&meets, barriers->p->rpo[n] - barriers->base))
             continue;
         for (uint32_t s = 0; s < blk->nsuccs; s++) {
-            uint32_t v = blk->succs[s].block - b->base;
+            uint32_t v = blk->succs[s].block - barriers->base;
             if (bs_has(&meets, v) || !bs_has(&bad, v))
                 continue;
-            copy_state(&edge, &b->in[b->p->rpo[n] - b->base]);
-            EACH_INST(g, b->p->rpo[n], i) transfer(b, &edge, i);
-            leave_on_edge(b, &edge, last, blk->succs[s].kind);
+            copy_state(&edge, &barriers->in[barriers->p->rpo[n] - barriers->base]);
+            EACH_INST(flow, barriers->p->rpo[n], i) transfer(barriers, &edge, i);
+            leave_on_edge(barriers, &edge, last, blk->succs[s].kind);
             if (bs_has(&edge.pend, j))
-                check_report(b->c, CR_R03, last, x->bssy,
+                check_report(barriers->c, CR_R03, last, join->bssy,
                              "edge %s->%s leaves the region of B%u (joined at %s) without BREAK",
-                             check_at(b->c, last), check_at(b->c, g->blocks[blk->succs[s].block].first),
-                             x->reg, check_at(b->c, x->bssy));
+                             check_at(barriers->c, last),
+                             check_at(barriers->c, flow->blocks[blk->succs[s].block].first), join->reg,
+                             check_at(barriers->c, join->bssy));
         }
     }
-    arena_release(&b->c->a, mark);
+    arena_release(&barriers->c->a, mark);
 }
 
 /* */
-static void synchronised(Barriers *b, const Bitset *ends) {
-    const BinFlow *g = b->c->g;
+static void synchronised(Barriers *barriers, const Bitset *ends) {
+    const BinFlow *flow = barriers->c->g;
     (void)ends;
-    for (uint32_t j = 0; j < b->joins.n; j++) {
-        const Join *x = &b->joins.at[j];
-        Bitset meets = bs_new(&b->c->a, g->funcs[b->p->func].nblocks);
-        uint32_t home = g->block_of[x->bssy] - b->base;
+    for (uint32_t j = 0; j < barriers->joins.n; j++) {
+        const Join *join = &barriers->joins.at[j];
+        Bitset meets = bs_new(&barriers->c->a, flow->funcs[barriers->p->func].nblocks);
+        uint32_t home = flow->block_of[join->bssy] - barriers->base;
         bool here = false;
-        for (uint32_t n = 0; n < b->p->nrpo; n++)
-            EACH_INST(g, b->p->rpo[n], i)
-        if (is_sync_of(b->c, i, x->reg, b->p->func)) {
-            bs_add(&meets, b->p->rpo[n] - b->base);
-            here |= b->p->rpo[n] - b->base == home && i > x->bssy;
+        for (uint32_t n = 0; n < barriers->p->nrpo; n++)
+            EACH_INST(flow, barriers->p->rpo[n], i)
+        if (is_sync_of(barriers->c, i, join->reg, barriers->p->func)) {
+            bs_add(&meets, barriers->p->rpo[n] - barriers->base);
+            here |= barriers->p->rpo[n] - barriers->base == home && i > join->bssy;
         }
-        grow_back(b, &meets, NULL);
-        const BinBlock *blk = &g->blocks[home + b->base];
+        grow_back(barriers, &meets, NULL);
+        const BinBlock *blk = &flow->blocks[home + barriers->base];
         for (uint32_t s = 0; s < blk->nsuccs; s++)
-            here |= bs_has(&meets, blk->succs[s].block - b->base);
+            here |= bs_has(&meets, blk->succs[s].block - barriers->base);
         if (!here)
-            check_report(b->c, CR_R05, x->bssy, NONE, "BSSY B%u never synchronised", x->reg);
+            check_report(barriers->c, CR_R05, join->bssy, NONE, "BSSY B%u never synchronised", join->reg);
     }
 }
 
 /* lanes that are counted run in circles for ever. */
-static void endless(Barriers *b, const Bitset *ends) {
-    const BinFlow *g = b->c->g;
-    for (uint32_t n = 0; n < b->p->nrpo; n++) {
-        uint32_t k = b->p->rpo[n] - b->base;
-        if (bs_has(ends, k) || !b->in[k].reached || bs_empty(&b->in[k].pend))
+static void endless(Barriers *barriers, const Bitset *ends) {
+    const BinFlow *flow = barriers->c->g;
+    for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+        uint32_t k = barriers->p->rpo[n] - barriers->base;
+        if (bs_has(ends, k) || !barriers->in[k].reached || bs_empty(&barriers->in[k].pend))
             continue;
-        BS_EACH(j, &b->in[k].pend) {
-            const Join *x = &b->joins.at[j];
+        BS_EACH(j, &barriers->in[k].pend) {
+            const Join *join = &barriers->joins.at[j];
             bool clears = false;
-            for (uint32_t m = 0; m < b->p->nrpo && !clears; m++)
-                EACH_INST(g, b->p->rpo[m], i) {
-                    BinKind kind = g->decoded[i] ? bin_kind(&g->insts[i]) : BK_PLAIN;
-                    clears |= !bs_has(ends, b->p->rpo[m] - b->base) &&
-                              (kind == BK_BSYNC || kind == BK_BREAK) && bin_barrier(&g->insts[i]) == x->reg;
+            for (uint32_t m = 0; m < barriers->p->nrpo && !clears; m++)
+                EACH_INST(flow, barriers->p->rpo[m], i) {
+                    BinKind kind = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_PLAIN;
+                    clears |= !bs_has(ends, barriers->p->rpo[m] - barriers->base) &&
+                              (kind == BK_BSYNC || kind == BK_BREAK) &&
+                              bin_barrier(&flow->insts[i]) == join->reg;
                 }
             if (!clears)
                 check_report(
-                    b->c, CR_R02, g->blocks[b->p->rpo[n]].first, x->bssy,
+                    barriers->c, CR_R02, flow->blocks[barriers->p->rpo[n]].first, join->bssy,
                     "B%u may still be pending in an endless loop (joined at %s); missing BREAK or BSYNC",
-                    x->reg, check_at(b->c, x->bssy));
+                    join->reg, check_at(barriers->c, join->bssy));
         }
     }
 }
 
-static void check_proc(Checker *c, const Proc *p, Summary *sum, Barriers *b) {
-    const BinFlow *g = c->g;
-    walk_rules(b, sum);
-    if (!b->joins.n)
+static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barriers *barriers) {
+    const BinFlow *flow = checker->g;
+    walk_rules(barriers, sum);
+    if (!barriers->joins.n)
         return;
-    Bitset ends = bs_new(&c->a, g->funcs[p->func].nblocks);
-    for (uint32_t n = 0; n < p->nrpo; n++)
-        if (g->blocks[p->rpo[n]].ends)
-            bs_add(&ends, p->rpo[n] - b->base);
-    grow_back(b, &ends, NULL);
-    synchronised(b, &ends);
-    endless(b, &ends);
-    for (uint32_t j = 0; j < b->joins.n; j++)
-        leaving(b, j, &ends);
+    Bitset ends = bs_new(&checker->a, flow->funcs[proc->func].nblocks);
+    for (uint32_t n = 0; n < proc->nrpo; n++)
+        if (flow->blocks[proc->rpo[n]].ends)
+            bs_add(&ends, proc->rpo[n] - barriers->base);
+    grow_back(barriers, &ends, NULL);
+    synchronised(barriers, &ends);
+    endless(barriers, &ends);
+    for (uint32_t j = 0; j < barriers->joins.n; j++)
+        leaving(barriers, j, &ends);
 }
 
 /* ---- between procedures ---- */
 
-static void summarise(Checker *c, const Proc *p, Summary *s) {
-    const BinFlow *g = c->g;
-    s->callees = bs_new(&c->a, c->nprocs);
+static void summarise(Checker *checker, const Proc *p, Summary *summary) {
+    const BinFlow *flow = checker->g;
+    summary->callees = bs_new(&checker->a, checker->nprocs);
     for (uint32_t n = 0; n < p->nrpo; n++)
-        EACH_INST(g, p->rpo[n], i) {
-            if (!g->decoded[i])
+        EACH_INST(flow, p->rpo[n], i) {
+            if (!flow->decoded[i])
                 break;
-            BinKind k = bin_kind(&g->insts[i]);
+            BinKind k = bin_kind(&flow->insts[i]);
             if (k == BK_BSSY || k == BK_BSYNC || k == BK_BREAK)
-                s->uses |= (uint16_t)(1u << bin_barrier(&g->insts[i]));
+                summary->uses |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
             if (k == BK_BMOV_FROM_B)
-                s->saves |= (uint16_t)(1u << bin_barrier(&g->insts[i]));
-            if (!check_is_call(c, i))
+                summary->saves |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
+            if (!check_is_call(checker, i))
                 continue;
-            Callees to = check_callees(c, i);
+            Callees to = check_callees(checker, i);
             for (uint32_t t = 0; t < to.n; t++)
-                bs_add(&s->callees, to.proc[t]);
+                bs_add(&summary->callees, to.proc[t]);
         }
-    s->uses &= (uint16_t)~s->saves;
+    summary->uses &= (uint16_t)~summary->saves;
 }
 
-static uint16_t regs_at(Barriers *b, uint32_t inst) {
-    const BinFlow *g = b->c->g;
-    uint32_t block = g->block_of[inst];
-    State now = new_state(b);
-    copy_state(&now, &b->in[block - b->base]);
-    for (uint32_t i = g->blocks[block].first; i < inst; i++)
-        transfer(b, &now, i);
-    return regs_of(b, &now.pend);
+static uint16_t regs_at(Barriers *barriers, uint32_t inst) {
+    const BinFlow *flow = barriers->c->g;
+    uint32_t block = flow->block_of[inst];
+    State now = new_state(barriers);
+    copy_state(&now, &barriers->in[block - barriers->base]);
+    for (uint32_t i = flow->blocks[block].first; i < inst; i++)
+        transfer(barriers, &now, i);
+    return regs_of(barriers, &now.pend);
 }
 
 typedef struct {
@@ -508,20 +516,21 @@ static void spread(Checker *c, Summary *sum, const Site *sites, uint32_t n) {
     }
 }
 
-static void callee_above(Checker *c, const Summary *sum, const Site *s) {
-    Callees to = check_callees(c, s->inst);
-    uint16_t pending = s->own | sum[s->proc].inherited;
+static void callee_above(Checker *checker, const Summary *sum, const Site *site) {
+    Callees to = check_callees(checker, site->inst);
+    uint16_t pending = site->own | sum[site->proc].inherited;
     for (uint32_t t = 0; t < to.n && pending; t++) {
         uint16_t uses = sum[to.proc[t]].uses;
         unsigned highest = 31u - (unsigned)__builtin_clz(pending),
                  used = uses ? (unsigned)__builtin_ctz(uses) : NUM_B;
-        if (c->native && uses & pending)
+        if (checker->native && uses & pending)
             used = highest = (unsigned)__builtin_ctz((unsigned)uses & pending);
-        else if (c->native)
+        else if (checker->native)
             continue;
         if (used <= highest)
-            check_report(c, CR_R16, s->inst, NONE, "callee %s uses B%u, caller still pending in B%u",
-                         check_at(c, c->g->blocks[c->procs[to.proc[t]].entry_block].first), used, highest);
+            check_report(checker, CR_R16, site->inst, NONE, "callee %s uses B%u, caller still pending in B%u",
+                         check_at(checker, checker->g->blocks[checker->procs[to.proc[t]].entry_block].first),
+                         used, highest);
     }
 }
 
@@ -544,8 +553,8 @@ static bool find_cycle(const uint16_t order[NUM_B], unsigned start, unsigned at,
     return false;
 }
 
-static void order_of_kernel(Checker *c, const Summary *sum, uint32_t root) {
-    Bitset in = bs_new(&c->a, c->nprocs);
+static void order_of_kernel(Checker *checker, const Summary *sum, uint32_t root) {
+    Bitset in = bs_new(&checker->a, checker->nprocs);
     uint16_t order[NUM_B] = {0};
     uint32_t witness[NUM_B][NUM_B];
     bs_add(&in, root);
@@ -574,36 +583,37 @@ static void order_of_kernel(Checker *c, const Summary *sum, uint32_t root) {
                 from = k;
         }
         unsigned p = path[from], q = path[(from + 1) % n];
-        check_report(c, CR_R01, witness[p][q], NONE,
+        check_report(checker, CR_R01, witness[p][q], NONE,
                      "barrier order cycle %sB%u (BSYNC B%u at %s while B%u may be pending); two groups can "
                      "wait for each other",
-                     text, a, q, check_at(c, witness[p][q]), p);
+                     text, a, q, check_at(checker, witness[p][q]), p);
         return;
     }
 }
 
-void check_barriers(Checker *c) {
-    const BinFlow *g = c->g;
-    c->pend = ARENA_ARRAY(&c->a, uint16_t, g->bin->ncode + 1);
-    c->inherited = ARENA_ARRAY(&c->a, uint16_t, g->bin->ncode + 1);
-    Summary *sum = ARENA_ARRAY(&c->a, Summary, c->nprocs + 1);
-    Barriers *all = ARENA_ARRAY(&c->a, Barriers, c->nprocs + 1);
+void check_barriers(Checker *checker) {
+    const BinFlow *flow = checker->g;
+    checker->pend = ARENA_ARRAY(&checker->a, uint16_t, flow->bin->ncode + 1);
+    checker->inherited = ARENA_ARRAY(&checker->a, uint16_t, flow->bin->ncode + 1);
+    Summary *sum = ARENA_ARRAY(&checker->a, Summary, checker->nprocs + 1);
+    Barriers *all = ARENA_ARRAY(&checker->a, Barriers, checker->nprocs + 1);
     VEC(Site) sites = {0};
-    for (uint32_t p = 0; p < c->nprocs; p++) {
-        all[p] = (Barriers){.c = c, .p = &c->procs[p], .base = g->funcs[c->procs[p].func].first_block};
-        summarise(c, &c->procs[p], &sum[p]);
+    for (uint32_t p = 0; p < checker->nprocs; p++) {
+        all[p] = (Barriers){
+            .c = checker, .p = &checker->procs[p], .base = flow->funcs[checker->procs[p].func].first_block};
+        summarise(checker, &checker->procs[p], &sum[p]);
         solve(&all[p]);
-        for (uint32_t n = 0; n < c->procs[p].nrpo; n++)
-            EACH_INST(g, c->procs[p].rpo[n], i)
-        if (g->decoded[i] && check_is_call(c, i))
-            VEC_ADD(&c->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
+        for (uint32_t n = 0; n < checker->procs[p].nrpo; n++)
+            EACH_INST(flow, checker->procs[p].rpo[n], i)
+        if (flow->decoded[i] && check_is_call(checker, i))
+            VEC_ADD(&checker->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
     }
-    spread(c, sum, sites.at, sites.n);
-    for (uint32_t p = 0; p < c->nprocs; p++)
-        check_proc(c, &c->procs[p], &sum[p], &all[p]);
+    spread(checker, sum, sites.at, sites.n);
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        check_proc(checker, &checker->procs[p], &sum[p], &all[p]);
     for (uint32_t k = 0; k < sites.n; k++)
-        callee_above(c, sum, &sites.at[k]);
-    for (uint32_t p = 0; p < c->nprocs; p++)
-        if (c->procs[p].is_kernel)
-            order_of_kernel(c, sum, p);
+        callee_above(checker, sum, &sites.at[k]);
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        if (checker->procs[p].is_kernel)
+            order_of_kernel(checker, sum, p);
 }

@@ -50,13 +50,13 @@ typedef struct {
 
 /* Check the whole binary. Never fails: what cannot be known is left out. Free the report with
  * check_report_free. */
-void binary_check(const BinFlow *g, const BinCheckOptions *opt, BinCheckReport *out);
-void check_report_free(BinCheckReport *r);
+void binary_check(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out);
+void check_report_free(BinCheckReport *report);
 
 /* The report as text, one block a finding with instruction and path; as JSON; as SARIF 2.1.0. malloc'ed. */
-char *check_report_text(const BinFlow *g, const BinCheckReport *r);
-char *check_report_json(const BinFlow *g, const BinCheckReport *r);
-char *check_report_sarif(const BinFlow *g, const BinCheckReport *r);
+char *check_report_text(const BinFlow *flow, const BinCheckReport *report);
+char *check_report_json(const BinFlow *flow, const BinCheckReport *report);
+char *check_report_sarif(const BinFlow *flow, const BinCheckReport *report);
 /* What `heddle explain` prints for a rule, or for a check of the machine at run time ("E-BAR-PARTIAL"); NULL
  * if `name` is neither. malloc'ed. */
 char *check_explain(const char *name);

@@ -39,31 +39,31 @@ typedef struct {
     uint16_t *pend, *inherited;
 } Checker;
 
-bool check_wants(const Checker *c, CheckRule r);
+bool check_wants(const Checker *checker, CheckRule r);
 /* A finding at `inst`; its path is the shortest from `from` (NONE: no cause) to it. */
-void check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...)
+void check_report(Checker *checker, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
-void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, uint32_t from,
+void check_report_as(Checker *checker, Severity severity, CheckRule r, uint32_t inst, uint32_t from,
                      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-const char *check_at(Checker *c, uint32_t inst); /* "name+0x40" */
+const char *check_at(Checker *checker, uint32_t inst); /* "name+0x40" */
 
 /* The procs that the call `inst` may enter; none if nothing is known. */
 typedef struct {
     const uint32_t *proc;
     uint32_t n;
 } Callees;
-Callees check_callees(const Checker *c, uint32_t inst);
+Callees check_callees(const Checker *checker, uint32_t inst);
 
 /* bin_kind, but a call that is a branch (see binflow.h) is one. */
-BinKind check_kind(const Checker *c, uint32_t inst);
+BinKind check_kind(const Checker *checker, uint32_t inst);
 /* Is the instruction one that a block's lanes leave to another procedure: a call, or a branch to a function's
  * entry? */
-bool check_is_call(const Checker *c, uint32_t inst);
+bool check_is_call(const Checker *checker, uint32_t inst);
 
-void check_structure(Checker *c);   /* R-18 R-19 R-21 R-22 */
-void check_uniform(Checker *c);     /* fills divergent, converged */
-void check_barriers(Checker *c);    /* */
-void check_collectives(Checker *c); /* */
-void check_registers(Checker *c);   /* */
-void check_hazards(Checker *c);     /* H- */
+void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
+void check_uniform(Checker *checker);     /* fills divergent, converged */
+void check_barriers(Checker *checker);    /* */
+void check_collectives(Checker *checker); /* */
+void check_registers(Checker *checker);   /* */
+void check_hazards(Checker *checker);     /* H- */
 #endif

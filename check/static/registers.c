@@ -14,65 +14,65 @@ typedef struct {
     uint8_t p;
 } Live; /* UR0.. and UP0.. */
 
-static void uniform_operand(Live *l, Operand o) {
+static void uniform_operand(Live *live, Operand o) {
     if (o.kind != OPK_REG)
         return;
     for (unsigned k = 0; k < (o.count ? o.count : 1u); k++)
         if (o.file == RF_UR && o.value + k < REG_URZ)
-            l->r |= (uint64_t)1 << (o.value + k);
+            live->r |= (uint64_t)1 << (o.value + k);
         else if (o.file == RF_UP && o.value + k < REG_UPT)
-            l->p |= (uint8_t)(1u << (o.value + k));
+            live->p |= (uint8_t)(1u << (o.value + k));
 }
 
-static void uniform_accesses(const MachInst *m, Live *reads, Live *writes) {
+static void uniform_accesses(const MachInst *inst, Live *reads, Live *writes) {
     *reads = *writes = (Live){0};
-    for (unsigned k = 0; k < m->nsrc; k++)
-        uniform_operand(reads, m->src[k]);
-    uniform_operand(reads, m->guard);
-    for (unsigned k = 0; k < m->ndst; k++)
-        uniform_operand(writes, m->dst[k]);
+    for (unsigned k = 0; k < inst->nsrc; k++)
+        uniform_operand(reads, inst->src[k]);
+    uniform_operand(reads, inst->guard);
+    for (unsigned k = 0; k < inst->ndst; k++)
+        uniform_operand(writes, inst->dst[k]);
 }
 
 /* Another group of lanes may run between this instruction and the next one of its group. */
-static bool may_switch(const Checker *c, uint32_t i) {
-    switch (check_kind(c, i)) {
+static bool may_switch(const Checker *checker, uint32_t i) {
+    switch (check_kind(checker, i)) {
     case BK_BRANCH:
-    case BK_BRANCH_INDIRECT: return c->divergent[i];
+    case BK_BRANCH_INDIRECT: return checker->divergent[i];
     case BK_BSYNC:
     case BK_YIELD:
     case BK_NANOSLEEP:
     case BK_WARPSYNC:
-    case BK_CALL: return !c->converged[i];
-    case BK_EXIT: return c->divergent[i] && !c->converged[i];
+    case BK_CALL: return !checker->converged[i];
+    case BK_EXIT: return checker->divergent[i] && !checker->converged[i];
     default: return false;
     }
 }
 
-static void live_before(Live *l, const MachInst *m) {
+static void live_before(Live *live, const MachInst *inst) {
     Live reads, writes;
-    uniform_accesses(m, &reads, &writes);
-    if (op_is_always(m->guard)) {
-        l->r &= ~writes.r;
-        l->p &= (uint8_t)~writes.p;
+    uniform_accesses(inst, &reads, &writes);
+    if (op_is_always(inst->guard)) {
+        live->r &= ~writes.r;
+        live->p &= (uint8_t)~writes.p;
     }
-    l->r |= reads.r;
-    l->p |= reads.p;
+    live->r |= reads.r;
+    live->p |= reads.p;
 }
 
-static void uniform_live(Checker *c, const Proc *p) {
-    const BinFlow *g = c->g;
-    uint32_t base = g->funcs[p->func].first_block;
-    Live *in = ARENA_ARRAY(&c->a, Live, g->funcs[p->func].nblocks), unsafe = {0};
+static void uniform_live(Checker *checker, const Proc *proc) {
+    const BinFlow *flow = checker->g;
+    uint32_t base = flow->funcs[proc->func].first_block;
+    Live *in = ARENA_ARRAY(&checker->a, Live, flow->funcs[proc->func].nblocks), unsafe = {0};
     bool any = false;
-    for (uint32_t n = 0; n < p->nrpo; n++)
-        EACH_INST(g, p->rpo[n], i) {
+    for (uint32_t n = 0; n < proc->nrpo; n++)
+        EACH_INST(flow, proc->rpo[n], i) {
             Live reads, writes;
-            if (!g->decoded[i])
+            if (!flow->decoded[i])
                 break;
-            uniform_accesses(&g->insts[i], &reads, &writes);
+            uniform_accesses(&flow->insts[i], &reads, &writes);
             any |= reads.r || reads.p;
             /* native code reads everywhere what it wrote where all lanes were together */
-            if (!c->native || c->apart[i]) {
+            if (!checker->native || checker->apart[i]) {
                 unsafe.r |= writes.r;
                 unsafe.p |= writes.p;
             }
@@ -82,25 +82,25 @@ static void uniform_live(Checker *c, const Proc *p) {
     for (int report = 0; report < 2; report++)
         for (bool changed = true; changed;) {
             changed = false;
-            for (uint32_t n = p->nrpo; n-- > 0;) {
-                const BinBlock *b = &g->blocks[p->rpo[n]];
+            for (uint32_t n = proc->nrpo; n-- > 0;) {
+                const BinBlock *b = &flow->blocks[proc->rpo[n]];
                 Live l = {0};
                 for (uint32_t s = 0; s < b->nsuccs; s++) {
                     l.r |= in[b->succs[s].block - base].r;
                     l.p |= in[b->succs[s].block - base].p;
                 }
                 for (uint32_t i = b->first + b->ninsts; i-- > b->first;) {
-                    if (!g->decoded[i])
+                    if (!flow->decoded[i])
                         continue;
                     uint64_t r = l.r & unsafe.r;
-                    if (report && may_switch(c, i) && (r || (l.p & unsafe.p)))
-                        check_report(c, CR_R17, i, NONE,
+                    if (report && may_switch(checker, i) && (r || (l.p & unsafe.p)))
+                        check_report(checker, CR_R17, i, NONE,
                                      "uniform register %s%u live across possible divergence", r ? "UR" : "UP",
                                      r ? (unsigned)__builtin_ctzll(r)
                                        : (unsigned)__builtin_ctz((unsigned)l.p & unsafe.p));
-                    live_before(&l, &g->insts[i]);
+                    live_before(&l, &flow->insts[i]);
                 }
-                Live *to = &in[p->rpo[n] - base];
+                Live *to = &in[proc->rpo[n] - base];
                 changed |= !report && (to->r != l.r || to->p != l.p);
                 *to = l;
             }
@@ -126,12 +126,12 @@ typedef struct {
     uint32_t *link; /* by procedure: register pair that it returns to; NONE */
 } Returns;
 
-static Value value_of(const Values *v, Operand o, unsigned part) {
+static Value value_of(const Values *values, Operand o, unsigned part) {
     if (o.kind == OPK_IMM && part == 0)
         return (Value){V_CONST, o.value, NONE};
     if (o.kind != OPK_REG || o.file != RF_R || o.mods & (OPM_NEG | OPM_ABS | OPM_NOT))
         return (Value){V_COMPUTED, 0, NONE};
-    return o.value + part >= REG_RZ ? (Value){V_CONST, 0, NONE} : v->r[o.value + part];
+    return o.value + part >= REG_RZ ? (Value){V_CONST, 0, NONE} : values->r[o.value + part];
 }
 
 static bool is_zero(const Values *v, Operand o) {
@@ -139,51 +139,51 @@ static bool is_zero(const Values *v, Operand o) {
     return o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ && x.kind == V_CONST;
 }
 
-static void define(Values *v, const MachInst *m, unsigned d, unsigned part, Value x, uint32_t i) {
-    uint32_t reg = m->dst[d].value + part;
-    if (m->dst[d].kind != OPK_REG || m->dst[d].file != RF_R || reg >= REG_RZ)
+static void define(Values *values, const MachInst *inst, unsigned d, unsigned part, Value x, uint32_t i) {
+    uint32_t reg = inst->dst[d].value + part;
+    if (inst->dst[d].kind != OPK_REG || inst->dst[d].file != RF_R || reg >= REG_RZ)
         return;
     if (x.def == NONE)
         x.def = i;
-    if (bin_guard(m) == BG_ALWAYS && op_is_always(m->guard))
-        v->r[reg] = x;
-    else if (v->r[reg].kind != x.kind || v->r[reg].value != x.value)
-        v->r[reg] = (Value){V_UNKNOWN, 0, i};
+    if (bin_guard(inst) == BG_ALWAYS && op_is_always(inst->guard))
+        values->r[reg] = x;
+    else if (values->r[reg].kind != x.kind || values->r[reg].value != x.value)
+        values->r[reg] = (Value){V_UNKNOWN, 0, i};
 }
 
 /* Values that are moved; others are computed, or unknown where they come from the stack. */
-static void track(Returns *q, Values *v, uint32_t i) {
-    const BinFlow *g = q->c->g;
-    const MachInst *m = &g->insts[i];
+static void track(Returns *returns, Values *values, uint32_t i) {
+    const BinFlow *flow = returns->c->g;
+    const MachInst *inst = &flow->insts[i];
     Value one = {V_COMPUTED, 0, NONE};
     uint64_t address = 0;
-    bool native_lepc = q->c->native && m->optype == OT_LEPC;
-    if (m->optype == OT_MOV)
-        one = value_of(v, m->src[MOV_rb], 0);
-    else if (m->optype == OT_IMAD && is_zero(v, m->src[IMAD_ra]))
-        one = value_of(v, m->src[IMAD_rc], 0);
-    else if (m->optype == OT_LDL || native_lepc)
+    bool native_lepc = returns->c->native && inst->optype == OT_LEPC;
+    if (inst->optype == OT_MOV)
+        one = value_of(values, inst->src[MOV_rb], 0);
+    else if (inst->optype == OT_IMAD && is_zero(values, inst->src[IMAD_ra]))
+        one = value_of(values, inst->src[IMAD_rc], 0);
+    else if (inst->optype == OT_LDL || native_lepc)
         one.kind = V_UNKNOWN;
-    else if (m->optype == OT_LEPC) {
-        address = bin_address(g, i) + (uint64_t)m->wide;
+    else if (inst->optype == OT_LEPC) {
+        address = bin_address(flow, i) + (uint64_t)inst->wide;
         one = (Value){V_CONST, (uint32_t)address, NONE};
     }
     /* native code computes return addresses from LEPC and constants */
-    if (q->c->native && one.kind == V_COMPUTED)
+    if (returns->c->native && one.kind == V_COMPUTED)
         one.kind = V_UNKNOWN;
-    for (unsigned d = 0; d < m->ndst; d++)
-        for (unsigned k = 0; k < (m->dst[d].count ? m->dst[d].count : 1u); k++) {
+    for (unsigned d = 0; d < inst->ndst; d++)
+        for (unsigned k = 0; k < (inst->dst[d].count ? inst->dst[d].count : 1u); k++) {
             Value x = one;
-            if (k && m->optype == OT_LEPC && !native_lepc)
+            if (k && inst->optype == OT_LEPC && !native_lepc)
                 x.value = (uint32_t)(address >> 32);
             else if (k && one.kind != V_COMPUTED)
                 x.kind = V_UNKNOWN;
-            define(v, m, d, k, x, i);
+            define(values, inst, d, k, x, i);
         }
-    if (check_kind(q->c, i) ==
+    if (check_kind(returns->c, i) ==
         BK_CALL) /* callees give back some registers as they were; we do not ask which */
         for (unsigned r = 0; r < REG_RZ; r++)
-            v->r[r] = (Value){V_UNKNOWN, 0, i};
+            values->r[r] = (Value){V_UNKNOWN, 0, i};
 }
 
 static bool merge(Values *into, const Values *with) {
@@ -202,124 +202,128 @@ static bool merge(Values *into, const Values *with) {
     return changed;
 }
 
-static bool matters(const Checker *c, const Proc *p) {
-    for (uint32_t n = 0; n < p->nrpo; n++)
-        EACH_INST(c->g, p->rpo[n], i)
-    if (c->g->decoded[i] && (bin_kind(&c->g->insts[i]) == BK_RET || check_kind(c, i) == BK_CALL))
+static bool matters(const Checker *checker, const Proc *proc) {
+    for (uint32_t n = 0; n < proc->nrpo; n++)
+        EACH_INST(checker->g, proc->rpo[n], i)
+    if (checker->g->decoded[i] &&
+        (bin_kind(&checker->g->insts[i]) == BK_RET || check_kind(checker, i) == BK_CALL))
         return true;
     return false;
 }
 
 static const char *made_by(Checker *c, Value v) { return v.def == NONE ? "" : check_at(c, v.def); }
 
-static void at_return(Returns *q, uint32_t p, const Values *v, uint32_t i) {
-    Checker *c = q->c;
-    const MachInst *m = &c->g->insts[i];
-    Operand ra = m->src[RET_ra];
-    if (ra.kind != OPK_REG || ra.file != RF_R || ra.value >= REG_RZ - 1 || c->procs[p].is_kernel)
+static void at_return(Returns *returns, uint32_t p, const Values *values, uint32_t i) {
+    Checker *checker = returns->c;
+    const MachInst *inst = &checker->g->insts[i];
+    Operand ra = inst->src[RET_ra];
+    if (ra.kind != OPK_REG || ra.file != RF_R || ra.value >= REG_RZ - 1 || checker->procs[p].is_kernel)
         return;
     if (ra.value % 2)
-        check_report(c, CR_R20, i, NONE, "return address in the odd pair R[%u:%u]", ra.value, ra.value + 1);
-    if (!c->native && MGET(RET, mode, m->mods) != BasePCMode_ABS)
+        check_report(checker, CR_R20, i, NONE, "return address in the odd pair R[%u:%u]", ra.value,
+                     ra.value + 1);
+    if (!checker->native && MGET(RET, mode, inst->mods) != BasePCMode_ABS)
         return;
-    Value lo = v->r[ra.value], hi = v->r[ra.value + 1];
+    Value lo = values->r[ra.value], hi = values->r[ra.value + 1];
     if (lo.kind == V_ENTRY && hi.kind == V_ENTRY && hi.value == lo.value + 1) {
-        q->link[p] = lo.value;
+        returns->link[p] = lo.value;
         return;
     }
     bool wrong = lo.kind == V_CONST || lo.kind == V_COMPUTED || (lo.kind == V_ENTRY && hi.kind == V_ENTRY);
     Value bad = wrong ? lo : hi;
     if ((!wrong && bad.kind != V_CONST && bad.kind != V_COMPUTED) ||
-        (c->native && bad.kind == V_CONST && bad.value == 0))
+        (checker->native && bad.kind == V_CONST && bad.value == 0))
         return; /* native code takes 0 for the high half */
-    check_report(c, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", ra.value, ra.value + 1,
-                 made_by(c, bad));
+    check_report(checker, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", ra.value,
+                 ra.value + 1, made_by(checker, bad));
 }
 
-static void at_call(Returns *q, const Values *v, uint32_t i) {
-    Checker *c = q->c;
-    const BinFlow *g = c->g;
-    Callees to = check_callees(c, i);
-    uint32_t link = to.n == 1 ? q->link[to.proc[0]] : NONE;
-    if (link == NONE || bin_kind(&g->insts[i]) != BK_CALL)
+static void at_call(Returns *returns, const Values *values, uint32_t i) {
+    Checker *checker = returns->c;
+    const BinFlow *flow = checker->g;
+    Callees to = check_callees(checker, i);
+    uint32_t link = to.n == 1 ? returns->link[to.proc[0]] : NONE;
+    if (link == NONE || bin_kind(&flow->insts[i]) != BK_CALL)
         return;
-    Value lo = v->r[link], hi = v->r[link + 1];
-    uint64_t back = bin_address(g, i + 1), start = g->bin->funcs[g->blocks[g->block_of[i]].func].address;
-    bool known = lo.kind == V_CONST || (!c->native && (lo.kind == V_COMPUTED || lo.kind == V_ENTRY));
+    Value lo = values->r[link], hi = values->r[link + 1];
+    uint64_t back = bin_address(flow, i + 1),
+             start = flow->bin->funcs[flow->blocks[flow->block_of[i]].func].address;
+    bool known = lo.kind == V_CONST || (!checker->native && (lo.kind == V_COMPUTED || lo.kind == V_ENTRY));
     bool good = lo.kind == V_CONST &&
-                (lo.value == (uint32_t)back || (c->native && lo.value == (uint32_t)(back - start)));
+                (lo.value == (uint32_t)back || (checker->native && lo.value == (uint32_t)(back - start)));
     if (known && !good)
-        check_report(c, CR_R20, i, lo.def,
+        check_report(checker, CR_R20, i, lo.def,
                      "the callee returns through R[%u:%u], which %s set to something else than %s", link,
-                     link + 1, made_by(c, lo), check_at(c, i + 1));
-    else if (!c->native && good && hi.kind == V_CONST && hi.value != (uint32_t)(back >> 32))
-        check_report(c, CR_R20, i, hi.def, "the high half R%u of the return address is wrong", link + 1);
+                     link + 1, made_by(checker, lo), check_at(checker, i + 1));
+    else if (!checker->native && good && hi.kind == V_CONST && hi.value != (uint32_t)(back >> 32))
+        check_report(checker, CR_R20, i, hi.def, "the high half R%u of the return address is wrong",
+                     link + 1);
 }
 
-static void run(Returns *q, uint32_t p) {
-    Checker *c = q->c;
-    const BinFlow *g = c->g;
-    const Proc *proc = &c->procs[p];
+static void run(Returns *returns, uint32_t p) {
+    Checker *checker = returns->c;
+    const BinFlow *flow = checker->g;
+    const Proc *proc = &checker->procs[p];
     for (uint32_t n = 0; n < proc->nrpo; n++)
-        q->in[proc->rpo[n]] = ARENA_NEW(&c->a, Values);
-    Values *entry = q->in[proc->entry_block];
+        returns->in[proc->rpo[n]] = ARENA_NEW(&checker->a, Values);
+    Values *entry = returns->in[proc->entry_block];
     entry->reached = true;
     for (unsigned r = 0; r < REG_RZ; r++)
         entry->r[r] = (Value){V_ENTRY, r, NONE};
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t n = 0; n < proc->nrpo; n++) {
-            if (!q->in[proc->rpo[n]]->reached)
+            if (!returns->in[proc->rpo[n]]->reached)
                 continue;
-            Values v = *q->in[proc->rpo[n]];
-            EACH_INST(g, proc->rpo[n], i) if (g->decoded[i]) track(q, &v, i);
-            for (uint32_t s = 0; s < g->blocks[proc->rpo[n]].nsuccs; s++)
-                changed |= merge(q->in[g->blocks[proc->rpo[n]].succs[s].block], &v);
+            Values v = *returns->in[proc->rpo[n]];
+            EACH_INST(flow, proc->rpo[n], i) if (flow->decoded[i]) track(returns, &v, i);
+            for (uint32_t s = 0; s < flow->blocks[proc->rpo[n]].nsuccs; s++)
+                changed |= merge(returns->in[flow->blocks[proc->rpo[n]].succs[s].block], &v);
         }
     }
 }
 
-static void visit(Returns *q, uint32_t p, bool calls) {
-    const BinFlow *g = q->c->g;
-    const Proc *proc = &q->c->procs[p];
+static void visit(Returns *returns, uint32_t p, bool calls) {
+    const BinFlow *flow = returns->c->g;
+    const Proc *proc = &returns->c->procs[p];
     for (uint32_t n = 0; n < proc->nrpo; n++) {
-        if (!q->in[proc->rpo[n]]->reached)
+        if (!returns->in[proc->rpo[n]]->reached)
             continue;
-        Values v = *q->in[proc->rpo[n]];
-        EACH_INST(g, proc->rpo[n], i) {
-            if (!g->decoded[i])
+        Values v = *returns->in[proc->rpo[n]];
+        EACH_INST(flow, proc->rpo[n], i) {
+            if (!flow->decoded[i])
                 break;
-            if (calls && check_kind(q->c, i) == BK_CALL)
-                at_call(q, &v, i);
-            else if (!calls && bin_kind(&g->insts[i]) == BK_RET)
-                at_return(q, p, &v, i);
-            track(q, &v, i);
+            if (calls && check_kind(returns->c, i) == BK_CALL)
+                at_call(returns, &v, i);
+            else if (!calls && bin_kind(&flow->insts[i]) == BK_RET)
+                at_return(returns, p, &v, i);
+            track(returns, &v, i);
         }
     }
 }
 
-static void return_addresses(Checker *c) {
-    Returns q = {.c = c};
-    bool *used = ARENA_ARRAY(&c->a, bool, c->nprocs + 1), any = false;
-    for (uint32_t p = 0; p < c->nprocs; p++)
-        any |= used[p] = matters(c, &c->procs[p]);
+static void return_addresses(Checker *checker) {
+    Returns q = {.c = checker};
+    bool *used = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1), any = false;
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        any |= used[p] = matters(checker, &checker->procs[p]);
     if (!any)
         return;
-    q.in = ARENA_ARRAY(&c->a, Values *, c->g->nblocks + 1);
-    q.link = ARENA_ARRAY(&c->a, uint32_t, c->nprocs + 1);
-    memset(q.link, 0xff, sizeof *q.link * (c->nprocs + 1));
-    for (uint32_t p = 0; p < c->nprocs; p++)
+    q.in = ARENA_ARRAY(&checker->a, Values *, checker->g->nblocks + 1);
+    q.link = ARENA_ARRAY(&checker->a, uint32_t, checker->nprocs + 1);
+    memset(q.link, 0xff, sizeof *q.link * (checker->nprocs + 1));
+    for (uint32_t p = 0; p < checker->nprocs; p++)
         if (used[p]) {
             run(&q, p);
             visit(&q, p, false);
         }
-    for (uint32_t p = 0; p < c->nprocs; p++)
+    for (uint32_t p = 0; p < checker->nprocs; p++)
         if (used[p])
             visit(&q, p, true);
 }
 
-void check_registers(Checker *c) {
-    for (uint32_t p = 0; p < c->nprocs; p++)
-        uniform_live(c, &c->procs[p]);
-    return_addresses(c);
+void check_registers(Checker *checker) {
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        uniform_live(checker, &checker->procs[p]);
+    return_addresses(checker);
 }

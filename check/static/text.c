@@ -11,60 +11,61 @@ static const char *const severities[] = {
     [SEV_NOTE] = "note", [SEV_WARNING] = "warning", [SEV_ERROR] = "error"};
 
 /* "/\*00a0*\/  @P0 BSYNC B0": address in the function and text. */
-static void instruction_text(const BinFlow *g, uint32_t i, char *out, size_t size) {
+static void instruction_text(const BinFlow *flow, uint32_t i, char *out, size_t size) {
     char text[256];
-    if (g->block_of[i] == BINFLOW_NONE || !g->decoded[i] ||
-        isa_print(g->bin->target, &g->insts[i], bin_address(g, i), NULL, text, sizeof text) < 0)
-        snprintf(text, sizeof text, "0x%016llx%016llx", (unsigned long long)g->bin->code[i][1],
-                 (unsigned long long)g->bin->code[i][0]);
+    if (flow->block_of[i] == BINFLOW_NONE || !flow->decoded[i] ||
+        isa_print(flow->bin->target, &flow->insts[i], bin_address(flow, i), NULL, text, sizeof text) < 0)
+        snprintf(text, sizeof text, "0x%016llx%016llx", (unsigned long long)flow->bin->code[i][1],
+                 (unsigned long long)flow->bin->code[i][0]);
     snprintf(out, size, "%s", text);
 }
 
-static const BinLoc *loc_of(const BinFlow *g, const BinFinding *f) {
-    if (f->func == BINFLOW_NONE || !g->bin->funcs[f->func].locs)
+static const BinLoc *loc_of(const BinFlow *flow, const BinFinding *finding) {
+    if (finding->func == BINFLOW_NONE || !flow->bin->funcs[finding->func].locs)
         return NULL;
-    return &g->bin->funcs[f->func].locs[f->inst - g->funcs[f->func].first_inst];
+    return &flow->bin->funcs[finding->func].locs[finding->inst - flow->funcs[finding->func].first_inst];
 }
 
 /* ---- text ---- */
 
-static void text_finding(FILE *out, const BinFlow *g, const BinFinding *f) {
-    const CheckRuleInfo *r = check_rule(f->rule);
+static void text_finding(FILE *out, const BinFlow *flow, const BinFinding *finding) {
+    const CheckRuleInfo *info = check_rule(finding->rule);
     char where[160], text[300];
-    fprintf(out, "%s: %s: %s %s: %s\n", g->bin->path ? g->bin->path : "binary", bin_where(g, f->inst, where),
-            severities[f->severity], r->id, f->text);
-    instruction_text(g, f->inst, text, sizeof text);
+    fprintf(out, "%s: %s: %s %s: %s\n", flow->bin->path ? flow->bin->path : "binary",
+            bin_where(flow, finding->inst, where), severities[finding->severity], info->id, finding->text);
+    instruction_text(flow, finding->inst, text, sizeof text);
     fprintf(out, "    %s ;", text);
-    if (f->ptx_line)
-        fprintf(out, "    // line %u", f->ptx_line);
+    if (finding->ptx_line)
+        fprintf(out, "    // line %u", finding->ptx_line);
     fputc('\n', out);
-    if (f->npath > 1) {
+    if (finding->npath > 1) {
         fputs("    path:", out);
-        for (uint32_t k = 0; k < f->npath; k++) {
-            uint32_t b = g->block_of[f->path[k]];
-            bool same = b != BINFLOW_NONE && g->blocks[b].func == f->func;
+        for (uint32_t k = 0; k < finding->npath; k++) {
+            uint32_t b = flow->block_of[finding->path[k]];
+            bool same = b != BINFLOW_NONE && flow->blocks[b].func == finding->func;
             if (same)
-                fprintf(out, " 0x%llx", 16ull * (f->path[k] - g->funcs[f->func].first_inst));
+                fprintf(out, " 0x%llx", 16ull * (finding->path[k] - flow->funcs[finding->func].first_inst));
             else
-                fprintf(out, " %s", bin_where(g, f->path[k], where));
+                fprintf(out, " %s", bin_where(flow, finding->path[k], where));
         }
         fputc('\n', out);
     }
-    fprintf(out, "    %s\n    fix: %s\n", r->harm, r->fix);
+    fprintf(out, "    %s\n    fix: %s\n", info->harm, info->fix);
 }
 
-char *check_report_text(const BinFlow *g, const BinCheckReport *r) {
+char *check_report_text(const BinFlow *g, const BinCheckReport *report) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    for (uint32_t k = 0; k < r->n; k++)
-        text_finding(out, g, &r->findings[k]);
-    fprintf(out, "%u %s, %u %s, %u %s in %u %s, %u instructions\n", r->nerrors,
-            r->nerrors == 1 ? "error" : "errors", r->nwarnings, r->nwarnings == 1 ? "warning" : "warnings",
-            r->nnotes, r->nnotes == 1 ? "note" : "notes", r->nfuncs,
-            r->nfuncs == 1 ? "function" : "functions", r->ninsts);
+    for (uint32_t k = 0; k < report->n; k++)
+        text_finding(out, g, &report->findings[k]);
+    fprintf(out, "%u %s, %u %s, %u %s in %u %s, %u instructions\n", report->nerrors,
+            report->nerrors == 1 ? "error" : "errors", report->nwarnings,
+            report->nwarnings == 1 ? "warning" : "warnings", report->nnotes,
+            report->nnotes == 1 ? "note" : "notes", report->nfuncs,
+            report->nfuncs == 1 ? "function" : "functions", report->ninsts);
     fclose(out);
     return text;
 }
@@ -77,31 +78,31 @@ static void add_address(cJSON *to, const char *name, uint64_t address) {
     cJSON_AddStringToObject(to, name, text);
 }
 
-static uint64_t offset_in(const BinFlow *g, uint32_t inst) {
-    uint32_t b = g->block_of[inst];
-    uint32_t first = b == BINFLOW_NONE ? 0 : g->funcs[g->blocks[b].func].first_inst;
+static uint64_t offset_in(const BinFlow *flow, uint32_t inst) {
+    uint32_t b = flow->block_of[inst];
+    uint32_t first = b == BINFLOW_NONE ? 0 : flow->funcs[flow->blocks[b].func].first_inst;
     return 16ull * (inst - first);
 }
 
-static cJSON *json_finding(const BinFlow *g, const BinFinding *f) {
-    const CheckRuleInfo *r = check_rule(f->rule);
+static cJSON *json_finding(const BinFlow *flow, const BinFinding *finding) {
+    const CheckRuleInfo *info = check_rule(finding->rule);
     cJSON *o = cJSON_CreateObject();
     char text[300], where[160];
-    instruction_text(g, f->inst, text, sizeof text);
-    cJSON_AddStringToObject(o, "rule", r->id);
-    cJSON_AddStringToObject(o, "severity", severities[f->severity]);
-    if (f->func != BINFLOW_NONE)
-        cJSON_AddStringToObject(o, "function", g->bin->funcs[f->func].name);
-    add_address(o, "address", offset_in(g, f->inst));
+    instruction_text(flow, finding->inst, text, sizeof text);
+    cJSON_AddStringToObject(o, "rule", info->id);
+    cJSON_AddStringToObject(o, "severity", severities[finding->severity]);
+    if (finding->func != BINFLOW_NONE)
+        cJSON_AddStringToObject(o, "function", flow->bin->funcs[finding->func].name);
+    add_address(o, "address", offset_in(flow, finding->inst));
     cJSON_AddStringToObject(o, "instruction", text);
-    if (f->ptx_line)
-        cJSON_AddNumberToObject(o, "ptx_line", f->ptx_line);
+    if (finding->ptx_line)
+        cJSON_AddNumberToObject(o, "ptx_line", finding->ptx_line);
     cJSON *path = cJSON_AddArrayToObject(o, "path");
-    for (uint32_t k = 0; k < f->npath; k++)
-        cJSON_AddItemToArray(path, cJSON_CreateString(bin_where(g, f->path[k], where)));
-    cJSON_AddStringToObject(o, "message", f->text);
-    cJSON_AddStringToObject(o, "harm", r->harm);
-    cJSON_AddStringToObject(o, "fix", r->fix);
+    for (uint32_t k = 0; k < finding->npath; k++)
+        cJSON_AddItemToArray(path, cJSON_CreateString(bin_where(flow, finding->path[k], where)));
+    cJSON_AddStringToObject(o, "message", finding->text);
+    cJSON_AddStringToObject(o, "harm", info->harm);
+    cJSON_AddStringToObject(o, "fix", info->fix);
     return o;
 }
 
@@ -111,18 +112,18 @@ static char *print_and_delete(cJSON *o) {
     return text;
 }
 
-char *check_report_json(const BinFlow *g, const BinCheckReport *r) {
+char *check_report_json(const BinFlow *flow, const BinCheckReport *report) {
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "binary", g->bin->path ? g->bin->path : "");
-    cJSON_AddStringToObject(o, "target", isa_target_name(g->bin->target));
-    cJSON_AddNumberToObject(o, "functions", r->nfuncs);
-    cJSON_AddNumberToObject(o, "instructions", r->ninsts);
-    cJSON_AddNumberToObject(o, "errors", r->nerrors);
-    cJSON_AddNumberToObject(o, "warnings", r->nwarnings);
-    cJSON_AddNumberToObject(o, "notes", r->nnotes);
+    cJSON_AddStringToObject(o, "binary", flow->bin->path ? flow->bin->path : "");
+    cJSON_AddStringToObject(o, "target", isa_target_name(flow->bin->target));
+    cJSON_AddNumberToObject(o, "functions", report->nfuncs);
+    cJSON_AddNumberToObject(o, "instructions", report->ninsts);
+    cJSON_AddNumberToObject(o, "errors", report->nerrors);
+    cJSON_AddNumberToObject(o, "warnings", report->nwarnings);
+    cJSON_AddNumberToObject(o, "notes", report->nnotes);
     cJSON *list = cJSON_AddArrayToObject(o, "findings");
-    for (uint32_t k = 0; k < r->n; k++)
-        cJSON_AddItemToArray(list, json_finding(g, &r->findings[k]));
+    for (uint32_t k = 0; k < report->n; k++)
+        cJSON_AddItemToArray(list, json_finding(flow, &report->findings[k]));
     return print_and_delete(o);
 }
 
@@ -132,31 +133,32 @@ static void add_text(cJSON *to, const char *name, const char *text) {
     cJSON_AddStringToObject(cJSON_AddObjectToObject(to, name), "text", text);
 }
 
-static cJSON *sarif_place(const BinFlow *g, uint32_t inst) {
+static cJSON *sarif_place(const BinFlow *flow, uint32_t inst) {
     cJSON *loc = cJSON_CreateObject(), *physical = cJSON_AddObjectToObject(loc, "physicalLocation");
     char where[160];
     cJSON_AddStringToObject(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri",
-                            g->bin->path ? g->bin->path : "");
+                            flow->bin->path ? flow->bin->path : "");
     cJSON *address = cJSON_AddObjectToObject(physical, "address");
-    cJSON_AddNumberToObject(address, "absoluteAddress", (double)bin_address(g, inst));
-    cJSON_AddStringToObject(address, "fullyQualifiedName", bin_where(g, inst, where));
+    cJSON_AddNumberToObject(address, "absoluteAddress", (double)bin_address(flow, inst));
+    cJSON_AddStringToObject(address, "fullyQualifiedName", bin_where(flow, inst, where));
     cJSON_AddNumberToObject(address, "length", INST_BYTES);
-    uint32_t b = g->block_of[inst];
+    uint32_t b = flow->block_of[inst];
     if (b != BINFLOW_NONE) {
         cJSON *logical = cJSON_CreateObject();
-        cJSON_AddStringToObject(logical, "name", g->bin->funcs[g->blocks[b].func].name);
+        cJSON_AddStringToObject(logical, "name", flow->bin->funcs[flow->blocks[b].func].name);
         cJSON_AddStringToObject(logical, "kind", "function");
         cJSON_AddItemToArray(cJSON_AddArrayToObject(loc, "logicalLocations"), logical);
     }
     return loc;
 }
 
-static void sarif_ptx_place(cJSON *result, const BinFlow *g, const BinFinding *f) {
-    const BinLoc *at = loc_of(g, f);
-    if (!at || !at->ptx_line || !g->bin->ptx_name)
+static void sarif_ptx_place(cJSON *result, const BinFlow *flow, const BinFinding *f) {
+    const BinLoc *at = loc_of(flow, f);
+    if (!at || !at->ptx_line || !flow->bin->ptx_name)
         return;
     cJSON *loc = cJSON_CreateObject(), *physical = cJSON_AddObjectToObject(loc, "physicalLocation");
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri", g->bin->ptx_name);
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri",
+                            flow->bin->ptx_name);
     cJSON *region = cJSON_AddObjectToObject(physical, "region");
     cJSON_AddNumberToObject(region, "startLine", at->ptx_line);
     if (at->ptx_column)
@@ -164,23 +166,23 @@ static void sarif_ptx_place(cJSON *result, const BinFlow *g, const BinFinding *f
     cJSON_AddItemToArray(cJSON_AddArrayToObject(result, "relatedLocations"), loc);
 }
 
-static cJSON *sarif_result(const BinFlow *g, const BinFinding *f) {
-    const CheckRuleInfo *r = check_rule(f->rule);
+static cJSON *sarif_result(const BinFlow *g, const BinFinding *finding) {
+    const CheckRuleInfo *info = check_rule(finding->rule);
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "ruleId", r->id);
-    cJSON_AddNumberToObject(o, "ruleIndex", f->rule);
-    cJSON_AddStringToObject(o, "level", severities[f->severity]);
-    add_text(o, "message", f->text);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "locations"), sarif_place(g, f->inst));
-    sarif_ptx_place(o, g, f);
-    if (f->npath > 1) {
+    cJSON_AddStringToObject(o, "ruleId", info->id);
+    cJSON_AddNumberToObject(o, "ruleIndex", finding->rule);
+    cJSON_AddStringToObject(o, "level", severities[finding->severity]);
+    add_text(o, "message", finding->text);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "locations"), sarif_place(g, finding->inst));
+    sarif_ptx_place(o, g, finding);
+    if (finding->npath > 1) {
         cJSON *flow = cJSON_CreateObject(), *thread = cJSON_CreateObject();
         cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "codeFlows"), flow);
         cJSON_AddItemToArray(cJSON_AddArrayToObject(flow, "threadFlows"), thread);
         cJSON *steps = cJSON_AddArrayToObject(thread, "locations");
-        for (uint32_t k = 0; k < f->npath; k++) {
+        for (uint32_t k = 0; k < finding->npath; k++) {
             cJSON *step = cJSON_CreateObject();
-            cJSON_AddItemToObject(step, "location", sarif_place(g, f->path[k]));
+            cJSON_AddItemToObject(step, "location", sarif_place(g, finding->path[k]));
             cJSON_AddItemToArray(steps, step);
         }
     }
@@ -188,20 +190,20 @@ static cJSON *sarif_result(const BinFlow *g, const BinFinding *f) {
 }
 
 static cJSON *sarif_rule(CheckRule rule) {
-    const CheckRuleInfo *r = check_rule(rule);
+    const CheckRuleInfo *info = check_rule(rule);
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "id", r->id);
-    add_text(o, "shortDescription", r->title);
-    add_text(o, "fullDescription", r->text);
+    cJSON_AddStringToObject(o, "id", info->id);
+    add_text(o, "shortDescription", info->title);
+    add_text(o, "fullDescription", info->text);
     char help[1200];
-    snprintf(help, sizeof help, "%s %s", r->harm, r->fix);
+    snprintf(help, sizeof help, "%s %s", info->harm, info->fix);
     add_text(o, "help", help);
     cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level",
-                            severities[r->severity]);
+                            severities[info->severity]);
     return o;
 }
 
-char *check_report_sarif(const BinFlow *g, const BinCheckReport *r) {
+char *check_report_sarif(const BinFlow *g, const BinCheckReport *report) {
     cJSON *o = cJSON_CreateObject(), *run = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
     cJSON_AddStringToObject(o, "version", "2.1.0");
@@ -213,8 +215,8 @@ char *check_report_sarif(const BinFlow *g, const BinCheckReport *r) {
     for (unsigned k = 0; k < CR_COUNT; k++)
         cJSON_AddItemToArray(rules, sarif_rule((CheckRule)k));
     cJSON *results = cJSON_AddArrayToObject(run, "results");
-    for (uint32_t k = 0; k < r->n; k++)
-        cJSON_AddItemToArray(results, sarif_result(g, &r->findings[k]));
+    for (uint32_t k = 0; k < report->n; k++)
+        cJSON_AddItemToArray(results, sarif_result(g, &report->findings[k]));
     return print_and_delete(o);
 }
 
@@ -252,17 +254,17 @@ static void example(FILE *out, const char *what, const char *text) {
 }
 
 static void explain_rule(FILE *out, CheckRule rule) {
-    const CheckRuleInfo *r = check_rule(rule);
-    fprintf(out, "%s (%s", r->id, severities[r->severity]);
-    if (check_rule_severity(rule, true) != r->severity)
+    const CheckRuleInfo *info = check_rule(rule);
+    fprintf(out, "%s (%s", info->id, severities[info->severity]);
+    if (check_rule_severity(rule, true) != info->severity)
         fprintf(out, ", %s on native targets", severities[check_rule_severity(rule, true)]);
-    fprintf(out, "): %s.\n\n", r->title);
-    wrap(out, r->text);
+    fprintf(out, "): %s.\n\n", info->title);
+    wrap(out, info->text);
     fputc('\n', out);
-    wrap(out, r->harm);
-    example(out, "Wrong:", r->bad);
-    example(out, "Right:", r->good);
-    fprintf(out, "\nFix: %s\n", r->fix);
+    wrap(out, info->harm);
+    example(out, "Wrong:", info->bad);
+    example(out, "Right:", info->good);
+    fprintf(out, "\nFix: %s\n", info->fix);
 }
 
 char *check_explain(const char *name) {

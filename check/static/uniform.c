@@ -41,10 +41,10 @@ typedef struct {
     bool changed;
 } Uniform;
 
-static bool has(const Cells *s, unsigned i) { return s->w[i / 64] >> (i % 64) & 1; }
-static void set(Cells *s, unsigned i, bool on) {
+static bool has(const Cells *cells, unsigned i) { return cells->w[i / 64] >> (i % 64) & 1; }
+static void set(Cells *cells, unsigned i, bool on) {
     uint64_t bit = (uint64_t)1 << (i % 64);
-    s->w[i / 64] = on ? s->w[i / 64] | bit : s->w[i / 64] & ~bit;
+    cells->w[i / 64] = on ? cells->w[i / 64] | bit : cells->w[i / 64] & ~bit;
 }
 static bool unite(Cells *to, const Cells *from) {
     bool changed = false;
@@ -89,12 +89,12 @@ static bool lane_register(const Target *t, Operand o) {
 
 typedef enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA } Makes;
 /* First word and number of words that a local access with base R1 touches; 0 if it is another access. */
-static unsigned frame_words(const MachInst *m, unsigned *first) {
-    bool load = m->optype == OT_LDL;
-    Operand base = m->src[load ? LDL_ra : STL_ra], urb = m->src[load ? LDL_urb : STL_urb],
-            off = m->src[load ? LDL_offset : STL_offset];
-    Operand data = load ? m->dst[LDL_rd] : m->src[STL_rb];
-    int64_t offset = off.kind == OPK_IMM64 ? m->wide : off.kind == OPK_IMM ? (int32_t)off.value : 0;
+static unsigned frame_words(const MachInst *inst, unsigned *first) {
+    bool load = inst->optype == OT_LDL;
+    Operand base = inst->src[load ? LDL_ra : STL_ra], urb = inst->src[load ? LDL_urb : STL_urb],
+            off = inst->src[load ? LDL_offset : STL_offset];
+    Operand data = load ? inst->dst[LDL_rd] : inst->src[STL_rb];
+    int64_t offset = off.kind == OPK_IMM64 ? inst->wide : off.kind == OPK_IMM ? (int32_t)off.value : 0;
     bool plain = base.kind == OPK_REG && base.file == RF_R && base.value == 1 &&
                  (urb.kind == OPK_NONE || urb.value == REG_URZ);
     unsigned n = data.count ? data.count : 1;
@@ -112,14 +112,15 @@ static bool load_divergent(const Cells *s, const MachInst *m) {
     return divergent;
 }
 
-static Makes makes(const Uniform *u, const Cells *s, const MachInst *m, bool together) {
-    switch (m->optype) {
+static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst, bool together) {
+    switch (inst->optype) {
     case OT_S2R:
-    case OT_CS2R: return lane_register(u->c->g->bin->target, m->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    case OT_CS2R:
+        return lane_register(uniform->c->g->bin->target, inst->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_VOTE:
     case OT_REDUX: return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
     case OT_LDC: return MAKES_BY_DATA;
-    case OT_LDL: return load_divergent(s, m) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    case OT_LDL: return load_divergent(s, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_SHFL:
     case OT_MATCH:
     case OT_ELECT:
@@ -131,11 +132,11 @@ static Makes makes(const Uniform *u, const Cells *s, const MachInst *m, bool tog
     case OT_MOVM: return MAKES_DIVERGENT;
     case OT_LEPC:
     case OT_B2R_RESULT: return MAKES_UNIFORM;
-    default: return isa_optype_flags(m->optype) & ISA_FLAG_MEM_READ ? MAKES_DIVERGENT : MAKES_BY_DATA;
+    default: return isa_optype_flags(inst->optype) & ISA_FLAG_MEM_READ ? MAKES_DIVERGENT : MAKES_BY_DATA;
     }
 }
 
-static bool any_predicate(const Cells *s) { return (s->w[CELL_P / 64] >> (CELL_P % 64) & 0x7f) != 0; }
+static bool any_predicate(const Cells *cells) { return (cells->w[CELL_P / 64] >> (CELL_P % 64) & 0x7f) != 0; }
 
 static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool keeps) {
     unsigned first = 0, n = cells_of(o, &first);
@@ -146,38 +147,39 @@ static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool
     }
 }
 
-static void step(const Uniform *u, Cells *s, Cells *writes, const MachInst *m, bool together) {
-    bool guarded = !op_is_always(m->guard), divergent = false;
-    Makes how = makes(u, s, m, together);
+static void step(const Uniform *u, Cells *s, Cells *writes, const MachInst *inst, bool together) {
+    bool guarded = !op_is_always(inst->guard), divergent = false;
+    Makes how = makes(u, s, inst, together);
     if (how == MAKES_BY_DATA) {
-        for (unsigned k = 0; k < m->nsrc; k++)
-            divergent |= operand_divergent(s, m->src[k]);
-        if (isa_optype_flags(m->optype) & ISA_FLAG_READS_ALL_P)
+        for (unsigned k = 0; k < inst->nsrc; k++)
+            divergent |= operand_divergent(s, inst->src[k]);
+        if (isa_optype_flags(inst->optype) & ISA_FLAG_READS_ALL_P)
             divergent |= any_predicate(s);
     }
-    divergent |= how == MAKES_DIVERGENT || (guarded && operand_divergent(s, m->guard));
-    for (unsigned k = 0; k < m->ndst; k++)
-        write_cells(s, writes, m->dst[k], divergent, guarded);
-    unsigned first = 0, words = m->optype == OT_STL ? frame_words(m, &first) : 0;
+    divergent |= how == MAKES_DIVERGENT || (guarded && operand_divergent(s, inst->guard));
+    for (unsigned k = 0; k < inst->ndst; k++)
+        write_cells(s, writes, inst->dst[k], divergent, guarded);
+    unsigned first = 0, words = inst->optype == OT_STL ? frame_words(inst, &first) : 0;
     for (unsigned k = 0; k < words; k++) {
         set(s, CELL_FRAME + first + k, divergent || (guarded && has(s, CELL_FRAME + first + k)));
         set(writes, CELL_FRAME + first + k, true);
     }
-    for (unsigned p = 0; (isa_optype_flags(m->optype) & ISA_FLAG_WRITES_ALL_P) && p < REG_PT; p++)
+    for (unsigned p = 0; (isa_optype_flags(inst->optype) & ISA_FLAG_WRITES_ALL_P) && p < REG_PT; p++)
         write_cells(s, writes, op_reg(RF_P, p, 1), divergent, true);
 }
 
 /* May lanes go different ways here? */
-static bool parts_lanes(const Cells *s, const MachInst *m) {
-    BinKind k = bin_kind(m);
+static bool parts_lanes(const Cells *s, const MachInst *inst) {
+    BinKind k = bin_kind(inst);
     if (k != BK_BRANCH && k != BK_BRANCH_INDIRECT && k != BK_CALL && k != BK_EXIT && k != BK_RET)
         return false;
-    if (k == BK_BRANCH && MGET(BRA, cond, m->mods) != BRACond_NoCond &&
-        (bin_guard(m) == BG_ALWAYS || MGET(BRA, cond, m->mods) == BRACond_U))
+    if (k == BK_BRANCH && MGET(BRA, cond, inst->mods) != BRACond_NoCond &&
+        (bin_guard(inst) == BG_ALWAYS || MGET(BRA, cond, inst->mods) == BRACond_U))
         return false; /* the group goes as one */
-    bool d = operand_divergent(s, m->guard);
-    for (unsigned n = 0; n < m->nsrc && k != BK_RET; n++) /* a return address is as uniform as the call was */
-        d |= operand_divergent(s, m->src[n]);
+    bool d = operand_divergent(s, inst->guard);
+    for (unsigned n = 0; n < inst->nsrc && k != BK_RET;
+         n++) /* a return address is as uniform as the call was */
+        d |= operand_divergent(s, inst->src[n]);
     return d;
 }
 
@@ -191,18 +193,18 @@ typedef struct {
     bool *main;              /* by rpo position: reaches the main sink */
 } Meet;
 
-static uint32_t pos(const Meet *m, uint32_t block) { return m->node[block - m->base]; }
+static uint32_t pos(const Meet *meet, uint32_t block) { return meet->node[block - meet->base]; }
 
-static uint32_t reach_back(const Meet *m, uint32_t from, bool *seen, uint32_t *stack) {
+static uint32_t reach_back(const Meet *meet, uint32_t from, bool *seen, uint32_t *stack) {
     uint32_t top = 0, count = 0;
-    memset(seen, 0, m->n);
+    memset(seen, 0, meet->n);
     seen[from] = true;
     stack[top++] = from;
     while (top) {
-        const BinBlock *b = &m->g->blocks[m->p->rpo[stack[--top]]];
+        const BinBlock *b = &meet->g->blocks[meet->p->rpo[stack[--top]]];
         count++;
         for (uint32_t k = 0; k < b->npreds; k++) {
-            uint32_t q = pos(m, b->preds[k].block);
+            uint32_t q = pos(meet, b->preds[k].block);
             if (q != NONE && !seen[q]) {
                 seen[q] = true;
                 stack[top++] = q;
@@ -212,58 +214,59 @@ static uint32_t reach_back(const Meet *m, uint32_t from, bool *seen, uint32_t *s
     return count;
 }
 
-static uint32_t main_sink(const Meet *m, Arena *a) {
-    bool *seen = ARENA_ARRAY(a, bool, m->n);
-    uint32_t *stack = ARENA_ARRAY(a, uint32_t, m->n + 1), best = NONE, most = 0, tried = 0;
-    for (uint32_t k = m->n; k-- > 0 && tried < MAX_SINKS;) {
-        const BinBlock *b = &m->g->blocks[m->p->rpo[k]];
+static uint32_t main_sink(const Meet *meet, Arena *a) {
+    bool *seen = ARENA_ARRAY(a, bool, meet->n);
+    uint32_t *stack = ARENA_ARRAY(a, uint32_t, meet->n + 1), best = NONE, most = 0, tried = 0;
+    for (uint32_t k = meet->n; k-- > 0 && tried < MAX_SINKS;) {
+        const BinBlock *b = &meet->g->blocks[meet->p->rpo[k]];
         if (b->nsuccs || !(b->ends & (BX_EXIT | BX_RET)))
             continue;
-        uint32_t count = reach_back(m, k, seen, stack);
+        uint32_t count = reach_back(meet, k, seen, stack);
         tried++;
-        if (count > most || (count == most && m->p->rpo[k] > m->p->rpo[best]))
+        if (count > most || (count == most && meet->p->rpo[k] > meet->p->rpo[best]))
             best = k, most = count;
     }
     if (best != NONE) {
-        reach_back(m, best, seen, stack);
-        memcpy(m->main, seen, m->n);
+        reach_back(meet, best, seen, stack);
+        memcpy(meet->main, seen, meet->n);
     }
     return best;
 }
 
 /* Is the edge from a to b looked at? Not if it leads away from where most paths end. */
-static bool counts(const Meet *m, uint32_t a, uint32_t b) { return !m->main[a] || m->main[b]; }
-static bool to_sink(const Meet *m, uint32_t a, uint32_t sink) {
-    return m->main[a] ? a == sink : m->g->blocks[m->p->rpo[a]].ends != 0;
+static bool counts(const Meet *meet, uint32_t a, uint32_t b) { return !meet->main[a] || meet->main[b]; }
+static bool to_sink(const Meet *meet, uint32_t a, uint32_t sink) {
+    return meet->main[a] ? a == sink : meet->g->blocks[meet->p->rpo[a]].ends != 0;
 }
 
-static uint32_t common(const Meet *m, const uint32_t *number, uint32_t a, uint32_t b) {
+static uint32_t common(const Meet *meet, const uint32_t *number, uint32_t a, uint32_t b) {
     while (a != b) {
         while (number[a] > number[b])
-            a = m->idom[a];
+            a = meet->idom[a];
         while (number[b] > number[a])
-            b = m->idom[b];
+            b = meet->idom[b];
     }
     return a;
 }
 
 /* Immediate post-dominators of one procedure (Cooper, Harvey, Kennedy). */
-static void post_dominators(Checker *c, const Proc *p) {
-    const BinFlow *g = c->g;
-    Meet m = {g, p, g->funcs[p->func].first_block, p->nrpo, NULL, NULL, NULL, NULL};
-    uint32_t nblocks = g->funcs[p->func].nblocks, sink, count = 0, depth = 0;
-    ArenaMark mark = arena_mark(&c->a);
-    m.node = ARENA_ARRAY(&c->a, uint32_t, nblocks);
-    m.idom = ARENA_ARRAY(&c->a, uint32_t, m.n + 1);
-    m.order = ARENA_ARRAY(&c->a, uint32_t, m.n + 1);
-    m.main = ARENA_ARRAY(&c->a, bool, m.n + 1);
+static void post_dominators(Checker *checker, const Proc *proc) {
+    const BinFlow *flow = checker->g;
+    Meet m = {flow, proc, flow->funcs[proc->func].first_block, proc->nrpo, NULL, NULL, NULL, NULL};
+    uint32_t nblocks = flow->funcs[proc->func].nblocks, sink, count = 0, depth = 0;
+    ArenaMark mark = arena_mark(&checker->a);
+    m.node = ARENA_ARRAY(&checker->a, uint32_t, nblocks);
+    m.idom = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
+    m.order = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
+    m.main = ARENA_ARRAY(&checker->a, bool, m.n + 1);
     memset(m.node, 0xff, sizeof *m.node * nblocks);
     for (uint32_t k = 0; k < m.n; k++)
-        m.node[p->rpo[k] - m.base] = k;
-    sink = main_sink(&m, &c->a);
+        m.node[proc->rpo[k] - m.base] = k;
+    sink = main_sink(&m, &checker->a);
     /* post-order of the reversed graph from the sink, node n */
-    uint32_t *number = ARENA_ARRAY(&c->a, uint32_t, m.n + 1), *stack = ARENA_ARRAY(&c->a, uint32_t, m.n + 1);
-    uint32_t *next = ARENA_ARRAY(&c->a, uint32_t, m.n + 1);
+    uint32_t *number = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1),
+             *stack = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
+    uint32_t *next = ARENA_ARRAY(&checker->a, uint32_t, m.n + 1);
     memset(number, 0xff, sizeof *number * (m.n + 1));
     for (uint32_t root = m.n; root-- > 0;) {
         if (!to_sink(&m, root, sink) || number[root] != NONE)
@@ -272,7 +275,7 @@ static void post_dominators(Checker *c, const Proc *p) {
         stack[depth++] = root;
         while (depth) {
             uint32_t at = stack[depth - 1];
-            const BinBlock *b = &g->blocks[p->rpo[at]];
+            const BinBlock *b = &flow->blocks[proc->rpo[at]];
             if (next[at] == b->npreds) {
                 m.order[count++] = at;
                 depth--;
@@ -294,7 +297,7 @@ static void post_dominators(Checker *c, const Proc *p) {
         changed = false;
         for (uint32_t k = count; k-- > 0;) {
             uint32_t at = m.order[k], new = to_sink(&m, at, sink) ? m.n : NONE;
-            const BinBlock *b = &g->blocks[p->rpo[at]];
+            const BinBlock *b = &flow->blocks[proc->rpo[at]];
             for (uint32_t s = 0; s < b->nsuccs; s++) {
                 uint32_t q = pos(&m, b->succs[s].block);
                 if (q == NONE || !counts(&m, at, q) || m.idom[q] == NONE)
@@ -308,17 +311,18 @@ static void post_dominators(Checker *c, const Proc *p) {
         }
     }
     for (uint32_t k = 0; k < m.n; k++)
-        c->ipdom[p->rpo[k]] = m.idom[k] == NONE || m.idom[k] == m.n ? NONE : p->rpo[m.idom[k]];
-    arena_release(&c->a, mark);
+        checker->ipdom[proc->rpo[k]] = m.idom[k] == NONE || m.idom[k] == m.n ? NONE : proc->rpo[m.idom[k]];
+    arena_release(&checker->a, mark);
 }
 
 /* ---- a divergent branch ---- */
 
 /* How many sides of the branch lead to each block before `join`. */
-static void walk_sides(Uniform *u, const BinBlock *b, uint32_t join, uint8_t *sides, uint32_t base,
+static void walk_sides(Uniform *uniform, const BinBlock *b, uint32_t join, uint8_t *sides, uint32_t base,
                        uint32_t n) {
-    const BinFlow *g = u->c->g;
-    uint32_t *stack = ARENA_ARRAY(&u->c->a, uint32_t, n + 1), *mark = ARENA_ARRAY(&u->c->a, uint32_t, n);
+    const BinFlow *flow = uniform->c->g;
+    uint32_t *stack = ARENA_ARRAY(&uniform->c->a, uint32_t, n + 1),
+             *mark = ARENA_ARRAY(&uniform->c->a, uint32_t, n);
     for (uint32_t s = 0; s < b->nsuccs; s++) {
         uint32_t top = 0;
         bool again = false; /* parallel edges are one side */
@@ -332,8 +336,8 @@ static void walk_sides(Uniform *u, const BinBlock *b, uint32_t join, uint8_t *si
             uint32_t at = stack[--top];
             if (sides[at - base] < 2)
                 sides[at - base]++;
-            for (uint32_t k = 0; at != join && k < g->blocks[at].nsuccs; k++) {
-                uint32_t t = g->blocks[at].succs[k].block;
+            for (uint32_t k = 0; at != join && k < flow->blocks[at].nsuccs; k++) {
+                uint32_t t = flow->blocks[at].succs[k].block;
                 if (mark[t - base] != s + 1) {
                     mark[t - base] = s + 1;
                     stack[top++] = t;
@@ -343,40 +347,40 @@ static void walk_sides(Uniform *u, const BinBlock *b, uint32_t join, uint8_t *si
     }
 }
 
-static void spread_branch(Uniform *u, uint32_t block) {
-    const BinFlow *g = u->c->g;
-    const BinBlock *b = &g->blocks[block];
-    const BinFuncFlow *f = &g->funcs[b->func];
-    uint32_t join = u->c->ipdom[block], base = f->first_block;
-    ArenaMark mark = arena_mark(&u->c->a);
-    uint8_t *sides = ARENA_ARRAY(&u->c->a, uint8_t, f->nblocks);
-    walk_sides(u, b, join, sides, base, f->nblocks);
+static void spread_branch(Uniform *uniform, uint32_t block) {
+    const BinFlow *bin_flow = uniform->c->g;
+    const BinBlock *b = &bin_flow->blocks[block];
+    const BinFuncFlow *flow = &bin_flow->funcs[b->func];
+    uint32_t join = uniform->c->ipdom[block], base = flow->first_block;
+    ArenaMark mark = arena_mark(&uniform->c->a);
+    uint8_t *sides = ARENA_ARRAY(&uniform->c->a, uint8_t, flow->nblocks);
+    walk_sides(uniform, b, join, sides, base, flow->nblocks);
     Cells written = {{0}};
-    for (uint32_t k = 0; k < f->nblocks; k++)
+    for (uint32_t k = 0; k < flow->nblocks; k++)
         if (sides[k] && base + k != join)
-            unite(&written, &u->writes[base + k]);
-    for (uint32_t k = 0; k < f->nblocks; k++) {
+            unite(&written, &uniform->writes[base + k]);
+    for (uint32_t k = 0; k < flow->nblocks; k++) {
         if (!sides[k])
             continue;
         if (base + k != join)
-            u->apart[base + k] = true;
-        if (!u->certain && g->blocks[base + k].npreds > 1 && (sides[k] > 1 || base + k == join))
-            unite(&u->extra[base + k], &written);
+            uniform->apart[base + k] = true;
+        if (!uniform->certain && bin_flow->blocks[base + k].npreds > 1 && (sides[k] > 1 || base + k == join))
+            unite(&uniform->extra[base + k], &written);
     }
-    arena_release(&u->c->a, mark);
+    arena_release(&uniform->c->a, mark);
 }
 
 /* Some lanes return here, others go on. */
-static void spread_return(Uniform *u, const Proc *p) {
-    for (uint32_t k = 0; k < p->nrpo; k++)
-        u->apart[p->rpo[k]] = true;
+static void spread_return(Uniform *uniform, const Proc *proc) {
+    for (uint32_t k = 0; k < proc->nrpo; k++)
+        uniform->apart[proc->rpo[k]] = true;
 }
 
 /* ---- being together ---- */
 
-static bool is_full_warpsync(const MachInst *m) {
-    return bin_kind(m) == BK_WARPSYNC && bin_guard(m) == BG_ALWAYS && m->src[WARPSYNC_rb].kind == OPK_IMM &&
-           m->src[WARPSYNC_rb].value == UINT32_MAX;
+static bool is_full_warpsync(const MachInst *inst) {
+    return bin_kind(inst) == BK_WARPSYNC && bin_guard(inst) == BG_ALWAYS &&
+           inst->src[WARPSYNC_rb].kind == OPK_IMM && inst->src[WARPSYNC_rb].value == UINT32_MAX;
 }
 
 typedef struct {
@@ -384,209 +388,210 @@ typedef struct {
     uint16_t joined; /* native: barriers that all lanes have joined since they were together */
 } Together;
 
-static void together_behind(const Uniform *u, Together *t, uint32_t i) {
-    const Checker *c = u->c;
-    const MachInst *m = &c->g->insts[i];
-    BinKind k = check_kind(c, i);
+static void together_behind(const Uniform *uniform, Together *together, uint32_t i) {
+    const Checker *checker = uniform->c;
+    const MachInst *m = &checker->g->insts[i];
+    BinKind k = check_kind(checker, i);
     if (is_full_warpsync(m))
-        t->on = true;
-    else if (k == BK_BSSY && c->native && t->on)
-        t->joined |= (uint16_t)(1u << bin_barrier(m));
-    else if (k == BK_BSYNC && c->native && (t->joined >> bin_barrier(m) & 1))
-        t->on = true; /* hardware waits there; bru1 lets lanes go when the others have yielded */
+        together->on = true;
+    else if (k == BK_BSSY && checker->native && together->on)
+        together->joined |= (uint16_t)(1u << bin_barrier(m));
+    else if (k == BK_BSYNC && checker->native && (together->joined >> bin_barrier(m) & 1))
+        together->on = true; /* hardware waits there; bru1 lets lanes go when the others have yielded */
     else if (k == BK_CALL) {
-        Callees to = check_callees(c, i);
-        bool all = to.n > 0 && !c->divergent[i];
+        Callees to = check_callees(checker, i);
+        bool all = to.n > 0 && !checker->divergent[i];
         for (uint32_t n = 0; n < to.n; n++)
-            all &= u->info[to.proc[n]].exit_together;
-        t->on &= all;
-    } else if (c->divergent[i] && (k == BK_BRANCH || k == BK_BRANCH_INDIRECT || k == BK_RET))
-        t->on = false;
+            all &= uniform->info[to.proc[n]].exit_together;
+        together->on &= all;
+    } else if (checker->divergent[i] && (k == BK_BRANCH || k == BK_BRANCH_INDIRECT || k == BK_RET))
+        together->on = false;
 }
 
-static void proc_together(Uniform *u, uint32_t p, Together *at) {
-    Checker *c = u->c;
-    const BinFlow *g = c->g;
-    const Proc *proc = &c->procs[p];
+static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
+    Checker *checker = uniform->c;
+    const BinFlow *flow = checker->g;
+    const Proc *proc = &checker->procs[p];
     for (uint32_t n = 0; n < proc->nrpo; n++) {
         at[proc->rpo[n]] = (Together){true, 0xffff};
-        u->reached[proc->rpo[n]] = false;
+        uniform->reached[proc->rpo[n]] = false;
     }
-    at[proc->entry_block] = (Together){u->info[p].entry_together, 0};
-    u->reached[proc->entry_block] = true;
+    at[proc->entry_block] = (Together){uniform->info[p].entry_together, 0};
+    uniform->reached[proc->entry_block] = true;
     bool exits = true;
     for (bool changed = true; changed;) {
         changed = false;
         exits = true;
         for (uint32_t n = 0; n < proc->nrpo; n++) {
-            const BinBlock *b = &g->blocks[proc->rpo[n]];
-            if (!u->reached[proc->rpo[n]])
+            const BinBlock *b = &flow->blocks[proc->rpo[n]];
+            if (!uniform->reached[proc->rpo[n]])
                 continue;
             Together t = at[proc->rpo[n]];
-            for (uint32_t i = b->first; i < b->first + b->ninsts && g->decoded[i]; i++) {
-                c->converged[i] = t.on;
-                together_behind(u, &t, i);
+            for (uint32_t i = b->first; i < b->first + b->ninsts && flow->decoded[i]; i++) {
+                checker->converged[i] = t.on;
+                together_behind(uniform, &t, i);
             }
             exits &= !(b->ends & BX_RET) || t.on;
             for (uint32_t s = 0; s < b->nsuccs; s++) {
                 Together *to = &at[b->succs[s].block];
                 Together new = {to->on && t.on, to->joined & t.joined};
-                changed |= new.on != to->on || new.joined != to->joined || !u->reached[b->succs[s].block];
-                u->reached[b->succs[s].block] = true;
+                changed |=
+                    new.on != to->on || new.joined != to->joined || !uniform->reached[b->succs[s].block];
+                uniform->reached[b->succs[s].block] = true;
                 *to = new;
             }
         }
     }
-    if (exits != u->info[p].exit_together) {
-        u->info[p].exit_together = exits;
-        u->changed = true;
+    if (exits != uniform->info[p].exit_together) {
+        uniform->info[p].exit_together = exits;
+        uniform->changed = true;
     }
 }
 
 /* ---- one procedure ---- */
 
-static void at_call(Uniform *u, uint32_t p, Cells *s, uint32_t i, uint32_t block) {
-    Checker *c = u->c;
-    Callees to = check_callees(c, i);
-    ProcInfo *me = &u->info[p];
+static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint32_t block) {
+    Checker *checker = uniform->c;
+    Callees to = check_callees(checker, i);
+    ProcInfo *me = &uniform->info[p];
     Cells all;
     memset(&all, 0xff, sizeof all);
     if (!to.n) {
-        unite(s, &all);
-        u->changed |= unite(&me->writes, &all);
+        unite(cells, &all);
+        uniform->changed |= unite(&me->writes, &all);
     }
-    Cells out = {{0}}, written = {{0}}, mine = *s;
+    Cells out = {{0}}, written = {{0}}, mine = *cells;
     for (unsigned k = CELL_FRAME; k < CELLS; k++) /* each has a frame of its own */
         set(&mine, k, true);
     for (uint32_t n = 0; n < to.n; n++) {
-        ProcInfo *callee = &u->info[to.proc[n]];
-        bool apart = me->entry_apart || u->apart[block] || c->divergent[i];
-        u->changed |= unite(&callee->entry, &mine);
+        ProcInfo *callee = &uniform->info[to.proc[n]];
+        bool apart = me->entry_apart || uniform->apart[block] || checker->divergent[i];
+        uniform->changed |= unite(&callee->entry, &mine);
         if (apart && !callee->entry_apart)
-            callee->entry_apart = u->changed = true;
-        if ((!c->converged[i] || c->divergent[i]) && callee->entry_together) {
+            callee->entry_apart = uniform->changed = true;
+        if ((!checker->converged[i] || checker->divergent[i]) && callee->entry_together) {
             callee->entry_together = false;
-            u->changed = true;
+            uniform->changed = true;
         }
         unite(&out, &callee->out);
         unite(&written, &callee->writes);
     }
     for (unsigned k = CELL_FRAME; k < CELLS; k++)
         set(&written, k, false);
-    u->changed |= unite(&me->writes, &written);
+    uniform->changed |= unite(&me->writes, &written);
     for (unsigned k = 0; k < WORDS; k++) /* registers that no callee writes stay as they are */
-        s->w[k] = (s->w[k] & (~written.w[k] | (c->divergent[i] ? ~0ull : 0))) | (out.w[k] & written.w[k]) |
-                  (c->divergent[i] ? written.w[k] : 0);
+        cells->w[k] = (cells->w[k] & (~written.w[k] | (checker->divergent[i] ? ~0ull : 0))) |
+                      (out.w[k] & written.w[k]) | (checker->divergent[i] ? written.w[k] : 0);
 }
 
-static void run_block(Uniform *u, uint32_t p, uint32_t block, Cells *s, bool note) {
-    Checker *c = u->c;
-    const BinFlow *g = c->g;
-    const BinBlock *b = &g->blocks[block];
-    for (uint32_t i = b->first; i < b->first + b->ninsts && g->decoded[i]; i++) {
-        const MachInst *m = &g->insts[i];
-        if (note && !c->divergent[i] && parts_lanes(s, m))
-            c->divergent[i] = u->changed = true;
-        step(u, s, &u->writes[block], m, c->converged[i]);
-        if (check_is_call(c, i))
-            at_call(u, p, s, i, block);
+static void run_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s, bool note) {
+    Checker *checker = uniform->c;
+    const BinFlow *flow = checker->g;
+    const BinBlock *b = &flow->blocks[block];
+    for (uint32_t i = b->first; i < b->first + b->ninsts && flow->decoded[i]; i++) {
+        const MachInst *m = &flow->insts[i];
+        if (note && !checker->divergent[i] && parts_lanes(s, m))
+            checker->divergent[i] = uniform->changed = true;
+        step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
+        if (check_is_call(checker, i))
+            at_call(uniform, p, s, i, block);
     }
 }
 
-static void run_proc(Uniform *u, uint32_t p) {
-    Checker *c = u->c;
-    const BinFlow *g = c->g;
-    const Proc *proc = &c->procs[p];
-    ProcInfo *info = &u->info[p];
-    unite(&u->in[proc->entry_block], &info->entry);
+static void run_proc(Uniform *uniform, uint32_t p) {
+    Checker *checker = uniform->c;
+    const BinFlow *flow = checker->g;
+    const Proc *proc = &checker->procs[p];
+    ProcInfo *info = &uniform->info[p];
+    unite(&uniform->in[proc->entry_block], &info->entry);
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t n = 0; n < proc->nrpo; n++) {
             uint32_t k = proc->rpo[n];
-            unite(&u->in[k], &u->extra[k]);
-            Cells s = u->in[k];
-            run_block(u, p, k, &s, true);
-            u->changed |= unite(&info->writes, &u->writes[k]);
-            if (g->blocks[k].ends & BX_RET)
-                u->changed |= unite(&info->out, &s);
-            for (uint32_t e = 0; e < g->blocks[k].nsuccs; e++)
-                changed |= unite(&u->in[g->blocks[k].succs[e].block], &s);
+            unite(&uniform->in[k], &uniform->extra[k]);
+            Cells s = uniform->in[k];
+            run_block(uniform, p, k, &s, true);
+            uniform->changed |= unite(&info->writes, &uniform->writes[k]);
+            if (flow->blocks[k].ends & BX_RET)
+                uniform->changed |= unite(&info->out, &s);
+            for (uint32_t e = 0; e < flow->blocks[k].nsuccs; e++)
+                changed |= unite(&uniform->in[flow->blocks[k].succs[e].block], &s);
         }
     }
     for (uint32_t n = 0; n < proc->nrpo; n++) {
-        uint32_t k = proc->rpo[n], last = g->blocks[k].first + g->blocks[k].ninsts - 1;
-        if (!g->decoded[last] || !c->divergent[last])
+        uint32_t k = proc->rpo[n], last = flow->blocks[k].first + flow->blocks[k].ninsts - 1;
+        if (!flow->decoded[last] || !checker->divergent[last])
             continue;
-        BinKind kind = bin_kind(&g->insts[last]);
-        if (kind == BK_RET || (kind == BK_BRANCH && (g->blocks[k].ends & BX_RET)))
-            spread_return(u, proc);
-        else if (kind != BK_EXIT && g->blocks[k].nsuccs > 1)
-            spread_branch(u, k);
+        BinKind kind = bin_kind(&flow->insts[last]);
+        if (kind == BK_RET || (kind == BK_BRANCH && (flow->blocks[k].ends & BX_RET)))
+            spread_return(uniform, proc);
+        else if (kind != BK_EXIT && flow->blocks[k].nsuccs > 1)
+            spread_branch(uniform, k);
     }
 }
 
-static void find_calls(Uniform *u) {
-    Checker *c = u->c;
-    for (uint32_t p = 0; p < c->nprocs; p++) /* a frame holds anything at first */
+static void find_calls(Uniform *uniform) {
+    Checker *checker = uniform->c;
+    for (uint32_t p = 0; p < checker->nprocs; p++) /* a frame holds anything at first */
         for (unsigned k = 0; k < FRAME_WORDS; k++)
-            set(&u->info[p].entry, CELL_FRAME + k, true);
-    for (uint32_t p = 0; p < c->nprocs; p++)
-        for (uint32_t n = 0; n < c->procs[p].nrpo; n++) {
-            const BinBlock *b = &c->g->blocks[c->procs[p].rpo[n]];
-            for (uint32_t i = b->first; i < b->first + b->ninsts && c->g->decoded[i]; i++) {
-                Callees to = check_is_call(c, i) ? check_callees(c, i) : (Callees){NULL, 0};
+            set(&uniform->info[p].entry, CELL_FRAME + k, true);
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        for (uint32_t n = 0; n < checker->procs[p].nrpo; n++) {
+            const BinBlock *b = &checker->g->blocks[checker->procs[p].rpo[n]];
+            for (uint32_t i = b->first; i < b->first + b->ninsts && checker->g->decoded[i]; i++) {
+                Callees to = check_is_call(checker, i) ? check_callees(checker, i) : (Callees){NULL, 0};
                 for (uint32_t k = 0; k < to.n; k++)
-                    u->info[to.proc[k]].called = true;
+                    uniform->info[to.proc[k]].called = true;
             }
         }
 }
 
-static void analyse(Checker *c, bool certain) {
-    const BinFlow *g = c->g;
-    uint32_t n = g->bin->ncode + 1, nb = g->nblocks + 1;
-    Uniform u = {.c = c, .certain = certain};
-    c->divergent = ARENA_ARRAY(&c->a, bool, n);
-    c->converged = ARENA_ARRAY(&c->a, bool, n);
-    c->apart = ARENA_ARRAY(&c->a, bool, n);
-    u.info = ARENA_ARRAY(&c->a, ProcInfo, c->nprocs + 1);
-    u.in = ARENA_ARRAY(&c->a, Cells, nb);
-    u.extra = ARENA_ARRAY(&c->a, Cells, nb);
-    u.writes = ARENA_ARRAY(&c->a, Cells, nb);
-    u.apart = ARENA_ARRAY(&c->a, bool, nb);
-    u.reached = ARENA_ARRAY(&c->a, bool, nb);
-    Together *at = ARENA_ARRAY(&c->a, Together, nb);
+static void analyse(Checker *checker, bool certain) {
+    const BinFlow *flow = checker->g;
+    uint32_t n = flow->bin->ncode + 1, nb = flow->nblocks + 1;
+    Uniform u = {.c = checker, .certain = certain};
+    checker->divergent = ARENA_ARRAY(&checker->a, bool, n);
+    checker->converged = ARENA_ARRAY(&checker->a, bool, n);
+    checker->apart = ARENA_ARRAY(&checker->a, bool, n);
+    u.info = ARENA_ARRAY(&checker->a, ProcInfo, checker->nprocs + 1);
+    u.in = ARENA_ARRAY(&checker->a, Cells, nb);
+    u.extra = ARENA_ARRAY(&checker->a, Cells, nb);
+    u.writes = ARENA_ARRAY(&checker->a, Cells, nb);
+    u.apart = ARENA_ARRAY(&checker->a, bool, nb);
+    u.reached = ARENA_ARRAY(&checker->a, bool, nb);
+    Together *at = ARENA_ARRAY(&checker->a, Together, nb);
     find_calls(&u);
-    for (uint32_t p = 0; p < c->nprocs; p++) {
-        ProcInfo *x = &u.info[p];
-        x->entry_together = x->exit_together = true;
-        if (!x->called) {
-            memset(&x->entry, 0xff, sizeof x->entry); /* registers hold anything */
-            x->entry_together = c->procs[p].is_kernel;
-            x->entry_apart = !x->entry_together; /* somebody else calls it */
+    for (uint32_t p = 0; p < checker->nprocs; p++) {
+        ProcInfo *proc_info = &u.info[p];
+        proc_info->entry_together = proc_info->exit_together = true;
+        if (!proc_info->called) {
+            memset(&proc_info->entry, 0xff, sizeof proc_info->entry); /* registers hold anything */
+            proc_info->entry_together = checker->procs[p].is_kernel;
+            proc_info->entry_apart = !proc_info->entry_together; /* somebody else calls it */
         }
     }
     do {
         u.changed = false;
-        for (uint32_t p = 0; p < c->nprocs; p++)
+        for (uint32_t p = 0; p < checker->nprocs; p++)
             proc_together(&u, p, at);
-        for (uint32_t p = 0; p < c->nprocs; p++)
+        for (uint32_t p = 0; p < checker->nprocs; p++)
             run_proc(&u, p);
     } while (u.changed);
-    for (uint32_t p = 0; p < c->nprocs; p++)
-        for (uint32_t k = 0; k < c->procs[p].nrpo; k++) {
-            const BinBlock *b = &g->blocks[c->procs[p].rpo[k]];
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        for (uint32_t k = 0; k < checker->procs[p].nrpo; k++) {
+            const BinBlock *b = &flow->blocks[checker->procs[p].rpo[k]];
             for (uint32_t i = b->first; i < b->first + b->ninsts; i++)
-                c->apart[i] |= u.apart[c->procs[p].rpo[k]] || u.info[p].entry_apart;
+                checker->apart[i] |= u.apart[checker->procs[p].rpo[k]] || u.info[p].entry_apart;
         }
 }
 
-void check_uniform(Checker *c) {
-    c->ipdom = ARENA_ARRAY(&c->a, uint32_t, c->g->nblocks + 1);
-    memset(c->ipdom, 0xff, sizeof *c->ipdom * (c->g->nblocks + 1));
-    for (uint32_t p = 0; p < c->nprocs; p++)
-        post_dominators(c, &c->procs[p]);
-    analyse(c, true);
-    c->surely_divergent = c->divergent;
-    c->surely_apart = c->apart;
-    analyse(c, false);
+void check_uniform(Checker *checker) {
+    checker->ipdom = ARENA_ARRAY(&checker->a, uint32_t, checker->g->nblocks + 1);
+    memset(checker->ipdom, 0xff, sizeof *checker->ipdom * (checker->g->nblocks + 1));
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        post_dominators(checker, &checker->procs[p]);
+    analyse(checker, true);
+    checker->surely_divergent = checker->divergent;
+    checker->surely_apart = checker->apart;
+    analyse(checker, false);
 }

@@ -38,44 +38,44 @@ typedef struct {
 
 /* ---- slots and values ---- */
 
-static bool fail(Flow *w, const char *reason) {
-    w->reason = reason;
+static bool fail(Flow *flow, const char *reason) {
+    flow->reason = reason;
     return false;
 }
 
 static uint32_t add_slot(Flow *w, AutoSlot s) {
-    AutoFlow *o = w->out;
-    if (o->nslots == AUTO_MAX_SLOTS) {
+    AutoFlow *flow = w->out;
+    if (flow->nslots == AUTO_MAX_SLOTS) {
         fail(w, "more than 64 parameters and buffers");
         return 0;
     }
-    o->slots[o->nslots] = s;
+    flow->slots[flow->nslots] = s;
     w->changed = true;
-    return o->nslots++;
+    return flow->nslots++;
 }
 
-static uint32_t param_slot(Flow *w, uint32_t param, uint32_t offset, uint32_t size) {
-    for (uint32_t i = 0; i < w->out->nslots; i++) {
-        AutoSlot *s = &w->out->slots[i];
-        if (!s->parent && s->param == param && s->offset_bytes == offset) {
-            s->size_bytes = size > s->size_bytes ? size : s->size_bytes;
+static uint32_t param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size) {
+    for (uint32_t i = 0; i < flow->out->nslots; i++) {
+        AutoSlot *slot = &flow->out->slots[i];
+        if (!slot->parent && slot->param == param && slot->offset_bytes == offset) {
+            slot->size_bytes = size > slot->size_bytes ? size : slot->size_bytes;
             return i;
         }
     }
-    return add_slot(w, (AutoSlot){.param = param, .offset_bytes = offset, .size_bytes = size});
+    return add_slot(flow, (AutoSlot){.param = param, .offset_bytes = offset, .size_bytes = size});
 }
 
-static void use(Flow *w, uint64_t slots, uint32_t uses, PtxType float_type) {
+static void use(Flow *flow, uint64_t slots, uint32_t uses, PtxType float_type) {
     for (; slots; slots &= slots - 1) {
-        AutoSlot *s = &w->out->slots[__builtin_ctzll(slots)];
-        w->changed |= (s->uses | uses) != s->uses;
-        s->uses |= uses;
+        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(slots)];
+        flow->changed |= (slot->uses | uses) != slot->uses;
+        slot->uses |= uses;
         if (float_type)
-            s->float_type = float_type;
+            slot->float_type = float_type;
     }
 }
 
-static void join(Flow *w, Val *to, Val v) {
+static void join(Flow *flow, Val *to, Val v) {
     Val old = *to;
     to->is |= v.is;
     to->from |= v.from | v.is;
@@ -84,56 +84,60 @@ static void join(Flow *w, Val *to, Val v) {
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset;
     if (v.ctaid)
         to->ctaid = to->ctaid && to->ctaid != v.ctaid ? CTAID_MIXED : v.ctaid;
-    w->changed |= old.is != to->is || old.from != to->from || old.tid != to->tid || old.var != to->var ||
-                  old.ctaid != to->ctaid;
+    flow->changed |= old.is != to->is || old.from != to->from || old.tid != to->tid || old.var != to->var ||
+                     old.ctaid != to->ctaid;
 }
 
-static bool is_kernel_param(const Flow *w, uint32_t var, uint32_t *param) {
-    for (uint32_t i = 0; i < w->kernel->nparams; i++)
-        if (w->kernel->params[i] == var) {
+static bool is_kernel_param(const Flow *flow, uint32_t var, uint32_t *param) {
+    for (uint32_t i = 0; i < flow->kernel->nparams; i++)
+        if (flow->kernel->params[i] == var) {
             *param = i;
             return true;
         }
     return false;
 }
 
-static Val sreg_value(Flow *w, const PtxOperand *o) {
-    bool axis = o->sreg == SR_TID || o->sreg == SR_CTAID;
-    unsigned a = axis && o->component < 3 ? o->component : 0;
+static Val sreg_value(Flow *flow, const PtxOperand *operand) {
+    bool axis = operand->sreg == SR_TID || operand->sreg == SR_CTAID;
+    unsigned a = axis && operand->component < 3 ? operand->component : 0;
     if (axis)
-        w->out->axes |= 1u << a;
-    bool thread = axis || o->sreg == SR_LANEID || o->sreg == SR_WARPID ||
-                  (o->sreg >= SR_LANEMASK_EQ && o->sreg <= SR_LANEMASK_GT);
-    return (Val){.tid = (uint8_t)(thread ? 1u << a : 0), .ctaid = (uint8_t)(o->sreg == SR_CTAID ? a + 1 : 0)};
+        flow->out->axes |= 1u << a;
+    bool thread = axis || operand->sreg == SR_LANEID || operand->sreg == SR_WARPID ||
+                  (operand->sreg >= SR_LANEMASK_EQ && operand->sreg <= SR_LANEMASK_GT);
+    return (Val){.tid = (uint8_t)(thread ? 1u << a : 0),
+                 .ctaid = (uint8_t)(operand->sreg == SR_CTAID ? a + 1 : 0)};
 }
 
-static Val symbol_value(Flow *w, const PtxOperand *o) {
-    uint32_t param, var = (o->sym & ~PTX_SYM_FUNC) - 1;
-    if (!o->sym || o->sym & PTX_SYM_FUNC)
+static Val symbol_value(Flow *flow, const PtxOperand *operand) {
+    uint32_t param, var = (operand->sym & ~PTX_SYM_FUNC) - 1;
+    if (!operand->sym || operand->sym & PTX_SYM_FUNC)
         return (Val){0};
-    const PtxVar *v = &w->m->vars[var];
-    if (v->space == SP_SHARED && (v->unsized || !v->size_bytes))
-        w->out->dynamic_shared = true;
-    return (Val){.var = var + 1, .entry_param = is_kernel_param(w, var, &param), .offset = (uint32_t)o->imm};
+    const PtxVar *ptx_var = &flow->m->vars[var];
+    if (ptx_var->space == SP_SHARED && (ptx_var->unsized || !ptx_var->size_bytes))
+        flow->out->dynamic_shared = true;
+    return (Val){
+        .var = var + 1, .entry_param = is_kernel_param(flow, var, &param), .offset = (uint32_t)operand->imm};
 }
 
-static const Val *reg_value(const Flow *w, uint32_t func, uint32_t reg) {
-    return w->block_of[reg] == w->block ? &w->now[reg] : &w->regs[func][reg];
+static const Val *reg_value(const Flow *flow, uint32_t func, uint32_t reg) {
+    return flow->block_of[reg] == flow->block ? &flow->now[reg] : &flow->regs[func][reg];
 }
 
-static Val operand(Flow *w, uint32_t func, const PtxOperand *o) {
+static Val operand(Flow *w, uint32_t func, const PtxOperand *ptx_operand) {
     Val v = {0};
-    switch (o->kind) {
-    case PO_REG: return *reg_value(w, func, o->reg);
-    case PO_SREG: return sreg_value(w, o);
-    case PO_SYM: return symbol_value(w, o);
+    switch (ptx_operand->kind) {
+    case PO_REG: return *reg_value(w, func, ptx_operand->reg);
+    case PO_SREG: return sreg_value(w, ptx_operand);
+    case PO_SYM: return symbol_value(w, ptx_operand);
     case PO_ADDR:
-        v = o->reg ? *reg_value(w, func, o->reg) : o->sym ? symbol_value(w, o) : v;
-        v.offset = o->reg ? v.offset + (uint32_t)o->imm : v.offset;
+        v = ptx_operand->reg   ? *reg_value(w, func, ptx_operand->reg)
+            : ptx_operand->sym ? symbol_value(w, ptx_operand)
+                               : v;
+        v.offset = ptx_operand->reg ? v.offset + (uint32_t)ptx_operand->imm : v.offset;
         return v;
     case PO_VEC:
-        for (unsigned i = 0; i < o->nvec; i++) {
-            Val e = operand(w, func, &o->vec[i]);
+        for (unsigned i = 0; i < ptx_operand->nvec; i++) {
+            Val e = operand(w, func, &ptx_operand->vec[i]);
             v.from |= e.from | e.is;
             v.tid |= e.tid;
         }
@@ -142,38 +146,38 @@ static Val operand(Flow *w, uint32_t func, const PtxOperand *o) {
     }
 }
 
-static void define(Flow *w, uint32_t func, const PtxOperand *o, Val v) {
-    if (o->kind == PO_REG) {
-        if (w->block_of[o->reg] != w->block)
-            VEC_ADD(w->arena, &w->defined, o->reg);
-        bool changed = w->changed;
-        Val old = w->guarded ? *reg_value(w, func, o->reg) : (Val){0};
-        join(w, &old, v);
-        w->changed = changed; /* only what leaves the block matters */
-        w->now[o->reg] = old;
-        w->block_of[o->reg] = w->block;
+static void define(Flow *flow, uint32_t func, const PtxOperand *operand, Val v) {
+    if (operand->kind == PO_REG) {
+        if (flow->block_of[operand->reg] != flow->block)
+            VEC_ADD(flow->arena, &flow->defined, operand->reg);
+        bool changed = flow->changed;
+        Val old = flow->guarded ? *reg_value(flow, func, operand->reg) : (Val){0};
+        join(flow, &old, v);
+        flow->changed = changed; /* only what leaves the block matters */
+        flow->now[operand->reg] = old;
+        flow->block_of[operand->reg] = flow->block;
     }
-    for (unsigned i = 0; o->kind == PO_VEC && i < o->nvec; i++)
-        define(w, func, &o->vec[i], v);
+    for (unsigned i = 0; operand->kind == PO_VEC && i < operand->nvec; i++)
+        define(flow, func, &operand->vec[i], v);
 }
 
 /* ---- memory ---- */
 
-static Val contents(Flow *w, uint64_t bases, unsigned bytes) {
+static Val contents(Flow *flow, uint64_t bases, unsigned bytes) {
     Val v = {0};
     for (; bases; bases &= bases - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(bases), c = w->out->slots[i].content;
+        uint32_t i = (uint32_t)__builtin_ctzll(bases), c = flow->out->slots[i].content;
         if (!c) {
             unsigned depth = 0;
-            for (uint32_t p = i + 1; p; p = w->out->slots[p - 1].parent)
+            for (uint32_t p = i + 1; p; p = flow->out->slots[p - 1].parent)
                 depth++;
             if (depth > 4)
                 continue; /* a list or a tree: more of the same */
-            c = add_slot(w, (AutoSlot){.parent = i + 1, .size_bytes = bytes}) + 1;
-            w->out->slots[i].content = c;
+            c = add_slot(flow, (AutoSlot){.parent = i + 1, .size_bytes = bytes}) + 1;
+            flow->out->slots[i].content = c;
         }
-        AutoSlot *s = &w->out->slots[c - 1];
-        s->size_bytes = bytes > s->size_bytes ? bytes : s->size_bytes;
+        AutoSlot *slot = &flow->out->slots[c - 1];
+        slot->size_bytes = bytes > slot->size_bytes ? bytes : slot->size_bytes;
         v.is |= 1ull << (c - 1);
     }
     v.from = v.is;
@@ -181,91 +185,91 @@ static Val contents(Flow *w, uint64_t bases, unsigned bytes) {
 }
 
 /* The slots that can be bases of this address: eight bytes, and certain pointers rather than others. */
-static uint64_t bases_of(const Flow *w, uint64_t is) {
+static uint64_t bases_of(const Flow *flow, uint64_t is) {
     uint64_t wide = 0, sure = 0;
     for (; is; is &= is - 1) {
         uint64_t bit = is & -is;
-        const AutoSlot *s = &w->out->slots[__builtin_ctzll(is)];
-        const PtxVar *v = s->parent ? NULL : &w->m->vars[w->kernel->params[s->param]];
-        if (s->size_bytes != 8)
+        const AutoSlot *slot = &flow->out->slots[__builtin_ctzll(is)];
+        const PtxVar *var = slot->parent ? NULL : &flow->m->vars[flow->kernel->params[slot->param]];
+        if (slot->size_bytes != 8)
             continue;
         wide |= bit;
-        if (s->uses & AU_CVTA || (v && v->is_pointer))
+        if (slot->uses & AU_CVTA || (var && var->is_pointer))
             sure |= bit;
     }
     return sure ? sure : wide;
 }
 
-static uint64_t note_access(Flow *w, Val address, unsigned bytes) {
-    uint64_t bases = bases_of(w, address.is);
-    use(w, bases, AU_ADDRESS | AU_MEMORY, TY_NONE);
-    use(w, address.from & ~bases, AU_INDEX, TY_NONE);
+static uint64_t note_access(Flow *flow, Val address, unsigned bytes) {
+    uint64_t bases = bases_of(flow, address.is);
+    use(flow, bases, AU_ADDRESS | AU_MEMORY, TY_NONE);
+    use(flow, address.from & ~bases, AU_INDEX, TY_NONE);
     for (uint64_t b = bases; b; b &= b - 1) {
-        AutoSlot *s = &w->out->slots[__builtin_ctzll(b)];
-        if (!s->elem_bytes || bytes < s->elem_bytes)
-            s->elem_bytes = (uint8_t)bytes;
+        AutoSlot *slot = &flow->out->slots[__builtin_ctzll(b)];
+        if (!slot->elem_bytes || bytes < slot->elem_bytes)
+            slot->elem_bytes = (uint8_t)bytes;
     }
     return bases;
 }
 
-static void do_load(Flow *w, uint32_t func, const PtxInsn *in) {
+static void do_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     const PtxOperand *o = &in->operands[in->ndst];
-    Val a = operand(w, func, o);
+    Val a = operand(flow, func, o);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     uint32_t param;
-    if (a.var && a.entry_param && is_kernel_param(w, a.var - 1, &param)) {
+    if (a.var && a.entry_param && is_kernel_param(flow, a.var - 1, &param)) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
             const PtxOperand *d = in->operands[0].kind == PO_VEC ? &in->operands[0].vec[i] : &in->operands[0];
-            uint32_t s = param_slot(w, param, a.offset + i * bytes, bytes);
-            define(w, func, d, (Val){.is = 1ull << s, .from = 1ull << s});
+            uint32_t s = param_slot(flow, param, a.offset + i * bytes, bytes);
+            define(flow, func, d, (Val){.is = 1ull << s, .from = 1ull << s});
             if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
-                use(w, 1ull << s, AU_FLOAT, (PtxType)in->type[0]);
+                use(flow, 1ull << s, AU_FLOAT, (PtxType)in->type[0]);
         }
         return;
     }
     if (a.var) {
-        Val v = w->cells[a.var - 1];
+        Val v = flow->cells[a.var - 1];
         v.tid |= a.tid;
         v.from |= a.from;
-        define(w, func, &in->operands[0], v);
-        use(w, a.from, AU_INDEX, TY_NONE);
+        define(flow, func, &in->operands[0], v);
+        use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
-    Val v = contents(w, note_access(w, a, bytes), bytes);
+    Val v = contents(flow, note_access(flow, a, bytes), bytes);
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
-        use(w, v.is, AU_FLOAT, (PtxType)in->type[0]);
-    define(w, func, &in->operands[0], v);
+        use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
+    define(flow, func, &in->operands[0], v);
 }
 
-static void do_store(Flow *w, uint32_t func, const PtxInsn *in) {
-    Val a = operand(w, func, &in->operands[0]), v = operand(w, func, &in->operands[1]);
+static void do_store(Flow *flow, uint32_t func, const PtxInsn *in) {
+    Val a = operand(flow, func, &in->operands[0]), v = operand(flow, func, &in->operands[1]);
     if (a.var) {
-        join(w, &w->cells[a.var - 1], v);
-        use(w, a.from, AU_INDEX, TY_NONE);
+        join(flow, &flow->cells[a.var - 1], v);
+        use(flow, a.from, AU_INDEX, TY_NONE);
     } else {
-        note_access(w, a, ptx_type_bytes((PtxType)in->type[0]));
+        note_access(flow, a, ptx_type_bytes((PtxType)in->type[0]));
     }
 }
 
-static void do_atomic(Flow *w, uint32_t func, const PtxInsn *in) {
-    Val a = operand(w, func, &in->operands[in->ndst]);
+static void do_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
+    Val a = operand(flow, func, &in->operands[in->ndst]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
-    Val v = a.var ? w->cells[a.var - 1] : contents(w, note_access(w, a, bytes), bytes);
+    Val v = a.var ? flow->cells[a.var - 1] : contents(flow, note_access(flow, a, bytes), bytes);
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
-        use(w, v.is, AU_FLOAT, (PtxType)in->type[0]);
+        use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
     v.tid |= 1;
     if (in->ndst)
-        define(w, func, &in->operands[0], v);
+        define(flow, func, &in->operands[0], v);
 }
 
 /* ---- arithmetic ---- */
 
-static void hint_block(Flow *w, const PtxInsn *in, Val a, const PtxOperand *factor) {
+static void hint_block(Flow *flow, const PtxInsn *in, Val a, const PtxOperand *factor) {
     if (!a.ctaid || a.ctaid == CTAID_MIXED || factor->kind != PO_IMM)
         return;
     uint64_t n = in->op == PTX_SHL ? (factor->imm < 11 ? 1ull << factor->imm : 0) : (uint64_t)factor->imm;
     if (n >= 1 && n <= 1024)
-        w->out->block_hint[a.ctaid - 1] = (uint32_t)n;
+        flow->out->block_hint[a.ctaid - 1] = (uint32_t)n;
 }
 
 static void do_compare(Flow *w, uint32_t func, const PtxInsn *in) {
@@ -329,43 +333,43 @@ static void do_other(Flow *w, uint32_t func, const PtxInsn *in) {
         define(w, func, &in->operands[i], out);
 }
 
-static bool do_call(Flow *w, uint32_t func, const PtxInsn *in) {
+static bool do_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (!in->callee) {
-        use(w, operand(w, func, &in->operands[0]).from, AU_CALL, TY_NONE);
+        use(flow, operand(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
         return true;
     }
     uint32_t callee = in->callee - 1;
-    while (w->m->funcs[callee].alias_of)
-        callee = w->m->funcs[callee].alias_of - 1;
-    const PtxFunc *f = &w->m->funcs[callee];
-    if (!w->funcs[callee]) {
-        w->funcs[callee] = 1;
-        w->changed = true;
+    while (flow->m->funcs[callee].alias_of)
+        callee = flow->m->funcs[callee].alias_of - 1;
+    const PtxFunc *f = &flow->m->funcs[callee];
+    if (!flow->funcs[callee]) {
+        flow->funcs[callee] = 1;
+        flow->changed = true;
     }
     for (unsigned i = 0; f->has_body && i < in->nargs && i < f->nparams; i++) {
-        const PtxOperand *o = &in->args[i];
-        bool memory = o->kind == PO_SYM && o->sym && !(o->sym & PTX_SYM_FUNC);
-        Val v = memory ? w->cells[o->sym - 1] : operand(w, func, o);
+        const PtxOperand *ptx_operand = &in->args[i];
+        bool memory = ptx_operand->kind == PO_SYM && ptx_operand->sym && !(ptx_operand->sym & PTX_SYM_FUNC);
+        Val v = memory ? flow->cells[ptx_operand->sym - 1] : operand(flow, func, ptx_operand);
         uint32_t reg = f->param_regs ? f->param_regs[i] : 0;
-        join(w, reg ? &w->regs[callee][reg] : &w->cells[f->params[i]], v);
+        join(flow, reg ? &flow->regs[callee][reg] : &flow->cells[f->params[i]], v);
     }
     for (unsigned i = 0; f->has_body && i < in->nrets && i < f->nrets; i++) {
-        const PtxOperand *o = &in->rets[i];
+        const PtxOperand *ptx_operand = &in->rets[i];
         uint32_t reg = f->ret_regs ? f->ret_regs[i] : 0;
-        Val v = reg ? w->regs[callee][reg] : w->cells[f->rets[i]]; /* as at the ends of its blocks */
-        if (o->kind == PO_SYM && o->sym && !(o->sym & PTX_SYM_FUNC))
-            join(w, &w->cells[o->sym - 1], v);
+        Val v = reg ? flow->regs[callee][reg] : flow->cells[f->rets[i]]; /* as at the ends of its blocks */
+        if (ptx_operand->kind == PO_SYM && ptx_operand->sym && !(ptx_operand->sym & PTX_SYM_FUNC))
+            join(flow, &flow->cells[ptx_operand->sym - 1], v);
         else
-            define(w, func, o, v);
+            define(flow, func, ptx_operand, v);
     }
     return true;
 }
 
-static void end_block(Flow *w, uint32_t func) {
-    for (uint32_t i = 0; i < w->defined.n; i++)
-        join(w, &w->regs[func][w->defined.at[i]], w->now[w->defined.at[i]]);
-    w->defined.n = 0;
-    w->block++;
+static void end_block(Flow *flow, uint32_t func) {
+    for (uint32_t i = 0; i < flow->defined.n; i++)
+        join(flow, &flow->regs[func][flow->defined.at[i]], flow->now[flow->defined.at[i]]);
+    flow->defined.n = 0;
+    flow->block++;
 }
 
 static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
@@ -397,45 +401,45 @@ static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
     }
 }
 
-static void do_function(Flow *w, uint32_t func) {
-    const PtxFunc *f = &w->m->funcs[func];
-    uint8_t *leader = w->leaders[func];
+static void do_function(Flow *flow, uint32_t func) {
+    const PtxFunc *f = &flow->m->funcs[func];
+    uint8_t *leader = flow->leaders[func];
     for (uint32_t i = 0; i < f->nlabels; i++)
         leader[f->labels[i].insn] = 1;
-    for (uint32_t i = 0; !w->reason && i < f->ninsns; i++) {
+    for (uint32_t i = 0; !flow->reason && i < f->ninsns; i++) {
         if (leader[i])
-            end_block(w, func);
-        w->guarded = f->insns[i].guard_reg != 0;
-        do_insn(w, func, &f->insns[i]);
+            end_block(flow, func);
+        flow->guarded = f->insns[i].guard_reg != 0;
+        do_insn(flow, func, &f->insns[i]);
     }
-    end_block(w, func);
+    end_block(flow, func);
 }
 
-static void address_taken(Flow *w) { /* with indirect calls anything may be called */
-    for (uint32_t f = 0; f < w->m->nfuncs; f++)
-        for (uint32_t i = 0; w->funcs[f] && i < w->m->funcs[f].ninsns; i++) {
-            const PtxInsn *in = &w->m->funcs[f].insns[i];
+static void address_taken(Flow *flow) { /* with indirect calls anything may be called */
+    for (uint32_t f = 0; f < flow->m->nfuncs; f++)
+        for (uint32_t i = 0; flow->funcs[f] && i < flow->m->funcs[f].ninsns; i++) {
+            const PtxInsn *in = &flow->m->funcs[f].insns[i];
             for (unsigned k = 0; in->op != PTX_CALL && k < in->noperands; k++)
                 if (in->operands[k].kind == PO_SYM && in->operands[k].sym & PTX_SYM_FUNC) {
-                    uint8_t *known = &w->funcs[(in->operands[k].sym & ~PTX_SYM_FUNC) - 1];
-                    w->changed |= !*known;
+                    uint8_t *known = &flow->funcs[(in->operands[k].sym & ~PTX_SYM_FUNC) - 1];
+                    flow->changed |= !*known;
                     *known = 1;
                 }
         }
 }
 
-bool auto_flow(const PtxModule *m, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason) {
+bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason) {
     *out = (AutoFlow){0};
-    Flow w = {.m = m, .kernel = &m->funcs[kernel], .out = out, .arena = arena, .block = 1};
+    Flow w = {.m = module, .kernel = &module->funcs[kernel], .out = out, .arena = arena, .block = 1};
     uint32_t most = 0;
-    w.regs = ARENA_ARRAY(arena, Val *, m->nfuncs + 1);
-    w.cells = ARENA_ARRAY(arena, Val, m->nvars + 1);
-    w.funcs = ARENA_ARRAY(arena, uint8_t, m->nfuncs + 1);
-    w.leaders = ARENA_ARRAY(arena, uint8_t *, m->nfuncs + 1);
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        w.regs[i] = ARENA_ARRAY(arena, Val, m->funcs[i].nregs + 1);
-        w.leaders[i] = ARENA_ARRAY(arena, uint8_t, m->funcs[i].ninsns + 1);
-        most = m->funcs[i].nregs > most ? m->funcs[i].nregs : most;
+    w.regs = ARENA_ARRAY(arena, Val *, module->nfuncs + 1);
+    w.cells = ARENA_ARRAY(arena, Val, module->nvars + 1);
+    w.funcs = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
+    w.leaders = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
+    for (uint32_t i = 0; i < module->nfuncs; i++) {
+        w.regs[i] = ARENA_ARRAY(arena, Val, module->funcs[i].nregs + 1);
+        w.leaders[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+        most = module->funcs[i].nregs > most ? module->funcs[i].nregs : most;
     }
     w.now = ARENA_ARRAY(arena, Val, most + 1);
     w.block_of = ARENA_ARRAY(arena, uint32_t, most + 1);
@@ -443,7 +447,7 @@ bool auto_flow(const PtxModule *m, uint32_t kernel, Arena *arena, AutoFlow *out,
     w.funcs[kernel] = 1;
     for (bool again = true; again && !w.reason;) {
         w.changed = false;
-        for (uint32_t f = 0; f < m->nfuncs; f++)
+        for (uint32_t f = 0; f < module->nfuncs; f++)
             if (w.funcs[f] && !w.reason)
                 do_function(&w, f);
         address_taken(&w);

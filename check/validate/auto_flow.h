@@ -41,5 +41,5 @@ typedef struct {
 } AutoFlow;
 
 /* False: *reason says why nothing can be inferred. */
-bool auto_flow(const PtxModule *m, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason);
+bool auto_flow(const PtxModule *module, uint32_t kernel, Arena *arena, AutoFlow *out, const char **reason);
 #endif

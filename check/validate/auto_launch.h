@@ -31,8 +31,8 @@ typedef struct {
 } AutoLaunches;
 
 /* Never fails: see nplans. */
-void auto_launch(const PtxModule *m, const char *kernel, const AutoOptions *opt, AutoLaunches *out);
-void auto_launch_free(AutoLaunches *a);
+void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions *opt, AutoLaunches *out);
+void auto_launch_free(AutoLaunches *launches);
 /* All of them as one plan, in `into`: buffers and launches of each. */
-void auto_launch_merge(const AutoLaunches *a, Plan *into);
+void auto_launch_merge(const AutoLaunches *launches, Plan *into);
 #endif

@@ -3,11 +3,11 @@
 #include "check/validate/coverage.h"
 #include <string.h>
 
-void coverage_new(Coverage *c, Arena *arena, const PtxModule *m, const Binary *b) {
-    c->ptx = ARENA_ARRAY(arena, uint8_t *, m->nfuncs + 1);
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        c->ptx[i] = ARENA_ARRAY(arena, uint8_t, m->funcs[i].ninsns + 1);
-    c->machine = b ? ARENA_ARRAY(arena, uint8_t, b->ncode + 1) : NULL;
+void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, const Binary *binary) {
+    coverage->ptx = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        coverage->ptx[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+    coverage->machine = binary ? ARENA_ARRAY(arena, uint8_t, binary->ncode + 1) : NULL;
 }
 
 /* ---- PTX ---- */
@@ -19,20 +19,20 @@ typedef struct {
     uint32_t n;
 } Walk;
 
-static void visit(Walk *w, uint32_t insn) {
-    w->leader[insn] = 1;
-    if (w->seen[insn])
+static void visit(Walk *walk, uint32_t insn) {
+    walk->leader[insn] = 1;
+    if (walk->seen[insn])
         return;
-    w->seen[insn] = 1;
-    w->stack[w->n++] = insn;
+    walk->seen[insn] = 1;
+    walk->stack[walk->n++] = insn;
 }
 
-static void branch_from(Walk *w, const PtxInsn *in) {
-    const PtxFunc *f = w->f;
+static void branch_from(Walk *walk, const PtxInsn *in) {
+    const PtxFunc *f = walk->f;
     if (in->op == PTX_BRA && in->noperands && in->operands[0].kind == PO_LABEL)
-        visit(w, f->labels[in->operands[0].label].insn);
+        visit(walk, f->labels[in->operands[0].label].insn);
     for (uint32_t i = 0; in->op == PTX_BRX && in->table && i < f->branch_tables[in->table - 1].n; i++)
-        visit(w, f->labels[f->branch_tables[in->table - 1].labels[i]].insn);
+        visit(walk, f->labels[f->branch_tables[in->table - 1].labels[i]].insn);
 }
 
 static bool ends_block(const PtxInsn *in) {
@@ -60,21 +60,21 @@ static void walk(Walk *w) {
     w->leader[w->f->ninsns] = 0; /* the implicit ret */
 }
 
-Covered coverage_ptx(const Coverage *c, const PtxModule *m, const uint8_t *funcs) {
+Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
     Covered sum = {0, 0};
     Arena arena = {0};
-    for (uint32_t f = 0; f < m->nfuncs; f++) {
-        if (!funcs[f] || !m->funcs[f].has_body || !m->funcs[f].ninsns)
+    for (uint32_t f = 0; f < module->nfuncs; f++) {
+        if (!funcs[f] || !module->funcs[f].has_body || !module->funcs[f].ninsns)
             continue;
-        uint32_t n = m->funcs[f].ninsns;
-        Walk w = {.f = &m->funcs[f]};
+        uint32_t n = module->funcs[f].ninsns;
+        Walk w = {.f = &module->funcs[f]};
         w.leader = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.seen = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.stack = ARENA_ARRAY(&arena, uint32_t, n + 2);
         walk(&w);
         for (uint32_t i = 0; i < n; i++) {
             sum.total += w.leader[i];
-            sum.reached += w.leader[i] && c->ptx[f][i];
+            sum.reached += w.leader[i] && coverage->ptx[f][i];
         }
     }
     arena_free(&arena);
@@ -83,16 +83,16 @@ Covered coverage_ptx(const Coverage *c, const PtxModule *m, const uint8_t *funcs
 
 /* ---- machine ---- */
 
-static void mark_callees(const BinFlow *g, uint32_t func, uint8_t *marked) {
+static void mark_callees(const BinFlow *flow, uint32_t func, uint8_t *marked) {
     marked[func] = 1;
     for (bool again = true; again;) {
         again = false;
-        for (uint32_t f = 0; f < g->bin->nfuncs; f++)
-            for (uint32_t i = 0; marked[f] && i < g->funcs[f].ncalls; i++) {
-                uint32_t to = g->funcs[f].calls[i].callee;
-                for (uint32_t k = 0; to == BINFLOW_NONE && k < g->bin->nfuncs;
+        for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+            for (uint32_t i = 0; marked[f] && i < flow->funcs[f].ncalls; i++) {
+                uint32_t to = flow->funcs[f].calls[i].callee;
+                for (uint32_t k = 0; to == BINFLOW_NONE && k < flow->bin->nfuncs;
                      k++) /* indirect: any function */
-                    if (!g->bin->funcs[k].is_entry && !marked[k])
+                    if (!flow->bin->funcs[k].is_entry && !marked[k])
                         marked[k] = again = true;
                 if (to != BINFLOW_NONE && !marked[to])
                     marked[to] = again = true;
@@ -100,19 +100,19 @@ static void mark_callees(const BinFlow *g, uint32_t func, uint8_t *marked) {
     }
 }
 
-Covered coverage_machine(const Coverage *c, const BinFlow *g, const char *kernel) {
+Covered coverage_machine(const Coverage *coverage, const BinFlow *flow, const char *kernel) {
     Covered sum = {0, 0};
     Arena arena = {0};
-    uint8_t *marked = ARENA_ARRAY(&arena, uint8_t, g->bin->nfuncs + 1);
-    for (uint32_t f = 0; f < g->bin->nfuncs; f++)
-        if (strcmp(g->bin->funcs[f].name, kernel) == 0)
-            mark_callees(g, f, marked);
-    for (uint32_t i = 0; i < g->nblocks; i++) {
-        const BinBlock *b = &g->blocks[i];
-        if (!b->reachable || b->func >= g->bin->nfuncs || !marked[b->func])
+    uint8_t *marked = ARENA_ARRAY(&arena, uint8_t, flow->bin->nfuncs + 1);
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        if (strcmp(flow->bin->funcs[f].name, kernel) == 0)
+            mark_callees(flow, f, marked);
+    for (uint32_t i = 0; i < flow->nblocks; i++) {
+        const BinBlock *b = &flow->blocks[i];
+        if (!b->reachable || b->func >= flow->bin->nfuncs || !marked[b->func])
             continue;
         sum.total++;
-        sum.reached += c->machine[b->first];
+        sum.reached += coverage->machine[b->first];
     }
     arena_free(&arena);
     return sum;

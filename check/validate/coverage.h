@@ -13,11 +13,12 @@ typedef struct {
     uint8_t *machine; /* for MachineOptions.reached; NULL without a binary */
 } Coverage;
 
-void coverage_new(Coverage *c, Arena *arena, const PtxModule *m, const Binary *b); /* b may be NULL */
+void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
+                  const Binary *binary); /* b may be NULL */
 /* Blocks of the PTX functions in `funcs` (by index: not 0) that can be reached from their entries. A block
  * ends behind a branch, a return or an exit, and before a label that is branched to. */
-Covered coverage_ptx(const Coverage *c, const PtxModule *m, const uint8_t *funcs);
+Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Blocks of the kernel and of all functions that it may call. */
-Covered coverage_machine(const Coverage *c, const BinFlow *g, const char *kernel);
+Covered coverage_machine(const Coverage *coverage, const BinFlow *flow, const char *kernel);
 static inline double covered_part(Covered c) { return c.total ? (double)c.reached / c.total : 1.0; }
 #endif

@@ -6,19 +6,21 @@
 #include <string.h>
 
 /* ---- comparison ---- */
-static const SimAlloc *same_place(const SimMemory *m, const SimAlloc *a) {
-    const SimAlloc *b = simmem_find(m, a->address, a->size_bytes);
-    return b && b->address == a->address && b->size_bytes == a->size_bytes ? b : NULL;
+static const SimAlloc *same_place(const SimMemory *m, const SimAlloc *alloc) {
+    const SimAlloc *sim_alloc = simmem_find(m, alloc->address, alloc->size_bytes);
+    return sim_alloc && sim_alloc->address == alloc->address && sim_alloc->size_bytes == alloc->size_bytes
+               ? sim_alloc
+               : NULL;
 }
 
-bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDiff *out) {
+bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, MemDiff *out) {
     *out = (MemDiff){0};
-    for (uint32_t i = 0; i < a->nallocs; i++) {
-        const SimAlloc *x = &a->allocs[i], *y = same_place(b, x);
-        if ((skip && skip[i]) || (y && memcmp(x->data, y->data, x->size_bytes) == 0))
+    for (uint32_t i = 0; i < memory->nallocs; i++) {
+        const SimAlloc *sim_alloc = &memory->allocs[i], *y = same_place(b, sim_alloc);
+        if ((skip && skip[i]) || (y && memcmp(sim_alloc->data, y->data, sim_alloc->size_bytes) == 0))
             continue;
-        for (uint64_t k = 0; k < x->size_bytes; k++) {
-            if (y && x->data[k] == y->data[k])
+        for (uint64_t k = 0; k < sim_alloc->size_bytes; k++) {
+            if (y && sim_alloc->data[k] == y->data[k])
                 continue;
             if (out->ndiffering++ == 0) {
                 out->alloc = i;
@@ -31,89 +33,89 @@ bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDi
 
 /* ---- one launch ---- */
 /* The one kernel found; else says which there are. `n` matched the launch's name. */
-static const char *one_kernel(const Plan *p, const PlanLaunch *l, const char *what, const char *found,
-                              uint32_t n, char *all, Diags *d) {
+static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, const char *what, const char *found,
+                              uint32_t n, char *all, Diags *diags) {
     char text[512];
     if (n != 1) {
-        if (l->kernel)
-            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, l->kernel,
+        if (launch->kernel)
+            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, launch->kernel,
                      all && *all ? all : "none");
         else if (n)
             snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, all ? all : "");
         else
             snprintf(text, sizeof text, "%s has no kernel", what);
-        diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0502, text);
+        diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0502, text);
         found = NULL;
     }
     free(all);
     return found;
 }
 
-const char *diff_ptx_kernel(const Plan *p, const PtxModule *m, const PlanLaunch *l, Diags *d) {
+const char *diff_ptx_kernel(const Plan *p, const PtxModule *module, const PlanLaunch *launch, Diags *d) {
     const char *found = NULL;
     uint32_t n = 0;
     char *all = NULL;
     size_t size;
     FILE *names = open_memstream(&all, &size);
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        if (!m->funcs[i].is_entry || !m->funcs[i].has_body)
+    for (uint32_t i = 0; i < module->nfuncs; i++) {
+        if (!module->funcs[i].is_entry || !module->funcs[i].has_body)
             continue;
-        const char *name = str_text(&m->strings, m->funcs[i].name);
+        const char *name = str_text(&module->strings, module->funcs[i].name);
         if (names)
             fprintf(names, "%s%s", ftell(names) ? ", " : "", name);
-        if (l->kernel && strcmp(name, l->kernel) != 0)
+        if (launch->kernel && strcmp(name, launch->kernel) != 0)
             continue;
         found = name;
         n++;
     }
     if (names)
         fclose(names);
-    return one_kernel(p, l, "the PTX", found, n, all, d);
+    return one_kernel(p, launch, "the PTX", found, n, all, d);
 }
 
-const char *diff_binary_kernel(const Plan *p, const Binary *b, const PlanLaunch *l, Diags *d) {
+const char *diff_binary_kernel(const Plan *p, const Binary *binary, const PlanLaunch *launch, Diags *d) {
     const char *found = NULL;
     uint32_t n = 0;
     char *all = NULL;
     size_t size;
     FILE *names = open_memstream(&all, &size);
-    for (uint32_t i = 0; i < b->nfuncs; i++) {
-        if (!b->funcs[i].is_entry)
+    for (uint32_t i = 0; i < binary->nfuncs; i++) {
+        if (!binary->funcs[i].is_entry)
             continue;
         if (names)
-            fprintf(names, "%s%s", ftell(names) ? ", " : "", b->funcs[i].name);
-        if (l->kernel && strcmp(b->funcs[i].name, l->kernel) != 0)
+            fprintf(names, "%s%s", ftell(names) ? ", " : "", binary->funcs[i].name);
+        if (launch->kernel && strcmp(binary->funcs[i].name, launch->kernel) != 0)
             continue;
-        found = b->funcs[i].name;
+        found = binary->funcs[i].name;
         n++;
     }
     if (names)
         fclose(names);
-    return one_kernel(p, l, b->path ? b->path : "the binary", found, n, all, d);
+    return one_kernel(p, launch, binary->path ? binary->path : "the binary", found, n, all, d);
 }
 
-static Launch make_launch(const PlanLaunch *l, const uint8_t *block, uint32_t size) {
-    return (Launch){.grid = {l->grid[0], l->grid[1], l->grid[2]},
-                    .block = {l->block[0], l->block[1], l->block[2]},
-                    .dynamic_shared_bytes = l->shared_bytes,
+static Launch make_launch(const PlanLaunch *launch, const uint8_t *block, uint32_t size) {
+    return (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+                    .block = {launch->block[0], launch->block[1], launch->block[2]},
+                    .dynamic_shared_bytes = launch->shared_bytes,
                     .params = block,
                     .param_bytes = size};
 }
 
-static bool ptx_launch(Plan *p, const PlanLaunch *l, const PtxModule *m, const char *kernel, Launch *out,
-                       Diags *d) {
-    uint32_t index = ptx_find_func(m, kernel);
-    const PtxFunc *f = index ? &m->funcs[index - 1] : NULL;
+static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module, const char *kernel,
+                       Launch *out, Diags *d) {
+    uint32_t index = ptx_find_func(module, kernel);
+    const PtxFunc *f = index ? &module->funcs[index - 1] : NULL;
     if (!f)
         return diag(d, (SrcLoc){0}, DIAG_E0502, "the PTX has no kernel of that name");
-    PlanParam *params = ARENA_ARRAY(&p->arena, PlanParam, f->nparams + 1);
+    PlanParam *params = ARENA_ARRAY(&plan->arena, PlanParam, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
-        const PtxVar *v = &m->vars[f->params[i]];
-        params[i] = (PlanParam){(uint32_t)v->param_offset_bytes, (uint32_t)v->size_bytes};
+        const PtxVar *var = &module->vars[f->params[i]];
+        params[i] = (PlanParam){(uint32_t)var->param_offset_bytes, (uint32_t)var->size_bytes};
     }
     const uint8_t *block;
     uint32_t size;
-    if (!plan_params(p, l, kernel, params, f->nparams, &block, &size, d))
+    if (!plan_params(plan, l, kernel, params, f->nparams, &block, &size, d))
         return false;
     *out = make_launch(l, block, size);
     return true;
@@ -127,19 +129,19 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
            ptx_interp_run(m, kernel, &launch, mem, opt, res, d);
 }
 
-bool diff_run_machine(Plan *p, const PlanLaunch *l, const Binary *b, SimMemory *mem,
+bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemory *mem,
                       const MachineOptions *opt, MachineResult *res, Diags *d) {
-    const char *kernel = diff_binary_kernel(p, b, l, d);
+    const char *kernel = diff_binary_kernel(plan, b, l, d);
     const BinFunc *f = kernel ? binary_find(b, kernel) : NULL;
     const uint8_t *block;
     uint32_t size;
     *res = (MachineResult){0};
     if (!f)
         return false;
-    PlanParam *params = ARENA_ARRAY(&p->arena, PlanParam, f->nparams + 1);
+    PlanParam *params = ARENA_ARRAY(&plan->arena, PlanParam, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++)
         params[i] = (PlanParam){f->params[i].offset_bytes, f->params[i].size_bytes};
-    if (!plan_params(p, l, kernel, params, f->nparams, &block, &size, d))
+    if (!plan_params(plan, l, kernel, params, f->nparams, &block, &size, d))
         return false;
     Launch launch = make_launch(l, block, size);
     return machine_run(b, kernel, &launch, mem, opt, res, d) || res->trap.kind != TRAP_NONE;
@@ -159,59 +161,61 @@ typedef struct {
     uint32_t before_lane;
 } Watch;
 
-static bool changed(Watch *w) {
+static bool changed(Watch *watch) {
     uint8_t now[8];
-    if (!simmem_read(w->mem, w->address, now, w->size) || memcmp(now, w->last, w->size) == 0)
+    if (!simmem_read(watch->mem, watch->address, now, watch->size) ||
+        memcmp(now, watch->last, watch->size) == 0)
         return false;
-    memcpy(w->last, now, w->size);
+    memcpy(watch->last, now, watch->size);
     return true;
 }
 
-static void ptx_event(void *user, const PtxEvent *e) {
-    Watch *w = user;
-    if (!e->executed || !changed(w))
+static void ptx_event(void *user, const PtxEvent *event) {
+    Watch *watch = user;
+    if (!event->executed || !changed(watch))
         return;
-    w->r->has_ptx_store = true;
-    w->r->ptx_store_line = ptx_line(w->m, &e->func->insns[e->insn]);
-    memcpy(w->r->ptx_store_block, e->block, sizeof e->block);
-    memcpy(w->r->ptx_store_thread, e->thread, sizeof e->thread);
+    watch->r->has_ptx_store = true;
+    watch->r->ptx_store_line = ptx_line(watch->m, &event->func->insns[event->insn]);
+    memcpy(watch->r->ptx_store_block, event->block, sizeof event->block);
+    memcpy(watch->r->ptx_store_thread, event->thread, sizeof event->thread);
 }
 
-static void note_machine_store(Watch *w) {
-    if (!w->has_before || !changed(w))
+static void note_machine_store(Watch *watch) {
+    if (!watch->has_before || !changed(watch))
         return;
-    DiffReport *r = w->r;
-    r->has_machine_store = true;
-    r->machine_func = w->before.func ? w->before.func->name : "?";
-    r->machine_pc_bytes = w->before.func_pc_bytes;
-    r->machine_ptx_line = w->before.loc ? w->before.loc->ptx_line : 0;
-    memcpy(r->machine_block, w->before.block, sizeof r->machine_block);
-    r->machine_warp = w->before.warp;
-    r->machine_lane = w->before_lane;
+    DiffReport *report = watch->r;
+    report->has_machine_store = true;
+    report->machine_func = watch->before.func ? watch->before.func->name : "?";
+    report->machine_pc_bytes = watch->before.func_pc_bytes;
+    report->machine_ptx_line = watch->before.loc ? watch->before.loc->ptx_line : 0;
+    memcpy(report->machine_block, watch->before.block, sizeof report->machine_block);
+    report->machine_warp = watch->before.warp;
+    report->machine_lane = watch->before_lane;
 }
 
-static void machine_event(void *user, const MachineTrace *t) {
-    Watch *w = user;
-    note_machine_store(w);
-    w->before = *t;
-    w->has_before = true;
+static void machine_event(void *user, const MachineTrace *trace) {
+    Watch *watch = user;
+    note_machine_store(watch);
+    watch->before = *trace;
+    watch->has_before = true;
     for (unsigned lane = 0; lane < SIM_WARP_LANES; lane++) { /* which lane it may be that stores there */
-        uint64_t at = t->executed >> lane & 1 ? machine_trace_address(t, lane) : 0;
-        if (at <= w->address && w->address - at < 16)
-            w->before_lane = lane;
+        uint64_t at = trace->executed >> lane & 1 ? machine_trace_address(trace, lane) : 0;
+        if (at <= watch->address && watch->address - at < 16)
+            watch->before_lane = lane;
     }
 }
 
 /* The text of the instruction that was found; the trace's own text lives only during the call. */
-static void machine_store_text(DiffReport *r, const Binary *b) {
-    const BinFunc *f = r->has_machine_store ? binary_find(b, r->machine_func) : NULL;
-    if (!f || r->machine_pc_bytes / INST_BYTES >= f->ninsts)
+static void machine_store_text(DiffReport *report, const Binary *binary) {
+    const BinFunc *f = report->has_machine_store ? binary_find(binary, report->machine_func) : NULL;
+    if (!f || report->machine_pc_bytes / INST_BYTES >= f->ninsts)
         return;
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    uint64_t index = (f->address - b->code_base + r->machine_pc_bytes) / INST_BYTES;
-    if (isa_decode(b->target, b->code[index], &in, error))
-        isa_print(b->target, &in, r->machine_pc_bytes, NULL, r->machine_text, sizeof r->machine_text);
+    uint64_t index = (f->address - binary->code_base + report->machine_pc_bytes) / INST_BYTES;
+    if (isa_decode(binary->target, binary->code[index], &in, error))
+        isa_print(binary->target, &in, report->machine_pc_bytes, NULL, report->machine_text,
+                  sizeof report->machine_text);
 }
 
 static void silent(void *user, Severity severity, const char *line) {
@@ -223,12 +227,12 @@ static void silent(void *user, Severity severity, const char *line) {
 /* Run the differing launch once more on copies of the memory before it, watching the place. */
 static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b,
                         const DiffOptions *opt, const SimMemory *ptx_before, const SimMemory *machine_before,
-                        DiffReport *r) {
+                        DiffReport *report) {
     Diags quiet = {.sink = silent};
     SimMemory *x = simmem_clone(ptx_before), *y = simmem_clone(machine_before);
-    Watch w = {.size = r->type ? r->type->size_bytes : 1, .r = r, .m = m};
-    const SimAlloc *place = &ptx_before->allocs[r->diff.alloc];
-    w.address = place->address + r->element * w.size;
+    Watch w = {.size = report->type ? report->type->size_bytes : 1, .r = report, .m = m};
+    const SimAlloc *place = &ptx_before->allocs[report->diff.alloc];
+    w.address = place->address + report->element * w.size;
     if (x && simmem_read(x, w.address, w.last, w.size)) {
         w.mem = x;
         PtxRunOptions o = opt->ptx;
@@ -246,7 +250,7 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
         diff_run_machine(p, l, b, y, &o, &res, &quiet);
         note_machine_store(&w);
         machine_result_free(&res);
-        machine_store_text(r, b);
+        machine_store_text(report, b);
     }
     if (x)
         simmem_free(x);
@@ -255,39 +259,39 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
 }
 
 /* ---- where the lane parts ---- */
-static void find_lane(Plan *p, const PlanLaunch *l, const PtxModule *m, const Binary *b,
+static void find_lane(Plan *p, const PlanLaunch *plan_launch, const PtxModule *m, const Binary *b,
                       const DiffOptions *opt, const SimMemory *ptx_before, const SimMemory *machine_before,
-                      DiffReport *r) {
+                      DiffReport *report) {
     LaneQuestion q = {.plan = p,
-                      .launch = l,
+                      .launch = plan_launch,
                       .m = m,
                       .b = b,
                       .ptx = opt->ptx,
                       .machine = opt->machine,
                       .ptx_before = ptx_before,
                       .machine_before = machine_before};
-    const SimTrap *trap = r->ptx_trap.kind != TRAP_NONE ? &r->ptx_trap : &r->machine_trap;
+    const SimTrap *trap = report->ptx_trap.kind != TRAP_NONE ? &report->ptx_trap : &report->machine_trap;
     q.trapped = trap->kind != TRAP_NONE;
-    q.alike = r->equal;
-    q.endless = r->machine_trap.kind == TRAP_BUDGET || r->machine_trap.kind == TRAP_LIVELOCK;
+    q.alike = report->equal;
+    q.endless = report->machine_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_LIVELOCK;
     if (q.trapped) {
         memcpy(q.block, trap->block, sizeof q.block);
         memcpy(q.thread, trap->thread, sizeof q.thread);
-    } else if (r->has_ptx_store) {
-        q.address = ptx_before->allocs[r->diff.alloc].address + r->diff.offset_bytes;
-        memcpy(q.block, r->ptx_store_block, sizeof q.block);
-        memcpy(q.thread, r->ptx_store_thread, sizeof q.thread);
-    } else if (r->has_machine_store) {
-        uint32_t thread = r->machine_warp * SIM_WARP_LANES + r->machine_lane;
-        q.address = ptx_before->allocs[r->diff.alloc].address + r->diff.offset_bytes;
-        memcpy(q.block, r->machine_block, sizeof q.block);
-        q.thread[0] = thread % l->block[0];
-        q.thread[1] = thread / l->block[0] % l->block[1];
-        q.thread[2] = thread / l->block[0] / l->block[1];
+    } else if (report->has_ptx_store) {
+        q.address = ptx_before->allocs[report->diff.alloc].address + report->diff.offset_bytes;
+        memcpy(q.block, report->ptx_store_block, sizeof q.block);
+        memcpy(q.thread, report->ptx_store_thread, sizeof q.thread);
+    } else if (report->has_machine_store) {
+        uint32_t thread = report->machine_warp * SIM_WARP_LANES + report->machine_lane;
+        q.address = ptx_before->allocs[report->diff.alloc].address + report->diff.offset_bytes;
+        memcpy(q.block, report->machine_block, sizeof q.block);
+        q.thread[0] = thread % plan_launch->block[0];
+        q.thread[1] = thread / plan_launch->block[0] % plan_launch->block[1];
+        q.thread[2] = thread / plan_launch->block[0] / plan_launch->block[1];
     } else {
         return;
     }
-    r->lane = lane_diff(&q);
+    report->lane = lane_diff(&q);
 }
 
 /* ---- validation ---- */
@@ -303,89 +307,94 @@ typedef struct {
     bool *skip;
 } Validation;
 
-static void describe(Validation *v) {
-    DiffReport *r = v->r;
-    const SimAlloc *a = &v->ptx->allocs[r->diff.alloc];
-    const SimAlloc *b = same_place(v->machine, a);
-    uint32_t buffer = plan_find_buffer(v->p, a->name);
-    r->memory_differs = true;
-    r->buffer = buffer ? v->p->buffers.at[buffer - 1].name : arena_printf(&v->p->arena, "%s", a->name);
-    r->type = buffer ? v->p->buffers.at[buffer - 1].type : scalar_find("b8", 2);
-    uint32_t size = r->type->size_bytes;
-    r->element = r->diff.offset_bytes / size;
-    memcpy(r->ptx_value, a->data + r->element * size, size);
+static void describe(Validation *validation) {
+    DiffReport *report = validation->r;
+    const SimAlloc *sim_alloc = &validation->ptx->allocs[report->diff.alloc];
+    const SimAlloc *b = same_place(validation->machine, sim_alloc);
+    uint32_t buffer = plan_find_buffer(validation->p, sim_alloc->name);
+    report->memory_differs = true;
+    report->buffer = buffer ? validation->p->buffers.at[buffer - 1].name
+                            : arena_printf(&validation->p->arena, "%s", sim_alloc->name);
+    report->type = buffer ? validation->p->buffers.at[buffer - 1].type : scalar_find("b8", 2);
+    uint32_t size = report->type->size_bytes;
+    report->element = report->diff.offset_bytes / size;
+    memcpy(report->ptx_value, sim_alloc->data + report->element * size, size);
     if (b)
-        memcpy(r->machine_value, b->data + r->element * size, size);
+        memcpy(report->machine_value, b->data + report->element * size, size);
 }
 
-static bool keep_before(Validation *v) {
-    if (v->opt->no_trace)
+static bool keep_before(Validation *validation) {
+    if (validation->opt->no_trace)
         return true;
-    if (v->ptx_before)
-        simmem_free(v->ptx_before);
-    if (v->machine_before)
-        simmem_free(v->machine_before);
-    v->ptx_before = simmem_clone(v->ptx);
-    v->machine_before = simmem_clone(v->machine);
-    return (v->ptx_before && v->machine_before) ||
-           diag(v->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+    if (validation->ptx_before)
+        simmem_free(validation->ptx_before);
+    if (validation->machine_before)
+        simmem_free(validation->machine_before);
+    validation->ptx_before = simmem_clone(validation->ptx);
+    validation->machine_before = simmem_clone(validation->machine);
+    return (validation->ptx_before && validation->machine_before) ||
+           diag(validation->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
 }
 
 /* ---- findings ---- */
-static void add_finding(DiffReport *r, const char *who, const char *text) {
-    for (uint32_t i = 0; i < r->nfindings && i < DIFF_MAX_FINDINGS; i++)
-        if (strstr(r->findings[i], text))
+static void add_finding(DiffReport *report, const char *who, const char *text) {
+    for (uint32_t i = 0; i < report->nfindings && i < DIFF_MAX_FINDINGS; i++)
+        if (strstr(report->findings[i], text))
             return; /* of an earlier launch */
-    if (r->nfindings < DIFF_MAX_FINDINGS)
-        snprintf(r->findings[r->nfindings], sizeof r->findings[0], "%s%s", who, text);
-    r->nfindings++;
+    if (report->nfindings < DIFF_MAX_FINDINGS)
+        snprintf(report->findings[report->nfindings], sizeof report->findings[0], "%s%s", who, text);
+    report->nfindings++;
 }
 
-static void ptx_warning(void *user, const SimTrap *w) {
+static void ptx_warning(void *user, const SimTrap *trap) {
     char line[300];
-    if (w->kind != TRAP_NOT_UNIFORM && w->kind != TRAP_DIVERGENT_BARRIER)
+    if (trap->kind != TRAP_NOT_UNIFORM && trap->kind != TRAP_DIVERGENT_BARRIER)
         return;
-    sim_trap_print(w, line, sizeof line);
+    sim_trap_print(trap, line, sizeof line);
     add_finding(user, "PTX ", line);
 }
 
 static void machine_findings(DiffReport *r, const MachineResult *res) {
     for (uint32_t i = 0; i < res->nfindings; i++) {
-        const MachineFinding *f = &res->findings[i];
+        const MachineFinding *finding = &res->findings[i];
         char line[300];
-        if (f->kind != MF_PARTIAL_BARRIER)
+        if (finding->kind != MF_PARTIAL_BARRIER)
             continue;
         snprintf(line, sizeof line, "%.80s: line %u, pc 0x%llx, block (%u,%u,%u), warp %u: %s: %s",
-                 f->func ? f->func->name : "?", f->ptx_line,
-                 (unsigned long long)(f->func ? f->pc_bytes - f->func->address : f->pc_bytes), f->block[0],
-                 f->block[1], f->block[2], f->warp, machine_finding_name(f->kind), f->text);
+                 finding->func ? finding->func->name : "?", finding->ptx_line,
+                 (unsigned long long)(finding->func ? finding->pc_bytes - finding->func->address
+                                                    : finding->pc_bytes),
+                 finding->block[0], finding->block[1], finding->block[2], finding->warp,
+                 machine_finding_name(finding->kind), finding->text);
         add_finding(r, "machine ", line);
     }
 }
 
 /* Native machines have one instruction for trap, brkpt, an index outside its table and an address that is no
  * function. */
-bool diff_traps_alike(const Binary *b, SimTrapKind ptx, SimTrapKind machine) {
-    bool one = !isa_target_has(b->target, OT_TRAP) && machine == TRAP_INSTRUCTION;
+bool diff_traps_alike(const Binary *binary, SimTrapKind ptx, SimTrapKind machine) {
+    bool one = !isa_target_has(binary->target, OT_TRAP) && machine == TRAP_INSTRUCTION;
     return ptx == machine ||
            (one && (ptx == TRAP_BREAKPOINT || ptx == TRAP_BRANCH_INDEX || ptx == TRAP_CALL_TARGET));
 }
 
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
-static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
+static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *stop) {
     PtxRunResult ptx = {0};
     MachineResult machine = {0};
     Diags quiet = {.sink = silent}; /* a trap is part of the report, not an error */
-    PtxRunOptions watched = v->opt->ptx;
+    PtxRunOptions watched = validation->opt->ptx;
     watched.on_warning = ptx_warning;
-    watched.user = v->r;
-    if (!keep_before(v) || !diff_run_ptx(v->p, l, v->m, v->ptx, &watched, &ptx, v->d))
+    watched.user = validation->r;
+    if (!keep_before(validation) ||
+        !diff_run_ptx(validation->p, launch, validation->m, validation->ptx, &watched, &ptx, validation->d))
         return false;
-    MachineOptions o = v->opt->machine;
+    MachineOptions o = validation->opt->machine;
     o.trace = NULL;
-    if (!diff_run_machine(v->p, l, v->b, v->machine, &o, &machine, &quiet)) {
+    if (!diff_run_machine(validation->p, launch, validation->b, validation->machine, &o, &machine, &quiet)) {
         machine_result_free(&machine); /* it could not start: run once more for the message */
-        return diff_run_machine(v->p, l, v->b, v->machine, &o, &machine, v->d);
+        return diff_run_machine(validation->p, launch, validation->b, validation->machine, &o, &machine,
+                                validation->d);
     }
     bool limit =
         (machine.trap.kind == TRAP_STACK) != (ptx.trap.kind == TRAP_STACK) &&
@@ -395,71 +404,76 @@ static bool one_launch(Validation *v, const PlanLaunch *l, bool *stop) {
         sim_trap_print(machine.trap.kind == TRAP_STACK ? &machine.trap : &ptx.trap, line + strlen(line),
                        sizeof line - strlen(line));
         machine_result_free(&machine);
-        return diag(v->d, (SrcLoc){0}, DIAG_E0502, line);
+        return diag(validation->d, (SrcLoc){0}, DIAG_E0502, line);
     }
     if (machine.trap.kind == TRAP_UNSUPPORTED || ptx.trap.kind == TRAP_UNSUPPORTED) {
         char line[512]; /* says nothing about the code: no difference, but an input that cannot be compared */
         sim_trap_print(machine.trap.kind == TRAP_UNSUPPORTED ? &machine.trap : &ptx.trap, line, sizeof line);
         machine_result_free(&machine);
-        return diag(v->d, (SrcLoc){0}, DIAG_E0502, line);
+        return diag(validation->d, (SrcLoc){0}, DIAG_E0502, line);
     }
-    v->r->nlaunches++;
-    v->r->ptx_insns += ptx.thread_insns;
-    v->r->machine_issues += machine.stats.issues;
-    v->r->machine_lane_issues += machine.stats.lane_issues;
-    v->r->ptx_trap = ptx.trap;
-    v->r->machine_trap = machine.trap;
-    machine_findings(v->r, &machine);
+    validation->r->nlaunches++;
+    validation->r->ptx_insns += ptx.thread_insns;
+    validation->r->machine_issues += machine.stats.issues;
+    validation->r->machine_lane_issues += machine.stats.lane_issues;
+    validation->r->ptx_trap = ptx.trap;
+    validation->r->machine_trap = machine.trap;
+    machine_findings(validation->r, &machine);
     machine_result_free(&machine);
     if (ptx.trap.kind != TRAP_NONE || machine.trap.kind != TRAP_NONE) {
-        v->r->equal = diff_traps_alike(v->b, ptx.trap.kind, machine.trap.kind);
-        if (!v->opt->no_trace)
-            find_lane(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
+        validation->r->equal = diff_traps_alike(validation->b, ptx.trap.kind, machine.trap.kind);
+        if (!validation->opt->no_trace)
+            find_lane(validation->p, launch, validation->m, validation->b, validation->opt,
+                      validation->ptx_before, validation->machine_before, validation->r);
         *stop = true; /* memory after a trap depends on who ran first */
         return true;
     }
-    for (uint32_t i = 0; i < l->unordered.n; i++)
-        for (uint32_t k = 0; k < v->ptx->nallocs; k++)
-            v->skip[k] |= v->ptx->allocs[k].address == v->p->buffers.at[l->unordered.at[i]].address;
-    v->r->equal = diff_memory(v->ptx, v->machine, v->skip, &v->r->diff);
-    if (!v->r->equal) {
+    for (uint32_t i = 0; i < launch->unordered.n; i++)
+        for (uint32_t k = 0; k < validation->ptx->nallocs; k++)
+            validation->skip[k] |= validation->ptx->allocs[k].address ==
+                                   validation->p->buffers.at[launch->unordered.at[i]].address;
+    validation->r->equal =
+        diff_memory(validation->ptx, validation->machine, validation->skip, &validation->r->diff);
+    if (!validation->r->equal) {
         *stop = true;
-        describe(v);
-        if (!v->opt->no_trace) {
-            find_stores(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
-            find_lane(v->p, l, v->m, v->b, v->opt, v->ptx_before, v->machine_before, v->r);
+        describe(validation);
+        if (!validation->opt->no_trace) {
+            find_stores(validation->p, launch, validation->m, validation->b, validation->opt,
+                        validation->ptx_before, validation->machine_before, validation->r);
+            find_lane(validation->p, launch, validation->m, validation->b, validation->opt,
+                      validation->ptx_before, validation->machine_before, validation->r);
         }
     }
     return true;
 }
 
-static bool run_launches(Validation *v) {
+static bool run_launches(Validation *validation) {
     bool stop = false;
-    for (uint32_t i = 0; !stop && i < v->p->launches.n; i++)
-        for (uint32_t k = 0; !stop && k < v->p->launches.at[i].repeat; k++) {
-            v->r->launch = i;
-            if (!one_launch(v, &v->p->launches.at[i], &stop))
+    for (uint32_t i = 0; !stop && i < validation->p->launches.n; i++)
+        for (uint32_t k = 0; !stop && k < validation->p->launches.at[i].repeat; k++) {
+            validation->r->launch = i;
+            if (!one_launch(validation, &validation->p->launches.at[i], &stop))
                 return false;
         }
-    for (uint32_t i = 0; i < v->ptx->nallocs; i++)
-        v->r->compared_bytes += v->skip[i] ? 0 : v->ptx->allocs[i].size_bytes;
+    for (uint32_t i = 0; i < validation->ptx->nallocs; i++)
+        validation->r->compared_bytes += validation->skip[i] ? 0 : validation->ptx->allocs[i].size_bytes;
     if (!stop) /* host results: both memories are equal, one is enough */
-        return plan_check(v->p, v->machine, &v->r->failed_checks, v->d);
+        return plan_check(validation->p, validation->machine, &validation->r->failed_checks, validation->d);
     return true;
 }
 
-bool diff_validate(Plan *p, const PtxModule *m, const Binary *b, const DiffOptions *opt, DiffReport *report,
-                   Diags *d) {
+bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
+                   DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true};
-    Validation v = {.p = p, .m = m, .b = b, .opt = opt, .r = report, .d = d};
-    v.ptx = plan_memory(p, d);
+    Validation v = {.p = plan, .m = m, .b = b, .opt = opt, .r = report, .d = d};
+    v.ptx = plan_memory(plan, d);
     bool good = v.ptx && ptx_place_variables(m, v.ptx, d);
     if (good) {
         v.machine = simmem_clone(v.ptx);
         good = v.machine || diag(d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     }
     if (good) {
-        v.skip = ARENA_ARRAY(&p->arena, bool, v.ptx->nallocs + 1);
+        v.skip = ARENA_ARRAY(&plan->arena, bool, v.ptx->nallocs + 1);
         good = run_launches(&v);
     }
     SimMemory *all[] = {v.ptx, v.machine, v.ptx_before, v.machine_before};

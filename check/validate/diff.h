@@ -60,20 +60,22 @@ typedef struct {
 
 /* Run the plan on both. Names in the report live as long as plan, binary and module. False: something could
  * not be run at all (reported). A difference is no error: report->equal says. */
-bool diff_validate(Plan *p, const PtxModule *m, const Binary *b, const DiffOptions *opt, DiffReport *report,
-                   Diags *d);
+bool diff_validate(Plan *plan, const PtxModule *module, const Binary *binary, const DiffOptions *opt,
+                   DiffReport *report, Diags *diags);
 /* What differs, in a few lines; malloc'ed. */
-char *diff_report_text(const DiffReport *r, const Plan *p);
-char *diff_report_json(const DiffReport *r, const Plan *p);
+char *diff_report_text(const DiffReport *report, const Plan *plan);
+char *diff_report_json(const DiffReport *report, const Plan *plan);
 
 /* The kernel of a launch: its own name, or the only kernel. NULL: reported. */
-const char *diff_ptx_kernel(const Plan *p, const PtxModule *m, const PlanLaunch *l, Diags *d);
-const char *diff_binary_kernel(const Plan *p, const Binary *b, const PlanLaunch *l, Diags *d);
+const char *diff_ptx_kernel(const Plan *plan, const PtxModule *module, const PlanLaunch *launch,
+                            Diags *diags);
+const char *diff_binary_kernel(const Plan *plan, const Binary *binary, const PlanLaunch *launch,
+                               Diags *diags);
 /* Are the two traps one? */
-bool diff_traps_alike(const Binary *b, SimTrapKind ptx, SimTrapKind machine);
+bool diff_traps_alike(const Binary *binary, SimTrapKind ptx, SimTrapKind machine);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
-bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
-                  PtxRunResult *res, Diags *d);
-bool diff_run_machine(Plan *p, const PlanLaunch *l, const Binary *b, SimMemory *mem,
-                      const MachineOptions *opt, MachineResult *res, Diags *d);
+bool diff_run_ptx(Plan *plan, const PlanLaunch *launch, const PtxModule *module, SimMemory *mem,
+                  const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);
+bool diff_run_machine(Plan *plan, const PlanLaunch *launch, const Binary *binary, SimMemory *mem,
+                      const MachineOptions *opt, MachineResult *res, Diags *diags);
 #endif

@@ -6,132 +6,134 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_trap(FILE *out, const char *who, const SimTrap *t) {
+static void print_trap(FILE *out, const char *who, const SimTrap *trap) {
     char line[512];
-    if (t->kind == TRAP_NONE)
+    if (trap->kind == TRAP_NONE)
         snprintf(line, sizeof line, "finishes");
     else
-        sim_trap_print(t, line, sizeof line);
+        sim_trap_print(trap, line, sizeof line);
     fprintf(out, "  %-8s %s\n", who, line);
 }
 
-static void print_stores(FILE *out, const DiffReport *r) {
-    if (r->has_ptx_store)
+static void print_stores(FILE *out, const DiffReport *report) {
+    if (report->has_ptx_store)
         fprintf(out, "  PTX      last stored by line %u, block (%u,%u,%u), thread (%u,%u,%u)\n",
-                r->ptx_store_line, r->ptx_store_block[0], r->ptx_store_block[1], r->ptx_store_block[2],
-                r->ptx_store_thread[0], r->ptx_store_thread[1], r->ptx_store_thread[2]);
+                report->ptx_store_line, report->ptx_store_block[0], report->ptx_store_block[1],
+                report->ptx_store_block[2], report->ptx_store_thread[0], report->ptx_store_thread[1],
+                report->ptx_store_thread[2]);
     else
         fprintf(out, "  PTX      never changed there in this launch\n");
-    if (!r->has_machine_store) {
+    if (!report->has_machine_store) {
         fprintf(out, "  machine  never changed there in this launch\n");
         return;
     }
-    fprintf(out, "  machine  last stored by %s pc 0x%llx", r->machine_func,
-            (unsigned long long)r->machine_pc_bytes);
-    if (r->machine_ptx_line)
-        fprintf(out, " (PTX line %u)", r->machine_ptx_line);
-    fprintf(out, ", block (%u,%u,%u), warp %u: %s\n", r->machine_block[0], r->machine_block[1],
-            r->machine_block[2], r->machine_warp, r->machine_text);
+    fprintf(out, "  machine  last stored by %s pc 0x%llx", report->machine_func,
+            (unsigned long long)report->machine_pc_bytes);
+    if (report->machine_ptx_line)
+        fprintf(out, " (PTX line %u)", report->machine_ptx_line);
+    fprintf(out, ", block (%u,%u,%u), warp %u: %s\n", report->machine_block[0], report->machine_block[1],
+            report->machine_block[2], report->machine_warp, report->machine_text);
 }
 
-static void print_difference(FILE *out, const DiffReport *r, const Plan *p) {
-    const PlanLaunch *l = &p->launches.at[r->launch];
-    fprintf(out, "differs: launch %u%s%s\n", r->launch, l->kernel ? " of " : "", l->kernel ? l->kernel : "");
-    if (!r->memory_differs) {
-        print_trap(out, "PTX", &r->ptx_trap);
-        print_trap(out, "machine", &r->machine_trap);
+static void print_difference(FILE *out, const DiffReport *report, const Plan *plan) {
+    const PlanLaunch *plan_launch = &plan->launches.at[report->launch];
+    fprintf(out, "differs: launch %u%s%s\n", report->launch, plan_launch->kernel ? " of " : "",
+            plan_launch->kernel ? plan_launch->kernel : "");
+    if (!report->memory_differs) {
+        print_trap(out, "PTX", &report->ptx_trap);
+        print_trap(out, "machine", &report->machine_trap);
         return;
     }
     char x[64], y[64];
-    scalar_print(r->type, r->ptx_value, x);
-    scalar_print(r->type, r->machine_value, y);
-    fprintf(out, "  buffer %s, element %llu (byte %llu), %llu bytes differ in all\n", r->buffer,
-            (unsigned long long)r->element, (unsigned long long)r->diff.offset_bytes,
-            (unsigned long long)r->diff.ndiffering);
+    scalar_print(report->type, report->ptx_value, x);
+    scalar_print(report->type, report->machine_value, y);
+    fprintf(out, "  buffer %s, element %llu (byte %llu), %llu bytes differ in all\n", report->buffer,
+            (unsigned long long)report->element, (unsigned long long)report->diff.offset_bytes,
+            (unsigned long long)report->diff.ndiffering);
     fprintf(out, "  PTX      %s\n  machine  %s\n", x, y);
-    print_stores(out, r);
+    print_stores(out, report);
 }
 
-char *diff_report_text(const DiffReport *r, const Plan *p) {
+char *diff_report_text(const DiffReport *report, const Plan *p) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    if (!r->equal) {
-        print_difference(out, r, p);
-        if (r->lane)
-            lane_diff_print(r->lane, out);
+    if (!report->equal) {
+        print_difference(out, report, p);
+        if (report->lane)
+            lane_diff_print(report->lane, out);
     }
-    if (r->equal) {
-        bool traps = r->ptx_trap.kind != TRAP_NONE;
+    if (report->equal) {
+        bool traps = report->ptx_trap.kind != TRAP_NONE;
         fprintf(out,
                 "%s: %u launch%s, %llu bytes compared, %llu PTX thread instructions, %llu machine "
                 "instructions\n",
-                traps ? "both trap alike" : "equal", r->nlaunches, r->nlaunches == 1 ? "" : "es",
-                (unsigned long long)r->compared_bytes, (unsigned long long)r->ptx_insns,
-                (unsigned long long)r->machine_issues);
+                traps ? "both trap alike" : "equal", report->nlaunches, report->nlaunches == 1 ? "" : "es",
+                (unsigned long long)report->compared_bytes, (unsigned long long)report->ptx_insns,
+                (unsigned long long)report->machine_issues);
         if (traps) {
-            print_trap(out, "PTX", &r->ptx_trap);
-            print_trap(out, "machine", &r->machine_trap);
-            if (r->lane)
-                lane_diff_print(r->lane, out);
+            print_trap(out, "PTX", &report->ptx_trap);
+            print_trap(out, "machine", &report->machine_trap);
+            if (report->lane)
+                lane_diff_print(report->lane, out);
         }
-        if (r->failed_checks)
-            fprintf(out, "but %u expected result%s wrong\n", r->failed_checks,
-                    r->failed_checks == 1 ? " is" : "s are");
+        if (report->failed_checks)
+            fprintf(out, "but %u expected result%s wrong\n", report->failed_checks,
+                    report->failed_checks == 1 ? " is" : "s are");
     }
-    if (r->nfindings)
-        fprintf(out, "%sPTX leaves undefined:\n", r->equal ? "but " : "");
-    for (uint32_t i = 0; i < r->nfindings && i < DIFF_MAX_FINDINGS; i++)
-        fprintf(out, "  %s\n", r->findings[i]);
+    if (report->nfindings)
+        fprintf(out, "%sPTX leaves undefined:\n", report->equal ? "but " : "");
+    for (uint32_t i = 0; i < report->nfindings && i < DIFF_MAX_FINDINGS; i++)
+        fprintf(out, "  %s\n", report->findings[i]);
     fclose(out);
     return text;
 }
 
-static void add_trap(cJSON *o, const char *key, const SimTrap *t) {
+static void add_trap(cJSON *o, const char *key, const SimTrap *trap) {
     char line[512];
-    if (t->kind == TRAP_NONE)
+    if (trap->kind == TRAP_NONE)
         return;
-    sim_trap_print(t, line, sizeof line);
+    sim_trap_print(trap, line, sizeof line);
     cJSON_AddStringToObject(o, key, line);
 }
 
-char *diff_report_json(const DiffReport *r, const Plan *p) {
+char *diff_report_json(const DiffReport *report, const Plan *p) {
     (void)p;
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddBoolToObject(o, "equal", r->equal);
-    cJSON_AddNumberToObject(o, "launches", r->nlaunches);
-    cJSON_AddNumberToObject(o, "compared_bytes", (double)r->compared_bytes);
-    cJSON_AddNumberToObject(o, "ptx_thread_instructions", (double)r->ptx_insns);
-    cJSON_AddNumberToObject(o, "warp_instructions", (double)r->machine_issues);
-    cJSON_AddNumberToObject(o, "thread_instructions", (double)r->machine_lane_issues);
-    cJSON_AddNumberToObject(o, "failed_checks", r->failed_checks);
+    cJSON_AddBoolToObject(o, "equal", report->equal);
+    cJSON_AddNumberToObject(o, "launches", report->nlaunches);
+    cJSON_AddNumberToObject(o, "compared_bytes", (double)report->compared_bytes);
+    cJSON_AddNumberToObject(o, "ptx_thread_instructions", (double)report->ptx_insns);
+    cJSON_AddNumberToObject(o, "warp_instructions", (double)report->machine_issues);
+    cJSON_AddNumberToObject(o, "thread_instructions", (double)report->machine_lane_issues);
+    cJSON_AddNumberToObject(o, "failed_checks", report->failed_checks);
     cJSON *findings = cJSON_AddArrayToObject(o, "findings");
-    for (uint32_t i = 0; i < r->nfindings && i < DIFF_MAX_FINDINGS; i++)
-        cJSON_AddItemToArray(findings, cJSON_CreateString(r->findings[i]));
-    add_trap(o, "ptx_trap", &r->ptx_trap);
-    add_trap(o, "machine_trap", &r->machine_trap);
-    if (r->lane)
-        cJSON_AddItemToObject(o, "lane", lane_diff_json(r->lane));
-    if (r->memory_differs) {
+    for (uint32_t i = 0; i < report->nfindings && i < DIFF_MAX_FINDINGS; i++)
+        cJSON_AddItemToArray(findings, cJSON_CreateString(report->findings[i]));
+    add_trap(o, "ptx_trap", &report->ptx_trap);
+    add_trap(o, "machine_trap", &report->machine_trap);
+    if (report->lane)
+        cJSON_AddItemToObject(o, "lane", lane_diff_json(report->lane));
+    if (report->memory_differs) {
         char x[64], y[64];
-        scalar_print(r->type, r->ptx_value, x);
-        scalar_print(r->type, r->machine_value, y);
+        scalar_print(report->type, report->ptx_value, x);
+        scalar_print(report->type, report->machine_value, y);
         cJSON *m = cJSON_AddObjectToObject(o, "difference");
-        cJSON_AddNumberToObject(m, "launch", r->launch);
-        cJSON_AddStringToObject(m, "buffer", r->buffer);
-        cJSON_AddNumberToObject(m, "element", (double)r->element);
-        cJSON_AddNumberToObject(m, "differing_bytes", (double)r->diff.ndiffering);
+        cJSON_AddNumberToObject(m, "launch", report->launch);
+        cJSON_AddStringToObject(m, "buffer", report->buffer);
+        cJSON_AddNumberToObject(m, "element", (double)report->element);
+        cJSON_AddNumberToObject(m, "differing_bytes", (double)report->diff.ndiffering);
         cJSON_AddStringToObject(m, "ptx", x);
         cJSON_AddStringToObject(m, "machine", y);
-        if (r->has_ptx_store)
-            cJSON_AddNumberToObject(m, "ptx_line", r->ptx_store_line);
-        if (r->has_machine_store) {
-            cJSON_AddStringToObject(m, "function", r->machine_func);
-            cJSON_AddNumberToObject(m, "pc", (double)r->machine_pc_bytes);
-            cJSON_AddStringToObject(m, "instruction", r->machine_text);
-            cJSON_AddNumberToObject(m, "machine_ptx_line", r->machine_ptx_line);
+        if (report->has_ptx_store)
+            cJSON_AddNumberToObject(m, "ptx_line", report->ptx_store_line);
+        if (report->has_machine_store) {
+            cJSON_AddStringToObject(m, "function", report->machine_func);
+            cJSON_AddNumberToObject(m, "pc", (double)report->machine_pc_bytes);
+            cJSON_AddStringToObject(m, "instruction", report->machine_text);
+            cJSON_AddNumberToObject(m, "machine_ptx_line", report->machine_ptx_line);
         }
     }
     char *text = cJSON_Print(o);

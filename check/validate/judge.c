@@ -51,18 +51,18 @@ static void silent(void *user, Severity severity, const char *line) {
     (void)line;
 }
 
-static void worse(Judgement *j, Verdict v) {
-    if (v > j->verdict)
-        j->verdict = v;
+static void worse(Judgement *judgement, Verdict v) {
+    if (v > judgement->verdict)
+        judgement->verdict = v;
 }
 
-__attribute__((format(printf, 2, 3))) static void note(Judgement *j, const char *fmt, ...) {
-    size_t used = strlen(j->note);
-    if (used && used + 3 < sizeof j->note)
-        used += (size_t)snprintf(j->note + used, sizeof j->note - used, "; ");
+__attribute__((format(printf, 2, 3))) static void note(Judgement *judgement, const char *fmt, ...) {
+    size_t used = strlen(judgement->note);
+    if (used && used + 3 < sizeof judgement->note)
+        used += (size_t)snprintf(judgement->note + used, sizeof judgement->note - used, "; ");
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(j->note + used, sizeof j->note - used, fmt, ap);
+    vsnprintf(judgement->note + used, sizeof judgement->note - used, fmt, ap);
     va_end(ap);
 }
 
@@ -72,15 +72,15 @@ static unsigned trap_class(SimTrapKind k) {
     return k == TRAP_LIVELOCK || k == TRAP_BUDGET || k == TRAP_BARRIER ? TRAP_DEADLOCK : k;
 }
 
-static void keep_races(Judgement *j, PtxRunResult *r) {
-    for (uint32_t i = 0; i < r->nraces; i++)
-        j->nharmful += !r->races[i].same_value;
-    if (!j->races) {
-        j->races = r->races;
-        j->nraces = r->nraces;
-        r->races = NULL;
+static void keep_races(Judgement *judgement, PtxRunResult *result) {
+    for (uint32_t i = 0; i < result->nraces; i++)
+        judgement->nharmful += !result->races[i].same_value;
+    if (!judgement->races) {
+        judgement->races = result->races;
+        judgement->nraces = result->nraces;
+        result->races = NULL;
     }
-    ptx_races_free(r);
+    ptx_races_free(result);
 }
 
 /* ---- orders of threads ---- */
@@ -92,54 +92,54 @@ typedef struct {
 } Orders;
 
 /* Bytes in which `x` differs from r->ptx become 1 in `varies`, by allocation; false if there are none. */
-static bool mark_varying(const Judge *g, const SimMemory *x, uint8_t **varies) {
+static bool mark_varying(const Judge *judge, const SimMemory *memory, uint8_t **varies) {
     bool any = false;
-    for (uint32_t i = 0; i < g->ptx->nallocs; i++) {
-        const SimAlloc *a = &g->ptx->allocs[i], *b = &x->allocs[i];
-        if (g->skip[i] || memcmp(a->data, b->data, a->size_bytes) == 0)
+    for (uint32_t i = 0; i < judge->ptx->nallocs; i++) {
+        const SimAlloc *alloc = &judge->ptx->allocs[i], *sim_alloc = &memory->allocs[i];
+        if (judge->skip[i] || memcmp(alloc->data, sim_alloc->data, alloc->size_bytes) == 0)
             continue;
         any = true;
         if (!varies[i])
-            varies[i] = calloc(a->size_bytes, 1);
-        for (uint64_t k = 0; varies[i] && k < a->size_bytes; k++)
-            varies[i][k] |= a->data[k] != b->data[k];
+            varies[i] = calloc(alloc->size_bytes, 1);
+        for (uint64_t k = 0; varies[i] && k < alloc->size_bytes; k++)
+            varies[i][k] |= alloc->data[k] != sim_alloc->data[k];
     }
     return any;
 }
 
-static bool differs_elsewhere(const Judge *g, uint8_t *const *varies) {
-    for (uint32_t i = 0; i < g->ptx->nallocs; i++) {
-        const SimAlloc *a = &g->ptx->allocs[i], *b = &g->machine->allocs[i];
-        for (uint64_t k = 0; !g->skip[i] && k < a->size_bytes; k++)
-            if (a->data[k] != b->data[k] && !(varies[i] && varies[i][k]))
+static bool differs_elsewhere(const Judge *judge, uint8_t *const *varies) {
+    for (uint32_t i = 0; i < judge->ptx->nallocs; i++) {
+        const SimAlloc *alloc = &judge->ptx->allocs[i], *sim_alloc = &judge->machine->allocs[i];
+        for (uint64_t k = 0; !judge->skip[i] && k < alloc->size_bytes; k++)
+            if (alloc->data[k] != sim_alloc->data[k] && !(varies[i] && varies[i][k]))
                 return true;
     }
     return false;
 }
 
 /* Run the launch in other orders of threads. A trap in one of them counts as another result. */
-static Orders try_orders(const Judge *g, const PlanLaunch *l, bool machine_equal) {
+static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_equal) {
     Orders o = {0};
     Diags quiet = {.sink = silent};
-    uint8_t **varies = calloc(g->ptx->nallocs + 1u, sizeof *varies);
-    unsigned n = g->opt->orders ? g->opt->orders : ORDERS;
+    uint8_t **varies = calloc(judge->ptx->nallocs + 1u, sizeof *varies);
+    unsigned n = judge->opt->orders ? judge->opt->orders : ORDERS;
     MemDiff diff;
     for (unsigned i = 0; varies && i < n; i++) {
-        SimMemory *mem = simmem_clone(g->before);
-        PtxRunOptions run = {.seed = 1 + i * 0x9e37u, .budget = g->opt->budget};
+        SimMemory *mem = simmem_clone(judge->before);
+        PtxRunOptions run = {.seed = 1 + i * 0x9e37u, .budget = judge->opt->budget};
         PtxRunResult r = {0};
         if (!mem)
             break;
-        bool ran = diff_run_ptx(g->p, l, g->m, mem, &run, &r, &quiet) && r.trap.kind == TRAP_NONE;
-        bool differs = !ran || mark_varying(g, mem, varies);
+        bool ran = diff_run_ptx(judge->p, l, judge->m, mem, &run, &r, &quiet) && r.trap.kind == TRAP_NONE;
+        bool differs = !ran || mark_varying(judge, mem, varies);
         o.different += differs;
-        o.one_is_it |= ran && diff_memory(mem, g->machine, g->skip, &diff);
+        o.one_is_it |= ran && diff_memory(mem, judge->machine, judge->skip, &diff);
         simmem_free(mem);
         if (differs && !machine_equal && !o.one_is_it)
             n = MORE_ORDERS; /* what varies must be known well */
     }
-    o.only_there = machine_equal || (varies && !differs_elsewhere(g, varies));
-    for (uint32_t i = 0; varies && i < g->ptx->nallocs; i++)
+    o.only_there = machine_equal || (varies && !differs_elsewhere(judge, varies));
+    for (uint32_t i = 0; varies && i < judge->ptx->nallocs; i++)
         free(varies[i]);
     free(varies);
     return o;
@@ -147,72 +147,73 @@ static Orders try_orders(const Judge *g, const PlanLaunch *l, bool machine_equal
 
 /* ---- one launch ---- */
 
-static void first_difference(Judge *g) {
-    DiffOptions o = {
-        .ptx = {.budget = g->opt->budget}, .machine = g->opt->machine, .no_trace = g->opt->no_trace};
+static void first_difference(Judge *judge) {
+    DiffOptions o = {.ptx = {.budget = judge->opt->budget},
+                     .machine = judge->opt->machine,
+                     .no_trace = judge->opt->no_trace};
     Diags quiet = {.sink = silent};
-    if (g->automatic && !o.machine.max_issues)
-        o.machine.max_issues = g->machine_budget;
-    if (!g->j->diff_plan && diff_validate(g->p, g->m, g->b, &o, &g->j->diff, &quiet))
-        g->j->diff_plan = g->p;
+    if (judge->automatic && !o.machine.max_issues)
+        o.machine.max_issues = judge->machine_budget;
+    if (!judge->j->diff_plan && diff_validate(judge->p, judge->m, judge->b, &o, &judge->j->diff, &quiet))
+        judge->j->diff_plan = judge->p;
 }
 
-static void judge_traps(Judge *g, const SimTrap *ptx, const SimTrap *machine) {
+static void judge_traps(Judge *judge, const SimTrap *ptx, const SimTrap *machine) {
     bool alike = trap_class(ptx->kind) == trap_class(machine->kind) ||
-                 diff_traps_alike(g->b, ptx->kind, machine->kind);
+                 diff_traps_alike(judge->b, ptx->kind, machine->kind);
     if (alike) {
-        worse(g->j, VERDICT_TRAP_ALIKE);
-        note(g->j, "%s", sim_trap_name(ptx->kind));
+        worse(judge->j, VERDICT_TRAP_ALIKE);
+        note(judge->j, "%s", sim_trap_name(ptx->kind));
     } else {
-        worse(g->j, VERDICT_DIFFERS);
-        note(g->j, "PTX: %s, machine: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
+        worse(judge->j, VERDICT_DIFFERS);
+        note(judge->j, "PTX: %s, machine: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
              machine->kind ? sim_trap_name(machine->kind) : "finishes");
     }
-    first_difference(g);
+    first_difference(judge);
 }
 
-static void judge_memory(Judge *g, const PlanLaunch *l) {
+static void judge_memory(Judge *judge, const PlanLaunch *l) {
     MemDiff diff;
-    bool equal = diff_memory(g->ptx, g->machine, g->skip, &diff);
-    if (g->j->nharmful) {
-        note(g->j, "memory %s", equal ? "equal" : "differs");
+    bool equal = diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
+    if (judge->j->nharmful) {
+        note(judge->j, "memory %s", equal ? "equal" : "differs");
         return;
     }
-    Orders o = try_orders(g, l, equal);
+    Orders o = try_orders(judge, l, equal);
     if (o.different && o.only_there) {
-        worse(g->j, VERDICT_ORDER);
-        note(g->j, "%u orders of threads give another result; the machine's is %s", o.different,
+        worse(judge->j, VERDICT_ORDER);
+        note(judge->j, "%u orders of threads give another result; the machine's is %s", o.different,
              equal         ? "that of the first order"
              : o.one_is_it ? "that of one of them"
                            : "none of them, but differs only where they do");
     } else if (!equal) {
-        worse(g->j, VERDICT_DIFFERS);
-        first_difference(g);
+        worse(judge->j, VERDICT_DIFFERS);
+        first_difference(judge);
     }
 }
 
 /* False: reported. *stop after a trap. */
-static bool judge_launch(Judge *g, const PlanLaunch *l, bool *stop) {
-    PtxRunOptions po = {.budget = g->opt->budget, .find_races = true, .reached = g->cover.ptx};
+static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
+    PtxRunOptions po = {.budget = judge->opt->budget, .find_races = true, .reached = judge->cover.ptx};
     PtxRunResult pr = {0};
-    MachineOptions mo = g->opt->machine;
+    MachineOptions mo = judge->opt->machine;
     MachineResult mr = {0};
     Diags quiet = {.sink = silent};
-    mo.reached = g->cover.machine;
-    if (g->before)
-        simmem_free(g->before);
-    g->before = simmem_clone(g->ptx);
-    if (!g->before)
-        return diag(g->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
-    if (!diff_run_ptx(g->p, l, g->m, g->ptx, &po, &pr, g->d))
+    mo.reached = judge->cover.machine;
+    if (judge->before)
+        simmem_free(judge->before);
+    judge->before = simmem_clone(judge->ptx);
+    if (!judge->before)
+        return diag(judge->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+    if (!diff_run_ptx(judge->p, launch, judge->m, judge->ptx, &po, &pr, judge->d))
         return false;
-    keep_races(g->j, &pr);
-    if (g->automatic && !mo.max_issues) /* no correct binary needs so many */
-        g->machine_budget = mo.max_issues =
+    keep_races(judge->j, &pr);
+    if (judge->automatic && !mo.max_issues) /* no correct binary needs so many */
+        judge->machine_budget = mo.max_issues =
             MACHINE_BUDGET + MACHINE_PER_PTX * (pr.thread_insns + pr.skipped_insns);
-    if (!diff_run_machine(g->p, l, g->b, g->machine, &mo, &mr, &quiet)) {
+    if (!diff_run_machine(judge->p, launch, judge->b, judge->machine, &mo, &mr, &quiet)) {
         machine_result_free(&mr); /* it could not start: once more for the message */
-        return diff_run_machine(g->p, l, g->b, g->machine, &mo, &mr, g->d);
+        return diff_run_machine(judge->p, launch, judge->b, judge->machine, &mo, &mr, judge->d);
     }
     machine_result_free(&mr);
     bool stack = mr.trap.kind != pr.trap.kind && (mr.trap.kind == TRAP_STACK || pr.trap.kind == TRAP_STACK);
@@ -220,127 +221,131 @@ static bool judge_launch(Judge *g, const PlanLaunch *l, bool *stop) {
         stack) { /* says nothing about the code: frames are not equally large */
         char line[512];
         sim_trap_print(mr.trap.kind ? &mr.trap : &pr.trap, line, sizeof line);
-        return diag(g->d, (SrcLoc){0}, DIAG_E0502, line);
+        return diag(judge->d, (SrcLoc){0}, DIAG_E0502, line);
     }
-    Judgement *j = g->j;
-    j->launches++;
-    j->threads += (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
-    j->ptx_insns += pr.thread_insns;
-    j->machine_issues += mr.stats.issues;
-    g->stores += pr.stores;
+    Judgement *judgement = judge->j;
+    judgement->launches++;
+    judgement->threads += (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * launch->block[0] *
+                          launch->block[1] * launch->block[2];
+    judgement->ptx_insns += pr.thread_insns;
+    judgement->machine_issues += mr.stats.issues;
+    judge->stores += pr.stores;
     *stop = pr.trap.kind != TRAP_NONE || mr.trap.kind != TRAP_NONE;
-    if (j->nharmful)
-        worse(j, VERDICT_RACY);
-    if (*stop && (!j->nharmful || trap_class(pr.trap.kind) == trap_class(mr.trap.kind)))
-        judge_traps(g, &pr.trap, &mr.trap);
-    for (uint32_t i = 0; i < l->unordered.n; i++)
-        for (uint32_t k = 0; k < g->ptx->nallocs; k++)
-            g->skip[k] |= g->ptx->allocs[k].address == g->p->buffers.at[l->unordered.at[i]].address;
+    if (judgement->nharmful)
+        worse(judgement, VERDICT_RACY);
+    if (*stop && (!judgement->nharmful || trap_class(pr.trap.kind) == trap_class(mr.trap.kind)))
+        judge_traps(judge, &pr.trap, &mr.trap);
+    for (uint32_t i = 0; i < launch->unordered.n; i++)
+        for (uint32_t k = 0; k < judge->ptx->nallocs; k++)
+            judge->skip[k] |=
+                judge->ptx->allocs[k].address == judge->p->buffers.at[launch->unordered.at[i]].address;
     if (!*stop)
-        judge_memory(g, l);
-    *stop |= j->verdict == VERDICT_DIFFERS;
+        judge_memory(judge, launch);
+    *stop |= judgement->verdict == VERDICT_DIFFERS;
     return true;
 }
 
-static bool judge_launches(Judge *g) {
+static bool judge_launches(Judge *judge) {
     bool stop = false;
-    for (uint32_t i = 0; !stop && i < g->p->launches.n; i++)
-        for (uint32_t k = 0; !stop && k < g->p->launches.at[i].repeat; k++) {
-            if (!judge_launch(g, &g->p->launches.at[i], &stop))
+    for (uint32_t i = 0; !stop && i < judge->p->launches.n; i++)
+        for (uint32_t k = 0; !stop && k < judge->p->launches.at[i].repeat; k++) {
+            if (!judge_launch(judge, &judge->p->launches.at[i], &stop))
                 return false;
-            if (!stop && g->j->verdict >= VERDICT_ORDER) { /* both go on with one result */
-                simmem_free(g->machine);
-                g->machine = simmem_clone(g->ptx);
-                stop = !g->machine;
+            if (!stop && judge->j->verdict >= VERDICT_ORDER) { /* both go on with one result */
+                simmem_free(judge->machine);
+                judge->machine = simmem_clone(judge->ptx);
+                stop = !judge->machine;
             }
         }
-    for (uint32_t i = 0; i < g->ptx->nallocs; i++)
-        g->j->compared_bytes += g->skip[i] ? 0 : g->ptx->allocs[i].size_bytes;
+    for (uint32_t i = 0; i < judge->ptx->nallocs; i++)
+        judge->j->compared_bytes += judge->skip[i] ? 0 : judge->ptx->allocs[i].size_bytes;
     return true;
 }
 
 /* Run one plan and add to the judgement. */
-static bool add_plan(Judge *g) {
-    g->ptx = plan_memory(g->p, g->d);
-    bool good = g->ptx && ptx_place_variables(g->m, g->ptx, g->d);
-    g->machine = good ? simmem_clone(g->ptx) : NULL;
-    if (good && !g->machine)
-        good = diag(g->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+static bool add_plan(Judge *judge) {
+    judge->ptx = plan_memory(judge->p, judge->d);
+    bool good = judge->ptx && ptx_place_variables(judge->m, judge->ptx, judge->d);
+    judge->machine = good ? simmem_clone(judge->ptx) : NULL;
+    if (good && !judge->machine)
+        good = diag(judge->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     if (good) {
-        g->skip = ARENA_ARRAY(&g->p->arena, bool, g->ptx->nallocs + 1);
-        good = judge_launches(g);
+        judge->skip = ARENA_ARRAY(&judge->p->arena, bool, judge->ptx->nallocs + 1);
+        good = judge_launches(judge);
     }
-    SimMemory *all[] = {g->ptx, g->machine, g->before};
+    SimMemory *all[] = {judge->ptx, judge->machine, judge->before};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             simmem_free(all[i]);
-    g->ptx = g->machine = g->before = NULL;
+    judge->ptx = judge->machine = judge->before = NULL;
     return good;
 }
 
 /* ---- a kernel ---- */
 
 /* Functions that a kernel may execute, when no flow analysis has told. */
-static const uint8_t *callees(const PtxModule *m, const Plan *p, Arena *arena, const char **kernel,
+static const uint8_t *callees(const PtxModule *module, const Plan *plan, Arena *arena, const char **kernel,
                               Diags *d) {
     AutoFlow flow;
     const char *reason;
-    uint8_t *all = ARENA_ARRAY(arena, uint8_t, m->nfuncs + 1);
-    for (uint32_t i = 0; i < p->launches.n; i++) {
-        const char *name = diff_ptx_kernel(p, m, &p->launches.at[i], d);
-        uint32_t index = name ? ptx_find_func(m, name) : 0;
+    uint8_t *all = ARENA_ARRAY(arena, uint8_t, module->nfuncs + 1);
+    for (uint32_t i = 0; i < plan->launches.n; i++) {
+        const char *name = diff_ptx_kernel(plan, module, &plan->launches.at[i], d);
+        uint32_t index = name ? ptx_find_func(module, name) : 0;
         *kernel = *kernel ? *kernel : name;
         if (!index)
             return NULL;
-        auto_flow(m, index - 1, arena, &flow, &reason);
-        for (uint32_t f = 0; f < m->nfuncs; f++)
+        auto_flow(module, index - 1, arena, &flow, &reason);
+        for (uint32_t f = 0; f < module->nfuncs; f++)
             all[f] |= flow.funcs[f];
     }
     return all;
 }
 
-static void count_blocks(Judge *g, const uint8_t *funcs, const char *const *kernels, uint32_t nkernels) {
-    BinFlow *flow = binflow_new(g->b);
-    g->j->ptx = coverage_ptx(&g->cover, g->m, funcs);
+static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *kernels, uint32_t nkernels) {
+    BinFlow *flow = binflow_new(judge->b);
+    judge->j->ptx = coverage_ptx(&judge->cover, judge->m, funcs);
     for (uint32_t i = 0; flow && i < nkernels; i++) {
         bool again = false;
         for (uint32_t k = 0; k < i; k++)
             again |= strcmp(kernels[i], kernels[k]) == 0;
-        Covered c = again ? (Covered){0, 0} : coverage_machine(&g->cover, flow, kernels[i]);
-        g->j->machine.reached += c.reached;
-        g->j->machine.total += c.total;
+        Covered c = again ? (Covered){0, 0} : coverage_machine(&judge->cover, flow, kernels[i]);
+        judge->j->machine.reached += c.reached;
+        judge->j->machine.total += c.total;
     }
     binflow_free(flow);
 }
 
-static void finish(Judge *g) {
-    Judgement *j = g->j;
-    uint32_t harmless = j->nraces - (j->nharmful < j->nraces ? j->nharmful : j->nraces);
-    if (j->verdict == VERDICT_EQUAL && (covered_part(j->ptx) < AUTO_ENOUGH || !g->stores)) {
-        j->verdict = VERDICT_LITTLE_COVERED;
-        if (!g->stores)
-            note(j, "nothing is stored");
+static void finish(Judge *judge) {
+    Judgement *judgement = judge->j;
+    uint32_t harmless = judgement->nraces -
+                        (judgement->nharmful < judgement->nraces ? judgement->nharmful : judgement->nraces);
+    if (judgement->verdict == VERDICT_EQUAL &&
+        (covered_part(judgement->ptx) < AUTO_ENOUGH || !judge->stores)) {
+        judgement->verdict = VERDICT_LITTLE_COVERED;
+        if (!judge->stores)
+            note(judgement, "nothing is stored");
     }
-    if (j->nharmful)
-        note(j, "%u race%s", j->nharmful, j->nharmful == 1 ? "" : "s");
-    if (harmless && !j->nharmful)
-        note(j, "unordered stores of the same value");
+    if (judgement->nharmful)
+        note(judgement, "%u race%s", judgement->nharmful, judgement->nharmful == 1 ? "" : "s");
+    if (harmless && !judgement->nharmful)
+        note(judgement, "unordered stores of the same value");
 }
 
-bool judge_plan(Plan *p, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j,
+bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j,
                 Diags *d) {
     *j = (Judgement){0};
-    Judge g = {.m = m, .b = b, .opt = opt, .p = p, .j = j, .d = d};
+    Judge g = {.m = m, .b = b, .opt = opt, .p = plan, .j = j, .d = d};
     Arena arena = {0};
     const char *kernel = NULL;
     coverage_new(&g.cover, &arena, m, b);
-    const uint8_t *funcs = callees(m, p, &arena, &kernel, d);
+    const uint8_t *funcs = callees(m, plan, &arena, &kernel, d);
     bool good = funcs && add_plan(&g);
     if (good) {
-        const char **kernels = ARENA_ARRAY(&arena, const char *, p->launches.n + 1);
-        for (uint32_t i = 0; i < p->launches.n; i++)
-            kernels[i] = p->launches.at[i].kernel ? p->launches.at[i].kernel : kernel;
-        count_blocks(&g, funcs, kernels, p->launches.n);
+        const char **kernels = ARENA_ARRAY(&arena, const char *, plan->launches.n + 1);
+        for (uint32_t i = 0; i < plan->launches.n; i++)
+            kernels[i] = plan->launches.at[i].kernel ? plan->launches.at[i].kernel : kernel;
+        count_blocks(&g, funcs, kernels, plan->launches.n);
         finish(&g);
     }
     arena_free(&arena);
@@ -348,82 +353,83 @@ bool judge_plan(Plan *p, const PtxModule *m, const Binary *b, const JudgeOptions
 }
 
 static void keep_error(void *user, Severity severity, const char *line) {
-    Judgement *j = user;
+    Judgement *judgement = user;
     const char *text = strstr(line, "error E");
-    if (severity != SEV_ERROR || j->note[0])
+    if (severity != SEV_ERROR || judgement->note[0])
         return;
-    snprintf(j->note, sizeof j->note, "%s", text ? text + 6 : line);
-    j->note[strcspn(j->note, "\n")] = 0;
+    snprintf(judgement->note, sizeof judgement->note, "%s", text ? text + 6 : line);
+    judgement->note[strcspn(judgement->note, "\n")] = 0;
 }
 
 void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt,
-                AutoLaunches *a, Judgement *j) {
-    *j = (Judgement){0};
+                AutoLaunches *launches, Judgement *judgement) {
+    *judgement = (Judgement){0};
     AutoOptions ao = {.seed = opt->seed};
-    Diags d = {.sink = keep_error, .user = j};
-    auto_launch(m, kernel, &ao, a);
-    if (!a->nplans) {
-        j->verdict = VERDICT_NOT_RUN;
-        snprintf(j->note, sizeof j->note, "%s", a->reason);
+    Diags d = {.sink = keep_error, .user = judgement};
+    auto_launch(m, kernel, &ao, launches);
+    if (!launches->nplans) {
+        judgement->verdict = VERDICT_NOT_RUN;
+        snprintf(judgement->note, sizeof judgement->note, "%s", launches->reason);
         return;
     }
-    Judge g = {.m = m, .b = b, .opt = opt, .j = j, .d = &d, .automatic = true};
-    coverage_new(&g.cover, &a->arena, m, b);
+    Judge g = {.m = m, .b = b, .opt = opt, .j = judgement, .d = &d, .automatic = true};
+    coverage_new(&g.cover, &launches->arena, m, b);
     bool good = true;
-    for (uint32_t i = 0; good && i < a->nplans && j->verdict != VERDICT_DIFFERS; i++) {
-        g.p = a->plans[i];
-        char before[sizeof j->note]; /* a launch adds its notes once, not for each launch */
-        memcpy(before, j->note, sizeof before);
-        Verdict old = j->verdict;
+    for (uint32_t i = 0; good && i < launches->nplans && judgement->verdict != VERDICT_DIFFERS; i++) {
+        g.p = launches->plans[i];
+        char before[sizeof judgement->note]; /* a launch adds its notes once, not for each launch */
+        memcpy(before, judgement->note, sizeof before);
+        Verdict old = judgement->verdict;
         good = add_plan(&g);
-        if (good && i > 0 && j->verdict == old)
-            memcpy(j->note, before, sizeof before);
+        if (good && i > 0 && judgement->verdict == old)
+            memcpy(judgement->note, before, sizeof before);
     }
     if (!good) {
-        j->verdict = VERDICT_NOT_RUN;
+        judgement->verdict = VERDICT_NOT_RUN;
         return;
     }
-    count_blocks(&g, a->funcs, &kernel, 1);
+    count_blocks(&g, launches->funcs, &kernel, 1);
     finish(&g);
-    if (a->racing && j->verdict != VERDICT_RACY)
-        note(j, "%u of %u launches tried have races", a->racing, a->tried);
+    if (launches->racing && judgement->verdict != VERDICT_RACY)
+        note(judgement, "%u of %u launches tried have races", launches->racing, launches->tried);
 }
 
-void judgement_free(Judgement *j) {
-    free(j->races);
-    j->races = NULL;
+void judgement_free(Judgement *judgement) {
+    free(judgement->races);
+    judgement->races = NULL;
 }
 
 /* The first few of one kind; JSON has all. */
-static void print_races(FILE *out, const Judgement *j, bool same_value) {
+static void print_races(FILE *out, const Judgement *judgement, bool same_value) {
     char race[1024];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < j->nraces; i++) {
-        if (j->races[i].same_value != same_value || n++ >= SHOWN_RACES)
+    for (uint32_t i = 0; i < judgement->nraces; i++) {
+        if (judgement->races[i].same_value != same_value || n++ >= SHOWN_RACES)
             continue;
-        ptx_race_print(&j->races[i], race, sizeof race);
+        ptx_race_print(&judgement->races[i], race, sizeof race);
         fprintf(out, "  %s\n", race);
     }
     if (n > SHOWN_RACES)
         fprintf(out, "  and %u more\n", n - SHOWN_RACES);
 }
 
-char *judgement_text(const Judgement *j, const char *kernel) {
+char *judgement_text(const Judgement *judgement, const char *kernel) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fprintf(out, "%s: %s", kernel, verdict_name(j->verdict));
-    if (j->launches)
+    fprintf(out, "%s: %s", kernel, verdict_name(judgement->verdict));
+    if (judgement->launches)
         fprintf(out, ": %u of %u basic blocks (machine: %u of %u), %llu threads in %u launch%s",
-                j->ptx.reached, j->ptx.total, j->machine.reached, j->machine.total,
-                (unsigned long long)j->threads, j->launches, j->launches == 1 ? "" : "es");
-    fprintf(out, "%s%s\n", j->note[0] ? ": " : "", j->note);
-    print_races(out, j, false);
-    print_races(out, j, true);
-    if (j->diff_plan && !j->nharmful) {
-        char *diff = diff_report_text(&j->diff, j->diff_plan);
+                judgement->ptx.reached, judgement->ptx.total, judgement->machine.reached,
+                judgement->machine.total, (unsigned long long)judgement->threads, judgement->launches,
+                judgement->launches == 1 ? "" : "es");
+    fprintf(out, "%s%s\n", judgement->note[0] ? ": " : "", judgement->note);
+    print_races(out, judgement, false);
+    print_races(out, judgement, true);
+    if (judgement->diff_plan && !judgement->nharmful) {
+        char *diff = diff_report_text(&judgement->diff, judgement->diff_plan);
         fputs(diff ? diff : "", out);
         free(diff);
     }
@@ -431,45 +437,45 @@ char *judgement_text(const Judgement *j, const char *kernel) {
     return text;
 }
 
-static void add_side(cJSON *o, const char *key, const PtxRaceSide *s) {
+static void add_side(cJSON *o, const char *key, const PtxRaceSide *side) {
     cJSON *x = cJSON_AddObjectToObject(o, key);
     int block[3], thread[3];
     for (int i = 0; i < 3; i++) {
-        block[i] = (int)s->block[i];
-        thread[i] = (int)s->thread[i];
+        block[i] = (int)side->block[i];
+        thread[i] = (int)side->thread[i];
     }
-    cJSON_AddNumberToObject(x, "line", s->line);
-    cJSON_AddStringToObject(x, "instruction", s->text);
+    cJSON_AddNumberToObject(x, "line", side->line);
+    cJSON_AddStringToObject(x, "instruction", side->text);
     cJSON_AddItemToObject(x, "block", cJSON_CreateIntArray(block, 3));
     cJSON_AddItemToObject(x, "thread", cJSON_CreateIntArray(thread, 3));
 }
 
-char *judgement_json(const Judgement *j, const char *kernel) {
+char *judgement_json(const Judgement *judgement, const char *kernel) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "kernel", kernel);
-    cJSON_AddStringToObject(o, "verdict", verdict_name(j->verdict));
-    cJSON_AddStringToObject(o, "note", j->note);
-    cJSON_AddNumberToObject(o, "ptx_blocks", j->ptx.total);
-    cJSON_AddNumberToObject(o, "ptx_blocks_executed", j->ptx.reached);
-    cJSON_AddNumberToObject(o, "machine_blocks", j->machine.total);
-    cJSON_AddNumberToObject(o, "machine_blocks_executed", j->machine.reached);
-    cJSON_AddNumberToObject(o, "launches", j->launches);
-    cJSON_AddNumberToObject(o, "threads", (double)j->threads);
+    cJSON_AddStringToObject(o, "verdict", verdict_name(judgement->verdict));
+    cJSON_AddStringToObject(o, "note", judgement->note);
+    cJSON_AddNumberToObject(o, "ptx_blocks", judgement->ptx.total);
+    cJSON_AddNumberToObject(o, "ptx_blocks_executed", judgement->ptx.reached);
+    cJSON_AddNumberToObject(o, "machine_blocks", judgement->machine.total);
+    cJSON_AddNumberToObject(o, "machine_blocks_executed", judgement->machine.reached);
+    cJSON_AddNumberToObject(o, "launches", judgement->launches);
+    cJSON_AddNumberToObject(o, "threads", (double)judgement->threads);
     cJSON *races = cJSON_AddArrayToObject(o, "races");
-    for (uint32_t i = 0; i < j->nraces; i++) {
-        const PtxRace *r = &j->races[i];
+    for (uint32_t i = 0; i < judgement->nraces; i++) {
+        const PtxRace *race = &judgement->races[i];
         cJSON *x = cJSON_CreateObject();
         cJSON_AddItemToArray(races, x);
-        cJSON_AddStringToObject(x, "memory", r->name);
-        cJSON_AddBoolToObject(x, "shared", r->shared);
-        cJSON_AddNumberToObject(x, "offset", (double)r->offset_bytes);
-        cJSON_AddNumberToObject(x, "times", (double)r->count);
-        cJSON_AddBoolToObject(x, "same_value", r->same_value);
-        add_side(x, "first", &r->first);
-        add_side(x, "second", &r->second);
+        cJSON_AddStringToObject(x, "memory", race->name);
+        cJSON_AddBoolToObject(x, "shared", race->shared);
+        cJSON_AddNumberToObject(x, "offset", (double)race->offset_bytes);
+        cJSON_AddNumberToObject(x, "times", (double)race->count);
+        cJSON_AddBoolToObject(x, "same_value", race->same_value);
+        add_side(x, "first", &race->first);
+        add_side(x, "second", &race->second);
     }
-    if (j->diff_plan && !j->nharmful) {
-        char *diff = diff_report_json(&j->diff, j->diff_plan);
+    if (judgement->diff_plan && !judgement->nharmful) {
+        char *diff = diff_report_json(&judgement->diff, judgement->diff_plan);
         if (diff)
             cJSON_AddItemToObject(o, "comparison", cJSON_CreateRaw(diff));
         free(diff);

@@ -22,7 +22,7 @@ typedef enum {                /* the worst of several launches counts: later one
                VERDICT_COUNT
 } Verdict;
 const char *verdict_name(Verdict v); /* "equal, little covered" */
-bool verdict_find(const char *name, Verdict *v);
+bool verdict_find(const char *name, Verdict *verdict);
 
 typedef struct {
     uint64_t seed;   /* of the launches inferred */
@@ -43,17 +43,17 @@ typedef struct {
     PtxRace *races;        /* malloc'ed */
     uint32_t nraces, nharmful;
 } Judgement;
-void judgement_free(Judgement *j);
+void judgement_free(Judgement *judgement);
 
 /* The launches of a plan, one after another on one memory. False: something could not be run at all
  * (reported). */
-bool judge_plan(Plan *p, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j,
-                Diags *d);
+bool judge_plan(Plan *plan, const PtxModule *module, const Binary *binary, const JudgeOptions *opt,
+                Judgement *judgement, Diags *diags);
 /* A kernel under inferred launches; every failure is a verdict. The launches stay in `a` until
  * auto_launch_free, and j refers to them. */
-void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const JudgeOptions *opt,
+void judge_auto(const PtxModule *module, const Binary *binary, const char *kernel, const JudgeOptions *opt,
                 AutoLaunches *a, Judgement *j);
 /* Verdict, coverage, note, races and the first difference; malloc'ed. */
-char *judgement_text(const Judgement *j, const char *kernel);
-char *judgement_json(const Judgement *j, const char *kernel);
+char *judgement_text(const Judgement *judgement, const char *kernel);
+char *judgement_json(const Judgement *judgement, const char *kernel);
 #endif

@@ -51,38 +51,40 @@ typedef struct {
 
 /* ---- the PTX side ---- */
 
-static bool is_lane(const Trace *t, const uint32_t block[3], const uint32_t thread[3]) {
-    return memcmp(t->block, block, sizeof t->block) == 0 && memcmp(t->thread, thread, sizeof t->thread) == 0;
+static bool is_lane(const Trace *trace, const uint32_t block[3], const uint32_t thread[3]) {
+    return memcmp(trace->block, block, sizeof trace->block) == 0 &&
+           memcmp(trace->thread, thread, sizeof trace->thread) == 0;
 }
 
-static void note_writer(Trace *t, const PtxEvent *e) {
-    bool here = e->access_bytes && e->writes && e->shared == t->writer_shared &&
-                e->address <= t->writer_address && t->writer_address - e->address < e->access_bytes &&
-                (!e->shared || memcmp(e->block, t->block, sizeof t->block) == 0);
-    if (!here || t->ptx.n >= t->until)
+static void note_writer(Trace *trace, const PtxEvent *event) {
+    bool here = event->access_bytes && event->writes && event->shared == trace->writer_shared &&
+                event->address <= trace->writer_address &&
+                trace->writer_address - event->address < event->access_bytes &&
+                (!event->shared || memcmp(event->block, trace->block, sizeof trace->block) == 0);
+    if (!here || trace->ptx.n >= trace->until)
         return;
-    t->writer_found = true;
-    memcpy(t->writer_thread, e->thread, sizeof e->thread);
-    memcpy(t->writer_block, e->block, sizeof e->block);
+    trace->writer_found = true;
+    memcpy(trace->writer_thread, event->thread, sizeof event->thread);
+    memcpy(trace->writer_block, event->block, sizeof event->block);
 }
 
-static void on_ptx(void *user, const PtxEvent *e) {
-    Trace *t = user;
-    if (t->find_writer)
-        note_writer(t, e);
-    if (!is_lane(t, e->block, e->thread) || t->ptx.n == MAX_EVENTS)
+static void on_ptx(void *user, const PtxEvent *event) {
+    Trace *trace = user;
+    if (trace->find_writer)
+        note_writer(trace, event);
+    if (!is_lane(trace, event->block, event->thread) || trace->ptx.n == MAX_EVENTS)
         return;
-    PtxStep *s = VEC_PUSH(&t->own, &t->ptx);
-    *s = (PtxStep){.func = (uint32_t)(e->func - t->q->m->funcs),
-                   .insn = e->insn,
-                   .executed = e->executed,
-                   .access_bytes = e->access_bytes,
-                   .shared = e->shared,
-                   .writes = e->writes,
-                   .address = e->address};
-    for (unsigned i = 0; i < e->ndst && i < MAX_REGS; i++) {
-        s->reg[s->n] = e->dst_reg[i];
-        s->value[s->n++] = e->dst_value[i];
+    PtxStep *step = VEC_PUSH(&trace->own, &trace->ptx);
+    *step = (PtxStep){.func = (uint32_t)(event->func - trace->q->m->funcs),
+                      .insn = event->insn,
+                      .executed = event->executed,
+                      .access_bytes = event->access_bytes,
+                      .shared = event->shared,
+                      .writes = event->writes,
+                      .address = event->address};
+    for (unsigned i = 0; i < event->ndst && i < MAX_REGS; i++) {
+        step->reg[step->n] = event->dst_reg[i];
+        step->value[step->n++] = event->dst_value[i];
     }
 }
 
@@ -92,17 +94,17 @@ static void silent(void *user, Severity severity, const char *line) {
     (void)line;
 }
 
-static bool run_ptx(Trace *t) {
+static bool run_ptx(Trace *trace) {
     Diags quiet = {.sink = silent};
-    SimMemory *mem = simmem_clone(t->q->ptx_before);
-    PtxRunOptions o = t->q->ptx;
+    SimMemory *mem = simmem_clone(trace->q->ptx_before);
+    PtxRunOptions o = trace->q->ptx;
     PtxRunResult r;
     o.on_event = on_ptx;
-    o.user = t;
+    o.user = trace;
     o.find_races = false;
     o.reached = NULL;
-    t->ptx.n = 0;
-    bool good = mem && diff_run_ptx(t->q->plan, t->q->launch, t->q->m, mem, &o, &r, &quiet);
+    trace->ptx.n = 0;
+    bool good = mem && diff_run_ptx(trace->q->plan, trace->q->launch, trace->q->m, mem, &o, &r, &quiet);
     if (mem)
         simmem_free(mem);
     return good;
@@ -111,47 +113,47 @@ static bool run_ptx(Trace *t) {
 /* ---- the machine's side ---- */
 
 /* Values that the last instruction wrote: the machine reports an instruction before it runs. */
-static void finish_step(Trace *t, const MachineTrace *now) {
-    if (!t->pending)
+static void finish_step(Trace *trace, const MachineTrace *now) {
+    if (!trace->pending)
         return;
-    t->pending = false;
-    MachineStep *s = &t->machine.at[t->machine.n - 1];
-    for (unsigned i = 0; i < t->pending_inst.ndst; i++) {
-        Operand o = t->pending_inst.dst[i];
+    trace->pending = false;
+    MachineStep *step = &trace->machine.at[trace->machine.n - 1];
+    for (unsigned i = 0; i < trace->pending_inst.ndst; i++) {
+        Operand o = trace->pending_inst.dst[i];
         bool none = o.kind != OPK_REG || (o.file == RF_R && o.value == REG_RZ) ||
                     (o.file == RF_P && o.value == REG_PT) || (o.file == RF_UR && o.value == REG_URZ) ||
                     (o.file == RF_UP && o.value == REG_UPT) || o.file == RF_B;
-        unsigned regs = isa_dst_regs(t->q->b->target, &t->pending_inst, i);
-        for (unsigned k = 0; !none && k < (regs ? regs : 1) && s->n < MAX_REGS; k++) {
-            s->file[s->n] = o.file;
-            s->reg[s->n] = (uint16_t)(o.value + k);
-            s->value[s->n++] = machine_trace_reg(now, (RegFile)o.file, o.value + k, t->lane);
+        unsigned regs = isa_dst_regs(trace->q->b->target, &trace->pending_inst, i);
+        for (unsigned k = 0; !none && k < (regs ? regs : 1) && step->n < MAX_REGS; k++) {
+            step->file[step->n] = o.file;
+            step->reg[step->n] = (uint16_t)(o.value + k);
+            step->value[step->n++] = machine_trace_reg(now, (RegFile)o.file, o.value + k, trace->lane);
         }
     }
 }
 
-static bool watched_changed(Trace *t) {
+static bool watched_changed(Trace *trace) {
     uint8_t now[8];
-    if (!t->q->address || !simmem_read(t->mem, t->q->address, now, 1) || now[0] == t->last[0])
+    if (!trace->q->address || !simmem_read(trace->mem, trace->q->address, now, 1) || now[0] == trace->last[0])
         return false;
-    t->last[0] = now[0];
+    trace->last[0] = now[0];
     return true;
 }
 
-static void on_machine(void *user, const MachineTrace *e) {
+static void on_machine(void *user, const MachineTrace *trace) {
     Trace *t = user;
-    bool mine = memcmp(e->block, t->block, sizeof t->block) == 0 && e->warp == t->warp;
+    bool mine = memcmp(trace->block, t->block, sizeof t->block) == 0 && trace->warp == t->warp;
     if (watched_changed(t) && t->machine.n && mine)
         t->machine.at[t->machine.n - 1].stores_there = true;
     if (!mine)
         return;
-    finish_step(t, e);
-    if (!(e->executed >> t->lane & 1) || t->machine.n == MAX_EVENTS)
+    finish_step(t, trace);
+    if (!(trace->executed >> t->lane & 1) || t->machine.n == MAX_EVENTS)
         return;
     *VEC_PUSH(&t->own, &t->machine) =
-        (MachineStep){.index = (uint32_t)((e->pc_bytes - t->q->b->code_base) / INST_BYTES)};
+        (MachineStep){.index = (uint32_t)((trace->pc_bytes - t->q->b->code_base) / INST_BYTES)};
     t->pending = true;
-    t->pending_inst = *e->inst;
+    t->pending_inst = *trace->inst;
 }
 
 static bool run_machine(Trace *t) {
@@ -200,13 +202,14 @@ static int by_key(const void *a, const void *b) {
     return 0;
 }
 
-static bool same_key(const Def *x, const Def *y) {
-    return x->func == y->func && x->insn == y->insn && x->reg == y->reg && x->component == y->component;
+static bool same_key(const Def *def, const Def *y) {
+    return def->func == y->func && def->insn == y->insn && def->reg == y->reg &&
+           def->component == y->component;
 }
 
-static uint32_t find_reg(const PtxModule *m, const PtxFunc *f, const char *name) {
+static uint32_t find_reg(const PtxModule *module, const PtxFunc *f, const char *name) {
     for (uint32_t i = 1; i < f->nregs; i++)
-        if (strcmp(str_text(&m->strings, f->regs[i].name), name) == 0)
+        if (strcmp(str_text(&module->strings, f->regs[i].name), name) == 0)
             return i;
     return 0;
 }
@@ -222,36 +225,36 @@ static uint32_t component_mask(const PtxFunc *f, uint32_t reg, unsigned componen
 
 /* ---- values that need not agree: addresses of local and constant memory, and clocks ---- */
 
-static bool is_own_value(const Trace *t, const uint8_t *own, const PtxOperand *o) {
-    for (unsigned i = 0; o->kind == PO_VEC && i < o->nvec; i++)
-        if (is_own_value(t, own, &o->vec[i]))
+static bool is_own_value(const Trace *trace, const uint8_t *own, const PtxOperand *operand) {
+    for (unsigned i = 0; operand->kind == PO_VEC && i < operand->nvec; i++)
+        if (is_own_value(trace, own, &operand->vec[i]))
             return true;
-    if ((o->kind == PO_REG || o->kind == PO_ADDR) && o->reg)
-        return own[o->reg];
-    if (o->kind == PO_SREG)
-        return o->sreg >= SR_CLOCK && o->sreg <= SR_GLOBALTIMER_HI;
-    if (o->kind != PO_SYM || !o->sym || o->sym & PTX_SYM_FUNC)
+    if ((operand->kind == PO_REG || operand->kind == PO_ADDR) && operand->reg)
+        return own[operand->reg];
+    if (operand->kind == PO_SREG)
+        return operand->sreg >= SR_CLOCK && operand->sreg <= SR_GLOBALTIMER_HI;
+    if (operand->kind != PO_SYM || !operand->sym || operand->sym & PTX_SYM_FUNC)
         return false;
-    PtxSpace space = t->q->m->vars[o->sym - 1].space;
+    PtxSpace space = trace->q->m->vars[operand->sym - 1].space;
     return space == SP_LOCAL || space == SP_PARAM || space == SP_PARAM_FUNC || space == SP_CONST;
 }
 
-static void mark_own(const PtxOperand *o, uint8_t *own, bool *changed) {
-    for (unsigned i = 0; o->kind == PO_VEC && i < o->nvec; i++)
-        mark_own(&o->vec[i], own, changed);
-    if (o->kind != PO_REG || own[o->reg])
+static void mark_own(const PtxOperand *operand, uint8_t *own, bool *changed) {
+    for (unsigned i = 0; operand->kind == PO_VEC && i < operand->nvec; i++)
+        mark_own(&operand->vec[i], own, changed);
+    if (operand->kind != PO_REG || own[operand->reg])
         return;
-    own[o->reg] = 1;
+    own[operand->reg] = 1;
     *changed = true;
 }
 
 /* By register: may hold such a value. What was loaded, and results of comparisons, are compared all the same.
  */
-static const uint8_t *own_values(Trace *t, uint32_t func) {
-    if (t->own_regs[func])
-        return t->own_regs[func];
-    const PtxFunc *f = &t->q->m->funcs[func];
-    uint8_t *own = ARENA_ARRAY(&t->own, uint8_t, f->nregs + 1);
+static const uint8_t *own_values(Trace *trace, uint32_t func) {
+    if (trace->own_regs[func])
+        return trace->own_regs[func];
+    const PtxFunc *f = &trace->q->m->funcs[func];
+    uint8_t *own = ARENA_ARRAY(&trace->own, uint8_t, f->nregs + 1);
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t i = 0; i < f->ninsns; i++) {
@@ -259,33 +262,33 @@ static const uint8_t *own_values(Trace *t, uint32_t func) {
             bool passes = in->op != PTX_LD && in->op != PTX_ATOM && in->op != PTX_SETP && in->op != PTX_CALL,
                  tainted = false;
             for (unsigned k = in->ndst; passes && k < in->noperands; k++)
-                tainted |= is_own_value(t, own, &in->operands[k]);
+                tainted |= is_own_value(trace, own, &in->operands[k]);
             for (unsigned k = 0; tainted && k < in->ndst; k++)
                 mark_own(&in->operands[k], own, &changed);
         }
     }
-    return t->own_regs[func] = own;
+    return trace->own_regs[func] = own;
 }
 
-static void ptx_defs(Trace *t, Defs *out) {
-    for (uint32_t i = 0; i < t->ptx.n; i++) {
-        const PtxStep *s = &t->ptx.at[i];
-        for (unsigned k = 0; s->executed && k < s->n; k++)
+static void ptx_defs(Trace *trace, Defs *out) {
+    for (uint32_t i = 0; i < trace->ptx.n; i++) {
+        const PtxStep *step = &trace->ptx.at[i];
+        for (unsigned k = 0; step->executed && k < step->n; k++)
             for (uint8_t c = 0; c < 2; c++) {
-                uint32_t mask = component_mask(&t->q->m->funcs[s->func], s->reg[k], c);
-                if (mask && !own_values(t, s->func)[s->reg[k]])
-                    VEC_ADD(&t->own, out,
-                            ((Def){s->func, s->insn, s->reg[k], c, i,
-                                   (uint32_t)(s->value[k] >> (32 * c)) & mask}));
+                uint32_t mask = component_mask(&trace->q->m->funcs[step->func], step->reg[k], c);
+                if (mask && !own_values(trace, step->func)[step->reg[k]])
+                    VEC_ADD(&trace->own, out,
+                            ((Def){step->func, step->insn, step->reg[k], c, i,
+                                   (uint32_t)(step->value[k] >> (32 * c)) & mask}));
             }
     }
     if (out->n)
         qsort(out->at, out->n, sizeof *out->at, by_key);
 }
 
-static const BinFunc *func_of(const Trace *t, uint32_t index, uint64_t *pc) {
-    uint64_t address = t->q->b->code_base + (uint64_t)index * INST_BYTES;
-    const BinFunc *f = binary_func_at(t->q->b, address);
+static const BinFunc *func_of(const Trace *trace, uint32_t index, uint64_t *pc) {
+    uint64_t address = trace->q->b->code_base + (uint64_t)index * INST_BYTES;
+    const BinFunc *f = binary_func_at(trace->q->b, address);
     *pc = f ? address - f->address : address;
     return f;
 }
@@ -297,25 +300,27 @@ static const BinLoc *loc_of(const Trace *t, uint32_t index) {
 }
 
 /* Rows of the map that begin behind the instruction, for the registers it wrote. */
-static void machine_defs(Trace *t, Defs *out) {
-    for (uint32_t i = 0; i < t->machine.n; i++) {
-        const MachineStep *s = &t->machine.at[i];
+static void machine_defs(Trace *trace, Defs *out) {
+    for (uint32_t i = 0; i < trace->machine.n; i++) {
+        const MachineStep *step = &trace->machine.at[i];
         uint64_t pc;
-        const BinFunc *f = func_of(t, s->index, &pc);
-        const BinLoc *loc = loc_of(t, s->index);
-        uint32_t func = f ? ptx_find_func(t->q->m, f->name) : 0;
+        const BinFunc *f = func_of(trace, step->index, &pc);
+        const BinLoc *loc = loc_of(trace, step->index);
+        uint32_t func = f ? ptx_find_func(trace->q->m, f->name) : 0;
         if (!func || !loc || !loc->ptx_insn)
             continue;
-        const PtxFunc *pf = &t->q->m->funcs[func - 1];
+        const PtxFunc *pf = &trace->q->m->funcs[func - 1];
         for (uint32_t r = 0; r < f->nvars; r++) {
-            const BinVarRow *v = &f->vars[r];
-            for (unsigned k = 0; v->lo_bytes == pc + INST_BYTES && k < s->n; k++) {
-                uint32_t reg =
-                    s->file[k] == v->file && s->reg[k] == v->reg ? find_reg(t->q->m, pf, v->ptx_name) : 0;
-                uint32_t mask = reg ? component_mask(pf, reg, v->component) : 0;
+            const BinVarRow *row = &f->vars[r];
+            for (unsigned k = 0; row->lo_bytes == pc + INST_BYTES && k < step->n; k++) {
+                uint32_t reg = step->file[k] == row->file && step->reg[k] == row->reg
+                                   ? find_reg(trace->q->m, pf, row->ptx_name)
+                                   : 0;
+                uint32_t mask = reg ? component_mask(pf, reg, row->component) : 0;
                 if (mask)
-                    VEC_ADD(&t->own, out,
-                            ((Def){func - 1, loc->ptx_insn - 1, reg, v->component, i, s->value[k] & mask}));
+                    VEC_ADD(
+                        &trace->own, out,
+                        ((Def){func - 1, loc->ptx_insn - 1, reg, row->component, i, step->value[k] & mask}));
             }
         }
     }
@@ -364,43 +369,44 @@ static Pair part(const Def *p, uint32_t np, const Def *m, uint32_t nm) {
     return np > nm ? part_hoisted(p, np, m, nm) : part_speculated(p, np, m, nm, k);
 }
 
-static bool writes_row(const Trace *t, const BinFunc *f, uint32_t at, const BinVarRow *v) {
+static bool writes_row(const Trace *trace, const BinFunc *f, uint32_t at, const BinVarRow *row) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    uint64_t index = (f->address - t->q->b->code_base) / INST_BYTES + at;
-    if (!isa_decode(t->q->b->target, t->q->b->code[index], &in, error))
+    uint64_t index = (f->address - trace->q->b->code_base) / INST_BYTES + at;
+    if (!isa_decode(trace->q->b->target, trace->q->b->code[index], &in, error))
         return false;
     for (unsigned i = 0; i < in.ndst; i++) {
-        unsigned regs = isa_dst_regs(t->q->b->target, &in, i);
-        if (in.dst[i].kind == OPK_REG && in.dst[i].file == v->file && v->reg >= in.dst[i].value &&
-            v->reg < in.dst[i].value + (regs ? regs : 1))
+        unsigned regs = isa_dst_regs(trace->q->b->target, &in, i);
+        if (in.dst[i].kind == OPK_REG && in.dst[i].file == row->file && row->reg >= in.dst[i].value &&
+            row->reg < in.dst[i].value + (regs ? regs : 1))
             return true;
     }
     return false;
 }
 
 /* Is a register of this statement one that the binary defines anywhere for it? */
-static bool is_mapped(const Trace *t, const Def *d) {
-    const char *name = str_text(&t->q->m->strings, t->q->m->funcs[d->func].name);
-    const BinFunc *f = binary_find(t->q->b, name);
-    const char *reg = str_text(&t->q->m->strings, t->q->m->funcs[d->func].regs[d->reg].name);
+static bool is_mapped(const Trace *trace, const Def *def) {
+    const char *name = str_text(&trace->q->m->strings, trace->q->m->funcs[def->func].name);
+    const BinFunc *f = binary_find(trace->q->b, name);
+    const char *reg = str_text(&trace->q->m->strings, trace->q->m->funcs[def->func].regs[def->reg].name);
     for (uint32_t r = 0; f && f->locs && r < f->nvars; r++) {
-        const BinVarRow *v = &f->vars[r];
-        uint32_t at = v->lo_bytes / INST_BYTES;
-        if (at && at <= f->ninsts && f->locs[at - 1].ptx_insn == d->insn + 1 &&
-            v->component == d->component && strcmp(v->ptx_name, reg) == 0 && writes_row(t, f, at - 1, v))
+        const BinVarRow *row = &f->vars[r];
+        uint32_t at = row->lo_bytes / INST_BYTES;
+        if (at && at <= f->ninsts && f->locs[at - 1].ptx_insn == def->insn + 1 &&
+            row->component == def->component && strcmp(row->ptx_name, reg) == 0 &&
+            writes_row(trace, f, at - 1, row))
             return true;
     }
     return false;
 }
 
 /* The earliest of all; not_executed: the machine never came to a statement that the PTX executed before. */
-static Pair first_pair(Trace *t, uint32_t last_ptx, bool *not_executed) {
+static Pair first_pair(Trace *trace, uint32_t last_ptx, bool *not_executed) {
     Defs p = {0}, m = {0};
     Pair best = {NULL, NULL};
     const Def *absent = NULL;
-    ptx_defs(t, &p);
-    machine_defs(t, &m);
+    ptx_defs(trace, &p);
+    machine_defs(trace, &m);
     for (uint32_t i = 0, k = 0; i < p.n;) {
         uint32_t ni = i, nk;
         while (ni < p.n && same_key(&p.at[i], &p.at[ni]))
@@ -414,26 +420,26 @@ static Pair first_pair(Trace *t, uint32_t last_ptx, bool *not_executed) {
             if (x.ptx && x.ptx->index <= last_ptx && (!best.ptx || x.ptx->index < best.ptx->index))
                 best = x;
         } else if (p.at[i].index <= last_ptx && (!absent || p.at[i].index < absent->index) &&
-                   is_mapped(t, &p.at[i])) {
+                   is_mapped(trace, &p.at[i])) {
             absent = &p.at[i];
         }
         i = ni;
         k = nk;
     }
-    *not_executed = absent && (!best.ptx || (!t->q->trapped && absent->index < best.ptx->index));
+    *not_executed = absent && (!best.ptx || (!trace->q->trapped && absent->index < best.ptx->index));
     return *not_executed ? (Pair){absent, NULL} : best;
 }
 
 /* ---- texts ---- */
 
-static const char *statement_text(Trace *t, const PtxInsn *in) {
-    const Source *s = &t->q->m->source;
+static const char *statement_text(Trace *trace, const PtxInsn *in) {
+    const Source *s = &trace->q->m->source;
     size_t at = in->loc.i ? in->loc.i - 1 : 0, n = 0;
     if (!in->loc.i || !s->text || at >= s->size_bytes)
         return ptx_op_name((PtxOp)in->op);
     while (at + n < s->size_bytes && s->text[at + n] != ';' && s->text[at + n] != '\n' && n < 100)
         n++;
-    char *text = arena_printf(t->arena, "%.*s;", (int)n, s->text + at), *to = text;
+    char *text = arena_printf(trace->arena, "%.*s;", (int)n, s->text + at), *to = text;
     for (const char *c = text; *c; c++) /* one blank for any white space */
         if (*c != ' ' && *c != '\t')
             *to++ = *c;
@@ -443,19 +449,19 @@ static const char *statement_text(Trace *t, const PtxInsn *in) {
     return text;
 }
 
-static const char *instruction_text(Trace *t, uint32_t index) {
+static const char *instruction_text(Trace *trace, uint32_t index) {
     MachInst in;
     char error[ISA_ERROR_BYTES], text[200] = "?";
     uint64_t pc;
-    func_of(t, index, &pc);
-    if (isa_decode(t->q->b->target, t->q->b->code[index], &in, error))
-        isa_print(t->q->b->target, &in, pc, NULL, text, sizeof text);
-    return arena_printf(t->arena, "%s", text);
+    func_of(trace, index, &pc);
+    if (isa_decode(trace->q->b->target, trace->q->b->code[index], &in, error))
+        isa_print(trace->q->b->target, &in, pc, NULL, text, sizeof text);
+    return arena_printf(trace->arena, "%s", text);
 }
 
-static const char *reg_text(Trace *t, unsigned file, unsigned reg) {
+static const char *reg_text(Trace *trace, unsigned file, unsigned reg) {
     static const char *const names[RF_COUNT] = {"R", "P", "UR", "UP", "B"};
-    return arena_printf(t->arena, "%s%u", file < RF_COUNT ? names[file] : "?", reg);
+    return arena_printf(trace->arena, "%s%u", file < RF_COUNT ? names[file] : "?", reg);
 }
 
 /* Where the last LANE_EVENTS different steps before and with `last` begin; a step may repeat the one before.
@@ -466,92 +472,94 @@ static uint32_t first_shown(const Trace *t, uint32_t last, bool (*repeats)(const
         n += !repeats(t, first--);
     return first;
 }
-static bool ptx_repeats(const Trace *t, uint32_t i) {
-    const PtxStep *a = &t->ptx.at[i - 1], *b = &t->ptx.at[i];
-    return a->func == b->func && a->insn == b->insn && a->executed == b->executed &&
-           memcmp(a->value, b->value, sizeof a->value) == 0;
+static bool ptx_repeats(const Trace *trace, uint32_t i) {
+    const PtxStep *step = &trace->ptx.at[i - 1], *ptx_step = &trace->ptx.at[i];
+    return step->func == ptx_step->func && step->insn == ptx_step->insn &&
+           step->executed == ptx_step->executed &&
+           memcmp(step->value, ptx_step->value, sizeof step->value) == 0;
 }
-static bool machine_repeats(const Trace *t, uint32_t i) {
-    const MachineStep *a = &t->machine.at[i - 1], *b = &t->machine.at[i];
-    return a->index == b->index && memcmp(a->value, b->value, sizeof a->value) == 0;
+static bool machine_repeats(const Trace *trace, uint32_t i) {
+    const MachineStep *step = &trace->machine.at[i - 1], *machine_step = &trace->machine.at[i];
+    return step->index == machine_step->index &&
+           memcmp(step->value, machine_step->value, sizeof step->value) == 0;
 }
 
-static void ptx_events(Trace *t, LaneDiff *x, uint32_t last) {
-    uint32_t first = t->ptx.n ? first_shown(t, last, ptx_repeats) : 0;
-    x->ptx = ARENA_ARRAY(t->arena, LaneStep, LANE_EVENTS);
-    for (uint32_t i = first; i <= last && i < t->ptx.n; i++) {
-        const PtxStep *s = &t->ptx.at[i];
-        const PtxFunc *f = &t->q->m->funcs[s->func];
+static void ptx_events(Trace *trace, LaneDiff *diff, uint32_t last) {
+    uint32_t first = trace->ptx.n ? first_shown(trace, last, ptx_repeats) : 0;
+    diff->ptx = ARENA_ARRAY(trace->arena, LaneStep, LANE_EVENTS);
+    for (uint32_t i = first; i <= last && i < trace->ptx.n; i++) {
+        const PtxStep *step = &trace->ptx.at[i];
+        const PtxFunc *f = &trace->q->m->funcs[step->func];
         const char *values = "";
-        if (i > first && ptx_repeats(t, i)) {
-            x->ptx[x->nptx - 1].times++;
+        if (i > first && ptx_repeats(trace, i)) {
+            diff->ptx[diff->nptx - 1].times++;
             continue;
         }
-        for (unsigned k = 0; s->executed && k < s->n; k++)
-            values = arena_printf(t->arena, "%s%s%s = 0x%llx", values, k ? ", " : "",
-                                  str_text(&t->q->m->strings, f->regs[s->reg[k]].name),
-                                  (unsigned long long)s->value[k]);
-        x->ptx[x->nptx++] = (LaneStep){.func = str_text(&t->q->m->strings, f->name),
-                                       .times = 1,
-                                       .skipped = !s->executed,
-                                       .line = ptx_line(t->q->m, &f->insns[s->insn]),
-                                       .text = statement_text(t, &f->insns[s->insn]),
-                                       .values = values};
+        for (unsigned k = 0; step->executed && k < step->n; k++)
+            values = arena_printf(trace->arena, "%s%s%s = 0x%llx", values, k ? ", " : "",
+                                  str_text(&trace->q->m->strings, f->regs[step->reg[k]].name),
+                                  (unsigned long long)step->value[k]);
+        diff->ptx[diff->nptx++] = (LaneStep){.func = str_text(&trace->q->m->strings, f->name),
+                                             .times = 1,
+                                             .skipped = !step->executed,
+                                             .line = ptx_line(trace->q->m, &f->insns[step->insn]),
+                                             .text = statement_text(trace, &f->insns[step->insn]),
+                                             .values = values};
     }
 }
 
-static void machine_events(Trace *t, LaneDiff *x, uint32_t last) {
-    uint32_t first = t->machine.n ? first_shown(t, last, machine_repeats) : 0;
-    x->machine = ARENA_ARRAY(t->arena, LaneStep, LANE_EVENTS);
-    for (uint32_t i = first; i <= last && i < t->machine.n; i++) {
-        const MachineStep *s = &t->machine.at[i];
+static void machine_events(Trace *trace, LaneDiff *diff, uint32_t last) {
+    uint32_t first = trace->machine.n ? first_shown(trace, last, machine_repeats) : 0;
+    diff->machine = ARENA_ARRAY(trace->arena, LaneStep, LANE_EVENTS);
+    for (uint32_t i = first; i <= last && i < trace->machine.n; i++) {
+        const MachineStep *step = &trace->machine.at[i];
         const char *values = "";
         uint64_t pc;
-        const BinFunc *f = func_of(t, s->index, &pc);
-        const BinLoc *loc = loc_of(t, s->index);
-        if (i > first && machine_repeats(t, i)) {
-            x->machine[x->nmachine - 1].times++;
+        const BinFunc *f = func_of(trace, step->index, &pc);
+        const BinLoc *loc = loc_of(trace, step->index);
+        if (i > first && machine_repeats(trace, i)) {
+            diff->machine[diff->nmachine - 1].times++;
             continue;
         }
-        for (unsigned k = 0; k < s->n; k++)
-            values = arena_printf(t->arena, "%s%s%s = 0x%x", values, k ? ", " : "",
-                                  reg_text(t, s->file[k], s->reg[k]), s->value[k]);
-        x->machine[x->nmachine++] = (LaneStep){.func = f ? f->name : "?",
-                                               .times = 1,
-                                               .pc_bytes = pc,
-                                               .line = loc ? loc->ptx_line : 0,
-                                               .text = instruction_text(t, s->index),
-                                               .values = values};
+        for (unsigned k = 0; k < step->n; k++)
+            values = arena_printf(trace->arena, "%s%s%s = 0x%x", values, k ? ", " : "",
+                                  reg_text(trace, step->file[k], step->reg[k]), step->value[k]);
+        diff->machine[diff->nmachine++] = (LaneStep){.func = f ? f->name : "?",
+                                                     .times = 1,
+                                                     .pc_bytes = pc,
+                                                     .line = loc ? loc->ptx_line : 0,
+                                                     .text = instruction_text(trace, step->index),
+                                                     .values = values};
     }
 }
 
 /* ---- the answer ---- */
 
 /* Step of the last store that matters, or the last step. */
-static uint32_t last_ptx_step(const Trace *t) {
-    for (uint32_t i = t->ptx.n; t->q->address && i-- > 0;) {
-        const PtxStep *s = &t->ptx.at[i];
-        if (s->writes && !s->shared && s->address <= t->q->address &&
-            t->q->address - s->address < s->access_bytes)
+static uint32_t last_ptx_step(const Trace *trace) {
+    for (uint32_t i = trace->ptx.n; trace->q->address && i-- > 0;) {
+        const PtxStep *step = &trace->ptx.at[i];
+        if (step->writes && !step->shared && step->address <= trace->q->address &&
+            trace->q->address - step->address < step->access_bytes)
             return i;
     }
-    return t->ptx.n ? t->ptx.n - 1 : 0;
+    return trace->ptx.n ? trace->ptx.n - 1 : 0;
 }
-static uint32_t last_machine_step(const Trace *t) {
-    for (uint32_t i = t->machine.n; t->q->address && i-- > 0;)
-        if (t->machine.at[i].stores_there)
+static uint32_t last_machine_step(const Trace *trace) {
+    for (uint32_t i = trace->machine.n; trace->q->address && i-- > 0;)
+        if (trace->machine.at[i].stores_there)
             return i;
-    return t->machine.n ? t->machine.n - 1 : 0;
+    return trace->machine.n ? trace->machine.n - 1 : 0;
 }
 
 /* The last branch of the machine before it should have come to `d`: the first branch behind the last
  * statement that both executed. */
-static uint32_t last_common(const Trace *t, const Def *d) {
+static uint32_t last_common(const Trace *trace, const Def *def) {
     uint32_t best = 0;
-    for (uint32_t i = d->index; i-- > 0;) {
-        uint32_t insn = t->ptx.at[i].insn;
-        for (uint32_t k = t->machine.n; k-- > 0;) {
-            const BinLoc *loc = loc_of(t, t->machine.at[k].index);
+    for (uint32_t i = def->index; i-- > 0;) {
+        uint32_t insn = trace->ptx.at[i].insn;
+        for (uint32_t k = trace->machine.n; k-- > 0;) {
+            const BinLoc *loc = loc_of(trace, trace->machine.at[k].index);
             if (loc && loc->ptx_insn == insn + 1)
                 return k;
         }
@@ -559,90 +567,93 @@ static uint32_t last_common(const Trace *t, const Def *d) {
     return best;
 }
 
-static void describe(Trace *t, LaneDiff *x, Pair pair, bool not_executed) {
-    const PtxFunc *f = &t->q->m->funcs[pair.ptx->func];
+static void describe(Trace *trace, LaneDiff *diff, Pair pair, bool not_executed) {
+    const PtxFunc *f = &trace->q->m->funcs[pair.ptx->func];
     const PtxInsn *in = &f->insns[pair.ptx->insn];
-    x->statement = statement_text(t, in);
-    x->line = ptx_line(t->q->m, in);
-    x->ptx_reg = str_text(&t->q->m->strings, f->regs[pair.ptx->reg].name);
-    x->not_executed = not_executed;
-    x->ptx_value = pair.ptx->value;
+    diff->statement = statement_text(trace, in);
+    diff->line = ptx_line(trace->q->m, in);
+    diff->ptx_reg = str_text(&trace->q->m->strings, f->regs[pair.ptx->reg].name);
+    diff->not_executed = not_executed;
+    diff->ptx_value = pair.ptx->value;
     if (ptx_type_bytes(f->regs[pair.ptx->reg].type) > 4)
-        x->ptx_reg = arena_printf(t->arena, "%s (bits %u to %u)", x->ptx_reg, 32u * pair.ptx->component,
-                                  32u * pair.ptx->component + 31);
-    uint32_t step = not_executed ? last_common(t, pair.ptx) : pair.machine->index;
-    if (step >= t->machine.n)
+        diff->ptx_reg = arena_printf(trace->arena, "%s (bits %u to %u)", diff->ptx_reg,
+                                     32u * pair.ptx->component, 32u * pair.ptx->component + 31);
+    uint32_t step = not_executed ? last_common(trace, pair.ptx) : pair.machine->index;
+    if (step >= trace->machine.n)
         return;
-    const MachineStep *s = &t->machine.at[step];
-    const BinFunc *bf = func_of(t, s->index, &x->pc_bytes);
-    x->func = bf ? bf->name : "?";
-    x->instruction = instruction_text(t, s->index);
-    for (unsigned k = 0; !not_executed && bf && k < s->n; k++)
+    const MachineStep *machine_step = &trace->machine.at[step];
+    const BinFunc *bf = func_of(trace, machine_step->index, &diff->pc_bytes);
+    diff->func = bf ? bf->name : "?";
+    diff->instruction = instruction_text(trace, machine_step->index);
+    for (unsigned k = 0; !not_executed && bf && k < machine_step->n; k++)
         for (uint32_t r = 0; r < bf->nvars; r++)
-            if (bf->vars[r].lo_bytes == x->pc_bytes + INST_BYTES && bf->vars[r].file == s->file[k] &&
-                bf->vars[r].reg == s->reg[k] && bf->vars[r].component == pair.ptx->component &&
-                find_reg(t->q->m, f, bf->vars[r].ptx_name) == pair.ptx->reg)
-                x->machine_reg = reg_text(t, s->file[k], s->reg[k]);
-    x->machine_value = not_executed ? 0 : pair.machine->value;
+            if (bf->vars[r].lo_bytes == diff->pc_bytes + INST_BYTES &&
+                bf->vars[r].file == machine_step->file[k] && bf->vars[r].reg == machine_step->reg[k] &&
+                bf->vars[r].component == pair.ptx->component &&
+                find_reg(trace->q->m, f, bf->vars[r].ptx_name) == pair.ptx->reg)
+                diff->machine_reg = reg_text(trace, machine_step->file[k], machine_step->reg[k]);
+    diff->machine_value = not_executed ? 0 : pair.machine->value;
 }
 
-static bool set_lane(Trace *t, const uint32_t block[3], const uint32_t thread[3]) {
-    const uint32_t *dim = t->q->launch->block;
+static bool set_lane(Trace *trace, const uint32_t block[3], const uint32_t thread[3]) {
+    const uint32_t *dim = trace->q->launch->block;
     uint32_t linear = thread[0] + dim[0] * (thread[1] + dim[1] * thread[2]);
-    memcpy(t->block, block, sizeof t->block);
-    memcpy(t->thread, thread, sizeof t->thread);
-    t->warp = linear / SIM_WARP_LANES;
-    t->lane = linear % SIM_WARP_LANES;
-    t->find_writer = false;
-    return run_ptx(t) && run_machine(t);
+    memcpy(trace->block, block, sizeof trace->block);
+    memcpy(trace->thread, thread, sizeof trace->thread);
+    trace->warp = linear / SIM_WARP_LANES;
+    trace->lane = linear % SIM_WARP_LANES;
+    trace->find_writer = false;
+    return run_ptx(trace) && run_machine(trace);
 }
 
-static void answer(Trace *t, LaneDiff *x, bool whole) {
-    uint32_t last = whole ? (t->ptx.n ? t->ptx.n - 1 : 0) : last_ptx_step(t), machine = last_machine_step(t);
+static void answer(Trace *trace, LaneDiff *diff, bool whole) {
+    uint32_t last = whole ? (trace->ptx.n ? trace->ptx.n - 1 : 0) : last_ptx_step(trace),
+             machine = last_machine_step(trace);
     bool not_executed = false;
-    Pair pair = t->q->alike ? (Pair){NULL, NULL} : first_pair(t, last, &not_executed);
-    x->alike = t->q->alike;
-    memcpy(x->block, t->block, sizeof x->block);
-    memcpy(x->thread, t->thread, sizeof x->thread);
-    x->warp = t->warp;
-    x->lane = t->lane;
-    x->nptx = x->nmachine = 0;
-    x->statement = NULL;
+    Pair pair = trace->q->alike ? (Pair){NULL, NULL} : first_pair(trace, last, &not_executed);
+    diff->alike = trace->q->alike;
+    memcpy(diff->block, trace->block, sizeof diff->block);
+    memcpy(diff->thread, trace->thread, sizeof diff->thread);
+    diff->warp = trace->warp;
+    diff->lane = trace->lane;
+    diff->nptx = diff->nmachine = 0;
+    diff->statement = NULL;
     if (pair.ptx) {
-        describe(t, x, pair, not_executed);
+        describe(trace, diff, pair, not_executed);
         last = pair.ptx->index;
-        machine = not_executed ? last_common(t, pair.ptx) : pair.machine->index;
+        machine = not_executed ? last_common(trace, pair.ptx) : pair.machine->index;
     }
-    ptx_events(t, x, last);
-    machine_events(t, x, machine);
-    t->until = pair.ptx && !not_executed ? pair.ptx->index : UINT32_MAX;
+    ptx_events(trace, diff, last);
+    machine_events(trace, diff, machine);
+    trace->until = pair.ptx && !not_executed ? pair.ptx->index : UINT32_MAX;
 }
 
 /* The difference came in by a load: who stored there, if it was another lane? */
-static bool follow_load(Trace *t) {
-    if (t->until >= t->ptx.n)
+static bool follow_load(Trace *trace) {
+    if (trace->until >= trace->ptx.n)
         return false;
-    const PtxStep s = t->ptx.at[t->until];
+    const PtxStep s = trace->ptx.at[trace->until];
     if (!s.access_bytes || s.writes)
         return false;
-    t->find_writer = true;
-    t->writer_found = false;
-    t->writer_address = s.address;
-    t->writer_shared = s.shared;
-    return run_ptx(t) && t->writer_found && !is_lane(t, t->writer_block, t->writer_thread);
+    trace->find_writer = true;
+    trace->writer_found = false;
+    trace->writer_address = s.address;
+    trace->writer_shared = s.shared;
+    return run_ptx(trace) && trace->writer_found &&
+           !is_lane(trace, trace->writer_block, trace->writer_thread);
 }
 
-LaneDiff *lane_diff(const LaneQuestion *q) {
-    Trace t = {.q = q, .arena = &q->plan->arena};
-    LaneDiff *x = ARENA_NEW(t.arena, LaneDiff);
-    t.own_regs = ARENA_ARRAY(&t.own, const uint8_t *, q->m->nfuncs + 1);
-    if (!set_lane(&t, q->block, q->thread)) {
+LaneDiff *lane_diff(const LaneQuestion *question) {
+    Trace t = {.q = question, .arena = &question->plan->arena};
+    LaneDiff *diff = ARENA_NEW(t.arena, LaneDiff);
+    t.own_regs = ARENA_ARRAY(&t.own, const uint8_t *, question->m->nfuncs + 1);
+    if (!set_lane(&t, question->block, question->thread)) {
         arena_free(&t.own);
         return NULL;
     }
-    answer(&t, x, false);
-    while (x->statement && x->hops < MAX_HOPS && follow_load(&t)) {
-        LaneDiff next = {.hops = x->hops + 1, .reader_line = x->line};
+    answer(&t, diff, false);
+    while (diff->statement && diff->hops < MAX_HOPS && follow_load(&t)) {
+        LaneDiff next = {.hops = diff->hops + 1, .reader_line = diff->line};
         uint32_t block[3], thread[3];
         memcpy(block, t.writer_block, sizeof block);
         memcpy(thread, t.writer_thread, sizeof thread);
@@ -651,54 +662,57 @@ LaneDiff *lane_diff(const LaneQuestion *q) {
         answer(&t, &next, true);
         if (!next.statement)
             break; /* the store itself, or its address, is what is wrong: the load says more */
-        *x = next;
+        *diff = next;
     }
     arena_free(&t.own);
-    return x;
+    return diff;
 }
 
 /* ---- output ---- */
 
-static void print_times(FILE *out, const LaneStep *e) {
-    if (e->times > 1)
-        fprintf(out, "  (%u times)", e->times);
+static void print_times(FILE *out, const LaneStep *step) {
+    if (step->times > 1)
+        fprintf(out, "  (%u times)", step->times);
     fputc('\n', out);
 }
 
-void lane_diff_print(const LaneDiff *x, FILE *out) {
-    fprintf(out, "lane %u of warp %u, block (%u,%u,%u), thread (%u,%u,%u)", x->lane, x->warp, x->block[0],
-            x->block[1], x->block[2], x->thread[0], x->thread[1], x->thread[2]);
-    if (x->hops)
-        fprintf(out, ", which stored what line %u loaded", x->reader_line);
+void lane_diff_print(const LaneDiff *diff, FILE *out) {
+    fprintf(out, "lane %u of warp %u, block (%u,%u,%u), thread (%u,%u,%u)", diff->lane, diff->warp,
+            diff->block[0], diff->block[1], diff->block[2], diff->thread[0], diff->thread[1],
+            diff->thread[2]);
+    if (diff->hops)
+        fprintf(out, ", which stored what line %u loaded", diff->reader_line);
     fputs(":\n", out);
-    if (x->alike) {
+    if (diff->alike) {
         /* the trap is told elsewhere */
-    } else if (!x->statement) {
+    } else if (!diff->statement) {
         fputs("  no register was found in which the executions part\n", out);
-    } else if (x->not_executed) {
-        fprintf(out, "  first difference: the machine does not execute line %u: %s\n", x->line, x->statement);
-        if (x->instruction)
-            fprintf(out, "    last in common: %s pc 0x%llx: %s\n", x->func, (unsigned long long)x->pc_bytes,
-                    x->instruction);
+    } else if (diff->not_executed) {
+        fprintf(out, "  first difference: the machine does not execute line %u: %s\n", diff->line,
+                diff->statement);
+        if (diff->instruction)
+            fprintf(out, "    last in common: %s pc 0x%llx: %s\n", diff->func,
+                    (unsigned long long)diff->pc_bytes, diff->instruction);
     } else {
-        fprintf(out, "  first difference: line %u: %s\n", x->line, x->statement);
-        fprintf(out, "    PTX      %s = 0x%llx\n", x->ptx_reg, (unsigned long long)x->ptx_value);
-        fprintf(out, "    machine  %s = 0x%llx, by %s pc 0x%llx: %s\n", x->machine_reg ? x->machine_reg : "?",
-                (unsigned long long)x->machine_value, x->func, (unsigned long long)x->pc_bytes,
-                x->instruction);
+        fprintf(out, "  first difference: line %u: %s\n", diff->line, diff->statement);
+        fprintf(out, "    PTX      %s = 0x%llx\n", diff->ptx_reg, (unsigned long long)diff->ptx_value);
+        fprintf(out, "    machine  %s = 0x%llx, by %s pc 0x%llx: %s\n",
+                diff->machine_reg ? diff->machine_reg : "?", (unsigned long long)diff->machine_value,
+                diff->func, (unsigned long long)diff->pc_bytes, diff->instruction);
     }
-    fprintf(out, "  last %u events, PTX:\n", x->nptx);
-    for (uint32_t i = 0; i < x->nptx; i++) {
-        const LaneStep *e = &x->ptx[i];
-        const char *values = e->skipped ? "(guard false)" : e->values;
-        fprintf(out, *values ? "    line %-5u %-42s %s" : "    line %-5u %s%s", e->line, e->text, values);
-        print_times(out, e);
+    fprintf(out, "  last %u events, PTX:\n", diff->nptx);
+    for (uint32_t i = 0; i < diff->nptx; i++) {
+        const LaneStep *step = &diff->ptx[i];
+        const char *values = step->skipped ? "(guard false)" : step->values;
+        fprintf(out, *values ? "    line %-5u %-42s %s" : "    line %-5u %s%s", step->line, step->text,
+                values);
+        print_times(out, step);
     }
-    fprintf(out, "  last %u events, machine:\n", x->nmachine);
-    for (uint32_t i = 0; i < x->nmachine; i++) {
-        const LaneStep *e = &x->machine[i];
-        fprintf(out, *e->values ? "    0x%04llx line %-5u %-42s %s" : "    0x%04llx line %-5u %s%s",
-                (unsigned long long)e->pc_bytes, e->line, e->text, e->values);
-        print_times(out, e);
+    fprintf(out, "  last %u events, machine:\n", diff->nmachine);
+    for (uint32_t i = 0; i < diff->nmachine; i++) {
+        const LaneStep *step = &diff->machine[i];
+        fprintf(out, *step->values ? "    0x%04llx line %-5u %-42s %s" : "    0x%04llx line %-5u %s%s",
+                (unsigned long long)step->pc_bytes, step->line, step->text, step->values);
+        print_times(out, step);
     }
 }

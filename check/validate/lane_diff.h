@@ -61,8 +61,8 @@ typedef struct {
 } LaneQuestion;
 
 /* Always gives the events; NULL if the launch cannot be repeated. */
-LaneDiff *lane_diff(const LaneQuestion *q);
+LaneDiff *lane_diff(const LaneQuestion *question);
 /* Text of several lines to `out`. */
-void lane_diff_print(const LaneDiff *x, FILE *out);
-struct cJSON *lane_diff_json(const LaneDiff *x);
+void lane_diff_print(const LaneDiff *diff, FILE *out);
+struct cJSON *lane_diff_json(const LaneDiff *diff);
 #endif

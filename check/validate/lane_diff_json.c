@@ -25,31 +25,31 @@ static void add_events(cJSON *o, const char *key, const LaneStep *e, uint32_t n,
     }
 }
 
-cJSON *lane_diff_json(const LaneDiff *x) {
+cJSON *lane_diff_json(const LaneDiff *diff) {
     cJSON *o = cJSON_CreateObject();
-    add_triple(o, "block", x->block);
-    add_triple(o, "thread", x->thread);
-    cJSON_AddNumberToObject(o, "warp", x->warp);
-    cJSON_AddNumberToObject(o, "lane", x->lane);
-    cJSON_AddNumberToObject(o, "loads_followed", x->hops);
-    cJSON_AddBoolToObject(o, "found", x->statement != NULL);
-    if (x->statement) {
-        cJSON_AddNumberToObject(o, "line", x->line);
-        cJSON_AddStringToObject(o, "statement", x->statement);
-        cJSON_AddBoolToObject(o, "executed", !x->not_executed);
-        if (x->instruction) {
-            cJSON_AddStringToObject(o, "function", x->func);
-            cJSON_AddNumberToObject(o, "pc", (double)x->pc_bytes);
-            cJSON_AddStringToObject(o, "instruction", x->instruction);
+    add_triple(o, "block", diff->block);
+    add_triple(o, "thread", diff->thread);
+    cJSON_AddNumberToObject(o, "warp", diff->warp);
+    cJSON_AddNumberToObject(o, "lane", diff->lane);
+    cJSON_AddNumberToObject(o, "loads_followed", diff->hops);
+    cJSON_AddBoolToObject(o, "found", diff->statement != NULL);
+    if (diff->statement) {
+        cJSON_AddNumberToObject(o, "line", diff->line);
+        cJSON_AddStringToObject(o, "statement", diff->statement);
+        cJSON_AddBoolToObject(o, "executed", !diff->not_executed);
+        if (diff->instruction) {
+            cJSON_AddStringToObject(o, "function", diff->func);
+            cJSON_AddNumberToObject(o, "pc", (double)diff->pc_bytes);
+            cJSON_AddStringToObject(o, "instruction", diff->instruction);
         }
     }
-    if (x->statement && !x->not_executed) {
-        cJSON_AddStringToObject(o, "ptx_register", x->ptx_reg);
-        cJSON_AddNumberToObject(o, "ptx_value", (double)x->ptx_value);
-        cJSON_AddStringToObject(o, "machine_register", x->machine_reg ? x->machine_reg : "?");
-        cJSON_AddNumberToObject(o, "machine_value", (double)x->machine_value);
+    if (diff->statement && !diff->not_executed) {
+        cJSON_AddStringToObject(o, "ptx_register", diff->ptx_reg);
+        cJSON_AddNumberToObject(o, "ptx_value", (double)diff->ptx_value);
+        cJSON_AddStringToObject(o, "machine_register", diff->machine_reg ? diff->machine_reg : "?");
+        cJSON_AddNumberToObject(o, "machine_value", (double)diff->machine_value);
     }
-    add_events(o, "ptx_events", x->ptx, x->nptx, false);
-    add_events(o, "machine_events", x->machine, x->nmachine, true);
+    add_events(o, "ptx_events", diff->ptx, diff->nptx, false);
+    add_events(o, "machine_events", diff->machine, diff->nmachine, true);
     return o;
 }

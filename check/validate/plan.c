@@ -9,18 +9,19 @@
 
 #define MAX_BUFFER_BYTES ((uint64_t)1 << 34)
 
-void plan_free(Plan *p) { arena_free(&p->arena); }
+void plan_free(Plan *plan) { arena_free(&plan->arena); }
 
-static bool fail(const Plan *p, Diags *d, const char *what) {
-    return diag_in(d, p->source ? p->source : d->source, p->loc, DIAG_E0502, what);
+static bool fail(const Plan *plan, Diags *diags, const char *what) {
+    return diag_in(diags, plan->source ? plan->source : diags->source, plan->loc, DIAG_E0502, what);
 }
-static bool buffer_fail(const Plan *p, Diags *d, const PlanBuffer *b, const char *what) {
-    return diag_in(d, p->source ? p->source : d->source, b->loc, DIAG_E0504, b->name, what);
+static bool buffer_fail(const Plan *plan, Diags *diags, const PlanBuffer *buffer, const char *what) {
+    return diag_in(diags, plan->source ? plan->source : diags->source, buffer->loc, DIAG_E0504, buffer->name,
+                   what);
 }
 
-uint32_t plan_find_buffer(const Plan *p, const char *name) {
-    for (uint32_t i = 0; i < p->buffers.n; i++)
-        if (strcmp(p->buffers.at[i].name, name) == 0)
+uint32_t plan_find_buffer(const Plan *plan, const char *name) {
+    for (uint32_t i = 0; i < plan->buffers.n; i++)
+        if (strcmp(plan->buffers.at[i].name, name) == 0)
             return i + 1;
     return 0;
 }
@@ -40,8 +41,9 @@ static bool parse_type(const char *s, const char *end, const Scalar **type, uint
 }
 
 /* `count` comma-separated values. */
-static bool parse_values(Plan *p, const Scalar *type, uint64_t count, const char *text, const uint8_t **out) {
-    uint8_t *bytes = arena_alloc(&p->arena, count * type->size_bytes);
+static bool parse_values(Plan *plan, const Scalar *type, uint64_t count, const char *text,
+                         const uint8_t **out) {
+    uint8_t *bytes = arena_alloc(&plan->arena, count * type->size_bytes);
     const char *s = text;
     for (uint64_t i = 0; i < count; i++) {
         const char *comma = strchr(s, ',');
@@ -56,103 +58,106 @@ static bool parse_values(Plan *p, const Scalar *type, uint64_t count, const char
     return true;
 }
 
-static PlanLaunch *last_launch(Plan *p) {
-    if (!p->launches.n) {
+static PlanLaunch *last_launch(Plan *plan) {
+    if (!plan->launches.n) {
         PlanLaunch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
-        VEC_ADD(&p->arena, &p->launches, l);
+        VEC_ADD(&plan->arena, &plan->launches, l);
     }
-    return &p->launches.at[p->launches.n - 1];
+    return &plan->launches.at[plan->launches.n - 1];
 }
 
 /* "buf:TYPE[N]=INIT" or "out:NAME:TYPE[N]=INIT"; the initial value may be left out: zero. */
-static bool add_buffer_arg(Plan *p, const char *text, bool named, Diags *d) {
+static bool add_buffer_arg(Plan *plan, const char *text, bool named, Diags *d) {
     const char *s = text + 4, *equals = strchr(s, '=');
-    PlanBuffer b = {.init = equals ? arena_printf(&p->arena, "%s", equals + 1) : "zero", .is_output = named};
-    b.name = arena_printf(&p->arena, "buffer%u", p->buffers.n);
+    PlanBuffer b = {.init = equals ? arena_printf(&plan->arena, "%s", equals + 1) : "zero",
+                    .is_output = named};
+    b.name = arena_printf(&plan->arena, "buffer%u", plan->buffers.n);
     if (named) {
         const char *colon = strchr(s, ':');
         if (!colon || colon == s)
-            return fail(p, d, arena_printf(&p->arena, "'%s': expected out:NAME:TYPE[N]", text));
-        b.name = arena_printf(&p->arena, "%.*s", (int)(colon - s), s);
+            return fail(plan, d, arena_printf(&plan->arena, "'%s': expected out:NAME:TYPE[N]", text));
+        b.name = arena_printf(&plan->arena, "%.*s", (int)(colon - s), s);
         s = colon + 1;
     }
     bool is_array;
     if (!parse_type(s, equals ? equals : s + strlen(s), &b.type, &b.count, &is_array) || !b.count)
-        return fail(p, d, arena_printf(&p->arena, "'%s': expected a type as f32[1024]", text));
-    if (plan_find_buffer(p, b.name))
-        return fail(p, d, arena_printf(&p->arena, "two buffers are named %s", b.name));
-    VEC_ADD(&p->arena, &p->buffers, b);
-    VEC_ADD(&p->arena, &last_launch(p)->args, ((PlanArg){.is_buffer = true, .buffer = p->buffers.n - 1}));
+        return fail(plan, d, arena_printf(&plan->arena, "'%s': expected a type as f32[1024]", text));
+    if (plan_find_buffer(plan, b.name))
+        return fail(plan, d, arena_printf(&plan->arena, "two buffers are named %s", b.name));
+    VEC_ADD(&plan->arena, &plan->buffers, b);
+    VEC_ADD(&plan->arena, &last_launch(plan)->args,
+            ((PlanArg){.is_buffer = true, .buffer = plan->buffers.n - 1}));
     return true;
 }
 
 /* "NAME" or "NAME+BYTES" of a buffer. */
-static bool add_buffer_ref(Plan *p, const char *text, Diags *d) {
+static bool add_buffer_ref(Plan *plan, const char *text, Diags *d) {
     const char *plus = strrchr(text, '+');
-    uint32_t index = plan_find_buffer(p, text);
+    uint32_t index = plan_find_buffer(plan, text);
     uint64_t offset = 0;
     if (!index && plus) {
         char *end;
         offset = strtoull(plus + 1, &end, 0);
         index = *end || end == plus + 1
                     ? 0
-                    : plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(plus - text), text));
+                    : plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(plus - text), text));
     }
     if (!index)
-        return fail(p, d, arena_printf(&p->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
-    VEC_ADD(&p->arena, &last_launch(p)->args,
+        return fail(plan, d,
+                    arena_printf(&plan->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
+    VEC_ADD(&plan->arena, &last_launch(plan)->args,
             ((PlanArg){.is_buffer = true, .buffer = index - 1, .offset_bytes = offset}));
     return true;
 }
 
-bool plan_add_arg(Plan *p, const char *text, Diags *d) {
+bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
     if (strncmp(text, "buf:", 4) == 0 || strncmp(text, "out:", 4) == 0)
-        return add_buffer_arg(p, text, text[0] == 'o', d);
+        return add_buffer_arg(plan, text, text[0] == 'o', d);
     const char *colon = strchr(text, ':');
     if (!colon)
-        return add_buffer_ref(p, text, d);
+        return add_buffer_ref(plan, text, d);
     const Scalar *type;
     uint64_t count;
     bool is_array;
     PlanArg arg = {0};
     if (!parse_type(text, colon, &type, &count, &is_array) || count == 0 || count > 4096 / type->size_bytes ||
-        !parse_values(p, type, count, colon + 1, &arg.bytes))
+        !parse_values(plan, type, count, colon + 1, &arg.bytes))
         return fail(
-            p, d,
-            arena_printf(&p->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
+            plan, d,
+            arena_printf(&plan->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
-    VEC_ADD(&p->arena, &last_launch(p)->args, arg);
+    VEC_ADD(&plan->arena, &last_launch(plan)->args, arg);
     return true;
 }
 
-bool plan_add_expect(Plan *p, const char *text, Diags *d) {
-    p->loc = (SrcLoc){0};
+bool plan_add_expect(Plan *plan, const char *text, Diags *d) {
+    plan->loc = (SrcLoc){0};
     const char *equals = strchr(text, '=');
     if (!equals)
-        return fail(p, d, arena_printf(&p->arena, "'%s': expected NAME=@FILE or NAME=VALUE,...", text));
-    uint32_t index = plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(equals - text), text));
+        return fail(plan, d, arena_printf(&plan->arena, "'%s': expected NAME=@FILE or NAME=VALUE,...", text));
+    uint32_t index = plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(equals - text), text));
     if (!index)
-        return fail(p, d, arena_printf(&p->arena, "'%s': no buffer of that name", text));
+        return fail(plan, d, arena_printf(&plan->arena, "'%s': no buffer of that name", text));
     PlanCheck c = {.buffer = index - 1};
     if (equals[1] == '@')
-        c.equals = arena_printf(&p->arena, "%s", equals + 1);
+        c.equals = arena_printf(&plan->arena, "%s", equals + 1);
     else {
         c.nvalues = 1;
         for (const char *s = equals; *s; s++)
             c.nvalues += *s == ',';
-        if (!parse_values(p, p->buffers.at[index - 1].type, c.nvalues, equals + 1, &c.values))
-            return fail(p, d, arena_printf(&p->arena, "'%s': malformed value", text));
+        if (!parse_values(plan, plan->buffers.at[index - 1].type, c.nvalues, equals + 1, &c.values))
+            return fail(plan, d, arena_printf(&plan->arena, "'%s': malformed value", text));
     }
-    VEC_ADD(&p->arena, &p->checks, c);
+    VEC_ADD(&plan->arena, &plan->checks, c);
     return true;
 }
 
 /* ---- memory ---- */
-static bool read_data(Plan *p, const char *at_file, Diags *d, char **data, size_t *size) {
+static bool read_data(Plan *plan, const char *at_file, Diags *d, char **data, size_t *size) {
     const char *name = at_file + 1;
-    if (p->data_dir && *name != '/')
-        name = arena_printf(&p->arena, "%s/%s", p->data_dir, name);
-    return file_read(&p->arena, name, d, data, size);
+    if (plan->data_dir && *name != '/')
+        name = arena_printf(&plan->arena, "%s/%s", plan->data_dir, name);
+    return file_read(&plan->arena, name, d, data, size);
 }
 
 static uint64_t next_random(uint64_t *state) { /* splitmix64 */
@@ -169,130 +174,133 @@ typedef struct {
     double lo, hi;
 } Random;
 
-static bool parse_random(const char *init, Random *r) {
+static bool parse_random(const char *init, Random *random) {
     if (strncmp(init, "random:", 7) != 0)
         return false;
     const char *s = init + 7;
     char *end;
-    r->state = strtoull(s, &end, 0);
+    random->state = strtoull(s, &end, 0);
     if (end == s || !*end)
         return end > s;
-    r->has_range = true;
+    random->has_range = true;
     if (*end != ':')
         return false;
     s = end + 1;
-    r->lo = strtod(s, &end);
+    random->lo = strtod(s, &end);
     if (end == s || *end != ':')
         return false;
     s = end + 1;
-    r->hi = strtod(s, &end);
-    return end > s && !*end && r->hi > r->lo && r->hi - r->lo < 0x1p53;
+    random->hi = strtod(s, &end);
+    return end > s && !*end && random->hi > random->lo && random->hi - random->lo < 0x1p53;
 }
 
 /* Integers LO to HI - 1, floating-point values of [LO, HI). */
-static void random_in_range(const Scalar *t, Random *r, uint8_t out[8]) {
-    double unit = (double)(next_random(&r->state) >> 40) * 0x1p-24, v = r->lo + unit * (r->hi - r->lo);
+static void random_in_range(const Scalar *scalar, Random *random, uint8_t out[8]) {
+    double unit = (double)(next_random(&random->state) >> 40) * 0x1p-24,
+           v = random->lo + unit * (random->hi - random->lo);
     int64_t whole = (int64_t)floor(v);
-    if (t->kind == 'f')
-        scalar_store(t, v, out);
+    if (scalar->kind == 'f')
+        scalar_store(scalar, v, out);
     else
-        memcpy(out, &whole, t->size_bytes);
+        memcpy(out, &whole, scalar->size_bytes);
 }
 
-static void fill_element(const Scalar *t, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
+static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
     if (random->has_range) {
-        random_in_range(t, random, out);
+        random_in_range(scalar, random, out);
         return;
     }
     uint64_t *state = &random->state;
     if (*init == 'o')
-        scalar_store(t, 1, out);
+        scalar_store(scalar, 1, out);
     else if (*init == 'i') {
-        if (t->kind == 'f')
-            scalar_store(t, (double)i, out);
+        if (scalar->kind == 'f')
+            scalar_store(scalar, (double)i, out);
         else
-            memcpy(out, &i, t->size_bytes);
+            memcpy(out, &i, scalar->size_bytes);
     } else {
         uint64_t r = next_random(state);
-        if (t->kind == 'f') /* uniform in [0, 1) */
-            scalar_store(t, (double)(r >> 40) * 0x1p-24, out);
+        if (scalar->kind == 'f') /* uniform in [0, 1) */
+            scalar_store(scalar, (double)(r >> 40) * 0x1p-24, out);
         else
-            memcpy(out, &r, t->size_bytes);
+            memcpy(out, &r, scalar->size_bytes);
     }
 }
 
-static bool init_buffer(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) {
-    uint64_t size = b->count * b->type->size_bytes;
-    if (b->bytes)
-        return simmem_write(mem, b->address, b->bytes, size) || buffer_fail(p, d, b, "cannot be initialised");
-    if (b->init[0] == '@') {
+static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *d) {
+    uint64_t size = buffer->count * buffer->type->size_bytes;
+    if (buffer->bytes)
+        return simmem_write(mem, buffer->address, buffer->bytes, size) ||
+               buffer_fail(plan, d, buffer, "cannot be initialised");
+    if (buffer->init[0] == '@') {
         char *data;
         size_t n;
-        if (!read_data(p, b->init, d, &data, &n))
+        if (!read_data(plan, buffer->init, d, &data, &n))
             return false;
         if (n != size)
-            return buffer_fail(p, d, b,
-                               arena_printf(&p->arena, "%s has %zu bytes, the buffer %llu", b->init + 1, n,
-                                            (unsigned long long)size));
-        return simmem_write(mem, b->address, data, size);
+            return buffer_fail(plan, d, buffer,
+                               arena_printf(&plan->arena, "%s has %zu bytes, the buffer %llu",
+                                            buffer->init + 1, n, (unsigned long long)size));
+        return simmem_write(mem, buffer->address, data, size);
     }
-    SimAlloc *a = simmem_find(mem, b->address, size);
+    SimAlloc *alloc = simmem_find(mem, buffer->address, size);
     Random random = {0};
-    if (strncmp(b->init, "pointers:", 9) == 0)
+    if (strncmp(buffer->init, "pointers:", 9) == 0)
         return true; /* when all buffers have addresses */
-    bool known = parse_random(b->init, &random) || strcmp(b->init, "zero") == 0 ||
-                 strcmp(b->init, "zeros") == 0 || strcmp(b->init, "ones") == 0 ||
-                 strcmp(b->init, "iota") == 0;
+    bool known = parse_random(buffer->init, &random) || strcmp(buffer->init, "zero") == 0 ||
+                 strcmp(buffer->init, "zeros") == 0 || strcmp(buffer->init, "ones") == 0 ||
+                 strcmp(buffer->init, "iota") == 0;
     if (!known)
-        return buffer_fail(p, d, b,
-                           arena_printf(&p->arena,
+        return buffer_fail(plan, d, buffer,
+                           arena_printf(&plan->arena,
                                         "initial value '%s' is none of zero, ones, iota, random:SEED, "
                                         "random:SEED:LO:HI, pointers:NAME:STRIDE, @FILE",
-                                        b->init));
-    for (uint64_t i = 0; b->init[0] != 'z' && i < b->count; i++) {
+                                        buffer->init));
+    for (uint64_t i = 0; buffer->init[0] != 'z' && i < buffer->count; i++) {
         uint8_t value[8];
-        fill_element(b->type, b->init, i, &random, value);
-        memcpy(a->data + i * b->type->size_bytes, value, b->type->size_bytes);
+        fill_element(buffer->type, buffer->init, i, &random, value);
+        memcpy(alloc->data + i * buffer->type->size_bytes, value, buffer->type->size_bytes);
     }
-    simmem_mark_written(a, 0, size);
+    simmem_mark_written(alloc, 0, size);
     return true;
 }
 
 /* "pointers:NAME:STRIDE": element i is the address of byte i * STRIDE of the buffer NAME, from its start
  * again behind the last whole STRIDE. */
-static bool init_pointers(Plan *p, const PlanBuffer *b, SimMemory *mem, Diags *d) {
-    const char *name = b->init + 9, *colon = strchr(name, ':');
+static bool init_pointers(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *d) {
+    const char *name = buffer->init + 9, *colon = strchr(name, ':');
     uint32_t index =
-        colon ? plan_find_buffer(p, arena_printf(&p->arena, "%.*s", (int)(colon - name), name)) : 0;
+        colon ? plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(colon - name), name)) : 0;
     char *end = NULL;
     uint64_t stride = colon ? strtoull(colon + 1, &end, 0) : 0;
-    const PlanBuffer *to = index ? &p->buffers.at[index - 1] : NULL;
+    const PlanBuffer *to = index ? &plan->buffers.at[index - 1] : NULL;
     uint64_t n = to && stride ? to->count * to->type->size_bytes / stride : 0;
-    if (!n || *end || b->type->size_bytes != 8)
+    if (!n || *end || buffer->type->size_bytes != 8)
         return buffer_fail(
-            p, d, b,
+            plan, d, buffer,
             "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
-    for (uint64_t i = 0; i < b->count; i++) {
+    for (uint64_t i = 0; i < buffer->count; i++) {
         uint64_t address = to->address + i % n * stride;
-        simmem_write(mem, b->address + 8 * i, &address, 8);
+        simmem_write(mem, buffer->address + 8 * i, &address, 8);
     }
     return true;
 }
 
-SimMemory *plan_memory(Plan *p, Diags *d) {
+SimMemory *plan_memory(Plan *plan, Diags *d) {
     SimMemory *mem = simmem_create();
-    bool good = mem || fail(p, d, "no memory on this host");
-    for (uint32_t i = 0; good && i < p->buffers.n; i++) {
-        PlanBuffer *b = &p->buffers.at[i];
-        if (b->count > MAX_BUFFER_BYTES / b->type->size_bytes)
-            good = buffer_fail(p, d, b, "larger than 16 GiB");
-        else if (!(b->address = simmem_alloc(mem, b->name, b->count * b->type->size_bytes)))
-            good = buffer_fail(p, d, b, "cannot be allocated");
-        good = good && init_buffer(p, b, mem, d);
+    bool good = mem || fail(plan, d, "no memory on this host");
+    for (uint32_t i = 0; good && i < plan->buffers.n; i++) {
+        PlanBuffer *buffer = &plan->buffers.at[i];
+        if (buffer->count > MAX_BUFFER_BYTES / buffer->type->size_bytes)
+            good = buffer_fail(plan, d, buffer, "larger than 16 GiB");
+        else if (!(buffer->address =
+                       simmem_alloc(mem, buffer->name, buffer->count * buffer->type->size_bytes)))
+            good = buffer_fail(plan, d, buffer, "cannot be allocated");
+        good = good && init_buffer(plan, buffer, mem, d);
     }
-    for (uint32_t i = 0; good && i < p->buffers.n; i++)
-        if (p->buffers.at[i].init && strncmp(p->buffers.at[i].init, "pointers:", 9) == 0)
-            good = init_pointers(p, &p->buffers.at[i], mem, d);
+    for (uint32_t i = 0; good && i < plan->buffers.n; i++)
+        if (plan->buffers.at[i].init && strncmp(plan->buffers.at[i].init, "pointers:", 9) == 0)
+            good = init_pointers(plan, &plan->buffers.at[i], mem, d);
     if (good)
         return mem;
     if (mem)
@@ -301,26 +309,27 @@ SimMemory *plan_memory(Plan *p, Diags *d) {
 }
 
 /* ---- parameters ---- */
-bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanParam *params, uint32_t nparams,
-                 const uint8_t **block, uint32_t *size_bytes, Diags *d) {
+bool plan_params(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
+                 uint32_t nparams, const uint8_t **block, uint32_t *size_bytes, Diags *diags) {
     uint32_t end = 0;
-    if (l->args.n != nparams)
-        return diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0503, kernel,
-                       arena_printf(&p->arena, "%u given, the kernel takes %u", l->args.n, nparams));
+    if (launch->args.n != nparams)
+        return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503, kernel,
+                       arena_printf(&plan->arena, "%u given, the kernel takes %u", launch->args.n, nparams));
     for (uint32_t i = 0; i < nparams; i++)
         if (params[i].offset_bytes + params[i].size_bytes > end)
             end = params[i].offset_bytes + params[i].size_bytes;
-    uint8_t *out = arena_alloc(&p->arena, end);
+    uint8_t *out = arena_alloc(&plan->arena, end);
     for (uint32_t i = 0; i < nparams; i++) {
-        const PlanArg *a = &l->args.at[i];
-        uint32_t size = a->is_buffer ? 8 : a->size_bytes;
+        const PlanArg *arg = &launch->args.at[i];
+        uint32_t size = arg->is_buffer ? 8 : arg->size_bytes;
         if (size != params[i].size_bytes)
-            return diag_in(d, p->source ? p->source : d->source, l->loc, DIAG_E0503, kernel,
-                           arena_printf(&p->arena, "argument %u has %u bytes, the parameter %u", i, size,
+            return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503,
+                           kernel,
+                           arena_printf(&plan->arena, "argument %u has %u bytes, the parameter %u", i, size,
                                         params[i].size_bytes));
-        uint64_t address = a->is_buffer ? p->buffers.at[a->buffer].address + a->offset_bytes : 0;
+        uint64_t address = arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes : 0;
         for (unsigned k = 0; k < size; k++)
-            out[params[i].offset_bytes + k] = a->is_buffer ? (uint8_t)(address >> (8 * k)) : a->bytes[k];
+            out[params[i].offset_bytes + k] = arg->is_buffer ? (uint8_t)(address >> (8 * k)) : arg->bytes[k];
     }
     *block = out;
     *size_bytes = end;
@@ -328,76 +337,78 @@ bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanPar
 }
 
 /* ---- checks ---- */
-static bool elements_agree(const PlanCheck *c, const Scalar *t, const uint8_t *have, const uint8_t *want) {
-    if (memcmp(have, want, t->size_bytes) == 0)
+static bool elements_agree(const PlanCheck *check, const Scalar *scalar, const uint8_t *have,
+                           const uint8_t *want) {
+    if (memcmp(have, want, scalar->size_bytes) == 0)
         return true;
-    if (t->kind != 'f' || (!c->ulp && c->abs == 0))
+    if (scalar->kind != 'f' || (!check->ulp && check->abs == 0))
         return false;
-    if (scalar_ulps(t, have, want) <= c->ulp)
+    if (scalar_ulps(scalar, have, want) <= check->ulp)
         return true;
-    double gap = fabs(scalar_value(t, have) - scalar_value(t, want));
-    return gap <= c->abs; /* false for a NaN */
+    double gap = fabs(scalar_value(scalar, have) - scalar_value(scalar, want));
+    return gap <= check->abs; /* false for a NaN */
 }
 
-static bool check_values(const PlanBuffer *b, const PlanCheck *c, const uint8_t *have, const uint8_t *want,
-                         uint64_t n, Diags *d) {
+static bool check_values(const PlanBuffer *buffer, const PlanCheck *c, const uint8_t *have,
+                         const uint8_t *want, uint64_t n, Diags *d) {
     uint64_t wrong = 0, first = 0;
     for (uint64_t i = 0; i < n; i++)
-        if (!elements_agree(c, b->type, have + i * b->type->size_bytes, want + i * b->type->size_bytes) &&
+        if (!elements_agree(c, buffer->type, have + i * buffer->type->size_bytes,
+                            want + i * buffer->type->size_bytes) &&
             wrong++ == 0)
             first = i;
     if (!wrong)
         return true;
     char x[64], y[64];
-    scalar_print(b->type, have + first * b->type->size_bytes, x);
-    scalar_print(b->type, want + first * b->type->size_bytes, y);
-    return diag(d, (SrcLoc){0}, DIAG_E0520, b->name, (unsigned long long)first, x, y,
+    scalar_print(buffer->type, have + first * buffer->type->size_bytes, x);
+    scalar_print(buffer->type, want + first * buffer->type->size_bytes, y);
+    return diag(d, (SrcLoc){0}, DIAG_E0520, buffer->name, (unsigned long long)first, x, y,
                 (unsigned long long)wrong, (unsigned long long)n);
 }
 
 /* What a check compares with, and its size. */
-static bool expected(Plan *p, const PlanCheck *c, const uint8_t **want, Diags *d) {
-    const PlanBuffer *b = &p->buffers.at[c->buffer];
-    uint64_t size = b->count * b->type->size_bytes;
-    char *data = (char *)(uintptr_t)c->values;
-    size_t n = c->nvalues * b->type->size_bytes;
-    if (c->equals && !read_data(p, c->equals, d, &data, &n))
+static bool expected(Plan *plan, const PlanCheck *check, const uint8_t **want, Diags *d) {
+    const PlanBuffer *plan_buffer = &plan->buffers.at[check->buffer];
+    uint64_t size = plan_buffer->count * plan_buffer->type->size_bytes;
+    char *data = (char *)(uintptr_t)check->values;
+    size_t n = check->nvalues * plan_buffer->type->size_bytes;
+    if (check->equals && !read_data(plan, check->equals, d, &data, &n))
         return false;
     *want = (const uint8_t *)data;
-    return n == size || buffer_fail(p, d, b,
-                                    arena_printf(&p->arena, "has %llu bytes, what is expected has %zu",
+    return n == size || buffer_fail(plan, d, plan_buffer,
+                                    arena_printf(&plan->arena, "has %llu bytes, what is expected has %zu",
                                                  (unsigned long long)size, n));
 }
 
-bool plan_read_expected(Plan *p, Diags *d) {
-    for (uint32_t i = 0; i < p->checks.n; i++)
-        if (!p->checks.at[i].has_hash && !expected(p, &p->checks.at[i], &p->checks.at[i].want, d))
+bool plan_read_expected(Plan *plan, Diags *d) {
+    for (uint32_t i = 0; i < plan->checks.n; i++)
+        if (!plan->checks.at[i].has_hash && !expected(plan, &plan->checks.at[i], &plan->checks.at[i].want, d))
             return false;
     return true;
 }
 
-bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d) {
-    for (uint32_t i = 0; i < p->checks.n; i++) {
-        const PlanCheck *c = &p->checks.at[i];
-        const PlanBuffer *b = &p->buffers.at[c->buffer];
-        uint64_t size = b->count * b->type->size_bytes;
-        const SimAlloc *a = simmem_find(mem, b->address, size);
-        if (!a)
-            return buffer_fail(p, d, b, "is gone");
-        const uint8_t *have = a->data + (b->address - a->address);
-        if (c->has_hash) {
+bool plan_check(Plan *plan, const SimMemory *mem, uint32_t *failures, Diags *d) {
+    for (uint32_t i = 0; i < plan->checks.n; i++) {
+        const PlanCheck *check = &plan->checks.at[i];
+        const PlanBuffer *plan_buffer = &plan->buffers.at[check->buffer];
+        uint64_t size = plan_buffer->count * plan_buffer->type->size_bytes;
+        const SimAlloc *alloc = simmem_find(mem, plan_buffer->address, size);
+        if (!alloc)
+            return buffer_fail(plan, d, plan_buffer, "is gone");
+        const uint8_t *have = alloc->data + (plan_buffer->address - alloc->address);
+        if (check->has_hash) {
             uint64_t hash = XXH64(have, size, 0);
-            if (hash != c->hash) {
-                diag(d, (SrcLoc){0}, DIAG_E0521, b->name, (unsigned long long)hash,
-                     (unsigned long long)c->hash);
+            if (hash != check->hash) {
+                diag(d, (SrcLoc){0}, DIAG_E0521, plan_buffer->name, (unsigned long long)hash,
+                     (unsigned long long)check->hash);
                 ++*failures;
             }
             continue;
         }
-        const uint8_t *want = c->want;
-        if (!want && !expected(p, c, &want, d))
+        const uint8_t *want = check->want;
+        if (!want && !expected(plan, check, &want, d))
             return false;
-        if (!check_values(b, c, have, want, b->count, d))
+        if (!check_values(plan_buffer, check, have, want, plan_buffer->count, d))
             ++*failures;
     }
     return true;

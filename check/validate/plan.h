@@ -59,32 +59,32 @@ typedef struct {
     VEC(PlanCheck) checks;
 } Plan;
 
-void plan_free(Plan *p);
+void plan_free(Plan *plan);
 
 /* The file's plan; the name and the characters of `text` must live as long as the plan. "module" and, unless
  * p->data_dir is set, data are relative to its directory. E0501, E0502. */
-bool plan_read_json(Plan *p, const Source *text, Diags *d);
+bool plan_read_json(Plan *p, const Source *text, Diags *diags);
 /* The plan as a launch file, without checks; malloc'ed. */
-char *plan_print_json(const Plan *p);
+char *plan_print_json(const Plan *plan);
 /* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch.
  */
-bool plan_add_arg(Plan *p, const char *text, Diags *d);
-bool plan_add_expect(Plan *p, const char *text, Diags *d);  /* "c=@file" or "c=value,value" */
-uint32_t plan_find_buffer(const Plan *p, const char *name); /* index + 1, or 0 */
+bool plan_add_arg(Plan *plan, const char *text, Diags *diags);
+bool plan_add_expect(Plan *plan, const char *text, Diags *diags); /* "c=@file" or "c=value,value" */
+uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, or 0 */
 
 /* Guest memory with all buffers allocated in order and initialised; sets their addresses. NULL: reported. */
-SimMemory *plan_memory(Plan *p, Diags *d);
+SimMemory *plan_memory(Plan *plan, Diags *diags);
 
 typedef struct {
     uint32_t offset_bytes, size_bytes;
 } PlanParam;
 /* The parameter block of a launch for a kernel with these parameters (arena of the plan). E0503. */
-bool plan_params(Plan *p, const PlanLaunch *l, const char *kernel, const PlanParam *params, uint32_t nparams,
-                 const uint8_t **block, uint32_t *size_bytes, Diags *d);
+bool plan_params(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
+                 uint32_t nparams, const uint8_t **block, uint32_t *size_bytes, Diags *diags);
 
 /* Read what the checks compare with, so that a wrong file or size is found before anything runs. */
-bool plan_read_expected(Plan *p, Diags *d);
+bool plan_read_expected(Plan *plan, Diags *diags);
 /* Is what the checks say true of the memory? Each failure is reported as E0520 and counted. False: a check
  * could not be made (reported). */
-bool plan_check(Plan *p, const SimMemory *mem, uint32_t *failures, Diags *d);
+bool plan_check(Plan *plan, const SimMemory *mem, uint32_t *failures, Diags *diags);
 #endif

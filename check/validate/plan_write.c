@@ -4,12 +4,12 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-static void add_buffer(cJSON *o, const PlanBuffer *b) {
-    cJSON *x = cJSON_AddObjectToObject(o, b->name);
-    cJSON_AddStringToObject(x, "type", b->type->name);
-    cJSON_AddNumberToObject(x, "count", (double)b->count);
-    if (b->init)
-        cJSON_AddStringToObject(x, "init", b->init);
+static void add_buffer(cJSON *o, const PlanBuffer *buffer) {
+    cJSON *x = cJSON_AddObjectToObject(o, buffer->name);
+    cJSON_AddStringToObject(x, "type", buffer->type->name);
+    cJSON_AddNumberToObject(x, "count", (double)buffer->count);
+    if (buffer->init)
+        cJSON_AddStringToObject(x, "init", buffer->init);
 }
 
 static const char *integer_type(uint32_t size) {
@@ -17,20 +17,21 @@ static const char *integer_type(uint32_t size) {
 }
 
 /* "NAME+OFFSET", "b32:7", or bytes of anything else. */
-static void add_arg(cJSON *list, Plan *scratch, const Plan *p, const PlanArg *a) {
+static void add_arg(cJSON *list, Plan *scratch, const Plan *plan, const PlanArg *arg) {
     char *text;
-    if (a->is_buffer) {
-        text = arena_printf(&scratch->arena, a->offset_bytes ? "%s+%llu" : "%s",
-                            p->buffers.at[a->buffer].name, (unsigned long long)a->offset_bytes);
-    } else if (integer_type(a->size_bytes)) {
+    if (arg->is_buffer) {
+        text = arena_printf(&scratch->arena, arg->offset_bytes ? "%s+%llu" : "%s",
+                            plan->buffers.at[arg->buffer].name, (unsigned long long)arg->offset_bytes);
+    } else if (integer_type(arg->size_bytes)) {
         uint64_t v = 0;
-        for (uint32_t i = 0; i < a->size_bytes; i++)
-            v |= (uint64_t)a->bytes[i] << (8 * i);
-        text = arena_printf(&scratch->arena, "%s:0x%llx", integer_type(a->size_bytes), (unsigned long long)v);
+        for (uint32_t i = 0; i < arg->size_bytes; i++)
+            v |= (uint64_t)arg->bytes[i] << (8 * i);
+        text =
+            arena_printf(&scratch->arena, "%s:0x%llx", integer_type(arg->size_bytes), (unsigned long long)v);
     } else {
-        text = arena_printf(&scratch->arena, "b8[%u]:", a->size_bytes);
-        for (uint32_t i = 0; i < a->size_bytes; i++)
-            text = arena_printf(&scratch->arena, "%s%s%u", text, i ? "," : "", a->bytes[i]);
+        text = arena_printf(&scratch->arena, "b8[%u]:", arg->size_bytes);
+        for (uint32_t i = 0; i < arg->size_bytes; i++)
+            text = arena_printf(&scratch->arena, "%s%s%u", text, i ? "," : "", arg->bytes[i]);
     }
     cJSON_AddItemToArray(list, cJSON_CreateString(text));
 }
@@ -41,25 +42,25 @@ static void add_extent(cJSON *o, const char *name, const uint32_t v[3]) {
         cJSON_AddItemToArray(list, cJSON_CreateNumber(v[i]));
 }
 
-char *plan_print_json(const Plan *p) {
+char *plan_print_json(const Plan *plan) {
     Plan scratch = {0};
     cJSON *root = cJSON_CreateObject(), *buffers = cJSON_AddObjectToObject(root, "buffers"),
           *launches = cJSON_AddArrayToObject(root, "launches");
-    for (uint32_t i = 0; i < p->buffers.n; i++)
-        add_buffer(buffers, &p->buffers.at[i]);
-    for (uint32_t i = 0; i < p->launches.n; i++) {
-        const PlanLaunch *l = &p->launches.at[i];
+    for (uint32_t i = 0; i < plan->buffers.n; i++)
+        add_buffer(buffers, &plan->buffers.at[i]);
+    for (uint32_t i = 0; i < plan->launches.n; i++) {
+        const PlanLaunch *launch = &plan->launches.at[i];
         cJSON *o = cJSON_CreateObject();
         cJSON_AddItemToArray(launches, o);
-        if (l->kernel)
-            cJSON_AddStringToObject(o, "kernel", l->kernel);
-        add_extent(o, "grid", l->grid);
-        add_extent(o, "block", l->block);
-        if (l->shared_bytes)
-            cJSON_AddNumberToObject(o, "shared", l->shared_bytes);
+        if (launch->kernel)
+            cJSON_AddStringToObject(o, "kernel", launch->kernel);
+        add_extent(o, "grid", launch->grid);
+        add_extent(o, "block", launch->block);
+        if (launch->shared_bytes)
+            cJSON_AddNumberToObject(o, "shared", launch->shared_bytes);
         cJSON *args = cJSON_AddArrayToObject(o, "args");
-        for (uint32_t k = 0; k < l->args.n; k++)
-            add_arg(args, &scratch, p, &l->args.at[k]);
+        for (uint32_t k = 0; k < launch->args.n; k++)
+            add_arg(args, &scratch, plan, &launch->args.at[k]);
     }
     char *text = cJSON_Print(root);
     cJSON_Delete(root);

@@ -21,24 +21,24 @@ const Scalar *scalar_find(const char *name, size_t size_bytes) {
     return NULL;
 }
 
-static void put_bits(const Scalar *t, uint64_t bits, uint8_t out[8]) {
-    for (unsigned i = 0; i < t->size_bytes; i++)
+static void put_bits(const Scalar *scalar, uint64_t bits, uint8_t out[8]) {
+    for (unsigned i = 0; i < scalar->size_bytes; i++)
         out[i] = (uint8_t)(bits >> (8 * i));
 }
 
-static uint64_t get_bits(const Scalar *t, const uint8_t *value) {
+static uint64_t get_bits(const Scalar *scalar, const uint8_t *value) {
     uint64_t bits = 0;
-    for (unsigned i = 0; i < t->size_bytes; i++)
+    for (unsigned i = 0; i < scalar->size_bytes; i++)
         bits |= (uint64_t)value[i] << (8 * i);
     return bits;
 }
 
 /* Bits of exponent and fraction of a floating-point type. */
-static unsigned fraction_bits(const Scalar *t) {
-    return t->size_bytes == 8 ? 52 : t->size_bytes == 4 ? 23 : t->name[0] == 'b' ? 7 : 10;
+static unsigned fraction_bits(const Scalar *scalar) {
+    return scalar->size_bytes == 8 ? 52 : scalar->size_bytes == 4 ? 23 : scalar->name[0] == 'b' ? 7 : 10;
 }
-static unsigned exponent_bits(const Scalar *t) {
-    return t->size_bytes == 8 ? 11 : t->size_bytes == 4 || t->name[0] == 'b' ? 8 : 5;
+static unsigned exponent_bits(const Scalar *scalar) {
+    return scalar->size_bytes == 8 ? 11 : scalar->size_bytes == 4 || scalar->name[0] == 'b' ? 8 : 5;
 }
 
 /* Any binary format of at most 64 bits from a double: exact scaling, one rounding by nearbyint. */
@@ -77,35 +77,35 @@ static double decode_float(const Scalar *t, uint64_t bits) {
     return bits >> (fraction + exponent) & 1 ? -v : v;
 }
 
-void scalar_store(const Scalar *t, double value, uint8_t out[8]) {
-    uint64_t bits = t->kind == 'f' ? encode_float(t, value)
-                    : value < 0    ? (uint64_t)(int64_t)value
-                                   : (uint64_t)value;
-    put_bits(t, bits, out);
+void scalar_store(const Scalar *scalar, double value, uint8_t out[8]) {
+    uint64_t bits = scalar->kind == 'f' ? encode_float(scalar, value)
+                    : value < 0         ? (uint64_t)(int64_t)value
+                                        : (uint64_t)value;
+    put_bits(scalar, bits, out);
 }
 
 double scalar_value(const Scalar *t, const uint8_t *value) { return decode_float(t, get_bits(t, value)); }
 
-static bool parse_float(const Scalar *t, const char *text, uint64_t *bits) {
+static bool parse_float(const Scalar *scalar, const char *text, uint64_t *bits) {
     char *end;
     char tag = text[0] == '0' ? text[1] : 0;
-    if ((tag == 'f' && t->size_bytes == 4) || (tag == 'd' && t->size_bytes == 8)) {
+    if ((tag == 'f' && scalar->size_bytes == 4) || (tag == 'd' && scalar->size_bytes == 8)) {
         *bits = strtoull(text + 2, &end, 16);
-        return *end == 0 && strlen(text + 2) == t->size_bytes * 2u && isxdigit((unsigned char)text[2]);
+        return *end == 0 && strlen(text + 2) == scalar->size_bytes * 2u && isxdigit((unsigned char)text[2]);
     }
-    if (t->size_bytes == 4) { /* one rounding only */
+    if (scalar->size_bytes == 4) { /* one rounding only */
         float f = strtof(text, &end);
         memcpy(bits, &f, sizeof f);
     } else
-        *bits = encode_float(t, strtod(text, &end));
+        *bits = encode_float(scalar, strtod(text, &end));
     return *end == 0 && end != text;
 }
 
-static bool parse_int(const Scalar *t, const char *text, uint64_t *bits) {
+static bool parse_int(const Scalar *scalar, const char *text, uint64_t *bits) {
     bool minus = *text == '-';
     const char *digits = text + minus;
     char *end;
-    unsigned width = t->size_bytes * 8u;
+    unsigned width = scalar->size_bytes * 8u;
     uint64_t top = width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
     if (!isdigit((unsigned char)*digits))
         return false;
@@ -117,7 +117,7 @@ static bool parse_int(const Scalar *t, const char *text, uint64_t *bits) {
     return true;
 }
 
-bool scalar_parse(const Scalar *t, const char *text, size_t size_bytes, uint8_t out[8]) {
+bool scalar_parse(const Scalar *scalar, const char *text, size_t size_bytes, uint8_t out[8]) {
     char copy[80];
     uint64_t bits = 0;
     if (size_bytes == 0 || size_bytes >= sizeof copy)
@@ -125,31 +125,31 @@ bool scalar_parse(const Scalar *t, const char *text, size_t size_bytes, uint8_t 
     memcpy(copy, text, size_bytes);
     copy[size_bytes] = 0;
     if (isspace((unsigned char)copy[0]) ||
-        !(t->kind == 'f' ? parse_float(t, copy, &bits) : parse_int(t, copy, &bits)))
+        !(scalar->kind == 'f' ? parse_float(scalar, copy, &bits) : parse_int(scalar, copy, &bits)))
         return false;
-    put_bits(t, bits, out);
+    put_bits(scalar, bits, out);
     return true;
 }
 
-void scalar_print(const Scalar *t, const uint8_t *value, char out[64]) {
-    uint64_t bits = get_bits(t, value);
-    unsigned digits = t->size_bytes * 2u;
-    if (t->kind == 'f')
+void scalar_print(const Scalar *scalar, const uint8_t *value, char out[64]) {
+    uint64_t bits = get_bits(scalar, value);
+    unsigned digits = scalar->size_bytes * 2u;
+    if (scalar->kind == 'f')
         snprintf(out, 64, "%.*g (0x%0*llx)",
-                 t->size_bytes == 8   ? 17
-                 : t->size_bytes == 4 ? 9
-                                      : 5,
-                 decode_float(t, bits), (int)digits, (unsigned long long)bits);
-    else if (t->kind == 's') {
-        unsigned shift = 64 - t->size_bytes * 8u;
+                 scalar->size_bytes == 8   ? 17
+                 : scalar->size_bytes == 4 ? 9
+                                           : 5,
+                 decode_float(scalar, bits), (int)digits, (unsigned long long)bits);
+    else if (scalar->kind == 's') {
+        unsigned shift = 64 - scalar->size_bytes * 8u;
         snprintf(out, 64, "%lld", (long long)((int64_t)(bits << shift) >> shift));
     } else
         snprintf(out, 64, "%llu (0x%0*llx)", (unsigned long long)bits, (int)digits, (unsigned long long)bits);
 }
 
 /* Bit patterns as integers in the order of the numbers they mean. */
-static int64_t ordered(const Scalar *t, uint64_t bits) {
-    unsigned width = t->size_bytes * 8u;
+static int64_t ordered(const Scalar *scalar, uint64_t bits) {
+    unsigned width = scalar->size_bytes * 8u;
     uint64_t magnitude = bits & ~((uint64_t)1 << (width - 1));
     return bits >> (width - 1) & 1 ? -(int64_t)magnitude : (int64_t)magnitude;
 }

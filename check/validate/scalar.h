@@ -16,12 +16,12 @@ typedef struct {
 const Scalar *scalar_find(const char *name, size_t size_bytes);
 /* Parse all of `text`: integers in decimal or 0x..., floating point as C writes it, or as bits 0fXXXXXXXX
  * (0dX... for f64). False if it is malformed or out of the type's range. */
-bool scalar_parse(const Scalar *t, const char *text, size_t size_bytes, uint8_t out[8]);
+bool scalar_parse(const Scalar *scalar, const char *text, size_t size_bytes, uint8_t out[8]);
 /* "1.5 (0x3fc00000)", in out[64]. */
-void scalar_print(const Scalar *t, const uint8_t *value, char out[64]);
+void scalar_print(const Scalar *scalar, const uint8_t *value, char out[64]);
 /* Store a number, rounded to the type (to nearest, ties to even; integers modulo 2^n). */
-void scalar_store(const Scalar *t, double value, uint8_t out[8]);
-double scalar_value(const Scalar *t, const uint8_t *value); /* floating-point types */
+void scalar_store(const Scalar *scalar, double value, uint8_t out[8]);
+double scalar_value(const Scalar *scalar, const uint8_t *value); /* floating-point types */
 /* Distance in units of the last place; UINT64_MAX if exactly one is a NaN; two NaNs are 0 apart. */
-uint64_t scalar_ulps(const Scalar *t, const uint8_t *a, const uint8_t *b);
+uint64_t scalar_ulps(const Scalar *scalar, const uint8_t *a, const uint8_t *b);
 #endif

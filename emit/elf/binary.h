@@ -103,8 +103,8 @@ typedef struct {
 
 /* Read an ELF image. Every offset, size and index is checked: a damaged file is an E04xx diagnostic with
  * the position, never a crash. Returns NULL on error. */
-Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diags *d);
-void binary_free(Binary *b);
-const BinFunc *binary_find(const Binary *b, const char *name);
-const BinFunc *binary_func_at(const Binary *b, uint64_t address);
+Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diags *diags);
+void binary_free(Binary *binary);
+const BinFunc *binary_find(const Binary *binary, const char *name);
+const BinFunc *binary_func_at(const Binary *binary, uint64_t address);
 #endif

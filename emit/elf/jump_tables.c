@@ -28,30 +28,30 @@ static bool makes_calls(const Function *f) {
     return false;
 }
 
-static bool place(const IrModule *m, const Function *f, uint32_t at, Diags *d) {
+static bool place(const IrModule *module, const Function *f, uint32_t at, Diags *d) {
     uint64_t end = (uint64_t)at + own_bytes(f);
     return end <= BANK_BYTES ||
-           diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0302, str_text(m->strings, f->name),
+           diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0302, str_text(module->strings, f->name),
                 (unsigned long long)end, (unsigned)BANK_BYTES);
 }
 
-bool emit_place_tables(const IrModule *m, uint32_t *base_bytes, Diags *d) {
+bool emit_place_tables(const IrModule *module, uint32_t *base_bytes, Diags *d) {
     uint32_t shared = 0;
     bool ok = true;
-    for (unsigned k = 0; ok && k < m->funcs.n; k++) {
-        const Function *f = m->funcs.at[k];
+    for (unsigned k = 0; ok && k < module->funcs.n; k++) {
+        const Function *f = module->funcs.at[k];
         if (f->is_entry)
             continue;
         base_bytes[k] = shared;
-        ok = place(m, f, shared, d);
+        ok = place(module, f, shared, d);
         shared += own_bytes(f);
     }
-    for (unsigned k = 0; ok && k < m->funcs.n; k++) {
-        const Function *f = m->funcs.at[k];
+    for (unsigned k = 0; ok && k < module->funcs.n; k++) {
+        const Function *f = module->funcs.at[k];
         if (!f->is_entry || !f->tables.n)
             continue;
         base_bytes[k] = makes_calls(f) ? shared : 0;
-        ok = place(m, f, base_bytes[k], d);
+        ok = place(module, f, base_bytes[k], d);
     }
     return ok;
 }
@@ -71,23 +71,23 @@ static void copy_tables(CodeFunc *kernel, const CodeFunc *f) {
             put_u32(kernel->const2 + f->tables.at[k].bank_bytes + 4 * e, f->tables.at[k].targets[e]);
 }
 
-void emit_fill_banks(CodeModule *c) {
-    for (uint32_t k = 0; k < c->nfuncs; k++) {
-        CodeFunc *kernel = &c->funcs[k];
+void emit_fill_banks(CodeModule *module) {
+    for (uint32_t k = 0; k < module->nfuncs; k++) {
+        CodeFunc *kernel = &module->funcs[k];
         if (!kernel->is_entry)
             continue;
         bool calls = makes_calls(kernel->ir);
         uint32_t end = bank_end(kernel);
-        for (uint32_t n = 0; calls && n < c->nfuncs; n++)
-            if (!c->funcs[n].is_entry && bank_end(&c->funcs[n]) > end)
-                end = bank_end(&c->funcs[n]);
+        for (uint32_t n = 0; calls && n < module->nfuncs; n++)
+            if (!module->funcs[n].is_entry && bank_end(&module->funcs[n]) > end)
+                end = bank_end(&module->funcs[n]);
         if (!end)
             continue;
         kernel->const2_bytes = end;
-        kernel->const2 = ARENA_ARRAY(&c->arena, uint8_t, end);
+        kernel->const2 = ARENA_ARRAY(&module->arena, uint8_t, end);
         copy_tables(kernel, kernel);
-        for (uint32_t n = 0; calls && n < c->nfuncs; n++)
-            if (!c->funcs[n].is_entry)
-                copy_tables(kernel, &c->funcs[n]);
+        for (uint32_t n = 0; calls && n < module->nfuncs; n++)
+            if (!module->funcs[n].is_entry)
+                copy_tables(kernel, &module->funcs[n]);
     }
 }

@@ -20,20 +20,20 @@ typedef struct {
     uint32_t n;
 } Lines;
 
-static Lines index_lines(Arena *a, const Source *s) {
+static Lines index_lines(Arena *a, const Source *source) {
     VEC(uint32_t) v = {0};
     VEC_ADD(a, &v, 0);
-    for (size_t i = 0; s && s->text && i < s->size_bytes; i++)
-        if (s->text[i] == '\n')
+    for (size_t i = 0; source && source->text && i < source->size_bytes; i++)
+        if (source->text[i] == '\n')
             VEC_ADD(a, &v, (uint32_t)i + 1);
     return (Lines){v.at, v.n};
 }
 
-static uint32_t find_line(const Lines *l, uint32_t offset) { /* 0-based */
-    uint32_t lo = 0, hi = l->n;
+static uint32_t find_line(const Lines *lines, uint32_t offset) { /* 0-based */
+    uint32_t lo = 0, hi = lines->n;
     while (hi - lo > 1) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (l->starts[mid] <= offset)
+        if (lines->starts[mid] <= offset)
             lo = mid;
         else
             hi = mid;
@@ -42,10 +42,10 @@ static uint32_t find_line(const Lines *l, uint32_t offset) { /* 0-based */
 }
 
 /* The PTX function, if it is one of the module's own text; built-in functions have another source. */
-static const PtxFunc *own_ptx(const CodeModule *c, const CodeFunc *f) {
-    const PtxModule *m = c->ir->ptx;
+static const PtxFunc *own_ptx(const CodeModule *module, const CodeFunc *f) {
+    const PtxModule *ptx_module = module->ir->ptx;
     const PtxFunc *p = f->ir->ptx;
-    return m && p >= m->funcs && p < m->funcs + m->nfuncs ? p : NULL;
+    return ptx_module && p >= ptx_module->funcs && p < ptx_module->funcs + ptx_module->nfuncs ? p : NULL;
 }
 
 static void add_loc(Arena *a, Bytes *b, const CodeFunc *f, const PtxFunc *ptx, uint32_t inst,
@@ -69,24 +69,26 @@ static void add_loc(Arena *a, Bytes *b, const CodeFunc *f, const PtxFunc *ptx, u
         bytes_u32(a, b, w[i]);
 }
 
-static const char *reg_name(const CodeModule *c, const CodeFunc *f, uint32_t ptx_reg) {
-    const PtxFunc *p = own_ptx(c, f);
-    return p && ptx_reg && ptx_reg < p->nregs ? str_text(&c->ir->ptx->strings, p->regs[ptx_reg].name) : "";
+static const char *reg_name(const CodeModule *module, const CodeFunc *f, uint32_t ptx_reg) {
+    const PtxFunc *func = own_ptx(module, f);
+    return func && ptx_reg && ptx_reg < func->nregs
+               ? str_text(&module->ir->ptx->strings, func->regs[ptx_reg].name)
+               : "";
 }
 
-static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *c, uint32_t index, uint32_t head,
-                     const Lines *lines) {
-    const CodeFunc *f = &c->funcs[index];
+static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *module, uint32_t index,
+                     uint32_t head, const Lines *lines) {
+    const CodeFunc *f = &module->funcs[index];
     uint32_t locs = out->n;
     for (uint32_t i = 0; i < f->ninsts; i++)
-        add_loc(a, out, f, own_ptx(c, f), i, lines);
+        add_loc(a, out, f, own_ptx(module, f), i, lines);
     uint32_t rows = out->n;
     for (uint32_t i = 0; i < f->nvar_rows; i++) {
-        const struct CodeVarRow *r = &f->var_rows[i];
-        bytes_u32(a, out, r->lo_bytes);
-        bytes_u32(a, out, r->hi_bytes);
-        bytes_u32(a, out, bytes_string(a, texts, reg_name(c, f, r->ptx_reg)));
-        bytes_u32(a, out, r->component | (uint32_t)r->file << 8 | (uint32_t)r->reg << 16);
+        const struct CodeVarRow *row = &f->var_rows[i];
+        bytes_u32(a, out, row->lo_bytes);
+        bytes_u32(a, out, row->hi_bytes);
+        bytes_u32(a, out, bytes_string(a, texts, reg_name(module, f, row->ptx_reg)));
+        bytes_u32(a, out, row->component | (uint32_t)row->file << 8 | (uint32_t)row->reg << 16);
     }
     uint32_t points = out->n, npoints = f->npoints;
     for (uint32_t i = 0; i < npoints; i++) {
@@ -94,7 +96,7 @@ static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *c, ui
         bytes_u32(a, out, f->points[i].ptx_insn);
     }
     uint8_t *p = out->at + head;
-    put_u32(p, bytes_string(a, texts, str_text(c->ir->strings, f->name)));
+    put_u32(p, bytes_string(a, texts, str_text(module->ir->strings, f->name)));
     put_u32(p + 4, f->ninsts);
     put_u32(p + 8, locs);
     put_u32(p + 12, f->nvar_rows);
@@ -103,19 +105,19 @@ static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *c, ui
     put_u32(p + 24, points);
 }
 
-Bytes map_build(Arena *a, const CodeModule *c) {
-    const PtxModule *ptx = c->ir->ptx;
+Bytes map_build(Arena *a, const CodeModule *module) {
+    const PtxModule *ptx = module->ir->ptx;
     Bytes out = {0}, texts = {0};
     bytes_add(a, &texts, "", 1);
     Lines lines = index_lines(a, ptx ? &ptx->source : NULL);
     uint32_t nfiles = ptx ? ptx->nfiles : 0;
-    bytes_add(a, &out, NULL, MAP_HEADER + nfiles * 4 + c->nfuncs * MAP_FUNC);
+    bytes_add(a, &out, NULL, MAP_HEADER + nfiles * 4 + module->nfuncs * MAP_FUNC);
     for (uint32_t i = 0; i < nfiles; i++)
         put_u32(out.at + MAP_HEADER + i * 4, bytes_string(a, &texts, str_text(&ptx->strings, ptx->files[i])));
-    for (uint32_t i = 0; i < c->nfuncs; i++)
-        add_func(a, &out, &texts, c, i, MAP_HEADER + nfiles * 4 + i * MAP_FUNC, &lines);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        add_func(a, &out, &texts, module, i, MAP_HEADER + nfiles * 4 + i * MAP_FUNC, &lines);
     uint32_t name = bytes_string(a, &texts, ptx && ptx->source.name ? ptx->source.name : "");
-    uint32_t header[7] = {MAP_VERSION, c->nfuncs, nfiles, name, out.n, texts.n, 0};
+    uint32_t header[7] = {MAP_VERSION, module->nfuncs, nfiles, name, out.n, texts.n, 0};
     memcpy(out.at, "HDMP", 4);
     for (int i = 0; i < 7; i++)
         put_u32(out.at + 4 + i * 4, header[i]);
@@ -134,90 +136,90 @@ typedef struct {
     Diags *d;
 } MapReader;
 
-static bool bad(const MapReader *r, size_t pos, const char *what) {
-    uint64_t offset = r->base + pos;
-    return diag(r->d, (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}, DIAG_E0409, what);
+static bool bad(const MapReader *reader, size_t pos, const char *what) {
+    uint64_t offset = reader->base + pos;
+    return diag(reader->d, (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}, DIAG_E0409, what);
 }
 
-static bool text_at(const MapReader *r, size_t pos, const char **out) {
-    uint32_t offset = get_u32(r->data + pos);
-    if (offset >= r->ntexts || !memchr(r->texts + offset, 0, r->ntexts - offset))
-        return bad(r, pos, "a name lies outside the text table");
-    *out = r->texts + offset;
+static bool text_at(const MapReader *reader, size_t pos, const char **out) {
+    uint32_t offset = get_u32(reader->data + pos);
+    if (offset >= reader->ntexts || !memchr(reader->texts + offset, 0, reader->ntexts - offset))
+        return bad(reader, pos, "a name lies outside the text table");
+    *out = reader->texts + offset;
     return true;
 }
 
-static bool range_ok(const MapReader *r, uint64_t offset, uint64_t count, uint64_t each) {
-    return offset <= r->size && count <= (r->size - offset) / each;
+static bool range_ok(const MapReader *reader, uint64_t offset, uint64_t count, uint64_t each) {
+    return offset <= reader->size && count <= (reader->size - offset) / each;
 }
 
-static BinFunc *func_named(Binary *b, const char *name) {
-    for (uint32_t i = 0; i < b->nfuncs; i++)
-        if (strcmp(b->funcs[i].name, name) == 0)
-            return &b->funcs[i];
+static BinFunc *func_named(Binary *binary, const char *name) {
+    for (uint32_t i = 0; i < binary->nfuncs; i++)
+        if (strcmp(binary->funcs[i].name, name) == 0)
+            return &binary->funcs[i];
     return NULL;
 }
 
-static bool read_rows(MapReader *r, BinFunc *f, uint32_t offset, uint32_t n) {
-    BinVarRow *rows = ARENA_ARRAY(&r->b->arena, BinVarRow, n);
+static bool read_rows(MapReader *reader, BinFunc *f, uint32_t offset, uint32_t n) {
+    BinVarRow *rows = ARENA_ARRAY(&reader->b->arena, BinVarRow, n);
     for (uint32_t i = 0; i < n; i++) {
         size_t pos = offset + (size_t)i * MAP_ROW;
-        uint32_t where = get_u32(r->data + pos + 12);
-        rows[i] = (BinVarRow){.lo_bytes = get_u32(r->data + pos),
-                              .hi_bytes = get_u32(r->data + pos + 4),
+        uint32_t where = get_u32(reader->data + pos + 12);
+        rows[i] = (BinVarRow){.lo_bytes = get_u32(reader->data + pos),
+                              .hi_bytes = get_u32(reader->data + pos + 4),
                               .component = (uint8_t)where,
                               .file = (uint8_t)(where >> 8),
                               .reg = (uint16_t)(where >> 16)};
-        if (!text_at(r, pos + 8, &rows[i].ptx_name))
+        if (!text_at(reader, pos + 8, &rows[i].ptx_name))
             return false;
         if (rows[i].lo_bytes > rows[i].hi_bytes || rows[i].hi_bytes / INST_BYTES > f->ninsts ||
             rows[i].file >= RF_COUNT)
-            return bad(r, pos, "a register row is out of range");
+            return bad(reader, pos, "a register row is out of range");
     }
     f->vars = rows;
     f->nvars = n;
     return true;
 }
 
-static bool read_points(MapReader *r, BinFunc *f, uint32_t offset, uint32_t n) {
-    BinPoint *points = ARENA_ARRAY(&r->b->arena, BinPoint, n);
+static bool read_points(MapReader *reader, BinFunc *f, uint32_t offset, uint32_t n) {
+    BinPoint *points = ARENA_ARRAY(&reader->b->arena, BinPoint, n);
     for (uint32_t i = 0; i < n; i++) {
         size_t pos = offset + (size_t)i * MAP_POINT;
-        points[i] = (BinPoint){get_u32(r->data + pos), get_u32(r->data + pos + 4)};
+        points[i] = (BinPoint){get_u32(reader->data + pos), get_u32(reader->data + pos + 4)};
         if (points[i].pc_bytes / INST_BYTES >= f->ninsts || points[i].pc_bytes % INST_BYTES)
-            return bad(r, pos, "a point is out of range");
+            return bad(reader, pos, "a point is out of range");
     }
     f->points = points;
     f->npoints = n;
     return true;
 }
 
-static bool read_func(MapReader *r, size_t pos) {
+static bool read_func(MapReader *reader, size_t pos) {
     const char *name;
-    if (!text_at(r, pos, &name))
+    if (!text_at(reader, pos, &name))
         return false;
-    uint32_t n = get_u32(r->data + pos + 4), locs_at = get_u32(r->data + pos + 8);
-    uint32_t nrows = get_u32(r->data + pos + 12), rows_at = get_u32(r->data + pos + 16);
-    uint32_t npoints = get_u32(r->data + pos + 20), points_at = get_u32(r->data + pos + 24);
-    if (!range_ok(r, locs_at, n, MAP_LOC) || !range_ok(r, rows_at, nrows, MAP_ROW) ||
-        !range_ok(r, points_at, npoints, MAP_POINT))
-        return bad(r, pos, "a table lies outside the section");
-    BinFunc *f = func_named(r->b, name);
+    uint32_t n = get_u32(reader->data + pos + 4), locs_at = get_u32(reader->data + pos + 8);
+    uint32_t nrows = get_u32(reader->data + pos + 12), rows_at = get_u32(reader->data + pos + 16);
+    uint32_t npoints = get_u32(reader->data + pos + 20), points_at = get_u32(reader->data + pos + 24);
+    if (!range_ok(reader, locs_at, n, MAP_LOC) || !range_ok(reader, rows_at, nrows, MAP_ROW) ||
+        !range_ok(reader, points_at, npoints, MAP_POINT))
+        return bad(reader, pos, "a table lies outside the section");
+    BinFunc *f = func_named(reader->b, name);
     if (!f)
         return true;
     if (n > f->ninsts)
-        return bad(r, pos + 4, "more positions than instructions");
-    BinLoc *locs = ARENA_ARRAY(&r->b->arena, BinLoc, f->ninsts);
+        return bad(reader, pos + 4, "more positions than instructions");
+    BinLoc *locs = ARENA_ARRAY(&reader->b->arena, BinLoc, f->ninsts);
     for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *p = r->data + locs_at + (size_t)i * MAP_LOC;
+        const uint8_t *p = reader->data + locs_at + (size_t)i * MAP_LOC;
         locs[i] = (BinLoc){get_u32(p), get_u32(p + 4), get_u32(p + 8), get_u32(p + 12), get_u32(p + 16)};
     }
     f->locs = locs;
-    return read_rows(r, f, rows_at, nrows) && read_points(r, f, points_at, npoints);
+    return read_rows(reader, f, rows_at, nrows) && read_points(reader, f, points_at, npoints);
 }
 
-bool map_read(Binary *b, const uint8_t *data, size_t size_bytes, uint64_t base_offset, Diags *d) {
-    MapReader r = {b, data, size_bytes, NULL, 0, base_offset, d};
+bool map_read(Binary *binary, const uint8_t *data, size_t size_bytes, uint64_t base_offset, Diags *d) {
+    MapReader r = {binary, data, size_bytes, NULL, 0, base_offset, d};
     if (size_bytes < MAP_HEADER || memcmp(data, "HDMP", 4) != 0)
         return bad(&r, 0, "no map header");
     if (get_u32(data + 4) != MAP_VERSION)
@@ -229,16 +231,16 @@ bool map_read(Binary *b, const uint8_t *data, size_t size_bytes, uint64_t base_o
         !range_ok(&r, MAP_HEADER + (uint64_t)nfiles * 4, nfuncs, MAP_FUNC))
         return bad(&r, 8, "a table lies outside the section");
     r.texts = (const char *)data + texts_at;
-    if (!text_at(&r, 16, &b->ptx_name))
+    if (!text_at(&r, 16, &binary->ptx_name))
         return false;
-    if (!*b->ptx_name)
-        b->ptx_name = NULL;
-    const char **files = ARENA_ARRAY(&b->arena, const char *, nfiles);
+    if (!*binary->ptx_name)
+        binary->ptx_name = NULL;
+    const char **files = ARENA_ARRAY(&binary->arena, const char *, nfiles);
     for (uint32_t i = 0; i < nfiles; i++)
         if (!text_at(&r, MAP_HEADER + (size_t)i * 4, &files[i]))
             return false;
-    b->files = files;
-    b->nfiles = nfiles;
+    binary->files = files;
+    binary->nfiles = nfiles;
     for (uint32_t i = 0; i < nfuncs; i++)
         if (!read_func(&r, MAP_HEADER + (size_t)nfiles * 4 + (size_t)i * MAP_FUNC))
             return false;

@@ -27,6 +27,6 @@ bool nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *ou
 const char *nvinfo_name(unsigned code);               /* "EIATTR_REGCOUNT"; NULL if unknown */
 int nvinfo_code(const char *name, size_t size_bytes); /* -1 if unknown */
 
-void nvinfo_value(Arena *a, Bytes *b, unsigned format, unsigned code, unsigned value);
-void nvinfo_words(Arena *a, Bytes *b, unsigned code, const uint32_t *words, unsigned count);
+void nvinfo_value(Arena *arena, Bytes *bytes, unsigned format, unsigned code, unsigned value);
+void nvinfo_words(Arena *arena, Bytes *bytes, unsigned code, const uint32_t *words, unsigned count);
 #endif

@@ -25,10 +25,10 @@ typedef struct {
 
 static SrcLoc at(uint64_t offset) { return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}; }
 
-static const ElfSection *sec(const Reader *r, uint32_t i) { return &r->e->sections.at[i]; }
+static const ElfSection *sec(const Reader *reader, uint32_t i) { return &reader->e->sections.at[i]; }
 
-static bool bad_section(Reader *r, uint32_t i, const char *what) {
-    return diag(r->d, at(sec(r, i)->h.sh_offset), DIAG_E0405, i, sec(r, i)->name, what);
+static bool bad_section(Reader *reader, uint32_t i, const char *what) {
+    return diag(reader->d, at(sec(reader, i)->h.sh_offset), DIAG_E0405, i, sec(reader, i)->name, what);
 }
 
 static bool starts(const char *name, const char *prefix) {
@@ -43,146 +43,148 @@ typedef struct {
     uint16_t section;
 } Symbol;
 
-static uint64_t symbol_offset(const Reader *r, uint32_t i) {
-    return sec(r, r->symtab)->h.sh_offset + (uint64_t)i * sizeof(Elf64_Sym);
+static uint64_t symbol_offset(const Reader *reader, uint32_t i) {
+    return sec(reader, reader->symtab)->h.sh_offset + (uint64_t)i * sizeof(Elf64_Sym);
 }
 
-static bool get_symbol(Reader *r, uint32_t i, Symbol *out) {
-    const uint8_t *p = sec(r, r->symtab)->data + (size_t)i * sizeof(Elf64_Sym);
+static bool get_symbol(Reader *reader, uint32_t i, Symbol *out) {
+    const uint8_t *p = sec(reader, reader->symtab)->data + (size_t)i * sizeof(Elf64_Sym);
     *out = (Symbol){.info = p[4],
                     .other = p[5],
                     .section = get_u16(p + 6),
                     .value = get_u64(p + 8),
                     .size = get_u64(p + 16)};
-    out->name = elfimg_string(r->e, sec(r, r->symtab)->h.sh_link, get_u32(p));
+    out->name = elfimg_string(reader->e, sec(reader, reader->symtab)->h.sh_link, get_u32(p));
     if (!out->name)
-        return diag(r->d, at(symbol_offset(r, i)), DIAG_E0406, i, "", "its name is outside the string table");
-    if (out->section < SHN_LORESERVE && out->section >= r->e->sections.n)
-        return diag(r->d, at(symbol_offset(r, i)), DIAG_E0406, i, out->name, "its section does not exist");
+        return diag(reader->d, at(symbol_offset(reader, i)), DIAG_E0406, i, "",
+                    "its name is outside the string table");
+    if (out->section < SHN_LORESERVE && out->section >= reader->e->sections.n)
+        return diag(reader->d, at(symbol_offset(reader, i)), DIAG_E0406, i, out->name,
+                    "its section does not exist");
     return true;
 }
 
-static bool find_symtab(Reader *r) {
-    for (uint32_t i = 1; i < r->e->sections.n; i++) {
-        const Elf64_Shdr *h = &sec(r, i)->h;
-        if (h->sh_type != SHT_SYMTAB)
+static bool find_symtab(Reader *reader) {
+    for (uint32_t i = 1; i < reader->e->sections.n; i++) {
+        const Elf64_Shdr *header = &sec(reader, i)->h;
+        if (header->sh_type != SHT_SYMTAB)
             continue;
-        if (r->symtab)
-            return bad_section(r, i, "a second symbol table");
-        if (h->sh_entsize != sizeof(Elf64_Sym) || h->sh_size % sizeof(Elf64_Sym))
-            return bad_section(r, i, "wrong entry size");
-        r->symtab = i;
-        r->nsyms = (uint32_t)(h->sh_size / sizeof(Elf64_Sym));
+        if (reader->symtab)
+            return bad_section(reader, i, "a second symbol table");
+        if (header->sh_entsize != sizeof(Elf64_Sym) || header->sh_size % sizeof(Elf64_Sym))
+            return bad_section(reader, i, "wrong entry size");
+        reader->symtab = i;
+        reader->nsyms = (uint32_t)(header->sh_size / sizeof(Elf64_Sym));
     }
-    if (!r->symtab)
-        return diag(r->d, at(0), DIAG_E0401, "no symbol table");
-    r->var_of = ARENA_ARRAY(&r->scratch, uint32_t, r->nsyms + 1);
+    if (!reader->symtab)
+        return diag(reader->d, at(0), DIAG_E0401, "no symbol table");
+    reader->var_of = ARENA_ARRAY(&reader->scratch, uint32_t, reader->nsyms + 1);
     return true;
 }
 
 /* ---- functions and code ---- */
 static bool check_text(Reader *r, uint32_t i) {
-    const Elf64_Shdr *h = &sec(r, i)->h;
-    if (h->sh_type != SHT_PROGBITS)
+    const Elf64_Shdr *header = &sec(r, i)->h;
+    if (header->sh_type != SHT_PROGBITS)
         return bad_section(r, i, "code must be of type PROGBITS");
-    if (h->sh_size == 0 || h->sh_size % INST_BYTES)
+    if (header->sh_size == 0 || header->sh_size % INST_BYTES)
         return bad_section(r, i, "the size is not a positive multiple of 16");
     return true;
 }
 
 /* Every .text.NAME section is a function; its symbol says whether it is a kernel. */
-static bool find_functions(Reader *r) {
-    Binary *b = r->b;
-    r->func_of = ARENA_ARRAY(&r->scratch, uint32_t, r->e->sections.n);
+static bool find_functions(Reader *reader) {
+    Binary *binary = reader->b;
+    reader->func_of = ARENA_ARRAY(&reader->scratch, uint32_t, reader->e->sections.n);
     uint64_t total = 0;
-    for (uint32_t i = 1; i < r->e->sections.n; i++) {
-        if (!starts(sec(r, i)->name, ".text."))
+    for (uint32_t i = 1; i < reader->e->sections.n; i++) {
+        if (!starts(sec(reader, i)->name, ".text."))
             continue;
-        if (!check_text(r, i))
+        if (!check_text(reader, i))
             return false;
-        if (b->nfuncs == MAX_FUNCS)
-            return bad_section(r, i, "too many functions");
-        r->func_of[i] = ++b->nfuncs;
-        total += (sec(r, i)->h.sh_size + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
+        if (binary->nfuncs == MAX_FUNCS)
+            return bad_section(reader, i, "too many functions");
+        reader->func_of[i] = ++binary->nfuncs;
+        total += (sec(reader, i)->h.sh_size + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
     }
-    if (!b->nfuncs)
-        return diag(r->d, at(0), DIAG_E0413);
-    b->funcs = ARENA_ARRAY(&b->arena, BinFunc, b->nfuncs);
-    b->code_base = CODE_BASE;
-    b->ncode = (uint32_t)(total / INST_BYTES);
-    b->code = arena_alloc(&b->arena, total);
+    if (!binary->nfuncs)
+        return diag(reader->d, at(0), DIAG_E0413);
+    binary->funcs = ARENA_ARRAY(&binary->arena, BinFunc, binary->nfuncs);
+    binary->code_base = CODE_BASE;
+    binary->ncode = (uint32_t)(total / INST_BYTES);
+    binary->code = arena_alloc(&binary->arena, total);
     uint64_t pos = 0;
-    for (uint32_t i = 1; i < r->e->sections.n; i++) {
-        if (!r->func_of[i])
+    for (uint32_t i = 1; i < reader->e->sections.n; i++) {
+        if (!reader->func_of[i])
             continue;
-        BinFunc *f = &b->funcs[r->func_of[i] - 1];
-        const ElfSection *s = sec(r, i);
-        f->name = arena_printf(&b->arena, "%s", s->name + strlen(".text."));
+        BinFunc *f = &binary->funcs[reader->func_of[i] - 1];
+        const ElfSection *section = sec(reader, i);
+        f->name = arena_printf(&binary->arena, "%s", section->name + strlen(".text."));
         f->address = CODE_BASE + pos;
-        f->ninsts = (uint32_t)(s->h.sh_size / INST_BYTES);
+        f->ninsts = (uint32_t)(section->h.sh_size / INST_BYTES);
         for (uint32_t k = 0; k < f->ninsts; k++) {
-            b->code[pos / INST_BYTES + k][0] = get_u64(s->data + k * INST_BYTES);
-            b->code[pos / INST_BYTES + k][1] = get_u64(s->data + k * INST_BYTES + 8);
+            binary->code[pos / INST_BYTES + k][0] = get_u64(section->data + k * INST_BYTES);
+            binary->code[pos / INST_BYTES + k][1] = get_u64(section->data + k * INST_BYTES + 8);
         }
-        pos += (s->h.sh_size + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
-        if (b->target && isa_target_info(b->target)->elf_machine == EM_NV_CUDA)
-            f->nbarriers = (uint32_t)(s->h.sh_flags >> 20 & 0x7f);
+        pos += (section->h.sh_size + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
+        if (binary->target && isa_target_info(binary->target)->elf_machine == EM_NV_CUDA)
+            f->nbarriers = (uint32_t)(section->h.sh_flags >> 20 & 0x7f);
     }
     return true;
 }
 
-static BinFunc *func_of_section(Reader *r, uint32_t section) {
-    if (section >= r->e->sections.n || !r->func_of[section])
+static BinFunc *func_of_section(Reader *reader, uint32_t section) {
+    if (section >= reader->e->sections.n || !reader->func_of[section])
         return NULL;
-    return &r->b->funcs[r->func_of[section] - 1];
+    return &reader->b->funcs[reader->func_of[section] - 1];
 }
 
-static BinFunc *func_named(Reader *r, const char *name) {
-    for (uint32_t i = 0; i < r->b->nfuncs; i++)
-        if (strcmp(r->b->funcs[i].name, name) == 0)
-            return &r->b->funcs[i];
+static BinFunc *func_named(Reader *reader, const char *name) {
+    for (uint32_t i = 0; i < reader->b->nfuncs; i++)
+        if (strcmp(reader->b->funcs[i].name, name) == 0)
+            return &reader->b->funcs[i];
     return NULL;
 }
 
 /* ---- symbols: kernels and variables ---- */
-static bool add_variable(Reader *r, uint32_t index, const Symbol *s, uint8_t space) {
-    const ElfSection *section = sec(r, s->section);
-    if (s->value > section->h.sh_size || s->size > section->h.sh_size - s->value)
-        return diag(r->d, at(symbol_offset(r, index)), DIAG_E0406, index, s->name,
+static bool add_variable(Reader *reader, uint32_t index, const Symbol *symbol, uint8_t space) {
+    const ElfSection *section = sec(reader, symbol->section);
+    if (symbol->value > section->h.sh_size || symbol->size > section->h.sh_size - symbol->value)
+        return diag(reader->d, at(symbol_offset(reader, index)), DIAG_E0406, index, symbol->name,
                     "lies outside its section");
-    Binary *b = r->b;
-    BinVar *v = &b->vars[b->nvars++];
-    *v = (BinVar){.name = arena_printf(&b->arena, "%s", s->name),
-                  .size_bytes = s->size,
-                  .offset_bytes = s->value,
-                  .space = space,
-                  .align_bytes = section->h.sh_addralign ? section->h.sh_addralign : 1};
-    if (section->data && s->size)
-        v->init = arena_copy(&b->arena, section->data + s->value, s->size);
-    r->var_of[index] = b->nvars;
+    Binary *binary = reader->b;
+    BinVar *var = &binary->vars[binary->nvars++];
+    *var = (BinVar){.name = arena_printf(&binary->arena, "%s", symbol->name),
+                    .size_bytes = symbol->size,
+                    .offset_bytes = symbol->value,
+                    .space = space,
+                    .align_bytes = section->h.sh_addralign ? section->h.sh_addralign : 1};
+    if (section->data && symbol->size)
+        var->init = arena_copy(&binary->arena, section->data + symbol->value, symbol->size);
+    reader->var_of[index] = binary->nvars;
     return true;
 }
 
-static bool read_symbols(Reader *r) {
-    r->b->vars = ARENA_ARRAY(&r->b->arena, BinVar, r->nsyms + 1);
-    for (uint32_t i = 1; i < r->nsyms; i++) {
+static bool read_symbols(Reader *reader) {
+    reader->b->vars = ARENA_ARRAY(&reader->b->arena, BinVar, reader->nsyms + 1);
+    for (uint32_t i = 1; i < reader->nsyms; i++) {
         Symbol s;
-        if (!get_symbol(r, i, &s))
+        if (!get_symbol(reader, i, &s))
             return false;
         if (s.section == SHN_UNDEF || s.section >= SHN_LORESERVE)
             continue;
-        const char *section = sec(r, s.section)->name;
-        BinFunc *f = func_of_section(r, s.section);
+        const char *section = sec(reader, s.section)->name;
+        BinFunc *f = func_of_section(reader, s.section);
         unsigned type = ELF64_ST_TYPE(s.info);
         if (f && type == STT_FUNC && strcmp(f->name, s.name) == 0) {
             f->is_entry = (s.other & STO_NV_ENTRY) != 0;
             if (s.value != 0)
-                return diag(r->d, at(symbol_offset(r, i)), DIAG_E0406, i, s.name,
+                return diag(reader->d, at(symbol_offset(reader, i)), DIAG_E0406, i, s.name,
                             "a function must start its section");
         } else if (type == STT_OBJECT) {
             bool global = strcmp(section, ".nv.global") == 0 || strcmp(section, ".nv.global.init") == 0;
             bool constant = strcmp(section, ".nv.constant3") == 0;
-            if ((global || constant) && !add_variable(r, i, &s, constant ? SPACE_CONST : SPACE_GLOBAL))
+            if ((global || constant) && !add_variable(reader, i, &s, constant ? SPACE_CONST : SPACE_GLOBAL))
                 return false;
         }
     }
@@ -190,49 +192,49 @@ static bool read_symbols(Reader *r) {
 }
 
 /* ---- banks and shared memory ---- */
-static bool bank_of(Reader *r, uint32_t i, const char *prefix, const uint8_t **data, uint32_t *size) {
-    const ElfSection *s = sec(r, i);
-    if (s->h.sh_size > 0x10000)
-        return bad_section(r, i, "larger than a constant bank");
-    if (!func_named(r, s->name + strlen(prefix)))
-        return bad_section(r, i, "belongs to no function");
-    if (s->h.sh_size && !s->data)
-        return bad_section(r, i, "holds no bytes");
-    *data = s->data ? arena_copy(&r->b->arena, s->data, s->h.sh_size) : NULL;
-    *size = (uint32_t)s->h.sh_size;
+static bool bank_of(Reader *reader, uint32_t i, const char *prefix, const uint8_t **data, uint32_t *size) {
+    const ElfSection *section = sec(reader, i);
+    if (section->h.sh_size > 0x10000)
+        return bad_section(reader, i, "larger than a constant bank");
+    if (!func_named(reader, section->name + strlen(prefix)))
+        return bad_section(reader, i, "belongs to no function");
+    if (section->h.sh_size && !section->data)
+        return bad_section(reader, i, "holds no bytes");
+    *data = section->data ? arena_copy(&reader->b->arena, section->data, section->h.sh_size) : NULL;
+    *size = (uint32_t)section->h.sh_size;
     return true;
 }
 
-static bool module_bank(Reader *r, uint32_t i, const uint8_t **data, uint32_t *size) {
-    const ElfSection *s = sec(r, i);
-    if (s->h.sh_size > 0x10000)
-        return bad_section(r, i, "larger than a constant bank");
-    if (!s->data)
+static bool module_bank(Reader *reader, uint32_t i, const uint8_t **data, uint32_t *size) {
+    const ElfSection *section = sec(reader, i);
+    if (section->h.sh_size > 0x10000)
+        return bad_section(reader, i, "larger than a constant bank");
+    if (!section->data)
         return true;
-    *data = arena_copy(&r->b->arena, s->data, s->h.sh_size);
-    *size = (uint32_t)s->h.sh_size;
+    *data = arena_copy(&reader->b->arena, section->data, section->h.sh_size);
+    *size = (uint32_t)section->h.sh_size;
     return true;
 }
 
-static bool read_banks(Reader *r) {
-    Binary *b = r->b;
+static bool read_banks(Reader *reader) {
+    Binary *binary = reader->b;
     static const char c0[] = ".nv.constant0.", c2[] = ".nv.constant2.", shared[] = ".nv.shared.";
-    for (uint32_t i = 1; i < r->e->sections.n; i++) {
-        const char *name = sec(r, i)->name;
+    for (uint32_t i = 1; i < reader->e->sections.n; i++) {
+        const char *name = sec(reader, i)->name;
         BinFunc *f;
         bool good = true;
-        if (starts(name, c0) && (f = func_named(r, name + strlen(c0))))
-            good = bank_of(r, i, c0, &f->const_bank0, &f->const_bank0_bytes);
-        else if (starts(name, c2) && (f = func_named(r, name + strlen(c2))))
-            good = bank_of(r, i, c2, &f->const_bank2, &f->const_bank2_bytes);
+        if (starts(name, c0) && (f = func_named(reader, name + strlen(c0))))
+            good = bank_of(reader, i, c0, &f->const_bank0, &f->const_bank0_bytes);
+        else if (starts(name, c2) && (f = func_named(reader, name + strlen(c2))))
+            good = bank_of(reader, i, c2, &f->const_bank2, &f->const_bank2_bytes);
         else if (strcmp(name, ".nv.constant3") == 0)
-            good = module_bank(r, i, &b->const_bank3, &b->const_bank3_bytes);
+            good = module_bank(reader, i, &binary->const_bank3, &binary->const_bank3_bytes);
         else if (strcmp(name, ".nv.constant4") == 0)
-            good = module_bank(r, i, &b->const_bank4, &b->const_bank4_bytes);
-        else if (starts(name, shared) && (f = func_named(r, name + strlen(shared)))) {
-            if (sec(r, i)->h.sh_size > 1u << 20)
-                return bad_section(r, i, "more shared memory than any machine has");
-            f->shared_bytes = (uint32_t)sec(r, i)->h.sh_size;
+            good = module_bank(reader, i, &binary->const_bank4, &binary->const_bank4_bytes);
+        else if (starts(name, shared) && (f = func_named(reader, name + strlen(shared)))) {
+            if (sec(reader, i)->h.sh_size > 1u << 20)
+                return bad_section(reader, i, "more shared memory than any machine has");
+            f->shared_bytes = (uint32_t)sec(reader, i)->h.sh_size;
         }
         if (!good)
             return false;
@@ -241,52 +243,53 @@ static bool read_banks(Reader *r) {
 }
 
 /* ---- attribute records ---- */
-static bool bad_record(Reader *r, uint32_t section, size_t pos, const char *what) {
-    return diag(r->d, at(sec(r, section)->h.sh_offset + pos), DIAG_E0408, sec(r, section)->name, what);
+static bool bad_record(Reader *reader, uint32_t section, size_t pos, const char *what) {
+    return diag(reader->d, at(sec(reader, section)->h.sh_offset + pos), DIAG_E0408,
+                sec(reader, section)->name, what);
 }
 
 /* The function that symbol `sym` of a module record names; NULL if it is another kind of symbol. */
-static bool record_func(Reader *r, uint32_t section, const NvAttr *n, BinFunc **f) {
+static bool record_func(Reader *reader, uint32_t section, const NvAttr *attr, BinFunc **f) {
     Symbol s;
     *f = NULL;
-    if (n->size_bytes < 8)
-        return bad_record(r, section, n->offset, "too short");
-    uint32_t index = get_u32(n->data);
-    if (index >= r->nsyms)
-        return bad_record(r, section, n->offset, "names a symbol that does not exist");
-    if (!get_symbol(r, index, &s))
+    if (attr->size_bytes < 8)
+        return bad_record(reader, section, attr->offset, "too short");
+    uint32_t index = get_u32(attr->data);
+    if (index >= reader->nsyms)
+        return bad_record(reader, section, attr->offset, "names a symbol that does not exist");
+    if (!get_symbol(reader, index, &s))
         return false;
     if (s.section < SHN_LORESERVE && ELF64_ST_TYPE(s.info) == STT_FUNC)
-        *f = func_of_section(r, s.section);
+        *f = func_of_section(reader, s.section);
     if (*f && strcmp((*f)->name, s.name) != 0)
         *f = NULL; /* a function inside a kernel's section */
     return true;
 }
 
-static bool module_record(Reader *r, uint32_t section, const NvAttr *n) {
+static bool module_record(Reader *r, uint32_t section, const NvAttr *attr) {
     BinFunc *f;
-    if (n->code != NV_REGCOUNT && n->code != NV_FRAME_SIZE && n->code != NV_MIN_STACK_SIZE)
+    if (attr->code != NV_REGCOUNT && attr->code != NV_FRAME_SIZE && attr->code != NV_MIN_STACK_SIZE)
         return true;
-    if (n->format != NVF_SIZED || !record_func(r, section, n, &f))
-        return n->format != NVF_SIZED ? bad_record(r, section, n->offset, "wrong format") : false;
+    if (attr->format != NVF_SIZED || !record_func(r, section, attr, &f))
+        return attr->format != NVF_SIZED ? bad_record(r, section, attr->offset, "wrong format") : false;
     if (!f)
         return true;
-    uint32_t value = get_u32(n->data + 4);
-    if (n->code == NV_REGCOUNT && value > 256)
-        return bad_record(r, section, n->offset, "register count above 256");
-    *(n->code == NV_REGCOUNT     ? &f->nregs
-      : n->code == NV_FRAME_SIZE ? &f->frame_bytes
-                                 : &f->stack_bytes) = value;
+    uint32_t value = get_u32(attr->data + 4);
+    if (attr->code == NV_REGCOUNT && value > 256)
+        return bad_record(r, section, attr->offset, "register count above 256");
+    *(attr->code == NV_REGCOUNT     ? &f->nregs
+      : attr->code == NV_FRAME_SIZE ? &f->frame_bytes
+                                    : &f->stack_bytes) = value;
     return true;
 }
 
-static bool param_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f, BinParam *params) {
-    if (n->size_bytes != 12)
-        return bad_record(r, section, n->offset, "wrong size");
-    uint32_t place = get_u32(n->data + 4), shape = get_u32(n->data + 8);
+static bool param_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc *f, BinParam *params) {
+    if (attr->size_bytes != 12)
+        return bad_record(r, section, attr->offset, "wrong size");
+    uint32_t place = get_u32(attr->data + 4), shape = get_u32(attr->data + 8);
     BinParam p = {place & 0xffff, place >> 16, shape >> 18};
     if (f->nparams == 4096 || p.offset_bytes + p.size_bytes > 0x10000)
-        return bad_record(r, section, n->offset, "the parameter is out of range");
+        return bad_record(r, section, attr->offset, "the parameter is out of range");
     uint32_t i = f->nparams++; /* kept in ascending order of their ordinals */
     while (i > 0 && params[i - 1].ordinal > p.ordinal)
         params[i] = params[i - 1], i--;
@@ -294,11 +297,11 @@ static bool param_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *
     return true;
 }
 
-static bool three_words(const NvAttr *n, uint32_t out[3]) {
-    if (n->format != NVF_SIZED || n->size_bytes != 12)
+static bool three_words(const NvAttr *attr, uint32_t out[3]) {
+    if (attr->format != NVF_SIZED || attr->size_bytes != 12)
         return false;
     for (int i = 0; i < 3; i++)
-        out[i] = get_u32(n->data + i * 4);
+        out[i] = get_u32(attr->data + i * 4);
     return true;
 }
 
@@ -308,7 +311,7 @@ static bool code_offset(const BinFunc *f, uint32_t offset) {
 
 /* `count` offsets, without repeats. `seen` is empty before and after. */
 static bool branch_targets(const uint8_t *data, uint32_t count, const BinFunc *f, Bitset *seen,
-                           BinBranchTable *t, uint32_t *out) {
+                           BinBranchTable *table, uint32_t *out) {
     bool good = true;
     for (uint32_t e = 0; good && e < count; e++) {
         uint32_t to = get_u32(data + 4 * e);
@@ -316,29 +319,31 @@ static bool branch_targets(const uint8_t *data, uint32_t count, const BinFunc *f
         if (!good || bs_has(seen, to / INST_BYTES))
             continue;
         bs_add(seen, to / INST_BYTES);
-        out[t->ntargets++] = to;
+        out[table->ntargets++] = to;
     }
-    for (uint32_t e = 0; e < t->ntargets; e++)
+    for (uint32_t e = 0; e < table->ntargets; e++)
         bs_del(seen, out[e] / INST_BYTES);
-    t->targets = out;
+    table->targets = out;
     return good;
 }
 
 /* {branch, 0, count, targets...}, as often as the record is long. */
-static bool branch_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f) {
-    Arena *a = &r->b->arena;
-    uint32_t words = n->size_bytes / 4, count;
-    if (n->format != NVF_SIZED || n->size_bytes % 4)
-        return bad_record(r, section, n->offset, "wrong size");
-    Bitset seen = bs_new(&r->scratch, f->ninsts);
+static bool branch_record(Reader *reader, uint32_t section, const NvAttr *attr, BinFunc *f) {
+    Arena *a = &reader->b->arena;
+    uint32_t words = attr->size_bytes / 4, count;
+    if (attr->format != NVF_SIZED || attr->size_bytes % 4)
+        return bad_record(reader, section, attr->offset, "wrong size");
+    Bitset seen = bs_new(&reader->scratch, f->ninsts);
     for (uint32_t k = 0; k < words; k += 3 + count) {
-        if (words - k < 3 || (count = get_u32(n->data + 4 * k + 8)) > words - k - 3)
-            return bad_record(r, section, n->offset, "a list of branch targets is longer than the record");
-        BinBranchTable t = {.pc_bytes = get_u32(n->data + 4 * k)};
+        if (words - k < 3 || (count = get_u32(attr->data + 4 * k + 8)) > words - k - 3)
+            return bad_record(reader, section, attr->offset,
+                              "a list of branch targets is longer than the record");
+        BinBranchTable t = {.pc_bytes = get_u32(attr->data + 4 * k)};
         if (!code_offset(f, t.pc_bytes))
-            return bad_record(r, section, n->offset, "the indirect branch is outside the function");
-        if (!branch_targets(n->data + 4 * (k + 3), count, f, &seen, &t, ARENA_ARRAY(a, uint32_t, count + 1)))
-            return bad_record(r, section, n->offset, "a branch target is outside the function");
+            return bad_record(reader, section, attr->offset, "the indirect branch is outside the function");
+        if (!branch_targets(attr->data + 4 * (k + 3), count, f, &seen, &t,
+                            ARENA_ARRAY(a, uint32_t, count + 1)))
+            return bad_record(reader, section, attr->offset, "a branch target is outside the function");
         BinBranchTable *all = (BinBranchTable *)(uintptr_t)f->tables;
         if ((f->ntables & (f->ntables - 1)) == 0) /* full: capacity is the next power of two */
             f->tables = all =
@@ -349,8 +354,8 @@ static bool branch_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc 
 }
 
 static int by_branch(const void *a, const void *b) {
-    const BinBranchTable *x = a, *y = b;
-    return (x->pc_bytes > y->pc_bytes) - (x->pc_bytes < y->pc_bytes);
+    const BinBranchTable *table = a, *bin_branch_table = b;
+    return (table->pc_bytes > bin_branch_table->pc_bytes) - (table->pc_bytes < bin_branch_table->pc_bytes);
 }
 
 static bool sort_tables(Reader *r, uint32_t section, BinFunc *f) {
@@ -362,70 +367,72 @@ static bool sort_tables(Reader *r, uint32_t section, BinFunc *f) {
     return true;
 }
 
-static bool func_record(Reader *r, uint32_t section, const NvAttr *n, BinFunc *f, BinParam *params) {
-    switch (n->code) {
-    case NV_KPARAM_INFO: return param_record(r, section, n, f, params);
+static bool func_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc *f, BinParam *params) {
+    switch (attr->code) {
+    case NV_KPARAM_INFO: return param_record(r, section, attr, f, params);
     case NV_PARAM_CBANK:
-        if (n->size_bytes != 8)
-            return bad_record(r, section, n->offset, "wrong size");
-        f->param_base = get_u16(n->data + 4);
-        f->param_bytes = get_u16(n->data + 6);
+        if (attr->size_bytes != 8)
+            return bad_record(r, section, attr->offset, "wrong size");
+        f->param_base = get_u16(attr->data + 4);
+        f->param_bytes = get_u16(attr->data + 6);
         return true;
     case NV_CBANK_PARAM_SIZE:
-        if (n->format != NVF_HALF)
-            return bad_record(r, section, n->offset, "wrong format");
-        f->param_bytes = n->value;
+        if (attr->format != NVF_HALF)
+            return bad_record(r, section, attr->offset, "wrong format");
+        f->param_bytes = attr->value;
         return true;
     case NV_NUM_BARRIERS:
-        if (n->format != NVF_BYTE)
-            return bad_record(r, section, n->offset, "wrong format");
-        f->nbarriers = n->value & 0xff;
+        if (attr->format != NVF_BYTE)
+            return bad_record(r, section, attr->offset, "wrong format");
+        f->nbarriers = attr->value & 0xff;
         return true;
-    case NV_INDIRECT_BRANCH_TARGETS: return branch_record(r, section, n, f);
-    case NV_MAX_THREADS: return three_words(n, f->maxntid) || bad_record(r, section, n->offset, "wrong size");
-    case NV_REQNTID: return three_words(n, f->reqntid) || bad_record(r, section, n->offset, "wrong size");
+    case NV_INDIRECT_BRANCH_TARGETS: return branch_record(r, section, attr, f);
+    case NV_MAX_THREADS:
+        return three_words(attr, f->maxntid) || bad_record(r, section, attr->offset, "wrong size");
+    case NV_REQNTID:
+        return three_words(attr, f->reqntid) || bad_record(r, section, attr->offset, "wrong size");
     default: return true;
     }
 }
 
-static bool read_records(Reader *r, uint32_t section, BinFunc *f) {
-    const ElfSection *s = sec(r, section);
-    BinParam *params = f ? ARENA_ARRAY(&r->b->arena, BinParam, s->h.sh_size / 16 + 1) : NULL;
+static bool read_records(Reader *reader, uint32_t section, BinFunc *f) {
+    const ElfSection *elf_section = sec(reader, section);
+    BinParam *params = f ? ARENA_ARRAY(&reader->b->arena, BinParam, elf_section->h.sh_size / 16 + 1) : NULL;
     size_t pos = 0;
     NvAttr n;
-    while (s->data && nvinfo_next(s->data, s->h.sh_size, &pos, &n))
-        if (!(f ? func_record(r, section, &n, f, params) : module_record(r, section, &n)))
+    while (elf_section->data && nvinfo_next(elf_section->data, elf_section->h.sh_size, &pos, &n))
+        if (!(f ? func_record(reader, section, &n, f, params) : module_record(reader, section, &n)))
             return false;
-    if (s->data && pos != s->h.sh_size)
-        return bad_record(r, section, pos, "unknown format or beyond the section");
+    if (elf_section->data && pos != elf_section->h.sh_size)
+        return bad_record(reader, section, pos, "unknown format or beyond the section");
     if (!f)
         return true;
-    if (!sort_tables(r, section, f))
+    if (!sort_tables(reader, section, f))
         return false;
     f->params = params;
-    const TargetInfo *t = isa_target_info(r->b->target);
+    const TargetInfo *info = isa_target_info(reader->b->target);
     if (!f->param_base)
-        f->param_base = t->param_base_bytes;
+        f->param_base = info->param_base_bytes;
     if (f->is_entry && f->param_base + f->param_bytes > f->const_bank0_bytes)
-        return bad_record(r, section, 0, "the parameters do not fit constant bank 0");
+        return bad_record(reader, section, 0, "the parameters do not fit constant bank 0");
     for (uint32_t i = 0; i < f->nparams; i++)
         if (params[i].offset_bytes + params[i].size_bytes > f->param_bytes)
-            return bad_record(r, section, 0, "a parameter lies outside the parameter block");
+            return bad_record(reader, section, 0, "a parameter lies outside the parameter block");
     return true;
 }
 
-static bool read_infos(Reader *r) {
+static bool read_infos(Reader *reader) {
     static const char prefix[] = ".nv.info.";
-    for (uint32_t i = 1; i < r->e->sections.n; i++) {
-        const ElfSection *s = sec(r, i);
-        if (s->h.sh_type != SHT_NV_INFO)
+    for (uint32_t i = 1; i < reader->e->sections.n; i++) {
+        const ElfSection *section = sec(reader, i);
+        if (section->h.sh_type != SHT_NV_INFO)
             continue;
-        if (strcmp(s->name, ".nv.info") == 0) {
-            if (!read_records(r, i, NULL))
+        if (strcmp(section->name, ".nv.info") == 0) {
+            if (!read_records(reader, i, NULL))
                 return false;
-        } else if (starts(s->name, prefix)) {
-            BinFunc *f = func_named(r, s->name + strlen(prefix));
-            if (f && !read_records(r, i, f))
+        } else if (starts(section->name, prefix)) {
+            BinFunc *f = func_named(reader, section->name + strlen(prefix));
+            if (f && !read_records(reader, i, f))
                 return false;
         }
     }
@@ -441,15 +448,15 @@ typedef struct {
     Symbol s;
 } Reloc;
 
-static bool bad_reloc(Reader *r, const Reloc *x, const char *what) {
-    const Elf64_Shdr *h = &sec(r, x->section)->h;
-    return diag(r->d, at(h->sh_offset + x->index * h->sh_entsize), DIAG_E0407, x->index,
-                sec(r, x->section)->name, what);
+static bool bad_reloc(Reader *reader, const Reloc *reloc, const char *what) {
+    const Elf64_Shdr *header = &sec(reader, reloc->section)->h;
+    return diag(reader->d, at(header->sh_offset + reloc->index * header->sh_entsize), DIAG_E0407,
+                reloc->index, sec(reader, reloc->section)->name, what);
 }
 
 /* NVIDIA's numbers to ours; see docs/elf.md. */
-static RelocKind reloc_kind(const Reader *r, uint32_t type) {
-    if (isa_target_info(r->b->target)->elf_machine != EM_NV_CUDA)
+static RelocKind reloc_kind(const Reader *reader, uint32_t type) {
+    if (isa_target_info(reader->b->target)->elf_machine != EM_NV_CUDA)
         return type < RELOC_KIND_COUNT ? (RelocKind)type : RELOC_NONE;
     switch (type) {
     case 2:
@@ -467,135 +474,151 @@ static void set_imm32(uint64_t word[2], uint32_t value) {
     word[0] = (word[0] & 0xffffffffu) | (uint64_t)value << 32;
 }
 
-static bool link_call(Reader *r, const Reloc *x, uint64_t word[2], uint64_t pc, uint64_t target) {
+static bool link_call(Reader *reader, const Reloc *reloc, uint64_t word[2], uint64_t pc, uint64_t target) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    if (!isa_decode(r->b->target, word, &in, error))
-        return bad_reloc(r, x, arena_printf(&r->scratch, "not a call: %s", error));
+    if (!isa_decode(reader->b->target, word, &in, error))
+        return bad_reloc(reader, reloc, arena_printf(&reader->scratch, "not a call: %s", error));
     bool has_target = false;
     for (unsigned k = 0; k < in.nsrc; k++)
         has_target |= in.src[k].kind == OPK_IMM64;
     if (!has_target)
-        return bad_reloc(r, x, "the instruction has no target");
-    in.wide = (int64_t)(target - (pc + INST_BYTES)) + x->addend;
-    if (!isa_encode(r->b->target, &in, word, error))
-        return bad_reloc(r, x, arena_printf(&r->scratch, "%s", error));
+        return bad_reloc(reader, reloc, "the instruction has no target");
+    in.wide = (int64_t)(target - (pc + INST_BYTES)) + reloc->addend;
+    if (!isa_encode(reader->b->target, &in, word, error))
+        return bad_reloc(reader, reloc, arena_printf(&reader->scratch, "%s", error));
     return true;
 }
 
-static void add_fixup(Reader *r, BinFixup f) {
-    uint32_t n = r->b->nfixups;
+static void add_fixup(Reader *reader, BinFixup f) {
+    uint32_t n = reader->b->nfixups;
     if ((n & (n - 1)) == 0) /* full: capacity is the next power of two */
-        r->b->fixups = arena_grow(&r->b->arena, r->b->fixups, n * sizeof f, (n ? n * 2u : 1u) * sizeof f);
-    r->b->fixups[r->b->nfixups++] = f;
+        reader->b->fixups =
+            arena_grow(&reader->b->arena, reader->b->fixups, n * sizeof f, (n ? n * 2u : 1u) * sizeof f);
+    reader->b->fixups[reader->b->nfixups++] = f;
 }
 
-static bool reloc_code(Reader *r, const Reloc *x, RelocKind kind, const BinFunc *f) {
-    if (x->offset % INST_BYTES || x->offset / INST_BYTES >= f->ninsts)
-        return bad_reloc(r, x, "its place is no instruction of the function");
-    uint64_t pc = f->address + x->offset;
-    uint64_t *word = r->b->code[(pc - CODE_BASE) / INST_BYTES];
-    const BinFunc *callee = x->s.section < SHN_LORESERVE ? func_of_section(r, x->s.section) : NULL;
-    bool whole = callee && x->s.value + (uint64_t)x->addend == 0;
-    uint64_t target = callee ? callee->address + x->s.value + (uint64_t)x->addend : 0;
+static bool reloc_code(Reader *reader, const Reloc *reloc, RelocKind kind, const BinFunc *f) {
+    if (reloc->offset % INST_BYTES || reloc->offset / INST_BYTES >= f->ninsts)
+        return bad_reloc(reader, reloc, "its place is no instruction of the function");
+    uint64_t pc = f->address + reloc->offset;
+    uint64_t *word = reader->b->code[(pc - CODE_BASE) / INST_BYTES];
+    const BinFunc *callee =
+        reloc->s.section < SHN_LORESERVE ? func_of_section(reader, reloc->s.section) : NULL;
+    bool whole = callee && reloc->s.value + (uint64_t)reloc->addend == 0;
+    uint64_t target = callee ? callee->address + reloc->s.value + (uint64_t)reloc->addend : 0;
     switch (kind) {
     case RELOC_CALL_REL:
         if (!callee)
             return bad_reloc(
-                r, x, arena_printf(&r->scratch, "call of %s, which the file does not define", x->s.name));
-        return link_call(r, x, word, pc, callee->address + x->s.value);
+                reader, reloc,
+                arena_printf(&reader->scratch, "call of %s, which the file does not define", reloc->s.name));
+        return link_call(reader, reloc, word, pc, callee->address + reloc->s.value);
     case RELOC_ABS32_LO:
     case RELOC_ABS32_HI:
         if (callee && !whole) { /* a place inside, as return addresses are */
             set_imm32(word, (uint32_t)(kind == RELOC_ABS32_LO ? target : target >> 32));
             return true;
         }
-        if (!callee && !r->var_of[x->sym])
-            return bad_reloc(
-                r, x, arena_printf(&r->scratch, "address of %s, which the file does not define", x->s.name));
-        add_fixup(r, (BinFixup){.in_code = true,
-                                .offset_bytes = pc - CODE_BASE,
-                                .kind = (uint8_t)kind,
-                                .to_func = callee != NULL,
-                                .target = callee ? (uint32_t)(callee - r->b->funcs) : r->var_of[x->sym] - 1,
-                                .addend = x->addend});
+        if (!callee && !reader->var_of[reloc->sym])
+            return bad_reloc(reader, reloc,
+                             arena_printf(&reader->scratch, "address of %s, which the file does not define",
+                                          reloc->s.name));
+        add_fixup(reader, (BinFixup){.in_code = true,
+                                     .offset_bytes = pc - CODE_BASE,
+                                     .kind = (uint8_t)kind,
+                                     .to_func = callee != NULL,
+                                     .target = callee ? (uint32_t)(callee - reader->b->funcs)
+                                                      : reader->var_of[reloc->sym] - 1,
+                                     .addend = reloc->addend});
         return true;
-    case RELOC_SHARED_OFFSET32: set_imm32(word, (uint32_t)(x->s.value + (uint64_t)x->addend)); return true;
-    default: return bad_reloc(r, x, arena_printf(&r->scratch, "type %u in code is not known", x->type));
+    case RELOC_SHARED_OFFSET32:
+        set_imm32(word, (uint32_t)(reloc->s.value + (uint64_t)reloc->addend));
+        return true;
+    default:
+        return bad_reloc(reader, reloc,
+                         arena_printf(&reader->scratch, "type %u in code is not known", reloc->type));
     }
 }
 
 /* 8 bytes of a variable or of bank 4. Places inside functions are final now, the rest is known at load. */
-static bool reloc_data(Reader *r, const Reloc *x, RelocKind kind) {
-    Binary *b = r->b;
-    const char *name = sec(r, x->target)->name;
+static bool reloc_data(Reader *reader, const Reloc *reloc, RelocKind kind) {
+    Binary *binary = reader->b;
+    const char *name = sec(reader, reloc->target)->name;
     bool bank4 = strcmp(name, ".nv.constant4") == 0, constant = strcmp(name, ".nv.constant3") == 0;
     if (!bank4 && !constant && strcmp(name, ".nv.global.init") != 0)
         return true; /* debug information and the like */
     if (kind != RELOC_ABS64)
-        return bad_reloc(r, x, arena_printf(&r->scratch, "type %u in data is not known", x->type));
-    if (sec(r, x->target)->h.sh_size < 8 || x->offset > sec(r, x->target)->h.sh_size - 8)
-        return bad_reloc(r, x, "its place is outside the section");
-    const BinFunc *callee = x->s.section < SHN_LORESERVE ? func_of_section(r, x->s.section) : NULL;
-    if (!callee && !r->var_of[x->sym])
+        return bad_reloc(reader, reloc,
+                         arena_printf(&reader->scratch, "type %u in data is not known", reloc->type));
+    if (sec(reader, reloc->target)->h.sh_size < 8 ||
+        reloc->offset > sec(reader, reloc->target)->h.sh_size - 8)
+        return bad_reloc(reader, reloc, "its place is outside the section");
+    const BinFunc *callee =
+        reloc->s.section < SHN_LORESERVE ? func_of_section(reader, reloc->s.section) : NULL;
+    if (!callee && !reader->var_of[reloc->sym])
         return bad_reloc(
-            r, x, arena_printf(&r->scratch, "address of %s, which the file does not define", x->s.name));
-    BinFixup f = {.in_bank4 = bank4, .offset_bytes = x->offset, .kind = RELOC_ABS64, .addend = x->addend};
-    uint8_t *place = bank4 ? (uint8_t *)(uintptr_t)b->const_bank4 + x->offset : NULL;
-    for (uint32_t i = 0; !bank4 && i < b->nvars; i++) {
-        const BinVar *v = &b->vars[i];
-        bool here = (v->space == SPACE_CONST) == constant && v->init && x->offset >= v->offset_bytes &&
-                    x->offset - v->offset_bytes + 8 <= v->size_bytes;
+            reader, reloc,
+            arena_printf(&reader->scratch, "address of %s, which the file does not define", reloc->s.name));
+    BinFixup f = {
+        .in_bank4 = bank4, .offset_bytes = reloc->offset, .kind = RELOC_ABS64, .addend = reloc->addend};
+    uint8_t *place = bank4 ? (uint8_t *)(uintptr_t)binary->const_bank4 + reloc->offset : NULL;
+    for (uint32_t i = 0; !bank4 && i < binary->nvars; i++) {
+        const BinVar *bin_var = &binary->vars[i];
+        bool here = (bin_var->space == SPACE_CONST) == constant && bin_var->init &&
+                    reloc->offset >= bin_var->offset_bytes &&
+                    reloc->offset - bin_var->offset_bytes + 8 <= bin_var->size_bytes;
         if (here && !place) {
-            place = (uint8_t *)(uintptr_t)v->init + (x->offset - v->offset_bytes);
+            place = (uint8_t *)(uintptr_t)bin_var->init + (reloc->offset - bin_var->offset_bytes);
             f.var = i;
-            f.offset_bytes = x->offset - v->offset_bytes;
+            f.offset_bytes = reloc->offset - bin_var->offset_bytes;
         }
     }
     if (!place)
-        return bad_reloc(r, x, "its place is in no variable");
-    if (callee && x->s.value + (uint64_t)x->addend != 0) {
-        put_u64(place, callee->address + x->s.value + (uint64_t)x->addend);
+        return bad_reloc(reader, reloc, "its place is in no variable");
+    if (callee && reloc->s.value + (uint64_t)reloc->addend != 0) {
+        put_u64(place, callee->address + reloc->s.value + (uint64_t)reloc->addend);
         if (constant)
-            put_u64((uint8_t *)(uintptr_t)b->const_bank3 + x->offset, get_u64(place));
+            put_u64((uint8_t *)(uintptr_t)binary->const_bank3 + reloc->offset, get_u64(place));
         return true;
     }
     f.to_func = callee != NULL;
-    f.target = callee ? (uint32_t)(callee - b->funcs) : r->var_of[x->sym] - 1;
-    add_fixup(r, f);
+    f.target = callee ? (uint32_t)(callee - binary->funcs) : reader->var_of[reloc->sym] - 1;
+    add_fixup(reader, f);
     return true;
 }
 
-static bool read_reloc(Reader *r, Reloc *x) {
-    const ElfSection *s = sec(r, x->section);
-    const uint8_t *p = s->data + x->index * s->h.sh_entsize;
+static bool read_reloc(Reader *reader, Reloc *reloc) {
+    const ElfSection *elf_section = sec(reader, reloc->section);
+    const uint8_t *p = elf_section->data + reloc->index * elf_section->h.sh_entsize;
     uint64_t info = get_u64(p + 8);
-    x->offset = get_u64(p);
-    x->sym = (uint32_t)ELF64_R_SYM(info);
-    x->type = (uint32_t)ELF64_R_TYPE(info);
-    x->addend = s->h.sh_type == SHT_RELA ? (int64_t)get_u64(p + 16) : 0;
-    if (x->sym >= r->nsyms)
-        return bad_reloc(r, x, "its symbol does not exist");
-    if (!get_symbol(r, x->sym, &x->s))
+    reloc->offset = get_u64(p);
+    reloc->sym = (uint32_t)ELF64_R_SYM(info);
+    reloc->type = (uint32_t)ELF64_R_TYPE(info);
+    reloc->addend = elf_section->h.sh_type == SHT_RELA ? (int64_t)get_u64(p + 16) : 0;
+    if (reloc->sym >= reader->nsyms)
+        return bad_reloc(reader, reloc, "its symbol does not exist");
+    if (!get_symbol(reader, reloc->sym, &reloc->s))
         return false;
-    const BinFunc *f = func_of_section(r, x->target);
-    RelocKind kind = reloc_kind(r, x->type);
-    return f ? reloc_code(r, x, kind, f) : reloc_data(r, x, kind);
+    const BinFunc *f = func_of_section(reader, reloc->target);
+    RelocKind kind = reloc_kind(reader, reloc->type);
+    return f ? reloc_code(reader, reloc, kind, f) : reloc_data(reader, reloc, kind);
 }
 
-static bool read_relocs(Reader *r) {
-    for (uint32_t i = 1; i < r->e->sections.n; i++) {
-        const ElfSection *s = sec(r, i);
-        if (s->h.sh_type != SHT_REL && s->h.sh_type != SHT_RELA)
+static bool read_relocs(Reader *reader) {
+    for (uint32_t i = 1; i < reader->e->sections.n; i++) {
+        const ElfSection *elf_section = sec(reader, i);
+        if (elf_section->h.sh_type != SHT_REL && elf_section->h.sh_type != SHT_RELA)
             continue;
-        uint64_t each = s->h.sh_type == SHT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela);
-        if (s->h.sh_entsize != each || s->h.sh_size % each)
-            return bad_section(r, i, "wrong entry size");
-        if (s->h.sh_info == 0 || s->h.sh_info >= r->e->sections.n || s->h.sh_link != r->symtab)
-            return bad_section(r, i, "relocates no section, or not through the symbol table");
-        for (uint32_t k = 0; k < s->h.sh_size / each; k++) {
-            Reloc x = {.section = i, .index = k, .target = s->h.sh_info};
-            if (!read_reloc(r, &x))
+        uint64_t each = elf_section->h.sh_type == SHT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela);
+        if (elf_section->h.sh_entsize != each || elf_section->h.sh_size % each)
+            return bad_section(reader, i, "wrong entry size");
+        if (elf_section->h.sh_info == 0 || elf_section->h.sh_info >= reader->e->sections.n ||
+            elf_section->h.sh_link != reader->symtab)
+            return bad_section(reader, i, "relocates no section, or not through the symbol table");
+        for (uint32_t k = 0; k < elf_section->h.sh_size / each; k++) {
+            Reloc x = {.section = i, .index = k, .target = elf_section->h.sh_info};
+            if (!read_reloc(reader, &x))
                 return false;
         }
     }
@@ -603,71 +626,71 @@ static bool read_relocs(Reader *r) {
 }
 
 /* ---- entry ---- */
-static bool read_own_sections(Reader *r) {
-    uint32_t map = elfimg_find(r->e, ".heddle.map"), ptx = elfimg_find(r->e, ".heddle.ptx");
-    Binary *b = r->b;
-    if (ptx && sec(r, ptx)->data) {
-        size_t size = sec(r, ptx)->h.sh_size;
-        char *text = arena_alloc(&b->arena, size + 1);
-        memcpy(text, sec(r, ptx)->data, size);
-        b->ptx_text = text;
-        b->ptx_text_bytes = size;
+static bool read_own_sections(Reader *reader) {
+    uint32_t map = elfimg_find(reader->e, ".heddle.map"), ptx = elfimg_find(reader->e, ".heddle.ptx");
+    Binary *binary = reader->b;
+    if (ptx && sec(reader, ptx)->data) {
+        size_t size = sec(reader, ptx)->h.sh_size;
+        char *text = arena_alloc(&binary->arena, size + 1);
+        memcpy(text, sec(reader, ptx)->data, size);
+        binary->ptx_text = text;
+        binary->ptx_text_bytes = size;
     }
-    if (!map || !sec(r, map)->data)
+    if (!map || !sec(reader, map)->data)
         return true;
-    size_t size = sec(r, map)->h.sh_size;
-    const uint8_t *data = arena_copy(&b->arena, sec(r, map)->data, size);
-    return map_read(b, data, size, sec(r, map)->h.sh_offset, r->d);
+    size_t size = sec(reader, map)->h.sh_size;
+    const uint8_t *data = arena_copy(&binary->arena, sec(reader, map)->data, size);
+    return map_read(binary, data, size, sec(reader, map)->h.sh_offset, reader->d);
 }
 
-static bool read_all(Reader *r, const void *image, size_t size_bytes) {
-    r->e = elfimg_read(&r->scratch, image, size_bytes, r->d);
-    if (!r->e)
+static bool read_all(Reader *reader, const void *image, size_t size_bytes) {
+    reader->e = elfimg_read(&reader->scratch, image, size_bytes, reader->d);
+    if (!reader->e)
         return false;
-    const Elf64_Ehdr *h = &r->e->h;
-    r->b->target = elfimg_target(h);
-    if (!r->b->target)
-        return diag(r->d, at(offsetof(Elf64_Ehdr, e_machine)), DIAG_E0403, h->e_machine, h->e_flags,
-                    h->e_ident[EI_OSABI], h->e_ident[EI_ABIVERSION]);
-    return find_symtab(r) && find_functions(r) && read_symbols(r) && read_banks(r) && read_infos(r) &&
-           read_relocs(r) && read_own_sections(r);
+    const Elf64_Ehdr *header = &reader->e->h;
+    reader->b->target = elfimg_target(header);
+    if (!reader->b->target)
+        return diag(reader->d, at(offsetof(Elf64_Ehdr, e_machine)), DIAG_E0403, header->e_machine,
+                    header->e_flags, header->e_ident[EI_OSABI], header->e_ident[EI_ABIVERSION]);
+    return find_symtab(reader) && find_functions(reader) && read_symbols(reader) && read_banks(reader) &&
+           read_infos(reader) && read_relocs(reader) && read_own_sections(reader);
 }
 
-Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diags *d) {
-    Binary *b = calloc(1, sizeof *b);
-    if (!b)
+Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diags *diags) {
+    Binary *binary = calloc(1, sizeof *binary);
+    if (!binary)
         return NULL;
     Source source = {path, NULL, size_bytes};
-    const Source *old = d->source;
-    d->source = &source;
-    Reader r = {.b = b, .d = d};
-    b->path = arena_printf(&b->arena, "%s", path);
+    const Source *old = diags->source;
+    diags->source = &source;
+    Reader r = {.b = binary, .d = diags};
+    binary->path = arena_printf(&binary->arena, "%s", path);
     bool good = read_all(&r, image, size_bytes);
-    d->source = old;
+    diags->source = old;
     arena_free(&r.scratch);
     if (good)
-        return b;
-    binary_free(b);
+        return binary;
+    binary_free(binary);
     return NULL;
 }
 
-void binary_free(Binary *b) {
-    if (!b)
+void binary_free(Binary *binary) {
+    if (!binary)
         return;
-    arena_free(&b->arena);
-    free(b);
+    arena_free(&binary->arena);
+    free(binary);
 }
 
-const BinFunc *binary_find(const Binary *b, const char *name) {
-    for (uint32_t i = 0; i < b->nfuncs; i++)
-        if (strcmp(b->funcs[i].name, name) == 0)
-            return &b->funcs[i];
+const BinFunc *binary_find(const Binary *binary, const char *name) {
+    for (uint32_t i = 0; i < binary->nfuncs; i++)
+        if (strcmp(binary->funcs[i].name, name) == 0)
+            return &binary->funcs[i];
     return NULL;
 }
 
-const BinFunc *binary_func_at(const Binary *b, uint64_t address) {
-    for (uint32_t i = 0; i < b->nfuncs; i++) {
-        const BinFunc *f = &b->funcs[i];
+const BinFunc *binary_func_at(const Binary *binary, uint64_t address) {
+    for (uint32_t i = 0; i < binary->nfuncs; i++) {
+        const BinFunc *f = &binary->funcs[i];
         if (address >= f->address && address - f->address < (uint64_t)f->ninsts * INST_BYTES)
             return f;
     }

@@ -35,106 +35,110 @@ typedef struct {
     Diags *d;
 } Writer;
 
-static bool fail(Writer *w, const char *name, const char *what) {
-    return diag(w->d, (SrcLoc){0}, DIAG_E0412, name, what);
+static bool fail(Writer *writer, const char *name, const char *what) {
+    return diag(writer->d, (SrcLoc){0}, DIAG_E0412, name, what);
 }
 
-static const char *func_name(const Writer *w, uint32_t i) {
-    return str_text(w->c->ir->strings, w->c->funcs[i].name);
+static const char *func_name(const Writer *writer, uint32_t i) {
+    return str_text(writer->c->ir->strings, writer->c->funcs[i].name);
 }
 
 /* ---- sections ---- */
-static uint32_t add_section(Writer *w, const char *prefix, const char *name, uint32_t type, uint64_t flags,
-                            uint64_t align) {
-    ElfSection *s = VEC_PUSH(w->a, &w->e->sections);
-    s->name = arena_printf(w->a, "%s%s", prefix, name);
-    s->h.sh_name = bytes_string(w->a, &w->shstrtab, s->name);
-    s->h.sh_type = type;
-    s->h.sh_flags = flags;
-    s->h.sh_addralign = align;
-    return w->e->sections.n - 1;
+static uint32_t add_section(Writer *writer, const char *prefix, const char *name, uint32_t type,
+                            uint64_t flags, uint64_t align) {
+    ElfSection *section = VEC_PUSH(writer->a, &writer->e->sections);
+    section->name = arena_printf(writer->a, "%s%s", prefix, name);
+    section->h.sh_name = bytes_string(writer->a, &writer->shstrtab, section->name);
+    section->h.sh_type = type;
+    section->h.sh_flags = flags;
+    section->h.sh_addralign = align;
+    return writer->e->sections.n - 1;
 }
 
-static Elf64_Shdr *header(Writer *w, uint32_t section) { return &w->e->sections.at[section].h; }
+static Elf64_Shdr *header(Writer *writer, uint32_t section) { return &writer->e->sections.at[section].h; }
 
-static void set_data(Writer *w, uint32_t section, Bytes b) {
-    w->e->sections.at[section].data = b.n ? b.at : NULL;
-    w->e->sections.at[section].h.sh_size = b.n;
+static void set_data(Writer *writer, uint32_t section, Bytes b) {
+    writer->e->sections.at[section].data = b.n ? b.at : NULL;
+    writer->e->sections.at[section].h.sh_size = b.n;
 }
 
-static uint64_t info_link(const Writer *w) { return w->old_form ? 0 : SHF_INFO_LINK; }
+static uint64_t info_link(const Writer *writer) { return writer->old_form ? 0 : SHF_INFO_LINK; }
 
-static void make_rela_sections(Writer *w) {
-    for (uint32_t i = 0; i < w->c->nfuncs; i++)
-        if (w->c->funcs[i].relocs.n)
-            w->parts[i].rela = add_section(w, ".rela.text.", func_name(w, i), SHT_RELA, SHF_INFO_LINK, 8);
+static void make_rela_sections(Writer *writer) {
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++)
+        if (writer->c->funcs[i].relocs.n)
+            writer->parts[i].rela =
+                add_section(writer, ".rela.text.", func_name(writer, i), SHT_RELA, SHF_INFO_LINK, 8);
 }
 
-static void make_sections(Writer *w) {
-    const CodeModule *c = w->c;
-    VEC_PUSH(w->a, &w->e->sections)->name = "";
-    bytes_add(w->a, &w->shstrtab, "", 1);
-    bytes_add(w->a, &w->strtab, "", 1);
-    add_section(w, ".shstrtab", "", SHT_STRTAB, 0, 1);
-    add_section(w, ".strtab", "", SHT_STRTAB, 0, 1);
-    add_section(w, ".symtab", "", SHT_SYMTAB, 0, 8);
-    add_section(w, ".nv.info", "", SHT_NV_INFO, 0, 4);
-    for (uint32_t i = 0; i < c->nfuncs; i++)
-        w->parts[i].info = add_section(w, ".nv.info.", func_name(w, i), SHT_NV_INFO, info_link(w), 4);
-    make_rela_sections(w);
-    if (w->const3_data.n)
-        w->const3 = add_section(w, ".nv.constant3", "", SHT_PROGBITS, SHF_ALLOC, 16);
-    for (uint32_t i = 0; i < c->nfuncs; i++)
-        if (c->funcs[i].const2_bytes)
-            w->parts[i].const2 =
-                add_section(w, ".nv.constant2.", func_name(w, i), SHT_PROGBITS, SHF_ALLOC | info_link(w), 8);
-    for (uint32_t i = 0; i < c->nfuncs; i++)
-        if (c->funcs[i].is_entry)
-            w->parts[i].const0 =
-                add_section(w, ".nv.constant0.", func_name(w, i), SHT_PROGBITS, SHF_ALLOC | info_link(w), 4);
-    for (uint32_t i = 0; i < c->nfuncs; i++)
-        w->parts[i].text =
-            add_section(w, ".text.", func_name(w, i), SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 128);
-    if (w->init_data.n)
-        w->global_init = add_section(w, ".nv.global.init", "", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 256);
-    if (w->global_bytes)
-        w->global = add_section(w, ".nv.global", "", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 256);
-    for (uint32_t i = 0; i < c->nfuncs; i++)
-        if (c->funcs[i].is_entry && c->funcs[i].shared_bytes)
-            w->parts[i].shared = add_section(w, ".nv.shared.", func_name(w, i), SHT_NOBITS,
-                                             SHF_ALLOC | SHF_WRITE | info_link(w), 16);
+static void make_sections(Writer *writer) {
+    const CodeModule *module = writer->c;
+    VEC_PUSH(writer->a, &writer->e->sections)->name = "";
+    bytes_add(writer->a, &writer->shstrtab, "", 1);
+    bytes_add(writer->a, &writer->strtab, "", 1);
+    add_section(writer, ".shstrtab", "", SHT_STRTAB, 0, 1);
+    add_section(writer, ".strtab", "", SHT_STRTAB, 0, 1);
+    add_section(writer, ".symtab", "", SHT_SYMTAB, 0, 8);
+    add_section(writer, ".nv.info", "", SHT_NV_INFO, 0, 4);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        writer->parts[i].info =
+            add_section(writer, ".nv.info.", func_name(writer, i), SHT_NV_INFO, info_link(writer), 4);
+    make_rela_sections(writer);
+    if (writer->const3_data.n)
+        writer->const3 = add_section(writer, ".nv.constant3", "", SHT_PROGBITS, SHF_ALLOC, 16);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        if (module->funcs[i].const2_bytes)
+            writer->parts[i].const2 = add_section(writer, ".nv.constant2.", func_name(writer, i),
+                                                  SHT_PROGBITS, SHF_ALLOC | info_link(writer), 8);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        if (module->funcs[i].is_entry)
+            writer->parts[i].const0 = add_section(writer, ".nv.constant0.", func_name(writer, i),
+                                                  SHT_PROGBITS, SHF_ALLOC | info_link(writer), 4);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        writer->parts[i].text =
+            add_section(writer, ".text.", func_name(writer, i), SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 128);
+    if (writer->init_data.n)
+        writer->global_init =
+            add_section(writer, ".nv.global.init", "", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 256);
+    if (writer->global_bytes)
+        writer->global = add_section(writer, ".nv.global", "", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 256);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        if (module->funcs[i].is_entry && module->funcs[i].shared_bytes)
+            writer->parts[i].shared = add_section(writer, ".nv.shared.", func_name(writer, i), SHT_NOBITS,
+                                                  SHF_ALLOC | SHF_WRITE | info_link(writer), 16);
 }
 
 /* ---- symbols ---- */
-static uint32_t add_symbol(Writer *w, const char *name, uint64_t value, uint64_t size, unsigned info,
+static uint32_t add_symbol(Writer *writer, const char *name, uint64_t value, uint64_t size, unsigned info,
                            unsigned other, uint32_t section) {
-    bytes_u32(w->a, &w->symtab, bytes_string(w->a, &w->strtab, name));
-    uint8_t *p = bytes_add(w->a, &w->symtab, NULL, sizeof(Elf64_Sym) - 4);
+    bytes_u32(writer->a, &writer->symtab, bytes_string(writer->a, &writer->strtab, name));
+    uint8_t *p = bytes_add(writer->a, &writer->symtab, NULL, sizeof(Elf64_Sym) - 4);
     p[0] = (uint8_t)info;
     p[1] = (uint8_t)other;
     put_u16(p + 2, (uint16_t)section);
     put_u64(p + 4, value);
     put_u64(p + 12, size);
-    return w->nsyms++;
+    return writer->nsyms++;
 }
 
-static bool var_is_global(const IrVar *v) { return v->linkage != LINK_NONE; }
+static bool var_is_global(const IrVar *var) { return var->linkage != LINK_NONE; }
 
-static void add_var_symbols(Writer *w, bool global) {
-    const IrModule *m = w->c->ir;
-    for (uint32_t i = 0; i < m->vars.n; i++) {
-        const IrVar *v = &m->vars.at[i];
-        bool is_const = v->space == SP_CONST;
-        if (var_is_global(v) != global || (!is_const && v->space != SP_GLOBAL) || v->linkage == LINK_EXTERN)
+static void add_var_symbols(Writer *writer, bool global) {
+    const IrModule *module = writer->c->ir;
+    for (uint32_t i = 0; i < module->vars.n; i++) {
+        const IrVar *var = &module->vars.at[i];
+        bool is_const = var->space == SP_CONST;
+        if (var_is_global(var) != global || (!is_const && var->space != SP_GLOBAL) ||
+            var->linkage == LINK_EXTERN)
             continue;
-        bool init = v->ptx && v->ptx->ninits;
-        uint32_t section = is_const ? w->const3 : init ? w->global_init : w->global;
-        unsigned bind = !global                                                ? STB_LOCAL
-                        : v->linkage == LINK_WEAK || v->linkage == LINK_COMMON ? STB_WEAK
-                                                                               : STB_GLOBAL;
-        uint32_t sym = add_symbol(w, str_text(m->strings, v->name), w->var_offset[i], v->size_bytes,
-                                  ELF64_ST_INFO(bind, STT_OBJECT), 0, section);
-        strmap_put(&w->symbols, w->a, v->name, sym);
+        bool init = var->ptx && var->ptx->ninits;
+        uint32_t section = is_const ? writer->const3 : init ? writer->global_init : writer->global;
+        unsigned bind = !global                                                    ? STB_LOCAL
+                        : var->linkage == LINK_WEAK || var->linkage == LINK_COMMON ? STB_WEAK
+                                                                                   : STB_GLOBAL;
+        uint32_t sym = add_symbol(writer, str_text(module->strings, var->name), writer->var_offset[i],
+                                  var->size_bytes, ELF64_ST_INFO(bind, STT_OBJECT), 0, section);
+        strmap_put(&writer->symbols, writer->a, var->name, sym);
     }
 }
 
@@ -142,39 +146,41 @@ static bool func_is_global(const CodeFunc *f) {
     return f->is_entry || !f->ir || !f->ir->ptx || f->ir->ptx->linkage != LINK_NONE;
 }
 
-static void add_func_symbols(Writer *w, bool global) {
-    for (uint32_t i = 0; i < w->c->nfuncs; i++) {
-        const CodeFunc *f = &w->c->funcs[i];
+static void add_func_symbols(Writer *writer, bool global) {
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        const CodeFunc *f = &writer->c->funcs[i];
         if (func_is_global(f) != global)
             continue;
         unsigned bind = !global                                                   ? STB_LOCAL
                         : f->ir && f->ir->ptx && f->ir->ptx->linkage == LINK_WEAK ? STB_WEAK
                                                                                   : STB_GLOBAL;
-        w->parts[i].sym =
-            add_symbol(w, func_name(w, i), 0, (uint64_t)f->ninsts * INST_BYTES, ELF64_ST_INFO(bind, STT_FUNC),
-                       f->is_entry ? STO_NV_ENTRY : 0, w->parts[i].text);
-        strmap_put(&w->symbols, w->a, f->name, w->parts[i].sym);
+        writer->parts[i].sym =
+            add_symbol(writer, func_name(writer, i), 0, (uint64_t)f->ninsts * INST_BYTES,
+                       ELF64_ST_INFO(bind, STT_FUNC), f->is_entry ? STO_NV_ENTRY : 0, writer->parts[i].text);
+        strmap_put(&writer->symbols, writer->a, f->name, writer->parts[i].sym);
     }
 }
 
-static void make_symbols(Writer *w) {
-    add_symbol(w, "", 0, 0, 0, 0, 0);
+static void make_symbols(Writer *writer) {
+    add_symbol(writer, "", 0, 0, 0, 0, 0);
     const unsigned section = ELF64_ST_INFO(STB_LOCAL, STT_SECTION);
-    for (uint32_t i = 0; i < w->c->nfuncs; i++) {
-        FuncParts *p = &w->parts[i];
-        add_symbol(w, w->e->sections.at[p->text].name, 0, 0, section, 0, p->text);
-        if (p->const0)
-            p->const0_sym = add_symbol(w, w->e->sections.at[p->const0].name, 0, 0, section, 0, p->const0);
-        if (p->shared)
-            add_symbol(w, w->e->sections.at[p->shared].name, 0, 0, section, 0, p->shared);
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        FuncParts *func_parts = &writer->parts[i];
+        add_symbol(writer, writer->e->sections.at[func_parts->text].name, 0, 0, section, 0, func_parts->text);
+        if (func_parts->const0)
+            func_parts->const0_sym = add_symbol(writer, writer->e->sections.at[func_parts->const0].name, 0, 0,
+                                                section, 0, func_parts->const0);
+        if (func_parts->shared)
+            add_symbol(writer, writer->e->sections.at[func_parts->shared].name, 0, 0, section, 0,
+                       func_parts->shared);
     }
-    add_var_symbols(w, false);
-    add_func_symbols(w, false);
-    header(w, SYMTAB)->sh_info = w->nsyms;
-    add_var_symbols(w, true);
-    add_func_symbols(w, true);
-    header(w, SYMTAB)->sh_link = STRTAB;
-    header(w, SYMTAB)->sh_entsize = sizeof(Elf64_Sym);
+    add_var_symbols(writer, false);
+    add_func_symbols(writer, false);
+    header(writer, SYMTAB)->sh_info = writer->nsyms;
+    add_var_symbols(writer, true);
+    add_func_symbols(writer, true);
+    header(writer, SYMTAB)->sh_link = STRTAB;
+    header(writer, SYMTAB)->sh_entsize = sizeof(Elf64_Sym);
 }
 
 /* ---- variables ---- */
@@ -183,45 +189,46 @@ static uint64_t align_up(uint64_t v, uint64_t align) {
 }
 
 /* Constants of an initialiser. Addresses become relocations later, when symbols exist. */
-static bool put_inits(Writer *w, const IrVar *v, uint8_t *at) {
-    for (uint32_t i = 0; i < v->ptx->ninits; i++) {
-        const PtxInit *in = &v->ptx->inits[i];
-        if (in->size_bytes > 8 || in->offset_bytes + (uint64_t)in->size_bytes > v->size_bytes)
-            return fail(w, str_text(w->c->ir->strings, v->name), "an initialiser lies outside the variable");
+static bool put_inits(Writer *writer, const IrVar *var, uint8_t *at) {
+    for (uint32_t i = 0; i < var->ptx->ninits; i++) {
+        const PtxInit *in = &var->ptx->inits[i];
+        if (in->size_bytes > 8 || in->offset_bytes + (uint64_t)in->size_bytes > var->size_bytes)
+            return fail(writer, str_text(writer->c->ir->strings, var->name),
+                        "an initialiser lies outside the variable");
         for (unsigned k = 0; !in->sym && k < in->size_bytes; k++)
             at[in->offset_bytes + k] = (uint8_t)((uint64_t)in->value >> (8 * k));
     }
     return true;
 }
 
-static bool lay_out_vars(Writer *w) {
-    const IrModule *m = w->c->ir;
-    w->var_offset = ARENA_ARRAY(w->a, uint64_t, m->vars.n + 1);
-    bytes_add(w->a, &w->const3_data, NULL, m->const_bytes);
-    for (uint32_t i = 0; i < m->vars.n; i++) {
-        const IrVar *v = &m->vars.at[i];
-        bool init = v->ptx && v->ptx->ninits;
-        if (v->linkage == LINK_EXTERN || (v->space != SP_GLOBAL && v->space != SP_CONST))
+static bool lay_out_vars(Writer *writer) {
+    const IrModule *module = writer->c->ir;
+    writer->var_offset = ARENA_ARRAY(writer->a, uint64_t, module->vars.n + 1);
+    bytes_add(writer->a, &writer->const3_data, NULL, module->const_bytes);
+    for (uint32_t i = 0; i < module->vars.n; i++) {
+        const IrVar *var = &module->vars.at[i];
+        bool init = var->ptx && var->ptx->ninits;
+        if (var->linkage == LINK_EXTERN || (var->space != SP_GLOBAL && var->space != SP_CONST))
             continue;
         uint8_t *at = NULL;
-        if (v->space == SP_CONST) {
-            w->var_offset[i] = v->offset_bytes;
-            if (v->offset_bytes + v->size_bytes > m->const_bytes)
-                return fail(w, str_text(m->strings, v->name), "does not fit its constant bank");
-            at = w->const3_data.at + v->offset_bytes;
+        if (var->space == SP_CONST) {
+            writer->var_offset[i] = var->offset_bytes;
+            if (var->offset_bytes + var->size_bytes > module->const_bytes)
+                return fail(writer, str_text(module->strings, var->name), "does not fit its constant bank");
+            at = writer->const3_data.at + var->offset_bytes;
         } else if (init) {
-            if (v->size_bytes > FILE_MAX_INIT || w->init_data.n + v->size_bytes > FILE_MAX_INIT)
-                return diag(w->d, v->ptx->loc, DIAG_E0412, str_text(m->strings, v->name),
+            if (var->size_bytes > FILE_MAX_INIT || writer->init_data.n + var->size_bytes > FILE_MAX_INIT)
+                return diag(writer->d, var->ptx->loc, DIAG_E0412, str_text(module->strings, var->name),
                             "initialised variables of more than 1 GiB");
-            uint64_t offset = align_up(w->init_data.n, v->align_bytes);
-            bytes_add(w->a, &w->init_data, NULL, offset - w->init_data.n + v->size_bytes);
-            w->var_offset[i] = offset;
-            at = w->init_data.at + offset;
+            uint64_t offset = align_up(writer->init_data.n, var->align_bytes);
+            bytes_add(writer->a, &writer->init_data, NULL, offset - writer->init_data.n + var->size_bytes);
+            writer->var_offset[i] = offset;
+            at = writer->init_data.at + offset;
         } else {
-            w->var_offset[i] = align_up(w->global_bytes, v->align_bytes);
-            w->global_bytes = w->var_offset[i] + v->size_bytes;
+            writer->var_offset[i] = align_up(writer->global_bytes, var->align_bytes);
+            writer->global_bytes = writer->var_offset[i] + var->size_bytes;
         }
-        if (init && !put_inits(w, v, at))
+        if (init && !put_inits(writer, var, at))
             return false;
     }
     return true;
@@ -229,28 +236,29 @@ static bool lay_out_vars(Writer *w) {
 
 /* ---- relocations ---- */
 /* NVIDIA's numbers; 0 where there is none. bru1 numbers relocations as RelocKind does. */
-static uint32_t reloc_type(const Writer *w, RelocKind kind) {
+static uint32_t reloc_type(const Writer *writer, RelocKind kind) {
     static const uint8_t native[RELOC_KIND_COUNT] = {[RELOC_ABS32_LO] = 56,
                                                      [RELOC_ABS32_HI] = 57,
                                                      [RELOC_CALL_REL] = 58,
                                                      [RELOC_SHARED_OFFSET32] = 55,
                                                      [RELOC_ABS64] = 2};
-    if (w->sm == NO_SM)
+    if (writer->sm == NO_SM)
         return (uint32_t)kind;
-    return kind == RELOC_CALL_REL && w->sm >= 90 ? 75 : native[kind];
+    return kind == RELOC_CALL_REL && writer->sm >= 90 ? 75 : native[kind];
 }
 
-static bool add_rela(Writer *w, Bytes *out, uint64_t offset, RelocKind kind, StrId symbol, int64_t addend,
-                     const char *where) {
-    uint32_t type = reloc_type(w, kind), sym = strmap_get(&w->symbols, symbol);
-    const char *name = str_text(w->c->ir->strings, symbol);
+static bool add_rela(Writer *writer, Bytes *out, uint64_t offset, RelocKind kind, StrId symbol,
+                     int64_t addend, const char *where) {
+    uint32_t type = reloc_type(writer, kind), sym = strmap_get(&writer->symbols, symbol);
+    const char *name = str_text(writer->c->ir->strings, symbol);
     if (!sym)
-        return fail(w, where, arena_printf(w->a, "undefined symbol %s", name));
+        return fail(writer, where, arena_printf(writer->a, "undefined symbol %s", name));
     if (!type)
-        return fail(w, where, arena_printf(w->a, "no relocation of this target for the use of %s", name));
-    bytes_u64(w->a, out, offset);
-    bytes_u64(w->a, out, ELF64_R_INFO((uint64_t)sym, type));
-    bytes_u64(w->a, out, (uint64_t)addend);
+        return fail(writer, where,
+                    arena_printf(writer->a, "no relocation of this target for the use of %s", name));
+    bytes_u64(writer->a, out, offset);
+    bytes_u64(writer->a, out, ELF64_R_INFO((uint64_t)sym, type));
+    bytes_u64(writer->a, out, (uint64_t)addend);
     return true;
 }
 
@@ -261,62 +269,63 @@ static void set_rela(Writer *w, uint32_t section, Bytes b, uint32_t target) {
     header(w, section)->sh_entsize = sizeof(Elf64_Rela);
 }
 
-static bool code_relocs(Writer *w) {
-    for (uint32_t i = 0; i < w->c->nfuncs; i++) {
-        const CodeFunc *f = &w->c->funcs[i];
+static bool code_relocs(Writer *writer) {
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        const CodeFunc *f = &writer->c->funcs[i];
         Bytes b = {0};
         for (uint32_t k = 0; k < f->relocs.n; k++) {
-            const CodeReloc *r = &f->relocs.at[k];
-            if (!add_rela(w, &b, r->offset_bytes, r->kind, r->symbol, r->addend, func_name(w, i)))
+            const CodeReloc *reloc = &f->relocs.at[k];
+            if (!add_rela(writer, &b, reloc->offset_bytes, reloc->kind, reloc->symbol, reloc->addend,
+                          func_name(writer, i)))
                 return false;
         }
-        if (w->parts[i].rela)
-            set_rela(w, w->parts[i].rela, b, w->parts[i].text);
+        if (writer->parts[i].rela)
+            set_rela(writer, writer->parts[i].rela, b, writer->parts[i].text);
     }
     return true;
 }
 
 /* Name, in the module's strings, of what an initialiser takes the address of; 0 if it has no symbol. */
-static StrId init_symbol(const Writer *w, uint32_t sym) {
-    const IrModule *m = w->c->ir;
+static StrId init_symbol(const Writer *writer, uint32_t sym) {
+    const IrModule *module = writer->c->ir;
     uint32_t index = (sym & ~PTX_SYM_FUNC) - 1;
     if (sym & PTX_SYM_FUNC) {
-        if (m->ptx->funcs[index].alias_of)
-            index = m->ptx->funcs[index].alias_of - 1;
-        const char *name = str_text(&m->ptx->strings, m->ptx->funcs[index].name);
-        return str_find(m->strings, name, strlen(name));
+        if (module->ptx->funcs[index].alias_of)
+            index = module->ptx->funcs[index].alias_of - 1;
+        const char *name = str_text(&module->ptx->strings, module->ptx->funcs[index].name);
+        return str_find(module->strings, name, strlen(name));
     }
-    for (uint32_t i = 0; i < m->vars.n; i++)
-        if (m->vars.at[i].ptx == &m->ptx->vars[index])
-            return m->vars.at[i].name;
+    for (uint32_t i = 0; i < module->vars.n; i++)
+        if (module->vars.at[i].ptx == &module->ptx->vars[index])
+            return module->vars.at[i].name;
     return (StrId){0};
 }
 
-static bool var_relocs(Writer *w) {
-    const IrModule *m = w->c->ir;
-    for (uint32_t i = 0; i < m->vars.n; i++) {
-        const IrVar *v = &m->vars.at[i];
-        const char *name = str_text(m->strings, v->name);
-        if (!v->ptx || (v->space != SP_CONST && v->space != SP_GLOBAL))
+static bool var_relocs(Writer *writer) {
+    const IrModule *module = writer->c->ir;
+    for (uint32_t i = 0; i < module->vars.n; i++) {
+        const IrVar *var = &module->vars.at[i];
+        const char *name = str_text(module->strings, var->name);
+        if (!var->ptx || (var->space != SP_CONST && var->space != SP_GLOBAL))
             continue;
-        for (uint32_t k = 0; k < v->ptx->ninits; k++) {
-            const PtxInit *in = &v->ptx->inits[k];
+        for (uint32_t k = 0; k < var->ptx->ninits; k++) {
+            const PtxInit *in = &var->ptx->inits[k];
             if (!in->sym)
                 continue;
             if (in->size_bytes != 8 || in->shift)
-                return fail(w, name, "an address in an initialiser must fill 8 bytes");
-            Bytes *b = v->space == SP_CONST ? &w->const3_rela : &w->init_rela;
-            if (!add_rela(w, b, w->var_offset[i] + in->offset_bytes, RELOC_ABS64, init_symbol(w, in->sym),
-                          in->value, name))
+                return fail(writer, name, "an address in an initialiser must fill 8 bytes");
+            Bytes *b = var->space == SP_CONST ? &writer->const3_rela : &writer->init_rela;
+            if (!add_rela(writer, b, writer->var_offset[i] + in->offset_bytes, RELOC_ABS64,
+                          init_symbol(writer, in->sym), in->value, name))
                 return false;
         }
     }
-    if (w->const3_rela.n) /* added last: indices of the others are in use already */
-        set_rela(w, add_section(w, ".rela.nv.constant3", "", SHT_RELA, SHF_INFO_LINK, 8), w->const3_rela,
-                 w->const3);
-    if (w->init_rela.n)
-        set_rela(w, add_section(w, ".rela.nv.global.init", "", SHT_RELA, SHF_INFO_LINK, 8), w->init_rela,
-                 w->global_init);
+    if (writer->const3_rela.n) /* added last: indices of the others are in use already */
+        set_rela(writer, add_section(writer, ".rela.nv.constant3", "", SHT_RELA, SHF_INFO_LINK, 8),
+                 writer->const3_rela, writer->const3);
+    if (writer->init_rela.n)
+        set_rela(writer, add_section(writer, ".rela.nv.global.init", "", SHT_RELA, SHF_INFO_LINK, 8),
+                 writer->init_rela, writer->global_init);
     return true;
 }
 
@@ -326,314 +335,320 @@ typedef struct {
 } Sites;
 
 /* Offsets of the instructions that records list, found in the words as a loader would. */
-static void find_sites(Writer *w, uint32_t index, Sites *out) {
-    const CodeFunc *f = &w->c->funcs[index];
+static void find_sites(Writer *writer, uint32_t index, Sites *out) {
+    const CodeFunc *f = &writer->c->funcs[index];
     for (uint32_t i = 0; i < f->ninsts; i++) {
         MachInst in;
         char error[ISA_ERROR_BYTES];
-        if (!isa_decode(w->c->ir->target, f->words[i], &in, error))
+        if (!isa_decode(writer->c->ir->target, f->words[i], &in, error))
             continue; /* data between instructions, from assembly text */
         uint32_t pc = i * INST_BYTES;
         switch (in.optype) {
-        case OT_EXIT: VEC_ADD(w->a, &out->exits, pc); break;
+        case OT_EXIT: VEC_ADD(writer->a, &out->exits, pc); break;
         case OT_SHFL:
         case OT_VOTE:
         case OT_MATCH:
         case OT_REDUX:
-            VEC_ADD(w->a, &out->coop, pc);
-            VEC_ADD(w->a, &out->coop_masks, UINT32_MAX);
+            VEC_ADD(writer->a, &out->coop, pc);
+            VEC_ADD(writer->a, &out->coop_masks, UINT32_MAX);
             break;
         default: break;
         }
     }
 }
 
-static uint32_t register_cap(const PtxFunc *p) {
-    if (!p)
+static uint32_t register_cap(const PtxFunc *func) {
+    if (!func)
         return 0xff;
-    uint64_t threads =
-        (uint64_t)p->maxntid[0] * (p->maxntid[1] ? p->maxntid[1] : 1) * (p->maxntid[2] ? p->maxntid[2] : 1);
+    uint64_t threads = (uint64_t)func->maxntid[0] * (func->maxntid[1] ? func->maxntid[1] : 1) *
+                       (func->maxntid[2] ? func->maxntid[2] : 1);
     uint32_t cap = 0xff;
-    if (threads && p->minnctapersm) { /* registers of an SM over the threads that must fit, in eighths */
-        uint64_t share = 65536 / (threads * p->minnctapersm) & ~7ull;
+    if (threads && func->minnctapersm) { /* registers of an SM over the threads that must fit, in eighths */
+        uint64_t share = 65536 / (threads * func->minnctapersm) & ~7ull;
         cap = share < cap ? (uint32_t)share : cap;
     }
-    return p->maxnreg && p->maxnreg < cap ? p->maxnreg : cap;
+    return func->maxnreg && func->maxnreg < cap ? func->maxnreg : cap;
 }
 
-static void param_records(Writer *w, Bytes *b, uint32_t index) {
-    const CodeFunc *f = &w->c->funcs[index];
-    const PtxFunc *p = f->ir ? f->ir->ptx : NULL;
+static void param_records(Writer *writer, Bytes *b, uint32_t index) {
+    const CodeFunc *f = &writer->c->funcs[index];
+    const PtxFunc *func = f->ir ? f->ir->ptx : NULL;
     if (!f->is_entry || !f->param_bytes)
         return;
-    uint32_t cbank[2] = {w->parts[index].const0_sym, w->t->param_base_bytes | f->param_bytes << 16};
-    nvinfo_words(w->a, b, NV_PARAM_CBANK, cbank, 2);
-    nvinfo_value(w->a, b, NVF_HALF, NV_CBANK_PARAM_SIZE, f->param_bytes);
-    uint32_t n = p ? p->nparams : f->nparams;
+    uint32_t cbank[2] = {writer->parts[index].const0_sym, writer->t->param_base_bytes | f->param_bytes << 16};
+    nvinfo_words(writer->a, b, NV_PARAM_CBANK, cbank, 2);
+    nvinfo_value(writer->a, b, NVF_HALF, NV_CBANK_PARAM_SIZE, f->param_bytes);
+    uint32_t n = func ? func->nparams : f->nparams;
     for (uint32_t i = n; i-- > 0;) {
-        const PtxVar *v = p ? &w->c->ir->ptx->vars[p->params[i]] : NULL;
-        uint32_t offset = v ? (uint32_t)v->param_offset_bytes : f->params[i].offset_bytes;
-        uint32_t size = v ? (uint32_t)v->size_bytes : f->params[i].size_bytes;
+        const PtxVar *var = func ? &writer->c->ir->ptx->vars[func->params[i]] : NULL;
+        uint32_t offset = var ? (uint32_t)var->param_offset_bytes : f->params[i].offset_bytes;
+        uint32_t size = var ? (uint32_t)var->size_bytes : f->params[i].size_bytes;
         uint32_t words[3] = {0, i | offset << 16, 0x1f000u | size << 18};
-        nvinfo_words(w->a, b, NV_KPARAM_INFO, words, 3);
+        nvinfo_words(writer->a, b, NV_KPARAM_INFO, words, 3);
     }
 }
 
-static void bound_records(Writer *w, Bytes *b, const PtxFunc *p) {
-    if (p && p->maxntid[0]) {
-        uint32_t n[3] = {p->maxntid[0], p->maxntid[1] ? p->maxntid[1] : 1, p->maxntid[2] ? p->maxntid[2] : 1};
-        nvinfo_words(w->a, b, NV_MAX_THREADS, n, 3);
+static void bound_records(Writer *writer, Bytes *b, const PtxFunc *func) {
+    if (func && func->maxntid[0]) {
+        uint32_t n[3] = {func->maxntid[0], func->maxntid[1] ? func->maxntid[1] : 1,
+                         func->maxntid[2] ? func->maxntid[2] : 1};
+        nvinfo_words(writer->a, b, NV_MAX_THREADS, n, 3);
     }
-    if (p && p->reqntid[0]) {
-        uint32_t n[3] = {p->reqntid[0], p->reqntid[1] ? p->reqntid[1] : 1, p->reqntid[2] ? p->reqntid[2] : 1};
-        nvinfo_words(w->a, b, NV_REQNTID, n, 3);
+    if (func && func->reqntid[0]) {
+        uint32_t n[3] = {func->reqntid[0], func->reqntid[1] ? func->reqntid[1] : 1,
+                         func->reqntid[2] ? func->reqntid[2] : 1};
+        nvinfo_words(writer->a, b, NV_REQNTID, n, 3);
     }
 }
 
 /* {BRX, 0, entries, targets...} for each; the size of a record has 16 bits. */
-static void branch_records(Writer *w, Bytes *b, const CodeFunc *f) {
+static void branch_records(Writer *writer, Bytes *b, const CodeFunc *f) {
     enum { MAX_WORDS = 0xffff / 4 };
     VEC(uint32_t) words = {0};
     for (unsigned k = 0; k < f->tables.n; k++) {
-        const CodeTable *t = &f->tables.at[k];
-        if (words.n + 3 + t->n > MAX_WORDS) {
-            nvinfo_words(w->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
+        const CodeTable *table = &f->tables.at[k];
+        if (words.n + 3 + table->n > MAX_WORDS) {
+            nvinfo_words(writer->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
             words.n = 0;
         }
-        VEC_ADD(w->a, &words, t->pc_bytes);
-        VEC_ADD(w->a, &words, 0);
-        VEC_ADD(w->a, &words, t->n);
-        for (uint32_t e = 0; e < t->n; e++)
-            VEC_ADD(w->a, &words, t->targets[e]);
+        VEC_ADD(writer->a, &words, table->pc_bytes);
+        VEC_ADD(writer->a, &words, 0);
+        VEC_ADD(writer->a, &words, table->n);
+        for (uint32_t e = 0; e < table->n; e++)
+            VEC_ADD(writer->a, &words, table->targets[e]);
     }
     if (words.n)
-        nvinfo_words(w->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
+        nvinfo_words(writer->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
 }
 
-static void func_records(Writer *w, uint32_t index) {
-    const CodeFunc *f = &w->c->funcs[index];
+static void func_records(Writer *writer, uint32_t index) {
+    const CodeFunc *f = &writer->c->funcs[index];
     const PtxFunc *p = f->ir && f->is_entry ? f->ir->ptx : NULL;
     Bytes b = {0};
     Sites sites = {0};
-    find_sites(w, index, &sites);
-    if (w->sm == 75 || w->sm >= 90)
-        nvinfo_words(w->a, &b, NV_SW_WAR, &(uint32_t){w->sm == 75 ? 1 : 8}, 1);
-    if (w->sm != NO_SM)
-        nvinfo_words(w->a, &b, NV_CUDA_API_VERSION, &(uint32_t){w->old_form ? TOOLKIT_VERSION : 130}, 1);
-    if (w->sm >= 80 && w->sm < 89)
-        nvinfo_value(w->a, &b, NVF_NONE, NV_SW2861232_WAR, 0);
-    param_records(w, &b, index);
-    if (w->sm >= 90)
-        nvinfo_value(w->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
-    nvinfo_value(w->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(p));
-    if (f->nbarriers && !w->old_form)
-        nvinfo_value(w->a, &b, NVF_BYTE, NV_NUM_BARRIERS, f->nbarriers);
-    if (w->sm != NO_SM && !w->old_form)
-        nvinfo_value(w->a, &b, NVF_HALF, NV_ISA_VERSION, w->sm >= 90 ? 0x101 : 0);
+    find_sites(writer, index, &sites);
+    if (writer->sm == 75 || writer->sm >= 90)
+        nvinfo_words(writer->a, &b, NV_SW_WAR, &(uint32_t){writer->sm == 75 ? 1 : 8}, 1);
+    if (writer->sm != NO_SM)
+        nvinfo_words(writer->a, &b, NV_CUDA_API_VERSION,
+                     &(uint32_t){writer->old_form ? TOOLKIT_VERSION : 130}, 1);
+    if (writer->sm >= 80 && writer->sm < 89)
+        nvinfo_value(writer->a, &b, NVF_NONE, NV_SW2861232_WAR, 0);
+    param_records(writer, &b, index);
+    if (writer->sm >= 90)
+        nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
+    nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(p));
+    if (f->nbarriers && !writer->old_form)
+        nvinfo_value(writer->a, &b, NVF_BYTE, NV_NUM_BARRIERS, f->nbarriers);
+    if (writer->sm != NO_SM && !writer->old_form)
+        nvinfo_value(writer->a, &b, NVF_HALF, NV_ISA_VERSION, writer->sm >= 90 ? 0x101 : 0);
     if (sites.coop.n) {
-        nvinfo_words(w->a, &b, NV_COOP_GROUP_MASK_REGIDS, sites.coop_masks.at, sites.coop_masks.n);
-        nvinfo_words(w->a, &b, NV_COOP_GROUP_INSTR_OFFSETS, sites.coop.at, sites.coop.n);
+        nvinfo_words(writer->a, &b, NV_COOP_GROUP_MASK_REGIDS, sites.coop_masks.at, sites.coop_masks.n);
+        nvinfo_words(writer->a, &b, NV_COOP_GROUP_INSTR_OFFSETS, sites.coop.at, sites.coop.n);
     }
     if (sites.exits.n)
-        nvinfo_words(w->a, &b, NV_EXIT_INSTR_OFFSETS, sites.exits.at, sites.exits.n);
-    branch_records(w, &b, f);
-    if (f->uses_ctaid_z && w->sm < 90)
-        nvinfo_value(w->a, &b, NVF_NONE, NV_CTAIDZ_USED, 0);
-    bound_records(w, &b, p);
+        nvinfo_words(writer->a, &b, NV_EXIT_INSTR_OFFSETS, sites.exits.at, sites.exits.n);
+    branch_records(writer, &b, f);
+    if (f->uses_ctaid_z && writer->sm < 90)
+        nvinfo_value(writer->a, &b, NVF_NONE, NV_CTAIDZ_USED, 0);
+    bound_records(writer, &b, p);
     if (f->uses_bssy)
-        nvinfo_words(w->a, &b, NV_CRS_STACK_SIZE, &(uint32_t){0}, 1);
-    uint32_t section = w->parts[index].info;
-    set_data(w, section, b);
-    header(w, section)->sh_link = SYMTAB;
-    header(w, section)->sh_info = w->parts[index].text;
+        nvinfo_words(writer->a, &b, NV_CRS_STACK_SIZE, &(uint32_t){0}, 1);
+    uint32_t section = writer->parts[index].info;
+    set_data(writer, section, b);
+    header(writer, section)->sh_link = SYMTAB;
+    header(writer, section)->sh_info = writer->parts[index].text;
 }
 
-static void module_records(Writer *w) {
+static void module_records(Writer *writer) {
     Bytes b = {0};
-    for (uint32_t i = 0; i < w->c->nfuncs; i++) {
-        const CodeFunc *f = &w->c->funcs[i];
-        uint32_t sym = w->parts[i].sym;
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        const CodeFunc *f = &writer->c->funcs[i];
+        uint32_t sym = writer->parts[i].sym;
         bool recursive = f->stack_bytes == UINT32_MAX;
-        nvinfo_words(w->a, &b, NV_REGCOUNT, (uint32_t[]){sym, f->nregs}, 2);
-        if (w->old_form && f->is_entry && !recursive)
-            nvinfo_words(w->a, &b, NV_MAX_STACK_SIZE, (uint32_t[]){sym, f->stack_bytes}, 2);
-        nvinfo_words(w->a, &b, NV_FRAME_SIZE, (uint32_t[]){sym, f->frame_bytes}, 2);
-        nvinfo_words(w->a, &b, NV_MIN_STACK_SIZE,
+        nvinfo_words(writer->a, &b, NV_REGCOUNT, (uint32_t[]){sym, f->nregs}, 2);
+        if (writer->old_form && f->is_entry && !recursive)
+            nvinfo_words(writer->a, &b, NV_MAX_STACK_SIZE, (uint32_t[]){sym, f->stack_bytes}, 2);
+        nvinfo_words(writer->a, &b, NV_FRAME_SIZE, (uint32_t[]){sym, f->frame_bytes}, 2);
+        nvinfo_words(writer->a, &b, NV_MIN_STACK_SIZE,
                      (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
     }
-    set_data(w, NV_INFO, b);
-    header(w, NV_INFO)->sh_link = SYMTAB;
-    for (uint32_t i = 0; i < w->c->nfuncs; i++)
-        func_records(w, i);
+    set_data(writer, NV_INFO, b);
+    header(writer, NV_INFO)->sh_link = SYMTAB;
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++)
+        func_records(writer, i);
 }
 
 /* ---- contents ---- */
 /* {caller, callee} rows between the markers that ptxas writes. */
-static void call_graph(Writer *w) {
+static void call_graph(Writer *writer) {
     Bytes b = {0};
-    bytes_u64(w->a, &b, 0xffffffffull << 32);
-    for (uint32_t i = 0; i < w->c->nfuncs; i++) {
-        const CodeFunc *f = &w->c->funcs[i];
+    bytes_u64(writer->a, &b, 0xffffffffull << 32);
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        const CodeFunc *f = &writer->c->funcs[i];
         for (uint32_t k = 0; k < f->relocs.n; k++) {
             RelocKind kind = f->relocs.at[k].kind;
             if (kind == RELOC_CALL_REL || kind == RELOC_CALL_ABS)
-                bytes_u64(w->a, &b,
-                          w->parts[i].sym | (uint64_t)strmap_get(&w->symbols, f->relocs.at[k].symbol) << 32);
+                bytes_u64(writer->a, &b,
+                          writer->parts[i].sym |
+                              (uint64_t)strmap_get(&writer->symbols, f->relocs.at[k].symbol) << 32);
         }
     }
     for (uint64_t marker = 0xfffffffe; marker >= 0xfffffffc; marker--)
-        bytes_u64(w->a, &b, marker << 32);
-    uint32_t s = add_section(w, ".nv.callgraph", "", SHT_NV_CALLGRAPH, 0, 4);
-    set_data(w, s, b);
-    header(w, s)->sh_link = SYMTAB;
-    header(w, s)->sh_entsize = 8;
+        bytes_u64(writer->a, &b, marker << 32);
+    uint32_t s = add_section(writer, ".nv.callgraph", "", SHT_NV_CALLGRAPH, 0, 4);
+    set_data(writer, s, b);
+    header(writer, s)->sh_link = SYMTAB;
+    header(writer, s)->sh_entsize = 8;
 }
 
-static void func_contents(Writer *w, uint32_t i) {
-    const CodeFunc *f = &w->c->funcs[i];
-    const FuncParts *p = &w->parts[i];
+static void func_contents(Writer *writer, uint32_t i) {
+    const CodeFunc *f = &writer->c->funcs[i];
+    const FuncParts *func_parts = &writer->parts[i];
     Bytes code = {0};
     for (uint32_t k = 0; k < f->ninsts; k++) {
-        bytes_u64(w->a, &code, f->words[k][0]);
-        bytes_u64(w->a, &code, f->words[k][1]);
+        bytes_u64(writer->a, &code, f->words[k][0]);
+        bytes_u64(writer->a, &code, f->words[k][1]);
     }
-    set_data(w, p->text, code);
-    Elf64_Shdr *text = header(w, p->text);
+    set_data(writer, func_parts->text, code);
+    Elf64_Shdr *text = header(writer, func_parts->text);
     text->sh_link = SYMTAB;
-    if (w->sm != NO_SM)
-        text->sh_info = p->sym | (w->sm < 90 ? f->nregs << 24 : 0);
-    if (w->old_form)
+    if (writer->sm != NO_SM)
+        text->sh_info = func_parts->sym | (writer->sm < 90 ? f->nregs << 24 : 0);
+    if (writer->old_form)
         text->sh_flags |= (uint64_t)f->nbarriers << 20;
-    if (p->const0) {
+    if (func_parts->const0) {
         Bytes bank = {0};
-        bytes_add(w->a, &bank, NULL, w->t->param_base_bytes + f->param_bytes);
-        set_data(w, p->const0, bank);
-        header(w, p->const0)->sh_info = p->text;
+        bytes_add(writer->a, &bank, NULL, writer->t->param_base_bytes + f->param_bytes);
+        set_data(writer, func_parts->const0, bank);
+        header(writer, func_parts->const0)->sh_info = func_parts->text;
     }
-    if (p->const2) {
+    if (func_parts->const2) {
         Bytes bank = {0};
-        bytes_add(w->a, &bank, f->const2, f->const2_bytes);
-        set_data(w, p->const2, bank);
-        header(w, p->const2)->sh_info = p->text;
+        bytes_add(writer->a, &bank, f->const2, f->const2_bytes);
+        set_data(writer, func_parts->const2, bank);
+        header(writer, func_parts->const2)->sh_info = func_parts->text;
     }
-    if (p->shared) {
-        header(w, p->shared)->sh_size = f->shared_bytes;
-        header(w, p->shared)->sh_info = p->text;
+    if (func_parts->shared) {
+        header(writer, func_parts->shared)->sh_size = f->shared_bytes;
+        header(writer, func_parts->shared)->sh_info = func_parts->text;
     }
 }
 
-static void heddle_sections(Writer *w) {
-    const PtxModule *ptx = w->c->ir->ptx;
-    if (!w->opt->no_map)
-        set_data(w, add_section(w, ".heddle.map", "", SHT_HD_MAP, 0, 4), map_build(w->a, w->c));
-    if (!w->opt->no_ptx && ptx && ptx->source.size_bytes) {
+static void heddle_sections(Writer *writer) {
+    const PtxModule *ptx = writer->c->ir->ptx;
+    if (!writer->opt->no_map)
+        set_data(writer, add_section(writer, ".heddle.map", "", SHT_HD_MAP, 0, 4),
+                 map_build(writer->a, writer->c));
+    if (!writer->opt->no_ptx && ptx && ptx->source.size_bytes) {
         Bytes b = {0};
-        bytes_add(w->a, &b, ptx->source.text, ptx->source.size_bytes);
-        set_data(w, add_section(w, ".heddle.ptx", "", SHT_HD_PTX, 0, 1), b);
+        bytes_add(writer->a, &b, ptx->source.text, ptx->source.size_bytes);
+        set_data(writer, add_section(writer, ".heddle.ptx", "", SHT_HD_PTX, 0, 1), b);
     }
 }
 
 /* ---- header and segments ---- */
-static void make_header(Writer *w) {
-    Elf64_Ehdr *h = &w->e->h;
-    memcpy(h->e_ident, ELFMAG, SELFMAG);
-    h->e_ident[EI_CLASS] = ELFCLASS64;
-    h->e_ident[EI_DATA] = ELFDATA2LSB;
-    h->e_ident[EI_VERSION] = EV_CURRENT;
-    bool new_form = w->sm != NO_SM && !w->old_form;
-    h->e_ident[EI_OSABI] = new_form ? 0x41 : w->t->elf_osabi;
-    h->e_ident[EI_ABIVERSION] = new_form ? 8 : w->t->elf_abiversion;
-    h->e_type = ET_EXEC;
-    h->e_machine = w->t->elf_machine;
-    h->e_version = w->old_form ? TOOLKIT_VERSION : EV_CURRENT;
-    h->e_flags = new_form ? 0x06000004u | w->sm << 8 : w->t->elf_flags;
-    h->e_ehsize = sizeof(Elf64_Ehdr);
-    h->e_shentsize = sizeof(Elf64_Shdr);
-    h->e_phentsize = sizeof(Elf64_Phdr);
-    h->e_shstrndx = SHSTRTAB;
+static void make_header(Writer *writer) {
+    Elf64_Ehdr *header = &writer->e->h;
+    memcpy(header->e_ident, ELFMAG, SELFMAG);
+    header->e_ident[EI_CLASS] = ELFCLASS64;
+    header->e_ident[EI_DATA] = ELFDATA2LSB;
+    header->e_ident[EI_VERSION] = EV_CURRENT;
+    bool new_form = writer->sm != NO_SM && !writer->old_form;
+    header->e_ident[EI_OSABI] = new_form ? 0x41 : writer->t->elf_osabi;
+    header->e_ident[EI_ABIVERSION] = new_form ? 8 : writer->t->elf_abiversion;
+    header->e_type = ET_EXEC;
+    header->e_machine = writer->t->elf_machine;
+    header->e_version = writer->old_form ? TOOLKIT_VERSION : EV_CURRENT;
+    header->e_flags = new_form ? 0x06000004u | writer->sm << 8 : writer->t->elf_flags;
+    header->e_ehsize = sizeof(Elf64_Ehdr);
+    header->e_shentsize = sizeof(Elf64_Shdr);
+    header->e_phentsize = sizeof(Elf64_Phdr);
+    header->e_shstrndx = SHSTRTAB;
 }
 
 /* A LOAD segment around the sections that have `want` of the flags `mask`. They are neighbours. */
-static Elf64_Phdr segment(const Writer *w, uint64_t mask, uint64_t want, uint32_t flags) {
+static Elf64_Phdr segment(const Writer *writer, uint64_t mask, uint64_t want, uint32_t flags) {
     Elf64_Phdr p = {.p_type = PT_LOAD, .p_flags = flags, .p_align = 8};
     uint64_t end = 0, memory = 0;
     bool any = false;
-    for (uint32_t i = 1; i < w->e->sections.n; i++) {
-        const Elf64_Shdr *h = &w->e->sections.at[i].h;
-        if ((h->sh_flags & mask) != want)
+    for (uint32_t i = 1; i < writer->e->sections.n; i++) {
+        const Elf64_Shdr *header = &writer->e->sections.at[i].h;
+        if ((header->sh_flags & mask) != want)
             continue;
         if (!any)
-            p.p_offset = end = h->sh_offset;
+            p.p_offset = end = header->sh_offset;
         any = true;
-        if (h->sh_type == SHT_NOBITS)
-            memory += h->sh_size;
+        if (header->sh_type == SHT_NOBITS)
+            memory += header->sh_size;
         else
-            end = h->sh_offset + h->sh_size;
+            end = header->sh_offset + header->sh_size;
     }
     p.p_filesz = end - p.p_offset;
     p.p_memsz = p.p_filesz + memory;
     return p;
 }
 
-static void make_segments(Writer *w) {
+static void make_segments(Writer *writer) {
     uint64_t size = 4 * sizeof(Elf64_Phdr);
     for (int i = 0; i < 4; i++)
-        VEC_PUSH(w->a, &w->e->segments);
-    elfimg_layout(w->e, false);
+        VEC_PUSH(writer->a, &writer->e->segments);
+    elfimg_layout(writer->e, false);
     Elf64_Phdr self = {.p_type = PT_PHDR,
                        .p_flags = PF_R | PF_X,
-                       .p_offset = w->e->h.e_phoff,
+                       .p_offset = writer->e->h.e_phoff,
                        .p_filesz = size,
                        .p_memsz = size,
                        .p_align = 8};
-    w->e->segments.at[0] = self;
-    w->e->segments.at[1] = segment(w, SHF_ALLOC | SHF_WRITE, SHF_ALLOC, PF_R | PF_X);
-    w->e->segments.at[2] = segment(w, SHF_ALLOC | SHF_WRITE, SHF_ALLOC | SHF_WRITE, PF_R | PF_W);
+    writer->e->segments.at[0] = self;
+    writer->e->segments.at[1] = segment(writer, SHF_ALLOC | SHF_WRITE, SHF_ALLOC, PF_R | PF_X);
+    writer->e->segments.at[2] = segment(writer, SHF_ALLOC | SHF_WRITE, SHF_ALLOC | SHF_WRITE, PF_R | PF_W);
     self.p_type = PT_LOAD;
-    w->e->segments.at[3] = self;
+    writer->e->segments.at[3] = self;
 }
 
-static bool fill(Writer *w) {
-    make_symbols(w);
-    call_graph(w);
-    for (uint32_t i = 0; i < w->c->nfuncs; i++)
-        func_contents(w, i);
-    if (w->const3)
-        set_data(w, w->const3, w->const3_data);
-    if (w->global_init)
-        set_data(w, w->global_init, w->init_data);
-    if (w->global)
-        header(w, w->global)->sh_size = w->global_bytes;
-    module_records(w);
-    if (!code_relocs(w) || !var_relocs(w))
+static bool fill(Writer *writer) {
+    make_symbols(writer);
+    call_graph(writer);
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++)
+        func_contents(writer, i);
+    if (writer->const3)
+        set_data(writer, writer->const3, writer->const3_data);
+    if (writer->global_init)
+        set_data(writer, writer->global_init, writer->init_data);
+    if (writer->global)
+        header(writer, writer->global)->sh_size = writer->global_bytes;
+    module_records(writer);
+    if (!code_relocs(writer) || !var_relocs(writer))
         return false;
-    heddle_sections(w);
-    set_data(w, STRTAB, w->strtab);
-    set_data(w, SYMTAB, w->symtab);
-    set_data(w, SHSTRTAB, w->shstrtab);
+    heddle_sections(writer);
+    set_data(writer, STRTAB, writer->strtab);
+    set_data(writer, SYMTAB, writer->symtab);
+    set_data(writer, SHSTRTAB, writer->shstrtab);
     return true;
 }
 
-static bool check_limits(Writer *w) {
-    if (w->c->nfuncs > 8000)
-        return fail(w, "module", "more than 8000 functions");
-    for (uint32_t i = 0; i < w->c->nfuncs; i++) {
-        const CodeFunc *f = &w->c->funcs[i];
-        if (f->is_entry && f->param_bytes > 0xffff - w->t->param_base_bytes)
-            return fail(w, func_name(w, i), "more parameter bytes than a constant bank holds");
+static bool check_limits(Writer *writer) {
+    if (writer->c->nfuncs > 8000)
+        return fail(writer, "module", "more than 8000 functions");
+    for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
+        const CodeFunc *f = &writer->c->funcs[i];
+        if (f->is_entry && f->param_bytes > 0xffff - writer->t->param_base_bytes)
+            return fail(writer, func_name(writer, i), "more parameter bytes than a constant bank holds");
         if (f->nregs > 255 || f->nbarriers > 16)
-            return fail(w, func_name(w, i), "more registers or barriers than the format can say");
+            return fail(writer, func_name(writer, i), "more registers or barriers than the format can say");
     }
     return true;
 }
 
-bool elf_write_with(const CodeModule *c, const ElfOptions *opt, void **image, size_t *size_bytes, Diags *d) {
+bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **image, size_t *size_bytes,
+                    Diags *d) {
     Arena arena = {0};
-    Writer w = {.a = &arena, .c = c, .opt = opt, .t = isa_target_info(c->ir->target), .d = d};
+    Writer w = {.a = &arena, .c = module, .opt = opt, .t = isa_target_info(module->ir->target), .d = d};
     w.sm = w.t->elf_machine == EM_NV_CUDA ? w.t->elf_flags & 0xff : NO_SM;
     w.old_form = w.sm != NO_SM && !opt->new_form;
     w.e = ARENA_NEW(&arena, ElfImage);
-    w.parts = ARENA_ARRAY(&arena, FuncParts, c->nfuncs + 1);
+    w.parts = ARENA_ARRAY(&arena, FuncParts, module->nfuncs + 1);
     bool good = check_limits(&w) && lay_out_vars(&w);
     if (good) {
         make_sections(&w);

@@ -20,135 +20,138 @@ typedef struct {
     uint32_t table_base; /* of the function's jump tables in constant bank 2 */
 } Encode;
 
-static bool fail(Encode *e, const Inst *i, const char *what) {
-    SrcLoc loc = i && i->loc.i < e->f->locs.n ? e->f->locs.at[i->loc.i].src : (SrcLoc){0};
-    return diag(e->d, loc, DIAG_E0301, str_text(e->m->strings, e->f->name), i ? ir_op_name(i->op) : "end",
-                what);
+static bool fail(Encode *encode, const Inst *i, const char *what) {
+    SrcLoc loc = i && i->loc.i < encode->f->locs.n ? encode->f->locs.at[i->loc.i].src : (SrcLoc){0};
+    return diag(encode->d, loc, DIAG_E0301, str_text(encode->m->strings, encode->f->name),
+                i ? ir_op_name(i->op) : "end", what);
 }
 
 /* Index of the instruction behind the BSYNC of block b on barrier register `breg`, or UINT32_MAX. */
-static uint32_t behind_bsync(Encode *e, BlockId b, Operand breg) {
-    const Block *blk = ir_block(e->f, b);
+static uint32_t behind_bsync(Encode *encode, BlockId b, Operand breg) {
+    const Block *blk = ir_block(encode->f, b);
     for (unsigned p = 0; p < blk->insts.n; p++) {
-        const Inst *i = ir_inst(e->f, blk->insts.at[p]);
-        if (i->op == OT_BSYNC && ir_src(e->f, i, BSYNC_breg)->value == breg.value)
-            return e->address[b.i] + p + 1;
+        const Inst *i = ir_inst(encode->f, blk->insts.at[p]);
+        if (i->op == OT_BSYNC && ir_src(encode->f, i, BSYNC_breg)->value == breg.value)
+            return encode->address[b.i] + p + 1;
     }
     return UINT32_MAX;
 }
 
-static bool takes(const Encode *e, unsigned op, unsigned slot, OperandKind kind) {
-    return isa_src_slot(e->m->target, op, slot).kinds >> kind & 1;
+static bool takes(const Encode *encode, unsigned op, unsigned slot, OperandKind kind) {
+    return isa_src_slot(encode->m->target, op, slot).kinds >> kind & 1;
 }
 
-static bool set_distance(Encode *e, MachInst *m, unsigned k, uint32_t from, uint32_t to) {
+static bool set_distance(Encode *e, MachInst *inst, unsigned k, uint32_t from, uint32_t to) {
     int64_t bytes = ((int64_t)to - (int64_t)from - 1) * INST_BYTES;
-    if (takes(e, m->optype, k, OPK_IMM64) || !takes(e, m->optype, k, OPK_IMM)) {
-        m->src[k] = (Operand){OPK_IMM64, 0, 0, 0, 0};
-        m->wide = bytes;
+    if (takes(e, inst->optype, k, OPK_IMM64) || !takes(e, inst->optype, k, OPK_IMM)) {
+        inst->src[k] = (Operand){OPK_IMM64, 0, 0, 0, 0};
+        inst->wide = bytes;
     } else {
-        m->src[k] = op_imm((uint32_t)(int32_t)bytes);
+        inst->src[k] = op_imm((uint32_t)(int32_t)bytes);
     }
     return true;
 }
 
-static bool resolve_block(Encode *e, const Inst *i, MachInst *m, unsigned k, uint32_t at) {
-    BlockId b = {m->src[k].value};
-    if (b.i >= e->f->blocks.n || ir_block(e->f, b)->dead)
-        return fail(e, i, "the branch target is no block of the function");
-    uint32_t to = e->address[b.i];
+static bool resolve_block(Encode *encode, const Inst *i, MachInst *inst, unsigned k, uint32_t at) {
+    BlockId b = {inst->src[k].value};
+    if (b.i >= encode->f->blocks.n || ir_block(encode->f, b)->dead)
+        return fail(encode, i, "the branch target is no block of the function");
+    uint32_t to = encode->address[b.i];
     if (i->op == OT_BSSY) {
-        to = behind_bsync(e, b, *ir_src(e->f, i, BSSY_breg));
+        to = behind_bsync(encode, b, *ir_src(encode->f, i, BSSY_breg));
         if (to == UINT32_MAX)
-            return fail(e, i, "the block it names has no BSYNC on its barrier register");
+            return fail(encode, i, "the block it names has no BSYNC on its barrier register");
     }
-    return set_distance(e, m, k, at, to);
+    return set_distance(encode, inst, k, at, to);
 }
 
 /* Distance from position p of block b to the instruction behind the next CALL, 0 if there is none. */
-static uint32_t behind_call(Encode *e, const Block *b, unsigned p) {
+static uint32_t behind_call(Encode *encode, const Block *b, unsigned p) {
     for (unsigned q = p + 1; q < b->insts.n; q++)
-        if (ir_inst(e->f, b->insts.at[q])->op == OT_CALL)
+        if (ir_inst(encode->f, b->insts.at[q])->op == OT_CALL)
             return q - p + 1;
     return 0;
 }
 
-static bool resolve_symbol(Encode *e, const Inst *i, MachInst *m, unsigned k, const Block *b, unsigned p,
-                           uint32_t at) {
-    SymRef s = e->f->symrefs.at[m->src[k].value];
+static bool resolve_symbol(Encode *encode, const Inst *i, MachInst *inst, unsigned k, const Block *b,
+                           unsigned p, uint32_t at) {
+    SymRef s = encode->f->symrefs.at[inst->src[k].value];
     if (s.addend == EMIT_BEHIND_CALL) {
-        uint32_t n = behind_call(e, b, p);
+        uint32_t n = behind_call(encode, b, p);
         if (!n)
-            return fail(e, i, "no CALL follows in its block");
+            return fail(encode, i, "no CALL follows in its block");
         s.addend = (int64_t)(at + n) * INST_BYTES;
     }
-    VEC_ADD(&e->code->arena, &e->out->relocs, ((CodeReloc){at * INST_BYTES, s.kind, s.symbol, s.addend}));
-    if (takes(e, m->optype, k, OPK_IMM)) {
-        m->src[k] = op_imm(0);
+    VEC_ADD(&encode->code->arena, &encode->out->relocs,
+            ((CodeReloc){at * INST_BYTES, s.kind, s.symbol, s.addend}));
+    if (takes(encode, inst->optype, k, OPK_IMM)) {
+        inst->src[k] = op_imm(0);
     } else {
-        m->src[k] = (Operand){OPK_IMM64, 0, 0, 0, 0};
-        m->wide = 0;
+        inst->src[k] = (Operand){OPK_IMM64, 0, 0, 0, 0};
+        inst->wide = 0;
     }
     return true;
 }
 
 /* LEPC without an offset names the instruction behind the next CALL of its block. Its offset counts from
  * LEPC itself, not from the next instruction (docs/spec-resolutions.md, 19). */
-static bool resolve_lepc(Encode *e, const Inst *i, MachInst *m, const Block *b, unsigned p, uint32_t at) {
-    if (m->nsrc <= LEPC_offset || m->src[LEPC_offset].kind != OPK_NONE)
+static bool resolve_lepc(Encode *e, const Inst *i, MachInst *inst, const Block *b, unsigned p, uint32_t at) {
+    if (inst->nsrc <= LEPC_offset || inst->src[LEPC_offset].kind != OPK_NONE)
         return true;
     uint32_t n = behind_call(e, b, p);
-    return n ? set_distance(e, m, LEPC_offset, at, at + n + 1) : fail(e, i, "no CALL follows in its block");
+    return n ? set_distance(e, inst, LEPC_offset, at, at + n + 1)
+             : fail(e, i, "no CALL follows in its block");
 }
 
 /* The register of a BRX holds an offset from the function's start, so its offset leads back there. */
-static bool resolve_brx(Encode *e, const Inst *i, MachInst *m, const Block *b, uint32_t at) {
-    const BranchTable *t = ir_branch_table(e->f, i);
-    if (!t)
-        return fail(e, i, "it has no jump table");
-    uint32_t *targets = ARENA_ARRAY(&e->code->arena, uint32_t, t->entries.n + 1);
-    for (unsigned k = 0; k < t->entries.n; k++)
-        targets[k] = e->address[b->succs.at[t->entries.at[k]].i] * INST_BYTES;
-    VEC_ADD(&e->code->arena, &e->out->tables,
-            ((CodeTable){at * INST_BYTES, e->table_base + t->offset_bytes, targets, t->entries.n}));
-    return set_distance(e, m, BRX_offset, at, 0);
+static bool resolve_brx(Encode *encode, const Inst *i, MachInst *m, const Block *b, uint32_t at) {
+    const BranchTable *table = ir_branch_table(encode->f, i);
+    if (!table)
+        return fail(encode, i, "it has no jump table");
+    uint32_t *targets = ARENA_ARRAY(&encode->code->arena, uint32_t, table->entries.n + 1);
+    for (unsigned k = 0; k < table->entries.n; k++)
+        targets[k] = encode->address[b->succs.at[table->entries.at[k]].i] * INST_BYTES;
+    VEC_ADD(
+        &encode->code->arena, &encode->out->tables,
+        ((CodeTable){at * INST_BYTES, encode->table_base + table->offset_bytes, targets, table->entries.n}));
+    return set_distance(encode, m, BRX_offset, at, 0);
 }
 
-static bool put_word(Encode *e, const Inst *i, const MachInst *m, uint32_t at) {
+static bool put_word(Encode *encode, const Inst *i, const MachInst *m, uint32_t at) {
     char error[ISA_ERROR_BYTES];
-    if (!isa_encode(e->m->target, m, e->out->words[at], error))
-        return fail(e, i, error);
+    if (!isa_encode(encode->m->target, m, encode->out->words[at], error))
+        return fail(encode, i, error);
     return true;
 }
 
-static bool encode_block(Encode *e, BlockId id) {
-    const Block *b = ir_block(e->f, id);
+static bool encode_block(Encode *encode, BlockId id) {
+    const Block *b = ir_block(encode->f, id);
     if (b->label && b->insts.n)
-        e->out->block_of[e->address[id.i]] = b->label;
+        encode->out->block_of[encode->address[id.i]] = b->label;
     for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(e->f, b->insts.at[p]);
-        uint32_t at = e->address[id.i] + p;
+        const Inst *i = ir_inst(encode->f, b->insts.at[p]);
+        uint32_t at = encode->address[id.i] + p;
         if (ir_is_pseudo(i->op))
-            return fail(e, i, "the operation is still abstract");
-        MachInst m = emit_mach(e->f, i);
+            return fail(encode, i, "the operation is still abstract");
+        MachInst m = emit_mach(encode->f, i);
         for (unsigned k = 0; k < m.nsrc; k++) {
-            if (m.src[k].kind == OPK_BLOCK && !resolve_block(e, i, &m, k, at))
+            if (m.src[k].kind == OPK_BLOCK && !resolve_block(encode, i, &m, k, at))
                 return false;
-            if (m.src[k].kind == OPK_SYM && !resolve_symbol(e, i, &m, k, b, p, at))
+            if (m.src[k].kind == OPK_SYM && !resolve_symbol(encode, i, &m, k, b, p, at))
                 return false;
             if (m.src[k].kind == OPK_VAL)
-                return fail(e, i, "a register is still virtual");
+                return fail(encode, i, "a register is still virtual");
             if (m.src[k].kind == OPK_CMEM && m.src[k].value >> 16 == IR_JUMP_BANK)
-                m.src[k].value += e->table_base;
+                m.src[k].value += encode->table_base;
         }
-        if (i->op == OT_LEPC && !resolve_lepc(e, i, &m, b, p, at))
+        if (i->op == OT_LEPC && !resolve_lepc(encode, i, &m, b, p, at))
             return false;
-        if (i->op == OT_BRX && !resolve_brx(e, i, &m, b, at))
+        if (i->op == OT_BRX && !resolve_brx(encode, i, &m, b, at))
             return false;
-        if (!put_word(e, i, &m, at))
+        if (!put_word(encode, i, &m, at))
             return false;
-        e->out->locs[at] = i->loc;
-        e->out->uses_bssy |= i->op == OT_BSSY;
+        encode->out->locs[at] = i->loc;
+        encode->out->uses_bssy |= i->op == OT_BSSY;
     }
     return true;
 }
@@ -163,17 +166,17 @@ static void locate_prologue(CodeFunc *out) {
         out->locs[at] = out->locs[first];
 }
 
-static bool encode_tail(Encode *e, uint32_t end) {
+static bool encode_tail(Encode *encode, uint32_t end) {
     const Control rest = {.stall_cycles = 0, .yield = 1, .write_sb = 7, .read_sb = 7};
     MachInst m = isa_inst(OT_BRA);
     m.ctrl = rest;
-    set_distance(e, &m, IR_BRA_TARGET_SLOT, end, end);
-    if (!put_word(e, NULL, &m, end))
+    set_distance(encode, &m, IR_BRA_TARGET_SLOT, end, end);
+    if (!put_word(encode, NULL, &m, end))
         return false;
     m = isa_inst(OT_NOP);
     m.ctrl = rest;
-    for (uint32_t at = end + 1; at < e->out->ninsts; at++)
-        if (!put_word(e, NULL, &m, at))
+    for (uint32_t at = end + 1; at < encode->out->ninsts; at++)
+        if (!put_word(encode, NULL, &m, at))
             return false;
     return true;
 }
@@ -181,14 +184,14 @@ static bool encode_tail(Encode *e, uint32_t end) {
 /* ---- facts about the function ---- */
 
 /* Registers that the function itself names. */
-static uint32_t count_regs(const Encode *e) {
+static uint32_t count_regs(const Encode *encode) {
     uint32_t count = 0;
-    for (unsigned l = 0; l < e->f->layout.n; l++) {
-        const Block *b = ir_block(e->f, e->f->layout.at[l]);
+    for (unsigned l = 0; l < encode->f->layout.n; l++) {
+        const Block *b = ir_block(encode->f, encode->f->layout.at[l]);
         for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(e->f, b->insts.at[p]);
+            const Inst *i = ir_inst(encode->f, b->insts.at[p]);
             for (unsigned k = 0; k < ir_num_operands(i); k++) {
-                Operand o = e->f->operands.at[i->operand + k];
+                Operand o = encode->f->operands.at[i->operand + k];
                 if (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ)
                     continue;
                 uint32_t n = o.value + (o.count ? o.count : 1u);
@@ -240,126 +243,126 @@ static void total_over_calls(CodeModule *code) {
         code->funcs[k].nregs += isa_target_info(code->ir->target)->reserved_regs;
 }
 
-static uint32_t param_bytes(const Encode *e) {
-    const PtxFunc *ptx = e->f->ptx;
-    if (!ptx || !e->m->ptx || !e->f->is_entry)
+static uint32_t param_bytes(const Encode *encode) {
+    const PtxFunc *ptx = encode->f->ptx;
+    if (!ptx || !encode->m->ptx || !encode->f->is_entry)
         return 0;
     uint64_t end = 0;
     for (uint32_t k = 0; k < ptx->nparams; k++) {
-        const PtxVar *v = &e->m->ptx->vars[ptx->params[k]];
-        uint64_t align = v->align_bytes ? v->align_bytes : 1;
-        end = (end + align - 1) / align * align + v->size_bytes;
+        const PtxVar *var = &encode->m->ptx->vars[ptx->params[k]];
+        uint64_t align = var->align_bytes ? var->align_bytes : 1;
+        end = (end + align - 1) / align * align + var->size_bytes;
     }
     return (uint32_t)end;
 }
 
-static void note_barriers(Encode *e) {
-    uint32_t n = e->f->nbarriers_used;
-    for (unsigned l = 0; l < e->f->layout.n; l++) {
-        const Block *b = ir_block(e->f, e->f->layout.at[l]);
+static void note_barriers(Encode *encode) {
+    uint32_t n = encode->f->nbarriers_used;
+    for (unsigned l = 0; l < encode->f->layout.n; l++) {
+        const Block *b = ir_block(encode->f, encode->f->layout.at[l]);
         for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(e->f, b->insts.at[p]);
+            const Inst *i = ir_inst(encode->f, b->insts.at[p]);
             if (i->op == OT_BAR || i->op == OT_BAR_RED) {
-                Operand id = *ir_src(e->f, i, 0);
+                Operand id = *ir_src(encode->f, i, 0);
                 uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
                                 : id.kind == OPK_IMM                     ? id.value + 1
                                                                          : 1;
                 n = used > n ? used : n;
             }
-            if (i->op == OT_S2R && ir_src(e->f, i, 0)->kind == OPK_SREG) {
-                const char *name = isa_sreg_name(e->m->target, ir_src(e->f, i, 0)->value);
-                e->out->uses_ctaid_z |= name && strcmp(name, "ctaid.z") == 0;
+            if (i->op == OT_S2R && ir_src(encode->f, i, 0)->kind == OPK_SREG) {
+                const char *name = isa_sreg_name(encode->m->target, ir_src(encode->f, i, 0)->value);
+                encode->out->uses_ctaid_z |= name && strcmp(name, "ctaid.z") == 0;
             }
         }
     }
-    e->out->nbarriers = n;
+    encode->out->nbarriers = n;
 }
 
 /* Function.var_rows with addresses in place of instructions. A row whose instructions are gone is left out.
  */
-static void variable_rows(Encode *e) {
-    Function *f = e->f;
-    Arena *a = &e->code->arena;
+static void variable_rows(Encode *encode) {
+    Function *f = encode->f;
+    Arena *a = &encode->code->arena;
     uint32_t *at = ARENA_ARRAY(a, uint32_t, f->insts.n); /* index + 1 */
     for (unsigned k = 0; k < f->layout.n; k++) {
         const Block *b = ir_block(f, f->layout.at[k]);
         for (unsigned p = 0; p < b->insts.n; p++)
-            at[b->insts.at[p].i] = e->address[f->layout.at[k].i] + p + 1;
+            at[b->insts.at[p].i] = encode->address[f->layout.at[k].i] + p + 1;
     }
-    e->out->var_rows = ARENA_ARRAY(a, struct CodeVarRow, f->var_rows.n);
+    encode->out->var_rows = ARENA_ARRAY(a, struct CodeVarRow, f->var_rows.n);
     for (unsigned k = 0; k < f->var_rows.n; k++) {
         IrVarRow r = f->var_rows.at[k];
         const Block *b = ir_block(f, r.block);
         if (b->dead || !r.ptx_reg || (r.from.i && !at[r.from.i]) || (r.to.i && !at[r.to.i]))
             continue;
-        uint32_t lo = r.from.i ? at[r.from.i] : e->address[r.block.i];
-        uint32_t hi = r.to.i ? at[r.to.i] : e->address[r.block.i] + b->insts.n;
+        uint32_t lo = r.from.i ? at[r.from.i] : encode->address[r.block.i];
+        uint32_t hi = r.to.i ? at[r.to.i] : encode->address[r.block.i] + b->insts.n;
         if (lo < hi)
-            e->out->var_rows[e->out->nvar_rows++] =
+            encode->out->var_rows[encode->out->nvar_rows++] =
                 (struct CodeVarRow){lo * INST_BYTES, hi * INST_BYTES, r.ptx_reg, r.component, r.file, r.reg};
     }
 }
 
-static void code_points(Encode *e) {
-    Function *f = e->f;
-    e->out->points = ARENA_ARRAY(&e->code->arena, struct CodePoint, f->layout.n);
+static void code_points(Encode *encode) {
+    Function *f = encode->f;
+    encode->out->points = ARENA_ARRAY(&encode->code->arena, struct CodePoint, f->layout.n);
     for (unsigned k = 0; k < f->layout.n; k++) {
         uint32_t insn = ir_block(f, f->layout.at[k])->ptx_insn;
         if (insn)
-            e->out->points[e->out->npoints++] =
-                (struct CodePoint){e->address[f->layout.at[k].i] * INST_BYTES, insn};
+            encode->out->points[encode->out->npoints++] =
+                (struct CodePoint){encode->address[f->layout.at[k].i] * INST_BYTES, insn};
     }
 }
 
-static bool encode_function(Encode *e) {
-    Function *f = e->f;
-    Arena *a = &e->code->arena;
-    e->address = ARENA_ARRAY(a, uint32_t, f->blocks.n);
+static bool encode_function(Encode *encode) {
+    Function *f = encode->f;
+    Arena *a = &encode->code->arena;
+    encode->address = ARENA_ARRAY(a, uint32_t, f->blocks.n);
     uint32_t end = 0;
     for (unsigned k = 0; k < f->layout.n; k++) {
-        e->address[f->layout.at[k].i] = end;
+        encode->address[f->layout.at[k].i] = end;
         end += ir_block(f, f->layout.at[k])->insts.n;
     }
-    CodeFunc *out = e->out;
+    CodeFunc *out = encode->out;
     out->ninsts = (end + 1 + PAD_INSTS + PAD_INSTS - 1) / PAD_INSTS * PAD_INSTS;
     out->words = arena_alloc(a, sizeof *out->words * out->ninsts);
     out->locs = ARENA_ARRAY(a, LocId, out->ninsts);
     out->block_of = ARENA_ARRAY(a, uint32_t, out->ninsts);
     for (unsigned k = 0; k < f->layout.n; k++)
-        if (!encode_block(e, f->layout.at[k]))
+        if (!encode_block(encode, f->layout.at[k]))
             return false;
-    if (!encode_tail(e, end))
+    if (!encode_tail(encode, end))
         return false;
     locate_prologue(out);
-    out->nregs = count_regs(e);
+    out->nregs = count_regs(encode);
     out->frame_bytes = f->summary.frame_bytes;
     out->stack_bytes = f->summary.stack_bytes;
-    out->shared_bytes = f->is_entry ? e->m->shared_bytes : 0;
-    out->param_bytes = param_bytes(e);
-    note_barriers(e);
-    variable_rows(e);
-    code_points(e);
+    out->shared_bytes = f->is_entry ? encode->m->shared_bytes : 0;
+    out->param_bytes = param_bytes(encode);
+    note_barriers(encode);
+    variable_rows(encode);
+    code_points(encode);
     return true;
 }
 
-CodeModule *code_encode(const IrModule *m, Diags *d) {
+CodeModule *code_encode(const IrModule *module, Diags *d) {
     CodeModule *code = calloc(1, sizeof *code);
     if (!code)
         return NULL;
-    code->ir = m;
-    code->funcs = ARENA_ARRAY(&code->arena, CodeFunc, m->funcs.n + 1);
-    uint32_t *table_base = ARENA_ARRAY(&code->arena, uint32_t, m->funcs.n + 1);
-    bool ok = emit_place_tables(m, table_base, d);
-    for (unsigned k = 0; ok && k < m->funcs.n; k++) {
-        Function *f = m->funcs.at[k];
+    code->ir = module;
+    code->funcs = ARENA_ARRAY(&code->arena, CodeFunc, module->funcs.n + 1);
+    uint32_t *table_base = ARENA_ARRAY(&code->arena, uint32_t, module->funcs.n + 1);
+    bool ok = emit_place_tables(module, table_base, d);
+    for (unsigned k = 0; ok && k < module->funcs.n; k++) {
+        Function *f = module->funcs.at[k];
         CodeFunc *out = &code->funcs[k];
         *out = (CodeFunc){.name = f->name, .ir = f, .is_entry = f->is_entry};
-        Encode e = {.m = m, .f = f, .code = code, .out = out, .d = d, .table_base = table_base[k]};
+        Encode e = {.m = module, .f = f, .code = code, .out = out, .d = d, .table_base = table_base[k]};
         if (f->entry.i)
             ok = encode_function(&e);
     }
-    for (unsigned k = 0; k < m->funcs.n; k++) /* declarations have no code */
-        if (m->funcs.at[k]->entry.i)
+    for (unsigned k = 0; k < module->funcs.n; k++) /* declarations have no code */
+        if (module->funcs.at[k]->entry.i)
             code->funcs[code->nfuncs++] = code->funcs[k];
     total_over_calls(code);
     if (ok)
@@ -371,9 +374,9 @@ CodeModule *code_encode(const IrModule *m, Diags *d) {
     return code;
 }
 
-void code_free(CodeModule *c) {
-    if (!c)
+void code_free(CodeModule *module) {
+    if (!module)
         return;
-    arena_free(&c->arena);
-    free(c);
+    arena_free(&module->arena);
+    free(module);
 }

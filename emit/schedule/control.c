@@ -66,15 +66,15 @@ typedef struct {
     bool changed;
 } Controls;
 
-static const CellRef *reads_of(const Facts *x) { return x->refs; }
-static const CellRef *writes_of(const Facts *x) { return x->refs + x->nreads; }
+static const CellRef *reads_of(const Facts *facts) { return facts->refs; }
+static const CellRef *writes_of(const Facts *facts) { return facts->refs + facts->nreads; }
 
 /* ---- states ---- */
 
 /* Entries of the same instruction are at `from` or behind. */
-static void add_flight(Controls *c, State *s, unsigned from, Flight x) {
-    for (unsigned k = from; k < s->flight.n; k++) {
-        Flight *o = &s->flight.at[k];
+static void add_flight(Controls *controls, State *state, unsigned from, Flight x) {
+    for (unsigned k = from; k < state->flight.n; k++) {
+        Flight *o = &state->flight.at[k];
         if (o->inst == x.inst && o->cell == x.cell && o->kind == x.kind && o->operand == x.operand &&
             o->part == x.part) {
             if (x.age < o->age)
@@ -82,23 +82,23 @@ static void add_flight(Controls *c, State *s, unsigned from, Flight x) {
             return;
         }
     }
-    VEC_ADD(&c->a, &s->flight, x);
+    VEC_ADD(&controls->a, &state->flight, x);
 }
 
-static void grow_older(State *s, unsigned cycles) {
+static void grow_older(State *state, unsigned cycles) {
     unsigned n = 0;
-    for (unsigned k = 0; k < s->flight.n; k++) {
-        Flight x = s->flight.at[k];
+    for (unsigned k = 0; k < state->flight.n; k++) {
+        Flight x = state->flight.at[k];
         unsigned age = x.age + cycles;
         if (age >= LATENCY_WINDOW)
             continue;
         x.age = (uint8_t)age;
-        s->flight.at[n++] = x;
+        state->flight.at[n++] = x;
     }
-    s->flight.n = n;
+    state->flight.n = n;
 }
 
-static void copy_state(Controls *c, State *to, const State *from) {
+static void copy_state(Controls *controls, State *to, const State *from) {
     memcpy(to->write_sb, from->write_sb, sizeof to->write_sb);
     memcpy(to->read_sb, from->read_sb, sizeof to->read_sb);
     memcpy(to->queues, from->queues, sizeof to->queues);
@@ -106,7 +106,7 @@ static void copy_state(Controls *c, State *to, const State *from) {
     to->reached = from->reached;
     while (to->flight.cap < from->flight.n) {
         to->flight.n = to->flight.cap;
-        (void)VEC_PUSH(&c->a, &to->flight);
+        (void)VEC_PUSH(&controls->a, &to->flight);
     }
     to->flight.n = from->flight.n;
     if (from->flight.n)
@@ -144,86 +144,88 @@ static bool merge_state(Controls *c, State *into, const State *with) {
 /* ---- one instruction ---- */
 
 /* Scoreboards that instruction m must wait for in state s. */
-static unsigned waits_for(const State *s, const Facts *x) {
+static unsigned waits_for(const State *state, const Facts *facts) {
     unsigned mask = 0;
-    if (x->call) {
+    if (facts->call) {
         for (unsigned k = 0; k < CELL_COUNT; k++)
-            mask |= s->write_sb[k] | s->read_sb[k];
+            mask |= state->write_sb[k] | state->read_sb[k];
         return mask;
     }
-    for (unsigned k = 0; k < x->nreads; k++)
-        mask |= s->write_sb[reads_of(x)[k].cell];
-    for (unsigned k = 0; k < x->nwrites; k++) {
-        unsigned cell = writes_of(x)[k].cell;
-        bool behind = x->queue != 1u << LQ_NONE && s->queues[cell] == x->queue; /* cannot overtake them */
-        mask |= behind ? 0u : (unsigned)s->write_sb[cell] | s->read_sb[cell];
+    for (unsigned k = 0; k < facts->nreads; k++)
+        mask |= state->write_sb[reads_of(facts)[k].cell];
+    for (unsigned k = 0; k < facts->nwrites; k++) {
+        unsigned cell = writes_of(facts)[k].cell;
+        bool behind =
+            facts->queue != 1u << LQ_NONE && state->queues[cell] == facts->queue; /* cannot overtake them */
+        mask |= behind ? 0u : (unsigned)state->write_sb[cell] | state->read_sb[cell];
     }
     return mask;
 }
 
-static unsigned compute_worst(const Controls *c, const Flight *x) {
+static unsigned compute_worst(const Controls *controls, const Flight *flight) {
     /* Whoever is on the other side of a call may use the register in the slowest way. */
     MachInst reader = isa_inst(OT_MOV);
-    unsigned as_guard = latency_raw(c->t, &c->mach[x->inst], x->operand, &reader, LATENCY_GUARD);
-    bool predicate = (x->cell >= CELL_P && x->cell < CELL_UR) || x->cell >= CELL_UP;
+    unsigned as_guard =
+        latency_raw(controls->t, &controls->mach[flight->inst], flight->operand, &reader, LATENCY_GUARD);
+    bool predicate = (flight->cell >= CELL_P && flight->cell < CELL_UR) || flight->cell >= CELL_UP;
     unsigned worst = predicate ? as_guard : 0;
     static const uint16_t readers[] = {OT_MOV,  OT_IMAD, OT_IMAD_WIDE, OT_HADD2,
                                        OT_DADD, OT_STG,  OT_MUFU,      OT_ULDC};
     for (unsigned k = 0; k < sizeof readers / sizeof *readers; k++) {
         reader = isa_inst(readers[k]);
-        unsigned n = latency_raw(c->t, &c->mach[x->inst], x->operand, &reader, 0);
+        unsigned n = latency_raw(controls->t, &controls->mach[flight->inst], flight->operand, &reader, 0);
         worst = n > worst ? n : worst;
     }
     return worst;
 }
 
-static unsigned worst_read(Controls *c, const Flight *x) {
-    const MachInst *w = &c->mach[x->inst];
-    uint8_t *known = &c->worst[w->optype][w->dst[x->operand].file % RF_COUNT];
+static unsigned worst_read(Controls *controls, const Flight *flight) {
+    const MachInst *mach_inst = &controls->mach[flight->inst];
+    uint8_t *known = &controls->worst[mach_inst->optype][mach_inst->dst[flight->operand].file % RF_COUNT];
     if (!*known)
-        *known = (uint8_t)(compute_worst(c, x) + 1);
+        *known = (uint8_t)(compute_worst(controls, flight) + 1);
     return *known - 1u;
 }
 
-static void set_marks(Controls *c, const Facts *x) {
-    for (unsigned k = 0; k < x->nreads; k++)
-        c->mark[reads_of(x)[k].cell] |= READ;
-    for (unsigned k = 0; k < x->nwrites; k++)
-        c->mark[writes_of(x)[k].cell] |= WRITTEN;
+static void set_marks(Controls *controls, const Facts *facts) {
+    for (unsigned k = 0; k < facts->nreads; k++)
+        controls->mark[reads_of(facts)[k].cell] |= READ;
+    for (unsigned k = 0; k < facts->nwrites; k++)
+        controls->mark[writes_of(facts)[k].cell] |= WRITTEN;
 }
-static void clear_marks(Controls *c, const Facts *x) {
-    for (unsigned k = 0; k < (unsigned)x->nreads + x->nwrites; k++)
-        c->mark[x->refs[k].cell] = 0;
+static void clear_marks(Controls *controls, const Facts *facts) {
+    for (unsigned k = 0; k < (unsigned)facts->nreads + facts->nwrites; k++)
+        controls->mark[facts->refs[k].cell] = 0;
 }
 
 /* Cycles that instruction `id` must still wait, by what is in flight. Its cells are marked. */
-static unsigned cycles_needed(Controls *c, const State *s, uint32_t id, unsigned wait) {
-    const MachInst *m = &c->mach[id];
-    const Facts *facts = &c->facts[id];
+static unsigned cycles_needed(Controls *controls, const State *state, uint32_t id, unsigned wait) {
+    const MachInst *m = &controls->mach[id];
+    const Facts *facts = &controls->facts[id];
     const CellRef *reads = reads_of(facts), *writes = writes_of(facts);
     unsigned nr = facts->nreads, nw = facts->nwrites, worst = 0;
-    for (unsigned k = 0; k < s->flight.n; k++) {
-        const Flight *x = &s->flight.at[k];
-        unsigned mark = x->kind == FLIGHT_SB ? 0 : c->mark[x->cell];
+    for (unsigned k = 0; k < state->flight.n; k++) {
+        const Flight *x = &state->flight.at[k];
+        unsigned mark = x->kind == FLIGHT_SB ? 0 : controls->mark[x->cell];
         if (x->kind != FLIGHT_SB && !(mark & (x->kind == FLIGHT_WRITE ? READ | WRITTEN : WRITTEN)) &&
             !facts->call)
             continue;
-        const MachInst *w = &c->mach[x->inst];
+        const MachInst *w = &controls->mach[x->inst];
         unsigned need = 0;
         if (x->kind == FLIGHT_SB)
             need = wait >> x->cell & 1 ? LATENCY_SB_TO_WAIT : 0;
         else if (x->kind == FLIGHT_WRITE && facts->call)
-            need = worst_read(c, x);
+            need = worst_read(controls, x);
         for (unsigned n = 0; n < nr && x->kind == FLIGHT_WRITE && (mark & READ); n++)
             if (reads[n].cell == x->cell) {
                 unsigned l =
-                    latency_raw_part(c->t, w, x->operand, x->part, m, reads[n].operand, reads[n].part);
+                    latency_raw_part(controls->t, w, x->operand, x->part, m, reads[n].operand, reads[n].part);
                 need = l > need ? l : need;
             }
         for (unsigned n = 0; n < nw && x->kind != FLIGHT_SB && (mark & WRITTEN); n++)
             if (writes[n].cell == x->cell) {
-                unsigned l = x->kind == FLIGHT_WRITE ? latency_waw(c->t, w, x->operand, m)
-                                                     : latency_war(c->t, w, x->operand, m);
+                unsigned l = x->kind == FLIGHT_WRITE ? latency_waw(controls->t, w, x->operand, m)
+                                                     : latency_war(controls->t, w, x->operand, m);
                 need = l > need ? l : need;
             }
         if (need > x->age && need - x->age > worst)
@@ -232,39 +234,39 @@ static unsigned cycles_needed(Controls *c, const State *s, uint32_t id, unsigned
     return worst;
 }
 
-static void clear_waited(State *s, unsigned wait) {
+static void clear_waited(State *state, unsigned wait) {
     if (!wait)
         return;
-    unsigned read = wait | (wait & s->vouches ? 1u << STORE_SB : 0);
+    unsigned read = wait | (wait & state->vouches ? 1u << STORE_SB : 0);
     for (unsigned k = 0; k < CELL_COUNT; k++) {
-        s->write_sb[k] &= (uint8_t)~wait;
-        s->read_sb[k] &= (uint8_t)~read;
-        s->queues[k] &= s->write_sb[k] | s->read_sb[k] ? 0xff : 0;
+        state->write_sb[k] &= (uint8_t)~wait;
+        state->read_sb[k] &= (uint8_t)~read;
+        state->queues[k] &= state->write_sb[k] | state->read_sb[k] ? 0xff : 0;
     }
     if (read >> STORE_SB & 1)
-        s->vouches = ALL_SB;
+        state->vouches = ALL_SB;
 }
 
 /* A scoreboard for a new setter: one that nothing hangs on, else that of the setter before, whose result is
  * likely to be awaited at the same time. Stores have one of their own. */
-static unsigned pick_sb(Controls *c, const State *s, bool store) {
+static unsigned pick_sb(Controls *controls, const State *state, bool store) {
     unsigned busy = 0;
     if (store)
         return STORE_SB;
     for (unsigned k = 0; k < CELL_COUNT; k++)
-        busy |= s->write_sb[k] | s->read_sb[k];
+        busy |= state->write_sb[k] | state->read_sb[k];
     for (unsigned k = 0; k < STORE_SB; k++) {
-        unsigned sb = (c->next_sb + k) % STORE_SB;
+        unsigned sb = (controls->next_sb + k) % STORE_SB;
         if (!(busy >> sb & 1)) {
-            c->next_sb = sb + 1;
+            controls->next_sb = sb + 1;
             return sb;
         }
     }
-    return (c->next_sb + STORE_SB - 1) % STORE_SB;
+    return (controls->next_sb + STORE_SB - 1) % STORE_SB;
 }
 
-static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
-    const Facts *facts = &c->facts[id];
+static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) {
+    const Facts *facts = &controls->facts[id];
     const CellRef *reads = reads_of(facts), *writes = writes_of(facts);
     unsigned nr = facts->nreads, nw = facts->nwrites;
     bool late = facts->late, reads_late = facts->reads_late;
@@ -275,51 +277,51 @@ static void take_off(Controls *c, State *s, uint32_t id, Choice *ch) {
         ch->known = true;
         ch->write_sb = ch->read_sb = NO_SB;
         if (late && nw)
-            ch->write_sb = (uint8_t)pick_sb(c, s, false);
+            ch->write_sb = (uint8_t)pick_sb(controls, state, false);
         else if (reads_late && late_reads)
-            ch->read_sb = (uint8_t)pick_sb(c, s, facts->memory);
+            ch->read_sb = (uint8_t)pick_sb(controls, state, facts->memory);
     }
     unsigned n = 0;
-    bool again = false;                          /* still in flight from the last time round a loop */
-    for (unsigned k = 0; k < s->flight.n; k++) { /* an overwritten result is of no concern any more */
-        Flight x = s->flight.at[k];
-        if (x.kind != FLIGHT_SB && !facts->guarded && (c->mark[x.cell] & WRITTEN))
+    bool again = false;                              /* still in flight from the last time round a loop */
+    for (unsigned k = 0; k < state->flight.n; k++) { /* an overwritten result is of no concern any more */
+        Flight x = state->flight.at[k];
+        if (x.kind != FLIGHT_SB && !facts->guarded && (controls->mark[x.cell] & WRITTEN))
             continue;
         again |= x.inst == id;
-        s->flight.at[n++] = x;
+        state->flight.at[n++] = x;
     }
-    s->flight.n = n;
+    state->flight.n = n;
     unsigned fresh = again ? 0 : n; /* where entries of this instruction can be */
     unsigned sb = ch->write_sb != NO_SB ? ch->write_sb : ch->read_sb;
     if (sb != NO_SB)
-        add_flight(c, s, fresh, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
+        add_flight(controls, state, fresh, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
     if (facts->memory && sb != NO_SB)
-        s->vouches = (uint8_t)(sb == STORE_SB ? 0 : s->vouches | 1u << sb);
+        state->vouches = (uint8_t)(sb == STORE_SB ? 0 : state->vouches | 1u << sb);
     for (unsigned k = 0; k < nw; k++) {
         if (ch->write_sb != NO_SB) {
-            s->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
-            s->queues[writes[k].cell] |= facts->queue;
+            state->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
+            state->queues[writes[k].cell] |= facts->queue;
         }
-        add_flight(c, s, fresh,
+        add_flight(controls, state, fresh,
                    (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
     }
     for (unsigned k = 0; k < nr; k++) {
         if (reads_late && sb != NO_SB &&
             reads[k].operand != LATENCY_GUARD) { /* the result's scoreboard says so too */
-            s->read_sb[reads[k].cell] |= (uint8_t)(1u << sb);
-            s->queues[reads[k].cell] |= facts->queue;
+            state->read_sb[reads[k].cell] |= (uint8_t)(1u << sb);
+            state->queues[reads[k].cell] |= facts->queue;
         } else if (!late)
-            add_flight(c, s, fresh,
+            add_flight(controls, state, fresh,
                        (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
     }
 }
 
 /* ---- blocks ---- */
 
-static void grow(Controls *c, uint32_t *what, uint32_t to) {
+static void grow(Controls *controls, uint32_t *what, uint32_t to) {
     if (to > *what) {
         *what = to;
-        c->changed = true;
+        controls->changed = true;
     }
 }
 
@@ -332,38 +334,38 @@ static unsigned leaving_at(Function *f, const Block *b) {
 }
 
 /* The block's first instruction must not come too soon after any predecessor. */
-static void hold_back_preds(Controls *c, const Block *blk, uint32_t first, unsigned wait) {
-    Function *f = c->f;
+static void hold_back_preds(Controls *controls, const Block *blk, uint32_t first, unsigned wait) {
+    Function *f = controls->f;
     for (unsigned p = 0; p < blk->preds.n; p++) {
-        State *o = &c->out[blk->preds.at[p].i];
+        State *state = &controls->out[blk->preds.at[p].i];
         const Block *pb = ir_block(f, blk->preds.at[p]);
-        unsigned need = o->reached ? cycles_needed(c, o, first, wait) : 0;
+        unsigned need = state->reached ? cycles_needed(controls, state, first, wait) : 0;
         if (!need || !pb->insts.n)
             continue;
-        Choice *ch = &c->choice[pb->insts.at[leaving_at(f, pb)].i];
-        grow(c, &ch->stall, ch->stall + need);
-        grow_older(o, need);
-        c->dirty[blk->preds.at[p].i] = true;
+        Choice *ch = &controls->choice[pb->insts.at[leaving_at(f, pb)].i];
+        grow(controls, &ch->stall, ch->stall + need);
+        grow_older(state, need);
+        controls->dirty[blk->preds.at[p].i] = true;
         for (unsigned s = 0; s < pb->succs.n; s++)
-            c->dirty[pb->succs.at[s].i] = true;
+            controls->dirty[pb->succs.at[s].i] = true;
     }
 }
 
 /* State where block b starts. */
-static void gather(Controls *c, BlockId b, State *s) {
-    const Block *blk = ir_block(c->f, b);
-    memset(s->write_sb, 0, sizeof s->write_sb);
-    memset(s->read_sb, 0, sizeof s->read_sb);
-    memset(s->queues, 0, sizeof s->queues);
-    s->vouches = ALL_SB;
-    s->flight.n = 0;
-    s->reached = b.i == c->f->entry.i;
+static void gather(Controls *controls, BlockId b, State *state) {
+    const Block *blk = ir_block(controls->f, b);
+    memset(state->write_sb, 0, sizeof state->write_sb);
+    memset(state->read_sb, 0, sizeof state->read_sb);
+    memset(state->queues, 0, sizeof state->queues);
+    state->vouches = ALL_SB;
+    state->flight.n = 0;
+    state->reached = b.i == controls->f->entry.i;
     for (unsigned p = 0; p < blk->preds.n; p++)
-        if (c->out[blk->preds.at[p].i].reached) {
-            if (p == 0 && !s->reached)
-                copy_state(c, s, &c->out[blk->preds.at[p].i]);
+        if (controls->out[blk->preds.at[p].i].reached) {
+            if (p == 0 && !state->reached)
+                copy_state(controls, state, &controls->out[blk->preds.at[p].i]);
             else
-                merge_state(c, s, &c->out[blk->preds.at[p].i]);
+                merge_state(controls, state, &controls->out[blk->preds.at[p].i]);
         }
 }
 
@@ -376,80 +378,81 @@ static void merge_scoreboards(State *into, const State *with) {
     into->vouches &= with->vouches;
 }
 
-static bool same_state(const State *a, const State *b) {
-    if (a->reached != b->reached || a->flight.n != b->flight.n ||
-        memcmp(a->write_sb, b->write_sb, sizeof a->write_sb) != 0 ||
-        memcmp(a->read_sb, b->read_sb, sizeof a->read_sb) != 0 ||
-        memcmp(a->queues, b->queues, sizeof a->queues) != 0 || a->vouches != b->vouches)
+static bool same_state(const State *state, const State *b) {
+    if (state->reached != b->reached || state->flight.n != b->flight.n ||
+        memcmp(state->write_sb, b->write_sb, sizeof state->write_sb) != 0 ||
+        memcmp(state->read_sb, b->read_sb, sizeof state->read_sb) != 0 ||
+        memcmp(state->queues, b->queues, sizeof state->queues) != 0 || state->vouches != b->vouches)
         return false;
-    for (unsigned k = 0; k < a->flight.n; k++) /* gathered in the same order each time */
-        if (memcmp(&a->flight.at[k], &b->flight.at[k], sizeof(Flight)) != 0)
+    for (unsigned k = 0; k < state->flight.n; k++) /* gathered in the same order each time */
+        if (memcmp(&state->flight.at[k], &b->flight.at[k], sizeof(Flight)) != 0)
             return false;
     return true;
 }
 
-static void walk_block(Controls *c, BlockId b) {
-    Function *f = c->f;
+static void walk_block(Controls *controls, BlockId b) {
+    Function *f = controls->f;
     const Block *blk = ir_block(f, b);
-    State *s = &c->now;
-    copy_state(c, s, &c->in[b.i]);
+    State *state = &controls->now;
+    copy_state(controls, state, &controls->in[b.i]);
     Choice *before = NULL;
     unsigned leave = blk->insts.n ? leaving_at(f, blk) : 0;
     for (unsigned p = 0; p < blk->insts.n; p++) {
         uint32_t id = blk->insts.at[p].i;
-        const Facts *facts = &c->facts[id];
-        Choice *ch = &c->choice[id];
-        unsigned wait = ch->wait | waits_for(s, facts);
-        c->changed |= wait != ch->wait;
+        const Facts *facts = &controls->facts[id];
+        Choice *ch = &controls->choice[id];
+        unsigned wait = ch->wait | waits_for(state, facts);
+        controls->changed |= wait != ch->wait;
         ch->wait = (uint8_t)wait;
-        set_marks(c, facts);
-        unsigned need = cycles_needed(c, s, id, wait);
+        set_marks(controls, facts);
+        unsigned need = cycles_needed(controls, state, id, wait);
         if (need && before) {
-            grow(c, &before->stall, before->stall + need);
-            grow_older(s, need);
+            grow(controls, &before->stall, before->stall + need);
+            grow_older(state, need);
         } else if (need) { /* each predecessor waits as long as it must: the state is theirs again */
-            hold_back_preds(c, blk, id, wait);
-            gather(c, b, s);
+            hold_back_preds(controls, blk, id, wait);
+            gather(controls, b, state);
         }
-        clear_waited(s, wait);
-        take_off(c, s, id, ch);
+        clear_waited(state, wait);
+        take_off(controls, state, id, ch);
         if (ch->stall == 0)
             ch->stall = facts->issue;
-        clear_marks(c, facts);
-        grow_older(s, ch->stall);
+        clear_marks(controls, facts);
+        grow_older(state, ch->stall);
         before = ch;
-        s->reached = true;
-        if (p == leave && !same_state(s, &c->out[b.i])) {
-            copy_state(c, &c->out[b.i], s);
+        state->reached = true;
+        if (p == leave && !same_state(state, &controls->out[b.i])) {
+            copy_state(controls, &controls->out[b.i], state);
             for (unsigned n = 0; n < blk->succs.n; n++)
-                c->dirty[blk->succs.at[n].i] = true;
+                controls->dirty[blk->succs.at[n].i] = true;
         }
     }
 }
 
-static bool settle(Controls *c, Diags *d) {
-    Function *f = c->f;
+static bool settle(Controls *controls, Diags *d) {
+    Function *f = controls->f;
     State fresh = {.reached = false};
     unsigned round = 0;
     do {
-        c->changed = false;
+        controls->changed = false;
         for (unsigned k = 0; k < f->layout.n; k++) {
             BlockId b = f->layout.at[k];
-            if (!c->dirty[b.i])
+            if (!controls->dirty[b.i])
                 continue;
-            c->dirty[b.i] = false;
-            c->changed = true;
-            gather(c, b, &fresh);
-            if (round > KEEP_AFTER && c->in[b.i].reached) /* so that scoreboard sets can only grow: it ends */
-                merge_scoreboards(&fresh, &c->in[b.i]);
-            if (!same_state(&fresh, &c->in[b.i]))
-                copy_state(c, &c->in[b.i], &fresh);
+            controls->dirty[b.i] = false;
+            controls->changed = true;
+            gather(controls, b, &fresh);
+            if (round > KEEP_AFTER &&
+                controls->in[b.i].reached) /* so that scoreboard sets can only grow: it ends */
+                merge_scoreboards(&fresh, &controls->in[b.i]);
+            if (!same_state(&fresh, &controls->in[b.i]))
+                copy_state(controls, &controls->in[b.i], &fresh);
             if (fresh.reached)
-                walk_block(c, b);
+                walk_block(controls, b);
         }
         if (++round > MAX_ROUNDS)
             return diag(d, (SrcLoc){0}, DIAG_E0788, str_text(f->module->strings, f->name));
-    } while (c->changed);
+    } while (controls->changed);
     return true;
 }
 
@@ -465,13 +468,13 @@ static uint32_t pack(const Choice *ch, uint32_t stall) {
 }
 
 /* Stalls longer than the field holds go on in NOPs: behind the instruction, or before it if it branches. */
-static void write_block(Controls *c, BlockId b) {
-    Function *f = c->f;
+static void write_block(Controls *controls, BlockId b) {
+    Function *f = controls->f;
     VEC(InstId) out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
-        Choice ch = c->choice[id.i];
+        Choice ch = controls->choice[id.i];
         bool branches = ir_is_terminator(f, ir_inst(f, id));
         if (!branches) {
             ir_inst(f, id)->sched = pack(&ch, ch.stall > LATENCY_MAX_STALL ? LATENCY_MAX_STALL : ch.stall);
@@ -497,34 +500,34 @@ static void write_block(Controls *c, BlockId b) {
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
 }
 
-static void gather_facts(Controls *c) {
-    Function *f = c->f;
-    c->facts = ARENA_ARRAY(&c->a, Facts, f->insts.n);
-    c->dirty = ARENA_ARRAY(&c->a, bool, f->blocks.n);
+static void gather_facts(Controls *controls) {
+    Function *f = controls->f;
+    controls->facts = ARENA_ARRAY(&controls->a, Facts, f->insts.n);
+    controls->dirty = ARENA_ARRAY(&controls->a, bool, f->blocks.n);
     for (unsigned k = 0; k < f->layout.n; k++) {
         const Block *b = ir_block(f, f->layout.at[k]);
-        c->dirty[f->layout.at[k].i] = true;
+        controls->dirty[f->layout.at[k].i] = true;
         for (unsigned p = 0; p < b->insts.n; p++) {
-            const MachInst *m = &c->mach[b->insts.at[p].i];
+            const MachInst *inst = &controls->mach[b->insts.at[p].i];
             CellRef refs[2 * MAX_CELL_REFS];
-            unsigned nr = emit_reads(m, refs), nw = emit_writes(m, refs + nr);
-            c->facts[b->insts.at[p].i] = (Facts){
-                .refs = arena_copy(&c->a, refs, sizeof *refs * (nr + nw)),
+            unsigned nr = emit_reads(inst, refs), nw = emit_writes(inst, refs + nr);
+            controls->facts[b->insts.at[p].i] = (Facts){
+                .refs = arena_copy(&controls->a, refs, sizeof *refs * (nr + nw)),
                 .nreads = (uint8_t)nr,
                 .nwrites = (uint8_t)nw,
-                .issue = (uint8_t)latency_issue(c->t, m),
-                .guarded = !op_is_always(m->guard),
-                .late = latency_is_variable(c->t, m),
-                .reads_late = latency_reads_late(c->t, m),
-                .queue = (uint8_t)(1u << latency_queue(c->t, m)),
-                .memory = latency_reads_in_order(c->t, m),
-                .call = emit_is_call_boundary(m),
+                .issue = (uint8_t)latency_issue(controls->t, inst),
+                .guarded = !op_is_always(inst->guard),
+                .late = latency_is_variable(controls->t, inst),
+                .reads_late = latency_reads_late(controls->t, inst),
+                .queue = (uint8_t)(1u << latency_queue(controls->t, inst)),
+                .memory = latency_reads_in_order(controls->t, inst),
+                .call = emit_is_call_boundary(inst),
             };
         }
     }
 }
 
-bool pass_control(Function *f, Diags *d);
+bool pass_control(Function *f, Diags *diags);
 bool pass_control(Function *f, Diags *d) {
     if (!f->entry.i)
         return true;

@@ -161,7 +161,7 @@ static void expand_lepc(Function *f) {
     }
 }
 
-bool pass_layout(Function *f, Diags *d);
+bool pass_layout(Function *f, Diags *diags);
 bool pass_layout(Function *f, Diags *d) {
     (void)d;
     if (!f->entry.i)

@@ -38,21 +38,21 @@ static unsigned add_all_predicates(CellRef *out, unsigned n) {
     return n;
 }
 
-unsigned emit_writes(const MachInst *m, CellRef out[MAX_CELL_REFS]) {
+unsigned emit_writes(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
     unsigned n = 0;
-    for (unsigned k = 0; k < m->ndst; k++)
-        n = add_cells(m->dst[k], k, out, n);
-    return isa_optype_flags(m->optype) & ISA_FLAG_WRITES_ALL_P ? add_all_predicates(out, n) : n;
+    for (unsigned k = 0; k < inst->ndst; k++)
+        n = add_cells(inst->dst[k], k, out, n);
+    return isa_optype_flags(inst->optype) & ISA_FLAG_WRITES_ALL_P ? add_all_predicates(out, n) : n;
 }
 
-unsigned emit_reads(const MachInst *m, CellRef out[MAX_CELL_REFS]) {
+unsigned emit_reads(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
     unsigned n = 0;
-    for (unsigned k = 0; k < m->nsrc; k++)
-        n = add_cells(m->src[k], k, out, n);
-    n = add_cells(m->guard, LATENCY_GUARD, out, n);
-    return isa_optype_flags(m->optype) & ISA_FLAG_READS_ALL_P ? add_all_predicates(out, n) : n;
+    for (unsigned k = 0; k < inst->nsrc; k++)
+        n = add_cells(inst->src[k], k, out, n);
+    n = add_cells(inst->guard, LATENCY_GUARD, out, n);
+    return isa_optype_flags(inst->optype) & ISA_FLAG_READS_ALL_P ? add_all_predicates(out, n) : n;
 }
 
-bool emit_is_call_boundary(const MachInst *m) {
-    return (isa_optype_flags(m->optype) & (ISA_FLAG_CALL | ISA_FLAG_RETURN)) != 0;
+bool emit_is_call_boundary(const MachInst *inst) {
+    return (isa_optype_flags(inst->optype) & (ISA_FLAG_CALL | ISA_FLAG_RETURN)) != 0;
 }

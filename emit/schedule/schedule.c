@@ -78,55 +78,56 @@ static bool keeps_order(const Function *f, const Inst *i) {
     return name && (strncmp(name, "clock", 5) == 0 || strncmp(name, "globaltimer", 11) == 0);
 }
 
-static void add_edge(Sched *s, uint32_t from, uint32_t to, uint32_t cycles) {
+static void add_edge(Sched *sched, uint32_t from, uint32_t to, uint32_t cycles) {
     if (from == to)
         return;
-    for (Edge *e = s->nodes[from].succs; e; e = e->next)
-        if (e->to == to) {
-            if (cycles > e->cycles)
-                e->cycles = cycles;
+    for (Edge *edge = sched->nodes[from].succs; edge; edge = edge->next)
+        if (edge->to == to) {
+            if (cycles > edge->cycles)
+                edge->cycles = cycles;
             return;
         }
-    Edge *e = ARENA_NEW(&s->a, Edge);
-    *e = (Edge){s->nodes[from].succs, to, cycles};
-    s->nodes[from].succs = e;
-    s->nodes[to].npreds++;
+    Edge *edge = ARENA_NEW(&sched->a, Edge);
+    *edge = (Edge){sched->nodes[from].succs, to, cycles};
+    sched->nodes[from].succs = edge;
+    sched->nodes[to].npreds++;
 }
 
-static void push_ref(Sched *s, Ref **list, uint32_t node, unsigned operand, unsigned part) {
-    Ref *r = ARENA_NEW(&s->a, Ref);
+static void push_ref(Sched *sched, Ref **list, uint32_t node, unsigned operand, unsigned part) {
+    Ref *r = ARENA_NEW(&sched->a, Ref);
     *r = (Ref){*list, node, (uint8_t)operand, (uint8_t)part};
     *list = r;
 }
 
-static void register_edges(Sched *s, uint32_t n) {
-    const MachInst *m = &s->nodes[n].m;
+static void register_edges(Sched *sched, uint32_t n) {
+    const MachInst *m = &sched->nodes[n].m;
     CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
     unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
     for (unsigned k = 0; k < nr; k++)
-        for (Ref *w = s->writes[reads[k].cell]; w; w = w->next) {
-            const MachInst *wm = &s->nodes[w->node].m;
-            unsigned l = latency_is_variable(s->t, wm) ? latency_estimate(s->t, wm)
-                                                       : latency_raw_part(s->t, wm, w->operand, w->part, m,
-                                                                          reads[k].operand, reads[k].part);
-            add_edge(s, w->node, n, l);
+        for (Ref *w = sched->writes[reads[k].cell]; w; w = w->next) {
+            const MachInst *wm = &sched->nodes[w->node].m;
+            unsigned l =
+                latency_is_variable(sched->t, wm)
+                    ? latency_estimate(sched->t, wm)
+                    : latency_raw_part(sched->t, wm, w->operand, w->part, m, reads[k].operand, reads[k].part);
+            add_edge(sched, w->node, n, l);
         }
     for (unsigned k = 0; k < nw; k++) {
-        for (Ref *w = s->writes[writes[k].cell]; w; w = w->next) {
-            const MachInst *wm = &s->nodes[w->node].m;
-            add_edge(s, w->node, n,
-                     latency_is_variable(s->t, wm) ? latency_estimate(s->t, wm)
-                                                   : latency_waw(s->t, wm, w->operand, m));
+        for (Ref *w = sched->writes[writes[k].cell]; w; w = w->next) {
+            const MachInst *wm = &sched->nodes[w->node].m;
+            add_edge(sched, w->node, n,
+                     latency_is_variable(sched->t, wm) ? latency_estimate(sched->t, wm)
+                                                       : latency_waw(sched->t, wm, w->operand, m));
         }
-        for (Ref *r = s->reads[writes[k].cell]; r; r = r->next)
-            add_edge(s, r->node, n, latency_reads_late(s->t, &s->nodes[r->node].m) ? 10 : 1);
+        for (Ref *ref = sched->reads[writes[k].cell]; ref; ref = ref->next)
+            add_edge(sched, ref->node, n, latency_reads_late(sched->t, &sched->nodes[ref->node].m) ? 10 : 1);
     }
     for (unsigned k = 0; k < nw; k++) { /* stands for all that it was ordered behind, guarded or not */
-        s->writes[writes[k].cell] = s->reads[writes[k].cell] = NULL;
-        push_ref(s, &s->writes[writes[k].cell], n, writes[k].operand, writes[k].part);
+        sched->writes[writes[k].cell] = sched->reads[writes[k].cell] = NULL;
+        push_ref(sched, &sched->writes[writes[k].cell], n, writes[k].operand, writes[k].part);
     }
     for (unsigned k = 0; k < nr; k++)
-        push_ref(s, &s->reads[reads[k].cell], n, reads[k].operand, reads[k].part);
+        push_ref(sched, &sched->reads[reads[k].cell], n, reads[k].operand, reads[k].part);
 }
 
 static void order_after(Sched *s, Ref *list, uint32_t n) {
@@ -134,15 +135,15 @@ static void order_after(Sched *s, Ref *list, uint32_t n) {
         add_edge(s, list->node, n, 1);
 }
 
-static void memory_edges(Sched *s, uint32_t n) {
-    const Inst *i = ir_inst(s->f, s->nodes[n].id);
+static void memory_edges(Sched *sched, uint32_t n) {
+    const Inst *i = ir_inst(sched->f, sched->nodes[n].id);
     uint32_t flags = isa_optype_flags(i->op);
     bool store = (flags & ISA_FLAG_MEM_WRITE) != 0 || i->flags & IF_OBSERVING,
          load = (flags & ISA_FLAG_MEM_READ) != 0;
-    if (keeps_order(s->f, i)) {
-        order_after(s, s->ordered, n);
-        s->ordered = NULL;
-        push_ref(s, &s->ordered, n, 0, 0);
+    if (keeps_order(sched->f, i)) {
+        order_after(sched, sched->ordered, n);
+        sched->ordered = NULL;
+        push_ref(sched, &sched->ordered, n, 0, 0);
     }
     if (!store && !load && !(i->flags & IF_MEMORY))
         return;
@@ -151,60 +152,61 @@ static void memory_edges(Sched *s, uint32_t n) {
     for (unsigned k = 0; k < SPACES; k++) {
         if (k != space && k != SPACES - 1 && space != SPACES - 1 && !(i->flags & IF_OBSERVING))
             continue;
-        order_after(s, s->stores[k], n);
+        order_after(sched, sched->stores[k], n);
         if (store)
-            order_after(s, s->loads[k], n);
+            order_after(sched, sched->loads[k], n);
     }
     bool meets_all = space == SPACES - 1 || i->flags & IF_OBSERVING;
     for (unsigned k = 0; store && k < SPACES; k++) /* it stands for all that it was ordered behind */
         if (k == space || meets_all)
-            s->stores[k] = s->loads[k] = NULL;
-    push_ref(s, store ? &s->stores[i->flags & IF_OBSERVING ? SPACES - 1u : space] : &s->loads[space], n, 0,
-             0);
+            sched->stores[k] = sched->loads[k] = NULL;
+    push_ref(sched,
+             store ? &sched->stores[i->flags & IF_OBSERVING ? SPACES - 1u : space] : &sched->loads[space], n,
+             0, 0);
 }
 
-static void heights(Sched *s) {
-    for (uint32_t n = s->n; n-- > 0;) {
-        Node *node = &s->nodes[n];
+static void heights(Sched *sched) {
+    for (uint32_t n = sched->n; n-- > 0;) {
+        Node *node = &sched->nodes[n];
         node->height = 1;
-        for (Edge *e = node->succs; e; e = e->next)
-            if (e->cycles + s->nodes[e->to].height > node->height)
-                node->height = e->cycles + s->nodes[e->to].height;
+        for (Edge *edge = node->succs; edge; edge = edge->next)
+            if (edge->cycles + sched->nodes[edge->to].height > node->height)
+                node->height = edge->cycles + sched->nodes[edge->to].height;
     }
 }
 
 /* The best instruction to issue at `cycle`: ready ones by height; if none is ready, the one that is ready
  * first. */
-static uint32_t pick(const Sched *s, const uint32_t *list, uint32_t nlist, uint32_t cycle) {
+static uint32_t pick(const Sched *sched, const uint32_t *list, uint32_t nlist, uint32_t cycle) {
     uint32_t best = 0;
     for (uint32_t k = 1; k < nlist; k++) {
-        const Node *x = &s->nodes[list[k]], *y = &s->nodes[list[best]];
-        uint32_t xr = x->ready > cycle ? x->ready : cycle, yr = y->ready > cycle ? y->ready : cycle;
-        if (xr != yr ? xr < yr : x->height != y->height ? x->height > y->height : list[k] < list[best])
+        const Node *node = &sched->nodes[list[k]], *y = &sched->nodes[list[best]];
+        uint32_t xr = node->ready > cycle ? node->ready : cycle, yr = y->ready > cycle ? y->ready : cycle;
+        if (xr != yr ? xr < yr : node->height != y->height ? node->height > y->height : list[k] < list[best])
             best = k;
     }
     return best;
 }
 
-static void issue_all(Sched *s, InstId *out) {
-    uint32_t *list = ARENA_ARRAY(&s->a, uint32_t, s->n), nlist = 0, cycle = 0, done = 0;
-    for (uint32_t n = 0; n < s->n; n++)
-        if (!s->nodes[n].npreds)
+static void issue_all(Sched *sched, InstId *out) {
+    uint32_t *list = ARENA_ARRAY(&sched->a, uint32_t, sched->n), nlist = 0, cycle = 0, done = 0;
+    for (uint32_t n = 0; n < sched->n; n++)
+        if (!sched->nodes[n].npreds)
             list[nlist++] = n;
     while (nlist) {
-        uint32_t k = pick(s, list, nlist, cycle), n = list[k];
+        uint32_t k = pick(sched, list, nlist, cycle), n = list[k];
         list[k] = list[--nlist];
-        Node *node = &s->nodes[n];
+        Node *node = &sched->nodes[n];
         cycle = node->ready > cycle ? node->ready : cycle;
         out[done++] = node->id;
-        for (Edge *e = node->succs; e; e = e->next) {
-            Node *to = &s->nodes[e->to];
-            if (cycle + e->cycles > to->ready)
-                to->ready = cycle + e->cycles;
+        for (Edge *edge = node->succs; edge; edge = edge->next) {
+            Node *to = &sched->nodes[edge->to];
+            if (cycle + edge->cycles > to->ready)
+                to->ready = cycle + edge->cycles;
             if (--to->npreds == 0)
-                list[nlist++] = e->to;
+                list[nlist++] = edge->to;
         }
-        cycle += latency_issue(s->t, &node->m);
+        cycle += latency_issue(sched->t, &node->m);
     }
 }
 
@@ -224,7 +226,7 @@ static void schedule_window(Function *f, InstId *at, uint32_t n) {
     arena_free(&s.a);
 }
 
-bool pass_schedule(Function *f, Diags *d);
+bool pass_schedule(Function *f, Diags *diags);
 bool pass_schedule(Function *f, Diags *d) {
     (void)d;
     for (unsigned k = 0; k < f->layout.n; k++) {

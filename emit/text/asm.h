@@ -11,9 +11,9 @@
 /* ELF image to text (or JSON); malloc'ed. A word that does not decode, or whose text would not assemble to
  * the same word, is shown as data, and W0420 says how many of them there are. */
 bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
-                  size_t *text_bytes, Diags *d);
+                  size_t *text_bytes, Diags *diags);
 /* Text to ELF image, malloc'ed. Reports E035x with the position in the text. */
-bool assemble(const Source *text, void **image, size_t *size_bytes, Diags *d);
+bool assemble(const Source *text, void **image, size_t *size_bytes, Diags *diags);
 
 /* "[B0-----:R-:W1:Y:S04]", CuAssembler's control prefix, in out[ASM_CONTROL_BYTES]. */
 #define ASM_CONTROL_BYTES 24

@@ -26,43 +26,43 @@ typedef struct {
     StrMap label_of; /* name -> label index + 1 */
 } FileAsm;
 
-static bool err(FileAsm *f, const char *p, DiagCode code, const char *what) {
-    return diag_in(f->t->d, f->t->source, asm_loc(f->t, p), code, what);
+static bool err(FileAsm *files, const char *p, DiagCode code, const char *what) {
+    return diag_in(files->t->d, files->t->source, asm_loc(files->t, p), code, what);
 }
 
-static ElfSection *current(FileAsm *f) {
-    return f->emit && f->nsections ? &f->e->sections.at[f->nsections - 1] : NULL;
+static ElfSection *current(FileAsm *files) {
+    return files->emit && files->nsections ? &files->e->sections.at[files->nsections - 1] : NULL;
 }
 
 /* ---- sections ---- */
 /* Give the collected bytes to the section or gap they belong to. */
-static void close_part(FileAsm *f) {
-    ElfSection *s = current(f);
-    if (f->in_gap) {
-        ElfGap *g = &f->e->gaps.at[f->e->gaps.n - 1];
-        g->data = f->data.at;
-        g->size_bytes = f->data.n;
-    } else if (s && f->in_section && f->data.n) {
-        s->data = f->data.at;
-        s->h.sh_size = f->data.n;
-    } else if (s && f->in_section && !elfimg_is_nobits(s->h.sh_type) && f->nsections > 1)
-        s->h.sh_size = 0;
-    f->data = (Bytes){0};
-    f->in_gap = f->in_section = false;
+static void close_part(FileAsm *files) {
+    ElfSection *section = current(files);
+    if (files->in_gap) {
+        ElfGap *gap = &files->e->gaps.at[files->e->gaps.n - 1];
+        gap->data = files->data.at;
+        gap->size_bytes = files->data.n;
+    } else if (section && files->in_section && files->data.n) {
+        section->data = files->data.at;
+        section->h.sh_size = files->data.n;
+    } else if (section && files->in_section && !elfimg_is_nobits(section->h.sh_type) && files->nsections > 1)
+        section->h.sh_size = 0;
+    files->data = (Bytes){0};
+    files->in_gap = files->in_section = false;
 }
 
-static bool open_section(FileAsm *f) {
-    const char *name, *start = f->t->p;
-    close_part(f);
-    if (!asm_name(f->t, &name) && *f->t->p != '"')
+static bool open_section(FileAsm *files) {
+    const char *name, *start = files->t->p;
+    close_part(files);
+    if (!asm_name(files->t, &name) && *files->t->p != '"')
         return false;
-    if (f->nsections >= SHN_LORESERVE - 1)
-        return err(f, f->t->p, DIAG_E0356, "too many sections");
-    f->nsections++;
-    f->in_section = true;
-    if (f->emit) {
-        VEC_PUSH(f->a, &f->e->sections)->name = name;
-        VEC_ADD(f->a, &f->section_locs, asm_loc(f->t, start));
+    if (files->nsections >= SHN_LORESERVE - 1)
+        return err(files, files->t->p, DIAG_E0356, "too many sections");
+    files->nsections++;
+    files->in_section = true;
+    if (files->emit) {
+        VEC_PUSH(files->a, &files->e->sections)->name = name;
+        VEC_ADD(files->a, &files->section_locs, asm_loc(files->t, start));
     }
     return true;
 }
@@ -93,9 +93,9 @@ static const Field header_fields[] = {
     HEADER_FIELD(".__elf_shstrndx", e_shstrndx),
 };
 
-static bool set_field(FileAsm *f, const Field *field, void *record) {
+static bool set_field(FileAsm *files, const Field *field, void *record) {
     uint64_t v, max = field->size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << field->size_bytes * 8) - 1;
-    if (!asm_number_max(f->t, max, &v))
+    if (!asm_number_max(files->t, max, &v))
         return false;
     uint8_t *p = (uint8_t *)record + field->offset;
     if (field->size_bytes == 8)
@@ -115,48 +115,48 @@ static const Field *find_field(const Field *fields, size_t n, const char *direct
 }
 
 /* ---- data directives ---- */
-static bool comma_list(FileAsm *f, unsigned size_bytes) {
+static bool comma_list(FileAsm *files, unsigned size_bytes) {
     uint64_t v, max = size_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << size_bytes * 8) - 1;
     do {
-        if (!asm_number_max(f->t, max, &v))
+        if (!asm_number_max(files->t, max, &v))
             return false;
-        uint8_t *p = bytes_add(f->a, &f->data, NULL, size_bytes);
+        uint8_t *p = bytes_add(files->a, &files->data, NULL, size_bytes);
         for (unsigned i = 0; i < size_bytes; i++)
             p[i] = (uint8_t)(v >> (8 * i));
-    } while (asm_accept(f->t, ','));
+    } while (asm_accept(files->t, ','));
     return true;
 }
 
-static bool text_directive(FileAsm *f, bool terminated) {
+static bool text_directive(FileAsm *files, bool terminated) {
     char *text;
     size_t n;
-    if (!asm_string(f->t, &text, &n))
+    if (!asm_string(files->t, &text, &n))
         return false;
-    bytes_add(f->a, &f->data, text, n);
+    bytes_add(files->a, &files->data, text, n);
     if (terminated)
-        bytes_add(f->a, &f->data, "", 1);
+        bytes_add(files->a, &files->data, "", 1);
     return true;
 }
 
-static bool zero_directive(FileAsm *f) {
+static bool zero_directive(FileAsm *files) {
     uint64_t n;
-    if (!asm_number_max(f->t, 1u << 30, &n))
+    if (!asm_number_max(files->t, 1u << 30, &n))
         return false;
-    if (f->data.n + n > 1u << 30)
-        return err(f, f->t->p, DIAG_E0356, "a section of more than 1 GiB");
-    bytes_add(f->a, &f->data, NULL, n);
+    if (files->data.n + n > 1u << 30)
+        return err(files, files->t->p, DIAG_E0356, "a section of more than 1 GiB");
+    bytes_add(files->a, &files->data, NULL, n);
     return true;
 }
 
 /* Numbers with a comma between each two; sizes[i] bytes each. */
-static bool record(FileAsm *f, const uint8_t *sizes, unsigned n) {
+static bool record(FileAsm *files, const uint8_t *sizes, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
-        if (i && !asm_accept(f->t, ','))
-            return err(f, f->t->p, DIAG_E0350, "a comma");
+        if (i && !asm_accept(files->t, ','))
+            return err(files, files->t->p, DIAG_E0350, "a comma");
         uint64_t v, max = sizes[i] == 8 ? UINT64_MAX : ((uint64_t)1 << sizes[i] * 8) - 1;
-        if (!asm_number_max(f->t, max, &v))
+        if (!asm_number_max(files->t, max, &v))
             return false;
-        uint8_t *p = bytes_add(f->a, &f->data, NULL, sizes[i]);
+        uint8_t *p = bytes_add(files->a, &files->data, NULL, sizes[i]);
         for (unsigned k = 0; k < sizes[i]; k++)
             p[k] = (uint8_t)(v >> (8 * k));
     }
@@ -164,47 +164,47 @@ static bool record(FileAsm *f, const uint8_t *sizes, unsigned n) {
 }
 
 /* name, value, size, info, other, section: another order in the file. */
-static bool symbol_directive(FileAsm *f) {
+static bool symbol_directive(FileAsm *files) {
     static const uint8_t sizes[] = {4, 8, 8, 1, 1, 2};
-    uint32_t start = f->data.n;
+    uint32_t start = files->data.n;
     uint8_t y[24];
-    if (!record(f, sizes, 6))
+    if (!record(files, sizes, 6))
         return false;
-    memcpy(y, f->data.at + start, sizeof y);
-    uint8_t *p = f->data.at + start;
+    memcpy(y, files->data.at + start, sizeof y);
+    uint8_t *p = files->data.at + start;
     memcpy(p + 4, y + 20, 4);
     memcpy(p + 8, y + 4, 16);
     return true;
 }
 
-static bool attr_directive(FileAsm *f, unsigned format, bool bytes) {
-    const char *start = f->t->p;
+static bool attr_directive(FileAsm *files, unsigned format, bool bytes) {
+    const char *start = files->t->p;
     uint64_t v;
     int code;
-    asm_at_end(f->t);
-    if (*f->t->p == '0') {
-        if (!asm_number_max(f->t, 0xff, &v))
+    asm_at_end(files->t);
+    if (*files->t->p == '0') {
+        if (!asm_number_max(files->t, 0xff, &v))
             return false;
         code = (int)v;
     } else {
-        const char *name = asm_word(f->t);
+        const char *name = asm_word(files->t);
         code = name ? nvinfo_code(name, strlen(name)) : -1;
         if (code < 0)
-            return err(f, start, DIAG_E0350, "the name or number of an attribute");
+            return err(files, start, DIAG_E0350, "the name or number of an attribute");
     }
-    uint32_t head = f->data.n;
-    nvinfo_value(f->a, &f->data, format, (unsigned)code, 0);
+    uint32_t head = files->data.n;
+    nvinfo_value(files->a, &files->data, format, (unsigned)code, 0);
     if (format != NVF_SIZED) {
-        if (!asm_accept(f->t, ',') || !asm_number_max(f->t, 0xffff, &v))
-            return err(f, f->t->p, DIAG_E0350, "a value");
-        put_u16(f->data.at + head + 2, (uint16_t)v);
+        if (!asm_accept(files->t, ',') || !asm_number_max(files->t, 0xffff, &v))
+            return err(files, files->t->p, DIAG_E0350, "a value");
+        put_u16(files->data.at + head + 2, (uint16_t)v);
         return true;
     }
-    if (asm_accept(f->t, ',') && !comma_list(f, bytes ? 1 : 4))
+    if (asm_accept(files->t, ',') && !comma_list(files, bytes ? 1 : 4))
         return false;
-    if (f->data.n - head - 4 > 0xffff)
-        return err(f, start, DIAG_E0356, "an attribute record of more than 65535 bytes");
-    put_u16(f->data.at + head + 2, (uint16_t)(f->data.n - head - 4));
+    if (files->data.n - head - 4 > 0xffff)
+        return err(files, start, DIAG_E0356, "an attribute record of more than 65535 bytes");
+    put_u16(files->data.at + head + 2, (uint16_t)(files->data.n - head - 4));
     return true;
 }
 
@@ -235,226 +235,228 @@ static bool data_directive(FileAsm *f, const char *w, bool *known) {
 }
 
 /* ---- header directives ---- */
-static bool numbers(FileAsm *f, uint64_t *out, const uint8_t *sizes, unsigned n) {
-    Bytes saved = f->data;
-    f->data = (Bytes){0};
-    bool good = record(f, sizes, n);
-    const uint8_t *p = f->data.at;
+static bool numbers(FileAsm *files, uint64_t *out, const uint8_t *sizes, unsigned n) {
+    Bytes saved = files->data;
+    files->data = (Bytes){0};
+    bool good = record(files, sizes, n);
+    const uint8_t *p = files->data.at;
     for (unsigned i = 0; good && i < n; p += sizes[i++]) {
         out[i] = 0;
         for (unsigned k = 0; k < sizes[i]; k++)
             out[i] |= (uint64_t)p[k] << (8 * k);
     }
-    f->data = saved;
+    files->data = saved;
     return good;
 }
 
-static bool ident_directive(FileAsm *f) {
+static bool ident_directive(FileAsm *files) {
     uint64_t v[9];
-    if (!numbers(f, v, (const uint8_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, 9))
+    if (!numbers(files, v, (const uint8_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, 9))
         return false;
     for (int i = 0; i < 9; i++)
-        f->e->h.e_ident[EI_OSABI + i] = (uint8_t)v[i];
+        files->e->h.e_ident[EI_OSABI + i] = (uint8_t)v[i];
     return true;
 }
 
-static bool segment_directive(FileAsm *f) {
+static bool segment_directive(FileAsm *files) {
     uint64_t v[8];
-    close_part(f);
-    if (!numbers(f, v, (const uint8_t[]){4, 4, 8, 8, 8, 8, 8, 8}, 8))
+    close_part(files);
+    if (!numbers(files, v, (const uint8_t[]){4, 4, 8, 8, 8, 8, 8, 8}, 8))
         return false;
-    if (f->emit)
-        VEC_ADD(f->a, &f->e->segments,
+    if (files->emit)
+        VEC_ADD(files->a, &files->e->segments,
                 ((Elf64_Phdr){(Elf64_Word)v[0], (Elf64_Word)v[1], v[2], v[3], v[4], v[5], v[6], v[7]}));
     return true;
 }
 
-static bool gap_directive(FileAsm *f) {
+static bool gap_directive(FileAsm *files) {
     uint64_t offset;
-    close_part(f);
-    if (!asm_number(f->t, &offset))
+    close_part(files);
+    if (!asm_number(files->t, &offset))
         return false;
-    VEC_ADD(f->a, &f->e->gaps, ((ElfGap){.offset = offset}));
-    f->in_gap = true;
+    VEC_ADD(files->a, &files->e->gaps, ((ElfGap){.offset = offset}));
+    files->in_gap = true;
     return true;
 }
 
-static bool target_directive(FileAsm *f) {
-    const char *start = f->t->p, *name = asm_word(f->t);
-    f->target = name ? isa_target(name) : NULL;
-    return f->target || err(f, start, DIAG_E0357, name ? name : "");
+static bool target_directive(FileAsm *files) {
+    const char *start = files->t->p, *name = asm_word(files->t);
+    files->target = name ? isa_target(name) : NULL;
+    return files->target || err(files, start, DIAG_E0357, name ? name : "");
 }
 
-static bool directive(FileAsm *f, const char *start, const char *w) {
+static bool directive(FileAsm *files, const char *start, const char *w) {
     bool known;
     if (strcmp(w, ".section") == 0)
-        return open_section(f);
+        return open_section(files);
     if (strcmp(w, ".target") == 0)
-        return target_directive(f);
+        return target_directive(files);
     if (strcmp(w, ".__elf_ident") == 0)
-        return ident_directive(f);
+        return ident_directive(files);
     if (strcmp(w, ".__elf_filesize") == 0)
-        return asm_number_max(f->t, 1u << 30, &f->e->file_bytes);
+        return asm_number_max(files->t, 1u << 30, &files->e->file_bytes);
     if (strcmp(w, ".__segment") == 0)
-        return segment_directive(f);
+        return segment_directive(files);
     if (strcmp(w, ".__gap") == 0)
-        return gap_directive(f);
+        return gap_directive(files);
     const Field *field = find_field(header_fields, sizeof header_fields / sizeof *header_fields, w);
     if (field)
-        return set_field(f, field, &f->e->h);
-    if (!f->nsections)
-        return err(f, start, DIAG_E0351, w);
+        return set_field(files, field, &files->e->h);
+    if (!files->nsections)
+        return err(files, start, DIAG_E0351, w);
     field = find_field(section_fields, sizeof section_fields / sizeof *section_fields, w);
     if (field) {
         Elf64_Shdr unused;
-        return set_field(f, field, f->emit ? &current(f)->h : &unused);
+        return set_field(files, field, files->emit ? &current(files)->h : &unused);
     }
-    if (!f->in_section && !f->in_gap)
-        return err(f, start, DIAG_E0350, ".section before data");
-    bool good = data_directive(f, w, &known);
-    return known ? good : err(f, start, DIAG_E0351, w);
+    if (!files->in_section && !files->in_gap)
+        return err(files, start, DIAG_E0350, ".section before data");
+    bool good = data_directive(files, w, &known);
+    return known ? good : err(files, start, DIAG_E0351, w);
 }
 
 /* ---- labels and code ---- */
-static bool define_label(FileAsm *f, const char *start, const char *name) {
-    if (f->emit)
+static bool define_label(FileAsm *files, const char *start, const char *name) {
+    if (files->emit)
         return true;
-    StrId id = str_intern_z(&f->t->strings, name);
-    if (strmap_get(&f->label_of, id))
-        return err(f, start, DIAG_E0353, name);
-    VEC_ADD(f->a, &f->labels, ((Label){id, f->nsections, f->data.n}));
-    strmap_put(&f->label_of, f->a, id, f->labels.n);
+    StrId id = str_intern_z(&files->t->strings, name);
+    if (strmap_get(&files->label_of, id))
+        return err(files, start, DIAG_E0353, name);
+    VEC_ADD(files->a, &files->labels, ((Label){id, files->nsections, files->data.n}));
+    strmap_put(&files->label_of, files->a, id, files->labels.n);
     return true;
 }
 
 static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value) {
-    FileAsm *f = user;
-    StrId id = str_find(&f->t->strings, name, size_bytes);
-    uint32_t label = id.i ? strmap_get(&f->label_of, id) : 0;
-    if (!label || f->labels.at[label - 1].section != f->nsections)
+    FileAsm *files = user;
+    StrId id = str_find(&files->t->strings, name, size_bytes);
+    uint32_t label = id.i ? strmap_get(&files->label_of, id) : 0;
+    if (!label || files->labels.at[label - 1].section != files->nsections)
         return false;
-    *value = (int64_t)f->labels.at[label - 1].offset;
+    *value = (int64_t)files->labels.at[label - 1].offset;
     return true;
 }
 
-static bool code_line(FileAsm *f) {
+static bool code_line(FileAsm *files) {
     uint64_t word[2] = {0, 0};
-    const char *start = f->t->p;
-    if (!f->target)
-        return err(f, start, DIAG_E0350, ".target before the first instruction");
-    IsaParseOptions opt = {resolve, f};
-    if (f->emit && !asm_instruction(f->t, f->target, f->data.n, &opt, word))
+    const char *start = files->t->p;
+    if (!files->target)
+        return err(files, start, DIAG_E0350, ".target before the first instruction");
+    IsaParseOptions opt = {resolve, files};
+    if (files->emit && !asm_instruction(files->t, files->target, files->data.n, &opt, word))
         return false;
-    bytes_u64(f->a, &f->data, word[0]);
-    bytes_u64(f->a, &f->data, word[1]);
+    bytes_u64(files->a, &files->data, word[0]);
+    bytes_u64(files->a, &files->data, word[1]);
     return true;
 }
 
-static bool statement(FileAsm *f) {
-    const char *start = f->t->p;
+static bool statement(FileAsm *files) {
+    const char *start = files->t->p;
     if (*start == '[')
-        return code_line(f);
-    const char *w = asm_word(f->t);
+        return code_line(files);
+    const char *w = asm_word(files->t);
     if (!w)
-        return err(f, start, DIAG_E0350, "a directive, a label or an instruction");
-    if (asm_accept(f->t, ':'))
-        return define_label(f, start, w) && asm_expect_end(f->t);
+        return err(files, start, DIAG_E0350, "a directive, a label or an instruction");
+    if (asm_accept(files->t, ':'))
+        return define_label(files, start, w) && asm_expect_end(files->t);
     if (*w != '.')
-        return err(f, start, DIAG_E0350, "a control field before the instruction");
-    return directive(f, start, w) && asm_expect_end(f->t);
+        return err(files, start, DIAG_E0350, "a control field before the instruction");
+    return directive(files, start, w) && asm_expect_end(files->t);
 }
 
-static bool walk(FileAsm *f, bool emit) {
-    f->emit = emit;
-    f->nsections = 0;
-    f->data = (Bytes){0};
-    f->in_gap = f->in_section = false;
-    f->e->gaps.n = 0;
-    asm_rewind(f->t);
+static bool walk(FileAsm *files, bool emit) {
+    files->emit = emit;
+    files->nsections = 0;
+    files->data = (Bytes){0};
+    files->in_gap = files->in_section = false;
+    files->e->gaps.n = 0;
+    asm_rewind(files->t);
     bool good = true;
-    while (asm_next_line(f->t))
-        good &= statement(f);
+    while (asm_next_line(files->t))
+        good &= statement(files);
     if (emit)
-        close_part(f);
+        close_part(files);
     return good;
 }
 
 /* ---- finish ---- */
 /* Names must be those of the name table: the file has only the offsets. */
-static bool check_names(FileAsm *f) {
-    for (uint32_t i = 1; i < f->e->sections.n; i++) {
-        const ElfSection *s = &f->e->sections.at[i];
-        const char *name = elfimg_string(f->e, f->e->h.e_shstrndx, s->h.sh_name);
-        if (!name || strcmp(name, s->name) != 0)
+static bool check_names(FileAsm *files) {
+    for (uint32_t i = 1; i < files->e->sections.n; i++) {
+        const ElfSection *section = &files->e->sections.at[i];
+        const char *name = elfimg_string(files->e, files->e->h.e_shstrndx, section->h.sh_name);
+        if (!name || strcmp(name, section->name) != 0)
+            return diag_in(files->t->d, files->t->source, files->section_locs.at[i], DIAG_E0356,
+                           arena_printf(files->a, "section %s: .__section_name is not the place of its name",
+                                        section->name));
+        if (section->h.sh_addralign & (section->h.sh_addralign - 1))
             return diag_in(
-                f->t->d, f->t->source, f->section_locs.at[i], DIAG_E0356,
-                arena_printf(f->a, "section %s: .__section_name is not the place of its name", s->name));
-        if (s->h.sh_addralign & (s->h.sh_addralign - 1))
-            return diag_in(f->t->d, f->t->source, f->section_locs.at[i], DIAG_E0356,
-                           arena_printf(f->a, "section %s: the alignment is not a power of two", s->name));
+                files->t->d, files->t->source, files->section_locs.at[i], DIAG_E0356,
+                arena_printf(files->a, "section %s: the alignment is not a power of two", section->name));
     }
     return true;
 }
 
 /* Sections that moved take the segments that start or end with them along. */
-static void move_segments(ElfImage *e, const Elf64_Shdr *old, const Elf64_Ehdr *h) {
-    for (uint32_t k = 0; k < e->segments.n; k++) {
-        Elf64_Phdr *p = &e->segments.at[k];
-        uint64_t lo = p->p_offset, hi = p->p_offset + p->p_filesz, extra = p->p_memsz - p->p_filesz;
+static void move_segments(ElfImage *image, const Elf64_Shdr *old, const Elf64_Ehdr *header) {
+    for (uint32_t k = 0; k < image->segments.n; k++) {
+        Elf64_Phdr *phdr = &image->segments.at[k];
+        uint64_t lo = phdr->p_offset, hi = phdr->p_offset + phdr->p_filesz,
+                 extra = phdr->p_memsz - phdr->p_filesz;
         uint64_t new_lo = lo, new_hi = hi;
-        if (lo == h->e_phoff) {
-            p->p_offset = e->h.e_phoff;
+        if (lo == header->e_phoff) {
+            phdr->p_offset = image->h.e_phoff;
             continue;
         }
-        for (uint32_t i = 1; i < e->sections.n; i++) {
-            const Elf64_Shdr *s = &e->sections.at[i].h;
-            if (elfimg_is_nobits(s->sh_type) || !s->sh_size)
+        for (uint32_t i = 1; i < image->sections.n; i++) {
+            const Elf64_Shdr *elf64_shdr = &image->sections.at[i].h;
+            if (elfimg_is_nobits(elf64_shdr->sh_type) || !elf64_shdr->sh_size)
                 continue;
             if (old[i].sh_offset == lo)
-                new_lo = s->sh_offset;
+                new_lo = elf64_shdr->sh_offset;
             if (old[i].sh_offset + old[i].sh_size == hi)
-                new_hi = s->sh_offset + s->sh_size;
+                new_hi = elf64_shdr->sh_offset + elf64_shdr->sh_size;
         }
-        p->p_offset = new_lo;
-        p->p_filesz = new_hi > new_lo ? new_hi - new_lo : 0;
-        p->p_memsz = p->p_filesz + extra;
+        phdr->p_offset = new_lo;
+        phdr->p_filesz = new_hi > new_lo ? new_hi - new_lo : 0;
+        phdr->p_memsz = phdr->p_filesz + extra;
     }
 }
 
 /* Declared sizes, before contents replace them: found again in a third, short walk over the directives. */
-static Elf64_Shdr *declared(FileAsm *f) {
-    Elf64_Shdr *old = ARENA_ARRAY(f->a, Elf64_Shdr, f->e->sections.n);
-    for (uint32_t i = 0; i < f->e->sections.n; i++)
-        old[i] = f->e->sections.at[i].h;
+static Elf64_Shdr *declared(FileAsm *files) {
+    Elf64_Shdr *old = ARENA_ARRAY(files->a, Elf64_Shdr, files->e->sections.n);
+    for (uint32_t i = 0; i < files->e->sections.n; i++)
+        old[i] = files->e->sections.at[i].h;
     uint32_t n = 0;
-    asm_rewind(f->t);
-    while (asm_next_line(f->t)) {
-        const char *w = asm_word(f->t);
+    asm_rewind(files->t);
+    while (asm_next_line(files->t)) {
+        const char *w = asm_word(files->t);
         uint64_t v;
         if (w && strcmp(w, ".section") == 0)
             n++;
-        else if (w && n && strcmp(w, ".__section_size") == 0 && asm_number(f->t, &v))
+        else if (w && n && strcmp(w, ".__section_size") == 0 && asm_number(files->t, &v))
             old[n - 1].sh_size = v;
     }
     return old;
 }
 
-bool asm_read_file(AsmText *t, void **image, size_t *size_bytes) {
-    FileAsm f = {.t = t, .a = t->a, .e = ARENA_NEW(t->a, ElfImage)};
-    Elf64_Ehdr *h = &f.e->h;
-    memcpy(h->e_ident, ELFMAG, SELFMAG);
-    h->e_ident[EI_CLASS] = ELFCLASS64;
-    h->e_ident[EI_DATA] = ELFDATA2LSB;
-    h->e_ident[EI_VERSION] = EV_CURRENT;
-    h->e_ehsize = sizeof(Elf64_Ehdr);
-    h->e_shentsize = sizeof(Elf64_Shdr);
+bool asm_read_file(AsmText *text, void **image, size_t *size_bytes) {
+    FileAsm f = {.t = text, .a = text->a, .e = ARENA_NEW(text->a, ElfImage)};
+    Elf64_Ehdr *header = &f.e->h;
+    memcpy(header->e_ident, ELFMAG, SELFMAG);
+    header->e_ident[EI_CLASS] = ELFCLASS64;
+    header->e_ident[EI_DATA] = ELFDATA2LSB;
+    header->e_ident[EI_VERSION] = EV_CURRENT;
+    header->e_ehsize = sizeof(Elf64_Ehdr);
+    header->e_shentsize = sizeof(Elf64_Shdr);
     if (!walk(&f, false) || !walk(&f, true) || !check_names(&f))
         return false;
-    if (f.e->sections.n < 2 || h->e_shstrndx == 0 || h->e_shstrndx >= f.e->sections.n)
-        return diag_in(t->d, t->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
-    Elf64_Ehdr old_header = *h;
+    if (f.e->sections.n < 2 || header->e_shstrndx == 0 || header->e_shstrndx >= f.e->sections.n)
+        return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
+    Elf64_Ehdr old_header = *header;
     Elf64_Shdr *old = declared(&f);
     elfimg_layout(f.e, true);
     move_segments(f.e, old, &old_header);
-    return elfimg_write(f.e, image, size_bytes, t->d);
+    return elfimg_write(f.e, image, size_bytes, text->d);
 }

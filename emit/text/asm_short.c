@@ -32,83 +32,83 @@ typedef struct {
     StrId called; /* set by resolve: a function of the file */
 } ShortAsm;
 
-static bool err(ShortAsm *s, const char *p, DiagCode code, const char *what) {
-    return diag_in(s->t->d, s->t->source, asm_loc(s->t, p), code, what);
+static bool err(ShortAsm *shorts, const char *p, DiagCode code, const char *what) {
+    return diag_in(shorts->t->d, shorts->t->source, asm_loc(shorts->t, p), code, what);
 }
 
-static CodeFunc *func(ShortAsm *s) { return &s->funcs.at[s->nfuncs - 1]; }
+static CodeFunc *func(ShortAsm *shorts) { return &shorts->funcs.at[shorts->nfuncs - 1]; }
 
-static CodeFunc *func_named(ShortAsm *s, StrId name) {
-    for (uint32_t i = 0; i < s->funcs.n; i++)
-        if (str_eq(s->funcs.at[i].name, name))
-            return &s->funcs.at[i];
+static CodeFunc *func_named(ShortAsm *shorts, StrId name) {
+    for (uint32_t i = 0; i < shorts->funcs.n; i++)
+        if (str_eq(shorts->funcs.at[i].name, name))
+            return &shorts->funcs.at[i];
     return NULL;
 }
 
-static bool begin_func(ShortAsm *s, bool is_entry) {
-    const char *start = s->t->p, *name;
-    if (!asm_name(s->t, &name))
+static bool begin_func(ShortAsm *shorts, bool is_entry) {
+    const char *start = shorts->t->p, *name;
+    if (!asm_name(shorts->t, &name))
         return false;
-    if (!s->target)
-        return err(s, start, DIAG_E0350, ".target before the first function");
-    StrId id = str_intern_z(&s->t->strings, name);
-    s->nfuncs++;
-    s->pc = s->cap = 0;
-    if (s->emit)
+    if (!shorts->target)
+        return err(shorts, start, DIAG_E0350, ".target before the first function");
+    StrId id = str_intern_z(&shorts->t->strings, name);
+    shorts->nfuncs++;
+    shorts->pc = shorts->cap = 0;
+    if (shorts->emit)
         return true;
-    if (func_named(s, id))
-        return err(s, start, DIAG_E0353, name);
-    CodeFunc *f = VEC_PUSH(s->a, &s->funcs);
+    if (func_named(shorts, id))
+        return err(shorts, start, DIAG_E0353, name);
+    CodeFunc *f = VEC_PUSH(shorts->a, &shorts->funcs);
     f->name = id;
     f->is_entry = is_entry;
-    f->ir = ir_function_new(s->m, id, is_entry);
+    f->ir = ir_function_new(shorts->m, id, is_entry);
     return true;
 }
 
-static bool target_directive(ShortAsm *s) {
-    const char *start = s->t->p, *name = asm_word(s->t);
+static bool target_directive(ShortAsm *shorts) {
+    const char *start = shorts->t->p, *name = asm_word(shorts->t);
     const Target *t = name ? isa_target(name) : NULL;
-    if (!t || (s->target && s->target != t))
-        return err(s, start, DIAG_E0357, name ? name : "");
-    if (!s->target)
-        s->m = ir_module_new(t, &s->t->strings);
-    s->target = t;
+    if (!t || (shorts->target && shorts->target != t))
+        return err(shorts, start, DIAG_E0357, name ? name : "");
+    if (!shorts->target)
+        shorts->m = ir_module_new(t, &shorts->t->strings);
+    shorts->target = t;
     return true;
 }
 
-static bool param_directive(ShortAsm *s) {
+static bool param_directive(ShortAsm *shorts) {
     uint64_t size;
-    if (!asm_number_max(s->t, 4096, &size))
+    if (!asm_number_max(shorts->t, 4096, &size))
         return false;
-    if (s->emit)
+    if (shorts->emit)
         return true;
-    CodeFunc *f = func(s);
+    CodeFunc *f = func(shorts);
     uint32_t align = size >= 16 ? 16 : size >= 8 ? 8 : size >= 4 ? 4 : size >= 2 ? 2 : 1;
     uint32_t offset = (f->param_bytes + align - 1) / align * align;
     if (offset + size > 4096)
-        return err(s, s->t->p, DIAG_E0356, "more than 4096 bytes of parameters");
-    f->params =
-        arena_grow(s->a, f->params, f->nparams * sizeof *f->params, (f->nparams + 1) * sizeof *f->params);
+        return err(shorts, shorts->t->p, DIAG_E0356, "more than 4096 bytes of parameters");
+    f->params = arena_grow(shorts->a, f->params, f->nparams * sizeof *f->params,
+                           (f->nparams + 1) * sizeof *f->params);
     f->params[f->nparams++] = (struct CodeParam){offset, (uint32_t)size};
     f->param_bytes = offset + (uint32_t)size;
     return true;
 }
 
-static bool global_directive(ShortAsm *s) {
-    const char *start = s->t->p, *name;
+static bool global_directive(ShortAsm *shorts) {
+    const char *start = shorts->t->p, *name;
     uint64_t size, align;
-    if (!asm_name(s->t, &name))
+    if (!asm_name(shorts->t, &name))
         return false;
-    if (!asm_accept(s->t, ',') || !asm_number_max(s->t, 1u << 30, &size) || !asm_accept(s->t, ',') ||
-        !asm_number_max(s->t, 4096, &align))
-        return err(s, s->t->p, DIAG_E0350, "name, bytes, alignment");
-    if (!s->m)
-        return err(s, start, DIAG_E0350, ".target before it");
+    if (!asm_accept(shorts->t, ',') || !asm_number_max(shorts->t, 1u << 30, &size) ||
+        !asm_accept(shorts->t, ',') || !asm_number_max(shorts->t, 4096, &align))
+        return err(shorts, shorts->t->p, DIAG_E0350, "name, bytes, alignment");
+    if (!shorts->m)
+        return err(shorts, start, DIAG_E0350, ".target before it");
     if (!align || (align & (align - 1)))
-        return err(s, start, DIAG_E0350, "an alignment that is a power of two");
-    if (!s->emit)
-        VEC_ADD(&s->m->arena, &s->m->vars,
-                ((IrVar){.name = str_intern_z(&s->t->strings, name),
+        return err(shorts, start, DIAG_E0350, "an alignment that is a power of two");
+    if (!shorts->emit)
+        VEC_ADD(&shorts->m->arena, &shorts->m->vars,
+                ((IrVar){.name = str_intern_z(&shorts->t->strings, name),
                          .linkage = LINK_VISIBLE,
                          .space = SP_GLOBAL,
                          .align_bytes = (uint32_t)align,
@@ -118,27 +118,27 @@ static bool global_directive(ShortAsm *s) {
 
 static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value);
 
-static bool branchtable_directive(ShortAsm *s) {
-    CodeFunc *f = func(s);
+static bool branchtable_directive(ShortAsm *shorts) {
+    CodeFunc *f = func(shorts);
     do {
-        const char *start = s->t->p, *name = asm_word(s->t);
+        const char *start = shorts->t->p, *name = asm_word(shorts->t);
         int64_t to = 0;
         if (!name)
-            return err(s, start, DIAG_E0350, "a label");
+            return err(shorts, start, DIAG_E0350, "a label");
         if (f->const2_bytes >= 0x10000)
-            return err(s, start, DIAG_E0356, "a constant bank has 65536 bytes");
-        if (!s->emit)
+            return err(shorts, start, DIAG_E0356, "a constant bank has 65536 bytes");
+        if (!shorts->emit)
             continue; /* labels may follow */
-        if (!resolve(s, name, strlen(name), &to))
-            return err(s, start, DIAG_E0355, name);
-        f->const2 = arena_grow(s->a, f->const2, f->const2_bytes, f->const2_bytes + 4);
+        if (!resolve(shorts, name, strlen(name), &to))
+            return err(shorts, start, DIAG_E0355, name);
+        f->const2 = arena_grow(shorts->a, f->const2, f->const2_bytes, f->const2_bytes + 4);
         memcpy(f->const2 + f->const2_bytes, &(uint32_t){(uint32_t)to}, 4);
         f->const2_bytes += 4;
-    } while (asm_accept(s->t, ','));
+    } while (asm_accept(shorts->t, ','));
     return true;
 }
 
-static bool directive(ShortAsm *s, const char *start, const char *w) {
+static bool directive(ShortAsm *shorts, const char *start, const char *w) {
     static const struct {
         const char *name;
         uint16_t offset;
@@ -148,42 +148,42 @@ static bool directive(ShortAsm *s, const char *start, const char *w) {
                   {".frame", offsetof(CodeFunc, frame_bytes), 1 << 20},
                   {".regs", offsetof(CodeFunc, nregs), 255}};
     if (strcmp(w, ".target") == 0)
-        return target_directive(s);
+        return target_directive(shorts);
     if (strcmp(w, ".global") == 0)
-        return global_directive(s);
+        return global_directive(shorts);
     if (strcmp(w, ".entry") == 0 || strcmp(w, ".func") == 0)
-        return begin_func(s, w[1] == 'e');
-    if (!s->nfuncs)
-        return err(s, start, DIAG_E0351, w);
+        return begin_func(shorts, w[1] == 'e');
+    if (!shorts->nfuncs)
+        return err(shorts, start, DIAG_E0351, w);
     if (strcmp(w, ".param") == 0)
-        return param_directive(s);
+        return param_directive(shorts);
     if (strcmp(w, ".branchtable") == 0)
-        return branchtable_directive(s);
+        return branchtable_directive(shorts);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         uint64_t v;
         if (strcmp(w, counts[i].name) != 0)
             continue;
-        if (!asm_number_max(s->t, counts[i].max, &v))
+        if (!asm_number_max(shorts->t, counts[i].max, &v))
             return false;
-        memcpy((char *)func(s) + counts[i].offset, &(uint32_t){(uint32_t)v}, 4);
+        memcpy((char *)func(shorts) + counts[i].offset, &(uint32_t){(uint32_t)v}, 4);
         return true;
     }
-    return err(s, start, DIAG_E0351, w);
+    return err(shorts, start, DIAG_E0351, w);
 }
 
 /* ---- code ---- */
 static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *value) {
-    ShortAsm *s = user;
-    StrId id = str_find(&s->t->strings, name, size_bytes);
-    for (uint32_t i = 0; id.i && i < s->labels.n; i++)
-        if (str_eq(s->labels.at[i].name, id) && s->labels.at[i].func == s->nfuncs) {
-            *value = s->labels.at[i].offset;
+    ShortAsm *shorts = user;
+    StrId id = str_find(&shorts->t->strings, name, size_bytes);
+    for (uint32_t i = 0; id.i && i < shorts->labels.n; i++)
+        if (str_eq(shorts->labels.at[i].name, id) && shorts->labels.at[i].func == shorts->nfuncs) {
+            *value = shorts->labels.at[i].offset;
             return true;
         }
-    if (!id.i || !func_named(s, id))
+    if (!id.i || !func_named(shorts, id))
         return false;
-    s->called = id;
-    *value = s->pc + INST_BYTES; /* distance 0; the relocation says the rest */
+    shorts->called = id;
+    *value = shorts->pc + INST_BYTES; /* distance 0; the relocation says the rest */
     return true;
 }
 
@@ -198,14 +198,14 @@ static void note_operand(CodeFunc *f, Operand o) {
 }
 
 /* Facts for the attribute records. The decoded form, because it has every operand's size. */
-static void note_facts(ShortAsm *s, CodeFunc *f, const uint64_t word[2]) {
+static void note_facts(ShortAsm *shorts, CodeFunc *f, const uint64_t word[2]) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    if (!isa_decode(s->target, word, &in, error))
+    if (!isa_decode(shorts->target, word, &in, error))
         return;
     for (unsigned i = 0; i < in.ndst; i++)
         note_operand(f, in.dst[i]);
-    int z = isa_sreg_number(s->target, "ctaid.z");
+    int z = isa_sreg_number(shorts->target, "ctaid.z");
     for (unsigned i = 0; i < in.nsrc; i++) {
         note_operand(f, in.src[i]);
         f->uses_ctaid_z |= in.src[i].kind == OPK_SREG && (int)in.src[i].value == z;
@@ -213,92 +213,94 @@ static void note_facts(ShortAsm *s, CodeFunc *f, const uint64_t word[2]) {
     f->uses_bssy |= in.optype == OT_BSSY;
 }
 
-static bool code_line(ShortAsm *s) {
-    const char *start = s->t->p;
-    if (!s->nfuncs)
-        return err(s, start, DIAG_E0350, ".entry or .func before the first instruction");
-    if (!s->emit) {
-        s->pc += INST_BYTES;
+static bool code_line(ShortAsm *shorts) {
+    const char *start = shorts->t->p;
+    if (!shorts->nfuncs)
+        return err(shorts, start, DIAG_E0350, ".entry or .func before the first instruction");
+    if (!shorts->emit) {
+        shorts->pc += INST_BYTES;
         return true;
     }
-    CodeFunc *f = func(s);
+    CodeFunc *f = func(shorts);
     uint64_t word[2];
-    IsaParseOptions opt = {resolve, s};
-    s->called = (StrId){0};
-    if (!asm_instruction(s->t, s->target, s->pc, &opt, word)) {
-        s->pc += INST_BYTES;
+    IsaParseOptions opt = {resolve, shorts};
+    shorts->called = (StrId){0};
+    if (!asm_instruction(shorts->t, shorts->target, shorts->pc, &opt, word)) {
+        shorts->pc += INST_BYTES;
         return false;
     }
-    if (f->ninsts == s->cap) {
-        uint32_t cap = s->cap ? s->cap * 2 : 64;
-        f->words = arena_grow(s->a, f->words, s->cap * sizeof *f->words, cap * sizeof *f->words);
-        s->cap = cap;
+    if (f->ninsts == shorts->cap) {
+        uint32_t cap = shorts->cap ? shorts->cap * 2 : 64;
+        f->words = arena_grow(shorts->a, f->words, shorts->cap * sizeof *f->words, cap * sizeof *f->words);
+        shorts->cap = cap;
     }
     memcpy(f->words[f->ninsts++], word, sizeof word);
-    if (s->t->targets.n)
-        VEC_ADD(s->a, &f->tables,
-                ((CodeTable){.pc_bytes = s->pc, .targets = s->t->targets.at, .n = s->t->targets.n}));
-    s->t->targets.at = NULL; /* the table keeps them */
-    s->t->targets.n = s->t->targets.cap = 0;
-    if (s->called.i)
-        VEC_ADD(s->a, &f->relocs,
-                ((CodeReloc){.offset_bytes = s->pc, .kind = RELOC_CALL_REL, .symbol = s->called}));
-    note_facts(s, f, word);
-    s->pc += INST_BYTES;
+    if (shorts->t->targets.n)
+        VEC_ADD(shorts->a, &f->tables,
+                ((CodeTable){
+                    .pc_bytes = shorts->pc, .targets = shorts->t->targets.at, .n = shorts->t->targets.n}));
+    shorts->t->targets.at = NULL; /* the table keeps them */
+    shorts->t->targets.n = shorts->t->targets.cap = 0;
+    if (shorts->called.i)
+        VEC_ADD(shorts->a, &f->relocs,
+                ((CodeReloc){.offset_bytes = shorts->pc, .kind = RELOC_CALL_REL, .symbol = shorts->called}));
+    note_facts(shorts, f, word);
+    shorts->pc += INST_BYTES;
     return true;
 }
 
-static bool statement(ShortAsm *s) {
-    const char *start = s->t->p;
-    const char *w = *start == '[' ? NULL : asm_word(s->t);
-    if (w && asm_accept(s->t, ':')) {
-        if (!s->nfuncs)
-            return err(s, start, DIAG_E0350, ".entry or .func before the first label");
-        StrId id = str_intern_z(&s->t->strings, w);
-        for (uint32_t i = 0; !s->emit && i < s->labels.n; i++)
-            if (str_eq(s->labels.at[i].name, id) && s->labels.at[i].func == s->nfuncs)
-                return err(s, start, DIAG_E0353, w);
-        if (!s->emit)
-            VEC_ADD(s->a, &s->labels, ((ShortLabel){id, s->nfuncs, s->pc}));
-        return asm_expect_end(s->t);
+static bool statement(ShortAsm *shorts) {
+    const char *start = shorts->t->p;
+    const char *w = *start == '[' ? NULL : asm_word(shorts->t);
+    if (w && asm_accept(shorts->t, ':')) {
+        if (!shorts->nfuncs)
+            return err(shorts, start, DIAG_E0350, ".entry or .func before the first label");
+        StrId id = str_intern_z(&shorts->t->strings, w);
+        for (uint32_t i = 0; !shorts->emit && i < shorts->labels.n; i++)
+            if (str_eq(shorts->labels.at[i].name, id) && shorts->labels.at[i].func == shorts->nfuncs)
+                return err(shorts, start, DIAG_E0353, w);
+        if (!shorts->emit)
+            VEC_ADD(shorts->a, &shorts->labels, ((ShortLabel){id, shorts->nfuncs, shorts->pc}));
+        return asm_expect_end(shorts->t);
     }
     if (w && *w == '.')
-        return directive(s, start, w) && asm_expect_end(s->t);
-    s->t->p = start;
-    return code_line(s);
+        return directive(shorts, start, w) && asm_expect_end(shorts->t);
+    shorts->t->p = start;
+    return code_line(shorts);
 }
 
-static bool walk(ShortAsm *s, bool emit) {
-    s->emit = emit;
-    s->nfuncs = 0;
-    asm_rewind(s->t);
+static bool walk(ShortAsm *shorts, bool emit) {
+    shorts->emit = emit;
+    shorts->nfuncs = 0;
+    asm_rewind(shorts->t);
     bool good = true;
-    while (asm_next_line(s->t))
-        good &= statement(s);
+    while (asm_next_line(shorts->t))
+        good &= statement(shorts);
     return good;
 }
 
-static bool finish(ShortAsm *s) {
-    uint32_t reserved = isa_target_info(s->target)->reserved_regs;
-    for (uint32_t i = 0; i < s->funcs.n; i++) {
-        CodeFunc *f = &s->funcs.at[i];
+static bool finish(ShortAsm *shorts) {
+    uint32_t reserved = isa_target_info(shorts->target)->reserved_regs;
+    for (uint32_t i = 0; i < shorts->funcs.n; i++) {
+        CodeFunc *f = &shorts->funcs.at[i];
         if (!f->ninsts)
-            return diag_in(s->t->d, s->t->source, (SrcLoc){0}, DIAG_E0356,
-                           arena_printf(s->a, "%s has no instruction", str_text(&s->t->strings, f->name)));
+            return diag_in(
+                shorts->t->d, shorts->t->source, (SrcLoc){0}, DIAG_E0356,
+                arena_printf(shorts->a, "%s has no instruction", str_text(&shorts->t->strings, f->name)));
         f->nregs = f->nregs + reserved > 255 ? 255 : f->nregs + reserved;
         f->stack_bytes = f->frame_bytes;
     }
     return true;
 }
 
-bool asm_read_short(AsmText *t, void **image, size_t *size_bytes) {
-    ShortAsm s = {.t = t, .a = t->a};
+bool asm_read_short(AsmText *text, void **image, size_t *size_bytes) {
+    ShortAsm s = {.t = text, .a = text->a};
     bool good = walk(&s, false) && walk(&s, true);
     if (good && !s.funcs.n)
-        good = diag_in(t->d, t->source, (SrcLoc){0}, DIAG_E0413);
+        good = diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0413);
     good = good && finish(&s);
     CodeModule c = {.ir = s.m, .funcs = s.funcs.at, .nfuncs = s.funcs.n};
-    good = good && elf_write(&c, image, size_bytes, t->d);
+    good = good && elf_write(&c, image, size_bytes, text->d);
     if (s.m)
         ir_module_free(s.m);
     return good;

@@ -28,75 +28,78 @@ static void blank_comments(char *s, size_t n) {
     }
 }
 
-bool asm_open(AsmText *t, Arena *a, const Source *source, Diags *d) {
-    *t = (AsmText){.a = a, .source = source, .d = d};
+bool asm_open(AsmText *asm_text, Arena *a, const Source *source, Diags *d) {
+    *asm_text = (AsmText){.a = a, .source = source, .d = d};
     if (source->size_bytes >= UINT32_MAX)
         return diag_in(d, source, (SrcLoc){0}, DIAG_E0004, (unsigned long long)source->size_bytes,
                        (unsigned long long)UINT32_MAX);
-    t->text = arena_alloc(a, source->size_bytes + 1);
-    asm_rewind(t);
+    asm_text->text = arena_alloc(a, source->size_bytes + 1);
+    asm_rewind(asm_text);
     return true;
 }
 
-void asm_close(AsmText *t) { str_free(&t->strings); }
+void asm_close(AsmText *text) { str_free(&text->strings); }
 
-void asm_rewind(AsmText *t) {
-    memcpy(t->text, t->source->text, t->source->size_bytes);
-    t->text[t->source->size_bytes] = 0;
-    blank_comments(t->text, t->source->size_bytes);
-    t->line = t->p = t->text;
+void asm_rewind(AsmText *asm_text) {
+    memcpy(asm_text->text, asm_text->source->text, asm_text->source->size_bytes);
+    asm_text->text[asm_text->source->size_bytes] = 0;
+    blank_comments(asm_text->text, asm_text->source->size_bytes);
+    asm_text->line = asm_text->p = asm_text->text;
 }
 
-bool asm_next_line(AsmText *t) {
-    const char *end = t->text + t->source->size_bytes;
-    while (t->line < end) {
-        char *start = t->text + (t->line - t->text);
+bool asm_next_line(AsmText *asm_text) {
+    const char *end = asm_text->text + asm_text->source->size_bytes;
+    while (asm_text->line < end) {
+        char *start = asm_text->text + (asm_text->line - asm_text->text);
         char *stop = memchr(start, '\n', (size_t)(end - start));
         if (!stop)
-            stop = t->text + t->source->size_bytes;
+            stop = asm_text->text + asm_text->source->size_bytes;
         *stop = 0;
-        t->line = stop + 1;
-        t->p = start;
-        if (!asm_at_end(t))
+        asm_text->line = stop + 1;
+        asm_text->p = start;
+        if (!asm_at_end(asm_text))
             return true;
     }
     return false;
 }
 
-SrcLoc asm_loc(const AsmText *t, const char *p) { return (SrcLoc){(uint32_t)(p - t->text) + 1}; }
-
-bool asm_at_end(AsmText *t) {
-    while (*t->p == ' ' || *t->p == '\t')
-        t->p++;
-    return *t->p == 0;
+SrcLoc asm_loc(const AsmText *asm_text, const char *p) {
+    return (SrcLoc){(uint32_t)(p - asm_text->text) + 1};
 }
 
-bool asm_expect_end(AsmText *t) {
-    return asm_at_end(t) || diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "the end of the line");
+bool asm_at_end(AsmText *text) {
+    while (*text->p == ' ' || *text->p == '\t')
+        text->p++;
+    return *text->p == 0;
 }
 
-bool asm_accept(AsmText *t, char c) {
-    if (asm_at_end(t) || *t->p != c)
+bool asm_expect_end(AsmText *text) {
+    return asm_at_end(text) ||
+           diag_in(text->d, text->source, asm_loc(text, text->p), DIAG_E0350, "the end of the line");
+}
+
+bool asm_accept(AsmText *text, char c) {
+    if (asm_at_end(text) || *text->p != c)
         return false;
-    t->p++;
+    text->p++;
     return true;
 }
 
-const char *asm_word(AsmText *t) {
-    asm_at_end(t);
-    const char *start = t->p;
-    while (isalnum((unsigned char)*t->p) || (*t->p && strchr("_.$@", *t->p)))
-        t->p++;
-    if (t->p == start)
+const char *asm_word(AsmText *text) {
+    asm_at_end(text);
+    const char *start = text->p;
+    while (isalnum((unsigned char)*text->p) || (*text->p && strchr("_.$@", *text->p)))
+        text->p++;
+    if (text->p == start)
         return NULL;
-    return str_text(&t->strings, str_intern(&t->strings, start, (size_t)(t->p - start)));
+    return str_text(&text->strings, str_intern(&text->strings, start, (size_t)(text->p - start)));
 }
 
-bool asm_number_max(AsmText *t, uint64_t max, uint64_t *out) {
-    asm_at_end(t);
-    const char *start = t->p;
-    bool minus = *t->p == '-';
-    const char *digits = t->p + minus;
+bool asm_number_max(AsmText *text, uint64_t max, uint64_t *out) {
+    asm_at_end(text);
+    const char *start = text->p;
+    bool minus = *text->p == '-';
+    const char *digits = text->p + minus;
     unsigned base = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
     if (base == 16)
         digits += 2;
@@ -111,10 +114,10 @@ bool asm_number_max(AsmText *t, uint64_t max, uint64_t *out) {
         v = v * base + digit;
     }
     if (p == digits || isalnum((unsigned char)*p) || *p == '_')
-        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "a number");
+        return diag_in(text->d, text->source, asm_loc(text, start), DIAG_E0350, "a number");
     if (overflow || (!minus && v > max) || (minus && (max != UINT64_MAX || v > (uint64_t)1 << 63)))
-        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0352, (unsigned long long)max);
-    t->p = p;
+        return diag_in(text->d, text->source, asm_loc(text, start), DIAG_E0352, (unsigned long long)max);
+    text->p = p;
     *out = minus ? 0 - v : v;
     return true;
 }
@@ -128,50 +131,53 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool asm_string(AsmText *t, char **out, size_t *size_bytes) {
-    if (!asm_accept(t, '"'))
-        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "a quoted text");
-    char *text = arena_alloc(t->a, strlen(t->p) + 1);
+bool asm_string(AsmText *asm_text, char **out, size_t *size_bytes) {
+    if (!asm_accept(asm_text, '"'))
+        return diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, asm_text->p), DIAG_E0350,
+                       "a quoted text");
+    char *text = arena_alloc(asm_text->a, strlen(asm_text->p) + 1);
     size_t n = 0;
-    while (*t->p && *t->p != '"') {
-        char c = *t->p++;
+    while (*asm_text->p && *asm_text->p != '"') {
+        char c = *asm_text->p++;
         if (c == '\\') {
-            char e = *t->p ? *t->p++ : 0;
+            char e = *asm_text->p ? *asm_text->p++ : 0;
             if (e == 'n' || e == 't')
                 c = e == 'n' ? '\n' : '\t';
             else if (e == '"' || e == '\\')
                 c = e;
-            else if (e == 'x' && hex_digit(t->p[0]) >= 0 && hex_digit(t->p[1]) >= 0) {
-                c = (char)(hex_digit(t->p[0]) << 4 | hex_digit(t->p[1]));
-                t->p += 2;
+            else if (e == 'x' && hex_digit(asm_text->p[0]) >= 0 && hex_digit(asm_text->p[1]) >= 0) {
+                c = (char)(hex_digit(asm_text->p[0]) << 4 | hex_digit(asm_text->p[1]));
+                asm_text->p += 2;
             } else
-                return diag_in(t->d, t->source, asm_loc(t, t->p - 1), DIAG_E0350,
+                return diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, asm_text->p - 1), DIAG_E0350,
                                "\\n, \\t, \\\", \\\\ or \\xHH");
         }
         text[n++] = c;
     }
-    if (*t->p != '"')
-        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "a closing quote");
-    t->p++;
+    if (*asm_text->p != '"')
+        return diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, asm_text->p), DIAG_E0350,
+                       "a closing quote");
+    asm_text->p++;
     *out = text;
     *size_bytes = n;
     return true;
 }
 
-bool asm_name(AsmText *t, const char **out) {
-    asm_at_end(t);
-    const char *start = t->p;
-    if (*t->p != '"') {
-        *out = asm_word(t);
-        return *out || diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "a name");
+bool asm_name(AsmText *asm_text, const char **out) {
+    asm_at_end(asm_text);
+    const char *start = asm_text->p;
+    if (*asm_text->p != '"') {
+        *out = asm_word(asm_text);
+        return *out || diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, start), DIAG_E0350, "a name");
     }
     char *text;
     size_t n;
-    if (!asm_string(t, &text, &n))
+    if (!asm_string(asm_text, &text, &n))
         return false;
     if (memchr(text, 0, n))
-        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "a name without NUL");
-    *out = str_text(&t->strings, str_intern(&t->strings, text, n));
+        return diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, start), DIAG_E0350,
+                       "a name without NUL");
+    *out = str_text(&asm_text->strings, str_intern(&asm_text->strings, text, n));
     return true;
 }
 
@@ -230,65 +236,68 @@ bool asm_parse_control(const char **text, Control *out) {
 
 /* ---- instructions ---- */
 /* (*"BRANCH_TARGETS L1,L2"*) behind an indirect branch: labels of its function, into t->targets. */
-static bool branch_targets(AsmText *t, const IsaParseOptions *opt) {
+static bool branch_targets(AsmText *asm_text, const IsaParseOptions *opt) {
     static const char word[] = "BRANCH_TARGETS";
-    t->targets.n = 0;
-    if (asm_at_end(t) || strncmp(t->p, "(*", 2) != 0)
+    asm_text->targets.n = 0;
+    if (asm_at_end(asm_text) || strncmp(asm_text->p, "(*", 2) != 0)
         return true;
-    const char *start = t->p;
+    const char *start = asm_text->p;
     char *text;
     size_t n;
-    t->p += 2;
-    if (!asm_string(t, &text, &n))
+    asm_text->p += 2;
+    if (!asm_string(asm_text, &text, &n))
         return false;
-    if (asm_at_end(t) || strncmp(t->p, "*)", 2) != 0)
-        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350, "*) behind the quoted text");
-    t->p += 2;
+    if (asm_at_end(asm_text) || strncmp(asm_text->p, "*)", 2) != 0)
+        return diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, asm_text->p), DIAG_E0350,
+                       "*) behind the quoted text");
+    asm_text->p += 2;
     text[n] = 0;
     if (strlen(text) != n || strncmp(text, word, strlen(word)) != 0)
-        return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0350, "(*\"BRANCH_TARGETS label,label\"*)");
+        return diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, start), DIAG_E0350,
+                       "(*\"BRANCH_TARGETS label,label\"*)");
     for (char *save, *name = strtok_r(text + strlen(word), " ,", &save); name;
          name = strtok_r(NULL, " ,", &save)) {
         int64_t value;
         if (!opt || !opt->resolve || !opt->resolve(opt->user, name, strlen(name), &value))
-            return diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0355, arena_printf(t->a, "%s", name));
-        VEC_ADD(t->a, &t->targets, (uint32_t)value);
+            return diag_in(asm_text->d, asm_text->source, asm_loc(asm_text, start), DIAG_E0355,
+                           arena_printf(asm_text->a, "%s", name));
+        VEC_ADD(asm_text->a, &asm_text->targets, (uint32_t)value);
     }
     return true;
 }
 
-bool asm_parse_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
+bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
                            MachInst *in) {
     Control c = CONTROL_DEFAULT;
-    asm_at_end(t);
-    if (*t->p == '[' && t->p[1] == 'B' && !asm_parse_control(&t->p, &c))
-        return diag_in(t->d, t->source, asm_loc(t, t->p), DIAG_E0350,
+    asm_at_end(text);
+    if (*text->p == '[' && text->p[1] == 'B' && !asm_parse_control(&text->p, &c))
+        return diag_in(text->d, text->source, asm_loc(text, text->p), DIAG_E0350,
                        "a control field as [B------:R-:W-:-:S01]");
-    asm_at_end(t);
-    const char *start = t->p, *end = start;
+    asm_at_end(text);
+    const char *start = text->p, *end = start;
     char error[ISA_ERROR_BYTES] = "";
     if (!isa_parse(target, start, pc_bytes, opt, in, &end, error))
-        return diag_in(t->d, t->source,
-                       asm_loc(t, end >= start && end <= start + strlen(start) ? end : start), DIAG_E0354,
+        return diag_in(text->d, text->source,
+                       asm_loc(text, end >= start && end <= start + strlen(start) ? end : start), DIAG_E0354,
                        error);
     in->ctrl = c;
-    t->p = end;
-    if (!branch_targets(t, opt))
+    text->p = end;
+    if (!branch_targets(text, opt))
         return false;
-    asm_accept(t, ';');
-    return asm_expect_end(t);
+    asm_accept(text, ';');
+    return asm_expect_end(text);
 }
 
-bool asm_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
+bool asm_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
                      uint64_t word[2]) {
-    asm_at_end(t);
-    const char *start = t->p;
+    asm_at_end(text);
+    const char *start = text->p;
     MachInst in;
     char error[ISA_ERROR_BYTES] = "";
-    if (!asm_parse_instruction(t, target, pc_bytes, opt, &in))
+    if (!asm_parse_instruction(text, target, pc_bytes, opt, &in))
         return false;
     return isa_encode(target, &in, word, error) ||
-           diag_in(t->d, t->source, asm_loc(t, start), DIAG_E0354, error);
+           diag_in(text->d, text->source, asm_loc(text, start), DIAG_E0354, error);
 }
 
 bool assemble(const Source *text, void **image, size_t *size_bytes, Diags *d) {

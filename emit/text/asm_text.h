@@ -17,30 +17,30 @@ typedef struct {
     VEC(uint32_t) targets; /* of the last instruction: offsets that a BRANCH_TARGETS note names */
 } AsmText;
 
-bool asm_open(AsmText *t, Arena *a, const Source *source, Diags *d);
-void asm_close(AsmText *t);
-void asm_rewind(AsmText *t);    /* to the first line */
-bool asm_next_line(AsmText *t); /* the next line that is not blank; false at the end */
-SrcLoc asm_loc(const AsmText *t, const char *p);
-bool asm_at_end(AsmText *t);     /* skips blanks */
-bool asm_expect_end(AsmText *t); /* reports E0350 */
-bool asm_accept(AsmText *t, char c);
+bool asm_open(AsmText *text, Arena *arena, const Source *source, Diags *diags);
+void asm_close(AsmText *text);
+void asm_rewind(AsmText *text);    /* to the first line */
+bool asm_next_line(AsmText *text); /* the next line that is not blank; false at the end */
+SrcLoc asm_loc(const AsmText *text, const char *p);
+bool asm_at_end(AsmText *text);     /* skips blanks */
+bool asm_expect_end(AsmText *text); /* reports E0350 */
+bool asm_accept(AsmText *text, char c);
 /* A name or directive, [A-Za-z0-9_.$@]+; NULL if there is none. Interned. */
-const char *asm_word(AsmText *t);
-bool asm_number(AsmText *t, uint64_t *out); /* decimal, 0x..., with optional minus; reports */
-bool asm_number_max(AsmText *t, uint64_t max, uint64_t *out);
+const char *asm_word(AsmText *text);
+bool asm_number(AsmText *text, uint64_t *out); /* decimal, 0x..., with optional minus; reports */
+bool asm_number_max(AsmText *text, uint64_t max, uint64_t *out);
 /* "..." with \n \t \" \\ \xHH. Reports E0350. */
 bool asm_string(AsmText *t, char **out, size_t *size_bytes);
-bool asm_name(AsmText *t, const char **out); /* a word or a quoted text without NULs */
+bool asm_name(AsmText *text, const char **out); /* a word or a quoted text without NULs */
 
 /* Parse the instruction text up to ';' at *p of the line and encode it. */
-bool asm_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
+bool asm_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
                      uint64_t word[2]);
 /* The same, also giving the decoded form (before encoding). */
-bool asm_parse_instruction(AsmText *t, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
+bool asm_parse_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, const IsaParseOptions *opt,
                            MachInst *in);
 
 /* The two forms. */
-bool asm_read_file(AsmText *t, void **image, size_t *size_bytes);
-bool asm_read_short(AsmText *t, void **image, size_t *size_bytes);
+bool asm_read_file(AsmText *text, void **image, size_t *size_bytes);
+bool asm_read_short(AsmText *text, void **image, size_t *size_bytes);
 #endif

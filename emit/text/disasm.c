@@ -25,87 +25,90 @@ const char *disasm_section_type(uint32_t type) {
     }
 }
 
-bool disasm_is_code(const ElfSection *s) {
-    return strncmp(s->name, ".text.", 6) == 0 && s->h.sh_type == SHT_PROGBITS && s->data &&
-           s->h.sh_size % INST_BYTES == 0;
+bool disasm_is_code(const ElfSection *section) {
+    return strncmp(section->name, ".text.", 6) == 0 && section->h.sh_type == SHT_PROGBITS && section->data &&
+           section->h.sh_size % INST_BYTES == 0;
 }
 
-const char *disasm_symbol_name(const ElfImage *e, uint32_t symtab, uint64_t index) {
-    if (symtab == 0 || symtab >= e->sections.n)
+const char *disasm_symbol_name(const ElfImage *image, uint32_t symtab, uint64_t index) {
+    if (symtab == 0 || symtab >= image->sections.n)
         return NULL;
-    const ElfSection *s = &e->sections.at[symtab];
-    if (s->h.sh_type != SHT_SYMTAB || !s->data || index >= s->h.sh_size / sizeof(Elf64_Sym))
+    const ElfSection *section = &image->sections.at[symtab];
+    if (section->h.sh_type != SHT_SYMTAB || !section->data || index >= section->h.sh_size / sizeof(Elf64_Sym))
         return NULL;
-    const uint8_t *p = s->data + index * sizeof(Elf64_Sym);
-    const char *name = elfimg_string(e, s->h.sh_link, get_u32(p));
-    if (name && !*name && ELF64_ST_TYPE(p[4]) == STT_SECTION && get_u16(p + 6) < e->sections.n)
-        return e->sections.at[get_u16(p + 6)].name;
+    const uint8_t *p = section->data + index * sizeof(Elf64_Sym);
+    const char *name = elfimg_string(image, section->h.sh_link, get_u32(p));
+    if (name && !*name && ELF64_ST_TYPE(p[4]) == STT_SECTION && get_u16(p + 6) < image->sections.n)
+        return image->sections.at[get_u16(p + 6)].name;
     return name;
 }
 
 /* ---- code ---- */
 static const char *label_for(void *user, uint64_t target) {
-    CodeText *c = user;
-    if (target % INST_BYTES || target / INST_BYTES >= c->ninsts)
+    CodeText *text = user;
+    if (target % INST_BYTES || target / INST_BYTES >= text->ninsts)
         return NULL;
-    if (c->collecting) {
-        bs_add(&c->targets, (uint32_t)(target / INST_BYTES));
+    if (text->collecting) {
+        bs_add(&text->targets, (uint32_t)(target / INST_BYTES));
         return NULL;
     }
-    snprintf(c->label, sizeof c->label, ".L_%u_%04llx", c->section, (unsigned long long)target);
-    return c->label;
+    snprintf(text->label, sizeof text->label, ".L_%u_%04llx", text->section, (unsigned long long)target);
+    return text->label;
 }
 
 static bool resolve_label(void *user, const char *name, size_t size_bytes, int64_t *value) {
-    const CodeText *c = user;
-    char text[sizeof c->label] = "", *end;
+    const CodeText *code_text = user;
+    char text[sizeof code_text->label] = "", *end;
     if (size_bytes >= sizeof text)
         return false;
     memcpy(text, name, size_bytes);
     unsigned section;
     int used = 0;
-    if (sscanf(text, ".L_%u_%n", &section, &used) != 1 || !used || section != c->section)
+    if (sscanf(text, ".L_%u_%n", &section, &used) != 1 || !used || section != code_text->section)
         return false;
     *value = (int64_t)strtoull(text + used, &end, 16);
     return *end == 0;
 }
 
-void code_text_open(CodeText *c, Arena *a, const Target *t, const ElfSection *s, uint32_t index) {
-    *c = (CodeText){.target = t,
-                    .data = s->data,
-                    .section = index,
-                    .ninsts = (uint32_t)(s->h.sh_size / INST_BYTES),
-                    .collecting = true};
-    c->targets = bs_new(a, c->ninsts);
+void code_text_open(CodeText *code_text, Arena *a, const Target *t, const ElfSection *elf_section,
+                    uint32_t index) {
+    *code_text = (CodeText){.target = t,
+                            .data = elf_section->data,
+                            .section = index,
+                            .ninsts = (uint32_t)(elf_section->h.sh_size / INST_BYTES),
+                            .collecting = true};
+    code_text->targets = bs_new(a, code_text->ninsts);
     char text[ISA_TEXT_BYTES];
-    for (uint32_t i = 0; i < c->ninsts; i++)
-        code_text_line(c, i, text, NULL);
-    c->collecting = false;
+    for (uint32_t i = 0; i < code_text->ninsts; i++)
+        code_text_line(code_text, i, text, NULL);
+    code_text->collecting = false;
 }
 
-bool code_text_line(CodeText *c, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl) {
-    uint64_t word[2] = {get_u64(c->data + i * INST_BYTES), get_u64(c->data + i * INST_BYTES + 8)}, back[2];
+bool code_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl) {
+    uint64_t word[2] = {get_u64(code_text->data + i * INST_BYTES),
+                        get_u64(code_text->data + i * INST_BYTES + 8)},
+             back[2];
     MachInst in, again;
     char error[ISA_ERROR_BYTES] = "";
     const char *end;
-    if (!isa_decode(c->target, word, &in, error)) {
+    if (!isa_decode(code_text->target, word, &in, error)) {
         snprintf(text, ISA_TEXT_BYTES, "%s", error);
         return false;
     }
     if (ctrl)
         *ctrl = in.ctrl;
-    IsaPrintOptions print = {label_for, c};
-    int need = isa_print(c->target, &in, i * INST_BYTES, &print, text, ISA_TEXT_BYTES);
-    if (c->collecting)
+    IsaPrintOptions print = {label_for, code_text};
+    int need = isa_print(code_text->target, &in, i * INST_BYTES, &print, text, ISA_TEXT_BYTES);
+    if (code_text->collecting)
         return true;
     if (in.ctrl.read_sb == 6 || in.ctrl.write_sb == 6) /* the prefix cannot say this */
         return false;
-    IsaParseOptions parse = {resolve_label, c};
+    IsaParseOptions parse = {resolve_label, code_text};
     if (need < 0 || need >= ISA_TEXT_BYTES ||
-        !isa_parse(c->target, text, i * INST_BYTES, &parse, &again, &end, error))
+        !isa_parse(code_text->target, text, i * INST_BYTES, &parse, &again, &end, error))
         return false;
     again.ctrl = in.ctrl;
-    return isa_encode(c->target, &again, back, error) && back[0] == word[0] && back[1] == word[1];
+    return isa_encode(code_text->target, &again, back, error) && back[0] == word[0] && back[1] == word[1];
 }
 
 typedef struct {
@@ -119,8 +122,9 @@ typedef struct {
 } Printer;
 
 /* The loaded function of a code section, or NULL. */
-static const BinFunc *section_func(const Printer *p, const ElfSection *s, uint32_t ninsts) {
-    const BinFunc *f = p->binary ? binary_find(p->binary, s->name + strlen(".text.")) : NULL;
+static const BinFunc *section_func(const Printer *printer, const ElfSection *section, uint32_t ninsts) {
+    const BinFunc *f =
+        printer->binary ? binary_find(printer->binary, section->name + strlen(".text.")) : NULL;
     return f && f->ninsts == ninsts ? f : NULL;
 }
 
@@ -137,11 +141,11 @@ static void print_targets(FILE *out, const BinFunc *f, uint32_t index, uint32_t 
     fputs("\"*)", out);
 }
 
-static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
+static void print_words(Printer *printer, const ElfSection *s, uint32_t index) {
     CodeText c;
-    code_text_open(&c, p->a, p->target, s, index);
-    p->nwords += c.ninsts;
-    const BinFunc *f = section_func(p, s, c.ninsts);
+    code_text_open(&c, printer->a, printer->target, s, index);
+    printer->nwords += c.ninsts;
+    const BinFunc *f = section_func(printer, s, c.ninsts);
     const BinLoc *locs = f ? f->locs : NULL;
     uint32_t line = 0;
     for (uint32_t k = 0; f && k < f->ntables; k++)
@@ -151,19 +155,19 @@ static void print_words(Printer *p, const ElfSection *s, uint32_t index) {
         char text[ISA_TEXT_BYTES], control[ASM_CONTROL_BYTES];
         Control ctrl;
         if (bs_has(&c.targets, i))
-            fprintf(p->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
+            fprintf(printer->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
         if (code_text_line(&c, i, text, &ctrl)) {
             asm_print_control(ctrl, control);
-            fprintf(p->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES, *text == '@' ? "" : "    ",
-                    text);
-            print_targets(p->out, f, index, i * INST_BYTES);
-            fputs(" ;", p->out);
+            fprintf(printer->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES,
+                    *text == '@' ? "" : "    ", text);
+            print_targets(printer->out, f, index, i * INST_BYTES);
+            fputs(" ;", printer->out);
             if (locs && locs[i].ptx_line && locs[i].ptx_line != line)
-                fprintf(p->out, "\t// line %u", line = locs[i].ptx_line);
-            fputc('\n', p->out);
+                fprintf(printer->out, "\t// line %u", line = locs[i].ptx_line);
+            fputc('\n', printer->out);
         } else {
-            p->nraw++;
-            fprintf(p->out, "\t.dword\t0x%016llx, 0x%016llx\t// %04x: %s\n",
+            printer->nraw++;
+            fprintf(printer->out, "\t.dword\t0x%016llx, 0x%016llx\t// %04x: %s\n",
                     (unsigned long long)get_u64(c.data + i * INST_BYTES),
                     (unsigned long long)get_u64(c.data + i * INST_BYTES + 8), i * INST_BYTES, text);
         }
@@ -238,149 +242,153 @@ static void print_comment(FILE *out, const char *name) {
     fputc('\n', out);
 }
 
-static void print_symbols(Printer *p, const ElfSection *s, uint32_t index) {
-    size_t n = s->h.sh_size / sizeof(Elf64_Sym);
-    fprintf(p->out, "\t\t// name, value, size, info, other, section\n");
+static void print_symbols(Printer *printer, const ElfSection *section, uint32_t index) {
+    size_t n = section->h.sh_size / sizeof(Elf64_Sym);
+    fprintf(printer->out, "\t\t// name, value, size, info, other, section\n");
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *y = s->data + i * sizeof(Elf64_Sym);
-        fprintf(p->out, "\t.__symbol\t0x%x, 0x%llx, 0x%llx, 0x%x, 0x%x, 0x%x", get_u32(y),
+        const uint8_t *y = section->data + i * sizeof(Elf64_Sym);
+        fprintf(printer->out, "\t.__symbol\t0x%x, 0x%llx, 0x%llx, 0x%x, 0x%x, 0x%x", get_u32(y),
                 (unsigned long long)get_u64(y + 8), (unsigned long long)get_u64(y + 16), y[4], y[5],
                 get_u16(y + 6));
-        print_comment(p->out, disasm_symbol_name(p->e, index, i));
+        print_comment(printer->out, disasm_symbol_name(printer->e, index, i));
     }
-    print_bytes(p->out, s->data + n * sizeof(Elf64_Sym), s->h.sh_size - n * sizeof(Elf64_Sym));
+    print_bytes(printer->out, section->data + n * sizeof(Elf64_Sym),
+                section->h.sh_size - n * sizeof(Elf64_Sym));
 }
 
-static void print_relocs(Printer *p, const ElfSection *s) {
-    bool rela = s->h.sh_type == SHT_RELA;
-    size_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel), n = s->h.sh_size / each;
-    fprintf(p->out, "\t\t// offset, type, symbol%s\n", rela ? ", addend" : "");
+static void print_relocs(Printer *printer, const ElfSection *section) {
+    bool rela = section->h.sh_type == SHT_RELA;
+    size_t each = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel), n = section->h.sh_size / each;
+    fprintf(printer->out, "\t\t// offset, type, symbol%s\n", rela ? ", addend" : "");
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *r = s->data + i * each;
-        fprintf(p->out, "\t.__rel%s\t0x%llx, %u, %u", rela ? "a" : "", (unsigned long long)get_u64(r),
+        const uint8_t *r = section->data + i * each;
+        fprintf(printer->out, "\t.__rel%s\t0x%llx, %u, %u", rela ? "a" : "", (unsigned long long)get_u64(r),
                 get_u32(r + 8), get_u32(r + 12));
         if (rela)
-            fprintf(p->out, ", 0x%llx", (unsigned long long)get_u64(r + 16));
-        print_comment(p->out, disasm_symbol_name(p->e, s->h.sh_link, get_u32(r + 12)));
+            fprintf(printer->out, ", 0x%llx", (unsigned long long)get_u64(r + 16));
+        print_comment(printer->out, disasm_symbol_name(printer->e, section->h.sh_link, get_u32(r + 12)));
     }
-    print_bytes(p->out, s->data + n * each, s->h.sh_size - n * each);
+    print_bytes(printer->out, section->data + n * each, section->h.sh_size - n * each);
 }
 
-static void print_attributes(Printer *p, const ElfSection *s) {
+static void print_attributes(Printer *printer, const ElfSection *section) {
     size_t pos = 0;
     NvAttr n;
-    while (nvinfo_next(s->data, s->h.sh_size, &pos, &n)) {
+    while (nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
         bool words = n.format == NVF_SIZED && n.size_bytes % 4 == 0;
         char number[8];
         snprintf(number, sizeof number, "0x%02x", n.code);
         const char *name = nvinfo_name(n.code);
-        fprintf(p->out, "\t.__attr%u%s\t%s", n.format, n.format == NVF_SIZED && !words ? "b" : "",
+        fprintf(printer->out, "\t.__attr%u%s\t%s", n.format, n.format == NVF_SIZED && !words ? "b" : "",
                 name ? name : number);
         if (n.format != NVF_SIZED)
-            fprintf(p->out, ", 0x%x", n.value);
+            fprintf(printer->out, ", 0x%x", n.value);
         for (unsigned i = 0; i < n.size_bytes; i += words ? 4 : 1)
-            fprintf(p->out, ", 0x%x", words ? get_u32(n.data + i) : n.data[i]);
-        fputc('\n', p->out);
+            fprintf(printer->out, ", 0x%x", words ? get_u32(n.data + i) : n.data[i]);
+        fputc('\n', printer->out);
     }
-    print_bytes(p->out, s->data + pos, s->h.sh_size - pos);
+    print_bytes(printer->out, section->data + pos, section->h.sh_size - pos);
 }
 
-static void print_contents(Printer *p, const ElfSection *s, uint32_t index) {
-    if (!s->data)
+static void print_contents(Printer *printer, const ElfSection *section, uint32_t index) {
+    if (!section->data)
         return;
-    if (p->target && disasm_is_code(s))
-        print_words(p, s, index);
-    else if (s->h.sh_type == SHT_STRTAB)
-        print_texts(p->out, s->data, s->h.sh_size, 0);
-    else if (s->h.sh_type == SHT_HD_PTX)
-        print_texts(p->out, s->data, s->h.sh_size, '\n');
-    else if (s->h.sh_type == SHT_SYMTAB)
-        print_symbols(p, s, index);
-    else if (s->h.sh_type == SHT_REL || s->h.sh_type == SHT_RELA)
-        print_relocs(p, s);
-    else if (s->h.sh_type == SHT_NV_INFO)
-        print_attributes(p, s);
-    else if (s->h.sh_type == SHT_NV_CALLGRAPH || s->h.sh_type == SHT_HD_MAP)
-        print_words32(p->out, s->data, s->h.sh_size);
+    if (printer->target && disasm_is_code(section))
+        print_words(printer, section, index);
+    else if (section->h.sh_type == SHT_STRTAB)
+        print_texts(printer->out, section->data, section->h.sh_size, 0);
+    else if (section->h.sh_type == SHT_HD_PTX)
+        print_texts(printer->out, section->data, section->h.sh_size, '\n');
+    else if (section->h.sh_type == SHT_SYMTAB)
+        print_symbols(printer, section, index);
+    else if (section->h.sh_type == SHT_REL || section->h.sh_type == SHT_RELA)
+        print_relocs(printer, section);
+    else if (section->h.sh_type == SHT_NV_INFO)
+        print_attributes(printer, section);
+    else if (section->h.sh_type == SHT_NV_CALLGRAPH || section->h.sh_type == SHT_HD_MAP)
+        print_words32(printer->out, section->data, section->h.sh_size);
     else
-        print_bytes(p->out, s->data, s->h.sh_size);
+        print_bytes(printer->out, section->data, section->h.sh_size);
 }
 
-static void print_section(Printer *p, uint32_t i) {
-    const ElfSection *s = &p->e->sections.at[i];
-    const Elf64_Shdr *h = &s->h;
-    fprintf(p->out, "\n//\t--------------------- section %u", i);
-    print_comment(p->out, i ? s->name : "(null)");
-    fprintf(p->out, "\t.section\t");
-    print_quoted(p->out, (const uint8_t *)s->name, strlen(s->name));
-    fprintf(p->out, "\n\t.__section_name\t0x%x\n\t.__section_type\t0x%x\t// %s\n", h->sh_name, h->sh_type,
-            disasm_section_type(h->sh_type));
-    fprintf(p->out, "\t.__section_flags\t0x%llx\n", (unsigned long long)h->sh_flags);
-    fprintf(p->out, "\t.__section_addr\t0x%llx\n", (unsigned long long)h->sh_addr);
-    fprintf(p->out, "\t.__section_offset\t0x%llx\n", (unsigned long long)h->sh_offset);
-    fprintf(p->out, "\t.__section_size\t0x%llx\n", (unsigned long long)h->sh_size);
-    fprintf(p->out, "\t.__section_link\t%u\n\t.__section_info\t0x%x\n", h->sh_link, h->sh_info);
-    fprintf(p->out, "\t.__section_entsize\t%llu\n", (unsigned long long)h->sh_entsize);
-    fprintf(p->out, "\t.align\t%llu\n", (unsigned long long)h->sh_addralign);
-    print_contents(p, s, i);
+static void print_section(Printer *printer, uint32_t i) {
+    const ElfSection *section = &printer->e->sections.at[i];
+    const Elf64_Shdr *header = &section->h;
+    fprintf(printer->out, "\n//\t--------------------- section %u", i);
+    print_comment(printer->out, i ? section->name : "(null)");
+    fprintf(printer->out, "\t.section\t");
+    print_quoted(printer->out, (const uint8_t *)section->name, strlen(section->name));
+    fprintf(printer->out, "\n\t.__section_name\t0x%x\n\t.__section_type\t0x%x\t// %s\n", header->sh_name,
+            header->sh_type, disasm_section_type(header->sh_type));
+    fprintf(printer->out, "\t.__section_flags\t0x%llx\n", (unsigned long long)header->sh_flags);
+    fprintf(printer->out, "\t.__section_addr\t0x%llx\n", (unsigned long long)header->sh_addr);
+    fprintf(printer->out, "\t.__section_offset\t0x%llx\n", (unsigned long long)header->sh_offset);
+    fprintf(printer->out, "\t.__section_size\t0x%llx\n", (unsigned long long)header->sh_size);
+    fprintf(printer->out, "\t.__section_link\t%u\n\t.__section_info\t0x%x\n", header->sh_link,
+            header->sh_info);
+    fprintf(printer->out, "\t.__section_entsize\t%llu\n", (unsigned long long)header->sh_entsize);
+    fprintf(printer->out, "\t.align\t%llu\n", (unsigned long long)header->sh_addralign);
+    print_contents(printer, section, i);
 }
 
-static void print_header(Printer *p) {
-    const Elf64_Ehdr *h = &p->e->h;
-    if (p->target)
-        fprintf(p->out, "\t.target\t%s\n", isa_target_name(p->target));
-    fprintf(p->out, "\t.__elf_ident\t");
+static void print_header(Printer *printer) {
+    const Elf64_Ehdr *header = &printer->e->h;
+    if (printer->target)
+        fprintf(printer->out, "\t.target\t%s\n", isa_target_name(printer->target));
+    fprintf(printer->out, "\t.__elf_ident\t");
     for (int i = EI_OSABI; i < EI_NIDENT; i++)
-        fprintf(p->out, "%s0x%02x", i > EI_OSABI ? ", " : "", h->e_ident[i]);
-    fprintf(p->out, "\t// OS ABI, version, padding\n\t.__elf_type\t%u\n\t.__elf_machine\t%u\n", h->e_type,
-            h->e_machine);
-    fprintf(p->out, "\t.__elf_version\t%u\n\t.__elf_entry\t0x%llx\n", h->e_version,
-            (unsigned long long)h->e_entry);
-    fprintf(p->out, "\t.__elf_phoff\t0x%llx\n\t.__elf_shoff\t0x%llx\n", (unsigned long long)h->e_phoff,
-            (unsigned long long)h->e_shoff);
-    fprintf(p->out, "\t.__elf_flags\t0x%x\n\t.__elf_phentsize\t%u\n", h->e_flags, h->e_phentsize);
-    fprintf(p->out, "\t.__elf_shstrndx\t%u\n\t.__elf_filesize\t0x%llx\n", h->e_shstrndx,
-            (unsigned long long)p->e->file_bytes);
+        fprintf(printer->out, "%s0x%02x", i > EI_OSABI ? ", " : "", header->e_ident[i]);
+    fprintf(printer->out, "\t// OS ABI, version, padding\n\t.__elf_type\t%u\n\t.__elf_machine\t%u\n",
+            header->e_type, header->e_machine);
+    fprintf(printer->out, "\t.__elf_version\t%u\n\t.__elf_entry\t0x%llx\n", header->e_version,
+            (unsigned long long)header->e_entry);
+    fprintf(printer->out, "\t.__elf_phoff\t0x%llx\n\t.__elf_shoff\t0x%llx\n",
+            (unsigned long long)header->e_phoff, (unsigned long long)header->e_shoff);
+    fprintf(printer->out, "\t.__elf_flags\t0x%x\n\t.__elf_phentsize\t%u\n", header->e_flags,
+            header->e_phentsize);
+    fprintf(printer->out, "\t.__elf_shstrndx\t%u\n\t.__elf_filesize\t0x%llx\n", header->e_shstrndx,
+            (unsigned long long)printer->e->file_bytes);
 }
 
-static void print_segments(Printer *p) {
-    if (p->e->segments.n)
-        fprintf(p->out, "\n\t\t// type, flags, offset, vaddr, paddr, filesz, memsz, align\n");
-    for (uint32_t i = 0; i < p->e->segments.n; i++) {
-        const Elf64_Phdr *s = &p->e->segments.at[i];
-        fprintf(p->out, "\t.__segment\t0x%x, 0x%x, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, %llu\n", s->p_type,
-                s->p_flags, (unsigned long long)s->p_offset, (unsigned long long)s->p_vaddr,
-                (unsigned long long)s->p_paddr, (unsigned long long)s->p_filesz,
-                (unsigned long long)s->p_memsz, (unsigned long long)s->p_align);
+static void print_segments(Printer *printer) {
+    if (printer->e->segments.n)
+        fprintf(printer->out, "\n\t\t// type, flags, offset, vaddr, paddr, filesz, memsz, align\n");
+    for (uint32_t i = 0; i < printer->e->segments.n; i++) {
+        const Elf64_Phdr *phdr = &printer->e->segments.at[i];
+        fprintf(printer->out, "\t.__segment\t0x%x, 0x%x, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, %llu\n",
+                phdr->p_type, phdr->p_flags, (unsigned long long)phdr->p_offset,
+                (unsigned long long)phdr->p_vaddr, (unsigned long long)phdr->p_paddr,
+                (unsigned long long)phdr->p_filesz, (unsigned long long)phdr->p_memsz,
+                (unsigned long long)phdr->p_align);
     }
-    for (uint32_t i = 0; i < p->e->gaps.n; i++) {
-        const ElfGap *g = &p->e->gaps.at[i];
-        fprintf(p->out, "\n\t.__gap\t0x%llx\n", (unsigned long long)g->offset);
-        print_bytes(p->out, g->data, g->size_bytes);
+    for (uint32_t i = 0; i < printer->e->gaps.n; i++) {
+        const ElfGap *gap = &printer->e->gaps.at[i];
+        fprintf(printer->out, "\n\t.__gap\t0x%llx\n", (unsigned long long)gap->offset);
+        print_bytes(printer->out, gap->data, gap->size_bytes);
     }
 }
 
-static void print_file(Printer *p) {
-    fprintf(p->out, "// heddle asm makes the same file of this text");
-    print_comment(p->out, p->path);
-    print_header(p);
-    for (uint32_t i = 0; i < p->e->sections.n; i++)
-        print_section(p, i);
-    print_segments(p);
+static void print_file(Printer *printer) {
+    fprintf(printer->out, "// heddle asm makes the same file of this text");
+    print_comment(printer->out, printer->path);
+    print_header(printer);
+    for (uint32_t i = 0; i < printer->e->sections.n; i++)
+        print_section(printer, i);
+    print_segments(printer);
 }
 
 bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
-                  size_t *text_bytes, Diags *d) {
+                  size_t *text_bytes, Diags *diags) {
     Arena arena = {0};
     Source source = {path, NULL, size_bytes};
-    const Source *old = d->source;
-    d->source = &source;
-    Printer p = {.a = &arena, .path = path, .e = elfimg_read(&arena, image, size_bytes, d)};
+    const Source *old = diags->source;
+    diags->source = &source;
+    Printer p = {.a = &arena, .path = path, .e = elfimg_read(&arena, image, size_bytes, diags)};
     bool good = p.e != NULL;
     if (good) {
         p.target = elfimg_target(&p.e->h);
         if (!p.target)
-            good = diag(d, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.e->h.e_machine,
+            good = diag(diags, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.e->h.e_machine,
                         p.e->h.e_flags, p.e->h.e_ident[EI_OSABI], p.e->h.e_ident[EI_ABIVERSION]);
     }
     if (good && json)
@@ -393,9 +401,9 @@ bool disasm_image(const char *path, const void *image, size_t size_bytes, bool j
         fclose(p.out);
         binary_free(b);
         if (p.nraw)
-            diag(d, (SrcLoc){0}, DIAG_W0420, p.nraw, p.nwords, isa_target_name(p.target));
+            diag(diags, (SrcLoc){0}, DIAG_W0420, p.nraw, p.nwords, isa_target_name(p.target));
     }
-    d->source = old;
+    diags->source = old;
     arena_free(&arena);
     return good;
 }

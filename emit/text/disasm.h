@@ -18,14 +18,16 @@ typedef struct {
     char label[40];
 } CodeText;
 
-void code_text_open(CodeText *c, Arena *a, const Target *t, const ElfSection *s, uint32_t index);
+void code_text_open(CodeText *text, Arena *arena, const Target *target, const ElfSection *section,
+                    uint32_t index);
 /* Text of instruction i. False if its text would not assemble to the same word; then `text` is a reason, or
  * what was printed. */
-bool code_text_line(CodeText *c, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl);
+bool code_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl);
 
 const char *disasm_section_type(uint32_t type);
-bool disasm_is_code(const ElfSection *s);
+bool disasm_is_code(const ElfSection *section);
 /* Name of symbol `index` of the table in section `symtab`, a section's name for section symbols; or NULL. */
-const char *disasm_symbol_name(const ElfImage *e, uint32_t symtab, uint64_t index);
-char *disasm_json(const ElfImage *e, const Target *t, const char *path, size_t *size_bytes); /* malloc'ed */
+const char *disasm_symbol_name(const ElfImage *image, uint32_t symtab, uint64_t index);
+char *disasm_json(const ElfImage *image, const Target *target, const char *path,
+                  size_t *size_bytes); /* malloc'ed */
 #endif

@@ -47,11 +47,11 @@ static cJSON *instructions(const ElfSection *s, const Target *t, uint32_t index)
     return list;
 }
 
-static cJSON *attributes(const ElfSection *s) {
+static cJSON *attributes(const ElfSection *section) {
     cJSON *list = cJSON_CreateArray();
     size_t pos = 0;
     NvAttr n;
-    while (nvinfo_next(s->data, s->h.sh_size, &pos, &n)) {
+    while (nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
         cJSON *o = cJSON_CreateObject(), *words = cJSON_CreateArray();
         char number[8];
         snprintf(number, sizeof number, "0x%02x", n.code);
@@ -67,13 +67,13 @@ static cJSON *attributes(const ElfSection *s) {
     return list;
 }
 
-static cJSON *symbols(const ElfImage *e, uint32_t index) {
-    const ElfSection *s = &e->sections.at[index];
+static cJSON *symbols(const ElfImage *image, uint32_t index) {
+    const ElfSection *section = &image->sections.at[index];
     cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; i < s->h.sh_size / sizeof(Elf64_Sym); i++) {
-        const uint8_t *y = s->data + i * sizeof(Elf64_Sym);
+    for (size_t i = 0; i < section->h.sh_size / sizeof(Elf64_Sym); i++) {
+        const uint8_t *y = section->data + i * sizeof(Elf64_Sym);
         cJSON *o = cJSON_CreateObject();
-        add_text(o, "name", disasm_symbol_name(e, index, i));
+        add_text(o, "name", disasm_symbol_name(image, index, i));
         add_hex(o, "value", get_u64(y + 8));
         add_hex(o, "size", get_u64(y + 16));
         cJSON_AddNumberToObject(o, "info", y[4]);
@@ -84,35 +84,35 @@ static cJSON *symbols(const ElfImage *e, uint32_t index) {
     return list;
 }
 
-static cJSON *section(const ElfImage *e, const Target *t, uint32_t i) {
-    const ElfSection *s = &e->sections.at[i];
+static cJSON *section(const ElfImage *image, const Target *t, uint32_t i) {
+    const ElfSection *elf_section = &image->sections.at[i];
     cJSON *o = cJSON_CreateObject();
-    add_text(o, "name", s->name);
-    add_text(o, "type", disasm_section_type(s->h.sh_type));
-    add_hex(o, "type_number", s->h.sh_type);
-    add_hex(o, "flags", s->h.sh_flags);
-    add_hex(o, "offset", s->h.sh_offset);
-    add_hex(o, "size", s->h.sh_size);
-    cJSON_AddNumberToObject(o, "link", s->h.sh_link);
-    add_hex(o, "info", s->h.sh_info);
-    cJSON_AddNumberToObject(o, "align", (double)s->h.sh_addralign);
-    if (s->data && disasm_is_code(s))
-        cJSON_AddItemToObject(o, "instructions", instructions(s, t, i));
-    else if (s->data && s->h.sh_type == SHT_NV_INFO)
-        cJSON_AddItemToObject(o, "attributes", attributes(s));
-    else if (s->data && s->h.sh_type == SHT_SYMTAB)
-        cJSON_AddItemToObject(o, "symbols", symbols(e, i));
+    add_text(o, "name", elf_section->name);
+    add_text(o, "type", disasm_section_type(elf_section->h.sh_type));
+    add_hex(o, "type_number", elf_section->h.sh_type);
+    add_hex(o, "flags", elf_section->h.sh_flags);
+    add_hex(o, "offset", elf_section->h.sh_offset);
+    add_hex(o, "size", elf_section->h.sh_size);
+    cJSON_AddNumberToObject(o, "link", elf_section->h.sh_link);
+    add_hex(o, "info", elf_section->h.sh_info);
+    cJSON_AddNumberToObject(o, "align", (double)elf_section->h.sh_addralign);
+    if (elf_section->data && disasm_is_code(elf_section))
+        cJSON_AddItemToObject(o, "instructions", instructions(elf_section, t, i));
+    else if (elf_section->data && elf_section->h.sh_type == SHT_NV_INFO)
+        cJSON_AddItemToObject(o, "attributes", attributes(elf_section));
+    else if (elf_section->data && elf_section->h.sh_type == SHT_SYMTAB)
+        cJSON_AddItemToObject(o, "symbols", symbols(image, i));
     return o;
 }
 
-char *disasm_json(const ElfImage *e, const Target *t, const char *path, size_t *size_bytes) {
+char *disasm_json(const ElfImage *image, const Target *t, const char *path, size_t *size_bytes) {
     cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "sections");
     add_text(root, "file", path);
     add_text(root, "target", isa_target_name(t));
-    cJSON_AddNumberToObject(root, "machine", e->h.e_machine);
-    add_hex(root, "flags", e->h.e_flags);
-    for (uint32_t i = 1; i < e->sections.n; i++)
-        cJSON_AddItemToArray(list, section(e, t, i));
+    cJSON_AddNumberToObject(root, "machine", image->h.e_machine);
+    add_hex(root, "flags", image->h.e_flags);
+    for (uint32_t i = 1; i < image->sections.n; i++)
+        cJSON_AddItemToArray(list, section(image, t, i));
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     *size_bytes = text ? strlen(text) : 0;

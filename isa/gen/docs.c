@@ -3,47 +3,49 @@
 #include "isa/gen/isagen.h"
 #include <string.h>
 
-static void bits(const IgField *f, FILE *o) {
-    for (unsigned p = 0; p < f->nparts; p++)
-        fprintf(o, "%s%u-%u", p ? " + " : "", f->lo[p], f->lo[p] + f->w[p] - 1);
+static void bits(const IgField *field, FILE *o) {
+    for (unsigned p = 0; p < field->nparts; p++)
+        fprintf(o, "%s%u-%u", p ? " + " : "", field->lo[p], field->lo[p] + field->w[p] - 1);
 }
 
-static void opcode_table(const IgRow *r, FILE *o) {
-    fprintf(o, "\n### %s\n\n`%s`\n\n| bits | field | type | value |\n|---|---|---|---|\n", r->name,
-            r->syntax);
-    for (unsigned i = 0; i < r->fields.n; i++) {
-        const IgField *f = &r->fields.at[i];
-        if (f->kind == FD_ZERO || f->kind == FD_SPARE || !f->nparts || f->value == VT_CTRL)
+static void opcode_table(const IgRow *row, FILE *o) {
+    fprintf(o, "\n### %s\n\n`%s`\n\n| bits | field | type | value |\n|---|---|---|---|\n", row->name,
+            row->syntax);
+    for (unsigned i = 0; i < row->fields.n; i++) {
+        const IgField *field = &row->fields.at[i];
+        if (field->kind == FD_ZERO || field->kind == FD_SPARE || !field->nparts || field->value == VT_CTRL)
             continue;
         fprintf(o, "| ");
-        bits(f, o);
-        fprintf(o, " | %s%s%s%s%s | %s | ", f->name, f->attr ? "." : "", f->attr ? f->attr : "",
-                f->as && strcmp(f->as, f->name) && !f->attr ? " = " : "",
-                f->as && strcmp(f->as, f->name) && !f->attr ? f->as : "",
-                f->type && f->type->flag ? "flag" : f->type_name);
-        if (f->kind == FD_FIXED)
-            fprintf(o, "always %s0x%llx", f->def.text[0] ? "" : "", (unsigned long long)f->def.number);
-        else if (f->has_default)
-            fprintf(o, "default %s", f->def.text);
-        if (f->reversed)
+        bits(field, o);
+        fprintf(o, " | %s%s%s%s%s | %s | ", field->name, field->attr ? "." : "",
+                field->attr ? field->attr : "",
+                field->as && strcmp(field->as, field->name) && !field->attr ? " = " : "",
+                field->as && strcmp(field->as, field->name) && !field->attr ? field->as : "",
+                field->type && field->type->flag ? "flag" : field->type_name);
+        if (field->kind == FD_FIXED)
+            fprintf(o, "always %s0x%llx", field->def.text[0] ? "" : "",
+                    (unsigned long long)field->def.number);
+        else if (field->has_default)
+            fprintf(o, "default %s", field->def.text);
+        if (field->reversed)
             fprintf(o, ", reversed");
-        if (f->scale > 1)
-            fprintf(o, ", in units of %u", f->scale);
-        if (f->bias)
-            fprintf(o, ", less %d", f->bias);
+        if (field->scale > 1)
+            fprintf(o, ", in units of %u", field->scale);
+        if (field->bias)
+            fprintf(o, ", less %d", field->bias);
         fprintf(o, " |\n");
     }
-    for (unsigned i = 0; i < r->errors.n; i++)
-        fprintf(o, "\nEncoding error: %s\n", r->errors.at[i].text);
+    for (unsigned i = 0; i < row->errors.n; i++)
+        fprintf(o, "\nEncoding error: %s\n", row->errors.at[i].text);
 }
 
-bool ig_emit_docs(Ig *g, unsigned target, FILE *o) {
+bool ig_emit_docs(Ig *ig, unsigned target, FILE *o) {
     fprintf(o,
             "# Instructions of %s\n\nMade by isagen from `isa/*.isa`. Bits that no table names are zero or "
             "control.\n",
-            g->targets.at[target]->name);
-    for (unsigned t = 1; t < g->optypes.n; t++) {
-        const IgOptype *ot = g->optypes.at[t];
+            ig->targets.at[target]->name);
+    for (unsigned t = 1; t < ig->optypes.n; t++) {
+        const IgOptype *ot = ig->optypes.at[t];
         if (!(ot->targets >> target & 1))
             continue;
         fprintf(o, "\n## %s\n\nDestinations:", ot->name);
@@ -54,33 +56,34 @@ bool ig_emit_docs(Ig *g, unsigned target, FILE *o) {
             fprintf(o, " `%s`", ot->src.at[i].name);
         fprintf(o, "%s\n", ot->src.n ? "." : " none.");
         for (unsigned i = 0; i < ot->mods.n; i++) {
-            const IgMod *m = &ot->mods.at[i];
-            fprintf(o, "%s`%s`", i ? ", " : "\nModifiers: ", m->name);
-            for (unsigned k = 0; m->type && !m->type->flag && k < m->type->vals.n; k++)
-                fprintf(o, "%s%s", k ? " " : " (", m->type->vals.at[k].name);
-            if (m->type && !m->type->flag)
+            const IgMod *mod = &ot->mods.at[i];
+            fprintf(o, "%s`%s`", i ? ", " : "\nModifiers: ", mod->name);
+            for (unsigned k = 0; mod->type && !mod->type->flag && k < mod->type->vals.n; k++)
+                fprintf(o, "%s%s", k ? " " : " (", mod->type->vals.at[k].name);
+            if (mod->type && !mod->type->flag)
                 fprintf(o, ")");
         }
         if (ot->mods.n)
             fprintf(o, ".\n");
-        for (unsigned i = 0; i < g->rows.n; i++)
-            if (g->rows.at[i]->target == target && g->rows.at[i]->optype == t)
-                opcode_table(g->rows.at[i], o);
+        for (unsigned i = 0; i < ig->rows.n; i++)
+            if (ig->rows.at[i]->target == target && ig->rows.at[i]->optype == t)
+                opcode_table(ig->rows.at[i], o);
     }
     return true;
 }
 
-bool ig_emit_fields(Ig *g, unsigned target, FILE *o) {
-    for (unsigned i = 0; i < g->rows.n; i++) {
-        const IgRow *r = g->rows.at[i];
-        for (unsigned k = 0; r->target == target && k < r->fields.n; k++) {
-            const IgField *f = &r->fields.at[k];
-            if (f->kind == FD_ZERO || f->kind == FD_SPARE || f->value == VT_CTRL)
+bool ig_emit_fields(Ig *ig, unsigned target, FILE *o) {
+    for (unsigned i = 0; i < ig->rows.n; i++) {
+        const IgRow *row = ig->rows.at[i];
+        for (unsigned k = 0; row->target == target && k < row->fields.n; k++) {
+            const IgField *field = &row->fields.at[k];
+            if (field->kind == FD_ZERO || field->kind == FD_SPARE || field->value == VT_CTRL)
                 continue;
-            for (unsigned p = 0; p < f->nparts; p++)
-                fprintf(o, "%s %s%s%s %u %u %s%s\n", r->name, f->name, f->attr ? "." : "",
-                        f->attr ? f->attr : "", f->lo[p], f->w[p], f->kind == FD_FIXED ? "==" : "",
-                        f->kind == FD_FIXED || f->has_default ? f->def.text : "-");
+            for (unsigned p = 0; p < field->nparts; p++)
+                fprintf(o, "%s %s%s%s %u %u %s%s\n", row->name, field->name, field->attr ? "." : "",
+                        field->attr ? field->attr : "", field->lo[p], field->w[p],
+                        field->kind == FD_FIXED ? "==" : "",
+                        field->kind == FD_FIXED || field->has_default ? field->def.text : "-");
         }
     }
     return true;

@@ -12,44 +12,45 @@ static const char banner[] = "/* Made by isagen from the descriptions in isa; do
 
 /* ---- isa_gen.h ---- */
 
-static void header_optype(const IgOptype *t, FILE *f) {
+static void header_optype(const IgOptype *optype, FILE *f) {
     fprintf(f, "enum {");
-    for (unsigned i = 0; i < t->dst.n; i++)
-        fprintf(f, " %s_%s = %u,", t->name, t->dst.at[i].name, i);
-    for (unsigned i = 0; i < t->src.n; i++)
-        fprintf(f, " %s_%s = %u,", t->name, t->src.at[i].name, i);
-    fprintf(f, " %s_ndst = %u, %s_nsrc = %u };\n", t->name, t->dst.n, t->name, t->src.n);
-    for (unsigned i = 0; i < t->mods.n; i++) {
-        const IgMod *m = &t->mods.at[i];
-        uint64_t mask = ((uint64_t)1 << m->width) - 1;
-        fprintf(f, "#define %s_%s_LO %u\n#define %s_%s_MASK 0x%llxu\n#define %s_%s_DEF %lluu\n", t->name,
-                m->name, m->lo, t->name, m->name, (unsigned long long)mask, t->name, m->name,
-                (unsigned long long)((uint64_t)m->def & mask));
+    for (unsigned i = 0; i < optype->dst.n; i++)
+        fprintf(f, " %s_%s = %u,", optype->name, optype->dst.at[i].name, i);
+    for (unsigned i = 0; i < optype->src.n; i++)
+        fprintf(f, " %s_%s = %u,", optype->name, optype->src.at[i].name, i);
+    fprintf(f, " %s_ndst = %u, %s_nsrc = %u };\n", optype->name, optype->dst.n, optype->name, optype->src.n);
+    for (unsigned i = 0; i < optype->mods.n; i++) {
+        const IgMod *mod = &optype->mods.at[i];
+        uint64_t mask = ((uint64_t)1 << mod->width) - 1;
+        fprintf(f, "#define %s_%s_LO %u\n#define %s_%s_MASK 0x%llxu\n#define %s_%s_DEF %lluu\n", optype->name,
+                mod->name, mod->lo, optype->name, mod->name, (unsigned long long)mask, optype->name,
+                mod->name, (unsigned long long)((uint64_t)mod->def & mask));
     }
 }
 
-bool ig_emit_header(Ig *g, FILE *f) {
+bool ig_emit_header(Ig *ig, FILE *f) {
     fprintf(f, "%s#ifndef HEDDLE_ISA_GEN_H\n#define HEDDLE_ISA_GEN_H\n\n", banner);
     fprintf(f, "enum Optype {\n");
-    for (unsigned i = 0; i < g->optypes.n; i++)
-        fprintf(f, "    OT_%s = %u,\n", g->optypes.at[i]->name, i);
-    fprintf(f, "    OT_COUNT = %u\n};\n\nenum Opcode {\n", g->optypes.n);
-    for (unsigned i = 0; i < g->opcodes.n; i++)
-        fprintf(f, "    OC_%s = %u,\n", g->opcodes.at[i], i);
-    fprintf(f, "    OC_COUNT = %u\n};\n\n#define ISA_OPTYPES(X)", g->opcodes.n);
-    for (unsigned i = 1; i < g->optypes.n; i++)
-        fprintf(f, " \\\n    X(%s)", g->optypes.at[i]->name);
+    for (unsigned i = 0; i < ig->optypes.n; i++)
+        fprintf(f, "    OT_%s = %u,\n", ig->optypes.at[i]->name, i);
+    fprintf(f, "    OT_COUNT = %u\n};\n\nenum Opcode {\n", ig->optypes.n);
+    for (unsigned i = 0; i < ig->opcodes.n; i++)
+        fprintf(f, "    OC_%s = %u,\n", ig->opcodes.at[i], i);
+    fprintf(f, "    OC_COUNT = %u\n};\n\n#define ISA_OPTYPES(X)", ig->opcodes.n);
+    for (unsigned i = 1; i < ig->optypes.n; i++)
+        fprintf(f, " \\\n    X(%s)", ig->optypes.at[i]->name);
     fprintf(f, "\n\n/* Properties of optypes, isa_optype_flags(). */\nenum {\n");
     for (unsigned i = 0; ig_flag_names[i]; i++)
         fprintf(f, "    ISA_FLAG_%s = 1 << %u,\n", ig_flag_names[i], i);
     fprintf(f, "    ISA_FLAG_NONE = 0\n};\n\n");
-    for (unsigned i = 0; i < g->types.n; i++) {
-        const IgType *t = g->types.at[i];
-        if (t->flag || t->maps || t->numbers)
+    for (unsigned i = 0; i < ig->types.n; i++) {
+        const IgType *type = ig->types.at[i];
+        if (type->flag || type->maps || type->numbers)
             continue;
-        fprintf(f, "enum %s {", t->name);
-        for (unsigned k = 0; k < t->vals.n; k++)
-            fprintf(f, "%s%s_%s = %u", k ? ", " : " ", t->name, t->vals.at[k].name, t->vals.at[k].sem);
+        fprintf(f, "enum %s {", type->name);
+        for (unsigned k = 0; k < type->vals.n; k++)
+            fprintf(f, "%s%s_%s = %u", k ? ", " : " ", type->name, type->vals.at[k].name,
+                    type->vals.at[k].sem);
         fprintf(f, " };\n");
     }
     fprintf(
@@ -63,8 +64,8 @@ bool ig_emit_header(Ig *g, FILE *f) {
         "/* `mods` with one modifier replaced */\n"
         "#define MPUT(op, mod, mods, value) \\\n"
         "    (((uint32_t)(mods) & ~(op##_##mod##_MASK << op##_##mod##_LO)) | MSET(op, mod, value))\n\n");
-    for (unsigned i = 1; i < g->optypes.n; i++)
-        header_optype(g->optypes.at[i], f);
+    for (unsigned i = 1; i < ig->optypes.n; i++)
+        header_optype(ig->optypes.at[i], f);
     fprintf(f, "#endif\n");
     return true;
 }
@@ -78,15 +79,15 @@ typedef struct {
 } Pool;
 
 /* Index of a piece of `n` entries; written to f when new. */
-static unsigned pool_put(Ig *g, Pool *p, const char *text, unsigned n, FILE *f) {
-    for (unsigned i = 0; i < p->text.n; i++)
-        if (!strcmp(p->text.at[i], text))
-            return p->index.at[i];
-    VEC_ADD(&g->arena, &p->text, text);
-    VEC_ADD(&g->arena, &p->index, p->next);
+static unsigned pool_put(Ig *ig, Pool *pool, const char *text, unsigned n, FILE *f) {
+    for (unsigned i = 0; i < pool->text.n; i++)
+        if (!strcmp(pool->text.at[i], text))
+            return pool->index.at[i];
+    VEC_ADD(&ig->arena, &pool->text, text);
+    VEC_ADD(&ig->arena, &pool->index, pool->next);
     fputs(text, f);
-    p->next += n;
-    return p->next - n;
+    pool->next += n;
+    return pool->next - n;
 }
 
 typedef struct {
@@ -98,69 +99,70 @@ typedef struct {
 
 /* ---- conditions ---- */
 
-static bool cond_value(Emit *e, const IgRow *r, const IgCondItem *c, const IgMod *m, unsigned *out) {
+static bool cond_value(Emit *emit, const IgRow *row, const IgCondItem *item, const IgMod *mod,
+                       unsigned *out) {
     const IgType *t = NULL;
-    for (unsigned i = 0; i < r->fields.n; i++)
-        if (r->fields.at[i].name && !strcmp(r->fields.at[i].name, m->name) && r->fields.at[i].type)
-            t = r->fields.at[i].type;
-    if (t && ig_enum_value(t, c->value.text, out))
+    for (unsigned i = 0; i < row->fields.n; i++)
+        if (row->fields.at[i].name && !strcmp(row->fields.at[i].name, mod->name) && row->fields.at[i].type)
+            t = row->fields.at[i].type;
+    if (t && ig_enum_value(t, item->value.text, out))
         return true;
-    if (m->type &&
-        ig_enum_value(m->type, c->value.text, out)) /* a value that this target has no encoding for */
+    if (mod->type &&
+        ig_enum_value(mod->type, item->value.text, out)) /* a value that this target has no encoding for */
         return true;
-    if (c->value.kind == TK_NUMBER) {
-        *out = (unsigned)c->value.number;
+    if (item->value.kind == TK_NUMBER) {
+        *out = (unsigned)item->value.number;
         return true;
     }
-    return ig_error(e->g, c->value.loc, "%s is not a value of %s", c->value.text, m->name);
+    return ig_error(emit->g, item->value.loc, "%s is not a value of %s", item->value.text, mod->name);
 }
 
-static bool cond_item(Emit *e, const IgRow *r, const IgCondItem *c, char **text) {
+static bool cond_item(Emit *emit, const IgRow *row, const IgCondItem *item, char **text) {
     static const char *const ops[] = {"CO_EQ", "CO_NE", "", "CO_AND", "CO_OR"};
-    const IgOptype *t = e->g->optypes.at[r->optype];
-    if (c->op == CO_AND || c->op == CO_OR) {
-        *text = arena_printf(&e->g->arena, "%s    {%s, 0, 0},\n", *text, ops[c->op]);
+    const IgOptype *ig_optype = emit->g->optypes.at[row->optype];
+    if (item->op == CO_AND || item->op == CO_OR) {
+        *text = arena_printf(&emit->g->arena, "%s    {%s, 0, 0},\n", *text, ops[item->op]);
         return true;
     }
-    int m = ig_mod_index(t, c->name), s = ig_slot_index(t, c->name);
+    int m = ig_mod_index(ig_optype, item->name), s = ig_slot_index(ig_optype, item->name);
     unsigned v = 0;
     if (m < 0 && s < 0)
-        return ig_error(e->g, c->loc, "%s has no modifier or slot %s", t->name, c->name);
+        return ig_error(emit->g, item->loc, "%s has no modifier or slot %s", ig_optype->name, item->name);
     if (m >= 0) {
-        if (!cond_value(e, r, c, &t->mods.at[m], &v))
+        if (!cond_value(emit, row, item, &ig_optype->mods.at[m], &v))
             return false;
-        *text = arena_printf(&e->g->arena, "%s    {%s, %d, %u},\n", *text, ops[c->op], m, v);
+        *text = arena_printf(&emit->g->arena, "%s    {%s, %d, %u},\n", *text, ops[item->op], m, v);
         return true;
     }
-    const char *op = c->op == CO_POW2               ? "CO_SLOT_POW2"
-                     : !strcmp(c->value.text, "UR") ? (c->op == CO_EQ ? "CO_SLOT_UR" : "CO_SLOT_NUR")
-                     : c->value.kind == TK_NUMBER   ? (c->op == CO_EQ ? "CO_SLOT_EQ" : "CO_SLOT_NE")
-                     : c->op == CO_EQ               ? "CO_SLOT_RZ"
-                                                    : "CO_SLOT_NRZ";
-    if (c->op != CO_POW2 && c->value.kind == TK_NUMBER)
-        v = (unsigned)c->value.number;
-    *text = arena_printf(&e->g->arena, "%s    {%s, %d, %u},\n", *text, op, s, v);
+    const char *op = item->op == CO_POW2               ? "CO_SLOT_POW2"
+                     : !strcmp(item->value.text, "UR") ? (item->op == CO_EQ ? "CO_SLOT_UR" : "CO_SLOT_NUR")
+                     : item->value.kind == TK_NUMBER   ? (item->op == CO_EQ ? "CO_SLOT_EQ" : "CO_SLOT_NE")
+                     : item->op == CO_EQ               ? "CO_SLOT_RZ"
+                                                       : "CO_SLOT_NRZ";
+    if (item->op != CO_POW2 && item->value.kind == TK_NUMBER)
+        v = (unsigned)item->value.number;
+    *text = arena_printf(&emit->g->arena, "%s    {%s, %d, %u},\n", *text, op, s, v);
     return true;
 }
 
 /* 0 if there is no condition, else index + 1 into isa_cond_start. */
-static bool cond_index(Emit *e, const IgRow *r, const IgCond *c, unsigned *out) {
-    char *text = arena_printf(&e->g->arena, "%s", "");
+static bool cond_index(Emit *emit, const IgRow *r, const IgCond *cond, unsigned *out) {
+    char *text = arena_printf(&emit->g->arena, "%s", "");
     *out = 0;
-    if (!c->n)
+    if (!cond->n)
         return true;
-    for (unsigned i = 0; i < c->n; i++)
-        if (!cond_item(e, r, &c->at[i], &text))
+    for (unsigned i = 0; i < cond->n; i++)
+        if (!cond_item(emit, r, &cond->at[i], &text))
             return false;
-    text = arena_printf(&e->g->arena, "%s    {CO_END, 0, 0},\n", text);
-    unsigned start = pool_put(e->g, &e->conds, text, c->n + 1, e->conds_f);
-    for (unsigned i = 0; i < e->cond_start.n; i++)
-        if (e->cond_start.at[i] == start) {
+    text = arena_printf(&emit->g->arena, "%s    {CO_END, 0, 0},\n", text);
+    unsigned start = pool_put(emit->g, &emit->conds, text, cond->n + 1, emit->conds_f);
+    for (unsigned i = 0; i < emit->cond_start.n; i++)
+        if (emit->cond_start.at[i] == start) {
             *out = i + 1;
             return true;
         }
-    VEC_ADD(&e->g->arena, &e->cond_start, start);
-    *out = e->cond_start.n;
+    VEC_ADD(&emit->g->arena, &emit->cond_start, start);
+    *out = emit->cond_start.n;
     return true;
 }
 
@@ -184,115 +186,122 @@ typedef struct {
     uint32_t def;
 } FieldOut;
 
-static bool field_role(Emit *e, const IgRow *r, const IgField *f, FieldOut *o) {
+static bool field_role(Emit *emit, const IgRow *row, const IgField *field, FieldOut *out) {
     static const char *const ctrl[] = {"stall", "yield", "write_sb", "read_sb", "wait_mask"};
-    const IgOptype *t = e->g->optypes.at[r->optype];
-    o->def = (uint32_t)f->def.number;
-    o->flags = (f->reversed ? 1u : 0) | (f->has_default ? 2u : 0);
-    o->index = 255;
-    if (f->value == VT_CTRL) {
-        o->kind = "FK_CTRL";
+    const IgOptype *ig_optype = emit->g->optypes.at[row->optype];
+    out->def = (uint32_t)field->def.number;
+    out->flags = (field->reversed ? 1u : 0) | (field->has_default ? 2u : 0);
+    out->index = 255;
+    if (field->value == VT_CTRL) {
+        out->kind = "FK_CTRL";
         for (unsigned i = 0; i < 5; i++)
-            if (!strcmp(ctrl[i], f->name))
-                o->index = i;
-        return o->index < 5 || ig_error(e->g, f->loc, "unknown control field %s", f->name);
+            if (!strcmp(ctrl[i], field->name))
+                out->index = i;
+        return out->index < 5 || ig_error(emit->g, field->loc, "unknown control field %s", field->name);
     }
-    if (!strcmp(f->name, "pg")) {
-        o->kind = f->attr ? "FK_ATTR" : "FK_GUARD";
-        o->attr = f->attr ? 4 : 0;
+    if (!strcmp(field->name, "pg")) {
+        out->kind = field->attr ? "FK_ATTR" : "FK_GUARD";
+        out->attr = field->attr ? 4 : 0;
         return true;
     }
-    int s = f->as ? ig_slot_index(t, f->as) : -1;
+    int s = field->as ? ig_slot_index(ig_optype, field->as) : -1;
     if (s >= 0) {
-        o->index = (unsigned)s;
-        o->kind = f->kind == FD_WIDE ? "FK_WIDE" : f->attr ? "FK_ATTR" : "FK_OPERAND";
-        o->attr = f->attr ? attr_bits(f->attr) : 0;
-        if (f->kind == FD_WIDE) {
-            int m = ig_mod_index(t, f->def.text);
+        out->index = (unsigned)s;
+        out->kind = field->kind == FD_WIDE ? "FK_WIDE" : field->attr ? "FK_ATTR" : "FK_OPERAND";
+        out->attr = field->attr ? attr_bits(field->attr) : 0;
+        if (field->kind == FD_WIDE) {
+            int m = ig_mod_index(ig_optype, field->def.text);
             if (m < 0)
-                return ig_error(e->g, f->def.loc, "%s has no modifier %s", t->name, f->def.text);
-            o->def = (uint32_t)m;
+                return ig_error(emit->g, field->def.loc, "%s has no modifier %s", ig_optype->name,
+                                field->def.text);
+            out->def = (uint32_t)m;
         }
-        if (!f->attr && (f->value == VT_SIMM || f->value == VT_UIMM) && (f->width > 32 || f->distance))
-            o->flags |= 4;
-        if (f->attr && f->def.number)
-            o->flags |= 8;
+        if (!field->attr && (field->value == VT_SIMM || field->value == VT_UIMM) &&
+            (field->width > 32 || field->distance))
+            out->flags |= 4;
+        if (field->attr && field->def.number)
+            out->flags |= 8;
         return true;
     }
-    o->index = (unsigned)ig_mod_index(t, f->name);
-    o->kind = f->kind == FD_MODFIXED ? "FK_MODFIXED" : "FK_MOD";
+    out->index = (unsigned)ig_mod_index(ig_optype, field->name);
+    out->kind = field->kind == FD_MODFIXED ? "FK_MODFIXED" : "FK_MOD";
     return true;
 }
 
-static bool field_text(Emit *e, const IgRow *r, const IgField *f, char **text) {
+static bool field_text(Emit *emit, const IgRow *r, const IgField *field, char **text) {
     FieldOut o = {0};
     unsigned when;
-    if (!field_role(e, r, f, &o) || !cond_index(e, r, &f->when, &when))
+    if (!field_role(emit, r, field, &o) || !cond_index(emit, r, &field->when, &when))
         return false;
     *text = arena_printf(
-        &e->g->arena,
+        &emit->g->arena,
         "%s    {%s, %d, %u, 0x%x, %u, {%u, %u, %u}, {%u, %u, %u}, %u, %u, %u, %u, %u, %d, 0x%xu},\n", *text,
-        o.kind, (int)f->value, o.index, o.attr, f->nparts, f->lo[0], f->lo[1], f->lo[2], f->w[0], f->w[1],
-        f->w[2], f->width, o.flags, f->scale, f->type ? f->type->index + 1 : 0, when, f->bias, o.def);
+        o.kind, (int)field->value, o.index, o.attr, field->nparts, field->lo[0], field->lo[1], field->lo[2],
+        field->w[0], field->w[1], field->w[2], field->width, o.flags, field->scale,
+        field->type ? field->type->index + 1 : 0, when, field->bias, o.def);
     return true;
 }
 
-static bool is_plain_bits(const IgField *f) {
-    return f->kind == FD_FIXED || f->kind == FD_ZERO || f->kind == FD_SPARE;
+static bool is_plain_bits(const IgField *field) {
+    return field->kind == FD_FIXED || field->kind == FD_ZERO || field->kind == FD_SPARE;
 }
 
 typedef struct {
     unsigned field0, nfields, operand[SLOTS], attrs[SLOTS];
 } RowFields;
 
-static bool row_fields(Emit *e, const IgRow *r, RowFields *o) {
-    const IgOptype *t = e->g->optypes.at[r->optype];
-    char *text = arena_printf(&e->g->arena, "%s", "");
-    for (unsigned i = 0; i < r->fields.n; i++) {
-        const IgField *f = &r->fields.at[i];
-        if (is_plain_bits(f))
+static bool row_fields(Emit *emit, const IgRow *row, RowFields *o) {
+    const IgOptype *t = emit->g->optypes.at[row->optype];
+    char *text = arena_printf(&emit->g->arena, "%s", "");
+    for (unsigned i = 0; i < row->fields.n; i++) {
+        const IgField *field = &row->fields.at[i];
+        if (is_plain_bits(field))
             continue;
-        if (!field_text(e, r, f, &text))
+        if (!field_text(emit, row, field, &text))
             return false;
         o->nfields++;
-        int s = f->as && f->value != VT_CTRL && strcmp(f->name, "pg") ? ig_slot_index(t, f->as) : -1;
-        if (s >= 0 && f->attr)
-            o->attrs[s] |= attr_bits(f->attr);
+        int s = field->as && field->value != VT_CTRL && strcmp(field->name, "pg")
+                    ? ig_slot_index(t, field->as)
+                    : -1;
+        if (s >= 0 && field->attr)
+            o->attrs[s] |= attr_bits(field->attr);
         else if (s >= 0)
             o->operand[s] = o->nfields;
     }
-    o->field0 = pool_put(e->g, &e->fields, text, o->nfields, e->fields_f);
+    o->field0 = pool_put(emit->g, &emit->fields, text, o->nfields, emit->fields_f);
     return true;
 }
 
 /* Registers of each slot, coded as isa/tables.h has it. */
-static bool row_regs(Emit *e, const IgRow *r, const RowFields *rf, unsigned regs[SLOTS]) {
-    const IgOptype *t = e->g->optypes.at[r->optype];
-    for (unsigned i = 0; i < r->fields.n; i++) {
-        const IgField *f = &r->fields.at[i];
-        int s = f->as && !f->attr && f->kind == FD_FIELD ? ig_slot_index(t, f->as) : -1;
-        if (s < 0 || !(f->value == VT_REG || f->value == VT_UREG || f->value == VT_PRED ||
-                       f->value == VT_UPRED || f->value == VT_BREG))
+static bool row_regs(Emit *emit, const IgRow *row, const RowFields *rf, unsigned regs[SLOTS]) {
+    const IgOptype *ig_optype = emit->g->optypes.at[row->optype];
+    for (unsigned i = 0; i < row->fields.n; i++) {
+        const IgField *field = &row->fields.at[i];
+        int s =
+            field->as && !field->attr && field->kind == FD_FIELD ? ig_slot_index(ig_optype, field->as) : -1;
+        if (s < 0 || !(field->value == VT_REG || field->value == VT_UREG || field->value == VT_PRED ||
+                       field->value == VT_UPRED || field->value == VT_BREG))
             continue;
         regs[s] = rf->attrs[s] & 16 ? 0x80 : 1;
     }
-    for (unsigned i = 0; i < r->widths.n; i++) {
-        const IgBitwidth *b = &r->widths.at[i];
-        int s = ig_slot_index(t, b->slot);
-        for (unsigned k = 0; s < 0 && k < r->fields.n; k++)
-            if (r->fields.at[k].as && !strcmp(r->fields.at[k].name, b->slot))
-                s = ig_slot_index(t, r->fields.at[k].as);
+    for (unsigned i = 0; i < row->widths.n; i++) {
+        const IgBitwidth *bitwidth = &row->widths.at[i];
+        int s = ig_slot_index(ig_optype, bitwidth->slot);
+        for (unsigned k = 0; s < 0 && k < row->fields.n; k++)
+            if (row->fields.at[k].as && !strcmp(row->fields.at[k].name, bitwidth->slot))
+                s = ig_slot_index(ig_optype, row->fields.at[k].as);
         if (s < 0)
-            return ig_error(e->g, b->loc, "%s has no slot %s", t->name, b->slot);
+            return ig_error(emit->g, bitwidth->loc, "%s has no slot %s", ig_optype->name, bitwidth->slot);
         if (regs[s] != 1)
             continue;
-        if (b->mod) {
-            int m = ig_mod_index(t, b->mod);
+        if (bitwidth->mod) {
+            int m = ig_mod_index(ig_optype, bitwidth->mod);
             if (m < 0)
-                return ig_error(e->g, b->loc, "%s has no modifier %s", t->name, b->mod);
+                return ig_error(emit->g, bitwidth->loc, "%s has no modifier %s", ig_optype->name,
+                                bitwidth->mod);
             regs[s] = 0x40 | (unsigned)m;
         } else {
-            regs[s] = b->bits <= 32 ? 1 : b->bits / 32;
+            regs[s] = bitwidth->bits <= 32 ? 1 : bitwidth->bits / 32;
         }
     }
     return true;
@@ -300,54 +309,54 @@ static bool row_regs(Emit *e, const IgRow *r, const RowFields *rf, unsigned regs
 
 /* ---- syntax ---- */
 
-static unsigned syntax_index(Emit *e, const IgSynVec *v) {
+static unsigned syntax_index(Emit *emit, const IgSynVec *vec) {
     static const char *const ops[] = {"SY_END",    "SY_TEXT",    "SY_MOD",  "SY_SEP",     "SY_OPERAND",
                                       "SY_MODNUM", "SY_ADDRESS", "SY_CMEM", "SY_MODPAIR", "SY_MODCOPY"};
-    char *text = arena_printf(&e->g->arena, "%s", "");
-    for (unsigned i = 0; i < v->n; i++) {
-        const IgSyn *y = &v->at[i];
+    char *text = arena_printf(&emit->g->arena, "%s", "");
+    for (unsigned i = 0; i < vec->n; i++) {
+        const IgSyn *syn = &vec->at[i];
         enum { MOD = 2, MODPAIR = 8 };
-        unsigned mod = y->op == MODPAIR ? y->c + 1 : y->flags >> 16 & 255;
-        bool names_mod = y->op == MOD || y->op == MODPAIR;
-        bool has_text = y->text && !mod;
-        text = arena_printf(&e->g->arena, "%s    {%s, %u, %u, %u, %u, %u, %u, %u, %s, %s, %s%s%s},\n", text,
-                            ops[y->op], y->a, names_mod ? 0 : y->b, y->c, y->flags & 255, y->flags >> 8 & 255,
-                            y->flags >> 24, mod,
-                            names_mod ? arena_printf(&e->g->arena, "%u", y->b)
-                            : mod     ? y->text
+        unsigned mod = syn->op == MODPAIR ? syn->c + 1 : syn->flags >> 16 & 255;
+        bool names_mod = syn->op == MOD || syn->op == MODPAIR;
+        bool has_text = syn->text && !mod;
+        text = arena_printf(&emit->g->arena, "%s    {%s, %u, %u, %u, %u, %u, %u, %u, %s, %s, %s%s%s},\n",
+                            text, ops[syn->op], syn->a, names_mod ? 0 : syn->b, syn->c, syn->flags & 255,
+                            syn->flags >> 8 & 255, syn->flags >> 24, mod,
+                            names_mod ? arena_printf(&emit->g->arena, "%u", syn->b)
+                            : mod     ? syn->text
                                       : "0",
-                            y->op == MODPAIR ? y->text : "0", has_text ? "\"" : "",
-                            has_text ? y->text : "NULL", has_text ? "\"" : "");
+                            syn->op == MODPAIR ? syn->text : "0", has_text ? "\"" : "",
+                            has_text ? syn->text : "NULL", has_text ? "\"" : "");
     }
-    return pool_put(e->g, &e->syntax, text, v->n, e->syntax_f);
+    return pool_put(emit->g, &emit->syntax, text, vec->n, emit->syntax_f);
 }
 
-static bool row_aliases(Emit *e, const IgRow *r, unsigned *first) {
-    char *text = arena_printf(&e->g->arena, "%s", "");
+static bool row_aliases(Emit *emit, const IgRow *row, unsigned *first) {
+    char *text = arena_printf(&emit->g->arena, "%s", "");
     *first = 0;
-    for (unsigned i = 0; i < r->aliases.n; i++) {
+    for (unsigned i = 0; i < row->aliases.n; i++) {
         unsigned c;
-        if (!cond_index(e, r, &r->aliases.at[i].cond, &c))
+        if (!cond_index(emit, row, &row->aliases.at[i].cond, &c))
             return false;
-        text = arena_printf(&e->g->arena, "%s    {%u, %u},\n", text,
-                            syntax_index(e, &r->alias_programs.at[i]), c);
+        text = arena_printf(&emit->g->arena, "%s    {%u, %u},\n", text,
+                            syntax_index(emit, &row->alias_programs.at[i]), c);
     }
-    if (r->aliases.n)
-        *first = pool_put(e->g, &e->aliases, text, r->aliases.n, e->aliases_f);
+    if (row->aliases.n)
+        *first = pool_put(emit->g, &emit->aliases, text, row->aliases.n, emit->aliases_f);
     return true;
 }
 
-static bool row_exceptions(Emit *e, const IgRow *r, unsigned *first) {
-    char *text = arena_printf(&e->g->arena, "%s", "");
+static bool row_exceptions(Emit *emit, const IgRow *row, unsigned *first) {
+    char *text = arena_printf(&emit->g->arena, "%s", "");
     *first = 0;
-    for (unsigned i = 0; i < r->errors.n; i++) {
+    for (unsigned i = 0; i < row->errors.n; i++) {
         unsigned c;
-        if (!cond_index(e, r, &r->errors.at[i].cond, &c))
+        if (!cond_index(emit, row, &row->errors.at[i].cond, &c))
             return false;
-        text = arena_printf(&e->g->arena, "%s    {%u, \"%s\"},\n", text, c, r->errors.at[i].text);
+        text = arena_printf(&emit->g->arena, "%s    {%u, \"%s\"},\n", text, c, row->errors.at[i].text);
     }
-    if (r->errors.n)
-        *first = pool_put(e->g, &e->excepts, text, r->errors.n, e->excepts_f);
+    if (row->errors.n)
+        *first = pool_put(emit->g, &emit->excepts, text, row->errors.n, emit->excepts_f);
     return true;
 }
 
@@ -358,34 +367,36 @@ static void print_slots(FILE *f, const unsigned v[SLOTS]) {
     fputc('}', f);
 }
 
-static uint32_t mods_mask(const Ig *g, const IgRow *r) {
-    const IgOptype *t = g->optypes.at[r->optype];
+static uint32_t mods_mask(const Ig *ig, const IgRow *row) {
+    const IgOptype *ig_optype = ig->optypes.at[row->optype];
     uint64_t mask = 0;
-    for (unsigned i = 0; i < r->fields.n; i++) {
-        const IgField *f = &r->fields.at[i];
-        int m = (f->kind == FD_FIELD || f->kind == FD_MODFIXED) && !f->as && !f->attr
-                    ? ig_mod_index(t, f->name)
+    for (unsigned i = 0; i < row->fields.n; i++) {
+        const IgField *field = &row->fields.at[i];
+        int m = (field->kind == FD_FIELD || field->kind == FD_MODFIXED) && !field->as && !field->attr
+                    ? ig_mod_index(ig_optype, field->name)
                     : -1;
         if (m >= 0)
-            mask |= (((uint64_t)1 << t->mods.at[m].width) - 1) << t->mods.at[m].lo;
+            mask |= (((uint64_t)1 << ig_optype->mods.at[m].width) - 1) << ig_optype->mods.at[m].lo;
     }
     return (uint32_t)mask;
 }
 
-static bool emit_row(Emit *e, const IgRow *r) {
-    FILE *f = e->rows_f;
+static bool emit_row(Emit *emit, const IgRow *row) {
+    FILE *f = emit->rows_f;
     RowFields rf = {0};
     unsigned regs[SLOTS] = {0}, select, alias0, except0;
-    if (!row_fields(e, r, &rf) || !row_regs(e, r, &rf, regs) || !cond_index(e, r, &r->select, &select) ||
-        !row_aliases(e, r, &alias0) || !row_exceptions(e, r, &except0))
+    if (!row_fields(emit, row, &rf) || !row_regs(emit, row, &rf, regs) ||
+        !cond_index(emit, row, &row->select, &select) || !row_aliases(emit, row, &alias0) ||
+        !row_exceptions(emit, row, &except0))
         return false;
-    fprintf(f,
-            "    {{0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, OC_%s, OT_%s, %u, %u, %u, %u, ",
-            (unsigned long long)r->mask[0], (unsigned long long)r->mask[1], (unsigned long long)r->value[0],
-            (unsigned long long)r->value[1], (unsigned long long)r->zero[0], (unsigned long long)r->zero[1],
-            r->name, e->g->optypes.at[r->optype]->name, rf.field0, rf.nfields, syntax_index(e, &r->program),
-            select);
-    fprintf(f, "%u, %u, %u, %u, 0x%xu, ", alias0, r->aliases.n, except0, r->errors.n, mods_mask(e->g, r));
+    fprintf(
+        f, "    {{0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, {0x%llxu, 0x%llxu}, OC_%s, OT_%s, %u, %u, %u, %u, ",
+        (unsigned long long)row->mask[0], (unsigned long long)row->mask[1], (unsigned long long)row->value[0],
+        (unsigned long long)row->value[1], (unsigned long long)row->zero[0], (unsigned long long)row->zero[1],
+        row->name, emit->g->optypes.at[row->optype]->name, rf.field0, rf.nfields,
+        syntax_index(emit, &row->program), select);
+    fprintf(f, "%u, %u, %u, %u, 0x%xu, ", alias0, row->aliases.n, except0, row->errors.n,
+            mods_mask(emit->g, row));
     print_slots(f, rf.operand);
     fputs(", ", f);
     print_slots(f, regs);
@@ -397,61 +408,61 @@ static bool emit_row(Emit *e, const IgRow *r) {
 
 /* ---- targets ---- */
 
-static void emit_chains(const Ig *g, const IgTarget *t, FILE *f) {
-    fprintf(f, "static const uint16_t chain_%s[] = {0", t->name);
+static void emit_chains(const Ig *ig, const IgTarget *target, FILE *f) {
+    fprintf(f, "static const uint16_t chain_%s[] = {0", target->name);
     unsigned next = 1;
     static unsigned start[4096]; /* this tool is one thread */
     memset(start, 0, sizeof start);
-    for (unsigned k = 0; k < t->rows.n; k++) {
-        unsigned key = (unsigned)(g->rows.at[t->rows.at[k]]->value[0] & 0xfff);
+    for (unsigned k = 0; k < target->rows.n; k++) {
+        unsigned key = (unsigned)(ig->rows.at[target->rows.at[k]]->value[0] & 0xfff);
         if (start[key])
             continue;
         start[key] = next + 1;
-        for (unsigned j = k; j < t->rows.n; j++)
-            if ((g->rows.at[t->rows.at[j]]->value[0] & 0xfff) == key) {
+        for (unsigned j = k; j < target->rows.n; j++)
+            if ((ig->rows.at[target->rows.at[j]]->value[0] & 0xfff) == key) {
                 fprintf(f, ", %u", j + 1);
                 next++;
             }
         fprintf(f, ", 0");
         next++;
     }
-    fprintf(f, "};\nstatic const uint16_t decode_%s[4096] = {", t->name);
+    fprintf(f, "};\nstatic const uint16_t decode_%s[4096] = {", target->name);
     for (unsigned i = 0; i < 4096; i++)
         if (start[i])
             fprintf(f, "[%u] = %u, ", i, start[i]);
     fprintf(f, "};\n");
 }
 
-static bool emit_target(Emit *e, unsigned target) {
-    Ig *g = e->g;
-    IgTarget *t = g->targets.at[target];
-    FILE *f = e->rows_f;
-    fprintf(f, "static const IsaRow rows_%s[] = {\n", t->name);
-    unsigned *first = ARENA_ARRAY(&g->arena, unsigned, g->optypes.n + 1);
-    for (unsigned o = 0; o < g->optypes.n; o++) {
-        first[o] = t->rows.n;
-        for (unsigned i = 0; i < g->rows.n; i++)
-            if (g->rows.at[i]->target == target && g->rows.at[i]->optype == o) {
-                VEC_ADD(&g->arena, &t->rows, i);
-                if (!emit_row(e, g->rows.at[i]))
+static bool emit_target(Emit *emit, unsigned target) {
+    Ig *ig = emit->g;
+    IgTarget *ig_target = ig->targets.at[target];
+    FILE *f = emit->rows_f;
+    fprintf(f, "static const IsaRow rows_%s[] = {\n", ig_target->name);
+    unsigned *first = ARENA_ARRAY(&ig->arena, unsigned, ig->optypes.n + 1);
+    for (unsigned o = 0; o < ig->optypes.n; o++) {
+        first[o] = ig_target->rows.n;
+        for (unsigned i = 0; i < ig->rows.n; i++)
+            if (ig->rows.at[i]->target == target && ig->rows.at[i]->optype == o) {
+                VEC_ADD(&ig->arena, &ig_target->rows, i);
+                if (!emit_row(emit, ig->rows.at[i]))
                     return false;
             }
     }
-    first[g->optypes.n] = t->rows.n;
-    if (!t->rows.n)
+    first[ig->optypes.n] = ig_target->rows.n;
+    if (!ig_target->rows.n)
         fprintf(f, "    {{0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}},\n");
-    fprintf(f, "};\nstatic const uint16_t first_%s[] = {", t->name);
-    for (unsigned o = 0; o <= g->optypes.n; o++)
+    fprintf(f, "};\nstatic const uint16_t first_%s[] = {", ig_target->name);
+    for (unsigned o = 0; o <= ig->optypes.n; o++)
         fprintf(f, "%u, ", first[o]);
     fprintf(f, "};\n");
-    emit_chains(g, t, f);
-    fprintf(f, "static const IsaSReg sregs_%s[] = {\n", t->name);
-    for (unsigned i = 0; i < t->sregs.n; i++)
-        fprintf(f, "    {%u, \"%s\", \"%s\"},\n", t->sregs.at[i].number, t->sregs.at[i].name,
-                t->sregs.at[i].text);
-    if (!t->sregs.n)
+    emit_chains(ig, ig_target, f);
+    fprintf(f, "static const IsaSReg sregs_%s[] = {\n", ig_target->name);
+    for (unsigned i = 0; i < ig_target->sregs.n; i++)
+        fprintf(f, "    {%u, \"%s\", \"%s\"},\n", ig_target->sregs.at[i].number, ig_target->sregs.at[i].name,
+                ig_target->sregs.at[i].text);
+    if (!ig_target->sregs.n)
         fprintf(f, "    {0, \"\", \"\"},\n");
-    const int64_t *p = t->prop;
+    const int64_t *p = ig_target->prop;
     const int64_t *r = p + ig_prop_count();
     fprintf(f,
             "};\nstatic const Target target_%s = {\n    .info = {.name = \"%s\", .elf_machine = 0x%llx, "
@@ -464,73 +475,76 @@ static bool emit_target(Emit *e, unsigned target) {
             ".reserved_regs = %lld, .has_alu_cmem = %lld,\n    .has_yield_fairness = %lld, .num_regs = "
             "{%lld, %lld, "
             "%lld, %lld, %lld}},\n",
-            t->name, t->name, (long long)p[0], (long long)p[1], (long long)p[2], (long long)p[3],
-            (long long)p[4], (long long)p[5], (long long)p[6], (long long)p[7], (long long)p[8],
-            (long long)p[9], (long long)p[10], (long long)p[11], (long long)p[12], (long long)p[13],
-            (long long)r[0], (long long)r[1], (long long)r[2], (long long)r[3], (long long)r[4]);
+            ig_target->name, ig_target->name, (long long)p[0], (long long)p[1], (long long)p[2],
+            (long long)p[3], (long long)p[4], (long long)p[5], (long long)p[6], (long long)p[7],
+            (long long)p[8], (long long)p[9], (long long)p[10], (long long)p[11], (long long)p[12],
+            (long long)p[13], (long long)r[0], (long long)r[1], (long long)r[2], (long long)r[3],
+            (long long)r[4]);
     fprintf(f,
             "    .rows = rows_%s, .nrows = %u, .first = first_%s, .decode = decode_%s, .chain = chain_%s,\n"
             "    .sregs = sregs_%s, .nsregs = %u};\n\n",
-            t->name, t->rows.n, t->name, t->name, t->name, t->name, t->sregs.n);
+            ig_target->name, ig_target->rows.n, ig_target->name, ig_target->name, ig_target->name,
+            ig_target->name, ig_target->sregs.n);
     return true;
 }
 
 /* ---- the rest ---- */
 
-static void emit_enums(const Ig *g, FILE *f) {
-    for (unsigned i = 0; i < g->types.n; i++) {
-        const IgType *t = g->types.at[i];
+static void emit_enums(const Ig *ig, FILE *f) {
+    for (unsigned i = 0; i < ig->types.n; i++) {
+        const IgType *type = ig->types.at[i];
         fprintf(f, "static const IsaEnumVal enum_%u[] = {", i);
-        for (unsigned k = 0; k < t->vals.n; k++)
-            fprintf(f, "{\"%s\", \"%s\", %u, %u, %u}, ", t->vals.at[k].name, t->vals.at[k].text,
-                    t->vals.at[k].sem, t->vals.at[k].enc, t->vals.at[k].regs);
-        if (!t->vals.n)
+        for (unsigned k = 0; k < type->vals.n; k++)
+            fprintf(f, "{\"%s\", \"%s\", %u, %u, %u}, ", type->vals.at[k].name, type->vals.at[k].text,
+                    type->vals.at[k].sem, type->vals.at[k].enc, type->vals.at[k].regs);
+        if (!type->vals.n)
             fprintf(f, "{\"\", \"\", 0, 0, 0}");
         fprintf(f, "};\n");
     }
     fprintf(f, "const IsaEnum isa_enums[] = {\n");
-    for (unsigned i = 0; i < g->types.n; i++) {
-        const IgType *t = g->types.at[i];
+    for (unsigned i = 0; i < ig->types.n; i++) {
+        const IgType *type = ig->types.at[i];
         uint64_t legal = 0;
         bool plain = true;
-        for (unsigned k = 0; k < t->vals.n; k++) {
-            if (t->vals.at[k].enc < 64)
-                legal |= (uint64_t)1 << t->vals.at[k].enc;
-            plain = plain && t->vals.at[k].enc == t->vals.at[k].sem;
+        for (unsigned k = 0; k < type->vals.n; k++) {
+            if (type->vals.at[k].enc < 64)
+                legal |= (uint64_t)1 << type->vals.at[k].enc;
+            plain = plain && type->vals.at[k].enc == type->vals.at[k].sem;
         }
-        fprintf(f, "    {\"%s\", enum_%u, %u, %u, %d, 0x%llxu},\n", t->flag ? "flag" : t->name, i, t->vals.n,
-                t->width, plain, (unsigned long long)legal);
+        fprintf(f, "    {\"%s\", enum_%u, %u, %u, %d, 0x%llxu},\n", type->flag ? "flag" : type->name, i,
+                type->vals.n, type->width, plain, (unsigned long long)legal);
     }
     fprintf(f, "};\n\n");
 }
 
-static void emit_optypes(const Ig *g, FILE *f) {
-    for (unsigned i = 0; i < g->optypes.n; i++) {
-        const IgOptype *t = g->optypes.at[i];
+static void emit_optypes(const Ig *ig, FILE *f) {
+    for (unsigned i = 0; i < ig->optypes.n; i++) {
+        const IgOptype *optype = ig->optypes.at[i];
         fprintf(f, "static const char *const slots_%u[] = {", i);
-        for (unsigned k = 0; k < t->dst.n; k++)
-            fprintf(f, "\"%s\", ", t->dst.at[k].name);
-        for (unsigned k = 0; k < t->src.n; k++)
-            fprintf(f, "\"%s\", ", t->src.at[k].name);
+        for (unsigned k = 0; k < optype->dst.n; k++)
+            fprintf(f, "\"%s\", ", optype->dst.at[k].name);
+        for (unsigned k = 0; k < optype->src.n; k++)
+            fprintf(f, "\"%s\", ", optype->src.at[k].name);
         fprintf(f, "NULL};\nstatic const IsaMod mods_%u[] = {", i);
-        for (unsigned k = 0; k < t->mods.n; k++)
-            fprintf(f, "{\"%s\", %u, %u, %lld, %u}, ", t->mods.at[k].name, t->mods.at[k].lo,
-                    t->mods.at[k].width, (long long)t->mods.at[k].def & ((1ll << t->mods.at[k].width) - 1),
-                    t->mods.at[k].type ? t->mods.at[k].type->index + 1 : 0);
+        for (unsigned k = 0; k < optype->mods.n; k++)
+            fprintf(f, "{\"%s\", %u, %u, %lld, %u}, ", optype->mods.at[k].name, optype->mods.at[k].lo,
+                    optype->mods.at[k].width,
+                    (long long)optype->mods.at[k].def & ((1ll << optype->mods.at[k].width) - 1),
+                    optype->mods.at[k].type ? optype->mods.at[k].type->index + 1 : 0);
         fprintf(f, "{NULL, 0, 0, 0, 0}};\n");
     }
     fprintf(f, "const IsaOptype isa_optypes[] = {\n");
-    for (unsigned i = 0; i < g->optypes.n; i++) {
-        const IgOptype *t = g->optypes.at[i];
-        fprintf(f, "    {\"%s\", slots_%u, mods_%u, %u, %u, %u, 0x%x},\n", t->name, i, i, t->dst.n, t->src.n,
-                t->mods.n, t->flags);
+    for (unsigned i = 0; i < ig->optypes.n; i++) {
+        const IgOptype *optype = ig->optypes.at[i];
+        fprintf(f, "    {\"%s\", slots_%u, mods_%u, %u, %u, %u, 0x%x},\n", optype->name, i, i, optype->dst.n,
+                optype->src.n, optype->mods.n, optype->flags);
     }
     fprintf(f,
             "};\nconst unsigned isa_noptypes = %u, isa_nopcodes = %u;\nconst char *const isa_opcode_names[] "
             "= {\n",
-            g->optypes.n, g->opcodes.n);
-    for (unsigned i = 0; i < g->opcodes.n; i++)
-        fprintf(f, "    \"%s\",\n", g->opcodes.at[i]);
+            ig->optypes.n, ig->opcodes.n);
+    for (unsigned i = 0; i < ig->opcodes.n; i++)
+        fprintf(f, "    \"%s\",\n", ig->opcodes.at[i]);
     fprintf(f, "};\n\n");
 }
 
@@ -545,8 +559,8 @@ static void copy_part(FILE *from, const char *head, const char *tail, FILE *to) 
     fclose(from);
 }
 
-bool ig_emit_tables(Ig *g, FILE *f) {
-    Emit e = {.g = g,
+bool ig_emit_tables(Ig *ig, FILE *f) {
+    Emit e = {.g = ig,
               .fields_f = tmpfile(),
               .conds_f = tmpfile(),
               .syntax_f = tmpfile(),
@@ -554,13 +568,13 @@ bool ig_emit_tables(Ig *g, FILE *f) {
               .excepts_f = tmpfile(),
               .rows_f = tmpfile()};
     if (!e.fields_f || !e.conds_f || !e.syntax_f || !e.aliases_f || !e.excepts_f || !e.rows_f)
-        return ig_error(g, (IgLoc){"isagen", 0, 0}, "cannot make a temporary file");
-    for (unsigned t = 0; t < g->targets.n; t++)
+        return ig_error(ig, (IgLoc){"isagen", 0, 0}, "cannot make a temporary file");
+    for (unsigned t = 0; t < ig->targets.n; t++)
         if (!emit_target(&e, t))
             return false;
     fprintf(f, "%s#include \"isa/tables.h\"\n\n", banner);
-    emit_enums(g, f);
-    emit_optypes(g, f);
+    emit_enums(ig, f);
+    emit_optypes(ig, f);
     copy_part(e.fields_f, "const IsaField isa_fields[] = {\n", "    {0}\n};\n\n", f);
     copy_part(e.conds_f, "const IsaCond isa_conds[] = {\n", "    {0, 0, 0}\n};\n\n", f);
     fprintf(f, "const uint16_t isa_cond_start[] = {");
@@ -572,8 +586,8 @@ bool ig_emit_tables(Ig *g, FILE *f) {
     copy_part(e.excepts_f, "const IsaException isa_exceptions[] = {\n", "    {0, NULL}\n};\n\n", f);
     copy_part(e.rows_f, "", "", f);
     fprintf(f, "const Target *const isa_targets[] = {\n");
-    for (unsigned t = 0; t < g->targets.n; t++)
-        fprintf(f, "    &target_%s,\n", g->targets.at[t]->name);
+    for (unsigned t = 0; t < ig->targets.n; t++)
+        fprintf(f, "    &target_%s,\n", ig->targets.at[t]->name);
     fprintf(f, "    NULL\n};\n");
-    return g->nerrors == 0;
+    return ig->nerrors == 0;
 }

@@ -21,7 +21,7 @@ static const struct {
              {"I", 4, IN_IMM, false, true},  {"C", 5, IN_CMEM, false, false}, {"U", 6, IN_UREG, false, false},
              {"RU", 7, IN_UREG, true, false}};
 
-static void add(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, const char *name,
+static void add(Ig *ig, IgDef *ig_def, unsigned lo, unsigned width, const char *type, const char *name,
                 const char *attr, const char *def, IgLoc loc) {
     IgField f = {.kind = FD_FIELD,
                  .nparts = 1,
@@ -37,126 +37,129 @@ static void add(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, 
         f.has_default = true;
         f.def = (IgTok){.kind = TK_IDENT, .text = def, .loc = loc};
     }
-    VEC_ADD(&g->arena, &d->fields, f);
+    VEC_ADD(&ig->arena, &ig_def->fields, f);
 }
 
-static void add_fixed(Ig *g, IgDef *d, unsigned lo, unsigned width, const char *type, const char *name,
+static void add_fixed(Ig *g, IgDef *ig_def, unsigned lo, unsigned width, const char *type, const char *name,
                       unsigned value, IgLoc loc) {
-    add(g, d, lo, width, type, name, NULL, NULL, loc);
-    IgField *f = &d->fields.at[d->fields.n - 1];
-    f->kind = FD_FIXED;
-    f->def = (IgTok){.kind = TK_NUMBER, .text = "", .number = value, .loc = loc};
+    add(g, ig_def, lo, width, type, name, NULL, NULL, loc);
+    IgField *field = &ig_def->fields.at[ig_def->fields.n - 1];
+    field->kind = FD_FIXED;
+    field->def = (IgTok){.kind = TK_NUMBER, .text = "", .number = value, .loc = loc};
 }
 
-static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *s, Place at, bool reg, unsigned reuse,
+static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *form_slot, Place at, bool reg, unsigned reuse,
                           IgLoc loc) {
     static const unsigned bits[3][3] = {{72, 73, 74}, {63, 62, 60}, {75, 74, 81}};
     unsigned neg = bits[at][0], abs = bits[at][1], half = bits[at][2];
-    if (at == AT_V && (s->half || s->half_bits)) {
+    if (at == AT_V && (form_slot->half || form_slot->half_bits)) {
         neg = 84;
         abs = 83;
     }
-    if (s->neg)
-        add(g, d, neg, 1, "SignModi", s->slot, "neg", NULL, loc);
-    if (s->bitnot)
-        add(g, d, neg, 1, "SignModi", s->slot, "bitnot", NULL, loc);
-    if (s->abs)
-        add(g, d, abs, 1, "SignModi", s->slot, "abs", NULL, loc);
-    if (s->half)
-        add(g, d, half, 2, "Half", s->slot, "half", NULL, loc);
-    if (s->half_sel)
+    if (form_slot->neg)
+        add(g, d, neg, 1, "SignModi", form_slot->slot, "neg", NULL, loc);
+    if (form_slot->bitnot)
+        add(g, d, neg, 1, "SignModi", form_slot->slot, "bitnot", NULL, loc);
+    if (form_slot->abs)
+        add(g, d, abs, 1, "SignModi", form_slot->slot, "abs", NULL, loc);
+    if (form_slot->half)
+        add(g, d, half, 2, "Half", form_slot->slot, "half", NULL, loc);
+    if (form_slot->half_sel)
         add(g, d, half, 2, "HalfSel", "half", NULL, "H0", loc);
     if (reg)
-        add(g, d, reuse, 1, "Reuse", s->slot, "reuse", NULL, loc);
+        add(g, d, reuse, 1, "Reuse", form_slot->slot, "reuse", NULL, loc);
 }
 
-static void add_operand(Ig *g, IgDef *d, const IgForms *f, const IgFormSlot *s, Place at, Kind kind,
-                        unsigned reuse) {
+static void add_operand(Ig *g, IgDef *def, const IgForms *ig_forms, const IgFormSlot *form_slot, Place at,
+                        Kind kind, unsigned reuse) {
     static const unsigned lo[] = {24, 32, 64};
-    IgLoc loc = f->loc;
-    if (!s->slot)
+    IgLoc loc = ig_forms->loc;
+    if (!form_slot->slot)
         return;
-    if (f->uniform && kind == IN_REG)
+    if (ig_forms->uniform && kind == IN_REG)
         kind = IN_UREG;
     switch (kind) {
-    case IN_REG: add(g, d, lo[at], 8, "Reg", s->slot, NULL, "RZ", loc); break;
-    case IN_UREG: add(g, d, lo[at], 6, "UReg", s->slot, NULL, "URZ", loc); break;
-    case IN_IMM: add(g, d, 32, 32, f->imm_type, s->slot, NULL, NULL, loc); return;
+    case IN_REG: add(g, def, lo[at], 8, "Reg", form_slot->slot, NULL, "RZ", loc); break;
+    case IN_UREG: add(g, def, lo[at], 6, "UReg", form_slot->slot, NULL, "URZ", loc); break;
+    case IN_IMM: add(g, def, 32, 32, ig_forms->imm_type, form_slot->slot, NULL, NULL, loc); return;
     case IN_CMEM:
-        add(g, d, 54, 5, "CMem", s->slot, NULL, NULL, loc);
-        d->fields.at[d->fields.n - 1].nparts = 2;
-        d->fields.at[d->fields.n - 1].width = 21;
-        d->fields.at[d->fields.n - 1].lo[1] = 38;
-        d->fields.at[d->fields.n - 1].w[1] = 16;
+        add(g, def, 54, 5, "CMem", form_slot->slot, NULL, NULL, loc);
+        def->fields.at[def->fields.n - 1].nparts = 2;
+        def->fields.at[def->fields.n - 1].width = 21;
+        def->fields.at[def->fields.n - 1].lo[1] = 38;
+        def->fields.at[def->fields.n - 1].w[1] = 16;
         break;
     }
-    add_modifiers(g, d, s, at, kind == IN_REG, reuse, loc);
+    add_modifiers(g, def, form_slot, at, kind == IN_REG, reuse, loc);
 }
 
-static bool one_form(Ig *g, IgDef *optype, const IgForms *f, const IgTok *name) {
+static bool one_form(Ig *ig, IgDef *optype, const IgForms *ig_forms, const IgTok *name) {
     unsigned k = 0, n = sizeof forms / sizeof *forms;
-    while (k < n && (strcmp(forms[k].name, name->text) || (f->uniform && !forms[k].uniform)))
+    while (k < n && (strcmp(forms[k].name, name->text) || (ig_forms->uniform && !forms[k].uniform)))
         k++;
     if (k == n)
-        return ig_error(g, name->loc, "unknown form %s", name->text);
-    IgDef *d = ARENA_NEW(&g->arena, IgDef);
-    d->kind = DK_OPCODE;
-    d->name = arena_printf(&g->arena, "%s%s_%s", optype->name, f->suffix, name->text);
-    d->loc = name->loc;
-    d->targets = optype->targets;
-    d->select = f->select;
-    VEC_ADD(&g->arena, &d->parents, ((IgTok){.kind = TK_IDENT, .text = optype->name, .loc = f->loc}));
-    add_fixed(g, d, 0, 12, "Opcode", "opcode", f->base | forms[k].number << 9, f->loc);
-    if (f->uniform || forms[k].w == IN_UREG)
-        add_fixed(g, d, 91, 1, "UImm1", "uniform", 1, f->loc);
-    const IgFormSlot *a = &f->slot[0], *b = &f->slot[1], *c = &f->slot[2];
-    add_operand(g, d, f, a, AT_A, IN_REG, 122);
+        return ig_error(ig, name->loc, "unknown form %s", name->text);
+    IgDef *def = ARENA_NEW(&ig->arena, IgDef);
+    def->kind = DK_OPCODE;
+    def->name = arena_printf(&ig->arena, "%s%s_%s", optype->name, ig_forms->suffix, name->text);
+    def->loc = name->loc;
+    def->targets = optype->targets;
+    def->select = ig_forms->select;
+    VEC_ADD(&ig->arena, &def->parents,
+            ((IgTok){.kind = TK_IDENT, .text = optype->name, .loc = ig_forms->loc}));
+    add_fixed(ig, def, 0, 12, "Opcode", "opcode", ig_forms->base | forms[k].number << 9, ig_forms->loc);
+    if (ig_forms->uniform || forms[k].w == IN_UREG)
+        add_fixed(ig, def, 91, 1, "UImm1", "uniform", 1, ig_forms->loc);
+    const IgFormSlot *a = &ig_forms->slot[0], *form_slot = &ig_forms->slot[1], *c = &ig_forms->slot[2];
+    add_operand(ig, def, ig_forms, a, AT_A, IN_REG, 122);
     if (!forms[k].swap) {
-        add_operand(g, d, f, b, AT_W, forms[k].w, 123);
-        add_operand(g, d, f, c, AT_V, IN_REG, 124);
-    } else if (b->slot && c->slot) {
-        add_operand(g, d, f, c, AT_W, forms[k].w, 124);
-        add_operand(g, d, f, b, AT_V, IN_REG, 123);
+        add_operand(ig, def, ig_forms, form_slot, AT_W, forms[k].w, 123);
+        add_operand(ig, def, ig_forms, c, AT_V, IN_REG, 124);
+    } else if (form_slot->slot && c->slot) {
+        add_operand(ig, def, ig_forms, c, AT_W, forms[k].w, 124);
+        add_operand(ig, def, ig_forms, form_slot, AT_V, IN_REG, 123);
     } else {
-        add_operand(g, d, f, c->slot ? c : b, AT_W, forms[k].w, 123);
+        add_operand(ig, def, ig_forms, c->slot ? c : form_slot, AT_W, forms[k].w, 123);
     }
-    VEC_ADD(&g->arena, &g->defs, d);
+    VEC_ADD(&ig->arena, &ig->defs, def);
     return true;
 }
 
-bool ig_finish_parse(Ig *g) {
-    unsigned n = g->defs.n;
+bool ig_finish_parse(Ig *ig) {
+    unsigned n = ig->defs.n;
     for (unsigned i = 0; i < n; i++) {
-        IgDef *d = g->defs.at[i];
-        if (d->kind != DK_OPTYPE && d->forms.n)
-            ig_error(g, d->forms.at[0].loc, "forms<> belongs in an optype");
-        if (d->kind != DK_OPTYPE)
+        IgDef *def = ig->defs.at[i];
+        if (def->kind != DK_OPTYPE && def->forms.n)
+            ig_error(ig, def->forms.at[0].loc, "forms<> belongs in an optype");
+        if (def->kind != DK_OPTYPE)
             continue;
-        for (unsigned k = 0; k < d->forms.n; k++)
-            for (unsigned j = 0; j < d->forms.at[k].names.n; j++)
-                if (!one_form(g, d, &d->forms.at[k], &d->forms.at[k].names.at[j]))
+        for (unsigned k = 0; k < def->forms.n; k++)
+            for (unsigned j = 0; j < def->forms.at[k].names.n; j++)
+                if (!one_form(ig, def, &def->forms.at[k], &def->forms.at[k].names.at[j]))
                     return false;
     }
-    for (unsigned i = 0; i < g->defs.n; i++) {
-        IgDef *d = g->defs.at[i];
-        for (unsigned k = 0; d->kind == DK_OPCODE && k < d->parents.n; k++)
+    for (unsigned i = 0; i < ig->defs.n; i++) {
+        IgDef *def = ig->defs.at[i];
+        for (unsigned k = 0; def->kind == DK_OPCODE && k < def->parents.n; k++)
             for (unsigned j = 0; j < n; j++)
-                if (g->defs.at[j]->kind == DK_OPTYPE && !strcmp(g->defs.at[j]->name, d->parents.at[k].text) &&
-                    (g->defs.at[j]->targets & d->targets))
-                    g->defs.at[j]->used = true;
+                if (ig->defs.at[j]->kind == DK_OPTYPE &&
+                    !strcmp(ig->defs.at[j]->name, def->parents.at[k].text) &&
+                    (ig->defs.at[j]->targets & def->targets))
+                    ig->defs.at[j]->used = true;
     }
     /* An optype without opcodes is its own opcode. */
     for (unsigned i = 0; i < n; i++) {
-        IgDef *o = g->defs.at[i];
-        if (o->kind != DK_OPTYPE || o->used)
+        IgDef *ig_def = ig->defs.at[i];
+        if (ig_def->kind != DK_OPTYPE || ig_def->used)
             continue;
-        IgDef *d = ARENA_NEW(&g->arena, IgDef);
-        d->kind = DK_OPCODE;
-        d->name = o->name;
-        d->loc = o->loc;
-        d->targets = o->targets;
-        VEC_ADD(&g->arena, &d->parents, ((IgTok){.kind = TK_IDENT, .text = o->name, .loc = o->loc}));
-        VEC_ADD(&g->arena, &g->defs, d);
+        IgDef *def = ARENA_NEW(&ig->arena, IgDef);
+        def->kind = DK_OPCODE;
+        def->name = ig_def->name;
+        def->loc = ig_def->loc;
+        def->targets = ig_def->targets;
+        VEC_ADD(&ig->arena, &def->parents,
+                ((IgTok){.kind = TK_IDENT, .text = ig_def->name, .loc = ig_def->loc}));
+        VEC_ADD(&ig->arena, &ig->defs, def);
     }
-    return g->nerrors == 0;
+    return ig->nerrors == 0;
 }

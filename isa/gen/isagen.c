@@ -27,14 +27,14 @@ static char *read_file(Arena *a, const char *path) {
 
 typedef bool EmitFn(Ig *g, FILE *f);
 
-static bool write_file(Ig *g, const char *path, EmitFn *fn) {
-    const char *tmp = arena_printf(&g->arena, "%s.tmp", path);
+static bool write_file(Ig *ig, const char *path, EmitFn *fn) {
+    const char *tmp = arena_printf(&ig->arena, "%s.tmp", path);
     FILE *f = fopen(tmp, "w");
     if (!f) {
         fprintf(stderr, "isagen: cannot write %s\n", tmp);
         return false;
     }
-    bool ok = fn(g, f);
+    bool ok = fn(ig, f);
     ok = !ferror(f) && ok;
     ok = fclose(f) == 0 && ok;
     if (ok && rename(tmp, path) == 0)
@@ -43,16 +43,16 @@ static bool write_file(Ig *g, const char *path, EmitFn *fn) {
     return false;
 }
 
-static bool write_docs(Ig *g, const char *folder) {
-    for (unsigned t = 0; t < g->targets.n; t++) {
-        const char *path = arena_printf(&g->arena, "%s/isa-%s.md", folder, g->targets.at[t]->name);
-        const char *tmp = arena_printf(&g->arena, "%s.tmp", path);
+static bool write_docs(Ig *ig, const char *folder) {
+    for (unsigned t = 0; t < ig->targets.n; t++) {
+        const char *path = arena_printf(&ig->arena, "%s/isa-%s.md", folder, ig->targets.at[t]->name);
+        const char *tmp = arena_printf(&ig->arena, "%s.tmp", path);
         FILE *f = fopen(tmp, "w");
         if (!f) {
             fprintf(stderr, "isagen: cannot write %s\n", tmp);
             return false;
         }
-        bool ok = ig_emit_docs(g, t, f);
+        bool ok = ig_emit_docs(ig, t, f);
         ok = fclose(f) == 0 && ok;
         if (!ok || rename(tmp, path))
             return false;
@@ -84,38 +84,39 @@ static bool options(int argc, char **argv, Options *o) {
 }
 
 /* 0, 1 or 2, as in the file's head. */
-static int read_all(Ig *g, int argc, char **argv, int first) {
+static int read_all(Ig *ig, int argc, char **argv, int first) {
     IgToks all = {0};
     for (int i = first; i < argc; i++) {
         IgToks toks = {0};
-        char *text = read_file(&g->arena, argv[i]);
+        char *text = read_file(&ig->arena, argv[i]);
         if (!text) {
             fprintf(stderr, "isagen: cannot read %s\n", argv[i]);
             return 2;
         }
-        if (!ig_lex(g, argv[i], text, &toks))
+        if (!ig_lex(ig, argv[i], text, &toks))
             return 1;
         unsigned n = i + 1 == argc ? toks.n : toks.n - 1; /* one end of file */
         for (unsigned k = 0; k < n; k++)
-            VEC_ADD(&g->arena, &all, toks.at[k]);
+            VEC_ADD(&ig->arena, &all, toks.at[k]);
     }
-    return ig_parse(g, &all) && ig_finish_parse(g) && ig_rows(g) ? 0 : 1;
+    return ig_parse(ig, &all) && ig_finish_parse(ig) && ig_rows(ig) ? 0 : 1;
 }
 
-static int write_all(Ig *g, const Options *o) {
-    for (unsigned t = 0; o->fields && t < g->targets.n; t++)
-        if (!strcmp(g->targets.at[t]->name, o->fields))
-            ig_emit_fields(g, t, stdout);
-    if (!o->header) {
+static int write_all(Ig *ig, const Options *options) {
+    for (unsigned t = 0; options->fields && t < ig->targets.n; t++)
+        if (!strcmp(ig->targets.at[t]->name, options->fields))
+            ig_emit_fields(ig, t, stdout);
+    if (!options->header) {
         FILE *unused = tmpfile(); /* conditions are checked while the tables are written */
-        bool ok = unused && ig_emit_tables(g, unused);
+        bool ok = unused && ig_emit_tables(ig, unused);
         if (unused)
             fclose(unused);
         return ok ? 0 : 1;
     }
-    bool ok = write_file(g, o->header, ig_emit_header) && write_file(g, o->tables, ig_emit_tables);
-    ok = ok && (!o->docs || write_docs(g, o->docs));
-    return ok ? 0 : g->nerrors ? 1 : 2;
+    bool ok =
+        write_file(ig, options->header, ig_emit_header) && write_file(ig, options->tables, ig_emit_tables);
+    ok = ok && (!options->docs || write_docs(ig, options->docs));
+    return ok ? 0 : ig->nerrors ? 1 : 2;
 }
 
 int main(int argc, char **argv) {

@@ -247,24 +247,24 @@ typedef struct {
 } Ig;
 
 /* Report "file:line:col: error: text"; always returns false. */
-bool ig_error(Ig *g, IgLoc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-bool ig_lex(Ig *g, const char *file, const char *text, IgToks *out);
-bool ig_parse(Ig *g, const IgToks *toks);
-bool ig_finish_parse(Ig *g); /* forms and single opcodes */
-IgType *ig_type(Ig *g, const char *name);
-IgType *ig_flag_type(Ig *g, const char *text);
+bool ig_error(Ig *ig, IgLoc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool ig_lex(Ig *ig, const char *file, const char *text, IgToks *out);
+bool ig_parse(Ig *ig, const IgToks *toks);
+bool ig_finish_parse(Ig *ig); /* forms and single opcodes */
+IgType *ig_type(Ig *ig, const char *name);
+IgType *ig_flag_type(Ig *ig, const char *text);
 bool ig_builtin_type(const char *name, IgValue *value, unsigned *width);
-bool ig_rows(Ig *g);
-int ig_slot_index(const IgOptype *t, const char *name); /* 0..3 destinations, 4.. sources, -1 */
-int ig_mod_index(const IgOptype *t, const char *name);
-bool ig_enum_value(const IgType *t, const char *name, unsigned *sem);
-IgType *ig_sem_type(IgType *t); /* the type whose values the modifiers hold */
-bool ig_syntax(Ig *g, IgRow *r, const char *text, IgLoc loc, IgSynVec *out);
-bool ig_emit_header(Ig *g, FILE *f);
-bool ig_emit_tables(Ig *g, FILE *f);
-bool ig_emit_docs(Ig *g, unsigned target, FILE *f);
+bool ig_rows(Ig *ig);
+int ig_slot_index(const IgOptype *optype, const char *name); /* 0..3 destinations, 4.. sources, -1 */
+int ig_mod_index(const IgOptype *optype, const char *name);
+bool ig_enum_value(const IgType *type, const char *name, unsigned *sem);
+IgType *ig_sem_type(IgType *type); /* the type whose values the modifiers hold */
+bool ig_syntax(Ig *ig, IgRow *row, const char *text, IgLoc loc, IgSynVec *out);
+bool ig_emit_header(Ig *ig, FILE *file);
+bool ig_emit_tables(Ig *ig, FILE *file);
+bool ig_emit_docs(Ig *ig, unsigned target, FILE *file);
 /* "opcode field lo width default" of every field of a target, one a line; for tests. */
-bool ig_emit_fields(Ig *g, unsigned target, FILE *f);
+bool ig_emit_fields(Ig *ig, unsigned target, FILE *file);
 
 extern const char *const ig_prop_names[]; /* NULL-terminated; the five register counts follow */
 extern const char *const ig_flag_names[];

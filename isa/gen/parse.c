@@ -7,48 +7,48 @@
 
 /* ---- conditions ---- */
 
-static bool cond_or(Parser *p, IgCond *c);
+static bool cond_or(Parser *parser, IgCond *cond);
 
-static bool cond_term(Parser *p, IgCond *c) {
-    if (igp_take(p, "("))
-        return cond_or(p, c) && igp_expect(p, ")");
-    IgCondItem it = {.loc = p->t->loc};
-    if (!igp_ident(p, &it.name))
+static bool cond_term(Parser *parser, IgCond *c) {
+    if (igp_take(parser, "("))
+        return cond_or(parser, c) && igp_expect(parser, ")");
+    IgCondItem it = {.loc = parser->t->loc};
+    if (!igp_ident(parser, &it.name))
         return false;
-    if (igp_take(p, "pow2"))
+    if (igp_take(parser, "pow2"))
         it.op = CO_POW2;
-    else if (igp_take(p, "=="))
+    else if (igp_take(parser, "=="))
         it.op = CO_EQ;
-    else if (igp_take(p, "!="))
+    else if (igp_take(parser, "!="))
         it.op = CO_NE;
     else
-        return ig_error(p->g, p->t->loc, "expected '==' or '!=', found '%s'", p->t->text);
+        return ig_error(parser->g, parser->t->loc, "expected '==' or '!=', found '%s'", parser->t->text);
     if (it.op != CO_POW2)
-        it.value = *p->t++;
+        it.value = *parser->t++;
     if (it.op != CO_POW2 && (it.value.kind == TK_EOF || it.value.kind == TK_PUNCT))
-        return ig_error(p->g, it.value.loc, "expected a value, found '%s'", it.value.text);
-    VEC_ADD(&p->g->arena, c, it);
+        return ig_error(parser->g, it.value.loc, "expected a value, found '%s'", it.value.text);
+    VEC_ADD(&parser->g->arena, c, it);
     return true;
 }
 
-static bool cond_and(Parser *p, IgCond *c) {
-    if (!cond_term(p, c))
+static bool cond_and(Parser *parser, IgCond *c) {
+    if (!cond_term(parser, c))
         return false;
-    while (igp_take(p, "and")) {
-        if (!cond_term(p, c))
+    while (igp_take(parser, "and")) {
+        if (!cond_term(parser, c))
             return false;
-        VEC_ADD(&p->g->arena, c, ((IgCondItem){.op = CO_AND}));
+        VEC_ADD(&parser->g->arena, c, ((IgCondItem){.op = CO_AND}));
     }
     return true;
 }
 
-static bool cond_or(Parser *p, IgCond *c) {
-    if (!cond_and(p, c))
+static bool cond_or(Parser *parser, IgCond *c) {
+    if (!cond_and(parser, c))
         return false;
-    while (igp_take(p, "or")) {
-        if (!cond_and(p, c))
+    while (igp_take(parser, "or")) {
+        if (!cond_and(parser, c))
             return false;
-        VEC_ADD(&p->g->arena, c, ((IgCondItem){.op = CO_OR}));
+        VEC_ADD(&parser->g->arena, c, ((IgCondItem){.op = CO_OR}));
     }
     return true;
 }
@@ -84,35 +84,36 @@ bool ig_builtin_type(const char *name, IgValue *value, unsigned *width) {
     return false;
 }
 
-static bool add_part(Parser *p, IgField *f, unsigned lo, IgLoc loc) {
+static bool add_part(Parser *parser, IgField *field, unsigned lo, IgLoc loc) {
     int64_t w;
-    if (!igp_expect(p, ",") || !igp_number(p, &w))
+    if (!igp_expect(parser, ",") || !igp_number(parser, &w))
         return false;
     if (w < 1 || lo + w > IG_WORD_BITS)
-        return ig_error(p->g, loc, "field of %lld bits at %u leaves the word", (long long)w, lo);
-    if (f->nparts == 3)
-        return ig_error(p->g, loc, "a field has at most 3 parts");
-    f->lo[f->nparts] = lo;
-    f->w[f->nparts++] = (unsigned)w;
-    f->width += (unsigned)w;
+        return ig_error(parser->g, loc, "field of %lld bits at %u leaves the word", (long long)w, lo);
+    if (field->nparts == 3)
+        return ig_error(parser->g, loc, "a field has at most 3 parts");
+    field->lo[field->nparts] = lo;
+    field->w[field->nparts++] = (unsigned)w;
+    field->width += (unsigned)w;
     return true;
 }
 
 /* <lo, width> or <{lo, width}, {lo, width}>, low part first */
-static bool bit_range(Parser *p, IgField *f) {
+static bool bit_range(Parser *parser, IgField *f) {
     unsigned lo;
-    if (!igp_expect(p, "<"))
+    if (!igp_expect(parser, "<"))
         return false;
-    if (!igp_is(p, "{")) {
-        IgLoc loc = p->t->loc;
-        return igp_bit_number(p, &lo) && add_part(p, f, lo, loc) && igp_expect(p, ">");
+    if (!igp_is(parser, "{")) {
+        IgLoc loc = parser->t->loc;
+        return igp_bit_number(parser, &lo) && add_part(parser, f, lo, loc) && igp_expect(parser, ">");
     }
     do {
-        IgLoc loc = p->t->loc;
-        if (!igp_expect(p, "{") || !igp_bit_number(p, &lo) || !add_part(p, f, lo, loc) || !igp_expect(p, "}"))
+        IgLoc loc = parser->t->loc;
+        if (!igp_expect(parser, "{") || !igp_bit_number(parser, &lo) || !add_part(parser, f, lo, loc) ||
+            !igp_expect(parser, "}"))
             return false;
-    } while (igp_take(p, ","));
-    return igp_expect(p, ">");
+    } while (igp_take(parser, ","));
+    return igp_expect(parser, ">");
 }
 
 static IgField plain_field(unsigned lo, unsigned width, const char *type, const char *name, const char *attr,
@@ -134,230 +135,231 @@ static IgTok name_token(const char *text, IgLoc loc) {
     return (IgTok){.kind = TK_IDENT, .text = text, .loc = loc};
 }
 
-static bool field_options(Parser *p, IgField *f) {
+static bool field_options(Parser *parser, IgField *field) {
     for (;;) {
         int64_t n;
-        if (igp_take(p, "reversed")) {
-            f->reversed = true;
-        } else if (igp_take(p, "scale")) {
-            if (!igp_number(p, &n))
+        if (igp_take(parser, "reversed")) {
+            field->reversed = true;
+        } else if (igp_take(parser, "scale")) {
+            if (!igp_number(parser, &n))
                 return false;
             if (n < 1 || n > 4096)
-                return ig_error(p->g, f->loc, "scale must be 1 to 4096");
-            f->scale = (unsigned)n;
-        } else if (igp_take(p, "bias")) {
-            if (!igp_number(p, &n))
+                return ig_error(parser->g, field->loc, "scale must be 1 to 4096");
+            field->scale = (unsigned)n;
+        } else if (igp_take(parser, "bias")) {
+            if (!igp_number(parser, &n))
                 return false;
-            f->bias = (int)n;
-        } else if (igp_take(p, "as")) {
-            if (!igp_ident(p, &f->as))
+            field->bias = (int)n;
+        } else if (igp_take(parser, "as")) {
+            if (!igp_ident(parser, &field->as))
                 return false;
-        } else if (igp_take(p, "when")) {
-            if (!cond_or(p, &f->when))
+        } else if (igp_take(parser, "when")) {
+            if (!cond_or(parser, &field->when))
                 return false;
         } else {
-            return igp_expect(p, ";");
+            return igp_expect(parser, ";");
         }
     }
 }
 
-static bool parse_field(Parser *p, IgDef *d, IgLoc loc) {
+static bool parse_field(Parser *parser, IgDef *ig_def, IgLoc loc) {
     IgField f = {.kind = FD_FIELD, .scale = 1, .loc = loc};
-    if (!bit_range(p, &f) || !igp_ident(p, &f.type_name) || !igp_ident(p, &f.name))
+    if (!bit_range(parser, &f) || !igp_ident(parser, &f.type_name) || !igp_ident(parser, &f.name))
         return false;
-    if (igp_take(p, ".") && !igp_ident(p, &f.attr))
+    if (igp_take(parser, ".") && !igp_ident(parser, &f.attr))
         return false;
-    bool fixed = igp_take(p, "==");
-    if (fixed || igp_take(p, "=")) {
+    bool fixed = igp_take(parser, "==");
+    if (fixed || igp_take(parser, "=")) {
         f.kind = fixed ? FD_FIXED : FD_FIELD;
         f.has_default = !fixed;
-        f.def_invert = igp_take(p, "!");
-        bool minus = igp_take(p, "-");
-        f.def = *p->t++;
+        f.def_invert = igp_take(parser, "!");
+        bool minus = igp_take(parser, "-");
+        f.def = *parser->t++;
         if (f.def.kind != TK_IDENT && f.def.kind != TK_NUMBER)
-            return ig_error(p->g, f.def.loc, "expected a value, found '%s'", f.def.text);
+            return ig_error(parser->g, f.def.loc, "expected a value, found '%s'", f.def.text);
         if (minus)
             f.def.number = -f.def.number;
     }
-    if (!field_options(p, &f))
+    if (!field_options(parser, &f))
         return false;
-    VEC_ADD(&p->g->arena, &d->fields, f);
+    VEC_ADD(&parser->g->arena, &ig_def->fields, f);
     return true;
 }
 
 /* psrc<lo, not> name = PT|!PT;   pdst<lo> name = PT; */
-static bool parse_pred(Parser *p, IgDef *d, IgLoc loc, const char *type, bool source) {
+static bool parse_pred(Parser *parser, IgDef *ig_def, IgLoc loc, const char *type, bool source) {
     unsigned lo, inv = 0;
     const char *name;
-    if (!igp_expect(p, "<") || !igp_bit_number(p, &lo) ||
-        (source && (!igp_expect(p, ",") || !igp_bit_number(p, &inv))) || !igp_expect(p, ">") ||
-        !igp_ident(p, &name))
+    if (!igp_expect(parser, "<") || !igp_bit_number(parser, &lo) ||
+        (source && (!igp_expect(parser, ",") || !igp_bit_number(parser, &inv))) || !igp_expect(parser, ">") ||
+        !igp_ident(parser, &name))
         return false;
     IgField f = plain_field(lo, 3, type, name, NULL, loc);
     IgField n = plain_field(inv, 1, "PModi", name, "not", loc);
     n.has_default = true;
     n.def = name_token("False", loc);
-    if (igp_take(p, "=")) {
+    if (igp_take(parser, "=")) {
         f.has_default = true;
-        if (igp_take(p, "!"))
+        if (igp_take(parser, "!"))
             n.def = name_token("True", loc);
-        f.def = *p->t++;
+        f.def = *parser->t++;
     }
-    VEC_ADD(&p->g->arena, &d->fields, f);
+    VEC_ADD(&parser->g->arena, &ig_def->fields, f);
     if (source)
-        VEC_ADD(&p->g->arena, &d->fields, n);
-    return igp_expect(p, ";");
+        VEC_ADD(&parser->g->arena, &ig_def->fields, n);
+    return igp_expect(parser, ";");
 }
 
-static bool parse_flag(Parser *p, IgDef *d, IgLoc loc) {
+static bool parse_flag(Parser *parser, IgDef *ig_def, IgLoc loc) {
     unsigned lo;
     const char *name, *text;
-    if (!igp_expect(p, "<") || !igp_bit_number(p, &lo) || !igp_expect(p, ">") || !igp_ident(p, &name) ||
-        !igp_string(p, &text))
+    if (!igp_expect(parser, "<") || !igp_bit_number(parser, &lo) || !igp_expect(parser, ">") ||
+        !igp_ident(parser, &name) || !igp_string(parser, &text))
         return false;
-    IgType *t = ig_flag_type(p->g, text);
-    IgField f = plain_field(lo, 1, t->name, name, NULL, loc);
+    IgType *type = ig_flag_type(parser->g, text);
+    IgField f = plain_field(lo, 1, type->name, name, NULL, loc);
     f.has_default = true;
     f.def = (IgTok){.kind = TK_NUMBER, .text = "0", .number = 0, .loc = loc};
-    VEC_ADD(&p->g->arena, &d->fields, f);
-    return igp_expect(p, ";");
+    VEC_ADD(&parser->g->arena, &ig_def->fields, f);
+    return igp_expect(parser, ";");
 }
 
-static bool parse_reuse(Parser *p, IgDef *d, IgLoc loc) {
+static bool parse_reuse(Parser *parser, IgDef *def, IgLoc loc) {
     unsigned lo;
     const char *name;
-    if (!igp_expect(p, "<") || !igp_bit_number(p, &lo) || !igp_expect(p, ">") || !igp_ident(p, &name))
+    if (!igp_expect(parser, "<") || !igp_bit_number(parser, &lo) || !igp_expect(parser, ">") ||
+        !igp_ident(parser, &name))
         return false;
-    VEC_ADD(&p->g->arena, &d->fields, plain_field(lo, 1, "Reuse", name, "reuse", loc));
-    return igp_expect(p, ";");
+    VEC_ADD(&parser->g->arena, &def->fields, plain_field(lo, 1, "Reuse", name, "reuse", loc));
+    return igp_expect(parser, ";");
 }
 
 /* wide<ra> = e;   mod<Type> mode == VALUE; */
-static bool parse_virtual(Parser *p, IgDef *d, IgLoc loc, bool wide) {
+static bool parse_virtual(Parser *parser, IgDef *ig_def, IgLoc loc, bool wide) {
     IgField f = {.kind = wide ? FD_WIDE : FD_MODFIXED, .scale = 1, .loc = loc};
     const char *in;
-    if (!igp_expect(p, "<") || !igp_ident(p, &in) || !igp_expect(p, ">"))
+    if (!igp_expect(parser, "<") || !igp_ident(parser, &in) || !igp_expect(parser, ">"))
         return false;
     if (wide) {
         f.name = in;
         f.attr = "wide";
-        if (!igp_expect(p, "="))
+        if (!igp_expect(parser, "="))
             return false;
     } else {
         f.type_name = in;
-        if (!igp_ident(p, &f.name) || !igp_expect(p, "=="))
+        if (!igp_ident(parser, &f.name) || !igp_expect(parser, "=="))
             return false;
     }
-    f.def = *p->t++;
-    VEC_ADD(&p->g->arena, &d->fields, f);
-    return igp_expect(p, ";");
+    f.def = *parser->t++;
+    VEC_ADD(&parser->g->arena, &ig_def->fields, f);
+    return igp_expect(parser, ";");
 }
 
-static bool parse_reserved(Parser *p, IgDef *d, IgLoc loc, IgFieldKind kind) {
+static bool parse_reserved(Parser *parser, IgDef *def, IgLoc loc, IgFieldKind kind) {
     IgField f = {.kind = kind, .scale = 1, .loc = loc, .name = "reserved"};
-    if (!bit_range(p, &f))
+    if (!bit_range(parser, &f))
         return false;
-    VEC_ADD(&p->g->arena, &d->fields, f);
-    return igp_expect(p, ";");
+    VEC_ADD(&parser->g->arena, &def->fields, f);
+    return igp_expect(parser, ";");
 }
 
-static bool form_slot(Parser *p, IgFormSlot *s) {
-    if (igp_take(p, "-"))
+static bool form_slot(Parser *parser, IgFormSlot *ig_form_slot) {
+    if (igp_take(parser, "-"))
         return true;
-    if (!igp_ident(p, &s->slot))
+    if (!igp_ident(parser, &ig_form_slot->slot))
         return false;
-    if (!igp_take(p, "["))
+    if (!igp_take(parser, "["))
         return true;
     do {
-        if (igp_take(p, "neg"))
-            s->neg = true;
-        else if (igp_take(p, "abs"))
-            s->abs = true;
-        else if (igp_take(p, "half"))
-            s->half = true;
-        else if (igp_take(p, "sel"))
-            s->half_sel = true;
-        else if (igp_take(p, "fp16"))
-            s->half_bits = true;
-        else if (igp_take(p, "not"))
-            s->bitnot = true;
+        if (igp_take(parser, "neg"))
+            ig_form_slot->neg = true;
+        else if (igp_take(parser, "abs"))
+            ig_form_slot->abs = true;
+        else if (igp_take(parser, "half"))
+            ig_form_slot->half = true;
+        else if (igp_take(parser, "sel"))
+            ig_form_slot->half_sel = true;
+        else if (igp_take(parser, "fp16"))
+            ig_form_slot->half_bits = true;
+        else if (igp_take(parser, "not"))
+            ig_form_slot->bitnot = true;
         else
-            return ig_error(p->g, p->t->loc, "unknown operand modifier '%s'", p->t->text);
-    } while (igp_take(p, ","));
-    return igp_expect(p, "]");
+            return ig_error(parser->g, parser->t->loc, "unknown operand modifier '%s'", parser->t->text);
+    } while (igp_take(parser, ","));
+    return igp_expect(parser, "]");
 }
 
-static bool parse_forms(Parser *p, IgDef *d, IgLoc loc, bool uniform) {
+static bool parse_forms(Parser *parser, IgDef *def, IgLoc loc, bool uniform) {
     IgForms f = {.uniform = uniform, .loc = loc, .suffix = "", .imm_type = "UImm32"};
     int64_t base;
-    if (!igp_expect(p, "<") || !igp_number(p, &base) || !igp_expect(p, ">"))
+    if (!igp_expect(parser, "<") || !igp_number(parser, &base) || !igp_expect(parser, ">"))
         return false;
     f.base = (unsigned)base;
     do {
-        IgTok t = *p->t;
+        IgTok t = *parser->t;
         const char *name;
-        if (!igp_ident(p, &name))
+        if (!igp_ident(parser, &name))
             return false;
-        VEC_ADD(&p->g->arena, &f.names, t);
-    } while (igp_take(p, ","));
-    if (!igp_expect(p, ":"))
+        VEC_ADD(&parser->g->arena, &f.names, t);
+    } while (igp_take(parser, ","));
+    if (!igp_expect(parser, ":"))
         return false;
     for (unsigned i = 0; i < 3; i++)
-        if ((i && !igp_expect(p, ",")) || !form_slot(p, &f.slot[i]))
+        if ((i && !igp_expect(parser, ",")) || !form_slot(parser, &f.slot[i]))
             return false;
-    if (!igp_expect(p, ";"))
+    if (!igp_expect(parser, ";"))
         return false;
     for (;;) {
         bool ok;
-        if (igp_take(p, "imm"))
-            ok = igp_ident(p, &f.imm_type);
-        else if (igp_take(p, "suffix"))
-            ok = igp_ident(p, &f.suffix);
-        else if (igp_take(p, "select"))
-            ok = cond_or(p, &f.select);
+        if (igp_take(parser, "imm"))
+            ok = igp_ident(parser, &f.imm_type);
+        else if (igp_take(parser, "suffix"))
+            ok = igp_ident(parser, &f.suffix);
+        else if (igp_take(parser, "select"))
+            ok = cond_or(parser, &f.select);
         else
             break;
-        if (!ok || !igp_expect(p, ";"))
+        if (!ok || !igp_expect(parser, ";"))
             return false;
     }
-    VEC_ADD(&p->g->arena, &d->forms, f);
+    VEC_ADD(&parser->g->arena, &def->forms, f);
     return true;
 }
 
-static bool parse_encoding(Parser *p, IgDef *d) {
-    while (p->t->kind == TK_IDENT && strncmp(p->t->text, "__", 2)) {
-        IgLoc loc = p->t->loc;
+static bool parse_encoding(Parser *parser, IgDef *def) {
+    while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)) {
+        IgLoc loc = parser->t->loc;
         bool ok;
-        if (igp_take(p, "field"))
-            ok = parse_field(p, d, loc);
-        else if (igp_take(p, "psrc"))
-            ok = parse_pred(p, d, loc, "Pred", true);
-        else if (igp_take(p, "pdst"))
-            ok = parse_pred(p, d, loc, "Pred", false);
-        else if (igp_take(p, "upsrc"))
-            ok = parse_pred(p, d, loc, "UPred", true);
-        else if (igp_take(p, "updst"))
-            ok = parse_pred(p, d, loc, "UPred", false);
-        else if (igp_take(p, "flag"))
-            ok = parse_flag(p, d, loc);
-        else if (igp_take(p, "reuse"))
-            ok = parse_reuse(p, d, loc);
-        else if (igp_take(p, "wide"))
-            ok = parse_virtual(p, d, loc, true);
-        else if (igp_take(p, "mod"))
-            ok = parse_virtual(p, d, loc, false);
-        else if (igp_take(p, "zero"))
-            ok = parse_reserved(p, d, loc, FD_ZERO);
-        else if (igp_take(p, "spare"))
-            ok = parse_reserved(p, d, loc, FD_SPARE);
-        else if (igp_take(p, "forms"))
-            ok = parse_forms(p, d, loc, false);
-        else if (igp_take(p, "uforms"))
-            ok = parse_forms(p, d, loc, true);
-        else if (igp_take(p, "select"))
-            ok = cond_or(p, &d->select) && igp_expect(p, ";");
+        if (igp_take(parser, "field"))
+            ok = parse_field(parser, def, loc);
+        else if (igp_take(parser, "psrc"))
+            ok = parse_pred(parser, def, loc, "Pred", true);
+        else if (igp_take(parser, "pdst"))
+            ok = parse_pred(parser, def, loc, "Pred", false);
+        else if (igp_take(parser, "upsrc"))
+            ok = parse_pred(parser, def, loc, "UPred", true);
+        else if (igp_take(parser, "updst"))
+            ok = parse_pred(parser, def, loc, "UPred", false);
+        else if (igp_take(parser, "flag"))
+            ok = parse_flag(parser, def, loc);
+        else if (igp_take(parser, "reuse"))
+            ok = parse_reuse(parser, def, loc);
+        else if (igp_take(parser, "wide"))
+            ok = parse_virtual(parser, def, loc, true);
+        else if (igp_take(parser, "mod"))
+            ok = parse_virtual(parser, def, loc, false);
+        else if (igp_take(parser, "zero"))
+            ok = parse_reserved(parser, def, loc, FD_ZERO);
+        else if (igp_take(parser, "spare"))
+            ok = parse_reserved(parser, def, loc, FD_SPARE);
+        else if (igp_take(parser, "forms"))
+            ok = parse_forms(parser, def, loc, false);
+        else if (igp_take(parser, "uforms"))
+            ok = parse_forms(parser, def, loc, true);
+        else if (igp_take(parser, "select"))
+            ok = cond_or(parser, &def->select) && igp_expect(parser, ";");
         else
-            ok = ig_error(p->g, loc, "unknown statement '%s' in __Encoding", p->t->text);
+            ok = ig_error(parser->g, loc, "unknown statement '%s' in __Encoding", parser->t->text);
         if (!ok)
             return false;
     }
@@ -366,109 +368,111 @@ static bool parse_encoding(Parser *p, IgDef *d) {
 
 /* ---- __OperandInfo, __Exception ---- */
 
-static bool slot_list(Parser *p, bool dst, IgDef *d, const char *end) {
-    while (!igp_is(p, end)) {
-        IgSlot s = {.loc = p->t->loc};
-        if (!igp_ident(p, &s.name))
+static bool slot_list(Parser *parser, bool dst, IgDef *def, const char *end) {
+    while (!igp_is(parser, end)) {
+        IgSlot s = {.loc = parser->t->loc};
+        if (!igp_ident(parser, &s.name))
             return false;
-        while (igp_take(p, "=")) {
+        while (igp_take(parser, "=")) {
             const char *alias;
-            if (!igp_ident(p, &alias))
+            if (!igp_ident(parser, &alias))
                 return false;
-            VEC_ADD(&p->g->arena, &s.aliases, alias);
+            VEC_ADD(&parser->g->arena, &s.aliases, alias);
         }
         if (dst)
-            VEC_ADD(&p->g->arena, &d->dst, s);
+            VEC_ADD(&parser->g->arena, &def->dst, s);
         else
-            VEC_ADD(&p->g->arena, &d->src, s);
-        if (!igp_take(p, ","))
+            VEC_ADD(&parser->g->arena, &def->src, s);
+        if (!igp_take(parser, ","))
             break;
     }
-    return igp_expect(p, end);
+    return igp_expect(parser, end);
 }
 
-static bool name_list(Parser *p, void *vec) {
-    if (!igp_expect(p, "<"))
+static bool name_list(Parser *parser, void *vec) {
+    if (!igp_expect(parser, "<"))
         return false;
-    while (!igp_is(p, ">")) {
-        IgTok t = *p->t;
+    while (!igp_is(parser, ">")) {
+        IgTok t = *parser->t;
         const char *name;
-        if (!igp_ident(p, &name))
+        if (!igp_ident(parser, &name))
             return false;
-        *(IgTok *)vec_push_raw(&p->g->arena, vec, sizeof(IgTok)) = t;
-        if (!igp_take(p, ","))
+        *(IgTok *)vec_push_raw(&parser->g->arena, vec, sizeof(IgTok)) = t;
+        if (!igp_take(parser, ","))
             break;
     }
-    return igp_expect(p, ">") && igp_expect(p, ";");
+    return igp_expect(parser, ">") && igp_expect(parser, ";");
 }
 
-static bool parse_bitwidth(Parser *p, IgDef *d, IgLoc loc) {
+static bool parse_bitwidth(Parser *parser, IgDef *def, IgLoc loc) {
     IgBitwidth b = {.loc = loc};
-    if (!igp_expect(p, "<") || !igp_ident(p, &b.slot) || !igp_expect(p, ">") || !igp_expect(p, "="))
+    if (!igp_expect(parser, "<") || !igp_ident(parser, &b.slot) || !igp_expect(parser, ">") ||
+        !igp_expect(parser, "="))
         return false;
-    if (p->t->kind == TK_NUMBER)
-        b.bits = (unsigned)p->t++->number;
-    else if (!igp_ident(p, &b.mod))
+    if (parser->t->kind == TK_NUMBER)
+        b.bits = (unsigned)parser->t++->number;
+    else if (!igp_ident(parser, &b.mod))
         return false;
-    VEC_ADD(&p->g->arena, &d->widths, b);
-    return igp_expect(p, ";");
+    VEC_ADD(&parser->g->arena, &def->widths, b);
+    return igp_expect(parser, ";");
 }
 
-static bool parse_asmformat(Parser *p, IgDef *d, IgLoc loc) {
+static bool parse_asmformat(Parser *parser, IgDef *def, IgLoc loc) {
     IgAsmFormat a = {.loc = loc};
     const char *again;
     int64_t shift;
-    if (!igp_expect(p, "<") || !igp_ident(p, &a.field) || !igp_expect(p, ">") || !igp_expect(p, "=") ||
-        !igp_expect(p, "CvtIShift") || !igp_expect(p, "(") || !igp_ident(p, &again) || !igp_expect(p, ",") ||
-        !igp_number(p, &shift) || !igp_expect(p, ")"))
+    if (!igp_expect(parser, "<") || !igp_ident(parser, &a.field) || !igp_expect(parser, ">") ||
+        !igp_expect(parser, "=") || !igp_expect(parser, "CvtIShift") || !igp_expect(parser, "(") ||
+        !igp_ident(parser, &again) || !igp_expect(parser, ",") || !igp_number(parser, &shift) ||
+        !igp_expect(parser, ")"))
         return false;
     if (strcmp(again, a.field))
-        return ig_error(p->g, loc, "AsmFormat<%s> converts %s", a.field, again);
+        return ig_error(parser->g, loc, "AsmFormat<%s> converts %s", a.field, again);
     if (shift < 0 || shift > 12)
-        return ig_error(p->g, loc, "shift must be 0 to 12");
+        return ig_error(parser->g, loc, "shift must be 0 to 12");
     a.shift = (unsigned)shift;
-    VEC_ADD(&p->g->arena, &d->formats, a);
-    return igp_expect(p, ";");
+    VEC_ADD(&parser->g->arena, &def->formats, a);
+    return igp_expect(parser, ";");
 }
 
-static bool parse_alias(Parser *p, IgDef *d, IgLoc loc) {
+static bool parse_alias(Parser *parser, IgDef *def, IgLoc loc) {
     IgSyntaxDecl a = {.loc = loc};
-    if (!igp_string(p, &a.text) || !igp_expect(p, "when") || !cond_or(p, &a.cond))
+    if (!igp_string(parser, &a.text) || !igp_expect(parser, "when") || !cond_or(parser, &a.cond))
         return false;
-    VEC_ADD(&p->g->arena, &d->aliases, a);
-    return igp_expect(p, ";");
+    VEC_ADD(&parser->g->arena, &def->aliases, a);
+    return igp_expect(parser, ";");
 }
 
-static bool parse_operand_info(Parser *p, IgDef *d) {
-    while (p->t->kind == TK_IDENT && strncmp(p->t->text, "__", 2)) {
-        IgLoc loc = p->t->loc;
+static bool parse_operand_info(Parser *parser, IgDef *def) {
+    while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)) {
+        IgLoc loc = parser->t->loc;
         bool ok;
-        if (igp_take(p, "Slots")) {
-            d->has_slots = true;
-            ok = igp_expect(p, "<") && slot_list(p, true, d, ";") && slot_list(p, false, d, ">") &&
-                 igp_expect(p, ";");
-        } else if (igp_take(p, "Syntax")) {
-            d->syntax_loc = p->t->loc;
-            ok = igp_string(p, &d->syntax) && igp_expect(p, ";");
-        } else if (igp_take(p, "Alias")) {
-            ok = parse_alias(p, d, loc);
-        } else if (igp_take(p, "Bitwidth")) {
-            ok = parse_bitwidth(p, d, loc);
-        } else if (igp_take(p, "AsmFormat")) {
-            ok = parse_asmformat(p, d, loc);
-        } else if (igp_take(p, "Flags")) {
-            ok = name_list(p, &d->flags);
-        } else if (igp_take(p, "InList")) {
-            d->has_inlist = true;
-            ok = name_list(p, &d->inlist);
-        } else if (igp_take(p, "OutList")) {
-            d->has_outlist = true;
-            ok = name_list(p, &d->outlist);
-        } else if (igp_take(p, "Order")) {
-            d->has_order = true;
-            ok = name_list(p, &d->order);
+        if (igp_take(parser, "Slots")) {
+            def->has_slots = true;
+            ok = igp_expect(parser, "<") && slot_list(parser, true, def, ";") &&
+                 slot_list(parser, false, def, ">") && igp_expect(parser, ";");
+        } else if (igp_take(parser, "Syntax")) {
+            def->syntax_loc = parser->t->loc;
+            ok = igp_string(parser, &def->syntax) && igp_expect(parser, ";");
+        } else if (igp_take(parser, "Alias")) {
+            ok = parse_alias(parser, def, loc);
+        } else if (igp_take(parser, "Bitwidth")) {
+            ok = parse_bitwidth(parser, def, loc);
+        } else if (igp_take(parser, "AsmFormat")) {
+            ok = parse_asmformat(parser, def, loc);
+        } else if (igp_take(parser, "Flags")) {
+            ok = name_list(parser, &def->flags);
+        } else if (igp_take(parser, "InList")) {
+            def->has_inlist = true;
+            ok = name_list(parser, &def->inlist);
+        } else if (igp_take(parser, "OutList")) {
+            def->has_outlist = true;
+            ok = name_list(parser, &def->outlist);
+        } else if (igp_take(parser, "Order")) {
+            def->has_order = true;
+            ok = name_list(parser, &def->order);
         } else {
-            ok = ig_error(p->g, loc, "unknown statement '%s' in __OperandInfo", p->t->text);
+            ok = ig_error(parser->g, loc, "unknown statement '%s' in __OperandInfo", parser->t->text);
         }
         if (!ok)
             return false;
@@ -476,59 +480,60 @@ static bool parse_operand_info(Parser *p, IgDef *d) {
     return true;
 }
 
-static bool parse_exception(Parser *p, IgDef *d) {
-    while (igp_is(p, "EncodingError")) {
-        IgSyntaxDecl e = {.loc = p->t->loc};
+static bool parse_exception(Parser *parser, IgDef *def) {
+    while (igp_is(parser, "EncodingError")) {
+        IgSyntaxDecl e = {.loc = parser->t->loc};
         const char *kind;
-        p->t++;
-        if (!igp_expect(p, "<") || !igp_ident(p, &kind) || !igp_expect(p, ",") || !igp_string(p, &e.text) ||
-            !igp_expect(p, ">") || !igp_expect(p, "=") || !cond_or(p, &e.cond) || !igp_expect(p, ";"))
+        parser->t++;
+        if (!igp_expect(parser, "<") || !igp_ident(parser, &kind) || !igp_expect(parser, ",") ||
+            !igp_string(parser, &e.text) || !igp_expect(parser, ">") || !igp_expect(parser, "=") ||
+            !cond_or(parser, &e.cond) || !igp_expect(parser, ";"))
             return false;
-        VEC_ADD(&p->g->arena, &d->errors, e);
+        VEC_ADD(&parser->g->arena, &def->errors, e);
     }
     return true;
 }
 
 /* ---- definitions ---- */
 
-static bool parse_def(Parser *p, IgDefKind kind) {
-    Ig *g = p->g;
-    IgDef *d = ARENA_NEW(&g->arena, IgDef);
-    d->kind = kind;
-    d->loc = p->t->loc;
-    d->targets = p->targets;
-    if (!igp_ident(p, &d->name))
+static bool parse_def(Parser *parser, IgDefKind kind) {
+    Ig *ig = parser->g;
+    IgDef *def = ARENA_NEW(&ig->arena, IgDef);
+    def->kind = kind;
+    def->loc = parser->t->loc;
+    def->targets = parser->targets;
+    if (!igp_ident(parser, &def->name))
         return false;
-    if (igp_take(p, ":")) {
-        if (!igp_expect(p, "["))
+    if (igp_take(parser, ":")) {
+        if (!igp_expect(parser, "["))
             return false;
         do {
-            IgTok t = *p->t;
+            IgTok t = *parser->t;
             const char *name;
-            if (!igp_ident(p, &name))
+            if (!igp_ident(parser, &name))
                 return false;
-            VEC_ADD(&g->arena, &d->parents, t);
-        } while (igp_take(p, ","));
-        if (!igp_expect(p, "]"))
+            VEC_ADD(&ig->arena, &def->parents, t);
+        } while (igp_take(parser, ","));
+        if (!igp_expect(parser, "]"))
             return false;
     }
-    if (igp_take(p, "on") && !igp_target_set(p, &d->targets))
+    if (igp_take(parser, "on") && !igp_target_set(parser, &def->targets))
         return false;
-    if (!d->targets)
-        return ig_error(g, d->loc, "%s: no __Targets given", d->name);
-    for (unsigned i = 0; i < g->defs.n; i++)
-        if (!strcmp(g->defs.at[i]->name, d->name) && (g->defs.at[i]->targets & d->targets) &&
-            (g->defs.at[i]->kind == DK_OPCODE) == (kind == DK_OPCODE))
-            return ig_error(g, d->loc, "%s is defined twice for a target", d->name);
-    VEC_ADD(&g->arena, &g->defs, d);
+    if (!def->targets)
+        return ig_error(ig, def->loc, "%s: no __Targets given", def->name);
+    for (unsigned i = 0; i < ig->defs.n; i++)
+        if (!strcmp(ig->defs.at[i]->name, def->name) && (ig->defs.at[i]->targets & def->targets) &&
+            (ig->defs.at[i]->kind == DK_OPCODE) == (kind == DK_OPCODE))
+            return ig_error(ig, def->loc, "%s is defined twice for a target", def->name);
+    VEC_ADD(&ig->arena, &ig->defs, def);
     for (;;) {
         bool ok;
-        if (igp_take(p, "__Encoding"))
-            ok = parse_encoding(p, d);
-        else if (igp_take(p, "__OperandInfo"))
-            ok = parse_operand_info(p, d);
-        else if (igp_take(p, "__Exception"))
-            ok = parse_exception(p, d);
+        if (igp_take(parser, "__Encoding"))
+            ok = parse_encoding(parser, def);
+        else if (igp_take(parser, "__OperandInfo"))
+            ok = parse_operand_info(parser, def);
+        else if (igp_take(parser, "__Exception"))
+            ok = parse_exception(parser, def);
         else
             return true;
         if (!ok)

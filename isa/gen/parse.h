@@ -11,16 +11,16 @@ typedef struct {
     uint32_t targets; /* of __Targets; used where a definition names none */
 } Parser;
 
-bool igp_is(const Parser *p, const char *text);
-bool igp_take(Parser *p, const char *text);
-bool igp_expect(Parser *p, const char *text);
-bool igp_ident(Parser *p, const char **out);
-bool igp_number(Parser *p, int64_t *out);
-bool igp_bit_number(Parser *p, unsigned *out);
-bool igp_string(Parser *p, const char **out);
-bool igp_type(Parser *p, bool numbers);
-bool igp_target_set(Parser *p, uint32_t *out);
-bool igp_target(Parser *p);
-bool igp_sregs(Parser *p);
-bool igp_def_target_set(Parser *p);
+bool igp_is(const Parser *parser, const char *text);
+bool igp_take(Parser *parser, const char *text);
+bool igp_expect(Parser *parser, const char *text);
+bool igp_ident(Parser *parser, const char **out);
+bool igp_number(Parser *parser, int64_t *out);
+bool igp_bit_number(Parser *parser, unsigned *out);
+bool igp_string(Parser *parser, const char **out);
+bool igp_type(Parser *parser, bool numbers);
+bool igp_target_set(Parser *parser, uint32_t *out);
+bool igp_target(Parser *parser);
+bool igp_sregs(Parser *parser);
+bool igp_def_target_set(Parser *parser);
 #endif

@@ -9,48 +9,48 @@ const char *const ig_flag_names[] = {"BRANCH",       "CALL",      "RETURN",     
                                      "MEM_READ",     "MEM_WRITE", "SIDE_EFFECT", "UNIFORM",    "READS_ALL_P",
                                      "WRITES_ALL_P", NULL};
 
-IgType *ig_sem_type(IgType *t) { return t && t->maps ? t->maps : t; }
+IgType *ig_sem_type(IgType *type) { return type && type->maps ? type->maps : type; }
 
-bool ig_enum_value(const IgType *t, const char *name, unsigned *sem) {
-    for (unsigned i = 0; i < t->vals.n; i++)
-        if (!strcmp(t->vals.at[i].name, name)) {
-            *sem = t->vals.at[i].sem;
+bool ig_enum_value(const IgType *type, const char *name, unsigned *sem) {
+    for (unsigned i = 0; i < type->vals.n; i++)
+        if (!strcmp(type->vals.at[i].name, name)) {
+            *sem = type->vals.at[i].sem;
             return true;
         }
     return false;
 }
 
-static bool enum_encoding(const IgType *t, const char *name, unsigned *enc) {
-    for (unsigned i = 0; i < t->vals.n; i++)
-        if (!strcmp(t->vals.at[i].name, name)) {
-            *enc = t->vals.at[i].enc;
+static bool enum_encoding(const IgType *type, const char *name, unsigned *enc) {
+    for (unsigned i = 0; i < type->vals.n; i++)
+        if (!strcmp(type->vals.at[i].name, name)) {
+            *enc = type->vals.at[i].enc;
             return true;
         }
     return false;
 }
 
-static bool slot_named(const IgSlot *s, const char *name) {
-    if (!strcmp(s->name, name))
+static bool slot_named(const IgSlot *slot, const char *name) {
+    if (!strcmp(slot->name, name))
         return true;
-    for (unsigned i = 0; i < s->aliases.n; i++)
-        if (!strcmp(s->aliases.at[i], name))
+    for (unsigned i = 0; i < slot->aliases.n; i++)
+        if (!strcmp(slot->aliases.at[i], name))
             return true;
     return false;
 }
 
-int ig_slot_index(const IgOptype *t, const char *name) {
-    for (unsigned i = 0; i < t->dst.n; i++)
-        if (slot_named(&t->dst.at[i], name))
+int ig_slot_index(const IgOptype *optype, const char *name) {
+    for (unsigned i = 0; i < optype->dst.n; i++)
+        if (slot_named(&optype->dst.at[i], name))
             return (int)i;
-    for (unsigned i = 0; i < t->src.n; i++)
-        if (slot_named(&t->src.at[i], name))
+    for (unsigned i = 0; i < optype->src.n; i++)
+        if (slot_named(&optype->src.at[i], name))
             return (int)(i + IG_SLOT_SRC);
     return -1;
 }
 
-int ig_mod_index(const IgOptype *t, const char *name) {
-    for (unsigned i = 0; i < t->mods.n; i++)
-        if (!strcmp(t->mods.at[i].name, name))
+int ig_mod_index(const IgOptype *optype, const char *name) {
+    for (unsigned i = 0; i < optype->mods.n; i++)
+        if (!strcmp(optype->mods.at[i].name, name))
             return (int)i;
     return -1;
 }
@@ -65,21 +65,21 @@ typedef struct {
     IgDef *optype;
 } Merge;
 
-static IgDef *find_parent(Merge *m, const IgTok *name) {
+static IgDef *find_parent(Merge *merge, const IgTok *name) {
     bool known = false;
-    for (unsigned i = 0; i < m->g->defs.n; i++) {
-        IgDef *d = m->g->defs.at[i];
-        if (d->kind == DK_OPCODE || strcmp(d->name, name->text))
+    for (unsigned i = 0; i < merge->g->defs.n; i++) {
+        IgDef *def = merge->g->defs.at[i];
+        if (def->kind == DK_OPCODE || strcmp(def->name, name->text))
             continue;
-        if (d->targets >> m->r->target & 1)
-            return d;
+        if (def->targets >> merge->r->target & 1)
+            return def;
         known = true;
     }
     if (known)
-        ig_error(m->g, name->loc, "%s is not defined for %s", name->text,
-                 m->g->targets.at[m->r->target]->name);
+        ig_error(merge->g, name->loc, "%s is not defined for %s", name->text,
+                 merge->g->targets.at[merge->r->target]->name);
     else
-        ig_error(m->g, name->loc, "unknown group or optype %s", name->text);
+        ig_error(merge->g, name->loc, "unknown group or optype %s", name->text);
     return NULL;
 }
 
@@ -87,168 +87,172 @@ static IgDef *find_parent(Merge *m, const IgTok *name) {
     for (unsigned k_ = 0; k_ < (from).n; k_++)                                                               \
     VEC_ADD(&(g)->arena, &(to), (from).at[k_])
 
-static bool merge(Merge *m, IgDef *d) {
+static bool merge(Merge *m, IgDef *def) {
     Ig *g = m->g;
     for (unsigned i = 0; i < m->nseen; i++)
-        if (m->seen[i] == d)
+        if (m->seen[i] == def)
             return true;
     if (m->nseen == sizeof m->seen / sizeof *m->seen)
-        return ig_error(g, d->loc, "%s has too many parents", d->name);
-    m->seen[m->nseen++] = d;
-    for (unsigned i = 0; i < d->parents.n; i++) {
-        IgDef *p = find_parent(m, &d->parents.at[i]);
+        return ig_error(g, def->loc, "%s has too many parents", def->name);
+    m->seen[m->nseen++] = def;
+    for (unsigned i = 0; i < def->parents.n; i++) {
+        IgDef *p = find_parent(m, &def->parents.at[i]);
         if (!p || !merge(m, p))
             return false;
     }
-    if (d->kind == DK_OPTYPE) {
-        if (m->optype && strcmp(m->optype->name, d->name))
-            return ig_error(g, d->loc, "%s belongs to the optypes %s and %s", m->r->name, m->optype->name,
-                            d->name);
-        m->optype = d;
+    if (def->kind == DK_OPTYPE) {
+        if (m->optype && strcmp(m->optype->name, def->name))
+            return ig_error(g, def->loc, "%s belongs to the optypes %s and %s", m->r->name, m->optype->name,
+                            def->name);
+        m->optype = def;
     }
-    IgRow *r = m->r;
-    APPEND(g, r->fields, d->fields);
-    if (d->syntax) {
-        r->syntax = d->syntax;
-        r->syntax_loc = d->syntax_loc;
+    IgRow *row = m->r;
+    APPEND(g, row->fields, def->fields);
+    if (def->syntax) {
+        row->syntax = def->syntax;
+        row->syntax_loc = def->syntax_loc;
     }
-    APPEND(g, r->aliases, d->aliases);
-    APPEND(g, r->errors, d->errors);
-    APPEND(g, r->widths, d->widths);
-    APPEND(g, r->formats, d->formats);
-    APPEND(g, r->flags, d->flags);
-    if (d->has_inlist) {
-        r->inlist.n = 0;
-        r->has_inlist = true;
-        APPEND(g, r->inlist, d->inlist);
+    APPEND(g, row->aliases, def->aliases);
+    APPEND(g, row->errors, def->errors);
+    APPEND(g, row->widths, def->widths);
+    APPEND(g, row->formats, def->formats);
+    APPEND(g, row->flags, def->flags);
+    if (def->has_inlist) {
+        row->inlist.n = 0;
+        row->has_inlist = true;
+        APPEND(g, row->inlist, def->inlist);
     }
-    if (d->has_outlist) {
-        r->outlist.n = 0;
-        r->has_outlist = true;
-        APPEND(g, r->outlist, d->outlist);
+    if (def->has_outlist) {
+        row->outlist.n = 0;
+        row->has_outlist = true;
+        APPEND(g, row->outlist, def->outlist);
     }
-    if (d->has_order) {
-        r->order.n = 0;
-        r->has_order = true;
-        APPEND(g, r->order, d->order);
+    if (def->has_order) {
+        row->order.n = 0;
+        row->has_order = true;
+        APPEND(g, row->order, def->order);
     }
-    if (d->select.n)
-        r->select = d->select;
+    if (def->select.n)
+        row->select = def->select;
     return true;
 }
 
 /* ---- fields ---- */
 
-static bool resolve_type(Ig *g, IgField *f) {
+static bool resolve_type(Ig *g, IgField *field) {
     unsigned width;
-    if (f->kind == FD_ZERO || f->kind == FD_SPARE || f->kind == FD_WIDE)
+    if (field->kind == FD_ZERO || field->kind == FD_SPARE || field->kind == FD_WIDE)
         return true;
-    if (ig_builtin_type(f->type_name, &f->value, &width)) {
-        if (f->value == VT_CMEM && f->width < 17)
-            return ig_error(g, f->loc, "a CMem field needs at least 17 bits, %s has %u", f->name, f->width);
-        if (width && f->kind != FD_MODFIXED && width != f->width)
-            return ig_error(g, f->loc, "field %s has %u bits, its type %s has %u", f->name, f->width,
-                            f->type_name, width);
+    if (ig_builtin_type(field->type_name, &field->value, &width)) {
+        if (field->value == VT_CMEM && field->width < 17)
+            return ig_error(g, field->loc, "a CMem field needs at least 17 bits, %s has %u", field->name,
+                            field->width);
+        if (width && field->kind != FD_MODFIXED && width != field->width)
+            return ig_error(g, field->loc, "field %s has %u bits, its type %s has %u", field->name,
+                            field->width, field->type_name, width);
         return true;
     }
-    if (!(f->type = ig_type(g, f->type_name)))
-        return ig_error(g, f->loc, "unknown type %s", f->type_name);
-    f->value = f->type->numbers ? VT_NUMBER : VT_ENUM;
-    if (f->kind == FD_MODFIXED)
-        f->width = f->type->width;
-    else if (!f->type->numbers && f->type->width != f->width)
-        return ig_error(g, f->loc, "field %s has %u bits, its type %s has %u", f->name, f->width,
-                        f->type_name, f->type->width);
+    if (!(field->type = ig_type(g, field->type_name)))
+        return ig_error(g, field->loc, "unknown type %s", field->type_name);
+    field->value = field->type->numbers ? VT_NUMBER : VT_ENUM;
+    if (field->kind == FD_MODFIXED)
+        field->width = field->type->width;
+    else if (!field->type->numbers && field->type->width != field->width)
+        return ig_error(g, field->loc, "field %s has %u bits, its type %s has %u", field->name, field->width,
+                        field->type_name, field->type->width);
     return true;
 }
 
-static bool constant(Ig *g, IgField *f, int64_t *out) {
+static bool constant(Ig *g, IgField *field, int64_t *out) {
     static const struct {
         const char *name;
         int64_t value;
     } names[] = {{"RZ", 255}, {"URZ", 63}, {"PT", 7}, {"UPT", 7}, {"True", 1}, {"False", 0}};
     unsigned v;
-    if (f->def.kind == TK_NUMBER && f->value != VT_ENUM) {
-        *out = f->def.number;
+    if (field->def.kind == TK_NUMBER && field->value != VT_ENUM) {
+        *out = field->def.number;
         return true;
     }
-    if (f->type) {
-        if (ig_enum_value(f->type, f->def.text, &v)) {
+    if (field->type) {
+        if (ig_enum_value(field->type, field->def.text, &v)) {
             *out = v;
             return true;
         }
-        if (f->def.kind != TK_NUMBER)
-            return ig_error(g, f->def.loc, "%s is not a value of %s", f->def.text, f->type->name);
-        *out = f->def.number;
+        if (field->def.kind != TK_NUMBER)
+            return ig_error(g, field->def.loc, "%s is not a value of %s", field->def.text, field->type->name);
+        *out = field->def.number;
         return true;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i].name, f->def.text)) {
+        if (!strcmp(names[i].name, field->def.text)) {
             *out = names[i].value;
             return true;
         }
-    return ig_error(g, f->def.loc, "unknown value %s", f->def.text);
+    return ig_error(g, field->def.loc, "unknown value %s", field->def.text);
 }
 
-static bool check_constant(Ig *g, IgField *f) {
+static bool check_constant(Ig *g, IgField *field) {
     int64_t v = 0;
-    if (f->kind == FD_WIDE || (!f->has_default && f->kind != FD_FIXED && f->kind != FD_MODFIXED))
+    if (field->kind == FD_WIDE ||
+        (!field->has_default && field->kind != FD_FIXED && field->kind != FD_MODFIXED))
         return true;
-    if (!constant(g, f, &v))
+    if (!constant(g, field, &v))
         return false;
-    int64_t stored = f->scale > 1 || f->bias ? (v - f->bias) / (int64_t)f->scale : v;
-    bool sgn = f->value == VT_SIMM && stored < 0;
-    if (f->width < 63 && (sgn ? -stored > ((int64_t)1 << (f->width - 1)) : stored >> f->width))
-        return ig_error(g, f->def.loc, "value %s is wider than field %s<%u>", f->def.text, f->name, f->width);
-    f->def.number = v;
-    f->def.kind = TK_NUMBER;
+    int64_t stored = field->scale > 1 || field->bias ? (v - field->bias) / (int64_t)field->scale : v;
+    bool sgn = field->value == VT_SIMM && stored < 0;
+    if (field->width < 63 && (sgn ? -stored > ((int64_t)1 << (field->width - 1)) : stored >> field->width))
+        return ig_error(g, field->def.loc, "value %s is wider than field %s<%u>", field->def.text,
+                        field->name, field->width);
+    field->def.number = v;
+    field->def.kind = TK_NUMBER;
     return true;
 }
 
-static void set_bits(uint64_t w[2], const IgField *f, uint64_t v) {
-    for (unsigned p = 0; p < f->nparts; p++)
-        for (unsigned i = 0; i < f->w[p]; i++, v >>= 1) {
-            unsigned b = f->lo[p] + i;
+static void set_bits(uint64_t w[2], const IgField *field, uint64_t v) {
+    for (unsigned p = 0; p < field->nparts; p++)
+        for (unsigned i = 0; i < field->w[p]; i++, v >>= 1) {
+            unsigned b = field->lo[p] + i;
             w[b / 64] |= (v & 1) << (b % 64);
         }
 }
 
 /* Fields whose conditions ask one modifier for different values may share bits. */
-static bool exclusive(const IgField *a, const IgField *b) {
-    return a->when.n == 1 && b->when.n == 1 && a->when.at[0].op == CO_EQ && b->when.at[0].op == CO_EQ &&
-           !strcmp(a->when.at[0].name, b->when.at[0].name) &&
-           strcmp(a->when.at[0].value.text, b->when.at[0].value.text);
+static bool exclusive(const IgField *field, const IgField *ig_field) {
+    return field->when.n == 1 && ig_field->when.n == 1 && field->when.at[0].op == CO_EQ &&
+           ig_field->when.at[0].op == CO_EQ && !strcmp(field->when.at[0].name, ig_field->when.at[0].name) &&
+           strcmp(field->when.at[0].value.text, ig_field->when.at[0].value.text);
 }
 
-static bool claim(Ig *g, const IgRow *r, IgField **owner, IgField *f) {
-    for (unsigned p = 0; p < f->nparts; p++)
-        for (unsigned b = f->lo[p]; b < f->lo[p] + f->w[p]; b++) {
-            if (owner[b] && !exclusive(owner[b], f))
-                return ig_error(g, f->loc, "%s: field %s%s%s overlaps field %s at bit %u (%s:%u)", r->name,
-                                f->name, f->attr ? "." : "", f->attr ? f->attr : "", owner[b]->name, b,
-                                owner[b]->loc.file, owner[b]->loc.line);
-            owner[b] = f;
+static bool claim(Ig *g, const IgRow *row, IgField **owner, IgField *field) {
+    for (unsigned p = 0; p < field->nparts; p++)
+        for (unsigned b = field->lo[p]; b < field->lo[p] + field->w[p]; b++) {
+            if (owner[b] && !exclusive(owner[b], field))
+                return ig_error(g, field->loc, "%s: field %s%s%s overlaps field %s at bit %u (%s:%u)",
+                                row->name, field->name, field->attr ? "." : "",
+                                field->attr ? field->attr : "", owner[b]->name, b, owner[b]->loc.file,
+                                owner[b]->loc.line);
+            owner[b] = field;
         }
     return true;
 }
 
-static bool cover(Ig *g, IgRow *r) {
+static bool cover(Ig *g, IgRow *row) {
     IgField *owner[IG_WORD_BITS] = {0};
     bool spare[IG_WORD_BITS] = {0};
-    for (unsigned i = 0; i < r->fields.n; i++) {
-        IgField *f = &r->fields.at[i];
-        if (f->kind == FD_SPARE) {
-            for (unsigned p = 0; p < f->nparts; p++)
-                memset(spare + f->lo[p], 1, f->w[p]);
-        } else if (!claim(g, r, owner, f)) {
+    for (unsigned i = 0; i < row->fields.n; i++) {
+        IgField *field = &row->fields.at[i];
+        if (field->kind == FD_SPARE) {
+            for (unsigned p = 0; p < field->nparts; p++)
+                memset(spare + field->lo[p], 1, field->w[p]);
+        } else if (!claim(g, row, owner, field)) {
             return false;
         }
-        if (f->kind == FD_FIXED) {
-            set_bits(r->mask, f, ~(uint64_t)0);
-            unsigned enc = (unsigned)f->def.number;
-            if (f->type && f->def.text[0])
-                enum_encoding(f->type, f->def.text, &enc);
-            set_bits(r->value, f, enc);
+        if (field->kind == FD_FIXED) {
+            set_bits(row->mask, field, ~(uint64_t)0);
+            unsigned enc = (unsigned)field->def.number;
+            if (field->type && field->def.text[0])
+                enum_encoding(field->type, field->def.text, &enc);
+            set_bits(row->value, field, enc);
         }
     }
     for (unsigned b = 0; b < IG_WORD_BITS; b++) {
@@ -256,63 +260,63 @@ static bool cover(Ig *g, IgRow *r) {
             unsigned e = b;
             while (e + 1 < IG_WORD_BITS && !owner[e + 1] && !spare[e + 1])
                 e++;
-            return ig_error(g, r->loc, "%s: nobody claims bits %u to %u", r->name, b, e);
+            return ig_error(g, row->loc, "%s: nobody claims bits %u to %u", row->name, b, e);
         }
         if (!owner[b] || owner[b]->kind == FD_ZERO)
-            r->zero[b / 64] |= (uint64_t)1 << (b % 64);
+            row->zero[b / 64] |= (uint64_t)1 << (b % 64);
     }
-    if ((r->mask[0] & 0xfff) != 0xfff)
-        return ig_error(g, r->loc, "%s: the low 12 bits must be fixed", r->name);
+    if ((row->mask[0] & 0xfff) != 0xfff)
+        return ig_error(g, row->loc, "%s: the low 12 bits must be fixed", row->name);
     return true;
 }
 
 /* ---- optypes, slots, modifiers ---- */
 
-static IgOptype *optype_for(Ig *g, const IgDef *d, unsigned *index) {
-    for (unsigned i = 1; i < g->optypes.n; i++)
-        if (!strcmp(g->optypes.at[i]->name, d->name)) {
+static IgOptype *optype_for(Ig *ig, const IgDef *def, unsigned *index) {
+    for (unsigned i = 1; i < ig->optypes.n; i++)
+        if (!strcmp(ig->optypes.at[i]->name, def->name)) {
             *index = i;
-            return g->optypes.at[i];
+            return ig->optypes.at[i];
         }
-    IgOptype *t = ARENA_NEW(&g->arena, IgOptype);
-    t->name = d->name;
-    t->loc = d->loc;
-    *index = g->optypes.n;
-    VEC_ADD(&g->arena, &g->optypes, t);
-    return t;
+    IgOptype *optype = ARENA_NEW(&ig->arena, IgOptype);
+    optype->name = def->name;
+    optype->loc = def->loc;
+    *index = ig->optypes.n;
+    VEC_ADD(&ig->arena, &ig->optypes, optype);
+    return optype;
 }
 
-static unsigned opcode_for(Ig *g, const char *name) {
-    for (unsigned i = 1; i < g->opcodes.n; i++)
-        if (!strcmp(g->opcodes.at[i], name))
+static unsigned opcode_for(Ig *ig, const char *name) {
+    for (unsigned i = 1; i < ig->opcodes.n; i++)
+        if (!strcmp(ig->opcodes.at[i], name))
             return i;
-    VEC_ADD(&g->arena, &g->opcodes, name);
-    return g->opcodes.n - 1;
+    VEC_ADD(&ig->arena, &ig->opcodes, name);
+    return ig->opcodes.n - 1;
 }
 
-static bool take_slots(Ig *g, const Merge *m, IgOptype *t) {
-    for (unsigned i = 0; i < m->nseen; i++) {
-        IgDef *d = m->seen[i];
-        if (!d->has_slots || t->has_slots)
+static bool take_slots(Ig *g, const Merge *merge, IgOptype *optype) {
+    for (unsigned i = 0; i < merge->nseen; i++) {
+        IgDef *def = merge->seen[i];
+        if (!def->has_slots || optype->has_slots)
             continue;
-        if (d->dst.n > IG_MAX_DST || d->src.n > IG_MAX_SRC)
-            return ig_error(g, d->loc, "%s: at most %d destinations and %d sources", d->name, IG_MAX_DST,
+        if (def->dst.n > IG_MAX_DST || def->src.n > IG_MAX_SRC)
+            return ig_error(g, def->loc, "%s: at most %d destinations and %d sources", def->name, IG_MAX_DST,
                             IG_MAX_SRC);
-        APPEND(g, t->dst, d->dst);
-        APPEND(g, t->src, d->src);
-        t->has_slots = true;
+        APPEND(g, optype->dst, def->dst);
+        APPEND(g, optype->src, def->src);
+        optype->has_slots = true;
     }
     return true;
 }
 
 /* The slot of a field: its `as`, also when another field of the same name has it. */
-static const char *slot_name(const IgRow *r, const IgField *f) {
-    if (f->as)
-        return f->as;
-    for (unsigned i = 0; i < r->fields.n; i++)
-        if (r->fields.at[i].as && !strcmp(r->fields.at[i].name, f->name))
-            return r->fields.at[i].as;
-    return f->name;
+static const char *slot_name(const IgRow *row, const IgField *field) {
+    if (field->as)
+        return field->as;
+    for (unsigned i = 0; i < row->fields.n; i++)
+        if (row->fields.at[i].as && !strcmp(row->fields.at[i].name, field->name))
+            return row->fields.at[i].as;
+    return field->name;
 }
 
 static bool operand_attr(const char *attr) {
@@ -324,158 +328,160 @@ static bool operand_attr(const char *attr) {
 }
 
 /* A field is the guard, a slot, or else a modifier, which gets its place here. */
-static bool place_field(Ig *g, IgRow *r, IgOptype *t, IgField *f) {
-    if (f->kind == FD_FIXED || f->kind == FD_ZERO || f->kind == FD_SPARE || f->value == VT_CTRL ||
-        !strcmp(f->name, "pg"))
+static bool place_field(Ig *ig, IgRow *r, IgOptype *optype, IgField *field) {
+    if (field->kind == FD_FIXED || field->kind == FD_ZERO || field->kind == FD_SPARE ||
+        field->value == VT_CTRL || !strcmp(field->name, "pg"))
         return true;
-    if (f->attr && !operand_attr(f->attr))
-        return ig_error(g, f->loc, "unknown operand modifier .%s", f->attr);
-    const char *slot = slot_name(r, f);
-    if (ig_slot_index(t, slot) >= 0) {
-        f->as = slot;
+    if (field->attr && !operand_attr(field->attr))
+        return ig_error(ig, field->loc, "unknown operand modifier .%s", field->attr);
+    const char *slot = slot_name(r, field);
+    if (ig_slot_index(optype, slot) >= 0) {
+        field->as = slot;
         return true;
     }
-    if (f->attr || f->as || f->value == VT_REG || f->value == VT_PRED || f->value == VT_CMEM ||
-        f->value == VT_UREG)
-        return ig_error(g, f->loc, "%s has no slot %s", t->name, slot);
-    int have = ig_mod_index(t, f->name);
+    if (field->attr || field->as || field->value == VT_REG || field->value == VT_PRED ||
+        field->value == VT_CMEM || field->value == VT_UREG)
+        return ig_error(ig, field->loc, "%s has no slot %s", optype->name, slot);
+    int have = ig_mod_index(optype, field->name);
     if (have >= 0) {
-        if (t->mods.at[have].width < f->width)
-            t->mods.at[have].width = f->width;
+        if (optype->mods.at[have].width < field->width)
+            optype->mods.at[have].width = field->width;
         return true;
     }
-    IgMod mod = {.name = f->name, .width = f->width, .type = ig_sem_type(f->type)};
-    if (f->has_default && f->kind == FD_FIELD)
-        mod.def = f->def.number;
-    VEC_ADD(&g->arena, &t->mods, mod);
+    IgMod mod = {.name = field->name, .width = field->width, .type = ig_sem_type(field->type)};
+    if (field->has_default && field->kind == FD_FIELD)
+        mod.def = field->def.number;
+    VEC_ADD(&ig->arena, &optype->mods, mod);
     return true;
 }
 
-static bool pack_mods(Ig *g) {
-    for (unsigned i = 1; i < g->optypes.n; i++) {
-        IgOptype *t = g->optypes.at[i];
+static bool pack_mods(Ig *ig) {
+    for (unsigned i = 1; i < ig->optypes.n; i++) {
+        IgOptype *optype = ig->optypes.at[i];
         unsigned lo = 0;
-        for (unsigned k = 0; k < t->mods.n; k++) {
-            t->mods.at[k].lo = lo;
-            lo += t->mods.at[k].width;
+        for (unsigned k = 0; k < optype->mods.n; k++) {
+            optype->mods.at[k].lo = lo;
+            lo += optype->mods.at[k].width;
         }
         if (lo > 32)
-            return ig_error(g, t->loc, "%s: its modifiers take %u bits, there are 32", t->name, lo);
+            return ig_error(ig, optype->loc, "%s: its modifiers take %u bits, there are 32", optype->name,
+                            lo);
     }
     return true;
 }
 
-static bool check_lists(Ig *g, const IgRow *r, const IgTok *at, unsigned n) {
+static bool check_lists(Ig *g, const IgRow *row, const IgTok *at, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         bool ok = !strcmp(at[i].text, "pg");
-        for (unsigned k = 0; k < r->fields.n; k++)
-            ok = ok || (r->fields.at[k].name && !strcmp(r->fields.at[k].name, at[i].text));
+        for (unsigned k = 0; k < row->fields.n; k++)
+            ok = ok || (row->fields.at[k].name && !strcmp(row->fields.at[k].name, at[i].text));
         if (!ok)
-            return ig_error(g, at[i].loc, "%s: unknown operand %s", r->name, at[i].text);
+            return ig_error(g, at[i].loc, "%s: unknown operand %s", row->name, at[i].text);
     }
     return true;
 }
 
-static bool row_flags(Ig *g, const IgRow *r, IgOptype *t) {
-    for (unsigned i = 0; i < r->flags.n; i++) {
+static bool row_flags(Ig *g, const IgRow *row, IgOptype *optype) {
+    for (unsigned i = 0; i < row->flags.n; i++) {
         unsigned k = 0;
-        while (ig_flag_names[k] && strcmp(ig_flag_names[k], r->flags.at[i].text))
+        while (ig_flag_names[k] && strcmp(ig_flag_names[k], row->flags.at[i].text))
             k++;
         if (!ig_flag_names[k])
-            return ig_error(g, r->flags.at[i].loc, "unknown flag %s", r->flags.at[i].text);
-        t->flags |= 1u << k;
+            return ig_error(g, row->flags.at[i].loc, "unknown flag %s", row->flags.at[i].text);
+        optype->flags |= 1u << k;
     }
     return true;
 }
 
-static bool apply_formats(Ig *g, IgRow *r) {
-    for (unsigned i = 0; i < r->formats.n; i++) {
+static bool apply_formats(Ig *g, IgRow *row) {
+    for (unsigned i = 0; i < row->formats.n; i++) {
         bool found = false;
-        for (unsigned k = 0; k < r->fields.n; k++)
-            if (r->fields.at[k].name && !strcmp(r->fields.at[k].name, r->formats.at[i].field)) {
-                r->fields.at[k].scale = 1u << r->formats.at[i].shift;
-                r->fields.at[k].distance = true;
+        for (unsigned k = 0; k < row->fields.n; k++)
+            if (row->fields.at[k].name && !strcmp(row->fields.at[k].name, row->formats.at[i].field)) {
+                row->fields.at[k].scale = 1u << row->formats.at[i].shift;
+                row->fields.at[k].distance = true;
                 found = true;
             }
         if (!found)
-            return ig_error(g, r->formats.at[i].loc, "unknown field %s", r->formats.at[i].field);
+            return ig_error(g, row->formats.at[i].loc, "unknown field %s", row->formats.at[i].field);
     }
     return true;
 }
 
-static bool new_row(Ig *g, IgDef *d, unsigned target) {
-    IgRow *r = ARENA_NEW(&g->arena, IgRow);
-    r->target = target;
-    r->name = d->name;
-    r->def = d;
-    r->loc = d->loc;
-    Merge m = {.g = g, .r = r};
-    if (!merge(&m, d))
+static bool new_row(Ig *ig, IgDef *ig_def, unsigned target) {
+    IgRow *row = ARENA_NEW(&ig->arena, IgRow);
+    row->target = target;
+    row->name = ig_def->name;
+    row->def = ig_def;
+    row->loc = ig_def->loc;
+    Merge m = {.g = ig, .r = row};
+    if (!merge(&m, ig_def))
         return false;
     if (!m.optype)
-        return ig_error(g, d->loc, "opcode %s has no optype", d->name);
-    for (unsigned i = 0; i < r->fields.n; i++)
-        if (!resolve_type(g, &r->fields.at[i]) || !check_constant(g, &r->fields.at[i]))
+        return ig_error(ig, ig_def->loc, "opcode %s has no optype", ig_def->name);
+    for (unsigned i = 0; i < row->fields.n; i++)
+        if (!resolve_type(ig, &row->fields.at[i]) || !check_constant(ig, &row->fields.at[i]))
             return false;
-    if (!apply_formats(g, r) || !cover(g, r))
+    if (!apply_formats(ig, row) || !cover(ig, row))
         return false;
-    IgOptype *t = optype_for(g, m.optype, &r->optype);
-    r->opcode = opcode_for(g, d->name);
-    t->targets |= 1u << target;
-    if (!take_slots(g, &m, t) || !row_flags(g, r, t))
+    IgOptype *ig_optype = optype_for(ig, m.optype, &row->optype);
+    row->opcode = opcode_for(ig, ig_def->name);
+    ig_optype->targets |= 1u << target;
+    if (!take_slots(ig, &m, ig_optype) || !row_flags(ig, row, ig_optype))
         return false;
-    if (!t->has_slots)
-        return ig_error(g, t->loc, "%s has no Slots", t->name);
-    for (unsigned i = 0; i < r->fields.n; i++)
-        if (!place_field(g, r, t, &r->fields.at[i]))
+    if (!ig_optype->has_slots)
+        return ig_error(ig, ig_optype->loc, "%s has no Slots", ig_optype->name);
+    for (unsigned i = 0; i < row->fields.n; i++)
+        if (!place_field(ig, row, ig_optype, &row->fields.at[i]))
             return false;
-    if (!check_lists(g, r, r->inlist.at, r->inlist.n) || !check_lists(g, r, r->outlist.at, r->outlist.n) ||
-        !check_lists(g, r, r->order.at, r->order.n))
+    if (!check_lists(ig, row, row->inlist.at, row->inlist.n) ||
+        !check_lists(ig, row, row->outlist.at, row->outlist.n) ||
+        !check_lists(ig, row, row->order.at, row->order.n))
         return false;
-    VEC_ADD(&g->arena, &g->rows, r);
+    VEC_ADD(&ig->arena, &ig->rows, row);
     return true;
 }
 
-static bool distinct(Ig *g) {
-    for (unsigned i = 0; i < g->rows.n; i++)
-        for (unsigned k = i + 1; k < g->rows.n; k++) {
-            const IgRow *a = g->rows.at[i], *b = g->rows.at[k];
-            if (a->target != b->target)
+static bool distinct(Ig *ig) {
+    for (unsigned i = 0; i < ig->rows.n; i++)
+        for (unsigned k = i + 1; k < ig->rows.n; k++) {
+            const IgRow *row = ig->rows.at[i], *ig_row = ig->rows.at[k];
+            if (row->target != ig_row->target)
                 continue;
-            uint64_t d0 = (a->value[0] ^ b->value[0]) & a->mask[0] & b->mask[0];
-            uint64_t d1 = (a->value[1] ^ b->value[1]) & a->mask[1] & b->mask[1];
+            uint64_t d0 = (row->value[0] ^ ig_row->value[0]) & row->mask[0] & ig_row->mask[0];
+            uint64_t d1 = (row->value[1] ^ ig_row->value[1]) & row->mask[1] & ig_row->mask[1];
             /* A fixed one against a bit that the other reserves as zero tells them apart too. */
-            uint64_t z0 = (a->value[0] & b->zero[0]) | (b->value[0] & a->zero[0]);
-            uint64_t z1 = (a->value[1] & b->zero[1]) | (b->value[1] & a->zero[1]);
+            uint64_t z0 = (row->value[0] & ig_row->zero[0]) | (ig_row->value[0] & row->zero[0]);
+            uint64_t z1 = (row->value[1] & ig_row->zero[1]) | (ig_row->value[1] & row->zero[1]);
             if (!(d0 | d1 | z0 | z1))
-                return ig_error(g, b->loc, "%s has the encoding of %s (%s:%u) on %s", b->name, a->name,
-                                a->loc.file, a->loc.line, g->targets.at[a->target]->name);
+                return ig_error(ig, ig_row->loc, "%s has the encoding of %s (%s:%u) on %s", ig_row->name,
+                                row->name, row->loc.file, row->loc.line, ig->targets.at[row->target]->name);
         }
     return true;
 }
 
-bool ig_rows(Ig *g) {
-    VEC_ADD(&g->arena, &g->optypes, ARENA_NEW(&g->arena, IgOptype));
-    VEC_ADD(&g->arena, &g->opcodes, "NONE");
-    g->optypes.at[0]->name = "NONE";
-    for (unsigned i = 0; i < g->defs.n; i++)
-        for (unsigned t = 0; g->defs.at[i]->kind == DK_OPCODE && t < g->targets.n; t++)
-            if (g->defs.at[i]->targets >> t & 1)
-                new_row(g, g->defs.at[i], t);
-    if (g->nerrors || !pack_mods(g) || !distinct(g))
+bool ig_rows(Ig *ig) {
+    VEC_ADD(&ig->arena, &ig->optypes, ARENA_NEW(&ig->arena, IgOptype));
+    VEC_ADD(&ig->arena, &ig->opcodes, "NONE");
+    ig->optypes.at[0]->name = "NONE";
+    for (unsigned i = 0; i < ig->defs.n; i++)
+        for (unsigned t = 0; ig->defs.at[i]->kind == DK_OPCODE && t < ig->targets.n; t++)
+            if (ig->defs.at[i]->targets >> t & 1)
+                new_row(ig, ig->defs.at[i], t);
+    if (ig->nerrors || !pack_mods(ig) || !distinct(ig))
         return false;
-    for (unsigned i = 0; i < g->rows.n; i++) {
-        IgRow *r = g->rows.at[i];
-        if (!r->syntax)
-            return ig_error(g, r->loc, "%s has no Syntax", r->name);
-        if (!ig_syntax(g, r, r->syntax, r->syntax_loc, &r->program))
+    for (unsigned i = 0; i < ig->rows.n; i++) {
+        IgRow *row = ig->rows.at[i];
+        if (!row->syntax)
+            return ig_error(ig, row->loc, "%s has no Syntax", row->name);
+        if (!ig_syntax(ig, row, row->syntax, row->syntax_loc, &row->program))
             return false;
-        for (unsigned k = 0; k < r->aliases.n; k++) {
+        for (unsigned k = 0; k < row->aliases.n; k++) {
             IgSynVec v = {0};
-            if (!ig_syntax(g, r, r->aliases.at[k].text, r->aliases.at[k].loc, &v))
+            if (!ig_syntax(ig, row, row->aliases.at[k].text, row->aliases.at[k].loc, &v))
                 return false;
-            VEC_ADD(&g->arena, &r->alias_programs, v);
+            VEC_ADD(&ig->arena, &row->alias_programs, v);
         }
     }
-    return g->nerrors == 0;
+    return ig->nerrors == 0;
 }

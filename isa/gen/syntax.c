@@ -30,270 +30,270 @@ typedef struct {
     IgSynVec *out;
 } Syn;
 
-static bool word(Syn *s, char out[64]) {
+static bool word(Syn *syn, char out[64]) {
     size_t n = 0;
-    while (isalnum((unsigned char)*s->p) || *s->p == '_') {
+    while (isalnum((unsigned char)*syn->p) || *syn->p == '_') {
         if (n == 63)
-            return ig_error(s->g, s->loc, "name too long in syntax");
-        out[n++] = *s->p++;
+            return ig_error(syn->g, syn->loc, "name too long in syntax");
+        out[n++] = *syn->p++;
     }
     out[n] = 0;
-    return n > 0 || ig_error(s->g, s->loc, "expected a name in syntax at '%s'", s->p);
+    return n > 0 || ig_error(syn->g, syn->loc, "expected a name in syntax at '%s'", syn->p);
 }
 
 /* The enumeration whose texts this row prints for a modifier. */
-static bool mod_type(Syn *s, const char *name, unsigned *mod, unsigned *type) {
-    int m = ig_mod_index(s->t, name);
+static bool mod_type(Syn *syn, const char *name, unsigned *mod, unsigned *type) {
+    int m = ig_mod_index(syn->t, name);
     if (m < 0)
-        return ig_error(s->g, s->loc, "%s has no modifier %s", s->t->name, name);
+        return ig_error(syn->g, syn->loc, "%s has no modifier %s", syn->t->name, name);
     *mod = (unsigned)m;
-    for (unsigned i = 0; i < s->r->fields.n; i++) {
-        const IgField *f = &s->r->fields.at[i];
-        if (f->type && !f->attr && f->name && !strcmp(f->name, name)) {
-            *type = f->type->index + 1;
+    for (unsigned i = 0; i < syn->r->fields.n; i++) {
+        const IgField *field = &syn->r->fields.at[i];
+        if (field->type && !field->attr && field->name && !strcmp(field->name, name)) {
+            *type = field->type->index + 1;
             return true;
         }
     }
-    return ig_error(s->g, s->loc, "%s has no enumerated field %s", s->r->name, name);
+    return ig_error(syn->g, syn->loc, "%s has no enumerated field %s", syn->r->name, name);
 }
 
 /* {mod} behind an operand; nothing where this opcode lacks the field. */
-static bool operand_mod(Syn *s, IgSyn *y) {
-    const char *end = strchr(s->p, '}');
-    for (unsigned i = 0; end && i < s->r->fields.n; i++) {
-        const IgField *f = &s->r->fields.at[i];
+static bool operand_mod(Syn *syn, IgSyn *ig_syn) {
+    const char *end = strchr(syn->p, '}');
+    for (unsigned i = 0; end && i < syn->r->fields.n; i++) {
+        const IgField *field = &syn->r->fields.at[i];
         unsigned mod;
-        size_t n = (size_t)(end - s->p - 1);
-        if (!f->type || f->attr || strlen(f->name) != n || strncmp(f->name, s->p + 1, n))
+        size_t n = (size_t)(end - syn->p - 1);
+        if (!field->type || field->attr || strlen(field->name) != n || strncmp(field->name, syn->p + 1, n))
             continue;
-        mod = (unsigned)ig_mod_index(s->t, f->name);
-        y->flags |= (mod + 1) << 16;
-        y->text = arena_printf(&s->g->arena, "%u", f->type->index + 1);
-        s->p = end + 1;
+        mod = (unsigned)ig_mod_index(syn->t, field->name);
+        ig_syn->flags |= (mod + 1) << 16;
+        ig_syn->text = arena_printf(&syn->g->arena, "%u", field->type->index + 1);
+        syn->p = end + 1;
         return true;
     }
     char name[64];
-    s->p++;
-    if (!word(s, name) || *s->p != '}' || ig_mod_index(s->t, name) < 0)
-        return ig_error(s->g, s->loc, "%s has no modifier %s", s->t->name, name);
-    s->p++;
+    syn->p++;
+    if (!word(syn, name) || *syn->p != '}' || ig_mod_index(syn->t, name) < 0)
+        return ig_error(syn->g, syn->loc, "%s has no modifier %s", syn->t->name, name);
+    syn->p++;
     return true;
 }
 
-static bool braces(Syn *s, unsigned *mod, unsigned *type) {
+static bool braces(Syn *syn, unsigned *mod, unsigned *type) {
     char name[64];
-    s->p++;
-    if (!word(s, name) || !mod_type(s, name, mod, type))
+    syn->p++;
+    if (!word(syn, name) || !mod_type(syn, name, mod, type))
         return false;
-    if (*s->p != '}')
-        return ig_error(s->g, s->loc, "expected '}' in syntax");
-    s->p++;
+    if (*syn->p != '}')
+        return ig_error(syn->g, syn->loc, "expected '}' in syntax");
+    syn->p++;
     return true;
 }
 
 /* {a=b} */
-static bool mod_copy(Syn *s, IgSyn *y) {
-    const char *eq = strchr(s->p, '='), *end = strchr(s->p, '}');
+static bool mod_copy(Syn *syn, IgSyn *ig_syn) {
+    const char *eq = strchr(syn->p, '='), *end = strchr(syn->p, '}');
     char name[64];
     unsigned type;
     if (!eq || !end || eq > end)
         return true;
-    y->op = SY_MODCOPY;
-    s->p++;
-    if (!word(s, name) || !mod_type(s, name, &y->a, &type))
+    ig_syn->op = SY_MODCOPY;
+    syn->p++;
+    if (!word(syn, name) || !mod_type(syn, name, &ig_syn->a, &type))
         return false;
-    s->p++;
-    if (!word(s, name) || !mod_type(s, name, &y->b, &type))
+    syn->p++;
+    if (!word(syn, name) || !mod_type(syn, name, &ig_syn->b, &type))
         return false;
-    s->p = end + 1;
+    syn->p = end + 1;
     return true;
 }
 
 /* {a&b}; leaves everything as it is when there is no second modifier. */
-static bool pair(Syn *s, IgSyn *y) {
-    const char *start = s->p, *amp = strchr(s->p, '&'), *end = strchr(s->p, '}');
+static bool pair(Syn *syn, IgSyn *ig_syn) {
+    const char *start = syn->p, *amp = strchr(syn->p, '&'), *end = strchr(syn->p, '}');
     char name[64];
     unsigned type;
     if (!amp || !end || amp > end)
         return true;
-    s->p = start + 1;
-    y->op = SY_MODPAIR;
-    if (!word(s, name) || !mod_type(s, name, &y->a, &y->b))
+    syn->p = start + 1;
+    ig_syn->op = SY_MODPAIR;
+    if (!word(syn, name) || !mod_type(syn, name, &ig_syn->a, &ig_syn->b))
         return false;
-    s->p++;
-    if (!word(s, name) || !mod_type(s, name, &y->c, &type))
+    syn->p++;
+    if (!word(syn, name) || !mod_type(syn, name, &ig_syn->c, &type))
         return false;
-    y->text = arena_printf(&s->g->arena, "%u", type);
-    s->p = end + 1;
+    ig_syn->text = arena_printf(&syn->g->arena, "%u", type);
+    syn->p = end + 1;
     return true;
 }
 
-static void put(Syn *s, IgSyn y) { VEC_ADD(&s->g->arena, s->out, y); }
+static void put(Syn *syn, IgSyn y) { VEC_ADD(&syn->g->arena, syn->out, y); }
 
-static bool mnemonic(Syn *s) {
-    while (*s->p && *s->p != ' ') {
-        if (*s->p == '{') {
+static bool mnemonic(Syn *syn) {
+    while (*syn->p && *syn->p != ' ') {
+        if (*syn->p == '{') {
             IgSyn y = {.op = SY_MOD};
-            if (!mod_copy(s, &y) || (y.op == SY_MOD && !pair(s, &y)) ||
-                (y.op == SY_MOD && !braces(s, &y.a, &y.b)))
+            if (!mod_copy(syn, &y) || (y.op == SY_MOD && !pair(syn, &y)) ||
+                (y.op == SY_MOD && !braces(syn, &y.a, &y.b)))
                 return false;
-            put(s, y);
+            put(syn, y);
             continue;
         }
-        const char *start = s->p;
-        while (*s->p && *s->p != ' ' && *s->p != '{')
-            s->p++;
-        put(s,
-            (IgSyn){.op = SY_TEXT, .text = arena_printf(&s->g->arena, "%.*s", (int)(s->p - start), start)});
+        const char *start = syn->p;
+        while (*syn->p && *syn->p != ' ' && *syn->p != '{')
+            syn->p++;
+        put(syn, (IgSyn){.op = SY_TEXT,
+                         .text = arena_printf(&syn->g->arena, "%.*s", (int)(syn->p - start), start)});
     }
     return true;
 }
 
-static bool row_has(const IgRow *r, const char *slot) {
-    for (unsigned i = 0; i < r->fields.n; i++) {
-        const IgField *f = &r->fields.at[i];
-        if (!f->attr && f->as && !strcmp(f->as, slot))
+static bool row_has(const IgRow *row, const char *slot) {
+    for (unsigned i = 0; i < row->fields.n; i++) {
+        const IgField *field = &row->fields.at[i];
+        if (!field->attr && field->as && !strcmp(field->as, slot))
             return true;
-        if (!f->attr && f->name && f->as && !strcmp(f->name, slot))
+        if (!field->attr && field->name && field->as && !strcmp(field->name, slot))
             return true;
     }
     return false;
 }
 
 /* A slot by name; NO_SLOT where this opcode lacks it. */
-static bool slot(Syn *s, const char *name, unsigned *out) {
-    int i = ig_slot_index(s->t, name);
-    for (unsigned k = 0; i < 0 && k < s->r->fields.n; k++)
-        if (s->r->fields.at[k].as && !strcmp(s->r->fields.at[k].name, name))
-            i = ig_slot_index(s->t, s->r->fields.at[k].as);
+static bool slot(Syn *syn, const char *name, unsigned *out) {
+    int i = ig_slot_index(syn->t, name);
+    for (unsigned k = 0; i < 0 && k < syn->r->fields.n; k++)
+        if (syn->r->fields.at[k].as && !strcmp(syn->r->fields.at[k].name, name))
+            i = ig_slot_index(syn->t, syn->r->fields.at[k].as);
     if (i < 0)
-        return ig_error(s->g, s->loc, "%s has no slot %s", s->t->name, name);
-    *out = row_has(s->r, name) ? (unsigned)i : NO_SLOT;
+        return ig_error(syn->g, syn->loc, "%s has no slot %s", syn->t->name, name);
+    *out = row_has(syn->r, name) ? (unsigned)i : NO_SLOT;
     return true;
 }
 
-static bool address(Syn *s, IgSyn *y) {
-    unsigned *part[3] = {&y->a, &y->b, &y->c};
+static bool address(Syn *syn, IgSyn *ig_syn) {
+    unsigned *part[3] = {&ig_syn->a, &ig_syn->b, &ig_syn->c};
     char name[64];
-    y->op = SY_ADDRESS;
-    y->a = y->b = y->c = NO_SLOT;
-    s->p++;
+    ig_syn->op = SY_ADDRESS;
+    ig_syn->a = ig_syn->b = ig_syn->c = NO_SLOT;
+    syn->p++;
     for (;;) {
         unsigned k, type = 0;
-        if (!word(s, name) || !slot(s, name, &k))
+        if (!word(syn, name) || !slot(syn, name, &k))
             return false;
         int at = strstr(name, "offset") ? 2 : name[0] == 'u' ? 1 : 0;
         *part[at] = k;
-        if (*s->p == '{') {
+        if (*syn->p == '{') {
             unsigned mod;
-            if (!braces(s, &mod, &type))
+            if (!braces(syn, &mod, &type))
                 return false;
-            y->flags |= (mod + 1) << 16;
-            y->text = arena_printf(&s->g->arena, "%u", type);
+            ig_syn->flags |= (mod + 1) << 16;
+            ig_syn->text = arena_printf(&syn->g->arena, "%u", type);
         }
-        if (*s->p == ']')
+        if (*syn->p == ']')
             break;
-        if (*s->p++ != '+')
-            return ig_error(s->g, s->loc, "expected '+' or ']' in syntax");
+        if (*syn->p++ != '+')
+            return ig_error(syn->g, syn->loc, "expected '+' or ']' in syntax");
     }
-    s->p++;
+    syn->p++;
     return true;
 }
 
 /* flags: bits 0-7 SF_*, 8-15 condition index, 16-23 modifier + 1, 24-31 format */
-static bool suffixes(Syn *s, IgSyn *y) {
+static bool suffixes(Syn *syn, IgSyn *ig_syn) {
     char name[64];
     for (;;) {
-        if (*s->p == '?') {
-            s->p++;
-            if (!isalpha((unsigned char)*s->p)) {
-                y->flags |= SF_OPTIONAL;
+        if (*syn->p == '?') {
+            syn->p++;
+            if (!isalpha((unsigned char)*syn->p)) {
+                ig_syn->flags |= SF_OPTIONAL;
                 continue;
             }
-            if (!word(s, name))
+            if (!word(syn, name))
                 return false;
-            int m = ig_mod_index(s->t, name);
+            int m = ig_mod_index(syn->t, name);
             unsigned k = 0;
-            if (m < 0 && !slot(s, name, &k))
+            if (m < 0 && !slot(syn, name, &k))
                 return false;
-            y->flags |= m >= 0 ? SF_IF_MOD | (unsigned)m << 8 : SF_OPTIONAL | SF_IF_SLOT | k << 8;
-            if (*s->p == '+') {
-                s->p++;
-                y->flags |= SF_IF_NEXT;
+            ig_syn->flags |= m >= 0 ? SF_IF_MOD | (unsigned)m << 8 : SF_OPTIONAL | SF_IF_SLOT | k << 8;
+            if (*syn->p == '+') {
+                syn->p++;
+                ig_syn->flags |= SF_IF_NEXT;
             }
-            if (*s->p == '!') {
-                s->p++;
-                if (!word(s, name))
+            if (*syn->p == '!') {
+                syn->p++;
+                if (!word(syn, name))
                     return false;
-                if ((m = ig_mod_index(s->t, name)) < 0)
-                    return ig_error(s->g, s->loc, "%s has no modifier %s", s->t->name, name);
-                y->c = (unsigned)m + 1;
+                if ((m = ig_mod_index(syn->t, name)) < 0)
+                    return ig_error(syn->g, syn->loc, "%s has no modifier %s", syn->t->name, name);
+                ig_syn->c = (unsigned)m + 1;
             }
-        } else if (*s->p == ':') {
+        } else if (*syn->p == ':') {
             static const char *const formats[] = {"", "target", "relative", "absolute", "pair", "here"};
             unsigned f = 1;
-            s->p++;
-            if (!word(s, name))
+            syn->p++;
+            if (!word(syn, name))
                 return false;
             while (f < 6 && strcmp(formats[f], name))
                 f++;
             if (f == 6)
-                return ig_error(s->g, s->loc, "unknown format %s in syntax", name);
-            y->flags |= f << 24;
-        } else if (*s->p == '{') {
-            if (!operand_mod(s, y))
+                return ig_error(syn->g, syn->loc, "unknown format %s in syntax", name);
+            ig_syn->flags |= f << 24;
+        } else if (*syn->p == '{') {
+            if (!operand_mod(syn, ig_syn))
                 return false;
-        } else if (*s->p == '.') {
-            const char *start = s->p++;
-            if (!word(s, name))
+        } else if (*syn->p == '.') {
+            const char *start = syn->p++;
+            if (!word(syn, name))
                 return false;
-            y->text = arena_printf(&s->g->arena, "%.*s", (int)(s->p - start), start);
+            ig_syn->text = arena_printf(&syn->g->arena, "%.*s", (int)(syn->p - start), start);
         } else {
             return true;
         }
     }
 }
 
-static bool operand(Syn *s) {
+static bool operand(Syn *syn) {
     IgSyn y = {.op = SY_OPERAND};
     char name[64];
-    if (*s->p == '[') {
-        if (!address(s, &y) || !suffixes(s, &y))
+    if (*syn->p == '[') {
+        if (!address(syn, &y) || !suffixes(syn, &y))
             return false;
-        put(s, y);
+        put(syn, y);
         return true;
     }
-    if (!word(s, name))
+    if (!word(syn, name))
         return false;
     if (isupper((unsigned char)name[0])) {
-        put(s, (IgSyn){.op = SY_TEXT, .text = arena_printf(&s->g->arena, "%s", name)});
+        put(syn, (IgSyn){.op = SY_TEXT, .text = arena_printf(&syn->g->arena, "%s", name)});
         return true;
     }
-    int m = ig_mod_index(s->t, name);
+    int m = ig_mod_index(syn->t, name);
     if (m >= 0) {
-        put(s, (IgSyn){.op = SY_MODNUM, .a = (unsigned)m});
+        put(syn, (IgSyn){.op = SY_MODNUM, .a = (unsigned)m});
         return true;
     }
-    if (!slot(s, name, &y.a))
+    if (!slot(syn, name, &y.a))
         return false;
     if (y.a == NO_SLOT)
-        return ig_error(s->g, s->loc, "%s has no operand %s", s->r->name, name);
-    if (*s->p == '[') {
-        s->p++;
+        return ig_error(syn->g, syn->loc, "%s has no operand %s", syn->r->name, name);
+    if (*syn->p == '[') {
+        syn->p++;
         y.op = SY_CMEM;
-        if (!word(s, name) || !slot(s, name, &y.b))
+        if (!word(syn, name) || !slot(syn, name, &y.b))
             return false;
-        if (*s->p++ != ']')
-            return ig_error(s->g, s->loc, "expected ']' in syntax");
+        if (*syn->p++ != ']')
+            return ig_error(syn->g, syn->loc, "expected ']' in syntax");
     }
-    if (!suffixes(s, &y))
+    if (!suffixes(syn, &y))
         return false;
-    put(s, y);
+    put(syn, y);
     return true;
 }
 
-bool ig_syntax(Ig *g, IgRow *r, const char *text, IgLoc loc, IgSynVec *out) {
-    Syn s = {g, r, g->optypes.at[r->optype], text, loc, out};
+bool ig_syntax(Ig *ig, IgRow *row, const char *text, IgLoc loc, IgSynVec *out) {
+    Syn s = {ig, row, ig->optypes.at[row->optype], text, loc, out};
     if (!mnemonic(&s))
         return false;
     bool comma = false;
@@ -307,7 +307,7 @@ bool ig_syntax(Ig *g, IgRow *r, const char *text, IgLoc loc, IgSynVec *out) {
         if (comma)
             s.p++;
         else if (*s.p && *s.p != ' ')
-            return ig_error(g, loc, "unexpected '%c' in syntax", *s.p);
+            return ig_error(ig, loc, "unexpected '%c' in syntax", *s.p);
     }
     put(&s, (IgSyn){.op = SY_END});
     return true;

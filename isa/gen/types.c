@@ -3,136 +3,138 @@
 #include "isa/gen/parse.h"
 #include <string.h>
 
-bool igp_is(const Parser *p, const char *text) {
-    return p->t->kind != TK_STRING && p->t->kind != TK_EOF && !strcmp(p->t->text, text);
+bool igp_is(const Parser *parser, const char *text) {
+    return parser->t->kind != TK_STRING && parser->t->kind != TK_EOF && !strcmp(parser->t->text, text);
 }
-bool igp_take(Parser *p, const char *text) {
-    if (!igp_is(p, text))
+bool igp_take(Parser *parser, const char *text) {
+    if (!igp_is(parser, text))
         return false;
-    p->t++;
+    parser->t++;
     return true;
 }
-bool igp_expect(Parser *p, const char *text) {
-    return igp_take(p, text) || ig_error(p->g, p->t->loc, "expected '%s', found '%s'", text, p->t->text);
+bool igp_expect(Parser *parser, const char *text) {
+    return igp_take(parser, text) ||
+           ig_error(parser->g, parser->t->loc, "expected '%s', found '%s'", text, parser->t->text);
 }
-bool igp_ident(Parser *p, const char **out) {
+bool igp_ident(Parser *parser, const char **out) {
     *out = "";
-    if (p->t->kind != TK_IDENT && p->t->kind != TK_NUMBER)
-        return ig_error(p->g, p->t->loc, "expected a name, found '%s'", p->t->text);
-    *out = p->t++->text;
+    if (parser->t->kind != TK_IDENT && parser->t->kind != TK_NUMBER)
+        return ig_error(parser->g, parser->t->loc, "expected a name, found '%s'", parser->t->text);
+    *out = parser->t++->text;
     return true;
 }
-bool igp_number(Parser *p, int64_t *out) {
+bool igp_number(Parser *parser, int64_t *out) {
     *out = 0;
-    bool neg = igp_take(p, "-");
-    if (p->t->kind != TK_NUMBER)
-        return ig_error(p->g, p->t->loc, "expected a number, found '%s'", p->t->text);
-    *out = neg ? -p->t->number : p->t->number;
-    p->t++;
+    bool neg = igp_take(parser, "-");
+    if (parser->t->kind != TK_NUMBER)
+        return ig_error(parser->g, parser->t->loc, "expected a number, found '%s'", parser->t->text);
+    *out = neg ? -parser->t->number : parser->t->number;
+    parser->t++;
     return true;
 }
-bool igp_bit_number(Parser *p, unsigned *out) {
+bool igp_bit_number(Parser *parser, unsigned *out) {
     *out = 0;
-    IgLoc loc = p->t->loc;
+    IgLoc loc = parser->t->loc;
     int64_t v;
-    if (!igp_number(p, &v))
+    if (!igp_number(parser, &v))
         return false;
     if (v < 0 || v >= IG_WORD_BITS)
-        return ig_error(p->g, loc, "bit %lld is outside 0..127", (long long)v);
+        return ig_error(parser->g, loc, "bit %lld is outside 0..127", (long long)v);
     *out = (unsigned)v;
     return true;
 }
-bool igp_string(Parser *p, const char **out) {
+bool igp_string(Parser *parser, const char **out) {
     *out = "";
-    if (p->t->kind != TK_STRING)
-        return ig_error(p->g, p->t->loc, "expected a string, found '%s'", p->t->text);
-    *out = p->t++->text;
+    if (parser->t->kind != TK_STRING)
+        return ig_error(parser->g, parser->t->loc, "expected a string, found '%s'", parser->t->text);
+    *out = parser->t++->text;
     return true;
 }
 
 /* ---- types ---- */
 
-IgType *ig_type(Ig *g, const char *name) {
-    for (unsigned i = 0; i < g->types.n; i++)
-        if (!strcmp(g->types.at[i]->name, name))
-            return g->types.at[i];
+IgType *ig_type(Ig *ig, const char *name) {
+    for (unsigned i = 0; i < ig->types.n; i++)
+        if (!strcmp(ig->types.at[i]->name, name))
+            return ig->types.at[i];
     return NULL;
 }
 
-static IgType *new_type(Ig *g, const char *name, unsigned width, IgLoc loc) {
-    IgType *t = ARENA_NEW(&g->arena, IgType);
-    *t = (IgType){.name = name, .width = width, .value = VT_ENUM, .loc = loc, .index = g->types.n};
-    VEC_ADD(&g->arena, &g->types, t);
+static IgType *new_type(Ig *ig, const char *name, unsigned width, IgLoc loc) {
+    IgType *t = ARENA_NEW(&ig->arena, IgType);
+    *t = (IgType){.name = name, .width = width, .value = VT_ENUM, .loc = loc, .index = ig->types.n};
+    VEC_ADD(&ig->arena, &ig->types, t);
     return t;
 }
 
-IgType *ig_flag_type(Ig *g, const char *text) {
-    const char *name = arena_printf(&g->arena, "flag \"%s\"", text);
-    IgType *t = ig_type(g, name);
-    if (t)
-        return t;
-    t = new_type(g, name, 1, (IgLoc){"", 0, 0});
-    t->flag = true;
-    VEC_ADD(&g->arena, &t->vals, ((IgEnumVal){"0", "", 0, 0, 0}));
-    VEC_ADD(&g->arena, &t->vals, ((IgEnumVal){"1", text, 1, 1, 0}));
-    return t;
+IgType *ig_flag_type(Ig *ig, const char *text) {
+    const char *name = arena_printf(&ig->arena, "flag \"%s\"", text);
+    IgType *type = ig_type(ig, name);
+    if (type)
+        return type;
+    type = new_type(ig, name, 1, (IgLoc){"", 0, 0});
+    type->flag = true;
+    VEC_ADD(&ig->arena, &type->vals, ((IgEnumVal){"0", "", 0, 0, 0}));
+    VEC_ADD(&ig->arena, &type->vals, ((IgEnumVal){"1", text, 1, 1, 0}));
+    return type;
 }
 
-static bool enum_entry(Parser *p, IgType *t, unsigned *next) {
-    IgLoc loc = p->t->loc;
+static bool enum_entry(Parser *parser, IgType *type, unsigned *next) {
+    IgLoc loc = parser->t->loc;
     IgEnumVal v = {0};
-    if (!igp_ident(p, &v.name))
+    if (!igp_ident(parser, &v.name))
         return false;
     v.text = v.name;
     int64_t n = *next;
-    if (igp_take(p, "=") && !igp_number(p, &n))
+    if (igp_take(parser, "=") && !igp_number(parser, &n))
         return false;
-    if (t->width < 16 && (n < 0 || n >> t->width))
-        return ig_error(p->g, loc, "value %lld of %s does not fit %u bits", (long long)n, v.name, t->width);
+    if (type->width < 16 && (n < 0 || n >> type->width))
+        return ig_error(parser->g, loc, "value %lld of %s does not fit %u bits", (long long)n, v.name,
+                        type->width);
     v.sem = v.enc = (unsigned)n;
-    if (p->t->kind == TK_STRING && !igp_string(p, &v.text))
+    if (parser->t->kind == TK_STRING && !igp_string(parser, &v.text))
         return false;
-    if (igp_take(p, "width")) {
+    if (igp_take(parser, "width")) {
         int64_t bits;
-        if (!igp_number(p, &bits))
+        if (!igp_number(parser, &bits))
             return false;
         v.regs = (unsigned)bits / 32;
     }
-    if (t->maps && !ig_enum_value(t->maps, v.name, &v.sem))
-        return ig_error(p->g, loc, "%s is not a value of %s", v.name, t->maps->name);
-    for (unsigned i = 0; i < t->vals.n; i++)
-        if (!strcmp(t->vals.at[i].name, v.name) || t->vals.at[i].enc == v.enc)
-            return ig_error(p->g, loc, "value %s of %s is there twice", v.name, t->name);
-    VEC_ADD(&p->g->arena, &t->vals, v);
+    if (type->maps && !ig_enum_value(type->maps, v.name, &v.sem))
+        return ig_error(parser->g, loc, "%s is not a value of %s", v.name, type->maps->name);
+    for (unsigned i = 0; i < type->vals.n; i++)
+        if (!strcmp(type->vals.at[i].name, v.name) || type->vals.at[i].enc == v.enc)
+            return ig_error(parser->g, loc, "value %s of %s is there twice", v.name, type->name);
+    VEC_ADD(&parser->g->arena, &type->vals, v);
     *next = v.enc + 1;
-    return igp_expect(p, ";");
+    return igp_expect(parser, ";");
 }
 
-bool igp_type(Parser *p, bool numbers) {
-    IgLoc loc = p->t->loc;
+bool igp_type(Parser *parser, bool numbers) {
+    IgLoc loc = parser->t->loc;
     const char *name;
     int64_t width = 16;
-    if (!igp_ident(p, &name))
+    if (!igp_ident(parser, &name))
         return false;
-    if (!numbers && (!igp_expect(p, "<") || !igp_number(p, &width) || !igp_expect(p, ">")))
+    if (!numbers && (!igp_expect(parser, "<") || !igp_number(parser, &width) || !igp_expect(parser, ">")))
         return false;
     if (width < 1 || width > 16)
-        return ig_error(p->g, loc, "type %s: width must be 1 to 16 bits", name);
-    if (ig_type(p->g, name))
-        return ig_error(p->g, loc, "type %s is defined twice", name);
-    IgType *t = new_type(p->g, name, (unsigned)width, loc);
-    t->numbers = numbers;
-    if (igp_take(p, "maps")) {
-        IgLoc at = p->t->loc;
+        return ig_error(parser->g, loc, "type %s: width must be 1 to 16 bits", name);
+    if (ig_type(parser->g, name))
+        return ig_error(parser->g, loc, "type %s is defined twice", name);
+    IgType *type = new_type(parser->g, name, (unsigned)width, loc);
+    type->numbers = numbers;
+    if (igp_take(parser, "maps")) {
+        IgLoc at = parser->t->loc;
         const char *base;
-        if (!igp_ident(p, &base))
+        if (!igp_ident(parser, &base))
             return false;
-        if (!(t->maps = ig_type(p->g, base)))
-            return ig_error(p->g, at, "unknown type %s", base);
+        if (!(type->maps = ig_type(parser->g, base)))
+            return ig_error(parser->g, at, "unknown type %s", base);
     }
     unsigned next = 0;
-    while (p->t->kind == TK_NUMBER || (p->t->kind == TK_IDENT && strncmp(p->t->text, "__", 2)))
-        if (!enum_entry(p, t, &next))
+    while (parser->t->kind == TK_NUMBER || (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)))
+        if (!enum_entry(parser, type, &next))
             return false;
     return true;
 }
@@ -146,113 +148,113 @@ const char *const ig_prop_names[] = {"elf_machine",   "elf_osabi",          "elf
                                      "has_alu_cmem",  "has_yield_fairness", NULL};
 unsigned ig_prop_count(void) { return sizeof ig_prop_names / sizeof *ig_prop_names - 1; }
 
-bool igp_target_set(Parser *p, uint32_t *out) {
+bool igp_target_set(Parser *parser, uint32_t *out) {
     *out = 0;
-    if (!igp_expect(p, "["))
+    if (!igp_expect(parser, "["))
         return false;
     do {
-        IgLoc loc = p->t->loc;
+        IgLoc loc = parser->t->loc;
         const char *name;
-        if (!igp_ident(p, &name))
+        if (!igp_ident(parser, &name))
             return false;
         uint32_t found = 0;
-        for (unsigned i = 0; i < p->g->targets.n; i++)
-            if (!strcmp(p->g->targets.at[i]->name, name))
+        for (unsigned i = 0; i < parser->g->targets.n; i++)
+            if (!strcmp(parser->g->targets.at[i]->name, name))
                 found = 1u << i;
-        for (unsigned i = 0; i < p->g->nsets; i++)
-            if (!strcmp(p->g->sets[i].name, name))
-                found = p->g->sets[i].set;
+        for (unsigned i = 0; i < parser->g->nsets; i++)
+            if (!strcmp(parser->g->sets[i].name, name))
+                found = parser->g->sets[i].set;
         if (!found)
-            return ig_error(p->g, loc, "unknown target %s", name);
+            return ig_error(parser->g, loc, "unknown target %s", name);
         *out |= found;
-    } while (igp_take(p, ","));
-    return igp_expect(p, "]");
+    } while (igp_take(parser, ","));
+    return igp_expect(parser, "]");
 }
 
-static bool target_property(Parser *p, IgTarget *t) {
-    IgLoc loc = p->t->loc;
+static bool target_property(Parser *parser, IgTarget *target) {
+    IgLoc loc = parser->t->loc;
     const char *name;
-    if (!igp_ident(p, &name) || !igp_expect(p, "="))
+    if (!igp_ident(parser, &name) || !igp_expect(parser, "="))
         return false;
     if (!strcmp(name, "num_regs")) {
-        if (!igp_expect(p, "["))
+        if (!igp_expect(parser, "["))
             return false;
         for (unsigned i = 0; i < 5; i++)
-            if ((i && !igp_expect(p, ",")) || !igp_number(p, &t->prop[ig_prop_count() + i]))
+            if ((i && !igp_expect(parser, ",")) || !igp_number(parser, &target->prop[ig_prop_count() + i]))
                 return false;
-        return igp_expect(p, "]") && igp_expect(p, ";");
+        return igp_expect(parser, "]") && igp_expect(parser, ";");
     }
     for (unsigned i = 0; ig_prop_names[i]; i++)
         if (!strcmp(ig_prop_names[i], name))
-            return igp_number(p, &t->prop[i]) && igp_expect(p, ";");
-    return ig_error(p->g, loc, "unknown property %s", name);
+            return igp_number(parser, &target->prop[i]) && igp_expect(parser, ";");
+    return ig_error(parser->g, loc, "unknown property %s", name);
 }
 
-bool igp_target(Parser *p) {
-    Ig *g = p->g;
-    IgTarget *t = ARENA_NEW(&g->arena, IgTarget);
-    t->loc = p->t->loc;
-    if (!igp_ident(p, &t->name))
+bool igp_target(Parser *parser) {
+    Ig *ig = parser->g;
+    IgTarget *target = ARENA_NEW(&ig->arena, IgTarget);
+    target->loc = parser->t->loc;
+    if (!igp_ident(parser, &target->name))
         return false;
-    if (g->targets.n == IG_MAX_TARGETS)
-        return ig_error(g, t->loc, "more than %d targets", IG_MAX_TARGETS);
-    if (igp_take(p, ":")) {
-        IgLoc loc = p->t->loc;
+    if (ig->targets.n == IG_MAX_TARGETS)
+        return ig_error(ig, target->loc, "more than %d targets", IG_MAX_TARGETS);
+    if (igp_take(parser, ":")) {
+        IgLoc loc = parser->t->loc;
         const char *base;
-        if (!igp_ident(p, &base))
+        if (!igp_ident(parser, &base))
             return false;
         IgTarget *from = NULL;
-        for (unsigned i = 0; i < g->targets.n; i++)
-            if (!strcmp(g->targets.at[i]->name, base))
-                from = g->targets.at[i];
+        for (unsigned i = 0; i < ig->targets.n; i++)
+            if (!strcmp(ig->targets.at[i]->name, base))
+                from = ig->targets.at[i];
         if (!from)
-            return ig_error(g, loc, "unknown target %s", base);
-        memcpy(t->prop, from->prop, sizeof t->prop);
+            return ig_error(ig, loc, "unknown target %s", base);
+        memcpy(target->prop, from->prop, sizeof target->prop);
     }
-    VEC_ADD(&g->arena, &g->targets, t);
-    while (p->t->kind == TK_IDENT && strncmp(p->t->text, "__", 2))
-        if (!target_property(p, t))
+    VEC_ADD(&ig->arena, &ig->targets, target);
+    while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2))
+        if (!target_property(parser, target))
             return false;
     return true;
 }
 
-bool igp_sregs(Parser *p) {
+bool igp_sregs(Parser *parser) {
     uint32_t set;
-    if (!igp_target_set(p, &set))
+    if (!igp_target_set(parser, &set))
         return false;
-    while (p->t->kind == TK_NUMBER) {
-        IgSReg s = {.number = (unsigned)p->t->number};
-        IgLoc loc = p->t->loc;
+    while (parser->t->kind == TK_NUMBER) {
+        IgSReg s = {.number = (unsigned)parser->t->number};
+        IgLoc loc = parser->t->loc;
         const char *part;
-        p->t++;
+        parser->t++;
         if (s.number > 255)
-            return ig_error(p->g, loc, "special register %u is above 255", s.number);
-        if (!igp_ident(p, &s.name))
+            return ig_error(parser->g, loc, "special register %u is above 255", s.number);
+        if (!igp_ident(parser, &s.name))
             return false;
-        if (igp_take(p, ".")) {
-            if (!igp_ident(p, &part))
+        if (igp_take(parser, ".")) {
+            if (!igp_ident(parser, &part))
                 return false;
-            s.name = arena_printf(&p->g->arena, "%s.%s", s.name, part);
+            s.name = arena_printf(&parser->g->arena, "%s.%s", s.name, part);
         }
-        if (!igp_string(p, &s.text) || !igp_expect(p, ";"))
+        if (!igp_string(parser, &s.text) || !igp_expect(parser, ";"))
             return false;
-        for (unsigned i = 0; i < p->g->targets.n; i++)
+        for (unsigned i = 0; i < parser->g->targets.n; i++)
             if (set >> i & 1)
-                VEC_ADD(&p->g->arena, &p->g->targets.at[i]->sregs, s);
+                VEC_ADD(&parser->g->arena, &parser->g->targets.at[i]->sregs, s);
     }
     return true;
 }
 
-bool igp_def_target_set(Parser *p) {
-    Ig *g = p->g;
+bool igp_def_target_set(Parser *parser) {
+    Ig *ig = parser->g;
     const char *name;
     uint32_t set;
-    IgLoc loc = p->t->loc;
-    if (g->nsets == sizeof g->sets / sizeof *g->sets)
-        return ig_error(g, loc, "too many target sets");
-    if (!igp_ident(p, &name) || !igp_expect(p, "=") || !igp_target_set(p, &set))
+    IgLoc loc = parser->t->loc;
+    if (ig->nsets == sizeof ig->sets / sizeof *ig->sets)
+        return ig_error(ig, loc, "too many target sets");
+    if (!igp_ident(parser, &name) || !igp_expect(parser, "=") || !igp_target_set(parser, &set))
         return false;
-    g->sets[g->nsets].name = name;
-    g->sets[g->nsets++].set = set;
-    return igp_expect(p, ";");
+    ig->sets[ig->nsets].name = name;
+    ig->sets[ig->nsets++].set = set;
+    return igp_expect(parser, ";");
 }

@@ -86,14 +86,14 @@ static bool is_late_class(LatencyClass c) {
 }
 
 bool latency_is_variable(const Target *t, const MachInst *i) {
-    const FamilyData *f = &families[family_of(t)];
+    const FamilyData *data = &families[family_of(t)];
     LatencyClass c = latency_class(t, i);
     if (c == LC_DBL)
-        return f->dbl_sb;
+        return data->dbl_sb;
     if (c == LC_MMA1 || c == LC_MMA2)
-        return f->mma_sb;
+        return data->mma_sb;
     if (c == LC_UVAR)
-        return i->optype != OT_R2UR || !f->r2ur_fixed;
+        return i->optype != OT_R2UR || !data->r2ur_fixed;
     return is_late_class(c);
 }
 
@@ -184,16 +184,18 @@ static unsigned writer_column(LatencyClass c, const MachInst *writer, unsigned p
 
 static bool is_fma_side(LatencyClass c) { return c == LC_FMA || c == LC_WIDE; }
 
-static unsigned pred_raw(const FamilyData *f, LatencyClass w, LatencyClass r, const MachInst *reader,
+static unsigned pred_raw(const FamilyData *data, LatencyClass w, LatencyClass r, const MachInst *reader,
                          unsigned src) {
     bool coupled_reader = r == LC_ALU || r == LC_FMA || r == LC_WIDE || r == LC_HALF || r == LC_HALF_ALU ||
                           r == LC_HALF_MMA || r == LC_DBL;
     if (src == LATENCY_GUARD || !coupled_reader || reader->optype == OT_VOTE)
-        return w == LC_DBL ? f->dbl_guard : w == LC_HALF || w == LC_HALF_ALU ? f->half_guard : f->guard;
+        return w == LC_DBL                        ? data->dbl_guard
+               : w == LC_HALF || w == LC_HALF_ALU ? data->half_guard
+                                                  : data->guard;
     if (w == LC_DBL)
-        return f->dbl_pred;
+        return data->dbl_pred;
     if (w == LC_HALF || w == LC_HALF_ALU)
-        return f->half_pred;
+        return data->half_pred;
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 
@@ -201,11 +203,11 @@ static bool is_uniform_class(LatencyClass c) {
     return c == LC_UDP || c == LC_UMOVE || c == LC_ULDC || c == LC_UVAR;
 }
 
-static unsigned ugpr_raw(const FamilyData *f, LatencyClass w, LatencyClass r) {
+static unsigned ugpr_raw(const FamilyData *data, LatencyClass w, LatencyClass r) {
     if (w == LC_UVAR)
-        return f->r2ur_fixed ? f->r2ur_fixed : 2;
+        return data->r2ur_fixed ? data->r2ur_fixed : 2;
     if (w == LC_UMOVE || w == LC_ULDC)
-        return r == LC_ULDC ? 5 : r == LC_CTRL ? 3 : f->r2ur_fixed && r == LC_AGU ? 6 : 2;
+        return r == LC_ULDC ? 5 : r == LC_CTRL ? 3 : data->r2ur_fixed && r == LC_AGU ? 6 : 2;
     if (r == LC_UDP)
         return 4;
     if (r == LC_UMOVE)
@@ -217,11 +219,11 @@ static unsigned ugpr_raw(const FamilyData *f, LatencyClass w, LatencyClass r) {
     return is_late_class(r) || r == LC_UVAR ? 9 : 6;
 }
 
-static unsigned upred_raw(const FamilyData *f, LatencyClass w, LatencyClass r, unsigned src) {
+static unsigned upred_raw(const FamilyData *data, LatencyClass w, LatencyClass r, unsigned src) {
     if (w == LC_UMOVE)
         return src == LATENCY_GUARD || r == LC_CTRL ? 5 : 1;
     if (src == LATENCY_GUARD || r == LC_ULDC || r == LC_CTRL)
-        return f->uguard;
+        return data->uguard;
     return r == LC_UDP || r == LC_UMOVE ? 4 : 6;
 }
 
@@ -274,15 +276,15 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
 }
 
 unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second) {
-    const FamilyData *f = &families[family_of(t)];
+    const FamilyData *data = &families[family_of(t)];
     LatencyClass a = latency_class(t, first), b = latency_class(t, second);
     bool guarded = !op_is_always(second->guard), late = is_late_class(b) || b == LC_UVAR;
     if (latency_is_variable(t, first) && a != LC_DBL && a != LC_MMA1 && a != LC_MMA2)
         return LATENCY_SB_TO_WAIT;
     if (first->dst[dst].file == RF_P)
-        return late ? f->guard - 1u : 2;
+        return late ? data->guard - 1u : 2;
     if (a == LC_UVAR)
-        return f->r2ur_fixed ? f->r2ur_fixed : 1;
+        return data->r2ur_fixed ? data->r2ur_fixed : 1;
     if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
         return a == LC_UDP && (b == LC_ULDC || b == LC_UMOVE) ? 7 : 1;
     if (a == LC_MMA1 || a == LC_MMA2 || a == LC_DMMA)
@@ -290,7 +292,7 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     if (a == LC_DBL || a == LC_HALF_MMA)
         return late ? 9 : guarded ? 6 : 3;
     if (late || b == LC_MMA1 || b == LC_MMA2)
-        return f->waw_late;
+        return data->waw_late;
     /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul) */
     return a == LC_HALF || a == LC_HALF_ALU ? 3 : a == LC_DISP64 ? 2 : 1;
 }

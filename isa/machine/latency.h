@@ -42,14 +42,14 @@ typedef enum {
     LC_UVAR, /* R2UR, S2UR, REDUX */
     LC_COUNT
 } LatencyClass;
-LatencyClass latency_class(const Target *t, const MachInst *i);
+LatencyClass latency_class(const Target *target, const MachInst *i);
 
 /* The result (register or predicate) comes at an unknown time: readers and later writers must wait on the
  * instruction's write scoreboard. */
-bool latency_is_variable(const Target *t, const MachInst *i);
+bool latency_is_variable(const Target *target, const MachInst *i);
 /* Source registers are read after issue: whoever overwrites one must wait on the instruction's read
  * scoreboard (waiting on its write scoreboard does as well). */
-bool latency_reads_late(const Target *t, const MachInst *i);
+bool latency_reads_late(const Target *target, const MachInst *i);
 
 /* Instructions of one queue start, read their late operands and deliver their results in the order in which
  * they were issued: who has waited for one of them has waited for all before it, and one never overwrites
@@ -62,27 +62,27 @@ typedef enum {
     LQ_SHFL,   /* SHFL */
     LQ_COUNT
 } LatencyQueue;
-LatencyQueue latency_queue(const Target *t, const MachInst *i);
+LatencyQueue latency_queue(const Target *target, const MachInst *i);
 /* All memory instructions read address and data registers in the order in which they were issued. */
-bool latency_reads_in_order(const Target *t, const MachInst *i);
+bool latency_reads_in_order(const Target *target, const MachInst *i);
 /* A barrier behind which every earlier memory instruction has read its registers. */
-bool latency_drains_reads(const Target *t, const MachInst *i);
+bool latency_drains_reads(const Target *target, const MachInst *i);
 
 /* Cycles from `writer` to `reader` for destination `dst` of the writer used as source `src` (LATENCY_GUARD:
  * the guard) of the reader. For a variable writer this is what holds beside the scoreboard wait. The file is
  * that of the destination operand. Conservative over the halves of a 64-bit result. */
-unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
+unsigned latency_raw(const Target *target, const MachInst *writer, unsigned dst, const MachInst *reader,
                      unsigned src);
 /* The same for one 32-bit part of the destination and of the source (part 0 is the low register): 64-bit
  * multiply-add has its low half ready earlier and reads its addend later. */
-unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
+unsigned latency_raw_part(const Target *target, const MachInst *writer, unsigned dst, unsigned dst_part,
                           const MachInst *reader, unsigned src, unsigned src_part);
 /* `first` reads register source `src`, `second` overwrites it. */
-unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const MachInst *second);
+unsigned latency_war(const Target *target, const MachInst *first, unsigned src, const MachInst *second);
 /* Destination `dst` of `first` is overwritten by `second`. */
-unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second);
+unsigned latency_waw(const Target *target, const MachInst *first, unsigned dst, const MachInst *second);
 /* Least distance to the next instruction, whatever it is (1 for most). */
-unsigned latency_issue(const Target *t, const MachInst *i);
+unsigned latency_issue(const Target *target, const MachInst *i);
 /* Expected cycles until a variable-latency result arrives; for scheduling only. */
-unsigned latency_estimate(const Target *t, const MachInst *i);
+unsigned latency_estimate(const Target *target, const MachInst *i);
 #endif

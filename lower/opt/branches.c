@@ -84,10 +84,10 @@ bool opt_merge_next(Function *f, BlockId b) {
     nb = ir_block(f, next);
     blk->succs = nb->succs; /* the dead block keeps none */
     for (unsigned s = 0; s < blk->succs.n; s++) {
-        Block *t = ir_block(f, blk->succs.at[s]);
-        for (unsigned p = 0; p < t->preds.n; p++)
-            if (t->preds.at[p].i == next.i)
-                t->preds.at[p] = b;
+        Block *block = ir_block(f, blk->succs.at[s]);
+        for (unsigned p = 0; p < block->preds.n; p++)
+            if (block->preds.at[p].i == next.i)
+                block->preds.at[p] = b;
     }
     nb->succs.at = NULL;
     nb->succs.n = nb->succs.cap = 0;

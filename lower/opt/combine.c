@@ -18,17 +18,17 @@ typedef struct {
     BlockId block;
 } Combine;
 
-static void count_uses(Combine *c) {
-    Function *f = c->f;
+static void count_uses(Combine *combine) {
+    Function *f = combine->f;
     for (uint32_t k = 0; k < f->vectors.n; k++) /* stale vectors too: errs on the safe side */
-        c->uses[f->vectors.at[k]]++;
+        combine->uses[f->vectors.at[k]]++;
     for (unsigned n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);
         for (unsigned p = 0; p < b->insts.n; p++) {
             const Inst *i = ir_inst(f, b->insts.at[p]);
             for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-                c->uses[opt_scalar(f->operands.at[i->operand + k])]++;
-            c->uses[opt_scalar(i->guard)]++;
+                combine->uses[opt_scalar(f->operands.at[i->operand + k])]++;
+            combine->uses[opt_scalar(i->guard)]++;
         }
     }
 }
@@ -40,38 +40,40 @@ static bool is_zero(Operand o) {
 
 /* May the operand be named by another instruction of the block? Fixed and uniform registers stay where they
  * are. */
-static bool can_move(const Combine *c, Operand o) {
+static bool can_move(const Combine *combine, Operand o) {
     if (o.kind == OPK_IMM || o.kind == OPK_CMEM || is_zero(o))
         return true;
-    return opt_scalar(o) && o.file == RF_R && c->f->values.at[o.value].fixed_reg < 0;
+    return opt_scalar(o) && o.file == RF_R && combine->f->values.at[o.value].fixed_reg < 0;
 }
 
 /* Only destination 0 is defined. */
-static bool one_result(const Combine *c, const Inst *i) {
+static bool one_result(const Combine *combine, const Inst *i) {
     for (unsigned k = 1; k < i->ndst; k++)
-        if (ir_dst(c->f, i, k)->kind != OPK_NONE)
+        if (ir_dst(combine->f, i, k)->kind != OPK_NONE)
             return false;
     return op_is_always(i->guard) && !(i->flags & IF_TIED);
 }
 
 /* The instruction that defines o, if it may be taken over. */
-static const Inst *inner(const Combine *c, Operand o, unsigned op) {
+static const Inst *inner(const Combine *combine, Operand o, unsigned op) {
     uint32_t v = opt_scalar(o);
-    if (!v || c->uses[v] != 1 || c->f->values.at[v].fixed_reg >= 0 || !c->f->values.at[v].def.i)
+    if (!v || combine->uses[v] != 1 || combine->f->values.at[v].fixed_reg >= 0 ||
+        !combine->f->values.at[v].def.i)
         return NULL;
-    const Inst *i = ir_inst(c->f, c->f->values.at[v].def);
-    if (i->op != op || c->f->values.at[v].block.i != c->block.i || !one_result(c, i))
+    const Inst *i = ir_inst(combine->f, combine->f->values.at[v].def);
+    if (i->op != op || combine->f->values.at[v].block.i != combine->block.i || !one_result(combine, i))
         return NULL;
     for (unsigned k = 0; k < 3; k++)
-        if (!can_move(c, *ir_src(c->f, i, k)))
+        if (!can_move(combine, *ir_src(combine->f, i, k)))
             return NULL;
     return i;
 }
 
 /* Put op with these sources in the place of instruction `at`; false if no opcode takes them. */
-static bool put(Combine *c, unsigned at, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src) {
-    Function *f = c->f;
-    InstId old = ir_block(f, c->block)->insts.at[at];
+static bool put(Combine *combine, unsigned at, unsigned op, uint32_t mods, unsigned nsrc,
+                const Operand *src) {
+    Function *f = combine->f;
+    InstId old = ir_block(f, combine->block)->insts.at[at];
     Operand dst = *ir_dst(f, ir_inst(f, old), 0);
     MachInst m = {.optype = (uint16_t)op, .mods = mods, .ctrl = CONTROL_DEFAULT};
     m.ndst = (uint8_t)isa_num_dst(op);
@@ -87,15 +89,15 @@ static bool put(Combine *c, unsigned at, unsigned op, uint32_t mods, unsigned ns
     for (unsigned k = 0; k < nsrc; k++)
         ir_set_src(f, id, k, src[k]);
     ir_set_dst(f, id, 0, dst);
-    ir_block(f, c->block)->insts.at[at] = id;
+    ir_block(f, combine->block)->insts.at[at] = id;
     return true;
 }
 
-static void same_as(Combine *c, const Inst *i, Operand o) {
-    uint32_t to = opt_scalar(*ir_dst(c->f, i, 0));
-    if (to && opt_scalar(o) && !o.mods && can_move(c, o) && c->f->values.at[to].fixed_reg < 0) {
-        c->repl[to] = o.value;
-        c->uses[o.value] += c->uses[to]; /* more than one use at least: it stays */
+static void same_as(Combine *combine, const Inst *i, Operand o) {
+    uint32_t to = opt_scalar(*ir_dst(combine->f, i, 0));
+    if (to && opt_scalar(o) && !o.mods && can_move(combine, o) && combine->f->values.at[to].fixed_reg < 0) {
+        combine->repl[to] = o.value;
+        combine->uses[o.value] += combine->uses[to]; /* more than one use at least: it stays */
     }
 }
 
@@ -111,77 +113,77 @@ static bool plain_sum(const Combine *c, const Inst *i) {
     return i->op == OT_IADD3 && !i->mods && one_result(c, i);
 }
 
-static void add_terms(const Combine *c, Sum *s, const Inst *i, unsigned except, unsigned negate) {
+static void add_terms(const Combine *combine, Sum *sum, const Inst *i, unsigned except, unsigned negate) {
     for (unsigned k = 0; k < 3; k++) {
-        Operand o = *ir_src(c->f, i, k);
+        Operand o = *ir_src(combine->f, i, k);
         if (k == except || is_zero(o))
             continue;
         o.mods = (uint8_t)(o.mods ^ negate);
         if (o.kind == OPK_IMM)
-            s->constant += o.mods & OPM_NEG ? 0u - o.value : o.value;
+            sum->constant += o.mods & OPM_NEG ? 0u - o.value : o.value;
         else
-            s->term[s->n++] = o;
+            sum->term[sum->n++] = o;
     }
 }
 
 /* At most three terms, one of them no register, one negated. */
-static bool put_sum(Combine *c, unsigned at, Sum *s) {
+static bool put_sum(Combine *c, unsigned at, Sum *sum) {
     Operand pf = op_with(op_pt(), OPM_NOT), src[5] = {op_rz(), op_rz(), op_rz(), pf, pf};
     unsigned others = 0, negated = 0, to = 0;
-    if (s->constant)
-        s->term[s->n++] = op_imm(s->constant);
-    for (unsigned k = 0; k < s->n; k++) {
-        negated += (s->term[k].mods & OPM_NEG) != 0;
-        if (s->term[k].kind != OPK_VAL)
-            others++, src[1] = s->term[k];
+    if (sum->constant)
+        sum->term[sum->n++] = op_imm(sum->constant);
+    for (unsigned k = 0; k < sum->n; k++) {
+        negated += (sum->term[k].mods & OPM_NEG) != 0;
+        if (sum->term[k].kind != OPK_VAL)
+            others++, src[1] = sum->term[k];
     }
-    if (s->n > 3 || others > 1 || negated > 1)
+    if (sum->n > 3 || others > 1 || negated > 1)
         return false;
-    for (unsigned k = 0; k < s->n; k++)
-        if (s->term[k].kind == OPK_VAL) {
+    for (unsigned k = 0; k < sum->n; k++)
+        if (sum->term[k].kind == OPK_VAL) {
             to += to == 1 && others; /* rb is taken */
-            src[to++] = s->term[k];
+            src[to++] = sum->term[k];
         }
     return put(c, at, OT_IADD3, 0, 5, src);
 }
 
-static bool sum_of_sum(Combine *c, unsigned at, const Inst *i) {
+static bool sum_of_sum(Combine *combine, unsigned at, const Inst *i) {
     for (unsigned k = 0; k < 3; k++) {
-        Operand o = *ir_src(c->f, i, k);
-        const Inst *d = inner(c, o, OT_IADD3);
-        if (!d || !plain_sum(c, d))
+        Operand o = *ir_src(combine->f, i, k);
+        const Inst *d = inner(combine, o, OT_IADD3);
+        if (!d || !plain_sum(combine, d))
             continue;
         Sum s = {0};
-        add_terms(c, &s, i, k, 0);
-        add_terms(c, &s, d, 3, o.mods & OPM_NEG);
-        if (put_sum(c, at, &s))
+        add_terms(combine, &s, i, k, 0);
+        add_terms(combine, &s, d, 3, o.mods & OPM_NEG);
+        if (put_sum(combine, at, &s))
             return true;
     }
     return false;
 }
 
 /* x << n, or x * y: with one more term an LEA, or an IMAD. */
-static bool sum_of_product(Combine *c, unsigned at, const Inst *i) {
+static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
     for (unsigned k = 0; k < 3; k++) {
-        Operand o = *ir_src(c->f, i, k), pf = op_with(op_pt(), OPM_NOT);
-        const Inst *shl = inner(c, o, OT_SHF), *mul = inner(c, o, OT_IMAD);
+        Operand o = *ir_src(combine->f, i, k), pf = op_with(op_pt(), OPM_NOT);
+        const Inst *shl = inner(combine, o, OT_SHF), *mul = inner(combine, o, OT_IMAD);
         Sum s = {0};
-        add_terms(c, &s, i, k, 0);
+        add_terms(combine, &s, i, k, 0);
         if ((o.mods & OPM_NEG) || s.n + (s.constant != 0) != 1)
             continue;
         Operand other = s.n ? s.term[0] : op_imm(s.constant);
-        if (mul && !MGET(IMAD, x, mul->mods) && is_zero(*ir_src(c->f, mul, 2))) {
-            Operand src[4] = {*ir_src(c->f, mul, 0), *ir_src(c->f, mul, 1), other, pf};
-            if (put(c, at, OT_IMAD, mul->mods, 4, src))
+        if (mul && !MGET(IMAD, x, mul->mods) && is_zero(*ir_src(combine->f, mul, 2))) {
+            Operand src[4] = {*ir_src(combine->f, mul, 0), *ir_src(combine->f, mul, 1), other, pf};
+            if (put(combine, at, OT_IMAD, mul->mods, 4, src))
                 return true;
         }
         if (!shl || shl->mods != (MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L)))
             continue;
-        Operand x = *ir_src(c->f, shl, 0), n = *ir_src(c->f, shl, 1);
-        if (opt_scalar(x) && !other.mods && is_zero(*ir_src(c->f, shl, 2)) && n.kind == OPK_IMM &&
+        Operand x = *ir_src(combine->f, shl, 0), n = *ir_src(combine->f, shl, 1);
+        if (opt_scalar(x) && !other.mods && is_zero(*ir_src(combine->f, shl, 2)) && n.kind == OPK_IMM &&
             n.value < 32) {
             Operand src[5] = {x, other, op_rz(), n, pf};
-            if (put(c, at, OT_LEA, 0, 5, src))
+            if (put(combine, at, OT_LEA, 0, 5, src))
                 return true;
         }
     }
@@ -197,26 +199,26 @@ typedef struct {
 enum { IN_FALSE = 14, IN_TRUE = 15 };
 
 /* The number of an input, added if new; constants of all zeros or ones are none. */
-static unsigned input(Inputs *s, Operand o) {
+static unsigned input(Inputs *inputs, Operand o) {
     if (is_zero(o))
         return IN_FALSE;
     if (o.kind == OPK_IMM && o.value == UINT32_MAX)
         return IN_TRUE;
-    for (unsigned k = 0; k < s->n; k++)
-        if (s->in[k].kind == o.kind && s->in[k].value == o.value)
+    for (unsigned k = 0; k < inputs->n; k++)
+        if (inputs->in[k].kind == o.kind && inputs->in[k].value == o.value)
             return k;
-    s->in[s->n] = o;
-    return s->n++;
+    inputs->in[inputs->n] = o;
+    return inputs->n++;
 }
 
 static unsigned bit_of(unsigned in, unsigned assignment) {
     return in == IN_TRUE ? 1 : in == IN_FALSE ? 0 : assignment >> in & 1;
 }
 
-static bool plain_table(const Combine *c, const Inst *i) {
-    bool plain = i->op == OT_LOP3 && !MGET(LOP3, pand, i->mods) && one_result(c, i);
+static bool plain_table(const Combine *combine, const Inst *i) {
+    bool plain = i->op == OT_LOP3 && !MGET(LOP3, pand, i->mods) && one_result(combine, i);
     for (unsigned k = 0; plain && k < 3; k++)
-        plain = !ir_src(c->f, i, k)->mods;
+        plain = !ir_src(combine->f, i, k)->mods;
     return plain;
 }
 
@@ -227,16 +229,16 @@ static unsigned look_up(unsigned lut, const unsigned in[3], unsigned assignment)
            1;
 }
 
-static bool put_table(Combine *c, unsigned at, const Inputs *s, const uint8_t value[8]) {
+static bool put_table(Combine *c, unsigned at, const Inputs *inputs, const uint8_t value[8]) {
     unsigned slot[3] = {0, 1, 2}, others = 0, lut = 0; /* slot of each input */
-    for (unsigned k = 0; k < s->n; k++)
-        if (s->in[k].kind != OPK_VAL)
+    for (unsigned k = 0; k < inputs->n; k++)
+        if (inputs->in[k].kind != OPK_VAL)
             others++, slot[k] = 1, slot[1] = k; /* its place is rb */
     if (others > 1)
         return false;
     Operand src[4] = {op_rz(), op_rz(), op_rz(), op_with(op_pt(), OPM_NOT)};
-    for (unsigned k = 0; k < s->n; k++)
-        src[slot[k]] = s->in[k];
+    for (unsigned k = 0; k < inputs->n; k++)
+        src[slot[k]] = inputs->in[k];
     for (unsigned x = 0; x < 8; x++) /* x: index into the table to be made */
         lut |= (unsigned)value[(x >> (2 - slot[0]) & 1) | (x >> (2 - slot[1]) & 1) << 1 |
                                (x >> (2 - slot[2]) & 1) << 2]
@@ -244,26 +246,26 @@ static bool put_table(Combine *c, unsigned at, const Inputs *s, const uint8_t va
     return put(c, at, OT_LOP3, MSET(LOP3, lut, lut), 4, src);
 }
 
-static bool table_of_table(Combine *c, unsigned at, const Inst *i) {
+static bool table_of_table(Combine *combine, unsigned at, const Inst *i) {
     for (unsigned k = 0; k < 3; k++) {
-        const Inst *d = inner(c, *ir_src(c->f, i, k), OT_LOP3);
-        if (!d || !plain_table(c, d))
+        const Inst *inst = inner(combine, *ir_src(combine->f, i, k), OT_LOP3);
+        if (!inst || !plain_table(combine, inst))
             continue;
         Inputs s = {0};
         unsigned out[3] = {0}, in[3];
         uint8_t value[8];
         for (unsigned n = 0; n < 3; n++)
-            in[n] = input(&s, *ir_src(c->f, d, n));
+            in[n] = input(&s, *ir_src(combine->f, inst, n));
         for (unsigned n = 0; n < 3; n++)
             if (n != k)
-                out[n] = input(&s, *ir_src(c->f, i, n));
+                out[n] = input(&s, *ir_src(combine->f, i, n));
         if (s.n > 3)
             continue;
         for (unsigned x = 0; x < 8; x++) {
-            out[k] = look_up(MGET(LOP3, lut, d->mods), in, x) ? IN_TRUE : IN_FALSE;
+            out[k] = look_up(MGET(LOP3, lut, inst->mods), in, x) ? IN_TRUE : IN_FALSE;
             value[x] = (uint8_t)look_up(MGET(LOP3, lut, i->mods), out, x);
         }
-        if (put_table(c, at, &s, value))
+        if (put_table(combine, at, &s, value))
             return true;
     }
     return false;
@@ -271,19 +273,19 @@ static bool table_of_table(Combine *c, unsigned at, const Inst *i) {
 
 /* ---- the pass ---- */
 
-static void find_copy(Combine *c, const Inst *i) {
-    if (plain_sum(c, i)) {
+static void find_copy(Combine *combine, const Inst *i) {
+    if (plain_sum(combine, i)) {
         Sum s = {0};
-        add_terms(c, &s, i, 3, 0);
+        add_terms(combine, &s, i, 3, 0);
         if (s.n == 1 && !s.constant)
-            same_as(c, i, s.term[0]);
-    } else if (plain_table(c, i)) {
+            same_as(combine, i, s.term[0]);
+    } else if (plain_table(combine, i)) {
         Inputs s = {0};
         unsigned in[3];
         for (unsigned n = 0; n < 3; n++)
-            in[n] = input(&s, *ir_src(c->f, i, n));
+            in[n] = input(&s, *ir_src(combine->f, i, n));
         if (s.n == 1 && look_up(MGET(LOP3, lut, i->mods), in, 1) && !look_up(MGET(LOP3, lut, i->mods), in, 0))
-            same_as(c, i, s.in[0]);
+            same_as(combine, i, s.in[0]);
     }
 }
 

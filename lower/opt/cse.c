@@ -44,37 +44,37 @@ static bool is_pure(const Function *f, const Inst *i) {
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand o = f->operands.at[i->operand + k];
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-            const Value *v = &f->values.at[ir_operand_value(f, o, c).i];
-            if (v->fixed_reg >= 0 || v->file == RF_UR || v->file == RF_UP)
+            const Value *value = &f->values.at[ir_operand_value(f, o, c).i];
+            if (value->fixed_reg >= 0 || value->file == RF_UR || value->file == RF_UP)
                 return false;
         }
     }
     return true;
 }
 
-static uint32_t value_of(const Cse *s, uint32_t v) {
-    while (s->repl[v])
-        v = s->repl[v];
+static uint32_t value_of(const Cse *cse, uint32_t v) {
+    while (cse->repl[v])
+        v = cse->repl[v];
     return v;
 }
 
 /* One word that stands for part c of an operand. */
-static uint64_t part(const Cse *s, Operand o, unsigned c) {
+static uint64_t part(const Cse *cse, Operand o, unsigned c) {
     uint64_t head =
         (uint64_t)o.kind << 56 | (uint64_t)o.file << 48 | (uint64_t)o.mods << 40 | (uint64_t)o.count << 36;
     if (o.kind == OPK_VAL)
-        return head | value_of(s, ir_operand_value(s->f, o, c).i);
+        return head | value_of(cse, ir_operand_value(cse->f, o, c).i);
     return head | o.value;
 }
 
 static unsigned parts(Operand o) { return o.kind == OPK_VAL ? o.count : 1; }
 
-static uint32_t hash_inst(const Cse *s, const Inst *i) {
+static uint32_t hash_inst(const Cse *cse, const Inst *i) {
     uint64_t h = i->op * 0x9e3779b97f4a7c15u ^ i->mods;
     for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
-        Operand o = s->f->operands.at[i->operand + k];
+        Operand o = cse->f->operands.at[i->operand + k];
         for (unsigned c = 0; c < parts(o); c++)
-            h = (h ^ part(s, o, c)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+            h = (h ^ part(cse, o, c)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
     }
     return (uint32_t)h;
 }
@@ -90,82 +90,83 @@ static bool same_source(const Cse *s, Operand a, Operand b) {
     return true;
 }
 
-static bool same_inst(const Cse *s, const Inst *a, const Inst *b) {
-    if (a->op != b->op || a->mods != b->mods || a->ndst != b->ndst || a->nsrc != b->nsrc ||
-        a->flags != b->flags)
+static bool same_inst(const Cse *cse, const Inst *inst, const Inst *b) {
+    if (inst->op != b->op || inst->mods != b->mods || inst->ndst != b->ndst || inst->nsrc != b->nsrc ||
+        inst->flags != b->flags)
         return false;
-    const Operand *x = &s->f->operands.at[a->operand], *y = &s->f->operands.at[b->operand];
-    for (unsigned k = 0; k < a->ndst; k++) /* what the later one defines the earlier must define too */
+    const Operand *x = &cse->f->operands.at[inst->operand], *y = &cse->f->operands.at[b->operand];
+    for (unsigned k = 0; k < inst->ndst; k++) /* what the later one defines the earlier must define too */
         if (y[k].kind == OPK_VAL &&
             (x[k].kind != OPK_VAL || x[k].count != y[k].count || x[k].file != y[k].file))
             return false;
-    for (unsigned k = a->ndst; k < ir_num_operands(a); k++)
-        if (!same_source(s, x[k], y[k]))
+    for (unsigned k = inst->ndst; k < ir_num_operands(inst); k++)
+        if (!same_source(cse, x[k], y[k]))
             return false;
     return true;
 }
 
-static void replace(Cse *s, const Inst *by, const Inst *i) {
+static void replace(Cse *cse, const Inst *by, const Inst *i) {
     for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = *ir_dst(s->f, i, k), n = *ir_dst(s->f, by, k);
+        Operand o = *ir_dst(cse->f, i, k), n = *ir_dst(cse->f, by, k);
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-            s->repl[ir_operand_value(s->f, o, c).i] = ir_operand_value(s->f, n, c).i;
+            cse->repl[ir_operand_value(cse->f, o, c).i] = ir_operand_value(cse->f, n, c).i;
     }
 }
 
-static void visit_block(Cse *s, BlockId b) {
-    Block *blk = ir_block(s->f, b);
+static void visit_block(Cse *cse, BlockId b) {
+    Block *blk = ir_block(cse->f, b);
     unsigned to = 0;
     for (unsigned p = 0; p < blk->insts.n; p++) {
         InstId id = blk->insts.at[p];
-        const Inst *i = ir_inst(s->f, id);
-        if (is_pure(s->f, i)) {
-            uint32_t slot = hash_inst(s, i) & (s->nslots - 1), e = s->slots[slot];
-            while (e && !same_inst(s, ir_inst(s->f, (InstId){s->entries.at[e - 1].inst}), i))
-                e = s->entries.at[e - 1].next;
+        const Inst *i = ir_inst(cse->f, id);
+        if (is_pure(cse->f, i)) {
+            uint32_t slot = hash_inst(cse, i) & (cse->nslots - 1), e = cse->slots[slot];
+            while (e && !same_inst(cse, ir_inst(cse->f, (InstId){cse->entries.at[e - 1].inst}), i))
+                e = cse->entries.at[e - 1].next;
             if (e) {
-                replace(s, ir_inst(s->f, (InstId){s->entries.at[e - 1].inst}), i);
+                replace(cse, ir_inst(cse->f, (InstId){cse->entries.at[e - 1].inst}), i);
                 continue;
             }
-            *VEC_PUSH(&s->a, &s->entries) = (Entry){id.i, s->slots[slot]};
-            VEC_ADD(&s->a, &s->slot_of, slot);
-            s->slots[slot] = s->entries.n;
+            *VEC_PUSH(&cse->a, &cse->entries) = (Entry){id.i, cse->slots[slot]};
+            VEC_ADD(&cse->a, &cse->slot_of, slot);
+            cse->slots[slot] = cse->entries.n;
         }
         blk->insts.at[to++] = id;
     }
     blk->insts.n = to;
 }
 
-static void pop_to(Cse *s, uint32_t mark) {
-    while (s->entries.n > mark) {
-        uint32_t k = --s->entries.n;
-        s->slots[s->slot_of.at[--s->slot_of.n]] = s->entries.at[k].next;
+static void pop_to(Cse *cse, uint32_t mark) {
+    while (cse->entries.n > mark) {
+        uint32_t k = --cse->entries.n;
+        cse->slots[cse->slot_of.at[--cse->slot_of.n]] = cse->entries.at[k].next;
     }
 }
 
-static void walk(Cse *s, const Graph *g, const DomTree *t) {
-    uint32_t *child = ARENA_ARRAY(&s->a, uint32_t, g->n), *sibling = ARENA_ARRAY(&s->a, uint32_t, g->n);
-    uint32_t *stack = ARENA_ARRAY(&s->a, uint32_t, g->n + 1), *mark = ARENA_ARRAY(&s->a, uint32_t, g->n + 1),
-             top = 0;
-    for (uint32_t k = t->order.count; k-- > 1;) { /* node 0 is the virtual exit, so 0 ends the lists */
-        uint32_t b = t->order.order[k];
-        sibling[b] = child[t->idom[b]];
-        child[t->idom[b]] = b;
+static void walk(Cse *cse, const Graph *graph, const DomTree *tree) {
+    uint32_t *child = ARENA_ARRAY(&cse->a, uint32_t, graph->n),
+             *sibling = ARENA_ARRAY(&cse->a, uint32_t, graph->n);
+    uint32_t *stack = ARENA_ARRAY(&cse->a, uint32_t, graph->n + 1),
+             *mark = ARENA_ARRAY(&cse->a, uint32_t, graph->n + 1), top = 0;
+    for (uint32_t k = tree->order.count; k-- > 1;) { /* node 0 is the virtual exit, so 0 ends the lists */
+        uint32_t b = tree->order.order[k];
+        sibling[b] = child[tree->idom[b]];
+        child[tree->idom[b]] = b;
     }
-    stack[top] = s->f->entry.i;
+    stack[top] = cse->f->entry.i;
     mark[top++] = 0;
-    visit_block(s, s->f->entry);
+    visit_block(cse, cse->f->entry);
     while (top) {
         uint32_t b = stack[top - 1], c = child[b];
         if (!c) {
-            pop_to(s, mark[--top]);
+            pop_to(cse, mark[--top]);
             continue;
         }
         child[b] = sibling[c];
         stack[top] = c;
-        mark[top++] = s->entries.n;
+        mark[top++] = cse->entries.n;
         if (c)
-            visit_block(s, (BlockId){c});
+            visit_block(cse, (BlockId){c});
     }
 }
 

@@ -16,50 +16,50 @@ static bool is_root(const Function *f, const Inst *i) {
     return (i->flags & (IF_SIDE_EFFECT | IF_SYNC | IF_OBSERVING | IF_CONVERGENT)) || ir_is_terminator(f, i);
 }
 
-static void mark_inst(Dce *s, uint32_t id) {
-    if (s->live_inst[id])
+static void mark_inst(Dce *dce, uint32_t id) {
+    if (dce->live_inst[id])
         return;
-    s->live_inst[id] = true;
-    VEC_ADD(&s->a, &s->work, id);
+    dce->live_inst[id] = true;
+    VEC_ADD(&dce->a, &dce->work, id);
 }
 
-static void mark_operand(Dce *s, Operand o) {
+static void mark_operand(Dce *dce, Operand o) {
     for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-        ValId v = ir_operand_value(s->f, o, c);
-        InstId def = ir_value(s->f, v)->def;
-        if (s->live_value[v.i] || !def.i)
+        ValId v = ir_operand_value(dce->f, o, c);
+        InstId def = ir_value(dce->f, v)->def;
+        if (dce->live_value[v.i] || !def.i)
             continue;
-        s->live_value[v.i] = true;
-        if (ir_inst(s->f, def)->op == IR_PARCOPY && s->live_inst[def.i])
-            VEC_ADD(&s->a, &s->work, def.i); /* once more, for the source of this destination */
-        mark_inst(s, def.i);
+        dce->live_value[v.i] = true;
+        if (ir_inst(dce->f, def)->op == IR_PARCOPY && dce->live_inst[def.i])
+            VEC_ADD(&dce->a, &dce->work, def.i); /* once more, for the source of this destination */
+        mark_inst(dce, def.i);
     }
 }
 
-static bool dst_is_dead(const Dce *s, Operand o) {
+static bool dst_is_dead(const Dce *dce, Operand o) {
     if (o.kind != OPK_VAL)
         return false;
     for (unsigned c = 0; c < o.count; c++)
-        if (s->live_value[ir_operand_value(s->f, o, c).i])
+        if (dce->live_value[ir_operand_value(dce->f, o, c).i])
             return false;
     return true;
 }
 
-static void mark_sources(Dce *s, const Inst *i) {
-    mark_operand(s, i->guard);
+static void mark_sources(Dce *dce, const Inst *i) {
+    mark_operand(dce, i->guard);
     for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-        if (i->op != IR_PARCOPY || (i->flags & IF_TIED) || !dst_is_dead(s, *ir_dst(s->f, i, k - i->ndst)))
-            mark_operand(s, s->f->operands.at[i->operand + k]);
+        if (i->op != IR_PARCOPY || (i->flags & IF_TIED) || !dst_is_dead(dce, *ir_dst(dce->f, i, k - i->ndst)))
+            mark_operand(dce, dce->f->operands.at[i->operand + k]);
 }
 
 /* The dead pairs of a parallel copy. */
-static void drop_pairs(Dce *s, Inst *i) {
+static void drop_pairs(Dce *dce, Inst *i) {
     unsigned n = i->ndst, to = 0;
-    Operand *o = &s->f->operands.at[i->operand];
+    Operand *o = &dce->f->operands.at[i->operand];
     if ((i->flags & IF_TIED) || i->nsrc != n)
         return;
     for (unsigned k = 0; k < n; k++)
-        if (!dst_is_dead(s, o[k])) {
+        if (!dst_is_dead(dce, o[k])) {
             o[to] = o[k];
             o[n + to++] = o[n + k];
         }
@@ -69,17 +69,17 @@ static void drop_pairs(Dce *s, Inst *i) {
 }
 
 /* A live instruction with a destination too many; implicit ones (calls, entry) keep their registers. */
-static void drop_dsts(Dce *s, Inst *i) {
+static void drop_dsts(Dce *dce, Inst *i) {
     if (i->op == IR_PARCOPY)
-        drop_pairs(s, i);
+        drop_pairs(dce, i);
     if (ir_is_pseudo(i->op))
         return;
     for (unsigned k = 0; k < i->ndst && k < isa_num_dst(i->op); k++) {
-        if (!dst_is_dead(s, *ir_dst(s->f, i, k)))
+        if (!dst_is_dead(dce, *ir_dst(dce->f, i, k)))
             continue;
-        *ir_dst(s->f, i, k) = (Operand){0};
+        *ir_dst(dce->f, i, k) = (Operand){0};
         if (i->flags & IF_TIED)
-            *ir_tied(s->f, i, k) = (Operand){0};
+            *ir_tied(dce->f, i, k) = (Operand){0};
     }
 }
 

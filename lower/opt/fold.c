@@ -16,36 +16,36 @@ typedef struct {
     bool changed;
 } Fold;
 
-static const Value *val(const Fold *s, uint32_t v) { return &s->f->values.at[v]; }
+static const Value *val(const Fold *fold, uint32_t v) { return &fold->f->values.at[v]; }
 
-static uint32_t find(const Fold *s, uint32_t v) {
-    while (s->repl[v])
-        v = s->repl[v];
+static uint32_t find(const Fold *fold, uint32_t v) {
+    while (fold->repl[v])
+        v = fold->repl[v];
     return v;
 }
 
 /* ---- copies ---- */
 
-static void copy(Fold *s, uint32_t to, Operand src) {
+static void copy(Fold *fold, uint32_t to, Operand src) {
     uint32_t from = opt_scalar(src);
-    if (!from || src.mods || val(s, to)->fixed_reg >= 0)
+    if (!from || src.mods || val(fold, to)->fixed_reg >= 0)
         return;
-    from = find(s, from);
-    if (from == to || val(s, from)->fixed_reg >= 0 || val(s, from)->file != val(s, to)->file)
+    from = find(fold, from);
+    if (from == to || val(fold, from)->fixed_reg >= 0 || val(fold, from)->file != val(fold, to)->file)
         return;
-    s->repl[to] = from;
-    s->changed = true;
+    fold->repl[to] = from;
+    fold->changed = true;
 }
 
 /* A phi of one value, or of one value and itself. */
-static void trivial_phi(Fold *s, const Inst *i) {
-    uint32_t to = opt_scalar(*ir_dst(s->f, i, 0)), one = 0;
+static void trivial_phi(Fold *fold, const Inst *i) {
+    uint32_t to = opt_scalar(*ir_dst(fold->f, i, 0)), one = 0;
     for (unsigned k = 0; to && k < i->nsrc; k++) {
-        Operand o = *ir_src(s->f, i, k);
+        Operand o = *ir_src(fold->f, i, k);
         uint32_t v = opt_scalar(o);
         if (!v || o.mods)
             return;
-        v = find(s, v);
+        v = find(fold, v);
         if (v == to || v == one)
             continue;
         if (one)
@@ -53,16 +53,16 @@ static void trivial_phi(Fold *s, const Inst *i) {
         one = v;
     }
     if (one)
-        copy(s, to, ir_val(s->f, (ValId){one}));
+        copy(fold, to, ir_val(fold->f, (ValId){one}));
 }
 
 /* ---- constants ---- */
 
-static bool constant(const Fold *s, Operand o, uint32_t *bits) {
+static bool constant(const Fold *fold, Operand o, uint32_t *bits) {
     if (o.mods & ~(unsigned)OPM_NEG)
         return false;
     if (opt_scalar(o)) {
-        Operand k = s->known[find(s, o.value)];
+        Operand k = fold->known[find(fold, o.value)];
         if (k.kind != OPK_IMM)
             return false;
         *bits = k.value;
@@ -77,9 +77,9 @@ static bool constant(const Fold *s, Operand o, uint32_t *bits) {
     return true;
 }
 
-static bool all_constant(const Fold *s, const Inst *i, unsigned n, uint32_t *x) {
+static bool all_constant(const Fold *fold, const Inst *i, unsigned n, uint32_t *x) {
     for (unsigned k = 0; k < n; k++)
-        if (!constant(s, *ir_src(s->f, i, k), &x[k]))
+        if (!constant(fold, *ir_src(fold->f, i, k), &x[k]))
             return false;
     return true;
 }
@@ -92,8 +92,8 @@ static uint32_t lop3(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
     return r;
 }
 
-static bool no_dst(const Fold *s, const Inst *i, unsigned n) {
-    return n >= i->ndst || ir_dst(s->f, i, n)->kind != OPK_VAL;
+static bool no_dst(const Fold *fold, const Inst *i, unsigned n) {
+    return n >= i->ndst || ir_dst(fold->f, i, n)->kind != OPK_VAL;
 }
 
 /* 32-bit result of an operation on constants. Only forms whose meaning is plain are computed. */
@@ -134,70 +134,71 @@ static bool compare(unsigned cmp, bool is_signed, uint32_t a, uint32_t b) {
 }
 
 /* ISETP of constants, combined with PT only. */
-static bool compare_result(const Fold *s, const Inst *i, bool *r) {
+static bool compare_result(const Fold *fold, const Inst *i, bool *r) {
     uint32_t a, b;
-    Operand pp = *ir_src(s->f, i, ISETP_pp);
+    Operand pp = *ir_src(fold->f, i, ISETP_pp);
     bool plain = pp.kind == OPK_NONE || (pp.kind == OPK_REG && pp.value == REG_PT && !(pp.mods & OPM_NOT));
     if (MGET(ISETP, ex, i->mods) || MGET(ISETP, bop, i->mods) != BoolOp_AND || !plain ||
-        !no_dst(s, i, ISETP_pv))
+        !no_dst(fold, i, ISETP_pv))
         return false;
-    if (!constant(s, *ir_src(s->f, i, ISETP_ra), &a) || !constant(s, *ir_src(s->f, i, ISETP_rb), &b))
+    if (!constant(fold, *ir_src(fold->f, i, ISETP_ra), &a) ||
+        !constant(fold, *ir_src(fold->f, i, ISETP_rb), &b))
         return false;
     *r = compare(MGET(ISETP, cmp, i->mods), MGET(ISETP, sign, i->mods) == ISign_S32, a, b);
     return true;
 }
 
-static void know(Fold *s, Operand dst, Operand what) {
+static void know(Fold *fold, Operand dst, Operand what) {
     uint32_t v = opt_scalar(dst);
-    if (!v || s->known[v].kind != OPK_NONE || val(s, v)->fixed_reg >= 0)
+    if (!v || fold->known[v].kind != OPK_NONE || val(fold, v)->fixed_reg >= 0)
         return;
-    s->known[v] = what;
-    s->changed = true;
+    fold->known[v] = what;
+    fold->changed = true;
 }
 
-static void learn(Fold *s, InstId id) {
-    Inst *i = ir_inst(s->f, id);
+static void learn(Fold *fold, InstId id) {
+    Inst *i = ir_inst(fold->f, id);
     uint32_t r;
     bool p;
     if (!op_is_always(i->guard) || i->ndst == 0)
         return;
     if (i->op == IR_PHI) {
-        trivial_phi(s, i);
+        trivial_phi(fold, i);
         return;
     }
-    Operand dst = *ir_dst(s->f, i, 0);
+    Operand dst = *ir_dst(fold->f, i, 0);
     if (i->op == OT_MOV || i->op == IR_COPY) {
-        Operand o = *ir_src(s->f, i, 0);
+        Operand o = *ir_src(fold->f, i, 0);
         if (dst.count != 1 || dst.file != RF_R) {
             if (i->op == IR_COPY && dst.count == 1)
-                copy(s, dst.value, o);
+                copy(fold, dst.value, o);
             return;
         }
         if (o.kind == OPK_IMM || (o.kind == OPK_CMEM && !o.mods))
-            know(s, dst, o);
+            know(fold, dst, o);
         else if (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ)
-            know(s, dst, op_imm(0));
-        else if (opt_scalar(o) && !o.mods && s->known[find(s, o.value)].kind != OPK_NONE)
-            know(s, dst, s->known[find(s, o.value)]);
+            know(fold, dst, op_imm(0));
+        else if (opt_scalar(o) && !o.mods && fold->known[find(fold, o.value)].kind != OPK_NONE)
+            know(fold, dst, fold->known[find(fold, o.value)]);
         else if (o.file == RF_R && opt_scalar(dst))
-            copy(s, dst.value, o);
-    } else if (i->op == OT_ISETP && compare_result(s, i, &p))
-        know(s, dst, p ? op_pt() : op_with(op_pt(), OPM_NOT));
-    else if (opt_scalar(dst) && result(s, i, &r))
-        know(s, dst, op_imm(r));
+            copy(fold, dst.value, o);
+    } else if (i->op == OT_ISETP && compare_result(fold, i, &p))
+        know(fold, dst, p ? op_pt() : op_with(op_pt(), OPM_NOT));
+    else if (opt_scalar(dst) && result(fold, i, &r))
+        know(fold, dst, op_imm(r));
 }
 
 /* ---- constants into operands ---- */
 
-static bool try_operand(Fold *s, InstId id, unsigned k, Operand o) {
-    Inst *i = ir_inst(s->f, id);
-    Operand old = *ir_src(s->f, i, k);
-    *ir_src(s->f, i, k) = o;
-    if (opt_selectable(s->f, i)) {
-        s->changed = true;
+static bool try_operand(Fold *fold, InstId id, unsigned k, Operand o) {
+    Inst *i = ir_inst(fold->f, id);
+    Operand old = *ir_src(fold->f, i, k);
+    *ir_src(fold->f, i, k) = o;
+    if (opt_selectable(fold->f, i)) {
+        fold->changed = true;
         return true;
     }
-    *ir_src(s->f, i, k) = old;
+    *ir_src(fold->f, i, k) = old;
     return false;
 }
 
@@ -217,22 +218,22 @@ static bool commutes(const Inst *i, unsigned *a, unsigned *b) {
     }
 }
 
-static bool try_swapped(Fold *s, InstId id, unsigned k, Operand o) {
-    Inst *i = ir_inst(s->f, id);
+static bool try_swapped(Fold *fold, InstId id, unsigned k, Operand o) {
+    Inst *i = ir_inst(fold->f, id);
     unsigned a, b;
     if (!commutes(i, &a, &b) || k != a)
         return false;
-    Operand x = *ir_src(s->f, i, a), y = *ir_src(s->f, i, b);
+    Operand x = *ir_src(fold->f, i, a), y = *ir_src(fold->f, i, b);
     if (y.kind != OPK_VAL) /* one constant is there already */
         return false;
-    *ir_src(s->f, i, a) = y;
-    *ir_src(s->f, i, b) = o;
-    if (opt_selectable(s->f, i)) {
-        s->changed = true;
+    *ir_src(fold->f, i, a) = y;
+    *ir_src(fold->f, i, b) = o;
+    if (opt_selectable(fold->f, i)) {
+        fold->changed = true;
         return true;
     }
-    *ir_src(s->f, i, a) = x;
-    *ir_src(s->f, i, b) = y;
+    *ir_src(fold->f, i, a) = x;
+    *ir_src(fold->f, i, b) = y;
     return false;
 }
 
@@ -244,93 +245,93 @@ static bool prefers_rz(unsigned op) {
 static bool is_jump(unsigned op) { return op == OT_BRA || op == OT_BRX || op == OT_CALL || op == OT_RET; }
 
 /* The operand that says the same without the value; OPK_NONE if there is none. */
-static Operand as_constant(const Fold *s, const Inst *i, Operand o) {
-    Operand k = s->known[find(s, o.value)];
+static Operand as_constant(const Fold *fold, const Inst *i, Operand o) {
+    Operand k = fold->known[find(fold, o.value)];
     if (o.file == RF_P) {
         if (k.kind == OPK_REG)
             k.mods ^= o.mods & OPM_NOT;
         return k;
     }
     /* with a carry out, -0 is not 0: it carries */
-    if (k.kind == OPK_IMM && o.mods == OPM_NEG && i->op == OT_IADD3 && !i->mods && no_dst(s, i, IADD3_pu))
+    if (k.kind == OPK_IMM && o.mods == OPM_NEG && i->op == OT_IADD3 && !i->mods && no_dst(fold, i, IADD3_pu))
         return op_imm(0 - k.value);
     if (o.mods) /* what a modifier means for a constant depends on the operation */
         return (Operand){0};
     return k.kind == OPK_IMM && k.value == 0 && prefers_rz(i->op) ? op_rz() : k;
 }
 
-static void fold_operands(Fold *s, InstId id) {
-    Inst *i = ir_inst(s->f, id);
+static void fold_operands(Fold *fold, InstId id) {
+    Inst *i = ir_inst(fold->f, id);
     unsigned n = ir_is_pseudo(i->op) || i->op == OT_MOV || is_jump(i->op) ? 0 : isa_num_src(i->op);
-    MachInst m = n ? opt_mach(s->f, i) : (MachInst){0};
+    MachInst m = n ? opt_mach(fold->f, i) : (MachInst){0};
     for (unsigned k = 0; k < n; k++) {
-        Operand o = *ir_src(s->f, i, k);
-        if (!opt_scalar(o) || isa_src_regs(s->f->module->target, &m, k) > 1)
+        Operand o = *ir_src(fold->f, i, k);
+        if (!opt_scalar(o) || isa_src_regs(fold->f->module->target, &m, k) > 1)
             continue;
-        Operand c = as_constant(s, i, o);
-        if (c.kind != OPK_NONE && !try_operand(s, id, k, c) && o.file == RF_R)
-            try_swapped(s, id, k, c);
+        Operand c = as_constant(fold, i, o);
+        if (c.kind != OPK_NONE && !try_operand(fold, id, k, c) && o.file == RF_R)
+            try_swapped(fold, id, k, c);
     }
     /* an EXIT in the middle of a block keeps its guard */
-    if (i->op != OT_EXIT && opt_scalar(i->guard) && s->known[find(s, i->guard.value)].kind == OPK_REG) {
-        Operand g = s->known[find(s, i->guard.value)];
+    if (i->op != OT_EXIT && opt_scalar(i->guard) && fold->known[find(fold, i->guard.value)].kind == OPK_REG) {
+        Operand g = fold->known[find(fold, i->guard.value)];
         g.mods ^= i->guard.mods & OPM_NOT;
         if (!(i->flags & IF_TIED) && (i->op == OT_BRA || op_is_always(g))) {
             i->guard =
                 op_is_always(g) && i->op != OT_BRA ? (Operand){0} : g; /* branch cleanup does the rest */
-            s->changed = true;
+            fold->changed = true;
         }
     }
 }
 
 /* A MOV whose source was a value that turned out constant. */
-static void fold_mov(Fold *s, InstId id) {
-    Inst *i = ir_inst(s->f, id);
-    Operand o = i->op == OT_MOV ? *ir_src(s->f, i, 0) : (Operand){0};
+static void fold_mov(Fold *fold, InstId id) {
+    Inst *i = ir_inst(fold->f, id);
+    Operand o = i->op == OT_MOV ? *ir_src(fold->f, i, 0) : (Operand){0};
     if (!opt_scalar(o) || o.mods || o.file != RF_R)
         return;
-    Operand k = s->known[find(s, o.value)];
+    Operand k = fold->known[find(fold, o.value)];
     if (k.kind != OPK_NONE)
-        try_operand(s, id, 0, k);
+        try_operand(fold, id, 0, k);
 }
 
 /* An operation whose result is known becomes a MOV; unneeded ones go later. */
-static void fold_result(Fold *s, BlockId b, unsigned at) {
-    InstId id = ir_block(s->f, b)->insts.at[at];
-    Inst *i = ir_inst(s->f, id);
+static void fold_result(Fold *fold, BlockId b, unsigned at) {
+    InstId id = ir_block(fold->f, b)->insts.at[at];
+    Inst *i = ir_inst(fold->f, id);
     uint32_t r;
     if (ir_is_pseudo(i->op) || i->op == OT_MOV || i->ndst == 0 || !op_is_always(i->guard) ||
-        !result(s, i, &r))
+        !result(fold, i, &r))
         return;
-    Operand dst = *ir_dst(s->f, i, 0);
-    if (!opt_scalar(dst) || val(s, dst.value)->fixed_reg >= 0)
+    Operand dst = *ir_dst(fold->f, i, 0);
+    if (!opt_scalar(dst) || val(fold, dst.value)->fixed_reg >= 0)
         return;
-    InstId mov = ir_inst_new(s->f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
-    ir_set_src(s->f, mov, MOV_rb, op_imm(r));
-    ir_inst(s->f, mov)->loc = ir_inst(s->f, id)->loc;
-    ir_remove_at(s->f, b, at);
-    ir_set_dst(s->f, mov, 0, dst);
-    ir_insert(s->f, b, at, mov);
-    s->changed = true;
+    InstId mov = ir_inst_new(fold->f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
+    ir_set_src(fold->f, mov, MOV_rb, op_imm(r));
+    ir_inst(fold->f, mov)->loc = ir_inst(fold->f, id)->loc;
+    ir_remove_at(fold->f, b, at);
+    ir_set_dst(fold->f, mov, 0, dst);
+    ir_insert(fold->f, b, at, mov);
+    fold->changed = true;
 }
 
 /* ---- addresses ---- */
 
 /* The instruction that defines a scalar value, if it is op and unguarded. */
-static const Inst *defined_by(const Fold *s, uint32_t v, unsigned op) {
-    InstId d = val(s, v)->def;
-    const Inst *i = d.i ? ir_inst(s->f, d) : NULL;
+static const Inst *defined_by(const Fold *fold, uint32_t v, unsigned op) {
+    InstId d = val(fold, v)->def;
+    const Inst *i = d.i ? ir_inst(fold->f, d) : NULL;
     return i && i->op == op && op_is_always(i->guard) ? i : NULL;
 }
 
 /* Splits a + b + c into one plain value and a constant. */
-static bool value_plus(const Fold *s, const Inst *add, Operand *base, uint32_t *offset) {
+static bool value_plus(const Fold *fold, const Inst *add, Operand *base, uint32_t *offset) {
     bool found = false;
     *offset = 0;
     for (unsigned k = 0; k < 3; k++) {
-        Operand o = *ir_src(s->f, add, k);
+        Operand o = *ir_src(fold->f, add, k);
         uint32_t c;
-        if (constant(s, o, &c))
+        if (constant(fold, o, &c))
             *offset += c;
         else if (found || o.mods || !(opt_scalar(o) && o.file == RF_R))
             return false;
@@ -340,36 +341,36 @@ static bool value_plus(const Fold *s, const Inst *add, Operand *base, uint32_t *
     return found;
 }
 
-static bool uses_carry_of(const Fold *s, const Inst *hi, const Inst *lo) {
-    Operand pu = *ir_dst(s->f, lo, IADD3_pu), pp = *ir_src(s->f, hi, IADD3_pp),
-            pq = *ir_src(s->f, hi, IADD3_pq);
+static bool uses_carry_of(const Fold *fold, const Inst *hi, const Inst *lo) {
+    Operand pu = *ir_dst(fold->f, lo, IADD3_pu), pp = *ir_src(fold->f, hi, IADD3_pp),
+            pq = *ir_src(fold->f, hi, IADD3_pq);
     bool pq_false = pq.kind == OPK_REG && pq.value == REG_PT && (pq.mods & OPM_NOT);
-    return opt_scalar(pu) && opt_scalar(pp) && find(s, pp.value) == pu.value && !pp.mods && pq_false &&
-           no_dst(s, lo, IADD3_pv);
+    return opt_scalar(pu) && opt_scalar(pp) && find(fold, pp.value) == pu.value && !pp.mods && pq_false &&
+           no_dst(fold, lo, IADD3_pv);
 }
 
 /* [lo hi] = [x y] + constant, as IADD3 with carry and IADD3.X: exact in 64 bits, as is the address sum. */
-static bool pair_plus(const Fold *s, Operand pair, ValId base[2], int64_t *offset) {
-    const Inst *lo = defined_by(s, find(s, ir_operand_value(s->f, pair, 0).i), OT_IADD3);
-    const Inst *hi = defined_by(s, find(s, ir_operand_value(s->f, pair, 1).i), OT_IADD3);
+static bool pair_plus(const Fold *fold, Operand pair, ValId base[2], int64_t *offset) {
+    const Inst *lo = defined_by(fold, find(fold, ir_operand_value(fold->f, pair, 0).i), OT_IADD3);
+    const Inst *hi = defined_by(fold, find(fold, ir_operand_value(fold->f, pair, 1).i), OT_IADD3);
     Operand b0, b1;
     uint32_t k0, k1;
-    if (!lo || !hi || lo->mods || hi->mods != MSET(IADD3, x, 1) || !uses_carry_of(s, hi, lo))
+    if (!lo || !hi || lo->mods || hi->mods != MSET(IADD3, x, 1) || !uses_carry_of(fold, hi, lo))
         return false;
     for (unsigned k = 0; k < 3; k++) /* a negated zero is not zero in .X, and carries in the low half */
-        if (ir_src(s->f, lo, k)->mods || ir_src(s->f, hi, k)->mods)
+        if (ir_src(fold->f, lo, k)->mods || ir_src(fold->f, hi, k)->mods)
             return false;
-    if (!value_plus(s, lo, &b0, &k0) || !value_plus(s, hi, &b1, &k1))
+    if (!value_plus(fold, lo, &b0, &k0) || !value_plus(fold, hi, &b1, &k1))
         return false;
     uint32_t one_lo = 0;
     for (unsigned k = 0; k < 3; k++) { /* two constants could carry twice */
         uint32_t c;
-        one_lo += constant(s, *ir_src(s->f, lo, k), &c) && c != 0;
+        one_lo += constant(fold, *ir_src(fold->f, lo, k), &c) && c != 0;
     }
     if (one_lo > 1)
         return false;
-    base[0].i = find(s, b0.value);
-    base[1].i = find(s, b1.value);
+    base[0].i = find(fold, b0.value);
+    base[1].i = find(fold, b1.value);
     *offset = (int64_t)((uint64_t)k1 << 32 | k0);
     return true;
 }
@@ -384,47 +385,47 @@ static int offset_slot(const Inst *i) {
     }
 }
 
-static void fold_address(Fold *s, InstId id) {
-    Inst *i = ir_inst(s->f, id);
+static void fold_address(Fold *fold, InstId id) {
+    Inst *i = ir_inst(fold->f, id);
     int slot = offset_slot(i);
     if (slot < 0)
         return;
-    Operand ra = *ir_src(s->f, i, 0), off = *ir_src(s->f, i, (unsigned)slot);
+    Operand ra = *ir_src(fold->f, i, 0), off = *ir_src(fold->f, i, (unsigned)slot);
     ValId base[2];
     int64_t add;
     if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE) ||
-        !pair_plus(s, ra, base, &add))
+        !pair_plus(fold, ra, base, &add))
         return;
-    if (val(s, base[0].i)->fixed_reg >= 0 || val(s, base[1].i)->fixed_reg >= 0)
+    if (val(fold, base[0].i)->fixed_reg >= 0 || val(fold, base[1].i)->fixed_reg >= 0)
         return;
     int64_t sum = add + (off.kind == OPK_IMM ? (int32_t)off.value : 0);
     if (sum < -(1 << 23) || sum >= 1 << 23)
         return;
-    Operand pair = op_with(ir_vec(s->f, base, 2), ra.mods);
-    i = ir_inst(s->f, id);
-    *ir_src(s->f, i, 0) = pair;
-    if (!try_operand(s, id, (unsigned)slot, op_imm((uint32_t)(int32_t)sum)))
-        *ir_src(s->f, i, 0) = ra;
+    Operand pair = op_with(ir_vec(fold->f, base, 2), ra.mods);
+    i = ir_inst(fold->f, id);
+    *ir_src(fold->f, i, 0) = pair;
+    if (!try_operand(fold, id, (unsigned)slot, op_imm((uint32_t)(int32_t)sum)))
+        *ir_src(fold->f, i, 0) = ra;
 }
 
 /* ---- the pass ---- */
 
-static void each_block(Fold *s, const GraphOrder *o, void (*visit)(Fold *, BlockId, unsigned)) {
-    for (uint32_t k = 0; k < o->count; k++) {
-        BlockId b = {o->order[k]};
-        for (unsigned p = 0; b.i && p < ir_block(s->f, b)->insts.n; p++)
-            visit(s, b, p);
+static void each_block(Fold *fold, const GraphOrder *graph_order, void (*visit)(Fold *, BlockId, unsigned)) {
+    for (uint32_t k = 0; k < graph_order->count; k++) {
+        BlockId b = {graph_order->order[k]};
+        for (unsigned p = 0; b.i && p < ir_block(fold->f, b)->insts.n; p++)
+            visit(fold, b, p);
     }
 }
 
-static void visit_learn(Fold *s, BlockId b, unsigned p) { learn(s, ir_block(s->f, b)->insts.at[p]); }
+static void visit_learn(Fold *fold, BlockId b, unsigned p) { learn(fold, ir_block(fold->f, b)->insts.at[p]); }
 
-static void visit_change(Fold *s, BlockId b, unsigned p) {
-    fold_result(s, b, p);
-    InstId id = ir_block(s->f, b)->insts.at[p];
-    fold_operands(s, id);
-    fold_mov(s, id);
-    fold_address(s, id);
+static void visit_change(Fold *fold, BlockId b, unsigned p) {
+    fold_result(fold, b, p);
+    InstId id = ir_block(fold->f, b)->insts.at[p];
+    fold_operands(fold, id);
+    fold_mov(fold, id);
+    fold_address(fold, id);
 }
 
 bool pass_fold(Function *f, Diags *d) {

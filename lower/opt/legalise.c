@@ -19,14 +19,14 @@ static bool movable(Operand o) {
 
 static bool is_f64(unsigned op) { return op == OT_DADD || op == OT_DMUL || op == OT_DFMA || op == OT_DSETP; }
 
-static Operand move(Legal *l, Operand o) {
-    Operand r = opt_mov_before(l->f, l->block, l->at, o, ir_inst(l->f, l->id)->loc);
-    l->at++;
+static Operand move(Legal *legal, Operand o) {
+    Operand r = opt_mov_before(legal->f, legal->block, legal->at, o, ir_inst(legal->f, legal->id)->loc);
+    legal->at++;
     return r;
 }
 
 /* The two words of a 64-bit source: an immediate of an f64 operation is its upper half. */
-static Operand move_pair(Legal *l, Operand o, unsigned op) {
+static Operand move_pair(Legal *legal, Operand o, unsigned op) {
     Operand lo = o, hi = o;
     if (o.kind == OPK_CMEM)
         hi = op_cmem(o.value >> 16, (o.value & 0xffff) + 4);
@@ -36,37 +36,37 @@ static Operand move_pair(Legal *l, Operand o, unsigned op) {
         hi = op_imm(o.value >> 31 ? UINT32_MAX : 0);
     else
         return o;
-    Operand a = move(l, lo), b = move(l, hi);
+    Operand a = move(legal, lo), b = move(legal, hi);
     ValId v[2] = {{a.value}, {b.value}};
-    return ir_vec(l->f, v, 2);
+    return ir_vec(legal->f, v, 2);
 }
 
-static void into_register(Legal *l, unsigned k) {
-    Inst *i = ir_inst(l->f, l->id);
-    Operand o = *ir_src(l->f, i, k), r;
-    MachInst m = opt_mach(l->f, i);
-    unsigned regs = isa_src_regs(l->f->module->target, &m, k);
-    r = regs == 2 ? move_pair(l, o, i->op) : regs == 1 ? move(l, o) : o;
+static void into_register(Legal *legal, unsigned k) {
+    Inst *i = ir_inst(legal->f, legal->id);
+    Operand o = *ir_src(legal->f, i, k), r;
+    MachInst m = opt_mach(legal->f, i);
+    unsigned regs = isa_src_regs(legal->f->module->target, &m, k);
+    r = regs == 2 ? move_pair(legal, o, i->op) : regs == 1 ? move(legal, o) : o;
     r.mods |= o.mods;
-    ir_set_src(l->f, l->id, k, r);
+    ir_set_src(legal->f, legal->id, k, r);
 }
 
 /* Which sources may go into a register: those whose slot takes R. Later ones first: rb and rc before ra. */
-static bool fix(Legal *l) {
-    const Target *t = l->f->module->target;
-    unsigned op = ir_inst(l->f, l->id)->op, n = isa_num_src(op);
+static bool fix(Legal *legal) {
+    const Target *t = legal->f->module->target;
+    unsigned op = ir_inst(legal->f, legal->id)->op, n = isa_num_src(op);
     for (unsigned round = 0; round < 2; round++)
         for (unsigned k = 0; k < n; k++) {
-            Inst *i = ir_inst(l->f, l->id);
+            Inst *i = ir_inst(legal->f, legal->id);
             if (k >= i->nsrc)
                 break;
-            Operand o = *ir_src(l->f, i, k);
+            Operand o = *ir_src(legal->f, i, k);
             IsaSlot s = isa_src_slot(t, op, k);
             bool takes = s.kinds >> o.kind & 1;
             if (!movable(o) || s.file != RF_R || (round == 0 && takes))
                 continue;
-            into_register(l, k);
-            if (opt_selectable(l->f, ir_inst(l->f, l->id)))
+            into_register(legal, k);
+            if (opt_selectable(legal->f, ir_inst(legal->f, legal->id)))
                 return true;
         }
     return false;

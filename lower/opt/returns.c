@@ -42,49 +42,50 @@ static bool results_copied(Function *f, const Inst *ret, const Inst *copy, unsig
     return true;
 }
 
-static bool fits(Returns *r, BlockId b) {
-    Function *f = r->f;
-    const Inst *ret = from_end(f, b, 0), *first = from_end(f, r->block[0], 0);
+static bool fits(Returns *returns, BlockId b) {
+    Function *f = returns->f;
+    const Inst *ret = from_end(f, b, 0), *first = from_end(f, returns->block[0], 0);
     if (!op_is_always(ret->guard) || ret->mods != first->mods || ret->nsrc != first->nsrc)
         return false;
     if (!same_address(f, *ir_src(f, ret, RET_ra), *ir_src(f, first, RET_ra)) ||
         memcmp(ir_src(f, ret, RET_offset), ir_src(f, first, RET_offset), sizeof(Operand)) != 0)
         return false;
-    if (r->nresults == 0)
+    if (returns->nresults == 0)
         return true;
-    const Inst *copy = from_end(f, b, 1), *copy0 = from_end(f, r->block[0], 1);
-    if (!results_copied(f, ret, copy, r->nresults) || !results_copied(f, first, copy0, r->nresults))
+    const Inst *copy = from_end(f, b, 1), *copy0 = from_end(f, returns->block[0], 1);
+    if (!results_copied(f, ret, copy, returns->nresults) ||
+        !results_copied(f, first, copy0, returns->nresults))
         return false;
-    for (unsigned k = 0; k < r->nresults; k++)
+    for (unsigned k = 0; k < returns->nresults; k++)
         if (ir_value(f, (ValId){ir_dst(f, copy, k)->value})->fixed_reg !=
             ir_value(f, (ValId){ir_dst(f, copy0, k)->value})->fixed_reg)
             return false;
     return true;
 }
 
-static bool find(Returns *r) {
-    Function *f = r->f;
+static bool find(Returns *returns) {
+    Function *f = returns->f;
     for (unsigned k = 0; k < f->layout.n; k++) {
         const Inst *end = from_end(f, f->layout.at[k], 0);
         if (!end || end->op != OT_RET)
             continue;
-        if (r->n == MAX_RETURNS || end->nsrc < RET_nsrc)
+        if (returns->n == MAX_RETURNS || end->nsrc < RET_nsrc)
             return false;
-        r->block[r->n++] = f->layout.at[k];
-        r->nresults = end->nsrc - (unsigned)RET_nsrc;
+        returns->block[returns->n++] = f->layout.at[k];
+        returns->nresults = end->nsrc - (unsigned)RET_nsrc;
     }
-    if (r->n < 2)
+    if (returns->n < 2)
         return false;
-    r->nresults = from_end(f, r->block[0], 0)->nsrc - (unsigned)RET_nsrc;
-    for (unsigned k = 0; k < r->n; k++)
-        if (!fits(r, r->block[k]))
+    returns->nresults = from_end(f, returns->block[0], 0)->nsrc - (unsigned)RET_nsrc;
+    for (unsigned k = 0; k < returns->n; k++)
+        if (!fits(returns, returns->block[k]))
             return false;
     return true;
 }
 
 /* What the block's copy gives result k, as a value that a phi can take. */
-static Operand result_value(Returns *r, BlockId b, unsigned k) {
-    Function *f = r->f;
+static Operand result_value(Returns *returns, BlockId b, unsigned k) {
+    Function *f = returns->f;
     unsigned at = ir_block(f, b)->insts.n - 2;
     InstId copy = ir_block(f, b)->insts.at[at];
     Operand o = *ir_src(f, ir_inst(f, copy), k);
@@ -96,21 +97,22 @@ static Operand result_value(Returns *r, BlockId b, unsigned k) {
     return opt_mov_before(f, b, at, o, loc);
 }
 
-static void build(Returns *r) {
-    Function *f = r->f;
+static void build(Returns *returns) {
+    Function *f = returns->f;
     BlockId end = ir_block_new(f);
-    InstId old = ir_block(f, r->block[0])->insts.at[ir_block(f, r->block[0])->insts.n - 1];
-    InstId ret = ir_inst_new(f, OT_RET, 0, RET_nsrc + r->nresults);
+    InstId old = ir_block(f, returns->block[0])->insts.at[ir_block(f, returns->block[0])->insts.n - 1];
+    InstId ret = ir_inst_new(f, OT_RET, 0, RET_nsrc + returns->nresults);
     ir_inst(f, ret)->mods = ir_inst(f, old)->mods;
     ir_inst(f, ret)->loc = ir_inst(f, old)->loc;
     for (unsigned k = 0; k < RET_nsrc; k++)
         ir_set_src(f, ret, k, *ir_src(f, ir_inst(f, old), k));
-    InstId copy = r->nresults ? ir_inst_new(f, IR_PARCOPY, r->nresults, r->nresults) : (InstId){0};
-    for (unsigned k = 0; k < r->nresults; k++) {
-        InstId phi = ir_inst_new(f, IR_PHI, 1, r->n);
+    InstId copy =
+        returns->nresults ? ir_inst_new(f, IR_PARCOPY, returns->nresults, returns->nresults) : (InstId){0};
+    for (unsigned k = 0; k < returns->nresults; k++) {
+        InstId phi = ir_inst_new(f, IR_PHI, 1, returns->n);
         uint32_t fixed_old = ir_src(f, ir_inst(f, old), RET_nsrc + k)->value;
-        for (unsigned e = 0; e < r->n; e++)
-            ir_set_src(f, phi, e, result_value(r, r->block[e], k));
+        for (unsigned e = 0; e < returns->n; e++)
+            ir_set_src(f, phi, e, result_value(returns, returns->block[e], k));
         ValId joined = ir_value_new(f, RF_R), fixed = ir_value_new(f, RF_R);
         ir_value(f, fixed)->fixed_reg = ir_value(f, (ValId){fixed_old})->fixed_reg;
         ir_set_dst(f, phi, 0, ir_val(f, joined));
@@ -122,9 +124,9 @@ static void build(Returns *r) {
     if (copy.i)
         ir_append(f, end, copy);
     ir_append(f, end, ret);
-    for (unsigned e = 0; e < r->n; e++) {
-        BlockId b = r->block[e];
-        for (unsigned drop = r->nresults ? 2 : 1; drop; drop--)
+    for (unsigned e = 0; e < returns->n; e++) {
+        BlockId b = returns->block[e];
+        for (unsigned drop = returns->nresults ? 2 : 1; drop; drop--)
             ir_remove_at(f, b, ir_block(f, b)->insts.n - 1);
         InstId bra = ir_branch_new(f, end);
         ir_inst(f, bra)->loc = ir_inst(f, ret)->loc;
@@ -133,10 +135,10 @@ static void build(Returns *r) {
     }
 }
 
-static bool movable_results(Returns *r) {
-    for (unsigned e = 0; e < r->n && r->nresults; e++)
-        for (unsigned k = 0; k < r->nresults; k++) {
-            Operand o = *ir_src(r->f, from_end(r->f, r->block[e], 1), k);
+static bool movable_results(Returns *returns) {
+    for (unsigned e = 0; e < returns->n && returns->nresults; e++)
+        for (unsigned k = 0; k < returns->nresults; k++) {
+            Operand o = *ir_src(returns->f, from_end(returns->f, returns->block[e], 1), k);
             bool constant = (o.kind == OPK_IMM || o.kind == OPK_CMEM || o.kind == OPK_SYM) && !o.mods;
             bool rz = o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ && !o.mods;
             if (!constant && !rz && !(opt_scalar(o) && !o.mods && o.file == RF_R))

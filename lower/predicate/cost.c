@@ -19,20 +19,20 @@ static const float BSSY_CYCLES = 1; /* ptxas gives it the shortest stall; other 
 
 /* ---- predicates alive ---- */
 
-static void note_use(const Pred *p, Operand o, uint32_t block, uint8_t *cross) {
-    if (opt_scalar(o) && o.file == RF_P && p->f->values.at[o.value].block.i != block)
+static void note_use(const Pred *pred, Operand o, uint32_t block, uint8_t *cross) {
+    if (opt_scalar(o) && o.file == RF_P && pred->f->values.at[o.value].block.i != block)
         cross[o.value] = 1;
 }
 
 /* One block backwards: alive at the end -> alive at the start. */
-static void live_block(const Pred *p, const Block *b, Bitset *live) {
-    const Function *f = p->f;
+static void live_block(const Pred *pred, const Block *b, Bitset *live) {
+    const Function *f = pred->f;
     for (unsigned k = b->insts.n; k-- > 0;) {
         const Inst *i = &f->insts.at[b->insts.at[k].i];
         for (unsigned n = 0; n <= ir_num_operands(i); n++) {
             bool is_guard = n == ir_num_operands(i);
             Operand o = is_guard ? i->guard : f->operands.at[i->operand + n];
-            uint32_t v = opt_scalar(o), x = v && v < p->nindexed ? p->live_index[v] : 0;
+            uint32_t v = opt_scalar(o), x = v && v < pred->nindexed ? pred->live_index[v] : 0;
             if (!x)
                 continue;
             if (n < i->ndst)
@@ -44,52 +44,53 @@ static void live_block(const Pred *p, const Block *b, Bitset *live) {
 }
 
 /* Predicates alive at the end of block n as its successors want them. */
-static void live_at_end(const Pred *p, uint32_t n, Bitset *live) {
-    const Function *f = p->f;
+static void live_at_end(const Pred *pred, uint32_t n, Bitset *live) {
+    const Function *f = pred->f;
     const Block *b = &f->blocks.at[n];
     for (unsigned s = 0; s < b->succs.n; s++) {
-        const Block *t = &f->blocks.at[b->succs.at[s].i];
-        bs_or(live, &p->live_in[b->succs.at[s].i]);
-        for (unsigned k = 0; k < t->insts.n && f->insts.at[t->insts.at[k].i].op == IR_PHI; k++)
-            for (unsigned e = 0; e < t->preds.n; e++) {
-                Operand o = *ir_src((Function *)f, &f->insts.at[t->insts.at[k].i], e);
-                uint32_t v = opt_scalar(o), x = v && v < p->nindexed ? p->live_index[v] : 0;
-                if (t->preds.at[e].i == n && x)
+        const Block *block = &f->blocks.at[b->succs.at[s].i];
+        bs_or(live, &pred->live_in[b->succs.at[s].i]);
+        for (unsigned k = 0; k < block->insts.n && f->insts.at[block->insts.at[k].i].op == IR_PHI; k++)
+            for (unsigned e = 0; e < block->preds.n; e++) {
+                Operand o = *ir_src((Function *)f, &f->insts.at[block->insts.at[k].i], e);
+                uint32_t v = opt_scalar(o), x = v && v < pred->nindexed ? pred->live_index[v] : 0;
+                if (block->preds.at[e].i == n && x)
                     bs_add(live, x - 1);
             }
     }
 }
 
-void pred_live(Pred *p) {
-    Function *f = p->f;
-    uint8_t *cross = ARENA_ARRAY(&p->a, uint8_t, f->values.n);
-    p->nindexed = f->values.n;
-    p->live_index = ARENA_ARRAY(&p->a, uint32_t, f->values.n);
+void pred_live(Pred *pred) {
+    Function *f = pred->f;
+    uint8_t *cross = ARENA_ARRAY(&pred->a, uint8_t, f->values.n);
+    pred->nindexed = f->values.n;
+    pred->live_index = ARENA_ARRAY(&pred->a, uint32_t, f->values.n);
     for (unsigned n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);
         for (unsigned k = 0; k < b->insts.n; k++) {
             const Inst *i = ir_inst(f, b->insts.at[k]);
-            note_use(p, i->guard, f->layout.at[n].i, cross);
+            note_use(pred, i->guard, f->layout.at[n].i, cross);
             for (unsigned o = i->ndst; o < ir_num_operands(i); o++) /* a phi uses in the block before */
-                note_use(p, f->operands.at[i->operand + o], i->op == IR_PHI ? 0 : f->layout.at[n].i, cross);
+                note_use(pred, f->operands.at[i->operand + o], i->op == IR_PHI ? 0 : f->layout.at[n].i,
+                         cross);
         }
     }
     for (uint32_t v = 1; v < f->values.n; v++)
         if (cross[v])
-            p->live_index[v] = ++p->nlive;
-    p->live_value = ARENA_ARRAY(&p->a, uint32_t, p->nlive + 1);
+            pred->live_index[v] = ++pred->nlive;
+    pred->live_value = ARENA_ARRAY(&pred->a, uint32_t, pred->nlive + 1);
     for (uint32_t v = 1; v < f->values.n; v++)
         if (cross[v])
-            p->live_value[p->live_index[v] - 1] = v;
-    p->live_in = ARENA_ARRAY(&p->a, Bitset, f->blocks.n);
+            pred->live_value[pred->live_index[v] - 1] = v;
+    pred->live_in = ARENA_ARRAY(&pred->a, Bitset, f->blocks.n);
     for (uint32_t b = 0; b < f->blocks.n; b++)
-        p->live_in[b] = bs_new(&p->a, p->nlive);
-    p->scratch = bs_new(&p->a, p->nlive);
-    if (!p->nlive)
+        pred->live_in[b] = bs_new(&pred->a, pred->nlive);
+    pred->scratch = bs_new(&pred->a, pred->nlive);
+    if (!pred->nlive)
         return;
-    Graph g = cfg_graph(&p->a, f);
-    GraphOrder order = graph_order(&p->a, &g, f->entry.i);
-    Bitset live = bs_new(&p->a, p->nlive);
+    Graph g = cfg_graph(&pred->a, f);
+    GraphOrder order = graph_order(&pred->a, &g, f->entry.i);
+    Bitset live = bs_new(&pred->a, pred->nlive);
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t k = order.count; k-- > 0;) {
@@ -97,9 +98,9 @@ void pred_live(Pred *p) {
             if (!n)
                 continue;
             bs_clear(&live);
-            live_at_end(p, n, &live);
-            live_block(p, &f->blocks.at[n], &live);
-            changed |= bs_or(&p->live_in[n], &live);
+            live_at_end(pred, n, &live);
+            live_block(pred, &f->blocks.at[n], &live);
+            changed |= bs_or(&pred->live_in[n], &live);
         }
     }
 }
@@ -109,38 +110,38 @@ typedef struct {
     unsigned n, most;
 } LiveSet;
 
-static void live_add(LiveSet *s, uint32_t v) {
-    for (unsigned k = 0; k < s->n; k++)
-        if (s->v[k] == v)
+static void live_add(LiveSet *set, uint32_t v) {
+    for (unsigned k = 0; k < set->n; k++)
+        if (set->v[k] == v)
             return;
-    if (s->n < 64)
-        s->v[s->n++] = v;
-    if (s->most < s->n)
-        s->most = s->n;
+    if (set->n < 64)
+        set->v[set->n++] = v;
+    if (set->most < set->n)
+        set->most = set->n;
 }
 
-static void live_del(LiveSet *s, uint32_t v) {
-    for (unsigned k = 0; k < s->n; k++)
-        if (s->v[k] == v)
-            s->v[k] = s->v[--s->n];
+static void live_del(LiveSet *set, uint32_t v) {
+    for (unsigned k = 0; k < set->n; k++)
+        if (set->v[k] == v)
+            set->v[k] = set->v[--set->n];
 }
 
 /* Most predicates alive at once in the region once it is guarded code. */
-static unsigned pressure(const Pred *p, const PredRegion *r) {
-    const Function *f = p->f;
+static unsigned pressure(const Pred *pred, const PredRegion *region) {
+    const Function *f = pred->f;
     LiveSet s = {0};
-    Bitset end = p->scratch;
+    Bitset end = pred->scratch;
     bs_clear(&end);
-    for (unsigned k = 0; k < r->nsides; k++)
-        if (!r->shared_exit)
-            live_at_end(p, r->side[k].block.i, &end);
-    if (r->shape != PD_DIAMOND)
-        live_at_end(p, r->head.i, &end);
+    for (unsigned k = 0; k < region->nsides; k++)
+        if (!region->shared_exit)
+            live_at_end(pred, region->side[k].block.i, &end);
+    if (region->shape != PD_DIAMOND)
+        live_at_end(pred, region->head.i, &end);
     BS_EACH(x, &end)
-    live_add(&s, p->live_value[x]);
-    live_add(&s, r->side[0].guard.value);
-    for (unsigned side = r->nsides; side-- > 0 && !r->shared_exit;) {
-        const Block *b = &f->blocks.at[r->side[side].block.i];
+    live_add(&s, pred->live_value[x]);
+    live_add(&s, region->side[0].guard.value);
+    for (unsigned side = region->nsides; side-- > 0 && !region->shared_exit;) {
+        const Block *b = &f->blocks.at[region->side[side].block.i];
         for (unsigned k = b->insts.n; k-- > 0;) {
             const Inst *i = &f->insts.at[b->insts.at[k].i];
             for (unsigned n = 0; n <= ir_num_operands(i); n++) {
@@ -154,7 +155,7 @@ static unsigned pressure(const Pred *p, const PredRegion *r) {
             }
         }
     }
-    return s.most + r->nands + r->npredicates;
+    return s.most + region->nands + region->npredicates;
 }
 
 /* ---- time ---- */
@@ -163,9 +164,9 @@ typedef struct {
     float issues, cycles;
 } Cost;
 
-static void add(Cost *c, float times, Cost x) {
-    c->issues += times * x.issues;
-    c->cycles += times * x.cycles;
+static void add(Cost *cost, float times, Cost x) {
+    cost->issues += times * x.issues;
+    cost->cycles += times * x.cycles;
 }
 
 static Cost cost_of(const Function *f, const Inst *i) {
@@ -185,28 +186,28 @@ typedef struct {
     float cheapest;
 } Estimate;
 
-static Estimate estimate(const Pred *p, const PredRegion *r) {
-    const Function *f = p->f;
+static Estimate estimate(const Pred *pred, const PredRegion *region) {
+    const Function *f = pred->f;
     Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
-    for (unsigned k = 0; k < r->nsides; k++)
-        for (unsigned n = 0; n < r->side[k].n && !r->shared_exit; n++)
-            add(&side[k], 1, cost_of(f, &f->insts.at[f->blocks.at[r->side[k].block.i].insts.at[n].i]));
+    for (unsigned k = 0; k < region->nsides; k++)
+        for (unsigned n = 0; n < region->side[k].n && !region->shared_exit; n++)
+            add(&side[k], 1, cost_of(f, &f->insts.at[f->blocks.at[region->side[k].block.i].insts.at[n].i]));
     Estimate e = {bra, {0, 0}, 0};
-    for (unsigned k = 0; k < r->nsides; k++)
+    for (unsigned k = 0; k < region->nsides; k++)
         add(&e.guarded, 1, side[k]);
-    add(&e.guarded, (float)(r->nselects + r->nands), (Cost){1, 1});
+    add(&e.guarded, (float)(region->nselects + region->nands), (Cost){1, 1});
     /* what stands at the end of the sides */
-    if (r->shape == PD_EXIT) {
+    if (region->shape == PD_EXIT) {
         add(&side[0], 1, control_cost(f, OT_EXIT));
         add(&e.guarded, 1, control_cost(f, OT_EXIT));
-    } else if (r->shape == PD_BRANCH || r->shape == PD_LEAVE) {
+    } else if (region->shape == PD_BRANCH || region->shape == PD_LEAVE) {
         add(&side[0], 1, bra);
         add(&e.guarded, 1, bra);
-    } else if (r->shape == PD_DIAMOND)
+    } else if (region->shape == PD_DIAMOND)
         add(&side[0], 1, bra); /* over the other */
-    bool barrier =
-        p->barriers && !r->uniform && !r->join_exits && (r->shape == PD_TRIANGLE || r->shape == PD_DIAMOND);
-    float apart = r->uniform ? 0 : P_DIVERGE;
+    bool barrier = pred->barriers && !region->uniform && !region->join_exits &&
+                   (region->shape == PD_TRIANGLE || region->shape == PD_DIAMOND);
+    float apart = region->uniform ? 0 : P_DIVERGE;
     if (barrier) {
         add(&e.branch, 1, control_cost(f, OT_BSSY));
         add(&e.branch, 1 + apart, bsync);
@@ -219,16 +220,16 @@ static Estimate estimate(const Pred *p, const PredRegion *r) {
     return e;
 }
 
-PredicateReason pred_worth(const Pred *p, const PredRegion *r, PredicateReport *report) {
-    Estimate e = estimate(p, r);
+PredicateReason pred_worth(const Pred *pred, const PredRegion *region, PredicateReport *report) {
+    Estimate e = estimate(pred, region);
     report->branch_issues = e.branch.issues;
     report->guard_issues = e.guarded.issues;
-    unsigned limit = isa_target_info(p->f->module->target)->num_regs[RF_P];
-    if (pressure(p, r) + PRED_SPARE > limit)
+    unsigned limit = isa_target_info(pred->f->module->target)->num_regs[RF_P];
+    if (pressure(pred, region) + PRED_SPARE > limit)
         return PR_PRESSURE;
-    if (p->mode == PREDICATE_MAX)
+    if (pred->mode == PREDICATE_MAX)
         return PR_CONVERTED;
-    if (r->ninsts > PRED_AUTO_INSTS)
+    if (region->ninsts > PRED_AUTO_INSTS)
         return PR_LONG;
     bool pays = e.guarded.issues <= e.branch.issues && e.guarded.cycles <= e.branch.cycles &&
                 e.guarded.issues <= e.cheapest + RISK;

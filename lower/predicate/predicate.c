@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void queue(Pred *p, BlockId b) {
-    if (p->queued[b.i] || ir_block(p->f, b)->dead)
+static void queue(Pred *pred, BlockId b) {
+    if (pred->queued[b.i] || ir_block(pred->f, b)->dead)
         return;
-    p->queued[b.i] = true;
-    VEC_ADD(&p->a, &p->work, b.i);
+    pred->queued[b.i] = true;
+    VEC_ADD(&pred->a, &pred->work, b.i);
 }
 
 /* Does b end in "@P BRA x; BRA y"? */
@@ -27,75 +27,78 @@ static bool two_ways(Function *f, BlockId b) {
            ir_inst(f, blk->insts.at[blk->insts.n - 2])->op == OT_BRA;
 }
 
-static PredicateReport new_report(Pred *p, BlockId b) {
-    const Block *blk = ir_block(p->f, b);
+static PredicateReport new_report(Pred *pred, BlockId b) {
+    const Block *blk = ir_block(pred->f, b);
     return (PredicateReport){
-        .func = p->f, .branch = b, .loc = ir_inst(p->f, blk->insts.at[blk->insts.n - 2])->loc};
+        .func = pred->f, .branch = b, .loc = ir_inst(pred->f, blk->insts.at[blk->insts.n - 2])->loc};
 }
 
 /* Look at the branch at the end of b, without a change; r is the region if the answer is PR_CONVERTED. Of
  * several shapes that all stay, the first is reported. */
-static PredicateReason examine(Pred *p, BlockId b, PredRegion *r, PredicateReport *report) {
+static PredicateReason examine(Pred *p, BlockId b, PredRegion *region, PredicateReport *report) {
     PredicateReason first = PR_COUNT;
-    for (unsigned from = 0; pred_find(p, b, &from, r);) {
+    for (unsigned from = 0; pred_find(p, b, &from, region);) {
         PredicateReport now = *report;
-        PredicateReason why = pred_waits(p, r) ? PR_OBSERVING : pred_plan(p, r);
-        now.shape = r->shape;
-        now.insts = r->ninsts;
-        now.selects = r->nselects;
-        now.merges = r->nands;
+        PredicateReason why = pred_waits(p, region) ? PR_OBSERVING : pred_plan(p, region);
+        now.shape = region->shape;
+        now.insts = region->ninsts;
+        now.selects = region->nselects;
+        now.merges = region->nands;
         if (why == PR_CONVERTED)
-            why = pred_worth(p, r, &now);
+            why = pred_worth(p, region, &now);
         if (why == PR_CONVERTED || first == PR_COUNT) {
             *report = now;
             first = why;
         }
         if (why == PR_CONVERTED)
             return why;
-        pred_forget(p, r);
+        pred_forget(p, region);
     }
     return first == PR_COUNT ? pred_why_not(p, b) : first;
 }
 
-static bool try_block(Pred *p, BlockId b) {
-    Function *f = p->f;
+static bool try_block(Pred *pred, BlockId b) {
+    Function *f = pred->f;
     PredRegion r;
     if (!two_ways(f, b))
         return false;
-    PredicateReport report = new_report(p, b);
-    if (examine(p, b, &r, &report) != PR_CONVERTED)
+    PredicateReport report = new_report(pred, b);
+    if (examine(pred, b, &r, &report) != PR_CONVERTED)
         return false;
-    report.first = pred_convert(p, &r);
+    report.first = pred_convert(pred, &r);
     VEC_ADD(&f->module->arena, &f->module->predicated, report);
     for (BlockId next = ir_block(f, b)->succs.at[0]; opt_merge_next(f, b);
          next = ir_block(f, b)->succs.at[0]) {
-        p->ipdom[b.i] = p->ipdom[next.i];
+        pred->ipdom[b.i] = pred->ipdom[next.i];
         if (!ir_block(f, b)->succs.n)
             break;
     }
-    queue(p, b);
+    queue(pred, b);
     for (unsigned k = 0; k < ir_block(f, b)->preds.n; k++)
-        queue(p, ir_block(f, b)->preds.at[k]);
+        queue(pred, ir_block(f, b)->preds.at[k]);
     return true;
 }
 
-static void report_rest(Pred *p) {
-    Function *f = p->f;
+static void report_rest(Pred *pred) {
+    Function *f = pred->f;
     for (unsigned n = 0; n < f->layout.n; n++) {
         BlockId b = f->layout.at[n];
         if (!two_ways(f, b))
             continue;
         PredRegion r;
-        PredicateReport report = new_report(p, b);
-        report.reason = examine(p, b, &r, &report);
+        PredicateReport report = new_report(pred, b);
+        report.reason = examine(pred, b, &r, &report);
         VEC_ADD(&f->module->arena, &f->module->predicated, report);
     }
 }
 
 static int by_place(const void *x, const void *y) {
-    const PredicateReport *a = x, *b = y;
-    uint32_t i = a->func->locs.at[a->loc.i].src.i, j = b->func->locs.at[b->loc.i].src.i;
-    return i != j ? (i < j ? -1 : 1) : a->branch.i < b->branch.i ? -1 : a->branch.i > b->branch.i;
+    const PredicateReport *report = x, *predicate_report = y;
+    uint32_t i = report->func->locs.at[report->loc.i].src.i,
+             j = predicate_report->func->locs.at[predicate_report->loc.i].src.i;
+    return i != j                                          ? (i < j ? -1 : 1)
+           : report->branch.i < predicate_report->branch.i ? -1
+                                                           : report->branch.i > predicate_report->branch.i;
 }
 
 /* Says whether something was converted. */
@@ -133,11 +136,12 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
            pass_dce(f, d); /* a known guard leaves a constant branch */
 }
 
-bool pass_predicate(IrModule *m, Diags *d) {
+bool pass_predicate(IrModule *module, Diags *d) {
     bool changed = false;
-    if (m->predicate == PREDICATE_OFF)
+    if (module->predicate == PREDICATE_OFF)
         return true;
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        changed |= predicate_function(m->funcs.at[k], m->predicate, m->reconverge != RECONV_NONE, d);
-    return !changed || pass_uniformity(m, d);
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        changed |=
+            predicate_function(module->funcs.at[k], module->predicate, module->reconverge != RECONV_NONE, d);
+    return !changed || pass_uniformity(module, d);
 }

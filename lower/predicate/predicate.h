@@ -89,10 +89,10 @@ typedef enum {
 
 /* ---- lower/predicate/shape.c ---- */
 /* The next shape that the branch at the end of head has, from number *from on; false: no more. */
-bool pred_find(const Pred *p, BlockId head, unsigned *from, PredRegion *r);
-PredicateReason pred_why_not(const Pred *p, BlockId head); /* of a branch without a shape */
+bool pred_find(const Pred *pred, BlockId head, unsigned *from, PredRegion *region);
+PredicateReason pred_why_not(const Pred *pred, BlockId head); /* of a branch without a shape */
 /* Would it join the conditions of a loop that may wait for another thread? */
-bool pred_waits(const Pred *p, const PredRegion *r);
+bool pred_waits(const Pred *pred, const PredRegion *region);
 PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why);
 /* Destination slot and component of value v. */
 bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, unsigned *component);
@@ -100,11 +100,11 @@ bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, uns
 /* ---- lower/predicate/convert.c ---- */
 /* Decide for each instruction and phi what becomes of it; nothing is changed but Inst.aux, which pred_forget
  * clears. */
-PredicateReason pred_plan(Pred *p, PredRegion *r);
-void pred_forget(Pred *p, const PredRegion *r);
-InstId pred_convert(Pred *p, PredRegion *r); /* the first instruction under the guard */
+PredicateReason pred_plan(Pred *pred, PredRegion *region);
+void pred_forget(Pred *pred, const PredRegion *region);
+InstId pred_convert(Pred *pred, PredRegion *region); /* the first instruction under the guard */
 
 /* ---- lower/predicate/cost.c ---- */
-void pred_live(Pred *p); /* predicates that live across blocks */
-PredicateReason pred_worth(const Pred *p, const PredRegion *r, PredicateReport *report);
+void pred_live(Pred *pred); /* predicates that live across blocks */
+PredicateReason pred_worth(const Pred *pred, const PredRegion *region, PredicateReport *report);
 #endif

@@ -49,47 +49,49 @@ static bool observes_in_loop(const Function *f, const Block *b) {
     return false;
 }
 
-bool pred_waits(const Pred *p, const PredRegion *r) {
-    const Block *blocks = p->f->blocks.at;
-    return r->out.i && (observes_in_loop(p->f, &blocks[r->head.i]) ||
-                        observes_in_loop(p->f, &blocks[r->side[0].block.i]));
+bool pred_waits(const Pred *pred, const PredRegion *region) {
+    const Block *blocks = pred->f->blocks.at;
+    return region->out.i && (observes_in_loop(pred->f, &blocks[region->head.i]) ||
+                             observes_in_loop(pred->f, &blocks[region->side[0].block.i]));
 }
 
 /* The shape with succs[k] as its side, PD_NONE if there is none. */
-static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegion *r) {
-    const Function *f = p->f;
-    const Block *h = &f->blocks.at[head.i];
-    BlockId side = h->succs.at[k], other = h->succs.at[1 - k];
+static PredicateShape shape_of(const Pred *pred, BlockId head, unsigned k, PredRegion *region) {
+    const Function *f = pred->f;
+    const Block *block = &f->blocks.at[head.i];
+    BlockId side = block->succs.at[k], other = block->succs.at[1 - k];
     const Block *s = &f->blocks.at[side.i], *o = &f->blocks.at[other.i];
-    r->out = (BlockId){0};
+    region->out = (BlockId){0};
     if (bare_exit(f, side) && s->preds.n > 1) {
-        r->shared_exit = true;
-        r->join = other;
+        region->shared_exit = true;
+        region->join = other;
         return PD_EXIT;
     }
     if (!own_side(f, side, head))
         return PD_NONE;
     switch (block_end(f, s)) {
     case END_EXIT: /* what stands behind a loop should not be fetched in each round */
-        r->join = other;
-        return s->insts.n > 1 && s->loop_depth < h->loop_depth ? PD_NONE : PD_EXIT;
+        region->join = other;
+        return s->insts.n > 1 && s->loop_depth < block->loop_depth ? PD_NONE : PD_EXIT;
     case END_JUMP:
         if (s->succs.at[0].i == head.i)
             return PD_NONE;
-        r->join = s->succs.at[0];
-        if (r->join.i == other.i)
+        region->join = s->succs.at[0];
+        if (region->join.i == other.i)
             return other.i == head.i ? PD_NONE : PD_TRIANGLE;
-        if (own_side(f, other, head) && block_end(f, o) == END_JUMP && o->succs.at[0].i == r->join.i)
+        if (own_side(f, other, head) && block_end(f, o) == END_JUMP && o->succs.at[0].i == region->join.i)
             return PD_DIAMOND;
-        r->out = r->join;
-        r->join = other;
-        return p->ipdom[head.i] == r->out.i && f->blocks.at[r->out.i].loop_depth == h->loop_depth ? PD_LEAVE
-                                                                                                  : PD_NONE;
+        region->out = region->join;
+        region->join = other;
+        return pred->ipdom[head.i] == region->out.i &&
+                       f->blocks.at[region->out.i].loop_depth == block->loop_depth
+                   ? PD_LEAVE
+                   : PD_NONE;
     case END_BRANCH:
         for (unsigned x = 0; x < 2; x++)
             if (s->succs.at[x].i == other.i && s->succs.at[1 - x].i != other.i) {
-                r->join = other;
-                r->out = s->succs.at[1 - x];
+                region->join = other;
+                region->out = s->succs.at[1 - x];
                 return PD_BRANCH;
             }
         return PD_NONE;
@@ -97,18 +99,18 @@ static PredicateShape shape_of(const Pred *p, BlockId head, unsigned k, PredRegi
     }
 }
 
-PredicateReason pred_why_not(const Pred *p, BlockId head) {
-    const Function *f = p->f;
-    const Block *h = &f->blocks.at[head.i];
+PredicateReason pred_why_not(const Pred *pred, BlockId head) {
+    const Function *f = pred->f;
+    const Block *block = &f->blocks.at[head.i];
     PredicateReason why = PR_SHARED;
     for (unsigned k = 0; k < 2; k++) {
-        const Block *s = &f->blocks.at[h->succs.at[k].i];
-        if (h->succs.at[k].i == head.i)
+        const Block *s = &f->blocks.at[block->succs.at[k].i];
+        if (block->succs.at[k].i == head.i)
             return PR_LOOP;
         for (unsigned x = 0; x < s->succs.n; x++)
             if (s->succs.at[x].i == head.i)
                 return PR_LOOP;
-        if (!own_side(f, h->succs.at[k], head))
+        if (!own_side(f, block->succs.at[k], head))
             continue;
         EndKind end = block_end(f, s);
         PredicateReason here = end == END_BRANCH ? PR_INNER : end == END_OTHER ? PR_END : PR_NO_JOIN;
@@ -118,30 +120,30 @@ PredicateReason pred_why_not(const Pred *p, BlockId head) {
     return why;
 }
 
-bool pred_find(const Pred *p, BlockId head, unsigned *from, PredRegion *r) {
-    const Function *f = p->f;
-    const Block *h = &f->blocks.at[head.i];
-    *r = (PredRegion){.head = head,
-                      .uniform = uniform_branch(f, head) || (inst_at(f, h, 1)->flags & IF_UNIFORM)};
-    if (block_end(f, h) != END_BRANCH || h->succs.at[0].i == h->succs.at[1].i)
+bool pred_find(const Pred *pred, BlockId head, unsigned *from, PredRegion *region) {
+    const Function *f = pred->f;
+    const Block *block = &f->blocks.at[head.i];
+    *region = (PredRegion){.head = head,
+                           .uniform = uniform_branch(f, head) || (inst_at(f, block, 1)->flags & IF_UNIFORM)};
+    if (block_end(f, block) != END_BRANCH || block->succs.at[0].i == block->succs.at[1].i)
         return false;
     while (*from <
            4) { /* each successor as the side, then once more: any other shape is better than PD_LEAVE */
         unsigned k = (*from)++;
-        r->shared_exit = false;
-        r->shape = shape_of(p, head, k % 2, r);
-        if (r->shape == PD_NONE || (r->shape == PD_LEAVE) != (k >= 2))
+        region->shared_exit = false;
+        region->shape = shape_of(pred, head, k % 2, region);
+        if (region->shape == PD_NONE || (region->shape == PD_LEAVE) != (k >= 2))
             continue;
-        r->join_exits = bare_exit(f, r->join);
-        r->nsides = r->shape == PD_DIAMOND ? 2 : 1;
-        r->side[0] = make_side(f, head, h->succs.at[k % 2]);
-        if (r->nsides == 2)
-            r->side[1] = make_side(f, head, h->succs.at[1 - k % 2]);
-        for (unsigned n = 0; n < r->nsides && !r->shared_exit; n++)
-            r->ninsts += r->side[n].n;
+        region->join_exits = bare_exit(f, region->join);
+        region->nsides = region->shape == PD_DIAMOND ? 2 : 1;
+        region->side[0] = make_side(f, head, block->succs.at[k % 2]);
+        if (region->nsides == 2)
+            region->side[1] = make_side(f, head, block->succs.at[1 - k % 2]);
+        for (unsigned n = 0; n < region->nsides && !region->shared_exit; n++)
+            region->ninsts += region->side[n].n;
         return true;
     }
-    r->shape = PD_NONE;
+    region->shape = PD_NONE;
     return false;
 }
 

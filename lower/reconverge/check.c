@@ -31,21 +31,21 @@ typedef struct {
     Diags *d;
 } Check;
 
-static void fail(Check *c, const Inst *i, const char *rule, const char *what, unsigned reg) {
-    if (!c->report)
+static void fail(Check *check, const Inst *i, const char *rule, const char *what, unsigned reg) {
+    if (!check->report)
         return;
-    c->good = false;
+    check->good = false;
     char text[128];
     snprintf(text, sizeof text, what, reg);
-    diag(c->d, c->f->locs.at[i->loc.i].src, DIAG_E0773, rule, text,
-         str_text(c->f->module->strings, c->f->name));
+    diag(check->d, check->f->locs.at[i->loc.i].src, DIAG_E0773, rule, text,
+         str_text(check->f->module->strings, check->f->name));
 }
 
-static void mark_back(Check *c, uint8_t *seen, uint32_t *stack, uint32_t top) {
+static void mark_back(Check *check, uint8_t *seen, uint32_t *stack, uint32_t top) {
     while (top) {
         uint32_t n = stack[--top];
-        GRAPH_PREDS(&c->g, n, p)
-        if (c->order.index[*p] != NO_NODE && !seen[*p])
+        GRAPH_PREDS(&check->g, n, p)
+        if (check->order.index[*p] != NO_NODE && !seen[*p])
             seen[*p] = 1, stack[top++] = *p;
     }
 }
@@ -58,34 +58,34 @@ static bool exits_inside(const Function *f, const Block *b) {
     return false;
 }
 
-static void find_ends(Check *c) {
-    uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1), top = 0;
-    c->ends = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
-    for (uint32_t k = 0; k < c->order.count; k++) {
-        uint32_t n = c->order.order[k];
-        if (n == 0 || !c->f->blocks.at[n].succs.n || exits_inside(c->f, &c->f->blocks.at[n]))
-            c->ends[n] = 1, stack[top++] = n;
+static void find_ends(Check *check) {
+    uint32_t *stack = ARENA_ARRAY(&check->a, uint32_t, check->g.n + 1), top = 0;
+    check->ends = ARENA_ARRAY(&check->a, uint8_t, check->g.n);
+    for (uint32_t k = 0; k < check->order.count; k++) {
+        uint32_t n = check->order.order[k];
+        if (n == 0 || !check->f->blocks.at[n].succs.n || exits_inside(check->f, &check->f->blocks.at[n]))
+            check->ends[n] = 1, stack[top++] = n;
     }
-    mark_back(c, c->ends, stack, top);
+    mark_back(check, check->ends, stack, top);
 }
 
 /* Can block n come to block `to`? */
-static bool can_reach(Check *c, uint32_t n, uint32_t to) {
-    if (!c->reach[to].w) {
+static bool can_reach(Check *check, uint32_t n, uint32_t to) {
+    if (!check->reach[to].w) {
         ArenaMark mark;
-        c->reach[to] = bs_new(&c->a, c->g.n);
-        mark = arena_mark(&c->a);
-        uint8_t *seen = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
-        uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1);
+        check->reach[to] = bs_new(&check->a, check->g.n);
+        mark = arena_mark(&check->a);
+        uint8_t *seen = ARENA_ARRAY(&check->a, uint8_t, check->g.n);
+        uint32_t *stack = ARENA_ARRAY(&check->a, uint32_t, check->g.n + 1);
         stack[0] = to;
         seen[to] = 1;
-        mark_back(c, seen, stack, 1);
-        for (uint32_t k = 0; k < c->g.n; k++)
+        mark_back(check, seen, stack, 1);
+        for (uint32_t k = 0; k < check->g.n; k++)
             if (seen[k])
-                bs_add(&c->reach[to], k);
-        arena_release(&c->a, mark);
+                bs_add(&check->reach[to], k);
+        arena_release(&check->a, mark);
     }
-    return bs_has(&c->reach[to], n);
+    return bs_has(&check->reach[to], n);
 }
 
 static const Inst *first_inst(const Function *f, uint32_t block) {
@@ -96,50 +96,50 @@ static const Inst *first_inst(const Function *f, uint32_t block) {
     return &f->insts.at[b->insts.at[p].i];
 }
 
-static uint32_t reg_of(const Check *c, const Inst *i) { return ir_src(c->f, i, 0)->value % NUM_B; }
+static uint32_t reg_of(const Check *check, const Inst *i) { return ir_src(check->f, i, 0)->value % NUM_B; }
 
-static void do_bssy(Check *c, Pending *s, const Inst *i, uint32_t block) {
-    uint32_t reg = reg_of(c, i), to = ir_src(c->f, i, BSSY_syncpoint)->value;
-    const Inst *sync = first_inst(c->f, to);
-    if (sync->op != OT_BSYNC || reg_of(c, sync) != reg) {
-        fail(c, i, "R-06", "the syncpoint of BSSY B%u is not its BSYNC", reg);
+static void do_bssy(Check *check, Pending *pending, const Inst *i, uint32_t block) {
+    uint32_t reg = reg_of(check, i), to = ir_src(check->f, i, BSSY_syncpoint)->value;
+    const Inst *sync = first_inst(check->f, to);
+    if (sync->op != OT_BSYNC || reg_of(check, sync) != reg) {
+        fail(check, i, "R-06", "the syncpoint of BSSY B%u is not its BSYNC", reg);
         return;
     }
-    if (c->report && !can_reach(c, block, to))
-        fail(c, i, "R-05", "BSSY B%u never comes to its BSYNC", reg);
-    if (s->join[reg] && s->join[reg] != to)
-        fail(c, i, "R-08", "B%u is used again inside its own region", reg);
-    s->join[reg] = to;
+    if (check->report && !can_reach(check, block, to))
+        fail(check, i, "R-05", "BSSY B%u never comes to its BSYNC", reg);
+    if (pending->join[reg] && pending->join[reg] != to)
+        fail(check, i, "R-08", "B%u is used again inside its own region", reg);
+    pending->join[reg] = to;
 }
 
-static void do_bsync(Check *c, Pending *s, const Inst *i, uint32_t block) {
+static void do_bsync(Check *c, Pending *pending, const Inst *i, uint32_t block) {
     uint32_t reg = reg_of(c, i);
-    if (!s->join[reg])
+    if (!pending->join[reg])
         fail(c, i, "R-04", "no BSSY reaches BSYNC B%u", reg);
-    else if (s->join[reg] != block)
+    else if (pending->join[reg] != block)
         fail(c, i, "R-08", "lanes of another region are released at BSYNC B%u", reg);
-    s->join[reg] = 0;
+    pending->join[reg] = 0;
     for (uint32_t k = reg + 1; k < NUM_B; k++)
-        if (s->join[k])
+        if (pending->join[k])
             fail(c, i, "R-01", "a larger register may be pending at BSYNC B%u", reg);
 }
 
-static void do_call(Check *c, const Pending *s, const Inst *i) {
-    const Function *callee = ir_callee(c->f, i);
-    const IrModule *m = c->f->module;
+static void do_call(Check *check, const Pending *pending, const Inst *i) {
+    const Function *callee = ir_callee(check->f, i);
+    const IrModule *ir_module = check->f->module;
     unsigned highest = 0;
     for (unsigned k = 0; k < NUM_B; k++)
-        if (s->join[k])
+        if (pending->join[k])
             highest = k + 1;
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        if ((callee ? callee->index == k : c->open[k] && !m->funcs.at[k]->is_entry) &&
-            m->funcs.at[k]->b_base < highest)
-            fail(c, i, "R-16", "the callee may use B%u, which may be pending at the call", highest - 1);
+    for (unsigned k = 0; k < ir_module->funcs.n; k++)
+        if ((callee ? callee->index == k : check->open[k] && !ir_module->funcs.at[k]->is_entry) &&
+            ir_module->funcs.at[k]->b_base < highest)
+            fail(check, i, "R-16", "the callee may use B%u, which may be pending at the call", highest - 1);
 }
 
-static bool any_pending(const Pending *s, unsigned *reg) {
+static bool any_pending(const Pending *pending, unsigned *reg) {
     for (*reg = 0; *reg < NUM_B; ++*reg)
-        if (s->join[*reg])
+        if (pending->join[*reg])
             return true;
     return false;
 }
@@ -150,35 +150,35 @@ typedef struct { /* what stands just before */
 } Before;
 
 /* The mask that PTX gives the collective; none: not known, as in stubs. */
-static Operand wanted_mask(const Check *c, const Inst *i, InstId id) {
-    const SyncSite *s = reconv_noted(c->notes, c->f, id);
+static Operand wanted_mask(const Check *check, const Inst *i, InstId id) {
+    const SyncSite *site = reconv_noted(check->notes, check->f, id);
     if (i->nsrc > isa_num_src(i->op))
-        return *ir_src(c->f, i, isa_num_src(i->op));
-    return s ? s->mask : (Operand){0};
+        return *ir_src(check->f, i, isa_num_src(i->op));
+    return site ? site->mask : (Operand){0};
 }
 
-static void do_collective(Check *c, const Pending *s, const Inst *i, InstId id, Before *b) {
+static void do_collective(Check *check, const Pending *s, const Inst *i, InstId id, Before *before) {
     unsigned reg;
     if (i->op == OT_WARPSYNC) {
-        Operand m = *ir_src(c->f, i, WARPSYNC_rb);
-        if (any_pending(s, &reg) && !b->yielded)
-            fail(c, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
-        *b = (Before){.synced = true,
-                      .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX,
-                      .yielded = b->yielded,
-                      .mask = m};
+        Operand m = *ir_src(check->f, i, WARPSYNC_rb);
+        if (any_pending(s, &reg) && !before->yielded)
+            fail(check, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
+        *before = (Before){.synced = true,
+                           .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX,
+                           .yielded = before->yielded,
+                           .mask = m};
         return;
     }
     bool bar = i->op == OT_BAR || i->op == OT_BAR_RED;
-    if (bar && !b->synced_all)
-        fail(c, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
-    if (!bar && !b->synced)
-        fail(c, i, "R-09", "a collective without WARPSYNC", 0);
-    Operand mask = bar ? (Operand){0} : wanted_mask(c, i, id);
-    if (b->synced && mask.kind != OPK_NONE && memcmp(&mask, &b->mask, sizeof mask))
-        fail(c, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
+    if (bar && !before->synced_all)
+        fail(check, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
+    if (!bar && !before->synced)
+        fail(check, i, "R-09", "a collective without WARPSYNC", 0);
+    Operand mask = bar ? (Operand){0} : wanted_mask(check, i, id);
+    if (before->synced && mask.kind != OPK_NONE && memcmp(&mask, &before->mask, sizeof mask))
+        fail(check, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
     if (bar)
-        *b = (Before){0};
+        *before = (Before){0};
 }
 
 static bool counts_lanes(const Inst *i) {
@@ -186,30 +186,30 @@ static bool counts_lanes(const Inst *i) {
            i->op == OT_WARPSYNC || i->op == OT_BAR || i->op == OT_BAR_RED;
 }
 
-static void check_inst(Check *c, Pending *s, InstId id, uint32_t block, Before *before) {
-    const Inst *i = ir_inst(c->f, id);
+static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block, Before *before) {
+    const Inst *i = ir_inst(check->f, id);
     unsigned reg;
     if (counts_lanes(i) && !op_is_always(i->guard))
-        fail(c, i, "R-07", "a guarded instruction counts or switches lanes", 0);
+        fail(check, i, "R-07", "a guarded instruction counts or switches lanes", 0);
     switch (i->op) {
-    case OT_BSSY: do_bssy(c, s, i, block); break;
+    case OT_BSSY: do_bssy(check, pending, i, block); break;
     case OT_BSYNC:
-        do_bsync(c, s, i, block);
+        do_bsync(check, pending, i, block);
         *before = (Before){0};
         break;
-    case OT_BREAK: s->join[reg_of(c, i)] = 0; break;
+    case OT_BREAK: pending->join[reg_of(check, i)] = 0; break;
     case OT_YIELD:
     case OT_NANOSLEEP: *before = (Before){.yielded = true}; break;
     case OT_WARPSYNC:
     case OT_BAR:
-    case OT_BAR_RED: do_collective(c, s, i, id, before); break;
+    case OT_BAR_RED: do_collective(check, pending, i, id, before); break;
     case OT_CALL:
-        do_call(c, s, i);
+        do_call(check, pending, i);
         *before = (Before){0};
         break;
     case OT_RET:
-        if (any_pending(s, &reg))
-            fail(c, i, "R-02", "B%u may be pending at RET", reg);
+        if (any_pending(pending, &reg))
+            fail(check, i, "R-02", "B%u may be pending at RET", reg);
         break;
     case OT_EXIT:
     case OT_KILL:
@@ -218,30 +218,30 @@ static void check_inst(Check *c, Pending *s, InstId id, uint32_t block, Before *
         break;
     default:
         if (!ir_is_pseudo(i->op) && i->flags & IF_SYNC)
-            do_collective(c, s, i, id, before);
+            do_collective(check, pending, i, id, before);
     }
 }
 
-static void check_block(Check *c, uint32_t n, Pending *s) {
-    const Block *b = ir_block(c->f, (BlockId){n});
+static void check_block(Check *check, uint32_t n, Pending *pending) {
+    const Block *b = ir_block(check->f, (BlockId){n});
     Before before = {0};
-    *s = c->in[n];
-    for (unsigned k = 0; c->report && k < NUM_B; k++)
-        if (s->join[k] && !c->ends[n] && !can_reach(c, n, s->join[k]))
-            fail(c, first_inst(c->f, n), "R-03", "an endless loop keeps lanes pending in B%u", k);
+    *pending = check->in[n];
+    for (unsigned k = 0; check->report && k < NUM_B; k++)
+        if (pending->join[k] && !check->ends[n] && !can_reach(check, n, pending->join[k]))
+            fail(check, first_inst(check->f, n), "R-03", "an endless loop keeps lanes pending in B%u", k);
     for (unsigned p = 0; p < b->insts.n; p++)
-        check_inst(c, s, b->insts.at[p], n, &before);
+        check_inst(check, pending, b->insts.at[p], n, &before);
 }
 
 /* What is pending at the end of u may be pending where v begins. */
-static bool merge(Check *c, const Pending *s, uint32_t v) {
+static bool merge(Check *check, const Pending *pending, uint32_t v) {
     bool changed = false;
     for (unsigned k = 0; k < NUM_B; k++) {
-        uint32_t *at = &c->in[v].join[k];
-        if (s->join[k] && *at && *at != s->join[k])
-            fail(c, first_inst(c->f, v), "R-08", "B%u may be pending for two joins", k);
-        if (s->join[k] && !*at)
-            *at = s->join[k], changed = true;
+        uint32_t *at = &check->in[v].join[k];
+        if (pending->join[k] && *at && *at != pending->join[k])
+            fail(check, first_inst(check->f, v), "R-08", "B%u may be pending for two joins", k);
+        if (pending->join[k] && !*at)
+            *at = pending->join[k], changed = true;
     }
     return changed;
 }
@@ -253,14 +253,15 @@ typedef struct {
     bool yields;
 } Progress;
 
-static Progress progress_of(const Check *c, uint32_t n) {
-    const Block *b = &c->f->blocks.at[n];
+static Progress progress_of(const Check *check, uint32_t n) {
+    const Block *b = &check->f->blocks.at[n];
     Progress r = {0};
     for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = &c->f->insts.at[b->insts.at[p].i];
-        const Function *callee = i->op == OT_CALL ? ir_callee(c->f, i) : NULL;
-        bool waits = i->flags & IF_OBSERVING ||
-                     (i->op == OT_CALL && (!callee || callee->blocks.n <= 1 || c->observes[callee->index]));
+        const Inst *i = &check->f->insts.at[b->insts.at[p].i];
+        const Function *callee = i->op == OT_CALL ? ir_callee(check->f, i) : NULL;
+        bool waits =
+            i->flags & IF_OBSERVING ||
+            (i->op == OT_CALL && (!callee || callee->blocks.n <= 1 || check->observes[callee->index]));
         if (waits && !r.observes)
             r.observes = i;
         r.yields |= (i->op == OT_YIELD || i->op == OT_NANOSLEEP) && op_is_always(i->guard);
@@ -269,25 +270,25 @@ static Progress progress_of(const Check *c, uint32_t n) {
 }
 
 /* From every place that may wait, is there a way back to it without YIELD? */
-static void check_progress(Check *c) {
-    for (uint32_t k = 0; k < c->order.count; k++) {
-        uint32_t root = c->order.order[k], top = 0;
-        Progress at = root ? progress_of(c, root) : (Progress){0};
+static void check_progress(Check *check) {
+    for (uint32_t k = 0; k < check->order.count; k++) {
+        uint32_t root = check->order.order[k], top = 0;
+        Progress at = root ? progress_of(check, root) : (Progress){0};
         if (!at.observes || at.yields)
             continue;
-        ArenaMark mark = arena_mark(&c->a);
-        uint8_t *seen = ARENA_ARRAY(&c->a, uint8_t, c->g.n);
-        uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->g.n + 1);
+        ArenaMark mark = arena_mark(&check->a);
+        uint8_t *seen = ARENA_ARRAY(&check->a, uint8_t, check->g.n);
+        uint32_t *stack = ARENA_ARRAY(&check->a, uint32_t, check->g.n + 1);
         stack[top++] = root;
         while (top && !seen[root]) {
             uint32_t n = stack[--top];
-            GRAPH_SUCCS(&c->g, n, t)
-            if (*t && !seen[*t] && !progress_of(c, *t).yields)
+            GRAPH_SUCCS(&check->g, n, t)
+            if (*t && !seen[*t] && !progress_of(check, *t).yields)
                 seen[*t] = 1, stack[top++] = *t;
         }
         if (seen[root])
-            fail(c, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
-        arena_release(&c->a, mark);
+            fail(check, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
+        arena_release(&check->a, mark);
     }
 }
 
@@ -319,18 +320,18 @@ static bool check_function(Function *f, const bool *open, const bool *observes, 
     return c.good;
 }
 
-bool reconv_check(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d) {
+bool reconv_check(const IrModule *module, const bool *open, const SyncNotes *notes, Diags *d) {
     SyncNotes own = {0};
     if (!notes) {
-        reconv_note_sites(&own, m);
+        reconv_note_sites(&own, module);
         notes = &own;
     }
-    const bool *observes = ir_observing_functions(&own.a, m);
+    const bool *observes = ir_observing_functions(&own.a, module);
     bool good = true;
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        if (m->funcs.at[k]->blocks.n > 1)
-            good &= check_function(m->funcs.at[k], open, observes, notes, d);
-    good &= reconv_check_meetings(m, open, notes, d);
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        if (module->funcs.at[k]->blocks.n > 1)
+            good &= check_function(module->funcs.at[k], open, observes, notes, d);
+    good &= reconv_check_meetings(module, open, notes, d);
     arena_free(&own.a);
     return good;
 }

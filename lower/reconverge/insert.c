@@ -29,20 +29,20 @@ static unsigned behind_phis(Function *f, const Block *b) {
 }
 
 /* must[n]: on every path to block n the lanes are pending already. Only blocks of j->in can have it. */
-static void solve_must(const Reconv *r, const Join *j, uint8_t *must, uint8_t *gen) {
-    for (unsigned k = 0; k < j->places.n; k++)
-        gen[j->places.at[k]] = 1;
-    for (unsigned k = 0; k < j->early.n; k++)
-        gen[j->early.at[k]] = 1;
-    for (unsigned k = 0; k < j->in.n; k++)
-        must[j->in.at[k]] = 1;
+static void solve_must(const Reconv *reconv, const Join *join, uint8_t *must, uint8_t *gen) {
+    for (unsigned k = 0; k < join->places.n; k++)
+        gen[join->places.at[k]] = 1;
+    for (unsigned k = 0; k < join->early.n; k++)
+        gen[join->early.at[k]] = 1;
+    for (unsigned k = 0; k < join->in.n; k++)
+        must[join->in.at[k]] = 1;
     for (bool changed = true; changed;) {
         changed = false;
-        for (unsigned k = 0; k < j->in.n; k++) {
-            uint32_t n = j->in.at[k];
-            uint8_t all = n != r->f->entry.i;
-            GRAPH_PREDS(&r->g, n, p)
-            if (r->order.index[*p] != NO_NODE && !gen[*p] && (*p == j->block || !must[*p]))
+        for (unsigned k = 0; k < join->in.n; k++) {
+            uint32_t n = join->in.at[k];
+            uint8_t all = n != reconv->f->entry.i;
+            GRAPH_PREDS(&reconv->g, n, p)
+            if (reconv->order.index[*p] != NO_NODE && !gen[*p] && (*p == join->block || !must[*p]))
                 all = 0;
             if (all != must[n])
                 must[n] = all, changed = true;
@@ -50,35 +50,35 @@ static void solve_must(const Reconv *r, const Join *j, uint8_t *must, uint8_t *g
     }
 }
 
-static void insert_bssy(Reconv *r, const Join *j, uint32_t b) {
-    Function *f = r->f;
+static void insert_bssy(Reconv *reconv, const Join *join, uint32_t b) {
+    Function *f = reconv->f;
     const Block *blk = ir_block(f, (BlockId){b});
-    InstId i = barrier_inst(f, OT_BSSY, j->reg, reconv_branch(f, blk)->loc);
-    ir_set_src(f, i, BSSY_syncpoint, ir_target((BlockId){j->block}));
+    InstId i = barrier_inst(f, OT_BSSY, join->reg, reconv_branch(f, blk)->loc);
+    ir_set_src(f, i, BSSY_syncpoint, ir_target((BlockId){join->block}));
     ir_insert(f, (BlockId){b}, first_branch(f, blk), i);
 }
 
-static void insert_joins_bssy(Reconv *r, const Join *j, uint8_t *must, uint8_t *gen) {
-    unsigned n = j->places.n + j->early.n;
+static void insert_joins_bssy(Reconv *r, const Join *join, uint8_t *must, uint8_t *gen) {
+    unsigned n = join->places.n + join->early.n;
     bool several = n > 1;
     if (several)
-        solve_must(r, j, must, gen);
+        solve_must(r, join, must, gen);
     for (unsigned k = 0; k < n; k++) {
-        uint32_t b = k < j->places.n ? j->places.at[k] : j->early.at[k - j->places.n];
-        bool done = several && must[b] && b != j->block; /* a second BSSY would do nothing */
+        uint32_t b = k < join->places.n ? join->places.at[k] : join->early.at[k - join->places.n];
+        bool done = several && must[b] && b != join->block; /* a second BSSY would do nothing */
         if (!done && (!several || gen[b]))
-            insert_bssy(r, j, b);
+            insert_bssy(r, join, b);
         gen[b] = 0;
     }
-    for (unsigned k = 0; several && k < j->in.n; k++)
-        must[j->in.at[k]] = 0;
+    for (unsigned k = 0; several && k < join->in.n; k++)
+        must[join->in.at[k]] = 0;
 }
 
 static int edge_order(const void *a, const void *b) {
-    const GraphEdge *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return x->to < y->to ? -1 : x->to > y->to;
+    const GraphEdge *edge = a, *graph_edge = b;
+    if (edge->from != graph_edge->from)
+        return edge->from < graph_edge->from ? -1 : 1;
+    return edge->to < graph_edge->to ? -1 : edge->to > graph_edge->to;
 }
 
 typedef struct {
@@ -98,20 +98,21 @@ static unsigned count_edges(Function *f, GraphEdge e) {
     return n;
 }
 
-static void insert_break_group(Reconv *r, BlockId b, const Break *breaks, unsigned n) {
-    unsigned p = behind_phis(r->f, ir_block(r->f, b));
-    LocId loc = ir_inst(r->f, ir_block(r->f, b)->insts.at[p])->loc;
+static void insert_break_group(Reconv *reconv, BlockId b, const Break *breaks, unsigned n) {
+    unsigned p = behind_phis(reconv->f, ir_block(reconv->f, b));
+    LocId loc = ir_inst(reconv->f, ir_block(reconv->f, b)->insts.at[p])->loc;
     for (unsigned k = 0; k < n; k++)
-        ir_insert(r->f, b, p + k, barrier_inst(r->f, OT_BREAK, r->joins.at[breaks[k].join].reg, loc));
+        ir_insert(reconv->f, b, p + k,
+                  barrier_inst(reconv->f, OT_BREAK, reconv->joins.at[breaks[k].join].reg, loc));
 }
 
-static void insert_breaks(Reconv *r) {
-    Function *f = r->f;
+static void insert_breaks(Reconv *reconv) {
+    Function *f = reconv->f;
     VEC(Break) all = {0};
-    for (uint32_t k = 0; k < r->joins.n; k++) {
-        const Join *j = &r->joins.at[k];
-        for (unsigned n = 0; join_is_live(j) && n < j->breaks.n; n++)
-            *VEC_PUSH(&r->a, &all) = (Break){j->breaks.at[n], k};
+    for (uint32_t k = 0; k < reconv->joins.n; k++) {
+        const Join *join = &reconv->joins.at[k];
+        for (unsigned n = 0; join_is_live(join) && n < join->breaks.n; n++)
+            *VEC_PUSH(&reconv->a, &all) = (Break){join->breaks.at[n], k};
     }
     if (!all.n)
         return;
@@ -120,28 +121,29 @@ static void insert_breaks(Reconv *r) {
         GraphEdge e = all.at[k].edge;
         for (n = 1; k + n < all.n && edge_order(&all.at[k + n].edge, &e) == 0;)
             n++;
-        if (ir_block(f, (BlockId){e.to})->preds.n == 1 && !live_join(r, e.to)) {
-            insert_break_group(r, (BlockId){e.to}, &all.at[k], n);
+        if (ir_block(f, (BlockId){e.to})->preds.n == 1 && !live_join(reconv, e.to)) {
+            insert_break_group(reconv, (BlockId){e.to}, &all.at[k], n);
             continue;
         }
         for (unsigned edges = count_edges(f, e); edges > 0; edges--)
-            insert_break_group(r, ir_split_edge(f, (BlockId){e.from}, (BlockId){e.to}), &all.at[k], n);
+            insert_break_group(reconv, ir_split_edge(f, (BlockId){e.from}, (BlockId){e.to}), &all.at[k], n);
     }
     ir_renumber(f);
 }
 
-void reconv_insert(Reconv *r) {
-    Function *f = r->f;
-    uint8_t *must = ARENA_ARRAY(&r->a, uint8_t, r->g.n), *gen = ARENA_ARRAY(&r->a, uint8_t, r->g.n);
-    for (uint32_t k = 0; k < r->joins.n; k++) {
-        const Join *j = &r->joins.at[k];
-        if (!join_is_live(j))
+void reconv_insert(Reconv *reconv) {
+    Function *f = reconv->f;
+    uint8_t *must = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n),
+            *gen = ARENA_ARRAY(&reconv->a, uint8_t, reconv->g.n);
+    for (uint32_t k = 0; k < reconv->joins.n; k++) {
+        const Join *join = &reconv->joins.at[k];
+        if (!join_is_live(join))
             continue;
-        insert_joins_bssy(r, j, must, gen);
-        const Block *blk = ir_block(f, (BlockId){j->block});
+        insert_joins_bssy(reconv, join, must, gen);
+        const Block *blk = ir_block(f, (BlockId){join->block});
         unsigned p = behind_phis(f, blk);
-        ir_insert(f, (BlockId){j->block}, p,
-                  barrier_inst(f, OT_BSYNC, j->reg, ir_inst(f, blk->insts.at[p])->loc));
+        ir_insert(f, (BlockId){join->block}, p,
+                  barrier_inst(f, OT_BSYNC, join->reg, ir_inst(f, blk->insts.at[p])->loc));
     }
-    insert_breaks(r);
+    insert_breaks(reconv);
 }

@@ -31,15 +31,15 @@ static Operand mask_of(Function *f, const Inst *i) {
 }
 
 static int by_place(const void *a, const void *b) {
-    const SyncSite *x = a, *y = b;
-    if (x->f != y->f)
-        return (uintptr_t)x->f < (uintptr_t)y->f ? -1 : 1;
-    return x->inst.i < y->inst.i ? -1 : x->inst.i > y->inst.i;
+    const SyncSite *site = a, *sync_site = b;
+    if (site->f != sync_site->f)
+        return (uintptr_t)site->f < (uintptr_t)sync_site->f ? -1 : 1;
+    return site->inst.i < sync_site->inst.i ? -1 : site->inst.i > sync_site->inst.i;
 }
 
-void reconv_note_sites(SyncNotes *notes, const IrModule *m) {
-    for (unsigned k = 0; k < m->funcs.n; k++) {
-        Function *f = m->funcs.at[k];
+void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
+    for (unsigned k = 0; k < module->funcs.n; k++) {
+        Function *f = module->funcs.at[k];
         for (unsigned n = 0; n < f->layout.n && !is_stub(f); n++) {
             const Block *b = ir_block(f, f->layout.at[n]);
             for (unsigned p = 0; p < b->insts.n; p++) {
@@ -83,47 +83,47 @@ typedef struct {
 } Meet;
 
 /* A call of a stub stands in the block where the collective stood, with its PTX position. */
-static void find_stubs_in(Meet *c, Function *f, uint32_t block, bool *kept) {
-    const SyncSite *site = c->notes->sites.at;
+static void find_stubs_in(Meet *meet, Function *f, uint32_t block, bool *kept) {
+    const SyncSite *site = meet->notes->sites.at;
     const Block *b = &f->blocks.at[block];
     for (unsigned p = 0; p < b->insts.n; p++) {
-        const SyncSite *s = reconv_noted(c->notes, f, b->insts.at[p]);
+        const SyncSite *s = reconv_noted(meet->notes, f, b->insts.at[p]);
         if (s)
             kept[s - site] = true;
     }
     for (unsigned p = 0; p < b->insts.n; p++) {
         const Inst *i = &f->insts.at[b->insts.at[p].i];
         const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
-        for (uint32_t s = 0; callee && is_stub(callee) && s < c->notes->sites.n; s++)
-            if (site[s].f == f && site[s].block == block && site[s].loc.i == i->loc.i && !c->stub[s] &&
+        for (uint32_t s = 0; callee && is_stub(callee) && s < meet->notes->sites.n; s++)
+            if (site[s].f == f && site[s].block == block && site[s].loc.i == i->loc.i && !meet->stub[s] &&
                 !kept[s]) {
-                c->stub[s] = callee;
+                meet->stub[s] = callee;
                 break;
             }
     }
 }
 
-static void find_stubs(Meet *c) {
-    bool *kept = ARENA_ARRAY(&c->a, bool, c->notes->sites.n + 1u);
-    for (unsigned k = 0; k < c->m->funcs.n; k++)
-        for (unsigned n = 0; n < c->m->funcs.at[k]->layout.n; n++)
-            find_stubs_in(c, c->m->funcs.at[k], c->m->funcs.at[k]->layout.at[n].i, kept);
+static void find_stubs(Meet *meet) {
+    bool *kept = ARENA_ARRAY(&meet->a, bool, meet->notes->sites.n + 1u);
+    for (unsigned k = 0; k < meet->m->funcs.n; k++)
+        for (unsigned n = 0; n < meet->m->funcs.at[k]->layout.n; n++)
+            find_stubs_in(meet, meet->m->funcs.at[k], meet->m->funcs.at[k]->layout.at[n].i, kept);
 }
 
-static void reach(Meet *c, const bool *open, uint32_t root) {
-    uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, c->m->funcs.n + 1), top = 0;
-    bs_add(&c->roots[root], root);
+static void reach(Meet *meet, const bool *open, uint32_t root) {
+    uint32_t *stack = ARENA_ARRAY(&meet->a, uint32_t, meet->m->funcs.n + 1), top = 0;
+    bs_add(&meet->roots[root], root);
     stack[top++] = root;
     while (top) {
-        const Function *f = c->m->funcs.at[stack[--top]];
+        const Function *f = meet->m->funcs.at[stack[--top]];
         for (unsigned n = 0; n < f->layout.n; n++) {
             const Block *b = &f->blocks.at[f->layout.at[n].i];
             for (unsigned p = 0; p < b->insts.n; p++) {
                 const Inst *i = &f->insts.at[b->insts.at[p].i];
                 const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
-                for (uint32_t k = 0; i->op == OT_CALL && k < c->m->funcs.n; k++)
-                    if ((callee ? callee->index == k : open[k]) && !bs_has(&c->roots[k], root)) {
-                        bs_add(&c->roots[k], root);
+                for (uint32_t k = 0; i->op == OT_CALL && k < meet->m->funcs.n; k++)
+                    if ((callee ? callee->index == k : open[k]) && !bs_has(&meet->roots[k], root)) {
+                        bs_add(&meet->roots[k], root);
                         stack[top++] = k;
                     }
             }
@@ -136,10 +136,11 @@ static void reach(Meet *c, const bool *open, uint32_t root) {
 enum { AT_X = 1, AT_Y = 2, AT_RET = 4 };
 
 /* Which of blocks x and y, or the function's end, can be met first from `start`; itself included if asked. */
-static unsigned next_of(Meet *c, const Function *f, uint32_t start, bool included, uint32_t x, uint32_t y) {
-    ArenaMark mark = arena_mark(&c->a);
-    uint8_t *seen = ARENA_ARRAY(&c->a, uint8_t, f->blocks.n);
-    uint32_t *stack = ARENA_ARRAY(&c->a, uint32_t, f->blocks.n + 1), top = 0;
+static unsigned next_of(Meet *meet, const Function *f, uint32_t start, bool included, uint32_t x,
+                        uint32_t y) {
+    ArenaMark mark = arena_mark(&meet->a);
+    uint8_t *seen = ARENA_ARRAY(&meet->a, uint8_t, f->blocks.n);
+    uint32_t *stack = ARENA_ARRAY(&meet->a, uint32_t, f->blocks.n + 1), top = 0;
     unsigned met = 0;
     stack[top++] = start;
     while (top) {
@@ -156,7 +157,7 @@ static unsigned next_of(Meet *c, const Function *f, uint32_t start, bool include
             if (!seen[b->succs.at[s].i])
                 seen[b->succs.at[s].i] = 1, stack[top++] = b->succs.at[s].i;
     }
-    arena_release(&c->a, mark);
+    arena_release(&meet->a, mark);
     return met;
 }
 
@@ -179,43 +180,46 @@ static bool one_order(Meet *c, const Function *f, uint32_t x, uint32_t y) {
 static bool same(Operand a, Operand b) { return !memcmp(&a, &b, sizeof a); }
 static bool both_numbers(Operand a, Operand b) { return a.kind == OPK_IMM && b.kind == OPK_IMM; }
 
-static bool may_meet(Meet *c, const SyncSite *x, const SyncSite *y) {
-    if (x->op != y->op || x->mods != y->mods || (x->uniform && y->uniform) || (x->aligned && y->aligned))
+static bool may_meet(Meet *meet, const SyncSite *site, const SyncSite *sync_site) {
+    if (site->op != sync_site->op || site->mods != sync_site->mods || (site->uniform && sync_site->uniform) ||
+        (site->aligned && sync_site->aligned))
         return false;
-    if (both_numbers(x->mask, y->mask) && x->mask.value != y->mask.value) /* lanes meet by mask */
+    if (both_numbers(site->mask, sync_site->mask) &&
+        site->mask.value != sync_site->mask.value) /* lanes meet by mask */
         return false;
-    if (both_numbers(x->id, y->id) && x->id.value != y->id.value)
+    if (both_numbers(site->id, sync_site->id) && site->id.value != sync_site->id.value)
         return false;
-    const Bitset *r = &c->roots[x->f->index], *s = &c->roots[y->f->index];
+    const Bitset *bitset = &meet->roots[site->f->index], *s = &meet->roots[sync_site->f->index];
     bool together = false;
-    for (uint32_t k = 0; k < bs_words(r); k++)
-        together |= (r->w[k] & s->w[k]) != 0;
-    if (!together || x->f != y->f)
+    for (uint32_t k = 0; k < bs_words(bitset); k++)
+        together |= (bitset->w[k] & s->w[k]) != 0;
+    if (!together || site->f != sync_site->f)
         return together;
-    if (!x->uniform && !y->uniform && !same(x->mask, y->mask))
+    if (!site->uniform && !sync_site->uniform && !same(site->mask, sync_site->mask))
         return true;
-    return !one_order(c, x->f, x->block, y->block);
+    return !one_order(meet, site->f, site->block, sync_site->block);
 }
 
-bool reconv_check_meetings(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d) {
-    Meet c = {.m = m, .notes = notes, .d = d, .good = true};
+bool reconv_check_meetings(const IrModule *module, const bool *open, const SyncNotes *notes, Diags *d) {
+    Meet c = {.m = module, .notes = notes, .d = d, .good = true};
     uint32_t n = notes->sites.n;
     c.stub = ARENA_ARRAY(&c.a, const Function *, n + 1u);
-    c.roots = ARENA_ARRAY(&c.a, Bitset, m->funcs.n);
-    for (uint32_t k = 0; k < m->funcs.n; k++)
-        c.roots[k] = bs_new(&c.a, m->funcs.n);
-    for (uint32_t k = 0; n > 1 && k < m->funcs.n; k++)
+    c.roots = ARENA_ARRAY(&c.a, Bitset, module->funcs.n);
+    for (uint32_t k = 0; k < module->funcs.n; k++)
+        c.roots[k] = bs_new(&c.a, module->funcs.n);
+    for (uint32_t k = 0; n > 1 && k < module->funcs.n; k++)
         if (open[k])
             reach(&c, open, k);
     find_stubs(&c);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++) {
-            const SyncSite *x = &notes->sites.at[i], *y = &notes->sites.at[j];
-            if ((c.stub[i] && c.stub[i] == c.stub[j]) || !may_meet(&c, x, y))
+            const SyncSite *site = &notes->sites.at[i], *y = &notes->sites.at[j];
+            if ((c.stub[i] && c.stub[i] == c.stub[j]) || !may_meet(&c, site, y))
                 continue;
             char text[128];
-            snprintf(text, sizeof text, "two places of %s may wait for each other", ir_op_name(x->op));
-            diag(d, x->f->locs.at[x->loc.i].src, DIAG_E0773, "R-12", text, str_text(m->strings, x->f->name));
+            snprintf(text, sizeof text, "two places of %s may wait for each other", ir_op_name(site->op));
+            diag(d, site->f->locs.at[site->loc.i].src, DIAG_E0773, "R-12", text,
+                 str_text(module->strings, site->f->name));
             c.good = false;
         }
     arena_free(&c.a);

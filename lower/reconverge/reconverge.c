@@ -45,8 +45,8 @@ bool reconv_only_exits(const Function *f, uint32_t block) {
     return false;
 }
 
-static ReconvReason judge(const Reconv *r, uint32_t block, bool recursive) {
-    const Function *f = r->f;
+static ReconvReason judge(const Reconv *reconv, uint32_t block, bool recursive) {
+    const Function *f = reconv->f;
     const Block *b = &f->blocks.at[block];
     if (reconv_branch(f, b)->flags & IF_UNIFORM)
         return RJ_PROMISED;
@@ -56,7 +56,7 @@ static ReconvReason judge(const Reconv *r, uint32_t block, bool recursive) {
         return RJ_OFF;
     if (recursive)
         return RJ_RECURSIVE;
-    uint32_t j = r->pd.ipdom[block];
+    uint32_t j = reconv->pd.ipdom[block];
     if (!j)
         return RJ_NO_JOIN;
     return reconv_only_exits(f, j) ? RJ_JOIN_IS_EXIT : RJ_BARRIER;
@@ -65,7 +65,7 @@ static ReconvReason judge(const Reconv *r, uint32_t block, bool recursive) {
 /* One report for each branch; join_of and divergent: [block]. */
 static void judge_branches(Reconv *r, bool recursive, uint32_t *join_of, bool *divergent) {
     Function *f = r->f;
-    IrModule *m = f->module;
+    IrModule *ir_module = f->module;
     for (unsigned k = 0; k < f->layout.n; k++) {
         uint32_t b = f->layout.at[k].i;
         const Block *blk = ir_block(f, f->layout.at[k]);
@@ -78,23 +78,23 @@ static void judge_branches(Reconv *r, bool recursive, uint32_t *join_of, bool *d
         divergent[b] = why == RJ_BARRIER || why == RJ_NO_JOIN || why == RJ_JOIN_IS_EXIT;
         if (why != RJ_UNIFORM && why != RJ_PROMISED)
             rep.join.i = r->pd.ipdom[b];
-        *VEC_PUSH(&m->arena, &m->reconv) = rep;
+        *VEC_PUSH(&ir_module->arena, &ir_module->reconv) = rep;
     }
 }
 
-static LocId join_loc(const Reconv *r, uint32_t block) {
-    const Block *b = &r->f->blocks.at[block];
+static LocId join_loc(const Reconv *reconv, uint32_t block) {
+    const Block *b = &reconv->f->blocks.at[block];
     for (unsigned p = 0; p < b->insts.n; p++)
-        if (r->f->insts.at[b->insts.at[p].i].loc.i)
-            return r->f->insts.at[b->insts.at[p].i].loc;
+        if (reconv->f->insts.at[b->insts.at[p].i].loc.i)
+            return reconv->f->insts.at[b->insts.at[p].i].loc;
     return (LocId){0};
 }
 
 /* What became of the joins; early joins get reports of their own. */
 static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
-    IrModule *m = r->f->module;
-    for (unsigned k = first; k < m->reconv.n; k++) {
-        ReconvReport *rep = &m->reconv.at[k];
+    IrModule *ir_module = r->f->module;
+    for (unsigned k = first; k < ir_module->reconv.n; k++) {
+        ReconvReport *rep = &ir_module->reconv.at[k];
         if (rep->join.i)
             rep->join_loc = join_loc(r, rep->join.i);
         if (rep->reason != RJ_BARRIER)
@@ -112,33 +112,35 @@ static void finish_reports(Reconv *r, unsigned first, unsigned *max_b) {
             *max_b = j->reg + 1u;
         for (unsigned n = 0; n < j->early.n; n++) {
             const Block *blk = ir_block(r->f, (BlockId){j->early.at[n]});
-            *VEC_PUSH(&m->arena, &m->reconv) = (ReconvReport){.func = r->f,
-                                                              .branch = {j->early.at[n]},
-                                                              .join = {j->block},
-                                                              .barrier = j->reg,
-                                                              .loc = reconv_branch(r->f, blk)->loc,
-                                                              .join_loc = join_loc(r, j->block),
-                                                              .reason = RJ_EARLY};
+            *VEC_PUSH(&ir_module->arena, &ir_module->reconv) =
+                (ReconvReport){.func = r->f,
+                               .branch = {j->early.at[n]},
+                               .join = {j->block},
+                               .barrier = j->reg,
+                               .loc = reconv_branch(r->f, blk)->loc,
+                               .join_loc = join_loc(r, j->block),
+                               .reason = RJ_EARLY};
         }
     }
 }
 
 /* ---- one function ---- */
 
-static void analyse(Reconv *r, Function *f) {
-    r->f = f;
-    r->g = cfg_graph(&r->a, f);
-    r->order = graph_order(&r->a, &r->g, f->entry.i);
-    r->pd = post_dominators(&r->a, f, &r->g, f->entry.i);
-    r->loops = loop_forest(&r->a, &r->g, f->entry.i);
-    r->join_at = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
-    r->used_in = ARENA_ARRAY(&r->a, uint16_t, r->g.n);
-    r->used_out = ARENA_ARRAY(&r->a, uint16_t, r->g.n);
-    r->stack = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
-    r->mark = ARENA_ARRAY(&r->a, uint32_t, r->g.n);
-    r->no_early = f->module->reconverge != RECONV_FRONTIER && f->module->reconverge != RECONV_FRONTIER_ALL;
-    r->all_early = f->module->reconverge == RECONV_FRONTIER_ALL;
-    r->yield_breaks = f->module->yield_breaks;
+static void analyse(Reconv *reconv, Function *f) {
+    reconv->f = f;
+    reconv->g = cfg_graph(&reconv->a, f);
+    reconv->order = graph_order(&reconv->a, &reconv->g, f->entry.i);
+    reconv->pd = post_dominators(&reconv->a, f, &reconv->g, f->entry.i);
+    reconv->loops = loop_forest(&reconv->a, &reconv->g, f->entry.i);
+    reconv->join_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    reconv->used_in = ARENA_ARRAY(&reconv->a, uint16_t, reconv->g.n);
+    reconv->used_out = ARENA_ARRAY(&reconv->a, uint16_t, reconv->g.n);
+    reconv->stack = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    reconv->mark = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
+    reconv->no_early =
+        f->module->reconverge != RECONV_FRONTIER && f->module->reconverge != RECONV_FRONTIER_ALL;
+    reconv->all_early = f->module->reconverge == RECONV_FRONTIER_ALL;
+    reconv->yield_breaks = f->module->yield_breaks;
 }
 
 typedef struct {
@@ -154,13 +156,13 @@ typedef struct {
 } Module;
 
 /* Callees must use higher registers than a caller can be pending in at the call. */
-static void raise_callees(Module *mod, const Reconv *r, unsigned base) {
-    const Function *f = r->f;
-    for (uint32_t k = 0; k < r->order.count; k++) {
-        uint32_t b = r->order.order[k];
+static void raise_callees(Module *mod, const Reconv *reconv, unsigned base) {
+    const Function *f = reconv->f;
+    for (uint32_t k = 0; k < reconv->order.count; k++) {
+        uint32_t b = reconv->order.order[k];
         if (!b)
             continue;
-        unsigned need = above(pending_inside(r, b));
+        unsigned need = above(pending_inside(reconv, b));
         need = need > base ? need : base;
         const Block *blk = &f->blocks.at[b];
         for (unsigned p = 0; p < blk->insts.n; p++) {
@@ -214,16 +216,16 @@ static void add_calls(Module *mod, const Function *f, void *edges_vec) {
 }
 
 static uint32_t find_recursion(Module *mod) {
-    IrModule *m = mod->m;
+    IrModule *module = mod->m;
     VEC(GraphEdge) edges = {0};
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        add_calls(mod, m->funcs.at[k], &edges);
-    mod->calls = graph_new(&mod->a, m->funcs.n, edges.at, edges.n);
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        add_calls(mod, module->funcs.at[k], &edges);
+    mod->calls = graph_new(&mod->a, module->funcs.n, edges.at, edges.n);
     uint32_t n = graph_scc(&mod->a, &mod->calls, NULL, mod->comp);
     uint32_t *size = ARENA_ARRAY(&mod->a, uint32_t, n + 1);
-    for (unsigned k = 0; k < m->funcs.n; k++)
+    for (unsigned k = 0; k < module->funcs.n; k++)
         size[mod->comp[k]]++;
-    for (unsigned k = 0; k < m->funcs.n; k++) {
+    for (unsigned k = 0; k < module->funcs.n; k++) {
         mod->recursive[k] = size[mod->comp[k]] > 1;
         GRAPH_SUCCS(&mod->calls, k, t)
         mod->recursive[k] |= *t == k;
@@ -232,42 +234,43 @@ static uint32_t find_recursion(Module *mod) {
 }
 
 static bool reconverge_component(Module *mod, uint32_t comp) {
-    IrModule *m = mod->m;
+    IrModule *module = mod->m;
     uint32_t base = 0; /* the members of a recursive component call each other: one base for all */
-    for (unsigned k = 0; k < m->funcs.n; k++)
+    for (unsigned k = 0; k < module->funcs.n; k++)
         if (mod->comp[k] == comp && mod->base[k] > base)
             base = mod->base[k];
-    for (unsigned k = 0; k < m->funcs.n; k++) {
+    for (unsigned k = 0; k < module->funcs.n; k++) {
         if (mod->comp[k] != comp)
             continue;
         mod->base[k] = base;
-        m->funcs.at[k]->b_base = base;
-        if (k >= mod->nstubs && m->funcs.at[k]->blocks.n > 1 && !reconverge_function(mod, m->funcs.at[k]))
+        module->funcs.at[k]->b_base = base;
+        if (k >= mod->nstubs && module->funcs.at[k]->blocks.n > 1 &&
+            !reconverge_function(mod, module->funcs.at[k]))
             return false;
     }
     return true;
 }
 
-bool pass_reconverge(IrModule *m, Diags *d) {
-    Module mod = {.m = m, .d = d};
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        cfg_remove_unreachable(m->funcs.at[k]);
+bool pass_reconverge(IrModule *module, Diags *d) {
+    Module mod = {.m = module, .d = d};
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        cfg_remove_unreachable(module->funcs.at[k]);
     SyncNotes notes = {0};
-    if (m->verify)
-        reconv_note_sites(&notes, m);
-    mod.nstubs = reconv_make_stubs(m);
-    mod.base = ARENA_ARRAY(&mod.a, uint32_t, m->funcs.n);
-    mod.recursive = ARENA_ARRAY(&mod.a, bool, m->funcs.n);
-    mod.comp = ARENA_ARRAY(&mod.a, uint32_t, m->funcs.n);
-    mod.open = ir_open_functions(&mod.a, m);
-    mod.observes = ir_observing_functions(&mod.a, m);
+    if (module->verify)
+        reconv_note_sites(&notes, module);
+    mod.nstubs = reconv_make_stubs(module);
+    mod.base = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
+    mod.recursive = ARENA_ARRAY(&mod.a, bool, module->funcs.n);
+    mod.comp = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
+    mod.open = ir_open_functions(&mod.a, module);
+    mod.observes = ir_observing_functions(&mod.a, module);
     bool ok = true;
-    m->reconv.n = 0;
+    module->reconv.n = 0;
     uint32_t n = find_recursion(&mod);
     for (uint32_t c = n; ok && c-- > 0;) /* callees' components have smaller numbers */
         ok = reconverge_component(&mod, c);
-    if (ok && m->verify)
-        ok = reconv_check(m, mod.open, &notes, d);
+    if (ok && module->verify)
+        ok = reconv_check(module, mod.open, &notes, d);
     arena_free(&notes.a);
     arena_free(&mod.a);
     return ok;

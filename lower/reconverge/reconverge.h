@@ -42,16 +42,16 @@ typedef struct {
     bool yield_breaks;
 } Reconv;
 
-static inline bool join_is_live(const Join *j) { return !j->dropped && j->reg < NUM_B; }
+static inline bool join_is_live(const Join *join) { return !join->dropped && join->reg < NUM_B; }
 /* Live join of a block, or NULL. */
-static inline Join *live_join(const Reconv *r, uint32_t block) {
-    uint32_t j = r->join_at[block];
-    return j != NO_JOIN && join_is_live(&r->joins.at[j]) ? &r->joins.at[j] : NULL;
+static inline Join *live_join(const Reconv *reconv, uint32_t block) {
+    uint32_t j = reconv->join_at[block];
+    return j != NO_JOIN && join_is_live(&reconv->joins.at[j]) ? &reconv->joins.at[j] : NULL;
 }
 /* Registers in which lanes may be pending inside the block, its own join passed. */
-static inline uint16_t pending_inside(const Reconv *r, uint32_t block) {
-    const Join *j = live_join(r, block);
-    return (uint16_t)(r->used_in[block] & ~(j ? 1u << j->reg : 0));
+static inline uint16_t pending_inside(const Reconv *reconv, uint32_t block) {
+    const Join *join = live_join(reconv, block);
+    return (uint16_t)(reconv->used_in[block] & ~(join ? 1u << join->reg : 0));
 }
 static inline unsigned above(uint16_t pending) {
     return pending ? 32u - (unsigned)__builtin_clz(pending) : 0;
@@ -64,14 +64,14 @@ bool reconv_only_exits(const Function *f, uint32_t block);
 
 /* Joins, where lanes are pending, register numbers from `base`. join_of: [block] immediate post-dominator at
  * which the block's divergent branch joins, 0 none. divergent: [block] */
-void reconv_find_joins(Reconv *r, const uint32_t *join_of, const bool *divergent, unsigned base);
+void reconv_find_joins(Reconv *reconv, const uint32_t *join_of, const bool *divergent, unsigned base);
 /* BSSY, BSYNC, BREAK of the live joins. */
-void reconv_insert(Reconv *r);
+void reconv_insert(Reconv *reconv);
 /* WARPSYNC (and YIELD) before collectives; BREAK and BSSY around YIELD if asked for. base: see Module. */
-bool reconv_cover(Reconv *r, unsigned base, Diags *d);
+bool reconv_cover(Reconv *reconv, unsigned base, Diags *diags);
 /* Collectives that may meet each other from several places go through stubs, which become the module's first
  * functions. Returns how many. */
-unsigned reconv_make_stubs(IrModule *m);
+unsigned reconv_make_stubs(IrModule *module);
 /* A collective as it was before stubs were made and masks were taken away, for the checks of the result. */
 typedef struct {
     Function *f;
@@ -87,12 +87,13 @@ typedef struct {
     Arena a;
     VEC(SyncSite) sites; /* sorted */
 } SyncNotes;
-void reconv_note_sites(SyncNotes *notes, const IrModule *m);
+void reconv_note_sites(SyncNotes *notes, const IrModule *module);
 const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f,
                              InstId inst); /* NULL if there is none */
 bool reconv_is_collective(const Inst *i);
 /* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before
  * the stubs, or NULL where there are none: then the result itself is noted. */
-bool reconv_check(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d);
-bool reconv_check_meetings(const IrModule *m, const bool *open, const SyncNotes *notes, Diags *d); /* */
+bool reconv_check(const IrModule *module, const bool *open, const SyncNotes *notes, Diags *diags);
+bool reconv_check_meetings(const IrModule *module, const bool *open, const SyncNotes *notes,
+                           Diags *diags); /* */
 #endif

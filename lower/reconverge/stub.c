@@ -56,7 +56,7 @@ static InstId result_behind(Function *f, const Block *b, unsigned p) {
     return (InstId){0};
 }
 
-static void find_sites(Stubs *s, Function *f) {
+static void find_sites(Stubs *stubs, Function *f) {
     for (unsigned n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);
         for (unsigned p = 0; p < b->insts.n; p++) {
@@ -69,7 +69,7 @@ static void find_sites(Stubs *s, Function *f) {
                          .inst = b->insts.at[p],
                          .uniform = b->uniform_flow,
                          .aligned = (i->flags & IF_ALIGNED) != 0,
-                         .parent = s->sites.n};
+                         .parent = stubs->sites.n};
             if (i->op == OT_WARPSYNC)
                 site.mask = *ir_src(f, i, WARPSYNC_rb);
             else if (is_bar(i->op))
@@ -80,27 +80,27 @@ static void find_sites(Stubs *s, Function *f) {
                 continue; /* without a mask: an internal error later */
             if (i->op == OT_BAR_RED)
                 site.result = result_behind(f, b, p);
-            *VEC_PUSH(&s->a, &s->sites) = site;
+            *VEC_PUSH(&stubs->a, &stubs->sites) = site;
         }
     }
 }
 
 /* ---- may two of them meet? ---- */
 
-static void reach_callees(Stubs *s, const bool *open, uint32_t root, uint32_t *stack) {
+static void reach_callees(Stubs *stubs, const bool *open, uint32_t root, uint32_t *stack) {
     uint32_t top = 0;
     stack[top++] = root;
-    bs_add(&s->facts[root].roots, root);
+    bs_add(&stubs->facts[root].roots, root);
     while (top) {
-        const Function *f = s->m->funcs.at[stack[--top]];
+        const Function *f = stubs->m->funcs.at[stack[--top]];
         for (unsigned n = 0; n < f->layout.n; n++) {
             const Block *b = &f->blocks.at[f->layout.at[n].i];
             for (unsigned p = 0; p < b->insts.n; p++) {
                 const Inst *i = &f->insts.at[b->insts.at[p].i];
                 const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
-                for (uint32_t k = 0; i->op == OT_CALL && k < s->m->funcs.n; k++)
-                    if ((callee ? callee->index == k : open[k]) && !bs_has(&s->facts[k].roots, root)) {
-                        bs_add(&s->facts[k].roots, root);
+                for (uint32_t k = 0; i->op == OT_CALL && k < stubs->m->funcs.n; k++)
+                    if ((callee ? callee->index == k : open[k]) && !bs_has(&stubs->facts[k].roots, root)) {
+                        bs_add(&stubs->facts[k].roots, root);
                         stack[top++] = k;
                     }
             }
@@ -108,73 +108,73 @@ static void reach_callees(Stubs *s, const bool *open, uint32_t root, uint32_t *s
     }
 }
 
-static void find_roots(Stubs *s) {
-    bool *open = ir_open_functions(&s->a, s->m);
-    uint32_t n = s->m->funcs.n, *stack = ARENA_ARRAY(&s->a, uint32_t, n + 1);
-    s->facts = ARENA_ARRAY(&s->a, Facts, n);
+static void find_roots(Stubs *stubs) {
+    bool *open = ir_open_functions(&stubs->a, stubs->m);
+    uint32_t n = stubs->m->funcs.n, *stack = ARENA_ARRAY(&stubs->a, uint32_t, n + 1);
+    stubs->facts = ARENA_ARRAY(&stubs->a, Facts, n);
     for (uint32_t k = 0; k < n; k++)
-        s->facts[k].roots = bs_new(&s->a, n);
+        stubs->facts[k].roots = bs_new(&stubs->a, n);
     for (uint32_t k = 0; k < n; k++)
         if (open[k])
-            reach_callees(s, open, k, stack);
+            reach_callees(stubs, open, k, stack);
 }
 
-static bool share_root(const Facts *a, const Facts *b) {
-    for (uint32_t k = 0; k < bs_words(&a->roots); k++)
-        if (a->roots.w[k] & b->roots.w[k])
+static bool share_root(const Facts *facts, const Facts *b) {
+    for (uint32_t k = 0; k < bs_words(&facts->roots); k++)
+        if (facts->roots.w[k] & b->roots.w[k])
             return true;
     return false;
 }
 
-static Facts *facts_of(Stubs *s, Function *f) {
-    Facts *x = &s->facts[f->index];
+static Facts *facts_of(Stubs *stubs, Function *f) {
+    Facts *x = &stubs->facts[f->index];
     if (!x->ready) {
         x->ready = true;
-        x->g = cfg_graph(&s->a, f);
-        x->dom = dom_tree(&s->a, &x->g, f->entry.i);
-        x->pd = post_dominators(&s->a, f, &x->g, f->entry.i);
+        x->g = cfg_graph(&stubs->a, f);
+        x->dom = dom_tree(&stubs->a, &x->g, f->entry.i);
+        x->pd = post_dominators(&stubs->a, f, &x->g, f->entry.i);
     }
     return x;
 }
 
 /* A path of one edge or more from `from` to `to` that does not pass `without`. */
-static bool reaches(Stubs *s, const Facts *x, uint32_t from, uint32_t to, uint32_t without) {
-    ArenaMark mark = arena_mark(&s->a);
-    uint8_t *seen = ARENA_ARRAY(&s->a, uint8_t, x->g.n);
-    uint32_t *stack = ARENA_ARRAY(&s->a, uint32_t, x->g.n + 1), top = 0;
+static bool reaches(Stubs *stubs, const Facts *facts, uint32_t from, uint32_t to, uint32_t without) {
+    ArenaMark mark = arena_mark(&stubs->a);
+    uint8_t *seen = ARENA_ARRAY(&stubs->a, uint8_t, facts->g.n);
+    uint32_t *stack = ARENA_ARRAY(&stubs->a, uint32_t, facts->g.n + 1), top = 0;
     stack[top++] = from;
     while (top && !seen[to]) {
         uint32_t n = stack[--top];
-        GRAPH_SUCCS(&x->g, n, t)
+        GRAPH_SUCCS(&facts->g, n, t)
         if (!seen[*t] && *t != without)
             seen[*t] = 1, stack[top++] = *t;
     }
     bool found = seen[to];
-    arena_release(&s->a, mark);
+    arena_release(&stubs->a, mark);
     return found;
 }
 
 /* Does every lane pass a, b, a, b, ... in turn? */
-static bool in_turn(Stubs *s, const Site *a, const Site *b) {
-    uint32_t x = a->block.i, y = b->block.i;
+static bool in_turn(Stubs *stubs, const Site *site, const Site *b) {
+    uint32_t x = site->block.i, y = b->block.i;
     if (x == y)
         return true;
-    if (++s->turn_tests > MAX_TURN_TESTS)
+    if (++stubs->turn_tests > MAX_TURN_TESTS)
         return false;
-    const Facts *f = facts_of(s, a->f);
-    if (!(dom_contains(&f->dom, x, y) && postdom_contains(&f->pd, y, x)) &&
-        !(dom_contains(&f->dom, y, x) && postdom_contains(&f->pd, x, y)))
+    const Facts *facts = facts_of(stubs, site->f);
+    if (!(dom_contains(&facts->dom, x, y) && postdom_contains(&facts->pd, y, x)) &&
+        !(dom_contains(&facts->dom, y, x) && postdom_contains(&facts->pd, x, y)))
         return false;
-    return !reaches(s, f, x, x, y) && !reaches(s, f, y, y, x);
+    return !reaches(stubs, facts, x, x, y) && !reaches(stubs, facts, y, y, x);
 }
 
 /* Has every lane that is at `odd` passed `even` once, and will none pass it again? Uniform flow alone does
  * not say so: lanes on their way to an EXIT may leave it aside. */
 static bool passed_once(Stubs *s, const Site *even, const Site *odd) {
-    const Facts *f = facts_of(s, even->f);
-    return even->f->is_entry && dom_contains(&f->dom, even->block.i, odd->block.i) &&
-           !reaches(s, f, even->block.i, even->block.i, NO_NODE) &&
-           !reaches(s, f, odd->block.i, even->block.i, NO_NODE);
+    const Facts *facts = facts_of(s, even->f);
+    return even->f->is_entry && dom_contains(&facts->dom, even->block.i, odd->block.i) &&
+           !reaches(s, facts, even->block.i, even->block.i, NO_NODE) &&
+           !reaches(s, facts, odd->block.i, even->block.i, NO_NODE);
 }
 
 static bool same_operand(Operand a, Operand b) { return memcmp(&a, &b, sizeof a) == 0; }
@@ -184,60 +184,63 @@ static bool other_mask(Operand a, Operand b) {
     return a.kind == OPK_IMM && b.kind == OPK_IMM && a.value != b.value;
 }
 
-static bool other_barrier(const Site *a, const Inst *i, const Site *b, const Inst *j) {
-    Operand x = *ir_src(a->f, i, 0), y = *ir_src(b->f, j, 0);
+static bool other_barrier(const Site *site, const Inst *i, const Site *b, const Inst *j) {
+    Operand x = *ir_src(site->f, i, 0), y = *ir_src(b->f, j, 0);
     return is_bar(i->op) && x.kind == OPK_IMM && y.kind == OPK_IMM && x.value != y.value;
 }
 
-static bool may_meet(Stubs *s, const Site *a, const Site *b) {
-    const Inst *i = ir_inst(a->f, a->inst), *j = ir_inst(b->f, b->inst);
-    if (i->op != j->op || i->mods != j->mods || (a->uniform && b->uniform) || (a->aligned && b->aligned) ||
-        other_mask(a->mask, b->mask) || other_barrier(a, i, b, j) ||
-        !share_root(&s->facts[a->f->index], &s->facts[b->f->index]))
+static bool may_meet(Stubs *stubs, const Site *site, const Site *b) {
+    const Inst *i = ir_inst(site->f, site->inst), *j = ir_inst(b->f, b->inst);
+    if (i->op != j->op || i->mods != j->mods || (site->uniform && b->uniform) ||
+        (site->aligned && b->aligned) || other_mask(site->mask, b->mask) || other_barrier(site, i, b, j) ||
+        !share_root(&stubs->facts[site->f->index], &stubs->facts[b->f->index]))
         return false;
-    if (a->f != b->f)
+    if (site->f != b->f)
         return true;
-    if (!a->uniform && !b->uniform)
-        return !same_operand(a->mask, b->mask) || !in_turn(s, a, b);
-    return !(a->uniform ? passed_once(s, a, b) : passed_once(s, b, a));
+    if (!site->uniform && !b->uniform)
+        return !same_operand(site->mask, b->mask) || !in_turn(stubs, site, b);
+    return !(site->uniform ? passed_once(stubs, site, b) : passed_once(stubs, b, site));
 }
 
-static uint32_t leader(Stubs *s, uint32_t k) {
-    while (s->sites.at[k].parent != k)
-        k = s->sites.at[k].parent = s->sites.at[s->sites.at[k].parent].parent;
+static uint32_t leader(Stubs *stubs, uint32_t k) {
+    while (stubs->sites.at[k].parent != k)
+        k = stubs->sites.at[k].parent = stubs->sites.at[stubs->sites.at[k].parent].parent;
     return k;
 }
 
-static void unite(Stubs *s, uint32_t a, uint32_t b) { s->sites.at[leader(s, a)].parent = leader(s, b); }
+static void unite(Stubs *stubs, uint32_t a, uint32_t b) {
+    stubs->sites.at[leader(stubs, a)].parent = leader(stubs, b);
+}
 
 /* Of very many places all of one kind, of which not all are in uniform flow, use one stub. */
-static void connect_many(Stubs *s) {
+static void connect_many(Stubs *stubs) {
     VEC(uint32_t) kinds = {0}; /* the first place of each */
-    for (uint32_t a = 0; a < s->sites.n; a++) {
-        const Inst *i = ir_inst(s->sites.at[a].f, s->sites.at[a].inst);
+    for (uint32_t a = 0; a < stubs->sites.n; a++) {
+        const Inst *i = ir_inst(stubs->sites.at[a].f, stubs->sites.at[a].inst);
         uint32_t k = 0;
         for (; k < kinds.n; k++) {
-            const Site *first = &s->sites.at[kinds.at[k]];
+            const Site *first = &stubs->sites.at[kinds.at[k]];
             const Inst *j = ir_inst(first->f, first->inst);
             if (i->op == j->op && i->mods == j->mods)
                 break;
         }
         if (k == kinds.n)
-            *VEC_PUSH(&s->a, &kinds) = a;
+            *VEC_PUSH(&stubs->a, &kinds) = a;
         else
-            unite(s, a, kinds.at[k]);
+            unite(stubs, a, kinds.at[k]);
     }
 }
 
-static void connect(Stubs *s) {
-    if (s->sites.n > MAX_SITES) {
-        connect_many(s);
+static void connect(Stubs *stubs) {
+    if (stubs->sites.n > MAX_SITES) {
+        connect_many(stubs);
         return;
     }
-    for (uint32_t a = 0; a < s->sites.n; a++)
+    for (uint32_t a = 0; a < stubs->sites.n; a++)
         for (uint32_t b = 0; b < a; b++)
-            if (leader(s, a) != leader(s, b) && may_meet(s, &s->sites.at[a], &s->sites.at[b]))
-                unite(s, a, b);
+            if (leader(stubs, a) != leader(stubs, b) &&
+                may_meet(stubs, &stubs->sites.at[a], &stubs->sites.at[b]))
+                unite(stubs, a, b);
 }
 
 /* ---- the stub of a group ---- */
@@ -259,37 +262,39 @@ typedef struct {
     Function *f;
 } Stub;
 
-static void add_way(Way *w, Operand o, bool first) {
+static void add_way(Way *way, Operand o, bool first) {
     if (first)
-        w->constant = o;
-    else if (!w->regs && same_operand(w->constant, o) && o.kind != OPK_VAL)
+        way->constant = o;
+    else if (!way->regs && same_operand(way->constant, o) && o.kind != OPK_VAL)
         return;
     bool variable = o.kind == OPK_VAL || !first;
-    w->pred |= (o.kind == OPK_VAL || o.kind == OPK_REG) && (o.file == RF_P || o.file == RF_UP);
-    unsigned n = (o.kind == OPK_VAL || o.kind == OPK_REG) && !w->pred && o.count > 1 ? o.count : 1;
+    way->pred |= (o.kind == OPK_VAL || o.kind == OPK_REG) && (o.file == RF_P || o.file == RF_UP);
+    unsigned n = (o.kind == OPK_VAL || o.kind == OPK_REG) && !way->pred && o.count > 1 ? o.count : 1;
     if (variable)
-        w->regs = (uint8_t)(n > w->regs ? n : w->regs);
+        way->regs = (uint8_t)(n > way->regs ? n : way->regs);
 }
 
-static const Inst *result_inst(const Site *s) { return ir_inst(s->f, s->result.i ? s->result : s->inst); }
+static const Inst *result_inst(const Site *site) {
+    return ir_inst(site->f, site->result.i ? site->result : site->inst);
+}
 
-static void add_site(Stub *st, const Site *s, bool first) {
-    const Inst *i = ir_inst(s->f, s->inst), *res = result_inst(s);
+static void add_site(Stub *st, const Site *site, bool first) {
+    const Inst *i = ir_inst(site->f, site->inst), *res = result_inst(site);
     st->op = i->op;
     st->mods = i->mods;
     st->nsrc = isa_num_src(i->op);
     st->result_op = i->op == OT_BAR_RED ? OT_B2R_RESULT : i->op;
     st->ndst = isa_num_dst(st->result_op);
-    st->barriers = s->f->nbarriers_used > st->barriers ? s->f->nbarriers_used : st->barriers;
-    add_way(&st->mask, s->mask, first);
+    st->barriers = site->f->nbarriers_used > st->barriers ? site->f->nbarriers_used : st->barriers;
+    add_way(&st->mask, site->mask, first);
     for (unsigned k = 0; k < st->nsrc; k++)
         if (st->op != OT_WARPSYNC || k != WARPSYNC_rb)
-            add_way(&st->src[k], *ir_src(s->f, i, k), first);
+            add_way(&st->src[k], *ir_src(site->f, i, k), first);
     for (unsigned k = 0; k < st->ndst; k++) {
         if (first)
             st->file[k] = RF_COUNT;
-        if (res->op == st->result_op && ir_dst(s->f, res, k)->kind == OPK_VAL)
-            st->file[k] = ir_dst(s->f, res, k)->file;
+        if (res->op == st->result_op && ir_dst(site->f, res, k)->kind == OPK_VAL)
+            st->file[k] = ir_dst(site->f, res, k)->file;
     }
 }
 
@@ -311,9 +316,9 @@ static void add_fixed(Function *f, Fixed *l, Operand value, int reg) {
 }
 
 /* Where the next operand of `regs` registers goes. */
-static int next_reg(Fixed *l, unsigned regs) {
-    int at = regs > 1 ? (l->next + 1) & ~1 : l->next;
-    l->next = at + (int)regs;
+static int next_reg(Fixed *fixed, unsigned regs) {
+    int at = regs > 1 ? (fixed->next + 1) & ~1 : fixed->next;
+    fixed->next = at + (int)regs;
     return at;
 }
 
@@ -324,58 +329,58 @@ typedef struct { /* instructions go before position at */
     LocId loc;
 } Place;
 
-static InstId put(Place *p, unsigned op, unsigned ndst, unsigned nsrc) {
-    InstId i = ir_inst_new(p->f, op, ndst, nsrc);
-    ir_inst(p->f, i)->loc = p->loc;
-    ir_insert(p->f, p->block, p->at++, i);
+static InstId put(Place *place, unsigned op, unsigned ndst, unsigned nsrc) {
+    InstId i = ir_inst_new(place->f, op, ndst, nsrc);
+    ir_inst(place->f, i)->loc = place->loc;
+    ir_insert(place->f, place->block, place->at++, i);
     return i;
 }
 
 static InstId put_own(Place *p, unsigned op) { return put(p, op, isa_num_dst(op), isa_num_src(op)); }
 
-static void put_copies(Place *p, const Fixed *l, bool out) {
+static void put_copies(Place *place, const Fixed *l, bool out) {
     if (!l->n)
         return;
-    InstId c = put(p, IR_PARCOPY, l->n, l->n);
+    InstId c = put(place, IR_PARCOPY, l->n, l->n);
     for (unsigned k = 0; k < l->n; k++) {
-        ir_set_src(p->f, c, k, out ? l->fixed[k] : l->value[k]);
-        ir_set_dst(p->f, c, k, out ? l->value[k] : l->fixed[k]);
+        ir_set_src(place->f, c, k, out ? l->fixed[k] : l->value[k]);
+        ir_set_dst(place->f, c, k, out ? l->value[k] : l->fixed[k]);
     }
 }
 
-static Operand put_sel(Place *p, Operand pred) { /* 1 where pred is true */
-    InstId i = put_own(p, OT_SEL);
-    Operand v = ir_val(p->f, ir_value_new(p->f, RF_R));
-    ir_set_dst(p->f, i, SEL_rd, v);
-    ir_set_src(p->f, i, SEL_ra, op_rz());
-    ir_set_src(p->f, i, SEL_rb, op_imm(1));
-    ir_set_src(p->f, i, SEL_pp, op_not(pred));
+static Operand put_sel(Place *place, Operand pred) { /* 1 where pred is true */
+    InstId i = put_own(place, OT_SEL);
+    Operand v = ir_val(place->f, ir_value_new(place->f, RF_R));
+    ir_set_dst(place->f, i, SEL_rd, v);
+    ir_set_src(place->f, i, SEL_ra, op_rz());
+    ir_set_src(place->f, i, SEL_rb, op_imm(1));
+    ir_set_src(place->f, i, SEL_pp, op_not(pred));
     return v;
 }
 
-static void put_isetp(Place *p, Operand pred, Operand r) { /* pred = r != 0 */
-    InstId i = put_own(p, OT_ISETP);
-    ir_inst(p->f, i)->mods =
+static void put_isetp(Place *place, Operand pred, Operand r) { /* pred = r != 0 */
+    InstId i = put_own(place, OT_ISETP);
+    ir_inst(place->f, i)->mods =
         MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND);
-    ir_set_dst(p->f, i, 0, pred);
-    ir_set_src(p->f, i, ISETP_ra, r);
-    ir_set_src(p->f, i, ISETP_rb, op_rz());
-    ir_set_src(p->f, i, ISETP_pp, op_pt());
+    ir_set_dst(place->f, i, 0, pred);
+    ir_set_src(place->f, i, ISETP_ra, r);
+    ir_set_src(place->f, i, ISETP_rb, op_rz());
+    ir_set_src(place->f, i, ISETP_pp, op_pt());
 }
 
 static Operand new_value(Function *f, RegFile file) { return ir_val(f, ir_value_new(f, file)); }
 
 /* The stub's own view of one operand: constant, or copied from its registers. */
-static Operand receive(Stub *st, Fixed *in, const Way *w) {
-    if (!w->regs)
-        return w->constant;
-    int reg = next_reg(in, w->regs);
+static Operand receive(Stub *st, Fixed *in, const Way *way) {
+    if (!way->regs)
+        return way->constant;
+    int reg = next_reg(in, way->regs);
     ValId v[4];
-    for (unsigned k = 0; k < w->regs; k++) {
+    for (unsigned k = 0; k < way->regs; k++) {
         v[k] = ir_value_new(st->f, RF_R);
         add_fixed(st->f, in, ir_val(st->f, v[k]), reg + (int)k);
     }
-    return ir_vec(st->f, v, w->regs);
+    return ir_vec(st->f, v, way->regs);
 }
 
 static void build_stub(Stub *st, IrModule *m) {
@@ -438,25 +443,25 @@ static void build_stub(Stub *st, IrModule *m) {
 
 /* ---- the calls ---- */
 
-static void pass_operand(Place *p, Fixed *args, const Way *w, Operand o) {
-    if (!w->regs)
+static void pass_operand(Place *place, Fixed *args, const Way *way, Operand o) {
+    if (!way->regs)
         return;
-    int reg = next_reg(args, w->regs);
-    if (w->pred) {
-        o = put_sel(p, o.kind == OPK_NONE ? op_pt() : o);
+    int reg = next_reg(args, way->regs);
+    if (way->pred) {
+        o = put_sel(place, o.kind == OPK_NONE ? op_pt() : o);
     } else if (o.kind == OPK_NONE) {
         o = op_imm(0);
     } else if (o.kind != OPK_VAL && o.kind != OPK_IMM && o.kind != OPK_REG) {
-        o = opt_mov_before(p->f, p->block, p->at, o, p->loc);
-        p->at++;
+        o = opt_mov_before(place->f, place->block, place->at, o, place->loc);
+        place->at++;
     }
-    for (unsigned k = 0; k < w->regs; k++) {
+    for (unsigned k = 0; k < way->regs; k++) {
         Operand part = o;
         if (o.kind == OPK_VAL)
-            part = k < o.count ? ir_val(p->f, ir_operand_value(p->f, o, k)) : op_imm(0);
+            part = k < o.count ? ir_val(place->f, ir_operand_value(place->f, o, k)) : op_imm(0);
         else if (k)
             part = o.kind == OPK_IMM && o.value >> 31 ? op_imm(UINT32_MAX) : op_imm(0);
-        add_fixed(p->f, args, part, reg + (int)k);
+        add_fixed(place->f, args, part, reg + (int)k);
     }
 }
 
@@ -476,22 +481,22 @@ static unsigned position(Function *f, BlockId b, InstId id) {
     return p;
 }
 
-static void call_stub(const Stub *st, const Site *s) {
-    Function *f = s->f;
-    Place p = {f, s->block, position(f, s->block, s->inst), ir_inst(f, s->inst)->loc};
+static void call_stub(const Stub *st, const Site *site) {
+    Function *f = site->f;
+    Place p = {f, site->block, position(f, site->block, site->inst), ir_inst(f, site->inst)->loc};
     Fixed args = {.next = ABI_FIRST_REG}, results = {.next = ABI_FIRST_REG};
     put_own(&p, OT_YIELD);
-    pass_operand(&p, &args, &st->mask, s->mask);
+    pass_operand(&p, &args, &st->mask, site->mask);
     for (unsigned k = 0; k < st->nsrc; k++)
         if (st->op != OT_WARPSYNC || k != WARPSYNC_rb)
-            pass_operand(&p, &args, &st->src[k], *ir_src(f, ir_inst(f, s->inst), k));
+            pass_operand(&p, &args, &st->src[k], *ir_src(f, ir_inst(f, site->inst), k));
     put_copies(&p, &args, false);
     ValId ra[2] = {{fixed_value(f, ABI_RETURN_REG).value}, {fixed_value(f, ABI_RETURN_REG + 1).value}};
     ir_set_dst(f, put_own(&p, OT_LEPC), LEPC_rd, ir_vec(f, ra, 2));
     Operand pred[STUB_DSTS], flag[STUB_DSTS];
     unsigned npreds = 0;
     for (unsigned k = 0; k < st->ndst; k++) {
-        Operand o = result_inst(s)->op == st->result_op ? *ir_dst(f, result_inst(s), k) : op_none();
+        Operand o = result_inst(site)->op == st->result_op ? *ir_dst(f, result_inst(site), k) : op_none();
         int reg = st->file[k] == RF_COUNT ? 0 : next_reg(&results, 1);
         if (o.kind != OPK_VAL)
             continue;
@@ -517,53 +522,53 @@ static void call_stub(const Stub *st, const Site *s) {
     put_copies(&p, &results, true);
     for (unsigned k = 0; k < npreds; k++)
         put_isetp(&p, pred[k], flag[k]);
-    ir_remove_at(f, s->block, position(f, s->block, s->inst));
-    if (s->result.i)
-        ir_remove_at(f, s->block, position(f, s->block, s->result));
+    ir_remove_at(f, site->block, position(f, site->block, site->inst));
+    if (site->result.i)
+        ir_remove_at(f, site->block, position(f, site->block, site->result));
     ir_renumber(f);
 }
 
 /* ---- the module ---- */
 
-static void move_to_front(IrModule *m, unsigned first_stub) {
-    unsigned nstubs = m->funcs.n - first_stub;
+static void move_to_front(IrModule *module, unsigned first_stub) {
+    unsigned nstubs = module->funcs.n - first_stub;
     Arena a = {0};
-    Function **old = arena_copy(&a, m->funcs.at, m->funcs.n * sizeof *old);
-    for (unsigned k = 0; k < m->funcs.n; k++) {
-        m->funcs.at[k] = k < nstubs ? old[first_stub + k] : old[k - nstubs];
-        m->funcs.at[k]->index = k;
+    Function **old = arena_copy(&a, module->funcs.at, module->funcs.n * sizeof *old);
+    for (unsigned k = 0; k < module->funcs.n; k++) {
+        module->funcs.at[k] = k < nstubs ? old[first_stub + k] : old[k - nstubs];
+        module->funcs.at[k]->index = k;
     }
     arena_free(&a);
 }
 
-static void name_stub(Stubs *s, Stub *st, unsigned number) {
+static void name_stub(Stubs *stubs, Stub *st, unsigned number) {
     const char *op = ir_op_name(st->op);
     do
-        st->name = str_intern_z(s->m->strings, arena_printf(&s->a, "$sync$%s$%u", op, number++));
-    while (ir_find_function(s->m, st->name));
+        st->name = str_intern_z(stubs->m->strings, arena_printf(&stubs->a, "$sync$%s$%u", op, number++));
+    while (ir_find_function(stubs->m, st->name));
 }
 
-static void make_stub(Stubs *s, uint32_t group, unsigned number) {
+static void make_stub(Stubs *stubs, uint32_t group, unsigned number) {
     Stub st = {0};
     bool first = true;
-    for (uint32_t k = 0; k < s->sites.n; k++)
-        if (leader(s, k) == group) {
-            add_site(&st, &s->sites.at[k], first);
+    for (uint32_t k = 0; k < stubs->sites.n; k++)
+        if (leader(stubs, k) == group) {
+            add_site(&st, &stubs->sites.at[k], first);
             first = false;
         }
-    name_stub(s, &st, number);
-    build_stub(&st, s->m);
-    for (uint32_t k = 0; k < s->sites.n; k++)
-        if (leader(s, k) == group)
-            call_stub(&st, &s->sites.at[k]);
+    name_stub(stubs, &st, number);
+    build_stub(&st, stubs->m);
+    for (uint32_t k = 0; k < stubs->sites.n; k++)
+        if (leader(stubs, k) == group)
+            call_stub(&st, &stubs->sites.at[k]);
 }
 
-unsigned reconv_make_stubs(IrModule *m) {
-    Stubs s = {.m = m};
-    unsigned first = m->funcs.n;
+unsigned reconv_make_stubs(IrModule *module) {
+    Stubs s = {.m = module};
+    unsigned first = module->funcs.n;
     bool divergent = false;
     for (unsigned k = 0; k < first; k++)
-        find_sites(&s, m->funcs.at[k]);
+        find_sites(&s, module->funcs.at[k]);
     for (uint32_t k = 0; k < s.sites.n; k++)
         divergent |= !s.sites.at[k].uniform;
     if (divergent && s.sites.n > 1) {
@@ -574,11 +579,11 @@ unsigned reconv_make_stubs(IrModule *m) {
             size[leader(&s, k)]++;
         for (uint32_t k = 0; k < s.sites.n; k++)
             if (size[k] > 1)
-                make_stub(&s, k, m->funcs.n - first);
+                make_stub(&s, k, module->funcs.n - first);
     }
-    unsigned nstubs = m->funcs.n - first;
+    unsigned nstubs = module->funcs.n - first;
     if (nstubs)
-        move_to_front(m, first);
+        move_to_front(module, first);
     arena_free(&s.a);
     return nstubs;
 }

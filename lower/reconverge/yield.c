@@ -16,38 +16,39 @@ typedef struct {
     uint32_t *comp;
 } Retry;
 
-static void classify_blocks(Retry *r, const bool *observes) {
-    Function *f = r->f;
+static void classify_blocks(Retry *retry, const bool *observes) {
+    Function *f = retry->f;
     for (unsigned n = 0; n < f->layout.n; n++) {
         uint32_t id = f->layout.at[n].i;
         const Block *b = ir_block(f, f->layout.at[n]);
-        r->in_set[id] = 1;
+        retry->in_set[id] = 1;
         for (unsigned p = 0; p < b->insts.n; p++) {
             const Inst *i = ir_inst(f, b->insts.at[p]);
             if ((i->op == OT_YIELD || i->op == OT_NANOSLEEP) && op_is_always(i->guard))
-                r->in_set[id] = 0;
+                retry->in_set[id] = 0;
             if (i->flags & IF_OBSERVING)
-                r->observing[id] = true;
+                retry->observing[id] = true;
             if (i->op == OT_CALL) {
                 const Function *callee = ir_callee(f, i);
-                r->observing[id] |= !callee || callee->blocks.n <= 1 || observes[callee->index];
+                retry->observing[id] |= !callee || callee->blocks.n <= 1 || observes[callee->index];
             }
         }
     }
 }
 
 /* Marks what the observing blocks of a component reach inside it without entering `head` again. */
-static void reach_from_observing(Retry *r, const GraphOrder *o, uint32_t comp, uint32_t head, bool *reach) {
-    uint32_t *stack = ARENA_ARRAY(&r->a, uint32_t, r->g.n), top = 0;
-    for (uint32_t k = 0; k < o->count; k++) {
-        uint32_t n = o->order[k];
-        if (r->comp[n] == comp && r->observing[n])
+static void reach_from_observing(Retry *retry, const GraphOrder *graph_order, uint32_t comp, uint32_t head,
+                                 bool *reach) {
+    uint32_t *stack = ARENA_ARRAY(&retry->a, uint32_t, retry->g.n), top = 0;
+    for (uint32_t k = 0; k < graph_order->count; k++) {
+        uint32_t n = graph_order->order[k];
+        if (retry->comp[n] == comp && retry->observing[n])
             reach[n] = true, stack[top++] = n;
     }
     while (top) {
         uint32_t n = stack[--top];
-        GRAPH_SUCCS(&r->g, n, t)
-        if (r->comp[*t] == comp && *t != head && !reach[*t])
+        GRAPH_SUCCS(&retry->g, n, t)
+        if (retry->comp[*t] == comp && *t != head && !reach[*t])
             reach[*t] = true, stack[top++] = *t;
     }
 }
@@ -60,20 +61,20 @@ static void put_yield(Function *f, BlockId from, BlockId to) {
 }
 
 /* Breaks the cycles through the head of one component. */
-static void break_component(Retry *r, const GraphOrder *o, uint32_t comp, uint32_t head) {
-    ArenaMark mark = arena_mark(&r->a);
-    bool *reach = ARENA_ARRAY(&r->a, bool, r->g.n);
-    reach_from_observing(r, o, comp, head, reach);
-    GRAPH_PREDS(&r->g, head, p)
-    if (r->comp[*p] == comp && reach[*p])
-        put_yield(r->f, (BlockId){*p}, (BlockId){head});
-    arena_release(&r->a, mark);
+static void break_component(Retry *retry, const GraphOrder *o, uint32_t comp, uint32_t head) {
+    ArenaMark mark = arena_mark(&retry->a);
+    bool *reach = ARENA_ARRAY(&retry->a, bool, retry->g.n);
+    reach_from_observing(retry, o, comp, head, reach);
+    GRAPH_PREDS(&retry->g, head, p)
+    if (retry->comp[*p] == comp && reach[*p])
+        put_yield(retry->f, (BlockId){*p}, (BlockId){head});
+    arena_release(&retry->a, mark);
 }
 
-static bool is_cyclic(const Retry *r, const uint32_t *size, uint32_t n) {
-    if (size[r->comp[n]] > 1)
+static bool is_cyclic(const Retry *retry, const uint32_t *size, uint32_t n) {
+    if (size[retry->comp[n]] > 1)
         return true;
-    GRAPH_SUCCS(&r->g, n, t)
+    GRAPH_SUCCS(&retry->g, n, t)
     if (*t == n)
         return true;
     return false;

@@ -19,37 +19,37 @@ typedef struct {
     uint32_t reg_words; /* in registers, all slots together */
 } Plan;
 
-static uint32_t words_of(const PtxVar *v) {
-    if (v->type == TY_PRED && !v->is_array)
+static uint32_t words_of(const PtxVar *var) {
+    if (var->type == TY_PRED && !var->is_array)
         return 1;
-    uint64_t bytes = v->size_bytes ? v->size_bytes : ptx_type_bytes(v->type);
+    uint64_t bytes = var->size_bytes ? var->size_bytes : ptx_type_bytes(var->type);
     return bytes > 1u << 16 ? UINT32_MAX : (uint32_t)((bytes + 3) / 4);
 }
 
-static void place(Plan *p, int last) {
+static void place(Plan *plan, int last) {
     int next = ABI_FIRST_REG;
-    p->area_bytes = p->reg_words = 0;
-    for (uint32_t k = 0; k < p->n; k++) {
-        Slot *s = &p->slots[k];
-        int at = s->words > 1 ? (next + 1) & ~1 : next;
-        if (s->words <= 16 && at + (int)s->words - 1 <= last) {
-            s->reg = at;
-            next = at + (int)s->words;
-            p->reg_words += s->words;
+    plan->area_bytes = plan->reg_words = 0;
+    for (uint32_t k = 0; k < plan->n; k++) {
+        Slot *slot = &plan->slots[k];
+        int at = slot->words > 1 ? (next + 1) & ~1 : next;
+        if (slot->words <= 16 && at + (int)slot->words - 1 <= last) {
+            slot->reg = at;
+            next = at + (int)slot->words;
+            plan->reg_words += slot->words;
         } else {
-            s->reg = -1;
-            s->offset = p->area_bytes;
-            p->area_bytes += (s->words * 4 + 15) & ~15u;
+            slot->reg = -1;
+            slot->offset = plan->area_bytes;
+            plan->area_bytes += (slot->words * 4 + 15) & ~15u;
         }
     }
 }
 
-static bool plan(Sel *s, const uint32_t *vars, uint32_t n, Plan *p) {
-    *p = (Plan){.slots = ARENA_ARRAY(&s->arena, Slot, n + 1), .n = n};
+static bool plan(Sel *sel, const uint32_t *vars, uint32_t n, Plan *p) {
+    *p = (Plan){.slots = ARENA_ARRAY(&sel->arena, Slot, n + 1), .n = n};
     for (uint32_t k = 0; k < n; k++) {
-        const PtxVar *v = &s->ptx->vars[vars[k]];
-        p->slots[k].words = words_of(v);
-        p->slots[k].pred = v->type == TY_PRED;
+        const PtxVar *var = &sel->ptx->vars[vars[k]];
+        p->slots[k].words = words_of(var);
+        p->slots[k].pred = var->type == TY_PRED;
         if (p->slots[k].words > 1u << 14)
             return false;
     }
@@ -76,43 +76,43 @@ typedef struct {
     unsigned n;
 } Words;
 
-static void push(Words *w, Operand v, int reg) {
-    w->values[w->n] = v;
-    w->regs[w->n++] = reg;
+static void push(Words *words, Operand v, int reg) {
+    words->values[words->n] = v;
+    words->regs[words->n++] = reg;
 }
 
-static Operand fixed_value(Sel *s, int reg) {
-    Operand v = sel_new_r(s);
-    ir_value(s->f, (ValId){v.value})->fixed_reg = (int16_t)reg;
+static Operand fixed_value(Sel *sel, int reg) {
+    Operand v = sel_new_r(sel);
+    ir_value(sel->f, (ValId){v.value})->fixed_reg = (int16_t)reg;
     return v;
 }
 
 /* Parallel copy of the values into their registers; values[] become the fixed ones. */
-static void copy_in(Sel *s, Words *w) {
-    if (!w->n)
+static void copy_in(Sel *sel, Words *words) {
+    if (!words->n)
         return;
-    InstId id = ir_inst_new(s->f, IR_PARCOPY, w->n, w->n);
-    for (unsigned k = 0; k < w->n; k++) {
-        ir_set_src(s->f, id, k, w->values[k]);
-        w->values[k] = fixed_value(s, w->regs[k]);
-        ir_set_dst(s->f, id, k, w->values[k]);
+    InstId id = ir_inst_new(sel->f, IR_PARCOPY, words->n, words->n);
+    for (unsigned k = 0; k < words->n; k++) {
+        ir_set_src(sel->f, id, k, words->values[k]);
+        words->values[k] = fixed_value(sel, words->regs[k]);
+        ir_set_dst(sel->f, id, k, words->values[k]);
     }
-    ir_inst(s->f, id)->loc = s->loc;
-    ir_append(s->f, s->cur, id);
+    ir_inst(sel->f, id)->loc = sel->loc;
+    ir_append(sel->f, sel->cur, id);
 }
 
 /* The reverse, behind the instruction that defined the fixed values. */
-static void copy_out(Sel *s, Words *w) {
-    if (!w->n)
+static void copy_out(Sel *sel, Words *words) {
+    if (!words->n)
         return;
-    InstId id = ir_inst_new(s->f, IR_PARCOPY, w->n, w->n);
-    for (unsigned k = 0; k < w->n; k++) {
-        ir_set_src(s->f, id, k, w->values[k]);
-        w->values[k] = sel_new_r(s);
-        ir_set_dst(s->f, id, k, w->values[k]);
+    InstId id = ir_inst_new(sel->f, IR_PARCOPY, words->n, words->n);
+    for (unsigned k = 0; k < words->n; k++) {
+        ir_set_src(sel->f, id, k, words->values[k]);
+        words->values[k] = sel_new_r(sel);
+        ir_set_dst(sel->f, id, k, words->values[k]);
     }
-    ir_inst(s->f, id)->loc = s->loc;
-    ir_append(s->f, s->cur, id);
+    ir_inst(sel->f, id)->loc = sel->loc;
+    ir_append(sel->f, sel->cur, id);
 }
 
 static Operand load_local(Sel *s, Operand base, uint32_t offset) {
@@ -129,57 +129,60 @@ static Operand to_flag(Sel *s, Operand p) { return emit_sel(s, op_not(p), op_rz(
 
 /* ---- entry and return ---- */
 
-static uint32_t make_param_words(Sel *s, uint32_t var) {
-    uint32_t first = s->ssa.vars.n, n = words_of(&s->ptx->vars[var]);
+static uint32_t make_param_words(Sel *sel, uint32_t var) {
+    uint32_t first = sel->ssa.vars.n, n = words_of(&sel->ptx->vars[var]);
     for (uint32_t c = 0; c < n; c++)
-        ssa_var_new(&s->ssa, RF_R, 0, c);
-    s->param_var[var] = first + 1;
+        ssa_var_new(&sel->ssa, RF_R, 0, c);
+    sel->param_var[var] = first + 1;
     return first;
 }
 
 /* Variables for the words of this function's parameters, results and those of its calls. */
-static bool make_params(Sel *s) {
-    for (uint32_t k = 0; k < s->pf->nvars; k++) {
-        uint32_t var = s->pf->vars[k];
-        if (s->ptx->vars[var].space == SP_PARAM && !s->param_var[var]) {
-            if (words_of(&s->ptx->vars[var]) > 1u << 14)
+static bool make_params(Sel *sel) {
+    for (uint32_t k = 0; k < sel->pf->nvars; k++) {
+        uint32_t var = sel->pf->vars[k];
+        if (sel->ptx->vars[var].space == SP_PARAM && !sel->param_var[var]) {
+            if (words_of(&sel->ptx->vars[var]) > 1u << 14)
                 return false;
-            make_param_words(s, var);
+            make_param_words(sel, var);
         }
     }
-    for (uint32_t k = 0; !s->f->is_entry && k < s->pf->nparams; k++)
-        if (!s->param_var[s->pf->params[k]])
-            make_param_words(s, s->pf->params[k]);
-    for (uint32_t k = 0; k < s->pf->nrets; k++)
-        if (!s->param_var[s->pf->rets[k]])
-            make_param_words(s, s->pf->rets[k]);
+    for (uint32_t k = 0; !sel->f->is_entry && k < sel->pf->nparams; k++)
+        if (!sel->param_var[sel->pf->params[k]])
+            make_param_words(sel, sel->pf->params[k]);
+    for (uint32_t k = 0; k < sel->pf->nrets; k++)
+        if (!sel->param_var[sel->pf->rets[k]])
+            make_param_words(sel, sel->pf->rets[k]);
     return true;
 }
 
 /* Parameter number k has arrived in `words`. */
-static void define_param(Sel *s, uint32_t k, const Operand *words, uint32_t n) {
-    uint32_t reg = s->pf->param_regs ? s->pf->param_regs[k] : 0;
-    uint32_t first = reg ? s->reg_var[reg] : s->param_var[s->pf->params[k]] - 1;
-    bool pred = reg && s->pf->regs[reg].type == TY_PRED;
+static void define_param(Sel *sel, uint32_t k, const Operand *words, uint32_t n) {
+    uint32_t reg = sel->pf->param_regs ? sel->pf->param_regs[k] : 0;
+    uint32_t first = reg ? sel->reg_var[reg] : sel->param_var[sel->pf->params[k]] - 1;
+    bool pred = reg && sel->pf->regs[reg].type == TY_PRED;
     for (uint32_t c = 0; c < n; c++) {
-        Operand v = pred ? from_flag(s, words[c]) : words[c];
-        sel_write_var(s, first + c, v);
+        Operand v = pred ? from_flag(sel, words[c]) : words[c];
+        sel_write_var(sel, first + c, v);
     }
 }
 
-bool abi_enter(Sel *s) {
-    if (!make_params(s)) {
-        diag_in(s->d, &s->ptx->source, s->pf->loc, DIAG_E0705, str_text(&s->ptx->strings, s->pf->name));
+bool abi_enter(Sel *sel) {
+    if (!make_params(sel)) {
+        diag_in(sel->d, &sel->ptx->source, sel->pf->loc, DIAG_E0705,
+                str_text(&sel->ptx->strings, sel->pf->name));
         return false;
     }
-    if (s->f->is_entry) {
-        ir_append(s->f, s->cur, ir_inst_new(s->f, IR_ENTRY, 0, 0));
+    if (sel->f->is_entry) {
+        ir_append(sel->f, sel->cur, ir_inst_new(sel->f, IR_ENTRY, 0, 0));
         return true;
     }
     Plan args, results;
-    Words *w = ARENA_NEW(&s->arena, Words);
-    if (!plan_signature(s, s->pf->params, s->pf->nparams, s->pf->rets, s->pf->nrets, &args, &results)) {
-        diag_in(s->d, &s->ptx->source, s->pf->loc, DIAG_E0705, str_text(&s->ptx->strings, s->pf->name));
+    Words *w = ARENA_NEW(&sel->arena, Words);
+    if (!plan_signature(sel, sel->pf->params, sel->pf->nparams, sel->pf->rets, sel->pf->nrets, &args,
+                        &results)) {
+        diag_in(sel->d, &sel->ptx->source, sel->pf->loc, DIAG_E0705,
+                str_text(&sel->ptx->strings, sel->pf->name));
         return false;
     }
     for (uint32_t k = 0; k < args.n; k++)
@@ -191,63 +194,64 @@ bool abi_enter(Sel *s) {
         push(w, op_none(), ABI_RESULT_AREA_REG);
     push(w, op_none(), ABI_RETURN_REG);
     push(w, op_none(), ABI_RETURN_REG + 1);
-    InstId entry = ir_inst_new(s->f, IR_ENTRY, w->n, 0);
-    ir_append(s->f, s->cur, entry);
+    InstId entry = ir_inst_new(sel->f, IR_ENTRY, w->n, 0);
+    ir_append(sel->f, sel->cur, entry);
     for (unsigned k = 0; k < w->n; k++) {
-        w->values[k] = fixed_value(s, w->regs[k]);
-        ir_set_dst(s->f, entry, k, w->values[k]);
-        ir_value(s->f, (ValId){w->values[k].value})->block = s->cur;
+        w->values[k] = fixed_value(sel, w->regs[k]);
+        ir_set_dst(sel->f, entry, k, w->values[k]);
+        ir_value(sel->f, (ValId){w->values[k].value})->block = sel->cur;
     }
-    copy_out(s, w);
-    s->ret_addr[0].i = w->values[w->n - 2].value;
-    s->ret_addr[1].i = w->values[w->n - 1].value;
+    copy_out(sel, w);
+    sel->ret_addr[0].i = w->values[w->n - 2].value;
+    sel->ret_addr[1].i = w->values[w->n - 1].value;
     if (results.area_bytes) {
-        s->ret_area_var = ssa_var_new(&s->ssa, RF_R, 0, 0) + 1;
-        sel_write_var(s, s->ret_area_var - 1, w->values[w->n - 3]);
+        sel->ret_area_var = ssa_var_new(&sel->ssa, RF_R, 0, 0) + 1;
+        sel_write_var(sel, sel->ret_area_var - 1, w->values[w->n - 3]);
     }
     unsigned at = 0, in_regs = args.reg_words;
     for (uint32_t k = 0; k < args.n; k++) {
         Slot *slot = &args.slots[k];
-        Operand *words = ARENA_ARRAY(&s->arena, Operand, slot->words + 1);
+        Operand *words = ARENA_ARRAY(&sel->arena, Operand, slot->words + 1);
         for (uint32_t c = 0; c < slot->words; c++)
             words[c] =
-                slot->reg >= 0 ? w->values[at++] : load_local(s, w->values[in_regs], slot->offset + 4 * c);
-        define_param(s, k, words, slot->words);
+                slot->reg >= 0 ? w->values[at++] : load_local(sel, w->values[in_regs], slot->offset + 4 * c);
+        define_param(sel, k, words, slot->words);
     }
     return true;
 }
 
-static Operand result_word(Sel *s, uint32_t k, uint32_t c) {
-    uint32_t reg = s->pf->ret_regs ? s->pf->ret_regs[k] : 0;
-    uint32_t first = reg ? s->reg_var[reg] : s->param_var[s->pf->rets[k]] - 1;
-    Operand v = ir_val(s->f, ssa_read(&s->ssa, first + c, s->cur));
-    return v.file == RF_P ? to_flag(s, v) : v;
+static Operand result_word(Sel *sel, uint32_t k, uint32_t c) {
+    uint32_t reg = sel->pf->ret_regs ? sel->pf->ret_regs[k] : 0;
+    uint32_t first = reg ? sel->reg_var[reg] : sel->param_var[sel->pf->rets[k]] - 1;
+    Operand v = ir_val(sel->f, ssa_read(&sel->ssa, first + c, sel->cur));
+    return v.file == RF_P ? to_flag(sel, v) : v;
 }
 
-bool abi_return(Sel *s) {
+bool abi_return(Sel *sel) {
     Plan args, results;
-    Words *w = ARENA_NEW(&s->arena, Words);
-    if (!plan_signature(s, s->pf->params, s->pf->nparams, s->pf->rets, s->pf->nrets, &args, &results))
+    Words *w = ARENA_NEW(&sel->arena, Words);
+    if (!plan_signature(sel, sel->pf->params, sel->pf->nparams, sel->pf->rets, sel->pf->nrets, &args,
+                        &results))
         return false;
     Operand area = op_none();
     if (results.area_bytes)
-        area = ir_val(s->f, ssa_read(&s->ssa, s->ret_area_var - 1, s->cur));
+        area = ir_val(sel->f, ssa_read(&sel->ssa, sel->ret_area_var - 1, sel->cur));
     for (uint32_t k = 0; k < results.n; k++)
         for (uint32_t c = 0; c < results.slots[k].words; c++) {
-            Operand v = result_word(s, k, c);
+            Operand v = result_word(sel, k, c);
             if (results.slots[k].reg >= 0)
                 push(w, v, results.slots[k].reg + (int)c);
             else
-                store_local(s, area, results.slots[k].offset + 4 * c, v);
+                store_local(sel, area, results.slots[k].offset + 4 * c, v);
         }
-    copy_in(s, w);
+    copy_in(sel, w);
     Operand src[3 + ABI_LAST_REG];
     src[RET_pp] = op_pt();
-    src[RET_ra] = ir_vec(s->f, s->ret_addr, 2);
+    src[RET_ra] = ir_vec(sel->f, sel->ret_addr, 2);
     src[RET_offset] = op_imm(0);
     for (unsigned k = 0; k < w->n; k++)
         src[3 + k] = w->values[k];
-    sel_emit(s, OT_RET, MSET(RET, mode, BasePCMode_ABS), 3 + w->n, src);
+    sel_emit(sel, OT_RET, MSET(RET, mode, BasePCMode_ABS), 3 + w->n, src);
     return true;
 }
 
@@ -255,36 +259,36 @@ bool abi_return(Sel *s) {
 
 /* args are in their registers; results[] name the registers and receive copies. The callee is a function of
  * the module, or, where `target` holds a value, the one of that address. */
-static void emit_call_to(Sel *s, uint32_t callee, Operand target, Words *args, Words *results) {
-    Function *f = s->f;
-    copy_in(s, args);
+static void emit_call_to(Sel *sel, uint32_t callee, Operand target, Words *args, Words *results) {
+    Function *f = sel->f;
+    copy_in(sel, args);
     ValId ra[2] = {ir_value_new(f, RF_R), ir_value_new(f, RF_R)};
     for (unsigned k = 0; k < 2; k++)
         ir_value(f, ra[k])->fixed_reg = (int16_t)(ABI_RETURN_REG + k);
-    InstId lepc = sel_emit(s, OT_LEPC, 0, 0, NULL);
+    InstId lepc = sel_emit(sel, OT_LEPC, 0, 0, NULL);
     ir_set_dst(f, lepc, LEPC_rd, ir_vec(f, ra, 2));
     for (unsigned k = 0; k < 2; k++)
-        ir_value(f, ra[k])->block = s->cur;
+        ir_value(f, ra[k])->block = sel->cur;
     InstId call = ir_inst_new(f, OT_CALL, results->n, 3 + args->n + 1);
     ir_set_src(f, call, CALL_pp, op_pt());
     bool direct = target.kind == OPK_NONE;
     ir_set_src(f, call, CALL_ra, direct ? op_reg(RF_R, REG_RZ, 2) : target);
     ir_set_src(f, call, CALL_offset,
-               direct ? ir_sym(f, s->l->fns.at[callee].f->name, 0, RELOC_CALL_REL) : op_imm(0));
+               direct ? ir_sym(f, sel->l->fns.at[callee].f->name, 0, RELOC_CALL_REL) : op_imm(0));
     for (unsigned k = 0; k < args->n; k++)
         ir_set_src(f, call, 3 + k, args->values[k]);
     ir_set_src(f, call, 3 + args->n, ir_vec(f, ra, 2));
     Inst *i = ir_inst(f, call);
     i->mods = MSET(CALL, mode, direct ? BasePCMode_REL : BasePCMode_ABS);
     i->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
-    i->loc = s->loc;
+    i->loc = sel->loc;
     for (unsigned k = 0; k < results->n; k++) {
-        results->values[k] = fixed_value(s, results->regs[k]);
+        results->values[k] = fixed_value(sel, results->regs[k]);
         ir_set_dst(f, call, k, results->values[k]);
     }
-    ir_append(f, s->cur, call);
-    copy_out(s, results);
-    LowerFn *self = &s->l->fns.at[s->fn];
+    ir_append(f, sel->cur, call);
+    copy_out(sel, results);
+    LowerFn *self = &sel->l->fns.at[sel->fn];
     if (!direct) {
         self->calls_unknown = true;
         return;
@@ -292,74 +296,76 @@ static void emit_call_to(Sel *s, uint32_t callee, Operand target, Words *args, W
     for (unsigned k = 0; k < self->callees.n; k++)
         if (self->callees.at[k] == callee)
             return;
-    VEC_ADD(&s->l->scratch, &self->callees, callee);
+    VEC_ADD(&sel->l->scratch, &self->callees, callee);
 }
 
 static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
     emit_call_to(s, callee, op_none(), args, results);
 }
 
-bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
+bool abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
                       Operand *rets) {
-    uint32_t fn = lower_builtin(s->l, name);
+    uint32_t fn = lower_builtin(sel->l, name);
     if (fn == UINT32_MAX)
-        return sel_error(s, "the built-in library has no function for it");
-    const PtxModule *mod = s->l->fns.at[fn].mod;
-    const PtxFunc *pf = &mod->funcs[s->l->fns.at[fn].index];
-    Words *a = ARENA_NEW(&s->arena, Words), *r = ARENA_NEW(&s->arena, Words);
+        return sel_error(sel, "the built-in library has no function for it");
+    const PtxModule *mod = sel->l->fns.at[fn].mod;
+    const PtxFunc *pf = &mod->funcs[sel->l->fns.at[fn].index];
+    Words *a = ARENA_NEW(&sel->arena, Words), *r = ARENA_NEW(&sel->arena, Words);
     /* the parameters' sizes decide the registers, as for any call */
-    const PtxModule *self = s->ptx;
+    const PtxModule *self = sel->ptx;
     Plan pa, pr;
-    s->ptx = mod;
-    bool ok = plan_signature(s, pf->params, pf->nparams, pf->rets, pf->nrets, &pa, &pr);
-    s->ptx = self;
+    sel->ptx = mod;
+    bool ok = plan_signature(sel, pf->params, pf->nparams, pf->rets, pf->nrets, &pa, &pr);
+    sel->ptx = self;
     if (!ok || pa.reg_words != nargs || pr.reg_words != nrets || pa.area_bytes || pr.area_bytes)
-        return sel_error(s, "the built-in function has another signature");
+        return sel_error(sel, "the built-in function has another signature");
     for (uint32_t k = 0, n = 0; k < pa.n; k++)
         for (uint32_t c = 0; c < pa.slots[k].words; c++)
             push(a, args[n++], pa.slots[k].reg + (int)c);
     for (uint32_t k = 0; k < pr.n; k++)
         for (uint32_t c = 0; c < pr.slots[k].words; c++)
             push(r, op_none(), pr.slots[k].reg + (int)c);
-    emit_call(s, fn, a, r);
+    emit_call(sel, fn, a, r);
     for (unsigned k = 0; k < nrets; k++)
         rets[k] = r->values[k];
     return true;
 }
 
 /* Word c of an argument or result operand: register, immediate, or .param variable of the call. */
-static bool argument_word(Sel *s, const PtxOperand *o, uint32_t c, bool pred, Operand *v) {
-    if (o->kind == PO_SYM && o->sym && !(o->sym & PTX_SYM_FUNC) && s->param_var[o->sym - 1]) {
-        if (c >= words_of(&s->ptx->vars[o->sym - 1]))
+static bool argument_word(Sel *sel, const PtxOperand *operand, uint32_t c, bool pred, Operand *v) {
+    if (operand->kind == PO_SYM && operand->sym && !(operand->sym & PTX_SYM_FUNC) &&
+        sel->param_var[operand->sym - 1]) {
+        if (c >= words_of(&sel->ptx->vars[operand->sym - 1]))
             return false;
-        *v = ir_val(s->f, ssa_read(&s->ssa, s->param_var[o->sym - 1] - 1 + c, s->cur));
+        *v = ir_val(sel->f, ssa_read(&sel->ssa, sel->param_var[operand->sym - 1] - 1 + c, sel->cur));
         return true;
     }
-    if (o->kind != PO_REG && o->kind != PO_IMM)
+    if (operand->kind != PO_REG && operand->kind != PO_IMM)
         return false;
     if (pred) {
-        *v = to_flag(s, sel_src_pred(s, o));
+        *v = to_flag(sel, sel_src_pred(sel, operand));
         return true;
     }
-    Wide w = sel_src(s, o, 8);
+    Wide w = sel_src(sel, operand, 8);
     *v = c < w.n ? w.w[c] : op_imm(0);
     return c < 2;
 }
 
-static bool set_result_word(Sel *s, const PtxOperand *o, uint32_t c, Operand v) {
-    if (o->kind == PO_SINK)
+static bool set_result_word(Sel *sel, const PtxOperand *operand, uint32_t c, Operand v) {
+    if (operand->kind == PO_SINK)
         return true;
-    if (o->kind == PO_SYM && o->sym && !(o->sym & PTX_SYM_FUNC) && s->param_var[o->sym - 1]) {
-        if (c < words_of(&s->ptx->vars[o->sym - 1]))
-            sel_write_var(s, s->param_var[o->sym - 1] - 1 + c, v);
+    if (operand->kind == PO_SYM && operand->sym && !(operand->sym & PTX_SYM_FUNC) &&
+        sel->param_var[operand->sym - 1]) {
+        if (c < words_of(&sel->ptx->vars[operand->sym - 1]))
+            sel_write_var(sel, sel->param_var[operand->sym - 1] - 1 + c, v);
         return true;
     }
-    if (o->kind != PO_REG)
+    if (operand->kind != PO_REG)
         return false;
-    bool pred = s->pf->regs[o->reg].type == TY_PRED;
-    if (!pred && c >= (sel_reg_bytes(s, o) + 3) / 4)
+    bool pred = sel->pf->regs[operand->reg].type == TY_PRED;
+    if (!pred && c >= (sel_reg_bytes(sel, operand) + 3) / 4)
         return true;
-    sel_write_var(s, s->reg_var[o->reg] + c, pred ? from_flag(s, v) : v);
+    sel_write_var(sel, sel->reg_var[operand->reg] + c, pred ? from_flag(sel, v) : v);
     return true;
 }
 
@@ -369,44 +375,44 @@ typedef struct {
     Operand arg_area, result_area;
 } Call;
 
-static bool pass_arguments(Sel *s, Call *c, Words *a) {
-    for (uint32_t k = 0; k < c->args.n; k++)
-        for (uint32_t w = 0; w < c->args.slots[k].words; w++) {
+static bool pass_arguments(Sel *s, Call *call, Words *a) {
+    for (uint32_t k = 0; k < call->args.n; k++)
+        for (uint32_t w = 0; w < call->args.slots[k].words; w++) {
             Operand v;
-            Slot *slot = &c->args.slots[k];
-            if (!argument_word(s, &c->in->args[k], w, slot->pred, &v))
+            Slot *slot = &call->args.slots[k];
+            if (!argument_word(s, &call->in->args[k], w, slot->pred, &v))
                 return sel_error(s, "this kind of argument is not compiled");
             if (slot->reg >= 0)
                 push(a, v, slot->reg + (int)w);
             else
-                store_local(s, c->arg_area, slot->offset + 4 * w, v);
+                store_local(s, call->arg_area, slot->offset + 4 * w, v);
         }
-    if (c->args.area_bytes)
-        push(a, c->arg_area, ABI_ARG_AREA_REG);
-    if (c->results.area_bytes)
-        push(a, c->result_area, ABI_RESULT_AREA_REG);
+    if (call->args.area_bytes)
+        push(a, call->arg_area, ABI_ARG_AREA_REG);
+    if (call->results.area_bytes)
+        push(a, call->result_area, ABI_RESULT_AREA_REG);
     return true;
 }
 
-static bool take_results(Sel *s, Call *c, const Words *r) {
+static bool take_results(Sel *s, Call *call, const Words *r) {
     unsigned at = 0;
-    for (uint32_t k = 0; k < c->results.n; k++)
-        for (uint32_t w = 0; w < c->results.slots[k].words; w++) {
-            Slot *slot = &c->results.slots[k];
+    for (uint32_t k = 0; k < call->results.n; k++)
+        for (uint32_t w = 0; w < call->results.slots[k].words; w++) {
+            Slot *slot = &call->results.slots[k];
             Operand v =
-                slot->reg >= 0 ? r->values[at++] : load_local(s, c->result_area, slot->offset + 4 * w);
-            if (!set_result_word(s, &c->in->rets[k], w, v))
+                slot->reg >= 0 ? r->values[at++] : load_local(s, call->result_area, slot->offset + 4 * w);
+            if (!set_result_word(s, &call->in->rets[k], w, v))
                 return sel_error(s, "this kind of result is not compiled");
         }
     return true;
 }
 
-static Operand call_area(Sel *s, uint32_t bytes) {
+static Operand call_area(Sel *sel, uint32_t bytes) {
     if (!bytes)
         return op_none();
-    uint32_t at = (s->f->var_bytes + 15) & ~15u;
-    s->f->var_bytes = at + bytes;
-    return EMIT_R(s, IR_FRAME_ADDR, 0, op_imm(at));
+    uint32_t at = (sel->f->var_bytes + 15) & ~15u;
+    sel->f->var_bytes = at + bytes;
+    return EMIT_R(sel, IR_FRAME_ADDR, 0, op_imm(at));
 }
 
 typedef struct {
@@ -419,31 +425,32 @@ static Signature signature_of(const PtxFunc *f) {
     return (Signature){f->params, f->rets, f->nparams, f->nrets, f->noreturn};
 }
 
-static bool same_slots(const Plan *a, const Plan *b) {
-    if (a->n != b->n)
+static bool same_slots(const Plan *plan, const Plan *b) {
+    if (plan->n != b->n)
         return false;
-    for (uint32_t k = 0; k < a->n; k++)
-        if (a->slots[k].words != b->slots[k].words || a->slots[k].pred != b->slots[k].pred)
+    for (uint32_t k = 0; k < plan->n; k++)
+        if (plan->slots[k].words != b->slots[k].words || plan->slots[k].pred != b->slots[k].pred)
             return false;
     return true;
 }
 
 /* What the call's table says of its targets. They must agree in where parameters lie. */
-static bool indirect_signature(Sel *s, const PtxInsn *in, Signature *sig) {
-    if (!in->table || in->table > s->pf->ncall_tables)
-        return sel_error(s, "the call has neither a prototype nor a list of targets");
-    const PtxCallTable *t = &s->pf->call_tables[in->table - 1];
-    *sig = (Signature){t->params, t->rets, t->nparams, t->nrets, t->noreturn};
-    if (t->n)
-        *sig = signature_of(&s->ptx->funcs[t->funcs[0]]);
-    for (uint32_t k = 1; k < t->n; k++) {
-        Signature other = signature_of(&s->ptx->funcs[t->funcs[k]]);
+static bool indirect_signature(Sel *sel, const PtxInsn *in, Signature *sig) {
+    if (!in->table || in->table > sel->pf->ncall_tables)
+        return sel_error(sel, "the call has neither a prototype nor a list of targets");
+    const PtxCallTable *ptx_call_table = &sel->pf->call_tables[in->table - 1];
+    *sig = (Signature){ptx_call_table->params, ptx_call_table->rets, ptx_call_table->nparams,
+                       ptx_call_table->nrets, ptx_call_table->noreturn};
+    if (ptx_call_table->n)
+        *sig = signature_of(&sel->ptx->funcs[ptx_call_table->funcs[0]]);
+    for (uint32_t k = 1; k < ptx_call_table->n; k++) {
+        Signature other = signature_of(&sel->ptx->funcs[ptx_call_table->funcs[k]]);
         Plan p[4];
-        if (!plan_signature(s, sig->params, sig->nparams, sig->rets, sig->nrets, &p[0], &p[1]) ||
-            !plan_signature(s, other.params, other.nparams, other.rets, other.nrets, &p[2], &p[3]))
-            return sel_error(s, "a parameter is too large");
+        if (!plan_signature(sel, sig->params, sig->nparams, sig->rets, sig->nrets, &p[0], &p[1]) ||
+            !plan_signature(sel, other.params, other.nparams, other.rets, other.nrets, &p[2], &p[3]))
+            return sel_error(sel, "a parameter is too large");
         if (!same_slots(&p[0], &p[2]) || !same_slots(&p[1], &p[3]))
-            return sel_error(s, "the targets listed have different parameters");
+            return sel_error(sel, "the targets listed have different parameters");
     }
     return true;
 }
@@ -454,7 +461,7 @@ enum { MAX_CANDIDATES = 64 };
 
 /* NVIDIA's CALL with a register counts from the call; only bru1 (which has TRAP) takes an address as it is.
  */
-static bool calls_through_registers(const Sel *s) { return isa_target_has(s->t, OT_TRAP); }
+static bool calls_through_registers(const Sel *sel) { return isa_target_has(sel->t, OT_TRAP); }
 
 static void note_taken(bool *taken, uint32_t sym) {
     if (sym & PTX_SYM_FUNC)
@@ -462,125 +469,128 @@ static void note_taken(bool *taken, uint32_t sym) {
 }
 
 /* Functions whose address the module takes anywhere. */
-static bool *address_taken(Sel *s) {
-    const PtxModule *m = s->ptx;
-    bool *taken = ARENA_ARRAY(&s->arena, bool, m->nfuncs + 1);
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        for (uint32_t k = 0; k < m->funcs[i].ninsns; k++) {
-            const PtxInsn *in = &m->funcs[i].insns[k];
+static bool *address_taken(Sel *sel) {
+    const PtxModule *module = sel->ptx;
+    bool *taken = ARENA_ARRAY(&sel->arena, bool, module->nfuncs + 1);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        for (uint32_t k = 0; k < module->funcs[i].ninsns; k++) {
+            const PtxInsn *in = &module->funcs[i].insns[k];
             for (unsigned o = 0; in->op != PTX_CALL && o < in->noperands; o++)
                 if (in->operands[o].kind == PO_SYM)
                     note_taken(taken, in->operands[o].sym);
         }
-    for (uint32_t i = 0; i < m->nvars; i++)
-        for (uint32_t k = 0; k < m->vars[i].ninits; k++)
-            note_taken(taken, m->vars[i].inits[k].sym);
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        if (taken[i] && m->funcs[i].alias_of)
-            taken[m->funcs[i].alias_of - 1] = true;
+    for (uint32_t i = 0; i < module->nvars; i++)
+        for (uint32_t k = 0; k < module->vars[i].ninits; k++)
+            note_taken(taken, module->vars[i].inits[k].sym);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        if (taken[i] && module->funcs[i].alias_of)
+            taken[module->funcs[i].alias_of - 1] = true;
     return taken;
 }
 
 /* What an indirect call may reach: its list, or every function of its signature whose address is taken. */
-static uint32_t find_candidates(Sel *s, const PtxInsn *in, const Call *c, uint32_t *out) {
-    const PtxCallTable *t = &s->pf->call_tables[in->table - 1];
-    bool *taken = address_taken(s);
+static uint32_t find_candidates(Sel *sel, const PtxInsn *in, const Call *call, uint32_t *out) {
+    const PtxCallTable *ptx_call_table = &sel->pf->call_tables[in->table - 1];
+    bool *taken = address_taken(sel);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->ptx->nfuncs && n <= MAX_CANDIDATES; i++) {
-        const PtxFunc *f = &s->ptx->funcs[i];
-        bool listed = t->n == 0;
-        for (uint32_t k = 0; k < t->n; k++)
-            listed |= t->funcs[k] == i || s->ptx->funcs[t->funcs[k]].alias_of == i + 1;
+    for (uint32_t i = 0; i < sel->ptx->nfuncs && n <= MAX_CANDIDATES; i++) {
+        const PtxFunc *f = &sel->ptx->funcs[i];
+        bool listed = ptx_call_table->n == 0;
+        for (uint32_t k = 0; k < ptx_call_table->n; k++)
+            listed |=
+                ptx_call_table->funcs[k] == i || sel->ptx->funcs[ptx_call_table->funcs[k]].alias_of == i + 1;
         Plan args, results;
-        if (listed && (taken[i] || t->n) && f->has_body && !f->is_entry &&
-            plan_signature(s, f->params, f->nparams, f->rets, f->nrets, &args, &results) &&
-            same_slots(&args, &c->args) && same_slots(&results, &c->results))
+        if (listed && (taken[i] || ptx_call_table->n) && f->has_body && !f->is_entry &&
+            plan_signature(sel, f->params, f->nparams, f->rets, f->nrets, &args, &results) &&
+            same_slots(&args, &call->args) && same_slots(&results, &call->results))
             out[n++] = i;
     }
     return n;
 }
 
 /* The address compared with each candidate's, and direct calls. An address that is none of them traps. */
-static bool call_by_comparison(Sel *s, Call *c, Operand target, const Words *args, const Words *results) {
-    uint32_t candidates[MAX_CANDIDATES + 1], n = find_candidates(s, c->in, c, candidates);
+static bool call_by_comparison(Sel *sel, Call *call, Operand target, const Words *args,
+                               const Words *results) {
+    uint32_t candidates[MAX_CANDIDATES + 1], n = find_candidates(sel, call->in, call, candidates);
     if (n > MAX_CANDIDATES)
         return sel_error(
-            s, "this machine has no calls through registers, and there are too many possible targets");
-    BlockId join = sel_block_new(s);
-    Words *a = ARENA_NEW(&s->arena, Words), *r = ARENA_NEW(&s->arena, Words);
+            sel, "this machine has no calls through registers, and there are too many possible targets");
+    BlockId join = sel_block_new(sel);
+    Words *a = ARENA_NEW(&sel->arena, Words), *r = ARENA_NEW(&sel->arena, Words);
     bool ok = true;
     for (uint32_t k = 0; ok && k < n; k++) {
-        BlockId yes = sel_block_new(s), no = sel_block_new(s);
-        sel_branch(s,
-                   emit_isetp64(s, false, ICmp_EQ, sel_wide_pair(s, target),
-                                sel_function_address(s, candidates[k], 0)),
+        BlockId yes = sel_block_new(sel), no = sel_block_new(sel);
+        sel_branch(sel,
+                   emit_isetp64(sel, false, ICmp_EQ, sel_wide_pair(sel, target),
+                                sel_function_address(sel, candidates[k], 0)),
                    yes, no);
-        sel_seal(s, yes);
-        sel_seal(s, no);
-        sel_begin(s, yes);
+        sel_seal(sel, yes);
+        sel_seal(sel, no);
+        sel_begin(sel, yes);
         *a = *args;
         *r = *results;
-        emit_call(s, lower_function(s->l, s->ptx, candidates[k], s->l->fns.at[s->fn].builtin), a, r);
-        if (!s->ptx->funcs[candidates[k]].noreturn) {
-            ok = take_results(s, c, r);
-            sel_jump(s, join);
+        emit_call(sel, lower_function(sel->l, sel->ptx, candidates[k], sel->l->fns.at[sel->fn].builtin), a,
+                  r);
+        if (!sel->ptx->funcs[candidates[k]].noreturn) {
+            ok = take_results(sel, call, r);
+            sel_jump(sel, join);
         }
-        sel_begin(s, no);
+        sel_begin(sel, no);
     }
-    if (isa_target_has(s->t, OT_TRAP))
-        EMIT0(s, OT_TRAP, 0, op_imm(1));
+    if (isa_target_has(sel->t, OT_TRAP))
+        EMIT0(sel, OT_TRAP, 0, op_imm(1));
     else
-        EMIT0(s, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
-    sel_seal(s, join);
-    sel_begin(s, join);
-    if (!ir_block(s->f, join)->preds.n) { /* no candidate comes back */
-        sel_emit(s, OT_EXIT, 0, 0, NULL);
-        s->cur = (BlockId){0};
+        EMIT0(sel, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+    sel_seal(sel, join);
+    sel_begin(sel, join);
+    if (!ir_block(sel->f, join)->preds.n) { /* no candidate comes back */
+        sel_emit(sel, OT_EXIT, 0, 0, NULL);
+        sel->cur = (BlockId){0};
     }
     return ok;
 }
 
-bool abi_call(Sel *s, const PtxInsn *in) {
+bool abi_call(Sel *sel, const PtxInsn *in) {
     Signature sig;
     uint32_t index = 0;
     Operand target = op_none();
     if (in->callee) {
         index = in->callee - 1;
-        if (s->ptx->funcs[index].alias_of)
-            index = s->ptx->funcs[index].alias_of - 1;
-        if (!s->ptx->funcs[index].has_body || s->ptx->funcs[index].is_entry)
-            return sel_error(s, "the function called has no body here");
-        sig = signature_of(&s->ptx->funcs[index]);
-    } else if (!indirect_signature(s, in, &sig)) {
+        if (sel->ptx->funcs[index].alias_of)
+            index = sel->ptx->funcs[index].alias_of - 1;
+        if (!sel->ptx->funcs[index].has_body || sel->ptx->funcs[index].is_entry)
+            return sel_error(sel, "the function called has no body here");
+        sig = signature_of(&sel->ptx->funcs[index]);
+    } else if (!indirect_signature(sel, in, &sig)) {
         return false;
     } else {
-        Wide w = sel_src(s, &in->operands[0], 8);
-        target = sel_pair(s, w.w[0], w.w[1]);
+        Wide w = sel_src(sel, &in->operands[0], 8);
+        target = sel_pair(sel, w.w[0], w.w[1]);
     }
     if (in->nargs != sig.nparams || in->nrets != sig.nrets)
-        return sel_error(s, "the call does not match the function");
+        return sel_error(sel, "the call does not match the function");
     Call c = {.in = in};
-    if (!plan_signature(s, sig.params, sig.nparams, sig.rets, sig.nrets, &c.args, &c.results))
-        return sel_error(s, "a parameter is too large");
-    Words *a = ARENA_NEW(&s->arena, Words), *r = ARENA_NEW(&s->arena, Words);
-    c.arg_area = call_area(s, c.args.area_bytes);
-    c.result_area = call_area(s, c.results.area_bytes);
-    if (!pass_arguments(s, &c, a))
+    if (!plan_signature(sel, sig.params, sig.nparams, sig.rets, sig.nrets, &c.args, &c.results))
+        return sel_error(sel, "a parameter is too large");
+    Words *a = ARENA_NEW(&sel->arena, Words), *r = ARENA_NEW(&sel->arena, Words);
+    c.arg_area = call_area(sel, c.args.area_bytes);
+    c.result_area = call_area(sel, c.results.area_bytes);
+    if (!pass_arguments(sel, &c, a))
         return false;
     for (uint32_t k = 0; k < c.results.n; k++)
         for (uint32_t w = 0; c.results.slots[k].reg >= 0 && w < c.results.slots[k].words; w++)
             push(r, op_none(), c.results.slots[k].reg + (int)w);
-    if (!in->callee && !calls_through_registers(s))
-        return call_by_comparison(s, &c, target, a, r);
+    if (!in->callee && !calls_through_registers(sel))
+        return call_by_comparison(sel, &c, target, a, r);
     if (in->callee)
-        emit_call(s, lower_function(s->l, s->ptx, index, s->l->fns.at[s->fn].builtin), a, r);
+        emit_call(sel, lower_function(sel->l, sel->ptx, index, sel->l->fns.at[sel->fn].builtin), a, r);
     else
-        emit_call_to(s, 0, target, a, r);
+        emit_call_to(sel, 0, target, a, r);
     if (sig.noreturn) {
         if (!in->callee)
-            sel_emit(s, OT_EXIT, 0, 0, NULL); /* the IR does not know that the callee never comes back */
-        s->cur = (BlockId){0};
+            sel_emit(sel, OT_EXIT, 0, 0, NULL); /* the IR does not know that the callee never comes back */
+        sel->cur = (BlockId){0};
         return true;
     }
-    return take_results(s, &c, r);
+    return take_results(sel, &c, r);
 }

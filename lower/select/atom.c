@@ -13,7 +13,9 @@ typedef struct {
     const PtxOperand *dst, *src; /* destination or NULL; operands behind the address */
 } Atom;
 
-static void mark(Sel *s) { ir_inst(s->f, sel_last(s))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING; }
+static void mark(Sel *sel) {
+    ir_inst(sel->f, sel_last(sel))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
+}
 
 static bool native_type(const Atom *a, unsigned *type) {
     bool shared = a->a.space == SP_SHARED;
@@ -55,20 +57,20 @@ static unsigned order_of(const PtxInsn *in) {
                                     : MemOrder_STRONG_GPU;
 }
 
-static Operand emit_native(const Atom *a, unsigned op, unsigned type, Operand data) {
-    Sel *s = a->s;
-    unsigned words = a->bytes / 4, order = order_of(a->in);
-    Operand src[4] = {a->a.base, op_none(), op_imm((uint32_t)a->a.offset), data}, d = op_none();
-    if (!a->wants_result && a->a.space != SP_SHARED && op != AtomOp_EXCH) {
+static Operand emit_native(const Atom *atom, unsigned op, unsigned type, Operand data) {
+    Sel *s = atom->s;
+    unsigned words = atom->bytes / 4, order = order_of(atom->in);
+    Operand src[4] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset), data}, d = op_none();
+    if (!atom->wants_result && atom->a.space != SP_SHARED && op != AtomOp_EXCH) {
         sel_emit(s, OT_RED,
                  MSET(RED, op, op) | MSET(RED, type, type) | MSET(RED, e, MemAddr_E) |
                      MSET(RED, order, order),
                  4, src);
         return d;
     }
-    if (a->a.space == SP_SHARED)
+    if (atom->a.space == SP_SHARED)
         d = sel_emit_dst(s, OT_ATOMS, MSET(ATOMS, op, op) | MSET(ATOMS, type, type), 0, RF_R, words, 4, src);
-    else if (a->a.space == SP_GLOBAL)
+    else if (atom->a.space == SP_GLOBAL)
         d = sel_emit_dst(s, OT_ATOMG,
                          MSET(ATOMG, op, op) | MSET(ATOMG, type, type) | MSET(ATOMG, e, MemAddr_E) |
                              MSET(ATOMG, order, order),
@@ -82,13 +84,14 @@ static Operand emit_native(const Atom *a, unsigned op, unsigned type, Operand da
     return d;
 }
 
-static Operand emit_cas(const Atom *a, Operand expected, Operand desired) {
-    Sel *s = a->s;
-    unsigned words = a->bytes / 4, type = words == 2 ? CasType_U64 : CasType_U32, order = order_of(a->in);
-    Operand src[5] = {a->a.base, op_none(), op_imm((uint32_t)a->a.offset), expected, desired}, d;
-    if (a->a.space == SP_SHARED)
+static Operand emit_cas(const Atom *atom, Operand expected, Operand desired) {
+    Sel *s = atom->s;
+    unsigned words = atom->bytes / 4, type = words == 2 ? CasType_U64 : CasType_U32,
+             order = order_of(atom->in);
+    Operand src[5] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset), expected, desired}, d;
+    if (atom->a.space == SP_SHARED)
         d = sel_emit_dst(s, OT_ATOMS_CAS, MSET(ATOMS_CAS, type, type), 0, RF_R, words, 5, src);
-    else if (a->a.space == SP_GLOBAL)
+    else if (atom->a.space == SP_GLOBAL)
         d = sel_emit_dst(s, OT_ATOMG_CAS,
                          MSET(ATOMG_CAS, type, type) | MSET(ATOMG_CAS, e, MemAddr_E) |
                              MSET(ATOMG_CAS, order, order),
@@ -103,13 +106,13 @@ static Operand emit_cas(const Atom *a, Operand expected, Operand desired) {
 }
 
 /* The first read of a compare-and-swap loop. */
-static Operand emit_first_load(const Atom *a) {
-    Sel *s = a->s;
-    unsigned words = a->bytes / 4, size = words == 2 ? MemSz_64 : MemSz_32, order = order_of(a->in);
-    Operand src[3] = {a->a.base, op_none(), op_imm((uint32_t)a->a.offset)}, d;
-    if (a->a.space == SP_SHARED)
+static Operand emit_first_load(const Atom *atom) {
+    Sel *s = atom->s;
+    unsigned words = atom->bytes / 4, size = words == 2 ? MemSz_64 : MemSz_32, order = order_of(atom->in);
+    Operand src[3] = {atom->a.base, op_none(), op_imm((uint32_t)atom->a.offset)}, d;
+    if (atom->a.space == SP_SHARED)
         d = sel_emit_dst(s, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, src);
-    else if (a->a.space == SP_GLOBAL)
+    else if (atom->a.space == SP_GLOBAL)
         d = sel_emit_dst(s, OT_LDG, MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order),
                          0, RF_R, words, 3, src);
     else
@@ -151,49 +154,49 @@ static bool combine(const Atom *a, Wide old, Wide b, Wide *r) {
 }
 
 /* old = load; do { want = old op b; got = cas(old, want); fail = got != old; old = got; } while (fail) */
-static bool cas_loop(Atom *a, Wide b, Wide *result) {
-    Sel *s = a->s;
+static bool cas_loop(Atom *atom, Wide b, Wide *result) {
+    Sel *sel = atom->s;
     Wide r;
-    unsigned n = a->bytes / 4;
+    unsigned n = atom->bytes / 4;
     for (unsigned c = 0; c < b.n; c++)
-        b.w[c] = sel_value(s, b.w[c]);
-    uint32_t var = ssa_var_new(&s->ssa, RF_R, 0, 0);
+        b.w[c] = sel_value(sel, b.w[c]);
+    uint32_t var = ssa_var_new(&sel->ssa, RF_R, 0, 0);
     if (n == 2)
-        ssa_var_new(&s->ssa, RF_R, 0, 1);
-    Operand first = emit_first_load(a);
+        ssa_var_new(&sel->ssa, RF_R, 0, 1);
+    Operand first = emit_first_load(atom);
     for (unsigned c = 0; c < n; c++)
-        ssa_write(&s->ssa, var + c, s->cur, (ValId){sel_part(s, first, c).value});
-    BlockId loop = sel_block_new(s), done = sel_block_new(s);
-    sel_jump(s, loop);
-    sel_begin(s, loop);
+        ssa_write(&sel->ssa, var + c, sel->cur, (ValId){sel_part(sel, first, c).value});
+    BlockId loop = sel_block_new(sel), done = sel_block_new(sel);
+    sel_jump(sel, loop);
+    sel_begin(sel, loop);
     Wide old = {.n = n};
     for (unsigned c = 0; c < n; c++)
-        old.w[c] = ir_val(s->f, ssa_read(&s->ssa, var + c, s->cur));
-    if (!combine(a, old, b, &r))
+        old.w[c] = ir_val(sel->f, ssa_read(&sel->ssa, var + c, sel->cur));
+    if (!combine(atom, old, b, &r))
         return false;
-    Operand got = emit_cas(a, sel_wide_vec(s, old), sel_wide_vec(s, r));
+    Operand got = emit_cas(atom, sel_wide_vec(sel, old), sel_wide_vec(sel, r));
     Wide now = {.n = n};
     for (unsigned c = 0; c < n; c++) {
-        now.w[c] = sel_part(s, got, c);
-        ssa_write(&s->ssa, var + c, s->cur, (ValId){now.w[c].value});
+        now.w[c] = sel_part(sel, got, c);
+        ssa_write(&sel->ssa, var + c, sel->cur, (ValId){now.w[c].value});
     }
-    Operand retry = emit_isetp(s, false, ICmp_NE, now.w[0], old.w[0]);
+    Operand retry = emit_isetp(sel, false, ICmp_NE, now.w[0], old.w[0]);
     if (n == 2)
-        retry = emit_por(s, retry, emit_isetp(s, false, ICmp_NE, now.w[1], old.w[1]));
-    sel_branch(s, retry, loop, done);
-    sel_seal(s, loop);
-    sel_seal(s, done);
-    sel_begin(s, done);
+        retry = emit_por(sel, retry, emit_isetp(sel, false, ICmp_NE, now.w[1], old.w[1]));
+    sel_branch(sel, retry, loop, done);
+    sel_seal(sel, loop);
+    sel_seal(sel, done);
+    sel_begin(sel, done);
     *result = now;
     return true;
 }
 
-static void fence(const Atom *a) {
-    const PtxInsn *in = a->in;
+static void fence(const Atom *atom) {
+    const PtxInsn *in = atom->in;
     unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
                      : in->scope == SCOPE_SYS ? MembarScope_SYS
                                               : MembarScope_GPU;
-    sel_emit(a->s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+    sel_emit(atom->s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
 }
 
 static bool select(Atom *a, Wide *result) {

@@ -14,10 +14,10 @@ static bool is_int(PtxType t) {
     PtxTypeClass c = ptx_type_class(t);
     return (c == TC_SIGNED || c == TC_UNSIGNED) && t != TY_U16X2 && t != TY_S16X2;
 }
-static bool flag(const Cvt *c, unsigned f) { return (c->in->flags & f) != 0; }
+static bool flag(const Cvt *cvt, unsigned f) { return (cvt->in->flags & f) != 0; }
 
-static unsigned rnd_float(const Cvt *c) {
-    switch (c->in->rnd) {
+static unsigned rnd_float(const Cvt *cvt) {
+    switch (cvt->in->rnd) {
     case RND_RZ: return Rnd_RZ;
     case RND_RM: return Rnd_RM;
     case RND_RP: return Rnd_RP;
@@ -79,24 +79,24 @@ static Wide saturate(Sel *s, Wide v, PtxType d, PtxType t) {
 }
 
 /* Value of the source operand: narrow types extended to 32 bits. */
-static Wide source(const Cvt *c) {
-    unsigned bytes = ptx_type_bytes(c->t);
+static Wide source(const Cvt *cvt) {
+    unsigned bytes = ptx_type_bytes(cvt->t);
     if (bytes < 4)
-        return wide1(sel_src_ext(c->s, &c->in->operands[1], c->t));
-    return sel_src(c->s, &c->in->operands[1], bytes);
+        return wide1(sel_src_ext(cvt->s, &cvt->in->operands[1], cvt->t));
+    return sel_src(cvt->s, &cvt->in->operands[1], bytes);
 }
 
-static bool int_to_int(const Cvt *c) {
-    Sel *s = c->s;
-    Wide v = source(c);
-    if (flag(c, PF_SAT))
-        v = saturate(s, v, c->d, c->t);
-    unsigned n = ptx_type_bytes(c->d) == 8 ? 2 : 1;
+static bool int_to_int(const Cvt *cvt) {
+    Sel *s = cvt->s;
+    Wide v = source(cvt);
+    if (flag(cvt, PF_SAT))
+        v = saturate(s, v, cvt->d, cvt->t);
+    unsigned n = ptx_type_bytes(cvt->d) == 8 ? 2 : 1;
     if (v.n < n)
         v = wide2(v.w[0],
-                  type_signed(c->t) ? emit_shr(s, true, sel_value(s, v.w[0]), op_imm(31)) : op_imm(0));
+                  type_signed(cvt->t) ? emit_shr(s, true, sel_value(s, v.w[0]), op_imm(31)) : op_imm(0));
     v.n = n;
-    sel_write(s, &c->in->operands[0], c->d, v);
+    sel_write(s, &cvt->in->operands[0], cvt->d, v);
     return true;
 }
 
@@ -105,32 +105,33 @@ static bool int_to_int(const Cvt *c) {
 static Operand bf16_to_f32(Sel *s, Operand a) { return emit_shl(s, sel_value(s, a), op_imm(16)); }
 
 /* The source as an operand of the conversion instructions; *t is its machine type. */
-static Operand float_source(const Cvt *c, PtxType *t) {
-    Sel *s = c->s;
-    *t = c->t;
-    if (c->t == TY_F64)
-        return sel_wide_vec(s, sel_src(s, &c->in->operands[1], 8));
-    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1]));
-    if (c->t == TY_BF16) {
+static Operand float_source(const Cvt *cvt, PtxType *t) {
+    Sel *s = cvt->s;
+    *t = cvt->t;
+    if (cvt->t == TY_F64)
+        return sel_wide_vec(s, sel_src(s, &cvt->in->operands[1], 8));
+    Operand a = sel_value(s, sel_src32(s, &cvt->in->operands[1]));
+    if (cvt->t == TY_BF16) {
         *t = TY_F32;
         return bf16_to_f32(s, a);
     }
     return a; /* conversions read the lower half by default */
 }
 
-static bool float_to_int(const Cvt *c) {
-    Sel *s = c->s;
+static bool float_to_int(const Cvt *cvt) {
+    Sel *s = cvt->s;
     unsigned rnd;
     PtxType t;
-    if (!rnd_int(c->in->rnd, &rnd))
+    if (!rnd_int(cvt->in->rnd, &rnd))
         return false;
-    Operand a = float_source(c, &t);
-    uint32_t mods = MSET(F2I, sign, type_signed(c->d) ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, isize(c->d)) |
-                    MSET(F2I, rnd, rnd) | MSET(F2I, ftz, flag(c, PF_FTZ)) | MSET(F2I, src, fsize(t));
-    if (ptx_type_bytes(c->d) == 8)
-        sel_write(s, &c->in->operands[0], c->d, sel_wide_pair(s, EMIT_R2(s, OT_F2I, mods, a)));
+    Operand a = float_source(cvt, &t);
+    uint32_t mods = MSET(F2I, sign, type_signed(cvt->d) ? CvtSign_S : CvtSign_U) |
+                    MSET(F2I, dst, isize(cvt->d)) | MSET(F2I, rnd, rnd) | MSET(F2I, ftz, flag(cvt, PF_FTZ)) |
+                    MSET(F2I, src, fsize(t));
+    if (ptx_type_bytes(cvt->d) == 8)
+        sel_write(s, &cvt->in->operands[0], cvt->d, sel_wide_pair(s, EMIT_R2(s, OT_F2I, mods, a)));
     else
-        sel_write32(s, &c->in->operands[0], c->d, EMIT_R(s, OT_F2I, mods, a));
+        sel_write32(s, &cvt->in->operands[0], cvt->d, EMIT_R(s, OT_F2I, mods, a));
     return true;
 }
 
@@ -158,131 +159,133 @@ static Wide saturate_f64(Sel *s, Wide v) { /* r > 0 ? (r < 1 ? r : 1) : +0 */
 }
 
 /* r is the converted value of type d, flush is for f32 results. */
-static bool finish_float(const Cvt *c, Wide r, bool flush) {
-    Sel *s = c->s;
-    if (flag(c, PF_SAT)) {
-        if (c->d == TY_F64)
+static bool finish_float(const Cvt *cvt, Wide r, bool flush) {
+    Sel *s = cvt->s;
+    if (flag(cvt, PF_SAT)) {
+        if (cvt->d == TY_F64)
             r = saturate_f64(s, r);
-        else if (c->d == TY_F32)
+        else if (cvt->d == TY_F32)
             r = wide1(EMIT_R(s, OT_FADD,
                              MSET(FADD, sat, 1) | MSET(FADD, ftz, flush) | MSET(FADD, rnd, Rnd_RN), r.w[0],
                              op_imm(0x80000000u)));
-        else if (c->d == TY_BF16)
+        else if (cvt->d == TY_BF16)
             r = wide1(emit_bf16_add(s, true, r.w[0], op_imm(0x80008000u)));
         else
             r = wide1(EMIT_R(s, OT_HADD2, MSET(HADD2, sat, 1), r.w[0], op_imm(0x80008000u)));
-    } else if (flush && c->d == TY_F32)
+    } else if (flush && cvt->d == TY_F32)
         r = wide1(emit_flush(s, r.w[0]));
-    sel_write(s, &c->in->operands[0], c->d, r);
+    sel_write(s, &cvt->in->operands[0], cvt->d, r);
     return true;
 }
 
 /* 32-bit integer to bf16 with one rounding: truncate to f32, keep what was lost as an odd last bit, round. */
-static bool int_to_bf16(const Cvt *c) {
-    Sel *s = c->s;
-    bool sg = type_signed(c->t);
-    if (ptx_type_bytes(c->t) == 8 || rnd_float(c) != Rnd_RN)
+static bool int_to_bf16(const Cvt *cvt) {
+    Sel *s = cvt->s;
+    bool sg = type_signed(cvt->t);
+    if (ptx_type_bytes(cvt->t) == 8 || rnd_float(cvt) != Rnd_RN)
         return false;
-    Operand a = sel_value(s, source(c).w[0]);
+    Operand a = sel_value(s, source(cvt).w[0]);
     Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
     uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) |
                     MSET(F2I, rnd, IRnd_TRUNC) | MSET(F2I, src, FSize_F32);
     Operand lost = emit_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
     x = emit_sel(s, op_not(lost), x, emit_or(s, x, op_imm(1)));
-    return finish_float(c, wide1(pack_half(s, true, Rnd_RN, false, op_rz(), x)), false);
+    return finish_float(cvt, wide1(pack_half(s, true, Rnd_RN, false, op_rz(), x)), false);
 }
 
-static bool int_to_float(const Cvt *c) {
-    Sel *s = c->s;
-    if (c->d == TY_BF16)
-        return int_to_bf16(c);
-    Wide v = source(c);
+static bool int_to_float(const Cvt *cvt) {
+    Sel *s = cvt->s;
+    if (cvt->d == TY_BF16)
+        return int_to_bf16(cvt);
+    Wide v = source(cvt);
     Operand a = v.n == 2 ? sel_wide_vec(s, v) : v.w[0];
     Operand r =
-        emit_i2f(s, type_signed(c->t), v.n == 2 ? ISize_B64 : ISize_B32, fsize(c->d), rnd_float(c), a);
-    return finish_float(c, c->d == TY_F64 ? sel_wide_pair(s, r) : wide1(r), false);
+        emit_i2f(s, type_signed(cvt->t), v.n == 2 ? ISize_B64 : ISize_B32, fsize(cvt->d), rnd_float(cvt), a);
+    return finish_float(cvt, cvt->d == TY_F64 ? sel_wide_pair(s, r) : wide1(r), false);
 }
 
 /* ---- float to float ---- */
 
-static bool round_to_integral(const Cvt *c, unsigned rnd) {
-    Sel *s = c->s;
+static bool round_to_integral(const Cvt *cvt, unsigned rnd) {
+    Sel *s = cvt->s;
     PtxType t;
-    if (c->d != c->t || c->d == TY_BF16)
+    if (cvt->d != cvt->t || cvt->d == TY_BF16)
         return false;
-    Operand a = float_source(c, &t);
+    Operand a = float_source(cvt, &t);
     uint32_t mods = MSET(FRND, dst, fsize(t)) | MSET(FRND, src, fsize(t)) | MSET(FRND, rnd, rnd) |
-                    MSET(FRND, ftz, flag(c, PF_FTZ));
+                    MSET(FRND, ftz, flag(cvt, PF_FTZ));
     if (t == TY_F64)
-        return finish_float(c, sel_wide_pair(s, EMIT_R2(s, OT_FRND, mods, a)), false);
-    return finish_float(c, wide1(EMIT_R(s, OT_FRND, mods, a)), false);
+        return finish_float(cvt, sel_wide_pair(s, EMIT_R2(s, OT_FRND, mods, a)), false);
+    return finish_float(cvt, wide1(EMIT_R(s, OT_FRND, mods, a)), false);
 }
 
 /* The value itself, NaN made canonical. */
-static bool same_type(const Cvt *c) {
-    Sel *s = c->s;
-    bool ftz = flag(c, PF_FTZ);
-    if (c->d == TY_F64) {
-        Operand a = sel_wide_vec(s, sel_src(s, &c->in->operands[1], 8));
+static bool same_type(const Cvt *cvt) {
+    Sel *s = cvt->s;
+    bool ftz = flag(cvt, PF_FTZ);
+    if (cvt->d == TY_F64) {
+        Operand a = sel_wide_vec(s, sel_src(s, &cvt->in->operands[1], 8));
         return finish_float(
-            c, sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), a, op_imm(0x80000000u))), false);
+            cvt, sel_wide_pair(s, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), a, op_imm(0x80000000u))),
+            false);
     }
-    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1]));
-    if (c->d == TY_F32) {
-        uint32_t mods = MSET(FADD, rnd, Rnd_RN) | MSET(FADD, ftz, ftz) | MSET(FADD, sat, flag(c, PF_SAT));
-        sel_write32(s, &c->in->operands[0], TY_F32, EMIT_R(s, OT_FADD, mods, a, op_imm(0x80000000u)));
+    Operand a = sel_value(s, sel_src32(s, &cvt->in->operands[1]));
+    if (cvt->d == TY_F32) {
+        uint32_t mods = MSET(FADD, rnd, Rnd_RN) | MSET(FADD, ftz, ftz) | MSET(FADD, sat, flag(cvt, PF_SAT));
+        sel_write32(s, &cvt->in->operands[0], TY_F32, EMIT_R(s, OT_FADD, mods, a, op_imm(0x80000000u)));
         return true;
     }
     Operand zero = op_imm(0x80008000u);
-    sel_write32(s, &c->in->operands[0], c->d,
-                c->d == TY_BF16 ? emit_bf16_add(s, flag(c, PF_SAT), a, zero)
-                                : EMIT_R(s, OT_HADD2, MSET(HADD2, sat, flag(c, PF_SAT)), a, zero));
+    sel_write32(s, &cvt->in->operands[0], cvt->d,
+                cvt->d == TY_BF16 ? emit_bf16_add(s, flag(cvt, PF_SAT), a, zero)
+                                  : EMIT_R(s, OT_HADD2, MSET(HADD2, sat, flag(cvt, PF_SAT)), a, zero));
     return true;
 }
 
-static bool float_to_float(const Cvt *c) {
-    Sel *s = c->s;
+static bool float_to_float(const Cvt *cvt) {
+    Sel *sel = cvt->s;
     unsigned rnd;
     PtxType t;
-    if (rnd_int(c->in->rnd, &rnd))
-        return round_to_integral(c, rnd);
-    if (c->d == c->t)
-        return same_type(c);
-    bool ftz = flag(c, PF_FTZ);
-    if (c->t == TY_BF16 && c->d == TY_F32) /* bits move, also of a NaN */
-        return finish_float(c, wide1(bf16_to_f32(s, sel_src32(s, &c->in->operands[1]))), ftz);
-    if (c->d == TY_BF16 && c->t == TY_F64)
-        return sel_error(s, "f64 to bf16 would round twice");
-    Operand a = float_source(c, &t);
-    if (c->d == TY_BF16 || (c->d == TY_F16 && t == TY_F32 && isa_target_has(s->t, OT_F2FP))) {
+    if (rnd_int(cvt->in->rnd, &rnd))
+        return round_to_integral(cvt, rnd);
+    if (cvt->d == cvt->t)
+        return same_type(cvt);
+    bool ftz = flag(cvt, PF_FTZ);
+    if (cvt->t == TY_BF16 && cvt->d == TY_F32) /* bits move, also of a NaN */
+        return finish_float(cvt, wide1(bf16_to_f32(sel, sel_src32(sel, &cvt->in->operands[1]))), ftz);
+    if (cvt->d == TY_BF16 && cvt->t == TY_F64)
+        return sel_error(sel, "f64 to bf16 would round twice");
+    Operand a = float_source(cvt, &t);
+    if (cvt->d == TY_BF16 || (cvt->d == TY_F16 && t == TY_F32 && isa_target_has(sel->t, OT_F2FP))) {
         if (t == TY_F16)
-            a = EMIT_R(s, OT_F2F,
+            a = EMIT_R(sel, OT_F2F,
                        MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
-        if (ftz && c->t == TY_F32)
-            a = emit_flush(s, a);
+        if (ftz && cvt->t == TY_F32)
+            a = emit_flush(sel, a);
         return finish_float(
-            c, wide1(pack_half(s, c->d == TY_BF16, rnd_float(c), flag(c, PF_RELU), op_rz(), a)), false);
+            cvt, wide1(pack_half(sel, cvt->d == TY_BF16, rnd_float(cvt), flag(cvt, PF_RELU), op_rz(), a)),
+            false);
     }
-    if (flag(c, PF_RELU))
+    if (flag(cvt, PF_RELU))
         return false;
     if (ftz && t == TY_F32)
-        a = emit_flush(s, a);
-    uint32_t mods = MSET(F2F, dst, fsize(c->d)) | MSET(F2F, src, fsize(t)) | MSET(F2F, rnd, rnd_float(c));
-    if (c->d == TY_F64)
-        return finish_float(c, sel_wide_pair(s, EMIT_R2(s, OT_F2F, mods, a)), false);
-    return finish_float(c, wide1(EMIT_R(s, OT_F2F, mods, a)), ftz && c->d == TY_F32);
+        a = emit_flush(sel, a);
+    uint32_t mods = MSET(F2F, dst, fsize(cvt->d)) | MSET(F2F, src, fsize(t)) | MSET(F2F, rnd, rnd_float(cvt));
+    if (cvt->d == TY_F64)
+        return finish_float(cvt, sel_wide_pair(sel, EMIT_R2(sel, OT_F2F, mods, a)), false);
+    return finish_float(cvt, wide1(EMIT_R(sel, OT_F2F, mods, a)), ftz && cvt->d == TY_F32);
 }
 
 /* cvt.rn.f16x2.f32 d, a, b: a in the upper half */
-static bool pack_pair(const Cvt *c) {
-    Sel *s = c->s;
-    if (c->t != TY_F32 || c->in->noperands != 3 || (rnd_float(c) != Rnd_RN && rnd_float(c) != Rnd_RZ) ||
-        !isa_target_has(s->t, OT_F2FP))
+static bool pack_pair(const Cvt *cvt) {
+    Sel *sel = cvt->s;
+    if (cvt->t != TY_F32 || cvt->in->noperands != 3 ||
+        (rnd_float(cvt) != Rnd_RN && rnd_float(cvt) != Rnd_RZ) || !isa_target_has(sel->t, OT_F2FP))
         return false;
-    Operand a = sel_value(s, sel_src32(s, &c->in->operands[1])),
-            b = sel_value(s, sel_src32(s, &c->in->operands[2]));
-    sel_write32(s, &c->in->operands[0], c->d,
-                pack_half(s, c->d == TY_BF16X2, rnd_float(c), flag(c, PF_RELU), a, b));
+    Operand a = sel_value(sel, sel_src32(sel, &cvt->in->operands[1])),
+            b = sel_value(sel, sel_src32(sel, &cvt->in->operands[2]));
+    sel_write32(sel, &cvt->in->operands[0], cvt->d,
+                pack_half(sel, cvt->d == TY_BF16X2, rnd_float(cvt), flag(cvt, PF_RELU), a, b));
     return true;
 }
 

@@ -6,50 +6,50 @@
 
 /* ---- instructions ---- */
 
-InstId sel_emit(Sel *s, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src) {
+InstId sel_emit(Sel *sel, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src) {
     unsigned nd = ir_is_pseudo(op) ? 0 : isa_num_dst(op), ns = ir_is_pseudo(op) ? nsrc : isa_num_src(op);
-    InstId id = ir_inst_new(s->f, op, nd, ns > nsrc ? ns : nsrc);
+    InstId id = ir_inst_new(sel->f, op, nd, ns > nsrc ? ns : nsrc);
     for (unsigned k = 0; k < nsrc; k++)
-        ir_set_src(s->f, id, k, src[k]);
-    ir_inst(s->f, id)->mods = mods;
-    ir_inst(s->f, id)->loc = s->loc;
-    if (s->cur.i)
-        ir_append(s->f, s->cur, id);
+        ir_set_src(sel->f, id, k, src[k]);
+    ir_inst(sel->f, id)->mods = mods;
+    ir_inst(sel->f, id)->loc = sel->loc;
+    if (sel->cur.i)
+        ir_append(sel->f, sel->cur, id);
     return id;
 }
 
-InstId sel_last(Sel *s) {
-    const Block *b = ir_block(s->f, s->cur);
+InstId sel_last(Sel *sel) {
+    const Block *b = ir_block(sel->f, sel->cur);
     return b->insts.n ? b->insts.at[b->insts.n - 1] : (InstId){0};
 }
 
-static Operand new_value(Sel *s, RegFile file, unsigned count) {
+static Operand new_value(Sel *sel, RegFile file, unsigned count) {
     ValId v[4];
     for (unsigned k = 0; k < count; k++)
-        v[k] = ir_value_new(s->f, file);
-    return ir_vec(s->f, v, count);
+        v[k] = ir_value_new(sel->f, file);
+    return ir_vec(sel->f, v, count);
 }
 
-static void define(Sel *s, InstId id, unsigned n, Operand o) {
-    ir_set_dst(s->f, id, n, o);
+static void define(Sel *sel, InstId id, unsigned n, Operand o) {
+    ir_set_dst(sel->f, id, n, o);
     for (unsigned c = 0; c < o.count; c++)
-        ir_value(s->f, ir_operand_value(s->f, o, c))->block = s->cur;
+        ir_value(sel->f, ir_operand_value(sel->f, o, c))->block = sel->cur;
 }
 
-Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count,
+Operand sel_emit_dst(Sel *sel, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count,
                      unsigned nsrc, const Operand *src) {
     InstId id;
     if (ir_is_pseudo(op)) {
-        id = ir_inst_new(s->f, op, 1, nsrc);
+        id = ir_inst_new(sel->f, op, 1, nsrc);
         for (unsigned k = 0; k < nsrc; k++)
-            ir_set_src(s->f, id, k, src[k]);
-        ir_inst(s->f, id)->loc = s->loc;
-        if (s->cur.i)
-            ir_append(s->f, s->cur, id);
+            ir_set_src(sel->f, id, k, src[k]);
+        ir_inst(sel->f, id)->loc = sel->loc;
+        if (sel->cur.i)
+            ir_append(sel->f, sel->cur, id);
     } else
-        id = sel_emit(s, op, mods, nsrc, src);
-    Operand o = new_value(s, file, count);
-    define(s, id, dst, o);
+        id = sel_emit(sel, op, mods, nsrc, src);
+    Operand o = new_value(sel, file, count);
+    define(sel, id, dst, o);
     return o;
 }
 
@@ -63,10 +63,10 @@ Operand sel_new_r(Sel *s) { return new_value(s, RF_R, 1); }
 
 Operand sel_undef(Sel *s, RegFile file) { return sel_emit_dst(s, IR_UNDEF, 0, 0, file, 1, 0, NULL); }
 
-Operand sel_part(Sel *s, Operand o, unsigned c) {
+Operand sel_part(Sel *sel, Operand o, unsigned c) {
     if (o.kind != OPK_VAL || o.count == 1)
         return o;
-    return ir_val(s->f, ir_operand_value(s->f, o, c));
+    return ir_val(sel->f, ir_operand_value(sel->f, o, c));
 }
 
 Operand sel_value(Sel *s, Operand o) {
@@ -79,17 +79,17 @@ Operand sel_value(Sel *s, Operand o) {
     return emit_mov(s, o);
 }
 
-Operand sel_pair(Sel *s, Operand lo, Operand hi) {
-    lo = sel_value(s, lo);
-    hi = sel_value(s, hi);
-    return ir_vec(s->f, (ValId[]){{lo.value}, {hi.value}}, 2);
+Operand sel_pair(Sel *sel, Operand lo, Operand hi) {
+    lo = sel_value(sel, lo);
+    hi = sel_value(sel, hi);
+    return ir_vec(sel->f, (ValId[]){{lo.value}, {hi.value}}, 2);
 }
 
-Operand sel_quad(Sel *s, const Operand *w, unsigned n) {
+Operand sel_quad(Sel *sel, const Operand *w, unsigned n) {
     ValId v[4];
     for (unsigned k = 0; k < n; k++)
-        v[k].i = sel_value(s, w[k]).value;
-    return ir_vec(s->f, v, n);
+        v[k].i = sel_value(sel, w[k]).value;
+    return ir_vec(sel->f, v, n);
 }
 
 Wide sel_wide_pair(Sel *s, Operand pair) { return wide2(sel_part(s, pair, 0), sel_part(s, pair, 1)); }
@@ -100,10 +100,10 @@ Operand sel_wide_vec(Sel *s, Wide a) { return a.n == 1 ? sel_value(s, a.w[0]) : 
 
 static Operand zero_is_rz(Operand o) { return op_is_imm(o, 0) ? op_rz() : o; }
 
-static void swap_imm(Operand *a, Operand *b) { /* immediates and constants go second */
-    if (a->kind != OPK_VAL && b->kind == OPK_VAL) {
-        Operand t = *a;
-        *a = *b;
+static void swap_imm(Operand *operand, Operand *b) { /* immediates and constants go second */
+    if (operand->kind != OPK_VAL && b->kind == OPK_VAL) {
+        Operand t = *operand;
+        *operand = *b;
         *b = t;
     }
 }
@@ -174,9 +174,9 @@ Operand emit_imad(Sel *s, Operand a, Operand b, Operand c) {
     return EMIT_R(s, OT_IMAD, MSET(IMAD, sign, ISign_U32), a, zero_is_rz(b), zero_is_rz(c), op_pf());
 }
 
-Wide emit_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *c) {
+Wide emit_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *wide) {
     swap_imm(&a, &b);
-    Operand add = c ? sel_pair(s, c->w[0], c->w[1]) : op_rz();
+    Operand add = wide ? sel_pair(s, wide->w[0], wide->w[1]) : op_rz();
     return sel_wide_pair(s, EMIT_R2(s, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, is_signed ? ISign_S32 : ISign_U32),
                                     a, zero_is_rz(b), add, op_pf()));
 }
@@ -242,12 +242,12 @@ Wide emit_sel64(Sel *s, Operand p, Wide a, Wide b) {
     return wide2(emit_sel(s, p, a.w[0], b.w[0]), emit_sel(s, p, a.w[1], b.w[1]));
 }
 
-Operand emit_minmax(Sel *s, bool is_signed, bool is_max, Operand a, Operand b) {
+Operand emit_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b) {
     swap_imm(&a, &b);
-    if (!isa_target_has(s->t, OT_IMNMX))
-        return EMIT_R(s, OT_VIMNMX, MSET(VIMNMX, type, is_signed ? VimnmxType_S32 : VimnmxType_U32), a,
+    if (!isa_target_has(sel->t, OT_IMNMX))
+        return EMIT_R(sel, OT_VIMNMX, MSET(VIMNMX, type, is_signed ? VimnmxType_S32 : VimnmxType_U32), a,
                       zero_is_rz(b), is_max ? op_pf() : op_pt());
-    return EMIT_R(s, OT_IMNMX, MSET(IMNMX, sign, is_signed ? ISign_S32 : ISign_U32), a, zero_is_rz(b),
+    return EMIT_R(sel, OT_IMNMX, MSET(IMNMX, sign, is_signed ? ISign_S32 : ISign_U32), a, zero_is_rz(b),
                   is_max ? op_pf() : op_pt());
 }
 

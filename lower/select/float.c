@@ -297,19 +297,19 @@ static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Op
     return maybe_flush(s, in, emit_mufu(s, func, maybe_flush(s, in, x)));
 }
 
-static bool approx_any(Sel *s, const PtxInsn *in, unsigned func) {
+static bool approx_any(Sel *sel, const PtxInsn *in, unsigned func) {
     PtxType t = ty(in);
     bool bf = t == TY_BF16 || t == TY_BF16X2;
     if (t == TY_F32)
-        return approx(s, in, func);
-    if (!isa_target_has(s->t, OT_F2FP))
+        return approx(sel, in, func);
+    if (!isa_target_has(sel->t, OT_F2FP))
         return false;
-    Operand a = sel_value(s, sel_src32(s, &in->operands[1])), hi = op_rz(),
-            lo = approx_half(s, in, bf, func, a);
+    Operand a = sel_value(sel, sel_src32(sel, &in->operands[1])), hi = op_rz(),
+            lo = approx_half(sel, in, bf, func, a);
     if (t == TY_F16X2 || t == TY_BF16X2)
-        hi = approx_half(s, in, bf, func, emit_shr(s, false, a, op_imm(16)));
+        hi = approx_half(sel, in, bf, func, emit_shr(sel, false, a, op_imm(16)));
     uint32_t mods = MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN);
-    sel_write32(s, &in->operands[0], t, EMIT_R(s, OT_F2FP, mods, hi, lo, op_rz()));
+    sel_write32(sel, &in->operands[0], t, EMIT_R(sel, OT_F2FP, mods, hi, lo, op_rz()));
     return true;
 }
 

@@ -22,7 +22,7 @@ Operand emit_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c) {
 Operand emit_bf16_add(Sel *s, bool sat, Operand a, Operand b) {
     return emit_bf16_fma(s, sat, a, sel_value(s, op_imm(BF_ONE)), b);
 }
-bool sel_has_bf16(const Sel *s) { return isa_target_has(s->t, OT_F2FP); }
+bool sel_has_bf16(const Sel *sel) { return isa_target_has(sel->t, OT_F2FP); }
 
 bool isel_hadd(Sel *s, const PtxInsn *in) {
     PtxType t = ty(in);
@@ -76,14 +76,15 @@ bool isel_habsneg(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-bool isel_hminmax(Sel *s, const PtxInsn *in) {
+bool isel_hminmax(Sel *sel, const PtxInsn *in) {
     if (in->noperands != 3 || flag(in, PF_XORSIGN_ABS) || flag(in, PF_RELU) ||
-        !isa_target_has(s->t, OT_HMNMX2))
+        !isa_target_has(sel->t, OT_HMNMX2))
         return false;
     uint32_t mods = MSET(HMNMX2, ftz, flag(in, PF_FTZ)) | MSET(HMNMX2, nan, flag(in, PF_NAN)) |
                     MSET(HMNMX2, bf16, is_bf(ty(in)));
-    write(s, in,
-          EMIT_R(s, OT_HMNMX2, mods, src(s, in, 1), src(s, in, 2), in->op == PTX_MAX ? op_pf() : op_pt()));
+    write(sel, in,
+          EMIT_R(sel, OT_HMNMX2, mods, src(sel, in, 1), src(sel, in, 2),
+                 in->op == PTX_MAX ? op_pf() : op_pt()));
     return true;
 }
 

@@ -15,7 +15,7 @@ static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(ty(in)); }
 /* ---- add, sub with carry ---- */
 
 /* The PTX carry flag: carry of add, borrow of sub. */
-static Operand read_cc(Sel *s) { return ir_val(s->f, ssa_read(&s->ssa, s->cc_var, s->cur)); }
+static Operand read_cc(Sel *sel) { return ir_val(sel->f, ssa_read(&sel->ssa, sel->cc_var, sel->cur)); }
 
 static Operand add_part(Sel *s, bool sub, Operand a, Operand b, Operand carry, Operand *out) {
     if (sub)
@@ -43,12 +43,12 @@ static Wide add_wide(Sel *s, const PtxInsn *in, bool sub, bool use_cc, Wide a, W
     return d;
 }
 
-static bool write_with_cc(Sel *s, const PtxInsn *in, Wide d, Operand flag) {
+static bool write_with_cc(Sel *sel, const PtxInsn *in, Wide d, Operand flag) {
     if (in->flags & PF_CC)
-        flag = sel_pred(s, flag);
-    sel_write(s, &in->operands[0], ty(in), d);
+        flag = sel_pred(sel, flag);
+    sel_write(sel, &in->operands[0], ty(in), d);
     if (in->flags & PF_CC)
-        sel_write_var(s, s->cc_var, flag);
+        sel_write_var(sel, sel->cc_var, flag);
     return true;
 }
 
@@ -138,7 +138,7 @@ static Wide mul64_hi(Sel *s, bool is_signed, Wide a, Wide b) {
 }
 
 /* a * b in the part that `sub` names; *result is the type of it. */
-static bool mul_part(Sel *s, const PtxInsn *in, Wide *d, PtxType *result) {
+static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
     PtxType t = ty(in);
     bool sg = type_signed(t);
     unsigned bytes = ty_bytes(in);
@@ -150,23 +150,23 @@ static bool mul_part(Sel *s, const PtxInsn *in, Wide *d, PtxType *result) {
         Operand p = emit_imad(s, a, b, op_rz());
         if (in->sub == SUB_WIDE)
             *result = sg ? TY_S32 : TY_U32;
-        *d = wide1(in->sub == SUB_HI ? emit_shr(s, false, p, op_imm(16)) : p);
+        *wide = wide1(in->sub == SUB_HI ? emit_shr(s, false, p, op_imm(16)) : p);
         return in->sub != SUB_NONE;
     }
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
     if (bytes == 8) {
-        *d = in->sub == SUB_HI ? mul64_hi(s, sg, a, b) : mul64_lo(s, a, b);
+        *wide = in->sub == SUB_HI ? mul64_hi(s, sg, a, b) : mul64_lo(s, a, b);
         return in->sub == SUB_LO || in->sub == SUB_HI;
     }
     if (in->sub == SUB_LO) {
-        *d = wide1(emit_imad(s, a.w[0], b.w[0], op_rz()));
+        *wide = wide1(emit_imad(s, a.w[0], b.w[0], op_rz()));
         return true;
     }
-    *d = emit_imad_wide(s, sg, a.w[0], b.w[0], NULL);
+    *wide = emit_imad_wide(s, sg, a.w[0], b.w[0], NULL);
     if (in->sub == SUB_WIDE)
         *result = sg ? TY_S64 : TY_U64;
     else
-        *d = wide1(d->w[1]);
+        *wide = wide1(wide->w[1]);
     return in->sub == SUB_HI || in->sub == SUB_WIDE;
 }
 
@@ -351,10 +351,11 @@ static bool power_of_two(uint64_t v) { return v && !(v & (v - 1)); }
 
 /* Unsigned division by a constant power of two. */
 static bool div_shift(Sel *s, const PtxInsn *in) {
-    const PtxOperand *b = &in->operands[2];
+    const PtxOperand *operand = &in->operands[2];
     unsigned bytes = ty_bytes(in);
-    uint64_t v = bytes == 8 ? (uint64_t)b->imm : (uint64_t)b->imm & (bytes == 4 ? 0xffffffffu : 0xffffu);
-    if (b->kind != PO_IMM || type_signed(ty(in)) || !power_of_two(v))
+    uint64_t v =
+        bytes == 8 ? (uint64_t)operand->imm : (uint64_t)operand->imm & (bytes == 4 ? 0xffffffffu : 0xffffu);
+    if (operand->kind != PO_IMM || type_signed(ty(in)) || !power_of_two(v))
         return false;
     Operand n = op_imm((uint32_t)__builtin_ctzll(v));
     bool rem = in->op == PTX_REM;

@@ -101,46 +101,48 @@ static const struct {
 
 /* ---- messages ---- */
 
-bool sel_error(Sel *s, const char *reason) {
-    const PtxInsn *in = s->in;
-    s->reported = s->failed = true;
-    return diag_in(s->d, &s->ptx->source, in->loc, DIAG_E0702, ptx_op_name((PtxOp)in->op),
-                   str_text(&s->ptx->strings, in->mods_text), reason, ptx_op_section((PtxOp)in->op));
+bool sel_error(Sel *sel, const char *reason) {
+    const PtxInsn *in = sel->in;
+    sel->reported = sel->failed = true;
+    return diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0702, ptx_op_name((PtxOp)in->op),
+                   str_text(&sel->ptx->strings, in->mods_text), reason, ptx_op_section((PtxOp)in->op));
 }
 
 /* ---- registers ---- */
 
-unsigned sel_reg_bytes(const Sel *s, const PtxOperand *o) { return ptx_type_bytes(s->pf->regs[o->reg].type); }
+unsigned sel_reg_bytes(const Sel *sel, const PtxOperand *operand) {
+    return ptx_type_bytes(sel->pf->regs[operand->reg].type);
+}
 
 static unsigned parts_of(unsigned bytes) { return bytes <= 4 ? 1 : bytes / 4; }
 
-static void make_reg_vars(Sel *s) {
-    s->reg_var = ARENA_ARRAY(&s->arena, uint32_t, s->pf->nregs + 1);
-    for (uint32_t r = 1; r < s->pf->nregs; r++) {
-        PtxType t = s->pf->regs[r].type;
-        s->reg_var[r] = s->ssa.vars.n;
+static void make_reg_vars(Sel *sel) {
+    sel->reg_var = ARENA_ARRAY(&sel->arena, uint32_t, sel->pf->nregs + 1);
+    for (uint32_t r = 1; r < sel->pf->nregs; r++) {
+        PtxType t = sel->pf->regs[r].type;
+        sel->reg_var[r] = sel->ssa.vars.n;
         for (unsigned c = 0; c < (t == TY_PRED ? 1 : parts_of(ptx_type_bytes(t))); c++)
-            ssa_var_new(&s->ssa, t == TY_PRED ? RF_P : RF_R, r, c);
+            ssa_var_new(&sel->ssa, t == TY_PRED ? RF_P : RF_R, r, c);
     }
-    s->cc_var = ssa_var_new(&s->ssa, RF_P, 0, 0);
+    sel->cc_var = ssa_var_new(&sel->ssa, RF_P, 0, 0);
 }
 
-Operand sel_read_reg(Sel *s, uint32_t reg, unsigned component) {
-    return ir_val(s->f, ssa_read(&s->ssa, s->reg_var[reg] + component, s->cur));
+Operand sel_read_reg(Sel *sel, uint32_t reg, unsigned component) {
+    return ir_val(sel->f, ssa_read(&sel->ssa, sel->reg_var[reg] + component, sel->cur));
 }
 
-static uint64_t imm_bits(const PtxOperand *o, unsigned bytes) {
-    if (o->imm_kind == IMM_F64 && bytes == 4) {
+static uint64_t imm_bits(const PtxOperand *operand, unsigned bytes) {
+    if (operand->imm_kind == IMM_F64 && bytes == 4) {
         double d;
         float f;
         uint32_t u;
-        memcpy(&d, &o->imm, sizeof d);
+        memcpy(&d, &operand->imm, sizeof d);
         f = (float)d;
         memcpy(&u, &f, sizeof u);
         return u;
     }
-    if (o->imm_kind == IMM_F32 && bytes == 8) {
-        uint32_t u = (uint32_t)o->imm;
+    if (operand->imm_kind == IMM_F32 && bytes == 8) {
+        uint32_t u = (uint32_t)operand->imm;
         float f;
         double d;
         uint64_t v;
@@ -149,39 +151,39 @@ static uint64_t imm_bits(const PtxOperand *o, unsigned bytes) {
         memcpy(&v, &d, sizeof v);
         return v;
     }
-    return (uint64_t)o->imm;
+    return (uint64_t)operand->imm;
 }
 
-Wide sel_src(Sel *s, const PtxOperand *o, unsigned bytes) {
+Wide sel_src(Sel *sel, const PtxOperand *operand, unsigned bytes) {
     Wide v = {.n = parts_of(bytes)};
     bool ok = true;
     for (unsigned c = 0; c < v.n; c++)
         v.w[c] = op_imm(0);
-    switch (o->kind) {
+    switch (operand->kind) {
     case PO_REG:
-        for (unsigned c = 0; c < v.n && c < parts_of(sel_reg_bytes(s, o)); c++)
-            v.w[c] = sel_read_reg(s, o->reg, c);
+        for (unsigned c = 0; c < v.n && c < parts_of(sel_reg_bytes(sel, operand)); c++)
+            v.w[c] = sel_read_reg(sel, operand->reg, c);
         break;
     case PO_IMM:
         for (unsigned c = 0; c < v.n && c < 2; c++)
-            v.w[c] = op_imm((uint32_t)(imm_bits(o, bytes) >> (32 * c)));
+            v.w[c] = op_imm((uint32_t)(imm_bits(operand, bytes) >> (32 * c)));
         break;
     case PO_SREG:
         for (unsigned c = 0; c < v.n && ok; c++)
-            v.w[c] = sel_special_register(s, o->sreg, o->component, c, &ok);
-        if (!ok && !s->reported)
-            sel_error(s, "this special register is not available");
+            v.w[c] = sel_special_register(sel, operand->sreg, operand->component, c, &ok);
+        if (!ok && !sel->reported)
+            sel_error(sel, "this special register is not available");
         break;
     case PO_SYM: {
-        Wide a = sel_symbol_address(s, o, false);
+        Wide a = sel_symbol_address(sel, operand, false);
         for (unsigned c = 0; c < v.n && c < a.n; c++)
             v.w[c] = a.w[c];
         break;
     }
-    default: sel_error(s, "this kind of operand is not compiled here");
+    default: sel_error(sel, "this kind of operand is not compiled here");
     }
-    if (o->neg && !s->reported)
-        sel_error(s, "a negated register operand is not compiled");
+    if (operand->neg && !sel->reported)
+        sel_error(sel, "a negated register operand is not compiled");
     return v;
 }
 
@@ -192,184 +194,185 @@ Operand sel_src_ext(Sel *s, const PtxOperand *o, PtxType t) {
     return emit_extend(s, sel_src(s, o, bytes < 4 ? bytes : 4).w[0], bytes, type_signed(t));
 }
 
-Operand sel_src_pred(Sel *s, const PtxOperand *o) {
+Operand sel_src_pred(Sel *s, const PtxOperand *operand) {
     Operand p = op_pt();
-    if (o->kind == PO_REG)
-        p = sel_read_reg(s, o->reg, 0);
-    else if (o->kind == PO_IMM)
-        p = o->imm ? op_pt() : op_pf();
+    if (operand->kind == PO_REG)
+        p = sel_read_reg(s, operand->reg, 0);
+    else if (operand->kind == PO_IMM)
+        p = operand->imm ? op_pt() : op_pf();
     else
         sel_error(s, "this kind of predicate operand is not compiled");
-    return o->not_ ? op_not(p) : p;
+    return operand->not_ ? op_not(p) : p;
 }
 
 /* The instruction just made for this statement whose one result is exactly `v`, or none. */
-static InstId sole_definition(Sel *s, Wide v) {
-    InstId id = sel_last(s);
+static InstId sole_definition(Sel *sel, Wide v) {
+    InstId id = sel_last(sel);
     if (!id.i)
         return id;
-    const Inst *i = ir_inst(s->f, id);
-    if (ir_is_pseudo(i->op) || i->loc.i != s->loc.i || i->guard.kind != OPK_NONE || i->ndst == 0)
+    const Inst *i = ir_inst(sel->f, id);
+    if (ir_is_pseudo(i->op) || i->loc.i != sel->loc.i || i->guard.kind != OPK_NONE || i->ndst == 0)
         return (InstId){0};
-    Operand d = *ir_dst(s->f, i, 0);
+    Operand d = *ir_dst(sel->f, i, 0);
     for (unsigned k = 1; k < i->ndst; k++)
-        if (ir_dst(s->f, i, k)->kind != OPK_NONE)
+        if (ir_dst(sel->f, i, k)->kind != OPK_NONE)
             return (InstId){0};
     if (d.kind != OPK_VAL || d.count != v.n)
         return (InstId){0};
     for (unsigned c = 0; c < v.n; c++)
-        if (v.w[c].kind != OPK_VAL || v.w[c].mods || ir_operand_value(s->f, d, c).i != v.w[c].value)
+        if (v.w[c].kind != OPK_VAL || v.w[c].mods || ir_operand_value(sel->f, d, c).i != v.w[c].value)
             return (InstId){0};
     return id;
 }
 
-static void set_guard(Sel *s, InstId id, Operand old) {
-    ir_set_guard(s->f, id, s->guard);
-    Inst *i = ir_inst(s->f, id);
+static void set_guard(Sel *sel, InstId id, Operand old) {
+    ir_set_guard(sel->f, id, sel->guard);
+    Inst *i = ir_inst(sel->f, id);
     if (i->ndst)
-        *ir_tied(s->f, i, 0) = old;
+        *ir_tied(sel->f, i, 0) = old;
 }
 
 static Operand copy_of(Sel *s, Operand v) { return v.file == RF_P ? emit_pmov(s, v) : emit_mov(s, v); }
 
 /* Variables var .. var + v.n - 1 become v, in lanes whose guard is true. */
-static void write_vars(Sel *s, uint32_t var, Wide v) {
-    if (s->guard.kind != OPK_NONE) {
+static void write_vars(Sel *sel, uint32_t var, Wide v) {
+    if (sel->guard.kind != OPK_NONE) {
         ValId old[4];
         for (unsigned c = 0; c < v.n; c++)
-            old[c] = ssa_read(&s->ssa, var + c, s->cur);
-        InstId one = sole_definition(s, v);
+            old[c] = ssa_read(&sel->ssa, var + c, sel->cur);
+        InstId one = sole_definition(sel, v);
         if (one.i)
-            set_guard(s, one, ir_vec(s->f, old, v.n));
+            set_guard(sel, one, ir_vec(sel->f, old, v.n));
         for (unsigned c = 0; c < v.n && !one.i; c++) {
-            v.w[c] = copy_of(s, v.w[c]);
-            set_guard(s, sel_last(s), ir_val(s->f, old[c]));
+            v.w[c] = copy_of(sel, v.w[c]);
+            set_guard(sel, sel_last(sel), ir_val(sel->f, old[c]));
         }
     }
     for (unsigned c = 0; c < v.n; c++) {
         bool fresh =
-            v.w[c].kind == OPK_VAL && !v.w[c].mods && ir_value(s->f, (ValId){v.w[c].value})->fixed_reg < 0;
-        if (fresh && s->m->opt_level == 0) { /* keep one value for each version of a PTX register */
-            const Value *val = ir_value(s->f, (ValId){v.w[c].value});
-            fresh = !val->ptx_reg || val->ptx_reg == s->ssa.vars.at[var + c].ptx_reg;
+            v.w[c].kind == OPK_VAL && !v.w[c].mods && ir_value(sel->f, (ValId){v.w[c].value})->fixed_reg < 0;
+        if (fresh && sel->m->opt_level == 0) { /* keep one value for each version of a PTX register */
+            const Value *val = ir_value(sel->f, (ValId){v.w[c].value});
+            fresh = !val->ptx_reg || val->ptx_reg == sel->ssa.vars.at[var + c].ptx_reg;
         }
         if (!fresh)
-            v.w[c] = copy_of(s, v.w[c]);
-        ssa_write(&s->ssa, var + c, s->cur, (ValId){v.w[c].value});
+            v.w[c] = copy_of(sel, v.w[c]);
+        ssa_write(&sel->ssa, var + c, sel->cur, (ValId){v.w[c].value});
     }
 }
 
 void sel_write_var(Sel *s, uint32_t var, Operand v) { write_vars(s, var, wide1(v)); }
 
-void sel_write(Sel *s, const PtxOperand *dst, PtxType t, Wide v) {
-    if (dst->kind == PO_SINK || s->reported)
+void sel_write(Sel *sel, const PtxOperand *dst, PtxType t, Wide v) {
+    if (dst->kind == PO_SINK || sel->reported)
         return;
     if (dst->kind != PO_REG) {
-        sel_error(s, "this kind of destination is not compiled");
+        sel_error(sel, "this kind of destination is not compiled");
         return;
     }
-    unsigned reg_bytes = sel_reg_bytes(s, dst), bytes = ptx_type_bytes(t), n = parts_of(reg_bytes);
+    unsigned reg_bytes = sel_reg_bytes(sel, dst), bytes = ptx_type_bytes(t), n = parts_of(reg_bytes);
     if (bytes && bytes < 4 && reg_bytes > bytes)
-        v.w[0] = emit_extend(s, v.w[0], bytes, type_signed(t));
+        v.w[0] = emit_extend(sel, v.w[0], bytes, type_signed(t));
     for (; v.n < n; v.n++)
-        v.w[v.n] = type_signed(t) ? emit_shr(s, true, v.w[0], op_imm(31)) : op_imm(0);
+        v.w[v.n] = type_signed(t) ? emit_shr(sel, true, v.w[0], op_imm(31)) : op_imm(0);
     v.n = n;
-    write_vars(s, s->reg_var[dst->reg], v);
+    write_vars(sel, sel->reg_var[dst->reg], v);
 }
 
 void sel_write32(Sel *s, const PtxOperand *dst, PtxType t, Operand v) { sel_write(s, dst, t, wide1(v)); }
 
-void sel_write_pred(Sel *s, const PtxOperand *dst, Operand p) {
-    if (dst->kind == PO_SINK || s->reported)
+void sel_write_pred(Sel *sel, const PtxOperand *dst, Operand p) {
+    if (dst->kind == PO_SINK || sel->reported)
         return;
-    if (dst->kind != PO_REG || s->pf->regs[dst->reg].type != TY_PRED) {
-        sel_error(s, "the destination must be a predicate register");
+    if (dst->kind != PO_REG || sel->pf->regs[dst->reg].type != TY_PRED) {
+        sel_error(sel, "the destination must be a predicate register");
         return;
     }
-    write_vars(s, s->reg_var[dst->reg], wide1(p));
+    write_vars(sel, sel->reg_var[dst->reg], wide1(p));
 }
 
 /* ---- control flow ---- */
 
-BlockId sel_block_new(Sel *s) { return ir_block_new(s->f); }
+BlockId sel_block_new(Sel *sel) { return ir_block_new(sel->f); }
 
-void sel_begin(Sel *s, BlockId b) {
-    VEC_ADD(&s->arena, &s->order, b);
-    s->cur = b;
+void sel_begin(Sel *sel, BlockId b) {
+    VEC_ADD(&sel->arena, &sel->order, b);
+    sel->cur = b;
 }
 
-void sel_seal(Sel *s, BlockId b) { ssa_seal(&s->ssa, b); }
+void sel_seal(Sel *sel, BlockId b) { ssa_seal(&sel->ssa, b); }
 
-static void emit_bra(Sel *s, Operand guard, BlockId to) {
-    InstId id = EMIT0(s, OT_BRA, 0, op_none());
-    ir_set_src(s->f, id, BRA_offset, ir_target(to));
+static void emit_bra(Sel *sel, Operand guard, BlockId to) {
+    InstId id = EMIT0(sel, OT_BRA, 0, op_none());
+    ir_set_src(sel->f, id, BRA_offset, ir_target(to));
     if (guard.kind != OPK_NONE)
-        ir_set_guard(s->f, id, guard);
-    ir_add_edge(s->f, s->cur, to);
+        ir_set_guard(sel->f, id, guard);
+    ir_add_edge(sel->f, sel->cur, to);
 }
 
-void sel_jump(Sel *s, BlockId to) {
-    if (!s->cur.i)
+void sel_jump(Sel *sel, BlockId to) {
+    if (!sel->cur.i)
         return;
-    emit_bra(s, op_none(), to);
-    s->cur = (BlockId){0};
+    emit_bra(sel, op_none(), to);
+    sel->cur = (BlockId){0};
 }
 
-void sel_branch(Sel *s, Operand p, BlockId yes, BlockId no) {
+void sel_branch(Sel *sel, Operand p, BlockId yes, BlockId no) {
     if (p.kind != OPK_VAL)
-        p = emit_pmov(s, p);
-    emit_bra(s, p, yes);
-    emit_bra(s, op_none(), no);
-    s->cur = (BlockId){0};
+        p = emit_pmov(sel, p);
+    emit_bra(sel, p, yes);
+    emit_bra(sel, op_none(), no);
+    sel->cur = (BlockId){0};
 }
 
 enum { FUNNEL_LIMIT = 200, FUNNEL_WIDTH = 128 }; /* phis have at most 255 sources */
 
 /* Block for the next edge to a statement: its own, or one that collects up to FUNNEL_WIDTH edges. */
-static BlockId edge_target(Sel *s, uint32_t insn) {
-    if (s->preds_at[insn] <= FUNNEL_LIMIT)
-        return s->block_at[insn];
-    if (s->edges_at[insn] % FUNNEL_WIDTH == 0)
-        s->funnel_at[insn] = sel_block_new(s);
-    return s->funnel_at[insn];
+static BlockId edge_target(Sel *sel, uint32_t insn) {
+    if (sel->preds_at[insn] <= FUNNEL_LIMIT)
+        return sel->block_at[insn];
+    if (sel->edges_at[insn] % FUNNEL_WIDTH == 0)
+        sel->funnel_at[insn] = sel_block_new(sel);
+    return sel->funnel_at[insn];
 }
 
-static void edge_made(Sel *s, uint32_t insn) {
-    uint32_t n = ++s->edges_at[insn];
-    bool last = n == s->preds_at[insn];
-    if (s->preds_at[insn] > FUNNEL_LIMIT && (last || n % FUNNEL_WIDTH == 0)) {
-        BlockId cur = s->cur;
-        sel_seal(s, s->funnel_at[insn]);
-        sel_begin(s, s->funnel_at[insn]);
-        sel_jump(s, s->block_at[insn]);
-        s->cur = cur;
+static void edge_made(Sel *sel, uint32_t insn) {
+    uint32_t n = ++sel->edges_at[insn];
+    bool last = n == sel->preds_at[insn];
+    if (sel->preds_at[insn] > FUNNEL_LIMIT && (last || n % FUNNEL_WIDTH == 0)) {
+        BlockId cur = sel->cur;
+        sel_seal(sel, sel->funnel_at[insn]);
+        sel_begin(sel, sel->funnel_at[insn]);
+        sel_jump(sel, sel->block_at[insn]);
+        sel->cur = cur;
     }
     if (last)
-        sel_seal(s, s->block_at[insn]);
+        sel_seal(sel, sel->block_at[insn]);
 }
 
-void sel_jump_label(Sel *s, uint32_t insn) {
-    if (!s->cur.i)
+void sel_jump_label(Sel *sel, uint32_t insn) {
+    if (!sel->cur.i)
         return;
-    sel_jump(s, edge_target(s, insn));
-    edge_made(s, insn);
+    sel_jump(sel, edge_target(sel, insn));
+    edge_made(sel, insn);
 }
 
-void sel_branch_label(Sel *s, Operand p, uint32_t insn, BlockId no, bool uniform) {
-    BlockId from = s->cur;
-    sel_branch(s, p, edge_target(s, insn), no);
+void sel_branch_label(Sel *sel, Operand p, uint32_t insn, BlockId no, bool uniform) {
+    BlockId from = sel->cur;
+    sel_branch(sel, p, edge_target(sel, insn), no);
     if (uniform) {
-        const Block *b = ir_block(s->f, from);
-        ir_inst(s->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
+        const Block *b = ir_block(sel->f, from);
+        ir_inst(sel->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
     }
-    edge_made(s, insn);
+    edge_made(sel, insn);
 }
 
-static bool call_ends(const Sel *s, const PtxInsn *in) {
+static bool call_ends(const Sel *sel, const PtxInsn *in) {
     if (in->callee)
-        return s->ptx->funcs[in->callee - 1].noreturn;
-    const PtxCallTable *t = in->table ? &s->pf->call_tables[in->table - 1] : NULL;
-    return t && (t->n ? s->ptx->funcs[t->funcs[0]].noreturn : t->noreturn);
+        return sel->ptx->funcs[in->callee - 1].noreturn;
+    const PtxCallTable *ptx_call_table = in->table ? &sel->pf->call_tables[in->table - 1] : NULL;
+    return ptx_call_table && (ptx_call_table->n ? sel->ptx->funcs[ptx_call_table->funcs[0]].noreturn
+                                                : ptx_call_table->noreturn);
 }
 
 /* What may run after statement i: labels into out (at most cap), and whether the next statement. */
@@ -386,70 +389,70 @@ static bool falls_through(const Sel *s, const PtxInsn *in) {
     }
 }
 
-static uint32_t num_targets(const Sel *s, const PtxInsn *in) {
+static uint32_t num_targets(const Sel *sel, const PtxInsn *in) {
     if (in->op == PTX_BRA)
         return 1;
-    return in->op == PTX_BRX && in->table ? s->pf->branch_tables[in->table - 1].n : 0;
+    return in->op == PTX_BRX && in->table ? sel->pf->branch_tables[in->table - 1].n : 0;
 }
 
-static uint32_t target_insn(const Sel *s, const PtxInsn *in, uint32_t k) {
+static uint32_t target_insn(const Sel *sel, const PtxInsn *in, uint32_t k) {
     uint32_t label =
-        in->op == PTX_BRA ? in->operands[0].label : s->pf->branch_tables[in->table - 1].labels[k];
-    return s->pf->labels[label].insn;
+        in->op == PTX_BRA ? in->operands[0].label : sel->pf->branch_tables[in->table - 1].labels[k];
+    return sel->pf->labels[label].insn;
 }
 
 /* Which statements can be reached, which begin blocks, how many edges come in. */
-static void find_blocks(Sel *s) {
-    uint32_t n = s->pf->ninsns;
-    s->leader = ARENA_ARRAY(&s->arena, bool, n + 1);
-    s->reached = ARENA_ARRAY(&s->arena, bool, n + 1);
-    s->preds_at = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
-    s->edge_from = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
-    s->edges_at = ARENA_ARRAY(&s->arena, uint32_t, n + 1);
-    s->block_at = ARENA_ARRAY(&s->arena, BlockId, n + 1);
-    s->funnel_at = ARENA_ARRAY(&s->arena, BlockId, n + 1);
+static void find_blocks(Sel *sel) {
+    uint32_t n = sel->pf->ninsns;
+    sel->leader = ARENA_ARRAY(&sel->arena, bool, n + 1);
+    sel->reached = ARENA_ARRAY(&sel->arena, bool, n + 1);
+    sel->preds_at = ARENA_ARRAY(&sel->arena, uint32_t, n + 1);
+    sel->edge_from = ARENA_ARRAY(&sel->arena, uint32_t, n + 1);
+    sel->edges_at = ARENA_ARRAY(&sel->arena, uint32_t, n + 1);
+    sel->block_at = ARENA_ARRAY(&sel->arena, BlockId, n + 1);
+    sel->funnel_at = ARENA_ARRAY(&sel->arena, BlockId, n + 1);
     VEC(uint32_t) work = {0};
-    VEC_ADD(&s->arena, &work, 0);
+    VEC_ADD(&sel->arena, &work, 0);
     while (work.n) {
         uint32_t i = work.at[--work.n];
-        while (!s->reached[i]) {
-            s->reached[i] = true;
+        while (!sel->reached[i]) {
+            sel->reached[i] = true;
             if (i == n)
                 break;
-            const PtxInsn *in = &s->pf->insns[i];
-            for (uint32_t k = 0; k < num_targets(s, in); k++) {
-                uint32_t t = target_insn(s, in, k);
-                if (s->edge_from[t] == i + 1) /* a table that names it again: see isel_brx */
+            const PtxInsn *in = &sel->pf->insns[i];
+            for (uint32_t k = 0; k < num_targets(sel, in); k++) {
+                uint32_t t = target_insn(sel, in, k);
+                if (sel->edge_from[t] == i + 1) /* a table that names it again: see isel_brx */
                     continue;
-                s->edge_from[t] = i + 1;
-                s->leader[t] = true;
-                s->preds_at[t]++;
-                VEC_ADD(&s->arena, &work, t);
+                sel->edge_from[t] = i + 1;
+                sel->leader[t] = true;
+                sel->preds_at[t]++;
+                VEC_ADD(&sel->arena, &work, t);
             }
-            if (!falls_through(s, in))
+            if (!falls_through(sel, in))
                 break;
             i++;
         }
     }
     for (uint32_t i = 0; i <= n; i++) {
-        if (!s->leader[i])
+        if (!sel->leader[i])
             continue;
-        s->block_at[i] = sel_block_new(s);
-        ir_block(s->f, s->block_at[i])->ptx_insn = i + 1;
-        if (i == 0 || (s->reached[i - 1] && falls_through(s, &s->pf->insns[i - 1])))
-            s->preds_at[i]++;
+        sel->block_at[i] = sel_block_new(sel);
+        ir_block(sel->f, sel->block_at[i])->ptx_insn = i + 1;
+        if (i == 0 || (sel->reached[i - 1] && falls_through(sel, &sel->pf->insns[i - 1])))
+            sel->preds_at[i]++;
     }
 }
 
 /* ---- statements ---- */
 
-static void set_loc(Sel *s, uint32_t i) {
-    const PtxInsn *in = &s->pf->insns[i];
-    bool builtin = s->l->fns.at[s->fn].builtin;
-    s->loc = (LocId){s->f->locs.n};
-    *VEC_PUSH(s->f->arena, &s->f->locs) = builtin ? (Loc){0} : (Loc){i + 1, in->loc, in->line};
-    s->in = in;
-    s->reported = false;
+static void set_loc(Sel *sel, uint32_t i) {
+    const PtxInsn *in = &sel->pf->insns[i];
+    bool builtin = sel->l->fns.at[sel->fn].builtin;
+    sel->loc = (LocId){sel->f->locs.n};
+    *VEC_PUSH(sel->f->arena, &sel->f->locs) = builtin ? (Loc){0} : (Loc){i + 1, in->loc, in->line};
+    sel->in = in;
+    sel->reported = false;
 }
 
 static SelGuard guard_kind(const PtxInsn *in) {
@@ -476,82 +479,82 @@ static bool unknown_form(const PtxInsn *in) {
     return (in->flags & (PF_ALL_FORMS | FOREIGN)) != 0;
 }
 
-static void select_statement(Sel *s, const PtxInsn *in) {
+static void select_statement(Sel *sel, const PtxInsn *in) {
     SelFn *fn = unknown_form(in) ? NULL : op_table[in->op].fn;
     BlockId join = {0};
-    s->guard = op_none();
+    sel->guard = op_none();
     if (fn && in->guard_reg) {
-        Operand p = sel_read_reg(s, in->guard_reg, 0);
-        s->guard = in->guard_not ? op_not(p) : p;
+        Operand p = sel_read_reg(sel, in->guard_reg, 0);
+        sel->guard = in->guard_not ? op_not(p) : p;
         if (guard_kind(in) == SG_BRANCH) {
-            BlockId then = sel_block_new(s);
-            join = sel_block_new(s);
-            sel_branch(s, s->guard, then, join);
-            sel_seal(s, then);
-            sel_begin(s, then);
-            s->guard = op_none();
+            BlockId then = sel_block_new(sel);
+            join = sel_block_new(sel);
+            sel_branch(sel, sel->guard, then, join);
+            sel_seal(sel, then);
+            sel_begin(sel, then);
+            sel->guard = op_none();
         }
     }
-    if ((!fn || !fn(s, in)) && !s->reported) {
-        s->failed = true;
-        diag_in(s->d, &s->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
-                str_text(&s->ptx->strings, in->mods_text), ptx_op_section((PtxOp)in->op));
+    if ((!fn || !fn(sel, in)) && !sel->reported) {
+        sel->failed = true;
+        diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
+                str_text(&sel->ptx->strings, in->mods_text), ptx_op_section((PtxOp)in->op));
     }
-    s->guard = op_none();
+    sel->guard = op_none();
     if (join.i) {
-        sel_jump(s, join);
-        sel_seal(s, join);
-        sel_begin(s, join);
+        sel_jump(sel, join);
+        sel_seal(sel, join);
+        sel_begin(sel, join);
     }
 }
 
-static void select_all(Sel *s) {
-    uint32_t n = s->pf->ninsns;
+static void select_all(Sel *sel) {
+    uint32_t n = sel->pf->ninsns;
     for (uint32_t i = 0; i <= n; i++) {
-        if (!s->reached[i])
+        if (!sel->reached[i])
             continue;
-        if (s->leader[i]) {
-            sel_jump_label(s, i);
-            sel_begin(s, s->block_at[i]);
+        if (sel->leader[i]) {
+            sel_jump_label(sel, i);
+            sel_begin(sel, sel->block_at[i]);
         }
-        if (i == n || !s->cur.i)
+        if (i == n || !sel->cur.i)
             continue;
-        set_loc(s, i);
-        select_statement(s, s->in);
+        set_loc(sel, i);
+        select_statement(sel, sel->in);
     }
-    if (s->cur.i) { /* the end of the body returns */
-        s->loc = (LocId){0};
-        if (s->f->is_entry)
-            EMIT0(s, OT_EXIT, 0, op_none());
+    if (sel->cur.i) { /* the end of the body returns */
+        sel->loc = (LocId){0};
+        if (sel->f->is_entry)
+            EMIT0(sel, OT_EXIT, 0, op_none());
         else
-            abi_return(s);
-        s->cur = (BlockId){0};
+            abi_return(sel);
+        sel->cur = (BlockId){0};
     }
 }
 
 /* The carry flag is clear at entry where something reads it. */
-static void clear_carry(Sel *s) {
-    for (uint32_t i = 0; i < s->pf->ninsns; i++)
-        switch (s->pf->insns[i].op) {
+static void clear_carry(Sel *sel) {
+    for (uint32_t i = 0; i < sel->pf->ninsns; i++)
+        switch (sel->pf->insns[i].op) {
         case PTX_ADDC:
         case PTX_SUBC:
-        case PTX_MADC: sel_write_var(s, s->cc_var, emit_pmov(s, op_pf())); return;
+        case PTX_MADC: sel_write_var(sel, sel->cc_var, emit_pmov(sel, op_pf())); return;
         default: break;
         }
 }
 
 /* A block whose statement failed may lack its end; only used when there were no errors. */
-static void set_layout(Sel *s) {
-    s->f->layout.n = 0;
-    for (uint32_t k = 0; k < s->order.n; k++)
-        VEC_ADD(s->f->arena, &s->f->layout, s->order.at[k]);
-    Bitset seen = bs_new(&s->arena, s->f->blocks.n);
-    for (uint32_t k = 0; k < s->order.n; k++)
-        bs_add(&seen, s->order.at[k].i);
-    for (uint32_t b = 1; b < s->f->blocks.n; b++)
+static void set_layout(Sel *sel) {
+    sel->f->layout.n = 0;
+    for (uint32_t k = 0; k < sel->order.n; k++)
+        VEC_ADD(sel->f->arena, &sel->f->layout, sel->order.at[k]);
+    Bitset seen = bs_new(&sel->arena, sel->f->blocks.n);
+    for (uint32_t k = 0; k < sel->order.n; k++)
+        bs_add(&seen, sel->order.at[k].i);
+    for (uint32_t b = 1; b < sel->f->blocks.n; b++)
         if (!bs_has(&seen, b))
-            s->f->blocks.at[b].dead = true;
-    ir_renumber(s->f);
+            sel->f->blocks.at[b].dead = true;
+    ir_renumber(sel->f);
 }
 
 static bool has_collectives(const PtxFunc *pf) {
@@ -570,58 +573,58 @@ static bool has_collectives(const PtxFunc *pf) {
     return false;
 }
 
-static void place_locals(Sel *s) {
-    s->frame_offset = ARENA_ARRAY(&s->arena, uint32_t, s->ptx->nvars + 1);
-    s->param_var = ARENA_ARRAY(&s->arena, uint32_t, s->ptx->nvars + 1);
-    for (uint32_t k = 0; k < s->pf->nvars; k++) {
-        const PtxVar *v = &s->ptx->vars[s->pf->vars[k]];
-        if (v->space != SP_LOCAL)
+static void place_locals(Sel *sel) {
+    sel->frame_offset = ARENA_ARRAY(&sel->arena, uint32_t, sel->ptx->nvars + 1);
+    sel->param_var = ARENA_ARRAY(&sel->arena, uint32_t, sel->ptx->nvars + 1);
+    for (uint32_t k = 0; k < sel->pf->nvars; k++) {
+        const PtxVar *var = &sel->ptx->vars[sel->pf->vars[k]];
+        if (var->space != SP_LOCAL)
             continue;
-        uint64_t align = v->align_bytes ? v->align_bytes : 1;
-        uint64_t at = (s->f->var_bytes + align - 1) / align * align;
-        if (at + v->size_bytes > 1u << 24) {
-            s->failed = true;
-            diag_in(s->d, &s->ptx->source, v->loc, DIAG_E0704, str_text(&s->ptx->strings, v->name),
+        uint64_t align = var->align_bytes ? var->align_bytes : 1;
+        uint64_t at = (sel->f->var_bytes + align - 1) / align * align;
+        if (at + var->size_bytes > 1u << 24) {
+            sel->failed = true;
+            diag_in(sel->d, &sel->ptx->source, var->loc, DIAG_E0704, str_text(&sel->ptx->strings, var->name),
                     "local memory", (unsigned long long)(1u << 24));
             continue;
         }
-        s->frame_offset[s->pf->vars[k]] = (uint32_t)at + 1;
-        s->f->var_bytes = (uint32_t)(at + v->size_bytes);
+        sel->frame_offset[sel->pf->vars[k]] = (uint32_t)at + 1;
+        sel->f->var_bytes = (uint32_t)(at + var->size_bytes);
     }
 }
 
-bool isel_function(Lower *l, uint32_t fn) {
-    LowerFn *lf = &l->fns.at[fn];
-    Sel *s = ARENA_NEW(&l->scratch, Sel);
-    *s = (Sel){.l = l,
-               .m = l->m,
-               .f = lf->f,
-               .ptx = lf->mod,
-               .pf = &lf->mod->funcs[lf->index],
-               .ti = l->ti,
-               .t = l->t,
-               .d = l->d,
-               .fn = fn};
-    s->f->ptx = lf->builtin ? NULL : s->pf;
-    s->f->noreturn = s->pf->noreturn;
-    s->f->uses_sync = has_collectives(s->pf);
-    ssa_init(&s->ssa, s->f, &s->arena);
-    make_reg_vars(s);
-    place_locals(s);
-    BlockId entry = sel_block_new(s);
-    sel_begin(s, entry);
-    sel_seal(s, entry);
-    if (abi_enter(s)) {
-        clear_carry(s);
-        find_blocks(s);
-        select_all(s);
+bool isel_function(Lower *lower, uint32_t fn) {
+    LowerFn *lf = &lower->fns.at[fn];
+    Sel *sel = ARENA_NEW(&lower->scratch, Sel);
+    *sel = (Sel){.l = lower,
+                 .m = lower->m,
+                 .f = lf->f,
+                 .ptx = lf->mod,
+                 .pf = &lf->mod->funcs[lf->index],
+                 .ti = lower->ti,
+                 .t = lower->t,
+                 .d = lower->d,
+                 .fn = fn};
+    sel->f->ptx = lf->builtin ? NULL : sel->pf;
+    sel->f->noreturn = sel->pf->noreturn;
+    sel->f->uses_sync = has_collectives(sel->pf);
+    ssa_init(&sel->ssa, sel->f, &sel->arena);
+    make_reg_vars(sel);
+    place_locals(sel);
+    BlockId entry = sel_block_new(sel);
+    sel_begin(sel, entry);
+    sel_seal(sel, entry);
+    if (abi_enter(sel)) {
+        clear_carry(sel);
+        find_blocks(sel);
+        select_all(sel);
     } else
-        s->failed = true;
-    if (!s->failed) {
-        set_layout(s);
-        ssa_finish(&s->ssa);
+        sel->failed = true;
+    if (!sel->failed) {
+        set_layout(sel);
+        ssa_finish(&sel->ssa);
     }
-    bool ok = !s->failed;
-    arena_free(&s->arena);
+    bool ok = !sel->failed;
+    arena_free(&sel->arena);
     return ok;
 }

@@ -43,12 +43,12 @@ typedef struct {
     uint32_t depth;
     VEC(InstId) entry_undefs;
 } Ssa;
-void ssa_init(Ssa *s, Function *f, Arena *a);
-uint32_t ssa_var_new(Ssa *s, RegFile file, uint32_t ptx_reg, unsigned component);
-void ssa_write(Ssa *s, uint32_t var, BlockId b, ValId v);
-ValId ssa_read(Ssa *s, uint32_t var, BlockId b);
-void ssa_seal(Ssa *s, BlockId b); /* all predecessors are known */
-void ssa_finish(Ssa *s);          /* fill in, drop redundant phis, rewrite operands, put phis in place */
+void ssa_init(Ssa *ssa, Function *f, Arena *arena);
+uint32_t ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component);
+void ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v);
+ValId ssa_read(Ssa *ssa, uint32_t var, BlockId b);
+void ssa_seal(Ssa *ssa, BlockId b); /* all predecessors are known */
+void ssa_finish(Ssa *ssa);          /* fill in, drop redundant phis, rewrite operands, put phis in place */
 
 /* ---- module ---- */
 typedef struct {     /* where a PTX variable lives */
@@ -80,9 +80,9 @@ typedef struct Lower {
 /* Index into l->fns of a function, which is added when new. */
 uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool builtin);
 /* The same for a built-in by name; UINT32_MAX and an error if the library lacks it. */
-uint32_t lower_builtin(Lower *l, const char *name);
-StrId lower_name(Lower *l, const PtxModule *mod, StrId id);
-bool isel_function(Lower *l, uint32_t fn); /* isel.c */
+uint32_t lower_builtin(Lower *lower, const char *name);
+StrId lower_name(Lower *lower, const PtxModule *mod, StrId id);
+bool isel_function(Lower *lower, uint32_t fn); /* isel.c */
 
 /* ---- one function ---- */
 typedef struct Sel Sel;
@@ -135,8 +135,8 @@ struct Sel {
 /* ---- emission (lower/select/emit.c) ---- */
 #define SEL_COUNT(...) ((unsigned)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
 /* New instruction at the end of the current block; sources as given, destinations OPK_NONE. */
-InstId sel_emit(Sel *s, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src);
-Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count,
+InstId sel_emit(Sel *sel, unsigned op, uint32_t mods, unsigned nsrc, const Operand *src);
+Operand sel_emit_dst(Sel *sel, unsigned op, uint32_t mods, unsigned dst, RegFile file, unsigned count,
                      unsigned nsrc, const Operand *src);
 /* with destination 0 a new R value, pair, or predicate */
 #define EMIT_R(s, op, mods, ...)                                                                             \
@@ -147,15 +147,15 @@ Operand sel_emit_dst(Sel *s, unsigned op, uint32_t mods, unsigned dst, RegFile f
     sel_emit_dst((s), (op), (mods), 0, RF_P, 1, SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
 #define EMIT0(s, op, mods, ...) sel_emit((s), (op), (mods), SEL_COUNT(__VA_ARGS__), (Operand[]){__VA_ARGS__})
 /* Second destination (predicate `dst`) of an instruction just made. */
-Operand sel_add_dst(Sel *s, InstId i, unsigned dst, RegFile file);
-InstId sel_last(Sel *s); /* last instruction of the current block */
-Operand sel_new_r(Sel *s);
-Operand sel_undef(Sel *s, RegFile file);
-Operand sel_value(Sel *s, Operand o);             /* in a register, no modifiers */
-Operand sel_pair(Sel *s, Operand lo, Operand hi); /* vector operand */
-Operand sel_quad(Sel *s, const Operand *w, unsigned n);
-Operand sel_part(Sel *s, Operand o, unsigned c); /* scalar c of a vector operand */
-Operand sel_pred(Sel *s, Operand p);             /* predicate without NOT */
+Operand sel_add_dst(Sel *sel, InstId i, unsigned dst, RegFile file);
+InstId sel_last(Sel *sel); /* last instruction of the current block */
+Operand sel_new_r(Sel *sel);
+Operand sel_undef(Sel *sel, RegFile file);
+Operand sel_value(Sel *sel, Operand o);             /* in a register, no modifiers */
+Operand sel_pair(Sel *sel, Operand lo, Operand hi); /* vector operand */
+Operand sel_quad(Sel *sel, const Operand *operand, unsigned n);
+Operand sel_part(Sel *sel, Operand o, unsigned c); /* scalar c of a vector operand */
+Operand sel_pred(Sel *sel, Operand p);             /* predicate without NOT */
 static inline Operand op_none(void) { return (Operand){0}; }
 static inline Operand op_pf(void) { return op_with(op_pt(), OPM_NOT); }
 static inline Operand op_not(Operand o) {
@@ -168,17 +168,17 @@ static inline Operand op_neg(Operand o) {
 }
 static inline bool op_is_imm(Operand o, uint32_t v) { return o.kind == OPK_IMM && o.value == v; }
 /* integer */
-Operand emit_mov(Sel *s, Operand a);
-Operand emit_iadd(Sel *s, Operand a, Operand b);
-Operand emit_isub(Sel *s, Operand a, Operand b);
-Operand emit_iadd_cc(Sel *s, Operand a, Operand b, Operand *carry_out);
-Operand emit_iadd_x(Sel *s, Operand a, Operand b, Operand carry_in, Operand *carry_out);
-Wide emit_add64(Sel *s, Wide a, Wide b);
-Wide emit_sub64(Sel *s, Wide a, Wide b);
-Wide emit_neg64(Sel *s, Wide a);
-Operand emit_imad(Sel *s, Operand a, Operand b, Operand c);
-Wide emit_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *c); /* c may be NULL */
-Operand emit_lop(Sel *s, unsigned lut, Operand a, Operand b, Operand c);
+Operand emit_mov(Sel *sel, Operand a);
+Operand emit_iadd(Sel *sel, Operand a, Operand b);
+Operand emit_isub(Sel *sel, Operand a, Operand b);
+Operand emit_iadd_cc(Sel *sel, Operand a, Operand b, Operand *carry_out);
+Operand emit_iadd_x(Sel *sel, Operand a, Operand b, Operand carry_in, Operand *carry_out);
+Wide emit_add64(Sel *sel, Wide a, Wide b);
+Wide emit_sub64(Sel *sel, Wide a, Wide b);
+Wide emit_neg64(Sel *sel, Wide a);
+Operand emit_imad(Sel *sel, Operand a, Operand b, Operand c);
+Wide emit_imad_wide(Sel *sel, bool is_signed, Operand a, Operand b, Wide *wide); /* c may be NULL */
+Operand emit_lop(Sel *sel, unsigned lut, Operand a, Operand b, Operand c);
 enum {
     LUT_AND = 0xc0,
     LUT_OR = 0xfc,
@@ -186,88 +186,88 @@ enum {
     LUT_NOT_A = 0x0f,
     LUT_SEL_A_B_C = 0xca /* a ? b : c */
 };
-Operand emit_and(Sel *s, Operand a, Operand b);
-Operand emit_or(Sel *s, Operand a, Operand b);
-Operand emit_xor(Sel *s, Operand a, Operand b);
-Operand emit_shl(Sel *s, Operand a, Operand n);
-Operand emit_shr(Sel *s, bool is_signed, Operand a, Operand n);
-Wide emit_shl64(Sel *s, Wide a, Operand n);
-Wide emit_shr64(Sel *s, bool is_signed, Wide a, Operand n);
+Operand emit_and(Sel *sel, Operand a, Operand b);
+Operand emit_or(Sel *sel, Operand a, Operand b);
+Operand emit_xor(Sel *sel, Operand a, Operand b);
+Operand emit_shl(Sel *sel, Operand a, Operand n);
+Operand emit_shr(Sel *sel, bool is_signed, Operand a, Operand n);
+Wide emit_shl64(Sel *sel, Wide a, Operand n);
+Wide emit_shr64(Sel *sel, bool is_signed, Wide a, Operand n);
 Operand emit_prmt(Sel *s, Operand a, Operand sel, Operand b);
-Operand emit_sel(Sel *s, Operand p, Operand a, Operand b); /* p ? a : b */
-Wide emit_sel64(Sel *s, Operand p, Wide a, Wide b);
-Operand emit_minmax(Sel *s, bool is_signed, bool is_max, Operand a, Operand b);
-Operand emit_isetp(Sel *s, bool is_signed, unsigned icmp, Operand a, Operand b);
-Operand emit_isetp64(Sel *s, bool is_signed, unsigned icmp, Wide a, Wide b);
+Operand emit_sel(Sel *sel, Operand p, Operand a, Operand b); /* p ? a : b */
+Wide emit_sel64(Sel *sel, Operand p, Wide a, Wide b);
+Operand emit_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b);
+Operand emit_isetp(Sel *sel, bool is_signed, unsigned icmp, Operand a, Operand b);
+Operand emit_isetp64(Sel *sel, bool is_signed, unsigned icmp, Wide a, Wide b);
 /* predicates; p, q may carry NOT */
-Operand emit_plop(Sel *s, unsigned lut, Operand p, Operand q, Operand r);
-Operand emit_pmov(Sel *s, Operand p);
-Operand emit_pand(Sel *s, Operand p, Operand q);
-Operand emit_por(Sel *s, Operand p, Operand q);
-Operand emit_pxor(Sel *s, Operand p, Operand q);
+Operand emit_plop(Sel *sel, unsigned lut, Operand p, Operand q, Operand r);
+Operand emit_pmov(Sel *sel, Operand p);
+Operand emit_pand(Sel *sel, Operand p, Operand q);
+Operand emit_por(Sel *sel, Operand p, Operand q);
+Operand emit_pxor(Sel *sel, Operand p, Operand q);
 /* extension of a narrow value in the low bits of a register */
-Operand emit_extend(Sel *s, Operand a, unsigned bytes, bool is_signed);
+Operand emit_extend(Sel *sel, Operand a, unsigned bytes, bool is_signed);
 /* float */
-Operand emit_flush(Sel *s, Operand a); /* f32: subnormal to zero, NaN canonical */
-Operand emit_mufu(Sel *s, unsigned func, Operand a);
+Operand emit_flush(Sel *sel, Operand a); /* f32: subnormal to zero, NaN canonical */
+Operand emit_mufu(Sel *sel, unsigned func, Operand a);
 /* both halves in bf16, one rounding (lower/select/half.c) */
-Operand emit_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c);
-Operand emit_bf16_add(Sel *s, bool sat, Operand a, Operand b);
-bool sel_has_bf16(const Sel *s);
+Operand emit_bf16_fma(Sel *sel, bool sat, Operand a, Operand b, Operand c);
+Operand emit_bf16_add(Sel *sel, bool sat, Operand a, Operand b);
+bool sel_has_bf16(const Sel *sel);
 
 /* ---- operands (isel.c) ---- */
 static inline Wide wide1(Operand a) { return (Wide){.w = {a}, .n = 1}; }
 static inline Wide wide2(Operand lo, Operand hi) { return (Wide){.w = {lo, hi}, .n = 2}; }
-Wide sel_wide_pair(Sel *s, Operand pair);
-Operand sel_wide_vec(Sel *s, Wide a); /* as one vector operand */
+Wide sel_wide_pair(Sel *sel, Operand pair);
+Operand sel_wide_vec(Sel *sel, Wide a); /* as one vector operand */
 /* Operand number i of the statement as it is: `bytes` wide (1..8); 32-bit parts. */
-Wide sel_src(Sel *s, const PtxOperand *o, unsigned bytes);
-Operand sel_src32(Sel *s, const PtxOperand *o);
+Wide sel_src(Sel *sel, const PtxOperand *operand, unsigned bytes);
+Operand sel_src32(Sel *sel, const PtxOperand *operand);
 /* A value of type t extended to 32 bits (narrow types), or as it is. */
-Operand sel_src_ext(Sel *s, const PtxOperand *o, PtxType t);
-Operand sel_src_pred(Sel *s, const PtxOperand *o);
-Operand sel_read_reg(Sel *s, uint32_t reg, unsigned component);
+Operand sel_src_ext(Sel *sel, const PtxOperand *operand, PtxType t);
+Operand sel_src_pred(Sel *sel, const PtxOperand *operand);
+Operand sel_read_reg(Sel *sel, uint32_t reg, unsigned component);
 /* Write the parts of a value of type t to the destination; extended when the register is wider. */
-void sel_write(Sel *s, const PtxOperand *dst, PtxType t, Wide v);
-void sel_write32(Sel *s, const PtxOperand *dst, PtxType t, Operand v);
-void sel_write_pred(Sel *s, const PtxOperand *dst, Operand p);
-void sel_write_var(Sel *s, uint32_t var, Operand v); /* unguarded or guarded */
-unsigned sel_reg_bytes(const Sel *s, const PtxOperand *o);
-bool sel_error(Sel *s, const char *reason); /* "form: reason (section)"; returns false */
+void sel_write(Sel *sel, const PtxOperand *dst, PtxType t, Wide v);
+void sel_write32(Sel *sel, const PtxOperand *dst, PtxType t, Operand v);
+void sel_write_pred(Sel *sel, const PtxOperand *dst, Operand p);
+void sel_write_var(Sel *sel, uint32_t var, Operand v); /* unguarded or guarded */
+unsigned sel_reg_bytes(const Sel *sel, const PtxOperand *operand);
+bool sel_error(Sel *sel, const char *reason); /* "form: reason (section)"; returns false */
 static inline bool type_signed(PtxType t) { return ptx_type_class(t) == TC_SIGNED; }
 
 /* ---- control flow ---- */
-void sel_begin(Sel *s, BlockId b); /* continue at the end of b */
-BlockId sel_block_new(Sel *s);
-void sel_jump(Sel *s, BlockId to);                           /* ends the current block */
-void sel_branch(Sel *s, Operand p, BlockId yes, BlockId no); /* likewise */
-void sel_jump_label(Sel *s, uint32_t insn);
-void sel_branch_label(Sel *s, Operand p, uint32_t insn, BlockId no, bool uniform);
+void sel_begin(Sel *sel, BlockId b); /* continue at the end of b */
+BlockId sel_block_new(Sel *sel);
+void sel_jump(Sel *sel, BlockId to);                           /* ends the current block */
+void sel_branch(Sel *sel, Operand p, BlockId yes, BlockId no); /* likewise */
+void sel_jump_label(Sel *sel, uint32_t insn);
+void sel_branch_label(Sel *sel, Operand p, uint32_t insn, BlockId no, bool uniform);
 BlockId
-sel_label_target(Sel *s,
+sel_label_target(Sel *sel,
                  uint32_t insn); /* block to name in an edge to the statement; call once for each edge */
-void sel_seal(Sel *s, BlockId b);
+void sel_seal(Sel *sel, BlockId b);
 
 /* ---- calls (abi.c) ---- */
 enum { ABI_FIRST_REG = 4, ABI_LAST_REG = 19, ABI_RETURN_REG = 20 };
-bool abi_enter(Sel *s);  /* IR_ENTRY, incoming parameters */
-bool abi_return(Sel *s); /* RET of a device function */
-bool abi_call(Sel *s, const PtxInsn *in);
+bool abi_enter(Sel *sel);  /* IR_ENTRY, incoming parameters */
+bool abi_return(Sel *sel); /* RET of a device function */
+bool abi_call(Sel *sel, const PtxInsn *in);
 /* Call a built-in: args and rets are 32-bit parts. */
-bool abi_call_builtin(Sel *s, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
+bool abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
                       Operand *rets);
 
 /* ---- addresses (lower/select/mem.c) ---- */
-Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic);
-Wide sel_function_address(Sel *s, uint32_t index, int64_t offset);
-bool sel_param_access(Sel *s, const PtxInsn *in, bool is_store);
+Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic);
+Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset);
+bool sel_param_access(Sel *sel, const PtxInsn *in, bool is_store);
 typedef struct {  /* a memory operand, ready for an instruction */
     Operand base; /* register (pair for 64-bit addresses) or OPK_NONE */
     int32_t offset;
     PtxSpace space;
     bool wide64;
 } Address;
-bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *o, PtxSpace space, Address *a);
+bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *address);
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
 unsigned sel_mem_order(const PtxInsn *in);
 
@@ -290,9 +290,10 @@ ISEL_FN(fadd) ISEL_FN(fmul) ISEL_FN(fminmax) ISEL_FN(fabsneg) ISEL_FN(fdiv) ISEL
 ISEL_FN(hfma) ISEL_FN(hmul)
 // clang-format on
 #undef ISEL_FN
-            bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a,
-                                 const PtxOperand *b, Operand *p, Operand *q);
+            bool isel_hsetp_pred(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *operand,
+                                 const PtxOperand *ptx_operand, Operand *p, Operand *q);
 /* The predicate of a PTX comparison, all types. */
-bool sel_compare(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *b, Operand *p);
-Operand sel_special_register(Sel *s, uint32_t sreg, unsigned component, unsigned part, bool *ok);
+bool sel_compare(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *operand,
+                 Operand *p);
+Operand sel_special_register(Sel *sel, uint32_t sreg, unsigned component, unsigned part, bool *ok);
 #endif

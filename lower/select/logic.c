@@ -81,21 +81,21 @@ static Operand combine(Sel *s, const PtxInsn *in, Operand p, Operand c) {
 }
 
 /* The compare instruction just made takes the combination itself. */
-static bool fold_combine(Sel *s, const PtxInsn *in, Operand p, Operand c) {
-    InstId id = sel_last(s);
-    Inst *i = ir_inst(s->f, id);
+static bool fold_combine(Sel *sel, const PtxInsn *in, Operand p, Operand c) {
+    InstId id = sel_last(sel);
+    Inst *i = ir_inst(sel->f, id);
     unsigned bop = in->bop == BOP_OR ? BoolOp_OR : in->bop == BOP_XOR ? BoolOp_XOR : BoolOp_AND;
-    if (i->ndst == 0 || ir_dst(s->f, i, 0)->value != p.value || i->loc.i != s->loc.i)
+    if (i->ndst == 0 || ir_dst(sel->f, i, 0)->value != p.value || i->loc.i != sel->loc.i)
         return false;
     if (i->op == OT_ISETP) {
         i->mods = (i->mods & ~(uint32_t)MSET(ISETP, bop, 3)) | MSET(ISETP, bop, bop);
-        ir_set_src(s->f, id, ISETP_pp, c);
+        ir_set_src(sel->f, id, ISETP_pp, c);
     } else if (i->op == OT_FSETP) {
         i->mods = (i->mods & ~(uint32_t)MSET(FSETP, bop, 3)) | MSET(FSETP, bop, bop);
-        ir_set_src(s->f, id, FSETP_pp, c);
+        ir_set_src(sel->f, id, FSETP_pp, c);
     } else if (i->op == OT_DSETP) {
         i->mods = (i->mods & ~(uint32_t)MSET(DSETP, bop, 3)) | MSET(DSETP, bop, bop);
-        ir_set_src(s->f, id, DSETP_pp, c);
+        ir_set_src(sel->f, id, DSETP_pp, c);
     } else
         return false;
     return true;

@@ -7,20 +7,21 @@
 
 enum { SHARED_LIMIT = 227 * 1024, CONST_LIMIT = 1 << 16 };
 
-StrId lower_name(Lower *l, const PtxModule *mod, StrId id) {
-    return str_intern(l->strings, str_text(&mod->strings, id), str_size(&mod->strings, id));
+StrId lower_name(Lower *lower, const PtxModule *mod, StrId id) {
+    return str_intern(lower->strings, str_text(&mod->strings, id), str_size(&mod->strings, id));
 }
 
 /* ---- functions ---- */
 
-uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool builtin) {
-    for (uint32_t k = 0; k < l->fns.n; k++)
-        if (l->fns.at[k].mod == mod && l->fns.at[k].index == index)
+uint32_t lower_function(Lower *lower, const PtxModule *mod, uint32_t index, bool builtin) {
+    for (uint32_t k = 0; k < lower->fns.n; k++)
+        if (lower->fns.at[k].mod == mod && lower->fns.at[k].index == index)
             return k;
     const PtxFunc *pf = &mod->funcs[index];
-    Function *f = ir_function_new(l->m, lower_name(l, mod, pf->name), pf->is_entry);
-    *VEC_PUSH(&l->scratch, &l->fns) = (LowerFn){.mod = mod, .index = index, .f = f, .builtin = builtin};
-    return l->fns.n - 1;
+    Function *f = ir_function_new(lower->m, lower_name(lower, mod, pf->name), pf->is_entry);
+    *VEC_PUSH(&lower->scratch, &lower->fns) =
+        (LowerFn){.mod = mod, .index = index, .f = f, .builtin = builtin};
+    return lower->fns.n - 1;
 }
 
 static void drop_sink(void *user, Severity severity, const char *line) {
@@ -29,16 +30,16 @@ static void drop_sink(void *user, Severity severity, const char *line) {
 }
 
 /* Library file number n, parsed; NULL if it is wrong, which is an internal error and reported as such. */
-static PtxModule *library(Lower *l, unsigned n) {
-    if (n >= sizeof l->lib / sizeof l->lib[0])
+static PtxModule *library(Lower *lower, unsigned n) {
+    if (n >= sizeof lower->lib / sizeof lower->lib[0])
         return NULL;
-    if (!l->lib[n]) {
+    if (!lower->lib[n]) {
         size_t size;
         const char *text = lower_builtin_text(n, &size);
-        Diags inner = {.sink = drop_sink, .user = l->d};
-        l->lib[n] = ptx_parse(lower_builtin_file(n), text, size, &inner);
+        Diags inner = {.sink = drop_sink, .user = lower->d};
+        lower->lib[n] = ptx_parse(lower_builtin_file(n), text, size, &inner);
     }
-    return l->lib[n];
+    return lower->lib[n];
 }
 
 /* The file that defines a function, by its text, so that only what is needed is parsed. */
@@ -66,66 +67,66 @@ uint32_t lower_builtin(Lower *l, const char *name) {
 
 static uint64_t align_up(uint64_t v, uint64_t align) { return align ? (v + align - 1) / align * align : v; }
 
-static StrId var_name(Lower *l, const PtxVar *v) {
-    if (!v->func)
-        return lower_name(l, l->user, v->name);
-    char *text =
-        arena_printf(&l->scratch, "%s$%s", str_text(&l->user->strings, l->user->funcs[v->func - 1].name),
-                     str_text(&l->user->strings, v->name));
-    return str_intern_z(l->strings, text);
+static StrId var_name(Lower *lower, const PtxVar *var) {
+    if (!var->func)
+        return lower_name(lower, lower->user, var->name);
+    char *text = arena_printf(&lower->scratch, "%s$%s",
+                              str_text(&lower->user->strings, lower->user->funcs[var->func - 1].name),
+                              str_text(&lower->user->strings, var->name));
+    return str_intern_z(lower->strings, text);
 }
 
-static bool placed_space(const PtxVar *v) {
-    return v->space == SP_GLOBAL || v->space == SP_CONST || v->space == SP_SHARED;
+static bool placed_space(const PtxVar *var) {
+    return var->space == SP_GLOBAL || var->space == SP_CONST || var->space == SP_SHARED;
 }
 
-static bool too_large(Lower *l, const PtxVar *v, const char *space, uint64_t limit) {
-    return diag_in(l->d, &l->user->source, v->loc, DIAG_E0704, str_text(&l->user->strings, v->name), space,
-                   (unsigned long long)limit);
+static bool too_large(Lower *lower, const PtxVar *var, const char *space, uint64_t limit) {
+    return diag_in(lower->d, &lower->user->source, var->loc, DIAG_E0704,
+                   str_text(&lower->user->strings, var->name), space, (unsigned long long)limit);
 }
 
-static bool place_var(Lower *l, uint32_t index, uint64_t *shared, uint64_t *constant,
+static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *constant,
                       uint64_t *dynamic_align) {
-    const PtxVar *v = &l->user->vars[index];
-    uint64_t align = v->align_bytes ? v->align_bytes : 1;
-    IrVar iv = {.name = var_name(l, v),
-                .linkage = v->linkage,
-                .space = (uint8_t)v->space,
+    const PtxVar *var = &lower->user->vars[index];
+    uint64_t align = var->align_bytes ? var->align_bytes : 1;
+    IrVar iv = {.name = var_name(lower, var),
+                .linkage = var->linkage,
+                .space = (uint8_t)var->space,
                 .align_bytes = (uint32_t)align,
-                .size_bytes = v->size_bytes,
-                .ptx = v};
-    if (v->space == SP_SHARED && v->linkage == LINK_EXTERN && (v->unsized || !v->size_bytes)) {
+                .size_bytes = var->size_bytes,
+                .ptx = var};
+    if (var->space == SP_SHARED && var->linkage == LINK_EXTERN && (var->unsized || !var->size_bytes)) {
         iv.is_extern_shared = true;
         if (align > *dynamic_align)
             *dynamic_align = align;
-    } else if (v->space == SP_SHARED) {
+    } else if (var->space == SP_SHARED) {
         iv.offset_bytes = align_up(*shared, align);
-        if (v->size_bytes > SHARED_LIMIT || (*shared = iv.offset_bytes + v->size_bytes) > SHARED_LIMIT)
-            return too_large(l, v, "shared memory", SHARED_LIMIT);
-    } else if (v->space == SP_CONST) {
+        if (var->size_bytes > SHARED_LIMIT || (*shared = iv.offset_bytes + var->size_bytes) > SHARED_LIMIT)
+            return too_large(lower, var, "shared memory", SHARED_LIMIT);
+    } else if (var->space == SP_CONST) {
         iv.offset_bytes = align_up(*constant, align);
-        if (v->size_bytes > CONST_LIMIT || (*constant = iv.offset_bytes + v->size_bytes) > CONST_LIMIT)
-            return too_large(l, v, "constant memory", CONST_LIMIT);
+        if (var->size_bytes > CONST_LIMIT || (*constant = iv.offset_bytes + var->size_bytes) > CONST_LIMIT)
+            return too_large(lower, var, "constant memory", CONST_LIMIT);
     }
-    l->places[index] = (VarPlace){iv.name, iv.offset_bytes};
-    *VEC_PUSH(&l->m->arena, &l->m->vars) = iv;
+    lower->places[index] = (VarPlace){iv.name, iv.offset_bytes};
+    *VEC_PUSH(&lower->m->arena, &lower->m->vars) = iv;
     return true;
 }
 
-static bool place_vars(Lower *l) {
+static bool place_vars(Lower *lower) {
     uint64_t shared = 0, constant = 0, dynamic_align = 1;
     bool ok = true;
-    l->places = ARENA_ARRAY(&l->scratch, VarPlace, l->user->nvars + 1);
-    for (uint32_t k = 0; k < l->user->nvars; k++)
-        if (placed_space(&l->user->vars[k]))
-            ok &= place_var(l, k, &shared, &constant, &dynamic_align);
-    l->dynamic_shared = align_up(shared, dynamic_align);
-    l->m->shared_bytes = (uint32_t)shared;
-    l->m->const_bytes = (uint32_t)constant;
-    for (uint32_t k = 0; k < l->m->vars.n; k++)
-        if (l->m->vars.at[k].is_extern_shared) {
-            l->m->vars.at[k].offset_bytes = l->dynamic_shared;
-            l->places[l->m->vars.at[k].ptx - l->user->vars].offset = l->dynamic_shared;
+    lower->places = ARENA_ARRAY(&lower->scratch, VarPlace, lower->user->nvars + 1);
+    for (uint32_t k = 0; k < lower->user->nvars; k++)
+        if (placed_space(&lower->user->vars[k]))
+            ok &= place_var(lower, k, &shared, &constant, &dynamic_align);
+    lower->dynamic_shared = align_up(shared, dynamic_align);
+    lower->m->shared_bytes = (uint32_t)shared;
+    lower->m->const_bytes = (uint32_t)constant;
+    for (uint32_t k = 0; k < lower->m->vars.n; k++)
+        if (lower->m->vars.at[k].is_extern_shared) {
+            lower->m->vars.at[k].offset_bytes = lower->dynamic_shared;
+            lower->places[lower->m->vars.at[k].ptx - lower->user->vars].offset = lower->dynamic_shared;
         }
     return ok;
 }
@@ -133,23 +134,23 @@ static bool place_vars(Lower *l) {
 /* ---- order ---- */
 
 /* Callees before callers by depth-first search with an explicit stack; cycles are cut where they are met. */
-static void order_functions(Lower *l) {
-    uint32_t n = l->fns.n, out = 0;
-    uint32_t *stack = ARENA_ARRAY(&l->scratch, uint32_t, n + 1),
-             *next = ARENA_ARRAY(&l->scratch, uint32_t, n + 1);
-    Function **order = ARENA_ARRAY(&l->scratch, Function *, n + 1);
+static void order_functions(Lower *lower) {
+    uint32_t n = lower->fns.n, out = 0;
+    uint32_t *stack = ARENA_ARRAY(&lower->scratch, uint32_t, n + 1),
+             *next = ARENA_ARRAY(&lower->scratch, uint32_t, n + 1);
+    Function **order = ARENA_ARRAY(&lower->scratch, Function *, n + 1);
     for (uint32_t root = 0; root < n; root++) {
         uint32_t depth = 0;
-        if (l->fns.at[root].mark)
+        if (lower->fns.at[root].mark)
             continue;
-        l->fns.at[root].mark = 1;
+        lower->fns.at[root].mark = 1;
         stack[depth++] = root;
         while (depth) {
-            LowerFn *fn = &l->fns.at[stack[depth - 1]];
+            LowerFn *fn = &lower->fns.at[stack[depth - 1]];
             if (next[stack[depth - 1]] < fn->callees.n) {
                 uint32_t callee = fn->callees.at[next[stack[depth - 1]]++];
-                if (!l->fns.at[callee].mark) {
-                    l->fns.at[callee].mark = 1;
+                if (!lower->fns.at[callee].mark) {
+                    lower->fns.at[callee].mark = 1;
                     stack[depth++] = callee;
                 }
             } else {
@@ -159,35 +160,35 @@ static void order_functions(Lower *l) {
         }
     }
     for (uint32_t k = 0; k < n; k++) {
-        l->m->funcs.at[k] = order[k];
+        lower->m->funcs.at[k] = order[k];
         order[k]->index = k;
     }
 }
 
 /* Collectives below a call count as its caller's. One round for each function suffices in callee-first order,
  * cycles need more. */
-static void spread_sync(Lower *l) {
+static void spread_sync(Lower *lower) {
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t k = 0; k < l->fns.n; k++) {
-            LowerFn *fn = &l->fns.at[k];
-            for (uint32_t c = 0; fn->calls_unknown && c < l->fns.n && !fn->f->uses_sync; c++)
-                if (!l->fns.at[c].f->is_entry && l->fns.at[c].f->uses_sync)
+        for (uint32_t k = 0; k < lower->fns.n; k++) {
+            LowerFn *fn = &lower->fns.at[k];
+            for (uint32_t c = 0; fn->calls_unknown && c < lower->fns.n && !fn->f->uses_sync; c++)
+                if (!lower->fns.at[c].f->is_entry && lower->fns.at[c].f->uses_sync)
                     fn->f->uses_sync = changed = true;
             for (uint32_t c = 0; c < fn->callees.n && !fn->f->uses_sync; c++)
-                if (l->fns.at[fn->callees.at[c]].f->uses_sync)
+                if (lower->fns.at[fn->callees.at[c]].f->uses_sync)
                     fn->f->uses_sync = changed = true;
         }
     }
 }
 
-static bool select_functions(Lower *l) {
+static bool select_functions(Lower *lower) {
     bool ok = true;
-    for (uint32_t k = 0; k < l->user->nfuncs; k++)
-        if (l->user->funcs[k].has_body)
-            lower_function(l, l->user, k, false);
-    for (uint32_t k = 0; k < l->fns.n; k++) /* the list grows by built-ins */
-        ok &= isel_function(l, k);
+    for (uint32_t k = 0; k < lower->user->nfuncs; k++)
+        if (lower->user->funcs[k].has_body)
+            lower_function(lower, lower->user, k, false);
+    for (uint32_t k = 0; k < lower->fns.n; k++) /* the list grows by built-ins */
+        ok &= isel_function(lower, k);
     return ok;
 }
 

@@ -9,22 +9,22 @@
 
 enum { OFFSET_LIMIT = 1 << 23, CONST_BANK = 3 };
 
-static bool is_kernel_param(const Sel *s, uint32_t var) {
-    for (uint32_t k = 0; s->f->is_entry && k < s->pf->nparams; k++)
-        if (s->pf->params[k] == var)
+static bool is_kernel_param(const Sel *sel, uint32_t var) {
+    for (uint32_t k = 0; sel->f->is_entry && k < sel->pf->nparams; k++)
+        if (sel->pf->params[k] == var)
             return true;
     return false;
 }
 
-static const PtxVar *symbol_var(const Sel *s, const PtxOperand *o, uint32_t *index) {
-    if (!o->sym || (o->sym & PTX_SYM_FUNC))
+static const PtxVar *symbol_var(const Sel *sel, const PtxOperand *operand, uint32_t *index) {
+    if (!operand->sym || (operand->sym & PTX_SYM_FUNC))
         return NULL;
-    *index = o->sym - 1;
-    return &s->ptx->vars[o->sym - 1];
+    *index = operand->sym - 1;
+    return &sel->ptx->vars[operand->sym - 1];
 }
 
-static uint32_t param_bank_offset(const Sel *s, const PtxVar *v, int64_t addend) {
-    return (uint32_t)((int64_t)(s->ti->param_base_bytes + v->param_offset_bytes) + addend);
+static uint32_t param_bank_offset(const Sel *sel, const PtxVar *var, int64_t addend) {
+    return (uint32_t)((int64_t)(sel->ti->param_base_bytes + var->param_offset_bytes) + addend);
 }
 
 /* ---- addresses of symbols ---- */
@@ -33,46 +33,47 @@ static Wide frame_address(Sel *s, uint32_t offset) {
     return wide2(EMIT_R(s, IR_FRAME_ADDR, 0, op_imm(offset)), op_imm(0));
 }
 
-Wide sel_function_address(Sel *s, uint32_t index, int64_t offset) {
-    const PtxFunc *pf = &s->ptx->funcs[index];
+Wide sel_function_address(Sel *sel, uint32_t index, int64_t offset) {
+    const PtxFunc *pf = &sel->ptx->funcs[index];
     if (pf->alias_of)
-        pf = &s->ptx->funcs[pf->alias_of - 1];
+        pf = &sel->ptx->funcs[pf->alias_of - 1];
     if (!pf->has_body) {
-        sel_error(s, "the address of a function without a body here is not compiled");
+        sel_error(sel, "the address of a function without a body here is not compiled");
         return wide2(op_imm(0), op_imm(0));
     }
-    StrId name = lower_name(s->l, s->ptx, pf->name);
-    Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, offset, RELOC_ABS32_LO));
-    return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, offset, RELOC_ABS32_HI)));
+    StrId name = lower_name(sel->l, sel->ptx, pf->name);
+    Operand lo = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, offset, RELOC_ABS32_LO));
+    return wide2(lo, EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, offset, RELOC_ABS32_HI)));
 }
 
-Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
+Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     uint32_t index = 0;
-    const PtxVar *v = symbol_var(s, o, &index);
+    const PtxVar *var = symbol_var(sel, operand, &index);
     Wide none = wide2(op_imm(0), op_imm(0));
     (void)generic;
-    if (!v)
-        return sel_function_address(s, (o->sym & ~PTX_SYM_FUNC) - 1, o->imm);
-    switch (v->space) {
+    if (!var)
+        return sel_function_address(sel, (operand->sym & ~PTX_SYM_FUNC) - 1, operand->imm);
+    switch (var->space) {
     case SP_GLOBAL: {
-        StrId name = s->l->places[index].name;
-        Operand lo = EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_LO));
-        return wide2(lo, EMIT_R(s, OT_MOV, 0, ir_sym(s->f, name, o->imm, RELOC_ABS32_HI)));
+        StrId name = sel->l->places[index].name;
+        Operand lo = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, operand->imm, RELOC_ABS32_LO));
+        return wide2(lo, EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, operand->imm, RELOC_ABS32_HI)));
     }
     case SP_SHARED:
-    case SP_CONST: return wide2(op_imm((uint32_t)(s->l->places[index].offset + (uint64_t)o->imm)), op_imm(0));
+    case SP_CONST:
+        return wide2(op_imm((uint32_t)(sel->l->places[index].offset + (uint64_t)operand->imm)), op_imm(0));
     case SP_LOCAL:
-        if (s->frame_offset[index])
-            return frame_address(s, s->frame_offset[index] - 1 + (uint32_t)o->imm);
+        if (sel->frame_offset[index])
+            return frame_address(sel, sel->frame_offset[index] - 1 + (uint32_t)operand->imm);
         break;
     case SP_PARAM:
-        if (is_kernel_param(s, index))
-            return wide2(op_imm(param_bank_offset(s, v, o->imm)), op_imm(0));
-        sel_error(s, "the address of a function's parameter is not compiled");
+        if (is_kernel_param(sel, index))
+            return wide2(op_imm(param_bank_offset(sel, var, operand->imm)), op_imm(0));
+        sel_error(sel, "the address of a function's parameter is not compiled");
         return none;
     default: break;
     }
-    sel_error(s, "the address of a variable in this state space is not compiled");
+    sel_error(sel, "the address of a variable in this state space is not compiled");
     return none;
 }
 
@@ -80,74 +81,75 @@ Wide sel_symbol_address(Sel *s, const PtxOperand *o, bool generic) {
 
 static bool fits(int64_t offset) { return offset >= -OFFSET_LIMIT && offset < OFFSET_LIMIT; }
 
-static bool address32(Sel *s, const PtxOperand *o, Address *a) {
-    int64_t offset = o->imm;
+static bool address32(Sel *sel, const PtxOperand *operand, Address *address) {
+    int64_t offset = operand->imm;
     uint32_t index = 0;
-    const PtxVar *v = symbol_var(s, o, &index);
-    a->base = op_none();
-    if (o->reg)
-        a->base = sel_read_reg(s, o->reg, 0);
+    const PtxVar *v = symbol_var(sel, operand, &index);
+    address->base = op_none();
+    if (operand->reg)
+        address->base = sel_read_reg(sel, operand->reg, 0);
     else if (v) {
-        Wide w = sel_symbol_address(s, o, false);
+        Wide w = sel_symbol_address(sel, operand, false);
         offset = 0;
         if (w.w[0].kind == OPK_IMM)
             offset = w.w[0].value;
         else
-            a->base = w.w[0];
+            address->base = w.w[0];
     }
-    if (s->reported)
+    if (sel->reported)
         return false;
     if (!fits(offset)) {
-        a->base = a->base.kind == OPK_NONE ? sel_value(s, op_imm((uint32_t)offset))
-                                           : emit_iadd(s, a->base, op_imm((uint32_t)offset));
+        address->base = address->base.kind == OPK_NONE
+                            ? sel_value(sel, op_imm((uint32_t)offset))
+                            : emit_iadd(sel, address->base, op_imm((uint32_t)offset));
         offset = 0;
     }
-    a->offset = (int32_t)offset;
+    address->offset = (int32_t)offset;
     return true;
 }
 
 static Wide imm64(uint64_t v) { return wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))); }
 
-static bool address64(Sel *s, const PtxOperand *o, Address *a) {
-    int64_t offset = o->imm;
+static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
+    int64_t offset = operand->imm;
     Wide w;
-    if (o->reg) {
-        bool wide = ptx_type_bytes(s->pf->regs[o->reg].type) == 8;
-        w = wide2(sel_read_reg(s, o->reg, 0), wide ? sel_read_reg(s, o->reg, 1) : op_imm(0));
-    } else if (o->sym) {
-        w = sel_symbol_address(s, o, false);
+    if (operand->reg) {
+        bool wide = ptx_type_bytes(sel->pf->regs[operand->reg].type) == 8;
+        w = wide2(sel_read_reg(sel, operand->reg, 0), wide ? sel_read_reg(sel, operand->reg, 1) : op_imm(0));
+    } else if (operand->sym) {
+        w = sel_symbol_address(sel, operand, false);
         offset = 0;
     } else {
         w = imm64((uint64_t)offset);
         offset = 0;
     }
-    if (s->reported)
+    if (sel->reported)
         return false;
     if (!fits(offset)) {
-        w = emit_add64(s, w, imm64((uint64_t)offset));
+        w = emit_add64(sel, w, imm64((uint64_t)offset));
         offset = 0;
     }
-    a->base = op_with(sel_pair(s, w.w[0], w.w[1]), OPM_WIDE64);
-    a->offset = (int32_t)offset;
-    a->wide64 = true;
+    address->base = op_with(sel_pair(sel, w.w[0], w.w[1]), OPM_WIDE64);
+    address->offset = (int32_t)offset;
+    address->wide64 = true;
     return true;
 }
 
-bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *o, PtxSpace space, Address *a) {
+bool sel_address(Sel *s, const PtxInsn *in, const PtxOperand *operand, PtxSpace space, Address *a) {
     uint32_t index = 0;
-    const PtxVar *v = symbol_var(s, o, &index);
+    const PtxVar *var = symbol_var(s, operand, &index);
     (void)in;
-    if (o->nvec)
+    if (operand->nvec)
         return sel_error(s, "this kind of address is not compiled");
-    if (space == SP_NONE && v && !o->reg) /* a generic access to a symbol is one to its space */
-        space = v->space;
+    if (space == SP_NONE && var && !operand->reg) /* a generic access to a symbol is one to its space */
+        space = var->space;
     *a = (Address){.space = space};
     switch (space) {
     case SP_GLOBAL:
-    case SP_NONE: return address64(s, o, a);
+    case SP_NONE: return address64(s, operand, a);
     case SP_SHARED:
     case SP_LOCAL:
-    case SP_CONST: return address32(s, o, a);
+    case SP_CONST: return address32(s, operand, a);
     default: return sel_error(s, "this state space is not compiled here");
     }
 }
@@ -199,59 +201,59 @@ static unsigned bytes_to_size(unsigned bytes) {
                         : MemSz_128;
 }
 
-static Operand guard_load(Sel *s, Operand value) {
-    InstId id = sel_last(s);
-    if (s->guard.kind == OPK_NONE)
+static Operand guard_load(Sel *sel, Operand value) {
+    InstId id = sel_last(sel);
+    if (sel->guard.kind == OPK_NONE)
         return value;
     /* lanes without the guard keep anything: the copies into the registers are guarded too */
     ValId old[4];
     for (unsigned c = 0; c < value.count; c++) {
-        InstId u = ir_inst_new(s->f, IR_UNDEF, 1, 0);
-        old[c] = ir_value_new(s->f, RF_R);
-        ir_set_dst(s->f, u, 0, ir_val(s->f, old[c]));
-        ir_inst(s->f, u)->loc = s->loc;
-        ir_insert(s->f, s->cur, ir_block(s->f, s->cur)->insts.n - 1, u);
+        InstId u = ir_inst_new(sel->f, IR_UNDEF, 1, 0);
+        old[c] = ir_value_new(sel->f, RF_R);
+        ir_set_dst(sel->f, u, 0, ir_val(sel->f, old[c]));
+        ir_inst(sel->f, u)->loc = sel->loc;
+        ir_insert(sel->f, sel->cur, ir_block(sel->f, sel->cur)->insts.n - 1, u);
     }
-    ir_set_guard(s->f, id, s->guard);
-    *ir_tied(s->f, ir_inst(s->f, id), 0) = ir_vec(s->f, old, value.count);
+    ir_set_guard(sel->f, id, sel->guard);
+    *ir_tied(sel->f, ir_inst(sel->f, id), 0) = ir_vec(sel->f, old, value.count);
     return value;
 }
 
-static Operand emit_load(Sel *s, const PtxInsn *in, const Address *a, unsigned size, unsigned words) {
-    Operand off = op_imm((uint32_t)a->offset), none = op_none(), d;
+static Operand emit_load(Sel *sel, const PtxInsn *in, const Address *address, unsigned size, unsigned words) {
+    Operand off = op_imm((uint32_t)address->offset), none = op_none(), d;
     unsigned order = sel_mem_order(in), evict = evict_of(in);
-    Operand base = a->base;
-    switch (a->space) {
+    Operand base = address->base;
+    switch (address->space) {
     case SP_GLOBAL:
-        d = sel_emit_dst(s, OT_LDG,
+        d = sel_emit_dst(sel, OT_LDG,
                          MSET(LDG, sz, size) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, order) |
                              MSET(LDG, evict, evict),
                          0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
     case SP_NONE:
-        d = sel_emit_dst(s, OT_LD,
+        d = sel_emit_dst(sel, OT_LD,
                          MSET(LD, sz, size) | MSET(LD, e, MemAddr_E) | MSET(LD, order, order) |
                              MSET(LD, evict, evict),
                          0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
     case SP_SHARED:
-        d = sel_emit_dst(s, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
+        d = sel_emit_dst(sel, OT_LDS, MSET(LDS, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
     case SP_LOCAL:
-        d = sel_emit_dst(s, OT_LDL, MSET(LDL, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
+        d = sel_emit_dst(sel, OT_LDL, MSET(LDL, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
     default: { /* SP_CONST: the offset is the operand's when it is not negative */
-        if (a->offset < 0 || a->offset > 0xffff) {
-            base = base.kind == OPK_NONE ? sel_value(s, off) : emit_iadd(s, base, off);
+        if (address->offset < 0 || address->offset > 0xffff) {
+            base = base.kind == OPK_NONE ? sel_value(sel, off) : emit_iadd(sel, base, off);
             off = op_imm(0);
         }
-        d = sel_emit_dst(s, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2,
+        d = sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2,
                          (Operand[]){base, op_cmem(CONST_BANK, off.value)});
         break;
     }
     }
     if (observing(in))
-        ir_inst(s->f, sel_last(s))->flags |= IF_OBSERVING | IF_SIDE_EFFECT;
+        ir_inst(sel->f, sel_last(sel))->flags |= IF_OBSERVING | IF_SIDE_EFFECT;
     return d;
 }
 
@@ -278,15 +280,15 @@ static void write_element(Sel *s, const PtxInsn *in, const PtxOperand *dst, unsi
 }
 
 static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
-    const PtxOperand *d = &in->operands[0];
-    if (num_elements(in) == 1 && d->kind != PO_VEC) {
-        write_element(s, in, d, 0, words);
+    const PtxOperand *operand = &in->operands[0];
+    if (num_elements(in) == 1 && operand->kind != PO_VEC) {
+        write_element(s, in, operand, 0, words);
         return true;
     }
-    if (d->kind != PO_VEC || d->nvec != num_elements(in))
+    if (operand->kind != PO_VEC || operand->nvec != num_elements(in))
         return false;
-    for (unsigned k = 0; k < d->nvec; k++)
-        write_element(s, in, &d->vec[k], k, words);
+    for (unsigned k = 0; k < operand->nvec; k++)
+        write_element(s, in, &operand->vec[k], k, words);
     return true;
 }
 
@@ -309,42 +311,44 @@ static bool load(Sel *s, const PtxInsn *in, Address *a) {
 
 /* ---- .param ---- */
 
-static bool kernel_param_load(Sel *s, const PtxInsn *in, const PtxOperand *o, const PtxVar *v) {
+static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *operand, const PtxVar *v) {
     unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
     bool ok;
-    Operand w[4], index = o->reg ? sel_read_reg(s, o->reg, 0) : op_rz();
-    uint32_t at = v ? param_bank_offset(s, v, o->imm) : (uint32_t)o->imm;
+    Operand w[4], index = operand->reg ? sel_read_reg(sel, operand->reg, 0) : op_rz();
+    uint32_t at = v ? param_bank_offset(sel, v, operand->imm) : (uint32_t)operand->imm;
     if (total == 0 || total > 16)
         return false;
-    if (o->reg && o->imm) {
-        index = emit_iadd(s, index, op_imm((uint32_t)o->imm));
+    if (operand->reg && operand->imm) {
+        index = emit_iadd(sel, index, op_imm((uint32_t)operand->imm));
         at = 0;
     }
     if (at > 0xffff)
-        return sel_error(s, "the parameter lies outside the constant bank");
+        return sel_error(sel, "the parameter lies outside the constant bank");
     unsigned words = total <= 4 ? 1 : total / 4;
-    if (!o->reg && total >= 4 && s->ti->has_alu_cmem) {
+    if (!operand->reg && total >= 4 && sel->ti->has_alu_cmem) {
         for (unsigned c = 0; c < words; c++)
-            w[c] = emit_mov(s, op_cmem(0, at + 4 * c));
-        return write_loaded(s, in, w);
+            w[c] = emit_mov(sel, op_cmem(0, at + 4 * c));
+        return write_loaded(sel, in, w);
     }
     unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size((PtxType)in->type[0], &ok);
     Operand d =
-        sel_emit_dst(s, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2, (Operand[]){index, op_cmem(0, at)});
+        sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2, (Operand[]){index, op_cmem(0, at)});
     for (unsigned c = 0; c < words; c++)
-        w[c] = sel_part(s, d, c);
-    return write_loaded(s, in, w);
+        w[c] = sel_part(sel, d, c);
+    return write_loaded(sel, in, w);
 }
 
-static Operand read_word(Sel *s, uint32_t var) { return ir_val(s->f, ssa_read(&s->ssa, var, s->cur)); }
+static Operand read_word(Sel *sel, uint32_t var) {
+    return ir_val(sel->f, ssa_read(&sel->ssa, var, sel->cur));
+}
 
 /* Bytes of a parameter that lives in SSA variables, as if loaded. */
 static bool word_load(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at) {
     PtxType t = (PtxType)in->type[0];
     unsigned eb = ptx_type_bytes(t), n = num_elements(in);
-    const PtxOperand *d = &in->operands[0];
+    const PtxOperand *operand = &in->operands[0];
     for (unsigned k = 0; k < n; k++, at += eb) {
-        const PtxOperand *dst = d->kind == PO_VEC ? &d->vec[k] : d;
+        const PtxOperand *dst = operand->kind == PO_VEC ? &operand->vec[k] : operand;
         Wide v = {.n = eb > 4 ? eb / 4 : 1};
         for (unsigned c = 0; c < v.n; c++)
             v.w[c] = read_word(s, first + at / 4 + c);
@@ -374,34 +378,35 @@ static bool word_store(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at, u
     return true;
 }
 
-bool sel_param_access(Sel *s, const PtxInsn *in, bool is_store) {
-    const PtxOperand *o = &in->operands[is_store ? 0 : 1];
+bool sel_param_access(Sel *sel, const PtxInsn *in, bool is_store) {
+    const PtxOperand *operand = &in->operands[is_store ? 0 : 1];
     uint32_t index = 0;
-    const PtxVar *v = symbol_var(s, o, &index);
-    if (s->f->is_entry && !is_store && (!v || is_kernel_param(s, index)))
-        return kernel_param_load(s, in, o, v);
-    if (!v || o->reg)
-        return sel_error(s, "a computed address of a function's parameter is not compiled");
-    uint32_t first = s->param_var[index];
+    const PtxVar *var = symbol_var(sel, operand, &index);
+    if (sel->f->is_entry && !is_store && (!var || is_kernel_param(sel, index)))
+        return kernel_param_load(sel, in, operand, var);
+    if (!var || operand->reg)
+        return sel_error(sel, "a computed address of a function's parameter is not compiled");
+    uint32_t first = sel->param_var[index];
     unsigned eb = ptx_type_bytes((PtxType)in->type[0]), total = eb * num_elements(in);
     if (!first)
-        return sel_error(s, "this .param variable cannot be accessed here");
-    if (o->imm < 0 || (uint64_t)o->imm + total > v->size_bytes || o->imm % (int64_t)(eb > 4 ? 4 : eb))
-        return sel_error(s, "the access is misaligned or outside the parameter");
-    return is_store ? word_store(s, in, first - 1, (uint32_t)o->imm, v->size_bytes)
-                    : word_load(s, in, first - 1, (uint32_t)o->imm);
+        return sel_error(sel, "this .param variable cannot be accessed here");
+    if (operand->imm < 0 || (uint64_t)operand->imm + total > var->size_bytes ||
+        operand->imm % (int64_t)(eb > 4 ? 4 : eb))
+        return sel_error(sel, "the access is misaligned or outside the parameter");
+    return is_store ? word_store(sel, in, first - 1, (uint32_t)operand->imm, var->size_bytes)
+                    : word_load(sel, in, first - 1, (uint32_t)operand->imm);
 }
 
 /* ---- statements ---- */
 
-static void emit_fence(Sel *s, const PtxInsn *in, bool guarded) {
+static void emit_fence(Sel *sel, const PtxInsn *in, bool guarded) {
     unsigned scope = in->scope == SCOPE_CTA   ? MembarScope_CTA
                      : in->scope == SCOPE_SYS ? MembarScope_SYS
                                               : MembarScope_GPU;
     InstId id =
-        sel_emit(s, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
-    if (guarded && s->guard.kind != OPK_NONE)
-        ir_set_guard(s->f, id, s->guard);
+        sel_emit(sel, OT_MEMBAR, MSET(MEMBAR, scope, scope) | MSET(MEMBAR, kind, MembarKind_ALL), 0, NULL);
+    if (guarded && sel->guard.kind != OPK_NONE)
+        ir_set_guard(sel->f, id, sel->guard);
 }
 
 bool isel_ld(Sel *s, const PtxInsn *in) {
@@ -417,12 +422,12 @@ bool isel_ld(Sel *s, const PtxInsn *in) {
 }
 
 /* The words to store. */
-static bool gather(Sel *s, const PtxInsn *in, Wide *v) {
+static bool gather(Sel *s, const PtxInsn *in, Wide *wide) {
     const PtxOperand *src = &in->operands[1];
     unsigned eb = ptx_type_bytes((PtxType)in->type[0]), n = num_elements(in), total = eb * n;
-    *v = (Wide){.n = total <= 4 ? 1 : total / 4};
+    *wide = (Wide){.n = total <= 4 ? 1 : total / 4};
     if (src->kind != PO_VEC) {
-        *v = sel_src(s, src, eb);
+        *wide = sel_src(s, src, eb);
         return n == 1;
     }
     if (src->nvec != n)
@@ -431,7 +436,7 @@ static bool gather(Sel *s, const PtxInsn *in, Wide *v) {
         for (unsigned k = 0, w = 0; k < n; k++) {
             Wide e = sel_src(s, &src->vec[k], eb);
             for (unsigned c = 0; c < e.n; c++)
-                v->w[w++] = e.w[c];
+                wide->w[w++] = e.w[c];
         }
         return true;
     }
@@ -444,14 +449,14 @@ static bool gather(Sel *s, const PtxInsn *in, Wide *v) {
         n /= 2;
     }
     for (unsigned k = 0; k < n; k += 2)
-        v->w[k / 2] = k + 1 < n ? emit_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
+        wide->w[k / 2] = k + 1 < n ? emit_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
     return true;
 }
 
-static InstId emit_store(Sel *s, const PtxInsn *in, const Address *a, unsigned size, Operand data) {
+static InstId emit_store(Sel *s, const PtxInsn *in, const Address *address, unsigned size, Operand data) {
     unsigned order = sel_mem_order(in), evict = evict_of(in);
-    Operand src[4] = {a->base, op_none(), op_imm((uint32_t)a->offset), data};
-    switch (a->space) {
+    Operand src[4] = {address->base, op_none(), op_imm((uint32_t)address->offset), data};
+    switch (address->space) {
     case SP_GLOBAL:
         return sel_emit(s, OT_STG,
                         MSET(STG, sz, size) | MSET(STG, e, MemAddr_E) | MSET(STG, order, order) |
@@ -467,23 +472,23 @@ static InstId emit_store(Sel *s, const PtxInsn *in, const Address *a, unsigned s
     }
 }
 
-bool isel_st(Sel *s, const PtxInsn *in) {
+bool isel_st(Sel *sel, const PtxInsn *in) {
     Address a;
     Wide v;
     PtxSpace space = (PtxSpace)in->space;
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
-        return sel_param_access(s, in, true);
+        return sel_param_access(sel, in, true);
     unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
-    if (total == 0 || total > 16 || !sel_address(s, in, &in->operands[0], space, &a) || a.space == SP_CONST)
+    if (total == 0 || total > 16 || !sel_address(sel, in, &in->operands[0], space, &a) || a.space == SP_CONST)
         return false;
-    if (!gather(s, in, &v))
+    if (!gather(sel, in, &v))
         return false;
     if (in->sem == SEM_RELEASE)
-        emit_fence(s, in, true);
-    Operand data = v.n == 1 && op_is_imm(v.w[0], 0) ? op_rz() : sel_wide_vec(s, v);
-    InstId id = emit_store(s, in, &a, bytes_to_size(total), data);
-    if (s->guard.kind != OPK_NONE)
-        ir_set_guard(s->f, id, s->guard);
+        emit_fence(sel, in, true);
+    Operand data = v.n == 1 && op_is_imm(v.w[0], 0) ? op_rz() : sel_wide_vec(sel, v);
+    InstId id = emit_store(sel, in, &a, bytes_to_size(total), data);
+    if (sel->guard.kind != OPK_NONE)
+        ir_set_guard(sel->f, id, sel->guard);
     return true;
 }
 
@@ -491,18 +496,18 @@ bool isel_st(Sel *s, const PtxInsn *in) {
 
 /* The first `bytes` bytes are read, the rest is zero. A word of which only some are wanted is read as a
  * whole: it is aligned, so that no access goes past its 4 bytes. */
-static Operand read_part(Sel *s, const PtxInsn *in, const Address *from, unsigned word, Operand bytes) {
-    Operand wanted = emit_isetp(s, false, ICmp_GT, bytes, op_imm(4 * word));
+static Operand read_part(Sel *sel, const PtxInsn *in, const Address *from, unsigned word, Operand bytes) {
+    Operand wanted = emit_isetp(sel, false, ICmp_GT, bytes, op_imm(4 * word));
     Address a = *from;
     a.offset += (int32_t)(4 * word);
-    Operand d = emit_load(s, in, &a, MemSz_32, 1);
-    s->guard = wanted; /* the statement's own guard has become a branch */
-    guard_load(s, d);
-    s->guard = op_none();
-    Operand left = emit_minmax(s, true, true, emit_isub(s, bytes, op_imm(4 * word)), op_imm(0));
-    Operand mask =
-        EMIT_R(s, OT_BMSK, 0, op_rz(), emit_shl(s, emit_minmax(s, true, false, left, op_imm(4)), op_imm(3)));
-    return emit_and(s, emit_sel(s, wanted, d, op_rz()), mask);
+    Operand d = emit_load(sel, in, &a, MemSz_32, 1);
+    sel->guard = wanted; /* the statement's own guard has become a branch */
+    guard_load(sel, d);
+    sel->guard = op_none();
+    Operand left = emit_minmax(sel, true, true, emit_isub(sel, bytes, op_imm(4 * word)), op_imm(0));
+    Operand mask = EMIT_R(sel, OT_BMSK, 0, op_rz(),
+                          emit_shl(sel, emit_minmax(sel, true, false, left, op_imm(4)), op_imm(3)));
+    return emit_and(sel, emit_sel(sel, wanted, d, op_rz()), mask);
 }
 
 /* The copy is done at once, which the program cannot tell from one that is done by the time it waits. */
@@ -537,22 +542,22 @@ static bool window_of(PtxSpace space, uint64_t *base) {
     return space == SP_SHARED || space == SP_LOCAL || space == SP_GLOBAL;
 }
 
-bool isel_cvta(Sel *s, const PtxInsn *in) {
+bool isel_cvta(Sel *sel, const PtxInsn *in) {
     uint64_t base;
     PtxSpace space = (PtxSpace)in->space;
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     bool to = in->sub == SUB_TO;
-    if (space == SP_PARAM && s->f->is_entry)
-        base = SIM_PARAM_WINDOW - s->ti->param_base_bytes;
+    if (space == SP_PARAM && sel->f->is_entry)
+        base = SIM_PARAM_WINDOW - sel->ti->param_base_bytes;
     else if (!window_of(space, &base))
-        return sel_error(s,
+        return sel_error(sel,
                          "only .global, .shared, .local and kernel parameters have generic addresses here");
-    Wide a = sel_src(s, &in->operands[1], bytes);
+    Wide a = sel_src(sel, &in->operands[1], bytes);
     if (bytes != 8 && base)
-        return sel_error(s, "32-bit generic addresses are not compiled");
+        return sel_error(sel, "32-bit generic addresses are not compiled");
     if (base)
-        a = emit_add64(s, a, imm64(to ? 0 - base : base));
-    sel_write(s, &in->operands[0], (PtxType)in->type[0], a);
+        a = emit_add64(sel, a, imm64(to ? 0 - base : base));
+    sel_write(sel, &in->operands[0], (PtxType)in->type[0], a);
     return true;
 }
 

@@ -5,26 +5,26 @@
 
 /* ---- special registers ---- */
 
-static Operand sreg(Sel *s, const char *name, bool *ok) {
-    int n = isa_sreg_number(s->t, name);
+static Operand sreg(Sel *sel, const char *name, bool *ok) {
+    int n = isa_sreg_number(sel->t, name);
     if (n < 0) {
         *ok = false;
         return op_imm(0);
     }
-    return EMIT_R(s, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
+    return EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
 }
 
-static Operand bank0(Sel *s, uint32_t offset) {
-    if (s->ti->has_alu_cmem)
-        return emit_mov(s, op_cmem(0, offset));
-    return EMIT_R(s, OT_LDC, MSET(LDC, sz, MemSz_32), op_rz(), op_cmem(0, offset));
+static Operand bank0(Sel *sel, uint32_t offset) {
+    if (sel->ti->has_alu_cmem)
+        return emit_mov(sel, op_cmem(0, offset));
+    return EMIT_R(sel, OT_LDC, MSET(LDC, sz, MemSz_32), op_rz(), op_cmem(0, offset));
 }
 
 static Operand xyz(Sel *s, const char *const name[3], unsigned component, bool *ok) {
     return component < 3 ? sreg(s, name[component], ok) : op_imm(0);
 }
 
-static Operand ntid(Sel *s, unsigned c) { return bank0(s, s->ti->ntid_offset_bytes + 4 * c); }
+static Operand ntid(Sel *sel, unsigned c) { return bank0(sel, sel->ti->ntid_offset_bytes + 4 * c); }
 
 /* Linear number of the thread in its block, by 32. */
 static Operand warp_id(Sel *s, bool *ok) {
@@ -38,46 +38,47 @@ static Operand num_warps(Sel *s) {
     return emit_shr(s, false, n, op_imm(5));
 }
 
-static Operand clock_part(Sel *s, const char *name, bool *ok) {
-    Operand d = sreg(s, name, ok);
+static Operand clock_part(Sel *sel, const char *name, bool *ok) {
+    Operand d = sreg(sel, name, ok);
     if (*ok) /* two reads are two values */
-        ir_inst(s->f, sel_last(s))->flags |= IF_SIDE_EFFECT;
+        ir_inst(sel->f, sel_last(sel))->flags |= IF_SIDE_EFFECT;
     return d;
 }
 
-Operand sel_special_register(Sel *s, uint32_t r, unsigned component, unsigned part, bool *ok) {
+Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned part, bool *ok) {
     static const char *const tid[3] = {"tid.x", "tid.y", "tid.z"}, *const ctaid[3] = {"ctaid.x", "ctaid.y",
                                                                                       "ctaid.z"};
     bool high = part != 0;
     if (high && r != SR_CLOCK64 && r != SR_GLOBALTIMER && r != SR_GRIDID)
         return op_imm(0);
     switch (r) {
-    case SR_TID: return xyz(s, tid, component, ok);
-    case SR_CTAID: return xyz(s, ctaid, component, ok);
-    case SR_NTID: return component < 3 ? ntid(s, component) : op_imm(0);
-    case SR_NCTAID: return component < 3 ? bank0(s, s->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
-    case SR_LANEID: return sreg(s, "laneid", ok);
-    case SR_WARPID: return warp_id(s, ok);
-    case SR_NWARPID: return num_warps(s);
-    case SR_SMID: return sreg(s, "smid", ok);
-    case SR_GRIDID: return bank0(s, s->ti->gridid_offset_bytes + 4 * part);
-    case SR_LANEMASK_EQ: return sreg(s, "lanemask_eq", ok);
-    case SR_LANEMASK_LE: return sreg(s, "lanemask_le", ok);
-    case SR_LANEMASK_LT: return sreg(s, "lanemask_lt", ok);
-    case SR_LANEMASK_GE: return sreg(s, "lanemask_ge", ok);
-    case SR_LANEMASK_GT: return sreg(s, "lanemask_gt", ok);
-    case SR_CLOCK: return clock_part(s, "clock.lo", ok);
-    case SR_CLOCK_HI: return clock_part(s, "clock.hi", ok);
-    case SR_CLOCK64: return clock_part(s, high ? "clock.hi" : "clock.lo", ok);
-    case SR_GLOBALTIMER: return clock_part(s, high ? "globaltimer.hi" : "globaltimer.lo", ok);
-    case SR_GLOBALTIMER_LO: return clock_part(s, "globaltimer.lo", ok);
-    case SR_GLOBALTIMER_HI: return clock_part(s, "globaltimer.hi", ok);
-    case SR_TOTAL_SMEM_SIZE: return sreg(s, "total_smem_size", ok);
-    case SR_DYNAMIC_SMEM_SIZE: return bank0(s, s->ti->dynamic_shared_offset_bytes);
+    case SR_TID: return xyz(sel, tid, component, ok);
+    case SR_CTAID: return xyz(sel, ctaid, component, ok);
+    case SR_NTID: return component < 3 ? ntid(sel, component) : op_imm(0);
+    case SR_NCTAID:
+        return component < 3 ? bank0(sel, sel->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
+    case SR_LANEID: return sreg(sel, "laneid", ok);
+    case SR_WARPID: return warp_id(sel, ok);
+    case SR_NWARPID: return num_warps(sel);
+    case SR_SMID: return sreg(sel, "smid", ok);
+    case SR_GRIDID: return bank0(sel, sel->ti->gridid_offset_bytes + 4 * part);
+    case SR_LANEMASK_EQ: return sreg(sel, "lanemask_eq", ok);
+    case SR_LANEMASK_LE: return sreg(sel, "lanemask_le", ok);
+    case SR_LANEMASK_LT: return sreg(sel, "lanemask_lt", ok);
+    case SR_LANEMASK_GE: return sreg(sel, "lanemask_ge", ok);
+    case SR_LANEMASK_GT: return sreg(sel, "lanemask_gt", ok);
+    case SR_CLOCK: return clock_part(sel, "clock.lo", ok);
+    case SR_CLOCK_HI: return clock_part(sel, "clock.hi", ok);
+    case SR_CLOCK64: return clock_part(sel, high ? "clock.hi" : "clock.lo", ok);
+    case SR_GLOBALTIMER: return clock_part(sel, high ? "globaltimer.hi" : "globaltimer.lo", ok);
+    case SR_GLOBALTIMER_LO: return clock_part(sel, "globaltimer.lo", ok);
+    case SR_GLOBALTIMER_HI: return clock_part(sel, "globaltimer.hi", ok);
+    case SR_TOTAL_SMEM_SIZE: return sreg(sel, "total_smem_size", ok);
+    case SR_DYNAMIC_SMEM_SIZE: return bank0(sel, sel->ti->dynamic_shared_offset_bytes);
     /* every block is a cluster of its own */
-    case SR_CLUSTERID: return xyz(s, ctaid, component, ok);
+    case SR_CLUSTERID: return xyz(sel, ctaid, component, ok);
     case SR_NCLUSTERID:
-        return component < 3 ? bank0(s, s->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
+        return component < 3 ? bank0(sel, sel->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
     case SR_CLUSTER_NCTAID: return op_imm(component < 3);
     case SR_CLUSTER_NCTARANK: return op_imm(1);
     case SR_CLUSTER_CTAID:
@@ -88,35 +89,35 @@ Operand sel_special_register(Sel *s, uint32_t r, unsigned component, unsigned pa
 }
 
 /* 64-bit counters in one read. */
-static bool mov_counter(Sel *s, const PtxInsn *in) {
-    const PtxOperand *o = &in->operands[1];
-    int n = isa_sreg_number(s->t, o->sreg == SR_CLOCK64 ? "clock.lo" : "globaltimer.lo");
+static bool mov_counter(Sel *sel, const PtxInsn *in) {
+    const PtxOperand *operand = &in->operands[1];
+    int n = isa_sreg_number(sel->t, operand->sreg == SR_CLOCK64 ? "clock.lo" : "globaltimer.lo");
     if (n < 0)
         return false;
-    Operand d =
-        EMIT_R2(s, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B64), ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
-    ir_inst(s->f, sel_last(s))->flags |= IF_SIDE_EFFECT;
-    sel_write(s, &in->operands[0], (PtxType)in->type[0], sel_wide_pair(s, d));
+    Operand d = EMIT_R2(sel, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B64),
+                        ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
+    ir_inst(sel->f, sel_last(sel))->flags |= IF_SIDE_EFFECT;
+    sel_write(sel, &in->operands[0], (PtxType)in->type[0], sel_wide_pair(sel, d));
     return true;
 }
 
 /* ---- vectors ---- */
 
 /* Elements of `eb` bytes to words. */
-static Wide pack(Sel *s, const PtxOperand *o, unsigned eb) {
+static Wide pack(Sel *s, const PtxOperand *operand, unsigned eb) {
     Wide v = {0};
     if (eb >= 4) {
-        for (unsigned k = 0; k < o->nvec; k++) {
-            Wide e = sel_src(s, &o->vec[k], eb);
+        for (unsigned k = 0; k < operand->nvec; k++) {
+            Wide e = sel_src(s, &operand->vec[k], eb);
             for (unsigned c = 0; c < e.n && v.n < 4; c++)
                 v.w[v.n++] = e.w[c];
         }
         return v;
     }
     Operand e[8];
-    unsigned n = o->nvec;
+    unsigned n = operand->nvec;
     for (unsigned k = 0; k < n; k++)
-        e[k] = sel_value(s, sel_src(s, &o->vec[k], eb).w[0]);
+        e[k] = sel_value(s, sel_src(s, &operand->vec[k], eb).w[0]);
     if (eb == 1) {
         for (unsigned k = 0; 2 * k + 1 < n; k++)
             e[k] = emit_prmt(s, e[2 * k], op_imm(0x0040), e[2 * k + 1]);
@@ -145,49 +146,51 @@ static void unpack(Sel *s, const PtxOperand *dst, unsigned eb, Wide v) {
 
 /* mov.v2, mov.v4: all sources are read before the first destination is written. */
 static bool mov_elements(Sel *s, const PtxInsn *in) {
-    const PtxOperand *d = &in->operands[0], *a = &in->operands[1];
+    const PtxOperand *ptx_operand = &in->operands[0], *operand = &in->operands[1];
     PtxType t = (PtxType)in->type[0];
     Wide v[4];
-    if (d->kind != PO_VEC || a->kind != PO_VEC || d->nvec != in->vec || a->nvec != in->vec || in->vec > 4)
+    if (ptx_operand->kind != PO_VEC || operand->kind != PO_VEC || ptx_operand->nvec != in->vec ||
+        operand->nvec != in->vec || in->vec > 4)
         return false;
     for (unsigned k = 0; k < in->vec; k++)
-        v[k] = sel_src(s, &a->vec[k], ptx_type_bytes(t));
+        v[k] = sel_src(s, &operand->vec[k], ptx_type_bytes(t));
     for (unsigned k = 0; k < in->vec; k++)
-        sel_write(s, &d->vec[k], t, v[k]);
+        sel_write(s, &ptx_operand->vec[k], t, v[k]);
     return true;
 }
 
 static bool mov_vector(Sel *s, const PtxInsn *in) {
-    const PtxOperand *d = &in->operands[0], *a = &in->operands[1];
+    const PtxOperand *ptx_operand = &in->operands[0], *operand = &in->operands[1];
     if (in->vec > 1)
         return mov_elements(s, in);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
-    unsigned n = d->kind == PO_VEC ? d->nvec : a->nvec, eb = n ? bytes / n : 0;
-    if (eb == 0 || eb * n != bytes || bytes > 16 || (d->kind == PO_VEC && a->kind == PO_VEC))
+    unsigned n = ptx_operand->kind == PO_VEC ? ptx_operand->nvec : operand->nvec, eb = n ? bytes / n : 0;
+    if (eb == 0 || eb * n != bytes || bytes > 16 || (ptx_operand->kind == PO_VEC && operand->kind == PO_VEC))
         return false;
-    if (a->kind == PO_VEC)
-        sel_write(s, d, (PtxType)in->type[0], pack(s, a, eb));
+    if (operand->kind == PO_VEC)
+        sel_write(s, ptx_operand, (PtxType)in->type[0], pack(s, operand, eb));
     else {
-        Wide v = sel_src(s, a, bytes);
+        Wide v = sel_src(s, operand, bytes);
         for (unsigned c = 0; c < v.n; c++)
             v.w[c] = sel_value(s, v.w[c]);
-        unpack(s, d, eb, v);
+        unpack(s, ptx_operand, eb, v);
     }
     return true;
 }
 
 bool isel_mov(Sel *s, const PtxInsn *in) {
     PtxType t = (PtxType)in->type[0];
-    const PtxOperand *a = &in->operands[1];
-    if (in->operands[0].kind == PO_VEC || a->kind == PO_VEC)
+    const PtxOperand *operand = &in->operands[1];
+    if (in->operands[0].kind == PO_VEC || operand->kind == PO_VEC)
         return mov_vector(s, in);
     if (t == TY_PRED) {
-        Operand p = sel_src_pred(s, a);
+        Operand p = sel_src_pred(s, operand);
         sel_write_pred(s, &in->operands[0], p.mods || p.kind != OPK_VAL ? emit_pmov(s, p) : p);
         return true;
     }
-    if (a->kind == PO_SREG && (a->sreg == SR_CLOCK64 || a->sreg == SR_GLOBALTIMER) && ptx_type_bytes(t) == 8)
+    if (operand->kind == PO_SREG && (operand->sreg == SR_CLOCK64 || operand->sreg == SR_GLOBALTIMER) &&
+        ptx_type_bytes(t) == 8)
         return mov_counter(s, in);
-    sel_write(s, &in->operands[0], t, sel_src(s, a, ptx_type_bytes(t)));
+    sel_write(s, &in->operands[0], t, sel_src(s, operand, ptx_type_bytes(t)));
     return true;
 }

@@ -8,107 +8,107 @@
 
 enum { MAX_DEPTH = 1000 }; /* of the recursion through joins; beyond it phis are filled from a list */
 
-static ValId find(Ssa *s, ValId v) {
+static ValId find(Ssa *ssa, ValId v) {
     uint32_t root = v.i;
-    while (root < s->replaced.n && s->replaced.at[root])
-        root = s->replaced.at[root];
+    while (root < ssa->replaced.n && ssa->replaced.at[root])
+        root = ssa->replaced.at[root];
     while (v.i != root) { /* shorten the path */
-        uint32_t next = s->replaced.at[v.i];
-        s->replaced.at[v.i] = root;
+        uint32_t next = ssa->replaced.at[v.i];
+        ssa->replaced.at[v.i] = root;
         v.i = next;
     }
     return (ValId){root};
 }
 
-static void replace(Ssa *s, ValId old, ValId now) {
-    while (s->replaced.n <= old.i)
-        VEC_ADD(s->a, &s->replaced, 0);
-    s->replaced.at[old.i] = now.i;
+static void replace(Ssa *ssa, ValId old, ValId now) {
+    while (ssa->replaced.n <= old.i)
+        VEC_ADD(ssa->a, &ssa->replaced, 0);
+    ssa->replaced.at[old.i] = now.i;
 }
 
 /* ---- map (block, variable) -> value ---- */
 
-static uint32_t slot_of(const Ssa *s, uint64_t key) {
+static uint32_t slot_of(const Ssa *ssa, uint64_t key) {
     uint64_t h = key * 0x9e3779b97f4a7c15u;
-    uint32_t i = (uint32_t)(h >> 32) & (s->nslots - 1);
-    while (s->keys[i] && s->keys[i] != key)
-        i = (i + 1) & (s->nslots - 1);
+    uint32_t i = (uint32_t)(h >> 32) & (ssa->nslots - 1);
+    while (ssa->keys[i] && ssa->keys[i] != key)
+        i = (i + 1) & (ssa->nslots - 1);
     return i;
 }
 
-static void grow_map(Ssa *s) {
-    uint64_t *keys = s->keys;
-    uint32_t *vals = s->vals, n = s->nslots;
-    s->nslots = n ? n * 2 : 1024;
-    s->keys = ARENA_ARRAY(s->a, uint64_t, s->nslots);
-    s->vals = ARENA_ARRAY(s->a, uint32_t, s->nslots);
+static void grow_map(Ssa *ssa) {
+    uint64_t *keys = ssa->keys;
+    uint32_t *vals = ssa->vals, n = ssa->nslots;
+    ssa->nslots = n ? n * 2 : 1024;
+    ssa->keys = ARENA_ARRAY(ssa->a, uint64_t, ssa->nslots);
+    ssa->vals = ARENA_ARRAY(ssa->a, uint32_t, ssa->nslots);
     for (uint32_t k = 0; k < n; k++)
         if (keys[k]) {
-            uint32_t i = slot_of(s, keys[k]);
-            s->keys[i] = keys[k];
-            s->vals[i] = vals[k];
+            uint32_t i = slot_of(ssa, keys[k]);
+            ssa->keys[i] = keys[k];
+            ssa->vals[i] = vals[k];
         }
 }
 
 static uint64_t map_key(BlockId b, uint32_t var) { return (uint64_t)b.i << 32 | (var + 1); }
 
-static ValId get(Ssa *s, BlockId b, uint32_t var) {
-    uint32_t v = s->vals[slot_of(s, map_key(b, var))];
-    return v ? find(s, (ValId){v}) : (ValId){0};
+static ValId get(Ssa *ssa, BlockId b, uint32_t var) {
+    uint32_t v = ssa->vals[slot_of(ssa, map_key(b, var))];
+    return v ? find(ssa, (ValId){v}) : (ValId){0};
 }
 
-void ssa_write(Ssa *s, uint32_t var, BlockId b, ValId v) {
-    if (s->count * 2 >= s->nslots)
-        grow_map(s);
+void ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v) {
+    if (ssa->count * 2 >= ssa->nslots)
+        grow_map(ssa);
     uint64_t key = map_key(b, var);
-    uint32_t i = slot_of(s, key);
-    if (!s->keys[i]) {
-        s->keys[i] = key;
-        s->count++;
+    uint32_t i = slot_of(ssa, key);
+    if (!ssa->keys[i]) {
+        ssa->keys[i] = key;
+        ssa->count++;
     }
-    s->vals[i] = v.i;
-    Value *val = ir_value(s->f, v);
-    if (!val->ptx_reg && val->fixed_reg < 0 && s->vars.at[var].ptx_reg) {
-        val->ptx_reg = s->vars.at[var].ptx_reg;
-        val->component = s->vars.at[var].component;
+    ssa->vals[i] = v.i;
+    Value *val = ir_value(ssa->f, v);
+    if (!val->ptx_reg && val->fixed_reg < 0 && ssa->vars.at[var].ptx_reg) {
+        val->ptx_reg = ssa->vars.at[var].ptx_reg;
+        val->component = ssa->vars.at[var].component;
     }
 }
 
-static SsaBlock *block_of(Ssa *s, BlockId b) {
-    while (s->blocks.n <= b.i)
-        VEC_PUSH(s->a, &s->blocks);
-    return &s->blocks.at[b.i];
+static SsaBlock *block_of(Ssa *ssa, BlockId b) {
+    while (ssa->blocks.n <= b.i)
+        VEC_PUSH(ssa->a, &ssa->blocks);
+    return &ssa->blocks.at[b.i];
 }
 
 /* ---- phis ---- */
 
-static uint32_t new_phi(Ssa *s, uint32_t var, BlockId b) {
-    ValId v = ir_value_new(s->f, (RegFile)s->vars.at[var].file);
-    ir_value(s->f, v)->ptx_reg = s->vars.at[var].ptx_reg;
-    ir_value(s->f, v)->component = s->vars.at[var].component;
-    *VEC_PUSH(s->a, &s->phis) = (SsaPhi){.block = b, .var = var, .value = v};
-    ssa_write(s, var, b, v);
-    return s->phis.n - 1;
+static uint32_t new_phi(Ssa *ssa, uint32_t var, BlockId b) {
+    ValId v = ir_value_new(ssa->f, (RegFile)ssa->vars.at[var].file);
+    ir_value(ssa->f, v)->ptx_reg = ssa->vars.at[var].ptx_reg;
+    ir_value(ssa->f, v)->component = ssa->vars.at[var].component;
+    *VEC_PUSH(ssa->a, &ssa->phis) = (SsaPhi){.block = b, .var = var, .value = v};
+    ssa_write(ssa, var, b, v);
+    return ssa->phis.n - 1;
 }
 
-static ValId undef(Ssa *s, uint32_t var) {
-    BlockId entry = s->f->entry;
-    InstId id = ir_inst_new(s->f, IR_UNDEF, 1, 0);
-    ValId v = ir_value_new(s->f, (RegFile)s->vars.at[var].file);
-    ir_set_dst(s->f, id, 0, ir_val(s->f, v));
-    VEC_ADD(s->a, &s->entry_undefs, id);
-    ssa_write(s, var, entry, v);
+static ValId undef(Ssa *ssa, uint32_t var) {
+    BlockId entry = ssa->f->entry;
+    InstId id = ir_inst_new(ssa->f, IR_UNDEF, 1, 0);
+    ValId v = ir_value_new(ssa->f, (RegFile)ssa->vars.at[var].file);
+    ir_set_dst(ssa->f, id, 0, ir_val(ssa->f, v));
+    VEC_ADD(ssa->a, &ssa->entry_undefs, id);
+    ssa_write(ssa, var, entry, v);
     return v;
 }
 
-static ValId read_here(Ssa *s, uint32_t var, BlockId b);
+static ValId read_here(Ssa *ssa, uint32_t var, BlockId b);
 
 /* The one value that all operands have besides the phi itself, or 0. */
-static ValId unique_operand(Ssa *s, const SsaPhi *p) {
+static ValId unique_operand(Ssa *s, const SsaPhi *phi) {
     uint32_t one = 0;
-    for (uint32_t k = 0; k < p->nops; k++) {
-        uint32_t v = find(s, (ValId){p->ops[k]}).i;
-        if (v == p->value.i || v == one)
+    for (uint32_t k = 0; k < phi->nops; k++) {
+        uint32_t v = find(s, (ValId){phi->ops[k]}).i;
+        if (v == phi->value.i || v == one)
             continue;
         if (one)
             return (ValId){0};
@@ -117,72 +117,72 @@ static ValId unique_operand(Ssa *s, const SsaPhi *p) {
     return (ValId){one};
 }
 
-static void drop_if_redundant(Ssa *s, uint32_t n, bool *dropped) {
-    SsaPhi *p = &s->phis.at[n];
-    if (p->dead || !p->ops)
+static void drop_if_redundant(Ssa *ssa, uint32_t n, bool *dropped) {
+    SsaPhi *phi = &ssa->phis.at[n];
+    if (phi->dead || !phi->ops)
         return;
-    ValId one = unique_operand(s, p);
+    ValId one = unique_operand(ssa, phi);
     if (!one.i)
         return;
-    p->dead = true;
-    replace(s, p->value, one);
+    phi->dead = true;
+    replace(ssa, phi->value, one);
     *dropped = true;
 }
 
-static void fill(Ssa *s, uint32_t n) {
-    BlockId b = s->phis.at[n].block;
-    uint32_t var = s->phis.at[n].var, npreds = ir_block(s->f, b)->preds.n;
-    uint32_t *ops = ARENA_ARRAY(s->a, uint32_t, npreds + 1);
+static void fill(Ssa *ssa, uint32_t n) {
+    BlockId b = ssa->phis.at[n].block;
+    uint32_t var = ssa->phis.at[n].var, npreds = ir_block(ssa->f, b)->preds.n;
+    uint32_t *ops = ARENA_ARRAY(ssa->a, uint32_t, npreds + 1);
     for (uint32_t k = 0; k < npreds; k++) {
-        BlockId pred = ir_block(s->f, b)->preds.at[k];
-        ops[k] = read_here(s, var, pred).i;
+        BlockId pred = ir_block(ssa->f, b)->preds.at[k];
+        ops[k] = read_here(ssa, var, pred).i;
     }
-    s->phis.at[n].ops = ops;
-    s->phis.at[n].nops = npreds;
+    ssa->phis.at[n].ops = ops;
+    ssa->phis.at[n].nops = npreds;
     bool dropped = false;
-    drop_if_redundant(s, n, &dropped);
+    drop_if_redundant(ssa, n, &dropped);
 }
 
-static ValId read_join(Ssa *s, uint32_t var, BlockId b) {
-    uint32_t n = new_phi(s, var, b);
-    if (!block_of(s, b)->sealed)
-        VEC_ADD(s->a, &block_of(s, b)->incomplete, n);
-    else if (s->depth < MAX_DEPTH) {
-        s->depth++;
-        fill(s, n);
-        s->depth--;
+static ValId read_join(Ssa *ssa, uint32_t var, BlockId b) {
+    uint32_t n = new_phi(ssa, var, b);
+    if (!block_of(ssa, b)->sealed)
+        VEC_ADD(ssa->a, &block_of(ssa, b)->incomplete, n);
+    else if (ssa->depth < MAX_DEPTH) {
+        ssa->depth++;
+        fill(ssa, n);
+        ssa->depth--;
     } else
-        VEC_ADD(s->a, &s->pending, n);
-    return find(s, s->phis.at[n].value);
+        VEC_ADD(ssa->a, &ssa->pending, n);
+    return find(ssa, ssa->phis.at[n].value);
 }
 
 /* Walks up chains of single predecessors without recursion. */
-static ValId read_here(Ssa *s, uint32_t var, BlockId b) {
+static ValId read_here(Ssa *ssa, uint32_t var, BlockId b) {
     BlockId at = b;
     ValId v;
     for (;;) {
-        v = get(s, at, var);
+        v = get(ssa, at, var);
         if (v.i)
             break;
-        Block *blk = ir_block(s->f, at);
-        if (block_of(s, at)->sealed && blk->preds.n == 0)
-            v = undef(s, var);
-        else if (!block_of(s, at)->sealed || blk->preds.n != 1)
-            v = read_join(s, var, at);
+        Block *blk = ir_block(ssa->f, at);
+        if (block_of(ssa, at)->sealed && blk->preds.n == 0)
+            v = undef(ssa, var);
+        else if (!block_of(ssa, at)->sealed || blk->preds.n != 1)
+            v = read_join(ssa, var, at);
         if (v.i)
             break;
         at = blk->preds.at[0];
     }
-    for (BlockId c = b; c.i != at.i; c = ir_block(s->f, c)->preds.at[0])
-        ssa_write(s, var, c, v);
+    for (BlockId c = b; c.i != at.i; c = ir_block(ssa->f, c)->preds.at[0])
+        ssa_write(ssa, var, c, v);
     return v;
 }
 
-static void drain(Ssa *s) {
-    while (s->pending.n) {
-        uint32_t n = s->pending.at[--s->pending.n];
-        s->depth = 0;
-        fill(s, n);
+static void drain(Ssa *ssa) {
+    while (ssa->pending.n) {
+        uint32_t n = ssa->pending.at[--ssa->pending.n];
+        ssa->depth = 0;
+        fill(ssa, n);
     }
 }
 
@@ -210,29 +210,29 @@ void ssa_init(Ssa *s, Function *f, Arena *a) {
     grow_map(s);
 }
 
-uint32_t ssa_var_new(Ssa *s, RegFile file, uint32_t ptx_reg, unsigned component) {
-    *VEC_PUSH(s->a, &s->vars) = (SsaVar){(uint8_t)file, (uint8_t)component, ptx_reg};
-    return s->vars.n - 1;
+uint32_t ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component) {
+    *VEC_PUSH(ssa->a, &ssa->vars) = (SsaVar){(uint8_t)file, (uint8_t)component, ptx_reg};
+    return ssa->vars.n - 1;
 }
 
-static void drop_redundant(Ssa *s) {
+static void drop_redundant(Ssa *ssa) {
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t n = 0; n < s->phis.n; n++)
-            drop_if_redundant(s, n, &changed);
+        for (uint32_t n = 0; n < ssa->phis.n; n++)
+            drop_if_redundant(ssa, n, &changed);
     }
 }
 
-static void rewrite_operands(Ssa *s) {
-    Function *f = s->f;
+static void rewrite_operands(Ssa *ssa) {
+    Function *f = ssa->f;
     for (uint32_t k = 0; k < f->operands.n; k++)
         if (f->operands.at[k].kind == OPK_VAL && f->operands.at[k].count == 1)
-            f->operands.at[k].value = find(s, (ValId){f->operands.at[k].value}).i;
+            f->operands.at[k].value = find(ssa, (ValId){f->operands.at[k].value}).i;
     for (uint32_t k = 0; k < f->vectors.n; k++)
-        f->vectors.at[k] = find(s, (ValId){f->vectors.at[k]}).i;
+        f->vectors.at[k] = find(ssa, (ValId){f->vectors.at[k]}).i;
     for (uint32_t k = 1; k < f->insts.n; k++)
         if (f->insts.at[k].guard.kind == OPK_VAL)
-            f->insts.at[k].guard.value = find(s, (ValId){f->insts.at[k].guard.value}).i;
+            f->insts.at[k].guard.value = find(ssa, (ValId){f->insts.at[k].guard.value}).i;
 }
 
 /* Phis whose value reaches an instruction. by_value: phi number + 1 of each value. */
@@ -271,8 +271,8 @@ static void mark_live(Ssa *s, const uint32_t *by_value) {
 }
 
 /* Blocks whose instruction list gets `front` put before it. */
-static void prepend(Ssa *s, BlockId b, const InstId *front, uint32_t n, uint32_t at) {
-    Function *f = s->f;
+static void prepend(Ssa *ssa, BlockId b, const InstId *front, uint32_t n, uint32_t at) {
+    Function *f = ssa->f;
     for (uint32_t k = 0; k < n; k++)
         VEC_PUSH(f->arena, &ir_block(f, b)->insts);
     Block *blk = ir_block(f, b);
@@ -284,40 +284,40 @@ static void prepend(Ssa *s, BlockId b, const InstId *front, uint32_t n, uint32_t
     }
 }
 
-static InstId make_phi(Ssa *s, const SsaPhi *p) {
-    Function *f = s->f;
-    InstId id = ir_inst_new(f, IR_PHI, 1, p->nops);
-    ir_set_dst(f, id, 0, ir_val(f, p->value));
-    for (uint32_t k = 0; k < p->nops; k++)
-        ir_set_src(f, id, k, ir_val(f, find(s, (ValId){p->ops[k]})));
+static InstId make_phi(Ssa *ssa, const SsaPhi *phi) {
+    Function *f = ssa->f;
+    InstId id = ir_inst_new(f, IR_PHI, 1, phi->nops);
+    ir_set_dst(f, id, 0, ir_val(f, phi->value));
+    for (uint32_t k = 0; k < phi->nops; k++)
+        ir_set_src(f, id, k, ir_val(f, find(ssa, (ValId){phi->ops[k]})));
     return id;
 }
 
-void ssa_finish(Ssa *s) {
-    Function *f = s->f;
-    drop_redundant(s);
-    rewrite_operands(s);
-    uint32_t *by_value = ARENA_ARRAY(s->a, uint32_t, f->values.n + 1);
-    for (uint32_t n = 0; n < s->phis.n; n++)
-        if (!s->phis.at[n].dead)
-            by_value[s->phis.at[n].value.i] = n + 1;
-    mark_live(s, by_value);
+void ssa_finish(Ssa *ssa) {
+    Function *f = ssa->f;
+    drop_redundant(ssa);
+    rewrite_operands(ssa);
+    uint32_t *by_value = ARENA_ARRAY(ssa->a, uint32_t, f->values.n + 1);
+    for (uint32_t n = 0; n < ssa->phis.n; n++)
+        if (!ssa->phis.at[n].dead)
+            by_value[ssa->phis.at[n].value.i] = n + 1;
+    mark_live(ssa, by_value);
     /* bucket the phis by block: next[n] chains them */
-    uint32_t *head = ARENA_ARRAY(s->a, uint32_t, f->blocks.n + 1);
-    uint32_t *next = ARENA_ARRAY(s->a, uint32_t, s->phis.n + 1);
-    for (uint32_t n = s->phis.n; n-- > 0;)
-        if (!s->phis.at[n].dead && s->phis.at[n].live) {
-            next[n] = head[s->phis.at[n].block.i];
-            head[s->phis.at[n].block.i] = n + 1;
+    uint32_t *head = ARENA_ARRAY(ssa->a, uint32_t, f->blocks.n + 1);
+    uint32_t *next = ARENA_ARRAY(ssa->a, uint32_t, ssa->phis.n + 1);
+    for (uint32_t n = ssa->phis.n; n-- > 0;)
+        if (!ssa->phis.at[n].dead && ssa->phis.at[n].live) {
+            next[n] = head[ssa->phis.at[n].block.i];
+            head[ssa->phis.at[n].block.i] = n + 1;
         }
     VEC(InstId) front = {0};
     for (uint32_t b = 1; b < f->blocks.n; b++) {
         front.n = 0;
         for (uint32_t n = head[b]; n; n = next[n - 1])
-            VEC_ADD(s->a, &front, make_phi(s, &s->phis.at[n - 1]));
+            VEC_ADD(ssa->a, &front, make_phi(ssa, &ssa->phis.at[n - 1]));
         if (front.n)
-            prepend(s, (BlockId){b}, front.at, front.n, 0);
+            prepend(ssa, (BlockId){b}, front.at, front.n, 0);
     }
-    if (s->entry_undefs.n) /* behind IR_ENTRY, which is first */
-        prepend(s, f->entry, s->entry_undefs.at, s->entry_undefs.n, 1);
+    if (ssa->entry_undefs.n) /* behind IR_ENTRY, which is first */
+        prepend(ssa, f->entry, ssa->entry_undefs.at, ssa->entry_undefs.n, 1);
 }

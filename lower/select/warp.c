@@ -5,13 +5,13 @@
 #include "lower/select/isel.h"
 
 /* Mark the instruction just made; mask may be OPK_NONE: the lanes that happen to be together. */
-static void sync_mask(Sel *s, Operand mask) {
-    InstId id = sel_last(s);
-    ir_inst(s->f, id)->flags |= IF_CONVERGENT;
+static void sync_mask(Sel *sel, Operand mask) {
+    InstId id = sel_last(sel);
+    ir_inst(sel->f, id)->flags |= IF_CONVERGENT;
     if (mask.kind == OPK_NONE)
         return;
-    ir_inst(s->f, id)->flags |= IF_SYNC;
-    s->f->uses_sync = true;
+    ir_inst(sel->f, id)->flags |= IF_SYNC;
+    sel->f->uses_sync = true;
 }
 
 static Operand mask_of(Sel *s, const PtxInsn *in, unsigned at) {
@@ -112,36 +112,38 @@ static bool redux_op(const PtxInsn *in, unsigned *op) {
     return true;
 }
 
-bool isel_redux(Sel *s, const PtxInsn *in) {
+bool isel_redux(Sel *sel, const PtxInsn *in) {
     unsigned op;
     PtxType t = (PtxType)in->type[0];
-    if (!isa_target_has(s->t, OT_REDUX) || ptx_type_class(t) == TC_FLOAT || !redux_op(in, &op))
+    if (!isa_target_has(sel->t, OT_REDUX) || ptx_type_class(t) == TC_FLOAT || !redux_op(in, &op))
         return false;
-    Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
-    InstId id = emit_sync(
-        s, OT_REDUX, MSET(REDUX, op, op) | MSET(REDUX, sign, type_signed(t) ? ReduxSign_S32 : ReduxSign_U32),
-        1, &a, sel_src32(s, &in->operands[2]));
-    Operand u = sel_add_dst(s, id, REDUX_urd, RF_UR); /* copied away at once: no switch point lies between */
-    sel_write32(s, &in->operands[0], t, EMIT_R(s, OT_MOV, 0, u));
+    Operand a = sel_value(sel, sel_src32(sel, &in->operands[1]));
+    InstId id =
+        emit_sync(sel, OT_REDUX,
+                  MSET(REDUX, op, op) | MSET(REDUX, sign, type_signed(t) ? ReduxSign_S32 : ReduxSign_U32), 1,
+                  &a, sel_src32(sel, &in->operands[2]));
+    Operand u =
+        sel_add_dst(sel, id, REDUX_urd, RF_UR); /* copied away at once: no switch point lies between */
+    sel_write32(sel, &in->operands[0], t, EMIT_R(sel, OT_MOV, 0, u));
     return true;
 }
 
 /* The leader is the lowest lane of the mask. */
-bool isel_elect(Sel *s, const PtxInsn *in) {
-    Operand mask = sel_value(s, sel_src32(s, &in->operands[in->ndst]));
-    int lane_reg = isa_sreg_number(s->t, "laneid");
+bool isel_elect(Sel *sel, const PtxInsn *in) {
+    Operand mask = sel_value(sel, sel_src32(sel, &in->operands[in->ndst]));
+    int lane_reg = isa_sreg_number(sel->t, "laneid");
     if (lane_reg < 0)
         return false;
-    s->f->uses_sync = true;
-    sel_emit(s, OT_WARPSYNC, 0, 2, (Operand[]){mask, op_pt()});
+    sel->f->uses_sync = true;
+    sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){mask, op_pt()});
     Operand leader =
-        EMIT_R(s, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, 1), EMIT_R(s, OT_BREV, 0, mask));
-    Operand lane = EMIT_R(s, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)lane_reg}));
-    Operand p = emit_isetp(s, false, ICmp_EQ, lane, leader);
+        EMIT_R(sel, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, 1), EMIT_R(sel, OT_BREV, 0, mask));
+    Operand lane = EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)lane_reg}));
+    Operand p = emit_isetp(sel, false, ICmp_EQ, lane, leader);
     if (in->operands[0].kind != PO_SINK)
-        sel_write32(s, &in->operands[0], TY_B32, leader);
+        sel_write32(sel, &in->operands[0], TY_B32, leader);
     if (in->ndst > 1)
-        sel_write_pred(s, &in->operands[1], p);
+        sel_write_pred(sel, &in->operands[1], p);
     return true;
 }
 

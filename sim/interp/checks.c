@@ -5,63 +5,64 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void check_arg(PtxRun *r, const PtxThread *t, const PtxCode *c, const PtxArg *a) {
-    bool reg = a->kind == ARG_REG || a->kind == ARG_NOT_REG || a->kind == ARG_NEG_REG;
-    if (reg && a->slot && t->init && !t->init[a->slot]) {
+static void check_arg(PtxRun *run, const PtxThread *thread, const PtxCode *c, const PtxArg *arg) {
+    bool reg = arg->kind == ARG_REG || arg->kind == ARG_NOT_REG || arg->kind == ARG_NEG_REG;
+    if (reg && arg->slot && thread->init && !thread->init[arg->slot]) {
         char text[120];
         snprintf(text, sizeof text, "register %s",
-                 str_text(&r->m->strings, t->proc->func->regs[a->slot].name));
-        ptx_warn(r, t, c, TRAP_UNINITIALISED, text);
+                 str_text(&run->m->strings, thread->proc->func->regs[arg->slot].name));
+        ptx_warn(run, thread, c, TRAP_UNINITIALISED, text);
     }
 }
 
-static void check_sources(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    for (unsigned i = 0; i < c->nsrc; i++)
-        check_arg(r, t, c, &c->src[i]);
-    for (unsigned i = 0; c->vec && i < c->nvec; i++)
-        check_arg(r, t, c, &c->vec[i]);
-    for (unsigned i = 0; i < c->ndst && i < 2; i++)
-        t->init[c->dst[i].slot] = 1;
-    for (unsigned i = 0; c->vec_dst && i < c->nvec; i++)
-        t->init[c->vec_dst[i].slot] = 1;
+static void check_sources(PtxRun *r, PtxThread *thread, const PtxCode *code) {
+    for (unsigned i = 0; i < code->nsrc; i++)
+        check_arg(r, thread, code, &code->src[i]);
+    for (unsigned i = 0; code->vec && i < code->nvec; i++)
+        check_arg(r, thread, code, &code->vec[i]);
+    for (unsigned i = 0; i < code->ndst && i < 2; i++)
+        thread->init[code->dst[i].slot] = 1;
+    for (unsigned i = 0; code->vec_dst && i < code->nvec; i++)
+        thread->init[code->vec_dst[i].slot] = 1;
 }
 
-static void add_dst(PtxEvent *e, const PtxThread *t, uint32_t slot) {
-    if (!slot || e->ndst == sizeof e->dst_reg / sizeof *e->dst_reg)
+static void add_dst(PtxEvent *event, const PtxThread *thread, uint32_t slot) {
+    if (!slot || event->ndst == sizeof event->dst_reg / sizeof *event->dst_reg)
         return;
-    e->dst_reg[e->ndst] = slot;
-    e->dst_value[e->ndst++] = t->regs[slot];
+    event->dst_reg[event->ndst] = slot;
+    event->dst_value[event->ndst++] = thread->regs[slot];
 }
 
-void ptx_report_event(PtxRun *r, const PtxThread *t, const PtxCode *c, bool executed, const PtxProc *proc) {
-    if (!r->opt.on_event || !c->insn)
+void ptx_report_event(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *ptx_code, bool executed,
+                      const PtxProc *proc) {
+    if (!run->opt.on_event || !ptx_code->insn)
         return;
-    PtxEvent e = {.func = proc->func, .insn = (uint32_t)(c - proc->code), .executed = executed};
+    PtxEvent e = {.func = proc->func, .insn = (uint32_t)(ptx_code - proc->code), .executed = executed};
     for (int i = 0; i < 3; i++) {
-        e.block[i] = t->warp->block->ctaid[i];
-        e.thread[i] = t->tid[i];
+        e.block[i] = ptx_thread->warp->block->ctaid[i];
+        e.thread[i] = ptx_thread->tid[i];
     }
-    if (executed && r->place.bytes) {
-        e.access_bytes = r->place.bytes;
-        e.shared = !r->place.alloc;
-        e.writes = r->place.write;
-        e.address = r->place.offset + (r->place.alloc ? r->place.alloc->address : 0);
+    if (executed && run->place.bytes) {
+        e.access_bytes = run->place.bytes;
+        e.shared = !run->place.alloc;
+        e.writes = run->place.write;
+        e.address = run->place.offset + (run->place.alloc ? run->place.alloc->address : 0);
     }
-    for (unsigned i = 0; executed && t->proc == proc && i < c->ndst && i < 2; i++)
-        add_dst(&e, t, c->dst[i].slot);
-    for (unsigned i = 0; executed && t->proc == proc && c->vec_dst && i < c->nvec; i++)
-        add_dst(&e, t, c->vec_dst[i].slot);
+    for (unsigned i = 0; executed && ptx_thread->proc == proc && i < ptx_code->ndst && i < 2; i++)
+        add_dst(&e, ptx_thread, ptx_code->dst[i].slot);
+    for (unsigned i = 0; executed && ptx_thread->proc == proc && ptx_code->vec_dst && i < ptx_code->nvec; i++)
+        add_dst(&e, ptx_thread, ptx_code->vec_dst[i].slot);
     if (executed)
-        e.access = r->access;
-    r->access.kind = PTX_ACCESS_NONE;
-    r->opt.on_event(r->opt.user, &e);
+        e.access = run->access;
+    run->access.kind = PTX_ACCESS_NONE;
+    run->opt.on_event(run->opt.user, &e);
 }
 
-void ptx_check_before(PtxRun *r, PtxThread *t, const PtxCode *c, bool run) {
-    if (c->guard && t->init)
-        check_arg(r, t, c, &(PtxArg){.kind = ARG_REG, .slot = c->guard});
-    if (run && t->init)
-        check_sources(r, t, c);
-    if (!run && c->watch)
-        ptx_watch(r, t, c, false);
+void ptx_check_before(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
+    if (code->guard && thread->init)
+        check_arg(r, thread, code, &(PtxArg){.kind = ARG_REG, .slot = code->guard});
+    if (run && thread->init)
+        check_sources(r, thread, code);
+    if (!run && code->watch)
+        ptx_watch(r, thread, code, false);
 }

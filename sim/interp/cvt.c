@@ -17,13 +17,13 @@ static U64 extend(U64 v, unsigned type) {
     return is_signed(type) && v >> (bits - 1) & 1 ? v | ~width_mask(bits / 8) : v;
 }
 
-static U64 int_to_int(U64 v, const PtxCode *k) {
-    v = extend(v, k->type2);
-    if (!k->sat)
-        return extend(v, k->type);
-    unsigned bits = bits_of(k->type);
-    bool negative = is_signed(k->type2) && (int64_t)v < 0;
-    if (!is_signed(k->type))
+static U64 int_to_int(U64 v, const PtxCode *code) {
+    v = extend(v, code->type2);
+    if (!code->sat)
+        return extend(v, code->type);
+    unsigned bits = bits_of(code->type);
+    bool negative = is_signed(code->type2) && (int64_t)v < 0;
+    if (!is_signed(code->type))
         return negative ? 0 : v > width_mask(bits / 8) ? width_mask(bits / 8) : v;
     int64_t max = (int64_t)(width_mask(bits / 8) >> 1);
     if (negative)
@@ -59,9 +59,9 @@ static U64 saturate_unit(U64 bits, unsigned type) {
 }
 
 /* Round a double to a float type, with the modifiers that apply to float results. */
-static U64 to_float(double d, unsigned type, unsigned rnd, const PtxCode *k) {
+static U64 to_float(double d, unsigned type, unsigned rnd, const PtxCode *code) {
     PtxFormat f = format(type);
-    unsigned flags = k->insn->flags;
+    unsigned flags = code->insn->flags;
     U64 v;
     if (d != d) {
         v = nan_of(type);
@@ -76,44 +76,44 @@ static U64 to_float(double d, unsigned type, unsigned rnd, const PtxCode *k) {
         if (type == TY_TF32)
             v <<= 13;
     }
-    if (k->ftz && type == TY_F32)
+    if (code->ftz && type == TY_F32)
         v = f32_flush((uint32_t)v);
-    return k->sat ? (d != d ? 0 : saturate_unit(v, type)) : v;
+    return code->sat ? (d != d ? 0 : saturate_unit(v, type)) : v;
 }
 
 static bool integral(unsigned rnd) { return rnd >= RND_RNI && rnd <= RND_RPI; }
 
-static U64 cvt_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
-    unsigned d = k->type, s = k->type2, rnd = k->rnd ? k->rnd : RND_RN;
+static U64 cvt_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
+    unsigned d = code->type, s = code->type2, rnd = code->rnd ? code->rnd : RND_RN;
     (void)b, (void)c;
     if (!is_float(s) && !is_float(d))
-        return int_to_int(a, k);
+        return int_to_int(a, code);
     if (!is_float(s)) {
         U64 v = ptx_int_to_float(format(d), extend(a, s), is_signed(s), rnd);
-        return k->sat ? saturate_unit(v, d) : v;
+        return code->sat ? saturate_unit(v, d) : v;
     }
-    double v = float_value(a, s, k->ftz);
+    double v = float_value(a, s, code->ftz);
     if (!is_float(d))
         return extend(ptx_float_to_int(v, s == TY_F64, bits_of(d), is_signed(d), rnd), d);
-    if (d == TY_F32 && s == TY_BF16 && !k->sat && !k->ftz)
+    if (d == TY_F32 && s == TY_BF16 && !code->sat && !code->ftz)
         return (a & 0xffff) << 16;
     if (integral(rnd) && v == v)
         v = ptx_round_integral(v, rnd), rnd = RND_RN;
-    return to_float(v, d, rnd, k);
+    return to_float(v, d, rnd, code);
 }
 
 /* cvt.f16x2.f32 d, a, b: a goes to the upper half */
-static U64 cvt_pack_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
-    unsigned half = k->type == TY_F16X2 ? TY_F16 : TY_BF16, rnd = k->rnd ? k->rnd : RND_RN;
+static U64 cvt_pack_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
+    unsigned half = code->type == TY_F16X2 ? TY_F16 : TY_BF16, rnd = code->rnd ? code->rnd : RND_RN;
     (void)c;
-    return to_float(float_value(a, TY_F32, k->ftz), half, rnd, k) << 16 |
-           to_float(float_value(b, TY_F32, k->ftz), half, rnd, k);
+    return to_float(float_value(a, TY_F32, code->ftz), half, rnd, code) << 16 |
+           to_float(float_value(b, TY_F32, code->ftz), half, rnd, code);
 }
 
 /* integer to integer without saturation, the common case */
-static U64 cvt_int_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
+static U64 cvt_int_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
     (void)b, (void)c;
-    return extend(extend(a, k->type2), k->type);
+    return extend(extend(a, code->type2), code->type);
 }
 
 static bool plain(unsigned t) {
@@ -121,19 +121,19 @@ static bool plain(unsigned t) {
            t != TY_U16X2 && t != TY_S16X2;
 }
 
-bool ptx_select_cvt(PtxCode *c) {
-    const PtxInsn *in = c->insn;
-    if (in->op != PTX_CVT || in->sub == SUB_PACK || in->ntypes != 2 || c->rnd == RND_RS)
+bool ptx_select_cvt(PtxCode *code) {
+    const PtxInsn *in = code->insn;
+    if (in->op != PTX_CVT || in->sub == SUB_PACK || in->ntypes != 2 || code->rnd == RND_RS)
         return false;
-    c->exec = ptx_exec_pure;
-    if ((c->type == TY_F16X2 || c->type == TY_BF16X2) && c->type2 == TY_F32) {
-        c->pure = cvt_pack_fn;
-        return c->nsrc == 2;
+    code->exec = ptx_exec_pure;
+    if ((code->type == TY_F16X2 || code->type == TY_BF16X2) && code->type2 == TY_F32) {
+        code->pure = cvt_pack_fn;
+        return code->nsrc == 2;
     }
-    bool known = (is_float(c->type) || plain(c->type)) &&
-                 ((is_float(c->type2) && c->type2 != TY_TF32) || plain(c->type2));
-    if (c->type == TY_TF32 && c->type2 != TY_F32)
+    bool known = (is_float(code->type) || plain(code->type)) &&
+                 ((is_float(code->type2) && code->type2 != TY_TF32) || plain(code->type2));
+    if (code->type == TY_TF32 && code->type2 != TY_F32)
         return false;
-    c->pure = plain(c->type) && plain(c->type2) && !c->sat ? cvt_int_fn : cvt_fn;
-    return known && c->nsrc == 1;
+    code->pure = plain(code->type) && plain(code->type2) && !code->sat ? cvt_int_fn : cvt_fn;
+    return known && code->nsrc == 1;
 }

@@ -9,64 +9,66 @@ typedef uint64_t U64;
 
 /* ---- f32 ---- */
 
-static uint32_t in32(U64 v, const PtxCode *k) { return k->ftz ? f32_flush((uint32_t)v) : (uint32_t)v; }
-static uint32_t out32(uint32_t v, const PtxCode *k) {
-    if (k->ftz)
+static uint32_t in32(U64 v, const PtxCode *code) { return code->ftz ? f32_flush((uint32_t)v) : (uint32_t)v; }
+static uint32_t out32(uint32_t v, const PtxCode *code) {
+    if (code->ftz)
         v = f32_flush(v);
-    if (k->sat) {
+    if (code->sat) {
         float f = f32_of(v);
         v = f > 0 ? (f < 1 ? v : 0x3f800000u) : 0;
     }
     return v;
 }
 static uint32_t canon(float f) { return f != f ? F32_NAN : f32_bits(f); }
-static bool nearest(const PtxCode *k) { return k->rnd == RND_NONE || k->rnd == RND_RN; }
+static bool nearest(const PtxCode *code) { return code->rnd == RND_NONE || code->rnd == RND_RN; }
 
-static U64 add32(U64 a, U64 b, U64 c, const PtxCode *k) {
-    uint32_t x = in32(a, k), y = in32(b, k);
+static U64 add32(U64 a, U64 b, U64 c, const PtxCode *code) {
+    uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
-    return out32(nearest(k) ? canon(f32_of(x) + f32_of(y)) : ptx_f32_op(MATH_ADD, x, y, 0, k->rnd), k);
+    return out32(nearest(code) ? canon(f32_of(x) + f32_of(y)) : ptx_f32_op(MATH_ADD, x, y, 0, code->rnd),
+                 code);
 }
 static U64 sub32(U64 a, U64 b, U64 c, const PtxCode *k) { return add32(a, b ^ F32_SIGN, c, k); }
-static U64 mul32(U64 a, U64 b, U64 c, const PtxCode *k) {
-    uint32_t x = in32(a, k), y = in32(b, k);
+static U64 mul32(U64 a, U64 b, U64 c, const PtxCode *code) {
+    uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
-    return out32(nearest(k) ? canon(f32_of(x) * f32_of(y)) : ptx_f32_op(MATH_MUL, x, y, 0, k->rnd), k);
+    return out32(nearest(code) ? canon(f32_of(x) * f32_of(y)) : ptx_f32_op(MATH_MUL, x, y, 0, code->rnd),
+                 code);
 }
-static U64 fma32(U64 a, U64 b, U64 c, const PtxCode *k) {
-    return out32(ptx_f32_op(MATH_FMA, in32(a, k), in32(b, k), in32(c, k), k->rnd), k);
+static U64 fma32(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return out32(ptx_f32_op(MATH_FMA, in32(a, code), in32(b, code), in32(c, code), code->rnd), code);
 }
 
 static uint32_t scale32(uint32_t v, uint32_t s, const PtxCode *k) {
     return out32(ptx_f32_op(MATH_MUL, v, s, 0, RND_RN), k);
 }
-static U64 div32(U64 a, U64 b, U64 c, const PtxCode *k) {
-    uint32_t x = in32(a, k), y = in32(b, k);
+static U64 div32(U64 a, U64 b, U64 c, const PtxCode *code) {
+    uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
-    if (k->insn->flags & PF_APPROX)
-        return scale32(x, f32_flush(ptx_rcp(y)), k);
-    if (k->insn->flags & PF_FULL) {
+    if (code->insn->flags & PF_APPROX)
+        return scale32(x, f32_flush(ptx_rcp(y)), code);
+    if (code->insn->flags & PF_FULL) {
         float m = fabsf(f32_of(y));
         uint32_t s = f32_bits(m >= 0x1p126f ? 0.25f : m < 0x1p-126f ? 0x1p24f : 1.0f);
-        x = scale32(x, s, k);
-        y = scale32(y, s, k);
-        return scale32(x, out32(ptx_rcp(y), k), k);
+        x = scale32(x, s, code);
+        y = scale32(y, s, code);
+        return scale32(x, out32(ptx_rcp(y), code), code);
     }
-    return out32(ptx_f32_op(MATH_DIV, x, y, 0, k->rnd), k);
+    return out32(ptx_f32_op(MATH_DIV, x, y, 0, code->rnd), code);
 }
-static U64 rcp32(U64 a, U64 b, U64 c, const PtxCode *k) {
-    uint32_t x = in32(a, k);
+static U64 rcp32(U64 a, U64 b, U64 c, const PtxCode *code) {
+    uint32_t x = in32(a, code);
     (void)b, (void)c;
-    if (k->insn->flags & PF_APPROX)
-        return out32(ptx_rcp(x), k);
-    return out32(ptx_f32_op(MATH_DIV, 0x3f800000u, x, 0, k->rnd), k);
+    if (code->insn->flags & PF_APPROX)
+        return out32(ptx_rcp(x), code);
+    return out32(ptx_f32_op(MATH_DIV, 0x3f800000u, x, 0, code->rnd), code);
 }
-static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *k) {
-    uint32_t x = in32(a, k);
+static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *code) {
+    uint32_t x = in32(a, code);
     (void)b, (void)c;
-    if (k->insn->flags & PF_APPROX)
-        return out32(ptx_sqrt(x), k);
-    return out32(ptx_f32_op(MATH_SQRT, x, 0, 0, k->rnd), k);
+    if (code->insn->flags & PF_APPROX)
+        return out32(ptx_sqrt(x), code);
+    return out32(ptx_f32_op(MATH_SQRT, x, 0, 0, code->rnd), code);
 }
 /* one-argument approximations: F of the flushed input, flushed */
 #define APPROX32(name, expr)                                                                                 \
@@ -125,38 +127,48 @@ uint64_t ptx_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool 
     return (ordered(type, a) < ordered(type, b)) != max ? a : b;
 }
 
-static U64 minmax_one(unsigned type, U64 a, U64 b, const PtxCode *k) {
-    bool max = k->insn->op == PTX_MAX, nan = (k->insn->flags & PF_NAN) != 0;
-    if (!(k->insn->flags & PF_XORSIGN_ABS))
-        return ptx_float_minmax(type, max, a, b, nan, k->ftz);
+static U64 minmax_one(unsigned type, U64 a, U64 b, const PtxCode *code) {
+    bool max = code->insn->op == PTX_MAX, nan = (code->insn->flags & PF_NAN) != 0;
+    if (!(code->insn->flags & PF_XORSIGN_ABS))
+        return ptx_float_minmax(type, max, a, b, nan, code->ftz);
     U64 sign = 1ull << sign_bit(type), s = (a ^ b) & sign;
-    U64 d = ptx_float_minmax(type, max, a & ~sign, b & ~sign, nan, k->ftz);
+    U64 d = ptx_float_minmax(type, max, a & ~sign, b & ~sign, nan, code->ftz);
     return is_nan(type, d) ? d : (d & ~sign) | s;
 }
-static U64 minmax_scalar(U64 a, U64 b, U64 c, const PtxCode *k) {
-    U64 mask = width_mask(ptx_type_bytes((PtxType)k->type));
+static U64 minmax_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
+    U64 mask = width_mask(ptx_type_bytes((PtxType)code->type));
     (void)c;
-    return minmax_one(k->type, a & mask, b & mask, k);
+    return minmax_one(code->type, a & mask, b & mask, code);
 }
 
 /* ---- f64 ---- */
 
-static U64 add64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_ADD, a, b, c, k->rnd); }
-static U64 sub64(U64 a, U64 b, U64 c, const PtxCode *k) {
-    return ptx_f64_op(MATH_ADD, a, b ^ 1ull << 63, c, k->rnd);
+static U64 add64(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return ptx_f64_op(MATH_ADD, a, b, c, code->rnd);
 }
-static U64 mul64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_MUL, a, b, c, k->rnd); }
-static U64 fma64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_FMA, a, b, c, k->rnd); }
-static U64 div64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_DIV, a, b, c, k->rnd); }
-static U64 sqrt64(U64 a, U64 b, U64 c, const PtxCode *k) { return ptx_f64_op(MATH_SQRT, a, b, c, k->rnd); }
-static U64 rcp64(U64 a, U64 b, U64 c, const PtxCode *k) {
+static U64 sub64(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return ptx_f64_op(MATH_ADD, a, b ^ 1ull << 63, c, code->rnd);
+}
+static U64 mul64(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return ptx_f64_op(MATH_MUL, a, b, c, code->rnd);
+}
+static U64 fma64(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return ptx_f64_op(MATH_FMA, a, b, c, code->rnd);
+}
+static U64 div64(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return ptx_f64_op(MATH_DIV, a, b, c, code->rnd);
+}
+static U64 sqrt64(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return ptx_f64_op(MATH_SQRT, a, b, c, code->rnd);
+}
+static U64 rcp64(U64 a, U64 b, U64 c, const PtxCode *code) {
     (void)b;
-    if (k->insn->flags & PF_APPROX)
+    if (code->insn->flags & PF_APPROX)
         return ptx_rcp64h(a);
-    return ptx_f64_op(MATH_DIV, f64_bits(1.0), a, c, k->rnd);
+    return ptx_f64_op(MATH_DIV, f64_bits(1.0), a, c, code->rnd);
 }
-static U64 rsqrt64(U64 a, U64 b, U64 c, const PtxCode *k) {
-    if (k->ftz)
+static U64 rsqrt64(U64 a, U64 b, U64 c, const PtxCode *code) {
+    if (code->ftz)
         return ptx_rsqrt64h(a);
     return ptx_f64_op(MATH_DIV, f64_bits(1.0), ptx_f64_op(MATH_SQRT, a, b, c, RND_RN), c, RND_RN);
 }
@@ -177,50 +189,50 @@ static U64 copysign64(U64 a, U64 b, U64 c, const PtxCode *k) {
 
 static bool is_bf16(unsigned type) { return type == TY_BF16 || type == TY_BF16X2; }
 
-static uint16_t half_finish(PtxFormat f, uint16_t v, const PtxCode *k) {
+static uint16_t half_finish(PtxFormat f, uint16_t v, const PtxCode *code) {
     unsigned exp_mask = ((1u << f.exp_bits) - 1) << f.man_bits;
     bool nan = (v & 0x7fffu) > exp_mask;
-    if (k->ftz && f.exp_bits == 5)
+    if (code->ftz && f.exp_bits == 5)
         v = (uint16_t)half_flush(f, v);
-    if (k->sat) {
+    if (code->sat) {
         uint16_t one = f.exp_bits == 5 ? 0x3c00 : 0x3f80;
         v = nan || (v & 0x8000) ? 0 : v < one ? v : one;
     }
-    if (k->insn->flags & PF_RELU)
+    if (code->insn->flags & PF_RELU)
         v = nan ? (uint16_t)F16_NAN : v & 0x8000 ? 0 : v;
     return v;
 }
 
-static uint16_t half_one(PtxFormat f, uint16_t a, uint16_t b, uint16_t c, const PtxCode *k) {
+static uint16_t half_one(PtxFormat f, uint16_t a, uint16_t b, uint16_t c, const PtxCode *code) {
     unsigned type = f.exp_bits == 5 ? TY_F16 : TY_BF16;
-    if (k->ftz && type == TY_F16) {
+    if (code->ftz && type == TY_F16) {
         a = (uint16_t)half_flush(f, a);
         b = (uint16_t)half_flush(f, b);
         c = (uint16_t)half_flush(f, c);
     }
-    switch (k->insn->op) {
-    case PTX_ADD: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b, 0), k);
-    case PTX_SUB: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), k);
-    case PTX_MUL: return half_finish(f, ptx_half_op(f, MATH_MUL, a, b, 0), k);
+    switch (code->insn->op) {
+    case PTX_ADD: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b, 0), code);
+    case PTX_SUB: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), code);
+    case PTX_MUL: return half_finish(f, ptx_half_op(f, MATH_MUL, a, b, 0), code);
     case PTX_MAD:
-    case PTX_FMA: return half_finish(f, ptx_half_op(f, MATH_FMA, a, b, c), k);
+    case PTX_FMA: return half_finish(f, ptx_half_op(f, MATH_FMA, a, b, c), code);
     case PTX_NEG: return is_nan(type, a) ? (uint16_t)F16_NAN : a ^ 0x8000;
     case PTX_ABS: return is_nan(type, a) ? (uint16_t)F16_NAN : a & 0x7fff;
     case PTX_MIN:
-    case PTX_MAX: return half_finish(f, (uint16_t)minmax_one(type, a, b, k), k);
+    case PTX_MAX: return half_finish(f, (uint16_t)minmax_one(type, a, b, code), code);
     default: { /* ex2, tanh through f32 */
         uint32_t x = f32_bits((float)ptx_half_value(f, a));
         if (is_nan(type, a))
             return F16_NAN;
-        if (k->insn->op == PTX_TANH)
+        if (code->insn->op == PTX_TANH)
             return (uint16_t)ptx_round_double(f, (double)f32_of(ptx_tanh(x)), RND_RN);
-        x = ptx_ex2(k->ftz ? f32_flush(x) : x);
-        return (uint16_t)ptx_round_double(f, (double)f32_of(k->ftz ? f32_flush(x) : x), RND_RN);
+        x = ptx_ex2(code->ftz ? f32_flush(x) : x);
+        return (uint16_t)ptx_round_double(f, (double)f32_of(code->ftz ? f32_flush(x) : x), RND_RN);
     }
     }
 }
-static U64 half_scalar(U64 a, U64 b, U64 c, const PtxCode *k) {
-    return half_one(is_bf16(k->type) ? FMT_BF16 : FMT_F16, (uint16_t)a, (uint16_t)b, (uint16_t)c, k);
+static U64 half_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return half_one(is_bf16(code->type) ? FMT_BF16 : FMT_F16, (uint16_t)a, (uint16_t)b, (uint16_t)c, code);
 }
 static U64 half_packed(U64 a, U64 b, U64 c, const PtxCode *k) {
     return half_scalar(a, b, c, k) | half_scalar(a >> 16, b >> 16, c >> 16, k) << 16;
@@ -228,12 +240,12 @@ static U64 half_packed(U64 a, U64 b, U64 c, const PtxCode *k) {
 
 /* ---- testp ---- */
 
-static U64 testp(U64 v, U64 b, U64 c, const PtxCode *k) {
-    bool f64 = k->type == TY_F64;
+static U64 testp(U64 v, U64 b, U64 c, const PtxCode *code) {
+    bool f64 = code->type == TY_F64;
     U64 man = f64 ? v & 0xfffffffffffffull : v & 0x7fffff;
     unsigned exp = (unsigned)(f64 ? v >> 52 & 0x7ff : v >> 23 & 0xff), top = f64 ? 0x7ff : 0xff;
     (void)b, (void)c;
-    switch (k->sub) {
+    switch (code->sub) {
     case SUB_FINITE: return exp != top;
     case SUB_INFINITE: return exp == top && man == 0;
     case SUB_NUMBER: return exp != top || man == 0;
@@ -307,21 +319,21 @@ static bool half_has(unsigned op) {
     }
 }
 
-bool ptx_select_float(PtxCode *c) {
-    unsigned op = c->insn->op, flags = c->insn->flags;
-    bool minmax3 = (op == PTX_MIN || op == PTX_MAX) && c->nsrc > 2; /* three-input forms: not executed */
-    bool mixed = c->insn->ntypes > 1 && c->type2 != c->type;        /* add.f32.f16 and the like */
+bool ptx_select_float(PtxCode *code) {
+    unsigned op = code->insn->op, flags = code->insn->flags;
+    bool minmax3 = (op == PTX_MIN || op == PTX_MAX) && code->nsrc > 2; /* three-input forms: not executed */
+    bool mixed = code->insn->ntypes > 1 && code->type2 != code->type;  /* add.f32.f16 and the like */
     if (minmax3 || mixed)
         return false;
-    switch (c->type) {
-    case TY_F32: c->pure = flags & PF_RELU ? NULL : f32_fn(op); break;
-    case TY_F64: c->pure = f64_fn(op, flags); break;
+    switch (code->type) {
+    case TY_F32: code->pure = flags & PF_RELU ? NULL : f32_fn(op); break;
+    case TY_F64: code->pure = f64_fn(op, flags); break;
     case TY_F16:
-    case TY_BF16: c->pure = half_has(op) ? half_scalar : NULL; break;
+    case TY_BF16: code->pure = half_has(op) ? half_scalar : NULL; break;
     case TY_F16X2:
-    case TY_BF16X2: c->pure = half_has(op) ? half_packed : NULL; break;
-    default: c->pure = NULL;
+    case TY_BF16X2: code->pure = half_has(op) ? half_packed : NULL; break;
+    default: code->pure = NULL;
     }
-    c->exec = ptx_exec_pure;
-    return c->pure != NULL;
+    code->exec = ptx_exec_pure;
+    return code->pure != NULL;
 }

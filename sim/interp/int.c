@@ -159,14 +159,14 @@ FN(bfe_u64, uint64_t, uint64_t, bfe(a_, b_, c_, 64, false))
 FN(bfe_s64, uint64_t, uint64_t, bfe(a_, b_, c_, 64, true))
 
 /* bfi f, a, b, pos, len (9.7.1.20) */
-static PtxStep exec_bfi(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    uint64_t a = ptx_arg(r, t, &c->src[0]), b = ptx_arg(r, t, &c->src[1]);
-    unsigned pos = (unsigned)(ptx_arg(r, t, &c->src[2]) & 255);
-    unsigned len = (unsigned)(ptx_arg(r, t, &c->src[3]) & 255);
-    unsigned bits = c->type == TY_B64 ? 64 : 32;
+static PtxStep exec_bfi(PtxRun *r, PtxThread *t, const PtxCode *code) {
+    uint64_t a = ptx_arg(r, t, &code->src[0]), b = ptx_arg(r, t, &code->src[1]);
+    unsigned pos = (unsigned)(ptx_arg(r, t, &code->src[2]) & 255);
+    unsigned len = (unsigned)(ptx_arg(r, t, &code->src[3]) & 255);
+    unsigned bits = code->type == TY_B64 ? 64 : 32;
     for (unsigned i = 0; i < len && pos + i < bits; i++)
         b = (b & ~(1ull << (pos + i))) | (i < 64 ? a >> i & 1 : 0) << (pos + i);
-    ptx_put(t, c->dst[0], b);
+    ptx_put(t, code->dst[0], b);
     return STEP_GO;
 }
 
@@ -205,17 +205,17 @@ static int32_t half_of(uint64_t v, unsigned i, bool is_signed) {
     uint16_t x = (uint16_t)(v >> (16 * i));
     return is_signed ? (int16_t)x : x;
 }
-static uint64_t dp4a(uint64_t a, uint64_t b, uint64_t c, const PtxCode *k) {
+static uint64_t dp4a(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
     uint32_t d = (uint32_t)c;
     for (unsigned i = 0; i < 4; i++)
-        d += (uint32_t)(byte_of(a, i, k->type == TY_S32) * byte_of(b, i, k->type2 == TY_S32));
+        d += (uint32_t)(byte_of(a, i, code->type == TY_S32) * byte_of(b, i, code->type2 == TY_S32));
     return d;
 }
-static uint64_t dp2a(uint64_t a, uint64_t b, uint64_t c, const PtxCode *k) {
+static uint64_t dp2a(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
     uint32_t d = (uint32_t)c;
-    unsigned first = k->sub == SUB_HI ? 2 : 0;
+    unsigned first = code->sub == SUB_HI ? 2 : 0;
     for (unsigned i = 0; i < 2; i++)
-        d += (uint32_t)(half_of(a, i, k->type == TY_S32) * byte_of(b, first + i, k->type2 == TY_S32));
+        d += (uint32_t)(half_of(a, i, code->type == TY_S32) * byte_of(b, first + i, code->type2 == TY_S32));
     return d;
 }
 
@@ -240,31 +240,31 @@ FN(min_relu, int32_t, int32_t, RELU(a < b ? a : b))
 FN(max_relu, int32_t, int32_t, RELU(a > b ? a : b))
 
 /* add.cc addc sub.cc subc mad.cc madc (9.7.2): the carry flag is the borrow for subtraction */
-static PtxStep exec_carry(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    uint64_t a = ptx_arg(r, t, &c->src[0]), b = ptx_arg(r, t, &c->src[1]);
-    unsigned op = c->insn->op, bits = ptx_type_bytes((PtxType)c->type) * 8;
+static PtxStep exec_carry(PtxRun *r, PtxThread *thread, const PtxCode *code) {
+    uint64_t a = ptx_arg(r, thread, &code->src[0]), b = ptx_arg(r, thread, &code->src[1]);
+    unsigned op = code->insn->op, bits = ptx_type_bytes((PtxType)code->type) * 8;
     uint64_t mask = width_mask(bits / 8);
-    bool in = (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) && t->cc;
+    bool in = (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) && thread->cc;
     U128 sum;
     if (op == PTX_SUB || op == PTX_SUBC) {
         sum = (U128)(a & mask) - (b & mask) - in;
     } else {
         uint64_t addend = b;
         if (op == PTX_MAD || op == PTX_MADC) {
-            int i = type_index(c->type);
-            a = (c->sub == SUB_HI ? mul_hi_fns : mul_lo_fns)[i](a, b, 0, c);
-            addend = ptx_arg(r, t, &c->src[2]);
+            int i = type_index(code->type);
+            a = (code->sub == SUB_HI ? mul_hi_fns : mul_lo_fns)[i](a, b, 0, code);
+            addend = ptx_arg(r, thread, &code->src[2]);
         }
         sum = (U128)(a & mask) + (addend & mask) + in;
     }
-    if (c->insn->flags & PF_CC)
-        t->cc = (sum >> bits & 1) != 0;
-    ptx_put(t, c->dst[0], (uint64_t)sum);
+    if (code->insn->flags & PF_CC)
+        thread->cc = (sum >> bits & 1) != 0;
+    ptx_put(thread, code->dst[0], (uint64_t)sum);
     return STEP_GO;
 }
 
-static PtxPure *mul_fn(const PtxCode *c, int i) {
-    switch (c->sub) {
+static PtxPure *mul_fn(const PtxCode *code, int i) {
+    switch (code->sub) {
     case SUB_LO: return mul_lo_fns[i];
     case SUB_HI: return mul_hi_fns[i];
     case SUB_WIDE: return mul_wide_fns[i];
@@ -272,10 +272,10 @@ static PtxPure *mul_fn(const PtxCode *c, int i) {
     }
 }
 
-static PtxPure *mad_fn(const PtxCode *c, int i) {
-    if (c->sat)
-        return c->sub == SUB_HI && c->type == TY_S32 ? mad_hi_sat : NULL;
-    switch (c->sub) {
+static PtxPure *mad_fn(const PtxCode *code, int i) {
+    if (code->sat)
+        return code->sub == SUB_HI && code->type == TY_S32 ? mad_hi_sat : NULL;
+    switch (code->sub) {
     case SUB_LO: return mad_lo_fns[i];
     case SUB_HI: return mad_hi_fns[i];
     case SUB_WIDE: return mad_wide_fns[i];
@@ -283,25 +283,25 @@ static PtxPure *mad_fn(const PtxCode *c, int i) {
     }
 }
 
-static PtxPure *mad24_fn(const PtxCode *c, bool mad) {
-    bool s = c->type == TY_S32, hi = c->sub == SUB_HI;
+static PtxPure *mad24_fn(const PtxCode *code, bool mad) {
+    bool s = code->type == TY_S32, hi = code->sub == SUB_HI;
     if (!mad)
         return s ? (hi ? mul24_hi_s : mul24_lo_s) : (hi ? mul24_hi_u : mul24_lo_u);
-    if (c->sat)
+    if (code->sat)
         return s && hi ? mad24_hi_sat : NULL;
     return s ? (hi ? mad24_hi_s : mad24_lo_s) : (hi ? mad24_hi_u : mad24_lo_u);
 }
 
-static PtxPure *by_width(const PtxCode *c, PtxPure *f32, PtxPure *f64) {
-    unsigned n = ptx_type_bytes((PtxType)c->type);
+static PtxPure *by_width(const PtxCode *code, PtxPure *f32, PtxPure *f64) {
+    unsigned n = ptx_type_bytes((PtxType)code->type);
     return n == 4 ? f32 : n == 8 ? f64 : NULL;
 }
 
-static PtxPure *packed_fn(const PtxCode *c) {
-    if (c->type != TY_U16X2 && c->type != TY_S16X2)
+static PtxPure *packed_fn(const PtxCode *code) {
+    if (code->type != TY_U16X2 && code->type != TY_S16X2)
         return NULL;
-    bool s = c->type == TY_S16X2;
-    switch (c->insn->op) {
+    bool s = code->type == TY_S16X2;
+    switch (code->insn->op) {
     case PTX_ADD: return add_x2;
     case PTX_MIN: return s ? min_s16x2 : min_u16x2;
     case PTX_MAX: return s ? max_s16x2 : max_u16x2;
@@ -309,34 +309,34 @@ static PtxPure *packed_fn(const PtxCode *c) {
     }
 }
 
-static PtxPure *arith_fn(const PtxCode *c, int i) {
-    switch (c->insn->op) {
-    case PTX_ADD: return c->sat ? (c->type == TY_S32 ? add_sat : NULL) : add_fns[i];
-    case PTX_SUB: return c->sat ? (c->type == TY_S32 ? sub_sat : NULL) : sub_fns[i];
-    case PTX_MUL: return mul_fn(c, i);
-    case PTX_MAD: return mad_fn(c, i);
-    case PTX_MUL24: return mad24_fn(c, false);
-    case PTX_MAD24: return mad24_fn(c, true);
+static PtxPure *arith_fn(const PtxCode *code, int i) {
+    switch (code->insn->op) {
+    case PTX_ADD: return code->sat ? (code->type == TY_S32 ? add_sat : NULL) : add_fns[i];
+    case PTX_SUB: return code->sat ? (code->type == TY_S32 ? sub_sat : NULL) : sub_fns[i];
+    case PTX_MUL: return mul_fn(code, i);
+    case PTX_MAD: return mad_fn(code, i);
+    case PTX_MUL24: return mad24_fn(code, false);
+    case PTX_MAD24: return mad24_fn(code, true);
     case PTX_SAD: return sad_fns[i];
     case PTX_DIV: return quot_fns[i];
     case PTX_REM: return rem_fns[i];
     case PTX_ABS: return abs_fns[i];
     case PTX_NEG: return neg_fns[i];
-    case PTX_MIN: return (c->insn->flags & PF_RELU) ? min_relu : min_fns[i];
-    case PTX_MAX: return (c->insn->flags & PF_RELU) ? max_relu : max_fns[i];
+    case PTX_MIN: return (code->insn->flags & PF_RELU) ? min_relu : min_fns[i];
+    case PTX_MAX: return (code->insn->flags & PF_RELU) ? max_relu : max_fns[i];
     default: return NULL;
     }
 }
 
-static PtxPure *bits_fn(const PtxCode *c) {
-    bool s = c->type == TY_S32 || c->type == TY_S64;
-    switch (c->insn->op) {
-    case PTX_POPC: return by_width(c, popc32, popc64);
-    case PTX_CLZ: return by_width(c, clz32, clz64);
-    case PTX_BFIND: return by_width(c, s ? bfind_s32 : bfind_u32, s ? bfind_s64 : bfind_u64);
-    case PTX_BREV: return by_width(c, brev32, brev64);
+static PtxPure *bits_fn(const PtxCode *code) {
+    bool s = code->type == TY_S32 || code->type == TY_S64;
+    switch (code->insn->op) {
+    case PTX_POPC: return by_width(code, popc32, popc64);
+    case PTX_CLZ: return by_width(code, clz32, clz64);
+    case PTX_BFIND: return by_width(code, s ? bfind_s32 : bfind_u32, s ? bfind_s64 : bfind_u64);
+    case PTX_BREV: return by_width(code, brev32, brev64);
     case PTX_FNS: return fns_fn;
-    case PTX_BFE: return by_width(c, s ? bfe_s32 : bfe_u32, s ? bfe_s64 : bfe_u64);
+    case PTX_BFE: return by_width(code, s ? bfe_s32 : bfe_u32, s ? bfe_s64 : bfe_u64);
     case PTX_BMSK: return bmsk_fn;
     case PTX_SZEXT: return s ? szext_s32 : szext_u32;
     case PTX_DP4A: return dp4a;
@@ -345,26 +345,26 @@ static PtxPure *bits_fn(const PtxCode *c) {
     }
 }
 
-bool ptx_select_int(PtxCode *c) {
-    unsigned op = c->insn->op;
-    int i = type_index(c->type);
+bool ptx_select_int(PtxCode *code) {
+    unsigned op = code->insn->op;
+    int i = type_index(code->type);
     bool carry_op = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
     bool may_carry = op == PTX_ADD || op == PTX_SUB || op == PTX_MAD;
-    if (carry_op || (may_carry && i >= 0 && (c->insn->flags & PF_CC))) {
-        if (i < 0 || c->sub == SUB_WIDE)
+    if (carry_op || (may_carry && i >= 0 && (code->insn->flags & PF_CC))) {
+        if (i < 0 || code->sub == SUB_WIDE)
             return false;
-        c->exec = exec_carry;
+        code->exec = exec_carry;
         return true;
     }
     if (op == PTX_BFI) {
-        c->exec = exec_bfi;
-        return c->type == TY_B32 || c->type == TY_B64;
+        code->exec = exec_bfi;
+        return code->type == TY_B32 || code->type == TY_B64;
     }
-    c->pure = packed_fn(c);
-    if (!c->pure)
-        c->pure = bits_fn(c);
-    if (!c->pure && i >= 0)
-        c->pure = arith_fn(c, i);
-    c->exec = ptx_exec_pure;
-    return c->pure != NULL;
+    code->pure = packed_fn(code);
+    if (!code->pure)
+        code->pure = bits_fn(code);
+    if (!code->pure && i >= 0)
+        code->pure = arith_fn(code, i);
+    code->exec = ptx_exec_pure;
+    return code->pure != NULL;
 }

@@ -18,125 +18,125 @@
 
 /* ---- traps ---- */
 
-static void fill_trap(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text,
-                      SimTrap *trap) {
-    const PtxFunc *kernel = r->kernel->func;
+static void fill_trap(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *ptx_code, SimTrapKind kind,
+                      const char *text, SimTrap *trap) {
+    const PtxFunc *kernel = run->kernel->func;
     *trap = (SimTrap){.kind = kind};
-    snprintf(trap->kernel, sizeof trap->kernel, "%s", str_text(&r->m->strings, kernel->name));
+    snprintf(trap->kernel, sizeof trap->kernel, "%s", str_text(&run->m->strings, kernel->name));
     for (int i = 0; i < 3; i++) {
-        trap->block[i] = t->warp->block->ctaid[i];
-        trap->thread[i] = t->tid[i];
+        trap->block[i] = ptx_thread->warp->block->ctaid[i];
+        trap->thread[i] = ptx_thread->tid[i];
     }
-    if (c && c->insn) {
-        trap->pc = (uint64_t)(c - c->proc->code);
-        trap->ptx_line = ptx_line(r->m, c->insn);
-        snprintf(trap->text, sizeof trap->text, "%s%s%s%s", ptx_op_name((PtxOp)c->insn->op),
-                 str_text(&r->m->strings, c->insn->mods_text), text ? ", " : "", text ? text : "");
+    if (ptx_code && ptx_code->insn) {
+        trap->pc = (uint64_t)(ptx_code - ptx_code->proc->code);
+        trap->ptx_line = ptx_line(run->m, ptx_code->insn);
+        snprintf(trap->text, sizeof trap->text, "%s%s%s%s", ptx_op_name((PtxOp)ptx_code->insn->op),
+                 str_text(&run->m->strings, ptx_code->insn->mods_text), text ? ", " : "", text ? text : "");
     } else if (text) {
         snprintf(trap->text, sizeof trap->text, "%s", text);
     }
 }
 
-PtxStep ptx_trap(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text) {
-    if (!r->trapped) {
-        r->trapped = true;
-        fill_trap(r, t, c, kind, text, &r->res->trap);
+PtxStep ptx_trap(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text) {
+    if (!run->trapped) {
+        run->trapped = true;
+        fill_trap(run, t, c, kind, text, &run->res->trap);
     }
     return STEP_STOP;
 }
 
-PtxStep ptx_trap_at(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, uint64_t address,
+PtxStep ptx_trap_at(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, uint64_t address,
                     const char *text) {
-    bool first = !r->trapped;
-    ptx_trap(r, t, c, kind, text);
+    bool first = !run->trapped;
+    ptx_trap(run, t, c, kind, text);
     if (first) {
-        r->res->trap.address = address;
-        r->res->trap.has_address = true;
+        run->res->trap.address = address;
+        run->res->trap.has_address = true;
     }
     return STEP_STOP;
 }
 
-void ptx_warn(PtxRun *r, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text) {
-    if (*c->warned >> kind & 1)
+void ptx_warn(PtxRun *run, const PtxThread *t, const PtxCode *code, SimTrapKind kind, const char *text) {
+    if (*code->warned >> kind & 1)
         return;
-    *c->warned |= 1u << kind;
+    *code->warned |= 1u << kind;
     SimTrap w;
-    fill_trap(r, t, c, kind, text, &w);
-    if (r->res->nwarnings++ == 0)
-        r->res->first_warning = w;
-    if (r->opt.on_warning)
-        r->opt.on_warning(r->opt.user, &w);
+    fill_trap(run, t, code, kind, text, &w);
+    if (run->res->nwarnings++ == 0)
+        run->res->first_warning = w;
+    if (run->opt.on_warning)
+        run->opt.on_warning(run->opt.user, &w);
 }
 
 /* ---- running one thread ---- */
 
-static bool guard_holds(const PtxThread *t, const PtxCode *c) {
-    return !c->guard || (t->regs[c->guard] & 1) != c->guard_not;
+static bool guard_holds(const PtxThread *thread, const PtxCode *code) {
+    return !code->guard || (thread->regs[code->guard] & 1) != code->guard_not;
 }
 
-static uint32_t run_quantum(PtxRun *r, PtxThread *t, uint32_t quantum) {
+static uint32_t run_quantum(PtxRun *run, PtxThread *thread, uint32_t quantum) {
     uint32_t n = 0, skipped = 0;
     while (n < quantum) {
-        const PtxCode *c = t->pc++;
+        const PtxCode *code = thread->pc++;
         n++;
-        if (c->guard && (t->regs[c->guard] & 1) == c->guard_not) {
+        if (code->guard && (thread->regs[code->guard] & 1) == code->guard_not) {
             skipped++;
-            if (c->watch)
-                ptx_watch(r, t, c, false);
+            if (code->watch)
+                ptx_watch(run, thread, code, false);
             continue;
         }
-        if (c->exec(r, t, c) != STEP_GO)
+        if (code->exec(run, thread, code) != STEP_GO)
             break;
     }
-    r->res->thread_insns += n - skipped;
-    r->res->skipped_insns += skipped;
+    run->res->thread_insns += n - skipped;
+    run->res->skipped_insns += skipped;
     return n;
 }
 
 /* The event of a collective or barrier that has given its value since. */
-static void report_late(PtxRun *r, PtxThread *t) {
-    const PtxCode *c = t->late;
-    t->late = NULL;
-    r->place.bytes = 0;
+static void report_late(PtxRun *run, PtxThread *thread) {
+    const PtxCode *c = thread->late;
+    thread->late = NULL;
+    run->place.bytes = 0;
     if (c)
-        ptx_report_event(r, t, c, true, t->proc);
+        ptx_report_event(run, thread, c, true, thread->proc);
 }
 
 /* As run_quantum, with events and checks. */
-static uint32_t run_quantum_slow(PtxRun *r, PtxThread *t, uint32_t quantum) {
+static uint32_t run_quantum_slow(PtxRun *ptx_run, PtxThread *thread, uint32_t quantum) {
     for (uint32_t n = 1;; n++) {
-        report_late(r, t);
-        const PtxCode *c = t->pc++;
-        const PtxProc *proc = t->proc;
-        bool run = guard_holds(t, c);
-        if (proc->reached && c->insn)
-            proc->reached[c - proc->code] = 1;
-        r->place.bytes = 0;
-        ptx_check_before(r, t, c, run);
-        PtxStep step = run ? c->exec(r, t, c) : STEP_GO;
-        *(run ? &r->res->thread_insns : &r->res->skipped_insns) += 1;
-        r->res->stores += run && r->place.bytes && r->place.write && r->place.alloc;
-        if (run && c->ndst && t->state != TS_RUN && t->state != TS_EXITED)
-            t->late = c;
+        report_late(ptx_run, thread);
+        const PtxCode *ptx_code = thread->pc++;
+        const PtxProc *proc = thread->proc;
+        bool run = guard_holds(thread, ptx_code);
+        if (proc->reached && ptx_code->insn)
+            proc->reached[ptx_code - proc->code] = 1;
+        ptx_run->place.bytes = 0;
+        ptx_check_before(ptx_run, thread, ptx_code, run);
+        PtxStep step = run ? ptx_code->exec(ptx_run, thread, ptx_code) : STEP_GO;
+        *(run ? &ptx_run->res->thread_insns : &ptx_run->res->skipped_insns) += 1;
+        ptx_run->res->stores += run && ptx_run->place.bytes && ptx_run->place.write && ptx_run->place.alloc;
+        if (run && ptx_code->ndst && thread->state != TS_RUN && thread->state != TS_EXITED)
+            thread->late = ptx_code;
         else
-            ptx_report_event(r, t, c, run, proc);
+            ptx_report_event(ptx_run, thread, ptx_code, run, proc);
         if (step != STEP_GO || n >= quantum)
             return n;
     }
 }
 
-void ptx_exit_thread(PtxRun *r, PtxThread *t) {
-    PtxWarp *w = t->warp;
-    w->alive &= ~(1u << t->lane);
-    ptx_block_thread(t, TS_EXITED, NULL);
-    w->block->nalive--;
-    ptx_lane_ended(r, w);
+void ptx_exit_thread(PtxRun *r, PtxThread *thread) {
+    PtxWarp *ptx_warp = thread->warp;
+    ptx_warp->alive &= ~(1u << thread->lane);
+    ptx_block_thread(thread, TS_EXITED, NULL);
+    ptx_warp->block->nalive--;
+    ptx_lane_ended(r, ptx_warp);
 }
 
 /* ---- scheduling ---- */
 
-static uint64_t next_random(PtxRun *r) { /* splitmix64 */
-    uint64_t z = r->rng += 0x9e3779b97f4a7c15ull;
+static uint64_t next_random(PtxRun *run) { /* splitmix64 */
+    uint64_t z = run->rng += 0x9e3779b97f4a7c15ull;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ z >> 27) * 0x94d049bb133111ebull;
     return z ^ z >> 31;
@@ -156,27 +156,27 @@ static PtxThread *next_runnable(PtxBlock *b, uint32_t from) {
 
 static void deadlock(PtxRun *r, PtxBlock *b) {
     for (uint32_t i = 0; i < b->nthreads; i++) {
-        PtxThread *t = &b->threads[i];
-        if (t->state != TS_EXITED) {
-            ptx_trap(r, t, t->wait, TRAP_DEADLOCK, "this thread waits for ever");
+        PtxThread *thread = &b->threads[i];
+        if (thread->state != TS_EXITED) {
+            ptx_trap(r, thread, thread->wait, TRAP_DEADLOCK, "this thread waits for ever");
             return;
         }
     }
 }
 
 /* Run thread t for a quantum; returns the instructions used. */
-static uint32_t run_thread(PtxRun *r, PtxThread *t, uint32_t quantum) {
-    if (r->steps_left == 0) {
-        ptx_trap(r, t, t->pc, TRAP_BUDGET, NULL);
+static uint32_t run_thread(PtxRun *run, PtxThread *thread, uint32_t quantum) {
+    if (run->steps_left == 0) {
+        ptx_trap(run, thread, thread->pc, TRAP_BUDGET, NULL);
         return 0;
     }
-    if (quantum > r->steps_left)
-        quantum = (uint32_t)r->steps_left;
-    uint32_t n = r->slow ? run_quantum_slow(r, t, quantum) : run_quantum(r, t, quantum);
-    r->steps_left -= n;
-    r->ticks += n;
-    if (n == quantum && ++t->warp->spins > MAX_SPINS)
-        ptx_release_active(t->warp);
+    if (quantum > run->steps_left)
+        quantum = (uint32_t)run->steps_left;
+    uint32_t n = run->slow ? run_quantum_slow(run, thread, quantum) : run_quantum(run, thread, quantum);
+    run->steps_left -= n;
+    run->ticks += n;
+    if (n == quantum && ++thread->warp->spins > MAX_SPINS)
+        ptx_release_active(thread->warp);
     return n;
 }
 
@@ -191,14 +191,14 @@ static bool step_random(PtxRun *r, PtxBlock *b) {
 /* Fixed schedule: each warp in turn, its lanes in ascending order again and again, until none can run or the
  * turn is over. So a warp's lanes do an atomic in ascending order, before the next warp does: the order of a
  * machine that runs warps in turn. False if no thread of the block can run. */
-static bool step_fixed(PtxRun *r, PtxBlock *b) {
+static bool step_fixed(PtxRun *run, PtxBlock *b) {
     bool ran = false;
-    for (uint32_t i = 0; i < b->nwarps && !r->trapped; i++) {
+    for (uint32_t i = 0; i < b->nwarps && !run->trapped; i++) {
         uint32_t from = 0, used = 0, all;
-        while ((all = b->runnable[i]) != 0 && used < WARP_TURN && !r->trapped) {
+        while ((all = b->runnable[i]) != 0 && used < WARP_TURN && !run->trapped) {
             uint32_t above = all & (UINT32_MAX << from);
             uint32_t lane = (uint32_t)__builtin_ctz(above ? above : all);
-            used += run_thread(r, &b->warps[i].threads[lane], FIXED_QUANTUM);
+            used += run_thread(run, &b->warps[i].threads[lane], FIXED_QUANTUM);
             from = (lane + 1) % 32;
             ran = true;
         }
@@ -206,171 +206,174 @@ static bool step_fixed(PtxRun *r, PtxBlock *b) {
     return ran;
 }
 
-static void start_block(PtxRun *r, PtxBlock *b, uint64_t number) {
-    const Launch *l = r->launch;
+static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
+    const Launch *l = run->launch;
     b->ctaid[0] = (uint32_t)(number % l->grid[0]);
     b->ctaid[1] = (uint32_t)(number / l->grid[0] % l->grid[1]);
     b->ctaid[2] = (uint32_t)(number / l->grid[0] / l->grid[1]);
-    race_block_start(r, b);
+    race_block_start(run, b);
     memset(b->bars, 0, sizeof b->bars);
-    memset(b->shared, 0, r->shared_bytes + 16);
+    memset(b->shared, 0, run->shared_bytes + 16);
     if (b->shared_written)
-        memset(b->shared_written, 0, r->shared_bytes / 8 + 8);
+        memset(b->shared_written, 0, run->shared_bytes / 8 + 8);
     b->nalive = b->nthreads;
     b->live = true;
     for (uint32_t i = 0; i < b->nwarps; i++) {
-        PtxWarp *w = &b->warps[i];
-        w->alive = w->nlanes == 32 ? UINT32_MAX : (1u << w->nlanes) - 1;
-        w->spins = w->at_collective = w->at_barrier = 0;
-        ptx_end_promises(r, w);
-        b->runnable[i] = w->alive;
+        PtxWarp *warp = &b->warps[i];
+        warp->alive = warp->nlanes == 32 ? UINT32_MAX : (1u << warp->nlanes) - 1;
+        warp->spins = warp->at_collective = warp->at_barrier = 0;
+        ptx_end_promises(run, warp);
+        b->runnable[i] = warp->alive;
     }
-    for (uint32_t i = 0; i < b->nthreads && !r->trapped; i++) {
-        PtxThread *t = &b->threads[i];
-        t->state = TS_RUN;
-        t->cc = false;
-        t->path = t->nbarriers = 0;
-        t->last_barrier = NULL;
-        t->late = NULL;
-        t->nframes = t->nslots = 0;
-        t->pc = NULL;
-        ptx_enter(r, t, r->kernel, NULL);
+    for (uint32_t i = 0; i < b->nthreads && !run->trapped; i++) {
+        PtxThread *thread = &b->threads[i];
+        thread->state = TS_RUN;
+        thread->cc = false;
+        thread->path = thread->nbarriers = 0;
+        thread->last_barrier = NULL;
+        thread->late = NULL;
+        thread->nframes = thread->nslots = 0;
+        thread->pc = NULL;
+        ptx_enter(run, thread, run->kernel, NULL);
     }
 }
 
 /* Run all blocks; new ones take the place of those that finished. */
-static void run_grid(PtxRun *r) {
-    const Launch *l = r->launch;
+static void run_grid(PtxRun *run) {
+    const Launch *l = run->launch;
     uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], next = 0;
     uint32_t live = 0, turn = 0;
-    for (; live < r->nresident && next < total && !r->trapped; live++)
-        start_block(r, &r->blocks[live], next++);
-    while (live && !r->trapped) {
-        PtxBlock *b = &r->blocks[r->opt.seed ? next_random(r) % r->nresident : turn++ % r->nresident];
+    for (; live < run->nresident && next < total && !run->trapped; live++)
+        start_block(run, &run->blocks[live], next++);
+    while (live && !run->trapped) {
+        PtxBlock *b =
+            &run->blocks[run->opt.seed ? next_random(run) % run->nresident : turn++ % run->nresident];
         if (!b->live)
             continue;
-        bool ran = r->opt.seed ? step_random(r, b) : step_fixed(r, b);
-        if (r->opt.keep_going && r->ticks >= r->next_report) {
-            r->next_report = r->ticks + REPORT_TICKS;
-            if (!r->opt.keep_going(r->opt.user, r->ticks))
-                ptx_trap(r, b->threads, NULL, TRAP_BUDGET, "stopped by the caller");
+        bool ran = run->opt.seed ? step_random(run, b) : step_fixed(run, b);
+        if (run->opt.keep_going && run->ticks >= run->next_report) {
+            run->next_report = run->ticks + REPORT_TICKS;
+            if (!run->opt.keep_going(run->opt.user, run->ticks))
+                ptx_trap(run, b->threads, NULL, TRAP_BUDGET, "stopped by the caller");
         }
         if (b->nalive == 0) {
             for (uint32_t i = 0; i < b->nwarps; i++)
-                ptx_end_promises(r, &b->warps[i]);
+                ptx_end_promises(run, &b->warps[i]);
             live--;
             b->live = false;
-            if (next < total && !r->trapped) {
-                start_block(r, b, next++);
+            if (next < total && !run->trapped) {
+                start_block(run, b, next++);
                 live++;
             }
         } else if (!ran) {
-            deadlock(r, b);
+            deadlock(run, b);
         }
     }
 }
 
 /* ---- set-up ---- */
 
-static bool make_block(PtxRun *r, PtxBlock *b) {
-    const uint32_t *dim = r->launch->block;
-    b->run = r;
+static bool make_block(PtxRun *ptx_run, PtxBlock *b) {
+    const uint32_t *dim = ptx_run->launch->block;
+    b->run = ptx_run;
     b->nthreads = dim[0] * dim[1] * dim[2];
     b->nwarps = (b->nthreads + 31) / 32;
-    b->threads = ARENA_ARRAY(&r->arena, PtxThread, b->nthreads);
-    b->warps = ARENA_ARRAY(&r->arena, PtxWarp, b->nwarps);
-    b->shared = ARENA_ARRAY(&r->arena, uint8_t, r->shared_bytes + 16);
-    if (r->opt.report_uninitialised)
-        b->shared_written = ARENA_ARRAY(&r->arena, uint8_t, r->shared_bytes / 8 + 8);
+    b->threads = ARENA_ARRAY(&ptx_run->arena, PtxThread, b->nthreads);
+    b->warps = ARENA_ARRAY(&ptx_run->arena, PtxWarp, b->nwarps);
+    b->shared = ARENA_ARRAY(&ptx_run->arena, uint8_t, ptx_run->shared_bytes + 16);
+    if (ptx_run->opt.report_uninitialised)
+        b->shared_written = ARENA_ARRAY(&ptx_run->arena, uint8_t, ptx_run->shared_bytes / 8 + 8);
     for (uint32_t i = 0; i < b->nwarps; i++) {
         uint32_t left = b->nthreads - i * 32;
         b->warps[i] = (PtxWarp){
             .block = b, .threads = b->threads + (size_t)i * 32, .nlanes = left < 32 ? left : 32, .index = i};
     }
     for (uint32_t i = 0; i < b->nthreads; i++) {
-        PtxThread *t = &b->threads[i];
-        t->warp = &b->warps[i / 32];
-        t->lane = (uint8_t)(i % 32);
-        t->linear = i;
-        t->tid[0] = i % dim[0];
-        t->tid[1] = i / dim[0] % dim[1];
-        t->tid[2] = i / dim[0] / dim[1];
+        PtxThread *thread = &b->threads[i];
+        thread->warp = &b->warps[i / 32];
+        thread->lane = (uint8_t)(i % 32);
+        thread->linear = i;
+        thread->tid[0] = i % dim[0];
+        thread->tid[1] = i / dim[0] % dim[1];
+        thread->tid[2] = i / dim[0] / dim[1];
     }
     return true;
 }
 
-static void make_blocks(PtxRun *r) {
-    const Launch *l = r->launch;
+static void make_blocks(PtxRun *run) {
+    const Launch *l = run->launch;
     uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     uint32_t threads = l->block[0] * l->block[1] * l->block[2];
-    uint64_t n = r->opt.resident_blocks ? r->opt.resident_blocks : DEFAULT_RESIDENT;
+    uint64_t n = run->opt.resident_blocks ? run->opt.resident_blocks : DEFAULT_RESIDENT;
     if (n > total)
         n = total;
-    uint64_t bytes = (uint64_t)threads * r->kernel->nslots * 8, most = MAX_RESIDENT_THREADS / threads;
+    uint64_t bytes = (uint64_t)threads * run->kernel->nslots * 8, most = MAX_RESIDENT_THREADS / threads;
     if (most > 1 + MAX_RESIDENT_BYTES / bytes)
         most = 1 + MAX_RESIDENT_BYTES / bytes;
     if (n > most)
         n = most;
-    r->nresident = (uint32_t)n;
-    r->blocks = ARENA_ARRAY(&r->arena, PtxBlock, n);
-    for (uint32_t i = 0; i < r->nresident; i++)
-        make_block(r, &r->blocks[i]);
+    run->nresident = (uint32_t)n;
+    run->blocks = ARENA_ARRAY(&run->arena, PtxBlock, n);
+    for (uint32_t i = 0; i < run->nresident; i++)
+        make_block(run, &run->blocks[i]);
 }
 
-static void free_threads(PtxRun *r) {
-    for (uint32_t i = 0; r->blocks && i < r->nresident; i++) {
-        for (uint32_t k = 0; k < r->blocks[i].nthreads; k++) {
-            PtxThread *t = &r->blocks[i].threads[k];
-            free(t->slots);
-            free(t->slot_init);
-            free(t->frames);
-            free(t->local);
+static void free_threads(PtxRun *run) {
+    for (uint32_t i = 0; run->blocks && i < run->nresident; i++) {
+        for (uint32_t k = 0; k < run->blocks[i].nthreads; k++) {
+            PtxThread *thread = &run->blocks[i].threads[k];
+            free(thread->slots);
+            free(thread->slot_init);
+            free(thread->frames);
+            free(thread->local);
         }
-        for (uint32_t k = 0; k < r->blocks[i].nwarps; k++)
-            ptx_end_promises(r, &r->blocks[i].warps[k]);
+        for (uint32_t k = 0; k < run->blocks[i].nwarps; k++)
+            ptx_end_promises(run, &run->blocks[i].warps[k]);
     }
 }
 
-static bool launch_fits(PtxRun *r, const char *kernel) {
-    const PtxFunc *f = r->kernel->func;
-    const Launch *l = r->launch;
+static bool launch_fits(PtxRun *run, const char *kernel) {
+    const PtxFunc *f = run->kernel->func;
+    const Launch *l = run->launch;
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2], need = 0, max = 1;
-    r->shared_bytes = r->dynamic_shared_base + l->dynamic_shared_bytes;
+    run->shared_bytes = run->dynamic_shared_base + l->dynamic_shared_bytes;
     for (uint32_t i = 0; i < f->nparams; i++) {
-        const PtxVar *v = &r->m->vars[f->params[i]];
-        uint64_t end = v->param_offset_bytes + v->size_bytes;
+        const PtxVar *var = &run->m->vars[f->params[i]];
+        uint64_t end = var->param_offset_bytes + var->size_bytes;
         need = end > need ? end : need;
     }
     for (int i = 0; i < 3; i++) {
         max *= f->maxntid[i] ? f->maxntid[i] : 1;
         if (f->reqntid[i] && f->reqntid[i] != l->block[i])
-            return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "the block differs from .reqntid");
+            return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, "the block differs from .reqntid");
     }
     if (f->maxntid[0] && threads > max)
-        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "the block has more threads than .maxntid allows");
-    if (r->shared_bytes > SIM_MAX_SHARED_BYTES)
-        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "more shared memory than a block can have");
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel,
+                    "the block has more threads than .maxntid allows");
+    if (run->shared_bytes > SIM_MAX_SHARED_BYTES)
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, "more shared memory than a block can have");
     if (need > l->param_bytes)
-        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "the parameter block is too small");
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, "the parameter block is too small");
     return true;
 }
 
-static bool prepare(PtxRun *r, const char *kernel) {
-    uint32_t index = ptx_find_func(r->m, kernel);
-    const char *wrong = launch_error(r->launch);
-    if (!index || !r->m->funcs[index - 1].is_entry)
-        return diag(r->d, (SrcLoc){0}, DIAG_E0512, kernel);
+static bool prepare(PtxRun *run, const char *kernel) {
+    uint32_t index = ptx_find_func(run->m, kernel);
+    const char *wrong = launch_error(run->launch);
+    if (!index || !run->m->funcs[index - 1].is_entry)
+        return diag(run->d, (SrcLoc){0}, DIAG_E0512, kernel);
     if (wrong)
-        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, wrong);
-    if (r->m->address_bits == 32)
-        return diag(r->d, (SrcLoc){0}, DIAG_E0513, kernel, "modules with 32-bit addresses are not executed");
-    if (!ptx_place_variables(r->m, r->mem, r->d))
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel, wrong);
+    if (run->m->address_bits == 32)
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel,
+                    "modules with 32-bit addresses are not executed");
+    if (!ptx_place_variables(run->m, run->mem, run->d))
         return false;
-    r->procs = ARENA_ARRAY(&r->arena, PtxProc *, r->m->nfuncs + 1);
-    r->shared_offset = ARENA_ARRAY(&r->arena, uint32_t, r->m->nvars + 1);
-    memset(r->shared_offset, 0xff, (r->m->nvars + 1) * sizeof *r->shared_offset);
-    ptx_find_variables(r);
-    return ptx_decode_all(r, index - 1) && launch_fits(r, kernel);
+    run->procs = ARENA_ARRAY(&run->arena, PtxProc *, run->m->nfuncs + 1);
+    run->shared_offset = ARENA_ARRAY(&run->arena, uint32_t, run->m->nvars + 1);
+    memset(run->shared_offset, 0xff, (run->m->nvars + 1) * sizeof *run->shared_offset);
+    ptx_find_variables(run);
+    return ptx_decode_all(run, index - 1) && launch_fits(run, kernel);
 }
 
 bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,

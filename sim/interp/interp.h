@@ -78,16 +78,16 @@ typedef struct {
 } PtxRunResult;
 void ptx_races_free(PtxRunResult *res);
 /* Three lines, the last without end; the length needed. */
-int ptx_race_print(const PtxRace *x, char *out, size_t out_bytes);
+int ptx_race_print(const PtxRace *race, char *out, size_t out_bytes);
 
 /* Place the module's .global and .const variables in `mem` under their names, initialised, where allocations
  * of these names are not yet there. Both engines call it first, so addresses agree. Needs no kernel. */
-bool ptx_place_variables(const PtxModule *m, SimMemory *mem, Diags *d);
+bool ptx_place_variables(const PtxModule *module, SimMemory *mem, Diags *diags);
 
 /* Run one launch. `opt` may be NULL. Returns false, having reported E05xx, if the launch cannot start:
  * unknown kernel, impossible launch, an instruction that is not supported anywhere in the code reachable from
  * the kernel. A trap while running is no such error: it returns true with res->trap set, memory as it was at
  * the trap. */
-bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,
-                    const PtxRunOptions *opt, PtxRunResult *res, Diags *d);
+bool ptx_interp_run(const PtxModule *module, const char *kernel, const Launch *launch, SimMemory *mem,
+                    const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);
 #endif

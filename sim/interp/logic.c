@@ -74,15 +74,15 @@ static bool combine(unsigned bop, bool a, bool c) {
     return bop == BOP_AND ? a && c : bop == BOP_OR ? a || c : bop == BOP_XOR ? a != c : a;
 }
 
-static PtxStep exec_setp(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    U64 a = ptx_arg(r, t, &c->src[0]), b = ptx_arg(r, t, &c->src[1]);
-    bool with = c->nsrc > 2 && (ptx_arg(r, t, &c->src[2]) & 1);
-    bool p = compare(c->type, c->cmp, a, b, c->ftz), q = !p;
-    if (c->type == TY_F16X2 || c->type == TY_BF16X2)
-        q = compare(c->type, c->cmp, a >> 16, b >> 16, c->ftz);
-    ptx_put(t, c->dst[0], combine(c->bop, p, with));
-    if (c->ndst > 1)
-        ptx_put(t, c->dst[1], combine(c->bop, q, with));
+static PtxStep exec_setp(PtxRun *r, PtxThread *t, const PtxCode *code) {
+    U64 a = ptx_arg(r, t, &code->src[0]), b = ptx_arg(r, t, &code->src[1]);
+    bool with = code->nsrc > 2 && (ptx_arg(r, t, &code->src[2]) & 1);
+    bool p = compare(code->type, code->cmp, a, b, code->ftz), q = !p;
+    if (code->type == TY_F16X2 || code->type == TY_BF16X2)
+        q = compare(code->type, code->cmp, a >> 16, b >> 16, code->ftz);
+    ptx_put(t, code->dst[0], combine(code->bop, p, with));
+    if (code->ndst > 1)
+        ptx_put(t, code->dst[1], combine(code->bop, q, with));
     return STEP_GO;
 }
 
@@ -98,22 +98,22 @@ static U64 set_value(unsigned type, bool v) {
     default: return UINT64_MAX;
     }
 }
-static U64 set_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
-    bool with = c & 1, lo = combine(k->bop, compare(k->type2, k->cmp, a, b, k->ftz), with);
-    if (k->type2 != TY_F16X2 && k->type2 != TY_BF16X2)
-        return set_value(k->type, lo);
-    bool hi = combine(k->bop, compare(k->type2, k->cmp, a >> 16, b >> 16, k->ftz), with);
-    return (set_value(k->type, lo) & 0xffff) | (set_value(k->type, hi) & 0xffff) << 16;
+static U64 set_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
+    bool with = c & 1, lo = combine(code->bop, compare(code->type2, code->cmp, a, b, code->ftz), with);
+    if (code->type2 != TY_F16X2 && code->type2 != TY_BF16X2)
+        return set_value(code->type, lo);
+    bool hi = combine(code->bop, compare(code->type2, code->cmp, a >> 16, b >> 16, code->ftz), with);
+    return (set_value(code->type, lo) & 0xffff) | (set_value(code->type, hi) & 0xffff) << 16;
 }
 
 static U64 selp_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
     (void)k;
     return c & 1 ? a : b;
 }
-static U64 slct_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
-    if (k->type2 == TY_S32)
+static U64 slct_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
+    if (code->type2 == TY_S32)
         return (int32_t)c >= 0 ? a : b;
-    float f = f32_of(k->ftz ? f32_flush((uint32_t)c) : (uint32_t)c);
+    float f = f32_of(code->ftz ? f32_flush((uint32_t)c) : (uint32_t)c);
     return f >= 0 ? a : b; /* NaN selects b */
 }
 
@@ -139,53 +139,53 @@ static uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, unsigned lut) {
     }
     return d;
 }
-static U64 lop3_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
-    return lop3((uint32_t)a, (uint32_t)b, (uint32_t)c, (unsigned)k->src[3].imm);
+static U64 lop3_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
+    return lop3((uint32_t)a, (uint32_t)b, (uint32_t)c, (unsigned)code->src[3].imm);
 }
 /* lop3.and/or d|p, a, b, c, lut, q: p = (d != 0) op q */
-static PtxStep exec_lop3_pred(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    uint32_t d = lop3((uint32_t)ptx_arg(r, t, &c->src[0]), (uint32_t)ptx_arg(r, t, &c->src[1]),
-                      (uint32_t)ptx_arg(r, t, &c->src[2]), (unsigned)c->src[3].imm);
-    bool q = ptx_arg(r, t, &c->src[4]) & 1;
-    ptx_put(t, c->dst[0], d);
-    ptx_put(t, c->dst[1], combine(c->bop, d != 0, q));
+static PtxStep exec_lop3_pred(PtxRun *r, PtxThread *t, const PtxCode *code) {
+    uint32_t d = lop3((uint32_t)ptx_arg(r, t, &code->src[0]), (uint32_t)ptx_arg(r, t, &code->src[1]),
+                      (uint32_t)ptx_arg(r, t, &code->src[2]), (unsigned)code->src[3].imm);
+    bool q = ptx_arg(r, t, &code->src[4]) & 1;
+    ptx_put(t, code->dst[0], d);
+    ptx_put(t, code->dst[1], combine(code->bop, d != 0, q));
     return STEP_GO;
 }
 
 /* ---- shifts ---- */
 
-static unsigned type_bits(const PtxCode *k) { return ptx_type_bytes((PtxType)k->type) * 8; }
+static unsigned type_bits(const PtxCode *code) { return ptx_type_bytes((PtxType)code->type) * 8; }
 static U64 shl_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
     uint32_t n = (uint32_t)b;
     (void)c;
     return n >= type_bits(k) ? 0 : a << n;
 }
-static U64 shr_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
-    unsigned bits = type_bits(k);
+static U64 shr_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
+    unsigned bits = type_bits(code);
     uint32_t n = (uint32_t)b;
     (void)c;
-    if (ptx_type_class((PtxType)k->type) == TC_SIGNED) {
+    if (ptx_type_class((PtxType)code->type) == TC_SIGNED) {
         int64_t s = (int64_t)(a << (64 - bits)) >> (64 - bits);
         return (U64)(s >> (n >= bits ? bits - 1 : n));
     }
     return n >= bits ? 0 : (a & width_mask(bits / 8)) >> n;
 }
 /* shf.l: upper word of (b:a) << n; shf.r: lower word of (b:a) >> n */
-static U64 shf_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
-    bool wrap = k->sub2 == SUB_WRAP;
+static U64 shf_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
+    bool wrap = code->sub2 == SUB_WRAP;
     uint32_t n = (uint32_t)c;
     n = wrap ? n & 31 : n > 32 ? 32 : n;
     U64 pair = (U64)(uint32_t)b << 32 | (uint32_t)a;
-    return k->sub == SUB_L ? (uint32_t)(pair << n >> 32) : (uint32_t)(pair >> n);
+    return code->sub == SUB_L ? (uint32_t)(pair << n >> 32) : (uint32_t)(pair >> n);
 }
 
 /* prmt (9.7.9.7): bytes of {b, a}, selected by nibbles of c or by a mode */
-static U64 prmt_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
+static U64 prmt_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
     U64 bytes = (U64)(uint32_t)b << 32 | (uint32_t)a, d = 0;
     unsigned n = (unsigned)c & 3;
     for (unsigned i = 0; i < 4; i++) {
         unsigned sel;
-        switch (k->sub) {
+        switch (code->sub) {
         case SUB_F4E: sel = n + i; break;
         case SUB_B4E: sel = (n + 8 - i) & 7; break;
         case SUB_RC8: sel = n; break;
@@ -204,65 +204,65 @@ static U64 prmt_fn(U64 a, U64 b, U64 c, const PtxCode *k) {
 
 /* ---- mov with vectors ---- */
 
-static PtxStep exec_mov_vector(PtxRun *r, PtxThread *t, const PtxCode *c) {
+static PtxStep exec_mov_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
     U64 v[8] = {0};
-    unsigned total = ptx_type_bytes((PtxType)c->type) * 8;
-    unsigned n = c->vec_dst ? c->nvec : 1;
-    if (c->vec && c->vec_dst) { /* read all before writing any */
+    unsigned total = ptx_type_bytes((PtxType)code->type) * 8;
+    unsigned n = code->vec_dst ? code->nvec : 1;
+    if (code->vec && code->vec_dst) { /* read all before writing any */
         for (unsigned i = 0; i < n; i++)
-            v[i] = ptx_arg(r, t, &c->vec[i]);
-    } else if (c->vec) { /* pack */
-        unsigned bits = total / c->nvec;
-        for (unsigned i = 0; i < c->nvec; i++)
-            v[0] |= (ptx_arg(r, t, &c->vec[i]) & width_mask(bits / 8)) << (bits * i);
+            v[i] = ptx_arg(r, t, &code->vec[i]);
+    } else if (code->vec) { /* pack */
+        unsigned bits = total / code->nvec;
+        for (unsigned i = 0; i < code->nvec; i++)
+            v[0] |= (ptx_arg(r, t, &code->vec[i]) & width_mask(bits / 8)) << (bits * i);
         n = 1;
     } else { /* unpack */
-        unsigned bits = total / c->nvec;
-        U64 a = ptx_arg(r, t, &c->src[0]);
-        for (unsigned i = 0; i < c->nvec; i++)
+        unsigned bits = total / code->nvec;
+        U64 a = ptx_arg(r, t, &code->src[0]);
+        for (unsigned i = 0; i < code->nvec; i++)
             v[i] = a >> (bits * i) & width_mask(bits / 8);
     }
-    if (!c->vec_dst)
-        ptx_put(t, c->dst[0], v[0]);
-    for (unsigned i = 0; c->vec_dst && i < n; i++)
-        ptx_put(t, c->vec_dst[i], v[i]);
+    if (!code->vec_dst)
+        ptx_put(t, code->dst[0], v[0]);
+    for (unsigned i = 0; code->vec_dst && i < n; i++)
+        ptx_put(t, code->vec_dst[i], v[i]);
     return STEP_GO;
 }
 
-static bool select_mov(PtxCode *c) {
-    if (c->type == TY_B128)
+static bool select_mov(PtxCode *code) {
+    if (code->type == TY_B128)
         return false;
-    if (!c->vec && !c->vec_dst) {
-        c->pure = mov_fn;
+    if (!code->vec && !code->vec_dst) {
+        code->pure = mov_fn;
         return true;
     }
-    c->exec = exec_mov_vector;
-    return c->nvec <= 8 && (c->insn->vec > 1 || ptx_type_bytes((PtxType)c->type) >= c->nvec);
+    code->exec = exec_mov_vector;
+    return code->nvec <= 8 && (code->insn->vec > 1 || ptx_type_bytes((PtxType)code->type) >= code->nvec);
 }
 
-bool ptx_select_logic(PtxCode *c) {
-    c->exec = ptx_exec_pure;
-    switch (c->insn->op) {
-    case PTX_SETP: c->exec = exec_setp; return true;
-    case PTX_SET: c->pure = set_fn; return true;
-    case PTX_SELP: c->pure = selp_fn; return c->type != TY_B128;
-    case PTX_SLCT: c->pure = slct_fn; return true;
-    case PTX_AND: c->pure = and_fn; return true;
-    case PTX_OR: c->pure = or_fn; return true;
-    case PTX_XOR: c->pure = xor_fn; return true;
-    case PTX_NOT: c->pure = not_fn; return true;
-    case PTX_CNOT: c->pure = cnot_fn; return true;
+bool ptx_select_logic(PtxCode *code) {
+    code->exec = ptx_exec_pure;
+    switch (code->insn->op) {
+    case PTX_SETP: code->exec = exec_setp; return true;
+    case PTX_SET: code->pure = set_fn; return true;
+    case PTX_SELP: code->pure = selp_fn; return code->type != TY_B128;
+    case PTX_SLCT: code->pure = slct_fn; return true;
+    case PTX_AND: code->pure = and_fn; return true;
+    case PTX_OR: code->pure = or_fn; return true;
+    case PTX_XOR: code->pure = xor_fn; return true;
+    case PTX_NOT: code->pure = not_fn; return true;
+    case PTX_CNOT: code->pure = cnot_fn; return true;
     case PTX_LOP3:
-        if (c->bop)
-            c->exec = exec_lop3_pred;
+        if (code->bop)
+            code->exec = exec_lop3_pred;
         else
-            c->pure = lop3_fn;
+            code->pure = lop3_fn;
         return true;
-    case PTX_SHL: c->pure = shl_fn; return true;
-    case PTX_SHR: c->pure = shr_fn; return true;
-    case PTX_SHF: c->pure = shf_fn; return true;
-    case PTX_PRMT: c->pure = prmt_fn; return true;
-    case PTX_MOV: return select_mov(c);
+    case PTX_SHL: code->pure = shl_fn; return true;
+    case PTX_SHR: code->pure = shr_fn; return true;
+    case PTX_SHF: code->pure = shf_fn; return true;
+    case PTX_PRMT: code->pure = prmt_fn; return true;
+    case PTX_MOV: return select_mov(code);
     default: return false;
     }
 }

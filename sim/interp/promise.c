@@ -32,42 +32,43 @@ typedef struct PtxPromise {
     Row *rows;
 } PtxPromise;
 
-static PtxPromise *find(PtxWarp *w, const PtxCode *c, bool is_meet) {
-    PtxPromise *p = w->promises;
-    while (p && (p->code != c || p->is_meet != is_meet))
-        p = p->next;
-    if (p || !(p = calloc(1, sizeof *p)))
-        return p;
-    p->code = c;
-    p->is_meet = is_meet;
-    p->next = w->promises;
-    return w->promises = p;
+static PtxPromise *find(PtxWarp *warp, const PtxCode *c, bool is_meet) {
+    PtxPromise *promise = warp->promises;
+    while (promise && (promise->code != c || promise->is_meet != is_meet))
+        promise = promise->next;
+    if (promise || !(promise = calloc(1, sizeof *promise)))
+        return promise;
+    promise->code = c;
+    promise->is_meet = is_meet;
+    promise->next = warp->promises;
+    return warp->promises = promise;
 }
 
-static bool grow(PtxPromise *p) {
-    if (p->n < p->cap)
+static bool grow(PtxPromise *promise) {
+    if (promise->n < promise->cap)
         return true;
-    uint32_t cap = p->cap ? 2 * p->cap : 4;
-    Row *rows = realloc(p->rows, cap * sizeof *rows);
+    uint32_t cap = promise->cap ? 2 * promise->cap : 4;
+    Row *rows = realloc(promise->rows, cap * sizeof *rows);
     if (rows) {
-        p->rows = rows;
-        p->cap = cap;
+        promise->rows = rows;
+        promise->cap = cap;
     }
     return rows != NULL;
 }
 
-static void note(PtxThread *t, const PtxCode *c, bool is_meet, uint64_t path, uint64_t value) {
-    PtxPromise *p = find(t->warp, c, is_meet);
-    if (!p)
+static void note(PtxThread *thread, const PtxCode *c, bool is_meet, uint64_t path, uint64_t value) {
+    PtxPromise *promise = find(thread->warp, c, is_meet);
+    if (!promise)
         return;
-    uint32_t n = p->count[t->lane]++, lane = 1u << t->lane;
-    if (n >= MAX_EXECUTIONS || (n >= p->n && !grow(p)))
+    uint32_t n = promise->count[thread->lane]++, lane = 1u << thread->lane;
+    if (n >= MAX_EXECUTIONS || (n >= promise->n && !grow(promise)))
         return;
-    if (n >= p->n) {
-        p->rows[p->n++] = (Row){.path = path, .value = value, .same = lane, .barrier = t->last_barrier};
+    if (n >= promise->n) {
+        promise->rows[promise->n++] =
+            (Row){.path = path, .value = value, .same = lane, .barrier = thread->last_barrier};
         return;
     }
-    Row *row = &p->rows[n];
+    Row *row = &promise->rows[n];
     if (row->path != path)
         return;
     if (row->value == value) {
@@ -75,70 +76,73 @@ static void note(PtxThread *t, const PtxCode *c, bool is_meet, uint64_t path, ui
         return;
     }
     if (value > (row->other ? row->other_value : row->value))
-        row->barrier = t->last_barrier;
+        row->barrier = thread->last_barrier;
     row->other |= lane;
     row->other_value = value;
 }
 
-void ptx_watch(PtxRun *r, PtxThread *t, const PtxCode *c, bool run) {
-    if (c->watch & PTX_WATCH_UNIFORM) {
-        uint64_t way = !run ? 0 : c->insn->op == PTX_BRX ? 1 + (uint32_t)ptx_arg(r, t, &c->src[0]) : 1;
-        note(t, c, false, t->path, way);
+void ptx_watch(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
+    if (code->watch & PTX_WATCH_UNIFORM) {
+        uint64_t way = !run                        ? 0
+                       : code->insn->op == PTX_BRX ? 1 + (uint32_t)ptx_arg(r, thread, &code->src[0])
+                                                   : 1;
+        note(thread, code, false, thread->path, way);
     }
-    if (c->watch & PTX_WATCH_MEET)
-        note(t, c, true, 0, t->nbarriers);
-    if (run && c->watch & PTX_WATCH_BARRIER) {
-        t->nbarriers++;
-        t->last_barrier = c;
-        t->path = 0; /* all lanes are here */
+    if (code->watch & PTX_WATCH_MEET)
+        note(thread, code, true, 0, thread->nbarriers);
+    if (run && code->watch & PTX_WATCH_BARRIER) {
+        thread->nbarriers++;
+        thread->last_barrier = code;
+        thread->path = 0; /* all lanes are here */
     }
 }
 
-static PtxStep exec_watched(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    ptx_watch(r, t, c, true);
-    return c->watched(r, t, c);
+static PtxStep exec_watched(PtxRun *r, PtxThread *t, const PtxCode *code) {
+    ptx_watch(r, t, code, true);
+    return code->watched(r, t, code);
 }
 
-static void report(PtxRun *r, const PtxWarp *w, const PtxPromise *p) {
-    for (uint32_t n = 0; n < p->n; n++) {
-        const Row *row = &p->rows[n];
-        const PtxCode *c = p->is_meet ? row->barrier : p->code;
-        if (!row->other || !c)
+static void report(PtxRun *r, const PtxWarp *warp, const PtxPromise *promise) {
+    for (uint32_t n = 0; n < promise->n; n++) {
+        const Row *row = &promise->rows[n];
+        const PtxCode *ptx_code = promise->is_meet ? row->barrier : promise->code;
+        if (!row->other || !ptx_code)
             continue;
         char text[100];
         snprintf(text, sizeof text,
-                 p->is_meet ? "executed by lanes 0x%08x of warp %u more often than by 0x%08x"
-                            : "lanes 0x%08x of warp %u go another way than 0x%08x",
-                 p->is_meet && row->value > row->other_value ? row->same : row->other, w->index,
-                 p->is_meet && row->value > row->other_value ? row->other : row->same);
-        bool said = p->is_meet && *c->warned >> TRAP_NOT_UNIFORM & 1; /* its guard was the reason */
+                 promise->is_meet ? "executed by lanes 0x%08x of warp %u more often than by 0x%08x"
+                                  : "lanes 0x%08x of warp %u go another way than 0x%08x",
+                 promise->is_meet && row->value > row->other_value ? row->same : row->other, warp->index,
+                 promise->is_meet && row->value > row->other_value ? row->other : row->same);
+        bool said =
+            promise->is_meet && *ptx_code->warned >> TRAP_NOT_UNIFORM & 1; /* its guard was the reason */
         if (!said)
-            ptx_warn(r, &w->threads[__builtin_ctz(row->other)], c,
-                     p->is_meet ? TRAP_DIVERGENT_BARRIER : TRAP_NOT_UNIFORM, text);
+            ptx_warn(r, &warp->threads[__builtin_ctz(row->other)], ptx_code,
+                     promise->is_meet ? TRAP_DIVERGENT_BARRIER : TRAP_NOT_UNIFORM, text);
     }
 }
 
-void ptx_end_promises(PtxRun *r, PtxWarp *w) {
+void ptx_end_promises(PtxRun *r, PtxWarp *warp) {
     for (int meets = 0; meets < 2; meets++)
-        for (const PtxPromise *p = w->promises; p; p = p->next)
-            if (p->is_meet == meets)
-                report(r, w, p);
-    while (w->promises) {
-        PtxPromise *p = w->promises;
-        w->promises = p->next;
-        free(p->rows);
-        free(p);
+        for (const PtxPromise *promise = warp->promises; promise; promise = promise->next)
+            if (promise->is_meet == meets)
+                report(r, warp, promise);
+    while (warp->promises) {
+        PtxPromise *promise = warp->promises;
+        warp->promises = promise->next;
+        free(promise->rows);
+        free(promise);
     }
 }
 
 /* ---- what to watch ---- */
 
-static void watch(PtxCode *c, unsigned what) {
-    if (!c->watch) {
-        c->watched = c->exec;
-        c->exec = exec_watched;
+static void watch(PtxCode *code, unsigned what) {
+    if (!code->watch) {
+        code->watched = code->exec;
+        code->exec = exec_watched;
     }
-    c->watch |= (uint8_t)what;
+    code->watch |= (uint8_t)what;
 }
 
 static bool is_aligned_barrier(const PtxInsn *in) {
@@ -149,20 +153,21 @@ static bool is_aligned_barrier(const PtxInsn *in) {
 }
 
 /* Successor number k of instruction i, UINT32_MAX behind the last. */
-static uint32_t successors(const PtxProc *p, uint32_t i, uint32_t k) {
-    const PtxCode *c = &p->code[i];
-    uint32_t none = UINT32_MAX, n = p->func->ninsns;
+static uint32_t successors(const PtxProc *proc, uint32_t i, uint32_t k) {
+    const PtxCode *ptx_code = &proc->code[i];
+    uint32_t none = UINT32_MAX, n = proc->func->ninsns;
     if (i == n)
         return none;
-    bool ends = c->insn->op == PTX_RET || c->insn->op == PTX_EXIT || c->insn->op == PTX_TRAP ||
-                c->insn->op == PTX_BRKPT || c->insn->op == PTX_BRA || c->insn->op == PTX_BRX;
-    if (k < c->ntargets)
-        return (uint32_t)(c->targets[k] - p->code);
-    return k == c->ntargets && (!ends || c->guard) ? i + 1 : none;
+    bool ends = ptx_code->insn->op == PTX_RET || ptx_code->insn->op == PTX_EXIT ||
+                ptx_code->insn->op == PTX_TRAP || ptx_code->insn->op == PTX_BRKPT ||
+                ptx_code->insn->op == PTX_BRA || ptx_code->insn->op == PTX_BRX;
+    if (k < ptx_code->ntargets)
+        return (uint32_t)(ptx_code->targets[k] - proc->code);
+    return k == ptx_code->ntargets && (!ends || ptx_code->guard) ? i + 1 : none;
 }
 
-static bool is_way_out(const PtxProc *p, uint32_t i) { /* nothing but leaving, or going there */
-    const PtxInsn *in = i < p->func->ninsns ? p->code[i].insn : NULL;
+static bool is_way_out(const PtxProc *proc, uint32_t i) { /* nothing but leaving, or going there */
+    const PtxInsn *in = i < proc->func->ninsns ? proc->code[i].insn : NULL;
     return !in || (!in->guard_reg && (in->op == PTX_RET || in->op == PTX_EXIT || in->op == PTX_BRA));
 }
 
@@ -175,85 +180,86 @@ typedef struct {
     uint32_t *ipdom;
 } Meets;
 
-static void make_preds(Meets *m, Arena *a, const bool *reached) {
-    m->first = ARENA_ARRAY(a, uint32_t, m->n + 2);
-    for (uint32_t i = 0; i < m->n; i++)
-        for (uint32_t k = 0, s; reached[i] && (s = successors(m->p, i, k)) != UINT32_MAX; k++)
-            m->first[s + 2]++;
-    for (uint32_t i = 2; i < m->n + 2; i++)
-        m->first[i] += m->first[i - 1];
-    m->preds = ARENA_ARRAY(a, uint32_t, m->first[m->n + 1] + 1);
-    for (uint32_t i = 0; i < m->n; i++)
-        for (uint32_t k = 0, s; reached[i] && (s = successors(m->p, i, k)) != UINT32_MAX; k++)
-            m->preds[m->first[s + 1]++] = i;
+static void make_preds(Meets *meets, Arena *a, const bool *reached) {
+    meets->first = ARENA_ARRAY(a, uint32_t, meets->n + 2);
+    for (uint32_t i = 0; i < meets->n; i++)
+        for (uint32_t k = 0, s; reached[i] && (s = successors(meets->p, i, k)) != UINT32_MAX; k++)
+            meets->first[s + 2]++;
+    for (uint32_t i = 2; i < meets->n + 2; i++)
+        meets->first[i] += meets->first[i - 1];
+    meets->preds = ARENA_ARRAY(a, uint32_t, meets->first[meets->n + 1] + 1);
+    for (uint32_t i = 0; i < meets->n; i++)
+        for (uint32_t k = 0, s; reached[i] && (s = successors(meets->p, i, k)) != UINT32_MAX; k++)
+            meets->preds[meets->first[s + 1]++] = i;
 }
 
 /* Reverse post-order of the reversed graph from `sink`. */
-static void order_from(Meets *m, Arena *a, uint32_t sink) {
+static void order_from(Meets *meets, Arena *a, uint32_t sink) {
     ArenaMark mark = arena_mark(a);
-    uint32_t *stack = ARENA_ARRAY(a, uint32_t, m->n + 1), *next = ARENA_ARRAY(a, uint32_t, m->n + 1), top = 0;
-    memset(m->number, 0, m->n * sizeof *m->number);
-    m->norder = 0;
+    uint32_t *stack = ARENA_ARRAY(a, uint32_t, meets->n + 1), *next = ARENA_ARRAY(a, uint32_t, meets->n + 1),
+             top = 0;
+    memset(meets->number, 0, meets->n * sizeof *meets->number);
+    meets->norder = 0;
     stack[top++] = sink;
-    m->number[sink] = 1;
+    meets->number[sink] = 1;
     while (top) {
         uint32_t i = stack[top - 1];
-        if (m->first[i] + next[i] < m->first[i + 1]) {
-            uint32_t q = m->preds[m->first[i] + next[i]++];
-            if (!m->number[q]) {
-                m->number[q] = 1;
+        if (meets->first[i] + next[i] < meets->first[i + 1]) {
+            uint32_t q = meets->preds[meets->first[i] + next[i]++];
+            if (!meets->number[q]) {
+                meets->number[q] = 1;
                 stack[top++] = q;
             }
         } else {
-            m->order[m->norder++] = i;
+            meets->order[meets->norder++] = i;
             top--;
         }
     }
-    for (uint32_t k = 0; k < m->norder / 2; k++) {
-        uint32_t x = m->order[k];
-        m->order[k] = m->order[m->norder - 1 - k];
-        m->order[m->norder - 1 - k] = x;
+    for (uint32_t k = 0; k < meets->norder / 2; k++) {
+        uint32_t x = meets->order[k];
+        meets->order[k] = meets->order[meets->norder - 1 - k];
+        meets->order[meets->norder - 1 - k] = x;
     }
-    for (uint32_t k = 0; k < m->norder; k++)
-        m->number[m->order[k]] = k + 1;
+    for (uint32_t k = 0; k < meets->norder; k++)
+        meets->number[meets->order[k]] = k + 1;
     arena_release(a, mark);
 }
 
-static uint32_t common(const Meets *m, uint32_t a, uint32_t b) {
+static uint32_t common(const Meets *meets, uint32_t a, uint32_t b) {
     while (a != b)
-        if (m->number[a] > m->number[b])
-            a = m->ipdom[a];
+        if (meets->number[a] > meets->number[b])
+            a = meets->ipdom[a];
         else
-            b = m->ipdom[b];
+            b = meets->ipdom[b];
     return a;
 }
 
-static void post_dominators(Meets *m) {
-    m->ipdom[m->order[0]] = m->order[0];
+static void post_dominators(Meets *meets) {
+    meets->ipdom[meets->order[0]] = meets->order[0];
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t k = 1; k < m->norder; k++) {
-            uint32_t i = m->order[k], d = UINT32_MAX;
-            for (uint32_t e = 0, s; (s = successors(m->p, i, e)) != UINT32_MAX; e++)
-                if (m->number[s] && m->ipdom[s] != UINT32_MAX)
-                    d = d == UINT32_MAX ? s : common(m, s, d);
-            changed |= m->ipdom[i] != d;
-            m->ipdom[i] = d;
+        for (uint32_t k = 1; k < meets->norder; k++) {
+            uint32_t i = meets->order[k], d = UINT32_MAX;
+            for (uint32_t e = 0, s; (s = successors(meets->p, i, e)) != UINT32_MAX; e++)
+                if (meets->number[s] && meets->ipdom[s] != UINT32_MAX)
+                    d = d == UINT32_MAX ? s : common(meets, s, d);
+            changed |= meets->ipdom[i] != d;
+            meets->ipdom[i] = d;
         }
     }
 }
 
 /* The exit that most instructions reach, the last of equals. UINT32_MAX: none does. */
-static uint32_t choose_sink(Meets *m, Arena *a, const bool *reached) {
+static uint32_t choose_sink(Meets *meets, Arena *a, const bool *reached) {
     uint32_t best = UINT32_MAX, count = 0;
-    for (uint32_t i = 0; i < m->n; i++) {
-        const PtxInsn *in = m->p->code[i].insn;
+    for (uint32_t i = 0; i < meets->n; i++) {
+        const PtxInsn *in = meets->p->code[i].insn;
         bool leaves = !in || (!in->guard_reg && (in->op == PTX_RET || in->op == PTX_EXIT));
         if (!leaves || !reached[i])
             continue;
-        order_from(m, a, i);
-        if (m->norder >= count)
-            best = i, count = m->norder;
+        order_from(meets, a, i);
+        if (meets->norder >= count)
+            best = i, count = meets->norder;
     }
     return best;
 }
@@ -273,11 +279,11 @@ static void find_reached(const PtxProc *p, Arena *a, uint32_t n, bool *reached) 
 }
 
 /* Watch where the lanes meet behind each barrier of the kernel, and behind each call that may lead to one. */
-static void watch_meets(PtxProc *p, bool calls) {
+static void watch_meets(PtxProc *proc, bool calls) {
     Arena a = {0};
-    Meets m = {.p = p, .n = p->func->ninsns + 1};
+    Meets m = {.p = proc, .n = proc->func->ninsns + 1};
     bool *reached = ARENA_ARRAY(&a, bool, m.n);
-    find_reached(p, &a, m.n, reached);
+    find_reached(proc, &a, m.n, reached);
     make_preds(&m, &a, reached);
     m.order = ARENA_ARRAY(&a, uint32_t, m.n);
     m.ipdom = ARENA_ARRAY(&a, uint32_t, m.n);
@@ -289,34 +295,35 @@ static void watch_meets(PtxProc *p, bool calls) {
         post_dominators(&m);
     }
     for (uint32_t i = 0; sink != UINT32_MAX && i + 1 < m.n; i++) {
-        const PtxInsn *in = p->code[i].insn;
+        const PtxInsn *in = proc->code[i].insn;
         if (!m.number[i] || !(is_aligned_barrier(in) || (calls && in->op == PTX_CALL)))
             continue;
         uint32_t meet = UINT32_MAX;
         for (uint32_t k = i; k != sink; k = m.ipdom[k])
-            if (k != i && !is_way_out(p, k))
+            if (k != i && !is_way_out(proc, k))
                 meet = k;
         if (meet != UINT32_MAX)
-            watch(&p->code[meet], PTX_WATCH_MEET);
+            watch(&proc->code[meet], PTX_WATCH_MEET);
     }
     arena_free(&a);
 }
 
-void ptx_find_promises(PtxRun *r) {
+void ptx_find_promises(PtxRun *run) {
     bool in_kernel = false, in_functions = false;
-    for (uint32_t k = 0; k < r->norder; k++) {
-        PtxProc *p = r->order[k];
-        for (uint32_t i = 0; i < p->func->ninsns; i++) {
-            PtxCode *c = &p->code[i];
-            bool barrier = is_aligned_barrier(c->insn);
-            if ((barrier || c->insn->flags & PF_UNI) && (c->guard || c->insn->op == PTX_BRX))
-                watch(c, PTX_WATCH_UNIFORM);
+    for (uint32_t k = 0; k < run->norder; k++) {
+        PtxProc *proc = run->order[k];
+        for (uint32_t i = 0; i < proc->func->ninsns; i++) {
+            PtxCode *ptx_code = &proc->code[i];
+            bool barrier = is_aligned_barrier(ptx_code->insn);
+            if ((barrier || ptx_code->insn->flags & PF_UNI) &&
+                (ptx_code->guard || ptx_code->insn->op == PTX_BRX))
+                watch(ptx_code, PTX_WATCH_UNIFORM);
             if (barrier) {
-                watch(c, PTX_WATCH_BARRIER);
-                *(p == r->kernel ? &in_kernel : &in_functions) = true;
+                watch(ptx_code, PTX_WATCH_BARRIER);
+                *(proc == run->kernel ? &in_kernel : &in_functions) = true;
             }
         }
     }
     if (in_kernel || in_functions)
-        watch_meets(r->kernel, in_functions);
+        watch_meets(run->kernel, in_functions);
 }

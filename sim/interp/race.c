@@ -80,37 +80,37 @@ static void *must(void *p) {
 
 /* ---- clocks ---- */
 
-static void block_clock_drop(BlockClock *b) {
-    if (b && --b->refs == 0)
-        free(b);
+static void block_clock_drop(BlockClock *clock) {
+    if (clock && --clock->refs == 0)
+        free(clock);
 }
-static Clock *clock_ref(Clock *c) {
-    if (c)
-        c->refs++;
-    return c;
+static Clock *clock_ref(Clock *clock) {
+    if (clock)
+        clock->refs++;
+    return clock;
 }
-static void clock_drop(Clock *c) {
-    if (!c || --c->refs)
+static void clock_drop(Clock *clock) {
+    if (!clock || --clock->refs)
         return;
-    for (uint32_t i = 0; i < c->n; i++)
-        block_clock_drop(c->at[i].known);
-    free(c);
+    for (uint32_t i = 0; i < clock->n; i++)
+        block_clock_drop(clock->at[i].known);
+    free(clock);
 }
 
 /* Position of the block's entry, or where it would be. */
-static uint32_t clock_find(const Clock *c, uint32_t block) {
-    uint32_t lo = 0, hi = c ? c->n : 0;
+static uint32_t clock_find(const Clock *clock, uint32_t block) {
+    uint32_t lo = 0, hi = clock ? clock->n : 0;
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
-        if (c->at[mid].block < block)
+        if (clock->at[mid].block < block)
             lo = mid + 1;
         else
             hi = mid;
     }
     return lo;
 }
-static bool clock_has(const Clock *c, uint32_t i, uint32_t block) {
-    return c && i < c->n && c->at[i].block == block;
+static bool clock_has(const Clock *clock, uint32_t i, uint32_t block) {
+    return clock && i < clock->n && clock->at[i].block == block;
 }
 
 /* *c becomes the only reference, with room for one more entry. */
@@ -156,9 +156,9 @@ static BlockClock *clock_change(Clock **c, uint32_t i, uint32_t nthreads) {
 static void clock_raise(Clock **c, uint32_t nthreads, uint32_t block, uint32_t thread, uint32_t epoch) {
     uint32_t i = clock_find(*c, block);
     if (!clock_has(*c, i, block)) {
-        BlockClock *b = must(calloc(1, sizeof *b + nthreads * sizeof b->epoch[0]));
-        b->refs = 1;
-        clock_insert(c, i, block, b);
+        BlockClock *clock = must(calloc(1, sizeof *clock + nthreads * sizeof clock->epoch[0]));
+        clock->refs = 1;
+        clock_insert(c, i, block, clock);
     }
     if ((*c)->at[i].known->epoch[thread] < epoch)
         clock_change(c, i, nthreads)->epoch[thread] = epoch;
@@ -186,79 +186,81 @@ static void clock_join(Clock **c, Clock *other, uint32_t nthreads) {
 
 /* ---- threads ---- */
 
-static uint32_t block_number(const PtxRun *r, const PtxBlock *b) {
-    const uint32_t *g = r->launch->grid;
+static uint32_t block_number(const PtxRun *run, const PtxBlock *b) {
+    const uint32_t *g = run->launch->grid;
     return b->ctaid[0] + g[0] * (b->ctaid[1] + g[1] * b->ctaid[2]);
 }
-static RaceThread *thread_of(const PtxRun *r, const PtxThread *t) {
-    return &r->races->threads[(size_t)(t->warp->block - r->blocks) * r->races->nthreads + t->linear];
+static RaceThread *thread_of(const PtxRun *run, const PtxThread *thread) {
+    return &run->races->threads[(size_t)(thread->warp->block - run->blocks) * run->races->nthreads +
+                                thread->linear];
 }
 
 /* Has thread t, in its block, seen access a? */
-static bool is_ordered(const PtxRun *r, const PtxThread *t, const RaceThread *rt, Access a) {
-    uint32_t n = r->races->nthreads, block = (a.thread - 1) / n, thread = (a.thread - 1) % n;
-    if (block == block_number(r, t->warp->block) && thread == t->linear)
+static bool is_ordered(const PtxRun *run, const PtxThread *ptx_thread, const RaceThread *rt, Access a) {
+    uint32_t n = run->races->nthreads, block = (a.thread - 1) / n, thread = (a.thread - 1) % n;
+    if (block == block_number(run, ptx_thread->warp->block) && thread == ptx_thread->linear)
         return true;
     uint32_t i = clock_find(rt->base, block);
     return clock_has(rt->base, i, block) && rt->base->at[i].known->epoch[thread] >= (a.epoch & ~SILENT);
 }
 
-static void thread_clear(RaceThread *t) {
-    clock_drop(t->base);
-    clock_drop(t->fence);
-    clock_drop(t->pending);
-    *t = (RaceThread){.epoch = 1};
+static void thread_clear(RaceThread *thread) {
+    clock_drop(thread->base);
+    clock_drop(thread->fence);
+    clock_drop(thread->pending);
+    *thread = (RaceThread){.epoch = 1};
 }
 
-void race_arrive(PtxRun *r, RaceGather *g, PtxThread *t) {
-    if (!r->races)
+void race_arrive(PtxRun *run, RaceGather *gather, PtxThread *thread) {
+    if (!run->races)
         return;
-    RaceThread *rt = thread_of(r, t);
-    if (rt->base != g->last)
-        clock_join(&g->clock, rt->base, r->races->nthreads);
-    g->last = rt->base;
-    clock_raise(&g->clock, r->races->nthreads, block_number(r, t->warp->block), t->linear, rt->epoch++);
+    RaceThread *rt = thread_of(run, thread);
+    if (rt->base != gather->last)
+        clock_join(&gather->clock, rt->base, run->races->nthreads);
+    gather->last = rt->base;
+    clock_raise(&gather->clock, run->races->nthreads, block_number(run, thread->warp->block), thread->linear,
+                rt->epoch++);
 }
 
-void race_depart(PtxRun *r, const RaceGather *g, PtxThread *t) {
-    if (!r->races)
+void race_depart(PtxRun *run, const RaceGather *gather, PtxThread *t) {
+    if (!run->races)
         return;
-    RaceThread *rt = thread_of(r, t); /* it arrived: the gathered clock has all of its own */
+    RaceThread *rt = thread_of(run, t); /* it arrived: the gathered clock has all of its own */
     clock_drop(rt->base);
-    rt->base = clock_ref(g->clock);
+    rt->base = clock_ref(gather->clock);
 }
 
-void race_gather_free(RaceGather *g) {
-    clock_drop(g->clock);
-    *g = (RaceGather){0};
+void race_gather_free(RaceGather *gather) {
+    clock_drop(gather->clock);
+    *gather = (RaceGather){0};
 }
 
 /* ---- strong operations ---- */
 
-static Place *place_slot(const struct PtxRaces *x, const uint8_t *bytes) {
+static Place *place_slot(const struct PtxRaces *races, const uint8_t *bytes) {
     uint64_t h = (uint64_t)(uintptr_t)bytes * 0x9e3779b97f4a7c15u >> 32;
     for (;; h++) {
-        Place *p = &x->places[h & (x->cap_places - 1)];
-        if (!p->bytes || p->bytes == bytes)
-            return p;
+        Place *place = &races->places[h & (races->cap_places - 1)];
+        if (!place->bytes || place->bytes == bytes)
+            return place;
     }
 }
 
-static Place *find_place(struct PtxRaces *x, const uint8_t *bytes) {
-    if (x->nplaces * 2 >= x->cap_places) {
-        Place *old = x->places;
-        uint32_t cap = x->cap_places;
-        x->cap_places = cap ? cap * 2 : PLACES_FIRST;
-        x->places = must(calloc(x->cap_places, sizeof *x->places));
+static Place *find_place(struct PtxRaces *races, const uint8_t *bytes) {
+    if (races->nplaces * 2 >= races->cap_places) {
+        Place *old = races->places;
+        uint32_t cap = races->cap_places;
+        races->cap_places = cap ? cap * 2 : PLACES_FIRST;
+        races->places = must(calloc(races->cap_places, sizeof *races->places));
         for (uint32_t i = 0; i < cap; i++)
             if (old[i].bytes)
-                *place_slot(x, old[i].bytes) = old[i];
+                *place_slot(races, old[i].bytes) = old[i];
         free(old);
     }
-    Place *p = place_slot(x, bytes);
-    x->nplaces += p->bytes == NULL;
-    p->bytes = bytes;
-    return p;
+    Place *place = place_slot(races, bytes);
+    races->nplaces += place->bytes == NULL;
+    place->bytes = bytes;
+    return place;
 }
 
 static bool acquires(const PtxInsn *in) {
@@ -273,32 +275,32 @@ static bool is_strong(const PtxInsn *in) {
 }
 
 /* What a strong operation on the place does to what threads know of each other. */
-static void synchronise(PtxRun *r, PtxThread *t, const PtxInsn *in, const uint8_t *bytes, bool reads,
+static void synchronise(PtxRun *run, PtxThread *thread, const PtxInsn *in, const uint8_t *bytes, bool reads,
                         bool writes) {
-    struct PtxRaces *x = r->races;
-    RaceThread *rt = thread_of(r, t);
+    struct PtxRaces *ptx_races = run->races;
+    RaceThread *rt = thread_of(run, thread);
     bool gives = writes && (releases(in) || rt->fence_epoch);
-    Place *p = find_place(x, bytes);
-    if (reads && p->clock)
-        clock_join(acquires(in) ? &rt->base : &rt->pending, p->clock, x->nthreads);
+    Place *place = find_place(ptx_races, bytes);
+    if (reads && place->clock)
+        clock_join(acquires(in) ? &rt->base : &rt->pending, place->clock, ptx_races->nthreads);
     if (writes && !reads) { /* a store ends the release sequence, an atomic goes on with it */
-        clock_drop(p->clock);
-        p->clock = NULL;
+        clock_drop(place->clock);
+        place->clock = NULL;
     }
     if (!gives)
         return;
     bool now = releases(in);
-    clock_join(&p->clock, now ? rt->base : rt->fence, x->nthreads);
-    clock_raise(&p->clock, x->nthreads, block_number(r, t->warp->block), t->linear,
+    clock_join(&place->clock, now ? rt->base : rt->fence, ptx_races->nthreads);
+    clock_raise(&place->clock, ptx_races->nthreads, block_number(run, thread->warp->block), thread->linear,
                 now ? rt->epoch : rt->fence_epoch);
     rt->epoch += now;
 }
 
-void race_fence(PtxRun *r, PtxThread *t) {
-    if (!r->races)
+void race_fence(PtxRun *run, PtxThread *t) {
+    if (!run->races)
         return;
-    RaceThread *rt = thread_of(r, t);
-    clock_join(&rt->base, rt->pending, r->races->nthreads);
+    RaceThread *rt = thread_of(run, t);
+    clock_join(&rt->base, rt->pending, run->races->nthreads);
     clock_drop(rt->pending);
     rt->pending = NULL;
     clock_drop(rt->fence);
@@ -308,39 +310,41 @@ void race_fence(PtxRun *r, PtxThread *t) {
 
 /* ---- reports ---- */
 
-static uint32_t code_number(const PtxCode *c) { return c->proc->first_code + (uint32_t)(c - c->proc->code); }
-static const PtxCode *code_at(const PtxRun *r, uint32_t number) {
-    for (uint32_t i = r->norder; i-- > 0;)
-        if (number >= r->order[i]->first_code)
-            return &r->order[i]->code[number - r->order[i]->first_code];
+static uint32_t code_number(const PtxCode *ptx_code) {
+    return ptx_code->proc->first_code + (uint32_t)(ptx_code - ptx_code->proc->code);
+}
+static const PtxCode *code_at(const PtxRun *run, uint32_t number) {
+    for (uint32_t i = run->norder; i-- > 0;)
+        if (number >= run->order[i]->first_code)
+            return &run->order[i]->code[number - run->order[i]->first_code];
     return NULL;
 }
 
-static void fill_side(const PtxRun *r, Access a, PtxRaceSide *s) {
-    const PtxCode *c = code_at(r, a.code);
-    const uint32_t *g = r->launch->grid, *b = r->launch->block;
-    uint32_t block = (a.thread - 1) / r->races->nthreads, thread = (a.thread - 1) % r->races->nthreads;
-    *s = (PtxRaceSide){.block = {block % g[0], block / g[0] % g[1], block / g[0] / g[1]},
-                       .thread = {thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]}};
-    if (c && c->insn) {
-        s->line = ptx_line(r->m, c->insn);
-        snprintf(s->text, sizeof s->text, "%s%s", ptx_op_name((PtxOp)c->insn->op),
-                 str_text(&r->m->strings, c->insn->mods_text));
+static void fill_side(const PtxRun *run, Access a, PtxRaceSide *side) {
+    const PtxCode *ptx_code = code_at(run, a.code);
+    const uint32_t *g = run->launch->grid, *b = run->launch->block;
+    uint32_t block = (a.thread - 1) / run->races->nthreads, thread = (a.thread - 1) % run->races->nthreads;
+    *side = (PtxRaceSide){.block = {block % g[0], block / g[0] % g[1], block / g[0] / g[1]},
+                          .thread = {thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]}};
+    if (ptx_code && ptx_code->insn) {
+        side->line = ptx_line(run->m, ptx_code->insn);
+        snprintf(side->text, sizeof side->text, "%s%s", ptx_op_name((PtxOp)ptx_code->insn->op),
+                 str_text(&run->m->strings, ptx_code->insn->mods_text));
     }
 }
 
-static void fill_where(const PtxRun *r, PtxRace *race) {
-    uint64_t offset = r->place.offset;
+static void fill_where(const PtxRun *run, PtxRace *race) {
+    uint64_t offset = run->place.offset;
     const char *name = "dynamic shared memory";
-    race->shared = !r->place.alloc;
-    if (r->place.alloc) {
-        name = r->place.alloc->name;
+    race->shared = !run->place.alloc;
+    if (run->place.alloc) {
+        name = run->place.alloc->name;
     } else {
-        uint64_t base = r->dynamic_shared_base;
-        for (uint32_t i = 0; i < r->m->nvars; i++) {
-            uint64_t at = r->shared_offset[i];
-            if (at <= offset && offset - at < r->m->vars[i].size_bytes) {
-                name = str_text(&r->m->strings, r->m->vars[i].name);
+        uint64_t base = run->dynamic_shared_base;
+        for (uint32_t i = 0; i < run->m->nvars; i++) {
+            uint64_t at = run->shared_offset[i];
+            if (at <= offset && offset - at < run->m->vars[i].size_bytes) {
+                name = str_text(&run->m->strings, run->m->vars[i].name);
                 base = at;
             }
         }
@@ -350,57 +354,58 @@ static void fill_where(const PtxRun *r, PtxRace *race) {
     race->offset_bytes = offset;
 }
 
-static void report(PtxRun *r, Access before, Access now, bool harmless) {
-    struct PtxRaces *x = r->races;
+static void report(PtxRun *run, Access before, Access now, bool harmless) {
+    struct PtxRaces *ptx_races = run->races;
     PtxRace *race = NULL;
-    for (uint32_t i = 0; i < x->nraces && !race; i++)
-        if (x->pairs[i][0] == before.code && x->pairs[i][1] == now.code)
-            race = &x->races[i];
-    if (!race && x->nraces == MAX_RACES)
+    for (uint32_t i = 0; i < ptx_races->nraces && !race; i++)
+        if (ptx_races->pairs[i][0] == before.code && ptx_races->pairs[i][1] == now.code)
+            race = &ptx_races->races[i];
+    if (!race && ptx_races->nraces == MAX_RACES)
         return;
     bool fresh = !race;
     if (fresh) {
-        if (!x->races) {
-            x->races = must(calloc(MAX_RACES, sizeof *x->races));
-            x->pairs = must(calloc(MAX_RACES, sizeof *x->pairs));
+        if (!ptx_races->races) {
+            ptx_races->races = must(calloc(MAX_RACES, sizeof *ptx_races->races));
+            ptx_races->pairs = must(calloc(MAX_RACES, sizeof *ptx_races->pairs));
         }
-        x->pairs[x->nraces][0] = before.code;
-        x->pairs[x->nraces][1] = now.code;
-        race = &x->races[x->nraces++];
+        ptx_races->pairs[ptx_races->nraces][0] = before.code;
+        ptx_races->pairs[ptx_races->nraces][1] = now.code;
+        race = &ptx_races->races[ptx_races->nraces++];
     }
     race->count++;
     if (!fresh && (harmless || !race->same_value))
         return; /* the first one is shown, and rather one that matters */
-    fill_side(r, before, &race->first);
-    fill_side(r, now, &race->second);
-    fill_where(r, race);
+    fill_side(run, before, &race->first);
+    fill_side(run, now, &race->second);
+    fill_where(run, race);
     race->same_value = harmless;
 }
 
 /* ---- cells ---- */
 
-static Region *region_of(PtxRun *r, const PtxThread *t) {
-    struct PtxRaces *x = r->races;
-    if (!r->place.alloc)
-        return &x->shared[t->warp->block - r->blocks];
-    uint32_t i = (uint32_t)(r->place.alloc - r->mem->allocs);
-    Region *g = &x->global[i];
-    if (!g->pages) {
-        g->npages = (r->place.alloc->size_bytes + PAGE_BYTES - 1) / PAGE_BYTES;
-        g->pages = must(calloc(g->npages, sizeof *g->pages));
+static Region *region_of(PtxRun *run, const PtxThread *thread) {
+    struct PtxRaces *ptx_races = run->races;
+    if (!run->place.alloc)
+        return &ptx_races->shared[thread->warp->block - run->blocks];
+    uint32_t i = (uint32_t)(run->place.alloc - run->mem->allocs);
+    Region *region = &ptx_races->global[i];
+    if (!region->pages) {
+        region->npages = (run->place.alloc->size_bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+        region->pages = must(calloc(region->npages, sizeof *region->pages));
     }
-    return g;
+    return region;
 }
 
 static Page *new_page(bool bytes) {
-    Page *p = must(calloc(1, sizeof *p + (bytes ? PAGE_BYTES : PAGE_BYTES / WORD_BYTES) * sizeof(Cell)));
-    p->bytes = bytes;
-    return p;
+    Page *page =
+        must(calloc(1, sizeof *page + (bytes ? PAGE_BYTES : PAGE_BYTES / WORD_BYTES) * sizeof(Cell)));
+    page->bytes = bytes;
+    return page;
 }
 
 /* The page, with cells of bytes if the access is no whole words. */
-static Page *page_at(Region *g, uint64_t number, bool bytes) {
-    Page **p = &g->pages[number];
+static Page *page_at(Region *region, uint64_t number, bool bytes) {
+    Page **p = &region->pages[number];
     if (!*p)
         *p = new_page(bytes);
     if (bytes && !(*p)->bytes) {
@@ -421,168 +426,169 @@ typedef struct {
     bool write, strong, silent;
 } Check;
 
-static void conflict(const Check *k, Access a) {
-    if (a.thread && !is_ordered(k->r, k->t, k->rt, a))
-        report(k->r, a, k->now, k->write ? k->silent : (a.epoch & SILENT) != 0);
+static void conflict(const Check *check, Access a) {
+    if (a.thread && !is_ordered(check->r, check->t, check->rt, a))
+        report(check->r, a, check->now, check->write ? check->silent : (a.epoch & SILENT) != 0);
 }
 
 /* Which slot a plain read takes: one that the new read comes after, else by distance. */
-static void note_read(const Check *k, Cell *cell) {
-    uint32_t n = k->r->races->nthreads, me = k->now.thread - 1;
+static void note_read(const Check *check, Cell *cell) {
+    uint32_t n = check->r->races->nthreads, me = check->now.thread - 1;
     for (int i = 0; i < READS; i++) {
-        Access *a = &cell->read[i];
-        if (!a->thread || is_ordered(k->r, k->t, k->rt, *a)) {
-            *a = k->now;
+        Access *access = &cell->read[i];
+        if (!access->thread || is_ordered(check->r, check->t, check->rt, *access)) {
+            *access = check->now;
             return;
         }
     }
     uint32_t first = cell->read[0].thread - 1;
     if (me / n != first / n)
-        cell->read[2] = k->now;
+        cell->read[2] = check->now;
     else if (me % n / SIM_WARP_LANES != first % n / SIM_WARP_LANES)
-        cell->read[1] = k->now;
+        cell->read[1] = check->now;
 }
 
-static void check_cell(const Check *k, Cell *cell) {
-    conflict(k, cell->write);
-    if (!k->strong)
-        conflict(k, cell->strong_write);
-    if (k->write && !k->strong)
-        conflict(k, cell->strong_read);
-    for (int i = 0; k->write && i < READS; i++)
-        conflict(k, cell->read[i]);
-    if (k->write && !k->strong)
-        *cell = (Cell){.write = k->now};
-    else if (k->write)
-        cell->strong_write = k->now;
-    else if (k->strong)
-        cell->strong_read = k->now;
+static void check_cell(const Check *check, Cell *cell) {
+    conflict(check, cell->write);
+    if (!check->strong)
+        conflict(check, cell->strong_write);
+    if (check->write && !check->strong)
+        conflict(check, cell->strong_read);
+    for (int i = 0; check->write && i < READS; i++)
+        conflict(check, cell->read[i]);
+    if (check->write && !check->strong)
+        *cell = (Cell){.write = check->now};
+    else if (check->write)
+        cell->strong_write = check->now;
+    else if (check->strong)
+        cell->strong_read = check->now;
     else
-        note_read(k, cell);
+        note_read(check, cell);
 }
 
-static void check_access(PtxRun *r, PtxThread *t, const PtxCode *c, bool write, bool strong, bool silent) {
-    if (r->place.alloc && r->place.alloc->read_only)
+static void check_access(PtxRun *run, PtxThread *thread, const PtxCode *c, bool write, bool strong,
+                         bool silent) {
+    if (run->place.alloc && run->place.alloc->read_only)
         return;
-    RaceThread *rt = thread_of(r, t);
-    uint32_t n = r->races->nthreads;
-    Check k = {.r = r, .t = t, .rt = rt, .write = write, .strong = strong, .silent = silent};
-    k.now = (Access){block_number(r, t->warp->block) * n + t->linear + 1, rt->epoch | (silent ? SILENT : 0),
-                     code_number(c)};
-    Region *g = region_of(r, t);
-    uint64_t offset = r->place.offset, end = offset + r->place.bytes;
+    RaceThread *rt = thread_of(run, thread);
+    uint32_t n = run->races->nthreads;
+    Check k = {.r = run, .t = thread, .rt = rt, .write = write, .strong = strong, .silent = silent};
+    k.now = (Access){block_number(run, thread->warp->block) * n + thread->linear + 1,
+                     rt->epoch | (silent ? SILENT : 0), code_number(c)};
+    Region *g = region_of(run, thread);
+    uint64_t offset = run->place.offset, end = offset + run->place.bytes;
     bool bytes = (offset | end) % WORD_BYTES != 0;
     while (offset < end) {
-        Page *p = page_at(g, offset / PAGE_BYTES, bytes);
-        unsigned step = p->bytes ? 1 : WORD_BYTES;
-        check_cell(&k, &p->cell[offset % PAGE_BYTES / step]);
+        Page *page = page_at(g, offset / PAGE_BYTES, bytes);
+        unsigned step = page->bytes ? 1 : WORD_BYTES;
+        check_cell(&k, &page->cell[offset % PAGE_BYTES / step]);
         offset += step;
     }
 }
 
-void race_load(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    if (!r->races || !r->place.bytes)
+void race_load(PtxRun *run, PtxThread *t, const PtxCode *code) {
+    if (!run->races || !run->place.bytes)
         return;
-    bool strong = is_strong(c->insn);
-    check_access(r, t, c, false, strong, false);
+    bool strong = is_strong(code->insn);
+    check_access(run, t, code, false, strong, false);
     if (strong)
-        synchronise(r, t, c->insn, r->place.host, true, false);
+        synchronise(run, t, code->insn, run->place.host, true, false);
 }
 
-void race_store(PtxRun *r, PtxThread *t, const PtxCode *c, const uint8_t *old, const uint8_t *now) {
-    if (!r->races || !r->place.bytes)
+void race_store(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *old, const uint8_t *now) {
+    if (!run->races || !run->place.bytes)
         return;
-    bool strong = is_strong(c->insn);
-    check_access(r, t, c, true, strong, memcmp(old, now, r->place.bytes) == 0);
+    bool strong = is_strong(code->insn);
+    check_access(run, t, code, true, strong, memcmp(old, now, run->place.bytes) == 0);
     if (strong)
-        synchronise(r, t, c->insn, r->place.host, false, true);
+        synchronise(run, t, code->insn, run->place.host, false, true);
 }
 
-void race_atomic(PtxRun *r, PtxThread *t, const PtxCode *c, const uint8_t *bytes) {
-    if (!r->races || !r->place.bytes)
+void race_atomic(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *bytes) {
+    if (!run->races || !run->place.bytes)
         return;
-    check_access(r, t, c, true, true, false);
-    synchronise(r, t, c->insn, bytes, true, true);
+    check_access(run, t, code, true, true, false);
+    synchronise(run, t, code->insn, bytes, true, true);
 }
 
 /* ---- the launch ---- */
 
-static void region_clear(Region *g, bool keep) {
-    for (uint64_t i = 0; i < g->npages; i++) {
-        free(g->pages[i]);
-        g->pages[i] = NULL;
+static void region_clear(Region *region, bool keep) {
+    for (uint64_t i = 0; i < region->npages; i++) {
+        free(region->pages[i]);
+        region->pages[i] = NULL;
     }
     if (!keep)
-        free(g->pages);
+        free(region->pages);
 }
 
-void race_block_start(PtxRun *r, PtxBlock *b) {
-    struct PtxRaces *x = r->races;
-    if (!x)
+void race_block_start(PtxRun *run, PtxBlock *b) {
+    struct PtxRaces *ptx_races = run->races;
+    if (!ptx_races)
         return;
-    size_t slot = (size_t)(b - r->blocks);
-    region_clear(&x->shared[slot], true);
-    for (uint32_t i = 0; i < x->nthreads; i++)
-        thread_clear(&x->threads[slot * x->nthreads + i]);
+    size_t slot = (size_t)(b - run->blocks);
+    region_clear(&ptx_races->shared[slot], true);
+    for (uint32_t i = 0; i < ptx_races->nthreads; i++)
+        thread_clear(&ptx_races->threads[slot * ptx_races->nthreads + i]);
     for (unsigned i = 0; i < 16; i++)
         race_gather_free(&b->bars[i].gather);
-    for (uint32_t i = 0; i < x->cap_places; i++) { /* the block's shared memory begins anew */
-        Place *p = &x->places[i];
-        if (p->bytes >= b->shared && p->bytes < b->shared + r->shared_bytes) {
-            clock_drop(p->clock);
-            p->clock = NULL;
+    for (uint32_t i = 0; i < ptx_races->cap_places; i++) { /* the block's shared memory begins anew */
+        Place *place = &ptx_races->places[i];
+        if (place->bytes >= b->shared && place->bytes < b->shared + run->shared_bytes) {
+            clock_drop(place->clock);
+            place->clock = NULL;
         }
     }
 }
 
-bool race_start(PtxRun *r) {
-    const Launch *l = r->launch;
+bool race_start(PtxRun *run) {
+    const Launch *l = run->launch;
     uint64_t n = (uint64_t)l->block[0] * l->block[1] * l->block[2];
     uint64_t total = n * l->grid[0] * l->grid[1];
-    if (!r->opt.find_races)
+    if (!run->opt.find_races)
         return true;
     if (total > UINT32_MAX || total * l->grid[2] >= UINT32_MAX)
-        return diag(r->d, (SrcLoc){0}, DIAG_E0513, str_text(&r->m->strings, r->kernel->func->name),
+        return diag(run->d, (SrcLoc){0}, DIAG_E0513, str_text(&run->m->strings, run->kernel->func->name),
                     "too many threads to look for races");
-    struct PtxRaces *x = r->races = ARENA_NEW(&r->arena, struct PtxRaces);
+    struct PtxRaces *ptx_races = run->races = ARENA_NEW(&run->arena, struct PtxRaces);
     uint32_t number = 0;
-    for (uint32_t i = 0; i < r->norder; i++) {
-        r->order[i]->first_code = number;
-        number += r->order[i]->func->ninsns + 1;
+    for (uint32_t i = 0; i < run->norder; i++) {
+        run->order[i]->first_code = number;
+        number += run->order[i]->func->ninsns + 1;
     }
-    x->nthreads = (uint32_t)n;
-    x->threads = ARENA_ARRAY(&r->arena, RaceThread, n * r->nresident);
-    x->nglobal = r->mem->nallocs;
-    x->global = ARENA_ARRAY(&r->arena, Region, x->nglobal + 1);
-    x->shared = ARENA_ARRAY(&r->arena, Region, r->nresident + 1);
-    for (uint32_t i = 0; i < r->nresident; i++) {
-        x->shared[i].npages = r->shared_bytes / PAGE_BYTES + 1;
-        x->shared[i].pages = must(calloc(x->shared[i].npages, sizeof(Page *)));
+    ptx_races->nthreads = (uint32_t)n;
+    ptx_races->threads = ARENA_ARRAY(&run->arena, RaceThread, n * run->nresident);
+    ptx_races->nglobal = run->mem->nallocs;
+    ptx_races->global = ARENA_ARRAY(&run->arena, Region, ptx_races->nglobal + 1);
+    ptx_races->shared = ARENA_ARRAY(&run->arena, Region, run->nresident + 1);
+    for (uint32_t i = 0; i < run->nresident; i++) {
+        ptx_races->shared[i].npages = run->shared_bytes / PAGE_BYTES + 1;
+        ptx_races->shared[i].pages = must(calloc(ptx_races->shared[i].npages, sizeof(Page *)));
     }
     return true;
 }
 
-void race_end(PtxRun *r) {
-    struct PtxRaces *x = r->races;
-    if (!x)
+void race_end(PtxRun *run) {
+    struct PtxRaces *ptx_races = run->races;
+    if (!ptx_races)
         return;
-    for (uint32_t i = 0; i < r->nresident; i++) {
-        region_clear(&x->shared[i], false);
+    for (uint32_t i = 0; i < run->nresident; i++) {
+        region_clear(&ptx_races->shared[i], false);
         for (unsigned k = 0; k < 16; k++)
-            race_gather_free(&r->blocks[i].bars[k].gather);
+            race_gather_free(&run->blocks[i].bars[k].gather);
     }
-    for (uint32_t i = 0; i < x->nglobal; i++)
-        region_clear(&x->global[i], false);
-    for (uint32_t i = 0; i < x->nthreads * r->nresident; i++)
-        thread_clear(&x->threads[i]);
-    for (uint32_t i = 0; i < x->cap_places; i++)
-        clock_drop(x->places[i].clock);
-    free(x->places);
-    free(x->pairs);
-    r->res->races = x->races;
-    r->res->nraces = x->nraces;
-    for (uint32_t i = 0; i < x->nraces; i++)
-        r->res->nharmful += !x->races[i].same_value;
+    for (uint32_t i = 0; i < ptx_races->nglobal; i++)
+        region_clear(&ptx_races->global[i], false);
+    for (uint32_t i = 0; i < ptx_races->nthreads * run->nresident; i++)
+        thread_clear(&ptx_races->threads[i]);
+    for (uint32_t i = 0; i < ptx_races->cap_places; i++)
+        clock_drop(ptx_races->places[i].clock);
+    free(ptx_races->places);
+    free(ptx_races->pairs);
+    run->res->races = ptx_races->races;
+    run->res->nraces = ptx_races->nraces;
+    for (uint32_t i = 0; i < ptx_races->nraces; i++)
+        run->res->nharmful += !ptx_races->races[i].same_value;
 }
 
 void ptx_races_free(PtxRunResult *res) {
@@ -591,15 +597,15 @@ void ptx_races_free(PtxRunResult *res) {
     res->nraces = 0;
 }
 
-int ptx_race_print(const PtxRace *x, char *out, size_t out_bytes) {
-    const PtxRaceSide *s[] = {&x->first, &x->second};
+int ptx_race_print(const PtxRace *race, char *out, size_t out_bytes) {
+    const PtxRaceSide *s[] = {&race->first, &race->second};
     char side[2][200];
     for (int i = 0; i < 2; i++)
         snprintf(side[i], sizeof side[i], "line %u, %s, block (%u,%u,%u), thread (%u,%u,%u)", s[i]->line,
                  s[i]->text, s[i]->block[0], s[i]->block[1], s[i]->block[2], s[i]->thread[0], s[i]->thread[1],
                  s[i]->thread[2]);
     return snprintf(out, out_bytes, "%s at %s%s+%llu, %llu time%s:\n    %s\n    %s",
-                    x->same_value ? "unordered stores of the same value" : "race", x->shared ? "shared " : "",
-                    x->name, (unsigned long long)x->offset_bytes, (unsigned long long)x->count,
-                    x->count == 1 ? "" : "s", side[0], side[1]);
+                    race->same_value ? "unordered stores of the same value" : "race",
+                    race->shared ? "shared " : "", race->name, (unsigned long long)race->offset_bytes,
+                    (unsigned long long)race->count, race->count == 1 ? "" : "s", side[0], side[1]);
 }

@@ -11,36 +11,36 @@
     for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), true);           \
          left_##i &= left_##i - 1)
 
-void ptx_wake(PtxThread *t) {
-    uint32_t bit = 1u << t->lane;
-    t->state = TS_RUN;
-    t->warp->block->runnable[t->warp->index] |= bit;
-    t->warp->at_collective &= ~bit;
-    t->warp->at_barrier &= ~bit;
+void ptx_wake(PtxThread *thread) {
+    uint32_t bit = 1u << thread->lane;
+    thread->state = TS_RUN;
+    thread->warp->block->runnable[thread->warp->index] |= bit;
+    thread->warp->at_collective &= ~bit;
+    thread->warp->at_barrier &= ~bit;
 }
 
-void ptx_block_thread(PtxThread *t, PtxThreadState state, const PtxCode *c) {
-    uint32_t bit = 1u << t->lane;
-    t->state = (uint8_t)state;
-    t->wait = c;
-    t->warp->block->runnable[t->warp->index] &= ~bit;
-    t->warp->at_collective |= state == TS_COLLECTIVE ? bit : 0;
-    t->warp->at_barrier |= state == TS_BARRIER ? bit : 0;
+void ptx_block_thread(PtxThread *thread, PtxThreadState state, const PtxCode *c) {
+    uint32_t bit = 1u << thread->lane;
+    thread->state = (uint8_t)state;
+    thread->wait = c;
+    thread->warp->block->runnable[thread->warp->index] &= ~bit;
+    thread->warp->at_collective |= state == TS_COLLECTIVE ? bit : 0;
+    thread->warp->at_barrier |= state == TS_BARRIER ? bit : 0;
 }
 
 /* ---- collectives ---- */
 
-static void shuffle(PtxWarp *w, uint32_t lanes) {
+static void shuffle(PtxWarp *warp, uint32_t lanes) {
     uint64_t values[32];
-    LANES(i, lanes) values[i] = w->threads[i].wait_value[0];
+    LANES(i, lanes) values[i] = warp->threads[i].wait_value[0];
     LANES(lane, lanes) {
-        PtxThread *t = &w->threads[lane];
-        uint32_t b = (uint32_t)t->wait_value[1] & 31, c = (uint32_t)t->wait_value[2];
+        PtxThread *thread = &warp->threads[lane];
+        uint32_t b = (uint32_t)thread->wait_value[1] & 31, c = (uint32_t)thread->wait_value[2];
         uint32_t clamp = c & 31, seg = c >> 8 & 31;
         uint32_t max = (lane & seg) | (clamp & ~seg & 31), min = lane & seg;
         int32_t j = 0;
         bool in_range = false;
-        switch (t->wait->sub) {
+        switch (thread->wait->sub) {
         case SUB_UP:
             j = (int32_t)lane - (int32_t)b;
             in_range = j >= (int32_t)max;
@@ -60,11 +60,11 @@ static void shuffle(PtxWarp *w, uint32_t lanes) {
         }
         bool takes_part = in_range && (lanes >> j & 1); /* else undefined in PTX; own value here */
         if (in_range && !takes_part)
-            ptx_warn(w->block->run, t, t->wait, TRAP_COLLECTIVE,
+            ptx_warn(warp->block->run, thread, thread->wait, TRAP_COLLECTIVE,
                      "the value comes from a lane that takes no part");
-        ptx_put(t, t->wait->dst[0], values[takes_part ? (uint32_t)j : lane]);
-        if (t->wait->ndst > 1)
-            ptx_put(t, t->wait->dst[1], in_range);
+        ptx_put(thread, thread->wait->dst[0], values[takes_part ? (uint32_t)j : lane]);
+        if (thread->wait->ndst > 1)
+            ptx_put(thread, thread->wait->dst[1], in_range);
     }
 }
 
@@ -77,35 +77,35 @@ static uint64_t vote(unsigned sub, uint32_t ballot, uint32_t lanes) {
     }
 }
 
-static void vote_all(PtxWarp *w, uint32_t lanes) {
+static void vote_all(PtxWarp *warp, uint32_t lanes) {
     uint32_t ballot = 0;
-    LANES(i, lanes) ballot |= (uint32_t)(w->threads[i].wait_value[0] & 1) << i;
+    LANES(i, lanes) ballot |= (uint32_t)(warp->threads[i].wait_value[0] & 1) << i;
     LANES(i, lanes) {
-        PtxThread *t = &w->threads[i];
-        ptx_put(t, t->wait->dst[0], vote(t->wait->sub, ballot, lanes));
+        PtxThread *thread = &warp->threads[i];
+        ptx_put(thread, thread->wait->dst[0], vote(thread->wait->sub, ballot, lanes));
     }
 }
 
-static void match(PtxWarp *w, uint32_t lanes) {
-    uint64_t mask = width_mask(ptx_type_bytes((PtxType)w->threads[__builtin_ctz(lanes)].wait->type));
+static void match(PtxWarp *warp, uint32_t lanes) {
+    uint64_t mask = width_mask(ptx_type_bytes((PtxType)warp->threads[__builtin_ctz(lanes)].wait->type));
     LANES(i, lanes) {
-        PtxThread *t = &w->threads[i];
+        PtxThread *thread = &warp->threads[i];
         uint32_t same = 0;
         LANES(j, lanes)
-        same |= (uint32_t)(((w->threads[j].wait_value[0] ^ t->wait_value[0]) & mask) == 0) << j;
-        if (t->wait->sub == SUB_ALL) {
-            ptx_put(t, t->wait->dst[0], same == lanes ? lanes : 0);
-            if (t->wait->ndst > 1)
-                ptx_put(t, t->wait->dst[1], same == lanes);
+        same |= (uint32_t)(((warp->threads[j].wait_value[0] ^ thread->wait_value[0]) & mask) == 0) << j;
+        if (thread->wait->sub == SUB_ALL) {
+            ptx_put(thread, thread->wait->dst[0], same == lanes ? lanes : 0);
+            if (thread->wait->ndst > 1)
+                ptx_put(thread, thread->wait->dst[1], same == lanes);
         } else {
-            ptx_put(t, t->wait->dst[0], same);
+            ptx_put(thread, thread->wait->dst[0], same);
         }
     }
 }
 
-static uint32_t reduce(const PtxCode *c, uint32_t a, uint32_t b) {
-    bool is_signed = c->type == TY_S32;
-    switch (c->atom) {
+static uint32_t reduce(const PtxCode *code, uint32_t a, uint32_t b) {
+    bool is_signed = code->type == TY_S32;
+    switch (code->atom) {
     case ATOM_ADD: return a + b;
     case ATOM_MIN: return (is_signed ? (int32_t)a < (int32_t)b : a < b) ? a : b;
     case ATOM_MAX: return (is_signed ? (int32_t)a > (int32_t)b : a > b) ? a : b;
@@ -115,52 +115,53 @@ static uint32_t reduce(const PtxCode *c, uint32_t a, uint32_t b) {
     }
 }
 
-static void redux(PtxWarp *w, uint32_t lanes) {
-    uint32_t first = (uint32_t)__builtin_ctz(lanes), v = (uint32_t)w->threads[first].wait_value[0];
-    LANES(i, lanes & ~(1u << first)) v = reduce(w->threads[i].wait, v, (uint32_t)w->threads[i].wait_value[0]);
-    LANES(i, lanes) ptx_put(&w->threads[i], w->threads[i].wait->dst[0], v);
+static void redux(PtxWarp *warp, uint32_t lanes) {
+    uint32_t first = (uint32_t)__builtin_ctz(lanes), v = (uint32_t)warp->threads[first].wait_value[0];
+    LANES(i, lanes & ~(1u << first))
+    v = reduce(warp->threads[i].wait, v, (uint32_t)warp->threads[i].wait_value[0]);
+    LANES(i, lanes) ptx_put(&warp->threads[i], warp->threads[i].wait->dst[0], v);
 }
 
-static void elect(PtxWarp *w, uint32_t lanes) {
+static void elect(PtxWarp *warp, uint32_t lanes) {
     uint32_t leader = (uint32_t)__builtin_ctz(lanes);
     LANES(i, lanes) {
-        PtxThread *t = &w->threads[i];
-        ptx_put(t, t->wait->dst[0], leader);
-        ptx_put(t, t->wait->dst[1], i == leader);
+        PtxThread *thread = &warp->threads[i];
+        ptx_put(thread, thread->wait->dst[0], leader);
+        ptx_put(thread, thread->wait->dst[1], i == leader);
     }
 }
 
 /* bar.warp.sync orders memory; the collectives that move values do not. */
-static void warp_barrier(PtxWarp *w, uint32_t lanes) {
+static void warp_barrier(PtxWarp *warp, uint32_t lanes) {
     RaceGather g = {0};
-    LANES(i, lanes) race_arrive(w->block->run, &g, &w->threads[i]);
-    LANES(i, lanes) race_depart(w->block->run, &g, &w->threads[i]);
+    LANES(i, lanes) race_arrive(warp->block->run, &g, &warp->threads[i]);
+    LANES(i, lanes) race_depart(warp->block->run, &g, &warp->threads[i]);
     race_gather_free(&g);
 }
 
-static void perform(PtxWarp *w, uint32_t lanes) {
-    switch (w->threads[__builtin_ctz(lanes)].wait->insn->op) {
-    case PTX_SHFL: shuffle(w, lanes); break;
-    case PTX_VOTE: vote_all(w, lanes); break;
-    case PTX_MATCH: match(w, lanes); break;
-    case PTX_REDUX: redux(w, lanes); break;
-    case PTX_ELECT: elect(w, lanes); break;
-    default: warp_barrier(w, lanes); break;
+static void perform(PtxWarp *warp, uint32_t lanes) {
+    switch (warp->threads[__builtin_ctz(lanes)].wait->insn->op) {
+    case PTX_SHFL: shuffle(warp, lanes); break;
+    case PTX_VOTE: vote_all(warp, lanes); break;
+    case PTX_MATCH: match(warp, lanes); break;
+    case PTX_REDUX: redux(warp, lanes); break;
+    case PTX_ELECT: elect(warp, lanes); break;
+    default: warp_barrier(warp, lanes); break;
     }
-    LANES(i, lanes) ptx_wake(&w->threads[i]);
+    LANES(i, lanes) ptx_wake(&warp->threads[i]);
 }
 
 /* Complete the collective that `t` waits at, if all its lanes are there. */
-static void try_collective(PtxWarp *w, const PtxThread *t) {
-    uint32_t lanes = t->wait_mask & w->alive;
-    if (lanes & ~w->at_collective)
+static void try_collective(PtxWarp *warp, const PtxThread *thread) {
+    uint32_t lanes = thread->wait_mask & warp->alive;
+    if (lanes & ~warp->at_collective)
         return;
     LANES(i, lanes) {
-        const PtxThread *u = &w->threads[i];
-        if (u->wait_mask != t->wait_mask || u->wait->key != t->wait->key)
+        const PtxThread *ptx_thread = &warp->threads[i];
+        if (ptx_thread->wait_mask != thread->wait_mask || ptx_thread->wait->key != thread->wait->key)
             return;
     }
-    perform(w, lanes);
+    perform(warp, lanes);
 }
 
 /* ---- barriers ---- */
@@ -169,19 +170,19 @@ static void release_barrier(PtxBlock *b, unsigned id) {
     PtxBarrier done = b->bars[id];
     b->bars[id] = (PtxBarrier){.active = false};
     LANES(wi, done.waiting_warps) {
-        PtxWarp *w = &b->warps[wi];
-        LANES(i, w->alive) {
-            PtxThread *t = &w->threads[i];
-            if (t->state != TS_BLOCK || t->wait_value[0] != id)
+        PtxWarp *warp = &b->warps[wi];
+        LANES(i, warp->alive) {
+            PtxThread *thread = &warp->threads[i];
+            if (thread->state != TS_BLOCK || thread->wait_value[0] != id)
                 continue;
-            if (t->wait->sub == SUB_RED) {
-                uint64_t v = t->wait->bop == BOP_POPC  ? done.red_true
-                             : t->wait->bop == BOP_AND ? done.red_true == done.red_lanes
-                                                       : done.red_true != 0;
-                ptx_put(t, t->wait->dst[0], v);
+            if (thread->wait->sub == SUB_RED) {
+                uint64_t v = thread->wait->bop == BOP_POPC  ? done.red_true
+                             : thread->wait->bop == BOP_AND ? done.red_true == done.red_lanes
+                                                            : done.red_true != 0;
+                ptx_put(thread, thread->wait->dst[0], v);
             }
-            race_depart(b->run, &done.gather, t);
-            ptx_wake(t);
+            race_depart(b->run, &done.gather, thread);
+            ptx_wake(thread);
         }
     }
     race_gather_free(&done.gather);
@@ -202,11 +203,11 @@ static void check_barrier(PtxBlock *b, unsigned id) {
 }
 
 /* All lanes of the warp wait at one barrier: the warp arrives. */
-static void warp_arrives(PtxRun *r, PtxWarp *w) {
-    PtxThread *first = &w->threads[__builtin_ctz(w->alive)];
+static void warp_arrives(PtxRun *r, PtxWarp *warp) {
+    PtxThread *first = &warp->threads[__builtin_ctz(warp->alive)];
     unsigned id = (unsigned)first->wait_value[0];
     uint32_t count = (uint32_t)first->wait_value[1];
-    PtxBlock *b = w->block;
+    PtxBlock *b = warp->block;
     PtxBarrier *bar = &b->bars[id];
     if (bar->active && bar->expected != count) {
         ptx_trap(r, first, first->wait, TRAP_BARRIER, "the barrier is in use with another thread count");
@@ -215,58 +216,58 @@ static void warp_arrives(PtxRun *r, PtxWarp *w) {
     bar->active = true;
     bar->expected = count;
     bar->arrived_threads += SIM_WARP_LANES;
-    bar->arrived_warps |= 1u << w->index;
+    bar->arrived_warps |= 1u << warp->index;
     bool waits = first->wait->sub != SUB_ARRIVE;
     if (waits)
-        bar->waiting_warps |= 1u << w->index;
-    LANES(i, w->alive) {
-        PtxThread *t = &w->threads[i];
-        race_arrive(r, &bar->gather, t);
-        if (t->wait->sub == SUB_RED) {
+        bar->waiting_warps |= 1u << warp->index;
+    LANES(i, warp->alive) {
+        PtxThread *thread = &warp->threads[i];
+        race_arrive(r, &bar->gather, thread);
+        if (thread->wait->sub == SUB_RED) {
             bar->red_lanes++;
-            bar->red_true += (uint32_t)(t->wait_value[2] & 1);
+            bar->red_true += (uint32_t)(thread->wait_value[2] & 1);
         }
         if (waits)
-            t->state = TS_BLOCK;
+            thread->state = TS_BLOCK;
         else
-            ptx_wake(t);
+            ptx_wake(thread);
     }
     check_barrier(b, id);
 }
 
-static void check_warp_barrier(PtxRun *r, PtxWarp *w) {
-    if (!w->alive || w->alive & ~w->at_barrier)
+static void check_warp_barrier(PtxRun *run, PtxWarp *warp) {
+    if (!warp->alive || warp->alive & ~warp->at_barrier)
         return;
-    const PtxThread *first = &w->threads[__builtin_ctz(w->alive)];
+    const PtxThread *first = &warp->threads[__builtin_ctz(warp->alive)];
     bool same_insn = true, aligned = false;
-    LANES(i, w->alive) {
-        const PtxThread *t = &w->threads[i];
-        if (t->state != TS_BARRIER || t->wait_value[0] != first->wait_value[0] ||
-            t->wait_value[1] != first->wait_value[1] || t->wait->key != first->wait->key)
+    LANES(i, warp->alive) {
+        const PtxThread *thread = &warp->threads[i];
+        if (thread->state != TS_BARRIER || thread->wait_value[0] != first->wait_value[0] ||
+            thread->wait_value[1] != first->wait_value[1] || thread->wait->key != first->wait->key)
             return;
-        same_insn = same_insn && t->wait == first->wait;
-        aligned = aligned || t->wait->insn->op == PTX_BAR || (t->wait->insn->flags & PF_ALIGNED);
+        same_insn = same_insn && thread->wait == first->wait;
+        aligned = aligned || thread->wait->insn->op == PTX_BAR || (thread->wait->insn->flags & PF_ALIGNED);
     }
-    if (aligned && !same_insn && !r->opt.allow_divergent_barriers)
-        ptx_trap(r, first, first->wait, TRAP_DIVERGENT_BARRIER,
+    if (aligned && !same_insn && !run->opt.allow_divergent_barriers)
+        ptx_trap(run, first, first->wait, TRAP_DIVERGENT_BARRIER,
                  "lanes of one warp wait at different instructions");
     else
-        warp_arrives(r, w);
+        warp_arrives(run, warp);
 }
 
 /* ---- activemask ---- */
 
-bool ptx_release_active(PtxWarp *w) {
+bool ptx_release_active(PtxWarp *warp) {
     uint32_t waiting = 0;
-    LANES(i, w->alive) waiting |= (uint32_t)(w->threads[i].state == TS_ACTIVE) << i;
-    w->spins = 0;
+    LANES(i, warp->alive) waiting |= (uint32_t)(warp->threads[i].state == TS_ACTIVE) << i;
+    warp->spins = 0;
     for (uint32_t left = waiting; left;) {
-        const PtxCode *c = w->threads[__builtin_ctz(left)].wait;
+        const PtxCode *code = warp->threads[__builtin_ctz(left)].wait;
         uint32_t group = 0;
-        LANES(i, left) group |= (uint32_t)(w->threads[i].wait == c) << i;
+        LANES(i, left) group |= (uint32_t)(warp->threads[i].wait == code) << i;
         LANES(i, group) {
-            ptx_put(&w->threads[i], c->dst[0], group);
-            ptx_wake(&w->threads[i]);
+            ptx_put(&warp->threads[i], code->dst[0], group);
+            ptx_wake(&warp->threads[i]);
         }
         left &= ~group;
     }
@@ -274,41 +275,41 @@ bool ptx_release_active(PtxWarp *w) {
 }
 
 /* The last lane that could run has stopped: those that wait for company at activemask have all they get. */
-static void gather_active(PtxWarp *w) {
-    if (w->block->runnable[w->index] == 0 && w->alive)
-        ptx_release_active(w);
+static void gather_active(PtxWarp *warp) {
+    if (warp->block->runnable[warp->index] == 0 && warp->alive)
+        ptx_release_active(warp);
 }
 
-void ptx_lane_ended(PtxRun *r, PtxWarp *w) {
-    LANES(i, w->alive & w->at_collective) {
-        if (w->at_collective >> i & 1)
-            try_collective(w, &w->threads[i]);
+void ptx_lane_ended(PtxRun *r, PtxWarp *warp) {
+    LANES(i, warp->alive & warp->at_collective) {
+        if (warp->at_collective >> i & 1)
+            try_collective(warp, &warp->threads[i]);
     }
-    check_warp_barrier(r, w);
-    gather_active(w);
-    for (unsigned id = 0; id < 16 && !w->alive; id++)
-        check_barrier(w->block, id);
+    check_warp_barrier(r, warp);
+    gather_active(warp);
+    for (unsigned id = 0; id < 16 && !warp->alive; id++)
+        check_barrier(warp->block, id);
 }
 
 /* ---- instructions ---- */
 
-static PtxStep blocked(PtxRun *r, PtxThread *t) {
-    if (t->state == TS_COLLECTIVE)
-        try_collective(t->warp, t);
-    else if (t->state == TS_BARRIER)
-        check_warp_barrier(r, t->warp);
-    gather_active(t->warp);
-    return t->state == TS_RUN && !r->trapped ? STEP_GO : STEP_STOP;
+static PtxStep blocked(PtxRun *run, PtxThread *thread) {
+    if (thread->state == TS_COLLECTIVE)
+        try_collective(thread->warp, thread);
+    else if (thread->state == TS_BARRIER)
+        check_warp_barrier(run, thread->warp);
+    gather_active(thread->warp);
+    return thread->state == TS_RUN && !run->trapped ? STEP_GO : STEP_STOP;
 }
 
-static PtxStep exec_collective(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    for (unsigned i = 0; i < c->nsrc && i < 4; i++)
-        t->wait_value[i] = ptx_arg(r, t, &c->src[i]);
-    t->wait_mask = (uint32_t)t->wait_value[c->nsrc - 1];
-    if (!(t->wait_mask >> t->lane & 1))
-        return ptx_trap(r, t, c, TRAP_COLLECTIVE, "the executing lane is not in the member mask");
-    ptx_block_thread(t, TS_COLLECTIVE, c);
-    return blocked(r, t);
+static PtxStep exec_collective(PtxRun *r, PtxThread *thread, const PtxCode *code) {
+    for (unsigned i = 0; i < code->nsrc && i < 4; i++)
+        thread->wait_value[i] = ptx_arg(r, thread, &code->src[i]);
+    thread->wait_mask = (uint32_t)thread->wait_value[code->nsrc - 1];
+    if (!(thread->wait_mask >> thread->lane & 1))
+        return ptx_trap(r, thread, code, TRAP_COLLECTIVE, "the executing lane is not in the member mask");
+    ptx_block_thread(thread, TS_COLLECTIVE, code);
+    return blocked(r, thread);
 }
 
 static PtxStep exec_activemask(PtxRun *r, PtxThread *t, const PtxCode *c) {
@@ -324,50 +325,50 @@ __attribute__((format(printf, 4, 0))) static PtxStep barrier_misuse(PtxRun *r, P
     return ptx_trap(r, t, c, TRAP_BARRIER, text);
 }
 
-static PtxStep exec_barrier(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    bool red = c->sub == SUB_RED;
-    unsigned n = red ? c->nsrc - 1u : c->nsrc;
-    uint64_t id = (uint32_t)ptx_arg(r, t, &c->src[0]);
-    uint64_t count = n > 1 ? (uint32_t)ptx_arg(r, t, &c->src[1]) : 0;
+static PtxStep exec_barrier(PtxRun *r, PtxThread *thread, const PtxCode *code) {
+    bool red = code->sub == SUB_RED;
+    unsigned n = red ? code->nsrc - 1u : code->nsrc;
+    uint64_t id = (uint32_t)ptx_arg(r, thread, &code->src[0]);
+    uint64_t count = n > 1 ? (uint32_t)ptx_arg(r, thread, &code->src[1]) : 0;
     if (id > 15)
-        return barrier_misuse(r, t, c, "barrier number %llu is above 15", id);
+        return barrier_misuse(r, thread, code, "barrier number %llu is above 15", id);
     if (n > 1 && (count == 0 || count % SIM_WARP_LANES))
-        return barrier_misuse(r, t, c, "thread count %llu is no multiple of 32", count);
-    if (count > t->warp->block->nwarps * SIM_WARP_LANES)
-        return barrier_misuse(r, t, c, "thread count %llu is larger than the block", count);
-    t->wait_value[0] = id;
-    t->wait_value[1] = count;
-    t->wait_value[2] = red ? ptx_arg(r, t, &c->src[n]) : 0;
-    ptx_block_thread(t, TS_BARRIER, c);
-    return blocked(r, t);
+        return barrier_misuse(r, thread, code, "thread count %llu is no multiple of 32", count);
+    if (count > thread->warp->block->nwarps * SIM_WARP_LANES)
+        return barrier_misuse(r, thread, code, "thread count %llu is larger than the block", count);
+    thread->wait_value[0] = id;
+    thread->wait_value[1] = count;
+    thread->wait_value[2] = red ? ptx_arg(r, thread, &code->src[n]) : 0;
+    ptx_block_thread(thread, TS_BARRIER, code);
+    return blocked(r, thread);
 }
 
-static bool select_barrier(PtxCode *c) {
-    if (c->sub == SUB_WARP) {
-        c->exec = exec_collective;
-        return c->nsrc == 1;
+static bool select_barrier(PtxCode *code) {
+    if (code->sub == SUB_WARP) {
+        code->exec = exec_collective;
+        return code->nsrc == 1;
     }
-    if (c->sub2 == SUB_CLUSTER)
+    if (code->sub2 == SUB_CLUSTER)
         return false;
-    c->exec = exec_barrier;
-    return (c->sub == SUB_SYNC || c->sub == SUB_ARRIVE || c->sub == SUB_RED) && c->nsrc >= 1;
+    code->exec = exec_barrier;
+    return (code->sub == SUB_SYNC || code->sub == SUB_ARRIVE || code->sub == SUB_RED) && code->nsrc >= 1;
 }
 
-bool ptx_select_warp(PtxRun *r, PtxCode *c) {
-    const PtxInsn *in = c->insn;
+bool ptx_select_warp(PtxRun *r, PtxCode *code) {
+    const PtxInsn *in = code->insn;
     (void)r;
-    c->key = (uint32_t)in->op << 22 | (uint32_t)c->sub << 15 | (uint32_t)c->type << 9 |
-             (uint32_t)c->atom << 4 | c->bop;
-    c->exec = exec_collective;
+    code->key = (uint32_t)in->op << 22 | (uint32_t)code->sub << 15 | (uint32_t)code->type << 9 |
+                (uint32_t)code->atom << 4 | code->bop;
+    code->exec = exec_collective;
     switch (in->op) {
     case PTX_BAR:
-    case PTX_BARRIER: c->key = (uint32_t)c->sub << 3 | c->bop; return select_barrier(c);
-    case PTX_SHFL: return (in->flags & PF_SYNC) && c->nsrc == 4;
-    case PTX_VOTE: return (in->flags & PF_SYNC) && c->nsrc == 2;
-    case PTX_MATCH: return (in->flags & PF_SYNC) && c->nsrc == 2;
-    case PTX_REDUX: return c->type != TY_F32 && c->nsrc == 2 && c->atom != ATOM_NONE;
-    case PTX_ELECT: return c->nsrc == 1 && c->ndst == 2;
-    case PTX_ACTIVEMASK: c->exec = exec_activemask; return true;
+    case PTX_BARRIER: code->key = (uint32_t)code->sub << 3 | code->bop; return select_barrier(code);
+    case PTX_SHFL: return (in->flags & PF_SYNC) && code->nsrc == 4;
+    case PTX_VOTE: return (in->flags & PF_SYNC) && code->nsrc == 2;
+    case PTX_MATCH: return (in->flags & PF_SYNC) && code->nsrc == 2;
+    case PTX_REDUX: return code->type != TY_F32 && code->nsrc == 2 && code->atom != ATOM_NONE;
+    case PTX_ELECT: return code->nsrc == 1 && code->ndst == 2;
+    case PTX_ACTIVEMASK: code->exec = exec_activemask; return true;
     default: return false;
     }
 }

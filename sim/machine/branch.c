@@ -10,38 +10,38 @@
 #define MAX_SLEEP_NS 1000000u /* PTX: 1 ms */
 
 #define BITS8(n) 1u << (n), 2u << (n), 4u << (n), 8u << (n), 16u << (n), 32u << (n), 64u << (n), 128u << (n)
-static uint32_t lanes_at(const Warp *w, uint32_t pc) {
+static uint32_t lanes_at(const Warp *warp, uint32_t pc) {
     static const uint32_t bit[32] = {BITS8(0), BITS8(8), BITS8(16), BITS8(24)}; /* not shifted: SSE2 cannot */
-    uint32_t m = 0, parked = w->valid & ~w->active;
+    uint32_t m = 0, parked = warp->valid & ~warp->active;
     if (!parked)
         return 0;
     for (unsigned i = 0; i < 32; i++)
-        m |= w->rpc[i] == pc ? bit[i] : 0;
+        m |= warp->rpc[i] == pc ? bit[i] : 0;
     return m & parked;
 }
 
-static void park(Warp *w, uint32_t lanes, uint32_t pc) {
+static void park(Warp *warp, uint32_t lanes, uint32_t pc) {
     for (; lanes; lanes &= lanes - 1)
-        w->rpc[low_lane(lanes)] = pc;
+        warp->rpc[low_lane(lanes)] = pc;
 }
 
 /* The lane of a non-empty mask whose group runs next. */
-static unsigned pick(Warp *w, uint32_t m) {
-    const MachineReplayStep *step = replay_take(w, NULL, REPLAY_PICK);
+static unsigned pick(Warp *warp, uint32_t m) {
+    const MachineReplayStep *step = replay_take(warp, NULL, REPLAY_PICK);
     if (step && step->lanes & m)
         return low_lane(step->lanes & m);
     if (!(m & (m - 1))) /* no choice; the state of random choices stays, so that endless loops are seen */
         return low_lane(m);
-    switch (w->run->opt.lane_choice) {
+    switch (warp->run->opt.lane_choice) {
     case MACHINE_LANE_HIGHEST: return 31u - (unsigned)__builtin_clz(m);
     case MACHINE_LANE_ROTATE: {
-        uint32_t above = w->pick_next < 32 ? m & ~0u << w->pick_next : 0;
+        uint32_t above = warp->pick_next < 32 ? m & ~0u << warp->pick_next : 0;
         unsigned lane = low_lane(above ? above : m);
-        w->pick_next = lane + 1;
+        warp->pick_next = lane + 1;
         return lane;
     }
     case MACHINE_LANE_RANDOM: {
-        uint64_t z = w->run->random += 0x9e3779b97f4a7c15u;
+        uint64_t z = warp->run->random += 0x9e3779b97f4a7c15u;
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
         z = (z ^ z >> 27) * 0x94d049bb133111ebu;
         unsigned n = (unsigned)((z ^ z >> 31) % (unsigned)__builtin_popcount(m));
@@ -54,177 +54,180 @@ static unsigned pick(Warp *w, uint32_t m) {
 }
 
 /* `c` without sleepers, else asleep = true; then without yielders if others are left. */
-static uint32_t prefer(const Warp *w, uint32_t c, bool *asleep) {
-    uint32_t awake = c & ~w->sleep;
+static uint32_t prefer(const Warp *warp, uint32_t c, bool *asleep) {
+    uint32_t awake = c & ~warp->sleep;
     *asleep = awake == 0;
     if (!awake)
         awake = c;
-    return awake & ~w->yield ? awake & ~w->yield : awake;
+    return awake & ~warp->yield ? awake & ~warp->yield : awake;
 }
 
 /* Activate the parked group of one lane of `c`; c is not empty and parked. */
-static void resume(Warp *w, uint32_t c) {
-    unsigned lane = pick(w, c);
-    uint32_t pc = w->rpc[lane];
-    uint32_t scope = w->run->opt.join_scope == MACHINE_JOIN_CANDIDATES ? c : w->valid;
-    w->active = lanes_at(w, pc) & scope;
-    w->sleep &= ~w->active;
-    w->blocked &= ~w->active;
-    w->pc = pc;
-    w->run->res->stats.switches++;
+static void resume(Warp *warp, uint32_t c) {
+    unsigned lane = pick(warp, c);
+    uint32_t pc = warp->rpc[lane];
+    uint32_t scope = warp->run->opt.join_scope == MACHINE_JOIN_CANDIDATES ? c : warp->valid;
+    warp->active = lanes_at(warp, pc) & scope;
+    warp->sleep &= ~warp->active;
+    warp->blocked &= ~warp->active;
+    warp->pc = pc;
+    warp->run->res->stats.switches++;
 }
 
 /* After resume(prefer(..)): wait for the timer if every candidate slept. */
-static int after_switch(Warp *w, bool asleep) {
-    if (!asleep || !w->timer_on) {
+static int after_switch(Warp *warp, bool asleep) {
+    if (!asleep || !warp->timer_on) {
         if (asleep)
-            w->sleep = 0;
+            warp->sleep = 0;
         return RUN_OK;
     }
-    w->state = WARP_ASLEEP;
+    warp->state = WARP_ASLEEP;
     return RUN_ASLEEP;
 }
 
-static uint32_t with_pp(const Warp *w, const Dec *d, uint32_t g) { return d->nq ? g & dec_pred(w, d, 0) : g; }
-static uint32_t own_pc(const Warp *w, const Dec *d) { return (uint32_t)(d - w->prog); }
+static uint32_t with_pp(const Warp *w, const Dec *dec, uint32_t g) {
+    return dec->nq ? g & dec_pred(w, dec, 0) : g;
+}
+static uint32_t own_pc(const Warp *warp, const Dec *d) { return (uint32_t)(d - warp->prog); }
 
 /* Mixed guard at a synchronising instruction: the true lanes stay here, the others run on. */
-static int split_here(Warp *w, const Dec *d, uint32_t g) {
-    park(w, g, own_pc(w, d));
-    if (g && (d->optype == OT_BSYNC || d->optype == OT_WARPSYNC))
-        w->blocked |= g;
-    w->active &= ~g;
+static int split_here(Warp *warp, const Dec *dec, uint32_t g) {
+    park(warp, g, own_pc(warp, dec));
+    if (g && (dec->optype == OT_BSYNC || dec->optype == OT_WARPSYNC))
+        warp->blocked |= g;
+    warp->active &= ~g;
     return RUN_OK; /* pc is already the next instruction */
 }
 
-static int bad_pc(Warp *w, const Dec *d, unsigned lane, uint64_t address) {
-    w->pc = own_pc(w, d);
-    return machine_trap_address(w, d, lane, TRAP_PC, address, "branch target");
+static int bad_pc(Warp *warp, const Dec *d, unsigned lane, uint64_t address) {
+    warp->pc = own_pc(warp, d);
+    return machine_trap_address(warp, d, lane, TRAP_PC, address, "branch target");
 }
 
-static int bad_target(Warp *w, Dec *d, unsigned lane, uint64_t address) {
-    if (d->optype != OT_CALL)
-        return bad_pc(w, d, lane, address);
-    w->pc = own_pc(w, d);
-    return machine_trap_address(w, d, lane, TRAP_CALL_TARGET, address, "no function");
+static int bad_target(Warp *warp, Dec *dec, unsigned lane, uint64_t address) {
+    if (dec->optype != OT_CALL)
+        return bad_pc(warp, dec, lane, address);
+    warp->pc = own_pc(warp, dec);
+    return machine_trap_address(warp, dec, lane, TRAP_CALL_TARGET, address, "no function");
 }
 
 /* Code index of an address; false if misaligned or outside. */
-static bool code_index(const Run *r, uint64_t address, uint32_t *pc) {
-    uint64_t offset = address - r->bin->code_base;
+static bool code_index(const Run *run, uint64_t address, uint32_t *pc) {
+    uint64_t offset = address - run->bin->code_base;
     *pc = (uint32_t)(offset / INST_BYTES);
-    return offset % INST_BYTES == 0 && offset / INST_BYTES < r->ncode;
+    return offset % INST_BYTES == 0 && offset / INST_BYTES < run->ncode;
 }
 
 /* The same for a call, which may also name a function by its address as a value. */
-static bool call_index(const Run *r, uint64_t address, uint32_t *pc) {
-    if (code_index(r, address, pc))
+static bool call_index(const Run *run, uint64_t address, uint32_t *pc) {
+    if (code_index(run, address, pc))
         return true;
-    uint32_t lo = 0, hi = r->nfunc_places;
+    uint32_t lo = 0, hi = run->nfunc_places;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        if (r->func_places[mid].address < address)
+        if (run->func_places[mid].address < address)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo == r->nfunc_places || r->func_places[lo].address != address)
+    if (lo == run->nfunc_places || run->func_places[lo].address != address)
         return false;
-    *pc = r->func_places[lo].pc;
+    *pc = run->func_places[lo].pc;
     return true;
 }
 
 /* ---- BRA ---- */
 
 /* Lanes that jump; g: active lanes whose guard and pp are true. */
-static uint32_t bra_lanes(const Warp *w, const Dec *d, uint32_t g) {
-    uint32_t cond = d->imm[0];
+static uint32_t bra_lanes(const Warp *warp, const Dec *dec, uint32_t g) {
+    uint32_t cond = dec->imm[0];
     if (cond == BRACond_NoCond)
         return g;
     if (cond == BRACond_U)
-        return g == w->active ? g : 0;
-    if (!d->nv) {
-        bool diverged = (g ^ w->valid) != 0;
+        return g == warp->active ? g : 0;
+    if (!dec->nv) {
+        bool diverged = (g ^ warp->valid) != 0;
         return diverged == (cond == BRACond_DIV) ? g : 0;
     }
-    uint32_t u = dec_src(w, d, 0)[0] ^ d->xm[0];
-    bool diverged =
-        ((w->valid & ~w->active) & u) != 0 || (g != 0 && g != w->active && (w->active & ~g & u) != 0);
-    return g != 0 && diverged == (cond == BRACond_DIV) ? w->active : 0;
+    uint32_t u = dec_src(warp, dec, 0)[0] ^ dec->xm[0];
+    bool diverged = ((warp->valid & ~warp->active) & u) != 0 ||
+                    (g != 0 && g != warp->active && (warp->active & ~g & u) != 0);
+    return g != 0 && diverged == (cond == BRACond_DIV) ? warp->active : 0;
 }
 
-static int op_bra(Warp *w, Dec *d, uint32_t guard) {
-    uint32_t g = with_pp(w, d, guard);
-    uint32_t j = bra_lanes(w, d, g);
+static int op_bra(Warp *warp, Dec *dec, uint32_t guard) {
+    uint32_t g = with_pp(warp, dec, guard);
+    uint32_t j = bra_lanes(warp, dec, g);
     if (!j)
         return RUN_OK;
     uint32_t target;
-    if (!code_index(w->run, pc_address(w->run, w->pc) + (uint64_t)d->target, &target))
-        return bad_pc(w, d, low_lane(j), pc_address(w->run, w->pc) + (uint64_t)d->target);
-    if (j == w->active) {
-        w->pc = target;
+    if (!code_index(warp->run, pc_address(warp->run, warp->pc) + (uint64_t)dec->target, &target))
+        return bad_pc(warp, dec, low_lane(j), pc_address(warp->run, warp->pc) + (uint64_t)dec->target);
+    if (j == warp->active) {
+        warp->pc = target;
         return RUN_OK;
     }
-    w->run->res->stats.divergences++;
-    if (w->run->opt.branch_order == MACHINE_TAKEN_FIRST) {
-        park(w, w->active & ~j, w->pc);
-        w->active = j;
-        w->pc = target;
+    warp->run->res->stats.divergences++;
+    if (warp->run->opt.branch_order == MACHINE_TAKEN_FIRST) {
+        park(warp, warp->active & ~j, warp->pc);
+        warp->active = j;
+        warp->pc = target;
     } else {
-        park(w, j, target);
-        w->active &= ~j;
+        park(warp, j, target);
+        warp->active &= ~j;
     }
     return RUN_OK;
 }
 
 /* ---- BRX, CALL, RET: a target for each lane ---- */
 
-static int op_indirect(Warp *w, Dec *d, uint32_t guard) {
-    uint32_t g = with_pp(w, d, guard);
+static int op_indirect(Warp *warp, Dec *dec, uint32_t guard) {
+    uint32_t g = with_pp(warp, dec, guard);
     if (!g)
         return RUN_OK;
-    const uint32_t *lo = dec_src(w, d, 0), *hi = d->wide ? lo + 32 : NULL;
-    uint64_t base = (d->imm[0] == BasePCMode_ABS ? 0 : pc_address(w->run, w->pc)) + (uint64_t)d->target;
+    const uint32_t *lo = dec_src(warp, dec, 0), *hi = dec->wide ? lo + 32 : NULL;
+    uint64_t base =
+        (dec->imm[0] == BasePCMode_ABS ? 0 : pc_address(warp->run, warp->pc)) + (uint64_t)dec->target;
     uint32_t t[32];
-    const MachineReplayStep *step = replay_take(w, d, REPLAY_TARGET);
+    const MachineReplayStep *step = replay_take(warp, dec, REPLAY_TARGET);
     unsigned nth = 0;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         if (step && step->lanes >> lane & 1) {
-            if (nth == 4 || !code_index(w->run, step->target[nth++], &t[lane]))
-                return bad_target(w, d, lane, step->target[nth - 1]);
+            if (nth == 4 || !code_index(warp->run, step->target[nth++], &t[lane]))
+                return bad_target(warp, dec, lane, step->target[nth - 1]);
             continue;
         }
         uint64_t v = hi ? (uint64_t)hi[lane] << 32 | lo[lane] : (uint64_t)(int64_t)(int32_t)lo[lane];
-        if (d->optype == OT_CALL ? !call_index(w->run, base + v, &t[lane])
-                                 : !code_index(w->run, base + v, &t[lane]))
-            return bad_target(w, d, lane, base + v);
+        if (dec->optype == OT_CALL ? !call_index(warp->run, base + v, &t[lane])
+                                   : !code_index(warp->run, base + v, &t[lane]))
+            return bad_target(warp, dec, lane, base + v);
     }
-    if (g != w->active) {
-        w->run->res->stats.divergences++;
+    if (g != warp->active) {
+        warp->run->res->stats.divergences++;
         for (uint32_t m = g; m; m &= m - 1)
-            w->rpc[low_lane(m)] = t[low_lane(m)];
-        w->active &= ~g;
+            warp->rpc[low_lane(m)] = t[low_lane(m)];
+        warp->active &= ~g;
         return RUN_OK;
     }
-    uint32_t pc = t[pick(w, g)], same = 0;
+    uint32_t pc = t[pick(warp, g)], same = 0;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         if (t[lane] == pc)
             same |= 1u << lane;
         else
-            w->rpc[lane] = t[lane];
+            warp->rpc[lane] = t[lane];
     }
     if (same != g)
-        w->run->res->stats.divergences++;
-    w->active = same;
-    w->pc = pc;
+        warp->run->res->stats.divergences++;
+    warp->active = same;
+    warp->pc = pc;
     return RUN_OK;
 }
 
-static int op_lepc(Warp *w, Dec *d, uint32_t g) {
-    uint64_t v = pc_address(w->run, own_pc(w, d)) + (uint64_t)d->target;
-    uint32_t *lo = dec_dst(w, d, 0), *hi = lo + 32;
+static int op_lepc(Warp *warp, Dec *dec, uint32_t g) {
+    uint64_t v = pc_address(warp->run, own_pc(warp, dec)) + (uint64_t)dec->target;
+    uint32_t *lo = dec_dst(warp, dec, 0), *hi = lo + 32;
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         lo[lane] = (uint32_t)v;
@@ -235,241 +238,242 @@ static int op_lepc(Warp *w, Dec *d, uint32_t g) {
 
 /* ---- EXIT ---- */
 
-static int op_exit(Warp *w, Dec *d, uint32_t guard) {
-    uint32_t g = with_pp(w, d, guard);
-    w->valid &= ~g;
-    w->yield &= w->valid; /* bits of lanes that are gone have no effect; cleared so that states compare */
-    w->sleep &= w->valid;
-    w->blocked &= w->valid;
-    if (w->active & ~g) {
-        w->active &= ~g;
+static int op_exit(Warp *warp, Dec *d, uint32_t guard) {
+    uint32_t g = with_pp(warp, d, guard);
+    warp->valid &= ~g;
+    warp->yield &=
+        warp->valid; /* bits of lanes that are gone have no effect; cleared so that states compare */
+    warp->sleep &= warp->valid;
+    warp->blocked &= warp->valid;
+    if (warp->active & ~g) {
+        warp->active &= ~g;
         return RUN_OK;
     }
-    w->active = 0;
-    if (!w->valid) {
-        w->state = WARP_DONE;
-        w->cta->ndone++;
-        barrier_warp_exited(w->cta);
+    warp->active = 0;
+    if (!warp->valid) {
+        warp->state = WARP_DONE;
+        warp->cta->ndone++;
+        barrier_warp_exited(warp->cta);
         return RUN_DONE;
     }
     bool asleep;
-    resume(w, prefer(w, w->valid, &asleep));
-    return after_switch(w, asleep);
+    resume(warp, prefer(warp, warp->valid, &asleep));
+    return after_switch(warp, asleep);
 }
 
 /* ---- B registers ---- */
 
-static int op_bssy(Warp *w, Dec *d, uint32_t guard) {
-    w->b[d->breg] |= with_pp(w, d, guard);
+static int op_bssy(Warp *warp, Dec *dec, uint32_t guard) {
+    warp->b[dec->breg] |= with_pp(warp, dec, guard);
     return RUN_OK;
 }
 
-static int op_break(Warp *w, Dec *d, uint32_t guard) {
-    w->b[d->breg] &= ~with_pp(w, d, guard);
+static int op_break(Warp *warp, Dec *dec, uint32_t guard) {
+    warp->b[dec->breg] &= ~with_pp(warp, dec, guard);
     return RUN_OK;
 }
 
-static int op_bmov_to_r(Warp *w, Dec *d, uint32_t g) {
-    uint32_t *r = dec_dst(w, d, 0);
+static int op_bmov_to_r(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t *r = dec_dst(warp, dec, 0);
     for (uint32_t m = g; m; m &= m - 1)
-        r[low_lane(m)] = w->b[d->breg];
-    if (d->imm[0] && g)
-        w->b[d->breg] = 0;
+        r[low_lane(m)] = warp->b[dec->breg];
+    if (dec->imm[0] && g)
+        warp->b[dec->breg] = 0;
     return RUN_OK;
 }
 
-static int op_bmov_to_b(Warp *w, Dec *d, uint32_t g) {
+static int op_bmov_to_b(Warp *warp, Dec *dec, uint32_t g) {
     if (g)
-        w->b[d->breg] = dec_src(w, d, 0)[low_lane(g)];
+        warp->b[dec->breg] = dec_src(warp, dec, 0)[low_lane(g)];
     return RUN_OK;
 }
 
 /* More than 16 switches in a row at BSYNC contradict the register order that lowering guarantees. */
-static void count_hop(Warp *w, const Dec *d) {
-    uint64_t now = w->run->ticks - (uint64_t)w->run->quota;
-    w->run->res->stats.bsync_hops++;
-    w->hops = w->last_hop + 1 == now ? w->hops + 1 : 1;
-    w->last_hop = now;
-    if (w->hops > 16)
-        machine_finding(w, d, MF_BSYNC_HOPS, w->active, 0, "%u switches in a row", w->hops);
+static void count_hop(Warp *warp, const Dec *d) {
+    uint64_t now = warp->run->ticks - (uint64_t)warp->run->quota;
+    warp->run->res->stats.bsync_hops++;
+    warp->hops = warp->last_hop + 1 == now ? warp->hops + 1 : 1;
+    warp->last_hop = now;
+    if (warp->hops > 16)
+        machine_finding(warp, d, MF_BSYNC_HOPS, warp->active, 0, "%u switches in a row", warp->hops);
 }
 
 /* Who runs instead of the group that waits at this BSYNC; 0: nobody, let it pass. */
-static uint32_t bsync_candidates(const Warp *w, uint32_t arrived, uint32_t pending) {
-    uint32_t c = w->valid & ~arrived & ~w->yield & ~w->sleep;
+static uint32_t bsync_candidates(const Warp *warp, uint32_t arrived, uint32_t pending) {
+    uint32_t c = warp->valid & ~arrived & ~warp->yield & ~warp->sleep;
     if (c & pending)
         return c & pending;
-    switch (w->run->opt.bsync_nb) {
+    switch (warp->run->opt.bsync_nb) {
     case MACHINE_NB_LITERAL: return c;
-    case MACHINE_NB_BLOCKED: return c & ~w->blocked;
+    case MACHINE_NB_BLOCKED: return c & ~warp->blocked;
     default: return 0;
     }
 }
 
-static int op_bsync(Warp *w, Dec *d, uint32_t guard) {
-    uint32_t g = with_pp(w, d, guard), pc = own_pc(w, d);
-    if (g != w->active)
-        return split_here(w, d, g);
-    uint32_t arrived = w->active | lanes_at(w, pc);
-    uint32_t pending = w->b[d->breg] &= w->valid & ~arrived;
-    uint32_t next = pending ? bsync_candidates(w, arrived, pending) : 0;
+static int op_bsync(Warp *warp, Dec *dec, uint32_t guard) {
+    uint32_t g = with_pp(warp, dec, guard), pc = own_pc(warp, dec);
+    if (g != warp->active)
+        return split_here(warp, dec, g);
+    uint32_t arrived = warp->active | lanes_at(warp, pc);
+    uint32_t pending = warp->b[dec->breg] &= warp->valid & ~arrived;
+    uint32_t next = pending ? bsync_candidates(warp, arrived, pending) : 0;
     if (next) {
-        park(w, w->active, pc);
-        w->blocked |= w->active;
-        w->active = 0;
-        resume(w, next);
-        count_hop(w, d);
+        park(warp, warp->active, pc);
+        warp->blocked |= warp->active;
+        warp->active = 0;
+        resume(warp, next);
+        count_hop(warp, dec);
         return RUN_OK;
     }
-    w->run->res->stats.bsync_releases += pending != 0;
-    w->active = arrived;
-    w->yield &= ~arrived;
-    w->sleep &= ~arrived;
-    w->blocked &= ~arrived;
+    warp->run->res->stats.bsync_releases += pending != 0;
+    warp->active = arrived;
+    warp->yield &= ~arrived;
+    warp->sleep &= ~arrived;
+    warp->blocked &= ~arrived;
     return RUN_OK;
 }
 
 /* ---- YIELD, NANOSLEEP ---- */
 
 /* Hand over to another group; the active lanes continue at the next instruction. */
-static int hand_over(Warp *w, bool to_sleep) {
-    uint32_t old = w->active, others = w->valid & ~old;
-    w->switch_mask &= others;
-    if (!w->switch_mask)
-        w->switch_mask = others;
+static int hand_over(Warp *warp, bool to_sleep) {
+    uint32_t old = warp->active, others = warp->valid & ~old;
+    warp->switch_mask &= others;
+    if (!warp->switch_mask)
+        warp->switch_mask = others;
     if (to_sleep)
-        w->sleep |= old;
+        warp->sleep |= old;
     bool asleep;
-    uint32_t c = prefer(w, w->switch_mask, &asleep);
-    park(w, old, w->pc);
-    w->yield |= old;
-    w->active = 0;
-    resume(w, c);
-    w->switch_mask &= ~w->active;
-    if (!w->switch_mask)
-        w->switch_mask = w->valid & ~w->active;
-    return after_switch(w, asleep);
+    uint32_t c = prefer(warp, warp->switch_mask, &asleep);
+    park(warp, old, warp->pc);
+    warp->yield |= old;
+    warp->active = 0;
+    resume(warp, c);
+    warp->switch_mask &= ~warp->active;
+    if (!warp->switch_mask)
+        warp->switch_mask = warp->valid & ~warp->active;
+    return after_switch(warp, asleep);
 }
 
-static int op_yield(Warp *w, Dec *d, uint32_t guard) {
-    uint32_t g = with_pp(w, d, guard);
-    if (g != w->active)
-        return split_here(w, d, g);
-    return w->valid & ~w->active ? hand_over(w, false) : RUN_OK;
+static int op_yield(Warp *warp, Dec *d, uint32_t guard) {
+    uint32_t g = with_pp(warp, d, guard);
+    if (g != warp->active)
+        return split_here(warp, d, g);
+    return warp->valid & ~warp->active ? hand_over(warp, false) : RUN_OK;
 }
 
-static int op_nanosleep(Warp *w, Dec *d, uint32_t guard) {
-    uint32_t g = with_pp(w, d, guard);
-    if (g != w->active)
-        return split_here(w, d, g);
-    if (w->run->opt.replay) /* time is no matter of schedules */
-        return w->valid & ~w->active ? hand_over(w, false) : RUN_OK;
-    const uint32_t *ns = dec_src(w, d, 0);
+static int op_nanosleep(Warp *warp, Dec *d, uint32_t guard) {
+    uint32_t g = with_pp(warp, d, guard);
+    if (g != warp->active)
+        return split_here(warp, d, g);
+    if (warp->run->opt.replay) /* time is no matter of schedules */
+        return warp->valid & ~warp->active ? hand_over(warp, false) : RUN_OK;
+    const uint32_t *ns = dec_src(warp, d, 0);
     uint32_t least = MAX_SLEEP_NS;
     for (uint32_t m = g; m; m &= m - 1)
         least = ns[low_lane(m)] < least ? ns[low_lane(m)] : least;
-    uint64_t now = w->run->ticks - (uint64_t)w->run->quota;
-    uint64_t deadline = now + (uint64_t)least * w->run->opt.ticks_per_us / 1000 + 1;
-    if (!w->timer_on || deadline < w->deadline)
-        w->deadline = deadline;
-    w->timer_on = true;
-    if (w->valid & ~w->active) {
-        int status = hand_over(w, true);
+    uint64_t now = warp->run->ticks - (uint64_t)warp->run->quota;
+    uint64_t deadline = now + (uint64_t)least * warp->run->opt.ticks_per_us / 1000 + 1;
+    if (!warp->timer_on || deadline < warp->deadline)
+        warp->deadline = deadline;
+    warp->timer_on = true;
+    if (warp->valid & ~warp->active) {
+        int status = hand_over(warp, true);
         return status == RUN_OK ? RUN_PAUSE : status; /* the loop must see the new deadline */
     }
-    w->state = WARP_ASLEEP;
+    warp->state = WARP_ASLEEP;
     return RUN_ASLEEP;
 }
 
 /* ---- WARPSYNC ---- */
 
 /* A lane that is here with another mask has not arrived for these. */
-static bool masks_agree(const Warp *w, const Dec *d, uint32_t lanes) {
-    const uint32_t *mask = dec_src(w, d, 0);
+static bool masks_agree(const Warp *warp, const Dec *dec, uint32_t lanes) {
+    const uint32_t *mask = dec_src(warp, dec, 0);
     uint32_t differ = 0;
     for (uint32_t m = lanes; m; m &= m - 1)
-        differ |= (mask[low_lane(m)] ^ d->xm[0]) ^ lanes;
-    return !(differ & w->valid);
+        differ |= (mask[low_lane(m)] ^ dec->xm[0]) ^ lanes;
+    return !(differ & warp->valid);
 }
 
-static int op_warpsync(Warp *w, Dec *d, uint32_t guard) {
-    uint32_t g = with_pp(w, d, guard), pc = own_pc(w, d);
-    if (g != w->active)
-        return split_here(w, d, g);
-    const uint32_t *mask = dec_src(w, d, 0);
-    const MachineReplayStep *step = replay_take(w, d, REPLAY_MASK);
+static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
+    uint32_t g = with_pp(warp, dec, guard), pc = own_pc(warp, dec);
+    if (g != warp->active)
+        return split_here(warp, dec, g);
+    const uint32_t *mask = dec_src(warp, dec, 0);
+    const MachineReplayStep *step = replay_take(warp, dec, REPLAY_MASK);
     if (step) {
-        uint32_t here = w->active | lanes_at(w, pc);
-        w->active = here;
-        w->sleep &= ~here;
-        w->blocked &= ~here;
+        uint32_t here = warp->active | lanes_at(warp, pc);
+        warp->active = here;
+        warp->sleep &= ~here;
+        warp->blocked &= ~here;
         return RUN_OK;
     }
-    if (g == w->valid && !d->v[0].mask &&
-        !(w->valid & ~(mask[0] ^ d->xm[0]))) { /* a constant, everybody here */
-        w->sleep &= ~g;
-        w->blocked &= ~g;
+    if (g == warp->valid && !dec->v[0].mask &&
+        !(warp->valid & ~(mask[0] ^ dec->xm[0]))) { /* a constant, everybody here */
+        warp->sleep &= ~g;
+        warp->blocked &= ~g;
         return RUN_OK;
     }
-    uint32_t arrived = w->active | lanes_at(w, pc), complete = 0, wanted = 0;
-    for (uint32_t m = w->active; m; m &= m - 1)
-        if (!((mask[low_lane(m)] ^ d->xm[0]) >> low_lane(m) & 1)) {
-            w->pc = pc;
-            return machine_trap(w, d, low_lane(m), TRAP_COLLECTIVE,
+    uint32_t arrived = warp->active | lanes_at(warp, pc), complete = 0, wanted = 0;
+    for (uint32_t m = warp->active; m; m &= m - 1)
+        if (!((mask[low_lane(m)] ^ dec->xm[0]) >> low_lane(m) & 1)) {
+            warp->pc = pc;
+            return machine_trap(warp, dec, low_lane(m), TRAP_COLLECTIVE,
                                 "E-WS-NOT-MEMBER: WARPSYNC mask 0x%08x lacks the lane",
-                                mask[low_lane(m)] ^ d->xm[0]);
+                                mask[low_lane(m)] ^ dec->xm[0]);
         }
     for (uint32_t m = arrived; m; m &= m - 1) {
         unsigned lane = low_lane(m);
-        uint32_t s = (mask[lane] ^ d->xm[0]) & w->valid;
+        uint32_t s = (mask[lane] ^ dec->xm[0]) & warp->valid;
         wanted |= s;
-        if (!(s & ~arrived) && masks_agree(w, d, s))
+        if (!(s & ~arrived) && masks_agree(warp, dec, s))
             complete |= 1u << lane;
     }
     if (!complete && !(wanted & ~arrived)) {
-        unsigned lane = low_lane(w->active);
-        w->pc = pc;
-        return machine_trap(w, d, lane, TRAP_COLLECTIVE,
+        unsigned lane = low_lane(warp->active);
+        warp->pc = pc;
+        return machine_trap(warp, dec, lane, TRAP_COLLECTIVE,
                             "E-WS-MASK: all lanes of WARPSYNC mask 0x%08x are here with other masks",
-                            mask[lane] ^ d->xm[0]);
+                            mask[lane] ^ dec->xm[0]);
     }
     if (!complete) {
         bool asleep;
-        uint32_t c = wanted & ~arrived, fresh = c & ~w->tried;
+        uint32_t c = wanted & ~arrived, fresh = c & ~warp->tried;
         if (!fresh) { /* all had their turn: from the start */
-            w->tried &= ~c;
+            warp->tried &= ~c;
             fresh = c;
         }
-        c = prefer(w, fresh, &asleep);
-        park(w, w->active, pc);
-        w->blocked |= w->active;
-        w->active = 0;
-        resume(w, c);
-        w->tried |= w->active;
-        return after_switch(w, asleep);
+        c = prefer(warp, fresh, &asleep);
+        park(warp, warp->active, pc);
+        warp->blocked |= warp->active;
+        warp->active = 0;
+        resume(warp, c);
+        warp->tried |= warp->active;
+        return after_switch(warp, asleep);
     }
-    w->tried = 0;
-    uint32_t s = (mask[pick(w, complete)] ^ d->xm[0]) & w->valid;
-    park(w, w->active & ~s, pc);
-    w->blocked |= w->active & ~s;
-    w->active = s;
-    w->sleep &= ~s;
-    w->blocked &= ~s;
+    warp->tried = 0;
+    uint32_t s = (mask[pick(warp, complete)] ^ dec->xm[0]) & warp->valid;
+    park(warp, warp->active & ~s, pc);
+    warp->blocked |= warp->active & ~s;
+    warp->active = s;
+    warp->sleep &= ~s;
+    warp->blocked &= ~s;
     return RUN_OK;
 }
 
 /* ---- TRAP, RTT, SYSCALL: calls to the host ---- */
 
 /* Ask the host's handler whether to go on. */
-static bool host_goes_on(Warp *w, const Dec *d, uint32_t g, MachineCallKind kind) {
+static bool host_goes_on(Warp *w, const Dec *dec, uint32_t g, MachineCallKind kind) {
     const Run *r = w->run;
     if (!r->opt.call)
         return false;
-    uint64_t pc = pc_address(r, own_pc(w, d));
+    uint64_t pc = pc_address(r, own_pc(w, dec));
     const BinFunc *f = binary_func_at(r->bin, pc);
     uint64_t in_func = f ? pc - f->address : pc;
     MachineCall c = {.kind = kind,
-                     .name = isa_optype_name(d->optype),
+                     .name = isa_optype_name(dec->optype),
                      .warp = w->index,
                      .pc_bytes = pc,
                      .func_pc_bytes = in_func,
@@ -481,65 +485,65 @@ static bool host_goes_on(Warp *w, const Dec *d, uint32_t g, MachineCallKind kind
         c.ptx_line = f->locs[in_func / INST_BYTES].ptx_line;
     memcpy(c.block, w->cta->id, sizeof c.block);
     for (uint32_t m = c.has_value ? g : 0; m; m &= m - 1)
-        c.value[low_lane(m)] = d->nv ? dec_src(w, d, 0)[low_lane(m)] : d->imm[0];
+        c.value[low_lane(m)] = dec->nv ? dec_src(w, dec, 0)[low_lane(m)] : dec->imm[0];
     return r->opt.call(r->opt.call_user, &c);
 }
 
-static int op_trap(Warp *w, Dec *d, uint32_t g) {
-    if (!g || host_goes_on(w, d, g, MACHINE_CALL_TRAP))
+static int op_trap(Warp *w, Dec *dec, uint32_t g) {
+    if (!g || host_goes_on(w, dec, g, MACHINE_CALL_TRAP))
         return RUN_OK;
-    uint32_t v = d->nv ? dec_src(w, d, 0)[low_lane(g)] : d->imm[0];
+    uint32_t v = dec->nv ? dec_src(w, dec, 0)[low_lane(g)] : dec->imm[0];
     /* the reasons that lower/select/flow.c writes */
-    SimTrapKind why = d->optype != OT_TRAP ? TRAP_INSTRUCTION
-                      : v == 2             ? TRAP_BREAKPOINT
-                      : v == 3             ? TRAP_BRANCH_INDEX
-                                           : TRAP_INSTRUCTION;
-    return machine_trap(w, d, low_lane(g), why, "%s 0x%x", isa_optype_name(d->optype), v);
+    SimTrapKind why = dec->optype != OT_TRAP ? TRAP_INSTRUCTION
+                      : v == 2               ? TRAP_BREAKPOINT
+                      : v == 3               ? TRAP_BRANCH_INDEX
+                                             : TRAP_INSTRUCTION;
+    return machine_trap(w, dec, low_lane(g), why, "%s 0x%x", isa_optype_name(dec->optype), v);
 }
 
 /* The specification gives these no meaning of their own: without a handler they cannot be executed. */
-static int op_host_call(Warp *w, Dec *d, uint32_t g) {
-    MachineCallKind kind = d->optype == OT_RTT ? MACHINE_CALL_RTT : MACHINE_CALL_SYSCALL;
-    if (!g || host_goes_on(w, d, g, kind))
+static int op_host_call(Warp *warp, Dec *dec, uint32_t g) {
+    MachineCallKind kind = dec->optype == OT_RTT ? MACHINE_CALL_RTT : MACHINE_CALL_SYSCALL;
+    if (!g || host_goes_on(warp, dec, g, kind))
         return RUN_OK;
-    if (w->run->opt.call)
-        return machine_trap(w, d, low_lane(g), TRAP_INSTRUCTION, "%s", isa_optype_name(d->optype));
-    return machine_trap(w, d, low_lane(g), TRAP_UNSUPPORTED, "%s without a handler",
-                        isa_optype_name(d->optype));
+    if (warp->run->opt.call)
+        return machine_trap(warp, dec, low_lane(g), TRAP_INSTRUCTION, "%s", isa_optype_name(dec->optype));
+    return machine_trap(warp, dec, low_lane(g), TRAP_UNSUPPORTED, "%s without a handler",
+                        isa_optype_name(dec->optype));
 }
 
 /* ---- binding ---- */
 
-static bool control(Bind *b, OpFn *fn, unsigned cls) {
-    bind_operands(b);
-    b->d->full = b->d->part = fn;
-    b->d->always = 1;
-    b->d->cls = (uint8_t)cls;
-    b->d->target = b->in->wide;
-    return !b->failed;
+static bool control(Bind *bind, OpFn *fn, unsigned cls) {
+    bind_operands(bind);
+    bind->d->full = bind->d->part = fn;
+    bind->d->always = 1;
+    bind->d->cls = (uint8_t)cls;
+    bind->d->target = bind->in->wide;
+    return !bind->failed;
 }
 
-bool bind_BRA(Bind *b) {
-    if (!control(b, op_bra, CLS_OTHER))
+bool bind_BRA(Bind *bind) {
+    if (!control(bind, op_bra, CLS_OTHER))
         return false;
-    b->d->imm[0] = MGET(BRA, cond, b->in->mods);
-    b->d->nv = b->in->opcode == OC_BRA_U || b->in->opcode == OC_BRA_NU;
+    bind->d->imm[0] = MGET(BRA, cond, bind->in->mods);
+    bind->d->nv = bind->in->opcode == OC_BRA_U || bind->in->opcode == OC_BRA_NU;
     return true;
 }
 
-static bool indirect(Bind *b, uint32_t mode, bool wide) {
-    b->width[0] = wide ? WIDTH_I64 : WIDTH_32;
-    if (!control(b, op_indirect, CLS_OTHER))
+static bool indirect(Bind *bind, uint32_t mode, bool wide) {
+    bind->width[0] = wide ? WIDTH_I64 : WIDTH_32;
+    if (!control(bind, op_indirect, CLS_OTHER))
         return false;
-    b->d->imm[0] = mode;
-    b->d->wide = wide;
+    bind->d->imm[0] = mode;
+    bind->d->wide = wide;
     return true;
 }
-bool bind_BRX(Bind *b) {
-    return indirect(b, BasePCMode_REL, b->in->opcode == OC_BRX_N || b->in->opcode == OC_BRX_NU);
+bool bind_BRX(Bind *bind) {
+    return indirect(bind, BasePCMode_REL, bind->in->opcode == OC_BRX_N || bind->in->opcode == OC_BRX_NU);
 }
-bool bind_CALL(Bind *b) { return indirect(b, MGET(CALL, mode, b->in->mods), true); }
-bool bind_RET(Bind *b) { return indirect(b, MGET(RET, mode, b->in->mods), true); }
+bool bind_CALL(Bind *bind) { return indirect(bind, MGET(CALL, mode, bind->in->mods), true); }
+bool bind_RET(Bind *bind) { return indirect(bind, MGET(RET, mode, bind->in->mods), true); }
 
 bool bind_LEPC(Bind *b) { return control(b, op_lepc, CLS_OTHER); }
 bool bind_EXIT(Bind *b) { return control(b, op_exit, CLS_OTHER); }
@@ -555,10 +559,10 @@ bool bind_SYSCALL(Bind *b) { return control(b, op_host_call, CLS_OTHER); }
 bool bind_TRAP(Bind *b) { return control(b, op_trap, CLS_OTHER); }
 bool bind_BPT(Bind *b) { return control(b, op_trap, CLS_OTHER); }
 
-bool bind_BMOV(Bind *b) {
-    bool to_r = b->in->opcode == OC_BMOV_X || b->in->opcode == OC_BMOV_NX;
-    if (!control(b, to_r ? op_bmov_to_r : op_bmov_to_b, CLS_B))
+bool bind_BMOV(Bind *bind) {
+    bool to_r = bind->in->opcode == OC_BMOV_X || bind->in->opcode == OC_BMOV_NX;
+    if (!control(bind, to_r ? op_bmov_to_r : op_bmov_to_b, CLS_B))
         return false;
-    b->d->imm[0] = MGET(BMOV, clear, b->in->mods);
+    bind->d->imm[0] = MGET(BMOV, clear, bind->in->mods);
     return true;
 }

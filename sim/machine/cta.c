@@ -36,196 +36,198 @@ typedef struct {
 
 /* ---- memory of a block ---- */
 
-static void warp_free(Warp *w) {
-    free(w->rows);
-    free(w->local);
-    free(w->local_written);
-    free(w->shadow);
+static void warp_free(Warp *warp) {
+    free(warp->rows);
+    free(warp->local);
+    free(warp->local_written);
+    free(warp->shadow);
 }
 
-void cta_free(Cta *c) {
-    if (!c)
+void cta_free(Cta *cta) {
+    if (!cta)
         return;
-    for (uint32_t i = 0; c->warps && i < c->nwarps; i++)
-        warp_free(&c->warps[i]);
-    free(c->warps);
-    free(c->shared);
-    free(c->shared_written);
-    free(c);
+    for (uint32_t i = 0; cta->warps && i < cta->nwarps; i++)
+        warp_free(&cta->warps[i]);
+    free(cta->warps);
+    free(cta->shared);
+    free(cta->shared_written);
+    free(cta);
 }
 
 static bool warp_create(Run *r, Cta *c, uint32_t index) {
-    Warp *w = &c->warps[index];
-    w->run = r;
-    w->cta = c;
-    w->prog = r->prog;
-    w->index = index;
+    Warp *warp = &c->warps[index];
+    warp->run = r;
+    warp->cta = c;
+    warp->prog = r->prog;
+    warp->index = index;
     void *rows = NULL;
     if (posix_memalign(&rows, ROW_BYTES, (size_t)ROW_COUNT * ROW_BYTES) != 0)
         return false;
     memset(rows, 0, (size_t)ROW_COUNT * ROW_BYTES);
-    w->rows = rows;
+    warp->rows = rows;
     const uint32_t *block = r->launch->block;
     for (unsigned lane = 0; lane < 32; lane++) {
         uint32_t t = index * 32 + lane;
-        w->tid[0][lane] = t % block[0];
-        w->tid[1][lane] = t / block[0] % block[1];
-        w->tid[2][lane] = t / block[0] / block[1];
+        warp->tid[0][lane] = t % block[0];
+        warp->tid[1][lane] = t / block[0] % block[1];
+        warp->tid[2][lane] = t / block[0] / block[1];
     }
-    w->local = calloc((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
-    return w->local && (!r->slow || shadow_create(r, w));
+    warp->local = calloc((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
+    return warp->local && (!r->slow || shadow_create(r, warp));
 }
 
-static unsigned checked_modes(const Run *r) {
-    return (unsigned)r->slow | (unsigned)r->opt.report_undefined << 1;
+static unsigned checked_modes(const Run *run) {
+    return (unsigned)run->slow | (unsigned)run->opt.report_undefined << 1;
 }
 
-static Cta *cta_create(Run *r) {
-    uint32_t threads = r->launch->block[0] * r->launch->block[1] * r->launch->block[2];
-    Cta *c = calloc(1, sizeof *c);
-    if (!c)
+static Cta *cta_create(Run *run) {
+    uint32_t threads = run->launch->block[0] * run->launch->block[1] * run->launch->block[2];
+    Cta *cta = calloc(1, sizeof *cta);
+    if (!cta)
         return NULL;
-    c->nwarps = (threads + 31) / 32;
-    c->warps = calloc(c->nwarps, sizeof *c->warps);
-    c->shared = calloc(1, r->shared_bytes + 64u);
-    c->shared_written = r->slow ? calloc(1, r->shared_bytes + 64u) : NULL;
-    bool ok = c->warps && c->shared && (!r->slow || c->shared_written);
-    if (!c->warps)
-        c->nwarps = 0;
-    for (uint32_t i = 0; ok && i < c->nwarps; i++)
-        ok = warp_create(r, c, i);
+    cta->nwarps = (threads + 31) / 32;
+    cta->warps = calloc(cta->nwarps, sizeof *cta->warps);
+    cta->shared = calloc(1, run->shared_bytes + 64u);
+    cta->shared_written = run->slow ? calloc(1, run->shared_bytes + 64u) : NULL;
+    bool ok = cta->warps && cta->shared && (!run->slow || cta->shared_written);
+    if (!cta->warps)
+        cta->nwarps = 0;
+    for (uint32_t i = 0; ok && i < cta->nwarps; i++)
+        ok = warp_create(run, cta, i);
     if (!ok) {
-        cta_free(c);
+        cta_free(cta);
         return NULL;
     }
-    return c;
+    return cta;
 }
 
-static void warp_start(Run *r, Warp *w, uint32_t threads) {
-    uint32_t first = w->index * 32, here = threads - first >= 32 ? 32 : threads - first;
-    memset(w->rows, 0, (size_t)(r->rows_used < 255 ? r->rows_used : 255) * ROW_BYTES);
-    if (r->ur_used)
-        memset(w->rows + ROW_UR * ROW_BYTES, 0, REG_URZ * ROW_BYTES);
-    if (w->local_hi > w->local_lo)
-        memset(w->local + (size_t)w->local_lo * 32, 0, (size_t)(w->local_hi - w->local_lo) * ROW_BYTES);
-    w->local_lo = UINT32_MAX;
-    w->local_hi = 0;
-    w->pc = (uint32_t)((r->kernel->address - r->bin->code_base) / INST_BYTES);
-    w->valid = here == 32 ? ~0u : (1u << here) - 1;
-    if (r->opt.replay && r->opt.replay->lanes & w->valid)
-        w->valid &= r->opt.replay->lanes;
-    w->active = w->first_valid = w->valid;
-    w->yield = w->sleep = w->switch_mask = w->tried = w->blocked = 0;
-    memset(w->p, 0, sizeof w->p);
-    w->p[REG_PT] = w->p[PRED_UP + REG_UPT] = ~0u;
-    memset(w->b, 0, sizeof w->b);
-    memset(w->rpc, 0, sizeof w->rpc);
-    w->state = WARP_READY;
-    w->timer_on = false;
-    w->red_copy = w->pick_next = w->hops = 0;
-    if (w->shadow)
-        shadow_reset(w);
+static void warp_start(Run *run, Warp *warp, uint32_t threads) {
+    uint32_t first = warp->index * 32, here = threads - first >= 32 ? 32 : threads - first;
+    memset(warp->rows, 0, (size_t)(run->rows_used < 255 ? run->rows_used : 255) * ROW_BYTES);
+    if (run->ur_used)
+        memset(warp->rows + ROW_UR * ROW_BYTES, 0, REG_URZ * ROW_BYTES);
+    if (warp->local_hi > warp->local_lo)
+        memset(warp->local + (size_t)warp->local_lo * 32, 0,
+               (size_t)(warp->local_hi - warp->local_lo) * ROW_BYTES);
+    warp->local_lo = UINT32_MAX;
+    warp->local_hi = 0;
+    warp->pc = (uint32_t)((run->kernel->address - run->bin->code_base) / INST_BYTES);
+    warp->valid = here == 32 ? ~0u : (1u << here) - 1;
+    if (run->opt.replay && run->opt.replay->lanes & warp->valid)
+        warp->valid &= run->opt.replay->lanes;
+    warp->active = warp->first_valid = warp->valid;
+    warp->yield = warp->sleep = warp->switch_mask = warp->tried = warp->blocked = 0;
+    memset(warp->p, 0, sizeof warp->p);
+    warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
+    memset(warp->b, 0, sizeof warp->b);
+    memset(warp->rpc, 0, sizeof warp->rpc);
+    warp->state = WARP_READY;
+    warp->timer_on = false;
+    warp->red_copy = warp->pick_next = warp->hops = 0;
+    if (warp->shadow)
+        shadow_reset(warp);
 }
 
 static bool start_block(Grid *g) {
-    Run *r = g->r;
-    Cta *c = g->spare ? g->spare : cta_create(r);
+    Run *run = g->r;
+    Cta *cta = g->spare ? g->spare : cta_create(run);
     g->spare = NULL;
-    if (!c)
+    if (!cta)
         return false;
     if (g->n == g->cap) {
         uint32_t cap = g->cap ? g->cap * 2 : 8;
         Cta **p = realloc(g->slots, cap * sizeof(Cta *));
         if (!p) {
-            cta_free(c);
+            cta_free(cta);
             return false;
         }
         g->slots = p;
         g->cap = cap;
     }
     uint64_t n = g->next++;
-    const uint32_t *grid = r->launch->grid, *block = r->launch->block;
-    c->id[0] = (uint32_t)(n % grid[0]);
-    c->id[1] = (uint32_t)(n / grid[0] % grid[1]);
-    c->id[2] = (uint32_t)(n / grid[0] / grid[1]);
-    c->ndone = 0;
-    memset(c->bar, 0, sizeof c->bar);
-    memset(c->shared, 0, r->shared_bytes);
-    if (c->shared_written)
-        memset(c->shared_written, 0, r->shared_bytes);
-    for (uint32_t i = 0; i < c->nwarps; i++)
-        warp_start(r, &c->warps[i], block[0] * block[1] * block[2]);
-    g->slots[g->n++] = c;
-    g->idle_since = r->ticks;
+    const uint32_t *grid = run->launch->grid, *block = run->launch->block;
+    cta->id[0] = (uint32_t)(n % grid[0]);
+    cta->id[1] = (uint32_t)(n / grid[0] % grid[1]);
+    cta->id[2] = (uint32_t)(n / grid[0] / grid[1]);
+    cta->ndone = 0;
+    memset(cta->bar, 0, sizeof cta->bar);
+    memset(cta->shared, 0, run->shared_bytes);
+    if (cta->shared_written)
+        memset(cta->shared_written, 0, run->shared_bytes);
+    for (uint32_t i = 0; i < cta->nwarps; i++)
+        warp_start(run, &cta->warps[i], block[0] * block[1] * block[2]);
+    g->slots[g->n++] = cta;
+    g->idle_since = run->ticks;
     g->have_saved = false;
-    if (g->n > r->res->stats.max_resident)
-        r->res->stats.max_resident = g->n;
+    if (g->n > run->res->stats.max_resident)
+        run->res->stats.max_resident = g->n;
     return true;
 }
 
-static void end_block(Grid *g, uint32_t slot) {
-    cta_free(g->spare);
-    g->spare = g->slots[slot];
-    memmove(&g->slots[slot], &g->slots[slot + 1], (g->n - slot - 1) * sizeof(Cta *));
-    g->n--;
-    g->want = g->n > 1 ? g->n : 1;
-    g->idle_since = g->r->ticks;
-    g->have_saved = false;
+static void end_block(Grid *grid, uint32_t slot) {
+    cta_free(grid->spare);
+    grid->spare = grid->slots[slot];
+    memmove(&grid->slots[slot], &grid->slots[slot + 1], (grid->n - slot - 1) * sizeof(Cta *));
+    grid->n--;
+    grid->want = grid->n > 1 ? grid->n : 1;
+    grid->idle_since = grid->r->ticks;
+    grid->have_saved = false;
 }
 
 /* ---- running ---- */
 
 /* Let one ready warp issue up to a quantum; false after a trap. */
-static bool run_warp(Run *r, Warp *w) {
-    uint64_t end = r->ticks + r->opt.quantum;
-    if (w->timer_on && w->deadline < end)
-        end = w->deadline;
-    if (r->opt.max_issues && end > r->opt.max_issues + r->slept)
-        end = r->opt.max_issues + r->slept;
+static bool run_warp(Run *run, Warp *warp) {
+    uint64_t end = run->ticks + run->opt.quantum;
+    if (warp->timer_on && warp->deadline < end)
+        end = warp->deadline;
+    if (run->opt.max_issues && end > run->opt.max_issues + run->slept)
+        end = run->opt.max_issues + run->slept;
     int status = RUN_PAUSE;
-    if (end > r->ticks) {
-        r->quota = (int64_t)(end - r->ticks);
-        r->ticks = end;
-        status = r->slow ? shadow_issue(w) : r->level->issue(w);
-        r->ticks -= (uint64_t)r->quota;
-        r->quota = 0;
+    if (end > run->ticks) {
+        run->quota = (int64_t)(end - run->ticks);
+        run->ticks = end;
+        status = run->slow ? shadow_issue(warp) : run->level->issue(warp);
+        run->ticks -= (uint64_t)run->quota;
+        run->quota = 0;
     }
-    if (w->timer_on && r->ticks >= w->deadline) {
-        w->timer_on = false;
-        w->sleep = 0;
-        if (w->state == WARP_ASLEEP)
-            w->state = WARP_READY;
+    if (warp->timer_on && run->ticks >= warp->deadline) {
+        warp->timer_on = false;
+        warp->sleep = 0;
+        if (warp->state == WARP_ASLEEP)
+            warp->state = WARP_READY;
     }
     return status != RUN_TRAP;
 }
 
-static void wake(const Run *r, Warp *w) {
-    if (w->state == WARP_ASLEEP && r->ticks >= w->deadline) {
-        w->timer_on = false;
-        w->sleep = 0;
-        w->state = WARP_READY;
+static void wake(const Run *run, Warp *warp) {
+    if (warp->state == WARP_ASLEEP && run->ticks >= warp->deadline) {
+        warp->timer_on = false;
+        warp->sleep = 0;
+        warp->state = WARP_READY;
     }
 }
 
 /* One turn of every resident warp. *ran: somebody issued; *alarm: first deadline of a sleeper. */
-static bool turn(Grid *g, bool *ran, uint64_t *alarm) {
-    Run *r = g->r;
+static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
+    Run *run = grid->r;
     *ran = false;
     *alarm = UINT64_MAX;
-    for (uint32_t s = 0; s < g->n; s++)
-        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {
-            Warp *w = &g->slots[s]->warps[i];
-            wake(r, w);
-            if (w->state == WARP_ASLEEP && w->deadline < *alarm)
-                *alarm = w->deadline;
-            if (w->state != WARP_READY)
+    for (uint32_t s = 0; s < grid->n; s++)
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
+            Warp *warp = &grid->slots[s]->warps[i];
+            wake(run, warp);
+            if (warp->state == WARP_ASLEEP && warp->deadline < *alarm)
+                *alarm = warp->deadline;
+            if (warp->state != WARP_READY)
                 continue;
             *ran = true;
-            if (!run_warp(r, w))
+            if (!run_warp(run, warp))
                 return false;
-            if (r->opt.max_issues && r->ticks >= r->opt.max_issues + r->slept && w->state != WARP_DONE) {
-                machine_trap(w, NULL, w->active ? low_lane(w->active) : 0, TRAP_BUDGET,
-                             "%llu warp instructions", (unsigned long long)r->opt.max_issues);
+            if (run->opt.max_issues && run->ticks >= run->opt.max_issues + run->slept &&
+                warp->state != WARP_DONE) {
+                machine_trap(warp, NULL, warp->active ? low_lane(warp->active) : 0, TRAP_BUDGET,
+                             "%llu warp instructions", (unsigned long long)run->opt.max_issues);
                 return false;
             }
         }
@@ -234,7 +236,7 @@ static bool turn(Grid *g, bool *ran, uint64_t *alarm) {
 
 /* ---- proof of no progress ---- */
 
-static void hash_warp(const Run *r, const Warp *w, XXH3_state_t *h) {
+static void hash_warp(const Run *run, const Warp *warp, XXH3_state_t *h) {
     struct {
         uint32_t pc, valid, active, yield, sleep, switch_mask, tried, blocked, pick_next, red_copy, state,
             barrier, timer_on;
@@ -242,152 +244,155 @@ static void hash_warp(const Run *r, const Warp *w, XXH3_state_t *h) {
         uint32_t p[PRED_SINK], b[16], rpc[32];
     } s;
     memset(&s, 0, sizeof s);
-    s.state = w->state;
-    if (w->state != WARP_DONE) {
-        s.pc = w->pc, s.valid = w->valid, s.active = w->active, s.yield = w->yield, s.sleep = w->sleep;
-        s.switch_mask = w->switch_mask, s.tried = w->tried, s.blocked = w->blocked,
-        s.pick_next = w->pick_next, s.red_copy = w->red_copy;
-        s.barrier = w->state == WARP_AT_BARRIER ? w->barrier : 0;
-        s.timer_on = w->timer_on;
-        s.remaining = w->timer_on ? w->deadline - r->ticks : 0;
-        memcpy(s.p, w->p, sizeof s.p);
-        memcpy(s.b, w->b, sizeof s.b);
+    s.state = warp->state;
+    if (warp->state != WARP_DONE) {
+        s.pc = warp->pc, s.valid = warp->valid, s.active = warp->active, s.yield = warp->yield,
+        s.sleep = warp->sleep;
+        s.switch_mask = warp->switch_mask, s.tried = warp->tried, s.blocked = warp->blocked,
+        s.pick_next = warp->pick_next, s.red_copy = warp->red_copy;
+        s.barrier = warp->state == WARP_AT_BARRIER ? warp->barrier : 0;
+        s.timer_on = warp->timer_on;
+        s.remaining = warp->timer_on ? warp->deadline - run->ticks : 0;
+        memcpy(s.p, warp->p, sizeof s.p);
+        memcpy(s.b, warp->b, sizeof s.b);
         for (unsigned i = 0; i < 32; i++)
-            s.rpc[i] = (w->valid & ~w->active) >> i & 1 ? w->rpc[i] : 0;
+            s.rpc[i] = (warp->valid & ~warp->active) >> i & 1 ? warp->rpc[i] : 0;
     }
     XXH3_128bits_update(h, &s, sizeof s);
-    if (w->state != WARP_DONE) {
-        XXH3_128bits_update(h, w->rows, (size_t)r->rows_used * ROW_BYTES);
-        if (r->ur_used)
-            XXH3_128bits_update(h, w->rows + ROW_UR * ROW_BYTES, REG_URZ * ROW_BYTES);
+    if (warp->state != WARP_DONE) {
+        XXH3_128bits_update(h, warp->rows, (size_t)run->rows_used * ROW_BYTES);
+        if (run->ur_used)
+            XXH3_128bits_update(h, warp->rows + ROW_UR * ROW_BYTES, REG_URZ * ROW_BYTES);
     }
 }
 
 /* Everything but memory and random lane choices. */
-static XXH128_hash_t hash_state(const Grid *g) {
+static XXH128_hash_t hash_state(const Grid *grid) {
     XXH3_state_t h;
     XXH3_128bits_reset(&h);
-    for (uint32_t s = 0; s < g->n; s++) {
+    for (uint32_t s = 0; s < grid->n; s++) {
         for (unsigned i = 0; i < NUM_BARRIERS; i++) {
-            const Barrier *b = &g->slots[s]->bar[i];
-            uint32_t v[7] = {b->count,
-                             b->expected,
-                             b->kind,
-                             b->redop,
-                             (uint32_t)b->and_so_far | (uint32_t)b->or_so_far << 1,
-                             b->popc,
-                             b->waiting};
+            const Barrier *barrier = &grid->slots[s]->bar[i];
+            uint32_t v[7] = {barrier->count,
+                             barrier->expected,
+                             barrier->kind,
+                             barrier->redop,
+                             (uint32_t)barrier->and_so_far | (uint32_t)barrier->or_so_far << 1,
+                             barrier->popc,
+                             barrier->waiting};
             XXH3_128bits_update(&h, v, sizeof v);
         }
-        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++)
-            hash_warp(g->r, &g->slots[s]->warps[i], &h);
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++)
+            hash_warp(grid->r, &grid->slots[s]->warps[i], &h);
     }
     return XXH3_128bits_digest(&h);
 }
 
-static uint64_t local_bytes_used(const Warp *w) {
-    return w->local_hi > w->local_lo ? (uint64_t)(w->local_hi - w->local_lo) * ROW_BYTES : 0;
+static uint64_t local_bytes_used(const Warp *warp) {
+    return warp->local_hi > warp->local_lo ? (uint64_t)(warp->local_hi - warp->local_lo) * ROW_BYTES : 0;
 }
 
 /* Global memory, and shared and local memory of the resident blocks; false if that is too much by now. */
-static bool hash_memory(Grid *g, XXH128_hash_t *out) {
-    const Run *r = g->r;
-    const SimMemory *m = r->mem;
-    uint64_t bytes = (uint64_t)g->n * r->shared_bytes;
-    for (uint32_t i = 0; i < m->nallocs; i++)
-        bytes += m->allocs[i].read_only ? 0 : m->allocs[i].size_bytes;
-    for (uint32_t s = 0; s < g->n; s++)
-        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++)
-            bytes += local_bytes_used(&g->slots[s]->warps[i]);
-    if (g->hashed_bytes + bytes > HASH_AT_ONCE + HASH_PER_TICK * r->ticks)
+static bool hash_memory(Grid *grid, XXH128_hash_t *out) {
+    const Run *run = grid->r;
+    const SimMemory *memory = run->mem;
+    uint64_t bytes = (uint64_t)grid->n * run->shared_bytes;
+    for (uint32_t i = 0; i < memory->nallocs; i++)
+        bytes += memory->allocs[i].read_only ? 0 : memory->allocs[i].size_bytes;
+    for (uint32_t s = 0; s < grid->n; s++)
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++)
+            bytes += local_bytes_used(&grid->slots[s]->warps[i]);
+    if (grid->hashed_bytes + bytes > HASH_AT_ONCE + HASH_PER_TICK * run->ticks)
         return false;
-    g->hashed_bytes += bytes;
+    grid->hashed_bytes += bytes;
     XXH3_state_t h;
     XXH3_128bits_reset(&h);
-    for (uint32_t i = 0; i < m->nallocs; i++)
-        if (!m->allocs[i].read_only)
-            XXH3_128bits_update(&h, m->allocs[i].data, (size_t)m->allocs[i].size_bytes);
-    for (uint32_t s = 0; s < g->n; s++) {
-        XXH3_128bits_update(&h, g->slots[s]->shared, r->shared_bytes);
-        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {
-            const Warp *w = &g->slots[s]->warps[i];
-            uint32_t range[2] = {w->local_lo, w->local_hi};
+    for (uint32_t i = 0; i < memory->nallocs; i++)
+        if (!memory->allocs[i].read_only)
+            XXH3_128bits_update(&h, memory->allocs[i].data, (size_t)memory->allocs[i].size_bytes);
+    for (uint32_t s = 0; s < grid->n; s++) {
+        XXH3_128bits_update(&h, grid->slots[s]->shared, run->shared_bytes);
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
+            const Warp *warp = &grid->slots[s]->warps[i];
+            uint32_t range[2] = {warp->local_lo, warp->local_hi};
             XXH3_128bits_update(&h, range, sizeof range);
-            if (local_bytes_used(w))
-                XXH3_128bits_update(&h, w->local + (size_t)w->local_lo * 32, (size_t)local_bytes_used(w));
+            if (local_bytes_used(warp))
+                XXH3_128bits_update(&h, warp->local + (size_t)warp->local_lo * 32,
+                                    (size_t)local_bytes_used(warp));
         }
     }
     *out = XXH3_128bits_digest(&h);
     return true;
 }
 
-static bool same_as_saved(Grid *g) {
-    const Run *r = g->r;
-    if (!g->have_saved || g->saved_clocks != r->clock_reads)
+static bool same_as_saved(Grid *grid) {
+    const Run *run = grid->r;
+    if (!grid->have_saved || grid->saved_clocks != run->clock_reads)
         return false;
-    if (g->saved_version != r->mem_version && !g->have_memory)
+    if (grid->saved_version != run->mem_version && !grid->have_memory)
         return false;
-    if (!XXH128_isEqual(hash_state(g), g->saved))
+    if (!XXH128_isEqual(hash_state(grid), grid->saved))
         return false;
     XXH128_hash_t memory;
-    return g->saved_version == r->mem_version ||
-           (hash_memory(g, &memory) && XXH128_isEqual(memory, g->saved_memory));
+    return grid->saved_version == run->mem_version ||
+           (hash_memory(grid, &memory) && XXH128_isEqual(memory, grid->saved_memory));
 }
 
 /* Has this very state been seen before, but perhaps for the random lane choices to come? When to look follows
  * from the state alone, so in an endless loop the looks repeat as well. */
-static bool state_repeats(Grid *g) {
-    Run *r = g->r;
-    if (r->opt.no_deadlock_proof || r->ticks < g->next_check)
+static bool state_repeats(Grid *grid) {
+    Run *run = grid->r;
+    if (run->opt.no_deadlock_proof || run->ticks < grid->next_check)
         return false;
     uint64_t warps = 0;
-    for (uint32_t s = 0; s < g->n; s++)
-        warps += g->slots[s]->nwarps - g->slots[s]->ndone;
-    uint64_t interval = warps * r->rows_used * ROW_BYTES / STATE_PER_TICK;
-    g->next_check = r->ticks + (interval > PROOF_INTERVAL ? interval : PROOF_INTERVAL);
-    if (same_as_saved(g))
+    for (uint32_t s = 0; s < grid->n; s++)
+        warps += grid->slots[s]->nwarps - grid->slots[s]->ndone;
+    uint64_t interval = warps * run->rows_used * ROW_BYTES / STATE_PER_TICK;
+    grid->next_check = run->ticks + (interval > PROOF_INTERVAL ? interval : PROOF_INTERVAL);
+    if (same_as_saved(grid))
         return true;
-    if (!g->have_saved) {
-        g->checks = 0;
-        g->save_at = 1;
+    if (!grid->have_saved) {
+        grid->checks = 0;
+        grid->save_at = 1;
     }
-    if (!g->have_saved || ++g->checks == g->save_at) {
-        g->saved = hash_state(g);
-        g->have_memory = g->save_at > 1 && hash_memory(g, &g->saved_memory); /* short blocks need none */
-        g->saved_version = r->mem_version;
-        g->saved_clocks = r->clock_reads;
-        g->saved_random = r->random;
-        g->have_saved = true;
-        g->checks = 0;
-        g->save_at *= 2;
+    if (!grid->have_saved || ++grid->checks == grid->save_at) {
+        grid->saved = hash_state(grid);
+        grid->have_memory =
+            grid->save_at > 1 && hash_memory(grid, &grid->saved_memory); /* short blocks need none */
+        grid->saved_version = run->mem_version;
+        grid->saved_clocks = run->clock_reads;
+        grid->saved_random = run->random;
+        grid->have_saved = true;
+        grid->checks = 0;
+        grid->save_at *= 2;
     }
     return false;
 }
 
 /* Is code[pc] a WARPSYNC in front of a barrier? */
-static bool gathers_for_barrier(const Run *r, uint32_t pc) {
+static bool gathers_for_barrier(const Run *run, uint32_t pc) {
     char error[ISA_ERROR_BYTES];
     MachInst in;
-    if (pc + 1 >= r->ncode || !isa_decode(r->bin->target, r->code[pc], &in, error) ||
+    if (pc + 1 >= run->ncode || !isa_decode(run->bin->target, run->code[pc], &in, error) ||
         in.optype != OT_WARPSYNC)
         return false;
-    return isa_decode(r->bin->target, r->code[pc + 1], &in, error) &&
+    return isa_decode(run->bin->target, run->code[pc + 1], &in, error) &&
            (in.optype == OT_BAR || in.optype == OT_BAR_RED);
 }
 
 /* A warp whose lanes wait for each other in front of different barriers: the program is wrong there. */
-static bool report_split_warp(Grid *g) {
-    for (uint32_t s = 0; s < g->n; s++)
-        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {
-            Warp *w = &g->slots[s]->warps[i];
-            uint32_t lanes = w->state == WARP_DONE || w->state == WARP_AT_BARRIER ? 0 : w->valid;
+static bool report_split_warp(Grid *grid) {
+    for (uint32_t s = 0; s < grid->n; s++)
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
+            Warp *warp = &grid->slots[s]->warps[i];
+            uint32_t lanes = warp->state == WARP_DONE || warp->state == WARP_AT_BARRIER ? 0 : warp->valid;
             for (; lanes; lanes &= lanes - 1) {
                 unsigned lane = low_lane(lanes);
-                uint32_t pc = w->active >> lane & 1 ? w->pc : w->rpc[lane];
-                if (!gathers_for_barrier(g->r, pc))
+                uint32_t pc = warp->active >> lane & 1 ? warp->pc : warp->rpc[lane];
+                if (!gathers_for_barrier(grid->r, pc))
                     continue;
-                machine_trap(w, &w->prog[pc], lane, TRAP_DIVERGENT_BARRIER,
-                             "a part of warp %u waits for the others", w->index);
+                machine_trap(warp, &warp->prog[pc], lane, TRAP_DIVERGENT_BARRIER,
+                             "a part of warp %u waits for the others", warp->index);
                 return true;
             }
         }
@@ -395,95 +400,95 @@ static bool report_split_warp(Grid *g) {
 }
 
 /* E-BAR-EXITED: an explicit count is compared with arrivals alone, so exited warps are missing for ever. */
-static bool report_exited(Grid *g) {
+static bool report_exited(Grid *grid) {
     unsigned id;
-    for (uint32_t s = 0; s < g->n; s++) {
-        Cta *c = g->slots[s];
-        if (!barrier_waits_for_exited(c, &id))
+    for (uint32_t s = 0; s < grid->n; s++) {
+        Cta *cta = grid->slots[s];
+        if (!barrier_waits_for_exited(cta, &id))
             continue;
-        Warp *w = &c->warps[low_lane(c->bar[id].waiting)];
-        machine_trap(w, &w->prog[w->pc - 1], low_lane(w->active), TRAP_BARRIER,
+        Warp *warp = &cta->warps[low_lane(cta->bar[id].waiting)];
+        machine_trap(warp, &warp->prog[warp->pc - 1], low_lane(warp->active), TRAP_BARRIER,
                      "E-BAR-EXITED: barrier %u: %u of %u threads arrived, %u warps have exited", id,
-                     c->bar[id].count, c->bar[id].expected, c->ndone);
+                     cta->bar[id].count, cta->bar[id].expected, cta->ndone);
         return true;
     }
     return false;
 }
 
 /* Nobody can go on, or the state repeats: bring in another block, or give up. */
-static bool stuck(Grid *g, SimTrapKind kind) {
-    Run *r = g->r;
-    if (g->next < g->total && g->n < r->opt.max_resident) {
-        g->want = g->n + 1;
+static bool stuck(Grid *grid, SimTrapKind kind) {
+    Run *run = grid->r;
+    if (grid->next < grid->total && grid->n < run->opt.max_resident) {
+        grid->want = grid->n + 1;
         return true;
     }
-    if (report_split_warp(g) || (kind == TRAP_DEADLOCK && report_exited(g)))
+    if (report_split_warp(grid) || (kind == TRAP_DEADLOCK && report_exited(grid)))
         return false;
-    for (uint32_t s = 0; s < g->n; s++)
-        for (uint32_t i = 0; i < g->slots[s]->nwarps; i++) {
-            Warp *w = &g->slots[s]->warps[i];
-            if (w->state == WARP_DONE)
+    for (uint32_t s = 0; s < grid->n; s++)
+        for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
+            Warp *warp = &grid->slots[s]->warps[i];
+            if (warp->state == WARP_DONE)
                 continue;
-            if (w->state == WARP_AT_BARRIER)
-                machine_trap(w, w->pc ? &w->prog[w->pc - 1] : NULL, low_lane(w->active), kind,
-                             "warp %u waits at barrier %u", w->index, w->barrier);
+            if (warp->state == WARP_AT_BARRIER)
+                machine_trap(warp, warp->pc ? &warp->prog[warp->pc - 1] : NULL, low_lane(warp->active), kind,
+                             "warp %u waits at barrier %u", warp->index, warp->barrier);
             else
-                machine_trap(w, NULL, low_lane(w->active), kind,
-                             "valid 0x%08x active 0x%08x, %llu of %llu blocks", w->valid, w->active,
-                             (unsigned long long)g->n, (unsigned long long)g->total);
+                machine_trap(warp, NULL, low_lane(warp->active), kind,
+                             "valid 0x%08x active 0x%08x, %llu of %llu blocks", warp->valid, warp->active,
+                             (unsigned long long)grid->n, (unsigned long long)grid->total);
             return false;
         }
     return false;
 }
 
-static bool step(Grid *g) {
-    Run *r = g->r;
-    while (g->n < g->want && g->next < g->total)
-        if (!start_block(g))
+static bool step(Grid *grid) {
+    Run *run = grid->r;
+    while (grid->n < grid->want && grid->next < grid->total)
+        if (!start_block(grid))
             return false;
     bool ran;
     uint64_t alarm;
-    if (!turn(g, &ran, &alarm))
+    if (!turn(grid, &ran, &alarm))
         return false;
-    for (uint32_t s = g->n; s-- > 0;)
-        if (g->slots[s]->ndone == g->slots[s]->nwarps)
-            end_block(g, s);
-    if (g->n == 0)
+    for (uint32_t s = grid->n; s-- > 0;)
+        if (grid->slots[s]->ndone == grid->slots[s]->nwarps)
+            end_block(grid, s);
+    if (grid->n == 0)
         return true;
     if (!ran) {
         if (alarm == UINT64_MAX)
-            return stuck(g, TRAP_DEADLOCK);
-        r->slept += alarm > r->ticks ? alarm - r->ticks : 0;
-        r->ticks = alarm > r->ticks ? alarm : r->ticks;
+            return stuck(grid, TRAP_DEADLOCK);
+        run->slept += alarm > run->ticks ? alarm - run->ticks : 0;
+        run->ticks = alarm > run->ticks ? alarm : run->ticks;
     }
     /* With another choice to come, the same state is no proof, but a reason to try with one more block. */
-    bool more = g->next < g->total && g->n < r->opt.max_resident;
-    if (state_repeats(g) && (more || g->saved_random == r->random)) {
-        g->have_saved = false;
-        return stuck(g, TRAP_LIVELOCK);
+    bool more = grid->next < grid->total && grid->n < run->opt.max_resident;
+    if (state_repeats(grid) && (more || grid->saved_random == run->random)) {
+        grid->have_saved = false;
+        return stuck(grid, TRAP_LIVELOCK);
     }
-    if (r->ticks - g->idle_since > ADD_BLOCK_AFTER && g->n < r->opt.max_resident) {
-        g->want = g->n + 1;
-        g->idle_since = r->ticks;
+    if (run->ticks - grid->idle_since > ADD_BLOCK_AFTER && grid->n < run->opt.max_resident) {
+        grid->want = grid->n + 1;
+        grid->idle_since = run->ticks;
     }
     return true;
 }
 
-bool cta_run_grid(Run *r) {
-    Grid g = {.r = r, .want = 1, .next_check = PROOF_INTERVAL};
-    if (r->spare_for == checked_modes(r)) {
-        g.spare = r->spare;
-        r->spare = NULL;
+bool cta_run_grid(Run *run) {
+    Grid g = {.r = run, .want = 1, .next_check = PROOF_INTERVAL};
+    if (run->spare_for == checked_modes(run)) {
+        g.spare = run->spare;
+        run->spare = NULL;
     }
-    g.total = (uint64_t)r->launch->grid[0] * r->launch->grid[1] * r->launch->grid[2];
+    g.total = (uint64_t)run->launch->grid[0] * run->launch->grid[1] * run->launch->grid[2];
     bool ok = true;
     while (ok && (g.n || g.next < g.total))
         ok = step(&g);
     for (uint32_t s = 0; s < g.n; s++)
         cta_free(g.slots[s]);
-    cta_free(r->spare);
-    r->spare = g.spare;
-    r->spare_for = checked_modes(r);
+    cta_free(run->spare);
+    run->spare = g.spare;
+    run->spare_for = checked_modes(run);
     free(g.slots);
-    return ok && !r->trapped;
+    return ok && !run->trapped;
 }

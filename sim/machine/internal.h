@@ -169,21 +169,21 @@ typedef struct Run {
 } Run;
 
 /* ---- operand access for handlers ---- */
-static inline const uint32_t *dec_src(const Warp *w, const Dec *d, unsigned i) {
-    return (const uint32_t *)(((uintptr_t)w->rows & d->v[i].mask) + d->v[i].off);
+static inline const uint32_t *dec_src(const Warp *warp, const Dec *dec, unsigned i) {
+    return (const uint32_t *)(((uintptr_t)warp->rows & dec->v[i].mask) + dec->v[i].off);
 }
-static inline uint32_t *dec_dst(const Warp *w, const Dec *d, unsigned i) {
-    return (uint32_t *)(void *)(w->rows + d->dst[i]);
+static inline uint32_t *dec_dst(const Warp *warp, const Dec *dec, unsigned i) {
+    return (uint32_t *)(void *)(warp->rows + dec->dst[i]);
 }
-static inline uint32_t dec_pred(const Warp *w, const Dec *d, unsigned i) {
-    return w->p[d->q[i].index] ^ d->q[i].x;
+static inline uint32_t dec_pred(const Warp *warp, const Dec *dec, unsigned i) {
+    return warp->p[dec->q[i].index] ^ dec->q[i].x;
 }
-static inline void set_pred(Warp *w, unsigned index, uint32_t g, uint32_t bits) {
-    w->p[index] = (w->p[index] & ~g) | (bits & g);
+static inline void set_pred(Warp *warp, unsigned index, uint32_t g, uint32_t bits) {
+    warp->p[index] = (warp->p[index] & ~g) | (bits & g);
 }
 static inline unsigned low_lane(uint32_t m) { return (unsigned)__builtin_ctz(m); }
-static inline uint64_t pc_address(const Run *r, uint32_t pc) {
-    return r->bin->code_base + (uint64_t)pc * INST_BYTES;
+static inline uint64_t pc_address(const Run *run, uint32_t pc) {
+    return run->bin->code_base + (uint64_t)pc * INST_BYTES;
 }
 
 /* ---- binding (bind.c): operands of `d->inst` into d ---- */
@@ -202,9 +202,9 @@ typedef struct Bind {
 enum { WIDTH_32, WIDTH_I64, WIDTH_U64, WIDTH_F64 };
 /* Fill in everything that the slots say: v, q, dst, pd, imm in slot order. Float sources get am and xm for
  * abs and neg; integer binders read xm as ~0 for a negated source. */
-void bind_operands(Bind *b);
-bool bind_fail(Bind *b, const char *why);            /* false */
-const uint32_t *bind_literal(Run *r, uint32_t bits); /* a row with `bits` in every lane */
+void bind_operands(Bind *bind);
+bool bind_fail(Bind *bind, const char *why);           /* false */
+const uint32_t *bind_literal(Run *run, uint32_t bits); /* a row with `bits` in every lane */
 /* Position of the i-th vector source or predicate source that the slots have. */
 typedef bool BindFn(Bind *b);
 OpFn op_decode; /* handler of an instruction that was not issued yet */
@@ -223,8 +223,8 @@ BindFn bind_BRA, bind_BRX, bind_CALL, bind_RET, bind_LEPC, bind_EXIT, bind_KILL,
     bind_BSYNC, bind_YIELD, bind_BREAK, bind_WARPSYNC, bind_NANOSLEEP, bind_RTT, bind_TRAP, bind_SYSCALL,
     bind_BPT;
 BindFn bind_BAR, bind_BAR_RED, bind_B2R, bind_B2R_RESULT, bind_R2B;
-void barrier_warp_exited(Cta *c);
-bool barrier_waits_for_exited(const Cta *c, unsigned *id);
+void barrier_warp_exited(Cta *cta);
+bool barrier_waits_for_exited(const Cta *cta, unsigned *id);
 BindFn bind_S2R, bind_S2UR, bind_CS2R;
 BindFn bind_ATOMG, bind_ATOMG_CAS, bind_ATOM, bind_ATOM_CAS, bind_RED, bind_ATOMS, bind_ATOMS_CAS, bind_QSPC;
 BindFn bind_VABSDIFF4, bind_VIMNMX3, bind_VIADDMNMX, bind_LDGSTS, bind_LDGDEPBAR, bind_DEPBAR,
@@ -243,21 +243,21 @@ typedef struct {
     uint32_t offset; /* local: byte offset; shared: offset */
     MemSpace space;
 } MemRef;
-int mem_ref(Warp *w, Dec *d, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes, bool write,
-            MemRef *out);
-void mem_load(const Warp *w, unsigned lane, const MemRef *m, unsigned size_bytes, void *out);
-void mem_store(Warp *w, unsigned lane, const MemRef *m, unsigned size_bytes, const void *data);
-uint64_t mem_address(const Warp *w, const Dec *d,
+int mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes,
+            bool write, MemRef *out);
+void mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out);
+void mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
+uint64_t mem_address(const Warp *warp, const Dec *dec,
                      unsigned lane); /* ra (pair) + urb + offset of the usual slots */
 /* Lane by lane, any addresses. */
 OpFn mem_load_slow, mem_store_slow;
 
 /* ---- traps and findings (machine.c) ---- */
-int machine_trap(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, const char *fmt, ...)
+int machine_trap(Warp *warp, const Dec *dec, unsigned lane, SimTrapKind kind, const char *fmt, ...)
     __attribute__((format(printf, 5, 6))); /* RUN_TRAP */
-int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, uint64_t address,
+int machine_trap_address(Warp *warp, const Dec *dec, unsigned lane, SimTrapKind kind, uint64_t address,
                          const char *text);
-void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t lanes, uint64_t other_pc,
+void machine_finding(Warp *warp, const Dec *dec, MachineFindingKind kind, uint32_t lanes, uint64_t other_pc,
                      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 /* ---- checked issue loop (shadow.c, mask_checks.c) ---- */
@@ -266,17 +266,17 @@ typedef struct {               /* which regions a lane is in, followed beside th
     uint32_t region[16][32];   /* code index behind that region */
     uint32_t active, executed; /* before the instruction; of those, the lanes whose predicates are true */
 } MaskShadow;
-void masks_before(Warp *w, const Dec *d, uint32_t g, MaskShadow *s);
-void masks_after(Warp *w, const Dec *d, MaskShadow *s);
+void masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow);
+void masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow);
 /* ---- schedules (replay.c) ---- */
 /* Before an instruction: *g becomes what the schedule says. RUN_OK: execute it; RUN_AGAIN: it was passed
  * over; RUN_TRAP. */
-int replay_before(Warp *w, Dec *d, uint32_t *g);
+int replay_before(Warp *warp, Dec *dec, uint32_t *g);
 /* The schedule's next step, if it is of this kind and for this instruction; NULL without a schedule. */
-const MachineReplayStep *replay_take(Warp *w, const Dec *d, MachineReplayKind kind);
-bool shadow_create(Run *r, Warp *w);
-void shadow_reset(Warp *w);
-int shadow_issue(Warp *w);
+const MachineReplayStep *replay_take(Warp *warp, const Dec *dec, MachineReplayKind kind);
+bool shadow_create(Run *run, Warp *warp);
+void shadow_reset(Warp *warp);
+int shadow_issue(Warp *warp);
 
 /* Source lane of SHFL for `lane` with operands b (lane or distance) and c (clamp, segment << 8); -1 if out of
  * the segment: the lane keeps its own value. */
@@ -293,12 +293,12 @@ static inline int shfl_source_lane(uint32_t mode, uint32_t lane, uint32_t b, uin
 }
 
 /* ---- blocks (cta.c) ---- */
-bool cta_run_grid(Run *r);
-void cta_free(Cta *c); /* NULL is fine */
+bool cta_run_grid(Run *run);
+void cta_free(Cta *cta); /* NULL is fine */
 /* Bytes [offset, offset + size) of every lane's local memory may have been written. */
-static inline void local_dirty(Warp *w, uint32_t offset, uint32_t size_bytes) {
+static inline void local_dirty(Warp *warp, uint32_t offset, uint32_t size_bytes) {
     uint32_t lo = offset / 4, hi = (offset + size_bytes + 3) / 4;
-    w->local_lo = lo < w->local_lo ? lo : w->local_lo;
-    w->local_hi = hi > w->local_hi ? hi : w->local_hi;
+    warp->local_lo = lo < warp->local_lo ? lo : warp->local_lo;
+    warp->local_hi = hi > warp->local_hi ? hi : warp->local_hi;
 }
 #endif

@@ -15,74 +15,75 @@ enum { CALL_STACK_BYTES = 64 << 10, RECURSION_BYTES = 1 << 20 };
 
 /* ---- traps and findings ---- */
 
-static void trap_place(Warp *w, const Dec *d, unsigned lane, SimTrap *t) {
-    const Run *r = w->run;
-    uint32_t index = d ? (uint32_t)(d - w->prog) : w->pc, thread = w->index * 32 + lane;
+static void trap_place(Warp *warp, const Dec *d, unsigned lane, SimTrap *trap) {
+    const Run *r = warp->run;
+    uint32_t index = d ? (uint32_t)(d - warp->prog) : warp->pc, thread = warp->index * 32 + lane;
     uint64_t address = pc_address(r, index);
     const BinFunc *f = binary_func_at(r->bin, address);
     const uint32_t *block = r->launch->block;
-    snprintf(t->kernel, sizeof t->kernel, "%s", r->kernel->name);
-    t->pc = f ? address - f->address : address;
-    t->ptx_line = f && f->locs && (address - f->address) / INST_BYTES < f->ninsts
-                      ? f->locs[(address - f->address) / INST_BYTES].ptx_line
-                      : 0;
-    memcpy(t->block, w->cta->id, sizeof t->block);
-    t->thread[0] = thread % block[0];
-    t->thread[1] = thread / block[0] % block[1];
-    t->thread[2] = thread / block[0] / block[1];
+    snprintf(trap->kernel, sizeof trap->kernel, "%s", r->kernel->name);
+    trap->pc = f ? address - f->address : address;
+    trap->ptx_line = f && f->locs && (address - f->address) / INST_BYTES < f->ninsts
+                         ? f->locs[(address - f->address) / INST_BYTES].ptx_line
+                         : 0;
+    memcpy(trap->block, warp->cta->id, sizeof trap->block);
+    trap->thread[0] = thread % block[0];
+    trap->thread[1] = thread / block[0] % block[1];
+    trap->thread[2] = thread / block[0] / block[1];
 }
 
-static int trap(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind) {
-    SimTrap *t = &w->run->res->trap;
-    t->kind = kind;
-    trap_place(w, d, lane, t);
-    const BinFunc *f = binary_func_at(w->run->bin, pc_address(w->run, d ? (uint32_t)(d - w->prog) : w->pc));
-    size_t used = strlen(t->text);
-    if (f && f != w->run->kernel && used < sizeof t->text)
-        snprintf(t->text + used, sizeof t->text - used, "%sin %s", used ? ", " : "", f->name);
-    w->run->trapped = true;
+static int trap(Warp *warp, const Dec *d, unsigned lane, SimTrapKind kind) {
+    SimTrap *sim_trap = &warp->run->res->trap;
+    sim_trap->kind = kind;
+    trap_place(warp, d, lane, sim_trap);
+    const BinFunc *f =
+        binary_func_at(warp->run->bin, pc_address(warp->run, d ? (uint32_t)(d - warp->prog) : warp->pc));
+    size_t used = strlen(sim_trap->text);
+    if (f && f != warp->run->kernel && used < sizeof sim_trap->text)
+        snprintf(sim_trap->text + used, sizeof sim_trap->text - used, "%sin %s", used ? ", " : "", f->name);
+    warp->run->trapped = true;
     return RUN_TRAP;
 }
 
-int machine_trap(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, const char *fmt, ...) {
-    SimTrap *t = &w->run->res->trap;
+int machine_trap(Warp *warp, const Dec *d, unsigned lane, SimTrapKind kind, const char *fmt, ...) {
+    SimTrap *sim_trap = &warp->run->res->trap;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(t->text, sizeof t->text, fmt, ap);
+    vsnprintf(sim_trap->text, sizeof sim_trap->text, fmt, ap);
     va_end(ap);
-    t->has_address = false;
-    return trap(w, d, lane, kind);
+    sim_trap->has_address = false;
+    return trap(warp, d, lane, kind);
 }
 
-int machine_trap_address(Warp *w, const Dec *d, unsigned lane, SimTrapKind kind, uint64_t address,
+int machine_trap_address(Warp *warp, const Dec *d, unsigned lane, SimTrapKind kind, uint64_t address,
                          const char *text) {
-    SimTrap *t = &w->run->res->trap;
-    snprintf(t->text, sizeof t->text, "%s", text);
-    t->has_address = true;
-    t->address = address;
-    return trap(w, d, lane, kind);
+    SimTrap *sim_trap = &warp->run->res->trap;
+    snprintf(sim_trap->text, sizeof sim_trap->text, "%s", text);
+    sim_trap->has_address = true;
+    sim_trap->address = address;
+    return trap(warp, d, lane, kind);
 }
 
-uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, unsigned lane) {
-    const Warp *w = t->state;
+uint32_t machine_trace_reg(const MachineTrace *trace, RegFile file, unsigned reg, unsigned lane) {
+    const Warp *warp = trace->state;
     uint32_t value = 0;
     switch (file) {
-    case RF_P: return w->p[reg & 7] >> lane & 1;
-    case RF_UP: return w->p[PRED_UP + (reg & 7)] >> lane & 1;
+    case RF_P: return warp->p[reg & 7] >> lane & 1;
+    case RF_UP: return warp->p[PRED_UP + (reg & 7)] >> lane & 1;
     case RF_R:
     case RF_UR:
         memcpy(&value,
-               w->rows + ((file == RF_UR ? ROW_UR + (reg & 63) : reg & 255) * ROW_BYTES + 4 * (lane & 31)),
+               warp->rows + ((file == RF_UR ? ROW_UR + (reg & 63) : reg & 255) * ROW_BYTES + 4 * (lane & 31)),
                4);
         return value;
     default: return 0;
     }
 }
 
-uint64_t machine_trace_address(const MachineTrace *t, unsigned lane) {
-    const Warp *w = t->state;
-    const Dec *d = &w->prog[(t->pc_bytes - w->run->bin->code_base) / INST_BYTES];
-    switch (t->inst->optype) {
+uint64_t machine_trace_address(const MachineTrace *trace, unsigned lane) {
+    const Warp *warp = trace->state;
+    const Dec *d = &warp->prog[(trace->pc_bytes - warp->run->bin->code_base) / INST_BYTES];
+    switch (trace->inst->optype) {
     case OT_ST:
     case OT_STG:
     case OT_ATOM:
@@ -91,7 +92,7 @@ uint64_t machine_trace_address(const MachineTrace *t, unsigned lane) {
     case OT_ATOMG_CAS:
     case OT_RED:
     case OT_LD:
-    case OT_LDG: return mem_address(w, d, lane);
+    case OT_LDG: return mem_address(warp, d, lane);
     default: return 0;
     }
 }
@@ -128,123 +129,130 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
         res->findings_dropped++;
         return;
     }
-    MachineFinding *f = &res->findings[res->nfindings++];
+    MachineFinding *finding = &res->findings[res->nfindings++];
     SimTrap place;
     trap_place(w, d, lanes ? low_lane(lanes) : 0, &place);
-    *f = (MachineFinding){.kind = kind,
-                          .pc_bytes = pc,
-                          .other_pc_bytes = other_pc,
-                          .count = 1,
-                          .warp = w->index,
-                          .lanes = lanes,
-                          .func = binary_func_at(r->bin, pc),
-                          .ptx_line = place.ptx_line};
-    memcpy(f->block, w->cta->id, sizeof f->block);
+    *finding = (MachineFinding){.kind = kind,
+                                .pc_bytes = pc,
+                                .other_pc_bytes = other_pc,
+                                .count = 1,
+                                .warp = w->index,
+                                .lanes = lanes,
+                                .func = binary_func_at(r->bin, pc),
+                                .ptx_line = place.ptx_line};
+    memcpy(finding->block, w->cta->id, sizeof finding->block);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(f->text, sizeof f->text, fmt, ap);
+    vsnprintf(finding->text, sizeof finding->text, fmt, ap);
     va_end(ap);
 }
 
 /* ---- variables and constant banks ---- */
 
-static SimAlloc *alloc_of(Run *r, uint32_t var) { return simmem_find_name(r->mem, r->bin->vars[var].name); }
+static SimAlloc *alloc_of(Run *run, uint32_t var) {
+    return simmem_find_name(run->mem, run->bin->vars[var].name);
+}
 
-static bool fixup_value(Run *r, const BinFixup *f, uint64_t *value) {
-    const Binary *b = r->bin;
-    if (f->to_func && f->target < b->nfuncs) {
-        *value = sim_func_address(b->funcs[f->target].name) + (uint64_t)f->addend;
+static bool fixup_value(Run *run, const BinFixup *fixup, uint64_t *value) {
+    const Binary *binary = run->bin;
+    if (fixup->to_func && fixup->target < binary->nfuncs) {
+        *value = sim_func_address(binary->funcs[fixup->target].name) + (uint64_t)fixup->addend;
         return true;
     }
-    const SimAlloc *a = !f->to_func && f->target < b->nvars ? alloc_of(r, f->target) : NULL;
-    *value = a ? a->address + (uint64_t)f->addend : 0;
-    return a != NULL;
+    const SimAlloc *alloc =
+        !fixup->to_func && fixup->target < binary->nvars ? alloc_of(run, fixup->target) : NULL;
+    *value = alloc ? alloc->address + (uint64_t)fixup->addend : 0;
+    return alloc != NULL;
 }
 
 static int by_address(const void *a, const void *b) {
-    const FuncPlace *x = a, *y = b;
-    return x->address < y->address ? -1 : x->address > y->address;
+    const FuncPlace *place = a, *func_place = b;
+    return place->address < func_place->address ? -1 : place->address > func_place->address;
 }
 
 /* Where the code of each function lies that may be called through its address. */
-static bool find_functions(Run *r, Diags *d) {
-    const Binary *b = r->bin;
-    r->func_places = ARENA_ARRAY(&r->arena, FuncPlace, b->nfuncs + 1u);
-    for (uint32_t i = 0; i < b->nfuncs; i++)
-        r->func_places[r->nfunc_places++] =
-            (FuncPlace){sim_func_address(b->funcs[i].name),
-                        (uint32_t)((b->funcs[i].address - b->code_base) / INST_BYTES)};
-    qsort(r->func_places, r->nfunc_places, sizeof *r->func_places, by_address);
-    for (uint32_t i = 0; i + 1 < r->nfunc_places; i++)
-        if (r->func_places[i].address == r->func_places[i + 1].address)
-            return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "two functions' names give one address");
+static bool find_functions(Run *run, Diags *d) {
+    const Binary *binary = run->bin;
+    run->func_places = ARENA_ARRAY(&run->arena, FuncPlace, binary->nfuncs + 1u);
+    for (uint32_t i = 0; i < binary->nfuncs; i++)
+        run->func_places[run->nfunc_places++] =
+            (FuncPlace){sim_func_address(binary->funcs[i].name),
+                        (uint32_t)((binary->funcs[i].address - binary->code_base) / INST_BYTES)};
+    qsort(run->func_places, run->nfunc_places, sizeof *run->func_places, by_address);
+    for (uint32_t i = 0; i + 1 < run->nfunc_places; i++)
+        if (run->func_places[i].address == run->func_places[i + 1].address)
+            return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,
+                        "two functions' names give one address");
     return true;
 }
 
-static bool place_variables(Run *r, Diags *d) {
-    const Binary *b = r->bin;
-    bool *fresh = ARENA_ARRAY(&r->arena, bool, b->nvars + 1u);
-    for (uint32_t i = 0; i < b->nvars; i++) {
-        const BinVar *v = &b->vars[i];
-        if (v->space == VAR_SHARED || v->size_bytes == 0)
+static bool place_variables(Run *run, Diags *d) {
+    const Binary *binary = run->bin;
+    bool *fresh = ARENA_ARRAY(&run->arena, bool, binary->nvars + 1u);
+    for (uint32_t i = 0; i < binary->nvars; i++) {
+        const BinVar *bin_var = &binary->vars[i];
+        if (bin_var->space == VAR_SHARED || bin_var->size_bytes == 0)
             continue;
-        const SimAlloc *a = alloc_of(r, i);
-        if (a && a->size_bytes < v->size_bytes)
-            return diag(d, (SrcLoc){0}, DIAG_E0515, v->name, "memory of this name is smaller");
-        if (a)
+        const SimAlloc *alloc = alloc_of(run, i);
+        if (alloc && alloc->size_bytes < bin_var->size_bytes)
+            return diag(d, (SrcLoc){0}, DIAG_E0515, bin_var->name, "memory of this name is smaller");
+        if (alloc)
             continue;
-        if (!simmem_alloc(r->mem, v->name, v->size_bytes))
-            return diag(d, (SrcLoc){0}, DIAG_E0515, v->name, "no memory for it");
+        if (!simmem_alloc(run->mem, bin_var->name, bin_var->size_bytes))
+            return diag(d, (SrcLoc){0}, DIAG_E0515, bin_var->name, "no memory for it");
         fresh[i] = true;
     }
-    for (uint32_t i = 0; i < b->nvars; i++) {
-        const BinVar *v = &b->vars[i];
-        SimAlloc *a = fresh[i] ? alloc_of(r, i) : NULL;
-        if (a && v->init)
-            simmem_write(r->mem, a->address, v->init, v->size_bytes);
-        if (a)
-            a->read_only = v->space == VAR_CONST;
+    for (uint32_t i = 0; i < binary->nvars; i++) {
+        const BinVar *bin_var = &binary->vars[i];
+        SimAlloc *alloc = fresh[i] ? alloc_of(run, i) : NULL;
+        if (alloc && bin_var->init)
+            simmem_write(run->mem, alloc->address, bin_var->init, bin_var->size_bytes);
+        if (alloc)
+            alloc->read_only = bin_var->space == VAR_CONST;
     }
-    for (uint32_t i = 0; i < b->nfixups; i++) { /* pointers in variables */
-        const BinFixup *f = &b->fixups[i];
+    for (uint32_t i = 0; i < binary->nfixups; i++) { /* pointers in variables */
+        const BinFixup *fixup = &binary->fixups[i];
         uint64_t value;
-        if (f->in_code || f->in_bank4 || f->var >= b->nvars || !fresh[f->var] || !fixup_value(r, f, &value))
+        if (fixup->in_code || fixup->in_bank4 || fixup->var >= binary->nvars || !fresh[fixup->var] ||
+            !fixup_value(run, fixup, &value))
             continue;
-        if (!simmem_write(r->mem, alloc_of(r, f->var)->address + f->offset_bytes, &value, sizeof value))
-            return diag(d, (SrcLoc){0}, DIAG_E0515, b->vars[f->var].name, "an address in it is out of range");
+        if (!simmem_write(run->mem, alloc_of(run, fixup->var)->address + fixup->offset_bytes, &value,
+                          sizeof value))
+            return diag(d, (SrcLoc){0}, DIAG_E0515, binary->vars[fixup->var].name,
+                        "an address in it is out of range");
     }
     return true;
 }
 
 /* The code, with the addresses of variables filled in. */
-static bool fix_code(Run *r, uint8_t *bank4, Diags *d) {
-    const Binary *b = r->bin;
+static bool fix_code(Run *run, uint8_t *bank4, Diags *d) {
+    const Binary *binary = run->bin;
     uint64_t(*code)[2] = NULL;
-    r->code = (const uint64_t(*)[2])b->code;
-    for (uint32_t i = 0; i < b->nfixups; i++) {
-        const BinFixup *f = &b->fixups[i];
-        if (!f->in_code && !f->in_bank4)
+    run->code = (const uint64_t(*)[2])binary->code;
+    for (uint32_t i = 0; i < binary->nfixups; i++) {
+        const BinFixup *fixup = &binary->fixups[i];
+        if (!fixup->in_code && !fixup->in_bank4)
             continue;
         uint64_t value;
-        if (!fixup_value(r, f, &value))
-            return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "a variable has no address");
-        if (f->in_bank4) {
-            if (b->const_bank4_bytes < 8 || f->offset_bytes > b->const_bank4_bytes - 8)
-                return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name,
+        if (!fixup_value(run, fixup, &value))
+            return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, "a variable has no address");
+        if (fixup->in_bank4) {
+            if (binary->const_bank4_bytes < 8 || fixup->offset_bytes > binary->const_bank4_bytes - 8)
+                return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,
                             "an address is outside constant bank 4");
-            memcpy(bank4 + f->offset_bytes, &value, sizeof value);
+            memcpy(bank4 + fixup->offset_bytes, &value, sizeof value);
             continue;
         }
-        if (f->offset_bytes / INST_BYTES >= b->ncode ||
-            (f->kind != RELOC_ABS32_LO && f->kind != RELOC_ABS32_HI))
-            return diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name,
+        if (fixup->offset_bytes / INST_BYTES >= binary->ncode ||
+            (fixup->kind != RELOC_ABS32_LO && fixup->kind != RELOC_ABS32_HI))
+            return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,
                         "an address relocation in the code is not known");
         if (!code) {
-            code = arena_copy(&r->arena, b->code, (size_t)b->ncode * sizeof *b->code);
-            r->code = (const uint64_t(*)[2])code;
+            code = arena_copy(&run->arena, binary->code, (size_t)binary->ncode * sizeof *binary->code);
+            run->code = (const uint64_t(*)[2])code;
         }
-        uint64_t *word = code[f->offset_bytes / INST_BYTES];
-        uint64_t imm = f->kind == RELOC_ABS32_LO ? value & 0xffffffffu : value >> 32;
+        uint64_t *word = code[fixup->offset_bytes / INST_BYTES];
+        uint64_t imm = fixup->kind == RELOC_ABS32_LO ? value & 0xffffffffu : value >> 32;
         word[0] = (word[0] & 0xffffffffu) | imm << 32;
     }
     return true;
@@ -255,47 +263,47 @@ static void put32(uint8_t *bank, uint32_t bytes, uint32_t offset, uint32_t value
         memcpy(bank + offset, &value, 4);
 }
 
-static void make_bank0(Run *r) {
-    const BinFunc *k = r->kernel;
-    const TargetInfo *t = isa_target_info(r->bin->target);
-    uint32_t base = k->param_base ? k->param_base : t->param_base_bytes;
+static void make_bank0(Run *run) {
+    const BinFunc *func = run->kernel;
+    const TargetInfo *info = isa_target_info(run->bin->target);
+    uint32_t base = func->param_base ? func->param_base : info->param_base_bytes;
     uint32_t bytes =
-        base + (r->launch->param_bytes > k->param_bytes ? r->launch->param_bytes : k->param_bytes);
-    if (bytes < k->const_bank0_bytes)
-        bytes = k->const_bank0_bytes;
+        base + (run->launch->param_bytes > func->param_bytes ? run->launch->param_bytes : func->param_bytes);
+    if (bytes < func->const_bank0_bytes)
+        bytes = func->const_bank0_bytes;
     bytes = (bytes + 15) & ~15u;
-    uint8_t *bank = arena_alloc(&r->arena, bytes);
-    if (k->const_bank0_bytes)
-        memcpy(bank, k->const_bank0, k->const_bank0_bytes);
+    uint8_t *bank = arena_alloc(&run->arena, bytes);
+    if (func->const_bank0_bytes)
+        memcpy(bank, func->const_bank0, func->const_bank0_bytes);
     for (unsigned i = 0; i < 3; i++) {
-        put32(bank, bytes, t->ntid_offset_bytes + 4 * i, r->launch->block[i]);
-        put32(bank, bytes, t->nctaid_offset_bytes + 4 * i, r->launch->grid[i]);
+        put32(bank, bytes, info->ntid_offset_bytes + 4 * i, run->launch->block[i]);
+        put32(bank, bytes, info->nctaid_offset_bytes + 4 * i, run->launch->grid[i]);
     }
-    put32(bank, bytes, t->stack_top_offset_bytes, r->local_bytes);
-    put32(bank, bytes, t->dynamic_shared_offset_bytes, r->launch->dynamic_shared_bytes);
-    put32(bank, bytes, t->gridid_offset_bytes, SIM_SREG_GRIDID);
+    put32(bank, bytes, info->stack_top_offset_bytes, run->local_bytes);
+    put32(bank, bytes, info->dynamic_shared_offset_bytes, run->launch->dynamic_shared_bytes);
+    put32(bank, bytes, info->gridid_offset_bytes, SIM_SREG_GRIDID);
     put32(bank, base, 0x10c, SIM_SREG_NSMID);
-    if (r->launch->param_bytes)
-        memcpy(bank + base, r->launch->params, r->launch->param_bytes);
-    r->bank[0] = bank;
-    r->bank_bytes[0] = bytes;
+    if (run->launch->param_bytes)
+        memcpy(bank + base, run->launch->params, run->launch->param_bytes);
+    run->bank[0] = bank;
+    run->bank_bytes[0] = bytes;
 }
 
 /* Bank 3 is what the .const variables hold now. */
-static void make_bank3(Run *r) {
-    const Binary *b = r->bin;
-    uint8_t *bank = arena_alloc(&r->arena, b->const_bank3_bytes + 16u);
-    if (b->const_bank3_bytes)
-        memcpy(bank, b->const_bank3, b->const_bank3_bytes);
-    for (uint32_t i = 0; i < b->nvars; i++) {
-        const BinVar *v = &b->vars[i];
-        const SimAlloc *a = v->space == VAR_CONST ? alloc_of(r, i) : NULL;
-        if (a && v->offset_bytes <= b->const_bank3_bytes &&
-            v->size_bytes <= b->const_bank3_bytes - v->offset_bytes)
-            memcpy(bank + v->offset_bytes, a->data, v->size_bytes);
+static void make_bank3(Run *run) {
+    const Binary *binary = run->bin;
+    uint8_t *bank = arena_alloc(&run->arena, binary->const_bank3_bytes + 16u);
+    if (binary->const_bank3_bytes)
+        memcpy(bank, binary->const_bank3, binary->const_bank3_bytes);
+    for (uint32_t i = 0; i < binary->nvars; i++) {
+        const BinVar *var = &binary->vars[i];
+        const SimAlloc *alloc = var->space == VAR_CONST ? alloc_of(run, i) : NULL;
+        if (alloc && var->offset_bytes <= binary->const_bank3_bytes &&
+            var->size_bytes <= binary->const_bank3_bytes - var->offset_bytes)
+            memcpy(bank + var->offset_bytes, alloc->data, var->size_bytes);
     }
-    r->bank[3] = bank;
-    r->bank_bytes[3] = b->const_bank3_bytes;
+    run->bank[3] = bank;
+    run->bank_bytes[3] = binary->const_bank3_bytes;
 }
 
 /* ---- recursion ---- */
@@ -305,122 +313,125 @@ typedef struct {
     uint8_t *state; /* [function] 0 new, 1 on the path, 2 done */
 } Calls;
 
-static bool comes_back(Calls *c, uint32_t f);
+static bool comes_back(Calls *calls, uint32_t f);
 
-static bool reaches(Calls *c, uint32_t f) { return c->state[f] == 1 || (!c->state[f] && comes_back(c, f)); }
+static bool reaches(Calls *calls, uint32_t f) {
+    return calls->state[f] == 1 || (!calls->state[f] && comes_back(calls, f));
+}
 
 /* May function f, or what it calls, call a function that waits for it? Depth: the functions of the binary. */
-static bool comes_back(Calls *c, uint32_t index) {
-    const BinFunc *f = &c->b->funcs[index];
-    uint64_t first = (f->address - c->b->code_base) / INST_BYTES;
+static bool comes_back(Calls *calls, uint32_t index) {
+    const BinFunc *f = &calls->b->funcs[index];
+    uint64_t first = (f->address - calls->b->code_base) / INST_BYTES;
     bool found = false;
-    c->state[index] = 1;
+    calls->state[index] = 1;
     for (uint32_t i = 0; !found && i < f->ninsts; i++) {
         MachInst in;
         char error[ISA_ERROR_BYTES];
-        if (!isa_decode(c->b->target, c->b->code[first + i], &in, error) || in.optype != OT_CALL)
+        if (!isa_decode(calls->b->target, calls->b->code[first + i], &in, error) || in.optype != OT_CALL)
             continue;
         bool direct = true; /* no register but RZ */
         for (unsigned k = 0; k < in.nsrc; k++)
             direct &= in.src[k].kind != OPK_REG || in.src[k].file == RF_P || in.src[k].value == REG_RZ;
         uint64_t to = f->address + (i + 1) * (uint64_t)INST_BYTES + (uint64_t)in.wide;
-        const BinFunc *callee = direct ? binary_func_at(c->b, to) : NULL;
+        const BinFunc *callee = direct ? binary_func_at(calls->b, to) : NULL;
         if (callee)
-            found = callee != f && reaches(c, (uint32_t)(callee - c->b->funcs));
+            found = callee != f && reaches(calls, (uint32_t)(callee - calls->b->funcs));
         else /* through a register: only a device function can be called again */
             found = !f->is_entry;
         found |= callee == f && to == f->address; /* others are return points and functions inside */
-        for (uint32_t g = 0; !callee && !found && g < c->b->nfuncs; g++)
-            found = !c->b->funcs[g].is_entry && reaches(c, g);
+        for (uint32_t g = 0; !callee && !found && g < calls->b->nfuncs; g++)
+            found = !calls->b->funcs[g].is_entry && reaches(calls, g);
     }
-    c->state[index] = 2;
+    calls->state[index] = 2;
     return found;
 }
 
-static bool is_recursive(Run *r) {
-    Calls c = {r->bin, arena_alloc(&r->arena, r->bin->nfuncs)};
-    memset(c.state, 0, r->bin->nfuncs);
-    return comes_back(&c, (uint32_t)(r->kernel - r->bin->funcs));
+static bool is_recursive(Run *run) {
+    Calls c = {run->bin, arena_alloc(&run->arena, run->bin->nfuncs)};
+    memset(c.state, 0, run->bin->nfuncs);
+    return comes_back(&c, (uint32_t)(run->kernel - run->bin->funcs));
 }
 
-static bool make_memory(Run *r, Diags *d) {
-    const Binary *b = r->bin;
-    const BinFunc *k = r->kernel;
-    uint32_t declared = k->stack_bytes > k->frame_bytes ? k->stack_bytes : k->frame_bytes, entries = 0;
-    for (uint32_t i = 0; i < b->nfuncs; i++)
-        entries += b->funcs[i].is_entry;
+static bool make_memory(Run *run, Diags *d) {
+    const Binary *binary = run->bin;
+    const BinFunc *func = run->kernel;
+    uint32_t declared = func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes,
+             entries = 0;
+    for (uint32_t i = 0; i < binary->nfuncs; i++)
+        entries += binary->funcs[i].is_entry;
     if (declared > SIM_WINDOW_BYTES / 32)
-        return diag(d, (SrcLoc){0}, DIAG_E0513, k->name, "more local memory than a thread can have");
-    r->local_bytes = (declared + 15) & ~15u;
-    if (entries < b->nfuncs)
-        r->local_bytes += is_recursive(r) ? RECURSION_BYTES : CALL_STACK_BYTES;
-    r->shared_bytes = ((k->shared_bytes + 15) & ~15u) + r->launch->dynamic_shared_bytes;
-    if (k->shared_bytes > SIM_MAX_SHARED_BYTES || r->shared_bytes > SIM_MAX_SHARED_BYTES)
-        return diag(d, (SrcLoc){0}, DIAG_E0513, k->name, "more shared memory than a block can have");
-    if (!place_variables(r, d) || !find_functions(r, d))
+        return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more local memory than a thread can have");
+    run->local_bytes = (declared + 15) & ~15u;
+    if (entries < binary->nfuncs)
+        run->local_bytes += is_recursive(run) ? RECURSION_BYTES : CALL_STACK_BYTES;
+    run->shared_bytes = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
+    if (func->shared_bytes > SIM_MAX_SHARED_BYTES || run->shared_bytes > SIM_MAX_SHARED_BYTES)
+        return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");
+    if (!place_variables(run, d) || !find_functions(run, d))
         return false;
-    uint8_t *bank4 = arena_alloc(&r->arena, b->const_bank4_bytes + 16u);
-    if (b->const_bank4_bytes)
-        memcpy(bank4, b->const_bank4, b->const_bank4_bytes);
-    if (!fix_code(r, bank4, d))
+    uint8_t *bank4 = arena_alloc(&run->arena, binary->const_bank4_bytes + 16u);
+    if (binary->const_bank4_bytes)
+        memcpy(bank4, binary->const_bank4, binary->const_bank4_bytes);
+    if (!fix_code(run, bank4, d))
         return false;
-    make_bank0(r);
-    make_bank3(r);
-    r->bank[1] = r->bank[0];
-    r->bank_bytes[1] = 0;
-    r->bank[2] = k->const_bank2;
-    r->bank_bytes[2] = k->const_bank2 ? k->const_bank2_bytes : 0;
-    r->bank[4] = bank4;
-    r->bank_bytes[4] = b->const_bank4_bytes;
+    make_bank0(run);
+    make_bank3(run);
+    run->bank[1] = run->bank[0];
+    run->bank_bytes[1] = 0;
+    run->bank[2] = func->const_bank2;
+    run->bank_bytes[2] = func->const_bank2 ? func->const_bank2_bytes : 0;
+    run->bank[4] = bank4;
+    run->bank_bytes[4] = binary->const_bank4_bytes;
     return true;
 }
 
-static void make_program(Run *r) {
-    uint8_t *raw = arena_alloc(&r->arena, 5 * ROW_BYTES);
-    r->zero_rows =
+static void make_program(Run *run) {
+    uint8_t *raw = arena_alloc(&run->arena, 5 * ROW_BYTES);
+    run->zero_rows =
         (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
-    r->prog = ARENA_ARRAY(&r->arena, Dec, r->ncode);
-    for (uint32_t i = 0; i < r->ncode; i++) {
-        r->prog[i].full = r->prog[i].part = op_decode;
-        r->prog[i].guard = REG_PT;
-        r->prog[i].always = 1;
-        r->prog[i].cls = CLS_OTHER;
+    run->prog = ARENA_ARRAY(&run->arena, Dec, run->ncode);
+    for (uint32_t i = 0; i < run->ncode; i++) {
+        run->prog[i].full = run->prog[i].part = op_decode;
+        run->prog[i].guard = REG_PT;
+        run->prog[i].always = 1;
+        run->prog[i].cls = CLS_OTHER;
     }
 }
 
 /* ---- the launch ---- */
 
-static bool check_launch(const Run *r, Diags *d) {
-    const BinFunc *k = r->kernel;
-    const Launch *l = r->launch;
+static bool check_launch(const Run *run, Diags *d) {
+    const BinFunc *func = run->kernel;
+    const Launch *l = run->launch;
     const char *wrong = launch_error(l);
     uint64_t max = 1;
     for (int i = 0; i < 3; i++)
-        max *= k->maxntid[i] ? k->maxntid[i] : 1;
-    if (!wrong && k->reqntid[0])
+        max *= func->maxntid[i] ? func->maxntid[i] : 1;
+    if (!wrong && func->reqntid[0])
         for (int i = 0; i < 3; i++)
-            if (k->reqntid[i] && k->reqntid[i] != l->block[i])
+            if (func->reqntid[i] && func->reqntid[i] != l->block[i])
                 wrong = "the block differs from .reqntid";
-    if (!wrong && k->maxntid[0] && (uint64_t)l->block[0] * l->block[1] * l->block[2] > max)
+    if (!wrong && func->maxntid[0] && (uint64_t)l->block[0] * l->block[1] * l->block[2] > max)
         wrong = "the block has more threads than .maxntid allows";
-    if (!wrong && l->param_bytes < k->param_bytes)
+    if (!wrong && l->param_bytes < func->param_bytes)
         wrong = "the parameter block is too small";
     if (!wrong && l->param_bytes > 0x8000)
         wrong = "the parameter block is too large";
-    if (!wrong &&
-        (k->address < r->bin->code_base || (k->address - r->bin->code_base) / INST_BYTES >= r->ncode))
+    if (!wrong && (func->address < run->bin->code_base ||
+                   (func->address - run->bin->code_base) / INST_BYTES >= run->ncode))
         wrong = "the kernel has no code";
-    return wrong ? diag(d, (SrcLoc){0}, DIAG_E0513, k->name, wrong) : true;
+    return wrong ? diag(d, (SrcLoc){0}, DIAG_E0513, func->name, wrong) : true;
 }
 
-static void collect_stats(Run *r) {
-    MachineStats *s = &r->res->stats;
-    s->data_issues = r->cls[CLS_DATA].issues;
-    s->data_lane_issues = r->cls[CLS_DATA].lanes;
-    s->b_issues = r->cls[CLS_B].issues;
+static void collect_stats(Run *run) {
+    MachineStats *machine_stats = &run->res->stats;
+    machine_stats->data_issues = run->cls[CLS_DATA].issues;
+    machine_stats->data_lane_issues = run->cls[CLS_DATA].lanes;
+    machine_stats->b_issues = run->cls[CLS_B].issues;
     for (unsigned i = 0; i < CLS_COUNT; i++) {
-        s->issues += r->cls[i].issues;
-        s->lane_issues += r->cls[i].lanes;
+        machine_stats->issues += run->cls[i].issues;
+        machine_stats->lane_issues += run->cls[i].lanes;
     }
 }
 
@@ -429,15 +440,15 @@ static void explain_deadlock(MachineResult *res) {
     if (res->trap.kind != TRAP_DEADLOCK && res->trap.kind != TRAP_LIVELOCK)
         return;
     for (uint32_t i = 0; i < res->nfindings; i++) {
-        const MachineFinding *f = &res->findings[i];
-        if (f->kind != MF_PARTIAL_BARRIER)
+        const MachineFinding *finding = &res->findings[i];
+        if (finding->kind != MF_PARTIAL_BARRIER)
             continue;
-        SimTrap *t = &res->trap;
-        t->kind = TRAP_DIVERGENT_BARRIER;
-        t->pc = f->func ? f->pc_bytes - f->func->address : f->pc_bytes;
-        t->ptx_line = f->ptx_line;
-        memcpy(t->block, f->block, sizeof t->block);
-        snprintf(t->text, sizeof t->text, "%.120s", f->text);
+        SimTrap *sim_trap = &res->trap;
+        sim_trap->kind = TRAP_DIVERGENT_BARRIER;
+        sim_trap->pc = finding->func ? finding->pc_bytes - finding->func->address : finding->pc_bytes;
+        sim_trap->ptx_line = finding->ptx_line;
+        memcpy(sim_trap->block, finding->block, sizeof sim_trap->block);
+        snprintf(sim_trap->text, sizeof sim_trap->text, "%.120s", finding->text);
         return;
     }
 }
@@ -446,65 +457,69 @@ struct MachineSession {
     Run r;
 };
 
-MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem,
+MachineSession *machine_open(const Binary *binary, const char *kernel, const Launch *l, SimMemory *mem,
                              const char *host_level, Diags *d) {
-    const BinFunc *k = binary_find(b, kernel);
-    if (!k || !k->is_entry)
+    const BinFunc *func = binary_find(binary, kernel);
+    if (!func || !func->is_entry)
         return diag(d, (SrcLoc){0}, DIAG_E0512, kernel), NULL;
-    MachineSession *s = calloc(1, sizeof *s);
-    if (!s)
+    MachineSession *session = calloc(1, sizeof *session);
+    if (!session)
         return diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "the host has too little memory"), NULL;
-    Run *r = &s->r;
-    *r = (Run){
-        .bin = b, .kernel = k, .launch = l, .mem = mem, .ncode = b->ncode, .level = level_find(host_level)};
+    Run *run = &session->r;
+    *run = (Run){.bin = binary,
+                 .kernel = func,
+                 .launch = l,
+                 .mem = mem,
+                 .ncode = binary->ncode,
+                 .level = level_find(host_level)};
     bool ok =
-        r->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
-    ok = ok && check_launch(r, d) && make_memory(r, d);
+        run->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
+    ok = ok && check_launch(run, d) && make_memory(run, d);
     if (!ok) {
-        machine_close(s);
+        machine_close(session);
         return NULL;
     }
-    make_program(r);
-    return s;
+    make_program(run);
+    return session;
 }
 
-void machine_close(MachineSession *s) {
-    if (!s)
+void machine_close(MachineSession *session) {
+    if (!session)
         return;
-    cta_free(s->r.spare);
-    arena_free(&s->r.arena);
-    free(s);
+    cta_free(session->r.spare);
+    arena_free(&session->r.arena);
+    free(session);
 }
 
-static void start_run(Run *r, const MachineOptions *opt, MachineResult *res) {
+static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     *res = (MachineResult){0};
-    r->opt = opt ? *opt : (MachineOptions){0};
-    if (!r->opt.quantum)
-        r->opt.quantum = 1024;
-    if (!r->opt.max_resident)
-        r->opt.max_resident = 1024;
-    if (!r->opt.ticks_per_us)
-        r->opt.ticks_per_us = 1000;
-    r->res = res;
-    r->random = r->opt.seed;
-    r->slow = r->opt.replay || r->opt.trace || r->opt.report_undefined || r->opt.check_control;
-    r->ticks = r->slept = r->mem_version = r->clock_reads = 0;
-    r->quota = 0;
-    r->trapped = false;
-    memset(r->cls, 0, sizeof r->cls);
+    run->opt = opt ? *opt : (MachineOptions){0};
+    if (!run->opt.quantum)
+        run->opt.quantum = 1024;
+    if (!run->opt.max_resident)
+        run->opt.max_resident = 1024;
+    if (!run->opt.ticks_per_us)
+        run->opt.ticks_per_us = 1000;
+    run->res = res;
+    run->random = run->opt.seed;
+    run->slow = run->opt.replay || run->opt.trace || run->opt.report_undefined || run->opt.check_control;
+    run->ticks = run->slept = run->mem_version = run->clock_reads = 0;
+    run->quota = 0;
+    run->trapped = false;
+    memset(run->cls, 0, sizeof run->cls);
 }
 
-bool machine_session_run(MachineSession *s, const MachineOptions *opt, MachineResult *res, Diags *d) {
-    Run *r = &s->r;
-    start_run(r, opt, res);
-    bool ok = cta_run_grid(r);
-    if (!ok && !r->trapped)
-        diag(d, (SrcLoc){0}, DIAG_E0513, r->kernel->name, "the host has too little memory");
-    collect_stats(r);
+bool machine_session_run(MachineSession *session, const MachineOptions *opt, MachineResult *res, Diags *d) {
+    Run *run = &session->r;
+    start_run(run, opt, res);
+    bool ok = cta_run_grid(run);
+    if (!ok && !run->trapped)
+        diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, "the host has too little memory");
+    collect_stats(run);
     explain_deadlock(res);
-    for (uint32_t i = 0; r->opt.reached && i < r->ncode; i++)
-        if (r->prog[i].full != op_decode)
-            r->opt.reached[i] = 1;
+    for (uint32_t i = 0; run->opt.reached && i < run->ncode; i++)
+        if (run->prog[i].full != op_decode)
+            run->opt.reached[i] = 1;
     if (res->trap.kind != TRAP_NONE) {
         char line[512];
         sim_trap_print(&res->trap, line, sizeof line);
@@ -530,7 +545,7 @@ void machine_result_free(MachineResult *res) {
 
 static double ratio(uint64_t a, uint64_t b) { return b ? (double)a / (double)b : 0.0; }
 
-int machine_stats_print(const MachineStats *s, char *out, size_t out_bytes) {
+int machine_stats_print(const MachineStats *stats, char *out, size_t out_bytes) {
     return snprintf(out, out_bytes,
                     "warp instructions    %llu\n"
                     "thread instructions  %llu\n"
@@ -541,10 +556,11 @@ int machine_stats_print(const MachineStats *s, char *out, size_t out_bytes) {
                     "BSYNC releases       %llu\n"
                     "barrier phases       %llu\n"
                     "blocks resident      %u\n",
-                    (unsigned long long)s->issues, (unsigned long long)s->lane_issues,
-                    100 * ratio(s->lane_issues, 32 * s->issues),
-                    100 * ratio(s->data_lane_issues, 32 * s->data_issues), (unsigned long long)s->b_issues,
-                    100 * ratio(s->b_issues, s->issues), (unsigned long long)s->switches,
-                    (unsigned long long)s->divergences, (unsigned long long)s->bsync_releases,
-                    (unsigned long long)s->barriers, s->max_resident);
+                    (unsigned long long)stats->issues, (unsigned long long)stats->lane_issues,
+                    100 * ratio(stats->lane_issues, 32 * stats->issues),
+                    100 * ratio(stats->data_lane_issues, 32 * stats->data_issues),
+                    (unsigned long long)stats->b_issues, 100 * ratio(stats->b_issues, stats->issues),
+                    (unsigned long long)stats->switches, (unsigned long long)stats->divergences,
+                    (unsigned long long)stats->bsync_releases, (unsigned long long)stats->barriers,
+                    stats->max_resident);
 }

@@ -39,10 +39,10 @@ typedef struct { /* one issued instruction */
     const void *state; /* for machine_trace_reg and machine_trace_access */
 } MachineTrace;
 /* During a trace call: a register of a lane, as it is before the instruction. Predicates are 0 or 1. */
-uint32_t machine_trace_reg(const MachineTrace *t, RegFile file, unsigned reg, unsigned lane);
+uint32_t machine_trace_reg(const MachineTrace *trace, RegFile file, unsigned reg, unsigned lane);
 /* ... and the address that a global or generic memory operation accesses for a lane; 0 for other
  * instructions. */
-uint64_t machine_trace_address(const MachineTrace *t, unsigned lane);
+uint64_t machine_trace_address(const MachineTrace *trace, unsigned lane);
 typedef void MachineTraceFn(void *user, const MachineTrace *t);
 
 /* A call to the host: what the program reports with TRAP (BPT on native targets), RTT or SYSCALL. */
@@ -71,7 +71,7 @@ typedef struct {      /* what a lane is about to write */
 } MachineAccess;
 /* Within a trace callback: the write of one executing lane. False if the instruction is no store and no
  * atomic. */
-bool machine_trace_access(const MachineTrace *t, unsigned lane, MachineAccess *out);
+bool machine_trace_access(const MachineTrace *trace, unsigned lane, MachineAccess *out);
 
 /* A schedule: what control instructions do, in order of execution, instead of what data would make them do.
  * The model checker writes them (docs/check.md). One warp runs the kernel's control flow; memory of the block
@@ -166,20 +166,21 @@ typedef struct {
  * and have the right size, else initialised), as do .const variables (read-only) opt   NULL = defaults
  *   returns true if the launch finished. A trap is in res->trap and is reported as E0551; a launch that
  * cannot start is reported as E0550 and leaves trap.kind TRAP_NONE. */
-bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem,
-                 const MachineOptions *opt, MachineResult *res, Diags *d);
+bool machine_run(const Binary *binary, const char *kernel, const Launch *launch, SimMemory *mem,
+                 const MachineOptions *opt, MachineResult *res, Diags *diags);
 void machine_result_free(MachineResult *res);
 
 /* The same launch many times, for comparing policies: what is decoded and allocated once stays. `b`, `l` and
  * `mem` stay where they are until the session is closed; between runs the caller may change bytes of `mem`,
  * and nothing may be allocated in it. machine_run is one run of a session. */
 typedef struct MachineSession MachineSession;
-MachineSession *machine_open(const Binary *b, const char *kernel, const Launch *l, SimMemory *mem,
-                             const char *host_level, Diags *d); /* NULL: reported as E0550 */
-bool machine_session_run(MachineSession *s, const MachineOptions *opt, MachineResult *res, Diags *d);
-void machine_close(MachineSession *s);
+MachineSession *machine_open(const Binary *binary, const char *kernel, const Launch *launch, SimMemory *mem,
+                             const char *host_level, Diags *diags); /* NULL: reported as E0550 */
+bool machine_session_run(MachineSession *session, const MachineOptions *opt, MachineResult *res,
+                         Diags *diags);
+void machine_close(MachineSession *session);
 
 /* Text of the numbers, for --stats; returns the length needed. */
-int machine_stats_print(const MachineStats *s, char *out, size_t out_bytes);
+int machine_stats_print(const MachineStats *stats, char *out, size_t out_bytes);
 const char *machine_best_level(void);
 #endif

@@ -7,67 +7,69 @@
 
 #define NOWHERE UINT32_MAX
 
-void masks_before(Warp *w, const Dec *d, uint32_t g, MaskShadow *s) {
-    s->active = w->active;
-    s->executed = d->nq ? g & dec_pred(w, d, 0) : g;
-    for (uint32_t m = w->active; m; m &= m - 1) /* a parked PC means nothing while the lane is active */
-        w->rpc[low_lane(m)] = NOWHERE;
+void masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow) {
+    shadow->active = warp->active;
+    shadow->executed = dec->nq ? g & dec_pred(warp, dec, 0) : g;
+    for (uint32_t m = warp->active; m; m &= m - 1) /* a parked PC means nothing while the lane is active */
+        warp->rpc[low_lane(m)] = NOWHERE;
 }
 
-static void lost_lanes(Warp *w, const Dec *d) {
-    uint32_t lost = w->active & ~w->valid, nowhere = 0;
-    for (uint32_t m = w->valid & ~w->active; m; m &= m - 1) {
-        uint32_t pc = w->rpc[low_lane(m)];
+static void lost_lanes(Warp *warp, const Dec *d) {
+    uint32_t lost = warp->active & ~warp->valid, nowhere = 0;
+    for (uint32_t m = warp->valid & ~warp->active; m; m &= m - 1) {
+        uint32_t pc = warp->rpc[low_lane(m)];
         if (pc == NOWHERE)
             lost |= 1u << low_lane(m);
-        else if (pc >= w->run->ncode)
+        else if (pc >= warp->run->ncode)
             nowhere |= 1u << low_lane(m);
     }
     if (lost)
-        machine_finding(w, d, MF_LANE_LOST, lost, 0, "lanes 0x%08x are neither active nor parked", lost);
+        machine_finding(warp, d, MF_LANE_LOST, lost, 0, "lanes 0x%08x are neither active nor parked", lost);
     if (nowhere)
-        machine_finding(w, d, MF_RPC, nowhere, 0, "lanes 0x%08x continue outside the code", nowhere);
+        machine_finding(warp, d, MF_RPC, nowhere, 0, "lanes 0x%08x continue outside the code", nowhere);
 }
 
-static void enter(Warp *w, const Dec *d, MaskShadow *s) {
-    uint32_t end = (uint32_t)(d - w->prog) + 1 + (uint32_t)(d->target / INST_BYTES), old = 0;
-    for (uint32_t m = s->executed; m; m &= m - 1) {
+static void enter(Warp *warp, const Dec *dec, MaskShadow *shadow) {
+    uint32_t end = (uint32_t)(dec - warp->prog) + 1 + (uint32_t)(dec->target / INST_BYTES), old = 0;
+    for (uint32_t m = shadow->executed; m; m &= m - 1) {
         unsigned lane = low_lane(m);
-        if (s->joined[lane] >> d->breg & 1 && s->region[d->breg][lane] != end)
+        if (shadow->joined[lane] >> dec->breg & 1 && shadow->region[dec->breg][lane] != end)
             old |= 1u << lane;
-        s->joined[lane] |= (uint16_t)(1u << d->breg);
-        s->region[d->breg][lane] = end;
+        shadow->joined[lane] |= (uint16_t)(1u << dec->breg);
+        shadow->region[dec->breg][lane] = end;
     }
     if (old)
-        machine_finding(w, d, MF_STALE, old, pc_address(w->run, s->region[d->breg][low_lane(old)]),
-                        "B%u still holds lanes 0x%08x of another region", d->breg, old);
+        machine_finding(warp, dec, MF_STALE, old,
+                        pc_address(warp->run, shadow->region[dec->breg][low_lane(old)]),
+                        "B%u still holds lanes 0x%08x of another region", dec->breg, old);
 }
 
-static void leave(MaskShadow *s, uint32_t lanes, unsigned breg) {
+static void leave(MaskShadow *shadow, uint32_t lanes, unsigned breg) {
     for (; lanes; lanes &= lanes - 1)
-        s->joined[low_lane(lanes)] &= (uint16_t) ~(1u << breg);
+        shadow->joined[low_lane(lanes)] &= (uint16_t) ~(1u << breg);
 }
 
-static void stale_bits(Warp *w, const Dec *d, const MaskShadow *s) {
+static void stale_bits(Warp *warp, const Dec *d, const MaskShadow *shadow) {
     for (unsigned b = 0; b < 16; b++) {
         uint32_t stale = 0;
-        for (uint32_t m = w->b[b] & w->valid; m; m &= m - 1)
-            if (!(s->joined[low_lane(m)] >> b & 1))
+        for (uint32_t m = warp->b[b] & warp->valid; m; m &= m - 1)
+            if (!(shadow->joined[low_lane(m)] >> b & 1))
                 stale |= 1u << low_lane(m);
         if (stale)
-            machine_finding(w, d, MF_STALE, stale, 0, "B%u holds lanes 0x%08x, which did not join", b, stale);
+            machine_finding(warp, d, MF_STALE, stale, 0, "B%u holds lanes 0x%08x, which did not join", b,
+                            stale);
     }
 }
 
-void masks_after(Warp *w, const Dec *d, MaskShadow *s) {
-    if (w->state != WARP_DONE)
-        lost_lanes(w, d);
-    if (d->optype == OT_BSSY)
-        enter(w, d, s);
-    else if (d->optype == OT_BREAK)
-        leave(s, s->executed, d->breg);
-    else if (d->optype == OT_BSYNC && s->executed == s->active && w->active & s->active)
-        leave(s, w->active, d->breg); /* it let everybody pass who was here */
-    if (d->cls == CLS_B)
-        stale_bits(w, d, s);
+void masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow) {
+    if (warp->state != WARP_DONE)
+        lost_lanes(warp, dec);
+    if (dec->optype == OT_BSSY)
+        enter(warp, dec, shadow);
+    else if (dec->optype == OT_BREAK)
+        leave(shadow, shadow->executed, dec->breg);
+    else if (dec->optype == OT_BSYNC && shadow->executed == shadow->active && warp->active & shadow->active)
+        leave(shadow, warp->active, dec->breg); /* it let everybody pass who was here */
+    if (dec->cls == CLS_B)
+        stale_bits(warp, dec, shadow);
 }

@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-uint64_t mem_address(const Warp *w, const Dec *d, unsigned lane) {
-    const uint32_t *lo = dec_src(w, d, 0);
-    uint64_t a = d->wide ? (uint64_t)lo[32 + lane] << 32 | lo[lane] : lo[lane];
-    a = (a << d->k[4]) + (uint64_t)d->target;
-    if (d->k[0]) {
-        const uint32_t *u = dec_src(w, d, 1);
-        a += d->k[0] == 2 ? (uint64_t)u[32] << 32 | u[0] : u[0];
+uint64_t mem_address(const Warp *w, const Dec *dec, unsigned lane) {
+    const uint32_t *lo = dec_src(w, dec, 0);
+    uint64_t a = dec->wide ? (uint64_t)lo[32 + lane] << 32 | lo[lane] : lo[lane];
+    a = (a << dec->k[4]) + (uint64_t)dec->target;
+    if (dec->k[0]) {
+        const uint32_t *u = dec_src(w, dec, 1);
+        a += dec->k[0] == 2 ? (uint64_t)u[32] << 32 | u[0] : u[0];
     }
-    return d->wide || d->k[1] ? a : (uint32_t)a;
+    return dec->wide || dec->k[1] ? a : (uint32_t)a;
 }
 
 static const char *const space_names[] = {"generic", "global", "shared", "local"};
@@ -27,9 +27,9 @@ static int out_of_range(Warp *w, Dec *d, unsigned lane, MemSpace s, uint64_t add
     return machine_trap_address(w, d, lane, below ? TRAP_STACK : TRAP_OUT_OF_RANGE, address, text);
 }
 
-int mem_ref(Warp *w, Dec *d, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes, bool write,
-            MemRef *out) {
-    const Run *r = w->run;
+int mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes,
+            bool write, MemRef *out) {
+    const Run *r = warp->run;
     uint64_t offset = address;
     MemSpace s = space;
     if (space == MS_GENERIC) {
@@ -47,81 +47,82 @@ int mem_ref(Warp *w, Dec *d, unsigned lane, MemSpace space, uint64_t address, un
         char text[64];
         snprintf(text, sizeof text, "%s of %u bytes, %s memory", write ? "write" : "read", size_bytes,
                  space_names[s]);
-        return machine_trap_address(w, d, lane, TRAP_MISALIGNED, address, text);
+        return machine_trap_address(warp, dec, lane, TRAP_MISALIGNED, address, text);
     }
     if (s == MS_GLOBAL) {
-        SimAlloc *al = d->alloc;
+        SimAlloc *al = dec->alloc;
         if (!al || address - al->address >= al->size_bytes ||
             size_bytes > al->size_bytes - (address - al->address)) {
             al = simmem_find(r->mem, address, size_bytes);
             if (!al)
-                return out_of_range(w, d, lane, s, address, size_bytes, write);
-            d->alloc = al;
+                return out_of_range(warp, dec, lane, s, address, size_bytes, write);
+            dec->alloc = al;
         }
         if (write && al->read_only)
-            return machine_trap_address(w, d, lane, TRAP_READ_ONLY, address, al->name);
+            return machine_trap_address(warp, dec, lane, TRAP_READ_ONLY, address, al->name);
         out->alloc = al;
         out->bytes = al->data + (address - al->address);
         return RUN_OK;
     }
     uint32_t limit = s == MS_SHARED ? r->shared_bytes : r->local_bytes;
     if (size_bytes > limit || offset > limit - size_bytes)
-        return out_of_range(w, d, lane, s, address, size_bytes, write);
+        return out_of_range(warp, dec, lane, s, address, size_bytes, write);
     if (s == MS_SHARED)
-        out->bytes = w->cta->shared + offset;
+        out->bytes = warp->cta->shared + offset;
     return RUN_OK;
 }
 
-void mem_load(const Warp *w, unsigned lane, const MemRef *m, unsigned size_bytes, void *out) {
-    if (m->bytes) {
-        memcpy(out, m->bytes, size_bytes);
+void mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out) {
+    if (ref->bytes) {
+        memcpy(out, ref->bytes, size_bytes);
         return;
     }
     for (unsigned i = 0; i < size_bytes;) { /* local: within one word, or whole words */
-        const uint8_t *word = (const uint8_t *)&w->local[(m->offset + i) / 4 * 32 + lane];
-        unsigned at = (m->offset + i) % 4, n = size_bytes - i < 4 - at ? size_bytes - i : 4 - at;
+        const uint8_t *word = (const uint8_t *)&warp->local[(ref->offset + i) / 4 * 32 + lane];
+        unsigned at = (ref->offset + i) % 4, n = size_bytes - i < 4 - at ? size_bytes - i : 4 - at;
         memcpy((uint8_t *)out + i, word + at, n);
         i += n;
     }
 }
 
-void mem_store(Warp *w, unsigned lane, const MemRef *m, unsigned size_bytes, const void *data) {
-    if (m->bytes) {
-        if (memcmp(m->bytes, data, size_bytes) != 0) {
-            memcpy(m->bytes, data, size_bytes);
-            w->run->mem_version++;
+void mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
+    if (ref->bytes) {
+        if (memcmp(ref->bytes, data, size_bytes) != 0) {
+            memcpy(ref->bytes, data, size_bytes);
+            warp->run->mem_version++;
         }
-        if (m->alloc)
-            simmem_mark_written(m->alloc, (uint64_t)(m->bytes - m->alloc->data), size_bytes);
+        if (ref->alloc)
+            simmem_mark_written(ref->alloc, (uint64_t)(ref->bytes - ref->alloc->data), size_bytes);
         return;
     }
-    local_dirty(w, m->offset, size_bytes);
+    local_dirty(warp, ref->offset, size_bytes);
     for (unsigned i = 0; i < size_bytes;) {
-        uint8_t *word = (uint8_t *)&w->local[(m->offset + i) / 4 * 32 + lane];
-        unsigned at = (m->offset + i) % 4, n = size_bytes - i < 4 - at ? size_bytes - i : 4 - at;
+        uint8_t *word = (uint8_t *)&warp->local[(ref->offset + i) / 4 * 32 + lane];
+        unsigned at = (ref->offset + i) % 4, n = size_bytes - i < 4 - at ? size_bytes - i : 4 - at;
         if (memcmp(word + at, (const uint8_t *)data + i, n) != 0) {
             memcpy(word + at, (const uint8_t *)data + i, n);
-            w->run->mem_version++;
+            warp->run->mem_version++;
         }
         i += n;
     }
 }
 
-int mem_load_slow(Warp *w, Dec *d, uint32_t g) {
-    uint32_t *r = dec_dst(w, d, 0);
+int mem_load_slow(Warp *w, Dec *dec, uint32_t g) {
+    uint32_t *r = dec_dst(w, dec, 0);
     uint32_t rows[32][4]; /* a destination may hold the addresses of later lanes */
-    unsigned size = d->size, words = size < 4 ? 1 : size / 4u;
+    unsigned size = dec->size, words = size < 4 ? 1 : size / 4u;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
-        int status = mem_ref(w, d, lane, (MemSpace)d->imm[1], mem_address(w, d, lane), size, false, &ref);
+        int status =
+            mem_ref(w, dec, lane, (MemSpace)dec->imm[1], mem_address(w, dec, lane), size, false, &ref);
         if (status != RUN_OK)
             return status;
         rows[lane][0] = 0;
         mem_load(w, lane, &ref, size, rows[lane]);
-        if (d->k[3] == MemSz_S8)
+        if (dec->k[3] == MemSz_S8)
             rows[lane][0] = (uint32_t)(int32_t)(int8_t)rows[lane][0];
-        if (d->k[3] == MemSz_S16)
+        if (dec->k[3] == MemSz_S16)
             rows[lane][0] = (uint32_t)(int32_t)(int16_t)rows[lane][0];
     }
     for (uint32_t m = g; m; m &= m - 1)
@@ -130,14 +131,15 @@ int mem_load_slow(Warp *w, Dec *d, uint32_t g) {
     return RUN_OK;
 }
 
-int mem_store_slow(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *v = dec_src(w, d, 2);
-    unsigned size = d->size, words = size < 4 ? 1 : size / 4u;
+int mem_store_slow(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *v = dec_src(w, dec, 2);
+    unsigned size = dec->size, words = size < 4 ? 1 : size / 4u;
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         MemRef ref;
         uint32_t data[4];
-        int status = mem_ref(w, d, lane, (MemSpace)d->imm[1], mem_address(w, d, lane), size, true, &ref);
+        int status =
+            mem_ref(w, dec, lane, (MemSpace)dec->imm[1], mem_address(w, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
         for (unsigned k = 0; k < words; k++)

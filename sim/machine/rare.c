@@ -10,10 +10,10 @@
 #include "sim/machine/internal.h"
 #include <string.h>
 
-static bool rare(Bind *b, OpFn *fn) {
-    bind_operands(b);
-    b->d->full = b->d->part = fn;
-    return !b->failed;
+static bool rare(Bind *bind, OpFn *fn) {
+    bind_operands(bind);
+    bind->d->full = bind->d->part = fn;
+    return !bind->failed;
 }
 
 /* ---- elements of a word ---- */
@@ -51,125 +51,129 @@ static uint32_t add_elements(uint32_t type, uint32_t x, uint32_t y, bool negate_
 }
 
 /* k[0] type, k[1] RELU, k[2] three sources, k[3] the first two are added; the predicate says minimum */
-static int op_min_max(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *a = dec_src(w, d, 0), *b = dec_src(w, d, 1), *c = dec_src(w, d, 2);
-    uint32_t *r = dec_dst(w, d, 0), min = dec_pred(w, d, 0), type = d->k[0];
+static int op_min_max(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *a = dec_src(w, dec, 0), *b = dec_src(w, dec, 1), *c = dec_src(w, dec, 2);
+    uint32_t *r = dec_dst(w, dec, 0), min = dec_pred(w, dec, 0), type = dec->k[0];
     for (; g; g &= g - 1) {
         unsigned i = low_lane(g);
         bool m = min >> i & 1;
-        uint32_t v = d->k[3] ? add_elements(type, a[i], b[i], d->xm[1] != 0) : min_max(type, a[i], b[i], m);
-        if (d->k[2])
+        uint32_t v =
+            dec->k[3] ? add_elements(type, a[i], b[i], dec->xm[1] != 0) : min_max(type, a[i], b[i], m);
+        if (dec->k[2])
             v = min_max(type, v, c[i], m);
-        r[i] = d->k[1] ? min_max(type, v, 0, false) : v;
+        r[i] = dec->k[1] ? min_max(type, v, 0, false) : v;
     }
     return RUN_OK;
 }
 
-static bool use_min_max(Bind *b, uint32_t type, bool relu, bool three, bool sum) {
+static bool use_min_max(Bind *bind, uint32_t type, bool relu, bool three, bool sum) {
     if (type > VimnmxType_U8x4 || (relu && !is_signed(type)))
-        return bind_not_simulated(b);
-    b->d->k[0] = type;
-    b->d->k[1] = relu;
-    b->d->k[2] = three;
-    b->d->k[3] = sum;
-    return rare(b, op_min_max);
+        return bind_not_simulated(bind);
+    bind->d->k[0] = type;
+    bind->d->k[1] = relu;
+    bind->d->k[2] = three;
+    bind->d->k[3] = sum;
+    return rare(bind, op_min_max);
 }
-bool bind_video_min_max(Bind *b) {
-    return use_min_max(b, MGET(VIMNMX, type, b->in->mods), MGET(VIMNMX, relu, b->in->mods), false, false);
+bool bind_video_min_max(Bind *bind) {
+    return use_min_max(bind, MGET(VIMNMX, type, bind->in->mods), MGET(VIMNMX, relu, bind->in->mods), false,
+                       false);
 }
-bool bind_VIMNMX3(Bind *b) {
-    return use_min_max(b, MGET(VIMNMX3, type, b->in->mods), MGET(VIMNMX3, relu, b->in->mods), true, false);
+bool bind_VIMNMX3(Bind *bind) {
+    return use_min_max(bind, MGET(VIMNMX3, type, bind->in->mods), MGET(VIMNMX3, relu, bind->in->mods), true,
+                       false);
 }
-bool bind_VIADDMNMX(Bind *b) {
-    return use_min_max(b, MGET(VIADDMNMX, type, b->in->mods), MGET(VIADDMNMX, relu, b->in->mods), true, true);
+bool bind_VIADDMNMX(Bind *bind) {
+    return use_min_max(bind, MGET(VIADDMNMX, type, bind->in->mods), MGET(VIADDMNMX, relu, bind->in->mods),
+                       true, true);
 }
 
 /* |a - b| of four bytes: packed, or with ACC their sum added to c. */
-static int op_vabsdiff4(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *a = dec_src(w, d, 0), *b = dec_src(w, d, 1), *c = dec_src(w, d, 2);
-    uint32_t *r = dec_dst(w, d, 0);
+static int op_vabsdiff4(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *a = dec_src(w, dec, 0), *b = dec_src(w, dec, 1), *c = dec_src(w, dec, 2);
+    uint32_t *r = dec_dst(w, dec, 0);
     for (; g; g &= g - 1) {
         unsigned i = low_lane(g);
         uint32_t packed = 0, sum = c[i];
         for (unsigned lo = 0; lo < 32; lo += 8) {
-            int64_t x = element(a[i], lo, 8, d->k[0]), y = element(b[i], lo, 8, d->k[0]);
+            int64_t x = element(a[i], lo, 8, dec->k[0]), y = element(b[i], lo, 8, dec->k[0]);
             uint32_t v = (uint32_t)(x < y ? y - x : x - y);
             packed |= v << lo;
             sum += v;
         }
-        r[i] = d->k[1] ? sum : packed;
+        r[i] = dec->k[1] ? sum : packed;
     }
     return RUN_OK;
 }
-bool bind_VABSDIFF4(Bind *b) {
-    b->d->k[0] = MGET(VABSDIFF4, sign, b->in->mods) == ByteSign_S8;
-    b->d->k[1] = MGET(VABSDIFF4, acc, b->in->mods);
-    return rare(b, op_vabsdiff4);
+bool bind_VABSDIFF4(Bind *bind) {
+    bind->d->k[0] = MGET(VABSDIFF4, sign, bind->in->mods) == ByteSign_S8;
+    bind->d->k[1] = MGET(VABSDIFF4, acc, bind->in->mods);
+    return rare(bind, op_vabsdiff4);
 }
 
 /* ---- shared memory ---- */
 
 /* Host bytes of shared [row + urb + offset] of a lane; for the checked mode they count as written after a
  * write. */
-static int shared_at(Warp *w, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
+static int shared_at(Warp *warp, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
                      MemRef *ref) {
-    int status = mem_ref(w, d, lane, MS_SHARED, address, size_bytes, write, ref);
-    if (status == RUN_OK && write && w->cta->shared_written)
-        memset(w->cta->shared_written + (ref->bytes - w->cta->shared), 1, size_bytes);
+    int status = mem_ref(warp, d, lane, MS_SHARED, address, size_bytes, write, ref);
+    if (status == RUN_OK && write && warp->cta->shared_written)
+        memset(warp->cta->shared_written + (ref->bytes - warp->cta->shared), 1, size_bytes);
     return status;
 }
 
 /* Global to shared memory; k[0] ZFILL, k[1] the uniform register is a descriptor. imm: both offsets. */
-static int op_ldgsts(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *to = dec_src(w, d, 0), *lo = dec_src(w, d, 1), *hi = lo + 32, *u = dec_src(w, d, 2);
-    uint32_t copy = dec_pred(w, d, 0);
-    uint64_t base = d->k[1] ? 0 : (uint64_t)u[32] << 32 | u[0];
+static int op_ldgsts(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *to = dec_src(w, dec, 0), *lo = dec_src(w, dec, 1), *hi = lo + 32, *u = dec_src(w, dec, 2);
+    uint32_t copy = dec_pred(w, dec, 0);
+    uint64_t base = dec->k[1] ? 0 : (uint64_t)u[32] << 32 | u[0];
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         uint8_t data[16] = {0};
         MemRef from, dest;
-        uint64_t address = (d->wide ? (uint64_t)hi[lane] << 32 | lo[lane] : lo[lane]) + base +
-                           (uint64_t)(int64_t)(int32_t)d->imm[1];
+        uint64_t address = (dec->wide ? (uint64_t)hi[lane] << 32 | lo[lane] : lo[lane]) + base +
+                           (uint64_t)(int64_t)(int32_t)dec->imm[1];
         int status = RUN_OK;
         if (copy >> lane & 1) {
-            status = mem_ref(w, d, lane, MS_GLOBAL, address, d->size, false, &from);
+            status = mem_ref(w, dec, lane, MS_GLOBAL, address, dec->size, false, &from);
             if (status == RUN_OK)
-                mem_load(w, lane, &from, d->size, data);
+                mem_load(w, lane, &from, dec->size, data);
         }
         if (status == RUN_OK)
-            status = shared_at(w, d, lane, to[lane] + d->imm[0], d->size, true, &dest);
+            status = shared_at(w, dec, lane, to[lane] + dec->imm[0], dec->size, true, &dest);
         if (status != RUN_OK)
             return status;
-        mem_store(w, lane, &dest, d->size, data);
+        mem_store(w, lane, &dest, dec->size, data);
     }
     return RUN_OK;
 }
-bool bind_LDGSTS(Bind *b) {
-    Dec *d = b->d;
-    uint32_t m = b->in->mods, sz = MGET(LDGSTS, sz, m);
-    d->wide = (b->in->src[LDGSTS_ra].mods & OPM_WIDE64) != 0;
-    b->width[1] = d->wide ? WIDTH_U64 : WIDTH_32;
-    b->width[2] = WIDTH_U64;
-    if (!rare(b, op_ldgsts))
+bool bind_LDGSTS(Bind *bind) {
+    Dec *dec = bind->d;
+    uint32_t m = bind->in->mods, sz = MGET(LDGSTS, sz, m);
+    dec->wide = (bind->in->src[LDGSTS_ra].mods & OPM_WIDE64) != 0;
+    bind->width[1] = dec->wide ? WIDTH_U64 : WIDTH_32;
+    bind->width[2] = WIDTH_U64;
+    if (!rare(bind, op_ldgsts))
         return false;
-    d->size = sz == CopySz_16 ? 16 : sz == CopySz_8 ? 8 : 4;
-    d->k[0] = MGET(LDGSTS, zfill, m);
-    d->k[1] = MGET(LDGSTS, desc, m);
-    if (!d->k[0] &&
-        (d->q[0].index != REG_PT || d->q[0].x)) /* what a false predicate does there is not known */
-        return bind_not_simulated(b);
+    dec->size = sz == CopySz_16 ? 16 : sz == CopySz_8 ? 8 : 4;
+    dec->k[0] = MGET(LDGSTS, zfill, m);
+    dec->k[1] = MGET(LDGSTS, desc, m);
+    if (!dec->k[0] &&
+        (dec->q[0].index != REG_PT || dec->q[0].x)) /* what a false predicate does there is not known */
+        return bind_not_simulated(bind);
     return true;
 }
 
 /* [address] += 1 for each lane in turn, which is what counting them at once gives. */
-static int op_popc_inc(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *a = dec_src(w, d, 0), *u = dec_src(w, d, 1);
-    uint32_t *r = dec_dst(w, d, 0);
+static int op_popc_inc(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *a = dec_src(w, dec, 0), *u = dec_src(w, dec, 1);
+    uint32_t *r = dec_dst(w, dec, 0);
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         MemRef ref;
         uint32_t v;
-        int status = shared_at(w, d, lane, (a[lane] << d->k[0]) + u[0] + d->imm[0], 4, true, &ref);
+        int status = shared_at(w, dec, lane, (a[lane] << dec->k[0]) + u[0] + dec->imm[0], 4, true, &ref);
         if (status != RUN_OK)
             return status;
         mem_load(w, lane, &ref, 4, &v);
@@ -178,10 +182,10 @@ static int op_popc_inc(Warp *w, Dec *d, uint32_t g) {
     }
     return RUN_OK;
 }
-bool bind_ATOMS_POPC_INC(Bind *b) {
-    uint32_t stride = MGET(ATOMS_POPC_INC, stride, b->in->mods);
-    b->d->k[0] = stride ? stride + 1 : 0; /* X4 X8 X16 */
-    return rare(b, op_popc_inc);
+bool bind_ATOMS_POPC_INC(Bind *bind) {
+    uint32_t stride = MGET(ATOMS_POPC_INC, stride, bind->in->mods);
+    bind->d->k[0] = stride ? stride + 1 : 0; /* X4 X8 X16 */
+    return rare(bind, op_popc_inc);
 }
 
 /* ---- 8 by 8 matrices of 16-bit elements: lane l holds elements 2 (l % 4) and the next of row l / 4 ---- */
@@ -198,49 +202,49 @@ static void set_fragment(uint16_t m[8][8], unsigned lane, uint32_t v, bool trans
     *(transposed ? &m[col + 1][row] : &m[row][col + 1]) = (uint16_t)(v >> 16);
 }
 
-static bool whole_warp(Warp *w, const Dec *d, uint32_t g, int *status) {
+static bool whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status) {
     if (g != ~0u)
-        *status = machine_trap(w, d, low_lane(g), TRAP_COLLECTIVE, "%s by lanes 0x%08x",
-                               isa_optype_name(d->optype), g);
+        *status = machine_trap(w, dec, low_lane(g), TRAP_COLLECTIVE, "%s by lanes 0x%08x",
+                               isa_optype_name(dec->optype), g);
     return g == ~0u;
 }
 
 /* k[0] matrices, k[1] transposed; lane 8 m + r has the address of row r of matrix m */
-static int op_ldsm(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *a = dec_src(w, d, 0), *u = dec_src(w, d, 1);
-    uint32_t *r = dec_dst(w, d, 0), out[4][32];
+static int op_ldsm(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *a = dec_src(w, dec, 0), *u = dec_src(w, dec, 1);
+    uint32_t *r = dec_dst(w, dec, 0), out[4][32];
     int status = RUN_OK;
-    if (!whole_warp(w, d, g, &status))
+    if (!whole_warp(w, dec, g, &status))
         return status;
-    for (unsigned n = 0; n < d->k[0]; n++) {
+    for (unsigned n = 0; n < dec->k[0]; n++) {
         uint16_t m[8][8];
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * n + row;
             MemRef ref;
-            if ((status = shared_at(w, d, lane, a[lane] + u[0] + d->imm[0], 16, false, &ref)) != RUN_OK)
+            if ((status = shared_at(w, dec, lane, a[lane] + u[0] + dec->imm[0], 16, false, &ref)) != RUN_OK)
                 return status;
             mem_load(w, lane, &ref, 16, m[row]);
         }
         for (unsigned lane = 0; lane < 32; lane++)
-            out[n][lane] = fragment((const uint16_t(*)[8])m, lane, d->k[1]);
+            out[n][lane] = fragment((const uint16_t(*)[8])m, lane, dec->k[1]);
     }
-    memcpy(r, out, d->k[0] * sizeof out[0]);
+    memcpy(r, out, dec->k[0] * sizeof out[0]);
     return RUN_OK;
 }
 
-static int op_stsm(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *a = dec_src(w, d, 0), *v = dec_src(w, d, 1);
+static int op_stsm(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *a = dec_src(w, dec, 0), *v = dec_src(w, dec, 1);
     int status = RUN_OK;
-    if (!whole_warp(w, d, g, &status))
+    if (!whole_warp(w, dec, g, &status))
         return status;
-    for (unsigned n = 0; n < d->k[0]; n++) {
+    for (unsigned n = 0; n < dec->k[0]; n++) {
         uint16_t m[8][8];
         for (unsigned lane = 0; lane < 32; lane++)
-            set_fragment(m, lane, v[32 * n + lane], d->k[1]);
+            set_fragment(m, lane, v[32 * n + lane], dec->k[1]);
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * n + row;
             MemRef ref;
-            if ((status = shared_at(w, d, lane, a[lane] + d->imm[0], 16, true, &ref)) != RUN_OK)
+            if ((status = shared_at(w, dec, lane, a[lane] + dec->imm[0], 16, true, &ref)) != RUN_OK)
                 return status;
             mem_store(w, lane, &ref, 16, m[row]);
         }
@@ -265,45 +269,45 @@ static int op_movm(Warp *w, Dec *d, uint32_t g) {
 bool bind_MOVM(Bind *b) { return rare(b, op_movm); }
 
 /* Operand `o` names the first of n registers, which the form's text does not say. */
-static bool row_of_registers(Bind *b, Operand o, unsigned n) {
+static bool row_of_registers(Bind *bind, Operand o, unsigned n) {
     if (n > 1 && (o.kind != OPK_REG || o.value + n > REG_RZ))
-        return bind_fail(b, "register out of range");
-    if (o.kind == OPK_REG && o.value != REG_RZ && o.value + n > b->run->rows_used)
-        b->run->rows_used = o.value + n;
+        return bind_fail(bind, "register out of range");
+    if (o.kind == OPK_REG && o.value != REG_RZ && o.value + n > bind->run->rows_used)
+        bind->run->rows_used = o.value + n;
     return true;
 }
 static unsigned matrices(uint32_t num) { return num == MatCount_X4 ? 4 : num == MatCount_X2 ? 2 : 1; }
-bool bind_LDSM(Bind *b) {
-    b->d->k[0] = matrices(MGET(LDSM, num, b->in->mods));
-    b->d->k[1] = MGET(LDSM, trans, b->in->mods) == MatTrans_MT88;
-    return rare(b, op_ldsm) && row_of_registers(b, b->in->dst[LDSM_rd], b->d->k[0]);
+bool bind_LDSM(Bind *bind) {
+    bind->d->k[0] = matrices(MGET(LDSM, num, bind->in->mods));
+    bind->d->k[1] = MGET(LDSM, trans, bind->in->mods) == MatTrans_MT88;
+    return rare(bind, op_ldsm) && row_of_registers(bind, bind->in->dst[LDSM_rd], bind->d->k[0]);
 }
-bool bind_STSM(Bind *b) {
-    b->d->k[0] = matrices(MGET(STSM, num, b->in->mods));
-    b->d->k[1] = MGET(STSM, trans, b->in->mods) == MatTrans_MT88;
-    return rare(b, op_stsm) && row_of_registers(b, b->in->src[STSM_rb], b->d->k[0]);
+bool bind_STSM(Bind *bind) {
+    bind->d->k[0] = matrices(MGET(STSM, num, bind->in->mods));
+    bind->d->k[1] = MGET(STSM, trans, bind->in->mods) == MatTrans_MT88;
+    return rare(bind, op_stsm) && row_of_registers(bind, bind->in->src[STSM_rb], bind->d->k[0]);
 }
 
 /* ---- ELECT ---- */
 
 /* The lowest executing lane, as PTX's interpreter takes it too. */
-static int op_elect(Warp *w, Dec *d, uint32_t g) {
+static int op_elect(Warp *warp, Dec *dec, uint32_t g) {
     if (!g)
         return RUN_OK;
-    uint32_t *r = dec_dst(w, d, 0), leader = low_lane(g);
-    if (w->active != w->valid && d->dst[0] < ROW_SINK * ROW_BYTES)
-        machine_finding(w, d, MF_UNIFORM_DIVERGED, g, 0, "ELECT");
-    set_pred(w, d->pd[0], g, 1u << leader);
+    uint32_t *r = dec_dst(warp, dec, 0), leader = low_lane(g);
+    if (warp->active != warp->valid && dec->dst[0] < ROW_SINK * ROW_BYTES)
+        machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "ELECT");
+    set_pred(warp, dec->pd[0], g, 1u << leader);
     for (unsigned i = 0; i < 32; i++)
         r[i] = leader;
     return RUN_OK;
 }
-bool bind_ELECT(Bind *b) {
-    if (!rare(b, op_elect))
+bool bind_ELECT(Bind *bind) {
+    if (!rare(bind, op_elect))
         return false;
-    return b->d->q[0].index == REG_PT && !b->d->q[0].x
+    return bind->d->q[0].index == REG_PT && !bind->d->q[0].x
                ? true
-               : bind_not_simulated(b); /* pp's meaning is not known */
+               : bind_not_simulated(bind); /* pp's meaning is not known */
 }
 
 /* ---- no effect ---- */

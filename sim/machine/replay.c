@@ -19,71 +19,74 @@ struct Replay {
     uint64_t after, save_at; /* instructions since the last step */
 };
 
-static struct Replay *replay_of(Run *r) {
-    if (!r->replay) {
-        r->replay = ARENA_NEW(&r->arena, struct Replay);
-        r->replay->save_at = 1;
+static struct Replay *replay_of(Run *run) {
+    if (!run->replay) {
+        run->replay = ARENA_NEW(&run->arena, struct Replay);
+        run->replay->save_at = 1;
     }
-    return r->replay;
+    return run->replay;
 }
 
-static ControlState control_state(const Warp *w) {
+static ControlState control_state(const Warp *warp) {
     ControlState s;
     memset(&s, 0, sizeof s);
-    s.pc = w->pc, s.valid = w->valid, s.active = w->active, s.yield = w->yield,
-    s.switch_mask = w->switch_mask;
-    s.blocked = w->blocked;
+    s.pc = warp->pc, s.valid = warp->valid, s.active = warp->active, s.yield = warp->yield,
+    s.switch_mask = warp->switch_mask;
+    s.blocked = warp->blocked;
     for (unsigned i = 0; i < 16; i++)
-        s.b[i] = w->b[i] & w->valid;
+        s.b[i] = warp->b[i] & warp->valid;
     for (unsigned i = 0; i < 32; i++)
-        s.rpc[i] = (w->valid & ~w->active) >> i & 1 ? w->rpc[i] : 0;
+        s.rpc[i] = (warp->valid & ~warp->active) >> i & 1 ? warp->rpc[i] : 0;
     return s;
 }
 
-static int repeats(Warp *w, const Dec *d) {
-    return machine_trap(w, d, low_lane(w->active), TRAP_LIVELOCK,
-                        "E-DEADLOCK: the schedule repeats: valid 0x%08x active 0x%08x", w->valid, w->active);
+static int repeats(Warp *warp, const Dec *d) {
+    return machine_trap(warp, d, low_lane(warp->active), TRAP_LIVELOCK,
+                        "E-DEADLOCK: the schedule repeats: valid 0x%08x active 0x%08x", warp->valid,
+                        warp->active);
 }
 
 /* The last step was taken: start the next round, or watch what happens without decisions. */
-static int at_end(Warp *w, const Dec *d) {
-    struct Replay *p = replay_of(w->run);
-    const MachineReplay *plan = w->run->opt.replay;
-    ControlState now = control_state(w);
+static int at_end(Warp *warp, const Dec *d) {
+    struct Replay *p = replay_of(warp->run);
+    const MachineReplay *plan = warp->run->opt.replay;
+    ControlState now = control_state(warp);
     if (plan->loop < plan->nsteps) {
         if (p->rounds && memcmp(&now, &p->saved, sizeof now) == 0)
-            return repeats(w, d);
+            return repeats(warp, d);
         if (p->rounds++ == MAX_ROUNDS)
-            return machine_trap(w, d, low_lane(w->active), TRAP_UNSUPPORTED, "the schedule does not repeat");
+            return machine_trap(warp, d, low_lane(warp->active), TRAP_UNSUPPORTED,
+                                "the schedule does not repeat");
         p->saved = now;
         p->next = plan->loop;
         return RUN_OK;
     }
-    if (plan->violation && pc_address(w->run, w->pc) == plan->end_pc_bytes && w->active != w->valid)
-        return machine_trap(w, d, low_lane(w->active), TRAP_COLLECTIVE, "lanes 0x%08x of 0x%08x are here",
-                            w->active, w->valid);
+    if (plan->violation && pc_address(warp->run, warp->pc) == plan->end_pc_bytes &&
+        warp->active != warp->valid)
+        return machine_trap(warp, d, low_lane(warp->active), TRAP_COLLECTIVE,
+                            "lanes 0x%08x of 0x%08x are here", warp->active, warp->valid);
     if (p->after && memcmp(&now, &p->saved, sizeof now) == 0)
-        return repeats(w, d);
+        return repeats(warp, d);
     if (++p->after >= p->save_at) {
         p->saved = now;
         p->save_at *= 2;
     }
     if (p->after > MAX_AFTER)
-        return machine_trap(w, d, low_lane(w->active), TRAP_UNSUPPORTED,
+        return machine_trap(warp, d, low_lane(warp->active), TRAP_UNSUPPORTED,
                             "nothing happens behind the schedule");
     return RUN_OK;
 }
 
-const MachineReplayStep *replay_take(Warp *w, const Dec *d, MachineReplayKind kind) {
-    Run *r = w->run;
+const MachineReplayStep *replay_take(Warp *warp, const Dec *d, MachineReplayKind kind) {
+    Run *r = warp->run;
     if (!r->opt.replay)
         return NULL;
     struct Replay *p = replay_of(r);
-    const MachineReplayStep *s = p->next < r->opt.replay->nsteps ? &r->opt.replay->steps[p->next] : NULL;
-    if (!s || s->kind != kind || (d && s->pc_bytes != pc_address(r, (uint32_t)(d - w->prog))))
+    const MachineReplayStep *step = p->next < r->opt.replay->nsteps ? &r->opt.replay->steps[p->next] : NULL;
+    if (!step || step->kind != kind || (d && step->pc_bytes != pc_address(r, (uint32_t)(d - warp->prog))))
         return NULL;
     p->next++;
-    return s;
+    return step;
 }
 
 /* Accesses of memory that other warps see; local memory, where return addresses may be, is the lane's own. */
@@ -106,29 +109,30 @@ static bool is_shared_access(unsigned optype) {
     }
 }
 
-int replay_before(Warp *w, Dec *d, uint32_t *g) {
-    struct Replay *p = replay_of(w->run);
-    if (p->next == w->run->opt.replay->nsteps) {
-        int status = at_end(w, d);
+int replay_before(Warp *warp, Dec *dec, uint32_t *g) {
+    struct Replay *p = replay_of(warp->run);
+    if (p->next == warp->run->opt.replay->nsteps) {
+        int status = at_end(warp, dec);
         if (status != RUN_OK)
             return status;
     }
-    if (is_shared_access(d->optype) || d->optype == OT_BAR || d->optype == OT_BAR_RED) {
-        if (w->active != w->valid && !is_shared_access(d->optype))
-            return machine_trap(w, d, low_lane(w->active), TRAP_DIVERGENT_BARRIER,
-                                "lanes 0x%08x of 0x%08x are here", w->active, w->valid);
-        w->pc++;
+    if (is_shared_access(dec->optype) || dec->optype == OT_BAR || dec->optype == OT_BAR_RED) {
+        if (warp->active != warp->valid && !is_shared_access(dec->optype))
+            return machine_trap(warp, dec, low_lane(warp->active), TRAP_DIVERGENT_BARRIER,
+                                "lanes 0x%08x of 0x%08x are here", warp->active, warp->valid);
+        warp->pc++;
         return RUN_AGAIN;
     }
-    const MachineReplayStep *s = replay_take(w, d, REPLAY_GUARD);
-    if (!s)
+    const MachineReplayStep *step = replay_take(warp, dec, REPLAY_GUARD);
+    if (!step)
         return RUN_OK;
-    if (s->active != w->active)
-        return machine_trap(w, d, low_lane(w->active), TRAP_UNSUPPORTED,
-                            "the schedule does not fit: lanes 0x%08x are here, it says 0x%08x", w->active,
-                            s->active);
-    *g = s->lanes & w->active;
-    if (d->nq && d->q[0].index != REG_PT) /* the second guard agrees */
-        w->p[d->q[0].index] = (w->p[d->q[0].index] & ~w->active) | ((*g ^ d->q[0].x) & w->active);
+    if (step->active != warp->active)
+        return machine_trap(warp, dec, low_lane(warp->active), TRAP_UNSUPPORTED,
+                            "the schedule does not fit: lanes 0x%08x are here, it says 0x%08x", warp->active,
+                            step->active);
+    *g = step->lanes & warp->active;
+    if (dec->nq && dec->q[0].index != REG_PT) /* the second guard agrees */
+        warp->p[dec->q[0].index] =
+            (warp->p[dec->q[0].index] & ~warp->active) | ((*g ^ dec->q[0].x) & warp->active);
     return RUN_OK;
 }

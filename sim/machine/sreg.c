@@ -17,22 +17,22 @@ static const char *const names[SR_COUNT] = {"laneid",      "tid.x",       "tid.y
                                             "clock.lo",    "clock.hi",    "globaltimer.lo", "globaltimer.hi",
                                             "lwinlo",      "zero"};
 
-static uint64_t now(const Run *r) { return r->ticks - (uint64_t)r->quota; }
-static uint64_t timer(const Run *r) { return now(r) * 1000 / r->opt.ticks_per_us; }
+static uint64_t now(const Run *run) { return run->ticks - (uint64_t)run->quota; }
+static uint64_t timer(const Run *run) { return now(run) * 1000 / run->opt.ticks_per_us; }
 
-static uint32_t sreg_value(Warp *w, unsigned kind, unsigned lane) {
-    Run *r = w->run;
-    uint32_t bit = 1u << lane, x = w->tid[0][lane], y = w->tid[1][lane], z = w->tid[2][lane];
+static uint32_t sreg_value(Warp *warp, unsigned kind, unsigned lane) {
+    Run *r = warp->run;
+    uint32_t bit = 1u << lane, x = warp->tid[0][lane], y = warp->tid[1][lane], z = warp->tid[2][lane];
     switch ((SregKind)kind) {
     case SR_LANEID: return lane;
     case SR_TID_X: return x;
     case SR_TID_Y: return y;
     case SR_TID_Z: return z;
     case SR_TID: return x | y << 16 | z << 26;
-    case SR_CTAID_X: return w->cta->id[0];
-    case SR_CTAID_Y: return w->cta->id[1];
-    case SR_CTAID_Z: return w->cta->id[2];
-    case SR_VIRTID: return w->index << 8;
+    case SR_CTAID_X: return warp->cta->id[0];
+    case SR_CTAID_Y: return warp->cta->id[1];
+    case SR_CTAID_Z: return warp->cta->id[2];
+    case SR_VIRTID: return warp->index << 8;
     case SR_EQ: return bit;
     case SR_LT: return bit - 1;
     case SR_LE: return bit | (bit - 1);
@@ -52,52 +52,54 @@ static uint32_t sreg_value(Warp *w, unsigned kind, unsigned lane) {
 static bool reads_clock(unsigned kind) { return kind >= SR_CLOCK_LO && kind <= SR_TIMER_HI; }
 
 /* k[0] kind, k[1] kind of the second word or SR_COUNT, k[2]: uniform */
-static int read_sreg(Warp *w, Dec *d, uint32_t g) {
-    uint32_t *r = dec_dst(w, d, 0);
-    if (reads_clock(d->k[0]))
-        w->run->clock_reads++;
-    if (d->k[2]) {
-        uint32_t v = sreg_value(w, d->k[0], low_lane(g));
+static int read_sreg(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t *r = dec_dst(warp, dec, 0);
+    if (reads_clock(dec->k[0]))
+        warp->run->clock_reads++;
+    if (dec->k[2]) {
+        uint32_t v = sreg_value(warp, dec->k[0], low_lane(g));
         for (unsigned i = 0; i < 32; i++)
             r[i] = v;
         return RUN_OK;
     }
-    if (g == ~0u && d->k[0] >= SR_TID_X && d->k[0] <= SR_TID_Z) {
-        memcpy(r, w->tid[d->k[0] - SR_TID_X], ROW_BYTES);
+    if (g == ~0u && dec->k[0] >= SR_TID_X && dec->k[0] <= SR_TID_Z) {
+        memcpy(r, warp->tid[dec->k[0] - SR_TID_X], ROW_BYTES);
         return RUN_OK;
     }
-    if (d->k[0] >= SR_CTAID_X && d->k[0] <= SR_VIRTID) { /* the same for all lanes */
-        uint32_t v = sreg_value(w, d->k[0], 0);
+    if (dec->k[0] >= SR_CTAID_X && dec->k[0] <= SR_VIRTID) { /* the same for all lanes */
+        uint32_t v = sreg_value(warp, dec->k[0], 0);
         for (unsigned i = 0; i < 32; i++)
             r[i] = g >> i & 1 ? v : r[i];
         return RUN_OK;
     }
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
-        r[lane] = sreg_value(w, d->k[0], lane);
-        if (d->k[1] != SR_COUNT)
-            r[32 + lane] = sreg_value(w, d->k[1], lane);
+        r[lane] = sreg_value(warp, dec->k[0], lane);
+        if (dec->k[1] != SR_COUNT)
+            r[32 + lane] = sreg_value(warp, dec->k[1], lane);
     }
     return RUN_OK;
 }
 
-static bool use_sreg(Bind *b, unsigned slot, bool wide, bool is_uniform) {
-    Dec *d = b->d;
-    bind_operands(b);
-    const char *name = isa_sreg_name(b->run->bin->target, b->in->src[slot].value);
+static bool use_sreg(Bind *bind, unsigned slot, bool wide, bool is_uniform) {
+    Dec *dec = bind->d;
+    bind_operands(bind);
+    const char *name = isa_sreg_name(bind->run->bin->target, bind->in->src[slot].value);
     unsigned kind = 0;
     while (kind < SR_COUNT && (!name || strcmp(names[kind], name) != 0))
         kind++;
     if (kind == SR_COUNT)
-        return bind_fail(b, "special register not simulated");
-    d->k[0] = kind;
-    d->k[1] = SR_COUNT;
+        return bind_fail(bind, "special register not simulated");
+    dec->k[0] = kind;
+    dec->k[1] = SR_COUNT;
     if (wide)
-        d->k[1] = kind == SR_CLOCK_LO ? SR_CLOCK_HI : kind == SR_TIMER_LO ? SR_TIMER_HI : SR_ZERO;
-    d->k[2] = is_uniform;
-    d->full = d->part = read_sreg;
-    return !b->failed;
+        dec->k[1] = kind == SR_CLOCK_LO ? SR_CLOCK_HI : kind == SR_TIMER_LO ? SR_TIMER_HI : SR_ZERO;
+    dec->k[2] = is_uniform;
+    dec->full = dec->part = read_sreg;
+    return !bind->failed;
 }
 bool bind_S2R(Bind *b) { return use_sreg(b, S2R_sr, false, false); }
 bool bind_S2UR(Bind *b) { return use_sreg(b, S2UR_sr, false, true); }
-bool bind_CS2R(Bind *b) { return use_sreg(b, CS2R_sr, MGET(CS2R, sz, b->in->mods) == Cs2rSz_B64, false); }
+bool bind_CS2R(Bind *bind) {
+    return use_sreg(bind, CS2R_sr, MGET(CS2R, sz, bind->in->mods) == Cs2rSz_B64, false);
+}

@@ -57,64 +57,65 @@ static uint64_t operand(const uint32_t *row, unsigned lane, unsigned size) {
     return size == 8 ? pair(row[lane], row[32 + lane]) : row[lane];
 }
 
-static int atomic(Warp *w, Dec *d, uint32_t g) {
-    const uint32_t *v = dec_src(w, d, 2), *new_row = dec_src(w, d, 3);
+static int atomic(Warp *w, Dec *dec, uint32_t g) {
+    const uint32_t *v = dec_src(w, dec, 2), *new_row = dec_src(w, dec, 3);
     uint64_t olds[32];
-    unsigned size = d->size;
+    unsigned size = dec->size;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
-        int status = mem_ref(w, d, lane, (MemSpace)d->imm[1], mem_address(w, d, lane), size, true, &ref);
+        int status =
+            mem_ref(w, dec, lane, (MemSpace)dec->imm[1], mem_address(w, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
         uint64_t old = 0, next, x = operand(v, lane, size);
         mem_load(w, lane, &ref, size, &old);
-        if (d->k[5] >= OP_CAS)
+        if (dec->k[5] >= OP_CAS)
             next = old == x ? operand(new_row, lane, size) : old;
         else
-            next = combine(d->k[5], d->k[6], old, x, ref.space == MS_GLOBAL);
+            next = combine(dec->k[5], dec->k[6], old, x, ref.space == MS_GLOBAL);
         mem_store(w, lane, &ref, size, &next);
-        olds[lane] = d->k[5] == OP_CAST_SPIN ? old == x : old;
+        olds[lane] = dec->k[5] == OP_CAST_SPIN ? old == x : old;
     }
-    if (d->optype == OT_RED)
+    if (dec->optype == OT_RED)
         return RUN_OK;
-    uint32_t *r = dec_dst(w, d, 0);
+    uint32_t *r = dec_dst(w, dec, 0);
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         r[lane] = (uint32_t)olds[lane];
-        if (size == 8 && d->k[5] != OP_CAST_SPIN)
+        if (size == 8 && dec->k[5] != OP_CAST_SPIN)
             r[32 + lane] = (uint32_t)(olds[lane] >> 32);
     }
-    set_pred(w, d->pd[0], g, ~0u);
+    set_pred(w, dec->pd[0], g, ~0u);
     return RUN_OK;
 }
 
-static bool bind_atomic(Bind *b, MemSpace space, uint32_t op, uint32_t type, bool wide64, uint32_t e,
+static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, bool wide64, uint32_t e,
                         bool desc, uint32_t stride) {
     static const uint8_t shift[4] = {0, 2, 3, 4};
-    Dec *d = b->d;
-    const Operand *src = b->in->src;
-    b->width[0] = space != MS_SHARED && (src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
-    b->width[1] = space == MS_SHARED ? WIDTH_32 : WIDTH_U64;
-    b->width[2] = b->width[3] = wide64 ? WIDTH_U64 : WIDTH_32;
-    b->vector_slots = 1u << 1;
-    bind_operands(b);
+    Dec *dec = bind->d;
+    const Operand *src = bind->in->src;
+    bind->width[0] = space != MS_SHARED && (src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
+    bind->width[1] = space == MS_SHARED ? WIDTH_32 : WIDTH_U64;
+    bind->width[2] = bind->width[3] = wide64 ? WIDTH_U64 : WIDTH_32;
+    bind->vector_slots = 1u << 1;
+    bind_operands(bind);
     bool has_ur = !desc && src[1].kind == OPK_REG && src[1].value != REG_URZ;
-    d->size = wide64 ? 8 : 4;
-    d->wide = b->width[0] == WIDTH_U64;
-    d->k[0] = !has_ur ? 0 : e ? 2 : 1;
-    d->k[1] = e;
-    d->k[4] = shift[stride & 3];
-    d->k[5] = op;
-    d->k[6] = type;
-    d->target = (int64_t)(int32_t)d->imm[0];
-    d->imm[1] = space;
-    d->full = d->part = atomic;
+    dec->size = wide64 ? 8 : 4;
+    dec->wide = bind->width[0] == WIDTH_U64;
+    dec->k[0] = !has_ur ? 0 : e ? 2 : 1;
+    dec->k[1] = e;
+    dec->k[4] = shift[stride & 3];
+    dec->k[5] = op;
+    dec->k[6] = type;
+    dec->target = (int64_t)(int32_t)dec->imm[0];
+    dec->imm[1] = space;
+    dec->full = dec->part = atomic;
     bool floating = type == AtomType_F32 || type == AtomType_F64 || type == AtomType_F16x2;
     if (op < OP_CAS && (op > AtomOp_EXCH || (floating && op != AtomOp_ADD) ||
                         ((op == AtomOp_INC || op == AtomOp_DEC) && type != AtomType_U32)))
-        return bind_fail(b, "no such atomic operation");
-    return !b->failed;
+        return bind_fail(bind, "no such atomic operation");
+    return !bind->failed;
 }
 static bool is_64(uint32_t type) {
     return type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
@@ -144,29 +145,29 @@ BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0, OP_CAS)
 BIND_CAS(ATOMS_CAS, MS_SHARED, 0, MGET(ATOMS_CAS, stride, m),
          MGET(ATOMS_CAS, mode, m) == CasMode_CAST_SPIN ? OP_CAST_SPIN : OP_CAS)
 
-static int qspc(Warp *w, Dec *d, uint32_t g) {
-    uint32_t in = 0, *r = dec_dst(w, d, 0);
+static int qspc(Warp *w, Dec *dec, uint32_t g) {
+    uint32_t in = 0, *r = dec_dst(w, dec, 0);
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
-        uint64_t a = mem_address(w, d, lane);
+        uint64_t a = mem_address(w, dec, lane);
         uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
                          : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
                                                                    : QspcSpace_G;
-        in |= (uint32_t)(space == d->k[5]) << lane;
-        r[lane] = space == d->k[5];
+        in |= (uint32_t)(space == dec->k[5]) << lane;
+        r[lane] = space == dec->k[5];
     }
-    set_pred(w, d->pd[0], g, in);
+    set_pred(w, dec->pd[0], g, in);
     return RUN_OK;
 }
-bool bind_QSPC(Bind *b) {
-    Dec *d = b->d;
-    uint32_t m = b->in->mods;
-    b->width[0] = b->in->src[0].mods & OPM_WIDE64 ? WIDTH_U64 : WIDTH_32;
-    bind_operands(b);
-    d->wide = b->width[0] == WIDTH_U64;
-    d->k[1] = MGET(QSPC, e, m);
-    d->k[5] = MGET(QSPC, space, m);
-    d->target = (int64_t)(int32_t)d->imm[0];
-    d->full = d->part = qspc;
-    return !b->failed;
+bool bind_QSPC(Bind *bind) {
+    Dec *dec = bind->d;
+    uint32_t m = bind->in->mods;
+    bind->width[0] = bind->in->src[0].mods & OPM_WIDE64 ? WIDTH_U64 : WIDTH_32;
+    bind_operands(bind);
+    dec->wide = bind->width[0] == WIDTH_U64;
+    dec->k[1] = MGET(QSPC, e, m);
+    dec->k[5] = MGET(QSPC, space, m);
+    dec->target = (int64_t)(int32_t)dec->imm[0];
+    dec->full = dec->part = qspc;
+    return !bind->failed;
 }

@@ -4,30 +4,31 @@
 
 /* Issue instructions of one warp until its quota is used up or it cannot go on. Counters live in registers
  * here. */
-static int issue(Warp *w) {
-    Run *r = w->run;
-    Dec *prog = w->prog;
+static int issue(Warp *warp) {
+    Run *r = warp->run;
+    Dec *prog = warp->prog;
     int status = RUN_OK;
     int64_t quota = r->quota;
     uint64_t all = 0, lanes = 0, data = 0, data_lanes = 0, b = 0;
     while (quota > 0) {
         r->quota = --quota; /* handlers tell the time by it */
-        if (__builtin_expect(w->pc >= r->ncode, 0)) {
-            status = machine_trap(w, NULL, low_lane(w->active), TRAP_PC, "control runs off the code");
+        if (__builtin_expect(warp->pc >= r->ncode, 0)) {
+            status = machine_trap(warp, NULL, low_lane(warp->active), TRAP_PC, "control runs off the code");
             break;
         }
-        Dec *d = &prog[w->pc];
-        uint32_t g = w->active & (w->p[d->guard] ^ d->gx), n = (uint32_t)__builtin_popcount(w->active);
+        Dec *dec = &prog[warp->pc];
+        uint32_t g = warp->active & (warp->p[dec->guard] ^ dec->gx),
+                 n = (uint32_t)__builtin_popcount(warp->active);
         all++;
         lanes += n;
-        data += d->cls == CLS_DATA;
-        data_lanes += d->cls == CLS_DATA ? n : 0;
-        b += d->cls == CLS_B;
-        w->pc++;
+        data += dec->cls == CLS_DATA;
+        data_lanes += dec->cls == CLS_DATA ? n : 0;
+        b += dec->cls == CLS_B;
+        warp->pc++;
         if (g == ~0u)
-            status = d->full(w, d, g);
-        else if (g | d->always)
-            status = d->part(w, d, g);
+            status = dec->full(warp, dec, g);
+        else if (g | dec->always)
+            status = dec->part(warp, dec, g);
         if (__builtin_expect(status != RUN_OK, 0)) {
             if (status != RUN_AGAIN)
                 break;

@@ -14,15 +14,15 @@ static FloatKind float_kind(uint32_t size) {
                                 : SRC_F32;
 }
 
-static double float_source(const Dec *d, uint32_t lo, uint32_t hi) {
-    uint32_t neg = d->xm[0] >> 31;
-    bool abs = d->am[0] != ~0u;
+static double float_source(const Dec *dec, uint32_t lo, uint32_t hi) {
+    uint32_t neg = dec->xm[0] >> 31;
+    bool abs = dec->am[0] != ~0u;
     uint64_t bits;
-    switch (d->k[0]) {
+    switch (dec->k[0]) {
     case SRC_F64: bits = pair(lo, hi); break;
-    case SRC_F32: bits = f64_bits((double)as_f32(f32_flush(lo, d->k[3]))); break;
+    case SRC_F32: bits = f64_bits((double)as_f32(f32_flush(lo, dec->k[3]))); break;
     default:
-        bits = f64_bits(fp_widen(lo >> d->k[5] & 0xffff, d->k[0] == SRC_F16 ? fmt_f16 : fmt_bf16));
+        bits = f64_bits(fp_widen(lo >> dec->k[5] & 0xffff, dec->k[0] == SRC_F16 ? fmt_f16 : fmt_bf16));
         break;
     }
     if (abs)
@@ -30,27 +30,27 @@ static double float_source(const Dec *d, uint32_t lo, uint32_t hi) {
     return as_f64(bits ^ (uint64_t)neg << 63);
 }
 
-static void float_result(const Dec *d, double x, uint32_t *lo, uint32_t *hi) {
-    switch (d->k[1]) {
+static void float_result(const Dec *dec, double x, uint32_t *lo, uint32_t *hi) {
+    switch (dec->k[1]) {
     case SRC_F64: {
         uint64_t v = f64_canon(x);
         *lo = (uint32_t)v;
         *hi = (uint32_t)(v >> 32);
         return;
     }
-    case SRC_F32: *lo = f32_flush(fp_narrow(x, fmt_f32, d->k[2]), d->k[3]); return;
-    default: *lo = fp_narrow(x, d->k[1] == SRC_F16 ? fmt_f16 : fmt_bf16, d->k[2]); return;
+    case SRC_F32: *lo = f32_flush(fp_narrow(x, fmt_f32, dec->k[2]), dec->k[3]); return;
+    default: *lo = fp_narrow(x, dec->k[1] == SRC_F16 ? fmt_f16 : fmt_bf16, dec->k[2]); return;
     }
 }
 
 /* ---- F2F ---- */
-static int f2f(Warp *w, Dec *d, uint32_t g) {
+static int f2f(Warp *w, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         uint32_t lo = 0, hi = 0;
-        float_result(d, float_source(d, a[i], ah[i]), &lo, &hi);
+        float_result(dec, float_source(dec, a[i], ah[i]), &lo, &hi);
         r[i] = lo;
-        if (d->k[1] == SRC_F64)
+        if (dec->k[1] == SRC_F64)
             rh[i] = hi;
     }
     return RUN_OK;
@@ -62,22 +62,22 @@ OP32(f2f_32_64, const uint32_t m0 = d->am[0]; const uint32_t x0 = d->xm[0] & 0x8
      const uint32_t ftz = d->k[3];
      , f32_flush(f32_canon((float)as_f64(pair(a[i], (a[i + 32] & m0) ^ x0))), ftz))
 
-bool LV(bind_F2F)(Bind *b) {
-    Dec *d = b->d;
-    uint32_t m = b->in->mods;
-    d->k[0] = float_kind(MGET(F2F, src, m));
-    d->k[1] = float_kind(MGET(F2F, dst, m));
-    d->k[2] = MGET(F2F, rnd, m);
-    d->k[3] = MGET(F2F, ftz, m) ? ~0u : 0;
-    d->k[5] = MGET(F2F, half, m) == HalfSel_H1 ? 16 : 0;
-    b->width[0] = d->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
-    bind_operands(b);
-    d->full = d->part = f2f;
-    if (d->k[0] == SRC_F32 && d->k[1] == SRC_F64)
-        USE(b, f2f_64_32);
-    if (d->k[0] == SRC_F64 && d->k[1] == SRC_F32 && d->k[2] == Rnd_RN)
-        USE(b, f2f_32_64);
-    return !b->failed;
+bool LV(bind_F2F)(Bind *bind) {
+    Dec *dec = bind->d;
+    uint32_t m = bind->in->mods;
+    dec->k[0] = float_kind(MGET(F2F, src, m));
+    dec->k[1] = float_kind(MGET(F2F, dst, m));
+    dec->k[2] = MGET(F2F, rnd, m);
+    dec->k[3] = MGET(F2F, ftz, m) ? ~0u : 0;
+    dec->k[5] = MGET(F2F, half, m) == HalfSel_H1 ? 16 : 0;
+    bind->width[0] = dec->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
+    bind_operands(bind);
+    dec->full = dec->part = f2f;
+    if (dec->k[0] == SRC_F32 && dec->k[1] == SRC_F64)
+        USE(bind, f2f_64_32);
+    if (dec->k[0] == SRC_F64 && dec->k[1] == SRC_F32 && dec->k[2] == Rnd_RN)
+        USE(bind, f2f_32_64);
+    return !bind->failed;
 }
 
 /* ---- rounding to an integral value ---- */
@@ -100,30 +100,30 @@ static double to_integral(double x, uint32_t rnd) {
                   (f64_bits(x) & (uint64_t)1 << 63)); /* sign of zero */
 }
 
-static int frnd(Warp *w, Dec *d, uint32_t g) {
+static int frnd(Warp *w, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         uint32_t lo = 0, hi = 0;
-        float_result(d, to_integral(float_source(d, a[i], ah[i]), d->k[4]), &lo, &hi);
+        float_result(dec, to_integral(float_source(dec, a[i], ah[i]), dec->k[4]), &lo, &hi);
         r[i] = lo;
-        if (d->k[1] == SRC_F64)
+        if (dec->k[1] == SRC_F64)
             rh[i] = hi;
     }
     return RUN_OK;
 }
-bool LV(bind_FRND)(Bind *b) {
-    Dec *d = b->d;
-    uint32_t m = b->in->mods;
-    d->k[0] = float_kind(MGET(FRND, src, m));
-    d->k[1] = float_kind(MGET(FRND, dst, m));
-    d->k[2] = Rnd_RN; /* exact for equal types */
-    d->k[3] = MGET(FRND, ftz, m) ? ~0u : 0;
-    d->k[4] = MGET(FRND, rnd, m);
-    d->k[5] = MGET(FRND, half, m) == HalfSel_H1 ? 16 : 0;
-    b->width[0] = d->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
-    bind_operands(b);
-    d->full = d->part = frnd;
-    return !b->failed;
+bool LV(bind_FRND)(Bind *bind) {
+    Dec *dec = bind->d;
+    uint32_t m = bind->in->mods;
+    dec->k[0] = float_kind(MGET(FRND, src, m));
+    dec->k[1] = float_kind(MGET(FRND, dst, m));
+    dec->k[2] = Rnd_RN; /* exact for equal types */
+    dec->k[3] = MGET(FRND, ftz, m) ? ~0u : 0;
+    dec->k[4] = MGET(FRND, rnd, m);
+    dec->k[5] = MGET(FRND, half, m) == HalfSel_H1 ? 16 : 0;
+    bind->width[0] = dec->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
+    bind_operands(bind);
+    dec->full = dec->part = frnd;
+    return !bind->failed;
 }
 
 /* ---- F2I ---- */
@@ -145,12 +145,13 @@ static uint64_t to_integer(double x, unsigned bits, bool sign, uint32_t rnd, boo
         return x <= -top ? 0 - ((uint64_t)1 << (bits - 1)) : (uint64_t)(int64_t)x;
     return x <= 0 ? 0 : (uint64_t)x;
 }
-static int f2i(Warp *w, Dec *d, uint32_t g) {
+static int f2i(Warp *w, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
-        uint64_t v = to_integer(float_source(d, a[i], ah[i]), d->k[1], d->k[4], d->k[2], d->k[0] == SRC_F64);
+        uint64_t v =
+            to_integer(float_source(dec, a[i], ah[i]), dec->k[1], dec->k[4], dec->k[2], dec->k[0] == SRC_F64);
         r[i] = (uint32_t)v;
-        if (d->k[1] == 64)
+        if (dec->k[1] == 64)
             rh[i] = (uint32_t)(v >> 32);
     }
     return RUN_OK;
@@ -163,40 +164,40 @@ static inline uint32_t f32_to_s32(float x) {
 }
 OP32(f2i_s32_trunc, F32_IN_SETUP, f32_to_s32(F32_IN))
 
-bool LV(bind_F2I)(Bind *b) {
-    Dec *d = b->d;
-    uint32_t m = b->in->mods;
-    d->k[0] = float_kind(MGET(F2I, src, m));
-    d->k[1] = 8u << MGET(F2I, dst, m);
-    d->k[2] = MGET(F2I, rnd, m);
-    d->k[3] = MGET(F2I, ftz, m) ? ~0u : 0;
-    d->k[4] = MGET(F2I, sign, m) == CvtSign_S;
-    d->k[5] = MGET(F2I, half, m) == HalfSel_H1 ? 16 : 0;
-    b->width[0] = d->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
-    bind_operands(b);
-    d->full = d->part = f2i;
-    if (d->k[0] == SRC_F32 && d->k[1] == 32 && d->k[4] && d->k[2] == IRnd_TRUNC)
-        USE(b, f2i_s32_trunc);
-    return !b->failed;
+bool LV(bind_F2I)(Bind *bind) {
+    Dec *dec = bind->d;
+    uint32_t m = bind->in->mods;
+    dec->k[0] = float_kind(MGET(F2I, src, m));
+    dec->k[1] = 8u << MGET(F2I, dst, m);
+    dec->k[2] = MGET(F2I, rnd, m);
+    dec->k[3] = MGET(F2I, ftz, m) ? ~0u : 0;
+    dec->k[4] = MGET(F2I, sign, m) == CvtSign_S;
+    dec->k[5] = MGET(F2I, half, m) == HalfSel_H1 ? 16 : 0;
+    bind->width[0] = dec->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
+    bind_operands(bind);
+    dec->full = dec->part = f2i;
+    if (dec->k[0] == SRC_F32 && dec->k[1] == 32 && dec->k[4] && dec->k[2] == IRnd_TRUNC)
+        USE(bind, f2i_s32_trunc);
+    return !bind->failed;
 }
 
 /* ---- I2F: k[0] source bits ---- */
-static uint64_t int_source(const Dec *d, uint32_t lo, uint32_t hi, bool *neg) {
-    uint64_t v = d->k[0] == 64 ? pair(lo, hi) : lo >> d->k[5];
-    unsigned drop = 64 - d->k[0];
+static uint64_t int_source(const Dec *dec, uint32_t lo, uint32_t hi, bool *neg) {
+    uint64_t v = dec->k[0] == 64 ? pair(lo, hi) : lo >> dec->k[5];
+    unsigned drop = 64 - dec->k[0];
     int64_t s = (int64_t)(v << drop) >> drop;
-    *neg = d->k[4] && s < 0;
-    return *neg ? 0 - (uint64_t)s : d->k[4] ? (uint64_t)s : v << drop >> drop;
+    *neg = dec->k[4] && s < 0;
+    return *neg ? 0 - (uint64_t)s : dec->k[4] ? (uint64_t)s : v << drop >> drop;
 }
-static int i2f(Warp *w, Dec *d, uint32_t g) {
+static int i2f(Warp *w, Dec *dec, uint32_t g) {
     static const Fmt fmts[4] = {{5, 10}, {8, 7}, {8, 23}, {11, 52}};
     ROWS64;
     EACH_LANE(i, g) {
         bool neg;
-        uint64_t v = int_source(d, a[i], ah[i], &neg),
-                 bits = v ? fp_pack(neg, v, 0, fmts[d->k[1] & 3], d->k[2]) : 0;
+        uint64_t v = int_source(dec, a[i], ah[i], &neg),
+                 bits = v ? fp_pack(neg, v, 0, fmts[dec->k[1] & 3], dec->k[2]) : 0;
         r[i] = (uint32_t)bits;
-        if (d->k[1] == SRC_F64)
+        if (dec->k[1] == SRC_F64)
             rh[i] = (uint32_t)(bits >> 32);
     }
     return RUN_OK;
@@ -206,33 +207,33 @@ OP32(i2f_f32_u32, , f32_bits((float)a[i]))
 OP64(i2f_f64_s32, , f64_bits((double)(int32_t)a[i]))
 OP64(i2f_f64_u32, , f64_bits((double)a[i]))
 
-static bool use_i2f(Bind *b, unsigned bits, FloatKind dst, uint32_t rnd, bool sign, uint32_t shift) {
-    Dec *d = b->d;
-    d->k[0] = bits;
-    d->k[1] = dst;
-    d->k[2] = rnd;
-    d->k[4] = sign;
-    d->k[5] = shift;
-    b->width[0] = bits == 64 ? (sign ? WIDTH_I64 : WIDTH_U64) : WIDTH_32;
-    bind_operands(b);
-    d->full = d->part = i2f;
+static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool sign, uint32_t shift) {
+    Dec *dec = bind->d;
+    dec->k[0] = bits;
+    dec->k[1] = dst;
+    dec->k[2] = rnd;
+    dec->k[4] = sign;
+    dec->k[5] = shift;
+    bind->width[0] = bits == 64 ? (sign ? WIDTH_I64 : WIDTH_U64) : WIDTH_32;
+    bind_operands(bind);
+    dec->full = dec->part = i2f;
     if (bits == 32 && dst == SRC_F32 && rnd == Rnd_RN) {
-        d->full = sign ? i2f_f32_s32_f : i2f_f32_u32_f;
-        d->part = sign ? i2f_f32_s32_p : i2f_f32_u32_p;
+        dec->full = sign ? i2f_f32_s32_f : i2f_f32_u32_f;
+        dec->part = sign ? i2f_f32_s32_p : i2f_f32_u32_p;
     } else if (bits == 32 && dst == SRC_F64) {
-        d->full = sign ? i2f_f64_s32_f : i2f_f64_u32_f;
-        d->part = sign ? i2f_f64_s32_p : i2f_f64_u32_p;
+        dec->full = sign ? i2f_f64_s32_f : i2f_f64_u32_f;
+        dec->part = sign ? i2f_f64_s32_p : i2f_f64_u32_p;
     }
-    return !b->failed;
+    return !bind->failed;
 }
-bool LV(bind_I2F)(Bind *b) {
-    uint32_t m = b->in->mods, bits = 8u << MGET(I2F, src, m);
-    return use_i2f(b, bits, float_kind(MGET(I2F, dst, m)), MGET(I2F, rnd, m), MGET(I2F, sign, m) == CvtSign_S,
-                   bits < 32 ? 8 * MGET(I2F, byte, m) : 0);
+bool LV(bind_I2F)(Bind *bind) {
+    uint32_t m = bind->in->mods, bits = 8u << MGET(I2F, src, m);
+    return use_i2f(bind, bits, float_kind(MGET(I2F, dst, m)), MGET(I2F, rnd, m),
+                   MGET(I2F, sign, m) == CvtSign_S, bits < 32 ? 8 * MGET(I2F, byte, m) : 0);
 }
-bool LV(bind_I2FP)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_i2f(b, 32, SRC_F32, MGET(I2FP, rnd, m), MGET(I2FP, sign, m) == I2fpSign_S32, 0);
+bool LV(bind_I2FP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_i2f(bind, 32, SRC_F32, MGET(I2FP, rnd, m), MGET(I2FP, sign, m) == I2fpSign_S32, 0);
 }
 
 /* ---- F2FP: two f32 to a packed pair; a to the high half ---- */
@@ -251,12 +252,12 @@ static int f2fp(Warp *w, Dec *d, uint32_t g) {
     }
     return RUN_OK;
 }
-bool LV(bind_F2FP)(Bind *b) {
-    uint32_t m = b->in->mods;
-    bind_operands(b);
-    b->d->k[0] = MGET(F2FP, type, m) == F2fpType_BF16;
-    b->d->k[2] = MGET(F2FP, rnd, m);
-    b->d->k[3] = MGET(F2FP, relu, m);
-    b->d->full = b->d->part = f2fp;
-    return !b->failed;
+bool LV(bind_F2FP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_operands(bind);
+    bind->d->k[0] = MGET(F2FP, type, m) == F2fpType_BF16;
+    bind->d->k[2] = MGET(F2FP, rnd, m);
+    bind->d->k[3] = MGET(F2FP, relu, m);
+    bind->d->full = bind->d->part = f2fp;
+    return !bind->failed;
 }

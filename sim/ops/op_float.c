@@ -11,10 +11,10 @@
 
 #if defined(__SSE2__)
 /* MXCSR rounding field by Rnd: nearest, down, up, to zero */
-static int round_call(Warp *w, Dec *d, uint32_t g) {
+static int round_call(Warp *w, Dec *dec, uint32_t g) {
     unsigned saved = _mm_getcsr();
-    _mm_setcsr((saved & ~0x6000u) | d->k[7] << 13);
-    int status = (g == ~0u ? d->inner_full : d->inner_part)(w, d, g);
+    _mm_setcsr((saved & ~0x6000u) | dec->k[7] << 13);
+    int status = (g == ~0u ? dec->inner_full : dec->inner_part)(w, dec, g);
     _mm_setcsr(saved);
     return status;
 }
@@ -28,29 +28,29 @@ static int round_call(Warp *w, Dec *d, uint32_t g) {
 }
 #endif
 
-static bool finish(Bind *b, uint32_t rnd) {
-    Dec *d = b->d;
+static bool finish(Bind *bind, uint32_t rnd) {
+    Dec *dec = bind->d;
     if (rnd != Rnd_RN) {
-        d->k[7] = rnd;
-        d->inner_full = d->full;
-        d->inner_part = d->part;
-        d->full = d->part = round_call;
+        dec->k[7] = rnd;
+        dec->inner_full = dec->full;
+        dec->inner_part = dec->part;
+        dec->full = dec->part = round_call;
     }
-    return !b->failed;
+    return !bind->failed;
 }
 
 /* k[0] ftz, k[1] sat, k[2] fmz, all 0 or ~0. Returns whether nothing is modified. */
-static bool bind_f32(Bind *b, bool ftz, bool sat, bool fmz) {
-    Dec *d = b->d;
-    bind_operands(b);
+static bool bind_f32(Bind *bind, bool ftz, bool sat, bool fmz) {
+    Dec *dec = bind->d;
+    bind_operands(bind);
     bool plain = !ftz && !sat && !fmz;
     for (unsigned i = 0; i < 4; i++) {
-        d->xm[i] &= 0x80000000u;
-        plain = plain && !d->xm[i] && d->am[i] == ~0u;
+        dec->xm[i] &= 0x80000000u;
+        plain = plain && !dec->xm[i] && dec->am[i] == ~0u;
     }
-    d->k[0] = ftz || fmz ? ~0u : 0;
-    d->k[1] = sat ? ~0u : 0;
-    d->k[2] = fmz ? ~0u : 0;
+    dec->k[0] = ftz || fmz ? ~0u : 0;
+    dec->k[1] = sat ? ~0u : 0;
+    dec->k[2] = fmz ? ~0u : 0;
     return plain;
 }
 
@@ -77,48 +77,48 @@ OP32(fmul_fmz, F32_SETUP, A == 0.0f || B == 0.0f ? 0 : OUT(A * B))
 OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(d->k[3], d->k[4]));
      , OUT((float)((double)A *(double)B *scale)))
 
-bool LV(bind_FADD)(Bind *b) {
-    uint32_t m = b->in->mods;
-    if (bind_f32(b, MGET(FADD, ftz, m), MGET(FADD, sat, m), false))
-        USE(b, fadd);
+bool LV(bind_FADD)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    if (bind_f32(bind, MGET(FADD, ftz, m), MGET(FADD, sat, m), false))
+        USE(bind, fadd);
     else
-        USE(b, fadd_mod);
-    return finish(b, MGET(FADD, rnd, m));
+        USE(bind, fadd_mod);
+    return finish(bind, MGET(FADD, rnd, m));
 }
-bool LV(bind_FMUL)(Bind *b) {
-    uint32_t m = b->in->mods, scale = MGET(FMUL, scale, m);
-    bool plain = bind_f32(b, MGET(FMUL, ftz, m), MGET(FMUL, sat, m), MGET(FMUL, fmz, m));
+bool LV(bind_FMUL)(Bind *bind) {
+    uint32_t m = bind->in->mods, scale = MGET(FMUL, scale, m);
+    bool plain = bind_f32(bind, MGET(FMUL, ftz, m), MGET(FMUL, sat, m), MGET(FMUL, fmz, m));
     if (plain)
-        USE(b, fmul);
+        USE(bind, fmul);
     else
-        USE(b, fmul_mod);
+        USE(bind, fmul_mod);
     if (MGET(FMUL, fmz, m))
-        USE(b, fmul_fmz);
+        USE(bind, fmul_fmz);
     if (scale != FmulScale_NONE) {
         static const double factor[8] = {1, 0.125, 0.25, 0.5, 1, 2, 4, 8};
         if (MGET(FMUL, fmz, m))
-            return bind_not_simulated(b);
-        b->d->k[3] = (uint32_t)f64_bits(factor[scale & 7]);
-        b->d->k[4] = (uint32_t)(f64_bits(factor[scale & 7]) >> 32);
-        USE(b, fmul_scale);
+            return bind_not_simulated(bind);
+        bind->d->k[3] = (uint32_t)f64_bits(factor[scale & 7]);
+        bind->d->k[4] = (uint32_t)(f64_bits(factor[scale & 7]) >> 32);
+        USE(bind, fmul_scale);
     }
-    return finish(b, MGET(FMUL, rnd, m));
+    return finish(bind, MGET(FMUL, rnd, m));
 }
-bool LV(bind_FFMA)(Bind *b) {
-    uint32_t m = b->in->mods;
-    if (bind_f32(b, MGET(FFMA, ftz, m), MGET(FFMA, sat, m), MGET(FFMA, fmz, m)))
-        USE(b, ffma);
+bool LV(bind_FFMA)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    if (bind_f32(bind, MGET(FFMA, ftz, m), MGET(FFMA, sat, m), MGET(FFMA, fmz, m)))
+        USE(bind, ffma);
     else
-        USE(b, ffma_mod);
-    return finish(b, MGET(FFMA, rnd, m));
+        USE(bind, ffma_mod);
+    return finish(bind, MGET(FFMA, rnd, m));
 }
 
 OP32(fsel, F32_SETUP uint32_t p = dec_pred(w, d, 0);
      , blend(lane_mask(p, i), f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz)))
-bool LV(bind_FSEL)(Bind *b) {
-    bind_f32(b, MGET(FSEL, ftz, b->in->mods), false, false);
-    USE(b, fsel);
-    return !b->failed;
+bool LV(bind_FSEL)(Bind *bind) {
+    bind_f32(bind, MGET(FSEL, ftz, bind->in->mods), false, false);
+    USE(bind, fsel);
+    return !bind->failed;
 }
 
 /* Integers that order as the floats do, -0 below +0. */
@@ -140,25 +140,25 @@ static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool n
 }
 OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(w, d, 0); bool nan = d->k[3]; bool xs = d->k[4];
      , fmnmx_one(f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz), p >> i & 1, nan, xs))
-bool LV(bind_FMNMX)(Bind *b) {
-    uint32_t m = b->in->mods;
-    bind_f32(b, MGET(FMNMX, ftz, m), false, false);
-    b->d->k[3] = MGET(FMNMX, nan, m);
-    b->d->k[4] = MGET(FMNMX, xorsign, m);
-    USE(b, fmnmx);
-    return !b->failed;
+bool LV(bind_FMNMX)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind_f32(bind, MGET(FMNMX, ftz, m), false, false);
+    bind->d->k[3] = MGET(FMNMX, nan, m);
+    bind->d->k[4] = MGET(FMNMX, xorsign, m);
+    USE(bind, fmnmx);
+    return !bind->failed;
 }
 
 /* ---- FSETP, FSET: one function a relation ---- */
-static int setp_write(Warp *w, Dec *d, uint32_t g, uint32_t res) {
-    uint32_t pp = dec_pred(w, d, 0), bop = d->k[1];
-    if (d->optype == OT_FSET) {
-        uint32_t v = bool_op(bop, res, pp), *r = dec_dst(w, d, 0);
+static int setp_write(Warp *w, Dec *dec, uint32_t g, uint32_t res) {
+    uint32_t pp = dec_pred(w, dec, 0), bop = dec->k[1];
+    if (dec->optype == OT_FSET) {
+        uint32_t v = bool_op(bop, res, pp), *r = dec_dst(w, dec, 0);
         LANES { r[i] = blend(lane_mask(g, i), v >> i & 1 ? 0x3f800000u : 0, r[i]); }
         return RUN_OK;
     }
-    set_pred(w, d->pd[0], g, bool_op(bop, res, pp));
-    set_pred(w, d->pd[1], g, bool_op(bop, ~res, pp));
+    set_pred(w, dec->pd[0], g, bool_op(bop, res, pp));
+    set_pred(w, dec->pd[1], g, bool_op(bop, ~res, pp));
     return RUN_OK;
 }
 #define FCMP(name, COND)                                                                                     \
@@ -188,19 +188,19 @@ static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  f
                                        fcmp_ge,  fcmp_num, fcmp_nan, fcmp_ltu, fcmp_equ, fcmp_leu,
                                        fcmp_gtu, fcmp_neu, fcmp_geu, fcmp_t};
 
-static bool use_fcmp(Bind *b, uint32_t cmp, uint32_t bop, bool ftz) {
-    bind_f32(b, ftz, false, false);
-    b->d->k[1] = bop;
-    b->d->full = b->d->part = fcmp_by_code[cmp & 15];
-    return !b->failed;
+static bool use_fcmp(Bind *bind, uint32_t cmp, uint32_t bop, bool ftz) {
+    bind_f32(bind, ftz, false, false);
+    bind->d->k[1] = bop;
+    bind->d->full = bind->d->part = fcmp_by_code[cmp & 15];
+    return !bind->failed;
 }
-bool LV(bind_FSETP)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_fcmp(b, MGET(FSETP, cmp, m), MGET(FSETP, bop, m), MGET(FSETP, ftz, m));
+bool LV(bind_FSETP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_fcmp(bind, MGET(FSETP, cmp, m), MGET(FSETP, bop, m), MGET(FSETP, ftz, m));
 }
-bool LV(bind_FSET)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_fcmp(b, MGET(FSET, cmp, m), MGET(FSET, bop, m), MGET(FSET, ftz, m));
+bool LV(bind_FSET)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_fcmp(bind, MGET(FSET, cmp, m), MGET(FSET, bop, m), MGET(FSET, ftz, m));
 }
 
 /* True unless both are normal and neither the quotient nor the reciprocal comes near the ends of the range.
@@ -216,10 +216,10 @@ static int fchk(Warp *w, Dec *d, uint32_t g) {
     set_pred(w, d->pd[0], g, slow);
     return RUN_OK;
 }
-bool LV(bind_FCHK)(Bind *b) {
-    bind_f32(b, false, false, false);
-    b->d->full = b->d->part = fchk;
-    return !b->failed;
+bool LV(bind_FCHK)(Bind *bind) {
+    bind_f32(bind, false, false, false);
+    bind->d->full = bind->d->part = fchk;
+    return !bind->failed;
 }
 
 /* ---- f64: modifiers touch the high word ---- */
@@ -233,25 +233,25 @@ OP64(dadd, F64_SETUP, f64_canon(DA + DB))
 OP64(dmul, F64_SETUP, f64_canon(DA *DB))
 OP64(dfma, F64_SETUP3, f64_canon(__builtin_fma(DA, DB, DC)))
 
-static void bind_f64(Bind *b) {
+static void bind_f64(Bind *bind) {
     for (unsigned i = 0; i < 3; i++)
-        b->width[i] = WIDTH_F64;
-    bind_operands(b);
+        bind->width[i] = WIDTH_F64;
+    bind_operands(bind);
 }
-bool LV(bind_DADD)(Bind *b) {
-    bind_f64(b);
-    USE(b, dadd);
-    return finish(b, MGET(DADD, rnd, b->in->mods));
+bool LV(bind_DADD)(Bind *bind) {
+    bind_f64(bind);
+    USE(bind, dadd);
+    return finish(bind, MGET(DADD, rnd, bind->in->mods));
 }
-bool LV(bind_DMUL)(Bind *b) {
-    bind_f64(b);
-    USE(b, dmul);
-    return finish(b, MGET(DMUL, rnd, b->in->mods));
+bool LV(bind_DMUL)(Bind *bind) {
+    bind_f64(bind);
+    USE(bind, dmul);
+    return finish(bind, MGET(DMUL, rnd, bind->in->mods));
 }
-bool LV(bind_DFMA)(Bind *b) {
-    bind_f64(b);
-    USE(b, dfma);
-    return finish(b, MGET(DFMA, rnd, b->in->mods));
+bool LV(bind_DFMA)(Bind *bind) {
+    bind_f64(bind);
+    USE(bind, dfma);
+    return finish(bind, MGET(DFMA, rnd, bind->in->mods));
 }
 
 /* .MIN/.MAX: pu says that a is the result; pv that a or b is NaN. */
@@ -279,10 +279,10 @@ static int dsetp(Warp *w, Dec *d, uint32_t g) {
     set_pred(w, d->pd[1], g, bool_op(bop, other, pp));
     return RUN_OK;
 }
-bool LV(bind_DSETP)(Bind *b) {
-    bind_f64(b);
-    b->d->k[0] = MGET(DSETP, cmp, b->in->mods);
-    b->d->k[1] = MGET(DSETP, bop, b->in->mods);
-    b->d->full = b->d->part = dsetp;
-    return !b->failed;
+bool LV(bind_DSETP)(Bind *bind) {
+    bind_f64(bind);
+    bind->d->k[0] = MGET(DSETP, cmp, bind->in->mods);
+    bind->d->k[1] = MGET(DSETP, bop, bind->in->mods);
+    bind->d->full = bind->d->part = dsetp;
+    return !bind->failed;
 }

@@ -6,66 +6,66 @@
 /* k[]: 0 ftz, 1 sat, 2 fmz, 3 relu, 4 f32 result, 5 bf16, 6 operation */
 enum { H_ADD, H_MUL, H_FMA };
 
-static bool bind_half(Bind *b) {
-    Dec *d = b->d;
-    bind_operands(b);
+static bool bind_half(Bind *bind) {
+    Dec *dec = bind->d;
+    bind_operands(bind);
     unsigned nv = 0;
-    for (unsigned i = 0; i < b->in->nsrc && nv < d->nv; i++) {
-        Operand o = b->in->src[i];
+    for (unsigned i = 0; i < bind->in->nsrc && nv < dec->nv; i++) {
+        Operand o = bind->in->src[i];
         if (o.kind == OPK_REG && (o.file == RF_P || o.file == RF_UP))
             continue;
         unsigned half = o.mods >> OPM_HALF_SHIFT & 3;
         bool f32 = half == 1;
-        d->xm[nv] = o.mods & OPM_NEG ? (f32 ? 0x80000000u : 0x80008000u) : 0;
-        d->am[nv] = o.mods & OPM_ABS ? (f32 ? 0x7fffffffu : 0x7fff7fffu) : ~0u;
-        d->imm[0] |= half << (2 * nv); /* selection of source nv at bits 2*nv */
+        dec->xm[nv] = o.mods & OPM_NEG ? (f32 ? 0x80000000u : 0x80008000u) : 0;
+        dec->am[nv] = o.mods & OPM_ABS ? (f32 ? 0x7fffffffu : 0x7fff7fffu) : ~0u;
+        dec->imm[0] |= half << (2 * nv); /* selection of source nv at bits 2*nv */
         nv++;
     }
-    return !b->failed;
+    return !bind->failed;
 }
 
 /* Half `h` (0 low) of source i, as an exact double. */
-static double half_source(const Dec *d, unsigned i, uint32_t bits, unsigned h, Fmt f) {
-    unsigned sel = d->imm[0] >> (2 * i) & 3;
-    bits = (bits & d->am[i]) ^ d->xm[i];
+static double half_source(const Dec *dec, unsigned i, uint32_t bits, unsigned h, Fmt f) {
+    unsigned sel = dec->imm[0] >> (2 * i) & 3;
+    bits = (bits & dec->am[i]) ^ dec->xm[i];
     if (sel == 1)
-        return (double)as_f32(f32_flush(bits, d->k[0]));
+        return (double)as_f32(f32_flush(bits, dec->k[0]));
     if (sel == 2 || sel == 3)
         h = sel - 2;
     uint32_t v = bits >> (16 * h) & 0xffff, magnitude = v & 0x7fff;
-    if (d->k[0] && magnitude < 1u << f.mbits)
+    if (dec->k[0] && magnitude < 1u << f.mbits)
         v &= 0x8000;
     return fp_widen(v, f);
 }
 
-static double clamp(const Dec *d, double x) {
-    if (d->k[1])
+static double clamp(const Dec *dec, double x) {
+    if (dec->k[1])
         return x > 0 ? (x < 1 ? x : 1.0) : 0.0;
-    if (d->k[3])
+    if (dec->k[3])
         return x > 0 || x != x ? x : 0.0;
     return x;
 }
 
-static uint32_t half_result(const Dec *d, double x, Fmt f) {
+static uint32_t half_result(const Dec *dec, double x, Fmt f) {
     uint32_t v;
-    if (d->k[1] || d->k[3]) { /* clamping acts on the rounded value */
+    if (dec->k[1] || dec->k[3]) { /* clamping acts on the rounded value */
         v = fp_narrow(x, f, Rnd_RN);
-        x = clamp(d, fp_widen(v, f));
+        x = clamp(dec, fp_widen(v, f));
     }
     v = fp_narrow(x, f, Rnd_RN);
-    if (d->k[0] && (v & ((1u << (f.ebits + f.mbits)) - 1)) < 1u << f.mbits)
+    if (dec->k[0] && (v & ((1u << (f.ebits + f.mbits)) - 1)) < 1u << f.mbits)
         v &= 1u << (f.ebits + f.mbits);
     return v;
 }
 
-static double half_value(const Dec *d, uint32_t x, uint32_t y, uint32_t z, unsigned h, Fmt f) {
-    double p = half_source(d, 0, x, h, f), q = half_source(d, 1, y, h, f);
-    bool zero = d->k[2] && (p == 0 || q == 0);
-    switch (d->k[6]) {
+static double half_value(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, unsigned h, Fmt f) {
+    double p = half_source(dec, 0, x, h, f), q = half_source(dec, 1, y, h, f);
+    bool zero = dec->k[2] && (p == 0 || q == 0);
+    switch (dec->k[6]) {
     case H_ADD: return add_to_odd(p, q);
     case H_MUL: return zero ? 0.0 : p * q;
     default: {
-        double s = zero ? 0.0 : p * q, t = half_source(d, 2, z, h, f);
+        double s = zero ? 0.0 : p * q, t = half_source(dec, 2, z, h, f);
         return add_to_odd(s, t);
     }
     }
@@ -104,11 +104,11 @@ BIND_HALF(HFMA2, H_FMA, MGET(HFMA2, fmz, m), MGET(HFMA2, relu, m), MGET(HFMA2, f
 BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0, 0)
 
 /* ---- minimum, maximum: k[1] .NAN, k[2] .XORSIGN ---- */
-static uint32_t hmnmx_one(const Dec *d, double x, double y, bool min, Fmt f) {
+static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool min, Fmt f) {
     bool nx = x != x, ny = y != y, neg = (f64_bits(x) ^ f64_bits(y)) >> 63;
-    if ((nx && ny) || (d->k[1] && (nx || ny)))
+    if ((nx && ny) || (dec->k[1] && (nx || ny)))
         return f.mbits == 23 ? F32_NAN : F16_NAN;
-    if (d->k[2]) {
+    if (dec->k[2]) {
         x = x < 0 || f64_bits(x) >> 63 ? -x : x;
         y = y < 0 || f64_bits(y) >> 63 ? -y : y;
     }
@@ -120,7 +120,7 @@ static uint32_t hmnmx_one(const Dec *d, double x, double y, bool min, Fmt f) {
     else
         res = (x < y) == min ? x : y;
     uint32_t v = fp_narrow(res, f, Rnd_RN), sign = 1u << (f.ebits + f.mbits);
-    return d->k[2] ? (v & ~sign) | (neg ? sign : 0) : v;
+    return dec->k[2] ? (v & ~sign) | (neg ? sign : 0) : v;
 }
 static int hmnmx2(Warp *w, Dec *d, uint32_t g) {
     ROWS;
@@ -136,21 +136,21 @@ static int hmnmx2(Warp *w, Dec *d, uint32_t g) {
     }
     return RUN_OK;
 }
-bool LV(bind_HMNMX2)(Bind *b) {
-    uint32_t m = b->in->mods;
-    b->d->k[0] = MGET(HMNMX2, ftz, m) ? ~0u : 0;
-    b->d->k[1] = MGET(HMNMX2, nan, m);
-    b->d->k[2] = MGET(HMNMX2, xorsign, m);
-    b->d->k[4] = MGET(HMNMX2, f32, m);
-    b->d->k[5] = MGET(HMNMX2, bf16, m);
-    b->d->full = b->d->part = hmnmx2;
-    return bind_half(b);
+bool LV(bind_HMNMX2)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind->d->k[0] = MGET(HMNMX2, ftz, m) ? ~0u : 0;
+    bind->d->k[1] = MGET(HMNMX2, nan, m);
+    bind->d->k[2] = MGET(HMNMX2, xorsign, m);
+    bind->d->k[4] = MGET(HMNMX2, f32, m);
+    bind->d->k[5] = MGET(HMNMX2, bf16, m);
+    bind->d->full = bind->d->part = hmnmx2;
+    return bind_half(bind);
 }
 
 /* ---- comparison: k[1] cmp, k[2] bop, k[3] .BF or .H_AND ---- */
-static bool half_cmp(const Dec *d, uint32_t x, uint32_t y, unsigned h) {
-    double p = half_source(d, 0, x, h, fmt_f16), q = half_source(d, 1, y, h, fmt_f16);
-    return (fp_relation(p, q) & d->k[1]) != 0;
+static bool half_cmp(const Dec *dec, uint32_t x, uint32_t y, unsigned h) {
+    double p = half_source(dec, 0, x, h, fmt_f16), q = half_source(dec, 1, y, h, fmt_f16);
+    return (fp_relation(p, q) & dec->k[1]) != 0;
 }
 static int hset2(Warp *w, Dec *d, uint32_t g) {
     ROWS;
@@ -175,21 +175,21 @@ static int hsetp2(Warp *w, Dec *d, uint32_t g) {
     set_pred(w, d->pd[1], g, bool_op(d->k[2], d->k[3] ? ~both : hi, pp));
     return RUN_OK;
 }
-bool LV(bind_HSET2)(Bind *b) {
-    uint32_t m = b->in->mods;
-    b->d->k[0] = MGET(HSET2, ftz, m) ? ~0u : 0;
-    b->d->k[1] = MGET(HSET2, cmp, m);
-    b->d->k[2] = MGET(HSET2, bop, m);
-    b->d->k[3] = MGET(HSET2, bf, m);
-    b->d->full = b->d->part = hset2;
-    return bind_half(b);
+bool LV(bind_HSET2)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind->d->k[0] = MGET(HSET2, ftz, m) ? ~0u : 0;
+    bind->d->k[1] = MGET(HSET2, cmp, m);
+    bind->d->k[2] = MGET(HSET2, bop, m);
+    bind->d->k[3] = MGET(HSET2, bf, m);
+    bind->d->full = bind->d->part = hset2;
+    return bind_half(bind);
 }
-bool LV(bind_HSETP2)(Bind *b) {
-    uint32_t m = b->in->mods;
-    b->d->k[0] = MGET(HSETP2, ftz, m) ? ~0u : 0;
-    b->d->k[1] = MGET(HSETP2, cmp, m);
-    b->d->k[2] = MGET(HSETP2, bop, m);
-    b->d->k[3] = MGET(HSETP2, h_and, m);
-    b->d->full = b->d->part = hsetp2;
-    return bind_half(b);
+bool LV(bind_HSETP2)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind->d->k[0] = MGET(HSETP2, ftz, m) ? ~0u : 0;
+    bind->d->k[1] = MGET(HSETP2, cmp, m);
+    bind->d->k[2] = MGET(HSETP2, bop, m);
+    bind->d->k[3] = MGET(HSETP2, h_and, m);
+    bind->d->full = bind->d->part = hsetp2;
+    return bind_half(bind);
 }

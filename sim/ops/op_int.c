@@ -43,29 +43,29 @@ OP32(iadd3_x, uint32_t x0 = d->xm[0]; uint32_t x1 = d->xm[1]; uint32_t x2 = d->x
      uint32_t cin0 = dec_pred(w, d, 0); uint32_t cin1 = dec_pred(w, d, 1);
      , (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + (cin0 >> i & 1) + (cin1 >> i & 1))
 
-static bool use_iadd3(Bind *b, bool x) {
-    Dec *d = b->d;
-    bind_operands(b);
-    d->k[0] = x ? 0 : (d->xm[0] & 1) + (d->xm[1] & 1) + (d->xm[2] & 1);
-    d->k[1] = x;
-    if (d->pd[0] != PRED_SINK || d->pd[1] != PRED_SINK)
-        d->full = d->part = iadd3_carry;
+static bool use_iadd3(Bind *bind, bool x) {
+    Dec *dec = bind->d;
+    bind_operands(bind);
+    dec->k[0] = x ? 0 : (dec->xm[0] & 1) + (dec->xm[1] & 1) + (dec->xm[2] & 1);
+    dec->k[1] = x;
+    if (dec->pd[0] != PRED_SINK || dec->pd[1] != PRED_SINK)
+        dec->full = dec->part = iadd3_carry;
     else if (x)
-        USE(b, iadd3_x);
-    else if (d->xm[0] | d->xm[1] | d->xm[2])
-        USE(b, iadd3_neg);
+        USE(bind, iadd3_x);
+    else if (dec->xm[0] | dec->xm[1] | dec->xm[2])
+        USE(bind, iadd3_neg);
     else
-        USE(b, iadd3);
-    return !b->failed;
+        USE(bind, iadd3);
+    return !bind->failed;
 }
-bool LV(bind_IADD3)(Bind *b) { return use_iadd3(b, MGET(IADD3, x, b->in->mods)); }
-bool LV(bind_UIADD3)(Bind *b) { return use_iadd3(b, MGET(UIADD3, x, b->in->mods)) && uniform(b); }
+bool LV(bind_IADD3)(Bind *bind) { return use_iadd3(bind, MGET(IADD3, x, bind->in->mods)); }
+bool LV(bind_UIADD3)(Bind *bind) { return use_iadd3(bind, MGET(UIADD3, x, bind->in->mods)) && uniform(bind); }
 
-static bool use(Bind *b, OpFn *full, OpFn *part) {
-    bind_operands(b);
-    b->d->full = full;
-    b->d->part = part;
-    return !b->failed;
+static bool use(Bind *bind, OpFn *full, OpFn *part) {
+    bind_operands(bind);
+    bind->d->full = full;
+    bind->d->part = part;
+    return !bind->failed;
 }
 static int nop(Warp *w, Dec *d, uint32_t g) {
     (void)w;
@@ -102,25 +102,25 @@ static int lea(Warp *w, Dec *d, uint32_t g) {
 }
 OP32(lea_plain, uint32_t s = d->imm[0] & 31;, (a[i] << s) + b[i])
 
-static bool use_lea(Bind *b, bool x, bool hi, bool sx) {
-    Dec *d = b->d;
-    bind_operands(b);
-    d->k[0] = x ? 0 : (d->xm[0] & 1) + (d->xm[1] & 1);
-    d->k[1] = x;
-    d->k[2] = hi;
-    d->k[3] = sx;
-    d->full = d->part = lea;
-    if (!x && !hi && !(d->xm[0] | d->xm[1]) && d->pd[0] == PRED_SINK)
-        USE(b, lea_plain);
-    return !b->failed;
+static bool use_lea(Bind *bind, bool x, bool hi, bool sx) {
+    Dec *dec = bind->d;
+    bind_operands(bind);
+    dec->k[0] = x ? 0 : (dec->xm[0] & 1) + (dec->xm[1] & 1);
+    dec->k[1] = x;
+    dec->k[2] = hi;
+    dec->k[3] = sx;
+    dec->full = dec->part = lea;
+    if (!x && !hi && !(dec->xm[0] | dec->xm[1]) && dec->pd[0] == PRED_SINK)
+        USE(bind, lea_plain);
+    return !bind->failed;
 }
-bool LV(bind_LEA)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_lea(b, MGET(LEA, x, m), MGET(LEA, hi, m), MGET(LEA, sx32, m));
+bool LV(bind_LEA)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_lea(bind, MGET(LEA, x, m), MGET(LEA, hi, m), MGET(LEA, sx32, m));
 }
-bool LV(bind_ULEA)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_lea(b, MGET(ULEA, x, m), MGET(ULEA, hi, m), MGET(ULEA, sx32, m)) && uniform(b);
+bool LV(bind_ULEA)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_lea(bind, MGET(ULEA, x, m), MGET(ULEA, hi, m), MGET(ULEA, sx32, m)) && uniform(bind);
 }
 
 /* ---- LOP3 ---- */
@@ -174,7 +174,7 @@ static void anf(uint32_t lut, uint32_t k[8]) {
         k[n] = 0u - f[terms[n]];
 }
 
-static bool use_lop3(Bind *b, uint32_t lut, bool pand) {
+static bool use_lop3(Bind *bind, uint32_t lut, bool pand) {
     static const struct {
         uint8_t lut;
         OpFn *full, *part;
@@ -197,27 +197,28 @@ static bool use_lop3(Bind *b, uint32_t lut, bool pand) {
         {0x28, lop_xor_and_f, lop_xor_and_p},
         {0xca, lop_mux_f, lop_mux_p},
     };
-    Dec *d = b->d;
-    bind_operands(b);
-    anf(lut, d->k);
-    d->imm[1] = pand;
-    if (d->pd[0] != PRED_SINK) {
-        d->full = d->part = lop_pred;
-        return !b->failed;
+    Dec *dec = bind->d;
+    bind_operands(bind);
+    anf(lut, dec->k);
+    dec->imm[1] = pand;
+    if (dec->pd[0] != PRED_SINK) {
+        dec->full = dec->part = lop_pred;
+        return !bind->failed;
     }
-    USE(b, lop_any);
+    USE(bind, lop_any);
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].lut == lut) {
-            d->full = known[i].full;
-            d->part = known[i].part;
+            dec->full = known[i].full;
+            dec->part = known[i].part;
         }
-    return !b->failed;
+    return !bind->failed;
 }
-bool LV(bind_LOP3)(Bind *b) {
-    return use_lop3(b, MGET(LOP3, lut, b->in->mods), MGET(LOP3, pand, b->in->mods));
+bool LV(bind_LOP3)(Bind *bind) {
+    return use_lop3(bind, MGET(LOP3, lut, bind->in->mods), MGET(LOP3, pand, bind->in->mods));
 }
-bool LV(bind_ULOP3)(Bind *b) {
-    return use_lop3(b, MGET(ULOP3, lut, b->in->mods), MGET(ULOP3, pand, b->in->mods)) && uniform(b);
+bool LV(bind_ULOP3)(Bind *bind) {
+    return use_lop3(bind, MGET(ULOP3, lut, bind->in->mods), MGET(ULOP3, pand, bind->in->mods)) &&
+           uniform(bind);
 }
 
 /* Predicates are already lane masks: the same normal form over whole masks. */
@@ -225,29 +226,30 @@ static uint32_t anf_of_masks(const uint32_t k[8], uint32_t x, uint32_t y, uint32
     uint32_t k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3], k4 = k[4], k5 = k[5], k6 = k[6], k7 = k[7];
     return ANF(x, y, z);
 }
-static int plop3(Warp *w, Dec *d, uint32_t g) {
-    uint32_t x = dec_pred(w, d, 0), y = dec_pred(w, d, 1), z = dec_pred(w, d, 2);
-    const uint32_t second[8] = {d->xm[0], d->xm[1], d->xm[2], d->xm[3],
-                                d->am[0], d->am[1], d->am[2], d->am[3]};
-    set_pred(w, d->pd[0], g, anf_of_masks(d->k, x, y, z));
-    if (d->pd[1] != PRED_SINK)
-        set_pred(w, d->pd[1], g, anf_of_masks(second, x, y, z));
+static int plop3(Warp *w, Dec *dec, uint32_t g) {
+    uint32_t x = dec_pred(w, dec, 0), y = dec_pred(w, dec, 1), z = dec_pred(w, dec, 2);
+    const uint32_t second[8] = {dec->xm[0], dec->xm[1], dec->xm[2], dec->xm[3],
+                                dec->am[0], dec->am[1], dec->am[2], dec->am[3]};
+    set_pred(w, dec->pd[0], g, anf_of_masks(dec->k, x, y, z));
+    if (dec->pd[1] != PRED_SINK)
+        set_pred(w, dec->pd[1], g, anf_of_masks(second, x, y, z));
     return RUN_OK;
 }
-static bool use_plop3(Bind *b, uint32_t lut, uint32_t lut2) {
+static bool use_plop3(Bind *bind, uint32_t lut, uint32_t lut2) {
     uint32_t second[8];
-    bool ok = use(b, plop3, plop3);
-    anf(lut, b->d->k);
+    bool ok = use(bind, plop3, plop3);
+    anf(lut, bind->d->k);
     anf(lut2, second);
-    memcpy(b->d->xm, second, sizeof b->d->xm); /* masks of vector sources, of which there are none */
-    memcpy(b->d->am, second + 4, sizeof b->d->am);
+    memcpy(bind->d->xm, second, sizeof bind->d->xm); /* masks of vector sources, of which there are none */
+    memcpy(bind->d->am, second + 4, sizeof bind->d->am);
     return ok;
 }
-bool LV(bind_PLOP3)(Bind *b) {
-    return use_plop3(b, MGET(PLOP3, lut, b->in->mods), MGET(PLOP3, lut2, b->in->mods));
+bool LV(bind_PLOP3)(Bind *bind) {
+    return use_plop3(bind, MGET(PLOP3, lut, bind->in->mods), MGET(PLOP3, lut2, bind->in->mods));
 }
-bool LV(bind_UPLOP3)(Bind *b) {
-    return use_plop3(b, MGET(UPLOP3, lut, b->in->mods), MGET(UPLOP3, lut2, b->in->mods)) && uniform(b);
+bool LV(bind_UPLOP3)(Bind *bind) {
+    return use_plop3(bind, MGET(UPLOP3, lut, bind->in->mods), MGET(UPLOP3, lut2, bind->in->mods)) &&
+           uniform(bind);
 }
 
 /* P2R, R2P: byte `imm[1]`, mask imm[0] of P0..P6 */
@@ -274,13 +276,13 @@ static int r2p(Warp *w, Dec *d, uint32_t g) {
         }
     return RUN_OK;
 }
-bool LV(bind_P2R)(Bind *b) {
-    b->d->k[0] = MGET(P2R, byte, b->in->mods);
-    return use(b, p2r, p2r);
+bool LV(bind_P2R)(Bind *bind) {
+    bind->d->k[0] = MGET(P2R, byte, bind->in->mods);
+    return use(bind, p2r, p2r);
 }
-bool LV(bind_R2P)(Bind *b) {
-    b->d->k[0] = MGET(R2P, byte, b->in->mods);
-    return use(b, r2p, r2p);
+bool LV(bind_R2P)(Bind *bind) {
+    bind->d->k[0] = MGET(R2P, byte, bind->in->mods);
+    return use(bind, r2p, r2p);
 }
 
 OP32(iabs, uint32_t x = d->xm[0];, ((a[i] ^ x) - x) >> 31 ? 0u - ((a[i] ^ x) - x) : (a[i] ^ x) - x)
@@ -291,29 +293,29 @@ OP32(imin_s, uint32_t p = dec_pred(w, d, 0);
              (int32_t)a[i]<(int32_t)b[i] ? a[i] : b[i], (int32_t)a[i]>(int32_t) b[i] ? a[i] : b[i]))
 OP32(imin_u, uint32_t p = dec_pred(w, d, 0);
      , blend(lane_mask(p, i), a[i]<b[i] ? a[i] : b[i], a[i]> b[i] ? a[i] : b[i]))
-bool LV(bind_IMNMX)(Bind *b) {
-    bool s = MGET(IMNMX, sign, b->in->mods) == ISign_S32;
-    return use(b, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
+bool LV(bind_IMNMX)(Bind *bind) {
+    bool s = MGET(IMNMX, sign, bind->in->mods) == ISign_S32;
+    return use(bind, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
 }
-bool LV(bind_VIMNMX)(Bind *b) {
-    uint32_t type = MGET(VIMNMX, type, b->in->mods);
-    if (type > VimnmxType_S32 || MGET(VIMNMX, relu, b->in->mods))
-        return bind_video_min_max(b);
+bool LV(bind_VIMNMX)(Bind *bind) {
+    uint32_t type = MGET(VIMNMX, type, bind->in->mods);
+    if (type > VimnmxType_S32 || MGET(VIMNMX, relu, bind->in->mods))
+        return bind_video_min_max(bind);
     bool s = type == VimnmxType_S32;
-    return use(b, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
+    return use(bind, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
 }
 OP32(viadd, uint32_t x = d->xm[1];, a[i] + ((b[i] ^ x) - x))
-bool LV(bind_VIADD)(Bind *b) {
-    if (MGET(VIADD, type, b->in->mods) != ViaddType_S32)
-        return bind_not_simulated(b);
-    return use(b, viadd_f, viadd_p);
+bool LV(bind_VIADD)(Bind *bind) {
+    if (MGET(VIADD, type, bind->in->mods) != ViaddType_S32)
+        return bind_not_simulated(bind);
+    return use(bind, viadd_f, viadd_p);
 }
 
 OP32(absdiff_s, , ((int32_t)a[i] < (int32_t)b[i] ? b[i] - a[i] : a[i] - b[i]) + c[i])
 OP32(absdiff_u, , (a[i] < b[i] ? b[i] - a[i] : a[i] - b[i]) + c[i])
-bool LV(bind_VABSDIFF)(Bind *b) {
-    bool s = MGET(VABSDIFF, sign, b->in->mods) == ISign_S32;
-    return use(b, s ? absdiff_s_f : absdiff_u_f, s ? absdiff_s_p : absdiff_u_p);
+bool LV(bind_VABSDIFF)(Bind *bind) {
+    bool s = MGET(VABSDIFF, sign, bind->in->mods) == ISign_S32;
+    return use(bind, s ? absdiff_s_f : absdiff_u_f, s ? absdiff_s_p : absdiff_u_p);
 }
 
 /* ---- IDP: k[0], k[1] = the sign bits of an element of a and of b, or 0; k[2] = first bit of b's bytes for
@@ -336,12 +338,12 @@ static inline uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sa, uint32_t 
     uint32_t x = d->xm[2];
 OP32(idp4, IDP_SETUP, dot_bytes(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 OP32(idp2, IDP_SETUP, dot_halves(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
-bool LV(bind_IDP)(Bind *b) {
-    uint32_t mode = MGET(IDP, mode, b->in->mods), two = mode & IdpMode_D2A_LO_U16;
-    b->d->k[0] = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
-    b->d->k[1] = MGET(IDP, bsign, b->in->mods) == IdpSign_S8 ? 0x80 : 0;
-    b->d->k[2] = mode == IdpMode_D2A_HI_U16 || mode == IdpMode_D2A_HI_S16 ? 16 : 0;
-    return use(b, two ? idp2_f : idp4_f, two ? idp2_p : idp4_p);
+bool LV(bind_IDP)(Bind *bind) {
+    uint32_t mode = MGET(IDP, mode, bind->in->mods), two = mode & IdpMode_D2A_LO_U16;
+    bind->d->k[0] = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
+    bind->d->k[1] = MGET(IDP, bsign, bind->in->mods) == IdpSign_S8 ? 0x80 : 0;
+    bind->d->k[2] = mode == IdpMode_D2A_HI_U16 || mode == IdpMode_D2A_HI_S16 ? 16 : 0;
+    return use(bind, two ? idp2_f : idp4_f, two ? idp2_p : idp4_p);
 }
 
 /* ---- PRMT ---- */
@@ -369,13 +371,13 @@ static int prmt(Warp *w, Dec *d, uint32_t g) {
     }
     return RUN_OK;
 }
-static bool use_prmt(Bind *b, uint32_t mode) {
-    b->d->k[0] = mode;
+static bool use_prmt(Bind *bind, uint32_t mode) {
+    bind->d->k[0] = mode;
     if (mode > PrmtMode_RC16)
-        return bind_fail(b, "undefined PRMT mode");
-    return use(b, prmt, prmt);
+        return bind_fail(bind, "undefined PRMT mode");
+    return use(bind, prmt, prmt);
 }
-bool LV(bind_PRMT)(Bind *b) { return use_prmt(b, MGET(PRMT, mode, b->in->mods)); }
+bool LV(bind_PRMT)(Bind *bind) { return use_prmt(bind, MGET(PRMT, mode, bind->in->mods)); }
 bool LV(bind_UPRMT)(Bind *b) { return use_prmt(b, PrmtMode_IDX) && uniform(b); }
 
 /* ---- SHF: a low, b amount, c high. The word that .HI (or left, without .HI: low) selects of {c:a} shifted
@@ -411,36 +413,37 @@ OP32(shl, , b[i] > 31 ? 0 : a[i] << (b[i] & 31))
 OP32(shr_u, , b[i] > 31 ? 0 : c[i] >> (b[i] & 31))
 OP32(shr_s, , (uint32_t)((int32_t)c[i] >> (b[i] > 31 ? 31 : b[i])))
 
-static bool use_shf(Bind *b, uint32_t type, bool wrap, bool right, bool high) {
-    Dec *d = b->d;
-    d->k[0] = type;
-    d->k[1] = wrap;
-    d->k[2] = right;
-    d->k[3] = high;
-    bool ok = use(b, shf, shf);
+static bool use_shf(Bind *bind, uint32_t type, bool wrap, bool right, bool high) {
+    Dec *dec = bind->d;
+    dec->k[0] = type;
+    dec->k[1] = wrap;
+    dec->k[2] = right;
+    dec->k[3] = high;
+    bool ok = use(bind, shf, shf);
     bool words = type == ShfType_U32 || type == ShfType_S32;
     if (type == ShfType_U64 && !wrap && right && !high)
-        USE(b, shift_r64);
+        USE(bind, shift_r64);
     if ((type == ShfType_U64 || type == ShfType_S64) && !wrap && !right && high)
-        USE(b, shift_l64);
+        USE(bind, shift_l64);
     if (type == ShfType_U32 && right && !high)
-        USE(b, funnel_r);
+        USE(bind, funnel_r);
     if (words && !wrap && !right && !high)
-        USE(b, shl);
+        USE(bind, shl);
     if (words && !wrap && right && high)
-        d->full = type == ShfType_S32 ? shr_s_f : shr_u_f, d->part = type == ShfType_S32 ? shr_s_p : shr_u_p;
+        dec->full = type == ShfType_S32 ? shr_s_f : shr_u_f,
+        dec->part = type == ShfType_S32 ? shr_s_p : shr_u_p;
     return ok;
 }
-bool LV(bind_SHF)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_shf(b, MGET(SHF, type, m), MGET(SHF, wrap, m), MGET(SHF, dir, m) == ShfDir_R,
+bool LV(bind_SHF)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_shf(bind, MGET(SHF, type, m), MGET(SHF, wrap, m), MGET(SHF, dir, m) == ShfDir_R,
                    MGET(SHF, hi, m));
 }
-bool LV(bind_USHF)(Bind *b) {
-    uint32_t m = b->in->mods;
-    bool ok = use_shf(b, MGET(USHF, type, m), MGET(USHF, wrap, m), MGET(USHF, dir, m) == ShfDir_R,
+bool LV(bind_USHF)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bool ok = use_shf(bind, MGET(USHF, type, m), MGET(USHF, wrap, m), MGET(USHF, dir, m) == ShfDir_R,
                       MGET(USHF, hi, m));
-    return ok && uniform(b);
+    return ok && uniform(bind);
 }
 
 /* ---- SGXT (extend from bit b), BMSK (b ones from bit a) ---- */
@@ -463,23 +466,23 @@ static inline uint32_t bmsk_one(uint32_t pos, uint32_t n, bool wrap) {
 }
 OP32(sgxt, bool wrap = d->k[0]; bool sign = d->k[1];, sgxt_one(a[i], b[i], wrap, sign))
 OP32(bmsk, bool wrap = d->k[0];, bmsk_one(a[i], b[i], wrap))
-bool LV(bind_SGXT)(Bind *b) {
-    b->d->k[0] = MGET(SGXT, wrap, b->in->mods);
-    b->d->k[1] = MGET(SGXT, sign, b->in->mods) == ISign_S32;
-    return use(b, sgxt_f, sgxt_p);
+bool LV(bind_SGXT)(Bind *bind) {
+    bind->d->k[0] = MGET(SGXT, wrap, bind->in->mods);
+    bind->d->k[1] = MGET(SGXT, sign, bind->in->mods) == ISign_S32;
+    return use(bind, sgxt_f, sgxt_p);
 }
-bool LV(bind_USGXT)(Bind *b) {
-    b->d->k[0] = MGET(USGXT, wrap, b->in->mods);
-    b->d->k[1] = MGET(USGXT, sign, b->in->mods) == ISign_S32;
-    return use(b, sgxt_f, sgxt_p) && uniform(b);
+bool LV(bind_USGXT)(Bind *bind) {
+    bind->d->k[0] = MGET(USGXT, wrap, bind->in->mods);
+    bind->d->k[1] = MGET(USGXT, sign, bind->in->mods) == ISign_S32;
+    return use(bind, sgxt_f, sgxt_p) && uniform(bind);
 }
-bool LV(bind_BMSK)(Bind *b) {
-    b->d->k[0] = MGET(BMSK, wrap, b->in->mods);
-    return use(b, bmsk_f, bmsk_p);
+bool LV(bind_BMSK)(Bind *bind) {
+    bind->d->k[0] = MGET(BMSK, wrap, bind->in->mods);
+    return use(bind, bmsk_f, bmsk_p);
 }
-bool LV(bind_UBMSK)(Bind *b) {
-    b->d->k[0] = MGET(UBMSK, wrap, b->in->mods);
-    return use(b, bmsk_f, bmsk_p) && uniform(b);
+bool LV(bind_UBMSK)(Bind *bind) {
+    bind->d->k[0] = MGET(UBMSK, wrap, bind->in->mods);
+    return use(bind, bmsk_f, bmsk_p) && uniform(bind);
 }
 
 /* ---- FLO, BREV, POPC, I2I ---- */
@@ -501,15 +504,15 @@ static int flo(Warp *w, Dec *d, uint32_t g) {
     set_pred(w, d->pd[0], g, found);
     return RUN_OK;
 }
-bool LV(bind_FLO)(Bind *b) {
-    b->d->k[0] = MGET(FLO, sign, b->in->mods) == ISign_S32;
-    b->d->k[1] = MGET(FLO, sh, b->in->mods);
-    return use(b, flo, flo);
+bool LV(bind_FLO)(Bind *bind) {
+    bind->d->k[0] = MGET(FLO, sign, bind->in->mods) == ISign_S32;
+    bind->d->k[1] = MGET(FLO, sh, bind->in->mods);
+    return use(bind, flo, flo);
 }
-bool LV(bind_UFLO)(Bind *b) {
-    b->d->k[0] = MGET(UFLO, sign, b->in->mods) == ISign_S32;
-    b->d->k[1] = MGET(UFLO, sh, b->in->mods);
-    return use(b, flo, flo) && uniform(b);
+bool LV(bind_UFLO)(Bind *bind) {
+    bind->d->k[0] = MGET(UFLO, sign, bind->in->mods) == ISign_S32;
+    bind->d->k[1] = MGET(UFLO, sh, bind->in->mods);
+    return use(bind, flo, flo) && uniform(bind);
 }
 static inline uint32_t brev_one(uint32_t v) {
     v = (v >> 1 & 0x55555555u) | (v & 0x55555555u) << 1;
@@ -531,22 +534,22 @@ bool LV(bind_UPOPC)(Bind *b) { return use(b, popc_f, popc_p) && uniform(b); }
 
 OP32(i2i, int32_t lo = (int32_t)d->k[0]; int32_t hi = (int32_t)d->k[1];
      , (uint32_t)((int32_t)a[i]<lo ? lo : (int32_t)a[i]> hi ? hi : (int32_t)a[i]))
-bool LV(bind_I2I)(Bind *b) {
+bool LV(bind_I2I)(Bind *bind) {
     static const int32_t range[4][2] = {{0, 255}, {-128, 127}, {0, 65535}, {-32768, 32767}};
-    uint32_t type = MGET(I2I, type, b->in->mods);
-    b->d->k[0] = (uint32_t)range[type & 3][0];
-    b->d->k[1] = (uint32_t)range[type & 3][1];
-    return use(b, i2i_f, i2i_p);
+    uint32_t type = MGET(I2I, type, bind->in->mods);
+    bind->d->k[0] = (uint32_t)range[type & 3][0];
+    bind->d->k[1] = (uint32_t)range[type & 3][1];
+    return use(bind, i2i_f, i2i_p);
 }
 
 /* ---- ISETP: cmp is a set of {LT 1, EQ 2, GT 4}; .EX: equal high words take the low words' result ---- */
-static inline void isetp_write(Warp *w, Dec *d, uint32_t g, uint32_t lt, uint32_t eq, uint32_t gt) {
-    uint32_t code = d->k[0], pp = dec_pred(w, d, 0);
+static inline void isetp_write(Warp *w, Dec *dec, uint32_t g, uint32_t lt, uint32_t eq, uint32_t gt) {
+    uint32_t code = dec->k[0], pp = dec_pred(w, dec, 0);
     uint32_t res = (code & 1 ? lt : 0) | (code & 2 ? eq : 0) | (code & 4 ? gt : 0);
-    if (d->k[2])
-        res = (res & ~eq) | (dec_pred(w, d, 1) & eq);
-    set_pred(w, d->pd[0], g, bool_op(d->k[1], res, pp));
-    set_pred(w, d->pd[1], g, bool_op(d->k[1], ~res, pp));
+    if (dec->k[2])
+        res = (res & ~eq) | (dec_pred(w, dec, 1) & eq);
+    set_pred(w, dec->pd[0], g, bool_op(dec->k[1], res, pp));
+    set_pred(w, dec->pd[1], g, bool_op(dec->k[1], ~res, pp));
 }
 static int isetp_s(Warp *w, Dec *d, uint32_t g) {
     ROWS;
@@ -568,23 +571,23 @@ static int isetp_eq(Warp *w, Dec *d, uint32_t g) {
     isetp_write(w, d, g, 0, eq, ~eq);
     return RUN_OK;
 }
-bool LV(bind_ISETP)(Bind *b) {
-    uint32_t m = b->in->mods;
-    b->d->k[0] = MGET(ISETP, cmp, m);
-    b->d->k[1] = MGET(ISETP, bop, m);
-    b->d->k[2] = MGET(ISETP, ex, m);
+bool LV(bind_ISETP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind->d->k[0] = MGET(ISETP, cmp, m);
+    bind->d->k[1] = MGET(ISETP, bop, m);
+    bind->d->k[2] = MGET(ISETP, ex, m);
     OpFn *fn = MGET(ISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
-    if (b->d->k[0] == ICmp_EQ || b->d->k[0] == ICmp_NE)
+    if (bind->d->k[0] == ICmp_EQ || bind->d->k[0] == ICmp_NE)
         fn = isetp_eq;
-    return use(b, fn, fn);
+    return use(bind, fn, fn);
 }
-bool LV(bind_UISETP)(Bind *b) {
-    uint32_t m = b->in->mods;
-    b->d->k[0] = MGET(UISETP, cmp, m);
-    b->d->k[1] = MGET(UISETP, bop, m);
-    b->d->k[2] = MGET(UISETP, ex, m);
+bool LV(bind_UISETP)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bind->d->k[0] = MGET(UISETP, cmp, m);
+    bind->d->k[1] = MGET(UISETP, bop, m);
+    bind->d->k[2] = MGET(UISETP, ex, m);
     OpFn *fn = MGET(UISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
-    return use(b, fn, fn) && uniform(b);
+    return use(bind, fn, fn) && uniform(bind);
 }
 
 /* ---- multiply-add ---- */
@@ -594,34 +597,34 @@ OP32(imul, , a[i] * b[i])
 OP32(imad_neg, uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2]; uint32_t k = d->k[0];
      uint32_t cin = d->k[1] ? dec_pred(w, d, 0) : 0;, ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
 
-static bool use_imad(Bind *b, bool x) {
-    Dec *d = b->d;
-    bind_operands(b);
-    d->k[0] = (d->xm[1] & 1) + (x ? 0 : d->xm[2] & 1);
-    d->k[1] = x;
-    if (x || (d->xm[1] | d->xm[2]))
-        USE(b, imad_neg);
-    else if (d->v[2].mask == 0 && d->v[2].off == (uintptr_t)b->run->zero_rows)
-        USE(b, imul);
+static bool use_imad(Bind *bind, bool x) {
+    Dec *dec = bind->d;
+    bind_operands(bind);
+    dec->k[0] = (dec->xm[1] & 1) + (x ? 0 : dec->xm[2] & 1);
+    dec->k[1] = x;
+    if (x || (dec->xm[1] | dec->xm[2]))
+        USE(bind, imad_neg);
+    else if (dec->v[2].mask == 0 && dec->v[2].off == (uintptr_t)bind->run->zero_rows)
+        USE(bind, imul);
     else
-        USE(b, imad);
-    return !b->failed;
+        USE(bind, imad);
+    return !bind->failed;
 }
-bool LV(bind_IMAD)(Bind *b) { return use_imad(b, MGET(IMAD, x, b->in->mods)); }
-bool LV(bind_UIMAD)(Bind *b) { return use_imad(b, MGET(UIMAD, x, b->in->mods)) && uniform(b); }
+bool LV(bind_IMAD)(Bind *bind) { return use_imad(bind, MGET(IMAD, x, bind->in->mods)); }
+bool LV(bind_UIMAD)(Bind *bind) { return use_imad(bind, MGET(UIMAD, x, bind->in->mods)) && uniform(bind); }
 
 OP64(wide_u, , (uint64_t)a[i] * b[i] + pair(c[i], ch[i]))
 OP64(wide_s, , (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) + pair(c[i], ch[i]))
 
 /* General WIDE and HI: k[0] signed, k[1] .X, k[2] HI. Sum of 65 bits; a negated product or addend is its
  * complement plus one (no plus under .X for the addend). */
-static int wide_any(Warp *w, Dec *d, uint32_t g) {
+static int wide_any(Warp *w, Dec *dec, uint32_t g) {
     ROWS64;
-    uint64_t x1 = d->xm[1] ? ~(uint64_t)0 : 0, x2 = d->xm[2] ? ~(uint64_t)0 : 0;
-    uint32_t cin = d->k[1] ? dec_pred(w, d, 0) : 0, carry = 0;
-    unsigned plus2 = !d->k[1] && x2 ? 1 : 0;
+    uint64_t x1 = dec->xm[1] ? ~(uint64_t)0 : 0, x2 = dec->xm[2] ? ~(uint64_t)0 : 0;
+    uint32_t cin = dec->k[1] ? dec_pred(w, dec, 0) : 0, carry = 0;
+    unsigned plus2 = !dec->k[1] && x2 ? 1 : 0;
     for (unsigned i = 0; i < 32; i++) {
-        uint64_t p = d->k[0] ? (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) : (uint64_t)a[i] * b[i];
+        uint64_t p = dec->k[0] ? (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) : (uint64_t)a[i] * b[i];
         p = (p ^ x1) - x1;
         uint64_t q = pair(c[i], ch[i]) ^ x2, s;
         unsigned over = __builtin_add_overflow(p, q, &s);
@@ -629,37 +632,37 @@ static int wide_any(Warp *w, Dec *d, uint32_t g) {
         carry |= (uint32_t)(over != 0) << i;
         if (!(g >> i & 1))
             continue;
-        r[i] = (uint32_t)(d->k[2] ? s >> 32 : s);
-        if (!d->k[2])
+        r[i] = (uint32_t)(dec->k[2] ? s >> 32 : s);
+        if (!dec->k[2])
             rh[i] = (uint32_t)(s >> 32);
     }
-    set_pred(w, d->pd[0], g, carry);
+    set_pred(w, dec->pd[0], g, carry);
     return RUN_OK;
 }
-static bool use_wide(Bind *b, bool sign, bool x, bool hi) {
-    Dec *d = b->d;
-    b->width[2] = sign ? WIDTH_I64 : WIDTH_U64;
-    bind_operands(b);
-    d->k[0] = sign;
-    d->k[1] = x;
-    d->k[2] = hi;
-    d->full = d->part = wide_any;
-    if (!x && !hi && !(d->xm[1] | d->xm[2]) && d->pd[0] == PRED_SINK) {
-        d->full = sign ? wide_s_f : wide_u_f;
-        d->part = sign ? wide_s_p : wide_u_p;
+static bool use_wide(Bind *bind, bool sign, bool x, bool hi) {
+    Dec *dec = bind->d;
+    bind->width[2] = sign ? WIDTH_I64 : WIDTH_U64;
+    bind_operands(bind);
+    dec->k[0] = sign;
+    dec->k[1] = x;
+    dec->k[2] = hi;
+    dec->full = dec->part = wide_any;
+    if (!x && !hi && !(dec->xm[1] | dec->xm[2]) && dec->pd[0] == PRED_SINK) {
+        dec->full = sign ? wide_s_f : wide_u_f;
+        dec->part = sign ? wide_s_p : wide_u_p;
     }
-    return !b->failed;
+    return !bind->failed;
 }
-bool LV(bind_IMAD_WIDE)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_wide(b, MGET(IMAD_WIDE, sign, m) == ISign_S32, MGET(IMAD_WIDE, x, m), false);
+bool LV(bind_IMAD_WIDE)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_wide(bind, MGET(IMAD_WIDE, sign, m) == ISign_S32, MGET(IMAD_WIDE, x, m), false);
 }
-bool LV(bind_IMAD_HI)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return use_wide(b, MGET(IMAD_HI, sign, m) == ISign_S32, MGET(IMAD_HI, x, m), true);
+bool LV(bind_IMAD_HI)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return use_wide(bind, MGET(IMAD_HI, sign, m) == ISign_S32, MGET(IMAD_HI, x, m), true);
 }
-bool LV(bind_UIMAD_WIDE)(Bind *b) {
-    uint32_t m = b->in->mods;
-    bool ok = use_wide(b, MGET(UIMAD_WIDE, sign, m) == ISign_S32, MGET(UIMAD_WIDE, x, m), false);
-    return ok && uniform(b);
+bool LV(bind_UIMAD_WIDE)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    bool ok = use_wide(bind, MGET(UIMAD_WIDE, sign, m) == ISign_S32, MGET(UIMAD_WIDE, x, m), false);
+    return ok && uniform(bind);
 }

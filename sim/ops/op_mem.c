@@ -20,19 +20,19 @@ typedef struct {      /* where the lanes' bytes are */
 } Places;
 
 /* What the register holds, plus offset and uniform register. */
-INLINE uint64_t whole_address(const Warp *w, const Dec *d, uint64_t a) {
-    a += (uint64_t)d->target;
-    if (d->k[0]) {
-        const uint32_t *u = dec_src(w, d, 1);
-        a += d->k[0] == 2 ? pair(u[0], u[32]) : u[0];
+INLINE uint64_t whole_address(const Warp *w, const Dec *dec, uint64_t a) {
+    a += (uint64_t)dec->target;
+    if (dec->k[0]) {
+        const uint32_t *u = dec_src(w, dec, 1);
+        a += dec->k[0] == 2 ? pair(u[0], u[32]) : u[0];
     }
-    return d->wide || d->k[1] ? a : (uint32_t)a;
+    return dec->wide || dec->k[1] ? a : (uint32_t)a;
 }
 
 /* Differences of the addresses; false if they do not fit 32 bits or some lane is misaligned. */
-INLINE bool offsets(const Warp *w, const Dec *d, uint32_t g, unsigned size, bool full, Places *p) {
-    const uint32_t *lo = dec_src(w, d, 0), *hi = lo + 32;
-    unsigned first = full ? 0 : low_lane(g), shift = d->k[4];
+INLINE bool offsets(const Warp *w, const Dec *dec, uint32_t g, unsigned size, bool full, Places *places) {
+    const uint32_t *lo = dec_src(w, dec, 0), *hi = lo + 32;
+    unsigned first = full ? 0 : low_lane(g), shift = dec->k[4];
     uint32_t lo0 = lo[first] << shift, same = 0, high = 0;
     int32_t min = 0, max = 0;
     LANES {
@@ -40,56 +40,57 @@ INLINE bool offsets(const Warp *w, const Dec *d, uint32_t g, unsigned size, bool
         if (!full)
             x &= lane_mask(g, i);
         int32_t s = (int32_t)x;
-        p->off[i] = s;
+        places->off[i] = s;
         min = s < min ? s : min;
         max = s > max ? s : max;
         same |= x;
     }
     uint64_t a = lo0;
-    if (d->wide) {
+    if (dec->wide) {
         uint32_t hi0 = hi[first];
         LANES {
-            uint32_t x = (hi[i] - hi0 - (lo[i] < lo0)) ^ (uint32_t)(p->off[i] >> 31);
+            uint32_t x = (hi[i] - hi0 - (lo[i] < lo0)) ^ (uint32_t)(places->off[i] >> 31);
             high |= full ? x : x & lane_mask(g, i);
         }
         a |= (uint64_t)hi0 << 32;
-    } else if (d->k[1]) {
+    } else if (dec->k[1]) {
         LANES {
-            uint32_t x = (0u - (lo[i] < lo0)) ^ (uint32_t)(p->off[i] >> 31);
+            uint32_t x = (0u - (lo[i] < lo0)) ^ (uint32_t)(places->off[i] >> 31);
             high |= full ? x : x & lane_mask(g, i);
         }
     }
-    p->address = whole_address(w, d, a);
-    p->min = min;
-    p->max = max;
-    p->same = same;
-    return !high && !(((uint32_t)p->address | same) & (size - 1));
+    places->address = whole_address(w, dec, a);
+    places->min = min;
+    places->max = max;
+    places->same = same;
+    return !high && !(((uint32_t)places->address | same) & (size - 1));
 }
 
 /* Is [lo, lo + need) inside [0, limit)? lo may have wrapped below 0. */
 INLINE bool inside(uint64_t lo, uint64_t need, uint64_t limit) { return need <= limit && lo <= limit - need; }
 
 /* Global, shared and generic memory: the host bytes if all lanes are inside one allocation. */
-INLINE bool find_bytes(Warp *w, Dec *d, unsigned size, bool write, Places *p) {
-    uint64_t lo = p->address + (uint64_t)(int64_t)p->min, need = (uint64_t)((int64_t)p->max - p->min) + size;
-    p->alloc = NULL;
-    if (d->imm[1] == MS_SHARED) {
-        p->bytes = w->cta->shared + p->address;
-        return inside(lo, need, w->run->shared_bytes);
+INLINE bool find_bytes(Warp *warp, Dec *dec, unsigned size, bool write, Places *places) {
+    uint64_t lo = places->address + (uint64_t)(int64_t)places->min,
+             need = (uint64_t)((int64_t)places->max - places->min) + size;
+    places->alloc = NULL;
+    if (dec->imm[1] == MS_SHARED) {
+        places->bytes = warp->cta->shared + places->address;
+        return inside(lo, need, warp->run->shared_bytes);
     }
-    SimAlloc *al = d->alloc;
+    SimAlloc *al = dec->alloc;
     if (!al || !inside(lo - al->address, need, al->size_bytes)) {
-        if (d->imm[1] == MS_GENERIC && inside(lo - SIM_SHARED_WINDOW, need, w->run->shared_bytes)) {
-            p->bytes = w->cta->shared + (p->address - SIM_SHARED_WINDOW);
+        if (dec->imm[1] == MS_GENERIC && inside(lo - SIM_SHARED_WINDOW, need, warp->run->shared_bytes)) {
+            places->bytes = warp->cta->shared + (places->address - SIM_SHARED_WINDOW);
             return true;
         }
-        al = simmem_find(w->run->mem, lo, need);
+        al = simmem_find(warp->run->mem, lo, need);
         if (!al)
             return false;
-        d->alloc = al;
+        dec->alloc = al;
     }
-    p->alloc = al;
-    p->bytes = al->data + (p->address - al->address);
+    places->alloc = al;
+    places->bytes = al->data + (places->address - al->address);
     return !(write && al->read_only);
 }
 
@@ -105,9 +106,9 @@ typedef struct {
     SimAlloc *alloc;
 } Halves;
 
-INLINE bool halves(Warp *w, Dec *d, unsigned size, bool write, Halves *h) {
-    const uint32_t *lo = dec_src(w, d, 0), *hi = lo + 32;
-    unsigned shift = d->k[4];
+INLINE bool halves(Warp *w, Dec *dec, unsigned size, bool write, Halves *h) {
+    const uint32_t *lo = dec_src(w, dec, 0), *hi = lo + 32;
+    unsigned shift = dec->k[4];
     uint32_t same = 0, seq = 0, high = 0, base[2] = {lo[0] << shift, lo[16] << shift};
     for (unsigned i = 0; i < 16; i++) {
         uint32_t x = (lo[i] << shift) - base[0], y = (lo[i + 16] << shift) - base[1];
@@ -117,7 +118,7 @@ INLINE bool halves(Warp *w, Dec *d, unsigned size, bool write, Halves *h) {
     uint64_t a[2] = {base[0], base[1]};
     if (same && seq)
         return false;
-    if (d->wide) {
+    if (dec->wide) {
         uint32_t top[2] = {hi[0], hi[16]};
         for (unsigned i = 0; i < 16; i++)
             high |= (hi[i] ^ top[0]) | (hi[i + 16] ^ top[1]);
@@ -127,14 +128,14 @@ INLINE bool halves(Warp *w, Dec *d, unsigned size, bool write, Halves *h) {
     uint32_t bytes = same ? 16 * size : size, last = 0u - bytes;
     if (high || base[0] > last || base[1] > last) /* no carry into the high words */
         return false;
-    a[0] = whole_address(w, d, a[0]);
-    a[1] = whole_address(w, d, a[1]);
+    a[0] = whole_address(w, dec, a[0]);
+    a[1] = whole_address(w, dec, a[1]);
     unsigned up = a[1] >= a[0];
     uint64_t distance = a[up] - a[1 - up];
     if (distance >> 31 || ((a[0] | a[1]) & (size - 1)))
         return false;
     Places p = {.address = a[1 - up], .max = (int32_t)distance};
-    if (!find_bytes(w, d, bytes, write, &p))
+    if (!find_bytes(w, dec, bytes, write, &p))
         return false;
     h->bytes[1 - up] = p.bytes;
     h->bytes[up] = p.bytes + distance;
@@ -200,26 +201,26 @@ INLINE int load_words(Warp *w, Dec *d, uint32_t g, unsigned n, bool full) {
 }
 
 /* 1 or 2 bytes, extended to 32 bits. */
-INLINE int load_part(Warp *w, Dec *d, uint32_t g, bool full) {
+INLINE int load_part(Warp *w, Dec *dec, uint32_t g, bool full) {
     Places p;
-    uint32_t v[32], size = d->size, bits = 32 - 8 * size;
-    bool sign = d->k[3] == MemSz_S8 || d->k[3] == MemSz_S16;
-    if (!locate(w, d, g, size, full, false, &p))
-        return mem_load_slow(w, d, g);
+    uint32_t v[32], size = dec->size, bits = 32 - 8 * size;
+    bool sign = dec->k[3] == MemSz_S8 || dec->k[3] == MemSz_S16;
+    if (!locate(w, dec, g, size, full, false, &p))
+        return mem_load_slow(w, dec, g);
     for (unsigned i = 0; i < 32; i++) {
         const uint8_t *q = p.bytes + p.off[i];
         uint32_t x = size == 1 ? *q : *q | (uint32_t)q[1] << 8;
         v[i] = sign ? (uint32_t)((int32_t)(x << bits) >> bits) : x;
     }
-    put_row(dec_dst(w, d, 0), v, g, full);
+    put_row(dec_dst(w, dec, 0), v, g, full);
     return RUN_OK;
 }
 
 /* ---- stores: lanes in ascending order, so the highest one wins ---- */
 
-INLINE void mark_lane(const Places *p, unsigned lane, unsigned size) {
-    uint64_t o = (uint64_t)(p->bytes + p->off[lane] - p->alloc->data);
-    uint8_t *at = p->alloc->written + o / 8;
+INLINE void mark_lane(const Places *places, unsigned lane, unsigned size) {
+    uint64_t o = (uint64_t)(places->bytes + places->off[lane] - places->alloc->data);
+    uint8_t *at = places->alloc->written + o / 8;
     if (size < 8)
         *at = (uint8_t)(*at | ((1u << size) - 1) << (o & 7));
     else
@@ -246,19 +247,19 @@ INLINE uint32_t store_half(const uint32_t *v, uint8_t *to, SimAlloc *al, unsigne
     return changed;
 }
 
-INLINE int store_words(Warp *w, Dec *d, uint32_t g, unsigned n, bool full) {
+INLINE int store_words(Warp *warp, Dec *d, uint32_t g, unsigned n, bool full) {
     Places p;
     Halves h;
     uint32_t changed = 0;
-    const uint32_t *v = dec_src(w, d, 2);
-    if (full && halves(w, d, 4 * n, true, &h) && !h.same) {
+    const uint32_t *v = dec_src(warp, d, 2);
+    if (full && halves(warp, d, 4 * n, true, &h) && !h.same) {
         changed = store_half(v, h.bytes[0], h.alloc, n);
         changed |= store_half(v + 16, h.bytes[1], h.alloc, n);
-        w->run->mem_version += changed != 0;
+        warp->run->mem_version += changed != 0;
         return RUN_OK;
     }
-    if (!locate(w, d, g, 4 * n, full, true, &p))
-        return mem_store_slow(w, d, g);
+    if (!locate(warp, d, g, 4 * n, full, true, &p))
+        return mem_store_slow(warp, d, g);
     EACH_LANE(i, g) {
         for (unsigned k = 0; k < n; k++) {
             uint8_t *q = p.bytes + p.off[i] + 4 * k;
@@ -268,16 +269,16 @@ INLINE int store_words(Warp *w, Dec *d, uint32_t g, unsigned n, bool full) {
         if (p.alloc)
             mark_lane(&p, i, 4 * n);
     }
-    w->run->mem_version += changed != 0;
+    warp->run->mem_version += changed != 0;
     return RUN_OK;
 }
 
-INLINE int store_part(Warp *w, Dec *d, uint32_t g, bool full) {
+INLINE int store_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
     Places p;
-    uint32_t changed = 0, size = d->size;
-    const uint32_t *v = dec_src(w, d, 2);
-    if (!locate(w, d, g, size, full, true, &p))
-        return mem_store_slow(w, d, g);
+    uint32_t changed = 0, size = dec->size;
+    const uint32_t *v = dec_src(warp, dec, 2);
+    if (!locate(warp, dec, g, size, full, true, &p))
+        return mem_store_slow(warp, dec, g);
     EACH_LANE(i, g) {
         uint8_t *q = p.bytes + p.off[i];
         for (unsigned k = 0; k < size; k++) {
@@ -287,40 +288,40 @@ INLINE int store_part(Warp *w, Dec *d, uint32_t g, bool full) {
         if (p.alloc)
             mark_lane(&p, i, size);
     }
-    w->run->mem_version += changed != 0;
+    warp->run->mem_version += changed != 0;
     return RUN_OK;
 }
 
 /* ---- local memory: kept word by word across the lanes, so equal addresses are whole rows ---- */
 
-INLINE bool locate_local(Warp *w, Dec *d, uint32_t g, bool full, Places *p) {
-    return d->size >= 4 && offsets(w, d, g, d->size, full, p) &&
-           inside(p->address + (uint64_t)(int64_t)p->min, (uint64_t)((int64_t)p->max - p->min) + d->size,
-                  w->run->local_bytes);
+INLINE bool locate_local(Warp *warp, Dec *dec, uint32_t g, bool full, Places *places) {
+    return dec->size >= 4 && offsets(warp, dec, g, dec->size, full, places) &&
+           inside(places->address + (uint64_t)(int64_t)places->min,
+                  (uint64_t)((int64_t)places->max - places->min) + dec->size, warp->run->local_bytes);
 }
-INLINE int load_local(Warp *w, Dec *d, uint32_t g, bool full) {
+INLINE int load_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     Places p;
     uint32_t v[4][32];
-    unsigned n = d->size / 4u;
-    if (!locate_local(w, d, g, full, &p))
-        return mem_load_slow(w, d, g);
-    const uint32_t *from = w->local + p.address / 4 * 32;
+    unsigned n = dec->size / 4u;
+    if (!locate_local(warp, dec, g, full, &p))
+        return mem_load_slow(warp, dec, g);
+    const uint32_t *from = warp->local + p.address / 4 * 32;
     for (unsigned k = 0; k < n; k++) {
         if (p.same)
             for (unsigned i = 0; i < 32; i++)
                 v[k][i] = from[p.off[i] / 4 * 32 + (int)(k * 32 + i)];
-        put_row(dec_dst(w, d, 0) + k * 32, p.same ? v[k] : from + k * 32, g, full);
+        put_row(dec_dst(warp, dec, 0) + k * 32, p.same ? v[k] : from + k * 32, g, full);
     }
     return RUN_OK;
 }
-INLINE int store_local(Warp *w, Dec *d, uint32_t g, bool full) {
+INLINE int store_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     Places p;
     uint32_t changed = 0;
-    unsigned n = d->size / 4u;
-    const uint32_t *v = dec_src(w, d, 2);
-    if (!locate_local(w, d, g, full, &p))
-        return mem_store_slow(w, d, g);
-    uint32_t *to = w->local + p.address / 4 * 32;
+    unsigned n = dec->size / 4u;
+    const uint32_t *v = dec_src(warp, dec, 2);
+    if (!locate_local(warp, dec, g, full, &p))
+        return mem_store_slow(warp, dec, g);
+    uint32_t *to = warp->local + p.address / 4 * 32;
     for (unsigned k = 0; k < n; k++) {
         if (!p.same) {
             LANES {
@@ -337,8 +338,8 @@ INLINE int store_local(Warp *w, Dec *d, uint32_t g, bool full) {
         }
     }
     if (changed) {
-        local_dirty(w, (uint32_t)((int64_t)p.address + p.min), (uint32_t)(p.max - p.min) + d->size);
-        w->run->mem_version++;
+        local_dirty(warp, (uint32_t)((int64_t)p.address + p.min), (uint32_t)(p.max - p.min) + dec->size);
+        warp->run->mem_version++;
     }
     return RUN_OK;
 }
@@ -358,83 +359,85 @@ ACCESS(st16, store_words(w, d, g, 4, true), store_words(w, d, g, 4, false))
 ACCESS(stpart, store_part(w, d, g, true), store_part(w, d, g, false))
 ACCESS(stl, store_local(w, d, g, true), store_local(w, d, g, false))
 
-static void use_load(Bind *b) {
-    switch (b->d->imm[1] == MS_LOCAL ? 0 : b->d->size) {
-    case 0: USE(b, ldl); break;
-    case 4: USE(b, ld4); break;
-    case 8: USE(b, ld8); break;
-    case 16: USE(b, ld16); break;
-    default: USE(b, ldpart); break;
+static void use_load(Bind *bind) {
+    switch (bind->d->imm[1] == MS_LOCAL ? 0 : bind->d->size) {
+    case 0: USE(bind, ldl); break;
+    case 4: USE(bind, ld4); break;
+    case 8: USE(bind, ld8); break;
+    case 16: USE(bind, ld16); break;
+    default: USE(bind, ldpart); break;
     }
 }
-static void use_store(Bind *b) {
-    switch (b->d->imm[1] == MS_LOCAL ? 0 : b->d->size) {
-    case 0: USE(b, stl); break;
-    case 4: USE(b, st4); break;
-    case 8: USE(b, st8); break;
-    case 16: USE(b, st16); break;
-    default: USE(b, stpart); break;
+static void use_store(Bind *bind) {
+    switch (bind->d->imm[1] == MS_LOCAL ? 0 : bind->d->size) {
+    case 0: USE(bind, stl); break;
+    case 4: USE(bind, st4); break;
+    case 8: USE(bind, st8); break;
+    case 16: USE(bind, st16); break;
+    default: USE(bind, stpart); break;
     }
 }
 
 /* k[0]: 0 no uniform register, 1 one, 2 a pair; k[1]: the sum has 64 bits; imm[1]: MemSpace;
  * k[3]: MemSz; k[4]: shift of ra (stride) */
-static bool bind_access(Bind *b, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride,
+static bool bind_access(Bind *bind, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride,
                         bool store) {
     static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
     static const uint8_t shift[4] = {0, 2, 3, 4};
-    Dec *d = b->d;
+    Dec *dec = bind->d;
     bool narrow = space == MS_SHARED || space == MS_LOCAL;
-    b->width[0] = !narrow && (b->in->src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
-    b->width[1] = narrow ? WIDTH_32 : WIDTH_U64;
-    b->vector_slots = 1u << 1;
-    bind_operands(b);
-    d->size = bytes[sz & 7];
-    if (!d->size)
-        return bind_fail(b, "undefined access size");
-    d->wide = !narrow && (b->in->src[0].mods & OPM_WIDE64) != 0;
-    const Operand *ur = b->in->nsrc > 1 ? &b->in->src[1] : NULL;
+    bind->width[0] = !narrow && (bind->in->src[0].mods & OPM_WIDE64) ? WIDTH_U64 : WIDTH_32;
+    bind->width[1] = narrow ? WIDTH_32 : WIDTH_U64;
+    bind->vector_slots = 1u << 1;
+    bind_operands(bind);
+    dec->size = bytes[sz & 7];
+    if (!dec->size)
+        return bind_fail(bind, "undefined access size");
+    dec->wide = !narrow && (bind->in->src[0].mods & OPM_WIDE64) != 0;
+    const Operand *ur = bind->in->nsrc > 1 ? &bind->in->src[1] : NULL;
     bool has_ur = !desc && ur && ur->kind == OPK_REG && ur->value != REG_URZ;
-    d->k[0] = !has_ur ? 0 : e ? 2 : 1;
-    d->k[1] = e;
-    d->k[3] = sz;
-    d->k[4] = shift[stride & 3];
-    d->target = (int64_t)(int32_t)d->imm[0];
-    d->imm[1] = space;
+    dec->k[0] = !has_ur ? 0 : e ? 2 : 1;
+    dec->k[1] = e;
+    dec->k[3] = sz;
+    dec->k[4] = shift[stride & 3];
+    dec->target = (int64_t)(int32_t)dec->imm[0];
+    dec->imm[1] = space;
     if (store)
-        use_store(b);
+        use_store(bind);
     else
-        use_load(b);
-    return !b->failed;
+        use_load(bind);
+    return !bind->failed;
 }
-bool LV(bind_LDG)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return bind_access(b, MS_GLOBAL, MGET(LDG, sz, m), MGET(LDG, e, m), MGET(LDG, desc, m), 0, false);
+bool LV(bind_LDG)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return bind_access(bind, MS_GLOBAL, MGET(LDG, sz, m), MGET(LDG, e, m), MGET(LDG, desc, m), 0, false);
 }
-bool LV(bind_STG)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return bind_access(b, MS_GLOBAL, MGET(STG, sz, m), MGET(STG, e, m), MGET(STG, desc, m), 0, true);
+bool LV(bind_STG)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return bind_access(bind, MS_GLOBAL, MGET(STG, sz, m), MGET(STG, e, m), MGET(STG, desc, m), 0, true);
 }
-bool LV(bind_LD)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return bind_access(b, MS_GENERIC, MGET(LD, sz, m), MGET(LD, e, m), MGET(LD, desc, m), 0, false);
+bool LV(bind_LD)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return bind_access(bind, MS_GENERIC, MGET(LD, sz, m), MGET(LD, e, m), MGET(LD, desc, m), 0, false);
 }
-bool LV(bind_ST)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return bind_access(b, MS_GENERIC, MGET(ST, sz, m), MGET(ST, e, m), MGET(ST, desc, m), 0, true);
+bool LV(bind_ST)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return bind_access(bind, MS_GENERIC, MGET(ST, sz, m), MGET(ST, e, m), MGET(ST, desc, m), 0, true);
 }
-bool LV(bind_LDS)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return bind_access(b, MS_SHARED, MGET(LDS, sz, m), 0, false, MGET(LDS, stride, m), false);
+bool LV(bind_LDS)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return bind_access(bind, MS_SHARED, MGET(LDS, sz, m), 0, false, MGET(LDS, stride, m), false);
 }
-bool LV(bind_STS)(Bind *b) {
-    uint32_t m = b->in->mods;
-    return bind_access(b, MS_SHARED, MGET(STS, sz, m), 0, false, MGET(STS, stride, m), true);
+bool LV(bind_STS)(Bind *bind) {
+    uint32_t m = bind->in->mods;
+    return bind_access(bind, MS_SHARED, MGET(STS, sz, m), 0, false, MGET(STS, stride, m), true);
 }
-bool LV(bind_LDL)(Bind *b) {
-    return bind_access(b, MS_LOCAL, MGET(LDL, sz, b->in->mods), 0, false, 0, false);
+bool LV(bind_LDL)(Bind *bind) {
+    return bind_access(bind, MS_LOCAL, MGET(LDL, sz, bind->in->mods), 0, false, 0, false);
 }
-bool LV(bind_STL)(Bind *b) { return bind_access(b, MS_LOCAL, MGET(STL, sz, b->in->mods), 0, false, 0, true); }
+bool LV(bind_STL)(Bind *bind) {
+    return bind_access(bind, MS_LOCAL, MGET(STL, sz, bind->in->mods), 0, false, 0, true);
+}
 
 /* ---- LDC, ULDC: k[0] bank, target = offset ---- */
 static int ldc(Warp *w, Dec *d, uint32_t g) {
@@ -461,29 +464,29 @@ static int ldc(Warp *w, Dec *d, uint32_t g) {
     }
     return RUN_OK;
 }
-static bool use_ldc(Bind *b, Operand cb, uint32_t sz, bool indexed) {
+static bool use_ldc(Bind *bind, Operand cb, uint32_t sz, bool indexed) {
     static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
-    Dec *d = b->d;
-    b->raw_cmem = true;
-    bind_operands(b);
-    d->k[0] = cb.value >> 16;
-    d->k[3] = sz;
-    d->size = bytes[sz & 7];
-    d->target = indexed ? (int64_t)(int16_t)(cb.value & 0xffff) : (int64_t)(cb.value & 0xffff);
-    d->full = d->part = ldc;
-    if (!d->size || cb.kind != OPK_CMEM || d->k[0] >= NUM_BANKS)
-        return bind_fail(b, "undefined constant access");
-    return !b->failed;
+    Dec *dec = bind->d;
+    bind->raw_cmem = true;
+    bind_operands(bind);
+    dec->k[0] = cb.value >> 16;
+    dec->k[3] = sz;
+    dec->size = bytes[sz & 7];
+    dec->target = indexed ? (int64_t)(int16_t)(cb.value & 0xffff) : (int64_t)(cb.value & 0xffff);
+    dec->full = dec->part = ldc;
+    if (!dec->size || cb.kind != OPK_CMEM || dec->k[0] >= NUM_BANKS)
+        return bind_fail(bind, "undefined constant access");
+    return !bind->failed;
 }
 static bool is_register(Operand o, uint32_t zero) { return o.kind == OPK_REG && o.value != zero; }
-bool LV(bind_LDC)(Bind *b) {
-    if (MGET(LDC, mode, b->in->mods) != LdcMode_NONE)
-        return bind_not_simulated(b);
-    return use_ldc(b, b->in->src[LDC_cb], MGET(LDC, sz, b->in->mods),
-                   is_register(b->in->src[LDC_ra], REG_RZ));
+bool LV(bind_LDC)(Bind *bind) {
+    if (MGET(LDC, mode, bind->in->mods) != LdcMode_NONE)
+        return bind_not_simulated(bind);
+    return use_ldc(bind, bind->in->src[LDC_cb], MGET(LDC, sz, bind->in->mods),
+                   is_register(bind->in->src[LDC_ra], REG_RZ));
 }
-bool LV(bind_ULDC)(Bind *b) {
-    return use_ldc(b, b->in->src[ULDC_cb], MGET(ULDC, sz, b->in->mods),
-                   is_register(b->in->src[ULDC_ura], REG_URZ)) &&
-           uniform(b);
+bool LV(bind_ULDC)(Bind *bind) {
+    return use_ldc(bind, bind->in->src[ULDC_cb], MGET(ULDC, sz, bind->in->mods),
+                   is_register(bind->in->src[ULDC_ura], REG_URZ)) &&
+           uniform(bind);
 }

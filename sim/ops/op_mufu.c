@@ -118,16 +118,16 @@ OP32(mufu_rcp, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];, f32_canon(1.0f /
 OP32(mufu_sqrt, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];
      , f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
 
-bool LV(bind_MUFU)(Bind *b) {
-    bind_operands(b);
-    b->d->xm[0] &= 0x80000000u;
-    b->d->k[0] = MGET(MUFU, func, b->in->mods);
-    if (b->d->k[0] > Mufu_TANH)
-        return bind_fail(b, "undefined MUFU function");
-    b->d->full = b->d->part = mufu;
-    if (b->d->k[0] == Mufu_RCP)
-        USE(b, mufu_rcp);
-    if (b->d->k[0] == Mufu_SQRT)
-        USE(b, mufu_sqrt);
-    return !b->failed;
+bool LV(bind_MUFU)(Bind *bind) {
+    bind_operands(bind);
+    bind->d->xm[0] &= 0x80000000u;
+    bind->d->k[0] = MGET(MUFU, func, bind->in->mods);
+    if (bind->d->k[0] > Mufu_TANH)
+        return bind_fail(bind, "undefined MUFU function");
+    bind->d->full = bind->d->part = mufu;
+    if (bind->d->k[0] == Mufu_RCP)
+        USE(bind, mufu_rcp);
+    if (bind->d->k[0] == Mufu_SQRT)
+        USE(bind, mufu_sqrt);
+    return !bind->failed;
 }

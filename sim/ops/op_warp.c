@@ -21,66 +21,66 @@ static int shfl(Warp *w, Dec *d, uint32_t g) {
     set_pred(w, d->pd[0], g, ok);
     return RUN_OK;
 }
-bool LV(bind_SHFL)(Bind *b) {
-    bind_operands(b);
-    b->d->k[0] = MGET(SHFL, mode, b->in->mods);
-    b->d->full = b->d->part = shfl;
-    return !b->failed;
+bool LV(bind_SHFL)(Bind *bind) {
+    bind_operands(bind);
+    bind->d->k[0] = MGET(SHFL, mode, bind->in->mods);
+    bind->d->full = bind->d->part = shfl;
+    return !bind->failed;
 }
 
 static uint32_t vote_result(uint32_t op, uint32_t p, uint32_t g) {
     return op == VoteOp_ALL ? p == g : op == VoteOp_ANY ? p != 0 : p == 0 || p == g;
 }
-static int vote(Warp *w, Dec *d, uint32_t g) {
-    uint32_t *r = dec_dst(w, d, 0), p = dec_pred(w, d, 0) & g;
-    set_pred(w, d->pd[0], g, vote_result(d->k[0], p, g) ? ~0u : 0);
+static int vote(Warp *w, Dec *dec, uint32_t g) {
+    uint32_t *r = dec_dst(w, dec, 0), p = dec_pred(w, dec, 0) & g;
+    set_pred(w, dec->pd[0], g, vote_result(dec->k[0], p, g) ? ~0u : 0);
     EACH_LANE(i, g) r[i] = p;
     return RUN_OK;
 }
-static int voteu(Warp *w, Dec *d, uint32_t g) {
-    uint32_t *r = dec_dst(w, d, 0), p = dec_pred(w, d, 0) & w->active;
+static int voteu(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t *r = dec_dst(warp, dec, 0), p = dec_pred(warp, dec, 0) & warp->active;
     (void)g;
-    set_pred(w, d->pd[0], ~0u, vote_result(d->k[0], p, w->active) ? ~0u : 0);
+    set_pred(warp, dec->pd[0], ~0u, vote_result(dec->k[0], p, warp->active) ? ~0u : 0);
     LANES { r[i] = p; }
     return RUN_OK;
 }
-bool LV(bind_VOTE)(Bind *b) {
-    bind_operands(b);
-    b->d->k[0] = MGET(VOTE, op, b->in->mods);
-    b->d->full = b->d->part = vote;
-    return b->d->k[0] == 3 ? bind_fail(b, "undefined vote") : !b->failed;
+bool LV(bind_VOTE)(Bind *bind) {
+    bind_operands(bind);
+    bind->d->k[0] = MGET(VOTE, op, bind->in->mods);
+    bind->d->full = bind->d->part = vote;
+    return bind->d->k[0] == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
-bool LV(bind_VOTEU)(Bind *b) {
-    bind_operands(b);
-    b->d->k[0] = MGET(VOTEU, op, b->in->mods);
-    b->d->full = b->d->part = voteu;
-    return b->d->k[0] == 3 ? bind_fail(b, "undefined vote") : !b->failed;
+bool LV(bind_VOTEU)(Bind *bind) {
+    bind_operands(bind);
+    bind->d->k[0] = MGET(VOTEU, op, bind->in->mods);
+    bind->d->full = bind->d->part = voteu;
+    return bind->d->k[0] == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 
-static int match(Warp *w, Dec *d, uint32_t g) {
+static int match(Warp *w, Dec *dec, uint32_t g) {
     ROWS64;
     uint32_t same[32], all = 0;
     EACH_LANE(i, g) {
         same[i] = 0;
         for (uint32_t m = g; m; m &= m - 1) {
             unsigned j = low_lane(m);
-            bool eq = a[j] == a[i] && (!d->k[1] || ah[j] == ah[i]);
+            bool eq = a[j] == a[i] && (!dec->k[1] || ah[j] == ah[i]);
             same[i] |= (uint32_t)eq << j;
         }
         all = same[i];
     }
-    bool is_all = d->k[0] == MatchOp_ALL, equal = all == g;
+    bool is_all = dec->k[0] == MatchOp_ALL, equal = all == g;
     EACH_LANE(i, g) r[i] = is_all ? (equal ? g : 0) : same[i];
-    set_pred(w, d->pd[0], g, !is_all || equal ? ~0u : 0);
+    set_pred(w, dec->pd[0], g, !is_all || equal ? ~0u : 0);
     return RUN_OK;
 }
-bool LV(bind_MATCH)(Bind *b) {
-    b->d->k[0] = MGET(MATCH, op, b->in->mods);
-    b->d->k[1] = MGET(MATCH, type, b->in->mods) == MatchType_U64;
-    b->width[0] = b->d->k[1] ? WIDTH_U64 : WIDTH_32;
-    bind_operands(b);
-    b->d->full = b->d->part = match;
-    return !b->failed;
+bool LV(bind_MATCH)(Bind *bind) {
+    bind->d->k[0] = MGET(MATCH, op, bind->in->mods);
+    bind->d->k[1] = MGET(MATCH, type, bind->in->mods) == MatchType_U64;
+    bind->width[0] = bind->d->k[1] ? WIDTH_U64 : WIDTH_32;
+    bind_operands(bind);
+    bind->d->full = bind->d->part = match;
+    return !bind->failed;
 }
 
 static uint32_t redux_step(uint32_t op, bool sign, uint32_t x, uint32_t y) {
@@ -101,12 +101,12 @@ static int redux(Warp *w, Dec *d, uint32_t g) {
     LANES { r[i] = v; }
     return RUN_OK;
 }
-bool LV(bind_REDUX)(Bind *b) {
-    bind_operands(b);
-    b->d->k[0] = MGET(REDUX, op, b->in->mods);
-    b->d->k[1] = MGET(REDUX, sign, b->in->mods) == ReduxSign_S32;
-    b->d->full = b->d->part = redux;
-    return b->d->k[0] > ReduxOp_MAX ? bind_fail(b, "undefined reduction") : !b->failed;
+bool LV(bind_REDUX)(Bind *bind) {
+    bind_operands(bind);
+    bind->d->k[0] = MGET(REDUX, op, bind->in->mods);
+    bind->d->k[1] = MGET(REDUX, sign, bind->in->mods) == ReduxSign_S32;
+    bind->d->full = bind->d->part = redux;
+    return bind->d->k[0] > ReduxOp_MAX ? bind_fail(bind, "undefined reduction") : !bind->failed;
 }
 
 static int r2ur(Warp *w, Dec *d, uint32_t g) {
@@ -118,8 +118,8 @@ static int r2ur(Warp *w, Dec *d, uint32_t g) {
     set_pred(w, d->pd[0], ~0u, v ? ~0u : 0);
     return RUN_OK;
 }
-bool LV(bind_R2UR)(Bind *b) {
-    bind_operands(b);
-    b->d->full = b->d->part = r2ur;
-    return !b->failed;
+bool LV(bind_R2UR)(Bind *bind) {
+    bind_operands(bind);
+    bind->d->full = bind->d->part = r2ur;
+    return !bind->failed;
 }

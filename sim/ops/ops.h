@@ -114,15 +114,15 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
 #define USE(b, name) ((b)->d->full = name##_f, (b)->d->part = name##_p)
 
 /* Uniform operations run the vector function on rows whose lanes are all equal, once for the warp. */
-static UNUSED int uniform_call(Warp *w, Dec *d, uint32_t g) {
-    if (w->active != w->valid)
-        machine_finding(w, d, MF_UNIFORM_DIVERGED, g, 0, "%s", isa_optype_name(d->optype));
-    return d->inner_full(w, d, ~0u);
+static UNUSED int uniform_call(Warp *warp, Dec *dec, uint32_t g) {
+    if (warp->active != warp->valid)
+        machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "%s", isa_optype_name(dec->optype));
+    return dec->inner_full(warp, dec, ~0u);
 }
-static inline UNUSED bool uniform(Bind *b) {
-    b->d->inner_full = b->d->full;
-    b->d->full = b->d->part = uniform_call;
-    return !b->failed;
+static inline UNUSED bool uniform(Bind *bind) {
+    bind->d->inner_full = bind->d->full;
+    bind->d->full = bind->d->part = uniform_call;
+    return !bind->failed;
 }
 
 /* bop of a predicate operation */

@@ -37,12 +37,12 @@ static inline void *random_image(GenKind kind, uint64_t index, GenForms *forms, 
     StrTab strings = {0};
     void *image = NULL;
     gen_program(kind, 1, index, forms, &p);
-    PtxModule *m = ptx_parse("random.ptx", p.text, p.size_bytes, &quiet);
+    PtxModule *module = ptx_parse("random.ptx", p.text, p.size_bytes, &quiet);
     IrModule *ir = NULL;
     CodeModule *code = NULL;
-    if (m) {
-        quiet.source = &m->source;
-        ir = lower_module(m, &strings, isa_targets[0], level, &quiet);
+    if (module) {
+        quiet.source = &module->source;
+        ir = lower_module(module, &strings, isa_targets[0], level, &quiet);
     }
     if (ir && ir_run_passes(ir, &(PassOptions){0}, &quiet) && (code = code_encode(ir, &quiet)) &&
         !elf_write(code, &image, size, &quiet))
@@ -52,8 +52,8 @@ static inline void *random_image(GenKind kind, uint64_t index, GenForms *forms, 
     if (ir)
         ir_module_free(ir);
     str_free(&strings);
-    if (m)
-        ptx_free(m);
+    if (module)
+        ptx_free(module);
     gen_program_free(&p);
     return image;
 }

@@ -38,29 +38,29 @@ static Loaded load(const char *text) {
     return l;
 }
 
-static void unload(Loaded *l) {
-    binflow_free(l->g);
-    binary_free(l->b);
-    free(l->image);
+static void unload(Loaded *loaded) {
+    binflow_free(loaded->g);
+    binary_free(loaded->b);
+    free(loaded->image);
 }
 
 /* Block of instruction i of function f, with `ends` and edges "n3 t5 b7": kind and first instruction. */
-static void expect(const Loaded *l, const char *func, uint32_t i, uint8_t ends, const char *edges) {
-    const BinFunc *f = binary_find(l->b, func);
+static void expect(const Loaded *loaded, const char *func, uint32_t i, uint8_t ends, const char *edges) {
+    const BinFunc *f = binary_find(loaded->b, func);
     assert_non_null(f);
-    const BinFuncFlow *ff = &l->g->funcs[f - l->b->funcs];
-    const BinBlock *b = &l->g->blocks[l->g->block_of[ff->first_inst + i]];
+    const BinFuncFlow *ff = &loaded->g->funcs[f - loaded->b->funcs];
+    const BinBlock *b = &loaded->g->blocks[loaded->g->block_of[ff->first_inst + i]];
     char text[200] = "";
     for (uint32_t k = 0; k < b->nsuccs; k++) {
-        const BinBlock *to = &l->g->blocks[b->succs[k].block];
+        const BinBlock *to = &loaded->g->blocks[b->succs[k].block];
         char one[24];
         snprintf(one, sizeof one, "%s%c%u", k ? " " : "", "ntb"[b->succs[k].kind],
                  to -> first - ff -> first_inst);
         strcat(text, one);
         bool back = false;
         for (uint32_t p = 0; p < to->npreds; p++)
-            back |=
-                to->preds[p].block == (uint32_t)(b - l->g->blocks) && to->preds[p].kind == b->succs[k].kind;
+            back |= to->preds[p].block == (uint32_t)(b - loaded->g->blocks) &&
+                    to->preds[p].kind == b->succs[k].kind;
         assert_true(back);
     }
     assert_string_equal(text, edges);
@@ -92,14 +92,14 @@ static void test_branches(void **state) {
     expect(&l, "k", 9, 0, "n10 t8");
     expect(&l, "k", 10, 0, "t8");
     expect(&l, "k", 11, BX_TRAP, "");
-    const BinFuncFlow *f = &l.g->funcs[0];
+    const BinFuncFlow *flow = &l.g->funcs[0];
     assert_false(l.g->blocks[l.g->block_of[11]].reachable);
-    assert_int_equal(f->nrpo, f->nblocks - 1);
-    assert_int_equal(f->rpo[0], f->first_block);
+    assert_int_equal(flow->nrpo, flow->nblocks - 1);
+    assert_int_equal(flow->rpo[0], flow->first_block);
     uint32_t at[32];
-    for (uint32_t k = 0; k < f->nrpo; k++)
-        at[f->rpo[k] - f->first_block] = k;
-    for (uint32_t k = 0; k < f->nblocks; k++) /* only the two edges of the loop go back */
+    for (uint32_t k = 0; k < flow->nrpo; k++)
+        at[flow->rpo[k] - flow->first_block] = k;
+    for (uint32_t k = 0; k < flow->nblocks; k++) /* only the two edges of the loop go back */
         for (uint32_t s = 0; l.g->blocks[k].reachable && s < l.g->blocks[k].nsuccs; s++)
             if (at[l.g->blocks[k].succs[s].block] <= at[k])
                 assert_int_equal(l.g->blocks[l.g->blocks[k].succs[s].block].first, 8);
@@ -120,20 +120,20 @@ static void test_calls(void **state) {
                     ".func g\n  RET.ABS R[20:21] ;\n"
                     ".func stop\n  CALL.REL `(stop2) ;\n  RET.ABS R[20:21] ;\n"
                     ".func stop2\n  @P0 BRA `(stop) ;\n  EXIT ;\n");
-    const Binary *b = l.b;
-    const BinFuncFlow *k = &l.g->funcs[binary_find(b, "k") - b->funcs],
-                      *f = &l.g->funcs[binary_find(b, "f") - b->funcs];
+    const Binary *binary = l.b;
+    const BinFuncFlow *bin_func_flow = &l.g->funcs[binary_find(binary, "k") - binary->funcs],
+                      *flow = &l.g->funcs[binary_find(binary, "f") - binary->funcs];
     expect(&l, "k", 0, BX_NORETURN, ""); /* f returns, stop does not */
-    assert_int_equal(l.g->blocks[l.g->block_of[k->first_inst]].ninsts, 3);
+    assert_int_equal(l.g->blocks[l.g->block_of[bin_func_flow->first_inst]].ninsts, 3);
     expect(&l, "k", 3, BX_EXIT, "");
-    assert_false(l.g->blocks[l.g->block_of[k->first_inst + 3]].reachable);
-    assert_int_equal(k->ncalls, 3);
-    assert_string_equal(b->funcs[k->calls[0].callee].name, "f");
-    assert_string_equal(b->funcs[k->calls[1].callee].name, "stop");
-    assert_int_equal(k->calls[2].callee, BINFLOW_NONE);
+    assert_false(l.g->blocks[l.g->block_of[bin_func_flow->first_inst + 3]].reachable);
+    assert_int_equal(bin_func_flow->ncalls, 3);
+    assert_string_equal(binary->funcs[bin_func_flow->calls[0].callee].name, "f");
+    assert_string_equal(binary->funcs[bin_func_flow->calls[1].callee].name, "stop");
+    assert_int_equal(bin_func_flow->calls[2].callee, BINFLOW_NONE);
     expect(&l, "f", 0, BX_RET, "n1"); /* branches to another function, which returns in its place */
-    assert_int_equal(f->ncalls, 1);
-    assert_string_equal(b->funcs[f->calls[0].callee].name, "g");
+    assert_int_equal(flow->ncalls, 1);
+    assert_string_equal(binary->funcs[flow->calls[0].callee].name, "g");
     expect(&l, "stop", 0, BX_NORETURN, "");
     expect(&l, "stop2", 0, BX_NORETURN, "n1");
     expect(&l, "stop2", 1, BX_EXIT, "");
@@ -176,16 +176,16 @@ static void test_subroutine(void **state) {
                     "  MOV R5, 0x0 ;\n"          /* 5 */
                     "  RET.REL.NODEC R4 0x0 ;\n" /* 6 */
                     "  NOP ;\n");                /* 7 */
-    const BinFuncFlow *k = &l.g->funcs[0];
+    const BinFuncFlow *flow = &l.g->funcs[0];
     expect(&l, "k", 0, BX_EXIT, "");
     expect(&l, "k", 4, 0, "t4");
     expect(&l, "k", 5, BX_RET, "");
-    assert_int_equal(k->ncalls, 1);
-    assert_int_equal(k->calls[0].callee, 0);
-    assert_int_equal(k->calls[0].target, 5);
-    assert_int_equal(k->nentries, 1);
-    assert_int_equal(l.g->blocks[k->entries[0]].first, 5);
-    assert_true(l.g->blocks[k->entries[0]].reachable);
+    assert_int_equal(flow->ncalls, 1);
+    assert_int_equal(flow->calls[0].callee, 0);
+    assert_int_equal(flow->calls[0].target, 5);
+    assert_int_equal(flow->nentries, 1);
+    assert_int_equal(l.g->blocks[flow->entries[0]].first, 5);
+    assert_true(l.g->blocks[flow->entries[0]].reachable);
     assert_false(l.g->blocks[l.g->block_of[4]].reachable);
     unload(&l);
 }

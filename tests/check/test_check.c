@@ -42,16 +42,16 @@ static Checked check_text(const char *text, const BinCheckOptions *opt) {
     return c;
 }
 
-static void release(Checked *c) {
-    check_report_free(&c->r);
-    binflow_free(c->g);
-    binary_free(c->b);
-    free(c->image);
+static void release(Checked *checked) {
+    check_report_free(&checked->r);
+    binflow_free(checked->g);
+    binary_free(checked->b);
+    free(checked->image);
 }
 
-static bool breaks(const Checked *c, CheckRule rule) {
-    for (uint32_t k = 0; k < c->r.n; k++)
-        if (c->r.findings[k].rule == rule)
+static bool breaks(const Checked *checked, CheckRule rule) {
+    for (uint32_t k = 0; k < checked->r.n; k++)
+        if (checked->r.findings[k].rule == rule)
             return true;
     return false;
 }
@@ -68,22 +68,22 @@ static Checked check_example(const char *example, bool hazards) {
 static void test_examples(void **state) {
     (void)state;
     for (unsigned k = 0; k < CR_COUNT; k++) {
-        const CheckRuleInfo *r = check_rule((CheckRule)k);
-        bool hazards = r->id[0] == 'H';
+        const CheckRuleInfo *info = check_rule((CheckRule)k);
+        bool hazards = info->id[0] == 'H';
         if (k != CR_R23) { /* its example is no text */
-            Checked bad = check_example(r->bad, hazards);
+            Checked bad = check_example(info->bad, hazards);
             if (!breaks(&bad, (CheckRule)k))
-                fail_msg("%s: not found in\n%s", r->id, r->bad);
+                fail_msg("%s: not found in\n%s", info->id, info->bad);
             for (uint32_t n = 0; n < bad.r.n; n++)
                 if (bad.r.findings[n].rule == k)
-                    assert_int_equal(bad.r.findings[n].severity, r->severity);
+                    assert_int_equal(bad.r.findings[n].severity, info->severity);
             release(&bad);
         }
-        Checked good = check_example(r->good, hazards);
+        Checked good = check_example(info->good, hazards);
         for (uint32_t n = 0; n < good.r.n; n++)
             if (good.r.findings[n].rule == k || good.r.findings[n].severity == SEV_ERROR)
-                fail_msg("%s: %s %s in\n%s", r->id, check_rule(good.r.findings[n].rule)->id,
-                         good.r.findings[n].text, r->good);
+                fail_msg("%s: %s %s in\n%s", info->id, check_rule(good.r.findings[n].rule)->id,
+                         good.r.findings[n].text, info->good);
         release(&good);
     }
 }
@@ -175,12 +175,12 @@ static void test_docs(void **state) {
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
     for (unsigned k = 0; k < CR_COUNT; k++) {
-        const CheckRuleInfo *r = check_rule((CheckRule)k);
+        const CheckRuleInfo *info = check_rule((CheckRule)k);
         char row[300];
-        snprintf(row, sizeof row, "| %s |", r->id);
+        snprintf(row, sizeof row, "| %s |", info->id);
         const char *at = strstr(text, row);
-        if (!at || !strstr(at, r->title))
-            fail_msg("docs/check.md lacks %s: %s", r->id, r->title);
+        if (!at || !strstr(at, info->title))
+            fail_msg("docs/check.md lacks %s: %s", info->id, info->title);
     }
 }
 

@@ -48,7 +48,7 @@ typedef struct {
     DiffReport report;
 } Comparison;
 
-static void compare(Comparison *c, const char *value, const char *guard, const char *address) {
+static void compare(Comparison *comparison, const char *value, const char *guard, const char *address) {
     char text[1024];
     Diags d = {.sink = show};
     void *image;
@@ -56,21 +56,22 @@ static void compare(Comparison *c, const char *value, const char *guard, const c
     snprintf(text, sizeof text, sass, value, guard, address);
     Source s = {"k.sass", text, strlen(text)};
     assert_true(assemble(&s, &image, &size, &d));
-    *c = (Comparison){.binary = binary_read("k.cubin", image, size, &d),
-                      .module = ptx_parse("k.ptx", ptx, sizeof ptx - 1, &d)};
+    *comparison = (Comparison){.binary = binary_read("k.cubin", image, size, &d),
+                               .module = ptx_parse("k.ptx", ptx, sizeof ptx - 1, &d)};
     free(image);
-    assert_non_null(c->binary);
-    assert_non_null(c->module);
-    VEC_ADD(&c->plan.arena, &c->plan.launches,
+    assert_non_null(comparison->binary);
+    assert_non_null(comparison->module);
+    VEC_ADD(&comparison->plan.arena, &comparison->plan.launches,
             ((PlanLaunch){.grid = {1, 1, 1}, .block = {40, 1, 1}, .repeat = 1}));
-    assert_true(plan_add_arg(&c->plan, "out:c:u32[40]", &d));
-    assert_true(diff_validate(&c->plan, c->module, c->binary, &(DiffOptions){0}, &c->report, &d));
+    assert_true(plan_add_arg(&comparison->plan, "out:c:u32[40]", &d));
+    assert_true(diff_validate(&comparison->plan, comparison->module, comparison->binary, &(DiffOptions){0},
+                              &comparison->report, &d));
 }
 
-static void comparison_free(Comparison *c) {
-    binary_free(c->binary);
-    ptx_free(c->module);
-    plan_free(&c->plan);
+static void comparison_free(Comparison *comparison) {
+    binary_free(comparison->binary);
+    ptx_free(comparison->module);
+    plan_free(&comparison->plan);
 }
 
 static void test_equal(void **state) {

@@ -269,10 +269,11 @@ static void test_regress(void **state) {
 }
 
 /* ---- smoke ---- */
-static void failed(void *user, const FuzzFailure *f) {
+static void failed(void *user, const FuzzFailure *failure) {
     (void)user;
-    print_error("%s %llu: %s %s with %s\n%s\n", gen_kind_name(f->kind), (unsigned long long)f->index,
-                fuzz_class_name(f->verdict.cls), f->verdict.detail, f->verdict.config, f->verdict.text);
+    print_error("%s %llu: %s %s with %s\n%s\n", gen_kind_name(failure->kind),
+                (unsigned long long)failure->index, fuzz_class_name(failure->verdict.cls),
+                failure->verdict.detail, failure->verdict.config, failure->verdict.text);
 }
 
 static void test_smoke(void **state) {
@@ -343,23 +344,23 @@ static void test_jobs_and_metrics(void **state) {
                       .metrics = true};
     o.kinds[GEN_CFG] = true;
     assert_true(fuzz_campaign(&o, &one, &d));
-    const FuzzCounts *n = &one.kind[GEN_CFG];
-    assert_int_equal(n->failures, 0);
+    const FuzzCounts *counts = &one.kind[GEN_CFG];
+    assert_int_equal(counts->failures, 0);
     for (unsigned k = 0; k < FUZZ_METRICS; k++) {
-        const FuzzMetric *m = &n->metric[k];
-        assert_true(m->programs > 4);
-        assert_int_equal(m->stack_issues, n->metric[0].stack_issues);
-        assert_true(m->block_issues >= m->programs * 3);
-        assert_true(m->lane_issues <= 32 * m->issues);
+        const FuzzMetric *fuzz_metric = &counts->metric[k];
+        assert_true(fuzz_metric->programs > 4);
+        assert_int_equal(fuzz_metric->stack_issues, counts->metric[0].stack_issues);
+        assert_true(fuzz_metric->block_issues >= fuzz_metric->programs * 3);
+        assert_true(fuzz_metric->lane_issues <= 32 * fuzz_metric->issues);
     }
-    assert_true((double)n->metric[RECONV_IPDOM].block_issues <=
-                0.92 * (double)n->metric[RECONV_IPDOM].stack_issues);
-    assert_true((double)n->metric[RECONV_FRONTIER].block_issues <=
-                0.70 * (double)n->metric[RECONV_FRONTIER].stack_issues);
-    assert_true((double)n->metric[RECONV_FRONTIER_ALL].block_issues <=
-                0.70 * (double)n->metric[RECONV_FRONTIER_ALL].stack_issues);
-    assert_true(n->metric[RECONV_IPDOM].block_issues < n->metric[RECONV_NONE].block_issues);
-    assert_int_equal(n->metric[RECONV_NONE].b_issues, 0);
+    assert_true((double)counts->metric[RECONV_IPDOM].block_issues <=
+                0.92 * (double)counts->metric[RECONV_IPDOM].stack_issues);
+    assert_true((double)counts->metric[RECONV_FRONTIER].block_issues <=
+                0.70 * (double)counts->metric[RECONV_FRONTIER].stack_issues);
+    assert_true((double)counts->metric[RECONV_FRONTIER_ALL].block_issues <=
+                0.70 * (double)counts->metric[RECONV_FRONTIER_ALL].stack_issues);
+    assert_true(counts->metric[RECONV_IPDOM].block_issues < counts->metric[RECONV_NONE].block_issues);
+    assert_int_equal(counts->metric[RECONV_NONE].b_issues, 0);
     o = (FuzzOptions){
         .count = 8, .seed = 25, .opt_level = 2, .policies = FUZZ_POLICIES_LITERAL, .max_failures = 3};
     o.kinds[GEN_STRUCTURED] = true;

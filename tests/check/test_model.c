@@ -9,12 +9,12 @@
 
 static ModelResult explore(const void *image, size_t size, const ModelOptions *o) {
     Diags d = {.sink = show};
-    Binary *b = binary_read("test", image, size, &d);
-    assert_non_null(b);
-    BinFlow *g = binflow_new(b);
+    Binary *binary = binary_read("test", image, size, &d);
+    assert_non_null(binary);
+    BinFlow *g = binflow_new(binary);
     ModelProgram *p = model_program(g);
     uint32_t entry = 0;
-    while (!b->funcs[entry].is_entry)
+    while (!binary->funcs[entry].is_entry)
         entry++;
     ModelResult r;
     model_check(p, entry, o, &r);
@@ -29,7 +29,7 @@ static ModelResult explore(const void *image, size_t size, const ModelOptions *o
     model_result_free(&r); /* verdict and numbers stay */
     model_program_free(p);
     binflow_free(g);
-    binary_free(b);
+    binary_free(binary);
     return r;
 }
 

@@ -26,17 +26,17 @@ static Fixture start(void) {
     f.out = malloc(size);
     return f;
 }
-static void stop(Fixture *f) {
-    mutator_free(f->m);
-    free(f->image);
-    free(f->out);
+static void stop(Fixture *fixture) {
+    mutator_free(fixture->m);
+    free(fixture->image);
+    free(fixture->out);
 }
 
 /* The mutant of a site, decoded again; the caller frees. */
-static Binary *mutant(Fixture *f, MutSite s) {
+static Binary *mutant(Fixture *fixture, MutSite s) {
     Diags d = {.sink = show};
-    assert_true(mutate_apply(f->m, s, f->out));
-    Binary *b = binary_read("mutant", f->out, f->m->image_bytes, &d);
+    assert_true(mutate_apply(fixture->m, s, fixture->out));
+    Binary *b = binary_read("mutant", fixture->out, fixture->m->image_bytes, &d);
     assert_non_null(b);
     return b;
 }
@@ -49,25 +49,26 @@ static void one_word_each(void **state) {
     for (unsigned c = 0; c < MUT_CLASSES; c++) {
         assert_true(f.m->sites[c].n > 0);
         for (uint32_t i = 0; i < f.m->sites[c].n; i++) {
-            Binary *b = mutant(&f, f.m->sites[c].at[i]);
+            Binary *binary = mutant(&f, f.m->sites[c].at[i]);
             unsigned words = 0;
-            for (uint32_t k = 0; k < b->ncode; k++)
-                words += b->code[k][0] != f.m->bin->code[k][0] || b->code[k][1] != f.m->bin->code[k][1];
+            for (uint32_t k = 0; k < binary->ncode; k++)
+                words +=
+                    binary->code[k][0] != f.m->bin->code[k][0] || binary->code[k][1] != f.m->bin->code[k][1];
             assert_true(words > 0 && words <= (most[c] ? most[c] : 1));
             size_t bytes = 0;
             for (size_t k = 0; k < f.m->image_bytes; k++)
                 bytes += f.out[k] != ((const uint8_t *)f.image)[k];
             assert_true(bytes <= words * 16);
-            binary_free(b);
+            binary_free(binary);
         }
     }
     stop(&f);
 }
 
-static MachInst decoded(const Binary *b, uint32_t i) {
+static MachInst decoded(const Binary *binary, uint32_t i) {
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    assert_true(isa_decode(b->target, b->code[i], &in, error));
+    assert_true(isa_decode(binary->target, binary->code[i], &in, error));
     return in;
 }
 

@@ -17,9 +17,9 @@ typedef struct {
 } Messages;
 
 static void collect(void *user, Severity severity, const char *line) {
-    Messages *m = user;
+    Messages *messages = user;
     (void)severity;
-    strncat(m->text, line, sizeof m->text - strlen(m->text) - 1);
+    strncat(messages->text, line, sizeof messages->text - strlen(messages->text) - 1);
 }
 
 static void test_scalar_values(void **state) {
@@ -128,16 +128,16 @@ static void test_json(void **state) {
     assert_string_equal(p.module, "dir/k.ptx");
     assert_string_equal(p.data_dir, "dir");
     assert_int_equal(p.launches.n, 1);
-    const PlanLaunch *l = p.launches.at;
-    assert_int_equal(l->grid[0], 2);
-    assert_int_equal(l->grid[1], 3);
-    assert_int_equal(l->grid[2], 1);
-    assert_int_equal(l->block[0], 4);
-    assert_int_equal(l->shared_bytes, 16);
-    assert_int_equal(l->repeat, 2);
-    assert_int_equal(l->args.n, 4);
-    assert_int_equal(l->args.at[1].offset_bytes, 2);
-    assert_int_equal(l->args.at[3].size_bytes, 8);
+    const PlanLaunch *launch = p.launches.at;
+    assert_int_equal(launch->grid[0], 2);
+    assert_int_equal(launch->grid[1], 3);
+    assert_int_equal(launch->grid[2], 1);
+    assert_int_equal(launch->block[0], 4);
+    assert_int_equal(launch->shared_bytes, 16);
+    assert_int_equal(launch->repeat, 2);
+    assert_int_equal(launch->args.n, 4);
+    assert_int_equal(launch->args.at[1].offset_bytes, 2);
+    assert_int_equal(launch->args.at[3].size_bytes, 8);
 
     Diags d = {.sink = collect, .user = &m};
     SimMemory *mem = plan_memory(&p, &d);
@@ -153,15 +153,15 @@ static void test_json(void **state) {
     PlanParam params[] = {{0, 8}, {8, 8}, {16, 4}, {24, 8}};
     const uint8_t *block;
     uint32_t size;
-    assert_true(plan_params(&p, l, "k", params, 4, &block, &size, &d));
+    assert_true(plan_params(&p, launch, "k", params, 4, &block, &size, &d));
     assert_int_equal(size, 32);
     uint64_t want[2] = {p.buffers.at[0].address, p.buffers.at[1].address + 2};
     assert_memory_equal(block, want, 16);
     assert_int_equal(block[16], 0xff);
     assert_int_equal(block[20], 0); /* padding */
-    assert_false(plan_params(&p, l, "k", params, 3, &block, &size, &d));
+    assert_false(plan_params(&p, launch, "k", params, 3, &block, &size, &d));
     params[2].size_bytes = 8;
-    assert_false(plan_params(&p, l, "k", params, 4, &block, &size, &d));
+    assert_false(plan_params(&p, launch, "k", params, 4, &block, &size, &d));
 
     uint32_t failures = 0;
     assert_true(plan_check(&p, mem, &failures, &d)); /* 2 against 2.5 within 0.5 */

@@ -18,11 +18,11 @@ typedef struct {
 } Said;
 
 static inline void hear(void *user, Severity severity, const char *line) {
-    Said *s = user;
+    Said *said = user;
     (void)severity;
-    s->n += (size_t)snprintf(s->text + s->n, sizeof s->text - s->n, "%s", line);
-    if (s->n >= sizeof s->text)
-        s->n = sizeof s->text - 1;
+    said->n += (size_t)snprintf(said->text + said->n, sizeof said->text - said->n, "%s", line);
+    if (said->n >= sizeof said->text)
+        said->n = sizeof said->text - 1;
 }
 
 static inline PtxModule *parse(const char *text) {
@@ -34,16 +34,18 @@ static inline PtxModule *parse(const char *text) {
     return m;
 }
 
-static inline const PtxFunc *func(const PtxModule *m, const char *name) {
-    uint32_t i = ptx_find_func(m, name);
+static inline const PtxFunc *func(const PtxModule *module, const char *name) {
+    uint32_t i = ptx_find_func(module, name);
     assert_int_not_equal(i, 0);
-    return &m->funcs[i - 1];
+    return &module->funcs[i - 1];
 }
 
-static inline const PtxVar *var(const PtxModule *m, const char *name) {
-    uint32_t i = ptx_find_var(m, name);
+static inline const PtxVar *var(const PtxModule *module, const char *name) {
+    uint32_t i = ptx_find_var(module, name);
     assert_int_not_equal(i, 0);
-    return &m->vars[i - 1];
+    return &module->vars[i - 1];
 }
 
-static inline const char *text_of(const PtxModule *m, StrId id) { return str_text(&m->strings, id); }
+static inline const char *text_of(const PtxModule *module, StrId id) {
+    return str_text(&module->strings, id);
+}

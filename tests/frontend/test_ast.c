@@ -6,13 +6,13 @@
 
 static void header(void **state) {
     (void)state;
-    PtxModule *m = parse(".version 8.5\n.target sm_90a, debug\n.address_size 64\n");
-    assert_int_equal(m->version_major, 8);
-    assert_int_equal(m->version_minor, 5);
-    assert_int_equal(m->sm, 90);
-    assert_string_equal(text_of(m, m->target_text), "sm_90a, debug");
-    assert_int_equal(m->address_bits, 64);
-    ptx_free(m);
+    PtxModule *module = parse(".version 8.5\n.target sm_90a, debug\n.address_size 64\n");
+    assert_int_equal(module->version_major, 8);
+    assert_int_equal(module->version_minor, 5);
+    assert_int_equal(module->sm, 90);
+    assert_string_equal(text_of(module, module->target_text), "sm_90a, debug");
+    assert_int_equal(module->address_bits, 64);
+    ptx_free(module);
 }
 
 static void variables(void **state) {
@@ -21,18 +21,18 @@ static void variables(void **state) {
                                 ".visible .global .v4 .f32 quad[3];\n"
                                 ".const .u16 small;\n"
                                 ".global .align 256 .u8 big[4000000000];\n");
-    const PtxVar *v = var(m, "dyn");
-    assert_int_equal(v->linkage, LINK_EXTERN);
-    assert_int_equal(v->space, SP_SHARED);
-    assert_int_equal(v->align_bytes, 16);
-    assert_true(v->is_array && v->unsized);
-    assert_int_equal(v->size_bytes, 0);
-    v = var(m, "quad");
-    assert_int_equal(v->linkage, LINK_VISIBLE);
-    assert_int_equal(v->vec, 4);
-    assert_int_equal(v->nelems, 3);
-    assert_int_equal(v->size_bytes, 48);
-    assert_int_equal(v->align_bytes, 16);
+    const PtxVar *ptx_var = var(m, "dyn");
+    assert_int_equal(ptx_var->linkage, LINK_EXTERN);
+    assert_int_equal(ptx_var->space, SP_SHARED);
+    assert_int_equal(ptx_var->align_bytes, 16);
+    assert_true(ptx_var->is_array && ptx_var->unsized);
+    assert_int_equal(ptx_var->size_bytes, 0);
+    ptx_var = var(m, "quad");
+    assert_int_equal(ptx_var->linkage, LINK_VISIBLE);
+    assert_int_equal(ptx_var->vec, 4);
+    assert_int_equal(ptx_var->nelems, 3);
+    assert_int_equal(ptx_var->size_bytes, 48);
+    assert_int_equal(ptx_var->align_bytes, 16);
     assert_int_equal(var(m, "small")->align_bytes, 2);
     assert_int_equal(var(m, "big")->size_bytes, 4000000000);
     ptx_free(m);
@@ -46,26 +46,26 @@ static void initialisers(void **state) {
                                 ".global .u8 bytes[2] = {0xFF(g), 0xFF00(g+4)};\n"
                                 ".global .f32 unsized[] = {1.0, -2.5, 0f40490FDB};\n"
                                 ".global .s8 minus = -1;\n.global .f64 d = 0.1;\n");
-    const PtxVar *v = var(m, "matrix");
-    assert_int_equal(v->ninits, 5);
-    assert_int_equal(v->inits[2].offset_bytes, 12); /* the second row starts at element 3 */
-    assert_int_equal(v->inits[2].value, 4);
-    v = var(m, "addr");
-    assert_int_equal(v->inits[0].sym, ptx_find_var(m, "g"));
-    assert_false(v->inits[0].generic);
-    assert_true(v->inits[1].generic);
-    assert_int_equal(v->inits[1].value, 8);
-    assert_int_equal(v->inits[2].sym, ptx_find_func(m, "f") | PTX_SYM_FUNC);
-    v = var(m, "bytes");
-    assert_int_equal(v->inits[1].shift, 8);
-    assert_int_equal(v->inits[1].value, 4);
-    assert_int_equal(v->inits[1].size_bytes, 1);
-    v = var(m, "unsized");
-    assert_int_equal(v->size_bytes, 12);
-    assert_false(v->unsized);
-    assert_int_equal(v->inits[0].value, 0x3F800000);
-    assert_int_equal(v->inits[1].value, 0xC0200000);
-    assert_int_equal(v->inits[2].value, 0x40490FDB);
+    const PtxVar *ptx_var = var(m, "matrix");
+    assert_int_equal(ptx_var->ninits, 5);
+    assert_int_equal(ptx_var->inits[2].offset_bytes, 12); /* the second row starts at element 3 */
+    assert_int_equal(ptx_var->inits[2].value, 4);
+    ptx_var = var(m, "addr");
+    assert_int_equal(ptx_var->inits[0].sym, ptx_find_var(m, "g"));
+    assert_false(ptx_var->inits[0].generic);
+    assert_true(ptx_var->inits[1].generic);
+    assert_int_equal(ptx_var->inits[1].value, 8);
+    assert_int_equal(ptx_var->inits[2].sym, ptx_find_func(m, "f") | PTX_SYM_FUNC);
+    ptx_var = var(m, "bytes");
+    assert_int_equal(ptx_var->inits[1].shift, 8);
+    assert_int_equal(ptx_var->inits[1].value, 4);
+    assert_int_equal(ptx_var->inits[1].size_bytes, 1);
+    ptx_var = var(m, "unsized");
+    assert_int_equal(ptx_var->size_bytes, 12);
+    assert_false(ptx_var->unsized);
+    assert_int_equal(ptx_var->inits[0].value, 0x3F800000);
+    assert_int_equal(ptx_var->inits[1].value, 0xC0200000);
+    assert_int_equal(ptx_var->inits[2].value, 0x40490FDB);
     assert_int_equal(var(m, "minus")->inits[0].value, 0xFF);
     assert_true(var(m, "d")->inits[0].value == 0x3FB999999999999A);
     ptx_free(m);
@@ -135,27 +135,27 @@ static void expressions(void **state) {
 
 static void kernel_parameters(void **state) {
     (void)state;
-    PtxModule *m =
+    PtxModule *module =
         parse(HEADER ".visible .entry k(.param .u32 a, .param .u64 .ptr .global .align 8 b, .param .u8 c,\n"
                      " .param .align 16 .b8 d[20], .param .u16 e)\n"
                      ".maxntid 128, 2 .maxnreg 40 .minnctapersm 3 { ret; }\n"
                      ".visible .entry r() .reqntid 64 { ret; }\n");
-    const PtxFunc *f = func(m, "k");
+    const PtxFunc *f = func(module, "k");
     static const uint64_t offsets[] = {0, 8, 16, 32, 52};
     assert_int_equal(f->nparams, 5);
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(m->vars[f->params[i]].param_offset_bytes, offsets[i]);
-    assert_true(m->vars[f->params[1]].is_pointer);
-    assert_int_equal(m->vars[f->params[1]].pointee_space, SP_GLOBAL);
+        assert_int_equal(module->vars[f->params[i]].param_offset_bytes, offsets[i]);
+    assert_true(module->vars[f->params[1]].is_pointer);
+    assert_int_equal(module->vars[f->params[1]].pointee_space, SP_GLOBAL);
     assert_true(f->is_entry && f->has_body);
     assert_int_equal(f->linkage, LINK_VISIBLE);
     assert_int_equal(f->maxntid[0], 128);
     assert_int_equal(f->maxntid[1], 2);
     assert_int_equal(f->maxntid[2], 1);
-    assert_int_equal(func(m, "r")->reqntid[0], 64);
+    assert_int_equal(func(module, "r")->reqntid[0], 64);
     assert_int_equal(f->maxnreg, 40);
     assert_int_equal(f->minnctapersm, 3);
-    ptx_free(m);
+    ptx_free(module);
 }
 
 /* Ranges make registers when they are named; ids start at 1; inner scopes shadow. */
@@ -199,18 +199,18 @@ static void labels(void **state) {
 
 static void calls(void **state) {
     (void)state;
-    PtxModule *m = parse(
+    PtxModule *module = parse(
         HEADER ".func (.param .b32 r) f(.param .b32 a, .param .b8 s[4]);\n.func g(.reg .u32 x) { ret; }\n"
                ".entry k()\n{ .reg .b64 %d; .param .b32 a, r; .param .b8 s[4];\n"
                "call (r), f, (a, s);\ncall.uni (_), f, (5, s);\n"
                "P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b8 _[4]);\n"
                "call (r), %d, (a, s), P;\nQ: .calltargets f;\ncall (r), %d, (a, s), Q; ret; }\n");
-    const PtxFunc *k = func(m, "k");
-    assert_int_equal(k->insns[0].callee, ptx_find_func(m, "f"));
+    const PtxFunc *k = func(module, "k");
+    assert_int_equal(k->insns[0].callee, ptx_find_func(module, "f"));
     assert_int_equal(k->insns[0].nrets, 1);
     assert_int_equal(k->insns[0].nargs, 2);
     assert_int_equal(k->insns[0].args[1].kind, PO_SYM);
-    assert_int_equal(m->vars[k->insns[0].args[1].sym - 1].size_bytes, 4);
+    assert_int_equal(module->vars[k->insns[0].args[1].sym - 1].size_bytes, 4);
     assert_int_equal(k->insns[1].rets[0].kind, PO_SINK);
     assert_int_equal(k->insns[1].args[0].imm, 5);
     assert_int_equal(k->insns[2].callee, 0);
@@ -218,48 +218,48 @@ static void calls(void **state) {
     assert_int_equal(k->insns[2].operands[0].kind, PO_REG);
     assert_int_equal(k->call_tables[0].nparams, 2);
     assert_int_equal(k->insns[3].table, 2);
-    assert_int_equal(k->call_tables[1].funcs[0], ptx_find_func(m, "f") - 1);
-    const PtxFunc *g = func(m, "g");
-    assert_int_equal(m->vars[g->params[0]].space, SP_REG);
-    assert_int_equal(g->param_regs[0], 1);
-    assert_int_equal(g->regs[1].type, TY_U32);
-    ptx_free(m);
+    assert_int_equal(k->call_tables[1].funcs[0], ptx_find_func(module, "f") - 1);
+    const PtxFunc *ptx_func = func(module, "g");
+    assert_int_equal(module->vars[ptx_func->params[0]].space, SP_REG);
+    assert_int_equal(ptx_func->param_regs[0], 1);
+    assert_int_equal(ptx_func->regs[1].type, TY_U32);
+    ptx_free(module);
 }
 
 static void prototype_then_definition(void **state) {
     (void)state;
-    PtxModule *m =
+    PtxModule *module =
         parse(HEADER ".visible .func f(.param .b32 a);\n.func g() { .param .b32 x; call f, (x); ret; }\n"
                      ".func f(.param .b32 b) { .reg .b32 %r; ld.param.b32 %r, [b]; ret; }\n");
-    assert_int_equal(m->nfuncs, 2);
-    const PtxFunc *f = func(m, "f");
+    assert_int_equal(module->nfuncs, 2);
+    const PtxFunc *f = func(module, "f");
     assert_true(f->has_body);
     assert_int_equal(f->linkage, LINK_VISIBLE);
-    assert_string_equal(text_of(m, m->vars[f->params[0]].name), "b");
+    assert_string_equal(text_of(module, module->vars[f->params[0]].name), "b");
     assert_int_equal(f->insns[0].operands[1].sym, f->params[0] + 1);
-    ptx_free(m);
+    ptx_free(module);
 }
 
 static void debug_information(void **state) {
     (void)state;
-    PtxModule *m =
+    PtxModule *module =
         parse(HEADER ".file 1 \"a.cu\"\n.file 3 \"b.h\", 1, 2\n.func f() {\n.loc 1 10 5\ntrap;\ntrap;\n"
                      ".loc 3 20 1, function_name name, inlined_at 1 10 5\nret;\n}\n"
                      ".section .debug_str { name: .b8 1, 2 /* } */\n}\n");
-    const PtxFunc *f = func(m, "f");
-    assert_int_equal(m->nfiles, 4);
-    assert_string_equal(text_of(m, m->files[3]), "b.h");
-    assert_int_equal(m->files[2].i, 0);
+    const PtxFunc *f = func(module, "f");
+    assert_int_equal(module->nfiles, 4);
+    assert_string_equal(text_of(module, module->files[3]), "b.h");
+    assert_int_equal(module->files[2].i, 0);
     assert_int_equal(f->insns[0].line, f->insns[1].line);
     const PtxLine *l = &f->lines[f->insns[2].line - 1];
     assert_int_equal(l->file, 3);
     assert_int_equal(l->line, 20);
     assert_int_equal(l->inlined_at, f->insns[0].line);
-    assert_string_equal(text_of(m, l->function_name), "name");
-    assert_int_equal(ptx_line(m, &f->insns[1]), 9);
-    assert_int_equal(m->nsections, 1);
-    assert_non_null(memmem(m->sections[0].text, m->sections[0].size_bytes, ".b8 1, 2", 8));
-    ptx_free(m);
+    assert_string_equal(text_of(module, l->function_name), "name");
+    assert_int_equal(ptx_line(module, &f->insns[1]), 9);
+    assert_int_equal(module->nsections, 1);
+    assert_non_null(memmem(module->sections[0].text, module->sections[0].size_bytes, ".b8 1, 2", 8));
+    ptx_free(module);
 }
 
 /* A decimal fraction is read the same wherever the program runs. */

@@ -22,25 +22,26 @@ typedef struct {
 
 /* "file:12:5: error E0104: ..." */
 static void collect(void *user, Severity severity, const char *text) {
-    Reports *r = user;
+    Reports *reports = user;
     (void)severity;
-    if (r->print)
+    if (reports->print)
         fputs(text, stderr);
     const char *colon = strchr(text, ':');
     while (colon && (colon[1] < '0' || colon[1] > '9'))
         colon = strchr(colon + 1, ':');
-    if (r->n >= MAX_REPORTS || !colon ||
-        sscanf(colon, ":%u:%*u: %*s %7[A-Z0-9]", &r->at[r->n].line, r->at[r->n].code) != 2) {
+    if (reports->n >= MAX_REPORTS || !colon ||
+        sscanf(colon, ":%u:%*u: %*s %7[A-Z0-9]", &reports->at[reports->n].line,
+               reports->at[reports->n].code) != 2) {
         fprintf(stderr, "a diagnostic without place: %s", text);
         exit(2);
     }
-    r->n++;
+    reports->n++;
 }
 
-static bool take(Reports *r, unsigned line, const char *code) {
-    for (unsigned i = 0; i < r->n; i++)
-        if (!r->at[i].matched && r->at[i].line == line && !strcmp(r->at[i].code, code))
-            return r->at[i].matched = true;
+static bool take(Reports *reports, unsigned line, const char *code) {
+    for (unsigned i = 0; i < reports->n; i++)
+        if (!reports->at[i].matched && reports->at[i].line == line && !strcmp(reports->at[i].code, code))
+            return reports->at[i].matched = true;
     return false;
 }
 
@@ -74,10 +75,10 @@ static unsigned check_err(const char *name, const char *text, size_t size) {
     return bad;
 }
 
-static unsigned count_insns(const PtxModule *m) {
+static unsigned count_insns(const PtxModule *module) {
     unsigned n = 0;
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        n += m->funcs[i].ninsns;
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        n += module->funcs[i].ninsns;
     return n;
 }
 
@@ -86,10 +87,12 @@ static unsigned check_ok(const char *name, const char *text, size_t size) {
     Diags d = {.sink = collect, .user = &r};
     char *once = NULL, *twice = NULL;
     size_t n1 = 0, n2 = 0;
-    PtxModule *a = ptx_parse(name, text, size, &d);
-    PtxModule *b = a && ptx_print(a, &once, &n1) ? ptx_parse("printed", once, n1, &d) : NULL;
-    bool ok = b && ptx_print(b, &twice, &n2) && n1 == n2 && !memcmp(once, twice, n1);
-    ok = ok && r.n == 0 && a->nvars >= 1 && a->nfuncs == b->nfuncs && count_insns(a) == count_insns(b);
+    PtxModule *module = ptx_parse(name, text, size, &d);
+    PtxModule *ptx_module =
+        module && ptx_print(module, &once, &n1) ? ptx_parse("printed", once, n1, &d) : NULL;
+    bool ok = ptx_module && ptx_print(ptx_module, &twice, &n2) && n1 == n2 && !memcmp(once, twice, n1);
+    ok = ok && r.n == 0 && module->nvars >= 1 && module->nfuncs == ptx_module->nfuncs &&
+         count_insns(module) == count_insns(ptx_module);
     if (!ok) {
         fprintf(stderr, "%s: text does not come back the same\n", name);
         if (once && twice)
@@ -97,8 +100,8 @@ static unsigned check_ok(const char *name, const char *text, size_t size) {
     }
     free(once);
     free(twice);
-    ptx_free(a);
-    ptx_free(b);
+    ptx_free(module);
+    ptx_free(ptx_module);
     return !ok;
 }
 

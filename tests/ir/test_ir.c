@@ -17,20 +17,20 @@ typedef struct {
 } Fixture;
 
 static void keep_report(void *user, Severity sev, const char *line) {
-    Fixture *x = user;
+    Fixture *fixture = user;
     (void)sev;
-    size_t n = strlen(x->last);
-    snprintf(x->last + n, sizeof x->last - n, "%s", line);
+    size_t n = strlen(fixture->last);
+    snprintf(fixture->last + n, sizeof fixture->last - n, "%s", line);
 }
 
-static void start(Fixture *x) {
-    memset(x, 0, sizeof *x);
-    x->d = (Diags){.sink = keep_report, .user = x};
+static void start(Fixture *fixture) {
+    memset(fixture, 0, sizeof *fixture);
+    fixture->d = (Diags){.sink = keep_report, .user = fixture};
 }
 
-static IrModule *load(Fixture *x, const char *text) {
+static IrModule *load(Fixture *fixture, const char *text) {
     Source s = {"t.mir", text, strlen(text)};
-    return ir_load(&s, &x->strings, &x->d);
+    return ir_load(&s, &fixture->strings, &fixture->d);
 }
 
 static const char *const sample =
@@ -74,24 +74,24 @@ static void test_round_trip(void **state) {
     (void)state;
     Fixture x;
     start(&x);
-    IrModule *m = load(&x, sample);
-    if (!m)
+    IrModule *module = load(&x, sample);
+    if (!module)
         print_message("%s\n", x.last);
-    assert_non_null(m);
-    assert_int_equal(m->funcs.n, 2);
-    assert_int_equal(m->vars.n, 2);
-    Function *k = m->funcs.at[1];
-    assert_true(k->is_entry && k->uniform_entry);
-    assert_int_equal(k->var_bytes, 8);
-    const Inst *setp = ir_inst(k, ir_block(k, (BlockId){1})->insts.at[4]);
+    assert_non_null(module);
+    assert_int_equal(module->funcs.n, 2);
+    assert_int_equal(module->vars.n, 2);
+    Function *function = module->funcs.at[1];
+    assert_true(function->is_entry && function->uniform_entry);
+    assert_int_equal(function->var_bytes, 8);
+    const Inst *setp = ir_inst(function, ir_block(function, (BlockId){1})->insts.at[4]);
     assert_int_equal(setp->op, OT_ISETP);
     assert_int_equal(MGET(ISETP, cmp, setp->mods), ICmp_GE);
-    assert_int_equal(ir_src(k, setp, 1)->kind, OPK_CMEM);
-    assert_int_equal(ir_src(k, setp, 1)->value, 0x160);
-    const Inst *ld = ir_inst(k, ir_block(k, (BlockId){1})->insts.at[5]);
+    assert_int_equal(ir_src(function, setp, 1)->kind, OPK_CMEM);
+    assert_int_equal(ir_src(function, setp, 1)->value, 0x160);
+    const Inst *ld = ir_inst(function, ir_block(function, (BlockId){1})->insts.at[5]);
     assert_int_equal(ld->flags, IF_OBSERVING | IF_MEMORY);
-    assert_int_equal(ir_src(k, ld, 0)->count, 2);
-    char *once = ir_print(m, NULL);
+    assert_int_equal(ir_src(function, ld, 0)->count, 2);
+    char *once = ir_print(module, NULL);
     IrModule *m2 = load(&x, once);
     if (!m2)
         print_message("%s\n%s", x.last, once);
@@ -101,7 +101,7 @@ static void test_round_trip(void **state) {
     assert_non_null(strstr(once, "ISETP(cmp=GE)"));
     free(once);
     free(twice);
-    ir_module_free(m);
+    ir_module_free(module);
     ir_module_free(m2);
     str_free(&x.strings);
 }
@@ -140,32 +140,32 @@ static void test_tables(void **state) {
     (void)state;
     Fixture x;
     start(&x);
-    IrModule *m = load(&x, table_sample);
-    if (!m)
+    IrModule *module = load(&x, table_sample);
+    if (!module)
         print_message("%s\n", x.last);
-    assert_non_null(m);
-    char *once = ir_print(m, NULL);
+    assert_non_null(module);
+    char *once = ir_print(module, NULL);
     assert_non_null(strstr(once, "table 4 (1 0 1)\n"));
     IrModule *m2 = load(&x, once);
     assert_non_null(m2);
     char *twice = ir_print(m2, NULL);
     assert_string_equal(once, twice);
-    Function *f = m->funcs.at[0];
+    Function *f = module->funcs.at[0];
     Block *b = ir_block(f, (BlockId){1});
-    const BranchTable *t = ir_branch_table(f, ir_inst(f, b->insts.at[2]));
-    assert_non_null(t);
-    assert_int_equal(t->offset_bytes, 4);
-    assert_int_equal(t->entries.n, 3);
+    const BranchTable *table = ir_branch_table(f, ir_inst(f, b->insts.at[2]));
+    assert_non_null(table);
+    assert_int_equal(table->offset_bytes, 4);
+    assert_int_equal(table->entries.n, 3);
     BlockId mid = ir_split_edge(f, (BlockId){1}, (BlockId){3});
     ir_renumber(f);
     assert_true(ir_verify(f, &x.d, "test"));
     b = ir_block(f, (BlockId){1});
-    t = ir_branch_table(f, ir_inst(f, b->insts.at[2]));
-    assert_int_equal(b->succs.at[t->entries.at[0]].i, mid.i);
-    assert_int_equal(b->succs.at[t->entries.at[1]].i, 2);
+    table = ir_branch_table(f, ir_inst(f, b->insts.at[2]));
+    assert_int_equal(b->succs.at[table->entries.at[0]].i, mid.i);
+    assert_int_equal(b->succs.at[table->entries.at[1]].i, 2);
     free(once);
     free(twice);
-    ir_module_free(m);
+    ir_module_free(module);
     ir_module_free(m2);
     static const char *const wrong[][3] = {{"(1 0 1)", "(1 0 2)", "is no successor"},
                                            {"0x1L", "0x2L", "names no jump table"},
@@ -332,9 +332,9 @@ static bool pass_ok(Function *f, Diags *d) {
     f->var_bytes++;
     return true;
 }
-static bool pass_breaks(IrModule *m, Diags *d) {
+static bool pass_breaks(IrModule *module, Diags *d) {
     (void)d;
-    ir_block(m->funcs.at[0], (BlockId){1})->insts.n = 0;
+    ir_block(module->funcs.at[0], (BlockId){1})->insts.n = 0;
     return true;
 }
 
@@ -348,8 +348,8 @@ static void test_driver(void **state) {
     (void)state;
     Fixture x;
     start(&x);
-    IrModule *m = load(&x, sample);
-    assert_non_null(m);
+    IrModule *ir_module = load(&x, sample);
+    assert_non_null(ir_module);
     const PassDesc table[] = {
         {.name = "one", .what = "", .func = pass_ok, .gives = IRS_UNIFORM},
         {.name = "two", .what = "", .func = pass_ok, .min_opt_level = 3, .needs = IRS_UNIFORM},
@@ -364,18 +364,18 @@ static void test_driver(void **state) {
     int dumps = 0;
     PassOptions o = {
         .dump = "all", .stop_after = "three", .verify = true, .on_dump = count_dump, .user = &dumps};
-    assert_true(ir_run_pass_table(m, table, 5, &o, &x.d));
-    assert_int_equal(m->funcs.at[1]->var_bytes, 10); /* one and three; two needs -O3 */
-    assert_int_equal(dumps, 3);                      /* isel, one, three */
+    assert_true(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
+    assert_int_equal(ir_module->funcs.at[1]->var_bytes, 10); /* one and three; two needs -O3 */
+    assert_int_equal(dumps, 3);                              /* isel, one, three */
     o.stop_after = NULL;
-    assert_false(ir_run_pass_table(m, table, 5, &o, &x.d));
+    assert_false(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
     assert_non_null(strstr(x.last, "E0691")); /* four needs what three dropped */
-    assert_false(ir_run_pass_table(m, table + 4, 1, &o, &x.d));
+    assert_false(ir_run_pass_table(ir_module, table + 4, 1, &o, &x.d));
     assert_non_null(strstr(x.last, "after breaks"));
     o.stop_after = "five";
-    assert_false(ir_run_pass_table(m, table, 5, &o, &x.d));
+    assert_false(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
     assert_non_null(strstr(x.last, "E0690"));
-    ir_module_free(m);
+    ir_module_free(ir_module);
     str_free(&x.strings);
 }
 

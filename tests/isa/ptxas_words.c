@@ -22,9 +22,9 @@ static int extract(const char *path) {
     for (Elf_Scn *s = NULL; (s = elf_nextscn(e, s));) {
         GElf_Shdr h;
         const char *name = gelf_getshdr(s, &h) ? elf_strptr(e, names, h.sh_name) : NULL;
-        Elf_Data *d = name && !strncmp(name, ".text.", 6) ? elf_getdata(s, NULL) : NULL;
-        if (d)
-            fwrite(d->d_buf, 1, d->d_size, stdout);
+        Elf_Data *data = name && !strncmp(name, ".text.", 6) ? elf_getdata(s, NULL) : NULL;
+        if (data)
+            fwrite(data->d_buf, 1, data->d_size, stdout);
     }
     elf_end(e);
     close(fd);

@@ -42,14 +42,14 @@ static const char *word(const char *s, char out[48]) {
 static void definition(const char *s, bool opcode) {
     if (ndefs == MAX_DEFS)
         exit(2);
-    Def *d = &defs[ndefs++];
-    d->opcode = opcode;
-    s = word(s, d->name);
-    while (*s && *s != ']' && d->nparents < MAX_PARENTS) {
-        s = word(s, d->parents[d->nparents]);
-        if (!d->parents[d->nparents][0])
+    Def *def = &defs[ndefs++];
+    def->opcode = opcode;
+    s = word(s, def->name);
+    while (*s && *s != ']' && def->nparents < MAX_PARENTS) {
+        s = word(s, def->parents[def->nparents]);
+        if (!def->parents[def->nparents][0])
             break;
-        d->nparents++;
+        def->nparents++;
         while (*s == ' ')
             s++;
     }
@@ -57,11 +57,11 @@ static void definition(const char *s, bool opcode) {
 
 /* field<lo, width> Type name = value; */
 static void field(const char *s) {
-    Def *d = &defs[ndefs - 1];
+    Def *def = &defs[ndefs - 1];
     char type[48];
-    if (!ndefs || d->nfields == MAX_FIELDS)
+    if (!ndefs || def->nfields == MAX_FIELDS)
         exit(2);
-    Field *f = &d->fields[d->nfields];
+    Field *f = &def->fields[def->nfields];
     char *end;
     f->lo = (int)strtol(s + 6, &end, 10);
     f->width = (int)strtol(skip(end), &end, 10);
@@ -81,7 +81,7 @@ static void field(const char *s) {
         snprintf(v, sizeof v, "%.40s", text);
         snprintf(f->value, sizeof f->value, "%s%s", fixed ? "==" : "", v);
     }
-    d->nfields++;
+    def->nfields++;
 }
 
 static void read_file(const char *path) {
@@ -115,19 +115,19 @@ static const Def *find(const char *name) {
     return NULL;
 }
 
-static void print(const Def *d, const char *opcode, const Def **seen, int *nseen) {
+static void print(const Def *def, const char *opcode, const Def **seen, int *nseen) {
     for (int i = 0; i < *nseen; i++)
-        if (seen[i] == d)
+        if (seen[i] == def)
             return;
-    seen[(*nseen)++] = d;
-    for (int i = 0; i < d->nparents; i++) {
-        const Def *p = find(d->parents[i]);
+    seen[(*nseen)++] = def;
+    for (int i = 0; i < def->nparents; i++) {
+        const Def *p = find(def->parents[i]);
         if (p)
             print(p, opcode, seen, nseen);
     }
-    for (int i = 0; i < d->nfields; i++)
-        printf("%s %s %d %d %s\n", opcode, d->fields[i].name, d->fields[i].lo, d->fields[i].width,
-               d->fields[i].value);
+    for (int i = 0; i < def->nfields; i++)
+        printf("%s %s %d %d %s\n", opcode, def->fields[i].name, def->fields[i].lo, def->fields[i].width,
+               def->fields[i].value);
 }
 
 int main(int argc, char **argv) {

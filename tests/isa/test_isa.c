@@ -17,18 +17,19 @@ static void test_targets(void **state) {
         assert_string_equal(isa_target_name(isa_targets[i]), names[i]);
     assert_null(isa_targets[6]);
     assert_null(isa_target("sm_35"));
-    const TargetInfo *b = isa_target_info(isa_target("bru1")), *n = isa_target_info(isa_target("sm_80"));
-    assert_int_equal(b->branch_unit_bytes, 16);
-    assert_int_equal(n->branch_unit_bytes, 4);
-    assert_int_equal(b->elf_machine, 0x4844);
-    assert_int_equal(n->elf_machine, 190);
-    assert_int_equal(n->elf_flags, 0x00500550);
-    assert_int_equal(b->param_base_bytes, 0x160);
+    const TargetInfo *info = isa_target_info(isa_target("bru1")),
+                     *target_info = isa_target_info(isa_target("sm_80"));
+    assert_int_equal(info->branch_unit_bytes, 16);
+    assert_int_equal(target_info->branch_unit_bytes, 4);
+    assert_int_equal(info->elf_machine, 0x4844);
+    assert_int_equal(target_info->elf_machine, 190);
+    assert_int_equal(target_info->elf_flags, 0x00500550);
+    assert_int_equal(info->param_base_bytes, 0x160);
     assert_int_equal(isa_target_info(isa_target("sm_90"))->param_base_bytes, 0x210);
-    assert_int_equal(b->num_regs[RF_R], 255);
-    assert_int_equal(b->num_regs[RF_P], 7);
-    assert_int_equal(b->num_regs[RF_B], 16);
-    assert_true(b->has_yield_fairness && !n->has_yield_fairness);
+    assert_int_equal(info->num_regs[RF_R], 255);
+    assert_int_equal(info->num_regs[RF_P], 7);
+    assert_int_equal(info->num_regs[RF_B], 16);
+    assert_true(info->has_yield_fairness && !target_info->has_yield_fairness);
 }
 
 static void test_sregs(void **state) {

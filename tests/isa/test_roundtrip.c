@@ -14,8 +14,9 @@
 
 enum { PER_OPCODE = 64 };
 
-static bool same_operand(const Operand *a, const Operand *b) {
-    return a->kind == b->kind && a->value == b->value && a->mods == b->mods && a->file == b->file;
+static bool same_operand(const Operand *operand, const Operand *b) {
+    return operand->kind == b->kind && operand->value == b->value && operand->mods == b->mods &&
+           operand->file == b->file;
 }
 
 static void one(const Target *t, unsigned opcode, uint64_t *seed, uint64_t pc) {

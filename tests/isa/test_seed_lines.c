@@ -21,9 +21,9 @@ typedef struct {
     char message[512];
 } Test;
 
-static void fail_line(Test *t, const char *line, const char *what) {
+static void fail_line(Test *test, const char *line, const char *what) {
     printf("%s: %s\n", line, what);
-    t->failures++;
+    test->failures++;
 }
 
 /* The numbers that the source leaves open. */
@@ -74,7 +74,7 @@ static void put(uint64_t word[2], int lo, int width, uint64_t value) {
 }
 
 /* "OPCODE field=value ...": fields not named have the source's default. No default: false. */
-static bool build(const Test *t, const char *text, uint64_t word[2]) {
+static bool build(const Test *test, const char *text, uint64_t word[2]) {
     char copy[256], *values[16], *save = NULL;
     int n = 0, used = 0;
     snprintf(copy, sizeof copy, "%s", text);
@@ -83,8 +83,8 @@ static bool build(const Test *t, const char *text, uint64_t word[2]) {
         n++;
     word[0] = word[1] = 0;
     put(word, 109, 7, 0x7f); /* no yield, no scoreboards; stall count 0 */
-    for (int i = 0; i < t->nfields; i++) {
-        const Field *f = &t->field[i];
+    for (int i = 0; i < test->nfields; i++) {
+        const Field *f = &test->field[i];
         if (strcmp(f->opcode, opcode))
             continue;
         uint64_t v = number_of(f->value + (f->value[0] == '=' ? 2 : 0));
@@ -104,13 +104,13 @@ static bool build(const Test *t, const char *text, uint64_t word[2]) {
 }
 
 static void sink(void *user, Severity severity, const char *line) {
-    Test *t = user;
-    if (severity == SEV_ERROR && !t->message[0])
-        snprintf(t->message, sizeof t->message, "%s", line);
+    Test *test = user;
+    if (severity == SEV_ERROR && !test->message[0])
+        snprintf(test->message, sizeof test->message, "%s", line);
 }
 
 /* A function of NOPs with the line at `pc`, and the labels that the lines name. The image, or NULL. */
-static void *assemble_line(Test *t, const char *line, unsigned pc, size_t *size_bytes) {
+static void *assemble_line(Test *test, const char *line, unsigned pc, size_t *size_bytes) {
     static const struct {
         const char *name;
         unsigned at;
@@ -129,40 +129,40 @@ static void *assemble_line(Test *t, const char *line, unsigned pc, size_t *size_
                       at == pc && line[strlen(line) - 1] == ':' ? "\nNOP;" : "");
     }
     Source s = {"line.sass", text, (size_t)n};
-    Diags d = {.source = &s, .sink = sink, .user = t};
+    Diags d = {.source = &s, .sink = sink, .user = test};
     void *image = NULL;
-    t->message[0] = 0;
+    test->message[0] = 0;
     return assemble(&s, &image, size_bytes, &d) ? image : NULL;
 }
 
-static void accepted(Test *t, char *line, char *pc_text, char *fields, char *word_text) {
+static void accepted(Test *test, char *line, char *pc_text, char *fields, char *word_text) {
     unsigned pc = (unsigned)strtoul(pc_text, NULL, 16);
     char half[17] = {0};
     memcpy(half, word_text, 16);
     uint64_t want[2] = {strtoull(word_text + 16, NULL, 16), strtoull(half, NULL, 16)}, built[2];
-    if (strcmp(fields, "-") && (!build(t, fields, built) || built[0] != want[0] || built[1] != want[1]))
-        fail_line(t, line, "the table's word is not what the source's fields give");
+    if (strcmp(fields, "-") && (!build(test, fields, built) || built[0] != want[0] || built[1] != want[1]))
+        fail_line(test, line, "the table's word is not what the source's fields give");
     size_t size;
-    void *image = assemble_line(t, line, pc, &size);
+    void *image = assemble_line(test, line, pc, &size);
     if (!image) {
-        fail_line(t, line, t->message);
+        fail_line(test, line, test->message);
         return;
     }
-    Diags d = {.sink = sink, .user = t};
-    Binary *b = binary_read("line.cubin", image, size, &d);
-    const BinFunc *f = b ? binary_find(b, "k") : NULL;
-    const uint64_t *got = f ? b->code[(f->address - b->code_base + pc) / 16] : NULL;
+    Diags d = {.sink = sink, .user = test};
+    Binary *binary = binary_read("line.cubin", image, size, &d);
+    const BinFunc *f = binary ? binary_find(binary, "k") : NULL;
+    const uint64_t *got = f ? binary->code[(f->address - binary->code_base + pc) / 16] : NULL;
     if (!got || got[0] != want[0] || got[1] != want[1]) {
         char what[120];
         snprintf(what, sizeof what, "assembled to %016llx%016llx", got ? (unsigned long long)got[1] : 0,
                  got ? (unsigned long long)got[0] : 0);
-        fail_line(t, line, what);
+        fail_line(test, line, what);
     }
-    binary_free(b);
+    binary_free(binary);
     free(image);
 }
 
-static void one_row(Test *t, char *row) {
+static void one_row(Test *test, char *row) {
     char *part[5] = {NULL}, *p = row;
     int n = 0;
     for (part[n++] = p; n < 5 && (p = strstr(p, " | ")); part[n++] = p) {
@@ -172,21 +172,21 @@ static void one_row(Test *t, char *row) {
     size_t size;
     void *image = NULL;
     if (row[0] == 'A' && n == 5 && strlen(part[4]) == 32) {
-        accepted(t, part[1], part[2], part[3], part[4]);
-        t->accepted++;
+        accepted(test, part[1], part[2], part[3], part[4]);
+        test->accepted++;
     } else if (row[0] == 'L' && n == 2) {
-        if (!(image = assemble_line(t, part[1], 0x20, &size)))
-            fail_line(t, part[1], t->message);
-        t->labels++;
+        if (!(image = assemble_line(test, part[1], 0x20, &size)))
+            fail_line(test, part[1], test->message);
+        test->labels++;
     } else if (row[0] == 'R' && n == 4) {
-        if ((image = assemble_line(t, part[1], 0x20, &size)))
-            fail_line(t, part[1], "is accepted");
-        else if (!strstr(t->message, part[2]) || !strstr(t->message, "line.sass:") ||
-                 !strstr(t->message, "error E035"))
-            fail_line(t, part[1], t->message);
-        t->rejected++;
+        if ((image = assemble_line(test, part[1], 0x20, &size)))
+            fail_line(test, part[1], "is accepted");
+        else if (!strstr(test->message, part[2]) || !strstr(test->message, "line.sass:") ||
+                 !strstr(test->message, "error E035"))
+            fail_line(test, part[1], test->message);
+        test->rejected++;
     } else {
-        fail_line(t, row, "is no row of this table");
+        fail_line(test, row, "is no row of this table");
     }
     free(image);
 }
@@ -209,13 +209,13 @@ static bool next_line(FILE *f, char line[512]) {
     return false;
 }
 
-static void read_fields(Test *t, const char *path) {
+static void read_fields(Test *test, const char *path) {
     FILE *f = open_file(path);
-    while (t->nfields < FIELDS) {
-        Field *x = &t->field[t->nfields];
+    while (test->nfields < FIELDS) {
+        Field *x = &test->field[test->nfields];
         if (fscanf(f, "%23s %23s %d %d %23s", x->opcode, x->name, &x->lo, &x->width, x->value) != 5)
             break;
-        t->nfields++;
+        test->nfields++;
     }
     fclose(f);
 }

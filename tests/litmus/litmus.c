@@ -297,131 +297,134 @@ typedef struct {
     Launch launch;
 } Setting;
 
-static void setting_make(Setting *s, const Program *p, const Layout *l, uint32_t n, const uint32_t *role_of) {
+static void setting_make(Setting *setting, const Program *program, const Layout *l, uint32_t n,
+                         const uint32_t *role_of) {
     uint32_t roles[MAX_THREADS];
-    *s = (Setting){.layout = l, .n = n};
-    memcpy(s->role_of, role_of, n * sizeof *role_of);
+    *setting = (Setting){.layout = l, .n = n};
+    memcpy(setting->role_of, role_of, n * sizeof *role_of);
     for (uint32_t i = 0; i < MAX_THREADS; i++)
         roles[i] = NOBODY;
     for (uint32_t i = 0; i < n; i++)
         roles[l->place[i]] = role_of[i];
-    p->expect(s->expected, n);
-    s->start = simmem_create();
-    if (!s->start)
+    program->expect(setting->expected, n);
+    setting->start = simmem_create();
+    if (!setting->start)
         abort();
     static const uint32_t zero[WORDS];
-    s->words = simmem_alloc(s->start, "words", sizeof zero);
-    uint64_t table = simmem_alloc(s->start, "roles", sizeof roles);
-    simmem_write(s->start, s->words, zero, sizeof zero);
-    simmem_write(s->start, table, roles, sizeof roles);
-    memcpy(s->params, &s->words, 8);
-    memcpy(s->params + 8, &table, 8);
-    memcpy(s->params + 16, &n, 4);
-    s->launch = (Launch){
-        .grid = {l->blocks, 1, 1}, .block = {l->threads, 1, 1}, .params = s->params, .param_bytes = 20};
+    setting->words = simmem_alloc(setting->start, "words", sizeof zero);
+    uint64_t table = simmem_alloc(setting->start, "roles", sizeof roles);
+    simmem_write(setting->start, setting->words, zero, sizeof zero);
+    simmem_write(setting->start, table, roles, sizeof roles);
+    memcpy(setting->params, &setting->words, 8);
+    memcpy(setting->params + 8, &table, 8);
+    memcpy(setting->params + 16, &n, 4);
+    setting->launch = (Launch){
+        .grid = {l->blocks, 1, 1}, .block = {l->threads, 1, 1}, .params = setting->params, .param_bytes = 20};
 }
 
-static bool right_memory(const Setting *s, const SimMemory *mem, uint32_t *at) {
+static bool right_memory(const Setting *setting, const SimMemory *mem, uint32_t *at) {
     uint32_t words[WORDS];
-    if (!simmem_read(mem, s->words, words, sizeof words))
+    if (!simmem_read(mem, setting->words, words, sizeof words))
         abort();
     for (*at = 0; *at < WORDS; ++*at)
-        if (words[*at] != s->expected[*at])
+        if (words[*at] != setting->expected[*at])
             return false;
     return true;
 }
 
-static void complain(const Case *c, const Setting *s, const char *how, const SimTrap *t, uint32_t at) {
+static void complain(const Case *c, const Setting *setting, const char *how, const SimTrap *trap,
+                     uint32_t at) {
     char line[400] = "";
-    if (t->kind != TRAP_NONE)
-        sim_trap_print(t, line, sizeof line);
+    if (trap->kind != TRAP_NONE)
+        sim_trap_print(trap, line, sizeof line);
     else
-        snprintf(line, sizeof line, "word %u is wrong, %u expected", at, s->expected[at]);
+        snprintf(line, sizeof line, "word %u is wrong, %u expected", at, setting->expected[at]);
     printf("FAIL %s -O%u%s, %s, roles", c->program->name, c->level, c->yield_break ? " --yield=break" : "",
-           s->layout->name);
-    for (uint32_t i = 0; i < s->n; i++)
-        printf(" %u", s->role_of[i]);
+           setting->layout->name);
+    for (uint32_t i = 0; i < setting->n; i++)
+        printf(" %u", setting->role_of[i]);
     printf(", %s: %s\n", how, line);
 }
 
-static void run_interp(const Case *c, const Setting *s, Counts *k) {
+static void run_interp(const Case *c, const Setting *setting, Counts *counts) {
     for (uint64_t seed = 0; seed < 3; seed++) {
         Diags d = diags();
         PtxRunOptions o = {.seed = seed, .budget = PTX_BUDGET};
         PtxRunResult r = {0};
-        SimMemory *mem = simmem_clone(s->start);
+        SimMemory *mem = simmem_clone(setting->start);
         uint32_t at = 0;
         if (!mem || !ptx_place_variables(c->m, mem, &d))
             abort();
-        bool good = ptx_interp_run(c->m, "litmus", &s->launch, mem, &o, &r, &d) && r.trap.kind == TRAP_NONE;
-        if (!good || !right_memory(s, mem, &at)) {
-            complain(c, s, "interpreter", &r.trap, at);
-            k->failures++;
+        bool good =
+            ptx_interp_run(c->m, "litmus", &setting->launch, mem, &o, &r, &d) && r.trap.kind == TRAP_NONE;
+        if (!good || !right_memory(setting, mem, &at)) {
+            complain(c, setting, "interpreter", &r.trap, at);
+            counts->failures++;
         }
-        k->interp_runs++;
+        counts->interp_runs++;
         simmem_free(mem);
     }
 }
 
 /* True if it ended with the right memory. */
-static bool run_machine(const Binary *b, const Setting *s, const MachineOptions *o, SimTrap *trap,
+static bool run_machine(const Binary *b, const Setting *setting, const MachineOptions *o, SimTrap *trap,
                         uint32_t *at) {
     Diags d = diags();
     MachineResult r;
-    SimMemory *mem = simmem_clone(s->start);
+    SimMemory *mem = simmem_clone(setting->start);
     if (!mem)
         abort();
     *at = 0;
-    bool good = machine_run(b, "litmus", &s->launch, mem, o, &r, &d);
+    bool good = machine_run(b, "litmus", &setting->launch, mem, o, &r, &d);
     *trap = r.trap;
-    good = good && right_memory(s, mem, at);
+    good = good && right_memory(setting, mem, at);
     machine_result_free(&r);
     simmem_free(mem);
     return good;
 }
 
-static void run_plain(const Case *c, const Setting *s, Counts *k) {
+static void run_plain(const Case *c, const Setting *setting, Counts *counts) {
     char text[64];
     SimTrap t;
     uint32_t at;
     for (unsigned i = 0; i < NPOLICIES; i++) {
         MachineOptions o = policy(i, false);
-        k->runs++;
-        if (!run_machine(c->binary, s, &o, &t, &at)) {
-            complain(c, s, policy_text(i, false, text), &t, at);
-            k->failures++;
+        counts->runs++;
+        if (!run_machine(c->binary, setting, &o, &t, &at)) {
+            complain(c, setting, policy_text(i, false, text), &t, at);
+            counts->failures++;
         }
     }
     for (unsigned i = 0; i < NPOLICIES; i += 2) {
         MachineOptions o = policy(i, true);
-        if (!c->yield_break && (o.lane_choice == MACHINE_LANE_RANDOM || s->layout != layouts))
+        if (!c->yield_break && (o.lane_choice == MACHINE_LANE_RANDOM || setting->layout != layouts))
             continue; /* some hang: enough to count them in one layout */
-        k->literal_runs++;
-        if (run_machine(c->binary, s, &o, &t, &at))
+        counts->literal_runs++;
+        if (run_machine(c->binary, setting, &o, &t, &at))
             continue;
         bool proved = t.kind == TRAP_LIVELOCK || t.kind == TRAP_DEADLOCK;
-        k->literal_hangs += proved;
+        counts->literal_hangs += proved;
         if (c->yield_break || !proved) {
-            complain(c, s, policy_text(i, true, text), &t, at);
-            k->failures++;
+            complain(c, setting, policy_text(i, true, text), &t, at);
+            counts->failures++;
         }
     }
 }
 
-static void run_mute(const Case *c, const Setting *s, Counts *k) {
+static void run_mute(const Case *c, const Setting *s, Counts *counts) {
     char text[64];
     SimTrap t;
     uint32_t at;
     for (unsigned i = 0; i < NPOLICIES; i++) {
         MachineOptions o = policy(i, false);
-        k->mute_runs++;
+        counts->mute_runs++;
         if (run_machine(&c->mute, s, &o, &t, &at))
-            k->mute_ended++;
+            counts->mute_ended++;
         else if (t.kind == TRAP_LIVELOCK || t.kind == TRAP_DEADLOCK)
-            k->mute_proved++;
+            counts->mute_proved++;
         else {
             complain(c, s, policy_text(i, false, text), &t, at);
-            k->failures++;
+            counts->failures++;
         }
     }
 }

@@ -16,18 +16,18 @@ static uint32_t rnd(uint64_t *s, uint32_t n) {
 }
 
 /* reach[a][b]: is there a path (of one edge or more) from a to b that does not touch `without`? */
-static void reachability(const Graph *g, uint32_t without, bool reach[MAX][MAX]) {
-    for (uint32_t a = 0; a < g->n; a++)
-        for (uint32_t b = 0; b < g->n; b++)
+static void reachability(const Graph *graph, uint32_t without, bool reach[MAX][MAX]) {
+    for (uint32_t a = 0; a < graph->n; a++)
+        for (uint32_t b = 0; b < graph->n; b++)
             reach[a][b] = false;
-    for (uint32_t a = 0; a < g->n; a++)
+    for (uint32_t a = 0; a < graph->n; a++)
         if (a != without)
-            GRAPH_SUCCS(g, a, t)
+            GRAPH_SUCCS(graph, a, t)
     if (*t != without)
         reach[a][*t] = true;
-    for (uint32_t k = 0; k < g->n; k++)
-        for (uint32_t a = 0; a < g->n; a++)
-            for (uint32_t b = 0; reach[a][k] && b < g->n; b++)
+    for (uint32_t k = 0; k < graph->n; k++)
+        for (uint32_t a = 0; a < graph->n; a++)
+            for (uint32_t b = 0; reach[a][k] && b < graph->n; b++)
                 reach[a][b] |= reach[k][b];
 }
 
@@ -127,8 +127,8 @@ static void test_components_and_loops(void **state) {
 }
 
 /* A function with that graph; blocks without successors end in EXIT or RET. */
-static Function *as_function(IrModule *m, uint64_t *s, bool returns) {
-    Function *f = ir_function_new(m, str_intern_z(m->strings, "f"), true);
+static Function *as_function(IrModule *module, uint64_t *s, bool returns) {
+    Function *f = ir_function_new(module, str_intern_z(module->strings, "f"), true);
     uint32_t n = 3 + rnd(s, MAX - 5);
     for (uint32_t b = 1; b <= n; b++)
         ir_block_new(f);
@@ -153,29 +153,29 @@ static bool ends_in(Function *f, uint32_t b, unsigned op) {
     return blk->succs.n == 0 && ir_inst(f, blk->insts.at[blk->insts.n - 1])->op == op;
 }
 
-static void check_region(const Graph *g, const PostDom *p, uint32_t region) {
+static void check_region(const Graph *graph, const PostDom *dom, uint32_t region) {
     static bool cut[MAX][MAX];
     GraphEdge edges[4 * MAX];
     uint32_t m = 0;
-    for (uint32_t x = 0; x < g->n; x++) /* edges inside the region, none out of the sink */
-        GRAPH_SUCCS(g, x, t)
-    if (p->region[x] == region && p->region[*t] == region && x != p->sink[region])
+    for (uint32_t x = 0; x < graph->n; x++) /* edges inside the region, none out of the sink */
+        GRAPH_SUCCS(graph, x, t)
+    if (dom->region[x] == region && dom->region[*t] == region && x != dom->sink[region])
         edges[m++] = (GraphEdge){x, *t};
     Arena a = {0};
-    Graph r = graph_new(&a, g->n, edges, m);
-    uint32_t sink = p->sink[region];
-    for (uint32_t j = 1; j < g->n; j++) {
-        if (p->region[j] != region)
+    Graph r = graph_new(&a, graph->n, edges, m);
+    uint32_t sink = dom->sink[region];
+    for (uint32_t j = 1; j < graph->n; j++) {
+        if (dom->region[j] != region)
             continue;
         reachability(&r, j, cut);
-        for (uint32_t b = 1; b < g->n; b++) {
-            if (p->region[b] != region)
+        for (uint32_t b = 1; b < graph->n; b++) {
+            if (dom->region[b] != region)
                 continue;
             bool pdom = j == b || j == sink || (b != sink && !reached(cut, b, sink));
-            assert_int_equal(postdom_contains(p, j, b), pdom);
+            assert_int_equal(postdom_contains(dom, j, b), pdom);
         }
-        uint32_t up = p->ipdom[j];
-        assert_true(up == 0 ? sink == 0 || j == sink : postdom_contains(p, up, j) && up != j);
+        uint32_t up = dom->ipdom[j];
+        assert_true(up == 0 ? sink == 0 || j == sink : postdom_contains(dom, up, j) && up != j);
     }
     arena_free(&a);
 }
@@ -245,11 +245,11 @@ static void test_edits(void **state) {
             const Block *b = ir_block(f, f->layout.at[k]);
             assert_true(k == 0 || b->preds.n > 0);
             for (unsigned e = 0; e < b->succs.n; e++) {
-                const Block *t = ir_block(f, b->succs.at[e]);
-                assert_true(b->succs.n == 1 || t->preds.n == 1);
+                const Block *block = ir_block(f, b->succs.at[e]);
+                assert_true(b->succs.n == 1 || block->preds.n == 1);
                 bool back = false;
-                for (unsigned p = 0; p < t->preds.n; p++)
-                    back |= t->preds.at[p].i == f->layout.at[k].i;
+                for (unsigned p = 0; p < block->preds.n; p++)
+                    back |= block->preds.at[p].i == f->layout.at[k].i;
                 assert_true(back);
             }
         }

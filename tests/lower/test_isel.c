@@ -18,31 +18,31 @@ typedef struct {
 } Test;
 
 static void keep(void *user, Severity severity, const char *line) {
-    Test *t = user;
+    Test *test = user;
     if (severity == SEV_ERROR)
-        strncat(t->errors, line, sizeof t->errors - strlen(t->errors) - 1);
+        strncat(test->errors, line, sizeof test->errors - strlen(test->errors) - 1);
 }
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 /* Lower at -O1 and verify every function; t->ir is NULL if lowering refused. */
-static void lower(Test *t, const char *text) {
-    *t = (Test){0};
-    Diags d = {.sink = keep, .user = t};
-    t->ptx = ptx_parse("test.ptx", text, strlen(text), &d);
-    if (!t->ptx)
-        fail_msg("%s", t->errors);
-    d.source = &t->ptx->source;
-    t->ir = lower_module(t->ptx, &t->strings, isa_target("bru1"), 1, &d);
-    for (unsigned k = 0; t->ir && k < t->ir->funcs.n; k++)
-        if (!ir_verify(t->ir->funcs.at[k], &d, "isel"))
-            fail_msg("%s", t->errors);
+static void lower(Test *test, const char *text) {
+    *test = (Test){0};
+    Diags d = {.sink = keep, .user = test};
+    test->ptx = ptx_parse("test.ptx", text, strlen(text), &d);
+    if (!test->ptx)
+        fail_msg("%s", test->errors);
+    d.source = &test->ptx->source;
+    test->ir = lower_module(test->ptx, &test->strings, isa_target("bru1"), 1, &d);
+    for (unsigned k = 0; test->ir && k < test->ir->funcs.n; k++)
+        if (!ir_verify(test->ir->funcs.at[k], &d, "isel"))
+            fail_msg("%s", test->errors);
 }
 
-static void done(Test *t) {
-    ir_module_free(t->ir);
-    ptx_free(t->ptx);
-    str_free(&t->strings);
+static void done(Test *test) {
+    ir_module_free(test->ir);
+    ptx_free(test->ptx);
+    str_free(&test->strings);
 }
 
 static void lower_body(Test *t, const char *body) {
@@ -55,10 +55,10 @@ static void lower_body(Test *t, const char *body) {
     lower(t, text);
 }
 
-static unsigned count(const Test *t, unsigned op) {
+static unsigned count(const Test *test, unsigned op) {
     unsigned n = 0;
-    for (unsigned k = 0; k < t->ir->funcs.n; k++) {
-        const Function *f = t->ir->funcs.at[k];
+    for (unsigned k = 0; k < test->ir->funcs.n; k++) {
+        const Function *f = test->ir->funcs.at[k];
         for (unsigned b = 0; b < f->layout.n; b++) {
             const Block *blk = &f->blocks.at[f->layout.at[b].i];
             for (unsigned i = 0; i < blk->insts.n; i++)
@@ -68,8 +68,8 @@ static unsigned count(const Test *t, unsigned op) {
     return n;
 }
 
-static const Inst *first(const Test *t, unsigned op) {
-    const Function *f = t->ir->funcs.at[0];
+static const Inst *first(const Test *test, unsigned op) {
+    const Function *f = test->ir->funcs.at[0];
     for (unsigned i = 1; i < f->insts.n; i++)
         if (f->insts.at[i].op == op)
             return &f->insts.at[i];
@@ -170,14 +170,14 @@ static void test_calls(void **state) {
         "ret; }\n"
         ".func (.reg .b32 r) f (.reg .b32 a) { .reg .pred q; add.u32 r, a, 1; setp.lt.u32 q, r, 5; @q ret;\n"
         "call (r), f, (r); ret; }\n");
-    const IrModule *m = t.ir;
-    assert_int_equal(m->funcs.n, 4);                                      /* k, f and two of the library */
-    assert_string_equal(str_text(&t.strings, m->funcs.at[3]->name), "k"); /* callees first */
-    for (unsigned k = 0; k < m->funcs.n; k++)
-        assert_int_equal(m->funcs.at[k]->index, k);
+    const IrModule *module = t.ir;
+    assert_int_equal(module->funcs.n, 4); /* k, f and two of the library */
+    assert_string_equal(str_text(&t.strings, module->funcs.at[3]->name), "k"); /* callees first */
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        assert_int_equal(module->funcs.at[k]->index, k);
     assert_int_equal(count(&t, OT_CALL), 4);
     assert_int_equal(count(&t, OT_LEPC), 4);
-    const Function *k = m->funcs.at[3];
+    const Function *k = module->funcs.at[3];
     for (unsigned i = 1; i < k->insts.n; i++)
         if (k->insts.at[i].op == OT_CALL) { /* R4 in, R4 out, return address R20:R21 */
             const Inst *call = &k->insts.at[i];
@@ -201,16 +201,16 @@ static void test_variables(void **state) {
           "mov.u64 %l1, buf; ld.local.u32 %r1, [%l1]; ld.shared.u32 %r2, [s1+4]; st.shared.u32 [dyn], %r2; "
           "st.shared.u32 [s1], %r1;\n"
           "ret; }\n");
-    const IrModule *m = t.ir;
-    assert_int_equal(m->vars.n, 6);
-    assert_int_equal(m->vars.at[1].offset_bytes, 0);
-    assert_int_equal(m->vars.at[2].offset_bytes, 16);
-    assert_int_equal(m->shared_bytes, 56);
-    assert_int_equal(m->vars.at[4].offset_bytes, 16);
-    assert_int_equal(m->const_bytes, 18);
-    assert_true(m->vars.at[5].is_extern_shared);
-    assert_int_equal(m->vars.at[5].offset_bytes, 64);
-    assert_int_equal(m->funcs.at[0]->var_bytes, 24);
+    const IrModule *module = t.ir;
+    assert_int_equal(module->vars.n, 6);
+    assert_int_equal(module->vars.at[1].offset_bytes, 0);
+    assert_int_equal(module->vars.at[2].offset_bytes, 16);
+    assert_int_equal(module->shared_bytes, 56);
+    assert_int_equal(module->vars.at[4].offset_bytes, 16);
+    assert_int_equal(module->const_bytes, 18);
+    assert_true(module->vars.at[5].is_extern_shared);
+    assert_int_equal(module->vars.at[5].offset_bytes, 64);
+    assert_int_equal(module->funcs.at[0]->var_bytes, 24);
     done(&t);
 }
 

@@ -33,10 +33,10 @@ static unsigned num_random(unsigned n) {
     return n * (factor ? (unsigned)atoi(factor) : 1);
 }
 
-static void add(Cases *c, uint64_t a, uint64_t b) {
-    if (c->n < MAX_CASES) {
-        c->a[c->n] = a;
-        c->b[c->n++] = b;
+static void add(Cases *cases, uint64_t a, uint64_t b) {
+    if (cases->n < MAX_CASES) {
+        cases->a[cases->n] = a;
+        cases->b[cases->n++] = b;
     }
 }
 
@@ -78,29 +78,29 @@ static char *kernel_text(const char *name, unsigned bits, bool has_b, int mode) 
     return text;
 }
 
-static void run(Cases *c, const char *name, unsigned bits, bool has_b, int mode) {
+static void run(Cases *cases, const char *name, unsigned bits, bool has_b, int mode) {
     char *text = kernel_text(name, bits, has_b, mode);
     Diags d = {.sink = diag_print_sink, .user = stderr};
     PtxModule *m = ptx_parse(name, text, strlen(text), &d);
     assert_non_null(m);
     SimMemory *mem = simmem_create();
-    uint64_t bytes = (uint64_t)c->n * 8;
+    uint64_t bytes = (uint64_t)cases->n * 8;
     uint64_t a = simmem_alloc(mem, "a", bytes), b = simmem_alloc(mem, "b", bytes),
              r = simmem_alloc(mem, "r", bytes);
-    simmem_write(mem, a, c->a, bytes);
-    simmem_write(mem, b, c->b, bytes);
+    simmem_write(mem, a, cases->a, bytes);
+    simmem_write(mem, b, cases->b, bytes);
     uint8_t params[32] = {0};
     memcpy(params, &a, 8);
     memcpy(params + 8, &b, 8);
     memcpy(params + 16, &r, 8);
-    memcpy(params + 24, &c->n, 4);
+    memcpy(params + 24, &cases->n, 4);
     Launch l = {
-        .grid = {(c->n + 255) / 256, 1, 1}, .block = {256, 1, 1}, .params = params, .param_bytes = 28};
+        .grid = {(cases->n + 255) / 256, 1, 1}, .block = {256, 1, 1}, .params = params, .param_bytes = 28};
     PtxRunResult res = {0};
     assert_true(ptx_interp_run(m, "test", &l, mem, NULL, &res, &d));
     assert_int_equal(res.trap.kind, TRAP_NONE);
-    memset(c->got, 0, sizeof c->got);
-    simmem_read(mem, r, c->got, bytes);
+    memset(cases->got, 0, sizeof cases->got);
+    simmem_read(mem, r, cases->got, bytes);
     simmem_free(mem);
     ptx_free(m);
     free(text);
@@ -108,7 +108,7 @@ static void run(Cases *c, const char *name, unsigned bits, bool has_b, int mode)
 
 /* ---- integers ---- */
 
-static void integer_cases(Cases *c, unsigned bits) {
+static void integer_cases(Cases *cases, unsigned bits) {
     static const uint64_t edge[] = {0,
                                     1,
                                     2,
@@ -145,17 +145,17 @@ static void integer_cases(Cases *c, unsigned bits) {
                                     0xaaaaaaaaaaaaaaab};
     unsigned n = sizeof edge / sizeof edge[0];
     uint64_t state = 1, mask = bits == 64 ? UINT64_MAX : UINT32_MAX;
-    c->n = 0;
+    cases->n = 0;
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < n; k++)
-            add(c, edge[i] & mask, edge[k] & mask);
+            add(cases, edge[i] & mask, edge[k] & mask);
     for (unsigned k = num_random(6000); k--;) {
         uint64_t a = random64(&state) & mask, b = random64(&state) & mask;
         uint64_t q = random64(&state);
         b >>= q % bits;
         if (q & 1 << 20) /* near a multiple of the divisor */
             a = (a / (b ? b : 1) * b + (q >> 32) % 3 - 1) & mask;
-        add(c, a >> (q >> 8) % bits % 8, b);
+        add(cases, a >> (q >> 8) % bits % 8, b);
     }
 }
 
@@ -172,18 +172,18 @@ static uint64_t host_divide(unsigned bits, bool is_signed, bool rem, uint64_t a,
 }
 
 static void check_integer(unsigned bits, bool is_signed, bool rem) {
-    Cases *c = calloc(1, sizeof *c);
+    Cases *cases = calloc(1, sizeof *cases);
     char name[64];
     snprintf(name, sizeof name, "__heddle_%s_%c%u", rem ? "rem" : "div", is_signed ? 's' : 'u', bits);
-    integer_cases(c, bits);
-    run(c, name, bits, true, -1);
-    for (unsigned k = 0; k < c->n; k++) {
-        uint64_t want = host_divide(bits, is_signed, rem, c->a[k], c->b[k]);
-        if (c->got[k] != want)
-            fail_msg("%s(%#" PRIx64 ", %#" PRIx64 ") = %#" PRIx64 ", not %#" PRIx64, name, c->a[k], c->b[k],
-                     c->got[k], want);
+    integer_cases(cases, bits);
+    run(cases, name, bits, true, -1);
+    for (unsigned k = 0; k < cases->n; k++) {
+        uint64_t want = host_divide(bits, is_signed, rem, cases->a[k], cases->b[k]);
+        if (cases->got[k] != want)
+            fail_msg("%s(%#" PRIx64 ", %#" PRIx64 ") = %#" PRIx64 ", not %#" PRIx64, name, cases->a[k],
+                     cases->b[k], cases->got[k], want);
     }
-    free(c);
+    free(cases);
 }
 
 static void test_integers(void **state) {
@@ -261,7 +261,7 @@ static uint64_t special_float(unsigned bits,
     return (r >> 63) << (bits - 1) | exp << sig | frac;
 }
 
-static void float_cases(Cases *c, unsigned bits, bool pairs) {
+static void float_cases(Cases *cases, unsigned bits, bool pairs) {
     uint64_t state = bits, one = bits == 64 ? 0x3ff0000000000000u : 0x3f800000u,
              sign = (uint64_t)1 << (bits - 1);
     unsigned sig = bits == 64 ? 52 : 23;
@@ -289,20 +289,20 @@ static void float_cases(Cases *c, unsigned bits, bool pairs) {
                        one + ulp - 1,
                        ulp / 2};
     unsigned n = sizeof edge / sizeof edge[0];
-    c->n = 0;
+    cases->n = 0;
     for (unsigned i = 0; i < 2 * n; i++)
         for (unsigned k = 0; k < (pairs ? 2 * n : 1); k++)
-            add(c, edge[i % n] | (i < n ? 0 : sign), edge[k % n] | (k < n ? 0 : sign));
+            add(cases, edge[i % n] | (i < n ? 0 : sign), edge[k % n] | (k < n ? 0 : sign));
     for (unsigned k = num_random(5000); k--;) {
         uint64_t a = random64(&state), b = random64(&state);
-        add(c, special_float(bits, a), special_float(bits, b));
-        add(c, bits == 64 ? a : a & UINT32_MAX, bits == 64 ? b : b & UINT32_MAX);
+        add(cases, special_float(bits, a), special_float(bits, b));
+        add(cases, bits == 64 ? a : a & UINT32_MAX, bits == 64 ? b : b & UINT32_MAX);
     }
 }
 
 static void check_float(unsigned bits, bool root) {
-    Cases *c = calloc(1, sizeof *c);
-    float_cases(c, bits, !root);
+    Cases *cases = calloc(1, sizeof *cases);
+    float_cases(cases, bits, !root);
     for (unsigned mode = 0; mode < MODES; mode++) {
         char name[64];
         const char *op = root ? "sqrt" : "div";
@@ -310,15 +310,15 @@ static void check_float(unsigned bits, bool root) {
             snprintf(name, sizeof name, "__heddle_%s_f64", op);
         else
             snprintf(name, sizeof name, "__heddle_%s_%s_f32", op, mode_name[mode]);
-        run(c, name, bits, !root, bits == 64 ? (int)mode : -1);
-        for (unsigned k = 0; k < c->n; k++) {
-            uint64_t want = expected(bits, root, mode, c->a[k], c->b[k]);
-            if (c->got[k] != want)
+        run(cases, name, bits, !root, bits == 64 ? (int)mode : -1);
+        for (unsigned k = 0; k < cases->n; k++) {
+            uint64_t want = expected(bits, root, mode, cases->a[k], cases->b[k]);
+            if (cases->got[k] != want)
                 fail_msg("%s (%s) of %#" PRIx64 ", %#" PRIx64 " is %#" PRIx64 ", not %#" PRIx64, name,
-                         mode_name[mode], c->a[k], c->b[k], c->got[k], want);
+                         mode_name[mode], cases->a[k], cases->b[k], cases->got[k], want);
         }
     }
-    free(c);
+    free(cases);
 }
 
 static void test_div_f32(void **state) { (void)state, check_float(32, false); }

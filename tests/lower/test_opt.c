@@ -31,9 +31,9 @@ static uint32_t hash32(uint32_t x) {
     return x ^ x >> 16;
 }
 
-static uint32_t word(Eval *e, Operand o, unsigned c) {
+static uint32_t word(Eval *eval, Operand o, unsigned c) {
     switch (o.kind) {
-    case OPK_VAL: return e->v[ir_operand_value(e->f, o, c).i];
+    case OPK_VAL: return eval->v[ir_operand_value(eval->f, o, c).i];
     case OPK_IMM: return o.value;
     case OPK_CMEM: return hash32(o.value); /* constant banks hold something */
     case OPK_REG: return o.file == RF_P ? 1 : 0;
@@ -47,135 +47,138 @@ static bool pred(Eval *e, Operand o, bool absent) {
     return (word(e, o, 0) != 0) != ((o.mods & OPM_NOT) != 0);
 }
 
-static void set(Eval *e, const Inst *i, unsigned n, uint32_t x) {
-    Operand o = *ir_dst(e->f, i, n);
+static void set(Eval *eval, const Inst *i, unsigned n, uint32_t x) {
+    Operand o = *ir_dst(eval->f, i, n);
     if (o.kind == OPK_VAL)
-        e->v[ir_operand_value(e->f, o, 0).i] = x;
+        eval->v[ir_operand_value(eval->f, o, 0).i] = x;
 }
 
-static void add3(Eval *e, const Inst *i) {
+static void add3(Eval *eval, const Inst *i) {
     bool x = MGET(IADD3, x, i->mods);
     uint64_t sum = 0;
     for (unsigned k = 0; k < 3; k++) {
-        Operand o = *ir_src(e->f, i, k);
-        uint32_t w = word(e, o, 0);
+        Operand o = *ir_src(eval->f, i, k);
+        uint32_t w = word(eval, o, 0);
         if (o.mods & OPM_NEG)
             w = ~w, sum += !x; /* plain: two's complement, whose +1 may carry */
         sum += w;
     }
     if (x)
-        sum += pred(e, *ir_src(e->f, i, IADD3_pp), false);
-    set(e, i, 0, (uint32_t)sum);
-    set(e, i, IADD3_pu, sum >> 32 != 0);
+        sum += pred(eval, *ir_src(eval->f, i, IADD3_pp), false);
+    set(eval, i, 0, (uint32_t)sum);
+    set(eval, i, IADD3_pu, sum >> 32 != 0);
 }
 
-static void lop3(Eval *e, const Inst *i) {
+static void lop3(Eval *eval, const Inst *i) {
     uint32_t r = 0, lut = MGET(LOP3, lut, i->mods);
     for (unsigned bit = 0; bit < 32; bit++) {
-        unsigned k = (word(e, *ir_src(e->f, i, 0), 0) >> bit & 1) << 2 |
-                     (word(e, *ir_src(e->f, i, 1), 0) >> bit & 1) << 1 |
-                     (word(e, *ir_src(e->f, i, 2), 0) >> bit & 1);
+        unsigned k = (word(eval, *ir_src(eval->f, i, 0), 0) >> bit & 1) << 2 |
+                     (word(eval, *ir_src(eval->f, i, 1), 0) >> bit & 1) << 1 |
+                     (word(eval, *ir_src(eval->f, i, 2), 0) >> bit & 1);
         r |= (lut >> k & 1) << bit;
     }
-    set(e, i, 0, r);
+    set(eval, i, 0, r);
 }
 
-static void setp(Eval *e, const Inst *i) {
-    uint32_t a = word(e, *ir_src(e->f, i, 0), 0), b = word(e, *ir_src(e->f, i, 1), 0);
+static void setp(Eval *eval, const Inst *i) {
+    uint32_t a = word(eval, *ir_src(eval->f, i, 0), 0), b = word(eval, *ir_src(eval->f, i, 1), 0);
     int64_t x = MGET(ISETP, sign, i->mods) ? (int32_t)a : (int64_t)a,
             y = MGET(ISETP, sign, i->mods) ? (int32_t)b : (int64_t)b;
     static const uint8_t table[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* bit 0 less, 1 equal, 2 greater */
     unsigned way = x < y ? 1 : x == y ? 2 : 4;
     bool is = (table[MGET(ISETP, cmp, i->mods)] & way) != 0,
-         third = pred(e, *ir_src(e->f, i, ISETP_pp), true);
-    set(e, i, 0, is && third);
-    set(e, i, 1, !is && third);
+         third = pred(eval, *ir_src(eval->f, i, ISETP_pp), true);
+    set(eval, i, 0, is && third);
+    set(eval, i, 1, !is && third);
 }
 
 /* A lane whose guard is false keeps the tied values; without one, anything may be there. */
-static void keep(Eval *e, const Inst *i) {
+static void keep(Eval *eval, const Inst *i) {
     for (unsigned n = 0; n < i->ndst; n++) {
-        Operand o = *ir_dst(e->f, i, n), old = *ir_tied(e->f, i, n);
+        Operand o = *ir_dst(eval->f, i, n), old = *ir_tied(eval->f, i, n);
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-            e->v[ir_operand_value(e->f, o, c).i] = old.kind == OPK_VAL ? word(e, old, c) : hash32(o.value);
+            eval->v[ir_operand_value(eval->f, o, c).i] =
+                old.kind == OPK_VAL ? word(eval, old, c) : hash32(o.value);
     }
 }
 
-static void plop3(Eval *e, const Inst *i) {
+static void plop3(Eval *eval, const Inst *i) {
     unsigned k = 0;
     for (unsigned n = 0; n < 3; n++)
-        k = k << 1 | (pred(e, *ir_src(e->f, i, n), true) ? 1u : 0u);
-    set(e, i, 0, MGET(PLOP3, lut, i->mods) >> k & 1);
-    set(e, i, 1, MGET(PLOP3, lut2, i->mods) >> k & 1);
+        k = k << 1 | (pred(eval, *ir_src(eval->f, i, n), true) ? 1u : 0u);
+    set(eval, i, 0, MGET(PLOP3, lut, i->mods) >> k & 1);
+    set(eval, i, 1, MGET(PLOP3, lut2, i->mods) >> k & 1);
 }
 
-static void execute(Eval *e, const Inst *i) {
-    Function *f = e->f;
-    if (!pred(e, i->guard, true)) {
-        keep(e, i);
+static void execute(Eval *eval, const Inst *i) {
+    Function *f = eval->f;
+    if (!pred(eval, i->guard, true)) {
+        keep(eval, i);
         return;
     }
     switch (i->op) {
-    case OT_PLOP3: plop3(e, i); break;
-    case OT_S2R: set(e, i, 0, e->tid); break;
+    case OT_PLOP3: plop3(eval, i); break;
+    case OT_S2R: set(eval, i, 0, eval->tid); break;
     case OT_MOV:
-    case IR_COPY: set(e, i, 0, word(e, *ir_src(f, i, 0), 0)); break;
-    case OT_IADD3: add3(e, i); break;
-    case OT_LOP3: lop3(e, i); break;
+    case IR_COPY: set(eval, i, 0, word(eval, *ir_src(f, i, 0), 0)); break;
+    case OT_IADD3: add3(eval, i); break;
+    case OT_LOP3: lop3(eval, i); break;
     case OT_IMAD: {
-        uint32_t c = word(e, *ir_src(f, i, 2), 0);
-        set(e, i, 0,
-            word(e, *ir_src(f, i, 0), 0) * word(e, *ir_src(f, i, 1), 0) +
+        uint32_t c = word(eval, *ir_src(f, i, 2), 0);
+        set(eval, i, 0,
+            word(eval, *ir_src(f, i, 0), 0) * word(eval, *ir_src(f, i, 1), 0) +
                 (ir_src(f, i, 2)->mods & OPM_NEG ? 0 - c : c));
         break;
     }
     case OT_SHF: /* left, by less than 32 */
-        set(e, i, 0, word(e, *ir_src(f, i, 0), 0) << word(e, *ir_src(f, i, 1), 0));
+        set(eval, i, 0, word(eval, *ir_src(f, i, 0), 0) << word(eval, *ir_src(f, i, 1), 0));
         break;
     case OT_LEA:
-        set(e, i, 0,
-            (word(e, *ir_src(f, i, 0), 0) << word(e, *ir_src(f, i, LEA_shift), 0)) +
-                word(e, *ir_src(f, i, 1), 0));
+        set(eval, i, 0,
+            (word(eval, *ir_src(f, i, 0), 0) << word(eval, *ir_src(f, i, LEA_shift), 0)) +
+                word(eval, *ir_src(f, i, 1), 0));
         break;
-    case OT_ISETP: setp(e, i); break;
-    case OT_SEL: set(e, i, 0, word(e, *ir_src(f, i, pred(e, *ir_src(f, i, SEL_pp), true) ? 0 : 1), 0)); break;
+    case OT_ISETP: setp(eval, i); break;
+    case OT_SEL:
+        set(eval, i, 0, word(eval, *ir_src(f, i, pred(eval, *ir_src(f, i, SEL_pp), true) ? 0 : 1), 0));
+        break;
     case OT_STG: {
         Operand ra = *ir_src(f, i, STG_ra);
-        uint64_t base = (uint64_t)word(e, ra, 1) << 32 | word(e, ra, 0);
-        base += (uint64_t)(int64_t)(int32_t)word(e, *ir_src(f, i, STG_offset), 0);
-        assert_true(e->n < 512);
-        e->stores[e->n++] = (Store){base, word(e, *ir_src(f, i, STG_rb), 0)};
+        uint64_t base = (uint64_t)word(eval, ra, 1) << 32 | word(eval, ra, 0);
+        base += (uint64_t)(int64_t)(int32_t)word(eval, *ir_src(f, i, STG_offset), 0);
+        assert_true(eval->n < 512);
+        eval->stores[eval->n++] = (Store){base, word(eval, *ir_src(f, i, STG_rb), 0)};
         break;
     }
     default: fail_msg("evaluator lacks %s", ir_op_name(i->op));
     }
 }
 
-static void evaluate(Eval *e) {
-    BlockId b = e->f->entry, from = {0};
+static void evaluate(Eval *eval) {
+    BlockId b = eval->f->entry, from = {0};
     for (unsigned steps = 0; steps < 200; steps++) {
-        const Block *blk = ir_block(e->f, b);
+        const Block *blk = ir_block(eval->f, b);
         unsigned edge = 0, p = 0;
         while (from.i && blk->preds.at[edge].i != from.i)
             edge++;
         uint32_t phis[64];
-        for (; ir_inst(e->f, blk->insts.at[p])->op == IR_PHI; p++)
-            phis[p] = word(e, *ir_src(e->f, ir_inst(e->f, blk->insts.at[p]), edge), 0);
+        for (; ir_inst(eval->f, blk->insts.at[p])->op == IR_PHI; p++)
+            phis[p] = word(eval, *ir_src(eval->f, ir_inst(eval->f, blk->insts.at[p]), edge), 0);
         for (unsigned k = 0; k < p; k++)
-            set(e, ir_inst(e->f, blk->insts.at[k]), 0, phis[k]);
+            set(eval, ir_inst(eval->f, blk->insts.at[k]), 0, phis[k]);
         for (;; p++) {
-            const Inst *i = ir_inst(e->f, blk->insts.at[p]);
-            if (i->op == OT_EXIT && pred(e, i->guard, true))
+            const Inst *i = ir_inst(eval->f, blk->insts.at[p]);
+            if (i->op == OT_EXIT && pred(eval, i->guard, true))
                 return;
             if (i->op == OT_EXIT)
                 continue;
-            if (i->op == OT_BRA && pred(e, i->guard, true))
+            if (i->op == OT_BRA && pred(eval, i->guard, true))
                 break;
             if (i->op != OT_BRA)
-                execute(e, i);
+                execute(eval, i);
         }
         from = b;
-        b.i = ir_src(e->f, ir_inst(e->f, blk->insts.at[p]), IR_BRA_TARGET_SLOT)->value;
+        b.i = ir_src(eval->f, ir_inst(eval->f, blk->insts.at[p]), IR_BRA_TARGET_SLOT)->value;
     }
     fail_msg("program does not end");
 }
@@ -190,233 +193,235 @@ typedef struct {
     unsigned nr, np;
 } Gen;
 
-static uint32_t rnd(Gen *g, uint32_t n) {
-    g->s = g->s * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(g->s >> 33) % n;
+static uint32_t rnd(Gen *gen, uint32_t n) {
+    gen->s = gen->s * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(gen->s >> 33) % n;
 }
 
-static Operand some(Gen *g) {
-    if (rnd(g, 8) == 0)
+static Operand some(Gen *gen) {
+    if (rnd(gen, 8) == 0)
         return op_rz();
-    return ir_val(g->f, g->r[rnd(g, 2) && g->nr > 6 ? g->nr - 1 - rnd(g, 6) : rnd(g, g->nr)]);
+    return ir_val(gen->f, gen->r[rnd(gen, 2) && gen->nr > 6 ? gen->nr - 1 - rnd(gen, 6) : rnd(gen, gen->nr)]);
 }
 
-static InstId emit(Gen *g, unsigned op, uint32_t mods) {
-    InstId i = ir_inst_new(g->f, op, isa_num_dst(op), isa_num_src(op));
-    ir_inst(g->f, i)->mods = mods;
-    ir_append(g->f, g->b, i);
+static InstId emit(Gen *gen, unsigned op, uint32_t mods) {
+    InstId i = ir_inst_new(gen->f, op, isa_num_dst(op), isa_num_src(op));
+    ir_inst(gen->f, i)->mods = mods;
+    ir_append(gen->f, gen->b, i);
     return i;
 }
 
-static Operand define(Gen *g, InstId i, unsigned n, RegFile file) {
-    ValId v = ir_value_new(g->f, file);
-    ir_set_dst(g->f, i, n, ir_val(g->f, v));
-    ir_value(g->f, v)->block = g->b;
+static Operand define(Gen *gen, InstId i, unsigned n, RegFile file) {
+    ValId v = ir_value_new(gen->f, file);
+    ir_set_dst(gen->f, i, n, ir_val(gen->f, v));
+    ir_value(gen->f, v)->block = gen->b;
     if (file == RF_R)
-        g->r[g->nr++] = v;
+        gen->r[gen->nr++] = v;
     else
-        g->p[g->np++] = v;
-    return ir_val(g->f, v);
+        gen->p[gen->np++] = v;
+    return ir_val(gen->f, v);
 }
 
 static uint32_t small(Gen *g) {
     return rnd(g, 3) ? rnd(g, 9) : rnd(g, 2) ? 0 - rnd(g, 64) : hash32(rnd(g, 1000));
 }
 
-static void add64_and_store(Gen *g) {
-    Operand lo = some(g), hi = some(g), f = op_with(op_pt(), OPM_NOT);
+static void add64_and_store(Gen *gen) {
+    Operand lo = some(gen), hi = some(gen), f = op_with(op_pt(), OPM_NOT);
     ValId pair[2];
-    for (unsigned k = 0; k < 1 + rnd(g, 3); k++) {
-        uint32_t imm = small(g);
-        InstId a = emit(g, OT_IADD3, 0), b;
-        ir_set_src(g->f, a, 0, lo);
-        ir_set_src(g->f, a, 1, op_imm(imm));
-        ir_set_src(g->f, a, 2, rnd(g, 6) ? op_rz() : some(g));
-        ir_set_src(g->f, a, 3, f);
-        ir_set_src(g->f, a, 4, f);
-        lo = define(g, a, 0, RF_R);
-        Operand c = define(g, a, IADD3_pu, RF_P);
-        g->np--; /* a carry is no plain predicate */
-        b = emit(g, OT_IADD3, MSET(IADD3, x, 1));
-        ir_set_src(g->f, b, 0, hi);
-        ir_set_src(g->f, b, 1, rnd(g, 4) ? op_imm(imm >> 31 ? UINT32_MAX : 0) : op_rz());
-        ir_set_src(g->f, b, 2, op_rz());
-        ir_set_src(g->f, b, 3, c);
-        ir_set_src(g->f, b, 4, f);
-        hi = define(g, b, 0, RF_R);
+    for (unsigned k = 0; k < 1 + rnd(gen, 3); k++) {
+        uint32_t imm = small(gen);
+        InstId a = emit(gen, OT_IADD3, 0), b;
+        ir_set_src(gen->f, a, 0, lo);
+        ir_set_src(gen->f, a, 1, op_imm(imm));
+        ir_set_src(gen->f, a, 2, rnd(gen, 6) ? op_rz() : some(gen));
+        ir_set_src(gen->f, a, 3, f);
+        ir_set_src(gen->f, a, 4, f);
+        lo = define(gen, a, 0, RF_R);
+        Operand c = define(gen, a, IADD3_pu, RF_P);
+        gen->np--; /* a carry is no plain predicate */
+        b = emit(gen, OT_IADD3, MSET(IADD3, x, 1));
+        ir_set_src(gen->f, b, 0, hi);
+        ir_set_src(gen->f, b, 1, rnd(gen, 4) ? op_imm(imm >> 31 ? UINT32_MAX : 0) : op_rz());
+        ir_set_src(gen->f, b, 2, op_rz());
+        ir_set_src(gen->f, b, 3, c);
+        ir_set_src(gen->f, b, 4, f);
+        hi = define(gen, b, 0, RF_R);
     }
     pair[0].i = lo.value;
     pair[1].i = hi.value;
-    InstId st = emit(g, OT_STG, MSET(STG, e, MemAddr_E));
-    ir_set_src(g->f, st, STG_ra, ir_vec(g->f, pair, 2));
-    ir_set_src(g->f, st, STG_offset, op_imm(small(g) & 0xfff));
-    Operand v = some(g);
-    ir_set_src(g->f, st, STG_rb, v);
+    InstId st = emit(gen, OT_STG, MSET(STG, e, MemAddr_E));
+    ir_set_src(gen->f, st, STG_ra, ir_vec(gen->f, pair, 2));
+    ir_set_src(gen->f, st, STG_offset, op_imm(small(gen) & 0xfff));
+    Operand v = some(gen);
+    ir_set_src(gen->f, st, STG_rb, v);
 }
 
-static void jump(Gen *g, BlockId from, BlockId to) {
-    ir_append(g->f, from, ir_branch_new(g->f, to));
-    ir_add_edge(g->f, from, to);
+static void jump(Gen *gen, BlockId from, BlockId to) {
+    ir_append(gen->f, from, ir_branch_new(gen->f, to));
+    ir_add_edge(gen->f, from, to);
 }
 
-static void random_inst(Gen *g);
+static void random_inst(Gen *gen);
 
 /* A definition, a store or an exit under a guard. */
-static void guarded(Gen *g) {
-    if (!g->np)
+static void guarded(Gen *gen) {
+    if (!gen->np)
         return;
-    Operand p = op_with(ir_val(g->f, g->p[rnd(g, g->np)]), rnd(g, 2) ? OPM_NOT : 0);
-    if (rnd(g, 12) == 0) {
-        ir_set_guard(g->f, emit(g, OT_EXIT, 0), p);
+    Operand p = op_with(ir_val(gen->f, gen->p[rnd(gen, gen->np)]), rnd(gen, 2) ? OPM_NOT : 0);
+    if (rnd(gen, 12) == 0) {
+        ir_set_guard(gen->f, emit(gen, OT_EXIT, 0), p);
         return;
     }
-    ValId old = g->r[rnd(g, g->nr)];
-    InstId i = emit(g, OT_MOV, 0);
-    ir_set_src(g->f, i, 0, op_imm(small(g)));
-    define(g, i, 0, RF_R);
-    ir_set_guard(g->f, i, p);
-    *ir_tied(g->f, ir_inst(g->f, i), 0) = ir_val(g->f, old);
+    ValId old = gen->r[rnd(gen, gen->nr)];
+    InstId i = emit(gen, OT_MOV, 0);
+    ir_set_src(gen->f, i, 0, op_imm(small(gen)));
+    define(gen, i, 0, RF_R);
+    ir_set_guard(gen->f, i, p);
+    *ir_tied(gen->f, ir_inst(gen->f, i), 0) = ir_val(gen->f, old);
 }
 
-static void random_inst(Gen *g) {
+static void random_inst(Gen *gen) {
     InstId i;
     Operand f = op_with(op_pt(), OPM_NOT);
-    switch (rnd(g, 11)) {
+    switch (rnd(gen, 11)) {
     case 0:
-        i = emit(g, OT_MOV, 0);
-        ir_set_src(g->f, i, 0, rnd(g, 3) ? op_imm(small(g)) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
-        define(g, i, 0, RF_R);
+        i = emit(gen, OT_MOV, 0);
+        ir_set_src(gen->f, i, 0, rnd(gen, 3) ? op_imm(small(gen)) : op_cmem(0, 0x160 + 4 * rnd(gen, 8)));
+        define(gen, i, 0, RF_R);
         break;
     case 1:
     case 2:
-        i = emit(g, OT_IADD3, 0);
+        i = emit(gen, OT_IADD3, 0);
         for (unsigned k = 0; k < 3; k++)
-            ir_set_src(g->f, i, k, op_with(some(g), rnd(g, 4) ? 0 : OPM_NEG));
-        ir_set_src(g->f, i, 3, f);
-        ir_set_src(g->f, i, 4, f);
-        define(g, i, 0, RF_R);
+            ir_set_src(gen->f, i, k, op_with(some(gen), rnd(gen, 4) ? 0 : OPM_NEG));
+        ir_set_src(gen->f, i, 3, f);
+        ir_set_src(gen->f, i, 4, f);
+        define(gen, i, 0, RF_R);
         break;
     case 3:
-        i = emit(g, OT_LOP3, MSET(LOP3, lut, rnd(g, 256)));
+        i = emit(gen, OT_LOP3, MSET(LOP3, lut, rnd(gen, 256)));
         for (unsigned k = 0; k < 3; k++)
-            ir_set_src(g->f, i, k, some(g));
-        define(g, i, 0, RF_R);
+            ir_set_src(gen->f, i, k, some(gen));
+        define(gen, i, 0, RF_R);
         break;
     case 4:
-        i = emit(g, OT_IMAD, 0);
+        i = emit(gen, OT_IMAD, 0);
         for (unsigned k = 0; k < 3; k++)
-            ir_set_src(g->f, i, k, some(g));
-        define(g, i, 0, RF_R);
+            ir_set_src(gen->f, i, k, some(gen));
+        define(gen, i, 0, RF_R);
         break;
     case 5:
-        i = emit(g, OT_ISETP, MSET(ISETP, cmp, rnd(g, 8)) | MSET(ISETP, sign, rnd(g, 2)));
-        ir_set_src(g->f, i, 0, some(g));
-        ir_set_src(g->f, i, 1, some(g));
-        define(g, i, 0, RF_P);
+        i = emit(gen, OT_ISETP, MSET(ISETP, cmp, rnd(gen, 8)) | MSET(ISETP, sign, rnd(gen, 2)));
+        ir_set_src(gen->f, i, 0, some(gen));
+        ir_set_src(gen->f, i, 1, some(gen));
+        define(gen, i, 0, RF_P);
         break;
     case 6:
-        i = emit(g, OT_SEL, 0);
-        ir_set_src(g->f, i, 0, some(g));
-        ir_set_src(g->f, i, 1, some(g));
-        if (g->np)
-            ir_set_src(g->f, i, SEL_pp, op_with(ir_val(g->f, g->p[rnd(g, g->np)]), rnd(g, 2) ? OPM_NOT : 0));
-        define(g, i, 0, RF_R);
+        i = emit(gen, OT_SEL, 0);
+        ir_set_src(gen->f, i, 0, some(gen));
+        ir_set_src(gen->f, i, 1, some(gen));
+        if (gen->np)
+            ir_set_src(gen->f, i, SEL_pp,
+                       op_with(ir_val(gen->f, gen->p[rnd(gen, gen->np)]), rnd(gen, 2) ? OPM_NOT : 0));
+        define(gen, i, 0, RF_R);
         break;
     case 7:
-        i = emit(g, OT_MOV, 0);
-        ir_set_src(g->f, i, 0, ir_val(g->f, g->r[rnd(g, g->nr)]));
-        define(g, i, 0, RF_R);
+        i = emit(gen, OT_MOV, 0);
+        ir_set_src(gen->f, i, 0, ir_val(gen->f, gen->r[rnd(gen, gen->nr)]));
+        define(gen, i, 0, RF_R);
         break;
     case 8:
-        i = emit(g, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L));
-        ir_set_src(g->f, i, 0, ir_val(g->f, g->r[rnd(g, g->nr)]));
-        ir_set_src(g->f, i, 1, op_imm(rnd(g, 32)));
-        ir_set_src(g->f, i, 2, op_rz());
-        define(g, i, 0, RF_R);
+        i = emit(gen, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L));
+        ir_set_src(gen->f, i, 0, ir_val(gen->f, gen->r[rnd(gen, gen->nr)]));
+        ir_set_src(gen->f, i, 1, op_imm(rnd(gen, 32)));
+        ir_set_src(gen->f, i, 2, op_rz());
+        define(gen, i, 0, RF_R);
         break;
     case 9: /* a sum or a table with a constant, in any place that takes one */
-        i = emit(g, rnd(g, 2) ? OT_IADD3 : OT_LOP3, 0);
-        if (ir_inst(g->f, i)->op == OT_LOP3)
-            ir_inst(g->f, i)->mods = MSET(LOP3, lut, rnd(g, 256));
-        ir_set_src(g->f, i, 0, some(g));
-        ir_set_src(g->f, i, 1,
-                   rnd(g, 2) ? op_imm(rnd(g, 4) ? small(g) : UINT32_MAX) : op_cmem(0, 0x160 + 4 * rnd(g, 8)));
-        ir_set_src(g->f, i, 2, some(g));
-        ir_set_src(g->f, i, 3, f);
-        if (ir_inst(g->f, i)->op == OT_IADD3)
-            ir_set_src(g->f, i, 4, f);
-        define(g, i, 0, RF_R);
+        i = emit(gen, rnd(gen, 2) ? OT_IADD3 : OT_LOP3, 0);
+        if (ir_inst(gen->f, i)->op == OT_LOP3)
+            ir_inst(gen->f, i)->mods = MSET(LOP3, lut, rnd(gen, 256));
+        ir_set_src(gen->f, i, 0, some(gen));
+        ir_set_src(gen->f, i, 1,
+                   rnd(gen, 2) ? op_imm(rnd(gen, 4) ? small(gen) : UINT32_MAX)
+                               : op_cmem(0, 0x160 + 4 * rnd(gen, 8)));
+        ir_set_src(gen->f, i, 2, some(gen));
+        ir_set_src(gen->f, i, 3, f);
+        if (ir_inst(gen->f, i)->op == OT_IADD3)
+            ir_set_src(gen->f, i, 4, f);
+        define(gen, i, 0, RF_R);
         break;
-    default: add64_and_store(g);
+    default: add64_and_store(gen);
     }
 }
 
-static void region(Gen *g, unsigned depth);
+static void region(Gen *gen, unsigned depth);
 
 /* One side: what it computes is not used behind it but through the phi. Ends in `*end`. */
-static Operand side(Gen *g, BlockId start, unsigned depth) {
-    unsigned nr = g->nr, np = g->np;
-    g->b = start;
-    for (unsigned k = 0; k < (rnd(g, 3) ? 4u : 0u); k++)
-        if (rnd(g, 5))
-            random_inst(g);
+static Operand side(Gen *gen, BlockId start, unsigned depth) {
+    unsigned nr = gen->nr, np = gen->np;
+    gen->b = start;
+    for (unsigned k = 0; k < (rnd(gen, 3) ? 4u : 0u); k++)
+        if (rnd(gen, 5))
+            random_inst(gen);
         else
-            guarded(g);
-    if (depth && rnd(g, 3) == 0)
-        region(g, depth - 1);
-    Operand last = ir_val(g->f, g->r[g->nr - 1]);
-    g->nr = nr;
-    g->np = np;
+            guarded(gen);
+    if (depth && rnd(gen, 3) == 0)
+        region(gen, depth - 1);
+    Operand last = ir_val(gen->f, gen->r[gen->nr - 1]);
+    gen->nr = nr;
+    gen->np = np;
     return last;
 }
 
 /* A triangle or diamond with a phi where it closes; a side may hold others, or exit. */
-static void region(Gen *g, unsigned depth) {
-    if (!g->np || g->nr > 300)
+static void region(Gen *gen, unsigned depth) {
+    if (!gen->np || gen->nr > 300)
         return;
-    bool triangle = rnd(g, 2), exits = rnd(g, 8) == 0;
-    BlockId head = g->b, yes = ir_block_new(g->f), no = {0}, join = ir_block_new(g->f);
-    no = triangle ? join : ir_block_new(g->f);
-    Operand value[2] = {{0}, ir_val(g->f, g->r[g->nr - 1])};
-    InstId br = ir_branch_new(g->f, yes);
-    ir_append(g->f, head, br);
-    ir_set_guard(g->f, br, op_with(ir_val(g->f, g->p[rnd(g, g->np)]), rnd(g, 2) ? OPM_NOT : 0));
-    ir_add_edge(g->f, head, yes);
-    jump(g, head, no);
+    bool triangle = rnd(gen, 2), exits = rnd(gen, 8) == 0;
+    BlockId head = gen->b, yes = ir_block_new(gen->f), no = {0}, join = ir_block_new(gen->f);
+    no = triangle ? join : ir_block_new(gen->f);
+    Operand value[2] = {{0}, ir_val(gen->f, gen->r[gen->nr - 1])};
+    InstId br = ir_branch_new(gen->f, yes);
+    ir_append(gen->f, head, br);
+    ir_set_guard(gen->f, br, op_with(ir_val(gen->f, gen->p[rnd(gen, gen->np)]), rnd(gen, 2) ? OPM_NOT : 0));
+    ir_add_edge(gen->f, head, yes);
+    jump(gen, head, no);
     if (triangle) { /* the phi's first operand is the head's */
         value[0] = value[1];
-        value[1] = side(g, yes, depth);
+        value[1] = side(gen, yes, depth);
     } else {
-        value[0] = side(g, no, depth);
-        jump(g, g->b, join);
-        value[1] = side(g, yes, depth);
+        value[0] = side(gen, no, depth);
+        jump(gen, gen->b, join);
+        value[1] = side(gen, yes, depth);
     }
     if (exits)
-        emit(g, OT_EXIT, 0);
+        emit(gen, OT_EXIT, 0);
     else
-        jump(g, g->b, join);
-    g->b = join;
-    InstId phi = ir_inst_new(g->f, IR_PHI, 1, exits ? 1 : 2);
-    ir_append(g->f, join, phi);
-    ir_set_src(g->f, phi, 0, value[0]);
+        jump(gen, gen->b, join);
+    gen->b = join;
+    InstId phi = ir_inst_new(gen->f, IR_PHI, 1, exits ? 1 : 2);
+    ir_append(gen->f, join, phi);
+    ir_set_src(gen->f, phi, 0, value[0]);
     if (!exits)
-        ir_set_src(g->f, phi, 1, value[1]);
-    define(g, phi, 0, RF_R);
-    add64_and_store(g);
+        ir_set_src(gen->f, phi, 1, value[1]);
+    define(gen, phi, 0, RF_R);
+    add64_and_store(gen);
 }
 
-static void generate(Gen *g) {
-    g->b = ir_block_new(g->f);
-    InstId t = emit(g, OT_S2R, 0);
-    ir_set_src(g->f, t, 0,
-               (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(g->f->module->target, "tid.x")});
-    define(g, t, 0, RF_R);
+static void generate(Gen *gen) {
+    gen->b = ir_block_new(gen->f);
+    InstId t = emit(gen, OT_S2R, 0);
+    ir_set_src(gen->f, t, 0,
+               (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(gen->f->module->target, "tid.x")});
+    define(gen, t, 0, RF_R);
     for (unsigned d = 0; d < 4; d++) {
         for (unsigned k = 0; k < 8; k++)
-            random_inst(g);
-        region(g, 2);
+            random_inst(gen);
+        region(gen, 2);
     }
-    emit(g, OT_EXIT, 0);
+    emit(gen, OT_EXIT, 0);
 }
 
 static unsigned size_of(Function *f) {
@@ -426,13 +431,13 @@ static unsigned size_of(Function *f) {
     return n;
 }
 
-static void run(Function *f, Eval *e, uint32_t tid) {
-    memset(e, 0, sizeof *e);
-    e->f = f;
-    e->tid = tid;
-    e->v = calloc(f->values.n, sizeof *e->v);
-    evaluate(e);
-    free(e->v);
+static void run(Function *f, Eval *eval, uint32_t tid) {
+    memset(eval, 0, sizeof *eval);
+    eval->f = f;
+    eval->tid = tid;
+    eval->v = calloc(f->values.n, sizeof *eval->v);
+    evaluate(eval);
+    free(eval->v);
 }
 
 static void test_random(void **state) {
@@ -441,26 +446,27 @@ static void test_random(void **state) {
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         StrTab strings = {0};
         Diags d = {.sink = diag_print_sink, .user = stderr};
-        IrModule *m = ir_module_new(isa_targets[seed % 2 ? 0 : 5], &strings);
-        Function *f = ir_function_new(m, str_intern_z(&strings, "k"), true);
-        Gen *g = calloc(1, sizeof *g);
-        g->f = f;
-        g->s = seed;
-        generate(g);
-        free(g);
+        IrModule *module = ir_module_new(isa_targets[seed % 2 ? 0 : 5], &strings);
+        Function *f = ir_function_new(module, str_intern_z(&strings, "k"), true);
+        Gen *gen = calloc(1, sizeof *gen);
+        gen->f = f;
+        gen->s = seed;
+        generate(gen);
+        free(gen);
         assert_true(ir_verify(f, &d, "generate"));
         static Eval a[3], b;
         for (uint32_t t = 0; t < 3; t++)
             run(f, &a[t], t * 7);
         before += size_of(f);
-        char *text = ir_print(m, NULL);
+        char *text = ir_print(module, NULL);
         static PassFn *const passes[] = {pass_fold, pass_branches, pass_cse,     pass_combine,
                                          pass_dce,  NULL,          pass_legalise};
-        m->predicate = seed % 3 ? PREDICATE_MAX : PREDICATE_AUTO;
+        module->predicate = seed % 3 ? PREDICATE_MAX : PREDICATE_AUTO;
         for (unsigned p = 0; p < 7; p++) {
-            assert_true(passes[p] ? passes[p](f, &d) : pass_uniformity(m, &d) && pass_predicate(m, &d));
-            for (unsigned k = 0; !passes[p] && k < m->predicated.n; k++)
-                converted += m->predicated.at[k].reason == PR_CONVERTED;
+            assert_true(passes[p] ? passes[p](f, &d)
+                                  : pass_uniformity(module, &d) && pass_predicate(module, &d));
+            for (unsigned k = 0; !passes[p] && k < module->predicated.n; k++)
+                converted += module->predicated.at[k].reason == PR_CONVERTED;
             assert_true(ir_verify(f, &d, "pass"));
             for (uint32_t t = 0; t < 3; t++) {
                 run(f, &b, t * 7);
@@ -469,7 +475,7 @@ static void test_random(void **state) {
                     same = b.stores[k].address == a[t].stores[k].address &&
                            b.stores[k].value == a[t].stores[k].value;
                 if (!same) {
-                    char *now = ir_print(m, NULL);
+                    char *now = ir_print(module, NULL);
                     printf("seed %llu pass %u\n%s\nafter\n%s", (unsigned long long)seed, p, text, now);
                     fail();
                 }
@@ -478,7 +484,7 @@ static void test_random(void **state) {
         stores += a[0].n;
         after += size_of(f);
         free(text);
-        ir_module_free(m);
+        ir_module_free(module);
         str_free(&strings);
     }
     printf("%u instructions became %u; %u branches became guards; %u stores compared\n", before, after,
@@ -497,23 +503,23 @@ typedef struct {
     char *text;
 } Loaded;
 
-static void load(Loaded *l, const char *body) {
-    memset(l, 0, sizeof *l);
-    l->d = (Diags){.sink = diag_print_sink, .user = stderr};
+static void load(Loaded *loaded, const char *body) {
+    memset(loaded, 0, sizeof *loaded);
+    loaded->d = (Diags){.sink = diag_print_sink, .user = stderr};
     char text[4096];
     snprintf(text, sizeof text,
              "module bru1 opt=2 shared=0 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 "
              "start=bb1 {\n%s}\n",
              body);
     Source s = {"t.mir", text, strlen(text)};
-    l->m = ir_load(&s, &l->strings, &l->d);
-    assert_non_null(l->m);
-    l->f = l->m->funcs.at[0];
+    loaded->m = ir_load(&s, &loaded->strings, &loaded->d);
+    assert_non_null(loaded->m);
+    loaded->f = loaded->m->funcs.at[0];
 }
 
-static void expect(Loaded *l, const char *has, const char *has_not) {
-    assert_true(ir_verify(l->f, &l->d, "pass"));
-    char *text = ir_print_function(l->f, NULL);
+static void expect(Loaded *loaded, const char *has, const char *has_not) {
+    assert_true(ir_verify(loaded->f, &loaded->d, "pass"));
+    char *text = ir_print_function(loaded->f, NULL);
     if ((has && !strstr(text, has)) || (has_not && strstr(text, has_not))) {
         printf("%s\n", text);
         fail();
@@ -521,9 +527,9 @@ static void expect(Loaded *l, const char *has, const char *has_not) {
     free(text);
 }
 
-static void unload(Loaded *l) {
-    ir_module_free(l->m);
-    str_free(&l->strings);
+static void unload(Loaded *loaded) {
+    ir_module_free(loaded->m);
+    str_free(&loaded->strings);
 }
 
 static void test_fold_and_branches(void **state) {

@@ -229,33 +229,33 @@ static void run_case(const Case *c) {
              "bbase=0 start=bb1 {\n%s}\n",
              c->body);
     Source s = {"t.mir", text, strlen(text)};
-    IrModule *m = ir_load(&s, &strings, &d);
-    if (!m)
+    IrModule *module = ir_load(&s, &strings, &d);
+    if (!module)
         fail_msg("%s: does not load", c->name);
-    Function *f = m->funcs.at[0];
-    m->predicate = c->mode;
-    assert_true(ir_verify(f, &d, "load") && pass_uniformity(m, &d) && pass_predicate(m, &d) &&
+    Function *f = module->funcs.at[0];
+    module->predicate = c->mode;
+    assert_true(ir_verify(f, &d, "load") && pass_uniformity(module, &d) && pass_predicate(module, &d) &&
                 ir_verify(f, &d, "predicate"));
     char *now = ir_print_function(f, NULL);
     bool good = true;
     if (c->mode == PREDICATE_OFF)
-        good = m->predicated.n == 0;
+        good = module->predicated.n == 0;
     else
-        good = m->predicated.n && m->predicated.at[0].shape == c->shape &&
-               m->predicated.at[0].reason == c->reason;
+        good = module->predicated.n && module->predicated.at[0].shape == c->shape &&
+               module->predicated.at[0].reason == c->reason;
     for (unsigned k = 0; k < sizeof c->has / sizeof *c->has && c->has[k]; k++)
         good &= find(now, c->has[k]);
     for (unsigned k = 0; k < sizeof c->has_not / sizeof *c->has_not && c->has_not[k]; k++)
         good &= !find(now, c->has_not[k]);
     if (!good) {
-        for (unsigned k = 0; k < m->predicated.n; k++)
-            printf("%s: %s\n", ir_predicate_shape(m->predicated.at[k].shape),
-                   ir_predicate_reason(m->predicated.at[k].reason));
+        for (unsigned k = 0; k < module->predicated.n; k++)
+            printf("%s: %s\n", ir_predicate_shape(module->predicated.at[k].shape),
+                   ir_predicate_reason(module->predicated.at[k].reason));
         printf("%s\n", now);
         fail_msg("%s", c->name);
     }
     free(now);
-    ir_module_free(m);
+    ir_module_free(module);
     str_free(&strings);
 }
 

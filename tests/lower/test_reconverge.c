@@ -16,29 +16,29 @@
 typedef struct {
     uint64_t s;
 } Rng;
-static uint32_t rnd(Rng *r, uint32_t n) {
-    r->s += 0x9e3779b97f4a7c15u;
-    uint64_t z = r->s;
+static uint32_t rnd(Rng *rng, uint32_t n) {
+    rng->s += 0x9e3779b97f4a7c15u;
+    uint64_t z = rng->s;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return (uint32_t)((z ^ z >> 31) >> 33) % n;
 }
 
 /* Successor 0 leads forward, so that an end is always reached; others lead anywhere but to the entry. */
-static void random_cfg(Rng *r, ModelCfg *c) {
-    memset(c, 0, sizeof *c);
-    c->n = 3 + rnd(r, 24);
-    c->seed = (uint64_t)rnd(r, 1u << 30) << 20 ^ rnd(r, 1u << 20);
-    for (uint32_t b = 1; b <= c->n; b++) {
-        if (b == c->n || (b > 1 && rnd(r, 12) == 0))
+static void random_cfg(Rng *r, ModelCfg *cfg) {
+    memset(cfg, 0, sizeof *cfg);
+    cfg->n = 3 + rnd(r, 24);
+    cfg->seed = (uint64_t)rnd(r, 1u << 30) << 20 ^ rnd(r, 1u << 20);
+    for (uint32_t b = 1; b <= cfg->n; b++) {
+        if (b == cfg->n || (b > 1 && rnd(r, 12) == 0))
             continue;
         uint32_t kind = rnd(r, 10), n = kind < 3 ? 1 : kind < 9 ? 2 : 3 + rnd(r, 2);
-        c->nsucc[b] = n;
-        c->succ[b][0] = b + 1 + (rnd(r, 3) ? 0 : rnd(r, c->n - b));
+        cfg->nsucc[b] = n;
+        cfg->succ[b][0] = b + 1 + (rnd(r, 3) ? 0 : rnd(r, cfg->n - b));
         for (uint32_t k = 1; k < n; k++)
-            c->succ[b][k] = 2 + rnd(r, c->n - 1);
+            cfg->succ[b][k] = 2 + rnd(r, cfg->n - 1);
     }
-    model_shortest(c);
+    model_shortest(cfg);
 }
 
 static void add(Function *f, BlockId b, unsigned op, Operand src, bool guarded, Operand guard) {
@@ -52,12 +52,12 @@ static void add(Function *f, BlockId b, unsigned op, Operand src, bool guarded, 
 
 /* A function with that CFG whose branches all depend on tid.x. Each block begins with a NOP, so that the
  * model sees the block begin behind a BSYNC. observing: 1 in n blocks has an observing instruction. */
-static Function *build(IrModule *m, Rng *r, const ModelCfg *c, bool returns, uint32_t observing) {
-    Function *f = ir_function_new(m, str_intern_z(m->strings, "k"), !returns);
-    for (uint32_t b = 1; b <= c->n; b++)
+static Function *build(IrModule *module, Rng *r, const ModelCfg *cfg, bool returns, uint32_t observing) {
+    Function *f = ir_function_new(module, str_intern_z(module->strings, "k"), !returns);
+    for (uint32_t b = 1; b <= cfg->n; b++)
         ir_block_new(f);
     ValId tid = ir_value_new(f, RF_R), p = ir_value_new(f, RF_P);
-    for (uint32_t n = 1; n <= c->n; n++) {
+    for (uint32_t n = 1; n <= cfg->n; n++) {
         BlockId b = {n};
         add(f, b, OT_NOP, (Operand){0}, false, (Operand){0});
         if (observing && rnd(r, observing) == 0)
@@ -65,26 +65,27 @@ static Function *build(IrModule *m, Rng *r, const ModelCfg *c, bool returns, uin
         if (n == 1) {
             InstId s = ir_inst_new(f, OT_S2R, 1, 1), q = ir_inst_new(f, OT_ISETP, ISETP_ndst, ISETP_nsrc);
             ir_set_dst(f, s, 0, ir_val(f, tid));
-            ir_set_src(f, s, 0, (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(m->target, "tid.x")});
+            ir_set_src(f, s, 0,
+                       (Operand){OPK_SREG, 0, 0, 0, (uint32_t)isa_sreg_number(module->target, "tid.x")});
             ir_append(f, b, s);
             ir_set_dst(f, q, 0, ir_val(f, p));
             ir_set_src(f, q, ISETP_ra, ir_val(f, tid));
             ir_set_src(f, q, ISETP_rb, op_imm(5));
             ir_append(f, b, q);
         }
-        if (c->nsucc[n] == 0)
+        if (cfg->nsucc[n] == 0)
             add(f, b, returns && rnd(r, 3) ? OT_RET : OT_EXIT, (Operand){0}, false, (Operand){0});
-        else if (c->nsucc[n] > 2) {
+        else if (cfg->nsucc[n] > 2) {
             InstId x = ir_inst_new(f, OT_BRX, 0, isa_num_src(OT_BRX));
             ir_set_src(f, x, BRX_ra, ir_val(f, tid));
             ir_append(f, b, x);
         } else {
-            if (c->nsucc[n] == 2)
-                add(f, b, OT_BRA, ir_target((BlockId){c->succ[n][0]}), true, ir_val(f, p));
-            add(f, b, OT_BRA, ir_target((BlockId){c->succ[n][c->nsucc[n] - 1]}), false, (Operand){0});
+            if (cfg->nsucc[n] == 2)
+                add(f, b, OT_BRA, ir_target((BlockId){cfg->succ[n][0]}), true, ir_val(f, p));
+            add(f, b, OT_BRA, ir_target((BlockId){cfg->succ[n][cfg->nsucc[n] - 1]}), false, (Operand){0});
         }
-        for (uint32_t k = 0; k < c->nsucc[n]; k++)
-            ir_add_edge(f, b, (BlockId){c->succ[n][k]});
+        for (uint32_t k = 0; k < cfg->nsucc[n]; k++)
+            ir_add_edge(f, b, (BlockId){cfg->succ[n][k]});
     }
     return f;
 }
@@ -195,23 +196,23 @@ static void one_random(uint64_t seed, const Setting *how, uint64_t totals[TOTAL_
     bool returns = how->returns;
     uint32_t observing = how->observing;
     how->cfg(&r, &c);
-    IrModule *m = ir_module_new(isa_targets[0], &strings);
-    m->verify = true; /* the pass checks itself */
-    m->reconverge = how->mode;
-    m->yield_breaks = how->yield_breaks;
-    Function *f = build(m, &r, &c, returns, observing);
-    assert_true(pass_uniformity(m, &d));
+    IrModule *module = ir_module_new(isa_targets[0], &strings);
+    module->verify = true; /* the pass checks itself */
+    module->reconverge = how->mode;
+    module->yield_breaks = how->yield_breaks;
+    Function *f = build(module, &r, &c, returns, observing);
+    assert_true(pass_uniformity(module, &d));
     if (seed % 16 == 0)
         assert_true(ir_verify(f, &d, "build"));
     ModelResult without = model_run(f, &c);
-    assert_true(pass_reconverge(m, &d));
+    assert_true(pass_reconverge(module, &d));
     if (seed % 16 == 0)
         assert_true(ir_verify(f, &d, "reconverge"));
     check_order(f, false);
     check_yields(f);
     ModelResult res = model_run(f, &c);
     if (res.hung || res.bad_trace || res.stale_return || without.bad_trace) {
-        char *text = ir_print(m, NULL);
+        char *text = ir_print(module, NULL);
         printf("seed %llu: hung %d bad %d stale %d\n%s", (unsigned long long)seed, res.hung, res.bad_trace,
                res.stale_return, text);
         free(text);
@@ -225,7 +226,7 @@ static void one_random(uint64_t seed, const Setting *how, uint64_t totals[TOTAL_
     totals[TOTAL_BREAK] += count_op(f, OT_BREAK);
     if (!observing && !returns)
         totals[TOTAL_STACK] += model_stack(&c);
-    ir_module_free(m);
+    ir_module_free(module);
     str_free(&strings);
 }
 
@@ -263,21 +264,21 @@ static void test_random_frontier(void **state) {
 
 /* About 28 blocks of which 16 branch, 3 or 4 ways now and then, early exits in most programs, loops in two of
  * five. */
-static void stress_cfg(Rng *r, ModelCfg *c) {
-    memset(c, 0, sizeof *c);
-    c->n = 20 + rnd(r, 18);
-    c->seed = (uint64_t)rnd(r, 1u << 30) << 20 ^ rnd(r, 1u << 20);
-    for (uint32_t b = 1; b < c->n; b++) {
+static void stress_cfg(Rng *r, ModelCfg *cfg) {
+    memset(cfg, 0, sizeof *cfg);
+    cfg->n = 20 + rnd(r, 18);
+    cfg->seed = (uint64_t)rnd(r, 1u << 30) << 20 ^ rnd(r, 1u << 20);
+    for (uint32_t b = 1; b < cfg->n; b++) {
         uint32_t kind = rnd(r, 100), n = kind < 7 && b > 1 ? 0
                                          : kind < 40       ? 1
                                          : kind < 90       ? 2
                                                            : 3 + rnd(r, 2);
-        c->nsucc[b] = n;
-        c->succ[b][0] = b + 1 + (rnd(r, 3) ? 0 : rnd(r, c->n - b));
+        cfg->nsucc[b] = n;
+        cfg->succ[b][0] = b + 1 + (rnd(r, 3) ? 0 : rnd(r, cfg->n - b));
         for (uint32_t k = 1; k < n; k++)
-            c->succ[b][k] = rnd(r, 100) < 4 ? 2 + rnd(r, c->n - 1) : b + 1 + rnd(r, c->n - b);
+            cfg->succ[b][k] = rnd(r, 100) < 4 ? 2 + rnd(r, cfg->n - 1) : b + 1 + rnd(r, cfg->n - b);
     }
-    model_shortest(c);
+    model_shortest(cfg);
 }
 
 /* How often blocks are issued, relative to a stack machine. */
@@ -310,25 +311,25 @@ typedef struct {
     IrModule *m;
 } Loaded;
 
-static void load(Loaded *l, const char *text) {
+static void load(Loaded *loaded, const char *text) {
     Source s = {"test.mir", text, strlen(text)};
-    memset(l, 0, sizeof *l);
-    l->d = (Diags){.source = NULL, .sink = diag_print_sink, .user = stderr};
-    l->m = ir_load(&s, &l->strings, &l->d);
-    assert_non_null(l->m);
+    memset(loaded, 0, sizeof *loaded);
+    loaded->d = (Diags){.source = NULL, .sink = diag_print_sink, .user = stderr};
+    loaded->m = ir_load(&s, &loaded->strings, &loaded->d);
+    assert_non_null(loaded->m);
 }
 
-static void unload(Loaded *l) {
-    ir_module_free(l->m);
-    str_free(&l->strings);
+static void unload(Loaded *loaded) {
+    ir_module_free(loaded->m);
+    str_free(&loaded->strings);
 }
 
-static void reconverge(Loaded *l, const char *text) {
-    load(l, text);
-    assert_true(pass_uniformity(l->m, &l->d));
-    assert_true(pass_reconverge(l->m, &l->d));
-    for (unsigned k = 0; k < l->m->funcs.n; k++)
-        assert_true(ir_verify(l->m->funcs.at[k], &l->d, "reconverge"));
+static void reconverge(Loaded *loaded, const char *text) {
+    load(loaded, text);
+    assert_true(pass_uniformity(loaded->m, &loaded->d));
+    assert_true(pass_reconverge(loaded->m, &loaded->d));
+    for (unsigned k = 0; k < loaded->m->funcs.n; k++)
+        assert_true(ir_verify(loaded->m->funcs.at[k], &loaded->d, "reconverge"));
 }
 
 static const Inst *at(Function *f, uint32_t b, unsigned p) {
@@ -466,19 +467,19 @@ static void test_deep(void **state) {
     model_shortest(&c);
     StrTab strings = {0};
     Diags d = {.sink = diag_print_sink, .user = stderr};
-    IrModule *m = ir_module_new(isa_targets[0], &strings);
+    IrModule *module = ir_module_new(isa_targets[0], &strings);
     Rng r = {1};
-    Function *f = build(m, &r, &c, false, 0);
-    assert_true(pass_uniformity(m, &d) && pass_reconverge(m, &d));
+    Function *f = build(module, &r, &c, false, 0);
+    assert_true(pass_uniformity(module, &d) && pass_reconverge(module, &d));
     unsigned deep = 0;
-    for (unsigned k = 0; k < m->reconv.n; k++)
-        deep += m->reconv.at[k].reason == RJ_TOO_DEEP;
+    for (unsigned k = 0; k < module->reconv.n; k++)
+        deep += module->reconv.at[k].reason == RJ_TOO_DEEP;
     assert_int_equal(deep, 4);
     assert_int_equal(count_op(f, OT_BSYNC), 16);
     check_order(f, true);
     ModelResult res = model_run(f, &c);
     assert_false(res.hung || res.bad_trace);
-    ir_module_free(m);
+    ir_module_free(module);
     str_free(&strings);
 }
 

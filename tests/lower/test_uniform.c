@@ -19,22 +19,22 @@ typedef struct {
     IrModule *m;
 } Loaded;
 
-static void analyse(Loaded *l, const char *text) {
+static void analyse(Loaded *loaded, const char *text) {
     Source s = {"t.mir", text, strlen(text)};
-    memset(l, 0, sizeof *l);
-    l->d = (Diags){.sink = diag_print_sink, .user = stderr};
-    l->m = ir_load(&s, &l->strings, &l->d);
-    assert_non_null(l->m);
-    assert_true(pass_uniformity(l->m, &l->d));
+    memset(loaded, 0, sizeof *loaded);
+    loaded->d = (Diags){.sink = diag_print_sink, .user = stderr};
+    loaded->m = ir_load(&s, &loaded->strings, &loaded->d);
+    assert_non_null(loaded->m);
+    assert_true(pass_uniformity(loaded->m, &loaded->d));
 }
 
-static void unload(Loaded *l) {
-    ir_module_free(l->m);
-    str_free(&l->strings);
+static void unload(Loaded *loaded) {
+    ir_module_free(loaded->m);
+    str_free(&loaded->strings);
 }
 
-static bool uniform(Loaded *l, unsigned func, uint32_t v) {
-    return l->m->funcs.at[func]->values.at[v].uniform;
+static bool uniform(Loaded *loaded, unsigned func, uint32_t v) {
+    return loaded->m->funcs.at[func]->values.at[v].uniform;
 }
 
 #define HEAD "module bru1 opt=2 shared=0 const=0\n"
@@ -178,71 +178,71 @@ typedef struct {
 } Gen;
 
 /* A value that is defined at the end of block b or, with own 0, at its beginning. */
-static Operand visible(Gen *g, uint32_t b, bool own) {
+static Operand visible(Gen *gen, uint32_t b, bool own) {
     for (;;) {
-        if (own && g->own[b].n && (rnd(&g->s, 2) || b == 1))
-            return ir_val(g->f, g->own[b].at[rnd(&g->s, g->own[b].n)]);
+        if (own && gen->own[b].n && (rnd(&gen->s, 2) || b == 1))
+            return ir_val(gen->f, gen->own[b].at[rnd(&gen->s, gen->own[b].n)]);
         own = true;
         if (b != 1)
-            b = g->t.idom[b];
+            b = gen->t.idom[b];
     }
 }
 
-static ValId define(Gen *g, uint32_t b, InstId i) {
-    ValId v = ir_value_new(g->f, RF_R);
-    ir_set_dst(g->f, i, 0, ir_val(g->f, v));
-    VEC_ADD(&g->a, &g->own[b], v);
+static ValId define(Gen *gen, uint32_t b, InstId i) {
+    ValId v = ir_value_new(gen->f, RF_R);
+    ir_set_dst(gen->f, i, 0, ir_val(gen->f, v));
+    VEC_ADD(&gen->a, &gen->own[b], v);
     return v;
 }
 
-static InstId emit(Gen *g, uint32_t b, unsigned op, unsigned nd, unsigned ns) {
-    InstId i = ir_inst_new(g->f, op, nd, ns);
-    ir_append(g->f, (BlockId){b}, i);
+static InstId emit(Gen *gen, uint32_t b, unsigned op, unsigned nd, unsigned ns) {
+    InstId i = ir_inst_new(gen->f, op, nd, ns);
+    ir_append(gen->f, (BlockId){b}, i);
     return i;
 }
 
-static void fill_block(Gen *g, uint32_t b) {
-    Function *f = g->f;
+static void fill_block(Gen *gen, uint32_t b) {
+    Function *f = gen->f;
     if (b == 1)
         for (int k = 0; k < 3; k++) {
-            InstId i = emit(g, b, k == 2 ? OT_MOV : OT_S2R, 1, 1);
+            InstId i = emit(gen, b, k == 2 ? OT_MOV : OT_S2R, 1, 1);
             ir_set_src(
                 f, i, 0,
                 k == 2 ? op_imm(3)
                        : (Operand){OPK_SREG, 0, 0, 0,
                                    (uint32_t)isa_sreg_number(f->module->target, k ? "ctaid.x" : "tid.x")});
-            define(g, b, i);
+            define(gen, b, i);
         }
     for (uint32_t k = 0; k < OPS; k++) {
-        InstId i = emit(g, b, rnd(&g->s, 2) ? OT_IADD3 : OT_LOP3, 0, 0);
+        InstId i = emit(gen, b, rnd(&gen->s, 2) ? OT_IADD3 : OT_LOP3, 0, 0);
         ir_remove_at(f, (BlockId){b}, ir_block(f, (BlockId){b})->insts.n - 1);
         unsigned op = ir_inst(f, i)->op;
-        i = emit(g, b, op, isa_num_dst(op), isa_num_src(op));
+        i = emit(gen, b, op, isa_num_dst(op), isa_num_src(op));
         for (unsigned c = 0; c < 3; c++)
-            ir_set_src(f, i, c, rnd(&g->s, 3) ? visible(g, b, g->own[b].n > 0) : op_rz());
+            ir_set_src(f, i, c, rnd(&gen->s, 3) ? visible(gen, b, gen->own[b].n > 0) : op_rz());
         if (op == OT_LOP3)
-            ir_inst(f, i)->mods = MSET(LOP3, lut, rnd(&g->s, 2) ? 0x96 : 0xe8);
-        if (rnd(&g->s, 3) == 0)
-            ir_set_src(f, i, 1, op_imm(rnd(&g->s, 5)));
-        define(g, b, i);
+            ir_inst(f, i)->mods = MSET(LOP3, lut, rnd(&gen->s, 2) ? 0x96 : 0xe8);
+        if (rnd(&gen->s, 3) == 0)
+            ir_set_src(f, i, 1, op_imm(rnd(&gen->s, 5)));
+        define(gen, b, i);
     }
 }
 
-static void end_block(Gen *g, uint32_t b) {
-    Function *f = g->f;
+static void end_block(Gen *gen, uint32_t b) {
+    Function *f = gen->f;
     const Block *blk = ir_block(f, (BlockId){b});
     if (blk->succs.n == 0) {
-        emit(g, b, OT_EXIT, 0, EXIT_nsrc);
+        emit(gen, b, OT_EXIT, 0, EXIT_nsrc);
         return;
     }
     BlockId to[2] = {blk->succs.at[0], blk->succs.at[blk->succs.n - 1]};
     if (blk->succs.n == 2) {
-        InstId q = emit(g, b, OT_ISETP, ISETP_ndst, ISETP_nsrc);
+        InstId q = emit(gen, b, OT_ISETP, ISETP_ndst, ISETP_nsrc);
         ValId p = ir_value_new(f, RF_P);
         ir_set_dst(f, q, 0, ir_val(f, p));
-        ir_set_src(f, q, 0, visible(g, b, true));
-        ir_set_src(f, q, 1, op_imm(rnd(&g->s, 6)));
-        ir_inst(f, q)->mods = MSET(ISETP, cmp, 1 + rnd(&g->s, 6));
+        ir_set_src(f, q, 0, visible(gen, b, true));
+        ir_set_src(f, q, 1, op_imm(rnd(&gen->s, 6)));
+        ir_inst(f, q)->mods = MSET(ISETP, cmp, 1 + rnd(&gen->s, 6));
         ir_value(f, p)->block = (BlockId){b};
         InstId br = ir_branch_new(f, to[0]);
         ir_append(f, (BlockId){b}, br);
@@ -251,35 +251,35 @@ static void end_block(Gen *g, uint32_t b) {
     ir_append(f, (BlockId){b}, ir_branch_new(f, to[1]));
 }
 
-static void generate(Gen *g, IrModule *m) {
-    Function *f = g->f = ir_function_new(m, str_intern_z(m->strings, "k"), true);
-    uint32_t n = 4 + rnd(&g->s, MAX_BLOCKS - 4);
+static void generate(Gen *gen, IrModule *module) {
+    Function *f = gen->f = ir_function_new(module, str_intern_z(module->strings, "k"), true);
+    uint32_t n = 4 + rnd(&gen->s, MAX_BLOCKS - 4);
     for (uint32_t b = 1; b <= n; b++)
         ir_block_new(f);
     for (uint32_t b = 1; b < n; b++) {
-        if (b > 1 && rnd(&g->s, 14) == 0)
+        if (b > 1 && rnd(&gen->s, 14) == 0)
             continue;
         ir_add_edge(f, (BlockId){b}, (BlockId){b + 1});
-        if (rnd(&g->s, 3))
-            ir_add_edge(f, (BlockId){b}, (BlockId){2 + rnd(&g->s, n - 1)});
+        if (rnd(&gen->s, 3))
+            ir_add_edge(f, (BlockId){b}, (BlockId){2 + rnd(&gen->s, n - 1)});
     }
     cfg_remove_unreachable(f);
-    g->g = cfg_graph(&g->a, f);
-    g->t = dom_tree(&g->a, &g->g, 1);
-    for (uint32_t k = 0; k < g->t.order.count; k++) { /* phis first: sources may come from later blocks */
-        uint32_t b = g->t.order.order[k];
+    gen->g = cfg_graph(&gen->a, f);
+    gen->t = dom_tree(&gen->a, &gen->g, 1);
+    for (uint32_t k = 0; k < gen->t.order.count; k++) { /* phis first: sources may come from later blocks */
+        uint32_t b = gen->t.order.order[k];
         for (unsigned p = 0; ir_block(f, (BlockId){b})->preds.n > 1 && p < PHIS; p++)
-            define(g, b, emit(g, b, IR_PHI, 1, ir_block(f, (BlockId){b})->preds.n));
+            define(gen, b, emit(gen, b, IR_PHI, 1, ir_block(f, (BlockId){b})->preds.n));
     }
-    for (uint32_t k = 0; k < g->t.order.count; k++)
-        fill_block(g, g->t.order.order[k]);
-    for (uint32_t k = 0; k < g->t.order.count; k++) {
-        uint32_t b = g->t.order.order[k];
+    for (uint32_t k = 0; k < gen->t.order.count; k++)
+        fill_block(gen, gen->t.order.order[k]);
+    for (uint32_t k = 0; k < gen->t.order.count; k++) {
+        uint32_t b = gen->t.order.order[k];
         const Block *blk = ir_block(f, (BlockId){b});
         for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
             for (unsigned e = 0; e < blk->preds.n; e++)
-                ir_set_src(f, blk->insts.at[p], e, visible(g, blk->preds.at[e].i, true));
-        end_block(g, b);
+                ir_set_src(f, blk->insts.at[p], e, visible(gen, blk->preds.at[e].i, true));
+        end_block(gen, b);
     }
     ir_renumber(f);
 }

@@ -15,19 +15,19 @@ typedef struct { /* the CFG before the pass; blocks 1..n */
     uint64_t seed;
 } ModelCfg;
 
-void model_shortest(ModelCfg *c);
+void model_shortest(ModelCfg *cfg);
 /* Hash of the blocks that a lane visits. */
-uint64_t model_lane(const ModelCfg *c, unsigned lane);
+uint64_t model_lane(const ModelCfg *cfg, unsigned lane);
 /* Successor number that the lane takes at its `visit`-th step, which is at `block`. */
-uint32_t model_choice(const ModelCfg *c, unsigned lane, uint32_t block, uint32_t visit);
+uint32_t model_choice(const ModelCfg *cfg, unsigned lane, uint32_t block, uint32_t visit);
 
 typedef struct {
     bool hung, bad_trace, stale_return;
     uint64_t issues;       /* instructions issued */
     uint64_t block_issues; /* of them, first instructions of original blocks */
 } ModelResult;
-ModelResult model_run(Function *f, const ModelCfg *c);
+ModelResult model_run(Function *f, const ModelCfg *cfg);
 /* Block issues of the same decisions on a machine with a stack of masks that joins lanes at classic
  * immediate post-dominators: what the ratios of docs/reconvergence.md are relative to. */
-uint64_t model_stack(const ModelCfg *c);
+uint64_t model_stack(const ModelCfg *cfg);
 #endif

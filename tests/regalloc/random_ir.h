@@ -13,7 +13,7 @@ typedef struct {
 } RandomShape;
 uint64_t random_next(uint64_t *state); /* splitmix64 */
 /* A module with one kernel "k" (and a callee "callee" that clobbers R0-R39, if shape.calls). */
-IrModule *random_module(const Target *t, StrTab *strings, RandomShape shape);
+IrModule *random_module(const Target *target, StrTab *strings, RandomShape shape);
 
 typedef struct {
     VEC(uint64_t) at;

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool pass_colour(Function *f, Diags *d);
-bool pass_copies(Function *f, Diags *d);
-bool pass_frame(Function *f, Diags *d);
+bool pass_colour(Function *f, Diags *diags);
+bool pass_copies(Function *f, Diags *diags);
+bool pass_frame(Function *f, Diags *diags);
 
 static void print_diag(void *user, Severity severity, const char *line) {
     (void)user;
@@ -55,24 +55,24 @@ static void print_stats(Function *f, RandomShape s, unsigned limit, unsigned nst
         (unsigned long long)s.seed, limit, all, moves, stack, highest_r(f) + 1, nstores);
 }
 
-static void compare_logs(const StoreLog *a, const StoreLog *b, RandomShape s, unsigned limit) {
-    if (a->at.n != b->at.n || (a->at.n && memcmp(a->at.at, b->at.at, a->at.n * 8))) {
-        for (unsigned k = 0; k < a->at.n && k < b->at.n; k++)
-            if (a->at.at[k] != b->at.at[k]) {
-                fprintf(stderr, "store %u: %llx, was %llx\n", k, (unsigned long long)b->at.at[k],
-                        (unsigned long long)a->at.at[k]);
+static void compare_logs(const StoreLog *log, const StoreLog *store_log, RandomShape s, unsigned limit) {
+    if (log->at.n != store_log->at.n || (log->at.n && memcmp(log->at.at, store_log->at.at, log->at.n * 8))) {
+        for (unsigned k = 0; k < log->at.n && k < store_log->at.n; k++)
+            if (log->at.at[k] != store_log->at.at[k]) {
+                fprintf(stderr, "store %u: %llx, was %llx\n", k, (unsigned long long)store_log->at.at[k],
+                        (unsigned long long)log->at.at[k]);
                 break;
             }
-        fail_msg("seed %llu limit %u: %u stores before, %u after", (unsigned long long)s.seed, limit, a->at.n,
-                 b->at.n);
+        fail_msg("seed %llu limit %u: %u stores before, %u after", (unsigned long long)s.seed, limit,
+                 log->at.n, store_log->at.n);
     }
 }
 
 static void run_one(const char *target, RandomShape shape, unsigned limit) {
     StrTab strings = {0};
     Diags d = {.sink = print_diag};
-    IrModule *m = random_module(isa_target(target), &strings, shape);
-    Function *f = m->funcs.at[m->funcs.n - 1];
+    IrModule *module = random_module(isa_target(target), &strings, shape);
+    Function *f = module->funcs.at[module->funcs.n - 1];
     f->reg_limit = limit;
     if (!ir_verify(f, &d, "generator"))
         fail_msg("seed %llu: the generated program is wrong", (unsigned long long)shape.seed);
@@ -90,7 +90,7 @@ static void run_one(const char *target, RandomShape shape, unsigned limit) {
         print_stats(f, shape, limit, after.at.n);
     arena_free(&before.a);
     arena_free(&after.a);
-    ir_module_free(m);
+    ir_module_free(module);
     str_free(&strings);
 }
 
@@ -237,10 +237,10 @@ static bool spoil(Function *f, const RaRecord *rec, uint64_t *rng) {
     }
     if (id.i >= rec->ninsts || !i->nsrc)
         return false;
-    Operand *o = ir_src(f, i, (unsigned)(random_next(rng) % i->nsrc));
-    if (o->kind != OPK_REG || o->file != RF_R || o->value >= REG_RZ)
+    Operand *operand = ir_src(f, i, (unsigned)(random_next(rng) % i->nsrc));
+    if (operand->kind != OPK_REG || operand->file != RF_R || operand->value >= REG_RZ)
         return false;
-    o->value += o->count ? o->count : 1u; /* another register, aligned as before */
+    operand->value += operand->count ? operand->count : 1u; /* another register, aligned as before */
     return true;
 }
 
@@ -255,8 +255,8 @@ static void checker_notices(void **state) {
         RaRecord rec = {0};
         RandomShape shape = {
             .seed = k, .blocks = 6, .insts = 12, .vars = 14, .preds = 4, .vectors = true, .guards = true};
-        IrModule *m = random_module(isa_target("bru1"), &strings, shape);
-        Function *f = m->funcs.at[0];
+        IrModule *module = random_module(isa_target("bru1"), &strings, shape);
+        Function *f = module->funcs.at[0];
         f->reg_limit = 24;
         assert_true(ra_prepare(f, &d) && ra_spill(f, &a, &rec, &d) && ra_colour(f, &a, &rec, &d));
         assert_true(ra_check(f, &rec, &d));
@@ -265,7 +265,7 @@ static void checker_notices(void **state) {
             seen += !ra_check(f, &rec, &d);
         }
         arena_free(&a);
-        ir_module_free(m);
+        ir_module_free(module);
         str_free(&strings);
     }
     assert_true(tried > 50);
@@ -344,16 +344,16 @@ static void guarded_updates(void **state) {
     StrTab strings = {0};
     Diags d = {.sink = print_diag};
     Source source = {"t.mir", text, sizeof text - 1};
-    IrModule *m = ir_load(&source, &strings, &d);
-    assert_non_null(m);
-    Function *f = m->funcs.at[0];
+    IrModule *module = ir_load(&source, &strings, &d);
+    assert_non_null(module);
+    Function *f = module->funcs.at[0];
     assert_true(pass_colour(f, &d) && pass_copies(f, &d));
     const Block *b = ir_block(f, f->entry);
     unsigned moves = 0;
     for (unsigned p = 0; p < b->insts.n; p++)
         moves += ir_inst(f, b->insts.at[p])->op == OT_MOV || ir_inst(f, b->insts.at[p])->op == OT_PLOP3;
     assert_int_equal(moves, 0);
-    ir_module_free(m);
+    ir_module_free(module);
     str_free(&strings);
 }
 

@@ -27,9 +27,9 @@ typedef struct {
 } Log;
 
 static void log_message(void *user, HdSeverity severity, const char *text) {
-    Log *l = user;
-    l->errors += severity == HD_ERROR;
-    strncat(l->text, text, sizeof l->text - strlen(l->text) - 1);
+    Log *log = user;
+    log->errors += severity == HD_ERROR;
+    strncat(log->text, text, sizeof log->text - strlen(log->text) - 1);
 }
 
 typedef struct {
@@ -42,28 +42,28 @@ typedef struct {
     HdLaunch launch;
 } World;
 
-static void open_world(World *w) {
-    memset(w, 0, sizeof *w);
-    w->c = hd_create(&(HdOptions){log_message, &w->log});
-    if (hd_parse(w->c, "axpy.ptx", ptx, sizeof ptx - 1, &w->ptx) != HD_OK ||
-        hd_compile(w->ptx, NULL, &w->binary) != HD_OK)
-        fail_msg("%s", w->log.text);
+static void open_world(World *world) {
+    memset(world, 0, sizeof *world);
+    world->c = hd_create(&(HdOptions){log_message, &world->log});
+    if (hd_parse(world->c, "axpy.ptx", ptx, sizeof ptx - 1, &world->ptx) != HD_OK ||
+        hd_compile(world->ptx, NULL, &world->binary) != HD_OK)
+        fail_msg("%s", world->log.text);
     for (int i = 0; i < N; i++) {
-        w->x[i] = (float)i;
-        w->y[i] = 1000;
+        world->x[i] = (float)i;
+        world->y[i] = 1000;
     }
-    w->a = 0.5f;
-    w->n = N - 1;
-    w->args[0] = (HdArg){.buffer = w->x, .size_bytes = sizeof w->x};
-    w->args[1] = (HdArg){.buffer = w->y, .size_bytes = sizeof w->y};
-    w->args[2] = (HdArg){.value = &w->a, .size_bytes = sizeof w->a};
-    w->args[3] = (HdArg){.value = &w->n, .size_bytes = sizeof w->n};
-    w->launch = (HdLaunch){.grid = {2, 1, 1}, .block = {64, 1, 1}, .args = w->args, .nargs = 4};
+    world->a = 0.5f;
+    world->n = N - 1;
+    world->args[0] = (HdArg){.buffer = world->x, .size_bytes = sizeof world->x};
+    world->args[1] = (HdArg){.buffer = world->y, .size_bytes = sizeof world->y};
+    world->args[2] = (HdArg){.value = &world->a, .size_bytes = sizeof world->a};
+    world->args[3] = (HdArg){.value = &world->n, .size_bytes = sizeof world->n};
+    world->launch = (HdLaunch){.grid = {2, 1, 1}, .block = {64, 1, 1}, .args = world->args, .nargs = 4};
 }
 
-static void expect_result(const World *w) {
+static void expect_result(const World *world) {
     for (int i = 0; i < N; i++)
-        assert_true(w->y[i] == (i < N - 1 ? 1000 + 0.5f * (float)i : 1000));
+        assert_true(world->y[i] == (i < N - 1 ? 1000 + 0.5f * (float)i : 1000));
 }
 
 static void test_launch(void **state) {
@@ -131,10 +131,10 @@ typedef struct {
     uint32_t reg0[32], n, stop_at;
 } Calls;
 static bool note_call(void *user, const HdHostCall *call) {
-    Calls *c = user;
-    memcpy(c->reg0, call->regs[0], sizeof c->reg0);
-    c->seen[c->n] = *call;
-    return ++c->n != c->stop_at;
+    Calls *calls = user;
+    memcpy(calls->reg0, call->regs[0], sizeof calls->reg0);
+    calls->seen[calls->n] = *call;
+    return ++calls->n != calls->stop_at;
 }
 static void test_host_calls(void **state) {
     (void)state;

@@ -36,16 +36,16 @@ typedef struct {
 
 static uint64_t low_bits(uint64_t n) { return n > 31 ? 0xffffffff : (1u << n) - 1; }
 
-static void words(World *x) {
-    Terms *ts = &x->ts;
-    Value a = x->w[next(&x->seed) % x->nw], b = x->w[next(&x->seed) % x->nw],
-          c = x->w[next(&x->seed) % x->nw], r = {0};
-    Value q = x->q[next(&x->seed) % x->nq], p = x->p[next(&x->seed) % x->np];
-    unsigned lut = (unsigned)(next(&x->seed) & 255), op = (unsigned)(next(&x->seed) % 18),
-             k = (unsigned)(next(&x->seed) % 34);
+static void words(World *world) {
+    Terms *ts = &world->ts;
+    Value a = world->w[next(&world->seed) % world->nw], b = world->w[next(&world->seed) % world->nw],
+          c = world->w[next(&world->seed) % world->nw], r = {0};
+    Value q = world->q[next(&world->seed) % world->nq], p = world->p[next(&world->seed) % world->np];
+    unsigned lut = (unsigned)(next(&world->seed) & 255), op = (unsigned)(next(&world->seed) % 18),
+             k = (unsigned)(next(&world->seed) % 34);
     Term *n = t_const(ts, 32, k);
     static const uint16_t selectors[] = {0x3210, 0x8880, 0x9910, 0x5410, 0x7632, 0x0123, 0x4440, 0x7610};
-    unsigned sel = selectors[next(&x->seed) % 8];
+    unsigned sel = selectors[next(&world->seed) % 8];
     switch (op) {
     case 0: r.t = t_add(ts, a.t, b.t); break;
     case 1: r.t = t_sub(ts, a.t, b.t); break;
@@ -103,18 +103,18 @@ static void words(World *x) {
         }
         r.v[i] = o;
     }
-    x->w[x->nw++ % 64] = r;
-    if (x->nw > 64)
-        x->nw = 64;
+    world->w[world->nw++ % 64] = r;
+    if (world->nw > 64)
+        world->nw = 64;
 }
 
-static void pairs(World *x) {
-    Terms *ts = &x->ts;
-    Value a = x->q[next(&x->seed) % x->nq], b = x->q[next(&x->seed) % x->nq],
-          u = x->w[next(&x->seed) % x->nw], v = x->w[next(&x->seed) % x->nw],
-          p = x->p[next(&x->seed) % x->np], r = {0};
-    unsigned op = (unsigned)(next(&x->seed) % 10), k = (unsigned)(next(&x->seed) % 66);
-    uint64_t factor = number(&x->seed);
+static void pairs(World *world) {
+    Terms *ts = &world->ts;
+    Value a = world->q[next(&world->seed) % world->nq], b = world->q[next(&world->seed) % world->nq],
+          u = world->w[next(&world->seed) % world->nw], v = world->w[next(&world->seed) % world->nw],
+          p = world->p[next(&world->seed) % world->np], r = {0};
+    unsigned op = (unsigned)(next(&world->seed) % 10), k = (unsigned)(next(&world->seed) % 66);
+    uint64_t factor = number(&world->seed);
     Term *n = t_const(ts, 32, k);
     switch (op) {
     case 0: r.t = t_add(ts, a.t, b.t); break;
@@ -143,18 +143,18 @@ static void pairs(World *x) {
         default: r.v[i] = k & 1 ? (uint64_t)((int64_t)s >> (k > 63 ? 63 : k)) : k > 63 ? 0 : s << k; break;
         }
     }
-    x->q[x->nq++ % 64] = r;
-    if (x->nq > 64)
-        x->nq = 64;
+    world->q[world->nq++ % 64] = r;
+    if (world->nq > 64)
+        world->nq = 64;
 }
 
-static void predicates(World *x) {
-    Terms *ts = &x->ts;
-    Value a = x->p[next(&x->seed) % x->np], b = x->p[next(&x->seed) % x->np],
-          c = x->p[next(&x->seed) % x->np], u = x->w[next(&x->seed) % x->nw],
-          v = x->w[next(&x->seed) % x->nw], s = x->q[next(&x->seed) % x->nq],
-          t = x->q[next(&x->seed) % x->nq], r = {0};
-    unsigned op = (unsigned)(next(&x->seed) % 9), lut = (unsigned)(next(&x->seed) & 255);
+static void predicates(World *world) {
+    Terms *ts = &world->ts;
+    Value a = world->p[next(&world->seed) % world->np], b = world->p[next(&world->seed) % world->np],
+          c = world->p[next(&world->seed) % world->np], u = world->w[next(&world->seed) % world->nw],
+          v = world->w[next(&world->seed) % world->nw], s = world->q[next(&world->seed) % world->nq],
+          t = world->q[next(&world->seed) % world->nq], r = {0};
+    unsigned op = (unsigned)(next(&world->seed) % 9), lut = (unsigned)(next(&world->seed) & 255);
     switch (op) {
     case 0: r.t = t_table3(ts, lut, a.t, b.t, c.t); break;
     case 1: r.t = t_eq(ts, u.t, v.t); break;
@@ -180,23 +180,23 @@ static void predicates(World *x) {
         default: r.v[i] = m != n; break;
         }
     }
-    x->p[x->np++ % 64] = r;
-    if (x->np > 64)
-        x->np = 64;
+    world->p[world->np++ % 64] = r;
+    if (world->np > 64)
+        world->np = 64;
 }
 
-static void check_all(World *x, Term *const vars[3][VARS], uint64_t values[3][VARS][TRIALS]) {
+static void check_all(World *world, Term *const vars[3][VARS], uint64_t values[3][VARS][TRIALS]) {
     for (unsigned i = 0; i < TRIALS; i++) {
-        TermEval *e = term_eval_new(&x->ts, 1);
+        TermEval *e = term_eval_new(&world->ts, 1);
         for (unsigned k = 0; k < 3; k++)
             for (unsigned j = 0; j < VARS; j++)
                 term_eval_set(e, vars[k][j], values[k][j][i]);
-        for (unsigned j = 0; j < x->nw; j++)
-            assert_int_equal(term_eval(e, x->w[j].t), x->w[j].v[i]);
-        for (unsigned j = 0; j < x->nq; j++)
-            assert_true(term_eval(e, x->q[j].t) == x->q[j].v[i]);
-        for (unsigned j = 0; j < x->np; j++)
-            assert_int_equal(term_eval(e, x->p[j].t), x->p[j].v[i]);
+        for (unsigned j = 0; j < world->nw; j++)
+            assert_int_equal(term_eval(e, world->w[j].t), world->w[j].v[i]);
+        for (unsigned j = 0; j < world->nq; j++)
+            assert_true(term_eval(e, world->q[j].t) == world->q[j].v[i]);
+        for (unsigned j = 0; j < world->np; j++)
+            assert_int_equal(term_eval(e, world->p[j].t), world->p[j].v[i]);
         term_eval_free(e);
     }
 }

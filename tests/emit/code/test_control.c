@@ -16,12 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool pass_colour(Function *f, Diags *d);
-bool pass_copies(Function *f, Diags *d);
-bool pass_frame(Function *f, Diags *d);
-bool pass_layout(Function *f, Diags *d);
-bool pass_schedule(Function *f, Diags *d);
-bool pass_control(Function *f, Diags *d);
+bool pass_colour(Function *f, Diags *diags);
+bool pass_copies(Function *f, Diags *diags);
+bool pass_frame(Function *f, Diags *diags);
+bool pass_layout(Function *f, Diags *diags);
+bool pass_schedule(Function *f, Diags *diags);
+bool pass_control(Function *f, Diags *diags);
 
 static void print_diag(void *user, Severity severity, const char *line) {
     (void)user;
@@ -53,12 +53,14 @@ typedef struct {
     unsigned violations;
 } Walk;
 
-static void complain(Walk *w, uint32_t pc, const char *what, unsigned cell) {
-    if (w->violations++ == 0)
+static void complain(Walk *walk, uint32_t pc, const char *what, unsigned cell) {
+    if (walk->violations++ == 0)
         fprintf(stderr, "pc %#x: %s, register cell %u\n", pc * 16, what, cell);
 }
 
-static bool sb_open(const Walk *w, const Access *a) { return a->sb >= 0 && w->outstanding[a->sb] > 0; }
+static bool sb_open(const Walk *walk, const Access *access) {
+    return access->sb >= 0 && walk->outstanding[access->sb] > 0;
+}
 
 static void add_access(Accesses *list, Access a) {
     if (list->n == MAX_WRITERS)
@@ -67,22 +69,22 @@ static void add_access(Accesses *list, Access a) {
 }
 
 /* What hung on scoreboard sb has arrived; its next setter is another matter. */
-static void settle(Walk *w, Accesses *lists, int sb) {
+static void settle(Walk *walk, Accesses *lists, int sb) {
     for (unsigned c = 0; c < CELL_COUNT; c++)
         for (unsigned x = 0; x < lists[c].n; x++) {
-            Access *a = &lists[c].at[x];
-            LatencyQueue q = latency_queue(w->t, &w->code[a->inst]);
-            bool earlier = q != LQ_NONE && a->time <= w->queued[q][sb];
-            bool read = lists == w->reads && latency_reads_in_order(w->t, &w->code[a->inst]) &&
-                        a->time <= w->memory[sb];
-            if (a->sb == sb || earlier || read)
-                a->sb = -1;
+            Access *access = &lists[c].at[x];
+            LatencyQueue q = latency_queue(walk->t, &walk->code[access->inst]);
+            bool earlier = q != LQ_NONE && access->time <= walk->queued[q][sb];
+            bool read = lists == walk->reads && latency_reads_in_order(walk->t, &walk->code[access->inst]) &&
+                        access->time <= walk->memory[sb];
+            if (access->sb == sb || earlier || read)
+                access->sb = -1;
         }
 }
 
-static bool same_queue(const Walk *w, const Access *a, const MachInst *m) {
-    LatencyQueue q = latency_queue(w->t, m);
-    return q != LQ_NONE && q == latency_queue(w->t, &w->code[a->inst]);
+static bool same_queue(const Walk *walk, const Access *access, const MachInst *m) {
+    LatencyQueue q = latency_queue(walk->t, m);
+    return q != LQ_NONE && q == latency_queue(walk->t, &walk->code[access->inst]);
 }
 
 static bool hangs_on(const Accesses *lists, int sb) {
@@ -93,96 +95,99 @@ static bool hangs_on(const Accesses *lists, int sb) {
     return false;
 }
 
-static void check_waits(Walk *w, uint32_t pc) {
+static void check_waits(Walk *walk, uint32_t pc) {
     for (unsigned sb = 0; sb < 6; sb++)
-        if (w->code[pc].ctrl.wait_mask >> sb & 1) {
-            if (w->outstanding[sb] && w->time - w->set_time[sb] < 2)
-                complain(w, pc, "waits right behind the setter", sb);
-            w->outstanding[sb] = 0;
-            settle(w, w->writes, (int)sb);
-            settle(w, w->reads, (int)sb);
+        if (walk->code[pc].ctrl.wait_mask >> sb & 1) {
+            if (walk->outstanding[sb] && walk->time - walk->set_time[sb] < 2)
+                complain(walk, pc, "waits right behind the setter", sb);
+            walk->outstanding[sb] = 0;
+            settle(walk, walk->writes, (int)sb);
+            settle(walk, walk->reads, (int)sb);
         }
 }
 
-static void check_inst(Walk *w, uint32_t pc) {
-    const MachInst *m = &w->code[pc];
+static void check_inst(Walk *walk, uint32_t pc) {
+    const MachInst *m = &walk->code[pc];
     CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
     unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
     for (unsigned k = 0; k < nr; k++) {
-        const Accesses *l = &w->writes[reads[k].cell];
-        for (unsigned x = 0; x < l->n; x++) {
-            const Access *a = &l->at[x];
-            if (sb_open(w, a))
-                complain(w, pc, "reads before the scoreboard", reads[k].cell);
-            if (w->time - a->time < latency_raw_part(w->t, &w->code[a->inst], a->operand, a->part, m,
-                                                     reads[k].operand, reads[k].part))
-                complain(w, pc, "reads too early", reads[k].cell);
+        const Accesses *accesses = &walk->writes[reads[k].cell];
+        for (unsigned x = 0; x < accesses->n; x++) {
+            const Access *access = &accesses->at[x];
+            if (sb_open(walk, access))
+                complain(walk, pc, "reads before the scoreboard", reads[k].cell);
+            if (walk->time - access->time < latency_raw_part(walk->t, &walk->code[access->inst],
+                                                             access->operand, access->part, m,
+                                                             reads[k].operand, reads[k].part))
+                complain(walk, pc, "reads too early", reads[k].cell);
         }
     }
     for (unsigned k = 0; k < nw; k++) {
-        const Accesses *l = &w->writes[writes[k].cell], *r = &w->reads[writes[k].cell];
-        for (unsigned x = 0; x < l->n; x++)
-            if (same_queue(w, &l->at[x], m))
+        const Accesses *accesses = &walk->writes[writes[k].cell], *r = &walk->reads[writes[k].cell];
+        for (unsigned x = 0; x < accesses->n; x++)
+            if (same_queue(walk, &accesses->at[x], m))
                 continue;
-            else if (sb_open(w, &l->at[x]) ||
-                     w->time - l->at[x].time <
-                         latency_waw(w->t, &w->code[l->at[x].inst], l->at[x].operand, m))
-                complain(w, pc, "writes over a result still to come", writes[k].cell);
+            else if (sb_open(walk, &accesses->at[x]) ||
+                     walk->time - accesses->at[x].time <
+                         latency_waw(walk->t, &walk->code[accesses->at[x].inst], accesses->at[x].operand, m))
+                complain(walk, pc, "writes over a result still to come", writes[k].cell);
         for (unsigned x = 0; x < r->n; x++)
-            if (same_queue(w, &r->at[x], m))
+            if (same_queue(walk, &r->at[x], m))
                 continue;
-            else if (sb_open(w, &r->at[x]) ||
-                     w->time - r->at[x].time <
-                         latency_war(w->t, &w->code[r->at[x].inst], r->at[x].operand, m))
-                complain(w, pc, "writes before it was read", writes[k].cell);
+            else if (sb_open(walk, &r->at[x]) ||
+                     walk->time - r->at[x].time <
+                         latency_war(walk->t, &walk->code[r->at[x].inst], r->at[x].operand, m))
+                complain(walk, pc, "writes before it was read", writes[k].cell);
     }
     bool boundary = emit_is_call_boundary(m);
     for (unsigned sb = 0; sb < 6 && boundary; sb++)
-        if (w->outstanding[sb] && (hangs_on(w->writes, (int)sb) || hangs_on(w->reads, (int)sb)))
-            complain(w, pc, "calls with a scoreboard open", sb);
+        if (walk->outstanding[sb] && (hangs_on(walk->writes, (int)sb) || hangs_on(walk->reads, (int)sb)))
+            complain(walk, pc, "calls with a scoreboard open", sb);
     for (unsigned c = 0; c < CELL_COUNT && boundary; c++)
-        for (unsigned x = 0; x < w->writes[c].n; x++) {
-            const Access *a = &w->writes[c].at[x];
+        for (unsigned x = 0; x < walk->writes[c].n; x++) {
+            const Access *access = &walk->writes[c].at[x];
             MachInst any = isa_inst(OT_STG);
             bool p = c >= CELL_P && c < CELL_UR;
-            if (w->time - a->time <
-                latency_raw(w->t, &w->code[a->inst], a->operand, &any, p ? LATENCY_GUARD : 0))
-                complain(w, pc, "calls with a result in flight", c);
+            if (walk->time - access->time <
+                latency_raw(walk->t, &walk->code[access->inst], access->operand, &any, p ? LATENCY_GUARD : 0))
+                complain(walk, pc, "calls with a result in flight", c);
         }
 }
 
-static void issue(Walk *w, uint32_t pc) {
-    const MachInst *m = &w->code[pc];
+static void issue(Walk *walk, uint32_t pc) {
+    const MachInst *inst = &walk->code[pc];
     CellRef reads[MAX_CELL_REFS], writes[MAX_CELL_REFS];
-    unsigned nr = emit_reads(m, reads), nw = emit_writes(m, writes);
-    const uint8_t sbs[2] = {m->ctrl.write_sb, m->ctrl.read_sb};
+    unsigned nr = emit_reads(inst, reads), nw = emit_writes(inst, writes);
+    const uint8_t sbs[2] = {inst->ctrl.write_sb, inst->ctrl.read_sb};
     for (unsigned k = 0; k < 2; k++)
         if (sbs[k] < 6) {
-            w->outstanding[sbs[k]]++;
-            w->set_time[sbs[k]] = w->time;
+            walk->outstanding[sbs[k]]++;
+            walk->set_time[sbs[k]] = walk->time;
             if (k == 0)
-                w->queued[latency_queue(w->t, m)][sbs[k]] = w->time;
-            if (latency_reads_in_order(w->t, m))
-                w->memory[sbs[k]] = w->time;
+                walk->queued[latency_queue(walk->t, inst)][sbs[k]] = walk->time;
+            if (latency_reads_in_order(walk->t, inst))
+                walk->memory[sbs[k]] = walk->time;
         }
-    bool variable = latency_is_variable(w->t, m);
-    if (variable && nw && m->ctrl.write_sb > 5)
-        complain(w, pc, "no write scoreboard", writes[0].cell);
-    int read_sb = m->ctrl.read_sb < 6 ? m->ctrl.read_sb : m->ctrl.write_sb < 6 ? m->ctrl.write_sb : -1;
+    bool variable = latency_is_variable(walk->t, inst);
+    if (variable && nw && inst->ctrl.write_sb > 5)
+        complain(walk, pc, "no write scoreboard", writes[0].cell);
+    int read_sb = inst->ctrl.read_sb < 6    ? inst->ctrl.read_sb
+                  : inst->ctrl.write_sb < 6 ? inst->ctrl.write_sb
+                                            : -1;
     for (unsigned k = 0; k < nr; k++) {
-        bool late = latency_reads_late(w->t, m) && reads[k].operand != LATENCY_GUARD;
+        bool late = latency_reads_late(walk->t, inst) && reads[k].operand != LATENCY_GUARD;
         if (late && read_sb < 0)
-            complain(w, pc, "no read scoreboard", reads[k].cell);
-        add_access(&w->reads[reads[k].cell],
-                   (Access){pc, w->time, reads[k].operand, reads[k].part, late ? read_sb : -1});
+            complain(walk, pc, "no read scoreboard", reads[k].cell);
+        add_access(&walk->reads[reads[k].cell],
+                   (Access){pc, walk->time, reads[k].operand, reads[k].part, late ? read_sb : -1});
     }
     for (unsigned k = 0; k < nw; k++) {
-        if (op_is_always(m->guard))
-            w->writes[writes[k].cell].n = w->reads[writes[k].cell].n = 0;
-        add_access(&w->writes[writes[k].cell], (Access){pc, w->time, writes[k].operand, writes[k].part,
-                                                        variable ? m->ctrl.write_sb : -1});
+        if (op_is_always(inst->guard))
+            walk->writes[writes[k].cell].n = walk->reads[writes[k].cell].n = 0;
+        add_access(&walk->writes[writes[k].cell], (Access){pc, walk->time, writes[k].operand, writes[k].part,
+                                                           variable ? inst->ctrl.write_sb : -1});
     }
-    w->time += m->ctrl.stall_cycles ? m->ctrl.stall_cycles : 1;
+    walk->time += inst->ctrl.stall_cycles ? inst->ctrl.stall_cycles : 1;
 }
 
 static unsigned walk(const Target *t, const MachInst *code, uint32_t n, uint64_t *rng) {
@@ -197,15 +202,15 @@ static unsigned walk(const Target *t, const MachInst *code, uint32_t n, uint64_t
             complain(w, pc, "runs off the end", 0);
             break;
         }
-        const MachInst *m = &code[pc];
+        const MachInst *inst = &code[pc];
         check_waits(w, pc);
         check_inst(w, pc);
         issue(w, pc);
-        if (m->optype == OT_EXIT && op_is_always(m->guard))
+        if (inst->optype == OT_EXIT && op_is_always(inst->guard))
             break;
-        bool taken = m->optype == OT_BRA && (op_is_always(m->guard) || random_next(rng) % 2);
-        pc = taken ? (uint32_t)((int64_t)pc + 1 + m->wide / 16) : pc + 1;
-        if (m->optype == OT_CALL) { /* the callee starts and ends with nothing in flight */
+        bool taken = inst->optype == OT_BRA && (op_is_always(inst->guard) || random_next(rng) % 2);
+        pc = taken ? (uint32_t)((int64_t)pc + 1 + inst->wide / 16) : pc + 1;
+        if (inst->optype == OT_CALL) { /* the callee starts and ends with nothing in flight */
             memset(w->writes, 0, sizeof w->writes);
             memset(w->reads, 0, sizeof w->reads);
         }
@@ -217,11 +222,11 @@ static unsigned walk(const Target *t, const MachInst *code, uint32_t n, uint64_t
 
 /* ---- one program ---- */
 
-static MachInst *decode_all(const Target *t, const CodeFunc *c) {
-    MachInst *code = calloc(c->ninsts, sizeof *code);
-    for (uint32_t k = 0; k < c->ninsts; k++) {
+static MachInst *decode_all(const Target *t, const CodeFunc *func) {
+    MachInst *code = calloc(func->ninsts, sizeof *code);
+    for (uint32_t k = 0; k < func->ninsts; k++) {
         char error[ISA_ERROR_BYTES];
-        if (!isa_decode(t, c->words[k], &code[k], error))
+        if (!isa_decode(t, func->words[k], &code[k], error))
             fail_msg("word %u does not decode: %s", k, error);
     }
     return code;
@@ -239,11 +244,11 @@ static void run_one(const char *target, RandomShape shape, bool schedule) {
     StrTab strings = {0};
     Diags d = {.sink = print_diag};
     const Target *t = isa_target(target);
-    IrModule *m = random_module(t, &strings, shape);
-    Function *f = m->funcs.at[m->funcs.n - 1];
+    IrModule *module = random_module(t, &strings, shape);
+    Function *f = module->funcs.at[module->funcs.n - 1];
     uint32_t nblocks = f->blocks.n;
     f->reg_limit = shape.seed % 3 ? 0 : 48;
-    m->opt_level = 0; /* layout keeps blocks that only branch: the evaluator counts visits of blocks */
+    module->opt_level = 0; /* layout keeps blocks that only branch: the evaluator counts visits of blocks */
     assert_true(pass_colour(f, &d) && pass_copies(f, &d) && pass_frame(f, &d));
     StoreLog before = {0};
     assert_true(eval_function(f, nblocks, 60, &before));
@@ -255,28 +260,28 @@ static void run_one(const char *target, RandomShape shape, bool schedule) {
     assert_true(pass_control(f, &d));
     same_stores(f, nblocks, &before, "control");
     assert_true(ir_verify(f, &d, "control"));
-    CodeModule *code = code_encode(m, &d);
+    CodeModule *code = code_encode(module, &d);
     if (!code)
         fail_msg("seed %llu on %s: not encoded", (unsigned long long)shape.seed, target);
-    const CodeFunc *c = &code->funcs[code->nfuncs - 1];
-    assert_int_equal(c->ninsts % 8, 0);
-    MachInst *insts = decode_all(t, c);
+    const CodeFunc *func = &code->funcs[code->nfuncs - 1];
+    assert_int_equal(func->ninsts % 8, 0);
+    MachInst *insts = decode_all(t, func);
     uint64_t rng = shape.seed;
     for (unsigned k = 0; k < 20; k++)
-        if (walk(t, insts, c->ninsts, &rng))
+        if (walk(t, insts, func->ninsts, &rng))
             fail_msg("seed %llu on %s, schedule %d: control codes are wrong", (unsigned long long)shape.seed,
                      target, schedule);
     if (getenv("HEDDLE_TEST_STATS")) {
         uint32_t cycles = 0;
-        for (uint32_t k = 0; k < c->ninsts; k++)
+        for (uint32_t k = 0; k < func->ninsts; k++)
             cycles += insts[k].ctrl.stall_cycles;
         fprintf(stderr, "%s seed %llu schedule %d: %u words, stalls %u, %u registers\n", target,
-                (unsigned long long)shape.seed, schedule, c->ninsts, cycles, c->nregs);
+                (unsigned long long)shape.seed, schedule, func->ninsts, cycles, func->nregs);
     }
     free(insts);
     code_free(code);
     arena_free(&before.a);
-    ir_module_free(m);
+    ir_module_free(module);
     str_free(&strings);
 }
 
@@ -306,8 +311,8 @@ static void threaded_layout(void **state) {
         StrTab strings = {0};
         Diags d = {.sink = print_diag};
         RandomShape s = {.seed = k, .blocks = 12, .insts = k % 3, .vars = 6, .preds = 3};
-        IrModule *m = random_module(isa_target("bru1"), &strings, s);
-        Function *f = m->funcs.at[0];
+        IrModule *module = random_module(isa_target("bru1"), &strings, s);
+        Function *f = module->funcs.at[0];
         StoreLog before = {0}, after = {0};
         assert_true(pass_colour(f, &d) && pass_copies(f, &d) && pass_frame(f, &d));
         assert_true(eval_function(f, 0, 500, &before));
@@ -321,7 +326,7 @@ static void threaded_layout(void **state) {
         compared += n;
         arena_free(&before.a);
         arena_free(&after.a);
-        ir_module_free(m);
+        ir_module_free(module);
         str_free(&strings);
     }
     assert_true(compared > 1000);

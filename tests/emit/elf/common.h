@@ -47,11 +47,11 @@ typedef struct {
 } Messages;
 
 static inline void collect(void *user, Severity severity, const char *line) {
-    Messages *m = user;
+    Messages *messages = user;
     (void)severity;
-    size_t used = strlen(m->text);
-    strncat(m->text, line, sizeof m->text - used - 1);
-    m->n++;
+    size_t used = strlen(messages->text);
+    strncat(messages->text, line, sizeof messages->text - used - 1);
+    messages->n++;
 }
 
 static inline bool assemble_text(const char *text, void **image, size_t *size, Messages *m) {

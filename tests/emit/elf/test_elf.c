@@ -19,10 +19,10 @@ static Binary *load(void) {
 
 static void test_functions(void **state) {
     (void)state;
-    Binary *b = load();
-    assert_string_equal(isa_target_name(b->target), "bru1");
-    assert_int_equal(b->nfuncs, 2);
-    const BinFunc *add = binary_find(b, "add"), *twice = binary_find(b, "twice");
+    Binary *binary = load();
+    assert_string_equal(isa_target_name(binary->target), "bru1");
+    assert_int_equal(binary->nfuncs, 2);
+    const BinFunc *add = binary_find(binary, "add"), *twice = binary_find(binary, "twice");
     assert_non_null(add);
     assert_non_null(twice);
     assert_true(add->is_entry);
@@ -41,44 +41,44 @@ static void test_functions(void **state) {
     assert_int_equal(add->params[0].size_bytes, 8);
     assert_int_equal(add->params[1].offset_bytes, 8);
     assert_int_equal(add->params[1].size_bytes, 4);
-    assert_ptr_equal(binary_func_at(b, add->address), add);
-    assert_ptr_equal(binary_func_at(b, twice->address + 16), twice);
-    assert_null(binary_func_at(b, twice->address + 32));
-    assert_null(binary_find(b, "none"));
-    binary_free(b);
+    assert_ptr_equal(binary_func_at(binary, add->address), add);
+    assert_ptr_equal(binary_func_at(binary, twice->address + 16), twice);
+    assert_null(binary_func_at(binary, twice->address + 32));
+    assert_null(binary_find(binary, "none"));
+    binary_free(binary);
 }
 
 static void test_variable(void **state) {
     (void)state;
-    Binary *b = load();
-    assert_int_equal(b->nvars, 1);
-    assert_string_equal(b->vars[0].name, "seen");
-    assert_int_equal(b->vars[0].size_bytes, 64);
-    assert_int_equal(b->vars[0].space, 0);
-    assert_null(b->vars[0].init);
-    binary_free(b);
+    Binary *binary = load();
+    assert_int_equal(binary->nvars, 1);
+    assert_string_equal(binary->vars[0].name, "seen");
+    assert_int_equal(binary->vars[0].size_bytes, 64);
+    assert_int_equal(binary->vars[0].space, 0);
+    assert_null(binary->vars[0].init);
+    binary_free(binary);
 }
 
 /* After loading, the call's distance leads to the function, whatever was in the file. */
 static void test_call_is_linked(void **state) {
     (void)state;
-    Binary *b = load();
-    const BinFunc *add = binary_find(b, "add"), *twice = binary_find(b, "twice");
+    Binary *binary = load();
+    const BinFunc *add = binary_find(binary, "add"), *twice = binary_find(binary, "twice");
     uint64_t pc = add->address + 0x60;
     MachInst in;
     char error[ISA_ERROR_BYTES];
-    assert_true(isa_decode(b->target, b->code[(pc - b->code_base) / 16], &in, error));
+    assert_true(isa_decode(binary->target, binary->code[(pc - binary->code_base) / 16], &in, error));
     assert_int_equal(in.optype, OT_CALL);
     assert_int_equal(pc + 16 + (uint64_t)in.wide, twice->address);
-    binary_free(b);
+    binary_free(binary);
 }
 
-static const NvAttr *find_attr(const ElfImage *e, const char *section, unsigned code, NvAttr *n) {
-    const ElfSection *s = &e->sections.at[elfimg_find(e, section)];
+static const NvAttr *find_attr(const ElfImage *image, const char *section, unsigned code, NvAttr *attr) {
+    const ElfSection *elf_section = &image->sections.at[elfimg_find(image, section)];
     size_t pos = 0;
-    while (nvinfo_next(s->data, s->h.sh_size, &pos, n))
-        if (n->code == code)
-            return n;
+    while (nvinfo_next(elf_section->data, elf_section->h.sh_size, &pos, attr))
+        if (attr->code == code)
+            return attr;
     return NULL;
 }
 
@@ -149,12 +149,12 @@ static void test_edited_text(void **state) {
     strcat(edited, place);
     Source s = {"add.sass", edited, strlen(edited)};
     assert_true(assemble(&s, &again, &again_size, &d));
-    Binary *b = binary_read("edited", again, again_size, &d);
-    if (!b)
+    Binary *binary = binary_read("edited", again, again_size, &d);
+    if (!binary)
         fail_msg("%s", m.text);
-    assert_int_equal(binary_find(b, "twice")->ninsts, 12);
-    assert_int_equal(b->vars[0].size_bytes, 64);
-    binary_free(b);
+    assert_int_equal(binary_find(binary, "twice")->ninsts, 12);
+    assert_int_equal(binary->vars[0].size_bytes, 64);
+    binary_free(binary);
     free(edited);
     free(text);
     free(again);

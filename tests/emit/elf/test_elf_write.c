@@ -36,95 +36,95 @@ typedef struct {
     struct CodeVarRow row;
 } Made;
 
-static void add_var(Made *x, const char *name, PtxSpace space, uint64_t offset) {
-    uint32_t index = ptx_find_var(x->ptx, name);
+static void add_var(Made *made, const char *name, PtxSpace space, uint64_t offset) {
+    uint32_t index = ptx_find_var(made->ptx, name);
     assert_int_not_equal(index, 0);
-    const PtxVar *v = &x->ptx->vars[index - 1];
-    VEC_ADD(&x->ir->arena, &x->ir->vars,
-            ((IrVar){.name = str_intern_z(&x->strings, name),
-                     .linkage = v->linkage,
+    const PtxVar *var = &made->ptx->vars[index - 1];
+    VEC_ADD(&made->ir->arena, &made->ir->vars,
+            ((IrVar){.name = str_intern_z(&made->strings, name),
+                     .linkage = var->linkage,
                      .space = (uint8_t)space,
-                     .align_bytes = v->align_bytes,
-                     .size_bytes = v->size_bytes,
+                     .align_bytes = var->align_bytes,
+                     .size_bytes = var->size_bytes,
                      .offset_bytes = offset,
-                     .ptx = v}));
+                     .ptx = var}));
 }
 
-static void add_inst(Made *x, const char *text) {
+static void add_inst(Made *made, const char *text) {
     MachInst in;
     char error[ISA_ERROR_BYTES] = "";
     const char *end;
     IsaParseOptions opt = {0};
-    if (!isa_parse(x->ir->target, text, x->f.ninsts * 16u, &opt, &in, &end, error) ||
-        !isa_encode(x->ir->target, &in, x->f.words[x->f.ninsts++], error))
+    if (!isa_parse(made->ir->target, text, made->f.ninsts * 16u, &opt, &in, &end, error) ||
+        !isa_encode(made->ir->target, &in, made->f.words[made->f.ninsts++], error))
         fail_msg("%s: %s", text, error);
 }
 
-static void make(Made *x, const char *target) {
-    *x = (Made){.d = {.sink = collect}};
-    x->d.user = &x->m;
-    x->ptx = ptx_parse("k.ptx", ptx_text, sizeof ptx_text - 1, &x->d);
-    if (!x->ptx)
-        fail_msg("%s", x->m.text);
-    x->ir = ir_module_new(isa_target(target), &x->strings);
-    x->ir->ptx = x->ptx;
-    add_var(x, "table", SP_GLOBAL, 0);
-    add_var(x, "zeros", SP_GLOBAL, 0);
-    add_var(x, "link", SP_GLOBAL, 0);
-    add_var(x, "bank", SP_CONST, 8);
-    x->ir->const_bytes = 16;
-    Function *f = ir_function_new(x->ir, str_intern_z(&x->strings, "k"), true);
-    f->ptx = &x->ptx->funcs[ptx_find_func(x->ptx, "k") - 1];
+static void make(Made *made, const char *target) {
+    *made = (Made){.d = {.sink = collect}};
+    made->d.user = &made->m;
+    made->ptx = ptx_parse("k.ptx", ptx_text, sizeof ptx_text - 1, &made->d);
+    if (!made->ptx)
+        fail_msg("%s", made->m.text);
+    made->ir = ir_module_new(isa_target(target), &made->strings);
+    made->ir->ptx = made->ptx;
+    add_var(made, "table", SP_GLOBAL, 0);
+    add_var(made, "zeros", SP_GLOBAL, 0);
+    add_var(made, "link", SP_GLOBAL, 0);
+    add_var(made, "bank", SP_CONST, 8);
+    made->ir->const_bytes = 16;
+    Function *f = ir_function_new(made->ir, str_intern_z(&made->strings, "k"), true);
+    f->ptx = &made->ptx->funcs[ptx_find_func(made->ptx, "k") - 1];
     VEC_ADD(f->arena, &f->locs, ((Loc){1, f->ptx->insns[0].loc, 0}));
-    x->f = (CodeFunc){.name = f->name,
-                      .ir = f,
-                      .is_entry = true,
-                      .nregs = 10,
-                      .param_bytes = 10,
-                      .frame_bytes = 16,
-                      .stack_bytes = 48,
-                      .nbarriers = 2};
-    x->f.words = arena_alloc(&x->a, 4 * sizeof *x->f.words);
-    add_inst(x, "MOV R4, 0x0");
-    add_inst(x, "MOV R5, 0x0");
-    add_inst(x, "EXIT");
-    x->locs[0].i = f->locs.n - 1;
-    x->f.locs = x->locs;
+    made->f = (CodeFunc){.name = f->name,
+                         .ir = f,
+                         .is_entry = true,
+                         .nregs = 10,
+                         .param_bytes = 10,
+                         .frame_bytes = 16,
+                         .stack_bytes = 48,
+                         .nbarriers = 2};
+    made->f.words = arena_alloc(&made->a, 4 * sizeof *made->f.words);
+    add_inst(made, "MOV R4, 0x0");
+    add_inst(made, "MOV R5, 0x0");
+    add_inst(made, "EXIT");
+    made->locs[0].i = f->locs.n - 1;
+    made->f.locs = made->locs;
     uint32_t rd1 = 0;
     for (uint32_t i = 1; i < f->ptx->nregs; i++)
-        if (strcmp(str_text(&x->ptx->strings, f->ptx->regs[i].name), "%rd1") == 0)
+        if (strcmp(str_text(&made->ptx->strings, f->ptx->regs[i].name), "%rd1") == 0)
             rd1 = i;
-    x->row = (struct CodeVarRow){16, 48, rd1, 1, RF_R, 5};
-    x->f.var_rows = &x->row;
-    x->f.nvar_rows = 1;
-    StrId zeros = str_intern_z(&x->strings, "zeros");
-    VEC_ADD(&x->a, &x->f.relocs, ((CodeReloc){0, RELOC_ABS32_LO, zeros, 8}));
-    VEC_ADD(&x->a, &x->f.relocs, ((CodeReloc){16, RELOC_ABS32_HI, zeros, 8}));
-    x->code = (CodeModule){.ir = x->ir, .funcs = &x->f, .nfuncs = 1};
+    made->row = (struct CodeVarRow){16, 48, rd1, 1, RF_R, 5};
+    made->f.var_rows = &made->row;
+    made->f.nvar_rows = 1;
+    StrId zeros = str_intern_z(&made->strings, "zeros");
+    VEC_ADD(&made->a, &made->f.relocs, ((CodeReloc){0, RELOC_ABS32_LO, zeros, 8}));
+    VEC_ADD(&made->a, &made->f.relocs, ((CodeReloc){16, RELOC_ABS32_HI, zeros, 8}));
+    made->code = (CodeModule){.ir = made->ir, .funcs = &made->f, .nfuncs = 1};
 }
 
-static void unmake(Made *x) {
-    ir_module_free(x->ir);
-    ptx_free(x->ptx);
-    str_free(&x->strings);
-    arena_free(&x->a);
+static void unmake(Made *made) {
+    ir_module_free(made->ir);
+    ptx_free(made->ptx);
+    str_free(&made->strings);
+    arena_free(&made->a);
 }
 
-static Binary *write_and_read(Made *x, const ElfOptions *opt) {
+static Binary *write_and_read(Made *made, const ElfOptions *opt) {
     void *image;
     size_t size;
-    if (!elf_write_with(&x->code, opt, &image, &size, &x->d))
-        fail_msg("%s", x->m.text);
-    Binary *b = binary_read("k.cubin", image, size, &x->d);
+    if (!elf_write_with(&made->code, opt, &image, &size, &made->d))
+        fail_msg("%s", made->m.text);
+    Binary *b = binary_read("k.cubin", image, size, &made->d);
     free(image);
     if (!b)
-        fail_msg("%s", x->m.text);
+        fail_msg("%s", made->m.text);
     return b;
 }
 
-static uint32_t var_index(const Binary *b, const char *name) {
-    for (uint32_t i = 0; i < b->nvars; i++)
-        if (strcmp(b->vars[i].name, name) == 0)
+static uint32_t var_index(const Binary *binary, const char *name) {
+    for (uint32_t i = 0; i < binary->nvars; i++)
+        if (strcmp(binary->vars[i].name, name) == 0)
             return i;
     fail_msg("no variable %s", name);
     return 0;
@@ -134,18 +134,19 @@ static void test_variables(void **state) {
     (void)state;
     Made x;
     make(&x, "bru1");
-    Binary *b = write_and_read(&x, &(ElfOptions){0});
-    const BinVar *table = &b->vars[var_index(b, "table")], *bank = &b->vars[var_index(b, "bank")];
+    Binary *binary = write_and_read(&x, &(ElfOptions){0});
+    const BinVar *table = &binary->vars[var_index(binary, "table")],
+                 *bank = &binary->vars[var_index(binary, "bank")];
     static const uint8_t table_bytes[16] = {1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4, 0, 0, 0};
     assert_int_equal(table->size_bytes, 16);
     assert_memory_equal(table->init, table_bytes, 16);
-    assert_null(b->vars[var_index(b, "zeros")].init);
+    assert_null(binary->vars[var_index(binary, "zeros")].init);
     assert_int_equal(bank->space, 1);
     assert_int_equal(bank->offset_bytes, 8);
-    assert_int_equal(b->const_bank3_bytes, 16);
-    assert_int_equal(b->const_bank3[8], 7);
-    assert_int_equal(b->const_bank3[12], 8);
-    binary_free(b);
+    assert_int_equal(binary->const_bank3_bytes, 16);
+    assert_int_equal(binary->const_bank3[8], 7);
+    assert_int_equal(binary->const_bank3[12], 8);
+    binary_free(binary);
     unmake(&x);
 }
 
@@ -153,26 +154,26 @@ static void test_fixups(void **state) {
     (void)state;
     Made x;
     make(&x, "bru1");
-    Binary *b = write_and_read(&x, &(ElfOptions){0});
+    Binary *binary = write_and_read(&x, &(ElfOptions){0});
     unsigned code = 0, data = 0;
-    for (uint32_t i = 0; i < b->nfixups; i++) {
-        const BinFixup *f = &b->fixups[i];
-        if (f->in_code) {
+    for (uint32_t i = 0; i < binary->nfixups; i++) {
+        const BinFixup *fixup = &binary->fixups[i];
+        if (fixup->in_code) {
             code++;
-            assert_int_equal(f->kind, f->offset_bytes == 0 ? RELOC_ABS32_LO : RELOC_ABS32_HI);
-            assert_int_equal(f->target, var_index(b, "zeros"));
-            assert_int_equal(f->addend, 8);
+            assert_int_equal(fixup->kind, fixup->offset_bytes == 0 ? RELOC_ABS32_LO : RELOC_ABS32_HI);
+            assert_int_equal(fixup->target, var_index(binary, "zeros"));
+            assert_int_equal(fixup->addend, 8);
         } else {
             data++;
-            assert_int_equal(f->kind, RELOC_ABS64);
-            assert_int_equal(f->var, var_index(b, "link"));
-            assert_int_equal(f->offset_bytes, 0);
-            assert_int_equal(f->target, var_index(b, "table"));
+            assert_int_equal(fixup->kind, RELOC_ABS64);
+            assert_int_equal(fixup->var, var_index(binary, "link"));
+            assert_int_equal(fixup->offset_bytes, 0);
+            assert_int_equal(fixup->target, var_index(binary, "table"));
         }
     }
     assert_int_equal(code, 2);
     assert_int_equal(data, 1);
-    binary_free(b);
+    binary_free(binary);
     unmake(&x);
 }
 
@@ -182,23 +183,23 @@ static void test_kernel_facts(void **state) {
     for (size_t i = 0; i < sizeof targets / sizeof *targets * 2; i++) {
         Made x;
         make(&x, targets[i / 2]);
-        Binary *b = write_and_read(&x, &(ElfOptions){.new_form = i % 2});
-        const BinFunc *k = binary_find(b, "k");
+        Binary *binary = write_and_read(&x, &(ElfOptions){.new_form = i % 2});
+        const BinFunc *func = binary_find(binary, "k");
         uint32_t base = strcmp(targets[i / 2], "sm_90") == 0 ? 0x210 : 0x160;
-        assert_string_equal(isa_target_name(b->target), targets[i / 2]);
-        assert_true(k->is_entry);
-        assert_int_equal(k->nregs, 10);
-        assert_int_equal(k->frame_bytes, 16);
-        assert_int_equal(k->stack_bytes, 48);
-        assert_int_equal(k->nbarriers, 2);
-        assert_int_equal(k->param_base, base);
-        assert_int_equal(k->param_bytes, 10);
-        assert_int_equal(k->nparams, 2);
-        assert_int_equal(k->params[1].offset_bytes, 8);
-        assert_int_equal(k->params[1].size_bytes, 2);
-        assert_int_equal(k->maxntid[0], 256);
-        assert_int_equal(k->maxntid[1], 1);
-        binary_free(b);
+        assert_string_equal(isa_target_name(binary->target), targets[i / 2]);
+        assert_true(func->is_entry);
+        assert_int_equal(func->nregs, 10);
+        assert_int_equal(func->frame_bytes, 16);
+        assert_int_equal(func->stack_bytes, 48);
+        assert_int_equal(func->nbarriers, 2);
+        assert_int_equal(func->param_base, base);
+        assert_int_equal(func->param_bytes, 10);
+        assert_int_equal(func->nparams, 2);
+        assert_int_equal(func->params[1].offset_bytes, 8);
+        assert_int_equal(func->params[1].size_bytes, 2);
+        assert_int_equal(func->maxntid[0], 256);
+        assert_int_equal(func->maxntid[1], 1);
+        binary_free(binary);
         unmake(&x);
     }
 }
@@ -213,18 +214,18 @@ static void test_native_header(void **state) {
         make(&x, "sm_86");
         assert_true(elf_write_with(&x.code, &(ElfOptions){.new_form = new_form}, &image, &size, &x.d));
         Arena a = {0};
-        ElfImage *e = elfimg_read(&a, image, size, &x.d);
-        assert_non_null(e);
-        assert_int_equal(e->h.e_machine, 190);
-        assert_int_equal(e->h.e_ident[EI_OSABI], new_form ? 0x41 : 0x33);
-        assert_int_equal(e->h.e_ident[EI_ABIVERSION], new_form ? 8 : 7);
-        assert_int_equal(e->h.e_flags, new_form ? 0x06005604 : 0x00560556);
-        assert_int_equal(e->h.e_version, new_form ? 1 : 111);
-        const ElfSection *text = &e->sections.at[elfimg_find(e, ".text.k")];
+        ElfImage *elf_image = elfimg_read(&a, image, size, &x.d);
+        assert_non_null(elf_image);
+        assert_int_equal(elf_image->h.e_machine, 190);
+        assert_int_equal(elf_image->h.e_ident[EI_OSABI], new_form ? 0x41 : 0x33);
+        assert_int_equal(elf_image->h.e_ident[EI_ABIVERSION], new_form ? 8 : 7);
+        assert_int_equal(elf_image->h.e_flags, new_form ? 0x06005604 : 0x00560556);
+        assert_int_equal(elf_image->h.e_version, new_form ? 1 : 111);
+        const ElfSection *text = &elf_image->sections.at[elfimg_find(elf_image, ".text.k")];
         assert_int_equal(text->h.sh_info >> 24, 10);
         assert_int_equal(text->h.sh_flags, new_form ? 6 : 0x200006); /* barriers << 20 */
         assert_int_equal(text->h.sh_addralign, 128);
-        const ElfSection *info = &e->sections.at[elfimg_find(e, ".nv.info.k")];
+        const ElfSection *info = &elf_image->sections.at[elfimg_find(elf_image, ".nv.info.k")];
         size_t pos = 0;
         NvAttr n;
         bool cap = false;
@@ -241,27 +242,27 @@ static void test_map(void **state) {
     (void)state;
     Made x;
     make(&x, "bru1");
-    Binary *b = write_and_read(&x, &(ElfOptions){0});
-    const BinFunc *k = binary_find(b, "k");
-    assert_string_equal(b->ptx_name, "k.ptx");
-    assert_int_equal(b->ptx_text_bytes, sizeof ptx_text - 1);
-    assert_memory_equal(b->ptx_text, ptx_text, sizeof ptx_text - 1);
-    assert_non_null(k->locs);
-    assert_int_equal(k->locs[0].ptx_insn, 1);
-    assert_int_equal(k->locs[0].ptx_line, 13); /* ld.param */
-    assert_int_equal(k->locs[0].ptx_column, 3);
-    assert_int_equal(k->locs[1].ptx_line, 0);
-    assert_int_equal(k->nvars, 1);
-    assert_string_equal(k->vars[0].ptx_name, "%rd1");
-    assert_int_equal(k->vars[0].lo_bytes, 16);
-    assert_int_equal(k->vars[0].reg, 5);
-    assert_int_equal(k->vars[0].component, 1);
-    binary_free(b);
-    b = write_and_read(&x, &(ElfOptions){.no_map = true, .no_ptx = true});
-    assert_null(b->ptx_name);
-    assert_null(b->ptx_text);
-    assert_null(binary_find(b, "k")->locs);
-    binary_free(b);
+    Binary *binary = write_and_read(&x, &(ElfOptions){0});
+    const BinFunc *func = binary_find(binary, "k");
+    assert_string_equal(binary->ptx_name, "k.ptx");
+    assert_int_equal(binary->ptx_text_bytes, sizeof ptx_text - 1);
+    assert_memory_equal(binary->ptx_text, ptx_text, sizeof ptx_text - 1);
+    assert_non_null(func->locs);
+    assert_int_equal(func->locs[0].ptx_insn, 1);
+    assert_int_equal(func->locs[0].ptx_line, 13); /* ld.param */
+    assert_int_equal(func->locs[0].ptx_column, 3);
+    assert_int_equal(func->locs[1].ptx_line, 0);
+    assert_int_equal(func->nvars, 1);
+    assert_string_equal(func->vars[0].ptx_name, "%rd1");
+    assert_int_equal(func->vars[0].lo_bytes, 16);
+    assert_int_equal(func->vars[0].reg, 5);
+    assert_int_equal(func->vars[0].component, 1);
+    binary_free(binary);
+    binary = write_and_read(&x, &(ElfOptions){.no_map = true, .no_ptx = true});
+    assert_null(binary->ptx_name);
+    assert_null(binary->ptx_text);
+    assert_null(binary_find(binary, "k")->locs);
+    binary_free(binary);
     unmake(&x);
 }
 

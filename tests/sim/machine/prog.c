@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-MachInst *emit(Prog *p, unsigned op, uint32_t mods, const Operand *d, size_t nd, const Operand *s,
+MachInst *emit(Prog *prog, unsigned op, uint32_t mods, const Operand *d, size_t nd, const Operand *s,
                size_t ns) {
-    assert_true(p->n < PROG_MAX);
-    MachInst *in = &p->in[p->n++];
+    assert_true(prog->n < PROG_MAX);
+    MachInst *in = &prog->in[prog->n++];
     *in = (MachInst){.optype = (uint16_t)op,
                      .mods = mods,
                      .ctrl = CONTROL_DEFAULT,
@@ -23,11 +23,11 @@ MachInst *emit(Prog *p, unsigned op, uint32_t mods, const Operand *d, size_t nd,
 }
 
 #define TARGET ((Operand){.kind = OPK_IMM64})
-static MachInst *to_label(Prog *p, MachInst *in, int l) {
-    p->label_of[in - p->in] = l + 1;
+static MachInst *to_label(Prog *prog, MachInst *in, int l) {
+    prog->label_of[in - prog->in] = l + 1;
     return in;
 }
-void label(Prog *p, int l) { p->at[l] = (int)p->n; }
+void label(Prog *prog, int l) { prog->at[l] = (int)prog->n; }
 MachInst *branch(Prog *p, Operand guard, int l) {
     MachInst *in = to_label(p, emit(p, OT_BRA, 0, EMPTY, S(PT_, NONE, TARGET)), l);
     in->guard = guard;
@@ -74,35 +74,36 @@ static void sink(void *user, Severity severity, const char *line) {
     snprintf(user, 512, "%s", line);
 }
 
-Ran prog_run(Prog *p, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params,
+Ran prog_run(Prog *prog, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params,
              unsigned nparams, const MachineOptions *opt) {
     const Target *t = isa_targets[0];
-    for (unsigned i = 0; i < p->n; i++) {
+    for (unsigned i = 0; i < prog->n; i++) {
         char error[ISA_ERROR_BYTES] = "";
-        if (p->label_of[i])
-            p->in[i].wide =
-                ((int64_t)p->at[p->label_of[i] - 1] - (int64_t)i - !p->self_relative[i]) * INST_BYTES;
-        if (!isa_encode(t, &p->in[i], p->code[i], error))
-            fail_msg("instruction %u, %s: %s", i, isa_optype_name(p->in[i].optype), error);
+        if (prog->label_of[i])
+            prog->in[i].wide =
+                ((int64_t)prog->at[prog->label_of[i] - 1] - (int64_t)i - !prog->self_relative[i]) *
+                INST_BYTES;
+        if (!isa_encode(t, &prog->in[i], prog->code[i], error))
+            fail_msg("instruction %u, %s: %s", i, isa_optype_name(prog->in[i].optype), error);
     }
-    p->func = (BinFunc){.name = "test",
-                        .is_entry = true,
-                        .address = 0x1000,
-                        .ninsts = p->n,
-                        .nregs = 64,
-                        .shared_bytes = p->shared_bytes,
-                        .stack_bytes = p->stack_bytes,
-                        .param_base = PARAM_BASE,
-                        .param_bytes = 8 * nparams,
-                        .const_bank2 = p->bank2,
-                        .const_bank2_bytes = p->bank2_bytes};
-    p->bin = (Binary){.target = t,
-                      .path = "test",
-                      .code = p->code,
-                      .code_base = 0x1000,
-                      .ncode = p->n,
-                      .funcs = &p->func,
-                      .nfuncs = 1};
+    prog->func = (BinFunc){.name = "test",
+                           .is_entry = true,
+                           .address = 0x1000,
+                           .ninsts = prog->n,
+                           .nregs = 64,
+                           .shared_bytes = prog->shared_bytes,
+                           .stack_bytes = prog->stack_bytes,
+                           .param_base = PARAM_BASE,
+                           .param_bytes = 8 * nparams,
+                           .const_bank2 = prog->bank2,
+                           .const_bank2_bytes = prog->bank2_bytes};
+    prog->bin = (Binary){.target = t,
+                         .path = "test",
+                         .code = prog->code,
+                         .code_base = 0x1000,
+                         .ncode = prog->n,
+                         .funcs = &prog->func,
+                         .nfuncs = 1};
     Launch l = {.grid = {blocks, 1, 1},
                 .block = {threads, 1, 1},
                 .params = (const uint8_t *)params,
@@ -110,7 +111,7 @@ Ran prog_run(Prog *p, uint32_t blocks, uint32_t threads, SimMemory *mem, const u
     char text[512] = "";
     Diags d = {.sink = sink, .user = text};
     Ran r;
-    r.ok = machine_run(&p->bin, "test", &l, mem, opt, &r.res, &d);
+    r.ok = machine_run(&prog->bin, "test", &l, mem, opt, &r.res, &d);
     if (!r.ok && r.res.trap.kind == TRAP_NONE)
         fail_msg("%s", text);
     return r;

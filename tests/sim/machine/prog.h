@@ -44,31 +44,32 @@ typedef struct {
 #define S(...) D(__VA_ARGS__)
 #define EMPTY NULL, 0
 
-MachInst *emit(Prog *p, unsigned op, uint32_t mods, const Operand *d, size_t nd, const Operand *s, size_t ns);
-void label(Prog *p, int l);
-MachInst *branch(Prog *p, Operand guard, int l); /* BRA */
-void bssy(Prog *p, unsigned b, int l);
-void bsync(Prog *p, unsigned b);
-void brk(Prog *p, unsigned b);
-void yield(Prog *p);
-void warpsync(Prog *p, Operand mask);
-void exit_(Prog *p, Operand guard);
-void mov(Prog *p, unsigned rd, Operand src);
-void add(Prog *p, unsigned rd, Operand a, Operand b);
-void s2r(Prog *p, unsigned rd, const char *name);
-void isetp(Prog *p, unsigned pd, uint32_t cmp, Operand a, Operand b); /* unsigned */
-void bar(Prog *p, uint32_t mode, Operand id, Operand cnt);
+MachInst *emit(Prog *prog, unsigned op, uint32_t mods, const Operand *operand, size_t nd, const Operand *s,
+               size_t ns);
+void label(Prog *prog, int l);
+MachInst *branch(Prog *prog, Operand guard, int l); /* BRA */
+void bssy(Prog *prog, unsigned b, int l);
+void bsync(Prog *prog, unsigned b);
+void brk(Prog *prog, unsigned b);
+void yield(Prog *prog);
+void warpsync(Prog *prog, Operand mask);
+void exit_(Prog *prog, Operand guard);
+void mov(Prog *prog, unsigned rd, Operand src);
+void add(Prog *prog, unsigned rd, Operand a, Operand b);
+void s2r(Prog *prog, unsigned rd, const char *name);
+void isetp(Prog *prog, unsigned pd, uint32_t cmp, Operand a, Operand b); /* unsigned */
+void bar(Prog *prog, uint32_t mode, Operand id, Operand cnt);
 /* R[rd:rd+1] = parameter i (a pointer) + R[index] * 4 */
-void element(Prog *p, unsigned rd, unsigned param, unsigned index);
-void ldg(Prog *p, unsigned rd, unsigned address);
-void stg(Prog *p, unsigned address, unsigned rs);
+void element(Prog *prog, unsigned rd, unsigned param, unsigned index);
+void ldg(Prog *prog, unsigned rd, unsigned address);
+void stg(Prog *prog, unsigned address, unsigned rs);
 
 /* Encode, load, launch with 8-byte parameters. */
 typedef struct {
     MachineResult res;
     bool ok;
 } Ran;
-Ran prog_run(Prog *p, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params,
+Ran prog_run(Prog *prog, uint32_t blocks, uint32_t threads, SimMemory *mem, const uint64_t *params,
              unsigned nparams, const MachineOptions *opt);
 uint64_t buffer(SimMemory *mem, uint32_t words);
 uint32_t word(const SimMemory *mem, uint64_t address, uint32_t index);

@@ -9,15 +9,15 @@
 
 /* What is wrong must end as a trap or a finished launch. Memory is 4 KiB at R[4:5], other registers are lane
  * numbers. */
-static void run_any(Prog *p) {
+static void run_any(Prog *prog) {
     SimMemory *mem = simmem_create();
     uint64_t params[2] = {simmem_alloc(mem, "m", 4096), 0};
-    p->shared_bytes = 256;
-    p->stack_bytes = 256;
+    prog->shared_bytes = 256;
+    prog->stack_bytes = 256;
     static const MachineOptions modes[] = {
         {.max_issues = 2000}, {.max_issues = 2000, .report_undefined = true, .check_control = true}};
     for (unsigned k = 0; k < 2; k++) {
-        Ran r = prog_run(p, 1, 40, mem, params, 2, &modes[k]);
+        Ran r = prog_run(prog, 1, 40, mem, params, 2, &modes[k]);
         assert_true(r.ok || r.res.trap.kind != TRAP_NONE);
         machine_result_free(&r.res);
     }
@@ -30,24 +30,24 @@ static void any_instruction(void **state) {
     uint64_t seed = 5;
     for (unsigned oc = 1; oc < OC_COUNT; oc++)
         for (unsigned round = 0; round < 25; round++) {
-            Prog *p = calloc(1, sizeof *p);
-            s2r(p, 0, "laneid");
-            mov(p, 4, PARAM(0));
-            mov(p, 5, op_cmem(0, PARAM_BASE + 4));
-            isetp(p, 1, ICmp_LT, R(0), IMM(20));
+            Prog *prog = calloc(1, sizeof *prog);
+            s2r(prog, 0, "laneid");
+            mov(prog, 4, PARAM(0));
+            mov(prog, 5, op_cmem(0, PARAM_BASE + 4));
+            isetp(prog, 1, ICmp_LT, R(0), IMM(20));
             MachInst in = {0};
             uint64_t word[2];
             char error[ISA_ERROR_BYTES];
             isa_random(t, oc, &seed, &in);
             if (!in.optype || !isa_target_has(t, in.optype) || !isa_encode(t, &in, word, error)) {
-                free(p);
+                free(prog);
                 continue; /* not an opcode of this target */
             }
-            p->in[p->n++] = in;
-            exit_(p, PT_);
-            exit_(p, PT_);
-            run_any(p);
-            free(p);
+            prog->in[prog->n++] = in;
+            exit_(prog, PT_);
+            exit_(prog, PT_);
+            run_any(prog);
+            free(prog);
         }
 }
 
@@ -114,38 +114,39 @@ typedef struct {
     Prog *p;
     unsigned labels, depth;
 } Gen;
-static uint32_t pick(Gen *g) {
-    uint64_t z = g->s += 0x9e3779b97f4a7c15u;
+static uint32_t pick(Gen *gen) {
+    uint64_t z = gen->s += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     return (uint32_t)((z ^ z >> 27) >> 20);
 }
 /* Emits code and, with p == NULL, computes x instead: the same walk over the same random numbers. */
-static uint32_t walk(Gen *g, uint32_t x, bool run, unsigned depth, unsigned *ops) {
-    unsigned n = 1 + pick(g) % 3;
+static uint32_t walk(Gen *gen, uint32_t x, bool run, unsigned depth, unsigned *ops) {
+    unsigned n = 1 + pick(gen) % 3;
     for (unsigned i = 0; i < n && *ops < MAX_OPS; i++) {
-        uint32_t kind = pick(g) % 4, k = pick(g) | 1, bit = pick(g) % 16;
+        uint32_t kind = pick(gen) % 4, k = pick(gen) | 1, bit = pick(gen) % 16;
         ++*ops;
         if (kind < 2 || depth == 3) {
-            if (g->p)
-                emit(g->p, OT_IMAD, 0, D(R(4)), S(R(4), IMM(k), R(0), NPT_));
-            x = run ? x * k + (uint32_t)g->depth : x;
+            if (gen->p)
+                emit(gen->p, OT_IMAD, 0, D(R(4)), S(R(4), IMM(k), R(0), NPT_));
+            x = run ? x * k + (uint32_t)gen->depth : x;
         } else {
-            int skip = (int)g->labels, join = skip + 1;
+            int skip = (int)gen->labels, join = skip + 1;
             bool taken = x >> bit & 1;
-            g->labels += 2;
-            if (g->labels > PROG_LABELS)
+            gen->labels += 2;
+            if (gen->labels > PROG_LABELS)
                 return x;
-            if (g->p) {
-                emit(g->p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(5), PT_), S(R(4), IMM(1u << bit), RZ_, NPT_));
-                isetp(g->p, 0, ICmp_EQ, R(5), IMM(0));
-                bssy(g->p, depth, join);
-                branch(g->p, P(0), skip);
+            if (gen->p) {
+                emit(gen->p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(5), PT_),
+                     S(R(4), IMM(1u << bit), RZ_, NPT_));
+                isetp(gen->p, 0, ICmp_EQ, R(5), IMM(0));
+                bssy(gen->p, depth, join);
+                branch(gen->p, P(0), skip);
             }
-            x = walk(g, x, run && taken, depth + 1, ops);
-            if (g->p) {
-                label(g->p, skip);
-                bsync(g->p, depth);
-                label(g->p, join);
+            x = walk(gen, x, run && taken, depth + 1, ops);
+            if (gen->p) {
+                label(gen->p, skip);
+                bsync(gen->p, depth);
+                label(gen->p, join);
             }
         }
     }

@@ -53,16 +53,16 @@ static void shl(Prog *p, unsigned rd, Operand a, unsigned n) {
 static uint32_t expect_reverse(uint32_t i) { return 99 - i; }
 static void shared_reverse(void **state) {
     (void)state;
-    Prog *p = fresh();
-    p->shared_bytes = 400;
-    shl(p, 4, R(0), 2);
-    sts(p, 4, 0);
-    bar(p, BARMode_SYNC, IMM(0), IMM(0));
-    emit(p, OT_IADD3, 0, D(R(5), PT_, PT_), S(op_with(R(4), OPM_NEG), IMM(396), RZ_, NPT_, NPT_));
-    lds(p, 6, 5);
-    stg(p, 2, 6);
-    exit_(p, PT_);
-    MachineResult r = run(p, (Shape){1, 100, NULL, TRAP_NONE, NULL}, expect_reverse);
+    Prog *prog = fresh();
+    prog->shared_bytes = 400;
+    shl(prog, 4, R(0), 2);
+    sts(prog, 4, 0);
+    bar(prog, BARMode_SYNC, IMM(0), IMM(0));
+    emit(prog, OT_IADD3, 0, D(R(5), PT_, PT_), S(op_with(R(4), OPM_NEG), IMM(396), RZ_, NPT_, NPT_));
+    lds(prog, 6, 5);
+    stg(prog, 2, 6);
+    exit_(prog, PT_);
+    MachineResult r = run(prog, (Shape){1, 100, NULL, TRAP_NONE, NULL}, expect_reverse);
     assert_int_equal(r.stats.barriers, 1);
     machine_result_free(&r);
 }
@@ -71,23 +71,24 @@ static void shared_reverse(void **state) {
 static uint32_t expect_named(uint32_t i) { return i < 32 ? 64 : 0; }
 static void named_barrier(void **state) {
     (void)state;
-    Prog *p = fresh();
-    p->shared_bytes = 16;
-    mov(p, 4, IMM(0));
-    mov(p, 9, IMM(0));
-    isetp(p, 0, ICmp_LT, R(0), IMM(32));
-    branch(p, P(0), 0);
-    mov(p, 5, IMM(1));
-    emit(p, OT_ATOMS, MSET(ATOMS, op, AtomOp_ADD), D(R(6)), S(R(4), op_reg(RF_UR, REG_URZ, 1), IMM(0), R(5)));
-    bar(p, BARMode_ARV, IMM(3), IMM(96));
-    branch(p, PT_, 1);
-    label(p, 0);
-    bar(p, BARMode_SYNC, IMM(3), IMM(96));
-    lds(p, 9, 4);
-    label(p, 1);
-    stg(p, 2, 9);
-    exit_(p, PT_);
-    MachineResult r = run(p, (Shape){1, 96, NULL, TRAP_NONE, NULL}, expect_named);
+    Prog *prog = fresh();
+    prog->shared_bytes = 16;
+    mov(prog, 4, IMM(0));
+    mov(prog, 9, IMM(0));
+    isetp(prog, 0, ICmp_LT, R(0), IMM(32));
+    branch(prog, P(0), 0);
+    mov(prog, 5, IMM(1));
+    emit(prog, OT_ATOMS, MSET(ATOMS, op, AtomOp_ADD), D(R(6)),
+         S(R(4), op_reg(RF_UR, REG_URZ, 1), IMM(0), R(5)));
+    bar(prog, BARMode_ARV, IMM(3), IMM(96));
+    branch(prog, PT_, 1);
+    label(prog, 0);
+    bar(prog, BARMode_SYNC, IMM(3), IMM(96));
+    lds(prog, 9, 4);
+    label(prog, 1);
+    stg(prog, 2, 9);
+    exit_(prog, PT_);
+    MachineResult r = run(prog, (Shape){1, 96, NULL, TRAP_NONE, NULL}, expect_named);
     machine_result_free(&r);
 }
 
@@ -98,24 +99,24 @@ static uint32_t expect_red(uint32_t i) {
 }
 static void reductions(void **state) {
     (void)state;
-    Prog *p = fresh();
-    isetp(p, 0, ICmp_LT, R(0), IMM(50));
-    mov(p, 5, IMM(2 | 96 << 4)); /* barrier 2, 96 threads */
-    emit(p, OT_BAR_RED, MSET(BAR_RED, redop, BARREDOp_POPC), EMPTY, S(R(5), NONE, P(0)));
-    emit(p, OT_B2R_RESULT, 0, D(R(6), PT_), EMPTY);
-    emit(p, OT_BAR_RED, MSET(BAR_RED, redop, BARREDOp_AND), EMPTY, S(IMM(2), IMM(0), P(0)));
-    emit(p, OT_B2R_RESULT, 0, D(RZ_, P(1)), EMPTY);
-    emit(p, OT_BAR_RED, MSET(BAR_RED, redop, BARREDOp_OR), EMPTY, S(IMM(2), IMM(96), P(0)));
-    emit(p, OT_B2R_RESULT, 0, D(RZ_, P(2)), EMPTY);
-    mov(p, 7, IMM(0x100));
-    mov(p, 8, IMM(0x200));
-    add(p, 6, R(6), R(7));
-    p->in[p->n - 1].guard = P(1);
-    add(p, 6, R(6), R(8));
-    p->in[p->n - 1].guard = P(2);
-    stg(p, 2, 6);
-    exit_(p, PT_);
-    MachineResult r = run(p, (Shape){1, 70, NULL, TRAP_NONE, NULL}, expect_red);
+    Prog *prog = fresh();
+    isetp(prog, 0, ICmp_LT, R(0), IMM(50));
+    mov(prog, 5, IMM(2 | 96 << 4)); /* barrier 2, 96 threads */
+    emit(prog, OT_BAR_RED, MSET(BAR_RED, redop, BARREDOp_POPC), EMPTY, S(R(5), NONE, P(0)));
+    emit(prog, OT_B2R_RESULT, 0, D(R(6), PT_), EMPTY);
+    emit(prog, OT_BAR_RED, MSET(BAR_RED, redop, BARREDOp_AND), EMPTY, S(IMM(2), IMM(0), P(0)));
+    emit(prog, OT_B2R_RESULT, 0, D(RZ_, P(1)), EMPTY);
+    emit(prog, OT_BAR_RED, MSET(BAR_RED, redop, BARREDOp_OR), EMPTY, S(IMM(2), IMM(96), P(0)));
+    emit(prog, OT_B2R_RESULT, 0, D(RZ_, P(2)), EMPTY);
+    mov(prog, 7, IMM(0x100));
+    mov(prog, 8, IMM(0x200));
+    add(prog, 6, R(6), R(7));
+    prog->in[prog->n - 1].guard = P(1);
+    add(prog, 6, R(6), R(8));
+    prog->in[prog->n - 1].guard = P(2);
+    stg(prog, 2, 6);
+    exit_(prog, PT_);
+    MachineResult r = run(prog, (Shape){1, 70, NULL, TRAP_NONE, NULL}, expect_red);
     machine_result_free(&r);
 }
 
@@ -291,16 +292,16 @@ static void memory_traps(void **state) {
     for (unsigned k = 0; k < sizeof t / sizeof *t; k++) {
         SimMemory *mem = simmem_create();
         uint64_t params[1] = {buffer(mem, 32)};
-        Prog *p = calloc(1, sizeof *p);
-        s2r(p, 0, "tid.x");
-        mov(p, 2, PARAM(0));
-        mov(p, 3, op_cmem(0, PARAM_BASE + 4));
-        emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(2), PT_),
+        Prog *prog = calloc(1, sizeof *prog);
+        s2r(prog, 0, "tid.x");
+        mov(prog, 2, PARAM(0));
+        mov(prog, 3, op_cmem(0, PARAM_BASE + 4));
+        emit(prog, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(2), PT_),
              S(R(0), IMM(t[k].scale), R2(2), NPT_));
-        emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+        emit(prog, OT_STG, MSET(STG, e, 1), EMPTY,
              S(op_with(R2(2), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(t[k].add), R(0)));
-        exit_(p, PT_);
-        Ran r = prog_run(p, 1, 32, mem, params, 1, NULL);
+        exit_(prog, PT_);
+        Ran r = prog_run(prog, 1, 32, mem, params, 1, NULL);
         assert_int_equal(r.res.trap.kind, t[k].kind);
         assert_int_equal(r.res.trap.thread[0], t[k].thread);
         assert_int_equal(r.res.trap.pc, 4 * 16);
@@ -308,29 +309,29 @@ static void memory_traps(void **state) {
         assert_int_equal(r.res.trap.address, params[0] + t[k].thread * t[k].scale + t[k].add);
         machine_result_free(&r.res);
         simmem_free(mem);
-        free(p);
+        free(prog);
     }
-    Prog *p = fresh(); /* past the block's shared memory */
-    p->shared_bytes = 64;
-    shl(p, 4, R(0), 2);
-    sts(p, 4, 0);
-    exit_(p, PT_);
-    MachineResult r = run(p, (Shape){1, 32, NULL, TRAP_OUT_OF_RANGE, "shared"}, NULL);
+    Prog *prog = fresh(); /* past the block's shared memory */
+    prog->shared_bytes = 64;
+    shl(prog, 4, R(0), 2);
+    sts(prog, 4, 0);
+    exit_(prog, PT_);
+    MachineResult r = run(prog, (Shape){1, 32, NULL, TRAP_OUT_OF_RANGE, "shared"}, NULL);
     assert_int_equal(r.trap.thread[0], 16);
     machine_result_free(&r);
-    p = fresh(); /* code that is no instruction */
-    branch(p, PT_, 0);
-    label(p, 0);
-    p->at[0] = (int)p->n;
-    r = run(p, (Shape){1, 32, NULL, TRAP_PC, NULL}, NULL);
+    prog = fresh(); /* code that is no instruction */
+    branch(prog, PT_, 0);
+    label(prog, 0);
+    prog->at[0] = (int)prog->n;
+    r = run(prog, (Shape){1, 32, NULL, TRAP_PC, NULL}, NULL);
     machine_result_free(&r);
-    p = fresh();
-    emit(p, OT_TRAP, 0, EMPTY, S(IMM(9)));
-    r = run(p, (Shape){1, 32, NULL, TRAP_INSTRUCTION, "0x9"}, NULL);
+    prog = fresh();
+    emit(prog, OT_TRAP, 0, EMPTY, S(IMM(9)));
+    r = run(prog, (Shape){1, 32, NULL, TRAP_INSTRUCTION, "0x9"}, NULL);
     machine_result_free(&r);
-    p = fresh();
-    emit(p, OT_SYSCALL, 0, EMPTY, EMPTY);
-    r = run(p, (Shape){1, 32, NULL, TRAP_UNSUPPORTED, "SYSCALL"}, NULL);
+    prog = fresh();
+    emit(prog, OT_SYSCALL, 0, EMPTY, EMPTY);
+    r = run(prog, (Shape){1, 32, NULL, TRAP_UNSUPPORTED, "SYSCALL"}, NULL);
     machine_result_free(&r);
 }
 
@@ -382,21 +383,21 @@ static void access_sizes(void **state) {
 static uint32_t expect_local(uint32_t i) { return i * 3 + 1000 + i; }
 static void local_memory(void **state) {
     (void)state;
-    Prog *p = fresh();
-    p->stack_bytes = 64;
-    emit(p, OT_IMAD, 0, D(R(4)), S(R(0), IMM(3), RZ_, NPT_));
-    mov(p, 5, IMM(16));
-    emit(p, OT_STL, 0, EMPTY, S(R(5), op_reg(RF_UR, REG_URZ, 1), IMM(4), R(4)));
-    mov(p, 6, IMM((uint32_t)SIM_LOCAL_WINDOW + 20));
-    mov(p, 7, IMM((uint32_t)(SIM_LOCAL_WINDOW >> 32)));
-    emit(p, OT_LD, MSET(LD, e, 1), D(R(8), PT_), S(op_with(R2(6), OPM_WIDE64), NONE, IMM(0), PT_));
-    add(p, 8, R(8), R(0));
-    add(p, 8, R(8), IMM(1000));
-    emit(p, OT_ST, MSET(ST, e, 1), EMPTY, S(op_with(R2(6), OPM_WIDE64), NONE, IMM(0), R(8)));
-    emit(p, OT_LDL, 0, D(R(9)), S(R(5), op_reg(RF_UR, REG_URZ, 1), IMM(4)));
-    stg(p, 2, 9);
-    exit_(p, PT_);
-    MachineResult r = run(p, (Shape){1, 48, NULL, TRAP_NONE, NULL}, expect_local);
+    Prog *prog = fresh();
+    prog->stack_bytes = 64;
+    emit(prog, OT_IMAD, 0, D(R(4)), S(R(0), IMM(3), RZ_, NPT_));
+    mov(prog, 5, IMM(16));
+    emit(prog, OT_STL, 0, EMPTY, S(R(5), op_reg(RF_UR, REG_URZ, 1), IMM(4), R(4)));
+    mov(prog, 6, IMM((uint32_t)SIM_LOCAL_WINDOW + 20));
+    mov(prog, 7, IMM((uint32_t)(SIM_LOCAL_WINDOW >> 32)));
+    emit(prog, OT_LD, MSET(LD, e, 1), D(R(8), PT_), S(op_with(R2(6), OPM_WIDE64), NONE, IMM(0), PT_));
+    add(prog, 8, R(8), R(0));
+    add(prog, 8, R(8), IMM(1000));
+    emit(prog, OT_ST, MSET(ST, e, 1), EMPTY, S(op_with(R2(6), OPM_WIDE64), NONE, IMM(0), R(8)));
+    emit(prog, OT_LDL, 0, D(R(9)), S(R(5), op_reg(RF_UR, REG_URZ, 1), IMM(4)));
+    stg(prog, 2, 9);
+    exit_(prog, PT_);
+    MachineResult r = run(prog, (Shape){1, 48, NULL, TRAP_NONE, NULL}, expect_local);
     machine_result_free(&r);
 }
 
@@ -426,22 +427,22 @@ static void undefined_values(void **state) {
 static void control_codes(void **state) {
     (void)state;
     for (int good = 0; good < 2; good++) {
-        Prog *p = fresh();
-        for (unsigned i = 0; i < p->n; i++) { /* the prologue must be clean */
-            if (p->in[i].optype == OT_S2R)
-                p->in[i].ctrl.write_sb = 0;
-            p->in[i].ctrl.wait_mask = i > 1;
+        Prog *prog = fresh();
+        for (unsigned i = 0; i < prog->n; i++) { /* the prologue must be clean */
+            if (prog->in[i].optype == OT_S2R)
+                prog->in[i].ctrl.write_sb = 0;
+            prog->in[i].ctrl.wait_mask = i > 1;
         }
-        add(p, 4, R(0), IMM(1));
-        p->in[p->n - 1].ctrl.stall_cycles = good ? 6 : 1;
-        add(p, 5, R(4), IMM(1));
-        s2r(p, 6, "laneid");
-        p->in[p->n - 1].ctrl.write_sb = 1;
-        add(p, 7, R(6), R(5));
-        p->in[p->n - 1].ctrl.wait_mask = good ? 2 : 0;
-        exit_(p, PT_);
+        add(prog, 4, R(0), IMM(1));
+        prog->in[prog->n - 1].ctrl.stall_cycles = good ? 6 : 1;
+        add(prog, 5, R(4), IMM(1));
+        s2r(prog, 6, "laneid");
+        prog->in[prog->n - 1].ctrl.write_sb = 1;
+        add(prog, 7, R(6), R(5));
+        prog->in[prog->n - 1].ctrl.wait_mask = good ? 2 : 0;
+        exit_(prog, PT_);
         MachineOptions o = {.check_control = true};
-        MachineResult r = run(p, (Shape){1, 32, &o, TRAP_NONE, NULL}, NULL);
+        MachineResult r = run(prog, (Shape){1, 32, &o, TRAP_NONE, NULL}, NULL);
         assert_int_equal(r.nfindings, good ? 0 : 2);
         for (uint32_t i = 0; i < r.nfindings; i++)
             assert_int_equal(r.findings[i].kind, MF_HAZARD);

@@ -47,11 +47,11 @@ typedef struct {
     uint32_t mask;
     unsigned times;
 } Seen;
-static void watch(void *user, const MachineTrace *t) {
-    Seen *s = user;
-    if (t->func_pc_bytes == s->pc) {
-        s->mask |= t->executed;
-        s->times++;
+static void watch(void *user, const MachineTrace *trace) {
+    Seen *seen = user;
+    if (trace->func_pc_bytes == seen->pc) {
+        seen->mask |= trace->executed;
+        seen->times++;
     }
 }
 
@@ -60,25 +60,25 @@ static uint32_t expect1(uint32_t lane) { return lane < 16 ? 10 : 1; }
 static void two_regions(void **state) {
     (void)state;
     for (int taken = 0; taken < 2; taken++) {
-        Prog *p = fresh();
-        mov(p, 4, IMM(0));
-        bssy(p, 0, 1);
-        branch(p, P(0), 0);
-        add(p, 4, R(4), IMM(1));
-        label(p, 0);
-        bsync(p, 0);
-        label(p, 1);
-        bssy(p, 0, 3);
-        branch(p, NP(0), 2);
-        add(p, 4, R(4), IMM(10));
-        label(p, 2);
-        bsync(p, 0);
-        label(p, 3);
-        Seen s = {.pc = 16u * p->n};
-        stg(p, 2, 4);
-        exit_(p, PT_);
+        Prog *prog = fresh();
+        mov(prog, 4, IMM(0));
+        bssy(prog, 0, 1);
+        branch(prog, P(0), 0);
+        add(prog, 4, R(4), IMM(1));
+        label(prog, 0);
+        bsync(prog, 0);
+        label(prog, 1);
+        bssy(prog, 0, 3);
+        branch(prog, NP(0), 2);
+        add(prog, 4, R(4), IMM(10));
+        label(prog, 2);
+        bsync(prog, 0);
+        label(prog, 3);
+        Seen s = {.pc = 16u * prog->n};
+        stg(prog, 2, 4);
+        exit_(prog, PT_);
         MachineOptions o = {.trace = watch, .trace_user = &s, .branch_order = (MachineBranchOrder)taken};
-        run1(p, &o, TRAP_NONE, expect1);
+        run1(prog, &o, TRAP_NONE, expect1);
         assert_int_equal(s.times, 1); /* one group */
         assert_int_equal(s.mask, ~0u);
     }
@@ -410,63 +410,64 @@ static void warpsync_groups(void **state) {
 static uint32_t expect_call(uint32_t lane) { return lane < 16 ? 111 : 12; }
 static void calls(void **state) {
     (void)state;
-    Prog *p = fresh();
-    mov(p, 4, IMM(0));
-    branch(p, P(0), 0);
-    add(p, 4, R(4), IMM(1));
-    MachInst *l1 = emit(p, OT_LEPC, 0, D(R2(20)), S(((Operand){.kind = OPK_IMM64})));
-    p->label_of[l1 - p->in] = 1 + 1;
-    p->self_relative[l1 - p->in] = 1;
+    Prog *prog = fresh();
+    mov(prog, 4, IMM(0));
+    branch(prog, P(0), 0);
+    add(prog, 4, R(4), IMM(1));
+    MachInst *l1 = emit(prog, OT_LEPC, 0, D(R2(20)), S(((Operand){.kind = OPK_IMM64})));
+    prog->label_of[l1 - prog->in] = 1 + 1;
+    prog->self_relative[l1 - prog->in] = 1;
     MachInst *c1 =
-        emit(p, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
-    p->label_of[c1 - p->in] = 3 + 1;
-    label(p, 1);
-    add(p, 4, R(4), IMM(1));
-    branch(p, PT_, 4);
-    label(p, 0);
-    add(p, 4, R(4), IMM(100));
-    MachInst *l2 = emit(p, OT_LEPC, 0, D(R2(20)), S(((Operand){.kind = OPK_IMM64})));
-    p->label_of[l2 - p->in] = 2 + 1;
-    p->self_relative[l2 - p->in] = 1;
+        emit(prog, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
+    prog->label_of[c1 - prog->in] = 3 + 1;
+    label(prog, 1);
+    add(prog, 4, R(4), IMM(1));
+    branch(prog, PT_, 4);
+    label(prog, 0);
+    add(prog, 4, R(4), IMM(100));
+    MachInst *l2 = emit(prog, OT_LEPC, 0, D(R2(20)), S(((Operand){.kind = OPK_IMM64})));
+    prog->label_of[l2 - prog->in] = 2 + 1;
+    prog->self_relative[l2 - prog->in] = 1;
     MachInst *c2 =
-        emit(p, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
-    p->label_of[c2 - p->in] = 3 + 1;
-    label(p, 2);
-    add(p, 4, R(4), IMM(1));
-    label(p, 4);
-    stg(p, 2, 4);
-    exit_(p, PT_);
-    label(p, 3);
-    add(p, 4, R(4), IMM(10));
-    emit(p, OT_RET, MSET(RET, mode, BasePCMode_ABS), EMPTY, S(PT_, R2(20), ((Operand){.kind = OPK_IMM64})));
-    run1(p, NULL, TRAP_NONE, expect_call);
+        emit(prog, OT_CALL, 0, EMPTY, S(PT_, op_reg(RF_R, REG_RZ, 2), ((Operand){.kind = OPK_IMM64})));
+    prog->label_of[c2 - prog->in] = 3 + 1;
+    label(prog, 2);
+    add(prog, 4, R(4), IMM(1));
+    label(prog, 4);
+    stg(prog, 2, 4);
+    exit_(prog, PT_);
+    label(prog, 3);
+    add(prog, 4, R(4), IMM(10));
+    emit(prog, OT_RET, MSET(RET, mode, BasePCMode_ABS), EMPTY,
+         S(PT_, R2(20), ((Operand){.kind = OPK_IMM64})));
+    run1(prog, NULL, TRAP_NONE, expect_call);
 }
 
 /* BRX through a table in bank 2, one entry for each lane mod 4. */
 static uint32_t expect_brx(uint32_t lane) { return 10 + lane % 4; }
 static void indirect_branch(void **state) {
     (void)state;
-    Prog *p = fresh();
+    Prog *prog = fresh();
     uint32_t table[4];
-    emit(p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(5), PT_), S(R(0), IMM(3), RZ_, NPT_));
-    emit(p, OT_SHF, MSET(SHF, type, ShfType_U32), D(R(5)), S(R(5), IMM(2), RZ_));
-    emit(p, OT_LDC, 0, D(R(5)), S(R(5), op_cmem(2, 0)));
-    emit(p, OT_BRX, 0, EMPTY, S(PT_, R(5), ((Operand){.kind = OPK_IMM64})));
-    unsigned after = p->n;
+    emit(prog, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(5), PT_), S(R(0), IMM(3), RZ_, NPT_));
+    emit(prog, OT_SHF, MSET(SHF, type, ShfType_U32), D(R(5)), S(R(5), IMM(2), RZ_));
+    emit(prog, OT_LDC, 0, D(R(5)), S(R(5), op_cmem(2, 0)));
+    emit(prog, OT_BRX, 0, EMPTY, S(PT_, R(5), ((Operand){.kind = OPK_IMM64})));
+    unsigned after = prog->n;
     for (unsigned k = 0; k < 4; k++) {
-        table[k] = 16 * (p->n - after);
-        mov(p, 4, IMM(10 + k));
-        stg(p, 2, 4);
-        exit_(p, PT_);
+        table[k] = 16 * (prog->n - after);
+        mov(prog, 4, IMM(10 + k));
+        stg(prog, 2, 4);
+        exit_(prog, PT_);
     }
-    p->bank2 = (const uint8_t *)table;
-    p->bank2_bytes = sizeof table;
-    run1(p, NULL, TRAP_NONE, expect_brx);
+    prog->bank2 = (const uint8_t *)table;
+    prog->bank2_bytes = sizeof table;
+    run1(prog, NULL, TRAP_NONE, expect_brx);
     /* a target that is no instruction */
-    p = fresh();
-    mov(p, 5, IMM(8));
-    emit(p, OT_BRX, 0, EMPTY, S(PT_, R(5), ((Operand){.kind = OPK_IMM64})));
-    run1(p, NULL, TRAP_PC, NULL);
+    prog = fresh();
+    mov(prog, 5, IMM(8));
+    emit(prog, OT_BRX, 0, EMPTY, S(PT_, R(5), ((Operand){.kind = OPK_IMM64})));
+    run1(prog, NULL, TRAP_PC, NULL);
 }
 
 /* NANOSLEEP of one side lets the other run first, and the sleeper wakes. */

@@ -42,9 +42,9 @@ static uint32_t rnd(void) {
     return (uint32_t)(seed >> 16);
 }
 
-static uint64_t lane_offset(const Test *t, unsigned i, unsigned odd) {
-    uint64_t n = t->bytes, row = i / 16 * 1024 + 64, col = i % 16;
-    switch (t->shape) {
+static uint64_t lane_offset(const Test *test, unsigned i, unsigned odd) {
+    uint64_t n = test->bytes, row = i / 16 * 1024 + 64, col = i % 16;
+    switch (test->shape) {
     case CONSECUTIVE: return 256 + i * n;
     case EQUAL: return 512;
     case ROWS: return row + col * n;
@@ -54,133 +54,137 @@ static uint64_t lane_offset(const Test *t, unsigned i, unsigned odd) {
     case STRIDED: return i * 3 * n;
     case OUTSIDE: return i == odd ? REGION - n + 16 : i * n;
     case BELOW: return i == odd ? 0 - n : i * n;
-    default: return rnd() % (REGION / n) * n + (t->shape == MISALIGNED && i == odd ? n / 2 : 0);
+    default: return rnd() % (REGION / n) * n + (test->shape == MISALIGNED && i == odd ? n / 2 : 0);
     }
 }
 
-static void fill(Test *t) {
+static void fill(Test *test) {
     unsigned odd = rnd() % 32;
     for (unsigned i = 0; i < 32; i++) {
-        bool other = t->shape == TWO_ALLOCATIONS && i & 1;
-        t->lane[i].address = lane_offset(t, i, odd) + (other ? t->other : t->base);
-        if (t->space == SP_SHARED || t->space == SP_LOCAL)
-            t->lane[i].address = (uint32_t)t->lane[i].address;
+        bool other = test->shape == TWO_ALLOCATIONS && i & 1;
+        test->lane[i].address = lane_offset(test, i, odd) + (other ? test->other : test->base);
+        if (test->space == SP_SHARED || test->space == SP_LOCAL)
+            test->lane[i].address = (uint32_t)test->lane[i].address;
         for (unsigned k = 0; k < 4; k++)
-            t->lane[i].data[k] = rnd();
+            test->lane[i].data[k] = rnd();
     }
 }
 
-static uint8_t *model_byte(Model *m, const Test *t, unsigned lane) {
-    uint64_t o = t->lane[lane].address - t->base, p = t->lane[lane].address - t->other;
-    if (t->space == SP_SHARED || t->space == SP_LOCAL)
+static uint8_t *model_byte(Model *model, const Test *test, unsigned lane) {
+    uint64_t o = test->lane[lane].address - test->base, p = test->lane[lane].address - test->other;
+    if (test->space == SP_SHARED || test->space == SP_LOCAL)
         o = (uint32_t)o;
-    if (t->other && p < REGION && t->bytes <= REGION - p)
-        return &m->other[p];
-    return o < REGION && t->bytes <= REGION - o ? &m->bytes[t->space == SP_LOCAL ? lane : 0][o] : NULL;
+    if (test->other && p < REGION && test->bytes <= REGION - p)
+        return &model->other[p];
+    return o < REGION && test->bytes <= REGION - o ? &model->bytes[test->space == SP_LOCAL ? lane : 0][o]
+                                                   : NULL;
 }
 /* Store, then load, as the machine should. */
-static void model_run(Model *m, const Test *t) {
+static void model_run(Model *model, const Test *test) {
     for (unsigned i = 0; i < 32; i++)
         for (unsigned k = 0; k < 4; k++)
-            m->out[i][k] = OLD;
+            model->out[i][k] = OLD;
     for (unsigned load = 0; load < 2; load++)
         for (unsigned i = 0; i < 32; i++) {
-            if (!(t->mask >> i & 1))
+            if (!(test->mask >> i & 1))
                 continue;
-            uint8_t *p = model_byte(m, t, i);
-            m->lane = i;
-            m->trap = t->lane[i].address % t->bytes ? TRAP_MISALIGNED : !p ? TRAP_OUT_OF_RANGE : TRAP_NONE;
-            if (m->trap != TRAP_NONE)
+            uint8_t *p = model_byte(model, test, i);
+            model->lane = i;
+            model->trap = test->lane[i].address % test->bytes ? TRAP_MISALIGNED
+                          : !p                                ? TRAP_OUT_OF_RANGE
+                                                              : TRAP_NONE;
+            if (model->trap != TRAP_NONE)
                 return;
             if (!load) {
-                memcpy(p, t->lane[i].data, t->bytes);
+                memcpy(p, test->lane[i].data, test->bytes);
                 continue;
             }
-            m->out[i][0] = 0;
-            memcpy(m->out[i], p, t->bytes);
-            if (t->sz == MemSz_S8)
-                m->out[i][0] = (uint32_t)(int8_t)m->out[i][0];
-            if (t->sz == MemSz_S16)
-                m->out[i][0] = (uint32_t)(int16_t)m->out[i][0];
+            model->out[i][0] = 0;
+            memcpy(model->out[i], p, test->bytes);
+            if (test->sz == MemSz_S8)
+                model->out[i][0] = (uint32_t)(int8_t)model->out[i][0];
+            if (test->sz == MemSz_S16)
+                model->out[i][0] = (uint32_t)(int16_t)model->out[i][0];
         }
 }
 
 /* Parameters: lanes, out, mask. */
-static Prog *program(const Test *t) {
-    Prog *p = calloc(1, sizeof *p);
-    unsigned count = t->bytes > 4 ? t->bytes / 4 : 1;
+static Prog *program(const Test *test) {
+    Prog *prog = calloc(1, sizeof *prog);
+    unsigned count = test->bytes > 4 ? test->bytes / 4 : 1;
     Operand wide = op_with(R2(4), OPM_WIDE64), urz = op_reg(RF_UR, REG_URZ, 2),
             ur1 = op_reg(RF_UR, REG_URZ, 1);
-    p->shared_bytes = p->stack_bytes = REGION;
-    s2r(p, 0, "laneid");
-    mov(p, 1, PARAM(2));
-    emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)),
+    prog->shared_bytes = prog->stack_bytes = REGION;
+    s2r(prog, 0, "laneid");
+    mov(prog, 1, PARAM(2));
+    emit(prog, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)),
          S(RZ_, R(0), R(1)));
-    emit(p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(1), PT_), S(R(1), IMM(1), RZ_, NPT_));
-    isetp(p, 3, ICmp_NE, R(1), IMM(0));
+    emit(prog, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(1), PT_), S(R(1), IMM(1), RZ_, NPT_));
+    isetp(prog, 3, ICmp_NE, R(1), IMM(0));
     for (unsigned k = 0; k < 2; k++) {
-        mov(p, 12 + 2 * k, PARAM(k));
-        mov(p, 13 + 2 * k, op_cmem(0, PARAM_BASE + 8 * k + 4));
-        emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(12 + 2 * k), PT_),
+        mov(prog, 12 + 2 * k, PARAM(k));
+        mov(prog, 13 + 2 * k, op_cmem(0, PARAM_BASE + 8 * k + 4));
+        emit(prog, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(12 + 2 * k), PT_),
              S(R(0), IMM(k ? 16 : 32), R2(12 + 2 * k), NPT_));
     }
-    emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_64), D(R2(4), PT_),
+    emit(prog, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_64), D(R2(4), PT_),
          S(op_with(R2(12), OPM_WIDE64), urz, IMM(0), PT_));
-    emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_128), D(R4(8), PT_),
+    emit(prog, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_128), D(R4(8), PT_),
          S(op_with(R2(12), OPM_WIDE64), urz, IMM(16), PT_));
     for (unsigned k = 0; k < 4; k++)
-        mov(p, 16 + k, IMM(OLD));
+        mov(prog, 16 + k, IMM(OLD));
     Operand to = op_reg(RF_R, 16, count), from = op_reg(RF_R, 8, count);
-    unsigned first = p->n;
-    switch (t->space) {
+    unsigned first = prog->n;
+    switch (test->space) {
     case SP_GLOBAL:
-        emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, t->sz), EMPTY, S(wide, urz, IMM(0), from));
-        emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, t->sz), D(to, PT_), S(wide, urz, IMM(0), PT_));
+        emit(prog, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, test->sz), EMPTY, S(wide, urz, IMM(0), from));
+        emit(prog, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, test->sz), D(to, PT_), S(wide, urz, IMM(0), PT_));
         break;
     case SP_SHARED:
-        emit(p, OT_STS, MSET(STS, sz, t->sz), EMPTY, S(R(4), ur1, IMM(0), from));
-        emit(p, OT_LDS, MSET(LDS, sz, t->sz), D(to), S(R(4), ur1, IMM(0)));
+        emit(prog, OT_STS, MSET(STS, sz, test->sz), EMPTY, S(R(4), ur1, IMM(0), from));
+        emit(prog, OT_LDS, MSET(LDS, sz, test->sz), D(to), S(R(4), ur1, IMM(0)));
         break;
     case SP_LOCAL:
-        emit(p, OT_STL, MSET(STL, sz, t->sz), EMPTY, S(R(4), ur1, IMM(0), from));
-        emit(p, OT_LDL, MSET(LDL, sz, t->sz), D(to), S(R(4), ur1, IMM(0)));
+        emit(prog, OT_STL, MSET(STL, sz, test->sz), EMPTY, S(R(4), ur1, IMM(0), from));
+        emit(prog, OT_LDL, MSET(LDL, sz, test->sz), D(to), S(R(4), ur1, IMM(0)));
         break;
     default:
-        emit(p, OT_ST, MSET(ST, e, 1) | MSET(ST, sz, t->sz), EMPTY, S(wide, urz, IMM(0), from));
-        emit(p, OT_LD, MSET(LD, e, 1) | MSET(LD, sz, t->sz), D(to, PT_), S(wide, urz, IMM(0), PT_));
+        emit(prog, OT_ST, MSET(ST, e, 1) | MSET(ST, sz, test->sz), EMPTY, S(wide, urz, IMM(0), from));
+        emit(prog, OT_LD, MSET(LD, e, 1) | MSET(LD, sz, test->sz), D(to, PT_), S(wide, urz, IMM(0), PT_));
         break;
     }
-    while (first < p->n)
-        p->in[first++].guard = P(3);
-    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_128), EMPTY,
+    while (first < prog->n)
+        prog->in[first++].guard = P(3);
+    emit(prog, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_128), EMPTY,
          S(op_with(R2(14), OPM_WIDE64), urz, IMM(0), R4(16)));
-    exit_(p, PT_);
-    return p;
+    exit_(prog, PT_);
+    return prog;
 }
 
-static void check(Test *t, const char *level) {
+static void check(Test *test, const char *level) {
     static Model m;
     memset(&m, 0, sizeof m);
     SimMemory *mem = simmem_create();
-    uint64_t lanes = simmem_alloc(mem, "", sizeof t->lane), out = simmem_alloc(mem, "", 512);
-    bool global = t->space == SP_GLOBAL || t->space == SP_GENERIC;
+    uint64_t lanes = simmem_alloc(mem, "", sizeof test->lane), out = simmem_alloc(mem, "", 512);
+    bool global = test->space == SP_GLOBAL || test->space == SP_GENERIC;
     uint64_t region = simmem_alloc(mem, "", REGION), other = simmem_alloc(mem, "", REGION);
-    t->base = global ? region : t->space == SP_GENERIC_SHARED ? SIM_SHARED_WINDOW : 0;
-    t->other = global ? other : 0;
-    fill(t);
+    test->base = global ? region : test->space == SP_GENERIC_SHARED ? SIM_SHARED_WINDOW : 0;
+    test->other = global ? other : 0;
+    fill(test);
     for (unsigned i = 0; global && i < REGION; i++)
         m.bytes[0][i] = (uint8_t)rnd();
-    assert_true(simmem_write(mem, lanes, t->lane, sizeof t->lane) &&
+    assert_true(simmem_write(mem, lanes, test->lane, sizeof test->lane) &&
                 simmem_write(mem, region, m.bytes[0], REGION));
-    model_run(&m, t);
-    Prog *p = program(t);
+    model_run(&m, test);
+    Prog *p = program(test);
     MachineOptions o = {.host_level = level};
-    Ran r = prog_run(p, 1, 32, mem, (uint64_t[]){lanes, out, t->mask}, 3, &o);
+    Ran r = prog_run(p, 1, 32, mem, (uint64_t[]){lanes, out, test->mask}, 3, &o);
     char what[160];
-    snprintf(what, sizeof what, "space %d shape %d sz %u mask %08x level %s", t->space, t->shape, t->sz,
-             t->mask, level);
-    if (r.res.trap.kind != m.trap || (m.trap != TRAP_NONE && (r.res.trap.thread[0] != m.lane ||
-                                                              r.res.trap.address != t->lane[m.lane].address)))
+    snprintf(what, sizeof what, "space %d shape %d sz %u mask %08x level %s", test->space, test->shape,
+             test->sz, test->mask, level);
+    if (r.res.trap.kind != m.trap ||
+        (m.trap != TRAP_NONE &&
+         (r.res.trap.thread[0] != m.lane || r.res.trap.address != test->lane[m.lane].address)))
         fail_msg("%s: trap %d lane %u at %llx, expected %d lane %u", what, r.res.trap.kind,
                  r.res.trap.thread[0], (unsigned long long)r.res.trap.address, m.trap, m.lane);
     uint8_t got[REGION];
@@ -195,8 +199,9 @@ static void check(Test *t, const char *level) {
             fail_msg("%s: lane %u word %u is %08x, expected %08x", what, i / 4, i % 4, word(mem, out, i),
                      m.out[i / 4][i % 4]);
     for (unsigned i = 0; global && m.trap == TRAP_NONE && i < 32; i++) {
-        SimAlloc *a = simmem_find(mem, t->lane[i].address, t->bytes);
-        if (t->mask >> i & 1 && !simmem_is_written(a, t->lane[i].address - a->address, t->bytes))
+        SimAlloc *alloc = simmem_find(mem, test->lane[i].address, test->bytes);
+        if (test->mask >> i & 1 &&
+            !simmem_is_written(alloc, test->lane[i].address - alloc->address, test->bytes))
             fail_msg("%s: lane %u is not marked as written", what, i);
     }
     machine_result_free(&r.res);

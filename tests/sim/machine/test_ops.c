@@ -476,40 +476,40 @@ enum { OLD = 0x5555aaaa };
 /* in[lane]: a, b, c; out[lane]: R10, R11, predicates. Parameters: in, out, mask of P0, mask of the guard P3.
  */
 static Prog *op_program(const Case *t) {
-    Prog *p = calloc(1, sizeof *p);
-    s2r(p, 0, "laneid");
+    Prog *prog = calloc(1, sizeof *prog);
+    s2r(prog, 0, "laneid");
     for (unsigned k = 0; k < 2; k++) {
-        mov(p, 12 + 2 * k, PARAM(k));
-        mov(p, 13 + 2 * k, op_cmem(0, PARAM_BASE + 8 * k + 4));
-        emit(p, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(12 + 2 * k), PT_),
+        mov(prog, 12 + 2 * k, PARAM(k));
+        mov(prog, 13 + 2 * k, op_cmem(0, PARAM_BASE + 8 * k + 4));
+        emit(prog, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, ISign_U32), D(R2(12 + 2 * k), PT_),
              S(R(0), IMM(24), R2(12 + 2 * k), NPT_));
     }
     for (unsigned k = 0; k < 3; k++)
-        emit(p, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_64), D(R2(4 + 2 * k), PT_),
+        emit(prog, OT_LDG, MSET(LDG, e, 1) | MSET(LDG, sz, MemSz_64), D(R2(4 + 2 * k), PT_),
              S(op_with(R2(12), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(8 * k), PT_));
-    mov(p, 10, IMM(OLD));
-    mov(p, 11, IMM(OLD));
+    mov(prog, 10, IMM(OLD));
+    mov(prog, 11, IMM(OLD));
     for (unsigned k = 0; k < 2; k++) {
-        mov(p, 1, PARAM(2 + k));
-        emit(p, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1), D(R(1)),
-             S(RZ_, R(0), R(1)));
-        emit(p, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(1), PT_), S(R(1), IMM(1), RZ_, NPT_));
-        isetp(p, k ? 3 : 0, ICmp_NE, R(1), IMM(0));
+        mov(prog, 1, PARAM(2 + k));
+        emit(prog, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1),
+             D(R(1)), S(RZ_, R(0), R(1)));
+        emit(prog, OT_LOP3, MSET(LOP3, lut, 0xc0), D(R(1), PT_), S(R(1), IMM(1), RZ_, NPT_));
+        isetp(prog, k ? 3 : 0, ICmp_NE, R(1), IMM(0));
     }
-    p->in[p->n] = t->make();
-    p->in[p->n].guard = P(3);
-    p->n++;
-    mov(p, 1, IMM(1));
-    mov(p, 2, IMM(2));
-    emit(p, OT_SEL, 0, D(R(1)), S(R(1), RZ_, P(1)));
-    emit(p, OT_SEL, 0, D(R(2)), S(R(2), RZ_, P(2)));
-    add(p, 1, R(1), R(2));
-    emit(p, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_64), EMPTY,
+    prog->in[prog->n] = t->make();
+    prog->in[prog->n].guard = P(3);
+    prog->n++;
+    mov(prog, 1, IMM(1));
+    mov(prog, 2, IMM(2));
+    emit(prog, OT_SEL, 0, D(R(1)), S(R(1), RZ_, P(1)));
+    emit(prog, OT_SEL, 0, D(R(2)), S(R(2), RZ_, P(2)));
+    add(prog, 1, R(1), R(2));
+    emit(prog, OT_STG, MSET(STG, e, 1) | MSET(STG, sz, MemSz_64), EMPTY,
          S(op_with(R2(14), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(0), R2(10)));
-    emit(p, OT_STG, MSET(STG, e, 1), EMPTY,
+    emit(prog, OT_STG, MSET(STG, e, 1), EMPTY,
          S(op_with(R2(14), OPM_WIDE64), op_reg(RF_UR, REG_URZ, 2), IMM(8), R(1)));
-    exit_(p, PT_);
-    return p;
+    exit_(prog, PT_);
+    return prog;
 }
 
 static void check_lane(const Case *t, const In *in, unsigned lane, bool executes, const uint32_t *got,

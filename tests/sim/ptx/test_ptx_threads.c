@@ -440,10 +440,10 @@ static void refused(void **state) {
     assert_non_null(strstr(t.diags, "E0513"));
 }
 
-static void count_event(void *user, const PtxEvent *e) {
+static void count_event(void *user, const PtxEvent *event) {
     uint64_t *n = user;
     n[0]++;
-    n[1] += e->executed && e->ndst == 1 && e->dst_value[0] == 42;
+    n[1] += event->executed && event->ndst == 1 && event->dst_value[0] == 42;
 }
 
 static void events(void **state) {

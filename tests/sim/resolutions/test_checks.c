@@ -238,21 +238,21 @@ static void released(void **state) {
 static void toggling(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
-        Prog *p = fresh();
-        p->shared_bytes = 64;
-        mov(p, 5, IMM(0));
-        mov(p, 6, IMM(0));
-        label(p, 0);
+        Prog *prog = fresh();
+        prog->shared_bytes = 64;
+        mov(prog, 5, IMM(0));
+        mov(prog, 6, IMM(0));
+        label(prog, 0);
         if (kind == 2)
-            add(p, 5, R(5), IMM(1));
+            add(prog, 5, R(5), IMM(1));
         else
-            emit(p, OT_LOP3, MSET(LOP3, lut, 0x3c), D(R(5), PT_), S(R(5), IMM(1), RZ_, NPT_));
+            emit(prog, OT_LOP3, MSET(LOP3, lut, 0x3c), D(R(5), PT_), S(R(5), IMM(1), RZ_, NPT_));
         if (kind == 1)
-            emit(p, OT_STS, 0, EMPTY, S(R(6), op_reg(RF_UR, REG_URZ, 1), IMM(0), R(5)));
+            emit(prog, OT_STS, 0, EMPTY, S(R(6), op_reg(RF_UR, REG_URZ, 1), IMM(0), R(5)));
         else
-            stg(p, 2, 5);
-        branch(p, PT_, 0);
-        MachineResult r = check(p, kind == 2 ? TRAP_BUDGET : TRAP_LIVELOCK, NULL, -1, 0);
+            stg(prog, 2, 5);
+        branch(prog, PT_, 0);
+        MachineResult r = check(prog, kind == 2 ? TRAP_BUDGET : TRAP_LIVELOCK, NULL, -1, 0);
         assert_true(kind == 2 || r.stats.issues < 100000);
     }
 }

@@ -30,12 +30,12 @@ typedef struct {
         uint32_t mask;
     } seen[MAX_SEEN];
 } Log;
-static void record(void *user, const MachineTrace *t) {
-    Log *l = user;
+static void record(void *user, const MachineTrace *trace) {
+    Log *log = user;
     for (unsigned i = 0; i < 4; i++)
-        if (l->watched[i] && t->pc_bytes - 0x1000 == 16u * l->watched[i] && l->n < MAX_SEEN) {
-            l->seen[l->n].at = l->watched[i];
-            l->seen[l->n++].mask = t->executed;
+        if (log->watched[i] && trace->pc_bytes - 0x1000 == 16u * log->watched[i] && log->n < MAX_SEEN) {
+            log->seen[log->n].at = log->watched[i];
+            log->seen[log->n++].mask = trace->executed;
         }
 }
 
@@ -55,10 +55,10 @@ static MachineResult run(Prog *p, MachineOptions o, Log *l, SimTrapKind kind) {
     machine_result_free(&r.res);
     return r.res;
 }
-static void saw(const Log *l, unsigned n, unsigned at, uint32_t mask) {
-    assert_true(n < l->n);
-    assert_int_equal(l->seen[n].at, at);
-    assert_int_equal(l->seen[n].mask, mask);
+static void saw(const Log *log, unsigned n, unsigned at, uint32_t mask) {
+    assert_true(n < log->n);
+    assert_int_equal(log->seen[n].at, at);
+    assert_int_equal(log->seen[n].mask, mask);
 }
 static void nanosleep_(Prog *p, Operand ns) { emit(p, OT_NANOSLEEP, 0, EMPTY, S(ns, PT_)); }
 static void clock_(Prog *p, unsigned rd) {

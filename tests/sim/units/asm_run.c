@@ -15,10 +15,10 @@ static void sink(void *user, Severity severity, const char *line) {
         snprintf(message, sizeof message, "%s", line);
 }
 
-static void note(void *user, const MachineTrace *t) {
+static void note(void *user, const MachineTrace *trace) {
     (void)user;
-    if (t->executed && t->inst->opcode < OC_COUNT)
-        executed[t->inst->opcode] = true;
+    if (trace->executed && trace->inst->opcode < OC_COUNT)
+        executed[trace->inst->opcode] = true;
 }
 
 uint32_t asm_random(void) {
@@ -30,35 +30,35 @@ uint32_t asm_random(void) {
 }
 
 /* What is printed parses to the same word. */
-static void round_trip(const Binary *b) {
-    for (uint32_t i = 0; i < binary_find(b, "k")->ninsts; i++) { /* the kernel comes first */
+static void round_trip(const Binary *binary) {
+    for (uint32_t i = 0; i < binary_find(binary, "k")->ninsts; i++) { /* the kernel comes first */
         MachInst in, again;
         char text[256], error[ISA_ERROR_BYTES] = "";
         const char *end;
         uint64_t word[2];
-        if (!isa_decode(b->target, b->code[i], &in, error))
+        if (!isa_decode(binary->target, binary->code[i], &in, error))
             fail_msg("word %u: %s", i, error);
-        isa_print(b->target, &in, 16 * i, NULL, text, sizeof text);
-        if (!isa_parse(b->target, text, 16 * i, NULL, &again, &end, error))
+        isa_print(binary->target, &in, 16 * i, NULL, text, sizeof text);
+        if (!isa_parse(binary->target, text, 16 * i, NULL, &again, &end, error))
             fail_msg("%s: %s", text, error);
         again.ctrl = in.ctrl;
-        assert_true(isa_encode(b->target, &again, word, error));
-        assert_true(word[0] == b->code[i][0] && word[1] == b->code[i][1]);
+        assert_true(isa_encode(binary->target, &again, word, error));
+        assert_true(word[0] == binary->code[i][0] && word[1] == binary->code[i][1]);
     }
 }
 
-static void run_once(const Binary *b, const AsmLaunch *l, bool slow, AsmResult *r) {
+static void run_once(const Binary *b, const AsmLaunch *asm_launch, bool slow, AsmResult *result) {
     SimMemory *mem = simmem_create();
-    uint32_t nout = l->nout ? l->nout : 2 * l->threads, params[2 + ASM_MAX_IN];
+    uint32_t nout = asm_launch->nout ? asm_launch->nout : 2 * asm_launch->threads, params[2 + ASM_MAX_IN];
     assert_true(nout <= ASM_MAX_OUT);
     uint64_t out = simmem_alloc(mem, "out", 4ull * nout);
     memcpy(params, &out, sizeof out);
-    memcpy(params + 2, l->in, sizeof l->in);
+    memcpy(params + 2, asm_launch->in, sizeof asm_launch->in);
     Launch launch = {.grid = {1, 1, 1},
-                     .block = {l->threads, 1, 1},
+                     .block = {asm_launch->threads, 1, 1},
                      .params = (const uint8_t *)params,
                      .param_bytes = sizeof params};
-    MachineOptions o = l->opt;
+    MachineOptions o = asm_launch->opt;
     o.trace = slow ? note : NULL;
     if (!o.max_issues)
         o.max_issues = 1000000;
@@ -66,25 +66,25 @@ static void run_once(const Binary *b, const AsmLaunch *l, bool slow, AsmResult *
     Diags d = {.sink = sink};
     message[0] = 0;
     machine_run(b, "k", &launch, mem, &o, &res, &d);
-    if (res.trap.kind != l->trap || (l->text && !strstr(res.trap.text, l->text)))
-        fail_msg("trap %d, expected %d %s: %s", (int)res.trap.kind, (int)l->trap, l->text ? l->text : "",
-                 message);
-    *r = (AsmResult){.trap = res.trap,
-                     .stats = res.stats,
-                     .nfindings = res.nfindings,
-                     .entry = binary_find(b, "k")->address};
-    assert_true(simmem_read(mem, out, r->out, 4ull * nout));
+    if (res.trap.kind != asm_launch->trap || (asm_launch->text && !strstr(res.trap.text, asm_launch->text)))
+        fail_msg("trap %d, expected %d %s: %s", (int)res.trap.kind, (int)asm_launch->trap,
+                 asm_launch->text ? asm_launch->text : "", message);
+    *result = (AsmResult){.trap = res.trap,
+                          .stats = res.stats,
+                          .nfindings = res.nfindings,
+                          .entry = binary_find(b, "k")->address};
+    assert_true(simmem_read(mem, out, result->out, 4ull * nout));
     machine_result_free(&res);
     simmem_free(mem);
 }
 
-AsmResult asm_run(const AsmLaunch *l, const char *format, ...) {
+AsmResult asm_run(const AsmLaunch *launch, const char *format, ...) {
     static const char head[] = ".target %s\n.entry k\n.param 8\n.param 8\n.param 8\n.param 8\n.param "
                                "8\n.param 8\n.param 8\n.param 8\n.param 8\n";
     static char text[32768];
     va_list ap;
     va_start(ap, format);
-    int n = snprintf(text, sizeof text, head, l->target ? l->target : "bru1");
+    int n = snprintf(text, sizeof text, head, launch->target ? launch->target : "bru1");
     n += vsnprintf(text + n, sizeof text - (size_t)n, format, ap);
     va_end(ap);
     assert_true(n < (int)sizeof text);
@@ -100,8 +100,8 @@ AsmResult asm_run(const AsmLaunch *l, const char *format, ...) {
         fail_msg("%s", message);
     round_trip(b);
     AsmResult fast, slow;
-    run_once(b, l, false, &fast);
-    run_once(b, l, true, &slow);
+    run_once(b, launch, false, &fast);
+    run_once(b, launch, true, &slow);
     assert_memory_equal(fast.out, slow.out, sizeof fast.out);
     assert_int_equal(fast.stats.issues, slow.stats.issues);
     binary_free(b);

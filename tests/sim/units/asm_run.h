@@ -44,7 +44,7 @@ typedef struct {
 
 /* Fails the test if the text does not assemble, or the launch does not end as expected. The text of a kernel
  * starts behind ".entry k" and its three parameters; .shared is allowed in it. */
-AsmResult asm_run(const AsmLaunch *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+AsmResult asm_run(const AsmLaunch *launch, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Every opcode of the specification, from one to another in its order, was executed by a program of this
  * process. */
 void asm_expect_all_executed(const char *from, const char *to);

@@ -56,8 +56,8 @@ static void sync_and_arrive(void **state) {
     "R14;\n"                                                                                                 \
     "LOP3.LUT R14, R14, c[0x0][0x180], RZ, 0xc0, !PT;\nLOP3.LUT R14, R14, c[0x0][0x184], RZ, 0xfc, !PT;\n"   \
     "LOP3.LUT R14, R14, 0x1, RZ, 0xc0, !PT;\nISETP.NE.U32.AND P3, PT, R14, RZ, PT;\n"
-static bool predicate(const AsmLaunch *l, uint32_t thread) {
-    return ((((thread * l->in[4] + l->in[5]) >> 9) & l->in[6]) | l->in[7]) & 1;
+static bool predicate(const AsmLaunch *launch, uint32_t thread) {
+    return ((((thread * launch->in[4] + launch->in[5]) >> 9) & launch->in[6]) | launch->in[7]) & 1;
 }
 
 static void reductions(void **state) {
@@ -215,7 +215,7 @@ typedef struct {
     char text[30000];
     int n;
 } Text;
-static void add(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void add(Text *t, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
@@ -229,13 +229,13 @@ typedef struct {
     uint32_t extra[16]; /* how often the saver arrives afterwards: 0 to 2 */
     bool zero_is_red;   /* barrier 14, with count 0: BAR.RED instead of BAR.SYNC */
 } Plan;
-static uint32_t count_of(const Plan *p, unsigned b) { return 32 * (3 + p->extra[b]); }
+static uint32_t count_of(const Plan *plan, unsigned b) { return 32 * (3 + plan->extra[b]); }
 
 /* Arrivals of one of the warps 0-2 at the barriers that it owes before, or after, the save. */
-static void arrivals(Text *t, const Plan *p, unsigned warp, bool before) {
+static void arrivals(Text *t, const Plan *plan, unsigned warp, bool before) {
     for (unsigned b = 0; b < 16; b++)
-        if (ARV_BARRIERS >> b & 1 && (p->early[b] >> warp & 1) == before)
-            add(t, "BAR.ARV 0x%x, 0x%x;\n", b, count_of(p, b));
+        if (ARV_BARRIERS >> b & 1 && (plan->early[b] >> warp & 1) == before)
+            add(t, "BAR.ARV 0x%x, 0x%x;\n", b, count_of(plan, b));
 }
 
 static void saver(Text *t, SaveMode mode) {
@@ -255,49 +255,50 @@ static void saver(Text *t, SaveMode mode) {
         add(t, "R2B.WARP R56;\n");
 }
 
-static void program(Text *t, const Plan *p, SaveMode mode) {
-    t->n = 0;
-    add(t, ".shared 64\n" START ASM_BIT("P3", "c[0x0][0x170]") "MOV R6, RZ;\nMOV R20, 0x1;\n");
-    add(t, "BAR.RED.POPC 0x0, 0x0, P3;\n"); /* everybody has a result to lose */
+static void program(Text *text, const Plan *plan, SaveMode mode) {
+    text->n = 0;
+    add(text, ".shared 64\n" START ASM_BIT("P3", "c[0x0][0x170]") "MOV R6, RZ;\nMOV R20, 0x1;\n");
+    add(text, "BAR.RED.POPC 0x0, 0x0, P3;\n"); /* everybody has a result to lose */
     for (unsigned w = 1; w < WARPS; w++)
-        add(t, "ISETP.EQ.U32.AND P2, PT, R8, 0x%x, PT;\n@P2 BRA `(w%u);\n", w, w);
+        add(text, "ISETP.EQ.U32.AND P2, PT, R8, 0x%x, PT;\n@P2 BRA `(w%u);\n", w, w);
     static const char *const red[] = {"BAR.RED.POPC 0xa, 0x60, P3;\n", "BAR.RED.AND 0xb, 0x40, P3;\n",
                                       "BAR.RED.OR 0xc, 0x40, P3;\n"};
     for (unsigned w = 0; w < 3; w++) {
-        add(t, "w%u:\n", w);
-        arrivals(t, p, w, true);
-        add(t, "spin%u:\nLDS R21, [RZ];\nISETP.EQ.U32.AND P4, PT, R21, RZ, PT;\n@P4 BRA `(spin%u);\n", w, w);
-        arrivals(t, p, w, false);
-        add(t, "%sBRA `(result);\n", red[w]);
+        add(text, "w%u:\n", w);
+        arrivals(text, plan, w, true);
+        add(text, "spin%u:\nLDS R21, [RZ];\nISETP.EQ.U32.AND P4, PT, R21, RZ, PT;\n@P4 BRA `(spin%u);\n", w,
+            w);
+        arrivals(text, plan, w, false);
+        add(text, "%sBRA `(result);\n", red[w]);
     }
-    add(t, "w3:\nw4:\n%sBRA `(result);\nw5:\n%sBRA `(result);\nw6:\n%sBRA `(result);\n", red[0], red[1],
+    add(text, "w3:\nw4:\n%sBRA `(result);\nw5:\n%sBRA `(result);\nw6:\n%sBRA `(result);\n", red[0], red[1],
         red[2]);
-    add(t, "w7:\n%s;\nBRA `(result);\n", p->zero_is_red ? "BAR.RED.POPC 0xe, 0x0, P3" : "BAR.SYNC 0xe");
-    add(t, "w8:\nBAR.SYNC 0xd, 0x40;\nBRA `(result);\nw9:\nNANOSLEEP 0x8000;\n"); /* the others get where they
-                                                                                     wait */
-    saver(t, mode);
-    add(t, "STS [RZ], R20;\n");
+    add(text, "w7:\n%s;\nBRA `(result);\n", plan->zero_is_red ? "BAR.RED.POPC 0xe, 0x0, P3" : "BAR.SYNC 0xe");
+    add(text, "w8:\nBAR.SYNC 0xd, 0x40;\nBRA `(result);\nw9:\nNANOSLEEP 0x8000;\n"); /* the others get where
+                                                                                     they wait */
+    saver(text, mode);
+    add(text, "STS [RZ], R20;\n");
     for (unsigned b = 0; b < 16; b++)
-        for (unsigned k = 0; ARV_BARRIERS >> b & 1 && k < p->extra[b]; k++)
-            add(t, "BAR.ARV 0x%x, 0x%x;\n", b, count_of(p, b));
-    add(t, "BAR.SYNC 0xd, 0x40;\nresult:\nB2R.RESULT R6, P5;\nSEL R7, R20, RZ, P5;\nSTG.E.64 [R2.64], "
-           "R6;\nEXIT;\n");
+        for (unsigned k = 0; ARV_BARRIERS >> b & 1 && k < plan->extra[b]; k++)
+            add(text, "BAR.ARV 0x%x, 0x%x;\n", b, count_of(plan, b));
+    add(text, "BAR.SYNC 0xd, 0x40;\nresult:\nB2R.RESULT R6, P5;\nSEL R7, R20, RZ, P5;\nSTG.E.64 [R2.64], "
+              "R6;\nEXIT;\n");
 }
 
 static uint32_t popcount(uint32_t x) { return (uint32_t)__builtin_popcount(x); }
 
 /* Each warp's result: the number of the reduction it took part in last, and the truth of AND and OR. */
-static void expect_results(const AsmResult *r, const Plan *p, uint32_t bits) {
+static void expect_results(const AsmResult *result, const Plan *plan, uint32_t bits) {
     uint32_t first = 9 * popcount(bits) + popcount(bits & 0x7ffffff); /* the last warp has 27 lanes */
     for (uint32_t i = 0; i < THREADS; i++) {
-        uint32_t w = i / 32, number = r->out[2 * i], truth = r->out[2 * i + 1];
+        uint32_t w = i / 32, number = result->out[2 * i], truth = result->out[2 * i + 1];
         if (w == 0 || w == 3 || w == 4)
             assert_int_equal(number, 3 * popcount(bits));
         else if (w == 1 || w == 5)
             assert_int_equal(truth, bits == ~0u);
         else if (w == 2 || w == 6)
             assert_int_equal(truth, bits != 0);
-        else if (w == 7 && p->zero_is_red)
+        else if (w == 7 && plan->zero_is_red)
             assert_int_equal(number, popcount(bits));
         else
             assert_int_equal(number, first);
@@ -309,14 +310,14 @@ static uint32_t bar_state(uint32_t arrived, uint32_t expected, uint32_t kind, ui
     return arrived | expected << 6 | kind << 13 | op << 15 | and_ << 17 | or_ << 18 | n << 19;
 }
 
-static void expect_states(const AsmResult *r, const Plan *p, uint32_t bits) {
+static void expect_states(const AsmResult *result, const Plan *plan, uint32_t bits) {
     uint32_t all = bits == ~0u, any = bits != 0, n = popcount(bits);
     for (unsigned b = 0; b < 16; b++) {
-        uint32_t got = r->out[2 * THREADS + b], sync = got & 0x7fff; /* SYNC has no reduction */
+        uint32_t got = result->out[2 * THREADS + b], sync = got & 0x7fff; /* SYNC has no reduction */
         if (ARV_BARRIERS >> b & 1)
-            assert_int_equal(p->early[b] ? sync : got,
-                             p->early[b] ? bar_state(popcount(p->early[b]), 3 + p->extra[b], 1, 0, 0, 0, 0)
-                                         : 0);
+            assert_int_equal(
+                plan->early[b] ? sync : got,
+                plan->early[b] ? bar_state(popcount(plan->early[b]), 3 + plan->extra[b], 1, 0, 0, 0, 0) : 0);
         else if (b == 10)
             assert_int_equal(got, bar_state(2, 3, 2, 2, all, any, 2 * n));
         else if (b == 11 || b == 12)
@@ -324,8 +325,9 @@ static void expect_states(const AsmResult *r, const Plan *p, uint32_t bits) {
         else if (b == 13)
             assert_int_equal(sync, bar_state(1, 2, 1, 0, 0, 0, 0));
         else
-            assert_int_equal(p->zero_is_red ? got : sync, p->zero_is_red ? bar_state(1, 0, 2, 2, all, any, n)
-                                                                         : bar_state(1, 0, 1, 0, 0, 0, 0));
+            assert_int_equal(plan->zero_is_red ? got : sync, plan->zero_is_red
+                                                                 ? bar_state(1, 0, 2, 2, all, any, n)
+                                                                 : bar_state(1, 0, 1, 0, 0, 0, 0));
     }
 }
 

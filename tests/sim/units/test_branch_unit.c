@@ -19,7 +19,7 @@ enum { V, A, PG, PP, UR }; /* words of AsmLaunch.in: valid, active, guard, secon
         ASM_BIT("P4", IN_PP) "ULDC UR4, " IN_UR ";\nMOV R6, RZ;\n@!P1 EXIT;\n@!P2 BRA `(parked);\n"
 #define PARKED "parked:\nMOV R6, 0x9;\n" ASM_STORE "EXIT;\n"
 
-static void random_masks(AsmLaunch *l) {
+static void random_masks(AsmLaunch *launch) {
     uint32_t valid = asm_random() | asm_random();
     if (asm_random() % 4 == 0)
         valid = ~0u;
@@ -27,21 +27,21 @@ static void random_masks(AsmLaunch *l) {
     uint32_t active = asm_random() % 3 ? valid & (asm_random() | asm_random()) : valid;
     if (!active)
         active = valid;
-    l->in[V] = valid;
-    l->in[A] = active;
+    launch->in[V] = valid;
+    launch->in[A] = active;
     for (unsigned i = PG; i <= UR; i++)
-        l->in[i] = asm_random() % 5 == 0   ? ~0u
-                   : asm_random() % 6 == 0 ? 0
-                   : asm_random() % 2      ? asm_random()
-                                           : asm_random() & asm_random();
+        launch->in[i] = asm_random() % 5 == 0   ? ~0u
+                        : asm_random() % 6 == 0 ? 0
+                        : asm_random() % 2      ? asm_random()
+                                                : asm_random() & asm_random();
 }
 
 /* Each lane's two words: R6, and the lanes that were there with it. */
-static void expect(const AsmResult *r, uint32_t lanes, uint32_t value) {
+static void expect(const AsmResult *result, uint32_t lanes, uint32_t value) {
     for (uint32_t i = 0; i < 32; i++)
         if (lanes >> i & 1) {
-            assert_int_equal(r->out[2 * i], value);
-            assert_int_equal(r->out[2 * i + 1], lanes);
+            assert_int_equal(result->out[2 * i], value);
+            assert_int_equal(result->out[2 * i + 1], lanes);
         }
 }
 
@@ -107,21 +107,21 @@ static void branches(void **state) {
 /* Lanes of g jump to block `to(lane)`; the others fall through with value 1. Equal targets stay together
  * where everybody jumps at once, otherwise at `store`: nobody waits there, so groups are those of the jump.
  */
-static void expect_jumps(const AsmResult *r, const AsmLaunch *l, uint32_t g, uint32_t mask_of_2,
+static void expect_jumps(const AsmResult *result, const AsmLaunch *launch, uint32_t g, uint32_t mask_of_2,
                          uint32_t mask_of_1) {
-    g &= l->in[A];
+    g &= launch->in[A];
     for (uint32_t k = 0; k < 4; k++) {
         uint32_t lanes = g & (k & 2 ? mask_of_2 : ~mask_of_2) & (k & 1 ? mask_of_1 : ~mask_of_1);
         for (uint32_t i = 0; i < 32; i++)
             if (lanes >> i & 1) {
-                assert_int_equal(r->out[2 * i], 0x20 + k);
-                assert_int_equal(r->out[2 * i + 1] & 1u << i, 1u << i);
-                assert_int_equal(r->out[2 * i + 1] & ~lanes, 0);
+                assert_int_equal(result->out[2 * i], 0x20 + k);
+                assert_int_equal(result->out[2 * i + 1] & 1u << i, 1u << i);
+                assert_int_equal(result->out[2 * i + 1] & ~lanes, 0);
             }
     }
     for (uint32_t i = 0; i < 32; i++)
-        if ((l->in[A] & ~g) >> i & 1)
-            assert_int_equal(r->out[2 * i], 1);
+        if ((launch->in[A] & ~g) >> i & 1)
+            assert_int_equal(result->out[2 * i], 1);
 }
 
 /* R8 = 64 * (2 * bit of c[0x17c] + bit of c[0x180]) */
@@ -359,34 +359,34 @@ typedef struct {
     uint32_t live, yielded, turns_left[GROUPS], switch_set, now;
 } Yielders;
 
-static uint32_t preferred(const Yielders *y, uint32_t set) {
-    uint32_t fresh = set & ~y->yielded;
+static uint32_t preferred(const Yielders *yielders, uint32_t set) {
+    uint32_t fresh = set & ~yielders->yielded;
     return (uint32_t)__builtin_ctz(fresh ? fresh : set);
 }
 
 /* The resolved text of YIELD and EXIT on sets of groups; group k is lanes 8k to 8k + 7. */
-static unsigned model_turns(Yielders *y, uint32_t turns[MAX_TURNS]) {
+static unsigned model_turns(Yielders *yielders, uint32_t turns[MAX_TURNS]) {
     unsigned n = 0;
-    while (y->live) {
-        turns[n++] = y->now;
-        uint32_t me = 1u << y->now, others = y->live & ~me;
-        if (--y->turns_left[y->now] == 0) {
-            y->live = others;
-            y->yielded &= others;
+    while (yielders->live) {
+        turns[n++] = yielders->now;
+        uint32_t me = 1u << yielders->now, others = yielders->live & ~me;
+        if (--yielders->turns_left[yielders->now] == 0) {
+            yielders->live = others;
+            yielders->yielded &= others;
             if (others)
-                y->now = preferred(y, others);
+                yielders->now = preferred(yielders, others);
             continue;
         }
         if (!others)
             continue;
-        y->switch_set &= others;
-        if (!y->switch_set)
-            y->switch_set = others;
-        y->now = preferred(y, y->switch_set);
-        y->yielded |= me;
-        y->switch_set &= ~(1u << y->now);
-        if (!y->switch_set)
-            y->switch_set = y->live & ~(1u << y->now);
+        yielders->switch_set &= others;
+        if (!yielders->switch_set)
+            yielders->switch_set = others;
+        yielders->now = preferred(yielders, yielders->switch_set);
+        yielders->yielded |= me;
+        yielders->switch_set &= ~(1u << yielders->now);
+        if (!yielders->switch_set)
+            yielders->switch_set = yielders->live & ~(1u << yielders->now);
     }
     return n;
 }
@@ -484,9 +484,9 @@ static void warpsync(void **state) {
 #define TIMED(sleep)                                                                                         \
     ASM_START "CS2R.32 R8, SR_CLOCKLO;\n" sleep                                                              \
               "CS2R.32 R9, SR_CLOCKLO;\nIADD3 R6, R9, -R8, RZ;\n" ASM_STORE "EXIT;\n"
-static void expect_slept(const AsmResult *r, uint32_t threads, uint32_t ns) {
+static void expect_slept(const AsmResult *result, uint32_t threads, uint32_t ns) {
     for (uint32_t i = 0; i < threads; i++)
-        assert_in_range(r->out[2 * i], ns, ns + 50); /* a tick is an instruction is a nanosecond */
+        assert_in_range(result->out[2 * i], ns, ns + 50); /* a tick is an instruction is a nanosecond */
 }
 static void nanosleep_forms(void **state) {
     (void)state;
@@ -527,14 +527,14 @@ typedef struct {
     uint32_t n, lanes[8], sum[8];
     MachineCallKind kind[8];
 } Calls;
-static bool on_call(void *user, const MachineCall *c) {
-    Calls *x = user;
-    uint32_t i = x->n++ % 5; /* of two equal runs */
-    x->kind[i] = c->kind;
-    x->lanes[i] = c->lanes;
-    x->sum[i] = 0;
+static bool on_call(void *user, const MachineCall *call) {
+    Calls *calls = user;
+    uint32_t i = calls->n++ % 5; /* of two equal runs */
+    calls->kind[i] = call->kind;
+    calls->lanes[i] = call->lanes;
+    calls->sum[i] = 0;
     for (unsigned k = 0; k < 32; k++)
-        x->sum[i] += c->value[k];
+        calls->sum[i] += call->value[k];
     return true;
 }
 static void host_calls(void **state) {

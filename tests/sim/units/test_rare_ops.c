@@ -22,12 +22,15 @@
 #define WORDS80 WORDS("0x168", "0x16c", "0x170")
 #define WORDS90 WORDS("0x218", "0x21c", "0x220")
 static const uint32_t factor[3] = {0x9e3779b1, 0x85ebca77, 0xc2b2ae3d};
-static uint32_t word_of(const AsmLaunch *l, unsigned k, uint32_t lane) { return lane * factor[k] + l->in[k]; }
-static void random_words(AsmLaunch *l) {
+static uint32_t word_of(const AsmLaunch *launch, unsigned k, uint32_t lane) {
+    return lane * factor[k] + launch->in[k];
+}
+static void random_words(AsmLaunch *launch) {
     static const uint32_t edges[] = {0,          ~0u,        0x80000000, 0x7fffffff,
                                      0x80808080, 0x7f7f7f7f, 0x00ff00ff, 0x8000ffff};
     for (unsigned k = 0; k < 3; k++)
-        l->in[k] = asm_random() % 3 ? asm_random() << 16 | asm_random() % 65536 : edges[asm_random() % 8];
+        launch->in[k] =
+            asm_random() % 3 ? asm_random() << 16 | asm_random() % 65536 : edges[asm_random() % 8];
 }
 #define STORE "STG.E.64 [R2.64], R6;\nEXIT;\n"
 
