@@ -290,12 +290,12 @@ typedef struct GenSpelling {
     bool good;
 } GenSpelling;
 
-void gen_forms_free(GenForms *forms) {
-    for (uint32_t i = 0; i < forms->nslots; i++)
-        free(forms->slots[i].text);
-    free(forms->slots);
-    forms->slots = NULL;
-    forms->nslots = forms->count = 0;
+void gen_forms_free(GenForms *known) {
+    for (uint32_t i = 0; i < known->nslots; i++)
+        free(known->slots[i].text);
+    free(known->slots);
+    known->slots = NULL;
+    known->nslots = known->count = 0;
 }
 
 static uint64_t hash_text(const char *s) {
@@ -312,20 +312,20 @@ static GenSpelling *find(GenSpelling *slots, uint32_t nslots, const char *text) 
     return &slots[i];
 }
 
-static void grow(GenForms *forms) {
-    uint32_t n = forms->nslots ? 2 * forms->nslots : 1024;
+static void grow(GenForms *known) {
+    uint32_t n = known->nslots ? 2 * known->nslots : 1024;
     GenSpelling *slots = calloc(n, sizeof *slots);
     if (!slots)
         abort();
-    for (uint32_t i = 0; i < forms->nslots; i++)
-        if (forms->slots[i].text)
-            *find(slots, n, forms->slots[i].text) = forms->slots[i];
-    free(forms->slots);
-    forms->slots = slots;
-    forms->nslots = n;
+    for (uint32_t i = 0; i < known->nslots; i++)
+        if (known->slots[i].text)
+            *find(slots, n, known->slots[i].text) = known->slots[i];
+    free(known->slots);
+    known->slots = slots;
+    known->nslots = n;
 }
 
-static bool ask(const GenForms *forms, const Insn *in) {
+static bool ask(const GenForms *known, const Insn *in) {
     GenProgram p = {0};
     Gen g = {.rng = 1, .p = &p, .npool = {2, 2, 2, 3}, .guard_percent = 0};
     gen_module_head(&g);
@@ -333,25 +333,25 @@ static bool ask(const GenForms *forms, const Insn *in) {
     gen_declare_pools(&g);
     write_insn(&g, in);
     OUT(&g, "ret;\n}\n");
-    bool good = forms->usable(forms->user, p.text, p.size_bytes);
+    bool good = known->usable(known->user, p.text, p.size_bytes);
     gen_program_free(&p);
     return good;
 }
 
-static bool usable(GenForms *forms, const Insn *in) {
-    if (2 * forms->count >= forms->nslots)
-        grow(forms);
-    /* forms of one spelling differ in their operands */
+static bool usable(GenForms *known, const Insn *in) {
+    if (2 * known->count >= known->nslots)
+        grow(known);
+    /* known of one spelling differ in their operands */
     char key[128];
     snprintf(key, sizeof key, "%s %s", in->spelling, in->form->operands);
-    GenSpelling *gen_spelling = find(forms->slots, forms->nslots, key);
+    GenSpelling *gen_spelling = find(known->slots, known->nslots, key);
     if (!gen_spelling->text) {
-        bool good = ask(forms, in);
+        bool good = ask(known, in);
         gen_spelling->text = strdup(key);
         if (!gen_spelling->text)
             abort();
         gen_spelling->good = good;
-        forms->count++;
+        known->count++;
     }
     return gen_spelling->good;
 }

@@ -57,36 +57,36 @@ static uint64_t operand(const uint32_t *row, unsigned lane, unsigned size) {
     return size == 8 ? pair(row[lane], row[32 + lane]) : row[lane];
 }
 
-static int atomic(Warp *w, Dec *dec, uint32_t g) {
-    const uint32_t *v = dec_src(w, dec, 2), *new_row = dec_src(w, dec, 3);
+static int atomic(Warp *warp, Dec *dec, uint32_t g) {
+    const uint32_t *v = dec_src(warp, dec, 2), *new_row = dec_src(warp, dec, 3);
     uint64_t olds[32];
     unsigned size = dec->size;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
         int status =
-            mem_ref(w, dec, lane, (MemSpace)dec->imm[1], mem_address(w, dec, lane), size, true, &ref);
+            mem_ref(warp, dec, lane, (MemSpace)dec->imm[1], mem_address(warp, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
         uint64_t old = 0, next, x = operand(v, lane, size);
-        mem_load(w, lane, &ref, size, &old);
+        mem_load(warp, lane, &ref, size, &old);
         if (dec->k[5] >= OP_CAS)
             next = old == x ? operand(new_row, lane, size) : old;
         else
             next = combine(dec->k[5], dec->k[6], old, x, ref.space == MS_GLOBAL);
-        mem_store(w, lane, &ref, size, &next);
+        mem_store(warp, lane, &ref, size, &next);
         olds[lane] = dec->k[5] == OP_CAST_SPIN ? old == x : old;
     }
     if (dec->optype == OT_RED)
         return RUN_OK;
-    uint32_t *r = dec_dst(w, dec, 0);
+    uint32_t *r = dec_dst(warp, dec, 0);
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         r[lane] = (uint32_t)olds[lane];
         if (size == 8 && dec->k[5] != OP_CAST_SPIN)
             r[32 + lane] = (uint32_t)(olds[lane] >> 32);
     }
-    set_pred(w, dec->pd[0], g, ~0u);
+    set_pred(warp, dec->pd[0], g, ~0u);
     return RUN_OK;
 }
 
@@ -145,18 +145,18 @@ BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0, OP_CAS)
 BIND_CAS(ATOMS_CAS, MS_SHARED, 0, MGET(ATOMS_CAS, stride, m),
          MGET(ATOMS_CAS, mode, m) == CasMode_CAST_SPIN ? OP_CAST_SPIN : OP_CAS)
 
-static int qspc(Warp *w, Dec *dec, uint32_t g) {
-    uint32_t in = 0, *r = dec_dst(w, dec, 0);
+static int qspc(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t in = 0, *r = dec_dst(warp, dec, 0);
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
-        uint64_t a = mem_address(w, dec, lane);
+        uint64_t a = mem_address(warp, dec, lane);
         uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
                          : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
                                                                    : QspcSpace_G;
         in |= (uint32_t)(space == dec->k[5]) << lane;
         r[lane] = space == dec->k[5];
     }
-    set_pred(w, dec->pd[0], g, in);
+    set_pred(warp, dec->pd[0], g, in);
     return RUN_OK;
 }
 bool bind_QSPC(Bind *bind) {

@@ -44,7 +44,7 @@ static void float_result(const Dec *dec, double x, uint32_t *lo, uint32_t *hi) {
 }
 
 /* ---- F2F ---- */
-static int f2f(Warp *w, Dec *dec, uint32_t g) {
+static int f2f(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         uint32_t lo = 0, hi = 0;
@@ -56,10 +56,10 @@ static int f2f(Warp *w, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 #define F32_IN as_f32((f32_flush(a[i], ftz) & m0) ^ x0)
-#define F32_IN_SETUP const uint32_t m0 = d->am[0], x0 = d->xm[0] & 0x80000000u, ftz = d->k[3];
+#define F32_IN_SETUP const uint32_t m0 = dec->am[0], x0 = dec->xm[0] & 0x80000000u, ftz = dec->k[3];
 OP64(f2f_64_32, F32_IN_SETUP, f64_canon((double)F32_IN))
-OP32(f2f_32_64, const uint32_t m0 = d->am[0]; const uint32_t x0 = d->xm[0] & 0x80000000u;
-     const uint32_t ftz = d->k[3];
+OP32(f2f_32_64, const uint32_t m0 = dec->am[0]; const uint32_t x0 = dec->xm[0] & 0x80000000u;
+     const uint32_t ftz = dec->k[3];
      , f32_flush(f32_canon((float)as_f64(pair(a[i], (a[i + 32] & m0) ^ x0))), ftz))
 
 bool LV(bind_F2F)(Bind *bind) {
@@ -100,7 +100,7 @@ static double to_integral(double x, uint32_t rnd) {
                   (f64_bits(x) & (uint64_t)1 << 63)); /* sign of zero */
 }
 
-static int frnd(Warp *w, Dec *dec, uint32_t g) {
+static int frnd(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         uint32_t lo = 0, hi = 0;
@@ -145,7 +145,7 @@ static uint64_t to_integer(double x, unsigned bits, bool sign, uint32_t rnd, boo
         return x <= -top ? 0 - ((uint64_t)1 << (bits - 1)) : (uint64_t)(int64_t)x;
     return x <= 0 ? 0 : (uint64_t)x;
 }
-static int f2i(Warp *w, Dec *dec, uint32_t g) {
+static int f2i(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         uint64_t v =
@@ -189,7 +189,7 @@ static uint64_t int_source(const Dec *dec, uint32_t lo, uint32_t hi, bool *neg) 
     *neg = dec->k[4] && s < 0;
     return *neg ? 0 - (uint64_t)s : dec->k[4] ? (uint64_t)s : v << drop >> drop;
 }
-static int i2f(Warp *w, Dec *dec, uint32_t g) {
+static int i2f(Warp *warp, Dec *dec, uint32_t g) {
     static const Fmt fmts[4] = {{5, 10}, {8, 7}, {8, 23}, {11, 52}};
     ROWS64;
     EACH_LANE(i, g) {
@@ -237,15 +237,15 @@ bool LV(bind_I2FP)(Bind *bind) {
 }
 
 /* ---- F2FP: two f32 to a packed pair; a to the high half ---- */
-static int f2fp(Warp *w, Dec *d, uint32_t g) {
+static int f2fp(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = d->k[0] ? fmt_bf16 : fmt_f16;
+    Fmt f = dec->k[0] ? fmt_bf16 : fmt_f16;
     EACH_LANE(i, g) {
         uint32_t v[2];
         for (unsigned h = 0; h < 2; h++) {
-            uint32_t bits = ((h ? a[i] : b[i]) & d->am[!h]) ^ (d->xm[!h] & 0x80000000u);
-            v[h] = fp_narrow((double)as_f32(bits), f, d->k[2]);
-            if (d->k[3] && v[h] & 0x8000)
+            uint32_t bits = ((h ? a[i] : b[i]) & dec->am[!h]) ^ (dec->xm[!h] & 0x80000000u);
+            v[h] = fp_narrow((double)as_f32(bits), f, dec->k[2]);
+            if (dec->k[3] && v[h] & 0x8000)
                 v[h] = 0; /* .RELU; NaN is canonical, thus positive */
         }
         r[i] = v[0] | v[1] << 16;

@@ -11,18 +11,18 @@
 
 #if defined(__SSE2__)
 /* MXCSR rounding field by Rnd: nearest, down, up, to zero */
-static int round_call(Warp *w, Dec *dec, uint32_t g) {
+static int round_call(Warp *warp, Dec *dec, uint32_t g) {
     unsigned saved = _mm_getcsr();
     _mm_setcsr((saved & ~0x6000u) | dec->k[7] << 13);
-    int status = (g == ~0u ? dec->inner_full : dec->inner_part)(w, dec, g);
+    int status = (g == ~0u ? dec->inner_full : dec->inner_part)(warp, dec, g);
     _mm_setcsr(saved);
     return status;
 }
 #else
-static int round_call(Warp *w, Dec *d, uint32_t g) {
+static int round_call(Warp *warp, Dec *dec, uint32_t g) {
     static const int mode[4] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
-    fesetround(mode[d->k[7] & 3]);
-    int status = (g == ~0u ? d->inner_full : d->inner_part)(w, d, g);
+    fesetround(mode[dec->k[7] & 3]);
+    int status = (g == ~0u ? dec->inner_full : dec->inner_part)(warp, dec, g);
     fesetround(FE_TONEAREST);
     return status;
 }
@@ -55,9 +55,9 @@ static bool bind_f32(Bind *bind, bool ftz, bool sat, bool fmz) {
 }
 
 #define F32_SETUP                                                                                            \
-    UNUSED const uint32_t m0 = d->am[0], x0 = d->xm[0], m1 = d->am[1], x1 = d->xm[1], ftz = d->k[0],         \
-                          sat = d->k[1];
-#define F32_SETUP3 F32_SETUP const uint32_t m2 = d->am[2], x2 = d->xm[2], fmz = d->k[2];
+    UNUSED const uint32_t m0 = dec->am[0], x0 = dec->xm[0], m1 = dec->am[1], x1 = dec->xm[1],                \
+                          ftz = dec->k[0], sat = dec->k[1];
+#define F32_SETUP3 F32_SETUP const uint32_t m2 = dec->am[2], x2 = dec->xm[2], fmz = dec->k[2];
 #define A as_f32(f32_flush((a[i] & m0) ^ x0, ftz))
 #define B as_f32(f32_flush((b[i] & m1) ^ x1, ftz))
 #define C as_f32(f32_flush((c[i] & m2) ^ x2, ftz))
@@ -74,7 +74,7 @@ OP32(ffma_mod, F32_SETUP3,
                         fmz && (A == 0.0f || B == 0.0f) ? 0.0f : B, C)))
 OP32(fmul_fmz, F32_SETUP, A == 0.0f || B == 0.0f ? 0 : OUT(A * B))
 /* The double product of two floats is exact, scaling it is too: one rounding. */
-OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(d->k[3], d->k[4]));
+OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(dec->k[3], dec->k[4]));
      , OUT((float)((double)A *(double)B *scale)))
 
 bool LV(bind_FADD)(Bind *bind) {
@@ -113,7 +113,7 @@ bool LV(bind_FFMA)(Bind *bind) {
     return finish(bind, MGET(FFMA, rnd, m));
 }
 
-OP32(fsel, F32_SETUP uint32_t p = dec_pred(w, d, 0);
+OP32(fsel, F32_SETUP uint32_t p = dec_pred(warp, dec, 0);
      , blend(lane_mask(p, i), f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz)))
 bool LV(bind_FSEL)(Bind *bind) {
     bind_f32(bind, MGET(FSEL, ftz, bind->in->mods), false, false);
@@ -138,7 +138,7 @@ static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool n
         res = (res & 0x7fffffffu) | sign;
     return (nx && ny) || (nan && (nx || ny)) ? F32_NAN : res;
 }
-OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(w, d, 0); bool nan = d->k[3]; bool xs = d->k[4];
+OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(warp, dec, 0); bool nan = dec->k[3]; bool xs = dec->k[4];
      , fmnmx_one(f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz), p >> i & 1, nan, xs))
 bool LV(bind_FMNMX)(Bind *bind) {
     uint32_t m = bind->in->mods;
@@ -150,23 +150,23 @@ bool LV(bind_FMNMX)(Bind *bind) {
 }
 
 /* ---- FSETP, FSET: one function a relation ---- */
-static int setp_write(Warp *w, Dec *dec, uint32_t g, uint32_t res) {
-    uint32_t pp = dec_pred(w, dec, 0), bop = dec->k[1];
+static int setp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t res) {
+    uint32_t pp = dec_pred(warp, dec, 0), bop = dec->k[1];
     if (dec->optype == OT_FSET) {
-        uint32_t v = bool_op(bop, res, pp), *r = dec_dst(w, dec, 0);
+        uint32_t v = bool_op(bop, res, pp), *r = dec_dst(warp, dec, 0);
         LANES { r[i] = blend(lane_mask(g, i), v >> i & 1 ? 0x3f800000u : 0, r[i]); }
         return RUN_OK;
     }
-    set_pred(w, dec->pd[0], g, bool_op(bop, res, pp));
-    set_pred(w, dec->pd[1], g, bool_op(bop, ~res, pp));
+    set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(bop, ~res, pp));
     return RUN_OK;
 }
 #define FCMP(name, COND)                                                                                     \
-    static int fcmp_##name(Warp *w, Dec *d, uint32_t g) {                                                    \
+    static int fcmp_##name(Warp *warp, Dec *dec, uint32_t g) {                                               \
         ROWS;                                                                                                \
         F32_SETUP                                                                                            \
         MASK_OF(res, COND)                                                                                   \
-        return setp_write(w, d, g, res);                                                                     \
+        return setp_write(warp, dec, g, res);                                                                \
     }
 FCMP(f, false)
 FCMP(lt, A < B)
@@ -209,11 +209,11 @@ static bool needs_slow_division(uint32_t x, uint32_t y) {
     int ex = (int)(x >> 23 & 0xff), ey = (int)(y >> 23 & 0xff);
     return ex == 0xff || ey == 0xff || ex < 25 || ey < 2 || ey > 252 || ex - ey > 125 || ex - ey < -125;
 }
-static int fchk(Warp *w, Dec *d, uint32_t g) {
+static int fchk(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     F32_SETUP
     MASK_OF(slow, needs_slow_division((a[i] & m0) ^ x0, (b[i] & m1) ^ x1))
-    set_pred(w, d->pd[0], g, slow);
+    set_pred(warp, dec->pd[0], g, slow);
     return RUN_OK;
 }
 bool LV(bind_FCHK)(Bind *bind) {
@@ -224,8 +224,9 @@ bool LV(bind_FCHK)(Bind *bind) {
 
 /* ---- f64: modifiers touch the high word ---- */
 #define F64_SETUP                                                                                            \
-    const uint32_t m0 = d->am[0], x0 = d->xm[0] & 0x80000000u, m1 = d->am[1], x1 = d->xm[1] & 0x80000000u;
-#define F64_SETUP3 F64_SETUP const uint32_t m2 = d->am[2], x2 = d->xm[2] & 0x80000000u;
+    const uint32_t m0 = dec->am[0], x0 = dec->xm[0] & 0x80000000u, m1 = dec->am[1],                          \
+                   x1 = dec->xm[1] & 0x80000000u;
+#define F64_SETUP3 F64_SETUP const uint32_t m2 = dec->am[2], x2 = dec->xm[2] & 0x80000000u;
 #define DA as_f64(pair(a[i], (ah[i] & m0) ^ x0))
 #define DB as_f64(pair(b[i], (bh[i] & m1) ^ x1))
 #define DC as_f64(pair(c[i], (ch[i] & m2) ^ x2))
@@ -263,11 +264,11 @@ static uint32_t dsetp_pick(double x, double y, bool min) {
         return min ? bx >> 63 >= by >> 63 : bx >> 63 <= by >> 63;
     return min ? x < y : x > y;
 }
-static int dsetp(Warp *w, Dec *d, uint32_t g) {
+static int dsetp(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     F64_SETUP(void) c;
     (void)ch;
-    uint32_t cmp = d->k[0], bop = d->k[1], pp = dec_pred(w, d, 0), res = 0, other = 0;
+    uint32_t cmp = dec->k[0], bop = dec->k[1], pp = dec_pred(warp, dec, 0), res = 0, other = 0;
     bool select = cmp == DCmp_MIN || cmp == DCmp_MAX;
     for (unsigned i = 0; i < 32; i++) {
         double x = DA, y = DB;
@@ -275,8 +276,8 @@ static int dsetp(Warp *w, Dec *d, uint32_t g) {
         res |= (select ? dsetp_pick(x, y, cmp == DCmp_MIN) : (uint32_t)((rel & cmp) != 0)) << i;
         other |= (uint32_t)(select ? rel == 8 : (rel & cmp) == 0) << i;
     }
-    set_pred(w, d->pd[0], g, bool_op(bop, res, pp));
-    set_pred(w, d->pd[1], g, bool_op(bop, other, pp));
+    set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(bop, other, pp));
     return RUN_OK;
 }
 bool LV(bind_DSETP)(Bind *bind) {

@@ -71,16 +71,16 @@ static double half_value(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, uns
     }
 }
 
-static int half_op(Warp *w, Dec *d, uint32_t g) {
+static int half_op(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = d->k[5] ? fmt_bf16 : fmt_f16;
+    Fmt f = dec->k[5] ? fmt_bf16 : fmt_f16;
     EACH_LANE(i, g) {
         uint32_t x = a[i], y = b[i], z = c[i];
-        if (d->k[4])
-            r[i] = half_result(d, half_value(d, x, y, z, 0, f), fmt_f32);
+        if (dec->k[4])
+            r[i] = half_result(dec, half_value(dec, x, y, z, 0, f), fmt_f32);
         else
-            r[i] = half_result(d, half_value(d, x, y, z, 0, f), f) |
-                   half_result(d, half_value(d, x, y, z, 1, f), f) << 16;
+            r[i] = half_result(dec, half_value(dec, x, y, z, 0, f), f) |
+                   half_result(dec, half_value(dec, x, y, z, 1, f), f) << 16;
     }
     return RUN_OK;
 }
@@ -122,17 +122,17 @@ static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool min, Fmt f) {
     uint32_t v = fp_narrow(res, f, Rnd_RN), sign = 1u << (f.ebits + f.mbits);
     return dec->k[2] ? (v & ~sign) | (neg ? sign : 0) : v;
 }
-static int hmnmx2(Warp *w, Dec *d, uint32_t g) {
+static int hmnmx2(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = d->k[5] ? fmt_bf16 : fmt_f16;
-    uint32_t p = dec_pred(w, d, 0);
+    Fmt f = dec->k[5] ? fmt_bf16 : fmt_f16;
+    uint32_t p = dec_pred(warp, dec, 0);
     EACH_LANE(i, g) {
         bool min = p >> i & 1;
         uint32_t v[2];
         for (unsigned h = 0; h < 2; h++)
-            v[h] = hmnmx_one(d, half_source(d, 0, a[i], h, f), half_source(d, 1, b[i], h, f), min,
-                             d->k[4] ? fmt_f32 : f);
-        r[i] = d->k[4] ? v[0] : v[0] | v[1] << 16;
+            v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f), min,
+                             dec->k[4] ? fmt_f32 : f);
+        r[i] = dec->k[4] ? v[0] : v[0] | v[1] << 16;
     }
     return RUN_OK;
 }
@@ -152,27 +152,27 @@ static bool half_cmp(const Dec *dec, uint32_t x, uint32_t y, unsigned h) {
     double p = half_source(dec, 0, x, h, fmt_f16), q = half_source(dec, 1, y, h, fmt_f16);
     return (fp_relation(p, q) & dec->k[1]) != 0;
 }
-static int hset2(Warp *w, Dec *d, uint32_t g) {
+static int hset2(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t pp = dec_pred(w, d, 0), one = d->k[3] ? 0x3c00 : 0xffff;
+    uint32_t pp = dec_pred(warp, dec, 0), one = dec->k[3] ? 0x3c00 : 0xffff;
     EACH_LANE(i, g) {
         uint32_t p = pp >> i & 1;
-        uint32_t lo = bool_op(d->k[2], half_cmp(d, a[i], b[i], 0), p),
-                 hi = bool_op(d->k[2], half_cmp(d, a[i], b[i], 1), p);
+        uint32_t lo = bool_op(dec->k[2], half_cmp(dec, a[i], b[i], 0), p),
+                 hi = bool_op(dec->k[2], half_cmp(dec, a[i], b[i], 1), p);
         r[i] = (lo ? one : 0) | (hi ? one << 16 : 0);
     }
     return RUN_OK;
 }
-static int hsetp2(Warp *w, Dec *d, uint32_t g) {
+static int hsetp2(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t pp = dec_pred(w, d, 0), lo = 0, hi = 0;
+    uint32_t pp = dec_pred(warp, dec, 0), lo = 0, hi = 0;
     EACH_LANE(i, g) {
-        lo |= (uint32_t)half_cmp(d, a[i], b[i], 0) << i;
-        hi |= (uint32_t)half_cmp(d, a[i], b[i], 1) << i;
+        lo |= (uint32_t)half_cmp(dec, a[i], b[i], 0) << i;
+        hi |= (uint32_t)half_cmp(dec, a[i], b[i], 1) << i;
     }
     uint32_t both = lo & hi;
-    set_pred(w, d->pd[0], g, bool_op(d->k[2], d->k[3] ? both : lo, pp));
-    set_pred(w, d->pd[1], g, bool_op(d->k[2], d->k[3] ? ~both : hi, pp));
+    set_pred(warp, dec->pd[0], g, bool_op(dec->k[2], dec->k[3] ? both : lo, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(dec->k[2], dec->k[3] ? ~both : hi, pp));
     return RUN_OK;
 }
 bool LV(bind_HSET2)(Bind *bind) {

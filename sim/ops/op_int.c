@@ -9,16 +9,16 @@
 #include <string.h>
 
 OP32(mov, , a[i])
-OP32(sel, uint32_t p = dec_pred(w, d, 0);, blend(lane_mask(p, i), a[i], b[i]))
+OP32(sel, uint32_t p = dec_pred(warp, dec, 0);, blend(lane_mask(p, i), a[i], b[i]))
 OP32(iadd3, , a[i] + b[i] + c[i])
-OP32(iadd3_neg, uint32_t x0 = d->xm[0]; uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2]; uint32_t k = d->k[0];
-     , (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k)
+OP32(iadd3_neg, uint32_t x0 = dec->xm[0]; uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2];
+     uint32_t k = dec->k[0];, (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k)
 
 /* With carries in or out: k[0] = number of negated operands (0 under .X). */
-static int iadd3_carry(Warp *w, Dec *d, uint32_t g) {
+static int iadd3_carry(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t x0 = d->xm[0], x1 = d->xm[1], x2 = d->xm[2], k = d->k[0];
-    uint32_t cin0 = d->k[1] ? dec_pred(w, d, 0) : 0, cin1 = d->k[1] ? dec_pred(w, d, 1) : 0;
+    uint32_t x0 = dec->xm[0], x1 = dec->xm[1], x2 = dec->xm[2], k = dec->k[0];
+    uint32_t cin0 = dec->k[1] ? dec_pred(warp, dec, 0) : 0, cin1 = dec->k[1] ? dec_pred(warp, dec, 1) : 0;
     uint32_t carry[32];
     LANES {
         uint32_t s = a[i] ^ x0, y = b[i] ^ x1, z = c[i] ^ x2, n = k + (cin0 >> i & 1) + (cin1 >> i & 1);
@@ -31,16 +31,16 @@ static int iadd3_carry(Warp *w, Dec *d, uint32_t g) {
         r[i] = blend(lane_mask(g, i), s, r[i]);
     }
     MASK_OF(one, carry[i] != 0)
-    set_pred(w, d->pd[0], g, one);
-    if (d->pd[1] != PRED_SINK) {
+    set_pred(warp, dec->pd[0], g, one);
+    if (dec->pd[1] != PRED_SINK) {
         MASK_OF(two, carry[i] > 1)
-        set_pred(w, d->pd[1], g, two);
+        set_pred(warp, dec->pd[1], g, two);
     }
     return RUN_OK;
 }
 /* The upper half of a sum of 64 bits: carry in, none out. */
-OP32(iadd3_x, uint32_t x0 = d->xm[0]; uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2];
-     uint32_t cin0 = dec_pred(w, d, 0); uint32_t cin1 = dec_pred(w, d, 1);
+OP32(iadd3_x, uint32_t x0 = dec->xm[0]; uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2];
+     uint32_t cin0 = dec_pred(warp, dec, 0); uint32_t cin1 = dec_pred(warp, dec, 1);
      , (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + (cin0 >> i & 1) + (cin1 >> i & 1))
 
 static bool use_iadd3(Bind *bind, bool x) {
@@ -67,9 +67,9 @@ static bool use(Bind *bind, OpFn *full, OpFn *part) {
     bind->d->part = part;
     return !bind->failed;
 }
-static int nop(Warp *w, Dec *d, uint32_t g) {
-    (void)w;
-    (void)d;
+static int nop(Warp *warp, Dec *dec, uint32_t g) {
+    (void)warp;
+    (void)dec;
     (void)g;
     return RUN_OK;
 }
@@ -84,12 +84,12 @@ bool LV(bind_SEL)(Bind *b) { return use(b, sel_f, sel_p); }
 bool LV(bind_USEL)(Bind *b) { return use(b, sel_f, sel_p) && uniform(b); }
 
 /* ---- LEA: (a << shift) + b; .HI: upper word of ({c:a} << shift), .SX32: c is a's sign ---- */
-static int lea(Warp *w, Dec *d, uint32_t g) {
+static int lea(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    unsigned shift = d->imm[0] & 31;
-    bool hi = d->k[2], sx = d->k[3];
-    uint32_t x0 = d->xm[0], x1 = d->xm[1], cin = d->k[1] ? dec_pred(w, d, 0) : 0, one = 0;
-    uint64_t k = d->k[0];
+    unsigned shift = dec->imm[0] & 31;
+    bool hi = dec->k[2], sx = dec->k[3];
+    uint32_t x0 = dec->xm[0], x1 = dec->xm[1], cin = dec->k[1] ? dec_pred(warp, dec, 0) : 0, one = 0;
+    uint64_t k = dec->k[0];
     for (unsigned i = 0; i < 32; i++) {
         uint32_t top = sx ? 0u - (a[i] >> 31) : c[i];
         uint32_t s = hi ? (uint32_t)(pair(a[i], top) << shift >> 32) : a[i] << shift;
@@ -97,10 +97,10 @@ static int lea(Warp *w, Dec *d, uint32_t g) {
         r[i] = blend(lane_mask(g, i), (uint32_t)v, r[i]);
         one |= (uint32_t)(v >> 32) << i;
     }
-    set_pred(w, d->pd[0], g, one);
+    set_pred(warp, dec->pd[0], g, one);
     return RUN_OK;
 }
-OP32(lea_plain, uint32_t s = d->imm[0] & 31;, (a[i] << s) + b[i])
+OP32(lea_plain, uint32_t s = dec->imm[0] & 31;, (a[i] << s) + b[i])
 
 static bool use_lea(Bind *bind, bool x, bool hi, bool sx) {
     Dec *dec = bind->d;
@@ -146,17 +146,17 @@ OP32(lop_mux, , (a[i] & b[i]) | (~a[i] & c[i]))
     (k0 ^ ((x)&k1) ^ ((y)&k2) ^ ((z)&k3) ^ ((x) & (y)&k4) ^ ((x) & (z)&k5) ^ ((y) & (z)&k6) ^                \
      ((x) & (y) & (z)&k7))
 #define ANF_SETUP                                                                                            \
-    uint32_t k0 = d->k[0], k1 = d->k[1], k2 = d->k[2], k3 = d->k[3], k4 = d->k[4], k5 = d->k[5],             \
-             k6 = d->k[6], k7 = d->k[7];
+    uint32_t k0 = dec->k[0], k1 = dec->k[1], k2 = dec->k[2], k3 = dec->k[3], k4 = dec->k[4], k5 = dec->k[5], \
+             k6 = dec->k[6], k7 = dec->k[7];
 OP32(lop_any, ANF_SETUP, ANF(a[i], b[i], c[i]))
 
-static int lop_pred(Warp *w, Dec *d, uint32_t g) {
+static int lop_pred(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     ANF_SETUP
-    uint32_t p = dec_pred(w, d, 0);
+    uint32_t p = dec_pred(warp, dec, 0);
     MASK_OF(nonzero, ANF(a[i], b[i], c[i]) != 0)
     LANES { r[i] = blend(lane_mask(g, i), ANF(a[i], b[i], c[i]), r[i]); }
-    set_pred(w, d->pd[0], g, d->imm[1] ? nonzero & p : nonzero | p);
+    set_pred(warp, dec->pd[0], g, dec->imm[1] ? nonzero & p : nonzero | p);
     return RUN_OK;
 }
 
@@ -226,13 +226,13 @@ static uint32_t anf_of_masks(const uint32_t k[8], uint32_t x, uint32_t y, uint32
     uint32_t k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3], k4 = k[4], k5 = k[5], k6 = k[6], k7 = k[7];
     return ANF(x, y, z);
 }
-static int plop3(Warp *w, Dec *dec, uint32_t g) {
-    uint32_t x = dec_pred(w, dec, 0), y = dec_pred(w, dec, 1), z = dec_pred(w, dec, 2);
+static int plop3(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t x = dec_pred(warp, dec, 0), y = dec_pred(warp, dec, 1), z = dec_pred(warp, dec, 2);
     const uint32_t second[8] = {dec->xm[0], dec->xm[1], dec->xm[2], dec->xm[3],
                                 dec->am[0], dec->am[1], dec->am[2], dec->am[3]};
-    set_pred(w, dec->pd[0], g, anf_of_masks(dec->k, x, y, z));
+    set_pred(warp, dec->pd[0], g, anf_of_masks(dec->k, x, y, z));
     if (dec->pd[1] != PRED_SINK)
-        set_pred(w, dec->pd[1], g, anf_of_masks(second, x, y, z));
+        set_pred(warp, dec->pd[1], g, anf_of_masks(second, x, y, z));
     return RUN_OK;
 }
 static bool use_plop3(Bind *bind, uint32_t lut, uint32_t lut2) {
@@ -253,26 +253,26 @@ bool LV(bind_UPLOP3)(Bind *bind) {
 }
 
 /* P2R, R2P: byte `imm[1]`, mask imm[0] of P0..P6 */
-static int p2r(Warp *w, Dec *d, uint32_t g) {
+static int p2r(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t mask = d->imm[0] & 0x7f, shift = 8 * d->k[0];
+    uint32_t mask = dec->imm[0] & 0x7f, shift = 8 * dec->k[0];
     EACH_LANE(i, g) {
         uint32_t v = 0;
         for (unsigned k = 0; k < 7; k++)
-            v |= (w->p[k] >> i & 1) << k;
-        r[i] = (a[i] & ~(d->imm[0] << shift)) | (v & mask) << shift;
+            v |= (warp->p[k] >> i & 1) << k;
+        r[i] = (a[i] & ~(dec->imm[0] << shift)) | (v & mask) << shift;
     }
     return RUN_OK;
 }
-static int r2p(Warp *w, Dec *d, uint32_t g) {
+static int r2p(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t shift = 8 * d->k[0];
+    uint32_t shift = 8 * dec->k[0];
     for (unsigned k = 0; k < 7; k++)
-        if (d->imm[0] >> k & 1) {
+        if (dec->imm[0] >> k & 1) {
             uint32_t m = 0;
             for (unsigned i = 0; i < 32; i++)
                 m |= (a[i] >> (shift + k) & 1) << i;
-            set_pred(w, k, g, m);
+            set_pred(warp, k, g, m);
         }
     return RUN_OK;
 }
@@ -285,13 +285,13 @@ bool LV(bind_R2P)(Bind *bind) {
     return use(bind, r2p, r2p);
 }
 
-OP32(iabs, uint32_t x = d->xm[0];, ((a[i] ^ x) - x) >> 31 ? 0u - ((a[i] ^ x) - x) : (a[i] ^ x) - x)
+OP32(iabs, uint32_t x = dec->xm[0];, ((a[i] ^ x) - x) >> 31 ? 0u - ((a[i] ^ x) - x) : (a[i] ^ x) - x)
 bool LV(bind_IABS)(Bind *b) { return use(b, iabs_f, iabs_p); }
 
-OP32(imin_s, uint32_t p = dec_pred(w, d, 0);
+OP32(imin_s, uint32_t p = dec_pred(warp, dec, 0);
      , blend(lane_mask(p, i),
              (int32_t)a[i]<(int32_t)b[i] ? a[i] : b[i], (int32_t)a[i]>(int32_t) b[i] ? a[i] : b[i]))
-OP32(imin_u, uint32_t p = dec_pred(w, d, 0);
+OP32(imin_u, uint32_t p = dec_pred(warp, dec, 0);
      , blend(lane_mask(p, i), a[i]<b[i] ? a[i] : b[i], a[i]> b[i] ? a[i] : b[i]))
 bool LV(bind_IMNMX)(Bind *bind) {
     bool s = MGET(IMNMX, sign, bind->in->mods) == ISign_S32;
@@ -304,7 +304,7 @@ bool LV(bind_VIMNMX)(Bind *bind) {
     bool s = type == VimnmxType_S32;
     return use(bind, s ? imin_s_f : imin_u_f, s ? imin_s_p : imin_u_p);
 }
-OP32(viadd, uint32_t x = d->xm[1];, a[i] + ((b[i] ^ x) - x))
+OP32(viadd, uint32_t x = dec->xm[1];, a[i] + ((b[i] ^ x) - x))
 bool LV(bind_VIADD)(Bind *bind) {
     if (MGET(VIADD, type, bind->in->mods) != ViaddType_S32)
         return bind_not_simulated(bind);
@@ -332,10 +332,10 @@ static inline uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sa, uint32_t 
            extend(a >> 16, 0xffff, sa) * extend(b >> 8, 0xff, sb);
 }
 #define IDP_SETUP                                                                                            \
-    uint32_t sa = d->k[0];                                                                                   \
-    uint32_t sb = d->k[1];                                                                                   \
-    uint32_t from = d->k[2];                                                                                 \
-    uint32_t x = d->xm[2];
+    uint32_t sa = dec->k[0];                                                                                 \
+    uint32_t sb = dec->k[1];                                                                                 \
+    uint32_t from = dec->k[2];                                                                               \
+    uint32_t x = dec->xm[2];
 OP32(idp4, IDP_SETUP, dot_bytes(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 OP32(idp2, IDP_SETUP, dot_halves(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 bool LV(bind_IDP)(Bind *bind) {
@@ -361,11 +361,11 @@ static uint32_t prmt_selector(uint32_t mode, uint32_t s) {
                                          {0x1010, 0x3232, 0x1010, 0x3232}};
     return mode == PrmtMode_IDX ? s : table[mode % 7][s & 3];
 }
-static int prmt(Warp *w, Dec *d, uint32_t g) {
+static int prmt(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     EACH_LANE(i, g) {
         uint64_t bytes = pair(a[i], c[i]);
-        uint32_t s = prmt_selector(d->k[0], b[i]);
+        uint32_t s = prmt_selector(dec->k[0], b[i]);
         r[i] = prmt_byte(bytes, s) | prmt_byte(bytes, s >> 4) << 8 | prmt_byte(bytes, s >> 8) << 16 |
                prmt_byte(bytes, s >> 12) << 24;
     }
@@ -395,17 +395,17 @@ static inline uint32_t shf_one(uint32_t lo, uint32_t n, uint32_t hi, uint32_t ty
     uint64_t s = n > 63 ? 0 : v << n;
     return (uint32_t)(high ? s >> 32 : s);
 }
-static int shf(Warp *w, Dec *d, uint32_t g) {
+static int shf(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t type = d->k[0];
-    bool wrap = d->k[1], right = d->k[2], high = d->k[3];
+    uint32_t type = dec->k[0];
+    bool wrap = dec->k[1], right = dec->k[2], high = dec->k[3];
     EACH_LANE(i, g) r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
     return RUN_OK;
 }
 /* The funnel by 0..32, low or high word: a shift of 64-bit lanes. */
-OP32(funnel_r, uint32_t most = d->k[1] ? 31 : 32;, (uint32_t)(pair(a[i], c[i]) >> (most == 31  ? b[i] & 31
-                                                                                   : b[i] < 32 ? b[i]
-                                                                                               : 32)))
+OP32(funnel_r, uint32_t most = dec->k[1] ? 31 : 32;, (uint32_t)(pair(a[i], c[i]) >> (most == 31  ? b[i] & 31
+                                                                                     : b[i] < 32 ? b[i]
+                                                                                                 : 32)))
 OP32(shift_r64, , (uint32_t)(pair(a[i], c[i]) >> (b[i] & 63)) & (b[i] > 63 ? 0 : ~0u))
 OP32(shift_l64, , (uint32_t)(pair(a[i], c[i]) << (b[i] & 63) >> 32) & (b[i] > 63 ? 0 : ~0u))
 /* The common forms: shift of one 32-bit word by a clamped amount, and the funnel by a constant. */
@@ -464,8 +464,8 @@ static inline uint32_t bmsk_one(uint32_t pos, uint32_t n, bool wrap) {
     uint64_t ones = n > 31 ? 0xffffffffu : (1u << n) - 1u;
     return pos > 31 ? 0 : (uint32_t)(ones << pos);
 }
-OP32(sgxt, bool wrap = d->k[0]; bool sign = d->k[1];, sgxt_one(a[i], b[i], wrap, sign))
-OP32(bmsk, bool wrap = d->k[0];, bmsk_one(a[i], b[i], wrap))
+OP32(sgxt, bool wrap = dec->k[0]; bool sign = dec->k[1];, sgxt_one(a[i], b[i], wrap, sign))
+OP32(bmsk, bool wrap = dec->k[0];, bmsk_one(a[i], b[i], wrap))
 bool LV(bind_SGXT)(Bind *bind) {
     bind->d->k[0] = MGET(SGXT, wrap, bind->in->mods);
     bind->d->k[1] = MGET(SGXT, sign, bind->in->mods) == ISign_S32;
@@ -494,14 +494,14 @@ static inline uint32_t flo_one(uint32_t v, bool sign, bool sh) {
     uint32_t n = (uint32_t)__builtin_clz(v);
     return sh ? n : 31 - n;
 }
-static int flo(Warp *w, Dec *d, uint32_t g) {
+static int flo(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t found = 0;
     EACH_LANE(i, g) {
-        r[i] = flo_one(a[i] ^ d->xm[0], d->k[0], d->k[1]);
+        r[i] = flo_one(a[i] ^ dec->xm[0], dec->k[0], dec->k[1]);
         found |= (uint32_t)(r[i] != ~0u) << i;
     }
-    set_pred(w, d->pd[0], g, found);
+    set_pred(warp, dec->pd[0], g, found);
     return RUN_OK;
 }
 bool LV(bind_FLO)(Bind *bind) {
@@ -526,13 +526,13 @@ static inline uint32_t popc_one(uint32_t v) {
     return ((v + (v >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 OP32(brev, , brev_one(a[i]))
-OP32(popc, uint32_t x = d->xm[0];, popc_one(a[i] ^ x))
+OP32(popc, uint32_t x = dec->xm[0];, popc_one(a[i] ^ x))
 bool LV(bind_BREV)(Bind *b) { return use(b, brev_f, brev_p); }
 bool LV(bind_UBREV)(Bind *b) { return use(b, brev_f, brev_p) && uniform(b); }
 bool LV(bind_POPC)(Bind *b) { return use(b, popc_f, popc_p); }
 bool LV(bind_UPOPC)(Bind *b) { return use(b, popc_f, popc_p) && uniform(b); }
 
-OP32(i2i, int32_t lo = (int32_t)d->k[0]; int32_t hi = (int32_t)d->k[1];
+OP32(i2i, int32_t lo = (int32_t)dec->k[0]; int32_t hi = (int32_t)dec->k[1];
      , (uint32_t)((int32_t)a[i]<lo ? lo : (int32_t)a[i]> hi ? hi : (int32_t)a[i]))
 bool LV(bind_I2I)(Bind *bind) {
     static const int32_t range[4][2] = {{0, 255}, {-128, 127}, {0, 65535}, {-32768, 32767}};
@@ -543,32 +543,32 @@ bool LV(bind_I2I)(Bind *bind) {
 }
 
 /* ---- ISETP: cmp is a set of {LT 1, EQ 2, GT 4}; .EX: equal high words take the low words' result ---- */
-static inline void isetp_write(Warp *w, Dec *dec, uint32_t g, uint32_t lt, uint32_t eq, uint32_t gt) {
-    uint32_t code = dec->k[0], pp = dec_pred(w, dec, 0);
+static inline void isetp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t lt, uint32_t eq, uint32_t gt) {
+    uint32_t code = dec->k[0], pp = dec_pred(warp, dec, 0);
     uint32_t res = (code & 1 ? lt : 0) | (code & 2 ? eq : 0) | (code & 4 ? gt : 0);
     if (dec->k[2])
-        res = (res & ~eq) | (dec_pred(w, dec, 1) & eq);
-    set_pred(w, dec->pd[0], g, bool_op(dec->k[1], res, pp));
-    set_pred(w, dec->pd[1], g, bool_op(dec->k[1], ~res, pp));
+        res = (res & ~eq) | (dec_pred(warp, dec, 1) & eq);
+    set_pred(warp, dec->pd[0], g, bool_op(dec->k[1], res, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(dec->k[1], ~res, pp));
 }
-static int isetp_s(Warp *w, Dec *d, uint32_t g) {
+static int isetp_s(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     MASK_OF(lt, (int32_t)a[i] < (int32_t)b[i])
     MASK_OF(eq, a[i] == b[i])
-    isetp_write(w, d, g, lt, eq, ~(lt | eq));
+    isetp_write(warp, dec, g, lt, eq, ~(lt | eq));
     return RUN_OK;
 }
-static int isetp_u(Warp *w, Dec *d, uint32_t g) {
+static int isetp_u(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     MASK_OF(lt, a[i] < b[i])
     MASK_OF(eq, a[i] == b[i])
-    isetp_write(w, d, g, lt, eq, ~(lt | eq));
+    isetp_write(warp, dec, g, lt, eq, ~(lt | eq));
     return RUN_OK;
 }
-static int isetp_eq(Warp *w, Dec *d, uint32_t g) {
+static int isetp_eq(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     MASK_OF(eq, a[i] == b[i])
-    isetp_write(w, d, g, 0, eq, ~eq);
+    isetp_write(warp, dec, g, 0, eq, ~eq);
     return RUN_OK;
 }
 bool LV(bind_ISETP)(Bind *bind) {
@@ -594,8 +594,9 @@ bool LV(bind_UISETP)(Bind *bind) {
 OP32(imad, , a[i] * b[i] + c[i])
 OP32(imul, , a[i] * b[i])
 /* k[0]: 0, or 1 for each operand negated without .X; a negated product is subtracted */
-OP32(imad_neg, uint32_t x1 = d->xm[1]; uint32_t x2 = d->xm[2]; uint32_t k = d->k[0];
-     uint32_t cin = d->k[1] ? dec_pred(w, d, 0) : 0;, ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
+OP32(imad_neg, uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2]; uint32_t k = dec->k[0];
+     uint32_t cin = dec->k[1] ? dec_pred(warp, dec, 0) : 0;
+     , ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
 
 static bool use_imad(Bind *bind, bool x) {
     Dec *dec = bind->d;
@@ -618,10 +619,10 @@ OP64(wide_s, , (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) + pair(c[i], c
 
 /* General WIDE and HI: k[0] signed, k[1] .X, k[2] HI. Sum of 65 bits; a negated product or addend is its
  * complement plus one (no plus under .X for the addend). */
-static int wide_any(Warp *w, Dec *dec, uint32_t g) {
+static int wide_any(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     uint64_t x1 = dec->xm[1] ? ~(uint64_t)0 : 0, x2 = dec->xm[2] ? ~(uint64_t)0 : 0;
-    uint32_t cin = dec->k[1] ? dec_pred(w, dec, 0) : 0, carry = 0;
+    uint32_t cin = dec->k[1] ? dec_pred(warp, dec, 0) : 0, carry = 0;
     unsigned plus2 = !dec->k[1] && x2 ? 1 : 0;
     for (unsigned i = 0; i < 32; i++) {
         uint64_t p = dec->k[0] ? (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) : (uint64_t)a[i] * b[i];
@@ -636,7 +637,7 @@ static int wide_any(Warp *w, Dec *dec, uint32_t g) {
         if (!dec->k[2])
             rh[i] = (uint32_t)(s >> 32);
     }
-    set_pred(w, dec->pd[0], g, carry);
+    set_pred(warp, dec->pd[0], g, carry);
     return RUN_OK;
 }
 static bool use_wide(Bind *bind, bool sign, bool x, bool hi) {

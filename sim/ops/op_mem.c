@@ -3,7 +3,7 @@
  * address of one that does, so that loads need no branch. What fails any check, and every trap, goes lane by
  * lane through sim/machine/mem.c.
  *
- * Slots of all: v[0] = ra (a pair when d->wide), v[1] = urb, v[2] = data of a store; d->target = offset.
+ * Slots of all: v[0] = ra (a pair when dec->wide), v[1] = urb, v[2] = data of a store; dec->target = offset.
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
 #include <string.h>
@@ -20,18 +20,18 @@ typedef struct {      /* where the lanes' bytes are */
 } Places;
 
 /* What the register holds, plus offset and uniform register. */
-INLINE uint64_t whole_address(const Warp *w, const Dec *dec, uint64_t a) {
+INLINE uint64_t whole_address(const Warp *warp, const Dec *dec, uint64_t a) {
     a += (uint64_t)dec->target;
     if (dec->k[0]) {
-        const uint32_t *u = dec_src(w, dec, 1);
+        const uint32_t *u = dec_src(warp, dec, 1);
         a += dec->k[0] == 2 ? pair(u[0], u[32]) : u[0];
     }
     return dec->wide || dec->k[1] ? a : (uint32_t)a;
 }
 
 /* Differences of the addresses; false if they do not fit 32 bits or some lane is misaligned. */
-INLINE bool offsets(const Warp *w, const Dec *dec, uint32_t g, unsigned size, bool full, Places *places) {
-    const uint32_t *lo = dec_src(w, dec, 0), *hi = lo + 32;
+INLINE bool offsets(const Warp *warp, const Dec *dec, uint32_t g, unsigned size, bool full, Places *places) {
+    const uint32_t *lo = dec_src(warp, dec, 0), *hi = lo + 32;
     unsigned first = full ? 0 : low_lane(g), shift = dec->k[4];
     uint32_t lo0 = lo[first] << shift, same = 0, high = 0;
     int32_t min = 0, max = 0;
@@ -59,7 +59,7 @@ INLINE bool offsets(const Warp *w, const Dec *dec, uint32_t g, unsigned size, bo
             high |= full ? x : x & lane_mask(g, i);
         }
     }
-    places->address = whole_address(w, dec, a);
+    places->address = whole_address(warp, dec, a);
     places->min = min;
     places->max = max;
     places->same = same;
@@ -94,8 +94,8 @@ INLINE bool find_bytes(Warp *warp, Dec *dec, unsigned size, bool write, Places *
     return !(write && al->read_only);
 }
 
-INLINE bool locate(Warp *w, Dec *d, uint32_t g, unsigned size, bool full, bool write, Places *p) {
-    return offsets(w, d, g, size, full, p) && find_bytes(w, d, size, write, p);
+INLINE bool locate(Warp *warp, Dec *dec, uint32_t g, unsigned size, bool full, bool write, Places *p) {
+    return offsets(warp, dec, g, size, full, p) && find_bytes(warp, dec, size, write, p);
 }
 
 /* The frequent shape, rows of 16 threads and above all rows of 32: in each half of the warp the addresses are
@@ -106,8 +106,8 @@ typedef struct {
     SimAlloc *alloc;
 } Halves;
 
-INLINE bool halves(Warp *w, Dec *dec, unsigned size, bool write, Halves *h) {
-    const uint32_t *lo = dec_src(w, dec, 0), *hi = lo + 32;
+INLINE bool halves(Warp *warp, Dec *dec, unsigned size, bool write, Halves *h) {
+    const uint32_t *lo = dec_src(warp, dec, 0), *hi = lo + 32;
     unsigned shift = dec->k[4];
     uint32_t same = 0, seq = 0, high = 0, base[2] = {lo[0] << shift, lo[16] << shift};
     for (unsigned i = 0; i < 16; i++) {
@@ -128,14 +128,14 @@ INLINE bool halves(Warp *w, Dec *dec, unsigned size, bool write, Halves *h) {
     uint32_t bytes = same ? 16 * size : size, last = 0u - bytes;
     if (high || base[0] > last || base[1] > last) /* no carry into the high words */
         return false;
-    a[0] = whole_address(w, dec, a[0]);
-    a[1] = whole_address(w, dec, a[1]);
+    a[0] = whole_address(warp, dec, a[0]);
+    a[1] = whole_address(warp, dec, a[1]);
     unsigned up = a[1] >= a[0];
     uint64_t distance = a[up] - a[1 - up];
     if (distance >> 31 || ((a[0] | a[1]) & (size - 1)))
         return false;
     Places p = {.address = a[1 - up], .max = (int32_t)distance};
-    if (!find_bytes(w, dec, bytes, write, &p))
+    if (!find_bytes(warp, dec, bytes, write, &p))
         return false;
     h->bytes[1 - up] = p.bytes;
     h->bytes[up] = p.bytes + distance;
@@ -175,17 +175,17 @@ INLINE void load_half(uint32_t *r, const uint8_t *from, unsigned n, bool same) {
     }
 }
 /* n words a lane. */
-INLINE int load_words(Warp *w, Dec *d, uint32_t g, unsigned n, bool full) {
+INLINE int load_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
     Places p;
     Halves h;
-    uint32_t v[4][32], *r = dec_dst(w, d, 0);
-    if (full && halves(w, d, 4 * n, false, &h)) {
+    uint32_t v[4][32], *r = dec_dst(warp, dec, 0);
+    if (full && halves(warp, dec, 4 * n, false, &h)) {
         load_half(r, h.bytes[0], n, h.same);
         load_half(r + 16, h.bytes[1], n, h.same);
         return RUN_OK;
     }
-    if (!locate(w, d, g, 4 * n, full, false, &p))
-        return mem_load_slow(w, d, g);
+    if (!locate(warp, dec, g, 4 * n, full, false, &p))
+        return mem_load_slow(warp, dec, g);
     for (unsigned k = 0; k < n; k++) {
         if (!p.same) {
             uint32_t x = load32(p.bytes + 4 * k);
@@ -201,18 +201,18 @@ INLINE int load_words(Warp *w, Dec *d, uint32_t g, unsigned n, bool full) {
 }
 
 /* 1 or 2 bytes, extended to 32 bits. */
-INLINE int load_part(Warp *w, Dec *dec, uint32_t g, bool full) {
+INLINE int load_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
     Places p;
     uint32_t v[32], size = dec->size, bits = 32 - 8 * size;
     bool sign = dec->k[3] == MemSz_S8 || dec->k[3] == MemSz_S16;
-    if (!locate(w, dec, g, size, full, false, &p))
-        return mem_load_slow(w, dec, g);
+    if (!locate(warp, dec, g, size, full, false, &p))
+        return mem_load_slow(warp, dec, g);
     for (unsigned i = 0; i < 32; i++) {
         const uint8_t *q = p.bytes + p.off[i];
         uint32_t x = size == 1 ? *q : *q | (uint32_t)q[1] << 8;
         v[i] = sign ? (uint32_t)((int32_t)(x << bits) >> bits) : x;
     }
-    put_row(dec_dst(w, dec, 0), v, g, full);
+    put_row(dec_dst(warp, dec, 0), v, g, full);
     return RUN_OK;
 }
 
@@ -247,19 +247,19 @@ INLINE uint32_t store_half(const uint32_t *v, uint8_t *to, SimAlloc *al, unsigne
     return changed;
 }
 
-INLINE int store_words(Warp *warp, Dec *d, uint32_t g, unsigned n, bool full) {
+INLINE int store_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
     Places p;
     Halves h;
     uint32_t changed = 0;
-    const uint32_t *v = dec_src(warp, d, 2);
-    if (full && halves(warp, d, 4 * n, true, &h) && !h.same) {
+    const uint32_t *v = dec_src(warp, dec, 2);
+    if (full && halves(warp, dec, 4 * n, true, &h) && !h.same) {
         changed = store_half(v, h.bytes[0], h.alloc, n);
         changed |= store_half(v + 16, h.bytes[1], h.alloc, n);
         warp->run->mem_version += changed != 0;
         return RUN_OK;
     }
-    if (!locate(warp, d, g, 4 * n, full, true, &p))
-        return mem_store_slow(warp, d, g);
+    if (!locate(warp, dec, g, 4 * n, full, true, &p))
+        return mem_store_slow(warp, dec, g);
     EACH_LANE(i, g) {
         for (unsigned k = 0; k < n; k++) {
             uint8_t *q = p.bytes + p.off[i] + 4 * k;
@@ -346,18 +346,18 @@ INLINE int store_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
 
 /* name_f for all lanes, name_p for the lanes of g. */
 #define ACCESS(name, CALL_FULL, CALL_PART)                                                                   \
-    static int name##_f(Warp *w, Dec *d, uint32_t g) { return CALL_FULL; }                                   \
-    static int name##_p(Warp *w, Dec *d, uint32_t g) { return g ? CALL_PART : RUN_OK; }
-ACCESS(ld4, load_words(w, d, g, 1, true), load_words(w, d, g, 1, false))
-ACCESS(ld8, load_words(w, d, g, 2, true), load_words(w, d, g, 2, false))
-ACCESS(ld16, load_words(w, d, g, 4, true), load_words(w, d, g, 4, false))
-ACCESS(ldpart, load_part(w, d, g, true), load_part(w, d, g, false))
-ACCESS(ldl, load_local(w, d, g, true), load_local(w, d, g, false))
-ACCESS(st4, store_words(w, d, g, 1, true), store_words(w, d, g, 1, false))
-ACCESS(st8, store_words(w, d, g, 2, true), store_words(w, d, g, 2, false))
-ACCESS(st16, store_words(w, d, g, 4, true), store_words(w, d, g, 4, false))
-ACCESS(stpart, store_part(w, d, g, true), store_part(w, d, g, false))
-ACCESS(stl, store_local(w, d, g, true), store_local(w, d, g, false))
+    static int name##_f(Warp *warp, Dec *dec, uint32_t g) { return CALL_FULL; }                              \
+    static int name##_p(Warp *warp, Dec *dec, uint32_t g) { return g ? CALL_PART : RUN_OK; }
+ACCESS(ld4, load_words(warp, dec, g, 1, true), load_words(warp, dec, g, 1, false))
+ACCESS(ld8, load_words(warp, dec, g, 2, true), load_words(warp, dec, g, 2, false))
+ACCESS(ld16, load_words(warp, dec, g, 4, true), load_words(warp, dec, g, 4, false))
+ACCESS(ldpart, load_part(warp, dec, g, true), load_part(warp, dec, g, false))
+ACCESS(ldl, load_local(warp, dec, g, true), load_local(warp, dec, g, false))
+ACCESS(st4, store_words(warp, dec, g, 1, true), store_words(warp, dec, g, 1, false))
+ACCESS(st8, store_words(warp, dec, g, 2, true), store_words(warp, dec, g, 2, false))
+ACCESS(st16, store_words(warp, dec, g, 4, true), store_words(warp, dec, g, 4, false))
+ACCESS(stpart, store_part(warp, dec, g, true), store_part(warp, dec, g, false))
+ACCESS(stl, store_local(warp, dec, g, true), store_local(warp, dec, g, false))
 
 static void use_load(Bind *bind) {
     switch (bind->d->imm[1] == MS_LOCAL ? 0 : bind->d->size) {
@@ -440,25 +440,25 @@ bool LV(bind_STL)(Bind *bind) {
 }
 
 /* ---- LDC, ULDC: k[0] bank, target = offset ---- */
-static int ldc(Warp *w, Dec *d, uint32_t g) {
+static int ldc(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t bank = d->k[0], limit = w->run->bank_bytes[bank], size = d->size;
-    const uint8_t *base = w->run->bank[bank];
+    uint32_t bank = dec->k[0], limit = warp->run->bank_bytes[bank], size = dec->size;
+    const uint8_t *base = warp->run->bank[bank];
     EACH_LANE(i, g) {
-        uint32_t address = a[i] + (uint32_t)d->target;
+        uint32_t address = a[i] + (uint32_t)dec->target;
         if (address % size)
-            return machine_trap_address(w, d, i, TRAP_MISALIGNED, address, "constant bank");
+            return machine_trap_address(warp, dec, i, TRAP_MISALIGNED, address, "constant bank");
         if (limit < size || address > limit - size)
-            return machine_trap_address(w, d, i, TRAP_OUT_OF_RANGE, address, "constant bank");
+            return machine_trap_address(warp, dec, i, TRAP_OUT_OF_RANGE, address, "constant bank");
         if (size >= 4) {
             for (unsigned k = 0; k < size / 4u; k++)
                 memcpy(&r[k * 32 + i], base + address + k * 4, 4);
             continue;
         }
         uint32_t v = base[address] | (size == 2 ? (uint32_t)base[address + 1] << 8 : 0);
-        if (d->k[3] == MemSz_S8)
+        if (dec->k[3] == MemSz_S8)
             v = (uint32_t)(int32_t)(int8_t)v;
-        if (d->k[3] == MemSz_S16)
+        if (dec->k[3] == MemSz_S16)
             v = (uint32_t)(int32_t)(int16_t)v;
         r[i] = v;
     }

@@ -109,13 +109,14 @@ static uint32_t mufu_one(uint32_t func, uint32_t bits) {
     }
 }
 
-static int mufu(Warp *w, Dec *d, uint32_t g) {
+static int mufu(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    EACH_LANE(i, g) r[i] = mufu_one(d->k[0], (a[i] & d->am[0]) ^ d->xm[0]);
+    EACH_LANE(i, g) r[i] = mufu_one(dec->k[0], (a[i] & dec->am[0]) ^ dec->xm[0]);
     return RUN_OK;
 }
-OP32(mufu_rcp, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];, f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
-OP32(mufu_sqrt, uint32_t m0 = d->am[0]; uint32_t x0 = d->xm[0];
+OP32(mufu_rcp, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
+     , f32_canon(1.0f / as_f32((a[i] & m0) ^ x0)))
+OP32(mufu_sqrt, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
      , f32_canon(__builtin_sqrtf(as_f32((a[i] & m0) ^ x0))))
 
 bool LV(bind_MUFU)(Bind *bind) {

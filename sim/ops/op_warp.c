@@ -4,21 +4,21 @@
 #include "sim/ops/ops.h"
 #include <string.h>
 
-static int shfl(Warp *w, Dec *d, uint32_t g) {
+static int shfl(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t value[32], ok = 0, missing = 0;
     memcpy(value, a, sizeof value);
     EACH_LANE(i, g) {
-        int j = shfl_source_lane(d->k[0], i, b[i], c[i]);
+        int j = shfl_source_lane(dec->k[0], i, b[i], c[i]);
         ok |= (uint32_t)(j >= 0) << i;
         if (j >= 0 && !(g >> j & 1))
             missing |= 1u << j;
         r[i] = value[j >= 0 ? (unsigned)j & 31 : i];
     }
     if (missing)
-        machine_finding(w, d, MF_COLLECTIVE, missing, 0,
+        machine_finding(warp, dec, MF_COLLECTIVE, missing, 0,
                         "value taken from lanes 0x%08x, which do not execute it", missing);
-    set_pred(w, d->pd[0], g, ok);
+    set_pred(warp, dec->pd[0], g, ok);
     return RUN_OK;
 }
 bool LV(bind_SHFL)(Bind *bind) {
@@ -31,9 +31,9 @@ bool LV(bind_SHFL)(Bind *bind) {
 static uint32_t vote_result(uint32_t op, uint32_t p, uint32_t g) {
     return op == VoteOp_ALL ? p == g : op == VoteOp_ANY ? p != 0 : p == 0 || p == g;
 }
-static int vote(Warp *w, Dec *dec, uint32_t g) {
-    uint32_t *r = dec_dst(w, dec, 0), p = dec_pred(w, dec, 0) & g;
-    set_pred(w, dec->pd[0], g, vote_result(dec->k[0], p, g) ? ~0u : 0);
+static int vote(Warp *warp, Dec *dec, uint32_t g) {
+    uint32_t *r = dec_dst(warp, dec, 0), p = dec_pred(warp, dec, 0) & g;
+    set_pred(warp, dec->pd[0], g, vote_result(dec->k[0], p, g) ? ~0u : 0);
     EACH_LANE(i, g) r[i] = p;
     return RUN_OK;
 }
@@ -57,7 +57,7 @@ bool LV(bind_VOTEU)(Bind *bind) {
     return bind->d->k[0] == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 
-static int match(Warp *w, Dec *dec, uint32_t g) {
+static int match(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     uint32_t same[32], all = 0;
     EACH_LANE(i, g) {
@@ -71,7 +71,7 @@ static int match(Warp *w, Dec *dec, uint32_t g) {
     }
     bool is_all = dec->k[0] == MatchOp_ALL, equal = all == g;
     EACH_LANE(i, g) r[i] = is_all ? (equal ? g : 0) : same[i];
-    set_pred(w, dec->pd[0], g, !is_all || equal ? ~0u : 0);
+    set_pred(warp, dec->pd[0], g, !is_all || equal ? ~0u : 0);
     return RUN_OK;
 }
 bool LV(bind_MATCH)(Bind *bind) {
@@ -93,11 +93,11 @@ static uint32_t redux_step(uint32_t op, bool sign, uint32_t x, uint32_t y) {
     default: return (sign ? (int32_t)x > (int32_t)y : x > y) ? x : y;
     }
 }
-static int redux(Warp *w, Dec *d, uint32_t g) {
+static int redux(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t v = a[low_lane(g)];
     for (uint32_t m = g & (g - 1); m; m &= m - 1)
-        v = redux_step(d->k[0], d->k[1], v, a[low_lane(m)]);
+        v = redux_step(dec->k[0], dec->k[1], v, a[low_lane(m)]);
     LANES { r[i] = v; }
     return RUN_OK;
 }
@@ -109,13 +109,13 @@ bool LV(bind_REDUX)(Bind *bind) {
     return bind->d->k[0] > ReduxOp_MAX ? bind_fail(bind, "undefined reduction") : !bind->failed;
 }
 
-static int r2ur(Warp *w, Dec *d, uint32_t g) {
+static int r2ur(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t v = a[low_lane(g)];
-    if (w->active != w->valid)
-        machine_finding(w, d, MF_UNIFORM_DIVERGED, g, 0, "R2UR");
+    if (warp->active != warp->valid)
+        machine_finding(warp, dec, MF_UNIFORM_DIVERGED, g, 0, "R2UR");
     LANES { r[i] = v; }
-    set_pred(w, d->pd[0], ~0u, v ? ~0u : 0);
+    set_pred(warp, dec->pd[0], ~0u, v ? ~0u : 0);
     return RUN_OK;
 }
 bool LV(bind_R2UR)(Bind *bind) {

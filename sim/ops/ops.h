@@ -61,8 +61,9 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
 
 /* Rows a, b, c of sources 0..2 and destination r, as locals. */
 #define ROWS                                                                                                 \
-    UNUSED const uint32_t *a = dec_src(w, d, 0), *b = dec_src(w, d, 1), *c = dec_src(w, d, 2);               \
-    UNUSED uint32_t *r = dec_dst(w, d, 0)
+    UNUSED const uint32_t *a = dec_src(warp, dec, 0), *b = dec_src(warp, dec, 1),                            \
+                          *c = dec_src(warp, dec, 2);                                                        \
+    UNUSED uint32_t *r = dec_dst(warp, dec, 0)
 #define ROWS64                                                                                               \
     ROWS;                                                                                                    \
     UNUSED const uint32_t *ah = a + 32, *bh = b + 32, *ch = c + 32;                                          \
@@ -71,13 +72,13 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
 /* name_f (all lanes) and name_p (lanes of g) from one 32-bit expression in a[i], b[i], c[i]; SETUP are
  * declarations. */
 #define OP32(name, SETUP, EXPR)                                                                              \
-    static int name##_f(Warp *w, Dec *d, UNUSED uint32_t g) {                                                \
+    static int name##_f(Warp *warp, Dec *dec, UNUSED uint32_t g) {                                           \
         ROWS;                                                                                                \
         SETUP                                                                                                \
         LANES { r[i] = (EXPR); }                                                                             \
         return RUN_OK;                                                                                       \
     }                                                                                                        \
-    static int name##_p(Warp *w, Dec *d, uint32_t g) {                                                       \
+    static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
         ROWS;                                                                                                \
         SETUP                                                                                                \
         LANES { r[i] = blend(lane_mask(g, i), (EXPR), r[i]); }                                               \
@@ -85,7 +86,7 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
     }
 /* The same for a 64-bit result. */
 #define OP64(name, SETUP, EXPR)                                                                              \
-    static int name##_f(Warp *w, Dec *d, UNUSED uint32_t g) {                                                \
+    static int name##_f(Warp *warp, Dec *dec, UNUSED uint32_t g) {                                           \
         ROWS64;                                                                                              \
         SETUP                                                                                                \
         LANES {                                                                                              \
@@ -95,7 +96,7 @@ static inline UNUSED uint64_t pair(uint32_t lo, uint32_t hi) { return (uint64_t)
         }                                                                                                    \
         return RUN_OK;                                                                                       \
     }                                                                                                        \
-    static int name##_p(Warp *w, Dec *d, uint32_t g) {                                                       \
+    static int name##_p(Warp *warp, Dec *dec, uint32_t g) {                                                  \
         ROWS64;                                                                                              \
         SETUP                                                                                                \
         LANES {                                                                                              \
