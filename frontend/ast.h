@@ -39,8 +39,7 @@ typedef enum {
 #undef PTX_OP
     PTX_OP_COUNT
 } PtxOp;
-const char *ptx_op_name(PtxOp op);    /* "setp" */
-const char *ptx_op_section(PtxOp op); /* "9.7.6.2 setp" of the PTX ISA document */
+const char *ptx_op_name(PtxOp op); /* "setp" */
 
 /* Modifier values. 0 is always "not given / default". */
 typedef enum {
@@ -170,7 +169,7 @@ typedef struct {
     uint8_t rnd, cmp, bop, sem, scope, cop, atom, sub, sub2; /* enumerations above */
     uint32_t flags;                                          /* PF_* */
     uint16_t shape[3]; /* mma, wmma, ldmatrix: m, n, k of .m16n8k16 (.m8n8: 8, 8, 0) */
-    uint16_t form;     /* row of frontend/ptx_forms.def, for ptx_check */
+    uint16_t form;     /* row of frontend/ptx_forms.def, from 1 */
     StrId mods_text;   /* the modifiers as written, ".rn.f32", for messages */
     uint32_t table;    /* brx.idx: index + 1 into PtxFunc.branch_tables; indirect call: index + 1 into
                           PtxFunc.call_tables (.calltargets/.callprototype) */
@@ -314,6 +313,8 @@ void ptx_free(PtxModule *module);
 /* Index + 1 of the function or variable of that name, 0 if there is none. */
 uint32_t ptx_find_func(const PtxModule *module, const char *name);
 uint32_t ptx_find_var(const PtxModule *module, const char *name);
+/* Section of the PTX ISA document that describes the instruction's form: "9.7.6.2 setp". */
+const char *ptx_section(const PtxInsn *i);
 /* 1-based line of an instruction in the PTX text. */
 uint32_t ptx_line(const PtxModule *module, const PtxInsn *i);
 /* Print the module as PTX text that parses to an equal module (for --emit=ptx, reduction and tests). */

@@ -7,17 +7,22 @@
 
 static const struct {
     PtxOp op;
-    const char *mods, *operands;
+    const char *mods, *operands, *section;
 } forms[] = {
-    {PTX_NOP_NONE, "", ""},
-#define PTX_FORM(op, mods, operands) {PTX_##op, mods, operands},
+    {PTX_NOP_NONE, "", "", ""},
+#define SECTION(text) text
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    {PTX_##op, mods, operands, section},
 #include "frontend/ptx_forms.def"
-#undef PTX_FORM
+#undef SECTION
 };
 
 unsigned form_count(void) { return sizeof forms / sizeof *forms; }
 const char *form_mods(unsigned form) { return forms[form].mods; }
 const char *form_operand_text(unsigned form) { return forms[form].operands; }
+PtxOp form_op(unsigned form) { return forms[form].op; }
+const char *form_section(unsigned form) { return forms[form].section; }
+const char *ptx_section(const PtxInsn *i) { return form_section(i->form); }
 
 static const struct {
     char cls;

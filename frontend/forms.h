@@ -28,8 +28,10 @@ bool form_decode(const char *text, size_t size_bytes, SrcLoc loc, Diags *diags, 
 void form_operands(unsigned form, OperandSpecs *out);
 /* The next form after `form` of the same opcode that takes these modifiers (".rn.f32"); 0 if none does. */
 unsigned form_next(unsigned form, const char *mods_text);
+/* Columns of a form, 1 .. form_count() - 1. */
 unsigned form_count(void);
-const char *form_mods(unsigned form), *form_operand_text(unsigned form);
+PtxOp form_op(unsigned form);
+const char *form_mods(unsigned form), *form_operand_text(unsigned form), *form_section(unsigned form);
 /* Type of that name ("u32"), TY_NONE if there is none. */
 PtxType type_by_name(const char *name, size_t size_bytes);
 #endif

@@ -46,17 +46,14 @@ PtxTypeClass ptx_type_class(PtxType t) {
 }
 const char *ptx_type_name(PtxType t) { return (unsigned)t < TY_COUNT ? type_table[t].name : "?"; }
 
-static const struct {
-    const char *name, *section;
-} op_table[PTX_OP_COUNT] = {
-    [PTX_NOP_NONE] = {"none", ""},
-#define PTX_OP(NAME, text, section) [PTX_##NAME] = {text, section},
+static const char *const op_names[PTX_OP_COUNT] = {
+    [PTX_NOP_NONE] = "none",
+#define PTX_OP(NAME, text) [PTX_##NAME] = text,
 #include "frontend/ptx_ops.def"
 #undef PTX_OP
 };
 
-const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? op_table[op].name : "?"; }
-const char *ptx_op_section(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? op_table[op].section : ""; }
+const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? op_names[op] : "?"; }
 
 static const char *const sreg_names[SR_COUNT] = {
     [SR_NONE] = "none",

@@ -11,9 +11,9 @@ typedef struct {
     const char *mods, *operands;
 } Form;
 static const Form forms[] = {
-#define PTX_FORM(op, mods, operands) {PTX_##op, mods, operands},
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    {PTX_##op, mods, operands},
 #include "frontend/ptx_forms.def"
-#undef PTX_FORM
 };
 enum { NFORMS = sizeof forms / sizeof *forms };
 

@@ -105,7 +105,7 @@ bool sel_error(Sel *sel, const char *reason) {
     const PtxInsn *in = sel->in;
     sel->reported = sel->failed = true;
     return diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0702, ptx_op_name((PtxOp)in->op),
-                   str_text(&sel->ptx->strings, in->mods_text), reason, ptx_op_section((PtxOp)in->op));
+                   str_text(&sel->ptx->strings, in->mods_text), reason, ptx_section(in));
 }
 
 /* ---- registers ---- */
@@ -498,7 +498,7 @@ static void select_statement(Sel *sel, const PtxInsn *in) {
     if ((!fn || !fn(sel, in)) && !sel->reported) {
         sel->failed = true;
         diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
-                str_text(&sel->ptx->strings, in->mods_text), ptx_op_section((PtxOp)in->op));
+                str_text(&sel->ptx->strings, in->mods_text), ptx_section(in));
     }
     sel->guard = op_none();
     if (join.i) {

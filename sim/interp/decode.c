@@ -305,7 +305,7 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     char text[64];
     snprintf(text, sizeof text, "%s%s", ptx_op_name((PtxOp)in->op),
              str_text(&run->m->strings, in->mods_text));
-    return diag_in(run->d, &run->m->source, in->loc, DIAG_E0511, text, ptx_op_section((PtxOp)in->op));
+    return diag_in(run->d, &run->m->source, in->loc, DIAG_E0511, text, ptx_section(in));
 }
 
 static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {

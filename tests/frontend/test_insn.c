@@ -1,6 +1,7 @@
 /* What the parser makes of instructions: modifiers, defaults, operands, constants.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
+#include "frontend/forms.h"
 
 #define REGS                                                                                                 \
     ".reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>; .reg .f64 %g<9>; .reg .pred "       \
@@ -184,22 +185,45 @@ static void collectives(void **state) {
     assert_int_equal(i->flags & (PF_COL_A | PF_COL_B), PF_COL_B);
 }
 
-/* Every opcode has a name and a section, and the section ends in the name's first letters. */
-static void opcode_table(void **state) {
+/* The section of a form begins with its opcode's name; every opcode has a form. */
+static void form_sections(void **state) {
     (void)state;
-    for (unsigned op = 1; op < PTX_OP_COUNT; op++) {
-        const char *name = ptx_op_name((PtxOp)op), *section = ptx_op_section((PtxOp)op);
+    bool seen[PTX_OP_COUNT] = {false};
+    for (unsigned form = 1; form < form_count(); form++) {
+        const char *name = ptx_op_name(form_op(form)), *section = form_section(form);
+        seen[form_op(form)] = true;
         assert_true(strncmp(section, "9.7.", 4) == 0);
         assert_non_null(strchr(section, ' '));
         assert_int_equal(strncmp(strchr(section, ' ') + 1, name, strlen(name)), 0);
     }
+    for (unsigned op = 1; op < PTX_OP_COUNT; op++)
+        assert_true(seen[op]);
+}
+
+/* Where several sections describe one opcode, the form names its own. */
+static void sections_of_types(void **state) {
+    (void)state;
+    assert_string_equal(ptx_section(insn("add.s32 %r1, %r2, %r3;")), "9.7.1.1 add");
+    assert_string_equal(ptx_section(insn("add.cc.u32 %r1, %r2, %r3;")), "9.7.2.1 add.cc");
+    assert_string_equal(ptx_section(insn("add.rn.f32 %f1, %f2, %f3;")), "9.7.3.3 add");
+    assert_string_equal(ptx_section(insn("add.f16 %h1, %h2, %h3;")), "9.7.4.1 add");
+    assert_string_equal(ptx_section(insn("min.f64 %g1, %g2, %g3;")), "9.7.3.11 min");
+    assert_string_equal(ptx_section(insn("min.u64 %d1, %d2, %d3;")), "9.7.1.12 min");
+    assert_string_equal(ptx_section(insn("abs.f16 %h1, %h2;")), "9.7.4.6 abs");
+    assert_string_equal(ptx_section(insn("setp.lt.f32 %p1, %f1, %f2;")), "9.7.6.2 setp");
+    assert_string_equal(ptx_section(insn("setp.lt.f16 %p1, %h1, %h2;")), "9.7.7.2 setp");
+    assert_string_equal(ptx_section(insn("bar.warp.sync -1;")), "9.7.13.2 bar.warp.sync");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(arithmetic, done),  cmocka_unit_test_teardown(comparison, done),
-        cmocka_unit_test_teardown(memory, done),      cmocka_unit_test_teardown(moves, done),
-        cmocka_unit_test_teardown(collectives, done), cmocka_unit_test(opcode_table),
+        cmocka_unit_test_teardown(arithmetic, done),
+        cmocka_unit_test_teardown(comparison, done),
+        cmocka_unit_test_teardown(memory, done),
+        cmocka_unit_test_teardown(moves, done),
+        cmocka_unit_test_teardown(collectives, done),
+        cmocka_unit_test(form_sections),
+        cmocka_unit_test_teardown(sections_of_types, done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
