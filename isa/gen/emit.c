@@ -430,7 +430,7 @@ static void emit_chains(const Ig *ig, const IgTarget *target, FILE *f) {
     for (unsigned i = 0; i < 4096; i++)
         if (start[i])
             fprintf(f, "[%u] = %u, ", i, start[i]);
-    fprintf(f, "};\n");
+    fprintf(f, "%s};\n", target->rows.n ? "" : "0");
 }
 
 static bool emit_target(Emit *emit, unsigned target) {

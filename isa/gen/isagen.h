@@ -173,6 +173,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
+    int parent; /* index of the target it inherits from, -1 none */
     int64_t prop[32];
     VEC(IgSReg) sregs;
     VEC(unsigned) rows; /* indices into Ig.rows, grouped by optype */
@@ -236,6 +237,7 @@ typedef struct {
     VEC(IgType *) types;
     VEC(IgDef *) defs;
     VEC(IgTarget *) targets;
+    bool targets_named; /* a list of targets was read: no more may come */
     struct {
         const char *name;
         uint32_t set;

@@ -1,4 +1,5 @@
-/* Parts of isagen's parser: isa/gen/types.c reads tokens, types and targets, isa/gen/parse.c definitions.
+/* Parts of isagen's parser: isa/gen/types.c reads tokens and types, isa/gen/targets.c targets,
+ * isa/gen/parse.c definitions.
  * Each function returns false after reporting what is wrong.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_ISA_GEN_PARSE_H

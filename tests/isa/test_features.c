@@ -71,6 +71,27 @@ static void test_target_variants(void **state) {
     expect("two", &in, 0xa0000a0f07057123u, 0x4000000002, "MIX 0xa5, 0x1c, 0x10, 0x30");
 }
 
+/* Which targets have an operation, a letter each. */
+static void has(unsigned optype, const char *letters) {
+    static const char *const names[] = {"one", "two", "side", "newer", "alone"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (isa_target_has(isa_target(names[i]), optype) != (strchr(letters, names[i][0]) != NULL))
+            fail_msg("%s on %s", isa_optype_name(optype), names[i]);
+}
+
+static void test_ranges(void **state) {
+    (void)state;
+    has(OT_MIX, "otsn");
+    has(OT_OLD, "os");
+    has(OT_NEW, "tn");
+    has(OT_MIDDLE, "t");
+    has(OT_SOLE, "s");
+    MachInst in = mix(); /* a variant by inheritance */
+    in.mods = MSET(MIX, colour, Colour_BLUE);
+    expect("side", &in, 0xa0000a0f07057123u, 0x3000000002, "MIX.BLUE 0xa5, 0x1c, 0x10, 0x30");
+    expect("newer", &in, 0xa0000a0f07057123u, 0x2, "MIX.BLUE 0xa5, 0x1c, 0x10, 0x30");
+}
+
 static void test_alias(void **state) {
     (void)state;
     MachInst in = mix();
@@ -160,10 +181,14 @@ static void test_fixed_bit_tells_apart(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),          cmocka_unit_test(test_conditional),
-        cmocka_unit_test(test_target_variants), cmocka_unit_test(test_alias),
-        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_strict_decode),
-        cmocka_unit_test(test_forms),           cmocka_unit_test(test_fixed_bit_tells_apart)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_conditional),
+                                       cmocka_unit_test(test_target_variants),
+                                       cmocka_unit_test(test_ranges),
+                                       cmocka_unit_test(test_alias),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_strict_decode),
+                                       cmocka_unit_test(test_forms),
+                                       cmocka_unit_test(test_fixed_bit_tells_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
