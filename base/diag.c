@@ -70,7 +70,7 @@ static void print_caret(FILE *out, const Source *source, SrcLoc loc) {
     fputs("^\n", out);
 }
 
-static bool report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
+static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
     Severity sev = diag_table[code].severity;
     if (sev == SEV_ERROR && diags->nerrors++ >= DIAG_MAX_ERRORS)
         return false;
@@ -100,7 +100,7 @@ static bool report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code, va_
 bool diag(Diags *diags, SrcLoc loc, DiagCode code, ...) {
     va_list ap;
     va_start(ap, code);
-    report(diags, diags->source, loc, code, ap);
+    diag_report(diags, diags->source, loc, code, ap);
     va_end(ap);
     return false;
 }
@@ -108,7 +108,7 @@ bool diag(Diags *diags, SrcLoc loc, DiagCode code, ...) {
 bool diag_in(Diags *d, const Source *source, SrcLoc loc, DiagCode code, ...) {
     va_list ap;
     va_start(ap, code);
-    report(d, source, loc, code, ap);
+    diag_report(d, source, loc, code, ap);
     va_end(ap);
     return false;
 }

@@ -226,7 +226,7 @@ typedef struct {
     Elem missing;     /* required element without a modifier, cls 0 if none */
 } MatchResult;
 
-static bool match(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, MatchResult *result) {
+static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, MatchResult *result) {
     Elem e[MAX_ELEMS];
     bool open;
     unsigned nelems = parse_elems(forms[form].mods, e, &open);
@@ -309,8 +309,8 @@ static PtxOp find_op(const char *text, size_t n) {
     return PTX_NOP_NONE;
 }
 
-static bool report(const char *text, size_t size, const Mod *mods, const MatchResult *result, SrcLoc loc,
-                   Diags *d) {
+static bool form_error(const char *text, size_t size, const Mod *mods, const MatchResult *result, SrcLoc loc,
+                       Diags *d) {
     char op[128], word[96];
     snprintf(op, sizeof op, "%.*s", (int)(size > 120 ? 120 : size), text);
     if (result->bad >= 0) {
@@ -376,7 +376,7 @@ unsigned form_next(unsigned form, const char *mods_text) {
     for (unsigned f = form + 1; f < form_count() && forms[f].op == forms[form].op; f++) {
         PtxInsn scratch = {0};
         MatchResult r;
-        if (match(f, mods, n, &scratch, &r))
+        if (match_form(f, mods, n, &scratch, &r))
             return f;
     }
     return 0;
@@ -396,12 +396,12 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
     MatchResult best = {0}, r;
     bool have = false;
     if (n == MAX_MODS)
-        return report(text, size, mods, &(MatchResult){.bad = MAX_MODS - 1}, loc, d);
+        return form_error(text, size, mods, &(MatchResult){.bad = MAX_MODS - 1}, loc, d);
     for (unsigned f = 1; f < form_count(); f++) {
         if (forms[f].op != op)
             continue;
         *out = (PtxInsn){.op = (uint16_t)op};
-        if (match(f, mods, n, out, &r)) {
+        if (match_form(f, mods, n, out, &r)) {
             if (op == PTX_MBARRIER && !out->sem != !out->scope)
                 return pair_error(text, size, out->sem, loc, d);
             fill_defaults(out);
@@ -411,7 +411,7 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
         if (!have || better(&r, &best))
             best = r, have = true;
     }
-    return report(text, size, mods, &best, loc, d);
+    return form_error(text, size, mods, &best, loc, d);
 }
 
 static void parse_operand_type(const char **text, OperandSpec *spec) {

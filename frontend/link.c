@@ -279,14 +279,14 @@ static uint32_t map_sym(Linker *linker, uint32_t part, uint32_t sym) {
     return linker->parts[part].vmap[index];
 }
 
-static void shift(const Part *part, SrcLoc *loc) {
+static void shift_loc(const Part *part, SrcLoc *loc) {
     if (loc->i)
         loc->i += part->base_bytes;
 }
 
 static void rewrite_operand(Linker *linker, uint32_t part, PtxOperand *operand) {
     operand->sym = map_sym(linker, part, operand->sym);
-    shift(&linker->parts[part], &operand->loc);
+    shift_loc(&linker->parts[part], &operand->loc);
     for (unsigned k = 0; operand->vec && k < operand->nvec; k++)
         rewrite_operand(linker, part, &operand->vec[k]);
 }
@@ -294,7 +294,7 @@ static void rewrite_operand(Linker *linker, uint32_t part, PtxOperand *operand) 
 static void rewrite_insn(Linker *linker, uint32_t part, PtxInsn *i) {
     const Part *p = &linker->parts[part];
     i->mods_text = name_of(linker, p, i->mods_text);
-    shift(p, &i->loc);
+    shift_loc(p, &i->loc);
     if (i->callee)
         i->callee = map_func(linker, part, i->callee - 1);
     for (unsigned k = 0; k < i->noperands; k++)
@@ -326,17 +326,17 @@ static void rewrite_tables(Linker *linker, uint32_t part, PtxFunc *f) {
 
 static void rewrite_func(Linker *linker, uint32_t part, PtxFunc *f) {
     const Part *p = &linker->parts[part];
-    shift(p, &f->loc);
+    shift_loc(p, &f->loc);
     map_vars(p, f->rets, f->nrets);
     map_vars(p, f->params, f->nparams);
     map_vars(p, f->vars, f->nvars);
     for (uint32_t k = 1; k < f->nregs; k++) {
         f->regs[k].name = name_of(linker, p, f->regs[k].name);
-        shift(p, &f->regs[k].loc);
+        shift_loc(p, &f->regs[k].loc);
     }
     for (uint32_t k = 0; k < f->nlabels; k++) {
         f->labels[k].name = name_of(linker, p, f->labels[k].name);
-        shift(p, &f->labels[k].loc);
+        shift_loc(p, &f->labels[k].loc);
     }
     for (uint32_t k = 0; k < f->nlines; k++) {
         f->lines[k].file += p->file_base;
@@ -366,7 +366,7 @@ static void rewrite_part(Linker *linker, uint32_t part) {
         if (!p->vmap[i] || (symbol && (symbol->part != part || symbol->index != i)))
             continue;
         PtxVar *now = &linker->vars.at[p->vmap[i] - 1];
-        shift(p, &now->loc);
+        shift_loc(p, &now->loc);
         for (uint32_t k = 0; k < now->ninits; k++)
             now->inits[k].sym = map_sym(linker, part, now->inits[k].sym);
     }

@@ -155,7 +155,7 @@ static uint64_t divide(uint64_t x, uint64_t y, bool is_unsigned, bool want_rem) 
     return (uint64_t)(want_rem ? a % b : a / b);
 }
 
-static uint64_t shift(unsigned kind, const ConstVal *val, uint64_t n) {
+static uint64_t const_shift(unsigned kind, const ConstVal *val, uint64_t n) {
     bool negative = !val->is_unsigned && (int64_t)val->bits < 0;
     if (n > 63)
         return kind == TK_SHR && negative ? UINT64_MAX : 0;
@@ -179,7 +179,7 @@ static bool int_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *val
     case '+': set_int(val, x + y, u); return true;
     case '-': set_int(val, x - y, u); return true;
     case TK_SHL:
-    case TK_SHR: set_int(val, shift(op->kind, val, y), val->is_unsigned); return true;
+    case TK_SHR: set_int(val, const_shift(op->kind, val, y), val->is_unsigned); return true;
     case '<': set_int(val, order < 0, false); return true;
     case '>': set_int(val, order > 0, false); return true;
     case TK_LE: set_int(val, order <= 0, false); return true;

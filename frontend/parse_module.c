@@ -2,6 +2,7 @@
  * sections (PTX ISA 4.3, 5.4.x, 7.1, 11).
  * SPDX-License-Identifier: MIT */
 #include "frontend/parse.h"
+#include "base/align.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -249,8 +250,6 @@ static bool parse_performance(Parser *p, PtxFunc *f) {
     }
     return true;
 }
-
-static uint64_t align_up(uint64_t n, uint32_t align) { return (n + align - 1) & ~((uint64_t)align - 1); }
 
 static bool place_params(Parser *parser, PtxFunc *f) {
     uint64_t offset = 0;

@@ -20,7 +20,7 @@ typedef struct {
     VEC(uint8_t) value_known; /* [value] mentioned, so its file is fixed */
 } Loader;
 
-static bool fail_at(Loader *loader, const char *where, const char *what) {
+static bool load_error_at(Loader *loader, const char *where, const char *what) {
     if (!loader->failed)
         diag_in(loader->d, loader->src, (SrcLoc){(uint32_t)(where - loader->src->text) + 1}, DIAG_E0600,
                 what);
@@ -29,7 +29,7 @@ static bool fail_at(Loader *loader, const char *where, const char *what) {
     return false;
 }
 
-static bool fail(Loader *loader, const char *what) { return fail_at(loader, loader->at, what); }
+static bool load_error(Loader *loader, const char *what) { return load_error_at(loader, loader->at, what); }
 
 /* ---- characters and words ---- */
 
@@ -58,7 +58,7 @@ static bool end_line(Loader *loader) {
         skip_lines(loader);
         return !loader->failed;
     }
-    return fail(loader, "end of line expected");
+    return load_error(loader, "end of line expected");
 }
 
 static bool accept(Loader *loader, const char *word) {
@@ -75,7 +75,7 @@ static bool expect(Loader *p, const char *word) {
         return true;
     char text[64];
     snprintf(text, sizeof text, "'%s' expected", word);
-    return fail(p, text);
+    return load_error(p, text);
 }
 
 static bool is_word(char c) {
@@ -107,7 +107,7 @@ static int digit_value(char c, unsigned base) {
     return v < (int)base ? v : -1;
 }
 
-static uint64_t number(Loader *loader, uint64_t max) {
+static uint64_t load_number(Loader *loader, uint64_t max) {
     skip_blank(loader);
     const char *start = loader->at;
     unsigned base = 10;
@@ -115,27 +115,27 @@ static uint64_t number(Loader *loader, uint64_t max) {
         base = 16, loader->at += 2;
     uint64_t v = 0;
     if (digit_value(peek(loader), base) < 0) {
-        fail_at(loader, start, "number expected");
+        load_error_at(loader, start, "number expected");
         return 0;
     }
     for (int dgt; (dgt = digit_value(peek(loader), base)) >= 0; loader->at++) {
         if (v > (UINT64_MAX - (uint64_t)dgt) / base) {
-            fail_at(loader, start, "number is too large");
+            load_error_at(loader, start, "number is too large");
             return 0;
         }
         v = v * base + (uint64_t)dgt;
     }
     if (v > max) {
-        fail_at(loader, start, "number is too large");
+        load_error_at(loader, start, "number is too large");
         return 0;
     }
     return v;
 }
 
-static uint32_t number32(Loader *p) { return (uint32_t)number(p, UINT32_MAX); }
+static uint32_t number32(Loader *p) { return (uint32_t)load_number(p, UINT32_MAX); }
 
 static uint64_t key_number(Loader *p, const char *key, uint64_t max) {
-    return expect(p, key) && expect(p, "=") ? number(p, max) : 0;
+    return expect(p, key) && expect(p, "=") ? load_number(p, max) : 0;
 }
 
 static StrId name(Loader *loader) {
@@ -144,7 +144,7 @@ static StrId name(Loader *loader) {
     if (peek(loader) != '"') {
         size_t n = word_size(loader);
         if (n == 0)
-            fail(loader, "name expected");
+            load_error(loader, "name expected");
         StrId id = str_intern(loader->m->strings, loader->at, n);
         loader->at += n;
         return id;
@@ -159,7 +159,7 @@ static StrId name(Loader *loader) {
             int hi = loader->end - loader->at > 2 ? digit_value(loader->at[1], 16) : -1,
                 lo = hi < 0 ? -1 : digit_value(loader->at[2], 16);
             if (lo < 0 || hi * 16 + lo == 0) {
-                fail(loader, "bad escape in a name");
+                load_error(loader, "bad escape in a name");
                 return (StrId){0};
             }
             c = (char)(hi * 16 + lo);
@@ -168,7 +168,7 @@ static StrId name(Loader *loader) {
         text[n++] = c;
     }
     if (peek(loader) != '"')
-        fail(loader, "unterminated or overlong name");
+        load_error(loader, "unterminated or overlong name");
     else
         loader->at++;
     return str_intern(loader->m->strings, text, n);
@@ -183,7 +183,7 @@ static BlockId block_id(Loader *loader, unsigned state) {
         return (BlockId){0};
     uint32_t n = number32(loader);
     if (!loader->failed && (n == 0 || n > loader->id_limit))
-        fail_at(loader, start, "block number is 0 or too large");
+        load_error_at(loader, start, "block number is 0 or too large");
     if (loader->failed)
         return (BlockId){0};
     while (loader->f->blocks.n <= n)
@@ -191,7 +191,7 @@ static BlockId block_id(Loader *loader, unsigned state) {
     while (loader->block_state.n <= n)
         VEC_PUSH(&loader->m->arena, &loader->block_state);
     if (state == 2 && loader->block_state.at[n] == 2)
-        fail_at(loader, start, "block is defined twice");
+        load_error_at(loader, start, "block is defined twice");
     if (loader->block_state.at[n] < state)
         loader->block_state.at[n] = (uint8_t)state;
     return (BlockId){n};
@@ -202,13 +202,13 @@ static bool value_attributes(Loader *p, Value *value) {
         if (accept(p, "ptx=")) {
             value->ptx_reg = number32(p);
             expect(p, ".");
-            value->component = (uint8_t)number(p, 255);
+            value->component = (uint8_t)load_number(p, 255);
         } else if (accept(p, "fixed="))
-            value->fixed_reg = (int16_t)number(p, 255);
+            value->fixed_reg = (int16_t)load_number(p, 255);
         else if (accept(p, "u"))
             value->uniform = true;
         else
-            return fail(p, "value attribute expected");
+            return load_error(p, "value attribute expected");
     } while (accept(p, ","));
     return expect(p, "}");
 }
@@ -226,12 +226,12 @@ static ValId value(Loader *loader) {
                     : accept(loader, "b")  ? RF_B
                                            : RF_COUNT;
     if (file == RF_COUNT) {
-        fail(loader, "register file expected");
+        load_error(loader, "register file expected");
         return (ValId){0};
     }
     uint32_t n = number32(loader);
     if (!loader->failed && (n == 0 || n > loader->id_limit))
-        fail_at(loader, start, "value number is 0 or too large");
+        load_error_at(loader, start, "value number is 0 or too large");
     if (loader->failed)
         return (ValId){0};
     while (loader->f->values.n <= n)
@@ -240,7 +240,7 @@ static ValId value(Loader *loader) {
         VEC_PUSH(&loader->m->arena, &loader->value_known);
     Value *v = &loader->f->values.at[n];
     if (loader->value_known.at[n] && v->file != file)
-        fail_at(loader, start, "value has another register file elsewhere");
+        load_error_at(loader, start, "value has another register file elsewhere");
     loader->value_known.at[n] = 1;
     v->file = (uint8_t)file;
     if (peek(loader) == '{' && accept(loader, "{"))
@@ -259,18 +259,18 @@ static Operand values(Loader *loader) {
     const char *start = loader->at;
     while (!loader->failed && !accept(loader, "]")) {
         if (n == 4)
-            fail(loader, "a vector has at most 4 values");
+            load_error(loader, "a vector has at most 4 values");
         else if (accept(loader, "_"))
             v[n++] = (ValId){0};
         else
             v[n++] = value(loader), any = true;
     }
     if (!loader->failed && (n < 2 || !any))
-        fail_at(loader, start, "a vector has at least 2 parts, one of them a value");
+        load_error_at(loader, start, "a vector has at least 2 parts, one of them a value");
     Operand o = loader->failed ? (Operand){0} : ir_vec(loader->f, v, n);
     for (unsigned k = 0; !loader->failed && k < n; k++)
         if (v[k].i && loader->f->values.at[v[k].i].file != o.file)
-            fail_at(loader, start, "vector mixes register files");
+            load_error_at(loader, start, "vector mixes register files");
     return o;
 }
 
@@ -302,19 +302,20 @@ static bool physical(Loader *loader, Operand *o) {
         return false;
     }
     if (!accept(loader, "[")) {
-        *o = op_reg(file, (uint32_t)number(loader, 255), 1);
+        *o = op_reg(file, (uint32_t)load_number(loader, 255), 1);
         return true;
     }
-    uint32_t lo = (uint32_t)number(loader, 255), hi = expect(loader, ":") ? (uint32_t)number(loader, 300) : 0;
+    uint32_t lo = (uint32_t)load_number(loader, 255),
+             hi = expect(loader, ":") ? (uint32_t)load_number(loader, 300) : 0;
     if (!loader->failed && (hi <= lo || hi - lo > 3))
-        fail_at(loader, save, "bad register range");
+        load_error_at(loader, save, "bad register range");
     if (!loader->failed)
         expect(loader, "]");
     *o = op_reg(file, lo, hi - lo + 1);
     return true;
 }
 
-static Operand special(Loader *loader) {
+static Operand load_sreg(Loader *loader) {
     if (digit_value(peek(loader), 10) >= 0) {
         uint32_t n = number32(loader);
         expect(loader, "]");
@@ -323,14 +324,14 @@ static Operand special(Loader *loader) {
     char text[64];
     size_t n = word_size(loader);
     if (n == 0 || n >= sizeof text) {
-        fail(loader, "special register expected");
+        load_error(loader, "special register expected");
         return (Operand){0};
     }
     memcpy(text, loader->at, n);
     text[n] = '\0';
     int number_of = isa_sreg_number(loader->m->target, text);
     if (number_of < 0)
-        fail(loader, "the target has no such special register");
+        load_error(loader, "the target has no such special register");
     loader->at += loader->failed ? 0 : n;
     expect(loader, "]");
     return (Operand){OPK_SREG, 0, 0, 0, (uint32_t)number_of};
@@ -342,19 +343,19 @@ static Operand symbol(Loader *loader, unsigned kind) {
     skip_blank(loader);
     bool negative = accept(loader, "-");
     if (digit_value(peek(loader), 10) >= 0)
-        addend = number(loader, UINT64_MAX);
+        addend = load_number(loader, UINT64_MAX);
     expect(loader, ")");
     return loader->failed ? (Operand){0}
                           : ir_sym(loader->f, id, (int64_t)(negative ? 0 - addend : addend), (RelocKind)kind);
 }
 
-static Operand immediate(Loader *loader) {
+static Operand load_immediate(Loader *loader) {
     const char *start = loader->at;
-    uint64_t v = number(loader, UINT64_MAX);
+    uint64_t v = load_number(loader, UINT64_MAX);
     if (accept(loader, "L"))
         return ir_imm64(loader->f, v);
     if (v > UINT32_MAX)
-        fail_at(loader, start, "a 32-bit immediate is too large");
+        load_error_at(loader, start, "a 32-bit immediate is too large");
     return op_imm((uint32_t)v);
 }
 
@@ -369,17 +370,17 @@ static Operand plain_operand(Loader *loader) {
         return (Operand){0};
     }
     if (digit_value(c, 10) >= 0)
-        return immediate(loader);
+        return load_immediate(loader);
     if (accept(loader, "c[")) {
-        uint32_t bank = (uint32_t)number(loader, 255);
+        uint32_t bank = (uint32_t)load_number(loader, 255);
         expect(loader, "]");
         expect(loader, "[");
-        uint32_t offset = (uint32_t)number(loader, 0xffff);
+        uint32_t offset = (uint32_t)load_number(loader, 0xffff);
         expect(loader, "]");
         return op_cmem(bank, offset);
     }
     if (accept(loader, "SR["))
-        return special(loader);
+        return load_sreg(loader);
     if (c == 'b' && loader->end - loader->at > 1 && loader->at[1] == 'b')
         return ir_target(block_id(loader, 1));
     if (physical(loader, &o))
@@ -390,11 +391,11 @@ static Operand plain_operand(Loader *loader) {
             return symbol(loader, k);
         loader->at = save;
     }
-    fail(loader, "operand expected");
+    load_error(loader, "operand expected");
     return (Operand){0};
 }
 
-static Operand operand(Loader *p) {
+static Operand load_operand(Loader *p) {
     unsigned mods = accept(p, "!") ? OPM_NOT : 0;
     mods |= accept(p, "-") ? OPM_NEG : 0u;
     mods |= accept(p, "|") ? OPM_ABS : 0u;
@@ -423,10 +424,10 @@ static void operand_list(Loader *loader, OperandList *list) {
     list->n = 0;
     do {
         if (list->n == MAX_OPERANDS) {
-            fail(loader, "too many operands");
+            load_error(loader, "too many operands");
             return;
         }
-        list->at[list->n++] = operand(loader);
+        list->at[list->n++] = load_operand(loader);
     } while (!loader->failed && accept(loader, ","));
 }
 
@@ -446,7 +447,7 @@ static unsigned operation(Loader *loader) {
     size_t n = word_size(loader);
     uint32_t op = strmap_get(&loader->op_by_name, str_find(&loader->op_names, loader->at, n));
     if (!op) {
-        fail(loader, "no such operation");
+        load_error(loader, "no such operation");
         return 0;
     }
     loader->at += n;
@@ -468,7 +469,7 @@ static void modifier(Loader *loader, unsigned op, uint32_t *mods) {
     } else
         k = count;
     if (k == count) {
-        fail(loader, "the operation has no such modifier");
+        load_error(loader, "the operation has no such modifier");
         return;
     }
     loader->at += n;
@@ -479,17 +480,17 @@ static void modifier(Loader *loader, unsigned op, uint32_t *mods) {
     skip_blank(loader);
     n = word_size(loader);
     if (digit_value(peek(loader), 10) >= 0)
-        value = (uint32_t)number(loader, mask);
+        value = (uint32_t)load_number(loader, mask);
     else if (n && n < sizeof text) {
         memcpy(text, loader->at, n);
         text[n] = '\0';
         int v = isa_mod_value(op, k, text);
         if (v < 0 || (uint32_t)v > mask)
-            fail_at(loader, start, "the modifier has no such value");
+            load_error_at(loader, start, "the modifier has no such value");
         value = (uint32_t)v;
         loader->at += loader->failed ? 0 : n;
     } else
-        fail(loader, "modifier value expected");
+        load_error(loader, "modifier value expected");
     *mods = (*mods & ~(mask << m.lo)) | (((value ^ m.def) & mask) << m.lo);
 }
 
@@ -500,7 +501,7 @@ static uint16_t flag_list(Loader *loader) {
         while (k < IR_NUM_FLAGS && !accept_word(loader, ir_flag_names[k]))
             k++;
         if (k == IR_NUM_FLAGS)
-            fail(loader, "flag expected");
+            load_error(loader, "flag expected");
         flags |= 1u << k;
     }
     return (uint16_t)(flags & ~(unsigned)IF_TIED);
@@ -508,11 +509,11 @@ static uint16_t flag_list(Loader *loader) {
 
 static uint32_t control(Loader *p) {
     Control c = {0};
-    c.stall_cycles = (uint8_t)number(p, 15);
-    c.yield = (uint8_t)number(p, 1);
-    c.write_sb = (uint8_t)number(p, 7);
-    c.read_sb = (uint8_t)number(p, 7);
-    c.wait_mask = (uint8_t)number(p, 63);
+    c.stall_cycles = (uint8_t)load_number(p, 15);
+    c.yield = (uint8_t)load_number(p, 1);
+    c.write_sb = (uint8_t)load_number(p, 7);
+    c.read_sb = (uint8_t)load_number(p, 7);
+    c.wait_mask = (uint8_t)load_number(p, 63);
     expect(p, ")");
     return ir_control_pack(c);
 }
@@ -565,7 +566,7 @@ static void tied(Loader *loader, InstId id, OperandList *list) {
     if (loader->failed)
         return;
     if (list->n != ndst) {
-        fail(loader, "one tied source for each destination expected");
+        load_error(loader, "one tied source for each destination expected");
         return;
     }
     for (unsigned k = 0; k < ndst; k++) /* they lie behind the sources: this instruction is the newest */
@@ -577,7 +578,7 @@ static void instruction(Loader *loader, BlockId b, OperandList *dst, OperandList
     Operand guard = {0};
     uint32_t mods = 0;
     if (accept(loader, "@"))
-        guard = operand(loader);
+        guard = load_operand(loader);
     dst->n = src->n = 0;
     if (has_destinations(loader)) {
         operand_list(loader, dst);
@@ -659,7 +660,7 @@ static void summary(Loader *loader) {
         }
         func_summary->clobbers[file] = bs_new(loader->f->arena, 256);
         while (!loader->failed && !accept(loader, ")")) {
-            uint32_t r = (uint32_t)number(loader, 255);
+            uint32_t r = (uint32_t)load_number(loader, 255);
             if (!loader->failed)
                 bs_add(&func_summary->clobbers[file], r);
         }
@@ -697,7 +698,7 @@ static void branch_table(Loader *loader) {
         VEC_ADD(loader->f->arena, &t.entries, e);
     }
     if (t.offset_bytes % 4 || t.offset_bytes > 0x10000 || t.entries.n > (0x10000 - t.offset_bytes) / 4)
-        fail(loader, "the table does not fit the constant bank");
+        load_error(loader, "the table does not fit the constant bank");
     *VEC_PUSH(loader->f->arena, &loader->f->tables) = t;
     end_line(loader);
 }
@@ -708,7 +709,7 @@ static void function(Loader *loader) {
     if (loader->failed)
         return;
     if (ir_find_function(loader->m, id)) {
-        fail_at(loader, start, "function is defined twice");
+        load_error_at(loader, start, "function is defined twice");
         return;
     }
     loader->f = ir_function_new(loader->m, id, false);
@@ -724,7 +725,7 @@ static void function(Loader *loader) {
         basic_block(loader, &dst, &src);
     for (uint32_t b = 1; !loader->failed && b < loader->block_state.n; b++)
         if (loader->block_state.at[b] == 1)
-            fail_at(loader, start, "a block that the function names is not defined");
+            load_error_at(loader, start, "a block that the function names is not defined");
     end_line(loader);
 }
 
@@ -751,7 +752,7 @@ static void header(Loader *loader) {
         memcpy(text, loader->at, n);
     const Target *t = isa_target(text);
     if (!t) {
-        fail(loader, "unknown target");
+        load_error(loader, "unknown target");
         return;
     }
     loader->at += n;
@@ -786,7 +787,7 @@ IrModule *ir_load(const Source *text, StrTab *strings, Diags *d) {
         else if (accept_word(&p, "func"))
             function(&p);
         else
-            fail(&p, "'var' or 'func' expected");
+            load_error(&p, "'var' or 'func' expected");
         skip_lines(&p);
     }
     if (!p.failed && !verify_loaded(&p))

@@ -2,16 +2,12 @@
  * earlier one, verifies the IR after each, dumps, times. The table itself is passes.def (pass_table.c).
  * SPDX-License-Identifier: MIT */
 #include "ir/pass.h"
+#include "base/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static double now_ms(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
+static double now_ms(void) { return clock_seconds() * 1e3; }
 
 static bool run_one(const PassDesc *desc, IrModule *ir_module, Diags *d) {
     if (desc->module)

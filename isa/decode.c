@@ -21,7 +21,7 @@ static uint64_t get_bits(const uint64_t word[2], const IsaField *field) {
     return field->flags & FF_REVERSED ? ((uint64_t)1 << field->width) - 1 - v : v;
 }
 
-static int64_t number(const IsaField *field, uint64_t v) {
+static int64_t field_number(const IsaField *field, uint64_t v) {
     int64_t x = (int64_t)v;
     if (field->type == VT_SIMM && field->width < 64 && v >> (field->width - 1) & 1)
         x -= (int64_t)1 << field->width;
@@ -40,10 +40,10 @@ static void dec_operand(const IsaField *field, uint64_t v, MachInst *out) {
     } else if (field->type == VT_SREG) {
         *operand = (Operand){OPK_SREG, 0, 0, 0, (uint32_t)v};
     } else if (field->flags & FF_WIDE_VALUE) {
-        out->wide = number(field, v);
+        out->wide = field_number(field, v);
         *operand = (Operand){OPK_IMM64, 0, 0, 0, 0};
     } else {
-        *operand = op_imm((uint32_t)number(field, v));
+        *operand = op_imm((uint32_t)field_number(field, v));
     }
     operand->mods = mods;
 }

@@ -118,7 +118,7 @@ static const char *slot_name(const Enc *enc, unsigned slot) {
     return isa_optype->slots[slot < SLOT_SRC ? slot : slot - SLOT_SRC + isa_optype->ndst];
 }
 
-static bool fail(const Enc *enc, const char *what, unsigned slot) {
+static bool refuse(const Enc *enc, const char *what, unsigned slot) {
     snprintf(enc->error, ISA_ERROR_BYTES, "%s: operand %s %s", isa_opcode_name(enc->r->opcode),
              slot_name(enc, slot), what);
     return false;
@@ -133,12 +133,12 @@ static bool enc_reg(const Enc *enc, const IsaField *field, const Operand *operan
         return true;
     }
     if (operand->kind != OPK_REG || operand->file != (uint8_t)file)
-        return fail(enc, "must be a register of another file", slot);
+        return refuse(enc, "must be a register of another file", slot);
     if (operand->value >> field->width)
-        return fail(enc, "has a register number that does not exist", slot);
+        return refuse(enc, "has a register number that does not exist", slot);
     unsigned n = slot == SLOT_NONE ? 1 : isa_slot_regs(enc->r, slot, enc->in);
     if (n > 1 && operand->value != zero && operand->value % n)
-        return fail(enc, n == 2 ? "must be an even register" : "must be a register divisible by 4", slot);
+        return refuse(enc, n == 2 ? "must be an even register" : "must be a register divisible by 4", slot);
     *v = operand->value;
     return true;
 }
@@ -147,15 +147,15 @@ static bool enc_number(const Enc *e, const IsaField *field, int64_t value, unsig
     int64_t x = value - field->bias;
     if (field->scale > 1) {
         if (x % field->scale)
-            return fail(e, "is not a multiple of its unit", slot);
+            return refuse(e, "is not a multiple of its unit", slot);
         x /= field->scale;
     }
     if (field->width < 64 && field->type == VT_SIMM) {
         int64_t lim = (int64_t)1 << (field->width - 1);
         if (x < -lim || x >= lim)
-            return fail(e, "is out of range", slot);
+            return refuse(e, "is out of range", slot);
     } else if (field->width < 64 && (uint64_t)x >> field->width) {
-        return fail(e, "is out of range", slot);
+        return refuse(e, "is out of range", slot);
     }
     *v = (uint64_t)x;
     return true;
@@ -169,7 +169,7 @@ static bool enc_imm(const Enc *enc, const IsaField *field, const Operand *operan
     else if (operand->kind == OPK_IMM64 && field->flags & FF_WIDE_VALUE)
         value = enc->in->wide;
     else if (operand->kind != OPK_IMM)
-        return fail(enc, "must be an immediate", slot);
+        return refuse(enc, "must be an immediate", slot);
     else
         value = field->type == VT_SIMM ? (int64_t)(int32_t)operand->value : (int64_t)operand->value;
     if (field->width == 32 && field->scale == 1 && !field->bias) {
@@ -177,7 +177,7 @@ static bool enc_imm(const Enc *enc, const IsaField *field, const Operand *operan
         if (field->flags & FF_WIDE_VALUE || value == (int64_t)(int32_t)value ||
             value == (int64_t)(uint32_t)value)
             return true;
-        return fail(enc, "is out of range", slot);
+        return refuse(enc, "is out of range", slot);
     }
     return enc_number(enc, field, value, slot, v);
 }
@@ -193,16 +193,16 @@ static bool enc_operand(const Enc *enc, const IsaField *field, uint64_t *v) {
     case VT_CMEM: {
         unsigned bank_bits = field->width - 16u, bank = operand->value >> 16;
         if (operand->kind != OPK_CMEM)
-            return fail(enc, "must be a constant", field->index);
+            return refuse(enc, "must be a constant", field->index);
         if (bank >> bank_bits)
-            return fail(enc, "names a constant bank that does not exist", field->index);
+            return refuse(enc, "names a constant bank that does not exist", field->index);
         *v = (uint64_t)(operand->value & 0xffff) << bank_bits | bank;
         return true;
     }
     case VT_SREG:
         *v = operand->value;
         return (operand->kind == OPK_SREG && operand->value < 256) ||
-               fail(enc, "must be a special register", field->index);
+               refuse(enc, "must be a special register", field->index);
     default: return enc_imm(enc, field, operand, field->index, v);
     }
 }
@@ -211,7 +211,7 @@ static bool enc_mod(const Enc *e, const IsaField *field, uint64_t *v) {
     unsigned sem = isa_mod_get(e->r, field->index, e->in->mods);
     *v = sem;
     if (!field->enum_type)
-        return sem >> field->width == 0 || fail(e, "", SLOT_NONE);
+        return sem >> field->width == 0 || refuse(e, "", SLOT_NONE);
     const IsaEnum *en = &isa_enums[field->enum_type - 1];
     if (en->plain && sem >> en->width == 0 && en->width <= 6 && en->legal >> sem & 1)
         return true;

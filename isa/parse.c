@@ -7,7 +7,7 @@
 
 /* ---- programs ---- */
 
-static const char *match(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in, bool first);
+static const char *match_syntax(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in, bool first);
 
 static const char *one_operand(Parse *p, const char *s, const IsaSyn *syn, MachInst *in) {
     if (syn->op == SY_ADDRESS)
@@ -48,7 +48,7 @@ static bool may_skip(const Parse *parse, const IsaSyn *syn, const MachInst *in) 
            !isa_mod_get(parse->r, syn->cond, in->mods);
 }
 
-static const char *match(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in, bool first) {
+static const char *match_syntax(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in, bool first) {
     const IsaSyn *sep = NULL;
     if (++parse->steps > 2000)
         return pa_miss(parse, s, "too many ways to read this");
@@ -98,7 +98,7 @@ static const char *match(Parse *parse, const char *s, const IsaSyn *syn, MachIns
                 sep = NULL;
                 continue;
             }
-            if (end && (end = match(parse, end, syn + 1, &with, false))) {
+            if (end && (end = match_syntax(parse, end, syn + 1, &with, false))) {
                 *in = with;
                 return end;
             }
@@ -190,7 +190,7 @@ static const char *try_row(Parse *parse, const IsaRow *row, const char *s, const
             continue;
         parse->steps = 0;
         start_inst(row, g, given, out);
-        const char *e = match(parse, s, y, out, true);
+        const char *e = match_syntax(parse, s, y, out, true);
         if (!e)
             continue;
         if (k && !isa_cond(isa_aliases[row->alias0 + k - 1].cond, row, out))

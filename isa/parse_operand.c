@@ -279,7 +279,8 @@ static const char *sreg(Parse *parse, const char *s, Operand *o) {
     return pa_miss(parse, s, "unknown special register");
 }
 
-static const char *immediate(Parse *p, const char *s, const IsaField *field, const MachInst *in, Operand *o) {
+static const char *parse_immediate(Parse *p, const char *s, const IsaField *field, const MachInst *in,
+                                   Operand *o) {
     uint32_t bits, low;
     int64_t v;
     switch (field->type) {
@@ -338,7 +339,7 @@ const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst 
     if (field->type == VT_SREG)
         return (s = sreg(parse, s, out));
     if (file == RF_COUNT && field->type != VT_CMEM)
-        return immediate(parse, s, field, in, out);
+        return parse_immediate(parse, s, field, in, out);
     if (*s == '!' || *s == '~' || *s == '-') {
         if (attrs & OPM_NOT && *s != '-')
             o.mods |= OPM_NOT;

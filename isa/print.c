@@ -17,8 +17,8 @@ typedef struct {
     const IsaPrintOptions *opt;
 } Print;
 
-static void put(Print *print, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(Print *print, const char *fmt, ...) {
+static void print_text(Print *print, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void print_text(Print *print, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     int k = vsnprintf(print->n < print->cap ? print->out + print->n : NULL,
@@ -30,9 +30,9 @@ static void put(Print *print, const char *fmt, ...) {
 
 static void put_hex(Print *p, int64_t v) {
     if (v < 0)
-        put(p, "-0x%llx", (unsigned long long)(0 - (uint64_t)v));
+        print_text(p, "-0x%llx", (unsigned long long)(0 - (uint64_t)v));
     else
-        put(p, "0x%llx", (unsigned long long)v);
+        print_text(p, "0x%llx", (unsigned long long)v);
 }
 
 /* ---- numbers ---- */
@@ -53,15 +53,15 @@ static double half_value(uint32_t h, bool bf16) {
 
 static void put_float(Print *p, double v, bool canonical_nan, bool negative, uint32_t bits) {
     if (isnan(v) && canonical_nan)
-        put(p, negative ? "-QNAN" : "+QNAN");
+        print_text(p, negative ? "-QNAN" : "+QNAN");
     else if (isnan(v))
-        put(p, "0x%x", bits); /* other NaNs keep their bits */
+        print_text(p, "0x%x", bits); /* other NaNs keep their bits */
     else if (isinf(v))
-        put(p, v < 0 ? "-INF" : "+INF");
+        print_text(p, v < 0 ? "-INF" : "+INF");
     else if (v == 0 && signbit(v))
-        put(p, "-0.0");
+        print_text(p, "-0.0");
     else
-        put(p, fabs(v) >= 1e9 ? "%.20e" : "%.20g", v);
+        print_text(p, fabs(v) >= 1e9 ? "%.20e" : "%.20g", v);
 }
 
 static int find_mod(const IsaRow *row, const char *name) {
@@ -83,7 +83,7 @@ static void put_halves(Print *print, uint32_t bits) {
         uint32_t h = i ? bits & 0xffff : bits >> 16;
         put_float(print, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
         if (!i)
-            put(print, ", ");
+            print_text(print, ", ");
     }
 }
 
@@ -102,7 +102,7 @@ static void put_imm(Print *p, const IsaField *field, uint32_t bits) {
         break;
     case VT_H2: put_halves(p, bits); break;
     case VT_SIMM: put_hex(p, (int32_t)bits); break;
-    default: put(p, "0x%x", bits);
+    default: print_text(p, "0x%x", bits);
     }
 }
 
@@ -114,13 +114,14 @@ static void put_reg_name(Print *p, const Operand *operand, bool pair) {
     static const char *const prefix[] = {"R", "P", "UR", "UP", "B"};
     static const char *const zero[] = {"RZ", "PT", "URZ", "UPT", "B?"};
     if (operand->file >= RF_COUNT)
-        put(p, "?");
+        print_text(p, "?");
     else if (operand->file != RF_B && operand->value == isa_file_zero((RegFile)operand->file))
-        put(p, "%s", zero[operand->file]);
+        print_text(p, "%s", zero[operand->file]);
     else if (pair && operand->count > 1)
-        put(p, "%s[%u:%u]", prefix[operand->file], operand->value, operand->value + operand->count - 1);
+        print_text(p, "%s[%u:%u]", prefix[operand->file], operand->value,
+                   operand->value + operand->count - 1);
     else
-        put(p, "%s%u", prefix[operand->file], operand->value);
+        print_text(p, "%s%u", prefix[operand->file], operand->value);
 }
 
 static void put_signed16(Print *p, uint32_t offset) { put_hex(p, (int16_t)(uint16_t)offset); }
@@ -159,7 +160,7 @@ static void put_target(Print *print, const IsaSyn *syn) {
         const char *name =
             print->opt && print->opt->label ? print->opt->label(print->opt->user, (uint64_t)v) : NULL;
         if (name) {
-            put(print, "`(%s)", name);
+            print_text(print, "`(%s)", name);
             return;
         }
     }
@@ -169,11 +170,11 @@ static void put_target(Print *print, const IsaSyn *syn) {
 /* Bars and signs around the operand's text; returns what closes them. */
 static const char *open_mods(Print *print, const Operand *operand) {
     if (operand->mods & OPM_NEG)
-        put(print, mod_set(print->r, print->in, "x") ? "~" : "-");
+        print_text(print, mod_set(print->r, print->in, "x") ? "~" : "-");
     if (operand->mods & OPM_NOT)
-        put(print, operand->file == RF_P || operand->file == RF_UP ? "!" : "~");
+        print_text(print, operand->file == RF_P || operand->file == RF_UP ? "!" : "~");
     if (operand->mods & OPM_ABS)
-        put(print, "|");
+        print_text(print, "|");
     return operand->mods & OPM_ABS ? "|" : "";
 }
 
@@ -186,9 +187,9 @@ static void put_mod(Print *p, unsigned mod, unsigned enum_type) {
         return;
     const char *text = isa_enum_text(&isa_enums[enum_type - 1], shown_mod(p, mod));
     if (!text)
-        put(p, ".?%u", shown_mod(p, mod));
+        print_text(p, ".?%u", shown_mod(p, mod));
     else if (*text)
-        put(p, ".%s", text);
+        print_text(p, ".%s", text);
 }
 
 static void put_operand(Print *print, const IsaSyn *syn) {
@@ -206,29 +207,29 @@ static void put_operand(Print *print, const IsaSyn *syn) {
     if (o.kind == OPK_SREG) {
         for (unsigned i = 0; i < print->t->nsregs; i++)
             if (print->t->sregs[i].number == o.value) {
-                put(print, "%s", print->t->sregs[i].text);
+                print_text(print, "%s", print->t->sregs[i].text);
                 return;
             }
-        put(print, "SR%u", o.value);
+        print_text(print, "SR%u", o.value);
         return;
     }
     const char *bar = open_mods(print, &o);
     if (o.kind == OPK_CMEM) {
-        put(print, "c[0x%x][", o.value >> 16);
+        print_text(print, "c[0x%x][", o.value >> 16);
         put_signed16(print, o.value);
-        put(print, "]%s", half);
+        print_text(print, "]%s", half);
         if (syn->mod)
             put_mod(print, syn->mod - 1u, syn->mod_enum);
-        put(print, "%s", bar);
+        print_text(print, "%s", bar);
         return;
     }
     put_reg_name(print, &o, syn->fmt == SYF_PAIR);
     if (syn->mod)
         put_mod(print, syn->mod - 1u, syn->mod_enum);
     if (o.file == RF_UR)
-        put(print, "%s%s", half, bar);
+        print_text(print, "%s%s", half, bar);
     else
-        put(print, "%s%s%s", bar, o.mods & OPM_REUSE ? ".reuse" : "", half);
+        print_text(print, "%s%s%s", bar, o.mods & OPM_REUSE ? ".reuse" : "", half);
 }
 
 static void put_mod_pair(Print *print, const IsaSyn *syn) {
@@ -239,7 +240,7 @@ static void put_mod_pair(Print *print, const IsaSyn *syn) {
         return;
     const char *x = isa_enum_text(&isa_enums[syn->mod_enum - 1], shown_mod(print, syn->a));
     const char *z = isa_enum_text(&isa_enums[syn->mod_enum2 - 1], shown_mod(print, b));
-    put(print, ".%s%s", x ? x : "?", z ? z : "?");
+    print_text(print, ".%s%s", x ? x : "?", z ? z : "?");
 }
 
 static bool is_zero_reg(const Operand *operand) {
@@ -267,56 +268,56 @@ static void put_address(Print *print, const IsaSyn *syn) {
         marked = marked || (field->kind == FK_ATTR && field->index == syn->a && field->attr == OPM_WIDE64);
     }
     if (desc) {
-        put(print, "desc[");
+        print_text(print, "desc[");
         put_reg_name(print, &ur, false);
-        put(print, "]");
+        print_text(print, "]");
     }
-    put(print, "[");
+    print_text(print, "[");
     /* RZ with the size that .E says needs no words. */
     bool show_ra = !is_zero_reg(&ra) || stride || (marked && wide != mod_set(print->r, print->in, "e"));
     bool show_ur = has_ur && !desc && !(is_zero_reg(&ur) && marked && wide && show_ra);
     if (show_ra || (!show_ur && !off)) {
         put_reg_name(print, &ra, false);
         if (marked && wide)
-            put(print, ".64");
+            print_text(print, ".64");
         else if (marked && (show_ur || desc) && show_ra)
-            put(print, ".U32");
+            print_text(print, ".U32");
         if (syn->mod)
             put_mod(print, syn->mod - 1u, syn->mod_enum);
         parts = true;
     }
     if (show_ur) {
-        put(print, parts ? "+" : "");
+        print_text(print, parts ? "+" : "");
         put_reg_name(print, &ur, false);
         parts = true;
     }
     if (off || !parts) {
-        put(print, parts ? "+" : "");
+        print_text(print, parts ? "+" : "");
         if (!parts && off < 0) /* an absolute address is unsigned */
             off += (int64_t)1 << isa_slot_field(print->r, syn->c)->width;
         put_hex(print, off);
     }
-    put(print, "]");
+    print_text(print, "]");
 }
 
 static void put_cmem(Print *p, const IsaSyn *syn) {
     Operand c = slot_value(p, syn->a);
-    put(p, "c[0x%x][", c.value >> 16);
+    print_text(p, "c[0x%x][", c.value >> 16);
     int64_t off = (int16_t)(uint16_t)c.value;
     if (syn->b != SLOT_NONE) {
         Operand ra = slot_value(p, syn->b);
         if (!is_zero_reg(&ra) || ra.file == RF_UR || !off) {
             put_reg_name(p, &ra, false);
             if (off) {
-                put(p, "+");
+                print_text(p, "+");
                 put_hex(p, off);
             }
-            put(p, "]");
+            print_text(p, "]");
             return;
         }
     }
     put_hex(p, off);
-    put(p, "]");
+    print_text(p, "]");
 }
 
 /* ---- programs ---- */
@@ -369,18 +370,18 @@ static void run(Print *p, const IsaSyn *syn) {
         if (operand && !shown(p, syn))
             continue;
         if (sep) {
-            put(p, first || sep->a ? " " : ", ");
+            print_text(p, first || sep->a ? " " : ", ");
             first = false;
             sep = NULL;
         }
         if (syn->op == SY_TEXT)
-            put(p, "%s", syn->text);
+            print_text(p, "%s", syn->text);
         else if (syn->op == SY_MOD)
             put_mod(p, syn->a, syn->mod_enum);
         else if (syn->op == SY_MODPAIR)
             put_mod_pair(p, syn);
         else if (syn->op == SY_MODNUM)
-            put(p, "0x%x", shown_mod(p, syn->a));
+            print_text(p, "0x%x", shown_mod(p, syn->a));
         else if (syn->op == SY_ADDRESS)
             put_address(p, syn);
         else if (syn->op == SY_CMEM)
@@ -388,7 +389,7 @@ static void run(Print *p, const IsaSyn *syn) {
         else if (syn->op == SY_OPERAND)
             put_operand(p, syn);
         if (syn->op == SY_OPERAND && syn->text)
-            put(p, "%s", syn->text);
+            print_text(p, "%s", syn->text);
     }
 }
 
@@ -405,13 +406,13 @@ int isa_print(const Target *target, const MachInst *in, uint64_t pc_bytes, const
         row = isa_select_row(target, in);
     Print p = {out, out_bytes, 0, target, row, in, pc_bytes, opt};
     if (!row) {
-        put(&p, "??? %s", isa_optype_name(in->optype));
+        print_text(&p, "??? %s", isa_optype_name(in->optype));
         return (int)p.n;
     }
     if (!op_is_always(in->guard)) {
-        put(&p, in->guard.mods & OPM_NOT ? "@!" : "@");
+        print_text(&p, in->guard.mods & OPM_NOT ? "@!" : "@");
         put_reg_name(&p, &in->guard, false);
-        put(&p, " ");
+        print_text(&p, " ");
     }
     const IsaSyn *program = &isa_syntax[row->syntax];
     for (unsigned i = 0; i < row->nalias; i++) {

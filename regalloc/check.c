@@ -25,7 +25,7 @@ static uint32_t cell_of(const Check *check, unsigned file, uint32_t reg) { retur
 static bool is_tracked(Operand o) { return o.kind == OPK_REG && o.file < RF_B; }
 
 /* What an operand that is not a value stands for. */
-static uint64_t constant(Operand o) {
+static uint64_t constant_value(Operand o) {
     return (uint64_t)1 << 63 | (uint64_t)o.kind << 48 | (uint64_t)o.file << 44 | (uint64_t)o.mods << 36 |
            o.value;
 }
@@ -35,7 +35,7 @@ static bool is_constant_reg(Operand o) {
     return o.kind == OPK_REG && (o.file >= RF_B || o.value == zero[o.file]);
 }
 
-static void fail(Check *check, const Inst *i, unsigned file, uint32_t reg, uint32_t v) {
+static void wrong_value(Check *check, const Inst *i, unsigned file, uint32_t reg, uint32_t v) {
     if (check->report && check->ok)
         diag(check->d, ra_src_loc(check->f, i), DIAG_E0784,
              str_text(check->f->module->strings, check->f->name), ir_op_name(i->op),
@@ -85,7 +85,7 @@ static void check_read(Check *check, const Inst *i, Operand ssa, Operand phys) {
         if (right && n > 1)
             right = phys.value % (n == 3 ? 4 : n) == 0;
         if (!right)
-            fail(check, i, phys.file, phys.value + k, v[k].i);
+            wrong_value(check, i, phys.file, phys.value + k, v[k].i);
     }
 }
 
@@ -100,7 +100,7 @@ static void step_ssa(Check *check, InstId id) {
     if (i->op == IR_SPILL)
         check->now[check->slots + ssa[1].value / 4] = ssa[0].value;
     if (i->op == IR_RELOAD && check->now[check->slots + ssa[1].value / 4] != ssa[0].value)
-        fail(check, i, RF_B, ssa[1].value, ssa[0].value);
+        wrong_value(check, i, RF_B, ssa[1].value, ssa[0].value);
     if (i->op == OT_CALL) {
         RaCallee callee = ra_callee(f, i);
         for (unsigned file = 0; file < RF_B; file++)
@@ -116,12 +116,12 @@ static void step_ssa(Check *check, InstId id) {
             Operand tied = *ir_tied(f, i, k);
             if (is_tracked(tied) && !is_constant_reg(tied) && n &&
                 (tied.value != phys.value || tied.file != phys.file))
-                fail(check, i, phys.file, phys.value, v[0].i);
+                wrong_value(check, i, phys.file, phys.value, v[0].i);
         }
         for (unsigned m = 0; m < phys.count && is_tracked(phys) && !is_constant_reg(phys); m++) {
             int fixed = m < n && v[m].i ? f->values.at[v[m].i].fixed_reg : -1;
             if ((fixed >= 0 && (uint32_t)fixed != phys.value + m) || (n > 1 && phys.value % (n == 3 ? 4 : n)))
-                fail(check, i, phys.file, phys.value + m, v[m].i);
+                wrong_value(check, i, phys.file, phys.value + m, v[m].i);
             check->now[cell_of(check, phys.file, phys.value + m)] = m < n ? v[m].i : 0;
         }
     }
@@ -132,8 +132,8 @@ static void step_moves(Check *check, const Inst *i) {
     Function *f = check->f;
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand s = *ir_src(f, i, k);
-        check->temp[k] =
-            is_tracked(s) && !is_constant_reg(s) ? check->now[cell_of(check, s.file, s.value)] : constant(s);
+        check->temp[k] = is_tracked(s) && !is_constant_reg(s) ? check->now[cell_of(check, s.file, s.value)]
+                                                              : constant_value(s);
     }
     for (unsigned s = 0; s < 2; s++) {
         unsigned scratch = i->mods >> (16 * s) & 0xffff;
@@ -164,11 +164,11 @@ static void take_edge(Check *check, BlockId b, unsigned pred) {
         const RaPhi *ra_phi = &check->rec->phis.at[k - 1];
         const Inst *i = ir_inst(f, ra_phi->phi);
         Operand s = *ir_src(f, i, pred);
-        uint64_t expected = s.kind == OPK_VAL ? s.value : constant(s);
+        uint64_t expected = s.kind == OPK_VAL ? s.value : constant_value(s);
         uint32_t v = ir_dst(f, i, 0)->value, cell = phi_cell(check, ra_phi, v);
         /* A constant that was stored came through a register of its own: only its presence is known. */
         if (check->now[cell] != expected && !(ra_phi->in_memory && s.kind != OPK_VAL && check->now[cell]))
-            fail(check, i, ra_phi->in_memory ? RF_B : f->values.at[v].file, cell, (uint32_t)expected);
+            wrong_value(check, i, ra_phi->in_memory ? RF_B : f->values.at[v].file, cell, (uint32_t)expected);
     }
     forget_own(check, b);
     for (uint32_t k = check->first_phi[b.i]; k; k = check->next_phi[k - 1]) {
@@ -205,7 +205,7 @@ static bool enter(Check *check, BlockId b) {
     return any;
 }
 
-static bool run_block(Check *check, BlockId b) {
+static bool check_block(Check *check, BlockId b) {
     Function *f = check->f;
     check->bad = false;
     if (!enter(check, b))
@@ -242,7 +242,7 @@ static bool settle(Check *check) {
                 continue;
             again = true;
             check->dirty[b.i] = false;
-            bool changed = run_block(check, b);
+            bool changed = check_block(check, b);
             bad[b.i] = check->bad;
             const Block *blk = ir_block(f, b);
             for (unsigned s = 0; changed && s < blk->succs.n; s++)
@@ -305,7 +305,7 @@ bool ra_check(Function *f, const RaRecord *rec, Diags *d) {
     if (!settle(&c)) { /* once more, to say what is wrong first */
         c.report = true;
         for (uint32_t k = 0; k < c.g.nrpo; k++)
-            run_block(&c, c.g.rpo[k]);
+            check_block(&c, c.g.rpo[k]);
     }
     bool ok = c.ok;
     arena_free(&c.a);

@@ -11,7 +11,7 @@ enum { FREE_REGS = 29 };
 
 /* ---- the register map ---- */
 
-static void put(Colour *colour, uint32_t v, unsigned reg) {
+static void occupy(Colour *colour, uint32_t v, unsigned reg) {
     RegFile file = (RegFile)colour->f->values.at[v].file;
     colour->occupant[file][reg] = v;
     colour->used[file][reg / 64] |= (uint64_t)1 << reg % 64;
@@ -159,7 +159,7 @@ static bool place_value(Colour *colour, uint32_t v, const Inst *i) {
     if (colour->occupant[file][r] || !ra_is_allocatable(file, r, RA_MAX_REGS))
         return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0782,
                     str_text(colour->f->module->strings, colour->f->name), ra_file_name(file), r);
-    put(colour, v, r);
+    occupy(colour, v, r);
     if (r > colour->high_water[file])
         colour->high_water[file] = r;
     return true;
@@ -263,7 +263,7 @@ static bool place_tuple(Colour *colour, Tuple *tuple, const Inst *i) {
                 }
             if (!was_homeless && colour->reg[v] != RA_NO_REG)
                 uproot(colour, v);
-            put(colour, v, best + k);
+            occupy(colour, v, best + k);
         }
         unsigned taken = (tuple->before && v ? TAKEN_BEFORE : 0u) | (tuple->after ? TAKEN_AFTER : 0u);
         if (tuple->before && v && !dies(colour, v))
@@ -286,7 +286,7 @@ static bool settle_homeless(Colour *colour, const Inst *i) {
             return diag(colour->d, ra_src_loc(colour->f, i), DIAG_E0780,
                         str_text(colour->f->module->strings, colour->f->name), ra_file_name(file),
                         colour->limit[file]);
-        put(colour, v, best);
+        occupy(colour, v, best);
         if (best > colour->high_water[file])
             colour->high_water[file] = best;
     }
@@ -504,7 +504,7 @@ static bool place_results(Colour *colour, Inst *i, const uint16_t *tied_reg) {
                 if (!v)
                     continue;
                 if (base != RA_NO_REG)
-                    put(colour, v, base + m);
+                    occupy(colour, v, base + m);
                 else if (!place_value(colour, v, i))
                     return false;
             }
@@ -620,7 +620,7 @@ static bool place_phi(Colour *colour, BlockId b, InstId id) {
         if (colour->done[blk->preds.at[p].i] && ir_src(f, i, p)->kind == OPK_VAL)
             wish = ra_exit_reg(colour, blk->preds.at[p], ir_src(f, i, p)->value);
     if (wish != RA_NO_REG && is_free(colour, file, wish))
-        put(colour, v, wish);
+        occupy(colour, v, wish);
     else if (!place_value(colour, v, i))
         return false;
     VEC_ADD(colour->a, &colour->rec->phis, ((RaPhi){b, id, false, 0}));
@@ -639,7 +639,7 @@ static bool enter_block(Colour *colour, BlockId b) {
         for (unsigned k = 0; k < colour->exit[from.i].at.n; k++) {
             RaPlace e = colour->exit[from.i].at.at[k];
             if (ra_set_has(&colour->live.in[b.i], e.value))
-                put(colour, e.value, e.reg);
+                occupy(colour, e.value, e.reg);
         }
     for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
         if (!place_phi(colour, b, blk->insts.at[p]))

@@ -49,7 +49,7 @@ static bool alloc_storage(SimAlloc *alloc, const char *name) {
     return true;
 }
 
-static bool grow(SimMemory *mem) {
+static bool grow_allocs(SimMemory *mem) {
     if (mem->nallocs < mem->cap)
         return true;
     uint32_t cap = mem->cap ? mem->cap * 2 : 16;
@@ -62,7 +62,7 @@ static bool grow(SimMemory *mem) {
 }
 
 uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
-    if (size_bytes == 0 || size_bytes > MAX_ALLOC_BYTES || !grow(mem))
+    if (size_bytes == 0 || size_bytes > MAX_ALLOC_BYTES || !grow_allocs(mem))
         return 0;
     SimAlloc a = {.address = mem->next_address, .size_bytes = size_bytes};
     if (!alloc_storage(&a, name ? name : ""))
@@ -79,7 +79,7 @@ SimMemory *simmem_clone(const SimMemory *mem) {
     for (uint32_t i = 0; memory && i < mem->nallocs; i++) {
         const SimAlloc *from = &mem->allocs[i];
         SimAlloc a = {.address = from->address, .size_bytes = from->size_bytes, .read_only = from->read_only};
-        if (!grow(memory) || !alloc_storage(&a, from->name)) {
+        if (!grow_allocs(memory) || !alloc_storage(&a, from->name)) {
             simmem_free(memory);
             return NULL;
         }

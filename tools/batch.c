@@ -4,6 +4,7 @@
  * of the options.
  * SPDX-License-Identifier: MIT */
 #include "tools/batch.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -15,7 +16,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -48,12 +48,6 @@ typedef struct {
     bool bar;
     double started;
 } Batch;
-
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
 
 bool verdict_is_finding(Verdict v) {
     return v == VERDICT_DIFFERS || v == VERDICT_RACY || v == VERDICT_CRASHED || v == VERDICT_TIME_LIMIT;
@@ -300,7 +294,7 @@ static bool start_job(Batch *batch, uint32_t file, uint32_t skip) {
         return false;
     }
     batch->jobs[batch->njobs++] =
-        (Job){.pid = pid, .fd = ends[0], .file = file, .judged = skip, .since = now()};
+        (Job){.pid = pid, .fd = ends[0], .file = file, .judged = skip, .since = clock_seconds()};
     return true;
 }
 
@@ -320,7 +314,7 @@ static void take_line(Batch *batch, Job *job, const char *line) {
     cJSON *o = cJSON_Parse(line);
     const cJSON *start = cJSON_GetObjectItemCaseSensitive(o, "start");
     BatchResult r;
-    job->since = now();
+    job->since = clock_seconds();
     if (cJSON_IsString(start)) {
         free(job->running);
         job->running = strdup(start->valuestring);
@@ -371,7 +365,7 @@ static void end_job(Batch *batch, unsigned index) {
                          .kernel = j.running ? arena_printf(&batch->s->arena, "%s", j.running) : "",
                          .report = "",
                          .verdict = j.killed ? VERDICT_TIME_LIMIT : VERDICT_CRASHED,
-                         .seconds = now() - j.since};
+                         .seconds = clock_seconds() - j.since};
         r.note = j.killed ? "the process took too long"
                  : WIFSIGNALED(status)
                      ? arena_printf(&batch->s->arena, "signal %d (%s)", WTERMSIG(status),
@@ -403,7 +397,7 @@ static void show_progress(const Batch *batch, bool last) {
     memset(bar, '#', full);
     bar[WIDTH] = 0;
     fprintf(stderr, "\r[%s] %u/%u files, %u kernels, %u findings, %.0f s\033[K", bar, batch->ndone,
-            batch->files.n, batch->nresults, batch->nfindings, now() - batch->started);
+            batch->files.n, batch->nresults, batch->nfindings, clock_seconds() - batch->started);
 }
 
 static void run_jobs(Batch *batch) {
@@ -424,7 +418,7 @@ static void run_jobs(Batch *batch) {
         poll(fds, batch->njobs, POLL_MS);
         for (unsigned i = batch->njobs; i-- > 0;) { /* backwards: end_job moves the last one */
             Job *job = &batch->jobs[i];
-            if (!job->killed && now() - job->since > limit) {
+            if (!job->killed && clock_seconds() - job->since > limit) {
                 job->killed = true;
                 kill(job->pid, SIGKILL);
             }
@@ -484,7 +478,7 @@ static void print_json(const Batch *batch, const uint32_t *totals) {
 }
 
 int batch_validate(Settings *settings) {
-    Batch b = {.s = settings, .started = now(), .bar = isatty(STDERR_FILENO) != 0};
+    Batch b = {.s = settings, .started = clock_seconds(), .bar = isatty(STDERR_FILENO) != 0};
     if (!collect(&b))
         return STATUS_INPUT;
     for (uint32_t i = 0; i < b.files.n; i++)

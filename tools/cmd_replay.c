@@ -16,7 +16,7 @@ static bool bad(Settings *settings, const char *what) {
                 arena_printf(&settings->arena, "schedule %s: %s", settings->replay, what));
 }
 
-static bool number(const cJSON *o, const char *name, double max, double *out) {
+static bool json_number(const cJSON *o, const char *name, double max, double *out) {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, name);
     if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || v->valuedouble > max)
         return false;
@@ -32,8 +32,8 @@ static bool read_step(const cJSON *o, MachineReplayStep *step) {
     unsigned k = 0, n = 0;
     while (k < 4 && !(cJSON_IsString(kind) && strcmp(kind->valuestring, kinds[k]) == 0))
         k++;
-    if (k == 4 || !number(o, "pc", 9e15, &pc) || !number(o, "lanes", UINT32_MAX, &lanes) ||
-        (k != REPLAY_PICK && !number(o, "active", UINT32_MAX, &active)))
+    if (k == 4 || !json_number(o, "pc", 9e15, &pc) || !json_number(o, "lanes", UINT32_MAX, &lanes) ||
+        (k != REPLAY_PICK && !json_number(o, "active", UINT32_MAX, &active)))
         return false;
     *step = (MachineReplayStep){
         .pc_bytes = (uint64_t)pc, .kind = (uint8_t)k, .active = (uint32_t)active, .lanes = (uint32_t)lanes};
@@ -69,8 +69,8 @@ static bool read_schedule(Settings *settings, cJSON *o, Schedule *schedule) {
     double lanes, loop, pc;
     int n = cJSON_GetArraySize(steps);
     if (!cJSON_IsString(kernel) || !cJSON_IsString(verdict) || !cJSON_IsArray(steps) ||
-        !number(o, "lanes", UINT32_MAX, &lanes) || !number(o, "loop", n, &loop) ||
-        !number(o, "pc", 9e15, &pc) || lanes < 1)
+        !json_number(o, "lanes", UINT32_MAX, &lanes) || !json_number(o, "loop", n, &loop) ||
+        !json_number(o, "pc", 9e15, &pc) || lanes < 1)
         return bad(settings, "it lacks kernel, verdict, lanes, loop, pc or steps");
     MachineReplayStep *list = ARENA_ARRAY(&settings->arena, MachineReplayStep, n + 1);
     uint32_t k = 0;

@@ -1,13 +1,13 @@
 /* heddle run: the launches of a plan on one engine; statistics, traces, findings, buffers, checks.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/clock.h"
 #include "check/validate/diff.h"
 #include "emit/elf/object.h"
 #include "tools/cli.h"
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 typedef struct {
@@ -22,12 +22,6 @@ typedef struct {
     uint32_t nlaunches, nfindings, failed_checks;
     SimTrap trap;
 } Run;
-
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
 
 /* ---- traces ---- */
 static void trace_machine(void *user, const MachineTrace *trace) {
@@ -135,9 +129,9 @@ static bool machine_launch(Run *run, const PlanLaunch *l) {
         opt.trace_user = run->trace;
     }
     opt.call = run->s->host_calls ? print_call : NULL;
-    double start = now();
+    double start = clock_seconds();
     bool good = diff_run_machine(&run->s->plan, l, run->binary, run->mem, &opt, &res, &run->s->diags);
-    run->seconds += now() - start;
+    run->seconds += clock_seconds() - start;
     add_stats(&run->stats, &res.stats);
     run->thread_insns = run->stats.lane_issues;
     run->trap = res.trap;
@@ -165,9 +159,9 @@ static bool ptx_launch(Run *run, const PlanLaunch *l) {
                          .report_uninitialised = run->s->machine.report_undefined,
                          .on_event = run->trace ? trace_ptx : NULL};
     PtxRunResult res = {0};
-    double start = now();
+    double start = clock_seconds();
     bool good = diff_run_ptx(&run->s->plan, l, run->ptx, run->mem, &opt, &res, &run->s->diags);
-    run->seconds += now() - start;
+    run->seconds += clock_seconds() - start;
     run->thread_insns += res.thread_insns;
     print_races(run, &res);
     run->trap = res.trap;
@@ -331,7 +325,7 @@ static bool open_trace(Run *run) {
     return run->trace || diag(&run->s->diags, (SrcLoc){0}, DIAG_E0002, name, "cannot be opened");
 }
 
-static int finish(Run *run) {
+static int finish_run(Run *run) {
     if (!show_buffers(run))
         return STATUS_INPUT;
     if (run->trap.kind == TRAP_NONE &&
@@ -359,7 +353,7 @@ int cmd_run(Settings *settings) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         bool placed = r.mem && (r.binary || ptx_place_variables(r.ptx, r.mem, &settings->diags));
         if (placed && run_all(&r))
-            status = finish(&r);
+            status = finish_run(&r);
     }
     if (r.trace && r.trace != stdout && fclose(r.trace) != 0) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, settings->trace, "write error");

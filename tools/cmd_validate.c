@@ -1,12 +1,12 @@
 /* heddle validate: PTX reference interpreter against the machine, under given launches or inferred ones.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/clock.h"
 #include "check/validate/diff.h"
 #include "emit/elf/object.h"
 #include "tools/batch.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The inputs are PTX files and objects; the last one may be the binary to compare with. */
@@ -29,12 +29,6 @@ static JudgeOptions judge_options(const Settings *settings) {
                           .budget = settings->budget,
                           .machine = settings->machine,
                           .no_trace = settings->no_trace};
-}
-
-static double seconds(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
 /* ---- a module's kernels, for one file or many ---- */
@@ -86,7 +80,7 @@ static Binary *compile_for(Module *module, uint32_t kernel, bool *own) {
     return b;
 }
 
-static void report(Module *module, const char *kernel, const Judgement *judgement, double start) {
+static void report_kernel(Module *module, const char *kernel, const Judgement *judgement, double start) {
     char *text = judgement_text(judgement, kernel);
     BatchResult r = {.file = module->path,
                      .kernel = kernel,
@@ -96,14 +90,14 @@ static void report(Module *module, const char *kernel, const Judgement *judgemen
                      .threads = judgement->threads,
                      .note = judgement->note,
                      .report = text ? text : "",
-                     .seconds = seconds() - start};
+                     .seconds = clock_seconds() - start};
     module->each(module->user, &r);
     free(text);
 }
 
 static void judge_kernel(Module *module, uint32_t kernel) {
     const char *name = str_text(&module->m->strings, module->m->funcs[kernel].name);
-    double start = seconds();
+    double start = clock_seconds();
     JudgeOptions opt = judge_options(module->s);
     Judgement j = {0};
     AutoLaunches launches = {0};
@@ -115,7 +109,7 @@ static void judge_kernel(Module *module, uint32_t kernel) {
         j.verdict = VERDICT_NOT_COMPILED;
         snprintf(j.note, sizeof j.note, "%s", module->error.text);
     }
-    report(module, name, &j, start);
+    report_kernel(module, name, &j, start);
     judgement_free(&j);
     auto_launch_free(&launches);
     if (own)
@@ -134,7 +128,7 @@ static void judge_launch_file(Module *module, const char *json) {
     Plan p = {.data_dir = settings->data_dir};
     Judgement j = {0};
     JudgeOptions opt = judge_options(settings);
-    double start = seconds();
+    double start = clock_seconds();
     Source source = {.name = json};
     char *text;
     bool good = file_read(&settings->arena, json, &settings->diags, &text, &source.size_bytes);
@@ -147,7 +141,7 @@ static void judge_launch_file(Module *module, const char *json) {
     if (j.verdict == VERDICT_NOT_RUN || j.verdict == VERDICT_NOT_COMPILED)
         snprintf(j.note, sizeof j.note, "%s", module->error.text);
     const char *slash = strrchr(json, '/');
-    report(module, slash ? slash + 1 : json, &j, start);
+    report_kernel(module, slash ? slash + 1 : json, &j, start);
     judgement_free(&j);
     plan_free(&p);
 }
@@ -161,7 +155,7 @@ void batch_module(Settings *settings, const char *path, uint32_t skip,
     Judgement none = {.verdict = VERDICT_NOT_COMPILED};
     if (!x.m) {
         snprintf(none.note, sizeof none.note, "%s", x.error.text);
-        report(&x, "", &none, seconds());
+        report_kernel(&x, "", &none, clock_seconds());
     } else {
         x.b = cli_compile_to_binary(settings, x.m, path);
         if (json && skip == 0) {

@@ -1,19 +1,15 @@
 /* PTX module to ELF image: see driver.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/driver.h"
+#include "base/clock.h"
 #include "lower/lower.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-static double now_ms(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
+static double now_ms(void) { return clock_seconds() * 1e3; }
 
 /* Times of the steps that are no passes, in the form of the pass driver's. */
-static double step(const DriverOptions *opt, const char *name, double start, Diags *d) {
+static double step_done(const DriverOptions *opt, const char *name, double start, Diags *d) {
     double now = now_ms();
     char line[96];
     snprintf(line, sizeof line, "step %-12s %9.3f ms", name, now - start);
@@ -29,20 +25,20 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
     double t = now_ms();
     compilation->ir = lower_module(ptx, &compilation->strings, opt->target ? opt->target : isa_targets[0],
                                    opt->opt_level, diags);
-    t = step(opt, "isel", t, diags);
+    t = step_done(opt, "isel", t, diags);
     if (compilation->ir) {
         compilation->ir->reconverge = opt->reconverge;
         compilation->ir->predicate = opt->predicate;
         compilation->ir->yield_breaks = opt->yield_breaks;
     }
     bool good = compilation->ir && ir_run_passes(compilation->ir, &opt->passes, diags);
-    t = step(opt, "passes", t, diags);
+    t = step_done(opt, "passes", t, diags);
     if (good && !opt->passes.stop_after) {
         compilation->code = code_encode(compilation->ir, diags);
-        t = step(opt, "encode", t, diags);
+        t = step_done(opt, "encode", t, diags);
         good = compilation->code && elf_write_with(compilation->code, &opt->elf, &compilation->image,
                                                    &compilation->image_bytes, diags);
-        step(opt, "elf", t, diags);
+        step_done(opt, "elf", t, diags);
     }
     diags->source = old;
     return good;

@@ -15,7 +15,7 @@ static void on_abort(int signal) {
     _exit(STATUS_INTERNAL);
 }
 
-static const Command *find(const char *name) {
+static const Command *find_command(const char *name) {
     for (const Command *command = cli_commands; command->name; command++)
         if (strcmp(command->name, name) == 0)
             return command;
@@ -34,7 +34,7 @@ static int general(int argc, char **argv) {
     else if (strcmp(w, "--help") == 0 || strcmp(w, "-h") == 0 || (strcmp(w, "help") == 0 && argc < 3))
         cli_help(stdout);
     else if (strcmp(w, "--man") == 0) {
-        const Command *c = argc > 2 ? find(argv[2]) : NULL;
+        const Command *c = argc > 2 ? find_command(argv[2]) : NULL;
         if (argc > 2 && !c)
             return unknown(argv[2]);
         cli_manual(stdout, c);
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     }
     char *help[] = {argv[0], "--help", NULL};
     bool wants_help = strcmp(argv[1], "help") == 0 && argc > 2;
-    const Command *command = find(wants_help ? argv[2] : argv[1]);
+    const Command *command = find_command(wants_help ? argv[2] : argv[1]);
     if (!command)
         return wants_help ? unknown(argv[2]) : general(argc, argv);
     Settings s = {.diags = {.sink = diag_print_sink, .user = stderr}};

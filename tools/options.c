@@ -299,7 +299,8 @@ const Command cli_commands[] = {
     {0}};
 
 /* ---- values ---- */
-static unsigned long number(struct argp_state *state, const char *text, const char *what, unsigned long max) {
+static unsigned long option_number(struct argp_state *state, const char *text, const char *what,
+                                   unsigned long max) {
     char *end;
     unsigned long v = strtoul(text, &end, 0);
     if (end == text || *end || *text == '-' || v > max)
@@ -397,7 +398,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
         if (!settings->target)
             argp_error(state, "--target: there is no machine '%s'", arg);
         return true;
-    case 'O': settings->opt_level = (unsigned)number(state, arg, "-O", 3); return true;
+    case 'O': settings->opt_level = (unsigned)option_number(state, arg, "-O", 3); return true;
     case 'v': settings->verbose = true; return true;
     case 'c': settings->object = true; return true;
     case KEY_EMIT:
@@ -434,7 +435,7 @@ static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s
     case KEY_GRID: extent(state, arg, "--grid", settings->launch.grid); break;
     case KEY_BLOCK: extent(state, arg, "--block", settings->launch.block); break;
     case KEY_SHARED:
-        settings->launch.shared_bytes = (uint32_t)number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
+        settings->launch.shared_bytes = (uint32_t)option_number(state, arg, "--shared", SIM_MAX_SHARED_BYTES);
         break;
     case KEY_ARG: VEC_ADD(&settings->arena, &settings->args, arg); break;
     case KEY_EXPECT: VEC_ADD(&settings->arena, &settings->expects, arg); return true;
@@ -466,19 +467,19 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
     case KEY_UNDEFINED: settings->machine.report_undefined = true; return true;
     case KEY_POLICY: policy(state, &settings->machine, arg); return true;
     case KEY_SEED:
-        settings->seed = settings->machine.seed = number(state, arg, "--seed", ULONG_MAX);
+        settings->seed = settings->machine.seed = option_number(state, arg, "--seed", ULONG_MAX);
         return true;
     case KEY_BUDGET:
-        settings->budget = settings->machine.max_issues = number(state, arg, "--budget", ULONG_MAX);
+        settings->budget = settings->machine.max_issues = option_number(state, arg, "--budget", ULONG_MAX);
         return true;
     case KEY_SHOW_LAUNCH: settings->show_launch = arg; return true;
-    case KEY_JOBS: settings->jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
+    case KEY_JOBS: settings->jobs = (unsigned)option_number(state, arg, "--jobs", 64); return true;
     case KEY_STATE: settings->state_file = arg; return true;
     case KEY_TIME_LIMIT:
-        settings->time_limit_seconds = (unsigned)number(state, arg, "--time-limit", 86400);
+        settings->time_limit_seconds = (unsigned)option_number(state, arg, "--time-limit", 86400);
         return true;
     case KEY_MEMORY_LIMIT:
-        settings->memory_limit_mib = (unsigned)number(state, arg, "--memory-limit", 1ul << 20);
+        settings->memory_limit_mib = (unsigned)option_number(state, arg, "--memory-limit", 1ul << 20);
         return true;
     case KEY_RACES: settings->races = true; return true;
     case KEY_NO_TRACE: settings->no_trace = true; return true;
@@ -490,8 +491,8 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *set
     static const char *const policies[] = {"sampled", "all", "default", "literal", NULL};
     switch (key) {
     case KEY_KIND: settings->fuzz.kinds = arg; return true;
-    case KEY_COUNT: settings->fuzz.count = number(state, arg, "--count", 1ul << 40); return true;
-    case KEY_FIRST: settings->fuzz.first = number(state, arg, "--first", 1ul << 40); return true;
+    case KEY_COUNT: settings->fuzz.count = option_number(state, arg, "--count", 1ul << 40); return true;
+    case KEY_FIRST: settings->fuzz.first = option_number(state, arg, "--first", 1ul << 40); return true;
     case KEY_RESUME: settings->fuzz.state_file = arg; return true;
     case KEY_KEEP: settings->fuzz.keep_dir = arg; return true;
     case KEY_POLICIES:
@@ -504,16 +505,16 @@ static bool fuzz_key(int key, char *arg, struct argp_state *state, Settings *set
     case 'O':
         settings->has_opt_level = strcmp(arg, "all") != 0;
         if (settings->has_opt_level)
-            settings->opt_level = (unsigned)number(state, arg, "-O", 3);
+            settings->opt_level = (unsigned)option_number(state, arg, "-O", 3);
         return true;
     case KEY_REDUCE:
-        settings->fuzz.reduce_seconds = (double)number(state, arg, "--reduce", 100000);
+        settings->fuzz.reduce_seconds = (double)option_number(state, arg, "--reduce", 100000);
         return true;
-    case KEY_FUZZ_JOBS: settings->fuzz.jobs = (unsigned)number(state, arg, "--jobs", 64); return true;
+    case KEY_FUZZ_JOBS: settings->fuzz.jobs = (unsigned)option_number(state, arg, "--jobs", 64); return true;
     case KEY_CHECK_ONLY: settings->fuzz.check_only = true; return true;
     case KEY_METRICS: settings->fuzz.metrics = true; return true;
     case KEY_MAX_FAILURES:
-        settings->fuzz.max_failures = (unsigned)number(state, arg, "--max-failures", 1000000);
+        settings->fuzz.max_failures = (unsigned)option_number(state, arg, "--max-failures", 1000000);
         return true;
     default: return false;
     }
@@ -526,15 +527,15 @@ static bool check_key(int key, char *arg, struct argp_state *state, Settings *se
     case KEY_SARIF: settings->check.sarif = true; return true;
     case KEY_MODEL: settings->model.on = true; return true;
     case KEY_LANES:
-        settings->model.options.lanes = (unsigned)number(state, arg, "--lanes", 4);
+        settings->model.options.lanes = (unsigned)option_number(state, arg, "--lanes", 4);
         if (settings->model.options.lanes < 2)
             argp_error(state, "--lanes: it is 2, 3 or 4");
         return true;
     case KEY_STATES:
-        settings->model.options.max_states = number(state, arg, "--states", 50000000);
+        settings->model.options.max_states = option_number(state, arg, "--states", 50000000);
         return true;
     case KEY_TIME:
-        settings->model.options.seconds = (double)number(state, arg, "--time", 1000000);
+        settings->model.options.seconds = (double)option_number(state, arg, "--time", 1000000);
         return true;
     case KEY_SCHEDULE: settings->model.schedule = arg; return true;
     case KEY_POLICY:
@@ -550,14 +551,18 @@ static bool mutate_key(int key, char *arg, struct argp_state *state, Settings *s
     case KEY_APPLY: settings->mutate.apply = arg; return true;
     case KEY_CAMPAIGN: settings->mutate.campaign = true; return true;
     case KEY_CLASS: settings->mutate.classes = arg; return true;
-    case KEY_COUNT: settings->mutate.count = (uint32_t)number(state, arg, "--count", 1000000); return true;
+    case KEY_COUNT:
+        settings->mutate.count = (uint32_t)option_number(state, arg, "--count", 1000000);
+        return true;
     case KEY_KIND: settings->mutate.kinds = arg; return true;
     case KEY_PROVE_SECONDS:
-        settings->mutate.prove_seconds = (double)number(state, arg, "--prove-time", 1000000);
+        settings->mutate.prove_seconds = (double)option_number(state, arg, "--prove-time", 1000000);
         return true;
-    case KEY_PROGRAMS: settings->mutate.programs = number(state, arg, "--programs", 1000000); return true;
+    case KEY_PROGRAMS:
+        settings->mutate.programs = option_number(state, arg, "--programs", 1000000);
+        return true;
     case KEY_STATES:
-        settings->model.options.max_states = number(state, arg, "--states", 50000000);
+        settings->model.options.max_states = option_number(state, arg, "--states", 50000000);
         return true;
     case 'O': settings->has_opt_level = true; return false;
     default: return false;
@@ -568,7 +573,7 @@ static bool prove_key(int key, char *arg, struct argp_state *state, Settings *se
     if (key != KEY_QUERY_TIME && key != KEY_TIME)
         return false;
     *(key == KEY_TIME ? &settings->total_time : &settings->query_time) =
-        (double)number(state, arg, key == KEY_TIME ? "--time" : "--query-time", 1000000);
+        (double)option_number(state, arg, key == KEY_TIME ? "--time" : "--query-time", 1000000);
     return true;
 }
 

@@ -243,7 +243,7 @@ typedef struct {
     uint32_t *todo, ntodo;
 } Returns;
 
-static void watch(Builder *builder, Returns *returns, uint32_t from, uint32_t to) {
+static void add_watcher(Builder *builder, Returns *returns, uint32_t from, uint32_t to) {
     if (to == BINFLOW_NONE)
         return;
     VEC_ADD(&builder->scratch, &returns->watchers, ((Watcher){from, returns->head[to]}));
@@ -272,12 +272,12 @@ static bool leads_to_return(const Builder *builder, uint32_t func, uint32_t i) {
 static void watch_successors(Builder *builder, Returns *r, uint32_t func, uint32_t i) {
     BinFlow *flow = builder->g;
     Exits x = exits_of(builder, func, i);
-    watch(builder, r, i, x.next);
-    watch(builder, r, i, bin_target(flow, i)); /* of BRA, CALL */
+    add_watcher(builder, r, i, x.next);
+    add_watcher(builder, r, i, bin_target(flow, i)); /* of BRA, CALL */
     if (bin_kind(&flow->insts[i]) == BK_CALL && x.next == BINFLOW_NONE && inside(flow, func, i + 1))
-        watch(builder, r, i, i + 1);
+        add_watcher(builder, r, i, i + 1);
     for (uint32_t k = 0; x.table && k < x.table->ntargets; k++)
-        watch(builder, r, i, table_target(flow, &x, k));
+        add_watcher(builder, r, i, table_target(flow, &x, k));
 }
 
 static void find_entries(Builder *builder) {
@@ -359,7 +359,7 @@ static void make_blocks(Builder *builder, uint32_t func) {
     flow->nblocks = bin_flow->nblocks - flow->first_block;
 }
 
-static void add_edge(BinFlow *flow, BinEdge *to, uint32_t *n, uint32_t inst, BinEdgeKind kind) {
+static void flow_edge(BinFlow *flow, BinEdge *to, uint32_t *n, uint32_t inst, BinEdgeKind kind) {
     if (inst != BINFLOW_NONE)
         to[(*n)++] = (BinEdge){flow->block_of[inst], (uint8_t)kind};
 }
@@ -377,12 +377,12 @@ static void make_succs(Builder *builder, uint32_t block) {
     BinEdge *to = ARENA_ARRAY(&flow->arena, BinEdge, 2 + ntargets);
     bin_block->ends = x.ends;
     bin_block->succs = to;
-    add_edge(flow, to, &bin_block->nsuccs, x.next, BE_NEXT);
-    add_edge(flow, to, &bin_block->nsuccs, x.taken, BE_TAKEN);
+    flow_edge(flow, to, &bin_block->nsuccs, x.next, BE_NEXT);
+    flow_edge(flow, to, &bin_block->nsuccs, x.taken, BE_TAKEN);
     for (uint32_t t = 0; t < ntargets; t++) {
         uint32_t to_inst = table_target(flow, &x, t);
         bin_block->ends |= to_inst == BINFLOW_NONE ? BX_BAD_TARGET : 0;
-        add_edge(flow, to, &bin_block->nsuccs, to_inst, BE_TABLE);
+        flow_edge(flow, to, &bin_block->nsuccs, to_inst, BE_TABLE);
     }
 }
 

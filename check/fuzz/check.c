@@ -33,7 +33,7 @@ void fuzz_policy(unsigned n, MachineOptions *options) {
                                             : MACHINE_NB_RELEASE;
 }
 
-static void describe(const FuzzConfig *config, char *out, size_t out_bytes) {
+static void describe_config(const FuzzConfig *config, char *out, size_t out_bytes) {
     static const char *const nb[] = {"release", "blocked", "literal"};
     static const char *const lane[] = {"lowest", "highest", "rotate", "random"};
     static const char *const mode[] = {"ipdom", "frontier", "frontier-all", "none"};
@@ -60,7 +60,7 @@ static void keep_first(void *user, Severity severity, const char *line) {
     snprintf(verdict->text, sizeof verdict->text, "%s", line);
 }
 
-static bool fail(FuzzVerdict *verdict, FuzzClass cls) {
+static bool fuzz_fails(FuzzVerdict *verdict, FuzzClass cls) {
     verdict->cls = cls;
     return false;
 }
@@ -83,7 +83,7 @@ static bool make_memory(Check *check) {
     uint64_t in = simmem_alloc(check->start, "in", program->in_bytes ? program->in_bytes : 1);
     uint64_t out = simmem_alloc(check->start, "out", program->out_bytes ? program->out_bytes : 1);
     if (!in || !out)
-        return fail(&check->v, FUZZ_LAUNCH);
+        return fuzz_fails(&check->v, FUZZ_LAUNCH);
     SimAlloc *alloc = simmem_find(check->start, in, program->in_bytes),
              *o = simmem_find(check->start, out, program->out_bytes);
     gen_data(program->data_seed, alloc->data, program->in_bytes);
@@ -104,7 +104,7 @@ static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
     PtxRunOptions o = {.seed = seed, .budget = PTX_BUDGET, .report_uninitialised = true};
     PtxRunResult r;
     if (!ptx_place_variables(check->m, check->start, &check->d))
-        return fail(&check->v, FUZZ_LAUNCH);
+        return fuzz_fails(&check->v, FUZZ_LAUNCH);
     check->ptx = simmem_clone(check->start);
     if (!check->ptx)
         abort();
@@ -114,14 +114,14 @@ static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
         o.user = &check->ptx_trace;
     }
     if (!ptx_interp_run(check->m, "fuzz", &check->launch, check->ptx, &o, &r, &check->d))
-        return fail(&check->v, strcmp(check->v.detail, "E0511") == 0 ? FUZZ_UNSUPPORTED : FUZZ_LAUNCH);
+        return fuzz_fails(&check->v, strcmp(check->v.detail, "E0511") == 0 ? FUZZ_UNSUPPORTED : FUZZ_LAUNCH);
     *insns += r.thread_insns;
     const SimTrap *sim_trap = r.trap.kind != TRAP_NONE ? &r.trap : &r.first_warning;
     if (sim_trap->kind == TRAP_NONE)
         return true;
     snprintf(check->v.detail, sizeof check->v.detail, "%s", sim_trap_name(sim_trap->kind));
     sim_trap_print(sim_trap, check->v.text, sizeof check->v.text);
-    return fail(&check->v, FUZZ_PTX_TRAP);
+    return fuzz_fails(&check->v, FUZZ_PTX_TRAP);
 }
 
 static void count_shape(const PtxModule *m, FuzzCounts *counts) {
@@ -140,7 +140,7 @@ static bool parse(Check *check, const GenProgram *program, FuzzCounts *counts) {
     check->d = (Diags){.sink = keep_first, .user = &check->v};
     check->m = ptx_parse("fuzz.ptx", program->text, program->size_bytes, &check->d);
     if (!check->m)
-        return fail(&check->v, FUZZ_REJECTED);
+        return fuzz_fails(&check->v, FUZZ_REJECTED);
     count_shape(check->m, counts);
     return true;
 }
@@ -190,7 +190,7 @@ bool check_compile(Check *check, const FuzzConfig *config) {
     check->ir = lower_module(check->m, &check->strings, config->target ? config->target : isa_targets[0],
                              config->opt_level, &check->d);
     if (!check->ir)
-        return fail(&check->v, compile_class(&check->v, config->reg_limit));
+        return fuzz_fails(&check->v, compile_class(&check->v, config->reg_limit));
     check->ir->reg_limit = config->reg_limit;
     check->ir->reconverge = config->reconverge;
     check->ir->predicate = config->predicate;
@@ -199,12 +199,12 @@ bool check_compile(Check *check, const FuzzConfig *config) {
     PassOptions passes = {
         .verify = config->verify, .on_pass = config->yield_percent ? add_yields : NULL, .user = check};
     if (!ir_run_passes(check->ir, &passes, &check->d))
-        return fail(&check->v, compile_class(&check->v, config->reg_limit));
+        return fuzz_fails(&check->v, compile_class(&check->v, config->reg_limit));
     check->code = code_encode(check->ir, &check->d);
     if (!check->code || !elf_write(check->code, &check->image, &check->image_bytes, &check->d))
-        return fail(&check->v, FUZZ_COMPILE);
+        return fuzz_fails(&check->v, FUZZ_COMPILE);
     check->binary = binary_read("fuzz", check->image, check->image_bytes, &check->d);
-    return check->binary || fail(&check->v, FUZZ_BINARY);
+    return check->binary || fuzz_fails(&check->v, FUZZ_BINARY);
 }
 
 static bool text_form(Check *check) {
@@ -227,7 +227,7 @@ static bool text_form(Check *check) {
     }
     free(text);
     free(image);
-    return good || fail(&check->v, FUZZ_TEXT);
+    return good || fuzz_fails(&check->v, FUZZ_TEXT);
 }
 
 /* Rules R-01 ... and H-01 ...: none may be broken. */
@@ -246,7 +246,7 @@ static bool static_check(Check *check, FuzzCounts *counts) {
         snprintf(check->v.detail, sizeof check->v.detail, "%s", check_rule(finding->rule)->id);
         snprintf(check->v.text, sizeof check->v.text, "%s %.60s: %.300s", check_rule(finding->rule)->id,
                  bin_where(g, finding->inst, where), finding->text);
-        fail(&check->v, FUZZ_STATIC);
+        fuzz_fails(&check->v, FUZZ_STATIC);
     }
     check_report_free(&r);
     binflow_free(g);
@@ -267,7 +267,7 @@ bool check_memory(Check *check) {
     snprintf(check->v.text, sizeof check->v.text, "%s+%llu: PTX %016llx, machine %016llx; %llu bytes differ",
              sim_alloc->name, (unsigned long long)at, (unsigned long long)x, (unsigned long long)y,
              (unsigned long long)diff.ndiffering);
-    return fail(&check->v, FUZZ_MEMORY);
+    return fuzz_fails(&check->v, FUZZ_MEMORY);
 }
 
 static bool findings(Check *check, const MachineResult *result) {
@@ -279,7 +279,7 @@ static bool findings(Check *check, const MachineResult *result) {
         snprintf(check->v.text, sizeof check->v.text, "%s at 0x%llx (0x%llx): %s",
                  machine_finding_name(finding->kind), (unsigned long long)finding->pc_bytes,
                  (unsigned long long)finding->other_pc_bytes, finding->text);
-        return fail(&check->v, FUZZ_FINDING);
+        return fuzz_fails(&check->v, FUZZ_FINDING);
     }
     return true;
 }
@@ -300,14 +300,14 @@ bool check_run(Check *check, const MachineOptions *m, MachineResult *result) {
     if (!check->session)
         check->session = machine_open(check->binary, "fuzz", &check->launch, check->mem, NULL, &check->d);
     if (!check->session)
-        return fail(&check->v, FUZZ_LAUNCH);
+        return fuzz_fails(&check->v, FUZZ_LAUNCH);
     if (machine_session_run(check->session, &o, result, &check->d))
         return true;
     if (result->trap.kind == TRAP_NONE)
-        return fail(&check->v, FUZZ_LAUNCH);
+        return fuzz_fails(&check->v, FUZZ_LAUNCH);
     snprintf(check->v.detail, sizeof check->v.detail, "%s", sim_trap_name(result->trap.kind));
     sim_trap_print(&result->trap, check->v.text, sizeof check->v.text);
-    return fail(&check->v, FUZZ_TRAP);
+    return fuzz_fails(&check->v, FUZZ_TRAP);
 }
 
 static bool is_hang(SimTrapKind k) { return k == TRAP_DEADLOCK || k == TRAP_LIVELOCK || k == TRAP_BUDGET; }
@@ -337,7 +337,7 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
     if (good && config->traces) {
         counts->traces++;
         good = lane_traces_equal(&check->ptx_trace, &lanes, check->v.text, sizeof check->v.text) ||
-               fail(&check->v, FUZZ_TRACE);
+               fuzz_fails(&check->v, FUZZ_TRACE);
     }
     counts->runs++;
     counts->machine_issues += r.stats.issues;
@@ -377,7 +377,7 @@ FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, u
     while (good && !only && k < n && (good = run_machine(&c, &configs[k], counts)))
         k++;
     k = k < n ? k : 0;
-    describe(&configs[k], c.v.config, sizeof c.v.config);
+    describe_config(&configs[k], c.v.config, sizeof c.v.config);
     if (failed)
         *failed = k;
     check_release(&c);

@@ -2,6 +2,7 @@
  * a page of counters with the parent. See fuzz.h.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/clock.h"
 #include "check/fuzz/internal.h"
 #include <assert.h>
 #include <errno.h>
@@ -161,7 +162,7 @@ static bool save(const Campaign *campaign, const GenProgram *program, const Fuzz
     return good;
 }
 
-static void report(Campaign *campaign, const FuzzFailure *f) {
+static void tell_parent(Campaign *campaign, const FuzzFailure *f) {
     while (campaign->shared->nfailures - campaign->shared->nreported >= RING)
         usleep(10000);
     campaign->shared->ring[campaign->shared->nfailures % RING] = *f;
@@ -184,18 +185,18 @@ static void keep_failure(Campaign *campaign, GenProgram *p, const FuzzConfig *co
     if (campaign->opt->keep_dir)
         save(campaign, p, failure, "", failure->path);
     if (failed_before(s, &failure->verdict) >= REDUCE_ALIKE) {
-        report(campaign, failure);
+        tell_parent(campaign, failure);
         return;
     }
     s->ring[s->nfailures % RING] = *failure; /* for the parent, should reduction not survive */
     s->reducing = true;
-    s->deadline = fuzz_now() + campaign->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
+    s->deadline = clock_seconds() + campaign->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
     fuzz_reduce(p, config, &failure->verdict, campaign->opt->reduce_seconds);
     failure->statements = count_statements(p);
     if (campaign->opt->keep_dir)
         save(campaign, p, failure, ".reduced", failure->reduced_path);
     s->reducing = false;
-    report(campaign, failure);
+    tell_parent(campaign, failure);
 }
 
 /* ---- the child ---- */
@@ -233,7 +234,7 @@ static void run_slots(Campaign *campaign, uint64_t first) {
         campaign->shared->slot = slot;
         if (!slot_program(campaign, slot, &kind, &index))
             continue;
-        campaign->shared->deadline = fuzz_now() + (double)PROGRAM_SECONDS;
+        campaign->shared->deadline = clock_seconds() + (double)PROGRAM_SECONDS;
         uint64_t start = cpu_us();
         one_program(campaign, kind, index);
         campaign->shared->counts[kind].cpu_us += cpu_us() - start;
@@ -381,7 +382,7 @@ static uint64_t programs_done(const Campaign *campaign) {
 
 static void progress(const Campaign *campaign, double start, uint64_t at_start) {
     uint64_t done = programs_done(campaign);
-    double seconds = fuzz_now() - start;
+    double seconds = clock_seconds() - start;
     if (!campaign->opt->on_progress)
         return;
     GenKind kind = campaign->kinds[campaign->all[0].slot / SLICE % campaign->nkinds];
@@ -422,7 +423,7 @@ static void after_death(Campaign *campaign, unsigned job, int status) {
 static bool start_worker(Campaign *campaign, unsigned job) {
     Worker *worker = &campaign->workers[job];
     worker->hung = false;
-    campaign->all[job].deadline = fuzz_now() + (double)PROGRAM_SECONDS;
+    campaign->all[job].deadline = clock_seconds() + (double)PROGRAM_SECONDS;
     worker->pid = fork();
     if (worker->pid == 0) {
         become_child();
@@ -437,13 +438,13 @@ static bool start_worker(Campaign *campaign, unsigned job) {
 }
 
 /* True while it runs. One that died goes on behind the program that it died of. */
-static bool watch(Campaign *campaign, unsigned job) {
+static bool watch_worker(Campaign *campaign, unsigned job) {
     Worker *worker = &campaign->workers[job];
     Shared *shared = &campaign->all[job];
     int status = 0;
     report_new(campaign, shared);
     if (worker->pid && waitpid(worker->pid, &status, WNOHANG) == 0) {
-        if (!worker->hung && fuzz_now() > shared->deadline) {
+        if (!worker->hung && clock_seconds() > shared->deadline) {
             worker->hung = true;
             kill(worker->pid, SIGKILL);
         }
@@ -463,7 +464,7 @@ static bool watch(Campaign *campaign, unsigned job) {
 }
 
 static bool run_jobs(Campaign *campaign, Diags *d) {
-    double start = fuzz_now(), last = 0;
+    double start = clock_seconds(), last = 0;
     uint64_t at_start = programs_done(campaign);
     bool running = true, good = true;
     fflush(NULL);
@@ -473,11 +474,11 @@ static bool run_jobs(Campaign *campaign, Diags *d) {
     while (running) {
         running = false;
         for (unsigned j = 0; j < campaign->njobs; j++)
-            running |= watch(campaign, j);
-        if (fuzz_now() - last > 0.5) {
+            running |= watch_worker(campaign, j);
+        if (clock_seconds() - last > 0.5) {
             progress(campaign, start, at_start);
             write_state(campaign, d);
-            last = fuzz_now();
+            last = clock_seconds();
         }
         if (running)
             usleep(10000);
@@ -505,7 +506,7 @@ bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *report, Diags *d) {
     Campaign c = {.opt = opt,
                   .njobs = choose_jobs(opt),
                   .forms = {.usable = fuzz_usable, .user = (void *)(uintptr_t)opt->target}};
-    double start = fuzz_now();
+    double start = clock_seconds();
     *report = (FuzzReport){0};
     for (unsigned k = 0; k < GEN_KINDS; k++)
         if (opt->kinds[k])
@@ -524,7 +525,7 @@ bool fuzz_campaign(const FuzzOptions *opt, FuzzReport *report, Diags *d) {
             report->failures += c.all[j].counts[k].failures;
         }
     report->jobs = c.njobs;
-    report->seconds = fuzz_now() - start;
+    report->seconds = clock_seconds() - start;
     munmap(c.all, bytes);
     gen_forms_free(&c.forms);
     gen_program_free(&c.program);

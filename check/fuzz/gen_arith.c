@@ -105,7 +105,7 @@ static void load_store(Gen *gen) {
 }
 
 /* Atomics on the thread's own bytes: nobody else is there, so that the order does not matter. */
-static void atomic(Gen *g) {
+static void gen_atomic(Gen *g) {
     static const struct {
         const char *op;
         unsigned bytes, sources;
@@ -135,7 +135,7 @@ static void atomic(Gen *g) {
 
 void gen_memory_insn(Gen *gen) {
     if (gen->has_areas && gen_chance(gen, 12))
-        atomic(gen);
+        gen_atomic(gen);
     else
         load_store(gen);
 }

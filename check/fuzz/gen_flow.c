@@ -33,7 +33,7 @@ static void data(Gen *g, unsigned most) {
         gen_data_insn(g);
 }
 
-static void finish(Gen *g) {
+static void end_kernel(Gen *g) {
     OUT(g, "st.global.b32 [%%go+%d], %%u0;\n", GEN_LOG_OFFSET - 4);
     gen_store_pools(g);
 }
@@ -120,7 +120,7 @@ static void branch_table(Cfg *cfg, unsigned b) {
 }
 
 /* Choice %u3 of the successors; the nearest to an end when the visits are used up. */
-static void branch(Cfg *cfg, unsigned b) {
+static void cfg_branch(Cfg *cfg, unsigned b) {
     Gen *g = cfg->g;
     const GenGraph *graph = cfg->c;
     const uint8_t *to = graph->succ[b];
@@ -167,7 +167,7 @@ static void one_block(Cfg *cfg, unsigned b) {
             gen_chance(g, 50) ? "exit" : "ret");
     }
     if (cfg->c->nsucc[b])
-        branch(cfg, b);
+        cfg_branch(cfg, b);
     else
         OUT(g, "%s;\n", gen_chance(g, 70) ? "exit" : "ret");
 }
@@ -204,7 +204,7 @@ void gen_cfg(Gen *gen) {
             OUT(gen, "bra DONE;\n");
         }
     OUT(gen, "DONE:\n");
-    finish(gen);
+    end_kernel(gen);
 }
 
 /* ---- structured ---- */
@@ -290,7 +290,7 @@ static void make_switch(Gen *gen, Nest n, unsigned *budget) {
     OUT(gen, "L%u:\n", first + ways);
 }
 
-static void leave(Gen *g, const Nest *nest) {
+static void leave_loop(Gen *g, const Nest *nest) {
     unsigned r = gen_below(g, 100);
     condition(g);
     if (nest->loops && r < 45)
@@ -319,7 +319,7 @@ static void list(Gen *gen, Nest n, unsigned *budget) {
         else if (gen->depth < 5 && r < 52)
             make_switch(gen, n, budget);
         else if (r < 62)
-            leave(gen, &n);
+            leave_loop(gen, &n);
         else
             data(gen, 3);
     }
@@ -335,5 +335,5 @@ void gen_structured(Gen *gen) {
     while (budget)
         list(gen, (Nest){0}, &budget);
     OUT(gen, "DONE:\n");
-    finish(gen);
+    end_kernel(gen);
 }

@@ -204,8 +204,9 @@ static const char *read_spec(const char *p, const Insn *in, Spec *spec) {
     return p + (*p == ',');
 }
 
-static const char *const special[] = {"%tid.x",    "%ntid.x",      "%laneid",      "%ctaid.x",     "%warpid",
-                                      "%nctaid.x", "%lanemask_lt", "%lanemask_eq", "%lanemask_ge", "%tid.y"};
+static const char *const special_names[] = {"%tid.x",       "%ntid.x",   "%laneid",      "%ctaid.x",
+                                            "%warpid",      "%nctaid.x", "%lanemask_lt", "%lanemask_eq",
+                                            "%lanemask_ge", "%tid.y"};
 
 static bool takes_constant(PtxType t) {
     PtxTypeClass c = ptx_type_class(t);
@@ -225,7 +226,7 @@ static void write_source(Gen *g, const Insn *in, const Spec *spec) {
                  in->form->op == PTX_BFE || in->form->op == PTX_BFI;
     unsigned constants = shift && spec->type == TY_U32 ? 60 : 20;
     if (spec->kind == 'm' && spec->type == TY_U32 && in->form->op == PTX_MOV && gen_chance(g, 30))
-        OUT(g, "%s", special[gen_below(g, sizeof special / sizeof *special)]);
+        OUT(g, "%s", special_names[gen_below(g, sizeof special_names / sizeof *special_names)]);
     else if (spec->kind != 'r' && !spec->wider && takes_constant(spec->type) && gen_chance(g, constants)) {
         if (shift && spec->type == TY_U32 && gen_chance(g, 70))
             snprintf(text, sizeof text, "%u", gen_below(g, 70));
@@ -305,21 +306,21 @@ static uint64_t hash_text(const char *s) {
     return h;
 }
 
-static GenSpelling *find(GenSpelling *slots, uint32_t nslots, const char *text) {
+static GenSpelling *find_spelling(GenSpelling *slots, uint32_t nslots, const char *text) {
     uint32_t i = (uint32_t)hash_text(text) & (nslots - 1);
     while (slots[i].text && strcmp(slots[i].text, text) != 0)
         i = (i + 1) & (nslots - 1);
     return &slots[i];
 }
 
-static void grow(GenForms *known) {
+static void grow_spellings(GenForms *known) {
     uint32_t n = known->nslots ? 2 * known->nslots : 1024;
     GenSpelling *slots = calloc(n, sizeof *slots);
     if (!slots)
         abort();
     for (uint32_t i = 0; i < known->nslots; i++)
         if (known->slots[i].text)
-            *find(slots, n, known->slots[i].text) = known->slots[i];
+            *find_spelling(slots, n, known->slots[i].text) = known->slots[i];
     free(known->slots);
     known->slots = slots;
     known->nslots = n;
@@ -340,11 +341,11 @@ static bool ask(const GenForms *known, const Insn *in) {
 
 static bool usable(GenForms *known, const Insn *in) {
     if (2 * known->count >= known->nslots)
-        grow(known);
+        grow_spellings(known);
     /* known of one spelling differ in their operands */
     char key[128];
     snprintf(key, sizeof key, "%s %s", in->spelling, in->form->operands);
-    GenSpelling *gen_spelling = find(known->slots, known->nslots, key);
+    GenSpelling *gen_spelling = find_spelling(known->slots, known->nslots, key);
     if (!gen_spelling->text) {
         bool good = ask(known, in);
         gen_spelling->text = strdup(key);

@@ -17,7 +17,7 @@ static const char *any_compare(Gen *g, bool is_float) {
 }
 
 /* One or two results, with a third predicate, of integers or floats; guarded at times. */
-static void compare(Gen *gen) {
+static void gen_compare(Gen *gen) {
     static const struct {
         const char *type;
         GenPool pool;
@@ -68,7 +68,7 @@ static void select(Gen *g) {
 static void statement(Gen *g) {
     unsigned r = gen_below(g, 100);
     if (r < 15)
-        compare(g);
+        gen_compare(g);
     else if (r < 20)
         predicate_logic(g);
     else if (r < 30)
@@ -82,7 +82,7 @@ static void statement(Gen *g) {
 /* ---- hammocks ---- */
 static void list(Pred *pred, unsigned n);
 
-static void leave(Pred *pred) {
+static void leave_region(Pred *pred) {
     Gen *g = pred->g;
     unsigned p = gen_src(g, POOL_P);
     const char *no = gen_chance(g, 50) ? "!" : "";
@@ -104,7 +104,7 @@ static void hammock(Pred *pred) {
     const char *no = gen_chance(gen, 50) ? "!" : "";
     gen->depth++;
     if (gen_chance(gen, 60))
-        compare(gen), p = gen->recent[POOL_P];
+        gen_compare(gen), p = gen->recent[POOL_P];
     if (!out)
         pred->out = end;
     OUT(gen, "@%s%%p%u bra%s L%u;\n", no, p, "", other);
@@ -171,7 +171,7 @@ static void list(Pred *pred, unsigned n) {
         else if (pred->budget && gen->depth < 2 && r < 37)
             loop(pred);
         else if (r < 41)
-            leave(pred);
+            leave_region(pred);
         else if (r < 48)
             gen_log_block(gen);
         else

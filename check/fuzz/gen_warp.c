@@ -111,7 +111,7 @@ static void shuffle(Gen *g, unsigned variant, uint32_t lanes, const char *mask) 
     OUT(g, ", %s;\n", mask);
 }
 
-static void vote(Gen *g, unsigned variant, const char *mask) {
+static void gen_vote(Gen *g, unsigned variant, const char *mask) {
     static const char *const mode[] = {"all", "any", "uni"};
     unsigned k = variant & 3, src = gen_src(g, POOL_P);
     const char *no = gen_chance(g, 30) ? "!" : "";
@@ -121,7 +121,7 @@ static void vote(Gen *g, unsigned variant, const char *mask) {
         OUT(g, "vote.sync.%s.pred %%p%u, %s%%p%u, %s;\n", mode[k], gen_dst(g, POOL_P), no, src, mask);
 }
 
-static void match(Gen *g, unsigned variant, const char *mask) {
+static void gen_match(Gen *g, unsigned variant, const char *mask) {
     bool wide = variant & 1, all = variant & 2;
     unsigned src;
     if (gen_chance(g, 60)) { /* values that some lanes share */
@@ -147,8 +147,8 @@ static void operation(Gen *g, Round round, uint32_t lanes, const char *mask) {
     unsigned src = gen_src(g, POOL_R), v = round.variant;
     switch (round.kind) {
     case ROUND_SHFL: shuffle(g, v, lanes, mask); break;
-    case ROUND_VOTE: vote(g, v, mask); break;
-    case ROUND_MATCH: match(g, v, mask); break;
+    case ROUND_VOTE: gen_vote(g, v, mask); break;
+    case ROUND_MATCH: gen_match(g, v, mask); break;
     case ROUND_REDUX:
         OUT(g, "redux.sync.%s %%r%u, %%r%u, %s;\n", redux[v % 9], gen_dst(g, POOL_R), src, mask);
         break;
@@ -234,7 +234,7 @@ static void meet(Warp *warp, uint32_t lanes) {
 
 static void warp_list(Warp *warp, uint32_t *lanes, unsigned n);
 
-static void branch(Warp *warp, uint32_t *lanes) {
+static void warp_branch(Warp *warp, uint32_t *lanes) {
     Gen *gen = warp->g;
     unsigned other = gen->nlabels++, end = gen->nlabels++;
     uint32_t some = some_of(gen, *lanes), rest = *lanes & ~some;
@@ -293,7 +293,7 @@ static void loop(Warp *warp, uint32_t lanes) {
     warp->in_loop = was;
 }
 
-static void leave(Warp *warp, uint32_t *lanes) {
+static void lanes_exit(Warp *warp, uint32_t *lanes) {
     Gen *g = warp->g;
     uint32_t some = some_of(g, *lanes) & (uint32_t)gen_u64(g);
     if (!some || some == *lanes || warp->in_loop)
@@ -318,13 +318,13 @@ static void warp_list(Warp *warp, uint32_t *lanes, unsigned n) {
         else if (r < 48)
             groups(warp, *lanes);
         else if (r < 68 && gen->depth < 4)
-            branch(warp, lanes);
+            warp_branch(warp, lanes);
         else if (r < 82)
             meet(warp, *lanes);
         else if (r < 92 && gen->depth < 3)
             loop(warp, *lanes);
         else if (r < 96)
-            leave(warp, lanes);
+            lanes_exit(warp, lanes);
         gen_log_block(gen);
     }
 }

@@ -45,5 +45,4 @@ FuzzVerdict fuzz_measure(const GenProgram *program, const Target *target, FuzzCo
 uint64_t fuzz_stack_issues(const GenGraph *graph, const uint8_t *out);
 /* GenForms.usable: the front end, lowering and the interpreter take the module. */
 bool fuzz_usable(void *user, const char *module, size_t size_bytes);
-double fuzz_now(void); /* seconds */
 #endif

@@ -42,8 +42,8 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-static void add(LaneTraces *traces, uint32_t thread, uint32_t line, bool atomic, uint64_t address,
-                uint32_t bytes, const uint8_t *data) {
+static void add_event(LaneTraces *traces, uint32_t thread, uint32_t line, bool atomic, uint64_t address,
+                      uint32_t bytes, const uint8_t *data) {
     if (address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES || thread >= traces->nthreads ||
         line > traces->m->nsource_lines || !traces->lines[line])
         return;
@@ -74,9 +74,10 @@ void lane_trace_ptx(void *traces, const PtxEvent *event) {
     if (event->access.kind == PTX_ACCESS_NONE)
         return;
     uint32_t in_block = event->thread[0] + l->block[0] * (event->thread[1] + l->block[1] * event->thread[2]);
-    add(lane_traces, thread_number(l, event->block, in_block),
-        ptx_line(lane_traces->m, &event->func->insns[event->insn]), event->access.kind == PTX_ACCESS_ATOMIC,
-        event->access.address, event->access.size_bytes, event->access.data);
+    add_event(lane_traces, thread_number(l, event->block, in_block),
+              ptx_line(lane_traces->m, &event->func->insns[event->insn]),
+              event->access.kind == PTX_ACCESS_ATOMIC, event->access.address, event->access.size_bytes,
+              event->access.data);
 }
 
 void lane_trace_machine(void *traces, const MachineTrace *trace) {
@@ -88,8 +89,8 @@ void lane_trace_machine(void *traces, const MachineTrace *trace) {
     for (uint32_t m = trace->executed; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
         machine_trace_access(trace, lane, &a);
-        add(lane_traces, thread_number(lane_traces->launch, trace->block, trace->warp * 32 + lane),
-            trace->loc->ptx_line, a.atomic, a.address, a.size_bytes, a.data);
+        add_event(lane_traces, thread_number(lane_traces->launch, trace->block, trace->warp * 32 + lane),
+                  trace->loc->ptx_line, a.atomic, a.address, a.size_bytes, a.data);
     }
 }
 

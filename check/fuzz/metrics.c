@@ -71,7 +71,7 @@ static void push(Stack *s, unsigned block, unsigned join, uint32_t lanes) {
 }
 
 /* One block for the lanes on top; they take from their logs where they go next. */
-static void step(Stack *s) {
+static void stack_step(Stack *s) {
     Entry e = s->stack[s->depth - 1];
     const GenGraph *graph = s->g;
     uint32_t to[GEN_MAX_BLOCKS + 1] = {0};
@@ -117,7 +117,7 @@ uint64_t fuzz_stack_issues(const GenGraph *g, const uint8_t *out) {
             continue;
         }
         issues++;
-        step(&s);
+        stack_step(&s);
     }
     free(s.stack);
     return issues;

@@ -3,17 +3,11 @@
  * program that became illegal, or reads what was never written, fails in another way and is not taken.
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/internal.h"
+#include "base/clock.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-double fuzz_now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 typedef struct {
     GenProgram *p;
@@ -55,7 +49,7 @@ static bool still_fails(const Reduction *reduction) {
     return v.cls == reduction->want->cls && strcmp(v.detail, reduction->want->detail) == 0;
 }
 
-static bool out_of_time(const Reduction *reduction) { return fuzz_now() > reduction->deadline; }
+static bool out_of_time(const Reduction *reduction) { return clock_seconds() > reduction->deadline; }
 
 static void compact(Reduction *reduction) {
     size_t n = 0;
@@ -168,7 +162,7 @@ static void split(Reduction *reduction) {
 }
 
 void fuzz_reduce(GenProgram *program, const FuzzConfig *c, const FuzzVerdict *v, double seconds) {
-    Reduction r = {.p = program, .config = c, .want = v, .deadline = fuzz_now() + seconds};
+    Reduction r = {.p = program, .config = c, .want = v, .deadline = clock_seconds() + seconds};
     split(&r);
     bool again = true;
     while (again && !out_of_time(&r)) {

@@ -39,7 +39,7 @@ static void find_blocks(Flow *flow) {
     flow->first[flow->nblocks] = f->ninsns;
 }
 
-static void add_edge(Flow *flow, uint32_t from, uint32_t insn) {
+static void shape_edge(Flow *flow, uint32_t from, uint32_t insn) {
     if (insn >= flow->f->ninsns)
         return;
     uint32_t to = flow->block_of[insn];
@@ -62,12 +62,12 @@ static void find_edges(Flow *flow) {
         flow->succs[b].at = flow->nedges;
         flow->succs[b].n = 0;
         if (last->op == PTX_BRA)
-            add_edge(flow, b, f->labels[last->operands[0].label].insn);
+            shape_edge(flow, b, f->labels[last->operands[0].label].insn);
         for (uint32_t k = 0; last->op == PTX_BRX && last->table && k < f->branch_tables[last->table - 1].n;
              k++)
-            add_edge(flow, b, f->labels[f->branch_tables[last->table - 1].labels[k]].insn);
+            shape_edge(flow, b, f->labels[f->branch_tables[last->table - 1].labels[k]].insn);
         if (!(jumps(last) || ends(last)) || last->guard_reg)
-            add_edge(flow, b, flow->first[b + 1]);
+            shape_edge(flow, b, flow->first[b + 1]);
     }
 }
 

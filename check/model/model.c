@@ -7,6 +7,7 @@
  * count as ends.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
+#include "base/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +42,7 @@ typedef struct {
     bool full;
 } Search;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void *grow(void *old, size_t n, size_t elem_bytes) {
+static void *grow_array(void *old, size_t n, size_t elem_bytes) {
     void *p = realloc(old, n * elem_bytes);
     if (!p)
         abort();
@@ -73,10 +68,10 @@ static void rehash(Search *search) {
 static uint32_t new_node(Search *search, const ModelState *s) {
     if (search->n == search->cap) {
         search->cap = search->cap ? search->cap * 2 : 512;
-        search->states = grow(search->states, search->cap, sizeof *search->states);
-        search->reached_by = grow(search->reached_by, search->cap, sizeof *search->reached_by);
-        search->first_edge = grow(search->first_edge, search->cap, sizeof *search->first_edge);
-        search->hangs = grow(search->hangs, search->cap, sizeof *search->hangs);
+        search->states = grow_array(search->states, search->cap, sizeof *search->states);
+        search->reached_by = grow_array(search->reached_by, search->cap, sizeof *search->reached_by);
+        search->first_edge = grow_array(search->first_edge, search->cap, sizeof *search->first_edge);
+        search->hangs = grow_array(search->hangs, search->cap, sizeof *search->hangs);
     }
     search->states[search->n] = *s;
     search->reached_by[search->n] = UINT32_MAX;
@@ -95,14 +90,15 @@ static uint32_t node_of(Search *search, const ModelState *s) {
     return search->slots[h] = new_node(search, s);
 }
 
-static uint32_t add_edge(Search *search, uint32_t from, uint32_t to, const Oracle *oracle) {
+static uint32_t search_edge(Search *search, uint32_t from, uint32_t to, const Oracle *oracle) {
     if (search->nedges == search->edge_cap)
-        search->edges = grow(search->edges, search->edge_cap = search->edge_cap ? search->edge_cap * 2 : 1024,
-                             sizeof *search->edges);
+        search->edges =
+            grow_array(search->edges, search->edge_cap = search->edge_cap ? search->edge_cap * 2 : 1024,
+                       sizeof *search->edges);
     if (search->ndigits + MODEL_MAX_DIGITS > search->digit_cap)
         search->digits =
-            grow(search->digits, search->digit_cap = search->digit_cap ? search->digit_cap * 2 : 4096,
-                 sizeof *search->digits);
+            grow_array(search->digits, search->digit_cap = search->digit_cap ? search->digit_cap * 2 : 4096,
+                       sizeof *search->digits);
     memcpy(search->digits + search->ndigits, oracle->digit, oracle->n * sizeof *oracle->digit);
     search->edges[search->nedges] = (Edge){from, to, search->ndigits, (uint8_t)oracle->n};
     search->ndigits += oracle->n;
@@ -140,7 +136,7 @@ static StepStatus run_on(Search *search, ModelState *s, bool *hangs) {
     }
 }
 
-static uint32_t arrive(Search *search, ModelState *s, StepStatus status) {
+static uint32_t search_arrive(Search *search, ModelState *s, StepStatus status) {
     bool hangs = false;
     if (status == STEP_ON)
         status = run_on(search, s, &hangs);
@@ -175,7 +171,7 @@ static void expand(Search *search, uint32_t node, Oracle *oracle) {
         uint32_t radix = oracle->radix, n = oracle->n;
         if (n == MODEL_MAX_DIGITS) {
             search->x.left_out = "an instruction with very many outcomes";
-            add_edge(search, node, NODE_LEFT_OUT, oracle);
+            search_edge(search, node, NODE_LEFT_OUT, oracle);
             return;
         }
         for (uint32_t d = 0; d < radix; d++) {
@@ -186,8 +182,8 @@ static void expand(Search *search, uint32_t node, Oracle *oracle) {
         oracle->n = n;
         return;
     }
-    uint32_t to = arrive(search, &s, status);
-    uint32_t edge = add_edge(search, node, to, oracle);
+    uint32_t to = search_arrive(search, &s, status);
+    uint32_t edge = search_edge(search, node, to, oracle);
     if (to == NODE_BAD)
         note_bad(search, edge);
 }
@@ -197,13 +193,13 @@ static void explore(Search *search) {
     for (unsigned i = 0; i < NODE_FIRST; i++)
         new_node(search, &(ModelState){.spare = {(uint8_t)(i + 1)}});
     model_start(&search->x, search->start_inst, &s);
-    uint32_t start = arrive(search, &s, STEP_ON);
+    uint32_t start = search_arrive(search, &s, STEP_ON);
     search->reached_by[start] = ROOT;
     if (start == NODE_BAD)
         note_bad(search, ROOT);
     uint64_t most = search->x.opt.max_states;
     for (uint32_t node = NODE_FIRST; node < search->n; node++) {
-        if (search->n > most || ((node & 63) == 0 && now() > search->deadline)) {
+        if (search->n > most || ((node & 63) == 0 && clock_seconds() > search->deadline)) {
             search->full = true;
             search->x.left_out = search->n > most ? "states beyond the limit" : "states beyond the time";
             return;
@@ -442,7 +438,7 @@ static void set_defaults(ModelOptions *options) {
 
 void model_check(const ModelProgram *program, uint32_t kernel, const ModelOptions *opt, ModelResult *result) {
     *result = (ModelResult){.kernel = &program->g->bin->funcs[kernel]};
-    double start = now();
+    double start = clock_seconds();
     LaneSets sets = {.n = 0};
     if (opt)
         result->options = *opt;
@@ -467,7 +463,7 @@ void model_check(const ModelProgram *program, uint32_t kernel, const ModelOption
         free(q.states), free(q.reached_by), free(q.first_edge), free(q.hangs), free(q.slots), free(q.edges),
             free(q.digits);
     }
-    result->seconds = now() - start;
+    result->seconds = clock_seconds() - start;
 }
 
 void model_result_free(ModelResult *result) { arena_free(&result->arena); }

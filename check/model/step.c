@@ -55,7 +55,7 @@ static StepStatus leave_out(Stepper *stepper, const char *why) {
 /* ---- where lanes are ---- */
 
 static uint32_t here(const ModelState *state) { return state->pc[lowest(state->active)]; }
-static void place(ModelState *state, Lanes m, uint32_t pc) { EACH_LANE(i, m) state->pc[i] = pc; }
+static void place_lanes(ModelState *state, Lanes m, uint32_t pc) { EACH_LANE(i, m) state->pc[i] = pc; }
 static Lanes parked(const ModelState *state) { return (Lanes)(state->valid & ~state->active); }
 static Lanes waiting_at(const ModelState *state, uint32_t pc) {
     Lanes found = 0;
@@ -229,12 +229,12 @@ static uint32_t push_return(Stepper *stepper, uint32_t above, uint32_t pc) {
 static StepStatus go_on(Stepper *x, const Skel *skel, ModelState *state, uint32_t inst) {
     if (skel->last)
         return bad(x, inst, "control runs over the end of the function");
-    place(state, state->active, inst + 1);
+    place_lanes(state, state->active, inst + 1);
     return STEP_ON;
 }
 
-static StepStatus branch(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst, Lanes g,
-                         Oracle *o) {
+static StepStatus step_branch(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst, Lanes g,
+                              Oracle *o) {
     Lanes jump = g;
     uint32_t answer;
     if (skel->cond == BRACond_U)
@@ -250,12 +250,12 @@ static StepStatus branch(Stepper *stepper, const Skel *skel, ModelState *state, 
     if (skel->target == BINFLOW_NONE)
         return bad(stepper, inst, "branch target outside the code");
     Lanes stay = (Lanes)(state->active & ~jump);
-    place(state, jump, skel->target);
+    place_lanes(state, jump, skel->target);
     if (!stay)
         return STEP_ON;
     if (skel->last)
         return bad(stepper, inst, "control runs over the end of the function");
-    place(state, stay, inst + 1);
+    place_lanes(state, stay, inst + 1);
     state->active = stepper->opt.branch_order == MACHINE_TAKEN_FIRST ? jump : stay;
     return STEP_ON;
 }
@@ -307,8 +307,8 @@ static StepStatus branch_indirect(Stepper *x, const Skel *skel, ModelState *s, u
     return scatter(x, skel, s, inst, g, to, o);
 }
 
-static StepStatus call(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst, Lanes g,
-                       Oracle *o) {
+static StepStatus step_call(Stepper *stepper, const Skel *skel, ModelState *state, uint32_t inst, Lanes g,
+                            Oracle *o) {
     if (!g)
         return go_on(stepper, skel, state, inst);
     EACH_LANE(i, g) {
@@ -337,7 +337,8 @@ static StepStatus ret(Stepper *stepper, const Skel *k, ModelState *state, uint32
     return scatter(stepper, k, state, inst, g, to, o);
 }
 
-static StepStatus leave(Stepper *x, const Skel *k, ModelState *state, uint32_t inst, Lanes g, Oracle *o) {
+static StepStatus lanes_leave(Stepper *x, const Skel *k, ModelState *state, uint32_t inst, Lanes g,
+                              Oracle *o) {
     state->valid &= (Lanes)~g;
     state->active &= (Lanes)~g;
     EACH_LANE(i, g) {
@@ -399,7 +400,7 @@ static StepStatus yield(Stepper *stepper, const Skel *k, ModelState *state, uint
     if (!others || status != STEP_ON)
         return status;
     if (stepper->opt.literal & MODEL_LITERAL_YIELD_PC)
-        place(state, old, inst);
+        place_lanes(state, old, inst);
     state->switch_mask &= others;
     if (!state->switch_mask)
         state->switch_mask = others;
@@ -525,11 +526,11 @@ static StepStatus execute(Stepper *x, const Skel *skel, ModelState *state, uint3
     if (skel->kind != BK_BAR && !guard(x, skel, state, inst, o, &g))
         return STEP_CHOICE;
     switch (skel->kind) {
-    case BK_BRANCH: return branch(x, skel, state, inst, g, o);
+    case BK_BRANCH: return step_branch(x, skel, state, inst, g, o);
     case BK_BRANCH_INDIRECT: return branch_indirect(x, skel, state, inst, g, o);
-    case BK_CALL: return call(x, skel, state, inst, g, o);
+    case BK_CALL: return step_call(x, skel, state, inst, g, o);
     case BK_RET: return ret(x, skel, state, inst, g, o);
-    case BK_EXIT: return g ? leave(x, skel, state, inst, g, o) : go_on(x, skel, state, inst);
+    case BK_EXIT: return g ? lanes_leave(x, skel, state, inst, g, o) : go_on(x, skel, state, inst);
     case BK_TRAP: /* the launch ends */ return g ? STEP_DONE : go_on(x, skel, state, inst);
     case BK_BSYNC: return bsync(x, skel, state, inst, g, o);
     case BK_YIELD:

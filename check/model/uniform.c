@@ -182,7 +182,7 @@ static bool others_differ(const RegSet *s, const MachInst *inst) {
     return false;
 }
 
-static void define(const Uni *u, RegSet *s, Meanings *meanings, const MachInst *inst, bool together) {
+static void define_results(const Uni *u, RegSet *s, Meanings *meanings, const MachInst *inst, bool together) {
     bool always = op_is_always(inst->guard),
          different = makes_different(u, s, inst, together) || differs(s, inst->guard);
     Meaning is = always ? result_meaning(u, meanings, inst) : IS_ANY;
@@ -213,7 +213,7 @@ static bool decision_differs(const RegSet *s, const MachInst *inst) {
     return false;
 }
 
-static void call(Uni *uni, RegSet *s, uint32_t i) {
+static void uniform_call(Uni *uni, RegSet *s, uint32_t i) {
     const Skel *skel = &uni->p->at[i];
     uint32_t n = skel->target != BINFLOW_NONE ? 1 : skel->ntargets;
     for (uint32_t t = 0; t < n; t++) {
@@ -271,13 +271,13 @@ static void through(Uni *uni, uint32_t block, RegSet *s, bool note) {
                 !uni->divergent[block])
                 uni->divergent[block] = uni->changed = true;
             if (skel->kind == BK_CALL) {
-                call(uni, s, i);
+                uniform_call(uni, s, i);
                 forget_written(uni, i, &t);
             }
             if (skel->kind == BK_RET)
                 uni->changed |= set_or(&uni->at_ret[b->func], s);
         }
-        define(uni, s, &t, m, together);
+        define_results(uni, s, &t, m, together);
     }
     for (uint32_t e = 0; e < b->nsuccs; e++)
         meet_meanings(uni, b->succs[e].block, &t);

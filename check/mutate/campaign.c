@@ -1,12 +1,12 @@
 /* Mutation campaigns: see campaign.h.
  * SPDX-License-Identifier: MIT */
 #include "check/mutate/campaign.h"
+#include "base/clock.h"
 #include "check/static/check.h"
 #include "check/validate/diff.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 enum { NPOLICIES = 32, NMODEL = 16, NCHECKED = 4, SLACK_ISSUES = 20000, ORIGINAL_BUDGET = 20000000 };
@@ -31,12 +31,6 @@ typedef struct {
     bool model_base[NMODEL];
     uint8_t *image;
 } Trial;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- runs ---- */
 
@@ -344,7 +338,7 @@ static void start_trial(Trial *trial) {
 bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *report,
                   Diags *d) {
     *report = (CampaignReport){.proved = opt->prove != NULL};
-    double start = now();
+    double start = clock_seconds();
     bool good = true;
     for (unsigned i = 0; i < n && good; i++) {
         Trial *trial = calloc(1, sizeof *trial);
@@ -372,7 +366,7 @@ bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions 
         if (opt->progress)
             opt->progress(opt->user, subjects[i].name, i + 1, n);
     }
-    report->seconds = now() - start;
+    report->seconds = clock_seconds() - start;
     return good;
 }
 

@@ -45,7 +45,7 @@ static bool get(const Mutator *mutator, uint32_t i, MachInst *out) {
     return isa_decode(mutator->bin->target, word, out, error);
 }
 
-static bool put(const Mutator *mutator, uint8_t *out, uint32_t i, const MachInst *in) {
+static bool put_inst(const Mutator *mutator, uint8_t *out, uint32_t i, const MachInst *in) {
     char error[ISA_ERROR_BYTES];
     uint64_t word[2];
     MachInst copy = *in;
@@ -71,7 +71,8 @@ static bool get_moved(const Mutator *m, uint32_t from, uint32_t to, MachInst *ou
 
 static bool swap_places(const Mutator *m, uint8_t *out, uint32_t i, uint32_t j) {
     MachInst a, b;
-    return get_moved(m, i, j, &a) && get_moved(m, j, i, &b) && put(m, out, j, &a) && put(m, out, i, &b);
+    return get_moved(m, i, j, &a) && get_moved(m, j, i, &b) && put_inst(m, out, j, &a) &&
+           put_inst(m, out, i, &b);
 }
 
 static bool make_nop(const Mutator *m, uint8_t *out, uint32_t i) {
@@ -79,7 +80,7 @@ static bool make_nop(const Mutator *m, uint8_t *out, uint32_t i) {
     if (!get(m, i, &in))
         return false;
     nop.ctrl = in.ctrl;
-    return put(m, out, i, &nop);
+    return put_inst(m, out, i, &nop);
 }
 
 static Operand *barrier_operand(MachInst *in) {
@@ -96,16 +97,16 @@ static bool swap_registers(const Mutator *m, uint8_t *out, uint32_t i, uint32_t 
     uint32_t t = barrier_operand(&a)->value;
     barrier_operand(&a)->value = barrier_operand(&b)->value;
     barrier_operand(&b)->value = t;
-    return put(m, out, i, &a) && put(m, out, j, &b);
+    return put_inst(m, out, i, &a) && put_inst(m, out, j, &b);
 }
 
 /* BSSY at i moves to j, where the branch is; what is between moves up by one. */
 static bool move_behind(const Mutator *m, uint8_t *out, uint32_t i, uint32_t j) {
     MachInst in;
     for (uint32_t k = i + 1; k <= j; k++)
-        if (!get_moved(m, k, k - 1, &in) || !put(m, out, k - 1, &in))
+        if (!get_moved(m, k, k - 1, &in) || !put_inst(m, out, k - 1, &in))
             return false;
-    return get_moved(m, i, j, &in) && put(m, out, j, &in);
+    return get_moved(m, i, j, &in) && put_inst(m, out, j, &in);
 }
 
 static bool flip_lane(const Mutator *m, uint8_t *out, uint32_t i, uint32_t lane) {
@@ -115,7 +116,7 @@ static bool flip_lane(const Mutator *m, uint8_t *out, uint32_t i, uint32_t lane)
     for (unsigned k = 0; k < in.nsrc; k++)
         if (in.src[k].kind == OPK_IMM) {
             in.src[k].value ^= 1u << lane;
-            return put(m, out, i, &in);
+            return put_inst(m, out, i, &in);
         }
     return false;
 }
@@ -127,12 +128,12 @@ static bool swap_values(const Mutator *m, uint8_t *out, uint32_t i) {
     MachInst swapped = in;
     swapped.src[0] = in.src[1];
     swapped.src[1] = in.src[0];
-    if (put(m, out, i, &swapped))
+    if (put_inst(m, out, i, &swapped))
         return true;
     for (unsigned k = 0; k < in.nsrc; k++) /* no such form: the same by the predicate */
         if (in.src[k].kind == OPK_REG && in.src[k].file == RF_P) {
             in.src[k].mods ^= OPM_NOT;
-            return put(m, out, i, &in);
+            return put_inst(m, out, i, &in);
         }
     return false;
 }
@@ -166,7 +167,7 @@ static bool change(const Mutator *m, uint8_t *out, MutSite s) {
         in.guard.mods ^= OPM_NOT;
     else
         in.src[s.other].mods ^= OPM_NOT;
-    return put(m, out, s.inst, &in);
+    return put_inst(m, out, s.inst, &in);
 }
 
 bool mutate_apply(const Mutator *mutator, MutSite s, uint8_t *out) {
@@ -182,7 +183,7 @@ typedef struct {
     uint32_t last_sync[2], guard; /* BSYNC, BSSY before; a predicate that the function uses */
 } Finder;
 
-static void add(Finder *finder, MutClass c, uint32_t inst, uint32_t other) {
+static void add_site(Finder *finder, MutClass c, uint32_t inst, uint32_t other) {
     MutSite s = {c, inst, other};
     if (mutate_apply(finder->m, s, finder->scratch) &&
         memcmp(finder->scratch, finder->m->image, finder->m->image_bytes) != 0)
@@ -204,7 +205,7 @@ static void swap_sites(Finder *finder, uint32_t i, unsigned which, const MachIns
     uint32_t before = finder->last_sync[which];
     if (before != BINFLOW_NONE && same_function(finder->m, before, i) &&
         bin_barrier(&finder->m->flow->insts[before]) != bin_barrier(in))
-        add(finder, MUT_SWAP_B, before, i);
+        add_site(finder, MUT_SWAP_B, before, i);
     finder->last_sync[which] = i;
 }
 
@@ -214,25 +215,25 @@ static void barrier_sites(Finder *finder, uint32_t i, const MachInst *in) {
     uint32_t end = b->first + b->ninsts - 1;
     switch (bin_kind(in)) {
     case BK_BSYNC:
-        add(finder, MUT_DROP_BSYNC, i, 0);
+        add_site(finder, MUT_DROP_BSYNC, i, 0);
         if (same_function(finder->m, i, i + 1))
-            add(finder, MUT_MOVE_BSYNC, i, AFTER);
+            add_site(finder, MUT_MOVE_BSYNC, i, AFTER);
         if (i > 0 && same_function(finder->m, i, i - 1))
-            add(finder, MUT_MOVE_BSYNC, i, BEFORE);
-        add(finder, MUT_GUARD_BSYNC, i, finder->guard);
+            add_site(finder, MUT_MOVE_BSYNC, i, BEFORE);
+        add_site(finder, MUT_GUARD_BSYNC, i, finder->guard);
         swap_sites(finder, i, 0, in);
         break;
     case BK_BSSY:
         if (end > i && bin_kind(&bin_flow->insts[end]) == BK_BRANCH)
-            add(finder, MUT_LATE_BSSY, i, end);
+            add_site(finder, MUT_LATE_BSSY, i, end);
         swap_sites(finder, i, 1, in);
         break;
-    case BK_BREAK: add(finder, MUT_DROP_BREAK, i, 0); break;
-    case BK_YIELD: add(finder, MUT_DROP_YIELD, i, 0); break;
+    case BK_BREAK: add_site(finder, MUT_DROP_BREAK, i, 0); break;
+    case BK_YIELD: add_site(finder, MUT_DROP_YIELD, i, 0); break;
     case BK_WARPSYNC:
-        add(finder, MUT_WARPSYNC_LANE, i, 0);
-        add(finder, MUT_WARPSYNC_LANE, i, 5);
-        add(finder, MUT_WARPSYNC_LANE, i, 31);
+        add_site(finder, MUT_WARPSYNC_LANE, i, 0);
+        add_site(finder, MUT_WARPSYNC_LANE, i, 5);
+        add_site(finder, MUT_WARPSYNC_LANE, i, 31);
         break;
     default: break;
     }
@@ -241,34 +242,34 @@ static void barrier_sites(Finder *finder, uint32_t i, const MachInst *in) {
 static void data_sites(Finder *finder, uint32_t i, const MachInst *in) {
     const BinFlow *bin_flow = finder->m->flow;
     if (in->guard.kind == OPK_REG && in->guard.value != REG_PT)
-        add(finder, MUT_FLIP_PREDICATE, i, GUARD);
+        add_site(finder, MUT_FLIP_PREDICATE, i, GUARD);
     for (unsigned k = 0; k < in->nsrc && bin_kind(in) == BK_PLAIN; k++)
         if (in->src[k].kind == OPK_REG && in->src[k].file == RF_P && in->src[k].value != REG_PT)
-            add(finder, MUT_FLIP_PREDICATE, i, k);
+            add_site(finder, MUT_FLIP_PREDICATE, i, k);
     if (in->optype == OT_SEL || in->optype == OT_FSEL)
-        add(finder, MUT_SWAP_SELECT, i, 0);
+        add_site(finder, MUT_SWAP_SELECT, i, 0);
     if (!is_store(in))
         return;
     if (in->guard.kind == OPK_REG && in->guard.value != REG_PT)
-        add(finder, MUT_HOIST_STORE, i, GUARD);
+        add_site(finder, MUT_HOIST_STORE, i, GUARD);
     const BinBlock *b = &bin_flow->blocks[bin_flow->block_of[i]];
     if (b->first == i && b->npreds == 1 && i > 0 && same_function(finder->m, i, i - 1) &&
         bin_kind(&bin_flow->insts[i - 1]) == BK_BRANCH && bin_guard(&bin_flow->insts[i - 1]) == BG_MAYBE)
-        add(finder, MUT_HOIST_STORE, i, i - 1);
+        add_site(finder, MUT_HOIST_STORE, i, i - 1);
 }
 
 static void control_sites(Finder *f, uint32_t i, const MachInst *in) {
     unsigned stall = in->ctrl.stall_cycles;
     if (stall > 1)
-        add(f, MUT_SHORT_STALL, i, stall - 1);
+        add_site(f, MUT_SHORT_STALL, i, stall - 1);
     if (stall > 2)
-        add(f, MUT_SHORT_STALL, i, 1);
+        add_site(f, MUT_SHORT_STALL, i, 1);
     for (unsigned k = 0; k < 6; k++)
         if (in->ctrl.wait_mask >> k & 1)
-            add(f, MUT_DROP_WAIT, i, k);
+            add_site(f, MUT_DROP_WAIT, i, k);
 }
 
-static void find_sites(Mutator *mutator) {
+static void find_mutations(Mutator *mutator) {
     const BinFlow *bin_flow = mutator->flow;
     Finder f = {
         .m = mutator, .scratch = malloc(mutator->image_bytes + 1), .last_sync = {BINFLOW_NONE, BINFLOW_NONE}};
@@ -333,7 +334,7 @@ Mutator *mutator_new(const char *path, const void *image, size_t size_bytes, Dia
         mutator_free(mutator);
         return NULL;
     }
-    find_sites(mutator);
+    find_mutations(mutator);
     return mutator;
 }
 

@@ -50,7 +50,6 @@ typedef struct {
     const char *gave_up;
 } Core;
 
-double prove_now(void);
 void core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
 void core_edges(Core *core, Cut *cut); /* from the exits */
 bool core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,

@@ -4,6 +4,7 @@
  * operations, Z3 bit by bit, concrete values.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
+#include "base/clock.h"
 #include "check/prove/judge.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,12 +72,12 @@ bool core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, P
         }
     bool valid = false;
     for (unsigned bits = 0; bits < 2 && !valid; bits++) {
-        double begin = prove_now(), left = core->deadline > 0 ? core->deadline - begin : limit;
+        double begin = clock_seconds(), left = core->deadline > 0 ? core->deadline - begin : limit;
         if (left <= 0)
             break;
         double most = bits ? limit : 1 < limit ? 1 : limit;
         ZqResult q = prove_z3_equal(core->z3, &core->p.ts, cond, term, y, bits, most < left ? most : left);
-        double took = prove_now() - begin;
+        double took = clock_seconds() - begin;
         if (report) {
             report->queries++;
             if (took > report->slowest_query)
@@ -229,7 +230,7 @@ static void loads(Judge *judge, Cut *cut) {
 }
 
 /* ---- regions ---- */
-static void describe(Judge *judge, Cut *cut) {
+static void describe_cut(Judge *judge, Cut *cut) {
     Prover *prover = &judge->c->p;
     const Run *x = &cut->ptx_run, *run = &cut->mach_run;
     ProveRegion *region = judge->out;
@@ -260,7 +261,7 @@ void judge_obligations(Judge *j, Cut *q) {
 
 static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
     Judge j = {.c = core, .r = report, .q = cut, .out = out};
-    double begin = prove_now();
+    double begin = clock_seconds();
     out->reason = "";
     out->status = PROVE_SYNTACTIC;
     core->p.ts.steps = 0;
@@ -281,7 +282,7 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
         if (core->p.ts.overflow)
             judge_unknown(&j, "terms became too large", 0, 0);
     }
-    describe(&j, cut);
+    describe_cut(&j, cut);
     Prover *prover = &core->p;
     if (out->status >= PROVE_REFUTED) {
         if (j.bad_ptx < prover->pf->ninsns)
@@ -290,7 +291,7 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
             out->bad_pc = (uint64_t)(j.bad_mach - prover->ff->first_inst) * INST_BYTES;
     }
     out->reason = arena_copy(&report->arena, out->reason, strlen(out->reason) + 1);
-    out->seconds = prove_now() - begin;
+    out->seconds = clock_seconds() - begin;
 }
 
 static void count(ProveReport *report, ProveFunc *func, const ProveRegion *region) {

@@ -268,7 +268,7 @@ Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args
 }
 
 /* ---- control ---- */
-static void call(Mach *mach) {
+static void mach_call(Mach *mach) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
     uint32_t callee = BINFLOW_NONE;
@@ -316,7 +316,7 @@ static void call(Mach *mach) {
                      : t_app(ts, TO_UF, 32, w << 8, term_name(ts, "%s", name), arg, n));
 }
 
-static Exit *leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
+static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
     Exit e = {kind, target, mach->at, cond, NULL};
     e.val = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
     VEC_ADD(&mach->p->arena, &mach->r->exits, e);
@@ -324,7 +324,7 @@ static Exit *leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
 }
 
 /* Executes one instruction that is no branch; false: control does not go on. */
-static bool step(Mach *mach) {
+static bool mach_step(Mach *mach) {
     const MachInst *in = mach->in;
     Terms *ts = &mach->p->ts;
     switch (bin_kind(in)) {
@@ -347,20 +347,20 @@ static bool step(Mach *mach) {
         Term *g = t_and(ts, mach->guard, pp);
         Term *cond = t_and(ts, mach->pc, g);
         if (cond != ts->falsity)
-            leave(mach,
-                  bin_kind(in) == BK_EXIT  ? EX_END
-                  : bin_kind(in) == BK_RET ? EX_RET
-                                           : EX_TRAP,
-                  0, cond);
+            mach_leave(mach,
+                       bin_kind(in) == BK_EXIT  ? EX_END
+                       : bin_kind(in) == BK_RET ? EX_RET
+                                                : EX_TRAP,
+                       0, cond);
         mach->pc = t_and(ts, mach->pc, t_not(ts, g));
         return mach->pc != ts->falsity;
     }
-    case BK_CALL: call(mach); return true;
+    case BK_CALL: mach_call(mach); return true;
     default: mach_data(mach); return true;
     }
 }
 
-static void arrive(Mach *mach, uint32_t b, Term *cond) {
+static void mach_arrive(Mach *mach, uint32_t b, Term *cond) {
     Terms *ts = &mach->p->ts;
     if (cond == ts->falsity)
         return;
@@ -369,7 +369,7 @@ static void arrive(Mach *mach, uint32_t b, Term *cond) {
         if (!mach->stop[k])
             mach_fault(mach, "a loop has no counterpart in the PTX");
         else
-            leave(mach, EX_CUT, b, cond);
+            mach_leave(mach, EX_CUT, b, cond);
         return;
     }
     if (!mach->reach[k]) {
@@ -400,8 +400,8 @@ static void edges(Mach *mach, const BinBlock *b) {
         taken = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
     }
     for (uint32_t i = 0; i < b->nsuccs; i++)
-        arrive(mach, b->succs[i].block,
-               t_and(ts, mach->pc, b->succs[i].kind == BE_TAKEN ? taken : t_not(ts, taken)));
+        mach_arrive(mach, b->succs[i].block,
+                    t_and(ts, mach->pc, b->succs[i].kind == BE_TAKEN ? taken : t_not(ts, taken)));
     if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
         mach_fault(mach, "control flow that is not known");
 }
@@ -419,7 +419,7 @@ static void watched(Mach *mach) {
     prover->watch(prover->watch_user, mach->in, mach->at, mach->full, before, mach->val, words);
 }
 
-static void run_block(Mach *mach, uint32_t block) {
+static void mach_block(Mach *mach, uint32_t block) {
     const BinBlock *b = &mach->p->g->blocks[block];
     Terms *ts = &mach->p->ts;
     for (uint32_t i = 0; i < b->ninsts && !mach->r->fault; i++) {
@@ -442,12 +442,12 @@ static void run_block(Mach *mach, uint32_t block) {
         }
         if (mach->p->watch && kind == BK_PLAIN)
             watched(mach);
-        else if (!step(mach))
+        else if (!mach_step(mach))
             return;
     }
     if (!mach->r->fault)
         for (uint32_t i = 0; i < b->nsuccs; i++)
-            arrive(mach, b->succs[i].block, mach->pc);
+            mach_arrive(mach, b->succs[i].block, mach->pc);
 }
 
 void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
@@ -470,7 +470,7 @@ void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *cons
         x.rpo = k;
         x.pc = x.reach[b];
         x.val = x.in_val[b];
-        run_block(&x, prover->ff->rpo[k]);
+        mach_block(&x, prover->ff->rpo[k]);
     }
 }
 

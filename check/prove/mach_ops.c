@@ -6,12 +6,12 @@
 
 #define MG(OP, field, m) (uniform ? MGET(U##OP, field, m) : MGET(OP, field, m))
 
-static Term *k32(Mach *mach, uint64_t v) { return t_const(&mach->p->ts, 32, v); }
+static Term *mach_k32(Mach *mach, uint64_t v) { return t_const(&mach->p->ts, 32, v); }
 
 /* Carries of a sum of up to three words: how often 2^32 was reached. */
 static Term *carried(Mach *mach, Term *sum, unsigned times) {
     Terms *ts = &mach->p->ts;
-    return t_not(ts, t_ult(ts, t_hi(ts, sum), k32(mach, times)));
+    return t_not(ts, t_ult(ts, t_hi(ts, sum), mach_k32(mach, times)));
 }
 
 static void iadd3(Mach *mach, bool ext) {
@@ -49,7 +49,8 @@ static void lea(Mach *mach, unsigned shift, bool hi, bool sx, bool ext) {
     bool na = mach->in->src[0].mods & OPM_NEG, nb = mach->in->src[1].mods & OPM_NEG;
     s = na ? t_inv(ts, s) : s;
     b = nb ? t_inv(ts, b) : b;
-    Term *k = ext ? t_b2i(ts, mach_pred(mach, mach->in->src[4])) : k32(mach, (na ? 1u : 0u) + (nb ? 1u : 0u));
+    Term *k =
+        ext ? t_b2i(ts, mach_pred(mach, mach->in->src[4])) : mach_k32(mach, (na ? 1u : 0u) + (nb ? 1u : 0u));
     mach_put(mach, 0, 0, t_add(ts, t_add(ts, s, b), k));
     mach_put_pred(mach, 1,
                   carried(mach, t_add(ts, t_add(ts, t_zext(ts, s), t_zext(ts, b)), t_zext(ts, k)), 1));
@@ -91,7 +92,7 @@ static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
     bool words = type == ShfType_U32 || type == ShfType_S32,
          sign = type == ShfType_S32 || type == ShfType_S64;
     if (wrap)
-        n = t_land(ts, n, k32(mach, words ? 31 : 63));
+        n = t_land(ts, n, mach_k32(mach, words ? 31 : 63));
     Term *r;
     if (words && !right && !high)
         r = t_shl(ts, lo, n);
@@ -99,20 +100,20 @@ static void shf(Mach *mach, unsigned type, bool wrap, bool right, bool high) {
         r = sign ? t_ashr(ts, hi, n) : t_lshr(ts, hi, n);
     else {
         if (words && !wrap)
-            n = t_ite(ts, t_ult(ts, n, k32(mach, 32)), n, k32(mach, 32));
+            n = t_ite(ts, t_ult(ts, n, mach_k32(mach, 32)), n, mach_k32(mach, 32));
         Term *v = t_shift64(ts, !right ? TO_SHL64 : sign ? TO_ASHR64 : TO_LSHR64, t_pair(ts, lo, hi), n);
         r = high ? t_hi(ts, v) : t_lo(ts, v);
     }
     mach_put(mach, 0, 0, r);
 }
 
-static Term *combine(Mach *mach, unsigned bop, Term *r, Term *pp) {
+static Term *bool_op(Mach *mach, unsigned bop, Term *r, Term *pp) {
     Terms *ts = &mach->p->ts;
     return bop == BoolOp_AND ? t_and(ts, r, pp) : bop == BoolOp_OR ? t_or(ts, r, pp) : t_xor1(ts, r, pp);
 }
 static void put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
-    mach_put_pred(mach, 0, combine(mach, bop, r, pp));
-    mach_put_pred(mach, 1, combine(mach, bop, t_not(&mach->p->ts, r), pp));
+    mach_put_pred(mach, 0, bool_op(mach, bop, r, pp));
+    mach_put_pred(mach, 1, bool_op(mach, bop, t_not(&mach->p->ts, r), pp));
 }
 
 static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
@@ -140,7 +141,7 @@ static void minmax(Mach *mach, bool sign, Term *pp) {
     mach_put(mach, 0, 0, t_ite(ts, pp, t_min(ts, sign, a, b), t_max(ts, sign, a, b)));
 }
 
-static void lop3(Mach *mach, unsigned lut, bool pand) {
+static void mach_lop3(Mach *mach, unsigned lut, bool pand) {
     Terms *ts = &mach->p->ts;
     Term *r = t_lop3(ts, lut, mach_word(mach, 0, 0), mach_word(mach, 1, 0), mach_word(mach, 2, 0));
     mach_put(mach, 0, 0, r);
@@ -159,7 +160,7 @@ static void flo(Mach *mach, bool sign, bool sh) {
     Terms *ts = &mach->p->ts;
     Term *v = mach_int(mach, 0, false);
     if (sign)
-        v = t_lxor(ts, v, t_ashr(ts, v, k32(mach, 31)));
+        v = t_lxor(ts, v, t_ashr(ts, v, mach_k32(mach, 31)));
     mach_put(mach, 0, 0, t_flo(ts, v, sh));
     mach_put_pred(mach, 1, t_not(ts, t_eq(ts, v, ts->zero)));
 }
@@ -254,8 +255,8 @@ static void convert(Mach *mach, uint32_t m) {
 }
 
 /* ---- memory ---- */
-static void atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op, unsigned type,
-                   unsigned order, bool cas, bool result) {
+static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op,
+                        unsigned type, unsigned order, bool cas, bool result) {
     Terms *ts = &mach->p->ts;
     bool is64 = type == AtomType_U64 || type == AtomType_S64 || type == AtomType_F64;
     Term *arg[5];
@@ -315,7 +316,7 @@ static void load_const(Mach *mach, unsigned sz) {
     Term *index = mach_word(mach, 0, 0);
     for (unsigned c = 0; c * 4 < bytes; c++) {
         unsigned each = bytes < 4 ? bytes : 4;
-        Term *v = ts->zero, *at = t_add(ts, index, k32(mach, offset + 4 * c));
+        Term *v = ts->zero, *at = t_add(ts, index, mach_k32(mach, offset + 4 * c));
         if (bank == 3)
             v = prove_const3(prover, at, each, sign);
         else if (bank == 0 && t_is_const(at) && at->k >= base)
@@ -331,7 +332,7 @@ static void load_const(Mach *mach, unsigned sz) {
 }
 
 /* ---- special registers, collectives ---- */
-static void special(Mach *mach) {
+static void mach_sreg(Mach *mach) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
     const char *name = isa_sreg_name(prover->g->bin->target, mach->in->src[0].value);
@@ -367,7 +368,7 @@ static void collective(Mach *mach, const char *name, unsigned nargs, bool has_wo
         mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
 }
 
-static void vote(Mach *mach, unsigned op) {
+static void mach_vote(Mach *mach, unsigned op) {
     Terms *ts = &mach->p->ts;
     Term *arg[1] = {mach_pred(mach, mach->in->src[0])};
     Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 1);
@@ -379,15 +380,15 @@ static void extend(Mach *mach, bool sign, bool wrap) {
     Terms *ts = &mach->p->ts;
     Term *n = mach_word(mach, 1, 0), *a = mach_word(mach, 0, 0);
     if (wrap)
-        n = t_land(ts, n, k32(mach, 31));
+        n = t_land(ts, n, mach_k32(mach, 31));
     mach_put(mach, 0, 0, t_field(ts, sign, a, n));
 }
 static void bit_mask(Mach *mach, bool wrap) {
     Terms *ts = &mach->p->ts;
     Term *a = mach_word(mach, 0, 0), *n = mach_word(mach, 1, 0);
     if (wrap) {
-        a = t_land(ts, a, k32(mach, 31));
-        n = t_land(ts, n, k32(mach, 31));
+        a = t_land(ts, a, mach_k32(mach, 31));
+        n = t_land(ts, n, mach_k32(mach, 31));
     }
     mach_put(mach, 0, 0, t_shl(ts, t_ones(ts, n), a));
 }
@@ -415,7 +416,7 @@ static bool integer(Mach *mach) {
         lea(mach, in->src[3].value & 31, MG(LEA, hi, m), MG(LEA, sx32, m), MG(LEA, x, m));
         return true;
     case OT_ULOP3: uniform = true; /* fall through */
-    case OT_LOP3: lop3(mach, MG(LOP3, lut, m), MG(LOP3, pand, m)); return true;
+    case OT_LOP3: mach_lop3(mach, MG(LOP3, lut, m), MG(LOP3, pand, m)); return true;
     case OT_UPLOP3: uniform = true; /* fall through */
     case OT_PLOP3: plop3(mach, MG(PLOP3, lut, m), MG(PLOP3, lut2, m)); return true;
     case OT_UIMAD: uniform = true; /* fall through */
@@ -546,28 +547,29 @@ static bool memory(Mach *mach) {
         return true;
     case OT_LDC: load_const(mach, MGET(LDC, sz, m)); return true;
     case OT_ATOMG:
-        atomic(mach, MEM_GLOBAL, true, 0, MGET(ATOMG, op, m), MGET(ATOMG, type, m), MGET(ATOMG, order, m),
-               false, true);
+        mach_atomic(mach, MEM_GLOBAL, true, 0, MGET(ATOMG, op, m), MGET(ATOMG, type, m),
+                    MGET(ATOMG, order, m), false, true);
         return true;
     case OT_ATOMG_CAS:
-        atomic(mach, MEM_GLOBAL, true, 0, 0, MGET(ATOMG_CAS, type, m), MGET(ATOMG_CAS, order, m), true, true);
+        mach_atomic(mach, MEM_GLOBAL, true, 0, 0, MGET(ATOMG_CAS, type, m), MGET(ATOMG_CAS, order, m), true,
+                    true);
         return true;
     case OT_ATOM:
-        atomic(mach, NMEM, true, 0, MGET(ATOM, op, m), MGET(ATOM, type, m), MGET(ATOM, order, m), false,
-               true);
+        mach_atomic(mach, NMEM, true, 0, MGET(ATOM, op, m), MGET(ATOM, type, m), MGET(ATOM, order, m), false,
+                    true);
         return true;
     case OT_ATOM_CAS:
-        atomic(mach, NMEM, true, 0, 0, MGET(ATOM_CAS, type, m), MGET(ATOM_CAS, order, m), true, true);
+        mach_atomic(mach, NMEM, true, 0, 0, MGET(ATOM_CAS, type, m), MGET(ATOM_CAS, order, m), true, true);
         return true;
     case OT_RED:
-        atomic(mach, MEM_GLOBAL, true, 0, MGET(RED, op, m), MGET(RED, type, m), MGET(RED, order, m), false,
-               false);
+        mach_atomic(mach, MEM_GLOBAL, true, 0, MGET(RED, op, m), MGET(RED, type, m), MGET(RED, order, m),
+                    false, false);
         return true;
     case OT_ATOMS:
-        atomic(mach, MEM_SHARED, false, 0, MGET(ATOMS, op, m), MGET(ATOMS, type, m), 0, false, true);
+        mach_atomic(mach, MEM_SHARED, false, 0, MGET(ATOMS, op, m), MGET(ATOMS, type, m), 0, false, true);
         return true;
     case OT_ATOMS_CAS:
-        atomic(mach, MEM_SHARED, false, 0, 0, MGET(ATOMS_CAS, type, m), 0, true, true);
+        mach_atomic(mach, MEM_SHARED, false, 0, 0, MGET(ATOMS_CAS, type, m), 0, true, true);
         return true;
     case OT_MEMBAR:
         mach_event(mach, 7,
@@ -594,14 +596,14 @@ static bool other(Mach *mach) {
         return true;
     case OT_S2R:
     case OT_S2UR:
-    case OT_CS2R: special(mach); return true;
+    case OT_CS2R: mach_sreg(mach); return true;
     case OT_LEPC: /* where a call returns to; RET is not followed */
         mach_put(mach, 0, 0, t_var(ts, 32, "pc.lo", 0xfff00000u + mach->at));
         mach_put(mach, 0, 1, t_var(ts, 32, "pc.hi", 0xfff00000u + mach->at));
         return true;
     case OT_SHFL: collective(mach, term_name(ts, "shfl.%u", MGET(SHFL, mode, m)), 3, true, true); return true;
-    case OT_VOTE: vote(mach, MGET(VOTE, op, m)); return true;
-    case OT_VOTEU: vote(mach, MGET(VOTEU, op, m)); return true;
+    case OT_VOTE: mach_vote(mach, MGET(VOTE, op, m)); return true;
+    case OT_VOTEU: mach_vote(mach, MGET(VOTEU, op, m)); return true;
     case OT_MATCH:
         collective(mach, term_name(ts, "match.%u.%u", MGET(MATCH, op, m), MGET(MATCH, type, m)), 1, true,
                    true);

@@ -8,17 +8,12 @@
  * induction over the execution.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
+#include "base/clock.h"
 #include "lower/lower.h" /* text of the built-in library */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-double prove_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- cut points ---- */
 static bool only_control(const BinFlow *flow, const BinBlock *b) { /* nothing that one lane could notice */
@@ -377,7 +372,7 @@ static bool relate(Core *core, uint32_t cut) {
            memcmp(lv, q->lv, prover->nloc * sizeof *lv) != 0 || memcmp(mem, q->mem, sizeof mem) != 0;
 }
 
-static bool out_of_time(Core *core) { return core->deadline > 0 && prove_now() > core->deadline; }
+static bool out_of_time(Core *core) { return core->deadline > 0 && clock_seconds() > core->deadline; }
 
 static void solve(Core *core) {
     relate(core, 0);
@@ -495,7 +490,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     static const ProveOptions defaults = {0};
     opt = opt ? opt : &defaults;
     *report = (ProveReport){0};
-    double begin = prove_now();
+    double begin = clock_seconds();
     BinFlow *g = binflow_new(binary);
     if (!g)
         return false;
@@ -517,7 +512,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     library_free(&library);
     prove_z3_close(z3);
     binflow_free(g);
-    report->seconds = prove_now() - begin;
+    report->seconds = clock_seconds() - begin;
     if (!report->nfuncs)
         return diag(d, (SrcLoc){0}, DIAG_E0802, opt->kernel ? opt->kernel : "of the PTX");
     return true;

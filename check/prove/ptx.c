@@ -140,18 +140,18 @@ Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, ui
 Term *pv_symbol(Ptx *x, const PtxOperand *o) { return symbol(x, o); }
 
 /* ---- control flow ---- */
-static void leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
+static void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
     Exit e = {kind, target, ptx->at, cond, NULL};
     e.val = arena_copy(&ptx->p->arena, ptx->val, ptx->p->nptx * sizeof *ptx->val);
     VEC_ADD(&ptx->p->arena, &ptx->r->exits, e);
 }
 
-static void arrive(Ptx *ptx, uint32_t b, Term *cond) {
+static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     Terms *ts = &ptx->p->ts;
     if (cond == ts->falsity)
         return;
     if (ptx->stop[b]) {
-        leave(ptx, EX_CUT, b, cond);
+        pv_leave(ptx, EX_CUT, b, cond);
         return;
     }
     if (ptx->p->blocks[b].rpo <= ptx->rpo) {
@@ -183,19 +183,19 @@ static bool run_statement(Ptx *ptx) { /* false: control goes elsewhere */
     switch (in->op) {
     case PTX_BRA:
         if (in->guard_reg && b->nsucc == 2)
-            arrive(ptx, b->succ[1], not_guard);
-        arrive(ptx, b->succ[0], ptx->full);
+            pv_arrive(ptx, b->succ[1], not_guard);
+        pv_arrive(ptx, b->succ[0], ptx->full);
         return false;
     case PTX_BRX: pv_fault(ptx, "brx.idx is not modelled"); return false;
     case PTX_RET:
     case PTX_EXIT:
     case PTX_TRAP:
         if (ptx->full != ts->falsity)
-            leave(ptx,
-                  in->op == PTX_TRAP                           ? EX_TRAP
-                  : in->op == PTX_RET && !ptx->p->pf->is_entry ? EX_RET
-                                                               : EX_END,
-                  0, ptx->full);
+            pv_leave(ptx,
+                     in->op == PTX_TRAP                           ? EX_TRAP
+                     : in->op == PTX_RET && !ptx->p->pf->is_entry ? EX_RET
+                                                                  : EX_END,
+                     0, ptx->full);
         ptx->pc = not_guard;
         return ptx->pc != ts->falsity;
     default: break;
@@ -208,7 +208,7 @@ static bool run_statement(Ptx *ptx) { /* false: control goes elsewhere */
     return true;
 }
 
-static void run_block(Ptx *ptx, uint32_t index) {
+static void ptx_block(Ptx *ptx, uint32_t index) {
     PtxBlock *b = &ptx->p->blocks[index];
     Terms *ts = &ptx->p->ts;
     for (uint32_t i = b->first; i < b->end && !ptx->r->fault; i++) {
@@ -232,11 +232,11 @@ static void run_block(Ptx *ptx, uint32_t index) {
     if (ptx->r->fault)
         return;
     if (b->end >= ptx->p->pf->ninsns && b->nsucc == 0) { /* the end of the body returns */
-        leave(ptx, ptx->p->pf->is_entry ? EX_END : EX_RET, 0, ptx->pc);
+        pv_leave(ptx, ptx->p->pf->is_entry ? EX_END : EX_RET, 0, ptx->pc);
         return;
     }
     if (b->nsucc)
-        arrive(ptx, b->succ[b->nsucc - 1], ptx->pc);
+        pv_arrive(ptx, b->succ[b->nsucc - 1], ptx->pc);
 }
 
 void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
@@ -257,7 +257,7 @@ void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const
         x.rpo = k;
         x.pc = x.reach[b];
         x.val = x.in_val[b];
-        run_block(&x, b);
+        ptx_block(&x, b);
     }
 }
 

@@ -31,6 +31,9 @@ Term *prove_sreg(Ptx *ptx, const PtxOperand *operand); /* special register */
 bool pv_arith(Ptx *ptx);  /* integers, logic, comparison, selection; false: not modelled */
 bool pv_float(Ptx *ptx);  /* floats and conversions */
 bool pv_memory(Ptx *ptx); /* memory, barriers, collectives, special registers, calls */
+static inline PtxType pv_type(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
+static inline const PtxOperand *pv_operand(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
+static inline Term *pv_k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
 static inline unsigned pv_bytes(PtxType t) { return ptx_type_bytes(t); }
 static inline bool pv_signed(PtxType t) { return ptx_type_class(t) == TC_SIGNED; }
 #endif

@@ -3,16 +3,13 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
 
-static PtxType ty(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
-static const PtxOperand *op(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
 static bool is_int(PtxType t) {
     PtxTypeClass c = ptx_type_class(t);
     return (c == TC_BITS || c == TC_UNSIGNED || c == TC_SIGNED) && t != TY_B128 && t != TY_U16X2 &&
            t != TY_S16X2;
 }
-static Term *k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
-static Term *ext(Ptx *x, unsigned i) { return pv_src_ext(x, op(x, i), ty(x)); }
-static Term *src(Ptx *x, unsigned i) { return pv_src(x, op(x, i), ty(x)); }
+static Term *ext(Ptx *x, unsigned i) { return pv_src_ext(x, pv_operand(x, i), pv_type(x)); }
+static Term *src(Ptx *x, unsigned i) { return pv_src(x, pv_operand(x, i), pv_type(x)); }
 
 /* ---- carries ---- */
 static bool add_carry(Ptx *ptx, Term *a, Term *b, bool sub, bool use) {
@@ -34,10 +31,10 @@ static bool add_carry(Ptx *ptx, Term *a, Term *b, bool sub, bool use) {
         d = t_add(ts, t_add(ts, a, sub ? t_inv(ts, b) : b), c);
     }
     if (ptx->in->flags & PF_CC) {
-        Term *out = t_not(ts, t_ult(ts, t_hi(ts, sum), k32(ptx, 1)));
+        Term *out = t_not(ts, t_ult(ts, t_hi(ts, sum), pv_k32(ptx, 1)));
         pv_set(ptx, ptx->p->carry, sub ? t_not(ts, out) : out);
     }
-    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }
 
@@ -46,21 +43,21 @@ static bool saturating(Ptx *ptx, Term *a, Term *b, bool sub) {
     Term *sum = sub ? t_sub(ts, a, b) : t_add(ts, a, b);
     Term *u = t_lxor(ts, a, sum), *v = sub ? t_lxor(ts, a, b) : t_lxor(ts, b, sum);
     Term *over = t_slt(ts, t_land(ts, u, v), ts->zero);
-    Term *limit = t_lxor(ts, t_ashr(ts, a, k32(ptx, 31)), k32(ptx, 0x7fffffff));
-    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(ts, over, limit, sum));
+    Term *limit = t_lxor(ts, t_ashr(ts, a, pv_k32(ptx, 31)), pv_k32(ptx, 0x7fffffff));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(ts, over, limit, sum));
     return true;
 }
 
 static bool add_sub(Ptx *ptx, bool sub) {
     Terms *ts = &ptx->p->ts;
-    if (!is_int(ty(ptx)))
+    if (!is_int(pv_type(ptx)))
         return false;
     Term *a = src(ptx, 1), *b = src(ptx, 2);
     if (ptx->in->flags & PF_CC)
         return add_carry(ptx, a, b, sub, false);
     if (ptx->in->flags & PF_SAT)
-        return ty(ptx) == TY_S32 && saturating(ptx, a, b, sub);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), sub ? t_sub(ts, a, b) : t_add(ts, a, b));
+        return pv_type(ptx) == TY_S32 && saturating(ptx, a, b, sub);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), sub ? t_sub(ts, a, b) : t_add(ts, a, b));
     return true;
 }
 
@@ -75,14 +72,14 @@ static Term *high_product(Ptx *ptx, bool sg, Term *a, Term *b) {
     Term *h = t_add(ts, t_add(ts, t_mul(ts, a1, b1), t_zext(ts, t_hi(ts, t))), t_zext(ts, t_hi(ts, u)));
     if (!sg)
         return h;
-    Term *sa = t_ashr(ts, t_hi(ts, a), k32(ptx, 31)), *sb = t_ashr(ts, t_hi(ts, b), k32(ptx, 31));
+    Term *sa = t_ashr(ts, t_hi(ts, a), pv_k32(ptx, 31)), *sb = t_ashr(ts, t_hi(ts, b), pv_k32(ptx, 31));
     h = t_sub(ts, h, t_pair(ts, t_land(ts, t_lo(ts, b), sa), t_land(ts, t_hi(ts, b), sa)));
     return t_sub(ts, h, t_pair(ts, t_land(ts, t_lo(ts, a), sb), t_land(ts, t_hi(ts, a), sb)));
 }
 
 static Term *product(Ptx *ptx, PtxType *result) {
     Terms *ts = &ptx->p->ts;
-    PtxType t = ty(ptx);
+    PtxType t = pv_type(ptx);
     bool sg = pv_signed(t);
     *result = t;
     if (!is_int(t))
@@ -91,7 +88,7 @@ static Term *product(Ptx *ptx, PtxType *result) {
         Term *p = t_mul(ts, ext(ptx, 1), ext(ptx, 2));
         if (ptx->in->sub == SUB_WIDE)
             *result = sg ? TY_S32 : TY_U32;
-        return ptx->in->sub == SUB_HI ? t_lshr(ts, p, k32(ptx, 16)) : p;
+        return ptx->in->sub == SUB_HI ? t_lshr(ts, p, pv_k32(ptx, 16)) : p;
     }
     Term *a = src(ptx, 1), *b = src(ptx, 2);
     if (pv_bytes(t) == 8) {
@@ -111,60 +108,60 @@ static bool mul(Ptx *x) {
     PtxType t;
     Term *p = product(x, &t);
     if (p)
-        pv_dst(x, op(x, 0), t, p);
+        pv_dst(x, pv_operand(x, 0), t, p);
     return p;
 }
 static bool mad(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     PtxType t;
-    if (!is_int(ty(ptx)))
+    if (!is_int(pv_type(ptx)))
         return false;
     Term *p = product(ptx, &t);
     if (!p)
         return false;
-    Term *c = pv_src(ptx, op(ptx, 3), t);
+    Term *c = pv_src(ptx, pv_operand(ptx, 3), t);
     if (ptx->in->op == PTX_MADC || (ptx->in->flags & PF_CC))
         return add_carry(ptx, p, c, false, ptx->in->op == PTX_MADC);
     if (ptx->in->flags & PF_SAT)
         return saturating(ptx, p, c, false);
-    pv_dst(ptx, op(ptx, 0), t, t_add(ts, p, c));
+    pv_dst(ptx, pv_operand(ptx, 0), t, t_add(ts, p, c));
     return true;
 }
 static bool mul24(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    bool sg = pv_signed(ty(ptx));
+    bool sg = pv_signed(pv_type(ptx));
     Term *a = src(ptx, 1), *b = src(ptx, 2);
     a = sg ? t_sext_from(ts, a, 24) : t_zext_from(ts, a, 24);
     b = sg ? t_sext_from(ts, b, 24) : t_zext_from(ts, b, 24);
     Term *p = sg ? t_mul(ts, t_sext(ts, a), t_sext(ts, b)) : t_mul(ts, t_zext(ts, a), t_zext(ts, b));
-    Term *d = ptx->in->sub == SUB_HI ? t_lo(ts, t_shift64(ts, TO_LSHR64, p, k32(ptx, 16))) : t_lo(ts, p);
+    Term *d = ptx->in->sub == SUB_HI ? t_lo(ts, t_shift64(ts, TO_LSHR64, p, pv_k32(ptx, 16))) : t_lo(ts, p);
     if (ptx->in->op == PTX_MAD24) {
         if (ptx->in->flags & PF_SAT)
             return saturating(ptx, d, src(ptx, 3), false);
         d = t_add(ts, d, src(ptx, 3));
     }
-    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }
 
 static bool divide(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
-    PtxType t = ty(ptx);
+    PtxType t = pv_type(ptx);
     if (!is_int(t))
         return false;
     bool rem = ptx->in->op == PTX_REM, sg = pv_signed(t), wide = pv_bytes(t) == 8;
     Term *a = ext(ptx, 1), *b = ext(ptx, 2);
     if (!sg && t_is_const(b) && b->k && !(b->k & (b->k - 1))) { /* as a shift or a mask */
-        Term *n = k32(ptx, (uint64_t)__builtin_ctzll(b->k)), *d;
+        Term *n = pv_k32(ptx, (uint64_t)__builtin_ctzll(b->k)), *d;
         if (wide && rem)
-            d = t_pair(ts, t_land(ts, t_lo(ts, a), k32(ptx, (b->k - 1) & 0xffffffff)),
-                       t_land(ts, t_hi(ts, a), k32(ptx, (b->k - 1) >> 32)));
+            d = t_pair(ts, t_land(ts, t_lo(ts, a), pv_k32(ptx, (b->k - 1) & 0xffffffff)),
+                       t_land(ts, t_hi(ts, a), pv_k32(ptx, (b->k - 1) >> 32)));
         else if (wide)
             d = t_shift64(ts, TO_LSHR64, a, n);
         else
-            d = rem ? t_land(ts, a, k32(ptx, b->k - 1)) : t_lshr(ts, a, n);
-        pv_dst(ptx, op(ptx, 0), t, d);
+            d = rem ? t_land(ts, a, pv_k32(ptx, b->k - 1)) : t_lshr(ts, a, n);
+        pv_dst(ptx, pv_operand(ptx, 0), t, d);
         return true;
     }
     const char *name = term_name(ts, "__heddle_%s_%c%u", rem ? "rem" : "div", sg ? 's' : 'u', wide ? 64 : 32);
@@ -177,44 +174,46 @@ static bool divide(Ptx *ptx) {
     if (wide)
         arg[n++] = t_hi(ts, b);
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
-    pv_dst(ptx, op(ptx, 0), t, wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : lo);
+    pv_dst(ptx, pv_operand(ptx, 0), t,
+           wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : lo);
     return true;
 }
 
 /* ---- one operand, min, max, bits ---- */
 static bool abs_neg(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    if (!is_int(ty(ptx)))
+    if (!is_int(pv_type(ptx)))
         return false;
     Term *a = ext(ptx, 1), *minus = t_scale(ts, a, ~0ull);
     if (ptx->in->op == PTX_NEG) {
-        pv_dst(ptx, op(ptx, 0), ty(ptx), minus);
+        pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), minus);
         return true;
     }
     Term *negative = a->width == 64 ? t_slt(ts, t_hi(ts, a), ts->zero) : t_slt(ts, a, ts->zero);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(ts, negative, minus, a));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(ts, negative, minus, a));
     return true;
 }
 static bool min_max(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    if (!is_int(ty(ptx)) || (ptx->in->flags & PF_RELU))
+    if (!is_int(pv_type(ptx)) || (ptx->in->flags & PF_RELU))
         return false;
-    bool sg = pv_signed(ty(ptx));
+    bool sg = pv_signed(pv_type(ptx));
     Term *a = ext(ptx, 1), *b = ext(ptx, 2);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), ptx->in->op == PTX_MIN ? t_min(ts, sg, a, b) : t_max(ts, sg, a, b));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
+           ptx->in->op == PTX_MIN ? t_min(ts, sg, a, b) : t_max(ts, sg, a, b));
     return true;
 }
 static bool sad(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    bool sg = pv_signed(ty(ptx));
+    bool sg = pv_signed(pv_type(ptx));
     Term *a = ext(ptx, 1), *b = ext(ptx, 2);
-    pv_dst(ptx, op(ptx, 0), ty(ptx),
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
            t_add(ts, t_sub(ts, t_max(ts, sg, a, b), t_min(ts, sg, a, b)), src(ptx, 3)));
     return true;
 }
 static Term *popc(Ptx *ptx, Term *a) { return t_app1(&ptx->p->ts, TO_POPC, 32, a); }
 static Term *clz(Ptx *ptx, Term *a) {
-    return t_min(&ptx->p->ts, false, t_flo(&ptx->p->ts, a, true), k32(ptx, 32));
+    return t_min(&ptx->p->ts, false, t_flo(&ptx->p->ts, a, true), pv_k32(ptx, 32));
 }
 static bool bits(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
@@ -225,17 +224,18 @@ static bool bits(Ptx *ptx) {
     switch (ptx->in->op) {
     case PTX_POPC: d = wide ? t_add(ts, popc(ptx, lo), popc(ptx, hi)) : popc(ptx, lo); break;
     case PTX_CLZ:
-        d = wide ? t_ite(ts, high, t_flo(ts, hi, true), t_add(ts, clz(ptx, lo), k32(ptx, 32))) : clz(ptx, lo);
+        d = wide ? t_ite(ts, high, t_flo(ts, hi, true), t_add(ts, clz(ptx, lo), pv_k32(ptx, 32)))
+                 : clz(ptx, lo);
         break;
     case PTX_BREV: {
         Term *r = t_app1(ts, TO_BREV, 32, lo);
-        pv_dst(ptx, op(ptx, 0), ty(ptx), wide ? t_pair(ts, t_app1(ts, TO_BREV, 32, hi), r) : r);
+        pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), wide ? t_pair(ts, t_app1(ts, TO_BREV, 32, hi), r) : r);
         return true;
     }
     default: { /* bfind */
         bool sh = ptx->in->flags & PF_SHIFTAMT;
-        if (pv_signed(ty(ptx))) {
-            Term *s = t_ashr(ts, hi, k32(ptx, 31));
+        if (pv_signed(pv_type(ptx))) {
+            Term *s = t_ashr(ts, hi, pv_k32(ptx, 31));
             lo = t_lxor(ts, lo, s);
             hi = t_lxor(ts, hi, s);
             high = t_not(ts, t_eq(ts, hi, ts->zero));
@@ -243,38 +243,38 @@ static bool bits(Ptx *ptx) {
         d = t_flo(ts, lo, sh);
         if (wide) {
             if (sh)
-                d = t_ite(ts, t_eq(ts, lo, ts->zero), k32(ptx, ~0u), t_add(ts, d, k32(ptx, 32)));
-            d = t_ite(ts, high, sh ? t_flo(ts, hi, sh) : t_add(ts, t_flo(ts, hi, sh), k32(ptx, 32)), d);
+                d = t_ite(ts, t_eq(ts, lo, ts->zero), pv_k32(ptx, ~0u), t_add(ts, d, pv_k32(ptx, 32)));
+            d = t_ite(ts, high, sh ? t_flo(ts, hi, sh) : t_add(ts, t_flo(ts, hi, sh), pv_k32(ptx, 32)), d);
         }
     }
     }
-    pv_dst(ptx, op(ptx, 0), TY_U32, d);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_U32, d);
     return true;
 }
 
 static Term *low_byte(Ptx *ptx, unsigned i) {
-    return t_zext_from(&ptx->p->ts, pv_src(ptx, op(ptx, i), TY_U32), 8);
+    return t_zext_from(&ptx->p->ts, pv_src(ptx, pv_operand(ptx, i), TY_U32), 8);
 }
 static bool bfe(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1), *pos = low_byte(ptx, 2), *len = low_byte(ptx, 3), *d;
-    bool sg = pv_signed(ty(ptx));
+    bool sg = pv_signed(pv_type(ptx));
     if (a->width == 32) {
         d = t_field(ts, sg, sg ? t_ashr(ts, a, pos) : t_lshr(ts, a, pos), len);
     } else {
         d = t_shift64(ts, sg ? TO_ASHR64 : TO_LSHR64, a, pos);
         if (sg) {
-            Term *k = t_sub(ts, k32(ptx, 64), t_min(ts, false, len, k32(ptx, 64)));
+            Term *k = t_sub(ts, pv_k32(ptx, 64), t_min(ts, false, len, pv_k32(ptx, 64)));
             d = t_shift64(ts, TO_ASHR64, t_shift64(ts, TO_SHL64, d, k), k);
         } else {
             Term *m = t_add(ts, t_shift64(ts, TO_SHL64, t_const(ts, 64, 1), len), t_const(ts, 64, ~0ull));
             d = t_pair(ts, t_land(ts, t_lo(ts, d), t_lo(ts, m)), t_land(ts, t_hi(ts, d), t_hi(ts, m)));
         }
     }
-    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }
-static Term *merge(Ptx *ptx, Term *mask, Term *a, Term *b) { /* mask ? a : b, bit by bit */
+static Term *merge_bits(Ptx *ptx, Term *mask, Term *a, Term *b) { /* mask ? a : b, bit by bit */
     Terms *ts = &ptx->p->ts;
     return t_lxor(ts, b, t_land(ts, mask, t_lxor(ts, b, a)));
 }
@@ -282,20 +282,20 @@ static bool bfi(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1), *b = src(ptx, 2), *pos = low_byte(ptx, 3), *len = low_byte(ptx, 4), *d;
     if (a->width == 32) {
-        d = merge(ptx, t_shl(ts, t_ones(ts, len), pos), t_shl(ts, a, pos), b);
+        d = merge_bits(ptx, t_shl(ts, t_ones(ts, len), pos), t_shl(ts, a, pos), b);
     } else {
         Term *m = t_add(ts, t_shift64(ts, TO_SHL64, t_const(ts, 64, 1), len), t_const(ts, 64, ~0ull)),
              *v = t_shift64(ts, TO_SHL64, a, pos);
         m = t_shift64(ts, TO_SHL64, m, pos);
-        d = t_pair(ts, merge(ptx, t_lo(ts, m), t_lo(ts, v), t_lo(ts, b)),
-                   merge(ptx, t_hi(ts, m), t_hi(ts, v), t_hi(ts, b)));
+        d = t_pair(ts, merge_bits(ptx, t_lo(ts, m), t_lo(ts, v), t_lo(ts, b)),
+                   merge_bits(ptx, t_hi(ts, m), t_hi(ts, v), t_hi(ts, b)));
     }
-    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }
 
 /* ---- comparison ---- */
-static Term *compare(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxOperand *ob) {
+static Term *compare_terms(Ptx *ptx, PtxType t, const PtxOperand *oa, const PtxOperand *ob) {
     Terms *ts = &ptx->p->ts;
     PtxCmp c = (PtxCmp)ptx->in->cmp;
     if (t == TY_F32 || t == TY_F64) {
@@ -355,42 +355,42 @@ static Term *bop(Ptx *ptx, Term *p, Term *c) {
 static bool setp(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
-    Term *r = compare(ptx, ty(ptx), op(ptx, first), op(ptx, first + 1));
+    Term *r = compare_terms(ptx, pv_type(ptx), pv_operand(ptx, first), pv_operand(ptx, first + 1));
     if (!r)
         return false;
-    Term *c = in->noperands > first + 2 ? pv_src(ptx, op(ptx, first + 2), TY_PRED) : ptx->p->ts.truth;
+    Term *c = in->noperands > first + 2 ? pv_src(ptx, pv_operand(ptx, first + 2), TY_PRED) : ptx->p->ts.truth;
     bool has = in->noperands > first + 2;
     Term *q = t_not(&ptx->p->ts, r);
-    pv_dst(ptx, op(ptx, 0), TY_PRED, has ? bop(ptx, r, c) : r);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, has ? bop(ptx, r, c) : r);
     if (in->ndst > 1)
-        pv_dst(ptx, op(ptx, 1), TY_PRED, has ? bop(ptx, q, c) : q);
+        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, has ? bop(ptx, q, c) : q);
     return true;
 }
 static bool set(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    Term *r = compare(ptx, (PtxType)ptx->in->type[1], op(ptx, 1), op(ptx, 2));
+    Term *r = compare_terms(ptx, (PtxType)ptx->in->type[1], pv_operand(ptx, 1), pv_operand(ptx, 2));
     if (!r)
         return false;
     if (ptx->in->noperands > 3)
-        r = bop(ptx, r, pv_src(ptx, op(ptx, 3), TY_PRED));
-    pv_dst(ptx, op(ptx, 0), ty(ptx),
-           t_ite(ts, r, k32(ptx, ty(ptx) == TY_F32 ? 0x3f800000 : 0xffffffff), ts->zero));
+        r = bop(ptx, r, pv_src(ptx, pv_operand(ptx, 3), TY_PRED));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
+           t_ite(ts, r, pv_k32(ptx, pv_type(ptx) == TY_F32 ? 0x3f800000 : 0xffffffff), ts->zero));
     return true;
 }
 static bool selp(Ptx *ptx) {
-    Term *c = pv_src(ptx, op(ptx, 3), TY_PRED);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(&ptx->p->ts, c, src(ptx, 1), src(ptx, 2)));
+    Term *c = pv_src(ptx, pv_operand(ptx, 3), TY_PRED);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(&ptx->p->ts, c, src(ptx, 1), src(ptx, 2)));
     return true;
 }
 static bool slct(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     PtxType ct = (PtxType)ptx->in->type[1];
-    Term *c = pv_src(ptx, op(ptx, 3), ct), *p;
+    Term *c = pv_src(ptx, pv_operand(ptx, 3), ct), *p;
     if (ct == TY_F32)
         p = t_fcmp(ts, 32 | (ptx->in->flags & PF_FTZ ? 256u : 0), 6, c, ts->zero);
     else
         p = t_not(ts, t_slt(ts, c, ts->zero));
-    pv_dst(ptx, op(ptx, 0), ty(ptx), t_ite(ts, p, src(ptx, 1), src(ptx, 2)));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(ts, p, src(ptx, 1), src(ptx, 2)));
     return true;
 }
 
@@ -404,23 +404,23 @@ static Term *words(Ptx *ptx, Term *(*f)(Terms *, Term *, Term *), Term *a, Term 
 static bool logic(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1), *b = src(ptx, 2), *r;
-    if (ty(ptx) == TY_PRED)
+    if (pv_type(ptx) == TY_PRED)
         r = ptx->in->op == PTX_AND  ? t_and(ts, a, b)
             : ptx->in->op == PTX_OR ? t_or(ts, a, b)
                                     : t_xor1(ts, a, b);
     else
         r = words(ptx, ptx->in->op == PTX_AND ? t_land : ptx->in->op == PTX_OR ? t_lor : t_lxor, a, b);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), r);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), r);
     return true;
 }
 static bool invert(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1);
-    if (ty(ptx) == TY_PRED)
+    if (pv_type(ptx) == TY_PRED)
         a = t_not(ts, a);
     else
         a = a->width == 64 ? t_pair(ts, t_inv(ts, t_lo(ts, a)), t_inv(ts, t_hi(ts, a))) : t_inv(ts, a);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), a);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), a);
     return true;
 }
 static bool cnot(Ptx *ptx) {
@@ -428,50 +428,52 @@ static bool cnot(Ptx *ptx) {
     Term *a = src(ptx, 1);
     if (a->width == 64)
         a = t_lor(ts, t_lo(ts, a), t_hi(ts, a));
-    pv_dst(ptx, op(ptx, 0), TY_U32, t_ite(ts, t_eq(ts, a, ts->zero), k32(ptx, 1), ts->zero));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_U32, t_ite(ts, t_eq(ts, a, ts->zero), pv_k32(ptx, 1), ts->zero));
     return true;
 }
-static bool lop3(Ptx *ptx) {
+static bool ptx_lop3(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     unsigned first = ptx->in->ndst, n = ptx->in->noperands - first;
-    if (op(ptx, first + 3)->kind != PO_IMM)
+    if (pv_operand(ptx, first + 3)->kind != PO_IMM)
         return false;
-    Term *d = t_lop3(ts, (unsigned)op(ptx, first + 3)->imm & 255, pv_src(ptx, op(ptx, first), TY_B32),
-                     pv_src(ptx, op(ptx, first + 1), TY_B32), pv_src(ptx, op(ptx, first + 2), TY_B32));
+    Term *d = t_lop3(
+        ts, (unsigned)pv_operand(ptx, first + 3)->imm & 255, pv_src(ptx, pv_operand(ptx, first), TY_B32),
+        pv_src(ptx, pv_operand(ptx, first + 1), TY_B32), pv_src(ptx, pv_operand(ptx, first + 2), TY_B32));
     if (n == 5 && ptx->in->ndst > 1) {
-        Term *nz = t_not(ts, t_eq(ts, d, ts->zero)), *q = pv_src(ptx, op(ptx, first + 4), TY_PRED);
-        pv_dst(ptx, op(ptx, 1), TY_PRED, ptx->in->bop == BOP_OR ? t_or(ts, nz, q) : t_and(ts, nz, q));
+        Term *nz = t_not(ts, t_eq(ts, d, ts->zero)), *q = pv_src(ptx, pv_operand(ptx, first + 4), TY_PRED);
+        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, ptx->in->bop == BOP_OR ? t_or(ts, nz, q) : t_and(ts, nz, q));
     }
-    pv_dst(ptx, op(ptx, 0), TY_B32, d);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, d);
     return true;
 }
-static bool shift(Ptx *ptx) {
+static bool shift_by(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    Term *a = ptx->in->op == PTX_SHR ? ext(ptx, 1) : src(ptx, 1), *n = pv_src(ptx, op(ptx, 2), TY_U32), *d;
-    bool sg = pv_signed(ty(ptx));
+    Term *a = ptx->in->op == PTX_SHR ? ext(ptx, 1) : src(ptx, 1),
+         *n = pv_src(ptx, pv_operand(ptx, 2), TY_U32), *d;
+    bool sg = pv_signed(pv_type(ptx));
     if (a->width == 64)
         d = t_shift64(ts, ptx->in->op == PTX_SHL ? TO_SHL64 : sg ? TO_ASHR64 : TO_LSHR64, a, n);
     else
         d = ptx->in->op == PTX_SHL ? t_shl(ts, a, n) : sg ? t_ashr(ts, a, n) : t_lshr(ts, a, n);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), d);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }
 static bool funnel(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    Term *lo = pv_src(ptx, op(ptx, 1), TY_B32), *hi = pv_src(ptx, op(ptx, 2), TY_B32),
-         *n = pv_src(ptx, op(ptx, 3), TY_U32);
-    n = ptx->in->sub2 == SUB_WRAP ? t_land(ts, n, k32(ptx, 31))
-                                  : t_ite(ts, t_ult(ts, n, k32(ptx, 32)), n, k32(ptx, 32));
+    Term *lo = pv_src(ptx, pv_operand(ptx, 1), TY_B32), *hi = pv_src(ptx, pv_operand(ptx, 2), TY_B32),
+         *n = pv_src(ptx, pv_operand(ptx, 3), TY_U32);
+    n = ptx->in->sub2 == SUB_WRAP ? t_land(ts, n, pv_k32(ptx, 31))
+                                  : t_ite(ts, t_ult(ts, n, pv_k32(ptx, 32)), n, pv_k32(ptx, 32));
     Term *v = t_shift64(ts, ptx->in->sub == SUB_L ? TO_SHL64 : TO_LSHR64, t_pair(ts, lo, hi), n);
-    pv_dst(ptx, op(ptx, 0), TY_B32, ptx->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, ptx->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
     return true;
 }
 static bool prmt(Ptx *ptx) {
     if (ptx->in->sub != SUB_NONE)
         return false;
-    pv_dst(ptx, op(ptx, 0), TY_B32,
-           t_prmt(&ptx->p->ts, pv_src(ptx, op(ptx, 1), TY_B32), pv_src(ptx, op(ptx, 2), TY_B32),
-                  pv_src(ptx, op(ptx, 3), TY_B32)));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32,
+           t_prmt(&ptx->p->ts, pv_src(ptx, pv_operand(ptx, 1), TY_B32),
+                  pv_src(ptx, pv_operand(ptx, 2), TY_B32), pv_src(ptx, pv_operand(ptx, 3), TY_B32)));
     return true;
 }
 
@@ -481,7 +483,8 @@ bool pv_arith(Ptx *ptx) {
     case PTX_SUB: return add_sub(ptx, true);
     case PTX_ADDC:
     case PTX_SUBC:
-        return is_int(ty(ptx)) && add_carry(ptx, src(ptx, 1), src(ptx, 2), ptx->in->op == PTX_SUBC, true);
+        return is_int(pv_type(ptx)) &&
+               add_carry(ptx, src(ptx, 1), src(ptx, 2), ptx->in->op == PTX_SUBC, true);
     case PTX_MUL: return mul(ptx);
     case PTX_MAD:
     case PTX_MADC: return mad(ptx);
@@ -493,7 +496,7 @@ bool pv_arith(Ptx *ptx) {
     case PTX_NEG: return abs_neg(ptx);
     case PTX_MIN:
     case PTX_MAX: return min_max(ptx);
-    case PTX_SAD: return is_int(ty(ptx)) && sad(ptx);
+    case PTX_SAD: return is_int(pv_type(ptx)) && sad(ptx);
     case PTX_POPC:
     case PTX_CLZ:
     case PTX_BREV:
@@ -509,9 +512,9 @@ bool pv_arith(Ptx *ptx) {
     case PTX_XOR: return logic(ptx);
     case PTX_NOT: return invert(ptx);
     case PTX_CNOT: return cnot(ptx);
-    case PTX_LOP3: return lop3(ptx);
+    case PTX_LOP3: return ptx_lop3(ptx);
     case PTX_SHL:
-    case PTX_SHR: return shift(ptx);
+    case PTX_SHR: return shift_by(ptx);
     case PTX_SHF: return funnel(ptx);
     case PTX_PRMT: return prmt(ptx);
     default: return false;

@@ -3,10 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
 
-static PtxType ty(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
-static const PtxOperand *op(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
 static bool ftz(const Ptx *ptx) { return ptx->in->flags & PF_FTZ; }
-static Term *k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
 static Term *k64(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 64, v); }
 
 static unsigned rnd(const Ptx *ptx) {
@@ -24,31 +21,31 @@ static const char *suffixed(Ptx *ptx, const char *name, unsigned r, bool flush, 
 static Term *negate(Ptx *ptx, Term *a) {
     Terms *ts = &ptx->p->ts;
     if (a->width == 32)
-        return t_lxor(ts, a, k32(ptx, 0x80000000));
-    return t_pair(ts, t_lo(ts, a), t_lxor(ts, t_hi(ts, a), k32(ptx, 0x80000000)));
+        return t_lxor(ts, a, pv_k32(ptx, 0x80000000));
+    return t_pair(ts, t_lo(ts, a), t_lxor(ts, t_hi(ts, a), pv_k32(ptx, 0x80000000)));
 }
 static Term *magnitude(Ptx *ptx, Term *a) {
     Terms *ts = &ptx->p->ts;
     if (a->width == 32)
-        return t_land(ts, a, k32(ptx, 0x7fffffff));
-    return t_pair(ts, t_lo(ts, a), t_land(ts, t_hi(ts, a), k32(ptx, 0x7fffffff)));
+        return t_land(ts, a, pv_k32(ptx, 0x7fffffff));
+    return t_pair(ts, t_lo(ts, a), t_land(ts, t_hi(ts, a), pv_k32(ptx, 0x7fffffff)));
 }
-static Term *add(Ptx *ptx, Term *a, Term *b, unsigned r, bool flush, bool sat) {
+static Term *fadd(Ptx *ptx, Term *a, Term *b, unsigned r, bool flush, bool sat) {
     return a->width == 64 ? prove_uf_sorted(ptx->p, 64, suffixed(ptx, "dadd", r, false, false), a, b)
                           : prove_uf_sorted(ptx->p, 32, suffixed(ptx, "fadd", r, flush, sat), a, b);
 }
-static Term *times(Ptx *ptx, Term *a, Term *b, bool flush) {
+static Term *fmul(Ptx *ptx, Term *a, Term *b, bool flush) {
     return prove_uf_sorted(ptx->p, 32, suffixed(ptx, "fmul", Rnd_RN, flush, false), a, b);
 }
 /* x + -0: a NaN becomes the canonical one, a subnormal zero if it is flushed */
 static Term *canonical(Ptx *x, Term *a, bool flush) {
-    return add(x, a, a->width == 64 ? k64(x, 1ull << 63) : k32(x, 0x80000000), Rnd_RN, flush, false);
+    return fadd(x, a, a->width == 64 ? k64(x, 1ull << 63) : pv_k32(x, 0x80000000), Rnd_RN, flush, false);
 }
 static Term *maybe_flush(Ptx *x, Term *a) {
     if (!ftz(x))
         return a;
     if (t_is_const(a) && !(a->k & 0x7f800000)) /* a literal flushes at once */
-        return k32(x, a->k & 0x80000000);
+        return pv_k32(x, a->k & 0x80000000);
     return canonical(x, a, true);
 }
 static Term *mufu(Ptx *ptx, unsigned f, Term *a) {
@@ -57,19 +54,20 @@ static Term *mufu(Ptx *ptx, unsigned f, Term *a) {
 
 static bool arithmetic(Ptx *ptx) {
     Prover *prover = ptx->p;
-    PtxType t = ty(ptx);
+    PtxType t = pv_type(ptx);
     bool sat = ptx->in->flags & PF_SAT, wide = t == TY_F64;
-    Term *a = pv_src(ptx, op(ptx, 1), t), *b = ptx->in->noperands > 2 ? pv_src(ptx, op(ptx, 2), t) : NULL, *r;
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), t),
+         *b = ptx->in->noperands > 2 ? pv_src(ptx, pv_operand(ptx, 2), t) : NULL, *r;
     switch (ptx->in->op) {
-    case PTX_ADD: r = add(ptx, a, b, rnd(ptx), ftz(ptx), sat); break;
-    case PTX_SUB: r = add(ptx, a, negate(ptx, b), rnd(ptx), ftz(ptx), sat); break;
+    case PTX_ADD: r = fadd(ptx, a, b, rnd(ptx), ftz(ptx), sat); break;
+    case PTX_SUB: r = fadd(ptx, a, negate(ptx, b), rnd(ptx), ftz(ptx), sat); break;
     case PTX_MUL:
         r = prove_uf_sorted(prover, wide ? 64 : 32,
                             suffixed(ptx, wide ? "dmul" : "fmul", rnd(ptx), ftz(ptx), sat), a, b);
         break;
     case PTX_FMA:
     case PTX_MAD: {
-        Term *arg[3] = {a, b, pv_src(ptx, op(ptx, 3), t)};
+        Term *arg[3] = {a, b, pv_src(ptx, pv_operand(ptx, 3), t)};
         if (a->id > b->id) {
             arg[0] = b;
             arg[1] = a;
@@ -91,7 +89,7 @@ static bool arithmetic(Ptx *ptx) {
         break;
     default: return false;
     }
-    pv_dst(ptx, op(ptx, 0), t, r);
+    pv_dst(ptx, pv_operand(ptx, 0), t, r);
     return true;
 }
 
@@ -100,45 +98,45 @@ static bool library(Ptx *ptx, const char *name, Term *const *arg, unsigned n, bo
     Terms *ts = &ptx->p->ts;
     Term *lo = t_app(ts, TO_UF, 32, 0, name, arg, n);
     Term *r = wide ? t_pair(ts, lo, t_app(ts, TO_UF, 32, 1 << 8, name, arg, n)) : maybe_flush(ptx, lo);
-    pv_dst(ptx, op(ptx, 0), ty(ptx), r);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), r);
     return true;
 }
 static bool div64(Ptx *ptx, Term *a, Term *b) {
     Terms *ts = &ptx->p->ts;
-    Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), t_lo(ts, b), t_hi(ts, b), k32(ptx, rnd(ptx))};
+    Term *arg[5] = {t_lo(ts, a), t_hi(ts, a), t_lo(ts, b), t_hi(ts, b), pv_k32(ptx, rnd(ptx))};
     return library(ptx, term_name(ts, "__heddle_div_f64"), arg, 5, true);
 }
 static bool div_full(Ptx *ptx, Term *a, Term *b) {
     Terms *ts = &ptx->p->ts;
     Term *mag = magnitude(ptx, b);
-    Term *small = t_fcmp(ts, 32, 1, mag, k32(ptx, 0x00800000)),
-         *big = t_fcmp(ts, 32, 6, mag, k32(ptx, 0x7e800000));
-    Term *k =
-        t_ite(ts, big, k32(ptx, 0x3e800000), t_ite(ts, small, k32(ptx, 0x4b800000), k32(ptx, 0x3f800000)));
-    Term *u = times(ptx, a, k, ftz(ptx)), *v = times(ptx, b, k, ftz(ptx));
-    pv_dst(ptx, op(ptx, 0), TY_F32,
-           times(ptx, u, maybe_flush(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, v))), ftz(ptx)));
+    Term *small = t_fcmp(ts, 32, 1, mag, pv_k32(ptx, 0x00800000)),
+         *big = t_fcmp(ts, 32, 6, mag, pv_k32(ptx, 0x7e800000));
+    Term *k = t_ite(ts, big, pv_k32(ptx, 0x3e800000),
+                    t_ite(ts, small, pv_k32(ptx, 0x4b800000), pv_k32(ptx, 0x3f800000)));
+    Term *u = fmul(ptx, a, k, ftz(ptx)), *v = fmul(ptx, b, k, ftz(ptx));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_F32,
+           fmul(ptx, u, maybe_flush(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, v))), ftz(ptx)));
     return true;
 }
 static bool division(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     static const char *const r[] = {"rn", "rm", "rp", "rz"};
     bool root = ptx->in->op == PTX_SQRT, rcp = ptx->in->op == PTX_RCP;
-    if (ty(ptx) != TY_F32 && ty(ptx) != TY_F64)
+    if (pv_type(ptx) != TY_F32 && pv_type(ptx) != TY_F64)
         return false;
-    bool wide = ty(ptx) == TY_F64, approx = ptx->in->flags & PF_APPROX;
-    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx)),
-         *b = ptx->in->noperands > 2 ? pv_src(ptx, op(ptx, 2), ty(ptx)) : a;
+    bool wide = pv_type(ptx) == TY_F64, approx = ptx->in->flags & PF_APPROX;
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)),
+         *b = ptx->in->noperands > 2 ? pv_src(ptx, pv_operand(ptx, 2), pv_type(ptx)) : a;
     if (rcp)
-        a = wide ? k64(ptx, 0x3ffull << 52) : k32(ptx, 0x3f800000);
+        a = wide ? k64(ptx, 0x3ffull << 52) : pv_k32(ptx, 0x3f800000);
     if (wide && approx) {
         if (!rcp)
             return false;
-        pv_dst(ptx, op(ptx, 0), TY_F64, t_pair(ts, ts->zero, mufu(ptx, Mufu_RCP64H, t_hi(ts, b))));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_F64, t_pair(ts, ts->zero, mufu(ptx, Mufu_RCP64H, t_hi(ts, b))));
         return true;
     }
     if (wide && root) {
-        Term *arg[3] = {t_lo(ts, a), t_hi(ts, a), k32(ptx, rnd(ptx))};
+        Term *arg[3] = {t_lo(ts, a), t_hi(ts, a), pv_k32(ptx, rnd(ptx))};
         return library(ptx, term_name(ts, "__heddle_sqrt_f64"), arg, 3, true);
     }
     if (wide)
@@ -147,11 +145,11 @@ static bool division(Ptx *ptx) {
         return div_full(ptx, a, b);
     if (approx && ptx->in->op == PTX_DIV) {
         Term *q = canonical(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, b)), true);
-        pv_dst(ptx, op(ptx, 0), TY_F32, times(ptx, a, q, ftz(ptx)));
+        pv_dst(ptx, pv_operand(ptx, 0), TY_F32, fmul(ptx, a, q, ftz(ptx)));
         return true;
     }
     if (approx) {
-        pv_dst(ptx, op(ptx, 0), TY_F32,
+        pv_dst(ptx, pv_operand(ptx, 0), TY_F32,
                maybe_flush(ptx, mufu(ptx, root ? Mufu_SQRT : Mufu_RCP, maybe_flush(ptx, b))));
         return true;
     }
@@ -160,45 +158,48 @@ static bool division(Ptx *ptx) {
                    root ? 1 : 2, false);
 }
 static bool transcendental(Ptx *ptx) {
-    if (ty(ptx) == TY_F64 && ptx->in->op == PTX_RSQRT && ftz(ptx)) { /* of the high words */
+    if (pv_type(ptx) == TY_F64 && ptx->in->op == PTX_RSQRT && ftz(ptx)) { /* of the high words */
         Terms *ts = &ptx->p->ts;
-        pv_dst(ptx, op(ptx, 0), TY_F64,
-               t_pair(ts, ts->zero, mufu(ptx, Mufu_RSQ64H, t_hi(ts, pv_src(ptx, op(ptx, 1), TY_F64)))));
+        pv_dst(
+            ptx, pv_operand(ptx, 0), TY_F64,
+            t_pair(ts, ts->zero, mufu(ptx, Mufu_RSQ64H, t_hi(ts, pv_src(ptx, pv_operand(ptx, 1), TY_F64)))));
         return true;
     }
-    if (ty(ptx) != TY_F32)
+    if (pv_type(ptx) != TY_F32)
         return false;
-    Term *a = pv_src(ptx, op(ptx, 1), TY_F32), *r;
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), TY_F32), *r;
     switch (ptx->in->op) {
     case PTX_SIN:
     case PTX_COS:
         r = mufu(ptx, ptx->in->op == PTX_SIN ? Mufu_SIN : Mufu_COS,
-                 times(ptx, a, k32(ptx, 0x3e22f983), ftz(ptx)));
+                 fmul(ptx, a, pv_k32(ptx, 0x3e22f983), ftz(ptx)));
         break;
     case PTX_LG2: r = mufu(ptx, Mufu_LG2, maybe_flush(ptx, a)); break;
     case PTX_EX2: r = mufu(ptx, Mufu_EX2, maybe_flush(ptx, a)); break;
     case PTX_TANH: r = mufu(ptx, Mufu_TANH, maybe_flush(ptx, a)); break;
     default: r = mufu(ptx, Mufu_RSQ, maybe_flush(ptx, a)); break;
     }
-    pv_dst(ptx, op(ptx, 0), TY_F32, maybe_flush(ptx, r));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_F32, maybe_flush(ptx, r));
     return true;
 }
 static bool copy_sign(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx)), *b = pv_src(ptx, op(ptx, 2), ty(ptx));
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)),
+         *b = pv_src(ptx, pv_operand(ptx, 2), pv_type(ptx));
     Term *ha = a->width == 64 ? t_hi(ts, a) : a, *term = magnitude(ptx, b),
-         *sign = t_land(ts, ha, k32(ptx, 0x80000000));
-    pv_dst(ptx, op(ptx, 0), ty(ptx),
+         *sign = t_land(ts, ha, pv_k32(ptx, 0x80000000));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
            term->width == 64 ? t_pair(ts, t_lo(ts, term), t_lxor(ts, t_hi(ts, term), sign))
                              : t_lxor(ts, term, sign));
     return true;
 }
 static bool testp(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    bool wide = ty(ptx) == TY_F64;
-    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx)), *lo = wide ? t_lo(ts, a) : NULL;
-    Term *h = t_land(ts, wide ? t_hi(ts, a) : a, k32(ptx, 0x7fffffff));
-    Term *inf = k32(ptx, wide ? 0x7ff00000 : 0x7f800000), *norm = k32(ptx, wide ? 0x00100000 : 0x00800000);
+    bool wide = pv_type(ptx) == TY_F64;
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)), *lo = wide ? t_lo(ts, a) : NULL;
+    Term *h = t_land(ts, wide ? t_hi(ts, a) : a, pv_k32(ptx, 0x7fffffff));
+    Term *inf = pv_k32(ptx, wide ? 0x7ff00000 : 0x7f800000),
+         *norm = pv_k32(ptx, wide ? 0x00100000 : 0x00800000);
     Term *finite = t_ult(ts, h, inf), *infinite = t_eq(ts, h, inf), *any = h;
     if (wide) {
         infinite = t_and(ts, infinite, t_eq(ts, lo, ts->zero));
@@ -213,7 +214,7 @@ static bool testp(Ptx *ptx) {
     case SUB_NORMAL: r = t_and(ts, finite, t_not(ts, subnormal)); break;
     default: r = subnormal; break;
     }
-    pv_dst(ptx, op(ptx, 0), TY_PRED, r);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, r);
     return true;
 }
 
@@ -263,17 +264,17 @@ static Term *saturate(Ptx *ptx, Term *term, PtxType d, PtxType t) {
 }
 static bool int_to_int(Ptx *ptx, PtxType d, PtxType t) {
     Terms *ts = &ptx->p->ts;
-    Term *term = pv_src_ext(ptx, op(ptx, 1), t);
+    Term *term = pv_src_ext(ptx, pv_operand(ptx, 1), t);
     if (ptx->in->flags & PF_SAT)
         term = saturate(ptx, term, d, t);
     if (pv_bytes(d) == 8 && term->width == 32)
         term = pv_signed(t) ? t_sext(ts, term) : t_zext(ts, term);
     else if (pv_bytes(d) < 8 && term->width == 64)
         term = t_lo(ts, term);
-    pv_dst(ptx, op(ptx, 0), d, term);
+    pv_dst(ptx, pv_operand(ptx, 0), d, term);
     return true;
 }
-static Term *pack(Ptx *ptx, bool bf, Term *hi, Term *lo) {
+static Term *pack_halves(Ptx *ptx, bool bf, Term *hi, Term *lo) {
     Terms *ts = &ptx->p->ts;
     Term *arg[3] = {hi, lo, ts->zero};
     bool relu = ptx->in->flags & PF_RELU;
@@ -281,25 +282,25 @@ static Term *pack(Ptx *ptx, bool bf, Term *hi, Term *lo) {
                     term_name(ts, "f2fp.%u.%u.%u", bf ? F2fpType_BF16 : F2fpType_F16, rnd(ptx), relu), arg,
                     3);
 }
-static void finish(Ptx *ptx, PtxType d, Term *r, bool flush) {
+static void finish_conversion(Ptx *ptx, PtxType d, Term *r, bool flush) {
     if ((ptx->in->flags & PF_SAT) && d == TY_F32)
-        r = add(ptx, r, k32(ptx, 0x80000000), Rnd_RN, flush, true);
+        r = fadd(ptx, r, pv_k32(ptx, 0x80000000), Rnd_RN, flush, true);
     else if (ptx->in->flags & PF_SAT)
         pv_fault(ptx, "this saturating conversion is not modelled");
     else if (flush && d == TY_F32)
         r = canonical(ptx, r, true);
-    pv_dst(ptx, op(ptx, 0), d, r);
+    pv_dst(ptx, pv_operand(ptx, 0), d, r);
 }
 static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
     Terms *ts = &ptx->p->ts;
     unsigned r, fs = fsize(t), fd = fsize(d);
-    Term *a = pv_src(ptx, op(ptx, 1), t);
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), t);
     if (t == TY_BF16 || (d == TY_BF16 && t != TY_F32))
         return false;
     if (integral(ptx, &r)) {
         if (d != t)
             return false;
-        finish(
+        finish_conversion(
             ptx, d,
             uf1(ptx, d == TY_F64 ? 64 : 32, term_name(ts, "frnd.%u.%u%s", fd, r, ftz(ptx) ? ".ftz" : ""), a),
             false);
@@ -309,31 +310,32 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
         if (d == TY_F16)
             return false;
         if (d == TY_F32)
-            pv_dst(ptx, op(ptx, 0), d,
-                   add(ptx, a, k32(ptx, 0x80000000), Rnd_RN, ftz(ptx), ptx->in->flags & PF_SAT));
+            pv_dst(ptx, pv_operand(ptx, 0), d,
+                   fadd(ptx, a, pv_k32(ptx, 0x80000000), Rnd_RN, ftz(ptx), ptx->in->flags & PF_SAT));
         else
-            finish(ptx, d, canonical(ptx, a, false), false);
+            finish_conversion(ptx, d, canonical(ptx, a, false), false);
         return true;
     }
     if (ftz(ptx) && t == TY_F32)
         a = canonical(ptx, a, true);
     if (t == TY_F32 && (d == TY_BF16 || (d == TY_F16 && isa_target_has(ptx->p->g->bin->target, OT_F2FP)))) {
-        finish(ptx, d, pack(ptx, d == TY_BF16, ts->zero, a), false);
+        finish_conversion(ptx, d, pack_halves(ptx, d == TY_BF16, ts->zero, a), false);
         return true;
     }
     if (ptx->in->flags & PF_RELU)
         return false;
-    finish(ptx, d, uf1(ptx, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, rnd(ptx)), a),
-           ftz(ptx) && d == TY_F32 && t == TY_F64);
+    finish_conversion(ptx, d,
+                      uf1(ptx, d == TY_F64 ? 64 : 32, term_name(ts, "f2f.%u.%u.%u", fd, fs, rnd(ptx)), a),
+                      ftz(ptx) && d == TY_F32 && t == TY_F64);
     return true;
 }
 static bool cvt(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    PtxType d = ty(ptx), t = (PtxType)ptx->in->type[1];
+    PtxType d = pv_type(ptx), t = (PtxType)ptx->in->type[1];
     unsigned r;
     if ((d == TY_F16X2 || d == TY_BF16X2) && t == TY_F32 && ptx->in->noperands == 3) {
-        Term *hi = pv_src(ptx, op(ptx, 1), t), *lo = pv_src(ptx, op(ptx, 2), t);
-        pv_dst(ptx, op(ptx, 0), d, pack(ptx, d == TY_BF16X2, hi, lo));
+        Term *hi = pv_src(ptx, pv_operand(ptx, 1), t), *lo = pv_src(ptx, pv_operand(ptx, 2), t);
+        pv_dst(ptx, pv_operand(ptx, 0), d, pack_halves(ptx, d == TY_BF16X2, hi, lo));
         return true;
     }
     if (is_int(d) && is_int(t))
@@ -343,21 +345,22 @@ static bool cvt(Ptx *ptx) {
     if (is_int(d) && is_float(t) && t != TY_BF16 && integral(ptx, &r)) {
         const char *name = term_name(ts, "f2i.%u.%u.%u.%u%s", pv_signed(d) ? CvtSign_S : CvtSign_U, isize(d),
                                      fsize(t), r, ftz(ptx) ? ".ftz" : "");
-        pv_dst(ptx, op(ptx, 0), d, uf1(ptx, pv_bytes(d) == 8 ? 64 : 32, name, pv_src(ptx, op(ptx, 1), t)));
+        pv_dst(ptx, pv_operand(ptx, 0), d,
+               uf1(ptx, pv_bytes(d) == 8 ? 64 : 32, name, pv_src(ptx, pv_operand(ptx, 1), t)));
         return true;
     }
     if (is_float(d) && d != TY_BF16 && is_int(t)) {
-        Term *a = pv_src_ext(ptx, op(ptx, 1), t);
+        Term *a = pv_src_ext(ptx, pv_operand(ptx, 1), t);
         const char *name = term_name(ts, "i2f.%u.%u.%u.%u", pv_signed(t) ? CvtSign_S : CvtSign_U,
                                      a->width == 64 ? ISize_B64 : ISize_B32, fsize(d), rnd(ptx));
-        finish(ptx, d, uf1(ptx, d == TY_F64 ? 64 : 32, name, a), false);
+        finish_conversion(ptx, d, uf1(ptx, d == TY_F64 ? 64 : 32, name, a), false);
         return true;
     }
     return false;
 }
 
 bool pv_float(Ptx *ptx) {
-    PtxType t = ty(ptx);
+    PtxType t = pv_type(ptx);
     bool scalar = t == TY_F32 || t == TY_F64;
     switch (ptx->in->op) {
     case PTX_ADD:

@@ -3,15 +3,12 @@
 #include "check/prove/ptx.h"
 #include "sim/launch.h" /* address windows */
 
-static PtxType ty(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
-static const PtxOperand *op(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
-static Term *k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }
 static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
     return t_app(&ptx->p->ts, TO_RESULT, 32, c, NULL, &what, 1);
 }
 
 /* ---- moves ---- */
-static Term *pack(Ptx *ptx, const PtxOperand *operand, unsigned total) {
+static Term *pack_vector(Ptx *ptx, const PtxOperand *operand, unsigned total) {
     Terms *ts = &ptx->p->ts;
     unsigned each = total / operand->nvec;
     PtxType t = each == 1 ? TY_B8 : each == 2 ? TY_B16 : TY_B32;
@@ -19,7 +16,7 @@ static Term *pack(Ptx *ptx, const PtxOperand *operand, unsigned total) {
     for (unsigned k = 0; k < operand->nvec; k++) {
         Term *v = pv_src(ptx, &operand->vec[k], t);
         unsigned at = k * each;
-        w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, k32(ptx, 8 * (at % 4))));
+        w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, pv_k32(ptx, 8 * (at % 4))));
     }
     return total == 8 ? t_pair(ts, w[0], w[1]) : w[0];
 }
@@ -30,13 +27,13 @@ static void unpack(Ptx *ptx, const PtxOperand *operand, Term *term, unsigned tot
     for (unsigned k = 0; k < operand->nvec; k++) {
         unsigned at = k * each;
         Term *w = term->width == 64 ? (at < 4 ? t_lo(ts, term) : t_hi(ts, term)) : term;
-        pv_dst(ptx, &operand->vec[k], t, t_zext_from(ts, t_lshr(ts, w, k32(ptx, 8 * (at % 4))), 8 * each));
+        pv_dst(ptx, &operand->vec[k], t, t_zext_from(ts, t_lshr(ts, w, pv_k32(ptx, 8 * (at % 4))), 8 * each));
     }
 }
 static bool mov(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    const PtxOperand *operand = op(ptx, 0), *ptx_operand = op(ptx, 1);
-    unsigned bytes = pv_bytes(ty(ptx));
+    const PtxOperand *operand = pv_operand(ptx, 0), *ptx_operand = pv_operand(ptx, 1);
+    unsigned bytes = pv_bytes(pv_type(ptx));
     if (ptx_operand->kind == PO_SREG &&
         (ptx_operand->sreg == SR_CLOCK || ptx_operand->sreg == SR_CLOCK_HI ||
          ptx_operand->sreg == SR_CLOCK64 || ptx_operand->sreg == SR_GLOBALTIMER ||
@@ -48,15 +45,16 @@ static bool mov(Ptx *ptx) {
                                             [SR_GLOBALTIMER_LO] = "globaltimer.lo",
                                             [SR_GLOBALTIMER_HI] = "globaltimer.hi"};
         Term *what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "%s", names[ptx_operand->sreg]), NULL, 0);
-        pv_dst(ptx, operand, ty(ptx),
+        pv_dst(ptx, operand, pv_type(ptx),
                bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
         return true;
     }
-    Term *v = ptx_operand->kind == PO_VEC ? pack(ptx, ptx_operand, bytes) : pv_src(ptx, ptx_operand, ty(ptx));
+    Term *v = ptx_operand->kind == PO_VEC ? pack_vector(ptx, ptx_operand, bytes)
+                                          : pv_src(ptx, ptx_operand, pv_type(ptx));
     if (operand->kind == PO_VEC)
         unpack(ptx, operand, v, bytes);
     else
-        pv_dst(ptx, operand, ty(ptx), v);
+        pv_dst(ptx, operand, pv_type(ptx), v);
     return true;
 }
 
@@ -114,7 +112,7 @@ static void give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w)
         unsigned at = k * each;
         Term *v = each == 8 ? t_pair(ts, w[at / 4], w[at / 4 + 1]) : w[at / 4];
         if (each < 4)
-            v = t_zext_from(ts, t_lshr(ts, v, k32(ptx, 8 * (at % 4))), 8 * each);
+            v = t_zext_from(ts, t_lshr(ts, v, pv_k32(ptx, 8 * (at % 4))), 8 * each);
         pv_dst(ptx, n > 1 || operand->kind == PO_VEC ? &operand->vec[k] : operand, t, v);
     }
 }
@@ -130,7 +128,7 @@ static unsigned take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w) {
             w[at / 4] = t_lo(ts, v);
             w[at / 4 + 1] = t_hi(ts, v);
         } else {
-            w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, k32(ptx, 8 * (at % 4))));
+            w[at / 4] = t_lxor(ts, w[at / 4], t_shl(ts, v, pv_k32(ptx, 8 * (at % 4))));
         }
     }
     return each * n;
@@ -157,11 +155,12 @@ static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned
         if (!store) {
             w[c] = pv_value(ptx, word + c);
             if (bytes < 4)
-                w[c] = t_zext_from(ts, t_lshr(ts, w[c], k32(ptx, 8 * (at % 4))), 8 * bytes);
+                w[c] = t_zext_from(ts, t_lshr(ts, w[c], pv_k32(ptx, 8 * (at % 4))), 8 * bytes);
         } else if (bytes < 4 && prover->m->vars[index].size_bytes > bytes) {
-            Term *m = k32(ptx, ((1ull << 8 * bytes) - 1) << 8 * (at % 4)), *old = pv_value(ptx, word);
-            pv_set(ptx, word,
-                   t_lxor(ts, old, t_land(ts, m, t_lxor(ts, old, t_shl(ts, w[0], k32(ptx, 8 * (at % 4)))))));
+            Term *m = pv_k32(ptx, ((1ull << 8 * bytes) - 1) << 8 * (at % 4)), *old = pv_value(ptx, word);
+            pv_set(
+                ptx, word,
+                t_lxor(ts, old, t_land(ts, m, t_lxor(ts, old, t_shl(ts, w[0], pv_k32(ptx, 8 * (at % 4)))))));
         } else {
             pv_set(ptx, word + c, w[c]);
         }
@@ -173,10 +172,10 @@ static bool load(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
-    const PtxOperand *a = op(ptx, 1);
+    const PtxOperand *a = pv_operand(ptx, 1);
     PtxSpace space = space_of(ptx, a);
-    PtxType t = ty(ptx);
-    unsigned n = op(ptx, 0)->kind == PO_VEC ? op(ptx, 0)->nvec : 1, bytes = pv_bytes(t) * n,
+    PtxType t = pv_type(ptx);
+    unsigned n = pv_operand(ptx, 0)->kind == PO_VEC ? pv_operand(ptx, 0)->nvec : 1, bytes = pv_bytes(t) * n,
              each = bytes < 4 ? bytes : 4, o = order(in);
     Term *w[8];
     if (!bytes || bytes > 16 || in->sem == SEM_ACQUIRE || in->sem == SEM_SC)
@@ -184,13 +183,13 @@ static bool load(Ptx *ptx) {
     if (space == SP_PARAM || space == SP_PARAM_FUNC) {
         if (!param_access(ptx, a, w, bytes, false))
             return false;
-        give(ptx, op(ptx, 0), t, w);
+        give(ptx, pv_operand(ptx, 0), t, w);
         return true;
     }
     if (space == SP_CONST) {
         Term *at = address(ptx, a, 32);
         for (unsigned c = 0; c * 4 < bytes; c++)
-            w[c] = prove_const3(prover, t_add(ts, at, k32(ptx, 4 * c)), each, false);
+            w[c] = prove_const3(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each, false);
     } else if (space == SP_NONE) {
         Term *arg[1] = {address(ptx, a, 64)};
         Term *what = pv_event(ptx, 7, term_name(ts, "ld.generic.%u.o%u", bytes, o), arg, 1);
@@ -215,20 +214,20 @@ static bool load(Ptx *ptx) {
                               each, (unsigned)list);
         }
     }
-    give(ptx, op(ptx, 0), t, w);
+    give(ptx, pv_operand(ptx, 0), t, w);
     return true;
 }
 
 static bool store(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
-    const PtxOperand *a = op(ptx, 0);
+    const PtxOperand *a = pv_operand(ptx, 0);
     PtxSpace space = space_of(ptx, a);
     unsigned o = order(ptx->in);
     Term *arg[9];
-    if (ptx->in->sem == SEM_RELEASE || ptx->in->sem == SEM_SC || !pv_bytes(ty(ptx)))
+    if (ptx->in->sem == SEM_RELEASE || ptx->in->sem == SEM_SC || !pv_bytes(pv_type(ptx)))
         return false;
-    unsigned bytes = take(ptx, op(ptx, 1), ty(ptx), arg + 1), n = (bytes + 3) / 4,
+    unsigned bytes = take(ptx, pv_operand(ptx, 1), pv_type(ptx), arg + 1), n = (bytes + 3) / 4,
              each = bytes < 4 ? bytes : 4;
     if (bytes > 16)
         return false;
@@ -255,13 +254,13 @@ static bool store(Ptx *ptx) {
     return true;
 }
 
-static bool atomic(Ptx *ptx) {
+static bool ptx_atomic(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxInsn *in = ptx->in;
     bool red = in->op == PTX_RED;
-    const PtxOperand *a = op(ptx, red ? 0 : 1);
+    const PtxOperand *a = pv_operand(ptx, red ? 0 : 1);
     PtxSpace space = space_of(ptx, a);
-    PtxType t = ty(ptx);
+    PtxType t = pv_type(ptx);
     unsigned bytes = pv_bytes(t);
     static const char *const ops[] = {
         [ATOM_ADD] = "add", [ATOM_MIN] = "min", [ATOM_MAX] = "max", [ATOM_INC] = "inc",   [ATOM_DEC] = "dec",
@@ -289,7 +288,7 @@ static bool atomic(Ptx *ptx) {
     }
     Term *what = pv_event(ptx, lists, term_name(ts, "atom.%s.%u.o%u", ops[in->atom], type, o), arg, n);
     if (!red)
-        pv_dst(ptx, op(ptx, 0), t,
+        pv_dst(ptx, pv_operand(ptx, 0), t,
                bytes == 8 ? t_pair(ts, word_of(ptx, what, 0), word_of(ptx, what, 1)) : word_of(ptx, what, 0));
     return true;
 }
@@ -303,10 +302,10 @@ static bool cvta(Ptx *ptx) {
     case SP_LOCAL: base = SIM_LOCAL_WINDOW; break;
     default: return false;
     }
-    Term *a = pv_src(ptx, op(ptx, 1), ty(ptx));
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx));
     if (a->width != 64 && base)
         return false;
-    pv_dst(ptx, op(ptx, 0), ty(ptx),
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
            t_add(ts, a, t_const(ts, a->width, ptx->in->sub == SUB_TO ? 0 - base : base)));
     return true;
 }
@@ -319,8 +318,8 @@ static bool barrier(Ptx *ptx) {
         return true;
     if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
         return false;
-    Term *arg[2] = {pv_src(ptx, op(ptx, 0), TY_U32),
-                    in->noperands > 1 ? pv_src(ptx, op(ptx, 1), TY_U32) : ts->zero};
+    Term *arg[2] = {pv_src(ptx, pv_operand(ptx, 0), TY_U32),
+                    in->noperands > 1 ? pv_src(ptx, pv_operand(ptx, 1), TY_U32) : ts->zero};
     pv_event(ptx, 15, term_name(ts, "bar.%u", in->sub == SUB_ARRIVE ? BARMode_ARV : BARMode_SYNC), arg, 2);
     return true;
 }
@@ -342,13 +341,13 @@ static bool collective(Ptx *ptx) {
     unsigned first = in->ndst;
     Term *arg[3], *what;
     if (in->op == PTX_VOTE || in->op == PTX_ACTIVEMASK) {
-        arg[0] = in->op == PTX_VOTE ? pv_src(ptx, op(ptx, 1), TY_PRED) : ts->truth;
+        arg[0] = in->op == PTX_VOTE ? pv_src(ptx, pv_operand(ptx, 1), TY_PRED) : ts->truth;
         what = pv_event(ptx, 1u << MEM_WARP, "vote", arg, 1);
         unsigned how = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
         if (in->op == PTX_ACTIVEMASK || in->sub == SUB_BALLOT)
-            pv_dst(ptx, op(ptx, 0), TY_B32, word_of(ptx, what, 0));
+            pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
         else
-            pv_dst(ptx, op(ptx, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
+            pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
         return true;
     }
     if (in->op != PTX_SHFL)
@@ -358,20 +357,20 @@ static bool collective(Ptx *ptx) {
                     : in->sub == SUB_DOWN ? ShflMode_DOWN
                                           : ShflMode_BFLY;
     for (unsigned i = 0; i < 3; i++)
-        arg[i] = pv_src(ptx, op(ptx, first + i), TY_B32);
+        arg[i] = pv_src(ptx, pv_operand(ptx, first + i), TY_B32);
     if (t_is_const(arg[1]))
-        arg[1] = k32(ptx, arg[1]->k & 31);
+        arg[1] = pv_k32(ptx, arg[1]->k & 31);
     if (t_is_const(arg[2]))
-        arg[2] = k32(ptx, arg[2]->k & 0x1fff);
+        arg[2] = pv_k32(ptx, arg[2]->k & 0x1fff);
     what = pv_event(ptx, 1u << MEM_WARP, term_name(ts, "shfl.%u", mode), arg, 3);
-    pv_dst(ptx, op(ptx, 0), TY_B32, word_of(ptx, what, 0));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
     if (in->ndst > 1)
-        pv_dst(ptx, op(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
+        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
     return true;
 }
 
 /* ---- calls ---- */
-static bool call(Ptx *ptx) {
+static bool ptx_call(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
@@ -431,7 +430,7 @@ bool pv_memory(Ptx *ptx) {
     case PTX_LDU: return load(ptx);
     case PTX_ST: return store(ptx);
     case PTX_ATOM:
-    case PTX_RED: return atomic(ptx);
+    case PTX_RED: return ptx_atomic(ptx);
     case PTX_CVTA: return cvta(ptx);
     case PTX_BAR:
     case PTX_BARRIER: return barrier(ptx);
@@ -440,7 +439,7 @@ bool pv_memory(Ptx *ptx) {
     case PTX_VOTE:
     case PTX_ACTIVEMASK:
     case PTX_SHFL: return collective(ptx);
-    case PTX_CALL: return call(ptx);
+    case PTX_CALL: return ptx_call(ptx);
     case PTX_PREFETCH:
     case PTX_PREFETCHU:
     case PTX_PMEVENT:

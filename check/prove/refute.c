@@ -1,6 +1,7 @@
 /* Counterexamples: concrete values of one lane, and the search for them along paths of several regions.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
+#include "base/clock.h"
 #include "check/prove/judge.h"
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static void follow(Judge *judge, const Edge *edge, Term *base, unsigned depth, u
     Prover *prover = &core->p;
     Cut t = core->cuts.at[edge->to]; /* run again from exactly what the path brings */
     if (*runs == 0 || prover->ts.overflow || base == prover->ts.falsity ||
-        (core->deadline > 0 && prove_now() > core->deadline))
+        (core->deadline > 0 && clock_seconds() > core->deadline))
         return;
     --*runs;
     t.pv = edge->pv;

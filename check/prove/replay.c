@@ -73,8 +73,8 @@ static void give(Replay *replay, Operand o, unsigned words, Term *const *val) {
 }
 
 /* Called behind every instruction of the symbolic run. */
-static void watch(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before,
-                  Term *const *after, Term *const *words) {
+static void watch_inst(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before,
+                       Term *const *after, Term *const *words) {
     Replay *replay = user;
     Prover *prover = replay->p;
     if (!replay->agrees || !executed_exactly(in->optype) || !term_eval(replay->e, full) ||
@@ -128,7 +128,7 @@ bool judge_replay(Judge *judge, uint64_t seed) {
     for (uint32_t b = 0; b < prover->ff->nblocks; b++)
         stop[b] = judge->c->mach_stop[b] && !cut->pass_mach[b];
     r.e = term_eval_new(&prover->ts, seed);
-    prover->watch = watch;
+    prover->watch = watch_inst;
     prover->watch_user = &r;
     Run again;
     prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &again);

@@ -14,7 +14,7 @@ typedef struct { /* k + sum of c * a; in 64-bit sums a 32-bit `a` is zero-extend
 } Lin;
 
 static Term *lin_term(Terms *ts, Lin *lin);
-static void put(Terms *ts, Lin *lin, Term *a, uint64_t c) {
+static void lin_add_term(Terms *ts, Lin *lin, Term *a, uint64_t c) {
     c &= term_mask(lin->width);
     if (!c)
         return;
@@ -70,14 +70,14 @@ static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     } else if (term->kind == TK_SUM) {
         lin->k += c * term->k;
         for (uint32_t i = 0; i < term->n; i++)
-            put(ts, lin, term->a[i], c * term->c[i]);
+            lin_add_term(ts, lin, term->a[i], c * term->c[i]);
     } else if (complemented(term) && lin->width == 32) {
         lin->k -= c;
-        put(ts, lin, t_inv(ts, term), 0 - c);
+        lin_add_term(ts, lin, t_inv(ts, term), 0 - c);
     } else if (lin->width == 32 && (z = extended(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
         lin_add(ts, lin, z, c);
     } else {
-        put(ts, lin, term, c);
+        lin_add_term(ts, lin, term, c);
     }
 }
 /* 64-bit l += c * zext(x) */
@@ -86,9 +86,9 @@ static void lin_add_low(Terms *ts, Lin *lin, Term *term, uint64_t c) {
         lin->k += c * term->k;
     } else if (is_inverse(term) || complemented(term)) {
         lin->k += c * LOW;
-        put(ts, lin, is_inverse(term) ? complement(ts, term) : t_inv(ts, term), 0 - c);
+        lin_add_term(ts, lin, is_inverse(term) ? complement(ts, term) : t_inv(ts, term), 0 - c);
     } else {
-        put(ts, lin, term, c);
+        lin_add_term(ts, lin, term, c);
     }
 }
 /* 64-bit l += (c * x) << 32: carries between the parts of x fall off, so it is linear. */
@@ -96,14 +96,14 @@ static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     if (term->kind == TK_SUM) {
         lin->k += (c * term->k) << 32;
         for (uint32_t i = 0; i < term->n; i++)
-            put(ts, lin, term->a[i], (c * term->c[i]) << 32);
+            lin_add_term(ts, lin, term->a[i], (c * term->c[i]) << 32);
     } else if (term->kind == TK_CONST) {
         lin->k += (c * term->k) << 32;
     } else if (complemented(term)) {
         lin->k -= c << 32;
-        put(ts, lin, t_inv(ts, term), 0 - (c << 32));
+        lin_add_term(ts, lin, t_inv(ts, term), 0 - (c << 32));
     } else {
-        put(ts, lin, term, c << 32);
+        lin_add_term(ts, lin, term, c << 32);
     }
 }
 
@@ -134,8 +134,8 @@ static bool join_word(Terms *ts, Lin *lin, unsigned i) {
             uint64_t part = (uint64_t)(int64_t)(int32_t)(uint32_t)lin->t[j].c;
             if (lin->t[j].t != low || !part || (uint32_t)part != high_coef)
                 continue;
-            put(ts, lin, high, 0 - (part << 32));
-            put(ts, lin, low, 0 - part);
+            lin_add_term(ts, lin, high, 0 - (part << 32));
+            lin_add_term(ts, lin, low, 0 - part);
             lin_add(ts, lin, y[k], part);
             return true;
         }
@@ -158,7 +158,7 @@ static Term *join_carry(Terms *ts, const Lin *lin) {
         w.k += lin->k << 32;
         for (unsigned j = 0; j < lin->n; j++)
             if (j != i)
-                put(ts, &w, lin->t[j].t, lin->t[j].c << 32);
+                lin_add_term(ts, &w, lin->t[j].t, lin->t[j].c << 32);
         before = w;
         join_words(ts, &w);
         if (w.n != before.n || memcmp(w.t, before.t, w.n * sizeof *w.t) != 0)
@@ -314,7 +314,7 @@ Term *t_hi(Terms *ts, Term *term) {
     for (uint32_t i = 0; i < term->n; i++) {
         uint64_t part = (uint64_t)(int64_t)(int32_t)(uint32_t)term->c[i];
         uint64_t above = (term->c[i] - part) >> 32;
-        put(ts, &rest, term->a[i], part);
+        lin_add_term(ts, &rest, term->a[i], part);
         if (above)
             lin_add(ts, &high, term->a[i]->width == 32 ? term->a[i] : t_lo(ts, term->a[i]), above);
     }
@@ -579,17 +579,17 @@ Term *t_lop3(Terms *ts, unsigned lut, Term *x, Term *y, Term *z) {
 }
 
 /* ---- shifts: amounts are clamped ---- */
-static Term *shift(Terms *ts, TermOp op, Term *x, Term *n) {
+static Term *term_shift(Terms *ts, TermOp op, Term *x, Term *n) {
     return t_app(ts, op, 32, 0, NULL, (Term *[]){x, n}, 2);
 }
 Term *t_shl(Terms *ts, Term *x, Term *term) {
     if (t_is_const(term))
         return term->k > 31 ? ts->zero : t_scale(ts, x, 1ull << term->k);
-    return shift(ts, TO_SHL, x, term);
+    return term_shift(ts, TO_SHL, x, term);
 }
 Term *t_lshr(Terms *ts, Term *x, Term *term) {
     if (!t_is_const(term))
-        return shift(ts, TO_LSHR, x, term);
+        return term_shift(ts, TO_LSHR, x, term);
     if (term->k == 0)
         return x;
     if (term->k > 31 || !(term_possible(x) >> term->k))
@@ -612,11 +612,11 @@ Term *t_lshr(Terms *ts, Term *x, Term *term) {
         }
         return r;
     }
-    return shift(ts, TO_LSHR, x, term);
+    return term_shift(ts, TO_LSHR, x, term);
 }
 Term *t_ashr(Terms *ts, Term *x, Term *term) {
     if (!t_is_const(term))
-        return shift(ts, TO_ASHR, x, term);
+        return term_shift(ts, TO_ASHR, x, term);
     if (term->k == 0)
         return x;
     if (term->k > 31)
@@ -632,7 +632,7 @@ Term *t_ashr(Terms *ts, Term *x, Term *term) {
         uint64_t sum = x->a[1]->k + term->k;
         return t_ashr(ts, x->a[0], t_const(ts, 32, sum > 31 ? 31 : sum));
     }
-    return shift(ts, TO_ASHR, x, term);
+    return term_shift(ts, TO_ASHR, x, term);
 }
 
 Term *t_shift64(Terms *ts, TermOp op, Term *x, Term *term) {

@@ -72,7 +72,7 @@ static bool same(const Term *term, const Term *y) {
            (!term->c || memcmp(term->c, y->c, term->n * sizeof *term->c) == 0);
 }
 
-static void grow(Terms *ts) {
+static void grow_table(Terms *ts) {
     uint32_t size = ts->size * 2;
     Term **table = calloc(size, sizeof *table);
     if (!table)
@@ -108,7 +108,7 @@ Term *term_make(Terms *ts, Term key) {
     *t = key;
     ts->table[at] = t;
     if (++ts->used * 2 > ts->size)
-        grow(ts);
+        grow_table(ts);
     return t;
 }
 
@@ -134,7 +134,7 @@ static const Term *top(const Term *best,
                        const Term *term) { /* the smaller of `best` and the first atom of t */
     return term->kind == TK_ITE && (!best || term->a[0]->id < best->id) ? term->a[0] : best;
 }
-static Term *branch(Term *term, const Term *atom, bool v) {
+static Term *term_branch(Term *term, const Term *atom, bool v) {
     return term->kind == TK_ITE && term->a[0] == atom ? term->a[v ? 1 : 2] : term;
 }
 
@@ -168,8 +168,8 @@ static Term *ite(Terms *ts, Term *f, Term *g, Term *h) {
     if (spent(ts))
         return g;
     const Term *v = top(top(top(NULL, f), g), h);
-    Term *r = node(ts, v, ite(ts, branch(f, v, true), branch(g, v, true), branch(h, v, true)),
-                   ite(ts, branch(f, v, false), branch(g, v, false), branch(h, v, false)));
+    Term *r = node(ts, v, ite(ts, term_branch(f, v, true), term_branch(g, v, true), term_branch(h, v, true)),
+                   ite(ts, term_branch(f, v, false), term_branch(g, v, false), term_branch(h, v, false)));
     *term_memo = (TermMemo){f, g, h, r};
     return r;
 }
@@ -205,13 +205,14 @@ static Term *cofactor(Terms *ts, Term *term, Term *c) {
     if (spent(ts))
         return term;
     const Term *v = top(top(NULL, term), c);
-    Term *c1 = branch(c, v, true), *c0 = branch(c, v, false), *r;
+    Term *c1 = term_branch(c, v, true), *c0 = term_branch(c, v, false), *r;
     if (c1 == ts->falsity)
-        r = cofactor(ts, branch(term, v, false), c0);
+        r = cofactor(ts, term_branch(term, v, false), c0);
     else if (c0 == ts->falsity)
-        r = cofactor(ts, branch(term, v, true), c1);
+        r = cofactor(ts, term_branch(term, v, true), c1);
     else
-        r = node(ts, v, cofactor(ts, branch(term, v, true), c1), cofactor(ts, branch(term, v, false), c0));
+        r = node(ts, v, cofactor(ts, term_branch(term, v, true), c1),
+                 cofactor(ts, term_branch(term, v, false), c0));
     *term_memo = (TermMemo){term, c, NULL, r};
     return r;
 }

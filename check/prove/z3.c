@@ -99,7 +99,7 @@ static Z3_sort sort_of(Ask *ask, unsigned width) {
 }
 static Z3_ast ast(Ask *ask, const Term *term);
 
-static Z3_ast number(Ask *ask, unsigned width, uint64_t v) {
+static Z3_ast z3_number(Ask *ask, unsigned width, uint64_t v) {
     return ask->z->mk_unsigned_int64(ask->c, v, ask->z->mk_bv_sort(ask->c, width));
 }
 static Z3_ast word_in_64(Ask *ask, const Term *term) {
@@ -136,16 +136,16 @@ static Z3_ast application(Ask *ask, const Term *term) {
     case TO_SHL64: return z3->mk_bvshl(ask->c, x, z3->mk_zero_ext(ask->c, 32, y));
     case TO_LSHR64: return z3->mk_bvlshr(ask->c, x, z3->mk_zero_ext(ask->c, 32, y));
     case TO_ASHR64: return z3->mk_bvashr(ask->c, x, z3->mk_zero_ext(ask->c, 32, y));
-    case TO_EQZ: return z3->mk_eq(ask->c, x, number(ask, 32, 0));
+    case TO_EQZ: return z3->mk_eq(ask->c, x, z3_number(ask, 32, 0));
     case TO_ULT: return z3->mk_bvult(ask->c, x, y);
     case TO_SLT: return z3->mk_bvslt(ask->c, x, y);
     default: break;
     }
     Z3_ast r = opaque(ask, term);
     if (term->op == TO_READ && (term->k & 255) < 4) /* zero-extended */
-        r = z3->mk_bvand(ask->c, r, number(ask, 32, (1u << 8 * (term->k & 255)) - 1));
+        r = z3->mk_bvand(ask->c, r, z3_number(ask, 32, (1u << 8 * (term->k & 255)) - 1));
     if (term->op == TO_UF && term->width == 32 && term->k && term->k < 32 && term->name[0] == '#')
-        r = z3->mk_bvand(ask->c, r, number(ask, 32, (1u << term->k) - 1));
+        r = z3->mk_bvand(ask->c, r, z3_number(ask, 32, (1u << term->k) - 1));
     return r;
 }
 
@@ -156,28 +156,28 @@ static Z3_ast translate(Ask *ask, const Term *term) {
     switch ((TermKind)term->kind) {
     case TK_CONST:
         return term->width == 1 ? (term->k ? z3->mk_true(ask->c) : z3->mk_false(ask->c))
-                                : number(ask, term->width, term->k);
+                                : z3_number(ask, term->width, term->k);
     case TK_VAR:
         snprintf(name, sizeof name, "%s@%llu", term->name, (unsigned long long)term->k);
         r = z3->mk_const(ask->c, z3->mk_string_symbol(ask->c, name), sort_of(ask, term->width));
-        return term->name[0] == '#' && term->width == 32 ? z3->mk_bvand(ask->c, r, number(ask, 32, 0xffff))
+        return term->name[0] == '#' && term->width == 32 ? z3->mk_bvand(ask->c, r, z3_number(ask, 32, 0xffff))
                                                          : r;
     case TK_ITE: return z3->mk_ite(ask->c, ast(ask, term->a[0]), ast(ask, term->a[1]), ast(ask, term->a[2]));
     case TK_APP: return application(ask, term);
     case TK_SUM:
-        r = number(ask, term->width, term->k);
+        r = z3_number(ask, term->width, term->k);
         for (uint32_t i = 0; i < term->n; i++) {
             Z3_ast v = term->width == 64 ? word_in_64(ask, term->a[i]) : ast(ask, term->a[i]);
-            r = z3->mk_bvadd(ask->c, r,
-                             term->c[i] == 1 ? v
-                                             : z3->mk_bvmul(ask->c, number(ask, term->width, term->c[i]), v));
+            r = z3->mk_bvadd(
+                ask->c, r,
+                term->c[i] == 1 ? v : z3->mk_bvmul(ask->c, z3_number(ask, term->width, term->c[i]), v));
         }
         return r;
     case TK_XOR:
-        r = number(ask, 32, term->k);
+        r = z3_number(ask, 32, term->k);
         for (uint32_t i = 0; i < term->n; i++)
             r = z3->mk_bvxor(ask->c, r,
-                             z3->mk_bvand(ask->c, number(ask, 32, term->c[i]), ast(ask, term->a[i])));
+                             z3->mk_bvand(ask->c, z3_number(ask, 32, term->c[i]), ast(ask, term->a[i])));
         return r;
     case TK_AND:
         r = ast(ask, term->a[0]);

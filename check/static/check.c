@@ -131,8 +131,8 @@ static const uint32_t *make_path(Checker *checker, uint32_t from, uint32_t to, u
 
 /* ---- findings ---- */
 
-static void add(Checker *checker, CheckRule r, uint32_t inst, const uint32_t *path, uint32_t n,
-                const char *text) {
+static void add_finding(Checker *checker, CheckRule r, uint32_t inst, const uint32_t *path, uint32_t n,
+                        const char *text) {
     const BinFunc *f = binary_func_at(checker->g->bin, bin_address(checker->g, inst));
     BinFinding x = {.rule = r,
                     .severity = check_rule_severity(r, checker->native),
@@ -158,22 +158,22 @@ static bool is_new(const Checker *checker, CheckRule r, uint32_t inst) {
     return true;
 }
 
-static BinFinding *report(Checker *checker, CheckRule r, uint32_t inst, uint32_t from, const char *fmt,
-                          va_list ap) {
+static BinFinding *new_finding(Checker *checker, CheckRule r, uint32_t inst, uint32_t from, const char *fmt,
+                               va_list ap) {
     char text[600];
     if (!is_new(checker, r, inst))
         return NULL;
     vsnprintf(text, sizeof text, fmt, ap);
     uint32_t n;
     const uint32_t *path = make_path(checker, from, inst, &n);
-    add(checker, r, inst, path, n, arena_printf(checker->arena, "%s", text));
+    add_finding(checker, r, inst, path, n, arena_printf(checker->arena, "%s", text));
     return &checker->findings.at[checker->findings.n - 1];
 }
 
 void check_report(Checker *c, CheckRule r, uint32_t inst, uint32_t from, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    report(c, r, inst, from, fmt, ap);
+    new_finding(c, r, inst, from, fmt, ap);
     va_end(ap);
 }
 
@@ -181,7 +181,7 @@ void check_report_as(Checker *c, Severity severity, CheckRule r, uint32_t inst, 
                      const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    BinFinding *finding = report(c, r, inst, from, fmt, ap);
+    BinFinding *finding = new_finding(c, r, inst, from, fmt, ap);
     va_end(ap);
     if (finding)
         finding->severity = severity;

@@ -361,7 +361,7 @@ static uint32_t kind_behind(const Checker *checker, uint32_t i) {
     return 0;
 }
 
-static void find_sites(Meetings *meetings) {
+static void find_meetings(Meetings *meetings) {
     Checker *checker = meetings->c;
     const BinFlow *flow = checker->g;
     meetings->site_at = ARENA_ARRAY(&checker->a, uint32_t, flow->bin->ncode + 1);
@@ -423,7 +423,7 @@ static void meet_at(Meetings *meetings, uint32_t branch, const Bitset *a, const 
 static void rendezvous(Checker *checker) {
     const BinFlow *flow = checker->g;
     Meetings m = {.c = checker};
-    find_sites(&m);
+    find_meetings(&m);
     if (m.sites.n < 2)
         return;
     m.first = ARENA_ARRAY(&checker->a, Bitset, flow->nblocks);

@@ -204,7 +204,7 @@ static bool merge_state(Hazards *hazards, State *into, const State *with) {
     return true;
 }
 
-static const Entry *find(const State *state, const Entry *key) {
+static const Entry *find_entry(const State *state, const Entry *key) {
     uint32_t lo = 0, hi = state->e.n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -218,7 +218,7 @@ static const Entry *find(const State *state, const Entry *key) {
 }
 
 /* Put an entry in its place, or in that of the same one of an earlier round of a loop. */
-static void put(Hazards *hazards, State *state, Entry x) {
+static void put_entry(Hazards *hazards, State *state, Entry x) {
     uint32_t at = state->e.n;
     while (at > 0 && by_key(&state->e.at[at - 1], &x) > 0)
         at--;
@@ -391,9 +391,9 @@ static void take_off(Hazards *hazards, State *state, uint32_t i) {
                              (inst->guard.file == RF_P ? CELL_P : CELL_UP) + inst->guard.value);
     for (unsigned k = 0; k < f->nwrites; k++) {
         const Ref *ref = &f->refs[f->nreads + k];
-        put(hazards, state,
-            (Entry){i, ref->cell, IN_WRITE, ref->operand, ref->part, 0, (uint8_t)w, f->variable,
-                    guard_holds});
+        put_entry(hazards, state,
+                  (Entry){i, ref->cell, IN_WRITE, ref->operand, ref->part, 0, (uint8_t)w, f->variable,
+                          guard_holds});
     }
     for (unsigned k = 0; k < f->nreads; k++) {
         const Ref *ref = &f->refs[k];
@@ -401,9 +401,9 @@ static void take_off(Hazards *hazards, State *state, uint32_t i) {
             continue;
         bool late = f->late && ref->cell < CELL_P;
         if (!f->late || late)
-            put(hazards, state,
-                (Entry){i, ref->cell, IN_READ, ref->operand, ref->part, 0, (uint8_t)(late ? w | r : 0), late,
-                        guard_holds});
+            put_entry(hazards, state,
+                      (Entry){i, ref->cell, IN_READ, ref->operand, ref->part, 0, (uint8_t)(late ? w | r : 0),
+                              late, guard_holds});
     }
     for (unsigned b = 0; b < NUM_SB; b++)
         if ((w | r) >> b & 1) {
@@ -426,7 +426,7 @@ static void nothing_in_flight(Hazards *hazards, const State *state, uint32_t i) 
     }
 }
 
-static void step(Hazards *hazards, State *s, uint32_t i) {
+static void hazard_step(Hazards *hazards, State *s, uint32_t i) {
     const Facts *f = &hazards->facts[i];
     const MachInst *inst = &hazards->c->g->insts[i];
     wait_for(hazards, s, i);
@@ -462,7 +462,7 @@ static void come_back(Hazards *hazards, State *state, const Flow *callee) {
     state->e.n = 0;
     for (uint32_t k = 0; k < callee->exit.e.n; k++) {
         const Entry *x = &callee->exit.e.at[k];
-        if (!find(&callee->entry, x) || find(&before, x))
+        if (!find_entry(&callee->entry, x) || find_entry(&before, x))
             VEC_ADD(&hazards->c->a, &state->e, *x);
     }
     memcpy(state->sb_age, callee->exit.sb_age, sizeof state->sb_age);
@@ -503,7 +503,7 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
         if (!bin_flow->decoded[i])
             return;
         bool call = check_is_call(hazards->c, i), tail = call && bin_kind(&bin_flow->insts[i]) == BK_BRANCH;
-        step(hazards, state, i);
+        hazard_step(hazards, state, i);
         if (!call)
             continue;
         copy_state(hazards, &hazards->edge, state);

@@ -139,7 +139,7 @@ static bool is_zero(const Values *v, Operand o) {
     return o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ && x.kind == V_CONST;
 }
 
-static void define(Values *values, const MachInst *inst, unsigned d, unsigned part, Value x, uint32_t i) {
+static void define_reg(Values *values, const MachInst *inst, unsigned d, unsigned part, Value x, uint32_t i) {
     uint32_t reg = inst->dst[d].value + part;
     if (inst->dst[d].kind != OPK_REG || inst->dst[d].file != RF_R || reg >= REG_RZ)
         return;
@@ -178,7 +178,7 @@ static void track(Returns *returns, Values *values, uint32_t i) {
                 x.value = (uint32_t)(address >> 32);
             else if (k && one.kind != V_COMPUTED)
                 x.kind = V_UNKNOWN;
-            define(values, inst, d, k, x, i);
+            define_reg(values, inst, d, k, x, i);
         }
     if (check_kind(returns->c, i) ==
         BK_CALL) /* callees give back some registers as they were; we do not ask which */
@@ -186,7 +186,7 @@ static void track(Returns *returns, Values *values, uint32_t i) {
             values->r[r] = (Value){V_UNKNOWN, 0, i};
 }
 
-static bool merge(Values *into, const Values *with) {
+static bool merge_values(Values *into, const Values *with) {
     if (!into->reached) {
         *into = *with;
         return into->reached = true;
@@ -278,7 +278,7 @@ static void run(Returns *returns, uint32_t p) {
             Values v = *returns->in[proc->rpo[n]];
             EACH_INST(flow, proc->rpo[n], i) if (flow->decoded[i]) track(returns, &v, i);
             for (uint32_t s = 0; s < flow->blocks[proc->rpo[n]].nsuccs; s++)
-                changed |= merge(returns->in[flow->blocks[proc->rpo[n]].succs[s].block], &v);
+                changed |= merge_values(returns->in[flow->blocks[proc->rpo[n]].succs[s].block], &v);
         }
     }
 }

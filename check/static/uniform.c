@@ -147,7 +147,7 @@ static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool
     }
 }
 
-static void step(const Uniform *u, Cells *s, Cells *writes, const MachInst *inst, bool together) {
+static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst *inst, bool together) {
     bool guarded = !op_is_always(inst->guard), divergent = false;
     Makes how = makes(u, s, inst, together);
     if (how == MAKES_BY_DATA) {
@@ -484,7 +484,7 @@ static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint
                       (out.w[k] & written.w[k]) | (checker->divergent[i] ? written.w[k] : 0);
 }
 
-static void run_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s, bool note) {
+static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s, bool note) {
     Checker *checker = uniform->c;
     const BinFlow *flow = checker->g;
     const BinBlock *b = &flow->blocks[block];
@@ -492,7 +492,7 @@ static void run_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s, bo
         const MachInst *m = &flow->insts[i];
         if (note && !checker->divergent[i] && parts_lanes(s, m))
             checker->divergent[i] = uniform->changed = true;
-        step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
+        cells_step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
         if (check_is_call(checker, i))
             at_call(uniform, p, s, i, block);
     }
@@ -510,7 +510,7 @@ static void run_proc(Uniform *uniform, uint32_t p) {
             uint32_t k = proc->rpo[n];
             unite(&uniform->in[k], &uniform->extra[k]);
             Cells s = uniform->in[k];
-            run_block(uniform, p, k, &s, true);
+            uniform_block(uniform, p, k, &s, true);
             uniform->changed |= unite(&info->writes, &uniform->writes[k]);
             if (flow->blocks[k].ends & BX_RET)
                 uniform->changed |= unite(&info->out, &s);

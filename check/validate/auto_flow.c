@@ -38,7 +38,7 @@ typedef struct {
 
 /* ---- slots and values ---- */
 
-static bool fail(Flow *flow, const char *reason) {
+static bool give_up(Flow *flow, const char *reason) {
     flow->reason = reason;
     return false;
 }
@@ -46,7 +46,7 @@ static bool fail(Flow *flow, const char *reason) {
 static uint32_t add_slot(Flow *w, AutoSlot s) {
     AutoFlow *flow = w->out;
     if (flow->nslots == AUTO_MAX_SLOTS) {
-        fail(w, "more than 64 parameters and buffers");
+        give_up(w, "more than 64 parameters and buffers");
         return 0;
     }
     flow->slots[flow->nslots] = s;
@@ -123,7 +123,7 @@ static const Val *reg_value(const Flow *flow, uint32_t func, uint32_t reg) {
     return flow->block_of[reg] == flow->block ? &flow->now[reg] : &flow->regs[func][reg];
 }
 
-static Val operand(Flow *w, uint32_t func, const PtxOperand *ptx_operand) {
+static Val operand_value(Flow *w, uint32_t func, const PtxOperand *ptx_operand) {
     Val v = {0};
     switch (ptx_operand->kind) {
     case PO_REG: return *reg_value(w, func, ptx_operand->reg);
@@ -137,7 +137,7 @@ static Val operand(Flow *w, uint32_t func, const PtxOperand *ptx_operand) {
         return v;
     case PO_VEC:
         for (unsigned i = 0; i < ptx_operand->nvec; i++) {
-            Val e = operand(w, func, &ptx_operand->vec[i]);
+            Val e = operand_value(w, func, &ptx_operand->vec[i]);
             v.from |= e.from | e.is;
             v.tid |= e.tid;
         }
@@ -146,7 +146,7 @@ static Val operand(Flow *w, uint32_t func, const PtxOperand *ptx_operand) {
     }
 }
 
-static void define(Flow *flow, uint32_t func, const PtxOperand *operand, Val v) {
+static void define_operand(Flow *flow, uint32_t func, const PtxOperand *operand, Val v) {
     if (operand->kind == PO_REG) {
         if (flow->block_of[operand->reg] != flow->block)
             VEC_ADD(flow->arena, &flow->defined, operand->reg);
@@ -158,7 +158,7 @@ static void define(Flow *flow, uint32_t func, const PtxOperand *operand, Val v) 
         flow->block_of[operand->reg] = flow->block;
     }
     for (unsigned i = 0; operand->kind == PO_VEC && i < operand->nvec; i++)
-        define(flow, func, &operand->vec[i], v);
+        define_operand(flow, func, &operand->vec[i], v);
 }
 
 /* ---- memory ---- */
@@ -214,14 +214,14 @@ static uint64_t note_access(Flow *flow, Val address, unsigned bytes) {
 
 static void do_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     const PtxOperand *o = &in->operands[in->ndst];
-    Val a = operand(flow, func, o);
+    Val a = operand_value(flow, func, o);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     uint32_t param;
     if (a.var && a.entry_param && is_kernel_param(flow, a.var - 1, &param)) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++) {
             const PtxOperand *d = in->operands[0].kind == PO_VEC ? &in->operands[0].vec[i] : &in->operands[0];
             uint32_t s = param_slot(flow, param, a.offset + i * bytes, bytes);
-            define(flow, func, d, (Val){.is = 1ull << s, .from = 1ull << s});
+            define_operand(flow, func, d, (Val){.is = 1ull << s, .from = 1ull << s});
             if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
                 use(flow, 1ull << s, AU_FLOAT, (PtxType)in->type[0]);
         }
@@ -231,18 +231,18 @@ static void do_load(Flow *flow, uint32_t func, const PtxInsn *in) {
         Val v = flow->cells[a.var - 1];
         v.tid |= a.tid;
         v.from |= a.from;
-        define(flow, func, &in->operands[0], v);
+        define_operand(flow, func, &in->operands[0], v);
         use(flow, a.from, AU_INDEX, TY_NONE);
         return;
     }
     Val v = contents(flow, note_access(flow, a, bytes), bytes);
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
         use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
-    define(flow, func, &in->operands[0], v);
+    define_operand(flow, func, &in->operands[0], v);
 }
 
 static void do_store(Flow *flow, uint32_t func, const PtxInsn *in) {
-    Val a = operand(flow, func, &in->operands[0]), v = operand(flow, func, &in->operands[1]);
+    Val a = operand_value(flow, func, &in->operands[0]), v = operand_value(flow, func, &in->operands[1]);
     if (a.var) {
         join(flow, &flow->cells[a.var - 1], v);
         use(flow, a.from, AU_INDEX, TY_NONE);
@@ -252,14 +252,14 @@ static void do_store(Flow *flow, uint32_t func, const PtxInsn *in) {
 }
 
 static void do_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
-    Val a = operand(flow, func, &in->operands[in->ndst]);
+    Val a = operand_value(flow, func, &in->operands[in->ndst]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     Val v = a.var ? flow->cells[a.var - 1] : contents(flow, note_access(flow, a, bytes), bytes);
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
         use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
     v.tid |= 1;
     if (in->ndst)
-        define(flow, func, &in->operands[0], v);
+        define_operand(flow, func, &in->operands[0], v);
 }
 
 /* ---- arithmetic ---- */
@@ -273,7 +273,8 @@ static void hint_block(Flow *flow, const PtxInsn *in, Val a, const PtxOperand *f
 }
 
 static void do_compare(Flow *w, uint32_t func, const PtxInsn *in) {
-    Val a = operand(w, func, &in->operands[in->ndst]), b = operand(w, func, &in->operands[in->ndst + 1]);
+    Val a = operand_value(w, func, &in->operands[in->ndst]),
+        b = operand_value(w, func, &in->operands[in->ndst + 1]);
     for (int side = 0; side < 2; side++) {
         Val x = side ? b : a, y = side ? a : b;
         uint64_t slots = x.is | x.from;
@@ -306,7 +307,7 @@ static void do_other(Flow *w, uint32_t func, const PtxInsn *in) {
     unsigned n = 0;
     for (unsigned i = in->ndst; i < in->noperands; i++, n++) {
         const PtxOperand *o = &in->operands[i];
-        Val v = operand(w, func, o);
+        Val v = operand_value(w, func, o);
         first = n ? first : v;
         out.from |= v.from | v.is;
         out.tid |= v.tid;
@@ -326,16 +327,16 @@ static void do_other(Flow *w, uint32_t func, const PtxInsn *in) {
     if (in->op == PTX_CVTA)
         use(w, out.is, AU_CVTA, TY_NONE);
     if ((in->op == PTX_DIV || in->op == PTX_REM) && !is_float)
-        use(w, operand(w, func, &in->operands[in->ndst + 1]).from, AU_DIVISOR, TY_NONE);
+        use(w, operand_value(w, func, &in->operands[in->ndst + 1]).from, AU_DIVISOR, TY_NONE);
     if (in->op == PTX_MUL || in->op == PTX_MAD || in->op == PTX_SHL)
         hint_block(w, in, first, &in->operands[in->ndst + 1]);
     for (unsigned i = 0; i < in->ndst; i++)
-        define(w, func, &in->operands[i], out);
+        define_operand(w, func, &in->operands[i], out);
 }
 
 static bool do_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (!in->callee) {
-        use(flow, operand(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
+        use(flow, operand_value(flow, func, &in->operands[0]).from, AU_CALL, TY_NONE);
         return true;
     }
     uint32_t callee = in->callee - 1;
@@ -349,7 +350,7 @@ static bool do_call(Flow *flow, uint32_t func, const PtxInsn *in) {
     for (unsigned i = 0; f->has_body && i < in->nargs && i < f->nparams; i++) {
         const PtxOperand *ptx_operand = &in->args[i];
         bool memory = ptx_operand->kind == PO_SYM && ptx_operand->sym && !(ptx_operand->sym & PTX_SYM_FUNC);
-        Val v = memory ? flow->cells[ptx_operand->sym - 1] : operand(flow, func, ptx_operand);
+        Val v = memory ? flow->cells[ptx_operand->sym - 1] : operand_value(flow, func, ptx_operand);
         uint32_t reg = f->param_regs ? f->param_regs[i] : 0;
         join(flow, reg ? &flow->regs[callee][reg] : &flow->cells[f->params[i]], v);
     }
@@ -360,7 +361,7 @@ static bool do_call(Flow *flow, uint32_t func, const PtxInsn *in) {
         if (ptx_operand->kind == PO_SYM && ptx_operand->sym && !(ptx_operand->sym & PTX_SYM_FUNC))
             join(flow, &flow->cells[ptx_operand->sym - 1], v);
         else
-            define(flow, func, ptx_operand, v);
+            define_operand(flow, func, ptx_operand, v);
     }
     return true;
 }
@@ -380,7 +381,7 @@ static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
     case PTX_ATOM:
     case PTX_RED: do_atomic(w, func, in); break;
     case PTX_CALL: do_call(w, func, in); break;
-    case PTX_BRX: use(w, operand(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE); break;
+    case PTX_BRX: use(w, operand_value(w, func, &in->operands[0]).from, AU_BRANCH, TY_NONE); break;
     case PTX_SETP:
     case PTX_SET:
     case PTX_MIN:
@@ -392,7 +393,7 @@ static void do_insn(Flow *w, uint32_t func, const PtxInsn *in) {
         break;
     case PTX_CP:
         for (unsigned i = 0; i < 2 && i < in->noperands; i++) {
-            Val a = operand(w, func, &in->operands[i]);
+            Val a = operand_value(w, func, &in->operands[i]);
             if (!a.var)
                 note_access(w, a, 4);
         }

@@ -41,7 +41,7 @@ static bool ends_block(const PtxInsn *in) {
 }
 
 /* Marks leaders of what can be reached; a statement is `seen` once. */
-static void walk(Walk *w) {
+static void find_leaders(Walk *w) {
     visit(w, 0);
     while (w->n) {
         uint32_t i = w->stack[--w->n];
@@ -71,7 +71,7 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
         w.leader = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.seen = ARENA_ARRAY(&arena, uint8_t, n + 2);
         w.stack = ARENA_ARRAY(&arena, uint32_t, n + 2);
-        walk(&w);
+        find_leaders(&w);
         for (uint32_t i = 0; i < n; i++) {
             sum.total += w.leader[i];
             sum.reached += w.leader[i] && coverage->ptx[f][i];

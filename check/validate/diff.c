@@ -307,7 +307,7 @@ typedef struct {
     bool *skip;
 } Validation;
 
-static void describe(Validation *validation) {
+static void describe_difference(Validation *validation) {
     DiffReport *report = validation->r;
     const SimAlloc *sim_alloc = &validation->ptx->allocs[report->diff.alloc];
     const SimAlloc *b = same_place(validation->machine, sim_alloc);
@@ -436,7 +436,7 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
         diff_memory(validation->ptx, validation->machine, validation->skip, &validation->r->diff);
     if (!validation->r->equal) {
         *stop = true;
-        describe(validation);
+        describe_difference(validation);
         if (!validation->opt->no_trace) {
             find_stores(validation->p, launch, validation->m, validation->b, validation->opt,
                         validation->ptx_before, validation->machine_before, validation->r);

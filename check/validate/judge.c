@@ -316,7 +316,7 @@ static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *
     binflow_free(flow);
 }
 
-static void finish(Judge *judge) {
+static void judge_coverage(Judge *judge) {
     Judgement *judgement = judge->j;
     uint32_t harmless = judgement->nraces -
                         (judgement->nharmful < judgement->nraces ? judgement->nharmful : judgement->nraces);
@@ -346,7 +346,7 @@ bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOpti
         for (uint32_t i = 0; i < plan->launches.n; i++)
             kernels[i] = plan->launches.at[i].kernel ? plan->launches.at[i].kernel : kernel;
         count_blocks(&g, funcs, kernels, plan->launches.n);
-        finish(&g);
+        judge_coverage(&g);
     }
     arena_free(&arena);
     return good;
@@ -389,7 +389,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
         return;
     }
     count_blocks(&g, launches->funcs, &kernel, 1);
-    finish(&g);
+    judge_coverage(&g);
     if (launches->racing && judgement->verdict != VERDICT_RACY)
         note(judgement, "%u of %u launches tried have races", launches->racing, launches->tried);
 }

@@ -567,7 +567,7 @@ static uint32_t last_common(const Trace *trace, const Def *def) {
     return best;
 }
 
-static void describe(Trace *trace, LaneDiff *diff, Pair pair, bool not_executed) {
+static void describe_pair(Trace *trace, LaneDiff *diff, Pair pair, bool not_executed) {
     const PtxFunc *f = &trace->q->m->funcs[pair.ptx->func];
     const PtxInsn *in = &f->insns[pair.ptx->insn];
     diff->statement = statement_text(trace, in);
@@ -619,7 +619,7 @@ static void answer(Trace *trace, LaneDiff *diff, bool whole) {
     diff->nptx = diff->nmachine = 0;
     diff->statement = NULL;
     if (pair.ptx) {
-        describe(trace, diff, pair, not_executed);
+        describe_pair(trace, diff, pair, not_executed);
         last = pair.ptx->index;
         machine = not_executed ? last_common(trace, pair.ptx) : pair.machine->index;
     }

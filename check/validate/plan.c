@@ -11,7 +11,7 @@
 
 void plan_free(Plan *plan) { arena_free(&plan->arena); }
 
-static bool fail(const Plan *plan, Diags *diags, const char *what) {
+static bool plan_error(const Plan *plan, Diags *diags, const char *what) {
     return diag_in(diags, plan->source ? plan->source : diags->source, plan->loc, DIAG_E0502, what);
 }
 static bool buffer_fail(const Plan *plan, Diags *diags, const PlanBuffer *buffer, const char *what) {
@@ -75,15 +75,15 @@ static bool add_buffer_arg(Plan *plan, const char *text, bool named, Diags *d) {
     if (named) {
         const char *colon = strchr(s, ':');
         if (!colon || colon == s)
-            return fail(plan, d, arena_printf(&plan->arena, "'%s': expected out:NAME:TYPE[N]", text));
+            return plan_error(plan, d, arena_printf(&plan->arena, "'%s': expected out:NAME:TYPE[N]", text));
         b.name = arena_printf(&plan->arena, "%.*s", (int)(colon - s), s);
         s = colon + 1;
     }
     bool is_array;
     if (!parse_type(s, equals ? equals : s + strlen(s), &b.type, &b.count, &is_array) || !b.count)
-        return fail(plan, d, arena_printf(&plan->arena, "'%s': expected a type as f32[1024]", text));
+        return plan_error(plan, d, arena_printf(&plan->arena, "'%s': expected a type as f32[1024]", text));
     if (plan_find_buffer(plan, b.name))
-        return fail(plan, d, arena_printf(&plan->arena, "two buffers are named %s", b.name));
+        return plan_error(plan, d, arena_printf(&plan->arena, "two buffers are named %s", b.name));
     VEC_ADD(&plan->arena, &plan->buffers, b);
     VEC_ADD(&plan->arena, &last_launch(plan)->args,
             ((PlanArg){.is_buffer = true, .buffer = plan->buffers.n - 1}));
@@ -103,8 +103,8 @@ static bool add_buffer_ref(Plan *plan, const char *text, Diags *d) {
                     : plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(plus - text), text));
     }
     if (!index)
-        return fail(plan, d,
-                    arena_printf(&plan->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
+        return plan_error(
+            plan, d, arena_printf(&plan->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
     VEC_ADD(&plan->arena, &last_launch(plan)->args,
             ((PlanArg){.is_buffer = true, .buffer = index - 1, .offset_bytes = offset}));
     return true;
@@ -122,7 +122,7 @@ bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
     PlanArg arg = {0};
     if (!parse_type(text, colon, &type, &count, &is_array) || count == 0 || count > 4096 / type->size_bytes ||
         !parse_values(plan, type, count, colon + 1, &arg.bytes))
-        return fail(
+        return plan_error(
             plan, d,
             arena_printf(&plan->arena, "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5", text));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
@@ -134,10 +134,11 @@ bool plan_add_expect(Plan *plan, const char *text, Diags *d) {
     plan->loc = (SrcLoc){0};
     const char *equals = strchr(text, '=');
     if (!equals)
-        return fail(plan, d, arena_printf(&plan->arena, "'%s': expected NAME=@FILE or NAME=VALUE,...", text));
+        return plan_error(plan, d,
+                          arena_printf(&plan->arena, "'%s': expected NAME=@FILE or NAME=VALUE,...", text));
     uint32_t index = plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(equals - text), text));
     if (!index)
-        return fail(plan, d, arena_printf(&plan->arena, "'%s': no buffer of that name", text));
+        return plan_error(plan, d, arena_printf(&plan->arena, "'%s': no buffer of that name", text));
     PlanCheck c = {.buffer = index - 1};
     if (equals[1] == '@')
         c.equals = arena_printf(&plan->arena, "%s", equals + 1);
@@ -146,7 +147,7 @@ bool plan_add_expect(Plan *plan, const char *text, Diags *d) {
         for (const char *s = equals; *s; s++)
             c.nvalues += *s == ',';
         if (!parse_values(plan, plan->buffers.at[index - 1].type, c.nvalues, equals + 1, &c.values))
-            return fail(plan, d, arena_printf(&plan->arena, "'%s': malformed value", text));
+            return plan_error(plan, d, arena_printf(&plan->arena, "'%s': malformed value", text));
     }
     VEC_ADD(&plan->arena, &plan->checks, c);
     return true;
@@ -288,7 +289,7 @@ static bool init_pointers(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, 
 
 SimMemory *plan_memory(Plan *plan, Diags *d) {
     SimMemory *mem = simmem_create();
-    bool good = mem || fail(plan, d, "no memory on this host");
+    bool good = mem || plan_error(plan, d, "no memory on this host");
     for (uint32_t i = 0; good && i < plan->buffers.n; i++) {
         PlanBuffer *buffer = &plan->buffers.at[i];
         if (buffer->count > MAX_BUFFER_BYTES / buffer->type->size_bytes)

@@ -39,9 +39,9 @@ static const char *note_places(const char *text, const char *s, cJSON *node) {
     return skip_blank(s) + 1;
 }
 
-static SrcLoc place(const cJSON *node) { return (SrcLoc){(uint32_t)node->valueint}; }
+static SrcLoc json_loc(const cJSON *node) { return (SrcLoc){(uint32_t)node->valueint}; }
 
-static bool fail(Json *json, const char *what) {
+static bool json_error(Json *json, const char *what) {
     return diag_in(json->d, json->source, json->p->loc, DIAG_E0502, what);
 }
 
@@ -54,7 +54,8 @@ static bool known_keys(Json *json, const cJSON *o, const char *where, const char
         for (int i = 0; names[i]; i++)
             known |= strcmp(names[i], c->string) == 0;
         if (!known)
-            return fail(json, arena_printf(&json->p->arena, "%s: unknown key \"%s\"", where, c->string));
+            return json_error(json,
+                              arena_printf(&json->p->arena, "%s: unknown key \"%s\"", where, c->string));
     }
     return true;
 }
@@ -88,46 +89,47 @@ static bool values(Json *json, const cJSON *list, const Scalar *scalar, const ch
     cJSON_ArrayForEach(c, list) {
         uint8_t value[8];
         if (!element(scalar, c, value))
-            return fail(json, arena_printf(&json->p->arena, "%s: value %llu is no %s", name,
-                                           (unsigned long long)i, scalar->name));
+            return json_error(json, arena_printf(&json->p->arena, "%s: value %llu is no %s", name,
+                                                 (unsigned long long)i, scalar->name));
         memcpy(bytes + i++ * scalar->size_bytes, value, scalar->size_bytes);
     }
     *out = bytes;
     *count = n;
     return n > 0 ||
-           fail(json, arena_printf(&json->p->arena, "%s: \"values\" must be a list of values", name));
+           json_error(json, arena_printf(&json->p->arena, "%s: \"values\" must be a list of values", name));
 }
 
 static bool read_buffer(Json *json, const cJSON *o) {
     static const char *const keys[] = {"type", "count", "init", "values", NULL};
-    PlanBuffer b = {.name = copy(json, o->string), .init = "zero", .count = 1, .loc = place(o)};
+    PlanBuffer b = {.name = copy(json, o->string), .init = "zero", .count = 1, .loc = json_loc(o)};
     json->p->loc = b.loc;
     if (!cJSON_IsObject(o) || !known_keys(json, o, b.name, keys))
         return cJSON_IsObject(o)
                    ? false
-                   : fail(json, arena_printf(&json->p->arena, "buffer %s must be an object", b.name));
+                   : json_error(json, arena_printf(&json->p->arena, "buffer %s must be an object", b.name));
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(o, "type"),
                 *count = cJSON_GetObjectItemCaseSensitive(o, "count");
     const cJSON *init = cJSON_GetObjectItemCaseSensitive(o, "init"),
                 *list = cJSON_GetObjectItemCaseSensitive(o, "values");
     b.type = cJSON_IsString(type) ? scalar_find(type->valuestring, strlen(type->valuestring)) : NULL;
     if (!b.type)
-        return fail(json,
-                    arena_printf(&json->p->arena, "buffer %s: \"type\" must be one of u8 ... f64", b.name));
+        return json_error(
+            json, arena_printf(&json->p->arena, "buffer %s: \"type\" must be one of u8 ... f64", b.name));
     if (list && !values(json, list, b.type, b.name, &b.bytes, &b.count))
         return false;
     if (count && (!whole(count, 0x1p34, &b.count) || b.count == 0))
-        return fail(json, arena_printf(&json->p->arena,
-                                       "buffer %s: \"count\" must be a positive whole number", b.name));
+        return json_error(json, arena_printf(&json->p->arena,
+                                             "buffer %s: \"count\" must be a positive whole number", b.name));
     if (list && (init || (count && b.count != (uint64_t)cJSON_GetArraySize(list))))
-        return fail(json, arena_printf(&json->p->arena,
-                                       "buffer %s: \"values\" contradicts \"init\" or \"count\"", b.name));
+        return json_error(
+            json,
+            arena_printf(&json->p->arena, "buffer %s: \"values\" contradicts \"init\" or \"count\"", b.name));
     if (init && !cJSON_IsString(init))
-        return fail(json, arena_printf(&json->p->arena, "buffer %s: \"init\" must be a text", b.name));
+        return json_error(json, arena_printf(&json->p->arena, "buffer %s: \"init\" must be a text", b.name));
     if (init)
         b.init = copy(json, init->valuestring);
     if (plan_find_buffer(json->p, b.name))
-        return fail(json, arena_printf(&json->p->arena, "two buffers are named %s", b.name));
+        return json_error(json, arena_printf(&json->p->arena, "two buffers are named %s", b.name));
     VEC_ADD(&json->p->arena, &json->p->buffers, b);
     return true;
 }
@@ -140,8 +142,9 @@ static bool read_extent(Json *json, const cJSON *c, const char *name, uint32_t o
         good = whole(cJSON_GetArrayItem(c, i), 4294967295.0, &v) && v > 0;
         out[i] = (uint32_t)v;
     }
-    return good || fail(json, arena_printf(&json->p->arena,
-                                           "\"%s\" must be a list of one to three positive numbers", name));
+    return good ||
+           json_error(json, arena_printf(&json->p->arena,
+                                         "\"%s\" must be a list of one to three positive numbers", name));
 }
 
 static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *out) {
@@ -150,7 +153,7 @@ static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *
     if (!c)
         return true;
     if (!whole(c, 4294967295.0, &v))
-        return fail(json, arena_printf(&json->p->arena, "\"%s\" must be a whole number", key));
+        return json_error(json, arena_printf(&json->p->arena, "\"%s\" must be a whole number", key));
     *out = (uint32_t)v;
     return true;
 }
@@ -158,15 +161,15 @@ static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *
 static bool read_launch(Json *json, const cJSON *o) {
     static const char *const keys[] = {"kernel", "grid",   "block",     "shared",
                                        "args",   "repeat", "unordered", NULL};
-    json->p->loc = place(o);
+    json->p->loc = json_loc(o);
     if (!cJSON_IsObject(o))
-        return fail(json, "a launch must be an object");
+        return json_error(json, "a launch must be an object");
     if (!known_keys(json, o, "launch", keys))
         return false;
     PlanLaunch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1, .loc = json->p->loc};
     const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(o, "kernel"), *c;
     if (kernel && !cJSON_IsString(kernel))
-        return fail(json, "\"kernel\" must be a name");
+        return json_error(json, "\"kernel\" must be a name");
     launch.kernel = kernel ? copy(json, kernel->valuestring) : NULL;
     if (!read_extent(json, cJSON_GetObjectItemCaseSensitive(o, "grid"), "grid", launch.grid) ||
         !read_extent(json, cJSON_GetObjectItemCaseSensitive(o, "block"), "block", launch.block) ||
@@ -175,17 +178,17 @@ static bool read_launch(Json *json, const cJSON *o) {
         return false;
     VEC_ADD(&json->p->arena, &json->p->launches, launch);
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "args")) {
-        json->p->loc = place(c);
+        json->p->loc = json_loc(c);
         if (!cJSON_IsString(c))
-            return fail(json, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"");
+            return json_error(json, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"");
         if (!plan_add_arg(json->p, c->valuestring, json->d))
             return false;
     }
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "unordered")) {
         uint32_t index = cJSON_IsString(c) ? plan_find_buffer(json->p, c->valuestring) : 0;
-        json->p->loc = place(c);
+        json->p->loc = json_loc(c);
         if (!index)
-            return fail(json, "\"unordered\" must be a list of buffers");
+            return json_error(json, "\"unordered\" must be a list of buffers");
         VEC_ADD(&json->p->arena, &json->p->launches.at[json->p->launches.n - 1].unordered, index - 1);
     }
     return true;
@@ -193,9 +196,9 @@ static bool read_launch(Json *json, const cJSON *o) {
 
 static bool read_check(Json *json, const cJSON *o) {
     static const char *const keys[] = {"buffer", "equals", "values", "hash", "ulp", "abs", NULL};
-    json->p->loc = place(o);
+    json->p->loc = json_loc(o);
     if (!cJSON_IsObject(o))
-        return fail(json, "a check must be an object");
+        return json_error(json, "a check must be an object");
     if (!known_keys(json, o, "check", keys))
         return false;
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(o, "buffer"),
@@ -206,12 +209,12 @@ static bool read_check(Json *json, const cJSON *o) {
                 *ulp = cJSON_GetObjectItemCaseSensitive(o, "ulp");
     uint32_t index = cJSON_IsString(name) ? plan_find_buffer(json->p, name->valuestring) : 0;
     if (!index)
-        return fail(json, "a check needs \"buffer\", the name of a buffer");
+        return json_error(json, "a check needs \"buffer\", the name of a buffer");
     PlanCheck c = {.buffer = index - 1};
     if ((equals != NULL) + (list != NULL) + (hash != NULL) != 1)
-        return fail(json, "a check needs one of \"equals\", \"values\" and \"hash\"");
+        return json_error(json, "a check needs one of \"equals\", \"values\" and \"hash\"");
     if (equals && (!cJSON_IsString(equals) || equals->valuestring[0] != '@'))
-        return fail(json, "\"equals\" must be \"@FILE\"");
+        return json_error(json, "\"equals\" must be \"@FILE\"");
     if (equals)
         c.equals = copy(json, equals->valuestring);
     if (list &&
@@ -222,10 +225,10 @@ static bool read_check(Json *json, const cJSON *o) {
         c.has_hash = cJSON_IsString(hash);
         c.hash = c.has_hash ? strtoull(hash->valuestring, &end, 16) : 0;
         if (!c.has_hash || *end || end == hash->valuestring)
-            return fail(json, "\"hash\" must be a text of hexadecimal digits");
+            return json_error(json, "\"hash\" must be a text of hexadecimal digits");
     }
     if ((ulp && !whole(ulp, 0x1p52, &c.ulp)) || (abs && (!cJSON_IsNumber(abs) || abs->valuedouble < 0)))
-        return fail(json, "\"ulp\" and \"abs\" must be numbers that are not negative");
+        return json_error(json, "\"ulp\" and \"abs\" must be numbers that are not negative");
     c.abs = abs ? abs->valuedouble : 0;
     VEC_ADD(&json->p->arena, &json->p->checks, c);
     return true;
@@ -234,9 +237,9 @@ static bool read_check(Json *json, const cJSON *o) {
 static bool read_root(Json *json, const cJSON *root) {
     static const char *const keys[] = {"module", "buffers", "launches", "checks", NULL};
     const cJSON *c, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
-    json->p->loc = place(root);
+    json->p->loc = json_loc(root);
     if (!cJSON_IsObject(root))
-        return fail(json, "a launch file must be an object");
+        return json_error(json, "a launch file must be an object");
     if (!known_keys(json, root, "launch file", keys))
         return false;
     const char *slash = strrchr(json->source->name, '/');
@@ -244,7 +247,7 @@ static bool read_root(Json *json, const cJSON *root) {
         slash ? arena_printf(&json->p->arena, "%.*s", (int)(slash - json->source->name), json->source->name)
               : ".";
     if (module && !cJSON_IsString(module))
-        return fail(json, "\"module\" must be a file name");
+        return json_error(json, "\"module\" must be a file name");
     if (module)
         json->p->module = module->valuestring[0] == '/'
                               ? copy(json, module->valuestring)
@@ -257,8 +260,9 @@ static bool read_root(Json *json, const cJSON *root) {
         c, cJSON_GetObjectItemCaseSensitive(root, "launches")) if (!read_launch(json, c)) return false;
     cJSON_ArrayForEach(
         c, cJSON_GetObjectItemCaseSensitive(root, "checks")) if (!read_check(json, c)) return false;
-    json->p->loc = place(root);
-    return json->p->launches.n > 0 || fail(json, "no launch: \"launches\" must be a list of at least one");
+    json->p->loc = json_loc(root);
+    return json->p->launches.n > 0 ||
+           json_error(json, "no launch: \"launches\" must be a list of at least one");
 }
 
 bool plan_read_json(Plan *plan, const Source *text, Diags *d) {

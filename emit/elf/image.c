@@ -2,6 +2,7 @@
  * tables were checked here, and lays nothing out by itself (ELF_F_LAYOUT).
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/image.h"
+#include "base/align.h"
 #include <errno.h>
 #include <libelf.h>
 #include <stdlib.h>
@@ -256,11 +257,7 @@ ElfImage *elfimg_read(Arena *a, const void *image, size_t size_bytes, Diags *d) 
 }
 
 /* ---- writing ---- */
-static uint64_t align_up(uint64_t v, uint64_t align) {
-    return align > 1 ? (v + align - 1) & ~(align - 1) : v;
-}
-
-static uint64_t place(uint64_t end, uint64_t align, uint64_t wanted, bool keep) {
+static uint64_t place_part(uint64_t end, uint64_t align, uint64_t wanted, bool keep) {
     return keep && wanted >= end ? wanted : align_up(end, align);
 }
 
@@ -290,19 +287,19 @@ void elfimg_layout(ElfImage *image, bool keep) {
     for (uint32_t k = 0; k <= n; k++) {
         uint32_t i = parts[k].index;
         if (i == n) {
-            image->h.e_shoff = place(end, 8, image->h.e_shoff, keep);
+            image->h.e_shoff = place_part(end, 8, image->h.e_shoff, keep);
             end = image->h.e_shoff + n * sizeof(Elf64_Shdr);
         } else if (i == n + 1) {
             if (!image->segments.n)
                 continue;
-            image->h.e_phoff = place(end, 8, image->h.e_phoff, keep);
+            image->h.e_phoff = place_part(end, 8, image->h.e_phoff, keep);
             end = image->h.e_phoff + image->segments.n * sizeof(Elf64_Phdr);
         } else {
             ElfSection *section = &image->sections.at[i];
             bool has_bytes = !elfimg_is_nobits(section->h.sh_type) && section->h.sh_size > 0;
             if (keep && !has_bytes)
                 continue;
-            section->h.sh_offset = place(end, section->h.sh_addralign, section->h.sh_offset, keep);
+            section->h.sh_offset = place_part(end, section->h.sh_addralign, section->h.sh_offset, keep);
             if (has_bytes)
                 end = section->h.sh_offset + section->h.sh_size;
         }
@@ -357,7 +354,7 @@ static void to_file(uint8_t *out, void *record, size_t size_bytes, Elf_Type type
 
 /* What libelf does not write as it is told: the header's version, fields of section headers that it finds
  * odd, bytes between the parts, the tail. */
-static bool finish(const ElfImage *elf_image, int fd, void **image, size_t *size_bytes) {
+static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *size_bytes) {
     off_t have = lseek(fd, 0, SEEK_END);
     size_t size = have > 0 ? (size_t)have : 0;
     if (elf_image->file_bytes > size)
@@ -400,7 +397,7 @@ bool elfimg_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d)
         diag(d, (SrcLoc){0}, DIAG_E0411, elf_errmsg(-1));
     if (elf)
         elf_end(elf);
-    if (good && !(good = finish(e, fd, image, size_bytes)))
+    if (good && !(good = fill_gaps(e, fd, image, size_bytes)))
         diag(d, (SrcLoc){0}, DIAG_E0411, strerror(errno));
     close(fd);
     return good;

@@ -28,7 +28,7 @@ static bool makes_calls(const Function *f) {
     return false;
 }
 
-static bool place(const IrModule *module, const Function *f, uint32_t at, Diags *d) {
+static bool tables_fit(const IrModule *module, const Function *f, uint32_t at, Diags *d) {
     uint64_t end = (uint64_t)at + own_bytes(f);
     return end <= BANK_BYTES ||
            diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0302, str_text(module->strings, f->name),
@@ -43,7 +43,7 @@ bool emit_place_tables(const IrModule *module, uint32_t *base_bytes, Diags *d) {
         if (f->is_entry)
             continue;
         base_bytes[k] = shared;
-        ok = place(module, f, shared, d);
+        ok = tables_fit(module, f, shared, d);
         shared += own_bytes(f);
     }
     for (unsigned k = 0; ok && k < module->funcs.n; k++) {
@@ -51,7 +51,7 @@ bool emit_place_tables(const IrModule *module, uint32_t *base_bytes, Diags *d) {
         if (!f->is_entry || !f->tables.n)
             continue;
         base_bytes[k] = makes_calls(f) ? shared : 0;
-        ok = place(module, f, base_bytes[k], d);
+        ok = tables_fit(module, f, base_bytes[k], d);
     }
     return ok;
 }

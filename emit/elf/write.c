@@ -2,6 +2,7 @@
  * them (docs/elf.md). First every section is made, so that indices are known, then symbols, then contents.
  * SPDX-License-Identifier: MIT */
 #include "emit/code.h"
+#include "base/align.h"
 #include "emit/elf/map.h"
 #include "emit/elf/nvinfo.h"
 #include "frontend/ast.h"
@@ -35,7 +36,7 @@ typedef struct {
     Diags *d;
 } Writer;
 
-static bool fail(Writer *writer, const char *name, const char *what) {
+static bool write_error(Writer *writer, const char *name, const char *what) {
     return diag(writer->d, (SrcLoc){0}, DIAG_E0412, name, what);
 }
 
@@ -184,17 +185,13 @@ static void make_symbols(Writer *writer) {
 }
 
 /* ---- variables ---- */
-static uint64_t align_up(uint64_t v, uint64_t align) {
-    return align > 1 ? (v + align - 1) & ~(align - 1) : v;
-}
-
 /* Constants of an initialiser. Addresses become relocations later, when symbols exist. */
 static bool put_inits(Writer *writer, const IrVar *var, uint8_t *at) {
     for (uint32_t i = 0; i < var->ptx->ninits; i++) {
         const PtxInit *in = &var->ptx->inits[i];
         if (in->size_bytes > 8 || in->offset_bytes + (uint64_t)in->size_bytes > var->size_bytes)
-            return fail(writer, str_text(writer->c->ir->strings, var->name),
-                        "an initialiser lies outside the variable");
+            return write_error(writer, str_text(writer->c->ir->strings, var->name),
+                               "an initialiser lies outside the variable");
         for (unsigned k = 0; !in->sym && k < in->size_bytes; k++)
             at[in->offset_bytes + k] = (uint8_t)((uint64_t)in->value >> (8 * k));
     }
@@ -214,7 +211,8 @@ static bool lay_out_vars(Writer *writer) {
         if (var->space == SP_CONST) {
             writer->var_offset[i] = var->offset_bytes;
             if (var->offset_bytes + var->size_bytes > module->const_bytes)
-                return fail(writer, str_text(module->strings, var->name), "does not fit its constant bank");
+                return write_error(writer, str_text(module->strings, var->name),
+                                   "does not fit its constant bank");
             at = writer->const3_data.at + var->offset_bytes;
         } else if (init) {
             if (var->size_bytes > FILE_MAX_INIT || writer->init_data.n + var->size_bytes > FILE_MAX_INIT)
@@ -252,10 +250,10 @@ static bool add_rela(Writer *writer, Bytes *out, uint64_t offset, RelocKind kind
     uint32_t type = reloc_type(writer, kind), sym = strmap_get(&writer->symbols, symbol);
     const char *name = str_text(writer->c->ir->strings, symbol);
     if (!sym)
-        return fail(writer, where, arena_printf(writer->a, "undefined symbol %s", name));
+        return write_error(writer, where, arena_printf(writer->a, "undefined symbol %s", name));
     if (!type)
-        return fail(writer, where,
-                    arena_printf(writer->a, "no relocation of this target for the use of %s", name));
+        return write_error(writer, where,
+                           arena_printf(writer->a, "no relocation of this target for the use of %s", name));
     bytes_u64(writer->a, out, offset);
     bytes_u64(writer->a, out, ELF64_R_INFO((uint64_t)sym, type));
     bytes_u64(writer->a, out, (uint64_t)addend);
@@ -313,7 +311,7 @@ static bool var_relocs(Writer *writer) {
             if (!in->sym)
                 continue;
             if (in->size_bytes != 8 || in->shift)
-                return fail(writer, name, "an address in an initialiser must fill 8 bytes");
+                return write_error(writer, name, "an address in an initialiser must fill 8 bytes");
             Bytes *b = var->space == SP_CONST ? &writer->const3_rela : &writer->init_rela;
             if (!add_rela(writer, b, writer->var_offset[i] + in->offset_bytes, RELOC_ABS64,
                           init_symbol(writer, in->sym), in->value, name))
@@ -335,7 +333,7 @@ typedef struct {
 } Sites;
 
 /* Offsets of the instructions that records list, found in the words as a loader would. */
-static void find_sites(Writer *writer, uint32_t index, Sites *out) {
+static void find_nvinfo_sites(Writer *writer, uint32_t index, Sites *out) {
     const CodeFunc *f = &writer->c->funcs[index];
     for (uint32_t i = 0; i < f->ninsts; i++) {
         MachInst in;
@@ -426,7 +424,7 @@ static void func_records(Writer *writer, uint32_t index) {
     const PtxFunc *p = f->ir && f->is_entry ? f->ir->ptx : NULL;
     Bytes b = {0};
     Sites sites = {0};
-    find_sites(writer, index, &sites);
+    find_nvinfo_sites(writer, index, &sites);
     if (writer->sm == 75 || writer->sm >= 90)
         nvinfo_words(writer->a, &b, NV_SW_WAR, &(uint32_t){writer->sm == 75 ? 1 : 8}, 1);
     if (writer->sm != NO_SM)
@@ -630,13 +628,15 @@ static bool fill(Writer *writer) {
 
 static bool check_limits(Writer *writer) {
     if (writer->c->nfuncs > 8000)
-        return fail(writer, "module", "more than 8000 functions");
+        return write_error(writer, "module", "more than 8000 functions");
     for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
         const CodeFunc *f = &writer->c->funcs[i];
         if (f->is_entry && f->param_bytes > 0xffff - writer->t->param_base_bytes)
-            return fail(writer, func_name(writer, i), "more parameter bytes than a constant bank holds");
+            return write_error(writer, func_name(writer, i),
+                               "more parameter bytes than a constant bank holds");
         if (f->nregs > 255 || f->nbarriers > 16)
-            return fail(writer, func_name(writer, i), "more registers or barriers than the format can say");
+            return write_error(writer, func_name(writer, i),
+                               "more registers or barriers than the format can say");
     }
     return true;
 }

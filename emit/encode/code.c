@@ -20,7 +20,7 @@ typedef struct {
     uint32_t table_base; /* of the function's jump tables in constant bank 2 */
 } Encode;
 
-static bool fail(Encode *encode, const Inst *i, const char *what) {
+static bool encode_error(Encode *encode, const Inst *i, const char *what) {
     SrcLoc loc = i && i->loc.i < encode->f->locs.n ? encode->f->locs.at[i->loc.i].src : (SrcLoc){0};
     return diag(encode->d, loc, DIAG_E0301, str_text(encode->m->strings, encode->f->name),
                 i ? ir_op_name(i->op) : "end", what);
@@ -55,12 +55,12 @@ static bool set_distance(Encode *e, MachInst *inst, unsigned k, uint32_t from, u
 static bool resolve_block(Encode *encode, const Inst *i, MachInst *inst, unsigned k, uint32_t at) {
     BlockId b = {inst->src[k].value};
     if (b.i >= encode->f->blocks.n || ir_block(encode->f, b)->dead)
-        return fail(encode, i, "the branch target is no block of the function");
+        return encode_error(encode, i, "the branch target is no block of the function");
     uint32_t to = encode->address[b.i];
     if (i->op == OT_BSSY) {
         to = behind_bsync(encode, b, *ir_src(encode->f, i, BSSY_breg));
         if (to == UINT32_MAX)
-            return fail(encode, i, "the block it names has no BSYNC on its barrier register");
+            return encode_error(encode, i, "the block it names has no BSYNC on its barrier register");
     }
     return set_distance(encode, inst, k, at, to);
 }
@@ -79,7 +79,7 @@ static bool resolve_symbol(Encode *encode, const Inst *i, MachInst *inst, unsign
     if (s.addend == EMIT_BEHIND_CALL) {
         uint32_t n = behind_call(encode, b, p);
         if (!n)
-            return fail(encode, i, "no CALL follows in its block");
+            return encode_error(encode, i, "no CALL follows in its block");
         s.addend = (int64_t)(at + n) * INST_BYTES;
     }
     VEC_ADD(&encode->code->arena, &encode->out->relocs,
@@ -100,14 +100,14 @@ static bool resolve_lepc(Encode *e, const Inst *i, MachInst *inst, const Block *
         return true;
     uint32_t n = behind_call(e, b, p);
     return n ? set_distance(e, inst, LEPC_offset, at, at + n + 1)
-             : fail(e, i, "no CALL follows in its block");
+             : encode_error(e, i, "no CALL follows in its block");
 }
 
 /* The register of a BRX holds an offset from the function's start, so its offset leads back there. */
 static bool resolve_brx(Encode *encode, const Inst *i, MachInst *m, const Block *b, uint32_t at) {
     const BranchTable *table = ir_branch_table(encode->f, i);
     if (!table)
-        return fail(encode, i, "it has no jump table");
+        return encode_error(encode, i, "it has no jump table");
     uint32_t *targets = ARENA_ARRAY(&encode->code->arena, uint32_t, table->entries.n + 1);
     for (unsigned k = 0; k < table->entries.n; k++)
         targets[k] = encode->address[b->succs.at[table->entries.at[k]].i] * INST_BYTES;
@@ -120,7 +120,7 @@ static bool resolve_brx(Encode *encode, const Inst *i, MachInst *m, const Block 
 static bool put_word(Encode *encode, const Inst *i, const MachInst *m, uint32_t at) {
     char error[ISA_ERROR_BYTES];
     if (!isa_encode(encode->m->target, m, encode->out->words[at], error))
-        return fail(encode, i, error);
+        return encode_error(encode, i, error);
     return true;
 }
 
@@ -132,7 +132,7 @@ static bool encode_block(Encode *encode, BlockId id) {
         const Inst *i = ir_inst(encode->f, b->insts.at[p]);
         uint32_t at = encode->address[id.i] + p;
         if (ir_is_pseudo(i->op))
-            return fail(encode, i, "the operation is still abstract");
+            return encode_error(encode, i, "the operation is still abstract");
         MachInst m = emit_mach(encode->f, i);
         for (unsigned k = 0; k < m.nsrc; k++) {
             if (m.src[k].kind == OPK_BLOCK && !resolve_block(encode, i, &m, k, at))
@@ -140,7 +140,7 @@ static bool encode_block(Encode *encode, BlockId id) {
             if (m.src[k].kind == OPK_SYM && !resolve_symbol(encode, i, &m, k, b, p, at))
                 return false;
             if (m.src[k].kind == OPK_VAL)
-                return fail(encode, i, "a register is still virtual");
+                return encode_error(encode, i, "a register is still virtual");
             if (m.src[k].kind == OPK_CMEM && m.src[k].value >> 16 == IR_JUMP_BANK)
                 m.src[k].value += encode->table_base;
         }

@@ -318,7 +318,7 @@ static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) 
 
 /* ---- blocks ---- */
 
-static void grow(Controls *controls, uint32_t *what, uint32_t to) {
+static void raise_to(Controls *controls, uint32_t *what, uint32_t to) {
     if (to > *what) {
         *what = to;
         controls->changed = true;
@@ -343,7 +343,7 @@ static void hold_back_preds(Controls *controls, const Block *blk, uint32_t first
         if (!need || !pb->insts.n)
             continue;
         Choice *ch = &controls->choice[pb->insts.at[leaving_at(f, pb)].i];
-        grow(controls, &ch->stall, ch->stall + need);
+        raise_to(controls, &ch->stall, ch->stall + need);
         grow_older(state, need);
         controls->dirty[blk->preds.at[p].i] = true;
         for (unsigned s = 0; s < pb->succs.n; s++)
@@ -407,7 +407,7 @@ static void walk_block(Controls *controls, BlockId b) {
         set_marks(controls, facts);
         unsigned need = cycles_needed(controls, state, id, wait);
         if (need && before) {
-            grow(controls, &before->stall, before->stall + need);
+            raise_to(controls, &before->stall, before->stall + need);
             grow_older(state, need);
         } else if (need) { /* each predecessor waits as long as it must: the state is theirs again */
             hold_back_preds(controls, blk, id, wait);
@@ -458,7 +458,7 @@ static bool settle(Controls *controls, Diags *d) {
 
 /* ---- writing it down ---- */
 
-static uint32_t pack(const Choice *ch, uint32_t stall) {
+static uint32_t pack_control(const Choice *ch, uint32_t stall) {
     /* nvdisasm knows "keep issuing" for stalls 1 to 11 only; ptxas writes the others with the yield form */
     return ir_control_pack((Control){.stall_cycles = (uint8_t)stall,
                                      .yield = stall == 0 || stall > 11,
@@ -477,7 +477,8 @@ static void write_block(Controls *controls, BlockId b) {
         Choice ch = controls->choice[id.i];
         bool branches = ir_is_terminator(f, ir_inst(f, id));
         if (!branches) {
-            ir_inst(f, id)->sched = pack(&ch, ch.stall > LATENCY_MAX_STALL ? LATENCY_MAX_STALL : ch.stall);
+            ir_inst(f, id)->sched =
+                pack_control(&ch, ch.stall > LATENCY_MAX_STALL ? LATENCY_MAX_STALL : ch.stall);
             VEC_ADD(f->arena, &out, id);
         }
         const Choice idle = {.write_sb = NO_SB, .read_sb = NO_SB};
@@ -486,14 +487,14 @@ static void write_block(Controls *controls, BlockId b) {
                 branches || left > 2 * LATENCY_MAX_STALL ? LATENCY_MAX_STALL : left - LATENCY_MAX_STALL;
             InstId nop = ir_inst_new(f, OT_NOP, 0, 0);
             ir_inst(f, nop)->loc = ir_inst(f, id)->loc;
-            ir_inst(f, nop)->sched = pack(&idle, stall);
+            ir_inst(f, nop)->sched = pack_control(&idle, stall);
             VEC_ADD(f->arena, &out, nop);
         }
         if (branches) {
             uint32_t rest = ch.stall;
             while (rest > LATENCY_MAX_STALL)
                 rest -= LATENCY_MAX_STALL;
-            ir_inst(f, id)->sched = pack(&ch, rest);
+            ir_inst(f, id)->sched = pack_control(&ch, rest);
             VEC_ADD(f->arena, &out, id);
         }
     }

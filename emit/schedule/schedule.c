@@ -78,7 +78,7 @@ static bool keeps_order(const Function *f, const Inst *i) {
     return name && (strncmp(name, "clock", 5) == 0 || strncmp(name, "globaltimer", 11) == 0);
 }
 
-static void add_edge(Sched *sched, uint32_t from, uint32_t to, uint32_t cycles) {
+static void sched_edge(Sched *sched, uint32_t from, uint32_t to, uint32_t cycles) {
     if (from == to)
         return;
     for (Edge *edge = sched->nodes[from].succs; edge; edge = edge->next)
@@ -110,17 +110,18 @@ static void register_edges(Sched *sched, uint32_t n) {
                 latency_is_variable(sched->t, wm)
                     ? latency_estimate(sched->t, wm)
                     : latency_raw_part(sched->t, wm, w->operand, w->part, m, reads[k].operand, reads[k].part);
-            add_edge(sched, w->node, n, l);
+            sched_edge(sched, w->node, n, l);
         }
     for (unsigned k = 0; k < nw; k++) {
         for (Ref *w = sched->writes[writes[k].cell]; w; w = w->next) {
             const MachInst *wm = &sched->nodes[w->node].m;
-            add_edge(sched, w->node, n,
-                     latency_is_variable(sched->t, wm) ? latency_estimate(sched->t, wm)
-                                                       : latency_waw(sched->t, wm, w->operand, m));
+            sched_edge(sched, w->node, n,
+                       latency_is_variable(sched->t, wm) ? latency_estimate(sched->t, wm)
+                                                         : latency_waw(sched->t, wm, w->operand, m));
         }
         for (Ref *ref = sched->reads[writes[k].cell]; ref; ref = ref->next)
-            add_edge(sched, ref->node, n, latency_reads_late(sched->t, &sched->nodes[ref->node].m) ? 10 : 1);
+            sched_edge(sched, ref->node, n,
+                       latency_reads_late(sched->t, &sched->nodes[ref->node].m) ? 10 : 1);
     }
     for (unsigned k = 0; k < nw; k++) { /* stands for all that it was ordered behind, guarded or not */
         sched->writes[writes[k].cell] = sched->reads[writes[k].cell] = NULL;
@@ -132,7 +133,7 @@ static void register_edges(Sched *sched, uint32_t n) {
 
 static void order_after(Sched *s, Ref *list, uint32_t n) {
     for (; list; list = list->next)
-        add_edge(s, list->node, n, 1);
+        sched_edge(s, list->node, n, 1);
 }
 
 static void memory_edges(Sched *sched, uint32_t n) {

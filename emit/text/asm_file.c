@@ -364,7 +364,7 @@ static bool statement(FileAsm *files) {
     return directive(files, start, w) && asm_expect_end(files->t);
 }
 
-static bool walk(FileAsm *files, bool emit) {
+static bool walk_file(FileAsm *files, bool emit) {
     files->emit = emit;
     files->nsections = 0;
     files->data = (Bytes){0};
@@ -450,7 +450,7 @@ bool asm_read_file(AsmText *text, void **image, size_t *size_bytes) {
     header->e_ident[EI_VERSION] = EV_CURRENT;
     header->e_ehsize = sizeof(Elf64_Ehdr);
     header->e_shentsize = sizeof(Elf64_Shdr);
-    if (!walk(&f, false) || !walk(&f, true) || !check_names(&f))
+    if (!walk_file(&f, false) || !walk_file(&f, true) || !check_names(&f))
         return false;
     if (f.e->sections.n < 2 || header->e_shstrndx == 0 || header->e_shstrndx >= f.e->sections.n)
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");

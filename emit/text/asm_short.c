@@ -269,7 +269,7 @@ static bool statement(ShortAsm *shorts) {
     return code_line(shorts);
 }
 
-static bool walk(ShortAsm *shorts, bool emit) {
+static bool walk_short(ShortAsm *shorts, bool emit) {
     shorts->emit = emit;
     shorts->nfuncs = 0;
     asm_rewind(shorts->t);
@@ -279,7 +279,7 @@ static bool walk(ShortAsm *shorts, bool emit) {
     return good;
 }
 
-static bool finish(ShortAsm *shorts) {
+static bool close_functions(ShortAsm *shorts) {
     uint32_t reserved = isa_target_info(shorts->target)->reserved_regs;
     for (uint32_t i = 0; i < shorts->funcs.n; i++) {
         CodeFunc *f = &shorts->funcs.at[i];
@@ -295,10 +295,10 @@ static bool finish(ShortAsm *shorts) {
 
 bool asm_read_short(AsmText *text, void **image, size_t *size_bytes) {
     ShortAsm s = {.t = text, .a = text->a};
-    bool good = walk(&s, false) && walk(&s, true);
+    bool good = walk_short(&s, false) && walk_short(&s, true);
     if (good && !s.funcs.n)
         good = diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0413);
-    good = good && finish(&s);
+    good = good && close_functions(&s);
     CodeModule c = {.ir = s.m, .funcs = s.funcs.at, .nfuncs = s.funcs.n};
     good = good && elf_write(&c, image, size_bytes, text->d);
     if (s.m)

@@ -21,8 +21,8 @@ static const struct {
              {"I", 4, IN_IMM, false, true},  {"C", 5, IN_CMEM, false, false}, {"U", 6, IN_UREG, false, false},
              {"RU", 7, IN_UREG, true, false}};
 
-static void add(Ig *ig, IgDef *ig_def, unsigned lo, unsigned width, const char *type, const char *name,
-                const char *attr, const char *def, IgLoc loc) {
+static void add_field(Ig *ig, IgDef *ig_def, unsigned lo, unsigned width, const char *type, const char *name,
+                      const char *attr, const char *def, IgLoc loc) {
     IgField f = {.kind = FD_FIELD,
                  .nparts = 1,
                  .width = width,
@@ -42,7 +42,7 @@ static void add(Ig *ig, IgDef *ig_def, unsigned lo, unsigned width, const char *
 
 static void add_fixed(Ig *g, IgDef *ig_def, unsigned lo, unsigned width, const char *type, const char *name,
                       unsigned value, IgLoc loc) {
-    add(g, ig_def, lo, width, type, name, NULL, NULL, loc);
+    add_field(g, ig_def, lo, width, type, name, NULL, NULL, loc);
     IgField *field = &ig_def->fields.at[ig_def->fields.n - 1];
     field->kind = FD_FIXED;
     field->def = (IgTok){.kind = TK_NUMBER, .text = "", .number = value, .loc = loc};
@@ -57,17 +57,17 @@ static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *form_slot, Place at
         abs = 83;
     }
     if (form_slot->neg)
-        add(g, d, neg, 1, "SignModi", form_slot->slot, "neg", NULL, loc);
+        add_field(g, d, neg, 1, "SignModi", form_slot->slot, "neg", NULL, loc);
     if (form_slot->bitnot)
-        add(g, d, neg, 1, "SignModi", form_slot->slot, "bitnot", NULL, loc);
+        add_field(g, d, neg, 1, "SignModi", form_slot->slot, "bitnot", NULL, loc);
     if (form_slot->abs)
-        add(g, d, abs, 1, "SignModi", form_slot->slot, "abs", NULL, loc);
+        add_field(g, d, abs, 1, "SignModi", form_slot->slot, "abs", NULL, loc);
     if (form_slot->half)
-        add(g, d, half, 2, "Half", form_slot->slot, "half", NULL, loc);
+        add_field(g, d, half, 2, "Half", form_slot->slot, "half", NULL, loc);
     if (form_slot->half_sel)
-        add(g, d, half, 2, "HalfSel", "half", NULL, "H0", loc);
+        add_field(g, d, half, 2, "HalfSel", "half", NULL, "H0", loc);
     if (reg)
-        add(g, d, reuse, 1, "Reuse", form_slot->slot, "reuse", NULL, loc);
+        add_field(g, d, reuse, 1, "Reuse", form_slot->slot, "reuse", NULL, loc);
 }
 
 static void add_operand(Ig *g, IgDef *def, const IgForms *ig_forms, const IgFormSlot *form_slot, Place at,
@@ -79,11 +79,11 @@ static void add_operand(Ig *g, IgDef *def, const IgForms *ig_forms, const IgForm
     if (ig_forms->uniform && kind == IN_REG)
         kind = IN_UREG;
     switch (kind) {
-    case IN_REG: add(g, def, lo[at], 8, "Reg", form_slot->slot, NULL, "RZ", loc); break;
-    case IN_UREG: add(g, def, lo[at], 6, "UReg", form_slot->slot, NULL, "URZ", loc); break;
-    case IN_IMM: add(g, def, 32, 32, ig_forms->imm_type, form_slot->slot, NULL, NULL, loc); return;
+    case IN_REG: add_field(g, def, lo[at], 8, "Reg", form_slot->slot, NULL, "RZ", loc); break;
+    case IN_UREG: add_field(g, def, lo[at], 6, "UReg", form_slot->slot, NULL, "URZ", loc); break;
+    case IN_IMM: add_field(g, def, 32, 32, ig_forms->imm_type, form_slot->slot, NULL, NULL, loc); return;
     case IN_CMEM:
-        add(g, def, 54, 5, "CMem", form_slot->slot, NULL, NULL, loc);
+        add_field(g, def, 54, 5, "CMem", form_slot->slot, NULL, NULL, loc);
         def->fields.at[def->fields.n - 1].nparts = 2;
         def->fields.at[def->fields.n - 1].width = 21;
         def->fields.at[def->fields.n - 1].lo[1] = 38;

@@ -87,7 +87,7 @@ static IgDef *find_parent(Merge *merge, const IgTok *name) {
     for (unsigned k_ = 0; k_ < (from).n; k_++)                                                               \
     VEC_ADD(&(g)->arena, &(to), (from).at[k_])
 
-static bool merge(Merge *m, IgDef *def) {
+static bool merge_rows(Merge *m, IgDef *def) {
     Ig *g = m->g;
     for (unsigned i = 0; i < m->nseen; i++)
         if (m->seen[i] == def)
@@ -97,7 +97,7 @@ static bool merge(Merge *m, IgDef *def) {
     m->seen[m->nseen++] = def;
     for (unsigned i = 0; i < def->parents.n; i++) {
         IgDef *p = find_parent(m, &def->parents.at[i]);
-        if (!p || !merge(m, p))
+        if (!p || !merge_rows(m, p))
             return false;
     }
     if (def->kind == DK_OPTYPE) {
@@ -163,7 +163,7 @@ static bool resolve_type(Ig *g, IgField *field) {
     return true;
 }
 
-static bool constant(Ig *g, IgField *field, int64_t *out) {
+static bool row_constant(Ig *g, IgField *field, int64_t *out) {
     static const struct {
         const char *name;
         int64_t value;
@@ -196,7 +196,7 @@ static bool check_constant(Ig *g, IgField *field) {
     if (field->kind == FD_WIDE ||
         (!field->has_default && field->kind != FD_FIXED && field->kind != FD_MODFIXED))
         return true;
-    if (!constant(g, field, &v))
+    if (!row_constant(g, field, &v))
         return false;
     int64_t stored = field->scale > 1 || field->bias ? (v - field->bias) / (int64_t)field->scale : v;
     bool sgn = field->value == VT_SIMM && stored < 0;
@@ -415,7 +415,7 @@ static bool new_row(Ig *ig, IgDef *ig_def, unsigned target) {
     row->def = ig_def;
     row->loc = ig_def->loc;
     Merge m = {.g = ig, .r = row};
-    if (!merge(&m, ig_def))
+    if (!merge_rows(&m, ig_def))
         return false;
     if (!m.optype)
         return ig_error(ig, ig_def->loc, "opcode %s has no optype", ig_def->name);

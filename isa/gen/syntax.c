@@ -128,7 +128,7 @@ static bool pair(Syn *syn, IgSyn *ig_syn) {
     return true;
 }
 
-static void put(Syn *syn, IgSyn y) { VEC_ADD(&syn->g->arena, syn->out, y); }
+static void put_syntax(Syn *syn, IgSyn y) { VEC_ADD(&syn->g->arena, syn->out, y); }
 
 static bool mnemonic(Syn *syn) {
     while (*syn->p && *syn->p != ' ') {
@@ -137,14 +137,14 @@ static bool mnemonic(Syn *syn) {
             if (!mod_copy(syn, &y) || (y.op == SY_MOD && !pair(syn, &y)) ||
                 (y.op == SY_MOD && !braces(syn, &y.a, &y.b)))
                 return false;
-            put(syn, y);
+            put_syntax(syn, y);
             continue;
         }
         const char *start = syn->p;
         while (*syn->p && *syn->p != ' ' && *syn->p != '{')
             syn->p++;
-        put(syn, (IgSyn){.op = SY_TEXT,
-                         .text = arena_printf(&syn->g->arena, "%.*s", (int)(syn->p - start), start)});
+        put_syntax(syn, (IgSyn){.op = SY_TEXT,
+                                .text = arena_printf(&syn->g->arena, "%.*s", (int)(syn->p - start), start)});
     }
     return true;
 }
@@ -254,24 +254,24 @@ static bool suffixes(Syn *syn, IgSyn *ig_syn) {
     }
 }
 
-static bool operand(Syn *syn) {
+static bool syntax_operand(Syn *syn) {
     IgSyn y = {.op = SY_OPERAND};
     char name[64];
     if (*syn->p == '[') {
         if (!address(syn, &y) || !suffixes(syn, &y))
             return false;
-        put(syn, y);
+        put_syntax(syn, y);
         return true;
     }
     if (!word(syn, name))
         return false;
     if (isupper((unsigned char)name[0])) {
-        put(syn, (IgSyn){.op = SY_TEXT, .text = arena_printf(&syn->g->arena, "%s", name)});
+        put_syntax(syn, (IgSyn){.op = SY_TEXT, .text = arena_printf(&syn->g->arena, "%s", name)});
         return true;
     }
     int m = ig_mod_index(syn->t, name);
     if (m >= 0) {
-        put(syn, (IgSyn){.op = SY_MODNUM, .a = (unsigned)m});
+        put_syntax(syn, (IgSyn){.op = SY_MODNUM, .a = (unsigned)m});
         return true;
     }
     if (!slot(syn, name, &y.a))
@@ -288,7 +288,7 @@ static bool operand(Syn *syn) {
     }
     if (!suffixes(syn, &y))
         return false;
-    put(syn, y);
+    put_syntax(syn, y);
     return true;
 }
 
@@ -300,8 +300,8 @@ bool ig_syntax(Ig *ig, IgRow *row, const char *text, IgLoc loc, IgSynVec *out) {
     while (*s.p) {
         while (*s.p == ' ')
             s.p++;
-        put(&s, (IgSyn){.op = SY_SEP, .a = !comma});
-        if (!operand(&s))
+        put_syntax(&s, (IgSyn){.op = SY_SEP, .a = !comma});
+        if (!syntax_operand(&s))
             return false;
         comma = *s.p == ',';
         if (comma)
@@ -309,6 +309,6 @@ bool ig_syntax(Ig *ig, IgRow *row, const char *text, IgLoc loc, IgSynVec *out) {
         else if (*s.p && *s.p != ' ')
             return ig_error(ig, loc, "unexpected '%c' in syntax", *s.p);
     }
-    put(&s, (IgSyn){.op = SY_END});
+    put_syntax(&s, (IgSyn){.op = SY_END});
     return true;
 }

@@ -70,8 +70,8 @@ static const Inst *inner(const Combine *combine, Operand o, unsigned op) {
 }
 
 /* Put op with these sources in the place of instruction `at`; false if no opcode takes them. */
-static bool put(Combine *combine, unsigned at, unsigned op, uint32_t mods, unsigned nsrc,
-                const Operand *src) {
+static bool replace_inst(Combine *combine, unsigned at, unsigned op, uint32_t mods, unsigned nsrc,
+                         const Operand *src) {
     Function *f = combine->f;
     InstId old = ir_block(f, combine->block)->insts.at[at];
     Operand dst = *ir_dst(f, ir_inst(f, old), 0);
@@ -144,7 +144,7 @@ static bool put_sum(Combine *c, unsigned at, Sum *sum) {
             to += to == 1 && others; /* rb is taken */
             src[to++] = sum->term[k];
         }
-    return put(c, at, OT_IADD3, 0, 5, src);
+    return replace_inst(c, at, OT_IADD3, 0, 5, src);
 }
 
 static bool sum_of_sum(Combine *combine, unsigned at, const Inst *i) {
@@ -174,7 +174,7 @@ static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
         Operand other = s.n ? s.term[0] : op_imm(s.constant);
         if (mul && !MGET(IMAD, x, mul->mods) && is_zero(*ir_src(combine->f, mul, 2))) {
             Operand src[4] = {*ir_src(combine->f, mul, 0), *ir_src(combine->f, mul, 1), other, pf};
-            if (put(combine, at, OT_IMAD, mul->mods, 4, src))
+            if (replace_inst(combine, at, OT_IMAD, mul->mods, 4, src))
                 return true;
         }
         if (!shl || shl->mods != (MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L)))
@@ -183,7 +183,7 @@ static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
         if (opt_scalar(x) && !other.mods && is_zero(*ir_src(combine->f, shl, 2)) && n.kind == OPK_IMM &&
             n.value < 32) {
             Operand src[5] = {x, other, op_rz(), n, pf};
-            if (put(combine, at, OT_LEA, 0, 5, src))
+            if (replace_inst(combine, at, OT_LEA, 0, 5, src))
                 return true;
         }
     }
@@ -243,7 +243,7 @@ static bool put_table(Combine *c, unsigned at, const Inputs *inputs, const uint8
         lut |= (unsigned)value[(x >> (2 - slot[0]) & 1) | (x >> (2 - slot[1]) & 1) << 1 |
                                (x >> (2 - slot[2]) & 1) << 2]
                << x;
-    return put(c, at, OT_LOP3, MSET(LOP3, lut, lut), 4, src);
+    return replace_inst(c, at, OT_LOP3, MSET(LOP3, lut, lut), 4, src);
 }
 
 static bool table_of_table(Combine *combine, unsigned at, const Inst *i) {

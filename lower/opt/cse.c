@@ -143,7 +143,7 @@ static void pop_to(Cse *cse, uint32_t mark) {
     }
 }
 
-static void walk(Cse *cse, const Graph *graph, const DomTree *tree) {
+static void walk_dominators(Cse *cse, const Graph *graph, const DomTree *tree) {
     uint32_t *child = ARENA_ARRAY(&cse->a, uint32_t, graph->n),
              *sibling = ARENA_ARRAY(&cse->a, uint32_t, graph->n);
     uint32_t *stack = ARENA_ARRAY(&cse->a, uint32_t, graph->n + 1),
@@ -181,7 +181,7 @@ bool pass_cse(Function *f, Diags *d) {
     for (s.nslots = 64; s.nslots < f->insts.n; s.nslots *= 2)
         ;
     s.slots = ARENA_ARRAY(&s.a, uint32_t, s.nslots);
-    walk(&s, &g, &t);
+    walk_dominators(&s, &g, &t);
     opt_rename(f, s.repl);
     arena_free(&s.a);
     return true;

@@ -18,7 +18,7 @@ typedef struct {
 
 static const Value *val(const Fold *fold, uint32_t v) { return &fold->f->values.at[v]; }
 
-static uint32_t find(const Fold *fold, uint32_t v) {
+static uint32_t same_as(const Fold *fold, uint32_t v) {
     while (fold->repl[v])
         v = fold->repl[v];
     return v;
@@ -30,7 +30,7 @@ static void copy(Fold *fold, uint32_t to, Operand src) {
     uint32_t from = opt_scalar(src);
     if (!from || src.mods || val(fold, to)->fixed_reg >= 0)
         return;
-    from = find(fold, from);
+    from = same_as(fold, from);
     if (from == to || val(fold, from)->fixed_reg >= 0 || val(fold, from)->file != val(fold, to)->file)
         return;
     fold->repl[to] = from;
@@ -45,7 +45,7 @@ static void trivial_phi(Fold *fold, const Inst *i) {
         uint32_t v = opt_scalar(o);
         if (!v || o.mods)
             return;
-        v = find(fold, v);
+        v = same_as(fold, v);
         if (v == to || v == one)
             continue;
         if (one)
@@ -58,11 +58,11 @@ static void trivial_phi(Fold *fold, const Inst *i) {
 
 /* ---- constants ---- */
 
-static bool constant(const Fold *fold, Operand o, uint32_t *bits) {
+static bool known_bits(const Fold *fold, Operand o, uint32_t *bits) {
     if (o.mods & ~(unsigned)OPM_NEG)
         return false;
     if (opt_scalar(o)) {
-        Operand k = fold->known[find(fold, o.value)];
+        Operand k = fold->known[same_as(fold, o.value)];
         if (k.kind != OPK_IMM)
             return false;
         *bits = k.value;
@@ -79,12 +79,12 @@ static bool constant(const Fold *fold, Operand o, uint32_t *bits) {
 
 static bool all_constant(const Fold *fold, const Inst *i, unsigned n, uint32_t *x) {
     for (unsigned k = 0; k < n; k++)
-        if (!constant(fold, *ir_src(fold->f, i, k), &x[k]))
+        if (!known_bits(fold, *ir_src(fold->f, i, k), &x[k]))
             return false;
     return true;
 }
 
-static uint32_t lop3(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
+static uint32_t lop3_bits(unsigned lut, uint32_t a, uint32_t b, uint32_t c) {
     uint32_t r = 0;
     for (unsigned k = 0; k < 8; k++)
         if (lut >> k & 1)
@@ -108,7 +108,7 @@ static bool result(const Fold *s, const Inst *i, uint32_t *r) {
     case OT_LOP3:
         if (MGET(LOP3, pand, i->mods) || !no_dst(s, i, LOP3_pu) || !all_constant(s, i, 3, x))
             return false;
-        *r = lop3(MGET(LOP3, lut, i->mods), x[0], x[1], x[2]);
+        *r = lop3_bits(MGET(LOP3, lut, i->mods), x[0], x[1], x[2]);
         return true;
     case OT_IMAD:
         if (MGET(IMAD, x, i->mods) || !all_constant(s, i, 3, x))
@@ -119,7 +119,7 @@ static bool result(const Fold *s, const Inst *i, uint32_t *r) {
     }
 }
 
-static bool compare(unsigned cmp, bool is_signed, uint32_t a, uint32_t b) {
+static bool compare_bits(unsigned cmp, bool is_signed, uint32_t a, uint32_t b) {
     bool lt = is_signed ? (int32_t)a < (int32_t)b : a < b, eq = a == b;
     switch (cmp) {
     case ICmp_F: return false;
@@ -141,10 +141,10 @@ static bool compare_result(const Fold *fold, const Inst *i, bool *r) {
     if (MGET(ISETP, ex, i->mods) || MGET(ISETP, bop, i->mods) != BoolOp_AND || !plain ||
         !no_dst(fold, i, ISETP_pv))
         return false;
-    if (!constant(fold, *ir_src(fold->f, i, ISETP_ra), &a) ||
-        !constant(fold, *ir_src(fold->f, i, ISETP_rb), &b))
+    if (!known_bits(fold, *ir_src(fold->f, i, ISETP_ra), &a) ||
+        !known_bits(fold, *ir_src(fold->f, i, ISETP_rb), &b))
         return false;
-    *r = compare(MGET(ISETP, cmp, i->mods), MGET(ISETP, sign, i->mods) == ISign_S32, a, b);
+    *r = compare_bits(MGET(ISETP, cmp, i->mods), MGET(ISETP, sign, i->mods) == ISign_S32, a, b);
     return true;
 }
 
@@ -178,8 +178,8 @@ static void learn(Fold *fold, InstId id) {
             know(fold, dst, o);
         else if (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ)
             know(fold, dst, op_imm(0));
-        else if (opt_scalar(o) && !o.mods && fold->known[find(fold, o.value)].kind != OPK_NONE)
-            know(fold, dst, fold->known[find(fold, o.value)]);
+        else if (opt_scalar(o) && !o.mods && fold->known[same_as(fold, o.value)].kind != OPK_NONE)
+            know(fold, dst, fold->known[same_as(fold, o.value)]);
         else if (o.file == RF_R && opt_scalar(dst))
             copy(fold, dst.value, o);
     } else if (i->op == OT_ISETP && compare_result(fold, i, &p))
@@ -246,7 +246,7 @@ static bool is_jump(unsigned op) { return op == OT_BRA || op == OT_BRX || op == 
 
 /* The operand that says the same without the value; OPK_NONE if there is none. */
 static Operand as_constant(const Fold *fold, const Inst *i, Operand o) {
-    Operand k = fold->known[find(fold, o.value)];
+    Operand k = fold->known[same_as(fold, o.value)];
     if (o.file == RF_P) {
         if (k.kind == OPK_REG)
             k.mods ^= o.mods & OPM_NOT;
@@ -273,8 +273,9 @@ static void fold_operands(Fold *fold, InstId id) {
             try_swapped(fold, id, k, c);
     }
     /* an EXIT in the middle of a block keeps its guard */
-    if (i->op != OT_EXIT && opt_scalar(i->guard) && fold->known[find(fold, i->guard.value)].kind == OPK_REG) {
-        Operand g = fold->known[find(fold, i->guard.value)];
+    if (i->op != OT_EXIT && opt_scalar(i->guard) &&
+        fold->known[same_as(fold, i->guard.value)].kind == OPK_REG) {
+        Operand g = fold->known[same_as(fold, i->guard.value)];
         g.mods ^= i->guard.mods & OPM_NOT;
         if (!(i->flags & IF_TIED) && (i->op == OT_BRA || op_is_always(g))) {
             i->guard =
@@ -290,7 +291,7 @@ static void fold_mov(Fold *fold, InstId id) {
     Operand o = i->op == OT_MOV ? *ir_src(fold->f, i, 0) : (Operand){0};
     if (!opt_scalar(o) || o.mods || o.file != RF_R)
         return;
-    Operand k = fold->known[find(fold, o.value)];
+    Operand k = fold->known[same_as(fold, o.value)];
     if (k.kind != OPK_NONE)
         try_operand(fold, id, 0, k);
 }
@@ -331,7 +332,7 @@ static bool value_plus(const Fold *fold, const Inst *add, Operand *base, uint32_
     for (unsigned k = 0; k < 3; k++) {
         Operand o = *ir_src(fold->f, add, k);
         uint32_t c;
-        if (constant(fold, o, &c))
+        if (known_bits(fold, o, &c))
             *offset += c;
         else if (found || o.mods || !(opt_scalar(o) && o.file == RF_R))
             return false;
@@ -345,14 +346,14 @@ static bool uses_carry_of(const Fold *fold, const Inst *hi, const Inst *lo) {
     Operand pu = *ir_dst(fold->f, lo, IADD3_pu), pp = *ir_src(fold->f, hi, IADD3_pp),
             pq = *ir_src(fold->f, hi, IADD3_pq);
     bool pq_false = pq.kind == OPK_REG && pq.value == REG_PT && (pq.mods & OPM_NOT);
-    return opt_scalar(pu) && opt_scalar(pp) && find(fold, pp.value) == pu.value && !pp.mods && pq_false &&
+    return opt_scalar(pu) && opt_scalar(pp) && same_as(fold, pp.value) == pu.value && !pp.mods && pq_false &&
            no_dst(fold, lo, IADD3_pv);
 }
 
 /* [lo hi] = [x y] + constant, as IADD3 with carry and IADD3.X: exact in 64 bits, as is the address sum. */
 static bool pair_plus(const Fold *fold, Operand pair, ValId base[2], int64_t *offset) {
-    const Inst *lo = defined_by(fold, find(fold, ir_operand_value(fold->f, pair, 0).i), OT_IADD3);
-    const Inst *hi = defined_by(fold, find(fold, ir_operand_value(fold->f, pair, 1).i), OT_IADD3);
+    const Inst *lo = defined_by(fold, same_as(fold, ir_operand_value(fold->f, pair, 0).i), OT_IADD3);
+    const Inst *hi = defined_by(fold, same_as(fold, ir_operand_value(fold->f, pair, 1).i), OT_IADD3);
     Operand b0, b1;
     uint32_t k0, k1;
     if (!lo || !hi || lo->mods || hi->mods != MSET(IADD3, x, 1) || !uses_carry_of(fold, hi, lo))
@@ -365,12 +366,12 @@ static bool pair_plus(const Fold *fold, Operand pair, ValId base[2], int64_t *of
     uint32_t one_lo = 0;
     for (unsigned k = 0; k < 3; k++) { /* two constants could carry twice */
         uint32_t c;
-        one_lo += constant(fold, *ir_src(fold->f, lo, k), &c) && c != 0;
+        one_lo += known_bits(fold, *ir_src(fold->f, lo, k), &c) && c != 0;
     }
     if (one_lo > 1)
         return false;
-    base[0].i = find(fold, b0.value);
-    base[1].i = find(fold, b1.value);
+    base[0].i = same_as(fold, b0.value);
+    base[1].i = same_as(fold, b1.value);
     *offset = (int64_t)((uint64_t)k1 << 32 | k0);
     return true;
 }

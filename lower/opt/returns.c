@@ -63,7 +63,7 @@ static bool fits(Returns *returns, BlockId b) {
     return true;
 }
 
-static bool find(Returns *returns) {
+static bool find_returns(Returns *returns) {
     Function *f = returns->f;
     for (unsigned k = 0; k < f->layout.n; k++) {
         const Inst *end = from_end(f, f->layout.at[k], 0);
@@ -150,7 +150,7 @@ static bool movable_results(Returns *returns) {
 bool pass_returns(Function *f, Diags *d) {
     (void)d;
     Returns r = {.f = f};
-    if (f->is_entry || f->blocks.n <= 1 || !find(&r) || !movable_results(&r))
+    if (f->is_entry || f->blocks.n <= 1 || !find_returns(&r) || !movable_results(&r))
         return true;
     build(&r);
     ir_renumber(f);

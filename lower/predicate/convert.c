@@ -370,7 +370,7 @@ static void move_inst(Conv *conv, InstId id) {
 }
 
 /* The constant that value o holds, if one that SEL takes. */
-static bool constant(Conv *conv, Operand o, Operand *operand) {
+static bool known_constant(Conv *conv, Operand o, Operand *operand) {
     const Inst *i = opt_scalar(o) ? def_of(conv->f, o.value) : NULL;
     if (!i || i->op != OT_MOV || !op_is_always(i->guard))
         return false;
@@ -389,9 +389,9 @@ static Operand select_value(Conv *conv, const PredMerge *merge, LocId loc) {
         ir_value(conv->f, (ValId){ir_dst(conv->f, ir_inst(conv->f, merge->phi), 0)->value})->ptx_reg;
     ir_value(conv->f, (ValId){d.value})->component =
         ir_value(conv->f, (ValId){ir_dst(conv->f, ir_inst(conv->f, merge->phi), 0)->value})->component;
-    if (constant(conv, no, &k))
+    if (known_constant(conv, no, &k))
         no = k;
-    else if (constant(conv, yes, &k)) {
+    else if (known_constant(conv, yes, &k)) {
         yes = no;
         no = k;
         g.mods ^= OPM_NOT;
@@ -479,7 +479,7 @@ static Operand leaving(Conv *conv, const Inst *branch) {
     return both(conv, h, branch->loc);
 }
 
-static void finish(Conv *conv, LocId loc, InstId side_end, bool uni) {
+static void end_branch(Conv *conv, LocId loc, InstId side_end, bool uni) {
     Function *f = conv->f;
     PredRegion *region = conv->r;
     if (region->shape == PD_EXIT)
@@ -530,7 +530,7 @@ InstId pred_convert(Pred *pred, PredRegion *region) {
             side_end =
                 ir_block(f, region->side[k].block)->insts.at[region->shared_exit ? 0 : region->side[k].n];
     }
-    finish(&c, loc, side_end, uni);
+    end_branch(&c, loc, side_end, uni);
     h = ir_block(f, region->head);
     for (unsigned n = start; n < h->insts.n; n++)
         ir_inst(f, h->insts.at[n])->aux = 0;

@@ -164,7 +164,7 @@ typedef struct {
     float issues, cycles;
 } Cost;
 
-static void add(Cost *cost, float times, Cost x) {
+static void add_cost(Cost *cost, float times, Cost x) {
     cost->issues += times * x.issues;
     cost->cycles += times * x.cycles;
 }
@@ -191,32 +191,33 @@ static Estimate estimate(const Pred *pred, const PredRegion *region) {
     Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
     for (unsigned k = 0; k < region->nsides; k++)
         for (unsigned n = 0; n < region->side[k].n && !region->shared_exit; n++)
-            add(&side[k], 1, cost_of(f, &f->insts.at[f->blocks.at[region->side[k].block.i].insts.at[n].i]));
+            add_cost(&side[k], 1,
+                     cost_of(f, &f->insts.at[f->blocks.at[region->side[k].block.i].insts.at[n].i]));
     Estimate e = {bra, {0, 0}, 0};
     for (unsigned k = 0; k < region->nsides; k++)
-        add(&e.guarded, 1, side[k]);
-    add(&e.guarded, (float)(region->nselects + region->nands), (Cost){1, 1});
+        add_cost(&e.guarded, 1, side[k]);
+    add_cost(&e.guarded, (float)(region->nselects + region->nands), (Cost){1, 1});
     /* what stands at the end of the sides */
     if (region->shape == PD_EXIT) {
-        add(&side[0], 1, control_cost(f, OT_EXIT));
-        add(&e.guarded, 1, control_cost(f, OT_EXIT));
+        add_cost(&side[0], 1, control_cost(f, OT_EXIT));
+        add_cost(&e.guarded, 1, control_cost(f, OT_EXIT));
     } else if (region->shape == PD_BRANCH || region->shape == PD_LEAVE) {
-        add(&side[0], 1, bra);
-        add(&e.guarded, 1, bra);
+        add_cost(&side[0], 1, bra);
+        add_cost(&e.guarded, 1, bra);
     } else if (region->shape == PD_DIAMOND)
-        add(&side[0], 1, bra); /* over the other */
+        add_cost(&side[0], 1, bra); /* over the other */
     bool barrier = pred->barriers && !region->uniform && !region->join_exits &&
                    (region->shape == PD_TRIANGLE || region->shape == PD_DIAMOND);
     float apart = region->uniform ? 0 : P_DIVERGE;
     if (barrier) {
-        add(&e.branch, 1, control_cost(f, OT_BSSY));
-        add(&e.branch, 1 + apart, bsync);
+        add_cost(&e.branch, 1, control_cost(f, OT_BSSY));
+        add_cost(&e.branch, 1 + apart, bsync);
     }
     e.cheapest = e.branch.issues + (side[0].issues < side[1].issues ? side[0].issues : side[1].issues);
     if (barrier)
         e.cheapest -= apart;
-    add(&e.branch, apart + (1 - apart) * P_SIDE, side[0]);
-    add(&e.branch, apart + (1 - apart) * (1 - P_SIDE), side[1]);
+    add_cost(&e.branch, apart + (1 - apart) * P_SIDE, side[0]);
+    add_cost(&e.branch, apart + (1 - apart) * (1 - P_SIDE), side[1]);
     return e;
 }
 

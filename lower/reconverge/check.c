@@ -31,7 +31,7 @@ typedef struct {
     Diags *d;
 } Check;
 
-static void fail(Check *check, const Inst *i, const char *rule, const char *what, unsigned reg) {
+static void break_rule(Check *check, const Inst *i, const char *rule, const char *what, unsigned reg) {
     if (!check->report)
         return;
     check->good = false;
@@ -102,26 +102,26 @@ static void do_bssy(Check *check, Pending *pending, const Inst *i, uint32_t bloc
     uint32_t reg = reg_of(check, i), to = ir_src(check->f, i, BSSY_syncpoint)->value;
     const Inst *sync = first_inst(check->f, to);
     if (sync->op != OT_BSYNC || reg_of(check, sync) != reg) {
-        fail(check, i, "R-06", "the syncpoint of BSSY B%u is not its BSYNC", reg);
+        break_rule(check, i, "R-06", "the syncpoint of BSSY B%u is not its BSYNC", reg);
         return;
     }
     if (check->report && !can_reach(check, block, to))
-        fail(check, i, "R-05", "BSSY B%u never comes to its BSYNC", reg);
+        break_rule(check, i, "R-05", "BSSY B%u never comes to its BSYNC", reg);
     if (pending->join[reg] && pending->join[reg] != to)
-        fail(check, i, "R-08", "B%u is used again inside its own region", reg);
+        break_rule(check, i, "R-08", "B%u is used again inside its own region", reg);
     pending->join[reg] = to;
 }
 
 static void do_bsync(Check *c, Pending *pending, const Inst *i, uint32_t block) {
     uint32_t reg = reg_of(c, i);
     if (!pending->join[reg])
-        fail(c, i, "R-04", "no BSSY reaches BSYNC B%u", reg);
+        break_rule(c, i, "R-04", "no BSSY reaches BSYNC B%u", reg);
     else if (pending->join[reg] != block)
-        fail(c, i, "R-08", "lanes of another region are released at BSYNC B%u", reg);
+        break_rule(c, i, "R-08", "lanes of another region are released at BSYNC B%u", reg);
     pending->join[reg] = 0;
     for (uint32_t k = reg + 1; k < NUM_B; k++)
         if (pending->join[k])
-            fail(c, i, "R-01", "a larger register may be pending at BSYNC B%u", reg);
+            break_rule(c, i, "R-01", "a larger register may be pending at BSYNC B%u", reg);
 }
 
 static void do_call(Check *check, const Pending *pending, const Inst *i) {
@@ -134,7 +134,8 @@ static void do_call(Check *check, const Pending *pending, const Inst *i) {
     for (unsigned k = 0; k < ir_module->funcs.n; k++)
         if ((callee ? callee->index == k : check->open[k] && !ir_module->funcs.at[k]->is_entry) &&
             ir_module->funcs.at[k]->b_base < highest)
-            fail(check, i, "R-16", "the callee may use B%u, which may be pending at the call", highest - 1);
+            break_rule(check, i, "R-16", "the callee may use B%u, which may be pending at the call",
+                       highest - 1);
 }
 
 static bool any_pending(const Pending *pending, unsigned *reg) {
@@ -162,7 +163,7 @@ static void do_collective(Check *check, const Pending *s, const Inst *i, InstId 
     if (i->op == OT_WARPSYNC) {
         Operand m = *ir_src(check->f, i, WARPSYNC_rb);
         if (any_pending(s, &reg) && !before->yielded)
-            fail(check, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
+            break_rule(check, i, "R-11", "WARPSYNC without YIELD may wait for a lane at BSYNC B%u", reg);
         *before = (Before){.synced = true,
                            .synced_all = m.kind == OPK_IMM && m.value == UINT32_MAX,
                            .yielded = before->yielded,
@@ -171,12 +172,12 @@ static void do_collective(Check *check, const Pending *s, const Inst *i, InstId 
     }
     bool bar = i->op == OT_BAR || i->op == OT_BAR_RED;
     if (bar && !before->synced_all)
-        fail(check, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
+        break_rule(check, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
     if (!bar && !before->synced)
-        fail(check, i, "R-09", "a collective without WARPSYNC", 0);
+        break_rule(check, i, "R-09", "a collective without WARPSYNC", 0);
     Operand mask = bar ? (Operand){0} : wanted_mask(check, i, id);
     if (before->synced && mask.kind != OPK_NONE && memcmp(&mask, &before->mask, sizeof mask))
-        fail(check, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
+        break_rule(check, i, "R-09", "a collective behind the WARPSYNC of another mask", 0);
     if (bar)
         *before = (Before){0};
 }
@@ -190,7 +191,7 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
     const Inst *i = ir_inst(check->f, id);
     unsigned reg;
     if (counts_lanes(i) && !op_is_always(i->guard))
-        fail(check, i, "R-07", "a guarded instruction counts or switches lanes", 0);
+        break_rule(check, i, "R-07", "a guarded instruction counts or switches lanes", 0);
     switch (i->op) {
     case OT_BSSY: do_bssy(check, pending, i, block); break;
     case OT_BSYNC:
@@ -209,7 +210,7 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
         break;
     case OT_RET:
         if (any_pending(pending, &reg))
-            fail(check, i, "R-02", "B%u may be pending at RET", reg);
+            break_rule(check, i, "R-02", "B%u may be pending at RET", reg);
         break;
     case OT_EXIT:
     case OT_KILL:
@@ -228,18 +229,19 @@ static void check_block(Check *check, uint32_t n, Pending *pending) {
     *pending = check->in[n];
     for (unsigned k = 0; check->report && k < NUM_B; k++)
         if (pending->join[k] && !check->ends[n] && !can_reach(check, n, pending->join[k]))
-            fail(check, first_inst(check->f, n), "R-03", "an endless loop keeps lanes pending in B%u", k);
+            break_rule(check, first_inst(check->f, n), "R-03", "an endless loop keeps lanes pending in B%u",
+                       k);
     for (unsigned p = 0; p < b->insts.n; p++)
         check_inst(check, pending, b->insts.at[p], n, &before);
 }
 
 /* What is pending at the end of u may be pending where v begins. */
-static bool merge(Check *check, const Pending *pending, uint32_t v) {
+static bool merge_pending(Check *check, const Pending *pending, uint32_t v) {
     bool changed = false;
     for (unsigned k = 0; k < NUM_B; k++) {
         uint32_t *at = &check->in[v].join[k];
         if (pending->join[k] && *at && *at != pending->join[k])
-            fail(check, first_inst(check->f, v), "R-08", "B%u may be pending for two joins", k);
+            break_rule(check, first_inst(check->f, v), "R-08", "B%u may be pending for two joins", k);
         if (pending->join[k] && !*at)
             *at = pending->join[k], changed = true;
     }
@@ -287,7 +289,7 @@ static void check_progress(Check *check) {
                 seen[*t] = 1, stack[top++] = *t;
         }
         if (seen[root])
-            fail(check, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
+            break_rule(check, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
         arena_release(&check->a, mark);
     }
 }
@@ -312,7 +314,7 @@ static bool check_function(Function *f, const bool *open, const bool *observes, 
             check_block(&c, n, &s);
             GRAPH_SUCCS(&c.g, n, v)
             if (*v)
-                changed |= merge(&c, &s, *v);
+                changed |= merge_pending(&c, &s, *v);
         }
     }
     check_progress(&c);

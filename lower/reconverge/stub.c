@@ -56,7 +56,7 @@ static InstId result_behind(Function *f, const Block *b, unsigned p) {
     return (InstId){0};
 }
 
-static void find_sites(Stubs *stubs, Function *f) {
+static void find_stub_sites(Stubs *stubs, Function *f) {
     for (unsigned n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);
         for (unsigned p = 0; p < b->insts.n; p++) {
@@ -329,19 +329,19 @@ typedef struct { /* instructions go before position at */
     LocId loc;
 } Place;
 
-static InstId put(Place *place, unsigned op, unsigned ndst, unsigned nsrc) {
+static InstId place_inst(Place *place, unsigned op, unsigned ndst, unsigned nsrc) {
     InstId i = ir_inst_new(place->f, op, ndst, nsrc);
     ir_inst(place->f, i)->loc = place->loc;
     ir_insert(place->f, place->block, place->at++, i);
     return i;
 }
 
-static InstId put_own(Place *p, unsigned op) { return put(p, op, isa_num_dst(op), isa_num_src(op)); }
+static InstId place_op(Place *p, unsigned op) { return place_inst(p, op, isa_num_dst(op), isa_num_src(op)); }
 
 static void put_copies(Place *place, const Fixed *l, bool out) {
     if (!l->n)
         return;
-    InstId c = put(place, IR_PARCOPY, l->n, l->n);
+    InstId c = place_inst(place, IR_PARCOPY, l->n, l->n);
     for (unsigned k = 0; k < l->n; k++) {
         ir_set_src(place->f, c, k, out ? l->fixed[k] : l->value[k]);
         ir_set_dst(place->f, c, k, out ? l->value[k] : l->fixed[k]);
@@ -349,7 +349,7 @@ static void put_copies(Place *place, const Fixed *l, bool out) {
 }
 
 static Operand put_sel(Place *place, Operand pred) { /* 1 where pred is true */
-    InstId i = put_own(place, OT_SEL);
+    InstId i = place_op(place, OT_SEL);
     Operand v = ir_val(place->f, ir_value_new(place->f, RF_R));
     ir_set_dst(place->f, i, SEL_rd, v);
     ir_set_src(place->f, i, SEL_ra, op_rz());
@@ -359,7 +359,7 @@ static Operand put_sel(Place *place, Operand pred) { /* 1 where pred is true */
 }
 
 static void put_isetp(Place *place, Operand pred, Operand r) { /* pred = r != 0 */
-    InstId i = put_own(place, OT_ISETP);
+    InstId i = place_op(place, OT_ISETP);
     ir_inst(place->f, i)->mods =
         MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND);
     ir_set_dst(place->f, i, 0, pred);
@@ -396,7 +396,7 @@ static void build_stub(Stub *st, IrModule *m) {
     ValId ra[2] = {ir_value_new(f, RF_R), ir_value_new(f, RF_R)};
     for (unsigned k = 0; k < 2; k++)
         add_fixed(f, &in, ir_val(f, ra[k]), ABI_RETURN_REG + (int)k);
-    InstId entry = put(&p, IR_ENTRY, in.n, 0);
+    InstId entry = place_inst(&p, IR_ENTRY, in.n, 0);
     for (unsigned k = 0; k < in.n; k++)
         ir_set_dst(f, entry, k, in.fixed[k]);
     put_copies(&p, &in, true);
@@ -407,16 +407,16 @@ static void build_stub(Stub *st, IrModule *m) {
             put_isetp(&p, src[k], r);
         }
     if (st->op != OT_WARPSYNC) {
-        InstId w = put_own(&p, OT_WARPSYNC);
+        InstId w = place_op(&p, OT_WARPSYNC);
         ir_set_src(f, w, WARPSYNC_rb, mask);
         ir_set_src(f, w, WARPSYNC_pp, op_pt());
     }
-    InstId op = put_own(&p, st->op);
+    InstId op = place_op(&p, st->op);
     ir_inst(f, op)->mods = st->mods;
     for (unsigned k = 0; k < st->nsrc; k++)
         ir_set_src(f, op, k, src[k]);
     if (st->op != st->result_op)
-        op = put_own(&p, st->result_op);
+        op = place_op(&p, st->result_op);
     for (unsigned k = 0; k < st->ndst; k++)
         if (st->file[k] != RF_COUNT)
             ir_set_dst(f, op, k, new_value(f, (RegFile)st->file[k]));
@@ -431,7 +431,7 @@ static void build_stub(Stub *st, IrModule *m) {
         add_fixed(f, &out, v, next_reg(&out, 1));
     }
     put_copies(&p, &out, false);
-    InstId ret = put(&p, OT_RET, 0, isa_num_src(OT_RET) + out.n);
+    InstId ret = place_inst(&p, OT_RET, 0, isa_num_src(OT_RET) + out.n);
     ir_inst(f, ret)->mods = MSET(RET, mode, BasePCMode_ABS);
     ir_set_src(f, ret, RET_pp, op_pt());
     ir_set_src(f, ret, RET_ra, ir_vec(f, ra, 2));
@@ -485,14 +485,14 @@ static void call_stub(const Stub *st, const Site *site) {
     Function *f = site->f;
     Place p = {f, site->block, position(f, site->block, site->inst), ir_inst(f, site->inst)->loc};
     Fixed args = {.next = ABI_FIRST_REG}, results = {.next = ABI_FIRST_REG};
-    put_own(&p, OT_YIELD);
+    place_op(&p, OT_YIELD);
     pass_operand(&p, &args, &st->mask, site->mask);
     for (unsigned k = 0; k < st->nsrc; k++)
         if (st->op != OT_WARPSYNC || k != WARPSYNC_rb)
             pass_operand(&p, &args, &st->src[k], *ir_src(f, ir_inst(f, site->inst), k));
     put_copies(&p, &args, false);
     ValId ra[2] = {{fixed_value(f, ABI_RETURN_REG).value}, {fixed_value(f, ABI_RETURN_REG + 1).value}};
-    ir_set_dst(f, put_own(&p, OT_LEPC), LEPC_rd, ir_vec(f, ra, 2));
+    ir_set_dst(f, place_op(&p, OT_LEPC), LEPC_rd, ir_vec(f, ra, 2));
     Operand pred[STUB_DSTS], flag[STUB_DSTS];
     unsigned npreds = 0;
     for (unsigned k = 0; k < st->ndst; k++) {
@@ -509,7 +509,7 @@ static void call_stub(const Stub *st, const Site *site) {
         }
         add_fixed(f, &results, o, reg);
     }
-    InstId call = put(&p, OT_CALL, results.n, isa_num_src(OT_CALL) + args.n + 1);
+    InstId call = place_inst(&p, OT_CALL, results.n, isa_num_src(OT_CALL) + args.n + 1);
     ir_inst(f, call)->mods = MSET(CALL, mode, BasePCMode_REL);
     ir_set_src(f, call, CALL_pp, op_pt());
     ir_set_src(f, call, CALL_ra, op_reg(RF_R, REG_RZ, 2));
@@ -568,7 +568,7 @@ unsigned reconv_make_stubs(IrModule *module) {
     unsigned first = module->funcs.n;
     bool divergent = false;
     for (unsigned k = 0; k < first; k++)
-        find_sites(&s, module->funcs.at[k]);
+        find_stub_sites(&s, module->funcs.at[k]);
     for (uint32_t k = 0; k < s.sites.n; k++)
         divergent |= !s.sites.at[k].uniform;
     if (divergent && s.sites.n > 1) {

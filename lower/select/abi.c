@@ -26,7 +26,7 @@ static uint32_t words_of(const PtxVar *var) {
     return bytes > 1u << 16 ? UINT32_MAX : (uint32_t)((bytes + 3) / 4);
 }
 
-static void place(Plan *plan, int last) {
+static void place_slots(Plan *plan, int last) {
     int next = ABI_FIRST_REG;
     plan->area_bytes = plan->reg_words = 0;
     for (uint32_t k = 0; k < plan->n; k++) {
@@ -61,10 +61,10 @@ static bool plan_signature(Sel *s, const uint32_t *params, uint32_t np, const ui
                            Plan *args, Plan *results) {
     if (!plan(s, params, np, args) || !plan(s, rets, nr, results))
         return false;
-    place(results, ABI_LAST_REG);
-    place(args, ABI_LAST_REG);
+    place_slots(results, ABI_LAST_REG);
+    place_slots(args, ABI_LAST_REG);
     if (args->area_bytes || results->area_bytes)
-        place(args, ABI_RESULT_AREA_REG - 1);
+        place_slots(args, ABI_RESULT_AREA_REG - 1);
     return true;
 }
 

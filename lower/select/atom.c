@@ -123,7 +123,7 @@ static Operand emit_first_load(const Atom *atom) {
 }
 
 /* What the operation stores, given the old value; false if there is none for the type. */
-static bool combine(const Atom *a, Wide old, Wide b, Wide *r) {
+static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *r) {
     Sel *s = a->s;
     unsigned atom = a->in->atom;
     bool sg = type_signed(a->t);
@@ -172,7 +172,7 @@ static bool cas_loop(Atom *atom, Wide b, Wide *result) {
     Wide old = {.n = n};
     for (unsigned c = 0; c < n; c++)
         old.w[c] = ir_val(sel->f, ssa_read(&sel->ssa, var + c, sel->cur));
-    if (!combine(atom, old, b, &r))
+    if (!emit_atom_op(atom, old, b, &r))
         return false;
     Operand got = emit_cas(atom, sel_wide_vec(sel, old), sel_wide_vec(sel, r));
     Wide now = {.n = n};
@@ -219,7 +219,7 @@ static bool select(Atom *a, Wide *result) {
 }
 
 bool isel_atom(Sel *s, const PtxInsn *in) {
-    Atom a = {.s = s, .in = in, .t = (PtxType)in->type[0]};
+    Atom a = {.s = s, .in = in, .t = sel_type(in)};
     a.bytes = ptx_type_bytes(a.t);
     bool red = in->op == PTX_RED;
     const PtxOperand *addr = &in->operands[red ? 0 : 1];

@@ -290,7 +290,7 @@ static bool pack_pair(const Cvt *cvt) {
 }
 
 bool isel_cvt(Sel *s, const PtxInsn *in) {
-    Cvt c = {s, in, (PtxType)in->type[0], (PtxType)in->type[1]};
+    Cvt c = {s, in, sel_type(in), (PtxType)in->type[1]};
     if ((c.d == TY_BF16 || c.d == TY_BF16X2) && !sel_has_bf16(s))
         return false;
     if ((in->flags & PF_SATFINITE) || in->sub != SUB_NONE || in->rnd == RND_RNA || in->rnd == RND_RS)

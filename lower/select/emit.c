@@ -30,7 +30,7 @@ static Operand new_value(Sel *sel, RegFile file, unsigned count) {
     return ir_vec(sel->f, v, count);
 }
 
-static void define(Sel *sel, InstId id, unsigned n, Operand o) {
+static void define_dst(Sel *sel, InstId id, unsigned n, Operand o) {
     ir_set_dst(sel->f, id, n, o);
     for (unsigned c = 0; c < o.count; c++)
         ir_value(sel->f, ir_operand_value(sel->f, o, c))->block = sel->cur;
@@ -49,13 +49,13 @@ Operand sel_emit_dst(Sel *sel, unsigned op, uint32_t mods, unsigned dst, RegFile
     } else
         id = sel_emit(sel, op, mods, nsrc, src);
     Operand o = new_value(sel, file, count);
-    define(sel, id, dst, o);
+    define_dst(sel, id, dst, o);
     return o;
 }
 
 Operand sel_add_dst(Sel *s, InstId i, unsigned dst, RegFile file) {
     Operand o = new_value(s, file, 1);
-    define(s, i, dst, o);
+    define_dst(s, i, dst, o);
     return o;
 }
 

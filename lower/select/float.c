@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
-static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
 static bool ftz(const PtxInsn *in) { return in->flags & PF_FTZ; }
 
 static unsigned rnd_of(const PtxInsn *in) {
@@ -26,7 +25,7 @@ static void write64(Sel *s, const PtxInsn *in, Operand pair) {
 bool isel_fadd(Sel *s, const PtxInsn *in) {
     bool sub = in->op == PTX_SUB;
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
-    if (ty(in) == TY_F64) {
+    if (sel_type(in) == TY_F64) {
         Operand x = src64(s, a), y = src64(s, b);
         write64(s, in, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, rnd_of(in)), x, sub ? op_neg(y) : y));
         return true;
@@ -53,7 +52,7 @@ static Operand emit_fmul(Sel *s, bool flush, Operand a, Operand b) {
 }
 
 bool isel_fmul(Sel *s, const PtxInsn *in) {
-    if (ty(in) == TY_F64) {
+    if (sel_type(in) == TY_F64) {
         Operand x = src64(s, &in->operands[1]), y = src64(s, &in->operands[2]);
         write64(s, in, EMIT_R2(s, OT_DMUL, MSET(DMUL, rnd, rnd_of(in)), x, y));
         return true;
@@ -66,7 +65,7 @@ bool isel_fmul(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_fma(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     if (t == TY_F64) {
         Operand a = src64(s, &in->operands[1]), b = src64(s, &in->operands[2]),
                 c = src64(s, &in->operands[3]);
@@ -91,7 +90,7 @@ bool isel_fma(Sel *s, const PtxInsn *in) {
 /* sign change as an addition of -0, which makes a NaN canonical */
 bool isel_fabsneg(Sel *s, const PtxInsn *in) {
     unsigned mod = in->op == PTX_ABS ? OPM_ABS : OPM_NEG;
-    if (ty(in) == TY_F64) {
+    if (sel_type(in) == TY_F64) {
         Operand a = src64(s, &in->operands[1]);
         write64(s, in, EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), op_with(a, mod), op_imm(0x80000000u)));
         return true;
@@ -128,7 +127,7 @@ bool isel_fminmax(Sel *s, const PtxInsn *in) {
     bool is_max = in->op == PTX_MAX;
     if (in->noperands != 3 || (in->flags & (PF_XORSIGN_ABS | PF_RELU)))
         return sel_error(s, "three operands, .xorsign.abs and .relu are not compiled");
-    if (ty(in) == TY_F64)
+    if (sel_type(in) == TY_F64)
         return minmax_f64(s, in, is_max);
     if ((in->flags & PF_NAN) && !sel_has_bf16(s)) /* came with bf16, in sm_80 */
         return false;
@@ -209,7 +208,7 @@ static Operand src_f32(Sel *s, const PtxInsn *in, const PtxOperand *o) {
 }
 
 bool isel_fdiv(Sel *s, const PtxInsn *in) {
-    if (ty(in) == TY_F64) {
+    if (sel_type(in) == TY_F64) {
         Wide v[2] = {sel_src(s, &in->operands[1], 8), sel_src(s, &in->operands[2], 8)};
         return call_f64(s, in, "__heddle_div_f64", 2, v);
     }
@@ -235,7 +234,7 @@ static bool approx64(Sel *s, const PtxInsn *in, unsigned func) {
 }
 
 bool isel_rcp(Sel *s, const PtxInsn *in) {
-    if (ty(in) == TY_F64) {
+    if (sel_type(in) == TY_F64) {
         if (in->flags & PF_APPROX)
             return approx64(s, in, Mufu_RCP64H);
         Wide v[2] = {wide2(op_imm(0), op_imm(0x3ff00000)), sel_src(s, &in->operands[1], 8)};
@@ -248,7 +247,7 @@ bool isel_rcp(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_sqrt(Sel *s, const PtxInsn *in) {
-    if (ty(in) == TY_F64) {
+    if (sel_type(in) == TY_F64) {
         Wide v[1] = {sel_src(s, &in->operands[1], 8)};
         return call_f64(s, in, "__heddle_sqrt_f64", 1, v);
     }
@@ -259,7 +258,7 @@ bool isel_sqrt(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_rsqrt(Sel *s, const PtxInsn *in) {
-    if (ty(in) == TY_F32)
+    if (sel_type(in) == TY_F32)
         return approx(s, in, Mufu_RSQ);
     if (ftz(in))
         return approx64(s, in, Mufu_RSQ64H);
@@ -298,7 +297,7 @@ static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Op
 }
 
 static bool approx_any(Sel *sel, const PtxInsn *in, unsigned func) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     bool bf = t == TY_BF16 || t == TY_BF16X2;
     if (t == TY_F32)
         return approx(sel, in, func);
@@ -340,7 +339,7 @@ static Operand classify(Sel *s, unsigned what, uint32_t inf, uint32_t min_normal
 }
 
 bool isel_testp(Sel *s, const PtxInsn *in) {
-    bool wide = ty(in) == TY_F64;
+    bool wide = sel_type(in) == TY_F64;
     Wide a = sel_src(s, &in->operands[1], wide ? 8 : 4);
     Operand h = emit_and(s, a.w[a.n - 1], op_imm(0x7fffffff));
     Operand p = wide ? classify(s, in->sub, 0x7ff00000, 0x00100000, h, a.w[0])
@@ -350,11 +349,11 @@ bool isel_testp(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_copysign(Sel *s, const PtxInsn *in) { /* sign of the first, magnitude of the second */
-    unsigned bytes = ptx_type_bytes(ty(in));
+    unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
     enum { LUT_B_C_A = 0xb8 }; /* b ? c : a */
     b.w[b.n - 1] =
         emit_lop(s, LUT_B_C_A, sel_value(s, a.w[a.n - 1]), op_imm(0x7fffffff), sel_value(s, b.w[b.n - 1]));
-    sel_write(s, &in->operands[0], ty(in), b);
+    sel_write(s, &in->operands[0], sel_type(in), b);
     return true;
 }

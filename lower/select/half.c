@@ -3,14 +3,13 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
-static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
 static bool is_bf(PtxType t) { return t == TY_BF16 || t == TY_BF16X2; }
 static bool flag(const PtxInsn *in, unsigned f) { return (in->flags & f) != 0; }
 static Operand src(Sel *s, const PtxInsn *in, unsigned n) {
     return sel_value(s, sel_src32(s, &in->operands[n]));
 }
 
-static void write(Sel *s, const PtxInsn *in, Operand d) { sel_write32(s, &in->operands[0], ty(in), d); }
+static void write(Sel *s, const PtxInsn *in, Operand d) { sel_write32(s, &in->operands[0], sel_type(in), d); }
 
 /* bf16 has only the fused instruction: a + b = a * 1 + b, a * b = a * b + -0, both exact but for the one
  * rounding. */
@@ -25,7 +24,7 @@ Operand emit_bf16_add(Sel *s, bool sat, Operand a, Operand b) {
 bool sel_has_bf16(const Sel *sel) { return isa_target_has(sel->t, OT_F2FP); }
 
 bool isel_hadd(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     Operand a = src(s, in, 1), b = src(s, in, 2);
     if (in->op == PTX_SUB)
         b = op_neg(b);
@@ -42,7 +41,7 @@ bool isel_hadd(Sel *s, const PtxInsn *in) {
 
 bool isel_hmul(Sel *s, const PtxInsn *in) {
     Operand a = src(s, in, 1), b = src(s, in, 2);
-    if (is_bf(ty(in))) {
+    if (is_bf(sel_type(in))) {
         if (!sel_has_bf16(s))
             return false;
         write(s, in, emit_bf16_fma(s, flag(in, PF_SAT), a, b, op_imm((uint32_t)MINUS_ZERO)));
@@ -54,7 +53,7 @@ bool isel_hmul(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_hfma(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     if ((t != TY_F16 && t != TY_F16X2 && !is_bf(t)) || ((is_bf(t) || flag(in, PF_RELU)) && !sel_has_bf16(s)))
         return false;
     uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, ftz, flag(in, PF_FTZ)) |
@@ -66,9 +65,9 @@ bool isel_hfma(Sel *s, const PtxInsn *in) {
 /* adding -0 makes a NaN canonical */
 bool isel_habsneg(Sel *s, const PtxInsn *in) {
     Operand a = op_with(src(s, in, 1), in->op == PTX_ABS ? OPM_ABS : OPM_NEG);
-    if (is_bf(ty(in)) && !sel_has_bf16(s))
+    if (is_bf(sel_type(in)) && !sel_has_bf16(s))
         return false;
-    if (is_bf(ty(in)))
+    if (is_bf(sel_type(in)))
         write(s, in, emit_bf16_add(s, false, a, op_imm((uint32_t)MINUS_ZERO)));
     else
         write(s, in,
@@ -81,7 +80,7 @@ bool isel_hminmax(Sel *sel, const PtxInsn *in) {
         !isa_target_has(sel->t, OT_HMNMX2))
         return false;
     uint32_t mods = MSET(HMNMX2, ftz, flag(in, PF_FTZ)) | MSET(HMNMX2, nan, flag(in, PF_NAN)) |
-                    MSET(HMNMX2, bf16, is_bf(ty(in)));
+                    MSET(HMNMX2, bf16, is_bf(sel_type(in)));
     write(sel, in,
           EMIT_R(sel, OT_HMNMX2, mods, src(sel, in, 1), src(sel, in, 2),
                  in->op == PTX_MAX ? op_pf() : op_pt()));

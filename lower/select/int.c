@@ -3,14 +3,13 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
-static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
 static bool is_half_type(PtxType t) { return t == TY_F16 || t == TY_F16X2 || t == TY_BF16 || t == TY_BF16X2; }
 static bool is_packed16(PtxType t) { return t == TY_U16X2 || t == TY_S16X2; }
-static bool is_int(PtxType t) {
+static bool is_scalar_int(PtxType t) {
     return t == TY_U16 || t == TY_S16 || t == TY_U32 || t == TY_S32 || t == TY_U64 || t == TY_S64 ||
            t == TY_B16 || t == TY_B32 || t == TY_B64;
 }
-static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(ty(in)); }
+static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(sel_type(in)); }
 
 /* ---- add, sub with carry ---- */
 
@@ -46,7 +45,7 @@ static Wide add_wide(Sel *s, const PtxInsn *in, bool sub, bool use_cc, Wide a, W
 static bool write_with_cc(Sel *sel, const PtxInsn *in, Wide d, Operand flag) {
     if (in->flags & PF_CC)
         flag = sel_pred(sel, flag);
-    sel_write(sel, &in->operands[0], ty(in), d);
+    sel_write(sel, &in->operands[0], sel_type(in), d);
     if (in->flags & PF_CC)
         sel_write_var(sel, sel->cc_var, flag);
     return true;
@@ -54,7 +53,7 @@ static bool write_with_cc(Sel *sel, const PtxInsn *in, Wide d, Operand flag) {
 
 static bool carry_form(Sel *s, const PtxInsn *in, bool sub, bool use_cc) {
     unsigned bytes = ty_bytes(in);
-    if (!is_int(ty(in)) || bytes < 4)
+    if (!is_scalar_int(sel_type(in)) || bytes < 4)
         return false;
     Operand flag;
     Wide d = add_wide(s, in, sub, use_cc, sel_src(s, &in->operands[1], bytes),
@@ -80,7 +79,7 @@ static Operand add16x2(Sel *s, bool sub, Operand a, Operand b) {
 }
 
 static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     if (t == TY_F32 || t == TY_F64)
         return isel_fadd(s, in);
     if (is_half_type(t))
@@ -88,7 +87,7 @@ static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
     if (in->flags & PF_CC)
         return carry_form(s, in, sub, false);
     unsigned bytes = ty_bytes(in);
-    if (!is_int(t) && !is_packed16(t))
+    if (!is_scalar_int(t) && !is_packed16(t))
         return false;
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d;
     if (is_packed16(t))
@@ -139,11 +138,11 @@ static Wide mul64_hi(Sel *s, bool is_signed, Wide a, Wide b) {
 
 /* a * b in the part that `sub` names; *result is the type of it. */
 static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     bool sg = type_signed(t);
     unsigned bytes = ty_bytes(in);
     *result = t;
-    if (!is_int(t))
+    if (!is_scalar_int(t))
         return false;
     if (bytes == 2) {
         Operand a = sel_src_ext(s, &in->operands[1], t), b = sel_src_ext(s, &in->operands[2], t);
@@ -171,7 +170,7 @@ static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
 }
 
 bool isel_mul(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in), result;
+    PtxType t = sel_type(in), result;
     if (t == TY_F32 || t == TY_F64)
         return isel_fmul(s, in);
     if (is_half_type(t))
@@ -197,7 +196,7 @@ bool isel_madc(Sel *s, const PtxInsn *in) { return mad_carry(s, in, true); }
 
 /* The forms that are one instruction. */
 static bool mad_direct(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     if (ty_bytes(in) != 4 || (in->sub != SUB_LO && in->sub != SUB_WIDE))
         return false;
     Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
@@ -212,12 +211,12 @@ static bool mad_direct(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_mad(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in), result;
+    PtxType t = sel_type(in), result;
     if (t == TY_F32 || t == TY_F64)
         return isel_fma(s, in);
     if (in->flags & PF_CC)
         return mad_carry(s, in, false);
-    if (!is_int(t))
+    if (!is_scalar_int(t))
         return false;
     if (mad_direct(s, in))
         return true;
@@ -241,7 +240,7 @@ static Operand extend24(Sel *s, const PtxOperand *o, bool sg) {
 }
 
 bool isel_mul24(Sel *s, const PtxInsn *in) {
-    bool sg = type_signed(ty(in));
+    bool sg = type_signed(sel_type(in));
     Wide p =
         emit_imad_wide(s, sg, extend24(s, &in->operands[1], sg), extend24(s, &in->operands[2], sg), NULL);
     Operand d = p.w[0];
@@ -251,7 +250,7 @@ bool isel_mul24(Sel *s, const PtxInsn *in) {
         Operand c = sel_src32(s, &in->operands[3]), sum = emit_iadd(s, d, c);
         d = in->flags & PF_SAT ? saturate_s32(s, false, d, c, sum) : sum;
     }
-    sel_write32(s, &in->operands[0], ty(in), d);
+    sel_write32(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
@@ -263,9 +262,9 @@ static Wide minmax64(Sel *s, bool sg, bool is_max, Wide a, Wide b) {
 }
 
 bool isel_sad(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     bool sg = type_signed(t);
-    if (!is_int(t))
+    if (!is_scalar_int(t))
         return false;
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
@@ -280,12 +279,12 @@ bool isel_sad(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_abs(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     if (t == TY_F32 || t == TY_F64)
         return isel_fabsneg(s, in);
     if (is_half_type(t))
         return isel_habsneg(s, in);
-    if (!is_int(t))
+    if (!is_scalar_int(t))
         return false;
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8);
@@ -298,12 +297,12 @@ bool isel_abs(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_neg(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     if (t == TY_F32 || t == TY_F64)
         return isel_fabsneg(s, in);
     if (is_half_type(t))
         return isel_habsneg(s, in);
-    if (!is_int(t))
+    if (!is_scalar_int(t))
         return false;
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
     sel_write(s, &in->operands[0], t, a.n == 2 ? emit_neg64(s, a) : wide1(emit_isub(s, op_imm(0), a.w[0])));
@@ -319,14 +318,14 @@ static Operand minmax16x2(Sel *s, bool sg, bool is_max, Operand a, Operand b) {
 }
 
 bool isel_minmax(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     bool is_max = in->op == PTX_MAX, sg = type_signed(t);
     if (t == TY_F32 || t == TY_F64)
         return isel_fminmax(s, in);
     if (is_half_type(t))
         return isel_hminmax(s, in);
     bool relu = in->flags & PF_RELU;
-    if (!is_int(t) && !is_packed16(t))
+    if (!is_scalar_int(t) && !is_packed16(t))
         return false;
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
     if (is_packed16(t)) {
@@ -355,7 +354,7 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
     unsigned bytes = ty_bytes(in);
     uint64_t v =
         bytes == 8 ? (uint64_t)operand->imm : (uint64_t)operand->imm & (bytes == 4 ? 0xffffffffu : 0xffffu);
-    if (operand->kind != PO_IMM || type_signed(ty(in)) || !power_of_two(v))
+    if (operand->kind != PO_IMM || type_signed(sel_type(in)) || !power_of_two(v))
         return false;
     Operand n = op_imm((uint32_t)__builtin_ctzll(v));
     bool rem = in->op == PTX_REM;
@@ -364,20 +363,20 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
         Wide d = rem ? wide2(emit_and(s, a.w[0], op_imm((uint32_t)(v - 1))),
                              emit_and(s, a.w[1], op_imm((uint32_t)((v - 1) >> 32))))
                      : emit_shr64(s, false, a, n);
-        sel_write(s, &in->operands[0], ty(in), d);
+        sel_write(s, &in->operands[0], sel_type(in), d);
         return true;
     }
-    Operand a = sel_src_ext(s, &in->operands[1], ty(in));
-    sel_write32(s, &in->operands[0], ty(in),
+    Operand a = sel_src_ext(s, &in->operands[1], sel_type(in));
+    sel_write32(s, &in->operands[0], sel_type(in),
                 rem ? emit_and(s, a, op_imm((uint32_t)v - 1)) : emit_shr(s, false, a, n));
     return true;
 }
 
 bool isel_div(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     if (t == TY_F32 || t == TY_F64)
         return isel_fdiv(s, in);
-    if (!is_int(t))
+    if (!is_scalar_int(t))
         return false;
     if (div_shift(s, in))
         return true;
@@ -434,7 +433,7 @@ bool isel_clz(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_bfind(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     bool sh = in->flags & PF_SHIFTAMT;
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
     if (type_signed(t)) { /* the highest bit that differs from the sign */
@@ -470,7 +469,7 @@ bool isel_brev(Sel *s, const PtxInsn *in) {
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in)), d = {.n = a.n};
     for (unsigned c = 0; c < a.n; c++)
         d.w[a.n - 1 - c] = EMIT_R(s, OT_BREV, 0, a.w[c]);
-    sel_write(s, &in->operands[0], ty(in), d);
+    sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
@@ -483,7 +482,7 @@ static Wide mask64(Sel *s, Operand len) {
 }
 
 bool isel_bfe(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     bool sg = type_signed(t);
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in)), d;
     Operand pos = low_byte(s, &in->operands[2]), len = low_byte(s, &in->operands[3]);
@@ -516,7 +515,7 @@ bool isel_bfi(Sel *s, const PtxInsn *in) {
         d = wide2(emit_lop(s, LUT_SEL_A_B_C, m.w[0], x.w[0], b.w[0]),
                   emit_lop(s, LUT_SEL_A_B_C, m.w[1], x.w[1], b.w[1]));
     }
-    sel_write(s, &in->operands[0], ty(in), d);
+    sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
@@ -524,8 +523,8 @@ static bool wraps(const PtxInsn *in) { return in->sub == SUB_WRAP || in->sub2 ==
 
 bool isel_szext(Sel *s, const PtxInsn *in) {
     uint32_t mods =
-        MSET(SGXT, sign, type_signed(ty(in)) ? ISign_S32 : ISign_U32) | MSET(SGXT, wrap, wraps(in));
-    sel_write32(s, &in->operands[0], ty(in),
+        MSET(SGXT, sign, type_signed(sel_type(in)) ? ISign_S32 : ISign_U32) | MSET(SGXT, wrap, wraps(in));
+    sel_write32(s, &in->operands[0], sel_type(in),
                 EMIT_R(s, OT_SGXT, mods, sel_src32(s, &in->operands[1]), sel_src32(s, &in->operands[2])));
     return true;
 }
@@ -540,7 +539,7 @@ bool isel_bmsk(Sel *s, const PtxInsn *in) {
 /* ---- dot products ---- */
 
 static bool dot(Sel *s, const PtxInsn *in, enum IdpMode mode_signed, enum IdpMode mode_unsigned) {
-    bool sa = type_signed(ty(in)), sb = type_signed((PtxType)in->type[1]);
+    bool sa = type_signed(sel_type(in)), sb = type_signed((PtxType)in->type[1]);
     uint32_t mods =
         MSET(IDP, mode, sa ? mode_signed : mode_unsigned) | MSET(IDP, bsign, sb ? IdpSign_S8 : IdpSign_U8);
     Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]),

@@ -132,6 +132,8 @@ struct Sel {
     uint32_t undef[2];     /* cached */
 };
 
+static inline PtxType sel_type(const PtxInsn *in) { return (PtxType)in->type[0]; }
+
 /* ---- emission (lower/select/emit.c) ---- */
 #define SEL_COUNT(...) ((unsigned)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))
 /* New instruction at the end of the current block; sources as given, destinations OPK_NONE. */

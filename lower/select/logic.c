@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
-static PtxType ty(const PtxInsn *in) { return (PtxType)in->type[0]; }
-
 /* ---- comparison ---- */
 
 static bool int_compare(PtxCmp c, unsigned *icmp, bool *force_unsigned) {
@@ -72,7 +70,7 @@ bool sel_compare(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, cons
     return true;
 }
 
-static Operand combine(Sel *s, const PtxInsn *in, Operand p, Operand c) {
+static Operand emit_bool_op(Sel *s, const PtxInsn *in, Operand p, Operand c) {
     switch (in->bop) {
     case BOP_OR: return emit_por(s, p, c);
     case BOP_XOR: return emit_pxor(s, p, c);
@@ -105,24 +103,24 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
     const PtxOperand *src = &in->operands[in->ndst];
     bool has_c = in->noperands - in->ndst > 2;
     Operand p, q = op_none(), c = has_c ? sel_src_pred(s, &src[2]) : op_pt();
-    if (ty(in) == TY_F16X2 || ty(in) == TY_BF16X2) {
-        if (in->ndst != 2 || !isel_hsetp_pred(s, in, ty(in), &src[0], &src[1], &p, &q))
+    if (sel_type(in) == TY_F16X2 || sel_type(in) == TY_BF16X2) {
+        if (in->ndst != 2 || !isel_hsetp_pred(s, in, sel_type(in), &src[0], &src[1], &p, &q))
             return false;
         if (has_c) {
-            p = combine(s, in, p, c);
-            q = combine(s, in, q, c);
+            p = emit_bool_op(s, in, p, c);
+            q = emit_bool_op(s, in, q, c);
         }
         sel_write_pred(s, &in->operands[0], p);
         sel_write_pred(s, &in->operands[1], q);
         return true;
     }
-    if (!sel_compare(s, in, ty(in), &src[0], &src[1], &p))
+    if (!sel_compare(s, in, sel_type(in), &src[0], &src[1], &p))
         return false;
     bool two = in->ndst > 1 && in->operands[1].kind != PO_SINK;
     if (two)
-        q = has_c ? combine(s, in, op_not(p), c) : emit_pmov(s, op_not(p));
+        q = has_c ? emit_bool_op(s, in, op_not(p), c) : emit_pmov(s, op_not(p));
     if (has_c && (two || !fold_combine(s, in, p, c)))
-        p = combine(s, in, p, c);
+        p = emit_bool_op(s, in, p, c);
     sel_write_pred(s, &in->operands[0], p);
     if (two)
         sel_write_pred(s, &in->operands[1], q);
@@ -130,7 +128,7 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_set(Sel *s, const PtxInsn *in) {
-    PtxType d = ty(in), t = (PtxType)in->type[1];
+    PtxType d = sel_type(in), t = (PtxType)in->type[1];
     Operand p;
     if (d != TY_U32 && d != TY_S32 && d != TY_F32)
         return false;
@@ -139,24 +137,24 @@ bool isel_set(Sel *s, const PtxInsn *in) {
     if (!sel_compare(s, in, t, &in->operands[1], &in->operands[2], &p))
         return false;
     if (has_c)
-        p = combine(s, in, p, c);
+        p = emit_bool_op(s, in, p, c);
     sel_write32(s, &in->operands[0], d,
                 emit_sel(s, op_not(p), op_rz(), op_imm(d == TY_F32 ? 0x3f800000 : 0xffffffff)));
     return true;
 }
 
 bool isel_selp(Sel *s, const PtxInsn *in) {
-    unsigned bytes = ptx_type_bytes(ty(in));
+    unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d = {.n = a.n};
     Operand p = sel_src_pred(s, &in->operands[3]);
     for (unsigned c = 0; c < a.n; c++)
         d.w[c] = emit_sel(s, p, a.w[c], b.w[c]);
-    sel_write(s, &in->operands[0], ty(in), d);
+    sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
 bool isel_slct(Sel *s, const PtxInsn *in) {
-    unsigned bytes = ptx_type_bytes(ty(in));
+    unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d = {.n = a.n};
     Operand c = sel_src32(s, &in->operands[3]), p;
     if (in->type[1] == TY_F32)
@@ -168,7 +166,7 @@ bool isel_slct(Sel *s, const PtxInsn *in) {
         p = emit_isetp(s, true, ICmp_GE, c, op_imm(0));
     for (unsigned k = 0; k < a.n; k++)
         d.w[k] = emit_sel(s, p, a.w[k], b.w[k]);
-    sel_write(s, &in->operands[0], ty(in), d);
+    sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
@@ -180,39 +178,39 @@ static unsigned lut_of(const PtxInsn *in) {
 
 bool isel_logic(Sel *s, const PtxInsn *in) {
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
-    if (ty(in) == TY_PRED) {
+    if (sel_type(in) == TY_PRED) {
         sel_write_pred(s, &in->operands[0],
                        emit_plop(s, lut_of(in), sel_src_pred(s, a), sel_src_pred(s, b), op_pt()));
         return true;
     }
-    unsigned bytes = ptx_type_bytes(ty(in));
+    unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide x = sel_src(s, a, bytes), y = sel_src(s, b, bytes), d = {.n = x.n};
     for (unsigned c = 0; c < x.n; c++)
         d.w[c] = lut_of(in) == LUT_AND  ? emit_and(s, x.w[c], y.w[c])
                  : lut_of(in) == LUT_OR ? emit_or(s, x.w[c], y.w[c])
                                         : emit_xor(s, x.w[c], y.w[c]);
-    sel_write(s, &in->operands[0], ty(in), d);
+    sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
 bool isel_not(Sel *s, const PtxInsn *in) {
-    if (ty(in) == TY_PRED) {
+    if (sel_type(in) == TY_PRED) {
         sel_write_pred(s, &in->operands[0], emit_pmov(s, op_not(sel_src_pred(s, &in->operands[1]))));
         return true;
     }
-    Wide a = sel_src(s, &in->operands[1], ptx_type_bytes(ty(in))), d = {.n = a.n};
+    Wide a = sel_src(s, &in->operands[1], ptx_type_bytes(sel_type(in))), d = {.n = a.n};
     for (unsigned c = 0; c < a.n; c++)
         d.w[c] = emit_lop(s, LUT_NOT_A, sel_value(s, a.w[c]), op_rz(), op_rz());
-    sel_write(s, &in->operands[0], ty(in), d);
+    sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
 bool isel_cnot(Sel *s, const PtxInsn *in) {
-    unsigned bytes = ptx_type_bytes(ty(in));
+    unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide a = sel_src(s, &in->operands[1], bytes);
     Operand x = a.n == 2 ? emit_or(s, a.w[0], a.w[1]) : emit_extend(s, a.w[0], bytes, false);
     Operand d = emit_sel(s, emit_isetp(s, false, ICmp_NE, x, op_imm(0)), op_rz(), op_imm(1));
-    sel_write(s, &in->operands[0], ty(in), a.n == 2 ? wide2(d, op_imm(0)) : wide1(d));
+    sel_write(s, &in->operands[0], sel_type(in), a.n == 2 ? wide2(d, op_imm(0)) : wide1(d));
     return true;
 }
 
@@ -248,16 +246,17 @@ bool isel_shf(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_shl(Sel *s, const PtxInsn *in) {
-    Wide a = sel_src(s, &in->operands[1], ptx_type_bytes(ty(in)));
+    Wide a = sel_src(s, &in->operands[1], ptx_type_bytes(sel_type(in)));
     Operand n = sel_src32(s, &in->operands[2]);
     for (unsigned c = 0; c < a.n; c++)
         a.w[c] = sel_value(s, a.w[c]);
-    sel_write(s, &in->operands[0], ty(in), a.n == 2 ? emit_shl64(s, a, n) : wide1(emit_shl(s, a.w[0], n)));
+    sel_write(s, &in->operands[0], sel_type(in),
+              a.n == 2 ? emit_shl64(s, a, n) : wide1(emit_shl(s, a.w[0], n)));
     return true;
 }
 
 bool isel_shr(Sel *s, const PtxInsn *in) {
-    PtxType t = ty(in);
+    PtxType t = sel_type(in);
     bool sg = type_signed(t);
     unsigned bytes = ptx_type_bytes(t);
     Wide a = sel_src(s, &in->operands[1], bytes);

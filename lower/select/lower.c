@@ -2,6 +2,7 @@
  * pulled in, everything ordered so that callees come first.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
+#include "base/align.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -64,8 +65,6 @@ uint32_t lower_builtin(Lower *l, const char *name) {
 }
 
 /* ---- variables ---- */
-
-static uint64_t align_up(uint64_t v, uint64_t align) { return align ? (v + align - 1) / align * align : v; }
 
 static StrId var_name(Lower *lower, const PtxVar *var) {
     if (!var->func)

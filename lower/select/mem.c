@@ -262,7 +262,7 @@ static unsigned num_elements(const PtxInsn *in) { return in->vec > 1 ? in->vec :
 /* Element k of a loaded vector to its destination. */
 static void write_element(Sel *s, const PtxInsn *in, const PtxOperand *dst, unsigned k,
                           const Operand *words) {
-    PtxType t = (PtxType)in->type[0];
+    PtxType t = sel_type(in);
     unsigned eb = ptx_type_bytes(t), n = num_elements(in);
     Wide v = {.n = eb > 4 ? eb / 4 : 1};
     if (eb >= 4) {
@@ -293,11 +293,11 @@ static bool write_loaded(Sel *s, const PtxInsn *in, const Operand *words) {
 }
 
 static bool load(Sel *s, const PtxInsn *in, Address *a) {
-    unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
+    unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
     bool ok;
     if (total == 0 || total > 16)
         return false;
-    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size((PtxType)in->type[0], &ok);
+    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
     unsigned words = total <= 4 ? 1 : total / 4;
     Operand d = emit_load(s, in, a, size, words), w[4];
     bool simple = num_elements(in) == 1 && total >= 4 && in->operands[0].kind == PO_REG &&
@@ -312,7 +312,7 @@ static bool load(Sel *s, const PtxInsn *in, Address *a) {
 /* ---- .param ---- */
 
 static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *operand, const PtxVar *v) {
-    unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
+    unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
     bool ok;
     Operand w[4], index = operand->reg ? sel_read_reg(sel, operand->reg, 0) : op_rz();
     uint32_t at = v ? param_bank_offset(sel, v, operand->imm) : (uint32_t)operand->imm;
@@ -330,7 +330,7 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
             w[c] = emit_mov(sel, op_cmem(0, at + 4 * c));
         return write_loaded(sel, in, w);
     }
-    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size((PtxType)in->type[0], &ok);
+    unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
     Operand d =
         sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2, (Operand[]){index, op_cmem(0, at)});
     for (unsigned c = 0; c < words; c++)
@@ -344,7 +344,7 @@ static Operand read_word(Sel *sel, uint32_t var) {
 
 /* Bytes of a parameter that lives in SSA variables, as if loaded. */
 static bool word_load(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at) {
-    PtxType t = (PtxType)in->type[0];
+    PtxType t = sel_type(in);
     unsigned eb = ptx_type_bytes(t), n = num_elements(in);
     const PtxOperand *operand = &in->operands[0];
     for (unsigned k = 0; k < n; k++, at += eb) {
@@ -360,7 +360,7 @@ static bool word_load(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at) {
 }
 
 static bool word_store(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at, uint64_t var_bytes) {
-    PtxType t = (PtxType)in->type[0];
+    PtxType t = sel_type(in);
     unsigned eb = ptx_type_bytes(t), n = num_elements(in);
     const PtxOperand *src = &in->operands[1];
     for (unsigned k = 0; k < n; k++, at += eb) {
@@ -387,7 +387,7 @@ bool sel_param_access(Sel *sel, const PtxInsn *in, bool is_store) {
     if (!var || operand->reg)
         return sel_error(sel, "a computed address of a function's parameter is not compiled");
     uint32_t first = sel->param_var[index];
-    unsigned eb = ptx_type_bytes((PtxType)in->type[0]), total = eb * num_elements(in);
+    unsigned eb = ptx_type_bytes(sel_type(in)), total = eb * num_elements(in);
     if (!first)
         return sel_error(sel, "this .param variable cannot be accessed here");
     if (operand->imm < 0 || (uint64_t)operand->imm + total > var->size_bytes ||
@@ -424,7 +424,7 @@ bool isel_ld(Sel *s, const PtxInsn *in) {
 /* The words to store. */
 static bool gather(Sel *s, const PtxInsn *in, Wide *wide) {
     const PtxOperand *src = &in->operands[1];
-    unsigned eb = ptx_type_bytes((PtxType)in->type[0]), n = num_elements(in), total = eb * n;
+    unsigned eb = ptx_type_bytes(sel_type(in)), n = num_elements(in), total = eb * n;
     *wide = (Wide){.n = total <= 4 ? 1 : total / 4};
     if (src->kind != PO_VEC) {
         *wide = sel_src(s, src, eb);
@@ -478,7 +478,7 @@ bool isel_st(Sel *sel, const PtxInsn *in) {
     PtxSpace space = (PtxSpace)in->space;
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
         return sel_param_access(sel, in, true);
-    unsigned total = ptx_type_bytes((PtxType)in->type[0]) * num_elements(in);
+    unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
     if (total == 0 || total > 16 || !sel_address(sel, in, &in->operands[0], space, &a) || a.space == SP_CONST)
         return false;
     if (!gather(sel, in, &v))
@@ -545,7 +545,7 @@ static bool window_of(PtxSpace space, uint64_t *base) {
 bool isel_cvta(Sel *sel, const PtxInsn *in) {
     uint64_t base;
     PtxSpace space = (PtxSpace)in->space;
-    unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
+    unsigned bytes = ptx_type_bytes(sel_type(in));
     bool to = in->sub == SUB_TO;
     if (space == SP_PARAM && sel->f->is_entry)
         base = SIM_PARAM_WINDOW - sel->ti->param_base_bytes;
@@ -557,7 +557,7 @@ bool isel_cvta(Sel *sel, const PtxInsn *in) {
         return sel_error(sel, "32-bit generic addresses are not compiled");
     if (base)
         a = emit_add64(sel, a, imm64(to ? 0 - base : base));
-    sel_write(sel, &in->operands[0], (PtxType)in->type[0], a);
+    sel_write(sel, &in->operands[0], sel_type(in), a);
     return true;
 }
 

@@ -97,14 +97,14 @@ static bool mov_counter(Sel *sel, const PtxInsn *in) {
     Operand d = EMIT_R2(sel, OT_CS2R, MSET(CS2R, sz, Cs2rSz_B64),
                         ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
     ir_inst(sel->f, sel_last(sel))->flags |= IF_SIDE_EFFECT;
-    sel_write(sel, &in->operands[0], (PtxType)in->type[0], sel_wide_pair(sel, d));
+    sel_write(sel, &in->operands[0], sel_type(in), sel_wide_pair(sel, d));
     return true;
 }
 
 /* ---- vectors ---- */
 
 /* Elements of `eb` bytes to words. */
-static Wide pack(Sel *s, const PtxOperand *operand, unsigned eb) {
+static Wide pack_vector(Sel *s, const PtxOperand *operand, unsigned eb) {
     Wide v = {0};
     if (eb >= 4) {
         for (unsigned k = 0; k < operand->nvec; k++) {
@@ -147,7 +147,7 @@ static void unpack(Sel *s, const PtxOperand *dst, unsigned eb, Wide v) {
 /* mov.v2, mov.v4: all sources are read before the first destination is written. */
 static bool mov_elements(Sel *s, const PtxInsn *in) {
     const PtxOperand *ptx_operand = &in->operands[0], *operand = &in->operands[1];
-    PtxType t = (PtxType)in->type[0];
+    PtxType t = sel_type(in);
     Wide v[4];
     if (ptx_operand->kind != PO_VEC || operand->kind != PO_VEC || ptx_operand->nvec != in->vec ||
         operand->nvec != in->vec || in->vec > 4)
@@ -163,12 +163,12 @@ static bool mov_vector(Sel *s, const PtxInsn *in) {
     const PtxOperand *ptx_operand = &in->operands[0], *operand = &in->operands[1];
     if (in->vec > 1)
         return mov_elements(s, in);
-    unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
+    unsigned bytes = ptx_type_bytes(sel_type(in));
     unsigned n = ptx_operand->kind == PO_VEC ? ptx_operand->nvec : operand->nvec, eb = n ? bytes / n : 0;
     if (eb == 0 || eb * n != bytes || bytes > 16 || (ptx_operand->kind == PO_VEC && operand->kind == PO_VEC))
         return false;
     if (operand->kind == PO_VEC)
-        sel_write(s, ptx_operand, (PtxType)in->type[0], pack(s, operand, eb));
+        sel_write(s, ptx_operand, sel_type(in), pack_vector(s, operand, eb));
     else {
         Wide v = sel_src(s, operand, bytes);
         for (unsigned c = 0; c < v.n; c++)
@@ -179,7 +179,7 @@ static bool mov_vector(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_mov(Sel *s, const PtxInsn *in) {
-    PtxType t = (PtxType)in->type[0];
+    PtxType t = sel_type(in);
     const PtxOperand *operand = &in->operands[1];
     if (in->operands[0].kind == PO_VEC || operand->kind == PO_VEC)
         return mov_vector(s, in);

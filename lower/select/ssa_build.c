@@ -8,7 +8,7 @@
 
 enum { MAX_DEPTH = 1000 }; /* of the recursion through joins; beyond it phis are filled from a list */
 
-static ValId find(Ssa *ssa, ValId v) {
+static ValId ssa_find(Ssa *ssa, ValId v) {
     uint32_t root = v.i;
     while (root < ssa->replaced.n && ssa->replaced.at[root])
         root = ssa->replaced.at[root];
@@ -54,7 +54,7 @@ static uint64_t map_key(BlockId b, uint32_t var) { return (uint64_t)b.i << 32 | 
 
 static ValId get(Ssa *ssa, BlockId b, uint32_t var) {
     uint32_t v = ssa->vals[slot_of(ssa, map_key(b, var))];
-    return v ? find(ssa, (ValId){v}) : (ValId){0};
+    return v ? ssa_find(ssa, (ValId){v}) : (ValId){0};
 }
 
 void ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v) {
@@ -107,7 +107,7 @@ static ValId read_here(Ssa *ssa, uint32_t var, BlockId b);
 static ValId unique_operand(Ssa *s, const SsaPhi *phi) {
     uint32_t one = 0;
     for (uint32_t k = 0; k < phi->nops; k++) {
-        uint32_t v = find(s, (ValId){phi->ops[k]}).i;
+        uint32_t v = ssa_find(s, (ValId){phi->ops[k]}).i;
         if (v == phi->value.i || v == one)
             continue;
         if (one)
@@ -153,7 +153,7 @@ static ValId read_join(Ssa *ssa, uint32_t var, BlockId b) {
         ssa->depth--;
     } else
         VEC_ADD(ssa->a, &ssa->pending, n);
-    return find(ssa, ssa->phis.at[n].value);
+    return ssa_find(ssa, ssa->phis.at[n].value);
 }
 
 /* Walks up chains of single predecessors without recursion. */
@@ -189,7 +189,7 @@ static void drain(Ssa *ssa) {
 ValId ssa_read(Ssa *s, uint32_t var, BlockId b) {
     ValId v = read_here(s, var, b);
     drain(s);
-    return find(s, v);
+    return ssa_find(s, v);
 }
 
 void ssa_seal(Ssa *s, BlockId b) {
@@ -227,12 +227,12 @@ static void rewrite_operands(Ssa *ssa) {
     Function *f = ssa->f;
     for (uint32_t k = 0; k < f->operands.n; k++)
         if (f->operands.at[k].kind == OPK_VAL && f->operands.at[k].count == 1)
-            f->operands.at[k].value = find(ssa, (ValId){f->operands.at[k].value}).i;
+            f->operands.at[k].value = ssa_find(ssa, (ValId){f->operands.at[k].value}).i;
     for (uint32_t k = 0; k < f->vectors.n; k++)
-        f->vectors.at[k] = find(ssa, (ValId){f->vectors.at[k]}).i;
+        f->vectors.at[k] = ssa_find(ssa, (ValId){f->vectors.at[k]}).i;
     for (uint32_t k = 1; k < f->insts.n; k++)
         if (f->insts.at[k].guard.kind == OPK_VAL)
-            f->insts.at[k].guard.value = find(ssa, (ValId){f->insts.at[k].guard.value}).i;
+            f->insts.at[k].guard.value = ssa_find(ssa, (ValId){f->insts.at[k].guard.value}).i;
 }
 
 /* Phis whose value reaches an instruction. by_value: phi number + 1 of each value. */
@@ -263,7 +263,7 @@ static void mark_live(Ssa *s, const uint32_t *by_value) {
     while (work.n) {
         const SsaPhi *p = &s->phis.at[work.at[--work.n]];
         for (uint32_t k = 0; k < p->nops; k++) {
-            uint32_t v = find(s, (ValId){p->ops[k]}).i;
+            uint32_t v = ssa_find(s, (ValId){p->ops[k]}).i;
             TOUCH(v);
         }
     }
@@ -289,7 +289,7 @@ static InstId make_phi(Ssa *ssa, const SsaPhi *phi) {
     InstId id = ir_inst_new(f, IR_PHI, 1, phi->nops);
     ir_set_dst(f, id, 0, ir_val(f, phi->value));
     for (uint32_t k = 0; k < phi->nops; k++)
-        ir_set_src(f, id, k, ir_val(f, find(ssa, (ValId){phi->ops[k]})));
+        ir_set_src(f, id, k, ir_val(f, ssa_find(ssa, (ValId){phi->ops[k]})));
     return id;
 }
 

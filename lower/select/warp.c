@@ -76,7 +76,7 @@ bool isel_activemask(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_match(Sel *s, const PtxInsn *in) {
-    unsigned bytes = ptx_type_bytes((PtxType)in->type[0]), first = in->ndst;
+    unsigned bytes = ptx_type_bytes(sel_type(in)), first = in->ndst;
     bool all = in->sub == SUB_ALL;
     if (!all && in->sub != SUB_ANY)
         return false;
@@ -114,7 +114,7 @@ static bool redux_op(const PtxInsn *in, unsigned *op) {
 
 bool isel_redux(Sel *sel, const PtxInsn *in) {
     unsigned op;
-    PtxType t = (PtxType)in->type[0];
+    PtxType t = sel_type(in);
     if (!isa_target_has(sel->t, OT_REDUX) || ptx_type_class(t) == TC_FLOAT || !redux_op(in, &op))
         return false;
     Operand a = sel_value(sel, sel_src32(sel, &in->operands[1]));

@@ -2,13 +2,10 @@
  * reach. Whatever no family of instructions takes is an error here, before anything runs.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
+#include "base/align.h"
 #include <stdio.h>
 
 /* ---- layout of variables ---- */
-
-static uint32_t align_up(uint32_t v, uint32_t align) {
-    return align > 1 ? (v + align - 1) / align * align : v;
-}
 
 static void place_shared(PtxRun *run, uint32_t index) {
     const PtxVar *var = &run->m->vars[index];
@@ -18,7 +15,7 @@ static void place_shared(PtxRun *run, uint32_t index) {
         run->shared_offset[index] = UINT32_MAX - 1;
         return;
     }
-    run->shared_static = align_up(run->shared_static, var->align_bytes);
+    run->shared_static = (uint32_t)align_up(run->shared_static, var->align_bytes);
     run->shared_offset[index] = run->shared_static;
     run->shared_static +=
         var->size_bytes > SIM_MAX_SHARED_BYTES ? SIM_MAX_SHARED_BYTES : (uint32_t)var->size_bytes;
@@ -29,7 +26,7 @@ static void place_in_frame(PtxRun *run, PtxProc *proc, uint32_t index) {
     uint32_t size = var->size_bytes > LOCAL_MAX_BYTES ? LOCAL_MAX_BYTES : (uint32_t)var->size_bytes;
     if (var->space != SP_LOCAL && var->space != SP_PARAM && var->space != SP_PARAM_FUNC)
         return;
-    proc->frame_bytes = align_up(proc->frame_bytes, var->align_bytes < 32 ? var->align_bytes : 32);
+    proc->frame_bytes = (uint32_t)align_up(proc->frame_bytes, var->align_bytes < 32 ? var->align_bytes : 32);
     proc->var_offset[index] = proc->frame_bytes;
     proc->frame_bytes += size ? size : 1;
 }
@@ -48,7 +45,7 @@ static void layout_proc(PtxRun *run, PtxProc *proc) {
         place_in_frame(run, proc, f->params[i]);
     for (uint32_t i = 0; i < f->nrets; i++)
         place_in_frame(run, proc, f->rets[i]);
-    proc->frame_bytes = align_up(proc->frame_bytes, 32);
+    proc->frame_bytes = (uint32_t)align_up(proc->frame_bytes, 32);
 }
 
 /* ---- operands ---- */
@@ -96,7 +93,7 @@ static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, 
     }
 }
 
-static uint64_t immediate(const PtxOperand *operand, unsigned type) {
+static uint64_t immediate_bits(const PtxOperand *operand, unsigned type) {
     double d;
     if (operand->imm_kind == IMM_F64 && type == TY_F32) {
         memcpy(&d, &operand->imm, sizeof d);
@@ -121,7 +118,7 @@ static bool decode_src(PtxRun *r, PtxProc *p, const PtxOperand *operand, unsigne
         arg->bytes = (uint8_t)reg_bytes(p, operand->reg);
         return true;
     case PO_IMM:
-        arg->imm = immediate(operand, type);
+        arg->imm = immediate_bits(operand, type);
         if (operand->not_)
             arg->imm = !arg->imm;
         return true;
@@ -394,7 +391,7 @@ bool ptx_decode_all(PtxRun *run, uint32_t kernel) {
                 return diag_in(run->d, &run->m->source, run->order[i]->func->loc, DIAG_E0513,
                                str_text(&run->m->strings, run->order[i]->func->name),
                                "another function's name gives the same address");
-    run->dynamic_shared_base = align_up(run->shared_static, 16);
+    run->dynamic_shared_base = (uint32_t)align_up(run->shared_static, 16);
     if (run->d->nerrors == errors)
         ptx_find_promises(run);
     return run->d->nerrors == errors;

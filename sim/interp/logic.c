@@ -47,7 +47,7 @@ static double half_for_compare(PtxFormat f, U64 v, bool ftz) {
     return ftz && f.exp_bits == 5 && d > -0x1p-14 && d < 0x1p-14 ? 0.0 : d;
 }
 
-static bool compare(unsigned type, unsigned cmp, U64 a, U64 b, bool ftz) {
+static bool compare_values(unsigned type, unsigned cmp, U64 a, U64 b, bool ftz) {
     switch (type) {
     case TY_F32:
         if (ftz)
@@ -70,19 +70,19 @@ static bool compare(unsigned type, unsigned cmp, U64 a, U64 b, bool ftz) {
     }
 }
 
-static bool combine(unsigned bop, bool a, bool c) {
+static bool bool_op(unsigned bop, bool a, bool c) {
     return bop == BOP_AND ? a && c : bop == BOP_OR ? a || c : bop == BOP_XOR ? a != c : a;
 }
 
 static PtxStep exec_setp(PtxRun *r, PtxThread *t, const PtxCode *code) {
     U64 a = ptx_arg(r, t, &code->src[0]), b = ptx_arg(r, t, &code->src[1]);
     bool with = code->nsrc > 2 && (ptx_arg(r, t, &code->src[2]) & 1);
-    bool p = compare(code->type, code->cmp, a, b, code->ftz), q = !p;
+    bool p = compare_values(code->type, code->cmp, a, b, code->ftz), q = !p;
     if (code->type == TY_F16X2 || code->type == TY_BF16X2)
-        q = compare(code->type, code->cmp, a >> 16, b >> 16, code->ftz);
-    ptx_put(t, code->dst[0], combine(code->bop, p, with));
+        q = compare_values(code->type, code->cmp, a >> 16, b >> 16, code->ftz);
+    ptx_put(t, code->dst[0], bool_op(code->bop, p, with));
     if (code->ndst > 1)
-        ptx_put(t, code->dst[1], combine(code->bop, q, with));
+        ptx_put(t, code->dst[1], bool_op(code->bop, q, with));
     return STEP_GO;
 }
 
@@ -99,10 +99,10 @@ static U64 set_value(unsigned type, bool v) {
     }
 }
 static U64 set_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
-    bool with = c & 1, lo = combine(code->bop, compare(code->type2, code->cmp, a, b, code->ftz), with);
+    bool with = c & 1, lo = bool_op(code->bop, compare_values(code->type2, code->cmp, a, b, code->ftz), with);
     if (code->type2 != TY_F16X2 && code->type2 != TY_BF16X2)
         return set_value(code->type, lo);
-    bool hi = combine(code->bop, compare(code->type2, code->cmp, a >> 16, b >> 16, code->ftz), with);
+    bool hi = bool_op(code->bop, compare_values(code->type2, code->cmp, a >> 16, b >> 16, code->ftz), with);
     return (set_value(code->type, lo) & 0xffff) | (set_value(code->type, hi) & 0xffff) << 16;
 }
 
@@ -148,7 +148,7 @@ static PtxStep exec_lop3_pred(PtxRun *r, PtxThread *t, const PtxCode *code) {
                       (uint32_t)ptx_arg(r, t, &code->src[2]), (unsigned)code->src[3].imm);
     bool q = ptx_arg(r, t, &code->src[4]) & 1;
     ptx_put(t, code->dst[0], d);
-    ptx_put(t, code->dst[1], combine(code->bop, d != 0, q));
+    ptx_put(t, code->dst[1], bool_op(code->bop, d != 0, q));
     return STEP_GO;
 }
 

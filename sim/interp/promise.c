@@ -32,7 +32,7 @@ typedef struct PtxPromise {
     Row *rows;
 } PtxPromise;
 
-static PtxPromise *find(PtxWarp *warp, const PtxCode *c, bool is_meet) {
+static PtxPromise *find_promise(PtxWarp *warp, const PtxCode *c, bool is_meet) {
     PtxPromise *promise = warp->promises;
     while (promise && (promise->code != c || promise->is_meet != is_meet))
         promise = promise->next;
@@ -44,7 +44,7 @@ static PtxPromise *find(PtxWarp *warp, const PtxCode *c, bool is_meet) {
     return warp->promises = promise;
 }
 
-static bool grow(PtxPromise *promise) {
+static bool grow_rows(PtxPromise *promise) {
     if (promise->n < promise->cap)
         return true;
     uint32_t cap = promise->cap ? 2 * promise->cap : 4;
@@ -57,11 +57,11 @@ static bool grow(PtxPromise *promise) {
 }
 
 static void note(PtxThread *thread, const PtxCode *c, bool is_meet, uint64_t path, uint64_t value) {
-    PtxPromise *promise = find(thread->warp, c, is_meet);
+    PtxPromise *promise = find_promise(thread->warp, c, is_meet);
     if (!promise)
         return;
     uint32_t n = promise->count[thread->lane]++, lane = 1u << thread->lane;
-    if (n >= MAX_EXECUTIONS || (n >= promise->n && !grow(promise)))
+    if (n >= MAX_EXECUTIONS || (n >= promise->n && !grow_rows(promise)))
         return;
     if (n >= promise->n) {
         promise->rows[promise->n++] =
@@ -102,7 +102,7 @@ static PtxStep exec_watched(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return code->watched(r, t, code);
 }
 
-static void report(PtxRun *r, const PtxWarp *warp, const PtxPromise *promise) {
+static void report_promise(PtxRun *r, const PtxWarp *warp, const PtxPromise *promise) {
     for (uint32_t n = 0; n < promise->n; n++) {
         const Row *row = &promise->rows[n];
         const PtxCode *ptx_code = promise->is_meet ? row->barrier : promise->code;
@@ -126,7 +126,7 @@ void ptx_end_promises(PtxRun *r, PtxWarp *warp) {
     for (int meets = 0; meets < 2; meets++)
         for (const PtxPromise *promise = warp->promises; promise; promise = promise->next)
             if (promise->is_meet == meets)
-                report(r, warp, promise);
+                report_promise(r, warp, promise);
     while (warp->promises) {
         PtxPromise *promise = warp->promises;
         warp->promises = promise->next;
@@ -137,7 +137,7 @@ void ptx_end_promises(PtxRun *r, PtxWarp *warp) {
 
 /* ---- what to watch ---- */
 
-static void watch(PtxCode *code, unsigned what) {
+static void watch_code(PtxCode *code, unsigned what) {
     if (!code->watch) {
         code->watched = code->exec;
         code->exec = exec_watched;
@@ -303,7 +303,7 @@ static void watch_meets(PtxProc *proc, bool calls) {
             if (k != i && !is_way_out(proc, k))
                 meet = k;
         if (meet != UINT32_MAX)
-            watch(&proc->code[meet], PTX_WATCH_MEET);
+            watch_code(&proc->code[meet], PTX_WATCH_MEET);
     }
     arena_free(&a);
 }
@@ -317,9 +317,9 @@ void ptx_find_promises(PtxRun *run) {
             bool barrier = is_aligned_barrier(ptx_code->insn);
             if ((barrier || ptx_code->insn->flags & PF_UNI) &&
                 (ptx_code->guard || ptx_code->insn->op == PTX_BRX))
-                watch(ptx_code, PTX_WATCH_UNIFORM);
+                watch_code(ptx_code, PTX_WATCH_UNIFORM);
             if (barrier) {
-                watch(ptx_code, PTX_WATCH_BARRIER);
+                watch_code(ptx_code, PTX_WATCH_BARRIER);
                 *(proc == run->kernel ? &in_kernel : &in_functions) = true;
             }
         }

@@ -354,7 +354,7 @@ static void fill_where(const PtxRun *run, PtxRace *race) {
     race->offset_bytes = offset;
 }
 
-static void report(PtxRun *run, Access before, Access now, bool harmless) {
+static void report_race(PtxRun *run, Access before, Access now, bool harmless) {
     struct PtxRaces *ptx_races = run->races;
     PtxRace *race = NULL;
     for (uint32_t i = 0; i < ptx_races->nraces && !race; i++)
@@ -428,7 +428,7 @@ typedef struct {
 
 static void conflict(const Check *check, Access a) {
     if (a.thread && !is_ordered(check->r, check->t, check->rt, a))
-        report(check->r, a, check->now, check->write ? check->silent : (a.epoch & SILENT) != 0);
+        report_race(check->r, a, check->now, check->write ? check->silent : (a.epoch & SILENT) != 0);
 }
 
 /* Which slot a plain read takes: one that the new read comes after, else by distance. */

@@ -97,7 +97,7 @@ static uint32_t lane_mask(unsigned sreg, unsigned lane) {
     }
 }
 
-static uint64_t special(PtxRun *run, const PtxThread *thread, unsigned sreg, unsigned component) {
+static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sreg, unsigned component) {
     const Launch *l = run->launch;
     const PtxBlock *b = thread->warp->block;
     unsigned k = component;
@@ -141,7 +141,7 @@ uint64_t ptx_arg_slow(PtxRun *run, const PtxThread *thread, const PtxArg *arg) {
     case ARG_NEG_REG: return (0 - thread->regs[arg->slot]) & width_mask(arg->bytes);
     case ARG_LOCAL: return thread->local_base + arg->imm;
     case ARG_DYNAMIC_SHARED: return run->dynamic_shared_base + arg->imm;
-    case ARG_SREG: return special(run, thread, arg->slot, arg->component);
+    case ARG_SREG: return special_value(run, thread, arg->slot, arg->component);
     default: return 0;
     }
 }

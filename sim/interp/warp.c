@@ -68,7 +68,7 @@ static void shuffle(PtxWarp *warp, uint32_t lanes) {
     }
 }
 
-static uint64_t vote(unsigned sub, uint32_t ballot, uint32_t lanes) {
+static uint64_t vote_result(unsigned sub, uint32_t ballot, uint32_t lanes) {
     switch (sub) {
     case SUB_ALL: return ballot == lanes;
     case SUB_ANY: return ballot != 0;
@@ -82,11 +82,11 @@ static void vote_all(PtxWarp *warp, uint32_t lanes) {
     LANES(i, lanes) ballot |= (uint32_t)(warp->threads[i].wait_value[0] & 1) << i;
     LANES(i, lanes) {
         PtxThread *thread = &warp->threads[i];
-        ptx_put(thread, thread->wait->dst[0], vote(thread->wait->sub, ballot, lanes));
+        ptx_put(thread, thread->wait->dst[0], vote_result(thread->wait->sub, ballot, lanes));
     }
 }
 
-static void match(PtxWarp *warp, uint32_t lanes) {
+static void exec_match(PtxWarp *warp, uint32_t lanes) {
     uint64_t mask = width_mask(ptx_type_bytes((PtxType)warp->threads[__builtin_ctz(lanes)].wait->type));
     LANES(i, lanes) {
         PtxThread *thread = &warp->threads[i];
@@ -143,7 +143,7 @@ static void perform(PtxWarp *warp, uint32_t lanes) {
     switch (warp->threads[__builtin_ctz(lanes)].wait->insn->op) {
     case PTX_SHFL: shuffle(warp, lanes); break;
     case PTX_VOTE: vote_all(warp, lanes); break;
-    case PTX_MATCH: match(warp, lanes); break;
+    case PTX_MATCH: exec_match(warp, lanes); break;
     case PTX_REDUX: redux(warp, lanes); break;
     case PTX_ELECT: elect(warp, lanes); break;
     default: warp_barrier(warp, lanes); break;

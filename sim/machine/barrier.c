@@ -92,7 +92,7 @@ static int operands(Warp *w, Dec *dec, uint32_t g, uint32_t *id, uint32_t *cnt) 
     return RUN_OK;
 }
 
-static int arrive(Warp *warp, Dec *dec, uint32_t g, uint32_t id, uint32_t cnt) {
+static int barrier_arrive(Warp *warp, Dec *dec, uint32_t g, uint32_t id, uint32_t cnt) {
     Barrier *barrier = &warp->cta->bar[id];
     uint8_t kind = dec->imm[1] == MODE_RED ? KIND_RED : KIND_SYNC, redop = (uint8_t)dec->k[0];
     if (!barrier->count) /* warps may wait here already if R2B has emptied it */
@@ -129,7 +129,7 @@ static int op_bar(Warp *warp, Dec *dec, uint32_t g) {
     if (warp->active != warp->valid || g != warp->active)
         machine_finding(warp, dec, MF_PARTIAL_BARRIER, g, 0, "barrier %u reached by lanes 0x%08x of 0x%08x",
                         id, g, warp->valid);
-    status = arrive(warp, dec, g, id, cnt);
+    status = barrier_arrive(warp, dec, g, id, cnt);
     if (status != RUN_OK)
         return status;
     Barrier *b = &warp->cta->bar[id];

@@ -29,7 +29,7 @@ const uint32_t *bind_literal(Run *run, uint32_t bits) {
 static SrcRef host_rows(const uint32_t *rows) { return (SrcRef){0, (uintptr_t)rows}; }
 static SrcRef warp_rows(uint32_t row) { return (SrcRef){~(uintptr_t)0, (uintptr_t)row * ROW_BYTES}; }
 
-static SrcRef constant(Bind *bind, Operand o, unsigned width) {
+static SrcRef bind_cmem(Bind *bind, Operand o, unsigned width) {
     uint32_t bank = o.value >> 16, offset = o.value & 0xffff, words[2] = {0, 0};
     unsigned size = width == WIDTH_32 ? 4 : 8;
     if (bank >= NUM_BANKS || offset + size > bind->run->bank_bytes[bank]) {
@@ -42,7 +42,7 @@ static SrcRef constant(Bind *bind, Operand o, unsigned width) {
     return host_rows(literal_rows(bind->run, size / 4, words));
 }
 
-static SrcRef immediate(Bind *bind, uint32_t v, unsigned width) {
+static SrcRef bind_immediate(Bind *bind, uint32_t v, unsigned width) {
     uint32_t words[2] = {v, 0};
     if (width == WIDTH_I64)
         words[1] = v >> 31 ? ~0u : 0;
@@ -77,8 +77,8 @@ static SrcRef source(Bind *bind, Operand o, unsigned width) {
         if (o.value + count > r->rows_used)
             r->rows_used = o.value + count;
         return warp_rows(o.value);
-    case OPK_CMEM: return constant(bind, o, width);
-    case OPK_IMM: return immediate(bind, o.value, width);
+    case OPK_CMEM: return bind_cmem(bind, o, width);
+    case OPK_IMM: return bind_immediate(bind, o.value, width);
     default: break;
     }
     return host_rows(r->zero_rows);

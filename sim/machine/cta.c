@@ -441,7 +441,7 @@ static bool stuck(Grid *grid, SimTrapKind kind) {
     return false;
 }
 
-static bool step(Grid *grid) {
+static bool grid_step(Grid *grid) {
     Run *run = grid->r;
     while (grid->n < grid->want && grid->next < grid->total)
         if (!start_block(grid))
@@ -483,7 +483,7 @@ bool cta_run_grid(Run *run) {
     g.total = (uint64_t)run->launch->grid[0] * run->launch->grid[1] * run->launch->grid[2];
     bool ok = true;
     while (ok && (g.n || g.next < g.total))
-        ok = step(&g);
+        ok = grid_step(&g);
     for (uint32_t s = 0; s < g.n; s++)
         cta_free(g.slots[s]);
     cta_free(run->spare);

@@ -44,7 +44,7 @@ static void enter(Warp *warp, const Dec *dec, MaskShadow *shadow) {
                         "B%u still holds lanes 0x%08x of another region", dec->breg, old);
 }
 
-static void leave(MaskShadow *shadow, uint32_t lanes, unsigned breg) {
+static void leave_barrier(MaskShadow *shadow, uint32_t lanes, unsigned breg) {
     for (; lanes; lanes &= lanes - 1)
         shadow->joined[low_lane(lanes)] &= (uint16_t) ~(1u << breg);
 }
@@ -67,9 +67,9 @@ void masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow) {
     if (dec->optype == OT_BSSY)
         enter(warp, dec, shadow);
     else if (dec->optype == OT_BREAK)
-        leave(shadow, shadow->executed, dec->breg);
+        leave_barrier(shadow, shadow->executed, dec->breg);
     else if (dec->optype == OT_BSYNC && shadow->executed == shadow->active && warp->active & shadow->active)
-        leave(shadow, warp->active, dec->breg); /* it let everybody pass who was here */
+        leave_barrier(shadow, warp->active, dec->breg); /* it let everybody pass who was here */
     if (dec->cls == CLS_B)
         stale_bits(warp, dec, shadow);
 }

@@ -299,7 +299,7 @@ static void set_undef(Warp *warp, Operand o, uint32_t g, uint32_t u) {
         warp_shadow->pundef[p] = (warp_shadow->pundef[p] & ~g) | (u & g);
 }
 
-static void report(Warp *w, Dec *d, uint32_t lanes, const char *use) {
+static void report_use(Warp *w, Dec *d, uint32_t lanes, const char *use) {
     if (lanes)
         machine_finding(w, d, MF_UNDEFINED, lanes, 0, "%s", use);
 }
@@ -444,23 +444,23 @@ static uint32_t undef_result(Warp *w, Dec *dec, uint32_t g) {
 /* Before execution; returns the undefinedness of the result. */
 static uint32_t undef_before(Warp *warp, Dec *dec, uint32_t g) {
     const MachInst *in = dec->inst;
-    report(warp, dec, undef_operand(warp, in->guard) & warp->active, "guard");
+    report_use(warp, dec, undef_operand(warp, in->guard) & warp->active, "guard");
     AccessKind kind = access_kind(dec->optype);
     if (kind == ACC_NONE) {
         uint32_t u = undef_result(warp, dec, g);
         if (dec->always)
-            report(warp, dec, u & g, "operand of control flow");
+            report_use(warp, dec, u & g, "operand of control flow");
         return u;
     }
     uint32_t address = (undef_operand(warp, in->src[0]) | undef_operand(warp, in->src[1])) & g, data = 0;
-    report(warp, dec, address, "address");
+    report_use(warp, dec, address, "address");
     for (unsigned i = 3; i < in->nsrc; i++)
         data |= undef_operand(warp, in->src[i]);
     uint32_t read = kind == ACC_STORE ? 0 : memory_undef(warp, dec, g, false, 0);
     if (kind == ACC_ATOMIC)
-        report(warp, dec, (read | data) & g, "operand of an atomic");
+        report_use(warp, dec, (read | data) & g, "operand of an atomic");
     if (kind == ACC_STORE && (dec->imm[1] == MS_GLOBAL))
-        report(warp, dec, data & g, "value stored to global memory");
+        report_use(warp, dec, data & g, "value stored to global memory");
     if (kind != ACC_LOAD)
         memory_undef(warp, dec, g, true,
                      kind == ACC_STORE ? data : 0); /* marks before storing: global bits are set then */

@@ -32,7 +32,7 @@ static bool less(uint32_t type, uint64_t x, uint64_t y) {
 }
 
 /* New value of memory. */
-static uint64_t combine(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global) {
+static uint64_t atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global) {
     switch (op) {
     case AtomOp_ADD:
         if (type == AtomType_F32)
@@ -53,11 +53,11 @@ static uint64_t combine(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bo
     }
 }
 
-static uint64_t operand(const uint32_t *row, unsigned lane, unsigned size) {
+static uint64_t atom_operand(const uint32_t *row, unsigned lane, unsigned size) {
     return size == 8 ? pair(row[lane], row[32 + lane]) : row[lane];
 }
 
-static int atomic(Warp *warp, Dec *dec, uint32_t g) {
+static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     const uint32_t *v = dec_src(warp, dec, 2), *new_row = dec_src(warp, dec, 3);
     uint64_t olds[32];
     unsigned size = dec->size;
@@ -68,12 +68,12 @@ static int atomic(Warp *warp, Dec *dec, uint32_t g) {
             mem_ref(warp, dec, lane, (MemSpace)dec->imm[1], mem_address(warp, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
-        uint64_t old = 0, next, x = operand(v, lane, size);
+        uint64_t old = 0, next, x = atom_operand(v, lane, size);
         mem_load(warp, lane, &ref, size, &old);
         if (dec->k[5] >= OP_CAS)
-            next = old == x ? operand(new_row, lane, size) : old;
+            next = old == x ? atom_operand(new_row, lane, size) : old;
         else
-            next = combine(dec->k[5], dec->k[6], old, x, ref.space == MS_GLOBAL);
+            next = atom_result(dec->k[5], dec->k[6], old, x, ref.space == MS_GLOBAL);
         mem_store(warp, lane, &ref, size, &next);
         olds[lane] = dec->k[5] == OP_CAST_SPIN ? old == x : old;
     }
@@ -110,7 +110,7 @@ static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, 
     dec->k[6] = type;
     dec->target = (int64_t)(int32_t)dec->imm[0];
     dec->imm[1] = space;
-    dec->full = dec->part = atomic;
+    dec->full = dec->part = op_atomic;
     bool floating = type == AtomType_F32 || type == AtomType_F64 || type == AtomType_F16x2;
     if (op < OP_CAS && (op > AtomOp_EXCH || (floating && op != AtomOp_ADD) ||
                         ((op == AtomOp_INC || op == AtomOp_DEC) && type != AtomType_U32)))

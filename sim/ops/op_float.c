@@ -28,7 +28,7 @@ static int round_call(Warp *warp, Dec *dec, uint32_t g) {
 }
 #endif
 
-static bool finish(Bind *bind, uint32_t rnd) {
+static bool bind_rounding(Bind *bind, uint32_t rnd) {
     Dec *dec = bind->d;
     if (rnd != Rnd_RN) {
         dec->k[7] = rnd;
@@ -83,7 +83,7 @@ bool LV(bind_FADD)(Bind *bind) {
         USE(bind, fadd);
     else
         USE(bind, fadd_mod);
-    return finish(bind, MGET(FADD, rnd, m));
+    return bind_rounding(bind, MGET(FADD, rnd, m));
 }
 bool LV(bind_FMUL)(Bind *bind) {
     uint32_t m = bind->in->mods, scale = MGET(FMUL, scale, m);
@@ -102,7 +102,7 @@ bool LV(bind_FMUL)(Bind *bind) {
         bind->d->k[4] = (uint32_t)(f64_bits(factor[scale & 7]) >> 32);
         USE(bind, fmul_scale);
     }
-    return finish(bind, MGET(FMUL, rnd, m));
+    return bind_rounding(bind, MGET(FMUL, rnd, m));
 }
 bool LV(bind_FFMA)(Bind *bind) {
     uint32_t m = bind->in->mods;
@@ -110,7 +110,7 @@ bool LV(bind_FFMA)(Bind *bind) {
         USE(bind, ffma);
     else
         USE(bind, ffma_mod);
-    return finish(bind, MGET(FFMA, rnd, m));
+    return bind_rounding(bind, MGET(FFMA, rnd, m));
 }
 
 OP32(fsel, F32_SETUP uint32_t p = dec_pred(warp, dec, 0);
@@ -242,17 +242,17 @@ static void bind_f64(Bind *bind) {
 bool LV(bind_DADD)(Bind *bind) {
     bind_f64(bind);
     USE(bind, dadd);
-    return finish(bind, MGET(DADD, rnd, bind->in->mods));
+    return bind_rounding(bind, MGET(DADD, rnd, bind->in->mods));
 }
 bool LV(bind_DMUL)(Bind *bind) {
     bind_f64(bind);
     USE(bind, dmul);
-    return finish(bind, MGET(DMUL, rnd, bind->in->mods));
+    return bind_rounding(bind, MGET(DMUL, rnd, bind->in->mods));
 }
 bool LV(bind_DFMA)(Bind *bind) {
     bind_f64(bind);
     USE(bind, dfma);
-    return finish(bind, MGET(DFMA, rnd, bind->in->mods));
+    return bind_rounding(bind, MGET(DFMA, rnd, bind->in->mods));
 }
 
 /* .MIN/.MAX: pu says that a is the result; pv that a or b is NaN. */

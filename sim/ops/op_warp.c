@@ -31,7 +31,7 @@ bool LV(bind_SHFL)(Bind *bind) {
 static uint32_t vote_result(uint32_t op, uint32_t p, uint32_t g) {
     return op == VoteOp_ALL ? p == g : op == VoteOp_ANY ? p != 0 : p == 0 || p == g;
 }
-static int vote(Warp *warp, Dec *dec, uint32_t g) {
+static int op_vote(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0), p = dec_pred(warp, dec, 0) & g;
     set_pred(warp, dec->pd[0], g, vote_result(dec->k[0], p, g) ? ~0u : 0);
     EACH_LANE(i, g) r[i] = p;
@@ -47,7 +47,7 @@ static int voteu(Warp *warp, Dec *dec, uint32_t g) {
 bool LV(bind_VOTE)(Bind *bind) {
     bind_operands(bind);
     bind->d->k[0] = MGET(VOTE, op, bind->in->mods);
-    bind->d->full = bind->d->part = vote;
+    bind->d->full = bind->d->part = op_vote;
     return bind->d->k[0] == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 bool LV(bind_VOTEU)(Bind *bind) {
@@ -57,7 +57,7 @@ bool LV(bind_VOTEU)(Bind *bind) {
     return bind->d->k[0] == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 
-static int match(Warp *warp, Dec *dec, uint32_t g) {
+static int op_match(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     uint32_t same[32], all = 0;
     EACH_LANE(i, g) {
@@ -79,7 +79,7 @@ bool LV(bind_MATCH)(Bind *bind) {
     bind->d->k[1] = MGET(MATCH, type, bind->in->mods) == MatchType_U64;
     bind->width[0] = bind->d->k[1] ? WIDTH_U64 : WIDTH_32;
     bind_operands(bind);
-    bind->d->full = bind->d->part = match;
+    bind->d->full = bind->d->part = op_match;
     return !bind->failed;
 }
 
