@@ -99,57 +99,16 @@ Operand ir_target(BlockId b) { return (Operand){OPK_BLOCK, 0, 0, 0, b.i}; }
 /* ---- instructions ---- */
 
 uint16_t ir_op_flags(unsigned op) {
-    switch (op) {
-    case OT_LDG:
-    case OT_LDS:
-    case OT_LDL:
-    case OT_LD: return IF_MEMORY;
-    case OT_STG:
-    case OT_STS:
-    case OT_STL:
-    case OT_ST:
-    case OT_RED:
-    case OT_MEMBAR:
-    case OT_ERRBAR:
-    case OT_CCTL: return IF_MEMORY | IF_SIDE_EFFECT;
-    case OT_ATOM:
-    case OT_ATOMG:
-    case OT_ATOMS:
-    case OT_ATOM_CAS:
-    case OT_ATOMG_CAS:
-    case OT_ATOMS_CAS: return IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
-    case OT_BAR:
-    case OT_BAR_RED:
-    case OT_WARPSYNC: return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
-    case OT_CALL: return IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT;
-    case OT_SHFL:
-    case OT_VOTE:
-    case OT_VOTEU:
-    case OT_MATCH:
-    case OT_REDUX: return IF_CONVERGENT;
-    case OT_BRA:
-    case OT_BRX:
-    case OT_EXIT:
-    case OT_KILL:
-    case OT_RET:
-    case OT_BPT:
-    case OT_TRAP:
-    case OT_RTT:
-    case OT_SYSCALL:
-    case OT_BSSY:
-    case OT_BSYNC:
-    case OT_BREAK:
-    case OT_YIELD:
-    case OT_NANOSLEEP:
-    case OT_BMOV:
-    case OT_B2R:
-    case OT_B2R_RESULT:
-    case OT_R2B:
-    case OT_LEPC: return IF_SIDE_EFFECT;
-    case IR_ENTRY:
-    case IR_SPILL: return IF_SIDE_EFFECT;
-    default: return 0;
-    }
+    if (ir_is_pseudo(op))
+        return op == IR_ENTRY || op == IR_SPILL ? IF_SIDE_EFFECT : 0;
+    const OpTraits *traits = isa_traits(op);
+    const uint32_t memory = ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ORDER;
+    const uint32_t meets = ISA_EFFECT_CTA_BARRIER | ISA_EFFECT_CALL;
+    const uint32_t looks = ISA_EFFECT_READ | ISA_EFFECT_READS_ALL_P; /* and leaves no trace */
+    bool observes = traits->effects & ISA_EFFECT_ATOMIC && traits->effects & ISA_EFFECT_READ;
+    return (uint16_t)((traits->effects & memory ? IF_MEMORY : 0) |
+                      (traits->effects & ~looks ? IF_SIDE_EFFECT : 0) | (observes ? IF_OBSERVING : 0) |
+                      (traits->lanes == ISA_LANES_COLLECTIVE || traits->effects & meets ? IF_CONVERGENT : 0));
 }
 
 InstId ir_inst_new(Function *f, unsigned op, unsigned ndst, unsigned nsrc) {

@@ -60,7 +60,37 @@ const char *isa_optype_name(unsigned optype);
 const char *isa_opcode_name(unsigned opcode);
 unsigned isa_optype_find(const char *name); /* 0 if unknown */
 bool isa_target_has(const Target *target, unsigned optype);
-uint32_t isa_optype_flags(unsigned optype); /* ISA_FLAG_* of isa_gen.h */
+
+/* What the row of an operation says beside its bits: the columns of docs/isa-language.md. The same on all
+ * targets. Enumerations are in isa_gen.h, each with its meaning. */
+enum { ISA_NO_SLOT = 255 };
+typedef struct {
+    uint32_t effects;  /* ISA_EFFECT_* */
+    uint8_t unit;      /* enum IsaUnit */
+    uint8_t queue;     /* enum IsaQueue */
+    uint8_t space;     /* ISA_SPACE_*, bits; 0 if it has nothing to do with memory, or is a fence alone */
+    uint8_t lanes;     /* enum IsaLanes */
+    uint8_t uniform;   /* enum IsaUniform */
+    uint8_t exact;     /* enum IsaExact */
+    uint8_t guard;     /* enum IsaGuard */
+    uint8_t simulated; /* enum IsaSimulated */
+    uint8_t
+        address[3]; /* sources that an address is the sum of: base, uniform part, offset; or ISA_NO_SLOT */
+    uint8_t second_guard; /* predicate source that must be true beside the guard; or ISA_NO_SLOT */
+    uint8_t combines_src; /* predicate source that is combined with the result of a test; or ISA_NO_SLOT */
+    uint8_t combines_dst; /* destination that gets the complement of the test, combined likewise; or
+                             ISA_NO_SLOT */
+    uint8_t combines_mod; /* modifier of type BoolOp that says how */
+    const char *absent;   /* why it is not simulated, or NULL */
+} OpTraits;
+/* Of no operation (OT_NONE, operations of the machine IR alone): no effect, no memory. */
+const OpTraits *isa_traits(unsigned optype);
+static inline bool isa_has_effect(unsigned optype, uint32_t effects) {
+    return (isa_traits(optype)->effects & effects) != 0;
+}
+/* How these modifiers combine the operation's test with the predicate source combines_src: a BoolOp_*, or -1
+ * if it combines nothing. */
+int isa_combine_op(unsigned optype, uint32_t mods);
 
 /* An empty instruction of `optype`: all operands absent, all modifiers default, guard PT, no scoreboards. */
 MachInst isa_inst(unsigned optype);

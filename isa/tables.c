@@ -19,7 +19,17 @@ const char *isa_optype_name(unsigned optype) {
 const char *isa_opcode_name(unsigned opcode) {
     return opcode < isa_nopcodes ? isa_opcode_names[opcode] : "?";
 }
-uint32_t isa_optype_flags(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].flags : 0; }
+const OpTraits *isa_traits(unsigned optype) {
+    return &isa_optype_traits[optype < isa_noptypes ? optype : OT_NONE];
+}
+
+int isa_combine_op(unsigned optype, uint32_t mods) {
+    const OpTraits *traits = isa_traits(optype);
+    if (traits->combines_src == ISA_NO_SLOT)
+        return -1;
+    const IsaMod *mod = &isa_optypes[optype].mods[traits->combines_mod];
+    return (int)((mods >> mod->lo & ((1u << mod->width) - 1)) ^ mod->def);
+}
 
 unsigned isa_optype_find(const char *name) {
     for (unsigned i = 1; i < isa_noptypes; i++)

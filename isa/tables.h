@@ -124,7 +124,6 @@ typedef struct {
     const char *const *slots; /* names, destinations then sources */
     const IsaMod *mods;
     uint8_t ndst, nsrc, nmods;
-    uint32_t flags; /* ISA_FLAG_* */
 } IsaOptype;
 
 typedef struct {
@@ -144,6 +143,7 @@ struct Target {
 };
 
 extern const IsaOptype isa_optypes[];
+extern const OpTraits isa_optype_traits[];
 extern const char *const isa_opcode_names[];
 extern const unsigned isa_noptypes, isa_nopcodes;
 extern const IsaField isa_fields[];

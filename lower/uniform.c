@@ -86,43 +86,28 @@ enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA };
 
 static unsigned makes(FuncState *state, const Inst *i) {
     switch (i->op) {
-    case OT_S2R:
-    case OT_CS2R:
-    case OT_S2UR: {
-        Operand o = *ir_src(state->f, i, 0);
-        bool uniform = o.kind == OPK_SREG && sreg_uniform(state->f->module->target, o.value);
-        return uniform ? MAKES_UNIFORM : MAKES_DIVERGENT;
-    }
-    case OT_VOTE:
-    case OT_VOTEU:
-    case OT_REDUX: /* every valid lane takes part and gets the same */
-        return full_mask(state, i) ? MAKES_UNIFORM : MAKES_DIVERGENT;
-    case OT_LDG:
-    case OT_LD:
-    case OT_LDS:
-    case OT_LDL: /* another thread may write between two lanes' reads */
-    case OT_ATOM:
-    case OT_ATOMG:
-    case OT_ATOMS:
-    case OT_ATOM_CAS:
-    case OT_ATOMG_CAS:
-    case OT_ATOMS_CAS:
-    case OT_SHFL:
-    case OT_MATCH:
-    case OT_B2R:
-    case OT_R2UR:
-    case OT_HMMA:
-    case OT_IMMA:
     case IR_RELOAD: return MAKES_DIVERGENT;
-    case OT_B2R_RESULT:
-    case OT_LEPC:
     case IR_UNDEF: return MAKES_UNIFORM;
     case IR_FRAME_ADDR: /* R1 is the warp's where all lanes were called together */
         return state->entry_divergent ? MAKES_DIVERGENT : MAKES_UNIFORM;
     case OT_CALL:
     case IR_ENTRY: return MAKES_UNIFORM; /* marked from the other side */
-    default: return MAKES_BY_DATA;
+    default: break;
     }
+    switch ((enum IsaUniform)isa_traits(i->op)->uniform) {
+    case ISA_UNIFORM_BY_SREG: {
+        Operand o = *ir_src(state->f, i, 0);
+        bool uniform = o.kind == OPK_SREG && sreg_uniform(state->f->module->target, o.value);
+        return uniform ? MAKES_UNIFORM : MAKES_DIVERGENT;
+    }
+    case ISA_UNIFORM_TOGETHER: return full_mask(state, i) ? MAKES_UNIFORM : MAKES_DIVERGENT;
+    case ISA_UNIFORM_NEVER: return MAKES_DIVERGENT;
+    case ISA_UNIFORM_ALWAYS: return MAKES_UNIFORM;
+    case ISA_UNIFORM_NO_RESULT:
+    case ISA_UNIFORM_BY_DATA:
+    case ISA_UNIFORM_COUNT: break;
+    }
+    return MAKES_BY_DATA;
 }
 
 static bool inputs_divergent(FuncState *state, const Inst *i) {

@@ -28,14 +28,8 @@ BinKind bin_kind(const MachInst *i) {
     case OT_WARPSYNC: return BK_WARPSYNC;
     case OT_BAR:
     case OT_BAR_RED: return BK_BAR;
-    case OT_SHFL:
-    case OT_VOTE:
-    case OT_VOTEU:
-    case OT_MATCH:
-    case OT_REDUX:
-    case OT_ELECT: return BK_COLLECTIVE;
     case OT_NOP: return BK_NOP;
-    default: return BK_PLAIN;
+    default: return isa_traits(i->optype)->lanes == ISA_LANES_COLLECTIVE ? BK_COLLECTIVE : BK_PLAIN;
     }
 }
 
@@ -52,28 +46,9 @@ static BinGuard guard_of(Operand o) {
     return o.kind == OPK_REG && o.value == REG_PT ? BG_NEVER : BG_MAYBE;
 }
 
-/* The source slot of the second guard; -1 without one. */
-static int pp_slot(unsigned optype) {
-    switch (optype) {
-    case OT_BRA: return BRA_pp;
-    case OT_BRX: return BRX_pp;
-    case OT_CALL: return CALL_pp;
-    case OT_RET: return RET_pp;
-    case OT_EXIT: return EXIT_pp;
-    case OT_KILL: return KILL_pp;
-    case OT_BSSY: return BSSY_pp;
-    case OT_BSYNC: return BSYNC_pp;
-    case OT_BREAK: return BREAK_pp;
-    case OT_YIELD: return YIELD_pp;
-    case OT_NANOSLEEP: return NANOSLEEP_pp;
-    case OT_WARPSYNC: return WARPSYNC_pp;
-    default: return -1;
-    }
-}
-
 BinGuard bin_guard(const MachInst *i) {
-    int pp = pp_slot(i->optype);
-    BinGuard a = guard_of(i->guard), b = pp < 0 ? BG_ALWAYS : guard_of(i->src[pp]);
+    unsigned pp = isa_traits(i->optype)->second_guard;
+    BinGuard a = guard_of(i->guard), b = pp == ISA_NO_SLOT ? BG_ALWAYS : guard_of(i->src[pp]);
     return a < b ? a : b;
 }
 

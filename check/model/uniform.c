@@ -86,40 +86,29 @@ static bool sreg_same(const Target *t, unsigned number) {
     return false;
 }
 
+static bool sources_differ(const RegSet *s, const MachInst *inst) {
+    for (unsigned k = 0; k < inst->nsrc; k++)
+        if (differs(s, inst->src[k]))
+            return true;
+    for (unsigned p = 0; isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P) && p < NUM_PREDS; p++)
+        if (set_has(s, PRED_BIT + p))
+            return true;
+    return false;
+}
+
 /* May the results differ between lanes? `together`: all lanes of the warp execute it at once. */
 static bool makes_different(const Uni *uni, const RegSet *s, const MachInst *inst, bool together) {
-    switch (inst->optype) {
-    case OT_S2R:
-    case OT_CS2R:
-    case OT_S2UR: return inst->src[0].kind != OPK_SREG || !sreg_same(uni->g->bin->target, inst->src[0].value);
-    case OT_VOTE:
-    case OT_VOTEU:
-    case OT_REDUX: return !together;
-    case OT_B2R_RESULT:
-    case OT_LEPC: return false;
-    case OT_LDG:
-    case OT_LD:
-    case OT_LDS:
-    case OT_LDL:
-    case OT_ATOM:
-    case OT_ATOMG:
-    case OT_ATOMS:
-    case OT_ATOM_CAS:
-    case OT_ATOMG_CAS:
-    case OT_ATOMS_CAS:
-    case OT_SHFL:
-    case OT_MATCH:
-    case OT_B2R:
-    case OT_ELECT:
-    case OT_HMMA:
-    case OT_IMMA:
-    case OT_BMOV: return true;
-    default:
-        for (unsigned k = 0; k < inst->nsrc; k++)
-            if (differs(s, inst->src[k]))
-                return true;
-        return false;
+    switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
+    case ISA_UNIFORM_BY_SREG:
+        return inst->src[0].kind != OPK_SREG || !sreg_same(uni->g->bin->target, inst->src[0].value);
+    case ISA_UNIFORM_TOGETHER: return !together;
+    case ISA_UNIFORM_ALWAYS: return false;
+    case ISA_UNIFORM_NEVER: return true;
+    case ISA_UNIFORM_NO_RESULT:
+    case ISA_UNIFORM_BY_DATA:
+    case ISA_UNIFORM_COUNT: break;
     }
+    return sources_differ(s, inst);
 }
 
 static Meaning meaning(const Uni *uni, const Meanings *meanings, Operand o) {
@@ -200,7 +189,7 @@ static void define_results(const Uni *u, RegSet *s, Meanings *meanings, const Ma
         for (unsigned i = 0; i < n; i++)
             set_put(s, first + i, different || (!always && set_has(s, first + i)));
     }
-    for (unsigned i = 0; inst->optype == OT_R2P && i < NUM_PREDS; i++)
+    for (unsigned i = 0; isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && i < NUM_PREDS; i++)
         set_put(s, PRED_BIT + i, different || set_has(s, PRED_BIT + i));
 }
 

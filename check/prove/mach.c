@@ -497,7 +497,7 @@ static void writes_of(const BinFlow *flow, uint32_t func, bool *w) {
         const MachInst *in = &flow->insts[i];
         if (!flow->decoded[i])
             continue;
-        if (isa_optype_flags(in->optype) & ISA_FLAG_WRITES_ALL_P)
+        if (isa_has_effect(in->optype, ISA_EFFECT_WRITES_ALL_P))
             for (uint32_t l = 0; l < 7; l++)
                 w[LOC_P + l] = true;
         for (unsigned d = 0; d < in->ndst; d++) {

@@ -99,7 +99,7 @@ static void clear_reg(const Barriers *barriers, Bitset *s, unsigned reg) {
 }
 
 static void forget_predicates(State *state, const MachInst *inst) {
-    bool all = (isa_optype_flags(inst->optype) & ISA_FLAG_WRITES_ALL_P) || inst->optype == OT_CALL;
+    bool all = isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P | ISA_EFFECT_CALL);
     for (unsigned k = 0; k < NUM_B; k++) {
         bool hit = all;
         for (unsigned d = 0; d < inst->ndst; d++)

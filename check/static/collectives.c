@@ -550,7 +550,7 @@ static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observ
         w |= k == BK_YIELD && bin_guard(inst) == BG_ALWAYS ? YIELDS : 0;
         w |= k == BK_NANOSLEEP && bin_guard(inst) == BG_ALWAYS ? SLEEPS : 0;
         w |= k == BK_WARPSYNC || k == BK_BAR ? SYNCS : 0;
-        w |= isa_optype_flags(inst->optype) & ISA_FLAG_MEM_READ ? LOADS : 0;
+        w |= isa_has_effect(inst->optype, ISA_EFFECT_READ) ? LOADS : 0;
         if (check_is_call(checker, i)) {
             Callees to = check_callees(checker, i);
             w |= CALLS;

@@ -99,11 +99,11 @@ static Facts facts_of(Hazards *hazards, const MachInst *inst) {
     for (unsigned k = 0; k < inst->nsrc; k++)
         nr = add_refs(inst->src[k], k, refs, nr);
     nr = add_refs(inst->guard, LATENCY_GUARD, refs, nr);
-    if (isa_optype_flags(inst->optype) & ISA_FLAG_READS_ALL_P)
+    if (isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P))
         nr = masked_predicates(inst, refs, nr);
     for (unsigned k = 0; k < inst->ndst; k++)
         nw = add_refs(inst->dst[k], k, refs + nr, nw);
-    if (isa_optype_flags(inst->optype) & ISA_FLAG_WRITES_ALL_P)
+    if (isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P))
         nw = masked_predicates(inst, refs + nr, nw);
     unsigned least = latency_issue(hazards->t, inst),
              stall = inst->ctrl.stall_cycles ? inst->ctrl.stall_cycles : 1;
@@ -298,7 +298,7 @@ static void too_early(Hazards *hazards, CheckRule rule, uint32_t i, const Entry 
 static void check_write(Hazards *hazards, uint32_t i, const Entry *entry) {
     const MachInst *m = &hazards->c->g->insts[i], *w = &hazards->c->g->insts[entry->inst];
     const Facts *f = &hazards->facts[i], *g = &hazards->facts[entry->inst];
-    if (f->queue != LQ_NONE && f->queue == g->queue)
+    if (f->queue != ISA_QUEUE_NONE && f->queue == g->queue)
         return;
     if (entry->access == IN_WRITE) {
         unsigned need = latency_waw(hazards->t, w, entry->operand, m);
@@ -367,7 +367,7 @@ static void pass_by(Hazards *hazards, State *state, uint32_t i) {
             continue; /* overwritten: of no concern any more */
         if (x.access == IN_READ && f->drains && g->memory)
             continue;
-        if (f->queue != LQ_NONE && f->queue == g->queue)
+        if (f->queue != ISA_QUEUE_NONE && f->queue == g->queue)
             x.cover |= (uint8_t)w;
         if (x.access == IN_READ && f->memory && g->memory)
             x.cover |= (uint8_t)(w | r);

@@ -113,27 +113,19 @@ static bool load_divergent(const Cells *s, const MachInst *m) {
 }
 
 static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst, bool together) {
-    switch (inst->optype) {
-    case OT_S2R:
-    case OT_CS2R:
+    if (inst->optype == OT_LDL) /* its address says more than the row can */
+        return load_divergent(s, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
+    switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
+    case ISA_UNIFORM_BY_SREG:
         return lane_register(uniform->c->g->bin->target, inst->src[0]) ? MAKES_DIVERGENT : MAKES_UNIFORM;
-    case OT_VOTE:
-    case OT_REDUX: return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
-    case OT_LDC: return MAKES_BY_DATA;
-    case OT_LDL: return load_divergent(s, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
-    case OT_SHFL:
-    case OT_MATCH:
-    case OT_ELECT:
-    case OT_B2R:
-    case OT_BMOV:
-    case OT_HMMA:
-    case OT_IMMA:
-    case OT_DMMA:
-    case OT_MOVM: return MAKES_DIVERGENT;
-    case OT_LEPC:
-    case OT_B2R_RESULT: return MAKES_UNIFORM;
-    default: return isa_optype_flags(inst->optype) & ISA_FLAG_MEM_READ ? MAKES_DIVERGENT : MAKES_BY_DATA;
+    case ISA_UNIFORM_TOGETHER: return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
+    case ISA_UNIFORM_NEVER: return MAKES_DIVERGENT;
+    case ISA_UNIFORM_ALWAYS: return MAKES_UNIFORM;
+    case ISA_UNIFORM_NO_RESULT:
+    case ISA_UNIFORM_BY_DATA:
+    case ISA_UNIFORM_COUNT: break;
     }
+    return MAKES_BY_DATA;
 }
 
 static bool any_predicate(const Cells *cells) { return (cells->w[CELL_P / 64] >> (CELL_P % 64) & 0x7f) != 0; }
@@ -153,7 +145,7 @@ static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst
     if (how == MAKES_BY_DATA) {
         for (unsigned k = 0; k < inst->nsrc; k++)
             divergent |= operand_divergent(s, inst->src[k]);
-        if (isa_optype_flags(inst->optype) & ISA_FLAG_READS_ALL_P)
+        if (isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P))
             divergent |= any_predicate(s);
     }
     divergent |= how == MAKES_DIVERGENT || (guarded && operand_divergent(s, inst->guard));
@@ -164,7 +156,7 @@ static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst
         set(s, CELL_FRAME + first + k, divergent || (guarded && has(s, CELL_FRAME + first + k)));
         set(writes, CELL_FRAME + first + k, true);
     }
-    for (unsigned p = 0; (isa_optype_flags(inst->optype) & ISA_FLAG_WRITES_ALL_P) && p < REG_PT; p++)
+    for (unsigned p = 0; isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && p < REG_PT; p++)
         write_cells(s, writes, op_reg(RF_P, p, 1), divergent, true);
 }
 

@@ -341,16 +341,11 @@ static void find_nvinfo_sites(Writer *writer, uint32_t index, Sites *out) {
         if (!isa_decode(writer->c->ir->target, f->words[i], &in, error))
             continue; /* data between instructions, from assembly text */
         uint32_t pc = i * INST_BYTES;
-        switch (in.optype) {
-        case OT_EXIT: VEC_ADD(writer->a, &out->exits, pc); break;
-        case OT_SHFL:
-        case OT_VOTE:
-        case OT_MATCH:
-        case OT_REDUX:
+        if (in.optype == OT_EXIT)
+            VEC_ADD(writer->a, &out->exits, pc);
+        if (isa_traits(in.optype)->lanes == ISA_LANES_COLLECTIVE && in.optype != OT_WARPSYNC) {
             VEC_ADD(writer->a, &out->coop, pc);
             VEC_ADD(writer->a, &out->coop_masks, UINT32_MAX);
-            break;
-        default: break;
         }
     }
 }

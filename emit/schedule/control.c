@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {         /* what the walk asks about an instruction again and again */
     const CellRef *refs; /* reads, then writes */
     uint8_t nreads, nwrites, issue;
-    uint8_t queue; /* mask with one bit, or LQ_NONE's */
+    uint8_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
     bool guarded, late, reads_late, call, memory;
 } Facts;
 
@@ -155,8 +155,8 @@ static unsigned waits_for(const State *state, const Facts *facts) {
         mask |= state->write_sb[reads_of(facts)[k].cell];
     for (unsigned k = 0; k < facts->nwrites; k++) {
         unsigned cell = writes_of(facts)[k].cell;
-        bool behind =
-            facts->queue != 1u << LQ_NONE && state->queues[cell] == facts->queue; /* cannot overtake them */
+        bool behind = facts->queue != 1u << ISA_QUEUE_NONE &&
+                      state->queues[cell] == facts->queue; /* cannot overtake them */
         mask |= behind ? 0u : (unsigned)state->write_sb[cell] | state->read_sb[cell];
     }
     return mask;

@@ -42,7 +42,7 @@ unsigned emit_writes(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
     unsigned n = 0;
     for (unsigned k = 0; k < inst->ndst; k++)
         n = add_cells(inst->dst[k], k, out, n);
-    return isa_optype_flags(inst->optype) & ISA_FLAG_WRITES_ALL_P ? add_all_predicates(out, n) : n;
+    return isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) ? add_all_predicates(out, n) : n;
 }
 
 unsigned emit_reads(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
@@ -50,9 +50,9 @@ unsigned emit_reads(const MachInst *inst, CellRef out[MAX_CELL_REFS]) {
     for (unsigned k = 0; k < inst->nsrc; k++)
         n = add_cells(inst->src[k], k, out, n);
     n = add_cells(inst->guard, LATENCY_GUARD, out, n);
-    return isa_optype_flags(inst->optype) & ISA_FLAG_READS_ALL_P ? add_all_predicates(out, n) : n;
+    return isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P) ? add_all_predicates(out, n) : n;
 }
 
 bool emit_is_call_boundary(const MachInst *inst) {
-    return (isa_optype_flags(inst->optype) & (ISA_FLAG_CALL | ISA_FLAG_RETURN)) != 0;
+    return isa_has_effect(inst->optype, ISA_EFFECT_CALL | ISA_EFFECT_RETURN);
 }

@@ -39,40 +39,27 @@ typedef struct {
     Ref *ordered;                                /* collectives and volatile reads keep their order */
 } Sched;
 
-/* Address spaces that cannot overlap; the last stands for generic accesses and fences, which meet all. */
+/* Address spaces that cannot overlap; the last stands for accesses to one of several, which meet all. */
 static unsigned space_of(unsigned op) {
-    switch (op) {
-    case OT_LDG:
-    case OT_STG:
-    case OT_ATOMG:
-    case OT_ATOMG_CAS: return 0;
-    case OT_LDS:
-    case OT_STS:
-    case OT_ATOMS:
-    case OT_ATOMS_CAS: return 1;
-    case OT_LDL:
-    case OT_STL: return 2;
-    case OT_LDC: return 3;
-    default: return 4;
+    switch (isa_traits(op)->space) {
+    case ISA_SPACE_GLOBAL: return 0;
+    case ISA_SPACE_SHARED: return 1;
+    case ISA_SPACE_LOCAL: return 2;
+    case ISA_SPACE_CONSTANT: return 3;
+    default: return SPACES - 1;
     }
 }
 
+/* Whatever does more than compute and access memory stays where it is. */
 static bool is_fence(const Function *f, const Inst *i) {
-    uint32_t flags = isa_optype_flags(i->op);
-    const uint32_t control = ISA_FLAG_BRANCH | ISA_FLAG_CALL | ISA_FLAG_RETURN | ISA_FLAG_EXIT |
-                             ISA_FLAG_END | ISA_FLAG_SWITCH | ISA_FLAG_BREG_READ | ISA_FLAG_BREG_WRITE |
-                             ISA_FLAG_CTA_BARRIER | ISA_FLAG_WRITES_ALL_P | ISA_FLAG_READS_ALL_P;
-    if (flags & control || ir_is_terminator(f, i) || ir_is_pseudo(i->op))
-        return true;
-    return i->op == OT_LEPC || i->op == OT_MEMBAR || i->op == OT_ERRBAR || i->op == OT_CCTL ||
-           i->op == OT_B2R_RESULT || i->op == OT_B2R || i->op == OT_R2B || i->op == OT_NANOSLEEP ||
-           (flags & ISA_FLAG_SIDE_EFFECT && !(flags & (ISA_FLAG_MEM_READ | ISA_FLAG_MEM_WRITE)));
+    const uint32_t ordered_by_address = ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ATOMIC;
+    return isa_has_effect(i->op, ~ordered_by_address) || ir_is_terminator(f, i) || ir_is_pseudo(i->op);
 }
 
 static bool keeps_order(const Function *f, const Inst *i) {
-    if (isa_optype_flags(i->op) & ISA_FLAG_COLLECTIVE || i->flags & (IF_SYNC | IF_CONVERGENT))
+    if (isa_traits(i->op)->lanes == ISA_LANES_COLLECTIVE || i->flags & (IF_SYNC | IF_CONVERGENT))
         return true;
-    if (i->op != OT_S2R && i->op != OT_CS2R && i->op != OT_S2UR)
+    if (isa_traits(i->op)->uniform != ISA_UNIFORM_BY_SREG)
         return false;
     const char *name = isa_sreg_name(f->module->target, f->operands.at[i->operand + i->ndst].value);
     return name && (strncmp(name, "clock", 5) == 0 || strncmp(name, "globaltimer", 11) == 0);
@@ -108,7 +95,7 @@ static void register_edges(Sched *sched, uint32_t n) {
             const MachInst *wm = &sched->nodes[w->node].m;
             unsigned l =
                 latency_is_variable(sched->t, wm)
-                    ? latency_estimate(sched->t, wm)
+                    ? latency_estimate(wm)
                     : latency_raw_part(sched->t, wm, w->operand, w->part, m, reads[k].operand, reads[k].part);
             sched_edge(sched, w->node, n, l);
         }
@@ -116,7 +103,7 @@ static void register_edges(Sched *sched, uint32_t n) {
         for (Ref *w = sched->writes[writes[k].cell]; w; w = w->next) {
             const MachInst *wm = &sched->nodes[w->node].m;
             sched_edge(sched, w->node, n,
-                       latency_is_variable(sched->t, wm) ? latency_estimate(sched->t, wm)
+                       latency_is_variable(sched->t, wm) ? latency_estimate(wm)
                                                          : latency_waw(sched->t, wm, w->operand, m));
         }
         for (Ref *ref = sched->reads[writes[k].cell]; ref; ref = ref->next)
@@ -138,9 +125,8 @@ static void order_after(Sched *s, Ref *list, uint32_t n) {
 
 static void memory_edges(Sched *sched, uint32_t n) {
     const Inst *i = ir_inst(sched->f, sched->nodes[n].id);
-    uint32_t flags = isa_optype_flags(i->op);
-    bool store = (flags & ISA_FLAG_MEM_WRITE) != 0 || i->flags & IF_OBSERVING,
-         load = (flags & ISA_FLAG_MEM_READ) != 0;
+    bool store = isa_has_effect(i->op, ISA_EFFECT_WRITE) || i->flags & IF_OBSERVING,
+         load = isa_has_effect(i->op, ISA_EFFECT_READ);
     if (keeps_order(sched->f, i)) {
         order_after(sched, sched->ordered, n);
         sched->ordered = NULL;

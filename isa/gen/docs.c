@@ -1,6 +1,6 @@
 /* isagen's reference pages: docs/isa-TARGET.md in the build folder, one table an opcode.
  * SPDX-License-Identifier: MIT */
-#include "isa/gen/isagen.h"
+#include "isa/gen/traits.h"
 #include <string.h>
 
 static void bits(const IgField *field, FILE *o) {
@@ -65,6 +65,7 @@ bool ig_emit_docs(Ig *ig, unsigned target, FILE *o) {
         }
         if (ot->mods.n)
             fprintf(o, ".\n");
+        igt_docs(ot, o);
         for (unsigned i = 0; i < ig->rows.n; i++)
             if (ig->rows.at[i]->target == target && ig->rows.at[i]->optype == t)
                 opcode_table(ig->rows.at[i], o);

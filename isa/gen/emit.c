@@ -1,7 +1,7 @@
 /* isagen's output: isa_gen.h (numbers for C code) and isa_tables.c (the tables of isa/tables.h).
  * Fields, conditions and syntax programs that several rows share are written once.
  * SPDX-License-Identifier: MIT */
-#include "isa/gen/isagen.h"
+#include "isa/gen/traits.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -39,10 +39,8 @@ bool ig_emit_header(Ig *ig, FILE *f) {
     fprintf(f, "    OC_COUNT = %u\n};\n\n#define ISA_OPTYPES(X)", ig->opcodes.n);
     for (unsigned i = 1; i < ig->optypes.n; i++)
         fprintf(f, " \\\n    X(%s)", ig->optypes.at[i]->name);
-    fprintf(f, "\n\n/* Properties of optypes, isa_optype_flags(). */\nenum {\n");
-    for (unsigned i = 0; ig_flag_names[i]; i++)
-        fprintf(f, "    ISA_FLAG_%s = 1 << %u,\n", ig_flag_names[i], i);
-    fprintf(f, "    ISA_FLAG_NONE = 0\n};\n\n");
+    fprintf(f, "\n\n");
+    igt_header(ig, f);
     for (unsigned i = 0; i < ig->types.n; i++) {
         const IgType *type = ig->types.at[i];
         if (type->flag || type->maps || type->numbers)
@@ -536,11 +534,13 @@ static void emit_optypes(const Ig *ig, FILE *f) {
     fprintf(f, "const IsaOptype isa_optypes[] = {\n");
     for (unsigned i = 0; i < ig->optypes.n; i++) {
         const IgOptype *optype = ig->optypes.at[i];
-        fprintf(f, "    {\"%s\", slots_%u, mods_%u, %u, %u, %u, 0x%x},\n", optype->name, i, i, optype->dst.n,
-                optype->src.n, optype->mods.n, optype->flags);
+        fprintf(f, "    {\"%s\", slots_%u, mods_%u, %u, %u, %u},\n", optype->name, i, i, optype->dst.n,
+                optype->src.n, optype->mods.n);
     }
+    fprintf(f, "};\n");
+    igt_table(ig, f);
     fprintf(f,
-            "};\nconst unsigned isa_noptypes = %u, isa_nopcodes = %u;\nconst char *const isa_opcode_names[] "
+            "const unsigned isa_noptypes = %u, isa_nopcodes = %u;\nconst char *const isa_opcode_names[] "
             "= {\n",
             ig->optypes.n, ig->opcodes.n);
     for (unsigned i = 0; i < ig->opcodes.n; i++)

@@ -3,6 +3,7 @@
  *   isa/gen/parse.c   tokens -> definitions (IgDef ...), shorthands and operand forms expanded
  *   isa/gen/rows.c    definitions x targets -> encodings (IgRow), every refusal
  *   isa/gen/syntax.c  assembly syntax strings -> small programs
+ *   isa/gen/traits.c  columns of a row: units, effects, lanes ...
  *   isa/gen/emit.c    isa_gen.h, isa_tables.c   isa/gen/docs.c  isa-*.md
  * Everything lives in one arena until the process ends.
  * SPDX-License-Identifier: MIT */
@@ -144,6 +145,34 @@ typedef struct {
     IgLoc loc;
 } IgForms;
 
+/* Columns of a row; isa/gen/traits.c has their words. */
+typedef enum {
+    IC_UNIT,
+    IC_QUEUE,
+    IC_EFFECTS,
+    IC_SPACE,
+    IC_ADDRESS,
+    IC_LANES,
+    IC_UNIFORM,
+    IC_EXACT,
+    IC_GUARD,
+    IC_SECOND_GUARD,
+    IC_COMBINES,
+    IC_SIMULATED,
+    IC_COUNT
+} IgColumn;
+#define IG_TRAIT_NAMES 4
+typedef struct {
+    IgLoc loc;                  /* of the statement; line 0: none */
+    uint32_t value;             /* number of its word, or bits */
+    IgTok name[IG_TRAIT_NAMES]; /* slots that it names; the last is a modifier */
+    unsigned nnames;
+    const char *text; /* why it is absent */
+} IgTrait;
+typedef struct {
+    IgTrait at[IC_COUNT];
+} IgTraits;
+
 typedef enum { DK_GROUP, DK_OPTYPE, DK_OPCODE } IgDefKind;
 typedef struct IgDef {
     IgDefKind kind;
@@ -159,7 +188,8 @@ typedef struct IgDef {
     VEC(IgSyntaxDecl) aliases, errors;
     VEC(IgBitwidth) widths;
     VEC(IgAsmFormat) formats;
-    VEC(IgTok) flags, inlist, outlist, order;
+    VEC(IgTok) inlist, outlist, order;
+    IgTraits traits;
     bool has_inlist, has_outlist, has_order;
     IgCond select;
     bool used; /* an opcode names this optype */
@@ -193,7 +223,7 @@ typedef struct {
     VEC(IgSlot) dst, src;
     bool has_slots;
     VEC(IgMod) mods;
-    uint32_t flags;
+    IgTraits traits;
     uint32_t targets;
     IgLoc loc;
 } IgOptype;
@@ -222,7 +252,8 @@ typedef struct {
     VEC(IgSyntaxDecl) aliases, errors;
     VEC(IgBitwidth) widths;
     VEC(IgAsmFormat) formats;
-    VEC(IgTok) flags, inlist, outlist, order;
+    VEC(IgTok) inlist, outlist, order;
+    IgTraits traits;
     bool has_inlist, has_outlist, has_order;
     IgCond select;
     IgSynVec program;
@@ -269,6 +300,5 @@ bool ig_emit_docs(Ig *ig, unsigned target, FILE *file);
 bool ig_emit_fields(Ig *ig, unsigned target, FILE *file);
 
 extern const char *const ig_prop_names[]; /* NULL-terminated; the five register counts follow */
-extern const char *const ig_flag_names[];
 unsigned ig_prop_count(void);
 #endif

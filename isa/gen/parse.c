@@ -1,7 +1,7 @@
 /* isagen's parser: tokens to definitions. The shorthands (psrc, pdst, flag, reuse) become plain fields here,
  * and forms<> becomes opcodes when the file set is complete.
  * SPDX-License-Identifier: MIT */
-#include "isa/gen/parse.h"
+#include "isa/gen/traits.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -447,7 +447,9 @@ static bool parse_operand_info(Parser *parser, IgDef *def) {
     while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)) {
         IgLoc loc = parser->t->loc;
         bool ok;
-        if (igp_take(parser, "Slots")) {
+        if (igt_statement(parser, &def->traits, &ok)) {
+            ;
+        } else if (igp_take(parser, "Slots")) {
             def->has_slots = true;
             ok = igp_expect(parser, "<") && slot_list(parser, true, def, ";") &&
                  slot_list(parser, false, def, ">") && igp_expect(parser, ";");
@@ -460,8 +462,6 @@ static bool parse_operand_info(Parser *parser, IgDef *def) {
             ok = parse_bitwidth(parser, def, loc);
         } else if (igp_take(parser, "AsmFormat")) {
             ok = parse_asmformat(parser, def, loc);
-        } else if (igp_take(parser, "Flags")) {
-            ok = name_list(parser, &def->flags);
         } else if (igp_take(parser, "InList")) {
             def->has_inlist = true;
             ok = name_list(parser, &def->inlist);

@@ -1,13 +1,8 @@
 /* Definitions x targets -> encodings, with isagen's refusals: overlapping fields, bits nobody claims, values
  * wider than their field, unknown names, two opcodes with one encoding.
  * SPDX-License-Identifier: MIT */
-#include "isa/gen/isagen.h"
+#include "isa/gen/traits.h"
 #include <string.h>
-
-const char *const ig_flag_names[] = {"BRANCH",       "CALL",      "RETURN",      "EXIT",       "END",
-                                     "SWITCH",       "BREG_READ", "BREG_WRITE",  "COLLECTIVE", "CTA_BARRIER",
-                                     "MEM_READ",     "MEM_WRITE", "SIDE_EFFECT", "UNIFORM",    "READS_ALL_P",
-                                     "WRITES_ALL_P", NULL};
 
 IgType *ig_sem_type(IgType *type) { return type && type->maps ? type->maps : type; }
 
@@ -116,7 +111,7 @@ static bool merge_rows(Merge *m, IgDef *def) {
     APPEND(g, row->errors, def->errors);
     APPEND(g, row->widths, def->widths);
     APPEND(g, row->formats, def->formats);
-    APPEND(g, row->flags, def->flags);
+    igt_merge(&row->traits, &def->traits);
     if (def->has_inlist) {
         row->inlist.n = 0;
         row->has_inlist = true;
@@ -381,18 +376,6 @@ static bool check_lists(Ig *g, const IgRow *row, const IgTok *at, unsigned n) {
     return true;
 }
 
-static bool row_flags(Ig *g, const IgRow *row, IgOptype *optype) {
-    for (unsigned i = 0; i < row->flags.n; i++) {
-        unsigned k = 0;
-        while (ig_flag_names[k] && strcmp(ig_flag_names[k], row->flags.at[i].text))
-            k++;
-        if (!ig_flag_names[k])
-            return ig_error(g, row->flags.at[i].loc, "unknown flag %s", row->flags.at[i].text);
-        optype->flags |= 1u << k;
-    }
-    return true;
-}
-
 static bool apply_formats(Ig *g, IgRow *row) {
     for (unsigned i = 0; i < row->formats.n; i++) {
         bool found = false;
@@ -427,7 +410,7 @@ static bool new_row(Ig *ig, IgDef *ig_def, unsigned target) {
     IgOptype *ig_optype = optype_for(ig, m.optype, &row->optype);
     row->opcode = opcode_for(ig, ig_def->name);
     ig_optype->targets |= 1u << target;
-    if (!take_slots(ig, &m, ig_optype) || !row_flags(ig, row, ig_optype))
+    if (!take_slots(ig, &m, ig_optype) || !igt_join(ig, ig_optype, &row->traits))
         return false;
     if (!ig_optype->has_slots)
         return ig_error(ig, ig_optype->loc, "%s has no Slots", ig_optype->name);
@@ -483,5 +466,5 @@ bool ig_rows(Ig *ig) {
             VEC_ADD(&ig->arena, &row->alias_programs, v);
         }
     }
-    return ig->nerrors == 0;
+    return igt_check(ig);
 }

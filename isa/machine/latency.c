@@ -64,35 +64,24 @@ static Family family_of(const Target *t) {
     return F75; /* the most cautious */
 }
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wswitch"
-LatencyClass latency_class(const Target *t, const MachInst *i) {
-    (void)t;
-    /* an enumerator named by the compiler here: give it a row in latency.def */
-    switch ((enum Optype)i->optype) {
-        // clang-format off
-#define LATENCY_CLASS(op, cls) case OT_##op: return LC_##cls;
-        // clang-format on
-#include "isa/machine/latency.def"
-    case OT_NONE:
-    case OT_COUNT: break;
-    }
-    return LC_AGU;
+enum IsaUnit latency_unit(const MachInst *i) {
+    return i->optype ? (enum IsaUnit)isa_traits(i->optype)->unit
+                     : ISA_UNIT_AGU; /* not decoded: the slowest */
 }
-#pragma GCC diagnostic pop
 
-static bool is_late_class(LatencyClass c) {
-    return c == LC_XU || c == LC_SPECIAL || c == LC_CONST || c == LC_AGU || c == LC_DMMA;
+static bool is_late_class(enum IsaUnit c) {
+    return c == ISA_UNIT_XU || c == ISA_UNIT_SPECIAL || c == ISA_UNIT_CONST || c == ISA_UNIT_AGU ||
+           c == ISA_UNIT_DMMA;
 }
 
 bool latency_is_variable(const Target *t, const MachInst *i) {
     const FamilyData *data = &families[family_of(t)];
-    LatencyClass c = latency_class(t, i);
-    if (c == LC_DBL)
+    enum IsaUnit c = latency_unit(i);
+    if (c == ISA_UNIT_DBL)
         return data->dbl_sb;
-    if (c == LC_MMA1 || c == LC_MMA2)
+    if (c == ISA_UNIT_MMA1 || c == ISA_UNIT_MMA2)
         return data->mma_sb;
-    if (c == LC_UVAR)
+    if (c == ISA_UNIT_UVAR)
         return i->optype != OT_R2UR || !data->r2ur_fixed;
     return is_late_class(c);
 }
@@ -103,28 +92,16 @@ bool latency_reads_late(const Target *t, const MachInst *i) { return latency_is_
  * has one that is waited for before the result is used (bitonic LDS LDS.W0 ISETP; bits POPC POPC.W2 IMAD;
  * convert F2F.F32.F64, F2I.NTZ.W1, STG), and lets DMUL overwrite a source of the DFMA before it. Never so
  * with LDG, LDL, LDC or S2R. */
-LatencyQueue latency_queue(const Target *t, const MachInst *i) {
-    switch (i->optype) {
-    case OT_LDS:
-    case OT_STS:
-    case OT_ATOMS:
-    case OT_ATOMS_CAS: return LQ_SHARED;
-    case OT_SHFL: /* of the two halves of a 64-bit value only the second has a scoreboard (simpleAWBarrier,
-                     sm_80) */
-        return LQ_SHFL;
-    default: break;
-    }
-    LatencyClass c = latency_class(t, i);
-    if (c == LC_DBL)
-        return families[family_of(t)].dbl_sb ? LQ_DBL : LQ_NONE;
-    return c == LC_XU ? LQ_XU : LQ_NONE;
+enum IsaQueue latency_queue(const Target *t, const MachInst *i) {
+    if (latency_unit(i) == ISA_UNIT_DBL && !families[family_of(t)].dbl_sb)
+        return ISA_QUEUE_NONE;
+    return (enum IsaQueue)isa_traits(i->optype)->queue;
 }
 
 /* Evidence: of a row of STG, STL or STS ptxas gives only the last a read scoreboard, and overwrites registers
  * of all of them after waiting for that one (samples calls, pressure). */
 bool latency_reads_in_order(const Target *t, const MachInst *i) {
-    return latency_class(t, i) == LC_AGU &&
-           (isa_optype_flags(i->optype) & (ISA_FLAG_MEM_READ | ISA_FLAG_MEM_WRITE)) &&
+    return latency_unit(i) == ISA_UNIT_AGU && isa_has_effect(i->optype, ISA_EFFECT_READ | ISA_EFFECT_WRITE) &&
            latency_reads_late(t, i);
 }
 
@@ -143,97 +120,101 @@ static bool is_wide_addend(Family family, const MachInst *reader, unsigned src) 
            (family == F90 && reader->optype == OT_IMAD_HI && src == IMAD_HI_rc);
 }
 
-static unsigned reader_row(Family family, LatencyClass c, const MachInst *reader, unsigned src,
+static unsigned reader_row(Family family, enum IsaUnit c, const MachInst *reader, unsigned src,
                            unsigned part) {
     switch (c) {
-    case LC_ALU:
-    case LC_DISP64: return ROW_ALU;
-    case LC_FMA: return ROW_FMA;
-    case LC_WIDE:
+    case ISA_UNIT_ALU:
+    case ISA_UNIT_DISP64: return ROW_ALU;
+    case ISA_UNIT_FMA: return ROW_FMA;
+    case ISA_UNIT_WIDE:
         if (!is_wide_addend(family, reader, src))
             return ROW_WIDE_AB;
         return part ? ROW_WIDE_CHI : ROW_WIDE_CLO;
-    case LC_HALF: return ROW_HALF;
-    case LC_HALF_ALU: return ROW_HALF_ALU;
-    case LC_HALF_MMA:
-    case LC_DBL: return ROW_DBL;
-    case LC_MMA1:
-    case LC_MMA2:
-    case LC_DMMA: return ROW_MMA;
-    case LC_AGU: return ROW_AGU;
+    case ISA_UNIT_HALF: return ROW_HALF;
+    case ISA_UNIT_HALF_ALU: return ROW_HALF_ALU;
+    case ISA_UNIT_HALF_MMA:
+    case ISA_UNIT_DBL: return ROW_DBL;
+    case ISA_UNIT_MMA1:
+    case ISA_UNIT_MMA2:
+    case ISA_UNIT_DMMA: return ROW_MMA;
+    case ISA_UNIT_AGU: return ROW_AGU;
     default: return ROW_XU;
     }
 }
 
-static unsigned writer_column(LatencyClass c, const MachInst *writer, unsigned part) {
+static unsigned writer_column(enum IsaUnit c, const MachInst *writer, unsigned part) {
     switch (c) {
-    case LC_ALU: return COL_ALU;
-    case LC_FMA: return COL_FMA;
-    case LC_WIDE: return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
-    case LC_DISP64: /* CS2R.32 R0; IADD3 R0, R0 after 4 cycles (simpleHyperQ, sm_80) */
+    case ISA_UNIT_ALU: return COL_ALU;
+    case ISA_UNIT_FMA: return COL_FMA;
+    case ISA_UNIT_WIDE: return writer->optype == OT_IMAD_WIDE && part == 0 ? COL_WLO : COL_WHI;
+    case ISA_UNIT_DISP64: /* CS2R.32 R0; IADD3 R0, R0 after 4 cycles (simpleHyperQ, sm_80) */
         return writer->optype == OT_CS2R && writer->dst[0].count == 1 ? COL_ALU : COL_DISP64;
-    case LC_HALF: return COL_HALF;
-    case LC_HALF_ALU: return COL_HALF_ALU;
-    case LC_HALF_MMA: return COL_HALF_MMA;
-    case LC_DBL: return COL_DBL;
-    case LC_MMA1: return COL_MMA1;
-    case LC_MMA2: return COL_MMA2;
+    case ISA_UNIT_HALF: return COL_HALF;
+    case ISA_UNIT_HALF_ALU: return COL_HALF_ALU;
+    case ISA_UNIT_HALF_MMA: return COL_HALF_MMA;
+    case ISA_UNIT_DBL: return COL_DBL;
+    case ISA_UNIT_MMA1: return COL_MMA1;
+    case ISA_UNIT_MMA2: return COL_MMA2;
     default: return COL_DMMA;
     }
 }
 
-static bool is_fma_side(LatencyClass c) { return c == LC_FMA || c == LC_WIDE; }
+static bool is_fma_side(enum IsaUnit c) { return c == ISA_UNIT_FMA || c == ISA_UNIT_WIDE; }
 
-static unsigned pred_raw(const FamilyData *data, LatencyClass w, LatencyClass r, const MachInst *reader,
+static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, const MachInst *reader,
                          unsigned src) {
-    bool coupled_reader = r == LC_ALU || r == LC_FMA || r == LC_WIDE || r == LC_HALF || r == LC_HALF_ALU ||
-                          r == LC_HALF_MMA || r == LC_DBL;
+    bool coupled_reader = r == ISA_UNIT_ALU || r == ISA_UNIT_FMA || r == ISA_UNIT_WIDE ||
+                          r == ISA_UNIT_HALF || r == ISA_UNIT_HALF_ALU || r == ISA_UNIT_HALF_MMA ||
+                          r == ISA_UNIT_DBL;
     if (src == LATENCY_GUARD || !coupled_reader || reader->optype == OT_VOTE)
-        return w == LC_DBL                        ? data->dbl_guard
-               : w == LC_HALF || w == LC_HALF_ALU ? data->half_guard
-                                                  : data->guard;
-    if (w == LC_DBL)
+        return w == ISA_UNIT_DBL                              ? data->dbl_guard
+               : w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU ? data->half_guard
+                                                              : data->guard;
+    if (w == ISA_UNIT_DBL)
         return data->dbl_pred;
-    if (w == LC_HALF || w == LC_HALF_ALU)
+    if (w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU)
         return data->half_pred;
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
 }
 
-static bool is_uniform_class(LatencyClass c) {
-    return c == LC_UDP || c == LC_UMOVE || c == LC_ULDC || c == LC_UVAR;
+static bool is_uniform_class(enum IsaUnit c) {
+    return c == ISA_UNIT_UDP || c == ISA_UNIT_UMOVE || c == ISA_UNIT_ULDC || c == ISA_UNIT_UVAR;
 }
 
-static unsigned ugpr_raw(const FamilyData *data, LatencyClass w, LatencyClass r) {
-    if (w == LC_UVAR)
+static unsigned ugpr_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r) {
+    if (w == ISA_UNIT_UVAR)
         return data->r2ur_fixed ? data->r2ur_fixed : 2;
-    if (w == LC_UMOVE || w == LC_ULDC)
-        return r == LC_ULDC ? 5 : r == LC_CTRL ? 3 : data->r2ur_fixed && r == LC_AGU ? 6 : 2;
-    if (r == LC_UDP)
+    if (w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC)
+        return r == ISA_UNIT_ULDC                      ? 5
+               : r == ISA_UNIT_CTRL                    ? 3
+               : data->r2ur_fixed && r == ISA_UNIT_AGU ? 6
+                                                       : 2;
+    if (r == ISA_UNIT_UDP)
         return 4;
-    if (r == LC_UMOVE)
+    if (r == ISA_UNIT_UMOVE)
         return 7;
-    if (r == LC_ULDC)
+    if (r == ISA_UNIT_ULDC)
         return 12;
-    if (r == LC_CTRL)
+    if (r == ISA_UNIT_CTRL)
         return 10;
-    return is_late_class(r) || r == LC_UVAR ? 9 : 6;
+    return is_late_class(r) || r == ISA_UNIT_UVAR ? 9 : 6;
 }
 
-static unsigned upred_raw(const FamilyData *data, LatencyClass w, LatencyClass r, unsigned src) {
-    if (w == LC_UMOVE)
-        return src == LATENCY_GUARD || r == LC_CTRL ? 5 : 1;
-    if (src == LATENCY_GUARD || r == LC_ULDC || r == LC_CTRL)
+static unsigned upred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, unsigned src) {
+    if (w == ISA_UNIT_UMOVE)
+        return src == LATENCY_GUARD || r == ISA_UNIT_CTRL ? 5 : 1;
+    if (src == LATENCY_GUARD || r == ISA_UNIT_ULDC || r == ISA_UNIT_CTRL)
         return data->uguard;
-    return r == LC_UDP || r == LC_UMOVE ? 4 : 6;
+    return r == ISA_UNIT_UDP || r == ISA_UNIT_UMOVE ? 4 : 6;
 }
 
 unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
                           const MachInst *reader, unsigned src, unsigned src_part) {
     Family family = family_of(t);
     const FamilyData *f = &families[family];
-    LatencyClass w = latency_class(t, writer), r = latency_class(t, reader);
+    enum IsaUnit w = latency_unit(writer), r = latency_unit(reader);
     unsigned file = writer->dst[dst].file;
-    bool also_fixed = w == LC_DBL || w == LC_MMA1 || w == LC_MMA2;
+    bool also_fixed = w == ISA_UNIT_DBL || w == ISA_UNIT_MMA1 || w == ISA_UNIT_MMA2;
     if (latency_is_variable(t, writer) && !also_fixed)
         return LATENCY_SB_TO_WAIT;
     if (file == RF_UP)
@@ -245,10 +226,10 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
     /* ptxas lets 4 cycles be between VIADD and IMAD, either way (calls, guards, cholesky): it runs on both
      * sides */
     if (reader->optype == OT_VIADD && is_fma_side(w))
-        r = LC_FMA;
+        r = ISA_UNIT_FMA;
     if (writer->optype == OT_VIADD && is_fma_side(r))
-        w = LC_FMA;
-    if (file == RF_B || w == LC_CTRL)
+        w = ISA_UNIT_FMA;
+    if (file == RF_B || w == ISA_UNIT_CTRL)
         return 1;
     return gpr_raw[family][reader_row(family, r, reader, src, src_part)][writer_column(w, writer, dst_part)];
 }
@@ -266,70 +247,56 @@ unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, cons
 
 unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const MachInst *second) {
     (void)src;
-    LatencyClass r = latency_class(t, first), w = latency_class(t, second);
-    if (r == LC_MMA1 || r == LC_MMA2 || r == LC_DMMA)
+    enum IsaUnit r = latency_unit(first), w = latency_unit(second);
+    if (r == ISA_UNIT_MMA1 || r == ISA_UNIT_MMA2 || r == ISA_UNIT_DMMA)
         return family_of(t) == F75 ? 14 : 7;
     if (is_uniform_class(r))
-        return w == LC_UMOVE || w == LC_ULDC ? 3 : 1;
+        return w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;
     /* sm_90: ptxas overwrites a source of DFMA by LDG in the next cycle (spmv) */
-    return family_of(t) != F90 && (is_late_class(w) || w == LC_MMA1 || w == LC_MMA2) ? 2 : 1;
+    return family_of(t) != F90 && (is_late_class(w) || w == ISA_UNIT_MMA1 || w == ISA_UNIT_MMA2) ? 2 : 1;
 }
 
 unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second) {
     const FamilyData *data = &families[family_of(t)];
-    LatencyClass a = latency_class(t, first), b = latency_class(t, second);
-    bool guarded = !op_is_always(second->guard), late = is_late_class(b) || b == LC_UVAR;
-    if (latency_is_variable(t, first) && a != LC_DBL && a != LC_MMA1 && a != LC_MMA2)
+    enum IsaUnit a = latency_unit(first), b = latency_unit(second);
+    bool guarded = !op_is_always(second->guard), late = is_late_class(b) || b == ISA_UNIT_UVAR;
+    if (latency_is_variable(t, first) && a != ISA_UNIT_DBL && a != ISA_UNIT_MMA1 && a != ISA_UNIT_MMA2)
         return LATENCY_SB_TO_WAIT;
     if (first->dst[dst].file == RF_P)
         return late ? data->guard - 1u : 2;
-    if (a == LC_UVAR)
+    if (a == ISA_UNIT_UVAR)
         return data->r2ur_fixed ? data->r2ur_fixed : 1;
     if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
-        return a == LC_UDP && (b == LC_ULDC || b == LC_UMOVE) ? 7 : 1;
-    if (a == LC_MMA1 || a == LC_MMA2 || a == LC_DMMA)
+        return a == ISA_UNIT_UDP && (b == ISA_UNIT_ULDC || b == ISA_UNIT_UMOVE) ? 7 : 1;
+    if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
         return gpr_raw[family_of(t)][ROW_ALU][writer_column(a, first, 0)];
-    if (a == LC_DBL || a == LC_HALF_MMA)
+    if (a == ISA_UNIT_DBL || a == ISA_UNIT_HALF_MMA)
         return late ? 9 : guarded ? 6 : 3;
-    if (late || b == LC_MMA1 || b == LC_MMA2)
+    if (late || b == ISA_UNIT_MMA1 || b == ISA_UNIT_MMA2)
         return data->waw_late;
     /* ptxas issues IADD3 R14; @P0 IMAD R14 and IMAD.WIDE R2; MOV R2 back to back (bits, matmul) */
-    return a == LC_HALF || a == LC_HALF_ALU ? 3 : a == LC_DISP64 ? 2 : 1;
+    return a == ISA_UNIT_HALF || a == ISA_UNIT_HALF_ALU ? 3 : a == ISA_UNIT_DISP64 ? 2 : 1;
 }
 
 unsigned latency_issue(const Target *t, const MachInst *i) {
-    switch (i->optype) {
-    case OT_BAR:
-    case OT_BAR_RED:
-    case OT_MEMBAR: return families[family_of(t)].bar_issue;
-    case OT_CCTL: return 11;
-    case OT_BRA:
-    case OT_BRX:
-    case OT_CALL:
-    case OT_RET:
-    case OT_EXIT:
-    case OT_BSYNC:
-    case OT_WARPSYNC:
-    case OT_BREAK:
-    case OT_NANOSLEEP:
-    case OT_BPT:
-    case OT_KILL:
-    case OT_YIELD:
-    case OT_TRAP:
-    case OT_RTT:
-    case OT_SYSCALL: return 5;
-    default: return 1;
-    }
+    /* what may change which lanes run next, or what they find */
+    const uint32_t turns =
+        ISA_EFFECT_BRANCH | ISA_EFFECT_EXIT | ISA_EFFECT_SWITCH | ISA_EFFECT_STATE | ISA_EFFECT_BREG_READ;
+    if (i->optype == OT_MEMBAR || isa_has_effect(i->optype, ISA_EFFECT_CTA_BARRIER))
+        return families[family_of(t)].bar_issue;
+    if (i->optype == OT_CCTL)
+        return 11;
+    return latency_unit(i) == ISA_UNIT_CTRL && isa_has_effect(i->optype, turns) ? 5 : 1;
 }
 
-unsigned latency_estimate(const Target *t, const MachInst *i) {
-    switch (latency_class(t, i)) {
-    case LC_XU:
-    case LC_UVAR: return 15;
-    case LC_DBL: return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
-    case LC_AGU: return i->optype == OT_SHFL ? 15 : 32;
-    case LC_CONST: return 4;
-    case LC_SPECIAL: return 16;
+unsigned latency_estimate(const MachInst *i) {
+    switch (latency_unit(i)) {
+    case ISA_UNIT_XU:
+    case ISA_UNIT_UVAR: return 15;
+    case ISA_UNIT_DBL: return i->optype == OT_DADD || i->optype == OT_DMUL ? 48 : 54;
+    case ISA_UNIT_AGU: return i->optype == OT_SHFL ? 15 : 32;
+    case ISA_UNIT_CONST: return 4;
+    case ISA_UNIT_SPECIAL: return 16;
     default: return 6;
     }
 }

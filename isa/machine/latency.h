@@ -18,31 +18,8 @@ enum {
     LATENCY_MAX_STALL = 15
 };
 
-/* Which execution unit an instruction belongs to. */
-typedef enum {
-    LC_ALU,
-    LC_FMA,
-    LC_WIDE,
-    LC_DISP64,
-    LC_HALF,
-    LC_HALF_ALU,
-    LC_HALF_MMA,
-    LC_DBL,
-    LC_MMA1,
-    LC_MMA2,
-    LC_DMMA,
-    LC_XU,      /* MUFU, conversions, POPC ...: decoupled */
-    LC_SPECIAL, /* S2R, B2R, MATCH, BMOV ...: decoupled */
-    LC_CONST,   /* LDC */
-    LC_AGU,     /* memory, SHFL, BAR */
-    LC_CTRL,    /* branches and barriers: no results of their own */
-    LC_UDP,
-    LC_UMOVE,
-    LC_ULDC, /* uniform data path */
-    LC_UVAR, /* R2UR, S2UR, REDUX */
-    LC_COUNT
-} LatencyClass;
-LatencyClass latency_class(const Target *target, const MachInst *i);
+/* Which execution unit an instruction belongs to: a fact of its row. */
+enum IsaUnit latency_unit(const MachInst *i);
 
 /* The result (register or predicate) comes at an unknown time: readers and later writers must wait on the
  * instruction's write scoreboard. */
@@ -53,16 +30,9 @@ bool latency_reads_late(const Target *target, const MachInst *i);
 
 /* Instructions of one queue start, read their late operands and deliver their results in the order in which
  * they were issued: who has waited for one of them has waited for all before it, and one never overwrites
- * what an earlier one has still to read or to write. */
-typedef enum {
-    LQ_NONE,   /* results come in any order: global and local loads, texture, S2R, uniform ... */
-    LQ_XU,     /* MUFU, conversions, POPC ... */
-    LQ_DBL,    /* f64, where it needs scoreboards */
-    LQ_SHARED, /* LDS, STS, ATOMS, LDSM */
-    LQ_SHFL,   /* SHFL */
-    LQ_COUNT
-} LatencyQueue;
-LatencyQueue latency_queue(const Target *target, const MachInst *i);
+ * what an earlier one has still to read or to write. A fact of the row, where the target's unit waits at all.
+ */
+enum IsaQueue latency_queue(const Target *t, const MachInst *i);
 /* All memory instructions read address and data registers in the order in which they were issued. */
 bool latency_reads_in_order(const Target *target, const MachInst *i);
 /* A barrier behind which every earlier memory instruction has read its registers. */
@@ -84,5 +54,5 @@ unsigned latency_waw(const Target *target, const MachInst *first, unsigned dst, 
 /* Least distance to the next instruction, whatever it is (1 for most). */
 unsigned latency_issue(const Target *target, const MachInst *i);
 /* Expected cycles until a variable-latency result arrives; for scheduling only. */
-unsigned latency_estimate(const Target *target, const MachInst *i);
+unsigned latency_estimate(const MachInst *i);
 #endif

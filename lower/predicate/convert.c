@@ -147,24 +147,26 @@ static void plan_phis(Pred *pred, PredRegion *region) {
         plan_phi(pred, region, join->insts.at[n], base, taken);
 }
 
+/* A comparison of lanes whose second result is the complement. */
+static bool tests(const Inst *i) {
+    const OpTraits *traits = isa_traits(i->op);
+    return traits->combines_dst != ISA_NO_SLOT && traits->lanes == ISA_LANES_EACH;
+}
+
 /* A comparison or table in side k to which "& guard" can be added for nothing. */
 static bool takes_and(Pred *pred, unsigned k, Operand h, bool *second) {
     Function *f = pred->f;
     const Inst *i = opt_scalar(h) ? def_of(f, h.value) : NULL;
     if (!i || side_of(i) != PA_SIDE + k || (i->aux & PA_TIED) || !op_is_always(i->guard))
         return false;
-    unsigned pp, bop_and;
-    switch (i->op) {
-    case OT_ISETP: pp = ISETP_pp, bop_and = MGET(ISETP, bop, i->mods) == BoolOp_AND; break;
-    case OT_FSETP: pp = FSETP_pp, bop_and = MGET(FSETP, bop, i->mods) == BoolOp_AND; break;
-    case OT_DSETP: pp = DSETP_pp, bop_and = MGET(DSETP, bop, i->mods) == BoolOp_AND; break;
-    case OT_PLOP3:
+    if (i->op == OT_PLOP3) {
         *second = ir_dst(f, i, PLOP3_pv)->kind == OPK_NONE;
         return *second && op_is_always(*ir_src(f, i, PLOP3_pr));
-    default: return false;
     }
     *second = true;
-    return bop_and && op_is_always(*ir_src(f, i, pp)) && opt_scalar(*ir_dst(f, i, 0)) == h.value;
+    return tests(i) && isa_combine_op(i->op, i->mods) == BoolOp_AND &&
+           op_is_always(*ir_src(f, i, isa_traits(i->op)->combines_src)) &&
+           opt_scalar(*ir_dst(f, i, 0)) == h.value;
 }
 
 /* How many predicates must be combined by instructions of their own. */
@@ -256,9 +258,7 @@ static bool and_into(Conv *conv, uint32_t h) {
     if (side_of(i) == PA_SIDE + conv->k && (i->aux & PA_ANDED) && !(i->aux & PA_TIED))
         return true;
     if (side_of(i) == PA_SIDE + conv->k && !(i->aux & PA_TIED) && (i->aux & PA_PARTIAL) &&
-        same_operand(i->guard, conv->g) &&
-        (i->op == OT_ISETP || i->op == OT_FSETP ||
-         i->op == OT_DSETP)) { /* given the guard because of what it reads */
+        same_operand(i->guard, conv->g) && tests(i)) { /* given the guard because of what it reads */
         ir_set_guard(conv->f, ir_value(conv->f, (ValId){h})->def, (Operand){0});
         i->aux &= (uint16_t)~PA_PARTIAL;
     }
@@ -269,17 +269,14 @@ static bool and_into(Conv *conv, uint32_t h) {
         *ir_src(conv->f, i, PLOP3_pr) = conv->g;
         i->mods = MPUT(PLOP3, lut, i->mods, MGET(PLOP3, lut, i->mods) & LUT_THIRD);
     } else
-        *ir_src(conv->f, i,
-                i->op == OT_ISETP   ? (unsigned)ISETP_pp
-                : i->op == OT_FSETP ? (unsigned)FSETP_pp
-                                    : (unsigned)DSETP_pp) = conv->g;
+        *ir_src(conv->f, i, isa_traits(i->op)->combines_src) = conv->g;
     return true;
 }
 
 /* The other result of the definition of h: its complement, and the guard. */
 static Operand complement(Conv *conv, uint32_t h) {
     InstId id = ir_value(conv->f, (ValId){h})->def;
-    unsigned other = 1; /* pu and pv are the first two of all these operations */
+    unsigned op = ir_inst(conv->f, id)->op, other = op == OT_PLOP3 ? PLOP3_pv : isa_traits(op)->combines_dst;
     if (ir_dst(conv->f, ir_inst(conv->f, id), other)->kind == OPK_NONE) {
         Operand d = new_pred(conv);
         ir_set_dst(conv->f, id, other, d);
@@ -290,8 +287,6 @@ static Operand complement(Conv *conv, uint32_t h) {
     }
     return *ir_dst(conv->f, ir_inst(conv->f, id), other);
 }
-_Static_assert((int)ISETP_pv == 1 && (int)FSETP_pv == 1 && (int)DSETP_pv == 1 && (int)PLOP3_pv == 1,
-               "second result");
 
 /* Guard of an instruction of the side that has guard h. */
 static Operand both(Conv *conv, Operand h, LocId loc) {

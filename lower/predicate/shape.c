@@ -1,7 +1,6 @@
 /* Predication: which branches have a shape that can become guarded code, and what a single instruction
  * allows. Regions are one block deep: a nested region is found when what it holds has become one block.
  * SPDX-License-Identifier: MIT */
-#include "isa/machine/latency.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include "lower/predicate/predicate.h"
@@ -177,28 +176,6 @@ static PredicateReason operands_allow(const Function *f, const Inst *i) {
     return PR_CONVERTED;
 }
 
-static bool may_guard_memory(unsigned op) {
-    switch (op) {
-    case OT_LDG:
-    case OT_LD:
-    case OT_LDS:
-    case OT_LDL:
-    case OT_STG:
-    case OT_ST:
-    case OT_STS:
-    case OT_STL:
-    case OT_RED:
-    case OT_ATOM:
-    case OT_ATOMG:
-    case OT_ATOMS:
-    case OT_ATOM_CAS:
-    case OT_ATOMG_CAS:
-    case OT_ATOMS_CAS:
-    case OT_MEMBAR: return true;
-    default: return false;
-    }
-}
-
 static PredKind pseudo_kind(const Inst *i, PredicateReason *why) {
     switch (i->op) {
     case IR_COPY:
@@ -219,7 +196,7 @@ static PredKind pseudo_kind(const Inst *i, PredicateReason *why) {
 }
 
 PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why) {
-    *why = i->op == OT_CALL || i->op == OT_LEPC ? PR_CALL : operands_allow(f, i);
+    *why = isa_has_effect(i->op, ISA_EFFECT_CALL | ISA_EFFECT_PLACE) ? PR_CALL : operands_allow(f, i);
     if (*why != PR_CONVERTED)
         return PK_NONE;
     if (i->flags & (IF_SYNC | IF_CONVERGENT)) {
@@ -228,33 +205,12 @@ PredKind pred_kind(const Function *f, const Inst *i, PredicateReason *why) {
     }
     if (ir_is_pseudo(i->op))
         return pseudo_kind(i, why);
-    if (i->flags & IF_MEMORY) {
-        *why = may_guard_memory(i->op) ? PR_CONVERTED : PR_OPERATION;
-        return may_guard_memory(i->op) ? PK_GUARD : PK_NONE;
+    switch ((enum IsaGuard)isa_traits(i->op)->guard) {
+    case ISA_GUARD_FREE: return i->flags & (IF_SIDE_EFFECT | IF_MEMORY) ? PK_GUARD : PK_PLAIN;
+    case ISA_GUARD_LANES: return PK_GUARD;
+    case ISA_GUARD_FIXED:
+    case ISA_GUARD_COUNT: break;
     }
-    MachInst m = opt_mach(f, i);
-    switch (latency_class(f->module->target, &m)) {
-    case LC_ALU:
-    case LC_FMA:
-    case LC_WIDE:
-    case LC_HALF:
-    case LC_HALF_ALU: return i->flags & IF_SIDE_EFFECT ? PK_GUARD : PK_PLAIN;
-    case LC_DBL:
-    case LC_XU:
-    case LC_DISP64:
-    case LC_HALF_MMA:
-    case LC_CONST: /* slow, or not known never to fault */ return PK_GUARD;
-    case LC_SPECIAL:
-        if (i->op == OT_S2R)
-            return PK_GUARD;
-        break;
-    case LC_CTRL:
-        if (i->op == OT_EXIT)
-            return PK_GUARD;
-        *why = i->op == OT_YIELD || i->op == OT_NANOSLEEP ? PR_SYNC : PR_OPERATION;
-        return PK_NONE;
-    default: break;
-    }
-    *why = PR_OPERATION;
+    *why = isa_has_effect(i->op, ISA_EFFECT_SWITCH) ? PR_SYNC : PR_OPERATION;
     return PK_NONE;
 }

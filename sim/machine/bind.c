@@ -158,8 +158,8 @@ void bind_operands(Bind *bind) {
 }
 
 static int op_not_simulated(Warp *w, Dec *dec, uint32_t g) {
-    return g ? machine_trap(w, dec, low_lane(g), TRAP_UNSUPPORTED, "%s is not simulated",
-                            isa_optype_name(dec->optype))
+    return g ? machine_trap(w, dec, low_lane(g), TRAP_UNSUPPORTED, "%s is not simulated: %s",
+                            isa_optype_name(dec->optype), isa_traits(dec->optype)->absent)
              : RUN_OK;
 }
 bool bind_not_simulated(Bind *bind) {

@@ -219,17 +219,11 @@ extern const Level level_base;
 const Level *level_find(const char *name); /* NULL = best; NULL result if the host cannot run it */
 
 /* ---- control (branch.c, barrier.c) ---- */
-BindFn bind_BRA, bind_BRX, bind_CALL, bind_RET, bind_LEPC, bind_EXIT, bind_KILL, bind_BMOV, bind_BSSY,
-    bind_BSYNC, bind_YIELD, bind_BREAK, bind_WARPSYNC, bind_NANOSLEEP, bind_RTT, bind_TRAP, bind_SYSCALL,
-    bind_BPT;
-BindFn bind_BAR, bind_BAR_RED, bind_B2R, bind_B2R_RESULT, bind_R2B;
 void barrier_warp_exited(Cta *cta);
 bool barrier_waits_for_exited(const Cta *cta, unsigned *id);
-BindFn bind_S2R, bind_S2UR, bind_CS2R;
-BindFn bind_ATOMG, bind_ATOMG_CAS, bind_ATOM, bind_ATOM_CAS, bind_RED, bind_ATOMS, bind_ATOMS_CAS, bind_QSPC;
-BindFn bind_VABSDIFF4, bind_VIMNMX3, bind_VIADDMNMX, bind_LDGSTS, bind_LDGDEPBAR, bind_DEPBAR,
-    bind_ATOMS_POPC_INC, bind_LDSM, bind_STSM, bind_MOVM, bind_ELECT, bind_CGAERRBAR, bind_FENCE_VIEW_ASYNC,
-    bind_PMTRIG, bind_ACQBULK, bind_PREEXIT;
+#define DECLARE_BINDER(op) BindFn bind_##op;
+ISA_SIMULATED_MACHINE_OPTYPES(DECLARE_BINDER)
+#undef DECLARE_BINDER
 BindFn bind_video_min_max; /* VIMNMX of other types than 32 bits */
 BindFn bind_not_simulated;
 
@@ -249,6 +243,9 @@ void mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_
 void mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
 uint64_t mem_address(const Warp *warp, const Dec *dec,
                      unsigned lane); /* ra (pair) + urb + offset of the usual slots */
+/* How an operation uses memory, where each lane has an address of its own in the usual slots. */
+typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
+AccessKind mem_access_kind(unsigned optype);
 /* Lane by lane, any addresses. */
 OpFn mem_load_slow, mem_store_slow;
 

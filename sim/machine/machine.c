@@ -83,18 +83,9 @@ uint32_t machine_trace_reg(const MachineTrace *trace, RegFile file, unsigned reg
 uint64_t machine_trace_address(const MachineTrace *trace, unsigned lane) {
     const Warp *warp = trace->state;
     const Dec *d = &warp->prog[(trace->pc_bytes - warp->run->bin->code_base) / INST_BYTES];
-    switch (trace->inst->optype) {
-    case OT_ST:
-    case OT_STG:
-    case OT_ATOM:
-    case OT_ATOMG:
-    case OT_ATOM_CAS:
-    case OT_ATOMG_CAS:
-    case OT_RED:
-    case OT_LD:
-    case OT_LDG: return mem_address(warp, d, lane);
-    default: return 0;
-    }
+    unsigned optype = trace->inst->optype;
+    bool reaches = mem_access_kind(optype) != ACC_NONE && isa_traits(optype)->space & ISA_SPACE_GLOBAL;
+    return reaches ? mem_address(warp, d, lane) : 0;
 }
 
 const char *machine_finding_name(MachineFindingKind k) {

@@ -5,6 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+AccessKind mem_access_kind(unsigned optype) {
+    const OpTraits *traits = isa_traits(optype);
+    bool read = traits->effects & ISA_EFFECT_READ, write = traits->effects & ISA_EFFECT_WRITE;
+    if (traits->effects & ISA_EFFECT_ORDER || traits->lanes != ISA_LANES_EACH)
+        return ACC_NONE;
+    if (traits->effects & ISA_EFFECT_ATOMIC)
+        return ACC_ATOMIC;
+    return read == write ? ACC_NONE /* from one place to another */ : read ? ACC_LOAD : ACC_STORE;
+}
+
 uint64_t mem_address(const Warp *w, const Dec *dec, unsigned lane) {
     const uint32_t *lo = dec_src(w, dec, 0);
     uint64_t a = dec->wide ? (uint64_t)lo[32 + lane] << 32 | lo[lane] : lo[lane];

@@ -91,22 +91,7 @@ const MachineReplayStep *replay_take(Warp *warp, const Dec *d, MachineReplayKind
 
 /* Accesses of memory that other warps see; local memory, where return addresses may be, is the lane's own. */
 static bool is_shared_access(unsigned optype) {
-    switch (optype) {
-    case OT_LDG:
-    case OT_LD:
-    case OT_LDS:
-    case OT_STG:
-    case OT_ST:
-    case OT_STS:
-    case OT_ATOMG:
-    case OT_ATOMG_CAS:
-    case OT_ATOM:
-    case OT_ATOM_CAS:
-    case OT_RED:
-    case OT_ATOMS:
-    case OT_ATOMS_CAS: return true;
-    default: return false;
-    }
+    return mem_access_kind(optype) != ACC_NONE && isa_traits(optype)->space != ISA_SPACE_LOCAL;
 }
 
 int replay_before(Warp *warp, Dec *dec, uint32_t *g) {
@@ -116,7 +101,7 @@ int replay_before(Warp *warp, Dec *dec, uint32_t *g) {
         if (status != RUN_OK)
             return status;
     }
-    if (is_shared_access(dec->optype) || dec->optype == OT_BAR || dec->optype == OT_BAR_RED) {
+    if (is_shared_access(dec->optype) || isa_has_effect(dec->optype, ISA_EFFECT_CTA_BARRIER)) {
         if (warp->active != warp->valid && !is_shared_access(dec->optype))
             return machine_trap(warp, dec, low_lane(warp->active), TRAP_DIVERGENT_BARRIER,
                                 "lanes 0x%08x of 0x%08x are here", warp->active, warp->valid);

@@ -41,7 +41,7 @@ struct WarpShadow {
     uint64_t last_set_cycle[NUM_SB];
     /* Of a queue that works in order: the last one that set each scoreboard, and up to which number
      * everything is known to have finished, or to have read its operands. */
-    uint64_t queued[LQ_COUNT][NUM_SB], finished[LQ_COUNT], memory_op[NUM_SB], memory_read;
+    uint64_t queued[ISA_QUEUE_COUNT][NUM_SB], finished[ISA_QUEUE_COUNT], memory_op[NUM_SB], memory_read;
     Accesses writer[REGS_TRACKED], reader[REGS_TRACKED];
 };
 
@@ -126,8 +126,8 @@ static bool has_read(const struct WarpShadow *shadow, const Target *t, const Acc
 }
 /* Does `in` come behind `before` in one queue, so that it cannot overtake it? */
 static bool same_queue(const Target *t, const MachInst *before, const MachInst *in) {
-    LatencyQueue q = latency_queue(t, in);
-    return q != LQ_NONE && q == latency_queue(t, before);
+    enum IsaQueue q = latency_queue(t, in);
+    return q != ISA_QUEUE_NONE && q == latency_queue(t, before);
 }
 
 /* Memory instructions read in order, and write after they have read. */
@@ -137,7 +137,7 @@ static bool in_order(const Target *t, const MachInst *before, const MachInst *in
 
 static void wait_for(struct WarpShadow *shadow, unsigned sb) {
     shadow->waited[sb] = shadow->number;
-    for (unsigned q = LQ_NONE + 1; q < LQ_COUNT; q++)
+    for (unsigned q = ISA_QUEUE_NONE + 1; q < ISA_QUEUE_COUNT; q++)
         if (shadow->queued[q][sb] > shadow->finished[q])
             shadow->finished[q] = shadow->queued[q][sb];
     if (shadow->memory_op[sb] > shadow->memory_read)
@@ -145,7 +145,7 @@ static void wait_for(struct WarpShadow *shadow, unsigned sb) {
 }
 static void set_scoreboard(struct WarpShadow *shadow, const Target *t, const MachInst *in, unsigned sb,
                            bool result) {
-    LatencyQueue q = latency_queue(t, in);
+    enum IsaQueue q = latency_queue(t, in);
     if (sb >= NUM_SB)
         return;
     shadow->last_set_cycle[sb] = shadow->cycle;
@@ -343,28 +343,6 @@ static uint32_t memory_undef(Warp *warp, Dec *dec, uint32_t g, bool mark, uint32
     return u;
 }
 
-typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
-static AccessKind access_kind(unsigned optype) {
-    switch (optype) {
-    case OT_LDG:
-    case OT_LD:
-    case OT_LDS:
-    case OT_LDL: return ACC_LOAD;
-    case OT_STG:
-    case OT_ST:
-    case OT_STS:
-    case OT_STL: return ACC_STORE;
-    case OT_ATOMG:
-    case OT_ATOMG_CAS:
-    case OT_ATOM:
-    case OT_ATOM_CAS:
-    case OT_RED:
-    case OT_ATOMS:
-    case OT_ATOMS_CAS: return ACC_ATOMIC;
-    default: return ACC_NONE;
-    }
-}
-
 static uint32_t undef_shfl(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *b = dec_src(w, dec, 1), *c = dec_src(w, dec, 2);
     uint32_t from = undef_operand(w, dec->inst->src[SHFL_ra]), u = 0;
@@ -376,15 +354,15 @@ static uint32_t undef_shfl(Warp *w, Dec *dec, uint32_t g) {
     return u;
 }
 
-/* A comparison combined by AND with a third predicate is defined where that is false. */
+/* A test combined by AND with a predicate, the first of its predicate sources, is defined where that is
+ * false. */
 static uint32_t undef_and(const Warp *w, const Dec *dec) {
     const MachInst *in = dec->inst;
-    uint32_t third = undef_operand(w, in->src[2]), u = third;
+    uint32_t third = undef_operand(w, in->src[isa_traits(in->optype)->combines_src]), u = third;
     for (unsigned i = 0; i < in->nsrc; i++)
         u |= undef_operand(w, in->src[i]);
     return u & ~(~third & ~dec_pred(w, dec, 0));
 }
-_Static_assert((int)ISETP_pp == 2 && (int)FSETP_pp == 2 && (int)DSETP_pp == 2, "the third source");
 
 /* A table of three predicates is defined where the undefined ones do not matter. */
 static uint32_t undef_table(const Warp *w, const Dec *dec, uint32_t lut) {
@@ -400,22 +378,13 @@ static uint32_t undef_table(const Warp *w, const Dec *dec, uint32_t lut) {
     return can[0] & can[1];
 }
 
-static bool is_and(const MachInst *in) {
-    switch (in->optype) {
-    case OT_ISETP: return MGET(ISETP, bop, in->mods) == BoolOp_AND;
-    case OT_FSETP: return MGET(FSETP, bop, in->mods) == BoolOp_AND;
-    case OT_DSETP: return MGET(DSETP, bop, in->mods) == BoolOp_AND;
-    default: return false;
-    }
-}
-
 /* Undefinedness of what a plain operation computes. */
 static uint32_t undef_result(Warp *w, Dec *dec, uint32_t g) {
     const MachInst *in = dec->inst;
     uint32_t u = 0;
     if (dec->optype == OT_SHFL)
         return undef_shfl(w, dec, g);
-    if (is_and(in))
+    if (isa_combine_op(in->optype, in->mods) == BoolOp_AND)
         return undef_and(w, dec);
     if (dec->optype == OT_PLOP3)
         return undef_table(w, dec, MGET(PLOP3, lut, in->mods)) |
@@ -435,27 +404,36 @@ static uint32_t undef_result(Warp *w, Dec *dec, uint32_t g) {
         if (used)
             u |= undef_operand(w, in->src[i]);
     }
-    if (dec->optype == OT_VOTE || dec->optype == OT_REDUX || dec->optype == OT_VOTEU ||
-        dec->optype == OT_MATCH)
+    if (isa_traits(dec->optype)->lanes == ISA_LANES_COLLECTIVE)
         u = u & g ? ~0u : 0;
     return u;
+}
+
+/* Lanes whose address is undefined; *data: those with another undefined source. */
+static uint32_t undef_access(const Warp *warp, const MachInst *in, uint32_t *data) {
+    const uint8_t *parts_of = isa_traits(in->optype)->address;
+    uint32_t address = 0;
+    *data = 0;
+    for (unsigned i = 0; i < in->nsrc; i++) {
+        bool part = i == parts_of[0] || i == parts_of[1] || i == parts_of[2];
+        *(part ? &address : data) |= undef_operand(warp, in->src[i]);
+    }
+    return address;
 }
 
 /* Before execution; returns the undefinedness of the result. */
 static uint32_t undef_before(Warp *warp, Dec *dec, uint32_t g) {
     const MachInst *in = dec->inst;
     report_use(warp, dec, undef_operand(warp, in->guard) & warp->active, "guard");
-    AccessKind kind = access_kind(dec->optype);
+    AccessKind kind = mem_access_kind(dec->optype);
     if (kind == ACC_NONE) {
         uint32_t u = undef_result(warp, dec, g);
         if (dec->always)
             report_use(warp, dec, u & g, "operand of control flow");
         return u;
     }
-    uint32_t address = (undef_operand(warp, in->src[0]) | undef_operand(warp, in->src[1])) & g, data = 0;
-    report_use(warp, dec, address, "address");
-    for (unsigned i = 3; i < in->nsrc; i++)
-        data |= undef_operand(warp, in->src[i]);
+    uint32_t data;
+    report_use(warp, dec, undef_access(warp, in, &data) & g, "address");
     uint32_t read = kind == ACC_STORE ? 0 : memory_undef(warp, dec, g, false, 0);
     if (kind == ACC_ATOMIC)
         report_use(warp, dec, (read | data) & g, "operand of an atomic");
@@ -471,11 +449,11 @@ static void undef_after(Warp *warp, Dec *dec, uint32_t g, uint32_t u, uint32_t s
     const MachInst *in = dec->inst;
     for (unsigned i = 0; i < in->ndst; i++)
         set_undef(warp, in->dst[i], g, u);
-    if (dec->optype == OT_R2P)
+    if (isa_has_effect(dec->optype, ISA_EFFECT_WRITES_ALL_P))
         for (unsigned k = 0; k < 7; k++)
             if (dec->imm[0] >> k & 1)
                 warp->shadow->pundef[k] = (warp->shadow->pundef[k] & ~g) | (u & g);
-    if (access_kind(dec->optype) == ACC_STORE && stored_undef)
+    if (mem_access_kind(dec->optype) == ACC_STORE && stored_undef)
         memory_undef(warp, dec, g & stored_undef, true, stored_undef);
 }
 
@@ -509,7 +487,7 @@ static void trace(Warp *w, Dec *dec, uint32_t g) {
 bool machine_trace_access(const MachineTrace *trace, unsigned lane, MachineAccess *out) {
     const Warp *warp = trace->state;
     const Dec *dec = &warp->prog[warp->pc];
-    AccessKind kind = access_kind(dec->optype);
+    AccessKind kind = mem_access_kind(dec->optype);
     if (kind != ACC_STORE && kind != ACC_ATOMIC)
         return false;
     uint64_t window = dec->imm[1] == MS_SHARED  ? SIM_SHARED_WINDOW
@@ -533,8 +511,8 @@ static int issue_checked(Warp *warp, Dec *dec, uint32_t g) {
     if (control)
         bad = control_before(warp, dec, g);
     if (follow) {
-        for (unsigned i = 3; i < dec->inst->nsrc && access_kind(dec->optype) == ACC_STORE; i++)
-            stored |= undef_operand(warp, dec->inst->src[i]);
+        if (mem_access_kind(dec->optype) == ACC_STORE)
+            undef_access(warp, dec->inst, &stored);
         undef = undef_before(warp, dec, g);
     }
     masks_before(warp, dec, g, &warp->shadow->masks);

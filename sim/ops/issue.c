@@ -46,46 +46,16 @@ static int issue(Warp *warp) {
     return status;
 }
 
-/* Every optype of isa/ is in one of three lists; one that is in none does not compile
- * (every_optype_is_listed). HERE       its binder bind_NAME is in this folder, compiled for each host level;
- * a missing one does not link ELSEWHERE  its binder is in sim/: control, barriers, atomics, what is too rare
- * to be worth a copy a level ABSENT     not simulated: executing one is an error that names it
- * (TRAP_UNSUPPORTED), no difference. HMMA, DMMA: order and width of the sums inside a tensor core are not
- * documented. IMMA: the forms' shapes are not all described here. F2IP: which byte goes where was not
- * established. UCGABAR: needs clusters. */
-// clang-format off
-#define ELSEWHERE(X) \
-    X(BRA) X(BRX) X(CALL) X(RET) X(LEPC) X(EXIT) X(KILL) X(BMOV) X(BSSY) X(BSYNC) X(YIELD) X(BREAK) X(WARPSYNC) \
-    X(NANOSLEEP) X(RTT) X(TRAP) X(SYSCALL) X(BPT) X(BAR) X(BAR_RED) X(B2R) X(B2R_RESULT) X(R2B) X(S2R) X(S2UR) \
-    X(CS2R) X(ATOMG) X(ATOMG_CAS) X(ATOM) X(ATOM_CAS) X(RED) X(ATOMS) X(ATOMS_CAS) X(QSPC) \
-    X(VABSDIFF4) X(VIMNMX3) X(VIADDMNMX) X(LDGSTS) X(LDGDEPBAR) X(DEPBAR) X(ATOMS_POPC_INC) X(LDSM) X(STSM) X(MOVM) \
-    X(ELECT) X(CGAERRBAR) X(FENCE_VIEW_ASYNC) X(PMTRIG) X(ACQBULK) X(PREEXIT)
-#define HERE(X) \
-    X(NOP) X(MOV) X(SEL) X(IADD3) X(LEA) X(LOP3) X(IABS) X(PRMT) X(IMNMX) X(SHF) X(SGXT) X(BMSK) X(ISETP) X(IMAD) \
-    X(IMAD_WIDE) X(IMAD_HI) X(FLO) X(BREV) X(POPC) X(I2I) X(P2R) X(R2P) X(VIADD) X(VIMNMX) X(PLOP3) X(UPLOP3) \
-    X(FADD) X(FMUL) X(FFMA) X(FSEL) X(FMNMX) X(FSET) X(FSETP) X(FCHK) X(MUFU) X(DADD) X(DMUL) X(DFMA) X(DSETP) \
-    X(HADD2) X(HFMA2) X(HFMA2_MMA) X(HMUL2) X(HSET2) X(HSETP2) X(HMNMX2) X(F2F) X(F2I) X(I2F) X(FRND) X(I2FP) \
-    X(F2FP) X(R2UR) X(VOTE) X(VOTEU) X(SHFL) X(MATCH) X(REDUX) X(UMOV) X(USEL) X(UIADD3) X(ULEA) X(ULOP3) X(UPRMT) \
-    X(USHF) X(USGXT) X(UBMSK) X(UISETP) X(UIMAD) X(UIMAD_WIDE) X(UFLO) X(UBREV) X(UPOPC) X(ULDC) X(LDG) X(STG) X(LD) \
-    X(ST) X(LDS) X(STS) X(LDL) X(STL) X(LDC) X(MEMBAR) X(ERRBAR) X(CCTL) X(VABSDIFF) X(IDP)
-#define ABSENT(X) X(HMMA) X(IMMA) X(DMMA) X(F2IP) X(UCGABAR_ARV) X(UCGABAR_WAIT)
-// clang-format on
-
+/* Where an operation is simulated is said in its row (Simulated<> in isa/NAME.isa). A binder that is missing
+ * does not link: LEVELS ones are in this folder and compiled for each host level, MACHINE ones (control,
+ * barriers, atomics, what is too rare to be worth a copy a level) are in sim/machine. ABSENT ones have none.
+ */
 #define DECLARE(op) BindFn LV(bind_##op);
-HERE(DECLARE)
-#define ROW_HERE(op) [OT_##op] = LV(bind_##op),
-#define ROW_ELSEWHERE(op) [OT_##op] = bind_##op,
-static BindFn *const table[OT_COUNT] = {HERE(ROW_HERE) ELSEWHERE(ROW_ELSEWHERE)};
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wswitch"
-static UNUSED void every_optype_is_listed(enum Optype op) {
-#define LISTED(op) case OT_##op:
-    switch (op) { /* an enumerator named by the compiler here: add the optype to one of the lists above */
-        HERE(LISTED) ELSEWHERE(LISTED) ABSENT(LISTED) case OT_NONE : case OT_COUNT : break;
-    }
-}
-#pragma GCC diagnostic pop
+ISA_SIMULATED_LEVELS_OPTYPES(DECLARE)
+#define ROW_LEVELS(op) [OT_##op] = LV(bind_##op),
+#define ROW_MACHINE(op) [OT_##op] = bind_##op,
+static BindFn *const table[OT_COUNT] = {ISA_SIMULATED_LEVELS_OPTYPES(ROW_LEVELS)
+                                            ISA_SIMULATED_MACHINE_OPTYPES(ROW_MACHINE)};
 
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)

@@ -92,6 +92,35 @@ static void test_ranges(void **state) {
     expect("newer", &in, 0xa0000a0f07057123u, 0x2, "MIX.BLUE 0xa5, 0x1c, 0x10, 0x30");
 }
 
+/* MIX and TWIN replace what their group says, ADD takes it and adds what only results need. */
+static void test_columns(void **state) {
+    (void)state;
+    const OpTraits *mix_says = isa_traits(OT_MIX), *add = isa_traits(OT_ADD), *twin = isa_traits(OT_TWIN);
+    assert_int_equal(mix_says->unit, ISA_UNIT_CTRL);
+    assert_int_equal(mix_says->effects, ISA_EFFECT_BRANCH | ISA_EFFECT_ORDER);
+    assert_int_equal(mix_says->second_guard, MIX_pp);
+    assert_int_equal(mix_says->uniform, ISA_UNIFORM_NO_RESULT);
+    assert_int_equal(mix_says->guard, ISA_GUARD_FIXED);
+    assert_int_equal(add->unit, ISA_UNIT_ALU);
+    assert_int_equal(add->effects, 0);
+    assert_int_equal(add->lanes, ISA_LANES_EACH);
+    assert_int_equal(add->uniform, ISA_UNIFORM_BY_DATA);
+    assert_int_equal(add->exact, ISA_EXACT_BITS);
+    assert_int_equal(add->address[0], ISA_NO_SLOT);
+    assert_int_equal(add->second_guard, ISA_NO_SLOT);
+    assert_int_equal(add->combines_src, ISA_NO_SLOT);
+    assert_null(add->absent);
+    assert_int_equal(twin->effects, ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ATOMIC);
+    assert_int_equal(twin->queue, ISA_QUEUE_SHARED);
+    assert_int_equal(twin->space, ISA_SPACE_GLOBAL | ISA_SPACE_SHARED);
+    assert_int_equal(twin->address[0], TWIN_ra);
+    assert_int_equal(twin->address[1], ISA_NO_SLOT);
+    assert_int_equal(twin->address[2], ISA_NO_SLOT);
+    assert_int_equal(twin->simulated, ISA_SIMULATED_ABSENT);
+    assert_string_equal(twin->absent, "a twin");
+    assert_int_equal(isa_traits(60000)->effects, 0);
+}
+
 static void test_alias(void **state) {
     (void)state;
     MachInst in = mix();
@@ -181,14 +210,11 @@ static void test_fixed_bit_tells_apart(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_conditional),
-                                       cmocka_unit_test(test_target_variants),
-                                       cmocka_unit_test(test_ranges),
-                                       cmocka_unit_test(test_alias),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_strict_decode),
-                                       cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_fixed_bit_tells_apart)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),          cmocka_unit_test(test_conditional),
+        cmocka_unit_test(test_target_variants), cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_columns),         cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_strict_decode),
+        cmocka_unit_test(test_forms),           cmocka_unit_test(test_fixed_bit_tells_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,8 +54,35 @@ static void test_names(void **state) {
     assert_true(isa_target_has(isa_target("bru1"), OT_RTT));
     assert_false(isa_target_has(isa_target("sm_80"), OT_RTT));
     assert_false(isa_target_has(isa_target("sm_90"), OT_IMNMX));
-    assert_true(isa_optype_flags(OT_BSYNC) & ISA_FLAG_BREG_READ);
-    assert_false(isa_optype_flags(OT_IADD3) & ISA_FLAG_BRANCH);
+    assert_true(isa_has_effect(OT_BSYNC, ISA_EFFECT_BREG_READ));
+    assert_false(isa_has_effect(OT_IADD3, ISA_EFFECT_BRANCH));
+}
+
+static void test_columns(void **state) {
+    (void)state;
+    const OpTraits *ldg = isa_traits(OT_LDG), *red = isa_traits(OT_RED), *isetp = isa_traits(OT_ISETP);
+    assert_int_equal(ldg->effects, ISA_EFFECT_READ);
+    assert_int_equal(ldg->space, ISA_SPACE_GLOBAL);
+    assert_int_equal(ldg->address[0], LDG_ra);
+    assert_int_equal(ldg->address[1], LDG_urb);
+    assert_int_equal(ldg->address[2], LDG_offset);
+    assert_int_equal(red->effects, ISA_EFFECT_WRITE | ISA_EFFECT_ATOMIC);
+    assert_int_equal(isa_traits(OT_LDC)->effects, 0);
+    assert_int_equal(isa_traits(OT_VABSDIFF)->unit, ISA_UNIT_ALU);
+    assert_int_equal(isa_traits(OT_LDS)->queue, ISA_QUEUE_SHARED);
+    assert_int_equal(isa_traits(OT_ATOMS_CAS)->queue, ISA_QUEUE_SHARED);
+    assert_int_equal(isa_traits(OT_MUFU)->exact, ISA_EXACT_APPROX);
+    assert_int_equal(isa_traits(OT_HMMA)->lanes, ISA_LANES_COLLECTIVE);
+    assert_int_equal(isa_traits(OT_UISETP)->lanes, ISA_LANES_WARP);
+    assert_int_equal(isa_traits(OT_EXIT)->guard, ISA_GUARD_LANES);
+    assert_int_equal(isetp->combines_src, ISETP_pp);
+    assert_int_equal(isetp->combines_dst, ISETP_pv);
+    assert_int_equal(isa_combine_op(OT_ISETP, 0), BoolOp_AND);
+    assert_int_equal(isa_combine_op(OT_ISETP, MSET(ISETP, bop, BoolOp_XOR)), BoolOp_XOR);
+    assert_int_equal(isa_combine_op(OT_HSETP2, MSET(HSETP2, bop, BoolOp_OR)), BoolOp_OR);
+    assert_int_equal(isa_traits(OT_HSETP2)->combines_dst, ISA_NO_SLOT);
+    assert_int_equal(isa_combine_op(OT_IADD3, 0), -1);
+    assert_int_equal(isa_traits(OT_BRA)->second_guard, BRA_pp);
 }
 
 static void test_modifiers(void **state) {
@@ -161,9 +188,9 @@ static void test_known_words(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets),    cmocka_unit_test(test_sregs),
-                                       cmocka_unit_test(test_names),      cmocka_unit_test(test_modifiers),
-                                       cmocka_unit_test(test_slots),      cmocka_unit_test(test_select),
-                                       cmocka_unit_test(test_known_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets),   cmocka_unit_test(test_sregs),
+                                       cmocka_unit_test(test_names),     cmocka_unit_test(test_columns),
+                                       cmocka_unit_test(test_modifiers), cmocka_unit_test(test_slots),
+                                       cmocka_unit_test(test_select),    cmocka_unit_test(test_known_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

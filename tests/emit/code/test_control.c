@@ -47,8 +47,9 @@ typedef struct {
     const MachInst *code;
     uint32_t n;
     Accesses writes[CELL_COUNT], reads[CELL_COUNT];
-    uint32_t outstanding[6], set_time[6];    /* setters since the last wait; time of the last */
-    uint32_t queued[LQ_COUNT][6], memory[6]; /* time of the last setter of a queue, of memory; 0 none */
+    uint32_t outstanding[6], set_time[6]; /* setters since the last wait; time of the last */
+    uint32_t queued[ISA_QUEUE_COUNT][6],
+        memory[6]; /* time of the last setter of a queue, of memory; 0 none */
     uint32_t time;
     unsigned violations;
 } Walk;
@@ -73,8 +74,8 @@ static void settle(Walk *walk, Accesses *lists, int sb) {
     for (unsigned c = 0; c < CELL_COUNT; c++)
         for (unsigned x = 0; x < lists[c].n; x++) {
             Access *access = &lists[c].at[x];
-            LatencyQueue q = latency_queue(walk->t, &walk->code[access->inst]);
-            bool earlier = q != LQ_NONE && access->time <= walk->queued[q][sb];
+            enum IsaQueue q = latency_queue(walk->t, &walk->code[access->inst]);
+            bool earlier = q != ISA_QUEUE_NONE && access->time <= walk->queued[q][sb];
             bool read = lists == walk->reads && latency_reads_in_order(walk->t, &walk->code[access->inst]) &&
                         access->time <= walk->memory[sb];
             if (access->sb == sb || earlier || read)
@@ -83,8 +84,8 @@ static void settle(Walk *walk, Accesses *lists, int sb) {
 }
 
 static bool same_queue(const Walk *walk, const Access *access, const MachInst *m) {
-    LatencyQueue q = latency_queue(walk->t, m);
-    return q != LQ_NONE && q == latency_queue(walk->t, &walk->code[access->inst]);
+    enum IsaQueue q = latency_queue(walk->t, m);
+    return q != ISA_QUEUE_NONE && q == latency_queue(walk->t, &walk->code[access->inst]);
 }
 
 static bool hangs_on(const Accesses *lists, int sb) {

@@ -1,0 +1,418 @@
+/* The columns of a row: what is known of an operation beside its bits. In: statements `Unit<ALU>;` of groups,
+ * optypes and opcodes. Out: one value a column for each optype, in isa_gen.h (enumerations) and isa_tables.c
+ * (isa_traits). A definition's own statement replaces what its parents say; an optype that has variants needs
+ * a statement in one of them, and two that differ are refused. No column has a default.
+ * SPDX-License-Identifier: MIT */
+#include "isa/gen/traits.h"
+#include <ctype.h>
+#include <string.h>
+
+typedef struct {
+    const char *name, *says;
+    uint32_t value;   /* number, or bit */
+    uint32_t implies; /* bits that are stated with it; of a unit: WAITS */
+} Word;
+
+enum {
+    WAITS = 1
+}; /* results of the unit may come at an unknown time, so that scoreboards and queues matter */
+
+static const Word units[] = {
+    {"ALU", "integers, logic, comparisons, moves", 0, 0},
+    {"FMA", "f32, and 32-bit multiply-add", 1, 0},
+    {"WIDE", "64-bit multiply-add", 2, 0},
+    {"DISP64", "64-bit moves of special registers", 3, 0},
+    {"HALF", "packed half", 4, 0},
+    {"HALF_ALU", "comparisons of packed half", 5, 0},
+    {"HALF_MMA", "packed half on the tensor unit", 6, 0},
+    {"DBL", "f64", 7, WAITS},
+    {"MMA1", "tensor, first kind", 8, WAITS},
+    {"MMA2", "tensor, second kind", 9, WAITS},
+    {"DMMA", "f64 tensor", 10, WAITS},
+    {"XU", "MUFU, conversions, POPC ...: decoupled", 11, WAITS},
+    {"SPECIAL", "special and barrier registers, MATCH ...: decoupled", 12, WAITS},
+    {"CONST", "loads from a constant bank", 13, WAITS},
+    {"AGU", "memory, SHFL, barriers of the block", 14, WAITS},
+    {"CTRL", "branches and convergence barriers: no results of their own", 15, 0},
+    {"UDP", "uniform integers", 16, 0},
+    {"UMOVE", "short uniform operations", 17, 0},
+    {"ULDC", "uniform loads from a constant bank", 18, 0},
+    {"UVAR", "what crosses into the uniform file", 19, WAITS},
+};
+static const Word queues[] = {
+    {"NONE", "results come in any order", 0, 0},
+    {"XU", "MUFU, conversions, POPC ...", 1, 0},
+    {"DBL", "f64, where it needs scoreboards", 2, 0},
+    {"SHARED", "shared memory", 3, 0},
+    {"SHFL", "SHFL", 4, 0},
+};
+static const Word effects[] = {
+    {"NONE", "nothing but its destinations", 0, 0},
+    {"READ", "its result is what memory holds, which may change", 1 << 0, 0},
+    {"WRITE", "writes memory", 1 << 1, 0},
+    {"ATOMIC", "changes one place in one step; is a WRITE", 1 << 2, 1 << 1},
+    {"ORDER", "no access to memory passes it, in either direction", 1 << 3, 0},
+    {"BRANCH", "goes elsewhere", 1 << 4, 0},
+    {"CALL", "and comes back", 1 << 5, 0},
+    {"RETURN", "to the caller", 1 << 6, 0},
+    {"EXIT", "ends lanes", 1 << 7, 0},
+    {"END", "never goes on behind itself, whatever its guard's lanes do", 1 << 8, 0},
+    {"SWITCH", "other lanes of the warp may run before it is over", 1 << 9, 0},
+    {"BREG_READ", "reads a B register", 1 << 10, 0},
+    {"BREG_WRITE", "writes a B register", 1 << 11, 0},
+    {"CTA_BARRIER", "waits for other warps", 1 << 12, 0},
+    {"READS_ALL_P", "reads the predicates that a mask names", 1 << 13, 0},
+    {"WRITES_ALL_P", "writes the predicates that a mask names", 1 << 14, 0},
+    {"STATE", "reads or changes what is no register and no memory: traps, barrier results, counters", 1 << 15,
+     0},
+    {"PLACE", "its result depends on where it stands", 1 << 16, 0},
+};
+static const Word spaces[] = {
+    {"GLOBAL", "", 1, 0},
+    {"SHARED", "", 2, 0},
+    {"LOCAL", "", 4, 0},
+    {"CONSTANT", "a constant bank: no effect, it does not change", 8, 0},
+    {"GENERIC", "one of the first three, by the address", 7, 0},
+};
+static const Word lanes[] = {
+    {"EACH", "each lane for itself", 0, 0},
+    {"COLLECTIVE", "lanes look at each other", 1, 0},
+    {"WARP", "once for the warp: the uniform data path", 2, 0},
+};
+static const Word uniforms[] = {
+    {"NO_RESULT", "", 0, 0}, /* not stated, see needs() */
+    {"BY_DATA", "the same in lanes whose operands are", 1, 0},
+    {"BY_SREG", "if the special register's value is", 2, 0},
+    {"TOGETHER", "if all lanes of the warp take part", 3, 0},
+    {"ALWAYS", "", 4, 0},
+    {"NEVER", "a source of divergence", 5, 0},
+};
+static const Word exacts[] = {
+    {"NO_RESULT", "", 0, 0}, /* not stated, see needs() */
+    {"BITS", "every bit follows from the sources: integers, logic, comparisons, moves", 1, 0},
+    {"ROUNDED", "IEEE 754, correctly rounded", 2, 0},
+    {"APPROX", "the unit's own approximation", 3, 0},
+    {"UNKNOWN", "order or width of its sums is not documented", 4, 0},
+};
+static const Word guards[] = {
+    {"FREE", "may be put on or left out: a lane that should not execute it may, if its result is not used", 0,
+     0},
+    {"LANES", "may be put on: then lanes where it is false must not execute it", 1, 0},
+    {"FIXED", "stays as selection made it", 2, 0},
+};
+static const Word simulated[] = {
+    {"LEVELS", "bind_NAME in sim/ops, compiled for each host level", 0, 0},
+    {"MACHINE", "bind_NAME in sim/machine", 1, 0},
+    {"ABSENT", "not at all: executing it is an error that names it", 2, 0},
+};
+
+typedef enum { ONE, SET, NAMES } Kind;
+#define WORDS(array) array, sizeof array / sizeof *array
+static const struct {
+    const char *name, *says;
+    Kind kind;
+    const Word *words;
+    unsigned nwords;
+} columns[IC_COUNT] = {
+    [IC_UNIT] = {"Unit", "Where it runs, which is its latency class.", ONE, WORDS(units)},
+    [IC_QUEUE] = {"Queue", "Operations of one queue deliver their results in the order of issue.", ONE,
+                  WORDS(queues)},
+    [IC_EFFECTS] = {"Effects", "What it does beside writing its destinations.", SET, WORDS(effects)},
+    [IC_SPACE] = {"Space", "The memory that it reads or writes.", SET, WORDS(spaces)},
+    [IC_ADDRESS] = {"Address", "", NAMES, NULL, 0},
+    [IC_LANES] = {"Lanes", "Who computes it.", ONE, WORDS(lanes)},
+    [IC_UNIFORM] = {"Uniform", "When its result is the same in all lanes.", ONE, WORDS(uniforms)},
+    [IC_EXACT] = {"Exact", "How much of its result is known.", ONE, WORDS(exacts)},
+    [IC_GUARD] = {"Guard", "What a pass may do with its guard.", ONE, WORDS(guards)},
+    [IC_SECOND_GUARD] = {"SecondGuard", "", NAMES, NULL, 0},
+    [IC_COMBINES] = {"Combines", "", NAMES, NULL, 0},
+    [IC_SIMULATED] = {"Simulated", "Where the simulator has it.", ONE, WORDS(simulated)},
+};
+enum {
+    EF_READ = 1 << 0,
+    EF_WRITE = 1 << 1,
+    EF_ORDER = 1 << 3,
+    EF_WRITES_ALL_P = 1 << 14,
+    SP_CONSTANT = 8,
+    SIM_ABSENT = 2,
+    UNIT_CTRL = 15
+};
+
+/* ---- statements ---- */
+
+static const Word *find_word(unsigned column, const char *name) {
+    for (unsigned i = 0; i < columns[column].nwords; i++)
+        if (!strcmp(columns[column].words[i].name, name))
+            return &columns[column].words[i];
+    return NULL;
+}
+
+/* UNIT<WORD, WORD> and the reason why something is absent. */
+static bool words(Parser *parser, unsigned column, IgTrait *trait) {
+    Ig *g = parser->g;
+    unsigned n = 0;
+    do {
+        IgLoc loc = parser->t->loc;
+        const char *name;
+        if (n && column == IC_SIMULATED && parser->t->kind == TK_STRING)
+            return igp_string(parser, &trait->text);
+        if (!igp_ident(parser, &name))
+            return false;
+        const Word *word = find_word(column, name);
+        if (!word || !strcmp(name, "NO_RESULT"))
+            return ig_error(g, loc, "%s is no word of %s", name, columns[column].name);
+        if (n++ && columns[column].kind == ONE)
+            return ig_error(g, loc, "%s takes one word", columns[column].name);
+        if (columns[column].kind == SET && n > 1 && (!trait->value || !word->value))
+            return ig_error(g, loc, "NONE stands alone");
+        trait->value |= word->value | (columns[column].kind == SET ? word->implies : 0);
+    } while (igp_take(parser, ","));
+    return true;
+}
+
+static bool names(Parser *parser, IgTrait *trait) {
+    do {
+        IgTok t = *parser->t;
+        const char *name;
+        if (!igp_ident(parser, &name))
+            return false;
+        if (trait->nnames == IG_TRAIT_NAMES - 1)
+            return ig_error(parser->g, t.loc, "too many names");
+        trait->name[trait->nnames++] = t;
+    } while (igp_take(parser, ","));
+    return true;
+}
+
+bool igt_statement(Parser *parser, IgTraits *traits, bool *ok) {
+    unsigned column = 0;
+    IgLoc loc = parser->t->loc;
+    while (column < IC_COUNT && !igp_is(parser, columns[column].name))
+        column++;
+    if (column == IC_COUNT)
+        return false;
+    igp_take(parser, columns[column].name);
+    IgTrait trait = {.loc = loc};
+    *ok = traits->at[column].loc.line == 0 ||
+          ig_error(parser->g, loc, "%s is stated twice", columns[column].name);
+    *ok = *ok && igp_expect(parser, "<");
+    *ok = *ok && (columns[column].kind == NAMES ? names(parser, &trait) : words(parser, column, &trait));
+    *ok = *ok && igp_expect(parser, ">");
+    if (*ok && column == IC_COMBINES) { /* = modifier */
+        trait.name[IG_TRAIT_NAMES - 1] = parser->t[1];
+        const char *mod;
+        *ok = igp_expect(parser, "=") && igp_ident(parser, &mod);
+    }
+    *ok = *ok && igp_expect(parser, ";");
+    traits->at[column] = trait;
+    return true;
+}
+
+/* ---- an optype's columns, of all its rows ---- */
+
+void igt_merge(IgTraits *to, const IgTraits *from) {
+    for (unsigned c = 0; c < IC_COUNT; c++)
+        if (from->at[c].loc.line)
+            to->at[c] = from->at[c];
+}
+
+static bool same_trait(const IgTrait *a, const IgTrait *b) {
+    bool same = a->value == b->value && a->nnames == b->nnames && !a->text == !b->text;
+    for (unsigned i = 0; same && i < IG_TRAIT_NAMES; i++)
+        same = !a->name[i].text == !b->name[i].text &&
+               (!a->name[i].text || !strcmp(a->name[i].text, b->name[i].text));
+    return same && (!a->text || !strcmp(a->text, b->text));
+}
+
+bool igt_join(Ig *g, IgOptype *optype, const IgTraits *row) {
+    for (unsigned c = 0; c < IC_COUNT; c++) {
+        IgTrait *have = &optype->traits.at[c];
+        const IgTrait *more = &row->at[c];
+        if (have->loc.line && more->loc.line && !same_trait(have, more))
+            return ig_error(g, more->loc, "%s: %s is not what %s:%u says", optype->name, columns[c].name,
+                            have->loc.file, have->loc.line);
+        if (more->loc.line)
+            *have = *more;
+    }
+    return true;
+}
+
+static uint32_t value(const IgOptype *optype, unsigned column) { return optype->traits.at[column].value; }
+static bool stated(const IgOptype *optype, unsigned column) {
+    return optype->traits.at[column].loc.line != 0;
+}
+
+static bool waits(const IgOptype *optype) {
+    const Word *unit = &units[value(optype, IC_UNIT)];
+    return unit->implies & WAITS;
+}
+
+/* Must the row state the column? Only columns whose subject the operation does not have may be left out. */
+static bool needs(const IgOptype *optype, unsigned column) {
+    uint32_t does = value(optype, IC_EFFECTS);
+    bool result = optype->dst.n || does & EF_WRITES_ALL_P, access = does & (EF_READ | EF_WRITE);
+    switch (column) {
+    case IC_QUEUE: return waits(optype);
+    case IC_UNIFORM:
+    case IC_EXACT: return result;
+    case IC_SPACE: return access;
+    case IC_ADDRESS: return access && !(does & EF_ORDER);
+    case IC_SECOND_GUARD: return value(optype, IC_UNIT) == UNIT_CTRL && ig_slot_index(optype, "pp") >= 0;
+    case IC_COMBINES:
+        for (unsigned i = 0; i < optype->mods.n; i++)
+            if (optype->mods.at[i].type && !strcmp(optype->mods.at[i].type->name, "BoolOp"))
+                return true;
+        return false;
+    default: return true;
+    }
+}
+
+/* A statement about something that the operation does not have is a mistake. */
+static bool allows(const IgOptype *optype, unsigned column) {
+    uint32_t does = value(optype, IC_EFFECTS);
+    switch (column) {
+    case IC_SPACE:
+        return does & (EF_READ | EF_WRITE) ? !(value(optype, IC_SPACE) & SP_CONSTANT)
+                                           : value(optype, IC_SPACE) == SP_CONSTANT;
+    case IC_ADDRESS: return does & (EF_READ | EF_WRITE);
+    case IC_QUEUE: return waits(optype) || !value(optype, IC_QUEUE);
+    default: return true;
+    }
+}
+
+static bool check_names(Ig *g, const IgOptype *optype, unsigned column) {
+    const IgTrait *trait = &optype->traits.at[column];
+    for (unsigned i = 0; i < trait->nnames; i++) {
+        int slot = ig_slot_index(optype, trait->name[i].text);
+        bool dst = column == IC_COMBINES && i == 1;
+        if (slot < 0 || (slot < IG_SLOT_SRC) != dst)
+            return ig_error(g, trait->name[i].loc, "%s has no %s %s", optype->name,
+                            dst ? "destination" : "source", trait->name[i].text);
+    }
+    const IgTok *mod = &trait->name[IG_TRAIT_NAMES - 1];
+    if (column == IC_COMBINES && ig_mod_index(optype, mod->text) < 0)
+        return ig_error(g, mod->loc, "%s has no modifier %s", optype->name, mod->text);
+    return true;
+}
+
+static bool check_optype(Ig *g, const IgOptype *optype) {
+    for (unsigned c = 0; c < IC_COUNT; c++) {
+        const IgTrait *trait = &optype->traits.at[c];
+        if (!stated(optype, c)) {
+            if (needs(optype, c))
+                return ig_error(g, optype->loc, "%s has no %s", optype->name, columns[c].name);
+            continue;
+        }
+        if (!allows(optype, c))
+            return ig_error(g, trait->loc, "%s: its unit or effects leave no room for %s", optype->name,
+                            columns[c].name);
+        if (c == IC_SIMULATED && !trait->text != (trait->value != SIM_ABSENT))
+            return ig_error(g, trait->loc, "%s: ABSENT, and only it, gives a reason", optype->name);
+        if (columns[c].kind == NAMES && !check_names(g, optype, c))
+            return false;
+    }
+    return true;
+}
+
+bool igt_check(Ig *g) {
+    for (unsigned i = 1; i < g->optypes.n; i++)
+        check_optype(g, g->optypes.at[i]);
+    return g->nerrors == 0;
+}
+
+/* ---- output ---- */
+
+static void put_upper(const char *text, FILE *f) {
+    for (; *text; text++)
+        fputc(toupper((unsigned char)*text), f);
+}
+
+static const char *singular(unsigned column) {
+    return column == IC_EFFECTS ? "Effect" : columns[column].name;
+}
+
+static void header_column(unsigned column, FILE *f) {
+    fprintf(f, "/* %s */\nenum Isa%s {\n", columns[column].says, singular(column));
+    for (unsigned i = 0; i < columns[column].nwords; i++) {
+        const Word *word = &columns[column].words[i];
+        fprintf(f, "    ISA_");
+        put_upper(singular(column), f);
+        fprintf(f, "_%s = 0x%x, /* %s */\n", word->name, word->value, word->says);
+    }
+    if (columns[column].kind == ONE) {
+        fprintf(f, "    ISA_");
+        put_upper(singular(column), f);
+        fprintf(f, "_COUNT = %u\n", columns[column].nwords);
+    }
+    fprintf(f, "};\n");
+}
+
+void igt_header(const Ig *g, FILE *f) {
+    for (unsigned c = 0; c < IC_COUNT; c++)
+        if (columns[c].kind != NAMES)
+            header_column(c, f);
+    for (unsigned w = 0; w < sizeof simulated / sizeof *simulated; w++) {
+        fprintf(f, "\n#define ISA_SIMULATED_%s_OPTYPES(X)", simulated[w].name);
+        for (unsigned i = 1; i < g->optypes.n; i++)
+            if (value(g->optypes.at[i], IC_SIMULATED) == simulated[w].value)
+                fprintf(f, " \\\n    X(%s)", g->optypes.at[i]->name);
+    }
+    fprintf(f, "\n\n");
+}
+
+/* Index of the source (or destination) that name i of a column says; 255 if it has none. */
+static unsigned slot_of(const IgOptype *optype, unsigned column, unsigned i) {
+    const IgTrait *trait = &optype->traits.at[column];
+    if (i >= trait->nnames)
+        return 255;
+    unsigned slot = (unsigned)ig_slot_index(optype, trait->name[i].text);
+    return slot < IG_SLOT_SRC ? slot : slot - IG_SLOT_SRC;
+}
+
+void igt_table(const Ig *g, FILE *f) {
+    fprintf(f, "const OpTraits isa_optype_traits[] = {\n");
+    for (unsigned i = 0; i < g->optypes.n; i++) {
+        const IgOptype *optype = g->optypes.at[i];
+        unsigned naddress = optype->traits.at[IC_ADDRESS].nnames;
+        const IgTok *mod = &optype->traits.at[IC_COMBINES].name[IG_TRAIT_NAMES - 1];
+        const char *reason = optype->traits.at[IC_SIMULATED].text;
+        fprintf(f, "    {0x%x", value(optype, IC_EFFECTS));
+        for (unsigned c = 0; c < IC_COUNT; c++)
+            if (columns[c].kind != NAMES && c != IC_EFFECTS)
+                fprintf(f, ", %u", value(optype, c));
+        /* base, uniform part, offset: the middle one may be missing */
+        fprintf(f, ", {%u, %u, %u}", slot_of(optype, IC_ADDRESS, 0),
+                naddress == 3 ? slot_of(optype, IC_ADDRESS, 1) : 255,
+                naddress > 1 ? slot_of(optype, IC_ADDRESS, naddress - 1) : 255);
+        fprintf(f, ", %u, %u, %u, %d", slot_of(optype, IC_SECOND_GUARD, 0), slot_of(optype, IC_COMBINES, 0),
+                slot_of(optype, IC_COMBINES, 1), mod->text ? ig_mod_index(optype, mod->text) : 255);
+        fprintf(f, reason ? ", \"%s\"},\n" : ", NULL},\n", reason);
+    }
+    fprintf(f, "};\n");
+}
+
+void igt_docs(const IgOptype *optype, FILE *f) {
+    fprintf(f, "\n|");
+    for (unsigned c = 0; c < IC_COUNT; c++)
+        if (stated(optype, c))
+            fprintf(f, " %s |", columns[c].name);
+    fprintf(f, "\n|");
+    for (unsigned c = 0; c < IC_COUNT; c++)
+        fputs(stated(optype, c) ? "---|" : "", f);
+    fprintf(f, "\n|");
+    for (unsigned c = 0; c < IC_COUNT; c++) {
+        const IgTrait *trait = &optype->traits.at[c];
+        if (!stated(optype, c))
+            continue;
+        for (unsigned i = 0; i < columns[c].nwords; i++) {
+            const Word *word = &columns[c].words[i];
+            bool has = columns[c].kind == ONE || !word->value ? trait->value == word->value
+                                                              : (trait->value & word->value) == word->value;
+            if (has)
+                fprintf(f, " %s", word->name);
+        }
+        for (unsigned i = 0; i < trait->nnames; i++)
+            fprintf(f, " `%s`", trait->name[i].text);
+        fprintf(f, trait->text ? ": %s |" : " |", trait->text);
+    }
+    fprintf(f, "\n");
+}
