@@ -28,7 +28,7 @@ bool emit_is_call_boundary(const MachInst *inst);
 
 /* Jump tables in constant bank 2 (tables.c). The tables of device functions have one place for the whole
  * module, at the bank's start, so that code need not know which kernel runs it; a kernel's own follow. */
-bool emit_place_tables(const IrModule *module, uint32_t *base_bytes,
-                       Diags *diags);     /* [m->funcs.n] where each function's begin */
-void emit_fill_banks(CodeModule *module); /* CodeFunc.const2 of all kernels, from CodeFunc.tables */
+bool elf_place_tables(const IrModule *module, uint32_t *base_bytes,
+                      Diags *diags);     /* [m->funcs.n] where each function's begin */
+void elf_fill_banks(CodeModule *module); /* CodeFunc.const2 of all kernels, from CodeFunc.tables */
 #endif

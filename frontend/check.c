@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *insn_text(const Check *check, const PtxInsn *i) {
+const char *ptx_insn_text(const Check *check, const PtxInsn *i) {
     snprintf(((Check *)check)->name, sizeof check->name, "%s%s", ptx_op_name((PtxOp)i->op),
              str_text(&check->m->strings, i->mods_text));
     return check->name;
@@ -20,7 +20,7 @@ static PtxType reg_type(const Check *check, uint32_t reg) { return check->f->reg
 
 /* types */
 
-PtxType twice_as_wide(PtxType t) {
+PtxType ptx_twice_as_wide(PtxType t) {
     switch (t) {
     case TY_U16: return TY_U32;
     case TY_S16: return TY_S32;
@@ -32,13 +32,13 @@ PtxType twice_as_wide(PtxType t) {
 
 static PtxType spec_type(const PtxInsn *i, const OperandSpec *spec) {
     if (spec->type_index == 5)
-        return twice_as_wide((PtxType)i->type[0]);
+        return ptx_twice_as_wide((PtxType)i->type[0]);
     return spec->type_index ? (PtxType)i->type[spec->type_index - 1] : (PtxType)spec->type;
 }
 
 /* May a register of type `reg` stand where the instruction says `t`? Bits agree with everything of their
  * size, signed and unsigned with each other; floating-point types only with themselves. */
-bool types_agree(PtxType t, PtxType reg, bool relaxed) {
+bool ptx_types_agree(PtxType t, PtxType reg, bool relaxed) {
     unsigned want = ptx_type_bytes(t), have = ptx_type_bytes(reg);
     PtxTypeClass tc = ptx_type_class(t), rc = ptx_type_class(reg);
     if (t == TY_PRED || reg == TY_PRED)
@@ -59,7 +59,7 @@ bool types_agree(PtxType t, PtxType reg, bool relaxed) {
 static bool imm_error(const Check *check, const PtxInsn *i, unsigned n, PtxType t,
                       const PtxOperand *operand) {
     const char *kind = operand->imm_kind == IMM_INT ? "an integer" : "a floating-point";
-    return diag(check->d, operand->loc, DIAG_E0130, n, insn_text(check, i), ptx_type_name(t), kind);
+    return diag(check->d, operand->loc, DIAG_E0130, n, ptx_insn_text(check, i), ptx_type_name(t), kind);
 }
 
 static void fit_integer(const Check *check, PtxType t, PtxOperand *operand) {
@@ -89,12 +89,12 @@ static bool convert_imm(const Check *c, PtxType t, PtxOperand *operand) {
         return true;
     }
     if (t == TY_F32) {
-        operand->imm = (int64_t)const_f32_bits(&v);
+        operand->imm = (int64_t)parse_f32_bits(&v);
         operand->imm_kind = IMM_F32;
         return true;
     }
     if (t == TY_F64) {
-        operand->imm = (int64_t)const_f64_bits(&v);
+        operand->imm = (int64_t)parse_f64_bits(&v);
         operand->imm_kind = IMM_F64;
         return true;
     }
@@ -105,15 +105,15 @@ static bool convert_imm(const Check *c, PtxType t, PtxOperand *operand) {
 
 static bool wrong_kind(const Check *check, const PtxInsn *i, unsigned n, const PtxOperand *operand,
                        const char *what) {
-    return diag(check->d, operand->loc, DIAG_E0109, n, insn_text(check, i), what);
+    return diag(check->d, operand->loc, DIAG_E0109, n, ptx_insn_text(check, i), what);
 }
 
 static bool check_reg(const Check *check, const PtxInsn *i, unsigned n, PtxType t, bool relaxed,
                       const PtxOperand *operand) {
     PtxType have = reg_type(check, operand->reg);
-    if (types_agree(t, have, relaxed))
+    if (ptx_types_agree(t, have, relaxed))
         return true;
-    return diag(check->d, operand->loc, DIAG_E0104, n, insn_text(check, i), ptx_type_name(t),
+    return diag(check->d, operand->loc, DIAG_E0104, n, ptx_insn_text(check, i), ptx_type_name(t),
                 reg_name(check, operand->reg), ptx_type_name(have));
 }
 
@@ -143,12 +143,12 @@ static bool check_sreg(const Check *check, const PtxInsn *i, unsigned n, PtxType
     PtxType have = operand->sreg == SR_IS_EXPLICIT_CLUSTER ? TY_PRED
                    : sreg_is_wide(operand)                 ? TY_U64
                                                            : TY_U32;
-    bool ok = types_agree(t, have, false) ||
+    bool ok = ptx_types_agree(t, have, false) ||
               (grid && ptx_type_class(t) != TC_FLOAT && bytes >= 2 && bytes <= 4) ||
               (i->op == PTX_CVT && ptx_type_class(t) != TC_FLOAT && bytes < ptx_type_bytes(have));
     char name[64];
     snprintf(name, sizeof name, "%%%s", ptx_sreg_name((PtxSreg)operand->sreg));
-    return ok || diag(check->d, operand->loc, DIAG_E0104, n, insn_text(check, i), ptx_type_name(t), name,
+    return ok || diag(check->d, operand->loc, DIAG_E0104, n, ptx_insn_text(check, i), ptx_type_name(t), name,
                       ptx_type_name(have));
 }
 
@@ -202,7 +202,7 @@ static bool check_pack(const Check *check, PtxInsn *i, unsigned n, PtxType t, Pt
     if (ptx_type_class(t) != TC_BITS || bytes < 2)
         return wrong_kind(check, i, n, operand, "no vector, unless the type is .b16, .b32, .b64 or .b128");
     if ((operand->nvec != 2 && operand->nvec != 4) || bytes / operand->nvec < 1)
-        return diag(check->d, operand->loc, DIAG_E0129, n, insn_text(check, i), bytes == 2 ? 2u : 4u,
+        return diag(check->d, operand->loc, DIAG_E0129, n, ptx_insn_text(check, i), bytes == 2 ? 2u : 4u,
                     (unsigned)operand->nvec);
     OperandSpec s = {.kind = n == 1 ? 'D' : 's'};
     for (unsigned k = 0; k < operand->nvec; k++)
@@ -218,7 +218,7 @@ static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const Opera
     if (operand->kind != PO_VEC)
         return wrong_kind(check, i, n, operand, "a vector");
     if (operand->nvec != i->vec)
-        return diag(check->d, operand->loc, DIAG_E0129, n, insn_text(check, i), (unsigned)i->vec,
+        return diag(check->d, operand->loc, DIAG_E0129, n, ptx_insn_text(check, i), (unsigned)i->vec,
                     (unsigned)operand->nvec);
     each.kind = spec->kind == 'd' ? 'D' : spec->kind;
     for (unsigned k = 0; k < operand->nvec; k++)
@@ -252,7 +252,7 @@ static bool check_address_symbol(const Check *check, PtxInsn *i, unsigned n, uin
     if (*space == SP_NONE && var->space != SP_PARAM && var->space != SP_TEX)
         *space = (uint8_t)var->space;
     if (!same_space(*space, var->space))
-        return diag(check->d, operand->loc, DIAG_E0133, name, space_name(var->space), insn_text(check, i),
+        return diag(check->d, operand->loc, DIAG_E0133, name, space_name(var->space), ptx_insn_text(check, i),
                     space_name(*space));
     bool kernel_param = var->space == SP_PARAM && var->func && check->m->funcs[var->func - 1].is_entry;
     for (uint32_t k = 0; kernel_param && i->op == PTX_ST && k < check->f->nparams; k++)
@@ -357,10 +357,10 @@ static bool count_error(Check *check, const PtxInsn *i) {
     unsigned least, most;
     count_range(s, i, &least, &most);
     if (i->ndst == 2 && !npiped(s))
-        return diag(check->d, i->operands[1].loc, DIAG_E0131, insn_text(check, i),
+        return diag(check->d, i->operands[1].loc, DIAG_E0131, ptx_insn_text(check, i),
                     "has no second destination behind '|'");
     snprintf(text, sizeof text, most == least ? "%u" : "%u to %u", least, most);
-    return diag(check->d, i->loc, DIAG_E0108, insn_text(check, i), text,
+    return diag(check->d, i->loc, DIAG_E0108, ptx_insn_text(check, i), text,
                 (unsigned)i->noperands - (i->ndst == 2));
 }
 
@@ -404,7 +404,7 @@ static bool check_call_operand(const Check *check, const PtxVar *ptx_var, bool r
     }
     case PO_REG:
         if (!ptx_var->is_array && plain(operand) &&
-            types_agree(ptx_var->type, reg_type(check, operand->reg), false))
+            ptx_types_agree(ptx_var->type, reg_type(check, operand->reg), false))
             return true;
         snprintf(why, sizeof why, "%.60s is .%s, the parameter is .%s%s", reg_name(check, operand->reg),
                  ptx_type_name(reg_type(check, operand->reg)), ptx_type_name(ptx_var->type),
@@ -477,7 +477,7 @@ static bool check_insn(Check *check, PtxInsn *i) {
                   ptx_type_name(reg_type(check, i->guard_reg)));
     if (i->op == PTX_CALL)
         return check_call(check, i) && ok;
-    return check_operands(check, i) && check_rules(check, i) && ok;
+    return check_operands(check, i) && ptx_check_rules(check, i) && ok;
 }
 
 bool ptx_check(PtxModule *module, Diags *diags) {

@@ -16,9 +16,9 @@ typedef struct {
 } Check;
 
 /* "add.rn.f32", for messages; valid until the next call. */
-const char *insn_text(const Check *check, const PtxInsn *i);
-bool types_agree(PtxType t, PtxType reg, bool relaxed);
-PtxType twice_as_wide(PtxType t);
+const char *ptx_insn_text(const Check *check, const PtxInsn *i);
+bool ptx_types_agree(PtxType t, PtxType reg, bool relaxed);
+PtxType ptx_twice_as_wide(PtxType t);
 /* Rules of single opcodes, after the operands have been accepted. */
-bool check_rules(Check *check, const PtxInsn *i);
+bool ptx_check_rules(Check *check, const PtxInsn *i);
 #endif

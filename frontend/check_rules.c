@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 static bool rule(Check *check, const PtxInsn *i, const char *what) {
-    return diag(check->d, i->loc, DIAG_E0131, insn_text(check, i), what);
+    return diag(check->d, i->loc, DIAG_E0131, ptx_insn_text(check, i), what);
 }
 
 static bool check_compare(Check *c, const PtxInsn *i) {
@@ -60,8 +60,8 @@ static bool check_range(Check *check, const PtxInsn *i, unsigned n, int64_t lo, 
     if (n >= i->noperands || i->operands[n].kind != PO_IMM)
         return true;
     int64_t v = i->operands[n].imm;
-    return (v >= lo && v <= hi) || diag(check->d, i->operands[n].loc, DIAG_E0139, n + 1, insn_text(check, i),
-                                        (long long)lo, (long long)hi, (long long)v);
+    return (v >= lo && v <= hi) || diag(check->d, i->operands[n].loc, DIAG_E0139, n + 1,
+                                        ptx_insn_text(check, i), (long long)lo, (long long)hi, (long long)v);
 }
 
 /* bar.sync a, b: 16 barriers; threads in whole warps. */
@@ -101,7 +101,7 @@ static bool check_kernel_param(Check *check, const PtxInsn *i, unsigned bytes) {
         wrong = "it lies outside of the kernel's parameters";
     else if ((first + operand->imm) % (int64_t)bytes)
         wrong = "the address is misaligned";
-    return !wrong || diag(check->d, operand->loc, DIAG_E0144, insn_text(check, i), bytes,
+    return !wrong || diag(check->d, operand->loc, DIAG_E0144, ptx_insn_text(check, i), bytes,
                           (long long)operand->imm, str_text(&check->m->strings, ptx_var->name), wrong);
 }
 
@@ -137,7 +137,7 @@ static bool check_lop3(Check *c, const PtxInsn *i) {
     return check_range(c, i, i->ndst + 3u, 0, 255);
 }
 
-bool check_rules(Check *check, const PtxInsn *i) {
+bool ptx_check_rules(Check *check, const PtxInsn *i) {
     switch (i->op) {
     case PTX_MAD: /* without rounding it was the truncating mad of sm_1x; rnd stays RND_NONE there */
         if (i->type[0] == TY_F32 && !i->rnd && check->m->sm >= 20)

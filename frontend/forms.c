@@ -89,7 +89,7 @@ enum { MAX_MODS = 32, MAX_ELEMS = 16 };
 
 static bool same(const char *name, Mod m) { return !strncmp(name, m.text, m.size) && !name[m.size]; }
 
-PtxType type_by_name(const char *name, size_t size_bytes) {
+PtxType ptx_type_by_name(const char *name, size_t size_bytes) {
     Mod m = {name, (uint32_t)size_bytes};
     for (unsigned t = TY_B8; t < TY_OTHER; t++)
         if (same(ptx_type_name((PtxType)t), m))
@@ -118,7 +118,7 @@ static bool shape_of(Mod m, uint16_t shape[3]) {
 /* Enter the modifier into `out` under class `cls`; false if the class does not have that word. */
 static bool apply(char cls, Mod m, PtxInsn *out) {
     if (cls == 't') {
-        PtxType t = type_by_name(m.text, m.size);
+        PtxType t = ptx_type_by_name(m.text, m.size);
         if (t == TY_NONE || out->ntypes >= 4)
             return false;
         out->type[out->ntypes++] = (uint8_t)t;
@@ -424,7 +424,7 @@ static void parse_operand_type(const char **text, OperandSpec *spec) {
         const char *end = ++p;
         while ((*end >= 'a' && *end <= 'z') || (*end >= '0' && *end <= '9'))
             end++;
-        spec->type = (uint8_t)type_by_name(p, (size_t)(end - p));
+        spec->type = (uint8_t)ptx_type_by_name(p, (size_t)(end - p));
         p = end;
     }
     *text = p;

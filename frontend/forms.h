@@ -33,5 +33,5 @@ unsigned form_count(void);
 PtxOp form_op(unsigned form);
 const char *form_mods(unsigned form), *form_operand_text(unsigned form), *form_section(unsigned form);
 /* Type of that name ("u32"), TY_NONE if there is none. */
-PtxType type_by_name(const char *name, size_t size_bytes);
+PtxType ptx_type_by_name(const char *name, size_t size_bytes);
 #endif

@@ -8,14 +8,14 @@
 
 /* tokens */
 
-bool accept(Parser *parser, unsigned kind) {
+bool parse_accept(Parser *parser, unsigned kind) {
     if (parser->tok.kind != kind)
         return false;
     next(parser);
     return true;
 }
 
-bool fail_expected(Parser *parser, const char *what) {
+bool parse_expected(Parser *parser, const char *what) {
     if (at(parser, TK_BAD)) /* the lexer has spoken */
         return false;
     int n = parser->tok.size > 60 ? 60 : (int)parser->tok.size;
@@ -24,27 +24,29 @@ bool fail_expected(Parser *parser, const char *what) {
     return diag(parser->d, here(parser), DIAG_E0102, what, n, parser->lx.text + parser->tok.at);
 }
 
-bool expect(Parser *p, unsigned kind, const char *what) { return accept(p, kind) || fail_expected(p, what); }
+bool parse_expect(Parser *p, unsigned kind, const char *what) {
+    return parse_accept(p, kind) || parse_expected(p, what);
+}
 
-bool at_dir(const Parser *parser, const char *name) {
+bool parse_at_dir(const Parser *parser, const char *name) {
     size_t n = strlen(name);
     return parser->tok.kind == TK_DIR && parser->tok.size == n &&
            !memcmp(parser->lx.text + parser->tok.at, name, n);
 }
 
-bool accept_dir(Parser *p, const char *name) {
-    if (!at_dir(p, name))
+bool parse_accept_dir(Parser *p, const char *name) {
+    if (!parse_at_dir(p, name))
         return false;
     next(p);
     return true;
 }
 
-bool too_many_errors(const Parser *parser) {
+bool parse_too_many_errors(const Parser *parser) {
     return parser->d->nerrors - parser->first_error >= DIAG_MAX_ERRORS;
 }
-const char *name_text(const Parser *parser, StrId id) { return str_text(&parser->m->strings, id); }
+const char *parse_name_text(const Parser *parser, StrId id) { return str_text(&parser->m->strings, id); }
 
-uint32_t line_of(const Parser *parser, SrcLoc loc) {
+uint32_t parse_line_of(const Parser *parser, SrcLoc loc) {
     uint32_t line, column;
     source_position(&parser->m->source, loc, &line, &column);
     return line;
@@ -64,10 +66,10 @@ static bool is_operand_brace(Parser *parser) {
     return parser->operand_braces != 0;
 }
 
-void skip_statement(Parser *parser) {
+void parse_skip_statement(Parser *parser) {
     while (!at(parser, TK_EOF) && ((!at(parser, '{') && !at(parser, '}')) || is_operand_brace(parser))) {
         bool end = at(parser, ';');
-        if (too_many_errors(parser)) {
+        if (parse_too_many_errors(parser)) {
             parser->lx.at = parser->lx.size;
             end = false;
         }
@@ -80,7 +82,7 @@ void skip_statement(Parser *parser) {
 
 /* names */
 
-uint32_t *slot_of(Parser *parser, U32Vec *vec, StrId id) {
+uint32_t *parse_slot_of(Parser *parser, U32Vec *vec, StrId id) {
     while (vec->n <= id.i)
         VEC_ADD(&parser->tmp, vec, 0u);
     return &vec->at[id.i];
@@ -88,7 +90,7 @@ uint32_t *slot_of(Parser *parser, U32Vec *vec, StrId id) {
 
 static uint16_t depth_now(const Parser *parser) { return (uint16_t)(parser->scopes.n - 1); }
 
-bool open_scope(Parser *parser) {
+bool parse_open_scope(Parser *parser) {
     if (parser->scopes.n >= MAX_SCOPES)
         return diag(parser->d, here(parser), DIAG_E0112, "blocks", (unsigned)MAX_SCOPES);
     VEC_ADD(&parser->tmp, &parser->scopes, ((Scope){.first_ref = parser->refs.n}));
@@ -150,14 +152,14 @@ static void close_refs(Parser *parser, uint32_t first) {
             continue;
         static const char *const what[] = {"label", "branch table", "prototype or target list", "label"};
         if (last)
-            diag(parser->d, r.loc, DIAG_E0111, what[r.kind], name_text(parser, r.name));
+            diag(parser->d, r.loc, DIAG_E0111, what[r.kind], parse_name_text(parser, r.name));
         else
             parser->refs.at[kept++] = r;
     }
     parser->refs.n = kept;
 }
 
-void close_scope(Parser *parser) {
+void parse_close_scope(Parser *parser) {
     Scope s = parser->scopes.at[parser->scopes.n - 1];
     close_refs(parser, s.first_ref);
     for (uint32_t i = s.first_bind; i; i = parser->binds.at[i - 1].next)
@@ -171,7 +173,7 @@ void close_scope(Parser *parser) {
 
 static uint32_t bind_at(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc,
                         uint16_t depth) {
-    uint32_t *slot = slot_of(parser, &parser->bind_of, name);
+    uint32_t *slot = parse_slot_of(parser, &parser->bind_of, name);
     Bind *b = VEC_PUSH(&parser->tmp, &parser->binds);
     Scope *scope = &parser->scopes.at[depth];
     *b = (Bind){name, (uint8_t)kind, 1, depth, value, *slot, scope->first_bind, parser->range_epoch, loc};
@@ -179,17 +181,17 @@ static uint32_t bind_at(Parser *parser, StrId name, BindKind kind, uint32_t valu
     return parser->binds.n;
 }
 
-uint32_t declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
-    uint32_t slot = *slot_of(parser, &parser->bind_of, name);
+uint32_t parse_declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
+    uint32_t slot = *parse_slot_of(parser, &parser->bind_of, name);
     if (slot && parser->binds.at[slot - 1].depth == depth_now(parser)) {
-        diag(parser->d, loc, DIAG_E0110, name_text(parser, name),
-             line_of(parser, parser->binds.at[slot - 1].loc));
+        diag(parser->d, loc, DIAG_E0110, parse_name_text(parser, name),
+             parse_line_of(parser, parser->binds.at[slot - 1].loc));
         return 0;
     }
     return bind_at(parser, name, kind, value, loc, depth_now(parser));
 }
 
-void declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
+void parse_declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc) {
     uint32_t index = bind_at(parser, name, kind, value, loc, 1);
     uint32_t inner = parser->binds.at[index - 1].shadowed;
     if (!inner || parser->binds.at[inner - 1].depth <= 1)
@@ -202,11 +204,12 @@ void declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value, S
     parser->binds.at[inner - 1].shadowed = index;
 }
 
-bool declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count, SrcLoc loc) {
-    uint32_t *slot = slot_of(parser, &parser->range_of, prefix);
+bool parse_declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count,
+                         SrcLoc loc) {
+    uint32_t *slot = parse_slot_of(parser, &parser->range_of, prefix);
     if (*slot && parser->ranges.at[*slot - 1].depth == depth_now(parser))
-        return diag(parser->d, loc, DIAG_E0110, name_text(parser, prefix),
-                    line_of(parser, parser->ranges.at[*slot - 1].loc));
+        return diag(parser->d, loc, DIAG_E0110, parse_name_text(parser, prefix),
+                    parse_line_of(parser, parser->ranges.at[*slot - 1].loc));
     RegRange *r = VEC_PUSH(&parser->tmp, &parser->ranges);
     Scope *scope = &parser->scopes.at[depth_now(parser)];
     *r = (RegRange){prefix, (uint8_t)type, (uint8_t)vec,       depth_now(parser),
@@ -216,16 +219,16 @@ bool declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uin
     return true;
 }
 
-uint32_t new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc) {
+uint32_t parse_new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc) {
     *VEC_PUSH(&parser->tmp, &parser->regs) = (PtxReg){name, type, loc};
     return parser->regs.n - 1;
 }
 
-uint32_t new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc) {
+uint32_t parse_new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc) {
     uint32_t first = 0;
     for (unsigned i = 0; i < vec; i++) {
-        char *text = arena_printf(&parser->tmp, "%s.%c", name_text(parser, name), "xyzw"[i]);
-        uint32_t id = new_reg(parser, str_intern_z(&parser->m->strings, text), type, loc);
+        char *text = arena_printf(&parser->tmp, "%s.%c", parse_name_text(parser, name), "xyzw"[i]);
+        uint32_t id = parse_new_reg(parser, str_intern_z(&parser->m->strings, text), type, loc);
         first = first ? first : id;
     }
     return first;
@@ -234,7 +237,7 @@ uint32_t new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, 
 /* The range, innermost first, that has a register called `name`: every split into prefix and number is
  * tried, since %r1<5> also declares %r10. */
 static const RegRange *find_range(Parser *parser, StrId name) {
-    const char *text = name_text(parser, name);
+    const char *text = parse_name_text(parser, name);
     size_t size = str_size(&parser->m->strings, name);
     const RegRange *best = NULL;
     uint64_t number = 0, scale = 1;
@@ -256,16 +259,17 @@ static const RegRange *find_range(Parser *parser, StrId name) {
     return best;
 }
 
-Bind *lookup(Parser *parser, StrId name) {
-    uint32_t slot = *slot_of(parser, &parser->bind_of, name);
+Bind *parse_lookup(Parser *parser, StrId name) {
+    uint32_t slot = *parse_slot_of(parser, &parser->bind_of, name);
     Bind *bind = slot ? &parser->binds.at[slot - 1] : NULL;
     if (bind && bind->epoch == parser->range_epoch)
         return bind;
     const RegRange *reg_range = parser->ranges.n ? find_range(parser, name) : NULL;
     if (reg_range && (!bind || reg_range->depth > bind->depth)) {
         RegRange range = *reg_range;
-        uint32_t id = range.vec > 1 ? new_vector_reg(parser, name, (PtxType)range.type, range.vec, range.loc)
-                                    : new_reg(parser, name, (PtxType)range.type, range.loc);
+        uint32_t id = range.vec > 1
+                          ? parse_new_vector_reg(parser, name, (PtxType)range.type, range.vec, range.loc)
+                          : parse_new_reg(parser, name, (PtxType)range.type, range.loc);
         slot = bind_at(parser, name, range.vec > 1 ? B_VREG : B_REG, id, range.loc, range.depth);
         bind = &parser->binds.at[slot - 1];
         bind->count = range.vec;
@@ -275,7 +279,7 @@ Bind *lookup(Parser *parser, StrId name) {
     return bind;
 }
 
-void add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot) {
+void parse_add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot) {
     PendingRef *ref = VEC_PUSH(&parser->tmp, &parser->refs);
     ref->name = name;
     ref->loc = loc;
@@ -287,7 +291,7 @@ void add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, ui
 /* special registers */
 
 static void declare_sreg(Parser *parser, const char *name, PtxSreg r, unsigned component) {
-    uint32_t slot = declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, r, (SrcLoc){0});
+    uint32_t slot = parse_declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, r, (SrcLoc){0});
     parser->binds.at[slot - 1].count = (uint8_t)component;
 }
 
@@ -384,7 +388,7 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *dia
         next(parser);
         parse_module(parser);
         finish_module(parser);
-        if (!too_many_errors(parser))
+        if (!parse_too_many_errors(parser))
             ptx_check(module, diags);
         ok = diags->nerrors == parser->first_error;
         if (c)

@@ -104,31 +104,32 @@ typedef struct {
 static inline void next(Parser *parser) { lex_next(&parser->lx, &parser->tok); }
 static inline bool at(const Parser *parser, unsigned kind) { return parser->tok.kind == kind; }
 static inline SrcLoc here(const Parser *parser) { return tok_loc(&parser->tok); }
-bool accept(Parser *parser, unsigned kind);
-bool expect(Parser *parser, unsigned kind, const char *what);
-bool fail_expected(Parser *parser, const char *what); /* E0102 at the current token; returns false */
-bool at_dir(const Parser *parser, const char *name);  /* the token is that directive */
-bool accept_dir(Parser *parser, const char *name);
+bool parse_accept(Parser *parser, unsigned kind);
+bool parse_expect(Parser *parser, unsigned kind, const char *what);
+bool parse_expected(Parser *parser, const char *what);     /* E0102 at the current token; returns false */
+bool parse_at_dir(const Parser *parser, const char *name); /* the token is that directive */
+bool parse_accept_dir(Parser *parser, const char *name);
 /* The entry for `id` in a table by StrId, grown as needed; valid until it grows again. */
-uint32_t *slot_of(Parser *parser, U32Vec *table, StrId id);
-bool too_many_errors(const Parser *parser);
-const char *name_text(const Parser *parser, StrId id);
-uint32_t line_of(const Parser *parser, SrcLoc loc);
-void skip_statement(Parser *parser); /* behind the next `;`, or to a brace */
+uint32_t *parse_slot_of(Parser *parser, U32Vec *table, StrId id);
+bool parse_too_many_errors(const Parser *parser);
+const char *parse_name_text(const Parser *parser, StrId id);
+uint32_t parse_line_of(const Parser *parser, SrcLoc loc);
+void parse_skip_statement(Parser *parser); /* behind the next `;`, or to a brace */
 /* parse.c: names */
-bool open_scope(Parser *parser);
-void close_scope(Parser *parser);
+bool parse_open_scope(Parser *parser);
+void parse_close_scope(Parser *parser);
 /* Declare `name` in the innermost scope; E0110 and 0 if it is there already. Index + 1 of the binding. */
-uint32_t declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc);
-void declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value,
-                    SrcLoc loc); /* at module level */
-bool declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count, SrcLoc loc);
+uint32_t parse_declare(Parser *parser, StrId name, BindKind kind, uint32_t value, SrcLoc loc);
+void parse_declare_global(Parser *parser, StrId name, BindKind kind, uint32_t value,
+                          SrcLoc loc); /* at module level */
+bool parse_declare_range(Parser *parser, StrId prefix, PtxType type, unsigned vec, uint32_t count,
+                         SrcLoc loc);
 /* The innermost meaning of a name, NULL if it has none. Valid until the next declaration. */
-Bind *lookup(Parser *parser, StrId name);
-uint32_t new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc);
+Bind *parse_lookup(Parser *parser, StrId name);
+uint32_t parse_new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc);
 /* Registers of a vector register are v.x v.y v.z v.w. Returns the id of the first. */
-uint32_t new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc);
-void add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot);
+uint32_t parse_new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc);
+void parse_add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot);
 
 /* parse_expr.c */
 typedef struct {
@@ -141,8 +142,8 @@ bool parse_const(Parser *parser, ConstVal *out); /* a whole constant expression 
 bool parse_const_int(Parser *parser, int64_t *out, const char *what);
 bool parse_const_u32(Parser *parser, uint32_t *out, const char *what);
 /* Value as IMM_F32 or IMM_F64 bits; ints are not converted. */
-uint32_t const_f32_bits(const ConstVal *val);
-uint64_t const_f64_bits(const ConstVal *val);
+uint32_t parse_f32_bits(const ConstVal *val);
+uint64_t parse_f64_bits(const ConstVal *val);
 
 /* parse_decl.c */
 bool parse_reg_decl(Parser *parser);

@@ -7,7 +7,7 @@
 static bool parse_number(Parser *parser, uint32_t *out) {
     Token t = parser->tok;
     if (!at(parser, TK_INT) || t.value > UINT32_MAX)
-        return fail_expected(parser, "a number");
+        return parse_expected(parser, "a number");
     next(parser);
     *out = (uint32_t)t.value;
     return true;
@@ -35,19 +35,19 @@ static bool parse_loc(Parser *parser) {
     next(parser);
     if (!parse_position(parser, &l))
         return false;
-    if (accept(parser, ',')) {
-        if (!at(parser, TK_IDENT) || strcmp(name_text(parser, parser->tok.str), "function_name"))
-            return fail_expected(parser, "function_name");
+    if (parse_accept(parser, ',')) {
+        if (!at(parser, TK_IDENT) || strcmp(parse_name_text(parser, parser->tok.str), "function_name"))
+            return parse_expected(parser, "function_name");
         next(parser);
         l.function_name = parser->tok.str;
-        if (!accept(parser, TK_DIR) && !expect(parser, TK_IDENT, "a label of .debug_str"))
+        if (!parse_accept(parser, TK_DIR) && !parse_expect(parser, TK_IDENT, "a label of .debug_str"))
             return false;
         uint32_t ignored;
-        if (accept(parser, '+') && !parse_number(parser, &ignored))
+        if (parse_accept(parser, '+') && !parse_number(parser, &ignored))
             return false;
-        if (!expect(parser, ',', "','") || !at(parser, TK_IDENT) ||
-            strcmp(name_text(parser, parser->tok.str), "inlined_at"))
-            return fail_expected(parser, "inlined_at");
+        if (!parse_expect(parser, ',', "','") || !at(parser, TK_IDENT) ||
+            strcmp(parse_name_text(parser, parser->tok.str), "inlined_at"))
+            return parse_expected(parser, "inlined_at");
         next(parser);
         if (!parse_position(parser, &outer))
             return false;
@@ -64,31 +64,31 @@ static bool parse_branch_targets(Parser *parser, StrId name, SrcLoc loc) {
     next(parser);
     do {
         VEC_ADD(&parser->tmp, &targets, parser->tok);
-        if (!expect(parser, TK_IDENT, "a label"))
+        if (!parse_expect(parser, TK_IDENT, "a label"))
             return false;
-    } while (accept(parser, ','));
+    } while (parse_accept(parser, ','));
     PtxBranchTable t = {.name = name, .labels = ARENA_ARRAY(parser->a, uint32_t, targets.n), .n = targets.n};
     VEC_ADD(&parser->tmp, &parser->branch_tables, t);
     for (uint32_t i = 0; i < targets.n; i++)
-        add_ref(parser, REF_TARGET, targets.at[i].str, tok_loc(&targets.at[i]), parser->branch_tables.n - 1,
-                i);
-    return declare(parser, name, B_BRANCHES, parser->branch_tables.n, loc) &&
-           expect(parser, ';', "',' or ';'");
+        parse_add_ref(parser, REF_TARGET, targets.at[i].str, tok_loc(&targets.at[i]),
+                      parser->branch_tables.n - 1, i);
+    return parse_declare(parser, name, B_BRANCHES, parser->branch_tables.n, loc) &&
+           parse_expect(parser, ';', "',' or ';'");
 }
 
 static bool parse_label(Parser *parser) {
     StrId name = parser->tok.str;
     SrcLoc loc = here(parser);
     next(parser), next(parser);
-    if (at_dir(parser, ".branchtargets"))
+    if (parse_at_dir(parser, ".branchtargets"))
         return parse_branch_targets(parser, name, loc);
-    if (at_dir(parser, ".callprototype"))
+    if (parse_at_dir(parser, ".callprototype"))
         return parse_call_prototype(parser, name, loc);
-    if (at_dir(parser, ".calltargets"))
+    if (parse_at_dir(parser, ".calltargets"))
         return parse_call_targets(parser, name, loc);
     VEC_ADD(&parser->tmp, &parser->labels, ((PtxLabel){name, parser->insns.n, loc}));
     /* A label declared twice is reported; what follows it on the line is read all the same. */
-    declare(parser, name, B_LABEL, parser->labels.n, loc);
+    parse_declare(parser, name, B_LABEL, parser->labels.n, loc);
     return true;
 }
 
@@ -96,22 +96,22 @@ static bool parse_body_directive(Parser *parser) {
     static const char *const variables[] = {".local", ".shared", ".param",      ".global",
                                             ".const", ".tex",    ".shared::cta"};
     uint32_t index;
-    if (at_dir(parser, ".reg"))
+    if (parse_at_dir(parser, ".reg"))
         return parse_reg_decl(parser);
-    if (at_dir(parser, ".loc"))
+    if (parse_at_dir(parser, ".loc"))
         return parse_loc(parser);
-    if (at_dir(parser, ".pragma"))
+    if (parse_at_dir(parser, ".pragma"))
         return parse_pragma(parser);
-    if (at_dir(parser, ".file"))
+    if (parse_at_dir(parser, ".file"))
         return parse_file(parser);
-    if (at_dir(parser, ".section"))
+    if (parse_at_dir(parser, ".section"))
         return parse_section(parser);
     for (unsigned i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (at_dir(parser, variables[i]))
+        if (parse_at_dir(parser, variables[i]))
             return parse_var_decl(parser, &(VarContext){0}, &index, NULL);
-    if (at_dir(parser, ".branchtargets") || at_dir(parser, ".calltargets") ||
-        at_dir(parser, ".callprototype"))
-        return diag(parser->d, here(parser), DIAG_E0126, name_text(parser, parser->tok.str),
+    if (parse_at_dir(parser, ".branchtargets") || parse_at_dir(parser, ".calltargets") ||
+        parse_at_dir(parser, ".callprototype"))
+        return diag(parser->d, here(parser), DIAG_E0126, parse_name_text(parser, parser->tok.str),
                     "without a label before it");
     int n = parser->tok.size > 60 ? 60 : (int)parser->tok.size;
     return diag(parser->d, here(parser), DIAG_E0125, n, parser->lx.text + parser->tok.at);
@@ -123,7 +123,7 @@ static bool parse_statement(Parser *parser) {
     case TK_DIR: return parse_body_directive(parser);
     case '@': return parse_insn(parser);
     case TK_IDENT: return lex_peek(&parser->lx) == ':' ? parse_label(parser) : parse_insn(parser);
-    default: return fail_expected(parser, "a statement");
+    default: return parse_expected(parser, "a statement");
     }
 }
 
@@ -137,26 +137,27 @@ bool parse_body(Parser *parser) {
     SrcLoc start = here(parser);
     next(parser);
     for (;;) {
-        if (too_many_errors(parser))
+        if (parse_too_many_errors(parser))
             stop(parser);
         if (at(parser, TK_EOF)) {
             while (parser->scopes.n > outer)
-                parser->refs.n = parser->scopes.at[parser->scopes.n - 1].first_ref, close_scope(parser);
+                parser->refs.n = parser->scopes.at[parser->scopes.n - 1].first_ref, parse_close_scope(parser);
             parser->refs.n = 0;
-            return too_many_errors(parser) ? false : diag(parser->d, start, DIAG_E0113, "this function body");
+            return parse_too_many_errors(parser) ? false
+                                                 : diag(parser->d, start, DIAG_E0113, "this function body");
         }
         if (at(parser, '}')) {
             next(parser);
             if (parser->scopes.n == outer)
                 return true;
-            close_scope(parser);
+            parse_close_scope(parser);
         } else if (at(parser, '{')) {
-            if (open_scope(parser))
+            if (parse_open_scope(parser))
                 next(parser);
             else
                 stop(parser);
         } else if (parser->operand_braces = 0, !parse_statement(parser)) {
-            skip_statement(parser);
+            parse_skip_statement(parser);
         }
     }
 }

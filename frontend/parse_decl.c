@@ -4,16 +4,19 @@
 #include <string.h>
 
 bool parse_type(Parser *parser, PtxType *out) {
-    *out = at(parser, TK_DIR) ? type_by_name(parser->lx.text + parser->tok.at + 1, parser->tok.size - 1)
+    *out = at(parser, TK_DIR) ? ptx_type_by_name(parser->lx.text + parser->tok.at + 1, parser->tok.size - 1)
                               : TY_NONE;
     if (*out == TY_NONE)
-        return fail_expected(parser, "a type");
+        return parse_expected(parser, "a type");
     next(parser);
     return true;
 }
 
 static bool parse_vec(Parser *p, unsigned *vec) {
-    *vec = accept_dir(p, ".v2") ? 2 : accept_dir(p, ".v4") ? 4 : accept_dir(p, ".v8") ? 8 : 1;
+    *vec = parse_accept_dir(p, ".v2")   ? 2
+           : parse_accept_dir(p, ".v4") ? 4
+           : parse_accept_dir(p, ".v8") ? 8
+                                        : 1;
     return *vec > 1;
 }
 
@@ -45,17 +48,18 @@ static bool reg_type_legal(PtxType t) {
 static bool parse_reg_name(Parser *parser, PtxType type, unsigned vec) {
     StrId name = parser->tok.str;
     SrcLoc loc = here(parser);
-    if (!expect(parser, TK_IDENT, "a register name"))
+    if (!parse_expect(parser, TK_IDENT, "a register name"))
         return false;
-    if (accept(parser, '<')) { /* a plain number: in an expression `>` would be an operator */
+    if (parse_accept(parser, '<')) { /* a plain number: in an expression `>` would be an operator */
         Token n = parser->tok;
-        if (!expect(parser, TK_INT, "a number of registers") || !expect(parser, '>', "'>'"))
+        if (!parse_expect(parser, TK_INT, "a number of registers") || !parse_expect(parser, '>', "'>'"))
             return false;
         uint32_t count = n.value > UINT32_MAX ? UINT32_MAX : (uint32_t)n.value;
-        return declare_range(parser, name, type, vec, count, loc);
+        return parse_declare_range(parser, name, type, vec, count, loc);
     }
-    uint32_t id = vec > 1 ? new_vector_reg(parser, name, type, vec, loc) : new_reg(parser, name, type, loc);
-    uint32_t slot = declare(parser, name, vec > 1 ? B_VREG : B_REG, id, loc);
+    uint32_t id =
+        vec > 1 ? parse_new_vector_reg(parser, name, type, vec, loc) : parse_new_reg(parser, name, type, loc);
+    uint32_t slot = parse_declare(parser, name, vec > 1 ? B_VREG : B_REG, id, loc);
     if (slot)
         parser->binds.at[slot - 1].count = (uint8_t)vec;
     return slot != 0;
@@ -83,8 +87,8 @@ bool parse_reg_decl(Parser *p) {
     bool ok = true;
     do
         ok &= parse_reg_name(p, type, vec);
-    while (ok && accept(p, ','));
-    return ok && expect(p, ';', "',' or ';'");
+    while (ok && parse_accept(p, ','));
+    return ok && parse_expect(p, ';', "',' or ';'");
 }
 
 /* initialisers */
@@ -106,14 +110,14 @@ static bool parse_init_symbol(Parser *parser, PtxInit *init) {
     if (generic)
         next(parser), next(parser);
     Token name = parser->tok;
-    if (!expect(parser, TK_IDENT, "a variable or function name"))
+    if (!parse_expect(parser, TK_IDENT, "a variable or function name"))
         return false;
-    const Bind *bind = lookup(parser, name.str);
+    const Bind *bind = parse_lookup(parser, name.str);
     if (!bind || (bind->kind != B_VAR && bind->kind != B_FUNC))
-        return diag(parser->d, tok_loc(&name), DIAG_E0103, name_text(parser, name.str));
+        return diag(parser->d, tok_loc(&name), DIAG_E0103, parse_name_text(parser, name.str));
     init->sym = bind->kind == B_VAR ? bind->value : bind->value | PTX_SYM_FUNC;
     init->generic = generic;
-    if (generic && !expect(parser, ')', "')'"))
+    if (generic && !parse_expect(parser, ')', "')'"))
         return false;
     if (at(parser, '+') || at(parser, '-'))
         return parse_const_int(parser, &init->value, "an offset");
@@ -131,7 +135,7 @@ static bool parse_init_mask(InitState *state, PtxInit *init) {
     if (state->elem_bytes != 1)
         return diag(parser->d, loc, DIAG_E0123, ptx_type_name(state->v->type), "one byte of an address");
     next(parser), next(parser);
-    return parse_init_symbol(parser, init) && expect(parser, ')', "')'");
+    return parse_init_symbol(parser, init) && parse_expect(parser, ')', "')'");
 }
 
 static bool store_constant(InitState *state, const ConstVal *val, SrcLoc loc, PtxInit *init) {
@@ -154,9 +158,9 @@ static bool store_constant(InitState *state, const ConstVal *val, SrcLoc loc, Pt
         return diag(state->p->d, loc, DIAG_E0123, ptx_type_name(t),
                     val->kind == IMM_INT ? "an integer" : "a floating-point constant");
     if (t == TY_F32 || (t == TY_B32 && val->kind == IMM_F32))
-        init->value = (int64_t)const_f32_bits(val);
+        init->value = (int64_t)parse_f32_bits(val);
     else if (t == TY_F64 || (t == TY_B64 && val->kind == IMM_F64))
-        init->value = (int64_t)const_f64_bits(val);
+        init->value = (int64_t)parse_f64_bits(val);
     else
         return diag(state->p->d, loc, DIAG_E0123, ptx_type_name(t), "a floating-point constant");
     return true;
@@ -168,7 +172,7 @@ static bool parse_init_item(InitState *state, uint64_t element) {
     PtxInit init = {.size_bytes = (uint8_t)state->elem_bytes};
     uint64_t offset = element * state->elem_bytes;
     if (offset > UINT32_MAX)
-        return diag(parser->d, loc, DIAG_E0121, name_text(parser, state->v->name));
+        return diag(parser->d, loc, DIAG_E0121, parse_name_text(parser, state->v->name));
     init.offset_bytes = (uint32_t)offset;
     if (at(parser, TK_IDENT) && !str_eq(parser->tok.str, parser->name_warp_sz)) {
         if (!parse_init_symbol(parser, &init))
@@ -194,24 +198,24 @@ static bool parse_init_list(InitState *state, unsigned level, uint64_t base, uin
     uint64_t limit = state->dims[level] ? state->dims[level] * stride : UINT64_MAX;
     SrcLoc loc = here(parser);
     if (level >= state->ndims)
-        return diag(parser->d, loc, DIAG_E0122, name_text(parser, state->v->name));
+        return diag(parser->d, loc, DIAG_E0122, parse_name_text(parser, state->v->name));
     parser->operand_braces++;
     next(parser);
     while (!at(parser, '}')) {
         if (cur >= limit)
-            return diag(parser->d, here(parser), DIAG_E0122, name_text(parser, state->v->name));
+            return diag(parser->d, here(parser), DIAG_E0122, parse_name_text(parser, state->v->name));
         if (at(parser, '{')) {
             uint64_t inner;
             cur = (cur + stride - 1) / stride * stride;
             if (cur >= limit)
-                return diag(parser->d, here(parser), DIAG_E0122, name_text(parser, state->v->name));
+                return diag(parser->d, here(parser), DIAG_E0122, parse_name_text(parser, state->v->name));
             if (!parse_init_list(state, level + 1, base + cur, &inner))
                 return false;
             cur += stride;
         } else if (!parse_init_item(state, base + cur++)) {
             return false;
         }
-        if (!at(parser, '}') && !expect(parser, ',', "',' or '}'"))
+        if (!at(parser, '}') && !parse_expect(parser, ',', "',' or '}'"))
             return false;
     }
     *used = cur;
@@ -222,11 +226,11 @@ static bool parse_init_list(InitState *state, unsigned level, uint64_t base, uin
 
 /* `{ addr_mode_0 = wrap, ... }` of samplers and textures: read and dropped, tex is not compiled. */
 static bool skip_opaque_init(Parser *p) {
-    if (!expect(p, '{', "'{'"))
+    if (!parse_expect(p, '{', "'{'"))
         return false;
     while (!at(p, '}') && !at(p, ';') && !at(p, TK_EOF))
         next(p);
-    return expect(p, '}', "'}'");
+    return parse_expect(p, '}', "'}'");
 }
 
 static bool parse_initialiser(Parser *parser, PtxVar *var, const uint64_t *dims, unsigned ndims) {
@@ -250,14 +254,14 @@ static bool parse_initialiser(Parser *parser, PtxVar *var, const uint64_t *dims,
         s.stride[i] = stride;
         stride *= s.dims[i] ? s.dims[i] : 1;
     }
-    if (s.ndims ? !(at(parser, '{') ? parse_init_list(&s, 0, 0, &used) : fail_expected(parser, "'{'"))
+    if (s.ndims ? !(at(parser, '{') ? parse_init_list(&s, 0, 0, &used) : parse_expected(parser, "'{'"))
                 : !parse_init_item(&s, 0))
         return false;
     if (var->unsized) {
         uint64_t n = (used + s.stride[0] - 1) / s.stride[0];
         uint64_t row_bytes = s.stride[0] * s.elem_bytes;
         if (!n || n > UINT32_MAX || (row_bytes && n > UINT32_MAX / row_bytes))
-            return diag(parser->d, loc, DIAG_E0121, name_text(parser, var->name));
+            return diag(parser->d, loc, DIAG_E0121, parse_name_text(parser, var->name));
         var->unsized = false;
         var->nelems = (uint32_t)(n * (s.stride[0] / var->vec));
         var->size_bytes = n * row_bytes;
@@ -291,21 +295,22 @@ static bool parse_align(Parser *parser, uint32_t *out) {
 
 static bool parse_attribute(Parser *p, VarHead *head) {
     next(p);
-    if (!expect(p, '(', "'('"))
+    if (!parse_expect(p, '(', "'('"))
         return false;
     do {
-        if (accept_dir(p, ".managed")) {
+        if (parse_accept_dir(p, ".managed")) {
             head->managed = true;
-        } else if (accept_dir(p, ".unified")) {
+        } else if (parse_accept_dir(p, ".unified")) {
             int64_t half;
-            if (!expect(p, '(', "'('") || !parse_const_int(p, &half, "a number") || !expect(p, ',', "','") ||
-                !parse_const_int(p, &half, "a number") || !expect(p, ')', "')'"))
+            if (!parse_expect(p, '(', "'('") || !parse_const_int(p, &half, "a number") ||
+                !parse_expect(p, ',', "','") || !parse_const_int(p, &half, "a number") ||
+                !parse_expect(p, ')', "')'"))
                 return false;
         } else {
-            return fail_expected(p, "an attribute");
+            return parse_expected(p, "an attribute");
         }
-    } while (accept(p, ','));
-    return expect(p, ')', "')'");
+    } while (parse_accept(p, ','));
+    return parse_expect(p, ')', "')'");
 }
 
 static bool space_of(const Parser *p, PtxSpace *out) {
@@ -316,7 +321,7 @@ static bool space_of(const Parser *p, PtxSpace *out) {
                   {".const", SP_CONST},   {".param", SP_PARAM},       {".tex", SP_TEX},
                   {".reg", SP_REG},       {".shared::cta", SP_SHARED}};
     for (unsigned i = 0; i < sizeof spaces / sizeof *spaces; i++)
-        if (at_dir(p, spaces[i].name)) {
+        if (parse_at_dir(p, spaces[i].name)) {
             *out = spaces[i].space;
             return true;
         }
@@ -329,42 +334,42 @@ static bool parse_ptr_attribute(Parser *p, VarHead *head) {
     head->is_pointer = true;
     if (space_of(p, &head->pointee))
         next(p);
-    return !at_dir(p, ".align") || parse_align(p, &ignored);
+    return !parse_at_dir(p, ".align") || parse_align(p, &ignored);
 }
 
 static bool parse_head(Parser *p, VarHead *head) {
     *head = (VarHead){.vec = 1};
     if (!space_of(p, &head->space))
-        return fail_expected(p, "a state space");
+        return parse_expected(p, "a state space");
     next(p);
     SrcLoc loc = here(p);
     while (at(p, TK_DIR)) {
         unsigned vec;
-        if (at_dir(p, ".align")) {
+        if (parse_at_dir(p, ".align")) {
             if (!parse_align(p, &head->align))
                 return false;
-        } else if (at_dir(p, ".attribute")) {
+        } else if (parse_at_dir(p, ".attribute")) {
             if (!parse_attribute(p, head))
                 return false;
-        } else if (at_dir(p, ".ptr") && head->type) {
+        } else if (parse_at_dir(p, ".ptr") && head->type) {
             if (!parse_ptr_attribute(p, head))
                 return false;
         } else if (parse_vec(p, &vec)) {
             head->vec = vec;
         } else if (head->type) {
-            return fail_expected(p, "a name");
+            return parse_expected(p, "a name");
         } else if (!parse_type(p, &head->type)) {
             return false;
         }
     }
-    return head->type ? check_vector(p, head->type, head->vec, loc) : fail_expected(p, "a type");
+    return head->type ? check_vector(p, head->type, head->vec, loc) : parse_expected(p, "a type");
 }
 
 /* [2][3], [] ; `*count` is the product, 0 dimensions for scalars. */
 static bool parse_dimensions(Parser *parser, PtxVar *var, uint64_t *dims, unsigned *ndims) {
     uint64_t count = 1;
     *ndims = 0;
-    while (accept(parser, '[')) {
+    while (parse_accept(parser, '[')) {
         SrcLoc loc = here(parser);
         int64_t n = 0;
         if (*ndims >= MAX_DIMENSIONS)
@@ -375,11 +380,11 @@ static bool parse_dimensions(Parser *parser, PtxVar *var, uint64_t *dims, unsign
             return false;
         else if (n <= 0 && var->space != SP_PARAM)
             return diag(parser->d, loc, DIAG_E0126, "an array size below 1 or above 2^63-1", "here");
-        if (!expect(parser, ']', "']'"))
+        if (!parse_expect(parser, ']', "']'"))
             return false;
         if (!var->unsized || *ndims) {
             if (n < 0 || n > UINT32_MAX || (n && count > UINT32_MAX / (uint64_t)n))
-                return diag(parser->d, loc, DIAG_E0121, name_text(parser, var->name));
+                return diag(parser->d, loc, DIAG_E0121, parse_name_text(parser, var->name));
             count *= (uint64_t)n;
         }
         dims[(*ndims)++] = (uint64_t)n;
@@ -409,7 +414,7 @@ static bool check_place(Parser *parser, const PtxVar *var, const VarContext *con
 
 /* `.extern` and `.common` announce what another declaration of the same shape may complete. */
 static uint32_t find_announced(Parser *parser, const PtxVar *var) {
-    const Bind *bind = lookup(parser, var->name);
+    const Bind *bind = parse_lookup(parser, var->name);
     if (parser->func || !bind || bind->kind != B_VAR || bind->depth != parser->scopes.n - 1)
         return 0;
     const PtxVar *old = &parser->vars.at[bind->value - 1];
@@ -429,7 +434,7 @@ static bool enter_var(Parser *parser, const PtxVar *var, const VarContext *conte
     VEC_ADD(&parser->tmp, &parser->vars, *var);
     *out = parser->vars.n;
     bool unnamed = context->allow_unnamed && str_eq(var->name, parser->name_underscore);
-    if (!unnamed && !declare(parser, var->name, B_VAR, parser->vars.n, var->loc))
+    if (!unnamed && !parse_declare(parser, var->name, B_VAR, parser->vars.n, var->loc))
         return false;
     if (parser->func && !context->is_param)
         VEC_ADD(&parser->tmp, &parser->fvars, parser->vars.n - 1);
@@ -454,7 +459,7 @@ static bool parse_var(Parser *parser, const VarHead *head, const VarContext *con
                     : natural                                 ? natural
                     : ptx_type_class(head->type) == TC_OPAQUE ? 8
                                                               : 1;
-    if (!expect(parser, TK_IDENT, "a name") || !parse_dimensions(parser, &v, dims, &ndims))
+    if (!parse_expect(parser, TK_IDENT, "a name") || !parse_dimensions(parser, &v, dims, &ndims))
         return false;
     if (at(parser, '=') && !context->is_param && !parse_initialiser(parser, &v, dims, ndims))
         return false;
@@ -475,22 +480,22 @@ static bool parse_reg_param(Parser *parser, const VarContext *context, uint32_t 
         .type = type, .vec = 1, .space = SP_REG, .func = parser->func, .nelems = 1, .loc = here(parser)};
     v.name = parser->tok.str;
     v.size_bytes = v.align_bytes = ptx_type_bytes(type);
-    if (!expect(parser, TK_IDENT, "a name"))
+    if (!parse_expect(parser, TK_IDENT, "a name"))
         return false;
     VEC_ADD(&parser->tmp, &parser->vars, v);
     *out = parser->vars.n;
     *reg = 0;
     if (context->allow_unnamed && str_eq(v.name, parser->name_underscore))
         return true;
-    *reg = new_reg(parser, v.name, type, v.loc);
-    return declare(parser, v.name, B_REG, *reg, v.loc) != 0;
+    *reg = parse_new_reg(parser, v.name, type, v.loc);
+    return parse_declare(parser, v.name, B_REG, *reg, v.loc) != 0;
 }
 
 bool parse_var_decl(Parser *parser, const VarContext *context, uint32_t *out, uint32_t *reg) {
     VarHead h;
     if (reg)
         *reg = 0;
-    if (context->is_param && at_dir(parser, ".reg"))
+    if (context->is_param && parse_at_dir(parser, ".reg"))
         return parse_reg_param(parser, context, out, reg);
     if (!parse_head(parser, &h))
         return false;
@@ -502,6 +507,6 @@ bool parse_var_decl(Parser *parser, const VarContext *context, uint32_t *out, ui
     do
         if (!parse_var(parser, &h, context, out))
             return false;
-    while (accept(parser, ','));
-    return expect(parser, ';', "',' or ';'");
+    while (parse_accept(parser, ','));
+    return parse_expect(parser, ';', "',' or ';'");
 }

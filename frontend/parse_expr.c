@@ -28,7 +28,7 @@ static void set_int(ConstVal *v, uint64_t bits, bool is_unsigned) {
     *v = (ConstVal){.kind = IMM_INT, .is_unsigned = is_unsigned, .bits = bits};
 }
 
-uint32_t const_f32_bits(const ConstVal *val) {
+uint32_t parse_f32_bits(const ConstVal *val) {
     if (val->kind == IMM_F32)
         return (uint32_t)val->bits;
     float f = (float)as_double(val);
@@ -38,7 +38,7 @@ uint32_t const_f32_bits(const ConstVal *val) {
 }
 
 /* Widening keeps NaN payloads: through the bits, since a conversion would quiet a signalling NaN. */
-uint64_t const_f64_bits(const ConstVal *val) {
+uint64_t parse_f64_bits(const ConstVal *val) {
     uint32_t f = (uint32_t)val->bits;
     if (val->kind == IMM_F32 && (f & 0x7fffffffu) > 0x7f800000u)
         return (uint64_t)(f >> 31) << 63 | (uint64_t)0x7ff << 52 | (uint64_t)(f & 0x7fffffu) << 29;
@@ -79,7 +79,7 @@ static bool parse_unary(Parser *parser, ConstVal *out, unsigned depth) {
         return true;
     case TK_IDENT:
         if (!str_eq(t.str, parser->name_warp_sz))
-            return fail_expected(parser, "a constant");
+            return parse_expected(parser, "a constant");
         next(parser);
         set_int(out, 32, false);
         return true;
@@ -87,7 +87,7 @@ static bool parse_unary(Parser *parser, ConstVal *out, unsigned depth) {
         next(parser);
         if (!parse_cast(parser, out, depth, &was_cast))
             return false;
-        return was_cast || (parse_ternary(parser, out, depth + 1) && expect(parser, ')', "')'"));
+        return was_cast || (parse_ternary(parser, out, depth + 1) && parse_expect(parser, ')', "')'"));
     case '+':
     case '-':
     case '~':
@@ -96,7 +96,7 @@ static bool parse_unary(Parser *parser, ConstVal *out, unsigned depth) {
         if (!parse_unary(parser, out, depth + 1))
             return false;
         break;
-    default: return fail_expected(parser, "a constant");
+    default: return parse_expected(parser, "a constant");
     }
     if (t.kind == '-' && out->kind == IMM_F32)
         out->bits ^= 0x80000000u;
@@ -115,13 +115,13 @@ static bool parse_unary(Parser *parser, ConstVal *out, unsigned depth) {
 
 /* Behind `(`: `.s64) operand` or `.u64) operand`. */
 static bool parse_cast(Parser *parser, ConstVal *out, unsigned depth, bool *was_cast) {
-    bool s64 = at_dir(parser, ".s64"), u64 = at_dir(parser, ".u64");
+    bool s64 = parse_at_dir(parser, ".s64"), u64 = parse_at_dir(parser, ".u64");
     SrcLoc loc = here(parser);
     *was_cast = s64 || u64;
     if (!*was_cast)
         return true;
     next(parser);
-    if (!expect(parser, ')', "')'") || !parse_unary(parser, out, depth + 1))
+    if (!parse_expect(parser, ')', "')'") || !parse_unary(parser, out, depth + 1))
         return false;
     if (out->kind != IMM_INT)
         return diag(parser->d, loc, DIAG_E0116, s64 ? "(.s64)" : "(.u64)");
@@ -228,11 +228,12 @@ static bool parse_binary(Parser *p, ConstVal *out, unsigned min_precedence, unsi
 static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth) {
     if (!parse_binary(p, out, 1, depth))
         return false;
-    if (!accept(p, '?'))
+    if (!parse_accept(p, '?'))
         return true;
     ConstVal yes, no;
     bool cond = out->kind == IMM_INT ? out->bits != 0 : as_double(out) != 0.0;
-    if (!parse_ternary(p, &yes, depth + 1) || !expect(p, ':', "':'") || !parse_ternary(p, &no, depth + 1))
+    if (!parse_ternary(p, &yes, depth + 1) || !parse_expect(p, ':', "':'") ||
+        !parse_ternary(p, &no, depth + 1))
         return false;
     bool u = yes.is_unsigned || no.is_unsigned;
     *out = cond ? yes : no;

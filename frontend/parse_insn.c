@@ -16,14 +16,14 @@ static bool fail_found(Parser *parser, const char *what, const Token *token) {
 }
 
 static bool undeclared(Parser *parser, const Token *name) {
-    const char *text = name_text(parser, name->str);
+    const char *text = parse_name_text(parser, name->str);
     size_t size = str_size(&parser->m->strings, name->str), n = size;
     while (n > 1 && text[n - 1] >= '0' && text[n - 1] <= '9')
         n--;
     StrId prefix = n < size ? str_find(&parser->m->strings, text, n) : (StrId){0};
     uint32_t range = prefix.i && prefix.i < parser->range_of.n ? parser->range_of.at[prefix.i] : 0;
     if (range)
-        return diag(parser->d, tok_loc(name), DIAG_E0137, text, name_text(parser, prefix),
+        return diag(parser->d, tok_loc(name), DIAG_E0137, text, parse_name_text(parser, prefix),
                     parser->ranges.at[range - 1].count);
     return diag(parser->d, tok_loc(name), DIAG_E0103, text);
 }
@@ -39,7 +39,7 @@ static bool parse_component(Parser *parser, unsigned count, unsigned *out) {
     const char *x = c ? memchr(xyzw, c, 4) : NULL, *r = c ? memchr(rgba, c, 4) : NULL;
     *out = x ? (unsigned)(x - xyzw) : r ? (unsigned)(r - rgba) : 4;
     if (*out >= count)
-        return fail_expected(parser, count == 2 ? "component .x or .y" : "component .x, .y, .z or .w");
+        return parse_expected(parser, count == 2 ? "component .x or .y" : "component .x, .y, .z or .w");
     next(parser);
     return true;
 }
@@ -63,7 +63,7 @@ static void parse_selector(Parser *parser, PtxOperand *operand) {
     operand->selector = 255;
     operand->sym = parser->tok.str.i; /* for the printer */
     for (unsigned i = 0; i < 6; i++)
-        if (at_dir(parser, names[i])) {
+        if (parse_at_dir(parser, names[i])) {
             operand->selector = (uint8_t)(i + 1);
             operand->sym = 0;
         }
@@ -79,7 +79,7 @@ static bool parse_symbol_tail(Parser *parser, PtxOperand *operand) {
         return true;
     int64_t index;
     next(parser);
-    if (!parse_const_int(parser, &index, "an index") || !expect(parser, ']', "']'"))
+    if (!parse_const_int(parser, &index, "an index") || !parse_expect(parser, ']', "']'"))
         return false;
     const PtxVar *var = &parser->vars.at[operand->sym - 1];
     operand->component = 1; /* ld and st take `array[2]` as an address */
@@ -94,7 +94,7 @@ static bool parse_name(Parser *parser, PtxOperand *operand) {
         operand->kind = PO_SINK;
         return true;
     }
-    const Bind *found = lookup(parser, name.str);
+    const Bind *found = parse_lookup(parser, name.str);
     if (!found)
         return undeclared(parser, &name);
     Bind b = *found;
@@ -158,17 +158,17 @@ static bool parse_address(Parser *parser, PtxOperand *operand, unsigned depth) {
     }
     operand->kind = PO_ADDR;
     operand->component = 0;
-    while (accept(parser, ',')) {
+    while (parse_accept(parser, ',')) {
         PtxOperand item = {0};
         if (extra.n >= 8)
-            return fail_expected(parser, "']'");
+            return parse_expected(parser, "']'");
         if (!parse_operand(parser, &item, depth + 1))
             return false;
         VEC_ADD(&parser->tmp, &extra, item);
     }
     operand->nvec = (uint8_t)extra.n;
     operand->vec = extra.n ? arena_copy(parser->a, extra.at, sizeof *extra.at * extra.n) : NULL;
-    return expect(parser, ']', "']'");
+    return parse_expect(parser, ']', "']'");
 }
 
 static bool parse_vector(Parser *parser, PtxOperand *operand, unsigned depth) {
@@ -182,12 +182,12 @@ static bool parse_vector(Parser *parser, PtxOperand *operand, unsigned depth) {
         if (!parse_operand(parser, &item, depth + 1))
             return false;
         VEC_ADD(&parser->tmp, &items, item);
-    } while (accept(parser, ','));
+    } while (parse_accept(parser, ','));
     operand->kind = PO_VEC;
     operand->nvec = (uint8_t)items.n;
     operand->vec = arena_copy(parser->a, items.at, sizeof *items.at * items.n);
     if (!at(parser, '}'))
-        return fail_expected(parser, "',' or '}'");
+        return parse_expected(parser, "',' or '}'");
     parser->operand_braces--;
     next(parser);
     return true;
@@ -215,7 +215,7 @@ static bool parse_operand(Parser *parser, PtxOperand *operand, unsigned depth) {
                 operand->not_ = is_not;
                 operand->neg = !is_not;
                 return at(parser, TK_IDENT) ? parse_name(parser, operand)
-                                            : fail_expected(parser, "a register");
+                                            : parse_expected(parser, "a register");
             }
             operand->kind = PO_IMM;
             operand->imm = is_not ? 0 : -32;
@@ -233,7 +233,7 @@ static bool parse_operand(Parser *parser, PtxOperand *operand, unsigned depth) {
     case '(':
     case '+':
     case '~': break;
-    default: return fail_expected(parser, "an operand");
+    default: return parse_expected(parser, "an operand");
     }
     ConstVal v;
     if (!parse_const(parser, &v))
@@ -269,7 +269,7 @@ static unsigned destinations(const PtxInsn *i) {
 }
 
 static Template *find_template(Parser *parser, StrId key, const char *text, size_t size, SrcLoc loc) {
-    uint32_t *slot = slot_of(parser, &parser->template_of, key);
+    uint32_t *slot = parse_slot_of(parser, &parser->template_of, key);
     if (*slot)
         return &parser->templates.at[*slot - 1];
     Template t = {0};
@@ -293,7 +293,7 @@ static Template *parse_opcode(Parser *parser) {
                             parser->lx.text + parser->tok.at);
         size += parser->tok.size;
         if (size > 1000) {
-            fail_expected(parser, "an operand");
+            parse_expected(parser, "an operand");
             return NULL;
         }
         next(parser);
@@ -303,17 +303,17 @@ static Template *parse_opcode(Parser *parser) {
 
 static bool parse_guard(Parser *parser, PtxInsn *i) {
     next(parser); /* @ */
-    i->guard_not = accept(parser, '!');
+    i->guard_not = parse_accept(parser, '!');
     Token name = parser->tok;
-    if (!expect(parser, TK_IDENT, "a predicate"))
+    if (!parse_expect(parser, TK_IDENT, "a predicate"))
         return false;
-    const Bind *bind = lookup(parser, name.str);
+    const Bind *bind = parse_lookup(parser, name.str);
     if (!bind)
         return undeclared(parser, &name);
     if (bind->kind != B_REG)
         return fail_found(parser, "a predicate", &name);
     i->guard_reg = bind->value;
-    return at(parser, TK_IDENT) || fail_expected(parser, "an opcode");
+    return at(parser, TK_IDENT) || parse_expected(parser, "an opcode");
 }
 
 /* calls */
@@ -324,7 +324,7 @@ static bool parse_call_list(Parser *parser, PtxOperand **out, uint8_t *n) {
     next(parser);
     while (!at(parser, ')')) {
         PtxOperand item = {0};
-        if (items.n && !expect(parser, ',', "',' or ')'"))
+        if (items.n && !parse_expect(parser, ',', "',' or ')'"))
             return false;
         if (items.n >= 255)
             return diag(parser->d, here(parser), DIAG_E0121, "argument list");
@@ -334,13 +334,14 @@ static bool parse_call_list(Parser *parser, PtxOperand **out, uint8_t *n) {
     }
     *n = (uint8_t)items.n;
     *out = items.n ? arena_copy(parser->a, items.at, sizeof *items.at * items.n) : NULL;
-    return expect(parser, ')', "')'");
+    return parse_expect(parser, ')', "')'");
 }
 
 /* call (ret), function or register, (args), prototype or targets; */
 static bool parse_call(Parser *parser, PtxInsn *i) {
     PtxOperand callee = {0};
-    if (at(parser, '(') && (!parse_call_list(parser, &i->rets, &i->nrets) || !expect(parser, ',', "','")))
+    if (at(parser, '(') &&
+        (!parse_call_list(parser, &i->rets, &i->nrets) || !parse_expect(parser, ',', "','")))
         return false;
     Token name = parser->tok;
     if (!parse_operand(parser, &callee, 0))
@@ -354,19 +355,19 @@ static bool parse_call(Parser *parser, PtxInsn *i) {
         i->operands[0] = callee;
         i->noperands = 1;
     }
-    bool comma = accept(parser, ',');
+    bool comma = parse_accept(parser, ',');
     if (comma && at(parser, '(')) {
         if (!parse_call_list(parser, &i->args, &i->nargs))
             return false;
-        comma = accept(parser, ',');
+        comma = parse_accept(parser, ',');
     }
     if (!comma)
-        return direct || fail_expected(parser, "',' and a prototype or target list");
+        return direct || parse_expected(parser, "',' and a prototype or target list");
     name = parser->tok;
-    if (!expect(parser, TK_IDENT, "a prototype or target list"))
+    if (!parse_expect(parser, TK_IDENT, "a prototype or target list"))
         return false;
     if (!direct)
-        add_ref(parser, REF_CALLS, name.str, tok_loc(&name), parser->insns.n, 0);
+        parse_add_ref(parser, REF_CALLS, name.str, tok_loc(&name), parser->insns.n, 0);
     return true;
 }
 
@@ -375,17 +376,17 @@ static bool parse_call(Parser *parser, PtxInsn *i) {
 static bool parse_label_operand(Parser *parser, PtxInsn *i, int kind) {
     PtxOperand *o = &i->operands[i->noperands];
     Token name = parser->tok;
-    if (!expect(parser, TK_IDENT, "a label"))
+    if (!parse_expect(parser, TK_IDENT, "a label"))
         return false;
     *o = (PtxOperand){.kind = PO_LABEL, .loc = tok_loc(&name)};
-    add_ref(parser, kind, name.str, tok_loc(&name), parser->insns.n, i->noperands++);
+    parse_add_ref(parser, kind, name.str, tok_loc(&name), parser->insns.n, i->noperands++);
     return true;
 }
 
 static bool parse_operands(Parser *parser, PtxInsn *i) {
     bool piped = false;
     while (!at(parser, ';')) {
-        if (i->noperands && !expect(parser, ',', "',' or ';'"))
+        if (i->noperands && !parse_expect(parser, ',', "',' or ';'"))
             return false;
         if (i->noperands >= PTX_MAX_OPERANDS)
             return diag(parser->d, here(parser), DIAG_E0108, ptx_op_name((PtxOp)i->op), "at most 8", 9u);
@@ -403,7 +404,7 @@ static bool parse_operands(Parser *parser, PtxInsn *i) {
             if (!parse_operand(parser, &i->operands[i->noperands++], 0))
                 return false;
         }
-        if (operand->kind == PO_ADDR && accept_dir(parser, ".unified"))
+        if (operand->kind == PO_ADDR && parse_accept_dir(parser, ".unified"))
             i->flags |= PF_UNIFIED;
     }
     if (piped)
@@ -429,7 +430,7 @@ bool parse_insn(Parser *parser) {
     i->line = parser->line;
     uint32_t refs = parser->refs.n;
     if (!(i->op == PTX_CALL ? parse_call(parser, i) : parse_operands(parser, i)) ||
-        !expect(parser, ';', "';'")) {
+        !parse_expect(parser, ';', "';'")) {
         parser->refs.n = refs; /* they name an instruction that will not be */
         return false;
     }

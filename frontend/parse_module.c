@@ -15,7 +15,7 @@ enum { NEWEST_MAJOR = sizeof last_minor };
 static bool parse_version(Parser *parser) {
     unsigned major, minor;
     int used = 0;
-    if (!at_dir(parser, ".version"))
+    if (!parse_at_dir(parser, ".version"))
         return diag(parser->d, here(parser), DIAG_E0117);
     next(parser);
     char text[24];
@@ -58,9 +58,9 @@ static bool parse_target(Parser *parser) {
     next(parser);
     do {
         Token t = parser->tok;
-        if (!expect(parser, TK_IDENT, "a target"))
+        if (!parse_expect(parser, TK_IDENT, "a target"))
             return false;
-        const char *text = name_text(parser, t.str);
+        const char *text = parse_name_text(parser, t.str);
         bool known = parse_sm(text, &parser->m->sm);
         for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
             known |= !strcmp(text, options[i]);
@@ -68,8 +68,8 @@ static bool parse_target(Parser *parser) {
             return diag(parser->d, tok_loc(&t), DIAG_E0118, text);
         all = arena_printf(&parser->tmp, *all ? "%s, %s" : "%s%s", all, text);
         if (strlen(all) > 1000)
-            return fail_expected(parser, "the end of the list");
-    } while (accept(parser, ','));
+            return parse_expected(parser, "the end of the list");
+    } while (parse_accept(parser, ','));
     if (!parser->m->sm)
         return diag(parser->d, here(parser), DIAG_E0118, all);
     parser->m->target_text = str_intern_z(&parser->m->strings, all);
@@ -80,7 +80,7 @@ static bool parse_target(Parser *parser) {
 static bool parse_address_size(Parser *parser) {
     next(parser);
     Token t = parser->tok;
-    if (!expect(parser, TK_INT, "an address size"))
+    if (!parse_expect(parser, TK_INT, "an address size"))
         return false;
     return t.value == 64 || diag(parser->d, tok_loc(&t), DIAG_E0119, (unsigned long long)t.value);
 }
@@ -88,16 +88,16 @@ static bool parse_address_size(Parser *parser) {
 bool parse_file(Parser *parser) {
     next(parser);
     Token number = parser->tok;
-    if (!expect(parser, TK_INT, "a file number"))
+    if (!parse_expect(parser, TK_INT, "a file number"))
         return false;
     Token name = parser->tok;
-    if (!expect(parser, TK_STRING, "a file name"))
+    if (!parse_expect(parser, TK_STRING, "a file name"))
         return false;
     if (number.value >= 1 << 20)
         return diag(parser->d, tok_loc(&number), DIAG_E0121, "file number");
-    *slot_of(parser, &parser->files, (StrId){(uint32_t)number.value}) = name.str.i;
-    for (unsigned i = 0; i < 2 && accept(parser, ','); i++) /* time stamp, size */
-        if (!expect(parser, TK_INT, "a number"))
+    *parse_slot_of(parser, &parser->files, (StrId){(uint32_t)number.value}) = name.str.i;
+    for (unsigned i = 0; i < 2 && parse_accept(parser, ','); i++) /* time stamp, size */
+        if (!parse_expect(parser, TK_INT, "a number"))
             return false;
     return true;
 }
@@ -129,10 +129,10 @@ bool parse_section(Parser *parser) {
     PtxSection s = {.name = parser->tok.str};
     SrcLoc loc = here(parser);
     uint32_t end;
-    if (!accept(parser, TK_IDENT) && !expect(parser, TK_DIR, "a section name"))
+    if (!parse_accept(parser, TK_IDENT) && !parse_expect(parser, TK_DIR, "a section name"))
         return false;
     if (!at(parser, '{'))
-        return fail_expected(parser, "'{'");
+        return parse_expected(parser, "'{'");
     if (!skip_braces(parser, &end)) {
         parser->lx.at = parser->lx.size;
         next(parser);
@@ -150,14 +150,14 @@ bool parse_pragma(Parser *parser) {
     next(parser);
     do {
         StrId text = parser->tok.str;
-        if (!expect(parser, TK_STRING, "a string"))
+        if (!parse_expect(parser, TK_STRING, "a string"))
             return false;
         if (parser->func) {
             VEC_ADD(&parser->tmp, &parser->pragmas, text);
             VEC_ADD(&parser->tmp, &parser->pragma_insns, parser->insns.n);
         }
-    } while (accept(parser, ','));
-    return expect(parser, ';', "',' or ';'");
+    } while (parse_accept(parser, ','));
+    return parse_expect(parser, ';', "',' or ';'");
 }
 
 /* functions */
@@ -168,29 +168,29 @@ static bool parse_params(Parser *parser, const VarContext *c, uint32_t **vars, u
     next(parser);
     while (!at(parser, ')')) {
         uint32_t index, reg;
-        if (v.n && !expect(parser, ',', "',' or ')'"))
+        if (v.n && !parse_expect(parser, ',', "',' or ')'"))
             return false;
         if (!at(parser, TK_DIR))
-            return fail_expected(parser, "a parameter");
+            return parse_expected(parser, "a parameter");
         if (!parse_var_decl(parser, c, &index, &reg))
             return false;
         VEC_ADD(&parser->tmp, &v, index - 1);
         VEC_ADD(&parser->tmp, &r, reg);
         if (parser->vars.at[index - 1].unsized && !at(parser, ')'))
-            return fail_expected(parser, "')' behind the array without size");
+            return parse_expected(parser, "')' behind the array without size");
     }
     *n = v.n;
     *vars = arena_copy(parser->a, v.at, sizeof *v.at * v.n);
     if (regs)
         *regs = arena_copy(parser->a, r.at, sizeof *r.at * r.n);
-    return expect(parser, ')', "')'");
+    return parse_expect(parser, ')', "')'");
 }
 
 static bool parse_dims(Parser *parser, uint32_t *out, unsigned max) {
     next(parser);
     for (unsigned i = 0; i < max; i++) {
         SrcLoc loc = here(parser);
-        if (i && !accept(parser, ',')) {
+        if (i && !parse_accept(parser, ',')) {
             out[i] = 1;
             continue;
         }
@@ -219,32 +219,32 @@ static bool parse_performance(Parser *p, PtxFunc *f) {
     uint32_t ignored;
     while (at(p, TK_DIR)) {
         bool ok = true;
-        if (at_dir(p, ".maxntid"))
+        if (parse_at_dir(p, ".maxntid"))
             ok = parse_dims(p, f->maxntid, 3);
-        else if (at_dir(p, ".reqntid"))
+        else if (parse_at_dir(p, ".reqntid"))
             ok = parse_dims(p, f->reqntid, 3);
-        else if (at_dir(p, ".maxnreg"))
+        else if (parse_at_dir(p, ".maxnreg"))
             ok = parse_maxnreg(p, f);
-        else if (at_dir(p, ".minnctapersm"))
+        else if (parse_at_dir(p, ".minnctapersm"))
             ok = parse_dims(p, &f->minnctapersm, 1);
-        else if (at_dir(p, ".maxnctapersm"))
+        else if (parse_at_dir(p, ".maxnctapersm"))
             ok = parse_dims(p, &f->maxnctapersm, 1);
-        else if (at_dir(p, ".reqnctapercluster"))
+        else if (parse_at_dir(p, ".reqnctapercluster"))
             ok = parse_dims(p, f->reqnctapercluster, 3);
-        else if (at_dir(p, ".maxclusterrank"))
+        else if (parse_at_dir(p, ".maxclusterrank"))
             ok = parse_dims(p, &f->maxclusterrank, 1);
-        else if (accept_dir(p, ".explicitcluster"))
+        else if (parse_accept_dir(p, ".explicitcluster"))
             f->explicit_cluster = true;
-        else if (accept_dir(p, ".blocksareclusters"))
+        else if (parse_accept_dir(p, ".blocksareclusters"))
             f->blocks_are_clusters = true;
-        else if (accept_dir(p, ".noreturn"))
+        else if (parse_accept_dir(p, ".noreturn"))
             f->noreturn = true;
-        else if (at_dir(p, ".pragma"))
+        else if (parse_at_dir(p, ".pragma"))
             ok = parse_pragma(p);
-        else if (accept_dir(p, ".abi_preserve") || accept_dir(p, ".abi_preserve_control"))
+        else if (parse_accept_dir(p, ".abi_preserve") || parse_accept_dir(p, ".abi_preserve_control"))
             ok = parse_const_u32(p, &ignored, "a number");
         else
-            return fail_expected(p, "a performance directive, '{' or ';'");
+            return parse_expected(p, "a performance directive, '{' or ';'");
         if (!ok)
             return false;
     }
@@ -259,7 +259,7 @@ static bool place_params(Parser *parser, PtxFunc *f) {
         var->param_offset_bytes = offset;
         offset += var->size_bytes;
         if (offset > 1 << 20) /* far above the 32764 bytes of any target */
-            return diag(parser->d, var->loc, DIAG_E0121, name_text(parser, var->name));
+            return diag(parser->d, var->loc, DIAG_E0121, parse_name_text(parser, var->name));
     }
     return true;
 }
@@ -276,17 +276,17 @@ static bool same_list(const Parser *parser, const uint32_t *a, const uint32_t *b
 
 /* The function's index + 1: that of an earlier declaration of the same shape, or a new one. 0 = error. */
 static uint32_t enter_function(Parser *parser, PtxFunc *f) {
-    uint32_t slot = *slot_of(parser, &parser->bind_of, f->name);
+    uint32_t slot = *parse_slot_of(parser, &parser->bind_of, f->name);
     while (slot && parser->binds.at[slot - 1].depth > 1)
         slot = parser->binds.at[slot - 1].shadowed;
     if (!slot) {
         VEC_ADD(&parser->tmp, &parser->funcs, *f);
-        declare_global(parser, f->name, B_FUNC, parser->funcs.n, f->loc);
+        parse_declare_global(parser, f->name, B_FUNC, parser->funcs.n, f->loc);
         return parser->funcs.n;
     }
     Bind b = parser->binds.at[slot - 1];
     if (b.kind != B_FUNC) {
-        diag(parser->d, f->loc, DIAG_E0110, name_text(parser, f->name), line_of(parser, b.loc));
+        diag(parser->d, f->loc, DIAG_E0110, parse_name_text(parser, f->name), parse_line_of(parser, b.loc));
         return 0;
     }
     PtxFunc *old = &parser->funcs.at[b.value - 1];
@@ -298,7 +298,8 @@ static uint32_t enter_function(Parser *parser, PtxFunc *f) {
     else if (old->has_body && at(parser, '{'))
         wrong = "has a body already";
     if (wrong) {
-        diag(parser->d, f->loc, DIAG_E0135, name_text(parser, f->name), wrong, line_of(parser, old->loc));
+        diag(parser->d, f->loc, DIAG_E0135, parse_name_text(parser, f->name), wrong,
+             parse_line_of(parser, old->loc));
         return 0;
     }
     if (!old->has_body) {
@@ -312,16 +313,16 @@ static uint32_t enter_function(Parser *parser, PtxFunc *f) {
 
 static bool parse_header(Parser *parser, PtxFunc *f) {
     VarContext c = {.is_param = true, .is_kernel = f->is_entry, .allow_unnamed = true};
-    bool attribute = accept_dir(parser, ".attribute");
+    bool attribute = parse_accept_dir(parser, ".attribute");
     while (attribute && !at(parser, ')') && !at(parser, TK_EOF) && !at(parser, '{') && !at(parser, ';'))
         next(parser);
-    if (attribute && !expect(parser, ')', "')'"))
+    if (attribute && !parse_expect(parser, ')', "')'"))
         return false;
     if (!f->is_entry && at(parser, '(') && !parse_params(parser, &c, &f->rets, &f->ret_regs, &f->nrets))
         return false;
     f->name = parser->tok.str;
     f->loc = here(parser);
-    if (!expect(parser, TK_IDENT, "a function name"))
+    if (!parse_expect(parser, TK_IDENT, "a function name"))
         return false;
     if (at(parser, '(') && !parse_params(parser, &c, &f->params, &f->param_regs, &f->nparams))
         return false;
@@ -360,13 +361,13 @@ static void store_body(Parser *p, PtxFunc *f) {
 }
 
 static bool parse_function(Parser *parser, uint8_t linkage) {
-    PtxFunc f = {.is_entry = at_dir(parser, ".entry"), .linkage = linkage};
+    PtxFunc f = {.is_entry = parse_at_dir(parser, ".entry"), .linkage = linkage};
     begin_function(parser);
     next(parser);
-    if (!open_scope(parser))
+    if (!parse_open_scope(parser))
         return false;
     bool ok = parse_header(parser, &f) &&
-              (at(parser, '{') || at(parser, ';') || fail_expected(parser, "'{' or ';'"));
+              (at(parser, '{') || at(parser, ';') || parse_expected(parser, "'{' or ';'"));
     uint32_t index = ok ? enter_function(parser, &f) : 0;
     for (uint32_t i = 0; i < f.nparams + f.nrets; i++)
         parser->vars.at[i < f.nparams ? f.params[i] : f.rets[i - f.nparams]].func =
@@ -375,14 +376,14 @@ static bool parse_function(Parser *parser, uint8_t linkage) {
     bool body = at(parser, '{');
     if (ok && body)
         ok = parse_body(parser);
-    close_scope(parser);
+    parse_close_scope(parser);
     if (ok && body && index) {
         f = parser->funcs.at[index - 1];
         store_body(parser, &f);
         parser->funcs.at[index - 1] = f;
     }
     parser->func = 0;
-    return ok && (body || expect(parser, ';', "';'"));
+    return ok && (body || parse_expect(parser, ';', "';'"));
 }
 
 /* name: .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn; */
@@ -391,16 +392,17 @@ bool parse_call_prototype(Parser *parser, StrId name, SrcLoc loc) {
     PtxCallTable t = {.name = name};
     PtxFunc directives = {0};
     next(parser);
-    if (!open_scope(parser)) /* parameter names mean nothing outside */
+    if (!parse_open_scope(parser)) /* parameter names mean nothing outside */
         return false;
     bool ok = (!at(parser, '(') || parse_params(parser, &c, &t.rets, NULL, &t.nrets)) &&
-              expect(parser, TK_IDENT, "'_'") &&
+              parse_expect(parser, TK_IDENT, "'_'") &&
               (!at(parser, '(') || parse_params(parser, &c, &t.params, NULL, &t.nparams)) &&
               parse_performance(parser, &directives);
-    close_scope(parser);
+    parse_close_scope(parser);
     t.noreturn = directives.noreturn;
     VEC_ADD(&parser->tmp, &parser->call_tables, t);
-    return ok && declare(parser, name, B_CALLS, parser->call_tables.n, loc) && expect(parser, ';', "';'");
+    return ok && parse_declare(parser, name, B_CALLS, parser->call_tables.n, loc) &&
+           parse_expect(parser, ';', "';'");
 }
 
 /* name: .calltargets f, g; */
@@ -409,17 +411,18 @@ bool parse_call_targets(Parser *parser, StrId name, SrcLoc loc) {
     next(parser);
     do {
         Token t = parser->tok;
-        if (!expect(parser, TK_IDENT, "a function"))
+        if (!parse_expect(parser, TK_IDENT, "a function"))
             return false;
-        const Bind *bind = lookup(parser, t.str);
+        const Bind *bind = parse_lookup(parser, t.str);
         if (!bind || bind->kind != B_FUNC)
-            return diag(parser->d, tok_loc(&t), DIAG_E0103, name_text(parser, t.str));
+            return diag(parser->d, tok_loc(&t), DIAG_E0103, parse_name_text(parser, t.str));
         VEC_ADD(&parser->tmp, &funcs, bind->value - 1);
-    } while (accept(parser, ','));
+    } while (parse_accept(parser, ','));
     PtxCallTable t = {.name = name, .n = funcs.n};
     t.funcs = arena_copy(parser->a, funcs.at, sizeof *funcs.at * funcs.n);
     VEC_ADD(&parser->tmp, &parser->call_tables, t);
-    return declare(parser, name, B_CALLS, parser->call_tables.n, loc) && expect(parser, ';', "',' or ';'");
+    return parse_declare(parser, name, B_CALLS, parser->call_tables.n, loc) &&
+           parse_expect(parser, ';', "',' or ';'");
 }
 
 /* .alias f, g; f has been declared, g has a body */
@@ -428,15 +431,16 @@ static bool parse_alias(Parser *parser) {
     next(parser);
     for (unsigned i = 0; i < 2; i++) {
         Token t = parser->tok;
-        if ((i && !expect(parser, ',', "','")) || (t = parser->tok, !expect(parser, TK_IDENT, "a function")))
+        if ((i && !parse_expect(parser, ',', "','")) ||
+            (t = parser->tok, !parse_expect(parser, TK_IDENT, "a function")))
             return false;
-        const Bind *bind = lookup(parser, t.str);
+        const Bind *bind = parse_lookup(parser, t.str);
         if (!bind || bind->kind != B_FUNC)
-            return diag(parser->d, tok_loc(&t), DIAG_E0103, name_text(parser, t.str));
+            return diag(parser->d, tok_loc(&t), DIAG_E0103, parse_name_text(parser, t.str));
         f[i] = bind->value;
     }
     parser->funcs.at[f[0] - 1].alias_of = f[1];
-    return expect(parser, ';', "';'");
+    return parse_expect(parser, ';', "';'");
 }
 
 /* module */
@@ -444,44 +448,44 @@ static bool parse_alias(Parser *parser) {
 static uint8_t parse_linkage(Parser *p) {
     static const char *const names[] = {".extern", ".visible", ".weak", ".common"};
     for (unsigned i = 0; i < 4; i++)
-        if (accept_dir(p, names[i]))
+        if (parse_accept_dir(p, names[i]))
             return (uint8_t)(LINK_EXTERN + i);
     return LINK_NONE;
 }
 
 static bool parse_module_statement(Parser *parser) {
     uint32_t index;
-    if (accept(parser, ';'))
+    if (parse_accept(parser, ';'))
         return true;
     if (!at(parser, TK_DIR))
-        return fail_expected(parser, "a directive");
-    if (at_dir(parser, ".target"))
+        return parse_expected(parser, "a directive");
+    if (parse_at_dir(parser, ".target"))
         return parse_target(parser);
-    if (at_dir(parser, ".address_size"))
+    if (parse_at_dir(parser, ".address_size"))
         return parse_address_size(parser);
-    if (at_dir(parser, ".file"))
+    if (parse_at_dir(parser, ".file"))
         return parse_file(parser);
-    if (at_dir(parser, ".section"))
+    if (parse_at_dir(parser, ".section"))
         return parse_section(parser);
-    if (at_dir(parser, ".pragma"))
+    if (parse_at_dir(parser, ".pragma"))
         return parse_pragma(parser);
-    if (at_dir(parser, ".alias"))
+    if (parse_at_dir(parser, ".alias"))
         return parse_alias(parser);
     uint8_t linkage = parse_linkage(parser);
-    if (at_dir(parser, ".func") || at_dir(parser, ".entry"))
+    if (parse_at_dir(parser, ".func") || parse_at_dir(parser, ".entry"))
         return parse_function(parser, linkage);
     static const char *const spaces[] = {".global", ".shared", ".const", ".local", ".param", ".tex", ".reg"};
     for (unsigned i = 0; i < sizeof spaces / sizeof *spaces; i++)
-        if (at_dir(parser, spaces[i]))
+        if (parse_at_dir(parser, spaces[i]))
             return parse_var_decl(parser, &(VarContext){.linkage = linkage}, &index, NULL);
     int n = parser->tok.size > 60 ? 60 : (int)parser->tok.size;
     return at(parser, TK_DIR) ? diag(parser->d, here(parser), DIAG_E0125, n, parser->lx.text + parser->tok.at)
-                              : fail_expected(parser, "a directive");
+                              : parse_expected(parser, "a directive");
 }
 
 /* Behind a statement that failed: also over the body of a function whose head was wrong. */
 static void skip_module_statement(Parser *parser) {
-    skip_statement(parser);
+    parse_skip_statement(parser);
     unsigned depth = 0;
     while (at(parser, '{') || at(parser, '}') || depth) {
         if (at(parser, TK_EOF))
@@ -491,7 +495,7 @@ static void skip_module_statement(Parser *parser) {
         else if (at(parser, '}') && depth)
             depth--;
         next(parser);
-        if (too_many_errors(parser)) {
+        if (parse_too_many_errors(parser)) {
             parser->lx.at = parser->lx.size;
             next(parser);
         }
@@ -501,9 +505,9 @@ static void skip_module_statement(Parser *parser) {
 bool parse_module(Parser *parser) {
     if (!parse_version(parser))
         return false;
-    if (!at_dir(parser, ".target"))
+    if (!parse_at_dir(parser, ".target"))
         return diag(parser->d, here(parser), DIAG_E0118, "");
-    while (!at(parser, TK_EOF) && !too_many_errors(parser)) {
+    while (!at(parser, TK_EOF) && !parse_too_many_errors(parser)) {
         parser->operand_braces = 0;
         if (!parse_module_statement(parser))
             skip_module_statement(parser);

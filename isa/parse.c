@@ -11,32 +11,32 @@ static const char *match_syntax(Parse *parse, const char *s, const IsaSyn *syn, 
 
 static const char *one_operand(Parse *p, const char *s, const IsaSyn *syn, MachInst *in) {
     if (syn->op == SY_ADDRESS)
-        return pa_address(p, s, syn, in);
+        return isa_parse_address(p, s, syn, in);
     if (syn->op == SY_CMEM)
-        return pa_indexed_cmem(p, s, syn, in);
-    if (!(s = pa_operand(p, s, syn, in)))
+        return isa_parse_indexed_cmem(p, s, syn, in);
+    if (!(s = isa_parse_operand(p, s, syn, in)))
         return NULL;
     if (syn->text) {
-        const char *e = pa_suffix(s, syn->text);
-        return e ? e : pa_miss(p, s, "a suffix is missing");
+        const char *e = isa_parse_suffix(s, syn->text);
+        return e ? e : isa_parse_miss(p, s, "a suffix is missing");
     }
     return s;
 }
 
 static const char *separator(Parse *p, const char *s, const IsaSyn *syn, bool first) {
     if (first || syn->a) {
-        const char *q = pa_blanks(s);
+        const char *q = isa_parse_blanks(s);
         if (first && *q == ',') /* the specification writes "EXIT, P2" */
-            return pa_blanks(q + 1);
-        return q > s ? q : pa_miss(p, s, "expected a blank");
+            return isa_parse_blanks(q + 1);
+        return q > s ? q : isa_parse_miss(p, s, "expected a blank");
     }
-    s = pa_blanks(s);
-    return *s == ',' ? pa_blanks(s + 1) : pa_miss(p, s, "expected ','");
+    s = isa_parse_blanks(s);
+    return *s == ',' ? isa_parse_blanks(s + 1) : isa_parse_miss(p, s, "expected ','");
 }
 
 /* The end of an instruction: ';', a comment, the end of the line. */
 static bool at_end(const char *s) {
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     return !*s || *s == ';' || *s == '\n' || *s == '\r' || ((s[0] == '/' || s[0] == '(') && s[1] == '*') ||
            (s[0] == '/' && s[1] == '/'); /* (* begins a note, see asm_text.c */
 }
@@ -51,11 +51,11 @@ static bool may_skip(const Parse *parse, const IsaSyn *syn, const MachInst *in) 
 static const char *match_syntax(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in, bool first) {
     const IsaSyn *sep = NULL;
     if (++parse->steps > 2000)
-        return pa_miss(parse, s, "too many ways to read this");
+        return isa_parse_miss(parse, s, "too many ways to read this");
     for (;; syn++) {
         if (syn->op == SY_END) {
-            s = pa_blanks(s);
-            return at_end(s) ? s : pa_miss(parse, s, "unexpected text");
+            s = isa_parse_blanks(s);
+            return at_end(s) ? s : isa_parse_miss(parse, s, "unexpected text");
         }
         if (syn->op == SY_SEP) {
             sep = syn;
@@ -64,23 +64,23 @@ static const char *match_syntax(Parse *parse, const char *s, const IsaSyn *syn, 
         if (syn->op == SY_MODCOPY) {
             in->mods = isa_mod_put(parse->r, syn->a, in->mods, isa_mod_get(parse->r, syn->b, in->mods));
         } else if (syn->op == SY_MOD || syn->op == SY_MODPAIR) {
-            s = syn->op == SY_MOD ? pa_mod_text(parse, s, syn->a, syn->mod_enum, in)
-                                  : pa_mod_pair(parse, s, syn, in);
+            s = syn->op == SY_MOD ? isa_parse_mod_text(parse, s, syn->a, syn->mod_enum, in)
+                                  : isa_parse_mod_pair(parse, s, syn, in);
         } else if (syn->op == SY_TEXT) {
             const char *q = sep ? separator(parse, s, sep, first) : s;
             size_t n = strlen(syn->text);
             if (!q || strncmp(q, syn->text, n))
-                return pa_miss(parse, q ? q : s, "another mnemonic");
+                return isa_parse_miss(parse, q ? q : s, "another mnemonic");
             if (sep)
                 first = false;
             sep = NULL;
             s = q + n;
         } else if (syn->op == SY_MODNUM) {
             int64_t v;
-            if (!sep || !(s = separator(parse, s, sep, first)) || !(s = pa_number(parse, s, &v)))
+            if (!sep || !(s = separator(parse, s, sep, first)) || !(s = isa_parse_number(parse, s, &v)))
                 return NULL;
             if (v < 0 || v >> isa_optypes[parse->r->optype].mods[syn->a].width)
-                return pa_miss(parse, s, "number is too large");
+                return isa_parse_miss(parse, s, "number is too large");
             in->mods = isa_mod_put(parse->r, syn->a, in->mods, (unsigned)v);
             first = false;
             sep = NULL;
@@ -115,7 +115,7 @@ static bool may_be(const IsaSyn *syn, const char *s) {
     if (syn->op != SY_TEXT)
         return false;
     const char *e = s;
-    while (pa_is_word_char((unsigned char)*e))
+    while (isa_parse_is_word_char((unsigned char)*e))
         e++;
     size_t n = (size_t)(e - s), m = strcspn(syn->text, ".");
     return n == m && !strncmp(s, syn->text, n);
@@ -126,16 +126,16 @@ static const char *guard(Parse *p, const char *s, Operand *out, bool *given) {
     *out = op_pt();
     if (*s != '@')
         return s;
-    s = pa_blanks(s + 1);
+    s = isa_parse_blanks(s + 1);
     bool inv = *s == '!';
     s += inv;
     uint32_t n;
     RegFile file = *s == 'U' ? RF_UP : RF_P;
-    if (!(s = pa_reg(p, s, file, &n)))
+    if (!(s = isa_parse_reg(p, s, file, &n)))
         return NULL;
     *out = op_with(op_reg(file, n, 1), inv ? OPM_NOT : 0);
     *given = true;
-    return pa_blanks(s);
+    return isa_parse_blanks(s);
 }
 
 static bool guard_file(const IsaRow *row, RegFile *file) {
@@ -206,7 +206,7 @@ bool isa_parse(const Target *target, const char *text, uint64_t pc_bytes, const 
     Parse p = {.t = target, .opt = opt, .pc = pc_bytes};
     Operand g;
     bool given, known = false;
-    const char *s = guard(&p, pa_blanks(text), &g, &given);
+    const char *s = guard(&p, isa_parse_blanks(text), &g, &given);
     error[0] = 0;
     *end = text;
     if (s) {

@@ -1,6 +1,6 @@
 /* Reading instructions: what parse.c (syntax programs) needs of parse_operand.c (numbers, operands,
  * modifiers). Every function takes the place where to read and returns the place behind, or NULL after
- * pa_miss.
+ * isa_parse_miss.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_ISA_PARSE_H
 #define HEDDLE_ISA_PARSE_H
@@ -19,31 +19,31 @@ typedef struct {
     unsigned steps; /* bounds the backtracking */
 } Parse;
 
-static inline const char *pa_blanks(const char *s) {
+static inline const char *isa_parse_blanks(const char *s) {
     while (*s == ' ' || *s == '\t')
         s++;
     return s;
 }
 
-static inline bool pa_is_word_char(int c) { return isalnum(c) || c == '_' || c == '$'; }
+static inline bool isa_parse_is_word_char(int c) { return isalnum(c) || c == '_' || c == '$'; }
 
-static inline bool pa_ends_word(const char *s) { return !pa_is_word_char((unsigned char)*s); }
+static inline bool isa_parse_ends_word(const char *s) { return !isa_parse_is_word_char((unsigned char)*s); }
 
-static inline const char *pa_suffix(const char *s, const char *text) {
+static inline const char *isa_parse_suffix(const char *s, const char *text) {
     size_t n = strlen(text);
-    return !strncmp(s, text, n) && pa_ends_word(s + n) ? s + n : NULL;
+    return !strncmp(s, text, n) && isa_parse_ends_word(s + n) ? s + n : NULL;
 }
 
 /* Remember the failure that got farthest, for the message; returns NULL. */
-const char *pa_miss(Parse *parse, const char *at, const char *why);
+const char *isa_parse_miss(Parse *parse, const char *at, const char *why);
 /* Signed literal, `(label), (expression) */
-const char *pa_number(Parse *parse, const char *s, int64_t *v);
-const char *pa_reg(Parse *parse, const char *s, RegFile file, uint32_t *number_out);
+const char *isa_parse_number(Parse *parse, const char *s, int64_t *v);
+const char *isa_parse_reg(Parse *parse, const char *s, RegFile file, uint32_t *number_out);
 /* The operand of SY_OPERAND, SY_ADDRESS, SY_CMEM into its slot of `in` */
-const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
-const char *pa_address(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
-const char *pa_indexed_cmem(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
+const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
+const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
+const char *isa_parse_indexed_cmem(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
 /* ".TEXT" of modifier `mod` by the texts of `enum_type` (index + 1); SY_MODPAIR */
-const char *pa_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum_type, MachInst *in);
-const char *pa_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
+const char *isa_parse_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum_type, MachInst *in);
+const char *isa_parse_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in);
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* A failure: remember the one that got farthest, for the message. */
-const char *pa_miss(Parse *parse, const char *at, const char *why) {
+const char *isa_parse_miss(Parse *parse, const char *at, const char *why) {
     if (!parse->far || at >= parse->far) {
         parse->far = at;
         parse->why = why;
@@ -19,10 +19,10 @@ static const char *expression(Parse *parse, const char *s, int64_t *v, unsigned 
 
 static const char *symbol(Parse *parse, const char *s, int64_t *v) {
     const char *e = s;
-    while (pa_is_word_char((unsigned char)*e) || *e == '.')
+    while (isa_parse_is_word_char((unsigned char)*e) || *e == '.')
         e++;
     if (e == s)
-        return pa_miss(parse, s, "expected a number or a symbol");
+        return isa_parse_miss(parse, s, "expected a number or a symbol");
     if (e - s == 1 && *s == '.') {
         *v = (int64_t)parse->pc;
         return e;
@@ -30,60 +30,62 @@ static const char *symbol(Parse *parse, const char *s, int64_t *v) {
     if (parse->opt && parse->opt->resolve && parse->opt->resolve(parse->opt->user, s, (size_t)(e - s), v))
         return e;
     parse->unknown_symbol = true;
-    return pa_miss(parse, s, "unknown symbol");
+    return isa_parse_miss(parse, s, "unknown symbol");
 }
 
 static const char *term(Parse *p, const char *s, int64_t *v, unsigned depth) {
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (*s == '`')
         s++;
     if (*s == '(') {
         s = expression(p, s + 1, v, depth + 1);
         if (!s)
             return NULL;
-        s = pa_blanks(s);
-        return *s == ')' ? s + 1 : pa_miss(p, s, "expected ')'");
+        s = isa_parse_blanks(s);
+        return *s == ')' ? s + 1 : isa_parse_miss(p, s, "expected ')'");
     }
     if (isdigit((unsigned char)*s)) {
         char *e;
         *v = (int64_t)strtoull(s, &e, 0);
-        return pa_ends_word(e) ? e : pa_miss(p, s, "malformed number");
+        return isa_parse_ends_word(e) ? e : isa_parse_miss(p, s, "malformed number");
     }
     return symbol(p, s, v);
 }
 
 static const char *expression(Parse *p, const char *s, int64_t *v, unsigned depth) {
     if (depth > 20)
-        return pa_miss(p, s, "expression nested too deeply");
+        return isa_parse_miss(p, s, "expression nested too deeply");
     uint64_t sum = 0;
     bool minus = false, first = true;
     for (;;) {
         int64_t x = 0;
-        s = pa_blanks(s);
+        s = isa_parse_blanks(s);
         while (first && (*s == '-' || *s == '+')) {
             minus ^= *s == '-';
-            s = pa_blanks(s + 1);
+            s = isa_parse_blanks(s + 1);
         }
         if (!(s = term(p, s, &x, depth)))
             return NULL;
         sum = minus ? sum - (uint64_t)x : sum + (uint64_t)x;
         first = false;
-        const char *q = pa_blanks(s);
+        const char *q = isa_parse_blanks(s);
         if (depth == 0 || (*q != '+' && *q != '-')) {
             *v = (int64_t)sum;
             return s;
         }
         minus = *q == '-';
-        s = pa_blanks(q + 1);
+        s = isa_parse_blanks(q + 1);
         while (*s == '-' || *s == '+') {
             minus ^= *s == '-';
-            s = pa_blanks(s + 1);
+            s = isa_parse_blanks(s + 1);
         }
     }
 }
 
 /* A number as an operand: signed literal, or `(...) */
-const char *pa_number(Parse *p, const char *s, int64_t *v) { return expression(p, pa_blanks(s), v, 0); }
+const char *isa_parse_number(Parse *p, const char *s, int64_t *v) {
+    return expression(p, isa_parse_blanks(s), v, 0);
+}
 
 static const char *nan_or_inf(const char *s, double *v, bool *qnan) {
     static const char *const names[] = {"QNAN", "INF"};
@@ -91,7 +93,7 @@ static const char *nan_or_inf(const char *s, double *v, bool *qnan) {
     const char *q = *s == '+' || *s == '-' ? s + 1 : s;
     for (unsigned i = 0; i < 2; i++) {
         size_t n = strlen(names[i]);
-        if (!strncmp(q, names[i], n) && pa_ends_word(q + n)) {
+        if (!strncmp(q, names[i], n) && isa_parse_ends_word(q + n)) {
             *qnan = i == 0;
             *v = neg ? -(double)INFINITY : (double)INFINITY;
             return q + n;
@@ -143,13 +145,13 @@ static bool mod_is_set(const Parse *parse, const MachInst *in, const char *name)
 static const char *one_float(Parse *p, const char *s, unsigned type, bool bf16, uint32_t *bits) {
     double v;
     bool qnan = false;
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     const char *e = nan_or_inf(s, &v, &qnan);
     if (!e) {
         char *end;
         const char *q = *s == '-' || *s == '+' ? s + 1 : s;
         if (!isdigit((unsigned char)*q))
-            return pa_miss(p, s, "expected a number");
+            return isa_parse_miss(p, s, "expected a number");
         if (q[0] == '0' && (q[1] == 'x' || q[1] == 'X')) {
             *bits = (uint32_t)strtoul(s, &end, 16);
             return end;
@@ -171,13 +173,13 @@ static const FileName file_names[] = {
     {"UR", "URZ", RF_UR}, {"UP", "UPT", RF_UP}, {"R", "RZ", RF_R}, {"P", "PT", RF_P}, {"B", NULL, RF_B}};
 
 /* R12, RZ, R[8:9], UP3 ... */
-const char *pa_reg(Parse *p, const char *s, RegFile file, uint32_t *number_out) {
+const char *isa_parse_reg(Parse *p, const char *s, RegFile file, uint32_t *number_out) {
     for (unsigned i = 0; i < sizeof file_names / sizeof *file_names; i++) {
         const FileName *name = &file_names[i];
         if (name->file != file)
             continue;
         size_t n = name->zero ? strlen(name->zero) : 0;
-        if (n && !strncmp(s, name->zero, n) && pa_ends_word(s + n)) {
+        if (n && !strncmp(s, name->zero, n) && isa_parse_ends_word(s + n)) {
             *number_out = isa_file_zero(file);
             return s + n;
         }
@@ -196,21 +198,21 @@ const char *pa_reg(Parse *p, const char *s, RegFile file, uint32_t *number_out) 
                 break;
             last = strtoul(e + 1, &e, 10);
             if (*e != ']' || last <= v || last - v > 3)
-                return pa_miss(p, s, "malformed register range");
+                return isa_parse_miss(p, s, "malformed register range");
             e++;
         }
-        if (!pa_ends_word(e) || v >= isa_file_zero(file))
-            return pa_miss(p, s, "no such register");
+        if (!isa_parse_ends_word(e) || v >= isa_file_zero(file))
+            return isa_parse_miss(p, s, "no such register");
         *number_out = (uint32_t)v;
         return e;
     }
-    return pa_miss(p, s, "expected a register");
+    return isa_parse_miss(p, s, "expected a register");
 }
 
 static const char *half_suffix(const char *s, uint8_t *mods) {
     static const char *const text[] = {".F32", ".H0_H0", ".H1_H1"};
     for (unsigned i = 0; i < 3; i++) {
-        const char *e = pa_suffix(s, text[i]);
+        const char *e = isa_parse_suffix(s, text[i]);
         if (e) {
             *mods = (uint8_t)(*mods | (i + 1) << OPM_HALF_SHIFT);
             return e;
@@ -220,7 +222,7 @@ static const char *half_suffix(const char *s, uint8_t *mods) {
 }
 
 static const char *reuse_suffix(const char *s, Operand *operand) {
-    const char *e = pa_suffix(s, ".reuse");
+    const char *e = isa_parse_suffix(s, ".reuse");
     if (e)
         operand->mods |= OPM_REUSE;
     return e ? e : s;
@@ -229,22 +231,22 @@ static const char *reuse_suffix(const char *s, Operand *operand) {
 /* c[0x0][0x160]; the register in the index of LDC is parsed by the caller of `inner`. */
 static const char *cmem_head(Parse *p, const char *s, int64_t *bank) {
     if (s[0] != 'c' || s[1] != '[')
-        return pa_miss(p, s, "expected c[bank][offset]");
-    if (!(s = pa_number(p, s + 2, bank)))
+        return isa_parse_miss(p, s, "expected c[bank][offset]");
+    if (!(s = isa_parse_number(p, s + 2, bank)))
         return NULL;
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (*s != ']')
-        return pa_miss(p, s, "expected ']'");
-    s = pa_blanks(s + 1);
-    return *s == '[' ? s + 1 : pa_miss(p, s, "expected '['");
+        return isa_parse_miss(p, s, "expected ']'");
+    s = isa_parse_blanks(s + 1);
+    return *s == '[' ? s + 1 : isa_parse_miss(p, s, "expected '['");
 }
 
 static const char *cmem_tail(Parse *p, const char *s, int64_t bank, int64_t off, Operand *operand) {
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (*s != ']')
-        return pa_miss(p, s, "expected ']'");
+        return isa_parse_miss(p, s, "expected ']'");
     if (bank < 0 || bank > 63 || off < -0x8000 || off > 0xffff)
-        return pa_miss(p, s, "constant out of range");
+        return isa_parse_miss(p, s, "constant out of range");
     uint8_t mods = operand->mods;
     *operand = op_cmem((unsigned)bank, (uint32_t)off & 0xffff);
     operand->mods = mods;
@@ -253,14 +255,14 @@ static const char *cmem_tail(Parse *p, const char *s, int64_t bank, int64_t off,
 
 static const char *cmem(Parse *p, const char *s, Operand *o) {
     int64_t bank, off;
-    if (!(s = cmem_head(p, s, &bank)) || !(s = pa_number(p, s, &off)))
+    if (!(s = cmem_head(p, s, &bank)) || !(s = isa_parse_number(p, s, &off)))
         return NULL;
     return cmem_tail(p, s, bank, off, o);
 }
 
 static const char *sreg(Parse *parse, const char *s, Operand *o) {
     const char *e = s;
-    while (pa_is_word_char((unsigned char)*e) || *e == '.')
+    while (isa_parse_is_word_char((unsigned char)*e) || *e == '.')
         e++;
     for (unsigned i = 0; i < parse->t->nsregs; i++)
         if (strlen(parse->t->sregs[i].text) == (size_t)(e - s) &&
@@ -271,12 +273,12 @@ static const char *sreg(Parse *parse, const char *s, Operand *o) {
     if (s[0] == 'S' && s[1] == 'R' && isdigit((unsigned char)s[2])) {
         char *end;
         unsigned long n = strtoul(s + 2, &end, 10);
-        if (n < 256 && pa_ends_word(end)) {
+        if (n < 256 && isa_parse_ends_word(end)) {
             *o = (Operand){OPK_SREG, 0, 0, 0, (uint32_t)n};
             return end;
         }
     }
-    return pa_miss(parse, s, "unknown special register");
+    return isa_parse_miss(parse, s, "unknown special register");
 }
 
 static const char *parse_immediate(Parse *p, const char *s, const IsaField *field, const MachInst *in,
@@ -294,9 +296,9 @@ static const char *parse_immediate(Parse *p, const char *s, const IsaField *fiel
         bool bf16 = mod_is_set(p, in, "bf16");
         if (!(s = one_float(p, s, VT_H2, bf16, &bits)))
             return NULL;
-        s = pa_blanks(s);
+        s = isa_parse_blanks(s);
         if (*s != ',')
-            return pa_miss(p, s, "expected two numbers");
+            return isa_parse_miss(p, s, "expected two numbers");
         if (!(s = one_float(p, s + 1, VT_H2, bf16, &low)))
             return NULL;
         *o = op_imm(bits << 16 | (low & 0xffff));
@@ -304,11 +306,11 @@ static const char *parse_immediate(Parse *p, const char *s, const IsaField *fiel
     }
     default:
         if (!isdigit((unsigned char)*s) && *s != '-' && *s != '`' && *s != '(')
-            return pa_miss(p, s, "expected a number");
-        if (!(s = pa_number(p, s, &v)))
+            return isa_parse_miss(p, s, "expected a number");
+        if (!(s = isa_parse_number(p, s, &v)))
             return NULL;
         if (v < -(int64_t)0x80000000 || v > 0xffffffffll)
-            return pa_miss(p, s, "number does not fit 32 bits");
+            return isa_parse_miss(p, s, "number does not fit 32 bits");
         *o = op_imm((uint32_t)v);
         return s;
     }
@@ -316,10 +318,10 @@ static const char *parse_immediate(Parse *p, const char *s, const IsaField *fiel
 
 static const char *target(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     int64_t v;
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (!isdigit((unsigned char)*s) && *s != '-' && *s != '`' && *s != '(')
-        return pa_miss(parse, s, "expected an address");
-    if (!(s = pa_number(parse, s, &v)))
+        return isa_parse_miss(parse, s, "expected an address");
+    if (!(s = isa_parse_number(parse, s, &v)))
         return NULL;
     in->wide = syn->fmt == SYF_TARGET ? (int64_t)((uint64_t)v - parse->pc - INST_BYTES)
                : syn->fmt == SYF_HERE ? (int64_t)((uint64_t)v - parse->pc)
@@ -328,12 +330,12 @@ static const char *target(Parse *parse, const char *s, const IsaSyn *syn, MachIn
     return s;
 }
 
-const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
+const char *isa_parse_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     const IsaField *field = isa_slot_field(parse->r, syn->a);
     RegFile file = isa_value_file(field->type);
     unsigned attrs = parse->r->attrs[syn->a];
     Operand *out = isa_slot_operand(in, syn->a), o = {0};
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (field->flags & FF_WIDE_VALUE)
         return target(parse, s, syn, in);
     if (field->type == VT_SREG)
@@ -346,19 +348,19 @@ const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst 
         else if (attrs & OPM_NEG && *s != '!')
             o.mods |= OPM_NEG;
         else
-            return pa_miss(parse, s, "this operand takes no such sign");
+            return isa_parse_miss(parse, s, "this operand takes no such sign");
         s++;
     }
     bool bar = *s == '|';
     if (bar && !(attrs & OPM_ABS))
-        return pa_miss(parse, s, "this operand takes no |absolute value|");
+        return isa_parse_miss(parse, s, "this operand takes no |absolute value|");
     s += bar;
     if (field->type == VT_CMEM) {
         if (!(s = cmem(parse, s, &o)))
             return NULL;
     } else {
         uint32_t n;
-        if (!(s = pa_reg(parse, s, file, &n)))
+        if (!(s = isa_parse_reg(parse, s, file, &n)))
             return NULL;
         uint8_t mods = o.mods;
         o = op_with(op_reg(file, n, 1), mods | (bar ? OPM_ABS : 0));
@@ -368,19 +370,19 @@ const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst 
         o.mods |= OPM_ABS;
     if (attrs & 3 << OPM_HALF_SHIFT)
         s = half_suffix(s, &o.mods);
-    if (syn->mod && !(s = pa_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in)))
+    if (syn->mod && !(s = isa_parse_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in)))
         return NULL;
     s = reuse_suffix(s, &o);
     if (bar) {
         if (*s != '|')
-            return pa_miss(parse, s, "expected '|'");
+            return isa_parse_miss(parse, s, "expected '|'");
         s++;
         s = reuse_suffix(s, &o);
         if (attrs & 3 << OPM_HALF_SHIFT)
             s = half_suffix(s, &o.mods);
     }
     if (out->kind == OPK_REG && (out->value != o.value || out->mods != o.mods) && syn->flags >> 7)
-        return pa_miss(parse, s, "the register must be the same");
+        return isa_parse_miss(parse, s, "the register must be the same");
     *out = o;
     return s;
 }
@@ -388,7 +390,7 @@ const char *pa_operand(Parse *parse, const char *s, const IsaSyn *syn, MachInst 
 /* ---- modifiers ---- */
 
 /* ".TEXT" of one of the values, the longest that fits; nothing, if a value has no text. */
-const char *pa_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum_type, MachInst *in) {
+const char *isa_parse_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum_type, MachInst *in) {
     const IsaEnum *isa_enum = &isa_enums[enum_type - 1];
     const IsaEnumVal *best = NULL, *silent = NULL;
     size_t best_n = 0;
@@ -401,24 +403,24 @@ const char *pa_mod_text(Parse *parse, const char *s, unsigned mod, unsigned enum
         const char *text = n ? val->text : val->name; /* a default may be written out */
         if (!n && *val->name != '0')
             n = strlen(text);
-        if (n > best_n && *s == '.' && !strncmp(s + 1, text, n) && pa_ends_word(s + 1 + n)) {
+        if (n > best_n && *s == '.' && !strncmp(s + 1, text, n) && isa_parse_ends_word(s + 1 + n)) {
             best = val;
             best_n = n;
         }
     }
     if (!best && !silent)
-        return pa_miss(parse, s, "a modifier is missing");
+        return isa_parse_miss(parse, s, "a modifier is missing");
     in->mods = isa_mod_put(parse->r, mod, in->mods, best ? best->sem : silent->sem);
     return best ? s + 1 + best_n : s;
 }
 
-const char *pa_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
+const char *isa_parse_mod_pair(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     const IsaEnum *isa_enum = &isa_enums[syn->mod_enum - 1], *b = &isa_enums[syn->mod_enum2 - 1];
     for (unsigned i = 0; *s == '.' && i < isa_enum->nvals; i++)
         for (unsigned k = 0; k < b->nvals; k++) {
             size_t n = strlen(isa_enum->vals[i].text), m = strlen(b->vals[k].text);
             if (strncmp(s + 1, isa_enum->vals[i].text, n) || strncmp(s + 1 + n, b->vals[k].text, m) ||
-                !pa_ends_word(s + 1 + n + m))
+                !isa_parse_ends_word(s + 1 + n + m))
                 continue;
             in->mods = isa_mod_put(parse->r, syn->a, in->mods, isa_enum->vals[i].sem);
             in->mods = isa_mod_put(parse->r, syn->mod - 1u, in->mods, b->vals[k].sem);
@@ -456,102 +458,102 @@ static const char *address_part(Parse *parse, const char *s, const IsaSyn *syn, 
     uint32_t n;
     int64_t v;
     if (s[0] == 'R') {
-        if (*seen & 1 || !(s = pa_reg(parse, s, RF_R, &n)))
-            return pa_miss(parse, s ? s : parse->far, "unexpected register in address");
+        if (*seen & 1 || !(s = isa_parse_reg(parse, s, RF_R, &n)))
+            return isa_parse_miss(parse, s ? s : parse->far, "unexpected register in address");
         Operand *ra = isa_slot_operand(in, syn->a);
         *ra = op_reg(RF_R, n, 1);
         *seen |= 1;
-        const char *e = pa_suffix(s, ".64");
+        const char *e = isa_parse_suffix(s, ".64");
         if (e) {
             if (!marks_width(parse->r, syn->a))
-                return pa_miss(parse, s, "this form has no 64-bit marker");
+                return isa_parse_miss(parse, s, "this form has no 64-bit marker");
             ra->mods |= OPM_WIDE64;
             s = e;
             *seen |= 8;
-        } else if ((e = pa_suffix(s, ".U32"))) {
+        } else if ((e = isa_parse_suffix(s, ".U32"))) {
             s = e;
             *seen |= 16;
         }
-        return syn->mod ? pa_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in) : s;
+        return syn->mod ? isa_parse_mod_text(parse, s, syn->mod - 1u, syn->mod_enum, in) : s;
     }
     if (s[0] == 'U' && s[1] == 'R') {
         if (*seen & 2 || syn->b == SLOT_NONE)
-            return pa_miss(parse, s, "this form has no uniform register");
-        if (!(s = pa_reg(parse, s, RF_UR, &n)))
+            return isa_parse_miss(parse, s, "this form has no uniform register");
+        if (!(s = isa_parse_reg(parse, s, RF_UR, &n)))
             return NULL;
         *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);
         *seen |= 2;
         return s;
     }
     if (*seen & 4 || syn->c == SLOT_NONE)
-        return pa_miss(parse, s, "unexpected number in address");
-    if (!(s = pa_number(parse, s, &v)))
+        return isa_parse_miss(parse, s, "unexpected number in address");
+    if (!(s = isa_parse_number(parse, s, &v)))
         return NULL;
     unsigned width = isa_slot_field(parse->r, syn->c)->width;
     if (width < 32 && v >= (int64_t)1 << (width - 1) && (!(*seen & 3) || *seen == (2 | 32)))
         v -= (int64_t)1 << width; /* absolute addresses are written unsigned */
     if (v < -(int64_t)0x80000000 || v > 0xffffffffll)
-        return pa_miss(parse, s, "offset does not fit");
+        return isa_parse_miss(parse, s, "offset does not fit");
     *isa_slot_operand(in, syn->c) = op_imm((uint32_t)v);
     *seen |= 4;
     return s;
 }
 
-const char *pa_address(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
+const char *isa_parse_address(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     unsigned seen = 0;
     uint32_t n;
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (!strncmp(s, "desc[", 5)) {
         if (syn->b == SLOT_NONE || !set_named_mod(parse, in, "desc", 1))
-            return pa_miss(parse, s, "this form has no descriptor");
-        if (!(s = pa_reg(parse, s + 5, RF_UR, &n)))
+            return isa_parse_miss(parse, s, "this form has no descriptor");
+        if (!(s = isa_parse_reg(parse, s + 5, RF_UR, &n)))
             return NULL;
         if (*s != ']')
-            return pa_miss(parse, s, "expected ']'");
+            return isa_parse_miss(parse, s, "expected ']'");
         *isa_slot_operand(in, syn->b) = op_reg(RF_UR, n, 1);
-        s = pa_blanks(s + 1);
+        s = isa_parse_blanks(s + 1);
         seen |= 2 | 32;
     }
     if (*s != '[')
-        return pa_miss(parse, s, "expected '['");
-    s = pa_blanks(s + 1);
+        return isa_parse_miss(parse, s, "expected '['");
+    s = isa_parse_blanks(s + 1);
     for (;;) {
         if (!(s = address_part(parse, s, syn, in, &seen)))
             return NULL;
-        s = pa_blanks(s);
+        s = isa_parse_blanks(s);
         if (*s == ']')
             break;
         if (*s != '+')
-            return pa_miss(parse, s, "expected '+' or ']'");
-        s = pa_blanks(s + 1);
+            return isa_parse_miss(parse, s, "expected '+' or ']'");
+        s = isa_parse_blanks(s + 1);
     }
     /* The form is told by what is written: a marker or a UR belongs to the uniform forms. */
     bool marked = marks_width(parse->r, syn->a);
     if (!(seen & 1) && marked && mod_is_set(parse, in, "e"))
         *isa_slot_operand(in, syn->a) = op_with(op_rz(), OPM_WIDE64);
     if (syn->b != SLOT_NONE && !(seen & 2) && !(marked && seen & 8))
-        return pa_miss(parse, s, "not this form");
+        return isa_parse_miss(parse, s, "not this form");
     return s + 1;
 }
 
-const char *pa_indexed_cmem(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
+const char *isa_parse_indexed_cmem(Parse *parse, const char *s, const IsaSyn *syn, MachInst *in) {
     int64_t bank, off = 0;
     uint32_t n;
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (!(s = cmem_head(parse, s, &bank)))
         return NULL;
-    s = pa_blanks(s);
+    s = isa_parse_blanks(s);
     if (syn->b != SLOT_NONE && (*s == 'R' || *s == 'U')) {
         RegFile file = isa_value_file(isa_slot_field(parse->r, syn->b)->type);
-        if (!(s = pa_reg(parse, s, file, &n)))
+        if (!(s = isa_parse_reg(parse, s, file, &n)))
             return NULL;
         *isa_slot_operand(in, syn->b) = op_reg(file, n, 1);
-        s = pa_blanks(s);
-        if (*s == '+' && !(s = pa_number(parse, s + 1, &off)))
+        s = isa_parse_blanks(s);
+        if (*s == '+' && !(s = isa_parse_number(parse, s + 1, &off)))
             return NULL;
     } else if (syn->b != SLOT_NONE && isa_slot_field(parse->r, syn->b)->type == VT_UREG) {
-        return pa_miss(parse, s, "expected a uniform register");
-    } else if (!(s = pa_number(parse, s, &off))) {
+        return isa_parse_miss(parse, s, "expected a uniform register");
+    } else if (!(s = isa_parse_number(parse, s, &off))) {
         return NULL;
     }
     return cmem_tail(parse, s, bank, off, isa_slot_operand(in, syn->a));

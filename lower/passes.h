@@ -30,6 +30,6 @@ bool pass_reconverge(IrModule *module, Diags *diags);
 bool *ir_open_functions(Arena *arena, const IrModule *module);
 /* YIELD on the retry paths of loops that wait for other threads. observes: [func index] a call of it may
  * observe another thread's progress. */
-bool yield_retry_loops(Function *f, const bool *observes);
+bool reconv_yield_retry_loops(Function *f, const bool *observes);
 bool *ir_observing_functions(Arena *arena, const IrModule *module);
 #endif

@@ -28,7 +28,7 @@ static void evict(Spill *spill, BlockId b, uint32_t at, unsigned room, const Bit
         BS_EACH(v, &spill->w) {
             if (bs_has(keep, v) || spill->f->values.at[v].fixed_reg >= 0)
                 continue;
-            uint32_t use = spill_next_use(spill, b, at, v);
+            uint32_t use = ra_spill_next_use(spill, b, at, v);
             if (spill->remat[v].i && use < SPILL_FAR)
                 use = use * 4 + 64; /* making it again costs less than memory */
             if (!worst || use > worst_use) {
@@ -52,7 +52,7 @@ static void queue_uses(Spill *spill, BlockId b) {
         for (unsigned n = 0; i->op != IR_PHI && n < ra_num_reads(i); n++) {
             ValId v[4];
             for (unsigned c = 0, k = ra_values(f, *ra_read(f, i, n), v); c < k; c++) {
-                if (!spill_in_file(spill, v[c]) || (spill->uses[v[c].i] && spill->uses[v[c].i]->at == p))
+                if (!ra_spill_in_file(spill, v[c]) || (spill->uses[v[c].i] && spill->uses[v[c].i]->at == p))
                     continue;
                 UseNode *u = ARENA_NEW(spill->a, UseNode);
                 *u = (UseNode){spill->uses[v[c].i], p};
@@ -103,7 +103,7 @@ static Demand demand(const Spill *spill, const Inst *i) {
         for (unsigned k = 0; k < i->nsrc; k++) { /* arguments are in the way */
             ValId v[4];
             for (unsigned n = 0, m = ra_values(f, *ir_src(f, i, k), v); n < m; n++)
-                if (spill_in_file(spill, v[n]) && d.left_by_call &&
+                if (ra_spill_in_file(spill, v[n]) && d.left_by_call &&
                     (f->values.at[v[n].i].fixed_reg < 0 ||
                      !ra_clobbers(c, spill->file, (unsigned)f->values.at[v[n].i].fixed_reg)))
                     d.left_by_call--;
@@ -122,7 +122,7 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *k
     bs_clear(keep);
     for (unsigned n = 0; n < ra_num_reads(ir_inst(f, id)); n++)
         for (unsigned c = 0, k = ra_values(f, *ra_read(f, ir_inst(f, id), n), v); c < k; c++)
-            if (spill_in_file(spill, v[c]))
+            if (ra_spill_in_file(spill, v[c]))
                 bs_add(keep, v[c].i);
     unsigned missing = 0;
     BS_EACH(k, keep)
@@ -130,7 +130,7 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *k
     evict(spill, b, at, less(spill->room, need.slack_before + missing), keep);
     BS_EACH(k, keep) {
         if (!bs_has(&spill->w, k)) {
-            spill_reload(spill, k, out, loc);
+            ra_spill_reload(spill, k, out, loc);
             w_add(spill, k);
         }
         if (spill->uses[k] && spill->uses[k]->at == at)
@@ -142,7 +142,7 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *k
     unsigned made = 0;
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++)
         for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
-            if (spill_in_file(spill, v[c])) {
+            if (ra_spill_in_file(spill, v[c])) {
                 made++;
                 bs_add(keep, v[c].i);
             }
@@ -210,8 +210,8 @@ static unsigned spare_in_loop(Spill *spill, BlockId header) {
         most = here > most ? here : most;
     }
     for (uint32_t k = 0; k < spill->live.in[header.i].n; k++) {
-        uint32_t v = spill->live.in[header.i].at[k], *d = spill_dist_at(spill, header.i, v);
-        through += spill_in_file(spill, (ValId){v}) && d && *d >= SPILL_LOOP_EXIT;
+        uint32_t v = spill->live.in[header.i].at[k], *d = ra_spill_dist_at(spill, header.i, v);
+        through += ra_spill_in_file(spill, (ValId){v}) && d && *d >= SPILL_LOOP_EXIT;
     }
     unsigned used = less(most, through);
     return less(spill->room, used);
@@ -226,12 +226,13 @@ static void choose_entry(Spill *spill, BlockId b) {
     VEC(Candidate) list = {0};
     for (uint32_t k = 0; k < spill->live.in[b.i].n; k++) {
         uint32_t v = spill->live.in[b.i].at[k];
-        if (!spill_in_file(spill, (ValId){v}))
+        if (!ra_spill_in_file(spill, (ValId){v}))
             continue;
         unsigned have = 0;
         for (unsigned p = 0; p < blk->preds.n; p++)
-            have += spill->done[blk->preds.at[p].i] && spill_has_value(&spill->w_out[blk->preds.at[p].i], v);
-        uint32_t *d = spill_dist_at(spill, b.i, v), rank = d ? *d : SPILL_EDGE;
+            have +=
+                spill->done[blk->preds.at[p].i] && ra_spill_has_value(&spill->w_out[blk->preds.at[p].i], v);
+        uint32_t *d = ra_spill_dist_at(spill, b.i, v), rank = d ? *d : SPILL_EDGE;
         if (!header && have == 0 && blk->preds.n)
             continue; /* in no register: reload at its use */
         if (f->values.at[v].fixed_reg >= 0)
@@ -242,8 +243,8 @@ static void choose_entry(Spill *spill, BlockId b) {
     }
     for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
         ValId v = ir_operand_value(f, *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0), 0);
-        if (spill_in_file(spill, v))
-            VEC_ADD(spill->a, &list, ((Candidate){v.i, spill_next_use(spill, b, 0, v.i)}));
+        if (ra_spill_in_file(spill, v))
+            VEC_ADD(spill->a, &list, ((Candidate){v.i, ra_spill_next_use(spill, b, 0, v.i)}));
     }
     if (list.n)
         qsort(list.at, list.n, sizeof *list.at, by_rank);
@@ -300,7 +301,7 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
         ra_set_to_bits(&spill->live.out[b.i], &now);
         unsigned n = 0;
         BS_EACH(v, &now)
-        n += spill_in_file(spill, (ValId){v});
+        n += ra_spill_in_file(spill, (ValId){v});
         Block *blk = ir_block(f, b);
         for (unsigned p = blk->insts.n; p-- > 0;) {
             Inst *i = ir_inst(f, blk->insts.at[p]);
@@ -310,7 +311,7 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
                 break;
             for (unsigned d = 0; d < i->ndst; d++)
                 for (unsigned c = 0, m = ra_values(f, *ir_dst(f, i, d), v); c < m; c++)
-                    if (spill_in_file(spill, v[c])) {
+                    if (ra_spill_in_file(spill, v[c])) {
                         made++;
                         n -= bs_has(&now, v[c].i);
                         bs_del(&now, v[c].i);
@@ -320,7 +321,7 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
                 return true;
             for (unsigned r = 0; r < ra_num_reads(i); r++)
                 for (unsigned c = 0, m = ra_values(f, *ra_read(f, i, r), v); c < m; c++)
-                    if (spill_in_file(spill, v[c])) {
+                    if (ra_spill_in_file(spill, v[c])) {
                         n += !bs_has(&now, v[c].i);
                         bs_add(&now, v[c].i);
                     }
@@ -357,17 +358,17 @@ static void spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *r
     s.spilled = bs_new(&a, nvals);
     s.in_memory = bs_new(&a, nvals);
     Bitset keep = bs_new(&a, nvals);
-    spill_find_repeatable(&s);
-    spill_next_uses(&s);
+    ra_spill_find_repeatable(&s);
+    ra_spill_next_uses(&s);
     for (uint32_t k = 0; k < s.g.nrpo; k++) {
         queue_uses(&s, s.g.rpo[k]);
         choose_entry(&s, s.g.rpo[k]);
         walk_block(&s, s.g.rpo[k], &keep);
     }
-    spill_place_phis(&s, phi_slot, keep_arena, rec);
-    spill_connect_edges(&s, phi_slot);
+    ra_spill_place_phis(&s, phi_slot, keep_arena, rec);
+    ra_spill_connect_edges(&s, phi_slot);
     for (uint32_t k = 0; k < s.g.nrpo; k++)
-        spill_finish_block(&s, s.g.rpo[k], phi_slot, ninsts);
+        ra_spill_finish_block(&s, s.g.rpo[k], phi_slot, ninsts);
     arena_free(&a);
 }
 

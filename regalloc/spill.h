@@ -38,10 +38,10 @@ typedef struct {
     InstId *remat;       /* instruction to repeat, 0 if none */
 } Spill;
 
-static inline bool spill_in_file(const Spill *spill, ValId v) {
+static inline bool ra_spill_in_file(const Spill *spill, ValId v) {
     return v.i && spill->f->values.at[v.i].file == spill->file;
 }
-static inline bool spill_has_value(const Values *values, uint32_t x) {
+static inline bool ra_spill_has_value(const Values *values, uint32_t x) {
     for (unsigned k = 0; k < values->at.n; k++)
         if (values->at.at[k] == x)
             return true;
@@ -49,29 +49,29 @@ static inline bool spill_has_value(const Values *values, uint32_t x) {
 }
 
 /* ---- next uses (spill_use.c) ---- */
-void spill_next_uses(Spill *spill); /* distances over the whole function, before the walk */
+void ra_spill_next_uses(Spill *spill); /* distances over the whole function, before the walk */
 /* Distance from the start of the block to the next use of v; NULL if v is in one block only, or there is no
  * table. */
-uint32_t *spill_dist_at(const Spill *spill, uint32_t block, uint32_t v);
+uint32_t *ra_spill_dist_at(const Spill *spill, uint32_t block, uint32_t v);
 /* Instructions from position `at` of block b to the next use of value v; SPILL_FAR if there is none. */
-uint32_t spill_next_use(const Spill *spill, BlockId b, uint32_t at, uint32_t v);
+uint32_t ra_spill_next_use(const Spill *spill, BlockId b, uint32_t at, uint32_t v);
 
 /* ---- homes (spill_home.c) ---- */
-void spill_find_repeatable(Spill *spill); /* fills Spill.remat */
-RegFile spill_home_file(RegFile file);
-ValId spill_home_value(Spill *spill, uint32_t v);   /* of P, UR, UP; made when first asked for */
-uint32_t spill_home_slot(Spill *spill, uint32_t v); /* of R: bytes from the start of the spill area */
-InstId spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operand first, Operand second);
-InstId spill_make_copy(Function *f, Operand dst, Operand src);
-void spill_add(Spill *spill, RaInsts *out, InstId id, LocId loc);
-void spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc);
-void spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc);
+void ra_spill_find_repeatable(Spill *spill); /* fills Spill.remat */
+RegFile ra_spill_home_file(RegFile file);
+ValId ra_spill_home_value(Spill *spill, uint32_t v);   /* of P, UR, UP; made when first asked for */
+uint32_t ra_spill_home_slot(Spill *spill, uint32_t v); /* of R: bytes from the start of the spill area */
+InstId ra_spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operand first, Operand second);
+InstId ra_spill_make_copy(Function *f, Operand dst, Operand src);
+void ra_spill_add(Spill *spill, RaInsts *out, InstId id, LocId loc);
+void ra_spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc);
+void ra_spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc);
 
 /* ---- edges and phis, when every block's registers are decided (spill_edge.c) ---- */
 /* Decide which phis stay in memory; gives those of R the slot + 1 in which their operands arrive. */
-void spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *arena, RaRecord *rec);
-void spill_connect_edges(Spill *spill,
-                         uint32_t *phi_slot); /* reloads of what the target expects in registers */
+void ra_spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *arena, RaRecord *rec);
+void ra_spill_connect_edges(Spill *spill,
+                            uint32_t *phi_slot); /* reloads of what the target expects in registers */
 /* Stores of the block's spilled results; instructions from `ninsts_before` on are spilling's own. */
-void spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before);
+void ra_spill_finish_block(Spill *s, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before);
 #endif

@@ -29,25 +29,25 @@ static void store_operand(Spill *spill, Operand src, uint32_t slot, Values *have
     Function *f = spill->f;
     if (src.kind != OPK_VAL) {
         Operand temp = ir_val(f, ir_value_new(f, RF_R));
-        spill_add(spill, out, spill_make_copy(f, temp, src), loc);
+        ra_spill_add(spill, out, ra_spill_make_copy(f, temp, src), loc);
         src = temp;
-    } else if (!spill_has_value(have, src.value)) {
-        spill_reload(spill, src.value, out, loc);
+    } else if (!ra_spill_has_value(have, src.value)) {
+        ra_spill_reload(spill, src.value, out, loc);
     }
-    spill_add(spill, out, spill_make(f, IR_SPILL, 0, 2, src, op_imm(slot)), loc);
+    ra_spill_add(spill, out, ra_spill_make(f, IR_SPILL, 0, 2, src, op_imm(slot)), loc);
 }
 
 /* The other files: the phi becomes one of home values; its operand from this edge. */
 static Operand home_operand(Spill *spill, Operand src, Values *have, RaInsts *out, LocId loc) {
     Function *f = spill->f;
-    if (src.kind == OPK_VAL && !spill_has_value(have, src.value) && !spill->remat[src.value].i) {
+    if (src.kind == OPK_VAL && !ra_spill_has_value(have, src.value) && !spill->remat[src.value].i) {
         bs_add(&spill->spilled, src.value);
-        return ir_val(f, spill_home_value(spill, src.value));
+        return ir_val(f, ra_spill_home_value(spill, src.value));
     }
-    if (src.kind == OPK_VAL && !spill_has_value(have, src.value))
-        spill_reload(spill, src.value, out, loc);
-    Operand temp = ir_val(f, ir_value_new(f, spill_home_file(spill->file)));
-    spill_add(spill, out, spill_make_copy(f, temp, src), loc);
+    if (src.kind == OPK_VAL && !ra_spill_has_value(have, src.value))
+        ra_spill_reload(spill, src.value, out, loc);
+    Operand temp = ir_val(f, ir_value_new(f, ra_spill_home_file(spill->file)));
+    ra_spill_add(spill, out, ra_spill_make_copy(f, temp, src), loc);
     return temp;
 }
 
@@ -73,8 +73,8 @@ static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uin
         }
     }
     for (unsigned k = 0; k < want->at.n; k++)
-        if (!is_phi_of(f, to, want->at.at[k]) && !spill_has_value(have, want->at.at[k]))
-            spill_reload(spill, want->at.at[k], out, loc);
+        if (!is_phi_of(f, to, want->at.at[k]) && !ra_spill_has_value(have, want->at.at[k]))
+            ra_spill_reload(spill, want->at.at[k], out, loc);
     for (unsigned p = 0; p < ir_block(f, to)->insts.n; p++) {
         const Inst *i = ir_inst(f, ir_block(f, to)->insts.at[p]);
         if (i->op != IR_PHI)
@@ -89,9 +89,9 @@ static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uin
             twice |= !bs_has(&spill->in_memory, jv) && ir_src(f, j, pred)->kind == OPK_VAL &&
                      ir_src(f, j, pred)->value == src.value;
         }
-        bool lives_on = spill_has_value(want, src.value) && !is_phi_of(f, to, src.value);
-        if (!twice && !lives_on && !spill_has_value(have, src.value))
-            spill_reload(spill, src.value, out, loc);
+        bool lives_on = ra_spill_has_value(want, src.value) && !is_phi_of(f, to, src.value);
+        if (!twice && !lives_on && !ra_spill_has_value(have, src.value))
+            ra_spill_reload(spill, src.value, out, loc);
     }
 }
 
@@ -106,7 +106,7 @@ static void insert_list(Function *f, BlockId b, unsigned at, const RaInsts *list
     memcpy(&ir_block(f, b)->insts, &now, sizeof now);
 }
 
-void spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
+void ra_spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
     Function *f = spill->f;
     for (uint32_t k = 0; k < spill->g.nrpo; k++) {
         BlockId to = spill->g.rpo[k];
@@ -129,8 +129,9 @@ void spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
 /* A phi whose operands arrive in `slot` but whose home is another: move it there. */
 static void move_home(Spill *spill, uint32_t v, uint32_t slot, RaInsts *out, LocId loc) {
     Operand val = ir_val(spill->f, (ValId){v});
-    spill_add(spill, out, spill_make(spill->f, IR_RELOAD, 1, 1, val, op_imm(slot)), loc);
-    spill_add(spill, out, spill_make(spill->f, IR_SPILL, 0, 2, val, op_imm(spill_home_slot(spill, v))), loc);
+    ra_spill_add(spill, out, ra_spill_make(spill->f, IR_RELOAD, 1, 1, val, op_imm(slot)), loc);
+    ra_spill_add(spill, out,
+                 ra_spill_make(spill->f, IR_SPILL, 0, 2, val, op_imm(ra_spill_home_slot(spill, v))), loc);
 }
 
 static void store_results(Spill *spill, InstId id, RaInsts *out) {
@@ -139,14 +140,14 @@ static void store_results(Spill *spill, InstId id, RaInsts *out) {
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++) {
         ValId v[4];
         for (unsigned c = 0, n = ra_values(f, *ir_dst(f, ir_inst(f, id), k), v); c < n; c++)
-            if (spill_in_file(spill, v[c]) && v[c].i < spill->nvals && bs_has(&spill->spilled, v[c].i) &&
+            if (ra_spill_in_file(spill, v[c]) && v[c].i < spill->nvals && bs_has(&spill->spilled, v[c].i) &&
                 !spill->remat[v[c].i].i)
-                spill_store_home(spill, v[c].i, out, loc);
+                ra_spill_store_home(spill, v[c].i, out, loc);
     }
 }
 
 /* What the block's phis need goes behind a leading BSYNC, so that a join keeps its shape. */
-void spill_finish_block(Spill *spill, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before) {
+void ra_spill_finish_block(Spill *spill, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before) {
     Function *f = spill->f;
     RaInsts now = {0}, head = {0};
     bool flushed = false;
@@ -161,7 +162,7 @@ void spill_finish_block(Spill *spill, BlockId b, const uint32_t *phi_slot, uint3
                 VEC_ADD(f->arena, &now, id);
                 store_results(spill, id, &head);
             } else if (spill->file != RF_R) {
-                Operand home = ir_val(f, spill_home_value(spill, v));
+                Operand home = ir_val(f, ra_spill_home_value(spill, v));
                 *ir_dst(f, ir_inst(f, id), 0) = home;
                 VEC_ADD(f->arena, &now, id);
             } else if (phi_slot[v] != spill->home_slot[v]) {
@@ -180,20 +181,20 @@ void spill_finish_block(Spill *spill, BlockId b, const uint32_t *phi_slot, uint3
 }
 
 /* Decide which phis stay in memory; gives those of R the slot in which their operands arrive. */
-void spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *a, RaRecord *rec) {
+void ra_spill_place_phis(Spill *spill, uint32_t *phi_slot, Arena *a, RaRecord *rec) {
     Function *f = spill->f;
     for (uint32_t k = 0; k < spill->g.nrpo; k++) {
         BlockId b = spill->g.rpo[k];
         const Block *blk = ir_block(f, b);
         for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
             Operand dst = *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0);
-            if (dst.file != spill->file || spill_has_value(&spill->w_in[b.i], dst.value))
+            if (dst.file != spill->file || ra_spill_has_value(&spill->w_in[b.i], dst.value))
                 continue;
             bs_add(&spill->in_memory, dst.value);
             bs_add(&spill->spilled, dst.value);
             if (spill->file != RF_R)
                 continue;
-            uint32_t home = spill_home_slot(spill, dst.value);
+            uint32_t home = ra_spill_home_slot(spill, dst.value);
             if (read_by_phis(f, b, dst.value)) {
                 home = f->spill_bytes;
                 f->spill_bytes += 4;

@@ -25,7 +25,7 @@ static bool repeatable(Function *f, InstId id) {
             (kind == OPK_REG && (ir_src(f, i, 0)->value == REG_RZ || ir_src(f, i, 0)->file == RF_P)));
 }
 
-void spill_find_repeatable(Spill *spill) {
+void ra_spill_find_repeatable(Spill *spill) {
     Function *f = spill->f;
     for (uint32_t k = 0; k < spill->g.nrpo; k++) {
         const Block *b = ir_block(f, spill->g.rpo[k]);
@@ -40,12 +40,12 @@ void spill_find_repeatable(Spill *spill) {
     }
 }
 
-RegFile spill_home_file(RegFile file) { return file == RF_UP ? RF_UR : RF_R; }
+RegFile ra_spill_home_file(RegFile file) { return file == RF_UP ? RF_UR : RF_R; }
 
-ValId spill_home_value(Spill *spill, uint32_t v) {
+ValId ra_spill_home_value(Spill *spill, uint32_t v) {
     if (!spill->home_value[v].i) {
-        ValId h = ir_value_new(spill->f, spill_home_file(spill->file));
-        *ir_value(spill->f, h) = (Value){.file = (uint8_t)spill_home_file(spill->file),
+        ValId h = ir_value_new(spill->f, ra_spill_home_file(spill->file));
+        *ir_value(spill->f, h) = (Value){.file = (uint8_t)ra_spill_home_file(spill->file),
                                          .fixed_reg = -1,
                                          .uniform = spill->f->values.at[v].uniform};
         spill->home_value[v] = h;
@@ -53,7 +53,7 @@ ValId spill_home_value(Spill *spill, uint32_t v) {
     return spill->home_value[v];
 }
 
-uint32_t spill_home_slot(Spill *spill, uint32_t v) {
+uint32_t ra_spill_home_slot(Spill *spill, uint32_t v) {
     if (!spill->home_slot[v]) {
         spill->home_slot[v] = spill->f->spill_bytes + 1;
         spill->f->spill_bytes += 4;
@@ -61,7 +61,7 @@ uint32_t spill_home_slot(Spill *spill, uint32_t v) {
     return spill->home_slot[v] - 1;
 }
 
-InstId spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operand first, Operand second) {
+InstId ra_spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operand first, Operand second) {
     InstId id = ir_inst_new(f, op, ndst, nsrc);
     Operand *o = &f->operands.at[ir_inst(f, id)->operand];
     if (ndst + nsrc > 0)
@@ -71,27 +71,27 @@ InstId spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operan
     return id;
 }
 
-InstId spill_make_copy(Function *f, Operand dst, Operand src) {
-    return spill_make(f, IR_COPY, 1, 1, dst, src);
+InstId ra_spill_make_copy(Function *f, Operand dst, Operand src) {
+    return ra_spill_make(f, IR_COPY, 1, 1, dst, src);
 }
 
-void spill_add(Spill *spill, RaInsts *out, InstId id, LocId loc) {
+void ra_spill_add(Spill *spill, RaInsts *out, InstId id, LocId loc) {
     ir_inst(spill->f, id)->loc = loc;
     VEC_ADD(spill->f->arena, out, id);
 }
 
-void spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
+void ra_spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
     Operand val = ir_val(spill->f, (ValId){v});
     if (spill->file == RF_R)
-        spill_add(spill, out, spill_make(spill->f, IR_SPILL, 0, 2, val, op_imm(spill_home_slot(spill, v))),
-                  loc);
+        ra_spill_add(spill, out,
+                     ra_spill_make(spill->f, IR_SPILL, 0, 2, val, op_imm(ra_spill_home_slot(spill, v))), loc);
     else {
-        Operand home = ir_val(spill->f, spill_home_value(spill, v));
-        spill_add(spill, out, spill_make_copy(spill->f, home, val), loc);
+        Operand home = ir_val(spill->f, ra_spill_home_value(spill, v));
+        ra_spill_add(spill, out, ra_spill_make_copy(spill->f, home, val), loc);
     }
 }
 
-void spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
+void ra_spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
     Function *f = spill->f;
     Operand val = ir_val(f, (ValId){v});
     if (spill->remat[v].i) {
@@ -101,14 +101,15 @@ void spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
         now->flags = old->flags & (uint16_t)~IF_TIED;
         memcpy(&f->operands.at[now->operand], &f->operands.at[old->operand],
                sizeof(Operand) * (1u + old->nsrc));
-        spill_add(spill, out, id, loc);
+        ra_spill_add(spill, out, id, loc);
         return;
     }
     bs_add(&spill->spilled, v);
     if (spill->file == RF_R)
-        spill_add(spill, out, spill_make(f, IR_RELOAD, 1, 1, val, op_imm(spill_home_slot(spill, v))), loc);
+        ra_spill_add(spill, out, ra_spill_make(f, IR_RELOAD, 1, 1, val, op_imm(ra_spill_home_slot(spill, v))),
+                     loc);
     else {
-        Operand home = ir_val(f, spill_home_value(spill, v));
-        spill_add(spill, out, spill_make_copy(f, val, home), loc);
+        Operand home = ir_val(f, ra_spill_home_value(spill, v));
+        ra_spill_add(spill, out, ra_spill_make_copy(f, val, home), loc);
     }
 }

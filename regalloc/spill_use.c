@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "regalloc/spill.h"
 
-uint32_t *spill_dist_at(const Spill *spill, uint32_t block, uint32_t v) {
+uint32_t *ra_spill_dist_at(const Spill *spill, uint32_t block, uint32_t v) {
     return spill->global[v] && spill->dist
                ? &spill->dist[(size_t)block * spill->ncolumns + spill->global[v] - 1]
                : NULL;
@@ -13,9 +13,10 @@ static uint32_t dist_out(const Spill *spill, BlockId b, uint32_t v) {
     uint32_t best = SPILL_FAR;
     for (unsigned k = 0; k < blk->succs.n; k++) {
         BlockId t = blk->succs.at[k];
-        uint32_t *d = spill_dist_at(spill, t.i, v), here = d                                     ? *d
-                                                           : ra_set_has(&spill->live.in[t.i], v) ? SPILL_EDGE
-                                                                                                 : SPILL_FAR;
+        uint32_t *d = ra_spill_dist_at(spill, t.i, v), here = d ? *d
+                                                              : ra_set_has(&spill->live.in[t.i], v)
+                                                                  ? SPILL_EDGE
+                                                                  : SPILL_FAR;
         if (here < SPILL_FAR && spill->g.depth[t.i] < spill->g.depth[b.i])
             here += SPILL_LOOP_EXIT;
         if (here < best)
@@ -42,7 +43,7 @@ static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touch
         }
     }
     for (uint32_t k = 0; k < spill->live.in[b.i].n; k++) {
-        uint32_t v = spill->live.in[b.i].at[k], *d = spill_dist_at(spill, b.i, v);
+        uint32_t v = spill->live.in[b.i].at[k], *d = ra_spill_dist_at(spill, b.i, v);
         if (!d)
             continue;
         uint32_t now;
@@ -63,7 +64,7 @@ static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touch
     return changed;
 }
 
-void spill_next_uses(Spill *spill) {
+void ra_spill_next_uses(Spill *spill) {
     Function *f = spill->f;
     spill->global = ARENA_ARRAY(spill->a, uint32_t, spill->nvals);
     BS_EACH(v, &spill->live.any)
@@ -85,7 +86,7 @@ void spill_next_uses(Spill *spill) {
     }
 }
 
-uint32_t spill_next_use(const Spill *spill, BlockId b, uint32_t at, uint32_t v) {
+uint32_t ra_spill_next_use(const Spill *spill, BlockId b, uint32_t at, uint32_t v) {
     if (ir_value(spill->f, (ValId){v})->fixed_reg >= 0)
         return 0; /* stays where the ABI wants it */
     if (spill->uses[v])

@@ -154,7 +154,7 @@ bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t s
     return true;
 }
 
-const char *launch_error(const Launch *launch) {
+const char *sim_launch_error(const Launch *launch) {
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
         if (launch->grid[i] == 0 || launch->block[i] == 0)

@@ -61,7 +61,7 @@ typedef struct {
 } Launch;
 
 /* NULL if the launch is possible, else what is wrong with it (static text). */
-const char *launch_error(const Launch *launch);
+const char *sim_launch_error(const Launch *launch);
 
 typedef enum {
     TRAP_NONE,

@@ -158,7 +158,7 @@ HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t si
     Source source = {name, copy, size_bytes};
     void *image;
     size_t image_bytes;
-    bool good = assemble(&source, &image, &image_bytes, &d);
+    bool good = asm_assemble(&source, &image, &image_bytes, &d);
     free(copy);
     return good ? load_owned(c, name, image, image_bytes, out) : HD_ERR_INPUT;
 }
@@ -232,7 +232,7 @@ static HdStatus run(HdModule *module, const HdLaunch *launch) {
         if (diff_run_machine(&p, p.launches.at, module->binary, mem, &o, &res, &d))
             s = res.trap.kind == TRAP_NONE ? HD_OK : HD_ERR_TRAP;
         machine_result_free(&res);
-    } else if (mem && ptx_place_variables(module->ptx, mem, &d)) {
+    } else if (mem && interp_place_variables(module->ptx, mem, &d)) {
         PtxRunResult res = {0};
         char line[512];
         if (diff_run_ptx(&p, p.launches.at, module->ptx, mem, NULL, &res, &d))
@@ -286,17 +286,17 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
     size_t n;
     if (!binary || !binary->binary || check_rule_list(hd_check_options->rules, &opt.rules, &n))
         return HD_ERR_USAGE;
-    BinFlow *g = binflow_new(binary->binary);
+    BinFlow *g = bin_flow_new(binary->binary);
     if (!g)
         return HD_ERR_INTERNAL;
-    binary_check(g, &opt, &r);
+    check_binary(g, &opt, &r);
     HdStatus s = r.nerrors ? HD_ERR_DIFFERENT : HD_OK;
     if (report)
         *report = hd_check_options->form == HD_REPORT_SARIF  ? check_report_sarif(g, &r)
                   : hd_check_options->form == HD_REPORT_JSON ? check_report_json(g, &r)
                                                              : check_report_text(g, &r);
     check_report_free(&r);
-    binflow_free(g);
+    bin_flow_free(g);
     return report && !*report ? HD_ERR_INTERNAL : s;
 }
 

@@ -49,7 +49,7 @@ typedef struct {
     double started;
 } Batch;
 
-bool verdict_is_finding(Verdict v) {
+bool batch_is_finding(Verdict v) {
     return v == VERDICT_DIFFERS || v == VERDICT_RACY || v == VERDICT_CRASHED || v == VERDICT_TIME_LIMIT;
 }
 
@@ -304,7 +304,7 @@ static void add_result(Batch *batch, Job *job, BatchResult r) {
     File *f = &batch->files.at[job->file];
     VEC_ADD(&batch->s->arena, &f->results, r);
     batch->nresults++;
-    batch->nfindings += verdict_is_finding(r.verdict);
+    batch->nfindings += batch_is_finding(r.verdict);
     job->judged++;
     free(job->running);
     job->running = NULL;
@@ -493,7 +493,7 @@ int batch_validate(Settings *settings) {
     for (uint32_t i = 0; i < b.files.n; i++)
         for (uint32_t k = 0; k < b.files.at[i].results.n; k++) {
             totals[b.files.at[i].results.at[k].verdict]++;
-            found |= verdict_is_finding(b.files.at[i].results.at[k].verdict);
+            found |= batch_is_finding(b.files.at[i].results.at[k].verdict);
         }
     (settings->json ? print_json : print_table)(&b, totals);
     return found ? STATUS_DIFFERS : STATUS_DONE;

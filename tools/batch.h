@@ -23,5 +23,5 @@ void batch_module(Settings *settings, const char *path, uint32_t skip,
 int batch_validate(Settings *settings);
 bool batch_is_wanted(const Settings *settings); /* a directory, or several files under --launch auto */
 /* 4 for verdicts that are findings. */
-bool verdict_is_finding(Verdict v);
+bool batch_is_finding(Verdict v);
 #endif

@@ -37,11 +37,11 @@ int cmd_check(Settings *settings) {
     Binary *b = read_binary(settings);
     if (!b)
         return STATUS_INPUT;
-    BinFlow *g = binflow_new(b);
+    BinFlow *g = bin_flow_new(b);
     if (!g)
         abort();
     BinCheckReport r;
-    binary_check(g, &opt, &r);
+    check_binary(g, &opt, &r);
     char *text = settings->check.sarif ? check_report_sarif(g, &r)
                  : settings->json      ? check_report_json(g, &r)
                                        : check_report_text(g, &r);
@@ -63,7 +63,7 @@ int cmd_check(Settings *settings) {
     }
     free(text);
     check_report_free(&r);
-    binflow_free(g);
+    bin_flow_free(g);
     binary_free(b);
     return status;
 }

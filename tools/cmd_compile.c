@@ -95,8 +95,8 @@ static bool compile(Settings *settings, const PtxModule *m) {
 static bool write_object(Settings *settings, const PtxModule *m) {
     void *image = NULL;
     size_t size = 0;
-    bool good = object_write(m, settings->target ? settings->target : isa_targets[0], &image, &size,
-                             &settings->diags) &&
+    bool good = elf_object_write(m, settings->target ? settings->target : isa_targets[0], &image, &size,
+                                 &settings->diags) &&
                 write_out(settings, output_name(settings, "o"), image, size);
     free(image);
     return good;
@@ -131,7 +131,7 @@ int cmd_asm(Settings *settings) {
     if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &text, &source.size_bytes))
         return STATUS_INPUT;
     source.text = text;
-    if (!assemble(&source, &image, &size, &settings->diags))
+    if (!asm_assemble(&source, &image, &size, &settings->diags))
         return STATUS_INPUT;
     bool good = write_out(settings, output_name(settings, "cubin"), image, size);
     free(image);

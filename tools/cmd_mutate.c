@@ -96,11 +96,11 @@ static int one_binary(Settings *settings) {
     size_t size;
     if (!read_image(settings, &image, &size))
         return STATUS_INPUT;
-    Mutator *m = mutator_new(settings->inputs[0], image, size, &settings->diags);
+    Mutator *m = mutate_new(settings->inputs[0], image, size, &settings->diags);
     if (!m)
         return STATUS_INPUT;
     int status = settings->mutate.apply ? apply_one(settings, m) : list_sites(settings, m);
-    mutator_free(m);
+    mutate_free(m);
     return status;
 }
 
@@ -301,13 +301,13 @@ static int run_campaign(Campaign *campaign) {
         return STATUS_USAGE;
     }
     CampaignReport r;
-    bool good = campaign_run(campaign->subjects.at, campaign->subjects.n, &o, &r, &settings->diags);
+    bool good = mutate_campaign_run(campaign->subjects.at, campaign->subjects.n, &o, &r, &settings->diags);
     if (good) {
-        char *text = settings->json ? campaign_json(&r) : campaign_text(&r);
+        char *text = settings->json ? mutate_campaign_json(&r) : mutate_campaign_text(&r);
         printf("%s%s", text, settings->json ? "\n" : "");
         free(text);
     }
-    campaign_free(&r);
+    mutate_campaign_free(&r);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 

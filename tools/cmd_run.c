@@ -143,11 +143,11 @@ static bool machine_launch(Run *run, const PlanLaunch *l) {
 static void print_races(Run *run, PtxRunResult *res) {
     char text[1024];
     for (uint32_t i = 0; i < res->nraces; i++) {
-        ptx_race_print(&res->races[i], text, sizeof text);
+        interp_race_print(&res->races[i], text, sizeof text);
         fprintf(stderr, "%s\n", text);
     }
     run->nfindings += res->nharmful;
-    ptx_races_free(res);
+    interp_races_free(res);
 }
 
 static bool ptx_launch(Run *run, const PlanLaunch *l) {
@@ -309,7 +309,7 @@ static bool open_input(Run *run) {
     if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &size))
         return false;
     bool elf = cli_is_elf(data, size), interpret = settings->engine && strcmp(settings->engine, "ptx") == 0;
-    if (elf && !interpret && !object_is(data, size))
+    if (elf && !interpret && !elf_object_is(data, size))
         return (run->binary = cli_load(settings, settings->inputs[0], data, size)) != NULL;
     run->ptx = cli_read_modules(settings, settings->ninputs);
     if (run->ptx && !interpret)
@@ -351,7 +351,7 @@ int cmd_run(Settings *settings) {
     }
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
-        bool placed = r.mem && (r.binary || ptx_place_variables(r.ptx, r.mem, &settings->diags));
+        bool placed = r.mem && (r.binary || interp_place_variables(r.ptx, r.mem, &settings->diags));
         if (placed && run_all(&r))
             status = finish_run(&r);
     }

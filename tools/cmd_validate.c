@@ -16,7 +16,7 @@ static bool read_inputs(Settings *settings, PtxModule **m, Binary **b) {
     size_t size = 0;
     if (settings->ninputs > 1 && !file_read(&settings->arena, last, &settings->diags, &data, &size))
         return false;
-    bool given = data && cli_is_elf(data, size) && !object_is(data, size);
+    bool given = data && cli_is_elf(data, size) && !elf_object_is(data, size);
     *m = cli_read_modules(settings, settings->ninputs - given);
     if (*m)
         *b = given ? cli_load(settings, last, data, size)
@@ -198,7 +198,7 @@ static int validate_auto(Settings *settings) {
         char *text = settings->json ? judgement_json(&j, name) : judgement_text(&j, name);
         printf("%s%s%s", settings->json ? (n ? "," : "[") : "", text ? text : "", settings->json ? "\n" : "");
         free(text);
-        found |= verdict_is_finding(j.verdict);
+        found |= batch_is_finding(j.verdict);
         judgement_free(&j);
         auto_launch_free(&launches);
         n++;
@@ -238,7 +238,7 @@ static int validate_plan(Settings *settings) {
                                         : judgement_text(&j, settings->inputs[0]);
             printf("%s%s", text ? text : "", settings->json ? "\n" : "");
             free(text);
-            status = verdict_is_finding(j.verdict) ? STATUS_DIFFERS : STATUS_DONE;
+            status = batch_is_finding(j.verdict) ? STATUS_DIFFERS : STATUS_DONE;
         }
         judgement_free(&j);
     } else if (good) {

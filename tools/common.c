@@ -50,12 +50,12 @@ PtxModule *cli_read_ptx(Settings *settings, const char *path) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0003, path);
         return NULL;
     }
-    if (object_is(text, size)) {
+    if (elf_object_is(text, size)) {
         const char *name, *ptx;
         size_t ptx_bytes;
-        return take_target(settings, path, object_target(text)) &&
-                       object_read(&settings->arena, path, text, size, &name, &ptx, &ptx_bytes,
-                                   &settings->diags)
+        return take_target(settings, path, elf_object_target(text)) &&
+                       elf_object_read(&settings->arena, path, text, size, &name, &ptx, &ptx_bytes,
+                                       &settings->diags)
                    ? ptx_parse(name, ptx, ptx_bytes, &settings->diags)
                    : NULL;
     }

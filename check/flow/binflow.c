@@ -466,7 +466,7 @@ static void decode_all(Builder *builder) {
     }
 }
 
-BinFlow *binflow_new(const Binary *bin) {
+BinFlow *bin_flow_new(const Binary *bin) {
     BinFlow *flow = calloc(1, sizeof *flow);
     if (!flow)
         return NULL;
@@ -506,7 +506,7 @@ BinFlow *binflow_new(const Binary *bin) {
     return flow;
 }
 
-void binflow_free(BinFlow *flow) {
+void bin_flow_free(BinFlow *flow) {
     if (!flow)
         return;
     arena_free(&flow->arena);

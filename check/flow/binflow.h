@@ -76,8 +76,8 @@ typedef struct {
 } BinFlow;
 
 /* The graph of all functions; lives as long as `b`. Never fails but for want of memory (NULL). */
-BinFlow *binflow_new(const Binary *b);
-void binflow_free(BinFlow *flow);
+BinFlow *bin_flow_new(const Binary *b);
+void bin_flow_free(BinFlow *flow);
 
 /* What an instruction does to control, the same for all targets. */
 // clang-format off

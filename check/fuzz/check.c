@@ -103,17 +103,17 @@ enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000, LITERAL_BUDGET = 200000 
 static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
     PtxRunOptions o = {.seed = seed, .budget = PTX_BUDGET, .report_uninitialised = true};
     PtxRunResult r;
-    if (!ptx_place_variables(check->m, check->start, &check->d))
+    if (!interp_place_variables(check->m, check->start, &check->d))
         return fuzz_fails(&check->v, FUZZ_LAUNCH);
     check->ptx = simmem_clone(check->start);
     if (!check->ptx)
         abort();
     if (traces) {
-        lane_traces_start(&check->ptx_trace, check->m, &check->launch);
-        o.on_event = lane_trace_ptx;
+        fuzz_traces_start(&check->ptx_trace, check->m, &check->launch);
+        o.on_event = fuzz_trace_ptx;
         o.user = &check->ptx_trace;
     }
-    if (!ptx_interp_run(check->m, "fuzz", &check->launch, check->ptx, &o, &r, &check->d))
+    if (!interp_run(check->m, "fuzz", &check->launch, check->ptx, &o, &r, &check->d))
         return fuzz_fails(&check->v, strcmp(check->v.detail, "E0511") == 0 ? FUZZ_UNSUPPORTED : FUZZ_LAUNCH);
     *insns += r.thread_insns;
     const SimTrap *sim_trap = r.trap.kind != TRAP_NONE ? &r.trap : &r.first_warning;
@@ -125,7 +125,7 @@ static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
 }
 
 static void count_shape(const PtxModule *m, FuzzCounts *counts) {
-    PtxShape s = ptx_shape(m);
+    PtxShape s = fuzz_shape(m);
     counts->blocks += s.blocks;
     counts->data_insns += s.data_insns;
     counts->branches += s.branches;
@@ -145,7 +145,7 @@ static bool parse(Check *check, const GenProgram *program, FuzzCounts *counts) {
     return true;
 }
 
-bool check_start(Check *c, const GenProgram *p, uint64_t ptx_seed, bool traces, FuzzCounts *counts) {
+bool fuzz_start(Check *c, const GenProgram *p, uint64_t ptx_seed, bool traces, FuzzCounts *counts) {
     return parse(c, p, counts) && make_memory(c) && run_ptx(c, ptx_seed, traces, &counts->ptx_insns);
 }
 
@@ -184,7 +184,7 @@ static void drop_code(Check *check) {
     check->ir = NULL;
 }
 
-bool check_compile(Check *check, const FuzzConfig *config) {
+bool fuzz_compile(Check *check, const FuzzConfig *config) {
     drop_code(check);
     check->d.source = &check->m->source;
     check->ir = lower_module(check->m, &check->strings, config->target ? config->target : isa_targets[0],
@@ -216,7 +216,7 @@ static bool text_form(Check *check) {
         Source s = {"fuzz.sass", text, size};
         const Source *old = check->d.source;
         check->d.source = &s;
-        good = assemble(&s, &image, &image_bytes, &check->d);
+        good = asm_assemble(&s, &image, &image_bytes, &check->d);
         check->d.source = old;
     }
     if (good && (image_bytes != check->image_bytes || memcmp(image, check->image, image_bytes) != 0)) {
@@ -232,11 +232,11 @@ static bool text_form(Check *check) {
 
 /* Rules R-01 ... and H-01 ...: none may be broken. */
 static bool static_check(Check *check, FuzzCounts *counts) {
-    BinFlow *g = binflow_new(check->binary);
+    BinFlow *g = bin_flow_new(check->binary);
     BinCheckReport r;
     if (!g)
         abort();
-    binary_check(g, &(BinCheckOptions){.no_text = true}, &r); /* text_form does that */
+    check_binary(g, &(BinCheckOptions){.no_text = true}, &r); /* text_form does that */
     counts->checked++;
     for (uint32_t k = 0; k < r.n && check->v.cls != FUZZ_STATIC; k++) {
         const BinFinding *finding = &r.findings[k];
@@ -249,11 +249,11 @@ static bool static_check(Check *check, FuzzCounts *counts) {
         fuzz_fails(&check->v, FUZZ_STATIC);
     }
     check_report_free(&r);
-    binflow_free(g);
+    bin_flow_free(g);
     return check->v.cls != FUZZ_STATIC;
 }
 
-bool check_memory(Check *check) {
+bool fuzz_memory(Check *check) {
     MemDiff diff;
     if (diff_memory(check->ptx, check->mem, NULL, &diff))
         return true;
@@ -292,7 +292,7 @@ static void reset_memory(Check *check) {
         memcpy(check->mem->allocs[i].data, check->start->allocs[i].data, check->start->allocs[i].size_bytes);
 }
 
-bool check_run(Check *check, const MachineOptions *m, MachineResult *result) {
+bool fuzz_run(Check *check, const MachineOptions *m, MachineResult *result) {
     MachineOptions o = *m;
     *result = (MachineResult){0};
     o.max_issues = o.bsync_nb == MACHINE_NB_LITERAL ? LITERAL_BUDGET : MACHINE_BUDGET;
@@ -319,34 +319,34 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
     LaneTraces lanes = {0};
     bool literal = o.bsync_nb == MACHINE_NB_LITERAL;
     if (config->traces) {
-        lane_traces_start(&lanes, check->m, &check->launch);
-        o.trace = lane_trace_machine;
+        fuzz_traces_start(&lanes, check->m, &check->launch);
+        o.trace = fuzz_trace_machine;
         o.trace_user = &lanes;
         o.trace_no_text = true;
     }
-    bool good = check_run(check, &o, &r);
+    bool good = fuzz_run(check, &o, &r);
     if (literal) {
         bool hung = !good && is_hang(r.trap.kind);
         *(config->yield_breaks ? &counts->break_runs : &counts->literal_runs) += 1;
         *(config->yield_breaks ? &counts->break_hangs : &counts->literal_hangs) += hung;
         if (hung)
             check->v = (FuzzVerdict){.cls = FUZZ_EQUAL};
-        good = good ? check_memory(check) : hung;
+        good = good ? fuzz_memory(check) : hung;
     } else
-        good = good && check_memory(check) && findings(check, &r);
+        good = good && fuzz_memory(check) && findings(check, &r);
     if (good && config->traces) {
         counts->traces++;
-        good = lane_traces_equal(&check->ptx_trace, &lanes, check->v.text, sizeof check->v.text) ||
+        good = fuzz_traces_equal(&check->ptx_trace, &lanes, check->v.text, sizeof check->v.text) ||
                fuzz_fails(&check->v, FUZZ_TRACE);
     }
     counts->runs++;
     counts->machine_issues += r.stats.issues;
     machine_result_free(&r);
-    lane_traces_free(&lanes);
+    fuzz_traces_free(&lanes);
     return good;
 }
 
-void check_release(Check *check) {
+void fuzz_release(Check *check) {
     drop_code(check);
     str_free(&check->strings);
     if (check->start)
@@ -357,7 +357,7 @@ void check_release(Check *check) {
         simmem_free(check->mem);
     if (check->m)
         ptx_free(check->m);
-    lane_traces_free(&check->ptx_trace);
+    fuzz_traces_free(&check->ptx_trace);
 }
 
 FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, unsigned n, unsigned *failed,
@@ -368,8 +368,8 @@ FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, u
     for (unsigned i = 0; i < n; i++)
         traces = traces || configs[i].traces;
     bool only = configs[0].check_only;
-    bool good = only ? parse(&c, p, counts) : check_start(&c, p, configs[0].ptx_seed, traces, counts);
-    good = good && check_compile(&c, &configs[0]);
+    bool good = only ? parse(&c, p, counts) : fuzz_start(&c, p, configs[0].ptx_seed, traces, counts);
+    good = good && fuzz_compile(&c, &configs[0]);
     if (good && configs[0].text)
         good = text_form(&c);
     if (good && (configs[0].check || only))
@@ -380,7 +380,7 @@ FuzzVerdict fuzz_check_counted(const GenProgram *p, const FuzzConfig *configs, u
     describe_config(&configs[k], c.v.config, sizeof c.v.config);
     if (failed)
         *failed = k;
-    check_release(&c);
+    fuzz_release(&c);
     return c.v;
 }
 
@@ -431,14 +431,14 @@ bool fuzz_usable(void *user, const char *module, size_t size_bytes) {
         abort();
     c.d = (Diags){.sink = keep_first, .user = &c.v};
     c.m = ptx_parse("fuzz.ptx", p.text, p.size_bytes, &c.d);
-    bool good = c.m && make_memory(&c) && ptx_place_variables(c.m, c.start, &c.d);
+    bool good = c.m && make_memory(&c) && interp_place_variables(c.m, c.start, &c.d);
     PtxRunResult r;
-    good = good && ptx_interp_run(c.m, "fuzz", &c.launch, c.start, NULL, &r, &c.d);
+    good = good && interp_run(c.m, "fuzz", &c.launch, c.start, NULL, &r, &c.d);
     if (good) {
         c.ir = lower_module(c.m, &c.strings, target ? target : isa_targets[0], 0, &c.d);
         good = c.ir || compile_class(&c.v, 0) != FUZZ_UNSUPPORTED;
     }
-    check_release(&c);
+    fuzz_release(&c);
     free(p.text);
     return good;
 }

@@ -1,6 +1,6 @@
 /* Differential testing with random programs: PTX reference interpreter against the machine on the compiled
  * binary, at every optimisation level, reconvergence mode, with few registers, under every policy of the
- * machine; also text form against binary (assemble(disassemble(x)) == x). A failing program is reduced as
+ * machine; also text form against binary (asm_assemble(disassemble(x)) == x). A failing program is reduced as
  * long as it fails in the same way.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_FUZZ_FUZZ_H
@@ -19,7 +19,7 @@ typedef enum {
     /* failures of what is tested */
     FUZZ_COMPILE, /* lowering, a pass, the verifier, the encoder, the ELF writer */
     FUZZ_BINARY,  /* the ELF file cannot be read again */
-    FUZZ_TEXT,    /* assemble(disassemble(x)) differs from x */
+    FUZZ_TEXT,    /* asm_assemble(disassemble(x)) differs from x */
     FUZZ_LAUNCH,  /* an engine cannot start */
     FUZZ_TRAP,    /* the machine traps */
     FUZZ_MEMORY,  /* memory differs, the threads' logs included */

@@ -27,13 +27,13 @@ typedef struct {
     MachineSession *session;
     unsigned yield_percent;
 } Check;
-/* Steps; false leaves a verdict. check_start: parse, memory, the interpreter's run. */
-bool check_start(Check *check, const GenProgram *program, uint64_t ptx_seed, bool traces, FuzzCounts *counts);
-bool check_compile(Check *check, const FuzzConfig *config); /* again, if it was compiled before */
+/* Steps; false leaves a verdict. fuzz_start: parse, memory, the interpreter's run. */
+bool fuzz_start(Check *check, const GenProgram *program, uint64_t ptx_seed, bool traces, FuzzCounts *counts);
+bool fuzz_compile(Check *check, const FuzzConfig *config); /* again, if it was compiled before */
 /* The machine's run; `r` is the caller's to free, also after a trap. */
-bool check_run(Check *check, const MachineOptions *options, MachineResult *r);
-bool check_memory(Check *check); /* is the machine's memory the interpreter's? */
-void check_release(Check *check);
+bool fuzz_run(Check *check, const MachineOptions *options, MachineResult *r);
+bool fuzz_memory(Check *check); /* is the machine's memory the interpreter's? */
+void fuzz_release(Check *check);
 
 /* fuzz_check that adds to `counts`. */
 FuzzVerdict fuzz_check_counted(const GenProgram *program, const FuzzConfig *configs, unsigned n,

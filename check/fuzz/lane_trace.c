@@ -17,7 +17,7 @@ static bool writes(const PtxInsn *i) {
            i->op == PTX_RED;
 }
 
-void lane_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *l) {
+void fuzz_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *l) {
     *traces = (LaneTraces){.m = module, .launch = l};
     traces->nthreads = l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
     traces->threads = zeroed(2 * (size_t)traces->nthreads, sizeof *traces->threads);
@@ -28,7 +28,7 @@ void lane_traces_start(LaneTraces *traces, const PtxModule *module, const Launch
                 traces->lines[ptx_line(module, &module->funcs[k].insns[i])] = true;
 }
 
-void lane_traces_free(LaneTraces *traces) {
+void fuzz_traces_free(LaneTraces *traces) {
     for (uint32_t i = 0; traces->threads && i < 2 * traces->nthreads; i++)
         free(traces->threads[i].at);
     free(traces->threads);
@@ -68,7 +68,7 @@ static uint32_t thread_number(const Launch *launch, const uint32_t block[3], uin
     return b * launch->block[0] * launch->block[1] * launch->block[2] + in_block;
 }
 
-void lane_trace_ptx(void *traces, const PtxEvent *event) {
+void fuzz_trace_ptx(void *traces, const PtxEvent *event) {
     LaneTraces *lane_traces = traces;
     const Launch *l = lane_traces->launch;
     if (event->access.kind == PTX_ACCESS_NONE)
@@ -80,7 +80,7 @@ void lane_trace_ptx(void *traces, const PtxEvent *event) {
               event->access.data);
 }
 
-void lane_trace_machine(void *traces, const MachineTrace *trace) {
+void fuzz_trace_machine(void *traces, const MachineTrace *trace) {
     LaneTraces *lane_traces = traces;
     MachineAccess a;
     if (!trace->executed || !trace->loc ||
@@ -94,14 +94,14 @@ void lane_trace_machine(void *traces, const MachineTrace *trace) {
     }
 }
 
-uint64_t lane_traces_events(const LaneTraces *traces) {
+uint64_t fuzz_traces_events(const LaneTraces *traces) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < 2 * traces->nthreads; i++)
         n += traces->threads[i].n;
     return n;
 }
 
-bool lane_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *out, size_t out_bytes) {
+bool fuzz_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *out, size_t out_bytes) {
     for (uint32_t i = 0; i < 2 * ptx->nthreads; i++) {
         const LaneTrace *trace = &ptx->threads[i], *lane_trace = &machine->threads[i];
         for (uint32_t k = 0; k < trace->n || k < lane_trace->n; k++) {

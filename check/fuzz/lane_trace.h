@@ -25,11 +25,11 @@ typedef struct {
     bool *lines; /* [line] of the PTX text: has a statement that writes */
 } LaneTraces;
 
-void lane_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *launch);
-void lane_traces_free(LaneTraces *traces);
-void lane_trace_ptx(void *traces, const PtxEvent *event);         /* PtxRunOptions.on_event */
-void lane_trace_machine(void *traces, const MachineTrace *trace); /* MachineOptions.trace */
+void fuzz_traces_start(LaneTraces *traces, const PtxModule *module, const Launch *launch);
+void fuzz_traces_free(LaneTraces *traces);
+void fuzz_trace_ptx(void *traces, const PtxEvent *event);         /* PtxRunOptions.on_event */
+void fuzz_trace_machine(void *traces, const MachineTrace *trace); /* MachineOptions.trace */
 /* True if equal; else the first difference as text. */
-bool lane_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *out, size_t out_bytes);
-uint64_t lane_traces_events(const LaneTraces *traces);
+bool fuzz_traces_equal(const LaneTraces *ptx, const LaneTraces *machine, char *out, size_t out_bytes);
+uint64_t fuzz_traces_events(const LaneTraces *traces);
 #endif

@@ -172,7 +172,7 @@ FuzzVerdict fuzz_measure(const GenProgram *program, const Target *target, FuzzCo
     Check c;
     FuzzCounts ignored = {0};
     BlockCount blocks = {0};
-    bool good = check_start(&c, program, 0, false, &ignored);
+    bool good = fuzz_start(&c, program, 0, false, &ignored);
     const SimAlloc *out = good ? simmem_find_name(c.ptx, "out") : NULL;
     uint64_t oracle = out ? fuzz_stack_issues(&program->graph, out->data) : 0;
     find_log_lines(&blocks, program);
@@ -185,15 +185,15 @@ FuzzVerdict fuzz_measure(const GenProgram *program, const Target *target, FuzzCo
         MachineOptions o = {.trace = count_block, .trace_user = &blocks, .trace_no_text = true};
         MachineResult r;
         blocks.issues = 0;
-        if (!check_compile(&c, &f))
+        if (!fuzz_compile(&c, &f))
             break;
-        good = check_run(&c, &o, &r) && check_memory(&c);
+        good = fuzz_run(&c, &o, &r) && fuzz_memory(&c);
         if (good)
             add_stats(&counts->metric[k], &r.stats, blocks.issues, oracle);
         machine_result_free(&r);
     }
     free(blocks.lines);
     FuzzVerdict v = c.v;
-    check_release(&c);
+    fuzz_release(&c);
     return v;
 }

@@ -143,7 +143,7 @@ static void add_function(const PtxFunc *f, PtxShape *shape) {
     arena_free(&x.a);
 }
 
-PtxShape ptx_shape(const PtxModule *module) {
+PtxShape fuzz_shape(const PtxModule *module) {
     PtxShape s = {0};
     for (uint32_t k = 0; k < module->nfuncs; k++)
         if (module->funcs[k].has_body && module->funcs[k].ninsns)

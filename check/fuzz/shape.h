@@ -14,5 +14,5 @@ typedef struct {
     bool has_loop, irreducible;
 } PtxShape;
 
-PtxShape ptx_shape(const PtxModule *module);
+PtxShape fuzz_shape(const PtxModule *module);
 #endif

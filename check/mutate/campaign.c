@@ -149,7 +149,7 @@ static bool has_finding(const BinCheckReport *report, CheckRule rule, uint32_t i
 static bool static_objects(const Trial *trial, const BinFlow *g) {
     BinCheckReport r;
     bool found = false;
-    binary_check(g, &(BinCheckOptions){0}, &r);
+    check_binary(g, &(BinCheckOptions){0}, &r);
     for (uint32_t i = 0; i < r.n; i++)
         found |= r.findings[i].severity == SEV_ERROR &&
                  !has_finding(&trial->base, r.findings[i].rule, r.findings[i].inst);
@@ -192,7 +192,7 @@ static bool ptx_hash(Trial *trial) {
     Plan *plan = trial->s->inputs[0];
     Diags quiet = {0};
     SimMemory *mem = plan_memory(plan, &quiet);
-    bool good = mem && ptx_place_variables(trial->s->ptx, mem, &quiet);
+    bool good = mem && interp_place_variables(trial->s->ptx, mem, &quiet);
     for (uint32_t l = 0; good && l < plan->launches.n; l++)
         for (uint32_t k = 0; good && k < plan->launches.at[l].repeat; k++) {
             PtxRunOptions o = {.budget = 200000000};
@@ -266,7 +266,7 @@ static void judge(Trial *trial, MutSite site, uint32_t number) {
     }
     count->changed++;
     bool killed[TOOL_COUNT] = {0};
-    BinFlow *g = binflow_new(b);
+    BinFlow *g = bin_flow_new(b);
     killed[TOOL_STATIC] = static_objects(trial, g);
     killed[TOOL_MODEL] = group == MUT_RECONVERGENCE && model_objects(trial, g);
     killed[TOOL_CHECK] = killed[TOOL_STATIC] || killed[TOOL_MODEL];
@@ -286,7 +286,7 @@ static void judge(Trial *trial, MutSite site, uint32_t number) {
         memcpy(s.killed, killed, sizeof killed);
         VEC_ADD(&report->arena, &report->survivors, s);
     }
-    binflow_free(g);
+    bin_flow_free(g);
     binary_free(b);
 }
 
@@ -320,7 +320,7 @@ static void judge_class(Trial *trial, MutClass c, uint64_t want) {
 
 static void start_trial(Trial *trial) {
     bool converge = false;
-    binary_check(trial->m->flow, &(BinCheckOptions){0}, &trial->base);
+    check_binary(trial->m->flow, &(BinCheckOptions){0}, &trial->base);
     trial->have_ptx = trial->s->ptx && ptx_hash(trial);
     if (trial->have_ptx && validate_objects(trial, trial->m->bin))
         trial->have_ptx = false; /* something else is wrong: it can judge no mutant */
@@ -335,8 +335,8 @@ static void start_trial(Trial *trial) {
         abort();
 }
 
-bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *report,
-                  Diags *d) {
+bool mutate_campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt,
+                         CampaignReport *report, Diags *d) {
     *report = (CampaignReport){.proved = opt->prove != NULL};
     double start = clock_seconds();
     bool good = true;
@@ -345,7 +345,7 @@ bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions 
         if (!trial)
             abort();
         *trial = (Trial){.s = &subjects[i], .opt = opt, .r = report};
-        trial->m = mutator_new(subjects[i].name, subjects[i].image, subjects[i].image_bytes, d);
+        trial->m = mutate_new(subjects[i].name, subjects[i].image, subjects[i].image_bytes, d);
         good = trial->m != NULL;
         if (good) {
             start_trial(trial);
@@ -361,7 +361,7 @@ bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions 
             check_report_free(&trial->base);
         }
         free(trial->image);
-        mutator_free(trial->m);
+        mutate_free(trial->m);
         free(trial);
         if (opt->progress)
             opt->progress(opt->user, subjects[i].name, i + 1, n);
@@ -370,4 +370,4 @@ bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions 
     return good;
 }
 
-void campaign_free(CampaignReport *report) { arena_free(&report->arena); }
+void mutate_campaign_free(CampaignReport *report) { arena_free(&report->arena); }

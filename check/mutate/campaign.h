@@ -30,7 +30,7 @@ typedef enum {
     TOOL_ANY,
     TOOL_COUNT
 } MutTool;
-const char *campaign_tool_name(MutTool t);
+const char *mutate_campaign_tool_name(MutTool t);
 
 typedef struct {
     uint64_t sites, mutants, changed, killed[TOOL_COUNT];
@@ -72,9 +72,9 @@ typedef struct {
     bool proved; /* prove was tried */
 } CampaignReport;
 
-bool campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt, CampaignReport *report,
-                  Diags *diags);
-void campaign_free(CampaignReport *report);
-char *campaign_text(const CampaignReport *report); /* malloc'ed */
-char *campaign_json(const CampaignReport *report);
+bool mutate_campaign_run(const MutSubject *subjects, unsigned n, const CampaignOptions *opt,
+                         CampaignReport *report, Diags *diags);
+void mutate_campaign_free(CampaignReport *report);
+char *mutate_campaign_text(const CampaignReport *report); /* malloc'ed */
+char *mutate_campaign_json(const CampaignReport *report);
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *campaign_tool_name(MutTool t) {
+const char *mutate_campaign_tool_name(MutTool t) {
     static const char *const names[TOOL_COUNT] = {"static", "model",    "static+model",
                                                   "prove",  "validate", "any"};
     return names[t];
@@ -36,7 +36,7 @@ static void add_count(MutCount *sum, const MutCount *count) {
         sum->killed[t] += count->killed[t];
 }
 
-char *campaign_text(const CampaignReport *report) {
+char *mutate_campaign_text(const CampaignReport *report) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -44,7 +44,7 @@ char *campaign_text(const CampaignReport *report) {
         abort();
     fprintf(out, "%-16s %7s %8s %8s", "class", "sites", "mutants", "changed");
     for (unsigned t = 0; t < TOOL_COUNT; t++)
-        fprintf(out, " %13s", campaign_tool_name((MutTool)t));
+        fprintf(out, " %13s", mutate_campaign_tool_name((MutTool)t));
     fputc('\n', out);
     for (unsigned g = 0; g < MUT_GROUPS; g++) {
         MutCount sum = {0};
@@ -91,12 +91,12 @@ static cJSON *count_json(const MutCount *count) {
     cJSON_AddNumberToObject(o, "provable_killed", (double)count->provable_killed);
     cJSON_AddNumberToObject(o, "refuted", (double)count->refuted);
     for (unsigned t = 0; t < TOOL_COUNT; t++)
-        cJSON_AddNumberToObject(k, campaign_tool_name((MutTool)t), (double)count->killed[t]);
+        cJSON_AddNumberToObject(k, mutate_campaign_tool_name((MutTool)t), (double)count->killed[t]);
     cJSON_AddItemToObject(o, "killed", k);
     return o;
 }
 
-char *campaign_json(const CampaignReport *report) {
+char *mutate_campaign_json(const CampaignReport *report) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "programs", report->subjects);
     cJSON_AddNumberToObject(o, "programs_stuck_unchanged", report->stuck_subjects);
@@ -117,7 +117,7 @@ char *campaign_json(const CampaignReport *report) {
         cJSON_AddStringToObject(k, "truth", survivor->truth);
         cJSON_AddStringToObject(k, "reason", survivor->reason);
         for (unsigned t = 0; t < TOOL_COUNT; t++)
-            cJSON_AddBoolToObject(k, campaign_tool_name((MutTool)t), survivor->killed[t]);
+            cJSON_AddBoolToObject(k, mutate_campaign_tool_name((MutTool)t), survivor->killed[t]);
         cJSON_AddItemToArray(list, k);
     }
     char *text = cJSON_Print(o);

@@ -295,14 +295,14 @@ static void find_mutations(Mutator *mutator) {
 /* Where each function's code lies in the file; words that the reader changed (relocations) are left alone. */
 static bool find_places(Mutator *mutator, Diags *d) {
     const Binary *binary = mutator->bin;
-    ElfImage *elf_image = elfimg_read(&mutator->arena, mutator->image, mutator->image_bytes, d);
+    ElfImage *elf_image = elf_image_read(&mutator->arena, mutator->image, mutator->image_bytes, d);
     if (!elf_image)
         return false;
     mutator->offset = ARENA_ARRAY(&mutator->arena, uint64_t, binary->ncode + 1u);
     memset(mutator->offset, 0xff, (binary->ncode + 1u) * sizeof *mutator->offset);
     for (uint32_t f = 0; f < binary->nfuncs; f++) {
         uint32_t section =
-            elfimg_find(elf_image, arena_printf(&mutator->arena, ".text.%s", binary->funcs[f].name));
+            elf_image_find(elf_image, arena_printf(&mutator->arena, ".text.%s", binary->funcs[f].name));
         if (!section)
             continue;
         const ElfSection *elf_section = &elf_image->sections.at[section];
@@ -322,26 +322,26 @@ static bool find_places(Mutator *mutator, Diags *d) {
     return true;
 }
 
-Mutator *mutator_new(const char *path, const void *image, size_t size_bytes, Diags *d) {
+Mutator *mutate_new(const char *path, const void *image, size_t size_bytes, Diags *d) {
     Mutator *mutator = calloc(1, sizeof *mutator);
     if (!mutator)
         return NULL;
     mutator->image = image;
     mutator->image_bytes = size_bytes;
     mutator->bin = binary_read(path, image, size_bytes, d);
-    mutator->flow = mutator->bin ? binflow_new(mutator->bin) : NULL;
+    mutator->flow = mutator->bin ? bin_flow_new(mutator->bin) : NULL;
     if (!mutator->flow || !find_places(mutator, d)) {
-        mutator_free(mutator);
+        mutate_free(mutator);
         return NULL;
     }
     find_mutations(mutator);
     return mutator;
 }
 
-void mutator_free(Mutator *mutator) {
+void mutate_free(Mutator *mutator) {
     if (!mutator)
         return;
-    binflow_free(mutator->flow);
+    bin_flow_free(mutator->flow);
     binary_free(mutator->bin);
     arena_free(&mutator->arena);
     free(mutator);

@@ -40,8 +40,8 @@ typedef struct {
 } Mutator;
 
 /* `image` must live as long as the mutator. NULL: reported. */
-Mutator *mutator_new(const char *path, const void *image, size_t size_bytes, Diags *diags);
-void mutator_free(Mutator *mutator);
+Mutator *mutate_new(const char *path, const void *image, size_t size_bytes, Diags *diags);
+void mutate_free(Mutator *mutator);
 /* Copy the image with one mutation into `out` (image_bytes). False: it cannot be encoded. */
 bool mutate_apply(const Mutator *mutator, MutSite s, uint8_t *out);
 /* "drop-bsync:3  k+0x40  BSYNC B0", in out[256]. */

@@ -50,10 +50,10 @@ typedef struct {
     const char *gave_up;
 } Core;
 
-void core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
-void core_edges(Core *core, Cut *cut); /* from the exits */
-bool core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
-             double *slowest);
+void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
+void prove_core_edges(Core *core, Cut *cut); /* from the exits */
+bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
+                   double *slowest);
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out); /* what each region shows */
 void prove_skip(ProveReport *report, ProveFunc *out, const char *why);
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void judge_unknown(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at) {
+void prove_judge_unknown(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at) {
     if (judge->out->status != PROVE_UNKNOWN && judge->out->status != PROVE_REFUTED) {
         judge->out->status = PROVE_UNKNOWN;
         judge->out->reason = why;
@@ -33,8 +33,8 @@ static uint64_t counterexample(Judge *judge, Term *cond, Term *x, Term *y) {
 }
 
 /* x == y wherever cond holds; the verdict goes into the region. */
-bool judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
-                 uint32_t mach_at) {
+bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
+                       uint32_t mach_at) {
     Core *core = judge->c;
     Terms *ts = &core->p.ts;
     if (judge->base)
@@ -45,23 +45,23 @@ bool judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *what, u
         return false;
     uint64_t seed = counterexample(judge, cond, x, y);
     if (seed) {
-        judge_refute(judge, seed, cond, x, y, what, ptx_at, mach_at);
+        prove_judge_refute(judge, seed, cond, x, y, what, ptx_at, mach_at);
         return false;
     }
     ProveStatus how;
     if (judge->concrete_only || judge->out->status == PROVE_UNKNOWN) /* it will not be proved any more */
         return false;
-    if (core_z3(core, cond, x, y, judge->r, &how, &judge->out->slowest_query)) {
+    if (prove_core_z3(core, cond, x, y, judge->r, &how, &judge->out->slowest_query)) {
         if (how > judge->out->status)
             judge->out->status = how;
         return true;
     }
-    judge_unknown(judge, what, ptx_at, mach_at);
+    prove_judge_unknown(judge, what, ptx_at, mach_at);
     return false;
 }
 
-bool core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
-             double *slowest) {
+bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
+                   double *slowest) {
     double limit = core->p.opt->query_seconds > 0 ? core->p.opt->query_seconds : 9; /* and starting it */
     if (!core->z3 || term->width == 0)
         return false;
@@ -109,20 +109,20 @@ static void exits(Judge *judge, Cut *cut) {
                 fits =
                     core->cuts.at[core->cut_of[exit->target - core->p.ff->first_block] - 1].ptx == x->target;
             if (!fits)
-                judge_equal(judge, ts->truth, both, ts->falsity, "the branch conditions differ", x->at,
-                            exit->at);
+                prove_judge_equal(judge, ts->truth, both, ts->falsity, "the branch conditions differ", x->at,
+                                  exit->at);
             else if (exit->kind == EX_RET)
-                judge_results(judge, x, exit, both);
+                prove_judge_results(judge, x, exit, both);
         }
 }
 
-void judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond) {
+void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond) {
     Prover *prover = &judge->c->p;
     Terms *ts = &prover->ts;
     AbiPlan out;
     prove_abi(prover, prover->pf->rets, prover->pf->nrets, &out);
     if (out.stack) {
-        judge_unknown(judge, "results on the stack are not modelled", x->at, exit->at);
+        prove_judge_unknown(judge, "results on the stack are not modelled", x->at, exit->at);
         return;
     }
     for (uint32_t k = 0; k < out.n; k++) {
@@ -141,11 +141,11 @@ void judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond) {
                 got = t_zext_from(ts, got, 8 * (unsigned)bytes);
                 term = t_zext_from(ts, term, 8 * (unsigned)bytes);
             }
-            judge_equal(judge, cond, term, got, "the function's result differs", x->at, exit->at);
+            prove_judge_equal(judge, cond, term, got, "the function's result differs", x->at, exit->at);
         }
     }
-    judge_equal(judge, cond, prove_sp(prover), exit->val[LOC_R + 1], "the stack pointer is not restored",
-                x->at, exit->at);
+    prove_judge_equal(judge, cond, prove_sp(prover), exit->val[LOC_R + 1],
+                      "the stack pointer is not restored", x->at, exit->at);
 }
 
 /* ---- memory ---- */
@@ -183,28 +183,28 @@ static void memory(Judge *judge, Cut *cut, unsigned list) {
         if (i >= nx || i >= nm || !same_kind(xe[i], me[i])) {
             Term *extra = i < nm ? me[i] : xe[i];
             if (nx == nm || (i < nx && i < nm)) {
-                judge_events_differ(
+                prove_judge_events_differ(
                     judge, x, m,
                     arena_printf(&judge->r->arena, "the order of events on %s differs", names[list]));
                 return;
             }
-            judge_equal(judge, ts->truth, extra->a[1], ts->falsity,
-                        i < nm ? "an event that the PTX has not" : "an event is missing", cut->ptx_run.last,
-                        cut->mach_run.last);
+            prove_judge_equal(judge, ts->truth, extra->a[1], ts->falsity,
+                              i < nm ? "an event that the PTX has not" : "an event is missing",
+                              cut->ptx_run.last, cut->mach_run.last);
             continue;
         }
-        judge_equal(judge, ts->truth, xe[i]->a[1], me[i]->a[1], what, cut->ptx_run.first,
-                    cut->mach_run.first);
+        prove_judge_equal(judge, ts->truth, xe[i]->a[1], me[i]->a[1], what, cut->ptx_run.first,
+                          cut->mach_run.first);
         for (uint32_t k = 2; k < xe[i]->n; k++)
-            judge_equal(judge, xe[i]->a[1], xe[i]->a[k], me[i]->a[k], what, cut->ptx_run.first,
-                        cut->mach_run.first);
+            prove_judge_equal(judge, xe[i]->a[1], xe[i]->a[k], me[i]->a[k], what, cut->ptx_run.first,
+                              cut->mach_run.first);
     }
 }
 
-void judge_events_differ(Judge *judge, Term *x, Term *m, const char *what) {
+void prove_judge_events_differ(Judge *judge, Term *x, Term *m, const char *what) {
     (void)x;
     (void)m;
-    judge_unknown(judge, what, judge->q->ptx_run.first, judge->q->mach_run.first);
+    prove_judge_unknown(judge, what, judge->q->ptx_run.first, judge->q->mach_run.first);
 }
 
 /* No load may happen that the PTX does not do: it could fault. */
@@ -224,8 +224,9 @@ static void loads(Judge *judge, Cut *cut) {
                 allowed = t_or(ts, allowed, x->guard);
         }
         if (t_and(ts, access->guard, t_not(ts, allowed)) != ts->falsity)
-            judge_equal(judge, ts->truth, t_and(ts, access->guard, t_not(ts, allowed)), ts->falsity,
-                        "a load that the PTX does not do there may fault", cut->ptx_run.first, access->at);
+            prove_judge_equal(judge, ts->truth, t_and(ts, access->guard, t_not(ts, allowed)), ts->falsity,
+                              "a load that the PTX does not do there may fault", cut->ptx_run.first,
+                              access->at);
     }
 }
 
@@ -252,7 +253,7 @@ static void describe_cut(Judge *judge, Cut *cut) {
     region->predicated = x->guarded || run->guarded;
 }
 
-void judge_obligations(Judge *j, Cut *q) {
+void prove_judge_obligations(Judge *j, Cut *q) {
     exits(j, q);
     for (unsigned s = 0; s < NMEM; s++)
         memory(j, q, s);
@@ -266,21 +267,21 @@ static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {
     out->status = PROVE_SYNTACTIC;
     core->p.ts.steps = 0;
     if (core->gave_up)
-        judge_unknown(&j, core->gave_up, 0, 0);
+        prove_judge_unknown(&j, core->gave_up, 0, 0);
     else if (!cut->reached)
-        judge_unknown(&j, "no region before it could be followed to here", 0, 0);
+        prove_judge_unknown(&j, "no region before it could be followed to here", 0, 0);
     else if (cut->ptx_run.fault)
-        judge_unknown(&j, cut->ptx_run.fault, cut->ptx_run.fault_at, cut->mach_run.first);
+        prove_judge_unknown(&j, cut->ptx_run.fault, cut->ptx_run.fault_at, cut->mach_run.first);
     else if (cut->mach_run.fault)
-        judge_unknown(&j, cut->mach_run.fault, cut->ptx_run.first, cut->mach_run.fault_at);
+        prove_judge_unknown(&j, cut->mach_run.fault, cut->ptx_run.first, cut->mach_run.fault_at);
     else {
-        judge_obligations(&j, cut);
+        prove_judge_obligations(&j, cut);
         if (out->status == PROVE_UNKNOWN)
-            judge_blame(&j, cut);
+            prove_judge_blame(&j, cut);
         if (out->status == PROVE_UNKNOWN)
-            judge_pursue(&j, cut);
+            prove_judge_pursue(&j, cut);
         if (core->p.ts.overflow)
-            judge_unknown(&j, "terms became too large", 0, 0);
+            prove_judge_unknown(&j, "terms became too large", 0, 0);
     }
     describe_cut(&j, cut);
     Prover *prover = &core->p;

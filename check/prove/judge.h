@@ -13,20 +13,21 @@ typedef struct { /* judging one region */
     Term *base;                 /* NULL, or when the region is entered at all */
 } Judge;
 
-void judge_obligations(Judge *judge, Cut *cut);
+void prove_judge_obligations(Judge *judge, Cut *cut);
 /* Look for a refutation of a region that could not be proved along the paths that lead to it, where what its
  * locations hold is known exactly. */
-void judge_pursue(Judge *judge, Cut *cut);
+void prove_judge_pursue(Judge *judge, Cut *cut);
 /* Or with what the map says that its locations hold: if that would prove it, the path that brings something
  * else is wrong. */
-void judge_blame(Judge *judge, Cut *cut);
-bool judge_replay(Judge *judge, uint64_t seed); /* the simulator agrees with the machine side of the region */
-bool judge_equal(Judge *judge, Term *cond, Term *term, Term *y, const char *what, uint32_t ptx_at,
-                 uint32_t mach_at);
-void judge_unknown(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at);
-void judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond);
-void judge_events_differ(Judge *judge, Term *x, Term *term, const char *what);
+void prove_judge_blame(Judge *judge, Cut *cut);
+bool prove_judge_replay(Judge *judge,
+                        uint64_t seed); /* the simulator agrees with the machine side of the region */
+bool prove_judge_equal(Judge *judge, Term *cond, Term *term, Term *y, const char *what, uint32_t ptx_at,
+                       uint32_t mach_at);
+void prove_judge_unknown(Judge *judge, const char *why, uint32_t ptx_at, uint32_t mach_at);
+void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond);
+void prove_judge_events_differ(Judge *judge, Term *x, Term *term, const char *what);
 /* The assignment of `seed` shows a difference: confirm it and say so. */
-void judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *term, Term *y, const char *what,
-                  uint32_t ptx_at, uint32_t mach_at);
+void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *term, Term *y, const char *what,
+                        uint32_t ptx_at, uint32_t mach_at);
 #endif

@@ -111,7 +111,7 @@ static bool realign(Core *core, Cut *cut) {
     return false;
 }
 
-void core_run(Core *core, Cut *cut) {
+void prove_core_run(Core *core, Cut *cut) {
     cut->stuck = false;
     Prover *prover = &core->p;
     bool *stop =
@@ -143,7 +143,7 @@ void core_run(Core *core, Cut *cut) {
 }
 
 /* The edges out of a region: pairs of exits that can happen together. */
-void core_edges(Core *core, Cut *cut) {
+void prove_core_edges(Core *core, Cut *cut) {
     Prover *prover = &core->p;
     Terms *ts = &prover->ts;
     memset(&cut->edges, 0, sizeof cut->edges);
@@ -391,8 +391,8 @@ static void solve(Core *core) {
             budget--;
             cut->dirty = false;
             work = true;
-            core_run(core, cut);
-            core_edges(core, cut);
+            prove_core_run(core, cut);
+            prove_core_edges(core, cut);
             for (uint32_t t = 0; t < core->cuts.n; t++)
                 if (relate(core, t))
                     core->cuts.at[t].dirty = true;
@@ -413,7 +413,7 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const BinFl
                        .ff = &flow->funcs[func],
                        .opt = opt,
                        .func = func};
-    terms_init(&prover->ts);
+    term_init(&prover->ts);
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);
     for (uint32_t i = 0; i < flow->bin->nfixups; i++) {
         const BinFixup *bin_fixup = &flow->bin->fixups[i];
@@ -453,7 +453,7 @@ static void prove_function(ProveReport *report, const PtxModule *m, const PtxFun
     } else {
         prove_skip(report, out, core->gave_up);
     }
-    terms_free(&core->p.ts);
+    term_free(&core->p.ts);
     arena_free(&core->p.arena);
     free(core);
 }
@@ -491,7 +491,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     opt = opt ? opt : &defaults;
     *report = (ProveReport){0};
     double begin = clock_seconds();
-    BinFlow *g = binflow_new(binary);
+    BinFlow *g = bin_flow_new(binary);
     if (!g)
         return false;
     struct ProveZ3 *z3 = prove_z3_open();
@@ -511,7 +511,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     }
     library_free(&library);
     prove_z3_close(z3);
-    binflow_free(g);
+    bin_flow_free(g);
     report->seconds = clock_seconds() - begin;
     if (!report->nfuncs)
         return diag(d, (SrcLoc){0}, DIAG_E0802, opt->kernel ? opt->kernel : "of the PTX");

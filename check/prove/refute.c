@@ -63,8 +63,8 @@ static void leaves(Arena *a, Found *found, bool *seen, const Term *term) {
         leaves(a, found, seen, term->a[i]);
 }
 
-void judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *y, const char *what,
-                  uint32_t ptx_at, uint32_t mach_at) {
+void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *y, const char *what,
+                        uint32_t ptx_at, uint32_t mach_at) {
     enum { MAX = 24 };
     Terms *ts = &judge->c->p.ts;
     ProveRegion *region = judge->out;
@@ -78,17 +78,17 @@ void judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *y, con
     for (uint32_t k = 0; k < f.n; k++) /* what a location holds was not found out: no fault of this region */
         if (f.at[k]->name[0] == '?' || f.at[k]->name[0] == '~' ||
             strncmp(f.at[k]->name, "undefined", 9) == 0) {
-            judge_unknown(judge, what, ptx_at, mach_at);
+            prove_judge_unknown(judge, what, ptx_at, mach_at);
             return;
         }
     if (hangs_on_opaque(ts, x, y)) {
-        judge_unknown(judge, what, ptx_at, mach_at);
+        prove_judge_unknown(judge, what, ptx_at, mach_at);
         return;
     }
-    if (!judge_replay(judge, seed)) {
-        judge_unknown(judge,
-                      arena_printf(&judge->r->arena, "%s, but the simulator does not confirm it", what),
-                      ptx_at, mach_at);
+    if (!prove_judge_replay(judge, seed)) {
+        prove_judge_unknown(judge,
+                            arena_printf(&judge->r->arena, "%s, but the simulator does not confirm it", what),
+                            ptx_at, mach_at);
         return;
     }
     region->replayed = true;
@@ -136,10 +136,10 @@ static bool judge_again(Judge *inner, Cut *cut) {
     Prover *prover = &inner->c->p;
     cut->pass_ptx = arena_copy(&prover->arena, cut->pass_ptx, prover->nblocks);
     cut->pass_mach = arena_copy(&prover->arena, cut->pass_mach, prover->ff->nblocks + 1);
-    core_run(inner->c, cut);
+    prove_core_run(inner->c, cut);
     if (cut->ptx_run.fault || cut->mach_run.fault)
         return false;
-    judge_obligations(inner, cut);
+    prove_judge_obligations(inner, cut);
     return true;
 }
 
@@ -165,12 +165,12 @@ static void follow(Judge *judge, const Edge *edge, Term *base, unsigned depth, u
     }
     if (!depth)
         return;
-    core_edges(core, &t);
+    prove_core_edges(core, &t);
     for (uint32_t k = 0; k < t.edges.n && judge->out->status != PROVE_REFUTED; k++)
         follow(judge, &t.edges.at[k], t_and(&prover->ts, base, t.edges.at[k].cond), depth - 1, runs);
 }
 
-void judge_pursue(Judge *judge, Cut *q) {
+void prove_judge_pursue(Judge *judge, Cut *q) {
     Core *core = judge->c;
     uint32_t self = (uint32_t)(q - core->cuts.at);
     unsigned runs = MAX_RUNS;
@@ -231,17 +231,18 @@ static bool broken_by(Judge *judge, const Cut *from, const Edge *edge, const Cla
     ProveRegion out;
     Cut source = *from;
     Judge inner = concrete_judge(judge, &source, &out);
-    judge_equal(&inner, edge->cond, x, y,
-                arena_printf(&judge->r->arena, "%s, which holds %s at the start, comes with another value",
-                             name, claim->row->ptx_name),
-                edge->ptx_at, edge->mach_at);
+    prove_judge_equal(&inner, edge->cond, x, y,
+                      arena_printf(&judge->r->arena,
+                                   "%s, which holds %s at the start, comes with another value", name,
+                                   claim->row->ptx_name),
+                      edge->ptx_at, edge->mach_at);
     if (out.status != PROVE_REFUTED)
         return false;
     take_over(judge, &inner);
     return true;
 }
 
-void judge_blame(Judge *judge, Cut *cut) {
+void prove_judge_blame(Judge *judge, Cut *cut) {
     enum { MAX = 64 };
     Core *core = judge->c;
     Prover *prover = &core->p;
@@ -257,7 +258,7 @@ void judge_blame(Judge *judge, Cut *cut) {
     Judge inner = concrete_judge(judge, &t, &out);
     if (!judge_again(&inner, &t) || out.status != PROVE_SYNTACTIC)
         return;
-    core_edges(core, &t); /* the region is right if its locations are: who breaks them? */
+    prove_core_edges(core, &t); /* the region is right if its locations are: who breaks them? */
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t s = 0; s < core->cuts.n; s++) {
             const Cut *from = s == self ? &t : &core->cuts.at[s];

@@ -67,7 +67,7 @@ static void give(Replay *replay, Operand o, unsigned words, Term *const *val) {
     for (unsigned c = 0; c < words; c++) {
         uint32_t l = location(o, c);
         if (l != UINT32_MAX)
-            lane_machine_set(replay->lane, (RegFile)o.file, o.value + c,
+            machine_lane_set(replay->lane, (RegFile)o.file, o.value + c,
                              (uint32_t)term_eval(replay->e, val[l]));
     }
 }
@@ -94,11 +94,11 @@ static void watch_inst(void *user, const MachInst *in, uint32_t at, Term *full, 
         uint8_t mods = i.src[s].mods;
         for (unsigned c = 0; c < 2; c++)
             if (words[2 * s + c])
-                lane_machine_set(replay->lane, RF_R, 240 + 2 * s + c,
+                machine_lane_set(replay->lane, RF_R, 240 + 2 * s + c,
                                  (uint32_t)term_eval(replay->e, words[2 * s + c]));
         i.src[s] = op_with(op_reg(RF_R, 240 + 2 * s, n == 2 ? 2 : 1), mods);
     }
-    if (!lane_machine_step(replay->lane, &i)) {
+    if (!machine_lane_step(replay->lane, &i)) {
         replay->agrees = false;
         return;
     }
@@ -108,18 +108,18 @@ static void watch_inst(void *user, const MachInst *in, uint32_t at, Term *full, 
         for (unsigned c = 0; c < (n ? n : 1); c++) {
             uint32_t l = location(i.dst[d], c);
             if (l != UINT32_MAX &&
-                lane_machine_get(replay->lane, (RegFile)i.dst[d].file, i.dst[d].value + c) !=
+                machine_lane_get(replay->lane, (RegFile)i.dst[d].file, i.dst[d].value + c) !=
                     (uint32_t)term_eval(replay->e, after[l]))
                 replay->agrees = false;
         }
     }
 }
 
-bool judge_replay(Judge *judge, uint64_t seed) {
+bool prove_judge_replay(Judge *judge, uint64_t seed) {
     Prover *prover = &judge->c->p;
     Cut *cut = judge->q;
     Replay r = {.p = prover,
-                .lane = lane_machine_new(prover->g->bin),
+                .lane = machine_lane_new(prover->g->bin),
                 .base = judge->base ? judge->base : prover->ts.truth,
                 .agrees = true};
     if (!r.lane)
@@ -134,6 +134,6 @@ bool judge_replay(Judge *judge, uint64_t seed) {
     prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &again);
     prover->watch = NULL;
     term_eval_free(r.e);
-    lane_machine_free(r.lane);
+    machine_lane_free(r.lane);
     return r.agrees && !again.fault;
 }

@@ -18,7 +18,7 @@ static uint32_t mix(uint32_t h, uint64_t v) {
     return (uint32_t)(x >> 32) ^ (uint32_t)x;
 }
 
-void terms_init(Terms *ts) {
+void term_init(Terms *ts) {
     *ts = (Terms){.size = 1 << 12, .next_id = 1, .max_steps = 4000000};
     ts->table = calloc(ts->size, sizeof *ts->table);
     ts->memo = calloc(MEMO_SIZE, sizeof *ts->memo);
@@ -27,7 +27,7 @@ void terms_init(Terms *ts) {
     ts->zero = t_const(ts, 32, 0);
 }
 
-void terms_free(Terms *ts) {
+void term_free(Terms *ts) {
     free(ts->table);
     free(ts->memo);
     free(ts->names);

@@ -68,8 +68,8 @@ typedef struct Terms {
     bool overflow;             /* something became too large; terms made since may not be used */
 } Terms;
 
-void terms_init(Terms *ts);
-void terms_free(Terms *ts);
+void term_init(Terms *ts);
+void term_free(Terms *ts);
 const char *term_name(Terms *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 Term *t_const(Terms *ts, unsigned width, uint64_t v);

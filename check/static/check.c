@@ -297,7 +297,7 @@ Callees check_callees(const Checker *checker, uint32_t inst) {
 
 /* ---- entry ---- */
 
-void binary_check(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out) {
+void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out) {
     static const BinCheckOptions defaults = {0};
     *out = (BinCheckReport){.nfuncs = flow->bin->nfuncs};
     Checker c = {.g = flow, .opt = opt ? opt : &defaults, .arena = &out->arena};

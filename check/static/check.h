@@ -50,7 +50,7 @@ typedef struct {
 
 /* Check the whole binary. Never fails: what cannot be known is left out. Free the report with
  * check_report_free. */
-void binary_check(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out);
+void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out);
 void check_report_free(BinCheckReport *report);
 
 /* The report as text, one block a finding with instruction and path; as JSON; as SARIF 2.1.0. malloc'ed. */

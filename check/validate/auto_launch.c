@@ -300,13 +300,13 @@ static bool try_attempt(Search *search, const Attempt *a, char reason[256]) {
                        .reached = search->cover.ptx,
                        .find_races = true};
     PtxRunResult r = {0};
-    bool good = mem && ptx_place_variables(search->m, mem, &d) &&
+    bool good = mem && interp_place_variables(search->m, mem, &d) &&
                 diff_run_ptx(&p, p.launches.at, search->m, mem, &o, &r, &d);
     search->trap = r.trap;
     search->stores = r.stores;
     search->races = r.nharmful;
     search->spent += r.thread_insns + r.skipped_insns;
-    ptx_races_free(&r);
+    interp_races_free(&r);
     if (mem)
         simmem_free(mem);
     plan_free(&p);

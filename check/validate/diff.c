@@ -126,7 +126,7 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
     const char *kernel = diff_ptx_kernel(p, m, l, d);
     Launch launch;
     return kernel && ptx_launch(p, l, m, kernel, &launch, d) &&
-           ptx_interp_run(m, kernel, &launch, mem, opt, res, d);
+           interp_run(m, kernel, &launch, mem, opt, res, d);
 }
 
 bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemory *mem,
@@ -467,7 +467,7 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
     *report = (DiffReport){.equal = true};
     Validation v = {.p = plan, .m = m, .b = b, .opt = opt, .r = report, .d = d};
     v.ptx = plan_memory(plan, d);
-    bool good = v.ptx && ptx_place_variables(m, v.ptx, d);
+    bool good = v.ptx && interp_place_variables(m, v.ptx, d);
     if (good) {
         v.machine = simmem_clone(v.ptx);
         good = v.machine || diag(d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");

@@ -80,7 +80,7 @@ static void keep_races(Judgement *judgement, PtxRunResult *result) {
         judgement->nraces = result->nraces;
         result->races = NULL;
     }
-    ptx_races_free(result);
+    interp_races_free(result);
 }
 
 /* ---- orders of threads ---- */
@@ -265,7 +265,7 @@ static bool judge_launches(Judge *judge) {
 /* Run one plan and add to the judgement. */
 static bool add_plan(Judge *judge) {
     judge->ptx = plan_memory(judge->p, judge->d);
-    bool good = judge->ptx && ptx_place_variables(judge->m, judge->ptx, judge->d);
+    bool good = judge->ptx && interp_place_variables(judge->m, judge->ptx, judge->d);
     judge->machine = good ? simmem_clone(judge->ptx) : NULL;
     if (good && !judge->machine)
         good = diag(judge->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
@@ -303,7 +303,7 @@ static const uint8_t *callees(const PtxModule *module, const Plan *plan, Arena *
 }
 
 static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *kernels, uint32_t nkernels) {
-    BinFlow *flow = binflow_new(judge->b);
+    BinFlow *flow = bin_flow_new(judge->b);
     judge->j->ptx = coverage_ptx(&judge->cover, judge->m, funcs);
     for (uint32_t i = 0; flow && i < nkernels; i++) {
         bool again = false;
@@ -313,7 +313,7 @@ static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *
         judge->j->machine.reached += c.reached;
         judge->j->machine.total += c.total;
     }
-    binflow_free(flow);
+    bin_flow_free(flow);
 }
 
 static void judge_coverage(Judge *judge) {
@@ -406,7 +406,7 @@ static void print_races(FILE *out, const Judgement *judgement, bool same_value) 
     for (uint32_t i = 0; i < judgement->nraces; i++) {
         if (judgement->races[i].same_value != same_value || n++ >= SHOWN_RACES)
             continue;
-        ptx_race_print(&judgement->races[i], race, sizeof race);
+        interp_race_print(&judgement->races[i], race, sizeof race);
         fprintf(out, "  %s\n", race);
     }
     if (n > SHOWN_RACES)

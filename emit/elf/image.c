@@ -13,7 +13,7 @@
 static SrcLoc at(uint64_t offset) { return (SrcLoc){offset < UINT32_MAX ? (uint32_t)offset + 1 : 0}; }
 
 /* ---- byte buffers ---- */
-uint8_t *bytes_add(Arena *a, Bytes *bytes, const void *data, size_t size_bytes) {
+uint8_t *elf_bytes_add(Arena *a, Bytes *bytes, const void *data, size_t size_bytes) {
     size_t need = bytes->n + size_bytes;
     if (need > bytes->cap) {
         size_t cap = bytes->cap ? bytes->cap : 64;
@@ -30,26 +30,26 @@ uint8_t *bytes_add(Arena *a, Bytes *bytes, const void *data, size_t size_bytes) 
     bytes->n = (unsigned)need;
     return p;
 }
-void bytes_u16(Arena *a, Bytes *b, uint16_t v) { put_u16(bytes_add(a, b, NULL, 2), v); }
-void bytes_u32(Arena *a, Bytes *b, uint32_t v) { put_u32(bytes_add(a, b, NULL, 4), v); }
-void bytes_u64(Arena *a, Bytes *b, uint64_t v) { put_u64(bytes_add(a, b, NULL, 8), v); }
-uint32_t bytes_string(Arena *a, Bytes *bytes, const char *text) {
+void elf_bytes_u16(Arena *a, Bytes *b, uint16_t v) { put_u16(elf_bytes_add(a, b, NULL, 2), v); }
+void elf_bytes_u32(Arena *a, Bytes *b, uint32_t v) { put_u32(elf_bytes_add(a, b, NULL, 4), v); }
+void elf_bytes_u64(Arena *a, Bytes *b, uint64_t v) { put_u64(elf_bytes_add(a, b, NULL, 8), v); }
+uint32_t elf_bytes_string(Arena *a, Bytes *bytes, const char *text) {
     if (!*text && bytes->n && bytes->at[0] == 0)
         return 0;
     uint32_t offset = bytes->n;
-    bytes_add(a, bytes, text, strlen(text) + 1);
+    elf_bytes_add(a, bytes, text, strlen(text) + 1);
     return offset;
 }
 
 /* ---- look-ups ---- */
-uint32_t elfimg_find(const ElfImage *image, const char *name) {
+uint32_t elf_image_find(const ElfImage *image, const char *name) {
     for (uint32_t i = 1; i < image->sections.n; i++)
         if (strcmp(image->sections.at[i].name, name) == 0)
             return i;
     return 0;
 }
 
-const char *elfimg_string(const ElfImage *image, uint32_t section, uint64_t offset) {
+const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t offset) {
     if (section == 0 || section >= image->sections.n)
         return NULL;
     const ElfSection *elf_section = &image->sections.at[section];
@@ -64,7 +64,7 @@ static unsigned header_sm(const Elf64_Ehdr *header) {
     return header->e_ident[EI_OSABI] == 0x41 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff;
 }
 
-const Target *elfimg_target(const Elf64_Ehdr *header) {
+const Target *elf_image_target(const Elf64_Ehdr *header) {
     for (const Target *const *t = isa_targets; *t; t++) {
         const TargetInfo *info = isa_target_info(*t);
         if (info->elf_machine != header->e_machine)
@@ -194,7 +194,7 @@ static bool read_sections(Arena *a, ElfImage *elf_image, Elf *elf, size_t size_b
         if (!scn || !gelf_getshdr(scn, &section->h))
             return diag(d, at(shdr_at(elf_image, i, 0)), DIAG_E0410, elf_errmsg(-1));
         const Elf64_Shdr *header = &section->h;
-        if (i == 0 || elfimg_is_nobits(header->sh_type) || header->sh_size == 0)
+        if (i == 0 || elf_image_is_nobits(header->sh_type) || header->sh_size == 0)
             continue;
         if (!in_file(header->sh_offset, header->sh_size, 1, size_bytes))
             return diag(d, at(shdr_at(elf_image, i, offsetof(Elf64_Shdr, sh_offset))), DIAG_E0402,
@@ -204,7 +204,7 @@ static bool read_sections(Arena *a, ElfImage *elf_image, Elf *elf, size_t size_b
     }
     for (uint32_t i = 1; i < elf_image->sections.n; i++) {
         ElfSection *section = &elf_image->sections.at[i];
-        section->name = elfimg_string(elf_image, elf_image->h.e_shstrndx, section->h.sh_name);
+        section->name = elf_image_string(elf_image, elf_image->h.e_shstrndx, section->h.sh_name);
         if (!section->name) {
             section->name = "";
             return diag(d, at(shdr_at(elf_image, i, 0)), DIAG_E0405, i, "",
@@ -236,7 +236,7 @@ static ElfImage *read_with(Arena *a, ElfImage *image, Elf *elf, size_t size_byte
     return find_gaps(a, image, size_bytes, d) ? image : NULL;
 }
 
-ElfImage *elfimg_read(Arena *a, const void *image, size_t size_bytes, Diags *d) {
+ElfImage *elf_image_read(Arena *a, const void *image, size_t size_bytes, Diags *d) {
     elf_version(EV_CURRENT);
     ElfImage *elf_image = ARENA_NEW(a, ElfImage);
     if (!check_header(image, size_bytes, &elf_image->h, d))
@@ -273,7 +273,7 @@ static int part_order(const void *x, const void *y) {
     return part->index < b->index ? -1 : part->index > b->index;
 }
 
-void elfimg_layout(ElfImage *image, bool keep) {
+void elf_image_layout(ElfImage *image, bool keep) {
     uint32_t n = image->sections.n;
     Part *parts = calloc(n + 2u, sizeof *parts);
     if (!parts)
@@ -296,7 +296,7 @@ void elfimg_layout(ElfImage *image, bool keep) {
             end = image->h.e_phoff + image->segments.n * sizeof(Elf64_Phdr);
         } else {
             ElfSection *section = &image->sections.at[i];
-            bool has_bytes = !elfimg_is_nobits(section->h.sh_type) && section->h.sh_size > 0;
+            bool has_bytes = !elf_image_is_nobits(section->h.sh_type) && section->h.sh_size > 0;
             if (keep && !has_bytes)
                 continue;
             section->h.sh_offset = place_part(end, section->h.sh_addralign, section->h.sh_offset, keep);
@@ -386,7 +386,7 @@ static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *s
     return true;
 }
 
-bool elfimg_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d) {
+bool elf_image_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d) {
     elf_version(EV_CURRENT);
     int fd = memfd_create("heddle-elf", MFD_CLOEXEC);
     if (fd < 0)

@@ -46,25 +46,25 @@ typedef struct {
 /* Read an image; everything lives in the arena (the image is copied). All offsets, sizes and names are
  * checked and parts must not overlap. Reports E04xx with the file offset (the current source should be
  * the binary) and returns NULL. */
-ElfImage *elfimg_read(Arena *arena, const void *image, size_t size_bytes, Diags *diags);
+ElfImage *elf_image_read(Arena *arena, const void *image, size_t size_bytes, Diags *diags);
 
-/* Write with the offsets that header and sections carry (elfimg_layout sets them). malloc'ed result. */
-bool elfimg_write(const ElfImage *elf_image, void **image, size_t *size_bytes, Diags *diags);
+/* Write with the offsets that header and sections carry (elf_image_layout sets them). malloc'ed result. */
+bool elf_image_write(const ElfImage *elf_image, void **image, size_t *size_bytes, Diags *diags);
 
 /* Give every section a file offset in index order, then the section and the program headers. With
  * `keep`, an offset already there is used when it is not below what precedes it. */
-void elfimg_layout(ElfImage *image, bool keep);
+void elf_image_layout(ElfImage *image, bool keep);
 
 /* Sections of this type occupy no bytes of the file. */
-static inline bool elfimg_is_nobits(uint32_t type) {
+static inline bool elf_image_is_nobits(uint32_t type) {
     return type == SHT_NOBITS || type == SHT_NV_GLOBAL || type == SHT_NV_LOCAL || type == SHT_NV_SHARED;
 }
 /* Index of the section of that name, 0 if there is none. */
-uint32_t elfimg_find(const ElfImage *image, const char *name);
+uint32_t elf_image_find(const ElfImage *image, const char *name);
 /* Text at `offset` of string table `section`, or NULL when it is out of range or unterminated. */
-const char *elfimg_string(const ElfImage *image, uint32_t section, uint64_t offset);
+const char *elf_image_string(const ElfImage *image, uint32_t section, uint64_t offset);
 /* The target that a header names, or NULL. Both of NVIDIA's header forms are known. */
-const Target *elfimg_target(const Elf64_Ehdr *header);
+const Target *elf_image_target(const Elf64_Ehdr *header);
 
 static inline uint32_t get_u32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -86,10 +86,11 @@ static inline void put_u64(uint8_t *p, uint64_t v) {
 
 /* Growing byte buffer for section contents. */
 typedef VEC(uint8_t) Bytes;
-uint8_t *bytes_add(Arena *arena, Bytes *bytes, const void *data, size_t size_bytes); /* data NULL: zeros */
-void bytes_u16(Arena *arena, Bytes *bytes, uint16_t v);
-void bytes_u32(Arena *arena, Bytes *bytes, uint32_t v);
-void bytes_u64(Arena *arena, Bytes *bytes, uint64_t v);
+uint8_t *elf_bytes_add(Arena *arena, Bytes *bytes, const void *data,
+                       size_t size_bytes); /* data NULL: zeros */
+void elf_bytes_u16(Arena *arena, Bytes *bytes, uint16_t v);
+void elf_bytes_u32(Arena *arena, Bytes *bytes, uint32_t v);
+void elf_bytes_u64(Arena *arena, Bytes *bytes, uint64_t v);
 /* Append a NUL-terminated text; returns its offset. An empty text is offset 0 of a table that starts so. */
-uint32_t bytes_string(Arena *a, Bytes *bytes, const char *text);
+uint32_t elf_bytes_string(Arena *a, Bytes *bytes, const char *text);
 #endif

@@ -35,7 +35,7 @@ static bool tables_fit(const IrModule *module, const Function *f, uint32_t at, D
                 (unsigned long long)end, (unsigned)BANK_BYTES);
 }
 
-bool emit_place_tables(const IrModule *module, uint32_t *base_bytes, Diags *d) {
+bool elf_place_tables(const IrModule *module, uint32_t *base_bytes, Diags *d) {
     uint32_t shared = 0;
     bool ok = true;
     for (unsigned k = 0; ok && k < module->funcs.n; k++) {
@@ -71,7 +71,7 @@ static void copy_tables(CodeFunc *kernel, const CodeFunc *f) {
             put_u32(kernel->const2 + f->tables.at[k].bank_bytes + 4 * e, f->tables.at[k].targets[e]);
 }
 
-void emit_fill_banks(CodeModule *module) {
+void elf_fill_banks(CodeModule *module) {
     for (uint32_t k = 0; k < module->nfuncs; k++) {
         CodeFunc *kernel = &module->funcs[k];
         if (!kernel->is_entry)

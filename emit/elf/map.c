@@ -66,7 +66,7 @@ static void add_loc(Arena *a, Bytes *b, const CodeFunc *f, const PtxFunc *ptx, u
         }
     }
     for (int i = 0; i < 5; i++)
-        bytes_u32(a, b, w[i]);
+        elf_bytes_u32(a, b, w[i]);
 }
 
 static const char *reg_name(const CodeModule *module, const CodeFunc *f, uint32_t ptx_reg) {
@@ -85,18 +85,18 @@ static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *modul
     uint32_t rows = out->n;
     for (uint32_t i = 0; i < f->nvar_rows; i++) {
         const struct CodeVarRow *row = &f->var_rows[i];
-        bytes_u32(a, out, row->lo_bytes);
-        bytes_u32(a, out, row->hi_bytes);
-        bytes_u32(a, out, bytes_string(a, texts, reg_name(module, f, row->ptx_reg)));
-        bytes_u32(a, out, row->component | (uint32_t)row->file << 8 | (uint32_t)row->reg << 16);
+        elf_bytes_u32(a, out, row->lo_bytes);
+        elf_bytes_u32(a, out, row->hi_bytes);
+        elf_bytes_u32(a, out, elf_bytes_string(a, texts, reg_name(module, f, row->ptx_reg)));
+        elf_bytes_u32(a, out, row->component | (uint32_t)row->file << 8 | (uint32_t)row->reg << 16);
     }
     uint32_t points = out->n, npoints = f->npoints;
     for (uint32_t i = 0; i < npoints; i++) {
-        bytes_u32(a, out, f->points[i].pc_bytes);
-        bytes_u32(a, out, f->points[i].ptx_insn);
+        elf_bytes_u32(a, out, f->points[i].pc_bytes);
+        elf_bytes_u32(a, out, f->points[i].ptx_insn);
     }
     uint8_t *p = out->at + head;
-    put_u32(p, bytes_string(a, texts, str_text(module->ir->strings, f->name)));
+    put_u32(p, elf_bytes_string(a, texts, str_text(module->ir->strings, f->name)));
     put_u32(p + 4, f->ninsts);
     put_u32(p + 8, locs);
     put_u32(p + 12, f->nvar_rows);
@@ -105,23 +105,24 @@ static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *modul
     put_u32(p + 24, points);
 }
 
-Bytes map_build(Arena *a, const CodeModule *module) {
+Bytes elf_map_build(Arena *a, const CodeModule *module) {
     const PtxModule *ptx = module->ir->ptx;
     Bytes out = {0}, texts = {0};
-    bytes_add(a, &texts, "", 1);
+    elf_bytes_add(a, &texts, "", 1);
     Lines lines = index_lines(a, ptx ? &ptx->source : NULL);
     uint32_t nfiles = ptx ? ptx->nfiles : 0;
-    bytes_add(a, &out, NULL, MAP_HEADER + nfiles * 4 + module->nfuncs * MAP_FUNC);
+    elf_bytes_add(a, &out, NULL, MAP_HEADER + nfiles * 4 + module->nfuncs * MAP_FUNC);
     for (uint32_t i = 0; i < nfiles; i++)
-        put_u32(out.at + MAP_HEADER + i * 4, bytes_string(a, &texts, str_text(&ptx->strings, ptx->files[i])));
+        put_u32(out.at + MAP_HEADER + i * 4,
+                elf_bytes_string(a, &texts, str_text(&ptx->strings, ptx->files[i])));
     for (uint32_t i = 0; i < module->nfuncs; i++)
         add_func(a, &out, &texts, module, i, MAP_HEADER + nfiles * 4 + i * MAP_FUNC, &lines);
-    uint32_t name = bytes_string(a, &texts, ptx && ptx->source.name ? ptx->source.name : "");
+    uint32_t name = elf_bytes_string(a, &texts, ptx && ptx->source.name ? ptx->source.name : "");
     uint32_t header[7] = {MAP_VERSION, module->nfuncs, nfiles, name, out.n, texts.n, 0};
     memcpy(out.at, "HDMP", 4);
     for (int i = 0; i < 7; i++)
         put_u32(out.at + 4 + i * 4, header[i]);
-    bytes_add(a, &out, texts.at, texts.n);
+    elf_bytes_add(a, &out, texts.at, texts.n);
     return out;
 }
 
@@ -218,7 +219,7 @@ static bool read_func(MapReader *reader, size_t pos) {
     return read_rows(reader, f, rows_at, nrows) && read_points(reader, f, points_at, npoints);
 }
 
-bool map_read(Binary *binary, const uint8_t *data, size_t size_bytes, uint64_t base_offset, Diags *d) {
+bool elf_map_read(Binary *binary, const uint8_t *data, size_t size_bytes, uint64_t base_offset, Diags *d) {
     MapReader r = {binary, data, size_bytes, NULL, 0, base_offset, d};
     if (size_bytes < MAP_HEADER || memcmp(data, "HDMP", 4) != 0)
         return bad(&r, 0, "no map header");

@@ -8,9 +8,9 @@
 #include "emit/elf/image.h"
 
 /* Contents of the section. Without PTX (machine IR from text) only what is known is written. */
-Bytes map_build(Arena *arena, const CodeModule *module);
+Bytes elf_map_build(Arena *arena, const CodeModule *module);
 
 /* Fill ptx_name, files and the functions' locs and vars of a binary whose functions are known. Functions
  * that the map does not name keep none. Reports E0409 at file offset `base_offset` + position. */
-bool map_read(Binary *binary, const uint8_t *data, size_t size_bytes, uint64_t base_offset, Diags *diags);
+bool elf_map_read(Binary *binary, const uint8_t *data, size_t size_bytes, uint64_t base_offset, Diags *diags);
 #endif

@@ -9,9 +9,9 @@ static const char *const attr_names[0x100] = {
 #undef NVATTR
 };
 
-const char *nvinfo_name(unsigned code) { return code < 0x100 ? attr_names[code] : NULL; }
+const char *elf_nvinfo_name(unsigned code) { return code < 0x100 ? attr_names[code] : NULL; }
 
-int nvinfo_code(const char *name, size_t size_bytes) {
+int elf_nvinfo_code(const char *name, size_t size_bytes) {
     for (int i = 0; i < 0x100; i++)
         if (attr_names[i] && strlen(attr_names[i]) == size_bytes &&
             memcmp(attr_names[i], name, size_bytes) == 0)
@@ -19,7 +19,7 @@ int nvinfo_code(const char *name, size_t size_bytes) {
     return -1;
 }
 
-bool nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *out) {
+bool elf_nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *out) {
     size_t p = *pos;
     if (size_bytes < 4 || p > size_bytes - 4)
         return false;
@@ -36,15 +36,15 @@ bool nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *ou
     return true;
 }
 
-void nvinfo_value(Arena *a, Bytes *b, unsigned format, unsigned code, unsigned value) {
-    uint8_t *p = bytes_add(a, b, NULL, 4);
+void elf_nvinfo_value(Arena *a, Bytes *b, unsigned format, unsigned code, unsigned value) {
+    uint8_t *p = elf_bytes_add(a, b, NULL, 4);
     p[0] = (uint8_t)format;
     p[1] = (uint8_t)code;
     put_u16(p + 2, (uint16_t)value);
 }
 
-void nvinfo_words(Arena *a, Bytes *b, unsigned code, const uint32_t *words, unsigned count) {
-    nvinfo_value(a, b, NVF_SIZED, code, count * 4);
+void elf_nvinfo_words(Arena *a, Bytes *b, unsigned code, const uint32_t *words, unsigned count) {
+    elf_nvinfo_value(a, b, NVF_SIZED, code, count * 4);
     for (unsigned i = 0; i < count; i++)
-        bytes_u32(a, b, words[i]);
+        elf_bytes_u32(a, b, words[i]);
 }

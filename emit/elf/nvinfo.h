@@ -23,10 +23,10 @@ typedef struct {
 } NvAttr;
 
 /* The record at *pos; advances *pos. False at the end, or when the rest is no record (*pos < size). */
-bool nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *out);
-const char *nvinfo_name(unsigned code);               /* "EIATTR_REGCOUNT"; NULL if unknown */
-int nvinfo_code(const char *name, size_t size_bytes); /* -1 if unknown */
+bool elf_nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr *out);
+const char *elf_nvinfo_name(unsigned code);               /* "EIATTR_REGCOUNT"; NULL if unknown */
+int elf_nvinfo_code(const char *name, size_t size_bytes); /* -1 if unknown */
 
-void nvinfo_value(Arena *arena, Bytes *bytes, unsigned format, unsigned code, unsigned value);
-void nvinfo_words(Arena *arena, Bytes *bytes, unsigned code, const uint32_t *words, unsigned count);
+void elf_nvinfo_value(Arena *arena, Bytes *bytes, unsigned format, unsigned code, unsigned value);
+void elf_nvinfo_words(Arena *arena, Bytes *bytes, unsigned code, const uint32_t *words, unsigned count);
 #endif

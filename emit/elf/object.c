@@ -17,7 +17,7 @@ typedef struct {
 static void add_section(Writer *writer, const char *name, uint32_t type, uint64_t align) {
     ElfSection *section = VEC_PUSH(writer->a, &writer->e->sections);
     section->name = name;
-    section->h.sh_name = bytes_string(writer->a, &writer->shstrtab, name);
+    section->h.sh_name = elf_bytes_string(writer->a, &writer->shstrtab, name);
     section->h.sh_type = type;
     section->h.sh_addralign = align;
 }
@@ -29,8 +29,8 @@ static void set_data(Writer *writer, uint32_t section, const uint8_t *data, size
 
 static void add_symbol(Writer *writer, const char *name, unsigned info, unsigned other, uint32_t section,
                        uint64_t size) {
-    bytes_u32(writer->a, &writer->symtab, bytes_string(writer->a, &writer->strtab, name));
-    uint8_t *p = bytes_add(writer->a, &writer->symtab, NULL, sizeof(Elf64_Sym) - 4);
+    elf_bytes_u32(writer->a, &writer->symtab, elf_bytes_string(writer->a, &writer->strtab, name));
+    uint8_t *p = elf_bytes_add(writer->a, &writer->symtab, NULL, sizeof(Elf64_Sym) - 4);
     p[0] = (uint8_t)info;
     p[1] = (uint8_t)other;
     put_u16(p + 2, (uint16_t)section);
@@ -80,13 +80,13 @@ static void make_header(Writer *writer, const TargetInfo *info) {
     header->e_shstrndx = SEC_SHSTRTAB;
 }
 
-bool object_write(const PtxModule *module, const Target *t, void **image, size_t *size_bytes, Diags *d) {
+bool elf_object_write(const PtxModule *module, const Target *t, void **image, size_t *size_bytes, Diags *d) {
     Arena arena = {0};
     Writer w = {.a = &arena};
     w.e = ARENA_NEW(&arena, ElfImage);
     VEC_PUSH(w.a, &w.e->sections)->name = "";
-    bytes_add(w.a, &w.shstrtab, "", 1);
-    bytes_add(w.a, &w.strtab, "", 1);
+    elf_bytes_add(w.a, &w.shstrtab, "", 1);
+    elf_bytes_add(w.a, &w.strtab, "", 1);
     add_section(&w, ".shstrtab", SHT_STRTAB, 1);
     add_section(&w, ".strtab", SHT_STRTAB, 1);
     add_section(&w, ".symtab", SHT_SYMTAB, 8);
@@ -104,42 +104,42 @@ bool object_write(const PtxModule *module, const Target *t, void **image, size_t
     set_data(&w, SEC_SYMTAB, w.symtab.at, w.symtab.n);
     set_data(&w, SEC_PTX, (const uint8_t *)module->source.text, module->source.size_bytes);
     make_header(&w, isa_target_info(t));
-    elfimg_layout(w.e, false);
-    bool good = elfimg_write(w.e, image, size_bytes, d);
+    elf_image_layout(w.e, false);
+    bool good = elf_image_write(w.e, image, size_bytes, d);
     arena_free(&arena);
     return good;
 }
 
-bool object_is(const void *image, size_t size_bytes) {
+bool elf_object_is(const void *image, size_t size_bytes) {
     const uint8_t *p = image;
     return size_bytes > sizeof(Elf64_Ehdr) && memcmp(p, ELFMAG, SELFMAG) == 0 &&
            get_u16(p + EI_NIDENT) == ET_REL;
 }
 
-const Target *object_target(const void *image) {
+const Target *elf_object_target(const void *image) {
     Elf64_Ehdr h;
     memcpy(&h, image, sizeof h);
-    return elfimg_target(&h);
+    return elf_image_target(&h);
 }
 
 /* The name of the first STT_FILE symbol. */
 static const char *source_name(const ElfImage *image) {
-    uint32_t symtab = elfimg_find(image, ".symtab");
+    uint32_t symtab = elf_image_find(image, ".symtab");
     const ElfSection *section = symtab ? &image->sections.at[symtab] : NULL;
     for (uint64_t at = 0; section && section->data && at + sizeof(Elf64_Sym) <= section->h.sh_size;
          at += sizeof(Elf64_Sym))
         if (ELF64_ST_TYPE(section->data[at + 4]) == STT_FILE)
-            return elfimg_string(image, section->h.sh_link, get_u32(section->data + at));
+            return elf_image_string(image, section->h.sh_link, get_u32(section->data + at));
     return NULL;
 }
 
-bool object_read(Arena *a, const char *path, const void *image, size_t size_bytes, const char **name,
-                 const char **text, size_t *text_bytes, Diags *diags) {
+bool elf_object_read(Arena *a, const char *path, const void *image, size_t size_bytes, const char **name,
+                     const char **text, size_t *text_bytes, Diags *diags) {
     Source source = {path, NULL, size_bytes};
     const Source *old = diags->source;
     diags->source = &source;
-    ElfImage *elf_image = elfimg_read(a, image, size_bytes, diags);
-    uint32_t ptx = elf_image ? elfimg_find(elf_image, ".heddle.ptx") : 0;
+    ElfImage *elf_image = elf_image_read(a, image, size_bytes, diags);
+    uint32_t ptx = elf_image ? elf_image_find(elf_image, ".heddle.ptx") : 0;
     bool good = elf_image && ptx && elf_image->sections.at[ptx].data;
     if (elf_image && !good)
         diag(diags, (SrcLoc){0}, DIAG_E0412, path, "a relocatable object without PTX text cannot be linked");

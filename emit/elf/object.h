@@ -11,13 +11,13 @@
 
 struct PtxModule;
 /* malloc'ed image. Reports E04xx. */
-bool object_write(const struct PtxModule *module, const Target *target, void **image, size_t *size_bytes,
-                  Diags *diags);
+bool elf_object_write(const struct PtxModule *module, const Target *target, void **image, size_t *size_bytes,
+                      Diags *diags);
 /* Is this ELF image such an object? */
-bool object_is(const void *image, size_t size_bytes);
+bool elf_object_is(const void *image, size_t size_bytes);
 /* The machine it was compiled for, NULL if unknown. `image` is an object. */
-const Target *object_target(const void *image);
+const Target *elf_object_target(const void *image);
 /* Its PTX text and the name of the file that it came from, in the arena. Reports E04xx. */
-bool object_read(Arena *arena, const char *path, const void *image, size_t size_bytes, const char **name,
-                 const char **text, size_t *text_bytes, Diags *diags);
+bool elf_object_read(Arena *arena, const char *path, const void *image, size_t size_bytes, const char **name,
+                     const char **text, size_t *text_bytes, Diags *diags);
 #endif

@@ -54,7 +54,7 @@ static bool get_symbol(Reader *reader, uint32_t i, Symbol *out) {
                     .section = get_u16(p + 6),
                     .value = get_u64(p + 8),
                     .size = get_u64(p + 16)};
-    out->name = elfimg_string(reader->e, sec(reader, reader->symtab)->h.sh_link, get_u32(p));
+    out->name = elf_image_string(reader->e, sec(reader, reader->symtab)->h.sh_link, get_u32(p));
     if (!out->name)
         return diag(reader->d, at(symbol_offset(reader, i)), DIAG_E0406, i, "",
                     "its name is outside the string table");
@@ -400,7 +400,7 @@ static bool read_records(Reader *reader, uint32_t section, BinFunc *f) {
     BinParam *params = f ? ARENA_ARRAY(&reader->b->arena, BinParam, elf_section->h.sh_size / 16 + 1) : NULL;
     size_t pos = 0;
     NvAttr n;
-    while (elf_section->data && nvinfo_next(elf_section->data, elf_section->h.sh_size, &pos, &n))
+    while (elf_section->data && elf_nvinfo_next(elf_section->data, elf_section->h.sh_size, &pos, &n))
         if (!(f ? func_record(reader, section, &n, f, params) : module_record(reader, section, &n)))
             return false;
     if (elf_section->data && pos != elf_section->h.sh_size)
@@ -627,7 +627,7 @@ static bool read_relocs(Reader *reader) {
 
 /* ---- entry ---- */
 static bool read_own_sections(Reader *reader) {
-    uint32_t map = elfimg_find(reader->e, ".heddle.map"), ptx = elfimg_find(reader->e, ".heddle.ptx");
+    uint32_t map = elf_image_find(reader->e, ".heddle.map"), ptx = elf_image_find(reader->e, ".heddle.ptx");
     Binary *binary = reader->b;
     if (ptx && sec(reader, ptx)->data) {
         size_t size = sec(reader, ptx)->h.sh_size;
@@ -640,15 +640,15 @@ static bool read_own_sections(Reader *reader) {
         return true;
     size_t size = sec(reader, map)->h.sh_size;
     const uint8_t *data = arena_copy(&binary->arena, sec(reader, map)->data, size);
-    return map_read(binary, data, size, sec(reader, map)->h.sh_offset, reader->d);
+    return elf_map_read(binary, data, size, sec(reader, map)->h.sh_offset, reader->d);
 }
 
 static bool read_all(Reader *reader, const void *image, size_t size_bytes) {
-    reader->e = elfimg_read(&reader->scratch, image, size_bytes, reader->d);
+    reader->e = elf_image_read(&reader->scratch, image, size_bytes, reader->d);
     if (!reader->e)
         return false;
     const Elf64_Ehdr *header = &reader->e->h;
-    reader->b->target = elfimg_target(header);
+    reader->b->target = elf_image_target(header);
     if (!reader->b->target)
         return diag(reader->d, at(offsetof(Elf64_Ehdr, e_machine)), DIAG_E0403, header->e_machine,
                     header->e_flags, header->e_ident[EI_OSABI], header->e_ident[EI_ABIVERSION]);

@@ -49,7 +49,7 @@ static uint32_t add_section(Writer *writer, const char *prefix, const char *name
                             uint64_t flags, uint64_t align) {
     ElfSection *section = VEC_PUSH(writer->a, &writer->e->sections);
     section->name = arena_printf(writer->a, "%s%s", prefix, name);
-    section->h.sh_name = bytes_string(writer->a, &writer->shstrtab, section->name);
+    section->h.sh_name = elf_bytes_string(writer->a, &writer->shstrtab, section->name);
     section->h.sh_type = type;
     section->h.sh_flags = flags;
     section->h.sh_addralign = align;
@@ -75,8 +75,8 @@ static void make_rela_sections(Writer *writer) {
 static void make_sections(Writer *writer) {
     const CodeModule *module = writer->c;
     VEC_PUSH(writer->a, &writer->e->sections)->name = "";
-    bytes_add(writer->a, &writer->shstrtab, "", 1);
-    bytes_add(writer->a, &writer->strtab, "", 1);
+    elf_bytes_add(writer->a, &writer->shstrtab, "", 1);
+    elf_bytes_add(writer->a, &writer->strtab, "", 1);
     add_section(writer, ".shstrtab", "", SHT_STRTAB, 0, 1);
     add_section(writer, ".strtab", "", SHT_STRTAB, 0, 1);
     add_section(writer, ".symtab", "", SHT_SYMTAB, 0, 8);
@@ -112,8 +112,8 @@ static void make_sections(Writer *writer) {
 /* ---- symbols ---- */
 static uint32_t add_symbol(Writer *writer, const char *name, uint64_t value, uint64_t size, unsigned info,
                            unsigned other, uint32_t section) {
-    bytes_u32(writer->a, &writer->symtab, bytes_string(writer->a, &writer->strtab, name));
-    uint8_t *p = bytes_add(writer->a, &writer->symtab, NULL, sizeof(Elf64_Sym) - 4);
+    elf_bytes_u32(writer->a, &writer->symtab, elf_bytes_string(writer->a, &writer->strtab, name));
+    uint8_t *p = elf_bytes_add(writer->a, &writer->symtab, NULL, sizeof(Elf64_Sym) - 4);
     p[0] = (uint8_t)info;
     p[1] = (uint8_t)other;
     put_u16(p + 2, (uint16_t)section);
@@ -201,7 +201,7 @@ static bool put_inits(Writer *writer, const IrVar *var, uint8_t *at) {
 static bool lay_out_vars(Writer *writer) {
     const IrModule *module = writer->c->ir;
     writer->var_offset = ARENA_ARRAY(writer->a, uint64_t, module->vars.n + 1);
-    bytes_add(writer->a, &writer->const3_data, NULL, module->const_bytes);
+    elf_bytes_add(writer->a, &writer->const3_data, NULL, module->const_bytes);
     for (uint32_t i = 0; i < module->vars.n; i++) {
         const IrVar *var = &module->vars.at[i];
         bool init = var->ptx && var->ptx->ninits;
@@ -219,7 +219,8 @@ static bool lay_out_vars(Writer *writer) {
                 return diag(writer->d, var->ptx->loc, DIAG_E0412, str_text(module->strings, var->name),
                             "initialised variables of more than 1 GiB");
             uint64_t offset = align_up(writer->init_data.n, var->align_bytes);
-            bytes_add(writer->a, &writer->init_data, NULL, offset - writer->init_data.n + var->size_bytes);
+            elf_bytes_add(writer->a, &writer->init_data, NULL,
+                          offset - writer->init_data.n + var->size_bytes);
             writer->var_offset[i] = offset;
             at = writer->init_data.at + offset;
         } else {
@@ -254,9 +255,9 @@ static bool add_rela(Writer *writer, Bytes *out, uint64_t offset, RelocKind kind
     if (!type)
         return write_error(writer, where,
                            arena_printf(writer->a, "no relocation of this target for the use of %s", name));
-    bytes_u64(writer->a, out, offset);
-    bytes_u64(writer->a, out, ELF64_R_INFO((uint64_t)sym, type));
-    bytes_u64(writer->a, out, (uint64_t)addend);
+    elf_bytes_u64(writer->a, out, offset);
+    elf_bytes_u64(writer->a, out, ELF64_R_INFO((uint64_t)sym, type));
+    elf_bytes_u64(writer->a, out, (uint64_t)addend);
     return true;
 }
 
@@ -369,15 +370,15 @@ static void param_records(Writer *writer, Bytes *b, uint32_t index) {
     if (!f->is_entry || !f->param_bytes)
         return;
     uint32_t cbank[2] = {writer->parts[index].const0_sym, writer->t->param_base_bytes | f->param_bytes << 16};
-    nvinfo_words(writer->a, b, NV_PARAM_CBANK, cbank, 2);
-    nvinfo_value(writer->a, b, NVF_HALF, NV_CBANK_PARAM_SIZE, f->param_bytes);
+    elf_nvinfo_words(writer->a, b, NV_PARAM_CBANK, cbank, 2);
+    elf_nvinfo_value(writer->a, b, NVF_HALF, NV_CBANK_PARAM_SIZE, f->param_bytes);
     uint32_t n = func ? func->nparams : f->nparams;
     for (uint32_t i = n; i-- > 0;) {
         const PtxVar *var = func ? &writer->c->ir->ptx->vars[func->params[i]] : NULL;
         uint32_t offset = var ? (uint32_t)var->param_offset_bytes : f->params[i].offset_bytes;
         uint32_t size = var ? (uint32_t)var->size_bytes : f->params[i].size_bytes;
         uint32_t words[3] = {0, i | offset << 16, 0x1f000u | size << 18};
-        nvinfo_words(writer->a, b, NV_KPARAM_INFO, words, 3);
+        elf_nvinfo_words(writer->a, b, NV_KPARAM_INFO, words, 3);
     }
 }
 
@@ -385,12 +386,12 @@ static void bound_records(Writer *writer, Bytes *b, const PtxFunc *func) {
     if (func && func->maxntid[0]) {
         uint32_t n[3] = {func->maxntid[0], func->maxntid[1] ? func->maxntid[1] : 1,
                          func->maxntid[2] ? func->maxntid[2] : 1};
-        nvinfo_words(writer->a, b, NV_MAX_THREADS, n, 3);
+        elf_nvinfo_words(writer->a, b, NV_MAX_THREADS, n, 3);
     }
     if (func && func->reqntid[0]) {
         uint32_t n[3] = {func->reqntid[0], func->reqntid[1] ? func->reqntid[1] : 1,
                          func->reqntid[2] ? func->reqntid[2] : 1};
-        nvinfo_words(writer->a, b, NV_REQNTID, n, 3);
+        elf_nvinfo_words(writer->a, b, NV_REQNTID, n, 3);
     }
 }
 
@@ -401,7 +402,7 @@ static void branch_records(Writer *writer, Bytes *b, const CodeFunc *f) {
     for (unsigned k = 0; k < f->tables.n; k++) {
         const CodeTable *table = &f->tables.at[k];
         if (words.n + 3 + table->n > MAX_WORDS) {
-            nvinfo_words(writer->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
+            elf_nvinfo_words(writer->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
             words.n = 0;
         }
         VEC_ADD(writer->a, &words, table->pc_bytes);
@@ -411,7 +412,7 @@ static void branch_records(Writer *writer, Bytes *b, const CodeFunc *f) {
             VEC_ADD(writer->a, &words, table->targets[e]);
     }
     if (words.n)
-        nvinfo_words(writer->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
+        elf_nvinfo_words(writer->a, b, NV_INDIRECT_BRANCH_TARGETS, words.at, words.n);
 }
 
 static void func_records(Writer *writer, uint32_t index) {
@@ -421,32 +422,32 @@ static void func_records(Writer *writer, uint32_t index) {
     Sites sites = {0};
     find_nvinfo_sites(writer, index, &sites);
     if (writer->sm == 75 || writer->sm >= 90)
-        nvinfo_words(writer->a, &b, NV_SW_WAR, &(uint32_t){writer->sm == 75 ? 1 : 8}, 1);
+        elf_nvinfo_words(writer->a, &b, NV_SW_WAR, &(uint32_t){writer->sm == 75 ? 1 : 8}, 1);
     if (writer->sm != NO_SM)
-        nvinfo_words(writer->a, &b, NV_CUDA_API_VERSION,
-                     &(uint32_t){writer->old_form ? TOOLKIT_VERSION : 130}, 1);
+        elf_nvinfo_words(writer->a, &b, NV_CUDA_API_VERSION,
+                         &(uint32_t){writer->old_form ? TOOLKIT_VERSION : 130}, 1);
     if (writer->sm >= 80 && writer->sm < 89)
-        nvinfo_value(writer->a, &b, NVF_NONE, NV_SW2861232_WAR, 0);
+        elf_nvinfo_value(writer->a, &b, NVF_NONE, NV_SW2861232_WAR, 0);
     param_records(writer, &b, index);
     if (writer->sm >= 90)
-        nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
-    nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(p));
+        elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
+    elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(p));
     if (f->nbarriers && !writer->old_form)
-        nvinfo_value(writer->a, &b, NVF_BYTE, NV_NUM_BARRIERS, f->nbarriers);
+        elf_nvinfo_value(writer->a, &b, NVF_BYTE, NV_NUM_BARRIERS, f->nbarriers);
     if (writer->sm != NO_SM && !writer->old_form)
-        nvinfo_value(writer->a, &b, NVF_HALF, NV_ISA_VERSION, writer->sm >= 90 ? 0x101 : 0);
+        elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_ISA_VERSION, writer->sm >= 90 ? 0x101 : 0);
     if (sites.coop.n) {
-        nvinfo_words(writer->a, &b, NV_COOP_GROUP_MASK_REGIDS, sites.coop_masks.at, sites.coop_masks.n);
-        nvinfo_words(writer->a, &b, NV_COOP_GROUP_INSTR_OFFSETS, sites.coop.at, sites.coop.n);
+        elf_nvinfo_words(writer->a, &b, NV_COOP_GROUP_MASK_REGIDS, sites.coop_masks.at, sites.coop_masks.n);
+        elf_nvinfo_words(writer->a, &b, NV_COOP_GROUP_INSTR_OFFSETS, sites.coop.at, sites.coop.n);
     }
     if (sites.exits.n)
-        nvinfo_words(writer->a, &b, NV_EXIT_INSTR_OFFSETS, sites.exits.at, sites.exits.n);
+        elf_nvinfo_words(writer->a, &b, NV_EXIT_INSTR_OFFSETS, sites.exits.at, sites.exits.n);
     branch_records(writer, &b, f);
     if (f->uses_ctaid_z && writer->sm < 90)
-        nvinfo_value(writer->a, &b, NVF_NONE, NV_CTAIDZ_USED, 0);
+        elf_nvinfo_value(writer->a, &b, NVF_NONE, NV_CTAIDZ_USED, 0);
     bound_records(writer, &b, p);
     if (f->uses_bssy)
-        nvinfo_words(writer->a, &b, NV_CRS_STACK_SIZE, &(uint32_t){0}, 1);
+        elf_nvinfo_words(writer->a, &b, NV_CRS_STACK_SIZE, &(uint32_t){0}, 1);
     uint32_t section = writer->parts[index].info;
     set_data(writer, section, b);
     header(writer, section)->sh_link = SYMTAB;
@@ -459,12 +460,12 @@ static void module_records(Writer *writer) {
         const CodeFunc *f = &writer->c->funcs[i];
         uint32_t sym = writer->parts[i].sym;
         bool recursive = f->stack_bytes == UINT32_MAX;
-        nvinfo_words(writer->a, &b, NV_REGCOUNT, (uint32_t[]){sym, f->nregs}, 2);
+        elf_nvinfo_words(writer->a, &b, NV_REGCOUNT, (uint32_t[]){sym, f->nregs}, 2);
         if (writer->old_form && f->is_entry && !recursive)
-            nvinfo_words(writer->a, &b, NV_MAX_STACK_SIZE, (uint32_t[]){sym, f->stack_bytes}, 2);
-        nvinfo_words(writer->a, &b, NV_FRAME_SIZE, (uint32_t[]){sym, f->frame_bytes}, 2);
-        nvinfo_words(writer->a, &b, NV_MIN_STACK_SIZE,
-                     (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
+            elf_nvinfo_words(writer->a, &b, NV_MAX_STACK_SIZE, (uint32_t[]){sym, f->stack_bytes}, 2);
+        elf_nvinfo_words(writer->a, &b, NV_FRAME_SIZE, (uint32_t[]){sym, f->frame_bytes}, 2);
+        elf_nvinfo_words(writer->a, &b, NV_MIN_STACK_SIZE,
+                         (uint32_t[]){sym, recursive ? f->frame_bytes : f->stack_bytes}, 2);
     }
     set_data(writer, NV_INFO, b);
     header(writer, NV_INFO)->sh_link = SYMTAB;
@@ -476,19 +477,19 @@ static void module_records(Writer *writer) {
 /* {caller, callee} rows between the markers that ptxas writes. */
 static void call_graph(Writer *writer) {
     Bytes b = {0};
-    bytes_u64(writer->a, &b, 0xffffffffull << 32);
+    elf_bytes_u64(writer->a, &b, 0xffffffffull << 32);
     for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
         const CodeFunc *f = &writer->c->funcs[i];
         for (uint32_t k = 0; k < f->relocs.n; k++) {
             RelocKind kind = f->relocs.at[k].kind;
             if (kind == RELOC_CALL_REL || kind == RELOC_CALL_ABS)
-                bytes_u64(writer->a, &b,
-                          writer->parts[i].sym |
-                              (uint64_t)strmap_get(&writer->symbols, f->relocs.at[k].symbol) << 32);
+                elf_bytes_u64(writer->a, &b,
+                              writer->parts[i].sym |
+                                  (uint64_t)strmap_get(&writer->symbols, f->relocs.at[k].symbol) << 32);
         }
     }
     for (uint64_t marker = 0xfffffffe; marker >= 0xfffffffc; marker--)
-        bytes_u64(writer->a, &b, marker << 32);
+        elf_bytes_u64(writer->a, &b, marker << 32);
     uint32_t s = add_section(writer, ".nv.callgraph", "", SHT_NV_CALLGRAPH, 0, 4);
     set_data(writer, s, b);
     header(writer, s)->sh_link = SYMTAB;
@@ -500,8 +501,8 @@ static void func_contents(Writer *writer, uint32_t i) {
     const FuncParts *func_parts = &writer->parts[i];
     Bytes code = {0};
     for (uint32_t k = 0; k < f->ninsts; k++) {
-        bytes_u64(writer->a, &code, f->words[k][0]);
-        bytes_u64(writer->a, &code, f->words[k][1]);
+        elf_bytes_u64(writer->a, &code, f->words[k][0]);
+        elf_bytes_u64(writer->a, &code, f->words[k][1]);
     }
     set_data(writer, func_parts->text, code);
     Elf64_Shdr *text = header(writer, func_parts->text);
@@ -512,13 +513,13 @@ static void func_contents(Writer *writer, uint32_t i) {
         text->sh_flags |= (uint64_t)f->nbarriers << 20;
     if (func_parts->const0) {
         Bytes bank = {0};
-        bytes_add(writer->a, &bank, NULL, writer->t->param_base_bytes + f->param_bytes);
+        elf_bytes_add(writer->a, &bank, NULL, writer->t->param_base_bytes + f->param_bytes);
         set_data(writer, func_parts->const0, bank);
         header(writer, func_parts->const0)->sh_info = func_parts->text;
     }
     if (func_parts->const2) {
         Bytes bank = {0};
-        bytes_add(writer->a, &bank, f->const2, f->const2_bytes);
+        elf_bytes_add(writer->a, &bank, f->const2, f->const2_bytes);
         set_data(writer, func_parts->const2, bank);
         header(writer, func_parts->const2)->sh_info = func_parts->text;
     }
@@ -532,10 +533,10 @@ static void heddle_sections(Writer *writer) {
     const PtxModule *ptx = writer->c->ir->ptx;
     if (!writer->opt->no_map)
         set_data(writer, add_section(writer, ".heddle.map", "", SHT_HD_MAP, 0, 4),
-                 map_build(writer->a, writer->c));
+                 elf_map_build(writer->a, writer->c));
     if (!writer->opt->no_ptx && ptx && ptx->source.size_bytes) {
         Bytes b = {0};
-        bytes_add(writer->a, &b, ptx->source.text, ptx->source.size_bytes);
+        elf_bytes_add(writer->a, &b, ptx->source.text, ptx->source.size_bytes);
         set_data(writer, add_section(writer, ".heddle.ptx", "", SHT_HD_PTX, 0, 1), b);
     }
 }
@@ -586,7 +587,7 @@ static void make_segments(Writer *writer) {
     uint64_t size = 4 * sizeof(Elf64_Phdr);
     for (int i = 0; i < 4; i++)
         VEC_PUSH(writer->a, &writer->e->segments);
-    elfimg_layout(writer->e, false);
+    elf_image_layout(writer->e, false);
     Elf64_Phdr self = {.p_type = PT_PHDR,
                        .p_flags = PF_R | PF_X,
                        .p_offset = writer->e->h.e_phoff,
@@ -652,7 +653,7 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
     if (good) {
         make_header(&w);
         make_segments(&w);
-        good = elfimg_write(w.e, image, size_bytes, d);
+        good = elf_image_write(w.e, image, size_bytes, d);
     }
     arena_free(&arena);
     return good;

@@ -352,7 +352,7 @@ CodeModule *code_encode(const IrModule *module, Diags *d) {
     code->ir = module;
     code->funcs = ARENA_ARRAY(&code->arena, CodeFunc, module->funcs.n + 1);
     uint32_t *table_base = ARENA_ARRAY(&code->arena, uint32_t, module->funcs.n + 1);
-    bool ok = emit_place_tables(module, table_base, d);
+    bool ok = elf_place_tables(module, table_base, d);
     for (unsigned k = 0; ok && k < module->funcs.n; k++) {
         Function *f = module->funcs.at[k];
         CodeFunc *out = &code->funcs[k];
@@ -366,7 +366,7 @@ CodeModule *code_encode(const IrModule *module, Diags *d) {
             code->funcs[code->nfuncs++] = code->funcs[k];
     total_over_calls(code);
     if (ok)
-        emit_fill_banks(code);
+        elf_fill_banks(code);
     if (!ok) {
         code_free(code);
         return NULL;

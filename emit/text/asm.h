@@ -13,7 +13,7 @@
 bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
                   size_t *text_bytes, Diags *diags);
 /* Text to ELF image, malloc'ed. Reports E035x with the position in the text. */
-bool assemble(const Source *text, void **image, size_t *size_bytes, Diags *diags);
+bool asm_assemble(const Source *text, void **image, size_t *size_bytes, Diags *diags);
 
 /* "[B0-----:R-:W1:Y:S04]", CuAssembler's control prefix, in out[ASM_CONTROL_BYTES]. */
 #define ASM_CONTROL_BYTES 24

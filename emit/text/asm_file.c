@@ -45,7 +45,8 @@ static void close_part(FileAsm *files) {
     } else if (section && files->in_section && files->data.n) {
         section->data = files->data.at;
         section->h.sh_size = files->data.n;
-    } else if (section && files->in_section && !elfimg_is_nobits(section->h.sh_type) && files->nsections > 1)
+    } else if (section && files->in_section && !elf_image_is_nobits(section->h.sh_type) &&
+               files->nsections > 1)
         section->h.sh_size = 0;
     files->data = (Bytes){0};
     files->in_gap = files->in_section = false;
@@ -120,7 +121,7 @@ static bool comma_list(FileAsm *files, unsigned size_bytes) {
     do {
         if (!asm_number_max(files->t, max, &v))
             return false;
-        uint8_t *p = bytes_add(files->a, &files->data, NULL, size_bytes);
+        uint8_t *p = elf_bytes_add(files->a, &files->data, NULL, size_bytes);
         for (unsigned i = 0; i < size_bytes; i++)
             p[i] = (uint8_t)(v >> (8 * i));
     } while (asm_accept(files->t, ','));
@@ -132,9 +133,9 @@ static bool text_directive(FileAsm *files, bool terminated) {
     size_t n;
     if (!asm_string(files->t, &text, &n))
         return false;
-    bytes_add(files->a, &files->data, text, n);
+    elf_bytes_add(files->a, &files->data, text, n);
     if (terminated)
-        bytes_add(files->a, &files->data, "", 1);
+        elf_bytes_add(files->a, &files->data, "", 1);
     return true;
 }
 
@@ -144,7 +145,7 @@ static bool zero_directive(FileAsm *files) {
         return false;
     if (files->data.n + n > 1u << 30)
         return err(files, files->t->p, DIAG_E0356, "a section of more than 1 GiB");
-    bytes_add(files->a, &files->data, NULL, n);
+    elf_bytes_add(files->a, &files->data, NULL, n);
     return true;
 }
 
@@ -156,7 +157,7 @@ static bool record(FileAsm *files, const uint8_t *sizes, unsigned n) {
         uint64_t v, max = sizes[i] == 8 ? UINT64_MAX : ((uint64_t)1 << sizes[i] * 8) - 1;
         if (!asm_number_max(files->t, max, &v))
             return false;
-        uint8_t *p = bytes_add(files->a, &files->data, NULL, sizes[i]);
+        uint8_t *p = elf_bytes_add(files->a, &files->data, NULL, sizes[i]);
         for (unsigned k = 0; k < sizes[i]; k++)
             p[k] = (uint8_t)(v >> (8 * k));
     }
@@ -188,12 +189,12 @@ static bool attr_directive(FileAsm *files, unsigned format, bool bytes) {
         code = (int)v;
     } else {
         const char *name = asm_word(files->t);
-        code = name ? nvinfo_code(name, strlen(name)) : -1;
+        code = name ? elf_nvinfo_code(name, strlen(name)) : -1;
         if (code < 0)
             return err(files, start, DIAG_E0350, "the name or number of an attribute");
     }
     uint32_t head = files->data.n;
-    nvinfo_value(files->a, &files->data, format, (unsigned)code, 0);
+    elf_nvinfo_value(files->a, &files->data, format, (unsigned)code, 0);
     if (format != NVF_SIZED) {
         if (!asm_accept(files->t, ',') || !asm_number_max(files->t, 0xffff, &v))
             return err(files, files->t->p, DIAG_E0350, "a value");
@@ -345,8 +346,8 @@ static bool code_line(FileAsm *files) {
     IsaParseOptions opt = {resolve, files};
     if (files->emit && !asm_instruction(files->t, files->target, files->data.n, &opt, word))
         return false;
-    bytes_u64(files->a, &files->data, word[0]);
-    bytes_u64(files->a, &files->data, word[1]);
+    elf_bytes_u64(files->a, &files->data, word[0]);
+    elf_bytes_u64(files->a, &files->data, word[1]);
     return true;
 }
 
@@ -384,7 +385,7 @@ static bool walk_file(FileAsm *files, bool emit) {
 static bool check_names(FileAsm *files) {
     for (uint32_t i = 1; i < files->e->sections.n; i++) {
         const ElfSection *section = &files->e->sections.at[i];
-        const char *name = elfimg_string(files->e, files->e->h.e_shstrndx, section->h.sh_name);
+        const char *name = elf_image_string(files->e, files->e->h.e_shstrndx, section->h.sh_name);
         if (!name || strcmp(name, section->name) != 0)
             return diag_in(files->t->d, files->t->source, files->section_locs.at[i], DIAG_E0356,
                            arena_printf(files->a, "section %s: .__section_name is not the place of its name",
@@ -410,7 +411,7 @@ static void move_segments(ElfImage *image, const Elf64_Shdr *old, const Elf64_Eh
         }
         for (uint32_t i = 1; i < image->sections.n; i++) {
             const Elf64_Shdr *elf64_shdr = &image->sections.at[i].h;
-            if (elfimg_is_nobits(elf64_shdr->sh_type) || !elf64_shdr->sh_size)
+            if (elf_image_is_nobits(elf64_shdr->sh_type) || !elf64_shdr->sh_size)
                 continue;
             if (old[i].sh_offset == lo)
                 new_lo = elf64_shdr->sh_offset;
@@ -456,7 +457,7 @@ bool asm_read_file(AsmText *text, void **image, size_t *size_bytes) {
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
     Elf64_Ehdr old_header = *header;
     Elf64_Shdr *old = declared(&f);
-    elfimg_layout(f.e, true);
+    elf_image_layout(f.e, true);
     move_segments(f.e, old, &old_header);
-    return elfimg_write(f.e, image, size_bytes, text->d);
+    return elf_image_write(f.e, image, size_bytes, text->d);
 }

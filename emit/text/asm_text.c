@@ -300,7 +300,7 @@ bool asm_instruction(AsmText *text, const Target *target, uint64_t pc_bytes, con
            diag_in(text->d, text->source, asm_loc(text, start), DIAG_E0354, error);
 }
 
-bool assemble(const Source *text, void **image, size_t *size_bytes, Diags *d) {
+bool asm_assemble(const Source *text, void **image, size_t *size_bytes, Diags *d) {
     Arena arena = {0};
     AsmText t;
     bool good = asm_open(&t, &arena, text, d);

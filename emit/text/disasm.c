@@ -37,7 +37,7 @@ const char *disasm_symbol_name(const ElfImage *image, uint32_t symtab, uint64_t 
     if (section->h.sh_type != SHT_SYMTAB || !section->data || index >= section->h.sh_size / sizeof(Elf64_Sym))
         return NULL;
     const uint8_t *p = section->data + index * sizeof(Elf64_Sym);
-    const char *name = elfimg_string(image, section->h.sh_link, get_u32(p));
+    const char *name = elf_image_string(image, section->h.sh_link, get_u32(p));
     if (name && !*name && ELF64_ST_TYPE(p[4]) == STT_SECTION && get_u16(p + 6) < image->sections.n)
         return image->sections.at[get_u16(p + 6)].name;
     return name;
@@ -70,8 +70,8 @@ static bool resolve_label(void *user, const char *name, size_t size_bytes, int64
     return *end == 0;
 }
 
-void code_text_open(CodeText *code_text, Arena *a, const Target *t, const ElfSection *elf_section,
-                    uint32_t index) {
+void disasm_text_open(CodeText *code_text, Arena *a, const Target *t, const ElfSection *elf_section,
+                      uint32_t index) {
     *code_text = (CodeText){.target = t,
                             .data = elf_section->data,
                             .section = index,
@@ -80,11 +80,11 @@ void code_text_open(CodeText *code_text, Arena *a, const Target *t, const ElfSec
     code_text->targets = bs_new(a, code_text->ninsts);
     char text[ISA_TEXT_BYTES];
     for (uint32_t i = 0; i < code_text->ninsts; i++)
-        code_text_line(code_text, i, text, NULL);
+        disasm_text_line(code_text, i, text, NULL);
     code_text->collecting = false;
 }
 
-bool code_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl) {
+bool disasm_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl) {
     uint64_t word[2] = {get_u64(code_text->data + i * INST_BYTES),
                         get_u64(code_text->data + i * INST_BYTES + 8)},
              back[2];
@@ -143,7 +143,7 @@ static void print_targets(FILE *out, const BinFunc *f, uint32_t index, uint32_t 
 
 static void print_words(Printer *printer, const ElfSection *s, uint32_t index) {
     CodeText c;
-    code_text_open(&c, printer->a, printer->target, s, index);
+    disasm_text_open(&c, printer->a, printer->target, s, index);
     printer->nwords += c.ninsts;
     const BinFunc *f = section_func(printer, s, c.ninsts);
     const BinLoc *locs = f ? f->locs : NULL;
@@ -156,7 +156,7 @@ static void print_words(Printer *printer, const ElfSection *s, uint32_t index) {
         Control ctrl;
         if (bs_has(&c.targets, i))
             fprintf(printer->out, ".L_%u_%04x:\n", index, i * INST_BYTES);
-        if (code_text_line(&c, i, text, &ctrl)) {
+        if (disasm_text_line(&c, i, text, &ctrl)) {
             asm_print_control(ctrl, control);
             fprintf(printer->out, "    %s  /*%04x*/  %s%s", control, i * INST_BYTES,
                     *text == '@' ? "" : "    ", text);
@@ -274,11 +274,11 @@ static void print_relocs(Printer *printer, const ElfSection *section) {
 static void print_attributes(Printer *printer, const ElfSection *section) {
     size_t pos = 0;
     NvAttr n;
-    while (nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
+    while (elf_nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
         bool words = n.format == NVF_SIZED && n.size_bytes % 4 == 0;
         char number[8];
         snprintf(number, sizeof number, "0x%02x", n.code);
-        const char *name = nvinfo_name(n.code);
+        const char *name = elf_nvinfo_name(n.code);
         fprintf(printer->out, "\t.__attr%u%s\t%s", n.format, n.format == NVF_SIZED && !words ? "b" : "",
                 name ? name : number);
         if (n.format != NVF_SIZED)
@@ -383,10 +383,10 @@ bool disasm_image(const char *path, const void *image, size_t size_bytes, bool j
     Source source = {path, NULL, size_bytes};
     const Source *old = diags->source;
     diags->source = &source;
-    Printer p = {.a = &arena, .path = path, .e = elfimg_read(&arena, image, size_bytes, diags)};
+    Printer p = {.a = &arena, .path = path, .e = elf_image_read(&arena, image, size_bytes, diags)};
     bool good = p.e != NULL;
     if (good) {
-        p.target = elfimg_target(&p.e->h);
+        p.target = elf_image_target(&p.e->h);
         if (!p.target)
             good = diag(diags, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.e->h.e_machine,
                         p.e->h.e_flags, p.e->h.e_ident[EI_OSABI], p.e->h.e_ident[EI_ABIVERSION]);

@@ -18,11 +18,11 @@ typedef struct {
     char label[40];
 } CodeText;
 
-void code_text_open(CodeText *text, Arena *arena, const Target *target, const ElfSection *section,
-                    uint32_t index);
+void disasm_text_open(CodeText *text, Arena *arena, const Target *target, const ElfSection *section,
+                      uint32_t index);
 /* Text of instruction i. False if its text would not assemble to the same word; then `text` is a reason, or
  * what was printed. */
-bool code_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl);
+bool disasm_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES], Control *ctrl);
 
 const char *disasm_section_type(uint32_t type);
 bool disasm_is_code(const ElfSection *section);

@@ -25,13 +25,13 @@ static void add_text(cJSON *o, const char *key, const char *s) {
 static cJSON *instructions(const ElfSection *s, const Target *t, uint32_t index) {
     Arena a = {0};
     CodeText c;
-    code_text_open(&c, &a, t, s, index);
+    disasm_text_open(&c, &a, t, s, index);
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < c.ninsts; i++) {
         char text[ISA_TEXT_BYTES], control[ASM_CONTROL_BYTES];
         Control ctrl = CONTROL_DEFAULT;
         cJSON *o = cJSON_CreateObject();
-        bool good = code_text_line(&c, i, text, &ctrl);
+        bool good = disasm_text_line(&c, i, text, &ctrl);
         cJSON_AddNumberToObject(o, "pc", i * INST_BYTES);
         add_hex(o, "low", get_u64(c.data + i * INST_BYTES));
         add_hex(o, "high", get_u64(c.data + i * INST_BYTES + 8));
@@ -51,11 +51,11 @@ static cJSON *attributes(const ElfSection *section) {
     cJSON *list = cJSON_CreateArray();
     size_t pos = 0;
     NvAttr n;
-    while (nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
+    while (elf_nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {
         cJSON *o = cJSON_CreateObject(), *words = cJSON_CreateArray();
         char number[8];
         snprintf(number, sizeof number, "0x%02x", n.code);
-        add_text(o, "name", nvinfo_name(n.code) ? nvinfo_name(n.code) : number);
+        add_text(o, "name", elf_nvinfo_name(n.code) ? elf_nvinfo_name(n.code) : number);
         cJSON_AddNumberToObject(o, "format", n.format);
         if (n.format != NVF_SIZED)
             cJSON_AddNumberToObject(o, "value", n.value);

@@ -182,7 +182,7 @@ static bool reconverge_function(Module *mod, Function *f) {
     unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
     bool recursive = mod->recursive[f->index];
     f->b_base = recursive ? NUM_B : base;
-    yield_retry_loops(f, mod->observes);
+    reconv_yield_retry_loops(f, mod->observes);
     analyse(&r, f);
     uint32_t *join_of = ARENA_ARRAY(&r.a, uint32_t, r.g.n);
     bool *divergent = ARENA_ARRAY(&r.a, bool, r.g.n);

@@ -108,7 +108,7 @@ static bool one_round(Function *f, const bool *observes) {
     return changed;
 }
 
-bool yield_retry_loops(Function *f, const bool *observes) {
+bool reconv_yield_retry_loops(Function *f, const bool *observes) {
     bool any = false;
     while (one_round(f, observes)) /* each round takes a head out of its cycles */
         any = true;

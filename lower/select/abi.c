@@ -124,15 +124,15 @@ static void store_local(Sel *s, Operand base, uint32_t offset, Operand v) {
     EMIT0(s, OT_STL, MSET(STL, sz, MemSz_32), base, op_none(), op_imm(offset), sel_value(s, v));
 }
 
-static Operand from_flag(Sel *s, Operand r) { return emit_isetp(s, false, ICmp_NE, r, op_imm(0)); }
-static Operand to_flag(Sel *s, Operand p) { return emit_sel(s, op_not(p), op_rz(), op_imm(1)); }
+static Operand from_flag(Sel *s, Operand r) { return sel_isetp(s, false, ICmp_NE, r, op_imm(0)); }
+static Operand to_flag(Sel *s, Operand p) { return sel_select(s, op_not(p), op_rz(), op_imm(1)); }
 
 /* ---- entry and return ---- */
 
 static uint32_t make_param_words(Sel *sel, uint32_t var) {
     uint32_t first = sel->ssa.vars.n, n = words_of(&sel->ptx->vars[var]);
     for (uint32_t c = 0; c < n; c++)
-        ssa_var_new(&sel->ssa, RF_R, 0, c);
+        sel_ssa_var_new(&sel->ssa, RF_R, 0, c);
     sel->param_var[var] = first + 1;
     return first;
 }
@@ -167,7 +167,7 @@ static void define_param(Sel *sel, uint32_t k, const Operand *words, uint32_t n)
     }
 }
 
-bool abi_enter(Sel *sel) {
+bool sel_abi_enter(Sel *sel) {
     if (!make_params(sel)) {
         diag_in(sel->d, &sel->ptx->source, sel->pf->loc, DIAG_E0705,
                 str_text(&sel->ptx->strings, sel->pf->name));
@@ -205,7 +205,7 @@ bool abi_enter(Sel *sel) {
     sel->ret_addr[0].i = w->values[w->n - 2].value;
     sel->ret_addr[1].i = w->values[w->n - 1].value;
     if (results.area_bytes) {
-        sel->ret_area_var = ssa_var_new(&sel->ssa, RF_R, 0, 0) + 1;
+        sel->ret_area_var = sel_ssa_var_new(&sel->ssa, RF_R, 0, 0) + 1;
         sel_write_var(sel, sel->ret_area_var - 1, w->values[w->n - 3]);
     }
     unsigned at = 0, in_regs = args.reg_words;
@@ -223,11 +223,11 @@ bool abi_enter(Sel *sel) {
 static Operand result_word(Sel *sel, uint32_t k, uint32_t c) {
     uint32_t reg = sel->pf->ret_regs ? sel->pf->ret_regs[k] : 0;
     uint32_t first = reg ? sel->reg_var[reg] : sel->param_var[sel->pf->rets[k]] - 1;
-    Operand v = ir_val(sel->f, ssa_read(&sel->ssa, first + c, sel->cur));
+    Operand v = ir_val(sel->f, sel_ssa_read(&sel->ssa, first + c, sel->cur));
     return v.file == RF_P ? to_flag(sel, v) : v;
 }
 
-bool abi_return(Sel *sel) {
+bool sel_abi_return(Sel *sel) {
     Plan args, results;
     Words *w = ARENA_NEW(&sel->arena, Words);
     if (!plan_signature(sel, sel->pf->params, sel->pf->nparams, sel->pf->rets, sel->pf->nrets, &args,
@@ -235,7 +235,7 @@ bool abi_return(Sel *sel) {
         return false;
     Operand area = op_none();
     if (results.area_bytes)
-        area = ir_val(sel->f, ssa_read(&sel->ssa, sel->ret_area_var - 1, sel->cur));
+        area = ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->ret_area_var - 1, sel->cur));
     for (uint32_t k = 0; k < results.n; k++)
         for (uint32_t c = 0; c < results.slots[k].words; c++) {
             Operand v = result_word(sel, k, c);
@@ -303,8 +303,8 @@ static void emit_call(Sel *s, uint32_t callee, Words *args, Words *results) {
     emit_call_to(s, callee, op_none(), args, results);
 }
 
-bool abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
-                      Operand *rets) {
+bool sel_abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
+                          Operand *rets) {
     uint32_t fn = lower_builtin(sel->l, name);
     if (fn == UINT32_MAX)
         return sel_error(sel, "the built-in library has no function for it");
@@ -337,7 +337,7 @@ static bool argument_word(Sel *sel, const PtxOperand *operand, uint32_t c, bool 
         sel->param_var[operand->sym - 1]) {
         if (c >= words_of(&sel->ptx->vars[operand->sym - 1]))
             return false;
-        *v = ir_val(sel->f, ssa_read(&sel->ssa, sel->param_var[operand->sym - 1] - 1 + c, sel->cur));
+        *v = ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->param_var[operand->sym - 1] - 1 + c, sel->cur));
         return true;
     }
     if (operand->kind != PO_REG && operand->kind != PO_IMM)
@@ -521,8 +521,8 @@ static bool call_by_comparison(Sel *sel, Call *call, Operand target, const Words
     for (uint32_t k = 0; ok && k < n; k++) {
         BlockId yes = sel_block_new(sel), no = sel_block_new(sel);
         sel_branch(sel,
-                   emit_isetp64(sel, false, ICmp_EQ, sel_wide_pair(sel, target),
-                                sel_function_address(sel, candidates[k], 0)),
+                   sel_isetp64(sel, false, ICmp_EQ, sel_wide_pair(sel, target),
+                               sel_function_address(sel, candidates[k], 0)),
                    yes, no);
         sel_seal(sel, yes);
         sel_seal(sel, no);
@@ -550,7 +550,7 @@ static bool call_by_comparison(Sel *sel, Call *call, Operand target, const Words
     return ok;
 }
 
-bool abi_call(Sel *sel, const PtxInsn *in) {
+bool sel_abi_call(Sel *sel, const PtxInsn *in) {
     Signature sig;
     uint32_t index = 0;
     Operand target = op_none();

@@ -135,19 +135,19 @@ static bool emit_atom_op(const Atom *a, Wide old, Wide b, Wide *r) {
     else if (a->t == TY_F16X2 && atom == ATOM_ADD)
         *r = wide1(EMIT_R(s, OT_HADD2, 0, old.w[0], b.w[0]));
     else if (a->t == TY_BF16X2 && atom == ATOM_ADD && sel_has_bf16(s))
-        *r = wide1(emit_bf16_add(s, false, old.w[0], b.w[0]));
+        *r = wide1(sel_bf16_add(s, false, old.w[0], b.w[0]));
     else if (ptx_type_class(a->t) == TC_FLOAT || old.n != 2)
         return false;
     else if (atom == ATOM_ADD)
-        *r = emit_add64(s, old, b);
+        *r = sel_add64(s, old, b);
     else if (atom == ATOM_MIN || atom == ATOM_MAX)
-        *r = emit_sel64(s, emit_isetp64(s, sg, atom == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
+        *r = sel_select64(s, sel_isetp64(s, sg, atom == ATOM_MAX ? ICmp_GT : ICmp_LT, old, b), old, b);
     else if (atom == ATOM_AND)
-        *r = wide2(emit_and(s, old.w[0], b.w[0]), emit_and(s, old.w[1], b.w[1]));
+        *r = wide2(sel_and(s, old.w[0], b.w[0]), sel_and(s, old.w[1], b.w[1]));
     else if (atom == ATOM_OR)
-        *r = wide2(emit_or(s, old.w[0], b.w[0]), emit_or(s, old.w[1], b.w[1]));
+        *r = wide2(sel_or(s, old.w[0], b.w[0]), sel_or(s, old.w[1], b.w[1]));
     else if (atom == ATOM_XOR)
-        *r = wide2(emit_xor(s, old.w[0], b.w[0]), emit_xor(s, old.w[1], b.w[1]));
+        *r = wide2(sel_xor(s, old.w[0], b.w[0]), sel_xor(s, old.w[1], b.w[1]));
     else
         return false;
     return true;
@@ -160,29 +160,29 @@ static bool cas_loop(Atom *atom, Wide b, Wide *result) {
     unsigned n = atom->bytes / 4;
     for (unsigned c = 0; c < b.n; c++)
         b.w[c] = sel_value(sel, b.w[c]);
-    uint32_t var = ssa_var_new(&sel->ssa, RF_R, 0, 0);
+    uint32_t var = sel_ssa_var_new(&sel->ssa, RF_R, 0, 0);
     if (n == 2)
-        ssa_var_new(&sel->ssa, RF_R, 0, 1);
+        sel_ssa_var_new(&sel->ssa, RF_R, 0, 1);
     Operand first = emit_first_load(atom);
     for (unsigned c = 0; c < n; c++)
-        ssa_write(&sel->ssa, var + c, sel->cur, (ValId){sel_part(sel, first, c).value});
+        sel_ssa_write(&sel->ssa, var + c, sel->cur, (ValId){sel_part(sel, first, c).value});
     BlockId loop = sel_block_new(sel), done = sel_block_new(sel);
     sel_jump(sel, loop);
     sel_begin(sel, loop);
     Wide old = {.n = n};
     for (unsigned c = 0; c < n; c++)
-        old.w[c] = ir_val(sel->f, ssa_read(&sel->ssa, var + c, sel->cur));
+        old.w[c] = ir_val(sel->f, sel_ssa_read(&sel->ssa, var + c, sel->cur));
     if (!emit_atom_op(atom, old, b, &r))
         return false;
     Operand got = emit_cas(atom, sel_wide_vec(sel, old), sel_wide_vec(sel, r));
     Wide now = {.n = n};
     for (unsigned c = 0; c < n; c++) {
         now.w[c] = sel_part(sel, got, c);
-        ssa_write(&sel->ssa, var + c, sel->cur, (ValId){now.w[c].value});
+        sel_ssa_write(&sel->ssa, var + c, sel->cur, (ValId){now.w[c].value});
     }
-    Operand retry = emit_isetp(sel, false, ICmp_NE, now.w[0], old.w[0]);
+    Operand retry = sel_isetp(sel, false, ICmp_NE, now.w[0], old.w[0]);
     if (n == 2)
-        retry = emit_por(sel, retry, emit_isetp(sel, false, ICmp_NE, now.w[1], old.w[1]));
+        retry = sel_por(sel, retry, sel_isetp(sel, false, ICmp_NE, now.w[1], old.w[1]));
     sel_branch(sel, retry, loop, done);
     sel_seal(sel, loop);
     sel_seal(sel, done);

@@ -62,18 +62,18 @@ static Wide saturate(Sel *s, Wide v, PtxType d, PtxType t) {
     bool high = max_of(d) < max_of(t);
     if (v.n == 1) {
         if (low)
-            v.w[0] = emit_minmax(s, true, true, v.w[0], op_imm((uint32_t)min_of(d)));
+            v.w[0] = sel_minmax(s, true, true, v.w[0], op_imm((uint32_t)min_of(d)));
         if (high)
-            v.w[0] = emit_minmax(s, sg, false, v.w[0], op_imm((uint32_t)max_of(d)));
+            v.w[0] = sel_minmax(s, sg, false, v.w[0], op_imm((uint32_t)max_of(d)));
         return v;
     }
     if (low) {
         Wide m = imm64(min_of(d));
-        v = emit_sel64(s, emit_isetp64(s, true, ICmp_GT, v, m), v, m);
+        v = sel_select64(s, sel_isetp64(s, true, ICmp_GT, v, m), v, m);
     }
     if (high) {
         Wide m = imm64(max_of(d));
-        v = emit_sel64(s, emit_isetp64(s, sg, ICmp_LT, v, m), v, m);
+        v = sel_select64(s, sel_isetp64(s, sg, ICmp_LT, v, m), v, m);
     }
     return v;
 }
@@ -94,7 +94,7 @@ static bool int_to_int(const Cvt *cvt) {
     unsigned n = ptx_type_bytes(cvt->d) == 8 ? 2 : 1;
     if (v.n < n)
         v = wide2(v.w[0],
-                  type_signed(cvt->t) ? emit_shr(s, true, sel_value(s, v.w[0]), op_imm(31)) : op_imm(0));
+                  type_signed(cvt->t) ? sel_shr(s, true, sel_value(s, v.w[0]), op_imm(31)) : op_imm(0));
     v.n = n;
     sel_write(s, &cvt->in->operands[0], cvt->d, v);
     return true;
@@ -102,7 +102,7 @@ static bool int_to_int(const Cvt *cvt) {
 
 /* ---- between float and integer ---- */
 
-static Operand bf16_to_f32(Sel *s, Operand a) { return emit_shl(s, sel_value(s, a), op_imm(16)); }
+static Operand bf16_to_f32(Sel *s, Operand a) { return sel_shl(s, sel_value(s, a), op_imm(16)); }
 
 /* The source as an operand of the conversion instructions; *t is its machine type. */
 static Operand float_source(const Cvt *cvt, PtxType *t) {
@@ -154,8 +154,8 @@ static Wide saturate_f64(Sel *s, Wide v) { /* r > 0 ? (r < 1 ? r : 1) : +0 */
     Operand below = EMIT_P(s, OT_DSETP, mods | MSET(DSETP, cmp, DCmp_LT), x, op_imm(0x3ff00000), op_pt());
     Operand above = EMIT_P(s, OT_DSETP, mods | MSET(DSETP, cmp, DCmp_GT), x, op_imm(0), op_pt());
     v = sel_wide_pair(s, x);
-    v = emit_sel64(s, below, v, wide2(op_imm(0), op_imm(0x3ff00000)));
-    return emit_sel64(s, above, v, wide2(op_imm(0), op_imm(0)));
+    v = sel_select64(s, below, v, wide2(op_imm(0), op_imm(0x3ff00000)));
+    return sel_select64(s, above, v, wide2(op_imm(0), op_imm(0)));
 }
 
 /* r is the converted value of type d, flush is for f32 results. */
@@ -169,11 +169,11 @@ static bool finish_float(const Cvt *cvt, Wide r, bool flush) {
                              MSET(FADD, sat, 1) | MSET(FADD, ftz, flush) | MSET(FADD, rnd, Rnd_RN), r.w[0],
                              op_imm(0x80000000u)));
         else if (cvt->d == TY_BF16)
-            r = wide1(emit_bf16_add(s, true, r.w[0], op_imm(0x80008000u)));
+            r = wide1(sel_bf16_add(s, true, r.w[0], op_imm(0x80008000u)));
         else
             r = wide1(EMIT_R(s, OT_HADD2, MSET(HADD2, sat, 1), r.w[0], op_imm(0x80008000u)));
     } else if (flush && cvt->d == TY_F32)
-        r = wide1(emit_flush(s, r.w[0]));
+        r = wide1(sel_flush(s, r.w[0]));
     sel_write(s, &cvt->in->operands[0], cvt->d, r);
     return true;
 }
@@ -188,8 +188,8 @@ static bool int_to_bf16(const Cvt *cvt) {
     Operand x = emit_i2f(s, sg, ISize_B32, FSize_F32, Rnd_RZ, a);
     uint32_t back = MSET(F2I, sign, sg ? CvtSign_S : CvtSign_U) | MSET(F2I, dst, ISize_B32) |
                     MSET(F2I, rnd, IRnd_TRUNC) | MSET(F2I, src, FSize_F32);
-    Operand lost = emit_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
-    x = emit_sel(s, op_not(lost), x, emit_or(s, x, op_imm(1)));
+    Operand lost = sel_isetp(s, false, ICmp_NE, EMIT_R(s, OT_F2I, back, x), a);
+    x = sel_select(s, op_not(lost), x, sel_or(s, x, op_imm(1)));
     return finish_float(cvt, wide1(pack_half(s, true, Rnd_RN, false, op_rz(), x)), false);
 }
 
@@ -237,7 +237,7 @@ static bool same_type(const Cvt *cvt) {
     }
     Operand zero = op_imm(0x80008000u);
     sel_write32(s, &cvt->in->operands[0], cvt->d,
-                cvt->d == TY_BF16 ? emit_bf16_add(s, flag(cvt, PF_SAT), a, zero)
+                cvt->d == TY_BF16 ? sel_bf16_add(s, flag(cvt, PF_SAT), a, zero)
                                   : EMIT_R(s, OT_HADD2, MSET(HADD2, sat, flag(cvt, PF_SAT)), a, zero));
     return true;
 }
@@ -261,7 +261,7 @@ static bool float_to_float(const Cvt *cvt) {
             a = EMIT_R(sel, OT_F2F,
                        MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
         if (ftz && cvt->t == TY_F32)
-            a = emit_flush(sel, a);
+            a = sel_flush(sel, a);
         return finish_float(
             cvt, wide1(pack_half(sel, cvt->d == TY_BF16, rnd_float(cvt), flag(cvt, PF_RELU), op_rz(), a)),
             false);
@@ -269,7 +269,7 @@ static bool float_to_float(const Cvt *cvt) {
     if (flag(cvt, PF_RELU))
         return false;
     if (ftz && t == TY_F32)
-        a = emit_flush(sel, a);
+        a = sel_flush(sel, a);
     uint32_t mods = MSET(F2F, dst, fsize(cvt->d)) | MSET(F2F, src, fsize(t)) | MSET(F2F, rnd, rnd_float(cvt));
     if (cvt->d == TY_F64)
         return finish_float(cvt, sel_wide_pair(sel, EMIT_R2(sel, OT_F2F, mods, a)), false);

@@ -73,10 +73,10 @@ Operand sel_value(Sel *s, Operand o) {
     if (o.kind == OPK_VAL && o.count == 1 && !o.mods)
         return o;
     if (o.kind == OPK_VAL && o.file == RF_P)
-        return emit_pmov(s, o);
+        return sel_pmov(s, o);
     if (o.kind == OPK_REG && o.file == RF_P)
-        return emit_pmov(s, o);
-    return emit_mov(s, o);
+        return sel_pmov(s, o);
+    return sel_mov(s, o);
 }
 
 Operand sel_pair(Sel *sel, Operand lo, Operand hi) {
@@ -108,22 +108,22 @@ static void swap_imm(Operand *operand, Operand *b) { /* immediates and constants
     }
 }
 
-Operand emit_mov(Sel *s, Operand a) { return EMIT_R(s, OT_MOV, 0, zero_is_rz(a)); }
+Operand sel_mov(Sel *s, Operand a) { return EMIT_R(s, OT_MOV, 0, zero_is_rz(a)); }
 
-Operand emit_iadd(Sel *s, Operand a, Operand b) {
+Operand sel_iadd(Sel *s, Operand a, Operand b) {
     swap_imm(&a, &b);
     return EMIT_R(s, OT_IADD3, 0, zero_is_rz(a), zero_is_rz(b), op_rz(), op_pf(), op_pf());
 }
 
-Operand emit_isub(Sel *s, Operand a, Operand b) {
+Operand sel_isub(Sel *s, Operand a, Operand b) {
     if (b.kind == OPK_IMM)
-        return emit_iadd(s, a, op_imm(0u - b.value));
+        return sel_iadd(s, a, op_imm(0u - b.value));
     if (a.kind == OPK_IMM) /* the immediate's slot is rb */
         return EMIT_R(s, OT_IADD3, 0, op_neg(b), zero_is_rz(a), op_rz(), op_pf(), op_pf());
     return EMIT_R(s, OT_IADD3, 0, a, op_neg(b), op_rz(), op_pf(), op_pf());
 }
 
-Operand emit_iadd_cc(Sel *s, Operand a, Operand b, Operand *carry_out) {
+Operand sel_iadd_cc(Sel *s, Operand a, Operand b, Operand *carry_out) {
     swap_imm(&a, &b);
     Operand d = EMIT_R(s, OT_IADD3, 0, zero_is_rz(a), zero_is_rz(b), op_rz(), op_pf(), op_pf());
     *carry_out = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
@@ -131,7 +131,7 @@ Operand emit_iadd_cc(Sel *s, Operand a, Operand b, Operand *carry_out) {
 }
 
 /* a + b + carry; in .X a negated operand is its complement */
-Operand emit_iadd_x(Sel *s, Operand a, Operand b, Operand carry_in, Operand *carry_out) {
+Operand sel_iadd_x(Sel *s, Operand a, Operand b, Operand carry_in, Operand *carry_out) {
     swap_imm(&a, &b);
     if (b.kind == OPK_IMM && b.mods) { /* immediates take no modifiers */
         b = op_imm(~b.value);
@@ -143,15 +143,15 @@ Operand emit_iadd_x(Sel *s, Operand a, Operand b, Operand carry_in, Operand *car
     return d;
 }
 
-Wide emit_add64(Sel *s, Wide a, Wide b) {
-    Operand c, lo = emit_iadd_cc(s, a.w[0], b.w[0], &c);
-    return wide2(lo, emit_iadd_x(s, a.w[1], b.w[1], c, NULL));
+Wide sel_add64(Sel *s, Wide a, Wide b) {
+    Operand c, lo = sel_iadd_cc(s, a.w[0], b.w[0], &c);
+    return wide2(lo, sel_iadd_x(s, a.w[1], b.w[1], c, NULL));
 }
 
-Wide emit_sub64(Sel *s, Wide a, Wide b) {
+Wide sel_sub64(Sel *s, Wide a, Wide b) {
     if (b.w[0].kind == OPK_IMM && b.w[1].kind == OPK_IMM) {
         uint64_t v = 0u - ((uint64_t)b.w[1].value << 32 | b.w[0].value);
-        return emit_add64(s, a, wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))));
+        return sel_add64(s, a, wide2(op_imm((uint32_t)v), op_imm((uint32_t)(v >> 32))));
     }
     /* a + ~b + 1: the low half's negation carries, so that 0 is subtracted right too */
     Operand c, lo, b0 = sel_value(s, b.w[0]), b1 = sel_value(s, b.w[1]);
@@ -161,7 +161,7 @@ Wide emit_sub64(Sel *s, Wide a, Wide b) {
         lo, EMIT_R(s, OT_IADD3, MSET(IADD3, x, 1), sel_value(s, a.w[1]), op_neg(b1), op_rz(), c, op_pf()));
 }
 
-Wide emit_neg64(Sel *s, Wide a) {
+Wide sel_neg64(Sel *s, Wide a) {
     Operand c, lo, hi;
     lo = EMIT_R(s, OT_IADD3, 0, op_rz(), op_neg(sel_value(s, a.w[0])), op_rz(), op_pf(), op_pf());
     c = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
@@ -169,66 +169,66 @@ Wide emit_neg64(Sel *s, Wide a) {
     return wide2(lo, hi);
 }
 
-Operand emit_imad(Sel *s, Operand a, Operand b, Operand c) {
+Operand sel_imad(Sel *s, Operand a, Operand b, Operand c) {
     swap_imm(&a, &b);
     return EMIT_R(s, OT_IMAD, MSET(IMAD, sign, ISign_U32), a, zero_is_rz(b), zero_is_rz(c), op_pf());
 }
 
-Wide emit_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *wide) {
+Wide sel_imad_wide(Sel *s, bool is_signed, Operand a, Operand b, Wide *wide) {
     swap_imm(&a, &b);
     Operand add = wide ? sel_pair(s, wide->w[0], wide->w[1]) : op_rz();
     return sel_wide_pair(s, EMIT_R2(s, OT_IMAD_WIDE, MSET(IMAD_WIDE, sign, is_signed ? ISign_S32 : ISign_U32),
                                     a, zero_is_rz(b), add, op_pf()));
 }
 
-Operand emit_lop(Sel *s, unsigned lut, Operand a, Operand b, Operand c) {
+Operand sel_lop(Sel *s, unsigned lut, Operand a, Operand b, Operand c) {
     return EMIT_R(s, OT_LOP3, MSET(LOP3, lut, lut), a, b, c, op_pf());
 }
 
-Operand emit_and(Sel *s, Operand a, Operand b) {
+Operand sel_and(Sel *s, Operand a, Operand b) {
     swap_imm(&a, &b);
-    return emit_lop(s, LUT_AND, a, b, op_rz());
+    return sel_lop(s, LUT_AND, a, b, op_rz());
 }
-Operand emit_or(Sel *s, Operand a, Operand b) {
+Operand sel_or(Sel *s, Operand a, Operand b) {
     swap_imm(&a, &b);
-    return emit_lop(s, LUT_OR, a, b, op_rz());
+    return sel_lop(s, LUT_OR, a, b, op_rz());
 }
-Operand emit_xor(Sel *s, Operand a, Operand b) {
+Operand sel_xor(Sel *s, Operand a, Operand b) {
     swap_imm(&a, &b);
-    return emit_lop(s, LUT_XOR, a, b, op_rz());
+    return sel_lop(s, LUT_XOR, a, b, op_rz());
 }
 
 /* SHF moves {rc:ra}; without .HI the low word of the result is taken, with it the high word. */
-Operand emit_shl(Sel *s, Operand a, Operand n) {
+Operand sel_shl(Sel *s, Operand a, Operand n) {
     return EMIT_R(s, OT_SHF, MSET(SHF, type, ShfType_U32) | MSET(SHF, dir, ShfDir_L), a, n, op_rz());
 }
 
-Operand emit_shr(Sel *s, bool is_signed, Operand a, Operand n) {
+Operand sel_shr(Sel *s, bool is_signed, Operand a, Operand n) {
     return EMIT_R(s, OT_SHF,
                   MSET(SHF, type, is_signed ? ShfType_S32 : ShfType_U32) | MSET(SHF, dir, ShfDir_R) |
                       MSET(SHF, hi, 1),
                   op_rz(), n, a);
 }
 
-Wide emit_shl64(Sel *s, Wide a, Operand n) {
-    Operand lo = emit_shl(s, a.w[0], n);
+Wide sel_shl64(Sel *s, Wide a, Operand n) {
+    Operand lo = sel_shl(s, a.w[0], n);
     Operand hi = EMIT_R(s, OT_SHF, MSET(SHF, type, ShfType_U64) | MSET(SHF, dir, ShfDir_L) | MSET(SHF, hi, 1),
                         a.w[0], n, a.w[1]);
     return wide2(lo, hi);
 }
 
-Wide emit_shr64(Sel *s, bool is_signed, Wide a, Operand n) {
+Wide sel_shr64(Sel *s, bool is_signed, Wide a, Operand n) {
     Operand lo =
         EMIT_R(s, OT_SHF, MSET(SHF, type, is_signed ? ShfType_S64 : ShfType_U64) | MSET(SHF, dir, ShfDir_R),
                a.w[0], n, a.w[1]);
-    return wide2(lo, emit_shr(s, is_signed, a.w[1], n));
+    return wide2(lo, sel_shr(s, is_signed, a.w[1], n));
 }
 
-Operand emit_prmt(Sel *s, Operand a, Operand sel, Operand b) {
+Operand sel_prmt(Sel *s, Operand a, Operand sel, Operand b) {
     return EMIT_R(s, OT_PRMT, MSET(PRMT, mode, PrmtMode_IDX), zero_is_rz(a), sel, zero_is_rz(b));
 }
 
-Operand emit_sel(Sel *s, Operand p, Operand a, Operand b) {
+Operand sel_select(Sel *s, Operand p, Operand a, Operand b) {
     if (a.kind != OPK_VAL && b.kind == OPK_VAL) { /* rb takes the immediate */
         Operand t = a;
         a = b;
@@ -238,11 +238,11 @@ Operand emit_sel(Sel *s, Operand p, Operand a, Operand b) {
     return EMIT_R(s, OT_SEL, 0, zero_is_rz(a), zero_is_rz(b), p);
 }
 
-Wide emit_sel64(Sel *s, Operand p, Wide a, Wide b) {
-    return wide2(emit_sel(s, p, a.w[0], b.w[0]), emit_sel(s, p, a.w[1], b.w[1]));
+Wide sel_select64(Sel *s, Operand p, Wide a, Wide b) {
+    return wide2(sel_select(s, p, a.w[0], b.w[0]), sel_select(s, p, a.w[1], b.w[1]));
 }
 
-Operand emit_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b) {
+Operand sel_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b) {
     swap_imm(&a, &b);
     if (!isa_target_has(sel->t, OT_IMNMX))
         return EMIT_R(sel, OT_VIMNMX, MSET(VIMNMX, type, is_signed ? VimnmxType_S32 : VimnmxType_U32), a,
@@ -251,22 +251,22 @@ Operand emit_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b)
                   is_max ? op_pf() : op_pt());
 }
 
-Operand emit_isetp(Sel *s, bool is_signed, unsigned icmp, Operand a, Operand b) {
+Operand sel_isetp(Sel *s, bool is_signed, unsigned icmp, Operand a, Operand b) {
     return EMIT_P(s, OT_ISETP,
                   MSET(ISETP, sign, is_signed ? ISign_S32 : ISign_U32) | MSET(ISETP, cmp, icmp) |
                       MSET(ISETP, bop, BoolOp_AND),
                   zero_is_rz(a), zero_is_rz(b), op_pt(), op_pt());
 }
 
-Operand emit_isetp64(Sel *s, bool is_signed, unsigned icmp, Wide a, Wide b) {
-    Operand low = emit_isetp(s, false, icmp, a.w[0], b.w[0]);
+Operand sel_isetp64(Sel *s, bool is_signed, unsigned icmp, Wide a, Wide b) {
+    Operand low = sel_isetp(s, false, icmp, a.w[0], b.w[0]);
     return EMIT_P(s, OT_ISETP,
                   MSET(ISETP, sign, is_signed ? ISign_S32 : ISign_U32) | MSET(ISETP, cmp, icmp) |
                       MSET(ISETP, bop, BoolOp_AND) | MSET(ISETP, ex, 1),
                   zero_is_rz(a.w[1]), zero_is_rz(b.w[1]), op_pt(), low);
 }
 
-Operand emit_extend(Sel *s, Operand a, unsigned bytes, bool is_signed) {
+Operand sel_extend(Sel *s, Operand a, unsigned bytes, bool is_signed) {
     if (bytes >= 4)
         return a;
     unsigned bits = bytes * 8;
@@ -275,28 +275,28 @@ Operand emit_extend(Sel *s, Operand a, unsigned bytes, bool is_signed) {
         return op_imm(is_signed ? (uint32_t)((int32_t)v >> (32 - bits)) : v >> (32 - bits));
     }
     if (!is_signed)
-        return emit_and(s, a, op_imm(bytes == 1 ? 0xff : 0xffff));
+        return sel_and(s, a, op_imm(bytes == 1 ? 0xff : 0xffff));
     /* selector nibble + 8 replicates the byte's sign */
-    return emit_prmt(s, a, op_imm(bytes == 1 ? 0x8880 : 0x9910), op_rz());
+    return sel_prmt(s, a, op_imm(bytes == 1 ? 0x8880 : 0x9910), op_rz());
 }
 
 /* ---- predicates ---- */
 
-Operand emit_plop(Sel *s, unsigned lut, Operand p, Operand q, Operand r) {
+Operand sel_plop(Sel *s, unsigned lut, Operand p, Operand q, Operand r) {
     return EMIT_P(s, OT_PLOP3, MSET(PLOP3, lut, lut) | MSET(PLOP3, lut2, 0), p, q, r);
 }
-Operand emit_pmov(Sel *s, Operand p) { return emit_plop(s, 0xf0, p, op_pt(), op_pt()); }
-Operand emit_pand(Sel *s, Operand p, Operand q) { return emit_plop(s, LUT_AND, p, q, op_pt()); }
-Operand emit_por(Sel *s, Operand p, Operand q) { return emit_plop(s, LUT_OR, p, q, op_pt()); }
-Operand emit_pxor(Sel *s, Operand p, Operand q) { return emit_plop(s, LUT_XOR, p, q, op_pt()); }
+Operand sel_pmov(Sel *s, Operand p) { return sel_plop(s, 0xf0, p, op_pt(), op_pt()); }
+Operand sel_pand(Sel *s, Operand p, Operand q) { return sel_plop(s, LUT_AND, p, q, op_pt()); }
+Operand sel_por(Sel *s, Operand p, Operand q) { return sel_plop(s, LUT_OR, p, q, op_pt()); }
+Operand sel_pxor(Sel *s, Operand p, Operand q) { return sel_plop(s, LUT_XOR, p, q, op_pt()); }
 
-Operand sel_pred(Sel *s, Operand p) { return p.kind == OPK_VAL && !p.mods ? p : emit_pmov(s, p); }
+Operand sel_pred(Sel *s, Operand p) { return p.kind == OPK_VAL && !p.mods ? p : sel_pmov(s, p); }
 
 /* ---- float ---- */
 
 /* x + (-0): exact, except that .FTZ flushes and a NaN becomes the canonical one */
-Operand emit_flush(Sel *s, Operand a) {
+Operand sel_flush(Sel *s, Operand a) {
     return EMIT_R(s, OT_FADD, MSET(FADD, ftz, 1) | MSET(FADD, rnd, Rnd_RN), a, op_imm(0x80000000u));
 }
 
-Operand emit_mufu(Sel *s, unsigned func, Operand a) { return EMIT_R(s, OT_MUFU, MSET(MUFU, func, func), a); }
+Operand sel_mufu(Sel *s, unsigned func, Operand a) { return EMIT_R(s, OT_MUFU, MSET(MUFU, func, func), a); }

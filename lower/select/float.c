@@ -114,10 +114,10 @@ static bool minmax_f64(Sel *s, const PtxInsn *in, bool is_max) {
     Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
     Operand x = sel_wide_vec(s, a), y = sel_wide_vec(s, b);
     a = sel_wide_pair(s, x), b = sel_wide_pair(s, y);
-    Wide r = emit_sel64(s, emit_dsetp(s, is_max ? DCmp_GT : DCmp_LT, x, y), a, b);
-    Operand both = is_max ? emit_and(s, a.w[1], b.w[1]) : emit_or(s, a.w[1], b.w[1]);
-    r.w[1] = emit_sel(s, emit_dsetp(s, DCmp_EQ, x, y), both, r.w[1]);
-    r = emit_sel64(s, emit_dsetp(s, DCmp_NAN, y, y), a, r);
+    Wide r = sel_select64(s, emit_dsetp(s, is_max ? DCmp_GT : DCmp_LT, x, y), a, b);
+    Operand both = is_max ? sel_and(s, a.w[1], b.w[1]) : sel_or(s, a.w[1], b.w[1]);
+    r.w[1] = sel_select(s, emit_dsetp(s, DCmp_EQ, x, y), both, r.w[1]);
+    r = sel_select64(s, emit_dsetp(s, DCmp_NAN, y, y), a, r);
     Operand sum = EMIT_R2(s, OT_DADD, MSET(DADD, rnd, Rnd_RN), sel_wide_vec(s, r), op_imm(0x80000000u));
     write64(s, in, sum);
     return true;
@@ -144,11 +144,11 @@ bool isel_fminmax(Sel *s, const PtxInsn *in) {
 
 /* ---- division, roots ---- */
 
-static Operand maybe_flush(Sel *s, const PtxInsn *in, Operand a) { return ftz(in) ? emit_flush(s, a) : a; }
+static Operand maybe_flush(Sel *s, const PtxInsn *in, Operand a) { return ftz(in) ? sel_flush(s, a) : a; }
 
 static bool div_approx(Sel *s, const PtxInsn *in) {
     Operand a = sel_src32(s, &in->operands[1]), b = maybe_flush(s, in, sel_src32(s, &in->operands[2]));
-    Operand r = emit_flush(s, emit_mufu(s, Mufu_RCP, b));
+    Operand r = sel_flush(s, sel_mufu(s, Mufu_RCP, b));
     sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), sel_value(s, a), r));
     return true;
 }
@@ -164,10 +164,10 @@ static bool div_full(Sel *s, const PtxInsn *in) {
     Operand mag = op_with(b, OPM_ABS);
     Operand small = emit_fsetp(s, FCmp_LT, mag, op_imm(0x00800000)),
             big = emit_fsetp(s, FCmp_GE, mag, op_imm(0x7e800000));
-    Operand k = emit_sel(s, small, sel_value(s, op_imm(0x4b800000)), op_imm(0x3f800000));
-    k = emit_sel(s, op_not(big), k, op_imm(0x3e800000));
+    Operand k = sel_select(s, small, sel_value(s, op_imm(0x4b800000)), op_imm(0x3f800000));
+    k = sel_select(s, op_not(big), k, op_imm(0x3e800000));
     Operand x = emit_fmul(s, ftz(in), a, k), y = emit_fmul(s, ftz(in), b, k);
-    Operand r = maybe_flush(s, in, emit_mufu(s, Mufu_RCP, maybe_flush(s, in, y)));
+    Operand r = maybe_flush(s, in, sel_mufu(s, Mufu_RCP, maybe_flush(s, in, y)));
     sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), x, r));
     return true;
 }
@@ -182,7 +182,7 @@ static bool call_f32(Sel *s, const PtxInsn *in, const char *name, unsigned n, Op
     Operand d;
     for (unsigned k = 0; k < n; k++)
         args[k] = args[k].kind == OPK_IMM ? args[k] : maybe_flush(s, in, args[k]);
-    if (!abi_call_builtin(s, name, n, args, 1, &d))
+    if (!sel_abi_call_builtin(s, name, n, args, 1, &d))
         return false;
     sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, d));
     return true;
@@ -193,7 +193,7 @@ static bool call_f64(Sel *s, const PtxInsn *in, const char *name, unsigned n, co
     for (unsigned k = 0; k < n; k++)
         args[2 * k] = v[k].w[0], args[2 * k + 1] = v[k].w[1];
     args[2 * n] = op_imm(rnd_of(in));
-    if (!abi_call_builtin(s, name, 2 * n + 1, args, 2, d))
+    if (!sel_abi_call_builtin(s, name, 2 * n + 1, args, 2, d))
         return false;
     sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
     return true;
@@ -222,13 +222,13 @@ bool isel_fdiv(Sel *s, const PtxInsn *in) {
 
 static bool approx(Sel *s, const PtxInsn *in, unsigned func) {
     Operand a = maybe_flush(s, in, sel_src32(s, &in->operands[1]));
-    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, emit_mufu(s, func, a)));
+    sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, sel_mufu(s, func, a)));
     return true;
 }
 
 /* The operand's high word only; the result's low word is zero. */
 static bool approx64(Sel *s, const PtxInsn *in, unsigned func) {
-    Operand h = emit_mufu(s, func, sel_src(s, &in->operands[1], 8).w[1]);
+    Operand h = sel_mufu(s, func, sel_src(s, &in->operands[1], 8).w[1]);
     sel_write(s, &in->operands[0], TY_F64, wide2(op_imm(0), h));
     return true;
 }
@@ -265,11 +265,11 @@ bool isel_rsqrt(Sel *s, const PtxInsn *in) {
     Operand args[5], d[2];
     Wide a = sel_src(s, &in->operands[1], 8);
     args[0] = a.w[0], args[1] = a.w[1], args[2] = op_imm(Rnd_RN);
-    if (!abi_call_builtin(s, "__heddle_sqrt_f64", 3, args, 2, d))
+    if (!sel_abi_call_builtin(s, "__heddle_sqrt_f64", 3, args, 2, d))
         return false;
     args[0] = op_imm(0), args[1] = op_imm(0x3ff00000), args[2] = d[0], args[3] = d[1],
     args[4] = op_imm(Rnd_RN);
-    if (!abi_call_builtin(s, "__heddle_div_f64", 5, args, 2, d))
+    if (!sel_abi_call_builtin(s, "__heddle_div_f64", 5, args, 2, d))
         return false;
     sel_write(s, &in->operands[0], TY_F64, wide2(d[0], d[1]));
     return true;
@@ -280,7 +280,7 @@ bool isel_rsqrt(Sel *s, const PtxInsn *in) {
 bool isel_sincos(Sel *s, const PtxInsn *in) {
     Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
     Operand t = emit_fmul(s, ftz(in), a, op_imm(0x3e22f983)); /* radians to turns */
-    Operand d = emit_mufu(s, in->op == PTX_SIN ? Mufu_SIN : Mufu_COS, t);
+    Operand d = sel_mufu(s, in->op == PTX_SIN ? Mufu_SIN : Mufu_COS, t);
     sel_write32(s, &in->operands[0], TY_F32, maybe_flush(s, in, d));
     return true;
 }
@@ -290,10 +290,10 @@ bool isel_lg2(Sel *s, const PtxInsn *in) { return approx(s, in, Mufu_LG2); }
 /* Half-precision forms: exactly to f32, the function, rounded back. */
 static Operand approx_half(Sel *s, const PtxInsn *in, bool bf, unsigned func, Operand a) {
     Operand x =
-        bf ? emit_shl(s, a, op_imm(16))
+        bf ? sel_shl(s, a, op_imm(16))
            : EMIT_R(s, OT_F2F, MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN),
                     a);
-    return maybe_flush(s, in, emit_mufu(s, func, maybe_flush(s, in, x)));
+    return maybe_flush(s, in, sel_mufu(s, func, maybe_flush(s, in, x)));
 }
 
 static bool approx_any(Sel *sel, const PtxInsn *in, unsigned func) {
@@ -306,7 +306,7 @@ static bool approx_any(Sel *sel, const PtxInsn *in, unsigned func) {
     Operand a = sel_value(sel, sel_src32(sel, &in->operands[1])), hi = op_rz(),
             lo = approx_half(sel, in, bf, func, a);
     if (t == TY_F16X2 || t == TY_BF16X2)
-        hi = approx_half(sel, in, bf, func, emit_shr(sel, false, a, op_imm(16)));
+        hi = approx_half(sel, in, bf, func, sel_shr(sel, false, a, op_imm(16)));
     uint32_t mods = MSET(F2FP, type, bf ? F2fpType_BF16 : F2fpType_F16) | MSET(F2FP, rnd, Rnd_RN);
     sel_write32(sel, &in->operands[0], t, EMIT_R(sel, OT_F2FP, mods, hi, lo, op_rz()));
     return true;
@@ -319,21 +319,21 @@ bool isel_tanh(Sel *s, const PtxInsn *in) { return approx_any(s, in, Mufu_TANH);
 
 /* Zero counts as normal. `lo` is zero for f32. */
 static Operand classify(Sel *s, unsigned what, uint32_t inf, uint32_t min_normal, Operand h, Operand lo) {
-    Operand finite = emit_isetp(s, false, ICmp_LT, h, op_imm(inf));
-    Operand infinite = emit_isetp(s, false, ICmp_EQ, h, op_imm(inf));
+    Operand finite = sel_isetp(s, false, ICmp_LT, h, op_imm(inf));
+    Operand infinite = sel_isetp(s, false, ICmp_EQ, h, op_imm(inf));
     Operand any = h;
     if (lo.kind != OPK_NONE) {
-        infinite = emit_pand(s, infinite, emit_isetp(s, false, ICmp_EQ, lo, op_imm(0)));
-        any = emit_or(s, h, lo);
+        infinite = sel_pand(s, infinite, sel_isetp(s, false, ICmp_EQ, lo, op_imm(0)));
+        any = sel_or(s, h, lo);
     }
-    Operand nonzero = emit_isetp(s, false, ICmp_NE, any, op_imm(0));
-    Operand subnormal = emit_pand(s, emit_isetp(s, false, ICmp_LT, h, op_imm(min_normal)), nonzero);
+    Operand nonzero = sel_isetp(s, false, ICmp_NE, any, op_imm(0));
+    Operand subnormal = sel_pand(s, sel_isetp(s, false, ICmp_LT, h, op_imm(min_normal)), nonzero);
     switch (what) {
     case SUB_FINITE: return finite;
     case SUB_INFINITE: return infinite;
-    case SUB_NUMBER: return emit_por(s, finite, infinite);
-    case SUB_NOTANUMBER: return emit_pand(s, op_not(finite), op_not(infinite));
-    case SUB_NORMAL: return emit_pand(s, finite, op_not(subnormal));
+    case SUB_NUMBER: return sel_por(s, finite, infinite);
+    case SUB_NOTANUMBER: return sel_pand(s, op_not(finite), op_not(infinite));
+    case SUB_NORMAL: return sel_pand(s, finite, op_not(subnormal));
     default: return subnormal;
     }
 }
@@ -341,7 +341,7 @@ static Operand classify(Sel *s, unsigned what, uint32_t inf, uint32_t min_normal
 bool isel_testp(Sel *s, const PtxInsn *in) {
     bool wide = sel_type(in) == TY_F64;
     Wide a = sel_src(s, &in->operands[1], wide ? 8 : 4);
-    Operand h = emit_and(s, a.w[a.n - 1], op_imm(0x7fffffff));
+    Operand h = sel_and(s, a.w[a.n - 1], op_imm(0x7fffffff));
     Operand p = wide ? classify(s, in->sub, 0x7ff00000, 0x00100000, h, a.w[0])
                      : classify(s, in->sub, 0x7f800000, 0x00800000, h, op_none());
     sel_write_pred(s, &in->operands[0], p);
@@ -353,7 +353,7 @@ bool isel_copysign(Sel *s, const PtxInsn *in) { /* sign of the first, magnitude 
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
     enum { LUT_B_C_A = 0xb8 }; /* b ? c : a */
     b.w[b.n - 1] =
-        emit_lop(s, LUT_B_C_A, sel_value(s, a.w[a.n - 1]), op_imm(0x7fffffff), sel_value(s, b.w[b.n - 1]));
+        sel_lop(s, LUT_B_C_A, sel_value(s, a.w[a.n - 1]), op_imm(0x7fffffff), sel_value(s, b.w[b.n - 1]));
     sel_write(s, &in->operands[0], sel_type(in), b);
     return true;
 }

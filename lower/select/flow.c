@@ -32,7 +32,7 @@ static void emit_trap(Sel *sel, uint32_t code) {
 
 static void branch_below(Sel *sel, Operand index, uint32_t limit, BlockId yes, BlockId no, bool uniform) {
     BlockId from = sel->cur;
-    sel_branch(sel, emit_isetp(sel, false, ICmp_LT, index, op_imm(limit)), yes, no);
+    sel_branch(sel, sel_isetp(sel, false, ICmp_LT, index, op_imm(limit)), yes, no);
     const Block *b = ir_block(sel->f, from);
     if (uniform)
         ir_inst(sel->f, b->insts.at[b->insts.n - 2])->flags |= IF_UNIFORM;
@@ -96,12 +96,12 @@ static void select_table(Sel *sel, const Cases *cases, Operand index) {
     for (uint32_t k = 0; k < cases->n; k++)
         VEC_ADD(f->arena, &t.entries, cases->target[k]);
     *VEC_PUSH(f->arena, &f->tables) = t;
-    Operand to = EMIT_R(sel, OT_LDC, MSET(LDC, sz, MemSz_32), emit_shl(sel, index, op_imm(2)),
+    Operand to = EMIT_R(sel, OT_LDC, MSET(LDC, sz, MemSz_32), sel_shl(sel, index, op_imm(2)),
                         op_cmem(IR_JUMP_BANK, t.offset_bytes));
     ir_inst(f, sel_last(sel))->flags |=
         IF_SIDE_EFFECT; /* stays behind the check: elsewhere it might read outside the bank */
     if (isa_src_regs(sel->t, &(MachInst){.optype = OT_BRX}, BRX_ra) == 2) /* offsets are below 2^31 */
-        to = sel_pair(sel, to, emit_mov(sel, op_imm(0)));
+        to = sel_pair(sel, to, sel_mov(sel, op_imm(0)));
     InstId brx = EMIT0(sel, OT_BRX, 0, op_none(), to, ir_imm64(f, f->tables.n - 1));
     if (cases->uniform)
         ir_inst(f, brx)->flags |= IF_UNIFORM;
@@ -121,7 +121,7 @@ bool isel_brx(Sel *sel, const PtxInsn *in) {
         return sel_error(sel, "the table has more than 16000 targets");
     Operand index = sel_value(sel, sel_src32(sel, &in->operands[0]));
     Cases c = distinct_targets(sel, ptx_branch_table, (in->flags & PF_UNI) != 0);
-    Operand outside = emit_isetp(sel, false, ICmp_GE, index, op_imm(ptx_branch_table->n));
+    Operand outside = sel_isetp(sel, false, ICmp_GE, index, op_imm(ptx_branch_table->n));
     ir_set_guard(sel->f, trap(sel, TRAP_CODE_INDEX), outside); /* undefined in PTX: never run on silently */
     if (ptx_branch_table->n <= MAX_COMPARED || c.ntargets == 1)
         select_case(sel, &c, index, 0, ptx_branch_table->n);
@@ -135,7 +135,7 @@ bool isel_brx(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
-bool isel_call(Sel *s, const PtxInsn *in) { return abi_call(s, in); }
+bool isel_call(Sel *s, const PtxInsn *in) { return sel_abi_call(s, in); }
 
 bool isel_exit(Sel *sel, const PtxInsn *in) {
     (void)in;
@@ -160,7 +160,7 @@ bool isel_ret(Sel *sel, const PtxInsn *in) {
         sel_begin(sel, leave);
         sel->guard = op_none();
     }
-    bool ok = abi_return(sel);
+    bool ok = sel_abi_return(sel);
     sel->cur = (BlockId){0};
     if (next.i)
         sel_begin(sel, next);
@@ -203,8 +203,8 @@ static uint32_t pack_operands(Sel *s, unsigned op, Operand *id, Operand *count) 
     if (id->kind == OPK_IMM || count->kind != OPK_VAL || selectable(s, op, 0, *id, *count))
         return 0;
     bool native = selectable(s, op, packed, *id, op_none());
-    *id = emit_or(s, emit_and(s, *id, op_imm(15)),
-                  emit_shl(s, emit_and(s, *count, op_imm(0xfff)), op_imm(native ? 16 : 4)));
+    *id = sel_or(s, sel_and(s, *id, op_imm(15)),
+                 sel_shl(s, sel_and(s, *count, op_imm(0xfff)), op_imm(native ? 16 : 4)));
     *count = op_none();
     return native ? packed : 0;
 }

@@ -15,11 +15,11 @@ static void write(Sel *s, const PtxInsn *in, Operand d) { sel_write32(s, &in->op
  * rounding. */
 enum { BF_ONE = 0x3f803f80, MINUS_ZERO = (int)0x80008000u };
 
-Operand emit_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c) {
+Operand sel_bf16_fma(Sel *s, bool sat, Operand a, Operand b, Operand c) {
     return EMIT_R(s, OT_HFMA2, MSET(HFMA2, bf16, 1) | MSET(HFMA2, sat, sat), a, b, c);
 }
-Operand emit_bf16_add(Sel *s, bool sat, Operand a, Operand b) {
-    return emit_bf16_fma(s, sat, a, sel_value(s, op_imm(BF_ONE)), b);
+Operand sel_bf16_add(Sel *s, bool sat, Operand a, Operand b) {
+    return sel_bf16_fma(s, sat, a, sel_value(s, op_imm(BF_ONE)), b);
 }
 bool sel_has_bf16(const Sel *sel) { return isa_target_has(sel->t, OT_F2FP); }
 
@@ -31,7 +31,7 @@ bool isel_hadd(Sel *s, const PtxInsn *in) {
     if (is_bf(t)) {
         if (!sel_has_bf16(s))
             return false;
-        write(s, in, emit_bf16_add(s, flag(in, PF_SAT), a, b));
+        write(s, in, sel_bf16_add(s, flag(in, PF_SAT), a, b));
         return true;
     }
     uint32_t mods = MSET(HADD2, sat, flag(in, PF_SAT)) | MSET(HADD2, ftz, flag(in, PF_FTZ));
@@ -44,7 +44,7 @@ bool isel_hmul(Sel *s, const PtxInsn *in) {
     if (is_bf(sel_type(in))) {
         if (!sel_has_bf16(s))
             return false;
-        write(s, in, emit_bf16_fma(s, flag(in, PF_SAT), a, b, op_imm((uint32_t)MINUS_ZERO)));
+        write(s, in, sel_bf16_fma(s, flag(in, PF_SAT), a, b, op_imm((uint32_t)MINUS_ZERO)));
         return true;
     }
     uint32_t mods = MSET(HMUL2, sat, flag(in, PF_SAT)) | MSET(HMUL2, ftz, flag(in, PF_FTZ));
@@ -68,7 +68,7 @@ bool isel_habsneg(Sel *s, const PtxInsn *in) {
     if (is_bf(sel_type(in)) && !sel_has_bf16(s))
         return false;
     if (is_bf(sel_type(in)))
-        write(s, in, emit_bf16_add(s, false, a, op_imm((uint32_t)MINUS_ZERO)));
+        write(s, in, sel_bf16_add(s, false, a, op_imm((uint32_t)MINUS_ZERO)));
     else
         write(s, in,
               EMIT_R(s, OT_HADD2, MSET(HADD2, ftz, flag(in, PF_FTZ)), a, op_imm((uint32_t)MINUS_ZERO)));
@@ -100,10 +100,10 @@ bool isel_hsetp_pred(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, 
     Operand x = sel_value(s, sel_src32(s, a)), y = sel_value(s, sel_src32(s, b));
     if (is_bf(t)) {
         uint32_t mods = MSET(FSETP, cmp, code[in->cmp]) | MSET(FSETP, bop, BoolOp_AND);
-        *p = EMIT_P(s, OT_FSETP, mods, emit_shl(s, x, op_imm(16)), emit_shl(s, y, op_imm(16)), op_pt());
+        *p = EMIT_P(s, OT_FSETP, mods, sel_shl(s, x, op_imm(16)), sel_shl(s, y, op_imm(16)), op_pt());
         if (q)
-            *q = EMIT_P(s, OT_FSETP, mods, emit_and(s, x, op_imm(0xffff0000)),
-                        emit_and(s, y, op_imm(0xffff0000)), op_pt());
+            *q = EMIT_P(s, OT_FSETP, mods, sel_and(s, x, op_imm(0xffff0000)),
+                        sel_and(s, y, op_imm(0xffff0000)), op_pt());
         return true;
     }
     uint32_t mods = MSET(HSETP2, cmp, code[in->cmp]) | MSET(HSETP2, bop, BoolOp_AND) |

@@ -14,19 +14,19 @@ static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(sel_type(in)
 /* ---- add, sub with carry ---- */
 
 /* The PTX carry flag: carry of add, borrow of sub. */
-static Operand read_cc(Sel *sel) { return ir_val(sel->f, ssa_read(&sel->ssa, sel->cc_var, sel->cur)); }
+static Operand read_cc(Sel *sel) { return ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->cc_var, sel->cur)); }
 
 static Operand add_part(Sel *s, bool sub, Operand a, Operand b, Operand carry, Operand *out) {
     if (sub)
         b = op_neg(sel_value(s, b));
     if (carry.kind == OPK_NONE) {
         if (!sub)
-            return emit_iadd_cc(s, a, b, out);
+            return sel_iadd_cc(s, a, b, out);
         Operand d = EMIT_R(s, OT_IADD3, 0, sel_value(s, a), b, op_rz(), op_pf(), op_pf());
         *out = sel_add_dst(s, sel_last(s), IADD3_pu, RF_P);
         return d;
     }
-    return emit_iadd_x(s, sub ? sel_value(s, a) : a, b, carry, out);
+    return sel_iadd_x(s, sub ? sel_value(s, a) : a, b, carry, out);
 }
 
 /* d = a +- b (+- carry flag), optionally setting the flag. */
@@ -64,18 +64,18 @@ static bool carry_form(Sel *s, const PtxInsn *in, bool sub, bool use_cc) {
 /* Clamp to MIN or MAX by the sign of a when a (+-) b overflowed. */
 static Operand saturate_s32(Sel *s, bool sub, Operand a, Operand b, Operand sum) {
     a = sel_value(s, a);
-    Operand x = emit_xor(s, a, sum), y = emit_xor(s, sub ? a : sel_value(s, b), sub ? b : sum);
-    Operand over = emit_isetp(s, true, ICmp_LT, emit_and(s, x, y), op_imm(0));
-    Operand limit = emit_xor(s, emit_shr(s, true, a, op_imm(31)), op_imm(0x7fffffff));
-    return emit_sel(s, over, limit, sum);
+    Operand x = sel_xor(s, a, sum), y = sel_xor(s, sub ? a : sel_value(s, b), sub ? b : sum);
+    Operand over = sel_isetp(s, true, ICmp_LT, sel_and(s, x, y), op_imm(0));
+    Operand limit = sel_xor(s, sel_shr(s, true, a, op_imm(31)), op_imm(0x7fffffff));
+    return sel_select(s, over, limit, sum);
 }
 
 /* Both 16-bit halves on their own. */
 static Operand add16x2(Sel *s, bool sub, Operand a, Operand b) {
-    Operand lo = sub ? emit_isub(s, a, b) : emit_iadd(s, a, b);
-    Operand ah = emit_and(s, a, op_imm(0xffff0000)), bh = emit_and(s, b, op_imm(0xffff0000));
-    Operand hi = sub ? emit_isub(s, ah, bh) : emit_iadd(s, ah, bh);
-    return emit_prmt(s, lo, op_imm(0x7610), hi);
+    Operand lo = sub ? sel_isub(s, a, b) : sel_iadd(s, a, b);
+    Operand ah = sel_and(s, a, op_imm(0xffff0000)), bh = sel_and(s, b, op_imm(0xffff0000));
+    Operand hi = sub ? sel_isub(s, ah, bh) : sel_iadd(s, ah, bh);
+    return sel_prmt(s, lo, op_imm(0x7610), hi);
 }
 
 static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
@@ -93,9 +93,9 @@ static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
     if (is_packed16(t))
         d = wide1(add16x2(s, sub, a.w[0], b.w[0]));
     else if (bytes == 8)
-        d = sub ? emit_sub64(s, a, b) : emit_add64(s, a, b);
+        d = sub ? sel_sub64(s, a, b) : sel_add64(s, a, b);
     else
-        d = wide1(sub ? emit_isub(s, a.w[0], b.w[0]) : emit_iadd(s, a.w[0], b.w[0]));
+        d = wide1(sub ? sel_isub(s, a.w[0], b.w[0]) : sel_iadd(s, a.w[0], b.w[0]));
     if (in->flags & PF_SAT) {
         if (t != TY_S32)
             return false;
@@ -112,28 +112,28 @@ bool isel_addc(Sel *s, const PtxInsn *in) { return carry_form(s, in, in->op == P
 /* ---- mul, mad ---- */
 
 static Wide mul64_lo(Sel *s, Wide a, Wide b) {
-    Wide p = emit_imad_wide(s, false, a.w[0], b.w[0], NULL);
-    Operand h = emit_imad(s, a.w[0], b.w[1], p.w[1]);
-    return wide2(p.w[0], emit_imad(s, a.w[1], b.w[0], h));
+    Wide p = sel_imad_wide(s, false, a.w[0], b.w[0], NULL);
+    Operand h = sel_imad(s, a.w[0], b.w[1], p.w[1]);
+    return wide2(p.w[0], sel_imad(s, a.w[1], b.w[0], h));
 }
 
 /* Schoolbook in 32-bit digits; no partial sum exceeds 64 bits. */
 static Wide mul64_hi(Sel *s, bool is_signed, Wide a, Wide b) {
     for (unsigned c = 0; c < 2; c++)
         a.w[c] = sel_value(s, a.w[c]), b.w[c] = sel_value(s, b.w[c]);
-    Wide p = emit_imad_wide(s, false, a.w[0], b.w[0], NULL);
+    Wide p = sel_imad_wide(s, false, a.w[0], b.w[0], NULL);
     Wide add = wide2(p.w[1], op_imm(0));
-    Wide t = emit_imad_wide(s, false, a.w[0], b.w[1], &add);
+    Wide t = sel_imad_wide(s, false, a.w[0], b.w[1], &add);
     add = wide2(t.w[0], op_imm(0));
-    Wide u = emit_imad_wide(s, false, a.w[1], b.w[0], &add);
+    Wide u = sel_imad_wide(s, false, a.w[1], b.w[0], &add);
     add = wide2(t.w[1], op_imm(0));
-    Wide h = emit_imad_wide(s, false, a.w[1], b.w[1], &add);
-    h = emit_add64(s, h, wide2(u.w[1], op_imm(0)));
+    Wide h = sel_imad_wide(s, false, a.w[1], b.w[1], &add);
+    h = sel_add64(s, h, wide2(u.w[1], op_imm(0)));
     if (!is_signed)
         return h;
-    Operand sa = emit_shr(s, true, a.w[1], op_imm(31)), sb = emit_shr(s, true, b.w[1], op_imm(31));
-    h = emit_sub64(s, h, wide2(emit_and(s, b.w[0], sa), emit_and(s, b.w[1], sa)));
-    return emit_sub64(s, h, wide2(emit_and(s, a.w[0], sb), emit_and(s, a.w[1], sb)));
+    Operand sa = sel_shr(s, true, a.w[1], op_imm(31)), sb = sel_shr(s, true, b.w[1], op_imm(31));
+    h = sel_sub64(s, h, wide2(sel_and(s, b.w[0], sa), sel_and(s, b.w[1], sa)));
+    return sel_sub64(s, h, wide2(sel_and(s, a.w[0], sb), sel_and(s, a.w[1], sb)));
 }
 
 /* a * b in the part that `sub` names; *result is the type of it. */
@@ -146,10 +146,10 @@ static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
         return false;
     if (bytes == 2) {
         Operand a = sel_src_ext(s, &in->operands[1], t), b = sel_src_ext(s, &in->operands[2], t);
-        Operand p = emit_imad(s, a, b, op_rz());
+        Operand p = sel_imad(s, a, b, op_rz());
         if (in->sub == SUB_WIDE)
             *result = sg ? TY_S32 : TY_U32;
-        *wide = wide1(in->sub == SUB_HI ? emit_shr(s, false, p, op_imm(16)) : p);
+        *wide = wide1(in->sub == SUB_HI ? sel_shr(s, false, p, op_imm(16)) : p);
         return in->sub != SUB_NONE;
     }
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
@@ -158,10 +158,10 @@ static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
         return in->sub == SUB_LO || in->sub == SUB_HI;
     }
     if (in->sub == SUB_LO) {
-        *wide = wide1(emit_imad(s, a.w[0], b.w[0], op_rz()));
+        *wide = wide1(sel_imad(s, a.w[0], b.w[0], op_rz()));
         return true;
     }
-    *wide = emit_imad_wide(s, sg, a.w[0], b.w[0], NULL);
+    *wide = sel_imad_wide(s, sg, a.w[0], b.w[0], NULL);
     if (in->sub == SUB_WIDE)
         *result = sg ? TY_S64 : TY_U64;
     else
@@ -201,12 +201,12 @@ static bool mad_direct(Sel *s, const PtxInsn *in) {
         return false;
     Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
     if (in->sub == SUB_LO) {
-        sel_write32(s, &in->operands[0], t, emit_imad(s, a, b, sel_src32(s, &in->operands[3])));
+        sel_write32(s, &in->operands[0], t, sel_imad(s, a, b, sel_src32(s, &in->operands[3])));
         return true;
     }
     Wide c = sel_src(s, &in->operands[3], 8);
     bool sg = type_signed(t);
-    sel_write(s, &in->operands[0], sg ? TY_S64 : TY_U64, emit_imad_wide(s, sg, a, b, &c));
+    sel_write(s, &in->operands[0], sg ? TY_S64 : TY_U64, sel_imad_wide(s, sg, a, b, &c));
     return true;
 }
 
@@ -224,7 +224,7 @@ bool isel_mad(Sel *s, const PtxInsn *in) {
     if (!mul_part(s, in, &p, &result))
         return false;
     c = sel_src(s, &in->operands[3], ptx_type_bytes(result));
-    Wide d = p.n == 2 ? emit_add64(s, p, c) : wide1(emit_iadd(s, p.w[0], c.w[0]));
+    Wide d = p.n == 2 ? sel_add64(s, p, c) : wide1(sel_iadd(s, p.w[0], c.w[0]));
     if (in->flags & PF_SAT) {
         if (t != TY_S32 || in->sub != SUB_HI)
             return false;
@@ -236,18 +236,17 @@ bool isel_mad(Sel *s, const PtxInsn *in) {
 
 static Operand extend24(Sel *s, const PtxOperand *o, bool sg) {
     Operand a = sel_src32(s, o);
-    return sg ? emit_shr(s, true, emit_shl(s, a, op_imm(8)), op_imm(8)) : emit_and(s, a, op_imm(0xffffff));
+    return sg ? sel_shr(s, true, sel_shl(s, a, op_imm(8)), op_imm(8)) : sel_and(s, a, op_imm(0xffffff));
 }
 
 bool isel_mul24(Sel *s, const PtxInsn *in) {
     bool sg = type_signed(sel_type(in));
-    Wide p =
-        emit_imad_wide(s, sg, extend24(s, &in->operands[1], sg), extend24(s, &in->operands[2], sg), NULL);
+    Wide p = sel_imad_wide(s, sg, extend24(s, &in->operands[1], sg), extend24(s, &in->operands[2], sg), NULL);
     Operand d = p.w[0];
     if (in->sub == SUB_HI) /* bits 47..16 */
-        d = emit_shr64(s, false, p, op_imm(16)).w[0];
+        d = sel_shr64(s, false, p, op_imm(16)).w[0];
     if (in->op == PTX_MAD24) {
-        Operand c = sel_src32(s, &in->operands[3]), sum = emit_iadd(s, d, c);
+        Operand c = sel_src32(s, &in->operands[3]), sum = sel_iadd(s, d, c);
         d = in->flags & PF_SAT ? saturate_s32(s, false, d, c, sum) : sum;
     }
     sel_write32(s, &in->operands[0], sel_type(in), d);
@@ -257,8 +256,8 @@ bool isel_mul24(Sel *s, const PtxInsn *in) {
 /* ---- absolute difference, abs, neg, min, max ---- */
 
 static Wide minmax64(Sel *s, bool sg, bool is_max, Wide a, Wide b) {
-    Operand p = emit_isetp64(s, sg, is_max ? ICmp_GT : ICmp_LT, a, b);
-    return emit_sel64(s, p, a, b);
+    Operand p = sel_isetp64(s, sg, is_max ? ICmp_GT : ICmp_LT, a, b);
+    return sel_select64(s, p, a, b);
 }
 
 bool isel_sad(Sel *s, const PtxInsn *in) {
@@ -268,13 +267,13 @@ bool isel_sad(Sel *s, const PtxInsn *in) {
         return false;
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
-        Wide d = emit_sub64(s, minmax64(s, sg, true, a, b), minmax64(s, sg, false, a, b));
-        sel_write(s, &in->operands[0], t, emit_add64(s, d, sel_src(s, &in->operands[3], 8)));
+        Wide d = sel_sub64(s, minmax64(s, sg, true, a, b), minmax64(s, sg, false, a, b));
+        sel_write(s, &in->operands[0], t, sel_add64(s, d, sel_src(s, &in->operands[3], 8)));
         return true;
     }
     Operand a = sel_src_ext(s, &in->operands[1], t), b = sel_src_ext(s, &in->operands[2], t);
-    Operand d = emit_isub(s, emit_minmax(s, sg, true, a, b), emit_minmax(s, sg, false, a, b));
-    sel_write32(s, &in->operands[0], t, emit_iadd(s, d, sel_src(s, &in->operands[3], ty_bytes(in)).w[0]));
+    Operand d = sel_isub(s, sel_minmax(s, sg, true, a, b), sel_minmax(s, sg, false, a, b));
+    sel_write32(s, &in->operands[0], t, sel_iadd(s, d, sel_src(s, &in->operands[3], ty_bytes(in)).w[0]));
     return true;
 }
 
@@ -288,8 +287,8 @@ bool isel_abs(Sel *s, const PtxInsn *in) {
         return false;
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8);
-        Operand p = emit_isetp(s, true, ICmp_LT, a.w[1], op_imm(0));
-        sel_write(s, &in->operands[0], t, emit_sel64(s, p, emit_neg64(s, a), a));
+        Operand p = sel_isetp(s, true, ICmp_LT, a.w[1], op_imm(0));
+        sel_write(s, &in->operands[0], t, sel_select64(s, p, sel_neg64(s, a), a));
         return true;
     }
     sel_write32(s, &in->operands[0], t, EMIT_R(s, OT_IABS, 0, sel_src_ext(s, &in->operands[1], t)));
@@ -305,16 +304,16 @@ bool isel_neg(Sel *s, const PtxInsn *in) {
     if (!is_scalar_int(t))
         return false;
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
-    sel_write(s, &in->operands[0], t, a.n == 2 ? emit_neg64(s, a) : wide1(emit_isub(s, op_imm(0), a.w[0])));
+    sel_write(s, &in->operands[0], t, a.n == 2 ? sel_neg64(s, a) : wide1(sel_isub(s, op_imm(0), a.w[0])));
     return true;
 }
 
 static Operand minmax16x2(Sel *s, bool sg, bool is_max, Operand a, Operand b) {
     a = sel_value(s, a);
     b = sel_value(s, b);
-    Operand lo = emit_minmax(s, sg, is_max, emit_extend(s, a, 2, sg), emit_extend(s, b, 2, sg));
-    Operand hi = emit_minmax(s, sg, is_max, emit_shr(s, sg, a, op_imm(16)), emit_shr(s, sg, b, op_imm(16)));
-    return emit_prmt(s, lo, op_imm(0x5410), hi);
+    Operand lo = sel_minmax(s, sg, is_max, sel_extend(s, a, 2, sg), sel_extend(s, b, 2, sg));
+    Operand hi = sel_minmax(s, sg, is_max, sel_shr(s, sg, a, op_imm(16)), sel_shr(s, sg, b, op_imm(16)));
+    return sel_prmt(s, lo, op_imm(0x5410), hi);
 }
 
 bool isel_minmax(Sel *s, const PtxInsn *in) {
@@ -334,13 +333,13 @@ bool isel_minmax(Sel *s, const PtxInsn *in) {
     } else if (relu) {
         if (t != TY_S32)
             return false;
-        Operand d = emit_minmax(s, true, is_max, sel_src32(s, a), sel_src32(s, b));
-        sel_write32(s, &in->operands[0], t, emit_minmax(s, true, true, d, op_imm(0)));
+        Operand d = sel_minmax(s, true, is_max, sel_src32(s, a), sel_src32(s, b));
+        sel_write32(s, &in->operands[0], t, sel_minmax(s, true, true, d, op_imm(0)));
     } else if (ty_bytes(in) == 8)
         sel_write(s, &in->operands[0], t, minmax64(s, sg, is_max, sel_src(s, a, 8), sel_src(s, b, 8)));
     else
         sel_write32(s, &in->operands[0], t,
-                    emit_minmax(s, sg, is_max, sel_src_ext(s, a, t), sel_src_ext(s, b, t)));
+                    sel_minmax(s, sg, is_max, sel_src_ext(s, a, t), sel_src_ext(s, b, t)));
     return true;
 }
 
@@ -360,15 +359,15 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
     bool rem = in->op == PTX_REM;
     if (bytes == 8) {
         Wide a = sel_src(s, &in->operands[1], 8);
-        Wide d = rem ? wide2(emit_and(s, a.w[0], op_imm((uint32_t)(v - 1))),
-                             emit_and(s, a.w[1], op_imm((uint32_t)((v - 1) >> 32))))
-                     : emit_shr64(s, false, a, n);
+        Wide d = rem ? wide2(sel_and(s, a.w[0], op_imm((uint32_t)(v - 1))),
+                             sel_and(s, a.w[1], op_imm((uint32_t)((v - 1) >> 32))))
+                     : sel_shr64(s, false, a, n);
         sel_write(s, &in->operands[0], sel_type(in), d);
         return true;
     }
     Operand a = sel_src_ext(s, &in->operands[1], sel_type(in));
     sel_write32(s, &in->operands[0], sel_type(in),
-                rem ? emit_and(s, a, op_imm((uint32_t)v - 1)) : emit_shr(s, false, a, n));
+                rem ? sel_and(s, a, op_imm((uint32_t)v - 1)) : sel_shr(s, false, a, n));
     return true;
 }
 
@@ -388,14 +387,14 @@ bool isel_div(Sel *s, const PtxInsn *in) {
     if (ty_bytes(in) == 8) {
         Wide a = sel_src(s, &in->operands[1], 8), b = sel_src(s, &in->operands[2], 8);
         args[0] = a.w[0], args[1] = a.w[1], args[2] = b.w[0], args[3] = b.w[1];
-        if (!abi_call_builtin(s, name[1][rem][sg], 4, args, 2, d))
+        if (!sel_abi_call_builtin(s, name[1][rem][sg], 4, args, 2, d))
             return false;
         sel_write(s, &in->operands[0], t, wide2(d[0], d[1]));
         return true;
     }
     args[0] = sel_src_ext(s, &in->operands[1], t);
     args[1] = sel_src_ext(s, &in->operands[2], t);
-    if (!abi_call_builtin(s, name[0][rem][sg], 2, args, 1, d))
+    if (!sel_abi_call_builtin(s, name[0][rem][sg], 2, args, 1, d))
         return false;
     sel_write32(s, &in->operands[0], t, d[0]);
     return true;
@@ -411,21 +410,21 @@ bool isel_popc(Sel *s, const PtxInsn *in) {
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
     Operand d = EMIT_R(s, OT_POPC, 0, a.w[0]);
     if (a.n == 2)
-        d = emit_iadd(s, d, EMIT_R(s, OT_POPC, 0, a.w[1]));
+        d = sel_iadd(s, d, EMIT_R(s, OT_POPC, 0, a.w[1]));
     sel_write32(s, &in->operands[0], TY_U32, d);
     return true;
 }
 
 static Operand clz32(Sel *s, Operand a) { /* of 0 FLO gives all ones */
-    return emit_minmax(s, false, false, emit_flo(s, true, a), op_imm(32));
+    return sel_minmax(s, false, false, emit_flo(s, true, a), op_imm(32));
 }
 
 bool isel_clz(Sel *s, const PtxInsn *in) {
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
     Operand d;
     if (a.n == 2) {
-        Operand low = emit_iadd(s, clz32(s, a.w[0]), op_imm(32));
-        d = emit_sel(s, emit_isetp(s, false, ICmp_NE, a.w[1], op_imm(0)), emit_flo(s, true, a.w[1]), low);
+        Operand low = sel_iadd(s, clz32(s, a.w[0]), op_imm(32));
+        d = sel_select(s, sel_isetp(s, false, ICmp_NE, a.w[1], op_imm(0)), emit_flo(s, true, a.w[1]), low);
     } else
         d = clz32(s, a.w[0]);
     sel_write32(s, &in->operands[0], TY_U32, d);
@@ -437,19 +436,19 @@ bool isel_bfind(Sel *s, const PtxInsn *in) {
     bool sh = in->flags & PF_SHIFTAMT;
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
     if (type_signed(t)) { /* the highest bit that differs from the sign */
-        Operand sign = emit_shr(s, true, a.w[a.n - 1], op_imm(31));
+        Operand sign = sel_shr(s, true, a.w[a.n - 1], op_imm(31));
         for (unsigned c = 0; c < a.n; c++)
-            a.w[c] = emit_xor(s, a.w[c], sign);
+            a.w[c] = sel_xor(s, a.w[c], sign);
     }
     Operand d = emit_flo(s, sh, a.w[0]);
     if (a.n == 2) {
-        Operand hi = emit_flo(s, sh, a.w[1]), high = emit_isetp(s, false, ICmp_NE, a.w[1], op_imm(0));
+        Operand hi = emit_flo(s, sh, a.w[1]), high = sel_isetp(s, false, ICmp_NE, a.w[1], op_imm(0));
         if (sh) {
-            Operand low = emit_isetp(s, false, ICmp_NE, a.w[0], op_imm(0));
-            d = emit_sel(s, low, emit_iadd(s, d, op_imm(32)), op_imm(0xffffffff));
+            Operand low = sel_isetp(s, false, ICmp_NE, a.w[0], op_imm(0));
+            d = sel_select(s, low, sel_iadd(s, d, op_imm(32)), op_imm(0xffffffff));
         } else
-            hi = emit_iadd(s, hi, op_imm(32));
-        d = emit_sel(s, high, hi, d);
+            hi = sel_iadd(s, hi, op_imm(32));
+        d = sel_select(s, high, hi, d);
     }
     sel_write32(s, &in->operands[0], TY_U32, d);
     return true;
@@ -459,7 +458,7 @@ bool isel_fns(Sel *s, const PtxInsn *in) {
     Operand args[3], d;
     for (unsigned k = 0; k < 3; k++)
         args[k] = sel_src32(s, &in->operands[k + 1]);
-    if (!abi_call_builtin(s, "__heddle_fns_b32", 3, args, 1, &d))
+    if (!sel_abi_call_builtin(s, "__heddle_fns_b32", 3, args, 1, &d))
         return false;
     sel_write32(s, &in->operands[0], TY_B32, d);
     return true;
@@ -473,12 +472,12 @@ bool isel_brev(Sel *s, const PtxInsn *in) {
     return true;
 }
 
-static Operand low_byte(Sel *s, const PtxOperand *o) { return emit_extend(s, sel_src32(s, o), 1, false); }
+static Operand low_byte(Sel *s, const PtxOperand *o) { return sel_extend(s, sel_src32(s, o), 1, false); }
 
 /* (1 << len) - 1, all ones from 64 on */
 static Wide mask64(Sel *s, Operand len) {
-    Wide one = emit_shl64(s, wide2(sel_value(s, op_imm(1)), op_rz()), len);
-    return emit_add64(s, one, wide2(op_imm(0xffffffff), op_imm(0xffffffff)));
+    Wide one = sel_shl64(s, wide2(sel_value(s, op_imm(1)), op_rz()), len);
+    return sel_add64(s, one, wide2(op_imm(0xffffffff), op_imm(0xffffffff)));
 }
 
 bool isel_bfe(Sel *s, const PtxInsn *in) {
@@ -487,16 +486,16 @@ bool isel_bfe(Sel *s, const PtxInsn *in) {
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in)), d;
     Operand pos = low_byte(s, &in->operands[2]), len = low_byte(s, &in->operands[3]);
     if (a.n == 1) {
-        Operand x = emit_shr(s, sg, a.w[0], pos);
+        Operand x = sel_shr(s, sg, a.w[0], pos);
         d = wide1(EMIT_R(s, OT_SGXT, MSET(SGXT, sign, sg ? ISign_S32 : ISign_U32), x, len));
     } else {
-        d = emit_shr64(s, sg, a, pos);
+        d = sel_shr64(s, sg, a, pos);
         if (sg) {
-            Operand k = emit_isub(s, op_imm(64), emit_minmax(s, false, false, len, op_imm(64)));
-            d = emit_shr64(s, true, emit_shl64(s, d, k), k);
+            Operand k = sel_isub(s, op_imm(64), sel_minmax(s, false, false, len, op_imm(64)));
+            d = sel_shr64(s, true, sel_shl64(s, d, k), k);
         } else {
             Wide m = mask64(s, len);
-            d = wide2(emit_and(s, d.w[0], m.w[0]), emit_and(s, d.w[1], m.w[1]));
+            d = wide2(sel_and(s, d.w[0], m.w[0]), sel_and(s, d.w[1], m.w[1]));
         }
     }
     sel_write(s, &in->operands[0], t, d);
@@ -509,11 +508,11 @@ bool isel_bfi(Sel *s, const PtxInsn *in) {
     Operand pos = low_byte(s, &in->operands[3]), len = low_byte(s, &in->operands[4]);
     if (a.n == 1) {
         Operand m = EMIT_R(s, OT_BMSK, 0, pos, len);
-        d = wide1(emit_lop(s, LUT_SEL_A_B_C, m, emit_shl(s, a.w[0], pos), b.w[0]));
+        d = wide1(sel_lop(s, LUT_SEL_A_B_C, m, sel_shl(s, a.w[0], pos), b.w[0]));
     } else {
-        Wide m = emit_shl64(s, mask64(s, len), pos), x = emit_shl64(s, a, pos);
-        d = wide2(emit_lop(s, LUT_SEL_A_B_C, m.w[0], x.w[0], b.w[0]),
-                  emit_lop(s, LUT_SEL_A_B_C, m.w[1], x.w[1], b.w[1]));
+        Wide m = sel_shl64(s, mask64(s, len), pos), x = sel_shl64(s, a, pos);
+        d = wide2(sel_lop(s, LUT_SEL_A_B_C, m.w[0], x.w[0], b.w[0]),
+                  sel_lop(s, LUT_SEL_A_B_C, m.w[1], x.w[1], b.w[1]));
     }
     sel_write(s, &in->operands[0], sel_type(in), d);
     return true;

@@ -122,13 +122,13 @@ static void make_reg_vars(Sel *sel) {
         PtxType t = sel->pf->regs[r].type;
         sel->reg_var[r] = sel->ssa.vars.n;
         for (unsigned c = 0; c < (t == TY_PRED ? 1 : parts_of(ptx_type_bytes(t))); c++)
-            ssa_var_new(&sel->ssa, t == TY_PRED ? RF_P : RF_R, r, c);
+            sel_ssa_var_new(&sel->ssa, t == TY_PRED ? RF_P : RF_R, r, c);
     }
-    sel->cc_var = ssa_var_new(&sel->ssa, RF_P, 0, 0);
+    sel->cc_var = sel_ssa_var_new(&sel->ssa, RF_P, 0, 0);
 }
 
 Operand sel_read_reg(Sel *sel, uint32_t reg, unsigned component) {
-    return ir_val(sel->f, ssa_read(&sel->ssa, sel->reg_var[reg] + component, sel->cur));
+    return ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->reg_var[reg] + component, sel->cur));
 }
 
 static uint64_t imm_bits(const PtxOperand *operand, unsigned bytes) {
@@ -191,7 +191,7 @@ Operand sel_src32(Sel *s, const PtxOperand *o) { return sel_src(s, o, 4).w[0]; }
 
 Operand sel_src_ext(Sel *s, const PtxOperand *o, PtxType t) {
     unsigned bytes = ptx_type_bytes(t);
-    return emit_extend(s, sel_src(s, o, bytes < 4 ? bytes : 4).w[0], bytes, type_signed(t));
+    return sel_extend(s, sel_src(s, o, bytes < 4 ? bytes : 4).w[0], bytes, type_signed(t));
 }
 
 Operand sel_src_pred(Sel *s, const PtxOperand *operand) {
@@ -232,14 +232,14 @@ static void set_guard(Sel *sel, InstId id, Operand old) {
         *ir_tied(sel->f, i, 0) = old;
 }
 
-static Operand copy_of(Sel *s, Operand v) { return v.file == RF_P ? emit_pmov(s, v) : emit_mov(s, v); }
+static Operand copy_of(Sel *s, Operand v) { return v.file == RF_P ? sel_pmov(s, v) : sel_mov(s, v); }
 
 /* Variables var .. var + v.n - 1 become v, in lanes whose guard is true. */
 static void write_vars(Sel *sel, uint32_t var, Wide v) {
     if (sel->guard.kind != OPK_NONE) {
         ValId old[4];
         for (unsigned c = 0; c < v.n; c++)
-            old[c] = ssa_read(&sel->ssa, var + c, sel->cur);
+            old[c] = sel_ssa_read(&sel->ssa, var + c, sel->cur);
         InstId one = sole_definition(sel, v);
         if (one.i)
             set_guard(sel, one, ir_vec(sel->f, old, v.n));
@@ -257,7 +257,7 @@ static void write_vars(Sel *sel, uint32_t var, Wide v) {
         }
         if (!fresh)
             v.w[c] = copy_of(sel, v.w[c]);
-        ssa_write(&sel->ssa, var + c, sel->cur, (ValId){v.w[c].value});
+        sel_ssa_write(&sel->ssa, var + c, sel->cur, (ValId){v.w[c].value});
     }
 }
 
@@ -272,9 +272,9 @@ void sel_write(Sel *sel, const PtxOperand *dst, PtxType t, Wide v) {
     }
     unsigned reg_bytes = sel_reg_bytes(sel, dst), bytes = ptx_type_bytes(t), n = parts_of(reg_bytes);
     if (bytes && bytes < 4 && reg_bytes > bytes)
-        v.w[0] = emit_extend(sel, v.w[0], bytes, type_signed(t));
+        v.w[0] = sel_extend(sel, v.w[0], bytes, type_signed(t));
     for (; v.n < n; v.n++)
-        v.w[v.n] = type_signed(t) ? emit_shr(sel, true, v.w[0], op_imm(31)) : op_imm(0);
+        v.w[v.n] = type_signed(t) ? sel_shr(sel, true, v.w[0], op_imm(31)) : op_imm(0);
     v.n = n;
     write_vars(sel, sel->reg_var[dst->reg], v);
 }
@@ -300,7 +300,7 @@ void sel_begin(Sel *sel, BlockId b) {
     sel->cur = b;
 }
 
-void sel_seal(Sel *sel, BlockId b) { ssa_seal(&sel->ssa, b); }
+void sel_seal(Sel *sel, BlockId b) { sel_ssa_seal(&sel->ssa, b); }
 
 static void emit_bra(Sel *sel, Operand guard, BlockId to) {
     InstId id = EMIT0(sel, OT_BRA, 0, op_none());
@@ -319,7 +319,7 @@ void sel_jump(Sel *sel, BlockId to) {
 
 void sel_branch(Sel *sel, Operand p, BlockId yes, BlockId no) {
     if (p.kind != OPK_VAL)
-        p = emit_pmov(sel, p);
+        p = sel_pmov(sel, p);
     emit_bra(sel, p, yes);
     emit_bra(sel, op_none(), no);
     sel->cur = (BlockId){0};
@@ -527,7 +527,7 @@ static void select_all(Sel *sel) {
         if (sel->f->is_entry)
             EMIT0(sel, OT_EXIT, 0, op_none());
         else
-            abi_return(sel);
+            sel_abi_return(sel);
         sel->cur = (BlockId){0};
     }
 }
@@ -538,7 +538,7 @@ static void clear_carry(Sel *sel) {
         switch (sel->pf->insns[i].op) {
         case PTX_ADDC:
         case PTX_SUBC:
-        case PTX_MADC: sel_write_var(sel, sel->cc_var, emit_pmov(sel, op_pf())); return;
+        case PTX_MADC: sel_write_var(sel, sel->cc_var, sel_pmov(sel, op_pf())); return;
         default: break;
         }
 }
@@ -608,13 +608,13 @@ bool isel_function(Lower *lower, uint32_t fn) {
     sel->f->ptx = lf->builtin ? NULL : sel->pf;
     sel->f->noreturn = sel->pf->noreturn;
     sel->f->uses_sync = has_collectives(sel->pf);
-    ssa_init(&sel->ssa, sel->f, &sel->arena);
+    sel_ssa_init(&sel->ssa, sel->f, &sel->arena);
     make_reg_vars(sel);
     place_locals(sel);
     BlockId entry = sel_block_new(sel);
     sel_begin(sel, entry);
     sel_seal(sel, entry);
-    if (abi_enter(sel)) {
+    if (sel_abi_enter(sel)) {
         clear_carry(sel);
         find_blocks(sel);
         select_all(sel);
@@ -622,7 +622,7 @@ bool isel_function(Lower *lower, uint32_t fn) {
         sel->failed = true;
     if (!sel->failed) {
         set_layout(sel);
-        ssa_finish(&sel->ssa);
+        sel_ssa_finish(&sel->ssa);
     }
     bool ok = !sel->failed;
     arena_free(&sel->arena);

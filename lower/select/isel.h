@@ -43,12 +43,12 @@ typedef struct {
     uint32_t depth;
     VEC(InstId) entry_undefs;
 } Ssa;
-void ssa_init(Ssa *ssa, Function *f, Arena *arena);
-uint32_t ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component);
-void ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v);
-ValId ssa_read(Ssa *ssa, uint32_t var, BlockId b);
-void ssa_seal(Ssa *ssa, BlockId b); /* all predecessors are known */
-void ssa_finish(Ssa *ssa);          /* fill in, drop redundant phis, rewrite operands, put phis in place */
+void sel_ssa_init(Ssa *ssa, Function *f, Arena *arena);
+uint32_t sel_ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component);
+void sel_ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v);
+ValId sel_ssa_read(Ssa *ssa, uint32_t var, BlockId b);
+void sel_ssa_seal(Ssa *ssa, BlockId b); /* all predecessors are known */
+void sel_ssa_finish(Ssa *ssa); /* fill in, drop redundant phis, rewrite operands, put phis in place */
 
 /* ---- module ---- */
 typedef struct {     /* where a PTX variable lives */
@@ -170,17 +170,17 @@ static inline Operand op_neg(Operand o) {
 }
 static inline bool op_is_imm(Operand o, uint32_t v) { return o.kind == OPK_IMM && o.value == v; }
 /* integer */
-Operand emit_mov(Sel *sel, Operand a);
-Operand emit_iadd(Sel *sel, Operand a, Operand b);
-Operand emit_isub(Sel *sel, Operand a, Operand b);
-Operand emit_iadd_cc(Sel *sel, Operand a, Operand b, Operand *carry_out);
-Operand emit_iadd_x(Sel *sel, Operand a, Operand b, Operand carry_in, Operand *carry_out);
-Wide emit_add64(Sel *sel, Wide a, Wide b);
-Wide emit_sub64(Sel *sel, Wide a, Wide b);
-Wide emit_neg64(Sel *sel, Wide a);
-Operand emit_imad(Sel *sel, Operand a, Operand b, Operand c);
-Wide emit_imad_wide(Sel *sel, bool is_signed, Operand a, Operand b, Wide *wide); /* c may be NULL */
-Operand emit_lop(Sel *sel, unsigned lut, Operand a, Operand b, Operand c);
+Operand sel_mov(Sel *sel, Operand a);
+Operand sel_iadd(Sel *sel, Operand a, Operand b);
+Operand sel_isub(Sel *sel, Operand a, Operand b);
+Operand sel_iadd_cc(Sel *sel, Operand a, Operand b, Operand *carry_out);
+Operand sel_iadd_x(Sel *sel, Operand a, Operand b, Operand carry_in, Operand *carry_out);
+Wide sel_add64(Sel *sel, Wide a, Wide b);
+Wide sel_sub64(Sel *sel, Wide a, Wide b);
+Wide sel_neg64(Sel *sel, Wide a);
+Operand sel_imad(Sel *sel, Operand a, Operand b, Operand c);
+Wide sel_imad_wide(Sel *sel, bool is_signed, Operand a, Operand b, Wide *wide); /* c may be NULL */
+Operand sel_lop(Sel *sel, unsigned lut, Operand a, Operand b, Operand c);
 enum {
     LUT_AND = 0xc0,
     LUT_OR = 0xfc,
@@ -188,33 +188,33 @@ enum {
     LUT_NOT_A = 0x0f,
     LUT_SEL_A_B_C = 0xca /* a ? b : c */
 };
-Operand emit_and(Sel *sel, Operand a, Operand b);
-Operand emit_or(Sel *sel, Operand a, Operand b);
-Operand emit_xor(Sel *sel, Operand a, Operand b);
-Operand emit_shl(Sel *sel, Operand a, Operand n);
-Operand emit_shr(Sel *sel, bool is_signed, Operand a, Operand n);
-Wide emit_shl64(Sel *sel, Wide a, Operand n);
-Wide emit_shr64(Sel *sel, bool is_signed, Wide a, Operand n);
-Operand emit_prmt(Sel *s, Operand a, Operand sel, Operand b);
-Operand emit_sel(Sel *sel, Operand p, Operand a, Operand b); /* p ? a : b */
-Wide emit_sel64(Sel *sel, Operand p, Wide a, Wide b);
-Operand emit_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b);
-Operand emit_isetp(Sel *sel, bool is_signed, unsigned icmp, Operand a, Operand b);
-Operand emit_isetp64(Sel *sel, bool is_signed, unsigned icmp, Wide a, Wide b);
+Operand sel_and(Sel *sel, Operand a, Operand b);
+Operand sel_or(Sel *sel, Operand a, Operand b);
+Operand sel_xor(Sel *sel, Operand a, Operand b);
+Operand sel_shl(Sel *sel, Operand a, Operand n);
+Operand sel_shr(Sel *sel, bool is_signed, Operand a, Operand n);
+Wide sel_shl64(Sel *sel, Wide a, Operand n);
+Wide sel_shr64(Sel *sel, bool is_signed, Wide a, Operand n);
+Operand sel_prmt(Sel *s, Operand a, Operand sel, Operand b);
+Operand sel_select(Sel *sel, Operand p, Operand a, Operand b); /* p ? a : b */
+Wide sel_select64(Sel *sel, Operand p, Wide a, Wide b);
+Operand sel_minmax(Sel *sel, bool is_signed, bool is_max, Operand a, Operand b);
+Operand sel_isetp(Sel *sel, bool is_signed, unsigned icmp, Operand a, Operand b);
+Operand sel_isetp64(Sel *sel, bool is_signed, unsigned icmp, Wide a, Wide b);
 /* predicates; p, q may carry NOT */
-Operand emit_plop(Sel *sel, unsigned lut, Operand p, Operand q, Operand r);
-Operand emit_pmov(Sel *sel, Operand p);
-Operand emit_pand(Sel *sel, Operand p, Operand q);
-Operand emit_por(Sel *sel, Operand p, Operand q);
-Operand emit_pxor(Sel *sel, Operand p, Operand q);
+Operand sel_plop(Sel *sel, unsigned lut, Operand p, Operand q, Operand r);
+Operand sel_pmov(Sel *sel, Operand p);
+Operand sel_pand(Sel *sel, Operand p, Operand q);
+Operand sel_por(Sel *sel, Operand p, Operand q);
+Operand sel_pxor(Sel *sel, Operand p, Operand q);
 /* extension of a narrow value in the low bits of a register */
-Operand emit_extend(Sel *sel, Operand a, unsigned bytes, bool is_signed);
+Operand sel_extend(Sel *sel, Operand a, unsigned bytes, bool is_signed);
 /* float */
-Operand emit_flush(Sel *sel, Operand a); /* f32: subnormal to zero, NaN canonical */
-Operand emit_mufu(Sel *sel, unsigned func, Operand a);
+Operand sel_flush(Sel *sel, Operand a); /* f32: subnormal to zero, NaN canonical */
+Operand sel_mufu(Sel *sel, unsigned func, Operand a);
 /* both halves in bf16, one rounding (lower/select/half.c) */
-Operand emit_bf16_fma(Sel *sel, bool sat, Operand a, Operand b, Operand c);
-Operand emit_bf16_add(Sel *sel, bool sat, Operand a, Operand b);
+Operand sel_bf16_fma(Sel *sel, bool sat, Operand a, Operand b, Operand c);
+Operand sel_bf16_add(Sel *sel, bool sat, Operand a, Operand b);
 bool sel_has_bf16(const Sel *sel);
 
 /* ---- operands (isel.c) ---- */
@@ -252,12 +252,12 @@ void sel_seal(Sel *sel, BlockId b);
 
 /* ---- calls (abi.c) ---- */
 enum { ABI_FIRST_REG = 4, ABI_LAST_REG = 19, ABI_RETURN_REG = 20 };
-bool abi_enter(Sel *sel);  /* IR_ENTRY, incoming parameters */
-bool abi_return(Sel *sel); /* RET of a device function */
-bool abi_call(Sel *sel, const PtxInsn *in);
+bool sel_abi_enter(Sel *sel);  /* IR_ENTRY, incoming parameters */
+bool sel_abi_return(Sel *sel); /* RET of a device function */
+bool sel_abi_call(Sel *sel, const PtxInsn *in);
 /* Call a built-in: args and rets are 32-bit parts. */
-bool abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
-                      Operand *rets);
+bool sel_abi_call_builtin(Sel *sel, const char *name, unsigned nargs, const Operand *args, unsigned nrets,
+                          Operand *rets);
 
 /* ---- addresses (lower/select/mem.c) ---- */
 Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic);

@@ -62,19 +62,19 @@ bool sel_compare(Sel *s, const PtxInsn *in, PtxType t, const PtxOperand *a, cons
         return false;
     bool sg = type_signed(t) && !force_unsigned;
     if (ptx_type_bytes(t) == 8)
-        *p = emit_isetp64(s, sg, cmp, sel_src(s, a, 8), sel_src(s, b, 8));
+        *p = sel_isetp64(s, sg, cmp, sel_src(s, a, 8), sel_src(s, b, 8));
     else {
         PtxType ext = ptx_type_bytes(t) == 4 ? t : sg ? TY_S16 : TY_U16;
-        *p = emit_isetp(s, sg, cmp, sel_src_ext(s, a, ext), sel_src_ext(s, b, ext));
+        *p = sel_isetp(s, sg, cmp, sel_src_ext(s, a, ext), sel_src_ext(s, b, ext));
     }
     return true;
 }
 
 static Operand emit_bool_op(Sel *s, const PtxInsn *in, Operand p, Operand c) {
     switch (in->bop) {
-    case BOP_OR: return emit_por(s, p, c);
-    case BOP_XOR: return emit_pxor(s, p, c);
-    default: return emit_pand(s, p, c);
+    case BOP_OR: return sel_por(s, p, c);
+    case BOP_XOR: return sel_pxor(s, p, c);
+    default: return sel_pand(s, p, c);
     }
 }
 
@@ -118,7 +118,7 @@ bool isel_setp(Sel *s, const PtxInsn *in) {
         return false;
     bool two = in->ndst > 1 && in->operands[1].kind != PO_SINK;
     if (two)
-        q = has_c ? emit_bool_op(s, in, op_not(p), c) : emit_pmov(s, op_not(p));
+        q = has_c ? emit_bool_op(s, in, op_not(p), c) : sel_pmov(s, op_not(p));
     if (has_c && (two || !fold_combine(s, in, p, c)))
         p = emit_bool_op(s, in, p, c);
     sel_write_pred(s, &in->operands[0], p);
@@ -139,7 +139,7 @@ bool isel_set(Sel *s, const PtxInsn *in) {
     if (has_c)
         p = emit_bool_op(s, in, p, c);
     sel_write32(s, &in->operands[0], d,
-                emit_sel(s, op_not(p), op_rz(), op_imm(d == TY_F32 ? 0x3f800000 : 0xffffffff)));
+                sel_select(s, op_not(p), op_rz(), op_imm(d == TY_F32 ? 0x3f800000 : 0xffffffff)));
     return true;
 }
 
@@ -148,7 +148,7 @@ bool isel_selp(Sel *s, const PtxInsn *in) {
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes), d = {.n = a.n};
     Operand p = sel_src_pred(s, &in->operands[3]);
     for (unsigned c = 0; c < a.n; c++)
-        d.w[c] = emit_sel(s, p, a.w[c], b.w[c]);
+        d.w[c] = sel_select(s, p, a.w[c], b.w[c]);
     sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
@@ -163,9 +163,9 @@ bool isel_slct(Sel *s, const PtxInsn *in) {
                        MSET(FSETP, ftz, (in->flags & PF_FTZ) != 0),
                    c, op_rz(), op_pt());
     else
-        p = emit_isetp(s, true, ICmp_GE, c, op_imm(0));
+        p = sel_isetp(s, true, ICmp_GE, c, op_imm(0));
     for (unsigned k = 0; k < a.n; k++)
-        d.w[k] = emit_sel(s, p, a.w[k], b.w[k]);
+        d.w[k] = sel_select(s, p, a.w[k], b.w[k]);
     sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
@@ -180,27 +180,27 @@ bool isel_logic(Sel *s, const PtxInsn *in) {
     const PtxOperand *a = &in->operands[1], *b = &in->operands[2];
     if (sel_type(in) == TY_PRED) {
         sel_write_pred(s, &in->operands[0],
-                       emit_plop(s, lut_of(in), sel_src_pred(s, a), sel_src_pred(s, b), op_pt()));
+                       sel_plop(s, lut_of(in), sel_src_pred(s, a), sel_src_pred(s, b), op_pt()));
         return true;
     }
     unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide x = sel_src(s, a, bytes), y = sel_src(s, b, bytes), d = {.n = x.n};
     for (unsigned c = 0; c < x.n; c++)
-        d.w[c] = lut_of(in) == LUT_AND  ? emit_and(s, x.w[c], y.w[c])
-                 : lut_of(in) == LUT_OR ? emit_or(s, x.w[c], y.w[c])
-                                        : emit_xor(s, x.w[c], y.w[c]);
+        d.w[c] = lut_of(in) == LUT_AND  ? sel_and(s, x.w[c], y.w[c])
+                 : lut_of(in) == LUT_OR ? sel_or(s, x.w[c], y.w[c])
+                                        : sel_xor(s, x.w[c], y.w[c]);
     sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
 
 bool isel_not(Sel *s, const PtxInsn *in) {
     if (sel_type(in) == TY_PRED) {
-        sel_write_pred(s, &in->operands[0], emit_pmov(s, op_not(sel_src_pred(s, &in->operands[1]))));
+        sel_write_pred(s, &in->operands[0], sel_pmov(s, op_not(sel_src_pred(s, &in->operands[1]))));
         return true;
     }
     Wide a = sel_src(s, &in->operands[1], ptx_type_bytes(sel_type(in))), d = {.n = a.n};
     for (unsigned c = 0; c < a.n; c++)
-        d.w[c] = emit_lop(s, LUT_NOT_A, sel_value(s, a.w[c]), op_rz(), op_rz());
+        d.w[c] = sel_lop(s, LUT_NOT_A, sel_value(s, a.w[c]), op_rz(), op_rz());
     sel_write(s, &in->operands[0], sel_type(in), d);
     return true;
 }
@@ -208,8 +208,8 @@ bool isel_not(Sel *s, const PtxInsn *in) {
 bool isel_cnot(Sel *s, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide a = sel_src(s, &in->operands[1], bytes);
-    Operand x = a.n == 2 ? emit_or(s, a.w[0], a.w[1]) : emit_extend(s, a.w[0], bytes, false);
-    Operand d = emit_sel(s, emit_isetp(s, false, ICmp_NE, x, op_imm(0)), op_rz(), op_imm(1));
+    Operand x = a.n == 2 ? sel_or(s, a.w[0], a.w[1]) : sel_extend(s, a.w[0], bytes, false);
+    Operand d = sel_select(s, sel_isetp(s, false, ICmp_NE, x, op_imm(0)), op_rz(), op_imm(1));
     sel_write(s, &in->operands[0], sel_type(in), a.n == 2 ? wide2(d, op_imm(0)) : wide1(d));
     return true;
 }
@@ -222,10 +222,10 @@ bool isel_lop3(Sel *s, const PtxInsn *in) {
     Operand a = sel_value(s, sel_src32(s, &src[0])), b = sel_src32(s, &src[1]),
             c = sel_value(s, sel_src32(s, &src[2]));
     Operand q = n == 5 ? sel_src_pred(s, &src[4]) : op_pt();
-    Operand d = emit_lop(s, (unsigned)src[3].imm & 0xff, a, b, c);
+    Operand d = sel_lop(s, (unsigned)src[3].imm & 0xff, a, b, c);
     if (n == 5) { /* p = (d != 0) op q */
-        Operand p = emit_isetp(s, false, ICmp_NE, d, op_imm(0));
-        p = in->bop == BOP_OR ? emit_por(s, p, q) : emit_pand(s, p, q);
+        Operand p = sel_isetp(s, false, ICmp_NE, d, op_imm(0));
+        p = in->bop == BOP_OR ? sel_por(s, p, q) : sel_pand(s, p, q);
         if (in->ndst > 1)
             sel_write_pred(s, &in->operands[1], p);
     }
@@ -251,7 +251,7 @@ bool isel_shl(Sel *s, const PtxInsn *in) {
     for (unsigned c = 0; c < a.n; c++)
         a.w[c] = sel_value(s, a.w[c]);
     sel_write(s, &in->operands[0], sel_type(in),
-              a.n == 2 ? emit_shl64(s, a, n) : wide1(emit_shl(s, a.w[0], n)));
+              a.n == 2 ? sel_shl64(s, a, n) : wide1(sel_shl(s, a.w[0], n)));
     return true;
 }
 
@@ -261,10 +261,10 @@ bool isel_shr(Sel *s, const PtxInsn *in) {
     unsigned bytes = ptx_type_bytes(t);
     Wide a = sel_src(s, &in->operands[1], bytes);
     Operand n = sel_src32(s, &in->operands[2]);
-    a.w[0] = emit_extend(s, a.w[0], bytes, sg);
+    a.w[0] = sel_extend(s, a.w[0], bytes, sg);
     for (unsigned c = 0; c < a.n; c++)
         a.w[c] = sel_value(s, a.w[c]);
-    sel_write(s, &in->operands[0], t, a.n == 2 ? emit_shr64(s, sg, a, n) : wide1(emit_shr(s, sg, a.w[0], n)));
+    sel_write(s, &in->operands[0], t, a.n == 2 ? sel_shr64(s, sg, a, n) : wide1(sel_shr(s, sg, a.w[0], n)));
     return true;
 }
 

@@ -101,7 +101,7 @@ static bool address32(Sel *sel, const PtxOperand *operand, Address *address) {
     if (!fits(offset)) {
         address->base = address->base.kind == OPK_NONE
                             ? sel_value(sel, op_imm((uint32_t)offset))
-                            : emit_iadd(sel, address->base, op_imm((uint32_t)offset));
+                            : sel_iadd(sel, address->base, op_imm((uint32_t)offset));
         offset = 0;
     }
     address->offset = (int32_t)offset;
@@ -126,7 +126,7 @@ static bool address64(Sel *sel, const PtxOperand *operand, Address *address) {
     if (sel->reported)
         return false;
     if (!fits(offset)) {
-        w = emit_add64(sel, w, imm64((uint64_t)offset));
+        w = sel_add64(sel, w, imm64((uint64_t)offset));
         offset = 0;
     }
     address->base = op_with(sel_pair(sel, w.w[0], w.w[1]), OPM_WIDE64);
@@ -244,7 +244,7 @@ static Operand emit_load(Sel *sel, const PtxInsn *in, const Address *address, un
         break;
     default: { /* SP_CONST: the offset is the operand's when it is not negative */
         if (address->offset < 0 || address->offset > 0xffff) {
-            base = base.kind == OPK_NONE ? sel_value(sel, off) : emit_iadd(sel, base, off);
+            base = base.kind == OPK_NONE ? sel_value(sel, off) : sel_iadd(sel, base, off);
             off = op_imm(0);
         }
         d = sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2,
@@ -274,7 +274,7 @@ static void write_element(Sel *s, const PtxInsn *in, const PtxOperand *dst, unsi
     unsigned at = k * eb;
     v.w[0] = words[at / 4];
     if (at % 4)
-        v.w[0] = emit_shr(s, false, v.w[0], op_imm(8 * (at % 4)));
+        v.w[0] = sel_shr(s, false, v.w[0], op_imm(8 * (at % 4)));
     /* a scalar load has extended the value already */
     sel_write(s, dst, n > 1 ? t : type_signed(t) ? TY_S32 : TY_U32, v);
 }
@@ -319,7 +319,7 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
     if (total == 0 || total > 16)
         return false;
     if (operand->reg && operand->imm) {
-        index = emit_iadd(sel, index, op_imm((uint32_t)operand->imm));
+        index = sel_iadd(sel, index, op_imm((uint32_t)operand->imm));
         at = 0;
     }
     if (at > 0xffff)
@@ -327,7 +327,7 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
     unsigned words = total <= 4 ? 1 : total / 4;
     if (!operand->reg && total >= 4 && sel->ti->has_alu_cmem) {
         for (unsigned c = 0; c < words; c++)
-            w[c] = emit_mov(sel, op_cmem(0, at + 4 * c));
+            w[c] = sel_mov(sel, op_cmem(0, at + 4 * c));
         return write_loaded(sel, in, w);
     }
     unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
@@ -339,7 +339,7 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
 }
 
 static Operand read_word(Sel *sel, uint32_t var) {
-    return ir_val(sel->f, ssa_read(&sel->ssa, var, sel->cur));
+    return ir_val(sel->f, sel_ssa_read(&sel->ssa, var, sel->cur));
 }
 
 /* Bytes of a parameter that lives in SSA variables, as if loaded. */
@@ -353,7 +353,7 @@ static bool word_load(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at) {
         for (unsigned c = 0; c < v.n; c++)
             v.w[c] = read_word(s, first + at / 4 + c);
         if (eb < 4 && at % 4)
-            v.w[0] = emit_shr(s, false, v.w[0], op_imm(8 * (at % 4)));
+            v.w[0] = sel_shr(s, false, v.w[0], op_imm(8 * (at % 4)));
         sel_write(s, dst, t, v);
     }
     return true;
@@ -367,10 +367,10 @@ static bool word_store(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at, u
         Wide v = sel_src(s, src->kind == PO_VEC ? &src->vec[k] : src, eb);
         if (eb < 4 && var_bytes > eb) { /* one field of a word */
             uint32_t mask = (eb == 1 ? 0xffu : 0xffffu) << 8 * (at % 4);
-            Operand x = emit_shl(s, sel_value(s, v.w[0]), op_imm(8 * (at % 4)));
+            Operand x = sel_shl(s, sel_value(s, v.w[0]), op_imm(8 * (at % 4)));
             Operand old = read_word(s, first + at / 4);
             enum { LUT_B_A_C = 0xe2 }; /* b ? a : c */
-            v.w[0] = emit_lop(s, LUT_B_A_C, x, op_imm(mask), old);
+            v.w[0] = sel_lop(s, LUT_B_A_C, x, op_imm(mask), old);
         }
         for (unsigned c = 0; c < v.n; c++)
             sel_write_var(s, first + at / 4 + c, v.w[c]);
@@ -445,11 +445,11 @@ static bool gather(Sel *s, const PtxInsn *in, Wide *wide) {
         e[k] = sel_value(s, sel_src(s, &src->vec[k], eb).w[0]);
     if (eb == 1) { /* bytes to halves */
         for (unsigned k = 0; 2 * k + 1 < n; k++)
-            e[k] = emit_prmt(s, e[2 * k], op_imm(0x0040), e[2 * k + 1]);
+            e[k] = sel_prmt(s, e[2 * k], op_imm(0x0040), e[2 * k + 1]);
         n /= 2;
     }
     for (unsigned k = 0; k < n; k += 2)
-        wide->w[k / 2] = k + 1 < n ? emit_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
+        wide->w[k / 2] = k + 1 < n ? sel_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
     return true;
 }
 
@@ -497,17 +497,17 @@ bool isel_st(Sel *sel, const PtxInsn *in) {
 /* The first `bytes` bytes are read, the rest is zero. A word of which only some are wanted is read as a
  * whole: it is aligned, so that no access goes past its 4 bytes. */
 static Operand read_part(Sel *sel, const PtxInsn *in, const Address *from, unsigned word, Operand bytes) {
-    Operand wanted = emit_isetp(sel, false, ICmp_GT, bytes, op_imm(4 * word));
+    Operand wanted = sel_isetp(sel, false, ICmp_GT, bytes, op_imm(4 * word));
     Address a = *from;
     a.offset += (int32_t)(4 * word);
     Operand d = emit_load(sel, in, &a, MemSz_32, 1);
     sel->guard = wanted; /* the statement's own guard has become a branch */
     guard_load(sel, d);
     sel->guard = op_none();
-    Operand left = emit_minmax(sel, true, true, emit_isub(sel, bytes, op_imm(4 * word)), op_imm(0));
+    Operand left = sel_minmax(sel, true, true, sel_isub(sel, bytes, op_imm(4 * word)), op_imm(0));
     Operand mask = EMIT_R(sel, OT_BMSK, 0, op_rz(),
-                          emit_shl(sel, emit_minmax(sel, true, false, left, op_imm(4)), op_imm(3)));
-    return emit_and(sel, emit_sel(sel, wanted, d, op_rz()), mask);
+                          sel_shl(sel, sel_minmax(sel, true, false, left, op_imm(4)), op_imm(3)));
+    return sel_and(sel, sel_select(sel, wanted, d, op_rz()), mask);
 }
 
 /* The copy is done at once, which the program cannot tell from one that is done by the time it waits. */
@@ -556,7 +556,7 @@ bool isel_cvta(Sel *sel, const PtxInsn *in) {
     if (bytes != 8 && base)
         return sel_error(sel, "32-bit generic addresses are not compiled");
     if (base)
-        a = emit_add64(sel, a, imm64(to ? 0 - base : base));
+        a = sel_add64(sel, a, imm64(to ? 0 - base : base));
     sel_write(sel, &in->operands[0], sel_type(in), a);
     return true;
 }

@@ -16,7 +16,7 @@ static Operand sreg(Sel *sel, const char *name, bool *ok) {
 
 static Operand bank0(Sel *sel, uint32_t offset) {
     if (sel->ti->has_alu_cmem)
-        return emit_mov(sel, op_cmem(0, offset));
+        return sel_mov(sel, op_cmem(0, offset));
     return EMIT_R(sel, OT_LDC, MSET(LDC, sz, MemSz_32), op_rz(), op_cmem(0, offset));
 }
 
@@ -28,14 +28,14 @@ static Operand ntid(Sel *sel, unsigned c) { return bank0(sel, sel->ti->ntid_offs
 
 /* Linear number of the thread in its block, by 32. */
 static Operand warp_id(Sel *s, bool *ok) {
-    Operand t = emit_imad(s, ntid(s, 1), sreg(s, "tid.z", ok), sreg(s, "tid.y", ok));
-    t = emit_imad(s, ntid(s, 0), t, sreg(s, "tid.x", ok));
-    return emit_shr(s, false, t, op_imm(5));
+    Operand t = sel_imad(s, ntid(s, 1), sreg(s, "tid.z", ok), sreg(s, "tid.y", ok));
+    t = sel_imad(s, ntid(s, 0), t, sreg(s, "tid.x", ok));
+    return sel_shr(s, false, t, op_imm(5));
 }
 
 static Operand num_warps(Sel *s) {
-    Operand n = emit_imad(s, emit_imad(s, ntid(s, 0), ntid(s, 1), op_rz()), ntid(s, 2), op_imm(31));
-    return emit_shr(s, false, n, op_imm(5));
+    Operand n = sel_imad(s, sel_imad(s, ntid(s, 0), ntid(s, 1), op_rz()), ntid(s, 2), op_imm(31));
+    return sel_shr(s, false, n, op_imm(5));
 }
 
 static Operand clock_part(Sel *sel, const char *name, bool *ok) {
@@ -120,11 +120,11 @@ static Wide pack_vector(Sel *s, const PtxOperand *operand, unsigned eb) {
         e[k] = sel_value(s, sel_src(s, &operand->vec[k], eb).w[0]);
     if (eb == 1) {
         for (unsigned k = 0; 2 * k + 1 < n; k++)
-            e[k] = emit_prmt(s, e[2 * k], op_imm(0x0040), e[2 * k + 1]);
+            e[k] = sel_prmt(s, e[2 * k], op_imm(0x0040), e[2 * k + 1]);
         n /= 2;
     }
     for (unsigned k = 0; k < n; k += 2)
-        v.w[v.n++] = k + 1 < n ? emit_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
+        v.w[v.n++] = k + 1 < n ? sel_prmt(s, e[k], op_imm(0x5410), e[k + 1]) : e[k];
     return v;
 }
 
@@ -139,7 +139,7 @@ static void unpack(Sel *s, const PtxOperand *dst, unsigned eb, Wide v) {
         for (unsigned c = 0; c < e.n; c++)
             e.w[c] = v.w[at / 4 + c];
         if (eb < 4 && at % 4)
-            e.w[0] = emit_shr(s, false, e.w[0], op_imm(8 * (at % 4)));
+            e.w[0] = sel_shr(s, false, e.w[0], op_imm(8 * (at % 4)));
         sel_write(s, &dst->vec[k], bits_type(eb), e);
     }
 }
@@ -185,7 +185,7 @@ bool isel_mov(Sel *s, const PtxInsn *in) {
         return mov_vector(s, in);
     if (t == TY_PRED) {
         Operand p = sel_src_pred(s, operand);
-        sel_write_pred(s, &in->operands[0], p.mods || p.kind != OPK_VAL ? emit_pmov(s, p) : p);
+        sel_write_pred(s, &in->operands[0], p.mods || p.kind != OPK_VAL ? sel_pmov(s, p) : p);
         return true;
     }
     if (operand->kind == PO_SREG && (operand->sreg == SR_CLOCK64 || operand->sreg == SR_GLOBALTIMER) &&

@@ -1,7 +1,7 @@
 /* SSA construction on the fly (Braun, Buchwald, Hack, Leissa, Mallon, Zwinkau: "Simple and Efficient
  * Construction of Static Single Assignment Form", CC 2013). In: writes and reads of variables, block by
  * block; a block is sealed when all its predecessors are known. Out: phis in front of their blocks, operands
- * rewritten. Any control-flow graph. Phis that turn out redundant or unused are dropped in ssa_finish.
+ * rewritten. Any control-flow graph. Phis that turn out redundant or unused are dropped in sel_ssa_finish.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include <string.h>
@@ -57,7 +57,7 @@ static ValId get(Ssa *ssa, BlockId b, uint32_t var) {
     return v ? ssa_find(ssa, (ValId){v}) : (ValId){0};
 }
 
-void ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v) {
+void sel_ssa_write(Ssa *ssa, uint32_t var, BlockId b, ValId v) {
     if (ssa->count * 2 >= ssa->nslots)
         grow_map(ssa);
     uint64_t key = map_key(b, var);
@@ -87,7 +87,7 @@ static uint32_t new_phi(Ssa *ssa, uint32_t var, BlockId b) {
     ir_value(ssa->f, v)->ptx_reg = ssa->vars.at[var].ptx_reg;
     ir_value(ssa->f, v)->component = ssa->vars.at[var].component;
     *VEC_PUSH(ssa->a, &ssa->phis) = (SsaPhi){.block = b, .var = var, .value = v};
-    ssa_write(ssa, var, b, v);
+    sel_ssa_write(ssa, var, b, v);
     return ssa->phis.n - 1;
 }
 
@@ -97,7 +97,7 @@ static ValId undef(Ssa *ssa, uint32_t var) {
     ValId v = ir_value_new(ssa->f, (RegFile)ssa->vars.at[var].file);
     ir_set_dst(ssa->f, id, 0, ir_val(ssa->f, v));
     VEC_ADD(ssa->a, &ssa->entry_undefs, id);
-    ssa_write(ssa, var, entry, v);
+    sel_ssa_write(ssa, var, entry, v);
     return v;
 }
 
@@ -174,7 +174,7 @@ static ValId read_here(Ssa *ssa, uint32_t var, BlockId b) {
         at = blk->preds.at[0];
     }
     for (BlockId c = b; c.i != at.i; c = ir_block(ssa->f, c)->preds.at[0])
-        ssa_write(ssa, var, c, v);
+        sel_ssa_write(ssa, var, c, v);
     return v;
 }
 
@@ -186,13 +186,13 @@ static void drain(Ssa *ssa) {
     }
 }
 
-ValId ssa_read(Ssa *s, uint32_t var, BlockId b) {
+ValId sel_ssa_read(Ssa *s, uint32_t var, BlockId b) {
     ValId v = read_here(s, var, b);
     drain(s);
     return ssa_find(s, v);
 }
 
-void ssa_seal(Ssa *s, BlockId b) {
+void sel_ssa_seal(Ssa *s, BlockId b) {
     SsaBlock *blk = block_of(s, b);
     if (blk->sealed)
         return;
@@ -205,12 +205,12 @@ void ssa_seal(Ssa *s, BlockId b) {
 
 /* ---- set-up and end ---- */
 
-void ssa_init(Ssa *s, Function *f, Arena *a) {
+void sel_ssa_init(Ssa *s, Function *f, Arena *a) {
     *s = (Ssa){.f = f, .a = a};
     grow_map(s);
 }
 
-uint32_t ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component) {
+uint32_t sel_ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component) {
     *VEC_PUSH(ssa->a, &ssa->vars) = (SsaVar){(uint8_t)file, (uint8_t)component, ptx_reg};
     return ssa->vars.n - 1;
 }
@@ -293,7 +293,7 @@ static InstId make_phi(Ssa *ssa, const SsaPhi *phi) {
     return id;
 }
 
-void ssa_finish(Ssa *ssa) {
+void sel_ssa_finish(Ssa *ssa) {
     Function *f = ssa->f;
     drop_redundant(ssa);
     rewrite_operands(ssa);

@@ -139,7 +139,7 @@ bool isel_elect(Sel *sel, const PtxInsn *in) {
     Operand leader =
         EMIT_R(sel, OT_FLO, MSET(FLO, sign, ISign_U32) | MSET(FLO, sh, 1), EMIT_R(sel, OT_BREV, 0, mask));
     Operand lane = EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)lane_reg}));
-    Operand p = emit_isetp(sel, false, ICmp_EQ, lane, leader);
+    Operand p = sel_isetp(sel, false, ICmp_EQ, lane, leader);
     if (in->operands[0].kind != PO_SINK)
         sel_write32(sel, &in->operands[0], TY_B32, leader);
     if (in->ndst > 1)

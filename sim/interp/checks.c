@@ -11,7 +11,7 @@ static void check_arg(PtxRun *run, const PtxThread *thread, const PtxCode *c, co
         char text[120];
         snprintf(text, sizeof text, "register %s",
                  str_text(&run->m->strings, thread->proc->func->regs[arg->slot].name));
-        ptx_warn(run, thread, c, TRAP_UNINITIALISED, text);
+        interp_warn(run, thread, c, TRAP_UNINITIALISED, text);
     }
 }
 
@@ -33,8 +33,8 @@ static void add_dst(PtxEvent *event, const PtxThread *thread, uint32_t slot) {
     event->dst_value[event->ndst++] = thread->regs[slot];
 }
 
-void ptx_report_event(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *ptx_code, bool executed,
-                      const PtxProc *proc) {
+void interp_report_event(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *ptx_code, bool executed,
+                         const PtxProc *proc) {
     if (!run->opt.on_event || !ptx_code->insn)
         return;
     PtxEvent e = {.func = proc->func, .insn = (uint32_t)(ptx_code - proc->code), .executed = executed};
@@ -58,11 +58,11 @@ void ptx_report_event(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *p
     run->opt.on_event(run->opt.user, &e);
 }
 
-void ptx_check_before(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
+void interp_check_before(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
     if (code->guard && thread->init)
         check_arg(r, thread, code, &(PtxArg){.kind = ARG_REG, .slot = code->guard});
     if (run && thread->init)
         check_sources(r, thread, code);
     if (!run && code->watch)
-        ptx_watch(r, thread, code, false);
+        interp_watch(r, thread, code, false);
 }

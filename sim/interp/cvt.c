@@ -46,8 +46,8 @@ static double float_value(U64 v, unsigned type, bool ftz) {
     switch (type) {
     case TY_F64: return f64_of(v);
     case TY_F32: return (double)f32_of(ftz ? f32_flush((uint32_t)v) : (uint32_t)v);
-    case TY_BF16: return ptx_half_value(FMT_BF16, (uint16_t)v);
-    default: return ptx_half_value(FMT_F16, (uint16_t)v);
+    case TY_BF16: return interp_half_value(FMT_BF16, (uint16_t)v);
+    default: return interp_half_value(FMT_F16, (uint16_t)v);
     }
 }
 
@@ -55,7 +55,7 @@ static U64 saturate_unit(U64 bits, unsigned type) {
     double d = float_value(bits, type, false);
     if (d > 0 && d < 1)
         return bits;
-    return d >= 1 ? ptx_round_double(format(type), 1.0, RND_RN) : 0;
+    return d >= 1 ? interp_round_double(format(type), 1.0, RND_RN) : 0;
 }
 
 /* Round a double to a float type, with the modifiers that apply to float results. */
@@ -68,7 +68,7 @@ static U64 to_float(double d, unsigned type, unsigned rnd, const PtxCode *code) 
     } else if ((flags & PF_RELU) && (d < 0 || signbit(d))) {
         v = 0;
     } else {
-        v = ptx_round_double(f, d, rnd);
+        v = interp_round_double(f, d, rnd);
         U64 inf = ((1ull << f.exp_bits) - 1) << f.man_bits,
             magnitude = (1ull << (f.exp_bits + f.man_bits)) - 1;
         if ((flags & PF_SATFINITE) && (v & magnitude) == inf)
@@ -89,16 +89,16 @@ static U64 cvt_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
     if (!is_float(s) && !is_float(d))
         return int_to_int(a, code);
     if (!is_float(s)) {
-        U64 v = ptx_int_to_float(format(d), extend(a, s), is_signed(s), rnd);
+        U64 v = interp_int_to_float(format(d), extend(a, s), is_signed(s), rnd);
         return code->sat ? saturate_unit(v, d) : v;
     }
     double v = float_value(a, s, code->ftz);
     if (!is_float(d))
-        return extend(ptx_float_to_int(v, s == TY_F64, bits_of(d), is_signed(d), rnd), d);
+        return extend(interp_float_to_int(v, s == TY_F64, bits_of(d), is_signed(d), rnd), d);
     if (d == TY_F32 && s == TY_BF16 && !code->sat && !code->ftz)
         return (a & 0xffff) << 16;
     if (integral(rnd) && v == v)
-        v = ptx_round_integral(v, rnd), rnd = RND_RN;
+        v = interp_round_integral(v, rnd), rnd = RND_RN;
     return to_float(v, d, rnd, code);
 }
 
@@ -121,11 +121,11 @@ static bool plain(unsigned t) {
            t != TY_U16X2 && t != TY_S16X2;
 }
 
-bool ptx_select_cvt(PtxCode *code) {
+bool interp_select_cvt(PtxCode *code) {
     const PtxInsn *in = code->insn;
     if (in->op != PTX_CVT || in->sub == SUB_PACK || in->ntypes != 2 || code->rnd == RND_RS)
         return false;
-    code->exec = ptx_exec_pure;
+    code->exec = interp_exec_pure;
     if ((code->type == TY_F16X2 || code->type == TY_BF16X2) && code->type2 == TY_F32) {
         code->pure = cvt_pack_fn;
         return code->nsrc == 2;

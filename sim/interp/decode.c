@@ -63,8 +63,8 @@ static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, 
     uint32_t index = (operand->sym & ~PTX_SYM_FUNC) - 1;
     *arg = (PtxArg){.kind = ARG_IMM, .bytes = 8};
     if (operand->sym & PTX_SYM_FUNC) {
-        arg->imm = ptx_func_address(run->m, index) + (uint64_t)operand->imm;
-        return ptx_decode_proc(run, index) != NULL;
+        arg->imm = interp_func_address(run->m, index) + (uint64_t)operand->imm;
+        return interp_decode_proc(run, index) != NULL;
     }
     const PtxVar *var = &run->m->vars[index];
     *space = var->space;
@@ -237,7 +237,7 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
     if (in->op != PTX_CALL)
         return true;
     if (in->callee) {
-        code->callee = ptx_decode_proc(run, in->callee - 1);
+        code->callee = interp_decode_proc(run, in->callee - 1);
         if (!code->callee)
             return false;
     }
@@ -272,10 +272,11 @@ static bool select_family(PtxRun *r, PtxCode *code) {
     if (!form_is_known(code->insn) || code->insn->flags & (PF_OOB | PF_ABS))
         return false;
     PtxTypeClass class = ptx_type_class((PtxType)code->type);
-    if (ptx_select_logic(code) || ptx_select_cvt(code) || ptx_select_mem(r, code) ||
-        ptx_select_flow(r, code) || ptx_select_warp(r, code))
+    if (interp_select_logic(code) || interp_select_cvt(code) || interp_select_mem(r, code) ||
+        interp_select_flow(r, code) || interp_select_warp(r, code))
         return true;
-    return class == TC_FLOAT || code->insn->op == PTX_TESTP ? ptx_select_float(code) : ptx_select_int(code);
+    return class == TC_FLOAT || code->insn->op == PTX_TESTP ? interp_select_float(code)
+                                                            : interp_select_int(code);
 }
 
 static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
@@ -317,13 +318,13 @@ static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {
         ok = decode_insn(run, ptx_proc, &ptx_proc->code[i]) && ok;
     }
     ptx_proc->code[f->ninsns] =
-        (PtxCode){.exec = ptx_exec_ret, .proc = ptx_proc, .warned = &warned[f->ninsns]};
+        (PtxCode){.exec = interp_exec_ret, .proc = ptx_proc, .warned = &warned[f->ninsns]};
     ptx_proc->decoded = ok;
     return ok;
 }
 
 /* The function's PtxProc, NULL after an error. Its body is decoded later, from the list r->order. */
-PtxProc *ptx_decode_proc(PtxRun *run, uint32_t index) {
+PtxProc *interp_decode_proc(PtxRun *run, uint32_t index) {
     for (uint32_t i = 0; run->m->funcs[index].alias_of && i < run->m->nfuncs; i++)
         index = run->m->funcs[index].alias_of - 1;
     const PtxFunc *f = &run->m->funcs[index];
@@ -357,23 +358,23 @@ static void decode_address_taken(PtxRun *run) {
         for (uint32_t k = 0; k < f->ninsns; k++)
             for (unsigned o = 0; f->insns[k].op != PTX_CALL && o < f->insns[k].noperands; o++)
                 if (f->insns[k].operands[o].kind == PO_SYM && f->insns[k].operands[o].sym & PTX_SYM_FUNC)
-                    ptx_decode_proc(run, (f->insns[k].operands[o].sym & ~PTX_SYM_FUNC) - 1);
+                    interp_decode_proc(run, (f->insns[k].operands[o].sym & ~PTX_SYM_FUNC) - 1);
     }
     for (uint32_t i = 0; i < run->m->nvars; i++) {
         const PtxVar *var = &run->m->vars[i];
         for (uint32_t k = 0; k < var->ninits; k++)
             if (var->inits[k].sym & PTX_SYM_FUNC)
-                ptx_decode_proc(run, (var->inits[k].sym & ~PTX_SYM_FUNC) - 1);
+                interp_decode_proc(run, (var->inits[k].sym & ~PTX_SYM_FUNC) - 1);
     }
 }
 
-bool ptx_decode_all(PtxRun *run, uint32_t kernel) {
+bool interp_decode_all(PtxRun *run, uint32_t kernel) {
     uint32_t errors = run->d->nerrors;
     for (uint32_t i = 0; i < run->m->nvars; i++)
         if (run->m->vars[i].space == SP_SHARED && run->m->vars[i].func == 0)
             place_shared(run, i);
     run->order = ARENA_ARRAY(&run->arena, PtxProc *, run->m->nfuncs + 1);
-    run->kernel = ptx_decode_proc(run, kernel);
+    run->kernel = interp_decode_proc(run, kernel);
     bool indirect = false;
     for (uint32_t i = 0; i < run->norder; i++) {
         decode_body(run, run->order[i]);
@@ -384,7 +385,7 @@ bool ptx_decode_all(PtxRun *run, uint32_t kernel) {
     }
     run->func_address = ARENA_ARRAY(&run->arena, uint64_t, run->m->nfuncs + 1);
     for (uint32_t i = 0; i < run->m->nfuncs; i++)
-        run->func_address[i] = ptx_func_address(run->m, i);
+        run->func_address[i] = interp_func_address(run->m, i);
     for (uint32_t i = 0; indirect && i < run->norder; i++)
         for (uint32_t k = 0; k < i; k++)
             if (run->func_address[run->order[i]->index] == run->func_address[run->order[k]->index])
@@ -393,6 +394,6 @@ bool ptx_decode_all(PtxRun *run, uint32_t kernel) {
                                "another function's name gives the same address");
     run->dynamic_shared_base = (uint32_t)align_up(run->shared_static, 16);
     if (run->d->nerrors == errors)
-        ptx_find_promises(run);
+        interp_find_promises(run);
     return run->d->nerrors == errors;
 }

@@ -25,50 +25,50 @@ static bool nearest(const PtxCode *code) { return code->rnd == RND_NONE || code-
 static U64 add32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
-    return out32(nearest(code) ? canon(f32_of(x) + f32_of(y)) : ptx_f32_op(MATH_ADD, x, y, 0, code->rnd),
+    return out32(nearest(code) ? canon(f32_of(x) + f32_of(y)) : interp_f32_op(MATH_ADD, x, y, 0, code->rnd),
                  code);
 }
 static U64 sub32(U64 a, U64 b, U64 c, const PtxCode *k) { return add32(a, b ^ F32_SIGN, c, k); }
 static U64 mul32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
-    return out32(nearest(code) ? canon(f32_of(x) * f32_of(y)) : ptx_f32_op(MATH_MUL, x, y, 0, code->rnd),
+    return out32(nearest(code) ? canon(f32_of(x) * f32_of(y)) : interp_f32_op(MATH_MUL, x, y, 0, code->rnd),
                  code);
 }
 static U64 fma32(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return out32(ptx_f32_op(MATH_FMA, in32(a, code), in32(b, code), in32(c, code), code->rnd), code);
+    return out32(interp_f32_op(MATH_FMA, in32(a, code), in32(b, code), in32(c, code), code->rnd), code);
 }
 
 static uint32_t scale32(uint32_t v, uint32_t s, const PtxCode *k) {
-    return out32(ptx_f32_op(MATH_MUL, v, s, 0, RND_RN), k);
+    return out32(interp_f32_op(MATH_MUL, v, s, 0, RND_RN), k);
 }
 static U64 div32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
     if (code->insn->flags & PF_APPROX)
-        return scale32(x, f32_flush(ptx_rcp(y)), code);
+        return scale32(x, f32_flush(interp_rcp(y)), code);
     if (code->insn->flags & PF_FULL) {
         float m = fabsf(f32_of(y));
         uint32_t s = f32_bits(m >= 0x1p126f ? 0.25f : m < 0x1p-126f ? 0x1p24f : 1.0f);
         x = scale32(x, s, code);
         y = scale32(y, s, code);
-        return scale32(x, out32(ptx_rcp(y), code), code);
+        return scale32(x, out32(interp_rcp(y), code), code);
     }
-    return out32(ptx_f32_op(MATH_DIV, x, y, 0, code->rnd), code);
+    return out32(interp_f32_op(MATH_DIV, x, y, 0, code->rnd), code);
 }
 static U64 rcp32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code);
     (void)b, (void)c;
     if (code->insn->flags & PF_APPROX)
-        return out32(ptx_rcp(x), code);
-    return out32(ptx_f32_op(MATH_DIV, 0x3f800000u, x, 0, code->rnd), code);
+        return out32(interp_rcp(x), code);
+    return out32(interp_f32_op(MATH_DIV, 0x3f800000u, x, 0, code->rnd), code);
 }
 static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code);
     (void)b, (void)c;
     if (code->insn->flags & PF_APPROX)
-        return out32(ptx_sqrt(x), code);
-    return out32(ptx_f32_op(MATH_SQRT, x, 0, 0, code->rnd), code);
+        return out32(interp_sqrt(x), code);
+    return out32(interp_f32_op(MATH_SQRT, x, 0, 0, code->rnd), code);
 }
 /* one-argument approximations: F of the flushed input, flushed */
 #define APPROX32(name, expr)                                                                                 \
@@ -78,12 +78,12 @@ static U64 sqrt32(U64 a, U64 b, U64 c, const PtxCode *code) {
         return out32(expr, k);                                                                               \
     }
 #define TURNS scale32(x, 0x3e22f983u, k)
-APPROX32(rsqrt32, ptx_rsqrt(x))
-APPROX32(ex2_32, ptx_ex2(x))
-APPROX32(lg2_32, ptx_lg2(x))
-APPROX32(sin32, ptx_sin_turn(TURNS))
-APPROX32(cos32, ptx_cos_turn(TURNS))
-APPROX32(tanh32, ptx_tanh(x))
+APPROX32(rsqrt32, interp_rsqrt(x))
+APPROX32(ex2_32, interp_ex2(x))
+APPROX32(lg2_32, interp_lg2(x))
+APPROX32(sin32, interp_sin_turn(TURNS))
+APPROX32(cos32, interp_cos_turn(TURNS))
+APPROX32(tanh32, interp_tanh(x))
 APPROX32(neg32, (x & ~F32_SIGN) > 0x7f800000u ? F32_NAN : x ^ F32_SIGN)
 APPROX32(abs32, (x & ~F32_SIGN) > 0x7f800000u ? F32_NAN : x & ~F32_SIGN)
 APPROX32(copysign32, ((uint32_t)a & F32_SIGN) | ((uint32_t)b & ~F32_SIGN))
@@ -114,7 +114,7 @@ static U64 half_flush(PtxFormat f, U64 v) {
     return v & exp_mask ? v & 0xffff : v & 0x8000;
 }
 
-uint64_t ptx_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz) {
+uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz) {
     if (ftz && type == TY_F32)
         a = f32_flush((uint32_t)a), b = f32_flush((uint32_t)b);
     if (ftz && type == TY_F16)
@@ -130,9 +130,9 @@ uint64_t ptx_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool 
 static U64 minmax_one(unsigned type, U64 a, U64 b, const PtxCode *code) {
     bool max = code->insn->op == PTX_MAX, nan = (code->insn->flags & PF_NAN) != 0;
     if (!(code->insn->flags & PF_XORSIGN_ABS))
-        return ptx_float_minmax(type, max, a, b, nan, code->ftz);
+        return interp_float_minmax(type, max, a, b, nan, code->ftz);
     U64 sign = 1ull << sign_bit(type), s = (a ^ b) & sign;
-    U64 d = ptx_float_minmax(type, max, a & ~sign, b & ~sign, nan, code->ftz);
+    U64 d = interp_float_minmax(type, max, a & ~sign, b & ~sign, nan, code->ftz);
     return is_nan(type, d) ? d : (d & ~sign) | s;
 }
 static U64 minmax_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
@@ -144,33 +144,33 @@ static U64 minmax_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
 /* ---- f64 ---- */
 
 static U64 add64(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return ptx_f64_op(MATH_ADD, a, b, c, code->rnd);
+    return interp_f64_op(MATH_ADD, a, b, c, code->rnd);
 }
 static U64 sub64(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return ptx_f64_op(MATH_ADD, a, b ^ 1ull << 63, c, code->rnd);
+    return interp_f64_op(MATH_ADD, a, b ^ 1ull << 63, c, code->rnd);
 }
 static U64 mul64(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return ptx_f64_op(MATH_MUL, a, b, c, code->rnd);
+    return interp_f64_op(MATH_MUL, a, b, c, code->rnd);
 }
 static U64 fma64(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return ptx_f64_op(MATH_FMA, a, b, c, code->rnd);
+    return interp_f64_op(MATH_FMA, a, b, c, code->rnd);
 }
 static U64 div64(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return ptx_f64_op(MATH_DIV, a, b, c, code->rnd);
+    return interp_f64_op(MATH_DIV, a, b, c, code->rnd);
 }
 static U64 sqrt64(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return ptx_f64_op(MATH_SQRT, a, b, c, code->rnd);
+    return interp_f64_op(MATH_SQRT, a, b, c, code->rnd);
 }
 static U64 rcp64(U64 a, U64 b, U64 c, const PtxCode *code) {
     (void)b;
     if (code->insn->flags & PF_APPROX)
-        return ptx_rcp64h(a);
-    return ptx_f64_op(MATH_DIV, f64_bits(1.0), a, c, code->rnd);
+        return interp_rcp64h(a);
+    return interp_f64_op(MATH_DIV, f64_bits(1.0), a, c, code->rnd);
 }
 static U64 rsqrt64(U64 a, U64 b, U64 c, const PtxCode *code) {
     if (code->ftz)
-        return ptx_rsqrt64h(a);
-    return ptx_f64_op(MATH_DIV, f64_bits(1.0), ptx_f64_op(MATH_SQRT, a, b, c, RND_RN), c, RND_RN);
+        return interp_rsqrt64h(a);
+    return interp_f64_op(MATH_DIV, f64_bits(1.0), interp_f64_op(MATH_SQRT, a, b, c, RND_RN), c, RND_RN);
 }
 static U64 neg64(U64 a, U64 b, U64 c, const PtxCode *k) {
     (void)b, (void)c, (void)k;
@@ -211,23 +211,23 @@ static uint16_t half_one(PtxFormat f, uint16_t a, uint16_t b, uint16_t c, const 
         c = (uint16_t)half_flush(f, c);
     }
     switch (code->insn->op) {
-    case PTX_ADD: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b, 0), code);
-    case PTX_SUB: return half_finish(f, ptx_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), code);
-    case PTX_MUL: return half_finish(f, ptx_half_op(f, MATH_MUL, a, b, 0), code);
+    case PTX_ADD: return half_finish(f, interp_half_op(f, MATH_ADD, a, b, 0), code);
+    case PTX_SUB: return half_finish(f, interp_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), code);
+    case PTX_MUL: return half_finish(f, interp_half_op(f, MATH_MUL, a, b, 0), code);
     case PTX_MAD:
-    case PTX_FMA: return half_finish(f, ptx_half_op(f, MATH_FMA, a, b, c), code);
+    case PTX_FMA: return half_finish(f, interp_half_op(f, MATH_FMA, a, b, c), code);
     case PTX_NEG: return is_nan(type, a) ? (uint16_t)F16_NAN : a ^ 0x8000;
     case PTX_ABS: return is_nan(type, a) ? (uint16_t)F16_NAN : a & 0x7fff;
     case PTX_MIN:
     case PTX_MAX: return half_finish(f, (uint16_t)minmax_one(type, a, b, code), code);
     default: { /* ex2, tanh through f32 */
-        uint32_t x = f32_bits((float)ptx_half_value(f, a));
+        uint32_t x = f32_bits((float)interp_half_value(f, a));
         if (is_nan(type, a))
             return F16_NAN;
         if (code->insn->op == PTX_TANH)
-            return (uint16_t)ptx_round_double(f, (double)f32_of(ptx_tanh(x)), RND_RN);
-        x = ptx_ex2(code->ftz ? f32_flush(x) : x);
-        return (uint16_t)ptx_round_double(f, (double)f32_of(code->ftz ? f32_flush(x) : x), RND_RN);
+            return (uint16_t)interp_round_double(f, (double)f32_of(interp_tanh(x)), RND_RN);
+        x = interp_ex2(code->ftz ? f32_flush(x) : x);
+        return (uint16_t)interp_round_double(f, (double)f32_of(code->ftz ? f32_flush(x) : x), RND_RN);
     }
     }
 }
@@ -319,7 +319,7 @@ static bool half_has(unsigned op) {
     }
 }
 
-bool ptx_select_float(PtxCode *code) {
+bool interp_select_float(PtxCode *code) {
     unsigned op = code->insn->op, flags = code->insn->flags;
     bool minmax3 = (op == PTX_MIN || op == PTX_MAX) && code->nsrc > 2; /* three-input forms: not executed */
     bool mixed = code->insn->ntypes > 1 && code->type2 != code->type;  /* add.f32.f16 and the like */
@@ -334,6 +334,6 @@ bool ptx_select_float(PtxCode *code) {
     case TY_BF16X2: code->pure = half_has(op) ? half_packed : NULL; break;
     default: code->pure = NULL;
     }
-    code->exec = ptx_exec_pure;
+    code->exec = interp_exec_pure;
     return code->pure != NULL;
 }

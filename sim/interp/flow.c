@@ -5,30 +5,30 @@
 #include "sim/interp/run.h"
 #include <stdlib.h>
 
-PtxStep ptx_exec_pure(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t a = ptx_arg(r, t, &code->src[0]), b = ptx_arg(r, t, &code->src[1]),
-             x = ptx_arg(r, t, &code->src[2]);
-    ptx_put(t, code->dst[0], code->pure(a, b, x, code));
+PtxStep interp_exec_pure(PtxRun *r, PtxThread *t, const PtxCode *code) {
+    uint64_t a = interp_arg(r, t, &code->src[0]), b = interp_arg(r, t, &code->src[1]),
+             x = interp_arg(r, t, &code->src[2]);
+    interp_put(t, code->dst[0], code->pure(a, b, x, code));
     return STEP_GO;
 }
 
-PtxStep ptx_exec_nop(PtxRun *r, PtxThread *t, const PtxCode *c) {
+PtxStep interp_exec_nop(PtxRun *r, PtxThread *t, const PtxCode *c) {
     (void)r, (void)t, (void)c;
     return STEP_GO;
 }
 
 static PtxStep exec_bra(PtxRun *r, PtxThread *thread, const PtxCode *code) {
     (void)r;
-    ptx_took(thread, code, 0);
+    interp_took(thread, code, 0);
     thread->pc = code->targets[0];
     return STEP_GO;
 }
 
 static PtxStep exec_brx(PtxRun *r, PtxThread *thread, const PtxCode *code) {
-    uint32_t i = (uint32_t)ptx_arg(r, thread, &code->src[0]);
+    uint32_t i = (uint32_t)interp_arg(r, thread, &code->src[0]);
     if (i >= code->ntargets)
-        return ptx_trap_at(r, thread, code, TRAP_BRANCH_INDEX, i, NULL);
-    ptx_took(thread, code, i);
+        return interp_trap_at(r, thread, code, TRAP_BRANCH_INDEX, i, NULL);
+    interp_took(thread, code, i);
     thread->pc = code->targets[i];
     return STEP_GO;
 }
@@ -73,14 +73,14 @@ static void use_frame(PtxThread *thread) {
     thread->local_base = frame->local_base;
 }
 
-PtxStep ptx_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const PtxCode *call) {
+PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const PtxCode *call) {
     bool track = run->opt.report_uninitialised;
     uint32_t base = thread->nslots, local = thread->nframes ? thread->local_top : LOCAL_FIRST_BYTE;
     bool stack = !ptx_proc->frame_bytes ||
-                 ptx_local_reserve(thread, local + ptx_proc->frame_bytes); /* most threads have none */
+                 interp_local_reserve(thread, local + ptx_proc->frame_bytes); /* most threads have none */
     if (thread->nframes >= MAX_CALL_DEPTH || !stack || !grow_frames(thread) ||
         !grow_slots(thread, base + ptx_proc->nslots, track))
-        return ptx_trap(run, thread, call, TRAP_STACK, "call");
+        return interp_trap(run, thread, call, TRAP_STACK, "call");
     memset(thread->slots + base, 0, ptx_proc->nslots * sizeof *thread->slots);
     if (track)
         memset(thread->slot_init + base, 0, ptx_proc->nslots);
@@ -137,10 +137,10 @@ static PtxStep enter_with_args(PtxRun *r, PtxThread *thread, const PtxCode *code
     uint64_t values[64];
     uint32_t caller = thread->nframes - 1;
     if (in->nargs != f->nparams || in->nrets > f->nrets)
-        return ptx_trap(r, thread, code, TRAP_CALL_TARGET, "wrong number of parameters");
+        return interp_trap(r, thread, code, TRAP_CALL_TARGET, "wrong number of parameters");
     for (unsigned i = 0; i < in->nargs; i++)
-        values[i & 63] = code->vec ? ptx_arg(r, thread, &code->vec[i]) : 0;
-    PtxStep step = ptx_enter(r, thread, proc, code);
+        values[i & 63] = code->vec ? interp_arg(r, thread, &code->vec[i]) : 0;
+    PtxStep step = interp_enter(r, thread, proc, code);
     if (step != STEP_GO)
         return step;
     const PtxFrame *from = &thread->frames[caller], *to = &thread->frames[caller + 1];
@@ -157,25 +157,25 @@ static PtxStep enter_with_args(PtxRun *r, PtxThread *thread, const PtxCode *code
 }
 
 static PtxStep exec_call(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    ptx_took(t, code, 0); /* lanes that call from elsewhere are on another path */
+    interp_took(t, code, 0); /* lanes that call from elsewhere are on another path */
     return enter_with_args(r, t, code, code->callee);
 }
 
 static PtxStep exec_call_indirect(PtxRun *run, PtxThread *t, const PtxCode *code) {
-    uint64_t target = ptx_arg(run, t, &code->src[0]);
+    uint64_t target = interp_arg(run, t, &code->src[0]);
     for (uint32_t i = 0; i < run->m->nfuncs; i++)
         if (run->func_address[i] == target && run->procs[i] && run->procs[i]->decoded) {
-            ptx_took(t, code, i);
+            interp_took(t, code, i);
             return enter_with_args(run, t, code, run->procs[i]);
         }
-    return ptx_trap_at(run, t, code, TRAP_CALL_TARGET, target, NULL);
+    return interp_trap_at(run, t, code, TRAP_CALL_TARGET, target, NULL);
 }
 
 /* Copy the return values to the caller and go on behind the call; the kernel's own ret ends the thread. */
-PtxStep ptx_exec_ret(PtxRun *r, PtxThread *thread, const PtxCode *c) {
+PtxStep interp_exec_ret(PtxRun *r, PtxThread *thread, const PtxCode *c) {
     (void)c;
     if (thread->nframes == 1) {
-        ptx_exit_thread(r, thread);
+        interp_exit_thread(r, thread);
         return STEP_STOP;
     }
     const PtxFrame *from = &thread->frames[thread->nframes - 1], *to = from - 1;
@@ -201,14 +201,14 @@ PtxStep ptx_exec_ret(PtxRun *r, PtxThread *thread, const PtxCode *c) {
 
 static PtxStep exec_exit(PtxRun *r, PtxThread *t, const PtxCode *c) {
     (void)c;
-    ptx_exit_thread(r, t);
+    interp_exit_thread(r, t);
     return STEP_STOP;
 }
 static PtxStep exec_trap(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    return ptx_trap(r, t, c, TRAP_INSTRUCTION, NULL);
+    return interp_trap(r, t, c, TRAP_INSTRUCTION, NULL);
 }
 static PtxStep exec_brkpt(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    return ptx_trap(r, t, c, TRAP_BREAKPOINT, NULL);
+    return interp_trap(r, t, c, TRAP_BREAKPOINT, NULL);
 }
 static PtxStep exec_yield(PtxRun *r, PtxThread *t, const PtxCode *c) {
     (void)r, (void)t, (void)c;
@@ -217,19 +217,19 @@ static PtxStep exec_yield(PtxRun *r, PtxThread *t, const PtxCode *c) {
 
 static PtxStep exec_createpolicy(PtxRun *r, PtxThread *t, const PtxCode *code) {
     (void)r; /* an opaque cache hint that nothing else reads */
-    ptx_put(t, code->dst[0], 0);
+    interp_put(t, code->dst[0], 0);
     if (code->ndst > 1)
-        ptx_put(t, code->dst[1], 0);
+        interp_put(t, code->dst[1], 0);
     return STEP_GO;
 }
 
-bool ptx_select_flow(PtxRun *r, PtxCode *code) {
+bool interp_select_flow(PtxRun *r, PtxCode *code) {
     (void)r;
     switch (code->insn->op) {
     case PTX_BRA: code->exec = exec_bra; return code->ntargets == 1;
     case PTX_BRX: code->exec = exec_brx; return code->ntargets > 0;
     case PTX_CALL: code->exec = code->callee ? exec_call : exec_call_indirect; return code->insn->nargs <= 64;
-    case PTX_RET: code->exec = ptx_exec_ret; return true;
+    case PTX_RET: code->exec = interp_exec_ret; return true;
     case PTX_EXIT: code->exec = exec_exit; return true;
     case PTX_TRAP: code->exec = exec_trap; return true;
     case PTX_BRKPT: code->exec = exec_brkpt; return true;
@@ -237,7 +237,7 @@ bool ptx_select_flow(PtxRun *r, PtxCode *code) {
     case PTX_CREATEPOLICY: code->exec = exec_createpolicy; return code->ndst >= 1;
     case PTX_PMEVENT:
     case PTX_SETMAXNREG:
-    case PTX_GRIDDEPCONTROL: code->exec = ptx_exec_nop; return true;
+    case PTX_GRIDDEPCONTROL: code->exec = interp_exec_nop; return true;
     default: return false;
     }
 }

@@ -160,13 +160,13 @@ FN(bfe_s64, uint64_t, uint64_t, bfe(a_, b_, c_, 64, true))
 
 /* bfi f, a, b, pos, len (9.7.1.20) */
 static PtxStep exec_bfi(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t a = ptx_arg(r, t, &code->src[0]), b = ptx_arg(r, t, &code->src[1]);
-    unsigned pos = (unsigned)(ptx_arg(r, t, &code->src[2]) & 255);
-    unsigned len = (unsigned)(ptx_arg(r, t, &code->src[3]) & 255);
+    uint64_t a = interp_arg(r, t, &code->src[0]), b = interp_arg(r, t, &code->src[1]);
+    unsigned pos = (unsigned)(interp_arg(r, t, &code->src[2]) & 255);
+    unsigned len = (unsigned)(interp_arg(r, t, &code->src[3]) & 255);
     unsigned bits = code->type == TY_B64 ? 64 : 32;
     for (unsigned i = 0; i < len && pos + i < bits; i++)
         b = (b & ~(1ull << (pos + i))) | (i < 64 ? a >> i & 1 : 0) << (pos + i);
-    ptx_put(t, code->dst[0], b);
+    interp_put(t, code->dst[0], b);
     return STEP_GO;
 }
 
@@ -241,7 +241,7 @@ FN(max_relu, int32_t, int32_t, RELU(a > b ? a : b))
 
 /* add.cc addc sub.cc subc mad.cc madc (9.7.2): the carry flag is the borrow for subtraction */
 static PtxStep exec_carry(PtxRun *r, PtxThread *thread, const PtxCode *code) {
-    uint64_t a = ptx_arg(r, thread, &code->src[0]), b = ptx_arg(r, thread, &code->src[1]);
+    uint64_t a = interp_arg(r, thread, &code->src[0]), b = interp_arg(r, thread, &code->src[1]);
     unsigned op = code->insn->op, bits = ptx_type_bytes((PtxType)code->type) * 8;
     uint64_t mask = width_mask(bits / 8);
     bool in = (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) && thread->cc;
@@ -253,13 +253,13 @@ static PtxStep exec_carry(PtxRun *r, PtxThread *thread, const PtxCode *code) {
         if (op == PTX_MAD || op == PTX_MADC) {
             int i = type_index(code->type);
             a = (code->sub == SUB_HI ? mul_hi_fns : mul_lo_fns)[i](a, b, 0, code);
-            addend = ptx_arg(r, thread, &code->src[2]);
+            addend = interp_arg(r, thread, &code->src[2]);
         }
         sum = (U128)(a & mask) + (addend & mask) + in;
     }
     if (code->insn->flags & PF_CC)
         thread->cc = (sum >> bits & 1) != 0;
-    ptx_put(thread, code->dst[0], (uint64_t)sum);
+    interp_put(thread, code->dst[0], (uint64_t)sum);
     return STEP_GO;
 }
 
@@ -345,7 +345,7 @@ static PtxPure *bits_fn(const PtxCode *code) {
     }
 }
 
-bool ptx_select_int(PtxCode *code) {
+bool interp_select_int(PtxCode *code) {
     unsigned op = code->insn->op;
     int i = type_index(code->type);
     bool carry_op = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
@@ -365,6 +365,6 @@ bool ptx_select_int(PtxCode *code) {
         code->pure = bits_fn(code);
     if (!code->pure && i >= 0)
         code->pure = arith_fn(code, i);
-    code->exec = ptx_exec_pure;
+    code->exec = interp_exec_pure;
     return code->pure != NULL;
 }

@@ -37,7 +37,7 @@ static void fill_trap(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *p
     }
 }
 
-PtxStep ptx_trap(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text) {
+PtxStep interp_trap(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text) {
     if (!run->trapped) {
         run->trapped = true;
         fill_trap(run, t, c, kind, text, &run->res->trap);
@@ -45,10 +45,10 @@ PtxStep ptx_trap(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind 
     return STEP_STOP;
 }
 
-PtxStep ptx_trap_at(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, uint64_t address,
-                    const char *text) {
+PtxStep interp_trap_at(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, uint64_t address,
+                       const char *text) {
     bool first = !run->trapped;
-    ptx_trap(run, t, c, kind, text);
+    interp_trap(run, t, c, kind, text);
     if (first) {
         run->res->trap.address = address;
         run->res->trap.has_address = true;
@@ -56,7 +56,7 @@ PtxStep ptx_trap_at(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKi
     return STEP_STOP;
 }
 
-void ptx_warn(PtxRun *run, const PtxThread *t, const PtxCode *code, SimTrapKind kind, const char *text) {
+void interp_warn(PtxRun *run, const PtxThread *t, const PtxCode *code, SimTrapKind kind, const char *text) {
     if (*code->warned >> kind & 1)
         return;
     *code->warned |= 1u << kind;
@@ -82,7 +82,7 @@ static uint32_t run_quantum(PtxRun *run, PtxThread *thread, uint32_t quantum) {
         if (code->guard && (thread->regs[code->guard] & 1) == code->guard_not) {
             skipped++;
             if (code->watch)
-                ptx_watch(run, thread, code, false);
+                interp_watch(run, thread, code, false);
             continue;
         }
         if (code->exec(run, thread, code) != STEP_GO)
@@ -99,7 +99,7 @@ static void report_late(PtxRun *run, PtxThread *thread) {
     thread->late = NULL;
     run->place.bytes = 0;
     if (c)
-        ptx_report_event(run, thread, c, true, thread->proc);
+        interp_report_event(run, thread, c, true, thread->proc);
 }
 
 /* As run_quantum, with events and checks. */
@@ -112,25 +112,25 @@ static uint32_t run_quantum_slow(PtxRun *ptx_run, PtxThread *thread, uint32_t qu
         if (proc->reached && ptx_code->insn)
             proc->reached[ptx_code - proc->code] = 1;
         ptx_run->place.bytes = 0;
-        ptx_check_before(ptx_run, thread, ptx_code, run);
+        interp_check_before(ptx_run, thread, ptx_code, run);
         PtxStep step = run ? ptx_code->exec(ptx_run, thread, ptx_code) : STEP_GO;
         *(run ? &ptx_run->res->thread_insns : &ptx_run->res->skipped_insns) += 1;
         ptx_run->res->stores += run && ptx_run->place.bytes && ptx_run->place.write && ptx_run->place.alloc;
         if (run && ptx_code->ndst && thread->state != TS_RUN && thread->state != TS_EXITED)
             thread->late = ptx_code;
         else
-            ptx_report_event(ptx_run, thread, ptx_code, run, proc);
+            interp_report_event(ptx_run, thread, ptx_code, run, proc);
         if (step != STEP_GO || n >= quantum)
             return n;
     }
 }
 
-void ptx_exit_thread(PtxRun *r, PtxThread *thread) {
+void interp_exit_thread(PtxRun *r, PtxThread *thread) {
     PtxWarp *ptx_warp = thread->warp;
     ptx_warp->alive &= ~(1u << thread->lane);
-    ptx_block_thread(thread, TS_EXITED, NULL);
+    interp_block_thread(thread, TS_EXITED, NULL);
     ptx_warp->block->nalive--;
-    ptx_lane_ended(r, ptx_warp);
+    interp_lane_ended(r, ptx_warp);
 }
 
 /* ---- scheduling ---- */
@@ -158,7 +158,7 @@ static void deadlock(PtxRun *r, PtxBlock *b) {
     for (uint32_t i = 0; i < b->nthreads; i++) {
         PtxThread *thread = &b->threads[i];
         if (thread->state != TS_EXITED) {
-            ptx_trap(r, thread, thread->wait, TRAP_DEADLOCK, "this thread waits for ever");
+            interp_trap(r, thread, thread->wait, TRAP_DEADLOCK, "this thread waits for ever");
             return;
         }
     }
@@ -167,7 +167,7 @@ static void deadlock(PtxRun *r, PtxBlock *b) {
 /* Run thread t for a quantum; returns the instructions used. */
 static uint32_t run_thread(PtxRun *run, PtxThread *thread, uint32_t quantum) {
     if (run->steps_left == 0) {
-        ptx_trap(run, thread, thread->pc, TRAP_BUDGET, NULL);
+        interp_trap(run, thread, thread->pc, TRAP_BUDGET, NULL);
         return 0;
     }
     if (quantum > run->steps_left)
@@ -176,7 +176,7 @@ static uint32_t run_thread(PtxRun *run, PtxThread *thread, uint32_t quantum) {
     run->steps_left -= n;
     run->ticks += n;
     if (n == quantum && ++thread->warp->spins > MAX_SPINS)
-        ptx_release_active(thread->warp);
+        interp_release_active(thread->warp);
     return n;
 }
 
@@ -211,7 +211,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
     b->ctaid[0] = (uint32_t)(number % l->grid[0]);
     b->ctaid[1] = (uint32_t)(number / l->grid[0] % l->grid[1]);
     b->ctaid[2] = (uint32_t)(number / l->grid[0] / l->grid[1]);
-    race_block_start(run, b);
+    interp_race_block_start(run, b);
     memset(b->bars, 0, sizeof b->bars);
     memset(b->shared, 0, run->shared_bytes + 16);
     if (b->shared_written)
@@ -222,7 +222,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
         PtxWarp *warp = &b->warps[i];
         warp->alive = warp->nlanes == 32 ? UINT32_MAX : (1u << warp->nlanes) - 1;
         warp->spins = warp->at_collective = warp->at_barrier = 0;
-        ptx_end_promises(run, warp);
+        interp_end_promises(run, warp);
         b->runnable[i] = warp->alive;
     }
     for (uint32_t i = 0; i < b->nthreads && !run->trapped; i++) {
@@ -234,7 +234,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
         thread->late = NULL;
         thread->nframes = thread->nslots = 0;
         thread->pc = NULL;
-        ptx_enter(run, thread, run->kernel, NULL);
+        interp_enter(run, thread, run->kernel, NULL);
     }
 }
 
@@ -254,11 +254,11 @@ static void run_grid(PtxRun *run) {
         if (run->opt.keep_going && run->ticks >= run->next_report) {
             run->next_report = run->ticks + REPORT_TICKS;
             if (!run->opt.keep_going(run->opt.user, run->ticks))
-                ptx_trap(run, b->threads, NULL, TRAP_BUDGET, "stopped by the caller");
+                interp_trap(run, b->threads, NULL, TRAP_BUDGET, "stopped by the caller");
         }
         if (b->nalive == 0) {
             for (uint32_t i = 0; i < b->nwarps; i++)
-                ptx_end_promises(run, &b->warps[i]);
+                interp_end_promises(run, &b->warps[i]);
             live--;
             b->live = false;
             if (next < total && !run->trapped) {
@@ -328,7 +328,7 @@ static void free_threads(PtxRun *run) {
             free(thread->local);
         }
         for (uint32_t k = 0; k < run->blocks[i].nwarps; k++)
-            ptx_end_promises(run, &run->blocks[i].warps[k]);
+            interp_end_promises(run, &run->blocks[i].warps[k]);
     }
 }
 
@@ -359,7 +359,7 @@ static bool launch_fits(PtxRun *run, const char *kernel) {
 
 static bool prepare(PtxRun *run, const char *kernel) {
     uint32_t index = ptx_find_func(run->m, kernel);
-    const char *wrong = launch_error(run->launch);
+    const char *wrong = sim_launch_error(run->launch);
     if (!index || !run->m->funcs[index - 1].is_entry)
         return diag(run->d, (SrcLoc){0}, DIAG_E0512, kernel);
     if (wrong)
@@ -367,17 +367,17 @@ static bool prepare(PtxRun *run, const char *kernel) {
     if (run->m->address_bits == 32)
         return diag(run->d, (SrcLoc){0}, DIAG_E0513, kernel,
                     "modules with 32-bit addresses are not executed");
-    if (!ptx_place_variables(run->m, run->mem, run->d))
+    if (!interp_place_variables(run->m, run->mem, run->d))
         return false;
     run->procs = ARENA_ARRAY(&run->arena, PtxProc *, run->m->nfuncs + 1);
     run->shared_offset = ARENA_ARRAY(&run->arena, uint32_t, run->m->nvars + 1);
     memset(run->shared_offset, 0xff, (run->m->nvars + 1) * sizeof *run->shared_offset);
-    ptx_find_variables(run);
-    return ptx_decode_all(run, index - 1) && launch_fits(run, kernel);
+    interp_find_variables(run);
+    return interp_decode_all(run, index - 1) && launch_fits(run, kernel);
 }
 
-bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,
-                    const PtxRunOptions *opt, PtxRunResult *res, Diags *d) {
+bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemory *mem,
+                const PtxRunOptions *opt, PtxRunResult *res, Diags *d) {
     PtxRun r = {.m = m, .launch = l, .mem = mem, .res = res, .d = d};
     *res = (PtxRunResult){0};
     if (opt)
@@ -388,10 +388,10 @@ bool ptx_interp_run(const PtxModule *m, const char *kernel, const Launch *l, Sim
     bool ok = prepare(&r, kernel);
     if (ok) {
         make_blocks(&r);
-        ok = race_start(&r);
+        ok = interp_race_start(&r);
         if (ok)
             run_grid(&r);
-        race_end(&r);
+        interp_race_end(&r);
         free_threads(&r);
     }
     arena_free(&r.arena);

@@ -73,21 +73,21 @@ typedef struct {
     uint32_t nwarnings;
     SimTrap first_warning;     /* kind TRAP_NONE if there was none */
     SimTrap trap;              /* kind TRAP_NONE if the grid finished */
-    PtxRace *races;            /* of find_races, at most 64; for ptx_races_free */
+    PtxRace *races;            /* of find_races, at most 64; for interp_races_free */
     uint32_t nraces, nharmful; /* harmful: not same_value */
 } PtxRunResult;
-void ptx_races_free(PtxRunResult *res);
+void interp_races_free(PtxRunResult *res);
 /* Three lines, the last without end; the length needed. */
-int ptx_race_print(const PtxRace *race, char *out, size_t out_bytes);
+int interp_race_print(const PtxRace *race, char *out, size_t out_bytes);
 
 /* Place the module's .global and .const variables in `mem` under their names, initialised, where allocations
  * of these names are not yet there. Both engines call it first, so addresses agree. Needs no kernel. */
-bool ptx_place_variables(const PtxModule *module, SimMemory *mem, Diags *diags);
+bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *diags);
 
 /* Run one launch. `opt` may be NULL. Returns false, having reported E05xx, if the launch cannot start:
  * unknown kernel, impossible launch, an instruction that is not supported anywhere in the code reachable from
  * the kernel. A trap while running is no such error: it returns true with res->trap set, memory as it was at
  * the trap. */
-bool ptx_interp_run(const PtxModule *module, const char *kernel, const Launch *launch, SimMemory *mem,
-                    const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);
+bool interp_run(const PtxModule *module, const char *kernel, const Launch *launch, SimMemory *mem,
+                const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);
 #endif

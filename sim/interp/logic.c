@@ -43,7 +43,7 @@ static bool compare_unsigned(unsigned cmp, U64 a, U64 b) {
 }
 
 static double half_for_compare(PtxFormat f, U64 v, bool ftz) {
-    double d = ptx_half_value(f, (uint16_t)v);
+    double d = interp_half_value(f, (uint16_t)v);
     return ftz && f.exp_bits == 5 && d > -0x1p-14 && d < 0x1p-14 ? 0.0 : d;
 }
 
@@ -75,14 +75,14 @@ static bool bool_op(unsigned bop, bool a, bool c) {
 }
 
 static PtxStep exec_setp(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    U64 a = ptx_arg(r, t, &code->src[0]), b = ptx_arg(r, t, &code->src[1]);
-    bool with = code->nsrc > 2 && (ptx_arg(r, t, &code->src[2]) & 1);
+    U64 a = interp_arg(r, t, &code->src[0]), b = interp_arg(r, t, &code->src[1]);
+    bool with = code->nsrc > 2 && (interp_arg(r, t, &code->src[2]) & 1);
     bool p = compare_values(code->type, code->cmp, a, b, code->ftz), q = !p;
     if (code->type == TY_F16X2 || code->type == TY_BF16X2)
         q = compare_values(code->type, code->cmp, a >> 16, b >> 16, code->ftz);
-    ptx_put(t, code->dst[0], bool_op(code->bop, p, with));
+    interp_put(t, code->dst[0], bool_op(code->bop, p, with));
     if (code->ndst > 1)
-        ptx_put(t, code->dst[1], bool_op(code->bop, q, with));
+        interp_put(t, code->dst[1], bool_op(code->bop, q, with));
     return STEP_GO;
 }
 
@@ -144,11 +144,11 @@ static U64 lop3_fn(U64 a, U64 b, U64 c, const PtxCode *code) {
 }
 /* lop3.and/or d|p, a, b, c, lut, q: p = (d != 0) op q */
 static PtxStep exec_lop3_pred(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint32_t d = lop3((uint32_t)ptx_arg(r, t, &code->src[0]), (uint32_t)ptx_arg(r, t, &code->src[1]),
-                      (uint32_t)ptx_arg(r, t, &code->src[2]), (unsigned)code->src[3].imm);
-    bool q = ptx_arg(r, t, &code->src[4]) & 1;
-    ptx_put(t, code->dst[0], d);
-    ptx_put(t, code->dst[1], bool_op(code->bop, d != 0, q));
+    uint32_t d = lop3((uint32_t)interp_arg(r, t, &code->src[0]), (uint32_t)interp_arg(r, t, &code->src[1]),
+                      (uint32_t)interp_arg(r, t, &code->src[2]), (unsigned)code->src[3].imm);
+    bool q = interp_arg(r, t, &code->src[4]) & 1;
+    interp_put(t, code->dst[0], d);
+    interp_put(t, code->dst[1], bool_op(code->bop, d != 0, q));
     return STEP_GO;
 }
 
@@ -210,22 +210,22 @@ static PtxStep exec_mov_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
     unsigned n = code->vec_dst ? code->nvec : 1;
     if (code->vec && code->vec_dst) { /* read all before writing any */
         for (unsigned i = 0; i < n; i++)
-            v[i] = ptx_arg(r, t, &code->vec[i]);
+            v[i] = interp_arg(r, t, &code->vec[i]);
     } else if (code->vec) { /* pack */
         unsigned bits = total / code->nvec;
         for (unsigned i = 0; i < code->nvec; i++)
-            v[0] |= (ptx_arg(r, t, &code->vec[i]) & width_mask(bits / 8)) << (bits * i);
+            v[0] |= (interp_arg(r, t, &code->vec[i]) & width_mask(bits / 8)) << (bits * i);
         n = 1;
     } else { /* unpack */
         unsigned bits = total / code->nvec;
-        U64 a = ptx_arg(r, t, &code->src[0]);
+        U64 a = interp_arg(r, t, &code->src[0]);
         for (unsigned i = 0; i < code->nvec; i++)
             v[i] = a >> (bits * i) & width_mask(bits / 8);
     }
     if (!code->vec_dst)
-        ptx_put(t, code->dst[0], v[0]);
+        interp_put(t, code->dst[0], v[0]);
     for (unsigned i = 0; code->vec_dst && i < n; i++)
-        ptx_put(t, code->vec_dst[i], v[i]);
+        interp_put(t, code->vec_dst[i], v[i]);
     return STEP_GO;
 }
 
@@ -240,8 +240,8 @@ static bool select_mov(PtxCode *code) {
     return code->nvec <= 8 && (code->insn->vec > 1 || ptx_type_bytes((PtxType)code->type) >= code->nvec);
 }
 
-bool ptx_select_logic(PtxCode *code) {
-    code->exec = ptx_exec_pure;
+bool interp_select_logic(PtxCode *code) {
+    code->exec = interp_exec_pure;
     switch (code->insn->op) {
     case PTX_SETP: code->exec = exec_setp; return true;
     case PTX_SET: code->pure = set_fn; return true;

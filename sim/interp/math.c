@@ -1,6 +1,6 @@
 /* See sim/interp/math.h and docs/numerics.md. Directed rounding goes through one exact route: an operation is
  * done in double (f32) or in integers (f64), with a sticky bit for what was lost, and rounded once by
- * ptx_round.
+ * interp_round.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/math.h"
 #include <math.h>
@@ -26,7 +26,7 @@ static uint64_t overflow(PtxFormat f, bool sign, unsigned rnd) {
     return (sign ? 1ull << (f.exp_bits + f.man_bits) : 0) | (to_inf ? inf : inf - 1);
 }
 
-uint64_t ptx_round(PtxFormat f, bool sign, uint64_t man, int exp, bool sticky, unsigned rnd) {
+uint64_t interp_round(PtxFormat f, bool sign, uint64_t man, int exp, bool sticky, unsigned rnd) {
     uint64_t sign_bit = sign ? 1ull << (f.exp_bits + f.man_bits) : 0;
     if (man == 0 && !sticky)
         return sign_bit;
@@ -69,7 +69,7 @@ static void split(double d, bool *sign, uint64_t *man, int *exp) {
     *exp = (e ? e : 1) - 1075;
 }
 
-uint64_t ptx_round_double(PtxFormat f, double d, unsigned rnd) {
+uint64_t interp_round_double(PtxFormat f, double d, unsigned rnd) {
     bool sign;
     uint64_t man;
     int exp;
@@ -78,7 +78,7 @@ uint64_t ptx_round_double(PtxFormat f, double d, unsigned rnd) {
         return (d < 0 ? 1ull << (f.exp_bits + f.man_bits) : 0) | inf;
     }
     split(d, &sign, &man, &exp);
-    return ptx_round(f, sign, man, exp, false, rnd);
+    return interp_round(f, sign, man, exp, false, rnd);
 }
 
 /* ---- f32 through double ---- */
@@ -119,7 +119,7 @@ static double exact_or_odd(PtxMathOp op, double a, double b, double c) {
 
 static uint32_t canon32(float f) { return f != f ? F32_NAN : f32_bits(f); }
 
-uint32_t ptx_f32_op(PtxMathOp op, uint32_t a, uint32_t b, uint32_t c, unsigned rnd) {
+uint32_t interp_f32_op(PtxMathOp op, uint32_t a, uint32_t b, uint32_t c, unsigned rnd) {
     float x = f32_of(a), y = f32_of(b), z = f32_of(c);
     if (rnd == RND_RN || rnd == RND_NONE) {
         switch (op) {
@@ -139,7 +139,7 @@ uint32_t ptx_f32_op(PtxMathOp op, uint32_t a, uint32_t b, uint32_t c, unsigned r
         bool q = op == MATH_ADD ? signbit(y) : signbit(z);
         return p || q ? 0x80000000u : 0;
     }
-    return (uint32_t)ptx_round_double(FMT_F32, d, rnd);
+    return (uint32_t)interp_round_double(FMT_F32, d, rnd);
 }
 
 /* ---- f64 in integers ---- */
@@ -175,7 +175,7 @@ static uint64_t round128(bool sign, U128 man, int exp, bool sticky, unsigned rnd
         man >>= drop;
         exp += drop;
     }
-    return ptx_round(FMT_F64, sign, (uint64_t)man, exp, sticky, rnd);
+    return interp_round(FMT_F64, sign, (uint64_t)man, exp, sticky, rnd);
 }
 
 /* Sum of two exact values with 106-bit magnitudes at most. */
@@ -243,7 +243,7 @@ static U128 isqrt128(U128 v) {
     return r;
 }
 
-uint64_t ptx_f64_op(PtxMathOp op, uint64_t a, uint64_t b, uint64_t c, unsigned rnd) {
+uint64_t interp_f64_op(PtxMathOp op, uint64_t a, uint64_t b, uint64_t c, unsigned rnd) {
     double x = f64_of(a), y = f64_of(b), z = f64_of(c);
     uint64_t native = f64_native(op, x, y, z);
     if (rnd == RND_RN || rnd == RND_NONE)
@@ -274,7 +274,7 @@ uint64_t ptx_f64_op(PtxMathOp op, uint64_t a, uint64_t b, uint64_t c, unsigned r
 
 /* ---- half formats ---- */
 
-double ptx_half_value(PtxFormat f, uint16_t bits) {
+double interp_half_value(PtxFormat f, uint16_t bits) {
     int bias = (1 << (f.exp_bits - 1)) - 1;
     int e = bits >> f.man_bits & ((1 << f.exp_bits) - 1);
     int m = bits & ((1 << f.man_bits) - 1);
@@ -286,15 +286,15 @@ double ptx_half_value(PtxFormat f, uint16_t bits) {
     return sign * ldexp((double)m, (e ? e : 1) - bias - f.man_bits);
 }
 
-uint16_t ptx_half_op(PtxFormat f, PtxMathOp op, uint16_t a, uint16_t b, uint16_t c) {
-    double x = ptx_half_value(f, a), y = ptx_half_value(f, b), z = ptx_half_value(f, c);
+uint16_t interp_half_op(PtxFormat f, PtxMathOp op, uint16_t a, uint16_t b, uint16_t c) {
+    double x = interp_half_value(f, a), y = interp_half_value(f, b), z = interp_half_value(f, c);
     double d = exact_or_odd(op, x, y, z);
-    return d != d ? (uint16_t)F16_NAN : (uint16_t)ptx_round_double(f, d, RND_RN);
+    return d != d ? (uint16_t)F16_NAN : (uint16_t)interp_round_double(f, d, RND_RN);
 }
 
 /* ---- conversions ---- */
 
-double ptx_round_integral(double v, unsigned rnd) {
+double interp_round_integral(double v, unsigned rnd) {
     double lo = floor(v), r;
     switch (rnd) {
     case RND_RMI:
@@ -311,10 +311,10 @@ double ptx_round_integral(double v, unsigned rnd) {
     return copysign(r, v);
 }
 
-uint64_t ptx_float_to_int(double v, bool from_f64, unsigned dst_bits, bool dst_signed, unsigned rnd) {
+uint64_t interp_float_to_int(double v, bool from_f64, unsigned dst_bits, bool dst_signed, unsigned rnd) {
     if (v != v)
         return from_f64 || dst_bits == 64 ? 1ull << (dst_bits - 1) : 0;
-    double r = ptx_round_integral(v, rnd);
+    double r = interp_round_integral(v, rnd);
     double top = ldexp(1.0, (int)dst_bits - (dst_signed ? 1 : 0)); /* first value that is too large */
     uint64_t max = dst_signed ? (1ull << (dst_bits - 1)) - 1 : UINT64_MAX >> (64 - dst_bits);
     if (r >= top)
@@ -326,17 +326,17 @@ uint64_t ptx_float_to_int(double v, bool from_f64, unsigned dst_bits, bool dst_s
     return (uint64_t)(int64_t)r;
 }
 
-uint64_t ptx_int_to_float(PtxFormat f, uint64_t v, bool is_signed, unsigned rnd) {
+uint64_t interp_int_to_float(PtxFormat f, uint64_t v, bool is_signed, unsigned rnd) {
     bool neg = is_signed && (int64_t)v < 0;
-    return ptx_round(f, neg, neg ? 0 - v : v, 0, false, rnd == RND_NONE ? RND_RN : rnd);
+    return interp_round(f, neg, neg ? 0 - v : v, 0, false, rnd == RND_NONE ? RND_RN : rnd);
 }
 
 /* ---- approximate functions: docs/numerics.md section 6 ---- */
 
-uint32_t ptx_rcp(uint32_t x) { return canon32(1.0f / f32_of(x)); }
-uint32_t ptx_sqrt(uint32_t x) { return canon32(sqrtf(f32_of(x))); }
+uint32_t interp_rcp(uint32_t x) { return canon32(1.0f / f32_of(x)); }
+uint32_t interp_sqrt(uint32_t x) { return canon32(sqrtf(f32_of(x))); }
 
-uint32_t ptx_rsqrt(uint32_t x) {
+uint32_t interp_rsqrt(uint32_t x) {
     double root = sqrt((double)f32_of(x));
     return canon32((float)(1.0 / root));
 }
@@ -354,7 +354,7 @@ static double exp2_poly(double d) {
     return ldexp(p, (int)k);
 }
 
-uint32_t ptx_ex2(uint32_t x) {
+uint32_t interp_ex2(uint32_t x) {
     float f = f32_of(x);
     if (f != f)
         return F32_NAN;
@@ -365,7 +365,7 @@ uint32_t ptx_ex2(uint32_t x) {
     return f32_bits((float)exp2_poly((double)f));
 }
 
-uint32_t ptx_lg2(uint32_t x) {
+uint32_t interp_lg2(uint32_t x) {
     static const double g[9] = {
         0x1.71547652b82fep+1, 0x1.ec709dc3a03fdp-1, 0x1.2776c50ef9bfep-1,
         0x1.a61762a7aded9p-2, 0x1.484b13d7c02a9p-2, 0x1.0c9a84994022dp-2,
@@ -419,10 +419,10 @@ static uint32_t turn(uint32_t t, bool cosine) {
     default: return f32_bits((float)-v);
     }
 }
-uint32_t ptx_sin_turn(uint32_t t) { return turn(t, false); }
-uint32_t ptx_cos_turn(uint32_t t) { return turn(t, true); }
+uint32_t interp_sin_turn(uint32_t t) { return turn(t, false); }
+uint32_t interp_cos_turn(uint32_t t) { return turn(t, true); }
 
-uint32_t ptx_tanh(uint32_t x) {
+uint32_t interp_tanh(uint32_t x) {
     float f = f32_of(x);
     if (f != f)
         return F32_NAN;
@@ -447,14 +447,14 @@ static uint64_t finish64h(double r) {
     return b & ~0xffffffffull;
 }
 
-uint64_t ptx_rcp64h(uint64_t x) {
+uint64_t interp_rcp64h(uint64_t x) {
     x &= ~0xffffffffull;
     if ((x >> 52 & 0x7ff) == 0)
         x &= 1ull << 63;
     return finish64h(1.0 / f64_of(x));
 }
 
-uint64_t ptx_rsqrt64h(uint64_t x) {
+uint64_t interp_rsqrt64h(uint64_t x) {
     x &= ~0xffffffffull;
     if ((x >> 52 & 0x7ff) == 0)
         x &= 1ull << 63;

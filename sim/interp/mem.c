@@ -25,7 +25,7 @@ static unsigned generic_space(uint64_t *address) {
     return SP_GLOBAL;
 }
 
-bool ptx_local_reserve(PtxThread *thread, uint32_t top) {
+bool interp_local_reserve(PtxThread *thread, uint32_t top) {
     if (top > LOCAL_MAX_BYTES)
         return false;
     if (top > thread->local_cap) {
@@ -49,7 +49,7 @@ static uint8_t *global_bytes(PtxRun *run, PtxThread *t, const PtxCode *c, uint64
         address - sim_alloc->address > sim_alloc->size_bytes - bytes) {
         sim_alloc = simmem_find(run->mem, address, bytes);
         if (!sim_alloc) {
-            ptx_trap_at(run, t, c, TRAP_OUT_OF_RANGE, address, "global memory");
+            interp_trap_at(run, t, c, TRAP_OUT_OF_RANGE, address, "global memory");
             return NULL;
         }
         run->last_alloc = sim_alloc;
@@ -57,12 +57,12 @@ static uint8_t *global_bytes(PtxRun *run, PtxThread *t, const PtxCode *c, uint64
     uint64_t offset = address - sim_alloc->address;
     if (write) {
         if (sim_alloc->read_only) {
-            ptx_trap_at(run, t, c, TRAP_READ_ONLY, address, sim_alloc->name);
+            interp_trap_at(run, t, c, TRAP_READ_ONLY, address, sim_alloc->name);
             return NULL;
         }
         simmem_mark_written(sim_alloc, offset, bytes);
     } else if (run->opt.report_uninitialised && !simmem_is_written(sim_alloc, offset, bytes)) {
-        ptx_warn(run, t, c, TRAP_UNINITIALISED, "memory that was never written");
+        interp_warn(run, t, c, TRAP_UNINITIALISED, "memory that was never written");
     }
     if (run->slow) {
         run->place.alloc = sim_alloc, run->place.offset = offset, run->place.host = sim_alloc->data + offset;
@@ -78,7 +78,7 @@ static uint8_t *shared_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, u
     if (shadow.written && write)
         simmem_mark_written(&shadow, address, bytes);
     else if (shadow.written && !simmem_is_written(&shadow, address, bytes))
-        ptx_warn(run, thread, c, TRAP_UNINITIALISED, "shared memory that was never written");
+        interp_warn(run, thread, c, TRAP_UNINITIALISED, "shared memory that was never written");
     if (run->slow) {
         run->place.alloc = NULL, run->place.offset = address, run->place.host = b->shared + address;
         run->place.bytes = (uint8_t)bytes, run->place.write = write;
@@ -86,11 +86,11 @@ static uint8_t *shared_bytes(PtxRun *run, PtxThread *thread, const PtxCode *c, u
     return b->shared + address;
 }
 
-uint8_t *ptx_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
-                    unsigned bytes, bool write) {
+uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
+                       unsigned bytes, bool write) {
     uint64_t shown = address;
     if (address & (bytes - 1)) {
-        ptx_trap_at(run, thread, c, TRAP_MISALIGNED, address, NULL);
+        interp_trap_at(run, thread, c, TRAP_MISALIGNED, address, NULL);
         return NULL;
     }
     if (space == SP_NONE)
@@ -100,22 +100,22 @@ uint8_t *ptx_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned s
     case SP_SHARED_CLUSTER:
         if (address <= run->shared_bytes && bytes <= run->shared_bytes - address)
             return shared_bytes(run, thread, c, address, bytes, write);
-        ptx_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "shared memory");
+        interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "shared memory");
         return NULL;
     case SP_LOCAL:
         if (address >= LOCAL_FIRST_BYTE && address <= thread->local_top &&
             bytes <= thread->local_top - address)
             return thread->local + address;
-        ptx_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "local memory");
+        interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "local memory");
         return NULL;
     case SP_PARAM:
         if (write) {
-            ptx_trap_at(run, thread, c, TRAP_READ_ONLY, shown, "kernel parameters");
+            interp_trap_at(run, thread, c, TRAP_READ_ONLY, shown, "kernel parameters");
             return NULL;
         }
         if (address <= run->launch->param_bytes && bytes <= run->launch->param_bytes - address)
             return (uint8_t *)(uintptr_t)(run->launch->params + address);
-        ptx_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "kernel parameters");
+        interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "kernel parameters");
         return NULL;
     default: return global_bytes(run, thread, c, address, bytes, write);
     }
@@ -149,40 +149,40 @@ static void note_access(PtxRun *run, unsigned kind, unsigned space, uint64_t add
 /* ---- ld, st ---- */
 
 static PtxStep exec_ld(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t address = ptx_arg(r, t, &code->src[0]) + code->offset;
-    const uint8_t *p = ptx_memory(r, t, code, code->space, address, code->size_bytes, false);
+    uint64_t address = interp_arg(r, t, &code->src[0]) + code->offset;
+    const uint8_t *p = interp_memory(r, t, code, code->space, address, code->size_bytes, false);
     if (!p)
         return STEP_STOP;
-    race_load(r, t, code);
-    ptx_put(t, code->dst[0], load_typed(p, code->type, code->size_bytes));
+    interp_race_load(r, t, code);
+    interp_put(t, code->dst[0], load_typed(p, code->type, code->size_bytes));
     return STEP_GO;
 }
 
 static PtxStep exec_ld_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t address = ptx_arg(r, t, &code->src[0]) + code->offset;
+    uint64_t address = interp_arg(r, t, &code->src[0]) + code->offset;
     const uint8_t *p =
-        ptx_memory(r, t, code, code->space, address, (unsigned)code->size_bytes * code->nvec, false);
+        interp_memory(r, t, code, code->space, address, (unsigned)code->size_bytes * code->nvec, false);
     if (!p)
         return STEP_STOP;
-    race_load(r, t, code);
+    interp_race_load(r, t, code);
     for (unsigned i = 0; i < code->nvec; i++)
-        ptx_put(t, code->vec_dst[i],
-                load_typed(p + (size_t)i * code->size_bytes, code->type, code->size_bytes));
+        interp_put(t, code->vec_dst[i],
+                   load_typed(p + (size_t)i * code->size_bytes, code->type, code->size_bytes));
     return STEP_GO;
 }
 
 static PtxStep exec_st(PtxRun *run, PtxThread *t, const PtxCode *code) {
-    uint64_t address = ptx_arg(run, t, &code->src[0]) + code->offset;
+    uint64_t address = interp_arg(run, t, &code->src[0]) + code->offset;
     uint8_t *p =
-        ptx_memory(run, t, code, code->space, address, (unsigned)code->size_bytes * code->nvec, true);
+        interp_memory(run, t, code, code->space, address, (unsigned)code->size_bytes * code->nvec, true);
     if (!p)
         return STEP_STOP;
     uint8_t now[64];
     for (unsigned i = 0; i < code->nvec; i++) {
-        uint64_t v = ptx_arg(run, t, code->vec ? &code->vec[i] : &code->src[1]);
+        uint64_t v = interp_arg(run, t, code->vec ? &code->vec[i] : &code->src[1]);
         memcpy(now + (size_t)i * code->size_bytes, &v, code->size_bytes);
     }
-    race_store(run, t, code, p, now);
+    interp_race_store(run, t, code, p, now);
     memcpy(p, now, (size_t)code->size_bytes * code->nvec);
     if (run->slow)
         note_access(run, PTX_ACCESS_STORE, code->space, address, (unsigned)code->size_bytes * code->nvec, p);
@@ -214,27 +214,29 @@ static uint64_t atomic_float(const PtxCode *code, uint64_t old, uint64_t b, bool
     bool bf = code->type == TY_BF16 || code->type == TY_BF16X2;
     PtxFormat f = bf ? FMT_BF16 : FMT_F16;
     if (code->atom != ATOM_ADD)
-        return ptx_float_minmax(code->type, code->atom == ATOM_MAX, old, b, false, false);
+        return interp_float_minmax(code->type, code->atom == ATOM_MAX, old, b, false, false);
     switch (code->type) {
-    case TY_F64: return ptx_f64_op(MATH_ADD, old, b, 0, RND_RN);
+    case TY_F64: return interp_f64_op(MATH_ADD, old, b, 0, RND_RN);
     case TY_F32:
         if (!flush)
-            return ptx_f32_op(MATH_ADD, (uint32_t)old, (uint32_t)b, 0, RND_RN);
-        return f32_flush(ptx_f32_op(MATH_ADD, f32_flush((uint32_t)old), f32_flush((uint32_t)b), 0, RND_RN));
+            return interp_f32_op(MATH_ADD, (uint32_t)old, (uint32_t)b, 0, RND_RN);
+        return f32_flush(
+            interp_f32_op(MATH_ADD, f32_flush((uint32_t)old), f32_flush((uint32_t)b), 0, RND_RN));
     case TY_F16:
-    case TY_BF16: return ptx_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0);
+    case TY_BF16: return interp_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0);
     default:
-        return ptx_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0) |
-               (uint64_t)ptx_half_op(f, MATH_ADD, (uint16_t)(old >> 16), (uint16_t)(b >> 16), 0) << 16;
+        return interp_half_op(f, MATH_ADD, (uint16_t)old, (uint16_t)b, 0) |
+               (uint64_t)interp_half_op(f, MATH_ADD, (uint16_t)(old >> 16), (uint16_t)(b >> 16), 0) << 16;
     }
 }
 
 static PtxStep exec_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
-    uint64_t address = ptx_arg(run, t, &code->src[0]) + code->offset, b = ptx_arg(run, t, &code->src[1]);
-    uint8_t *p = ptx_memory(run, t, code, code->space, address, code->size_bytes, true);
+    uint64_t address = interp_arg(run, t, &code->src[0]) + code->offset,
+             b = interp_arg(run, t, &code->src[1]);
+    uint8_t *p = interp_memory(run, t, code, code->space, address, code->size_bytes, true);
     if (!p)
         return STEP_STOP;
-    race_atomic(run, t, code, p);
+    interp_race_atomic(run, t, code, p);
     uint64_t old = load_bytes(p, code->size_bytes), value;
     if (run->slow)
         note_access(run, PTX_ACCESS_ATOMIC, code->space, address, code->size_bytes, p);
@@ -243,14 +245,14 @@ static PtxStep exec_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     if (code->atom == ATOM_EXCH)
         value = b;
     else if (code->atom == ATOM_CAS)
-        value = old == (b & width_mask(code->size_bytes)) ? ptx_arg(run, t, &code->src[2]) : old;
+        value = old == (b & width_mask(code->size_bytes)) ? interp_arg(run, t, &code->src[2]) : old;
     else if (ptx_type_class((PtxType)code->type) == TC_FLOAT)
         value = atomic_float(code, old, b, global);
     else
         value = atomic_int(code, old, b);
     memcpy(p, &value, code->size_bytes);
     if (code->ndst)
-        ptx_put(t, code->dst[0], old);
+        interp_put(t, code->dst[0], old);
     return STEP_YIELD; /* the fixed schedule takes lanes in ascending order at atomics */
 }
 
@@ -271,7 +273,7 @@ static uint64_t cvta_fn(uint64_t a, uint64_t b, uint64_t x, const PtxCode *code)
 }
 
 static PtxStep exec_isspacep(PtxRun *run, PtxThread *t, const PtxCode *code) {
-    uint64_t a = ptx_arg(run, t, &code->src[0]), address = a;
+    uint64_t a = interp_arg(run, t, &code->src[0]), address = a;
     unsigned space = generic_space(&address),
              want = code->space == SP_SHARED_CLUSTER ? SP_SHARED : code->space;
     if (space == SP_GLOBAL) {
@@ -279,41 +281,41 @@ static PtxStep exec_isspacep(PtxRun *run, PtxThread *t, const PtxCode *code) {
         if (alloc && alloc->read_only)
             space = SP_CONST;
     }
-    ptx_put(t, code->dst[0], space == want);
+    interp_put(t, code->dst[0], space == want);
     return STEP_GO;
 }
 
 /* Memory is sequentially consistent: fences matter to the search for races only. */
 static PtxStep exec_fence(PtxRun *r, PtxThread *t, const PtxCode *code) {
     if (!(code->insn->flags & PF_PROXY))
-        race_fence(r, t);
+        interp_race_fence(r, t);
     return STEP_GO;
 }
 
 /* ---- cp.async: done at once, so commit and wait have nothing to do ---- */
 
 static PtxStep exec_cp_async(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    uint64_t to = ptx_arg(r, t, &code->src[0]) + code->offset,
-             from = ptx_arg(r, t, &code->src[1]) + code->offset2;
+    uint64_t to = interp_arg(r, t, &code->src[0]) + code->offset,
+             from = interp_arg(r, t, &code->src[1]) + code->offset2;
     unsigned bytes = code->size_bytes, given = bytes;
     if (code->nsrc > 3 && !(code->insn->flags & PF_CACHE_HINT && code->nsrc == 4)) {
-        uint64_t n = (uint32_t)ptx_arg(r, t, &code->src[3]);
+        uint64_t n = (uint32_t)interp_arg(r, t, &code->src[3]);
         given = n < bytes ? (unsigned)n : bytes;
     }
-    uint8_t data[16] = {0}, *p = ptx_memory(r, t, code, SP_SHARED, to, bytes, true);
+    uint8_t data[16] = {0}, *p = interp_memory(r, t, code, SP_SHARED, to, bytes, true);
     if (!p)
         return STEP_STOP;
     if (from & (bytes - 1))
-        return ptx_trap_at(r, t, code, TRAP_MISALIGNED, from, "cp.async source");
+        return interp_trap_at(r, t, code, TRAP_MISALIGNED, from, "cp.async source");
     for (unsigned i = 0; i < given; i++) { /* bytes past src-size are zero and not read */
-        const uint8_t *q = ptx_memory(r, t, code, SP_GLOBAL, from + i, 1, false);
+        const uint8_t *q = interp_memory(r, t, code, SP_GLOBAL, from + i, 1, false);
         if (!q)
             return STEP_STOP;
         data[i] = *q;
-        race_load(r, t, code);
+        interp_race_load(r, t, code);
     }
-    p = ptx_memory(r, t, code, SP_SHARED, to, bytes, true);
-    race_store(r, t, code, p, data);
+    p = interp_memory(r, t, code, SP_SHARED, to, bytes, true);
+    interp_race_store(r, t, code, p, data);
     memcpy(p, data, bytes);
     return STEP_GO;
 }
@@ -323,7 +325,7 @@ static bool select_cp(PtxCode *code) {
     if (in->sub != SUB_ASYNC)
         return false;
     if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL) {
-        code->exec = ptx_exec_nop;
+        code->exec = interp_exec_nop;
         return true;
     }
     if (in->flags & PF_ALL_FORMS || code->nsrc < 3 || code->src[2].kind != ARG_IMM)
@@ -347,7 +349,7 @@ static bool select_atomic(PtxCode *code) {
     return code->atom == ATOM_CAS ? code->nsrc >= 3 : code->nsrc >= 2;
 }
 
-bool ptx_select_mem(PtxRun *r, PtxCode *code) {
+bool interp_select_mem(PtxRun *r, PtxCode *code) {
     const PtxInsn *in = code->insn;
     (void)r;
     code->size_bytes = (uint8_t)ptx_type_bytes((PtxType)code->type);
@@ -364,7 +366,7 @@ bool ptx_select_mem(PtxRun *r, PtxCode *code) {
     case PTX_ATOM:
     case PTX_RED: return select_atomic(code);
     case PTX_CVTA:
-        code->exec = ptx_exec_pure;
+        code->exec = interp_exec_pure;
         code->pure = cvta_fn;
         return code->size_bytes == 8;
     case PTX_ISSPACEP: code->exec = exec_isspacep; return true;
@@ -374,7 +376,7 @@ bool ptx_select_mem(PtxRun *r, PtxCode *code) {
     case PTX_PREFETCH:
     case PTX_PREFETCHU:
     case PTX_APPLYPRIORITY:
-    case PTX_DISCARD: code->exec = ptx_exec_nop; return true;
+    case PTX_DISCARD: code->exec = interp_exec_nop; return true;
     default: return false;
     }
 }

@@ -81,10 +81,10 @@ static void note(PtxThread *thread, const PtxCode *c, bool is_meet, uint64_t pat
     row->other_value = value;
 }
 
-void ptx_watch(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
+void interp_watch(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
     if (code->watch & PTX_WATCH_UNIFORM) {
         uint64_t way = !run                        ? 0
-                       : code->insn->op == PTX_BRX ? 1 + (uint32_t)ptx_arg(r, thread, &code->src[0])
+                       : code->insn->op == PTX_BRX ? 1 + (uint32_t)interp_arg(r, thread, &code->src[0])
                                                    : 1;
         note(thread, code, false, thread->path, way);
     }
@@ -98,7 +98,7 @@ void ptx_watch(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
 }
 
 static PtxStep exec_watched(PtxRun *r, PtxThread *t, const PtxCode *code) {
-    ptx_watch(r, t, code, true);
+    interp_watch(r, t, code, true);
     return code->watched(r, t, code);
 }
 
@@ -117,12 +117,12 @@ static void report_promise(PtxRun *r, const PtxWarp *warp, const PtxPromise *pro
         bool said =
             promise->is_meet && *ptx_code->warned >> TRAP_NOT_UNIFORM & 1; /* its guard was the reason */
         if (!said)
-            ptx_warn(r, &warp->threads[__builtin_ctz(row->other)], ptx_code,
-                     promise->is_meet ? TRAP_DIVERGENT_BARRIER : TRAP_NOT_UNIFORM, text);
+            interp_warn(r, &warp->threads[__builtin_ctz(row->other)], ptx_code,
+                        promise->is_meet ? TRAP_DIVERGENT_BARRIER : TRAP_NOT_UNIFORM, text);
     }
 }
 
-void ptx_end_promises(PtxRun *r, PtxWarp *warp) {
+void interp_end_promises(PtxRun *r, PtxWarp *warp) {
     for (int meets = 0; meets < 2; meets++)
         for (const PtxPromise *promise = warp->promises; promise; promise = promise->next)
             if (promise->is_meet == meets)
@@ -308,7 +308,7 @@ static void watch_meets(PtxProc *proc, bool calls) {
     arena_free(&a);
 }
 
-void ptx_find_promises(PtxRun *run) {
+void interp_find_promises(PtxRun *run) {
     bool in_kernel = false, in_functions = false;
     for (uint32_t k = 0; k < run->norder; k++) {
         PtxProc *proc = run->order[k];

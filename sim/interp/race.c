@@ -211,7 +211,7 @@ static void thread_clear(RaceThread *thread) {
     *thread = (RaceThread){.epoch = 1};
 }
 
-void race_arrive(PtxRun *run, RaceGather *gather, PtxThread *thread) {
+void interp_race_arrive(PtxRun *run, RaceGather *gather, PtxThread *thread) {
     if (!run->races)
         return;
     RaceThread *rt = thread_of(run, thread);
@@ -222,7 +222,7 @@ void race_arrive(PtxRun *run, RaceGather *gather, PtxThread *thread) {
                 rt->epoch++);
 }
 
-void race_depart(PtxRun *run, const RaceGather *gather, PtxThread *t) {
+void interp_race_depart(PtxRun *run, const RaceGather *gather, PtxThread *t) {
     if (!run->races)
         return;
     RaceThread *rt = thread_of(run, t); /* it arrived: the gathered clock has all of its own */
@@ -230,7 +230,7 @@ void race_depart(PtxRun *run, const RaceGather *gather, PtxThread *t) {
     rt->base = clock_ref(gather->clock);
 }
 
-void race_gather_free(RaceGather *gather) {
+void interp_race_gather_free(RaceGather *gather) {
     clock_drop(gather->clock);
     *gather = (RaceGather){0};
 }
@@ -296,7 +296,7 @@ static void synchronise(PtxRun *run, PtxThread *thread, const PtxInsn *in, const
     rt->epoch += now;
 }
 
-void race_fence(PtxRun *run, PtxThread *t) {
+void interp_race_fence(PtxRun *run, PtxThread *t) {
     if (!run->races)
         return;
     RaceThread *rt = thread_of(run, t);
@@ -486,7 +486,7 @@ static void check_access(PtxRun *run, PtxThread *thread, const PtxCode *c, bool 
     }
 }
 
-void race_load(PtxRun *run, PtxThread *t, const PtxCode *code) {
+void interp_race_load(PtxRun *run, PtxThread *t, const PtxCode *code) {
     if (!run->races || !run->place.bytes)
         return;
     bool strong = is_strong(code->insn);
@@ -495,7 +495,8 @@ void race_load(PtxRun *run, PtxThread *t, const PtxCode *code) {
         synchronise(run, t, code->insn, run->place.host, true, false);
 }
 
-void race_store(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *old, const uint8_t *now) {
+void interp_race_store(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *old,
+                       const uint8_t *now) {
     if (!run->races || !run->place.bytes)
         return;
     bool strong = is_strong(code->insn);
@@ -504,7 +505,7 @@ void race_store(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *o
         synchronise(run, t, code->insn, run->place.host, false, true);
 }
 
-void race_atomic(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *bytes) {
+void interp_race_atomic(PtxRun *run, PtxThread *t, const PtxCode *code, const uint8_t *bytes) {
     if (!run->races || !run->place.bytes)
         return;
     check_access(run, t, code, true, true, false);
@@ -522,7 +523,7 @@ static void region_clear(Region *region, bool keep) {
         free(region->pages);
 }
 
-void race_block_start(PtxRun *run, PtxBlock *b) {
+void interp_race_block_start(PtxRun *run, PtxBlock *b) {
     struct PtxRaces *ptx_races = run->races;
     if (!ptx_races)
         return;
@@ -531,7 +532,7 @@ void race_block_start(PtxRun *run, PtxBlock *b) {
     for (uint32_t i = 0; i < ptx_races->nthreads; i++)
         thread_clear(&ptx_races->threads[slot * ptx_races->nthreads + i]);
     for (unsigned i = 0; i < 16; i++)
-        race_gather_free(&b->bars[i].gather);
+        interp_race_gather_free(&b->bars[i].gather);
     for (uint32_t i = 0; i < ptx_races->cap_places; i++) { /* the block's shared memory begins anew */
         Place *place = &ptx_races->places[i];
         if (place->bytes >= b->shared && place->bytes < b->shared + run->shared_bytes) {
@@ -541,7 +542,7 @@ void race_block_start(PtxRun *run, PtxBlock *b) {
     }
 }
 
-bool race_start(PtxRun *run) {
+bool interp_race_start(PtxRun *run) {
     const Launch *l = run->launch;
     uint64_t n = (uint64_t)l->block[0] * l->block[1] * l->block[2];
     uint64_t total = n * l->grid[0] * l->grid[1];
@@ -568,14 +569,14 @@ bool race_start(PtxRun *run) {
     return true;
 }
 
-void race_end(PtxRun *run) {
+void interp_race_end(PtxRun *run) {
     struct PtxRaces *ptx_races = run->races;
     if (!ptx_races)
         return;
     for (uint32_t i = 0; i < run->nresident; i++) {
         region_clear(&ptx_races->shared[i], false);
         for (unsigned k = 0; k < 16; k++)
-            race_gather_free(&run->blocks[i].bars[k].gather);
+            interp_race_gather_free(&run->blocks[i].bars[k].gather);
     }
     for (uint32_t i = 0; i < ptx_races->nglobal; i++)
         region_clear(&ptx_races->global[i], false);
@@ -591,13 +592,13 @@ void race_end(PtxRun *run) {
         run->res->nharmful += !ptx_races->races[i].same_value;
 }
 
-void ptx_races_free(PtxRunResult *res) {
+void interp_races_free(PtxRunResult *res) {
     free(res->races);
     res->races = NULL;
     res->nraces = 0;
 }
 
-int ptx_race_print(const PtxRace *race, char *out, size_t out_bytes) {
+int interp_race_print(const PtxRace *race, char *out, size_t out_bytes) {
     const PtxRaceSide *s[] = {&race->first, &race->second};
     char side[2][200];
     for (int i = 0; i < 2; i++)

@@ -18,19 +18,19 @@ struct PtxBlock;
 struct PtxCode;
 
 /* All of them do nothing unless races are looked for. */
-bool race_start(struct PtxRun *run); /* false: too many threads, reported */
-void race_end(struct PtxRun *run);   /* races go to the result, memory is freed */
-void race_block_start(struct PtxRun *run, struct PtxBlock *block);
-/* Accesses to the place that ptx_memory found last (PtxRun.place). A store comes with its new bytes, before
- * they are written. */
-void race_load(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code);
-void race_store(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code, const uint8_t *old,
-                const uint8_t *now);
-void race_atomic(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code,
-                 const uint8_t *bytes);
-void race_fence(struct PtxRun *run, struct PtxThread *thread);
+bool interp_race_start(struct PtxRun *run); /* false: too many threads, reported */
+void interp_race_end(struct PtxRun *run);   /* races go to the result, memory is freed */
+void interp_race_block_start(struct PtxRun *run, struct PtxBlock *block);
+/* Accesses to the place that interp_memory found last (PtxRun.place). A store comes with its new bytes,
+ * before they are written. */
+void interp_race_load(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code);
+void interp_race_store(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code,
+                       const uint8_t *old, const uint8_t *now);
+void interp_race_atomic(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code,
+                        const uint8_t *bytes);
+void interp_race_fence(struct PtxRun *run, struct PtxThread *thread);
 /* Barriers: arrive, then go on together. */
-void race_arrive(struct PtxRun *run, RaceGather *gather, struct PtxThread *thread);
-void race_depart(struct PtxRun *run, const RaceGather *gather, struct PtxThread *thread);
-void race_gather_free(RaceGather *gather);
+void interp_race_arrive(struct PtxRun *run, RaceGather *gather, struct PtxThread *thread);
+void interp_race_depart(struct PtxRun *run, const RaceGather *gather, struct PtxThread *thread);
+void interp_race_gather_free(RaceGather *gather);
 #endif

@@ -203,67 +203,68 @@ struct PtxRun {
 static inline uint64_t width_mask(unsigned bytes) {
     return bytes == 0 ? 1 : bytes >= 8 ? UINT64_MAX : (1ull << (8 * bytes)) - 1;
 }
-uint64_t ptx_arg_slow(PtxRun *run, const PtxThread *thread, const PtxArg *arg);
-static inline uint64_t ptx_arg(PtxRun *r, const PtxThread *thread, const PtxArg *arg) {
+uint64_t interp_arg_slow(PtxRun *run, const PtxThread *thread, const PtxArg *arg);
+static inline uint64_t interp_arg(PtxRun *r, const PtxThread *thread, const PtxArg *arg) {
     if (arg->kind == ARG_REG)
         return thread->regs[arg->slot];
-    return arg->kind == ARG_IMM ? arg->imm : ptx_arg_slow(r, thread, arg);
+    return arg->kind == ARG_IMM ? arg->imm : interp_arg_slow(r, thread, arg);
 }
-static inline void ptx_put(PtxThread *thread, PtxDst d, uint64_t v) { thread->regs[d.slot] = v & d.mask; }
+static inline void interp_put(PtxThread *thread, PtxDst d, uint64_t v) { thread->regs[d.slot] = v & d.mask; }
 
 /* Trap or warn at instruction c of thread t; `text` a clause or NULL. ptx_trap returns STEP_STOP. */
-PtxStep ptx_trap(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text);
-PtxStep ptx_trap_at(PtxRun *run, const PtxThread *thread, const PtxCode *code, SimTrapKind kind,
-                    uint64_t address, const char *text);
-void ptx_warn(PtxRun *run, const PtxThread *thread, const PtxCode *code, SimTrapKind kind, const char *text);
-void ptx_exit_thread(PtxRun *run, PtxThread *thread);
-void ptx_wake(PtxThread *thread);
-void ptx_block_thread(PtxThread *thread, PtxThreadState state, const PtxCode *code);
+PtxStep interp_trap(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text);
+PtxStep interp_trap_at(PtxRun *run, const PtxThread *thread, const PtxCode *code, SimTrapKind kind,
+                       uint64_t address, const char *text);
+void interp_warn(PtxRun *run, const PtxThread *thread, const PtxCode *code, SimTrapKind kind,
+                 const char *text);
+void interp_exit_thread(PtxRun *run, PtxThread *thread);
+void interp_wake(PtxThread *thread);
+void interp_block_thread(PtxThread *thread, PtxThreadState state, const PtxCode *code);
 
 /* Addresses of the module's variables in r->mem (sim/interp/vars.c). */
-void ptx_find_variables(PtxRun *r);
-uint64_t ptx_func_address(const PtxModule *module, uint32_t index); /* an alias has that of its function */
+void interp_find_variables(PtxRun *r);
+uint64_t interp_func_address(const PtxModule *module, uint32_t index); /* an alias has that of its function */
 
 /* Decoding (sim/interp/decode.c): procs reachable from the kernel. Reports and returns false. */
-PtxProc *ptx_decode_proc(PtxRun *run, uint32_t func_index);
-bool ptx_decode_all(PtxRun *run, uint32_t kernel); /* fills r->kernel */
+PtxProc *interp_decode_proc(PtxRun *run, uint32_t func_index);
+bool interp_decode_all(PtxRun *run, uint32_t kernel); /* fills r->kernel */
 
 /* Selection by family: fills exec/pure from c->insn and the decoded operands; false if the family does not
  * have the instruction. `why` may be set to a clause. */
-bool ptx_select_int(PtxCode *c);
-bool ptx_select_float(PtxCode *code);
-bool ptx_select_logic(PtxCode *code); /* set setp selp slct logic shifts mov prmt */
-bool ptx_select_cvt(PtxCode *code);
-bool ptx_select_mem(PtxRun *run, PtxCode *code);
-bool ptx_select_flow(PtxRun *run, PtxCode *code);
-bool ptx_select_warp(PtxRun *run, PtxCode *code);
-PtxExec ptx_exec_pure, ptx_exec_nop, ptx_exec_ret;
-uint64_t ptx_atomic_value(const PtxCode *code, uint64_t old, uint64_t b, uint64_t x, bool flush);
-uint64_t ptx_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
+bool interp_select_int(PtxCode *c);
+bool interp_select_float(PtxCode *code);
+bool interp_select_logic(PtxCode *code); /* set setp selp slct logic shifts mov prmt */
+bool interp_select_cvt(PtxCode *code);
+bool interp_select_mem(PtxRun *run, PtxCode *code);
+bool interp_select_flow(PtxRun *run, PtxCode *code);
+bool interp_select_warp(PtxRun *run, PtxCode *code);
+PtxExec interp_exec_pure, interp_exec_nop, interp_exec_ret;
+uint64_t interp_atomic_value(const PtxCode *code, uint64_t old, uint64_t b, uint64_t x, bool flush);
+uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
 
 /* Memory (sim/interp/mem.c): the host bytes of an access, or NULL after a trap. */
-uint8_t *ptx_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
-                    unsigned bytes, bool write);
+uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
+                       unsigned bytes, bool write);
 /* Grow local memory of a thread so that [0, top) exists; false if too large. */
-bool ptx_local_reserve(PtxThread *thread, uint32_t top);
-PtxStep ptx_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
+bool interp_local_reserve(PtxThread *thread, uint32_t top);
+PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
 
 /* Checks and events of the slow loop (sim/interp/checks.c); `run`: the guard is true. */
-void ptx_check_before(PtxRun *ptx_run, PtxThread *thread, const PtxCode *c, bool run);
-void ptx_report_event(PtxRun *run, const PtxThread *thread, const PtxCode *code, bool executed,
-                      const PtxProc *proc);
+void interp_check_before(PtxRun *ptx_run, PtxThread *thread, const PtxCode *c, bool run);
+void interp_report_event(PtxRun *run, const PtxThread *thread, const PtxCode *code, bool executed,
+                         const PtxProc *proc);
 
 /* Promises of uniformity (sim/interp/promise.c). A watched instruction is also noted where its guard is
  * false. */
 enum { PTX_WATCH_UNIFORM = 1, PTX_WATCH_BARRIER = 2, PTX_WATCH_MEET = 4 };
-void ptx_find_promises(PtxRun *run); /* after decoding */
-void ptx_watch(PtxRun *ptx_run, PtxThread *thread, const PtxCode *code, bool run);
-void ptx_end_promises(PtxRun *run, PtxWarp *warp); /* the warp has ended: warn */
-static inline void ptx_took(PtxThread *thread, const PtxCode *c, uint32_t way) {
+void interp_find_promises(PtxRun *run); /* after decoding */
+void interp_watch(PtxRun *ptx_run, PtxThread *thread, const PtxCode *code, bool run);
+void interp_end_promises(PtxRun *run, PtxWarp *warp); /* the warp has ended: warn */
+static inline void interp_took(PtxThread *thread, const PtxCode *c, uint32_t way) {
     thread->path = (thread->path + (uintptr_t)c + way + 1) * 0x9e3779b97f4a7c15u;
 }
 
 /* Warp- and block-level matters (sim/interp/warp.c). */
-void ptx_lane_ended(PtxRun *run, PtxWarp *warp);
-bool ptx_release_active(PtxWarp *warp); /* let lanes at activemask go; true if there were any */
+void interp_lane_ended(PtxRun *run, PtxWarp *warp);
+bool interp_release_active(PtxWarp *warp); /* let lanes at activemask go; true if there were any */
 #endif

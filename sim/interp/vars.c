@@ -7,7 +7,7 @@ static bool placeable(const PtxVar *var) {
     return (var->space == SP_GLOBAL || var->space == SP_CONST) && var->size_bytes > 0;
 }
 
-uint64_t ptx_func_address(const PtxModule *module, uint32_t index) {
+uint64_t interp_func_address(const PtxModule *module, uint32_t index) {
     const PtxFunc *f = &module->funcs[index];
     if (f->alias_of)
         f = &module->funcs[f->alias_of - 1];
@@ -21,7 +21,7 @@ static uint64_t init_value(const PtxModule *module, const SimMemory *mem, const 
     uint32_t index = (in->sym & ~PTX_SYM_FUNC) - 1;
     uint64_t v;
     if (in->sym & PTX_SYM_FUNC) {
-        v = ptx_func_address(module, index);
+        v = interp_func_address(module, index);
     } else {
         const SimAlloc *alloc = simmem_find_name(mem, str_text(&module->strings, module->vars[index].name));
         v = alloc ? alloc->address : 0;
@@ -45,7 +45,7 @@ static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, ui
     return true;
 }
 
-bool ptx_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
+bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
     uint8_t *fresh = calloc(module->nvars + 1u, 1);
     bool ok = fresh != NULL;
     for (uint32_t i = 0; ok && i < module->nvars; i++) {
@@ -74,7 +74,7 @@ bool ptx_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
 }
 
 /* Addresses of the variables in r->mem, by index; 0 where there is none. */
-void ptx_find_variables(PtxRun *run) {
+void interp_find_variables(PtxRun *run) {
     run->global_address = ARENA_ARRAY(&run->arena, uint64_t, run->m->nvars + 1);
     for (uint32_t i = 0; i < run->m->nvars; i++) {
         if (!placeable(&run->m->vars[i]))
@@ -135,7 +135,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     }
 }
 
-uint64_t ptx_arg_slow(PtxRun *run, const PtxThread *thread, const PtxArg *arg) {
+uint64_t interp_arg_slow(PtxRun *run, const PtxThread *thread, const PtxArg *arg) {
     switch (arg->kind) {
     case ARG_NOT_REG: return ~thread->regs[arg->slot] & width_mask(arg->bytes);
     case ARG_NEG_REG: return (0 - thread->regs[arg->slot]) & width_mask(arg->bytes);

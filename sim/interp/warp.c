@@ -11,7 +11,7 @@
     for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), true);           \
          left_##i &= left_##i - 1)
 
-void ptx_wake(PtxThread *thread) {
+void interp_wake(PtxThread *thread) {
     uint32_t bit = 1u << thread->lane;
     thread->state = TS_RUN;
     thread->warp->block->runnable[thread->warp->index] |= bit;
@@ -19,7 +19,7 @@ void ptx_wake(PtxThread *thread) {
     thread->warp->at_barrier &= ~bit;
 }
 
-void ptx_block_thread(PtxThread *thread, PtxThreadState state, const PtxCode *c) {
+void interp_block_thread(PtxThread *thread, PtxThreadState state, const PtxCode *c) {
     uint32_t bit = 1u << thread->lane;
     thread->state = (uint8_t)state;
     thread->wait = c;
@@ -60,11 +60,11 @@ static void shuffle(PtxWarp *warp, uint32_t lanes) {
         }
         bool takes_part = in_range && (lanes >> j & 1); /* else undefined in PTX; own value here */
         if (in_range && !takes_part)
-            ptx_warn(warp->block->run, thread, thread->wait, TRAP_COLLECTIVE,
-                     "the value comes from a lane that takes no part");
-        ptx_put(thread, thread->wait->dst[0], values[takes_part ? (uint32_t)j : lane]);
+            interp_warn(warp->block->run, thread, thread->wait, TRAP_COLLECTIVE,
+                        "the value comes from a lane that takes no part");
+        interp_put(thread, thread->wait->dst[0], values[takes_part ? (uint32_t)j : lane]);
         if (thread->wait->ndst > 1)
-            ptx_put(thread, thread->wait->dst[1], in_range);
+            interp_put(thread, thread->wait->dst[1], in_range);
     }
 }
 
@@ -82,7 +82,7 @@ static void vote_all(PtxWarp *warp, uint32_t lanes) {
     LANES(i, lanes) ballot |= (uint32_t)(warp->threads[i].wait_value[0] & 1) << i;
     LANES(i, lanes) {
         PtxThread *thread = &warp->threads[i];
-        ptx_put(thread, thread->wait->dst[0], vote_result(thread->wait->sub, ballot, lanes));
+        interp_put(thread, thread->wait->dst[0], vote_result(thread->wait->sub, ballot, lanes));
     }
 }
 
@@ -94,11 +94,11 @@ static void exec_match(PtxWarp *warp, uint32_t lanes) {
         LANES(j, lanes)
         same |= (uint32_t)(((warp->threads[j].wait_value[0] ^ thread->wait_value[0]) & mask) == 0) << j;
         if (thread->wait->sub == SUB_ALL) {
-            ptx_put(thread, thread->wait->dst[0], same == lanes ? lanes : 0);
+            interp_put(thread, thread->wait->dst[0], same == lanes ? lanes : 0);
             if (thread->wait->ndst > 1)
-                ptx_put(thread, thread->wait->dst[1], same == lanes);
+                interp_put(thread, thread->wait->dst[1], same == lanes);
         } else {
-            ptx_put(thread, thread->wait->dst[0], same);
+            interp_put(thread, thread->wait->dst[0], same);
         }
     }
 }
@@ -119,24 +119,24 @@ static void redux(PtxWarp *warp, uint32_t lanes) {
     uint32_t first = (uint32_t)__builtin_ctz(lanes), v = (uint32_t)warp->threads[first].wait_value[0];
     LANES(i, lanes & ~(1u << first))
     v = reduce(warp->threads[i].wait, v, (uint32_t)warp->threads[i].wait_value[0]);
-    LANES(i, lanes) ptx_put(&warp->threads[i], warp->threads[i].wait->dst[0], v);
+    LANES(i, lanes) interp_put(&warp->threads[i], warp->threads[i].wait->dst[0], v);
 }
 
 static void elect(PtxWarp *warp, uint32_t lanes) {
     uint32_t leader = (uint32_t)__builtin_ctz(lanes);
     LANES(i, lanes) {
         PtxThread *thread = &warp->threads[i];
-        ptx_put(thread, thread->wait->dst[0], leader);
-        ptx_put(thread, thread->wait->dst[1], i == leader);
+        interp_put(thread, thread->wait->dst[0], leader);
+        interp_put(thread, thread->wait->dst[1], i == leader);
     }
 }
 
 /* bar.warp.sync orders memory; the collectives that move values do not. */
 static void warp_barrier(PtxWarp *warp, uint32_t lanes) {
     RaceGather g = {0};
-    LANES(i, lanes) race_arrive(warp->block->run, &g, &warp->threads[i]);
-    LANES(i, lanes) race_depart(warp->block->run, &g, &warp->threads[i]);
-    race_gather_free(&g);
+    LANES(i, lanes) interp_race_arrive(warp->block->run, &g, &warp->threads[i]);
+    LANES(i, lanes) interp_race_depart(warp->block->run, &g, &warp->threads[i]);
+    interp_race_gather_free(&g);
 }
 
 static void perform(PtxWarp *warp, uint32_t lanes) {
@@ -148,7 +148,7 @@ static void perform(PtxWarp *warp, uint32_t lanes) {
     case PTX_ELECT: elect(warp, lanes); break;
     default: warp_barrier(warp, lanes); break;
     }
-    LANES(i, lanes) ptx_wake(&warp->threads[i]);
+    LANES(i, lanes) interp_wake(&warp->threads[i]);
 }
 
 /* Complete the collective that `t` waits at, if all its lanes are there. */
@@ -179,13 +179,13 @@ static void release_barrier(PtxBlock *b, unsigned id) {
                 uint64_t v = thread->wait->bop == BOP_POPC  ? done.red_true
                              : thread->wait->bop == BOP_AND ? done.red_true == done.red_lanes
                                                             : done.red_true != 0;
-                ptx_put(thread, thread->wait->dst[0], v);
+                interp_put(thread, thread->wait->dst[0], v);
             }
-            race_depart(b->run, &done.gather, thread);
-            ptx_wake(thread);
+            interp_race_depart(b->run, &done.gather, thread);
+            interp_wake(thread);
         }
     }
-    race_gather_free(&done.gather);
+    interp_race_gather_free(&done.gather);
 }
 
 static void check_barrier(PtxBlock *b, unsigned id) {
@@ -210,7 +210,7 @@ static void warp_arrives(PtxRun *r, PtxWarp *warp) {
     PtxBlock *b = warp->block;
     PtxBarrier *bar = &b->bars[id];
     if (bar->active && bar->expected != count) {
-        ptx_trap(r, first, first->wait, TRAP_BARRIER, "the barrier is in use with another thread count");
+        interp_trap(r, first, first->wait, TRAP_BARRIER, "the barrier is in use with another thread count");
         return;
     }
     bar->active = true;
@@ -222,7 +222,7 @@ static void warp_arrives(PtxRun *r, PtxWarp *warp) {
         bar->waiting_warps |= 1u << warp->index;
     LANES(i, warp->alive) {
         PtxThread *thread = &warp->threads[i];
-        race_arrive(r, &bar->gather, thread);
+        interp_race_arrive(r, &bar->gather, thread);
         if (thread->wait->sub == SUB_RED) {
             bar->red_lanes++;
             bar->red_true += (uint32_t)(thread->wait_value[2] & 1);
@@ -230,7 +230,7 @@ static void warp_arrives(PtxRun *r, PtxWarp *warp) {
         if (waits)
             thread->state = TS_BLOCK;
         else
-            ptx_wake(thread);
+            interp_wake(thread);
     }
     check_barrier(b, id);
 }
@@ -249,15 +249,15 @@ static void check_warp_barrier(PtxRun *run, PtxWarp *warp) {
         aligned = aligned || thread->wait->insn->op == PTX_BAR || (thread->wait->insn->flags & PF_ALIGNED);
     }
     if (aligned && !same_insn && !run->opt.allow_divergent_barriers)
-        ptx_trap(run, first, first->wait, TRAP_DIVERGENT_BARRIER,
-                 "lanes of one warp wait at different instructions");
+        interp_trap(run, first, first->wait, TRAP_DIVERGENT_BARRIER,
+                    "lanes of one warp wait at different instructions");
     else
         warp_arrives(run, warp);
 }
 
 /* ---- activemask ---- */
 
-bool ptx_release_active(PtxWarp *warp) {
+bool interp_release_active(PtxWarp *warp) {
     uint32_t waiting = 0;
     LANES(i, warp->alive) waiting |= (uint32_t)(warp->threads[i].state == TS_ACTIVE) << i;
     warp->spins = 0;
@@ -266,8 +266,8 @@ bool ptx_release_active(PtxWarp *warp) {
         uint32_t group = 0;
         LANES(i, left) group |= (uint32_t)(warp->threads[i].wait == code) << i;
         LANES(i, group) {
-            ptx_put(&warp->threads[i], code->dst[0], group);
-            ptx_wake(&warp->threads[i]);
+            interp_put(&warp->threads[i], code->dst[0], group);
+            interp_wake(&warp->threads[i]);
         }
         left &= ~group;
     }
@@ -277,10 +277,10 @@ bool ptx_release_active(PtxWarp *warp) {
 /* The last lane that could run has stopped: those that wait for company at activemask have all they get. */
 static void gather_active(PtxWarp *warp) {
     if (warp->block->runnable[warp->index] == 0 && warp->alive)
-        ptx_release_active(warp);
+        interp_release_active(warp);
 }
 
-void ptx_lane_ended(PtxRun *r, PtxWarp *warp) {
+void interp_lane_ended(PtxRun *r, PtxWarp *warp) {
     LANES(i, warp->alive & warp->at_collective) {
         if (warp->at_collective >> i & 1)
             try_collective(warp, &warp->threads[i]);
@@ -304,16 +304,16 @@ static PtxStep blocked(PtxRun *run, PtxThread *thread) {
 
 static PtxStep exec_collective(PtxRun *r, PtxThread *thread, const PtxCode *code) {
     for (unsigned i = 0; i < code->nsrc && i < 4; i++)
-        thread->wait_value[i] = ptx_arg(r, thread, &code->src[i]);
+        thread->wait_value[i] = interp_arg(r, thread, &code->src[i]);
     thread->wait_mask = (uint32_t)thread->wait_value[code->nsrc - 1];
     if (!(thread->wait_mask >> thread->lane & 1))
-        return ptx_trap(r, thread, code, TRAP_COLLECTIVE, "the executing lane is not in the member mask");
-    ptx_block_thread(thread, TS_COLLECTIVE, code);
+        return interp_trap(r, thread, code, TRAP_COLLECTIVE, "the executing lane is not in the member mask");
+    interp_block_thread(thread, TS_COLLECTIVE, code);
     return blocked(r, thread);
 }
 
 static PtxStep exec_activemask(PtxRun *r, PtxThread *t, const PtxCode *c) {
-    ptx_block_thread(t, TS_ACTIVE, c);
+    interp_block_thread(t, TS_ACTIVE, c);
     return blocked(r, t);
 }
 
@@ -322,14 +322,14 @@ __attribute__((format(printf, 4, 0))) static PtxStep barrier_misuse(PtxRun *r, P
                                                                     const char *what, uint64_t value) {
     char text[80];
     snprintf(text, sizeof text, what, (unsigned long long)value);
-    return ptx_trap(r, t, c, TRAP_BARRIER, text);
+    return interp_trap(r, t, c, TRAP_BARRIER, text);
 }
 
 static PtxStep exec_barrier(PtxRun *r, PtxThread *thread, const PtxCode *code) {
     bool red = code->sub == SUB_RED;
     unsigned n = red ? code->nsrc - 1u : code->nsrc;
-    uint64_t id = (uint32_t)ptx_arg(r, thread, &code->src[0]);
-    uint64_t count = n > 1 ? (uint32_t)ptx_arg(r, thread, &code->src[1]) : 0;
+    uint64_t id = (uint32_t)interp_arg(r, thread, &code->src[0]);
+    uint64_t count = n > 1 ? (uint32_t)interp_arg(r, thread, &code->src[1]) : 0;
     if (id > 15)
         return barrier_misuse(r, thread, code, "barrier number %llu is above 15", id);
     if (n > 1 && (count == 0 || count % SIM_WARP_LANES))
@@ -338,8 +338,8 @@ static PtxStep exec_barrier(PtxRun *r, PtxThread *thread, const PtxCode *code) {
         return barrier_misuse(r, thread, code, "thread count %llu is larger than the block", count);
     thread->wait_value[0] = id;
     thread->wait_value[1] = count;
-    thread->wait_value[2] = red ? ptx_arg(r, thread, &code->src[n]) : 0;
-    ptx_block_thread(thread, TS_BARRIER, code);
+    thread->wait_value[2] = red ? interp_arg(r, thread, &code->src[n]) : 0;
+    interp_block_thread(thread, TS_BARRIER, code);
     return blocked(r, thread);
 }
 
@@ -354,7 +354,7 @@ static bool select_barrier(PtxCode *code) {
     return (code->sub == SUB_SYNC || code->sub == SUB_ARRIVE || code->sub == SUB_RED) && code->nsrc >= 1;
 }
 
-bool ptx_select_warp(PtxRun *r, PtxCode *code) {
+bool interp_select_warp(PtxRun *r, PtxCode *code) {
     const PtxInsn *in = code->insn;
     (void)r;
     code->key = (uint32_t)in->op << 22 | (uint32_t)code->sub << 15 | (uint32_t)code->type << 9 |

@@ -38,7 +38,7 @@ static void release(Cta *cta, Barrier *barrier) {
         cta->warps[0].run->res->stats.barriers++;
 }
 
-void barrier_warp_exited(Cta *cta) {
+void machine_barrier_warp_exited(Cta *cta) {
     for (unsigned i = 0; i < NUM_BARRIERS; i++) {
         Barrier *barrier = &cta->bar[i];
         if (barrier->count && !barrier->expected && complete(cta, barrier))
@@ -47,7 +47,7 @@ void barrier_warp_exited(Cta *cta) {
 }
 
 /* A barrier with a count that exited warps would complete, if there is one. */
-bool barrier_waits_for_exited(const Cta *cta, unsigned *id) {
+bool machine_barrier_waits_for_exited(const Cta *cta, unsigned *id) {
     for (*id = 0; *id < NUM_BARRIERS; ++*id) {
         const Barrier *barrier = &cta->bar[*id];
         if (barrier->waiting && barrier->expected && barrier->count + 32 * cta->ndone >= barrier->expected)

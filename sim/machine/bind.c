@@ -169,7 +169,7 @@ bool bind_not_simulated(Bind *bind) {
 }
 
 /* Decode code[pc] into its record and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
-int op_decode(Warp *warp, Dec *dec, uint32_t g) {
+int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
     Run *r = warp->run;
     char error[ISA_ERROR_BYTES] = "";
     warp->pc = (uint32_t)(dec - warp->prog);
@@ -189,7 +189,7 @@ int op_decode(Warp *warp, Dec *dec, uint32_t g) {
     if (!fn)
         fn = bind_not_simulated;
     if (!fn(&b) || b.failed) {
-        dec->full = dec->part = op_decode;
+        dec->full = dec->part = bind_decode;
         dec->always = 1;
         return machine_trap(warp, dec, low_lane(g), TRAP_ILLEGAL, "%s: %s", isa_optype_name(in->optype),
                             b.why);

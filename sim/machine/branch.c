@@ -27,7 +27,7 @@ static void park(Warp *warp, uint32_t lanes, uint32_t pc) {
 
 /* The lane of a non-empty mask whose group runs next. */
 static unsigned pick(Warp *warp, uint32_t m) {
-    const MachineReplayStep *step = replay_take(warp, NULL, REPLAY_PICK);
+    const MachineReplayStep *step = machine_replay_take(warp, NULL, REPLAY_PICK);
     if (step && step->lanes & m)
         return low_lane(step->lanes & m);
     if (!(m & (m - 1))) /* no choice; the state of random choices stays, so that endless loops are seen */
@@ -189,7 +189,7 @@ static int op_indirect(Warp *warp, Dec *dec, uint32_t guard) {
     uint64_t base =
         (dec->imm[0] == BasePCMode_ABS ? 0 : pc_address(warp->run, warp->pc)) + (uint64_t)dec->target;
     uint32_t t[32];
-    const MachineReplayStep *step = replay_take(warp, dec, REPLAY_TARGET);
+    const MachineReplayStep *step = machine_replay_take(warp, dec, REPLAY_TARGET);
     unsigned nth = 0;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
@@ -253,7 +253,7 @@ static int op_exit(Warp *warp, Dec *d, uint32_t guard) {
     if (!warp->valid) {
         warp->state = WARP_DONE;
         warp->cta->ndone++;
-        barrier_warp_exited(warp->cta);
+        machine_barrier_warp_exited(warp->cta);
         return RUN_DONE;
     }
     bool asleep;
@@ -401,7 +401,7 @@ static int op_warpsync(Warp *warp, Dec *dec, uint32_t guard) {
     if (g != warp->active)
         return split_here(warp, dec, g);
     const uint32_t *mask = dec_src(warp, dec, 0);
-    const MachineReplayStep *step = replay_take(warp, dec, REPLAY_MASK);
+    const MachineReplayStep *step = machine_replay_take(warp, dec, REPLAY_MASK);
     if (step) {
         uint32_t here = warp->active | lanes_at(warp, pc);
         warp->active = here;

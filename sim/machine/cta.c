@@ -43,7 +43,7 @@ static void warp_free(Warp *warp) {
     free(warp->shadow);
 }
 
-void cta_free(Cta *cta) {
+void machine_cta_free(Cta *cta) {
     if (!cta)
         return;
     for (uint32_t i = 0; cta->warps && i < cta->nwarps; i++)
@@ -73,7 +73,7 @@ static bool warp_create(Run *r, Cta *c, uint32_t index) {
         warp->tid[2][lane] = t / block[0] / block[1];
     }
     warp->local = calloc((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
-    return warp->local && (!r->slow || shadow_create(r, warp));
+    return warp->local && (!r->slow || machine_shadow_create(r, warp));
 }
 
 static unsigned checked_modes(const Run *run) {
@@ -95,7 +95,7 @@ static Cta *cta_create(Run *run) {
     for (uint32_t i = 0; ok && i < cta->nwarps; i++)
         ok = warp_create(run, cta, i);
     if (!ok) {
-        cta_free(cta);
+        machine_cta_free(cta);
         return NULL;
     }
     return cta;
@@ -125,7 +125,7 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     warp->timer_on = false;
     warp->red_copy = warp->pick_next = warp->hops = 0;
     if (warp->shadow)
-        shadow_reset(warp);
+        machine_shadow_reset(warp);
 }
 
 static bool start_block(Grid *g) {
@@ -138,7 +138,7 @@ static bool start_block(Grid *g) {
         uint32_t cap = g->cap ? g->cap * 2 : 8;
         Cta **p = realloc(g->slots, cap * sizeof(Cta *));
         if (!p) {
-            cta_free(cta);
+            machine_cta_free(cta);
             return false;
         }
         g->slots = p;
@@ -165,7 +165,7 @@ static bool start_block(Grid *g) {
 }
 
 static void end_block(Grid *grid, uint32_t slot) {
-    cta_free(grid->spare);
+    machine_cta_free(grid->spare);
     grid->spare = grid->slots[slot];
     memmove(&grid->slots[slot], &grid->slots[slot + 1], (grid->n - slot - 1) * sizeof(Cta *));
     grid->n--;
@@ -187,7 +187,7 @@ static bool run_warp(Run *run, Warp *warp) {
     if (end > run->ticks) {
         run->quota = (int64_t)(end - run->ticks);
         run->ticks = end;
-        status = run->slow ? shadow_issue(warp) : run->level->issue(warp);
+        status = run->slow ? machine_shadow_issue(warp) : run->level->issue(warp);
         run->ticks -= (uint64_t)run->quota;
         run->quota = 0;
     }
@@ -404,7 +404,7 @@ static bool report_exited(Grid *grid) {
     unsigned id;
     for (uint32_t s = 0; s < grid->n; s++) {
         Cta *cta = grid->slots[s];
-        if (!barrier_waits_for_exited(cta, &id))
+        if (!machine_barrier_waits_for_exited(cta, &id))
             continue;
         Warp *warp = &cta->warps[low_lane(cta->bar[id].waiting)];
         machine_trap(warp, &warp->prog[warp->pc - 1], low_lane(warp->active), TRAP_BARRIER,
@@ -474,7 +474,7 @@ static bool grid_step(Grid *grid) {
     return true;
 }
 
-bool cta_run_grid(Run *run) {
+bool machine_cta_run_grid(Run *run) {
     Grid g = {.r = run, .want = 1, .next_check = PROOF_INTERVAL};
     if (run->spare_for == checked_modes(run)) {
         g.spare = run->spare;
@@ -485,8 +485,8 @@ bool cta_run_grid(Run *run) {
     while (ok && (g.n || g.next < g.total))
         ok = grid_step(&g);
     for (uint32_t s = 0; s < g.n; s++)
-        cta_free(g.slots[s]);
-    cta_free(run->spare);
+        machine_cta_free(g.slots[s]);
+    machine_cta_free(run->spare);
     run->spare = g.spare;
     run->spare_for = checked_modes(run);
     free(g.slots);

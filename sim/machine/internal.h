@@ -207,7 +207,7 @@ bool bind_fail(Bind *bind, const char *why);           /* false */
 const uint32_t *bind_literal(Run *run, uint32_t bits); /* a row with `bits` in every lane */
 /* Position of the i-th vector source or predicate source that the slots have. */
 typedef bool BindFn(Bind *b);
-OpFn op_decode; /* handler of an instruction that was not issued yet */
+OpFn bind_decode; /* handler of an instruction that was not issued yet */
 
 /* One host level: every data operation and the issue loop, compiled for it. */
 struct Level {
@@ -216,11 +216,11 @@ struct Level {
     int (*issue)(Warp *w);
 };
 extern const Level level_base;
-const Level *level_find(const char *name); /* NULL = best; NULL result if the host cannot run it */
+const Level *machine_level_find(const char *name); /* NULL = best; NULL result if the host cannot run it */
 
 /* ---- control (branch.c, barrier.c) ---- */
-void barrier_warp_exited(Cta *cta);
-bool barrier_waits_for_exited(const Cta *cta, unsigned *id);
+void machine_barrier_warp_exited(Cta *cta);
+bool machine_barrier_waits_for_exited(const Cta *cta, unsigned *id);
 #define DECLARE_BINDER(op) BindFn bind_##op;
 ISA_SIMULATED_MACHINE_OPTYPES(DECLARE_BINDER)
 #undef DECLARE_BINDER
@@ -237,17 +237,17 @@ typedef struct {
     uint32_t offset; /* local: byte offset; shared: offset */
     MemSpace space;
 } MemRef;
-int mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes,
-            bool write, MemRef *out);
-void mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out);
-void mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
-uint64_t mem_address(const Warp *warp, const Dec *dec,
-                     unsigned lane); /* ra (pair) + urb + offset of the usual slots */
+int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address,
+                    unsigned size_bytes, bool write, MemRef *out);
+void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out);
+void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data);
+uint64_t machine_mem_address(const Warp *warp, const Dec *dec,
+                             unsigned lane); /* ra (pair) + urb + offset of the usual slots */
 /* How an operation uses memory, where each lane has an address of its own in the usual slots. */
 typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
-AccessKind mem_access_kind(unsigned optype);
+AccessKind machine_mem_access_kind(unsigned optype);
 /* Lane by lane, any addresses. */
-OpFn mem_load_slow, mem_store_slow;
+OpFn machine_mem_load_slow, machine_mem_store_slow;
 
 /* ---- traps and findings (machine.c) ---- */
 int machine_trap(Warp *warp, const Dec *dec, unsigned lane, SimTrapKind kind, const char *fmt, ...)
@@ -263,17 +263,17 @@ typedef struct {               /* which regions a lane is in, followed beside th
     uint32_t region[16][32];   /* code index behind that region */
     uint32_t active, executed; /* before the instruction; of those, the lanes whose predicates are true */
 } MaskShadow;
-void masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow);
-void masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow);
+void machine_masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow);
+void machine_masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow);
 /* ---- schedules (replay.c) ---- */
 /* Before an instruction: *g becomes what the schedule says. RUN_OK: execute it; RUN_AGAIN: it was passed
  * over; RUN_TRAP. */
-int replay_before(Warp *warp, Dec *dec, uint32_t *g);
+int machine_replay_before(Warp *warp, Dec *dec, uint32_t *g);
 /* The schedule's next step, if it is of this kind and for this instruction; NULL without a schedule. */
-const MachineReplayStep *replay_take(Warp *warp, const Dec *dec, MachineReplayKind kind);
-bool shadow_create(Run *run, Warp *warp);
-void shadow_reset(Warp *warp);
-int shadow_issue(Warp *warp);
+const MachineReplayStep *machine_replay_take(Warp *warp, const Dec *dec, MachineReplayKind kind);
+bool machine_shadow_create(Run *run, Warp *warp);
+void machine_shadow_reset(Warp *warp);
+int machine_shadow_issue(Warp *warp);
 
 /* Source lane of SHFL for `lane` with operands b (lane or distance) and c (clamp, segment << 8); -1 if out of
  * the segment: the lane keeps its own value. */
@@ -290,8 +290,8 @@ static inline int shfl_source_lane(uint32_t mode, uint32_t lane, uint32_t b, uin
 }
 
 /* ---- blocks (cta.c) ---- */
-bool cta_run_grid(Run *run);
-void cta_free(Cta *cta); /* NULL is fine */
+bool machine_cta_run_grid(Run *run);
+void machine_cta_free(Cta *cta); /* NULL is fine */
 /* Bytes [offset, offset + size) of every lane's local memory may have been written. */
 static inline void local_dirty(Warp *warp, uint32_t offset, uint32_t size_bytes) {
     uint32_t lo = offset / 4, hi = (offset + size_bytes + 3) / 4;

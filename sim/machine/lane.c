@@ -10,7 +10,7 @@ struct LaneMachine {
     MachineResult result;
 };
 
-LaneMachine *lane_machine_new(const Binary *b) {
+LaneMachine *machine_lane_new(const Binary *b) {
     LaneMachine *machine = calloc(1, sizeof *machine);
     void *rows = NULL;
     if (!machine || posix_memalign(&rows, 1u << 16, ROW_COUNT * ROW_BYTES) != 0) {
@@ -20,7 +20,7 @@ LaneMachine *lane_machine_new(const Binary *b) {
     memset(rows, 0, ROW_COUNT * ROW_BYTES);
     machine->run.bin = b;
     machine->run.res = &machine->result;
-    machine->run.level = level_find(NULL);
+    machine->run.level = machine_level_find(NULL);
     uint8_t *raw = arena_alloc(&machine->run.arena, 5 * ROW_BYTES);
     machine->run.zero_rows =
         (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
@@ -31,7 +31,7 @@ LaneMachine *lane_machine_new(const Binary *b) {
     return machine;
 }
 
-void lane_machine_free(LaneMachine *machine) {
+void machine_lane_free(LaneMachine *machine) {
     if (!machine)
         return;
     arena_free(&machine->run.arena);
@@ -44,20 +44,20 @@ static uint32_t *row(const LaneMachine *machine, RegFile file, unsigned reg) {
                                 (size_t)((file == RF_UR ? ROW_UR : 0) + reg) * ROW_BYTES);
 }
 
-void lane_machine_set(LaneMachine *machine, RegFile file, unsigned reg, uint32_t value) {
+void machine_lane_set(LaneMachine *machine, RegFile file, unsigned reg, uint32_t value) {
     if (file == RF_R || file == RF_UR)
         for (unsigned i = 0; i < 32; i++)
             row(machine, file, reg)[i] = value;
     else
         machine->warp.p[(file == RF_UP ? PRED_UP : 0) + reg] = value ? ~0u : 0;
 }
-uint32_t lane_machine_get(const LaneMachine *machine, RegFile file, unsigned reg) {
+uint32_t machine_lane_get(const LaneMachine *machine, RegFile file, unsigned reg) {
     if (file == RF_R || file == RF_UR)
         return row(machine, file, reg)[0];
     return machine->warp.p[(file == RF_UP ? PRED_UP : 0) + reg] & 1;
 }
 
-bool lane_machine_step(LaneMachine *machine, const MachInst *in) {
+bool machine_lane_step(LaneMachine *machine, const MachInst *in) {
     Dec d = {.inst = in, .optype = in->optype, .mods = in->mods, .guard = REG_PT, .cls = CLS_DATA};
     Bind b = {.run = &machine->run, .d = &d, .in = in};
     BindFn *fn = in->optype < OT_COUNT ? machine->run.level->bind[in->optype] : NULL;

@@ -18,7 +18,7 @@ static bool has_v4(void) {
 }
 #endif
 
-const Level *level_find(const char *name) {
+const Level *machine_level_find(const char *name) {
 #ifdef SIM_HAVE_X86_LEVELS
     __builtin_cpu_init();
     const Level *levels[] = {has_v4() ? &level_v4 : NULL, has_v3() ? &level_v3 : NULL,
@@ -31,4 +31,4 @@ const Level *level_find(const char *name) {
             return levels[i];
     return NULL;
 }
-const char *machine_best_level(void) { return level_find(NULL)->name; }
+const char *machine_best_level(void) { return machine_level_find(NULL)->name; }

@@ -84,8 +84,9 @@ uint64_t machine_trace_address(const MachineTrace *trace, unsigned lane) {
     const Warp *warp = trace->state;
     const Dec *d = &warp->prog[(trace->pc_bytes - warp->run->bin->code_base) / INST_BYTES];
     unsigned optype = trace->inst->optype;
-    bool reaches = mem_access_kind(optype) != ACC_NONE && isa_traits(optype)->space & ISA_SPACE_GLOBAL;
-    return reaches ? mem_address(warp, d, lane) : 0;
+    bool reaches =
+        machine_mem_access_kind(optype) != ACC_NONE && isa_traits(optype)->space & ISA_SPACE_GLOBAL;
+    return reaches ? machine_mem_address(warp, d, lane) : 0;
 }
 
 const char *machine_finding_name(MachineFindingKind k) {
@@ -383,7 +384,7 @@ static void make_program(Run *run) {
         (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
     run->prog = ARENA_ARRAY(&run->arena, Dec, run->ncode);
     for (uint32_t i = 0; i < run->ncode; i++) {
-        run->prog[i].full = run->prog[i].part = op_decode;
+        run->prog[i].full = run->prog[i].part = bind_decode;
         run->prog[i].guard = REG_PT;
         run->prog[i].always = 1;
         run->prog[i].cls = CLS_OTHER;
@@ -395,7 +396,7 @@ static void make_program(Run *run) {
 static bool check_launch(const Run *run, Diags *d) {
     const BinFunc *func = run->kernel;
     const Launch *l = run->launch;
-    const char *wrong = launch_error(l);
+    const char *wrong = sim_launch_error(l);
     uint64_t max = 1;
     for (int i = 0; i < 3; i++)
         max *= func->maxntid[i] ? func->maxntid[i] : 1;
@@ -462,7 +463,7 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
                  .launch = l,
                  .mem = mem,
                  .ncode = binary->ncode,
-                 .level = level_find(host_level)};
+                 .level = machine_level_find(host_level)};
     bool ok =
         run->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
     ok = ok && check_launch(run, d) && make_memory(run, d);
@@ -477,7 +478,7 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
 void machine_close(MachineSession *session) {
     if (!session)
         return;
-    cta_free(session->r.spare);
+    machine_cta_free(session->r.spare);
     arena_free(&session->r.arena);
     free(session);
 }
@@ -503,13 +504,13 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
 bool machine_session_run(MachineSession *session, const MachineOptions *opt, MachineResult *res, Diags *d) {
     Run *run = &session->r;
     start_run(run, opt, res);
-    bool ok = cta_run_grid(run);
+    bool ok = machine_cta_run_grid(run);
     if (!ok && !run->trapped)
         diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, "the host has too little memory");
     collect_stats(run);
     explain_deadlock(res);
     for (uint32_t i = 0; run->opt.reached && i < run->ncode; i++)
-        if (run->prog[i].full != op_decode)
+        if (run->prog[i].full != bind_decode)
             run->opt.reached[i] = 1;
     if (res->trap.kind != TRAP_NONE) {
         char line[512];

@@ -7,7 +7,7 @@
 
 #define NOWHERE UINT32_MAX
 
-void masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow) {
+void machine_masks_before(Warp *warp, const Dec *dec, uint32_t g, MaskShadow *shadow) {
     shadow->active = warp->active;
     shadow->executed = dec->nq ? g & dec_pred(warp, dec, 0) : g;
     for (uint32_t m = warp->active; m; m &= m - 1) /* a parked PC means nothing while the lane is active */
@@ -61,7 +61,7 @@ static void stale_bits(Warp *warp, const Dec *d, const MaskShadow *shadow) {
     }
 }
 
-void masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow) {
+void machine_masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow) {
     if (warp->state != WARP_DONE)
         lost_lanes(warp, dec);
     if (dec->optype == OT_BSSY)

@@ -1,11 +1,11 @@
 /* Guest memory lane by lane: spaces, bounds, alignment, traps. Guest addresses reach host memory nowhere else
- * than through mem_ref and the whole-warp paths of ops/op_mem.c.
+ * than through machine_mem_ref and the whole-warp paths of ops/op_mem.c.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include <stdio.h>
 #include <string.h>
 
-AccessKind mem_access_kind(unsigned optype) {
+AccessKind machine_mem_access_kind(unsigned optype) {
     const OpTraits *traits = isa_traits(optype);
     bool read = traits->effects & ISA_EFFECT_READ, write = traits->effects & ISA_EFFECT_WRITE;
     if (traits->effects & ISA_EFFECT_ORDER || traits->lanes != ISA_LANES_EACH)
@@ -15,7 +15,7 @@ AccessKind mem_access_kind(unsigned optype) {
     return read == write ? ACC_NONE /* from one place to another */ : read ? ACC_LOAD : ACC_STORE;
 }
 
-uint64_t mem_address(const Warp *w, const Dec *dec, unsigned lane) {
+uint64_t machine_mem_address(const Warp *w, const Dec *dec, unsigned lane) {
     const uint32_t *lo = dec_src(w, dec, 0);
     uint64_t a = dec->wide ? (uint64_t)lo[32 + lane] << 32 | lo[lane] : lo[lane];
     a = (a << dec->k[4]) + (uint64_t)dec->target;
@@ -37,8 +37,8 @@ static int out_of_range(Warp *w, Dec *d, unsigned lane, MemSpace s, uint64_t add
     return machine_trap_address(w, d, lane, below ? TRAP_STACK : TRAP_OUT_OF_RANGE, address, text);
 }
 
-int mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address, unsigned size_bytes,
-            bool write, MemRef *out) {
+int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t address,
+                    unsigned size_bytes, bool write, MemRef *out) {
     const Run *r = warp->run;
     uint64_t offset = address;
     MemSpace s = space;
@@ -82,7 +82,7 @@ int mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_t addres
     return RUN_OK;
 }
 
-void mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out) {
+void machine_mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, void *out) {
     if (ref->bytes) {
         memcpy(out, ref->bytes, size_bytes);
         return;
@@ -95,7 +95,7 @@ void mem_load(const Warp *warp, unsigned lane, const MemRef *ref, unsigned size_
     }
 }
 
-void mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
+void machine_mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes, const void *data) {
     if (ref->bytes) {
         if (memcmp(ref->bytes, data, size_bytes) != 0) {
             memcpy(ref->bytes, data, size_bytes);
@@ -117,19 +117,19 @@ void mem_store(Warp *warp, unsigned lane, const MemRef *ref, unsigned size_bytes
     }
 }
 
-int mem_load_slow(Warp *w, Dec *dec, uint32_t g) {
+int machine_mem_load_slow(Warp *w, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(w, dec, 0);
     uint32_t rows[32][4]; /* a destination may hold the addresses of later lanes */
     unsigned size = dec->size, words = size < 4 ? 1 : size / 4u;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
-        int status =
-            mem_ref(w, dec, lane, (MemSpace)dec->imm[1], mem_address(w, dec, lane), size, false, &ref);
+        int status = machine_mem_ref(w, dec, lane, (MemSpace)dec->imm[1], machine_mem_address(w, dec, lane),
+                                     size, false, &ref);
         if (status != RUN_OK)
             return status;
         rows[lane][0] = 0;
-        mem_load(w, lane, &ref, size, rows[lane]);
+        machine_mem_load(w, lane, &ref, size, rows[lane]);
         if (dec->k[3] == MemSz_S8)
             rows[lane][0] = (uint32_t)(int32_t)(int8_t)rows[lane][0];
         if (dec->k[3] == MemSz_S16)
@@ -141,20 +141,20 @@ int mem_load_slow(Warp *w, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 
-int mem_store_slow(Warp *w, Dec *dec, uint32_t g) {
+int machine_mem_store_slow(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *v = dec_src(w, dec, 2);
     unsigned size = dec->size, words = size < 4 ? 1 : size / 4u;
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         MemRef ref;
         uint32_t data[4];
-        int status =
-            mem_ref(w, dec, lane, (MemSpace)dec->imm[1], mem_address(w, dec, lane), size, true, &ref);
+        int status = machine_mem_ref(w, dec, lane, (MemSpace)dec->imm[1], machine_mem_address(w, dec, lane),
+                                     size, true, &ref);
         if (status != RUN_OK)
             return status;
         for (unsigned k = 0; k < words; k++)
             data[k] = v[k * 32 + lane];
-        mem_store(w, lane, &ref, size, data);
+        machine_mem_store(w, lane, &ref, size, data);
     }
     return RUN_OK;
 }

@@ -117,7 +117,7 @@ bool bind_VABSDIFF4(Bind *bind) {
  * write. */
 static int shared_at(Warp *warp, Dec *d, unsigned lane, uint32_t address, unsigned size_bytes, bool write,
                      MemRef *ref) {
-    int status = mem_ref(warp, d, lane, MS_SHARED, address, size_bytes, write, ref);
+    int status = machine_mem_ref(warp, d, lane, MS_SHARED, address, size_bytes, write, ref);
     if (status == RUN_OK && write && warp->cta->shared_written)
         memset(warp->cta->shared_written + (ref->bytes - warp->cta->shared), 1, size_bytes);
     return status;
@@ -136,15 +136,15 @@ static int op_ldgsts(Warp *w, Dec *dec, uint32_t g) {
                            (uint64_t)(int64_t)(int32_t)dec->imm[1];
         int status = RUN_OK;
         if (copy >> lane & 1) {
-            status = mem_ref(w, dec, lane, MS_GLOBAL, address, dec->size, false, &from);
+            status = machine_mem_ref(w, dec, lane, MS_GLOBAL, address, dec->size, false, &from);
             if (status == RUN_OK)
-                mem_load(w, lane, &from, dec->size, data);
+                machine_mem_load(w, lane, &from, dec->size, data);
         }
         if (status == RUN_OK)
             status = shared_at(w, dec, lane, to[lane] + dec->imm[0], dec->size, true, &dest);
         if (status != RUN_OK)
             return status;
-        mem_store(w, lane, &dest, dec->size, data);
+        machine_mem_store(w, lane, &dest, dec->size, data);
     }
     return RUN_OK;
 }
@@ -176,9 +176,9 @@ static int op_popc_inc(Warp *w, Dec *dec, uint32_t g) {
         int status = shared_at(w, dec, lane, (a[lane] << dec->k[0]) + u[0] + dec->imm[0], 4, true, &ref);
         if (status != RUN_OK)
             return status;
-        mem_load(w, lane, &ref, 4, &v);
+        machine_mem_load(w, lane, &ref, 4, &v);
         r[lane] = v++;
-        mem_store(w, lane, &ref, 4, &v);
+        machine_mem_store(w, lane, &ref, 4, &v);
     }
     return RUN_OK;
 }
@@ -223,7 +223,7 @@ static int op_ldsm(Warp *w, Dec *dec, uint32_t g) {
             MemRef ref;
             if ((status = shared_at(w, dec, lane, a[lane] + u[0] + dec->imm[0], 16, false, &ref)) != RUN_OK)
                 return status;
-            mem_load(w, lane, &ref, 16, m[row]);
+            machine_mem_load(w, lane, &ref, 16, m[row]);
         }
         for (unsigned lane = 0; lane < 32; lane++)
             out[n][lane] = fragment((const uint16_t(*)[8])m, lane, dec->k[1]);
@@ -246,7 +246,7 @@ static int op_stsm(Warp *w, Dec *dec, uint32_t g) {
             MemRef ref;
             if ((status = shared_at(w, dec, lane, a[lane] + dec->imm[0], 16, true, &ref)) != RUN_OK)
                 return status;
-            mem_store(w, lane, &ref, 16, m[row]);
+            machine_mem_store(w, lane, &ref, 16, m[row]);
         }
     }
     return RUN_OK;

@@ -77,7 +77,7 @@ static int at_end(Warp *warp, const Dec *d) {
     return RUN_OK;
 }
 
-const MachineReplayStep *replay_take(Warp *warp, const Dec *d, MachineReplayKind kind) {
+const MachineReplayStep *machine_replay_take(Warp *warp, const Dec *d, MachineReplayKind kind) {
     Run *r = warp->run;
     if (!r->opt.replay)
         return NULL;
@@ -91,10 +91,10 @@ const MachineReplayStep *replay_take(Warp *warp, const Dec *d, MachineReplayKind
 
 /* Accesses of memory that other warps see; local memory, where return addresses may be, is the lane's own. */
 static bool is_shared_access(unsigned optype) {
-    return mem_access_kind(optype) != ACC_NONE && isa_traits(optype)->space != ISA_SPACE_LOCAL;
+    return machine_mem_access_kind(optype) != ACC_NONE && isa_traits(optype)->space != ISA_SPACE_LOCAL;
 }
 
-int replay_before(Warp *warp, Dec *dec, uint32_t *g) {
+int machine_replay_before(Warp *warp, Dec *dec, uint32_t *g) {
     struct Replay *p = replay_of(warp->run);
     if (p->next == warp->run->opt.replay->nsteps) {
         int status = at_end(warp, dec);
@@ -108,7 +108,7 @@ int replay_before(Warp *warp, Dec *dec, uint32_t *g) {
         warp->pc++;
         return RUN_AGAIN;
     }
-    const MachineReplayStep *step = replay_take(warp, dec, REPLAY_GUARD);
+    const MachineReplayStep *step = machine_replay_take(warp, dec, REPLAY_GUARD);
     if (!step)
         return RUN_OK;
     if (step->active != warp->active)

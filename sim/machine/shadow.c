@@ -45,14 +45,14 @@ struct WarpShadow {
     Accesses writer[REGS_TRACKED], reader[REGS_TRACKED];
 };
 
-bool shadow_create(Run *run, Warp *warp) {
+bool machine_shadow_create(Run *run, Warp *warp) {
     warp->shadow = calloc(1, sizeof *warp->shadow);
     if (run->opt.report_undefined)
         warp->local_written = calloc(1, (size_t)run->local_bytes * 32 + 1);
     return warp->shadow && (warp->local_written || !run->opt.report_undefined);
 }
 
-void shadow_reset(Warp *warp) {
+void machine_shadow_reset(Warp *warp) {
     struct WarpShadow *warp_shadow = warp->shadow;
     memset(warp_shadow, 0, sizeof *warp_shadow);
     memset(warp_shadow->undef, 0xff, sizeof warp_shadow->undef);
@@ -309,7 +309,7 @@ static uint32_t memory_undef(Warp *warp, Dec *dec, uint32_t g, bool mark, uint32
     uint32_t u = 0;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m), n = dec->size;
-        uint64_t a = mem_address(warp, dec, lane), offset = a;
+        uint64_t a = machine_mem_address(warp, dec, lane), offset = a;
         MemSpace space = (MemSpace)dec->imm[1];
         if (space == MS_GENERIC && a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES)
             space = MS_SHARED, offset = a - SIM_SHARED_WINDOW;
@@ -425,7 +425,7 @@ static uint32_t undef_access(const Warp *warp, const MachInst *in, uint32_t *dat
 static uint32_t undef_before(Warp *warp, Dec *dec, uint32_t g) {
     const MachInst *in = dec->inst;
     report_use(warp, dec, undef_operand(warp, in->guard) & warp->active, "guard");
-    AccessKind kind = mem_access_kind(dec->optype);
+    AccessKind kind = machine_mem_access_kind(dec->optype);
     if (kind == ACC_NONE) {
         uint32_t u = undef_result(warp, dec, g);
         if (dec->always)
@@ -453,7 +453,7 @@ static void undef_after(Warp *warp, Dec *dec, uint32_t g, uint32_t u, uint32_t s
         for (unsigned k = 0; k < 7; k++)
             if (dec->imm[0] >> k & 1)
                 warp->shadow->pundef[k] = (warp->shadow->pundef[k] & ~g) | (u & g);
-    if (mem_access_kind(dec->optype) == ACC_STORE && stored_undef)
+    if (machine_mem_access_kind(dec->optype) == ACC_STORE && stored_undef)
         memory_undef(warp, dec, g & stored_undef, true, stored_undef);
 }
 
@@ -487,14 +487,14 @@ static void trace(Warp *w, Dec *dec, uint32_t g) {
 bool machine_trace_access(const MachineTrace *trace, unsigned lane, MachineAccess *out) {
     const Warp *warp = trace->state;
     const Dec *dec = &warp->prog[warp->pc];
-    AccessKind kind = mem_access_kind(dec->optype);
+    AccessKind kind = machine_mem_access_kind(dec->optype);
     if (kind != ACC_STORE && kind != ACC_ATOMIC)
         return false;
     uint64_t window = dec->imm[1] == MS_SHARED  ? SIM_SHARED_WINDOW
                       : dec->imm[1] == MS_LOCAL ? SIM_LOCAL_WINDOW
                                                 : 0;
     *out = (MachineAccess){.atomic = kind == ACC_ATOMIC,
-                           .address = mem_address(warp, dec, lane) + window,
+                           .address = machine_mem_address(warp, dec, lane) + window,
                            .size_bytes = dec->size};
     const uint32_t *v = dec_src(warp, dec, 2);
     for (unsigned k = 0; kind == ACC_STORE && 4 * k < dec->size; k++)
@@ -511,11 +511,11 @@ static int issue_checked(Warp *warp, Dec *dec, uint32_t g) {
     if (control)
         bad = control_before(warp, dec, g);
     if (follow) {
-        if (mem_access_kind(dec->optype) == ACC_STORE)
+        if (machine_mem_access_kind(dec->optype) == ACC_STORE)
             undef_access(warp, dec->inst, &stored);
         undef = undef_before(warp, dec, g);
     }
-    masks_before(warp, dec, g, &warp->shadow->masks);
+    machine_masks_before(warp, dec, g, &warp->shadow->masks);
     warp->pc++;
     int status = RUN_OK;
     if (g == ~0u)
@@ -523,7 +523,7 @@ static int issue_checked(Warp *warp, Dec *dec, uint32_t g) {
     else if (g | dec->always)
         status = dec->part(warp, dec, g);
     if (status != RUN_TRAP)
-        masks_after(warp, dec, &warp->shadow->masks);
+        machine_masks_after(warp, dec, &warp->shadow->masks);
     if (follow && g && status != RUN_TRAP)
         undef_after(warp, dec, g, undef, stored & g);
     if (bad && status != RUN_TRAP)
@@ -533,7 +533,7 @@ static int issue_checked(Warp *warp, Dec *dec, uint32_t g) {
     return status;
 }
 
-int shadow_issue(Warp *warp) {
+int machine_shadow_issue(Warp *warp) {
     Run *r = warp->run;
     int status = RUN_OK;
     while (r->quota > 0 && status == RUN_OK) {
@@ -551,7 +551,7 @@ int shadow_issue(Warp *warp) {
         r->cls[dec->cls].lanes += (uint32_t)__builtin_popcount(warp->active);
         uint32_t g = warp->active & (warp->p[dec->guard] ^ dec->gx);
         if (r->opt.replay) {
-            status = replay_before(warp, dec, &g);
+            status = machine_replay_before(warp, dec, &g);
             if (status == RUN_AGAIN) { /* not executed */
                 status = RUN_OK;
                 continue;

@@ -64,17 +64,17 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
-        int status =
-            mem_ref(warp, dec, lane, (MemSpace)dec->imm[1], mem_address(warp, dec, lane), size, true, &ref);
+        int status = machine_mem_ref(warp, dec, lane, (MemSpace)dec->imm[1],
+                                     machine_mem_address(warp, dec, lane), size, true, &ref);
         if (status != RUN_OK)
             return status;
         uint64_t old = 0, next, x = atom_operand(v, lane, size);
-        mem_load(warp, lane, &ref, size, &old);
+        machine_mem_load(warp, lane, &ref, size, &old);
         if (dec->k[5] >= OP_CAS)
             next = old == x ? atom_operand(new_row, lane, size) : old;
         else
             next = atom_result(dec->k[5], dec->k[6], old, x, ref.space == MS_GLOBAL);
-        mem_store(warp, lane, &ref, size, &next);
+        machine_mem_store(warp, lane, &ref, size, &next);
         olds[lane] = dec->k[5] == OP_CAST_SPIN ? old == x : old;
     }
     if (dec->optype == OT_RED)
@@ -149,7 +149,7 @@ static int qspc(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t in = 0, *r = dec_dst(warp, dec, 0);
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
-        uint64_t a = mem_address(warp, dec, lane);
+        uint64_t a = machine_mem_address(warp, dec, lane);
         uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
                          : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
                                                                    : QspcSpace_G;

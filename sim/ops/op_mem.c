@@ -185,7 +185,7 @@ INLINE int load_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
         return RUN_OK;
     }
     if (!locate(warp, dec, g, 4 * n, full, false, &p))
-        return mem_load_slow(warp, dec, g);
+        return machine_mem_load_slow(warp, dec, g);
     for (unsigned k = 0; k < n; k++) {
         if (!p.same) {
             uint32_t x = load32(p.bytes + 4 * k);
@@ -206,7 +206,7 @@ INLINE int load_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
     uint32_t v[32], size = dec->size, bits = 32 - 8 * size;
     bool sign = dec->k[3] == MemSz_S8 || dec->k[3] == MemSz_S16;
     if (!locate(warp, dec, g, size, full, false, &p))
-        return mem_load_slow(warp, dec, g);
+        return machine_mem_load_slow(warp, dec, g);
     for (unsigned i = 0; i < 32; i++) {
         const uint8_t *q = p.bytes + p.off[i];
         uint32_t x = size == 1 ? *q : *q | (uint32_t)q[1] << 8;
@@ -259,7 +259,7 @@ INLINE int store_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) 
         return RUN_OK;
     }
     if (!locate(warp, dec, g, 4 * n, full, true, &p))
-        return mem_store_slow(warp, dec, g);
+        return machine_mem_store_slow(warp, dec, g);
     EACH_LANE(i, g) {
         for (unsigned k = 0; k < n; k++) {
             uint8_t *q = p.bytes + p.off[i] + 4 * k;
@@ -278,7 +278,7 @@ INLINE int store_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
     uint32_t changed = 0, size = dec->size;
     const uint32_t *v = dec_src(warp, dec, 2);
     if (!locate(warp, dec, g, size, full, true, &p))
-        return mem_store_slow(warp, dec, g);
+        return machine_mem_store_slow(warp, dec, g);
     EACH_LANE(i, g) {
         uint8_t *q = p.bytes + p.off[i];
         for (unsigned k = 0; k < size; k++) {
@@ -304,7 +304,7 @@ INLINE int load_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     uint32_t v[4][32];
     unsigned n = dec->size / 4u;
     if (!locate_local(warp, dec, g, full, &p))
-        return mem_load_slow(warp, dec, g);
+        return machine_mem_load_slow(warp, dec, g);
     const uint32_t *from = warp->local + p.address / 4 * 32;
     for (unsigned k = 0; k < n; k++) {
         if (p.same)
@@ -320,7 +320,7 @@ INLINE int store_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     unsigned n = dec->size / 4u;
     const uint32_t *v = dec_src(warp, dec, 2);
     if (!locate_local(warp, dec, g, full, &p))
-        return mem_store_slow(warp, dec, g);
+        return machine_mem_store_slow(warp, dec, g);
     uint32_t *to = warp->local + p.address / 4 * 32;
     for (unsigned k = 0; k < n; k++) {
         if (!p.same) {

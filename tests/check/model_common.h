@@ -25,7 +25,7 @@ static void *assembled(const char *text, size_t *size) {
     Source s = {"test.sass", text, strlen(text)};
     Diags d = {.source = &s, .sink = show};
     void *image = NULL;
-    assert_true(assemble(&s, &image, size, &d));
+    assert_true(asm_assemble(&s, &image, size, &d));
     return image;
 }
 

@@ -30,16 +30,16 @@ static Loaded load(const char *text) {
     Diags d = {.sink = show};
     size_t size;
     Source s = {"k.sass", text, strlen(text)};
-    assert_true(assemble(&s, &l.image, &size, &d));
+    assert_true(asm_assemble(&s, &l.image, &size, &d));
     l.b = binary_read("k.cubin", l.image, size, &d);
     assert_non_null(l.b);
-    l.g = binflow_new(l.b);
+    l.g = bin_flow_new(l.b);
     assert_non_null(l.g);
     return l;
 }
 
 static void unload(Loaded *loaded) {
-    binflow_free(loaded->g);
+    bin_flow_free(loaded->g);
     binary_free(loaded->b);
     free(loaded->image);
 }
@@ -156,8 +156,8 @@ static void test_facts(void **state) {
     l.b->funcs[0].tables = &(BinBranchTable){0, (const uint32_t[]){0x10, 0x20, 0x28, 0x1000}, 4};
     l.b->funcs[0].ntables = 1;
     l.b->code[1][0] = 0xfff; /* no instruction */
-    binflow_free(l.g);
-    l.g = binflow_new(l.b);
+    bin_flow_free(l.g);
+    l.g = bin_flow_new(l.b);
     expect(&l, "k", 0, BX_OFF_END | BX_BAD_TARGET, "b2");
     assert_false(l.g->decoded[1]);
     expect(&l, "k", 1, BX_OFF_END, "");

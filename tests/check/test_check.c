@@ -33,18 +33,18 @@ static Checked check_text(const char *text, const BinCheckOptions *opt) {
     Diags d = {.sink = show};
     size_t size;
     Source s = {"k.sass", text, strlen(text)};
-    if (!assemble(&s, &c.image, &size, &d))
+    if (!asm_assemble(&s, &c.image, &size, &d))
         fail_msg("does not assemble:\n%s", text);
     c.b = binary_read("k.cubin", c.image, size, &d);
     assert_non_null(c.b);
-    c.g = binflow_new(c.b);
-    binary_check(c.g, opt, &c.r);
+    c.g = bin_flow_new(c.b);
+    check_binary(c.g, opt, &c.r);
     return c;
 }
 
 static void release(Checked *checked) {
     check_report_free(&checked->r);
-    binflow_free(checked->g);
+    bin_flow_free(checked->g);
     binary_free(checked->b);
     free(checked->image);
 }
@@ -138,9 +138,9 @@ static void test_reserved_bit(void **state) {
     assert_false(breaks(&c, CR_R23));
     c.b->code[0][1] |= 1ull << (90 - 64);
     check_report_free(&c.r);
-    binflow_free(c.g);
-    c.g = binflow_new(c.b);
-    binary_check(c.g, NULL, &c.r);
+    bin_flow_free(c.g);
+    c.g = bin_flow_new(c.b);
+    check_binary(c.g, NULL, &c.r);
     assert_true(breaks(&c, CR_R23));
     assert_int_equal(c.r.nerrors > 0, 1);
     release(&c);

@@ -55,7 +55,7 @@ static void compare(Comparison *comparison, const char *value, const char *guard
     size_t size;
     snprintf(text, sizeof text, sass, value, guard, address);
     Source s = {"k.sass", text, strlen(text)};
-    assert_true(assemble(&s, &image, &size, &d));
+    assert_true(asm_assemble(&s, &image, &size, &d));
     *comparison = (Comparison){.binary = binary_read("k.cubin", image, size, &d),
                                .module = ptx_parse("k.ptx", ptx, sizeof ptx - 1, &d)};
     free(image);

@@ -121,7 +121,7 @@ static void test_shape(void **state) {
     PtxModule *m =
         parse(HEAD ".reg .pred %p<2>;\nsetp.eq.u32 %p0, 1, 1;\n@%p0 bra A;\nmov.u32 %r0, 1;\nbra B;\nA:\n"
                    "mov.u32 %r0, 2;\nB:\nmov.u32 %r1, 3;\n@%p0 bra A;\n@%p0 ret;\nret;\n}\n");
-    PtxShape s = ptx_shape(m);
+    PtxShape s = fuzz_shape(m);
     assert_int_equal(s.blocks, 6); /* setp; mov; A; B; the guarded ret; the last ret */
     assert_int_equal(s.data_insns, 4);
     assert_int_equal(s.branches, 2); /* leaving is none */
@@ -132,7 +132,7 @@ static void test_shape(void **state) {
     m = parse(
         HEAD
         "T: .branchtargets A, B, A;\nmov.u32 %r0, 1;\nbrx.idx %r0, T;\nA:\nmov.u32 %r0, 2;\nB:\nret;\n}\n");
-    s = ptx_shape(m);
+    s = fuzz_shape(m);
     assert_int_equal(s.blocks, 3);
     assert_int_equal(s.branches, 1);
     assert_int_equal(s.early_exits, 0);
@@ -150,7 +150,7 @@ static void test_means(void **state) {
         for (unsigned n = 0; n < 40; n++) {
             gen_program((GenKind)k, 77, n, &forms, &p);
             PtxModule *m = parse(p.text);
-            PtxShape s = ptx_shape(m);
+            PtxShape s = fuzz_shape(m);
             blocks += s.blocks, data += s.data_insns;
             ptx_free(m);
         }
@@ -174,10 +174,10 @@ static LaneTraces trace(PtxModule *m) {
     uint64_t in = simmem_alloc(mem, "in", 64), out = simmem_alloc(mem, "out", 64);
     memcpy(params, &in, 8);
     memcpy(params + 8, &out, 8);
-    lane_traces_start(&t, m, &l);
-    PtxRunOptions o = {.on_event = lane_trace_ptx, .user = &t};
+    fuzz_traces_start(&t, m, &l);
+    PtxRunOptions o = {.on_event = fuzz_trace_ptx, .user = &t};
     PtxRunResult r;
-    assert_true(ptx_interp_run(m, "fuzz", &l, mem, &o, &r, &d));
+    assert_true(interp_run(m, "fuzz", &l, mem, &o, &r, &d));
     assert_int_equal(r.trap.kind, TRAP_NONE);
     simmem_free(mem);
     return t;
@@ -197,17 +197,17 @@ static void test_lane_traces(void **state) {
     char text[200];
     PtxModule *m = parse(same);
     LaneTraces a = trace(m), b = trace(m);
-    assert_int_equal(lane_traces_events(&a), 6); /* three of two threads */
-    assert_true(lane_traces_equal(&a, &b, text, sizeof text));
-    lane_traces_free(&b);
+    assert_int_equal(fuzz_traces_events(&a), 6); /* three of two threads */
+    assert_true(fuzz_traces_equal(&a, &b, text, sizeof text));
+    fuzz_traces_free(&b);
     for (unsigned k = 0; k < 3; k++) {
         PtxModule *n = parse(others[k]);
         b = trace(n);
-        assert_false(lane_traces_equal(&a, &b, text, sizeof text));
-        lane_traces_free(&b);
+        assert_false(fuzz_traces_equal(&a, &b, text, sizeof text));
+        fuzz_traces_free(&b);
         ptx_free(n);
     }
-    lane_traces_free(&a);
+    fuzz_traces_free(&a);
     ptx_free(m);
 }
 

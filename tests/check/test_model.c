@@ -11,7 +11,7 @@ static ModelResult explore(const void *image, size_t size, const ModelOptions *o
     Diags d = {.sink = show};
     Binary *binary = binary_read("test", image, size, &d);
     assert_non_null(binary);
-    BinFlow *g = binflow_new(binary);
+    BinFlow *g = bin_flow_new(binary);
     ModelProgram *p = model_program(g);
     uint32_t entry = 0;
     while (!binary->funcs[entry].is_entry)
@@ -28,7 +28,7 @@ static ModelResult explore(const void *image, size_t size, const ModelOptions *o
     }
     model_result_free(&r); /* verdict and numbers stay */
     model_program_free(p);
-    binflow_free(g);
+    bin_flow_free(g);
     binary_free(binary);
     return r;
 }

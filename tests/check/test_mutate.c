@@ -21,13 +21,13 @@ static Fixture start(void) {
     Diags d = {.sink = show};
     size_t size;
     f.image = assembled(program, &size);
-    f.m = mutator_new("test", f.image, size, &d);
+    f.m = mutate_new("test", f.image, size, &d);
     assert_non_null(f.m);
     f.out = malloc(size);
     return f;
 }
 static void stop(Fixture *fixture) {
-    mutator_free(fixture->m);
+    mutate_free(fixture->m);
     free(fixture->image);
     free(fixture->out);
 }

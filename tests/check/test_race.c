@@ -149,10 +149,10 @@ static void run_case(const Case *c, uint64_t seed, uint32_t *harmful, uint32_t *
     *harmful = r.nharmful;
     *harmless = r.nraces - r.nharmful;
     for (uint32_t i = 0; i < r.nraces; i++) {
-        assert_in_range(ptx_race_print(&r.races[i], text, sizeof text), 1, sizeof text);
+        assert_in_range(interp_race_print(&r.races[i], text, sizeof text), 1, sizeof text);
         assert_int_not_equal(r.races[i].first.line, 0);
     }
-    ptx_races_free(&r);
+    interp_races_free(&r);
     simmem_free(mem);
     plan_free(&p);
     ptx_free(m);

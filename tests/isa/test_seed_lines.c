@@ -132,7 +132,7 @@ static void *assemble_line(Test *test, const char *line, unsigned pc, size_t *si
     Diags d = {.source = &s, .sink = sink, .user = test};
     void *image = NULL;
     test->message[0] = 0;
-    return assemble(&s, &image, size_bytes, &d) ? image : NULL;
+    return asm_assemble(&s, &image, size_bytes, &d) ? image : NULL;
 }
 
 static void accepted(Test *test, char *line, char *pc_text, char *fields, char *word_text) {

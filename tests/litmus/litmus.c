@@ -353,10 +353,9 @@ static void run_interp(const Case *c, const Setting *setting, Counts *counts) {
         PtxRunResult r = {0};
         SimMemory *mem = simmem_clone(setting->start);
         uint32_t at = 0;
-        if (!mem || !ptx_place_variables(c->m, mem, &d))
+        if (!mem || !interp_place_variables(c->m, mem, &d))
             abort();
-        bool good =
-            ptx_interp_run(c->m, "litmus", &setting->launch, mem, &o, &r, &d) && r.trap.kind == TRAP_NONE;
+        bool good = interp_run(c->m, "litmus", &setting->launch, mem, &o, &r, &d) && r.trap.kind == TRAP_NONE;
         if (!good || !right_memory(setting, mem, &at)) {
             complain(c, setting, "interpreter", &r.trap, at);
             counts->failures++;

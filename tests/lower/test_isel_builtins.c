@@ -97,7 +97,7 @@ static void run(Cases *cases, const char *name, unsigned bits, bool has_b, int m
     Launch l = {
         .grid = {(cases->n + 255) / 256, 1, 1}, .block = {256, 1, 1}, .params = params, .param_bytes = 28};
     PtxRunResult res = {0};
-    assert_true(ptx_interp_run(m, "test", &l, mem, NULL, &res, &d));
+    assert_true(interp_run(m, "test", &l, mem, NULL, &res, &d));
     assert_int_equal(res.trap.kind, TRAP_NONE);
     memset(cases->got, 0, sizeof cases->got);
     simmem_read(mem, r, cases->got, bytes);

@@ -207,7 +207,7 @@ static void random_expressions(void **state) {
         World x = {.seed = round};
         Term *vars[3][VARS];
         uint64_t values[3][VARS][TRIALS];
-        terms_init(&x.ts);
+        term_init(&x.ts);
         for (unsigned k = 0; k < 3; k++)
             for (unsigned j = 0; j < VARS; j++) {
                 unsigned width = k == 0 ? 32 : k == 1 ? 64 : 1;
@@ -227,7 +227,7 @@ static void random_expressions(void **state) {
         }
         if (!x.ts.overflow)
             check_all(&x, (Term *const(*)[VARS])vars, values);
-        terms_free(&x.ts);
+        term_free(&x.ts);
     }
 }
 
@@ -236,7 +236,7 @@ static void random_expressions(void **state) {
 static void one_term_for_equal_values(void **state) {
     (void)state;
     Terms ts;
-    terms_init(&ts);
+    term_init(&ts);
     Term *a = t_var(&ts, 64, term_name(&ts, "a"), 0), *b = t_var(&ts, 64, term_name(&ts, "b"), 0),
          *i = t_var(&ts, 32, term_name(&ts, "i"), 0);
     Term *low = t_add(&ts, t_zext(&ts, t_lo(&ts, a)), t_zext(&ts, t_lo(&ts, b)));
@@ -254,14 +254,14 @@ static void one_term_for_equal_values(void **state) {
     assert_ptr_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)), t_fcmp(&ts, 32, 14, x, y)); /* setp.lt, setp.geu */
     assert_ptr_not_equal(t_not(&ts, t_fcmp(&ts, 32, 1, x, y)),
                          t_fcmp(&ts, 32, 6, x, y)); /* setp.ge: a NaN is neither */
-    terms_free(&ts);
+    term_free(&ts);
 }
 
 /* Stores to different places, and stores that exclude each other, may change places; others may not. */
 static void order_of_events(void **state) {
     (void)state;
     Terms ts;
-    terms_init(&ts);
+    term_init(&ts);
     Term *m = t_var(&ts, 0, term_name(&ts, "memory"), 0), *a = t_var(&ts, 64, term_name(&ts, "a"), 0),
          *b = t_var(&ts, 64, term_name(&ts, "b"), 0);
     Term *x = t_var(&ts, 32, term_name(&ts, "x"), 0), *y = t_var(&ts, 32, term_name(&ts, "y"), 0),
@@ -276,7 +276,7 @@ static void order_of_events(void **state) {
                      t_read(&ts, m, yes, a4, 4, 0));
     assert_ptr_not_equal(t_read(&ts, t_store(&ts, m, yes, a, 4, 0, x), yes, b, 4, 0),
                          t_read(&ts, m, yes, b, 4, 0));
-    terms_free(&ts);
+    term_free(&ts);
 }
 
 int main(void) {

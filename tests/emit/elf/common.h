@@ -57,7 +57,7 @@ static inline void collect(void *user, Severity severity, const char *line) {
 static inline bool assemble_text(const char *text, void **image, size_t *size, Messages *m) {
     Diags d = {.sink = collect, .user = m};
     Source s = {"test.sass", text, strlen(text)};
-    return assemble(&s, image, size, &d);
+    return asm_assemble(&s, image, size, &d);
 }
 
 static inline void *add_image(size_t *size) {

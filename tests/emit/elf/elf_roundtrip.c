@@ -16,7 +16,7 @@ static bool round_trip(const char *path, Diags *d) {
         file_read(&a, path, d, &data, &size) && disasm_image(path, data, size, false, &text, &text_size, d);
     Binary *b = good ? binary_read(path, data, size, d) : NULL;
     Source s = {path, text, good ? text_size : 0};
-    good = b && assemble(&s, &again, &again_size, d);
+    good = b && asm_assemble(&s, &again, &again_size, d);
     if (good && (again_size != size || memcmp(again, data, size) != 0)) {
         fprintf(stderr, "%s: the assembled file differs\n", path);
         good = false;

@@ -182,7 +182,7 @@ static void damage_text(const char *text, size_t size, int rounds) {
         Source s = {"damaged.sass", copy, n};
         void *image = NULL;
         size_t image_size;
-        if (assemble(&s, &image, &image_size, &d))
+        if (asm_assemble(&s, &image, &image_size, &d))
             free(image);
         else
             assert_int_not_equal(d.nerrors, 0);

@@ -74,9 +74,9 @@ static void test_call_is_linked(void **state) {
 }
 
 static const NvAttr *find_attr(const ElfImage *image, const char *section, unsigned code, NvAttr *attr) {
-    const ElfSection *elf_section = &image->sections.at[elfimg_find(image, section)];
+    const ElfSection *elf_section = &image->sections.at[elf_image_find(image, section)];
     size_t pos = 0;
-    while (nvinfo_next(elf_section->data, elf_section->h.sh_size, &pos, attr))
+    while (elf_nvinfo_next(elf_section->data, elf_section->h.sh_size, &pos, attr))
         if (attr->code == code)
             return attr;
     return NULL;
@@ -88,7 +88,7 @@ static void test_attributes(void **state) {
     void *image = add_image(&size);
     Arena a = {0};
     Diags d = {0};
-    ElfImage *e = elfimg_read(&a, image, size, &d);
+    ElfImage *e = elf_image_read(&a, image, size, &d);
     NvAttr n;
     assert_non_null(e);
     assert_non_null(find_attr(e, ".nv.info.add", NV_EXIT_INSTR_OFFSETS, &n));
@@ -118,7 +118,7 @@ static void test_round_trip(void **state) {
     assert_non_null(strstr(text, "BSSY B0, `(.L_9_0070)"));
     assert_non_null(strstr(text, "[B0-----:R-:W-:-:S13]"));
     Source s = {"add.sass", text, text_size};
-    assert_true(assemble(&s, &again, &again_size, &d));
+    assert_true(asm_assemble(&s, &again, &again_size, &d));
     assert_int_equal(again_size, size);
     assert_memory_equal(again, image, size);
     free(text);
@@ -148,7 +148,7 @@ static void test_edited_text(void **state) {
         strcat(edited, more);
     strcat(edited, place);
     Source s = {"add.sass", edited, strlen(edited)};
-    assert_true(assemble(&s, &again, &again_size, &d));
+    assert_true(asm_assemble(&s, &again, &again_size, &d));
     Binary *binary = binary_read("edited", again, again_size, &d);
     if (!binary)
         fail_msg("%s", m.text);

@@ -70,7 +70,8 @@ static void test_random(void **state) {
             Source s = {"damaged.sass", text, text_size};
             void *again;
             size_t again_size;
-            if (assemble(&s, &again, &again_size, &d)) { /* a file that can be shown comes back as it was */
+            if (asm_assemble(&s, &again, &again_size,
+                             &d)) { /* a file that can be shown comes back as it was */
                 assert_int_equal(again_size, size);
                 assert_memory_equal(again, copy, size);
                 free(again);

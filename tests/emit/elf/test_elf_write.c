@@ -214,22 +214,22 @@ static void test_native_header(void **state) {
         make(&x, "sm_86");
         assert_true(elf_write_with(&x.code, &(ElfOptions){.new_form = new_form}, &image, &size, &x.d));
         Arena a = {0};
-        ElfImage *elf_image = elfimg_read(&a, image, size, &x.d);
+        ElfImage *elf_image = elf_image_read(&a, image, size, &x.d);
         assert_non_null(elf_image);
         assert_int_equal(elf_image->h.e_machine, 190);
         assert_int_equal(elf_image->h.e_ident[EI_OSABI], new_form ? 0x41 : 0x33);
         assert_int_equal(elf_image->h.e_ident[EI_ABIVERSION], new_form ? 8 : 7);
         assert_int_equal(elf_image->h.e_flags, new_form ? 0x06005604 : 0x00560556);
         assert_int_equal(elf_image->h.e_version, new_form ? 1 : 111);
-        const ElfSection *text = &elf_image->sections.at[elfimg_find(elf_image, ".text.k")];
+        const ElfSection *text = &elf_image->sections.at[elf_image_find(elf_image, ".text.k")];
         assert_int_equal(text->h.sh_info >> 24, 10);
         assert_int_equal(text->h.sh_flags, new_form ? 6 : 0x200006); /* barriers << 20 */
         assert_int_equal(text->h.sh_addralign, 128);
-        const ElfSection *info = &elf_image->sections.at[elfimg_find(elf_image, ".nv.info.k")];
+        const ElfSection *info = &elf_image->sections.at[elf_image_find(elf_image, ".nv.info.k")];
         size_t pos = 0;
         NvAttr n;
         bool cap = false;
-        while (nvinfo_next(info->data, info->h.sh_size, &pos, &n))
+        while (elf_nvinfo_next(info->data, info->h.sh_size, &pos, &n))
             cap |= n.code == NV_MAXREG_COUNT && n.value == 0x80; /* maxntid 256, minnctapersm 2 */
         assert_true(cap);
         arena_free(&a);

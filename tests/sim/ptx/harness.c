@@ -26,7 +26,7 @@ TestRun run_ptx(const char *text, const char *kernel, const uint32_t grid[3], co
                 .param_bytes = nparams * 8};
     memcpy(l.grid, grid, sizeof l.grid);
     memcpy(l.block, block, sizeof l.block);
-    t.ran = ptx_interp_run(m, kernel, &l, mem, opt, &t.res, &d);
+    t.ran = interp_run(m, kernel, &l, mem, opt, &t.res, &d);
     ptx_free(m);
     return t;
 }

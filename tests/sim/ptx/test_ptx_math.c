@@ -83,7 +83,7 @@ static void modes_f32(void **state) {
         for (unsigned op = MATH_ADD; op <= MATH_SQRT; op++)
             for (int i = 0; i < 60000; i++) {
                 uint32_t a = pick32(), b = pick32(), c = pick32();
-                uint32_t got = ptx_f32_op((PtxMathOp)op, a, b, c, modes[m].ptx),
+                uint32_t got = interp_f32_op((PtxMathOp)op, a, b, c, modes[m].ptx),
                          want = host32((PtxMathOp)op, a, b, c, modes[m].host);
                 if (got != want)
                     fail_msg("op %u mode %u %08x %08x %08x: %08x, host %08x", op, m, a, b, c, got, want);
@@ -95,7 +95,7 @@ static void modes_f64(void **state) {
         for (unsigned op = MATH_ADD; op <= MATH_SQRT; op++)
             for (int i = 0; i < 40000; i++) {
                 uint64_t a = pick64(), b = pick64(), c = pick64();
-                uint64_t got = ptx_f64_op((PtxMathOp)op, a, b, c, modes[m].ptx),
+                uint64_t got = interp_f64_op((PtxMathOp)op, a, b, c, modes[m].ptx),
                          want = host64((PtxMathOp)op, a, b, c, modes[m].host);
                 if (got != want)
                     fail_msg("op %u mode %u %016llx %016llx %016llx: %016llx, host %016llx", op, m,
@@ -139,13 +139,13 @@ static void half_ops(PtxFormat f) {
             c = (uint16_t)((c & 0x87ff) | 0x3800);
         }
         Quad x = half(f, a), y = half(f, b), z = half(f, c);
-        assert_true(nearest_half(f, x + y, ptx_half_op(f, MATH_ADD, a, b, 0)));
-        assert_true(nearest_half(f, x * y, ptx_half_op(f, MATH_MUL, a, b, 0)));
-        assert_true(nearest_half(f, x * y + z, ptx_half_op(f, MATH_FMA, a, b, c)));
+        assert_true(nearest_half(f, x + y, interp_half_op(f, MATH_ADD, a, b, 0)));
+        assert_true(nearest_half(f, x * y, interp_half_op(f, MATH_MUL, a, b, 0)));
+        assert_true(nearest_half(f, x * y + z, interp_half_op(f, MATH_FMA, a, b, c)));
     }
-    assert_int_equal(ptx_half_op(f, MATH_ADD, (uint16_t)inf, (uint16_t)(inf | 0x8000), 0), F16_NAN);
-    assert_int_equal(ptx_half_op(f, MATH_ADD, 0x8000, 0x8000, 0), 0x8000);
-    assert_int_equal(ptx_half_op(f, MATH_ADD, 0x0001, 0x8001, 0), 0);
+    assert_int_equal(interp_half_op(f, MATH_ADD, (uint16_t)inf, (uint16_t)(inf | 0x8000), 0), F16_NAN);
+    assert_int_equal(interp_half_op(f, MATH_ADD, 0x8000, 0x8000, 0), 0x8000);
+    assert_int_equal(interp_half_op(f, MATH_ADD, 0x0001, 0x8001, 0), 0);
 }
 static void halves(void **state) {
     (void)state;
@@ -175,20 +175,20 @@ static void approximations(void **state) {
         if (f != f || isinf(f))
             continue;
         long double l = f;
-        double e[8] = {ulps(ptx_ex2(x), exp2l(l)), ulps(ptx_tanh(x), tanhl(l)), 0, 0, 0, 0, 0, 0};
+        double e[8] = {ulps(interp_ex2(x), exp2l(l)), ulps(interp_tanh(x), tanhl(l)), 0, 0, 0, 0, 0, 0};
         if (f > 0) {
-            e[2] = ulps(ptx_lg2(x), log2l(l));
-            e[3] = ulps(ptx_rsqrt(x), 1.0L / sqrtl(l));
-            e[4] = ulps(ptx_sqrt(x), sqrtl(l));
+            e[2] = ulps(interp_lg2(x), log2l(l));
+            e[3] = ulps(interp_rsqrt(x), 1.0L / sqrtl(l));
+            e[4] = ulps(interp_sqrt(x), sqrtl(l));
         }
         if (f != 0)
-            e[5] = ulps(ptx_rcp(x), 1.0L / l);
+            e[5] = ulps(interp_rcp(x), 1.0L / l);
         if (fabsf(f) < 1000.0f) {
             long double t = l - floorl(l);
             if (fabsf(f) >= 0x1p-20f &&
                 fabsl(t * 4 - roundl(t * 4)) > 1e-6L) { /* away from zeros, where libm's tau*t is inexact */
-                e[6] = ulps(ptx_sin_turn(x), sinl(tau * t));
-                e[7] = ulps(ptx_cos_turn(x), cosl(tau * t));
+                e[6] = ulps(interp_sin_turn(x), sinl(tau * t));
+                e[7] = ulps(interp_cos_turn(x), cosl(tau * t));
             }
         }
         for (int k = 0; k < 8; k++)
@@ -204,44 +204,44 @@ static void approximations(void **state) {
 static void approximation_edges(void **state) {
     (void)state;
     const uint32_t inf = 0x7f800000, ninf = 0xff800000;
-    assert_int_equal(ptx_ex2(inf), inf);
-    assert_int_equal(ptx_ex2(ninf), 0);
-    assert_int_equal(ptx_ex2(f32_bits(-149.0f)), 1);
-    assert_int_equal(ptx_ex2(f32_bits(-150.0f)), 0);
-    assert_int_equal(ptx_ex2(f32_bits(-149.5f)), 1);
-    assert_int_equal(ptx_ex2(f32_bits(127.0f)), 0x7f000000);
-    assert_int_equal(ptx_ex2(f32_bits(128.0f)), inf);
-    assert_int_equal(ptx_ex2(0x80000000), 0x3f800000);
-    assert_int_equal(ptx_lg2(0), ninf);
-    assert_int_equal(ptx_lg2(0x80000000), ninf);
-    assert_int_equal(ptx_lg2(1), f32_bits(-149.0f));
-    assert_int_equal(ptx_lg2(0x3f800000), 0);
-    assert_int_equal(ptx_lg2(inf), inf);
-    assert_int_equal(ptx_lg2(0xbf800000), F32_NAN);
-    assert_int_equal(ptx_rsqrt(0x80000000), ninf);
-    assert_int_equal(ptx_rsqrt(0), inf);
-    assert_int_equal(ptx_rsqrt(inf), 0);
-    assert_int_equal(ptx_rsqrt(0xbf800000), F32_NAN);
-    assert_int_equal(ptx_rcp(0x80000000), ninf);
-    assert_int_equal(ptx_rcp(ninf), 0x80000000);
-    assert_int_equal(ptx_sqrt(0x80000000), 0x80000000);
-    assert_int_equal(ptx_sqrt(0xbf800000), F32_NAN);
-    assert_int_equal(ptx_sin_turn(0x80000000), 0x80000000);
-    assert_int_equal(ptx_sin_turn(inf), F32_NAN);
-    assert_int_equal(ptx_sin_turn(f32_bits(0.25f)), 0x3f800000);
-    assert_int_equal(ptx_sin_turn(f32_bits(0.75f)), 0xbf800000);
-    assert_int_equal(ptx_cos_turn(f32_bits(0.5f)), 0xbf800000);
-    assert_int_equal(ptx_cos_turn(f32_bits(0x1p100f)), 0x3f800000);
-    assert_int_equal(ptx_tanh(0x80000000), 0x80000000);
-    assert_int_equal(ptx_tanh(ninf), 0xbf800000);
-    assert_int_equal(ptx_tanh(0x7fc00001), F32_NAN);
-    assert_true(ptx_rcp64h(0x4000000000000000ull) == 0x3fe0000000000000ull);
-    assert_true(ptx_rcp64h(0x4008000012345678ull) == 0x3fd5555500000000ull);
-    assert_true(ptx_rcp64h(0x8000000000000000ull) == 0xfff0000000000000ull);
-    assert_true(ptx_rcp64h(0x000fffffffffffffull) == 0x7ff0000000000000ull);
-    assert_true(ptx_rcp64h(0x7ff8000000000000ull) == 0x7fffffff00000000ull);
-    assert_true(ptx_rsqrt64h(0x4010000000000000ull) == 0x3fe0000000000000ull);
-    assert_true(ptx_rsqrt64h(0xc010000000000000ull) == 0x7fffffff00000000ull);
+    assert_int_equal(interp_ex2(inf), inf);
+    assert_int_equal(interp_ex2(ninf), 0);
+    assert_int_equal(interp_ex2(f32_bits(-149.0f)), 1);
+    assert_int_equal(interp_ex2(f32_bits(-150.0f)), 0);
+    assert_int_equal(interp_ex2(f32_bits(-149.5f)), 1);
+    assert_int_equal(interp_ex2(f32_bits(127.0f)), 0x7f000000);
+    assert_int_equal(interp_ex2(f32_bits(128.0f)), inf);
+    assert_int_equal(interp_ex2(0x80000000), 0x3f800000);
+    assert_int_equal(interp_lg2(0), ninf);
+    assert_int_equal(interp_lg2(0x80000000), ninf);
+    assert_int_equal(interp_lg2(1), f32_bits(-149.0f));
+    assert_int_equal(interp_lg2(0x3f800000), 0);
+    assert_int_equal(interp_lg2(inf), inf);
+    assert_int_equal(interp_lg2(0xbf800000), F32_NAN);
+    assert_int_equal(interp_rsqrt(0x80000000), ninf);
+    assert_int_equal(interp_rsqrt(0), inf);
+    assert_int_equal(interp_rsqrt(inf), 0);
+    assert_int_equal(interp_rsqrt(0xbf800000), F32_NAN);
+    assert_int_equal(interp_rcp(0x80000000), ninf);
+    assert_int_equal(interp_rcp(ninf), 0x80000000);
+    assert_int_equal(interp_sqrt(0x80000000), 0x80000000);
+    assert_int_equal(interp_sqrt(0xbf800000), F32_NAN);
+    assert_int_equal(interp_sin_turn(0x80000000), 0x80000000);
+    assert_int_equal(interp_sin_turn(inf), F32_NAN);
+    assert_int_equal(interp_sin_turn(f32_bits(0.25f)), 0x3f800000);
+    assert_int_equal(interp_sin_turn(f32_bits(0.75f)), 0xbf800000);
+    assert_int_equal(interp_cos_turn(f32_bits(0.5f)), 0xbf800000);
+    assert_int_equal(interp_cos_turn(f32_bits(0x1p100f)), 0x3f800000);
+    assert_int_equal(interp_tanh(0x80000000), 0x80000000);
+    assert_int_equal(interp_tanh(ninf), 0xbf800000);
+    assert_int_equal(interp_tanh(0x7fc00001), F32_NAN);
+    assert_true(interp_rcp64h(0x4000000000000000ull) == 0x3fe0000000000000ull);
+    assert_true(interp_rcp64h(0x4008000012345678ull) == 0x3fd5555500000000ull);
+    assert_true(interp_rcp64h(0x8000000000000000ull) == 0xfff0000000000000ull);
+    assert_true(interp_rcp64h(0x000fffffffffffffull) == 0x7ff0000000000000ull);
+    assert_true(interp_rcp64h(0x7ff8000000000000ull) == 0x7fffffff00000000ull);
+    assert_true(interp_rsqrt64h(0x4010000000000000ull) == 0x3fe0000000000000ull);
+    assert_true(interp_rsqrt64h(0xc010000000000000ull) == 0x7fffffff00000000ull);
 }
 
 static void conversions(void **state) {
@@ -257,26 +257,27 @@ static void conversions(void **state) {
             volatile float f32u = (float)hu, f32s = (float)hs, narrow = (float)hd;
             volatile double f64u = (double)hu, rint_d = nearbyint(hd);
             fesetround(FE_TONEAREST);
-            assert_int_equal(ptx_int_to_float(FMT_F32, v >> 1, false, modes[m].ptx), f32_bits(f32u));
-            assert_int_equal(ptx_int_to_float(FMT_F32, v, true, modes[m].ptx), f32_bits(f32s));
-            assert_true(ptx_int_to_float(FMT_F64, v >> 1, false, modes[m].ptx) == f64_bits(f64u));
+            assert_int_equal(interp_int_to_float(FMT_F32, v >> 1, false, modes[m].ptx), f32_bits(f32u));
+            assert_int_equal(interp_int_to_float(FMT_F32, v, true, modes[m].ptx), f32_bits(f32s));
+            assert_true(interp_int_to_float(FMT_F64, v >> 1, false, modes[m].ptx) == f64_bits(f64u));
             double x = f64_of(d);
             if (x != x)
                 continue;
-            assert_int_equal(ptx_round_double(FMT_F32, x, modes[m].ptx), f32_bits(narrow));
-            assert_true(f64_bits(ptx_round_integral(x, integral[m])) == f64_bits(rint_d));
+            assert_int_equal(interp_round_double(FMT_F32, x, modes[m].ptx), f32_bits(narrow));
+            assert_true(f64_bits(interp_round_integral(x, integral[m])) == f64_bits(rint_d));
             if (fabs(rint_d) < 0x1p31) {
-                assert_int_equal((int32_t)ptx_float_to_int(x, true, 32, true, integral[m]), (int32_t)rint_d);
-                assert_true(ptx_float_to_int(x, true, 64, true, integral[m]) == (uint64_t)(int64_t)rint_d);
+                assert_int_equal((int32_t)interp_float_to_int(x, true, 32, true, integral[m]),
+                                 (int32_t)rint_d);
+                assert_true(interp_float_to_int(x, true, 64, true, integral[m]) == (uint64_t)(int64_t)rint_d);
             }
         }
-    assert_int_equal((int32_t)ptx_float_to_int(3e9, true, 32, true, RND_RZI), INT32_MAX);
-    assert_int_equal((int32_t)ptx_float_to_int(-3e9, true, 32, true, RND_RZI), INT32_MIN);
-    assert_int_equal(ptx_float_to_int(-1.0, true, 32, false, RND_RZI), 0);
-    assert_true(ptx_float_to_int(1e20, true, 64, false, RND_RZI) == UINT64_MAX);
-    assert_int_equal((int8_t)ptx_float_to_int(-200.0, true, 8, true, RND_RZI), -128);
-    assert_int_equal(ptx_float_to_int((double)NAN, false, 32, true, RND_RZI), 0);
-    assert_int_equal(ptx_float_to_int((double)NAN, true, 32, true, RND_RZI), 0x80000000u);
+    assert_int_equal((int32_t)interp_float_to_int(3e9, true, 32, true, RND_RZI), INT32_MAX);
+    assert_int_equal((int32_t)interp_float_to_int(-3e9, true, 32, true, RND_RZI), INT32_MIN);
+    assert_int_equal(interp_float_to_int(-1.0, true, 32, false, RND_RZI), 0);
+    assert_true(interp_float_to_int(1e20, true, 64, false, RND_RZI) == UINT64_MAX);
+    assert_int_equal((int8_t)interp_float_to_int(-200.0, true, 8, true, RND_RZI), -128);
+    assert_int_equal(interp_float_to_int((double)NAN, false, 32, true, RND_RZI), 0);
+    assert_int_equal(interp_float_to_int((double)NAN, true, 32, true, RND_RZI), 0x80000000u);
 }
 
 int main(void) {

@@ -463,7 +463,7 @@ static void variables_shared_by_engines(void **state) {
     PtxModule *m = ptx_parse("v.ptx", text, strlen(text), &d);
     assert_non_null(m);
     SimMemory *mem = simmem_create();
-    assert_true(ptx_place_variables(m, mem, &d));
+    assert_true(interp_place_variables(m, mem, &d));
     uint64_t g = simmem_find_name(mem, "g")->address;
     uint32_t v[3] = {9, 9, 9};
     assert_true(simmem_read(mem, g, v, 12));
@@ -476,7 +476,7 @@ static void variables_shared_by_engines(void **state) {
     SimMemory *copy = simmem_clone(mem);
     v[0] = 55;
     simmem_write(mem, g, v, 4);
-    assert_true(ptx_place_variables(m, mem, &d)); /* leaves what is there */
+    assert_true(interp_place_variables(m, mem, &d)); /* leaves what is there */
     simmem_read(mem, g, v, 4);
     assert_int_equal(v[0], 55);
     simmem_read(copy, g, v, 4);

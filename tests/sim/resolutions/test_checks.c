@@ -113,14 +113,14 @@ static void lane_lost(void **state) {
     for (unsigned i = 0; i < 32; i++)
         w.rpc[i] = 3;
     MaskShadow s = {0};
-    masks_before(&w, &prog[1], 0x3, &s);
+    machine_masks_before(&w, &prog[1], 0x3, &s);
     w.active = 0x0c; /* lanes 0 and 1 parked as they should be */
     w.rpc[0] = w.rpc[1] = 0;
-    masks_after(&w, &prog[1], &s);
+    machine_masks_after(&w, &prog[1], &s);
     assert_int_equal(res.nfindings, 0);
-    masks_before(&w, &prog[1], 0x4, &s);
+    machine_masks_before(&w, &prog[1], 0x4, &s);
     w.active = 0x08; /* lane 2 is not */
-    masks_after(&w, &prog[1], &s);
+    machine_masks_after(&w, &prog[1], &s);
     assert_int_equal(res.nfindings, 1);
     assert_int_equal(res.findings[0].kind, MF_LANE_LOST);
     assert_int_equal(res.findings[0].lanes, 0x4);

@@ -498,7 +498,7 @@ static bool assembles(const char *line) {
     void *image = NULL;
     size_t bytes;
     d.source = &s;
-    bool good = assemble(&s, &image, &bytes, &d);
+    bool good = asm_assemble(&s, &image, &bytes, &d);
     if (good)
         free(image);
     return good;

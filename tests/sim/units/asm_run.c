@@ -92,7 +92,7 @@ AsmResult asm_run(const AsmLaunch *launch, const char *format, ...) {
     Diags d = {.source = &s, .sink = sink};
     void *image = NULL;
     size_t size;
-    if (!assemble(&s, &image, &size, &d))
+    if (!asm_assemble(&s, &image, &size, &d))
         fail_msg("%s", message);
     d.source = NULL;
     Binary *b = binary_read("test.cubin", image, size, &d);
