@@ -10,6 +10,7 @@
 #define SLACK_BYTES 64u
 
 static size_t written_bytes(uint64_t size_bytes) { return (size_t)(size_bytes / 8 + 9); }
+static size_t address_bytes(uint64_t size_bytes) { return (size_t)(size_bytes / 64 + 1); }
 static size_t data_bytes(uint64_t size_bytes) { return (size_t)((size_bytes + SLACK_BYTES + 63) / 64 * 64); }
 
 SimMemory *simmem_create(void) {
@@ -22,6 +23,7 @@ SimMemory *simmem_create(void) {
 static void alloc_release(SimAlloc *alloc) {
     free(alloc->data);
     free(alloc->written);
+    free(alloc->addresses);
     free(alloc->name);
 }
 
@@ -85,7 +87,15 @@ SimMemory *simmem_clone(const SimMemory *mem) {
         }
         memcpy(a.data, from->data, data_bytes(a.size_bytes));
         memcpy(a.written, from->written, written_bytes(a.size_bytes));
+        if (from->addresses)
+            a.addresses = malloc(address_bytes(a.size_bytes));
+        if (a.addresses)
+            memcpy(a.addresses, from->addresses, address_bytes(a.size_bytes));
         memory->allocs[memory->nallocs++] = a;
+        if (from->addresses && !a.addresses) {
+            simmem_free(memory);
+            return NULL;
+        }
     }
     if (memory)
         memory->next_address = mem->next_address;
@@ -143,6 +153,25 @@ bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t 
         memcpy(alloc->data + (address - alloc->address), bytes, (size_t)size_bytes);
     simmem_mark_written(alloc, address - alloc->address, size_bytes);
     return true;
+}
+
+bool simmem_write_address(SimMemory *mem, uint64_t address, uint64_t value) {
+    SimAlloc *alloc = simmem_find(mem, address, sizeof value);
+    uint64_t word = alloc ? (address - alloc->address) / 8 : 0;
+    if (!simmem_write(mem, address, &value, sizeof value))
+        return false;
+    if (address % 8)
+        return true;
+    if (!alloc->addresses)
+        alloc->addresses = calloc(address_bytes(alloc->size_bytes), 1);
+    if (alloc->addresses)
+        alloc->addresses[word / 8] = (uint8_t)(alloc->addresses[word / 8] | 1u << (word & 7));
+    return alloc->addresses != NULL;
+}
+
+bool simmem_is_address(const SimAlloc *alloc, uint64_t offset_bytes) {
+    uint64_t word = offset_bytes / 8;
+    return alloc->addresses && alloc->addresses[word / 8] >> (word & 7) & 1;
 }
 
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes) {

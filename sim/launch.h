@@ -23,6 +23,8 @@ typedef struct {
     uint64_t size_bytes; /* as asked for; reads and writes beyond it are out of range */
     uint8_t *data;       /* host bytes, 64-byte aligned, 64 bytes of slack behind the end */
     uint8_t *written;    /* bit i & 7 of written[i >> 3]: byte i holds a defined value */
+    uint8_t *addresses;  /* NULL, or bit i & 7 of addresses[i >> 3]: the host wrote an address to the aligned
+                            8-byte word i (what guest code does to it since is not followed) */
     char *name;          /* never NULL; "" if anonymous */
     bool read_only;      /* .const variables */
 } SimAlloc;
@@ -44,6 +46,10 @@ SimAlloc *simmem_find(const SimMemory *mem, uint64_t address, uint64_t size_byte
 SimAlloc *simmem_find_name(const SimMemory *mem, const char *name); /* NULL if there is none */
 /* Copy in (marks the bytes written) and out, from the host; false if out of range. */
 bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t size_bytes);
+/* The same for 8 bytes that are an address of guest memory or of a function. An engine whose addresses are
+ * not the guest's translates them; where they are not aligned they are bytes like others. */
+bool simmem_write_address(SimMemory *mem, uint64_t address, uint64_t value);
+bool simmem_is_address(const SimAlloc *alloc, uint64_t offset_bytes); /* of an aligned word */
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
 void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
 bool simmem_is_written(const SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);
@@ -58,6 +64,8 @@ typedef struct {
     uint32_t dynamic_shared_bytes;
     const uint8_t *params; /* parameter block, laid out by the PTX alignment rules; not owned */
     uint32_t param_bytes;
+    const uint32_t *address_at; /* offsets in the block of addresses of guest memory, 8 bytes each */
+    uint32_t naddresses;
 } Launch;
 
 /* NULL if the launch is possible, else what is wrong with it (static text). */

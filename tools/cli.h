@@ -5,7 +5,7 @@
 #define HEDDLE_TOOLS_CLI_H
 #include "check/fuzz/fuzz.h"
 #include "check/model/model.h"
-#include "check/validate/plan.h"
+#include "check/validate/diff.h"
 #include "sim/machine/machine.h"
 #include "tools/driver.h"
 #include <argp.h>
@@ -33,6 +33,7 @@ typedef struct {
     const char *launch_file, *data_dir, *engine, *trace;
     bool has_shape, stats, no_trace, host_calls, races, launch_auto;
     const char *show_launch, *state_file;
+    DiffOther other; /* of --engine */
     unsigned jobs, time_limit_seconds, memory_limit_mib;
     MachineOptions machine;
     uint64_t seed, budget;
@@ -102,6 +103,8 @@ PtxModule *cli_read_ptx(Settings *settings, const char *path);
 PtxModule *cli_read_modules(Settings *settings, unsigned n);
 Binary *cli_load(Settings *settings, const char *path, const char *data, size_t size_bytes);
 Binary *cli_compile_to_binary(Settings *settings, const PtxModule *ptx, const char *path);
+/* Is there a card, where --engine wants one? Without --target the target is the card's. False: reported. */
+bool cli_choose_card(Settings *settings);
 /* The launch plan of the options. A launch file's "module" is the default input. */
 bool cli_read_plan(Settings *s);
 DriverOptions cli_driver_options(const Settings *settings);

@@ -140,6 +140,14 @@ static bool machine_launch(Run *run, const PlanLaunch *l) {
     return good;
 }
 
+static bool card_launch(Run *run, const PlanLaunch *l) {
+    GpuResult res;
+    bool good = diff_run_card(&run->s->plan, l, run->binary, &run->s->other, run->mem, &res, &run->s->diags);
+    run->seconds += res.seconds;
+    run->trap = res.trap;
+    return good;
+}
+
 static void print_races(Run *run, PtxRunResult *res) {
     char text[1024];
     for (uint32_t i = 0; i < res->nraces; i++) {
@@ -173,12 +181,18 @@ static bool ptx_launch(Run *run, const PlanLaunch *l) {
     return good;
 }
 
+static bool on_card(const Run *run) { return run->s->other.engine != DIFF_MACHINE; }
+
+static bool one_launch(Run *run, const PlanLaunch *l) {
+    return on_card(run) ? card_launch(run, l) : run->binary ? machine_launch(run, l) : ptx_launch(run, l);
+}
+
 static bool run_all(Run *run) {
     const Plan *p = &run->s->plan;
     for (uint32_t i = 0; i < p->launches.n; i++)
         for (uint32_t k = 0; k < p->launches.at[i].repeat; k++) {
             const PlanLaunch *l = &p->launches.at[i];
-            if (!(run->binary ? machine_launch(run, l) : ptx_launch(run, l)))
+            if (!one_launch(run, l))
                 return false;
             run->nlaunches++;
             if (run->trap.kind != TRAP_NONE)
@@ -257,11 +271,12 @@ static bool show_buffers(Run *run) {
 static void print_json(const Run *run) {
     cJSON *o = cJSON_CreateObject();
     char line[512];
-    cJSON_AddStringToObject(o, "engine", run->binary ? "interp" : "ptx");
+    cJSON_AddStringToObject(o, "engine", on_card(run) ? run->s->engine : run->binary ? "interp" : "ptx");
     cJSON_AddNumberToObject(o, "launches", run->nlaunches);
     cJSON_AddNumberToObject(o, "seconds", run->seconds);
-    cJSON_AddNumberToObject(o, "thread_instructions", (double)run->thread_insns);
-    if (run->binary) {
+    if (!on_card(run))
+        cJSON_AddNumberToObject(o, "thread_instructions", (double)run->thread_insns);
+    if (run->binary && !on_card(run)) {
         const MachineStats *machine_stats = &run->stats;
         cJSON_AddNumberToObject(o, "warp_instructions", (double)machine_stats->issues);
         cJSON_AddNumberToObject(o, "data_warp_instructions", (double)machine_stats->data_issues);
@@ -290,6 +305,11 @@ static void print_json(const Run *run) {
 
 static void print_stats(const Run *run) {
     char text[2048];
+    if (on_card(run)) {
+        printf("%u launch%s on a card, %.3f ms\n", run->nlaunches, run->nlaunches == 1 ? "" : "es",
+               run->seconds * 1e3);
+        return;
+    }
     printf("%u launch%s, %.3f ms, %llu thread instructions, %.1f M/s\n", run->nlaunches,
            run->nlaunches == 1 ? "" : "es", run->seconds * 1e3, (unsigned long long)run->thread_insns,
            run->seconds > 0 ? (double)run->thread_insns / run->seconds * 1e-6 : 0.0);
@@ -312,7 +332,7 @@ static bool open_input(Run *run) {
     if (elf && !interpret && !elf_object_is(data, size))
         return (run->binary = cli_load(settings, settings->inputs[0], data, size)) != NULL;
     run->ptx = cli_read_modules(settings, settings->ninputs);
-    if (run->ptx && !interpret)
+    if (run->ptx && !interpret && cli_choose_card(settings))
         run->binary = cli_compile_to_binary(settings, run->ptx, settings->inputs[0]);
     return interpret ? run->ptx != NULL : run->binary != NULL;
 }

@@ -28,6 +28,7 @@ static JudgeOptions judge_options(const Settings *settings) {
     return (JudgeOptions){.seed = settings->seed,
                           .budget = settings->budget,
                           .machine = settings->machine,
+                          .other = settings->other,
                           .no_trace = settings->no_trace};
 }
 
@@ -228,6 +229,7 @@ static int validate_plan(Settings *settings) {
     bool good = read_inputs(settings, &m, &b);
     DiffOptions opt = {.ptx = {.seed = settings->seed, .budget = settings->budget},
                        .machine = settings->machine,
+                       .other = settings->other,
                        .no_trace = settings->no_trace};
     int status = STATUS_INPUT;
     if (good && settings->races) {
@@ -259,6 +261,14 @@ static int validate_plan(Settings *settings) {
 }
 
 int cmd_validate(Settings *settings) {
+    if (settings->engine && strcmp(settings->engine, "ptx") == 0) {
+        diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--engine=ptx is what validate compares with");
+        return STATUS_USAGE;
+    }
+    if (!cli_choose_card(settings)) {
+        puts("not run");
+        return STATUS_INPUT;
+    }
     if (batch_is_wanted(settings))
         return batch_validate(settings);
     if (!settings->launch_auto)

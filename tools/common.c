@@ -100,6 +100,21 @@ Binary *cli_compile_to_binary(Settings *settings, const PtxModule *ptx, const ch
     return b;
 }
 
+bool cli_choose_card(Settings *settings) {
+    GpuDevice device;
+    if (settings->other.engine == DIFF_MACHINE)
+        return true;
+    if (!gpu_device(&device, &settings->diags))
+        return false;
+    if (settings->target)
+        return true;
+    if (!device.target)
+        return diag(&settings->diags, (SrcLoc){0}, DIAG_E0561, "what Heddle compiles", "other cards",
+                    device.name, device.major, device.minor);
+    settings->target = device.target;
+    return true;
+}
+
 static bool plan_from_options(Settings *settings) {
     Plan *p = &settings->plan;
     p->data_dir = settings->data_dir;

@@ -133,8 +133,12 @@ static const struct argp_option machine_options[] = {
     {"budget", KEY_BUDGET, "N", 0, "Trap after N instructions", 0},
     {0}};
 static const struct argp_option run_options[] = {
-    {"engine", KEY_ENGINE, "NAME", 0, "interp (the machine, default) or ptx (the PTX reference interpreter)",
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "interp (the machine, default), ptx (the PTX reference interpreter), gpu (a card, through the CUDA "
+     "driver), "
+     "gpu-ptx (a card, the PTX compiled by the driver)",
      0},
+    {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "A card: for one launch (default 20)", 0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every executed instruction to FILE (- is standard output)", 0},
     {"replay", KEY_REPLAY, "SCHEDULE", 0,
      "Follow a schedule of heddle check --model --schedule instead of data", 0},
@@ -154,7 +158,13 @@ static const struct argp_option validate_options[] = {
     {"jobs", KEY_JOBS, "N", 0, "Directories: files at a time (default: one for each processor)", 0},
     {"state", KEY_STATE, "FILE", 0, "Directories: keep results in FILE; files that it has are not run again",
      0},
-    {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "Directories: for one kernel (default 60)", 0},
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "What is compared with the PTX: interp (the machine, default), gpu (the binary on a card), gpu-ptx (a "
+     "card, "
+     "the PTX compiled by the CUDA driver)",
+     0},
+    {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0,
+     "Directories: for one kernel (default 60); a card: for one launch (default 20)", 0},
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Directories: of one process (default 4096)", 0},
     {0}};
 static const struct argp_option fuzz_options[] = {
@@ -254,7 +264,7 @@ const Command cli_commands[] = {
      cmd_disasm},
     {"run", "[F.cubin|F.ptx...]", "Run kernels without a GPU",
      "A binary runs on the SIMT machine; PTX is compiled first, or interpreted with --engine=ptx. "
-     "Several PTX files are linked.",
+     "Several PTX files are linked. With --engine=gpu it does run on a GPU, where there is one.",
      0, MAX_INPUTS, run_groups, cmd_run},
     {"validate", "[F.ptx... [F.cubin]|DIR...]", "Compare PTX and machine code on the same inputs",
      "Runs the PTX reference interpreter and the machine on identical memory and compares memory and traps. "
@@ -451,13 +461,16 @@ static bool launch_key(int key, char *arg, struct argp_state *state, Settings *s
 }
 
 static bool run_key(int key, char *arg, struct argp_state *state, Settings *settings) {
-    static const char *const engines[] = {"interp", "ptx", NULL};
+    static const char *const engines[] = {"interp", "ptx", "gpu", "gpu-ptx", NULL};
     switch (key) {
     case KEY_PRINT: VEC_ADD(&settings->arena, &settings->prints, arg); return true;
     case KEY_SAVE: VEC_ADD(&settings->arena, &settings->saves, arg); return true;
     case KEY_ENGINE:
         one_of(state, "--engine", arg, engines);
         settings->engine = arg;
+        settings->other.engine = strcmp(arg, "gpu") == 0       ? DIFF_CARD
+                                 : strcmp(arg, "gpu-ptx") == 0 ? DIFF_CARD_PTX
+                                                               : DIFF_MACHINE;
         return true;
     case KEY_TRACE: settings->trace = arg; return true;
     case KEY_REPLAY: settings->replay = arg; return true;
@@ -477,6 +490,7 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
     case KEY_STATE: settings->state_file = arg; return true;
     case KEY_TIME_LIMIT:
         settings->time_limit_seconds = (unsigned)option_number(state, arg, "--time-limit", 86400);
+        settings->other.time_limit_seconds = settings->time_limit_seconds;
         return true;
     case KEY_MEMORY_LIMIT:
         settings->memory_limit_mib = (unsigned)option_number(state, arg, "--memory-limit", 1ul << 20);

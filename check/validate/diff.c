@@ -94,14 +94,6 @@ const char *diff_binary_kernel(const Plan *p, const Binary *binary, const PlanLa
     return one_kernel(p, launch, binary->path ? binary->path : "the binary", found, n, all, d);
 }
 
-static Launch make_launch(const PlanLaunch *launch, const uint8_t *block, uint32_t size) {
-    return (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
-                    .block = {launch->block[0], launch->block[1], launch->block[2]},
-                    .dynamic_shared_bytes = launch->shared_bytes,
-                    .params = block,
-                    .param_bytes = size};
-}
-
 static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module, const char *kernel,
                        Launch *out, Diags *d) {
     uint32_t index = ptx_find_func(module, kernel);
@@ -113,12 +105,7 @@ static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module,
         const PtxVar *var = &module->vars[f->params[i]];
         params[i] = (PlanParam){(uint32_t)var->param_offset_bytes, (uint32_t)var->size_bytes};
     }
-    const uint8_t *block;
-    uint32_t size;
-    if (!plan_params(plan, l, kernel, params, f->nparams, &block, &size, d))
-        return false;
-    *out = make_launch(l, block, size);
-    return true;
+    return plan_launch(plan, l, kernel, params, f->nparams, out, d);
 }
 
 bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *mem, const PtxRunOptions *opt,
@@ -129,22 +116,56 @@ bool diff_run_ptx(Plan *p, const PlanLaunch *l, const PtxModule *m, SimMemory *m
            interp_run(m, kernel, &launch, mem, opt, res, d);
 }
 
-bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemory *mem,
-                      const MachineOptions *opt, MachineResult *res, Diags *d) {
+/* The launch of a binary's kernel; NULL: reported. */
+static const char *binary_launch(Plan *plan, const PlanLaunch *l, const Binary *b, Launch *out, Diags *d) {
     const char *kernel = diff_binary_kernel(plan, b, l, d);
     const BinFunc *f = kernel ? binary_find(b, kernel) : NULL;
-    const uint8_t *block;
-    uint32_t size;
-    *res = (MachineResult){0};
     if (!f)
-        return false;
+        return NULL;
     PlanParam *params = ARENA_ARRAY(&plan->arena, PlanParam, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++)
         params[i] = (PlanParam){f->params[i].offset_bytes, f->params[i].size_bytes};
-    if (!plan_params(plan, l, kernel, params, f->nparams, &block, &size, d))
-        return false;
-    Launch launch = make_launch(l, block, size);
-    return machine_run(b, kernel, &launch, mem, opt, res, d) || res->trap.kind != TRAP_NONE;
+    return plan_launch(plan, l, kernel, params, f->nparams, out, d) ? kernel : NULL;
+}
+
+bool diff_run_machine(Plan *plan, const PlanLaunch *l, const Binary *b, SimMemory *mem,
+                      const MachineOptions *opt, MachineResult *res, Diags *d) {
+    Launch launch;
+    *res = (MachineResult){0};
+    const char *kernel = binary_launch(plan, l, b, &launch, d);
+    return kernel && (machine_run(b, kernel, &launch, mem, opt, res, d) || res->trap.kind != TRAP_NONE);
+}
+
+bool diff_run_card(Plan *plan, const PlanLaunch *l, const Binary *b, const DiffOther *other, SimMemory *mem,
+                   GpuResult *res, Diags *d) {
+    Launch launch;
+    *res = (GpuResult){0};
+    GpuModule module = {.name = b->path ? b->path : "the binary",
+                        .image = b->image,
+                        .image_bytes = b->image_bytes,
+                        .target = b->target,
+                        .time_limit_seconds = other->time_limit_seconds};
+    if (other->engine == DIFF_CARD_PTX) {
+        if (!b->ptx_text)
+            return diag(d, (SrcLoc){0}, DIAG_E0412, module.name, "the binary holds no PTX text");
+        module.image = arena_printf(&plan->arena, "%.*s", (int)b->ptx_text_bytes, b->ptx_text);
+        module.image_bytes = b->ptx_text_bytes;
+        module.target = NULL;
+    }
+    const char *kernel = binary_launch(plan, l, b, &launch, d);
+    return kernel && machine_place_variables(b, mem, d) &&
+           (gpu_run(&module, kernel, &launch, mem, res, d) || res->trap.kind != TRAP_NONE);
+}
+
+bool diff_run_other(Plan *plan, const PlanLaunch *l, const Binary *b, const DiffOther *other, SimMemory *mem,
+                    const MachineOptions *opt, MachineResult *res, Diags *d) {
+    GpuResult card;
+    if (other->engine == DIFF_MACHINE)
+        return diff_run_machine(plan, l, b, mem, opt, res, d);
+    *res = (MachineResult){0};
+    bool good = diff_run_card(plan, l, b, other, mem, &card, d);
+    res->trap = card.trap;
+    return good;
 }
 
 /* ---- who stored last ---- */
@@ -241,7 +262,7 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
         PtxRunResult res;
         diff_run_ptx(p, l, m, x, &o, &res, &quiet);
     }
-    if (y && simmem_read(y, w.address, w.last, w.size)) {
+    if (opt->other.engine == DIFF_MACHINE && y && simmem_read(y, w.address, w.last, w.size)) {
         w.mem = y;
         MachineOptions o = opt->machine;
         o.trace = machine_event;
@@ -371,11 +392,35 @@ static void machine_findings(DiffReport *r, const MachineResult *res) {
 }
 
 /* Native machines have one instruction for trap, brkpt, an index outside its table and an address that is no
- * function. */
-bool diff_traps_alike(const Binary *binary, SimTrapKind ptx, SimTrapKind machine) {
-    bool one = !isa_target_has(binary->target, OT_TRAP) && machine == TRAP_INSTRUCTION;
-    return ptx == machine ||
-           (one && (ptx == TRAP_BREAKPOINT || ptx == TRAP_BRANCH_INDEX || ptx == TRAP_CALL_TARGET));
+ * function; a card reports it as one of two errors, and what does not end by the clock. */
+bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, SimTrapKind other) {
+    bool card = engine != DIFF_MACHINE, one = !isa_target_has(binary->target, OT_TRAP);
+    bool trap = ptx == TRAP_INSTRUCTION || ptx == TRAP_BREAKPOINT || ptx == TRAP_BRANCH_INDEX ||
+                ptx == TRAP_CALL_TARGET;
+    bool endless = ptx == TRAP_DEADLOCK || ptx == TRAP_LIVELOCK || ptx == TRAP_BUDGET;
+    return ptx == other || (one && trap && other == TRAP_INSTRUCTION) ||
+           (card && trap && other == TRAP_ILLEGAL) || (card && endless && other == TRAP_BUDGET) ||
+           (card && ptx == TRAP_READ_ONLY && other == TRAP_OUT_OF_RANGE);
+}
+
+/* What the machine makes of the launch in which a card differs from the PTX. */
+static DiffOpinion machine_opinion(Validation *validation, const PlanLaunch *launch) {
+    SimMemory *mem = simmem_clone(validation->machine_before);
+    MachineResult res = {0};
+    Diags quiet = {.sink = silent};
+    MemDiff diff;
+    DiffOpinion opinion = DIFF_NOT_ASKED;
+    if (mem &&
+        diff_run_machine(validation->p, launch, validation->b, mem, &validation->opt->machine, &res,
+                         &quiet) &&
+        res.trap.kind == TRAP_NONE)
+        opinion = diff_memory(validation->ptx, mem, validation->skip, &diff)       ? DIFF_AS_PTX
+                  : diff_memory(validation->machine, mem, validation->skip, &diff) ? DIFF_AS_CARD
+                                                                                   : DIFF_AS_NEITHER;
+    machine_result_free(&res);
+    if (mem)
+        simmem_free(mem);
+    return opinion;
 }
 
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
@@ -391,10 +436,12 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
         return false;
     MachineOptions o = validation->opt->machine;
     o.trace = NULL;
-    if (!diff_run_machine(validation->p, launch, validation->b, validation->machine, &o, &machine, &quiet)) {
+    const DiffOther *other = &validation->opt->other;
+    if (!diff_run_other(validation->p, launch, validation->b, other, validation->machine, &o, &machine,
+                        &quiet)) {
         machine_result_free(&machine); /* it could not start: run once more for the message */
-        return diff_run_machine(validation->p, launch, validation->b, validation->machine, &o, &machine,
-                                validation->d);
+        return diff_run_other(validation->p, launch, validation->b, other, validation->machine, &o, &machine,
+                              validation->d);
     }
     bool limit =
         (machine.trap.kind == TRAP_STACK) != (ptx.trap.kind == TRAP_STACK) &&
@@ -421,8 +468,9 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
     machine_findings(validation->r, &machine);
     machine_result_free(&machine);
     if (ptx.trap.kind != TRAP_NONE || machine.trap.kind != TRAP_NONE) {
-        validation->r->equal = diff_traps_alike(validation->b, ptx.trap.kind, machine.trap.kind);
-        if (!validation->opt->no_trace)
+        validation->r->equal =
+            diff_traps_alike(validation->b, other->engine, ptx.trap.kind, machine.trap.kind);
+        if (!validation->opt->no_trace && other->engine == DIFF_MACHINE)
             find_lane(validation->p, launch, validation->m, validation->b, validation->opt,
                       validation->ptx_before, validation->machine_before, validation->r);
         *stop = true; /* memory after a trap depends on who ran first */
@@ -440,8 +488,11 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
         if (!validation->opt->no_trace) {
             find_stores(validation->p, launch, validation->m, validation->b, validation->opt,
                         validation->ptx_before, validation->machine_before, validation->r);
-            find_lane(validation->p, launch, validation->m, validation->b, validation->opt,
-                      validation->ptx_before, validation->machine_before, validation->r);
+            if (other->engine != DIFF_MACHINE)
+                validation->r->opinion = machine_opinion(validation, launch);
+            else
+                find_lane(validation->p, launch, validation->m, validation->b, validation->opt,
+                          validation->ptx_before, validation->machine_before, validation->r);
         }
     }
     return true;
@@ -464,7 +515,7 @@ static bool run_launches(Validation *validation) {
 
 bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOptions *opt,
                    DiffReport *report, Diags *d) {
-    *report = (DiffReport){.equal = true};
+    *report = (DiffReport){.equal = true, .engine = opt->other.engine};
     Validation v = {.p = plan, .m = m, .b = b, .opt = opt, .r = report, .d = d};
     v.ptx = plan_memory(plan, d);
     bool good = v.ptx && interp_place_variables(m, v.ptx, d);

@@ -7,8 +7,17 @@
 #include "check/validate/plan.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
+#include "sim/gpu/gpu.h"
 #include "sim/machine/machine.h"
 #include "sim/interp/interp.h"
+
+/* What is compared with the PTX: the SIMT machine; the binary on a card; or the PTX text that the binary was
+ * made from, compiled by the CUDA driver, on a card. */
+typedef enum { DIFF_MACHINE, DIFF_CARD, DIFF_CARD_PTX } DiffEngine;
+typedef struct {
+    DiffEngine engine;
+    unsigned time_limit_seconds; /* of a launch on a card, 0: that of sim/gpu/gpu.h */
+} DiffOther;
 
 /* First byte that differs between two memories. */
 typedef struct {
@@ -22,8 +31,13 @@ typedef struct {
 bool diff_memory(const SimMemory *a, const SimMemory *b, const bool *skip, MemDiff *out);
 
 enum { DIFF_MAX_FINDINGS = 16 };
+/* A card and the PTX differ: what the machine makes of the same binary. */
+typedef enum { DIFF_NOT_ASKED, DIFF_AS_PTX, DIFF_AS_CARD, DIFF_AS_NEITHER } DiffOpinion;
+
 typedef struct {
     bool equal;
+    DiffEngine engine;
+    DiffOpinion opinion;
     uint32_t nlaunches;      /* executed, the differing one included */
     uint64_t compared_bytes; /* after the last launch */
     uint64_t ptx_insns, machine_issues, machine_lane_issues;
@@ -55,6 +69,7 @@ typedef struct {
 typedef struct {
     PtxRunOptions ptx; /* callbacks are replaced */
     MachineOptions machine;
+    DiffOther other;
     bool no_trace; /* do not run again to find who stored the differing value */
 } DiffOptions;
 
@@ -72,10 +87,16 @@ const char *diff_ptx_kernel(const Plan *plan, const PtxModule *module, const Pla
 const char *diff_binary_kernel(const Plan *plan, const Binary *binary, const PlanLaunch *launch,
                                Diags *diags);
 /* Are the two traps one? */
-bool diff_traps_alike(const Binary *binary, SimTrapKind ptx, SimTrapKind machine);
+bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, SimTrapKind other);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */
 bool diff_run_ptx(Plan *plan, const PlanLaunch *launch, const PtxModule *module, SimMemory *mem,
                   const PtxRunOptions *opt, PtxRunResult *res, Diags *diags);
 bool diff_run_machine(Plan *plan, const PlanLaunch *launch, const Binary *binary, SimMemory *mem,
                       const MachineOptions *opt, MachineResult *res, Diags *diags);
+/* On a card: `engine` is one of the two. */
+bool diff_run_card(Plan *plan, const PlanLaunch *launch, const Binary *binary, const DiffOther *other,
+                   SimMemory *mem, GpuResult *res, Diags *diags);
+/* The one that `other` says; of a card's result only the trap is filled in. */
+bool diff_run_other(Plan *plan, const PlanLaunch *launch, const Binary *binary, const DiffOther *other,
+                    SimMemory *mem, const MachineOptions *opt, MachineResult *res, Diags *diags);
 #endif

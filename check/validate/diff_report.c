@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *other_name(const DiffReport *report) {
+    return report->engine == DIFF_MACHINE ? "machine" : "card";
+}
+
 static void print_trap(FILE *out, const char *who, const SimTrap *trap) {
     char line[512];
     if (trap->kind == TRAP_NONE)
@@ -23,6 +27,8 @@ static void print_stores(FILE *out, const DiffReport *report) {
                 report->ptx_store_thread[2]);
     else
         fprintf(out, "  PTX      never changed there in this launch\n");
+    if (report->engine != DIFF_MACHINE)
+        return;
     if (!report->has_machine_store) {
         fprintf(out, "  machine  never changed there in this launch\n");
         return;
@@ -41,7 +47,7 @@ static void print_difference(FILE *out, const DiffReport *report, const Plan *pl
             plan_launch->kernel ? plan_launch->kernel : "");
     if (!report->memory_differs) {
         print_trap(out, "PTX", &report->ptx_trap);
-        print_trap(out, "machine", &report->machine_trap);
+        print_trap(out, other_name(report), &report->machine_trap);
         return;
     }
     char x[64], y[64];
@@ -50,8 +56,14 @@ static void print_difference(FILE *out, const DiffReport *report, const Plan *pl
     fprintf(out, "  buffer %s, element %llu (byte %llu), %llu bytes differ in all\n", report->buffer,
             (unsigned long long)report->element, (unsigned long long)report->diff.offset_bytes,
             (unsigned long long)report->diff.ndiffering);
-    fprintf(out, "  PTX      %s\n  machine  %s\n", x, y);
+    fprintf(out, "  PTX      %s\n  %-8s %s\n", x, other_name(report), y);
     print_stores(out, report);
+    static const char *const opinions[] = {[DIFF_NOT_ASKED] = "does not say",
+                                           [DIFF_AS_PTX] = "makes of the binary what the PTX says",
+                                           [DIFF_AS_CARD] = "makes of the binary what the card does",
+                                           [DIFF_AS_NEITHER] = "makes of the binary neither of the two"};
+    if (report->engine != DIFF_MACHINE)
+        fprintf(out, "  machine  %s\n", opinions[report->opinion]);
 }
 
 char *diff_report_text(const DiffReport *report, const Plan *p) {
@@ -67,15 +79,16 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
     }
     if (report->equal) {
         bool traps = report->ptx_trap.kind != TRAP_NONE;
-        fprintf(out,
-                "%s: %u launch%s, %llu bytes compared, %llu PTX thread instructions, %llu machine "
-                "instructions\n",
+        fprintf(out, "%s: %u launch%s, %llu bytes compared, %llu PTX thread instructions, ",
                 traps ? "both trap alike" : "equal", report->nlaunches, report->nlaunches == 1 ? "" : "es",
-                (unsigned long long)report->compared_bytes, (unsigned long long)report->ptx_insns,
-                (unsigned long long)report->machine_issues);
+                (unsigned long long)report->compared_bytes, (unsigned long long)report->ptx_insns);
+        if (report->engine == DIFF_MACHINE)
+            fprintf(out, "%llu machine instructions\n", (unsigned long long)report->machine_issues);
+        else
+            fprintf(out, "on a card\n");
         if (traps) {
             print_trap(out, "PTX", &report->ptx_trap);
-            print_trap(out, "machine", &report->machine_trap);
+            print_trap(out, other_name(report), &report->machine_trap);
             if (report->lane)
                 lane_diff_print(report->lane, out);
         }
@@ -103,6 +116,7 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
     (void)p;
     cJSON *o = cJSON_CreateObject();
     cJSON_AddBoolToObject(o, "equal", report->equal);
+    cJSON_AddStringToObject(o, "compared_with", other_name(report));
     cJSON_AddNumberToObject(o, "launches", report->nlaunches);
     cJSON_AddNumberToObject(o, "compared_bytes", (double)report->compared_bytes);
     cJSON_AddNumberToObject(o, "ptx_thread_instructions", (double)report->ptx_insns);

@@ -150,6 +150,7 @@ static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_e
 static void first_difference(Judge *judge) {
     DiffOptions o = {.ptx = {.budget = judge->opt->budget},
                      .machine = judge->opt->machine,
+                     .other = judge->opt->other,
                      .no_trace = judge->opt->no_trace};
     Diags quiet = {.sink = silent};
     if (judge->automatic && !o.machine.max_issues)
@@ -160,13 +161,14 @@ static void first_difference(Judge *judge) {
 
 static void judge_traps(Judge *judge, const SimTrap *ptx, const SimTrap *machine) {
     bool alike = trap_class(ptx->kind) == trap_class(machine->kind) ||
-                 diff_traps_alike(judge->b, ptx->kind, machine->kind);
+                 diff_traps_alike(judge->b, judge->opt->other.engine, ptx->kind, machine->kind);
     if (alike) {
         worse(judge->j, VERDICT_TRAP_ALIKE);
         note(judge->j, "%s", sim_trap_name(ptx->kind));
     } else {
         worse(judge->j, VERDICT_DIFFERS);
-        note(judge->j, "PTX: %s, machine: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
+        note(judge->j, "PTX: %s, %s: %s", ptx->kind ? sim_trap_name(ptx->kind) : "finishes",
+             judge->opt->other.engine == DIFF_MACHINE ? "machine" : "card",
              machine->kind ? sim_trap_name(machine->kind) : "finishes");
     }
     first_difference(judge);
@@ -211,9 +213,10 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     if (judge->automatic && !mo.max_issues) /* no correct binary needs so many */
         judge->machine_budget = mo.max_issues =
             MACHINE_BUDGET + MACHINE_PER_PTX * (pr.thread_insns + pr.skipped_insns);
-    if (!diff_run_machine(judge->p, launch, judge->b, judge->machine, &mo, &mr, &quiet)) {
+    const DiffOther *other = &judge->opt->other;
+    if (!diff_run_other(judge->p, launch, judge->b, other, judge->machine, &mo, &mr, &quiet)) {
         machine_result_free(&mr); /* it could not start: once more for the message */
-        return diff_run_machine(judge->p, launch, judge->b, judge->machine, &mo, &mr, judge->d);
+        return diff_run_other(judge->p, launch, judge->b, other, judge->machine, &mo, &mr, judge->d);
     }
     machine_result_free(&mr);
     bool stack = mr.trap.kind != pr.trap.kind && (mr.trap.kind == TRAP_STACK || pr.trap.kind == TRAP_STACK);

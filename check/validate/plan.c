@@ -282,7 +282,8 @@ static bool init_pointers(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, 
             "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
     for (uint64_t i = 0; i < buffer->count; i++) {
         uint64_t address = to->address + i % n * stride;
-        simmem_write(mem, buffer->address + 8 * i, &address, 8);
+        if (!simmem_write_address(mem, buffer->address + 8 * i, address))
+            return plan_error(plan, d, "no memory on this host");
     }
     return true;
 }
@@ -310,9 +311,10 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
 }
 
 /* ---- parameters ---- */
-bool plan_params(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
-                 uint32_t nparams, const uint8_t **block, uint32_t *size_bytes, Diags *diags) {
-    uint32_t end = 0;
+bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
+                 uint32_t nparams, Launch *launch_out, Diags *diags) {
+    uint32_t end = 0, naddresses = 0;
+    uint32_t *address_at = ARENA_ARRAY(&plan->arena, uint32_t, nparams + 1);
     if (launch->args.n != nparams)
         return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503, kernel,
                        arena_printf(&plan->arena, "%u given, the kernel takes %u", launch->args.n, nparams));
@@ -328,12 +330,19 @@ bool plan_params(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                            kernel,
                            arena_printf(&plan->arena, "argument %u has %u bytes, the parameter %u", i, size,
                                         params[i].size_bytes));
+        if (arg->is_buffer)
+            address_at[naddresses++] = params[i].offset_bytes;
         uint64_t address = arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes : 0;
         for (unsigned k = 0; k < size; k++)
             out[params[i].offset_bytes + k] = arg->is_buffer ? (uint8_t)(address >> (8 * k)) : arg->bytes[k];
     }
-    *block = out;
-    *size_bytes = end;
+    *launch_out = (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+                           .block = {launch->block[0], launch->block[1], launch->block[2]},
+                           .dynamic_shared_bytes = launch->shared_bytes,
+                           .params = out,
+                           .param_bytes = end,
+                           .address_at = address_at,
+                           .naddresses = naddresses};
     return true;
 }
 

@@ -78,9 +78,9 @@ SimMemory *plan_memory(Plan *plan, Diags *diags);
 typedef struct {
     uint32_t offset_bytes, size_bytes;
 } PlanParam;
-/* The parameter block of a launch for a kernel with these parameters (arena of the plan). E0503. */
-bool plan_params(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
-                 uint32_t nparams, const uint8_t **block, uint32_t *size_bytes, Diags *diags);
+/* The launch of a kernel with these parameters; what it refers to is in the plan's arena. E0503. */
+bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
+                 uint32_t nparams, Launch *out, Diags *diags);
 
 /* Read what the checks compare with, so that a wrong file or size is found before anything runs. */
 bool plan_read_expected(Plan *plan, Diags *diags);

@@ -81,6 +81,8 @@ typedef struct {
     Arena arena;
     const Target *target;
     const char *path;
+    const void *image; /* a copy of the file */
+    size_t image_bytes;
     uint64_t (*code)[2]; /* all functions, calls relocated; index = address / 16 */
     uint64_t code_base;  /* address of code[0]; a multiple of 16 */
     uint32_t ncode;

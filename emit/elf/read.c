@@ -666,6 +666,10 @@ Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diag
     Reader r = {.b = binary, .d = diags};
     binary->path = arena_printf(&binary->arena, "%s", path);
     bool good = read_all(&r, image, size_bytes);
+    if (good) {
+        binary->image = arena_copy(&binary->arena, image, size_bytes);
+        binary->image_bytes = size_bytes;
+    }
     diags->source = old;
     arena_free(&r.scratch);
     if (good)

@@ -39,7 +39,9 @@ static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, ui
     for (uint32_t k = 0; k < var->ninits; k++) {
         uint64_t value = init_value(m, mem, &var->inits[k]);
         unsigned n = var->inits[k].size_bytes > 8 ? 8 : var->inits[k].size_bytes;
-        if (!simmem_write(mem, address + var->inits[k].offset_bytes, &value, n))
+        uint64_t at = address + var->inits[k].offset_bytes;
+        bool whole = var->inits[k].sym && n == 8 && !var->inits[k].shift;
+        if (!(whole ? simmem_write_address(mem, at, value) : simmem_write(mem, at, &value, n)))
             return false;
     }
     return true;

@@ -141,18 +141,17 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
 
 /* ---- variables and constant banks ---- */
 
-static SimAlloc *alloc_of(Run *run, uint32_t var) {
-    return simmem_find_name(run->mem, run->bin->vars[var].name);
+static SimAlloc *alloc_of(const Binary *binary, const SimMemory *mem, uint32_t var) {
+    return simmem_find_name(mem, binary->vars[var].name);
 }
 
-static bool fixup_value(Run *run, const BinFixup *fixup, uint64_t *value) {
-    const Binary *binary = run->bin;
+static bool fixup_value(const Binary *binary, const SimMemory *mem, const BinFixup *fixup, uint64_t *value) {
     if (fixup->to_func && fixup->target < binary->nfuncs) {
         *value = sim_func_address(binary->funcs[fixup->target].name) + (uint64_t)fixup->addend;
         return true;
     }
     const SimAlloc *alloc =
-        !fixup->to_func && fixup->target < binary->nvars ? alloc_of(run, fixup->target) : NULL;
+        !fixup->to_func && fixup->target < binary->nvars ? alloc_of(binary, mem, fixup->target) : NULL;
     *value = alloc ? alloc->address + (uint64_t)fixup->addend : 0;
     return alloc != NULL;
 }
@@ -178,27 +177,30 @@ static bool find_functions(Run *run, Diags *d) {
     return true;
 }
 
-static bool place_variables(Run *run, Diags *d) {
-    const Binary *binary = run->bin;
-    bool *fresh = ARENA_ARRAY(&run->arena, bool, binary->nvars + 1u);
+/* fresh[nvars]: the variables that get their place here. */
+static bool allocate_variables(const Binary *binary, SimMemory *mem, bool *fresh, Diags *d) {
     for (uint32_t i = 0; i < binary->nvars; i++) {
         const BinVar *bin_var = &binary->vars[i];
         if (bin_var->space == VAR_SHARED || bin_var->size_bytes == 0)
             continue;
-        const SimAlloc *alloc = alloc_of(run, i);
+        const SimAlloc *alloc = alloc_of(binary, mem, i);
         if (alloc && alloc->size_bytes < bin_var->size_bytes)
             return diag(d, (SrcLoc){0}, DIAG_E0515, bin_var->name, "memory of this name is smaller");
         if (alloc)
             continue;
-        if (!simmem_alloc(run->mem, bin_var->name, bin_var->size_bytes))
+        if (!simmem_alloc(mem, bin_var->name, bin_var->size_bytes))
             return diag(d, (SrcLoc){0}, DIAG_E0515, bin_var->name, "no memory for it");
         fresh[i] = true;
     }
+    return true;
+}
+
+static bool initialise_variables(const Binary *binary, SimMemory *mem, const bool *fresh, Diags *d) {
     for (uint32_t i = 0; i < binary->nvars; i++) {
         const BinVar *bin_var = &binary->vars[i];
-        SimAlloc *alloc = fresh[i] ? alloc_of(run, i) : NULL;
+        SimAlloc *alloc = fresh[i] ? alloc_of(binary, mem, i) : NULL;
         if (alloc && bin_var->init)
-            simmem_write(run->mem, alloc->address, bin_var->init, bin_var->size_bytes);
+            simmem_write(mem, alloc->address, bin_var->init, bin_var->size_bytes);
         if (alloc)
             alloc->read_only = bin_var->space == VAR_CONST;
     }
@@ -206,14 +208,22 @@ static bool place_variables(Run *run, Diags *d) {
         const BinFixup *fixup = &binary->fixups[i];
         uint64_t value;
         if (fixup->in_code || fixup->in_bank4 || fixup->var >= binary->nvars || !fresh[fixup->var] ||
-            !fixup_value(run, fixup, &value))
+            !fixup_value(binary, mem, fixup, &value))
             continue;
-        if (!simmem_write(run->mem, alloc_of(run, fixup->var)->address + fixup->offset_bytes, &value,
-                          sizeof value))
+        if (!simmem_write_address(mem, alloc_of(binary, mem, fixup->var)->address + fixup->offset_bytes,
+                                  value))
             return diag(d, (SrcLoc){0}, DIAG_E0515, binary->vars[fixup->var].name,
                         "an address in it is out of range");
     }
     return true;
+}
+
+bool machine_place_variables(const Binary *b, SimMemory *mem, Diags *diags) {
+    bool *fresh = calloc(b->nvars + 1u, sizeof *fresh);
+    bool good = fresh ? allocate_variables(b, mem, fresh, diags) && initialise_variables(b, mem, fresh, diags)
+                      : diag(diags, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+    free(fresh);
+    return good;
 }
 
 /* The code, with the addresses of variables filled in. */
@@ -226,7 +236,7 @@ static bool fix_code(Run *run, uint8_t *bank4, Diags *d) {
         if (!fixup->in_code && !fixup->in_bank4)
             continue;
         uint64_t value;
-        if (!fixup_value(run, fixup, &value))
+        if (!fixup_value(binary, run->mem, fixup, &value))
             return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, "a variable has no address");
         if (fixup->in_bank4) {
             if (binary->const_bank4_bytes < 8 || fixup->offset_bytes > binary->const_bank4_bytes - 8)
@@ -289,7 +299,7 @@ static void make_bank3(Run *run) {
         memcpy(bank, binary->const_bank3, binary->const_bank3_bytes);
     for (uint32_t i = 0; i < binary->nvars; i++) {
         const BinVar *var = &binary->vars[i];
-        const SimAlloc *alloc = var->space == VAR_CONST ? alloc_of(run, i) : NULL;
+        const SimAlloc *alloc = var->space == VAR_CONST ? alloc_of(binary, run->mem, i) : NULL;
         if (alloc && var->offset_bytes <= binary->const_bank3_bytes &&
             var->size_bytes <= binary->const_bank3_bytes - var->offset_bytes)
             memcpy(bank + var->offset_bytes, alloc->data, var->size_bytes);
@@ -360,7 +370,7 @@ static bool make_memory(Run *run, Diags *d) {
     run->shared_bytes = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
     if (func->shared_bytes > SIM_MAX_SHARED_BYTES || run->shared_bytes > SIM_MAX_SHARED_BYTES)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");
-    if (!place_variables(run, d) || !find_functions(run, d))
+    if (!machine_place_variables(run->bin, run->mem, d) || !find_functions(run, d))
         return false;
     uint8_t *bank4 = arena_alloc(&run->arena, binary->const_bank4_bytes + 16u);
     if (binary->const_bank4_bytes)

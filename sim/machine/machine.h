@@ -170,6 +170,9 @@ bool machine_run(const Binary *binary, const char *kernel, const Launch *launch,
                  const MachineOptions *opt, MachineResult *res, Diags *diags);
 void machine_result_free(MachineResult *res);
 
+/* What machine_run does first: allocate and initialise those variables that `mem` does not have. E0515. */
+bool machine_place_variables(const Binary *b, SimMemory *mem, Diags *diags);
+
 /* The same launch many times, for comparing policies: what is decoded and allocated once stays. `b`, `l` and
  * `mem` stay where they are until the session is closed; between runs the caller may change bytes of `mem`,
  * and nothing may be allocated in it. machine_run is one run of a session. */

@@ -151,17 +151,19 @@ static void test_json(void **state) {
     assert_int_equal(b[1], 0xffff);
 
     PlanParam params[] = {{0, 8}, {8, 8}, {16, 4}, {24, 8}};
-    const uint8_t *block;
-    uint32_t size;
-    assert_true(plan_params(&p, launch, "k", params, 4, &block, &size, &d));
-    assert_int_equal(size, 32);
+    Launch made;
+    assert_true(plan_launch(&p, launch, "k", params, 4, &made, &d));
+    assert_int_equal(made.param_bytes, 32);
     uint64_t want[2] = {p.buffers.at[0].address, p.buffers.at[1].address + 2};
-    assert_memory_equal(block, want, 16);
-    assert_int_equal(block[16], 0xff);
-    assert_int_equal(block[20], 0); /* padding */
-    assert_false(plan_params(&p, launch, "k", params, 3, &block, &size, &d));
+    assert_memory_equal(made.params, want, 16);
+    assert_int_equal(made.params[16], 0xff);
+    assert_int_equal(made.params[20], 0); /* padding */
+    assert_int_equal(made.naddresses, 2); /* the buffers */
+    assert_int_equal(made.address_at[0], 0);
+    assert_int_equal(made.address_at[1], 8);
+    assert_false(plan_launch(&p, launch, "k", params, 3, &made, &d));
     params[2].size_bytes = 8;
-    assert_false(plan_params(&p, launch, "k", params, 4, &block, &size, &d));
+    assert_false(plan_launch(&p, launch, "k", params, 4, &made, &d));
 
     uint32_t failures = 0;
     assert_true(plan_check(&p, mem, &failures, &d)); /* 2 against 2.5 within 0.5 */

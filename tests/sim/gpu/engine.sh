@@ -1,0 +1,152 @@
+#!/bin/sh
+# engine.sh HEDDLE FAKE DIRECTORY: the engine against a driver in FAKE whose card is the SIMT machine: addresses,
+# variables, traps, refusals, processes.
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 work=$3
+export LD_LIBRARY_PATH="$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work" || exit 1
+failed=0
+
+# want CARD STATUS TEXT ARGS...: the status, and TEXT somewhere in the output
+want() {
+    FAKE_CARD=$1 status=$2 text=$3
+    export FAKE_CARD
+    shift 3
+    "$heddle" "$@" >out 2>&1
+    got=$?
+    if [ $got -ne "$status" ] || ! grep -qe "$text" out; then
+        echo "FAIL: $FAKE_CARD: heddle $*: status $got, expected $status and '$text'"
+        cat out
+        failed=1
+    fi
+}
+
+cat >k.ptx <<'P'
+.version 7.8
+.target sm_75
+.address_size 64
+.global .u32 counter = 5;
+.global .u32 other = 9;
+.global .u64 cells[2] = { counter, other };
+.const .u32 scale[2] = { 3, 7 };
+.global .u64 kept;
+.func (.reg .u32 %y) twice(.reg .u32 %x) { add.u32 %y, %x, %x; ret; }
+.global .u64 functions[1] = { twice };
+// out[tid] = list[tid]->value * scale + *cells[0]; where[tid] = list[tid]; kept = out
+.visible .entry k(.param .u64 out, .param .u64 list, .param .u64 where)
+{
+  .reg .u64 %rd<12>;
+  .reg .u32 %r<12>;
+  .reg .pred %p<2>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [list];
+  ld.param.u64 %rd3, [where];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd4, %r1, 8;
+  add.u64 %rd2, %rd2, %rd4;
+  add.u64 %rd3, %rd3, %rd4;
+  ld.global.u64 %rd5, [%rd2];
+  ld.global.u32 %r2, [%rd5];
+  ld.const.u32 %r3, [scale+4];
+  ld.global.u64 %rd6, [cells];
+  ld.global.u32 %r4, [%rd6];
+  mad.lo.u32 %r2, %r2, %r3, %r4;
+  mul.wide.u32 %rd7, %r1, 4;
+  add.u64 %rd8, %rd1, %rd7;
+  st.global.u32 [%rd8], %r2;
+  st.global.u64 [%rd3], %rd5;
+  bar.sync 0;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra done;
+  st.global.u64 [kept], %rd1;
+  add.u32 %r5, %r4, 1;
+  st.global.u32 [counter], %r5;
+  st.global.u64 [cells+8], %rd6;
+done:
+  ret;
+}
+P
+cat >k.json <<'J'
+{"buffers": {"values": {"type": "u32", "count": 64, "init": "random:3"},
+             "list": {"type": "u64", "count": 32, "init": "pointers:values:8"},
+             "where": {"type": "u64", "count": 32},
+             "out": {"type": "u32", "count": 32}},
+ "launches": [{"kernel": "k", "grid": [1], "block": [32], "args": ["out", "list", "where"], "repeat": 3}]}
+J
+
+# ---- no card, wrong card
+want none 1 "error E0560: .*no CUDA-capable device" run --engine gpu k.ptx --launch k.json
+want none 1 "^not run" validate --engine gpu k.ptx --launch k.json
+"$heddle" compile k.ptx -t sm_80 -o 80.cubin && "$heddle" compile k.ptx -o bru1.cubin
+want 9.0 1 "error E0561: 80.cubin is code for sm_80; the card, Fake card 0, has compute capability 9.0" \
+    run --engine gpu 80.cubin --launch k.json
+want 8.9 0 "equal" validate --engine gpu k.ptx 80.cubin --launch k.json
+want 7.5 1 "error E0561" run --engine gpu 80.cubin --launch k.json
+want 9.0 1 "error E0561: bru1.cubin is code for bru1" run --engine gpu bru1.cubin --launch k.json
+want 12.0 1 "error E0561" validate --engine gpu k.ptx --launch k.json
+want 9.0 2 "engine" validate --engine ptx k.ptx --launch k.json
+
+# ---- the same launch on both: variables, addresses in parameters, in memory, in initialisers, stored ones
+want 9.0 0 "^equal: 3 launches, .* on a card" validate --engine gpu k.ptx --launch k.json
+want 9.0 0 "^equal: 3 launches" validate --engine gpu-ptx k.ptx --launch k.json
+want 8.6 0 "^equal: 3 launches" validate --engine gpu k.ptx --launch k.json
+want 9.0 0 '"engine":	"gpu"' run --engine gpu --json k.ptx --launch k.json
+"$heddle" run --engine ptx k.ptx --launch k.json --print where --print out >expected
+want 9.0 0 "where: u64" run --engine gpu k.ptx --launch k.json --print where --print out
+cmp -s out expected || { echo "FAIL: buffers of the run differ"; diff out expected | head; failed=1; }
+
+# ---- a binary that means something else is found, and the machine's opinion told
+sed 's/add.u32 %r5, %r4, 1/add.u32 %r5, %r4, 2/' k.ptx >other.ptx
+"$heddle" compile other.ptx -t sm_90 -o other.cubin
+want 9.0 4 "machine  makes of the binary what the card does" validate --engine gpu k.ptx other.cubin --launch k.json
+want 9.0 4 "buffer counter" validate --engine gpu k.ptx other.cubin --launch k.json
+
+# ---- traps
+trap_kernel() { # NAME STATEMENT
+    cat >"$1.ptx" <<P
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .u64 %rd<4>;
+  .reg .u32 %r<4>;
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, 7;
+  $2
+  ret;
+}
+P
+}
+trap_kernel gap 'st.global.u32 [%rd1+512], %r1;'
+trap_kernel before 'st.global.u32 [%rd1+-4], %r1;'
+trap_kernel far 'mov.u64 %rd2, 64; st.global.u32 [%rd2], %r1;'
+trap_kernel odd 'st.global.u32 [%rd1+2], %r1;'
+trap_kernel stop 'trap;'
+buffer="--grid 1 --block 1 --arg out:p:u32[4]"
+for t in "gap access out of range at .*in no buffer" "before access out of range at .*in no buffer" \
+    "far access out of range: the card: CUDA_ERROR" "odd misaligned address" "stop trap instruction"; do
+    # shellcheck disable=SC2086
+    want 9.0 1 "error E0551: k: .*${t#* }" run --engine gpu "${t%% *}.ptx" $buffer
+    # shellcheck disable=SC2086
+    want 9.0 0 "^both trap alike" validate --engine gpu "${t%% *}.ptx" $buffer
+done
+
+# ---- inferred launches, directories
+trap_kernel own 'mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 4; add.u64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r2;'
+mkdir -p dir && cp own.ptx k.ptx k.json dir
+want 9.0 0 "k: equal: 1 of 1 basic blocks" validate --engine gpu own.ptx --launch auto --grid 1
+want 9.0 0 "2 kernels: 2 equal" validate --engine gpu dir
+
+# ---- processes: an endless kernel, one that takes the driver's process with it
+trap_kernel fine 'st.global.u32 [%rd1+4], %r1;'
+# shellcheck disable=SC2086
+want 9.0 0 "\[1\] 7" run --engine gpu fine.ptx $buffer
+# shellcheck disable=SC2086
+want hangs 1 "not at its end after 1 s" run --engine gpu --time-limit 1 fine.ptx $buffer
+# shellcheck disable=SC2086
+want dies 1 "error E0562: .*ended by itself" run --engine gpu fine.ptx $buffer
+exit $failed
