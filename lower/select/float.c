@@ -65,15 +65,12 @@ bool isel_fmul(Sel *s, const PtxInsn *in) {
 }
 
 bool isel_fma(Sel *s, const PtxInsn *in) {
-    PtxType t = sel_type(in);
-    if (t == TY_F64) {
+    if (sel_type(in) == TY_F64) {
         Operand a = src64(s, &in->operands[1]), b = src64(s, &in->operands[2]),
                 c = src64(s, &in->operands[3]);
         write64(s, in, EMIT_R2(s, OT_DFMA, MSET(DFMA, rnd, rnd_of(in)), a, b, c));
         return true;
     }
-    if (t != TY_F32)
-        return isel_hfma(s, in);
     uint32_t mods =
         MSET(FFMA, rnd, rnd_of(in)) | MSET(FFMA, ftz, ftz(in)) | MSET(FFMA, sat, (in->flags & PF_SAT) != 0);
     Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]),

@@ -230,6 +230,7 @@ static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const 
 
 bool isel_bar(Sel *sel, const PtxInsn *in) {
     if (in->sub == SUB_WARP || in->sub2 == SUB_WARP) {
+        sel->f->uses_sync = true;
         sel_emit(sel, OT_WARPSYNC, 0, 2, (Operand[]){sel_src32(sel, &in->operands[0]), op_pt()});
         return true;
     }

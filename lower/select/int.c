@@ -1,9 +1,7 @@
-/* Selection of integer arithmetic: PTX ISA 9.7.1 and 9.7.2. Floating-point types of the shared opcodes go on
- * to lower/select/float.c and lower/select/half.c.
+/* Selection of integer arithmetic: PTX ISA 9.7.1 and 9.7.2.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
-static bool is_half_type(PtxType t) { return t == TY_F16 || t == TY_F16X2 || t == TY_BF16 || t == TY_BF16X2; }
 static bool is_packed16(PtxType t) { return t == TY_U16X2 || t == TY_S16X2; }
 static bool is_scalar_int(PtxType t) {
     return t == TY_U16 || t == TY_S16 || t == TY_U32 || t == TY_S32 || t == TY_U64 || t == TY_S64 ||
@@ -80,10 +78,6 @@ static Operand add16x2(Sel *s, bool sub, Operand a, Operand b) {
 
 static bool add_sub(Sel *s, const PtxInsn *in, bool sub) {
     PtxType t = sel_type(in);
-    if (t == TY_F32 || t == TY_F64)
-        return isel_fadd(s, in);
-    if (is_half_type(t))
-        return isel_hadd(s, in);
     if (in->flags & PF_CC)
         return carry_form(s, in, sub, false);
     unsigned bytes = ty_bytes(in);
@@ -170,11 +164,7 @@ static bool mul_part(Sel *s, const PtxInsn *in, Wide *wide, PtxType *result) {
 }
 
 bool isel_mul(Sel *s, const PtxInsn *in) {
-    PtxType t = sel_type(in), result;
-    if (t == TY_F32 || t == TY_F64)
-        return isel_fmul(s, in);
-    if (is_half_type(t))
-        return isel_hmul(s, in);
+    PtxType result;
     Wide d;
     if (!mul_part(s, in, &d, &result))
         return false;
@@ -212,8 +202,6 @@ static bool mad_direct(Sel *s, const PtxInsn *in) {
 
 bool isel_mad(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in), result;
-    if (t == TY_F32 || t == TY_F64)
-        return isel_fma(s, in);
     if (in->flags & PF_CC)
         return mad_carry(s, in, false);
     if (!is_scalar_int(t))
@@ -279,10 +267,6 @@ bool isel_sad(Sel *s, const PtxInsn *in) {
 
 bool isel_abs(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
-    if (t == TY_F32 || t == TY_F64)
-        return isel_fabsneg(s, in);
-    if (is_half_type(t))
-        return isel_habsneg(s, in);
     if (!is_scalar_int(t))
         return false;
     if (ty_bytes(in) == 8) {
@@ -297,10 +281,6 @@ bool isel_abs(Sel *s, const PtxInsn *in) {
 
 bool isel_neg(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
-    if (t == TY_F32 || t == TY_F64)
-        return isel_fabsneg(s, in);
-    if (is_half_type(t))
-        return isel_habsneg(s, in);
     if (!is_scalar_int(t))
         return false;
     Wide a = sel_src(s, &in->operands[1], ty_bytes(in));
@@ -319,10 +299,6 @@ static Operand minmax16x2(Sel *s, bool sg, bool is_max, Operand a, Operand b) {
 bool isel_minmax(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
     bool is_max = in->op == PTX_MAX, sg = type_signed(t);
-    if (t == TY_F32 || t == TY_F64)
-        return isel_fminmax(s, in);
-    if (is_half_type(t))
-        return isel_hminmax(s, in);
     bool relu = in->flags & PF_RELU;
     if (!is_scalar_int(t) && !is_packed16(t))
         return false;
@@ -373,8 +349,6 @@ static bool div_shift(Sel *s, const PtxInsn *in) {
 
 bool isel_div(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
-    if (t == TY_F32 || t == TY_F64)
-        return isel_fdiv(s, in);
     if (!is_scalar_int(t))
         return false;
     if (div_shift(s, in))

@@ -1,102 +1,27 @@
 /* Instruction selection: the driver. Walks the statements of one PTX function in order, makes blocks at
- * branch targets, turns guards into guarded instructions or branches, and calls the selection function of
- * each opcode. Reading and writing PTX registers (SSA variables) is here too; the emitters are in
- * lower/select/emit.c.
- * SPDX-License-Identifier: MIT */
+ * branch targets, turns guards into guarded instructions or branches, and calls the selection function that
+ * each form names in frontend/ptx_forms.def. Reading and writing PTX registers (SSA variables) is here too;
+ * the emitters are in lower/select/emit.c. SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include <stdio.h>
 #include <string.h>
 
+/* By form: what selects it, or why nothing does. */
 static const struct {
     SelFn *fn;
+    const char *absent;
     SelGuard guard;
-} op_table[PTX_OP_COUNT] = {
-    [PTX_ADD] = {isel_add, SG_COPY},
-    [PTX_SUB] = {isel_sub, SG_COPY},
-    [PTX_MUL] = {isel_mul, SG_COPY},
-    [PTX_MAD] = {isel_mad, SG_COPY},
-    [PTX_MUL24] = {isel_mul24, SG_COPY},
-    [PTX_MAD24] = {isel_mul24, SG_COPY},
-    [PTX_SAD] = {isel_sad, SG_COPY},
-    [PTX_DIV] = {isel_div, SG_BRANCH},
-    [PTX_REM] = {isel_div, SG_BRANCH},
-    [PTX_ABS] = {isel_abs, SG_COPY},
-    [PTX_NEG] = {isel_neg, SG_COPY},
-    [PTX_MIN] = {isel_minmax, SG_COPY},
-    [PTX_MAX] = {isel_minmax, SG_COPY},
-    [PTX_POPC] = {isel_popc, SG_COPY},
-    [PTX_CLZ] = {isel_clz, SG_COPY},
-    [PTX_BFIND] = {isel_bfind, SG_COPY},
-    [PTX_FNS] = {isel_fns, SG_BRANCH},
-    [PTX_BREV] = {isel_brev, SG_COPY},
-    [PTX_BFE] = {isel_bfe, SG_COPY},
-    [PTX_BFI] = {isel_bfi, SG_COPY},
-    [PTX_SZEXT] = {isel_szext, SG_COPY},
-    [PTX_BMSK] = {isel_bmsk, SG_COPY},
-    [PTX_DP4A] = {isel_dp4a, SG_COPY},
-    [PTX_DP2A] = {isel_dp2a, SG_COPY},
-    [PTX_ADDC] = {isel_addc, SG_COPY},
-    [PTX_SUBC] = {isel_addc, SG_COPY},
-    [PTX_MADC] = {isel_madc, SG_COPY},
-    [PTX_TESTP] = {isel_testp, SG_COPY},
-    [PTX_COPYSIGN] = {isel_copysign, SG_COPY},
-    [PTX_FMA] = {isel_fma, SG_COPY},
-    [PTX_RCP] = {isel_rcp, SG_BRANCH},
-    [PTX_SQRT] = {isel_sqrt, SG_BRANCH},
-    [PTX_RSQRT] = {isel_rsqrt, SG_BRANCH},
-    [PTX_SIN] = {isel_sincos, SG_COPY},
-    [PTX_COS] = {isel_sincos, SG_COPY},
-    [PTX_LG2] = {isel_lg2, SG_COPY},
-    [PTX_EX2] = {isel_ex2, SG_COPY},
-    [PTX_TANH] = {isel_tanh, SG_COPY},
-    [PTX_SET] = {isel_set, SG_COPY},
-    [PTX_SETP] = {isel_setp, SG_COPY},
-    [PTX_SELP] = {isel_selp, SG_COPY},
-    [PTX_SLCT] = {isel_slct, SG_COPY},
-    [PTX_AND] = {isel_logic, SG_COPY},
-    [PTX_OR] = {isel_logic, SG_COPY},
-    [PTX_XOR] = {isel_logic, SG_COPY},
-    [PTX_NOT] = {isel_not, SG_COPY},
-    [PTX_CNOT] = {isel_cnot, SG_COPY},
-    [PTX_LOP3] = {isel_lop3, SG_COPY},
-    [PTX_SHF] = {isel_shf, SG_COPY},
-    [PTX_SHL] = {isel_shl, SG_COPY},
-    [PTX_SHR] = {isel_shr, SG_COPY},
-    [PTX_PRMT] = {isel_prmt, SG_COPY},
-    [PTX_MOV] = {isel_mov, SG_COPY},
-    [PTX_SHFL] = {isel_shfl, SG_BRANCH},
-    [PTX_LD] = {isel_ld, SG_SELF},
-    [PTX_LDU] = {isel_ld, SG_SELF},
-    [PTX_ST] = {isel_st, SG_SELF},
-    [PTX_PREFETCH] = {isel_nothing, SG_SELF},
-    [PTX_PREFETCHU] = {isel_nothing, SG_SELF},
-    [PTX_APPLYPRIORITY] = {isel_nothing, SG_SELF},
-    [PTX_ISSPACEP] = {isel_isspacep, SG_COPY},
-    [PTX_CVTA] = {isel_cvta, SG_COPY},
-    [PTX_CVT] = {isel_cvt, SG_COPY},
-    [PTX_BRA] = {isel_bra, SG_SELF},
-    [PTX_BRX] = {isel_brx, SG_BRANCH},
-    [PTX_CALL] = {isel_call, SG_BRANCH},
-    [PTX_RET] = {isel_ret, SG_SELF},
-    [PTX_EXIT] = {isel_exit, SG_SELF},
-    [PTX_BAR] = {isel_bar, SG_BRANCH},
-    [PTX_BARRIER] = {isel_bar, SG_BRANCH},
-    [PTX_MEMBAR] = {isel_membar, SG_BRANCH},
-    [PTX_FENCE] = {isel_membar, SG_BRANCH},
-    [PTX_ATOM] = {isel_atom, SG_BRANCH},
-    [PTX_RED] = {isel_atom, SG_BRANCH},
-    [PTX_VOTE] = {isel_vote, SG_BRANCH},
-    [PTX_MATCH] = {isel_match, SG_BRANCH},
-    [PTX_ACTIVEMASK] = {isel_activemask, SG_BRANCH},
-    [PTX_REDUX] = {isel_redux, SG_BRANCH},
-    [PTX_ELECT] = {isel_elect, SG_BRANCH},
-    [PTX_NANOSLEEP] = {isel_nanosleep, SG_BRANCH},
-    [PTX_TRAP] = {isel_trap, SG_BRANCH},
-    [PTX_BRKPT] = {isel_trap, SG_BRANCH},
-    [PTX_PMEVENT] = {isel_nothing, SG_SELF},
-    [PTX_CP] = {isel_cp, SG_BRANCH},
-    [PTX_DISCARD] = {isel_nothing, SG_SELF},
-    [PTX_GRIDDEPCONTROL] = {isel_nothing, SG_SELF},
+} forms[] = {
+    {0},
+#define SELECT(name) .fn = isel_##name
+#define isel_ABSENT(reason) NULL, .absent = reason
+#define GUARD(kind) SG_##kind
+#define PTX_FORM(op, mods, operands, select, guard_, interp, prove, weight, section, version, target)        \
+    {select, .guard = guard_},
+#include "frontend/ptx_forms.def"
+#undef SELECT
+#undef isel_ABSENT
+#undef GUARD
 };
 
 /* ---- messages ---- */
@@ -455,38 +380,23 @@ static void set_loc(Sel *sel, uint32_t i) {
     sel->reported = false;
 }
 
-static SelGuard guard_kind(const PtxInsn *in) {
-    SelGuard g = op_table[in->op].guard;
-    bool approx = in->flags & (PF_APPROX | PF_FULL);
-    bool cheap = in->op == PTX_DIV || in->op == PTX_RCP || in->op == PTX_SQRT || in->op == PTX_RSQRT;
-    return cheap && approx ? SG_COPY : g;
-}
-
-/* Forms whose modifiers no selection function looks at. */
-static bool unknown_form(const PtxInsn *in) {
-    enum { FOREIGN = PF_OOB | PF_TRANS | PF_ABS | PF_PARITY | PF_NOINC | PF_COL_A | PF_COL_B | PF_COL_D };
-    switch (in->op) {
-    case PTX_CALL: return false;
-    case PTX_CVT:
-    case PTX_SET:
-    case PTX_SLCT:
-    case PTX_DP4A:
-    case PTX_DP2A: break;
-    default:
-        if (in->ntypes > 1) /* mixed precision */
-            return true;
-    }
-    return (in->flags & (PF_ALL_FORMS | FOREIGN)) != 0;
+static void not_compiled(Sel *sel, const PtxInsn *in, const char *why) {
+    sel->failed = true;
+    diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
+            str_text(&sel->ptx->strings, in->mods_text), why ? ": " : "", why ? why : "", ptx_section(in));
 }
 
 static void select_statement(Sel *sel, const PtxInsn *in) {
-    SelFn *fn = unknown_form(in) ? NULL : op_table[in->op].fn;
     BlockId join = {0};
     sel->guard = op_none();
-    if (fn && in->guard_reg) {
+    if (forms[in->form].absent) {
+        not_compiled(sel, in, forms[in->form].absent);
+        return;
+    }
+    if (in->guard_reg) {
         Operand p = sel_read_reg(sel, in->guard_reg, 0);
         sel->guard = in->guard_not ? op_not(p) : p;
-        if (guard_kind(in) == SG_BRANCH) {
+        if (forms[in->form].guard == SG_BRANCH) {
             BlockId then = sel_block_new(sel);
             join = sel_block_new(sel);
             sel_branch(sel, sel->guard, then, join);
@@ -495,11 +405,8 @@ static void select_statement(Sel *sel, const PtxInsn *in) {
             sel->guard = op_none();
         }
     }
-    if ((!fn || !fn(sel, in)) && !sel->reported) {
-        sel->failed = true;
-        diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
-                str_text(&sel->ptx->strings, in->mods_text), ptx_section(in));
-    }
+    if (!forms[in->form].fn(sel, in) && !sel->reported)
+        not_compiled(sel, in, NULL);
     sel->guard = op_none();
     if (join.i) {
         sel_jump(sel, join);
@@ -534,13 +441,13 @@ static void select_all(Sel *sel) {
 
 /* The carry flag is clear at entry where something reads it. */
 static void clear_carry(Sel *sel) {
-    for (uint32_t i = 0; i < sel->pf->ninsns; i++)
-        switch (sel->pf->insns[i].op) {
-        case PTX_ADDC:
-        case PTX_SUBC:
-        case PTX_MADC: sel_write_var(sel, sel->cc_var, sel_pmov(sel, op_pf())); return;
-        default: break;
-        }
+    bool reads = false;
+    for (uint32_t i = 0; i < sel->pf->ninsns && !reads; i++) {
+        SelFn *fn = forms[sel->pf->insns[i].form].fn;
+        reads = fn == isel_addc || fn == isel_madc;
+    }
+    if (reads)
+        sel_write_var(sel, sel->cc_var, sel_pmov(sel, op_pf()));
 }
 
 /* A block whose statement failed may lack its end; only used when there were no errors. */
@@ -555,22 +462,6 @@ static void set_layout(Sel *sel) {
         if (!bs_has(&seen, b))
             sel->f->blocks.at[b].dead = true;
     ir_renumber(sel->f);
-}
-
-static bool has_collectives(const PtxFunc *pf) {
-    for (uint32_t i = 0; i < pf->ninsns; i++)
-        switch (pf->insns[i].op) {
-        case PTX_BAR:
-        case PTX_BARRIER:
-        case PTX_SHFL:
-        case PTX_VOTE:
-        case PTX_MATCH:
-        case PTX_REDUX:
-        case PTX_ELECT:
-        case PTX_ACTIVEMASK: return true;
-        default: break;
-        }
-    return false;
 }
 
 static void place_locals(Sel *sel) {
@@ -607,7 +498,6 @@ bool isel_function(Lower *lower, uint32_t fn) {
                  .fn = fn};
     sel->f->ptx = lf->builtin ? NULL : sel->pf;
     sel->f->noreturn = sel->pf->noreturn;
-    sel->f->uses_sync = has_collectives(sel->pf);
     sel_ssa_init(&sel->ssa, sel->f, &sel->arena);
     make_reg_vars(sel);
     place_locals(sel);

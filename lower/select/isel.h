@@ -86,8 +86,8 @@ bool isel_function(Lower *lower, uint32_t fn); /* isel.c */
 
 /* ---- one function ---- */
 typedef struct Sel Sel;
-typedef bool SelFn(Sel *s,
-                   const PtxInsn *in); /* false: form not compiled (reported by the driver unless already) */
+/* false: form not compiled (reported by the driver unless already) */
+typedef bool SelFn(Sel *sel, const PtxInsn *in);
 typedef enum {
     SG_COPY,   /* pure: compute in all lanes, then guarded copies (or guard the one instruction) */
     SG_BRANCH, /* guard becomes a branch around */
@@ -273,27 +273,16 @@ bool sel_address(Sel *sel, const PtxInsn *in, const PtxOperand *operand, PtxSpac
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
 unsigned sel_mem_order(const PtxInsn *in);
 
-/* ---- families ---- */
-#define ISEL_FN(name) bool isel_##name(Sel *s, const PtxInsn *in);
-// clang-format off
-ISEL_FN(add) ISEL_FN(sub) ISEL_FN(mul) ISEL_FN(mad) ISEL_FN(mul24) ISEL_FN(sad) ISEL_FN(div) ISEL_FN(abs)
-ISEL_FN(neg) ISEL_FN(minmax) ISEL_FN(popc) ISEL_FN(clz) ISEL_FN(bfind) ISEL_FN(fns) ISEL_FN(brev) ISEL_FN(bfe)
-ISEL_FN(bfi) ISEL_FN(szext) ISEL_FN(bmsk) ISEL_FN(dp4a) ISEL_FN(dp2a) ISEL_FN(addc) ISEL_FN(madc)
-ISEL_FN(testp) ISEL_FN(copysign) ISEL_FN(fma) ISEL_FN(rcp) ISEL_FN(sqrt) ISEL_FN(rsqrt) ISEL_FN(sincos)
-ISEL_FN(lg2) ISEL_FN(ex2) ISEL_FN(tanh)
-ISEL_FN(set) ISEL_FN(setp) ISEL_FN(selp) ISEL_FN(slct)
-ISEL_FN(logic) ISEL_FN(not) ISEL_FN(cnot) ISEL_FN(lop3) ISEL_FN(shf) ISEL_FN(shl) ISEL_FN(shr) ISEL_FN(prmt)
-ISEL_FN(mov) ISEL_FN(shfl) ISEL_FN(ld) ISEL_FN(st) ISEL_FN(prefetch) ISEL_FN(isspacep) ISEL_FN(cvta) ISEL_FN(cvt)
-ISEL_FN(bra) ISEL_FN(brx) ISEL_FN(call) ISEL_FN(ret) ISEL_FN(exit) ISEL_FN(bar) ISEL_FN(membar) ISEL_FN(atom)
-ISEL_FN(vote) ISEL_FN(match) ISEL_FN(activemask) ISEL_FN(redux) ISEL_FN(elect) ISEL_FN(nanosleep) ISEL_FN(trap)
-ISEL_FN(nothing) ISEL_FN(cp)
-/* by type, called from the integer ones */
-ISEL_FN(fadd) ISEL_FN(fmul) ISEL_FN(fminmax) ISEL_FN(fabsneg) ISEL_FN(fdiv) ISEL_FN(hadd) ISEL_FN(hminmax) ISEL_FN(habsneg)
-ISEL_FN(hfma) ISEL_FN(hmul)
-// clang-format on
-#undef ISEL_FN
-            bool isel_hsetp_pred(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *operand,
-                                 const PtxOperand *ptx_operand, Operand *p, Operand *q);
+/* ---- the forms' functions: those that frontend/ptx_forms.def names (isel_absent does not exist) ---- */
+#define SELECT(name) isel_##name
+#define isel_ABSENT(reason) isel_absent
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    SelFn select;
+#include "frontend/ptx_forms.def"
+#undef SELECT
+#undef isel_ABSENT
+bool isel_hsetp_pred(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *operand,
+                     const PtxOperand *ptx_operand, Operand *p, Operand *q);
 /* The predicate of a PTX comparison, all types. */
 bool sel_compare(Sel *sel, const PtxInsn *in, PtxType t, const PtxOperand *a, const PtxOperand *operand,
                  Operand *p);

@@ -7,10 +7,7 @@
 /* Mark the instruction just made; mask may be OPK_NONE: the lanes that happen to be together. */
 static void sync_mask(Sel *sel, Operand mask) {
     InstId id = sel_last(sel);
-    ir_inst(sel->f, id)->flags |= IF_CONVERGENT;
-    if (mask.kind == OPK_NONE)
-        return;
-    ir_inst(sel->f, id)->flags |= IF_SYNC;
+    ir_inst(sel->f, id)->flags |= mask.kind == OPK_NONE ? IF_CONVERGENT : IF_CONVERGENT | IF_SYNC;
     sel->f->uses_sync = true;
 }
 
