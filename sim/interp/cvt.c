@@ -121,10 +121,7 @@ static bool plain(unsigned t) {
            t != TY_U16X2 && t != TY_S16X2;
 }
 
-bool interp_select_cvt(PtxCode *code) {
-    const PtxInsn *in = code->insn;
-    if (in->op != PTX_CVT || in->sub == SUB_PACK || in->ntypes != 2 || code->rnd == RND_RS)
-        return false;
+bool interp_bind_cvt(PtxCode *code) {
     code->exec = interp_exec_pure;
     if ((code->type == TY_F16X2 || code->type == TY_BF16X2) && code->type2 == TY_F32) {
         code->pure = cvt_pack_fn;

@@ -1,5 +1,5 @@
 /* Predecoding for the PTX interpreter: one PtxCode for each PtxInsn of the functions that the kernel can
- * reach. Whatever no family of instructions takes is an error here, before anything runs.
+ * reach. What its form in frontend/ptx_forms.def does not execute is an error here, before anything runs.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include "base/align.h"
@@ -254,29 +254,27 @@ static bool decode_call(PtxRun *run, PtxProc *p, PtxCode *code) {
     return true;
 }
 
-/* Forms that the frontend knows by name only are executed only where their operands do not matter. */
-static bool form_is_known(const PtxInsn *in) {
-    if (!(in->flags & PF_ALL_FORMS))
-        return true;
-    switch (in->op) {
-    case PTX_CALL:
-    case PTX_FENCE:
-    case PTX_MEMBAR:
-    case PTX_CREATEPOLICY:
-    case PTX_PREFETCH: return true;
-    default: return false;
-    }
-}
+/* By form: what binds it, or why nothing does. */
+static const struct {
+    PtxBind *bind;
+    const char *absent;
+} forms[] = {
+    {0},
+#define INTERP(name) interp_bind_##name
+#define interp_bind_ABSENT(reason) NULL, .absent = reason
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    {.bind = interp},
+#include "frontend/ptx_forms.def"
+#undef INTERP
+#undef interp_bind_ABSENT
+};
 
-static bool select_family(PtxRun *r, PtxCode *code) {
-    if (!form_is_known(code->insn) || code->insn->flags & (PF_OOB | PF_ABS))
-        return false;
-    PtxTypeClass class = ptx_type_class((PtxType)code->type);
-    if (interp_select_logic(code) || interp_select_cvt(code) || interp_select_mem(r, code) ||
-        interp_select_flow(r, code) || interp_select_warp(r, code))
-        return true;
-    return class == TC_FLOAT || code->insn->op == PTX_TESTP ? interp_select_float(code)
-                                                            : interp_select_int(code);
+static bool not_executed(PtxRun *run, const PtxInsn *in, const char *why) {
+    char text[64];
+    snprintf(text, sizeof text, "%s%s", ptx_op_name((PtxOp)in->op),
+             str_text(&run->m->strings, in->mods_text));
+    return diag_in(run->d, &run->m->source, in->loc, DIAG_E0511, text, why ? ": " : "", why ? why : "",
+                   ptx_section(in));
 }
 
 static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
@@ -290,20 +288,18 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     code->type2 = in->ntypes > 1 ? in->type[1] : in->type[0];
     code->rnd = in->rnd, code->cmp = in->cmp, code->bop = in->bop, code->sub = in->sub, code->sub2 = in->sub2,
     code->atom = in->atom;
+    code->size_bytes = (uint8_t)ptx_type_bytes((PtxType)in->type[0]);
     fix_space(p, code);
+    if (forms[in->form].absent)
+        return not_executed(run, in, forms[in->form].absent);
     uint32_t errors = run->d->nerrors;
     bool ok = decode_targets(run, p, code) && decode_call(run, p, code) &&
               (in->op == PTX_CALL ? in->callee || in->noperands : true);
     if (ok && (in->op != PTX_CALL || !in->callee))
         ok = decode_operands(run, p, code);
-    if (ok && select_family(run, code))
+    if (ok && forms[in->form].bind(code))
         return true;
-    if (run->d->nerrors != errors)
-        return false; /* said already, further down */
-    char text[64];
-    snprintf(text, sizeof text, "%s%s", ptx_op_name((PtxOp)in->op),
-             str_text(&run->m->strings, in->mods_text));
-    return diag_in(run->d, &run->m->source, in->loc, DIAG_E0511, text, ptx_section(in));
+    return run->d->nerrors != errors ? false /* said already, further down */ : not_executed(run, in, NULL);
 }
 
 static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {

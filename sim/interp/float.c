@@ -127,18 +127,23 @@ uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bo
     return (ordered(type, a) < ordered(type, b)) != max ? a : b;
 }
 
-static U64 minmax_one(unsigned type, U64 a, U64 b, const PtxCode *code) {
-    bool max = code->insn->op == PTX_MAX, nan = (code->insn->flags & PF_NAN) != 0;
+static U64 minmax_one(unsigned type, bool max, U64 a, U64 b, const PtxCode *code) {
+    bool nan = (code->insn->flags & PF_NAN) != 0;
     if (!(code->insn->flags & PF_XORSIGN_ABS))
         return interp_float_minmax(type, max, a, b, nan, code->ftz);
     U64 sign = 1ull << sign_bit(type), s = (a ^ b) & sign;
     U64 d = interp_float_minmax(type, max, a & ~sign, b & ~sign, nan, code->ftz);
     return is_nan(type, d) ? d : (d & ~sign) | s;
 }
-static U64 minmax_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
-    U64 mask = width_mask(ptx_type_bytes((PtxType)code->type));
+static U64 min_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
+    U64 mask = width_mask(code->size_bytes);
     (void)c;
-    return minmax_one(code->type, a & mask, b & mask, code);
+    return minmax_one(code->type, false, a & mask, b & mask, code);
+}
+static U64 max_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
+    U64 mask = width_mask(code->size_bytes);
+    (void)c;
+    return minmax_one(code->type, true, a & mask, b & mask, code);
 }
 
 /* ---- f64 ---- */
@@ -203,40 +208,42 @@ static uint16_t half_finish(PtxFormat f, uint16_t v, const PtxCode *code) {
     return v;
 }
 
-static uint16_t half_one(PtxFormat f, uint16_t a, uint16_t b, uint16_t c, const PtxCode *code) {
-    unsigned type = f.exp_bits == 5 ? TY_F16 : TY_BF16;
-    if (code->ftz && type == TY_F16) {
-        a = (uint16_t)half_flush(f, a);
-        b = (uint16_t)half_flush(f, b);
-        c = (uint16_t)half_flush(f, c);
-    }
-    switch (code->insn->op) {
-    case PTX_ADD: return half_finish(f, interp_half_op(f, MATH_ADD, a, b, 0), code);
-    case PTX_SUB: return half_finish(f, interp_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), code);
-    case PTX_MUL: return half_finish(f, interp_half_op(f, MATH_MUL, a, b, 0), code);
-    case PTX_MAD:
-    case PTX_FMA: return half_finish(f, interp_half_op(f, MATH_FMA, a, b, c), code);
-    case PTX_NEG: return is_nan(type, a) ? (uint16_t)F16_NAN : a ^ 0x8000;
-    case PTX_ABS: return is_nan(type, a) ? (uint16_t)F16_NAN : a & 0x7fff;
-    case PTX_MIN:
-    case PTX_MAX: return half_finish(f, (uint16_t)minmax_one(type, a, b, code), code);
-    default: { /* ex2, tanh through f32 */
-        uint32_t x = f32_bits((float)interp_half_value(f, a));
-        if (is_nan(type, a))
-            return F16_NAN;
-        if (code->insn->op == PTX_TANH)
-            return (uint16_t)interp_round_double(f, (double)f32_of(interp_tanh(x)), RND_RN);
-        x = interp_ex2(code->ftz ? f32_flush(x) : x);
-        return (uint16_t)interp_round_double(f, (double)f32_of(code->ftz ? f32_flush(x) : x), RND_RN);
-    }
-    }
+/* ex2, tanh: through f32 */
+static uint16_t half_ex2_value(PtxFormat f, uint16_t a, const PtxCode *code) {
+    uint32_t x = interp_ex2(in32(f32_bits((float)interp_half_value(f, a)), code));
+    return (uint16_t)interp_round_double(f, (double)f32_of(in32(x, code)), RND_RN);
 }
-static U64 half_scalar(U64 a, U64 b, U64 c, const PtxCode *code) {
-    return half_one(is_bf16(code->type) ? FMT_BF16 : FMT_F16, (uint16_t)a, (uint16_t)b, (uint16_t)c, code);
+static uint16_t half_tanh_value(PtxFormat f, uint16_t a) {
+    uint32_t x = f32_bits((float)interp_half_value(f, a));
+    return (uint16_t)interp_round_double(f, (double)f32_of(interp_tanh(x)), RND_RN);
 }
-static U64 half_packed(U64 a, U64 b, U64 c, const PtxCode *k) {
-    return half_scalar(a, b, c, k) | half_scalar(a >> 16, b >> 16, c >> 16, k) << 16;
-}
+
+/* half_NAME of one value and half_NAME_x2 of both halves: EXPR in f (the format), type, a, b, c, code */
+#define HALF(name, expr)                                                                                     \
+    static U64 half_##name(U64 a_, U64 b_, U64 c_, const PtxCode *code) {                                    \
+        bool bf = is_bf16(code->type);                                                                       \
+        PtxFormat f = bf ? FMT_BF16 : FMT_F16;                                                               \
+        unsigned type = bf ? TY_BF16 : TY_F16;                                                               \
+        bool flush = code->ftz && !bf;                                                                       \
+        uint16_t a = (uint16_t)(flush ? half_flush(f, a_) : a_),                                             \
+                 b = (uint16_t)(flush ? half_flush(f, b_) : b_),                                             \
+                 c = (uint16_t)(flush ? half_flush(f, c_) : c_);                                             \
+        (void)type, (void)a, (void)b, (void)c;                                                               \
+        return (uint16_t)(expr);                                                                             \
+    }                                                                                                        \
+    static U64 half_##name##_x2(U64 a, U64 b, U64 c, const PtxCode *code) {                                  \
+        return half_##name(a, b, c, code) | half_##name(a >> 16, b >> 16, c >> 16, code) << 16;              \
+    }
+HALF(add, half_finish(f, interp_half_op(f, MATH_ADD, a, b, 0), code))
+HALF(sub, half_finish(f, interp_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), code))
+HALF(mul, half_finish(f, interp_half_op(f, MATH_MUL, a, b, 0), code))
+HALF(fma, half_finish(f, interp_half_op(f, MATH_FMA, a, b, c), code))
+HALF(neg, is_nan(type, a) ? F16_NAN : a ^ 0x8000)
+HALF(abs, is_nan(type, a) ? F16_NAN : a & 0x7fff)
+HALF(min, half_finish(f, (uint16_t)minmax_one(type, false, a, b, code), code))
+HALF(max, half_finish(f, (uint16_t)minmax_one(type, true, a, b, code), code))
+HALF(ex2, is_nan(type, a) ? F16_NAN : half_ex2_value(f, a, code))
+HALF(tanh, is_nan(type, a) ? F16_NAN : half_tanh_value(f, a))
 
 /* ---- testp ---- */
 
@@ -255,85 +262,38 @@ static U64 testp(U64 v, U64 b, U64 c, const PtxCode *code) {
     }
 }
 
-/* ---- selection ---- */
+/* ---- binding ---- */
 
-static PtxPure *f32_fn(unsigned op) {
-    switch (op) {
-    case PTX_ADD: return add32;
-    case PTX_SUB: return sub32;
-    case PTX_MUL: return mul32;
-    case PTX_MAD:
-    case PTX_FMA: return fma32;
-    case PTX_DIV: return div32;
-    case PTX_RCP: return rcp32;
-    case PTX_SQRT: return sqrt32;
-    case PTX_RSQRT: return rsqrt32;
-    case PTX_SIN: return sin32;
-    case PTX_COS: return cos32;
-    case PTX_LG2: return lg2_32;
-    case PTX_EX2: return ex2_32;
-    case PTX_TANH: return tanh32;
-    case PTX_NEG: return neg32;
-    case PTX_ABS: return abs32;
-    case PTX_MIN:
-    case PTX_MAX: return minmax_scalar;
-    case PTX_COPYSIGN: return copysign32;
-    case PTX_TESTP: return testp;
-    default: return NULL;
-    }
-}
-static PtxPure *f64_fn(unsigned op, unsigned flags) {
-    switch (op) {
-    case PTX_ADD: return add64;
-    case PTX_SUB: return sub64;
-    case PTX_MUL: return mul64;
-    case PTX_MAD:
-    case PTX_FMA: return fma64;
-    case PTX_DIV: return (flags & (PF_APPROX | PF_FULL)) ? NULL : div64;
-    case PTX_RCP: return rcp64;
-    case PTX_SQRT: return (flags & PF_APPROX) ? NULL : sqrt64;
-    case PTX_RSQRT: return rsqrt64;
-    case PTX_NEG: return neg64;
-    case PTX_ABS: return abs64;
-    case PTX_MIN:
-    case PTX_MAX: return minmax_scalar;
-    case PTX_COPYSIGN: return copysign64;
-    case PTX_TESTP: return testp;
-    default: return NULL;
-    }
-}
-static bool half_has(unsigned op) {
-    switch (op) {
-    case PTX_ADD:
-    case PTX_SUB:
-    case PTX_MUL:
-    case PTX_MAD:
-    case PTX_FMA:
-    case PTX_NEG:
-    case PTX_ABS:
-    case PTX_MIN:
-    case PTX_MAX:
-    case PTX_EX2:
-    case PTX_TANH: return true;
-    default: return false;
-    }
-}
+#define BY_WIDTH(name, f32, f64) BIND_PURE(name, code->type == TY_F64 ? f64 : f32)
+#define BY_HALVES(name)                                                                                      \
+    BIND_PURE(h##name, code->type == TY_F16X2 || code->type == TY_BF16X2 ? half_##name##_x2 : half_##name)
 
-bool interp_select_float(PtxCode *code) {
-    unsigned op = code->insn->op, flags = code->insn->flags;
-    bool minmax3 = (op == PTX_MIN || op == PTX_MAX) && code->nsrc > 2; /* three-input forms: not executed */
-    bool mixed = code->insn->ntypes > 1 && code->type2 != code->type;  /* add.f32.f16 and the like */
-    if (minmax3 || mixed)
-        return false;
-    switch (code->type) {
-    case TY_F32: code->pure = flags & PF_RELU ? NULL : f32_fn(op); break;
-    case TY_F64: code->pure = f64_fn(op, flags); break;
-    case TY_F16:
-    case TY_BF16: code->pure = half_has(op) ? half_scalar : NULL; break;
-    case TY_F16X2:
-    case TY_BF16X2: code->pure = half_has(op) ? half_packed : NULL; break;
-    default: code->pure = NULL;
-    }
-    code->exec = interp_exec_pure;
-    return code->pure != NULL;
-}
+BY_WIDTH(fadd, add32, add64)
+BY_WIDTH(fsub, sub32, sub64)
+BY_WIDTH(fmul, mul32, mul64)
+BY_WIDTH(fma, fma32, fma64)
+BY_WIDTH(fdiv, div32, div64)
+BY_WIDTH(rcp, rcp32, rcp64)
+BY_WIDTH(sqrt, sqrt32, sqrt64)
+BY_WIDTH(rsqrt, rsqrt32, rsqrt64)
+BY_WIDTH(fneg, neg32, neg64)
+BY_WIDTH(fabs, abs32, abs64)
+BY_WIDTH(copysign, copysign32, copysign64)
+BIND_PURE(fmin, min_scalar)
+BIND_PURE(fmax, max_scalar)
+BIND_PURE(testp, testp)
+BIND_PURE(sin, sin32)
+BIND_PURE(cos, cos32)
+BIND_PURE(lg2, lg2_32)
+BIND_PURE(ex2, ex2_32)
+BIND_PURE(tanh, tanh32)
+BY_HALVES(add)
+BY_HALVES(sub)
+BY_HALVES(mul)
+BY_HALVES(fma)
+BY_HALVES(neg)
+BY_HALVES(abs)
+BY_HALVES(min)
+BY_HALVES(max)
+BY_HALVES(ex2)
+BY_HALVES(tanh)

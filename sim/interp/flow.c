@@ -223,21 +223,24 @@ static PtxStep exec_createpolicy(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return STEP_GO;
 }
 
-bool interp_select_flow(PtxRun *r, PtxCode *code) {
-    (void)r;
-    switch (code->insn->op) {
-    case PTX_BRA: code->exec = exec_bra; return code->ntargets == 1;
-    case PTX_BRX: code->exec = exec_brx; return code->ntargets > 0;
-    case PTX_CALL: code->exec = code->callee ? exec_call : exec_call_indirect; return code->insn->nargs <= 64;
-    case PTX_RET: code->exec = interp_exec_ret; return true;
-    case PTX_EXIT: code->exec = exec_exit; return true;
-    case PTX_TRAP: code->exec = exec_trap; return true;
-    case PTX_BRKPT: code->exec = exec_brkpt; return true;
-    case PTX_NANOSLEEP: code->exec = exec_yield; return true;
-    case PTX_CREATEPOLICY: code->exec = exec_createpolicy; return code->ndst >= 1;
-    case PTX_PMEVENT:
-    case PTX_SETMAXNREG:
-    case PTX_GRIDDEPCONTROL: code->exec = interp_exec_nop; return true;
-    default: return false;
-    }
+bool interp_bind_bra(PtxCode *code) {
+    code->exec = exec_bra;
+    return code->ntargets == 1;
 }
+bool interp_bind_brx(PtxCode *code) {
+    code->exec = exec_brx;
+    return code->ntargets > 0;
+}
+bool interp_bind_call(PtxCode *code) {
+    code->exec = code->callee ? exec_call : exec_call_indirect;
+    return code->insn->nargs <= 64;
+}
+bool interp_bind_createpolicy(PtxCode *code) {
+    code->exec = exec_createpolicy;
+    return code->ndst >= 1;
+}
+BIND_EXEC(ret, interp_exec_ret)
+BIND_EXEC(exit, exec_exit)
+BIND_EXEC(trap, exec_trap)
+BIND_EXEC(brkpt, exec_brkpt)
+BIND_EXEC(nanosleep, exec_yield)

@@ -263,108 +263,87 @@ static PtxStep exec_carry(PtxRun *r, PtxThread *thread, const PtxCode *code) {
     return STEP_GO;
 }
 
-static PtxPure *mul_fn(const PtxCode *code, int i) {
-    switch (code->sub) {
-    case SUB_LO: return mul_lo_fns[i];
-    case SUB_HI: return mul_hi_fns[i];
-    case SUB_WIDE: return mul_wide_fns[i];
-    default: return NULL;
-    }
-}
+/* ---- binding ---- */
 
-static PtxPure *mad_fn(const PtxCode *code, int i) {
-    if (code->sat)
-        return code->sub == SUB_HI && code->type == TY_S32 ? mad_hi_sat : NULL;
-    switch (code->sub) {
-    case SUB_LO: return mad_lo_fns[i];
-    case SUB_HI: return mad_hi_fns[i];
-    case SUB_WIDE: return mad_wide_fns[i];
-    default: return NULL;
-    }
+static PtxPure *by_type(const PtxCode *code, PtxPure *const fns[6]) {
+    int i = type_index(code->type);
+    return i >= 0 ? fns[i] : NULL;
 }
-
-static PtxPure *mad24_fn(const PtxCode *code, bool mad) {
-    bool s = code->type == TY_S32, hi = code->sub == SUB_HI;
-    if (!mad)
-        return s ? (hi ? mul24_hi_s : mul24_lo_s) : (hi ? mul24_hi_u : mul24_lo_u);
-    if (code->sat)
-        return s && hi ? mad24_hi_sat : NULL;
-    return s ? (hi ? mad24_hi_s : mad24_lo_s) : (hi ? mad24_hi_u : mad24_lo_u);
-}
-
 static PtxPure *by_width(const PtxCode *code, PtxPure *f32, PtxPure *f64) {
     unsigned n = ptx_type_bytes((PtxType)code->type);
     return n == 4 ? f32 : n == 8 ? f64 : NULL;
 }
-
-static PtxPure *packed_fn(const PtxCode *code) {
-    if (code->type != TY_U16X2 && code->type != TY_S16X2)
-        return NULL;
-    bool s = code->type == TY_S16X2;
-    switch (code->insn->op) {
-    case PTX_ADD: return add_x2;
-    case PTX_MIN: return s ? min_s16x2 : min_u16x2;
-    case PTX_MAX: return s ? max_s16x2 : max_u16x2;
+static bool is_signed(const PtxCode *code) { return ptx_type_class((PtxType)code->type) == TC_SIGNED; }
+static PtxPure *mul_fn(const PtxCode *code) {
+    switch (code->sub) {
+    case SUB_LO: return by_type(code, mul_lo_fns);
+    case SUB_HI: return by_type(code, mul_hi_fns);
+    case SUB_WIDE: return by_type(code, mul_wide_fns);
     default: return NULL;
     }
 }
-
-static PtxPure *arith_fn(const PtxCode *code, int i) {
-    switch (code->insn->op) {
-    case PTX_ADD: return code->sat ? (code->type == TY_S32 ? add_sat : NULL) : add_fns[i];
-    case PTX_SUB: return code->sat ? (code->type == TY_S32 ? sub_sat : NULL) : sub_fns[i];
-    case PTX_MUL: return mul_fn(code, i);
-    case PTX_MAD: return mad_fn(code, i);
-    case PTX_MUL24: return mad24_fn(code, false);
-    case PTX_MAD24: return mad24_fn(code, true);
-    case PTX_SAD: return sad_fns[i];
-    case PTX_DIV: return quot_fns[i];
-    case PTX_REM: return rem_fns[i];
-    case PTX_ABS: return abs_fns[i];
-    case PTX_NEG: return neg_fns[i];
-    case PTX_MIN: return (code->insn->flags & PF_RELU) ? min_relu : min_fns[i];
-    case PTX_MAX: return (code->insn->flags & PF_RELU) ? max_relu : max_fns[i];
+static PtxPure *mad_fn(const PtxCode *code) {
+    if (code->sat)
+        return code->sub == SUB_HI && code->type == TY_S32 ? mad_hi_sat : NULL;
+    switch (code->sub) {
+    case SUB_LO: return by_type(code, mad_lo_fns);
+    case SUB_HI: return by_type(code, mad_hi_fns);
+    case SUB_WIDE: return by_type(code, mad_wide_fns);
     default: return NULL;
     }
 }
-
-static PtxPure *bits_fn(const PtxCode *code) {
-    bool s = code->type == TY_S32 || code->type == TY_S64;
-    switch (code->insn->op) {
-    case PTX_POPC: return by_width(code, popc32, popc64);
-    case PTX_CLZ: return by_width(code, clz32, clz64);
-    case PTX_BFIND: return by_width(code, s ? bfind_s32 : bfind_u32, s ? bfind_s64 : bfind_u64);
-    case PTX_BREV: return by_width(code, brev32, brev64);
-    case PTX_FNS: return fns_fn;
-    case PTX_BFE: return by_width(code, s ? bfe_s32 : bfe_u32, s ? bfe_s64 : bfe_u64);
-    case PTX_BMSK: return bmsk_fn;
-    case PTX_SZEXT: return s ? szext_s32 : szext_u32;
-    case PTX_DP4A: return dp4a;
-    case PTX_DP2A: return dp2a;
-    default: return NULL;
-    }
+static PtxPure *mul24_fn(const PtxCode *code) {
+    bool hi = code->sub == SUB_HI;
+    return is_signed(code) ? (hi ? mul24_hi_s : mul24_lo_s) : (hi ? mul24_hi_u : mul24_lo_u);
+}
+static PtxPure *mad24_fn(const PtxCode *code) {
+    bool s = is_signed(code), hi = code->sub == SUB_HI;
+    if (code->sat)
+        return s && hi ? mad24_hi_sat : NULL;
+    return s ? (hi ? mad24_hi_s : mad24_lo_s) : (hi ? mad24_hi_u : mad24_lo_u);
+}
+static PtxPure *add_fn(const PtxCode *code) {
+    if (code->type == TY_U16X2 || code->type == TY_S16X2)
+        return add_x2;
+    return code->sat ? (code->type == TY_S32 ? add_sat : NULL) : by_type(code, add_fns);
+}
+static PtxPure *sub_fn(const PtxCode *code) {
+    return code->sat ? (code->type == TY_S32 ? sub_sat : NULL) : by_type(code, sub_fns);
+}
+static PtxPure *minmax_fn(const PtxCode *code, PtxPure *const fns[6], PtxPure *u16x2, PtxPure *s16x2,
+                          PtxPure *relu) {
+    if (code->type == TY_U16X2 || code->type == TY_S16X2)
+        return code->type == TY_S16X2 ? s16x2 : u16x2;
+    return code->insn->flags & PF_RELU ? relu : by_type(code, fns);
 }
 
-bool interp_select_int(PtxCode *code) {
-    unsigned op = code->insn->op;
-    int i = type_index(code->type);
-    bool carry_op = op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC;
-    bool may_carry = op == PTX_ADD || op == PTX_SUB || op == PTX_MAD;
-    if (carry_op || (may_carry && i >= 0 && (code->insn->flags & PF_CC))) {
-        if (i < 0 || code->sub == SUB_WIDE)
-            return false;
-        code->exec = exec_carry;
-        return true;
-    }
-    if (op == PTX_BFI) {
-        code->exec = exec_bfi;
-        return code->type == TY_B32 || code->type == TY_B64;
-    }
-    code->pure = packed_fn(code);
-    if (!code->pure)
-        code->pure = bits_fn(code);
-    if (!code->pure && i >= 0)
-        code->pure = arith_fn(code, i);
-    code->exec = interp_exec_pure;
-    return code->pure != NULL;
+BIND_PURE(add, add_fn(code))
+BIND_PURE(sub, sub_fn(code))
+BIND_PURE(mul, mul_fn(code))
+BIND_PURE(mad, mad_fn(code))
+BIND_PURE(mul24, mul24_fn(code))
+BIND_PURE(mad24, mad24_fn(code))
+BIND_PURE(sad, by_type(code, sad_fns))
+BIND_PURE(div, by_type(code, quot_fns))
+BIND_PURE(rem, by_type(code, rem_fns))
+BIND_PURE(abs, by_type(code, abs_fns))
+BIND_PURE(neg, by_type(code, neg_fns))
+BIND_PURE(min, minmax_fn(code, min_fns, min_u16x2, min_s16x2, min_relu))
+BIND_PURE(max, minmax_fn(code, max_fns, max_u16x2, max_s16x2, max_relu))
+BIND_PURE(popc, by_width(code, popc32, popc64))
+BIND_PURE(clz, by_width(code, clz32, clz64))
+BIND_PURE(bfind,
+          is_signed(code) ? by_width(code, bfind_s32, bfind_s64) : by_width(code, bfind_u32, bfind_u64))
+BIND_PURE(brev, by_width(code, brev32, brev64))
+BIND_PURE(fns, fns_fn)
+BIND_PURE(bfe, is_signed(code) ? by_width(code, bfe_s32, bfe_s64) : by_width(code, bfe_u32, bfe_u64))
+BIND_PURE(bmsk, bmsk_fn)
+BIND_PURE(szext, is_signed(code) ? szext_s32 : szext_u32)
+BIND_PURE(dp4a, dp4a)
+BIND_PURE(dp2a, dp2a)
+
+BIND_EXEC(bfi, exec_bfi)
+bool interp_bind_carry(PtxCode *code) {
+    code->exec = exec_carry;
+    return type_index(code->type) >= 0 && code->sub != SUB_WIDE;
 }

@@ -229,40 +229,29 @@ static PtxStep exec_mov_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return STEP_GO;
 }
 
-static bool select_mov(PtxCode *code) {
+/* ---- binding ---- */
+
+bool interp_bind_mov(PtxCode *code) {
     if (code->type == TY_B128)
         return false;
-    if (!code->vec && !code->vec_dst) {
-        code->pure = mov_fn;
-        return true;
-    }
+    if (!code->vec && !code->vec_dst)
+        return interp_use_pure(code, mov_fn);
     code->exec = exec_mov_vector;
-    return code->nvec <= 8 && (code->insn->vec > 1 || ptx_type_bytes((PtxType)code->type) >= code->nvec);
+    return code->nvec <= 8 && (code->insn->vec > 1 || code->size_bytes >= code->nvec);
 }
-
-bool interp_select_logic(PtxCode *code) {
-    code->exec = interp_exec_pure;
-    switch (code->insn->op) {
-    case PTX_SETP: code->exec = exec_setp; return true;
-    case PTX_SET: code->pure = set_fn; return true;
-    case PTX_SELP: code->pure = selp_fn; return code->type != TY_B128;
-    case PTX_SLCT: code->pure = slct_fn; return true;
-    case PTX_AND: code->pure = and_fn; return true;
-    case PTX_OR: code->pure = or_fn; return true;
-    case PTX_XOR: code->pure = xor_fn; return true;
-    case PTX_NOT: code->pure = not_fn; return true;
-    case PTX_CNOT: code->pure = cnot_fn; return true;
-    case PTX_LOP3:
-        if (code->bop)
-            code->exec = exec_lop3_pred;
-        else
-            code->pure = lop3_fn;
-        return true;
-    case PTX_SHL: code->pure = shl_fn; return true;
-    case PTX_SHR: code->pure = shr_fn; return true;
-    case PTX_SHF: code->pure = shf_fn; return true;
-    case PTX_PRMT: code->pure = prmt_fn; return true;
-    case PTX_MOV: return select_mov(code);
-    default: return false;
-    }
+bool interp_bind_lop3(PtxCode *code) {
+    return code->bop ? interp_use_exec(code, exec_lop3_pred) : interp_use_pure(code, lop3_fn);
 }
+BIND_EXEC(setp, exec_setp)
+BIND_PURE(set, set_fn)
+BIND_PURE(selp, selp_fn)
+BIND_PURE(slct, slct_fn)
+BIND_PURE(and, and_fn)
+BIND_PURE(or, or_fn)
+BIND_PURE(xor, xor_fn)
+BIND_PURE(not, not_fn)
+BIND_PURE(cnot, cnot_fn)
+BIND_PURE(shl, shl_fn)
+BIND_PURE(shr, shr_fn)
+BIND_PURE(shf, shf_fn)
+BIND_PURE(prmt, prmt_fn)

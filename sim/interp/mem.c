@@ -320,25 +320,20 @@ static PtxStep exec_cp_async(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return STEP_GO;
 }
 
-static bool select_cp(PtxCode *code) {
-    const PtxInsn *in = code->insn;
-    if (in->sub != SUB_ASYNC)
-        return false;
-    if (in->sub2 == SUB_COMMIT_GROUP || in->sub2 == SUB_WAIT_GROUP || in->sub2 == SUB_WAIT_ALL) {
-        code->exec = interp_exec_nop;
-        return true;
-    }
-    if (in->flags & PF_ALL_FORMS || code->nsrc < 3 || code->src[2].kind != ARG_IMM)
+/* ---- binding ---- */
+
+bool interp_bind_cp(PtxCode *code) {
+    if (code->nsrc < 3 || code->src[2].kind != ARG_IMM)
         return false;
     code->size_bytes = (uint8_t)code->src[2].imm;
     code->exec = exec_cp_async;
     return code->size_bytes == 4 || code->size_bytes == 8 || code->size_bytes == 16;
 }
 
-static bool select_atomic(PtxCode *code) {
+bool interp_bind_atom(PtxCode *code) {
     unsigned type = code->type;
     bool is_float = ptx_type_class((PtxType)type) == TC_FLOAT;
-    if (code->insn->vec > 1 || code->atom == ATOM_NONE || code->size_bytes == 0 || code->size_bytes > 8)
+    if (code->size_bytes == 0 || code->size_bytes > 8)
         return false;
     if (is_float && code->atom != ATOM_ADD && code->atom != ATOM_EXCH && code->atom != ATOM_MIN &&
         code->atom != ATOM_MAX)
@@ -349,34 +344,19 @@ static bool select_atomic(PtxCode *code) {
     return code->atom == ATOM_CAS ? code->nsrc >= 3 : code->nsrc >= 2;
 }
 
-bool interp_select_mem(PtxRun *r, PtxCode *code) {
-    const PtxInsn *in = code->insn;
-    (void)r;
-    code->size_bytes = (uint8_t)ptx_type_bytes((PtxType)code->type);
-    switch (in->op) {
-    case PTX_LD:
-    case PTX_LDU:
-        code->exec = code->vec_dst ? exec_ld_vector : exec_ld;
-        return code->size_bytes >= 1 && code->size_bytes <= 8 && (!code->vec_dst || code->nvec == in->vec);
-    case PTX_ST:
-        code->exec = exec_st;
-        code->nvec = code->vec ? code->nvec : 1;
-        return in->sub2 == SUB_NONE && code->size_bytes >= 1 && code->size_bytes <= 8 &&
-               (!code->vec || code->nvec == in->vec);
-    case PTX_ATOM:
-    case PTX_RED: return select_atomic(code);
-    case PTX_CVTA:
-        code->exec = interp_exec_pure;
-        code->pure = cvta_fn;
-        return code->size_bytes == 8;
-    case PTX_ISSPACEP: code->exec = exec_isspacep; return true;
-    case PTX_CP: return select_cp(code);
-    case PTX_MEMBAR:
-    case PTX_FENCE: code->exec = exec_fence; return true;
-    case PTX_PREFETCH:
-    case PTX_PREFETCHU:
-    case PTX_APPLYPRIORITY:
-    case PTX_DISCARD: code->exec = interp_exec_nop; return true;
-    default: return false;
-    }
+bool interp_bind_ld(PtxCode *code) {
+    code->exec = code->vec_dst ? exec_ld_vector : exec_ld;
+    return code->size_bytes >= 1 && code->size_bytes <= 8 &&
+           (!code->vec_dst || code->nvec == code->insn->vec);
 }
+
+bool interp_bind_st(PtxCode *code) {
+    code->exec = exec_st;
+    code->nvec = code->vec ? code->nvec : 1;
+    return code->size_bytes >= 1 && code->size_bytes <= 8 && (!code->vec || code->nvec == code->insn->vec);
+}
+
+BIND_PURE(cvta, code->size_bytes == 8 ? cvta_fn : NULL)
+BIND_EXEC(isspacep, exec_isspacep)
+BIND_EXEC(fence, exec_fence)
+BIND_EXEC(nothing, interp_exec_nop)

@@ -29,6 +29,7 @@ typedef enum {
     STEP_STOP   /* the thread is blocked, has ended, or the launch trapped */
 } PtxStep;
 typedef PtxStep PtxExec(PtxRun *r, PtxThread *t, const PtxCode *c);
+typedef void PtxGather(PtxWarp *warp, uint32_t lanes);
 typedef uint64_t PtxPure(uint64_t a, uint64_t b, uint64_t c, const PtxCode *k);
 
 typedef enum {
@@ -57,7 +58,10 @@ typedef struct { /* where a destination goes; slot 0 discards */
 struct PtxCode {
     PtxExec *exec;
     PtxExec *watched; /* where watch != 0: what exec calls in the end */
-    PtxPure *pure;
+    union {
+        PtxPure *pure;     /* interp_exec_pure */
+        PtxGather *gather; /* collectives of a warp: what its lanes do when they are all there */
+    };
     uint32_t guard; /* slot of the guard predicate, 0 none */
     bool guard_not, ftz, sat;
     uint8_t nsrc, ndst, nvec;
@@ -211,7 +215,7 @@ static inline uint64_t interp_arg(PtxRun *r, const PtxThread *thread, const PtxA
 }
 static inline void interp_put(PtxThread *thread, PtxDst d, uint64_t v) { thread->regs[d.slot] = v & d.mask; }
 
-/* Trap or warn at instruction c of thread t; `text` a clause or NULL. ptx_trap returns STEP_STOP. */
+/* Trap or warn at instruction c of thread t; `text` a clause or NULL. interp_trap returns STEP_STOP. */
 PtxStep interp_trap(PtxRun *run, const PtxThread *t, const PtxCode *c, SimTrapKind kind, const char *text);
 PtxStep interp_trap_at(PtxRun *run, const PtxThread *thread, const PtxCode *code, SimTrapKind kind,
                        uint64_t address, const char *text);
@@ -229,16 +233,32 @@ uint64_t interp_func_address(const PtxModule *module, uint32_t index); /* an ali
 PtxProc *interp_decode_proc(PtxRun *run, uint32_t func_index);
 bool interp_decode_all(PtxRun *run, uint32_t kernel); /* fills r->kernel */
 
-/* Selection by family: fills exec/pure from c->insn and the decoded operands; false if the family does not
- * have the instruction. `why` may be set to a clause. */
-bool interp_select_int(PtxCode *c);
-bool interp_select_float(PtxCode *code);
-bool interp_select_logic(PtxCode *code); /* set setp selp slct logic shifts mov prmt */
-bool interp_select_cvt(PtxCode *code);
-bool interp_select_mem(PtxRun *run, PtxCode *code);
-bool interp_select_flow(PtxRun *run, PtxCode *code);
-bool interp_select_warp(PtxRun *run, PtxCode *code);
+/* What frontend/ptx_forms.def names for a form: fills exec and pure, or exec and gather, from code->insn and
+ * the decoded operands; false if it does not have these operands or modifiers. (interp_bind_absent does not
+ * exist.) */
+typedef bool PtxBind(PtxCode *code);
+#define INTERP(name) interp_bind_##name
+#define interp_bind_ABSENT(reason) interp_bind_absent
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    PtxBind interp;
+#include "frontend/ptx_forms.def"
+#undef INTERP
+#undef interp_bind_ABSENT
 PtxExec interp_exec_pure, interp_exec_nop, interp_exec_ret;
+static inline bool interp_use_exec(PtxCode *code, PtxExec *exec) {
+    code->exec = exec;
+    return true;
+}
+static inline bool interp_use_pure(PtxCode *code, PtxPure *fn) { /* false if there is none */
+    code->exec = interp_exec_pure;
+    code->pure = fn;
+    return fn != NULL;
+}
+/* The binding of a form to a pure function (an expression in `code`) or a handler. */
+#define BIND_PURE(name, fn)                                                                                  \
+    bool interp_bind_##name(PtxCode *code) { return interp_use_pure(code, fn); }
+#define BIND_EXEC(name, exec)                                                                                \
+    bool interp_bind_##name(PtxCode *code) { return interp_use_exec(code, exec); }
 uint64_t interp_atomic_value(const PtxCode *code, uint64_t old, uint64_t b, uint64_t x, bool flush);
 uint64_t interp_float_minmax(unsigned type, bool max, uint64_t a, uint64_t b, bool nan, bool ftz);
 

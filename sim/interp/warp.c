@@ -139,18 +139,6 @@ static void warp_barrier(PtxWarp *warp, uint32_t lanes) {
     interp_race_gather_free(&g);
 }
 
-static void perform(PtxWarp *warp, uint32_t lanes) {
-    switch (warp->threads[__builtin_ctz(lanes)].wait->insn->op) {
-    case PTX_SHFL: shuffle(warp, lanes); break;
-    case PTX_VOTE: vote_all(warp, lanes); break;
-    case PTX_MATCH: exec_match(warp, lanes); break;
-    case PTX_REDUX: redux(warp, lanes); break;
-    case PTX_ELECT: elect(warp, lanes); break;
-    default: warp_barrier(warp, lanes); break;
-    }
-    LANES(i, lanes) interp_wake(&warp->threads[i]);
-}
-
 /* Complete the collective that `t` waits at, if all its lanes are there. */
 static void try_collective(PtxWarp *warp, const PtxThread *thread) {
     uint32_t lanes = thread->wait_mask & warp->alive;
@@ -161,7 +149,8 @@ static void try_collective(PtxWarp *warp, const PtxThread *thread) {
         if (ptx_thread->wait_mask != thread->wait_mask || ptx_thread->wait->key != thread->wait->key)
             return;
     }
-    perform(warp, lanes);
+    thread->wait->gather(warp, lanes);
+    LANES(i, lanes) interp_wake(&warp->threads[i]);
 }
 
 /* ---- barriers ---- */
@@ -343,32 +332,25 @@ static PtxStep exec_barrier(PtxRun *r, PtxThread *thread, const PtxCode *code) {
     return blocked(r, thread);
 }
 
-static bool select_barrier(PtxCode *code) {
-    if (code->sub == SUB_WARP) {
-        code->exec = exec_collective;
-        return code->nsrc == 1;
-    }
-    if (code->sub2 == SUB_CLUSTER)
-        return false;
-    code->exec = exec_barrier;
-    return (code->sub == SUB_SYNC || code->sub == SUB_ARRIVE || code->sub == SUB_RED) && code->nsrc >= 1;
-}
+/* ---- binding ---- */
 
-bool interp_select_warp(PtxRun *r, PtxCode *code) {
-    const PtxInsn *in = code->insn;
-    (void)r;
-    code->key = (uint32_t)in->op << 22 | (uint32_t)code->sub << 15 | (uint32_t)code->type << 9 |
+/* Lanes meet at instructions of one key. */
+static bool collective(PtxCode *code, PtxGather *gather, unsigned nsrc) {
+    code->key = (uint32_t)code->insn->op << 22 | (uint32_t)code->sub << 15 | (uint32_t)code->type << 9 |
                 (uint32_t)code->atom << 4 | code->bop;
     code->exec = exec_collective;
-    switch (in->op) {
-    case PTX_BAR:
-    case PTX_BARRIER: code->key = (uint32_t)code->sub << 3 | code->bop; return select_barrier(code);
-    case PTX_SHFL: return (in->flags & PF_SYNC) && code->nsrc == 4;
-    case PTX_VOTE: return (in->flags & PF_SYNC) && code->nsrc == 2;
-    case PTX_MATCH: return (in->flags & PF_SYNC) && code->nsrc == 2;
-    case PTX_REDUX: return code->type != TY_F32 && code->nsrc == 2 && code->atom != ATOM_NONE;
-    case PTX_ELECT: return code->nsrc == 1 && code->ndst == 2;
-    case PTX_ACTIVEMASK: code->exec = exec_activemask; return true;
-    default: return false;
-    }
+    code->gather = gather;
+    return code->nsrc == nsrc;
 }
+bool interp_bind_shfl(PtxCode *code) { return collective(code, shuffle, 4); }
+bool interp_bind_vote(PtxCode *code) { return collective(code, vote_all, 2); }
+bool interp_bind_match(PtxCode *code) { return collective(code, exec_match, 2); }
+bool interp_bind_redux(PtxCode *code) { return collective(code, redux, 2); }
+bool interp_bind_elect(PtxCode *code) { return collective(code, elect, 1) && code->ndst == 2; }
+bool interp_bind_warp_barrier(PtxCode *code) { return collective(code, warp_barrier, 1); }
+bool interp_bind_bar(PtxCode *code) {
+    code->key = (uint32_t)code->sub << 3 | code->bop;
+    code->exec = exec_barrier;
+    return code->nsrc >= 1;
+}
+BIND_EXEC(activemask, exec_activemask)

@@ -13,7 +13,6 @@ for rule in dop bra call return exit 'ssy, preBrk, preRet, sync, break' vote mem
 done
 for name in $(sed -n '/^| rule/,/^$/p' "$doc" | awk -F'|' '{print $4 $5}' | grep -oE '`[a-z_]+`' | tr -d '`' | sort -u); do
     case $name in
-    _float | _logic | _cvt) name=interp_select$name ;; # "interp_select_int, _float ..."
     shfl | match | redux | elect | activemask | barrier | bar | fence | red) continue ;; # instructions
     esac
     functions=$((functions + 1))
