@@ -175,37 +175,52 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     }
 }
 
-static bool run_statement(Ptx *ptx) { /* false: control goes elsewhere */
-    Terms *ts = &ptx->p->ts;
-    const PtxInsn *in = ptx->in;
+static Term *not_guard(Ptx *ptx) { return t_and(&ptx->p->ts, ptx->pc, t_not(&ptx->p->ts, ptx->guard)); }
+
+bool prove_ptx_bra(Ptx *ptx) {
     PtxBlock *b = &ptx->p->blocks[ptx->p->block_of[ptx->at]];
-    Term *not_guard = t_and(ts, ptx->pc, t_not(ts, ptx->guard));
-    switch (in->op) {
-    case PTX_BRA:
-        if (in->guard_reg && b->nsucc == 2)
-            pv_arrive(ptx, b->succ[1], not_guard);
-        pv_arrive(ptx, b->succ[0], ptx->full);
-        return false;
-    case PTX_BRX: pv_fault(ptx, "brx.idx is not modelled"); return false;
-    case PTX_RET:
-    case PTX_EXIT:
-    case PTX_TRAP:
-        if (ptx->full != ts->falsity)
-            pv_leave(ptx,
-                     in->op == PTX_TRAP                           ? EX_TRAP
-                     : in->op == PTX_RET && !ptx->p->pf->is_entry ? EX_RET
-                                                                  : EX_END,
-                     0, ptx->full);
-        ptx->pc = not_guard;
-        return ptx->pc != ts->falsity;
-    default: break;
-    }
-    if (in->guard_reg || in->op == PTX_SELP || in->op == PTX_SLCT)
+    if (ptx->in->guard_reg && b->nsucc == 2)
+        pv_arrive(ptx, b->succ[1], not_guard(ptx));
+    pv_arrive(ptx, b->succ[0], ptx->full);
+    return ptx->flow = ptx->gone = true;
+}
+static bool ends(Ptx *ptx, ExitKind kind) {
+    const Term *never = ptx->p->ts.falsity;
+    if (ptx->full != never)
+        pv_leave(ptx, kind, 0, ptx->full);
+    ptx->pc = not_guard(ptx);
+    ptx->gone = ptx->pc == never;
+    return ptx->flow = true;
+}
+bool prove_ptx_ret(Ptx *ptx) { return ends(ptx, ptx->p->pf->is_entry ? EX_END : EX_RET); }
+bool prove_ptx_exit(Ptx *ptx) { return ends(ptx, EX_END); }
+bool prove_ptx_trap(Ptx *ptx) { return ends(ptx, EX_TRAP); }
+
+/* By form: its meaning, or why it has none. */
+static const struct {
+    ProvePtx *run;
+    const char *absent;
+} forms[] = {
+    {0},
+#define PROVE(name) prove_ptx_##name
+#define prove_ptx_ABSENT(reason) NULL, .absent = reason
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    {.run = prove},
+#include "frontend/ptx_forms.def"
+#undef PROVE
+#undef prove_ptx_ABSENT
+};
+
+static void run_statement(Ptx *ptx) {
+    const PtxInsn *in = ptx->in;
+    const char *absent = forms[in->form].absent;
+    ptx->flow = ptx->gone = false;
+    if (absent || !forms[in->form].run(ptx))
+        pv_fault(ptx, term_name(&ptx->p->ts, "%s%s is not modelled%s%s", ptx_op_name((PtxOp)in->op),
+                                str_text(&ptx->p->m->strings, in->mods_text), absent ? ": " : "",
+                                absent ? absent : ""));
+    if (in->guard_reg && !ptx->flow)
         ptx->r->guarded = true;
-    if (!pv_arith(ptx) && !pv_float(ptx) && !pv_memory(ptx))
-        pv_fault(ptx, term_name(ts, "%s%s is not modelled", ptx_op_name((PtxOp)in->op),
-                                str_text(&ptx->p->m->strings, in->mods_text)));
-    return true;
 }
 
 static void ptx_block(Ptx *ptx, uint32_t index) {
@@ -226,7 +241,8 @@ static void ptx_block(Ptx *ptx, uint32_t index) {
                 ptx->guard = t_not(ts, ptx->guard);
         }
         ptx->full = t_and(ts, ptx->pc, ptx->guard);
-        if (!run_statement(ptx))
+        run_statement(ptx);
+        if (ptx->gone)
             return;
     }
     if (ptx->r->fault)

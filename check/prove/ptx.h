@@ -14,6 +14,8 @@ typedef struct {
     uint32_t rpo, at;
     const PtxInsn *in;
     Term *pc, *guard, *full;
+    bool flow; /* the statement was control flow: it dealt with its guard itself */
+    bool gone; /* nothing comes to the next statement */
 } Ptx;
 
 void pv_fault(Ptx *ptx, const char *why);
@@ -28,9 +30,16 @@ void pv_dst(Ptx *ptx, const PtxOperand *operand, PtxType t,
 Term *pv_event(Ptx *ptx, unsigned lists, const char *name, Term *const *args, uint32_t n);
 Term *pv_symbol(Ptx *ptx, const PtxOperand *operand);  /* address of a symbol plus offset, 64 bits */
 Term *prove_sreg(Ptx *ptx, const PtxOperand *operand); /* special register */
-bool pv_arith(Ptx *ptx);  /* integers, logic, comparison, selection; false: not modelled */
-bool pv_float(Ptx *ptx);  /* floats and conversions */
-bool pv_memory(Ptx *ptx); /* memory, barriers, collectives, special registers, calls */
+/* What frontend/ptx_forms.def names for a form: its meaning for one thread; false: not modelled with these
+ * operands or modifiers. (prove_ptx_absent does not exist.) */
+typedef bool ProvePtx(Ptx *ptx);
+#define PROVE(name) prove_ptx_##name
+#define prove_ptx_ABSENT(reason) prove_ptx_absent
+#define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
+    ProvePtx prove;
+#include "frontend/ptx_forms.def"
+#undef PROVE
+#undef prove_ptx_ABSENT
 static inline PtxType pv_type(const Ptx *ptx) { return (PtxType)ptx->in->type[0]; }
 static inline const PtxOperand *pv_operand(const Ptx *ptx, unsigned i) { return &ptx->in->operands[i]; }
 static inline Term *pv_k32(Ptx *ptx, uint64_t v) { return t_const(&ptx->p->ts, 32, v); }

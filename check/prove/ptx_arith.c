@@ -61,6 +61,17 @@ static bool add_sub(Ptx *ptx, bool sub) {
     return true;
 }
 
+bool prove_ptx_add(Ptx *ptx) { return add_sub(ptx, false); }
+bool prove_ptx_sub(Ptx *ptx) { return add_sub(ptx, true); }
+bool prove_ptx_addc(Ptx *ptx) {
+    Term *a = src(ptx, 1), *b = src(ptx, 2);
+    return add_carry(ptx, a, b, false, true);
+}
+bool prove_ptx_subc(Ptx *ptx) {
+    Term *a = src(ptx, 1), *b = src(ptx, 2);
+    return add_carry(ptx, a, b, true, true);
+}
+
 /* ---- products ---- */
 /* Bits 64 to 127, in 32-bit digits; no partial sum exceeds 64 bits. */
 static Term *high_product(Ptx *ptx, bool sg, Term *a, Term *b) {
@@ -104,14 +115,14 @@ static Term *product(Ptx *ptx, PtxType *result) {
     *result = sg ? TY_S64 : TY_U64;
     return p;
 }
-static bool mul(Ptx *x) {
+bool prove_ptx_mul(Ptx *x) {
     PtxType t;
     Term *p = product(x, &t);
     if (p)
         pv_dst(x, pv_operand(x, 0), t, p);
     return p;
 }
-static bool mad(Ptx *ptx) {
+bool prove_ptx_mad(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     PtxType t;
     if (!is_int(pv_type(ptx)))
@@ -127,7 +138,7 @@ static bool mad(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), t, t_add(ts, p, c));
     return true;
 }
-static bool mul24(Ptx *ptx) {
+bool prove_ptx_mul24(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     bool sg = pv_signed(pv_type(ptx));
     Term *a = src(ptx, 1), *b = src(ptx, 2);
@@ -144,7 +155,7 @@ static bool mul24(Ptx *ptx) {
     return true;
 }
 
-static bool divide(Ptx *ptx) {
+bool prove_ptx_div(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     PtxType t = pv_type(ptx);
@@ -180,30 +191,27 @@ static bool divide(Ptx *ptx) {
 }
 
 /* ---- one operand, min, max, bits ---- */
-static bool abs_neg(Ptx *ptx) {
+bool prove_ptx_neg(Ptx *ptx) {
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_scale(&ptx->p->ts, ext(ptx, 1), ~0ull));
+    return true;
+}
+bool prove_ptx_abs(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    if (!is_int(pv_type(ptx)))
-        return false;
     Term *a = ext(ptx, 1), *minus = t_scale(ts, a, ~0ull);
-    if (ptx->in->op == PTX_NEG) {
-        pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), minus);
-        return true;
-    }
     Term *negative = a->width == 64 ? t_slt(ts, t_hi(ts, a), ts->zero) : t_slt(ts, a, ts->zero);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(ts, negative, minus, a));
     return true;
 }
-static bool min_max(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
+static bool min_max(Ptx *ptx, Term *(*pick)(Terms *, bool, Term *, Term *)) {
     if (!is_int(pv_type(ptx)) || (ptx->in->flags & PF_RELU))
         return false;
-    bool sg = pv_signed(pv_type(ptx));
     Term *a = ext(ptx, 1), *b = ext(ptx, 2);
-    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
-           ptx->in->op == PTX_MIN ? t_min(ts, sg, a, b) : t_max(ts, sg, a, b));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), pick(&ptx->p->ts, pv_signed(pv_type(ptx)), a, b));
     return true;
 }
-static bool sad(Ptx *ptx) {
+bool prove_ptx_min(Ptx *ptx) { return min_max(ptx, t_min); }
+bool prove_ptx_max(Ptx *ptx) { return min_max(ptx, t_max); }
+bool prove_ptx_sad(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     bool sg = pv_signed(pv_type(ptx));
     Term *a = ext(ptx, 1), *b = ext(ptx, 2);
@@ -215,38 +223,49 @@ static Term *popc(Ptx *ptx, Term *a) { return t_app1(&ptx->p->ts, TO_POPC, 32, a
 static Term *clz(Ptx *ptx, Term *a) {
     return t_min(&ptx->p->ts, false, t_flo(&ptx->p->ts, a, true), pv_k32(ptx, 32));
 }
-static bool bits(Ptx *ptx) {
+bool prove_ptx_popc(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_U32,
+           a->width == 64 ? t_add(ts, popc(ptx, t_lo(ts, a)), popc(ptx, t_hi(ts, a))) : popc(ptx, a));
+    return true;
+}
+bool prove_ptx_clz(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1), *d;
-    bool wide = a->width == 64;
+    if (a->width == 64) {
+        Term *hi = t_hi(ts, a), *high = t_not(ts, t_eq(ts, hi, ts->zero));
+        d = t_ite(ts, high, t_flo(ts, hi, true), t_add(ts, clz(ptx, t_lo(ts, a)), pv_k32(ptx, 32)));
+    } else
+        d = clz(ptx, a);
+    pv_dst(ptx, pv_operand(ptx, 0), TY_U32, d);
+    return true;
+}
+bool prove_ptx_brev(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
+           a->width == 64
+               ? t_pair(ts, t_app1(ts, TO_BREV, 32, t_hi(ts, a)), t_app1(ts, TO_BREV, 32, t_lo(ts, a)))
+               : t_app1(ts, TO_BREV, 32, a));
+    return true;
+}
+bool prove_ptx_bfind(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = src(ptx, 1);
+    bool wide = a->width == 64, sh = ptx->in->flags & PF_SHIFTAMT;
     Term *lo = wide ? t_lo(ts, a) : a, *hi = wide ? t_hi(ts, a) : a;
-    Term *high = t_not(ts, t_eq(ts, hi, ts->zero));
-    switch (ptx->in->op) {
-    case PTX_POPC: d = wide ? t_add(ts, popc(ptx, lo), popc(ptx, hi)) : popc(ptx, lo); break;
-    case PTX_CLZ:
-        d = wide ? t_ite(ts, high, t_flo(ts, hi, true), t_add(ts, clz(ptx, lo), pv_k32(ptx, 32)))
-                 : clz(ptx, lo);
-        break;
-    case PTX_BREV: {
-        Term *r = t_app1(ts, TO_BREV, 32, lo);
-        pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), wide ? t_pair(ts, t_app1(ts, TO_BREV, 32, hi), r) : r);
-        return true;
+    if (pv_signed(pv_type(ptx))) {
+        Term *s = t_ashr(ts, hi, pv_k32(ptx, 31));
+        lo = t_lxor(ts, lo, s);
+        hi = t_lxor(ts, hi, s);
     }
-    default: { /* bfind */
-        bool sh = ptx->in->flags & PF_SHIFTAMT;
-        if (pv_signed(pv_type(ptx))) {
-            Term *s = t_ashr(ts, hi, pv_k32(ptx, 31));
-            lo = t_lxor(ts, lo, s);
-            hi = t_lxor(ts, hi, s);
-            high = t_not(ts, t_eq(ts, hi, ts->zero));
-        }
-        d = t_flo(ts, lo, sh);
-        if (wide) {
-            if (sh)
-                d = t_ite(ts, t_eq(ts, lo, ts->zero), pv_k32(ptx, ~0u), t_add(ts, d, pv_k32(ptx, 32)));
-            d = t_ite(ts, high, sh ? t_flo(ts, hi, sh) : t_add(ts, t_flo(ts, hi, sh), pv_k32(ptx, 32)), d);
-        }
-    }
+    Term *d = t_flo(ts, lo, sh);
+    if (wide) {
+        if (sh)
+            d = t_ite(ts, t_eq(ts, lo, ts->zero), pv_k32(ptx, ~0u), t_add(ts, d, pv_k32(ptx, 32)));
+        d = t_ite(ts, t_not(ts, t_eq(ts, hi, ts->zero)),
+                  sh ? t_flo(ts, hi, sh) : t_add(ts, t_flo(ts, hi, sh), pv_k32(ptx, 32)), d);
     }
     pv_dst(ptx, pv_operand(ptx, 0), TY_U32, d);
     return true;
@@ -255,7 +274,7 @@ static bool bits(Ptx *ptx) {
 static Term *low_byte(Ptx *ptx, unsigned i) {
     return t_zext_from(&ptx->p->ts, pv_src(ptx, pv_operand(ptx, i), TY_U32), 8);
 }
-static bool bfe(Ptx *ptx) {
+bool prove_ptx_bfe(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1), *pos = low_byte(ptx, 2), *len = low_byte(ptx, 3), *d;
     bool sg = pv_signed(pv_type(ptx));
@@ -278,7 +297,7 @@ static Term *merge_bits(Ptx *ptx, Term *mask, Term *a, Term *b) { /* mask ? a : 
     Terms *ts = &ptx->p->ts;
     return t_lxor(ts, b, t_land(ts, mask, t_lxor(ts, b, a)));
 }
-static bool bfi(Ptx *ptx) {
+bool prove_ptx_bfi(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1), *b = src(ptx, 2), *pos = low_byte(ptx, 3), *len = low_byte(ptx, 4), *d;
     if (a->width == 32) {
@@ -352,7 +371,7 @@ static Term *bop(Ptx *ptx, Term *p, Term *c) {
            : ptx->in->bop == BOP_XOR ? t_xor1(ts, p, c)
                                      : t_and(ts, p, c);
 }
-static bool setp(Ptx *ptx) {
+bool prove_ptx_setp(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
     Term *r = compare_terms(ptx, pv_type(ptx), pv_operand(ptx, first), pv_operand(ptx, first + 1));
@@ -366,7 +385,7 @@ static bool setp(Ptx *ptx) {
         pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, has ? bop(ptx, q, c) : q);
     return true;
 }
-static bool set(Ptx *ptx) {
+bool prove_ptx_set(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *r = compare_terms(ptx, (PtxType)ptx->in->type[1], pv_operand(ptx, 1), pv_operand(ptx, 2));
     if (!r)
@@ -377,12 +396,14 @@ static bool set(Ptx *ptx) {
            t_ite(ts, r, pv_k32(ptx, pv_type(ptx) == TY_F32 ? 0x3f800000 : 0xffffffff), ts->zero));
     return true;
 }
-static bool selp(Ptx *ptx) {
+bool prove_ptx_selp(Ptx *ptx) {
+    ptx->r->guarded = true;
     Term *c = pv_src(ptx, pv_operand(ptx, 3), TY_PRED);
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), t_ite(&ptx->p->ts, c, src(ptx, 1), src(ptx, 2)));
     return true;
 }
-static bool slct(Ptx *ptx) {
+bool prove_ptx_slct(Ptx *ptx) {
+    ptx->r->guarded = true;
     Terms *ts = &ptx->p->ts;
     PtxType ct = (PtxType)ptx->in->type[1];
     Term *c = pv_src(ptx, pv_operand(ptx, 3), ct), *p;
@@ -401,19 +422,17 @@ static Term *words(Ptx *ptx, Term *(*f)(Terms *, Term *, Term *), Term *a, Term 
         return f(ts, a, b);
     return t_pair(ts, f(ts, t_lo(ts, a), t_lo(ts, b)), f(ts, t_hi(ts, a), t_hi(ts, b)));
 }
-static bool logic(Ptx *ptx) {
-    Terms *ts = &ptx->p->ts;
-    Term *a = src(ptx, 1), *b = src(ptx, 2), *r;
-    if (pv_type(ptx) == TY_PRED)
-        r = ptx->in->op == PTX_AND  ? t_and(ts, a, b)
-            : ptx->in->op == PTX_OR ? t_or(ts, a, b)
-                                    : t_xor1(ts, a, b);
-    else
-        r = words(ptx, ptx->in->op == PTX_AND ? t_land : ptx->in->op == PTX_OR ? t_lor : t_lxor, a, b);
-    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), r);
+typedef Term *Pick(Terms *, Term *, Term *);
+static bool logic(Ptx *ptx, Pick *of_preds, Pick *of_words) {
+    Term *a = src(ptx, 1), *b = src(ptx, 2);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
+           pv_type(ptx) == TY_PRED ? of_preds(&ptx->p->ts, a, b) : words(ptx, of_words, a, b));
     return true;
 }
-static bool invert(Ptx *ptx) {
+bool prove_ptx_and(Ptx *ptx) { return logic(ptx, t_and, t_land); }
+bool prove_ptx_or(Ptx *ptx) { return logic(ptx, t_or, t_lor); }
+bool prove_ptx_xor(Ptx *ptx) { return logic(ptx, t_xor1, t_lxor); }
+bool prove_ptx_not(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1);
     if (pv_type(ptx) == TY_PRED)
@@ -423,7 +442,7 @@ static bool invert(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), a);
     return true;
 }
-static bool cnot(Ptx *ptx) {
+bool prove_ptx_cnot(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = src(ptx, 1);
     if (a->width == 64)
@@ -431,7 +450,7 @@ static bool cnot(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), TY_U32, t_ite(ts, t_eq(ts, a, ts->zero), pv_k32(ptx, 1), ts->zero));
     return true;
 }
-static bool ptx_lop3(Ptx *ptx) {
+bool prove_ptx_lop3(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     unsigned first = ptx->in->ndst, n = ptx->in->noperands - first;
     if (pv_operand(ptx, first + 3)->kind != PO_IMM)
@@ -446,19 +465,24 @@ static bool ptx_lop3(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, d);
     return true;
 }
-static bool shift_by(Ptx *ptx) {
+bool prove_ptx_shl(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
-    Term *a = ptx->in->op == PTX_SHR ? ext(ptx, 1) : src(ptx, 1),
-         *n = pv_src(ptx, pv_operand(ptx, 2), TY_U32), *d;
-    bool sg = pv_signed(pv_type(ptx));
-    if (a->width == 64)
-        d = t_shift64(ts, ptx->in->op == PTX_SHL ? TO_SHL64 : sg ? TO_ASHR64 : TO_LSHR64, a, n);
-    else
-        d = ptx->in->op == PTX_SHL ? t_shl(ts, a, n) : sg ? t_ashr(ts, a, n) : t_lshr(ts, a, n);
-    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
+    Term *a = src(ptx, 1), *n = pv_src(ptx, pv_operand(ptx, 2), TY_U32);
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
+           a->width == 64 ? t_shift64(ts, TO_SHL64, a, n) : t_shl(ts, a, n));
     return true;
 }
-static bool funnel(Ptx *ptx) {
+bool prove_ptx_shr(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = ext(ptx, 1), *n = pv_src(ptx, pv_operand(ptx, 2), TY_U32);
+    bool sg = pv_signed(pv_type(ptx));
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx),
+           a->width == 64 ? t_shift64(ts, sg ? TO_ASHR64 : TO_LSHR64, a, n)
+           : sg           ? t_ashr(ts, a, n)
+                          : t_lshr(ts, a, n));
+    return true;
+}
+bool prove_ptx_shf(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *lo = pv_src(ptx, pv_operand(ptx, 1), TY_B32), *hi = pv_src(ptx, pv_operand(ptx, 2), TY_B32),
          *n = pv_src(ptx, pv_operand(ptx, 3), TY_U32);
@@ -468,55 +492,11 @@ static bool funnel(Ptx *ptx) {
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32, ptx->in->sub == SUB_L ? t_hi(ts, v) : t_lo(ts, v));
     return true;
 }
-static bool prmt(Ptx *ptx) {
+bool prove_ptx_prmt(Ptx *ptx) {
     if (ptx->in->sub != SUB_NONE)
         return false;
     pv_dst(ptx, pv_operand(ptx, 0), TY_B32,
            t_prmt(&ptx->p->ts, pv_src(ptx, pv_operand(ptx, 1), TY_B32),
                   pv_src(ptx, pv_operand(ptx, 2), TY_B32), pv_src(ptx, pv_operand(ptx, 3), TY_B32)));
     return true;
-}
-
-bool pv_arith(Ptx *ptx) {
-    switch (ptx->in->op) {
-    case PTX_ADD: return add_sub(ptx, false);
-    case PTX_SUB: return add_sub(ptx, true);
-    case PTX_ADDC:
-    case PTX_SUBC:
-        return is_int(pv_type(ptx)) &&
-               add_carry(ptx, src(ptx, 1), src(ptx, 2), ptx->in->op == PTX_SUBC, true);
-    case PTX_MUL: return mul(ptx);
-    case PTX_MAD:
-    case PTX_MADC: return mad(ptx);
-    case PTX_MUL24:
-    case PTX_MAD24: return mul24(ptx);
-    case PTX_DIV:
-    case PTX_REM: return divide(ptx);
-    case PTX_ABS:
-    case PTX_NEG: return abs_neg(ptx);
-    case PTX_MIN:
-    case PTX_MAX: return min_max(ptx);
-    case PTX_SAD: return is_int(pv_type(ptx)) && sad(ptx);
-    case PTX_POPC:
-    case PTX_CLZ:
-    case PTX_BREV:
-    case PTX_BFIND: return bits(ptx);
-    case PTX_BFE: return bfe(ptx);
-    case PTX_BFI: return bfi(ptx);
-    case PTX_SETP: return setp(ptx);
-    case PTX_SET: return set(ptx);
-    case PTX_SELP: return selp(ptx);
-    case PTX_SLCT: return slct(ptx);
-    case PTX_AND:
-    case PTX_OR:
-    case PTX_XOR: return logic(ptx);
-    case PTX_NOT: return invert(ptx);
-    case PTX_CNOT: return cnot(ptx);
-    case PTX_LOP3: return ptx_lop3(ptx);
-    case PTX_SHL:
-    case PTX_SHR: return shift_by(ptx);
-    case PTX_SHF: return funnel(ptx);
-    case PTX_PRMT: return prmt(ptx);
-    default: return false;
-    }
 }

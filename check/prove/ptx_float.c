@@ -52,46 +52,43 @@ static Term *mufu(Ptx *ptx, unsigned f, Term *a) {
     return uf1(ptx, 32, term_name(&ptx->p->ts, "mufu.%u", f), a);
 }
 
-static bool arithmetic(Ptx *ptx) {
-    Prover *prover = ptx->p;
-    PtxType t = pv_type(ptx);
-    bool sat = ptx->in->flags & PF_SAT, wide = t == TY_F64;
-    Term *a = pv_src(ptx, pv_operand(ptx, 1), t),
-         *b = ptx->in->noperands > 2 ? pv_src(ptx, pv_operand(ptx, 2), t) : NULL, *r;
-    switch (ptx->in->op) {
-    case PTX_ADD: r = fadd(ptx, a, b, rnd(ptx), ftz(ptx), sat); break;
-    case PTX_SUB: r = fadd(ptx, a, negate(ptx, b), rnd(ptx), ftz(ptx), sat); break;
-    case PTX_MUL:
-        r = prove_uf_sorted(prover, wide ? 64 : 32,
-                            suffixed(ptx, wide ? "dmul" : "fmul", rnd(ptx), ftz(ptx), sat), a, b);
-        break;
-    case PTX_FMA:
-    case PTX_MAD: {
-        Term *arg[3] = {a, b, pv_src(ptx, pv_operand(ptx, 3), t)};
-        if (a->id > b->id) {
-            arg[0] = b;
-            arg[1] = a;
-        }
-        r = prove_uf(prover, wide ? 64 : 32, suffixed(ptx, wide ? "dfma" : "ffma", rnd(ptx), ftz(ptx), sat),
-                     arg, 3);
-        break;
-    }
-    case PTX_NEG: r = canonical(ptx, negate(ptx, a), ftz(ptx)); break;
-    case PTX_ABS: r = canonical(ptx, magnitude(ptx, a), ftz(ptx)); break;
-    case PTX_MIN:
-    case PTX_MAX:
-        if (wide || ptx->in->noperands != 3 || (ptx->in->flags & (PF_XORSIGN_ABS | PF_RELU)))
-            return false;
-        r = prove_uf_sorted(prover, 32,
-                            term_name(&prover->ts, "f%s%s%s", ptx->in->op == PTX_MIN ? "min" : "max",
-                                      ftz(ptx) ? ".ftz" : "", ptx->in->flags & PF_NAN ? ".nan" : ""),
-                            a, b);
-        break;
-    default: return false;
-    }
-    pv_dst(ptx, pv_operand(ptx, 0), t, r);
+static bool is_sat(const Ptx *ptx) { return ptx->in->flags & PF_SAT; }
+static Term *operand(Ptx *ptx, unsigned i) { return pv_src(ptx, pv_operand(ptx, i), pv_type(ptx)); }
+static bool give(Ptx *ptx, Term *r) {
+    pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), r);
     return true;
 }
+bool prove_ptx_fadd(Ptx *ptx) {
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
+    return give(ptx, fadd(ptx, a, b, rnd(ptx), ftz(ptx), is_sat(ptx)));
+}
+bool prove_ptx_fsub(Ptx *ptx) {
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
+    return give(ptx, fadd(ptx, a, negate(ptx, b), rnd(ptx), ftz(ptx), is_sat(ptx)));
+}
+bool prove_ptx_fmul(Ptx *ptx) {
+    bool wide = pv_type(ptx) == TY_F64;
+    const char *name = suffixed(ptx, wide ? "dmul" : "fmul", rnd(ptx), ftz(ptx), is_sat(ptx));
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
+    return give(ptx, prove_uf_sorted(ptx->p, wide ? 64 : 32, name, a, b));
+}
+bool prove_ptx_fma(Ptx *ptx) {
+    bool wide = pv_type(ptx) == TY_F64;
+    const char *name = suffixed(ptx, wide ? "dfma" : "ffma", rnd(ptx), ftz(ptx), is_sat(ptx));
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2), *c = operand(ptx, 3);
+    Term *arg[3] = {a->id > b->id ? b : a, a->id > b->id ? a : b, c};
+    return give(ptx, prove_uf(ptx->p, wide ? 64 : 32, name, arg, 3));
+}
+bool prove_ptx_fneg(Ptx *ptx) { return give(ptx, canonical(ptx, negate(ptx, operand(ptx, 1)), ftz(ptx))); }
+bool prove_ptx_fabs(Ptx *ptx) { return give(ptx, canonical(ptx, magnitude(ptx, operand(ptx, 1)), ftz(ptx))); }
+static bool min_max(Ptx *ptx, const char *name) {
+    const char *full =
+        term_name(&ptx->p->ts, "%s%s%s", name, ftz(ptx) ? ".ftz" : "", ptx->in->flags & PF_NAN ? ".nan" : "");
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
+    return give(ptx, prove_uf_sorted(ptx->p, 32, full, a, b));
+}
+bool prove_ptx_fmin(Ptx *ptx) { return min_max(ptx, "fmin"); }
+bool prove_ptx_fmax(Ptx *ptx) { return min_max(ptx, "fmax"); }
 
 /* ---- what the built-in library computes ---- */
 static bool library(Ptx *ptx, const char *name, Term *const *arg, unsigned n, bool wide) {
@@ -118,71 +115,62 @@ static bool div_full(Ptx *ptx, Term *a, Term *b) {
            fmul(ptx, u, maybe_flush(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, v))), ftz(ptx)));
     return true;
 }
-static bool division(Ptx *ptx) {
+/* f32: correctly rounded, by the library's function for the rounding mode */
+static bool rounded(Ptx *ptx, const char *name, Term *const *arg, unsigned n) {
+    static const char *const modes[] = {"rn", "rm", "rp", "rz"};
+    return library(ptx, term_name(&ptx->p->ts, "__heddle_%s_%s_f32", name, modes[rnd(ptx)]), arg, n, false);
+}
+static bool approximate(Ptx *ptx, unsigned f) {
+    return give(ptx, maybe_flush(ptx, mufu(ptx, f, maybe_flush(ptx, operand(ptx, 1)))));
+}
+/* of the high word, f64 */
+static bool approximate_high(Ptx *ptx, unsigned f) {
     Terms *ts = &ptx->p->ts;
-    static const char *const r[] = {"rn", "rm", "rp", "rz"};
-    bool root = ptx->in->op == PTX_SQRT, rcp = ptx->in->op == PTX_RCP;
-    if (pv_type(ptx) != TY_F32 && pv_type(ptx) != TY_F64)
-        return false;
-    bool wide = pv_type(ptx) == TY_F64, approx = ptx->in->flags & PF_APPROX;
-    Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)),
-         *b = ptx->in->noperands > 2 ? pv_src(ptx, pv_operand(ptx, 2), pv_type(ptx)) : a;
-    if (rcp)
-        a = wide ? k64(ptx, 0x3ffull << 52) : pv_k32(ptx, 0x3f800000);
-    if (wide && approx) {
-        if (!rcp)
-            return false;
-        pv_dst(ptx, pv_operand(ptx, 0), TY_F64, t_pair(ts, ts->zero, mufu(ptx, Mufu_RCP64H, t_hi(ts, b))));
-        return true;
-    }
-    if (wide && root) {
-        Term *arg[3] = {t_lo(ts, a), t_hi(ts, a), pv_k32(ptx, rnd(ptx))};
-        return library(ptx, term_name(ts, "__heddle_sqrt_f64"), arg, 3, true);
-    }
-    if (wide)
+    return give(ptx, t_pair(ts, ts->zero, mufu(ptx, f, t_hi(ts, operand(ptx, 1)))));
+}
+bool prove_ptx_fdiv(Ptx *ptx) {
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
+    if (pv_type(ptx) == TY_F64)
         return div64(ptx, a, b);
     if (ptx->in->flags & PF_FULL)
         return div_full(ptx, a, b);
-    if (approx && ptx->in->op == PTX_DIV) {
+    if (ptx->in->flags & PF_APPROX) {
         Term *q = canonical(ptx, mufu(ptx, Mufu_RCP, maybe_flush(ptx, b)), true);
-        pv_dst(ptx, pv_operand(ptx, 0), TY_F32, fmul(ptx, a, q, ftz(ptx)));
-        return true;
+        return give(ptx, fmul(ptx, a, q, ftz(ptx)));
     }
-    if (approx) {
-        pv_dst(ptx, pv_operand(ptx, 0), TY_F32,
-               maybe_flush(ptx, mufu(ptx, root ? Mufu_SQRT : Mufu_RCP, maybe_flush(ptx, b))));
-        return true;
-    }
-    Term *arg[2] = {root ? maybe_flush(ptx, a) : rcp ? a : maybe_flush(ptx, a), maybe_flush(ptx, b)};
-    return library(ptx, term_name(ts, "__heddle_%s_%s_f32", root ? "sqrt" : "div", r[rnd(ptx)]), arg,
-                   root ? 1 : 2, false);
+    return rounded(ptx, "div", (Term *[]){maybe_flush(ptx, a), maybe_flush(ptx, b)}, 2);
 }
-static bool transcendental(Ptx *ptx) {
-    if (pv_type(ptx) == TY_F64 && ptx->in->op == PTX_RSQRT && ftz(ptx)) { /* of the high words */
-        Terms *ts = &ptx->p->ts;
-        pv_dst(
-            ptx, pv_operand(ptx, 0), TY_F64,
-            t_pair(ts, ts->zero, mufu(ptx, Mufu_RSQ64H, t_hi(ts, pv_src(ptx, pv_operand(ptx, 1), TY_F64)))));
-        return true;
-    }
-    if (pv_type(ptx) != TY_F32)
-        return false;
-    Term *a = pv_src(ptx, pv_operand(ptx, 1), TY_F32), *r;
-    switch (ptx->in->op) {
-    case PTX_SIN:
-    case PTX_COS:
-        r = mufu(ptx, ptx->in->op == PTX_SIN ? Mufu_SIN : Mufu_COS,
-                 fmul(ptx, a, pv_k32(ptx, 0x3e22f983), ftz(ptx)));
-        break;
-    case PTX_LG2: r = mufu(ptx, Mufu_LG2, maybe_flush(ptx, a)); break;
-    case PTX_EX2: r = mufu(ptx, Mufu_EX2, maybe_flush(ptx, a)); break;
-    case PTX_TANH: r = mufu(ptx, Mufu_TANH, maybe_flush(ptx, a)); break;
-    default: r = mufu(ptx, Mufu_RSQ, maybe_flush(ptx, a)); break;
-    }
-    pv_dst(ptx, pv_operand(ptx, 0), TY_F32, maybe_flush(ptx, r));
-    return true;
+bool prove_ptx_rcp(Ptx *ptx) {
+    bool wide = pv_type(ptx) == TY_F64;
+    if (ptx->in->flags & PF_APPROX)
+        return wide ? approximate_high(ptx, Mufu_RCP64H) : approximate(ptx, Mufu_RCP);
+    if (wide)
+        return div64(ptx, k64(ptx, 0x3ffull << 52), operand(ptx, 1));
+    return rounded(ptx, "div", (Term *[]){pv_k32(ptx, 0x3f800000), maybe_flush(ptx, operand(ptx, 1))}, 2);
 }
-static bool copy_sign(Ptx *ptx) {
+bool prove_ptx_sqrt(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = operand(ptx, 1);
+    if (pv_type(ptx) == TY_F64)
+        return library(ptx, term_name(ts, "__heddle_sqrt_f64"),
+                       (Term *[]){t_lo(ts, a), t_hi(ts, a), pv_k32(ptx, rnd(ptx))}, 3, true);
+    if (ptx->in->flags & PF_APPROX)
+        return approximate(ptx, Mufu_SQRT);
+    return rounded(ptx, "sqrt", (Term *[]){maybe_flush(ptx, a)}, 1);
+}
+bool prove_ptx_rsqrt(Ptx *ptx) {
+    return pv_type(ptx) == TY_F64 ? approximate_high(ptx, Mufu_RSQ64H) : approximate(ptx, Mufu_RSQ);
+}
+bool prove_ptx_lg2(Ptx *ptx) { return approximate(ptx, Mufu_LG2); }
+bool prove_ptx_ex2(Ptx *ptx) { return approximate(ptx, Mufu_EX2); }
+bool prove_ptx_tanh(Ptx *ptx) { return approximate(ptx, Mufu_TANH); }
+static bool of_turns(Ptx *ptx, unsigned f) {
+    Term *turns = fmul(ptx, operand(ptx, 1), pv_k32(ptx, 0x3e22f983), ftz(ptx));
+    return give(ptx, maybe_flush(ptx, mufu(ptx, f, turns)));
+}
+bool prove_ptx_sin(Ptx *ptx) { return of_turns(ptx, Mufu_SIN); }
+bool prove_ptx_cos(Ptx *ptx) { return of_turns(ptx, Mufu_COS); }
+bool prove_ptx_copysign(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)),
          *b = pv_src(ptx, pv_operand(ptx, 2), pv_type(ptx));
@@ -193,7 +181,7 @@ static bool copy_sign(Ptx *ptx) {
                              : t_lxor(ts, term, sign));
     return true;
 }
-static bool testp(Ptx *ptx) {
+bool prove_ptx_testp(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     bool wide = pv_type(ptx) == TY_F64;
     Term *a = pv_src(ptx, pv_operand(ptx, 1), pv_type(ptx)), *lo = wide ? t_lo(ts, a) : NULL;
@@ -329,7 +317,7 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
                       ftz(ptx) && d == TY_F32 && t == TY_F64);
     return true;
 }
-static bool cvt(Ptx *ptx) {
+bool prove_ptx_cvt(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     PtxType d = pv_type(ptx), t = (PtxType)ptx->in->type[1];
     unsigned r;
@@ -357,33 +345,4 @@ static bool cvt(Ptx *ptx) {
         return true;
     }
     return false;
-}
-
-bool pv_float(Ptx *ptx) {
-    PtxType t = pv_type(ptx);
-    bool scalar = t == TY_F32 || t == TY_F64;
-    switch (ptx->in->op) {
-    case PTX_ADD:
-    case PTX_SUB:
-    case PTX_MUL:
-    case PTX_FMA:
-    case PTX_MAD:
-    case PTX_NEG:
-    case PTX_ABS:
-    case PTX_MIN:
-    case PTX_MAX: return scalar && arithmetic(ptx);
-    case PTX_DIV:
-    case PTX_RCP:
-    case PTX_SQRT: return division(ptx);
-    case PTX_RSQRT:
-    case PTX_SIN:
-    case PTX_COS:
-    case PTX_LG2:
-    case PTX_EX2:
-    case PTX_TANH: return transcendental(ptx);
-    case PTX_TESTP: return scalar && testp(ptx);
-    case PTX_COPYSIGN: return scalar && copy_sign(ptx);
-    case PTX_CVT: return cvt(ptx);
-    default: return false;
-    }
 }

@@ -30,7 +30,7 @@ static void unpack(Ptx *ptx, const PtxOperand *operand, Term *term, unsigned tot
         pv_dst(ptx, &operand->vec[k], t, t_zext_from(ts, t_lshr(ts, w, pv_k32(ptx, 8 * (at % 4))), 8 * each));
     }
 }
-static bool mov(Ptx *ptx) {
+bool prove_ptx_mov(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxOperand *operand = pv_operand(ptx, 0), *ptx_operand = pv_operand(ptx, 1);
     unsigned bytes = pv_bytes(pv_type(ptx));
@@ -168,7 +168,7 @@ static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned
     return true;
 }
 
-static bool load(Ptx *ptx) {
+bool prove_ptx_ld(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
@@ -218,7 +218,7 @@ static bool load(Ptx *ptx) {
     return true;
 }
 
-static bool store(Ptx *ptx) {
+bool prove_ptx_st(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     const PtxOperand *a = pv_operand(ptx, 0);
@@ -254,7 +254,7 @@ static bool store(Ptx *ptx) {
     return true;
 }
 
-static bool ptx_atomic(Ptx *ptx) {
+bool prove_ptx_atom(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxInsn *in = ptx->in;
     bool red = in->op == PTX_RED;
@@ -293,7 +293,7 @@ static bool ptx_atomic(Ptx *ptx) {
     return true;
 }
 
-static bool cvta(Ptx *ptx) {
+bool prove_ptx_cvta(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     uint64_t base = 0;
     switch (ptx->in->space) {
@@ -311,11 +311,11 @@ static bool cvta(Ptx *ptx) {
 }
 
 /* ---- barriers and collectives ---- */
-static bool barrier(Ptx *ptx) {
+/* Lanes wait for each other: rule R-13 of the checker, no effect in one lane. */
+bool prove_ptx_warp_barrier(Ptx *ptx) { return prove_ptx_nothing(ptx); }
+bool prove_ptx_bar(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxInsn *in = ptx->in;
-    if (in->sub == SUB_WARP) /* lanes wait for each other: rule R-13 of the checker, no effect in one lane */
-        return true;
     if (in->sub != SUB_SYNC && in->sub != SUB_ARRIVE)
         return false;
     Term *arg[2] = {pv_src(ptx, pv_operand(ptx, 0), TY_U32),
@@ -323,7 +323,7 @@ static bool barrier(Ptx *ptx) {
     pv_event(ptx, 15, term_name(ts, "bar.%u", in->sub == SUB_ARRIVE ? BARMode_ARV : BARMode_SYNC), arg, 2);
     return true;
 }
-static bool membar(Ptx *ptx) {
+bool prove_ptx_membar(Ptx *ptx) {
     const PtxInsn *in = ptx->in;
     if (in->flags & PF_PROXY)
         return false;
@@ -335,23 +335,26 @@ static bool membar(Ptx *ptx) {
              0);
     return true;
 }
-static bool collective(Ptx *ptx) {
+static Term *vote(Ptx *ptx, Term *p) { return pv_event(ptx, 1u << MEM_WARP, "vote", &p, 1); }
+bool prove_ptx_activemask(Ptx *ptx) {
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, vote(ptx, ptx->p->ts.truth), 0));
+    return true;
+}
+bool prove_ptx_vote(Ptx *ptx) {
+    const PtxInsn *in = ptx->in;
+    Term *what = vote(ptx, pv_src(ptx, pv_operand(ptx, 1), TY_PRED));
+    unsigned how = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
+    if (in->sub == SUB_BALLOT)
+        pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
+    else
+        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(&ptx->p->ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
+    return true;
+}
+bool prove_ptx_shfl(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxInsn *in = ptx->in;
     unsigned first = in->ndst;
     Term *arg[3], *what;
-    if (in->op == PTX_VOTE || in->op == PTX_ACTIVEMASK) {
-        arg[0] = in->op == PTX_VOTE ? pv_src(ptx, pv_operand(ptx, 1), TY_PRED) : ts->truth;
-        what = pv_event(ptx, 1u << MEM_WARP, "vote", arg, 1);
-        unsigned how = in->sub == SUB_ALL ? VoteOp_ALL : in->sub == SUB_UNI ? VoteOp_EQ : VoteOp_ANY;
-        if (in->op == PTX_ACTIVEMASK || in->sub == SUB_BALLOT)
-            pv_dst(ptx, pv_operand(ptx, 0), TY_B32, word_of(ptx, what, 0));
-        else
-            pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1 + how, NULL, &what, 1));
-        return true;
-    }
-    if (in->op != PTX_SHFL)
-        return false;
     unsigned mode = in->sub == SUB_IDX    ? ShflMode_IDX
                     : in->sub == SUB_UP   ? ShflMode_UP
                     : in->sub == SUB_DOWN ? ShflMode_DOWN
@@ -370,7 +373,7 @@ static bool collective(Ptx *ptx) {
 }
 
 /* ---- calls ---- */
-static bool ptx_call(Ptx *ptx) {
+bool prove_ptx_call(Ptx *ptx) {
     Prover *prover = ptx->p;
     Terms *ts = &prover->ts;
     const PtxInsn *in = ptx->in;
@@ -423,27 +426,8 @@ static bool ptx_call(Ptx *ptx) {
     return true;
 }
 
-bool pv_memory(Ptx *ptx) {
-    switch (ptx->in->op) {
-    case PTX_MOV: return mov(ptx);
-    case PTX_LD:
-    case PTX_LDU: return load(ptx);
-    case PTX_ST: return store(ptx);
-    case PTX_ATOM:
-    case PTX_RED: return ptx_atomic(ptx);
-    case PTX_CVTA: return cvta(ptx);
-    case PTX_BAR:
-    case PTX_BARRIER: return barrier(ptx);
-    case PTX_MEMBAR:
-    case PTX_FENCE: return membar(ptx);
-    case PTX_VOTE:
-    case PTX_ACTIVEMASK:
-    case PTX_SHFL: return collective(ptx);
-    case PTX_CALL: return ptx_call(ptx);
-    case PTX_PREFETCH:
-    case PTX_PREFETCHU:
-    case PTX_PMEVENT:
-    case PTX_NANOSLEEP: return true;
-    default: return false;
-    }
+/* What one thread cannot see. */
+bool prove_ptx_nothing(Ptx *ptx) {
+    (void)ptx;
+    return true;
 }
