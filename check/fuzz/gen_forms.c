@@ -6,94 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GUARD_COPY, GUARD_SELF, GUARD_BRANCH };
 typedef struct {
     PtxOp op;
     const char *mods, *operands;
+    uint8_t weight; /* of 16; 0 never */
+    uint8_t guard;  /* a form whose guard becomes a branch runs a loop or calls a function: slow */
 } Form;
 static const Form forms[] = {
+#define WEIGHT(n) n
+#define ABSENT(reason) 0
+#define GUARD(kind) GUARD_##kind
 #define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
-    {PTX_##op, mods, operands},
+    {PTX_##op, mods, operands, weight, guard},
 #include "frontend/ptx_forms.def"
+#undef WEIGHT
+#undef ABSENT
+#undef GUARD
 };
 enum { NFORMS = sizeof forms / sizeof *forms };
 
-/* How often an opcode is chosen, for each of its forms; 0: no data instruction. */
-static unsigned weight(PtxOp op) {
-    switch (op) {
-    case PTX_ADD:
-    case PTX_SUB:
-    case PTX_MUL:
-    case PTX_MAD:
-    case PTX_MUL24:
-    case PTX_MAD24:
-    case PTX_SAD:
-    case PTX_ABS:
-    case PTX_NEG:
-    case PTX_MIN:
-    case PTX_MAX:
-    case PTX_POPC:
-    case PTX_CLZ:
-    case PTX_BFIND:
-    case PTX_BREV:
-    case PTX_BFE:
-    case PTX_BFI:
-    case PTX_BMSK:
-    case PTX_SZEXT:
-    case PTX_DP4A:
-    case PTX_DP2A:
-    case PTX_TESTP:
-    case PTX_COPYSIGN:
-    case PTX_FMA:
-    case PTX_SIN:
-    case PTX_COS:
-    case PTX_LG2:
-    case PTX_EX2:
-    case PTX_TANH:
-    case PTX_DIV:
-    case PTX_REM:
-    case PTX_RCP:
-    case PTX_SQRT:
-    case PTX_RSQRT: return 2;
-    case PTX_FNS: return 1;
-    case PTX_ADDC:
-    case PTX_SUBC:
-    case PTX_MADC:
-    case PTX_SELP:
-    case PTX_SLCT:
-    case PTX_AND:
-    case PTX_OR:
-    case PTX_XOR:
-    case PTX_NOT:
-    case PTX_CNOT:
-    case PTX_LOP3:
-    case PTX_SET:
-    case PTX_MOV: return 3;
-    case PTX_SHF:
-    case PTX_SHL:
-    case PTX_SHR:
-    case PTX_PRMT: return 5;
-    case PTX_SETP: return 8;
-    case PTX_CVT: return 6;
-    default: return 0;
-    }
-}
-
-static bool is_slow(PtxOp op) {
-    return op == PTX_DIV || op == PTX_REM || op == PTX_RCP || op == PTX_SQRT || op == PTX_RSQRT ||
-           op == PTX_FNS;
-}
-
-static const Form *choose_form(Gen *gen) {
+static const Form *choose_form(Gen *g) {
     for (;;) {
-        const Form *form = &forms[gen_below(gen, NFORMS)];
-        unsigned w =
-            strcmp(form->operands, "...") == 0 || strstr(form->mods, "v(v2|v4)") ? 0 : weight(form->op);
-        if (form->op == PTX_CVT && strstr(form->mods, "rni|rzi"))
-            w = 16;
-        if (is_slow(form->op) && !gen->slow_ops && !strstr(form->mods, "approx"))
-            w = 0;
-        if (gen_below(gen, 16) < w)
-            return form;
+        const Form *f = &forms[gen_below(g, NFORMS)];
+        if (gen_below(g, 16) < (f->guard == GUARD_BRANCH && !g->slow_ops ? 0u : f->weight))
+            return f;
     }
 }
 
@@ -171,6 +108,7 @@ typedef struct {
     char kind;
     PtxType type;
     bool wider, piped, optional;
+    bool own_type; /* not one of the instruction's */
 } Spec;
 
 static PtxType twice(PtxType t) {
@@ -193,6 +131,7 @@ static const char *read_spec(const char *p, const Insn *in, Spec *spec) {
     else if (*p == 'w')
         spec->type = twice(in->type[0]), p++;
     else if (*p == ':') {
+        spec->own_type = true;
         size_t n = strspn(++p, "busfx0123456789");
         spec->type = type_named(p, n);
         p += n;
@@ -222,13 +161,12 @@ static void write_source(Gen *g, const Insn *in, const Spec *spec) {
     GenPool pool = gen_pool_of(ptx_type_bytes(spec->type));
     if (spec->wider && gen_chance(g, 25) && pool < POOL_D)
         pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
-    bool shift = in->form->op == PTX_SHL || in->form->op == PTX_SHR || in->form->op == PTX_SHF ||
-                 in->form->op == PTX_BFE || in->form->op == PTX_BFI;
-    unsigned constants = shift && spec->type == TY_U32 ? 60 : 20;
+    bool count = spec->own_type && spec->type == TY_U32; /* of bits, or a position */
+    unsigned constants = count ? 60 : 20;
     if (spec->kind == 'm' && spec->type == TY_U32 && in->form->op == PTX_MOV && gen_chance(g, 30))
         OUT(g, "%s", special_names[gen_below(g, sizeof special_names / sizeof *special_names)]);
     else if (spec->kind != 'r' && !spec->wider && takes_constant(spec->type) && gen_chance(g, constants)) {
-        if (shift && spec->type == TY_U32 && gen_chance(g, 70))
+        if (count && gen_chance(g, 70))
             snprintf(text, sizeof text, "%u", gen_below(g, 70));
         else
             gen_constant(g, spec->type, text);
