@@ -519,7 +519,7 @@ bool gpu_device(GpuDevice *out, Diags *diags) {
 
 bool gpu_run(const GpuModule *module, const char *kernel, const Launch *launch, SimMemory *mem,
              GpuResult *res, Diags *diags) {
-    const char *why = launch_error(launch);
+    const char *why = sim_launch_error(launch);
     *res = (GpuResult){0};
     if (why)
         return diag(diags, (SrcLoc){0}, DIAG_E0513, kernel, why);
