@@ -752,7 +752,9 @@ static void header(Loader *loader) {
         memcpy(text, loader->at, n);
     const Target *t = isa_target(text);
     if (!t) {
-        load_error(loader, "unknown target");
+        char what[256];
+        snprintf(what, sizeof what, "unknown target, there are %s", isa_target_names);
+        load_error(loader, what);
         return;
     }
     loader->at += n;

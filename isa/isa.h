@@ -53,6 +53,7 @@ typedef struct {
 
 typedef struct Target Target;               /* description of one machine; constant data */
 extern const Target *const isa_targets[];   /* NULL-terminated; the first is the default, bru1 */
+extern const char isa_target_names[];       /* "bru1, sm_75 ..." */
 const Target *isa_target(const char *name); /* NULL if unknown */
 const char *isa_target_name(const Target *target);
 
@@ -162,23 +163,14 @@ bool isa_parse(const Target *target, const char *text, uint64_t pc_bytes, const 
 /* Fill `out` with a random legal instruction of `opcode`; *state is a splitmix64 state. For tests. */
 void isa_random(const Target *target, unsigned opcode, uint64_t *state, MachInst *out);
 
-/* Target properties that passes and the simulator read; all data, see isa/targets.isa. */
+/* Target properties that passes and the simulator read: isa/target.def says what each is, isa/targets.isa
+ * what each target has. */
 typedef struct {
     const char *name;
-    uint32_t elf_flags;   /* e_flags */
-    uint16_t elf_machine; /* e_machine */
-    uint8_t elf_osabi, elf_abiversion;
     uint32_t num_regs[RF_COUNT]; /* allocatable registers, without RZ/PT */
-    uint32_t param_base_bytes;   /* first parameter in constant bank 0 */
-    uint32_t ntid_offset_bytes;  /* c[0][..] of ntid.x; y and z follow */
-    uint32_t nctaid_offset_bytes;
-    uint32_t stack_top_offset_bytes;
-    uint32_t dynamic_shared_offset_bytes;
-    uint32_t gridid_offset_bytes;
-    uint32_t branch_unit_bytes; /* unit of encoded branch offsets: 16 (bru1) or 4 */
-    uint32_t reserved_regs;     /* added to the highest register used for the register count */
-    bool has_alu_cmem;          /* ALU operations take c[][] operands */
-    bool has_yield_fairness;    /* YIELD switches lane groups (bru1) */
+#define TARGET_PROPERTY(type, name, meaning) type name;
+#define TARGET_CHOICE(enumeration, name, meaning) enum enumeration name;
+#include "isa/target.def"
 } TargetInfo;
 const TargetInfo *isa_target_info(const Target *target);
 /* Number of a special register by PTX-like name ("tid.x", "laneid", "clock.lo" ...), -1 if the target

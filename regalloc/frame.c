@@ -12,7 +12,7 @@
 
 enum { FRAME_ALIGN = 16, MAX_OFFSET = 1 << 23 };
 
-static Operand sp(void) { return op_reg(RF_R, RA_STACK_POINTER, 1); }
+static Operand sp(void) { return op_reg(RF_R, ABI_STACK_REG, 1); }
 
 static InstId add_to(Function *f, Operand dst, Operand base, uint32_t bytes, LocId loc) {
     InstId id = ir_inst_new(f, OT_IADD3, isa_num_dst(OT_IADD3), isa_num_src(OT_IADD3));

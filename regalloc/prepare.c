@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "frontend/ast.h"
+#include "isa/machine/occupancy.h"
 #include <string.h>
 
 const char *ra_file_name(RegFile file) {
@@ -15,8 +16,6 @@ const char *ra_file_name(RegFile file) {
 SrcLoc ra_src_loc(const Function *f, const Inst *i) {
     return i && i->loc.i < f->locs.n ? f->locs.at[i->loc.i].src : (SrcLoc){0};
 }
-
-enum { ABI_REGS = 24 };
 
 /* ---- limits ---- */
 
@@ -29,9 +28,9 @@ static unsigned bound_of(const Function *f) {
     if (ntid[0]) {
         uint64_t threads = (uint64_t)ntid[0] * (ntid[1] ? ntid[1] : 1) * (ntid[2] ? ntid[2] : 1);
         threads = (threads + 31) / 32 * 32 * (f->ptx->minnctapersm ? f->ptx->minnctapersm : 1);
-        uint64_t per = threads ? 65536 / threads / 8 * 8 : 0; /* given out in steps of 8 */
-        if (per && per < 256 && (!limit || per < limit))
-            limit = (unsigned)per;
+        uint32_t share = occupancy_regs(f->module->target, threads);
+        if (share && share < 256 && (!limit || share < limit))
+            limit = share;
     }
     return limit;
 }
@@ -75,7 +74,7 @@ RaCallee ra_callee(const Function *f, const Inst *call) {
 
 bool ra_clobbers(RaCallee c, RegFile file, unsigned reg) {
     if (!c.clobbers)
-        return !(file == RF_R && reg == RA_STACK_POINTER);
+        return !(file == RF_R && reg == ABI_STACK_REG);
     return reg < c.clobbers[file].nbits && bs_has(&c.clobbers[file], reg);
 }
 
@@ -111,7 +110,7 @@ void ra_summarise(Function *f) {
                         bs_add(&f->summary.clobbers[k], r);
         }
     }
-    bs_del(&f->summary.clobbers[RF_R], RA_STACK_POINTER);
+    bs_del(&f->summary.clobbers[RF_R], ABI_STACK_REG);
 }
 
 /* ---- edges ---- */

@@ -9,8 +9,9 @@
 #ifndef HEDDLE_REGALLOC_H
 #define HEDDLE_REGALLOC_H
 #include "ir/ir.h"
+#include "isa/machine/abi.h"
 
-enum { RA_STACK_POINTER = 1, RA_MAX_REGS = 256, RA_NO_REG = 0xffff, RA_INCOMING = 0x40000000 };
+enum { RA_MAX_REGS = 256, RA_NO_REG = 0xffff, RA_INCOMING = 0x40000000 };
 
 typedef VEC(InstId) RaInsts; /* an instruction list being rebuilt; same layout as Block.insts */
 
@@ -56,7 +57,7 @@ static inline Operand *ra_read(Function *f, Inst *i, unsigned n) {
 /* Registers of `file` that the function may use: numbers 0 .. limit-1 less the stack pointer. */
 unsigned ra_limit(const Function *f, RegFile file);
 static inline bool ra_is_allocatable(RegFile file, unsigned reg, unsigned limit) {
-    return reg < limit && !(file == RF_R && reg == RA_STACK_POINTER);
+    return reg < limit && !(file == RF_R && reg == ABI_STACK_REG);
 }
 
 /* Whether a CALL's callee clobbers a register, and how many allocatable registers it leaves. */

@@ -12,7 +12,8 @@
 #define SIM_GUARD_BYTES 4096u /* at least this much unmapped between allocations */
 #define SIM_WARP_LANES 32u
 #define SIM_MAX_BLOCK_THREADS 1024u
-#define SIM_MAX_SHARED_BYTES (228u * 1024u) /* static + dynamic, of one block */
+#define SIM_MAX_SHARED_BYTES                                                                                 \
+    (228u * 1024u) /* of one block, whatever the target: its own limit may be lower */
 
 /* Special registers that no launch describes, equal in both engines. */
 enum { SIM_SREG_SMID = 0, SIM_SREG_NSMID = 1, SIM_SREG_GRIDID = 1 };

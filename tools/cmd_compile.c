@@ -4,6 +4,7 @@
 #include "emit/text/asm.h"
 #include "emit/elf/object.h"
 #include "frontend/link.h"
+#include "isa/machine/occupancy.h"
 #include "tools/cli.h"
 #include "tools/report.h"
 #include <stdlib.h>
@@ -63,6 +64,19 @@ static bool write_ptx(Settings *settings, const PtxModule *m) {
     return good;
 }
 
+/* Blocks of the size that the kernel declares, if it does. */
+static void write_occupancy(const Target *t, const CodeFunc *f) {
+    const PtxFunc *ptx = f->ir ? f->ir->ptx : NULL;
+    const uint32_t *block = ptx && ptx->reqntid[0] ? ptx->reqntid : ptx ? ptx->maxntid : NULL;
+    uint64_t threads = block ? (uint64_t)block[0] * (block[1] ? block[1] : 1) * (block[2] ? block[2] : 1) : 0;
+    uint32_t warps = occupancy_warps(t, f->nregs, f->shared_bytes, (uint32_t)threads);
+    uint32_t most = isa_target_info(t)->sm_warps;
+    if (threads)
+        fprintf(stderr, ", %u of %u warps in blocks of %u", warps, most, (unsigned)threads);
+    else
+        fprintf(stderr, ", registers for %u of %u warps", warps, most);
+}
+
 static bool compile(Settings *settings, const PtxModule *m) {
     Compilation c;
     DriverOptions opt = cli_driver_options(settings);
@@ -83,10 +97,13 @@ static bool compile(Settings *settings, const PtxModule *m) {
             const CodeFunc *f = &c.code->funcs[i];
             bool recursive = f->stack_bytes == UINT32_MAX;
             fprintf(stderr,
-                    "%s: %u instructions, %u registers, %u bytes stack%s, %u bytes shared, %u barriers\n",
+                    "%s: %u instructions, %u registers, %u bytes stack%s, %u bytes shared, %u barriers",
                     str_text(&c.strings, f->name), f->ninsts, f->nregs,
                     recursive ? f->frame_bytes : f->stack_bytes, recursive ? " a call, recursive" : "",
                     f->shared_bytes, f->nbarriers);
+            if (f->is_entry)
+                write_occupancy(c.code->ir->target, f);
+            fputc('\n', stderr);
         }
     driver_free(&c);
     return good;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "check/prove/ptx.h"
+#include "isa/machine/abi.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,9 +138,8 @@ Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
 
 /* ---- calling convention: docs of lower/select/abi.c ---- */
 void prove_abi(const Prover *prover, const uint32_t *vars, uint32_t n, AbiPlan *out) {
-    enum { FIRST = 4, LAST = 19 };
     *out = (AbiPlan){.n = n};
-    int next = FIRST;
+    int next = ABI_FIRST_REG;
     if (n > sizeof out->at / sizeof *out->at) {
         out->n = 0;
         out->stack = true;
@@ -152,7 +152,7 @@ void prove_abi(const Prover *prover, const uint32_t *vars, uint32_t n, AbiPlan *
         unsigned words = pred ? 1 : (unsigned)((bytes + 3) / 4);
         int at = words > 1 ? (next + 1) & ~1 : next;
         out->at[k] = (AbiSlot){vars[k], words, at, pred};
-        if (words > 16 || at + (int)words - 1 > LAST) {
+        if (words > 16 || at + (int)words - 1 > ABI_LAST_REG) {
             out->at[k].reg = -1;
             out->stack = true;
         } else {

@@ -6,6 +6,7 @@
 #include "emit/elf/map.h"
 #include "emit/elf/nvinfo.h"
 #include "frontend/ast.h"
+#include "isa/machine/occupancy.h"
 #include <string.h>
 
 enum { SHSTRTAB = 1, STRTAB, SYMTAB, NV_INFO, TOOLKIT_VERSION = 111 };
@@ -351,15 +352,15 @@ static void find_nvinfo_sites(Writer *writer, uint32_t index, Sites *out) {
     }
 }
 
-static uint32_t register_cap(const PtxFunc *func) {
+static uint32_t register_cap(const Target *t, const PtxFunc *func) {
     if (!func)
         return 0xff;
     uint64_t threads = (uint64_t)func->maxntid[0] * (func->maxntid[1] ? func->maxntid[1] : 1) *
                        (func->maxntid[2] ? func->maxntid[2] : 1);
     uint32_t cap = 0xff;
-    if (threads && func->minnctapersm) { /* registers of an SM over the threads that must fit, in eighths */
-        uint64_t share = 65536 / (threads * func->minnctapersm) & ~7ull;
-        cap = share < cap ? (uint32_t)share : cap;
+    if (threads && func->minnctapersm) {
+        uint32_t share = occupancy_regs(t, threads * func->minnctapersm);
+        cap = share < cap ? share : cap;
     }
     return func->maxnreg && func->maxnreg < cap ? func->maxnreg : cap;
 }
@@ -431,7 +432,7 @@ static void func_records(Writer *writer, uint32_t index) {
     param_records(writer, &b, index);
     if (writer->sm >= 90)
         elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
-    elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(p));
+    elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(writer->c->ir->target, p));
     if (f->nbarriers && !writer->old_form)
         elf_nvinfo_value(writer->a, &b, NVF_BYTE, NV_NUM_BARRIERS, f->nbarriers);
     if (writer->sm != NO_SM && !writer->old_form)

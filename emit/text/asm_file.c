@@ -283,7 +283,7 @@ static bool gap_directive(FileAsm *files) {
 static bool target_directive(FileAsm *files) {
     const char *start = files->t->p, *name = asm_word(files->t);
     files->target = name ? isa_target(name) : NULL;
-    return files->target || err(files, start, DIAG_E0357, name ? name : "");
+    return files->target || err(files, start, DIAG_E0357, asm_unknown_target(files->t, name));
 }
 
 static bool directive(FileAsm *files, const char *start, const char *w) {

@@ -68,8 +68,10 @@ static bool begin_func(ShortAsm *shorts, bool is_entry) {
 static bool target_directive(ShortAsm *shorts) {
     const char *start = shorts->t->p, *name = asm_word(shorts->t);
     const Target *t = name ? isa_target(name) : NULL;
-    if (!t || (shorts->target && shorts->target != t))
-        return err(shorts, start, DIAG_E0357, name ? name : "");
+    if (!t)
+        return err(shorts, start, DIAG_E0357, asm_unknown_target(shorts->t, name));
+    if (shorts->target && shorts->target != t)
+        return err(shorts, start, DIAG_E0350, "the same .target as before");
     if (!shorts->target)
         shorts->m = ir_module_new(t, &shorts->t->strings);
     shorts->target = t;
@@ -139,14 +141,6 @@ static bool branchtable_directive(ShortAsm *shorts) {
 }
 
 static bool directive(ShortAsm *shorts, const char *start, const char *w) {
-    static const struct {
-        const char *name;
-        uint16_t offset;
-        uint32_t max;
-    } counts[] = {{".shared", offsetof(CodeFunc, shared_bytes), 228 * 1024},
-                  {".barriers", offsetof(CodeFunc, nbarriers), 16},
-                  {".frame", offsetof(CodeFunc, frame_bytes), 1 << 20},
-                  {".regs", offsetof(CodeFunc, nregs), 255}};
     if (strcmp(w, ".target") == 0)
         return target_directive(shorts);
     if (strcmp(w, ".global") == 0)
@@ -159,6 +153,15 @@ static bool directive(ShortAsm *shorts, const char *start, const char *w) {
         return param_directive(shorts);
     if (strcmp(w, ".branchtable") == 0)
         return branchtable_directive(shorts);
+    const TargetInfo *info = isa_target_info(shorts->target);
+    const struct {
+        const char *name;
+        uint16_t offset;
+        uint32_t max;
+    } counts[] = {{".shared", offsetof(CodeFunc, shared_bytes), info->max_shared_bytes},
+                  {".barriers", offsetof(CodeFunc, nbarriers), info->num_cta_barriers},
+                  {".frame", offsetof(CodeFunc, frame_bytes), 1 << 20},
+                  {".regs", offsetof(CodeFunc, nregs), info->num_regs[RF_R]}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         uint64_t v;
         if (strcmp(w, counts[i].name) != 0)

@@ -95,6 +95,10 @@ const char *asm_word(AsmText *text) {
     return str_text(&text->strings, str_intern(&text->strings, start, (size_t)(text->p - start)));
 }
 
+const char *asm_unknown_target(const AsmText *text, const char *name) {
+    return arena_printf(text->a, "%s, there are %s", name ? name : "", isa_target_names);
+}
+
 bool asm_number_max(AsmText *text, uint64_t max, uint64_t *out) {
     asm_at_end(text);
     const char *start = text->p;

@@ -27,6 +27,8 @@ bool asm_expect_end(AsmText *text); /* reports E0350 */
 bool asm_accept(AsmText *text, char c);
 /* A name or directive, [A-Za-z0-9_.$@]+; NULL if there is none. Interned. */
 const char *asm_word(AsmText *text);
+/* "NAME, there are bru1, ..." for E0357; name may be NULL. */
+const char *asm_unknown_target(const AsmText *text, const char *name);
 bool asm_number(AsmText *text, uint64_t *out); /* decimal, 0x..., with optional minus; reports */
 bool asm_number_max(AsmText *text, uint64_t max, uint64_t *out);
 /* "..." with \n \t \" \\ \xHH. Reports E0350. */

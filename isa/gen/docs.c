@@ -39,11 +39,25 @@ static void opcode_table(const IgRow *row, FILE *o) {
         fprintf(o, "\nEncoding error: %s\n", row->errors.at[i].text);
 }
 
+static void properties(const IgTarget *target, FILE *out) {
+    fprintf(out, "\n| property | value | |\n|---|---|---|\n");
+    for (unsigned i = 0; ig_props[i].name; i++) {
+        fprintf(out, "| %s | ", ig_props[i].name);
+        if (ig_props[i].choices)
+            fprintf(out, "%s", target->prop[i].choice);
+        else
+            fprintf(out, target->prop[i].number > 255 ? "0x%llx" : "%llu",
+                    (unsigned long long)target->prop[i].number);
+        fprintf(out, " | %s |\n", ig_props[i].meaning);
+    }
+}
+
 bool ig_emit_docs(Ig *ig, unsigned target, FILE *o) {
     fprintf(o,
             "# Instructions of %s\n\nMade by isagen from `isa/*.isa`. Bits that no table names are zero or "
             "control.\n",
             ig->targets.at[target]->name);
+    properties(ig->targets.at[target], o);
     for (unsigned t = 1; t < ig->optypes.n; t++) {
         const IgOptype *ot = ig->optypes.at[t];
         if (!(ot->targets >> target & 1))

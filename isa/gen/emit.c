@@ -431,6 +431,25 @@ static void emit_chains(const Ig *ig, const IgTarget *target, FILE *f) {
     fprintf(f, "%s};\n", target->rows.n ? "" : "0");
 }
 
+static bool emit_info(Ig *ig, const IgTarget *target, FILE *f) {
+    if (!ig_check_target(ig, target))
+        return false;
+    fprintf(f, "static const Target target_%s = {\n    .info = {.name = \"%s\",\n", target->name,
+            target->name);
+    for (unsigned i = 0; ig_props[i].name; i++) {
+        const IgPropValue *value = &target->prop[i];
+        if (ig_props[i].choices)
+            fprintf(f, "        .%s = %s_%s,\n", ig_props[i].name, ig_props[i].choices, value->choice);
+        else
+            fprintf(f, "        .%s = 0x%llx,\n", ig_props[i].name, (unsigned long long)value->number);
+    }
+    fprintf(f, "        .num_regs = {");
+    for (unsigned i = 0; i < IG_REG_FILES; i++)
+        fprintf(f, "%s%lld", i ? ", " : "", (long long)target->num_regs[i]);
+    fprintf(f, "}},\n");
+    return true;
+}
+
 static bool emit_target(Emit *emit, unsigned target) {
     Ig *ig = emit->g;
     IgTarget *ig_target = ig->targets.at[target];
@@ -460,24 +479,9 @@ static bool emit_target(Emit *emit, unsigned target) {
                 ig_target->sregs.at[i].text);
     if (!ig_target->sregs.n)
         fprintf(f, "    {0, \"\", \"\"},\n");
-    const int64_t *p = ig_target->prop;
-    const int64_t *r = p + ig_prop_count();
-    fprintf(f,
-            "};\nstatic const Target target_%s = {\n    .info = {.name = \"%s\", .elf_machine = 0x%llx, "
-            ".elf_osabi = "
-            "0x%llx,\n    .elf_abiversion = %lld, .elf_flags = 0x%llx, .param_base_bytes = 0x%llx, "
-            ".ntid_offset_bytes "
-            "= 0x%llx,\n    .nctaid_offset_bytes = 0x%llx, .stack_top_offset_bytes = 0x%llx, "
-            ".dynamic_shared_offset_bytes = 0x%llx,\n    .gridid_offset_bytes = 0x%llx, .branch_unit_bytes = "
-            "%lld, "
-            ".reserved_regs = %lld, .has_alu_cmem = %lld,\n    .has_yield_fairness = %lld, .num_regs = "
-            "{%lld, %lld, "
-            "%lld, %lld, %lld}},\n",
-            ig_target->name, ig_target->name, (long long)p[0], (long long)p[1], (long long)p[2],
-            (long long)p[3], (long long)p[4], (long long)p[5], (long long)p[6], (long long)p[7],
-            (long long)p[8], (long long)p[9], (long long)p[10], (long long)p[11], (long long)p[12],
-            (long long)p[13], (long long)r[0], (long long)r[1], (long long)r[2], (long long)r[3],
-            (long long)r[4]);
+    fprintf(f, "};\n");
+    if (!emit_info(ig, ig_target, f))
+        return false;
     fprintf(f,
             "    .rows = rows_%s, .nrows = %u, .first = first_%s, .decode = decode_%s, .chain = chain_%s,\n"
             "    .sregs = sregs_%s, .nsregs = %u};\n\n",
@@ -588,6 +592,9 @@ bool ig_emit_tables(Ig *ig, FILE *f) {
     fprintf(f, "const Target *const isa_targets[] = {\n");
     for (unsigned t = 0; t < ig->targets.n; t++)
         fprintf(f, "    &target_%s,\n", ig->targets.at[t]->name);
-    fprintf(f, "    NULL\n};\n");
+    fprintf(f, "    NULL\n};\n\nconst char isa_target_names[] = \"");
+    for (unsigned t = 0; t < ig->targets.n; t++)
+        fprintf(f, "%s%s", t ? ", " : "", ig->targets.at[t]->name);
+    fprintf(f, "\";\n");
     return ig->nerrors == 0;
 }

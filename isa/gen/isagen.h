@@ -1,5 +1,6 @@
 /* isagen: reads *.isa, checks them, writes C tables. Shared declarations of its parts:
  *   isa/gen/lex.c     tokens with their positions
+ *   isa/gen/targets.c targets, their properties and ranges
  *   isa/gen/parse.c   tokens -> definitions (IgDef ...), shorthands and operand forms expanded
  *   isa/gen/rows.c    definitions x targets -> encodings (IgRow), every refusal
  *   isa/gen/syntax.c  assembly syntax strings -> small programs
@@ -16,6 +17,8 @@
 
 #define IG_WORD_BITS 128
 #define IG_MAX_TARGETS 16
+#define IG_MAX_PROPS 40
+#define IG_REG_FILES 5 /* RF_COUNT of isa/operand.h */
 #define IG_MAX_DST 4
 #define IG_MAX_SRC 8
 #define IG_SLOT_SRC IG_MAX_DST /* slot index of the first source */
@@ -201,10 +204,25 @@ typedef struct {
     const char *name, *text;
 } IgSReg;
 
+/* A row of isa/target.def: a number of at most `most`, or a value of the enumeration `choices`. */
+typedef struct {
+    const char *name, *meaning;
+    uint64_t most;
+    const char *choices; /* NULL for numbers */
+} IgProp;
+
+typedef struct {
+    bool said;
+    int64_t number;
+    const char *choice;
+} IgPropValue;
+
 typedef struct {
     const char *name;
     int parent; /* index of the target it inherits from, -1 none */
-    int64_t prop[32];
+    IgPropValue prop[IG_MAX_PROPS];
+    bool has_num_regs;
+    int64_t num_regs[IG_REG_FILES];
     VEC(IgSReg) sregs;
     VEC(unsigned) rows; /* indices into Ig.rows, grouped by optype */
     IgLoc loc;
@@ -299,6 +317,7 @@ bool ig_emit_docs(Ig *ig, unsigned target, FILE *file);
 /* "opcode field lo width default" of every field of a target, one a line; for tests. */
 bool ig_emit_fields(Ig *ig, unsigned target, FILE *file);
 
-extern const char *const ig_prop_names[]; /* NULL-terminated; the five register counts follow */
-unsigned ig_prop_count(void);
+extern const IgProp ig_props[]; /* ended by a name of NULL */
+const IgPropValue *ig_prop(const IgTarget *target, const char *name);
+bool ig_check_target(Ig *g, const IgTarget *target); /* it says all, and no other has its elf_flags */
 #endif

@@ -5,12 +5,12 @@
 #include "isa/gen/parse.h"
 #include <string.h>
 
-const char *const ig_prop_names[] = {"elf_machine",   "elf_osabi",          "elf_abiversion",
-                                     "elf_flags",     "param_base",         "ntid_offset",
-                                     "nctaid_offset", "stack_top_offset",   "dynamic_shared_offset",
-                                     "gridid_offset", "branch_unit",        "reserved_regs",
-                                     "has_alu_cmem",  "has_yield_fairness", NULL};
-unsigned ig_prop_count(void) { return sizeof ig_prop_names / sizeof *ig_prop_names - 1; }
+const IgProp ig_props[] = {
+#define TARGET_PROPERTY(type, name, meaning) {#name, meaning, (uint64_t)((type)-1), NULL},
+#define TARGET_CHOICE(enumeration, name, meaning) {#name, meaning, 0, #enumeration},
+#include "isa/target.def"
+    {NULL, NULL, 0, NULL}};
+_Static_assert(sizeof ig_props / sizeof *ig_props - 1 <= IG_MAX_PROPS, "IG_MAX_PROPS is too small");
 
 /* ---- lists and ranges ---- */
 
@@ -109,23 +109,75 @@ bool igp_def_target_set(Parser *parser) {
 
 /* ---- definitions ---- */
 
+/* A number, or the name of a value of the property's enumeration. */
+static bool property_value(Parser *parser, const IgProp *prop, IgPropValue *out) {
+    Ig *ig = parser->g;
+    IgLoc loc = parser->t->loc;
+    if (!prop->choices)
+        return igp_number(parser, &out->number) &&
+               ((out->number >= 0 && (uint64_t)out->number <= prop->most) ||
+                ig_error(ig, loc, "%s is at most %llu", prop->name, (unsigned long long)prop->most));
+    const IgType *type = ig_type(ig, prop->choices);
+    if (!type)
+        return ig_error(ig, loc, "unknown type %s", prop->choices);
+    unsigned value;
+    if (!igp_ident(parser, &out->choice))
+        return false;
+    return ig_enum_value(type, out->choice, &value) ||
+           ig_error(ig, loc, "%s is not a value of %s", out->choice, type->name);
+}
+
+static bool register_counts(Parser *parser, IgTarget *target) {
+    target->has_num_regs = true;
+    if (!igp_expect(parser, "["))
+        return false;
+    for (unsigned i = 0; i < IG_REG_FILES; i++)
+        if ((i && !igp_expect(parser, ",")) || !igp_number(parser, &target->num_regs[i]))
+            return false;
+    return igp_expect(parser, "]");
+}
+
 static bool target_property(Parser *parser, IgTarget *target) {
     IgLoc loc = parser->t->loc;
     const char *name;
     if (!igp_ident(parser, &name) || !igp_expect(parser, "="))
         return false;
-    if (!strcmp(name, "num_regs")) {
-        if (!igp_expect(parser, "["))
-            return false;
-        for (unsigned i = 0; i < 5; i++)
-            if ((i && !igp_expect(parser, ",")) || !igp_number(parser, &target->prop[ig_prop_count() + i]))
-                return false;
-        return igp_expect(parser, "]") && igp_expect(parser, ";");
-    }
-    for (unsigned i = 0; ig_prop_names[i]; i++)
-        if (!strcmp(ig_prop_names[i], name))
-            return igp_number(parser, &target->prop[i]) && igp_expect(parser, ";");
+    if (!strcmp(name, "num_regs"))
+        return register_counts(parser, target) && igp_expect(parser, ";");
+    for (unsigned i = 0; ig_props[i].name; i++)
+        if (!strcmp(ig_props[i].name, name)) {
+            target->prop[i].said = true;
+            return property_value(parser, &ig_props[i], &target->prop[i]) && igp_expect(parser, ";");
+        }
     return ig_error(parser->g, loc, "unknown property %s", name);
+}
+
+/* Whoever reads a file goes by e_machine and e_flags. */
+static bool distinct_flags(Ig *ig, const IgTarget *target) {
+    const IgPropValue *machine = ig_prop(target, "elf_machine"), *flags = ig_prop(target, "elf_flags");
+    for (unsigned i = 0; ig->targets.at[i] != target; i++) {
+        const IgTarget *other = ig->targets.at[i];
+        if (ig_prop(other, "elf_machine")->number == machine->number &&
+            ig_prop(other, "elf_flags")->number == flags->number)
+            return ig_error(ig, target->loc, "%s has the elf_flags of %s", target->name, other->name);
+    }
+    return true;
+}
+
+const IgPropValue *ig_prop(const IgTarget *target, const char *name) {
+    unsigned i = 0;
+    while (strcmp(ig_props[i].name, name))
+        i++;
+    return &target->prop[i];
+}
+
+bool ig_check_target(Ig *ig, const IgTarget *target) {
+    for (unsigned i = 0; ig_props[i].name; i++)
+        if (!target->prop[i].said)
+            return ig_error(ig, target->loc, "%s does not say its %s", target->name, ig_props[i].name);
+    if (!target->has_num_regs)
+        return ig_error(ig, target->loc, "%s does not say its num_regs", target->name);
+    return distinct_flags(ig, target);
 }
 
 bool igp_target(Parser *parser) {
@@ -144,7 +196,10 @@ bool igp_target(Parser *parser) {
     if (igp_take(parser, ":")) {
         if (!target_name(parser, &target->parent))
             return false;
-        memcpy(target->prop, ig->targets.at[target->parent]->prop, sizeof target->prop);
+        const IgTarget *parent = ig->targets.at[target->parent];
+        memcpy(target->prop, parent->prop, sizeof target->prop);
+        memcpy(target->num_regs, parent->num_regs, sizeof target->num_regs);
+        target->has_num_regs = parent->has_num_regs;
     }
     VEC_ADD(&ig->arena, &ig->targets, target);
     while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2))

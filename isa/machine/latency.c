@@ -1,9 +1,7 @@
 /* Distances between instructions from the tables of latency.def: see latency.h.
  * SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
-#include <string.h>
 
-typedef enum { F75, F80, F90, NFAMILIES } Family;
 enum {
     ROW_ALU,
     ROW_FMA,
@@ -34,8 +32,18 @@ enum {
     NCOLS
 };
 
+#define LATENCY_FAMILY(family, ...) +1
+enum {
+    NFAMILIES =
+#include "isa/machine/latency.def"
+};
+#define LATENCY_GPR(family, row, ...) +1
+_Static_assert(NFAMILIES *NROWS ==
+#include "isa/machine/latency.def"
+               , "latency.def: LATENCY_GPR has not every reader row of every family, once");
+
 static const uint8_t gpr_raw[NFAMILIES][NROWS][NCOLS] = {
-#define LATENCY_GPR(family, row, ...) [family][ROW_##row] = {__VA_ARGS__},
+#define LATENCY_GPR(family, row, ...) [Latency_##family][ROW_##row] = {__VA_ARGS__},
 #include "isa/machine/latency.def"
 };
 
@@ -45,24 +53,24 @@ typedef struct {
     uint8_t r2ur_fixed, waw_late, bar_issue;
 } FamilyData;
 static const FamilyData families[NFAMILIES] = {
-#define LATENCY_FAMILY(family, ...) [family] = {__VA_ARGS__},
+#define LATENCY_FAMILY(family, ...) [Latency_##family] = {__VA_ARGS__},
 #include "isa/machine/latency.def"
 };
 
-static Family family_of(const Target *t) {
-    static const struct {
-        const char *name;
-        Family family;
-    } rows[] = {
-#define LATENCY_TARGET(name, family) {name, family},
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+static enum Latency family_of(const Target *t) {
+    enum Latency family = isa_target_info(t)->latency;
+    /* an enumerator named by the compiler here: give it its rows in latency.def */
+    switch (family) {
+        // clang-format off
+#define LATENCY_FAMILY(name, ...) case Latency_##name: break;
+        // clang-format on
 #include "isa/machine/latency.def"
-    };
-    const char *name = isa_target_name(t);
-    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++)
-        if (rows[k].name[3] == name[3] && strcmp(rows[k].name, name) == 0) /* name[3]: nearly always enough */
-            return rows[k].family;
-    return F75; /* the most cautious */
+    }
+    return family;
 }
+#pragma GCC diagnostic pop
 
 enum IsaUnit latency_unit(const MachInst *i) {
     return i->optype ? (enum IsaUnit)isa_traits(i->optype)->unit
@@ -110,17 +118,17 @@ bool latency_reads_in_order(const Target *t, const MachInst *i) {
  * ever. */
 bool latency_drains_reads(const Target *t, const MachInst *i) {
     bool native = isa_target_info(t)->branch_unit_bytes == 4;
-    return i->optype == OT_BAR && (family_of(t) == F75 || (native && !MGET(BAR, defer, i->mods)));
+    return i->optype == OT_BAR && (family_of(t) == Latency_F75 || (native && !MGET(BAR, defer, i->mods)));
 }
 
 /* The addend of a 64-bit multiply-add is read late. ptxas relies on it in IMAD.HI on sm_90 only (calls:
  * IMAD.WIDE.U32 R20; IMAD.HI.U32 R20, P2, R25, R17, R20 after 4 cycles). */
-static bool is_wide_addend(Family family, const MachInst *reader, unsigned src) {
+static bool is_wide_addend(enum Latency family, const MachInst *reader, unsigned src) {
     return (reader->optype == OT_IMAD_WIDE && src == IMAD_WIDE_rc) ||
-           (family == F90 && reader->optype == OT_IMAD_HI && src == IMAD_HI_rc);
+           (family == Latency_F90 && reader->optype == OT_IMAD_HI && src == IMAD_HI_rc);
 }
 
-static unsigned reader_row(Family family, enum IsaUnit c, const MachInst *reader, unsigned src,
+static unsigned reader_row(enum Latency family, enum IsaUnit c, const MachInst *reader, unsigned src,
                            unsigned part) {
     switch (c) {
     case ISA_UNIT_ALU:
@@ -210,7 +218,7 @@ static unsigned upred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r
 
 unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
                           const MachInst *reader, unsigned src, unsigned src_part) {
-    Family family = family_of(t);
+    enum Latency family = family_of(t);
     const FamilyData *f = &families[family];
     enum IsaUnit w = latency_unit(writer), r = latency_unit(reader);
     unsigned file = writer->dst[dst].file;
@@ -249,11 +257,12 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
     (void)src;
     enum IsaUnit r = latency_unit(first), w = latency_unit(second);
     if (r == ISA_UNIT_MMA1 || r == ISA_UNIT_MMA2 || r == ISA_UNIT_DMMA)
-        return family_of(t) == F75 ? 14 : 7;
+        return family_of(t) == Latency_F75 ? 14 : 7;
     if (is_uniform_class(r))
         return w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;
     /* sm_90: ptxas overwrites a source of DFMA by LDG in the next cycle (spmv) */
-    return family_of(t) != F90 && (is_late_class(w) || w == ISA_UNIT_MMA1 || w == ISA_UNIT_MMA2) ? 2 : 1;
+    return family_of(t) != Latency_F90 && (is_late_class(w) || w == ISA_UNIT_MMA1 || w == ISA_UNIT_MMA2) ? 2
+                                                                                                         : 1;
 }
 
 unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const MachInst *second) {

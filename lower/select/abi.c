@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
-enum { ABI_ARG_AREA_REG = 19, ABI_RESULT_AREA_REG = 18, MAX_WORDS = 200 };
+enum { MAX_WORDS = 200 };
 
 typedef struct {
     uint32_t words;

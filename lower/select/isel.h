@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_SELECT_ISEL_H
 #define HEDDLE_LOWER_SELECT_ISEL_H
+#include "isa/machine/abi.h"
 #include "lower/lower.h"
 
 /* ---- SSA construction (ssa_build.c) ---- */
@@ -63,6 +64,7 @@ typedef struct {
     bool calls_unknown;    /* has an indirect call */
     uint8_t mark;          /* ordering */
     VEC(uint32_t) callees; /* indices into Lower.fns */
+    VEC(uint32_t) shared;  /* variables used, by index in the user's module; may be named again */
 } LowerFn;
 typedef struct Lower {
     IrModule *m;
@@ -81,6 +83,8 @@ typedef struct Lower {
 uint32_t lower_function(Lower *l, const PtxModule *mod, uint32_t index, bool builtin);
 /* The same for a built-in by name; UINT32_MAX and an error if the library lacks it. */
 uint32_t lower_builtin(Lower *lower, const char *name);
+/* Function l->fns.at[fn] uses a .shared variable of the user's module. */
+void lower_uses_shared(Lower *lower, uint32_t fn, uint32_t var);
 StrId lower_name(Lower *lower, const PtxModule *mod, StrId id);
 bool isel_function(Lower *lower, uint32_t fn); /* isel.c */
 
@@ -251,7 +255,6 @@ sel_label_target(Sel *sel,
 void sel_seal(Sel *sel, BlockId b);
 
 /* ---- calls (abi.c) ---- */
-enum { ABI_FIRST_REG = 4, ABI_LAST_REG = 19, ABI_RETURN_REG = 20 };
 bool sel_abi_enter(Sel *sel);  /* IR_ENTRY, incoming parameters */
 bool sel_abi_return(Sel *sel); /* RET of a device function */
 bool sel_abi_call(Sel *sel, const PtxInsn *in);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHARED_LIMIT = 227 * 1024, CONST_LIMIT = 1 << 16 };
+enum { CONST_LIMIT = 1 << 16 };
 
 StrId lower_name(Lower *lower, const PtxModule *mod, StrId id) {
     return str_intern(lower->strings, str_text(&mod->strings, id), str_size(&mod->strings, id));
@@ -99,9 +99,10 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *
         if (align > *dynamic_align)
             *dynamic_align = align;
     } else if (var->space == SP_SHARED) {
+        uint32_t most = lower->ti->max_shared_bytes;
         iv.offset_bytes = align_up(*shared, align);
-        if (var->size_bytes > SHARED_LIMIT || (*shared = iv.offset_bytes + var->size_bytes) > SHARED_LIMIT)
-            return too_large(lower, var, "shared memory", SHARED_LIMIT);
+        if (var->size_bytes > most || (*shared = iv.offset_bytes + var->size_bytes) > most)
+            return too_large(lower, var, "shared memory", most);
     } else if (var->space == SP_CONST) {
         iv.offset_bytes = align_up(*constant, align);
         if (var->size_bytes > CONST_LIMIT || (*constant = iv.offset_bytes + var->size_bytes) > CONST_LIMIT)
@@ -181,6 +182,54 @@ static void spread_sync(Lower *lower) {
     }
 }
 
+/* ---- shared memory of a kernel ---- */
+
+void lower_uses_shared(Lower *lower, uint32_t index, uint32_t var) {
+    LowerFn *fn = &lower->fns.at[index];
+    if (fn->shared.n == 0 || fn->shared.at[fn->shared.n - 1] != var)
+        VEC_ADD(&lower->scratch, &fn->shared, var);
+}
+
+/* Bytes of the variables that a kernel and what it may call use, without the gaps between them. */
+static uint64_t shared_of(Lower *lower, uint32_t entry) {
+    bool *counted = ARENA_ARRAY(&lower->scratch, bool, lower->user->nvars + 1),
+         *reached = ARENA_ARRAY(&lower->scratch, bool, lower->fns.n);
+    uint32_t *stack = ARENA_ARRAY(&lower->scratch, uint32_t, lower->fns.n), depth = 0;
+    uint64_t bytes = 0;
+    stack[depth++] = entry;
+    reached[entry] = true;
+    while (depth) {
+        const LowerFn *fn = &lower->fns.at[stack[--depth]];
+        for (uint32_t k = 0; k < fn->shared.n; k++) {
+            uint32_t var = fn->shared.at[k];
+            bytes += counted[var] ? 0 : lower->user->vars[var].size_bytes;
+            counted[var] = true;
+        }
+        for (uint32_t k = 0; k < lower->fns.n && fn->calls_unknown; k++)
+            if (!reached[k] && !lower->fns.at[k].f->is_entry)
+                reached[stack[depth++] = k] = true;
+        for (uint32_t k = 0; k < fn->callees.n; k++)
+            if (!reached[fn->callees.at[k]])
+                reached[stack[depth++] = fn->callees.at[k]] = true;
+    }
+    return bytes;
+}
+
+/* As with ptxas, variables that no kernel uses do not count. */
+static bool kernels_fit(Lower *lower) {
+    uint32_t most = lower->ti->max_static_shared_bytes;
+    bool ok = true;
+    for (uint32_t k = 0; k < lower->fns.n && lower->m->shared_bytes > most; k++) {
+        const LowerFn *fn = &lower->fns.at[k];
+        uint64_t bytes = fn->f->is_entry ? shared_of(lower, k) : 0;
+        if (bytes > most)
+            ok = diag_in(lower->d, &lower->user->source, lower->user->funcs[fn->index].loc, DIAG_E0707,
+                         str_text(lower->strings, fn->f->name), (unsigned long long)bytes,
+                         isa_target_name(lower->t), most);
+    }
+    return ok;
+}
+
 static bool select_functions(Lower *lower) {
     bool ok = true;
     for (uint32_t k = 0; k < lower->user->nfuncs; k++)
@@ -196,7 +245,7 @@ IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, u
     l.m = ir_module_new(t, strings);
     l.m->ptx = ptx;
     l.m->opt_level = opt_level;
-    bool ok = place_vars(&l) && select_functions(&l);
+    bool ok = place_vars(&l) && select_functions(&l) && kernels_fit(&l);
     if (ok) {
         order_functions(&l);
         spread_sync(&l);

@@ -53,6 +53,8 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     (void)generic;
     if (!var)
         return sel_function_address(sel, (operand->sym & ~PTX_SYM_FUNC) - 1, operand->imm);
+    if (var->space == SP_SHARED)
+        lower_uses_shared(sel->l, sel->fn, index);
     switch (var->space) {
     case SP_GLOBAL: {
         StrId name = sel->l->places[index].name;

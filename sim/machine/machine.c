@@ -368,7 +368,8 @@ static bool make_memory(Run *run, Diags *d) {
     if (entries < binary->nfuncs)
         run->local_bytes += is_recursive(run) ? RECURSION_BYTES : CALL_STACK_BYTES;
     run->shared_bytes = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
-    if (func->shared_bytes > SIM_MAX_SHARED_BYTES || run->shared_bytes > SIM_MAX_SHARED_BYTES)
+    uint32_t most = isa_target_info(binary->target)->max_shared_bytes;
+    if (func->shared_bytes > most || run->shared_bytes > most)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");
     if (!machine_place_variables(run->bin, run->mem, d) || !find_functions(run, d))
         return false;

@@ -121,6 +121,20 @@ static void test_columns(void **state) {
     assert_int_equal(isa_traits(60000)->effects, 0);
 }
 
+static void test_properties(void **state) {
+    (void)state;
+    const TargetInfo *side = isa_target_info(isa_target("side")),
+                     *newer = isa_target_info(isa_target("newer"));
+    assert_int_equal(side->latency, Latency_SLOW);
+    assert_int_equal(newer->latency, Latency_FAST);
+    assert_int_equal(side->sm_warps, 32);
+    assert_int_equal(newer->sm_warps, 48);
+    assert_int_equal(newer->elf_flags, 4);
+    assert_int_equal(newer->num_regs[RF_UR], 63);
+    assert_true(newer->has_alu_cmem);
+    assert_false(newer->has_yield_fairness);
+}
+
 static void test_alias(void **state) {
     (void)state;
     MachInst in = mix();
@@ -210,11 +224,16 @@ static void test_fixed_bit_tells_apart(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),          cmocka_unit_test(test_conditional),
-        cmocka_unit_test(test_target_variants), cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_columns),         cmocka_unit_test(test_alias),
-        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_strict_decode),
-        cmocka_unit_test(test_forms),           cmocka_unit_test(test_fixed_bit_tells_apart)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_conditional),
+                                       cmocka_unit_test(test_target_variants),
+                                       cmocka_unit_test(test_ranges),
+                                       cmocka_unit_test(test_columns),
+                                       cmocka_unit_test(test_properties),
+                                       cmocka_unit_test(test_alias),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_strict_decode),
+                                       cmocka_unit_test(test_forms),
+                                       cmocka_unit_test(test_fixed_bit_tells_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

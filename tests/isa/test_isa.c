@@ -1,6 +1,7 @@
 /* Look-ups, choice of the opcode, properties of the targets.
  * SPDX-License-Identifier: MIT */
 #include "isa/isa.h"
+#include "isa/machine/occupancy.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,6 +31,46 @@ static void test_targets(void **state) {
     assert_int_equal(info->num_regs[RF_P], 7);
     assert_int_equal(info->num_regs[RF_B], 16);
     assert_true(info->has_yield_fairness && !target_info->has_yield_fairness);
+}
+
+/* CUDA C++ Programming Guide, technical specifications by compute capability; NVIDIA's occupancy calculator.
+ */
+static void test_occupancy(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        uint32_t regs, shared_bytes, block_threads, warps;
+    } rows[] = {
+        {"sm_75", 32, 0, 256, 32},     {"sm_80", 32, 0, 256, 64},     {"sm_86", 32, 0, 256, 48},
+        {"sm_80", 33, 0, 256, 48},     {"sm_80", 64, 0, 1024, 32},    {"sm_80", 65, 0, 1024, 0},
+        {"sm_86", 16, 0, 32, 16},      {"sm_89", 16, 0, 32, 24},      {"sm_90", 16, 0, 32, 32},
+        {"sm_86", 16, 0, 33, 32},      {"sm_80", 16, 48128, 256, 24}, {"sm_86", 16, 48128, 256, 16},
+        {"sm_75", 16, 32768, 256, 16}, {"sm_90", 255, 0, 0, 8},       {"sm_80", 33, 0, 0, 48},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (occupancy_warps(isa_target(rows[i].target), rows[i].regs, rows[i].shared_bytes,
+                            rows[i].block_threads) != rows[i].warps)
+            fail_msg("row %zu: %u warps", i,
+                     occupancy_warps(isa_target(rows[i].target), rows[i].regs, rows[i].shared_bytes,
+                                     rows[i].block_threads));
+    assert_int_equal(occupancy_regs(isa_target("sm_80"), 1024), 64);
+    assert_int_equal(occupancy_regs(isa_target("sm_80"), 640), 96); /* 102 in steps of 8 */
+    assert_int_equal(occupancy_regs(isa_target("sm_80"), 65537), 0);
+}
+
+static void test_limits(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        uint32_t shared_kib;
+    } rows[] = {{"bru1", 227}, {"sm_75", 64}, {"sm_80", 163}, {"sm_86", 99}, {"sm_89", 99}, {"sm_90", 227}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const TargetInfo *info = isa_target_info(isa_target(rows[i].target));
+        assert_int_equal(info->max_shared_bytes, rows[i].shared_kib * 1024);
+        assert_int_equal(info->max_static_shared_bytes, i ? 48 * 1024 : 227 * 1024);
+        assert_int_equal(info->latency, i == 1 ? Latency_F75 : i == 5 ? Latency_F90 : Latency_F80);
+    }
+    assert_string_equal(isa_target_names, "bru1, sm_75, sm_80, sm_86, sm_89, sm_90");
 }
 
 static void test_sregs(void **state) {
@@ -188,7 +229,8 @@ static void test_known_words(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets),   cmocka_unit_test(test_sregs),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets),   cmocka_unit_test(test_occupancy),
+                                       cmocka_unit_test(test_limits),    cmocka_unit_test(test_sregs),
                                        cmocka_unit_test(test_names),     cmocka_unit_test(test_columns),
                                        cmocka_unit_test(test_modifiers), cmocka_unit_test(test_slots),
                                        cmocka_unit_test(test_select),    cmocka_unit_test(test_known_words)};

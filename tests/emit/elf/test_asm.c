@@ -56,7 +56,8 @@ static void expect_error(const char *text, const char *wanted) {
 static void test_errors(void **state) {
     (void)state;
     expect_error("", "E0413");
-    expect_error(".target nothing\n", "test.sass:1:9: error E0357");
+    expect_error(".target nothing\n",
+                 "test.sass:1:9: error E0357: unknown target nothing, there are bru1, sm_75");
     expect_error(".entry k\n", "test.sass:1:8: error E0350");
     expect_error(".target bru1\n  EXIT ;\n", "test.sass:2:3: error E0350");
     expect_error(".target bru1\n.entry k\n  FROB R1 ;\n  EXIT ;\n", "test.sass:3:");
