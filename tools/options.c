@@ -78,7 +78,7 @@ static const struct argp_option output_options[] = {
     {0}};
 static const struct argp_option json_options[] = {{"json", KEY_JSON, NULL, 0, "Report as JSON", 0}, {0}};
 static const struct argp_option compile_options[] = {
-    {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
+    {"target", 't', "NAME", 0, "Machine, by default the first of: ", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3 (default 2)", 0},
     {"reconverge", KEY_RECONVERGE, "WHERE", 0,
      "Bring lanes together at post-dominators (ipdom, default), earlier where it pays (frontier), wherever "
@@ -177,7 +177,7 @@ static const struct argp_option fuzz_options[] = {
     {"keep", KEY_KEEP, "DIR", 0, "Save failing programs, as made and reduced", 0},
     {"policies", KEY_POLICIES, "WHICH", 0,
      "Machine policies: sampled (default), all 32, default, or literal: report how often they hang", 0},
-    {"target", 't', "NAME", 0, "Machine: bru1 (default), sm_75, sm_80, sm_86, sm_89, sm_90", 0},
+    {"target", 't', "NAME", 0, "Machine, by default the first of: ", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
     {"reduce", KEY_REDUCE, "SECONDS", 0, "Time to reduce one failure (default 20)", 0},
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
@@ -406,7 +406,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
     case 't':
         settings->target = isa_target(arg);
         if (!settings->target)
-            argp_error(state, "--target: there is no machine '%s'", arg);
+            argp_error(state, "--target: there is no machine '%s', there are %s", arg, isa_target_names);
         return true;
     case 'O': settings->opt_level = (unsigned)option_number(state, arg, "-O", 3); return true;
     case 'v': settings->verbose = true; return true;
@@ -626,11 +626,20 @@ static error_t parse_key(int key, char *arg, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
+/* The list of machines comes from their descriptions. */
+static const char *machines(const struct argp_option *o) { return o->key == 't' ? isa_target_names : ""; }
+
+static struct argp_option described(Arena *a, const struct argp_option *o) {
+    struct argp_option full = *o;
+    full.doc = arena_printf(a, "%s%s", o->doc, machines(o));
+    return full;
+}
+
 void cli_parse(const Command *command, Settings *settings, int argc, char **argv) {
     VEC(struct argp_option) all = {0};
     for (int g = 0; command->groups[g]; g++)
         for (const struct argp_option *o = command->groups[g]; o->name; o++)
-            VEC_ADD(&settings->arena, &all, *o);
+            *VEC_PUSH(&settings->arena, &all) = described(&settings->arena, o);
     VEC_PUSH(&settings->arena, &all);
     struct argp argp = {.options = all.at,
                         .parser = parse_key,
@@ -679,6 +688,7 @@ static void roff_option(FILE *out, const struct argp_option *o) {
         fprintf(out, "\\fR=\\fI%s", o->arg);
     fputs("\\fR\n", out);
     roff(out, o->doc);
+    roff(out, machines(o));
     fputs(".\n", out);
 }
 

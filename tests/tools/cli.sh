@@ -53,6 +53,7 @@ done:
 }
 P
 sed 's/add.u32 %r2, %r1, 100/add.u32 %r2, %r1/' k.ptx >bad.ptx
+sed 's/^{/.maxntid 128\n{/' k.ptx >k128.ptx
 printf 'no elf file' >text.cubin
 
 # ---- general
@@ -71,7 +72,9 @@ want 2 "" --man frob
 want 2 "no input file" compile
 want 2 "too many files" compile k.ptx k.ptx
 want 2 "unrecognized option" compile --frob k.ptx
-want 2 "there is no machine" compile --target sm_10 k.ptx
+want 2 "there is no machine 'sm_10', there are bru1, sm_75, sm_80" compile --target sm_10 k.ptx
+want 0 "Machine, by default the first of: bru1" compile --help
+want 0 "the first of: bru1, sm_75, sm_80" --man fuzz
 want 2 "not a number" compile -O4 k.ptx
 want 2 "--emit" compile --emit=exe k.ptx
 want 2 "--grid" run --grid 0 k.ptx
@@ -106,6 +109,27 @@ check "the source is still there" grep -q "visible .entry k" k.ptx
 echo old >keep.cubin
 want 1 "" compile bad.ptx -o keep.cubin
 check "an old output survives a failure" grep -q old keep.cubin
+
+# ---- limits of the machine: a kernel's own shared variables count, as with ptxas ("0xc350 bytes, 0xc000 max")
+cat >shared.ptx <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.shared .b8 a[30000];
+.shared .b8 b[30000];
+.shared .b8 c[20000];
+.func f() { .reg .u32 %r; mov.u32 %r, c; st.shared.u32 [%r], %r; ret; }
+.entry one() { .reg .u32 %r; mov.u32 %r, a; st.shared.u32 [%r], %r; ret; }
+P
+want 0 "" compile shared.ptx -t sm_80
+want 1 "shared.ptx:6:13: error E0704: variable c does not fit into shared memory of 65536 bytes" compile shared.ptx -t sm_75
+echo '.entry two() { .reg .u32 %r; mov.u32 %r, b; st.shared.u32 [b], %r; call f; ret; }' >>shared.ptx
+want 0 "" compile shared.ptx -t bru1
+want 1 "shared.ptx:9:8: error E0707: kernel two declares 50000 bytes of shared memory, on sm_86 it may declare 49152" \
+    compile shared.ptx -t sm_86
+printf '.target sm_86\n.entry k\n.shared 101377\nEXIT ;\n' >shared.sass
+want 1 "shared.sass:3:" asm shared.sass
+want 0 "64 of 64 warps in blocks of 128" compile -v k128.ptx -t sm_80
 
 # ---- compile, disassemble, assemble
 want 0 "" compile k.ptx
