@@ -264,7 +264,7 @@ static void grow_spellings(GenForms *known) {
     known->nslots = n;
 }
 
-static bool ask(const GenForms *known, const Insn *in) {
+static bool ask_spelling(const GenForms *known, const Insn *in) {
     GenProgram p = {0};
     Gen g = {.rng = 1, .p = &p, .npool = {2, 2, 2, 3}, .guard_percent = 0};
     gen_module_head(&g);
@@ -285,7 +285,7 @@ static bool usable(GenForms *known, const Insn *in) {
     snprintf(key, sizeof key, "%s %s", in->spelling, in->form->operands);
     GenSpelling *gen_spelling = find_spelling(known->slots, known->nslots, key);
     if (!gen_spelling->text) {
-        bool good = ask(known, in);
+        bool good = ask_spelling(known, in);
         gen_spelling->text = strdup(key);
         if (!gen_spelling->text)
             abort();
