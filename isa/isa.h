@@ -89,6 +89,8 @@ const OpTraits *isa_traits(unsigned optype);
 static inline bool isa_has_effect(unsigned optype, uint32_t effects) {
     return (isa_traits(optype)->effects & effects) != 0;
 }
+/* Bit set of the units (1 << ISA_UNIT_*) that the target's operations run on. */
+uint32_t isa_target_units(const Target *t);
 /* How these modifiers combine the operation's test with the predicate source combines_src: a BoolOp_*, or -1
  * if it combines nothing. */
 int isa_combine_op(unsigned optype, uint32_t mods);

@@ -23,6 +23,8 @@ const OpTraits *isa_traits(unsigned optype) {
     return &isa_optype_traits[optype < isa_noptypes ? optype : OT_NONE];
 }
 
+uint32_t isa_target_units(const Target *t) { return t->units; }
+
 int isa_combine_op(unsigned optype, uint32_t mods) {
     const OpTraits *traits = isa_traits(optype);
     if (traits->combines_src == ISA_NO_SLOT)

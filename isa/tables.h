@@ -140,6 +140,7 @@ struct Target {
     const uint16_t *chain;  /* row index + 1 ..., 0 ends a chain */
     const IsaSReg *sregs;
     unsigned nsregs;
+    uint32_t units; /* bit set of enum IsaUnit that its operations run on */
 };
 
 extern const IsaOptype isa_optypes[];

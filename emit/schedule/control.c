@@ -162,28 +162,12 @@ static unsigned waits_for(const State *state, const Facts *facts) {
     return mask;
 }
 
-static unsigned compute_worst(const Controls *controls, const Flight *flight) {
-    /* Whoever is on the other side of a call may use the register in the slowest way. */
-    MachInst reader = isa_inst(OT_MOV);
-    unsigned as_guard =
-        latency_raw(controls->t, &controls->mach[flight->inst], flight->operand, &reader, LATENCY_GUARD);
-    bool predicate = (flight->cell >= CELL_P && flight->cell < CELL_UR) || flight->cell >= CELL_UP;
-    unsigned worst = predicate ? as_guard : 0;
-    static const uint16_t readers[] = {OT_MOV,  OT_IMAD, OT_IMAD_WIDE, OT_HADD2,
-                                       OT_DADD, OT_STG,  OT_MUFU,      OT_ULDC};
-    for (unsigned k = 0; k < sizeof readers / sizeof *readers; k++) {
-        reader = isa_inst(readers[k]);
-        unsigned n = latency_raw(controls->t, &controls->mach[flight->inst], flight->operand, &reader, 0);
-        worst = n > worst ? n : worst;
-    }
-    return worst;
-}
-
+/* Whoever is on the other side of a call may use the register in the slowest way. */
 static unsigned worst_read(Controls *controls, const Flight *flight) {
     const MachInst *mach_inst = &controls->mach[flight->inst];
     uint8_t *known = &controls->worst[mach_inst->optype][mach_inst->dst[flight->operand].file % RF_COUNT];
     if (!*known)
-        *known = (uint8_t)(compute_worst(controls, flight) + 1);
+        *known = (uint8_t)(latency_worst(controls->t, mach_inst, flight->operand) + 1);
     return *known - 1u;
 }
 

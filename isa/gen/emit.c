@@ -484,9 +484,9 @@ static bool emit_target(Emit *emit, unsigned target) {
         return false;
     fprintf(f,
             "    .rows = rows_%s, .nrows = %u, .first = first_%s, .decode = decode_%s, .chain = chain_%s,\n"
-            "    .sregs = sregs_%s, .nsregs = %u};\n\n",
+            "    .sregs = sregs_%s, .nsregs = %u, .units = 0x%x};\n\n",
             ig_target->name, ig_target->rows.n, ig_target->name, ig_target->name, ig_target->name,
-            ig_target->name, ig_target->sregs.n);
+            ig_target->name, ig_target->sregs.n, igt_units(emit->g, target));
     return true;
 }
 

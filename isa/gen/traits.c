@@ -390,6 +390,14 @@ void igt_table(const Ig *g, FILE *f) {
     fprintf(f, "};\n");
 }
 
+uint32_t igt_units(const Ig *g, unsigned target) {
+    uint32_t set = 0;
+    for (unsigned i = 1; i < g->optypes.n; i++)
+        if (g->optypes.at[i]->targets >> target & 1)
+            set |= 1u << value(g->optypes.at[i], IC_UNIT);
+    return set;
+}
+
 void igt_docs(const IgOptype *optype, FILE *f) {
     fprintf(f, "\n|");
     for (unsigned c = 0; c < IC_COUNT; c++)

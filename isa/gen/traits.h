@@ -16,5 +16,6 @@ bool igt_join(Ig *g, IgOptype *optype, const IgTraits *row);
 bool igt_check(Ig *g);
 void igt_header(const Ig *g, FILE *f); /* enumerations, lists of optypes by Simulated<> */
 void igt_table(const Ig *g, FILE *f);  /* isa_optype_traits[] */
+uint32_t igt_units(const Ig *g, unsigned target); /* bit set of the units that its operations run on */
 void igt_docs(const IgOptype *optype, FILE *f);
 #endif

@@ -169,12 +169,16 @@ static unsigned writer_column(enum IsaUnit c, const MachInst *writer, unsigned p
 
 static bool is_fma_side(enum IsaUnit c) { return c == ISA_UNIT_FMA || c == ISA_UNIT_WIDE; }
 
-static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, const MachInst *reader,
-                         unsigned src) {
+static bool is_uniform_class(enum IsaUnit c) {
+    return c == ISA_UNIT_UDP || c == ISA_UNIT_UMOVE || c == ISA_UNIT_ULDC || c == ISA_UNIT_UVAR;
+}
+
+/* as_guard: the reader is not coupled with the writer's side, or reads the predicate where guards are read */
+static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, bool as_guard) {
     bool coupled_reader = r == ISA_UNIT_ALU || r == ISA_UNIT_FMA || r == ISA_UNIT_WIDE ||
                           r == ISA_UNIT_HALF || r == ISA_UNIT_HALF_ALU || r == ISA_UNIT_HALF_MMA ||
                           r == ISA_UNIT_DBL;
-    if (src == LATENCY_GUARD || !coupled_reader || reader->optype == OT_VOTE)
+    if (as_guard || !coupled_reader)
         return w == ISA_UNIT_DBL                              ? data->dbl_guard
                : w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU ? data->half_guard
                                                               : data->guard;
@@ -182,11 +186,9 @@ static unsigned pred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r,
         return data->dbl_pred;
     if (w == ISA_UNIT_HALF || w == ISA_UNIT_HALF_ALU)
         return data->half_pred;
+    if (is_uniform_class(w)) /* ELECT P0; IMAD; SEL P0 after 6 cycles (sm_90), none nearer was seen */
+        return 6;
     return is_fma_side(w) == is_fma_side(r) ? 4 : 5;
-}
-
-static bool is_uniform_class(enum IsaUnit c) {
-    return c == ISA_UNIT_UDP || c == ISA_UNIT_UMOVE || c == ISA_UNIT_ULDC || c == ISA_UNIT_UVAR;
 }
 
 static unsigned ugpr_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r) {
@@ -216,21 +218,25 @@ static unsigned upred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r
     return r == ISA_UNIT_UDP || r == ISA_UNIT_UMOVE ? 4 : 6;
 }
 
+/* Units whose results have a fixed time besides their scoreboard. */
+static bool is_also_fixed(enum IsaUnit c) {
+    return c == ISA_UNIT_DBL || c == ISA_UNIT_MMA1 || c == ISA_UNIT_MMA2;
+}
+
 unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst, unsigned dst_part,
                           const MachInst *reader, unsigned src, unsigned src_part) {
     enum Latency family = family_of(t);
     const FamilyData *f = &families[family];
     enum IsaUnit w = latency_unit(writer), r = latency_unit(reader);
     unsigned file = writer->dst[dst].file;
-    bool also_fixed = w == ISA_UNIT_DBL || w == ISA_UNIT_MMA1 || w == ISA_UNIT_MMA2;
-    if (latency_is_variable(t, writer) && !also_fixed)
+    if (latency_is_variable(t, writer) && !is_also_fixed(w))
         return LATENCY_SB_TO_WAIT;
     if (file == RF_UP)
         return upred_raw(f, w, r, src);
+    if (file == RF_P)
+        return pred_raw(f, w, r, src == LATENCY_GUARD || reader->optype == OT_VOTE);
     if (file == RF_UR || is_uniform_class(w))
         return ugpr_raw(f, w, r);
-    if (file == RF_P)
-        return pred_raw(f, w, r, reader, src);
     /* ptxas lets 4 cycles be between VIADD and IMAD, either way (calls, guards, cholesky): it runs on both
      * sides */
     if (reader->optype == OT_VIADD && is_fma_side(w))
@@ -250,6 +256,38 @@ unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, cons
             unsigned n = latency_raw_part(t, writer, dst, a, reader, src, b);
             worst = n > worst ? n : worst;
         }
+    return worst;
+}
+
+unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
+    Family family = family_of(t);
+    const FamilyData *data = &families[family];
+    enum IsaUnit w = latency_unit(writer);
+    unsigned file = writer->dst[dst].file, worst = 0;
+    uint32_t units = isa_target_units(t);
+    if (latency_is_variable(t, writer) && !is_also_fixed(w))
+        return LATENCY_SB_TO_WAIT;
+    if (file == RF_P || file == RF_UP || file == RF_UR || is_uniform_class(w)) {
+        for (unsigned r = 0; r < ISA_UNIT_COUNT; r++)
+            for (unsigned guard = 0; guard < 2 && units >> r & 1; guard++) {
+                unsigned n = file == RF_P    ? pred_raw(data, w, r, guard)
+                             : file == RF_UP ? upred_raw(data, w, r, guard ? LATENCY_GUARD : 0)
+                                             : ugpr_raw(data, w, r);
+                worst = n > worst ? n : worst;
+            }
+        return worst;
+    }
+    if (file == RF_B || w == ISA_UNIT_CTRL)
+        return 1;
+    const MachInst wide = isa_inst(OT_IMAD_WIDE); /* whose sources are read at different times */
+    for (unsigned k = 0; k < 4 * ISA_UNIT_COUNT; k++) {
+        unsigned r = k / 4, part = k & 1, src = k & 2 ? IMAD_WIDE_rc : IMAD_WIDE_ra;
+        for (unsigned half = 0; half < 2 && units >> r & 1; half++) {
+            unsigned n =
+                gpr_raw[family][reader_row(family, r, &wide, src, part)][writer_column(w, writer, half)];
+            worst = n > worst ? n : worst;
+        }
+    }
     return worst;
 }
 

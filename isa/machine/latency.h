@@ -47,6 +47,9 @@ unsigned latency_raw(const Target *target, const MachInst *writer, unsigned dst,
  * multiply-add has its low half ready earlier and reads its addend later. */
 unsigned latency_raw_part(const Target *target, const MachInst *writer, unsigned dst, unsigned dst_part,
                           const MachInst *reader, unsigned src, unsigned src_part);
+/* The longest of these for any reader of the result that the target has, as a source or as a guard: what
+ * whoever does not know the reader must keep to. */
+unsigned latency_worst(const Target *target, const MachInst *writer, unsigned dst);
 /* `first` reads register source `src`, `second` overwrites it. */
 unsigned latency_war(const Target *target, const MachInst *first, unsigned src, const MachInst *second);
 /* Destination `dst` of `first` is overwritten by `second`. */
