@@ -14,8 +14,8 @@ bool igt_join(Ig *g, IgOptype *optype, const IgTraits *row);
 /* Every optype has every column that it needs, and the names are those of its slots; reports the first of
  * each. */
 bool igt_check(Ig *g);
-void igt_header(const Ig *g, FILE *f); /* enumerations, lists of optypes by Simulated<> */
-void igt_table(const Ig *g, FILE *f);  /* isa_optype_traits[] */
+void igt_header(const Ig *g, FILE *f);            /* enumerations, lists of optypes by Simulated<> */
+void igt_table(const Ig *g, FILE *f);             /* isa_optype_traits[] */
 uint32_t igt_units(const Ig *g, unsigned target); /* bit set of the units that its operations run on */
 void igt_docs(const IgOptype *optype, FILE *f);
 #endif
