@@ -52,12 +52,60 @@ static void properties(const IgTarget *target, FILE *out) {
     }
 }
 
+/* The page has headings of its own: those of the prose become bold, outside of ```. */
+static void prose_lines(const char *text, int bytes, FILE *out) {
+    bool fence = false;
+    for (const char *line = text; line < text + bytes;) {
+        int n = (int)strcspn(line, "\n");
+        int marks = (int)strspn(line, "#");
+        fence ^= !strncmp(line + strspn(line, " \t"), "```", 3);
+        if (marks && !fence && line[marks] == ' ')
+            fprintf(out, "**%.*s**\n", n - marks - 1, line + marks + 1);
+        else
+            fprintf(out, "%.*s\n", n, line);
+        line += n + 1;
+    }
+}
+
+static void definition_prose(const IgDef *def, FILE *out) {
+    for (unsigned i = 0; i < def->prose.n; i++) {
+        const char *text = def->prose.at[i].text + strspn(def->prose.at[i].text, "\n");
+        int n = (int)strlen(text);
+        while (n && (text[n - 1] == '\n' || text[n - 1] == ' '))
+            n--;
+        if (!n)
+            continue;
+        fprintf(out, "\n**%s**\n\n", def->prose.at[i].heading);
+        prose_lines(text, n, out);
+    }
+}
+
+/* What the definition of an operation says in words, or with a name of NULL what groups say. */
+static void prose_of(const Ig *ig, unsigned target, const char *optype, FILE *out) {
+    for (unsigned i = 0; i < ig->defs.n; i++) {
+        const IgDef *def = ig->defs.at[i];
+        if (!(def->targets >> target & 1) || !def->prose.n || def->kind != (optype ? DK_OPTYPE : DK_GROUP) ||
+            (optype && strcmp(def->name, optype)))
+            continue;
+        if (!optype)
+            fprintf(out, "\n## Group %s\n", def->name);
+        definition_prose(def, out);
+    }
+}
+
+static void opcode(const IgRow *row, FILE *out) {
+    opcode_table(row, out);
+    if (row->def->kind == DK_OPCODE)
+        definition_prose(row->def, out);
+}
+
 bool ig_emit_docs(Ig *ig, unsigned target, FILE *o) {
     fprintf(o,
             "# Instructions of %s\n\nMade by isagen from `isa/*.isa`. Bits that no table names are zero or "
             "control.\n",
             ig->targets.at[target]->name);
     properties(ig->targets.at[target], o);
+    prose_of(ig, target, NULL, o);
     for (unsigned t = 1; t < ig->optypes.n; t++) {
         const IgOptype *ot = ig->optypes.at[t];
         if (!(ot->targets >> target & 1))
@@ -80,9 +128,10 @@ bool ig_emit_docs(Ig *ig, unsigned target, FILE *o) {
         if (ot->mods.n)
             fprintf(o, ".\n");
         igt_docs(ot, o);
+        prose_of(ig, target, ot->name, o);
         for (unsigned i = 0; i < ig->rows.n; i++)
             if (ig->rows.at[i]->target == target && ig->rows.at[i]->optype == t)
-                opcode_table(ig->rows.at[i], o);
+                opcode(ig->rows.at[i], o);
     }
     return true;
 }

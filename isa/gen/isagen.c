@@ -1,7 +1,7 @@
 /* isagen [-o HEADER TABLES] [-d DOCS-FOLDER] [-f TARGET] FILE.isa...: the compiler of the instruction
- * descriptions. Output is written to temporary files (the fields of -f to standard output) and renamed, so
- * that a failed run leaves nothing half-written. Exit status: 0 done, 1 a description is wrong
- * (file:line:col: error: text), 2 usage or I/O.
+ * descriptions. Output is written to temporary files (the fields of -f to standard output) and renamed
+ * where it differs, so that a failed run leaves nothing half-written and an unchanged file keeps its time.
+ * Exit status: 0 done, 1 a description is wrong (file:line:col: error: text), 2 usage or I/O.
  * SPDX-License-Identifier: MIT */
 #include "isa/gen/isagen.h"
 #include <stdlib.h>
@@ -25,36 +25,56 @@ static char *read_file(Arena *a, const char *path) {
     return buf;
 }
 
-typedef bool EmitFn(Ig *g, FILE *f);
-
-static bool write_file(Ig *ig, const char *path, EmitFn *fn) {
-    const char *tmp = arena_printf(&ig->arena, "%s.tmp", path);
-    FILE *f = fopen(tmp, "w");
-    if (!f) {
-        fprintf(stderr, "isagen: cannot write %s\n", tmp);
-        return false;
+static bool same_content(const char *path, const char *other) {
+    FILE *a = fopen(path, "rb"), *b = fopen(other, "rb");
+    bool same = a && b;
+    for (int c = 0; same && c != EOF;) {
+        c = getc(a);
+        same = c == getc(b);
     }
-    bool ok = fn(ig, f);
-    ok = !ferror(f) && ok;
-    ok = fclose(f) == 0 && ok;
-    if (ok && rename(tmp, path) == 0)
+    if (a)
+        fclose(a);
+    if (b)
+        fclose(b);
+    return same;
+}
+
+typedef struct {
+    const char *path, *tmp;
+    FILE *file;
+} Output;
+
+static bool output_open(Ig *ig, const char *path, Output *out) {
+    *out = (Output){.path = path, .tmp = arena_printf(&ig->arena, "%s.tmp", path)};
+    out->file = fopen(out->tmp, "w");
+    if (!out->file)
+        fprintf(stderr, "isagen: cannot write %s\n", out->tmp);
+    return out->file != NULL;
+}
+
+/* A file that would not change keeps its time: nothing is built again for a changed comment. */
+static bool output_close(Output *out, bool ok) {
+    ok = !ferror(out->file) && ok;
+    ok = fclose(out->file) == 0 && ok;
+    bool changed = ok && !same_content(out->tmp, out->path);
+    if (changed && rename(out->tmp, out->path) == 0)
         return true;
-    remove(tmp);
-    return false;
+    remove(out->tmp);
+    return ok && !changed;
+}
+
+static bool write_tables(Ig *ig, const char *header, const char *tables) {
+    Output out;
+    return output_open(ig, header, &out) && output_close(&out, ig_emit_header(ig, out.file)) &&
+           output_open(ig, tables, &out) && output_close(&out, ig_emit_tables(ig, out.file));
 }
 
 static bool write_docs(Ig *ig, const char *folder) {
     for (unsigned t = 0; t < ig->targets.n; t++) {
-        const char *path = arena_printf(&ig->arena, "%s/isa-%s.md", folder, ig->targets.at[t]->name);
-        const char *tmp = arena_printf(&ig->arena, "%s.tmp", path);
-        FILE *f = fopen(tmp, "w");
-        if (!f) {
-            fprintf(stderr, "isagen: cannot write %s\n", tmp);
-            return false;
-        }
-        bool ok = ig_emit_docs(ig, t, f);
-        ok = fclose(f) == 0 && ok;
-        if (!ok || rename(tmp, path))
+        Output out;
+        if (!output_open(ig, arena_printf(&ig->arena, "%s/isa-%s.md", folder, ig->targets.at[t]->name),
+                         &out) ||
+            !output_close(&out, ig_emit_docs(ig, t, out.file)))
             return false;
     }
     return true;
@@ -113,8 +133,7 @@ static int write_all(Ig *ig, const Options *options) {
             fclose(unused);
         return ok ? 0 : 1;
     }
-    bool ok =
-        write_file(ig, options->header, ig_emit_header) && write_file(ig, options->tables, ig_emit_tables);
+    bool ok = write_tables(ig, options->header, options->tables);
     ok = ok && (!options->docs || write_docs(ig, options->docs));
     return ok ? 0 : ig->nerrors ? 1 : 2;
 }

@@ -29,10 +29,10 @@ typedef struct {
     unsigned line, col;
 } IgLoc;
 
-typedef enum { TK_EOF, TK_IDENT, TK_NUMBER, TK_STRING, TK_PUNCT } IgTokKind;
+typedef enum { TK_EOF, TK_IDENT, TK_NUMBER, TK_STRING, TK_PUNCT, TK_PROSE } IgTokKind;
 typedef struct {
     IgTokKind kind;
-    const char *text; /* identifier, string contents, punctuation, number as written */
+    const char *text; /* identifier, string contents, punctuation, number as written, lines of prose */
     int64_t number;
     IgLoc loc;
 } IgTok;
@@ -176,6 +176,11 @@ typedef struct {
     IgTrait at[IC_COUNT];
 } IgTraits;
 
+/* What a definition says in words, for the generated pages. */
+typedef struct {
+    const char *heading, *text; /* "Semantics"; lines */
+} IgProse;
+
 typedef enum { DK_GROUP, DK_OPTYPE, DK_OPCODE } IgDefKind;
 typedef struct IgDef {
     IgDefKind kind;
@@ -184,6 +189,7 @@ typedef struct IgDef {
     VEC(IgTok) parents;
     VEC(IgField) fields;
     VEC(IgForms) forms;
+    VEC(IgProse) prose;
     bool has_slots;
     VEC(IgSlot) dst, src;
     const char *syntax;
@@ -299,6 +305,8 @@ typedef struct {
 
 /* Report "file:line:col: error: text"; always returns false. */
 bool ig_error(Ig *ig, IgLoc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The heading of a block of prose ("__Semantics": "Semantics"), NULL if the word begins none. */
+const char *ig_prose_heading(const char *word);
 bool ig_lex(Ig *ig, const char *file, const char *text, IgToks *out);
 bool ig_parse(Ig *ig, const IgToks *toks);
 bool ig_finish_parse(Ig *ig); /* forms and single opcodes */

@@ -1,5 +1,5 @@
-/* isagen's tokens. `//` starts a comment; prose blocks of the specification (__Description and so on) are
- * skipped up to the next line that begins with a `__` word.
+/* isagen's tokens. `//` starts a comment; a block of prose of the specification (__Description and so on, or
+ * behind the statements of __OperandInfo) is one token up to the next line that begins with a `__` word.
  * SPDX-License-Identifier: MIT */
 #include "isa/gen/isagen.h"
 #include <ctype.h>
@@ -33,29 +33,56 @@ static void next_line(Cursor *cursor) {
     cursor->line_start = cursor->p;
 }
 
-static bool is_prose(const char *word) {
-    static const char *const names[] = {"__Semantics", "__Description", "__Examples", "__Syntax",
-                                        "__ModifierInfo"};
+const char *ig_prose_heading(const char *word) {
+    static const char *const names[][2] = {{"__Description", "Description"}, {"__Semantics", "Semantics"},
+                                           {"__Examples", "Examples"},       {"__Syntax", "Syntax"},
+                                           {"__ModifierInfo", "Modifiers"},  {"__OperandInfo", "Operands"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(word, names[i]))
-            return true;
-    return false;
+        if (!strcmp(word, names[i][0]))
+            return names[i][1];
+    return NULL;
 }
 
-/* Skip to the next line whose first word begins with "__". */
-static void skip_prose(Cursor *cursor) {
-    while (*cursor->p) {
-        while (*cursor->p && *cursor->p != '\n')
-            cursor->p++;
-        if (!*cursor->p)
-            return;
-        next_line(cursor);
-        const char *q = cursor->p;
-        while (*q == ' ' || *q == '\t')
-            q++;
-        if (q[0] == '_' && q[1] == '_')
-            return;
+static bool line_begins(const char *line, const char *with) {
+    while (*line == ' ' || *line == '\t')
+        line++;
+    return !strncmp(line, with, strlen(with));
+}
+
+/* The lines from here to the next that begins with "__". Between two lines of ``` everything is text;
+ * elsewhere a line that begins with a comment sign is a comment. The cursor stands at the start of a line. */
+static bool lex_prose(Ig *ig, Cursor *cursor, IgTok *tok) {
+    IgLoc fence = {0};
+    tok->kind = TK_PROSE;
+    tok->text = "";
+    while (*cursor->p && (fence.file || !line_begins(cursor->p, "__"))) {
+        const char *line = cursor->p;
+        size_t n = strcspn(line, "\n");
+        bool mark = line_begins(line, "```");
+        if (mark)
+            fence = fence.file ? (IgLoc){0} : (IgLoc){cursor->loc.file, cursor->loc.line, 1};
+        if (fence.file || mark || !line_begins(line, "//"))
+            tok->text = arena_printf(&ig->arena, "%s%.*s\n", tok->text, (int)n, line);
+        cursor->p += n;
+        if (*cursor->p)
+            next_line(cursor);
     }
+    return !fence.file || ig_error(ig, fence, "``` is not closed");
+}
+
+/* A line of __OperandInfo is a statement if it reads as one, NAME< or NAME "text", or ends in a semicolon. */
+static bool is_statement(const char *line) {
+    size_t n = strcspn(line, "\n");
+    const char *p = line;
+    while (isalnum((unsigned char)*p) || *p == '_')
+        p++;
+    if (p == line)
+        return false;
+    while (*p == ' ')
+        p++;
+    while (n && isspace((unsigned char)line[n - 1]))
+        n--;
+    return *p == '<' || *p == '"' || (n && line[n - 1] == ';');
 }
 
 static bool is_word(int ch) { return isalnum(ch) || ch == '_'; }
@@ -115,24 +142,56 @@ static bool lex_punct(Ig *ig, Cursor *cursor, IgTok *tok) {
     return true;
 }
 
-bool ig_lex(Ig *ig, const char *file, const char *text, IgToks *out) {
-    Cursor c = {text, text, {file, 1, 1}};
-    for (;;) {
-        skip_space(&c);
-        c.loc.col = (unsigned)(c.p - c.line_start) + 1;
-        IgTok t = {.loc = c.loc, .text = "end of file"};
-        if (!*c.p) {
-            VEC_ADD(&ig->arena, out, t);
-            return true;
-        }
-        bool ok = *c.p == '"'                    ? lex_string(ig, &c, &t)
-                  : is_word((unsigned char)*c.p) ? lex_word(ig, &c, &t)
-                                                 : lex_punct(ig, &c, &t);
-        if (!ok)
+/* The token at the cursor, which stands at no blank. */
+static bool lex_one(Ig *ig, Cursor *cursor, IgTok *tok) {
+    return *cursor->p == '"'                    ? lex_string(ig, cursor, tok)
+           : is_word((unsigned char)*cursor->p) ? lex_word(ig, cursor, tok)
+                                                : lex_punct(ig, cursor, tok);
+}
+
+static bool at_line_start(const Cursor *cursor) {
+    for (const char *p = cursor->line_start; p < cursor->p; p++)
+        if (*p != ' ' && *p != '\t')
             return false;
-        if (t.kind == TK_IDENT && is_prose(t.text))
-            skip_prose(&c);
-        else
-            VEC_ADD(&ig->arena, out, t);
+    return true;
+}
+
+/* The rest of the file's tokens but its end. Prose follows its heading, and the statements of __OperandInfo.
+ */
+static bool lex_tokens(Ig *ig, Cursor *cursor, IgToks *out) {
+    bool operand_info = false, boundary = false; /* a statement of __OperandInfo may begin here */
+    for (skip_space(cursor); *cursor->p; skip_space(cursor)) {
+        cursor->loc.col = (unsigned)(cursor->p - cursor->line_start) + 1;
+        IgTok tok = {.loc = cursor->loc};
+        bool prose =
+            boundary && at_line_start(cursor) && !line_begins(cursor->p, "__") && !is_statement(cursor->p);
+        if (prose)
+            cursor->p = cursor->line_start;
+        if (!(prose ? lex_prose(ig, cursor, &tok) : lex_one(ig, cursor, &tok)))
+            return false;
+        VEC_ADD(&ig->arena, out, tok);
+        bool heading = tok.kind == TK_IDENT && !strncmp(tok.text, "__", 2);
+        if (heading)
+            operand_info = !strcmp(tok.text, "__OperandInfo");
+        boundary = operand_info && (heading || (tok.kind == TK_PUNCT && !strcmp(tok.text, ";")));
+        if (!heading || operand_info || !ig_prose_heading(tok.text))
+            continue;
+        cursor->p += strcspn(cursor->p, "\n");
+        if (*cursor->p)
+            next_line(cursor);
+        IgTok body = {.loc = cursor->loc};
+        if (!lex_prose(ig, cursor, &body))
+            return false;
+        VEC_ADD(&ig->arena, out, body);
     }
+    return true;
+}
+
+bool ig_lex(Ig *ig, const char *file, const char *text, IgToks *out) {
+    Cursor cursor = {text, text, {file, 1, 1}};
+    if (!lex_tokens(ig, &cursor, out))
+        return false;
+    cursor.loc.col = (unsigned)(cursor.p - cursor.line_start) + 1;
+    VEC_ADD(&ig->arena, out, ((IgTok){.loc = cursor.loc, .text = "end of file"}));
+    return true;
 }

@@ -443,6 +443,14 @@ static bool parse_alias(Parser *parser, IgDef *def, IgLoc loc) {
     return igp_expect(parser, ";");
 }
 
+/* The heading's word and the lines below it. */
+static bool parse_prose(Parser *parser, IgDef *def) {
+    IgProse prose = {.heading = ig_prose_heading(parser->t[0].text), .text = parser->t[1].text};
+    VEC_ADD(&parser->g->arena, &def->prose, prose);
+    parser->t += 2;
+    return true;
+}
+
 static bool parse_operand_info(Parser *parser, IgDef *def) {
     while (parser->t->kind == TK_IDENT && strncmp(parser->t->text, "__", 2)) {
         IgLoc loc = parser->t->loc;
@@ -476,6 +484,11 @@ static bool parse_operand_info(Parser *parser, IgDef *def) {
         }
         if (!ok)
             return false;
+    }
+    if (parser->t->kind == TK_PROSE) {
+        VEC_ADD(&parser->g->arena, &def->prose,
+                ((IgProse){ig_prose_heading("__OperandInfo"), parser->t->text}));
+        parser->t++;
     }
     return true;
 }
@@ -534,6 +547,8 @@ static bool parse_def(Parser *parser, IgDefKind kind) {
             ok = parse_operand_info(parser, def);
         else if (igp_take(parser, "__Exception"))
             ok = parse_exception(parser, def);
+        else if (parser->t->kind == TK_IDENT && ig_prose_heading(parser->t->text))
+            ok = parse_prose(parser, def);
         else
             return true;
         if (!ok)
