@@ -260,7 +260,7 @@ unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, cons
 }
 
 unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
-    Family family = family_of(t);
+    enum Latency family = family_of(t);
     const FamilyData *data = &families[family];
     enum IsaUnit w = latency_unit(writer);
     unsigned file = writer->dst[dst].file, worst = 0;
