@@ -34,7 +34,7 @@ typedef struct { /* a child */
     uint32_t file, judged; /* kernels that this file's children have judged */
     char *running;         /* kernel, malloc'ed; NULL: none has begun */
     bool ended, killed;
-    double since; /* last line */
+    double since; /* CPU seconds that it had used at its last line */
     char *text;   /* incomplete line */
     size_t used, cap;
 } Job;
@@ -293,8 +293,7 @@ static bool start_job(Batch *batch, uint32_t file, uint32_t skip) {
         close(ends[0]);
         return false;
     }
-    batch->jobs[batch->njobs++] =
-        (Job){.pid = pid, .fd = ends[0], .file = file, .judged = skip, .since = clock_seconds()};
+    batch->jobs[batch->njobs++] = (Job){.pid = pid, .fd = ends[0], .file = file, .judged = skip};
     return true;
 }
 
@@ -314,7 +313,7 @@ static void take_line(Batch *batch, Job *job, const char *line) {
     cJSON *o = cJSON_Parse(line);
     const cJSON *start = cJSON_GetObjectItemCaseSensitive(o, "start");
     BatchResult r;
-    job->since = clock_seconds();
+    job->since = clock_cpu_seconds_of(job->pid);
     if (cJSON_IsString(start)) {
         free(job->running);
         job->running = strdup(start->valuestring);
@@ -356,6 +355,7 @@ static void end_job(Batch *batch, unsigned index) {
     Job j = batch->jobs[index];
     File *f = &batch->files.at[j.file];
     int status = 0;
+    double used = clock_cpu_seconds_of(j.pid) - j.since;
     waitpid(j.pid, &status, 0);
     close(j.fd);
     batch->jobs[index] = batch->jobs[--batch->njobs];
@@ -365,7 +365,7 @@ static void end_job(Batch *batch, unsigned index) {
                          .kernel = j.running ? arena_printf(&batch->s->arena, "%s", j.running) : "",
                          .report = "",
                          .verdict = j.killed ? VERDICT_TIME_LIMIT : VERDICT_CRASHED,
-                         .seconds = clock_seconds() - j.since};
+                         .seconds = used > 0 ? used : 0};
         r.note = j.killed ? "the process took too long"
                  : WIFSIGNALED(status)
                      ? arena_printf(&batch->s->arena, "signal %d (%s)", WTERMSIG(status),
@@ -418,7 +418,7 @@ static void run_jobs(Batch *batch) {
         poll(fds, batch->njobs, POLL_MS);
         for (unsigned i = batch->njobs; i-- > 0;) { /* backwards: end_job moves the last one */
             Job *job = &batch->jobs[i];
-            if (!job->killed && clock_seconds() - job->since > limit) {
+            if (!job->killed && clock_cpu_seconds_of(job->pid) - job->since > limit) {
                 job->killed = true;
                 kill(job->pid, SIGKILL);
             }

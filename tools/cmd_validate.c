@@ -91,14 +91,14 @@ static void report_kernel(Module *module, const char *kernel, const Judgement *j
                      .threads = judgement->threads,
                      .note = judgement->note,
                      .report = text ? text : "",
-                     .seconds = clock_seconds() - start};
+                     .seconds = clock_cpu_seconds() - start};
     module->each(module->user, &r);
     free(text);
 }
 
 static void judge_kernel(Module *module, uint32_t kernel) {
     const char *name = str_text(&module->m->strings, module->m->funcs[kernel].name);
-    double start = clock_seconds();
+    double start = clock_cpu_seconds();
     JudgeOptions opt = judge_options(module->s);
     Judgement j = {0};
     AutoLaunches launches = {0};
@@ -129,7 +129,7 @@ static void judge_launch_file(Module *module, const char *json) {
     Plan p = {.data_dir = settings->data_dir};
     Judgement j = {0};
     JudgeOptions opt = judge_options(settings);
-    double start = clock_seconds();
+    double start = clock_cpu_seconds();
     Source source = {.name = json};
     char *text;
     bool good = file_read(&settings->arena, json, &settings->diags, &text, &source.size_bytes);
@@ -156,7 +156,7 @@ void batch_module(Settings *settings, const char *path, uint32_t skip,
     Judgement none = {.verdict = VERDICT_NOT_COMPILED};
     if (!x.m) {
         snprintf(none.note, sizeof none.note, "%s", x.error.text);
-        report_kernel(&x, "", &none, clock_seconds());
+        report_kernel(&x, "", &none, clock_cpu_seconds());
     } else {
         x.b = cli_compile_to_binary(settings, x.m, path);
         if (json && skip == 0) {

@@ -164,7 +164,7 @@ static const struct argp_option validate_options[] = {
      "the PTX compiled by the CUDA driver)",
      0},
     {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0,
-     "Directories: for one kernel (default 60); a card: for one launch (default 20)", 0},
+     "Directories: CPU time for one kernel (default 60); a card: for one launch (default 20)", 0},
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Directories: of one process (default 4096)", 0},
     {0}};
 static const struct argp_option fuzz_options[] = {
@@ -179,7 +179,7 @@ static const struct argp_option fuzz_options[] = {
      "Machine policies: sampled (default), all 32, default, or literal: report how often they hang", 0},
     {"target", 't', "NAME", 0, "Machine, by default the first of: ", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
-    {"reduce", KEY_REDUCE, "SECONDS", 0, "Time to reduce one failure (default 20)", 0},
+    {"reduce", KEY_REDUCE, "SECONDS", 0, "CPU time to reduce one failure (default 20)", 0},
     {"max-failures", KEY_MAX_FAILURES, "N", 0, "Stop after N failures", 0},
     {"jobs", KEY_FUZZ_JOBS, "N", 0, "Processes (default: one for each core)", 0},
     {"check-only", KEY_CHECK_ONLY, NULL, 0, "Compile and check the machine code, run nothing", 0},
@@ -197,7 +197,7 @@ static const struct argp_option model_options[] = {
      "Explore all branch outcomes with few lanes: can every reachable state finish?", 0},
     {"lanes", KEY_LANES, "N", 0, "--model: lanes, 2 to 4 (default 3)", 0},
     {"states", KEY_STATES, "N", 0, "--model: states of a kernel (default 200000)", 0},
-    {"time", KEY_TIME, "SECONDS", 0, "--model: time for a kernel (default 10)", 0},
+    {"time", KEY_TIME, "SECONDS", 0, "--model: CPU time for a kernel (default 10)", 0},
     {"policy", KEY_POLICY, "NAME=VALUE,...", 0,
      "--model: policies as in heddle run --policy, or all (but literal)", 0},
     {"schedule", KEY_SCHEDULE, "FILE", 0,
@@ -216,7 +216,7 @@ static const struct argp_option mutate_options[] = {
     {"kind", KEY_KIND, "LIST", 0, "--campaign: random programs of these kinds, as in heddle fuzz", 0},
     {"programs", KEY_PROGRAMS, "N", 0, "--campaign: random programs of each kind (default 20)", 0},
     {"prove-time", KEY_PROVE_SECONDS, "SECONDS", 0,
-     "--campaign: time to prove one mutant (default 20, 0: do not)", 0},
+     "--campaign: CPU time to prove one mutant (default 20, 0: do not)", 0},
     {"states", KEY_STATES, "N", 0, "--campaign: states of the model checker (default 20000)", 0},
     {"seed", KEY_SEED, "N", 0, "--campaign: programs and sites follow from it", 0},
     {0}};
@@ -224,8 +224,8 @@ static const struct argp_option no_options[] = {{0}};
 
 static const struct argp_option prove_options[] = {
     {"kernel", KEY_KERNEL, "NAME", 0, "Only this function", 0},
-    {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "Limit of one query to Z3 (default 9)", 0},
-    {"time", KEY_TIME, "SECONDS", 0, "Limit of everything; what is left counts as unknown", 0},
+    {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "CPU time of one query to Z3 (default 9)", 0},
+    {"time", KEY_TIME, "SECONDS", 0, "CPU time of everything; what is left counts as unknown", 0},
     {0}};
 static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,

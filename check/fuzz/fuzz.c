@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -20,12 +19,19 @@
 #include <unistd.h>
 
 enum { FUZZ_NCOUNTERS = sizeof(FuzzCounts) / sizeof(uint64_t) };
-enum { SLICE = 64, RING = 32, REDUCE_ALIKE = 4, PROGRAM_SECONDS = 30, MAX_JOBS = 64 };
+enum {
+    SLICE = 64,
+    RING = 32,
+    REDUCE_ALIKE = 4,
+    PROGRAM_SECONDS = 30 /* of a processor */,
+    POLL_MS = 200,
+    MAX_JOBS = 64
+};
 
 /* Of one child: written by it, read by the parent. */
 typedef struct {
     volatile uint64_t slot;      /* being run; the first that is not done, when the child has ended */
-    volatile double deadline;    /* the child is hanging when this has passed */
+    volatile double deadline;    /* the child is hanging when it has used so many CPU seconds */
     volatile unsigned nfailures; /* in the ring since the start; each entry is complete when counted */
     volatile unsigned nreported; /* by the parent */
     volatile bool reducing;
@@ -190,7 +196,7 @@ static void keep_failure(Campaign *campaign, GenProgram *p, const FuzzConfig *co
     }
     s->ring[s->nfailures % RING] = *failure; /* for the parent, should reduction not survive */
     s->reducing = true;
-    s->deadline = clock_seconds() + campaign->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
+    s->deadline = clock_cpu_seconds_of(0) + campaign->opt->reduce_seconds + 3 * PROGRAM_SECONDS;
     fuzz_reduce(p, config, &failure->verdict, campaign->opt->reduce_seconds);
     failure->statements = count_statements(p);
     if (campaign->opt->keep_dir)
@@ -221,12 +227,6 @@ static void one_program(Campaign *campaign, GenKind kind, uint64_t index) {
     keep_failure(campaign, &campaign->program, &config, &f);
 }
 
-static uint64_t cpu_us(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 static void run_slots(Campaign *campaign, uint64_t first) {
     for (uint64_t slot = first; slot < campaign->nslots && !enough(campaign); slot++) {
         GenKind kind;
@@ -234,10 +234,10 @@ static void run_slots(Campaign *campaign, uint64_t first) {
         campaign->shared->slot = slot;
         if (!slot_program(campaign, slot, &kind, &index))
             continue;
-        campaign->shared->deadline = clock_seconds() + (double)PROGRAM_SECONDS;
-        uint64_t start = cpu_us();
+        double start = clock_cpu_seconds_of(0);
+        campaign->shared->deadline = start + PROGRAM_SECONDS;
         one_program(campaign, kind, index);
-        campaign->shared->counts[kind].cpu_us += cpu_us() - start;
+        campaign->shared->counts[kind].cpu_us += (uint64_t)(1e6 * (clock_cpu_seconds_of(0) - start));
         campaign->shared->slot = slot + 1;
     }
 }
@@ -286,7 +286,9 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
     }
     close(fd[1]);
     struct pollfd wait = {.fd = fd[0], .events = POLLIN};
-    bool hung = pid > 0 && poll(&wait, 1, PROGRAM_SECONDS * 1000) == 0;
+    bool hung = false;
+    while (pid > 0 && !hung && poll(&wait, 1, POLL_MS) == 0)
+        hung = clock_cpu_seconds_of(pid) > PROGRAM_SECONDS;
     if (hung)
         kill(pid, SIGKILL);
     bool got = !hung && read(fd[0], &a, sizeof a) == (ssize_t)sizeof a;
@@ -423,7 +425,7 @@ static void after_death(Campaign *campaign, unsigned job, int status) {
 static bool start_worker(Campaign *campaign, unsigned job) {
     Worker *worker = &campaign->workers[job];
     worker->hung = false;
-    campaign->all[job].deadline = clock_seconds() + (double)PROGRAM_SECONDS;
+    campaign->all[job].deadline = PROGRAM_SECONDS; /* of the time that the new process uses */
     worker->pid = fork();
     if (worker->pid == 0) {
         become_child();
@@ -444,7 +446,7 @@ static bool watch_worker(Campaign *campaign, unsigned job) {
     int status = 0;
     report_new(campaign, shared);
     if (worker->pid && waitpid(worker->pid, &status, WNOHANG) == 0) {
-        if (!worker->hung && clock_seconds() > shared->deadline) {
+        if (!worker->hung && clock_cpu_seconds_of(worker->pid) > shared->deadline) {
             worker->hung = true;
             kill(worker->pid, SIGKILL);
         }

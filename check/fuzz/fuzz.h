@@ -84,7 +84,7 @@ FuzzVerdict fuzz_check_apart(const GenProgram *program, const FuzzConfig *config
 /* A file with the generator's header line, under all levels, register limits, modes and policies. */
 FuzzVerdict fuzz_check_everywhere(const GenProgram *program, const Target *target);
 
-/* Make `p` smaller while it fails as `v` under this configuration, for at most `seconds`. */
+/* Make `p` smaller while it fails as `v` under this configuration, for at most `seconds` of CPU time. */
 void fuzz_reduce(GenProgram *p, const FuzzConfig *config, const FuzzVerdict *v, double seconds);
 
 typedef struct {

@@ -13,8 +13,8 @@ typedef struct {
     GenProgram *p;
     const FuzzConfig *config;
     const FuzzVerdict *want;
-    double deadline;
-    char **lines; /* NUL-terminated, malloc'ed */
+    double deadline; /* of clock_cpu_seconds */
+    char **lines;    /* NUL-terminated, malloc'ed */
     size_t n;
 } Reduction;
 
@@ -49,7 +49,7 @@ static bool still_fails(const Reduction *reduction) {
     return v.cls == reduction->want->cls && strcmp(v.detail, reduction->want->detail) == 0;
 }
 
-static bool out_of_time(const Reduction *reduction) { return clock_seconds() > reduction->deadline; }
+static bool out_of_time(const Reduction *reduction) { return clock_cpu_seconds() > reduction->deadline; }
 
 static void compact(Reduction *reduction) {
     size_t n = 0;
@@ -162,7 +162,7 @@ static void split(Reduction *reduction) {
 }
 
 void fuzz_reduce(GenProgram *program, const FuzzConfig *c, const FuzzVerdict *v, double seconds) {
-    Reduction r = {.p = program, .config = c, .want = v, .deadline = clock_seconds() + seconds};
+    Reduction r = {.p = program, .config = c, .want = v, .deadline = clock_cpu_seconds() + seconds};
     split(&r);
     bool again = true;
     while (again && !out_of_time(&r)) {

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 #define NO_EDGE UINT32_MAX                              /* not reached yet, or none */
@@ -38,7 +37,7 @@ typedef struct {
     uint32_t bad_edges[MODEL_MAX_FINDINGS], bad_inst[MODEL_MAX_FINDINGS], nbad;
     char bad_text[MODEL_MAX_FINDINGS][160];
     uint32_t start_inst;
-    double deadline;
+    double deadline; /* of clock_cpu_seconds */
     bool full;
 } Search;
 
@@ -199,7 +198,7 @@ static void explore(Search *search) {
         note_bad(search, ROOT);
     uint64_t most = search->x.opt.max_states;
     for (uint32_t node = NODE_FIRST; node < search->n; node++) {
-        if (search->n > most || ((node & 63) == 0 && clock_seconds() > search->deadline)) {
+        if (search->n > most || ((node & 63) == 0 && clock_cpu_seconds() > search->deadline)) {
             search->full = true;
             search->x.left_out = search->n > most ? "states beyond the limit" : "states beyond the time";
             return;
@@ -447,7 +446,7 @@ void model_check(const ModelProgram *program, uint32_t kernel, const ModelOption
     for (bool more = program->g->funcs[kernel].ninsts > 0; more && !result->nfindings;) {
         Search q = {.r = result,
                     .start_inst = program->g->funcs[kernel].first_inst,
-                    .deadline = start + result->options.seconds};
+                    .deadline = clock_cpu_seconds() + result->options.seconds};
         q.x = (Stepper){
             .p = program, .arena = &result->arena, .opt = result->options, .nlanes = result->options.lanes};
         more = number_lanes(&q.x, &sets);

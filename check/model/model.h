@@ -27,7 +27,7 @@ typedef struct {
     unsigned literal;              /* MODEL_LITERAL_* */
     unsigned lanes;                /* 2 to MODEL_MAX_LANES; 0 = 3 */
     uint64_t max_states;           /* 0 = 200000 */
-    double seconds;                /* 0 = 10 */
+    double seconds;                /* CPU time, 0 = 10 */
     unsigned call_depth;           /* 0 = 16 */
 } ModelOptions;
 

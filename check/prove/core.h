@@ -46,7 +46,7 @@ typedef struct {
     bool *mach_stop, *ptx_stop;
     Edge entry;
     struct ProveZ3 *z3;
-    double deadline;
+    double deadline; /* of clock_cpu_seconds; 0: none */
     const char *gave_up;
 } Core;
 

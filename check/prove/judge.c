@@ -72,12 +72,12 @@ bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *rep
         }
     bool valid = false;
     for (unsigned bits = 0; bits < 2 && !valid; bits++) {
-        double begin = clock_seconds(), left = core->deadline > 0 ? core->deadline - begin : limit;
+        double begin = clock_cpu_seconds(), left = core->deadline > 0 ? core->deadline - begin : limit;
         if (left <= 0)
             break;
         double most = bits ? limit : 1 < limit ? 1 : limit;
         ZqResult q = prove_z3_equal(core->z3, &core->p.ts, cond, term, y, bits, most < left ? most : left);
-        double took = clock_seconds() - begin;
+        double took = clock_cpu_seconds() - begin;
         if (report) {
             report->queries++;
             if (took > report->slowest_query)

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- cut points ---- */
 static bool only_control(const BinFlow *flow, const BinBlock *b) { /* nothing that one lane could notice */
@@ -372,7 +371,7 @@ static bool relate(Core *core, uint32_t cut) {
            memcmp(lv, q->lv, prover->nloc * sizeof *lv) != 0 || memcmp(mem, q->mem, sizeof mem) != 0;
 }
 
-static bool out_of_time(Core *core) { return core->deadline > 0 && clock_seconds() > core->deadline; }
+static bool out_of_time(Core *core) { return core->deadline > 0 && clock_cpu_seconds() > core->deadline; }
 
 static void solve(Core *core) {
     relate(core, 0);
@@ -490,7 +489,8 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     static const ProveOptions defaults = {0};
     opt = opt ? opt : &defaults;
     *report = (ProveReport){0};
-    double begin = clock_seconds();
+    double begin = clock_seconds(),
+           deadline = opt->total_seconds > 0 ? clock_cpu_seconds() + opt->total_seconds : 0;
     BinFlow *g = bin_flow_new(binary);
     if (!g)
         return false;
@@ -504,8 +504,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         if (!from || !from->funcs[index - 1].has_body ||
             (opt->kernel && strcmp(opt->kernel, binary->funcs[f].name) != 0))
             continue;
-        prove_function(report, from, &from->funcs[index - 1], g, f, opt, z3,
-                       opt->total_seconds > 0 ? begin + opt->total_seconds : 0);
+        prove_function(report, from, &from->funcs[index - 1], g, f, opt, z3, deadline);
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, f + 1, binary->nfuncs);
     }

@@ -148,7 +148,7 @@ static void follow(Judge *judge, const Edge *edge, Term *base, unsigned depth, u
     Prover *prover = &core->p;
     Cut t = core->cuts.at[edge->to]; /* run again from exactly what the path brings */
     if (*runs == 0 || prover->ts.overflow || base == prover->ts.falsity ||
-        (core->deadline > 0 && clock_seconds() > core->deadline))
+        (core->deadline > 0 && clock_cpu_seconds() > core->deadline))
         return;
     --*runs;
     t.pv = edge->pv;

@@ -37,8 +37,7 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
     X(mk_bool_sort) X(mk_bv_sort) X(mk_uninterpreted_sort) X(mk_func_decl) X(mk_app) X(mk_const) X(mk_true) X(mk_false)    \
     X(mk_eq) X(mk_not) X(mk_ite) X(mk_and) X(mk_unsigned_int64) X(mk_bvadd) X(mk_bvmul) X(mk_bvand) X(mk_bvxor)            \
     X(mk_bvshl) X(mk_bvlshr) X(mk_bvashr) X(mk_bvult) X(mk_bvslt) X(mk_extract) X(mk_concat) X(mk_zero_ext)                \
-    X(mk_sign_ext) X(mk_solver) X(solver_inc_ref) X(solver_dec_ref) X(mk_params) X(params_inc_ref) X(params_dec_ref)       \
-    X(params_set_uint) X(solver_set_params) X(solver_assert) X(solver_check)
+    X(mk_sign_ext) X(mk_solver) X(solver_inc_ref) X(solver_dec_ref) X(solver_assert) X(solver_check)
 // clang-format on
 
 struct ProveZ3 {
@@ -200,8 +199,7 @@ static Z3_ast ast(Ask *ask, const Term *term) {
     return ask->memo[term->id];
 }
 
-static ZqResult ask(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
-                    double seconds) {
+static ZqResult ask(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise) {
     Z3_config config = z3->mk_config();
     Z3_context c = z3->mk_context(config);
     z3->del_config(config);
@@ -212,24 +210,19 @@ static ZqResult ask(struct ProveZ3 *z3, Terms *ts, Term *cond, Term *x, Term *y,
     a.memory = z3->mk_uninterpreted_sort(c, z3->mk_string_symbol(c, "memory"));
     Z3_solver s = z3->mk_solver(c);
     z3->solver_inc_ref(c, s);
-    Z3_params p = z3->mk_params(c);
-    z3->params_inc_ref(c, p);
-    z3->params_set_uint(c, p, z3->mk_string_symbol(c, "timeout"), (unsigned)(seconds * 1000) + 1);
-    z3->solver_set_params(c, s, p);
     z3->solver_assert(c, s, ast(&a, cond));
     z3->solver_assert(c, s, z3->mk_not(c, z3->mk_eq(c, ast(&a, x), ast(&a, y))));
     Z3_lbool answer = z3->get_error_code(c) == Z3_OK ? z3->solver_check(c, s) : Z3_L_UNDEF;
     if (z3->get_error_code(c) != Z3_OK)
         answer = Z3_L_UNDEF;
-    z3->params_dec_ref(c, p);
     z3->solver_dec_ref(c, s);
     z3->del_context(c);
     free(a.memo);
     return answer == Z3_L_FALSE ? ZQ_VALID : answer == Z3_L_TRUE ? ZQ_INVALID : ZQ_UNKNOWN;
 }
 
-/* In a process of its own, which a timer ends: Z3 does not look at its own time limit while it prepares a
- * query. */
+/* In a process of its own, which a timer of the time that it uses ends: Z3's own limit is of the time that
+ * passes, and it does not look at it while it prepares a query. */
 ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term *y, bool bit_precise,
                         double seconds) {
     fflush(NULL);
@@ -240,9 +233,9 @@ ZqResult prove_z3_equal(struct ProveZ3 *z, Terms *ts, Term *cond, Term *x, Term 
         struct itimerval limit = {
             .it_value = {.tv_sec = (time_t)seconds,
                          .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) + 1}};
-        signal(SIGALRM, SIG_DFL);
-        setitimer(ITIMER_REAL, &limit, NULL);
-        _exit((int)ask(z, ts, cond, x, y, bit_precise, seconds));
+        signal(SIGPROF, SIG_DFL);
+        setitimer(ITIMER_PROF, &limit, NULL);
+        _exit((int)ask(z, ts, cond, x, y, bit_precise));
     }
     int status = 0;
     while (waitpid(child, &status, 0) < 0)
