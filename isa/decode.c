@@ -130,6 +130,22 @@ static bool dec_fields(const IsaRow *row, const uint64_t word[2], MachInst *out,
     return true;
 }
 
+/* How many registers each operand takes; what takes several starts at a multiple of their number. */
+static bool count_regs(const IsaRow *row, MachInst *out, char *error) {
+    for (unsigned s = 0; s < SLOT_COUNT; s++) {
+        Operand *operand = isa_slot_operand(out, s);
+        if (operand->kind != OPK_REG)
+            continue;
+        operand->count = (uint8_t)isa_slot_regs(row, s, out);
+        if (!isa_is_aligned(operand, operand->count)) {
+            snprintf(error, ISA_ERROR_BYTES, "%s: operand %s %s", isa_opcode_name(row->opcode),
+                     isa_slot_name(row, s), isa_aligned_text(operand->count));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool dec_row(const Target *t, const IsaRow *row, const uint64_t word[2], MachInst *out, char *error) {
     uint64_t bad[2] = {word[0] & row->zero[0], word[1] & row->zero[1]};
     if (bad[0] | bad[1]) {
@@ -156,11 +172,8 @@ static bool dec_row(const Target *t, const IsaRow *row, const uint64_t word[2], 
     }
     if (!dec_fields(row, word, out, error))
         return false;
-    for (unsigned s = 0; s < SLOT_COUNT; s++) {
-        Operand *operand = isa_slot_operand(out, s);
-        if (operand->kind == OPK_REG)
-            operand->count = (uint8_t)isa_slot_regs(row, s, out);
-    }
+    if (!count_regs(row, out, error))
+        return false;
     uint64_t again[2];
     if (!conditional && !row->nexcept)
         return true;

@@ -111,16 +111,9 @@ typedef struct {
     char *error;
 } Enc;
 
-static const char *slot_name(const Enc *enc, unsigned slot) {
-    const IsaOptype *isa_optype = &isa_optypes[enc->r->optype];
-    if (slot == SLOT_NONE)
-        return "guard";
-    return isa_optype->slots[slot < SLOT_SRC ? slot : slot - SLOT_SRC + isa_optype->ndst];
-}
-
 static bool refuse(const Enc *enc, const char *what, unsigned slot) {
     snprintf(enc->error, ISA_ERROR_BYTES, "%s: operand %s %s", isa_opcode_name(enc->r->opcode),
-             slot_name(enc, slot), what);
+             isa_slot_name(enc->r, slot), what);
     return false;
 }
 
@@ -137,8 +130,8 @@ static bool enc_reg(const Enc *enc, const IsaField *field, const Operand *operan
     if (operand->value >> field->width)
         return refuse(enc, "has a register number that does not exist", slot);
     unsigned n = slot == SLOT_NONE ? 1 : isa_slot_regs(enc->r, slot, enc->in);
-    if (n > 1 && operand->value != zero && operand->value % n)
-        return refuse(enc, n == 2 ? "must be an even register" : "must be a register divisible by 4", slot);
+    if (!isa_is_aligned(operand, n))
+        return refuse(enc, isa_aligned_text(n), slot);
     *v = operand->value;
     return true;
 }

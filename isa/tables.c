@@ -197,6 +197,21 @@ unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
     return 1;
 }
 
+bool isa_is_aligned(const Operand *operand, unsigned n) {
+    return n < 2 || operand->value % n == 0 || operand->value == isa_file_zero((RegFile)operand->file);
+}
+
+const char *isa_aligned_text(unsigned n) {
+    return n == 2 ? "must be an even register" : "must be a register divisible by 4";
+}
+
+const char *isa_slot_name(const IsaRow *row, unsigned slot) {
+    const IsaOptype *isa_optype = &isa_optypes[row->optype];
+    if (slot == SLOT_NONE)
+        return "guard";
+    return isa_optype->slots[slot < SLOT_SRC ? slot : slot - SLOT_SRC + isa_optype->ndst];
+}
+
 static unsigned slot_regs(const Target *target, const MachInst *in, unsigned slot) {
     if (in->optype >= isa_noptypes)
         return 0;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 // clang-format off
 #include <cmocka.h>
@@ -228,11 +229,42 @@ static void test_known_words(void **state) {
     assert_non_null(strstr(error, "rd"));
 }
 
+/* A word with a register that the encoder refuses is refused, with its name. */
+static void test_alignment(void **state) {
+    (void)state;
+    const Target *t = isa_target("sm_80");
+    char error[ISA_ERROR_BYTES];
+    MachInst in = isa_inst(OT_DFMA);
+    uint64_t w[2];
+    in.dst[DFMA_rd] = op_reg(RF_R, 4, 2);
+    in.src[DFMA_ra] = op_reg(RF_R, 6, 2);
+    in.src[DFMA_rb] = op_reg(RF_R, 8, 2);
+    in.src[DFMA_rc] = op_reg(RF_R, 10, 2);
+    assert_true(isa_encode(t, &in, w, error));
+    assert_true(isa_decode(t, w, &in, error));
+    static const struct {
+        unsigned bit; /* lowest of the register's field */
+        const char *name;
+    } fields[] = {{16, "rd"}, {24, "ra"}, {32, "rb"}, {64, "rc"}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char wanted[80];
+        w[fields[i].bit / 64] |= (uint64_t)1 << fields[i].bit % 64;
+        snprintf(wanted, sizeof wanted, "DFMA_R: operand %s must be an even register", fields[i].name);
+        assert_false(isa_decode(t, w, &in, error));
+        assert_string_equal(error, wanted);
+        w[fields[i].bit / 64] |= (uint64_t)0xff << fields[i].bit % 64; /* RZ is allowed everywhere */
+        assert_true(isa_decode(t, w, &in, error));
+    }
+    uint64_t wide_address[2] = {0x1004160079007980u,
+                                0x000ea8000c000000u}; /* LD with a 64-bit address in R121 */
+    assert_false(isa_decode(t, wide_address, &in, error));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets),   cmocka_unit_test(test_occupancy),
-                                       cmocka_unit_test(test_limits),    cmocka_unit_test(test_sregs),
-                                       cmocka_unit_test(test_names),     cmocka_unit_test(test_columns),
-                                       cmocka_unit_test(test_modifiers), cmocka_unit_test(test_slots),
-                                       cmocka_unit_test(test_select),    cmocka_unit_test(test_known_words)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alignment), cmocka_unit_test(test_targets),    cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_limits),    cmocka_unit_test(test_sregs),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_columns),   cmocka_unit_test(test_modifiers),  cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_select),    cmocka_unit_test(test_known_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
