@@ -3,6 +3,7 @@
 #include "check/validate/plan.h"
 #include <cjson/cJSON.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,11 @@ typedef struct {
 
 /* ---- positions, which cJSON does not keep: text that it accepted is walked beside the tree, once; valueint,
  * which nothing else here reads, takes the offset ---- */
-static const char *skip_blank(const char *s) { return s + strspn(s, " \t\r\n"); }
+static const char *skip_blank(const char *s) {
+    while (*s && (unsigned char)*s <= ' ') /* what cJSON takes for blanks */
+        s++;
+    return s;
+}
 
 static const char *skip_text(const char *s) {
     for (s++; *s != '"'; s++)
@@ -61,7 +66,7 @@ static bool known_keys(Json *json, const cJSON *o, const char *where, const char
 }
 
 static bool whole(const cJSON *c, double max, uint64_t *out) {
-    if (!cJSON_IsNumber(c) || c->valuedouble < 0 || c->valuedouble > max ||
+    if (!cJSON_IsNumber(c) || !(c->valuedouble >= 0 && c->valuedouble <= max) ||
         c->valuedouble != (double)(uint64_t)c->valuedouble)
         return false;
     *out = (uint64_t)c->valuedouble;
@@ -74,8 +79,7 @@ static bool element(const Scalar *scalar, const cJSON *c, uint8_t out[8]) {
         return scalar_parse(scalar, c->valuestring, strlen(c->valuestring), out);
     if (!cJSON_IsNumber(c))
         return false;
-    if (scalar->kind != 'f' && (c->valuedouble != (double)(int64_t)c->valuedouble ||
-                                c->valuedouble > 9007199254740992.0 || c->valuedouble < -9007199254740992.0))
+    if (scalar->kind != 'f' && !(fabs(c->valuedouble) <= 0x1p53 && c->valuedouble == rint(c->valuedouble)))
         return false;
     scalar_store(scalar, c->valuedouble, out);
     return true;

@@ -194,6 +194,10 @@ static void test_json_errors(void **state) {
         {"{\"buffers\": {\"a\": {\"type\": \"q\"}}}", "\"type\""},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"count\": 0}}}", "\"count\""},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"values\": [1.5]}}}", "is no u8"},
+        {"{\"buffers\": {\"a\": {\"type\": \"s64\", \"values\": [1e48]}}}", "is no s64"},
+        {"{\"buffers\": {\"a\": {\"type\": \"s64\", \"values\": [-1e400]}}}", "is no s64"},
+        /* cJSON takes every control character for a blank: positions follow */
+        {"{\1\"launches\"\2:\3[\4{\5\"grid\":[\6 0], \"block\": [1]}]}", "\"grid\""},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\"}}, \"launches\": [{\"grid\": [1], \"block\": [1]}], "
          "\"checks\": [{\"buffer\": \"b\", \"hash\": \"0\"}]}",
          "name of a buffer"},
