@@ -23,7 +23,8 @@ if(HEDDLE_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 if(HEDDLE_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
 

@@ -15,7 +15,7 @@ static SrcLoc at(uint64_t offset) { return (SrcLoc){offset < UINT32_MAX ? (uint3
 /* ---- byte buffers ---- */
 uint8_t *elf_bytes_add(Arena *a, Bytes *bytes, const void *data, size_t size_bytes) {
     size_t need = bytes->n + size_bytes;
-    if (need > bytes->cap) {
+    if (need > bytes->cap || !bytes->at) {
         size_t cap = bytes->cap ? bytes->cap : 64;
         while (cap < need)
             cap *= 2;

@@ -1,22 +1,35 @@
-/* One instruction word: what decodes prints, parses and encodes to the same word, on every target.
+/* Assembly text: an error, or a file; disassembled and assembled again it is the same file.
  * SPDX-License-Identifier: MIT */
-#include "isa/isa.h"
-#include <stdlib.h>
-#include <string.h>
+#include "emit/text/asm.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+static bool assemble_text(const char *name, const char *text, size_t size, void **image,
+                          size_t *image_bytes) {
+    Source source = {name, text, size};
+    Diags diags = {
+        .source = &source, .sink = getenv("FUZZ_VERBOSE") ? diag_print_sink : NULL, .user = stderr};
+    bool good = asm_assemble(&source, image, image_bytes, &diags);
+    if (good == (diags.nerrors != 0))
+        fuzz_broken("there is a file or an error", text);
+    return good;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < 16)
-        return 0;
-    uint64_t word[2], back[2];
-    memcpy(word, data, 16);
-    for (int t = 0; isa_targets[t]; t++) {
-        MachInst in;
-        char error[ISA_ERROR_BYTES];
-        if (!isa_decode(isa_targets[t], word, &in, error))
-            continue;
-        if (!isa_encode(isa_targets[t], &in, back, error) || memcmp(word, back, 16) != 0)
-            abort();
+    char *text = fuzz_text(data, size), *shown;
+    void *image, *again;
+    size_t image_bytes, shown_bytes, again_bytes;
+    Diags diags = {0};
+    if (assemble_text("fuzz.sass", text, size, &image, &image_bytes)) {
+        if (disasm_image("fuzz", image, image_bytes, false, &shown, &shown_bytes, &diags)) {
+            if (!assemble_text("again.sass", shown, shown_bytes, &again, &again_bytes))
+                fuzz_broken("what was disassembled assembles", shown);
+            if (again_bytes != image_bytes || memcmp(again, image, image_bytes) != 0)
+                fuzz_broken("what was disassembled assembles to the same file", shown);
+            free(again);
+            free(shown);
+        }
+        free(image);
     }
+    free(text);
     return 0;
 }

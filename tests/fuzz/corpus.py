@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Start of a corpus, cut from what the repository has: corpus.py HEDDLE TOP OUT makes OUT/ptx, OUT/ir, ... and a
+dictionary of PTX's words, OUT/ptx.dict.
+SPDX-License-Identifier: MIT"""
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+heddle, top, out = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+MOST_BYTES = {"ptx": 2500, "diff": 2500}  # small inputs find more in a minute
+
+
+def folder(name):
+    path = out / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def compiled(source, *options):
+    """What `heddle compile` writes, None where it refuses the program."""
+    done = subprocess.run([heddle, "compile", source, "-o", "-", *options], capture_output=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def store(path, data):
+    if data and len(data) <= MOST_BYTES.get(path.parent.name, 12000):
+        path.write_bytes(data)
+
+
+ptx, ir, asm, elf, words, launch, diff = map(folder, ("ptx", "ir", "asm", "elf", "words", "launch", "diff"))
+programs = [*top.glob("ptx-samples/*.ptx"), *top.glob("tests/*/*.ptx"), *top.glob("tests/*/*/*.ptx")]
+targets = ("bru1", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+passes = ("returns", "uniformity", "reconverge", "copies", "control")
+for number, program in enumerate(sorted(programs)):
+    name, target, level = f"{number:03}_{program.stem}", targets[number % 6], f"-O{number % 4}"
+    store(ptx / name, program.read_bytes())
+    cubin = compiled(program, "-t", target, level)
+    if cubin is None:
+        continue
+    store(diff / name, program.read_bytes())
+    store(elf / name, cubin)
+    store(asm / name, compiled(program, "-t", target, level, "--emit=asm"))
+    store(ir / name, compiled(program, "-t", target, level, "--emit=mir", f"--stop-after={passes[number % 5]}"))
+for file in sorted(top.glob("ptx-samples/*.json")) + sorted(top.glob("tests/*/*/*.json")):
+    store(launch / file.stem, file.read_bytes())
+for file in sorted(top.glob("tests/check/rules/*.sass")):
+    store(asm / file.stem, file.read_bytes())
+lines = [line.split() for line in (top / "tests/isa/words.txt").read_text().splitlines() if line.startswith("sm_")]
+for number, line in enumerate(lines):
+    store(words / f"{number:04}", struct.pack("<QQ", int(line[2], 16), int(line[3], 16)))
+
+spelled = set()
+for file in ("ptx_ops.def", "ptx_forms.def"):
+    spelled |= set(re.findall(r'"([\w.]+)"', (top / "frontend" / file).read_text()))
+for program in programs:
+    spelled |= set(re.findall(r"[.%]?[a-z]\w*(?:\.\w+)*", program.read_text(errors="replace")))
+(out / "ptx.dict").write_text("".join(f'"{word}"\n' for word in sorted(spelled)
+                                   if len(word) < 40 and not re.search(r"\d\d$|%[a-z]+\d", word)))
+empty = [path.name for path in (ptx, ir, asm, elf, words, launch, diff) if not any(path.iterdir())]
+if empty:
+    sys.exit(f"no inputs for {empty}")
