@@ -317,6 +317,7 @@ uint32_t ptx_find_var(const PtxModule *module, const char *name);
 const char *ptx_section(const PtxInsn *i);
 /* 1-based line of an instruction in the PTX text. */
 uint32_t ptx_line(const PtxModule *module, const PtxInsn *i);
+uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc); /* of any position in it */
 /* Print the module as PTX text that parses to an equal module (for --emit=ptx, reduction and tests). */
 bool ptx_print(const PtxModule *module, char **text, size_t *size_bytes); /* malloc'ed */
 #endif

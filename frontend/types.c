@@ -111,8 +111,8 @@ uint32_t ptx_find_var(const PtxModule *module, const char *name) {
     return 0;
 }
 
-uint32_t ptx_line(const PtxModule *module, const PtxInsn *i) {
-    uint32_t at = i->loc.i ? i->loc.i - 1 : 0, lo = 0, hi = module->nsource_lines;
+uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc) {
+    uint32_t at = loc.i ? loc.i - 1 : 0, lo = 0, hi = module->nsource_lines;
     while (hi - lo > 1) { /* line lo starts at or before `at`, line hi behind it */
         uint32_t mid = lo + (hi - lo) / 2;
         if (module->line_starts[mid] <= at)
@@ -122,6 +122,7 @@ uint32_t ptx_line(const PtxModule *module, const PtxInsn *i) {
     }
     return lo + 1;
 }
+uint32_t ptx_line(const PtxModule *module, const PtxInsn *i) { return ptx_loc_line(module, i->loc); }
 
 void ptx_free(PtxModule *module) {
     if (!module)

@@ -11,7 +11,14 @@
 #include <argp.h>
 #include <cjson/cJSON.h>
 
-enum { STATUS_DONE, STATUS_INPUT, STATUS_USAGE, STATUS_INTERNAL, STATUS_DIFFERS };
+enum {
+    STATUS_DONE,  /* done and shown */
+    STATUS_INPUT, /* the input is wrong, or not compiled */
+    STATUS_USAGE,
+    STATUS_INTERNAL,
+    STATUS_DIFFERS, /* differs, refuted, racy, a rule is broken */
+    STATUS_NOTHING  /* nothing was shown: unknown, not run, a limit was reached */
+};
 enum { MAX_INPUTS = 32 };
 
 typedef struct {

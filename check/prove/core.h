@@ -50,6 +50,8 @@ typedef struct {
     const char *gave_up;
 } Core;
 
+/* Fills report->facts: contents of the file, static and model check. */
+void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt, ProveReport *report);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
 void prove_core_edges(Core *core, Cut *cut); /* from the exits */
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,

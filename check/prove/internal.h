@@ -71,6 +71,7 @@ typedef struct Prover {
     uint32_t nloc;
     uint32_t *rpo_of;       /* by machine block */
     const BinFixup **fixup; /* by instruction: its immediate is an address */
+    Term **entry_val;       /* locations when the function is entered */
     bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
     /* behind every machine instruction that is no control flow: locations before and after, and two words of
      * each source */

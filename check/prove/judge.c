@@ -114,6 +114,15 @@ static void exits(Judge *judge, Cut *cut) {
             else if (exit->kind == EX_RET)
                 prove_judge_results(judge, x, exit, both);
         }
+    /* and every way through the one leaves through the other: what ends nowhere would be compared with
+     * nothing */
+    Term *ptx = ts->falsity, *mach = ts->falsity;
+    for (uint32_t a = 0; a < cut->mach_run.exits.n; a++)
+        mach = t_or(ts, mach, cut->mach_run.exits.at[a].cond);
+    for (uint32_t b = 0; b < cut->ptx_run.exits.n; b++)
+        ptx = t_or(ts, ptx, cut->ptx_run.exits.at[b].cond);
+    prove_judge_equal(judge, ts->truth, ptx, mach, "a path ends on one side only", cut->ptx_run.last,
+                      cut->mach_run.last);
 }
 
 void prove_judge_results(Judge *judge, const Exit *x, const Exit *exit, Term *cond) {

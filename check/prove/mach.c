@@ -25,6 +25,10 @@ Term *mach_pred(Mach *mach, Operand o) {
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
+    if (offset % 4) {
+        mach_fault(mach, "a misaligned constant operand");
+        return ts->zero;
+    }
     const TargetInfo *ti = isa_target_info(prover->g->bin->target);
     if (bank == 3)
         return prove_const3(prover, t_const(ts, 32, offset), 4, false);
@@ -268,6 +272,33 @@ Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args
 }
 
 /* ---- control ---- */
+enum { RETURN_REG = 20 }; /* of the calling convention: lower/select/abi.c */
+
+static Term *return_address(Mach *mach, Term *const *val) {
+    return t_under(&mach->p->ts, t_pair(&mach->p->ts, val[LOC_R + RETURN_REG], val[LOC_R + RETURN_REG + 1]),
+                   mach->full);
+}
+
+/* The callee comes back to the next instruction: what a proof of both takes for granted. */
+static void check_return_address(Mach *mach) {
+    Terms *ts = &mach->p->ts;
+    if (return_address(mach, mach->val) != t_const(ts, 64, bin_address(mach->p->g, mach->at + 1)))
+        mach_fault(mach, "the return address is not that of the instruction behind the call");
+}
+
+static void check_return(Mach *mach) {
+    Terms *ts = &mach->p->ts;
+    const MachInst *in = mach->in;
+    if (mach->p->pf->is_entry)
+        return;
+    Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
+                     t_const(ts, 64, (uint64_t)in->wide));
+    if (MGET(RET, mode, in->mods) != BasePCMode_ABS ||
+        t_under(ts, to, mach->full) !=
+            t_pair(ts, mach->p->entry_val[LOC_R + RETURN_REG], mach->p->entry_val[LOC_R + RETURN_REG + 1]))
+        mach_fault(mach, "the function may return to another place than its caller's");
+}
+
 static void mach_call(Mach *mach) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
@@ -279,6 +310,7 @@ static void mach_call(Mach *mach) {
         mach_fault(mach, "an indirect call is not modelled");
         return;
     }
+    check_return_address(mach);
     const char *name = prover->g->bin->funcs[callee].name;
     uint32_t user = ptx_find_func(prover->m, name);
     Term *arg[24], *what = NULL;
@@ -346,6 +378,8 @@ static bool mach_step(Mach *mach) {
             bin_kind(in) == BK_TRAP || in->src[0].kind != OPK_REG ? ts->truth : mach_pred(mach, in->src[0]);
         Term *g = t_and(ts, mach->guard, pp);
         Term *cond = t_and(ts, mach->pc, g);
+        if (bin_kind(in) == BK_RET && cond != ts->falsity)
+            check_return(mach);
         if (cond != ts->falsity)
             mach_leave(mach,
                        bin_kind(in) == BK_EXIT  ? EX_END
@@ -355,7 +389,13 @@ static bool mach_step(Mach *mach) {
         mach->pc = t_and(ts, mach->pc, t_not(ts, g));
         return mach->pc != ts->falsity;
     }
-    case BK_CALL: mach_call(mach); return true;
+    case BK_CALL:
+        if (in->src[0].kind == OPK_REG) { /* the second guard */
+            mach->guard = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
+            mach->full = t_and(ts, mach->pc, mach->guard);
+        }
+        mach_call(mach);
+        return true;
     default: mach_data(mach); return true;
     }
 }
@@ -445,6 +485,8 @@ static void mach_block(Mach *mach, uint32_t block) {
         else if (!mach_step(mach))
             return;
     }
+    if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
+        mach_fault(mach, "control runs into a word that is no instruction, or off the function's end");
     if (!mach->r->fault)
         for (uint32_t i = 0; i < b->nsuccs; i++)
             mach_arrive(mach, b->succs[i].block, mach->pc);
@@ -547,6 +589,7 @@ bool prove_mach_setup(Prover *prover) {
 
 void prove_mach_entry(Prover *prover, Term **val) {
     Terms *ts = &prover->ts;
+    prover->entry_val = val;
     for (uint32_t l = 0; l < prover->nloc; l++) {
         char name[24];
         prove_loc_name(l, name);

@@ -597,9 +597,8 @@ static bool other(Mach *mach) {
     case OT_S2R:
     case OT_S2UR:
     case OT_CS2R: mach_sreg(mach); return true;
-    case OT_LEPC: /* where a call returns to; RET is not followed */
-        mach_put(mach, 0, 0, t_var(ts, 32, "pc.lo", 0xfff00000u + mach->at));
-        mach_put(mach, 0, 1, t_var(ts, 32, "pc.hi", 0xfff00000u + mach->at));
+    case OT_LEPC:
+        mach_put64(mach, 0, t_const(ts, 64, bin_address(mach->p->g, mach->at) + (uint64_t)in->wide));
         return true;
     case OT_SHFL: collective(mach, term_name(ts, "shfl.%u", MGET(SHFL, mode, m)), 3, true, true); return true;
     case OT_VOTE: mach_vote(mach, MGET(VOTE, op, m)); return true;

@@ -494,6 +494,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     BinFlow *g = bin_flow_new(binary);
     if (!g)
         return false;
+    prove_facts(m, g, opt, report);
     struct ProveZ3 *z3 = prove_z3_open();
     report->has_z3 = z3 != NULL;
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
@@ -512,9 +513,19 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     prove_z3_close(z3);
     bin_flow_free(g);
     report->seconds = clock_seconds() - begin;
-    if (!report->nfuncs)
+    if (!report->nfuncs && !report->facts.n)
         return diag(d, (SrcLoc){0}, DIAG_E0802, opt->kernel ? opt->kernel : "of the PTX");
     return true;
+}
+
+ProveVerdict prove_verdict(const ProveReport *report) {
+    bool refuted = report->count[PROVE_REFUTED] != 0,
+         open = report->count[PROVE_UNKNOWN] != 0 || !report->nfuncs;
+    for (uint32_t k = 0; k < report->facts.n; k++) {
+        refuted |= report->facts.at[k].status == PROVE_REFUTED;
+        open |= report->facts.at[k].status == PROVE_UNKNOWN;
+    }
+    return refuted ? PROVE_WRONG : open ? PROVE_OPEN : PROVE_ALL;
 }
 
 void prove_report_free(ProveReport *report) {

@@ -58,8 +58,24 @@ typedef struct {
     const char *skipped; /* why nothing was tried (one region counts as unknown), NULL */
 } ProveFunc;
 
+/* What the regions cannot show of a file: its contents (check/flow/contents.h), and that lanes meet as the
+ * proof of one lane takes for granted (the static checker, the model checker). */
+typedef struct {
+    const char *func; /* NULL: the module */
+    const char *text;
+    uint32_t ptx_line;  /* 0 unknown */
+    ProveStatus status; /* PROVE_REFUTED: a fact of the file; PROVE_UNKNOWN: not shown */
+} ProveFact;
+
+typedef enum {
+    PROVE_ALL,
+    PROVE_WRONG,
+    PROVE_OPEN
+} ProveVerdict; /* proved; refuted; something is not shown */
+
 typedef struct {
     Arena arena;
+    VEC(ProveFact) facts; /* what is in the way; none for a file that is right */
     ProveFunc *funcs;
     uint32_t nfuncs;
     uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
@@ -73,6 +89,8 @@ typedef struct {
 bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *report,
                   Diags *diags);
 void prove_report_free(ProveReport *report);
+ProveVerdict prove_verdict(const ProveReport *report);
+const char *prove_verdict_name(ProveVerdict v); /* "proved", "refuted", "unknown" */
 /* Texts, malloc'ed. */
 char *prove_report_text(const ProveReport *report, bool verbose);
 char *prove_report_json(const ProveReport *report);

@@ -11,6 +11,10 @@ const char *prove_status_name(ProveStatus s) {
     return s < PROVE_NSTATUS ? names[s] : "?";
 }
 
+const char *prove_verdict_name(ProveVerdict v) {
+    return v == PROVE_ALL ? "proved" : v == PROVE_WRONG ? "refuted" : "unknown";
+}
+
 static uint32_t total(const uint32_t count[PROVE_NSTATUS]) {
     uint32_t n = 0;
     for (unsigned i = 0; i < PROVE_NSTATUS; i++)
@@ -57,10 +61,17 @@ char *prove_report_text(const ProveReport *report, bool verbose) {
             if (verbose || fn->regions[k].status >= PROVE_REFUTED)
                 region(f, &fn->regions[k]);
     }
+    for (uint32_t i = 0; i < report->facts.n; i++) {
+        const ProveFact *fact = &report->facts.at[i];
+        fprintf(f, "%s: %s: %s", fact->func ? fact->func : "module", prove_status_name(fact->status),
+                fact->text);
+        fprintf(f, fact->ptx_line ? " (PTX line %u)\n" : "\n", fact->ptx_line);
+    }
     line(f, "all", report->count);
     line(f, "with a guard, select, conversion", report->predicated);
     fprintf(f, "%u queries, the slowest %.2f s; %.2f s in all%s\n", report->queries, report->slowest_query,
             report->seconds, report->has_z3 ? "" : "; libz3 was not found, so nothing was asked");
+    fprintf(f, "%s\n", prove_verdict_name(prove_verdict(report)));
     fclose(f);
     return s;
 }
@@ -111,6 +122,19 @@ char *prove_report_json(const ProveReport *report) {
         }
         cJSON_AddItemToArray(funcs, o);
     }
+    cJSON *facts = cJSON_AddArrayToObject(root, "facts");
+    for (uint32_t i = 0; i < report->facts.n; i++) {
+        const ProveFact *fact = &report->facts.at[i];
+        cJSON *o = cJSON_CreateObject();
+        if (fact->func)
+            cJSON_AddStringToObject(o, "function", fact->func);
+        cJSON_AddStringToObject(o, "status", prove_status_name(fact->status));
+        cJSON_AddStringToObject(o, "text", fact->text);
+        if (fact->ptx_line)
+            cJSON_AddNumberToObject(o, "line", fact->ptx_line);
+        cJSON_AddItemToArray(facts, o);
+    }
+    cJSON_AddStringToObject(root, "verdict", prove_verdict_name(prove_verdict(report)));
     cJSON_AddItemToObject(root, "all", counts(report->count));
     cJSON_AddItemToObject(root, "predicated", counts(report->predicated));
     cJSON_AddNumberToObject(root, "queries", report->queries);

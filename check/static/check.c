@@ -311,6 +311,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
     check_barriers(&c);
     check_collectives(&c);
     check_registers(&c);
+    check_metadata(&c);
     if (!c.opt->no_hazards)
         check_hazards(&c);
     if (c.findings.n)

@@ -65,5 +65,6 @@ void check_uniform(Checker *checker);     /* fills divergent, converged */
 void check_barriers(Checker *checker);    /* */
 void check_collectives(Checker *checker); /* */
 void check_registers(Checker *checker);   /* */
+void check_metadata(Checker *checker);    /* M- */
 void check_hazards(Checker *checker);     /* H- */
 #endif

@@ -1,6 +1,7 @@
 /* Differential validation: see diff.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/diff.h"
+#include "check/flow/contents.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -527,6 +528,8 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
         v.skip = ARENA_ARRAY(&plan->arena, bool, v.ptx->nallocs + 1);
         good = run_launches(&v);
     }
+    if (good && bin_contents_differ(m, b, NULL, report->file, sizeof report->file))
+        report->equal = false;
     SimMemory *all[] = {v.ptx, v.machine, v.ptx_before, v.machine_before};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])

@@ -59,7 +59,9 @@ typedef struct {
     uint32_t machine_ptx_line;
     uint32_t machine_block[3], machine_warp, machine_lane;
     const struct LaneDiff *lane; /* where the lane that stored, or trapped, parts; NULL unknown */
-    uint32_t failed_checks;      /* of the plan, against host results */
+    char file[480]; /* what the file says beside its code is not what the PTX says (check/flow/contents.h); ""
+                     */
+    uint32_t failed_checks; /* of the plan, against host results */
     /* What PTX leaves undefined although both executions may agree: promises of uniformity that do not hold
      * (the reference interpreter), barriers that a part of a warp executes (the machine). One line each. */
     uint32_t nfindings; /* all; the first DIFF_MAX_FINDINGS are kept */

@@ -72,7 +72,10 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    if (!report->equal) {
+    if (report->file[0])
+        fprintf(out, "differs: the file: %s\n", report->file);
+    if (!report->equal &&
+        (report->memory_differs || report->ptx_trap.kind != report->machine_trap.kind || !report->file[0])) {
         print_difference(out, report, p);
         if (report->lane)
             lane_diff_print(report->lane, out);
@@ -117,6 +120,8 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddBoolToObject(o, "equal", report->equal);
     cJSON_AddStringToObject(o, "compared_with", other_name(report));
+    if (report->file[0])
+        cJSON_AddStringToObject(o, "file", report->file);
     cJSON_AddNumberToObject(o, "launches", report->nlaunches);
     cJSON_AddNumberToObject(o, "compared_bytes", (double)report->compared_bytes);
     cJSON_AddNumberToObject(o, "ptx_thread_instructions", (double)report->ptx_insns);

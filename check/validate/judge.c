@@ -1,6 +1,7 @@
 /* Verdicts: see judge.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/judge.h"
+#include "check/flow/contents.h"
 #include "check/validate/auto_flow.h"
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -335,9 +336,22 @@ static void judge_coverage(Judge *judge) {
         note(judgement, "unordered stores of the same value");
 }
 
+/* A file whose contents differ is wrong whatever its launches show. */
+static bool file_differs(const PtxModule *module, const Binary *binary, const char *kernel,
+                         Judgement *judgement) {
+    char text[sizeof judgement->note - 12];
+    if (!bin_contents_differ(module, binary, kernel, text, sizeof text))
+        return false;
+    judgement->verdict = VERDICT_DIFFERS;
+    snprintf(judgement->note, sizeof judgement->note, "the file: %s", text);
+    return true;
+}
+
 bool judge_plan(Plan *plan, const PtxModule *m, const Binary *b, const JudgeOptions *opt, Judgement *j,
                 Diags *d) {
     *j = (Judgement){0};
+    if (file_differs(m, b, NULL, j))
+        return true;
     Judge g = {.m = m, .b = b, .opt = opt, .p = plan, .j = j, .d = d};
     Arena arena = {0};
     const char *kernel = NULL;
@@ -370,6 +384,8 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     AutoOptions ao = {.seed = opt->seed};
     Diags d = {.sink = keep_error, .user = judgement};
     auto_launch(m, kernel, &ao, launches);
+    if (file_differs(m, b, kernel, judgement))
+        return;
     if (!launches->nplans) {
         judgement->verdict = VERDICT_NOT_RUN;
         snprintf(judgement->note, sizeof judgement->note, "%s", launches->reason);

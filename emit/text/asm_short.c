@@ -214,6 +214,13 @@ static void note_facts(ShortAsm *shorts, CodeFunc *f, const uint64_t word[2]) {
         f->uses_ctaid_z |= in.src[i].kind == OPK_SREG && (int)in.src[i].value == z;
     }
     f->uses_bssy |= in.optype == OT_BSSY;
+    if (in.optype == OT_BAR || in.optype == OT_BAR_RED) { /* a number in a register may be any of the 16 */
+        Operand id = in.src[0];
+        uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
+                        : id.kind == OPK_IMM                     ? (id.value & 15) + 1
+                                                                 : 1;
+        f->nbarriers = used > f->nbarriers ? used : f->nbarriers;
+    }
 }
 
 static bool code_line(ShortAsm *shorts) {

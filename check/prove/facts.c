@@ -1,0 +1,126 @@
+/* What must hold of a file beside its regions before it may be called proved.
+ *
+ * The proof of one lane takes for granted that lanes meet where the code says so, that no lane waits for
+ * ever, and that results have arrived when they are read. Nothing in a region shows that, so the static
+ * checker (all of its errors, and the warnings of rules on meeting) and, for kernels in which lanes may part,
+ * the model checker must agree. They do not refute: they speak of code, not of a run.
+ * SPDX-License-Identifier: MIT */
+#include "check/flow/contents.h"
+#include "check/model/model.h"
+#include "check/prove/core.h"
+#include "check/static/check.h"
+#include <string.h>
+
+static void fact(ProveReport *report, const char *func, ProveStatus status, uint32_t ptx_line,
+                 const char *text) {
+    Arena *arena = &report->arena;
+    VEC_ADD(arena, &report->facts,
+            ((ProveFact){.func = func ? arena_printf(arena, "%s", func) : NULL,
+                         .text = arena_printf(arena, "%s", text),
+                         .ptx_line = ptx_line,
+                         .status = status}));
+}
+
+static void contents(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt,
+                     ProveReport *report) {
+    Contents found;
+    bin_contents_compare(module, flow->bin, opt->kernel, &found);
+    for (uint32_t k = 0; k < found.findings.n; k++) {
+        const ContentsFinding *finding = &found.findings.at[k];
+        fact(report, finding->func, finding->definite ? PROVE_REFUTED : PROVE_UNKNOWN, finding->ptx_line,
+             finding->text);
+    }
+    bin_contents_free(&found);
+}
+
+/* Functions that belong to the kernel asked for: itself and what it can call. */
+static bool *functions_below(const BinFlow *flow, const char *kernel, Arena *arena) {
+    bool *in = ARENA_ARRAY(arena, bool, flow->bin->nfuncs + 1);
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        in[f] = !kernel || strcmp(flow->bin->funcs[f].name, kernel) == 0;
+    for (bool more = kernel != NULL; more;) {
+        more = false;
+        for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+            for (uint32_t c = 0; in[f] && c < flow->funcs[f].ncalls; c++)
+                for (uint32_t t = 0; t < flow->bin->nfuncs; t++)
+                    if (!in[t] && (flow->funcs[f].calls[c].callee == t ||
+                                   flow->funcs[f].calls[c].callee == BINFLOW_NONE))
+                        in[t] = more = true;
+    }
+    return in;
+}
+
+static void rules(const BinFlow *flow, const bool *wanted, ProveReport *report) {
+    enum { MAX = 12 };
+    BinCheckReport found;
+    BinCheckOptions options = {.no_text = true};
+    unsigned said = 0;
+    check_binary(flow, &options, &found);
+    for (uint32_t k = 0; k < found.n && said < MAX; k++) {
+        const BinFinding *finding = &found.findings[k];
+        if (finding->severity == SEV_NOTE || (finding->severity == SEV_WARNING && finding->rule == CR_R04) ||
+            (finding->func != BINFLOW_NONE && !wanted[finding->func]))
+            continue;
+        said++;
+        fact(report, finding->func == BINFLOW_NONE ? NULL : flow->bin->funcs[finding->func].name,
+             PROVE_UNKNOWN, finding->ptx_line,
+             arena_printf(&report->arena, "%s: %s", check_rule(finding->rule)->id, finding->text));
+    }
+    check_report_free(&found);
+}
+
+static bool lanes_may_part(const BinFlow *flow, uint32_t func, const bool *below) {
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        if (f == func || below[f])
+            for (uint32_t i = flow->funcs[f].first_inst;
+                 i < flow->funcs[f].first_inst + flow->funcs[f].ninsts; i++)
+                switch (bin_kind(&flow->insts[i])) {
+                case BK_BSSY:
+                case BK_BSYNC:
+                case BK_BREAK:
+                case BK_BMOV_TO_B:
+                case BK_YIELD:
+                case BK_NANOSLEEP:
+                case BK_WARPSYNC:
+                case BK_BAR: return true;
+                default: break;
+                }
+    return false;
+}
+
+static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *opt, ProveReport *report) {
+    ModelProgram *program = NULL;
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++) {
+        const BinFunc *func = &flow->bin->funcs[f];
+        if (!func->is_entry || !wanted[f])
+            continue;
+        Arena scratch = {0};
+        bool parts = lanes_may_part(flow, f, functions_below(flow, func->name, &scratch));
+        arena_free(&scratch);
+        if (!parts)
+            continue;
+        if (!program && !(program = model_program(flow))) {
+            fact(report, NULL, PROVE_UNKNOWN, 0, "no memory for the model checker");
+            return;
+        }
+        ModelResult result;
+        model_check(program, f, &(ModelOptions){.seconds = opt->total_seconds}, &result);
+        if (result.verdict != MODEL_PROVED)
+            fact(report, func->name, PROVE_UNKNOWN, 0,
+                 arena_printf(&report->arena, "model check, %s: %s", model_verdict_name(result.verdict),
+                              result.nfindings            ? result.findings[0].text
+                              : result.why && *result.why ? result.why
+                                                          : "not everything was looked at"));
+        model_result_free(&result);
+    }
+    model_program_free(program);
+}
+
+void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt, ProveReport *report) {
+    Arena scratch = {0};
+    const bool *wanted = functions_below(flow, opt->kernel, &scratch);
+    contents(module, flow, opt, report);
+    rules(flow, wanted, report);
+    models(flow, wanted, opt, report);
+    arena_free(&scratch);
+}
