@@ -211,8 +211,8 @@ void ir_insert(Function *f, BlockId b, unsigned at, InstId id) {
     memmove(blk->insts.at + at + 1, blk->insts.at + at, (blk->insts.n - 1 - at) * sizeof *blk->insts.at);
     blk->insts.at[at] = id;
     Inst *i = ir_inst(f, id);
-    for (unsigned k = 0; k < i->ndst; k++)
-        set_defs(f, id, *ir_dst(f, i, k), b);
+    FOR_DSTS(f, i, dst)
+        set_defs(f, id, *dst, b);
 }
 
 const BranchTable *ir_branch_table(const Function *f, const Inst *i) {
@@ -254,8 +254,8 @@ static void drop_pred(Function *f, BlockId block, BlockId pred) {
         return;
     memmove(b->preds.at + k, b->preds.at + k + 1, (b->preds.n - k - 1) * sizeof *b->preds.at);
     b->preds.n--;
-    for (unsigned p = 0; p < b->insts.n && ir_inst(f, b->insts.at[p])->op == IR_PHI; p++)
-        ir_remove_src(f, b->insts.at[p], k);
+    FOR_PHI_IDS(f, block, phi)
+        ir_remove_src(f, phi, k);
 }
 
 /* The first branch operand that names `old` becomes `now`. BRX has none: its targets are the succs. */
@@ -327,8 +327,7 @@ BlockId ir_split_edge(Function *f, BlockId from, BlockId to) {
 
 void ir_renumber(Function *f) {
     unsigned n = 0;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        BlockId b = f->layout.at[k];
+    FOR_BLOCKS(f, b) {
         if (ir_block(f, b)->dead)
             continue;
         ir_block(f, b)->order = n;
@@ -339,8 +338,8 @@ void ir_renumber(Function *f) {
         Block *b = ir_block(f, f->layout.at[k]);
         for (unsigned p = 0; p < b->insts.n; p++) {
             Inst *i = ir_inst(f, b->insts.at[p]);
-            for (unsigned d = 0; d < i->ndst; d++)
-                set_defs(f, b->insts.at[p], *ir_dst(f, i, d), f->layout.at[k]);
+            FOR_DSTS(f, i, dst)
+                set_defs(f, b->insts.at[p], *dst, f->layout.at[k]);
         }
     }
 }
@@ -350,11 +349,9 @@ void ir_renumber(Function *f) {
 const Function *ir_callee(const Function *f, const Inst *i) {
     if (i->op != OT_CALL)
         return NULL;
-    for (unsigned s = 0; s < i->nsrc; s++) {
-        Operand o = f->operands.at[i->operand + i->ndst + s];
-        if (o.kind == OPK_SYM)
-            return ir_find_function(f->module, f->symrefs.at[o.value].symbol);
-    }
+    FOR_SRCS(f, i, o)
+        if (o->kind == OPK_SYM)
+            return ir_find_function(f->module, f->symrefs.at[o->value].symbol);
     return NULL;
 }
 

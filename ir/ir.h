@@ -264,13 +264,14 @@ typedef struct IrModule {
 static inline Inst *ir_inst(Function *f, InstId id) { return &f->insts.at[id.i]; }
 static inline Block *ir_block(Function *f, BlockId id) { return &f->blocks.at[id.i]; }
 static inline Value *ir_value(Function *f, ValId id) { return &f->values.at[id.i]; }
-static inline Operand *ir_dst(Function *f, const Inst *i, unsigned n) {
+static inline Operand *ir_dst(const Function *f, const Inst *i, unsigned n) {
     return &f->operands.at[i->operand + n];
 }
-static inline Operand *ir_src(Function *f, const Inst *i, unsigned n) {
+static inline Operand *ir_src(const Function *f, const Inst *i, unsigned n) {
     return &f->operands.at[i->operand + i->ndst + n];
 }
-static inline Operand *ir_tied(Function *f, const Inst *i, unsigned n) { /* tied source of destination n */
+static inline Operand *ir_tied(const Function *f, const Inst *i,
+                               unsigned n) { /* tied source of destination n */
     return &f->operands.at[i->operand + i->ndst + i->nsrc + n];
 }
 static inline unsigned ir_num_operands(const Inst *i) {
@@ -280,6 +281,46 @@ static inline unsigned ir_num_operands(const Inst *i) {
  */
 static inline ValId ir_operand_value(const Function *f, Operand o, unsigned c) {
     return (ValId){o.count == 1 ? o.value : f->vectors.at[o.value + c]};
+}
+
+/* ---- walking ---- */
+/* Loops with one body each; `break` and `continue` do what they say. AT(x) is the position of the loop's x:
+ * in the layout, in the block, among the operands of its kind. A body that inserts or removes in what it
+ * walks writes its own loop. Pointers live until the body makes an instruction.
+ *   FOR_BLOCKS(f, b)         BlockId b, in layout order
+ *   FOR_INST_IDS(f, b, id)   InstId id, in block b
+ *   FOR_INSTS(f, b, i)       Inst *i, in block b
+ *   FOR_PHIS(f, b, i)        Inst *i, the phis of block b; FOR_PHI_IDS(f, b, id) their ids
+ *   FOR_DSTS(f, i, o)        Operand *o, destinations of i
+ *   FOR_SRCS(f, i, o)        its sources
+ *   FOR_TIED(f, i, o)        its tied sources
+ *   FOR_USES(f, i, o)        its sources and tied sources
+ *   FOR_OPERANDS(f, i, o)    all of these */
+#define FOR_EACH_(T, x, more, value)                                                                         \
+    for (uint32_t at_##x = 0, go_##x = 1; go_##x && (more); at_##x++)                                        \
+        for (T x = (go_##x = 0, (value)); !go_##x; go_##x = 1)
+#define AT(x) (at_##x + 0u)
+#define FOR_BLOCKS(f, b) FOR_EACH_(BlockId, b, at_##b < (f)->layout.n, (f)->layout.at[at_##b])
+#define FOR_INST_IDS(f, b, id) FOR_EACH_(InstId, id, at_##id < ir_num_insts(f, b), ir_inst_at(f, b, at_##id))
+#define FOR_INSTS(f, b, inst)                                                                                \
+    FOR_EACH_(Inst *, inst, at_##inst < ir_num_insts(f, b), &(f)->insts.at[ir_inst_at(f, b, at_##inst).i])
+#define FOR_PHIS(f, b, inst)                                                                                 \
+    FOR_EACH_(Inst *, inst, ir_is_phi_at(f, b, at_##inst), &(f)->insts.at[ir_inst_at(f, b, at_##inst).i])
+#define FOR_PHI_IDS(f, b, id) FOR_EACH_(InstId, id, ir_is_phi_at(f, b, at_##id), ir_inst_at(f, b, at_##id))
+#define FOR_DSTS(f, i, o) FOR_EACH_(Operand *, o, at_##o < (i)->ndst, ir_dst(f, i, at_##o))
+#define FOR_SRCS(f, i, o) FOR_EACH_(Operand *, o, at_##o < (i)->nsrc, ir_src(f, i, at_##o))
+#define FOR_TIED(f, i, o)                                                                                    \
+    FOR_EACH_(Operand *, o, (i)->flags & IF_TIED && at_##o < (i)->ndst, ir_tied(f, i, at_##o))
+#define FOR_OPERANDS(f, i, o)                                                                                \
+    FOR_EACH_(Operand *, o, at_##o < ir_num_operands(i), &(f)->operands.at[(i)->operand + at_##o])
+#define FOR_USES(f, i, o)                                                                                    \
+    FOR_EACH_(Operand *, o, at_##o + (i)->ndst < ir_num_operands(i), ir_src(f, i, at_##o))
+static inline uint32_t ir_num_insts(const Function *f, BlockId b) { return f->blocks.at[b.i].insts.n; }
+static inline InstId ir_inst_at(const Function *f, BlockId b, uint32_t n) {
+    return f->blocks.at[b.i].insts.at[n];
+}
+static inline bool ir_is_phi_at(const Function *f, BlockId b, uint32_t n) {
+    return n < ir_num_insts(f, b) && f->insts.at[ir_inst_at(f, b, n).i].op == IR_PHI;
 }
 
 /* ---- building (ir/ir.c) ---- */

@@ -167,29 +167,27 @@ static void print_mods(FILE *out, const Inst *i) {
 }
 
 static void print_inst(FILE *out, const Function *f, const Inst *i) {
-    const Operand *o = &f->operands.at[i->operand];
     fputs("  ", out);
     if (i->guard.kind != OPK_NONE) {
         fputc('@', out);
         print_operand(out, f, i->guard, false);
         fputc(' ', out);
     }
-    for (unsigned k = 0; k < i->ndst; k++) {
-        if (k)
-            fputs(", ", out);
-        print_operand(out, f, o[k], true);
+    FOR_DSTS(f, i, o) {
+        fputs(AT(o) ? ", " : "", out);
+        print_operand(out, f, *o, true);
     }
     fprintf(out, "%s%s", i->ndst ? " = " : "", ir_op_name(i->op));
     if (i->mods)
         print_mods(out, i);
-    for (unsigned k = 0; k < i->nsrc; k++) {
-        fputs(k ? ", " : " ", out);
-        print_operand(out, f, o[i->ndst + k], false);
+    FOR_SRCS(f, i, o) {
+        fputs(AT(o) ? ", " : " ", out);
+        print_operand(out, f, *o, false);
     }
     if (i->flags & IF_TIED) {
-        for (unsigned k = 0; k < i->ndst; k++) {
-            fputs(k ? ", " : " tied(", out);
-            print_operand(out, f, o[i->ndst + i->nsrc + k], false);
+        FOR_TIED(f, i, o) {
+            fputs(AT(o) ? ", " : " tied(", out);
+            print_operand(out, f, *o, false);
         }
         fputs(i->ndst ? ")" : " tied()", out);
     }
@@ -216,8 +214,8 @@ static void print_block(FILE *out, const Function *f, BlockId id) {
     if (b->uniform_flow)
         fputs(" uniform", out);
     fputc('\n', out);
-    for (unsigned p = 0; p < b->insts.n; p++)
-        print_inst(out, f, &f->insts.at[b->insts.at[p].i]);
+    FOR_INSTS(f, id, inst)
+        print_inst(out, f, inst);
 }
 
 static void print_summary(FILE *out, const FuncSummary *summary) {
@@ -272,9 +270,9 @@ static void print_function(FILE *out, const Function *f) {
             fprintf(out, "%s%u", e ? " " : "", f->tables.at[k].entries.at[e]);
         fputs(")\n", out);
     }
-    for (unsigned k = 0; k < f->layout.n; k++)
-        if (!f->blocks.at[f->layout.at[k].i].dead)
-            print_block(out, f, f->layout.at[k]);
+    FOR_BLOCKS(f, b)
+        if (!f->blocks.at[b.i].dead)
+            print_block(out, f, b);
     fputs("}\n", out);
 }
 

@@ -92,12 +92,11 @@ static void check_ranges(Verify *verify, BlockId b, unsigned at, const Inst *i) 
     }
     if (i->loc.i && i->loc.i >= verify->f->locs.n)
         fail(verify, b, at, "location is out of range");
-    for (unsigned k = 0; k < ir_num_operands(i); k++) {
-        Operand o = verify->f->operands.at[i->operand + k];
-        if (!operand_in_range(verify->f, o))
-            fail(verify, b, at, "operand %u of %s is out of range", k, ir_op_name(i->op));
-        else if (!operand_files_agree(verify->f, o))
-            fail(verify, b, at, "operand %u of %s mixes register files", k, ir_op_name(i->op));
+    FOR_OPERANDS(verify->f, i, o) {
+        if (!operand_in_range(verify->f, *o))
+            fail(verify, b, at, "operand %u of %s is out of range", AT(o), ir_op_name(i->op));
+        else if (!operand_files_agree(verify->f, *o))
+            fail(verify, b, at, "operand %u of %s mixes register files", AT(o), ir_op_name(i->op));
     }
     if (!operand_in_range(verify->f, i->guard))
         fail(verify, b, at, "guard is out of range");
@@ -106,8 +105,7 @@ static void check_ranges(Verify *verify, BlockId b, unsigned at, const Inst *i) 
 static bool check_layout(Verify *verify) {
     const Function *f = verify->f;
     Bitset seen = bs_new(&verify->arena, f->blocks.n + 1);
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        BlockId b = f->layout.at[k];
+    FOR_BLOCKS(f, b) {
         if (b.i == 0 || b.i >= f->blocks.n || bs_has(&seen, b.i)) {
             fail(verify, b, 0, "layout names a block that does not exist or names it twice");
             return false;
@@ -430,8 +428,8 @@ static void check_uses(Verify *verify, BlockId b, unsigned at) {
 static void check_defs(Verify *verify) {
     const Function *f = verify->f;
     uint32_t *defs = ARENA_ARRAY(&verify->arena, uint32_t, f->values.n + 1);
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = block(verify, f->layout.at[n]);
+    FOR_BLOCKS(f, block_id) {
+        const Block *b = block(verify, block_id);
         for (unsigned p = 0; p < b->insts.n; p++) {
             const Inst *i = inst(verify, b->insts.at[p]);
             for (unsigned k = 0; k < i->ndst; k++) {
@@ -441,9 +439,9 @@ static void check_defs(Verify *verify) {
                     if (!id)
                         continue;
                     if (defs[id]++)
-                        fail(verify, f->layout.at[n], p, "value %u is defined twice", id);
+                        fail(verify, block_id, p, "value %u is defined twice", id);
                     if (f->values.at[id].def.i != b->insts.at[p].i)
-                        fail(verify, f->layout.at[n], p, "value %u records another definition", id);
+                        fail(verify, block_id, p, "value %u records another definition", id);
                 }
             }
         }
@@ -475,8 +473,7 @@ static bool check_places(Verify *verify) {
 static void verify_all(Verify *verify) {
     if (!check_layout(verify) || !check_edges(verify) || !check_places(verify))
         return;
-    for (unsigned n = 0; n < verify->f->layout.n; n++) {
-        BlockId b = verify->f->layout.at[n];
+    FOR_BLOCKS(verify->f, b) {
         for (unsigned p = 0; p < block(verify, b)->insts.n; p++)
             check_inst(verify, b, p, block(verify, b)->insts.at[p]);
         check_end(verify, b);
@@ -486,8 +483,7 @@ static void verify_all(Verify *verify) {
     order_blocks(verify);
     find_idoms(verify);
     check_defs(verify);
-    for (unsigned n = 0; n < verify->f->layout.n; n++) {
-        BlockId b = verify->f->layout.at[n];
+    FOR_BLOCKS(verify->f, b) {
         for (unsigned p = 0; p < block(verify, b)->insts.n; p++)
             check_uses(verify, b, p);
     }

@@ -61,11 +61,10 @@ static void find_births(Check *check) {
         check->born[ir_dst(f, ir_inst(f, check->rec->phis.at[k].phi), 0)->value] =
             check->rec->phis.at[k].block.i;
     for (uint32_t k = 0; k < check->g.nrpo; k++) {
-        const Block *b = ir_block(f, check->g.rpo[k]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
+        FOR_INST_IDS(f, check->g.rpo[k], id) {
+            Inst *i = ir_inst(f, id);
             ValId v[4];
-            for (unsigned d = 0; b->insts.at[p].i < check->rec->ninsts && d < i->ndst; d++)
+            for (unsigned d = 0; id.i < check->rec->ninsts && d < i->ndst; d++)
                 for (unsigned m = 0, n = ra_values(f, check->rec->ssa[i->operand + d], v); m < n; m++)
                     if (!check->born[v[m].i])
                         check->born[v[m].i] = check->g.rpo[k].i;
@@ -108,12 +107,12 @@ static void step_ssa(Check *check, InstId id) {
                 if (ra_clobbers(callee, (RegFile)file, r))
                     check->now[cell_of(check, file, r)] = 0;
     }
-    for (unsigned k = 0; k < i->ndst; k++) {
+    FOR_DSTS(f, i, dst) {
         ValId v[4];
-        unsigned n = ra_values(f, ssa[k], v);
-        Operand phys = *ir_dst(f, i, k);
+        unsigned n = ra_values(f, ssa[AT(dst)], v);
+        Operand phys = *dst;
         if (i->flags & IF_TIED) { /* what it keeps is what it overwrites */
-            Operand tied = *ir_tied(f, i, k);
+            Operand tied = *ir_tied(f, i, AT(dst));
             if (is_tracked(tied) && !is_constant_reg(tied) && n &&
                 (tied.value != phys.value || tied.file != phys.file))
                 wrong_value(check, i, phys.file, phys.value, v[0].i);
@@ -140,9 +139,8 @@ static void step_moves(Check *check, const Inst *i) {
         if (scratch)
             check->now[cell_of(check, s ? RF_P : RF_R, scratch - 1)] = 0;
     }
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = *ir_dst(f, i, k);
-        check->now[cell_of(check, o.file, o.value)] = check->temp[k];
+    FOR_DSTS(f, i, o) {
+        check->now[cell_of(check, o->file, o->value)] = check->temp[AT(o)];
     }
 }
 
@@ -210,9 +208,7 @@ static bool check_block(Check *check, BlockId b) {
     check->bad = false;
     if (!enter(check, b))
         return false;
-    const Block *blk = ir_block(f, b);
-    for (unsigned p = 0; p < blk->insts.n; p++) {
-        InstId id = blk->insts.at[p];
+    FOR_INST_IDS(f, b, id) {
         if (id.i < check->rec->ninsts)
             step_ssa(check, id);
         else if (ir_inst(f, id)->op == IR_PARCOPY)

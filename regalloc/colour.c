@@ -368,24 +368,23 @@ static void collect_tuples(Colour *colour, const Inst *i) {
             add_tuple(colour, t);
         }
     }
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = *ir_dst(f, i, k);
-        if (o.kind != OPK_VAL)
+    FOR_DSTS(f, i, o) {
+        if (o->kind != OPK_VAL)
             continue;
-        Tuple t = tuple_of(colour, o);
+        Tuple t = tuple_of(colour, *o);
         bool fixed = false;
-        for (unsigned m = 0; m < o.count; m++)
+        for (unsigned m = 0; m < o->count; m++)
             fixed |= t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0;
-        Operand tied = i->flags & IF_TIED ? *ir_tied(f, i, k) : (Operand){0};
-        if (tied.kind == OPK_VAL && (o.count > 1 || fixed)) {
+        Operand tied = i->flags & IF_TIED ? *ir_tied(f, i, AT(o)) : (Operand){0};
+        if (tied.kind == OPK_VAL && (o->count > 1 || fixed)) {
             Tuple old = tuple_of(colour, tied);
             old.before = old.after = true;
             memcpy(old.result, t.value, sizeof old.result);
-            for (unsigned m = 0; m < o.count && fixed; m++)
+            for (unsigned m = 0; m < o->count && fixed; m++)
                 if (t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0)
                     old.forced = f->values.at[t.value[m]].fixed_reg - (int)m;
             VEC_ADD(colour->a, &colour->tuples, old);
-        } else if ((o.count > 1 && !moves) || fixed) {
+        } else if ((o->count > 1 && !moves) || fixed) {
             t.after = true;
             memcpy(t.result, t.value, sizeof t.result);
             add_tuple(colour, t);
@@ -474,8 +473,8 @@ static void note_reads(Colour *colour, InstId id) {
 static void note_results(Colour *colour, InstId id, uint32_t copy_of) {
     Inst *i = ir_inst(colour->f, id);
     ValId v[4];
-    for (unsigned n = 0; n < i->ndst; n++)
-        for (unsigned k = 0, m = ra_values(colour->f, *ir_dst(colour->f, i, n), v); k < m; k++) {
+    FOR_DSTS(colour->f, i, dst)
+        for (unsigned k = 0, m = ra_values(colour->f, *dst, v); k < m; k++) {
             colour->last_ref[v[k].i] = id.i;
             colour->start[v[k].i] = copy_of != RA_UNKNOWN                     ? copy_of
                                     : ir_is_pseudo(i->op) && i->op != IR_COPY ? RA_UNKNOWN
@@ -486,20 +485,19 @@ static void note_results(Colour *colour, InstId id, uint32_t copy_of) {
 static bool place_results(Colour *colour, Inst *i, const uint16_t *tied_reg) {
     Function *f = colour->f;
     for (unsigned pass = 0; pass < 2; pass++) /* those with a place first */
-        for (unsigned k = 0; k < i->ndst; k++) {
-            Operand o = *ir_dst(f, i, k);
-            if (o.kind != OPK_VAL)
+        FOR_DSTS(f, i, o) {
+            if (o->kind != OPK_VAL)
                 continue;
-            Tuple t = tuple_of(colour, o);
-            unsigned base = tied_reg[k];
+            Tuple t = tuple_of(colour, *o);
+            unsigned base = tied_reg[AT(o)];
             for (unsigned m = 0; m < colour->tuples.n && base == RA_NO_REG; m++)
                 if (colour->tuples.at[m].after && !colour->tuples.at[m].before &&
-                    colour->tuples.at[m].count == o.count &&
+                    colour->tuples.at[m].count == o->count &&
                     memcmp(colour->tuples.at[m].value, t.value, sizeof t.value) == 0)
                     base = colour->tuples.at[m].base;
             if ((base != RA_NO_REG) != (pass == 0))
                 continue;
-            for (unsigned m = 0; m < o.count; m++) {
+            for (unsigned m = 0; m < o->count; m++) {
                 uint32_t v = t.value[m];
                 if (!v)
                     continue;
@@ -517,9 +515,9 @@ static bool is_needless(const Colour *colour, const Inst *i) {
     if (i->op != OT_MOV && i->op != OT_UMOV && i->op != OT_S2R && i->op != IR_COPY && i->op != IR_UNDEF &&
         i->op != IR_RELOAD && i->op != IR_FRAME_ADDR)
         return false;
-    for (unsigned k = 0; k < i->ndst; k++) {
+    FOR_DSTS(colour->f, i, dst) {
         ValId v[4];
-        for (unsigned m = 0, n = ra_values(colour->f, *ir_dst(colour->f, i, k), v); m < n; m++)
+        for (unsigned m = 0, n = ra_values(colour->f, *dst, v); m < n; m++)
             if (v[m].i && !bs_has(&colour->dead, v[m].i))
                 return false;
     }
@@ -559,8 +557,8 @@ static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kil
     if (!place_results(colour, i, tied_reg))
         return false;
     note_results(colour, id, renames);
-    for (unsigned k = 0; k < i->ndst; k++)
-        make_physical(colour, ir_dst(f, i, k));
+    FOR_DSTS(f, i, dst)
+        make_physical(colour, dst);
     release_dying(colour, dead->at, dead->n, (InstId){0});
     VEC_ADD(f->arena, out, id);
     return true;
@@ -579,12 +577,12 @@ static void find_kills(Colour *colour, BlockId b) {
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
         ValId v[4];
-        for (unsigned k = 0; k < i->ndst; k++)
-            for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
+        FOR_DSTS(f, i, dst)
+            for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
                 if (v[m].i && !bs_has(live, v[m].i))
                     VEC_ADD(colour->block_arena, &colour->dead_at[p], v[m].i);
-        for (unsigned k = 0; k < i->ndst; k++)
-            for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
+        FOR_DSTS(f, i, dst)
+            for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
                 if (v[m].i)
                     bs_del(live, v[m].i);
         for (unsigned k = 0; i->op != IR_PHI && k < ra_num_reads(i); k++)
@@ -631,7 +629,8 @@ static bool enter_block(Colour *colour, BlockId b) {
     Function *f = colour->f;
     Block *blk = ir_block(f, b);
     for (unsigned k = 0; k < RF_COUNT; k++)
-        USED_EACH(r, colour, k) colour->occupant[k][r] = 0;
+        USED_EACH(r, colour, k)
+            colour->occupant[k][r] = 0;
     memset(colour->used, 0, sizeof colour->used);
     colour->block = b;
     BlockId from = map_source(colour, blk);
@@ -641,8 +640,8 @@ static bool enter_block(Colour *colour, BlockId b) {
             if (ra_set_has(&colour->live.in[b.i], e.value))
                 occupy(colour, e.value, e.reg);
         }
-    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
-        if (!place_phi(colour, b, blk->insts.at[p]))
+    FOR_PHI_IDS(f, b, phi)
+        if (!place_phi(colour, b, phi))
             return false;
     for (unsigned k = 0; k < RF_COUNT; k++)
         USED_EACH(r, colour, k) {

@@ -221,8 +221,8 @@ static void emit_parallel(Emit *emit, const Inst *i) {
     Move m[256];
     unsigned n = 0;
     uint32_t scratch = i->mods;
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand d = *ir_dst(emit->f, i, k), s = *ir_src(emit->f, i, k);
+    FOR_DSTS(emit->f, i, dst) {
+        Operand d = *dst, s = *ir_src(emit->f, i, AT(dst));
         if (!same_reg(d, s) || s.mods)
             m[n++] = (Move){d, s};
     }
@@ -237,8 +237,8 @@ static void guard_new(Emit *emit, unsigned first, Operand guard) {
     for (unsigned k = first; k < emit->out->n; k++) {
         ir_set_guard(f, emit->out->at[k], guard);
         Inst *i = ir_inst(f, emit->out->at[k]);
-        for (unsigned n = 0; (i->flags & IF_TIED) && n < i->ndst; n++)
-            *ir_tied(f, i, n) = *ir_dst(f, i, n);
+        FOR_TIED(f, i, old)
+            *old = *ir_dst(f, i, AT(old));
     }
 }
 
@@ -275,8 +275,8 @@ static bool lower_block(Function *f, BlockId b, Diags *d) {
 
 bool pass_copies(Function *f, Diags *diags);
 bool pass_copies(Function *f, Diags *d) {
-    for (unsigned k = 0; k < f->layout.n; k++)
-        if (!lower_block(f, f->layout.at[k], d))
+    FOR_BLOCKS(f, b)
+        if (!lower_block(f, b, d))
             return false;
     return true;
 }

@@ -91,10 +91,8 @@ static void lower_block(Function *f, BlockId b, uint32_t frame_bytes) {
 static uint32_t callee_stack(Function *f, bool *calls) {
     uint32_t deepest = 0;
     *calls = false;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Block *b = ir_block(f, f->layout.at[k]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
             if (i->op != OT_CALL)
                 continue;
             *calls = true;
@@ -103,7 +101,6 @@ static uint32_t callee_stack(Function *f, bool *calls) {
                 function && function->index < f->index ? function->summary.stack_bytes : UINT32_MAX;
             deepest = needs > deepest ? needs : deepest;
         }
-    }
     return deepest;
 }
 
@@ -117,8 +114,8 @@ bool pass_frame(Function *f, Diags *d) {
     uint32_t frame_bytes = (uint32_t)size;
     bool calls;
     uint32_t below = callee_stack(f, &calls);
-    for (unsigned k = 0; k < f->layout.n; k++)
-        lower_block(f, f->layout.at[k], frame_bytes);
+    FOR_BLOCKS(f, b)
+        lower_block(f, b, frame_bytes);
     if (f->is_entry && (frame_bytes || below))
         set_up_kernel(f, frame_bytes);
     else if (frame_bytes && f->entry.i)

@@ -58,13 +58,13 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
     for (unsigned p = blk->insts.n; p-- > 0;) {
         Inst *i = ir_inst(f, blk->insts.at[p]);
         ValId v[4];
-        for (unsigned k = 0; k < i->ndst; k++)
-            for (unsigned m = 0, n = ra_values(f, *ir_dst(f, i, k), v); m < n; m++)
+        FOR_DSTS(f, i, dst)
+            for (unsigned m = 0, n = ra_values(f, *dst, v); m < n; m++)
                 if (v[m].i)
                     bs_del(live, v[m].i);
         if (i->op == OT_CALL)
             BS_EACH(x, live)
-        colour->crosses[x] = blk->insts.at[p].i;
+                colour->crosses[x] = blk->insts.at[p].i;
         for (unsigned k = 0; i->op != IR_PHI && k < ra_num_reads(i); k++)
             for (unsigned m = 0, n = ra_values(f, *ra_read(f, i, k), v); m < n; m++)
                 if (v[m].i)
@@ -75,15 +75,15 @@ static void note_crossings(Colour *colour, BlockId b, Bitset *live) {
 static void hint_inst(Colour *colour, const Inst *i) {
     Function *f = colour->f;
     if (i->op == IR_PHI)
-        for (unsigned k = 0; k < i->nsrc; k++)
-            join(colour, *ir_dst(f, i, 0), *ir_src(f, i, k));
+        FOR_SRCS(f, i, src)
+            join(colour, *ir_dst(f, i, 0), *src);
     else if (i->op == IR_COPY || i->op == IR_PARCOPY)
         for (unsigned k = 0; k < i->ndst && k < i->nsrc; k++)
             join(colour, *ir_dst(f, i, k), *ir_src(f, i, k));
-    for (unsigned k = 0; (i->flags & IF_TIED) && k < i->ndst; k++)
-        join(colour, *ir_dst(f, i, k), *ir_tied(f, i, k));
-    for (unsigned k = 0; k < i->nsrc; k++)
-        note_vector(colour, *ir_src(f, i, k));
+    FOR_TIED(f, i, old)
+        join(colour, *ir_dst(f, i, AT(old)), *old);
+    FOR_SRCS(f, i, src)
+        note_vector(colour, *src);
 }
 
 void ra_hints(Colour *colour) {
@@ -96,9 +96,8 @@ void ra_hints(Colour *colour) {
         colour->web_reg[v] = f->values.at[v].fixed_reg >= 0 ? (uint16_t)f->values.at[v].fixed_reg : RA_NO_REG;
     }
     for (uint32_t k = 0; k < colour->g.nrpo; k++) {
-        const Block *b = ir_block(f, colour->g.rpo[k]);
-        for (unsigned p = 0; p < b->insts.n; p++)
-            hint_inst(colour, ir_inst(f, b->insts.at[p]));
+        FOR_INSTS(f, colour->g.rpo[k], i)
+            hint_inst(colour, i);
     }
     share_vectors(colour);
     colour->crosses = ARENA_ARRAY(colour->a, uint32_t, f->values.n);

@@ -123,8 +123,8 @@ typedef struct {
 
 static void note_defs(Gather *gather, const Inst *i, uint32_t b) {
     ValId v[4];
-    for (unsigned k = 0; k < i->ndst; k++)
-        for (unsigned m = 0, n = ra_values(gather->f, *ir_dst(gather->f, i, k), v); m < n; m++)
+    FOR_DSTS(gather->f, i, dst)
+        for (unsigned m = 0, n = ra_values(gather->f, *dst, v); m < n; m++)
             if (v[m].i && gather->def_in[v[m].i] != b) {
                 gather->def_in[v[m].i] = b;
                 VEC_ADD(&gather->a, &gather->defs.pairs, ((Pair){v[m].i, b}));
@@ -154,8 +154,7 @@ static void gather(Gather *c, const RaCfg *cfg, uint32_t nvals) {
     c->read_in = ARENA_ARRAY(&c->a, uint32_t, nvals);
     for (uint32_t k = 0; k < cfg->nrpo; k++) {
         const Block *blk = ir_block(c->f, cfg->rpo[k]);
-        for (unsigned p = 0; p < blk->insts.n; p++) {
-            Inst *i = ir_inst(c->f, blk->insts.at[p]);
+        FOR_INSTS(c->f, cfg->rpo[k], i) {
             if (i->op == IR_PHI)
                 note_phi(c, i, blk);
             else
@@ -280,17 +279,18 @@ static void block_pressure(Function *f, const RaLive *ra_live, BlockId b, Bitset
         Inst *i = ir_inst(f, blk->insts.at[p]);
         if (i->op == IR_PHI)
             break; /* phi results are live together: counted at the instruction behind them */
-        for (unsigned k = 0; k < i->ndst; k++) /* a dead result needs a register too */
-            count_values(f, *ir_dst(f, i, k), live, now, true);
+        /* a dead result needs a register too */
+        FOR_DSTS(f, i, dst)
+            count_values(f, *dst, live, now, true);
         raise(max, now);
-        for (unsigned k = 0; k < i->ndst; k++)
-            count_values(f, *ir_dst(f, i, k), live, now, false);
+        FOR_DSTS(f, i, dst)
+            count_values(f, *dst, live, now, false);
         for (unsigned k = 0, n = ra_num_reads(i); k < n; k++)
             count_values(f, *ra_read(f, i, k), live, now, true);
         raise(max, now);
     }
-    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
-        count_values(f, *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0), live, now, true);
+    FOR_PHIS(f, b, i)
+        count_values(f, *ir_dst(f, i, 0), live, now, true);
     raise(max, now);
 }
 

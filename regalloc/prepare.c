@@ -58,11 +58,10 @@ unsigned ra_limit(const Function *f, RegFile file) {
 /* ---- calls ---- */
 
 RaCallee ra_callee(const Function *f, const Inst *call) {
-    for (unsigned k = 0; k < call->nsrc; k++) {
-        Operand o = f->operands.at[call->operand + call->ndst + k];
-        if (o.kind != OPK_SYM)
+    FOR_SRCS(f, call, o) {
+        if (o->kind != OPK_SYM)
             continue;
-        StrId name = f->symrefs.at[o.value].symbol;
+        StrId name = f->symrefs.at[o->value].symbol;
         for (unsigned m = 0; m < f->index; m++) { /* callees come first; others are not known yet */
             const Function *function = f->module->funcs.at[m];
             if (str_eq(function->name, name) && function->summary.clobbers[RF_R].w)
@@ -90,12 +89,10 @@ void ra_summarise(Function *f) {
     static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 16};
     for (unsigned k = 0; k < RF_COUNT; k++)
         f->summary.clobbers[k] = bs_new(f->arena, size[k]);
-    for (unsigned l = 0; l < f->layout.n; l++) {
-        const Block *b = ir_block(f, f->layout.at[l]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
-            for (unsigned d = 0; d < i->ndst; d++)
-                note_write(&f->summary, *ir_dst(f, i, d));
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
+            FOR_DSTS(f, i, dst)
+                note_write(&f->summary, *dst);
             for (unsigned s = 0; i->op == IR_PARCOPY && s < 2; s++) { /* scratch registers, see copies.c */
                 unsigned temp = i->mods >> (s * 16) & 0xffff;
                 if (temp)
@@ -109,7 +106,6 @@ void ra_summarise(Function *f) {
                     if (ra_clobbers(c, (RegFile)k, r))
                         bs_add(&f->summary.clobbers[k], r);
         }
-    }
     bs_del(&f->summary.clobbers[RF_R], ABI_STACK_REG);
 }
 
@@ -148,8 +144,7 @@ void ra_edge_point(Function *f, BlockId from, BlockId to, BlockId *block, unsign
 /* ---- preparation ---- */
 
 static void drop_unreachable(Function *f, const RaCfg *cfg) {
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        BlockId b = f->layout.at[k];
+    FOR_BLOCKS(f, b) {
         if (cfg->rpo_index[b.i] != UINT32_MAX)
             continue;
         while (ir_block(f, b)->succs.n)
@@ -185,8 +180,7 @@ static InstId new_copy(Function *f, Operand dst, Operand src, LocId loc) {
 static void lower_single_phis(Function *f, BlockId b) {
     if (ir_block(f, b)->preds.n != 1)
         return;
-    for (unsigned p = 0; p < ir_block(f, b)->insts.n; p++) {
-        Inst *i = ir_inst(f, ir_block(f, b)->insts.at[p]);
+    FOR_INSTS(f, b, i) {
         if (i->op != IR_PHI)
             break;
         i->op = IR_COPY;
@@ -365,10 +359,10 @@ bool ra_prepare(Function *f, Diags *d) {
     ra_cfg(f, &a, &g);
     drop_unreachable(f, &g);
     split_double_edges(f);
-    for (unsigned k = 0; k < f->layout.n; k++)
-        lower_single_phis(f, f->layout.at[k]);
-    for (unsigned k = 0; k < f->layout.n; k++)
-        constrain_block(f, f->layout.at[k]);
+    FOR_BLOCKS(f, b)
+        lower_single_phis(f, b);
+    FOR_BLOCKS(f, b)
+        constrain_block(f, b);
     arena_free(&a);
     return true;
 }

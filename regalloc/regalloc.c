@@ -4,8 +4,8 @@
 
 /* Operations that only told the allocator something. */
 static void strip(Function *f) {
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        Block *b = ir_block(f, f->layout.at[k]);
+    FOR_BLOCKS(f, block_id) {
+        Block *b = ir_block(f, block_id);
         unsigned n = 0;
         for (unsigned p = 0; p < b->insts.n; p++) {
             InstId id = b->insts.at[p];

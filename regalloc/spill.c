@@ -74,20 +74,18 @@ static Demand demand(const Spill *spill, const Inst *i) {
     Function *f = spill->f;
     Demand d = {0, 0, spill->room};
     bool vectors = false;
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = *ir_dst(f, i, k);
-        if (o.kind == OPK_VAL && o.file == spill->file && o.count > 1) {
+    FOR_DSTS(f, i, o) {
+        if (o->kind == OPK_VAL && o->file == spill->file && o->count > 1) {
             vectors = true;
-            if (!(i->flags & IF_TIED) || ir_tied(f, i, k)->kind != OPK_VAL)
-                d.slack_before += rounded(o.count); /* placed beside the sources */
-            d.slack_after += rounded(o.count) - o.count;
+            if (!(i->flags & IF_TIED) || ir_tied(f, i, AT(o))->kind != OPK_VAL)
+                d.slack_before += rounded(o->count); /* placed beside the sources */
+            d.slack_after += rounded(o->count) - o->count;
         }
     }
-    for (unsigned k = 0; k < i->nsrc; k++) {
-        Operand o = *ir_src(f, i, k);
-        if (o.kind == OPK_VAL && o.file == spill->file && o.count > 1) {
+    FOR_SRCS(f, i, o) {
+        if (o->kind == OPK_VAL && o->file == spill->file && o->count > 1) {
             vectors = true;
-            d.slack_before += rounded(o.count) - o.count;
+            d.slack_before += rounded(o->count) - o->count;
         }
     }
     if (vectors && spill->file == RF_R) /* R0 is no half of a pair, nor R0-R3 a quad */
@@ -100,9 +98,9 @@ static Demand demand(const Spill *spill, const Inst *i) {
                 ra_is_allocatable(spill->file, r, spill->limit) && !ra_clobbers(c, spill->file, r);
         if (d.left_by_call > spill->room)
             d.left_by_call = spill->room;
-        for (unsigned k = 0; k < i->nsrc; k++) { /* arguments are in the way */
+        FOR_SRCS(f, i, src) { /* arguments are in the way */
             ValId v[4];
-            for (unsigned n = 0, m = ra_values(f, *ir_src(f, i, k), v); n < m; n++)
+            for (unsigned n = 0, m = ra_values(f, *src, v); n < m; n++)
                 if (ra_spill_in_file(spill, v[n]) && d.left_by_call &&
                     (f->values.at[v[n].i].fixed_reg < 0 ||
                      !ra_clobbers(c, spill->file, (unsigned)f->values.at[v[n].i].fixed_reg)))
@@ -126,7 +124,7 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *k
                 bs_add(keep, v[c].i);
     unsigned missing = 0;
     BS_EACH(k, keep)
-    missing += !bs_has(&spill->w, k);
+        missing += !bs_has(&spill->w, k);
     evict(spill, b, at, less(spill->room, need.slack_before + missing), keep);
     BS_EACH(k, keep) {
         if (!bs_has(&spill->w, k)) {
@@ -152,13 +150,13 @@ static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *k
     evict(spill, b, at + 1, through, keep); /* what lives through */
     VEC_ADD(f->arena, out, id);
     BS_EACH(k, keep)
-    if (spill->uses[k] || ra_set_has(&spill->live.out[b.i], k))
-        w_add(spill, k);
+        if (spill->uses[k] || ra_set_has(&spill->live.out[b.i], k))
+            w_add(spill, k);
 }
 
 static void keep_values(Spill *spill, Values *to) {
     BS_EACH(v, &spill->w)
-    VEC_ADD(spill->a, &to->at, v);
+        VEC_ADD(spill->a, &to->at, v);
 }
 
 static void walk_block(Spill *spill, BlockId b, Bitset *keep) {
@@ -177,8 +175,8 @@ static void walk_block(Spill *spill, BlockId b, Bitset *keep) {
             walk_inst(spill, b, p, id, keep, &out);
     }
     BS_EACH(v, &spill->w)
-    if (!ra_set_has(&spill->live.out[b.i], v))
-        w_del(spill, v);
+        if (!ra_set_has(&spill->live.out[b.i], v))
+            w_del(spill, v);
     keep_values(spill, &spill->w_out[b.i]);
     memcpy(&ir_block(f, b)->insts, &out, sizeof out);
     spill->done[b.i] = true;
@@ -241,8 +239,8 @@ static void choose_entry(Spill *spill, BlockId b) {
             rank += SPILL_LOOP_EXIT / 2;
         VEC_ADD(spill->a, &list, ((Candidate){v, rank}));
     }
-    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
-        ValId v = ir_operand_value(f, *ir_dst(f, ir_inst(f, blk->insts.at[p]), 0), 0);
+    FOR_PHIS(f, b, inst) {
+        ValId v = ir_operand_value(f, *ir_dst(f, inst, 0), 0);
         if (ra_spill_in_file(spill, v))
             VEC_ADD(spill->a, &list, ((Candidate){v.i, ra_spill_next_use(spill, b, 0, v.i)}));
     }
@@ -272,9 +270,7 @@ static Facts analyse(Function *f, Arena *a, RaRecord *rec) {
     ra_live(f, &rec->g, a, &rec->live);
     ra_max_pressure(f, &rec->g, &rec->live, x.max);
     for (uint32_t k = 0; k < rec->g.nrpo; k++) {
-        const Block *blk = ir_block(f, rec->g.rpo[k]);
-        for (unsigned p = 0; p < blk->insts.n; p++) {
-            Inst *i = ir_inst(f, blk->insts.at[p]);
+        FOR_INSTS(f, rec->g.rpo[k], i) {
             unsigned n = 2;
             x.calls |= i->op == OT_CALL;
             for (unsigned o = 0; o < (unsigned)i->ndst + i->nsrc; o++)
@@ -301,7 +297,7 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
         ra_set_to_bits(&spill->live.out[b.i], &now);
         unsigned n = 0;
         BS_EACH(v, &now)
-        n += ra_spill_in_file(spill, (ValId){v});
+            n += ra_spill_in_file(spill, (ValId){v});
         Block *blk = ir_block(f, b);
         for (unsigned p = blk->insts.n; p-- > 0;) {
             Inst *i = ir_inst(f, blk->insts.at[p]);
@@ -309,8 +305,8 @@ static bool too_high(Function *f, Spill *spill, const Facts *facts) {
             unsigned made = 0;
             if (i->op == IR_PHI)
                 break;
-            for (unsigned d = 0; d < i->ndst; d++)
-                for (unsigned c = 0, m = ra_values(f, *ir_dst(f, i, d), v); c < m; c++)
+            FOR_DSTS(f, i, dst)
+                for (unsigned c = 0, m = ra_values(f, *dst, v); c < m; c++)
                     if (ra_spill_in_file(spill, v[c])) {
                         made++;
                         n -= bs_has(&now, v[c].i);

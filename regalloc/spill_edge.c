@@ -5,18 +5,15 @@
 #include <string.h>
 
 static bool is_phi_of(Function *f, BlockId b, uint32_t v) {
-    const Block *blk = ir_block(f, b);
-    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++)
-        if (ir_dst(f, ir_inst(f, blk->insts.at[p]), 0)->value == v)
+    FOR_PHIS(f, b, i)
+        if (ir_dst(f, i, 0)->value == v)
             return true;
     return false;
 }
 
 /* A result of b's phis that is another phi's operand too: its home must not be overwritten on the edge. */
 static bool read_by_phis(Function *f, BlockId b, uint32_t v) {
-    const Block *blk = ir_block(f, b);
-    for (unsigned p = 0; p < blk->insts.n && ir_inst(f, blk->insts.at[p])->op == IR_PHI; p++) {
-        const Inst *i = ir_inst(f, blk->insts.at[p]);
+    FOR_PHIS(f, b, i) {
         for (unsigned k = 0; k < i->nsrc && ir_dst(f, i, 0)->value != v; k++)
             if (ir_src(f, i, k)->kind == OPK_VAL && ir_src(f, i, k)->value == v)
                 return true;
@@ -57,8 +54,7 @@ static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uin
     Values *have = &spill->w_out[from.i], *want = &spill->w_in[to.i];
     const Block *fb = ir_block(f, from);
     LocId loc = fb->insts.n ? ir_inst(f, fb->insts.at[fb->insts.n - 1])->loc : (LocId){0};
-    for (unsigned p = 0; p < ir_block(f, to)->insts.n; p++) { /* phis in memory first */
-        InstId id = ir_block(f, to)->insts.at[p];
+    FOR_INST_IDS(f, to, id) {
         if (ir_inst(f, id)->op != IR_PHI)
             break;
         uint32_t v = ir_dst(f, ir_inst(f, id), 0)->value;
@@ -75,15 +71,14 @@ static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uin
     for (unsigned k = 0; k < want->at.n; k++)
         if (!is_phi_of(f, to, want->at.at[k]) && !ra_spill_has_value(have, want->at.at[k]))
             ra_spill_reload(spill, want->at.at[k], out, loc);
-    for (unsigned p = 0; p < ir_block(f, to)->insts.n; p++) {
-        const Inst *i = ir_inst(f, ir_block(f, to)->insts.at[p]);
+    FOR_INSTS(f, to, i) {
         if (i->op != IR_PHI)
             break;
         Operand dst = *ir_dst(f, i, 0), src = *ir_src(f, i, pred);
         if (dst.file != spill->file || bs_has(&spill->in_memory, dst.value) || src.kind != OPK_VAL)
             continue;
         bool twice = false; /* loaded for another phi, or as a value that lives on */
-        for (unsigned q = 0; q < p; q++) {
+        for (unsigned q = 0; q < AT(i); q++) {
             const Inst *j = ir_inst(f, ir_block(f, to)->insts.at[q]);
             uint32_t jv = ir_dst(f, j, 0)->value;
             twice |= !bs_has(&spill->in_memory, jv) && ir_src(f, j, pred)->kind == OPK_VAL &&

@@ -28,14 +28,13 @@ static bool repeatable(Function *f, InstId id) {
 void ra_spill_find_repeatable(Spill *spill) {
     Function *f = spill->f;
     for (uint32_t k = 0; k < spill->g.nrpo; k++) {
-        const Block *b = ir_block(f, spill->g.rpo[k]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            Inst *i = ir_inst(f, b->insts.at[p]);
+        FOR_INST_IDS(f, spill->g.rpo[k], id) {
+            Inst *i = ir_inst(f, id);
             ValId v[4];
             if (i->ndst == 1 && ra_values(f, *ir_dst(f, i, 0), v) == 1 && v[0].i &&
                 f->values.at[v[0].i].file == spill->file && f->values.at[v[0].i].fixed_reg < 0 &&
-                repeatable(f, b->insts.at[p]))
-                spill->remat[v[0].i] = b->insts.at[p];
+                repeatable(f, id))
+                spill->remat[v[0].i] = id;
         }
     }
 }

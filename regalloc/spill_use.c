@@ -31,13 +31,12 @@ static bool refine(Spill *spill, BlockId b, uint32_t *first_use, uint32_t *touch
     Block *blk = ir_block(f, b);
     unsigned ntouched = 0;
     bool changed = false;
-    for (unsigned p = 0; p < blk->insts.n; p++) {
-        Inst *i = ir_inst(f, blk->insts.at[p]);
+    FOR_INSTS(f, b, i) {
         for (unsigned n = 0; i->op != IR_PHI && n < ra_num_reads(i); n++) {
             ValId v[4];
             for (unsigned c = 0, k = ra_values(f, *ra_read(f, i, n), v); c < k; c++)
                 if (v[c].i && spill->global[v[c].i] && !first_use[v[c].i]) {
-                    first_use[v[c].i] = p + 1;
+                    first_use[v[c].i] = AT(i) + 1;
                     touched[ntouched++] = v[c].i;
                 }
         }
@@ -68,8 +67,8 @@ void ra_spill_next_uses(Spill *spill) {
     Function *f = spill->f;
     spill->global = ARENA_ARRAY(spill->a, uint32_t, spill->nvals);
     BS_EACH(v, &spill->live.any)
-    if (f->values.at[v].file == spill->file)
-        spill->global[v] = ++spill->ncolumns;
+        if (f->values.at[v].file == spill->file)
+            spill->global[v] = ++spill->ncolumns;
     if (!spill->ncolumns || (size_t)spill->ncolumns * spill->g.nblocks > SPILL_MAX_TABLE)
         return; /* huge: only uses in the same block count */
     size_t n = (size_t)spill->ncolumns * spill->g.nblocks;

@@ -75,6 +75,9 @@ typedef struct {
     BinFuncFlow *funcs; /* [bin->nfuncs] */
 } BinFlow;
 
+/* Index i of each instruction of a block (const BinBlock *), in order. */
+#define FOR_BIN_INSTS(block, i) for (uint32_t i = (block)->first; i < (block)->first + (block)->ninsts; i++)
+
 /* The graph of all functions; lives as long as `b`. Never fails but for want of memory (NULL). */
 BinFlow *bin_flow_new(const Binary *b);
 void bin_flow_free(BinFlow *flow);

@@ -55,13 +55,16 @@ static StepStatus leave_out(Stepper *stepper, const char *why) {
 /* ---- where lanes are ---- */
 
 static uint32_t here(const ModelState *state) { return state->pc[lowest(state->active)]; }
-static void place_lanes(ModelState *state, Lanes m, uint32_t pc) { EACH_LANE(i, m) state->pc[i] = pc; }
+static void place_lanes(ModelState *state, Lanes m, uint32_t pc) {
+    EACH_LANE(i, m)
+        state->pc[i] = pc;
+}
 static Lanes parked(const ModelState *state) { return (Lanes)(state->valid & ~state->active); }
 static Lanes waiting_at(const ModelState *state, uint32_t pc) {
     Lanes found = 0;
     EACH_LANE(i, parked(state))
-    if (state->pc[i] == pc)
-        found |= bit(i);
+        if (state->pc[i] == pc)
+            found |= bit(i);
     return found;
 }
 
@@ -264,7 +267,8 @@ static StepStatus step_branch(Stepper *stepper, const Skel *skel, ModelState *st
 static StepStatus scatter(Stepper *x, const Skel *k, ModelState *state, uint32_t inst, Lanes g,
                           const uint32_t *to, Oracle *o) {
     Lanes stay = (Lanes)(state->active & ~g);
-    EACH_LANE(i, g) state->pc[i] = to[i];
+    EACH_LANE(i, g)
+        state->pc[i] = to[i];
     note(x, inst, MS_TARGET, state->active, g, to);
     if (stay) {
         state->active = stay;
@@ -291,7 +295,8 @@ static StepStatus branch_indirect(Stepper *x, const Skel *skel, ModelState *s, u
     if (skel->uniform) {
         if (!ask(o, skel->ntargets, &answer))
             return STEP_CHOICE;
-        EACH_LANE(i, g) to[i] = skel->targets[answer];
+        EACH_LANE(i, g)
+            to[i] = skel->targets[answer];
         return scatter(x, skel, s, inst, g, to, o);
     }
     for (int n = __builtin_popcount(g); n && space <= 4096; n--)
@@ -459,17 +464,18 @@ static StepStatus warpsync(Stepper *stepper, const Skel *k, ModelState *state, u
         return go_on(stepper, k, state, inst);
     }
     EACH_LANE(i, state->active)
-    if (!(mask[i] >> i & 1)) {
-        char text[96];
-        snprintf(text, sizeof text, "lane %u executes a WARPSYNC that does not name it",
-                 stepper->lane_number[i]);
-        return bad(stepper, inst, text);
-    }
+        if (!(mask[i] >> i & 1)) {
+            char text[96];
+            snprintf(text, sizeof text, "lane %u executes a WARPSYNC that does not name it",
+                     stepper->lane_number[i]);
+            return bad(stepper, inst, text);
+        }
     EACH_LANE(i, arrived) {
         Lanes named = mask[i] & state->valid;
         bool agree = !(named & ~arrived);
         wanted |= named;
-        EACH_LANE(t, (Lanes)(named & arrived)) agree = agree && (mask[t] & state->valid) == named;
+        EACH_LANE(t, (Lanes)(named & arrived))
+            agree = agree && (mask[t] & state->valid) == named;
         complete |= agree ? bit(i) : 0;
     }
     if (!complete && !(wanted & ~arrived))
@@ -551,7 +557,7 @@ static StepStatus execute(Stepper *x, const Skel *skel, ModelState *state, uint3
 /* One form for each state: what no longer matters is zero. */
 static void canonical(const Stepper *stepper, ModelState *state) {
     EACH_LANE(i, state->active)
-    state->pc[i] = stepper->p->at[state->pc[i]].next; /* those that wait are where they are */
+        state->pc[i] = stepper->p->at[state->pc[i]].next; /* those that wait are where they are */
     EACH_LANE(i, state->valid) {
         uint16_t live = stepper->p->at[state->pc[i]].live;
         state->pknown[i] &= (uint8_t)(live & 0x7f);

@@ -243,7 +243,7 @@ static void through(Uni *uni, uint32_t block, RegSet *s, bool note) {
     Meanings t = uni->meant[block];
     for (unsigned r = 0; r < 256; r++)
         t.of[r] = t.of[r] == UNSEEN ? IS_ANY : t.of[r];
-    for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
+    FOR_BIN_INSTS(b, i) {
         if (!uni->g->decoded[i])
             return;
         const MachInst *m = &uni->g->insts[i];
@@ -512,7 +512,7 @@ void model_uniformity(ModelProgram *program) {
             set_or(&s, &u.at_entry[block->func]);
         set_or(&s, &u.in[b]);
         through(&u, b, &s, true);
-        for (uint32_t i = block->first; i < block->first + block->ninsts; i++) {
+        FOR_BIN_INSTS(block, i) {
             program->at[i].here = !u.sometimes[b];
             program->at[i].always_here = !u.sometimes[b] && !u.called_sometimes[block->func];
         }

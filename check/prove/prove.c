@@ -16,7 +16,7 @@
 
 /* ---- cut points ---- */
 static bool only_control(const BinFlow *flow, const BinBlock *b) { /* nothing that one lane could notice */
-    for (uint32_t i = b->first; i < b->first + b->ninsts; i++) {
+    FOR_BIN_INSTS(b, i) {
         const MachInst *in = &flow->insts[i];
         BinKind k = bin_kind(in);
         if (k != BK_NOP && k != BK_BSSY && k != BK_BSYNC && k != BK_BREAK && k != BK_YIELD &&

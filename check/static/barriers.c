@@ -81,12 +81,10 @@ static uint32_t join_of(Barriers *barriers, uint32_t bssy) {
     return barriers->joins.n - 1;
 }
 
-#define EACH_INST(g, block, i)                                                                               \
-    for (uint32_t i = (g)->blocks[block].first; i < (g)->blocks[block].first + (g)->blocks[block].ninsts; i++)
-
 static uint16_t regs_of(const Barriers *barriers, const Bitset *s) {
     uint16_t m = 0;
-    BS_EACH(j, s) m |= (uint16_t)(1u << barriers->joins.at[j].reg);
+    BS_EACH(j, s)
+        m |= (uint16_t)(1u << barriers->joins.at[j].reg);
     return m;
 }
 
@@ -198,9 +196,9 @@ static State new_state(Barriers *barriers) {
 static void solve(Barriers *barriers) {
     const BinFlow *flow = barriers->c->g;
     for (uint32_t n = 0; n < barriers->p->nrpo; n++)
-        EACH_INST(flow, barriers->p->rpo[n], i)
-    if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
-        join_of(barriers, i);
+        FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
+            if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
+                join_of(barriers, i);
     barriers->in = ARENA_ARRAY(&barriers->c->a, State, flow->funcs[barriers->p->func].nblocks);
     for (uint32_t n = 0; n < barriers->p->nrpo; n++)
         barriers->in[barriers->p->rpo[n] - barriers->base] = new_state(barriers);
@@ -213,7 +211,9 @@ static void solve(Barriers *barriers) {
             if (!barriers->in[barriers->p->rpo[n] - barriers->base].reached)
                 continue;
             copy_state(&now, &barriers->in[barriers->p->rpo[n] - barriers->base]);
-            EACH_INST(flow, barriers->p->rpo[n], i) if (flow->decoded[i]) transfer(barriers, &now, i);
+            FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
+                if (flow->decoded[i])
+                    transfer(barriers, &now, i);
             for (uint32_t s = 0; s < blk->nsuccs; s++) {
                 copy_state(&edge, &now);
                 leave_on_edge(barriers, &edge, blk->first + blk->ninsts - 1, blk->succs[s].kind);
@@ -295,10 +295,10 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
         check_report(barriers->c, CR_R06, i, NONE, "syncpoint %s is not behind a BSYNC B%u", to, reg);
     }
     BS_EACH(k, &state->must)
-    if (k != j && barriers->joins.at[k].reg == reg)
-        check_report(barriers->c, CR_R08, i, barriers->joins.at[k].bssy,
-                     "B%u re-used inside its own region (%s, %s)", reg,
-                     check_at(barriers->c, barriers->joins.at[k].bssy), check_at(barriers->c, i));
+        if (k != j && barriers->joins.at[k].reg == reg)
+            check_report(barriers->c, CR_R08, i, barriers->joins.at[k].bssy,
+                         "B%u re-used inside its own region (%s, %s)", reg,
+                         check_at(barriers->c, barriers->joins.at[k].bssy), check_at(barriers->c, i));
 }
 
 static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
@@ -316,7 +316,7 @@ static void walk_rules(Barriers *barriers, Summary *sum) {
         if (!in->reached)
             continue;
         copy_state(&now, in);
-        EACH_INST(flow, barriers->p->rpo[n], i) {
+        FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i) {
             if (!flow->decoded[i])
                 break;
             BinKind kind = bin_kind(&flow->insts[i]);
@@ -347,7 +347,7 @@ static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
     for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
         uint32_t k = barriers->p->rpo[n] - barriers->base;
         bool left = false;
-        EACH_INST(flow, barriers->p->rpo[n], i) {
+        FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i) {
             if (!flow->decoded[i])
                 break;
             BinKind kind = bin_kind(&flow->insts[i]);
@@ -380,7 +380,8 @@ static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
             if (bs_has(&meets, v) || !bs_has(&bad, v))
                 continue;
             copy_state(&edge, &barriers->in[barriers->p->rpo[n] - barriers->base]);
-            EACH_INST(flow, barriers->p->rpo[n], i) transfer(barriers, &edge, i);
+            FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
+                transfer(barriers, &edge, i);
             leave_on_edge(barriers, &edge, last, blk->succs[s].kind);
             if (bs_has(&edge.pend, j))
                 check_report(barriers->c, CR_R03, last, join->bssy,
@@ -403,11 +404,11 @@ static void synchronised(Barriers *barriers, const Bitset *ends) {
         uint32_t home = flow->block_of[join->bssy] - barriers->base;
         bool here = false;
         for (uint32_t n = 0; n < barriers->p->nrpo; n++)
-            EACH_INST(flow, barriers->p->rpo[n], i)
-        if (is_sync_of(barriers->c, i, join->reg, barriers->p->func)) {
-            bs_add(&meets, barriers->p->rpo[n] - barriers->base);
-            here |= barriers->p->rpo[n] - barriers->base == home && i > join->bssy;
-        }
+            FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
+                if (is_sync_of(barriers->c, i, join->reg, barriers->p->func)) {
+                    bs_add(&meets, barriers->p->rpo[n] - barriers->base);
+                    here |= barriers->p->rpo[n] - barriers->base == home && i > join->bssy;
+                }
         grow_back(barriers, &meets, NULL);
         const BinBlock *blk = &flow->blocks[home + barriers->base];
         for (uint32_t s = 0; s < blk->nsuccs; s++)
@@ -428,7 +429,7 @@ static void endless(Barriers *barriers, const Bitset *ends) {
             const Join *join = &barriers->joins.at[j];
             bool clears = false;
             for (uint32_t m = 0; m < barriers->p->nrpo && !clears; m++)
-                EACH_INST(flow, barriers->p->rpo[m], i) {
+                FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[m]], i) {
                     BinKind kind = flow->decoded[i] ? bin_kind(&flow->insts[i]) : BK_PLAIN;
                     clears |= !bs_has(ends, barriers->p->rpo[m] - barriers->base) &&
                               (kind == BK_BSYNC || kind == BK_BREAK) &&
@@ -465,7 +466,7 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
     const BinFlow *flow = checker->g;
     summary->callees = bs_new(&checker->a, checker->nprocs);
     for (uint32_t n = 0; n < p->nrpo; n++)
-        EACH_INST(flow, p->rpo[n], i) {
+        FOR_BIN_INSTS(&flow->blocks[p->rpo[n]], i) {
             if (!flow->decoded[i])
                 break;
             BinKind k = bin_kind(&flow->insts[i]);
@@ -560,15 +561,16 @@ static void order_of_kernel(Checker *checker, const Summary *sum, uint32_t root)
     bs_add(&in, root);
     for (bool changed = true; changed;) {
         changed = false;
-        BS_EACH(p, &in) changed |= bs_or(&in, &sum[p].callees);
+        BS_EACH(p, &in)
+            changed |= bs_or(&in, &sum[p].callees);
     }
     BS_EACH(p, &in)
-    for (unsigned a = 0; a < NUM_B; a++)
-        for (unsigned b = 0; b < NUM_B; b++)
-            if ((sum[p].order[a] >> b & 1) && !(order[a] >> b & 1)) {
-                order[a] |= (uint16_t)(1u << b);
-                witness[a][b] = sum[p].witness[a][b];
-            }
+        for (unsigned a = 0; a < NUM_B; a++)
+            for (unsigned b = 0; b < NUM_B; b++)
+                if ((sum[p].order[a] >> b & 1) && !(order[a] >> b & 1)) {
+                    order[a] |= (uint16_t)(1u << b);
+                    witness[a][b] = sum[p].witness[a][b];
+                }
     for (unsigned a = 0; a < NUM_B; a++) {
         uint8_t path[NUM_B];
         unsigned n = 0;
@@ -604,9 +606,9 @@ void check_barriers(Checker *checker) {
         summarise(checker, &checker->procs[p], &sum[p]);
         solve(&all[p]);
         for (uint32_t n = 0; n < checker->procs[p].nrpo; n++)
-            EACH_INST(flow, checker->procs[p].rpo[n], i)
-        if (flow->decoded[i] && check_is_call(checker, i))
-            VEC_ADD(&checker->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
+            FOR_BIN_INSTS(&flow->blocks[checker->procs[p].rpo[n]], i)
+                if (flow->decoded[i] && check_is_call(checker, i))
+                    VEC_ADD(&checker->a, &sites, ((Site){p, i, regs_at(&all[p], i)}));
     }
     spread(checker, sum, sites.at, sites.n);
     for (uint32_t p = 0; p < checker->nprocs; p++)

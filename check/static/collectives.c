@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EACH_INST(g, block, i)                                                                               \
-    for (uint32_t i = (g)->blocks[block].first; i < (g)->blocks[block].first + (g)->blocks[block].ninsts; i++)
-
 static bool is_control(const MachInst *m) {
     switch (bin_kind(m)) {
     case BK_PLAIN:
@@ -90,7 +87,7 @@ static bool exits_on_the_way(Checker *checker, const Proc *proc, uint32_t from, 
     while (top) {
         uint32_t at = stack[--top];
         bool stop = false;
-        EACH_INST(bin_flow, at, i) {
+        FOR_BIN_INSTS(&bin_flow->blocks[at], i) {
             BinKind k = bin_flow->decoded[i] ? check_kind(checker, i) : BK_PLAIN;
             *meets |= i == inst;
             stop |= i == inst && !through;
@@ -277,7 +274,7 @@ static void yielded_flow(Checker *checker, Yielded *y) {
             for (uint32_t n = 0; n < checker->procs[p].nrpo; n++) {
                 uint32_t k = checker->procs[p].rpo[n];
                 bool now = y->yielded[k];
-                EACH_INST(flow, k, i) {
+                FOR_BIN_INSTS(&flow->blocks[k], i) {
                     if (!flow->decoded[i])
                         break;
                     if (check_is_call(checker, i)) {
@@ -317,7 +314,7 @@ static void walk_collectives(Checker *checker) {
     for (uint32_t p = 0; p < checker->nprocs; p++) {
         for (uint32_t n = 0; n < checker->procs[p].nrpo; n++) {
             bool now = y.yielded[checker->procs[p].rpo[n]];
-            EACH_INST(flow, checker->procs[p].rpo[n], i) {
+            FOR_BIN_INSTS(&flow->blocks[checker->procs[p].rpo[n]], i) {
                 if (!flow->decoded[i])
                     break;
                 covered(checker, i);
@@ -367,7 +364,7 @@ static void find_meetings(Meetings *meetings) {
     meetings->site_at = ARENA_ARRAY(&checker->a, uint32_t, flow->bin->ncode + 1);
     for (uint32_t b = 0; b < flow->nblocks; b++)
         if (flow->blocks[b].reachable)
-            EACH_INST(flow, b, i) {
+            FOR_BIN_INSTS(&flow->blocks[b], i) {
                 if (!flow->decoded[i] || bin_kind(&flow->insts[i]) != BK_WARPSYNC)
                     continue;
                 Site s = {.inst = i, .kind = kind_behind(checker, i)};
@@ -381,7 +378,7 @@ static bool first_of_block(Meetings *meetings, uint32_t block) {
     Checker *checker = meetings->c;
     const BinFlow *flow = checker->g;
     bool changed = false;
-    EACH_INST(flow, block, i) {
+    FOR_BIN_INSTS(&flow->blocks[block], i) {
         if (!flow->decoded[i])
             return changed;
         if (meetings->site_at[i]) {
@@ -541,7 +538,7 @@ enum { SEES = 1, YIELDS = 2, SLEEPS = 4, SYNCS = 8, CALLS = 16, LOADS = 32 };
 static uint8_t what_happens(Checker *checker, uint32_t block, const bool *observing) {
     const BinFlow *flow = checker->g;
     uint8_t w = 0;
-    EACH_INST(flow, block, i) {
+    FOR_BIN_INSTS(&flow->blocks[block], i) {
         if (!flow->decoded[i])
             break;
         const MachInst *inst = &flow->insts[i];
@@ -603,11 +600,11 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
         if (!(what[b - t.base] & YIELDS) || !in_cycle(&t, size, b) ||
             (sum[t.comp[b - t.base]] & (SEES | SYNCS | CALLS)))
             continue;
-        EACH_INST(flow, b, i)
-        if (bin_kind(&flow->insts[i]) == BK_YIELD)
-            check_report(checker, CR_R14, i, NONE, "YIELD at %s disables reconvergence of its loop%s",
-                         check_at(checker, i),
-                         sum[t.comp[b - t.base]] & LOADS ? ", unless a load in it is volatile" : "");
+        FOR_BIN_INSTS(&flow->blocks[b], i)
+            if (bin_kind(&flow->insts[i]) == BK_YIELD)
+                check_report(checker, CR_R14, i, NONE, "YIELD at %s disables reconvergence of its loop%s",
+                             check_at(checker, i),
+                             sum[t.comp[b - t.base]] & LOADS ? ", unless a load in it is volatile" : "");
     }
 }
 
@@ -632,7 +629,7 @@ static bool only_ends(const Checker *checker, uint32_t block) {
     const BinFlow *flow = checker->g;
     for (unsigned hops = 0; hops < 8; hops++) {
         const BinBlock *b = &flow->blocks[block];
-        EACH_INST(flow, block, i) {
+        FOR_BIN_INSTS(&flow->blocks[block], i) {
             BinKind k = bin_kind(&flow->insts[i]);
             if (k == BK_EXIT || k == BK_TRAP)
                 return true;
@@ -648,10 +645,10 @@ static bool only_ends(const Checker *checker, uint32_t block) {
 
 static uint32_t bsync_in(const Checker *checker, uint32_t block, uint16_t regs) {
     const BinFlow *flow = checker->g;
-    EACH_INST(flow, block, i)
-    if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSYNC &&
-        (regs >> bin_barrier(&flow->insts[i]) & 1))
-        return i;
+    FOR_BIN_INSTS(&flow->blocks[block], i)
+        if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSYNC &&
+            (regs >> bin_barrier(&flow->insts[i]) & 1))
+            return i;
     return NONE;
 }
 
@@ -675,11 +672,11 @@ static bool region_of(Checker *checker, const BinBlock *b, uint32_t join, uint16
     while (top) {
         uint32_t at = stack[--top];
         found |= bsync_in(checker, at, regs) != NONE;
-        EACH_INST(bin_flow, at, i)
-        if (bin_flow->decoded[i] && sync != NONE && bin_kind(&bin_flow->insts[i]) == BK_BSSY &&
-            bin_target(bin_flow, i) == sync + 1 &&
-            bin_barrier(&bin_flow->insts[i]) == bin_barrier(&bin_flow->insts[sync]))
-            *bssy = i;
+        FOR_BIN_INSTS(&bin_flow->blocks[at], i)
+            if (bin_flow->decoded[i] && sync != NONE && bin_kind(&bin_flow->insts[i]) == BK_BSSY &&
+                bin_target(bin_flow, i) == sync + 1 &&
+                bin_barrier(&bin_flow->insts[i]) == bin_barrier(&bin_flow->insts[sync]))
+                *bssy = i;
         for (uint32_t s = 0; s < bin_flow->blocks[at].nsuccs; s++) {
             uint32_t t = bin_flow->blocks[at].succs[s].block;
             if (t != join && !seen[t - flow->first_block]) {

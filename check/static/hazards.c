@@ -499,7 +499,9 @@ static void walk_block(Hazards *hazards, uint32_t proc, uint32_t block) {
     const BinBlock *b = &bin_flow->blocks[block];
     State *state = &hazards->now;
     copy_state(hazards, state, &hazards->in[block]);
-    for (uint32_t i = b->first; i < b->first + b->ninsts && state->reached; i++) {
+    FOR_BIN_INSTS(b, i) {
+        if (!state->reached)
+            break;
         if (!bin_flow->decoded[i])
             return;
         bool call = check_is_call(hazards->c, i), tail = call && bin_kind(&bin_flow->insts[i]) == BK_BRANCH;

@@ -3,9 +3,6 @@
 #include "check/static/internal.h"
 #include <string.h>
 
-#define EACH_INST(g, block, i)                                                                               \
-    for (uint32_t i = (g)->blocks[block].first; i < (g)->blocks[block].first + (g)->blocks[block].ninsts; i++)
-
 /* ---- R-17 ---- */
 
 enum { UCELLS = 72, UP_FIRST = 64 };
@@ -65,7 +62,7 @@ static void uniform_live(Checker *checker, const Proc *proc) {
     Live *in = ARENA_ARRAY(&checker->a, Live, flow->funcs[proc->func].nblocks), unsafe = {0};
     bool any = false;
     for (uint32_t n = 0; n < proc->nrpo; n++)
-        EACH_INST(flow, proc->rpo[n], i) {
+        FOR_BIN_INSTS(&flow->blocks[proc->rpo[n]], i) {
             Live reads, writes;
             if (!flow->decoded[i])
                 break;
@@ -204,10 +201,10 @@ static bool merge_values(Values *into, const Values *with) {
 
 static bool matters(const Checker *checker, const Proc *proc) {
     for (uint32_t n = 0; n < proc->nrpo; n++)
-        EACH_INST(checker->g, proc->rpo[n], i)
-    if (checker->g->decoded[i] &&
-        (bin_kind(&checker->g->insts[i]) == BK_RET || check_kind(checker, i) == BK_CALL))
-        return true;
+        FOR_BIN_INSTS(&checker->g->blocks[proc->rpo[n]], i)
+            if (checker->g->decoded[i] &&
+                (bin_kind(&checker->g->insts[i]) == BK_RET || check_kind(checker, i) == BK_CALL))
+                return true;
     return false;
 }
 
@@ -276,7 +273,9 @@ static void run(Returns *returns, uint32_t p) {
             if (!returns->in[proc->rpo[n]]->reached)
                 continue;
             Values v = *returns->in[proc->rpo[n]];
-            EACH_INST(flow, proc->rpo[n], i) if (flow->decoded[i]) track(returns, &v, i);
+            FOR_BIN_INSTS(&flow->blocks[proc->rpo[n]], i)
+                if (flow->decoded[i])
+                    track(returns, &v, i);
             for (uint32_t s = 0; s < flow->blocks[proc->rpo[n]].nsuccs; s++)
                 changed |= merge_values(returns->in[flow->blocks[proc->rpo[n]].succs[s].block], &v);
         }
@@ -290,7 +289,7 @@ static void visit(Returns *returns, uint32_t p, bool calls) {
         if (!returns->in[proc->rpo[n]]->reached)
             continue;
         Values v = *returns->in[proc->rpo[n]];
-        EACH_INST(flow, proc->rpo[n], i) {
+        FOR_BIN_INSTS(&flow->blocks[proc->rpo[n]], i) {
             if (!flow->decoded[i])
                 break;
             if (calls && check_kind(returns->c, i) == BK_CALL)

@@ -419,7 +419,9 @@ static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
             if (!uniform->reached[proc->rpo[n]])
                 continue;
             Together t = at[proc->rpo[n]];
-            for (uint32_t i = b->first; i < b->first + b->ninsts && flow->decoded[i]; i++) {
+            FOR_BIN_INSTS(b, i) {
+                if (!flow->decoded[i])
+                    break;
                 checker->converged[i] = t.on;
                 together_behind(uniform, &t, i);
             }
@@ -480,7 +482,9 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
     Checker *checker = uniform->c;
     const BinFlow *flow = checker->g;
     const BinBlock *b = &flow->blocks[block];
-    for (uint32_t i = b->first; i < b->first + b->ninsts && flow->decoded[i]; i++) {
+    FOR_BIN_INSTS(b, i) {
+        if (!flow->decoded[i])
+            break;
         const MachInst *m = &flow->insts[i];
         if (note && !checker->divergent[i] && parts_lanes(s, m))
             checker->divergent[i] = uniform->changed = true;
@@ -530,7 +534,9 @@ static void find_calls(Uniform *uniform) {
     for (uint32_t p = 0; p < checker->nprocs; p++)
         for (uint32_t n = 0; n < checker->procs[p].nrpo; n++) {
             const BinBlock *b = &checker->g->blocks[checker->procs[p].rpo[n]];
-            for (uint32_t i = b->first; i < b->first + b->ninsts && checker->g->decoded[i]; i++) {
+            FOR_BIN_INSTS(b, i) {
+                if (!checker->g->decoded[i])
+                    break;
                 Callees to = check_is_call(checker, i) ? check_callees(checker, i) : (Callees){NULL, 0};
                 for (uint32_t k = 0; k < to.n; k++)
                     uniform->info[to.proc[k]].called = true;
@@ -572,7 +578,7 @@ static void analyse(Checker *checker, bool certain) {
     for (uint32_t p = 0; p < checker->nprocs; p++)
         for (uint32_t k = 0; k < checker->procs[p].nrpo; k++) {
             const BinBlock *b = &flow->blocks[checker->procs[p].rpo[k]];
-            for (uint32_t i = b->first; i < b->first + b->ninsts; i++)
+            FOR_BIN_INSTS(b, i)
                 checker->apart[i] |= u.apart[checker->procs[p].rpo[k]] || u.info[p].entry_apart;
         }
 }

@@ -19,12 +19,10 @@ static uint32_t own_bytes(const Function *f) {
 }
 
 static bool makes_calls(const Function *f) {
-    for (unsigned l = 0; l < f->layout.n; l++) {
-        const Block *b = &f->blocks.at[f->layout.at[l].i];
-        for (unsigned p = 0; p < b->insts.n; p++)
-            if (f->insts.at[b->insts.at[p].i].op == OT_CALL)
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, inst)
+            if (inst->op == OT_CALL)
                 return true;
-    }
     return false;
 }
 

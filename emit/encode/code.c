@@ -28,11 +28,9 @@ static bool encode_error(Encode *encode, const Inst *i, const char *what) {
 
 /* Index of the instruction behind the BSYNC of block b on barrier register `breg`, or UINT32_MAX. */
 static uint32_t behind_bsync(Encode *encode, BlockId b, Operand breg) {
-    const Block *blk = ir_block(encode->f, b);
-    for (unsigned p = 0; p < blk->insts.n; p++) {
-        const Inst *i = ir_inst(encode->f, blk->insts.at[p]);
+    FOR_INSTS(encode->f, b, i) {
         if (i->op == OT_BSYNC && ir_src(encode->f, i, BSYNC_breg)->value == breg.value)
-            return encode->address[b.i] + p + 1;
+            return encode->address[b.i] + AT(i) + 1;
     }
     return UINT32_MAX;
 }
@@ -128,23 +126,22 @@ static bool encode_block(Encode *encode, BlockId id) {
     const Block *b = ir_block(encode->f, id);
     if (b->label && b->insts.n)
         encode->out->block_of[encode->address[id.i]] = b->label;
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(encode->f, b->insts.at[p]);
-        uint32_t at = encode->address[id.i] + p;
+    FOR_INSTS(encode->f, id, i) {
+        uint32_t at = encode->address[id.i] + AT(i);
         if (ir_is_pseudo(i->op))
             return encode_error(encode, i, "the operation is still abstract");
         MachInst m = emit_mach(encode->f, i);
         for (unsigned k = 0; k < m.nsrc; k++) {
             if (m.src[k].kind == OPK_BLOCK && !resolve_block(encode, i, &m, k, at))
                 return false;
-            if (m.src[k].kind == OPK_SYM && !resolve_symbol(encode, i, &m, k, b, p, at))
+            if (m.src[k].kind == OPK_SYM && !resolve_symbol(encode, i, &m, k, b, AT(i), at))
                 return false;
             if (m.src[k].kind == OPK_VAL)
                 return encode_error(encode, i, "a register is still virtual");
             if (m.src[k].kind == OPK_CMEM && m.src[k].value >> 16 == IR_JUMP_BANK)
                 m.src[k].value += encode->table_base;
         }
-        if (i->op == OT_LEPC && !resolve_lepc(encode, i, &m, b, p, at))
+        if (i->op == OT_LEPC && !resolve_lepc(encode, i, &m, b, AT(i), at))
             return false;
         if (i->op == OT_BRX && !resolve_brx(encode, i, &m, b, at))
             return false;
@@ -186,19 +183,14 @@ static bool encode_tail(Encode *encode, uint32_t end) {
 /* Registers that the function itself names. */
 static uint32_t count_regs(const Encode *encode) {
     uint32_t count = 0;
-    for (unsigned l = 0; l < encode->f->layout.n; l++) {
-        const Block *b = ir_block(encode->f, encode->f->layout.at[l]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(encode->f, b->insts.at[p]);
-            for (unsigned k = 0; k < ir_num_operands(i); k++) {
-                Operand o = encode->f->operands.at[i->operand + k];
-                if (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ)
+    FOR_BLOCKS(encode->f, b)
+        FOR_INSTS(encode->f, b, i)
+            FOR_OPERANDS(encode->f, i, o) {
+                if (o->kind != OPK_REG || o->file != RF_R || o->value == REG_RZ)
                     continue;
-                uint32_t n = o.value + (o.count ? o.count : 1u);
+                uint32_t n = o->value + (o->count ? o->count : 1u);
                 count = n > count && n <= REG_RZ ? n : count;
             }
-        }
-    }
     return count;
 }
 
@@ -214,10 +206,8 @@ static bool raise(uint32_t *what, uint32_t to) {
 static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
     Function *f = code->ir->funcs.at[caller->ir->index];
     bool changed = false;
-    for (unsigned l = 0; l < f->layout.n; l++) {
-        const Block *b = ir_block(f, f->layout.at[l]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
             if (i->op != OT_CALL)
                 continue;
             const Function *g = ir_callee(f, i);
@@ -229,7 +219,6 @@ static bool take_from_callees(CodeModule *code, CodeFunc *caller) {
                 }
             }
         }
-    }
     return changed;
 }
 
@@ -258,10 +247,8 @@ static uint32_t param_bytes(const Encode *encode) {
 
 static void note_barriers(Encode *encode) {
     uint32_t n = encode->f->nbarriers_used;
-    for (unsigned l = 0; l < encode->f->layout.n; l++) {
-        const Block *b = ir_block(encode->f, encode->f->layout.at[l]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(encode->f, b->insts.at[p]);
+    FOR_BLOCKS(encode->f, b)
+        FOR_INSTS(encode->f, b, i) {
             if (i->op == OT_BAR || i->op == OT_BAR_RED) {
                 Operand id = *ir_src(encode->f, i, 0);
                 uint32_t used = id.kind == OPK_REG && id.value != REG_RZ ? 16
@@ -274,7 +261,6 @@ static void note_barriers(Encode *encode) {
                 encode->out->uses_ctaid_z |= name && strcmp(name, "ctaid.z") == 0;
             }
         }
-    }
     encode->out->nbarriers = n;
 }
 
@@ -284,11 +270,9 @@ static void variable_rows(Encode *encode) {
     Function *f = encode->f;
     Arena *a = &encode->code->arena;
     uint32_t *at = ARENA_ARRAY(a, uint32_t, f->insts.n); /* index + 1 */
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Block *b = ir_block(f, f->layout.at[k]);
-        for (unsigned p = 0; p < b->insts.n; p++)
-            at[b->insts.at[p].i] = encode->address[f->layout.at[k].i] + p + 1;
-    }
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, id)
+            at[id.i] = encode->address[b.i] + AT(id) + 1;
     encode->out->var_rows = ARENA_ARRAY(a, struct CodeVarRow, f->var_rows.n);
     for (unsigned k = 0; k < f->var_rows.n; k++) {
         IrVarRow r = f->var_rows.at[k];
@@ -306,11 +290,11 @@ static void variable_rows(Encode *encode) {
 static void code_points(Encode *encode) {
     Function *f = encode->f;
     encode->out->points = ARENA_ARRAY(&encode->code->arena, struct CodePoint, f->layout.n);
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        uint32_t insn = ir_block(f, f->layout.at[k])->ptx_insn;
+    FOR_BLOCKS(f, b) {
+        uint32_t insn = ir_block(f, b)->ptx_insn;
         if (insn)
             encode->out->points[encode->out->npoints++] =
-                (struct CodePoint){encode->address[f->layout.at[k].i] * INST_BYTES, insn};
+                (struct CodePoint){encode->address[b.i] * INST_BYTES, insn};
     }
 }
 
@@ -319,17 +303,17 @@ static bool encode_function(Encode *encode) {
     Arena *a = &encode->code->arena;
     encode->address = ARENA_ARRAY(a, uint32_t, f->blocks.n);
     uint32_t end = 0;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        encode->address[f->layout.at[k].i] = end;
-        end += ir_block(f, f->layout.at[k])->insts.n;
+    FOR_BLOCKS(f, b) {
+        encode->address[b.i] = end;
+        end += ir_block(f, b)->insts.n;
     }
     CodeFunc *out = encode->out;
     out->ninsts = (end + 1 + PAD_INSTS + PAD_INSTS - 1) / PAD_INSTS * PAD_INSTS;
     out->words = arena_alloc(a, sizeof *out->words * out->ninsts);
     out->locs = ARENA_ARRAY(a, LocId, out->ninsts);
     out->block_of = ARENA_ARRAY(a, uint32_t, out->ninsts);
-    for (unsigned k = 0; k < f->layout.n; k++)
-        if (!encode_block(encode, f->layout.at[k]))
+    FOR_BLOCKS(f, b)
+        if (!encode_block(encode, b))
             return false;
     if (!encode_tail(encode, end))
         return false;

@@ -381,8 +381,8 @@ static void walk_block(Controls *controls, BlockId b) {
     copy_state(controls, state, &controls->in[b.i]);
     Choice *before = NULL;
     unsigned leave = blk->insts.n ? leaving_at(f, blk) : 0;
-    for (unsigned p = 0; p < blk->insts.n; p++) {
-        uint32_t id = blk->insts.at[p].i;
+    FOR_INST_IDS(f, b, inst) {
+        uint32_t id = inst.i;
         const Facts *facts = &controls->facts[id];
         Choice *ch = &controls->choice[id];
         unsigned wait = ch->wait | waits_for(state, facts);
@@ -405,7 +405,7 @@ static void walk_block(Controls *controls, BlockId b) {
         grow_older(state, ch->stall);
         before = ch;
         state->reached = true;
-        if (p == leave && !same_state(state, &controls->out[b.i])) {
+        if (AT(inst) == leave && !same_state(state, &controls->out[b.i])) {
             copy_state(controls, &controls->out[b.i], state);
             for (unsigned n = 0; n < blk->succs.n; n++)
                 controls->dirty[blk->succs.at[n].i] = true;
@@ -419,8 +419,7 @@ static bool settle(Controls *controls, Diags *d) {
     unsigned round = 0;
     do {
         controls->changed = false;
-        for (unsigned k = 0; k < f->layout.n; k++) {
-            BlockId b = f->layout.at[k];
+        FOR_BLOCKS(f, b) {
             if (!controls->dirty[b.i])
                 continue;
             controls->dirty[b.i] = false;
@@ -489,14 +488,13 @@ static void gather_facts(Controls *controls) {
     Function *f = controls->f;
     controls->facts = ARENA_ARRAY(&controls->a, Facts, f->insts.n);
     controls->dirty = ARENA_ARRAY(&controls->a, bool, f->blocks.n);
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Block *b = ir_block(f, f->layout.at[k]);
-        controls->dirty[f->layout.at[k].i] = true;
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const MachInst *inst = &controls->mach[b->insts.at[p].i];
+    FOR_BLOCKS(f, b) {
+        controls->dirty[b.i] = true;
+        FOR_INST_IDS(f, b, id) {
+            const MachInst *inst = &controls->mach[id.i];
             CellRef refs[2 * MAX_CELL_REFS];
             unsigned nr = emit_reads(inst, refs), nw = emit_writes(inst, refs + nr);
-            controls->facts[b->insts.at[p].i] = (Facts){
+            controls->facts[id.i] = (Facts){
                 .refs = arena_copy(&controls->a, refs, sizeof *refs * (nr + nw)),
                 .nreads = (uint8_t)nr,
                 .nwrites = (uint8_t)nw,
@@ -516,19 +514,17 @@ bool pass_control(Function *f, Diags *diags);
 bool pass_control(Function *f, Diags *d) {
     if (!f->entry.i)
         return true;
-    for (unsigned k = 0; k < f->layout.n; k++) /* every block must have an instruction to carry a stall */
-        if (!ir_block(f, f->layout.at[k])->insts.n)
-            ir_append(f, f->layout.at[k], ir_inst_new(f, OT_NOP, 0, 0));
+    FOR_BLOCKS(f, b) /* every block must have an instruction to carry a stall */
+        if (!ir_block(f, b)->insts.n)
+            ir_append(f, b, ir_inst_new(f, OT_NOP, 0, 0));
     Controls c = {.f = f, .t = f->module->target};
     c.mach = ARENA_ARRAY(&c.a, MachInst, f->insts.n);
     c.choice = ARENA_ARRAY(&c.a, Choice, f->insts.n);
     c.in = ARENA_ARRAY(&c.a, State, f->blocks.n);
     c.out = ARENA_ARRAY(&c.a, State, f->blocks.n);
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Block *b = ir_block(f, f->layout.at[k]);
-        for (unsigned p = 0; p < b->insts.n; p++)
-            c.mach[b->insts.at[p].i] = emit_mach(f, ir_inst(f, b->insts.at[p]));
-    }
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, id)
+            c.mach[id.i] = emit_mach(f, ir_inst(f, id));
     gather_facts(&c);
     bool ok = settle(&c, d);
     for (unsigned k = 0; ok && k < f->layout.n; k++)

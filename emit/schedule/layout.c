@@ -15,9 +15,8 @@ static bool is_jump(const Inst *i) { return i && i->op == OT_BRA && op_is_always
 
 /* Is the extra predicate of a BRA absent, so that its guard alone decides? */
 static bool is_simple(Function *f, const Inst *bra) {
-    for (unsigned k = 0; k < bra->nsrc; k++) {
-        Operand o = *ir_src(f, bra, k);
-        if (o.kind != OPK_NONE && o.kind != OPK_BLOCK && !(o.kind == OPK_REG && op_is_always(o)))
+    FOR_SRCS(f, bra, o) {
+        if (o->kind != OPK_NONE && o->kind != OPK_BLOCK && !(o->kind == OPK_REG && op_is_always(*o)))
             return false;
     }
     return bra->mods == 0;
@@ -34,22 +33,18 @@ static BlockId only_jumps_to(Function *f, BlockId b) {
 
 /* Does some BSSY name block b as its reconvergence point? */
 static void mark_syncpoints(Function *f, Bitset *named) {
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Block *b = ir_block(f, f->layout.at[k]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
             for (unsigned s = 0; i->op != OT_BRA && s < i->nsrc; s++)
                 if (ir_src(f, i, s)->kind == OPK_BLOCK)
                     bs_add(named, ir_src(f, i, s)->value);
         }
-    }
 }
 
 static void thread_jumps(Function *f, Arena *a) {
     Bitset named = bs_new(a, f->blocks.n);
     mark_syncpoints(f, &named);
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        BlockId b = f->layout.at[k];
+    FOR_BLOCKS(f, b) {
         if (ir_block(f, b)->dead)
             continue;
         for (unsigned s = 0; s < ir_block(f, b)->succs.n; s++)
@@ -102,9 +97,9 @@ static void order_blocks(Function *f, Arena *a) {
             top--;
         }
     }
-    for (unsigned k = 0; k < f->layout.n; k++)
-        if (!seen[f->layout.at[k].i])
-            ir_block(f, f->layout.at[k])->dead = true;
+    FOR_BLOCKS(f, b)
+        if (!seen[b.i])
+            ir_block(f, b)->dead = true;
     f->layout.n = 0;
     for (uint32_t k = at; k < n; k++)
         VEC_ADD(f->arena, &f->layout, order[k]);
@@ -146,8 +141,7 @@ static void expand_lepc(Function *f) {
     IsaSlot slot = isa_src_slot(f->module->target, OT_LEPC, LEPC_offset);
     if (slot.kinds & ~(1u << OPK_NONE))
         return;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        BlockId b = f->layout.at[k];
+    FOR_BLOCKS(f, b) {
         for (unsigned p = 0; p < ir_block(f, b)->insts.n; p++) {
             Inst i = *ir_inst(f, ir_block(f, b)->insts.at[p]);
             if (i.op != OT_LEPC)
@@ -170,8 +164,8 @@ bool pass_layout(Function *f, Diags *d) {
     expand_lepc(f);
     if (f->module->opt_level > 0)
         thread_jumps(f, &a);
-    for (unsigned k = 0; k < f->layout.n; k++)
-        merge_equal_branches(f, f->layout.at[k]);
+    FOR_BLOCKS(f, b)
+        merge_equal_branches(f, b);
     order_blocks(f, &a);
     for (unsigned k = 0; k < f->layout.n; k++)
         tidy_end(f, f->layout.at[k], k + 1 < f->layout.n ? f->layout.at[k + 1] : (BlockId){0});

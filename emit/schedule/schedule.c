@@ -216,8 +216,8 @@ static void schedule_window(Function *f, InstId *at, uint32_t n) {
 bool pass_schedule(Function *f, Diags *diags);
 bool pass_schedule(Function *f, Diags *d) {
     (void)d;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        Block *b = ir_block(f, f->layout.at[k]);
+    FOR_BLOCKS(f, block_id) {
+        Block *b = ir_block(f, block_id);
         unsigned start = 0;
         for (unsigned p = 0; p <= b->insts.n; p++) {
             bool fence = p == b->insts.n || is_fence(f, ir_inst(f, b->insts.at[p]));

@@ -100,16 +100,15 @@ bool pass_branches(Function *f, Diags *d) {
     (void)d;
     for (bool changed = true; changed;) {
         changed = false;
-        for (unsigned k = 0; k < f->layout.n; k++) {
-            BlockId b = f->layout.at[k];
+        FOR_BLOCKS(f, b) {
             if (ir_block(f, b)->dead)
                 continue;
             changed |= simplify_pair(f, b);
             changed |= thread_empty(f, b);
         }
         changed |= cfg_remove_unreachable(f);
-        for (unsigned k = 0; k < f->layout.n; k++)
-            while (!ir_block(f, f->layout.at[k])->dead && opt_merge_next(f, f->layout.at[k]))
+        FOR_BLOCKS(f, b)
+            while (!ir_block(f, b)->dead && opt_merge_next(f, b))
                 changed = true;
         ir_renumber(f);
     }

@@ -22,15 +22,12 @@ static void count_uses(Combine *combine) {
     Function *f = combine->f;
     for (uint32_t k = 0; k < f->vectors.n; k++) /* stale vectors too: errs on the safe side */
         combine->uses[f->vectors.at[k]]++;
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = ir_block(f, f->layout.at[n]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
-            for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-                combine->uses[opt_scalar(f->operands.at[i->operand + k])]++;
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
+            FOR_USES(f, i, o)
+                combine->uses[opt_scalar(*o)]++;
             combine->uses[opt_scalar(i->guard)]++;
         }
-    }
 }
 
 static bool is_zero(Operand o) {
@@ -298,8 +295,8 @@ bool pass_combine(Function *f, Diags *d) {
     c.uses = ARENA_ARRAY(&c.a, uint32_t, f->values.n);
     c.repl = ARENA_ARRAY(&c.a, uint32_t, f->values.n);
     count_uses(&c);
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        c.block = f->layout.at[n];
+    FOR_BLOCKS(f, b) {
+        c.block = b;
         for (unsigned p = 0; p < ir_block(f, c.block)->insts.n; p++) {
             const Inst *i = ir_inst(f, ir_block(f, c.block)->insts.at[p]);
             if (plain_sum(&c, i))

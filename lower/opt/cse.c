@@ -71,10 +71,9 @@ static unsigned parts(Operand o) { return o.kind == OPK_VAL ? o.count : 1; }
 
 static uint32_t hash_inst(const Cse *cse, const Inst *i) {
     uint64_t h = i->op * 0x9e3779b97f4a7c15u ^ i->mods;
-    for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
-        Operand o = cse->f->operands.at[i->operand + k];
-        for (unsigned c = 0; c < parts(o); c++)
-            h = (h ^ part(cse, o, c)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+    FOR_USES(cse->f, i, o) {
+        for (unsigned c = 0; c < parts(*o); c++)
+            h = (h ^ part(cse, *o, c)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
     }
     return (uint32_t)h;
 }
@@ -106,8 +105,8 @@ static bool same_inst(const Cse *cse, const Inst *inst, const Inst *b) {
 }
 
 static void replace(Cse *cse, const Inst *by, const Inst *i) {
-    for (unsigned k = 0; k < i->ndst; k++) {
-        Operand o = *ir_dst(cse->f, i, k), n = *ir_dst(cse->f, by, k);
+    FOR_DSTS(cse->f, i, dst) {
+        Operand o = *dst, n = *ir_dst(cse->f, by, AT(dst));
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
             cse->repl[ir_operand_value(cse->f, o, c).i] = ir_operand_value(cse->f, n, c).i;
     }
@@ -116,8 +115,7 @@ static void replace(Cse *cse, const Inst *by, const Inst *i) {
 static void visit_block(Cse *cse, BlockId b) {
     Block *blk = ir_block(cse->f, b);
     unsigned to = 0;
-    for (unsigned p = 0; p < blk->insts.n; p++) {
-        InstId id = blk->insts.at[p];
+    FOR_INST_IDS(cse->f, b, id) {
         const Inst *i = ir_inst(cse->f, id);
         if (is_pure(cse->f, i)) {
             uint32_t slot = hash_inst(cse, i) & (cse->nslots - 1), e = cse->slots[slot];

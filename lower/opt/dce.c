@@ -47,9 +47,9 @@ static bool dst_is_dead(const Dce *dce, Operand o) {
 
 static void mark_sources(Dce *dce, const Inst *i) {
     mark_operand(dce, i->guard);
-    for (unsigned k = i->ndst; k < ir_num_operands(i); k++)
-        if (i->op != IR_PARCOPY || (i->flags & IF_TIED) || !dst_is_dead(dce, *ir_dst(dce->f, i, k - i->ndst)))
-            mark_operand(dce, dce->f->operands.at[i->operand + k]);
+    FOR_USES(dce->f, i, o)
+        if (i->op != IR_PARCOPY || (i->flags & IF_TIED) || !dst_is_dead(dce, *ir_dst(dce->f, i, AT(o))))
+            mark_operand(dce, *o);
 }
 
 /* The dead pairs of a parallel copy. */
@@ -87,8 +87,8 @@ static void drop_dsts(Dce *dce, Inst *i) {
 static void to_reduction(Function *f, Inst *i) {
     if (i->op != OT_ATOMG || MGET(ATOMG, op, i->mods) > AtomOp_XOR || MGET(ATOMG, desc, i->mods))
         return;
-    for (unsigned k = 0; k < i->ndst; k++)
-        if (ir_dst(f, i, k)->kind != OPK_NONE)
+    FOR_DSTS(f, i, dst)
+        if (dst->kind != OPK_NONE)
             return;
     Inst red = *i; /* the operations have the same numbers, the sources the same order */
     red.op = OT_RED;
@@ -111,21 +111,18 @@ bool pass_dce(Function *f, Diags *d) {
     Dce s = {.f = f};
     s.live_inst = ARENA_ARRAY(&s.a, bool, f->insts.n);
     s.live_value = ARENA_ARRAY(&s.a, bool, f->values.n);
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = ir_block(f, f->layout.at[n]);
-        for (unsigned p = 0; p < b->insts.n; p++)
-            if (is_root(f, ir_inst(f, b->insts.at[p])))
-                mark_inst(&s, b->insts.at[p].i);
-    }
+    FOR_BLOCKS(f, b)
+        FOR_INST_IDS(f, b, id)
+            if (is_root(f, ir_inst(f, id)))
+                mark_inst(&s, id.i);
     while (s.work.n) {
         const Inst *i = ir_inst(f, (InstId){s.work.at[--s.work.n]});
         mark_sources(&s, i);
     }
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        Block *b = ir_block(f, f->layout.at[n]);
+    FOR_BLOCKS(f, block_id) {
+        Block *b = ir_block(f, block_id);
         unsigned to = 0;
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            InstId id = b->insts.at[p];
+        FOR_INST_IDS(f, block_id, id) {
             if (!s.live_inst[id.i])
                 continue;
             drop_dsts(&s, ir_inst(f, id));

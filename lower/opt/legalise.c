@@ -73,8 +73,7 @@ static bool fix(Legal *legal) {
 }
 
 bool pass_legalise(Function *f, Diags *d) {
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        BlockId b = f->layout.at[n];
+    FOR_BLOCKS(f, b) {
         for (unsigned p = 0; p < ir_block(f, b)->insts.n; p++) {
             Legal l = {f, b, p, ir_block(f, b)->insts.at[p]};
             const Inst *i = ir_inst(f, l.id);

@@ -51,17 +51,13 @@ static uint32_t final_value(uint32_t *repl, uint32_t v) {
 void opt_rename(Function *f, uint32_t *repl) {
     for (uint32_t k = 0; k < f->vectors.n; k++)
         f->vectors.at[k] = final_value(repl, f->vectors.at[k]);
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = ir_block(f, f->layout.at[n]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            Inst *i = ir_inst(f, b->insts.at[p]);
-            for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
-                Operand *o = &f->operands.at[i->operand + k];
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
+            FOR_USES(f, i, o) {
                 if (opt_scalar(*o))
                     o->value = final_value(repl, o->value);
             }
             if (opt_scalar(i->guard))
                 i->guard.value = final_value(repl, i->guard.value);
         }
-    }
 }

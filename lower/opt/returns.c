@@ -65,13 +65,13 @@ static bool fits(Returns *returns, BlockId b) {
 
 static bool find_returns(Returns *returns) {
     Function *f = returns->f;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        const Inst *end = from_end(f, f->layout.at[k], 0);
+    FOR_BLOCKS(f, b) {
+        const Inst *end = from_end(f, b, 0);
         if (!end || end->op != OT_RET)
             continue;
         if (returns->n == MAX_RETURNS || end->nsrc < RET_nsrc)
             return false;
-        returns->block[returns->n++] = f->layout.at[k];
+        returns->block[returns->n++] = b;
         returns->nresults = end->nsrc - (unsigned)RET_nsrc;
     }
     if (returns->n < 2)

@@ -127,8 +127,8 @@ static void plan_leave(Pred *pred, PredRegion *region) {
     Function *f = pred->f;
     const Block *out = ir_block(f, region->out);
     unsigned edge = edge_of(out, region->side[0].block);
-    for (unsigned n = 0; n < out->insts.n && ir_inst(f, out->insts.at[n])->op == IR_PHI; n++) {
-        uint32_t v = opt_scalar(*ir_src(f, ir_inst(f, out->insts.at[n]), edge));
+    FOR_PHIS(f, region->out, i) {
+        uint32_t v = opt_scalar(*ir_src(f, i, edge));
         if (v && side_of(def_of(f, v)) && is_update(f, def_of(f, v), v))
             region->nselects += 2;
     }
@@ -143,8 +143,8 @@ static void plan_phis(Pred *pred, PredRegion *region) {
     const Block *join = ir_block(f, region->join);
     unsigned base = edge_of(join, region->shape == PD_DIAMOND ? region->side[0].block : region->head);
     unsigned taken = edge_of(join, region->side[region->nsides - 1].block);
-    for (unsigned n = 0; n < join->insts.n && ir_inst(f, join->insts.at[n])->op == IR_PHI; n++)
-        plan_phi(pred, region, join->insts.at[n], base, taken);
+    FOR_PHI_IDS(f, region->join, phi)
+        plan_phi(pred, region, phi, base, taken);
 }
 
 /* A comparison of lanes whose second result is the complement. */
@@ -215,9 +215,8 @@ PredicateReason pred_plan(Pred *pred, PredRegion *region) {
 
 void pred_forget(Pred *pred, const PredRegion *region) {
     for (unsigned k = 0; k < region->nsides && !region->shared_exit; k++) {
-        const Block *b = ir_block(pred->f, region->side[k].block);
-        for (unsigned n = 0; n < b->insts.n; n++)
-            ir_inst(pred->f, b->insts.at[n])->aux = 0;
+        FOR_INSTS(pred->f, region->side[k].block, i)
+            i->aux = 0;
     }
 }
 

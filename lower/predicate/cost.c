@@ -50,10 +50,10 @@ static void live_at_end(const Pred *pred, uint32_t n, Bitset *live) {
     for (unsigned s = 0; s < b->succs.n; s++) {
         const Block *block = &f->blocks.at[b->succs.at[s].i];
         bs_or(live, &pred->live_in[b->succs.at[s].i]);
-        for (unsigned k = 0; k < block->insts.n && f->insts.at[block->insts.at[k].i].op == IR_PHI; k++)
+        FOR_PHIS(f, b->succs.at[s], phi)
             for (unsigned e = 0; e < block->preds.n; e++) {
-                Operand o = *ir_src((Function *)f, &f->insts.at[block->insts.at[k].i], e);
-                uint32_t v = opt_scalar(o), x = v && v < pred->nindexed ? pred->live_index[v] : 0;
+                uint32_t v = opt_scalar(*ir_src(f, phi, e)),
+                         x = v && v < pred->nindexed ? pred->live_index[v] : 0;
                 if (block->preds.at[e].i == n && x)
                     bs_add(live, x - 1);
             }
@@ -65,16 +65,12 @@ void pred_live(Pred *pred) {
     uint8_t *cross = ARENA_ARRAY(&pred->a, uint8_t, f->values.n);
     pred->nindexed = f->values.n;
     pred->live_index = ARENA_ARRAY(&pred->a, uint32_t, f->values.n);
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = ir_block(f, f->layout.at[n]);
-        for (unsigned k = 0; k < b->insts.n; k++) {
-            const Inst *i = ir_inst(f, b->insts.at[k]);
-            note_use(pred, i->guard, f->layout.at[n].i, cross);
-            for (unsigned o = i->ndst; o < ir_num_operands(i); o++) /* a phi uses in the block before */
-                note_use(pred, f->operands.at[i->operand + o], i->op == IR_PHI ? 0 : f->layout.at[n].i,
-                         cross);
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
+            note_use(pred, i->guard, b.i, cross);
+            FOR_USES(f, i, use) /* a phi uses in the block before */
+                note_use(pred, *use, i->op == IR_PHI ? 0 : b.i, cross);
         }
-    }
     for (uint32_t v = 1; v < f->values.n; v++)
         if (cross[v])
             pred->live_index[v] = ++pred->nlive;
@@ -138,7 +134,7 @@ static unsigned pressure(const Pred *pred, const PredRegion *region) {
     if (region->shape != PD_DIAMOND)
         live_at_end(pred, region->head.i, &end);
     BS_EACH(x, &end)
-    live_add(&s, pred->live_value[x]);
+        live_add(&s, pred->live_value[x]);
     live_add(&s, region->side[0].guard.value);
     for (unsigned side = region->nsides; side-- > 0 && !region->shared_exit;) {
         const Block *b = &f->blocks.at[region->side[side].block.i];

@@ -81,8 +81,7 @@ static bool try_block(Pred *pred, BlockId b) {
 
 static void report_rest(Pred *pred) {
     Function *f = pred->f;
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        BlockId b = f->layout.at[n];
+    FOR_BLOCKS(f, b) {
         if (!two_ways(f, b))
             continue;
         PredRegion r;
@@ -117,8 +116,8 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
     p.queued = ARENA_ARRAY(&p.a, bool, f->blocks.n);
     do {
         again = false;
-        for (unsigned n = 0; n < f->layout.n; n++)
-            queue(&p, f->layout.at[n]);
+        FOR_BLOCKS(f, b)
+            queue(&p, b);
         while (p.work.n) { /* the last block first: inner regions mostly lie behind outer ones' heads */
             BlockId b = {p.work.at[--p.work.n]};
             p.queued[b.i] = false;

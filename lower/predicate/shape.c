@@ -163,13 +163,12 @@ bool pred_slot(const Function *f, const Inst *i, uint32_t v, unsigned *slot, uns
 
 /* Values in registers that calls demand, and register files that a warp has only once. */
 static PredicateReason operands_allow(const Function *f, const Inst *i) {
-    for (unsigned k = 0; k < ir_num_operands(i); k++) {
-        Operand o = f->operands.at[i->operand + k];
-        for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
-            ValId v = ir_operand_value(f, o, c);
+    FOR_OPERANDS(f, i, o) {
+        for (unsigned c = 0; o->kind == OPK_VAL && c < o->count; c++) {
+            ValId v = ir_operand_value(f, *o, c);
             if (v.i && f->values.at[v.i].fixed_reg >= 0)
                 return PR_CALL;
-            if (v.i && k < i->ndst && f->values.at[v.i].file != RF_R && f->values.at[v.i].file != RF_P)
+            if (v.i && AT(o) < i->ndst && f->values.at[v.i].file != RF_R && f->values.at[v.i].file != RF_P)
                 return PR_OPERATION;
         }
     }

@@ -51,9 +51,9 @@ static void mark_back(Check *check, uint8_t *seen, uint32_t *stack, uint32_t top
 }
 
 /* A guarded EXIT inside: lanes may end in a loop that no edge leaves. */
-static bool exits_inside(const Function *f, const Block *b) {
-    for (unsigned p = 0; p < b->insts.n; p++)
-        if (f->insts.at[b->insts.at[p].i].op == OT_EXIT)
+static bool exits_inside(const Function *f, BlockId b) {
+    FOR_INSTS(f, b, i)
+        if (i->op == OT_EXIT)
             return true;
     return false;
 }
@@ -63,7 +63,7 @@ static void find_ends(Check *check) {
     check->ends = ARENA_ARRAY(&check->a, uint8_t, check->g.n);
     for (uint32_t k = 0; k < check->order.count; k++) {
         uint32_t n = check->order.order[k];
-        if (n == 0 || !check->f->blocks.at[n].succs.n || exits_inside(check->f, &check->f->blocks.at[n]))
+        if (n == 0 || !check->f->blocks.at[n].succs.n || exits_inside(check->f, (BlockId){n}))
             check->ends[n] = 1, stack[top++] = n;
     }
     mark_back(check, check->ends, stack, top);
@@ -224,15 +224,14 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
 }
 
 static void check_block(Check *check, uint32_t n, Pending *pending) {
-    const Block *b = ir_block(check->f, (BlockId){n});
     Before before = {0};
     *pending = check->in[n];
     for (unsigned k = 0; check->report && k < NUM_B; k++)
         if (pending->join[k] && !check->ends[n] && !can_reach(check, n, pending->join[k]))
             break_rule(check, first_inst(check->f, n), "R-03", "an endless loop keeps lanes pending in B%u",
                        k);
-    for (unsigned p = 0; p < b->insts.n; p++)
-        check_inst(check, pending, b->insts.at[p], n, &before);
+    FOR_INST_IDS(check->f, (BlockId){n}, id)
+        check_inst(check, pending, id, n, &before);
 }
 
 /* What is pending at the end of u may be pending where v begins. */
@@ -256,10 +255,8 @@ typedef struct {
 } Progress;
 
 static Progress progress_of(const Check *check, uint32_t n) {
-    const Block *b = &check->f->blocks.at[n];
     Progress r = {0};
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = &check->f->insts.at[b->insts.at[p].i];
+    FOR_INSTS(check->f, (BlockId){n}, i) {
         const Function *callee = i->op == OT_CALL ? ir_callee(check->f, i) : NULL;
         bool waits =
             i->flags & IF_OBSERVING ||

@@ -40,25 +40,25 @@ static int by_place(const void *a, const void *b) {
 void reconv_note_sites(SyncNotes *notes, const IrModule *module) {
     for (unsigned k = 0; k < module->funcs.n; k++) {
         Function *f = module->funcs.at[k];
-        for (unsigned n = 0; n < f->layout.n && !is_stub(f); n++) {
-            const Block *b = ir_block(f, f->layout.at[n]);
-            for (unsigned p = 0; p < b->insts.n; p++) {
-                const Inst *i = ir_inst(f, b->insts.at[p]);
+        if (is_stub(f))
+            continue;
+        FOR_BLOCKS(f, b)
+            FOR_INST_IDS(f, b, id) {
+                const Inst *i = ir_inst(f, id);
                 if (!reconv_is_collective(i))
                     continue;
                 *VEC_PUSH(&notes->a, &notes->sites) =
                     (SyncSite){.f = f,
-                               .block = f->layout.at[n].i,
-                               .inst = b->insts.at[p],
+                               .block = b.i,
+                               .inst = id,
                                .op = i->op,
                                .mods = i->mods,
                                .mask = mask_of(f, i),
                                .id = is_bar(i->op) ? *ir_src(f, i, 0) : (Operand){0},
                                .loc = i->loc,
-                               .uniform = b->uniform_flow,
+                               .uniform = ir_block(f, b)->uniform_flow,
                                .aligned = (i->flags & IF_ALIGNED) != 0};
             }
-        }
     }
     if (notes->sites.n)
         qsort(notes->sites.at, notes->sites.n, sizeof *notes->sites.at, by_place);
@@ -83,19 +83,17 @@ typedef struct {
 } Meet;
 
 /* A call of a stub stands in the block where the collective stood, with its PTX position. */
-static void find_stubs_in(Meet *meet, Function *f, uint32_t block, bool *kept) {
+static void find_stubs_in(Meet *meet, Function *f, BlockId block, bool *kept) {
     const SyncSite *site = meet->notes->sites.at;
-    const Block *b = &f->blocks.at[block];
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const SyncSite *s = reconv_noted(meet->notes, f, b->insts.at[p]);
+    FOR_INST_IDS(f, block, id) {
+        const SyncSite *s = reconv_noted(meet->notes, f, id);
         if (s)
             kept[s - site] = true;
     }
-    for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = &f->insts.at[b->insts.at[p].i];
+    FOR_INSTS(f, block, i) {
         const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
         for (uint32_t s = 0; callee && is_stub(callee) && s < meet->notes->sites.n; s++)
-            if (site[s].f == f && site[s].block == block && site[s].loc.i == i->loc.i && !meet->stub[s] &&
+            if (site[s].f == f && site[s].block == block.i && site[s].loc.i == i->loc.i && !meet->stub[s] &&
                 !kept[s]) {
                 meet->stub[s] = callee;
                 break;
@@ -106,8 +104,8 @@ static void find_stubs_in(Meet *meet, Function *f, uint32_t block, bool *kept) {
 static void find_stubs(Meet *meet) {
     bool *kept = ARENA_ARRAY(&meet->a, bool, meet->notes->sites.n + 1u);
     for (unsigned k = 0; k < meet->m->funcs.n; k++)
-        for (unsigned n = 0; n < meet->m->funcs.at[k]->layout.n; n++)
-            find_stubs_in(meet, meet->m->funcs.at[k], meet->m->funcs.at[k]->layout.at[n].i, kept);
+        FOR_BLOCKS(meet->m->funcs.at[k], b)
+            find_stubs_in(meet, meet->m->funcs.at[k], b, kept);
 }
 
 static void reach(Meet *meet, const bool *open, uint32_t root) {
@@ -116,10 +114,8 @@ static void reach(Meet *meet, const bool *open, uint32_t root) {
     stack[top++] = root;
     while (top) {
         const Function *f = meet->m->funcs.at[stack[--top]];
-        for (unsigned n = 0; n < f->layout.n; n++) {
-            const Block *b = &f->blocks.at[f->layout.at[n].i];
-            for (unsigned p = 0; p < b->insts.n; p++) {
-                const Inst *i = &f->insts.at[b->insts.at[p].i];
+        FOR_BLOCKS(f, b)
+            FOR_INSTS(f, b, i) {
                 const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
                 for (uint32_t k = 0; i->op == OT_CALL && k < meet->m->funcs.n; k++)
                     if ((callee ? callee->index == k : open[k]) && !bs_has(&meet->roots[k], root)) {
@@ -127,7 +123,6 @@ static void reach(Meet *meet, const bool *open, uint32_t root) {
                         stack[top++] = k;
                     }
             }
-        }
     }
 }
 
@@ -151,8 +146,8 @@ static unsigned next_of(Meet *meet, const Function *f, uint32_t start, bool incl
         }
         included = true;
         const Block *b = &f->blocks.at[n];
-        for (unsigned p = 0; p < b->insts.n; p++)
-            met |= f->insts.at[b->insts.at[p].i].op == OT_RET ? AT_RET : 0;
+        FOR_INSTS(f, (BlockId){n}, i)
+            met |= i->op == OT_RET ? AT_RET : 0;
         for (unsigned s = 0; s < b->succs.n; s++)
             if (!seen[b->succs.at[s].i])
                 seen[b->succs.at[s].i] = 1, stack[top++] = b->succs.at[s].i;

@@ -66,9 +66,9 @@ static ReconvReason judge(const Reconv *reconv, uint32_t block, bool recursive) 
 static void judge_branches(Reconv *r, bool recursive, uint32_t *join_of, bool *divergent) {
     Function *f = r->f;
     IrModule *ir_module = f->module;
-    for (unsigned k = 0; k < f->layout.n; k++) {
-        uint32_t b = f->layout.at[k].i;
-        const Block *blk = ir_block(f, f->layout.at[k]);
+    FOR_BLOCKS(f, block_id) {
+        uint32_t b = block_id.i;
+        const Block *blk = ir_block(f, block_id);
         if (one_way(blk) || r->pd.region[b] == NO_NODE)
             continue;
         ReconvReason why = judge(r, b, recursive);
@@ -83,10 +83,9 @@ static void judge_branches(Reconv *r, bool recursive, uint32_t *join_of, bool *d
 }
 
 static LocId join_loc(const Reconv *reconv, uint32_t block) {
-    const Block *b = &reconv->f->blocks.at[block];
-    for (unsigned p = 0; p < b->insts.n; p++)
-        if (reconv->f->insts.at[b->insts.at[p].i].loc.i)
-            return reconv->f->insts.at[b->insts.at[p].i].loc;
+    FOR_INSTS(reconv->f, (BlockId){block}, i)
+        if (i->loc.i)
+            return i->loc;
     return (LocId){0};
 }
 
@@ -164,9 +163,7 @@ static void raise_callees(Module *mod, const Reconv *reconv, unsigned base) {
             continue;
         unsigned need = above(pending_inside(reconv, b));
         need = need > base ? need : base;
-        const Block *blk = &f->blocks.at[b];
-        for (unsigned p = 0; p < blk->insts.n; p++) {
-            const Inst *i = &f->insts.at[blk->insts.at[p].i];
+        FOR_INSTS(f, (BlockId){b}, i) {
             if (i->op != OT_CALL)
                 continue;
             const Function *callee = ir_callee(f, i);
@@ -201,10 +198,8 @@ static bool reconverge_function(Module *mod, Function *f) {
 
 static void add_calls(Module *mod, const Function *f, void *edges_vec) {
     VEC(GraphEdge) *edges = edges_vec;
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = &f->blocks.at[f->layout.at[n].i];
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = &f->insts.at[b->insts.at[p].i];
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
             if (i->op != OT_CALL)
                 continue;
             const Function *callee = ir_callee(f, i);
@@ -212,7 +207,6 @@ static void add_calls(Module *mod, const Function *f, void *edges_vec) {
                 if (callee ? callee->index == k : mod->open[k] && !mod->m->funcs.at[k]->is_entry)
                     *VEC_PUSH(&mod->a, edges) = (GraphEdge){f->index, k};
         }
-    }
 }
 
 static uint32_t find_recursion(Module *mod) {

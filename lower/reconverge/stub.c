@@ -57,16 +57,16 @@ static InstId result_behind(Function *f, const Block *b, unsigned p) {
 }
 
 static void find_stub_sites(Stubs *stubs, Function *f) {
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        const Block *b = ir_block(f, f->layout.at[n]);
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
+    FOR_BLOCKS(f, block_id) {
+        const Block *b = ir_block(f, block_id);
+        FOR_INST_IDS(f, block_id, id) {
+            Inst *i = ir_inst(f, id);
             unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
             if (!op_is_always(i->guard) || (!is_bar(i->op) && i->op != OT_WARPSYNC && !(i->flags & IF_SYNC)))
                 continue;
             Site site = {.f = f,
-                         .block = f->layout.at[n],
-                         .inst = b->insts.at[p],
+                         .block = block_id,
+                         .inst = id,
                          .uniform = b->uniform_flow,
                          .aligned = (i->flags & IF_ALIGNED) != 0,
                          .parent = stubs->sites.n};
@@ -79,7 +79,7 @@ static void find_stub_sites(Stubs *stubs, Function *f) {
             else
                 continue; /* without a mask: an internal error later */
             if (i->op == OT_BAR_RED)
-                site.result = result_behind(f, b, p);
+                site.result = result_behind(f, b, AT(id));
             *VEC_PUSH(&stubs->a, &stubs->sites) = site;
         }
     }
@@ -93,10 +93,8 @@ static void reach_callees(Stubs *stubs, const bool *open, uint32_t root, uint32_
     bs_add(&stubs->facts[root].roots, root);
     while (top) {
         const Function *f = stubs->m->funcs.at[stack[--top]];
-        for (unsigned n = 0; n < f->layout.n; n++) {
-            const Block *b = &f->blocks.at[f->layout.at[n].i];
-            for (unsigned p = 0; p < b->insts.n; p++) {
-                const Inst *i = &f->insts.at[b->insts.at[p].i];
+        FOR_BLOCKS(f, b)
+            FOR_INSTS(f, b, i) {
                 const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
                 for (uint32_t k = 0; i->op == OT_CALL && k < stubs->m->funcs.n; k++)
                     if ((callee ? callee->index == k : open[k]) && !bs_has(&stubs->facts[k].roots, root)) {
@@ -104,7 +102,6 @@ static void reach_callees(Stubs *stubs, const bool *open, uint32_t root, uint32_
                         stack[top++] = k;
                     }
             }
-        }
     }
 }
 

@@ -18,19 +18,16 @@ typedef struct {
 
 static void classify_blocks(Retry *retry, const bool *observes) {
     Function *f = retry->f;
-    for (unsigned n = 0; n < f->layout.n; n++) {
-        uint32_t id = f->layout.at[n].i;
-        const Block *b = ir_block(f, f->layout.at[n]);
-        retry->in_set[id] = 1;
-        for (unsigned p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
+    FOR_BLOCKS(f, b) {
+        retry->in_set[b.i] = 1;
+        FOR_INSTS(f, b, i) {
             if ((i->op == OT_YIELD || i->op == OT_NANOSLEEP) && op_is_always(i->guard))
-                retry->in_set[id] = 0;
+                retry->in_set[b.i] = 0;
             if (i->flags & IF_OBSERVING)
-                retry->observing[id] = true;
+                retry->observing[b.i] = true;
             if (i->op == OT_CALL) {
                 const Function *callee = ir_callee(f, i);
-                retry->observing[id] |= !callee || callee->blocks.n <= 1 || observes[callee->index];
+                retry->observing[b.i] |= !callee || callee->blocks.n <= 1 || observes[callee->index];
             }
         }
     }

@@ -247,19 +247,15 @@ static void mark_live(Ssa *s, const uint32_t *by_value) {
             VEC_ADD(s->a, &work, phi_ - 1);                                                                  \
         }                                                                                                    \
     } while (0)
-    for (uint32_t n = 0; n < f->layout.n; n++) {
-        const Block *b = ir_block(f, f->layout.at[n]);
-        for (uint32_t p = 0; p < b->insts.n; p++) {
-            const Inst *i = ir_inst(f, b->insts.at[p]);
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i) {
             if (i->guard.kind == OPK_VAL)
                 TOUCH(i->guard.value);
-            for (unsigned k = i->ndst; k < ir_num_operands(i); k++) {
-                Operand o = f->operands.at[i->operand + k];
-                for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++)
-                    TOUCH(ir_operand_value(f, o, c).i);
+            FOR_USES(f, i, o) {
+                for (unsigned c = 0; o->kind == OPK_VAL && c < o->count; c++)
+                    TOUCH(ir_operand_value(f, *o, c).i);
             }
         }
-    }
     while (work.n) {
         const SsaPhi *p = &s->phis.at[work.at[--work.n]];
         for (uint32_t k = 0; k < p->nops; k++) {

@@ -7,7 +7,7 @@
 #include "sim/interp/run.h"
 #include <stdio.h>
 
-#define LANES(i, mask) /* each lane of a mask, ascending */                                                  \
+#define EACH_LANE(i, mask) /* each lane of a mask, ascending */                                              \
     for (uint32_t left_##i = (mask), i; left_##i && (i = (uint32_t)__builtin_ctz(left_##i), true);           \
          left_##i &= left_##i - 1)
 
@@ -32,8 +32,9 @@ void interp_block_thread(PtxThread *thread, PtxThreadState state, const PtxCode 
 
 static void shuffle(PtxWarp *warp, uint32_t lanes) {
     uint64_t values[32];
-    LANES(i, lanes) values[i] = warp->threads[i].wait_value[0];
-    LANES(lane, lanes) {
+    EACH_LANE(i, lanes)
+        values[i] = warp->threads[i].wait_value[0];
+    EACH_LANE(lane, lanes) {
         PtxThread *thread = &warp->threads[lane];
         uint32_t b = (uint32_t)thread->wait_value[1] & 31, c = (uint32_t)thread->wait_value[2];
         uint32_t clamp = c & 31, seg = c >> 8 & 31;
@@ -79,8 +80,9 @@ static uint64_t vote_result(unsigned sub, uint32_t ballot, uint32_t lanes) {
 
 static void vote_all(PtxWarp *warp, uint32_t lanes) {
     uint32_t ballot = 0;
-    LANES(i, lanes) ballot |= (uint32_t)(warp->threads[i].wait_value[0] & 1) << i;
-    LANES(i, lanes) {
+    EACH_LANE(i, lanes)
+        ballot |= (uint32_t)(warp->threads[i].wait_value[0] & 1) << i;
+    EACH_LANE(i, lanes) {
         PtxThread *thread = &warp->threads[i];
         interp_put(thread, thread->wait->dst[0], vote_result(thread->wait->sub, ballot, lanes));
     }
@@ -88,11 +90,11 @@ static void vote_all(PtxWarp *warp, uint32_t lanes) {
 
 static void exec_match(PtxWarp *warp, uint32_t lanes) {
     uint64_t mask = width_mask(ptx_type_bytes((PtxType)warp->threads[__builtin_ctz(lanes)].wait->type));
-    LANES(i, lanes) {
+    EACH_LANE(i, lanes) {
         PtxThread *thread = &warp->threads[i];
         uint32_t same = 0;
-        LANES(j, lanes)
-        same |= (uint32_t)(((warp->threads[j].wait_value[0] ^ thread->wait_value[0]) & mask) == 0) << j;
+        EACH_LANE(j, lanes)
+            same |= (uint32_t)(((warp->threads[j].wait_value[0] ^ thread->wait_value[0]) & mask) == 0) << j;
         if (thread->wait->sub == SUB_ALL) {
             interp_put(thread, thread->wait->dst[0], same == lanes ? lanes : 0);
             if (thread->wait->ndst > 1)
@@ -117,14 +119,15 @@ static uint32_t reduce(const PtxCode *code, uint32_t a, uint32_t b) {
 
 static void redux(PtxWarp *warp, uint32_t lanes) {
     uint32_t first = (uint32_t)__builtin_ctz(lanes), v = (uint32_t)warp->threads[first].wait_value[0];
-    LANES(i, lanes & ~(1u << first))
-    v = reduce(warp->threads[i].wait, v, (uint32_t)warp->threads[i].wait_value[0]);
-    LANES(i, lanes) interp_put(&warp->threads[i], warp->threads[i].wait->dst[0], v);
+    EACH_LANE(i, lanes & ~(1u << first))
+        v = reduce(warp->threads[i].wait, v, (uint32_t)warp->threads[i].wait_value[0]);
+    EACH_LANE(i, lanes)
+        interp_put(&warp->threads[i], warp->threads[i].wait->dst[0], v);
 }
 
 static void elect(PtxWarp *warp, uint32_t lanes) {
     uint32_t leader = (uint32_t)__builtin_ctz(lanes);
-    LANES(i, lanes) {
+    EACH_LANE(i, lanes) {
         PtxThread *thread = &warp->threads[i];
         interp_put(thread, thread->wait->dst[0], leader);
         interp_put(thread, thread->wait->dst[1], i == leader);
@@ -134,8 +137,10 @@ static void elect(PtxWarp *warp, uint32_t lanes) {
 /* bar.warp.sync orders memory; the collectives that move values do not. */
 static void warp_barrier(PtxWarp *warp, uint32_t lanes) {
     RaceGather g = {0};
-    LANES(i, lanes) interp_race_arrive(warp->block->run, &g, &warp->threads[i]);
-    LANES(i, lanes) interp_race_depart(warp->block->run, &g, &warp->threads[i]);
+    EACH_LANE(i, lanes)
+        interp_race_arrive(warp->block->run, &g, &warp->threads[i]);
+    EACH_LANE(i, lanes)
+        interp_race_depart(warp->block->run, &g, &warp->threads[i]);
     interp_race_gather_free(&g);
 }
 
@@ -144,13 +149,14 @@ static void try_collective(PtxWarp *warp, const PtxThread *thread) {
     uint32_t lanes = thread->wait_mask & warp->alive;
     if (lanes & ~warp->at_collective)
         return;
-    LANES(i, lanes) {
+    EACH_LANE(i, lanes) {
         const PtxThread *ptx_thread = &warp->threads[i];
         if (ptx_thread->wait_mask != thread->wait_mask || ptx_thread->wait->key != thread->wait->key)
             return;
     }
     thread->wait->gather(warp, lanes);
-    LANES(i, lanes) interp_wake(&warp->threads[i]);
+    EACH_LANE(i, lanes)
+        interp_wake(&warp->threads[i]);
 }
 
 /* ---- barriers ---- */
@@ -158,9 +164,9 @@ static void try_collective(PtxWarp *warp, const PtxThread *thread) {
 static void release_barrier(PtxBlock *b, unsigned id) {
     PtxBarrier done = b->bars[id];
     b->bars[id] = (PtxBarrier){.active = false};
-    LANES(wi, done.waiting_warps) {
+    EACH_LANE(wi, done.waiting_warps) {
         PtxWarp *warp = &b->warps[wi];
-        LANES(i, warp->alive) {
+        EACH_LANE(i, warp->alive) {
             PtxThread *thread = &warp->threads[i];
             if (thread->state != TS_BLOCK || thread->wait_value[0] != id)
                 continue;
@@ -209,7 +215,7 @@ static void warp_arrives(PtxRun *r, PtxWarp *warp) {
     bool waits = first->wait->sub != SUB_ARRIVE;
     if (waits)
         bar->waiting_warps |= 1u << warp->index;
-    LANES(i, warp->alive) {
+    EACH_LANE(i, warp->alive) {
         PtxThread *thread = &warp->threads[i];
         interp_race_arrive(r, &bar->gather, thread);
         if (thread->wait->sub == SUB_RED) {
@@ -229,7 +235,7 @@ static void check_warp_barrier(PtxRun *run, PtxWarp *warp) {
         return;
     const PtxThread *first = &warp->threads[__builtin_ctz(warp->alive)];
     bool same_insn = true, aligned = false;
-    LANES(i, warp->alive) {
+    EACH_LANE(i, warp->alive) {
         const PtxThread *thread = &warp->threads[i];
         if (thread->state != TS_BARRIER || thread->wait_value[0] != first->wait_value[0] ||
             thread->wait_value[1] != first->wait_value[1] || thread->wait->key != first->wait->key)
@@ -248,13 +254,15 @@ static void check_warp_barrier(PtxRun *run, PtxWarp *warp) {
 
 bool interp_release_active(PtxWarp *warp) {
     uint32_t waiting = 0;
-    LANES(i, warp->alive) waiting |= (uint32_t)(warp->threads[i].state == TS_ACTIVE) << i;
+    EACH_LANE(i, warp->alive)
+        waiting |= (uint32_t)(warp->threads[i].state == TS_ACTIVE) << i;
     warp->spins = 0;
     for (uint32_t left = waiting; left;) {
         const PtxCode *code = warp->threads[__builtin_ctz(left)].wait;
         uint32_t group = 0;
-        LANES(i, left) group |= (uint32_t)(warp->threads[i].wait == code) << i;
-        LANES(i, group) {
+        EACH_LANE(i, left)
+            group |= (uint32_t)(warp->threads[i].wait == code) << i;
+        EACH_LANE(i, group) {
             interp_put(&warp->threads[i], code->dst[0], group);
             interp_wake(&warp->threads[i]);
         }
@@ -270,7 +278,7 @@ static void gather_active(PtxWarp *warp) {
 }
 
 void interp_lane_ended(PtxRun *r, PtxWarp *warp) {
-    LANES(i, warp->alive & warp->at_collective) {
+    EACH_LANE(i, warp->alive & warp->at_collective) {
         if (warp->at_collective >> i & 1)
             try_collective(warp, &warp->threads[i]);
     }

@@ -215,8 +215,8 @@ static void check_writes(Warp *warp, Dec *dec, uint32_t g) {
                     hazard(warp, dec, access, g, "overwritten", in->dst[i], k, need);
             }
             ACCESS_EACH(b, &warp_shadow->reader[reg], lanes_of(in->dst[i], g))
-            if (!has_read(warp_shadow, t, b) && !same_queue(t, b->inst, in) && !in_order(t, b->inst, in))
-                hazard(warp, dec, b, g, "overwritten while it is read,", in->dst[i], k, 0);
+                if (!has_read(warp_shadow, t, b) && !same_queue(t, b->inst, in) && !in_order(t, b->inst, in))
+                    hazard(warp, dec, b, g, "overwritten while it is read,", in->dst[i], k, 0);
         }
 }
 

@@ -399,7 +399,8 @@ static int shf(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t type = dec->k[0];
     bool wrap = dec->k[1], right = dec->k[2], high = dec->k[3];
-    EACH_LANE(i, g) r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
+    EACH_LANE(i, g)
+        r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
     return RUN_OK;
 }
 /* The funnel by 0..32, low or high word: a shift of 64-bit lanes. */

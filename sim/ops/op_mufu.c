@@ -111,7 +111,8 @@ static uint32_t mufu_one(uint32_t func, uint32_t bits) {
 
 static int mufu(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    EACH_LANE(i, g) r[i] = mufu_one(dec->k[0], (a[i] & dec->am[0]) ^ dec->xm[0]);
+    EACH_LANE(i, g)
+        r[i] = mufu_one(dec->k[0], (a[i] & dec->am[0]) ^ dec->xm[0]);
     return RUN_OK;
 }
 OP32(mufu_rcp, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];

@@ -34,7 +34,8 @@ static uint32_t vote_result(uint32_t op, uint32_t p, uint32_t g) {
 static int op_vote(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0), p = dec_pred(warp, dec, 0) & g;
     set_pred(warp, dec->pd[0], g, vote_result(dec->k[0], p, g) ? ~0u : 0);
-    EACH_LANE(i, g) r[i] = p;
+    EACH_LANE(i, g)
+        r[i] = p;
     return RUN_OK;
 }
 static int voteu(Warp *warp, Dec *dec, uint32_t g) {
@@ -70,7 +71,8 @@ static int op_match(Warp *warp, Dec *dec, uint32_t g) {
         all = same[i];
     }
     bool is_all = dec->k[0] == MatchOp_ALL, equal = all == g;
-    EACH_LANE(i, g) r[i] = is_all ? (equal ? g : 0) : same[i];
+    EACH_LANE(i, g)
+        r[i] = is_all ? (equal ? g : 0) : same[i];
     set_pred(warp, dec->pd[0], g, !is_all || equal ? ~0u : 0);
     return RUN_OK;
 }
