@@ -197,8 +197,11 @@ static bool same_function(const Mutator *mutator, uint32_t i, uint32_t j) {
            bin_flow->blocks[bin_flow->block_of[i]].func == bin_flow->blocks[bin_flow->block_of[j]].func;
 }
 
+/* Writes what others see, and has no result. */
 static bool is_store(const MachInst *in) {
-    return in->optype == OT_STG || in->optype == OT_ST || in->optype == OT_STS || in->optype == OT_RED;
+    const OpTraits *traits = isa_traits(in->optype);
+    return traits->effects & ISA_EFFECT_WRITE && !(traits->effects & ISA_EFFECT_READ) &&
+           traits->lanes == ISA_LANES_EACH && traits->space != ISA_SPACE_LOCAL;
 }
 
 static void swap_sites(Finder *finder, uint32_t i, unsigned which, const MachInst *in) {

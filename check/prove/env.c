@@ -40,6 +40,7 @@ static Term *plain(Prover *prover, Term *term) {
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n) {
     static const char *const arithmetic[] = {"fadd.", "fmul.", "ffma.", "dadd.", "dmul.", "dfma."};
     Term *arg[3];
+    prover->nuf++;
     for (unsigned k = 0; k < sizeof arithmetic / sizeof *arithmetic && n <= 3; k++)
         if (strncmp(name, arithmetic[k], 5) == 0) {
             for (uint32_t i = 0; i < n; i++)

@@ -73,9 +73,10 @@ typedef struct Prover {
     const BinFixup **fixup; /* by instruction: its immediate is an address */
     Term **entry_val;       /* locations when the function is entered */
     bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
+    uint32_t nuf;           /* uninterpreted functions made so far */
     /* behind every machine instruction that is no control flow: locations before and after, and two words of
-     * each source */
-    void (*watch)(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before,
+     * each source; exact: no result of it is an uninterpreted function */
+    void (*watch)(void *user, const MachInst *in, uint32_t at, bool exact, Term *full, Term *const *before,
                   Term *const *after, Term *const *words);
     void *watch_user;
 } Prover;

@@ -455,8 +455,10 @@ static void watched(Mach *mach) {
             (mach->in->src[i].kind == OPK_IMM && prover->fixup[mach->at]))
             for (unsigned c = 0; c < 2; c++)
                 words[2 * i + c] = mach_word(mach, i, c);
+    uint32_t nuf = prover->nuf;
     mach_data(mach);
-    prover->watch(prover->watch_user, mach->in, mach->at, mach->full, before, mach->val, words);
+    prover->watch(prover->watch_user, mach->in, mach->at, prover->nuf == nuf, mach->full, before, mach->val,
+                  words);
 }
 
 static void mach_block(Mach *mach, uint32_t block) {

@@ -17,42 +17,12 @@ typedef struct {
     uint32_t steps;
 } Replay;
 
-static bool executed_exactly(unsigned optype) {
-    switch (optype) {
-    case OT_MOV:
-    case OT_UMOV:
-    case OT_SEL:
-    case OT_USEL:
-    case OT_IADD3:
-    case OT_UIADD3:
-    case OT_LEA:
-    case OT_ULEA:
-    case OT_LOP3:
-    case OT_ULOP3:
-    case OT_PLOP3:
-    case OT_UPLOP3:
-    case OT_IMAD:
-    case OT_UIMAD:
-    case OT_IMAD_WIDE:
-    case OT_IMAD_HI:
-    case OT_SHF:
-    case OT_USHF:
-    case OT_ISETP:
-    case OT_UISETP:
-    case OT_IMNMX:
-    case OT_VIMNMX:
-    case OT_IABS:
-    case OT_FLO:
-    case OT_BREV:
-    case OT_POPC:
-    case OT_SGXT:
-    case OT_BMSK:
-    case OT_PRMT:
-    case OT_FSETP:
-    case OT_DSETP:
-    case OT_FSEL: return true;
-    default: return false;
-    }
+/* Computes on registers alone what one lane can compute, bit for bit. */
+static bool is_exact(unsigned optype) {
+    const OpTraits *traits = isa_traits(optype);
+    return traits->exact == ISA_EXACT_BITS && traits->uniform == ISA_UNIFORM_BY_DATA && !traits->effects &&
+           !traits->space && traits->lanes != ISA_LANES_COLLECTIVE &&
+           traits->simulated != ISA_SIMULATED_ABSENT;
 }
 
 static uint32_t location(Operand o, unsigned c) {
@@ -73,14 +43,13 @@ static void give(Replay *replay, Operand o, unsigned words, Term *const *val) {
 }
 
 /* Called behind every instruction of the symbolic run. */
-static void watch_inst(void *user, const MachInst *in, uint32_t at, Term *full, Term *const *before,
-                       Term *const *after, Term *const *words) {
+static void watch_inst(void *user, const MachInst *in, uint32_t at, bool exact, Term *full,
+                       Term *const *before, Term *const *after, Term *const *words) {
     Replay *replay = user;
     Prover *prover = replay->p;
-    if (!replay->agrees || !executed_exactly(in->optype) || !term_eval(replay->e, full) ||
+    if (!replay->agrees || !exact || !is_exact(in->optype) || !term_eval(replay->e, full) ||
         !term_eval(replay->e, replay->base))
         return;
-    (void)at;
     const Target *t = prover->g->bin->target;
     MachInst i = *in;
     i.guard = op_pt();

@@ -452,17 +452,11 @@ static bool is_strong(unsigned order) { return order >= MemOrder_STRONG_SM; }
 
 /* Reads memory to see what others do. */
 static bool observes(const MachInst *inst) {
-    switch (inst->optype) {
-    case OT_LDG: return is_strong(MGET(LDG, order, inst->mods));
-    case OT_LD: return is_strong(MGET(LD, order, inst->mods));
-    case OT_ATOM:
-    case OT_ATOMG:
-    case OT_ATOMS:
-    case OT_ATOM_CAS:
-    case OT_ATOMG_CAS:
-    case OT_ATOMS_CAS: return true;
-    default: return false;
-    }
+    if (inst->optype == OT_LDG)
+        return is_strong(MGET(LDG, order, inst->mods));
+    if (inst->optype == OT_LD)
+        return is_strong(MGET(LD, order, inst->mods));
+    return isa_has_effect(inst->optype, ISA_EFFECT_ATOMIC) && isa_has_effect(inst->optype, ISA_EFFECT_READ);
 }
 
 typedef struct {

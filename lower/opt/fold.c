@@ -242,7 +242,7 @@ static bool prefers_rz(unsigned op) {
     return op != OT_BAR && op != OT_BAR_RED && op != OT_SHFL && op != OT_WARPSYNC && op != OT_NANOSLEEP;
 }
 
-static bool is_jump(unsigned op) { return op == OT_BRA || op == OT_BRX || op == OT_CALL || op == OT_RET; }
+static bool is_jump(unsigned op) { return isa_has_effect(op, ISA_EFFECT_BRANCH); }
 
 /* The operand that says the same without the value; OPK_NONE if there is none. */
 static Operand as_constant(const Fold *fold, const Inst *i, Operand o) {
@@ -376,22 +376,19 @@ static bool pair_plus(const Fold *fold, Operand pair, ValId base[2], int64_t *of
     return true;
 }
 
-static int offset_slot(const Inst *i) {
-    switch (i->op) {
-    case OT_LDG: return LDG_offset;
-    case OT_STG: return STG_offset;
-    case OT_LD: return LD_offset;
-    case OT_ST: return ST_offset;
-    default: return -1;
-    }
+/* A load or store at a 64-bit address, whose offset can take what was added to it. */
+static bool takes_offset(unsigned op) {
+    const OpTraits *traits = isa_traits(op);
+    bool plain = !(traits->effects & ~(uint32_t)(ISA_EFFECT_READ | ISA_EFFECT_WRITE));
+    return traits->space & ISA_SPACE_GLOBAL && plain && traits->address[2] != ISA_NO_SLOT;
 }
 
 static void fold_address(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
-    int slot = offset_slot(i);
-    if (slot < 0)
+    if (!takes_offset(i->op))
         return;
-    Operand ra = *ir_src(fold->f, i, 0), off = *ir_src(fold->f, i, (unsigned)slot);
+    unsigned base_slot = isa_traits(i->op)->address[0], slot = isa_traits(i->op)->address[2];
+    Operand ra = *ir_src(fold->f, i, base_slot), off = *ir_src(fold->f, i, slot);
     ValId base[2];
     int64_t add;
     if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE) ||
@@ -404,9 +401,9 @@ static void fold_address(Fold *fold, InstId id) {
         return;
     Operand pair = op_with(ir_vec(fold->f, base, 2), ra.mods);
     i = ir_inst(fold->f, id);
-    *ir_src(fold->f, i, 0) = pair;
-    if (!try_operand(fold, id, (unsigned)slot, op_imm((uint32_t)(int32_t)sum)))
-        *ir_src(fold->f, i, 0) = ra;
+    *ir_src(fold->f, i, base_slot) = pair;
+    if (!try_operand(fold, id, slot, op_imm((uint32_t)(int32_t)sum)))
+        *ir_src(fold->f, i, base_slot) = ra;
 }
 
 /* ---- the pass ---- */

@@ -170,7 +170,7 @@ static void do_collective(Check *check, const Pending *s, const Inst *i, InstId 
                            .mask = m};
         return;
     }
-    bool bar = i->op == OT_BAR || i->op == OT_BAR_RED;
+    bool bar = isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER);
     if (bar && !before->synced_all)
         break_rule(check, i, "R-10", "BAR without WARPSYNC of all lanes", 0);
     if (!bar && !before->synced)

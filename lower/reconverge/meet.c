@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_bar(unsigned op) { return op == OT_BAR || op == OT_BAR_RED; }
+static bool is_bar(unsigned op) { return isa_has_effect(op, ISA_EFFECT_CTA_BARRIER); }
 
 static bool is_stub(const Function *f) {
     return !strncmp(str_text(f->module->strings, f->name), "$sync$", 6);

@@ -43,7 +43,7 @@ typedef struct {
 
 /* ---- the places ---- */
 
-static bool is_bar(unsigned op) { return op == OT_BAR || op == OT_BAR_RED; }
+static bool is_bar(unsigned op) { return isa_has_effect(op, ISA_EFFECT_CTA_BARRIER); }
 
 static InstId result_behind(Function *f, const Block *b, unsigned p) {
     for (p++; p < b->insts.n; p++) {

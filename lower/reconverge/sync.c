@@ -80,22 +80,11 @@ static void insert_warpsync(Cover *cover, unsigned *p, Operand mask) {
 }
 
 static bool changes_active(const Inst *i) {
-    switch (i->op) {
-    case OT_CALL:
-    case OT_YIELD:
-    case OT_NANOSLEEP:
-    case OT_BSYNC:
-    case OT_WARPSYNC:
-    case OT_EXIT:
-    case OT_KILL:
-    case OT_RET:
-    case OT_SYSCALL:
-    case OT_RTT: return true;
-    default: return false;
-    }
+    const uint32_t leaves = ISA_EFFECT_SWITCH | ISA_EFFECT_CALL | ISA_EFFECT_EXIT | ISA_EFFECT_RETURN;
+    return isa_has_effect(i->op, leaves) || i->op == OT_SYSCALL || i->op == OT_RTT;
 }
 
-static bool is_bar(const Inst *i) { return i->op == OT_BAR || i->op == OT_BAR_RED; }
+static bool is_bar(const Inst *i) { return isa_has_effect(i->op, ISA_EFFECT_CTA_BARRIER); }
 
 static bool cover_collective(Cover *cover, unsigned *p) {
     Function *f = cover->r->f;

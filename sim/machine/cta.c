@@ -377,7 +377,7 @@ static bool gathers_for_barrier(const Run *run, uint32_t pc) {
         in.optype != OT_WARPSYNC)
         return false;
     return isa_decode(run->bin->target, run->code[pc + 1], &in, error) &&
-           (in.optype == OT_BAR || in.optype == OT_BAR_RED);
+           isa_has_effect(in.optype, ISA_EFFECT_CTA_BARRIER);
 }
 
 /* A warp whose lanes wait for each other in front of different barriers: the program is wrong there. */
