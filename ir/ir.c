@@ -41,14 +41,15 @@ Function *ir_function_new(IrModule *ir_module, StrId name, bool is_entry) {
     VEC_PUSH(f->arena, &f->values);
     VEC_PUSH(f->arena, &f->locs);
     VEC_ADD(&ir_module->arena, &ir_module->funcs, f);
+    VEC_ADD(&ir_module->arena, &ir_module->named, f);
+    if (name.i && !strmap_get(&ir_module->by_name, name))
+        strmap_put(&ir_module->by_name, &ir_module->arena, name, ir_module->named.n);
     return f;
 }
 
 Function *ir_find_function(const IrModule *module, StrId name) {
-    for (unsigned i = 0; i < module->funcs.n; i++)
-        if (str_eq(module->funcs.at[i]->name, name))
-            return module->funcs.at[i];
-    return NULL;
+    uint32_t at = strmap_get(&module->by_name, name);
+    return at ? module->named.at[at - 1] : NULL;
 }
 
 BlockId ir_block_new(Function *f) {

@@ -246,6 +246,9 @@ typedef struct IrModule {
     const Target *target;
     const struct PtxModule *ptx;
     VEC(Function *) funcs; /* callees before callers where the call graph is acyclic */
+    VEC(Function *) named; /* in the order in which they were made, which nothing changes */
+    StrMap
+        by_name; /* place in `named` + 1: a symbol is looked up at once, however many functions there are */
     VEC(IrVar) vars;
     uint32_t shared_bytes;    /* all static .shared variables, one layout for the module */
     uint32_t const_bytes;     /* bank 3 */

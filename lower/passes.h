@@ -26,10 +26,7 @@ bool pass_predicate(IrModule *module, Diags *diags);
 bool pass_reconverge(IrModule *module, Diags *diags);
 
 /* ---- shared by these passes ---- */
-/* Functions whose address is taken or that other modules may call: [func index] */
-bool *ir_open_functions(Arena *arena, const IrModule *module);
 /* YIELD on the retry paths of loops that wait for other threads. observes: [func index] a call of it may
  * observe another thread's progress. */
 bool reconv_yield_retry_loops(Function *f, const bool *observes);
-bool *ir_observing_functions(Arena *arena, const IrModule *module);
 #endif

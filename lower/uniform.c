@@ -7,7 +7,8 @@
  * not compared, and uniform lanes need not be converged. Reconvergence uses it to leave out barriers, which
  * is a matter of speed alone; who keeps a value in UR must know besides that the lanes are converged.
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/callgraph.h"
+#include "ir/cfg.h"
 #include "lower/passes.h"
 #include <string.h>
 
@@ -136,10 +137,10 @@ static void walk_side(FuncState *state, uint32_t from, uint32_t join) {
         if (n == join)
             continue;
         GRAPH_SUCCS(&state->g, n, t)
-        if (state->mark[*t] != walk) {
-            state->mark[*t] = walk;
-            state->stack[top++] = *t;
-        }
+            if (state->mark[*t] != walk) {
+                state->mark[*t] = walk;
+                state->stack[top++] = *t;
+            }
     }
 }
 
@@ -383,7 +384,7 @@ static void start_function(Uniform *uniform, Function *f) {
         return;
     cfg_remove_unreachable(f);
     state->g = cfg_graph(uniform->a, f);
-    state->pd = post_dominators(uniform->a, f, &state->g, f->entry.i);
+    state->pd = cfg_post_dominators(uniform->a, f, &state->g, f->entry.i);
     state->loops = loop_forest(uniform->a, &state->g, f->entry.i);
     state->divergent = ARENA_ARRAY(uniform->a, bool, f->values.n);
     state->branch_done = ARENA_ARRAY(uniform->a, bool, state->g.n);
@@ -439,7 +440,8 @@ bool pass_uniformity(IrModule *module, Diags *d) {
     (void)d;
     Arena a = {0};
     Uniform u = {.m = module, .a = &a};
-    bool *open = ir_open_functions(&a, module);
+    CallGraph calls = call_graph(&a, module);
+    const bool *open = calls.open;
     u.fs = ARENA_ARRAY(&a, FuncState, module->funcs.n);
     for (unsigned k = 0; k < module->funcs.n; k++)
         start_function(&u, module->funcs.at[k]);

@@ -1,7 +1,7 @@
 /* Branch cleanup: branches on a constant, blocks that only branch on, blocks with one way in from a block
  * with one way out, unreachable blocks. In: SSA before reconvergence. `.uni` promises stay with their branch.
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 

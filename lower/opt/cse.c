@@ -2,7 +2,7 @@
  * One walk over the dominator tree with a scoped hash table. Moves of constants are left alone: a register
  * held for long costs more than a MOV.
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <string.h>
@@ -174,7 +174,7 @@ bool pass_cse(Function *f, Diags *d) {
         return true;
     Cse s = {.f = f};
     Graph g = cfg_graph(&s.a, f);
-    DomTree t = dom_tree(&s.a, &g, f->entry.i);
+    DomTree t = dom_tree(&s.a, &g, GRAPH_FORWARD, f->entry.i);
     s.repl = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
     for (s.nslots = 64; s.nslots < f->insts.n; s.nslots *= 2)
         ;

@@ -3,7 +3,7 @@
  * (isa_select_opcode). Guarded definitions, values in fixed registers, implicit operands of calls and the
  * sources of phis stay as they are. Floating-point values are not computed here.
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <string.h>

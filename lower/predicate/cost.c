@@ -7,7 +7,7 @@
  * guarded code hides the latency of one side behind the other is not counted.
  * SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/predicate/predicate.h"
 

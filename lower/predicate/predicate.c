@@ -7,7 +7,7 @@
  * fault and whose results it does not use. Barriers, collectives and YIELD never get a guard.
  * SPDX-License-Identifier: MIT */
 #include "lower/predicate/predicate.h"
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static bool predicate_function(Function *f, PredicateMode mode, bool barriers, D
         f->insts.at[n].aux = 0;
     pred_live(&p);
     Graph g = cfg_graph(&p.a, f);
-    p.ipdom = post_dominators(&p.a, f, &g, f->entry.i).ipdom;
+    p.ipdom = cfg_post_dominators(&p.a, f, &g, f->entry.i).ipdom;
     p.queued = ARENA_ARRAY(&p.a, bool, f->blocks.n);
     do {
         again = false;

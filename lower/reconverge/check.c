@@ -22,10 +22,11 @@ typedef struct {
     Function *f;
     Graph g;
     GraphOrder order;
-    Pending *in;   /* [block] */
-    uint8_t *ends; /* [block] reaches EXIT, RET or a trap */
-    Bitset *reach; /* [block that has a BSYNC] blocks that reach it; w NULL: not made yet */
-    const bool *open, *observes;
+    Pending *in;        /* [block] */
+    uint8_t *ends;      /* [block] reaches EXIT, RET or a trap */
+    Bitset *reach;      /* [block that has a BSYNC] blocks that reach it; w NULL: not made yet */
+    uint32_t open_base; /* the lowest base of a function that a call through an address may enter */
+    const bool *observes;
     const SyncNotes *notes;
     bool report, good;
     Diags *d;
@@ -45,8 +46,8 @@ static void mark_back(Check *check, uint8_t *seen, uint32_t *stack, uint32_t top
     while (top) {
         uint32_t n = stack[--top];
         GRAPH_PREDS(&check->g, n, p)
-        if (check->order.index[*p] != NO_NODE && !seen[*p])
-            seen[*p] = 1, stack[top++] = *p;
+            if (check->order.index[*p] != NO_NODE && !seen[*p])
+                seen[*p] = 1, stack[top++] = *p;
     }
 }
 
@@ -126,16 +127,12 @@ static void do_bsync(Check *c, Pending *pending, const Inst *i, uint32_t block) 
 
 static void do_call(Check *check, const Pending *pending, const Inst *i) {
     const Function *callee = ir_callee(check->f, i);
-    const IrModule *ir_module = check->f->module;
     unsigned highest = 0;
     for (unsigned k = 0; k < NUM_B; k++)
         if (pending->join[k])
             highest = k + 1;
-    for (unsigned k = 0; k < ir_module->funcs.n; k++)
-        if ((callee ? callee->index == k : check->open[k] && !ir_module->funcs.at[k]->is_entry) &&
-            ir_module->funcs.at[k]->b_base < highest)
-            break_rule(check, i, "R-16", "the callee may use B%u, which may be pending at the call",
-                       highest - 1);
+    if ((callee ? callee->b_base : check->open_base) < highest)
+        break_rule(check, i, "R-16", "the callee may use B%u, which may be pending at the call", highest - 1);
 }
 
 static bool any_pending(const Pending *pending, unsigned *reg) {
@@ -282,8 +279,8 @@ static void check_progress(Check *check) {
         while (top && !seen[root]) {
             uint32_t n = stack[--top];
             GRAPH_SUCCS(&check->g, n, t)
-            if (*t && !seen[*t] && !progress_of(check, *t).yields)
-                seen[*t] = 1, stack[top++] = *t;
+                if (*t && !seen[*t] && !progress_of(check, *t).yields)
+                    seen[*t] = 1, stack[top++] = *t;
         }
         if (seen[root])
             break_rule(check, at.observes, "R-13", "a loop that may wait for another lane has no YIELD", 0);
@@ -291,9 +288,9 @@ static void check_progress(Check *check) {
     }
 }
 
-static bool check_function(Function *f, const bool *open, const bool *observes, const SyncNotes *notes,
+static bool check_function(Function *f, uint32_t open_base, const bool *observes, const SyncNotes *notes,
                            Diags *d) {
-    Check c = {.f = f, .open = open, .observes = observes, .notes = notes, .d = d, .good = true};
+    Check c = {.f = f, .open_base = open_base, .observes = observes, .notes = notes, .d = d, .good = true};
     c.g = cfg_graph(&c.a, f);
     c.order = graph_order(&c.a, &c.g, f->entry.i);
     c.in = ARENA_ARRAY(&c.a, Pending, c.g.n);
@@ -310,8 +307,8 @@ static bool check_function(Function *f, const bool *open, const bool *observes, 
                 continue;
             check_block(&c, n, &s);
             GRAPH_SUCCS(&c.g, n, v)
-            if (*v)
-                changed |= merge_pending(&c, &s, *v);
+                if (*v)
+                    changed |= merge_pending(&c, &s, *v);
         }
     }
     check_progress(&c);
@@ -319,18 +316,23 @@ static bool check_function(Function *f, const bool *open, const bool *observes, 
     return c.good;
 }
 
-bool reconv_check(const IrModule *module, const bool *open, const SyncNotes *notes, Diags *d) {
+bool reconv_check(const IrModule *module, const SyncNotes *notes, Diags *d) {
     SyncNotes own = {0};
     if (!notes) {
         reconv_note_sites(&own, module);
         notes = &own;
     }
-    const bool *observes = ir_observing_functions(&own.a, module);
+    CallGraph calls = call_graph(&own.a, module);
+    const bool *observes = ir_observing_functions(&own.a, &calls, module);
     bool good = true;
+    uint32_t open_base = NO_NODE;
+    for (unsigned k = 0; k < module->funcs.n; k++)
+        if (calls.open[k] && !module->funcs.at[k]->is_entry && module->funcs.at[k]->b_base < open_base)
+            open_base = module->funcs.at[k]->b_base;
     for (unsigned k = 0; k < module->funcs.n; k++)
         if (module->funcs.at[k]->blocks.n > 1)
-            good &= check_function(module->funcs.at[k], open, observes, notes, d);
-    good &= reconv_check_meetings(module, open, notes, d);
+            good &= check_function(module->funcs.at[k], open_base, observes, notes, d);
+    good &= reconv_check_meetings(module, &calls, notes, d);
     arena_free(&own.a);
     return good;
 }

@@ -42,8 +42,8 @@ static void solve_must(const Reconv *reconv, const Join *join, uint8_t *must, ui
             uint32_t n = join->in.at[k];
             uint8_t all = n != reconv->f->entry.i;
             GRAPH_PREDS(&reconv->g, n, p)
-            if (reconv->order.index[*p] != NO_NODE && !gen[*p] && (*p == join->block || !must[*p]))
-                all = 0;
+                if (reconv->order.index[*p] != NO_NODE && !gen[*p] && (*p == join->block || !must[*p]))
+                    all = 0;
             if (all != must[n])
                 must[n] = all, changed = true;
         }

@@ -128,10 +128,10 @@ static int64_t body_size(Reconv *reconv, uint32_t block) {
         uint32_t n = reconv->stack[--top];
         size += ir_block(reconv->f, (BlockId){n})->insts.n;
         GRAPH_SUCCS(&reconv->g, n, s)
-        if (*s && *s != end && reconv->mark[*s] != round && is_forward(reconv, n, *s)) {
-            reconv->mark[*s] = round;
-            reconv->stack[top++] = *s;
-        }
+            if (*s && *s != end && reconv->mark[*s] != round && is_forward(reconv, n, *s)) {
+                reconv->mark[*s] = round;
+                reconv->stack[top++] = *s;
+            }
     }
     return size;
 }
@@ -147,11 +147,11 @@ static uint32_t mark_reaching(Reconv *reconv, const Join *join) {
     while (top) {
         uint32_t n = reconv->stack[--top];
         GRAPH_PREDS(&reconv->g, n, p)
-        if (reconv->order.index[*p] != NO_NODE && reconv->mark[*p] != round &&
-            (join->ipdom || is_forward(reconv, *p, n))) {
-            reconv->mark[*p] = round;
-            reconv->stack[top++] = *p;
-        }
+            if (reconv->order.index[*p] != NO_NODE && reconv->mark[*p] != round &&
+                (join->ipdom || is_forward(reconv, *p, n))) {
+                reconv->mark[*p] = round;
+                reconv->stack[top++] = *p;
+            }
     }
     return round;
 }
@@ -294,8 +294,8 @@ static uint32_t worst_before(Numbering *numbering, uint32_t k) {
             (worst == NO_JOIN || reconv->joins.at[j].profit < reconv->joins.at[worst].profit))
             worst = j;
         GRAPH_PREDS(&numbering->graph, j, p)
-        if (!seen[*p])
-            seen[*p] = 1, stack[top++] = *p;
+            if (!seen[*p])
+                seen[*p] = 1, stack[top++] = *p;
     }
     arena_release(&numbering->a, mark);
     return worst;

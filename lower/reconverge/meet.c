@@ -108,20 +108,16 @@ static void find_stubs(Meet *meet) {
             find_stubs_in(meet, meet->m->funcs.at[k], b, kept);
 }
 
-static void reach(Meet *meet, const bool *open, uint32_t root) {
-    uint32_t *stack = ARENA_ARRAY(&meet->a, uint32_t, meet->m->funcs.n + 1), top = 0;
+static void reach(Meet *meet, const CallGraph *calls, uint32_t root) {
+    uint32_t *stack = ARENA_ARRAY(&meet->a, uint32_t, calls->n + 1), top = 0;
     bs_add(&meet->roots[root], root);
     stack[top++] = root;
     while (top) {
-        const Function *f = meet->m->funcs.at[stack[--top]];
-        FOR_BLOCKS(f, b)
-            FOR_INSTS(f, b, i) {
-                const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
-                for (uint32_t k = 0; i->op == OT_CALL && k < meet->m->funcs.n; k++)
-                    if ((callee ? callee->index == k : open[k]) && !bs_has(&meet->roots[k], root)) {
-                        bs_add(&meet->roots[k], root);
-                        stack[top++] = k;
-                    }
+        uint32_t n = stack[--top];
+        GRAPH_SUCCS(&calls->graph, n, t)
+            if (!bs_has(&meet->roots[*t], root)) {
+                bs_add(&meet->roots[*t], root);
+                stack[top++] = *t;
             }
     }
 }
@@ -195,16 +191,16 @@ static bool may_meet(Meet *meet, const SyncSite *site, const SyncSite *sync_site
     return !one_order(meet, site->f, site->block, sync_site->block);
 }
 
-bool reconv_check_meetings(const IrModule *module, const bool *open, const SyncNotes *notes, Diags *d) {
+bool reconv_check_meetings(const IrModule *module, const CallGraph *calls, const SyncNotes *notes, Diags *d) {
     Meet c = {.m = module, .notes = notes, .d = d, .good = true};
     uint32_t n = notes->sites.n;
     c.stub = ARENA_ARRAY(&c.a, const Function *, n + 1u);
-    c.roots = ARENA_ARRAY(&c.a, Bitset, module->funcs.n);
-    for (uint32_t k = 0; k < module->funcs.n; k++)
-        c.roots[k] = bs_new(&c.a, module->funcs.n);
-    for (uint32_t k = 0; n > 1 && k < module->funcs.n; k++)
-        if (open[k])
-            reach(&c, open, k);
+    c.roots = ARENA_ARRAY(&c.a, Bitset, calls->n + 1u); /* the last one: of unknown callees */
+    for (uint32_t k = 0; n > 1 && k <= calls->n; k++)
+        c.roots[k] = bs_new(&c.a, calls->n + 1u);
+    for (uint32_t k = 0; n > 1 && k < calls->n; k++)
+        if (calls->open[k])
+            reach(&c, calls, k);
     find_stubs(&c);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++) {

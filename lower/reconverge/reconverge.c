@@ -129,7 +129,7 @@ static void analyse(Reconv *reconv, Function *f) {
     reconv->f = f;
     reconv->g = cfg_graph(&reconv->a, f);
     reconv->order = graph_order(&reconv->a, &reconv->g, f->entry.i);
-    reconv->pd = post_dominators(&reconv->a, f, &reconv->g, f->entry.i);
+    reconv->pd = cfg_post_dominators(&reconv->a, f, &reconv->g, f->entry.i);
     reconv->loops = loop_forest(&reconv->a, &reconv->g, f->entry.i);
     reconv->join_at = ARENA_ARRAY(&reconv->a, uint32_t, reconv->g.n);
     reconv->used_in = ARENA_ARRAY(&reconv->a, uint16_t, reconv->g.n);
@@ -145,39 +145,28 @@ static void analyse(Reconv *reconv, Function *f) {
 typedef struct {
     IrModule *m;
     Arena a;
-    uint32_t *base;  /* [func] first register above all that its callers may be pending in */
-    bool *recursive; /* [func] */
-    bool *open, *observes;
-    Graph calls;
-    uint32_t *comp;
+    uint32_t *base;        /* [func] first register above all that its callers may be pending in */
+    uint32_t unknown_base; /* the same for open functions, of calls whose callee is not known */
+    CallGraph calls;
+    bool *observes;
     unsigned nstubs; /* the first functions of the module */
     Diags *d;
 } Module;
 
 /* Callees must use higher registers than a caller can be pending in at the call. */
 static void raise_callees(Module *mod, const Reconv *reconv, unsigned base) {
-    const Function *f = reconv->f;
-    for (uint32_t k = 0; k < reconv->order.count; k++) {
-        uint32_t b = reconv->order.order[k];
-        if (!b)
-            continue;
-        unsigned need = above(pending_inside(reconv, b));
+    CALL_SITES(&mod->calls, reconv->f->index, site) {
+        unsigned need = above(pending_inside(reconv, site->block.i));
         need = need > base ? need : base;
-        FOR_INSTS(f, (BlockId){b}, i) {
-            if (i->op != OT_CALL)
-                continue;
-            const Function *callee = ir_callee(f, i);
-            for (unsigned n = 0; n < mod->m->funcs.n; n++)
-                if ((callee ? callee->index == n : mod->open[n]) && mod->base[n] < need)
-                    mod->base[n] = need;
-        }
+        uint32_t *raised = site->callee == NO_NODE ? &mod->unknown_base : &mod->base[site->callee];
+        *raised = *raised < need ? need : *raised;
     }
 }
 
 static bool reconverge_function(Module *mod, Function *f) {
     Reconv r = {0};
     unsigned base = mod->base[f->index], first = mod->m->reconv.n, max_b = base;
-    bool recursive = mod->recursive[f->index];
+    bool recursive = mod->calls.recursive[f->index];
     f->b_base = recursive ? NUM_B : base;
     reconv_yield_retry_loops(f, mod->observes);
     analyse(&r, f);
@@ -196,50 +185,20 @@ static bool reconverge_function(Module *mod, Function *f) {
 
 /* ---- the module ---- */
 
-static void add_calls(Module *mod, const Function *f, void *edges_vec) {
-    VEC(GraphEdge) *edges = edges_vec;
-    FOR_BLOCKS(f, b)
-        FOR_INSTS(f, b, i) {
-            if (i->op != OT_CALL)
-                continue;
-            const Function *callee = ir_callee(f, i);
-            for (unsigned k = 0; k < mod->m->funcs.n; k++)
-                if (callee ? callee->index == k : mod->open[k] && !mod->m->funcs.at[k]->is_entry)
-                    *VEC_PUSH(&mod->a, edges) = (GraphEdge){f->index, k};
-        }
-}
-
-static uint32_t find_recursion(Module *mod) {
-    IrModule *module = mod->m;
-    VEC(GraphEdge) edges = {0};
-    for (unsigned k = 0; k < module->funcs.n; k++)
-        add_calls(mod, module->funcs.at[k], &edges);
-    mod->calls = graph_new(&mod->a, module->funcs.n, edges.at, edges.n);
-    uint32_t n = graph_scc(&mod->a, &mod->calls, NULL, mod->comp);
-    uint32_t *size = ARENA_ARRAY(&mod->a, uint32_t, n + 1);
-    for (unsigned k = 0; k < module->funcs.n; k++)
-        size[mod->comp[k]]++;
-    for (unsigned k = 0; k < module->funcs.n; k++) {
-        mod->recursive[k] = size[mod->comp[k]] > 1;
-        GRAPH_SUCCS(&mod->calls, k, t)
-        mod->recursive[k] |= *t == k;
-    }
-    return n;
-}
-
 static bool reconverge_component(Module *mod, uint32_t comp) {
-    IrModule *module = mod->m;
+    const CallGraph *calls = &mod->calls;
     uint32_t base = 0; /* the members of a recursive component call each other: one base for all */
-    for (unsigned k = 0; k < module->funcs.n; k++)
-        if (mod->comp[k] == comp && mod->base[k] > base)
-            base = mod->base[k];
-    for (unsigned k = 0; k < module->funcs.n; k++) {
-        if (mod->comp[k] != comp)
-            continue;
-        mod->base[k] = base;
-        module->funcs.at[k]->b_base = base;
-        if (k >= mod->nstubs && module->funcs.at[k]->blocks.n > 1 &&
-            !reconverge_function(mod, module->funcs.at[k]))
+    for (uint32_t at = calls->member_at[comp]; at < calls->member_at[comp + 1]; at++) {
+        uint32_t k = calls->members[at], need = mod->base[k];
+        if (calls->open[k] && need < mod->unknown_base)
+            need = mod->unknown_base;
+        base = base < need ? need : base;
+    }
+    for (uint32_t at = calls->member_at[comp]; at < calls->member_at[comp + 1]; at++) {
+        uint32_t k = calls->members[at];
+        Function *f = mod->m->funcs.at[k];
+        mod->base[k] = f->b_base = base;
+        if (k >= mod->nstubs && f->blocks.n > 1 && !reconverge_function(mod, f))
             return false;
     }
     return true;
@@ -254,17 +213,14 @@ bool pass_reconverge(IrModule *module, Diags *d) {
         reconv_note_sites(&notes, module);
     mod.nstubs = reconv_make_stubs(module);
     mod.base = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
-    mod.recursive = ARENA_ARRAY(&mod.a, bool, module->funcs.n);
-    mod.comp = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
-    mod.open = ir_open_functions(&mod.a, module);
-    mod.observes = ir_observing_functions(&mod.a, module);
+    mod.calls = call_graph(&mod.a, module);
+    mod.observes = ir_observing_functions(&mod.a, &mod.calls, module);
     bool ok = true;
     module->reconv.n = 0;
-    uint32_t n = find_recursion(&mod);
-    for (uint32_t c = n; ok && c-- > 0;) /* callees' components have smaller numbers */
+    for (uint32_t c = mod.calls.ncomps; ok && c-- > 0;) /* callees' components have smaller numbers */
         ok = reconverge_component(&mod, c);
     if (ok && module->verify)
-        ok = reconv_check(module, mod.open, &notes, d);
+        ok = reconv_check(module, &notes, d);
     arena_free(&notes.a);
     arena_free(&mod.a);
     return ok;

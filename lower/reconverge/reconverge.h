@@ -6,7 +6,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
-#include "lower/cfg.h"
+#include "ir/callgraph.h"
+#include "ir/cfg.h"
 #include "lower/passes.h"
 
 enum { NUM_B = 16 };
@@ -93,7 +94,7 @@ const SyncSite *reconv_noted(const SyncNotes *notes, const Function *f,
 bool reconv_is_collective(const Inst *i);
 /* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before
  * the stubs, or NULL where there are none: then the result itself is noted. */
-bool reconv_check(const IrModule *module, const bool *open, const SyncNotes *notes, Diags *diags);
-bool reconv_check_meetings(const IrModule *module, const bool *open, const SyncNotes *notes,
+bool reconv_check(const IrModule *module, const SyncNotes *notes, Diags *diags);
+bool reconv_check_meetings(const IrModule *module, const CallGraph *calls, const SyncNotes *notes,
                            Diags *diags); /* */
 #endif

@@ -87,33 +87,29 @@ static void find_stub_sites(Stubs *stubs, Function *f) {
 
 /* ---- may two of them meet? ---- */
 
-static void reach_callees(Stubs *stubs, const bool *open, uint32_t root, uint32_t *stack) {
+static void reach_callees(Stubs *stubs, const CallGraph *calls, uint32_t root, uint32_t *stack) {
     uint32_t top = 0;
     stack[top++] = root;
     bs_add(&stubs->facts[root].roots, root);
     while (top) {
-        const Function *f = stubs->m->funcs.at[stack[--top]];
-        FOR_BLOCKS(f, b)
-            FOR_INSTS(f, b, i) {
-                const Function *callee = i->op == OT_CALL ? ir_callee(f, i) : NULL;
-                for (uint32_t k = 0; i->op == OT_CALL && k < stubs->m->funcs.n; k++)
-                    if ((callee ? callee->index == k : open[k]) && !bs_has(&stubs->facts[k].roots, root)) {
-                        bs_add(&stubs->facts[k].roots, root);
-                        stack[top++] = k;
-                    }
+        uint32_t n = stack[--top];
+        GRAPH_SUCCS(&calls->graph, n, t)
+            if (!bs_has(&stubs->facts[*t].roots, root)) {
+                bs_add(&stubs->facts[*t].roots, root);
+                stack[top++] = *t;
             }
     }
 }
 
 static void find_roots(Stubs *stubs) {
-    bool *open = ir_open_functions(&stubs->a, stubs->m);
-    uint32_t n = stubs->m->funcs.n, *stack = ARENA_ARRAY(&stubs->a, uint32_t, n + 1);
-    stubs->facts = ARENA_ARRAY(&stubs->a, Facts, n);
+    CallGraph calls = call_graph(&stubs->a, stubs->m);
+    uint32_t n = calls.n + 1, *stack = ARENA_ARRAY(&stubs->a, uint32_t, n);
+    stubs->facts = ARENA_ARRAY(&stubs->a, Facts, n); /* the last one: of unknown callees */
     for (uint32_t k = 0; k < n; k++)
         stubs->facts[k].roots = bs_new(&stubs->a, n);
-    for (uint32_t k = 0; k < n; k++)
-        if (open[k])
-            reach_callees(stubs, open, k, stack);
+    for (uint32_t k = 0; k < calls.n; k++)
+        if (calls.open[k])
+            reach_callees(stubs, &calls, k, stack);
 }
 
 static bool share_root(const Facts *facts, const Facts *b) {
@@ -128,8 +124,8 @@ static Facts *facts_of(Stubs *stubs, Function *f) {
     if (!x->ready) {
         x->ready = true;
         x->g = cfg_graph(&stubs->a, f);
-        x->dom = dom_tree(&stubs->a, &x->g, f->entry.i);
-        x->pd = post_dominators(&stubs->a, f, &x->g, f->entry.i);
+        x->dom = dom_tree(&stubs->a, &x->g, GRAPH_FORWARD, f->entry.i);
+        x->pd = cfg_post_dominators(&stubs->a, f, &x->g, f->entry.i);
     }
     return x;
 }
@@ -143,8 +139,8 @@ static bool reaches(Stubs *stubs, const Facts *facts, uint32_t from, uint32_t to
     while (top && !seen[to]) {
         uint32_t n = stack[--top];
         GRAPH_SUCCS(&facts->g, n, t)
-        if (!seen[*t] && *t != without)
-            seen[*t] = 1, stack[top++] = *t;
+            if (!seen[*t] && *t != without)
+                seen[*t] = 1, stack[top++] = *t;
     }
     bool found = seen[to];
     arena_release(&stubs->a, mark);

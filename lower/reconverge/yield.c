@@ -4,7 +4,7 @@
  * or NANOSLEEP. It stands in a block of its own on the edge back to the loop's first block, and only on such
  * edges that the observing instruction reaches, because lanes that have yielded are no longer waited for.
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/passes.h"
 
 typedef struct {
@@ -45,8 +45,8 @@ static void reach_from_observing(Retry *retry, const GraphOrder *graph_order, ui
     while (top) {
         uint32_t n = stack[--top];
         GRAPH_SUCCS(&retry->g, n, t)
-        if (retry->comp[*t] == comp && *t != head && !reach[*t])
-            reach[*t] = true, stack[top++] = *t;
+            if (retry->comp[*t] == comp && *t != head && !reach[*t])
+                reach[*t] = true, stack[top++] = *t;
     }
 }
 
@@ -63,8 +63,8 @@ static void break_component(Retry *retry, const GraphOrder *o, uint32_t comp, ui
     bool *reach = ARENA_ARRAY(&retry->a, bool, retry->g.n);
     reach_from_observing(retry, o, comp, head, reach);
     GRAPH_PREDS(&retry->g, head, p)
-    if (retry->comp[*p] == comp && reach[*p])
-        put_yield(retry->f, (BlockId){*p}, (BlockId){head});
+        if (retry->comp[*p] == comp && reach[*p])
+            put_yield(retry->f, (BlockId){*p}, (BlockId){head});
     arena_release(&retry->a, mark);
 }
 
@@ -72,8 +72,8 @@ static bool is_cyclic(const Retry *retry, const uint32_t *size, uint32_t n) {
     if (size[retry->comp[n]] > 1)
         return true;
     GRAPH_SUCCS(&retry->g, n, t)
-    if (*t == n)
-        return true;
+        if (*t == n)
+            return true;
     return false;
 }
 

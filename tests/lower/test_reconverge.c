@@ -2,7 +2,7 @@
  * of a modelled warp finishes with the trace that it has alone; barrier order holds; YIELD breaks every
  * observing cycle. Hand-written cases check placement and calls.
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/reconverge/reconverge.h"
 #include "warp_model.h"
 #include <setjmp.h>
@@ -562,8 +562,7 @@ static void test_checker(void **state) {
         snprintf(text, sizeof text, HEAD "%s", row[k].text);
         load(&l, text);
         l.d.sink = NULL;
-        bool open[1] = {true};
-        if (reconv_check(l.m, open, NULL, &l.d) != row[k].good)
+        if (reconv_check(l.m, NULL, &l.d) != row[k].good)
             fail_msg("row %u: %s", k, row[k].text);
         unload(&l);
     }

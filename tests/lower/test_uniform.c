@@ -2,7 +2,7 @@
  * block that the analysis says all lanes come to together, a value that it calls uniform must have the same
  * sequence of contents in all lanes (as far as each lane gets).
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include "lower/passes.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -265,7 +265,7 @@ static void generate(Gen *gen, IrModule *module) {
     }
     cfg_remove_unreachable(f);
     gen->g = cfg_graph(&gen->a, f);
-    gen->t = dom_tree(&gen->a, &gen->g, 1);
+    gen->t = dom_tree(&gen->a, &gen->g, GRAPH_FORWARD, 1);
     for (uint32_t k = 0; k < gen->t.order.count; k++) { /* phis first: sources may come from later blocks */
         uint32_t b = gen->t.order.order[k];
         for (unsigned p = 0; ir_block(f, (BlockId){b})->preds.n > 1 && p < PHIS; p++)

@@ -1,7 +1,7 @@
 /* Graph analyses against definitions: dominance is "unreachable when the node is taken away", components are
  * mutual reachability, both computed here by plain searches on random graphs.
  * SPDX-License-Identifier: MIT */
-#include "lower/cfg.h"
+#include "ir/cfg.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@ static void reachability(const Graph *graph, uint32_t without, bool reach[MAX][M
     for (uint32_t a = 0; a < graph->n; a++)
         if (a != without)
             GRAPH_SUCCS(graph, a, t)
-    if (*t != without)
-        reach[a][*t] = true;
+                if (*t != without)
+                    reach[a][*t] = true;
     for (uint32_t k = 0; k < graph->n; k++)
         for (uint32_t a = 0; a < graph->n; a++)
             for (uint32_t b = 0; reach[a][k] && b < graph->n; b++)
@@ -49,7 +49,7 @@ static void test_dominators(void **state) {
         uint64_t s = seed;
         GraphEdge edges[4 * MAX];
         Graph g = random_graph(&a, &s, edges);
-        DomTree t = dom_tree(&a, &g, 0);
+        DomTree t = dom_tree(&a, &g, GRAPH_FORWARD, 0);
         reachability(&g, NO_NODE, full);
         for (uint32_t x = 0; x < g.n; x++) {
             bool live = reached(full, 0, x);
@@ -68,7 +68,7 @@ static void test_dominators(void **state) {
                 bool want = false;
                 if (reached(full, 0, y))
                     GRAPH_PREDS(&g, y, p)
-                want |= dom_contains(&t, x, *p) && !(dom_contains(&t, x, y) && x != y);
+                        want |= dom_contains(&t, x, *p) && !(dom_contains(&t, x, y) && x != y);
                 assert_int_equal(bs_has(&df, y), want);
             }
             if (x != 0)
@@ -94,7 +94,7 @@ static void test_components_and_loops(void **state) {
             for (uint32_t y = 0; y < g.n; y++)
                 assert_int_equal(comp[x] == comp[y], x == y || (full[x][y] && full[y][x]));
             GRAPH_SUCCS(&g, x, t)
-            assert_true(comp[*t] <= comp[x]);
+                assert_true(comp[*t] <= comp[x]);
         }
         LoopForest l = loop_forest(&a, &g, 0);
         for (uint32_t x = 0; x < g.n; x++) /* in a loop = reachable and on a cycle */
@@ -115,7 +115,7 @@ static void test_components_and_loops(void **state) {
                 assert_true(full[x][h] && full[h][x]);
                 bool entry = x == 0;
                 GRAPH_PREDS(&g, x, p)
-                entry |= reached(full, 0, *p) && !loop_contains(&l, k, *p);
+                    entry |= reached(full, 0, *p) && !loop_contains(&l, k, *p);
                 outside += entry && x != h;
             }
             assert_int_equal(l.at[k].irreducible, outside > 0);
@@ -159,8 +159,8 @@ static void check_region(const Graph *graph, const PostDom *dom, uint32_t region
     uint32_t m = 0;
     for (uint32_t x = 0; x < graph->n; x++) /* edges inside the region, none out of the sink */
         GRAPH_SUCCS(graph, x, t)
-    if (dom->region[x] == region && dom->region[*t] == region && x != dom->sink[region])
-        edges[m++] = (GraphEdge){x, *t};
+            if (dom->region[x] == region && dom->region[*t] == region && x != dom->sink[region])
+                edges[m++] = (GraphEdge){x, *t};
     Arena a = {0};
     Graph r = graph_new(&a, graph->n, edges, m);
     uint32_t sink = dom->sink[region];
@@ -191,7 +191,7 @@ static void test_post_dominators(void **state) {
         Function *f = as_function(m, &s, seed % 3 == 0);
         Arena a = {0};
         Graph g = cfg_graph(&a, f);
-        PostDom p = post_dominators(&a, f, &g, 1);
+        PostDom p = cfg_post_dominators(&a, f, &g, 1);
         reachability(&g, NO_NODE, full);
         bool any_return = false, any_exit = false;
         uint32_t best = 0;
@@ -223,7 +223,7 @@ static void test_post_dominators(void **state) {
         for (uint32_t b = 1; b < g.n; b++) /* from one region lanes go to later ones only */
             if (p.region[b] != NO_NODE)
                 GRAPH_SUCCS(&g, b, t)
-        assert_true(p.region[*t] >= p.region[b]);
+                    assert_true(p.region[*t] >= p.region[b]);
         regions += p.nregions;
         arena_free(&a);
         ir_module_free(m);
