@@ -250,14 +250,16 @@ typedef struct IrModule {
     StrMap
         by_name; /* place in `named` + 1: a symbol is looked up at once, however many functions there are */
     VEC(IrVar) vars;
-    uint32_t shared_bytes;    /* all static .shared variables, one layout for the module */
-    uint32_t const_bytes;     /* bank 3 */
-    unsigned opt_level;       /* 0..3 */
-    unsigned reg_limit;       /* as Function.reg_limit, for all functions */
-    ReconvMode reconverge;    /* where lanes are brought together */
-    PredicateMode predicate;  /* which branches become guards */
-    bool yield_breaks;        /* lanes leave all convergence barriers before YIELD */
-    bool verify;              /* passes check their results; set by ir_run_passes */
+    uint32_t shared_bytes;   /* all static .shared variables, one layout for the module */
+    uint32_t const_bytes;    /* bank 3 */
+    unsigned opt_level;      /* 0..3 */
+    unsigned reg_limit;      /* as Function.reg_limit, for all functions */
+    ReconvMode reconverge;   /* where lanes are brought together */
+    PredicateMode predicate; /* which branches become guards */
+    bool yield_breaks;       /* lanes leave all convergence barriers before YIELD */
+    uint64_t
+        steps;   /* of the pass that runs, in units of its own, where it promises few; --time-passes, tests */
+    bool verify; /* passes check their results; set by ir_run_passes */
     VEC(ReconvReport) reconv; /* filled by reconvergence; callers before callees, else in layout order */
     VEC(PredicateReport)
     predicated; /* filled by predication; function by function, in the order of the text */

@@ -37,9 +37,11 @@ static void dump(const IrModule *m, const PassOptions *opt, const char *pass) {
     free(text);
 }
 
-static void report_time(const PassDesc *desc, double ms, Diags *d) {
+static void report_time(const PassDesc *desc, double ms, uint64_t steps, Diags *d) {
     char line[96];
-    snprintf(line, sizeof line, "pass %-12s %9.3f ms", desc->name, ms);
+    int n = snprintf(line, sizeof line, "pass %-12s %9.3f ms", desc->name, ms);
+    if (steps)
+        snprintf(line + n, sizeof line - (size_t)n, " %12llu steps", (unsigned long long)steps);
     diag(d, (SrcLoc){0}, DIAG_N0010, line);
 }
 
@@ -72,9 +74,10 @@ bool ir_run_pass_table(IrModule *module, const PassDesc *table, unsigned n, cons
             if (desc->needs & ~facts)
                 return diag(d, (SrcLoc){0}, DIAG_E0691, desc->name, desc->needs & ~facts);
             double start = now_ms();
+            module->steps = 0;
             bool ok = run_one(desc, module, d);
             if (opt->time_passes)
-                report_time(desc, now_ms() - start, d);
+                report_time(desc, now_ms() - start, module->steps, d);
             if (!ok)
                 return false;
             if (opt->on_pass)

@@ -6,44 +6,45 @@
  * calls. "Uniform" is said of one dynamic instance of a definition: lanes that are at different instances are
  * not compared, and uniform lanes need not be converged. Reconvergence uses it to leave out barriers, which
  * is a matter of speed alone; who keeps a value in UR must know besides that the lanes are converged.
- * SPDX-License-Identifier: MIT */
+ *
+ * One list of work for the whole module: each value becomes divergent once, and then each of its users is
+ * looked at once; an argument of a call is used by the callee's parameter, a returned value by the results of
+ * the calls. So the time is linear in the program, whatever its call graph. lower/diverge.c has what follows
+ * from a branch. SPDX-License-Identifier: MIT */
 #include "ir/callgraph.h"
 #include "ir/cfg.h"
 #include "lower/passes.h"
+#include "lower/uniform.h"
 #include <string.h>
 
 typedef struct {
     Function *f;
     bool analysed; /* it has blocks */
-    Graph g;
-    PostDom pd;
-    LoopForest loops;
-    uint32_t *inst_block;      /* [inst] */
-    uint32_t *user_at, *users; /* instructions that use value v: users[user_at[v] .. user_at[v + 1] - 1] */
-    bool *divergent;           /* [value] */
-    bool *branch_done;         /* [block] its branch is divergent and was treated */
-    bool *flow;                /* [block] some lanes may not come here */
-    bool *loop_done;           /* [loop] all values that leave it are divergent */
-    uint32_t *mark, round;     /* [block] */
-    uint32_t *reach, *stack;   /* [block] how many sides of the branch come here */
-    VEC(uint32_t) work;        /* divergent values whose users are to be looked at */
-    VEC(uint32_t) returns;     /* RET instructions */
-    VEC(uint32_t) calls;
-    bool entry_divergent;
+    Divergence control;
+    UniUses uses;
+    bool *divergent;      /* [value] */
+    uint32_t nreturns;    /* RET instructions */
+    bool entry_divergent; /* it may be entered by some lanes of the warp only */
 } FuncState;
+
+typedef struct {
+    uint32_t func, value;
+} FuncValue;
 
 typedef struct {
     IrModule *m;
     Arena *a;
+    CallGraph calls;
     FuncState *fs;
-    bool changed;
+    VEC(FuncValue) work;   /* divergent values whose users are to be looked at */
+    VEC(uint32_t) entered; /* functions whose entry has become divergent */
 } Uniform;
 
 static void mark_value(Uniform *uniform, FuncState *state, uint32_t v) {
     if (state->divergent[v])
         return;
-    state->divergent[v] = uniform->changed = true;
-    VEC_ADD(uniform->a, &state->work, v);
+    state->divergent[v] = true;
+    VEC_ADD(uniform->a, &uniform->work, ((FuncValue){state->f->index, v}));
 }
 
 static bool operand_divergent(const FuncState *state, Operand o) {
@@ -126,115 +127,15 @@ static bool is_branch(const Inst *i) {
     return (i->op == OT_BRA || i->op == OT_BRX) && !(i->flags & IF_UNIFORM);
 }
 
-/* Blocks reached from `from` without going through `join`; s->reach counts in how many such walks. */
-static void walk_side(FuncState *state, uint32_t from, uint32_t join) {
-    uint32_t top = 0, walk = ++state->round;
-    state->stack[top++] = from;
-    state->mark[from] = walk;
-    while (top) {
-        uint32_t n = state->stack[--top];
-        state->reach[n]++;
-        if (n == join)
-            continue;
-        GRAPH_SUCCS(&state->g, n, t)
-            if (state->mark[*t] != walk) {
-                state->mark[*t] = walk;
-                state->stack[top++] = *t;
-            }
-    }
-}
-
 static void mark_phis(Uniform *u, FuncState *state, uint32_t block) {
     const Block *b = ir_block(state->f, (BlockId){block});
     for (unsigned p = 0; p < b->insts.n; p++) {
         const Inst *i = ir_inst(state->f, b->insts.at[p]);
         if (i->op != IR_PHI)
             return;
-        bool same = true; /* then it does not matter from where a lane comes */
-        for (unsigned k = 1; k < i->nsrc; k++)
-            same &= memcmp(ir_src(state->f, i, 0), ir_src(state->f, i, k), sizeof(Operand)) == 0;
-        if (!same)
+        if (uniform_phi_chooses(state->f, i))
             mark_dsts(u, state, i);
     }
-}
-
-/* Values of the loop that are used outside: everywhere (only_region false) or where s->reach says. */
-static void mark_leaving(Uniform *u, FuncState *state, uint32_t loop, bool only_region) {
-    bool irreducible = state->loops.at[loop].irreducible;
-    if (state->loop_done[loop])
-        return;
-    state->loop_done[loop] = !only_region || irreducible;
-    for (uint32_t v = 1; v < state->f->values.n; v++) {
-        const Value *val = ir_value(state->f, (ValId){v});
-        uint32_t home = val->def.i ? state->inst_block[val->def.i] : 0;
-        if (!home || state->divergent[v] || !loop_contains(&state->loops, loop, home))
-            continue;
-        for (uint32_t k = state->user_at[v]; k < state->user_at[v + 1]; k++) {
-            uint32_t at = state->inst_block[state->users[k]];
-            bool leaves = irreducible
-                              ? at != home
-                              : !loop_contains(&state->loops, loop, at) && (!only_region || state->reach[at]);
-            if (leaves) {
-                mark_value(u, state, v);
-                break;
-            }
-        }
-    }
-}
-
-static void mark_loops(Uniform *u, FuncState *state, uint32_t block, uint32_t join) {
-    for (uint32_t l = state->loops.innermost[block]; l != NO_NODE; l = state->loops.at[l].parent) {
-        bool join_inside = join && loop_contains(&state->loops, l, join), region_inside = true;
-        for (uint32_t n = 1; n < state->g.n && region_inside; n++)
-            region_inside = !state->reach[n] || loop_contains(&state->loops, l, n);
-        if (state->loops.at[l].irreducible) {
-            for (uint32_t n = 1; n < state->g.n; n++)
-                if (loop_contains(&state->loops, l, n))
-                    mark_phis(u, state, n);
-            mark_leaving(u, state, l, false);
-        } else if (join_inside && region_inside)
-            return;
-        else
-            mark_leaving(u, state, l, join_inside);
-    }
-}
-
-/* The end of `block` sends lanes different ways. */
-static void diverge_at(Uniform *uniform, FuncState *state, uint32_t block) {
-    if (state->branch_done[block] || state->pd.region[block] == NO_NODE)
-        return;
-    state->branch_done[block] = uniform->changed = true;
-    const Block *b = ir_block(state->f, (BlockId){block});
-    uint32_t join = state->pd.ipdom[block];
-    memset(state->reach, 0, state->g.n * sizeof *state->reach);
-    bool many = b->succs.n > 4; /* then one walk, and every meeting point inside counts */
-    for (unsigned k = 0; k < b->succs.n; k++) {
-        bool again = false; /* parallel edges are one side */
-        for (unsigned j = 0; j < k && !many; j++)
-            again |= b->succs.at[j].i == b->succs.at[k].i;
-        if (!again && !(many && state->reach[b->succs.at[k].i]))
-            walk_side(state, b->succs.at[k].i, join);
-    }
-    for (uint32_t n = 1; n < state->g.n; n++) {
-        if (!state->reach[n])
-            continue;
-        if (n != join)
-            state->flow[n] = true;
-        if (ir_block(state->f, (BlockId){n})->preds.n > 1 && (state->reach[n] > 1 || many || n == join))
-            mark_phis(uniform, state, n);
-    }
-    mark_loops(uniform, state, block, join);
-}
-
-/* Some lanes leave the function here, others go on. */
-static void returns_at(Uniform *uniform, FuncState *state, uint32_t block) {
-    if (state->flow[block])
-        return;
-    memset(state->reach, 0, state->g.n * sizeof *state->reach);
-    walk_side(state, block, 0);
-    for (uint32_t n = 1; n < state->g.n; n++)
-        state->flow[n] |= state->reach[n] != 0;
-    uniform->changed = true;
 }
 
 /* ---- calls ---- */
@@ -261,69 +162,140 @@ static Inst *entry_inst(FuncState *state) {
     return i && i->op == IR_ENTRY ? i : NULL;
 }
 
-/* Arguments to parameters, and how the function is entered. */
-static void enter_call(Uniform *uniform, FuncState *caller, const Inst *call, FuncState *callee,
-                       uint32_t block) {
-    bool together =
-        !caller->entry_divergent && !caller->flow[block] && !operand_divergent(caller, call->guard);
-    if (!together && !callee->entry_divergent)
-        callee->entry_divergent = uniform->changed = true;
+static void enter_apart(Uniform *u, uint32_t func) {
+    FuncState *callee = &u->fs[func];
+    if (!callee->analysed || callee->entry_divergent)
+        return;
+    callee->entry_divergent = true;
+    VEC_ADD(u->a, &u->entered, func);
+}
+
+/* Parameters of the callee in register r, or (r < 0) those for which the call has no argument. */
+static void mark_params(Uniform *u, FuncState *callee, int r, const FuncState *caller, const Inst *call) {
     const Inst *entry = entry_inst(callee);
     for (unsigned k = 0; entry && k < entry->ndst; k++) {
-        Operand o = *ir_dst(callee->f, entry, k);
+        Operand o = *ir_dst(callee->f, entry, k), arg;
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
             ValId param = ir_operand_value(callee->f, o, c);
-            Operand arg;
-            int r = ir_value(callee->f, param)->fixed_reg;
-            if (!find_fixed(caller, call, false, r, &arg) || operand_divergent(caller, arg))
-                mark_value(uniform, callee, param.i);
+            int reg = ir_value(callee->f, param)->fixed_reg;
+            if (r < 0 ? !find_fixed(caller, call, false, reg, &arg) : reg == r)
+                mark_value(u, callee, param.i);
         }
     }
 }
 
-static bool result_divergent(FuncState *callee, int r) {
-    bool divergent = callee->returns.n == 0;
-    for (unsigned k = 0; k < callee->returns.n; k++) {
-        const Inst *ret = ir_inst(callee->f, (InstId){callee->returns.at[k]});
-        Operand o;
-        if (!find_fixed(callee, ret, false, r, &o) || operand_divergent(callee, o))
-            divergent = true;
-        if (callee->returns.n > 1 && callee->flow[callee->inst_block[callee->returns.at[k]]])
-            divergent = true;
-    }
-    return divergent;
-}
-
-static void leave_call(Uniform *u, FuncState *caller, const Inst *call, FuncState *callee) {
+/* Results of the call in register r. */
+static void mark_results(Uniform *u, FuncState *caller, const Inst *call, int r) {
     for (unsigned k = 0; k < call->ndst; k++) {
         Operand o = *ir_dst(caller->f, call, k);
         for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
             ValId v = ir_operand_value(caller->f, o, c);
-            if (operand_divergent(caller, call->guard) ||
-                result_divergent(callee, ir_value(caller->f, v)->fixed_reg))
+            if (ir_value(caller->f, v)->fixed_reg == r)
                 mark_value(u, caller, v.i);
         }
     }
 }
 
-static void do_calls(Uniform *uniform, FuncState *state) {
-    for (unsigned k = 0; k < state->calls.n; k++) {
-        const Inst *call = ir_inst(state->f, (InstId){state->calls.at[k]});
-        const Function *callee = ir_callee(state->f, call);
-        if (!callee || !uniform->fs[callee->index].analysed) {
-            mark_dsts(uniform, state, call);
-            continue;
+static const Inst *site_inst(const Uniform *u, uint32_t site, FuncState **caller) {
+    *caller = &u->fs[u->calls.sites[site].caller];
+    return ir_inst((*caller)->f, u->calls.sites[site].inst);
+}
+
+/* Lanes return from different places with different instances: no result is known to be uniform. */
+static void mark_all_results(Uniform *u, const FuncState *callee) {
+    CALLS_INTO(&u->calls, callee->f->index, at) {
+        FuncState *caller;
+        const Inst *call = site_inst(u, *at, &caller);
+        if (caller->analysed)
+            mark_dsts(u, caller, call);
+    }
+}
+
+/* A value that stands in a register at RET has become divergent. */
+static void return_value(Uniform *u, FuncState *callee, const Inst *ret, ValId v) {
+    Operand held;
+    int r = ir_value(callee->f, v)->fixed_reg;
+    if (!find_fixed(callee, ret, false, r, &held) || held.value != v.i)
+        return;
+    CALLS_INTO(&u->calls, callee->f->index, at) {
+        FuncState *caller;
+        const Inst *call = site_inst(u, *at, &caller);
+        u->m->steps++;
+        if (caller->analysed)
+            mark_results(u, caller, call, r);
+    }
+}
+
+/* A value that a call hands over has become divergent. */
+static void pass_value(Uniform *u, FuncState *caller, const Inst *call, ValId v) {
+    const Function *f = ir_callee(caller->f, call);
+    Operand held;
+    int r = ir_value(caller->f, v)->fixed_reg;
+    if (!f || !u->fs[f->index].analysed)
+        return;
+    if (operand_divergent(caller, call->guard))
+        enter_apart(u, f->index);
+    if (find_fixed(caller, call, false, r, &held) && held.value == v.i)
+        mark_params(u, &u->fs[f->index], r, caller, call);
+}
+
+/* What holds of a call whatever is divergent. */
+static void start_call(Uniform *u, FuncState *caller, const Inst *call) {
+    const Function *f = ir_callee(caller->f, call);
+    if (!f || !u->fs[f->index].analysed || u->fs[f->index].nreturns == 0) {
+        mark_dsts(u, caller, call);
+        if (!f || !u->fs[f->index].analysed)
+            return;
+    }
+    mark_params(u, &u->fs[f->index], -1, caller, call);
+}
+
+/* Results that some RET does not give. */
+static void start_return(Uniform *u, FuncState *callee, const Inst *ret) {
+    CALLS_INTO(&u->calls, callee->f->index, at) {
+        FuncState *caller;
+        const Inst *call = site_inst(u, *at, &caller);
+        for (unsigned k = 0; caller->analysed && k < call->ndst; k++) {
+            Operand o = *ir_dst(caller->f, call, k), held;
+            for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+                ValId v = ir_operand_value(caller->f, o, c);
+                if (!find_fixed(callee, ret, false, ir_value(caller->f, v)->fixed_reg, &held))
+                    mark_value(u, caller, v.i);
+            }
         }
-        enter_call(uniform, state, call, &uniform->fs[callee->index], state->inst_block[state->calls.at[k]]);
-        leave_call(uniform, state, call, &uniform->fs[callee->index]);
     }
 }
 
 /* ---- the fixpoint ---- */
 
+/* Some lanes may not come to the block. */
+static void flow_apart(Uniform *u, FuncState *state, uint32_t block) {
+    const Block *b = ir_block(state->f, (BlockId){block});
+    for (unsigned p = 0; p < b->insts.n; p++) {
+        const Inst *i = ir_inst(state->f, b->insts.at[p]);
+        u->m->steps++;
+        const Function *callee = i->op == OT_CALL ? ir_callee(state->f, i) : NULL;
+        if (callee)
+            enter_apart(u, callee->index);
+        if (i->op == OT_RET && state->nreturns > 1)
+            mark_all_results(u, state);
+    }
+}
+
+static void take_answers(Uniform *u, FuncState *state) {
+    Divergence *c = &state->control;
+    while (c->joins.n)
+        mark_phis(u, state, c->joins.at[--c->joins.n]);
+    while (c->leaves.n)
+        mark_value(u, state, c->leaves.at[--c->leaves.n]);
+    while (c->flows.n)
+        flow_apart(u, state, c->flows.at[--c->flows.n]);
+}
+
 static void visit_inst(Uniform *u, FuncState *state, uint32_t id) {
     const Inst *i = ir_inst(state->f, (InstId){id});
-    uint32_t block = state->inst_block[id];
+    uint32_t block = state->uses.inst_block[id];
+    u->m->steps += 1 + i->ndst;
     if (i->op == IR_PARCOPY) { /* each destination has its own source */
         for (unsigned k = 0; k < i->ndst; k++)
             if (operand_divergent(state, *ir_src(state->f, i, k)) && ir_dst(state->f, i, k)->kind == OPK_VAL)
@@ -335,22 +307,51 @@ static void visit_inst(Uniform *u, FuncState *state, uint32_t id) {
         (m == MAKES_UNIFORM && operand_divergent(state, i->guard)))
         mark_dsts(u, state, i);
     if (is_branch(i) && ir_block(state->f, (BlockId){block})->succs.n > 1 && inputs_divergent(state, i))
-        diverge_at(u, state, block);
+        uniform_diverge(&state->control, block);
     if (i->op == OT_RET && operand_divergent(state, i->guard))
-        returns_at(u, state, block);
+        uniform_return_early(&state->control, block);
+    take_answers(u, state);
 }
 
-static void drain(Uniform *u, FuncState *state) {
-    while (state->work.n) {
-        uint32_t v = state->work.at[--state->work.n];
-        for (uint32_t k = state->user_at[v]; k < state->user_at[v + 1]; k++)
-            visit_inst(u, state, state->users[k]);
+/* Frame addresses differ now, and its callees are entered as it is. */
+static void visit_entered(Uniform *u, FuncState *state) {
+    for (unsigned n = 0; n < state->f->layout.n; n++) {
+        const Block *b = ir_block(state->f, state->f->layout.at[n]);
+        u->m->steps += b->insts.n;
+        for (unsigned p = 0; p < b->insts.n; p++)
+            if (ir_inst(state->f, b->insts.at[p])->op == IR_FRAME_ADDR)
+                visit_inst(u, state, b->insts.at[p].i);
+    }
+    CALL_SITES(&u->calls, state->f->index, site)
+        if (site->callee != NO_NODE)
+            enter_apart(u, site->callee);
+}
+
+static void visit_users(Uniform *u, FuncState *state, uint32_t v) {
+    for (uint32_t k = state->uses.user_at[v]; k < state->uses.user_at[v + 1]; k++) {
+        const Inst *i = ir_inst(state->f, (InstId){state->uses.users[k]});
+        visit_inst(u, state, state->uses.users[k]);
+        if (i->op == OT_CALL)
+            pass_value(u, state, i, (ValId){v});
+        else if (i->op == OT_RET)
+            return_value(u, state, i, (ValId){v});
+    }
+}
+
+static void drain(Uniform *u) {
+    while (u->work.n || u->entered.n) {
+        if (u->entered.n) {
+            visit_entered(u, &u->fs[u->entered.at[--u->entered.n]]);
+            continue;
+        }
+        FuncValue next = u->work.at[--u->work.n];
+        visit_users(u, &u->fs[next.func], next.value);
     }
 }
 
 static void collect_users(Uniform *uniform, FuncState *state) {
     Function *f = state->f;
-    state->user_at = ARENA_ARRAY(uniform->a, uint32_t, f->values.n + 2);
+    state->uses.user_at = ARENA_ARRAY(uniform->a, uint32_t, f->values.n + 2);
     for (int fill = 0; fill < 2; fill++) {
         for (unsigned n = 0; n < f->layout.n; n++) {
             const Block *b = ir_block(f, f->layout.at[n]);
@@ -361,9 +362,9 @@ static void collect_users(Uniform *uniform, FuncState *state) {
                     for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
                         uint32_t v = ir_operand_value(f, o, c).i;
                         if (fill)
-                            state->users[state->user_at[v + 1]++] = b->insts.at[p].i;
+                            state->uses.users[state->uses.user_at[v + 1]++] = b->insts.at[p].i;
                         else
-                            state->user_at[v + 2]++;
+                            state->uses.user_at[v + 2]++;
                     }
                 }
             }
@@ -371,100 +372,81 @@ static void collect_users(Uniform *uniform, FuncState *state) {
         if (fill)
             break;
         for (uint32_t v = 2; v < f->values.n + 2; v++)
-            state->user_at[v] += state->user_at[v - 1];
-        state->users = ARENA_ARRAY(uniform->a, uint32_t, state->user_at[f->values.n + 1]);
+            state->uses.user_at[v] += state->uses.user_at[v - 1];
+        state->uses.users = ARENA_ARRAY(uniform->a, uint32_t, state->uses.user_at[f->values.n + 1]);
     }
 }
 
-static void start_function(Uniform *uniform, Function *f) {
-    FuncState *state = &uniform->fs[f->index];
+static void start_function(Uniform *u, Function *f) {
+    FuncState *state = &u->fs[f->index];
     state->f = f;
     state->analysed = f->blocks.n > 1;
     if (!state->analysed)
         return;
     cfg_remove_unreachable(f);
-    state->g = cfg_graph(uniform->a, f);
-    state->pd = cfg_post_dominators(uniform->a, f, &state->g, f->entry.i);
-    state->loops = loop_forest(uniform->a, &state->g, f->entry.i);
-    state->divergent = ARENA_ARRAY(uniform->a, bool, f->values.n);
-    state->branch_done = ARENA_ARRAY(uniform->a, bool, state->g.n);
-    state->flow = ARENA_ARRAY(uniform->a, bool, state->g.n);
-    state->loop_done = ARENA_ARRAY(uniform->a, bool, state->loops.n);
-    state->mark = ARENA_ARRAY(uniform->a, uint32_t, state->g.n);
-    state->reach = ARENA_ARRAY(uniform->a, uint32_t, state->g.n);
-    state->stack = ARENA_ARRAY(uniform->a, uint32_t, state->g.n);
-    state->inst_block = ARENA_ARRAY(uniform->a, uint32_t, f->insts.n);
-    collect_users(uniform, state);
+    state->divergent = ARENA_ARRAY(u->a, bool, f->values.n);
+    state->uses.inst_block = ARENA_ARRAY(u->a, uint32_t, f->insts.n);
+    collect_users(u, state);
     for (unsigned n = 0; n < f->layout.n; n++) {
         const Block *b = ir_block(f, f->layout.at[n]);
-        ir_block(f, f->layout.at[n])->loop_depth = 0;
-        uint32_t l = state->loops.innermost[f->layout.at[n].i];
-        if (l != NO_NODE)
-            ir_block(f, f->layout.at[n])->loop_depth = state->loops.at[l].depth;
         for (unsigned p = 0; p < b->insts.n; p++) {
-            uint32_t id = b->insts.at[p].i;
-            state->inst_block[id] = f->layout.at[n].i;
-            if (ir_inst(f, b->insts.at[p])->op == OT_RET)
-                VEC_ADD(uniform->a, &state->returns, id);
-            if (ir_inst(f, b->insts.at[p])->op == OT_CALL)
-                VEC_ADD(uniform->a, &state->calls, id);
+            state->uses.inst_block[b->insts.at[p].i] = f->layout.at[n].i;
+            state->nreturns += ir_inst(f, b->insts.at[p])->op == OT_RET;
         }
+    }
+    uniform_control_start(&state->control, u->a, f, &state->uses, &u->m->steps);
+    for (unsigned n = 0; n < f->layout.n; n++) {
+        uint32_t l = state->control.loops.innermost[f->layout.at[n].i];
+        ir_block(f, f->layout.at[n])->loop_depth = l == NO_NODE ? 0 : state->control.loops.at[l].depth;
     }
 }
 
-static void seed(Uniform *u, FuncState *state, bool open) {
+static void seed(Uniform *u, FuncState *state) {
     const Inst *entry = entry_inst(state);
-    if (open && !state->f->is_entry) {
-        state->entry_divergent = true;
+    if (u->calls.open[state->f->index] && !state->f->is_entry) {
+        enter_apart(u, state->f->index);
         if (entry)
             mark_dsts(u, state, entry);
     }
     for (unsigned n = 0; n < state->f->layout.n; n++) {
         const Block *b = ir_block(state->f, state->f->layout.at[n]);
-        for (unsigned p = 0; p < b->insts.n; p++)
+        for (unsigned p = 0; p < b->insts.n; p++) {
+            const Inst *i = ir_inst(state->f, b->insts.at[p]);
             visit_inst(u, state, b->insts.at[p].i);
+            if (i->op == OT_CALL)
+                start_call(u, state, i);
+            else if (i->op == OT_RET)
+                start_return(u, state, i);
+        }
     }
 }
 
 static void store_results(FuncState *state) {
+    const bool *flow = state->control.flow;
     state->f->uniform_entry = !state->entry_divergent;
     for (uint32_t v = 1; v < state->f->values.n; v++)
         ir_value(state->f, (ValId){v})->uniform =
             !state->divergent[v] && ir_value(state->f, (ValId){v})->def.i;
     for (unsigned n = 0; n < state->f->layout.n; n++)
         ir_block(state->f, state->f->layout.at[n])->uniform_flow =
-            !state->entry_divergent && !state->flow[state->f->layout.at[n].i];
+            !state->entry_divergent && !flow[state->f->layout.at[n].i];
 }
 
 bool pass_uniformity(IrModule *module, Diags *d) {
     (void)d;
     Arena a = {0};
     Uniform u = {.m = module, .a = &a};
-    CallGraph calls = call_graph(&a, module);
-    const bool *open = calls.open;
     u.fs = ARENA_ARRAY(&a, FuncState, module->funcs.n);
     for (unsigned k = 0; k < module->funcs.n; k++)
         start_function(&u, module->funcs.at[k]);
-    for (unsigned k = 0; k < module->funcs.n; k++)
-        if (u.fs[k].analysed)
-            seed(&u, &u.fs[k], open[k]);
-    do {
-        u.changed = false;
-        for (unsigned k = module->funcs.n; k-- > 0;) { /* callers come last in the list */
-            FuncState *state = &u.fs[k];
-            if (!state->analysed)
-                continue;
-            if (state->entry_divergent)
-                for (unsigned n = 0; n < state->f->layout.n; n++) { /* frame addresses differ now */
-                    const Block *b = ir_block(state->f, state->f->layout.at[n]);
-                    for (unsigned p = 0; p < b->insts.n; p++)
-                        if (ir_inst(state->f, b->insts.at[p])->op == IR_FRAME_ADDR)
-                            visit_inst(&u, state, b->insts.at[p].i);
-                }
-            drain(&u, state);
-            do_calls(&u, state);
-        }
-    } while (u.changed);
+    u.calls = call_graph(&a, module);
+    for (uint32_t k = 0; k < u.calls.n;
+         k++) { /* callees first: most of what they say of themselves is known then */
+        FuncState *state = &u.fs[u.calls.members[k]];
+        if (state->analysed)
+            seed(&u, state);
+    }
+    drain(&u);
     for (unsigned k = 0; k < module->funcs.n; k++)
         if (u.fs[k].analysed)
             store_results(&u.fs[k]);
