@@ -57,5 +57,8 @@ void prove_core_edges(Core *core, Cut *cut); /* from the exits */
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
                    double *slowest);
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out); /* what each region shows */
+/* Keeps as refuted only what a launch shows, machine and reference interpreter both started at a kernel's
+ * entry. */
+void prove_confirm(const PtxModule *module, const BinFlow *flow, ProveReport *report);
 void prove_skip(ProveReport *report, ProveFunc *out, const char *why);
 #endif

@@ -4,11 +4,15 @@
  * ever, and that results have arrived when they are read. Nothing in a region shows that, so the static
  * checker (all of its errors, and the warnings of rules on meeting) and, for kernels in which lanes may part,
  * the model checker must agree. They do not refute: they speak of code, not of a run.
- * SPDX-License-Identifier: MIT */
+ *
+ * A region's refutation starts from a state that the relation at its cut point allows, which no launch need
+ * reach. So it counts only if a launch of a kernel above shows a difference; otherwise the region is unknown,
+ * and the difference named. SPDX-License-Identifier: MIT */
 #include "check/flow/contents.h"
 #include "check/model/model.h"
 #include "check/prove/core.h"
 #include "check/static/check.h"
+#include "check/validate/judge.h"
 #include <string.h>
 
 static void fact(ProveReport *report, const char *func, ProveStatus status, uint32_t ptx_line,
@@ -122,5 +126,72 @@ void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOption
     contents(module, flow, opt, report);
     rules(flow, wanted, report);
     models(flow, wanted, opt, report);
+    arena_free(&scratch);
+}
+
+/* ---- refuted: from a kernel's entry ---- */
+static bool launch_shows(const PtxModule *module, const Binary *binary, const char *kernel) {
+    enum { SEEDS = 3 };
+    bool differs = false;
+    for (uint64_t seed = 1; seed <= SEEDS && !differs; seed++) {
+        JudgeOptions options = {.seed = seed, .no_trace = true};
+        AutoLaunches launches = {0};
+        Judgement judgement;
+        judge_auto(module, binary, kernel, &options, &launches, &judgement);
+        differs = judgement.verdict == VERDICT_DIFFERS;
+        bool tried = launches.nplans != 0;
+        judgement_free(&judgement);
+        auto_launch_free(&launches);
+        if (!tried)
+            break;
+    }
+    return differs;
+}
+
+static uint32_t func_named(const Binary *binary, const char *name) {
+    const BinFunc *func = binary_find(binary, name);
+    return func ? (uint32_t)(func - binary->funcs) : BINFLOW_NONE;
+}
+
+static bool is_shown(const PtxModule *module, const BinFlow *flow, uint32_t func, uint8_t *known) {
+    enum { NOT_TRIED, SHOWN, NOT_SHOWN };
+    for (uint32_t k = 0; k < flow->bin->nfuncs; k++) {
+        const BinFunc *kernel = &flow->bin->funcs[k];
+        uint32_t index = kernel->is_entry ? ptx_find_func(module, kernel->name) : 0;
+        Arena scratch = {0};
+        bool above =
+            index && module->funcs[index - 1].is_entry && functions_below(flow, kernel->name, &scratch)[func];
+        arena_free(&scratch);
+        if (above && known[k] == NOT_TRIED)
+            known[k] = launch_shows(module, flow->bin, kernel->name) ? SHOWN : NOT_SHOWN;
+        if (above && known[k] == SHOWN)
+            return true;
+    }
+    return false;
+}
+
+void prove_confirm(const PtxModule *module, const BinFlow *flow, ProveReport *report) {
+    Arena scratch = {0};
+    uint8_t *known = ARENA_ARRAY(&scratch, uint8_t, flow->bin->nfuncs + 1);
+    for (uint32_t f = 0; f < report->nfuncs; f++) {
+        ProveFunc *func = &report->funcs[f];
+        uint32_t index = func_named(flow->bin, func->name);
+        if (!func->count[PROVE_REFUTED] || index == BINFLOW_NONE || is_shown(module, flow, index, known))
+            continue;
+        for (uint32_t k = 0; k < func->nregions; k++) {
+            ProveRegion *region = &func->regions[k];
+            if (region->status != PROVE_REFUTED)
+                continue;
+            region->status = PROVE_UNKNOWN;
+            region->reason =
+                arena_printf(&report->arena, "%s, but no launch that was tried shows it", region->reason);
+            func->count[PROVE_REFUTED]--, func->count[PROVE_UNKNOWN]++;
+            report->count[PROVE_REFUTED]--, report->count[PROVE_UNKNOWN]++;
+            func->predicated[PROVE_REFUTED] -= region->predicated,
+                func->predicated[PROVE_UNKNOWN] += region->predicated;
+            report->predicated[PROVE_REFUTED] -= region->predicated;
+            report->predicated[PROVE_UNKNOWN] += region->predicated;
+        }
+    }
     arena_free(&scratch);
 }

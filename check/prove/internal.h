@@ -16,9 +16,10 @@ enum {
 /* Machine locations, numbered through. */
 enum { LOC_R = 0, LOC_P = 256, LOC_UR = 264, LOC_UP = 328, LOC_SLOT = 336, MAX_SLOTS = 1024 };
 
-typedef struct { /* a load: where it may fault */
+typedef struct { /* a load or store: where it may fault */
     Term *guard, *addr;
     uint32_t space, bytes, at;
+    bool store;
 } Access;
 
 typedef enum { EX_CUT, EX_END, EX_TRAP, EX_RET } ExitKind;
@@ -32,7 +33,7 @@ typedef struct { /* one way out of a region */
 
 typedef struct { /* symbolic execution of one region on one side */
     Term *mem[NMEM];
-    VEC(Access) loads;
+    VEC(Access) accesses;
     VEC(Exit) exits;
     bool guarded;      /* a guard, a select, or paths that meet inside */
     const char *fault; /* NULL, or why it could not be executed */

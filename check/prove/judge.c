@@ -216,26 +216,30 @@ void prove_judge_events_differ(Judge *judge, Term *x, Term *m, const char *what)
     prove_judge_unknown(judge, what, judge->q->ptx_run.first, judge->q->mach_run.first);
 }
 
-/* No load may happen that the PTX does not do: it could fault. */
-static void loads(Judge *judge, Cut *cut) {
-    Core *core = judge->c;
-    Terms *ts = &core->p.ts;
-    for (uint32_t i = 0; i < cut->mach_run.loads.n; i++) {
-        const Access *access = &cut->mach_run.loads.at[i];
-        Term *allowed = ts->falsity;
-        for (uint32_t k = 0; k < cut->ptx_run.loads.n; k++) {
-            const Access *x = &cut->ptx_run.loads.at[k];
+/* No access may fault that the PTX's do not: a load lies within one of the PTX's, and every access is aligned
+ * because an address of the PTX at a constant distance is. (That the bytes stored are the same is shown by
+ * the events.) */
+static void check_accesses(Judge *judge, Cut *cut) {
+    Terms *ts = &judge->c->p.ts;
+    for (uint32_t i = 0; i < cut->mach_run.accesses.n; i++) {
+        const Access *access = &cut->mach_run.accesses.at[i];
+        Term *allowed = access->store && access->bytes == 1 ? ts->truth : ts->falsity;
+        for (uint32_t k = 0; k < cut->ptx_run.accesses.n; k++) {
+            const Access *x = &cut->ptx_run.accesses.at[k];
             if (x->space != access->space || x->addr->width != access->addr->width)
                 continue;
             Term *both = t_and(ts, x->guard, access->guard);
             Term *term = t_sub(ts, t_under(ts, access->addr, both), t_under(ts, x->addr, both));
-            if (t_is_const(term) && term->k + access->bytes <= x->bytes)
+            bool aligned = t_is_const(term) && term->k % access->bytes == 0 && x->bytes % access->bytes == 0;
+            if (aligned && (access->store || (!x->store && term->k + access->bytes <= x->bytes)))
                 allowed = t_or(ts, allowed, x->guard);
         }
-        if (t_and(ts, access->guard, t_not(ts, allowed)) != ts->falsity)
-            prove_judge_equal(judge, ts->truth, t_and(ts, access->guard, t_not(ts, allowed)), ts->falsity,
-                              "a load that the PTX does not do there may fault", cut->ptx_run.first,
-                              access->at);
+        Term *more = t_and(ts, access->guard, t_not(ts, allowed));
+        if (more != ts->falsity)
+            prove_judge_equal(judge, ts->truth, more, ts->falsity,
+                              access->store ? "a store that is aligned by nothing in the PTX may fault"
+                                            : "a load that the PTX does not do there may fault",
+                              cut->ptx_run.first, access->at);
     }
 }
 
@@ -266,7 +270,7 @@ void prove_judge_obligations(Judge *j, Cut *q) {
     exits(j, q);
     for (unsigned s = 0; s < NMEM; s++)
         memory(j, q, s);
-    loads(j, q);
+    check_accesses(j, q);
 }
 
 static void judge(Core *core, ProveReport *report, Cut *cut, ProveRegion *out) {

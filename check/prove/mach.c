@@ -175,10 +175,36 @@ static uint32_t slot_of(Mach *mach, Term *addr) {
     return LOC_SLOT + slot < prover->nloc ? LOC_SLOT + slot : UINT32_MAX;
 }
 
+/* The stack pointer is a multiple of 16. */
+static void check_slot(Mach *mach, uint32_t slot, unsigned bytes) {
+    uint32_t offset = mach->p->var_bytes + 4 * (slot - LOC_SLOT);
+    if ((offset - mach->p->bf->frame_bytes) % bytes)
+        mach_fault(mach, "a misaligned access of the frame");
+}
+
 /* ---- memory ---- */
 unsigned mach_size(unsigned sz, bool *sign) {
     *sign = sz == MemSz_S8 || sz == MemSz_S16;
     return sz <= MemSz_S8 ? 1 : sz <= MemSz_S16 ? 2 : sz == MemSz_32 ? 4 : sz == MemSz_64 ? 8 : 16;
+}
+
+/* Is a global or generic address computed in 64 bits, though its register may be one of 32; does the uniform
+ * register hold a memory descriptor, which adds nothing? */
+static bool is_extended(const MachInst *in, bool *desc) {
+    uint32_t m = in->mods;
+    *desc = false;
+    switch (in->optype) {
+    case OT_LDG: *desc = MGET(LDG, desc, m); return MGET(LDG, e, m);
+    case OT_STG: *desc = MGET(STG, desc, m); return MGET(STG, e, m);
+    case OT_LD: *desc = MGET(LD, desc, m); return MGET(LD, e, m);
+    case OT_ST: *desc = MGET(ST, desc, m); return MGET(ST, e, m);
+    case OT_ATOMG: return MGET(ATOMG, e, m);
+    case OT_ATOMG_CAS: return MGET(ATOMG_CAS, e, m);
+    case OT_ATOM: return MGET(ATOM, e, m);
+    case OT_ATOM_CAS: return MGET(ATOM_CAS, e, m);
+    case OT_RED: return MGET(RED, e, m);
+    default: return false;
+    }
 }
 
 Term *mach_address(Mach *mach, bool wide, unsigned stride) {
@@ -189,17 +215,19 @@ Term *mach_address(Mach *mach, bool wide, unsigned stride) {
         Term *a = t_scale(ts, mach_word(mach, 0, 0), 1ull << stride);
         return t_add(ts, t_add(ts, a, mach_word(mach, 1, 0)), off);
     }
-    bool pair = in->src[0].mods & OPM_WIDE64;
-    bool ur = in->src[1].kind == OPK_REG && in->src[1].value != REG_URZ;
-    Term *a = pair || !ur ? mach_pair(mach, 0) : t_zext(ts, mach_word(mach, 0, 0));
+    bool desc, pair = in->src[0].mods & OPM_WIDE64, extended = is_extended(in, &desc);
+    bool ur = !desc && in->src[1].kind == OPK_REG && in->src[1].value != REG_URZ;
+    if (!pair && !extended)
+        mach_fault(mach, "a global address of 32 bits is not modelled");
+    Term *a = pair ? mach_pair(mach, 0) : t_zext(ts, mach_word(mach, 0, 0));
     if (ur)
-        a = t_add(ts, a, mach_pair(mach, 1));
+        a = t_add(ts, a, extended ? mach_pair(mach, 1) : t_zext(ts, mach_word(mach, 1, 0)));
     return t_add(ts, a, t_const(ts, 64, (uint64_t)(int64_t)(int32_t)(uint32_t)off->k));
 }
 
-static void note_load(Mach *mach, Term *addr, unsigned bytes, unsigned space) {
-    VEC_ADD(&mach->p->arena, &mach->r->loads,
-            ((Access){mach->full, t_under(&mach->p->ts, addr, mach->full), space, bytes, mach->at}));
+static void note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bool store) {
+    VEC_ADD(&mach->p->arena, &mach->r->accesses,
+            ((Access){mach->full, t_under(&mach->p->ts, addr, mach->full), space, bytes, mach->at, store}));
 }
 
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order) {
@@ -210,13 +238,14 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
     uint32_t slot = space == MEM_LOCAL ? slot_of(mach, addr) : UINT32_MAX;
     if (slot != UINT32_MAX && bytes >= 4) {
         Term *word[4] = {0};
+        check_slot(mach, slot, bytes);
         for (unsigned c = 0; c < bytes / 4; c++)
             word[c] = slot + c < prover->nloc ? mach_get(mach, slot + c) : ts->zero;
         for (unsigned c = 0; c < bytes / 4; c++)
             mach_put(mach, 0, c, word[c]);
         return;
     }
-    note_load(mach, addr, bytes, space);
+    note_access(mach, addr, bytes, space, false);
     Term *word[4];
     if (order != MemOrder_WEAK && order != MemOrder_CONSTANT) {
         Term *what, *arg[1] = {addr};
@@ -246,10 +275,12 @@ void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned or
     for (unsigned c = 0; c < n; c++)
         arg[c + 1] = mach_word(mach, 3, c);
     if (slot != UINT32_MAX && bytes >= 4) {
+        check_slot(mach, slot, bytes);
         for (unsigned c = 0; c < n && slot + c < prover->nloc; c++)
             set(mach, slot + c, arg[c + 1]);
         return;
     }
+    note_access(mach, addr, bytes, space, true);
     if (order != MemOrder_WEAK) {
         if (bytes < 4)
             arg[1] = t_zext_from(ts, arg[1], 8 * bytes);

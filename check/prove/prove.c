@@ -509,6 +509,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, f + 1, binary->nfuncs);
     }
+    prove_confirm(m, g, report);
     library_free(&library);
     prove_z3_close(z3);
     bin_flow_free(g);

@@ -200,8 +200,8 @@ bool prove_ptx_ld(Ptx *ptx) {
         if (list < 0)
             return false;
         Term *at = address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
-        VEC_ADD(&prover->arena, &ptx->r->loads,
-                ((Access){ptx->full, t_under(ts, at, ptx->full), (uint32_t)list, bytes, ptx->at}));
+        VEC_ADD(&prover->arena, &ptx->r->accesses,
+                ((Access){ptx->full, t_under(ts, at, ptx->full), (uint32_t)list, bytes, ptx->at, false}));
         if (list == MEM_GLOBAL && o != MemOrder_WEAK && o != MemOrder_CONSTANT) {
             Term *what;
             ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full, term_name(ts, "ld.order%u", o),
@@ -242,6 +242,8 @@ bool prove_ptx_st(Ptx *ptx) {
     if (list < 0)
         return false;
     arg[0] = address(ptx, a, list == MEM_GLOBAL ? 64 : 32);
+    VEC_ADD(&prover->arena, &ptx->r->accesses,
+            ((Access){ptx->full, t_under(ts, arg[0], ptx->full), (uint32_t)list, bytes, ptx->at, true}));
     if (list == MEM_GLOBAL && o != MemOrder_WEAK) {
         ptx->mem[list] = t_event(ts, ptx->mem[list], ptx->full, term_name(ts, "st.order%u", o),
                                  bytes | (uint64_t)list << 8, arg, n + 1, NULL);

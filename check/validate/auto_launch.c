@@ -28,6 +28,7 @@ typedef struct { /* one launch */
     uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
     uint32_t index_bound;            /* contents of index buffers are below */
     uint64_t seed;
+    bool edges; /* data are values that tell operations apart, not only such as lead through every block */
 } Attempt;
 
 typedef struct AutoSearch {
@@ -180,6 +181,9 @@ static void describe_buffer(const Search *search, const Attempt *attempt, uint32
                                                 : "f32";
         buffer->init = arena_printf(&plan->arena, "random:%llu:-1:1", (unsigned long long)seed);
     }
+    bool free_value = !auto_slot || !(is_pointer(auto_slot) || auto_slot->uses & (AU_INDEX | AU_DIVISOR));
+    if (attempt->edges && free_value)
+        buffer->init = arena_printf(&plan->arena, "edges:%llu", (unsigned long long)seed);
     buffer->type = scalar_find(type, strlen(type));
     buffer->count = attempt->bytes[slot] / buffer->type->size_bytes;
 }
@@ -221,7 +225,9 @@ static PlanArg make_arg(const Search *search, const Attempt *attempt, Plan *plan
         bytes[k] = (uint8_t)(1 + k / 4 % 3); /* fields that nobody is seen to read */
     for (uint32_t k = 0; k < search->flow.nslots; k++) {
         const AutoSlot *slot = &search->flow.slots[k];
-        if (slot->parent || slot->param != i || slot->offset_bytes + slot->size_bytes > var->size_bytes)
+        /* (an index that was not followed may give an offset before the parameter, which wraps) */
+        if (slot->parent || slot->param != i || slot->offset_bytes > var->size_bytes ||
+            slot->size_bytes > var->size_bytes - slot->offset_bytes)
             continue;
         if (is_pointer(slot) && var->size_bytes == 8)
             return (PlanArg){.is_buffer = true, .buffer = buffer[k], .offset_bytes = attempt->margin[k]};
@@ -413,6 +419,22 @@ static bool repair(Search *search, Attempt *attempt) {
     }
 }
 
+/* The launches kept so far again on other data, where these lead to no trap. A value that the kernel compares
+ * may be the bound of a loop, so the interpreter is asked first. */
+static void add_data_sets(Search *search, AutoLaunches *out) {
+    enum { SETS = 3 };
+    char reason[256];
+    unsigned n = out->nplans;
+    for (unsigned set = 0; set < SETS && n; set++) {
+        Attempt attempt = search->kept[set % n];
+        attempt.edges = true;
+        attempt.seed += 0x9e3779b97f4a7c15u * (set + 1);
+        if (out->nplans < AUTO_MAX_LAUNCHES && search->spent < MOST_SPENT &&
+            try_attempt(search, &attempt, reason) && search->trap.kind == TRAP_NONE && !search->races)
+            keep(search, &attempt, out);
+    }
+}
+
 /* Does the attempt reach blocks that those before did not? It is added to them. */
 static bool adds_coverage(Search *search) {
     Coverage sum = {.ptx = search->sum};
@@ -464,6 +486,8 @@ static void search(Search *s, AutoLaunches *out) {
     bool enough = out->nplans && out->blocks.reached >= AUTO_ENOUGH * out->blocks.total;
     if (racing && !enough && best_racing > out->blocks.reached && out->nplans < AUTO_MAX_LAUNCHES)
         keep(s, racing, out);
+    if (out->nplans)
+        add_data_sets(s, out);
     if (!out->nplans && trapping) {
         keep(s, trapping, out);
         out->traps = true;

@@ -168,21 +168,22 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
     return z ^ z >> 31;
 }
 
-/* "random:SEED" or "random:SEED:LO:HI". */
+/* "random:SEED", "random:SEED:LO:HI" or "edges:SEED". */
 typedef struct {
     uint64_t state;
-    bool has_range;
+    bool has_range, edges;
     double lo, hi;
 } Random;
 
 static bool parse_random(const char *init, Random *random) {
-    if (strncmp(init, "random:", 7) != 0)
+    random->edges = strncmp(init, "edges:", 6) == 0;
+    if (!random->edges && strncmp(init, "random:", 7) != 0)
         return false;
-    const char *s = init + 7;
+    const char *s = strchr(init, ':') + 1;
     char *end;
     random->state = strtoull(s, &end, 0);
-    if (end == s || !*end)
-        return end > s;
+    if (end == s || !*end || random->edges)
+        return end > s && !*end;
     random->has_range = true;
     if (*end != ':')
         return false;
@@ -206,7 +207,52 @@ static void random_in_range(const Scalar *scalar, Random *random, uint8_t out[8]
         memcpy(out, &whole, scalar->size_bytes);
 }
 
+/* Values that tell operations from their neighbours: signed from unsigned, LT from LE, wrap from clamp,
+ * ordered from unordered; small ones of both signs between them. */
+static void edge(const Scalar *scalar, Random *random, uint8_t out[8]) {
+    static const uint64_t whole[] = {0,
+                                     1,
+                                     ~0ull,
+                                     2,
+                                     31,
+                                     32,
+                                     33,
+                                     0x7f,
+                                     0x80,
+                                     0xff,
+                                     0x7fff,
+                                     0x8000,
+                                     0xffff,
+                                     0x7fffffff,
+                                     0x80000000,
+                                     0x80000001,
+                                     0xffffffff,
+                                     0x7fffffffffffffff,
+                                     0x8000000000000000};
+    static const double real[] = {0,        -0.0,      1,        -1,       0.5,       1.5,
+                                  2.5,      -2.5,      0x1p-126, 0x1p-149, -0x1p-140, 0x1p-14,
+                                  0x1p-24,  65504,     0x1p31,   -0x1p31,  0x1p63,    0x1.fffffep127,
+                                  INFINITY, -INFINITY, NAN};
+    uint64_t r = next_random(&random->state), pick = r >> 32, value = r;
+    if (scalar->kind == 'f') {
+        double v = (double)(int64_t)(pick % 2001) / 8 - 125;
+        scalar_store(scalar, r & 3 ? v : real[pick % (sizeof real / sizeof *real)], out);
+        return;
+    }
+    switch (r & 3) {
+    case 0: value = whole[pick % (sizeof whole / sizeof *whole)]; break;
+    case 1: value = pick % 256 - 64; break;
+    case 2: value = (uint64_t)1 << pick % 64; break;
+    default: break;
+    }
+    memcpy(out, &value, scalar->size_bytes);
+}
+
 static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
+    if (random->edges) {
+        edge(scalar, random, out);
+        return;
+    }
     if (random->has_range) {
         random_in_range(scalar, random, out);
         return;
@@ -255,7 +301,7 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
         return buffer_fail(plan, d, buffer,
                            arena_printf(&plan->arena,
                                         "initial value '%s' is none of zero, ones, iota, random:SEED, "
-                                        "random:SEED:LO:HI, pointers:NAME:STRIDE, @FILE",
+                                        "random:SEED:LO:HI, edges:SEED, pointers:NAME:STRIDE, @FILE",
                                         buffer->init));
     for (uint64_t i = 0; buffer->init[0] != 'z' && i < buffer->count; i++) {
         uint8_t value[8];

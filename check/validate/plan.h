@@ -12,9 +12,10 @@ typedef struct {
     const char *name;
     const Scalar *type;
     uint64_t count;
-    const char *init; /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI", "pointers:NAME:STRIDE",
-                         "@file", or NULL where `bytes` is set */
-    SrcLoc loc;       /* in Plan.source */
+    const char *init;     /* "zero", "ones", "iota", "random:SEED", "random:SEED:LO:HI", "edges:SEED",
+                             "pointers:NAME:STRIDE",
+                             "@file", or NULL where `bytes` is set */
+    SrcLoc loc;           /* in Plan.source */
     const uint8_t *bytes; /* count * type->size_bytes, or NULL */
     bool is_output;       /* `out:` of the command line: shown after the run */
     uint64_t address;     /* set by plan_memory */

@@ -1,2 +1,8 @@
 heddle_unit_test(test_prove_terms prove/test_terms.c DEPS hd_check m)
 add_test(NAME prove COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/run.sh $<TARGET_FILE:heddle> ${PROJECT_SOURCE_DIR}/ptx-samples)
+add_test(NAME prove_contents COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents.sh $<TARGET_FILE:heddle>
+  ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/contents)
+if(PYTHON3)
+  add_test(NAME prove_flips COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/flips.py $<TARGET_FILE:heddle>
+    ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples ${CMAKE_CURRENT_BINARY_DIR}/flips --count 100)
+endif()

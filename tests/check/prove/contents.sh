@@ -1,0 +1,70 @@
+#!/bin/sh
+# Wrong files that run like right ones, or whose wrong place no launch needs to read: none may be called proved or equal.
+#   contents.sh HEDDLE CASES SCRATCH
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 cases=$2 scratch=$3
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+
+# status NAME EXPECTED COMMAND...
+status() {
+    name=$1 expected=$2
+    shift 2
+    "$@" >out 2>&1
+    got=$?
+    [ $got = "$expected" ] || { fail "$name: status $got, not $expected"; cat out; }
+}
+
+# edit NAME TARGET SED EXPECTED: one line of the assembly changed; prove must end with EXPECTED (4 or 5)
+edit() {
+    "$heddle" compile -t "$2" "$cases/$1.ptx" -o good.cubin || { fail "$1 does not compile"; return; }
+    status "$1, unchanged" 0 "$heddle" prove "$cases/$1.ptx" good.cubin
+    "$heddle" disasm good.cubin -o good.sass && sed "$3" good.sass >bad.sass
+    cmp -s good.sass bad.sass && fail "$1: nothing to edit with $3"
+    "$heddle" asm bad.sass -o bad.cubin || { fail "$1: $3 does not assemble"; return; }
+    status "$1: $3" "$4" "$heddle" prove "$cases/$1.ptx" bad.cubin
+}
+
+# data BYTES: one bit of the first place in the file that holds these bytes
+data() {
+    "$heddle" compile "$cases/data.ptx" -o good.cubin || fail "data does not compile"
+    status "data, unchanged" 0 "$heddle" prove "$cases/data.ptx" good.cubin
+    python3 - "$1" <<'PY' || fail "data: $1 not found"
+import sys
+image = bytearray(open("good.cubin", "rb").read())
+place = image.index(bytes.fromhex(sys.argv[1]))
+image[place] ^= 0x10
+open("bad.cubin", "wb").write(image)
+PY
+    status "data $1: prove" 4 "$heddle" prove "$cases/data.ptx" bad.cubin
+    status "data $1: validate" 4 "$heddle" validate "$cases/data.ptx" bad.cubin --launch auto
+}
+
+data 0400000005000000   # elements of .global tab that no code reads
+data 0700000008000000   # .const pair
+edit misaligned bru1 's/c\[0x0\]\[0x168\]/c[0x0][0x169]/' 5
+edit address sm_80 's/\(LDG.E [^[]*\)\[R\([0-9]*\).64\]/\1[R\2.U32+URZ]/' 4
+edit widened bru1 's/STG.E \(.*\), R\([0-9]*\) ;/STG.E.64 \1, R\2 ;/' 4
+edit meet bru1 's/WARPSYNC 0xffffffff/WARPSYNC 0xffffff7f/' 5
+edit meet bru1 's/BSYNC B0/BSYNC B1/' 5
+
+# a kernel is missing
+sed '/entry second/,$d' "$cases/two.ptx" >one.ptx
+"$heddle" compile one.ptx -o bad.cubin && status "missing kernel: prove" 4 "$heddle" prove "$cases/two.ptx" bad.cubin
+grep -q 'second: refuted: the file lacks this kernel' out || fail "the missing kernel is not named"
+status "missing kernel: validate" 4 "$heddle" validate "$cases/two.ptx" bad.cubin --launch auto --kernel second
+
+# attributes: parameters, registers, stack
+"$heddle" compile "$cases/two.ptx" -o good.cubin && "$heddle" disasm good.cubin -o good.sass || fail "two.ptx"
+attribute() { # NAME, SED, EXPECTED
+    sed "$2" good.sass >bad.sass
+    cmp -s good.sass bad.sass && fail "$1: nothing to edit"
+    "$heddle" asm bad.sass -o bad.cubin || fail "$1 does not assemble"
+    status "$1" "$3" "$heddle" prove "$cases/two.ptx" bad.cubin
+}
+attribute registers 's/\(EIATTR_REGCOUNT, [^,]*\), 0x[0-9a-f]*/\1, 0x2/' 5
+attribute stack 's/\(EIATTR_MIN_STACK_SIZE, [^,]*\), 0x[0-9a-f]*/\1, 0x1000000/' 5
+attribute parameters 's/\(EIATTR_KPARAM_INFO, [^,]*\), 0x[0-9a-f]*,/\1, 0x80000,/' 1 # outside the parameter block
+exit $failed
