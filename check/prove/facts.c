@@ -148,7 +148,7 @@ static bool launch_shows(const PtxModule *module, const Binary *binary, const ch
     return differs;
 }
 
-static uint32_t func_named(const Binary *binary, const char *name) {
+static uint32_t function_index(const Binary *binary, const char *name) {
     const BinFunc *func = binary_find(binary, name);
     return func ? (uint32_t)(func - binary->funcs) : BINFLOW_NONE;
 }
@@ -175,7 +175,7 @@ void prove_confirm(const PtxModule *module, const BinFlow *flow, ProveReport *re
     uint8_t *known = ARENA_ARRAY(&scratch, uint8_t, flow->bin->nfuncs + 1);
     for (uint32_t f = 0; f < report->nfuncs; f++) {
         ProveFunc *func = &report->funcs[f];
-        uint32_t index = func_named(flow->bin, func->name);
+        uint32_t index = function_index(flow->bin, func->name);
         if (!func->count[PROVE_REFUTED] || index == BINFLOW_NONE || is_shown(module, flow, index, known))
             continue;
         for (uint32_t k = 0; k < func->nregions; k++) {
