@@ -81,14 +81,23 @@ bool prove_ptx_fma(Ptx *ptx) {
 }
 bool prove_ptx_fneg(Ptx *ptx) { return give(ptx, canonical(ptx, negate(ptx, operand(ptx, 1)), ftz(ptx))); }
 bool prove_ptx_fabs(Ptx *ptx) { return give(ptx, canonical(ptx, magnitude(ptx, operand(ptx, 1)), ftz(ptx))); }
-static bool min_max(Ptx *ptx, const char *name) {
+static Term *min_max(Ptx *ptx, const char *name, Term *a, Term *b) {
     const char *full =
         term_name(&ptx->p->ts, "%s%s%s", name, ftz(ptx) ? ".ftz" : "", ptx->in->flags & PF_NAN ? ".nan" : "");
-    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
-    return give(ptx, prove_uf_sorted(ptx->p, 32, full, a, b));
+    return prove_uf_sorted(ptx->p, 32, full, a, b);
 }
-bool prove_ptx_fmin(Ptx *ptx) { return min_max(ptx, "fmin"); }
-bool prove_ptx_fmax(Ptx *ptx) { return min_max(ptx, "fmax"); }
+bool prove_ptx_fmin(Ptx *ptx) { return give(ptx, min_max(ptx, "fmin", operand(ptx, 1), operand(ptx, 2))); }
+bool prove_ptx_fmax(Ptx *ptx) { return give(ptx, min_max(ptx, "fmax", operand(ptx, 1), operand(ptx, 2))); }
+static Term *is_nan(Ptx *ptx, Term *a) { return t_fcmp(&ptx->p->ts, 32, 8, a, a); }
+static bool xorsign(Ptx *ptx, const char *name) {
+    Terms *ts = &ptx->p->ts;
+    Term *a = operand(ptx, 1), *b = operand(ptx, 2);
+    Term *d = min_max(ptx, name, magnitude(ptx, a), magnitude(ptx, b));
+    Term *sign = t_land(ts, t_lxor(ts, a, b), pv_k32(ptx, 0x80000000));
+    return give(ptx, t_ite(ts, is_nan(ptx, d), d, t_lor(ts, d, sign)));
+}
+bool prove_ptx_fmin_xorsign(Ptx *ptx) { return xorsign(ptx, "fmin"); }
+bool prove_ptx_fmax_xorsign(Ptx *ptx) { return xorsign(ptx, "fmax"); }
 
 /* ---- what the built-in library computes ---- */
 static bool library(Ptx *ptx, const char *name, Term *const *arg, unsigned n, bool wide) {
@@ -345,4 +354,15 @@ bool prove_ptx_cvt(Ptx *ptx) {
         return true;
     }
     return false;
+}
+
+/* cvt.rna.tf32.f32 */
+bool prove_ptx_cvt_tf32(Ptx *ptx) {
+    Terms *ts = &ptx->p->ts;
+    if (ptx->in->flags & PF_SATFINITE)
+        return false;
+    Term *a = pv_src(ptx, pv_operand(ptx, 1), TY_F32);
+    Term *d = t_land(ts, t_add(ts, a, pv_k32(ptx, 0x1000)), pv_k32(ptx, 0xffffe000));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, t_ite(ts, is_nan(ptx, a), pv_k32(ptx, 0x7fffffff), d));
+    return true;
 }

@@ -293,7 +293,7 @@ bool isel_cvt(Sel *s, const PtxInsn *in) {
     Cvt c = {s, in, sel_type(in), (PtxType)in->type[1]};
     if ((c.d == TY_BF16 || c.d == TY_BF16X2) && !sel_has_bf16(s))
         return false;
-    if ((in->flags & PF_SATFINITE) || in->sub != SUB_NONE || in->rnd == RND_RNA || in->rnd == RND_RS)
+    if ((in->flags & PF_SATFINITE) || in->sub != SUB_NONE)
         return false;
     if (c.d == TY_F16X2 || c.d == TY_BF16X2)
         return pack_pair(&c);
@@ -304,4 +304,17 @@ bool isel_cvt(Sel *s, const PtxInsn *in) {
     if (is_float(c.d) && is_int(c.t))
         return int_to_float(&c);
     return is_float(c.d) && is_float(c.t) && float_to_float(&c);
+}
+
+/* cvt.rna.tf32.f32: a carry out of the bits that go may reach the exponent, which is the right rounding; the
+ * low 13 bits are zero. */
+bool isel_cvt_tf32(Sel *s, const PtxInsn *in) {
+    if (in->flags & PF_SATFINITE)
+        return sel_error(s, ".satfinite is not compiled for tf32");
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1]));
+    Operand d = sel_and(s, sel_iadd(s, a, op_imm(0x1000)), op_imm(0xffffe000));
+    Operand is_nan =
+        EMIT_P(s, OT_FSETP, MSET(FSETP, cmp, FCmp_NAN) | MSET(FSETP, bop, BoolOp_AND), a, a, op_pt());
+    sel_write32(s, &in->operands[0], TY_B32, sel_select(s, op_not(is_nan), d, op_imm(0x7fffffff)));
+    return true;
 }

@@ -120,22 +120,43 @@ static bool minmax_f64(Sel *s, const PtxInsn *in, bool is_max) {
     return true;
 }
 
-bool isel_fminmax(Sel *s, const PtxInsn *in) {
-    bool is_max = in->op == PTX_MAX;
-    if (in->noperands != 3 || (in->flags & (PF_XORSIGN_ABS | PF_RELU)))
-        return sel_error(s, "three operands, .xorsign.abs and .relu are not compiled");
-    if (sel_type(in) == TY_F64)
-        return minmax_f64(s, in, is_max);
-    if ((in->flags & PF_NAN) && !sel_has_bf16(s)) /* came with bf16, in sm_80 */
-        return false;
+static Operand emit_fsetp(Sel *s, unsigned cmp, Operand a, Operand b) {
+    return EMIT_P(s, OT_FSETP, MSET(FSETP, cmp, cmp) | MSET(FSETP, bop, BoolOp_AND), a, b, op_pt());
+}
+
+/* f32: operands may be negated or absolute; a literal goes second. */
+static Operand emit_fmnmx(Sel *s, const PtxInsn *in, Operand a, Operand b) {
     uint32_t mods = MSET(FMNMX, ftz, ftz(in)) | MSET(FMNMX, nan, (in->flags & PF_NAN) != 0);
-    Operand a = sel_src32(s, &in->operands[1]), b = sel_src32(s, &in->operands[2]);
-    if (a.kind == OPK_IMM && b.kind == OPK_VAL) {
-        Operand x = a;
-        a = b;
-        b = x;
-    }
-    sel_write32(s, &in->operands[0], TY_F32, EMIT_R(s, OT_FMNMX, mods, a, b, is_max ? op_pf() : op_pt()));
+    Operand is_min = in->op == PTX_MAX ? op_pf() : op_pt();
+    return a.kind == OPK_IMM && b.kind == OPK_VAL ? EMIT_R(s, OT_FMNMX, mods, b, a, is_min)
+                                                  : EMIT_R(s, OT_FMNMX, mods, a, b, is_min);
+}
+
+static bool nan_form_missing(const Sel *s, const PtxInsn *in) { /* came with bf16, in sm_80 */
+    return (in->flags & PF_NAN) && !sel_has_bf16(s);
+}
+
+bool isel_fminmax(Sel *s, const PtxInsn *in) {
+    if (sel_type(in) == TY_F64)
+        return minmax_f64(s, in, in->op == PTX_MAX);
+    if (nan_form_missing(s, in))
+        return false;
+    sel_write32(s, &in->operands[0], TY_F32,
+                emit_fmnmx(s, in, sel_src32(s, &in->operands[1]), sel_src32(s, &in->operands[2])));
+    return true;
+}
+
+/* .xorsign.abs: of the magnitudes, with the sign of the product; a NaN stays the canonical one. */
+bool isel_fminmax_xorsign(Sel *s, const PtxInsn *in) {
+    enum { LUT_XOR_A_C_AND_B = 0x48 };
+    if (nan_form_missing(s, in))
+        return false;
+    Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
+            b = sel_value(s, sel_src32(s, &in->operands[2]));
+    Operand d = emit_fmnmx(s, in, op_with(a, OPM_ABS), op_with(b, OPM_ABS));
+    Operand sign = sel_lop(s, LUT_XOR_A_C_AND_B, a, op_imm(0x80000000u), b);
+    Operand is_nan = emit_fsetp(s, FCmp_NAN, d, d);
+    sel_write32(s, &in->operands[0], TY_F32, sel_select(s, is_nan, d, sel_or(s, d, sign)));
     return true;
 }
 
@@ -148,10 +169,6 @@ static bool div_approx(Sel *s, const PtxInsn *in) {
     Operand r = sel_flush(s, sel_mufu(s, Mufu_RCP, b));
     sel_write32(s, &in->operands[0], TY_F32, emit_fmul(s, ftz(in), sel_value(s, a), r));
     return true;
-}
-
-static Operand emit_fsetp(Sel *s, unsigned cmp, Operand a, Operand b) {
-    return EMIT_P(s, OT_FSETP, MSET(FSETP, cmp, cmp) | MSET(FSETP, bop, BoolOp_AND), a, b, op_pt());
 }
 
 /* scale so that the reciprocal is normal */

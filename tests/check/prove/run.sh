@@ -31,17 +31,30 @@ echo "$refuted of $mutants mutants refuted"
 
 # edits of the assembly text: a wrong table, a wrong offset, a dropped copy
 "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || exit 1
-edit() { # name, sed script
+subject=$samples/guards.ptx
+edit() { # name, sed script; of the last disassembly, which came from $subject
     sed "$2" "$dir/k.sass" > "$dir/e.sass"
     cmp -s "$dir/k.sass" "$dir/e.sass" && fail "$1: nothing to edit"
     "$heddle" asm "$dir/e.sass" -o "$dir/e.cubin" || fail "$1: does not assemble"
-    "$heddle" prove "$samples/guards.ptx" "$dir/e.cubin" > "$dir/out"
+    "$heddle" prove "$subject" "$dir/e.cubin" > "$dir/out"
     status=$?
     [ $status = 4 ] || fail "$1: status $status: $(tail -3 "$dir/out")"
 }
 edit "wrong table" 's/0x5a5a, RZ, 0x3c/0x5a5a, RZ, 0xfc/'
 edit "wrong offset" 's/\(\[R[0-9]*\.64+0x\)4\]/\18]/'
 edit "lost constant" 's/MOV \(R[0-9]*\), 0x11 /MOV \1, 0x12 /'
+
+# forms of several instructions: proved, and not when one of them is another
+forms=$(dirname "$0")/forms.ptx
+for level in 0 1 2 3; do
+    "$heddle" prove -O$level "$forms" > "$dir/out" && grep -q '^all .* 0 refuted 0 unknown' "$dir/out" ||
+        fail "forms -O$level: $(tail -3 "$dir/out")"
+done
+"$heddle" compile "$forms" -o "$dir/k.cubin" && "$heddle" disasm "$dir/k.cubin" -o "$dir/k.sass" || fail "forms"
+subject=$forms
+edit "sign of the sum" 's/0x80000000, \(R[0-9]*\), 0x48/0x80000000, \1, 0xc8/'
+edit "no sign of a NaN" 's/FSETP.NAN/FSETP.NUM/'
+edit "half of the last place" 's/0x1000, RZ/0x800, RZ/'
 
 "$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
 "$heddle" prove "$samples/guards.ptx" --kernel none > "$dir/out" 2>&1
