@@ -12,15 +12,12 @@
 #include "base/diag.h"
 #include "base/str.h"
 
-// clang-format off
 typedef enum { /* fundamental types; .packed ones of an instruction included */
-    TY_NONE, TY_B8, TY_B16, TY_B32, TY_B64, TY_B128, TY_U8, TY_U16, TY_U32, TY_U64,
-    TY_S8, TY_S16, TY_S32, TY_S64, TY_F16, TY_F16X2, TY_BF16, TY_BF16X2, TY_TF32, TY_F32, TY_F64,
-    TY_U16X2, TY_S16X2, TY_E4M3X2, TY_E5M2X2, TY_F32X2, TY_PRED, TY_TEXREF, TY_SAMPLERREF, TY_SURFREF,
-    TY_OTHER, /* parses, spelled in PtxInsn.mods_text; not compiled */
-    TY_COUNT
+#define PTX_TYPE(name, ...) TY_##name,
+#include "frontend/ptx_types.def"
+#undef PTX_TYPE
+               TY_COUNT
 } PtxType;
-// clang-format on
 typedef enum { TC_NONE, TC_BITS, TC_UNSIGNED, TC_SIGNED, TC_FLOAT, TC_PRED, TC_OPAQUE } PtxTypeClass;
 unsigned ptx_type_bytes(PtxType t); /* 0 for TY_NONE, TY_PRED and opaque types */
 PtxTypeClass ptx_type_class(PtxType t);

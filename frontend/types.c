@@ -7,37 +7,13 @@ static const struct {
     const char *name;
     uint8_t bytes, cls;
 } type_table[TY_COUNT] = {
-    [TY_NONE] = {"none", 0, TC_NONE},
-    [TY_B8] = {"b8", 1, TC_BITS},
-    [TY_B16] = {"b16", 2, TC_BITS},
-    [TY_B32] = {"b32", 4, TC_BITS},
-    [TY_B64] = {"b64", 8, TC_BITS},
-    [TY_B128] = {"b128", 16, TC_BITS},
-    [TY_U8] = {"u8", 1, TC_UNSIGNED},
-    [TY_U16] = {"u16", 2, TC_UNSIGNED},
-    [TY_U32] = {"u32", 4, TC_UNSIGNED},
-    [TY_U64] = {"u64", 8, TC_UNSIGNED},
-    [TY_S8] = {"s8", 1, TC_SIGNED},
-    [TY_S16] = {"s16", 2, TC_SIGNED},
-    [TY_S32] = {"s32", 4, TC_SIGNED},
-    [TY_S64] = {"s64", 8, TC_SIGNED},
-    [TY_F16] = {"f16", 2, TC_FLOAT},
-    [TY_F16X2] = {"f16x2", 4, TC_FLOAT},
-    [TY_BF16] = {"bf16", 2, TC_FLOAT},
-    [TY_BF16X2] = {"bf16x2", 4, TC_FLOAT},
-    [TY_TF32] = {"tf32", 4, TC_FLOAT},
-    [TY_F32] = {"f32", 4, TC_FLOAT},
-    [TY_F64] = {"f64", 8, TC_FLOAT},
-    [TY_U16X2] = {"u16x2", 4, TC_UNSIGNED},
-    [TY_S16X2] = {"s16x2", 4, TC_SIGNED},
-    [TY_E4M3X2] = {"e4m3x2", 2, TC_FLOAT},
-    [TY_E5M2X2] = {"e5m2x2", 2, TC_FLOAT},
-    [TY_F32X2] = {"f32x2", 8, TC_FLOAT},
-    [TY_PRED] = {"pred", 0, TC_PRED},
-    [TY_TEXREF] = {"texref", 0, TC_OPAQUE},
-    [TY_SAMPLERREF] = {"samplerref", 0, TC_OPAQUE},
-    [TY_SURFREF] = {"surfref", 0, TC_OPAQUE},
-    [TY_OTHER] = {"other", 0, TC_NONE},
+#define BYTES(n) n
+#define CLASS(c) TC_##c
+#define PTX_TYPE(name, text, bytes, class) {text, bytes, class},
+#include "frontend/ptx_types.def"
+#undef PTX_TYPE
+#undef BYTES
+#undef CLASS
 };
 
 unsigned ptx_type_bytes(PtxType t) { return (unsigned)t < TY_COUNT ? type_table[t].bytes : 0; }
