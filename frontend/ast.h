@@ -312,6 +312,9 @@ uint32_t ptx_find_func(const PtxModule *module, const char *name);
 uint32_t ptx_find_var(const PtxModule *module, const char *name);
 /* Section of the PTX ISA document that describes the instruction's form: "9.7.6.2 setp". */
 const char *ptx_section(const PtxInsn *i);
+/* Control does not go on to the next statement where the guard is true: branches, returns, ends and traps. (A
+ * call of a function that does not return is not known by itself.) */
+bool ptx_leaves(const PtxInsn *i);
 /* 1-based line of an instruction in the PTX text. */
 uint32_t ptx_line(const PtxModule *module, const PtxInsn *i);
 uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc); /* of any position in it */

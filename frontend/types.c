@@ -31,6 +31,11 @@ static const char *const op_names[PTX_OP_COUNT] = {
 
 const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? op_names[op] : "?"; }
 
+bool ptx_leaves(const PtxInsn *i) {
+    return i->op == PTX_BRA || i->op == PTX_BRX || i->op == PTX_RET || i->op == PTX_EXIT ||
+           i->op == PTX_TRAP || i->op == PTX_BRKPT;
+}
+
 static const char *const sreg_names[SR_COUNT] = {
     [SR_NONE] = "none",
     [SR_TID] = "tid",

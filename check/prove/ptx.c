@@ -279,8 +279,7 @@ void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const
 
 /* ---- the graph ---- */
 static bool ends_block(const PtxInsn *in) {
-    return in->op == PTX_BRA || in->op == PTX_BRX ||
-           ((in->op == PTX_RET || in->op == PTX_EXIT || in->op == PTX_TRAP) && !in->guard_reg);
+    return ptx_leaves(in) && (in->op == PTX_BRA || in->op == PTX_BRX || !in->guard_reg);
 }
 
 static void order(Prover *prover) { /* reverse post-order with an explicit stack */

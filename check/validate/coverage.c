@@ -35,11 +35,6 @@ static void branch_from(Walk *walk, const PtxInsn *in) {
         visit(walk, f->labels[f->branch_tables[in->table - 1].labels[i]].insn);
 }
 
-static bool ends_block(const PtxInsn *in) {
-    return in->op == PTX_BRA || in->op == PTX_BRX || in->op == PTX_RET || in->op == PTX_EXIT ||
-           in->op == PTX_TRAP;
-}
-
 /* Marks leaders of what can be reached; a statement is `seen` once. */
 static void find_leaders(Walk *w) {
     visit(w, 0);
@@ -48,9 +43,9 @@ static void find_leaders(Walk *w) {
         for (; i < w->f->ninsns; i++) {
             const PtxInsn *in = &w->f->insns[i];
             branch_from(w, in);
-            if (ends_block(in) && in->guard_reg)
+            if (ptx_leaves(in) && in->guard_reg)
                 visit(w, i + 1);
-            if (ends_block(in))
+            if (ptx_leaves(in))
                 break;
             if (w->seen[i + 1])
                 break;

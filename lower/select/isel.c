@@ -302,16 +302,7 @@ static bool call_ends(const Sel *sel, const PtxInsn *in) {
 
 /* What may run after statement i: labels into out (at most cap), and whether the next statement. */
 static bool falls_through(const Sel *s, const PtxInsn *in) {
-    switch (in->op) {
-    case PTX_BRA:
-    case PTX_BRX:
-    case PTX_RET:
-    case PTX_EXIT:
-    case PTX_TRAP:
-    case PTX_BRKPT: return in->guard_reg != 0;
-    case PTX_CALL: return in->guard_reg != 0 || !call_ends(s, in);
-    default: return true;
-    }
+    return in->guard_reg || !(ptx_leaves(in) || (in->op == PTX_CALL && call_ends(s, in)));
 }
 
 static uint32_t num_targets(const Sel *sel, const PtxInsn *in) {

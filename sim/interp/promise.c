@@ -158,12 +158,9 @@ static uint32_t successors(const PtxProc *proc, uint32_t i, uint32_t k) {
     uint32_t none = UINT32_MAX, n = proc->func->ninsns;
     if (i == n)
         return none;
-    bool ends = ptx_code->insn->op == PTX_RET || ptx_code->insn->op == PTX_EXIT ||
-                ptx_code->insn->op == PTX_TRAP || ptx_code->insn->op == PTX_BRKPT ||
-                ptx_code->insn->op == PTX_BRA || ptx_code->insn->op == PTX_BRX;
     if (k < ptx_code->ntargets)
         return (uint32_t)(ptx_code->targets[k] - proc->code);
-    return k == ptx_code->ntargets && (!ends || ptx_code->guard) ? i + 1 : none;
+    return k == ptx_code->ntargets && (!ptx_leaves(ptx_code->insn) || ptx_code->guard) ? i + 1 : none;
 }
 
 static bool is_way_out(const PtxProc *proc, uint32_t i) { /* nothing but leaving, or going there */
