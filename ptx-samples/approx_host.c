@@ -1,3 +1,4 @@
+/* Inputs and expected output of approx.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 #include <math.h>
 enum { N = 640 };

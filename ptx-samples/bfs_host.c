@@ -1,3 +1,4 @@
+/* Inputs and expected output of bfs.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 210, E = 500, DEPTH = 8 };
 static void sample(void) {

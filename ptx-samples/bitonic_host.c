@@ -1,3 +1,4 @@
+/* Inputs and expected output of bitonic.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { GRID = 3, N = 256 };
 static int up(const void *a, const void *b) {

@@ -1,3 +1,4 @@
+/* Inputs and expected output of bits.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 130 };
 static uint32_t field(uint32_t a, uint32_t pos, uint32_t len, int is_signed) { /* PTX ISA, bfe: bit by bit */

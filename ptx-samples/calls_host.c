@@ -1,3 +1,4 @@
+/* Inputs and expected output of calls.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 160 };
 static void sample(void) {

@@ -1,3 +1,4 @@
+/* Inputs and expected output of carry.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 140 };
 typedef unsigned __int128 u128;

@@ -1,3 +1,4 @@
+/* Inputs and expected output of collatz.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 300 };
 static void sample(void) {

@@ -1,3 +1,4 @@
+/* Inputs and expected output of convert.ptx. SPDX-License-Identifier: MIT */
 /* Build with -frounding-math. Saturation is PTX's: out of range goes to the nearest end, NaN is not used. */
 #include "host.h"
 #include <fenv.h>

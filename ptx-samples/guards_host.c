@@ -1,3 +1,4 @@
+/* Inputs and expected output of guards.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 190 };
 static void sample(void) {

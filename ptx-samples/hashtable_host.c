@@ -1,3 +1,4 @@
+/* Inputs and expected output of hashtable.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 220 };
 static void sample(void) {

@@ -1,3 +1,4 @@
+/* Inputs and expected output of histogram.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 3001 };
 static void sample(void) {

@@ -1,3 +1,4 @@
+/* Inputs and expected output of irreducible.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 120 };
 static void sample(void) {

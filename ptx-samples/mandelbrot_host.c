@@ -1,3 +1,4 @@
+/* Inputs and expected output of mandelbrot.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { W = 44, H = 30 };
 static void sample(void) {

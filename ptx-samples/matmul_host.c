@@ -1,3 +1,4 @@
+/* Inputs and expected output of matmul.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { M = 33, N = 27, K = 41, T = 10 };
 static void sample(void) {

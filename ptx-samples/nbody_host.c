@@ -1,3 +1,4 @@
+/* Inputs and expected output of nbody.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 #include <math.h>
 enum { N = 170 };

@@ -1,3 +1,4 @@
+/* Inputs and expected output of nqueens.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 7 };
 static uint32_t place(int row, uint32_t cols, uint32_t left, uint32_t right) {

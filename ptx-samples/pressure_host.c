@@ -1,3 +1,4 @@
+/* Inputs and expected output of pressure.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 200 };
 static void sample(void) {

@@ -1,3 +1,4 @@
+/* Inputs and expected output of reduce.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { GRID = 4, BLOCK = 100, N = 1777 };
 static void sample(void) {

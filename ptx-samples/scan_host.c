@@ -1,3 +1,4 @@
+/* Inputs and expected output of scan.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 450, BLOCK = 93, GRID = 5 };
 static void sample(void) {

@@ -1,3 +1,4 @@
+/* Inputs and expected output of sha256.ptx. SPDX-License-Identifier: MIT */
 /* The plain algorithm of FIPS 180-4 on a padded copy of the message; the round constants are computed from
  * the cube roots of the primes, so that a typing error in the kernel's table would show. */
 #include "host.h"

@@ -1,3 +1,4 @@
+/* Inputs and expected output of spinlock.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 static void sample(void) {
     uint32_t data[2] = {0, 0};

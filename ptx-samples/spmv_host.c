@@ -1,3 +1,4 @@
+/* Inputs and expected output of spmv.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { ROWS = 250, COLS = 64, MAX = 2000 };
 static void sample(void) {

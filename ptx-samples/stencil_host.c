@@ -1,3 +1,4 @@
+/* Inputs and expected output of stencil.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { W = 50, H = 20 };
 static void sweep(float in[H][W], float out[H][W]) {

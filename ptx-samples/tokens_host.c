@@ -1,3 +1,4 @@
+/* Inputs and expected output of tokens.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 140, LEN = 40 };
 /* Written as a scanner that eats one token after the other, not as a state machine. */

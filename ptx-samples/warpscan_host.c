@@ -1,3 +1,4 @@
+/* Inputs and expected output of warpscan.ptx. SPDX-License-Identifier: MIT */
 #include "host.h"
 enum { N = 300, BLOCK = 108, GRID = 3 };
 static void sample(void) {

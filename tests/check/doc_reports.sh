@@ -1,6 +1,7 @@
 #!/bin/bash
 # Run every command that a document shows behind "$ " and compare what it prints with the lines below it.
 #   doc_reports.sh HEDDLE DOCUMENT SAMPLES SCRATCH      UPDATE=1 writes the document anew
+# SPDX-License-Identifier: MIT
 set -u
 heddle=$1 document=$2 samples=$3 scratch=$4
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1

@@ -1,3 +1,4 @@
+# The model checker and mutants. SPDX-License-Identifier: MIT
 heddle_unit_test(test_model test_model.c DEPS hd_fuzz hd_check m)
 heddle_unit_test(test_mutate test_mutate.c DEPS hd_fuzz hd_check m)
 add_test(NAME model_replay COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/model.sh $<TARGET_FILE:heddle>

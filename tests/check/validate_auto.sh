@@ -1,6 +1,7 @@
 #!/bin/bash
 # heddle validate --launch auto, on directories, and the first difference: kernels whose verdicts are known by construction.
 #   validate_auto.sh HEDDLE SAMPLES SCRATCH
+# SPDX-License-Identifier: MIT
 set -u
 heddle=$1 samples=$2 scratch=$3
 rm -rf "$scratch" && mkdir -p "$scratch/dir/sub" && cd "$scratch" || exit 1

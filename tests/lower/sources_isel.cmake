@@ -1,3 +1,4 @@
+# Instruction selection. SPDX-License-Identifier: MIT
 heddle_unit_test(test_isel test_isel.c DEPS hd_lower hd_ir hd_frontend hd_isa hd_base)
 pkg_check_modules(MPFR IMPORTED_TARGET mpfr)
 if(MPFR_FOUND AND CMOCKA_FOUND)

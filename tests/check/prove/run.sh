@@ -2,6 +2,7 @@
 # heddle prove on a small sample and on mutants of it: run.sh HEDDLE SAMPLES
 # The sample is proved at every level; a binary with a flipped predicate, swapped select operands, a hoisted store, a
 # wrong truth table, a wrong offset or a lost copy is not, and most are refuted with status 4.
+# SPDX-License-Identifier: MIT
 set -u
 heddle=$1 samples=$2
 dir=$(mktemp -d) || exit 1

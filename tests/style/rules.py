@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Rules of the house that hold for each file or folder: a comment with the licence at the head; files of at most 800
+lines and functions of at most 100, but for flat tables and flat switches; pointers with words for names. tests/ may be
+longer. A table says of itself "flat table" in its head; a switch is flat where most lines of the function are its cases.
+SPDX-License-Identifier: MIT"""
+import pathlib
+import re
+import sys
+
+top = pathlib.Path(sys.argv[1])
+FILE_LINES, FUNCTION_LINES, DEREFERENCES = 800, 100, 75  # the last: one-letter ones in 1,000 lines of a folder
+errors = []
+
+
+def sources():
+    for path in sorted(top.rglob("*")):
+        parts = path.relative_to(top).parts
+        if not path.is_file() or any(part.startswith((".", "build")) for part in parts):
+            continue
+        if path.suffix in (".c", ".h", ".def", ".isa", ".py", ".sh", ".cmake"):
+            yield path.relative_to(top), path.read_text(errors="replace").split("\n")[:-1]
+
+
+def head(lines):
+    """The comment that a file begins with, or ''. A script's first line names its interpreter."""
+    text = "\n".join(lines[1:60] if lines[0].startswith("#!") else lines[:60])
+    found = re.match(r'\s*(/\*.*?\*/|""".*?"""|(?:(?:#|//).*\n)+)', text + "\n", re.S)
+    return found.group(1) if found else ""
+
+
+def functions(lines):
+    """First and last line of each function: clang-format leaves only its first line and brace in the first column."""
+    first = 0
+    for number, line in enumerate(lines):
+        if re.match(r"[A-Za-z_].*[^:]$", line):
+            first = number
+        elif line == "}":
+            yield first, number
+
+
+def is_flat(lines):
+    """A switch whose cases are most of the function."""
+    cases = [n for n, line in enumerate(lines) if re.match(r"\s+(case |default:)", line)]
+    return len(cases) >= len(lines) / 5
+
+
+counts = {}  # folder: lines, dereferences of a one-letter name
+for path, lines in sources():
+    part = path.parts[0]
+    if "SPDX-License-Identifier: MIT" not in head(lines):
+        errors.append(f"{path}:1: begins with no comment that ends with SPDX-License-Identifier: MIT")
+    if path.suffix not in (".c", ".h") or part == "tests":
+        continue
+    if len(lines) > FILE_LINES and "flat table" not in head(lines):
+        errors.append(f"{path}: {len(lines)} lines, at most {FILE_LINES}")
+    for first, last in functions(lines):
+        if last - first + 1 > FUNCTION_LINES and not is_flat(lines[first:last]):
+            errors.append(f"{path}:{first + 1}: a function of {last - first + 1} lines, at most {FUNCTION_LINES}")
+    code = "\n".join(lines)
+    total = counts.setdefault(path.parent.as_posix(), [0, 0])
+    total[0] += len(lines)
+    total[1] += len(re.findall(r"\b[a-eg-hj-z]->", code)) - len(re.findall(r"\bb->", code))
+
+for folder, (total, found) in counts.items():
+    if found * 1000 > DEREFERENCES * max(total, 500):
+        errors.append(f"{folder}: {found} dereferences of one-letter names in {total} lines, at most {DEREFERENCES} in 1,000")
+total, found = (sum(count[n] for count in counts.values()) for n in (0, 1))
+print("\n".join(errors))
+print(f"{len(counts)} folders, {total} lines, {found * 1000 / total:.0f} one-letter dereferences in 1,000; {len(errors)} errors")
+sys.exit(bool(errors) or len(counts) < 20)
