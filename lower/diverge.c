@@ -21,22 +21,24 @@
 #include "lower/uniform.h"
 #include <string.h>
 
-#define NO_LOOP(c) ((c)->loops.n) /* stands behind all loops in the arrays over them */
+#define NO_LOOP(divergence) ((divergence)->loops.n) /* stands behind all loops in the arrays over them */
 enum { MAX_SIDES = 4, COUNTED = 8 };
 
-static void count_step(Divergence *c) { ++*c->steps; }
-static bool many_preds(const Divergence *c, uint32_t block) { return c->f->blocks.at[block].preds.n > 1; }
+static void count_step(Divergence *divergence) { ++*divergence->steps; }
+static bool many_preds(const Divergence *divergence, uint32_t block) {
+    return divergence->f->blocks.at[block].preds.n > 1;
+}
 
 /* ---- what does not depend on what is divergent ---- */
 
 /* Does a phi of the block have two different sources? Only then does it matter where lanes come from. */
-static bool tells_apart(const Divergence *c, uint32_t block) {
-    const Block *b = &c->f->blocks.at[block];
+static bool tells_apart(const Divergence *divergence, uint32_t block) {
+    const Block *b = &divergence->f->blocks.at[block];
     for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(c->f, b->insts.at[p]);
+        const Inst *i = ir_inst(divergence->f, b->insts.at[p]);
         if (i->op != IR_PHI)
             return false;
-        if (uniform_phi_chooses(c->f, i))
+        if (uniform_phi_chooses(divergence->f, i))
             return true;
     }
     return false;
@@ -50,40 +52,42 @@ bool uniform_phi_chooses(Function *f, const Inst *phi) {
 }
 
 /* by_loop, loop_at */
-static void sort_by_loop(Divergence *c) {
-    uint32_t n = c->loops.n;
-    c->loop_at = graph_numbers(c->a, n + 2, 0);
-    for (uint32_t b = 1; b < c->g.n; b++)
-        if (c->loops.innermost[b] != NO_NODE)
-            c->loop_at[c->loops.at[c->loops.innermost[b]].in + 2]++;
+static void sort_by_loop(Divergence *divergence) {
+    uint32_t n = divergence->loops.n;
+    divergence->loop_at = graph_numbers(divergence->a, n + 2, 0);
+    for (uint32_t b = 1; b < divergence->g.n; b++)
+        if (divergence->loops.innermost[b] != NO_NODE)
+            divergence->loop_at[divergence->loops.at[divergence->loops.innermost[b]].in + 2]++;
     for (uint32_t k = 2; k < n + 2; k++)
-        c->loop_at[k] += c->loop_at[k - 1];
-    c->by_loop = graph_numbers(c->a, c->loop_at[n + 1], 0);
-    for (uint32_t b = 1; b < c->g.n; b++)
-        if (c->loops.innermost[b] != NO_NODE)
-            c->by_loop[c->loop_at[c->loops.at[c->loops.innermost[b]].in + 1]++] = b;
+        divergence->loop_at[k] += divergence->loop_at[k - 1];
+    divergence->by_loop = graph_numbers(divergence->a, divergence->loop_at[n + 1], 0);
+    for (uint32_t b = 1; b < divergence->g.n; b++)
+        if (divergence->loops.innermost[b] != NO_NODE)
+            divergence->by_loop[divergence->loop_at[divergence->loops.at[divergence->loops.innermost[b]].in +
+                                                    1]++] = b;
 }
 
 /* The depth of the innermost loop that holds both; seen from `outside`, which mostly lies in few loops. */
-static uint32_t common_depth(const Divergence *c, uint32_t outside, uint32_t inside) {
-    uint32_t l = c->loops.innermost[outside];
-    while (l != NO_NODE && !loop_contains(&c->loops, l, inside))
-        l = c->loops.at[l].parent;
-    return l == NO_NODE ? 0 : c->loops.at[l].depth;
+static uint32_t common_depth(const Divergence *divergence, uint32_t outside, uint32_t inside) {
+    uint32_t l = divergence->loops.innermost[outside];
+    while (l != NO_NODE && !loop_contains(&divergence->loops, l, inside))
+        l = divergence->loops.at[l].parent;
+    return l == NO_NODE ? 0 : divergence->loops.at[l].depth;
 }
 
 /* Something leads from block `from` out of loops to `to`: note in which of them it is odd. path: [depth] the
  * loops around `from`. Only loops with the header on all ways on from `to` are odd for a `to` of the same
  * region; if an inner one is, so are the outer ones. */
-static void note_odd(const Divergence *c, uint32_t from, uint32_t to, uint32_t depth, const uint32_t *path,
-                     bool *round, uint32_t *dead_end) {
-    uint32_t home = c->loops.innermost[from];
-    if (c->pd.region[from] != c->pd.region[to]) {
+static void note_odd(const Divergence *divergence, uint32_t from, uint32_t to, uint32_t depth,
+                     const uint32_t *path, bool *round, uint32_t *dead_end) {
+    uint32_t home = divergence->loops.innermost[from];
+    if (divergence->pd.region[from] != divergence->pd.region[to]) {
         dead_end[home] = dead_end[home] < depth ? dead_end[home] : depth;
         return;
     }
-    for (uint32_t d = depth + 1;
-         d <= c->loops.at[home].depth && postdom_contains(&c->pd, c->loops.at[path[d]].header, to); d++)
+    for (uint32_t d = depth + 1; d <= divergence->loops.at[home].depth &&
+                                 postdom_contains(&divergence->pd, divergence->loops.at[path[d]].header, to);
+         d++)
         round[path[d]] = true;
 }
 
@@ -93,64 +97,65 @@ typedef struct {
     uint32_t *dead_exit, *dead_use; /* [loop] the depth to which a dead end leads out of it, at least */
 } Shape;
 
-static void note_uses(Divergence *c, Shape *shape, uint32_t home, uint32_t value) {
-    uint32_t own = c->loops.at[c->loops.innermost[home]].depth, lowest = own;
-    for (uint32_t k = c->uses->user_at[value]; k < c->uses->user_at[value + 1]; k++) {
-        uint32_t at = c->uses->inst_block[c->uses->users[k]];
-        count_step(c);
-        if (at == home || loop_contains(&c->loops, c->loops.innermost[home], at))
+static void note_uses(Divergence *divergence, Shape *shape, uint32_t home, uint32_t value) {
+    uint32_t own = divergence->loops.at[divergence->loops.innermost[home]].depth, lowest = own;
+    for (uint32_t k = divergence->uses->user_at[value]; k < divergence->uses->user_at[value + 1]; k++) {
+        uint32_t at = divergence->uses->inst_block[divergence->uses->users[k]];
+        count_step(divergence);
+        if (at == home || loop_contains(&divergence->loops, divergence->loops.innermost[home], at))
             continue;
-        uint32_t depth = common_depth(c, at, home);
+        uint32_t depth = common_depth(divergence, at, home);
         lowest = lowest < depth ? lowest : depth;
-        note_odd(c, home, at, depth, shape->path, c->odd_use, shape->dead_use);
+        note_odd(divergence, home, at, depth, shape->path, divergence->odd_use, shape->dead_use);
     }
     if (lowest < own)
-        VEC_ADD(c->a, &shape->leaving, ((Leaving){value, lowest}));
+        VEC_ADD(divergence->a, &shape->leaving, ((Leaving){value, lowest}));
 }
 
-static void note_block(Divergence *c, Shape *shape, uint32_t block) {
-    const Block *b = &c->f->blocks.at[block];
-    uint32_t own = c->loops.innermost[block];
-    GRAPH_SUCCS(&c->g, block, s)
-        if (*s && !loop_contains(&c->loops, own, *s))
-            note_odd(c, block, *s, common_depth(c, *s, block), shape->path, c->round_exit, shape->dead_exit);
+static void note_block(Divergence *divergence, Shape *shape, uint32_t block) {
+    const Block *b = &divergence->f->blocks.at[block];
+    uint32_t own = divergence->loops.innermost[block];
+    GRAPH_SUCCS(&divergence->g, block, s)
+        if (*s && !loop_contains(&divergence->loops, own, *s))
+            note_odd(divergence, block, *s, common_depth(divergence, *s, block), shape->path,
+                     divergence->round_exit, shape->dead_exit);
     for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(c->f, b->insts.at[p]);
+        const Inst *i = ir_inst(divergence->f, b->insts.at[p]);
         for (unsigned d = 0; d < i->ndst; d++) {
-            Operand o = *ir_dst(c->f, i, d);
+            Operand o = *ir_dst(divergence->f, i, d);
             for (unsigned e = 0; o.kind == OPK_VAL && e < o.count; e++)
-                if (ir_operand_value(c->f, o, e).i)
-                    note_uses(c, shape, block, ir_operand_value(c->f, o, e).i);
+                if (ir_operand_value(divergence->f, o, e).i)
+                    note_uses(divergence, shape, block, ir_operand_value(divergence->f, o, e).i);
         }
     }
 }
 
-static uint32_t build_tree(Divergence *c, uint32_t node, uint32_t from, uint32_t to) {
+static uint32_t build_tree(Divergence *divergence, uint32_t node, uint32_t from, uint32_t to) {
     if (to - from == 1)
-        return c->lowest[node] = c->leaving[from].depth;
-    uint32_t mid = from + (to - from) / 2, x = build_tree(c, 2 * node, from, mid),
-             y = build_tree(c, 2 * node + 1, mid, to);
-    return c->lowest[node] = x < y ? x : y;
+        return divergence->lowest[node] = divergence->leaving[from].depth;
+    uint32_t mid = from + (to - from) / 2, x = build_tree(divergence, 2 * node, from, mid),
+             y = build_tree(divergence, 2 * node + 1, mid, to);
+    return divergence->lowest[node] = x < y ? x : y;
 }
 
-static void find_leaving_values(Divergence *c) {
-    uint32_t n = c->loops.n, nblocks = c->loop_at[n];
-    Shape shape = {.path = graph_numbers(c->a, n + 2, 0)};
-    shape.dead_exit = graph_numbers(c->a, n, NO_NODE);
-    shape.dead_use = graph_numbers(c->a, n, NO_NODE);
-    c->leaving_at = graph_numbers(c->a, nblocks + 1, 0);
+static void find_leaving_values(Divergence *divergence) {
+    uint32_t n = divergence->loops.n, nblocks = divergence->loop_at[n];
+    Shape shape = {.path = graph_numbers(divergence->a, n + 2, 0)};
+    shape.dead_exit = graph_numbers(divergence->a, n, NO_NODE);
+    shape.dead_use = graph_numbers(divergence->a, n, NO_NODE);
+    divergence->leaving_at = graph_numbers(divergence->a, nblocks + 1, 0);
     for (uint32_t k = 0; k < nblocks; k++) {
-        uint32_t l = c->loops.innermost[c->by_loop[k]];
-        for (uint32_t up = l; up != NO_NODE && shape.path[c->loops.at[up].depth] != up;
-             up = c->loops.at[up].parent)
-            shape.path[c->loops.at[up].depth] = up;
-        note_block(c, &shape, c->by_loop[k]);
-        c->leaving_at[k + 1] = shape.leaving.n;
+        uint32_t l = divergence->loops.innermost[divergence->by_loop[k]];
+        for (uint32_t up = l; up != NO_NODE && shape.path[divergence->loops.at[up].depth] != up;
+             up = divergence->loops.at[up].parent)
+            shape.path[divergence->loops.at[up].depth] = up;
+        note_block(divergence, &shape, divergence->by_loop[k]);
+        divergence->leaving_at[k + 1] = shape.leaving.n;
     }
     for (uint32_t l = n; l-- > 0;) { /* inner loops stand behind outer ones */
-        const Loop *loop = &c->loops.at[l];
-        c->odd_exit[l] = c->round_exit[l] || shape.dead_exit[l] < loop->depth;
-        c->odd_use[l] |= shape.dead_use[l] < loop->depth;
+        const Loop *loop = &divergence->loops.at[l];
+        divergence->odd_exit[l] = divergence->round_exit[l] || shape.dead_exit[l] < loop->depth;
+        divergence->odd_use[l] |= shape.dead_use[l] < loop->depth;
         if (loop->parent == NO_NODE)
             continue;
         uint32_t *exit = &shape.dead_exit[loop->parent], *use = &shape.dead_use[loop->parent];
@@ -158,26 +163,28 @@ static void find_leaving_values(Divergence *c) {
         *use = *use < shape.dead_use[l] ? *use : shape.dead_use[l];
     }
     for (uint32_t l = 0; l < n; l++) {
-        uint32_t up = c->loops.at[l].parent;
-        c->irreducible_above[l] = up != NO_NODE && (c->loops.at[up].irreducible || c->irreducible_above[up]);
-        c->odd_use[l] |= up != NO_NODE && c->odd_use[up];
+        uint32_t up = divergence->loops.at[l].parent;
+        divergence->irreducible_above[l] =
+            up != NO_NODE && (divergence->loops.at[up].irreducible || divergence->irreducible_above[up]);
+        divergence->odd_use[l] |= up != NO_NODE && divergence->odd_use[up];
     }
-    c->leaving = shape.leaving.at;
-    c->nleaving = shape.leaving.n;
-    c->lowest = graph_numbers(c->a, 4 * c->nleaving + 4, UINT32_MAX);
-    if (c->nleaving)
-        build_tree(c, 1, 0, c->nleaving);
+    divergence->leaving = shape.leaving.at;
+    divergence->nleaving = shape.leaving.n;
+    divergence->lowest = graph_numbers(divergence->a, 4 * divergence->nleaving + 4, UINT32_MAX);
+    if (divergence->nleaving)
+        build_tree(divergence, 1, 0, divergence->nleaving);
 }
 
 /* Of all blocks that lead back to the header of each loop, the nearest block that dominates them. */
-static void find_latches(Divergence *c) {
-    DomTree t = dom_tree(c->a, &c->g, GRAPH_FORWARD, c->f->entry.i);
-    c->latch_dom = graph_numbers(c->a, c->loops.n, NO_NODE);
-    for (uint32_t l = 0; l < c->loops.n; l++)
-        GRAPH_PREDS(&c->g, c->loops.at[l].header, p)
-            if (loop_contains(&c->loops, l, *p))
-                c->latch_dom[l] = c->latch_dom[l] == NO_NODE ? *p : dom_common(&t, c->latch_dom[l], *p);
-    c->dom = t;
+static void find_latches(Divergence *divergence) {
+    DomTree t = dom_tree(divergence->a, &divergence->g, GRAPH_FORWARD, divergence->f->entry.i);
+    divergence->latch_dom = graph_numbers(divergence->a, divergence->loops.n, NO_NODE);
+    for (uint32_t l = 0; l < divergence->loops.n; l++)
+        GRAPH_PREDS(&divergence->g, divergence->loops.at[l].header, p)
+            if (loop_contains(&divergence->loops, l, *p))
+                divergence->latch_dom[l] =
+                    divergence->latch_dom[l] == NO_NODE ? *p : dom_common(&t, divergence->latch_dom[l], *p);
+    divergence->dom = t;
 }
 
 static uint32_t *each_itself(Arena *a, uint32_t n) {
@@ -189,91 +196,93 @@ static uint32_t *each_itself(Arena *a, uint32_t n) {
 
 void uniform_control_start(Divergence *control, Arena *a, Function *f, const UniUses *uses, uint64_t *steps) {
     *control = (Divergence){.a = a, .f = f, .uses = uses, .steps = steps};
-    Divergence *c = control;
-    c->g = cfg_graph(a, f);
-    c->pd = cfg_post_dominators(a, f, &c->g, f->entry.i);
-    c->loops = loop_forest(a, &c->g, f->entry.i);
-    uint32_t n = c->g.n, nloops = c->loops.n;
-    bool **flags[] = {&c->branch_done, &c->joined, &c->flow, &c->behind_return, &c->is_candidate};
+    Divergence *divergence = control;
+    divergence->g = cfg_graph(a, f);
+    divergence->pd = cfg_post_dominators(a, f, &divergence->g, f->entry.i);
+    divergence->loops = loop_forest(a, &divergence->g, f->entry.i);
+    uint32_t n = divergence->g.n, nloops = divergence->loops.n;
+    bool **flags[] = {&divergence->branch_done, &divergence->joined, &divergence->flow,
+                      &divergence->behind_return, &divergence->is_candidate};
     for (unsigned k = 0; k < sizeof flags / sizeof *flags; k++)
         *flags[k] = ARENA_ARRAY(a, bool, n);
-    bool **of_loops[] = {&c->round_exit, &c->odd_exit, &c->odd_use, &c->irreducible_above};
+    bool **of_loops[] = {&divergence->round_exit, &divergence->odd_exit, &divergence->odd_use,
+                         &divergence->irreducible_above};
     for (unsigned k = 0; k < sizeof of_loops / sizeof *of_loops; k++)
         *of_loops[k] = ARENA_ARRAY(a, bool, nloops + 1);
-    c->sweep = each_itself(a, n);
-    c->beyond = graph_numbers(a, n, NO_NODE);
-    c->owner = graph_numbers(a, n, 0);
-    c->seen_in = graph_numbers(a, n, 0);
-    c->todo = graph_numbers(a, (MAX_SIDES + 1) * n + c->g.succ_at[n], 0);
-    c->unflagged = each_itself(a, nloops + 1);
-    c->unspoilt = each_itself(a, nloops + 1);
+    divergence->sweep = each_itself(a, n);
+    divergence->beyond = graph_numbers(a, n, NO_NODE);
+    divergence->owner = graph_numbers(a, n, 0);
+    divergence->seen_in = graph_numbers(a, n, 0);
+    divergence->todo = graph_numbers(a, (MAX_SIDES + 1) * n + divergence->g.succ_at[n], 0);
+    divergence->unflagged = each_itself(a, nloops + 1);
+    divergence->unspoilt = each_itself(a, nloops + 1);
     for (uint32_t b = 1; b < n; b++)
-        c->is_candidate[b] = many_preds(c, b) && tells_apart(c, b);
-    sort_by_loop(c);
-    c->irreducible_next = each_itself(a, c->loop_at[nloops] + 1);
-    find_leaving_values(c);
-    find_latches(c);
+        divergence->is_candidate[b] = many_preds(divergence, b) && tells_apart(divergence, b);
+    sort_by_loop(divergence);
+    divergence->irreducible_next = each_itself(a, divergence->loop_at[nloops] + 1);
+    find_leaving_values(divergence);
+    find_latches(divergence);
 }
 
 /* ---- answers ---- */
 
-static void add_join(Divergence *c, uint32_t block) {
-    if (c->joined[block])
+static void add_join(Divergence *divergence, uint32_t block) {
+    if (divergence->joined[block])
         return;
-    c->joined[block] = true;
-    VEC_ADD(c->a, &c->joins, block);
+    divergence->joined[block] = true;
+    VEC_ADD(divergence->a, &divergence->joins, block);
 }
 
-static void add_flow(Divergence *c, uint32_t block) {
-    if (c->flow[block])
+static void add_flow(Divergence *divergence, uint32_t block) {
+    if (divergence->flow[block])
         return;
-    c->flow[block] = true;
-    VEC_ADD(c->a, &c->flows, block);
+    divergence->flow[block] = true;
+    VEC_ADD(divergence->a, &divergence->flows, block);
 }
 
 /* ---- flow ---- */
 
 /* From s up to `stop` (0: to the end), which is not swept over. */
-static void sweep_up(Divergence *c, uint32_t s, uint32_t stop, uint32_t *top) {
-    const PostDom *pd = &c->pd;
-    for (uint32_t n = graph_find(c->sweep, s); n; n = graph_find(c->sweep, n)) {
+static void sweep_up(Divergence *divergence, uint32_t s, uint32_t stop, uint32_t *top) {
+    const PostDom *pd = &divergence->pd;
+    for (uint32_t n = graph_find(divergence->sweep, s); n; n = graph_find(divergence->sweep, n)) {
         if (stop && pd->region[n] == pd->region[stop] && pd->depth[n] <= pd->depth[stop])
             return;
-        count_step(c);
-        c->sweep[n] = pd->ipdom[n];
-        add_flow(c, n);
-        c->todo[(*top)++] = n;
+        count_step(divergence);
+        divergence->sweep[n] = pd->ipdom[n];
+        add_flow(divergence, n);
+        divergence->todo[(*top)++] = n;
     }
 }
 
-static void sweep(Divergence *c, uint32_t branch) {
+static void sweep(Divergence *divergence, uint32_t branch) {
     uint32_t top = 0;
-    for (uint32_t n = branch;; n = c->todo[--top]) {
-        GRAPH_SUCCS(&c->g, n, s) {
-            count_step(c);
+    for (uint32_t n = branch;; n = divergence->todo[--top]) {
+        GRAPH_SUCCS(&divergence->g, n, s) {
+            count_step(divergence);
             if (*s)
-                sweep_up(c, *s, c->pd.ipdom[n], &top);
+                sweep_up(divergence, *s, divergence->pd.ipdom[n], &top);
         }
         if (!top)
             return;
     }
 }
 
-void uniform_return_early(Divergence *c, uint32_t block) {
+void uniform_return_early(Divergence *divergence, uint32_t block) {
     uint32_t top = 0;
-    if (c->behind_return[block])
+    if (divergence->behind_return[block])
         return;
-    c->behind_return[block] = true;
-    c->todo[top++] = block;
+    divergence->behind_return[block] = true;
+    divergence->todo[top++] = block;
     while (top) {
-        uint32_t n = c->todo[--top];
-        add_flow(c, n);
-        GRAPH_SUCCS(&c->g, n, s) {
-            count_step(c);
-            if (!*s || c->behind_return[*s])
+        uint32_t n = divergence->todo[--top];
+        add_flow(divergence, n);
+        GRAPH_SUCCS(&divergence->g, n, s) {
+            count_step(divergence);
+            if (!*s || divergence->behind_return[*s])
                 continue;
-            c->behind_return[*s] = true;
-            c->todo[top++] = *s;
+            divergence->behind_return[*s] = true;
+            divergence->todo[top++] = *s;
         }
     }
 }
@@ -281,7 +290,7 @@ void uniform_return_early(Divergence *c, uint32_t block) {
 /* ---- joins ---- */
 
 typedef struct {
-    Divergence *c;
+    Divergence *divergence;
     uint32_t join;
     unsigned n;                  /* sides */
     uint32_t top[MAX_SIDES];     /* of their stacks in Divergence.todo */
@@ -290,10 +299,10 @@ typedef struct {
 
 /* Where a walk that is to end at `join` goes on when it comes to n: at n, or behind the inner part that it is
  * in; 0 if nothing is left. */
-static uint32_t behind_inner(const Divergence *c, uint32_t n, uint32_t join) {
-    const PostDom *pd = &c->pd;
-    while (n && n != join && c->beyond[n] != NO_NODE) {
-        uint32_t next = c->beyond[n];
+static uint32_t behind_inner(const Divergence *divergence, uint32_t n, uint32_t join) {
+    const PostDom *pd = &divergence->pd;
+    while (n && n != join && divergence->beyond[n] != NO_NODE) {
+        uint32_t next = divergence->beyond[n];
         bool dead_end = !next || pd->region[next] != pd->region[n];
         bool above =
             !dead_end && join && pd->region[join] == pd->region[n] && pd->depth[next] <= pd->depth[join];
@@ -303,45 +312,45 @@ static uint32_t behind_inner(const Divergence *c, uint32_t n, uint32_t join) {
 }
 
 /* Block n and all that it leads to before the join are inner. */
-static void close_inner(Divergence *c, Sides *sides, uint32_t n) {
-    uint32_t *stack = c->todo + MAX_SIDES * c->g.n, top = 0; /* behind those of the sides */
+static void close_inner(Divergence *divergence, Sides *sides, uint32_t n) {
+    uint32_t *stack = divergence->todo + MAX_SIDES * divergence->g.n, top = 0; /* behind those of the sides */
     for (stack[top++] = n; top;) {
-        uint32_t from = stack[--top], at = behind_inner(c, from, sides->join);
+        uint32_t from = stack[--top], at = behind_inner(divergence, from, sides->join);
         if (!at)
             continue;
-        c->beyond[from] = c->beyond[at] = sides->join;
-        if (many_preds(c, at))
-            add_join(c, at);
-        if (c->seen_in[at] == c->round && c->owner[at] & COUNTED)
-            sides->waiting[c->owner[at] & ~(uint32_t)COUNTED]--;
-        GRAPH_SUCCS(&c->g, at, s) {
-            count_step(c);
-            if (*s && *s != sides->join && c->beyond[*s] != sides->join)
+        divergence->beyond[from] = divergence->beyond[at] = sides->join;
+        if (many_preds(divergence, at))
+            add_join(divergence, at);
+        if (divergence->seen_in[at] == divergence->round && divergence->owner[at] & COUNTED)
+            sides->waiting[divergence->owner[at] & ~(uint32_t)COUNTED]--;
+        GRAPH_SUCCS(&divergence->g, at, s) {
+            count_step(divergence);
+            if (*s && *s != sides->join && divergence->beyond[*s] != sides->join)
                 stack[top++] = *s;
         }
     }
 }
 
 static void come_to(Sides *sides, unsigned side, uint32_t block) {
-    Divergence *c = sides->c;
-    uint32_t n = behind_inner(c, block, sides->join);
-    count_step(c);
+    Divergence *divergence = sides->divergence;
+    uint32_t n = behind_inner(divergence, block, sides->join);
+    count_step(divergence);
     if (!n)
         return;
-    if (c->seen_in[n] == c->round) {
-        if ((c->owner[n] & ~(uint32_t)COUNTED) != side)
-            close_inner(c, sides, n);
+    if (divergence->seen_in[n] == divergence->round) {
+        if ((divergence->owner[n] & ~(uint32_t)COUNTED) != side)
+            close_inner(divergence, sides, n);
         return;
     }
-    c->seen_in[n] = c->round;
-    bool counts = c->is_candidate[n] && !c->joined[n];
-    c->owner[n] = side | (counts ? COUNTED : 0);
+    divergence->seen_in[n] = divergence->round;
+    bool counts = divergence->is_candidate[n] && !divergence->joined[n];
+    divergence->owner[n] = side | (counts ? COUNTED : 0);
     sides->waiting[side] += counts;
-    c->todo[side * c->g.n + sides->top[side]++] = n;
+    divergence->todo[side * divergence->g.n + sides->top[side]++] = n;
 }
 
 static void walk_sides(Sides *sides) {
-    Divergence *c = sides->c;
+    Divergence *divergence = sides->divergence;
     for (;;) {
         unsigned running = 0, waiting = 0;
         for (unsigned k = 0; k < sides->n; k++) {
@@ -353,25 +362,25 @@ static void walk_sides(Sides *sides) {
         for (unsigned k = 0; k < sides->n; k++) {
             if (!sides->top[k])
                 continue;
-            uint32_t n = c->todo[k * c->g.n + --sides->top[k]];
-            GRAPH_SUCCS(&c->g, n, s)
+            uint32_t n = divergence->todo[k * divergence->g.n + --sides->top[k]];
+            GRAPH_SUCCS(&divergence->g, n, s)
                 if (*s)
                     come_to(sides, k, *s);
         }
     }
 }
 
-static void find_joins(Divergence *c, uint32_t branch) {
-    const Block *b = &c->f->blocks.at[branch];
-    Sides sides = {.c = c, .join = c->pd.ipdom[branch]};
-    if (sides.join && many_preds(c, sides.join))
-        add_join(c, sides.join);
-    if (c->beyond[branch] != NO_NODE)
+static void find_joins(Divergence *divergence, uint32_t branch) {
+    const Block *b = &divergence->f->blocks.at[branch];
+    Sides sides = {.divergence = divergence, .join = divergence->pd.ipdom[branch]};
+    if (sides.join && many_preds(divergence, sides.join))
+        add_join(divergence, sides.join);
+    if (divergence->beyond[branch] != NO_NODE)
         return;
-    c->round++;
+    divergence->round++;
     if (b->succs.n > MAX_SIDES) { /* then every meeting point inside counts */
         for (unsigned k = 0; k < b->succs.n; k++)
-            close_inner(c, &sides, b->succs.at[k].i);
+            close_inner(divergence, &sides, b->succs.at[k].i);
         return;
     }
     uint32_t first[MAX_SIDES];
@@ -393,96 +402,97 @@ static void find_joins(Divergence *c, uint32_t branch) {
 
 /* Values that the instruction in block `home` defines and that are used in other blocks; with outside_region
  * only those used outside the region that was walked last. */
-static void leave_where(Divergence *c, const Inst *i, uint32_t home, bool outside_region) {
+static void leave_where(Divergence *divergence, const Inst *i, uint32_t home, bool outside_region) {
     for (unsigned d = 0; d < i->ndst; d++) {
-        Operand o = *ir_dst(c->f, i, d);
+        Operand o = *ir_dst(divergence->f, i, d);
         for (unsigned e = 0; o.kind == OPK_VAL && e < o.count; e++) {
-            uint32_t v = ir_operand_value(c->f, o, e).i;
+            uint32_t v = ir_operand_value(divergence->f, o, e).i;
             bool leaves = false;
-            for (uint32_t k = c->uses->user_at[v]; v && k < c->uses->user_at[v + 1] && !leaves; k++) {
-                uint32_t at = c->uses->inst_block[c->uses->users[k]];
-                count_step(c);
-                leaves = at != home && !(outside_region && c->seen_in[at] == c->round);
+            for (uint32_t k = divergence->uses->user_at[v];
+                 v && k < divergence->uses->user_at[v + 1] && !leaves; k++) {
+                uint32_t at = divergence->uses->inst_block[divergence->uses->users[k]];
+                count_step(divergence);
+                leaves = at != home && !(outside_region && divergence->seen_in[at] == divergence->round);
             }
             if (leaves)
-                VEC_ADD(c->a, &c->leaves, v);
+                VEC_ADD(divergence->a, &divergence->leaves, v);
         }
     }
 }
 
 /* What leaves the blocks of an irreducible loop, and its phis: nothing is known of iterations there. */
-static void give_up_loop(Divergence *c, uint32_t loop) {
-    const Loop *l = &c->loops.at[loop];
-    uint32_t end = c->loop_at[l->out];
-    for (uint32_t k = graph_find(c->irreducible_next, c->loop_at[l->in]); k < end;
-         k = graph_find(c->irreducible_next, k)) {
-        uint32_t n = c->by_loop[k];
-        const Block *b = &c->f->blocks.at[n];
-        c->irreducible_next[k] = k + 1;
-        add_join(c, n);
+static void give_up_loop(Divergence *divergence, uint32_t loop) {
+    const Loop *l = &divergence->loops.at[loop];
+    uint32_t end = divergence->loop_at[l->out];
+    for (uint32_t k = graph_find(divergence->irreducible_next, divergence->loop_at[l->in]); k < end;
+         k = graph_find(divergence->irreducible_next, k)) {
+        uint32_t n = divergence->by_loop[k];
+        const Block *b = &divergence->f->blocks.at[n];
+        divergence->irreducible_next[k] = k + 1;
+        add_join(divergence, n);
         for (unsigned p = 0; p < b->insts.n; p++)
-            leave_where(c, ir_inst(c->f, b->insts.at[p]), n, false);
+            leave_where(divergence, ir_inst(divergence->f, b->insts.at[p]), n, false);
     }
 }
 
 /* Take the values of leaving[first .. last - 1] that leave a loop of that depth out of the tree, whose part
  * for leaving[from .. to - 1] is `node`. */
-static void take_out(Divergence *c, uint32_t node, uint32_t from, uint32_t to, uint32_t first, uint32_t last,
-                     uint32_t depth) {
-    if (from >= last || to <= first || c->lowest[node] >= depth)
+static void take_out(Divergence *divergence, uint32_t node, uint32_t from, uint32_t to, uint32_t first,
+                     uint32_t last, uint32_t depth) {
+    if (from >= last || to <= first || divergence->lowest[node] >= depth)
         return;
-    count_step(c);
+    count_step(divergence);
     if (to - from == 1) {
-        VEC_ADD(c->a, &c->leaves, c->leaving[from].value);
-        c->lowest[node] = UINT32_MAX;
+        VEC_ADD(divergence->a, &divergence->leaves, divergence->leaving[from].value);
+        divergence->lowest[node] = UINT32_MAX;
         return;
     }
     uint32_t mid = from + (to - from) / 2;
-    take_out(c, 2 * node, from, mid, first, last, depth);
-    take_out(c, 2 * node + 1, mid, to, first, last, depth);
-    uint32_t x = c->lowest[2 * node], y = c->lowest[2 * node + 1];
-    c->lowest[node] = x < y ? x : y;
+    take_out(divergence, 2 * node, from, mid, first, last, depth);
+    take_out(divergence, 2 * node + 1, mid, to, first, last, depth);
+    uint32_t x = divergence->lowest[2 * node], y = divergence->lowest[2 * node + 1];
+    divergence->lowest[node] = x < y ? x : y;
 }
 
 /* Lanes leave the loop in different iterations. */
-static void leave_loop(Divergence *c, uint32_t loop) {
-    const Loop *l = &c->loops.at[loop];
-    if (c->nleaving)
-        take_out(c, 1, 0, c->nleaving, c->leaving_at[c->loop_at[l->in]], c->leaving_at[c->loop_at[l->out]],
-                 l->depth);
+static void leave_loop(Divergence *divergence, uint32_t loop) {
+    const Loop *l = &divergence->loops.at[loop];
+    if (divergence->nleaving)
+        take_out(divergence, 1, 0, divergence->nleaving, divergence->leaving_at[divergence->loop_at[l->in]],
+                 divergence->leaving_at[divergence->loop_at[l->out]], l->depth);
 }
 
 /* All blocks of R: todo[0 .. that - 1]. */
-static uint32_t walk_region(Divergence *c, uint32_t branch, uint32_t join) {
+static uint32_t walk_region(Divergence *divergence, uint32_t branch, uint32_t join) {
     uint32_t count = 0;
-    c->round++;
+    divergence->round++;
     for (uint32_t k = NO_NODE; k == NO_NODE || k < count; k++) {
-        uint32_t n = k == NO_NODE ? branch : c->todo[k];
-        GRAPH_SUCCS(&c->g, n, s) {
-            count_step(c);
-            if (!*s || *s == join || c->seen_in[*s] == c->round)
+        uint32_t n = k == NO_NODE ? branch : divergence->todo[k];
+        GRAPH_SUCCS(&divergence->g, n, s) {
+            count_step(divergence);
+            if (!*s || *s == join || divergence->seen_in[*s] == divergence->round)
                 continue;
-            c->seen_in[*s] = c->round;
-            c->todo[count++] = *s;
+            divergence->seen_in[*s] = divergence->round;
+            divergence->todo[count++] = *s;
         }
     }
     return count;
 }
 
 /* Values of the loop that are used in `block`, outside of it. */
-static void leave_to(Divergence *c, uint32_t loop, uint32_t block) {
-    const Block *b = &c->f->blocks.at[block];
+static void leave_to(Divergence *divergence, uint32_t loop, uint32_t block) {
+    const Block *b = &divergence->f->blocks.at[block];
     for (unsigned p = 0; p < b->insts.n; p++) {
-        const Inst *i = ir_inst(c->f, b->insts.at[p]);
+        const Inst *i = ir_inst(divergence->f, b->insts.at[p]);
         for (unsigned k = i->ndst; k <= ir_num_operands(i); k++) {
-            Operand o = k == ir_num_operands(i) ? i->guard : c->f->operands.at[i->operand + k];
+            Operand o = k == ir_num_operands(i) ? i->guard : divergence->f->operands.at[i->operand + k];
             for (unsigned e = 0; o.kind == OPK_VAL && e < o.count; e++) {
-                uint32_t v = ir_operand_value(c->f, o, e).i;
-                InstId def = ir_value(c->f, (ValId){v})->def;
-                count_step(c);
-                if (def.i && c->uses->inst_block[def.i] &&
-                    loop_contains(&c->loops, loop, c->uses->inst_block[def.i]))
-                    VEC_ADD(c->a, &c->leaves, v);
+                uint32_t v = ir_operand_value(divergence->f, o, e).i;
+                InstId def = ir_value(divergence->f, (ValId){v})->def;
+                count_step(divergence);
+                if (def.i && divergence->uses->inst_block[def.i] &&
+                    loop_contains(&divergence->loops, loop, divergence->uses->inst_block[def.i]))
+                    VEC_ADD(divergence->a, &divergence->leaves, v);
             }
         }
     }
@@ -490,40 +500,41 @@ static void leave_to(Divergence *c, uint32_t loop, uint32_t block) {
 
 /* What R has outside of `loop`, which holds branch and join. Returns the depth of the innermost loop around
  * all of R and `loop`. */
-static uint32_t leave_region(Divergence *c, uint32_t loop, uint32_t count) {
-    uint32_t own = c->loops.at[loop].depth, lowest = own, *path = graph_numbers(c->a, own + 1, 0);
-    for (uint32_t l = loop; l != NO_NODE; l = c->loops.at[l].parent)
-        path[c->loops.at[l].depth] = l;
+static uint32_t leave_region(Divergence *divergence, uint32_t loop, uint32_t count) {
+    uint32_t own = divergence->loops.at[loop].depth, lowest = own,
+             *path = graph_numbers(divergence->a, own + 1, 0);
+    for (uint32_t l = loop; l != NO_NODE; l = divergence->loops.at[l].parent)
+        path[divergence->loops.at[l].depth] = l;
     for (uint32_t k = 0; k < count; k++) {
-        uint32_t depth = common_depth(c, c->todo[k], c->loops.at[loop].header);
-        count_step(c);
+        uint32_t depth = common_depth(divergence, divergence->todo[k], divergence->loops.at[loop].header);
+        count_step(divergence);
         if (depth >= own)
             continue;
-        leave_to(c, path[depth + 1], c->todo[k]);
+        leave_to(divergence, path[depth + 1], divergence->todo[k]);
         lowest = lowest < depth ? lowest : depth;
     }
     return lowest;
 }
 
 /* Loops around both the branch and its join. */
-static void leave_before_join(Divergence *c, uint32_t branch, uint32_t join, uint32_t loop) {
+static void leave_before_join(Divergence *divergence, uint32_t branch, uint32_t join, uint32_t loop) {
     uint32_t depth = NO_NODE; /* of what holds all of R, when known */
-    for (uint32_t l = loop; l != NO_LOOP(c); l = graph_find(c->unspoilt, l)) {
-        const Loop *at = &c->loops.at[l];
-        uint32_t outer = at->parent == NO_NODE ? NO_LOOP(c) : at->parent;
-        count_step(c);
+    for (uint32_t l = loop; l != NO_LOOP(divergence); l = graph_find(divergence->unspoilt, l)) {
+        const Loop *at = &divergence->loops.at[l];
+        uint32_t outer = at->parent == NO_NODE ? NO_LOOP(divergence) : at->parent;
+        count_step(divergence);
         if (at->irreducible) {
-            if (graph_find(c->unspoilt, l) == l) {
-                c->unspoilt[l] = outer;
-                give_up_loop(c, l);
+            if (graph_find(divergence->unspoilt, l) == l) {
+                divergence->unspoilt[l] = outer;
+                give_up_loop(divergence, l);
             }
             l = outer;
             continue;
         }
-        if (!c->odd_exit[l] || !(c->odd_use[l] || c->irreducible_above[l]))
+        if (!divergence->odd_exit[l] || !(divergence->odd_use[l] || divergence->irreducible_above[l]))
             return;
         if (depth == NO_NODE)
-            depth = leave_region(c, loop, walk_region(c, branch, join));
+            depth = leave_region(divergence, loop, walk_region(divergence, branch, join));
         if (depth >= at->depth)
             return;
         l = outer;
@@ -533,58 +544,61 @@ static void leave_before_join(Divergence *c, uint32_t branch, uint32_t join, uin
 /* Lanes that go round the loop come to the join in another iteration than those that go there straight,
  * though none leaves the loop. Can that be, as far as the shape tells without a walk? Not if all ways back
  * pass the join. */
-static bool may_go_round(const Divergence *c, uint32_t join, uint32_t loop) {
-    const Loop *l = &c->loops.at[loop];
+static bool may_go_round(const Divergence *divergence, uint32_t join, uint32_t loop) {
+    const Loop *l = &divergence->loops.at[loop];
     if (l->irreducible)
         return false; /* given up as a whole */
-    if (c->round_exit[loop])
+    if (divergence->round_exit[loop])
         return true;
-    return join != l->header && postdom_contains(&c->pd, join, l->header) &&
-           !dom_contains(&c->dom, join, c->latch_dom[loop]);
+    return join != l->header && postdom_contains(&divergence->pd, join, l->header) &&
+           !dom_contains(&divergence->dom, join, divergence->latch_dom[loop]);
 }
 
 /* Then what is defined before the join is another iteration's for some of them. */
-static void go_round(Divergence *c, uint32_t branch, uint32_t join, uint32_t loop) {
+static void go_round(Divergence *divergence, uint32_t branch, uint32_t join, uint32_t loop) {
     bool round = false;
-    uint32_t count = walk_region(c, branch, join);
-    for (uint32_t l = loop; l != NO_NODE && !round; l = c->loops.at[l].parent)
-        round = c->seen_in[c->loops.at[l].header] == c->round;
+    uint32_t count = walk_region(divergence, branch, join);
+    for (uint32_t l = loop; l != NO_NODE && !round; l = divergence->loops.at[l].parent)
+        round = divergence->seen_in[divergence->loops.at[l].header] == divergence->round;
     for (uint32_t k = 0; round && k < count; k++) {
-        const Block *b = &c->f->blocks.at[c->todo[k]];
+        const Block *b = &divergence->f->blocks.at[divergence->todo[k]];
         for (unsigned p = 0; p < b->insts.n; p++)
-            leave_where(c, ir_inst(c->f, b->insts.at[p]), c->todo[k], true);
+            leave_where(divergence, ir_inst(divergence->f, b->insts.at[p]), divergence->todo[k], true);
     }
 }
 
-static void find_leaving(Divergence *c, uint32_t branch) {
-    uint32_t join = c->pd.ipdom[branch], both = join ? c->loops.innermost[join] : NO_NODE;
-    while (both != NO_NODE && !loop_contains(&c->loops, both, branch))
-        both = c->loops.at[both].parent;
-    uint32_t depth = both == NO_NODE ? 0 : c->loops.at[both].depth;
-    uint32_t l = c->loops.innermost[branch] == NO_NODE ? NO_LOOP(c) : c->loops.innermost[branch];
-    for (l = graph_find(c->unflagged, l); l != NO_LOOP(c) && c->loops.at[l].depth > depth;
-         l = graph_find(c->unflagged, l)) {
-        uint32_t outer = c->loops.at[l].parent == NO_NODE ? NO_LOOP(c) : c->loops.at[l].parent;
-        count_step(c);
-        c->unflagged[l] = outer;
-        leave_loop(c, l);
-        if (c->loops.at[l].irreducible && graph_find(c->unspoilt, l) == l) {
-            c->unspoilt[l] = outer;
-            give_up_loop(c, l);
+static void find_leaving(Divergence *divergence, uint32_t branch) {
+    uint32_t join = divergence->pd.ipdom[branch], both = join ? divergence->loops.innermost[join] : NO_NODE;
+    while (both != NO_NODE && !loop_contains(&divergence->loops, both, branch))
+        both = divergence->loops.at[both].parent;
+    uint32_t depth = both == NO_NODE ? 0 : divergence->loops.at[both].depth;
+    uint32_t l = divergence->loops.innermost[branch] == NO_NODE ? NO_LOOP(divergence)
+                                                                : divergence->loops.innermost[branch];
+    for (l = graph_find(divergence->unflagged, l);
+         l != NO_LOOP(divergence) && divergence->loops.at[l].depth > depth;
+         l = graph_find(divergence->unflagged, l)) {
+        uint32_t outer =
+            divergence->loops.at[l].parent == NO_NODE ? NO_LOOP(divergence) : divergence->loops.at[l].parent;
+        count_step(divergence);
+        divergence->unflagged[l] = outer;
+        leave_loop(divergence, l);
+        if (divergence->loops.at[l].irreducible && graph_find(divergence->unspoilt, l) == l) {
+            divergence->unspoilt[l] = outer;
+            give_up_loop(divergence, l);
         }
     }
     if (both == NO_NODE)
         return;
-    leave_before_join(c, branch, join, both);
-    if (may_go_round(c, join, both))
-        go_round(c, branch, join, both);
+    leave_before_join(divergence, branch, join, both);
+    if (may_go_round(divergence, join, both))
+        go_round(divergence, branch, join, both);
 }
 
-void uniform_diverge(Divergence *c, uint32_t block) {
-    if (c->branch_done[block] || c->pd.region[block] == NO_NODE)
+void uniform_diverge(Divergence *divergence, uint32_t block) {
+    if (divergence->branch_done[block] || divergence->pd.region[block] == NO_NODE)
         return;
-    c->branch_done[block] = true;
-    sweep(c, block);
-    find_joins(c, block);
-    find_leaving(c, block);
+    divergence->branch_done[block] = true;
+    sweep(divergence, block);
+    find_joins(divergence, block);
+    find_leaving(divergence, block);
 }
