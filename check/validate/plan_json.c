@@ -271,8 +271,9 @@ static bool read_root(Json *json, const cJSON *root) {
 
 bool plan_read_json(Plan *plan, const Source *text, Diags *d) {
     Json j = {plan, text, d};
-    const char *end = NULL;
-    cJSON *root = cJSON_ParseWithLengthOpts(text->text, text->size_bytes + 1, &end, true);
+    const char *end =
+        memchr(text->text, 0, text->size_bytes); /* a blank for cJSON, the end for everybody else */
+    cJSON *root = end ? NULL : cJSON_ParseWithLengthOpts(text->text, text->size_bytes + 1, &end, true);
     if (!root) {
         size_t offset = end && end >= text->text ? (size_t)(end - text->text) : 0;
         return diag_in(d, text,

@@ -211,6 +211,19 @@ static void test_json_errors(void **state) {
     }
 }
 
+/* A NUL inside a file is a blank for cJSON; here it is an error at its place. */
+static void test_json_nul(void **state) {
+    (void)state;
+    static const char text[] = "{\"launches\":\0 [{\"grid\": [1], \"block\": [1], \"args\": [\"u8:1\"]}]}";
+    Source source = {"l.json", text, sizeof text - 1};
+    Messages m = {{0}};
+    Diags d = {.sink = collect, .user = &m};
+    Plan p = {0};
+    assert_false(plan_read_json(&p, &source, &d));
+    assert_non_null(strstr(m.text, "l.json:1:13: error E0501"));
+    plan_free(&p);
+}
+
 static void test_arguments(void **state) {
     (void)state;
     Plan p = {0};
@@ -246,6 +259,7 @@ int main(void) {
                                        cmocka_unit_test(test_ulps),
                                        cmocka_unit_test(test_json),
                                        cmocka_unit_test(test_json_errors),
-                                       cmocka_unit_test(test_arguments)};
+                                       cmocka_unit_test(test_arguments),
+                                       cmocka_unit_test(test_json_nul)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
