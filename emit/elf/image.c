@@ -352,8 +352,8 @@ static void to_file(uint8_t *out, void *record, size_t size_bytes, Elf_Type type
     elf64_xlatetof(&to, &from, ELFDATA2LSB);
 }
 
-/* What libelf does not write as it is told: the header's version, fields of section headers that it finds
- * odd, bytes between the parts, the tail. */
+/* What libelf does not write as it is told: the header's version, fields of section and program headers that
+ * it finds odd, bytes between the parts, the tail. */
 static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *size_bytes) {
     off_t have = lseek(fd, 0, SEEK_END);
     size_t size = have > 0 ? (size_t)have : 0;
@@ -372,15 +372,21 @@ static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *s
     }
     Elf64_Ehdr h = elf_image->h;
     to_file(p, &h, sizeof h, ELF_T_EHDR);
-    for (uint32_t i = 0;
-         i < elf_image->sections.n && elf_image->h.e_shoff + (i + 1u) * sizeof(Elf64_Shdr) <= size; i++) {
-        Elf64_Shdr s = elf_image->sections.at[i].h;
-        to_file(p + elf_image->h.e_shoff + i * sizeof s, &s, sizeof s, ELF_T_SHDR);
+    if (in_file(h.e_shoff, elf_image->sections.n, sizeof(Elf64_Shdr), size))
+        for (uint32_t i = 0; i < elf_image->sections.n; i++) {
+            Elf64_Shdr s = elf_image->sections.at[i].h;
+            to_file(p + h.e_shoff + i * sizeof s, &s, sizeof s, ELF_T_SHDR);
+        }
+    if (in_file(h.e_phoff, elf_image->segments.n, sizeof(Elf64_Phdr), size))
+        for (uint32_t i = 0; i < elf_image->segments.n; i++) {
+            Elf64_Phdr s = elf_image->segments.at[i];
+            to_file(p + h.e_phoff + i * sizeof s, &s, sizeof s, ELF_T_PHDR);
+        }
+    for (uint32_t i = 0; i < elf_image->gaps.n; i++) {
+        const ElfGap *gap = &elf_image->gaps.at[i];
+        if (in_file(gap->offset, gap->size_bytes, 1, size) && gap->size_bytes)
+            memcpy(p + gap->offset, gap->data, gap->size_bytes);
     }
-    for (uint32_t i = 0; i < elf_image->gaps.n; i++)
-        if (elf_image->gaps.at[i].offset + elf_image->gaps.at[i].size_bytes <= size)
-            memcpy(p + elf_image->gaps.at[i].offset, elf_image->gaps.at[i].data,
-                   elf_image->gaps.at[i].size_bytes);
     *image = p;
     *size_bytes = size;
     return true;

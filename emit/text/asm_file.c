@@ -12,6 +12,9 @@ typedef struct {
     uint64_t offset;
 } Label;
 
+/* A short text cannot ask for much: bytes of a file, and of them those of .zero. */
+enum { MOST_FILE_BYTES = 1 << 28, MOST_ZERO_BYTES = 1 << 26 };
+
 typedef struct {
     AsmText *t;
     Arena *a;
@@ -20,6 +23,7 @@ typedef struct {
     bool emit;          /* second walk */
     uint32_t nsections; /* seen in this walk */
     Bytes data;         /* of the section or gap being read */
+    uint64_t zeros;     /* of .zero in this walk */
     bool in_gap, in_section;
     VEC(SrcLoc) section_locs; /* where the sections start in the text */
     VEC(Label) labels;
@@ -141,10 +145,11 @@ static bool text_directive(FileAsm *files, bool terminated) {
 
 static bool zero_directive(FileAsm *files) {
     uint64_t n;
-    if (!asm_number_max(files->t, 1u << 30, &n))
+    if (!asm_number_max(files->t, MOST_ZERO_BYTES, &n))
         return false;
-    if (files->data.n + n > 1u << 30)
-        return err(files, files->t->p, DIAG_E0356, "a section of more than 1 GiB");
+    files->zeros += n;
+    if (files->zeros > MOST_ZERO_BYTES)
+        return err(files, files->t->p, DIAG_E0356, "more than 64 MiB of .zero");
     elf_bytes_add(files->a, &files->data, NULL, n);
     return true;
 }
@@ -295,7 +300,7 @@ static bool directive(FileAsm *files, const char *start, const char *w) {
     if (strcmp(w, ".__elf_ident") == 0)
         return ident_directive(files);
     if (strcmp(w, ".__elf_filesize") == 0)
-        return asm_number_max(files->t, 1u << 30, &files->e->file_bytes);
+        return asm_number_max(files->t, MOST_FILE_BYTES, &files->e->file_bytes);
     if (strcmp(w, ".__segment") == 0)
         return segment_directive(files);
     if (strcmp(w, ".__gap") == 0)
@@ -368,6 +373,7 @@ static bool statement(FileAsm *files) {
 static bool walk_file(FileAsm *files, bool emit) {
     files->emit = emit;
     files->nsections = 0;
+    files->zeros = 0;
     files->data = (Bytes){0};
     files->in_gap = files->in_section = false;
     files->e->gaps.n = 0;
@@ -398,6 +404,23 @@ static bool check_names(FileAsm *files) {
     return true;
 }
 
+/* Parts keep the places that the text gives them, or come behind: in a file of moderate size. */
+static bool check_places(FileAsm *files) {
+    uint64_t farthest = files->e->h.e_shoff;
+    if (files->e->segments.n && files->e->h.e_phoff > farthest)
+        farthest = files->e->h.e_phoff;
+    SrcLoc loc = {0};
+    for (uint32_t i = 1; i < files->e->sections.n; i++) {
+        const Elf64_Shdr *header = &files->e->sections.at[i].h;
+        if (!elf_image_is_nobits(header->sh_type) && header->sh_size && header->sh_offset > farthest) {
+            farthest = header->sh_offset;
+            loc = files->section_locs.at[i];
+        }
+    }
+    return farthest <= MOST_FILE_BYTES ||
+           diag_in(files->t->d, files->t->source, loc, DIAG_E0356, "an offset beyond 256 MiB");
+}
+
 /* Sections that moved take the segments that start or end with them along. */
 static void move_segments(ElfImage *image, const Elf64_Shdr *old, const Elf64_Ehdr *header) {
     for (uint32_t k = 0; k < image->segments.n; k++) {
@@ -418,6 +441,8 @@ static void move_segments(ElfImage *image, const Elf64_Shdr *old, const Elf64_Eh
             if (old[i].sh_offset + old[i].sh_size == hi)
                 new_hi = elf64_shdr->sh_offset + elf64_shdr->sh_size;
         }
+        if (new_lo == lo && new_hi == hi)
+            continue; /* odd ones stay as they are */
         phdr->p_offset = new_lo;
         phdr->p_filesz = new_hi > new_lo ? new_hi - new_lo : 0;
         phdr->p_memsz = phdr->p_filesz + extra;
@@ -456,6 +481,8 @@ bool asm_read_file(AsmText *text, void **image, size_t *size_bytes) {
     if (f.e->sections.n < 2 || header->e_shstrndx == 0 || header->e_shstrndx >= f.e->sections.n)
         return diag_in(text->d, text->source, (SrcLoc){0}, DIAG_E0356, "no section name table");
     Elf64_Ehdr old_header = *header;
+    if (!check_places(&f))
+        return false;
     Elf64_Shdr *old = declared(&f);
     elf_image_layout(f.e, true);
     move_segments(f.e, old, &old_header);

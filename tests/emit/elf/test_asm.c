@@ -1,6 +1,7 @@
 /* Assembly text: control prefix, statements, errors with their position.
  * SPDX-License-Identifier: MIT */
 #include "common.h"
+#include <stdio.h>
 
 static void test_control(void **state) {
     (void)state;
@@ -83,6 +84,19 @@ static void test_file_form_errors(void **state) {
         "\t.__elf_machine 1\n\t.__elf_shstrndx 1\n\t.section \"\"\n\t.section \"a\"\n\t.__section_type 3\n"
         "\t.string \"b\"\n",
         "not the place of its name");
+    expect_error(
+        "\t.__elf_machine 1\n\t.section \"\"\n\t.section \"a\"\n\t.zero 0x3000000\n\t.zero 0x3000000\n",
+        "64 MiB of .zero");
+    static const char *const places[] = {".__elf_shoff 0xffffffffffffffc0", ".__elf_shoff 0x7fffffffffff",
+                                         ".__section_offset 0x10000001"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "\t.__elf_machine 1\n\t.__elf_shstrndx 1\n\t.section \"\"\n\t.section \"a\"\n"
+                 "\t.__section_name 1\n\t.__section_type 3\n\t.string \"\"\n\t.string \"a\"\n\t%s\n",
+                 places[i]);
+        expect_error(text, "an offset beyond 256 MiB");
+    }
     expect_error("\t.__elf_machine 1\n\t.section \"\"\n\t.section \"a\"\n\t.__attr4 EIATTR_WRONG, 1\n",
                  "attribute");
 }

@@ -126,6 +126,31 @@ static void test_round_trip(void **state) {
     free(image);
 }
 
+/* A program header whose end lies before its start: its bytes are kept. */
+static void test_odd_segment(void **state) {
+    (void)state;
+    size_t size, text_size, again_size;
+    uint8_t *image = add_image(&size);
+    void *again;
+    char *text;
+    Messages m = {0};
+    Diags d = {.sink = collect, .user = &m};
+    Elf64_Ehdr header;
+    memcpy(&header, image, sizeof header);
+    assert_true(header.e_phnum > 0);
+    memset(image + header.e_phoff + (header.e_phnum - 1u) * sizeof(Elf64_Phdr), 0xff, sizeof(Elf64_Phdr));
+    if (!disasm_image("odd.cubin", image, size, false, &text, &text_size, &d))
+        fail_msg("%s", m.text);
+    Source s = {"odd.sass", text, text_size};
+    if (!asm_assemble(&s, &again, &again_size, &d))
+        fail_msg("%s", m.text);
+    assert_int_equal(again_size, size);
+    assert_memory_equal(again, image, size);
+    free(text);
+    free(again);
+    free(image);
+}
+
 /* One instruction more in the text: everything behind it moves and the file still loads. */
 static void test_edited_text(void **state) {
     (void)state;
@@ -176,12 +201,10 @@ static void test_json(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_functions),
-                                       cmocka_unit_test(test_variable),
-                                       cmocka_unit_test(test_call_is_linked),
-                                       cmocka_unit_test(test_attributes),
-                                       cmocka_unit_test(test_round_trip),
-                                       cmocka_unit_test(test_edited_text),
-                                       cmocka_unit_test(test_json)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_functions),      cmocka_unit_test(test_variable),
+        cmocka_unit_test(test_call_is_linked), cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_odd_segment),
+        cmocka_unit_test(test_edited_text),    cmocka_unit_test(test_json)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
