@@ -179,4 +179,6 @@ const TargetInfo *isa_target_info(const Target *target);
  * has none, and the name for a number (NULL if unknown). */
 int isa_sreg_number(const Target *target, const char *name);
 const char *isa_sreg_name(const Target *target, unsigned number);
+/* What its value depends on; ISA_VARIES_TIME, the worst, for a number that the target has not. */
+enum IsaVaries isa_sreg_varies(const Target *target, unsigned number);
 #endif

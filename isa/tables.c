@@ -277,6 +277,13 @@ int isa_sreg_number(const Target *target, const char *name) {
     return -1;
 }
 
+enum IsaVaries isa_sreg_varies(const Target *target, unsigned number) {
+    for (unsigned i = 0; i < target->nsregs; i++)
+        if (target->sregs[i].number == number)
+            return (enum IsaVaries)target->sregs[i].varies;
+    return ISA_VARIES_TIME;
+}
+
 const char *isa_sreg_name(const Target *target, unsigned number) {
     for (unsigned i = 0; i < target->nsregs; i++)
         if (target->sregs[i].number == number)

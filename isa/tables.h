@@ -127,7 +127,7 @@ typedef struct {
 } IsaOptype;
 
 typedef struct {
-    uint8_t number;
+    uint8_t number, varies;
     const char *name, *text;
 } IsaSReg;
 

@@ -65,15 +65,8 @@ static void mark_dsts(Uniform *u, FuncState *state, const Inst *i) {
 /* ---- what an instruction makes ---- */
 
 static bool sreg_uniform(const Target *t, unsigned number) {
-    static const char *const uniform[] = {"ctaid.x",  "ctaid.y", "ctaid.z",         "nctaid.x", "nctaid.y",
-                                          "nctaid.z", "ntid.x",  "ntid.y",          "ntid.z",   "smid",
-                                          "nsmid",    "warpid",  "nwarpid",         "gridid",   "smemsz",
-                                          "lwinlo",   "swinlo",  "total_smem_size", "zero",     "cgactaid"};
-    const char *name = isa_sreg_name(t, number);
-    for (unsigned k = 0; name && k < sizeof uniform / sizeof *uniform; k++)
-        if (strcmp(name, uniform[k]) == 0)
-            return true;
-    return false;
+    enum IsaVaries varies = isa_sreg_varies(t, number);
+    return varies == ISA_VARIES_WARP || varies == ISA_VARIES_MOVES;
 }
 
 static bool full_mask(FuncState *state, const Inst *i) {

@@ -10,12 +10,8 @@ static bool repeatable(Function *f, InstId id) {
     if (i->guard.kind != OPK_NONE && !op_is_always(i->guard))
         return false;
     if (i->op == OT_S2R) {
-        const char *name = isa_sreg_name(f->module->target, ir_src(f, i, 0)->value);
-        static const char *const constant[] = {"tid.", "ctaid.", "laneid", "lanemask_", "ntid.", "nctaid."};
-        for (unsigned k = 0; name && k < sizeof constant / sizeof *constant; k++)
-            if (strncmp(name, constant[k], strlen(constant[k])) == 0)
-                return true;
-        return false;
+        enum IsaVaries varies = isa_sreg_varies(f->module->target, ir_src(f, i, 0)->value);
+        return varies == ISA_VARIES_LANE || varies == ISA_VARIES_WARP;
     }
     if (i->op != OT_MOV && i->op != OT_UMOV && i->op != IR_COPY)
         return false;

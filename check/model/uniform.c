@@ -76,14 +76,8 @@ static bool differs(const RegSet *s, Operand o) {
 }
 
 static bool sreg_same(const Target *t, unsigned number) {
-    static const char *const same[] = {"ctaid.x",  "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y",
-                                       "nctaid.z", "ntid.x",  "ntid.y",  "ntid.z",   "smid",
-                                       "nsmid",    "warpid",  "nwarpid", "gridid",   "zero"};
-    const char *name = isa_sreg_name(t, number);
-    for (unsigned i = 0; name && i < sizeof same / sizeof *same; i++)
-        if (strcmp(name, same[i]) == 0)
-            return true;
-    return false;
+    enum IsaVaries varies = isa_sreg_varies(t, number);
+    return varies == ISA_VARIES_WARP || varies == ISA_VARIES_MOVES;
 }
 
 static bool sources_differ(const RegSet *s, const MachInst *inst) {

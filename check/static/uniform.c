@@ -77,14 +77,8 @@ static bool operand_divergent(const Cells *s, Operand o) {
 /* ---- one instruction ---- */
 
 static bool lane_register(const Target *t, Operand o) {
-    static const char *const lanes[] = {"tid.", "laneid", "lanemask", "clock", "globaltimer", "pm"};
-    const char *name = o.kind == OPK_SREG ? isa_sreg_name(t, o.value) : NULL;
-    if (!name)
-        return true;
-    for (unsigned k = 0; k < sizeof lanes / sizeof *lanes; k++)
-        if (strncmp(name, lanes[k], strlen(lanes[k])) == 0)
-            return true;
-    return false;
+    enum IsaVaries varies = o.kind == OPK_SREG ? isa_sreg_varies(t, o.value) : ISA_VARIES_TIME;
+    return varies == ISA_VARIES_LANE || varies == ISA_VARIES_TIME;
 }
 
 typedef enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA } Makes;

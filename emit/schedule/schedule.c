@@ -61,8 +61,7 @@ static bool keeps_order(const Function *f, const Inst *i) {
         return true;
     if (isa_traits(i->op)->uniform != ISA_UNIFORM_BY_SREG)
         return false;
-    const char *name = isa_sreg_name(f->module->target, f->operands.at[i->operand + i->ndst].value);
-    return name && (strncmp(name, "clock", 5) == 0 || strncmp(name, "globaltimer", 11) == 0);
+    return isa_sreg_varies(f->module->target, f->operands.at[i->operand + i->ndst].value) == ISA_VARIES_TIME;
 }
 
 static void sched_edge(Sched *sched, uint32_t from, uint32_t to, uint32_t cycles) {

@@ -41,6 +41,11 @@ bool ig_emit_header(Ig *ig, FILE *f) {
         fprintf(f, " \\\n    X(%s)", ig->optypes.at[i]->name);
     fprintf(f, "\n\n");
     igt_header(ig, f);
+    fprintf(f,
+            "/* What the value of a special register depends on, see isa/targets.isa. */\nenum IsaVaries {");
+    for (unsigned i = 0; ig_varies_names[i]; i++)
+        fprintf(f, "%s ISA_VARIES_%s", i ? "," : "", ig_varies_names[i]);
+    fprintf(f, " };\n\n");
     for (unsigned i = 0; i < ig->types.n; i++) {
         const IgType *type = ig->types.at[i];
         if (type->flag || type->maps || type->numbers)
@@ -475,10 +480,11 @@ static bool emit_target(Emit *emit, unsigned target) {
     emit_chains(ig, ig_target, f);
     fprintf(f, "static const IsaSReg sregs_%s[] = {\n", ig_target->name);
     for (unsigned i = 0; i < ig_target->sregs.n; i++)
-        fprintf(f, "    {%u, \"%s\", \"%s\"},\n", ig_target->sregs.at[i].number, ig_target->sregs.at[i].name,
+        fprintf(f, "    {%u, ISA_VARIES_%s, \"%s\", \"%s\"},\n", ig_target->sregs.at[i].number,
+                ig_varies_names[ig_target->sregs.at[i].varies], ig_target->sregs.at[i].name,
                 ig_target->sregs.at[i].text);
     if (!ig_target->sregs.n)
-        fprintf(f, "    {0, \"\", \"\"},\n");
+        fprintf(f, "    {0, 0, \"\", \"\"},\n");
     fprintf(f, "};\n");
     if (!emit_info(ig, ig_target, f))
         return false;

@@ -208,6 +208,7 @@ typedef struct IgDef {
 typedef struct {
     unsigned number;
     const char *name, *text;
+    unsigned varies; /* index of its word */
 } IgSReg;
 
 /* A row of isa/target.def: a number of at most `most`, or a value of the enumeration `choices`. */
@@ -319,6 +320,7 @@ int ig_mod_index(const IgOptype *optype, const char *name);
 bool ig_enum_value(const IgType *type, const char *name, unsigned *sem);
 IgType *ig_sem_type(IgType *type); /* the type whose values the modifiers hold */
 bool ig_syntax(Ig *ig, IgRow *row, const char *text, IgLoc loc, IgSynVec *out);
+extern const char *const ig_varies_names[]; /* what a special register's value depends on; NULL-terminated */
 bool ig_emit_header(Ig *ig, FILE *file);
 bool ig_emit_tables(Ig *ig, FILE *file);
 bool ig_emit_docs(Ig *ig, unsigned target, FILE *file);

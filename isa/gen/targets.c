@@ -208,6 +208,22 @@ bool igp_target(Parser *parser) {
     return true;
 }
 
+const char *const ig_varies_names[] = {"LANE", "WARP", "MOVES", "TIME", NULL};
+
+static bool sreg_varies(Parser *parser, IgSReg *s) {
+    IgLoc loc = parser->t->loc;
+    const char *word;
+    if (parser->t->kind != TK_IDENT)
+        return ig_error(parser->g, loc, "special register %s does not say on what its value depends",
+                        s->name);
+    if (!igp_ident(parser, &word))
+        return false;
+    while (ig_varies_names[s->varies] && strcmp(ig_varies_names[s->varies], word))
+        s->varies++;
+    return ig_varies_names[s->varies] ||
+           ig_error(parser->g, loc, "a special register's value does not depend on %s", word);
+}
+
 bool igp_sregs(Parser *parser) {
     uint32_t set;
     if (!igp_target_set(parser, &set))
@@ -226,7 +242,7 @@ bool igp_sregs(Parser *parser) {
                 return false;
             s.name = arena_printf(&parser->g->arena, "%s.%s", s.name, part);
         }
-        if (!igp_string(parser, &s.text) || !igp_expect(parser, ";"))
+        if (!igp_string(parser, &s.text) || !sreg_varies(parser, &s) || !igp_expect(parser, ";"))
             return false;
         for (unsigned i = 0; i < parser->g->targets.n; i++)
             if (set >> i & 1)

@@ -21,14 +21,8 @@ typedef struct {
 } Cse;
 
 static bool sreg_is_constant(const Target *t, Operand o) {
-    static const char *const fixed[] = {"tid.x",       "tid.y",       "tid.z",       "ctaid.x",
-                                        "ctaid.y",     "ctaid.z",     "laneid",      "lanemask_eq",
-                                        "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"};
-    const char *name = o.kind == OPK_SREG ? isa_sreg_name(t, o.value) : NULL;
-    for (unsigned k = 0; name && k < sizeof fixed / sizeof *fixed; k++)
-        if (strcmp(name, fixed[k]) == 0)
-            return true;
-    return false;
+    enum IsaVaries varies = o.kind == OPK_SREG ? isa_sreg_varies(t, o.value) : ISA_VARIES_TIME;
+    return varies == ISA_VARIES_LANE || varies == ISA_VARIES_WARP;
 }
 
 static bool is_pure(const Function *f, const Inst *i) {
@@ -37,9 +31,10 @@ static bool is_pure(const Function *f, const Inst *i) {
     if (!op_is_always(i->guard) || i->ndst == 0 ||
         (i->flags & (IF_SYNC | IF_OBSERVING | IF_MEMORY | IF_SIDE_EFFECT | IF_CONVERGENT)))
         return false;
-    if (i->op == OT_CS2R || i->op == OT_B2R || i->op == OT_B2R_RESULT || i->op == OT_S2UR || i->op == OT_R2UR)
+    if (i->op == OT_CS2R) /* of zero: a constant */
         return false;
-    if (i->op == OT_S2R && !sreg_is_constant(f->module->target, f->operands.at[i->operand + i->ndst]))
+    if (isa_traits(i->op)->uniform == ISA_UNIFORM_BY_SREG &&
+        !sreg_is_constant(f->module->target, f->operands.at[i->operand + i->ndst]))
         return false;
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand o = f->operands.at[i->operand + k];

@@ -85,6 +85,11 @@ static void test_sregs(void **state) {
     assert_int_equal(isa_sreg_number(isa_target("sm_90"), "cgactaid"), 0x88);
     assert_string_equal(isa_sreg_name(t, 0x3b), "lanemask_gt");
     assert_null(isa_sreg_name(t, 0x99));
+    assert_int_equal(isa_sreg_varies(t, (unsigned)isa_sreg_number(t, "tid.x")), ISA_VARIES_LANE);
+    assert_int_equal(isa_sreg_varies(t, (unsigned)isa_sreg_number(t, "ctaid.x")), ISA_VARIES_WARP);
+    assert_int_equal(isa_sreg_varies(t, (unsigned)isa_sreg_number(t, "smid")), ISA_VARIES_MOVES);
+    assert_int_equal(isa_sreg_varies(t, (unsigned)isa_sreg_number(t, "clock")), ISA_VARIES_TIME);
+    assert_int_equal(isa_sreg_varies(t, 0x99), ISA_VARIES_TIME);
 }
 
 static void test_names(void **state) {
