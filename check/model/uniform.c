@@ -2,8 +2,8 @@
  * warp comes to. Registers that may differ between lanes spread forward through the code of all functions;
  * where the sides of a divergent branch meet again, what was written on them may differ too. Words: lanes are
  * compared at one dynamic instance of an instruction, as in the lowering's own analysis, of which nothing is
- * used here.
- * SPDX-License-Identifier: MIT */
+ * used here: what makes divergence is said by the rows of the operations and special registers, how it
+ * spreads is worked out again. SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Which branches may part the lanes of a warp, where all of them are certainly together, and where not all
- * need to come. A data flow over machine registers, from scratch: special registers of the lane, memory and
- * shuffles make divergent values, the rest follows its sources; registers written on the sides of a divergent
- * branch are divergent where the sides meet. Everything starts uniform and together, and only gets worse.
- * Procedures pass registers on at calls.
+ * need to come. A data flow over machine registers, from scratch, sharing with lowering only the rows that
+ * say what makes divergent values (special registers of the lane, memory, shuffles); the rest follows its
+ * sources; registers written on the sides of a divergent branch are divergent where the sides meet.
+ * Everything starts uniform and together, and only gets worse. Procedures pass registers on at calls.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <string.h>
