@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { SHSTRTAB = 1, STRTAB, SYMTAB, NV_INFO, TOOLKIT_VERSION = 111 };
-enum { NO_SM = 0 }; /* not an NVIDIA machine */
 #define FILE_MAX_INIT ((uint64_t)1 << 30)
 
 typedef struct { /* sections and symbols of one function; 0 = has none */
@@ -23,7 +22,6 @@ typedef struct {
     const CodeModule *c;
     const ElfOptions *opt;
     const TargetInfo *t;
-    unsigned sm;
     bool old_form; /* NVIDIA's header form before CUDA 12.8 */
     ElfImage *e;
     Bytes shstrtab, strtab, symtab;
@@ -234,6 +232,9 @@ static bool lay_out_vars(Writer *writer) {
     return true;
 }
 
+static bool is_native(const Writer *writer) { return writer->t->elf_form != ElfForm_BRU1; }
+static bool since_sm_90(const Writer *writer) { return writer->t->elf_form == ElfForm_SM90; }
+
 /* ---- relocations ---- */
 /* NVIDIA's numbers; 0 where there is none. bru1 numbers relocations as RelocKind does. */
 static uint32_t reloc_type(const Writer *writer, RelocKind kind) {
@@ -242,9 +243,9 @@ static uint32_t reloc_type(const Writer *writer, RelocKind kind) {
                                                      [RELOC_CALL_REL] = 58,
                                                      [RELOC_SHARED_OFFSET32] = 55,
                                                      [RELOC_ABS64] = 2};
-    if (writer->sm == NO_SM)
+    if (!is_native(writer))
         return (uint32_t)kind;
-    return kind == RELOC_CALL_REL && writer->sm >= 90 ? 75 : native[kind];
+    return kind == RELOC_CALL_REL && since_sm_90(writer) ? 75 : native[kind];
 }
 
 static bool add_rela(Writer *writer, Bytes *out, uint64_t offset, RelocKind kind, StrId symbol,
@@ -422,21 +423,21 @@ static void func_records(Writer *writer, uint32_t index) {
     Bytes b = {0};
     Sites sites = {0};
     find_nvinfo_sites(writer, index, &sites);
-    if (writer->sm == 75 || writer->sm >= 90)
-        elf_nvinfo_words(writer->a, &b, NV_SW_WAR, &(uint32_t){writer->sm == 75 ? 1 : 8}, 1);
-    if (writer->sm != NO_SM)
+    if (writer->t->elf_sw_war)
+        elf_nvinfo_words(writer->a, &b, NV_SW_WAR, &writer->t->elf_sw_war, 1);
+    if (is_native(writer))
         elf_nvinfo_words(writer->a, &b, NV_CUDA_API_VERSION,
                          &(uint32_t){writer->old_form ? TOOLKIT_VERSION : 130}, 1);
-    if (writer->sm >= 80 && writer->sm < 89)
+    if (writer->t->elf_sw2861232_war)
         elf_nvinfo_value(writer->a, &b, NVF_NONE, NV_SW2861232_WAR, 0);
     param_records(writer, &b, index);
-    if (writer->sm >= 90)
+    if (since_sm_90(writer))
         elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_SPARSE_MMA_MASK, 0);
     elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_MAXREG_COUNT, register_cap(writer->c->ir->target, p));
     if (f->nbarriers && !writer->old_form)
         elf_nvinfo_value(writer->a, &b, NVF_BYTE, NV_NUM_BARRIERS, f->nbarriers);
-    if (writer->sm != NO_SM && !writer->old_form)
-        elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_ISA_VERSION, writer->sm >= 90 ? 0x101 : 0);
+    if (is_native(writer) && !writer->old_form)
+        elf_nvinfo_value(writer->a, &b, NVF_HALF, NV_ISA_VERSION, since_sm_90(writer) ? 0x101 : 0);
     if (sites.coop.n) {
         elf_nvinfo_words(writer->a, &b, NV_COOP_GROUP_MASK_REGIDS, sites.coop_masks.at, sites.coop_masks.n);
         elf_nvinfo_words(writer->a, &b, NV_COOP_GROUP_INSTR_OFFSETS, sites.coop.at, sites.coop.n);
@@ -444,7 +445,7 @@ static void func_records(Writer *writer, uint32_t index) {
     if (sites.exits.n)
         elf_nvinfo_words(writer->a, &b, NV_EXIT_INSTR_OFFSETS, sites.exits.at, sites.exits.n);
     branch_records(writer, &b, f);
-    if (f->uses_ctaid_z && writer->sm < 90)
+    if (f->uses_ctaid_z && !since_sm_90(writer))
         elf_nvinfo_value(writer->a, &b, NVF_NONE, NV_CTAIDZ_USED, 0);
     bound_records(writer, &b, p);
     if (f->uses_bssy)
@@ -508,8 +509,8 @@ static void func_contents(Writer *writer, uint32_t i) {
     set_data(writer, func_parts->text, code);
     Elf64_Shdr *text = header(writer, func_parts->text);
     text->sh_link = SYMTAB;
-    if (writer->sm != NO_SM)
-        text->sh_info = func_parts->sym | (writer->sm < 90 ? f->nregs << 24 : 0);
+    if (is_native(writer))
+        text->sh_info = func_parts->sym | (since_sm_90(writer) ? 0 : f->nregs << 24);
     if (writer->old_form)
         text->sh_flags |= (uint64_t)f->nbarriers << 20;
     if (func_parts->const0) {
@@ -549,13 +550,13 @@ static void make_header(Writer *writer) {
     header->e_ident[EI_CLASS] = ELFCLASS64;
     header->e_ident[EI_DATA] = ELFDATA2LSB;
     header->e_ident[EI_VERSION] = EV_CURRENT;
-    bool new_form = writer->sm != NO_SM && !writer->old_form;
+    bool new_form = is_native(writer) && !writer->old_form;
     header->e_ident[EI_OSABI] = new_form ? 0x41 : writer->t->elf_osabi;
     header->e_ident[EI_ABIVERSION] = new_form ? 8 : writer->t->elf_abiversion;
     header->e_type = ET_EXEC;
     header->e_machine = writer->t->elf_machine;
     header->e_version = writer->old_form ? TOOLKIT_VERSION : EV_CURRENT;
-    header->e_flags = new_form ? 0x06000004u | writer->sm << 8 : writer->t->elf_flags;
+    header->e_flags = new_form ? 0x06000004u | (writer->t->elf_flags & 0xff) << 8 : writer->t->elf_flags;
     header->e_ehsize = sizeof(Elf64_Ehdr);
     header->e_shentsize = sizeof(Elf64_Shdr);
     header->e_phentsize = sizeof(Elf64_Phdr);
@@ -642,8 +643,7 @@ bool elf_write_with(const CodeModule *module, const ElfOptions *opt, void **imag
                     Diags *d) {
     Arena arena = {0};
     Writer w = {.a = &arena, .c = module, .opt = opt, .t = isa_target_info(module->ir->target), .d = d};
-    w.sm = w.t->elf_machine == EM_NV_CUDA ? w.t->elf_flags & 0xff : NO_SM;
-    w.old_form = w.sm != NO_SM && !opt->new_form;
+    w.old_form = is_native(&w) && !opt->new_form;
     w.e = ARENA_NEW(&arena, ElfImage);
     w.parts = ARENA_ARRAY(&arena, FuncParts, module->nfuncs + 1);
     bool good = check_limits(&w) && lay_out_vars(&w);
