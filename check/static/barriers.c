@@ -41,7 +41,6 @@ typedef struct {           /* of each procedure */
     uint16_t inherited;    /* that callers may have pending */
     uint16_t order[NUM_B]; /* bit k of order[p]: p pending at a BSYNC k */
     uint32_t witness[NUM_B][NUM_B];
-    Bitset callees;
 } Summary;
 
 /* ---- joins ---- */
@@ -464,7 +463,6 @@ static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barrier
 
 static void summarise(Checker *checker, const Proc *p, Summary *summary) {
     const BinFlow *flow = checker->g;
-    summary->callees = bs_new(&checker->a, checker->nprocs);
     for (uint32_t n = 0; n < p->nrpo; n++)
         FOR_BIN_INSTS(&flow->blocks[p->rpo[n]], i) {
             if (!flow->decoded[i])
@@ -474,11 +472,6 @@ static void summarise(Checker *checker, const Proc *p, Summary *summary) {
                 summary->uses |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
             if (k == BK_BMOV_FROM_B)
                 summary->saves |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
-            if (!check_is_call(checker, i))
-                continue;
-            Callees to = check_callees(checker, i);
-            for (uint32_t t = 0; t < to.n; t++)
-                bs_add(&summary->callees, to.proc[t]);
         }
     summary->uses &= (uint16_t)~summary->saves;
 }
@@ -498,20 +491,21 @@ typedef struct {
     uint16_t own; /* pending there, of the procedure's own joins */
 } Site;
 
-/* What callers have pending goes to the callees; R-16. */
+/* What callers have pending goes to the callees, what callees use to the callers; R-16. The sites of callees
+ * come first: one round each way does it unless procedures call each other in a circle. */
 static void spread(Checker *c, Summary *sum, const Site *sites, uint32_t n) {
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t k = 0; k < n; k++) {
-            Callees to = check_callees(c, sites[k].inst);
+        for (uint32_t k = 0; k < 2 * n; k++) {
+            const Site *site = &sites[k < n ? k : 2 * n - 1 - k];
+            Callees to = check_callees(c, site->inst);
             for (uint32_t t = 0; t < to.n; t++) {
                 Summary *callee = &sum[to.proc[t]];
-                uint16_t in = callee->inherited | sites[k].own | sum[sites[k].proc].inherited;
-                uint16_t uses =
-                    sum[sites[k].proc].uses | (callee->uses & (uint16_t)~sum[sites[k].proc].saves);
-                changed |= in != callee->inherited || uses != sum[sites[k].proc].uses;
+                uint16_t in = callee->inherited | site->own | sum[site->proc].inherited;
+                uint16_t uses = sum[site->proc].uses | (callee->uses & (uint16_t)~sum[site->proc].saves);
+                changed |= in != callee->inherited || uses != sum[site->proc].uses;
                 callee->inherited = in;
-                sum[sites[k].proc].uses = uses;
+                sum[site->proc].uses = uses;
             }
         }
     }
@@ -555,17 +549,11 @@ static bool find_cycle(const uint16_t order[NUM_B], unsigned start, unsigned at,
 }
 
 static void order_of_kernel(Checker *checker, const Summary *sum, uint32_t root) {
-    Bitset in = bs_new(&checker->a, checker->nprocs);
     uint16_t order[NUM_B] = {0};
     uint32_t witness[NUM_B][NUM_B];
-    bs_add(&in, root);
-    for (bool changed = true; changed;) {
-        changed = false;
-        BS_EACH(p, &in)
-            changed |= bs_or(&in, &sum[p].callees);
-    }
-    BS_EACH(p, &in)
-        for (unsigned a = 0; a < NUM_B; a++)
+    GraphOrder in = graph_order(&checker->a, &checker->calls, root);
+    for (uint32_t p = 0; p < checker->nprocs; p++)
+        for (unsigned a = 0; in.index[p] != NO_NODE && a < NUM_B; a++)
             for (unsigned b = 0; b < NUM_B; b++)
                 if ((sum[p].order[a] >> b & 1) && !(order[a] >> b & 1)) {
                     order[a] |= (uint16_t)(1u << b);
@@ -600,7 +588,8 @@ void check_barriers(Checker *checker) {
     Summary *sum = ARENA_ARRAY(&checker->a, Summary, checker->nprocs + 1);
     Barriers *all = ARENA_ARRAY(&checker->a, Barriers, checker->nprocs + 1);
     VEC(Site) sites = {0};
-    for (uint32_t p = 0; p < checker->nprocs; p++) {
+    for (uint32_t k = 0; k < checker->nprocs; k++) {
+        uint32_t p = checker->callees_first[k];
         all[p] = (Barriers){
             .c = checker, .p = &checker->procs[p], .base = flow->funcs[checker->procs[p].func].first_block};
         summarise(checker, &checker->procs[p], &sum[p]);

@@ -295,6 +295,35 @@ Callees check_callees(const Checker *checker, uint32_t inst) {
     return (Callees){checker->address_taken, checker->naddress_taken};
 }
 
+/* Who calls whom. */
+static void order_procs(Checker *checker) {
+    const BinFlow *flow = checker->g;
+    uint32_t n = checker->nprocs;
+    VEC(GraphEdge) edges = {0};
+    for (uint32_t p = 0; p < n; p++)
+        for (uint32_t k = 0; k < checker->procs[p].nrpo; k++)
+            FOR_BIN_INSTS(&flow->blocks[checker->procs[p].rpo[k]], i) {
+                if (!flow->decoded[i] || !check_is_call(checker, i))
+                    continue;
+                uint32_t t = bin_target(flow, i), to = t == NONE ? n : checker->proc_at[t];
+                if (to != NONE)
+                    VEC_ADD(&checker->a, &edges, ((GraphEdge){p, to}));
+            }
+    for (uint32_t k = 0; k < checker->naddress_taken; k++)
+        VEC_ADD(&checker->a, &edges, ((GraphEdge){n, checker->address_taken[k]}));
+    checker->calls = graph_new(&checker->a, n + 1, edges.at, edges.n);
+    uint32_t *comp = graph_numbers(&checker->a, n + 1, 0), *at,
+             ncomps = graph_scc(&checker->a, &checker->calls, NULL, comp);
+    at = graph_numbers(&checker->a, ncomps + 1, 0);
+    for (uint32_t p = 0; p < n; p++)
+        at[comp[p] + 1]++;
+    for (uint32_t c = 1; c <= ncomps; c++)
+        at[c] += at[c - 1];
+    checker->callees_first = graph_numbers(&checker->a, n, 0);
+    for (uint32_t p = 0; p < n; p++)
+        checker->callees_first[at[comp[p]]++] = p;
+}
+
 /* ---- entry ---- */
 
 void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out) {
@@ -306,6 +335,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
         out->ninsts += flow->bin->funcs[f].ninsts;
     make_procs(&c);
     find_address_taken(&c);
+    order_procs(&c);
     check_structure(&c);
     check_uniform(&c);
     check_barriers(&c);

@@ -268,8 +268,8 @@ static void yielded_flow(Checker *checker, Yielded *y) {
         y->entry[p] = !checker->procs[p].is_kernel;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t p = 0; p < checker->nprocs; p++) {
-            uint32_t entry = checker->procs[p].entry_block;
+        for (uint32_t c = checker->nprocs; c-- > 0;) { /* from the callers to the callees */
+            uint32_t p = checker->callees_first[c], entry = checker->procs[p].entry_block;
             y->yielded[entry] &= y->entry[p];
             for (uint32_t n = 0; n < checker->procs[p].nrpo; n++) {
                 uint32_t k = checker->procs[p].rpo[n];
@@ -428,9 +428,11 @@ static void rendezvous(Checker *checker) {
         m.first[b] = bs_new(&checker->a, m.sites.n);
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t p = checker->nprocs; p-- > 0;)
-            for (uint32_t n = checker->procs[p].nrpo; n-- > 0;)
-                changed |= first_of_block(&m, checker->procs[p].rpo[n]);
+        for (uint32_t k = 0; k < checker->nprocs; k++) {
+            const Proc *proc = &checker->procs[checker->callees_first[k]];
+            for (uint32_t n = proc->nrpo; n-- > 0;)
+                changed |= first_of_block(&m, proc->rpo[n]);
+        }
     }
     for (uint32_t b = 0; b < flow->nblocks; b++) {
         const BinBlock *bin_block = &flow->blocks[b];
@@ -607,10 +609,12 @@ static void progress(Checker *checker) {
     bool *observing = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t p = 0; p < checker->nprocs; p++)
+        for (uint32_t k = 0; k < checker->nprocs; k++) {
+            uint32_t p = checker->callees_first[k];
             for (uint32_t n = 0; n < checker->procs[p].nrpo && !observing[p]; n++)
                 if (what_happens(checker, checker->procs[p].rpo[n], observing) & SEES)
                     changed = observing[p] = true;
+        }
     }
     for (uint32_t p = 0; p < checker->nprocs; p++)
         if (flow->funcs[checker->procs[p].func].nblocks)

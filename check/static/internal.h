@@ -4,6 +4,7 @@
 #define HEDDLE_CHECK_STATIC_INTERNAL_H
 #include "base/bitset.h"
 #include "check/static/check.h"
+#include "ir/graph.h"
 
 #define NONE BINFLOW_NONE
 
@@ -25,6 +26,8 @@ typedef struct {
     Proc *procs;
     uint32_t nprocs;
     uint32_t *proc_at; /* by instruction: the proc that starts there, or NONE */
+    Graph calls;       /* of procs; node nprocs stands for an unknown callee and calls all possible ones */
+    uint32_t *callees_first; /* [nprocs] procs, as far as they do not call each other in a circle */
     /* possible callees of unknown calls */
     const uint32_t *address_taken;
     uint32_t naddress_taken;

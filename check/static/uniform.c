@@ -16,7 +16,8 @@ enum {
     CELLS = 768,
     FRAME_WORDS = CELLS - CELL_FRAME,
     WORDS = CELLS / 64,
-    MAX_SINKS = 256
+    MAX_SINKS = 256,
+    MAX_DEPTH = 32
 };
 typedef struct {
     uint64_t w[WORDS];
@@ -31,6 +32,11 @@ typedef struct {
 } ProcInfo;
 
 typedef struct {
+    bool on;
+    uint16_t joined; /* native: barriers that all lanes have joined since they were together */
+} Together;
+
+typedef struct {
     Checker *c;
     ProcInfo *info;
     Cells *in, *extra, *writes;       /* by block; extra: divergent because paths meet here */
@@ -38,8 +44,22 @@ typedef struct {
     uint8_t *conv_b; /* by block, native: barriers that were joined by the whole warp (low 8) */
     bool certain;    /* only what is divergent by its data: registers may hold copies of one value where paths
                         meet */
-    bool changed;
+    bool *dirty, *running; /* by proc: to be looked at again; being looked at */
+    Together *at;          /* by block, for run_proc */
+    unsigned depth;        /* procs that are running */
 } Uniform;
+
+/* Something that the callers of p look at has changed. */
+static void callers_dirty(Uniform *uniform, uint32_t p) {
+    const Graph *calls = &uniform->c->calls;
+    GRAPH_PREDS(calls, p, q) {
+        if (*q != uniform->c->nprocs)
+            uniform->dirty[*q] = true;
+        else
+            GRAPH_PREDS(calls, *q, r)
+                uniform->dirty[*r] = true;
+    }
+}
 
 static bool has(const Cells *cells, unsigned i) { return cells->w[i / 64] >> (i % 64) & 1; }
 static void set(Cells *cells, unsigned i, bool on) {
@@ -333,7 +353,7 @@ static void walk_sides(Uniform *uniform, const BinBlock *b, uint32_t join, uint8
     }
 }
 
-static void spread_branch(Uniform *uniform, uint32_t block) {
+static bool spread_branch(Uniform *uniform, uint32_t block) {
     const BinFlow *bin_flow = uniform->c->g;
     const BinBlock *b = &bin_flow->blocks[block];
     const BinFuncFlow *flow = &bin_flow->funcs[b->func];
@@ -345,21 +365,27 @@ static void spread_branch(Uniform *uniform, uint32_t block) {
     for (uint32_t k = 0; k < flow->nblocks; k++)
         if (sides[k] && base + k != join)
             unite(&written, &uniform->writes[base + k]);
+    bool changed = false;
     for (uint32_t k = 0; k < flow->nblocks; k++) {
         if (!sides[k])
             continue;
-        if (base + k != join)
-            uniform->apart[base + k] = true;
+        if (base + k != join && !uniform->apart[base + k])
+            uniform->apart[base + k] = changed = true;
         if (!uniform->certain && bin_flow->blocks[base + k].npreds > 1 && (sides[k] > 1 || base + k == join))
-            unite(&uniform->extra[base + k], &written);
+            changed |= unite(&uniform->extra[base + k], &written);
     }
     arena_release(&uniform->c->a, mark);
+    return changed;
 }
 
 /* Some lanes return here, others go on. */
-static void spread_return(Uniform *uniform, const Proc *proc) {
-    for (uint32_t k = 0; k < proc->nrpo; k++)
+static bool spread_return(Uniform *uniform, const Proc *proc) {
+    bool changed = false;
+    for (uint32_t k = 0; k < proc->nrpo; k++) {
+        changed |= !uniform->apart[proc->rpo[k]];
         uniform->apart[proc->rpo[k]] = true;
+    }
+    return changed;
 }
 
 /* ---- being together ---- */
@@ -368,11 +394,6 @@ static bool is_full_warpsync(const MachInst *inst) {
     return bin_kind(inst) == BK_WARPSYNC && bin_guard(inst) == BG_ALWAYS &&
            inst->src[WARPSYNC_rb].kind == OPK_IMM && inst->src[WARPSYNC_rb].value == UINT32_MAX;
 }
-
-typedef struct {
-    bool on;
-    uint16_t joined; /* native: barriers that all lanes have joined since they were together */
-} Together;
 
 static void together_behind(const Uniform *uniform, Together *together, uint32_t i) {
     const Checker *checker = uniform->c;
@@ -432,11 +453,13 @@ static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
     }
     if (exits != uniform->info[p].exit_together) {
         uniform->info[p].exit_together = exits;
-        uniform->changed = true;
+        callers_dirty(uniform, p);
     }
 }
 
 /* ---- one procedure ---- */
+
+static void run_proc(Uniform *uniform, uint32_t p);
 
 static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint32_t block) {
     Checker *checker = uniform->c;
@@ -446,7 +469,8 @@ static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint
     memset(&all, 0xff, sizeof all);
     if (!to.n) {
         unite(cells, &all);
-        uniform->changed |= unite(&me->writes, &all);
+        if (unite(&me->writes, &all))
+            callers_dirty(uniform, p);
     }
     Cells out = {{0}}, written = {{0}}, mine = *cells;
     for (unsigned k = CELL_FRAME; k < CELLS; k++) /* each has a frame of its own */
@@ -454,19 +478,23 @@ static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint
     for (uint32_t n = 0; n < to.n; n++) {
         ProcInfo *callee = &uniform->info[to.proc[n]];
         bool apart = me->entry_apart || uniform->apart[block] || checker->divergent[i];
-        uniform->changed |= unite(&callee->entry, &mine);
+        bool *dirty = &uniform->dirty[to.proc[n]];
+        *dirty |= unite(&callee->entry, &mine);
         if (apart && !callee->entry_apart)
-            callee->entry_apart = uniform->changed = true;
+            callee->entry_apart = *dirty = true;
         if ((!checker->converged[i] || checker->divergent[i]) && callee->entry_together) {
             callee->entry_together = false;
-            uniform->changed = true;
+            *dirty = true;
         }
+        if (*dirty && !uniform->running[to.proc[n]] && uniform->depth < MAX_DEPTH)
+            run_proc(uniform, to.proc[n]); /* else a row of calls would take a round for each */
         unite(&out, &callee->out);
         unite(&written, &callee->writes);
     }
     for (unsigned k = CELL_FRAME; k < CELLS; k++)
         set(&written, k, false);
-    uniform->changed |= unite(&me->writes, &written);
+    if (unite(&me->writes, &written))
+        callers_dirty(uniform, p);
     for (unsigned k = 0; k < WORDS; k++) /* registers that no callee writes stay as they are */
         cells->w[k] = (cells->w[k] & (~written.w[k] | (checker->divergent[i] ? ~0ull : 0))) |
                       (out.w[k] & written.w[k]) | (checker->divergent[i] ? written.w[k] : 0);
@@ -481,7 +509,7 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
             break;
         const MachInst *m = &flow->insts[i];
         if (note && !checker->divergent[i] && parts_lanes(s, m))
-            checker->divergent[i] = uniform->changed = true;
+            checker->divergent[i] = uniform->dirty[p] = true;
         cells_step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
         if (check_is_call(checker, i))
             at_call(uniform, p, s, i, block);
@@ -493,6 +521,10 @@ static void run_proc(Uniform *uniform, uint32_t p) {
     const BinFlow *flow = checker->g;
     const Proc *proc = &checker->procs[p];
     ProcInfo *info = &uniform->info[p];
+    uniform->dirty[p] = false;
+    uniform->running[p] = true;
+    uniform->depth++;
+    proc_together(uniform, p, uniform->at);
     unite(&uniform->in[proc->entry_block], &info->entry);
     for (bool changed = true; changed;) {
         changed = false;
@@ -501,9 +533,11 @@ static void run_proc(Uniform *uniform, uint32_t p) {
             unite(&uniform->in[k], &uniform->extra[k]);
             Cells s = uniform->in[k];
             uniform_block(uniform, p, k, &s, true);
-            uniform->changed |= unite(&info->writes, &uniform->writes[k]);
+            bool told = unite(&info->writes, &uniform->writes[k]);
             if (flow->blocks[k].ends & BX_RET)
-                uniform->changed |= unite(&info->out, &s);
+                told |= unite(&info->out, &s);
+            if (told)
+                callers_dirty(uniform, p);
             for (uint32_t e = 0; e < flow->blocks[k].nsuccs; e++)
                 changed |= unite(&uniform->in[flow->blocks[k].succs[e].block], &s);
         }
@@ -514,10 +548,12 @@ static void run_proc(Uniform *uniform, uint32_t p) {
             continue;
         BinKind kind = bin_kind(&flow->insts[last]);
         if (kind == BK_RET || (kind == BK_BRANCH && (flow->blocks[k].ends & BX_RET)))
-            spread_return(uniform, proc);
+            uniform->dirty[p] |= spread_return(uniform, proc);
         else if (kind != BK_EXIT && flow->blocks[k].nsuccs > 1)
-            spread_branch(uniform, k);
+            uniform->dirty[p] |= spread_branch(uniform, k);
     }
+    uniform->running[p] = false;
+    uniform->depth--;
 }
 
 static void find_calls(Uniform *uniform) {
@@ -551,7 +587,8 @@ static void analyse(Checker *checker, bool certain) {
     u.writes = ARENA_ARRAY(&checker->a, Cells, nb);
     u.apart = ARENA_ARRAY(&checker->a, bool, nb);
     u.reached = ARENA_ARRAY(&checker->a, bool, nb);
-    Together *at = ARENA_ARRAY(&checker->a, Together, nb);
+    u.at = ARENA_ARRAY(&checker->a, Together, nb);
+    u.running = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
     find_calls(&u);
     for (uint32_t p = 0; p < checker->nprocs; p++) {
         ProcInfo *proc_info = &u.info[p];
@@ -562,13 +599,19 @@ static void analyse(Checker *checker, bool certain) {
             proc_info->entry_apart = !proc_info->entry_together; /* somebody else calls it */
         }
     }
-    do {
-        u.changed = false;
-        for (uint32_t p = 0; p < checker->nprocs; p++)
-            proc_together(&u, p, at);
-        for (uint32_t p = 0; p < checker->nprocs; p++)
+    u.dirty = ARENA_ARRAY(&checker->a, bool, checker->nprocs + 1);
+    memset(u.dirty, true, checker->nprocs);
+    /* What callees do with registers goes up, what callers bring goes down: to and fro along the calls. */
+    for (bool up = true, any = true; any; up = !up) {
+        any = false;
+        for (uint32_t k = 0; k < checker->nprocs; k++) {
+            uint32_t p = checker->callees_first[up ? k : checker->nprocs - 1 - k];
+            if (!u.dirty[p])
+                continue;
+            any = true;
             run_proc(&u, p);
-    } while (u.changed);
+        }
+    }
     for (uint32_t p = 0; p < checker->nprocs; p++)
         for (uint32_t k = 0; k < checker->procs[p].nrpo; k++) {
             const BinBlock *b = &flow->blocks[checker->procs[p].rpo[k]];
