@@ -162,7 +162,7 @@ typedef struct {
 bool isa_parse(const Target *target, const char *text, uint64_t pc_bytes, const IsaParseOptions *opt,
                MachInst *out, const char **end, char error[ISA_ERROR_BYTES]);
 
-/* Fill `out` with a random legal instruction of `opcode`; *state is a splitmix64 state. For tests. */
+/* Fill `out` with a random legal instruction of `opcode`; *state: base/rng.h. For tests. */
 void isa_random(const Target *target, unsigned opcode, uint64_t *state, MachInst *out);
 
 /* Target properties that passes and the simulator read: isa/target.def says what each is, isa/targets.isa

@@ -1,14 +1,8 @@
 /* Random legal instructions of one opcode, for tests: every operand kind that the opcode takes, registers
  * aligned to their width, conditions and encoding errors respected.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "isa/tables.h"
-
-static uint64_t next(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static void random_mods(const IsaRow *row, uint64_t *state, MachInst *out) {
     for (unsigned i = 0; i < row->nfields; i++) {
@@ -18,9 +12,9 @@ static void random_mods(const IsaRow *row, uint64_t *state, MachInst *out) {
             continue;
         if (field->kind == FK_MOD && field->enum_type) {
             const IsaEnum *isa_enum = &isa_enums[field->enum_type - 1];
-            v = isa_enum->vals[next(state) % isa_enum->nvals].sem;
+            v = isa_enum->vals[rng_next(state) % isa_enum->nvals].sem;
         } else if (field->kind == FK_MOD) {
-            v = (unsigned)(next(state) & (((uint64_t)1 << field->width) - 1));
+            v = (unsigned)(rng_next(state) & (((uint64_t)1 << field->width) - 1));
         }
         out->mods = isa_mod_put(row, field->index, out->mods, v);
     }
@@ -29,7 +23,7 @@ static void random_mods(const IsaRow *row, uint64_t *state, MachInst *out) {
 /* A register number of the file, a quarter of the time the one that reads as zero. */
 static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state) {
     RegFile file = isa_value_file(field->type);
-    uint64_t x = next(state);
+    uint64_t x = rng_next(state);
     uint32_t max = file == RF_B ? 16 : isa_file_zero(file);
     if (file != RF_B && x >> 62 == 0)
         return max;
@@ -38,7 +32,7 @@ static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state
 }
 
 static int64_t random_number(const IsaField *field, uint64_t *state) {
-    uint64_t x = next(state) & (field->width < 64 ? ((uint64_t)1 << field->width) - 1 : ~(uint64_t)0);
+    uint64_t x = rng_next(state) & (field->width < 64 ? ((uint64_t)1 << field->width) - 1 : ~(uint64_t)0);
     int64_t v = (int64_t)x;
     if (field->type == VT_SIMM && x >> (field->width - 1) & 1)
         v -= (int64_t)1 << field->width;
@@ -54,10 +48,10 @@ static void random_operand(const IsaRow *r, const IsaField *field, uint64_t *sta
         *operand = op_reg(file, random_reg(field, regs, state), regs);
     } else if (field->type == VT_CMEM) {
         unsigned banks = 1u << (field->width - 16u);
-        uint64_t x = next(state);
+        uint64_t x = rng_next(state);
         *operand = op_cmem((unsigned)(x % (banks < 32 ? banks : 32)), (uint32_t)(x >> 32 & 0xfffc));
     } else if (field->type == VT_SREG) {
-        *operand = (Operand){OPK_SREG, 0, 0, 0, (uint32_t)(next(state) & 255)};
+        *operand = (Operand){OPK_SREG, 0, 0, 0, (uint32_t)(rng_next(state) & 255)};
     } else if (field->flags & FF_WIDE_VALUE) {
         out->wide = random_number(field, state);
         *operand = (Operand){OPK_IMM64, 0, 0, 0, 0};
@@ -69,7 +63,7 @@ static void random_operand(const IsaRow *r, const IsaField *field, uint64_t *sta
 
 static void random_attr(const IsaRow *r, const IsaField *field, uint64_t *state, MachInst *out) {
     Operand *operand = field->index == SLOT_NONE ? &out->guard : isa_slot_operand(out, field->index);
-    uint64_t x = next(state);
+    uint64_t x = rng_next(state);
     (void)r;
     if (field->attr == (3 << OPM_HALF_SHIFT))
         operand->mods = (uint8_t)(operand->mods | (x & 3) << OPM_HALF_SHIFT);
@@ -94,8 +88,8 @@ static void random_fields(const IsaRow *row, uint64_t *state, MachInst *out) {
         if (field->kind == FK_OPERAND)
             random_operand(row, field, state, out);
         else if (field->kind == FK_GUARD)
-            out->guard =
-                op_with(op_reg(isa_value_file(field->type), (uint32_t)(next(state) & 7), 1), out->guard.mods);
+            out->guard = op_with(op_reg(isa_value_file(field->type), (uint32_t)(rng_next(state) & 7), 1),
+                                 out->guard.mods);
     }
 }
 
@@ -121,7 +115,7 @@ void isa_random(const Target *t, unsigned opcode, uint64_t *state, MachInst *out
             break;
     }
     random_fields(row, state, out);
-    uint64_t x = next(state);
+    uint64_t x = rng_next(state);
     out->ctrl = (Control){.stall_cycles = x & 15,
                           .yield = x >> 4 & 1,
                           .write_sb = x >> 8 & 7,

@@ -1,5 +1,6 @@
 /* One program through the whole pipeline: see fuzz.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/fuzz/internal.h"
 #include "check/static/check.h"
 #include "check/validate/diff.h"
@@ -160,7 +161,7 @@ static void add_yields(void *user, IrModule *module, const char *pass) {
         for (unsigned n = 0; n < f->layout.n; n++) {
             BlockId b = f->layout.at[n];
             unsigned at = 0;
-            if (gen_hash(rng += 0x9e3779b97f4a7c15ull) % 100 >= check->yield_percent)
+            if (rng_next(&rng) % 100 >= check->yield_percent)
                 continue;
             while (at < ir_block(f, b)->insts.n && ir_inst(f, ir_block(f, b)->insts.at[at])->op == IR_PHI)
                 at++;

@@ -1,6 +1,7 @@
 /* Campaigns: many programs in child processes, so that a crash or a hang costs one program. Each child shares
  * a page of counters with the parent. See fuzz.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "base/file.h"
 #include "base/clock.h"
 #include "check/fuzz/internal.h"
@@ -82,7 +83,7 @@ static bool slot_program(const Campaign *campaign, uint64_t slot, GenKind *kind,
 
 /* 1 in n of the programs, decided by other bits of the hash than before. */
 static bool one_in(uint64_t *h, unsigned n) {
-    *h = gen_hash(*h + 1);
+    *h = rng_mix(*h + 1);
     return *h % n == 0;
 }
 
@@ -113,7 +114,7 @@ static unsigned sample_configs(const Campaign *campaign, GenKind kind, uint64_t 
                                       [FUZZ_POLICIES_ALL] = FUZZ_NPOLICIES,
                                       [FUZZ_POLICIES_DEFAULT] = 1,
                                       [FUZZ_POLICIES_LITERAL] = FUZZ_NLITERAL};
-    uint64_t h = gen_hash(gen_hash(campaign->opt->seed + 77) + index * GEN_KINDS + kind);
+    uint64_t h = rng_mix(rng_mix(campaign->opt->seed + 77) + index * GEN_KINDS + kind);
     FuzzConfig base = sample_config(campaign, h);
     unsigned n = 0, policies = number[campaign->opt->policies];
     for (; n < policies; n++) {

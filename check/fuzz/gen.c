@@ -1,5 +1,6 @@
 /* Random programs: what all kinds share. See gen.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/fuzz/gen_internal.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -31,14 +32,7 @@ bool gen_kind_find(const char *name, size_t size_bytes, GenKind *k) {
     return false;
 }
 
-/* ---- random numbers: splitmix64 ---- */
-uint64_t gen_hash(uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-    return x ^ x >> 31;
-}
-
-uint64_t gen_u64(Gen *gen) { return gen_hash(gen->rng += 0x9e3779b97f4a7c15ull); }
+uint64_t gen_u64(Gen *gen) { return rng_next(&gen->rng); }
 
 /* ---- text ---- */
 static void reserve(GenProgram *program, size_t more) {
@@ -101,7 +95,7 @@ static const uint16_t edge_f16[] = {0,      0x8000, 1,      0x03ff, 0x0400, 0x3c
 void gen_data(uint64_t data_seed, uint8_t *out, size_t size_bytes) {
     uint64_t state = data_seed;
     for (size_t i = 0; i < size_bytes; i += 8) {
-        uint64_t x = gen_hash(state += 0x9e3779b97f4a7c15ull), v = gen_hash(x);
+        uint64_t x = rng_next(&state), v = rng_mix(x);
         switch (x >> 60) {
         case 0:
         case 1:
@@ -140,7 +134,7 @@ void gen_constant(Gen *g, PtxType t, char out[40]) {
     if (t == TY_F32)
         snprintf(out, 40, "0f%08" PRIx32, r & 0x10000 ? (uint32_t)r : PICK(r >> 20, edge_f32));
     else if (t == TY_F64)
-        snprintf(out, 40, "0d%016" PRIx64, r & 0x10000 ? gen_hash(r) : PICK(r >> 20, edge_f64));
+        snprintf(out, 40, "0d%016" PRIx64, r & 0x10000 ? rng_mix(r) : PICK(r >> 20, edge_f64));
     else if (bytes == 2)
         snprintf(out, 40, "%d", ptx_type_class(t) == TC_SIGNED ? (int)(int16_t)v : (int)(uint16_t)v);
     else if (bytes == 4)
@@ -334,7 +328,7 @@ static void choose_launch(Gen *gen) {
 }
 
 void gen_program(GenKind kind, uint64_t seed, uint64_t index, GenForms *forms, GenProgram *program) {
-    Gen g = {.rng = gen_hash(seed + 0x632be59bd9b4e019ull * (kind + 1u)) ^ gen_hash(index + 1),
+    Gen g = {.rng = rng_mix(seed + 0x632be59bd9b4e019ull * (kind + 1u)) ^ rng_mix(index + 1),
              .p = program,
              .forms = forms,
              .kind = kind};

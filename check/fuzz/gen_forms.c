@@ -1,6 +1,7 @@
 /* Random data instructions out of frontend/ptx_forms.def: every form of an opcode that only computes is used
  * with every modifier that front end, lowering and interpreter all take. See gen_int.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/fuzz/gen_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,7 +241,7 @@ void gen_forms_free(GenForms *known) {
 static uint64_t hash_text(const char *s) {
     uint64_t h = 1;
     for (; *s; s++)
-        h = gen_hash(h + (unsigned char)*s);
+        h = rng_mix(h + (unsigned char)*s);
     return h;
 }
 

@@ -32,7 +32,6 @@ typedef struct {
     unsigned npast;
 } Gen;
 
-uint64_t gen_hash(uint64_t x);
 uint64_t gen_u64(Gen *gen);
 static inline unsigned gen_below(Gen *g, unsigned n) { return (unsigned)((gen_u64(g) >> 32) * n >> 32); }
 static inline unsigned gen_range(Gen *g, unsigned lo, unsigned hi) { return lo + gen_below(g, hi - lo + 1); }

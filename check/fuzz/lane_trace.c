@@ -1,5 +1,6 @@
 /* See lane_trace.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/fuzz/lane_trace.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,12 +37,6 @@ void fuzz_traces_free(LaneTraces *traces) {
     *traces = (LaneTraces){0};
 }
 
-static uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-    return x ^ x >> 31;
-}
-
 static void add_event(LaneTraces *traces, uint32_t thread, uint32_t line, bool atomic, uint64_t address,
                       uint32_t bytes, const uint8_t *data) {
     if (address - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES || thread >= traces->nthreads ||
@@ -59,7 +54,7 @@ static void add_event(LaneTraces *traces, uint32_t thread, uint32_t line, bool a
     }
     uint64_t sum = 0;
     for (uint32_t i = 0; i < bytes; i++)
-        sum += mix((address + i) << 9 ^ (atomic ? 256u : data[i]));
+        sum += rng_mix((address + i) << 9 ^ (atomic ? 256u : data[i]));
     trace->at[trace->n - 1].sum += sum;
 }
 

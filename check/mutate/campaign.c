@@ -1,5 +1,6 @@
 /* Mutation campaigns: see campaign.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/mutate/campaign.h"
 #include "base/clock.h"
 #include "check/static/check.h"
@@ -292,12 +293,7 @@ static void judge(Trial *trial, MutSite site, uint32_t number) {
 
 /* ---- one program ---- */
 
-static uint64_t mix(uint64_t z) {
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
+static uint64_t mix(uint64_t z) { return rng_next(&z); }
 
 /* `want` of the sites, at random but always the same. */
 static void judge_class(Trial *trial, MutClass c, uint64_t want) {

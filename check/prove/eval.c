@@ -1,6 +1,7 @@
 /* Terms: concrete values, and text. Written from the meaning of the operations, without the constructors, so
  * that it can judge their rewriting.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/prove/term_internal.h"
 #include <inttypes.h>
 #include <math.h>
@@ -35,12 +36,7 @@ void term_eval_set(TermEval *eval, const Term *var, uint64_t value) {
     eval->known[var->id] = true;
 }
 
-static uint64_t scramble(uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-static uint64_t hash2(uint64_t a, uint64_t b) { return scramble(a * 0x9e3779b97f4a7c15u + scramble(b + 1)); }
+static uint64_t hash2(uint64_t a, uint64_t b) { return rng_mix(a * RNG_STEP + rng_mix(b + 1)); }
 static uint64_t hash_text(const char *s) {
     uint64_t h = 17;
     for (; s && *s; s++)
@@ -55,7 +51,7 @@ static uint64_t interesting(uint64_t h) {
     switch (h & 3) {
     case 0: return special[(h >> 8) % (sizeof special / sizeof *special)];
     case 1: return h >> 8 & 0x3f;
-    default: return scramble(h);
+    default: return rng_mix(h);
     }
 }
 

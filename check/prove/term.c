@@ -1,5 +1,6 @@
 /* Terms: hash consing, decision diagrams, applications. See check/prove/term.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/prove/term_internal.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ typedef struct TermMemo {
 } TermMemo;
 
 static uint32_t mix(uint32_t h, uint64_t v) {
-    uint64_t x = (h ^ v) * 0x9e3779b97f4a7c15u;
+    uint64_t x = (h ^ v) * RNG_STEP;
     return (uint32_t)(x >> 32) ^ (uint32_t)x;
 }
 

@@ -3,6 +3,7 @@
  * say what makes divergent values (special registers of the lane, memory, shuffles); the rest follows its
  * sources; registers written on the sides of a divergent branch are divergent where the sides meet.
  * Everything starts uniform and together, and only gets worse. Procedures pass registers on at calls.
+ * Post-dominators too are its own: the checker is to find what those of ir/cfg.c get wrong.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <string.h>

@@ -1,5 +1,6 @@
 /* Launches by trial: see auto_launch.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/validate/auto_launch.h"
 #include "check/validate/auto_flow.h"
 #include "check/validate/diff.h"
@@ -47,13 +48,7 @@ typedef struct AutoSearch {
     Attempt kept[AUTO_MAX_LAUNCHES];
 } Search;
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-static uint64_t choose(uint64_t *state, const uint32_t *of, unsigned n) { return of[next_random(state) % n]; }
+static uint64_t choose(uint64_t *state, const uint32_t *of, unsigned n) { return of[rng_next(state) % n]; }
 
 /* ---- guesses ---- */
 
@@ -67,10 +62,10 @@ static void choose_shape(const Search *search, unsigned n, uint64_t *random, Att
     unsigned dims = search->flow.axes & 4   ? 3
                     : search->flow.axes & 2 ? 2
                                             : 1,
-             pick = n < 3 ? 0 : (unsigned)(next_random(random) % 4);
+             pick = n < 3 ? 0 : (unsigned)(rng_next(random) % 4);
     memcpy(attempt->block, shapes[dims - 1][pick], sizeof attempt->block);
     for (unsigned i = 0; i < 3; i++)
-        if (search->flow.block_hint[i] && (n < 3 || next_random(random) % 4))
+        if (search->flow.block_hint[i] && (n < 3 || rng_next(random) % 4))
             attempt->block[i] = search->flow.block_hint[i];
     uint64_t most = SIM_MAX_BLOCK_THREADS;
     if (f->maxntid[0])
@@ -107,12 +102,12 @@ static uint64_t choose_integer(const AutoSlot *slot, const Attempt *a, unsigned 
     uint32_t palette[] = {
         1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1};
     if (slot->size_bytes == 1)
-        return next_random(random) & 1;
+        return rng_next(random) & 1;
     if (n == 1)
         return axis < 3 || slot->uses & AU_INDEX ? all : 16;
-    if (n >= 2 && next_random(random) % 3) {
+    if (n >= 2 && rng_next(random) % 3) {
         uint64_t v = choose(random, palette, sizeof palette / sizeof *palette);
-        bool may_be_zero = !(slot->uses & AU_DIVISOR) && next_random(random) % 8 == 0;
+        bool may_be_zero = !(slot->uses & AU_DIVISOR) && rng_next(random) % 8 == 0;
         return may_be_zero ? 0 : v;
     }
     if (axis < 3)
@@ -129,13 +124,13 @@ static void make_attempt(const Search *search, unsigned n, Attempt *attempt) {
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         const AutoSlot *slot = &search->flow.slots[i];
         attempt->value[i] = choose_integer(slot, attempt, n, &random);
-        attempt->number[i] = 0.25 * (double)quarters[n < 2 ? n + i % 3 : next_random(&random) % 8];
-        if (n > 4 && next_random(&random) % 4 == 0)
+        attempt->number[i] = 0.25 * (double)quarters[n < 2 ? n + i % 3 : rng_next(&random) % 8];
+        if (n > 4 && rng_next(&random) % 4 == 0)
             attempt->number[i] = -attempt->number[i];
         const AutoSlot *content = slot->content ? &search->flow.slots[slot->content - 1] : NULL;
         attempt->bytes[i] = content && is_pointer(content) ? POINTER_BYTES : FIRST_BYTES;
     }
-    attempt->seed = next_random(&random);
+    attempt->seed = rng_next(&random);
 }
 
 /* ---- a plan of an attempt ---- */

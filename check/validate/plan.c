@@ -1,5 +1,6 @@
 /* Launch plans: command-line arguments, guest memory, parameter blocks, checks. See plan.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/validate/plan.h"
 #include "base/file.h"
 #include <math.h>
@@ -161,13 +162,6 @@ static bool read_data(Plan *plan, const char *at_file, Diags *d, char **data, si
     return file_read(&plan->arena, name, d, data, size);
 }
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* "random:SEED", "random:SEED:LO:HI" or "edges:SEED". */
 typedef struct {
     uint64_t state;
@@ -198,7 +192,7 @@ static bool parse_random(const char *init, Random *random) {
 
 /* Integers LO to HI - 1, floating-point values of [LO, HI). */
 static void random_in_range(const Scalar *scalar, Random *random, uint8_t out[8]) {
-    double unit = (double)(next_random(&random->state) >> 40) * 0x1p-24,
+    double unit = (double)(rng_next(&random->state) >> 40) * 0x1p-24,
            v = random->lo + unit * (random->hi - random->lo);
     int64_t whole = (int64_t)floor(v);
     if (scalar->kind == 'f')
@@ -233,7 +227,7 @@ static void edge(const Scalar *scalar, Random *random, uint8_t out[8]) {
                                   2.5,      -2.5,      0x1p-126, 0x1p-149, -0x1p-140, 0x1p-14,
                                   0x1p-24,  65504,     0x1p31,   -0x1p31,  0x1p63,    0x1.fffffep127,
                                   INFINITY, -INFINITY, NAN};
-    uint64_t r = next_random(&random->state), pick = r >> 32, value = r;
+    uint64_t r = rng_next(&random->state), pick = r >> 32, value = r;
     if (scalar->kind == 'f') {
         double v = (double)(int64_t)(pick % 2001) / 8 - 125;
         scalar_store(scalar, r & 3 ? v : real[pick % (sizeof real / sizeof *real)], out);
@@ -266,7 +260,7 @@ static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Ran
         else
             memcpy(out, &i, scalar->size_bytes);
     } else {
-        uint64_t r = next_random(state);
+        uint64_t r = rng_next(state);
         if (scalar->kind == 'f') /* uniform in [0, 1) */
             scalar_store(scalar, (double)(r >> 40) * 0x1p-24, out);
         else

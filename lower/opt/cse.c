@@ -2,6 +2,7 @@
  * One walk over the dominator tree with a scoped hash table. Moves of constants are left alone: a register
  * held for long costs more than a MOV.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "ir/cfg.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
@@ -65,7 +66,7 @@ static uint64_t part(const Cse *cse, Operand o, unsigned c) {
 static unsigned parts(Operand o) { return o.kind == OPK_VAL ? o.count : 1; }
 
 static uint32_t hash_inst(const Cse *cse, const Inst *i) {
-    uint64_t h = i->op * 0x9e3779b97f4a7c15u ^ i->mods;
+    uint64_t h = i->op * RNG_STEP ^ i->mods;
     FOR_USES(cse->f, i, o) {
         for (unsigned c = 0; c < parts(*o); c++)
             h = (h ^ part(cse, *o, c)) * 0xff51afd7ed558ccdu, h ^= h >> 32;

@@ -3,6 +3,7 @@
  * block; a block is sealed when all its predecessors are known. Out: phis in front of their blocks, operands
  * rewritten. Any control-flow graph. Phis that turn out redundant or unused are dropped in sel_ssa_finish.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "lower/select/isel.h"
 #include <string.h>
 
@@ -29,7 +30,7 @@ static void replace(Ssa *ssa, ValId old, ValId now) {
 /* ---- map (block, variable) -> value ---- */
 
 static uint32_t slot_of(const Ssa *ssa, uint64_t key) {
-    uint64_t h = key * 0x9e3779b97f4a7c15u;
+    uint64_t h = key * RNG_STEP;
     uint32_t i = (uint32_t)(h >> 32) & (ssa->nslots - 1);
     while (ssa->keys[i] && ssa->keys[i] != key)
         i = (i + 1) & (ssa->nslots - 1);

@@ -2,6 +2,7 @@
  * a block a thread runs for a quantum, then another one. Seed 0 takes warps and lanes in ascending order,
  * others at random.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "sim/interp/run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,10 +137,7 @@ void interp_exit_thread(PtxRun *r, PtxThread *thread) {
 /* ---- scheduling ---- */
 
 static uint64_t next_random(PtxRun *run) { /* splitmix64 */
-    uint64_t z = run->rng += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
+    return rng_next(&run->rng);
 }
 
 /* First runnable thread at or after `from`, cyclically; NULL if none can run. */

@@ -6,7 +6,8 @@
  *   - aligned barriers that a part of a warp goes around: at a place that every lane passes which has not
  * left the kernel before, all must have executed equally many. That place is the last post-dominator of the
  * barrier in the kernel that is more than its exit; lanes that exit early do not come there, so they raise no
- * alarm. Both are found when a warp ends, so that a report can name all its lanes.
+ * alarm. Both are found when a warp ends, so that a report can name all its lanes. Post-dominators are found
+ * here once more: the interpreter shares nothing with the compiler that it judges.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <stdio.h>

@@ -13,6 +13,7 @@
  * reads: of any thread, of another warp, of another block. So a race with a fourth reader may be missed; none
  * is invented.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "sim/interp/run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,7 +239,7 @@ void interp_race_gather_free(RaceGather *gather) {
 /* ---- strong operations ---- */
 
 static Place *place_slot(const struct PtxRaces *races, const uint8_t *bytes) {
-    uint64_t h = (uint64_t)(uintptr_t)bytes * 0x9e3779b97f4a7c15u >> 32;
+    uint64_t h = (uint64_t)(uintptr_t)bytes * RNG_STEP >> 32;
     for (;; h++) {
         Place *place = &races->places[h & (races->cap_places - 1)];
         if (!place->bytes || place->bytes == bytes)

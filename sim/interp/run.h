@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_SIM_INTERP_RUN_H
 #define HEDDLE_SIM_INTERP_RUN_H
+#include "base/rng.h"
 #include "sim/interp/interp.h"
 #include "sim/interp/math.h"
 #include "sim/interp/race.h"
@@ -281,7 +282,7 @@ void interp_find_promises(PtxRun *run); /* after decoding */
 void interp_watch(PtxRun *ptx_run, PtxThread *thread, const PtxCode *code, bool run);
 void interp_end_promises(PtxRun *run, PtxWarp *warp); /* the warp has ended: warn */
 static inline void interp_took(PtxThread *thread, const PtxCode *c, uint32_t way) {
-    thread->path = (thread->path + (uintptr_t)c + way + 1) * 0x9e3779b97f4a7c15u;
+    thread->path = (thread->path + (uintptr_t)c + way + 1) * RNG_STEP;
 }
 
 /* Warp- and block-level matters (sim/interp/warp.c). */

@@ -4,6 +4,7 @@
  * Words: `park` stores where inactive lanes continue; `resume` makes one parked group active; `prefer` takes
  * lanes that neither sleep nor have yielded, as far as there are any.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "sim/machine/internal.h"
 #include <string.h>
 
@@ -41,10 +42,7 @@ static unsigned pick(Warp *warp, uint32_t m) {
         return lane;
     }
     case MACHINE_LANE_RANDOM: {
-        uint64_t z = warp->run->random += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        unsigned n = (unsigned)((z ^ z >> 31) % (unsigned)__builtin_popcount(m));
+        unsigned n = (unsigned)(rng_next(&warp->run->random) % (unsigned)__builtin_popcount(m));
         while (n--)
             m &= m - 1;
         return low_lane(m);

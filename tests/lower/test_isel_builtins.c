@@ -2,6 +2,7 @@
  * division and square root against MPFR in all rounding modes. Operands: every pair of a list of edge values,
  * then random ones. HEDDLE_BUILTIN_TESTS=n multiplies the number of random ones.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "base/str.h"
 #include "lower/lower.h"
 #include "sim/interp/interp.h"
@@ -20,13 +21,6 @@ typedef struct {
     unsigned n;
     uint64_t a[MAX_CASES], b[MAX_CASES], got[MAX_CASES];
 } Cases;
-
-static uint64_t random64(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 static unsigned num_random(unsigned n) {
     const char *factor = getenv("HEDDLE_BUILTIN_TESTS");
@@ -150,8 +144,8 @@ static void integer_cases(Cases *cases, unsigned bits) {
         for (unsigned k = 0; k < n; k++)
             add(cases, edge[i] & mask, edge[k] & mask);
     for (unsigned k = num_random(6000); k--;) {
-        uint64_t a = random64(&state) & mask, b = random64(&state) & mask;
-        uint64_t q = random64(&state);
+        uint64_t a = rng_next(&state) & mask, b = rng_next(&state) & mask;
+        uint64_t q = rng_next(&state);
         b >>= q % bits;
         if (q & 1 << 20) /* near a multiple of the divisor */
             a = (a / (b ? b : 1) * b + (q >> 32) % 3 - 1) & mask;
@@ -251,12 +245,12 @@ static uint64_t special_float(unsigned bits,
     case 3: frac &= ~(uint64_t)0 << sig / 2; break;
     default: break;
     }
-    switch (random64(&r) & 7) {
+    switch (rng_next(&r) & 7) {
     case 0: exp = 0; break;
     case 1: exp = top / 2; break;
     case 2: exp = top - 1; break;
     case 3: exp = 1; break;
-    default: exp = random64(&r) % top; break;
+    default: exp = rng_next(&r) % top; break;
     }
     return (r >> 63) << (bits - 1) | exp << sig | frac;
 }
@@ -294,7 +288,7 @@ static void float_cases(Cases *cases, unsigned bits, bool pairs) {
         for (unsigned k = 0; k < (pairs ? 2 * n : 1); k++)
             add(cases, edge[i % n] | (i < n ? 0 : sign), edge[k % n] | (k < n ? 0 : sign));
     for (unsigned k = num_random(5000); k--;) {
-        uint64_t a = random64(&state), b = random64(&state);
+        uint64_t a = rng_next(&state), b = rng_next(&state);
         add(cases, special_float(bits, a), special_float(bits, b));
         add(cases, bits == 64 ? a : a & UINT32_MAX, bits == 64 ? b : b & UINT32_MAX);
     }

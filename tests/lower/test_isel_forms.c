@@ -2,6 +2,7 @@
  * and memory what the PTX reference interpreter does, at -O0 and -O2. Operands are edge values and random
  * ones, another set for each of 96 threads.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "base/file.h"
 #include "check/validate/diff.h"
 #include "tools/driver.h"
@@ -10,13 +11,6 @@
 #include <string.h>
 
 enum { THREADS = 96, STRIDE = 176 };
-
-static uint64_t random64(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 /* ---- input ---- */
 
@@ -40,29 +34,29 @@ static const uint16_t edge16[] = {0,      0x8000, 1,      0x3ff,  0x400,  0x3c00
                                   0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x3555, 0x4248, 0x7f80,
                                   0x3f80, 0xbf80, 0x7fff, 0x0080, 0x007f};
 
-#define PICK(table, s) ((table)[random64(s) % (sizeof(table) / sizeof((table)[0]))])
+#define PICK(table, s) ((table)[rng_next(s) % (sizeof(table) / sizeof((table)[0]))])
 
-static uint32_t any32(uint64_t *s) { return random64(s) & 1 ? PICK(edge32, s) : (uint32_t)random64(s); }
+static uint32_t any32(uint64_t *s) { return rng_next(s) & 1 ? PICK(edge32, s) : (uint32_t)rng_next(s); }
 static uint32_t any_f32(uint64_t *s) {
-    switch (random64(s) & 3) {
+    switch (rng_next(s) & 3) {
     case 0:
     case 1: return PICK(edge_f32, s);
-    case 2: return ((uint32_t)random64(s) & 0x83ffffff) | 0x3c000000; /* not far from 1 */
-    default: return (uint32_t)random64(s);
+    case 2: return ((uint32_t)rng_next(s) & 0x83ffffff) | 0x3c000000; /* not far from 1 */
+    default: return (uint32_t)rng_next(s);
     }
 }
 static uint64_t any64(uint64_t *s) {
-    return random64(s) & 1 ? (uint64_t)PICK(edge32, s) << 32 | PICK(edge32, s) : random64(s);
+    return rng_next(s) & 1 ? (uint64_t)PICK(edge32, s) << 32 | PICK(edge32, s) : rng_next(s);
 }
 static uint64_t any_f64(uint64_t *s) {
-    switch (random64(s) & 3) {
+    switch (rng_next(s) & 3) {
     case 0:
     case 1: return PICK(edge_f64, s);
-    case 2: return (random64(s) & 0x807fffffffffffff) | 0x3f80000000000000;
-    default: return random64(s);
+    case 2: return (rng_next(s) & 0x807fffffffffffff) | 0x3f80000000000000;
+    default: return rng_next(s);
     }
 }
-static uint16_t any16(uint64_t *s) { return random64(s) & 1 ? PICK(edge16, s) : (uint16_t)random64(s); }
+static uint16_t any16(uint64_t *s) { return rng_next(s) & 1 ? PICK(edge16, s) : (uint16_t)rng_next(s); }
 
 static void put(uint8_t **at, uint64_t v, unsigned bytes) {
     memcpy(*at, &v, bytes); /* little-endian host, as the guest */
@@ -83,7 +77,7 @@ static void make_input(uint8_t *data) {
             put(&at, any_f64(&s), 8);
         for (unsigned k = 0; k < 12; k++)
             put(&at, any16(&s), 2);
-        put(&at, random64(&s) & 0xff, 4);
+        put(&at, rng_next(&s) & 0xff, 4);
     }
 }
 

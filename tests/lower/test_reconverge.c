@@ -2,6 +2,7 @@
  * of a modelled warp finishes with the trace that it has alone; barrier order holds; YIELD breaks every
  * observing cycle. Hand-written cases check placement and calls.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "ir/cfg.h"
 #include "lower/reconverge/reconverge.h"
 #include "warp_model.h"
@@ -16,13 +17,7 @@
 typedef struct {
     uint64_t s;
 } Rng;
-static uint32_t rnd(Rng *rng, uint32_t n) {
-    rng->s += 0x9e3779b97f4a7c15u;
-    uint64_t z = rng->s;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ z >> 31) >> 33) % n;
-}
+static uint32_t rnd(Rng *rng, uint32_t n) { return (uint32_t)(rng_next(&rng->s) >> 33) % n; }
 
 /* Successor 0 leads forward, so that an end is always reached; others lead anywhere but to the entry. */
 static void random_cfg(Rng *r, ModelCfg *cfg) {

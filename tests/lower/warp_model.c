@@ -1,17 +1,13 @@
 /* See warp_model.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "warp_model.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { VISIT_BUDGET = 60 };
 
-static uint64_t mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
+static uint64_t mix(uint64_t x) { return rng_next(&x); }
 
 void model_shortest(ModelCfg *cfg) {
     uint32_t dist[MODEL_MAX_BLOCKS];

@@ -1,16 +1,10 @@
 /* See random_ir.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "random_ir.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-uint64_t random_next(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 /* ---- programs ---- */
 
@@ -23,7 +17,7 @@ typedef struct {
     StrTab *strings;
 } Gen;
 
-static unsigned below(Gen *gen, unsigned n) { return (unsigned)(random_next(&gen->rng) % n); }
+static unsigned below(Gen *gen, unsigned n) { return (unsigned)(rng_next(&gen->rng) % n); }
 static ValId var(Gen *gen) { return gen->cur[gen->b.i][below(gen, gen->s.vars)]; }
 static ValId pred(Gen *gen) { return gen->cur[gen->b.i][gen->s.vars + below(gen, gen->s.preds)]; }
 static Operand reg(Gen *gen) { return ir_val(gen->f, var(gen)); }
@@ -44,7 +38,7 @@ static ValId result(Gen *gen, InstId i, unsigned n, RegFile file) {
 static void gen_add(Gen *gen, bool guarded) {
     InstId i = inst(gen, OT_IADD3);
     ir_set_src(gen->f, i, IADD3_ra, reg(gen));
-    ir_set_src(gen->f, i, IADD3_rb, below(gen, 3) ? reg(gen) : op_imm((uint32_t)random_next(&gen->rng)));
+    ir_set_src(gen->f, i, IADD3_rb, below(gen, 3) ? reg(gen) : op_imm((uint32_t)rng_next(&gen->rng)));
     ir_set_src(gen->f, i, IADD3_rc, reg(gen));
     ValId v = result(gen, i, 0, RF_R);
     if (guarded) {
@@ -70,7 +64,7 @@ static void gen_logic(Gen *gen) {
 
 static void gen_mov(Gen *gen) {
     InstId i = inst(gen, OT_MOV);
-    ir_set_src(gen->f, i, 0, op_imm((uint32_t)random_next(&gen->rng)));
+    ir_set_src(gen->f, i, 0, op_imm((uint32_t)rng_next(&gen->rng)));
     ValId v = result(gen, i, 0, RF_R);
     ir_append(gen->f, gen->b, i);
     set_var(gen, v);
@@ -331,7 +325,7 @@ typedef struct {
 
 static uint32_t mix(uint32_t a, uint32_t b) {
     uint64_t s = (uint64_t)a << 32 | b;
-    return (uint32_t)random_next(&s);
+    return (uint32_t)rng_next(&s);
 }
 
 static uint32_t get(Eval *eval, Operand o, unsigned c) {

@@ -11,7 +11,6 @@ typedef struct {
     unsigned blocks, insts, vars, preds; /* insts: in each block; vars and preds live everywhere */
     bool calls, vectors, guards;
 } RandomShape;
-uint64_t random_next(uint64_t *state); /* splitmix64 */
 /* A module with one kernel "k" (and a callee "callee" that clobbers R0-R39, if shape.calls). */
 IrModule *random_module(const Target *target, StrTab *strings, RandomShape shape);
 

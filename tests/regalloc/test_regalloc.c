@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/rng.h"
 #include "random_ir.h"
 #include "regalloc/regalloc.h"
 #include <stdio.h>
@@ -226,18 +227,18 @@ static void uniform_files(void **state) {
 
 /* Change one physical operand; false if the instruction has none that matters. */
 static bool spoil(Function *f, const RaRecord *rec, uint64_t *rng) {
-    BlockId b = f->layout.at[random_next(rng) % f->layout.n];
+    BlockId b = f->layout.at[rng_next(rng) % f->layout.n];
     const Block *blk = ir_block(f, b);
-    InstId id = blk->insts.at[random_next(rng) % blk->insts.n];
+    InstId id = blk->insts.at[rng_next(rng) % blk->insts.n];
     const Inst *i = ir_inst(f, id);
     if (i->op == IR_PARCOPY && id.i >= rec->ninsts) { /* forget one move */
-        unsigned k = (unsigned)(random_next(rng) % i->ndst);
+        unsigned k = (unsigned)(rng_next(rng) % i->ndst);
         *ir_src(f, i, k) = *ir_dst(f, i, k);
         return true;
     }
     if (id.i >= rec->ninsts || !i->nsrc)
         return false;
-    Operand *operand = ir_src(f, i, (unsigned)(random_next(rng) % i->nsrc));
+    Operand *operand = ir_src(f, i, (unsigned)(rng_next(rng) % i->nsrc));
     if (operand->kind != OPK_REG || operand->file != RF_R || operand->value >= REG_RZ)
         return false;
     operand->value += operand->count ? operand->count : 1u; /* another register, aligned as before */

@@ -1,6 +1,7 @@
 /* The prover's terms: whatever the constructors rewrite must have the value that plain C arithmetic gives.
  * Random expressions are built twice, as a term and as numbers under random assignments.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "check/prove/term.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,16 +16,10 @@ typedef struct {
     uint64_t v[TRIALS];
 } Value;
 
-static uint64_t next(uint64_t *s) {
-    uint64_t x = *s += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 static uint64_t number(uint64_t *s) {
     static const uint64_t some[] = {0,      1,          2,          31,         32,        0xff,
                                     0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
-    return next(s) % 3 ? some[next(s) % 11] : next(s);
+    return rng_next(s) % 3 ? some[rng_next(s) % 11] : rng_next(s);
 }
 
 typedef struct {
@@ -38,14 +33,14 @@ static uint64_t low_bits(uint64_t n) { return n > 31 ? 0xffffffff : (1u << n) - 
 
 static void words(World *world) {
     Terms *ts = &world->ts;
-    Value a = world->w[next(&world->seed) % world->nw], b = world->w[next(&world->seed) % world->nw],
-          c = world->w[next(&world->seed) % world->nw], r = {0};
-    Value q = world->q[next(&world->seed) % world->nq], p = world->p[next(&world->seed) % world->np];
-    unsigned lut = (unsigned)(next(&world->seed) & 255), op = (unsigned)(next(&world->seed) % 18),
-             k = (unsigned)(next(&world->seed) % 34);
+    Value a = world->w[rng_next(&world->seed) % world->nw], b = world->w[rng_next(&world->seed) % world->nw],
+          c = world->w[rng_next(&world->seed) % world->nw], r = {0};
+    Value q = world->q[rng_next(&world->seed) % world->nq], p = world->p[rng_next(&world->seed) % world->np];
+    unsigned lut = (unsigned)(rng_next(&world->seed) & 255), op = (unsigned)(rng_next(&world->seed) % 18),
+             k = (unsigned)(rng_next(&world->seed) % 34);
     Term *n = t_const(ts, 32, k);
     static const uint16_t selectors[] = {0x3210, 0x8880, 0x9910, 0x5410, 0x7632, 0x0123, 0x4440, 0x7610};
-    unsigned sel = selectors[next(&world->seed) % 8];
+    unsigned sel = selectors[rng_next(&world->seed) % 8];
     switch (op) {
     case 0: r.t = t_add(ts, a.t, b.t); break;
     case 1: r.t = t_sub(ts, a.t, b.t); break;
@@ -110,10 +105,10 @@ static void words(World *world) {
 
 static void pairs(World *world) {
     Terms *ts = &world->ts;
-    Value a = world->q[next(&world->seed) % world->nq], b = world->q[next(&world->seed) % world->nq],
-          u = world->w[next(&world->seed) % world->nw], v = world->w[next(&world->seed) % world->nw],
-          p = world->p[next(&world->seed) % world->np], r = {0};
-    unsigned op = (unsigned)(next(&world->seed) % 10), k = (unsigned)(next(&world->seed) % 66);
+    Value a = world->q[rng_next(&world->seed) % world->nq], b = world->q[rng_next(&world->seed) % world->nq],
+          u = world->w[rng_next(&world->seed) % world->nw], v = world->w[rng_next(&world->seed) % world->nw],
+          p = world->p[rng_next(&world->seed) % world->np], r = {0};
+    unsigned op = (unsigned)(rng_next(&world->seed) % 10), k = (unsigned)(rng_next(&world->seed) % 66);
     uint64_t factor = number(&world->seed);
     Term *n = t_const(ts, 32, k);
     switch (op) {
@@ -150,11 +145,11 @@ static void pairs(World *world) {
 
 static void predicates(World *world) {
     Terms *ts = &world->ts;
-    Value a = world->p[next(&world->seed) % world->np], b = world->p[next(&world->seed) % world->np],
-          c = world->p[next(&world->seed) % world->np], u = world->w[next(&world->seed) % world->nw],
-          v = world->w[next(&world->seed) % world->nw], s = world->q[next(&world->seed) % world->nq],
-          t = world->q[next(&world->seed) % world->nq], r = {0};
-    unsigned op = (unsigned)(next(&world->seed) % 9), lut = (unsigned)(next(&world->seed) & 255);
+    Value a = world->p[rng_next(&world->seed) % world->np], b = world->p[rng_next(&world->seed) % world->np],
+          c = world->p[rng_next(&world->seed) % world->np], u = world->w[rng_next(&world->seed) % world->nw],
+          v = world->w[rng_next(&world->seed) % world->nw], s = world->q[rng_next(&world->seed) % world->nq],
+          t = world->q[rng_next(&world->seed) % world->nq], r = {0};
+    unsigned op = (unsigned)(rng_next(&world->seed) % 9), lut = (unsigned)(rng_next(&world->seed) & 255);
     switch (op) {
     case 0: r.t = t_table3(ts, lut, a.t, b.t, c.t); break;
     case 1: r.t = t_eq(ts, u.t, v.t); break;

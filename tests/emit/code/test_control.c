@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/rng.h"
 #include "emit/code.h"
 #include "emit/emit.h"
 #include "isa/machine/latency.h"
@@ -209,7 +210,7 @@ static unsigned walk(const Target *t, const MachInst *code, uint32_t n, uint64_t
         issue(w, pc);
         if (inst->optype == OT_EXIT && op_is_always(inst->guard))
             break;
-        bool taken = inst->optype == OT_BRA && (op_is_always(inst->guard) || random_next(rng) % 2);
+        bool taken = inst->optype == OT_BRA && (op_is_always(inst->guard) || rng_next(rng) % 2);
         pc = taken ? (uint32_t)((int64_t)pc + 1 + inst->wide / 16) : pc + 1;
         if (inst->optype == OT_CALL) { /* the callee starts and ends with nothing in flight */
             memset(w->writes, 0, sizeof w->writes);

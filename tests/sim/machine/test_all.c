@@ -2,6 +2,7 @@
  * every policy gives the same results. (That every operation has semantics or is said to have none:
  * sim/ops/issue.c does not compile otherwise.)
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "prog.h"
 #include "sim/machine/internal.h"
 #include <stdlib.h>
@@ -114,11 +115,7 @@ typedef struct {
     Prog *p;
     unsigned labels, depth;
 } Gen;
-static uint32_t pick(Gen *gen) {
-    uint64_t z = gen->s += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    return (uint32_t)((z ^ z >> 27) >> 20);
-}
+static uint32_t pick(Gen *gen) { return (uint32_t)(rng_next(&gen->s) >> 20); }
 /* Emits code and, with p == NULL, computes x instead: the same walk over the same random numbers. */
 static uint32_t walk(Gen *gen, uint32_t x, bool run, unsigned depth, unsigned *ops) {
     unsigned n = 1 + pick(gen) % 3;

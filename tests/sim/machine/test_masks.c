@@ -1,17 +1,13 @@
 /* Mask semantics: the hand tests of the reconvergence rules, and the specification's branch condition as
  * oracle.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "prog.h"
 #include <stdlib.h>
 #include <string.h>
 
 static uint64_t rng_state = 1;
-static uint32_t rnd(void) {
-    uint64_t z = rng_state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ z >> 31) >> 16);
-}
+static uint32_t rnd(void) { return (uint32_t)(rng_next(&rng_state) >> 16); }
 
 /* R0 = lane, P0 = lane < 16, R[2:3] = &out[lane] */
 static void prologue(Prog *p) {

@@ -1,6 +1,7 @@
 /* Data operations: every lane against a value computed by the host in another way (64-bit arithmetic, the
  * host's own rounding modes and types, long double functions), on special and random operands, at every host
  * level, with all lanes and with some lanes masked off. SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "prog.h"
 #include <fenv.h>
 #include <math.h>
@@ -8,12 +9,7 @@
 #include <string.h>
 
 static uint64_t rng_state = 7;
-static uint64_t rnd64(void) {
-    uint64_t z = rng_state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
+static uint64_t rnd64(void) { return rng_next(&rng_state); }
 
 typedef struct {
     uint64_t a, b, c;

@@ -1,6 +1,7 @@
 /* The interpreter's floating-point primitives against the host: hardware arithmetic under fesetround for the
  * directed modes, 113-bit arithmetic for the half formats, long double libm for the approximate functions.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "sim/interp/math.h"
 #include <fenv.h>
 #include <math.h>
@@ -12,12 +13,7 @@
 __extension__ typedef __float128 Quad;
 
 static uint64_t rng = 1;
-static uint64_t next(void) {
-    uint64_t z = rng += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
+static uint64_t next(void) { return rng_next(&rng); }
 
 static const uint32_t edges32[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000,
                                    0x3f800000, 0xbf800000, 0x3f7fffff, 0x3f800001, 0x7f7fffff, 0xff7fffff,

@@ -3,6 +3,7 @@
  * and the compiler's built-in functions (lower/builtins) as declarations: those, executed as PTX, against the
  * host.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "harness.h"
 #include "host.h"
 #include <stdio.h>
@@ -60,13 +61,6 @@ static const char *store(char kind) {
 
 static uint64_t inputs[VECTORS * 4];
 static char declarations[1 << 16];
-
-static uint64_t next(uint64_t *s) {
-    uint64_t z = *s += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
 
 /* A third edges of every width, a third small numbers and usual floats, a third random bits. */
 static void make_inputs(uint64_t s) {
@@ -126,7 +120,7 @@ static void make_inputs(uint64_t s) {
                                      0x40200000,
                                      0xc0200000};
     for (unsigned i = 0; i < VECTORS * 4; i++) {
-        uint64_t r = next(&s), v = r;
+        uint64_t r = rng_next(&s), v = r;
         switch (r >> 60) {
         case 0:
         case 1:

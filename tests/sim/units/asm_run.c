@@ -1,5 +1,6 @@
 /* Running assembly text: see asm_run.h.
  * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
 #include "asm_run.h"
 #include "emit/text/asm.h"
 #include <stdio.h>
@@ -23,10 +24,7 @@ static void note(void *user, const MachineTrace *trace) {
 
 uint32_t asm_random(void) {
     static uint64_t state = 7;
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ z >> 31) >> 16);
+    return (uint32_t)(rng_next(&state) >> 16);
 }
 
 /* What is printed parses to the same word. */
