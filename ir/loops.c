@@ -31,7 +31,7 @@ static void keep(Walk *w, uint32_t *list, uint32_t from, uint32_t to) {
 
 /* Depth first; an edge to a node that is finished waits where the two paths part: the nearest node above its
  * end that is still open, which `open` finds. */
-static void walk_graph(Walk *w, uint32_t root) {
+static void walk_graph(Walk *w, uint32_t root, GraphWalk first) {
     const Graph *graph = w->g;
     uint32_t *at = graph_numbers(w->a, graph->n, 0), *open = graph_numbers(w->a, graph->n, 0), now = 0;
     w->number[root] = 0;
@@ -39,14 +39,16 @@ static void walk_graph(Walk *w, uint32_t root) {
     w->parent[0] = NO_NODE;
     while (now != NO_NODE) {
         uint32_t n = w->node[now];
-        if (graph->succ_at[n] + at[n] == graph->succ_at[n + 1]) {
+        uint32_t k = at[n]++, nsuccs = graph->succ_at[n + 1] - graph->succ_at[n];
+        if (k == nsuccs) {
             w->last[now] = w->count - 1;
             if (now)
                 open[now] = w->parent[now];
             now = w->parent[now];
             continue;
         }
-        uint32_t s = graph->succ[graph->succ_at[n] + at[n]++], to = w->number[s];
+        uint32_t s = graph->succ[graph->succ_at[n] + (first == GRAPH_FIRST_SUCC ? k : nsuccs - 1 - k)];
+        uint32_t to = w->number[s];
         if (to == NO_NODE) {
             to = w->number[s] = open[w->count] = w->count;
             w->parent[to] = now;
@@ -131,7 +133,7 @@ static void find_irreducible(Walk *w, LoopForest *forest) {
     }
 }
 
-LoopForest loop_forest(Arena *a, const Graph *graph, uint32_t root) {
+LoopForest loop_forest_as(Arena *a, const Graph *graph, uint32_t root, GraphWalk walk) {
     uint32_t n = graph->n;
     LoopForest forest = {.innermost = graph_numbers(a, n, NO_NODE)};
     Walk w = {.a = a, .g = graph, .node = graph_numbers(a, n, 0), .number = graph_numbers(a, n, NO_NODE)};
@@ -145,7 +147,7 @@ LoopForest loop_forest(Arena *a, const Graph *graph, uint32_t root) {
     w.body = graph_numbers(a, n, 0);
     w.mark = graph_numbers(a, n, NO_NODE);
     VEC_PUSH(a, &w.edges);
-    walk_graph(&w, root);
+    walk_graph(&w, root, walk);
     for (uint32_t k = 0; k < w.count; k++)
         w.rep[k] = k;
     for (uint32_t h = w.count; h-- > 0;)
@@ -166,4 +168,8 @@ LoopForest loop_forest(Arena *a, const Graph *graph, uint32_t root) {
     number_loops(a, forest.at, forest.n);
     find_irreducible(&w, &forest);
     return forest;
+}
+
+LoopForest loop_forest(Arena *a, const Graph *graph, uint32_t root) {
+    return loop_forest_as(a, graph, root, GRAPH_FIRST_SUCC);
 }

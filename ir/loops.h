@@ -17,6 +17,8 @@ typedef struct {
     uint32_t *innermost; /* [node] loop index or NO_NODE */
 } LoopForest;
 LoopForest loop_forest(Arena *a, const Graph *graph, uint32_t root);
+/* The same with the reverse post-order of that walk: headers of irreducible loops may be others. */
+LoopForest loop_forest_as(Arena *a, const Graph *graph, uint32_t root, GraphWalk walk);
 static inline bool loop_contains(const LoopForest *forest, uint32_t loop, uint32_t node) {
     uint32_t at = forest->innermost[node];
     return at != NO_NODE && forest->at[loop].in <= forest->at[at].in &&

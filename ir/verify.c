@@ -2,7 +2,7 @@
  * E06xx with function, block and position; after a pass such a report is an internal error.
  * Dominators are computed here by themselves, so that the analyses of lower/ are not their own judge.
  * SPDX-License-Identifier: MIT */
-#include "ir/ir.h"
+#include "ir/cfg.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,7 @@ typedef struct {
     const char *after;
     bool ok;
     Arena arena;
-    uint32_t *rpo;  /* [block] position in reverse post-order + 1, 0 = unreachable */
-    BlockId *order; /* [rpo] */
-    uint32_t norder;
-    uint32_t *idom;       /* [rpo position] */
+    DomTree dom;
     uint32_t *inst_block; /* [inst] block that holds it, 0 none */
     uint32_t *inst_pos;   /* [inst] position in it */
 } Verify;
@@ -324,72 +321,6 @@ static void check_inst(Verify *verify, BlockId b, unsigned at, InstId id) {
 
 /* ---- SSA ---- */
 
-static void order_blocks(Verify *verify) {
-    const Function *f = verify->f;
-    verify->rpo = ARENA_ARRAY(&verify->arena, uint32_t, f->blocks.n);
-    verify->order = ARENA_ARRAY(&verify->arena, BlockId, f->blocks.n);
-    BlockId *stack = ARENA_ARRAY(&verify->arena, BlockId, f->blocks.n);
-    uint32_t *next = ARENA_ARRAY(&verify->arena, uint32_t, f->blocks.n), depth = 0, done = 0;
-    Bitset seen = bs_new(&verify->arena, f->blocks.n);
-    stack[depth++] = f->entry;
-    bs_add(&seen, f->entry.i);
-    while (depth) {
-        BlockId b = stack[depth - 1];
-        const Block *blk = block(verify, b);
-        if (next[b.i] < blk->succs.n) {
-            BlockId s = blk->succs.at[next[b.i]++];
-            if (!bs_has(&seen, s.i))
-                bs_add(&seen, s.i), stack[depth++] = s;
-        } else {
-            verify->order[done++] = b;
-            depth--;
-        }
-    }
-    verify->norder = done;
-    for (uint32_t k = 0; k < done / 2; k++) {
-        BlockId tmp = verify->order[k];
-        verify->order[k] = verify->order[done - 1 - k];
-        verify->order[done - 1 - k] = tmp;
-    }
-    for (uint32_t k = 0; k < done; k++)
-        verify->rpo[verify->order[k].i] = k + 1;
-}
-
-static void find_idoms(Verify *verify) {
-    verify->idom = ARENA_ARRAY(&verify->arena, uint32_t, verify->norder + 1);
-    for (uint32_t k = 1; k < verify->norder; k++)
-        verify->idom[k] = UINT32_MAX;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = 1; k < verify->norder; k++) {
-            const Block *b = block(verify, verify->order[k]);
-            uint32_t d = UINT32_MAX;
-            for (unsigned p = 0; p < b->preds.n; p++) {
-                uint32_t q = verify->rpo[b->preds.at[p].i];
-                if (!q || verify->idom[q - 1] == UINT32_MAX)
-                    continue;
-                uint32_t x = q - 1;
-                while (d != UINT32_MAX && x != d) {
-                    if (x > d)
-                        x = verify->idom[x];
-                    else
-                        d = verify->idom[d];
-                }
-                d = x;
-            }
-            if (d != verify->idom[k])
-                verify->idom[k] = d, changed = true;
-        }
-    }
-}
-
-static bool dominates(const Verify *verify, uint32_t a, uint32_t b) { /* blocks */
-    uint32_t ka = verify->rpo[a] - 1, kb = verify->rpo[b] - 1;
-    while (kb > ka)
-        kb = verify->idom[kb];
-    return ka == kb;
-}
-
 static void check_use(Verify *verify, Operand o, BlockId b, unsigned at, BlockId use_block, unsigned use_at) {
     if (o.kind != OPK_VAL)
         return;
@@ -403,10 +334,10 @@ static void check_use(Verify *verify, Operand o, BlockId b, unsigned at, BlockId
             fail(verify, b, at, "value %u is used but not defined", id.i);
             continue;
         }
-        if (!verify->rpo[use_block.i] || !verify->rpo[db])
+        if (!verify->dom.in[use_block.i] || !verify->dom.in[db])
             continue; /* unreachable code */
-        bool ok =
-            db == use_block.i ? verify->inst_pos[val->def.i] < use_at : dominates(verify, db, use_block.i);
+        bool ok = db == use_block.i ? verify->inst_pos[val->def.i] < use_at
+                                    : dom_contains(&verify->dom, db, use_block.i);
         if (!ok)
             fail(verify, b, at, "use of value %u is not dominated by its definition in bb%u", id.i, db);
     }
@@ -480,8 +411,8 @@ static void verify_all(Verify *verify) {
     }
     if (!verify->ok || !verify->f->is_ssa)
         return;
-    order_blocks(verify);
-    find_idoms(verify);
+    Graph graph = cfg_graph(&verify->arena, verify->f);
+    verify->dom = dom_tree(&verify->arena, &graph, GRAPH_FORWARD, verify->f->entry.i);
     check_defs(verify);
     FOR_BLOCKS(verify->f, b) {
         for (unsigned p = 0; p < block(verify, b)->insts.n; p++)

@@ -2,90 +2,29 @@
  * path: a value with several definitions (a reload defines its value again) is dead above each of them.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
+#include "ir/cfg.h"
 #include <string.h>
 
 /* ---- order and loops ---- */
 
-static void number_blocks(Function *f, Arena *a, RaCfg *cfg) {
-    uint32_t n = cfg->nblocks, top = 0, at = n;
-    BlockId *order = ARENA_ARRAY(a, BlockId, n), *stack = ARENA_ARRAY(a, BlockId, n);
-    uint32_t *next = ARENA_ARRAY(a, uint32_t, n);
-    bool *seen = ARENA_ARRAY(a, bool, n);
-    stack[top++] = f->entry;
-    seen[f->entry.i] = true;
-    while (top) {
-        BlockId b = stack[top - 1];
-        const Block *blk = ir_block(f, b);
-        if (next[b.i] < blk->succs.n) {
-            /* Last successor first: the first one then follows its block in reverse postorder. */
-            BlockId s = blk->succs.at[blk->succs.n - 1 - next[b.i]++];
-            if (!seen[s.i]) {
-                seen[s.i] = true;
-                stack[top++] = s;
-            }
-        } else {
-            order[--at] = b;
-            top--;
-        }
-    }
-    cfg->rpo = order + at;
-    cfg->nrpo = n - at;
-    for (uint32_t k = 0; k < n; k++)
-        cfg->rpo_index[k] = UINT32_MAX;
-    for (uint32_t k = 0; k < cfg->nrpo; k++)
-        cfg->rpo_index[cfg->rpo[k].i] = k;
-}
-
-/* Blocks that reach `from` without passing `header`, and come after it: the body of the loop, also of an
- * irreducible one as far as the order sees it. */
-static void mark_body(Function *f, RaCfg *cfg, BlockId header, Bitset *body, BlockId *stack) {
-    uint32_t top = 0, head_at = cfg->rpo_index[header.i];
-    bs_add(body, header.i);
-    const Block *block = ir_block(f, header);
-    for (unsigned k = 0; k < block->preds.n; k++) {
-        BlockId p = block->preds.at[k];
-        if (cfg->rpo_index[p.i] != UINT32_MAX && cfg->rpo_index[p.i] >= head_at && !bs_has(body, p.i)) {
-            bs_add(body, p.i);
-            stack[top++] = p;
-        }
-    }
-    while (top) {
-        const Block *b = ir_block(f, stack[--top]);
-        for (unsigned k = 0; k < b->preds.n; k++) {
-            BlockId p = b->preds.at[k];
-            if (cfg->rpo_index[p.i] == UINT32_MAX || cfg->rpo_index[p.i] < head_at || bs_has(body, p.i))
-                continue;
-            bs_add(body, p.i);
-            stack[top++] = p;
-        }
-    }
-}
-
 void ra_cfg(Function *f, Arena *a, RaCfg *cfg) {
     uint32_t n = f->blocks.n;
-    *cfg = (RaCfg){.nblocks = n};
-    cfg->rpo_index = ARENA_ARRAY(a, uint32_t, n);
+    *cfg = (RaCfg){.nblocks = n, .rpo_index = graph_numbers(a, n, UINT32_MAX)};
+    Graph graph = cfg_graph(a, f);
+    /* last successor first: the first one then follows its block in reverse postorder */
+    GraphOrder order = graph_order_as(a, &graph, f->entry.i, GRAPH_LAST_SUCC);
+    LoopForest loops = loop_forest_as(a, &graph, f->entry.i, GRAPH_LAST_SUCC);
+    cfg->rpo = ARENA_ARRAY(a, BlockId, order.count);
     cfg->depth = ARENA_ARRAY(a, uint32_t, n);
     cfg->header = ARENA_ARRAY(a, BlockId, n);
-    number_blocks(f, a, cfg);
-    Bitset body = bs_new(a, n);
-    BlockId *stack = ARENA_ARRAY(a, BlockId, n);
-    for (uint32_t k = 0; k < cfg->nrpo; k++) { /* outer headers come first, inner ones overwrite */
-        BlockId h = cfg->rpo[k];
-        const Block *b = ir_block(f, h);
-        bool is_header = false;
-        for (unsigned p = 0; p < b->preds.n; p++) {
-            uint32_t at = cfg->rpo_index[b->preds.at[p].i];
-            is_header |= at != UINT32_MAX && at >= k;
-        }
-        if (!is_header)
+    for (uint32_t k = 0; k < order.count; k++) {
+        uint32_t b = order.order[k], l = loops.innermost[b];
+        if (!b) /* the virtual exit */
             continue;
-        bs_clear(&body);
-        mark_body(f, cfg, h, &body, stack);
-        BS_EACH(m, &body) {
-            cfg->depth[m]++;
-            cfg->header[m] = h;
-        }
+        cfg->rpo_index[b] = cfg->nrpo;
+        cfg->rpo[cfg->nrpo++] = (BlockId){b};
+        cfg->depth[b] = l == NO_NODE ? 0 : loops.at[l].depth;
+        cfg->header[b] = (BlockId){l == NO_NODE ? 0 : loops.at[l].header};
     }
 }
 

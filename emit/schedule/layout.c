@@ -4,6 +4,7 @@
  * next.
  * SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
+#include "ir/cfg.h"
 #include <string.h>
 
 static Inst *last_inst(Function *f, BlockId b, unsigned back) {
@@ -77,32 +78,15 @@ static void merge_equal_branches(Function *f, BlockId b) {
 /* Reverse postorder; of a block's successors the last is visited last, and so placed next. Loops stay
  * together. */
 static void order_blocks(Function *f, Arena *a) {
-    uint32_t n = f->blocks.n, top = 0, at = n;
-    BlockId *order = ARENA_ARRAY(a, BlockId, n), *stack = ARENA_ARRAY(a, BlockId, n);
-    uint32_t *next = ARENA_ARRAY(a, uint32_t, n);
-    bool *seen = ARENA_ARRAY(a, bool, n);
-    stack[top++] = f->entry;
-    seen[f->entry.i] = true;
-    while (top) {
-        BlockId b = stack[top - 1];
-        const Block *blk = ir_block(f, b);
-        if (next[b.i] < blk->succs.n) {
-            BlockId s = blk->succs.at[next[b.i]++];
-            if (!seen[s.i]) {
-                seen[s.i] = true;
-                stack[top++] = s;
-            }
-        } else {
-            order[--at] = b;
-            top--;
-        }
-    }
+    Graph g = cfg_graph(a, f);
+    GraphOrder o = graph_order(a, &g, f->entry.i);
     FOR_BLOCKS(f, b)
-        if (!seen[b.i])
+        if (o.index[b.i] == NO_NODE)
             ir_block(f, b)->dead = true;
     f->layout.n = 0;
-    for (uint32_t k = at; k < n; k++)
-        VEC_ADD(f->arena, &f->layout, order[k]);
+    for (uint32_t k = 0; k < o.count; k++)
+        if (o.order[k]) /* the virtual exit */
+            VEC_ADD(f->arena, &f->layout, (BlockId){o.order[k]});
     ir_renumber(f);
 }
 

@@ -1,14 +1,14 @@
-/* Checks what reconvergence insertion made, with a data flow of its own over the finished instructions: in
- * which barrier registers may a lane be pending, and at which BSYNC will it leave them? The rules: R-01 at
- * BSYNC Bk every other register that may be pending is smaller R-02, R-03 a pending lane can still reach its
- * BSYNC, or comes only to EXIT or a trap; nothing at RET R-04 a BSYNC is reached by a BSSY of its own    R-05
- * a BSSY reaches its BSYNC R-06 the syncpoint of a BSSY is a block that begins with its BSYNC R-07 no guard
- * on instructions that count or switch lanes R-08 a register is not used again where it may be pending for
- * another join R-09, R-10 collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes R-11
- * WARPSYNC in a region stands behind YIELD R-12 two places that may wait for each other are one
- * (lower/reconverge/meet.c) R-13 a cycle that may wait for another lane passes YIELD or NANOSLEEP R-16 a
- * callee's registers are above all that may be pending at the call
- * SPDX-License-Identifier: MIT */
+/* Checks what reconvergence insertion made, with a data flow of its own over the finished instructions (only
+ * graphs and calls are found as there: ir/graph.h, ir/callgraph.h): in which barrier registers may a lane be
+ * pending, and at which BSYNC will it leave them? The rules: R-01 at BSYNC Bk every other register that may
+ * be pending is smaller R-02, R-03 a pending lane can still reach its BSYNC, or comes only to EXIT or a trap;
+ * nothing at RET R-04 a BSYNC is reached by a BSSY of its own    R-05 a BSSY reaches its BSYNC R-06 the
+ * syncpoint of a BSSY is a block that begins with its BSYNC R-07 no guard on instructions that count or
+ * switch lanes R-08 a register is not used again where it may be pending for another join R-09, R-10
+ * collectives stand behind a WARPSYNC on their mask, BAR behind one on all lanes R-11 WARPSYNC in a region
+ * stands behind YIELD R-12 two places that may wait for each other are one (lower/reconverge/meet.c) R-13 a
+ * cycle that may wait for another lane passes YIELD or NANOSLEEP R-16 a callee's registers are above all that
+ * may be pending at the call SPDX-License-Identifier: MIT */
 #include "lower/reconverge/reconverge.h"
 #include <stdio.h>
 #include <string.h>
