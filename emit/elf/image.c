@@ -311,6 +311,8 @@ void elf_image_layout(ElfImage *image, bool keep) {
     image->h.e_phnum = (Elf64_Half)image->segments.n;
 }
 
+/* libelf places the bytes; it refuses headers that it finds odd, so it is told no more than that, and
+ * fill_gaps writes the headers as they are. */
 static bool put_sections(Elf *elf, const ElfImage *image) {
     for (uint32_t i = 1; i < image->sections.n; i++) {
         const ElfSection *section = &image->sections.at[i];
@@ -319,11 +321,14 @@ static bool put_sections(Elf *elf, const ElfImage *image) {
         if (!data)
             return false;
         data->d_buf = (void *)(uintptr_t)section->data;
-        data->d_size = section->data || section->h.sh_type == SHT_NOBITS ? section->h.sh_size : 0;
+        data->d_size = section->h.sh_size;
         data->d_type = ELF_T_BYTE;
         data->d_align = 1;
         data->d_version = EV_CURRENT;
-        GElf_Shdr h = section->h;
+        GElf_Shdr h = {.sh_type = section->data ? SHT_PROGBITS : SHT_NOBITS,
+                       .sh_offset = section->h.sh_offset,
+                       .sh_size = section->h.sh_size,
+                       .sh_addralign = 1};
         if (!gelf_update_shdr(scn, &h))
             return false;
     }
@@ -352,8 +357,8 @@ static void to_file(uint8_t *out, void *record, size_t size_bytes, Elf_Type type
     elf64_xlatetof(&to, &from, ELFDATA2LSB);
 }
 
-/* What libelf does not write as it is told: the header's version, fields of section and program headers that
- * it finds odd, bytes between the parts, the tail. */
+/* What libelf does not write, or not as it is told: the header's version, section and program headers, bytes
+ * between the parts, the tail. */
 static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *size_bytes) {
     off_t have = lseek(fd, 0, SEEK_END);
     size_t size = have > 0 ? (size_t)have : 0;
