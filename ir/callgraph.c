@@ -45,7 +45,7 @@ static void collect_sites(CallGraph *graph, Arena *a, const IrModule *module) {
         }
     }
     graph->site_at[graph->n] = sites.n;
-    graph->sites = sites.at;
+    graph->sites = sites.n ? sites.at : ARENA_NEW(a, CallSite); /* something is added to it even then */
     bool tables = has_address_tables(module);
     for (uint32_t n = 0; n < graph->n; n++) /* a kernel, or called from another module or through a table */
         graph->open[n] |= tables || !called[n];
