@@ -248,7 +248,8 @@ static const char *reason(const Trial *trial, MutClass c) {
 }
 
 static bool judged_ok(MutGroup g, const bool *killed, bool proved) {
-    return g == MUT_PREDICATION ? (proved ? killed[TOOL_PROVE] : killed[TOOL_VALIDATE]) : killed[TOOL_CHECK];
+    return mutate_changes_values(g) ? (proved ? killed[TOOL_PROVE] : killed[TOOL_VALIDATE])
+                                    : killed[TOOL_CHECK];
 }
 
 static void judge(Trial *trial, MutSite site, uint32_t number) {
@@ -271,7 +272,7 @@ static void judge(Trial *trial, MutSite site, uint32_t number) {
     killed[TOOL_STATIC] = static_objects(trial, g);
     killed[TOOL_MODEL] = group == MUT_RECONVERGENCE && model_objects(trial, g);
     killed[TOOL_CHECK] = killed[TOOL_STATIC] || killed[TOOL_MODEL];
-    killed[TOOL_PROVE] = group == MUT_PREDICATION && prove_objects(trial, b, site, count);
+    killed[TOOL_PROVE] = mutate_changes_values(group) && prove_objects(trial, b, site, count);
     killed[TOOL_VALIDATE] = validate_objects(trial, b);
     killed[TOOL_ANY] = killed[TOOL_CHECK] || killed[TOOL_PROVE] || killed[TOOL_VALIDATE];
     for (unsigned k = 0; k < TOOL_COUNT; k++)

@@ -24,7 +24,7 @@ static void line(FILE *out, const char *name, const MutCount *count, MutGroup g,
             (unsigned long long)count->mutants, (unsigned long long)count->changed);
     for (unsigned t = 0; t < TOOL_COUNT; t++) {
         bool tried =
-            t == TOOL_PROVE ? proved && g == MUT_PREDICATION : t != TOOL_MODEL || g == MUT_RECONVERGENCE;
+            t == TOOL_PROVE ? proved && mutate_changes_values(g) : t != TOOL_MODEL || g == MUT_RECONVERGENCE;
         rate(out, count, (MutTool)t, tried);
     }
     fputc('\n', out);

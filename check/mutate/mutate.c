@@ -15,7 +15,8 @@ static const MutClassInfo classes[MUT_CLASSES] = {
 };
 const MutClassInfo *mutate_class(MutClass c) { return &classes[c]; }
 const char *mutate_group_name(MutGroup g) {
-    static const char *const names[MUT_GROUPS] = {"reconvergence", "control codes", "predication"};
+    static const char *const names[MUT_GROUPS] = {"reconvergence", "control codes", "predication",
+                                                  "arithmetic"};
     return names[g];
 }
 bool mutate_class_find(const char *name, size_t n, MutClass *c) {
@@ -138,6 +139,18 @@ static bool swap_values(const Mutator *m, uint8_t *out, uint32_t i) {
     return false;
 }
 
+/* Modifier `index` of the instruction takes another value of its enumeration, or the other value of a flag.
+ */
+static bool change_modifier(const Mutator *m, uint8_t *out, uint32_t i, uint32_t index, uint32_t value) {
+    MachInst in;
+    if (!get(m, i, &in))
+        return false;
+    IsaModInfo mod = isa_mod_info(in.optype, index);
+    uint32_t mask = ((1u << mod.width) - 1) << mod.lo;
+    in.mods = (in.mods & ~mask) | ((value << mod.lo ^ (uint32_t)mod.def << mod.lo) & mask);
+    return put_inst(m, out, i, &in);
+}
+
 static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     MachInst in;
     switch (s.cls) {
@@ -149,6 +162,7 @@ static bool change(const Mutator *m, uint8_t *out, MutSite s) {
     case MUT_LATE_BSSY: return move_behind(m, out, s.inst, s.other);
     case MUT_WARPSYNC_LANE: return flip_lane(m, out, s.inst, s.other);
     case MUT_SWAP_SELECT: return swap_values(m, out, s.inst);
+    case MUT_WRONG_MODIFIER: return change_modifier(m, out, s.inst, s.other >> 16, s.other & 0xffff);
     default: break;
     }
     if (s.cls == MUT_HOIST_STORE && s.other != GUARD)
@@ -163,6 +177,12 @@ static bool change(const Mutator *m, uint8_t *out, MutSite s) {
         in.ctrl.wait_mask &= (uint8_t) ~(1u << s.other);
     else if (s.cls == MUT_HOIST_STORE)
         in.guard = op_pt();
+    else if (s.cls == MUT_WRONG_CONSTANT)
+        in.src[s.other].value ^= 1;
+    else if (s.cls == MUT_WRONG_SIGN)
+        in.src[s.other].mods ^= OPM_NEG;
+    else if (s.cls == MUT_WRONG_REGISTER)
+        in.src[s.other >> 8].value = in.src[s.other & 0xff].value;
     else if (s.other == GUARD)
         in.guard.mods ^= OPM_NOT;
     else
@@ -261,6 +281,33 @@ static void data_sites(Finder *finder, uint32_t i, const MachInst *in) {
         add_site(finder, MUT_HOIST_STORE, i, i - 1);
 }
 
+static bool is_vector_word(const MachInst *in, unsigned k) {
+    return in->src[k].kind == OPK_REG && in->src[k].file == RF_R && in->src[k].value != REG_RZ &&
+           in->src[k].count < 2;
+}
+
+/* What a compiler's mistakes look like. The value next to a modifier's own is the most alike: enumerations
+ * list comparisons, types and operations in that order. */
+static void arithmetic_sites(Finder *finder, uint32_t i, const MachInst *in) {
+    if (bin_kind(in) != BK_PLAIN)
+        return;
+    for (unsigned k = 0; k < isa_num_mods(in->optype); k++) {
+        IsaModInfo mod = isa_mod_info(in->optype, k);
+        uint32_t own = (in->mods >> mod.lo ^ mod.def) & ((1u << mod.width) - 1);
+        add_site(finder, MUT_WRONG_MODIFIER, i, k << 16 | (own ^ 1));
+        if (mod.width > 1) /* LT and LE differ in the second bit */
+            add_site(finder, MUT_WRONG_MODIFIER, i, k << 16 | (own ^ 2));
+    }
+    for (unsigned k = 0; k < in->nsrc; k++) {
+        if (in->src[k].kind == OPK_IMM)
+            add_site(finder, MUT_WRONG_CONSTANT, i, k);
+        add_site(finder, MUT_WRONG_SIGN, i, k);
+        unsigned next = (k + 1) % in->nsrc;
+        if (is_vector_word(in, k) && is_vector_word(in, next) && in->src[k].value != in->src[next].value)
+            add_site(finder, MUT_WRONG_REGISTER, i, k << 8 | next);
+    }
+}
+
 static void control_sites(Finder *f, uint32_t i, const MachInst *in) {
     unsigned stall = in->ctrl.stall_cycles;
     if (stall > 1)
@@ -288,6 +335,7 @@ static void find_mutations(Mutator *mutator) {
                 f.guard = in->dst[k].value;
         barrier_sites(&f, i, in);
         data_sites(&f, i, in);
+        arithmetic_sites(&f, i, in);
         control_sites(&f, i, in);
     }
     free(f.scratch);
@@ -362,6 +410,14 @@ const char *mutate_text(const Mutator *mutator, MutSite s, uint32_t number, char
         snprintf(out + n, 256 - (size_t)n, "  stall %u -> %u", in->ctrl.stall_cycles, s.other);
     else if (s.cls == MUT_DROP_WAIT)
         snprintf(out + n, 256 - (size_t)n, "  without scoreboard %u", s.other);
+    else if (s.cls == MUT_WRONG_MODIFIER) {
+        const char *value = isa_mod_value_name(in->optype, s.other >> 16, s.other & 0xffff);
+        snprintf(out + n, 256 - (size_t)n, "  %s = %.20s", isa_mod_info(in->optype, s.other >> 16).name,
+                 value ? value : "another");
+    } else if (s.cls == MUT_WRONG_CONSTANT || s.cls == MUT_WRONG_SIGN)
+        snprintf(out + n, 256 - (size_t)n, "  operand %u", s.other + 1);
+    else if (s.cls == MUT_WRONG_REGISTER)
+        snprintf(out + n, 256 - (size_t)n, "  operand %u as %u", (s.other >> 8) + 1, (s.other & 0xff) + 1);
     else if (s.cls == MUT_WARPSYNC_LANE)
         snprintf(out + n, 256 - (size_t)n, "  lane %u", s.other);
     else if (s.cls == MUT_SWAP_B || s.cls == MUT_LATE_BSSY || (s.cls == MUT_HOIST_STORE && s.other != GUARD))

@@ -9,7 +9,7 @@
 #define HEDDLE_CHECK_MUTATE_MUTATE_H
 #include "check/flow/binflow.h"
 
-typedef enum { MUT_RECONVERGENCE, MUT_CONTROL, MUT_PREDICATION, MUT_GROUPS } MutGroup;
+typedef enum { MUT_RECONVERGENCE, MUT_CONTROL, MUT_PREDICATION, MUT_ARITHMETIC, MUT_GROUPS } MutGroup;
 typedef enum {
 #define MUTATION(id, name, group, text) MUT_##id,
 #include "check/mutate/mutate.def"
@@ -22,6 +22,8 @@ typedef struct {
 } MutClassInfo;
 const MutClassInfo *mutate_class(MutClass c);
 const char *mutate_group_name(MutGroup g);
+/* Mutants of values: prove and validate are to find them. */
+static inline bool mutate_changes_values(MutGroup g) { return g == MUT_PREDICATION || g == MUT_ARITHMETIC; }
 bool mutate_class_find(const char *name, size_t n, MutClass *class);
 
 typedef struct {

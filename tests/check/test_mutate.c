@@ -8,7 +8,8 @@ static const char program[] =
     "ISETP.EQ.U32.AND P0, PT, R0, 0x5, PT ;\n"
     " BSSY B1, `(behind1) ;\n BSSY B0, `(behind0) ;\n @P0 BRA `(join0) ;\n SEL R1, R0, RZ, P0 ;\n @P0 STS "
     "[R0], R1 ;\n BREAK B1 ;\n YIELD ;\njoin0:\n"
-    " BSYNC B0 ;\nbehind0:\n NOP ;\n BSYNC B1 ;\nbehind1:\n WARPSYNC 0xffffffff ;\n EXIT ;\n";
+    " BSYNC B0 ;\nbehind0:\n NOP ;\n BSYNC B1 ;\nbehind1:\n WARPSYNC 0xffffffff ;\n IADD3 R2, R0, R1, RZ ;\n "
+    "EXIT ;\n";
 
 typedef struct {
     void *image;
@@ -106,6 +107,25 @@ static void meanings(void **state) {
     s = f.m->sites[MUT_FLIP_PREDICATE].at[0];
     b = mutant(&f, s);
     assert_true(decoded(b, s.inst).guard.mods & OPM_NOT);
+    binary_free(b);
+    for (uint32_t k = 0; k < f.m->sites[MUT_WRONG_MODIFIER].n;
+         k++) { /* each changes the modifiers, and only them */
+        s = f.m->sites[MUT_WRONG_MODIFIER].at[k];
+        b = mutant(&f, s);
+        MachInst was = decoded(f.m->bin, s.inst), is = decoded(b, s.inst);
+        assert_int_equal(was.optype, is.optype);
+        assert_int_not_equal(was.mods, is.mods);
+        assert_memory_equal(was.src, is.src, sizeof was.src);
+        binary_free(b);
+    }
+    s = f.m->sites[MUT_WRONG_CONSTANT].at[0];
+    b = mutant(&f, s);
+    assert_int_equal(decoded(b, s.inst).src[s.other].value, decoded(f.m->bin, s.inst).src[s.other].value ^ 1);
+    binary_free(b);
+    s = f.m->sites[MUT_WRONG_REGISTER].at[0];
+    b = mutant(&f, s);
+    assert_int_equal(decoded(b, s.inst).src[s.other >> 8].value,
+                     decoded(f.m->bin, s.inst).src[s.other & 0xff].value);
     binary_free(b);
     stop(&f);
 }
