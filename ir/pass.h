@@ -19,6 +19,13 @@ enum {
 /* In GIVES: facts that the pass destroys. */
 #define IRS_DROPS(x) ((uint64_t)(x) << 32)
 
+/* bool pass_NAME(Function *, Diags *) or (IrModule *, Diags *), one for each row: false means reported. */
+#define PASS_DECLARE_FUNC(name) bool pass_##name(Function *f, Diags *diags);
+#define PASS_DECLARE_MODULE(name) bool pass_##name(IrModule *module, Diags *diags);
+#define PASS(name, kind, min, what, needs, gives) PASS_DECLARE_##kind(name)
+#include "ir/passes.def"
+#undef PASS
+
 typedef struct {
     const char *name, *what;
     PassFn *func; /* one of the two is NULL */

@@ -2,12 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "ir/pass.h"
 
-#define PASS_DECL_FUNC(name) bool pass_##name(Function *f, Diags *d);
-#define PASS_DECL_MODULE(name) bool pass_##name(IrModule *m, Diags *d);
-#define PASS(name, kind, min, what, needs, gives) PASS_DECL_##kind(name)
-#include "ir/passes.def"
-#undef PASS
-
 #define PASS_FN_FUNC(name) .func = pass_##name
 #define PASS_FN_MODULE(name) .module = pass_##name
 #define PASS(id, kind, min, text, need, give)                                                                \

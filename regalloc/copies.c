@@ -4,6 +4,7 @@
  * by exchanging two registers with three XORs. Out: no pseudo operation but the frame's.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
+#include "ir/pass.h"
 #include <string.h>
 
 enum { LUT_A = 0xf0, LUT_A_XOR_B = 0x3c };
@@ -273,7 +274,6 @@ static bool lower_block(Function *f, BlockId b, Diags *d) {
     return e.ok;
 }
 
-bool pass_copies(Function *f, Diags *diags);
 bool pass_copies(Function *f, Diags *d) {
     FOR_BLOCKS(f, b)
         if (!lower_block(f, b, d))

@@ -7,6 +7,7 @@
  * RET.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
+#include "ir/pass.h"
 #include "frontend/ast.h"
 #include <string.h>
 
@@ -104,7 +105,6 @@ static uint32_t callee_stack(Function *f, bool *calls) {
     return deepest;
 }
 
-bool pass_frame(Function *f, Diags *diags);
 bool pass_frame(Function *f, Diags *d) {
     f->var_bytes = (f->var_bytes + 3) / 4 * 4;
     uint64_t size = ((uint64_t)f->var_bytes + f->spill_bytes + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN;

@@ -1,6 +1,7 @@
 /* The pass `colour`: physical registers for every value of a function. See regalloc.h for the steps.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
+#include "ir/pass.h"
 
 /* Operations that only told the allocator something. */
 static void strip(Function *f) {
@@ -17,7 +18,6 @@ static void strip(Function *f) {
     }
 }
 
-bool pass_colour(Function *f, Diags *diags);
 bool pass_colour(Function *f, Diags *d) {
     if (!f->entry.i)
         return true; /* declaration only */

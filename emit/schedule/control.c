@@ -6,6 +6,7 @@
  * Calls and returns wait for everything. In: physical instructions in final order. Out: Inst.sched.
  * SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
+#include "ir/pass.h"
 #include "isa/machine/latency.h"
 #include <string.h>
 
@@ -510,7 +511,6 @@ static void gather_facts(Controls *controls) {
     }
 }
 
-bool pass_control(Function *f, Diags *diags);
 bool pass_control(Function *f, Diags *d) {
     if (!f->entry.i)
         return true;

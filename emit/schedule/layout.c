@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
 #include "ir/cfg.h"
+#include "ir/pass.h"
 #include <string.h>
 
 static Inst *last_inst(Function *f, BlockId b, unsigned back) {
@@ -139,7 +140,6 @@ static void expand_lepc(Function *f) {
     }
 }
 
-bool pass_layout(Function *f, Diags *diags);
 bool pass_layout(Function *f, Diags *d) {
     (void)d;
     if (!f->entry.i)

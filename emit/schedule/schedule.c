@@ -5,6 +5,7 @@
  * later by `control`.
  * SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
+#include "ir/pass.h"
 #include "isa/machine/latency.h"
 #include <string.h>
 
@@ -212,7 +213,6 @@ static void schedule_window(Function *f, InstId *at, uint32_t n) {
     arena_free(&s.a);
 }
 
-bool pass_schedule(Function *f, Diags *diags);
 bool pass_schedule(Function *f, Diags *d) {
     (void)d;
     FOR_BLOCKS(f, block_id) {

@@ -8,14 +8,11 @@
 #include <cmocka.h>
 #include "base/rng.h"
 #include "random_ir.h"
+#include "ir/pass.h"
 #include "regalloc/regalloc.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool pass_colour(Function *f, Diags *diags);
-bool pass_copies(Function *f, Diags *diags);
-bool pass_frame(Function *f, Diags *diags);
 
 static void print_diag(void *user, Severity severity, const char *line) {
     (void)user;

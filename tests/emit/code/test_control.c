@@ -10,19 +10,13 @@
 #include <cmocka.h>
 #include "base/rng.h"
 #include "emit/code.h"
+#include "ir/pass.h"
 #include "emit/emit.h"
 #include "isa/machine/latency.h"
 #include "random_ir.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool pass_colour(Function *f, Diags *diags);
-bool pass_copies(Function *f, Diags *diags);
-bool pass_frame(Function *f, Diags *diags);
-bool pass_layout(Function *f, Diags *diags);
-bool pass_schedule(Function *f, Diags *diags);
-bool pass_control(Function *f, Diags *diags);
 
 static void print_diag(void *user, Severity severity, const char *line) {
     (void)user;
