@@ -47,7 +47,8 @@ enum IrOp {
         OT_COUNT, /* dst v; srcs one for each predecessor, in the order of Block.preds   (phi elimination) */
     IR_COPY, /* dst a; src b: any files, becomes MOV, SEL, R2UR ... when coloured            (copy lowering)
               */
-    IR_PARCOPY, /* dsts d1..dn; srcs s1..sn, at once                                           (copy lowering)
+    IR_PARCOPY, /* dsts d1..dn; srcs s1..sn, at once; from the allocator then up to two scratch registers,
+                 * one R and one P, that hold nothing before and behind it                     (copy lowering)
                  */
     IR_UNDEF,   /* dst v: any value, reported by the simulator if it matters                   (colouring) */
     IR_ENTRY,   /* first instruction of a function: defines the incoming fixed-register values (colouring) */

@@ -279,7 +279,7 @@ static void check_pseudo(Verify *verify, BlockId b, unsigned at, const Inst *i) 
             fail(verify, b, at, "%s needs one destination and one source", ir_op_name(i->op));
         break;
     case IR_PARCOPY:
-        if (i->ndst != i->nsrc)
+        if (i->nsrc < i->ndst || i->nsrc > i->ndst + (verify->f->is_physical ? 2 : 0))
             fail(verify, b, at, "parcopy has %u destinations and %u sources", i->ndst, i->nsrc);
         break;
     case IR_ENTRY:

@@ -134,11 +134,8 @@ static void step_moves(Check *check, const Inst *i) {
         check->temp[k] = is_tracked(s) && !is_constant_reg(s) ? check->now[cell_of(check, s.file, s.value)]
                                                               : constant_value(s);
     }
-    for (unsigned s = 0; s < 2; s++) {
-        unsigned scratch = i->mods >> (16 * s) & 0xffff;
-        if (scratch)
-            check->now[cell_of(check, s ? RF_P : RF_R, scratch - 1)] = 0;
-    }
+    for (unsigned k = i->ndst; k < i->nsrc; k++)
+        check->now[cell_of(check, ir_src(f, i, k)->file, ir_src(f, i, k)->value)] = 0;
     FOR_DSTS(f, i, o) {
         check->now[cell_of(check, o->file, o->value)] = check->temp[AT(o)];
     }
@@ -267,10 +264,6 @@ static void number_cells(Check *check) {
         const Inst *i = &f->insts.at[k];
         if (i->guard.kind == OPK_REG)
             in_use(check, i->guard.file, i->guard.value + 1);
-        if (i->op == IR_PARCOPY) {
-            in_use(check, RF_R, i->mods & 0xffff);
-            in_use(check, RF_P, i->mods >> 16 & 0xffff);
-        }
     }
     for (uint32_t b = 0; b < check->rec->nblocks; b++)
         for (unsigned k = 0; k < check->rec->entry[b].at.n; k++)

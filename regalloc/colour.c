@@ -294,21 +294,29 @@ static bool settle_homeless(Colour *colour, const Inst *i) {
 }
 
 /* Registers that the parallel copy may use to break cycles: free before it and behind it. */
-static uint32_t scratch(const Colour *colour) {
-    uint32_t mods = 0;
-    for (unsigned s = 0; s < 2; s++) {
-        RegFile file = s ? RF_P : RF_R;
+static RaScratch find_scratch(const Colour *colour) {
+    RaScratch scratch = {0};
+    for (RegFile file = RF_R; file <= RF_P; file++) {
         for (unsigned r = 0; r < colour->limit[file]; r++) {
             bool old = false;
             for (unsigned k = 0; k < colour->moved.n; k++)
                 old |= colour->moved.at[k].file == file && colour->moved.at[k].reg == r;
             if (is_free(colour, file, r) && !old) {
-                mods |= (r + 1) << (16 * s);
+                scratch.reg[scratch.n++] = op_reg(file, r, 1);
                 break;
             }
         }
     }
-    return mods;
+    return scratch;
+}
+
+InstId ra_parallel_copy(Function *f, unsigned n, const RaScratch *scratch, LocId loc) {
+    InstId id = ir_inst_new(f, IR_PARCOPY, n, n + scratch->n);
+    Inst *i = ir_inst(f, id);
+    i->loc = loc;
+    for (unsigned k = 0; k < scratch->n; k++)
+        *ir_src(f, i, n + k) = scratch->reg[k];
+    return id;
 }
 
 static void emit_moves(Colour *colour, const Inst *before, RaInsts *out) {
@@ -319,10 +327,9 @@ static void emit_moves(Colour *colour, const Inst *before, RaInsts *out) {
         n += colour->reg[colour->moved.at[k].value] != colour->moved.at[k].reg;
     if (!n)
         return;
-    InstId id = ir_inst_new(f, IR_PARCOPY, n, n);
+    RaScratch scratch = find_scratch(colour);
+    InstId id = ra_parallel_copy(f, n, &scratch, loc);
     Inst *i = ir_inst(f, id);
-    i->loc = loc;
-    i->mods = scratch(colour);
     n = 0;
     for (unsigned k = 0; k < colour->moved.n; k++) {
         RaPlace m = colour->moved.at[k];

@@ -64,6 +64,12 @@ static inline uint32_t ra_web(const Colour *colour, uint32_t v) {
 }
 /* Register of value v at the end of block b, RA_NO_REG if it is in none. */
 uint16_t ra_exit_reg(const Colour *colour, BlockId b, uint32_t v);
+typedef struct { /* registers that hold nothing around a parallel copy: at most one R and one P */
+    Operand reg[2];
+    unsigned n;
+} RaScratch;
+/* A parallel copy of n registers, to be filled in; a cycle among them may use the scratch registers. */
+InstId ra_parallel_copy(Function *f, unsigned n, const RaScratch *scratch, LocId loc);
 bool ra_connect_edges(Colour *colour); /* edges.c */
 /* Fill web, web_reg, vec and crosses. */
 void ra_hints(Colour *colour);

@@ -1,7 +1,7 @@
 /* The pass `copies`: IR_COPY and IR_PARCOPY become machine instructions. A parallel copy is a graph in which
  * every register has one source: chains are emitted from their ends; what is left are cycles, broken with the
- * scratch register that colouring found (Inst.mods: R in bits 0-15, P in 16-31, number + 1) or, without one,
- * by exchanging two registers with three XORs. Out: no pseudo operation but the frame's.
+ * scratch register that colouring found (the sources behind those that are copied) or, without one, by
+ * exchanging two registers with three XORs. Out: no pseudo operation but the frame's.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/regalloc.h"
 #include "ir/pass.h"
@@ -187,11 +187,12 @@ static unsigned emit_chains(Emit *e, Move *m, unsigned n) {
 }
 
 /* One cycle: free its first destination by saving it, or exchange. Returns the number of moves left. */
-static unsigned break_cycle(Emit *emit, Move *m, unsigned n, uint32_t scratch) {
+static unsigned break_cycle(Emit *emit, Move *m, unsigned n, const Inst *i) {
     Operand a = m[0].dst, b = m[0].src;
-    unsigned temp = a.file == RF_R ? scratch & 0xffff : a.file == RF_P ? scratch >> 16 : 0;
-    if (temp) {
-        Operand t = op_reg((RegFile)a.file, temp - 1, 1);
+    for (unsigned s = i->ndst; s < i->nsrc; s++) {
+        Operand t = *ir_src(emit->f, i, s);
+        if (t.file != a.file)
+            continue;
         emit_move(emit, t, a);
         for (unsigned k = 0; k < n; k++)
             if (same_reg(m[k].src, a)) {
@@ -221,7 +222,6 @@ static unsigned break_cycle(Emit *emit, Move *m, unsigned n, uint32_t scratch) {
 static void emit_parallel(Emit *emit, const Inst *i) {
     Move m[256];
     unsigned n = 0;
-    uint32_t scratch = i->mods;
     FOR_DSTS(emit->f, i, dst) {
         Operand d = *dst, s = *ir_src(emit->f, i, AT(dst));
         if (!same_reg(d, s) || s.mods)
@@ -229,7 +229,7 @@ static void emit_parallel(Emit *emit, const Inst *i) {
     }
     n = emit_chains(emit, m, n);
     while (n && emit->ok)
-        n = break_cycle(emit, m, n, scratch);
+        n = break_cycle(emit, m, n, i);
 }
 
 /* A guarded IR_COPY gives guarded instructions; what they keep is what their destinations held. */
@@ -261,8 +261,6 @@ static bool lower_block(Function *f, BlockId b, Diags *d) {
                 emit_move(&e, *ir_dst(f, &i, 0), *ir_src(f, &i, 0));
             guard_new(&e, first, i.guard);
         } else {
-            if (i.op == IR_COPY)
-                i.mods = 0;
             emit_parallel(&e, &i);
         }
         if (i.op == IR_COPY && out.n == first + 1) { /* keeps its number: the variable map names it */

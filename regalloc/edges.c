@@ -53,21 +53,21 @@ static bool collect_moves(Colour *colour, BlockId from, BlockId to, unsigned p, 
     return true;
 }
 
-static uint32_t edge_scratch(const Colour *colour, BlockId from, BlockId to) {
+static RaScratch edge_scratch(const Colour *colour, BlockId from, BlockId to) {
     bool used[2][RA_MAX_REGS] = {{false}};
     const RaPlaces *lists[2] = {&colour->exit[from.i], &colour->rec->entry[to.i]};
     for (unsigned l = 0; l < 2; l++)
         for (unsigned k = 0; k < lists[l]->at.n; k++)
             if (lists[l]->at.at[k].file <= RF_P)
                 used[lists[l]->at.at[k].file][lists[l]->at.at[k].reg] = true;
-    uint32_t mods = 0;
-    for (unsigned s = 0; s < 2; s++)
-        for (unsigned r = 0; r < colour->limit[s]; r++)
-            if (ra_is_allocatable((RegFile)s, r, colour->limit[s]) && !used[s][r]) {
-                mods |= (r + 1) << (16 * s);
+    RaScratch scratch = {0};
+    for (RegFile file = RF_R; file <= RF_P; file++)
+        for (unsigned r = 0; r < colour->limit[file]; r++)
+            if (ra_is_allocatable(file, r, colour->limit[file]) && !used[file][r]) {
+                scratch.reg[scratch.n++] = op_reg(file, r, 1);
                 break;
             }
-    return mods;
+    return scratch;
 }
 
 /* Copies at the end of block b overwrite these registers: what the variable map says of them ends earlier,
@@ -89,7 +89,7 @@ static bool connect_edge(Colour *colour, BlockId from, BlockId to, unsigned p) {
         return false;
     if (!m.at.n)
         return true;
-    uint32_t mods = edge_scratch(colour, from, to);
+    RaScratch scratch = edge_scratch(colour, from, to);
     const Block *fb = ir_block(f, from);
     LocId loc = fb->insts.n ? ir_inst(f, fb->insts.at[fb->insts.n - 1])->loc : (LocId){0};
     BlockId b;
@@ -103,10 +103,8 @@ static bool connect_edge(Colour *colour, BlockId from, BlockId to, unsigned p) {
             n += m.at.at[k].dst.file == file;
         if (!n)
             continue;
-        InstId id = ir_inst_new(f, IR_PARCOPY, n, n);
+        InstId id = ra_parallel_copy(f, n, &scratch, loc);
         Inst *i = ir_inst(f, id);
-        i->mods = mods;
-        i->loc = loc;
         n = 0;
         for (unsigned k = 0; k < m.at.n; k++)
             if (m.at.at[k].dst.file == file) {

@@ -93,11 +93,8 @@ void ra_summarise(Function *f) {
         FOR_INSTS(f, b, i) {
             FOR_DSTS(f, i, dst)
                 note_write(&f->summary, *dst);
-            for (unsigned s = 0; i->op == IR_PARCOPY && s < 2; s++) { /* scratch registers, see copies.c */
-                unsigned temp = i->mods >> (s * 16) & 0xffff;
-                if (temp)
-                    note_write(&f->summary, op_reg(s ? RF_P : RF_R, temp - 1, 1));
-            }
+            for (unsigned k = i->ndst; i->op == IR_PARCOPY && k < i->nsrc; k++) /* scratch registers */
+                note_write(&f->summary, *ir_src(f, i, k));
             if (i->op != OT_CALL)
                 continue;
             RaCallee c = ra_callee(f, i);

@@ -396,7 +396,7 @@ static void eval_call(Eval *eval, const Inst *i) {
 
 static void eval_moves(Eval *eval, const Inst *i) {
     uint32_t temp[256];
-    for (unsigned k = 0; k < i->nsrc; k++)
+    for (unsigned k = 0; k < i->ndst; k++) /* what follows are scratch registers */
         temp[k] = get(eval, eval->f->operands.at[i->operand + i->ndst + k], 0);
     for (unsigned k = 0; k < i->ndst; k++) {
         Operand d = eval->f->operands.at[i->operand + k];

@@ -294,12 +294,15 @@ static void parallel_copies(void **state) {
                     ir_set_src(f, i, 0, op_imm(file ? (0x5a >> (k + map % 4)) & 1 : 100 + k));
                     ir_append(f, b, i);
                 }
-                InstId pc = ir_inst_new(f, IR_PARCOPY, N, N);
+                InstId pc = ir_inst_new(f, IR_PARCOPY, N, N + (scratch ? 2 : 0));
                 for (unsigned k = 0, rest = map; k < N; k++, rest /= N) {
                     ir_set_dst(f, pc, k, op_reg((RegFile)file, base + k, 1));
                     ir_set_src(f, pc, k, op_reg((RegFile)file, base + rest % N, 1));
                 }
-                ir_inst(f, pc)->mods = scratch ? 21u | 7u << 16 : 0;
+                if (scratch) {
+                    ir_set_src(f, pc, N, op_reg(RF_R, 20, 1));
+                    ir_set_src(f, pc, N + 1, op_reg(RF_P, 6, 1));
+                }
                 ir_append(f, b, pc);
                 for (unsigned k = 0; k < N; k++) {
                     InstId copy = ir_inst_new(f, IR_COPY, 1, 1),
