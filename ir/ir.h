@@ -40,6 +40,8 @@ typedef struct {
 typedef struct {
     uint32_t i;
 } LocId;
+typedef VEC(InstId) InstIds;
+typedef VEC(BlockId) BlockIds;
 
 /* Operations that are no machine instruction; gone when the pass named has run. */
 enum IrOp {
@@ -89,9 +91,9 @@ typedef struct Inst {
 _Static_assert(sizeof(Inst) == 32, "instructions are 32 bytes");
 
 typedef struct {
-    VEC(InstId) insts; /* phis first */
-    VEC(BlockId) preds;
-    VEC(BlockId) succs;
+    InstIds insts; /* phis first */
+    BlockIds preds;
+    BlockIds succs;
     uint32_t label;      /* PTX label index + 1, 0 = none */
     uint32_t ptx_insn;   /* PTX statement index + 1 that the block was made to begin with, 0 = none */
     uint32_t order;      /* position in Function.layout, set by ir_renumber */
@@ -164,8 +166,8 @@ typedef struct Function {
     Arena *arena;
     VEC(Block) blocks; /* [0] unused */
     BlockId entry;
-    VEC(BlockId) layout; /* emission order, live blocks only; entry first */
-    VEC(Inst) insts;     /* [0] unused; never compacted */
+    BlockIds layout; /* emission order, live blocks only; entry first */
+    VEC(Inst) insts; /* [0] unused; never compacted */
     VEC(Operand) operands;
     VEC(Value) values;       /* [0] unused */
     VEC(uint32_t) vectors;   /* ValIds of vector operands, `count` at a time */

@@ -319,7 +319,7 @@ InstId ra_parallel_copy(Function *f, unsigned n, const RaScratch *scratch, LocId
     return id;
 }
 
-static void emit_moves(Colour *colour, const Inst *before, RaInsts *out) {
+static void emit_moves(Colour *colour, const Inst *before, InstIds *out) {
     Function *f = colour->f;
     LocId loc = before->loc;
     unsigned n = 0;
@@ -420,7 +420,7 @@ static bool mark_clobbers(Colour *colour, const Inst *i) {
 }
 
 /* Bring everything to where instruction i needs it. */
-static bool make_room(Colour *colour, const Inst *i, RaInsts *out) {
+static bool make_room(Colour *colour, const Inst *i, InstIds *out) {
     colour->moved.n = colour->homeless.n = 0;
     collect_tuples(colour, i);
     if (!colour->tuples.n && i->op != OT_CALL)
@@ -531,7 +531,7 @@ static bool is_needless(const Colour *colour, const Inst *i) {
     return true;
 }
 
-static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kills *dead, RaInsts *out) {
+static bool colour_inst(Colour *colour, InstId id, const Kills *dying, const Kills *dead, InstIds *out) {
     Function *f = colour->f;
     if (is_needless(colour, ir_inst(f, id))) {
         release_dying(colour, dying->at, dying->n, (InstId){0});
@@ -676,7 +676,7 @@ static bool colour_block(Colour *colour, BlockId b) {
     colour->block_arena = &scratch_arena;
     find_kills(colour, b);
     bool ok = enter_block(colour, b);
-    RaInsts out = {0};
+    InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; ok && p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
@@ -695,7 +695,7 @@ static bool colour_block(Colour *colour, BlockId b) {
         for (unsigned k = 0; k < dead->n; k++)
             bs_del(&colour->dead, dead->at[k]);
     }
-    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+    ir_block(f, b)->insts = out;
     leave_block(colour, b);
     arena_free(&scratch_arena);
     return ok;

@@ -12,7 +12,7 @@ enum { LUT_A = 0xf0, LUT_A_XOR_B = 0x3c };
 typedef struct {
     Function *f;
     Diags *d;
-    RaInsts *out;
+    InstIds *out;
     LocId loc;
     bool ok;
 } Emit;
@@ -244,7 +244,7 @@ static void guard_new(Emit *emit, unsigned first, Operand guard) {
 }
 
 static bool lower_block(Function *f, BlockId b, Diags *d) {
-    RaInsts out = {0};
+    InstIds out = {0};
     Emit e = {.f = f, .d = d, .out = &out, .ok = true};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n && e.ok; p++) {
@@ -268,7 +268,7 @@ static bool lower_block(Function *f, BlockId b, Diags *d) {
             out.at[first] = id;
         }
     }
-    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+    ir_block(f, b)->insts = out;
     return e.ok;
 }
 

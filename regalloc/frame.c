@@ -62,7 +62,7 @@ static InstId stack_access(Function *f, const Inst *i) {
 }
 
 static void lower_block(Function *f, BlockId b, uint32_t frame_bytes) {
-    RaInsts out = {0};
+    InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
@@ -85,7 +85,7 @@ static void lower_block(Function *f, BlockId b, uint32_t frame_bytes) {
         }
         VEC_ADD(f->arena, &out, id);
     }
-    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+    ir_block(f, b)->insts = out;
 }
 
 /* Deepest stack below this function, from its callees; UINT32_MAX if one of them is not known. */

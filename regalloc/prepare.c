@@ -211,7 +211,7 @@ static void claim(Claims *claims, ValId v) {
 }
 
 /* Replace component c of read n by a copy made just before. */
-static void give_copy(Function *f, InstId id, unsigned n, unsigned comp, RaInsts *out) {
+static void give_copy(Function *f, InstId id, unsigned n, unsigned comp, InstIds *out) {
     Operand o = *ra_read(f, ir_inst(f, id), n);
     ValId old = ir_operand_value(f, o, comp), now = ir_value_new(f, (RegFile)o.file);
     Value *nv = ir_value(f, now), *ov = ir_value(f, old);
@@ -247,7 +247,7 @@ static bool fixed_tuple(const Function *f, Operand o) {
 
 /* Vector sources: each value in one tuple of the instruction only. A value with a fixed register cannot be
  * gathered either. */
-static void separate_vectors(Function *f, InstId id, unsigned first_tied, Claims *claims, RaInsts *out) {
+static void separate_vectors(Function *f, InstId id, unsigned first_tied, Claims *claims, InstIds *out) {
     for (unsigned n = 0; n < first_tied; n++) {
         Operand o = *ra_read(f, ir_inst(f, id), n);
         if (o.kind != OPK_VAL || o.count < 2)
@@ -312,7 +312,7 @@ static void read_copy(Function *f, InstId id, ValId old, ValId now) {
     }
 }
 
-static void constrain(Function *f, InstId id, RaInsts *out) {
+static void constrain(Function *f, InstId id, InstIds *out) {
     if (ir_inst(f, id)->op == IR_COPY || ir_inst(f, id)->op == IR_PARCOPY)
         scalar_moves(f, id);
     Inst *i = ir_inst(f, id);
@@ -338,7 +338,7 @@ static void constrain(Function *f, InstId id, RaInsts *out) {
 }
 
 static void constrain_block(Function *f, BlockId b) {
-    RaInsts out = {0};
+    InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
@@ -346,7 +346,7 @@ static void constrain_block(Function *f, BlockId b) {
         VEC_ADD(f->arena, &out, id);
     }
     if (out.n != n)
-        memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+        ir_block(f, b)->insts = out;
 }
 
 bool ra_prepare(Function *f, Diags *d) {

@@ -13,8 +13,6 @@
 
 enum { RA_MAX_REGS = 256, RA_NO_REG = 0xffff, RA_INCOMING = 0x40000000 };
 
-typedef VEC(InstId) RaInsts; /* an instruction list being rebuilt; same layout as Block.insts */
-
 typedef struct { /* what analyses know of the control flow graph; index is the block number */
     uint32_t nblocks;
     BlockId *rpo; /* reachable blocks in reverse postorder */

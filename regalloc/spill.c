@@ -112,7 +112,7 @@ static Demand demand(const Spill *spill, const Inst *i) {
 
 static unsigned less(unsigned a, unsigned b) { return a > b ? a - b : 0; }
 
-static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *keep, RaInsts *out) {
+static void walk_inst(Spill *spill, BlockId b, uint32_t at, InstId id, Bitset *keep, InstIds *out) {
     Function *f = spill->f;
     Demand need = demand(spill, ir_inst(f, id));
     LocId loc = ir_inst(f, id)->loc;
@@ -165,7 +165,7 @@ static void walk_block(Spill *spill, BlockId b, Bitset *keep) {
     spill->nw = 0;
     for (unsigned k = 0; k < spill->w_in[b.i].at.n; k++)
         w_add(spill, spill->w_in[b.i].at.at[k]);
-    RaInsts out = {0};
+    InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
@@ -178,7 +178,7 @@ static void walk_block(Spill *spill, BlockId b, Bitset *keep) {
         if (!ra_set_has(&spill->live.out[b.i], v))
             w_del(spill, v);
     keep_values(spill, &spill->w_out[b.i]);
-    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+    ir_block(f, b)->insts = out;
     spill->done[b.i] = true;
 }
 

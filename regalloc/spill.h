@@ -63,9 +63,9 @@ ValId ra_spill_home_value(Spill *spill, uint32_t v);   /* of P, UR, UP; made whe
 uint32_t ra_spill_home_slot(Spill *spill, uint32_t v); /* of R: bytes from the start of the spill area */
 InstId ra_spill_make(Function *f, unsigned op, unsigned ndst, unsigned nsrc, Operand first, Operand second);
 InstId ra_spill_make_copy(Function *f, Operand dst, Operand src);
-void ra_spill_add(Spill *spill, RaInsts *out, InstId id, LocId loc);
-void ra_spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc);
-void ra_spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc);
+void ra_spill_add(Spill *spill, InstIds *out, InstId id, LocId loc);
+void ra_spill_store_home(Spill *spill, uint32_t v, InstIds *out, LocId loc);
+void ra_spill_reload(Spill *spill, uint32_t v, InstIds *out, LocId loc);
 
 /* ---- edges and phis, when every block's registers are decided (spill_edge.c) ---- */
 /* Decide which phis stay in memory; gives those of R the slot + 1 in which their operands arrive. */

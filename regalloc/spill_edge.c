@@ -22,7 +22,7 @@ static bool read_by_phis(Function *f, BlockId b, uint32_t v) {
 }
 
 /* R phi in memory: bring operand `src` into the slot. */
-static void store_operand(Spill *spill, Operand src, uint32_t slot, Values *have, RaInsts *out, LocId loc) {
+static void store_operand(Spill *spill, Operand src, uint32_t slot, Values *have, InstIds *out, LocId loc) {
     Function *f = spill->f;
     if (src.kind != OPK_VAL) {
         Operand temp = ir_val(f, ir_value_new(f, RF_R));
@@ -35,7 +35,7 @@ static void store_operand(Spill *spill, Operand src, uint32_t slot, Values *have
 }
 
 /* The other files: the phi becomes one of home values; its operand from this edge. */
-static Operand home_operand(Spill *spill, Operand src, Values *have, RaInsts *out, LocId loc) {
+static Operand home_operand(Spill *spill, Operand src, Values *have, InstIds *out, LocId loc) {
     Function *f = spill->f;
     if (src.kind == OPK_VAL && !ra_spill_has_value(have, src.value) && !spill->remat[src.value].i) {
         bs_add(&spill->spilled, src.value);
@@ -49,7 +49,7 @@ static Operand home_operand(Spill *spill, Operand src, Values *have, RaInsts *ou
 }
 
 static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uint32_t *phi_slot,
-                      RaInsts *out) {
+                      InstIds *out) {
     Function *f = spill->f;
     Values *have = &spill->w_out[from.i], *want = &spill->w_in[to.i];
     const Block *fb = ir_block(f, from);
@@ -90,15 +90,15 @@ static void edge_code(Spill *spill, BlockId from, BlockId to, unsigned pred, uin
     }
 }
 
-static void insert_list(Function *f, BlockId b, unsigned at, const RaInsts *list) {
-    RaInsts now = {0};
+static void insert_list(Function *f, BlockId b, unsigned at, const InstIds *list) {
+    InstIds now = {0};
     const Block *blk = ir_block(f, b);
     for (unsigned p = 0; p < blk->insts.n + list->n; p++)
         VEC_ADD(f->arena, &now,
                 p < at             ? blk->insts.at[p]
                 : p < at + list->n ? list->at[p - at]
                                    : blk->insts.at[p - list->n]);
-    memcpy(&ir_block(f, b)->insts, &now, sizeof now);
+    ir_block(f, b)->insts = now;
 }
 
 void ra_spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
@@ -107,7 +107,7 @@ void ra_spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
         BlockId to = spill->g.rpo[k];
         for (unsigned p = 0; p < ir_block(f, to)->preds.n; p++) {
             BlockId from = ir_block(f, to)->preds.at[p];
-            RaInsts out = {0};
+            InstIds out = {0};
             edge_code(spill, from, to, p, phi_slot, &out);
             if (!out.n)
                 continue;
@@ -122,14 +122,14 @@ void ra_spill_connect_edges(Spill *spill, uint32_t *phi_slot) {
 /* ---- stores and phis, at the end ---- */
 
 /* A phi whose operands arrive in `slot` but whose home is another: move it there. */
-static void move_home(Spill *spill, uint32_t v, uint32_t slot, RaInsts *out, LocId loc) {
+static void move_home(Spill *spill, uint32_t v, uint32_t slot, InstIds *out, LocId loc) {
     Operand val = ir_val(spill->f, (ValId){v});
     ra_spill_add(spill, out, ra_spill_make(spill->f, IR_RELOAD, 1, 1, val, op_imm(slot)), loc);
     ra_spill_add(spill, out,
                  ra_spill_make(spill->f, IR_SPILL, 0, 2, val, op_imm(ra_spill_home_slot(spill, v))), loc);
 }
 
-static void store_results(Spill *spill, InstId id, RaInsts *out) {
+static void store_results(Spill *spill, InstId id, InstIds *out) {
     Function *f = spill->f;
     LocId loc = ir_inst(f, id)->loc;
     for (unsigned k = 0; k < ir_inst(f, id)->ndst; k++) {
@@ -144,7 +144,7 @@ static void store_results(Spill *spill, InstId id, RaInsts *out) {
 /* What the block's phis need goes behind a leading BSYNC, so that a join keeps its shape. */
 void ra_spill_finish_block(Spill *spill, BlockId b, const uint32_t *phi_slot, uint32_t ninsts_before) {
     Function *f = spill->f;
-    RaInsts now = {0}, head = {0};
+    InstIds now = {0}, head = {0};
     bool flushed = false;
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
@@ -172,7 +172,7 @@ void ra_spill_finish_block(Spill *spill, BlockId b, const uint32_t *phi_slot, ui
         if (id.i < ninsts_before)
             store_results(spill, id, &now);
     }
-    memcpy(&ir_block(f, b)->insts, &now, sizeof now);
+    ir_block(f, b)->insts = now;
 }
 
 /* Decide which phis stay in memory; gives those of R the slot in which their operands arrive. */

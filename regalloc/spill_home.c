@@ -70,12 +70,12 @@ InstId ra_spill_make_copy(Function *f, Operand dst, Operand src) {
     return ra_spill_make(f, IR_COPY, 1, 1, dst, src);
 }
 
-void ra_spill_add(Spill *spill, RaInsts *out, InstId id, LocId loc) {
+void ra_spill_add(Spill *spill, InstIds *out, InstId id, LocId loc) {
     ir_inst(spill->f, id)->loc = loc;
     VEC_ADD(spill->f->arena, out, id);
 }
 
-void ra_spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
+void ra_spill_store_home(Spill *spill, uint32_t v, InstIds *out, LocId loc) {
     Operand val = ir_val(spill->f, (ValId){v});
     if (spill->file == RF_R)
         ra_spill_add(spill, out,
@@ -86,7 +86,7 @@ void ra_spill_store_home(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
     }
 }
 
-void ra_spill_reload(Spill *spill, uint32_t v, RaInsts *out, LocId loc) {
+void ra_spill_reload(Spill *spill, uint32_t v, InstIds *out, LocId loc) {
     Function *f = spill->f;
     Operand val = ir_val(f, (ValId){v});
     if (spill->remat[v].i) {

@@ -454,7 +454,7 @@ static uint32_t pack_control(const Choice *ch, uint32_t stall) {
 /* Stalls longer than the field holds go on in NOPs: behind the instruction, or before it if it branches. */
 static void write_block(Controls *controls, BlockId b) {
     Function *f = controls->f;
-    VEC(InstId) out = {0};
+    InstIds out = {0};
     unsigned n = ir_block(f, b)->insts.n;
     for (unsigned p = 0; p < n; p++) {
         InstId id = ir_block(f, b)->insts.at[p];
@@ -482,7 +482,7 @@ static void write_block(Controls *controls, BlockId b) {
             VEC_ADD(f->arena, &out, id);
         }
     }
-    memcpy(&ir_block(f, b)->insts, &out, sizeof out);
+    ir_block(f, b)->insts = out;
 }
 
 static void gather_facts(Controls *controls) {

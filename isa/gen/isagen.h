@@ -141,7 +141,7 @@ typedef struct {
 typedef struct {
     bool uniform;
     unsigned base;
-    VEC(IgTok) names;
+    IgToks names;
     IgFormSlot slot[3];
     const char *imm_type, *suffix;
     IgCond select;
@@ -186,7 +186,7 @@ typedef struct IgDef {
     IgDefKind kind;
     const char *name;
     uint32_t targets; /* bit set of target indices */
-    VEC(IgTok) parents;
+    IgToks parents;
     VEC(IgField) fields;
     VEC(IgForms) forms;
     VEC(IgProse) prose;
@@ -197,7 +197,7 @@ typedef struct IgDef {
     VEC(IgSyntaxDecl) aliases, errors;
     VEC(IgBitwidth) widths;
     VEC(IgAsmFormat) formats;
-    VEC(IgTok) inlist, outlist, order;
+    IgToks inlist, outlist, order;
     IgTraits traits;
     bool has_inlist, has_outlist, has_order;
     IgCond select;
@@ -277,7 +277,7 @@ typedef struct {
     VEC(IgSyntaxDecl) aliases, errors;
     VEC(IgBitwidth) widths;
     VEC(IgAsmFormat) formats;
-    VEC(IgTok) inlist, outlist, order;
+    IgToks inlist, outlist, order;
     IgTraits traits;
     bool has_inlist, has_outlist, has_order;
     IgCond select;

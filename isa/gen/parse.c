@@ -389,7 +389,7 @@ static bool slot_list(Parser *parser, bool dst, IgDef *def, const char *end) {
     return igp_expect(parser, end);
 }
 
-static bool name_list(Parser *parser, void *vec) {
+static bool name_list(Parser *parser, IgToks *names) {
     if (!igp_expect(parser, "<"))
         return false;
     while (!igp_is(parser, ">")) {
@@ -397,7 +397,7 @@ static bool name_list(Parser *parser, void *vec) {
         const char *name;
         if (!igp_ident(parser, &name))
             return false;
-        *(IgTok *)vec_push_raw(&parser->g->arena, vec, sizeof(IgTok)) = t;
+        VEC_ADD(&parser->g->arena, names, t);
         if (!igp_take(parser, ","))
             break;
     }

@@ -42,7 +42,7 @@ typedef struct {
     uint32_t *vals;
     uint32_t nslots, count;
     uint32_t depth;
-    VEC(InstId) entry_undefs;
+    InstIds entry_undefs;
 } Ssa;
 void sel_ssa_init(Ssa *ssa, Function *f, Arena *arena);
 uint32_t sel_ssa_var_new(Ssa *ssa, RegFile file, uint32_t ptx_reg, unsigned component);
@@ -120,7 +120,7 @@ struct Sel {
     uint32_t *frame_offset; /* variable index -> offset + 1 in the frame, 0 = not there */
     uint32_t cc_var;        /* carry flag: predicate */
     BlockId cur;            /* {0} when what follows cannot be reached */
-    VEC(BlockId) order;     /* blocks in the order they were begun */
+    BlockIds order;         /* blocks in the order they were begun */
     BlockId *block_at;      /* PTX statement index -> its block if it begins one */
     uint32_t *preds_at;     /* its expected number of predecessors */
     uint32_t *edge_from;    /* the last statement seen to lead there + 1, while blocks are found */

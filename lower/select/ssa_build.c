@@ -307,7 +307,7 @@ void sel_ssa_finish(Ssa *ssa) {
             next[n] = head[ssa->phis.at[n].block.i];
             head[ssa->phis.at[n].block.i] = n + 1;
         }
-    VEC(InstId) front = {0};
+    InstIds front = {0};
     for (uint32_t b = 1; b < f->blocks.n; b++) {
         front.n = 0;
         for (uint32_t n = head[b]; n; n = next[n - 1])
