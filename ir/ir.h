@@ -146,12 +146,11 @@ typedef struct { /* where a PTX register's value is to be found; never wrong, no
     InstId to;   /* up to and with this one, 0 = to the block's end */
 } IrVarRow;
 
-typedef struct { /* jump table of a BRX: words in constant bank 2 that hold code offsets from the function's
+typedef struct { /* jump table of a BRX: words in CONST_BANK_JUMPS that hold code offsets from the function's
                     start */
     uint32_t offset_bytes; /* in the function's part of the bank; operands c[2][...] count from there too */
     VEC(uint32_t) entries; /* positions in the succs of the block that ends with the BRX */
 } BranchTable;
-#define IR_JUMP_BANK 2u
 
 struct PtxModule;
 struct PtxFunc;

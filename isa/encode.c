@@ -184,12 +184,12 @@ static bool enc_operand(const Enc *enc, const IsaField *field, uint64_t *v) {
     case VT_UPRED:
     case VT_BREG: return enc_reg(enc, field, operand, field->index, v);
     case VT_CMEM: {
-        unsigned bank_bits = field->width - 16u, bank = operand->value >> 16;
+        unsigned bank_bits = field->width - 16u, bank = op_cmem_bank(*operand);
         if (operand->kind != OPK_CMEM)
             return refuse(enc, "must be a constant", field->index);
         if (bank >> bank_bits)
             return refuse(enc, "names a constant bank that does not exist", field->index);
-        *v = (uint64_t)(operand->value & 0xffff) << bank_bits | bank;
+        *v = (uint64_t)op_cmem_offset(*operand) << bank_bits | bank;
         return true;
     }
     case VT_SREG:

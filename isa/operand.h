@@ -52,6 +52,8 @@ static inline Operand op_imm(uint32_t bits) { return (Operand){OPK_IMM, 0, 0, 0,
 static inline Operand op_cmem(unsigned bank, uint32_t offset_bytes) {
     return (Operand){OPK_CMEM, 0, 0, 0, bank << 16 | (offset_bytes & 0xffff)};
 }
+static inline uint32_t op_cmem_bank(Operand o) { return o.value >> 16; }
+static inline uint32_t op_cmem_offset(Operand o) { return o.value & 0xffff; }
 static inline Operand op_rz(void) { return op_reg(RF_R, REG_RZ, 1); }
 static inline Operand op_pt(void) { return op_reg(RF_P, REG_PT, 1); }
 static inline Operand op_with(Operand o, unsigned mods) {

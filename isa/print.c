@@ -215,7 +215,7 @@ static void put_operand(Print *print, const IsaSyn *syn) {
     }
     const char *bar = open_mods(print, &o);
     if (o.kind == OPK_CMEM) {
-        print_text(print, "c[0x%x][", o.value >> 16);
+        print_text(print, "c[0x%x][", op_cmem_bank(o));
         put_signed16(print, o.value);
         print_text(print, "]%s", half);
         if (syn->mod)

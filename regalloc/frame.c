@@ -9,6 +9,7 @@
 #include "regalloc/regalloc.h"
 #include "ir/pass.h"
 #include "frontend/ast.h"
+#include "isa/machine/banks.h"
 #include <string.h>
 
 enum { FRAME_ALIGN = 16, MAX_OFFSET = 1 << 23 };
@@ -28,7 +29,7 @@ static InstId add_to(Function *f, Operand dst, Operand base, uint32_t bytes, Loc
 
 static void set_up_kernel(Function *f, uint32_t frame_bytes) {
     const TargetInfo *info = isa_target_info(f->module->target);
-    Operand top = op_cmem(0, info->stack_top_offset_bytes);
+    Operand top = op_cmem(CONST_BANK_LAUNCH, info->stack_top_offset_bytes);
     unsigned op = info->has_alu_cmem ? OT_MOV : OT_LDC;
     InstId id = ir_inst_new(f, op, isa_num_dst(op), isa_num_src(op));
     *ir_dst(f, ir_inst(f, id), 0) = sp();

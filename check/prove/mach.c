@@ -3,6 +3,7 @@
  * model checker look after it.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "isa/machine/banks.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -30,9 +31,9 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
         return ts->zero;
     }
     const TargetInfo *ti = isa_target_info(prover->g->bin->target);
-    if (bank == 3)
+    if (bank == CONST_BANK_VARS)
         return prove_const3(prover, t_const(ts, 32, offset), 4, false);
-    if (bank == 2) {
+    if (bank == CONST_BANK_JUMPS) {
         uint32_t v = 0;
         if (offset + 4 <= prover->bf->const_bank2_bytes)
             memcpy(&v, prover->bf->const_bank2 + offset, 4);
@@ -40,7 +41,7 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
             mach_fault(mach, "constant bank 2 is read out of range");
         return t_const(ts, 32, v);
     }
-    if (bank != 0) {
+    if (bank != CONST_BANK_LAUNCH) {
         mach_fault(mach, "a constant bank is not modelled");
         return ts->zero;
     }
@@ -81,7 +82,7 @@ Term *mach_word(Mach *mach, unsigned i, unsigned c) {
         return mach->p->fixup[mach->at] && mach->in->optype != OT_LDC
                    ? address_word(mach, mach->p->fixup[mach->at])
                    : t_const(ts, 32, o.value);
-    case OPK_CMEM: return mach_cmem(mach, o.value >> 16, (o.value & 0xffff) + 4 * c);
+    case OPK_CMEM: return mach_cmem(mach, op_cmem_bank(o), op_cmem_offset(o) + 4 * c);
     case OPK_REG:
         if (o.file == RF_R)
             return o.value == REG_RZ || o.value + c >= REG_RZ ? ts->zero

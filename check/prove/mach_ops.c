@@ -2,6 +2,7 @@
  * documents, written again here: the simulator's functions are not consulted.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "isa/machine/banks.h"
 #include <string.h>
 
 #define MG(OP, field, m) (uniform ? MGET(U##OP, field, m) : MGET(OP, field, m))
@@ -311,21 +312,21 @@ static void load_const(Mach *mach, unsigned sz) {
     bool sign;
     unsigned bytes = mach_size(sz, &sign);
     Operand cb = mach->in->src[1];
-    uint32_t bank = cb.value >> 16, offset = cb.value & 0xffff,
+    uint32_t bank = op_cmem_bank(cb), offset = op_cmem_offset(cb),
              base = isa_target_info(prover->g->bin->target)->param_base_bytes;
     Term *index = mach_word(mach, 0, 0);
     for (unsigned c = 0; c * 4 < bytes; c++) {
         unsigned each = bytes < 4 ? bytes : 4;
         Term *v = ts->zero, *at = t_add(ts, index, mach_k32(mach, offset + 4 * c));
-        if (bank == 3)
+        if (bank == CONST_BANK_VARS)
             v = prove_const3(prover, at, each, sign);
-        else if (bank == 0 && t_is_const(at) && at->k >= base)
+        else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && at->k >= base)
             v = prove_param(prover, at->k - base, each);
-        else if (bank == 0 && t_is_const(at) && each == 4)
-            v = mach_cmem(mach, 0, (uint32_t)at->k);
+        else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && each == 4)
+            v = mach_cmem(mach, CONST_BANK_LAUNCH, (uint32_t)at->k);
         else
             mach_fault(mach, "an indexed constant bank is not modelled");
-        if (bank == 0 && sign)
+        if (bank == CONST_BANK_LAUNCH && sign)
             v = t_sext_from(ts, v, 8 * bytes);
         mach_put(mach, 0, c, v);
     }

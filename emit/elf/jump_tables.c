@@ -6,8 +6,7 @@
 #include "emit/emit.h"
 #include "emit/elf/image.h"
 #include "frontend/ast.h"
-
-enum { BANK_BYTES = 0x10000 };
+#include "isa/machine/banks.h"
 
 static uint32_t own_bytes(const Function *f) {
     uint32_t end = 0;
@@ -28,9 +27,9 @@ static bool makes_calls(const Function *f) {
 
 static bool tables_fit(const IrModule *module, const Function *f, uint32_t at, Diags *d) {
     uint64_t end = (uint64_t)at + own_bytes(f);
-    return end <= BANK_BYTES ||
+    return end <= CONST_BANK_BYTES ||
            diag(d, f->ptx ? f->ptx->loc : (SrcLoc){0}, DIAG_E0302, str_text(module->strings, f->name),
-                (unsigned long long)end, (unsigned)BANK_BYTES);
+                (unsigned long long)end, (unsigned)CONST_BANK_BYTES);
 }
 
 bool elf_place_tables(const IrModule *module, uint32_t *base_bytes, Diags *d) {

@@ -7,6 +7,7 @@
 #include "emit/elf/image.h"
 #include "emit/elf/map.h"
 #include "emit/elf/nvinfo.h"
+#include "isa/machine/banks.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,7 +195,7 @@ static bool read_symbols(Reader *reader) {
 /* ---- banks and shared memory ---- */
 static bool bank_of(Reader *reader, uint32_t i, const char *prefix, const uint8_t **data, uint32_t *size) {
     const ElfSection *section = sec(reader, i);
-    if (section->h.sh_size > 0x10000)
+    if (section->h.sh_size > CONST_BANK_BYTES)
         return bad_section(reader, i, "larger than a constant bank");
     if (!func_named(reader, section->name + strlen(prefix)))
         return bad_section(reader, i, "belongs to no function");
@@ -207,7 +208,7 @@ static bool bank_of(Reader *reader, uint32_t i, const char *prefix, const uint8_
 
 static bool module_bank(Reader *reader, uint32_t i, const uint8_t **data, uint32_t *size) {
     const ElfSection *section = sec(reader, i);
-    if (section->h.sh_size > 0x10000)
+    if (section->h.sh_size > CONST_BANK_BYTES)
         return bad_section(reader, i, "larger than a constant bank");
     if (!section->data)
         return true;
@@ -288,7 +289,7 @@ static bool param_record(Reader *r, uint32_t section, const NvAttr *attr, BinFun
         return bad_record(r, section, attr->offset, "wrong size");
     uint32_t place = get_u32(attr->data + 4), shape = get_u32(attr->data + 8);
     BinParam p = {place & 0xffff, place >> 16, shape >> 18};
-    if (f->nparams == 4096 || p.offset_bytes + p.size_bytes > 0x10000)
+    if (f->nparams == 4096 || p.offset_bytes + p.size_bytes > CONST_BANK_BYTES)
         return bad_record(r, section, attr->offset, "the parameter is out of range");
     uint32_t i = f->nparams++; /* kept in ascending order of their ordinals */
     while (i > 0 && params[i - 1].ordinal > p.ordinal)

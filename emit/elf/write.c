@@ -7,6 +7,7 @@
 #include "emit/elf/nvinfo.h"
 #include "frontend/ast.h"
 #include "isa/machine/occupancy.h"
+#include "isa/machine/banks.h"
 #include <string.h>
 
 enum { SHSTRTAB = 1, STRTAB, SYMTAB, NV_INFO, TOOLKIT_VERSION = 111 };
@@ -629,7 +630,7 @@ static bool check_limits(Writer *writer) {
         return write_error(writer, "module", "more than 8000 functions");
     for (uint32_t i = 0; i < writer->c->nfuncs; i++) {
         const CodeFunc *f = &writer->c->funcs[i];
-        if (f->is_entry && f->param_bytes > 0xffff - writer->t->param_base_bytes)
+        if (f->is_entry && f->param_bytes >= CONST_BANK_BYTES - writer->t->param_base_bytes)
             return write_error(writer, func_name(writer, i),
                                "more parameter bytes than a constant bank holds");
         if (f->nregs > 255 || f->nbarriers > 16)

@@ -5,6 +5,7 @@
 #include "emit/code.h"
 #include "emit/emit.h"
 #include "frontend/ast.h"
+#include "isa/machine/banks.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +139,7 @@ static bool encode_block(Encode *encode, BlockId id) {
                 return false;
             if (m.src[k].kind == OPK_VAL)
                 return encode_error(encode, i, "a register is still virtual");
-            if (m.src[k].kind == OPK_CMEM && m.src[k].value >> 16 == IR_JUMP_BANK)
+            if (m.src[k].kind == OPK_CMEM && op_cmem_bank(m.src[k]) == CONST_BANK_JUMPS)
                 m.src[k].value += encode->table_base;
         }
         if (i->op == OT_LEPC && !resolve_lepc(encode, i, &m, b, AT(i), at))

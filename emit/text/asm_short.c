@@ -11,6 +11,7 @@
 #include "emit/text/asm_text.h"
 #include "emit/code.h"
 #include "frontend/ast.h"
+#include "isa/machine/banks.h"
 #include <string.h>
 
 typedef struct {
@@ -127,7 +128,7 @@ static bool branchtable_directive(ShortAsm *shorts) {
         int64_t to = 0;
         if (!name)
             return err(shorts, start, DIAG_E0350, "a label");
-        if (f->const2_bytes >= 0x10000)
+        if (f->const2_bytes >= CONST_BANK_BYTES)
             return err(shorts, start, DIAG_E0356, "a constant bank has 65536 bytes");
         if (!shorts->emit)
             continue; /* labels may follow */

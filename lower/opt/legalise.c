@@ -29,7 +29,7 @@ static Operand move(Legal *legal, Operand o) {
 static Operand move_pair(Legal *legal, Operand o, unsigned op) {
     Operand lo = o, hi = o;
     if (o.kind == OPK_CMEM)
-        hi = op_cmem(o.value >> 16, (o.value & 0xffff) + 4);
+        hi = op_cmem(op_cmem_bank(o), op_cmem_offset(o) + 4);
     else if (o.kind == OPK_IMM && is_f64(op))
         lo = op_imm(0);
     else if (o.kind == OPK_IMM)

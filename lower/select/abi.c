@@ -537,10 +537,7 @@ static bool call_by_comparison(Sel *sel, Call *call, Operand target, const Words
         }
         sel_begin(sel, no);
     }
-    if (isa_target_has(sel->t, OT_TRAP))
-        EMIT0(sel, OT_TRAP, 0, op_imm(1));
-    else
-        EMIT0(sel, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+    sel_trap(sel, TRAP_CODE_TRAP);
     sel_seal(sel, join);
     sel_begin(sel, join);
     if (!ir_block(sel->f, join)->preds.n) { /* no candidate comes back */

@@ -16,17 +16,15 @@ bool isel_bra(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
-enum { TRAP_CODE_TRAP = 1, TRAP_CODE_BRKPT = 2, TRAP_CODE_INDEX = 3 }; /* operand of TRAP */
-
-static InstId trap(Sel *sel, uint32_t code) {
+InstId sel_trap(Sel *sel, TrapCode code) {
     if (isa_target_has(sel->t, OT_TRAP))
         return EMIT0(sel, OT_TRAP, 0, op_imm(code));
     /* what ptxas writes for trap and brkpt alike; a machine may give other operands a meaning */
-    return EMIT0(sel, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(1));
+    return EMIT0(sel, OT_BPT, MSET(BPT, kind, BptKind_TRAP), op_imm(TRAP_CODE_TRAP));
 }
 
-static void emit_trap(Sel *sel, uint32_t code) {
-    trap(sel, code);
+static void emit_trap(Sel *sel, TrapCode code) {
+    sel_trap(sel, code);
     sel->cur = (BlockId){0};
 }
 
@@ -97,7 +95,7 @@ static void select_table(Sel *sel, const Cases *cases, Operand index) {
         VEC_ADD(f->arena, &t.entries, cases->target[k]);
     *VEC_PUSH(f->arena, &f->tables) = t;
     Operand to = EMIT_R(sel, OT_LDC, MSET(LDC, sz, MemSz_32), sel_shl(sel, index, op_imm(2)),
-                        op_cmem(IR_JUMP_BANK, t.offset_bytes));
+                        op_cmem(CONST_BANK_JUMPS, t.offset_bytes));
     ir_inst(f, sel_last(sel))->flags |=
         IF_SIDE_EFFECT; /* stays behind the check: elsewhere it might read outside the bank */
     if (isa_src_regs(sel->t, &(MachInst){.optype = OT_BRX}, BRX_ra) == 2) /* offsets are below 2^31 */
@@ -122,7 +120,8 @@ bool isel_brx(Sel *sel, const PtxInsn *in) {
     Operand index = sel_value(sel, sel_src32(sel, &in->operands[0]));
     Cases c = distinct_targets(sel, ptx_branch_table, (in->flags & PF_UNI) != 0);
     Operand outside = sel_isetp(sel, false, ICmp_GE, index, op_imm(ptx_branch_table->n));
-    ir_set_guard(sel->f, trap(sel, TRAP_CODE_INDEX), outside); /* undefined in PTX: never run on silently */
+    ir_set_guard(sel->f, sel_trap(sel, TRAP_CODE_BRANCH_INDEX),
+                 outside); /* undefined in PTX: never run on silently */
     if (ptx_branch_table->n <= MAX_COMPARED || c.ntargets == 1)
         select_case(sel, &c, index, 0, ptx_branch_table->n);
     else
@@ -168,7 +167,7 @@ bool isel_ret(Sel *sel, const PtxInsn *in) {
 }
 
 bool isel_trap(Sel *s, const PtxInsn *in) {
-    emit_trap(s, in->op == PTX_BRKPT ? TRAP_CODE_BRKPT : TRAP_CODE_TRAP);
+    emit_trap(s, in->op == PTX_BRKPT ? TRAP_CODE_BREAKPOINT : TRAP_CODE_TRAP);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #ifndef HEDDLE_LOWER_SELECT_ISEL_H
 #define HEDDLE_LOWER_SELECT_ISEL_H
 #include "isa/machine/abi.h"
+#include "isa/machine/banks.h"
 #include "lower/lower.h"
 
 /* ---- SSA construction (ssa_build.c) ---- */
@@ -137,6 +138,9 @@ struct Sel {
 };
 
 static inline PtxType sel_type(const PtxInsn *in) { return (PtxType)in->type[0]; }
+
+/* A trap instruction, unguarded; ends no block (flow.c). */
+InstId sel_trap(Sel *sel, TrapCode code);
 
 /* ---- emission (lower/select/emit.c) ---- */
 #define SEL_COUNT(...) ((unsigned)(sizeof((Operand[]){__VA_ARGS__}) / sizeof(Operand)))

@@ -7,7 +7,7 @@
 #include "lower/select/isel.h"
 #include "isa/machine/windows.h"
 
-enum { OFFSET_LIMIT = 1 << 23, CONST_BANK = 3 };
+enum { OFFSET_LIMIT = 1 << 23 };
 
 static bool is_kernel_param(const Sel *sel, uint32_t var) {
     for (uint32_t k = 0; sel->f->is_entry && k < sel->pf->nparams; k++)
@@ -245,12 +245,12 @@ static Operand emit_load(Sel *sel, const PtxInsn *in, const Address *address, un
         d = sel_emit_dst(sel, OT_LDL, MSET(LDL, sz, size), 0, RF_R, words, 3, (Operand[]){base, none, off});
         break;
     default: { /* SP_CONST: the offset is the operand's when it is not negative */
-        if (address->offset < 0 || address->offset > 0xffff) {
+        if (address->offset < 0 || address->offset >= CONST_BANK_BYTES) {
             base = base.kind == OPK_NONE ? sel_value(sel, off) : sel_iadd(sel, base, off);
             off = op_imm(0);
         }
         d = sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2,
-                         (Operand[]){base, op_cmem(CONST_BANK, off.value)});
+                         (Operand[]){base, op_cmem(CONST_BANK_VARS, off.value)});
         break;
     }
     }
@@ -324,17 +324,17 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
         index = sel_iadd(sel, index, op_imm((uint32_t)operand->imm));
         at = 0;
     }
-    if (at > 0xffff)
+    if (at >= CONST_BANK_BYTES)
         return sel_error(sel, "the parameter lies outside the constant bank");
     unsigned words = total <= 4 ? 1 : total / 4;
     if (!operand->reg && total >= 4 && sel->ti->has_alu_cmem) {
         for (unsigned c = 0; c < words; c++)
-            w[c] = sel_mov(sel, op_cmem(0, at + 4 * c));
+            w[c] = sel_mov(sel, op_cmem(CONST_BANK_LAUNCH, at + 4 * c));
         return write_loaded(sel, in, w);
     }
     unsigned size = num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok);
-    Operand d =
-        sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2, (Operand[]){index, op_cmem(0, at)});
+    Operand d = sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, size), 0, RF_R, words, 2,
+                             (Operand[]){index, op_cmem(CONST_BANK_LAUNCH, at)});
     for (unsigned c = 0; c < words; c++)
         w[c] = sel_part(sel, d, c);
     return write_loaded(sel, in, w);

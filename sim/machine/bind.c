@@ -30,9 +30,9 @@ static SrcRef host_rows(const uint32_t *rows) { return (SrcRef){0, (uintptr_t)ro
 static SrcRef warp_rows(uint32_t row) { return (SrcRef){~(uintptr_t)0, (uintptr_t)row * ROW_BYTES}; }
 
 static SrcRef bind_cmem(Bind *bind, Operand o, unsigned width) {
-    uint32_t bank = o.value >> 16, offset = o.value & 0xffff, words[2] = {0, 0};
+    uint32_t bank = op_cmem_bank(o), offset = op_cmem_offset(o), words[2] = {0, 0};
     unsigned size = width == WIDTH_32 ? 4 : 8;
-    if (bank >= NUM_BANKS || offset + size > bind->run->bank_bytes[bank]) {
+    if (bank >= NUM_CONST_BANKS || offset + size > bind->run->bank_bytes[bank]) {
         char why[96];
         snprintf(why, sizeof why, "c[0x%x][0x%x] is outside the constant bank", bank, offset);
         bind_fail(bind, why);

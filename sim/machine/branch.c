@@ -491,11 +491,10 @@ static int op_trap(Warp *w, Dec *dec, uint32_t g) {
     if (!g || host_goes_on(w, dec, g, MACHINE_CALL_TRAP))
         return RUN_OK;
     uint32_t v = dec->nv ? dec_src(w, dec, 0)[low_lane(g)] : dec->imm[0];
-    /* the reasons that lower/select/flow.c writes */
-    SimTrapKind why = dec->optype != OT_TRAP ? TRAP_INSTRUCTION
-                      : v == 2               ? TRAP_BREAKPOINT
-                      : v == 3               ? TRAP_BRANCH_INDEX
-                                             : TRAP_INSTRUCTION;
+    SimTrapKind why = dec->optype != OT_TRAP        ? TRAP_INSTRUCTION
+                      : v == TRAP_CODE_BREAKPOINT   ? TRAP_BREAKPOINT
+                      : v == TRAP_CODE_BRANCH_INDEX ? TRAP_BRANCH_INDEX
+                                                    : TRAP_INSTRUCTION;
     return machine_trap(w, dec, low_lane(g), why, "%s 0x%x", isa_optype_name(dec->optype), v);
 }
 

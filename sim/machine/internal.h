@@ -12,6 +12,7 @@
 #define HEDDLE_SIM_MACHINE_INTERNAL_H
 #include "base/arena.h"
 #include "sim/machine/machine.h"
+#include "isa/machine/banks.h"
 
 enum {
     ROW_BYTES = 128,
@@ -24,7 +25,6 @@ enum {
     PRED_SINK = 16,
     PRED_COUNT = 17,
     NUM_BARRIERS = 16,
-    NUM_BANKS = 5,
     MAX_WARPS = 32
 };
 
@@ -144,8 +144,8 @@ typedef struct Run {
     Dec *prog; /* ncode entries, decoded when first issued */
     const Level *level;
     const uint32_t *zero_rows; /* four rows of zeros */
-    const uint8_t *bank[NUM_BANKS];
-    uint32_t bank_bytes[NUM_BANKS];
+    const uint8_t *bank[NUM_CONST_BANKS];
+    uint32_t bank_bytes[NUM_CONST_BANKS];
     FuncPlace *func_places; /* ascending addresses */
     uint32_t nfunc_places;
     uint32_t shared_bytes, local_bytes;

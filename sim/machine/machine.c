@@ -284,11 +284,11 @@ static void make_bank0(Run *run) {
     put32(bank, bytes, info->stack_top_offset_bytes, run->local_bytes);
     put32(bank, bytes, info->dynamic_shared_offset_bytes, run->launch->dynamic_shared_bytes);
     put32(bank, bytes, info->gridid_offset_bytes, SIM_SREG_GRIDID);
-    put32(bank, base, 0x10c, SIM_SREG_NSMID);
+    put32(bank, base, LAUNCH_NSMID_OFFSET, SIM_SREG_NSMID);
     if (run->launch->param_bytes)
         memcpy(bank + base, run->launch->params, run->launch->param_bytes);
-    run->bank[0] = bank;
-    run->bank_bytes[0] = bytes;
+    run->bank[CONST_BANK_LAUNCH] = bank;
+    run->bank_bytes[CONST_BANK_LAUNCH] = bytes;
 }
 
 /* Bank 3 is what the .const variables hold now. */
@@ -304,8 +304,8 @@ static void make_bank3(Run *run) {
             var->size_bytes <= binary->const_bank3_bytes - var->offset_bytes)
             memcpy(bank + var->offset_bytes, alloc->data, var->size_bytes);
     }
-    run->bank[3] = bank;
-    run->bank_bytes[3] = binary->const_bank3_bytes;
+    run->bank[CONST_BANK_VARS] = bank;
+    run->bank_bytes[CONST_BANK_VARS] = binary->const_bank3_bytes;
 }
 
 /* ---- recursion ---- */
@@ -380,12 +380,12 @@ static bool make_memory(Run *run, Diags *d) {
         return false;
     make_bank0(run);
     make_bank3(run);
-    run->bank[1] = run->bank[0];
+    run->bank[1] = run->bank[CONST_BANK_LAUNCH];
     run->bank_bytes[1] = 0;
-    run->bank[2] = func->const_bank2;
-    run->bank_bytes[2] = func->const_bank2 ? func->const_bank2_bytes : 0;
-    run->bank[4] = bank4;
-    run->bank_bytes[4] = binary->const_bank4_bytes;
+    run->bank[CONST_BANK_JUMPS] = func->const_bank2;
+    run->bank_bytes[CONST_BANK_JUMPS] = func->const_bank2 ? func->const_bank2_bytes : 0;
+    run->bank[CONST_BANK_ADDRESSES] = bank4;
+    run->bank_bytes[CONST_BANK_ADDRESSES] = binary->const_bank4_bytes;
     return true;
 }
 

@@ -469,12 +469,12 @@ static bool use_ldc(Bind *bind, Operand cb, uint32_t sz, bool indexed) {
     Dec *dec = bind->d;
     bind->raw_cmem = true;
     bind_operands(bind);
-    dec->k[0] = cb.value >> 16;
+    dec->k[0] = op_cmem_bank(cb);
     dec->k[3] = sz;
     dec->size = bytes[sz & 7];
-    dec->target = indexed ? (int64_t)(int16_t)(cb.value & 0xffff) : (int64_t)(cb.value & 0xffff);
+    dec->target = indexed ? (int64_t)(int16_t)op_cmem_offset(cb) : (int64_t)op_cmem_offset(cb);
     dec->full = dec->part = ldc;
-    if (!dec->size || cb.kind != OPK_CMEM || dec->k[0] >= NUM_BANKS)
+    if (!dec->size || cb.kind != OPK_CMEM || dec->k[0] >= NUM_CONST_BANKS)
         return bind_fail(bind, "undefined constant access");
     return !bind->failed;
 }
