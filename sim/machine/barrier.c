@@ -94,7 +94,7 @@ static int operands(Warp *w, Dec *dec, uint32_t g, uint32_t *id, uint32_t *cnt) 
 
 static int barrier_arrive(Warp *warp, Dec *dec, uint32_t g, uint32_t id, uint32_t cnt) {
     Barrier *barrier = &warp->cta->bar[id];
-    uint8_t kind = dec->imm[1] == MODE_RED ? KIND_RED : KIND_SYNC, redop = (uint8_t)dec->k[0];
+    uint8_t kind = dec->imm[1] == MODE_RED ? KIND_RED : KIND_SYNC, redop = (uint8_t)dec->barrier.redop;
     if (!barrier->count) /* warps may wait here already if R2B has emptied it */
         *barrier = (Barrier){
             .expected = cnt, .kind = kind, .redop = redop, .and_so_far = true, .waiting = barrier->waiting};
@@ -205,8 +205,8 @@ bool bind_BAR_RED(Bind *bind) {
                       : bind->in->opcode == OC_BAR_RED_R ? CNT_PACKED_BRU
                                                          : CNT_OPERAND;
     bind->d->imm[1] = MODE_RED;
-    bind->d->k[0] = MGET(BAR_RED, redop, bind->in->mods);
-    return bind->d->k[0] == 3 ? bind_fail(bind, "undefined reduction") : true;
+    bind->d->barrier.redop = MGET(BAR_RED, redop, bind->in->mods);
+    return bind->d->barrier.redop == 3 ? bind_fail(bind, "undefined reduction") : true;
 }
 
 bool bind_B2R(Bind *bind) {

@@ -64,8 +64,60 @@ struct Dec {
     PredRef q[3];   /* predicate sources, in slot order */
     uint32_t xm[4]; /* sign or inversion masks of v[]: value = (bits & am) ^ xm */
     uint32_t am[4];
-    uint32_t imm[2];               /* immediate-only slots, and what a binder keeps */
-    uint32_t k[8];                 /* constants that a binder made of the modifiers */
+    uint32_t imm[2]; /* immediate-only slots, and what a binder keeps */
+    // clang-format off
+    union {                        /* what a binder made of the modifiers, for the family that it serves */
+        struct {                   /* loads, stores, atomics, QSPC */
+            uint32_t uniform;      /* 0 no uniform register, 1 one, 2 a pair */
+            uint32_t wide;         /* the sum has 64 bits */
+            uint32_t unused_;
+            uint32_t kind;         /* MemSz */
+            uint32_t shift;        /* of the address register: its stride */
+            uint32_t op;           /* AtomOp, or one of atom.c's; QSPC: the space asked for */
+            uint32_t type;         /* AtomType */
+        } mem;
+        struct { uint32_t bank, unused_[2], kind /* MemSz */; } ldc;
+        struct { uint32_t zfill, descriptor; } copy;       /* LDGSTS */
+        struct { uint32_t count, transposed; } matrix;     /* LDSM, STSM */
+        struct { /* f32 and f64 arithmetic; flags are 0 or ~0, rnd: Rnd of an inner_ function */
+            uint32_t ftz, sat, fmz, scale_lo, scale_hi, unused_[2], rnd;
+        } flt;
+        struct { uint32_t ftz, unused_[2], nan, xorsign; } fminmax;
+        struct { uint32_t ftz, bop; } fset;                /* the relation is the function */
+        struct { uint32_t cmp, bop; } dset;
+        struct { uint32_t ftz, sat, fmz, relu, f32, bf16, op; } half;
+        struct { uint32_t ftz, nan, xorsign, unused_, f32, bf16; } hminmax; /* ftz as in half */
+        struct { uint32_t ftz, cmp, bop, flag /* .BF or .H_AND */; } hset;
+        /* conversions: src, dst: SRC_*; bits: of the integer; whole: rounding of FRND; shift: bit of the
+         * part read. What reads a float (src, ftz, shift)
+         * and what writes one (dst, rnd) lie alike. */
+        struct { uint32_t src, dst, rnd, ftz, whole, shift; } cvt;
+        struct { uint32_t src, bits, rnd, ftz, is_signed, shift; } f2i;
+        struct { uint32_t bits, dst, rnd, ftz, is_signed, shift; } i2f;
+        struct { uint32_t bf16, unused_, rnd, relu; } f2fp;
+        struct { uint32_t least, most; } i2i;
+        struct { uint32_t plus /* operands negated without .X */, x; } add; /* IADD3, IMAD */
+        struct { uint32_t plus, x, high, sign_extend; } lea;
+        struct { uint32_t is_signed, x, high; } product;   /* IMAD.WIDE, IMAD.HI */
+        uint32_t anf[8];                                   /* LOP3, PLOP3: coefficients as masks */
+        struct { uint32_t byte; } pack;                    /* P2R, R2P */
+        struct { uint32_t sign_a, sign_b /* sign bits of an element or 0 */, first_b /* bit of b's bytes */; } idp;
+        struct { uint32_t mode; } prmt;
+        struct { uint32_t type, wrap, right, high; } shf;
+        struct { uint32_t wrap, is_signed; } field;        /* SGXT, BMSK */
+        struct { uint32_t is_signed, from_top; } flo;
+        struct { uint32_t cmp, bop, ex; } isetp;
+        struct { uint32_t type, relu, three, sum /* the first two are added */; } minmax; /* VIMNMX */
+        struct { uint32_t is_signed, sum; } absdiff;       /* VABSDIFF4 */
+        struct { uint32_t func; } mufu;
+        struct { uint32_t mode; } shfl;
+        struct { uint32_t op; } vote;
+        struct { uint32_t op, wide; } match;
+        struct { uint32_t op, is_signed; } redux;
+        struct { uint32_t redop; } barrier;
+        struct { uint32_t kind, second /* of the next word, or SR_COUNT */, uniform; } sreg; /* SregKind */
+    };
+    // clang-format on
     int64_t target;                /* byte distance or absolute address of control transfers; memory offset */
     OpFn *inner_full, *inner_part; /* under a rounding mode other than nearest */
     SimAlloc *alloc;               /* last allocation that was hit */

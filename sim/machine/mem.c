@@ -18,12 +18,12 @@ AccessKind machine_mem_access_kind(unsigned optype) {
 uint64_t machine_mem_address(const Warp *w, const Dec *dec, unsigned lane) {
     const uint32_t *lo = dec_src(w, dec, 0);
     uint64_t a = dec->wide ? (uint64_t)lo[32 + lane] << 32 | lo[lane] : lo[lane];
-    a = (a << dec->k[4]) + (uint64_t)dec->target;
-    if (dec->k[0]) {
+    a = (a << dec->mem.shift) + (uint64_t)dec->target;
+    if (dec->mem.uniform) {
         const uint32_t *u = dec_src(w, dec, 1);
-        a += dec->k[0] == 2 ? (uint64_t)u[32] << 32 | u[0] : u[0];
+        a += dec->mem.uniform == 2 ? (uint64_t)u[32] << 32 | u[0] : u[0];
     }
-    return dec->wide || dec->k[1] ? a : (uint32_t)a;
+    return dec->wide || dec->mem.wide ? a : (uint32_t)a;
 }
 
 static const char *const space_names[] = {"generic", "global", "shared", "local"};
@@ -130,9 +130,9 @@ int machine_mem_load_slow(Warp *w, Dec *dec, uint32_t g) {
             return status;
         rows[lane][0] = 0;
         machine_mem_load(w, lane, &ref, size, rows[lane]);
-        if (dec->k[3] == MemSz_S8)
+        if (dec->mem.kind == MemSz_S8)
             rows[lane][0] = (uint32_t)(int32_t)(int8_t)rows[lane][0];
-        if (dec->k[3] == MemSz_S16)
+        if (dec->mem.kind == MemSz_S16)
             rows[lane][0] = (uint32_t)(int32_t)(int16_t)rows[lane][0];
     }
     for (uint32_t m = g; m; m &= m - 1)

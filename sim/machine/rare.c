@@ -50,18 +50,18 @@ static uint32_t add_elements(uint32_t type, uint32_t x, uint32_t y, bool negate_
     return out;
 }
 
-/* k[0] type, k[1] RELU, k[2] three sources, k[3] the first two are added; the predicate says minimum */
+/* the predicate says minimum */
 static int op_min_max(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *a = dec_src(w, dec, 0), *b = dec_src(w, dec, 1), *c = dec_src(w, dec, 2);
-    uint32_t *r = dec_dst(w, dec, 0), min = dec_pred(w, dec, 0), type = dec->k[0];
+    uint32_t *r = dec_dst(w, dec, 0), min = dec_pred(w, dec, 0), type = dec->minmax.type;
     for (; g; g &= g - 1) {
         unsigned i = low_lane(g);
         bool m = min >> i & 1;
         uint32_t v =
-            dec->k[3] ? add_elements(type, a[i], b[i], dec->xm[1] != 0) : min_max(type, a[i], b[i], m);
-        if (dec->k[2])
+            dec->minmax.sum ? add_elements(type, a[i], b[i], dec->xm[1] != 0) : min_max(type, a[i], b[i], m);
+        if (dec->minmax.three)
             v = min_max(type, v, c[i], m);
-        r[i] = dec->k[1] ? min_max(type, v, 0, false) : v;
+        r[i] = dec->minmax.relu ? min_max(type, v, 0, false) : v;
     }
     return RUN_OK;
 }
@@ -69,10 +69,10 @@ static int op_min_max(Warp *w, Dec *dec, uint32_t g) {
 static bool use_min_max(Bind *bind, uint32_t type, bool relu, bool three, bool sum) {
     if (type > VimnmxType_U8x4 || (relu && !is_signed(type)))
         return bind_not_simulated(bind);
-    bind->d->k[0] = type;
-    bind->d->k[1] = relu;
-    bind->d->k[2] = three;
-    bind->d->k[3] = sum;
+    bind->d->minmax.type = type;
+    bind->d->minmax.relu = relu;
+    bind->d->minmax.three = three;
+    bind->d->minmax.sum = sum;
     return rare(bind, op_min_max);
 }
 bool bind_video_min_max(Bind *bind) {
@@ -96,18 +96,19 @@ static int op_vabsdiff4(Warp *w, Dec *dec, uint32_t g) {
         unsigned i = low_lane(g);
         uint32_t packed = 0, sum = c[i];
         for (unsigned lo = 0; lo < 32; lo += 8) {
-            int64_t x = element(a[i], lo, 8, dec->k[0]), y = element(b[i], lo, 8, dec->k[0]);
+            int64_t x = element(a[i], lo, 8, dec->absdiff.is_signed),
+                    y = element(b[i], lo, 8, dec->absdiff.is_signed);
             uint32_t v = (uint32_t)(x < y ? y - x : x - y);
             packed |= v << lo;
             sum += v;
         }
-        r[i] = dec->k[1] ? sum : packed;
+        r[i] = dec->absdiff.sum ? sum : packed;
     }
     return RUN_OK;
 }
 bool bind_VABSDIFF4(Bind *bind) {
-    bind->d->k[0] = MGET(VABSDIFF4, sign, bind->in->mods) == ByteSign_S8;
-    bind->d->k[1] = MGET(VABSDIFF4, acc, bind->in->mods);
+    bind->d->absdiff.is_signed = MGET(VABSDIFF4, sign, bind->in->mods) == ByteSign_S8;
+    bind->d->absdiff.sum = MGET(VABSDIFF4, acc, bind->in->mods);
     return rare(bind, op_vabsdiff4);
 }
 
@@ -123,11 +124,11 @@ static int shared_at(Warp *warp, Dec *d, unsigned lane, uint32_t address, unsign
     return status;
 }
 
-/* Global to shared memory; k[0] ZFILL, k[1] the uniform register is a descriptor. imm: both offsets. */
+/* Global to shared memory. imm: both offsets. */
 static int op_ldgsts(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *to = dec_src(w, dec, 0), *lo = dec_src(w, dec, 1), *hi = lo + 32, *u = dec_src(w, dec, 2);
     uint32_t copy = dec_pred(w, dec, 0);
-    uint64_t base = dec->k[1] ? 0 : (uint64_t)u[32] << 32 | u[0];
+    uint64_t base = dec->copy.descriptor ? 0 : (uint64_t)u[32] << 32 | u[0];
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
         uint8_t data[16] = {0};
@@ -157,9 +158,9 @@ bool bind_LDGSTS(Bind *bind) {
     if (!rare(bind, op_ldgsts))
         return false;
     dec->size = sz == CopySz_16 ? 16 : sz == CopySz_8 ? 8 : 4;
-    dec->k[0] = MGET(LDGSTS, zfill, m);
-    dec->k[1] = MGET(LDGSTS, desc, m);
-    if (!dec->k[0] &&
+    dec->copy.zfill = MGET(LDGSTS, zfill, m);
+    dec->copy.descriptor = MGET(LDGSTS, desc, m);
+    if (!dec->copy.zfill &&
         (dec->q[0].index != REG_PT || dec->q[0].x)) /* what a false predicate does there is not known */
         return bind_not_simulated(bind);
     return true;
@@ -173,7 +174,7 @@ static int op_popc_inc(Warp *w, Dec *dec, uint32_t g) {
         unsigned lane = low_lane(g);
         MemRef ref;
         uint32_t v;
-        int status = shared_at(w, dec, lane, (a[lane] << dec->k[0]) + u[0] + dec->imm[0], 4, true, &ref);
+        int status = shared_at(w, dec, lane, (a[lane] << dec->mem.shift) + u[0] + dec->imm[0], 4, true, &ref);
         if (status != RUN_OK)
             return status;
         machine_mem_load(w, lane, &ref, 4, &v);
@@ -184,7 +185,7 @@ static int op_popc_inc(Warp *w, Dec *dec, uint32_t g) {
 }
 bool bind_ATOMS_POPC_INC(Bind *bind) {
     uint32_t stride = MGET(ATOMS_POPC_INC, stride, bind->in->mods);
-    bind->d->k[0] = stride ? stride + 1 : 0; /* X4 X8 X16 */
+    bind->d->mem.shift = stride ? stride + 1 : 0; /* X4 X8 X16 */
     return rare(bind, op_popc_inc);
 }
 
@@ -209,14 +210,14 @@ static bool whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status) {
     return g == ~0u;
 }
 
-/* k[0] matrices, k[1] transposed; lane 8 m + r has the address of row r of matrix m */
+/* lane 8 m + r has the address of row r of matrix m */
 static int op_ldsm(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *a = dec_src(w, dec, 0), *u = dec_src(w, dec, 1);
     uint32_t *r = dec_dst(w, dec, 0), out[4][32];
     int status = RUN_OK;
     if (!whole_warp(w, dec, g, &status))
         return status;
-    for (unsigned n = 0; n < dec->k[0]; n++) {
+    for (unsigned n = 0; n < dec->matrix.count; n++) {
         uint16_t m[8][8];
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * n + row;
@@ -226,9 +227,9 @@ static int op_ldsm(Warp *w, Dec *dec, uint32_t g) {
             machine_mem_load(w, lane, &ref, 16, m[row]);
         }
         for (unsigned lane = 0; lane < 32; lane++)
-            out[n][lane] = fragment((const uint16_t(*)[8])m, lane, dec->k[1]);
+            out[n][lane] = fragment((const uint16_t(*)[8])m, lane, dec->matrix.transposed);
     }
-    memcpy(r, out, dec->k[0] * sizeof out[0]);
+    memcpy(r, out, dec->matrix.count * sizeof out[0]);
     return RUN_OK;
 }
 
@@ -237,10 +238,10 @@ static int op_stsm(Warp *w, Dec *dec, uint32_t g) {
     int status = RUN_OK;
     if (!whole_warp(w, dec, g, &status))
         return status;
-    for (unsigned n = 0; n < dec->k[0]; n++) {
+    for (unsigned n = 0; n < dec->matrix.count; n++) {
         uint16_t m[8][8];
         for (unsigned lane = 0; lane < 32; lane++)
-            set_fragment(m, lane, v[32 * n + lane], dec->k[1]);
+            set_fragment(m, lane, v[32 * n + lane], dec->matrix.transposed);
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * n + row;
             MemRef ref;
@@ -278,14 +279,14 @@ static bool row_of_registers(Bind *bind, Operand o, unsigned n) {
 }
 static unsigned matrices(uint32_t num) { return num == MatCount_X4 ? 4 : num == MatCount_X2 ? 2 : 1; }
 bool bind_LDSM(Bind *bind) {
-    bind->d->k[0] = matrices(MGET(LDSM, num, bind->in->mods));
-    bind->d->k[1] = MGET(LDSM, trans, bind->in->mods) == MatTrans_MT88;
-    return rare(bind, op_ldsm) && row_of_registers(bind, bind->in->dst[LDSM_rd], bind->d->k[0]);
+    bind->d->matrix.count = matrices(MGET(LDSM, num, bind->in->mods));
+    bind->d->matrix.transposed = MGET(LDSM, trans, bind->in->mods) == MatTrans_MT88;
+    return rare(bind, op_ldsm) && row_of_registers(bind, bind->in->dst[LDSM_rd], bind->d->matrix.count);
 }
 bool bind_STSM(Bind *bind) {
-    bind->d->k[0] = matrices(MGET(STSM, num, bind->in->mods));
-    bind->d->k[1] = MGET(STSM, trans, bind->in->mods) == MatTrans_MT88;
-    return rare(bind, op_stsm) && row_of_registers(bind, bind->in->src[STSM_rb], bind->d->k[0]);
+    bind->d->matrix.count = matrices(MGET(STSM, num, bind->in->mods));
+    bind->d->matrix.transposed = MGET(STSM, trans, bind->in->mods) == MatTrans_MT88;
+    return rare(bind, op_stsm) && row_of_registers(bind, bind->in->src[STSM_rb], bind->d->matrix.count);
 }
 
 /* ---- ELECT ---- */

@@ -348,7 +348,7 @@ static uint32_t undef_shfl(Warp *w, Dec *dec, uint32_t g) {
     uint32_t from = undef_operand(w, dec->inst->src[SHFL_ra]), u = 0;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
-        int j = shfl_source_lane(dec->k[0], lane, b[lane], c[lane]);
+        int j = shfl_source_lane(dec->shfl.mode, lane, b[lane], c[lane]);
         u |= (from >> (j >= 0 ? (unsigned)j & 31 : lane) & 1) << lane;
     }
     return u;

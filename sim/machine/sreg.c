@@ -51,32 +51,31 @@ static uint32_t sreg_value(Warp *warp, unsigned kind, unsigned lane) {
 
 static bool reads_clock(unsigned kind) { return kind >= SR_CLOCK_LO && kind <= SR_TIMER_HI; }
 
-/* k[0] kind, k[1] kind of the second word or SR_COUNT, k[2]: uniform */
 static int read_sreg(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0);
-    if (reads_clock(dec->k[0]))
+    if (reads_clock(dec->sreg.kind))
         warp->run->clock_reads++;
-    if (dec->k[2]) {
-        uint32_t v = sreg_value(warp, dec->k[0], low_lane(g));
+    if (dec->sreg.uniform) {
+        uint32_t v = sreg_value(warp, dec->sreg.kind, low_lane(g));
         for (unsigned i = 0; i < 32; i++)
             r[i] = v;
         return RUN_OK;
     }
-    if (g == ~0u && dec->k[0] >= SR_TID_X && dec->k[0] <= SR_TID_Z) {
-        memcpy(r, warp->tid[dec->k[0] - SR_TID_X], ROW_BYTES);
+    if (g == ~0u && dec->sreg.kind >= SR_TID_X && dec->sreg.kind <= SR_TID_Z) {
+        memcpy(r, warp->tid[dec->sreg.kind - SR_TID_X], ROW_BYTES);
         return RUN_OK;
     }
-    if (dec->k[0] >= SR_CTAID_X && dec->k[0] <= SR_VIRTID) { /* the same for all lanes */
-        uint32_t v = sreg_value(warp, dec->k[0], 0);
+    if (dec->sreg.kind >= SR_CTAID_X && dec->sreg.kind <= SR_VIRTID) { /* the same for all lanes */
+        uint32_t v = sreg_value(warp, dec->sreg.kind, 0);
         for (unsigned i = 0; i < 32; i++)
             r[i] = g >> i & 1 ? v : r[i];
         return RUN_OK;
     }
     for (; g; g &= g - 1) {
         unsigned lane = low_lane(g);
-        r[lane] = sreg_value(warp, dec->k[0], lane);
-        if (dec->k[1] != SR_COUNT)
-            r[32 + lane] = sreg_value(warp, dec->k[1], lane);
+        r[lane] = sreg_value(warp, dec->sreg.kind, lane);
+        if (dec->sreg.second != SR_COUNT)
+            r[32 + lane] = sreg_value(warp, dec->sreg.second, lane);
     }
     return RUN_OK;
 }
@@ -90,11 +89,11 @@ static bool use_sreg(Bind *bind, unsigned slot, bool wide, bool is_uniform) {
         kind++;
     if (kind == SR_COUNT)
         return bind_fail(bind, "special register not simulated");
-    dec->k[0] = kind;
-    dec->k[1] = SR_COUNT;
+    dec->sreg.kind = kind;
+    dec->sreg.second = SR_COUNT;
     if (wide)
-        dec->k[1] = kind == SR_CLOCK_LO ? SR_CLOCK_HI : kind == SR_TIMER_LO ? SR_TIMER_HI : SR_ZERO;
-    dec->k[2] = is_uniform;
+        dec->sreg.second = kind == SR_CLOCK_LO ? SR_CLOCK_HI : kind == SR_TIMER_LO ? SR_TIMER_HI : SR_ZERO;
+    dec->sreg.uniform = is_uniform;
     dec->full = dec->part = read_sreg;
     return !bind->failed;
 }

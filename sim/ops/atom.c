@@ -7,8 +7,7 @@
 #include <string.h>
 
 /* As in ops/op_mem.c: v[0] address, v[1] uniform register, v[2] operand, v[3] new value of compare-and-swap;
- * k[0..2], k[4], target, imm[1], size as there; k[5] operation, k[6] type. CAS: k[5] = OP_CAS or
- * OP_CAST_SPIN. */
+ * target, imm[1], size and the view mem as there. Compare and swap: mem.op is OP_CAS or OP_CAST_SPIN. */
 enum { OP_CAS = 32, OP_CAST_SPIN = 33 };
 
 static uint32_t add_f32(uint32_t x, uint32_t y, uint32_t ftz) {
@@ -70,12 +69,12 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
             return status;
         uint64_t old = 0, next, x = atom_operand(v, lane, size);
         machine_mem_load(warp, lane, &ref, size, &old);
-        if (dec->k[5] >= OP_CAS)
+        if (dec->mem.op >= OP_CAS)
             next = old == x ? atom_operand(new_row, lane, size) : old;
         else
-            next = atom_result(dec->k[5], dec->k[6], old, x, ref.space == MS_GLOBAL);
+            next = atom_result(dec->mem.op, dec->mem.type, old, x, ref.space == MS_GLOBAL);
         machine_mem_store(warp, lane, &ref, size, &next);
-        olds[lane] = dec->k[5] == OP_CAST_SPIN ? old == x : old;
+        olds[lane] = dec->mem.op == OP_CAST_SPIN ? old == x : old;
     }
     if (dec->optype == OT_RED)
         return RUN_OK;
@@ -83,7 +82,7 @@ static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         r[lane] = (uint32_t)olds[lane];
-        if (size == 8 && dec->k[5] != OP_CAST_SPIN)
+        if (size == 8 && dec->mem.op != OP_CAST_SPIN)
             r[32 + lane] = (uint32_t)(olds[lane] >> 32);
     }
     set_pred(warp, dec->pd[0], g, ~0u);
@@ -103,11 +102,11 @@ static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, 
     bool has_ur = !desc && src[1].kind == OPK_REG && src[1].value != REG_URZ;
     dec->size = wide64 ? 8 : 4;
     dec->wide = bind->width[0] == WIDTH_U64;
-    dec->k[0] = !has_ur ? 0 : e ? 2 : 1;
-    dec->k[1] = e;
-    dec->k[4] = shift[stride & 3];
-    dec->k[5] = op;
-    dec->k[6] = type;
+    dec->mem.uniform = !has_ur ? 0 : e ? 2 : 1;
+    dec->mem.wide = e;
+    dec->mem.shift = shift[stride & 3];
+    dec->mem.op = op;
+    dec->mem.type = type;
     dec->target = (int64_t)(int32_t)dec->imm[0];
     dec->imm[1] = space;
     dec->full = dec->part = op_atomic;
@@ -153,8 +152,8 @@ static int qspc(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t space = a - SIM_SHARED_WINDOW < SIM_WINDOW_BYTES  ? QspcSpace_S
                          : a - SIM_LOCAL_WINDOW < SIM_WINDOW_BYTES ? QspcSpace_L
                                                                    : QspcSpace_G;
-        in |= (uint32_t)(space == dec->k[5]) << lane;
-        r[lane] = space == dec->k[5];
+        in |= (uint32_t)(space == dec->mem.op) << lane;
+        r[lane] = space == dec->mem.op;
     }
     set_pred(warp, dec->pd[0], g, in);
     return RUN_OK;
@@ -165,8 +164,8 @@ bool bind_QSPC(Bind *bind) {
     bind->width[0] = bind->in->src[0].mods & OPM_WIDE64 ? WIDTH_U64 : WIDTH_32;
     bind_operands(bind);
     dec->wide = bind->width[0] == WIDTH_U64;
-    dec->k[1] = MGET(QSPC, e, m);
-    dec->k[5] = MGET(QSPC, space, m);
+    dec->mem.wide = MGET(QSPC, e, m);
+    dec->mem.op = MGET(QSPC, space, m);
     dec->target = (int64_t)(int32_t)dec->imm[0];
     dec->full = dec->part = qspc;
     return !bind->failed;

@@ -4,8 +4,6 @@
 #include "sim/ops/fp.h"
 
 typedef enum { SRC_F16, SRC_BF16, SRC_F32, SRC_F64 } FloatKind;
-/* k[]: 0 source FloatKind, 1 destination FloatKind or integer bits, 2 rounding, 3 ftz, 4 signed, 5 shift to
- * select */
 
 static FloatKind float_kind(uint32_t size) {
     return size == FSize_F16    ? SRC_F16
@@ -18,11 +16,12 @@ static double float_source(const Dec *dec, uint32_t lo, uint32_t hi) {
     uint32_t neg = dec->xm[0] >> 31;
     bool abs = dec->am[0] != ~0u;
     uint64_t bits;
-    switch (dec->k[0]) {
+    switch (dec->cvt.src) {
     case SRC_F64: bits = pair(lo, hi); break;
-    case SRC_F32: bits = f64_bits((double)as_f32(f32_flush(lo, dec->k[3]))); break;
+    case SRC_F32: bits = f64_bits((double)as_f32(f32_flush(lo, dec->cvt.ftz))); break;
     default:
-        bits = f64_bits(fp_widen(lo >> dec->k[5] & 0xffff, dec->k[0] == SRC_F16 ? fmt_f16 : fmt_bf16));
+        bits =
+            f64_bits(fp_widen(lo >> dec->cvt.shift & 0xffff, dec->cvt.src == SRC_F16 ? fmt_f16 : fmt_bf16));
         break;
     }
     if (abs)
@@ -31,15 +30,15 @@ static double float_source(const Dec *dec, uint32_t lo, uint32_t hi) {
 }
 
 static void float_result(const Dec *dec, double x, uint32_t *lo, uint32_t *hi) {
-    switch (dec->k[1]) {
+    switch (dec->cvt.dst) {
     case SRC_F64: {
         uint64_t v = f64_canon(x);
         *lo = (uint32_t)v;
         *hi = (uint32_t)(v >> 32);
         return;
     }
-    case SRC_F32: *lo = f32_flush(fp_narrow(x, fmt_f32, dec->k[2]), dec->k[3]); return;
-    default: *lo = fp_narrow(x, dec->k[1] == SRC_F16 ? fmt_f16 : fmt_bf16, dec->k[2]); return;
+    case SRC_F32: *lo = f32_flush(fp_narrow(x, fmt_f32, dec->cvt.rnd), dec->cvt.ftz); return;
+    default: *lo = fp_narrow(x, dec->cvt.dst == SRC_F16 ? fmt_f16 : fmt_bf16, dec->cvt.rnd); return;
     }
 }
 
@@ -50,32 +49,32 @@ static int f2f(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t lo = 0, hi = 0;
         float_result(dec, float_source(dec, a[i], ah[i]), &lo, &hi);
         r[i] = lo;
-        if (dec->k[1] == SRC_F64)
+        if (dec->cvt.dst == SRC_F64)
             rh[i] = hi;
     }
     return RUN_OK;
 }
 #define F32_IN as_f32((f32_flush(a[i], ftz) & m0) ^ x0)
-#define F32_IN_SETUP const uint32_t m0 = dec->am[0], x0 = dec->xm[0] & 0x80000000u, ftz = dec->k[3];
+#define F32_IN_SETUP const uint32_t m0 = dec->am[0], x0 = dec->xm[0] & 0x80000000u, ftz = dec->cvt.ftz;
 OP64(f2f_64_32, F32_IN_SETUP, f64_canon((double)F32_IN))
 OP32(f2f_32_64, const uint32_t m0 = dec->am[0]; const uint32_t x0 = dec->xm[0] & 0x80000000u;
-     const uint32_t ftz = dec->k[3];
+     const uint32_t ftz = dec->cvt.ftz;
      , f32_flush(f32_canon((float)as_f64(pair(a[i], (a[i + 32] & m0) ^ x0))), ftz))
 
 bool LV(bind_F2F)(Bind *bind) {
     Dec *dec = bind->d;
     uint32_t m = bind->in->mods;
-    dec->k[0] = float_kind(MGET(F2F, src, m));
-    dec->k[1] = float_kind(MGET(F2F, dst, m));
-    dec->k[2] = MGET(F2F, rnd, m);
-    dec->k[3] = MGET(F2F, ftz, m) ? ~0u : 0;
-    dec->k[5] = MGET(F2F, half, m) == HalfSel_H1 ? 16 : 0;
-    bind->width[0] = dec->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
+    dec->cvt.src = float_kind(MGET(F2F, src, m));
+    dec->cvt.dst = float_kind(MGET(F2F, dst, m));
+    dec->cvt.rnd = MGET(F2F, rnd, m);
+    dec->cvt.ftz = MGET(F2F, ftz, m) ? ~0u : 0;
+    dec->cvt.shift = MGET(F2F, half, m) == HalfSel_H1 ? 16 : 0;
+    bind->width[0] = dec->cvt.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
     dec->full = dec->part = f2f;
-    if (dec->k[0] == SRC_F32 && dec->k[1] == SRC_F64)
+    if (dec->cvt.src == SRC_F32 && dec->cvt.dst == SRC_F64)
         USE(bind, f2f_64_32);
-    if (dec->k[0] == SRC_F64 && dec->k[1] == SRC_F32 && dec->k[2] == Rnd_RN)
+    if (dec->cvt.src == SRC_F64 && dec->cvt.dst == SRC_F32 && dec->cvt.rnd == Rnd_RN)
         USE(bind, f2f_32_64);
     return !bind->failed;
 }
@@ -104,9 +103,9 @@ static int frnd(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
         uint32_t lo = 0, hi = 0;
-        float_result(dec, to_integral(float_source(dec, a[i], ah[i]), dec->k[4]), &lo, &hi);
+        float_result(dec, to_integral(float_source(dec, a[i], ah[i]), dec->cvt.whole), &lo, &hi);
         r[i] = lo;
-        if (dec->k[1] == SRC_F64)
+        if (dec->cvt.dst == SRC_F64)
             rh[i] = hi;
     }
     return RUN_OK;
@@ -114,13 +113,13 @@ static int frnd(Warp *warp, Dec *dec, uint32_t g) {
 bool LV(bind_FRND)(Bind *bind) {
     Dec *dec = bind->d;
     uint32_t m = bind->in->mods;
-    dec->k[0] = float_kind(MGET(FRND, src, m));
-    dec->k[1] = float_kind(MGET(FRND, dst, m));
-    dec->k[2] = Rnd_RN; /* exact for equal types */
-    dec->k[3] = MGET(FRND, ftz, m) ? ~0u : 0;
-    dec->k[4] = MGET(FRND, rnd, m);
-    dec->k[5] = MGET(FRND, half, m) == HalfSel_H1 ? 16 : 0;
-    bind->width[0] = dec->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
+    dec->cvt.src = float_kind(MGET(FRND, src, m));
+    dec->cvt.dst = float_kind(MGET(FRND, dst, m));
+    dec->cvt.rnd = Rnd_RN; /* exact for equal types */
+    dec->cvt.ftz = MGET(FRND, ftz, m) ? ~0u : 0;
+    dec->cvt.whole = MGET(FRND, rnd, m);
+    dec->cvt.shift = MGET(FRND, half, m) == HalfSel_H1 ? 16 : 0;
+    bind->width[0] = dec->cvt.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
     dec->full = dec->part = frnd;
     return !bind->failed;
@@ -148,10 +147,10 @@ static uint64_t to_integer(double x, unsigned bits, bool sign, uint32_t rnd, boo
 static int f2i(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     EACH_LANE(i, g) {
-        uint64_t v =
-            to_integer(float_source(dec, a[i], ah[i]), dec->k[1], dec->k[4], dec->k[2], dec->k[0] == SRC_F64);
+        uint64_t v = to_integer(float_source(dec, a[i], ah[i]), dec->f2i.bits, dec->f2i.is_signed,
+                                dec->f2i.rnd, dec->f2i.src == SRC_F64);
         r[i] = (uint32_t)v;
-        if (dec->k[1] == 64)
+        if (dec->f2i.bits == 64)
             rh[i] = (uint32_t)(v >> 32);
     }
     return RUN_OK;
@@ -167,27 +166,27 @@ OP32(f2i_s32_trunc, F32_IN_SETUP, f32_to_s32(F32_IN))
 bool LV(bind_F2I)(Bind *bind) {
     Dec *dec = bind->d;
     uint32_t m = bind->in->mods;
-    dec->k[0] = float_kind(MGET(F2I, src, m));
-    dec->k[1] = 8u << MGET(F2I, dst, m);
-    dec->k[2] = MGET(F2I, rnd, m);
-    dec->k[3] = MGET(F2I, ftz, m) ? ~0u : 0;
-    dec->k[4] = MGET(F2I, sign, m) == CvtSign_S;
-    dec->k[5] = MGET(F2I, half, m) == HalfSel_H1 ? 16 : 0;
-    bind->width[0] = dec->k[0] == SRC_F64 ? WIDTH_F64 : WIDTH_32;
+    dec->f2i.src = float_kind(MGET(F2I, src, m));
+    dec->f2i.bits = 8u << MGET(F2I, dst, m);
+    dec->f2i.rnd = MGET(F2I, rnd, m);
+    dec->f2i.ftz = MGET(F2I, ftz, m) ? ~0u : 0;
+    dec->f2i.is_signed = MGET(F2I, sign, m) == CvtSign_S;
+    dec->f2i.shift = MGET(F2I, half, m) == HalfSel_H1 ? 16 : 0;
+    bind->width[0] = dec->f2i.src == SRC_F64 ? WIDTH_F64 : WIDTH_32;
     bind_operands(bind);
     dec->full = dec->part = f2i;
-    if (dec->k[0] == SRC_F32 && dec->k[1] == 32 && dec->k[4] && dec->k[2] == IRnd_TRUNC)
+    if (dec->f2i.src == SRC_F32 && dec->f2i.bits == 32 && dec->f2i.is_signed && dec->f2i.rnd == IRnd_TRUNC)
         USE(bind, f2i_s32_trunc);
     return !bind->failed;
 }
 
-/* ---- I2F: k[0] source bits ---- */
+/* ---- I2F ---- */
 static uint64_t int_source(const Dec *dec, uint32_t lo, uint32_t hi, bool *neg) {
-    uint64_t v = dec->k[0] == 64 ? pair(lo, hi) : lo >> dec->k[5];
-    unsigned drop = 64 - dec->k[0];
+    uint64_t v = dec->i2f.bits == 64 ? pair(lo, hi) : lo >> dec->i2f.shift;
+    unsigned drop = 64 - dec->i2f.bits;
     int64_t s = (int64_t)(v << drop) >> drop;
-    *neg = dec->k[4] && s < 0;
-    return *neg ? 0 - (uint64_t)s : dec->k[4] ? (uint64_t)s : v << drop >> drop;
+    *neg = dec->i2f.is_signed && s < 0;
+    return *neg ? 0 - (uint64_t)s : dec->i2f.is_signed ? (uint64_t)s : v << drop >> drop;
 }
 static int i2f(Warp *warp, Dec *dec, uint32_t g) {
     static const Fmt fmts[4] = {{5, 10}, {8, 7}, {8, 23}, {11, 52}};
@@ -195,9 +194,9 @@ static int i2f(Warp *warp, Dec *dec, uint32_t g) {
     EACH_LANE(i, g) {
         bool neg;
         uint64_t v = int_source(dec, a[i], ah[i], &neg),
-                 bits = v ? fp_pack(neg, v, 0, fmts[dec->k[1] & 3], dec->k[2]) : 0;
+                 bits = v ? fp_pack(neg, v, 0, fmts[dec->i2f.dst & 3], dec->i2f.rnd) : 0;
         r[i] = (uint32_t)bits;
-        if (dec->k[1] == SRC_F64)
+        if (dec->i2f.dst == SRC_F64)
             rh[i] = (uint32_t)(bits >> 32);
     }
     return RUN_OK;
@@ -209,11 +208,11 @@ OP64(i2f_f64_u32, , f64_bits((double)a[i]))
 
 static bool use_i2f(Bind *bind, unsigned bits, FloatKind dst, uint32_t rnd, bool sign, uint32_t shift) {
     Dec *dec = bind->d;
-    dec->k[0] = bits;
-    dec->k[1] = dst;
-    dec->k[2] = rnd;
-    dec->k[4] = sign;
-    dec->k[5] = shift;
+    dec->i2f.bits = bits;
+    dec->i2f.dst = dst;
+    dec->i2f.rnd = rnd;
+    dec->i2f.is_signed = sign;
+    dec->i2f.shift = shift;
     bind->width[0] = bits == 64 ? (sign ? WIDTH_I64 : WIDTH_U64) : WIDTH_32;
     bind_operands(bind);
     dec->full = dec->part = i2f;
@@ -239,13 +238,13 @@ bool LV(bind_I2FP)(Bind *bind) {
 /* ---- F2FP: two f32 to a packed pair; a to the high half ---- */
 static int f2fp(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = dec->k[0] ? fmt_bf16 : fmt_f16;
+    Fmt f = dec->f2fp.bf16 ? fmt_bf16 : fmt_f16;
     EACH_LANE(i, g) {
         uint32_t v[2];
         for (unsigned h = 0; h < 2; h++) {
             uint32_t bits = ((h ? a[i] : b[i]) & dec->am[!h]) ^ (dec->xm[!h] & 0x80000000u);
-            v[h] = fp_narrow((double)as_f32(bits), f, dec->k[2]);
-            if (dec->k[3] && v[h] & 0x8000)
+            v[h] = fp_narrow((double)as_f32(bits), f, dec->f2fp.rnd);
+            if (dec->f2fp.relu && v[h] & 0x8000)
                 v[h] = 0; /* .RELU; NaN is canonical, thus positive */
         }
         r[i] = v[0] | v[1] << 16;
@@ -255,9 +254,9 @@ static int f2fp(Warp *warp, Dec *dec, uint32_t g) {
 bool LV(bind_F2FP)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind_operands(bind);
-    bind->d->k[0] = MGET(F2FP, type, m) == F2fpType_BF16;
-    bind->d->k[2] = MGET(F2FP, rnd, m);
-    bind->d->k[3] = MGET(F2FP, relu, m);
+    bind->d->f2fp.bf16 = MGET(F2FP, type, m) == F2fpType_BF16;
+    bind->d->f2fp.rnd = MGET(F2FP, rnd, m);
+    bind->d->f2fp.relu = MGET(F2FP, relu, m);
     bind->d->full = bind->d->part = f2fp;
     return !bind->failed;
 }

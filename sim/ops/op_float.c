@@ -13,7 +13,7 @@
 /* MXCSR rounding field by Rnd: nearest, down, up, to zero */
 static int round_call(Warp *warp, Dec *dec, uint32_t g) {
     unsigned saved = _mm_getcsr();
-    _mm_setcsr((saved & ~0x6000u) | dec->k[7] << 13);
+    _mm_setcsr((saved & ~0x6000u) | dec->flt.rnd << 13);
     int status = (g == ~0u ? dec->inner_full : dec->inner_part)(warp, dec, g);
     _mm_setcsr(saved);
     return status;
@@ -21,7 +21,7 @@ static int round_call(Warp *warp, Dec *dec, uint32_t g) {
 #else
 static int round_call(Warp *warp, Dec *dec, uint32_t g) {
     static const int mode[4] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
-    fesetround(mode[dec->k[7] & 3]);
+    fesetround(mode[dec->flt.rnd & 3]);
     int status = (g == ~0u ? dec->inner_full : dec->inner_part)(warp, dec, g);
     fesetround(FE_TONEAREST);
     return status;
@@ -31,7 +31,7 @@ static int round_call(Warp *warp, Dec *dec, uint32_t g) {
 static bool bind_rounding(Bind *bind, uint32_t rnd) {
     Dec *dec = bind->d;
     if (rnd != Rnd_RN) {
-        dec->k[7] = rnd;
+        dec->flt.rnd = rnd;
         dec->inner_full = dec->full;
         dec->inner_part = dec->part;
         dec->full = dec->part = round_call;
@@ -39,7 +39,7 @@ static bool bind_rounding(Bind *bind, uint32_t rnd) {
     return !bind->failed;
 }
 
-/* k[0] ftz, k[1] sat, k[2] fmz, all 0 or ~0. Returns whether nothing is modified. */
+/* Returns whether nothing is modified. */
 static bool bind_f32(Bind *bind, bool ftz, bool sat, bool fmz) {
     Dec *dec = bind->d;
     bind_operands(bind);
@@ -48,16 +48,16 @@ static bool bind_f32(Bind *bind, bool ftz, bool sat, bool fmz) {
         dec->xm[i] &= 0x80000000u;
         plain = plain && !dec->xm[i] && dec->am[i] == ~0u;
     }
-    dec->k[0] = ftz || fmz ? ~0u : 0;
-    dec->k[1] = sat ? ~0u : 0;
-    dec->k[2] = fmz ? ~0u : 0;
+    dec->flt.ftz = ftz || fmz ? ~0u : 0;
+    dec->flt.sat = sat ? ~0u : 0;
+    dec->flt.fmz = fmz ? ~0u : 0;
     return plain;
 }
 
 #define F32_SETUP                                                                                            \
     UNUSED const uint32_t m0 = dec->am[0], x0 = dec->xm[0], m1 = dec->am[1], x1 = dec->xm[1],                \
-                          ftz = dec->k[0], sat = dec->k[1];
-#define F32_SETUP3 F32_SETUP const uint32_t m2 = dec->am[2], x2 = dec->xm[2], fmz = dec->k[2];
+                          ftz = dec->flt.ftz, sat = dec->flt.sat;
+#define F32_SETUP3 F32_SETUP const uint32_t m2 = dec->am[2], x2 = dec->xm[2], fmz = dec->flt.fmz;
 #define A as_f32(f32_flush((a[i] & m0) ^ x0, ftz))
 #define B as_f32(f32_flush((b[i] & m1) ^ x1, ftz))
 #define C as_f32(f32_flush((c[i] & m2) ^ x2, ftz))
@@ -74,7 +74,7 @@ OP32(ffma_mod, F32_SETUP3,
                         fmz && (A == 0.0f || B == 0.0f) ? 0.0f : B, C)))
 OP32(fmul_fmz, F32_SETUP, A == 0.0f || B == 0.0f ? 0 : OUT(A * B))
 /* The double product of two floats is exact, scaling it is too: one rounding. */
-OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(dec->k[3], dec->k[4]));
+OP32(fmul_scale, F32_SETUP const double scale = as_f64(pair(dec->flt.scale_lo, dec->flt.scale_hi));
      , OUT((float)((double)A *(double)B *scale)))
 
 bool LV(bind_FADD)(Bind *bind) {
@@ -98,8 +98,8 @@ bool LV(bind_FMUL)(Bind *bind) {
         static const double factor[8] = {1, 0.125, 0.25, 0.5, 1, 2, 4, 8};
         if (MGET(FMUL, fmz, m))
             return bind_not_simulated(bind);
-        bind->d->k[3] = (uint32_t)f64_bits(factor[scale & 7]);
-        bind->d->k[4] = (uint32_t)(f64_bits(factor[scale & 7]) >> 32);
+        bind->d->flt.scale_lo = (uint32_t)f64_bits(factor[scale & 7]);
+        bind->d->flt.scale_hi = (uint32_t)(f64_bits(factor[scale & 7]) >> 32);
         USE(bind, fmul_scale);
     }
     return bind_rounding(bind, MGET(FMUL, rnd, m));
@@ -138,20 +138,21 @@ static inline uint32_t fmnmx_one(uint32_t x, uint32_t y, uint32_t is_min, bool n
         res = (res & 0x7fffffffu) | sign;
     return (nx && ny) || (nan && (nx || ny)) ? F32_NAN : res;
 }
-OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(warp, dec, 0); bool nan = dec->k[3]; bool xs = dec->k[4];
+OP32(fmnmx, F32_SETUP uint32_t p = dec_pred(warp, dec, 0); bool nan = dec->fminmax.nan;
+     bool xs = dec->fminmax.xorsign;
      , fmnmx_one(f32_flush((a[i] & m0) ^ x0, ftz), f32_flush((b[i] & m1) ^ x1, ftz), p >> i & 1, nan, xs))
 bool LV(bind_FMNMX)(Bind *bind) {
     uint32_t m = bind->in->mods;
     bind_f32(bind, MGET(FMNMX, ftz, m), false, false);
-    bind->d->k[3] = MGET(FMNMX, nan, m);
-    bind->d->k[4] = MGET(FMNMX, xorsign, m);
+    bind->d->fminmax.nan = MGET(FMNMX, nan, m);
+    bind->d->fminmax.xorsign = MGET(FMNMX, xorsign, m);
     USE(bind, fmnmx);
     return !bind->failed;
 }
 
 /* ---- FSETP, FSET: one function a relation ---- */
 static int setp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t res) {
-    uint32_t pp = dec_pred(warp, dec, 0), bop = dec->k[1];
+    uint32_t pp = dec_pred(warp, dec, 0), bop = dec->fset.bop;
     if (dec->optype == OT_FSET) {
         uint32_t v = bool_op(bop, res, pp), *r = dec_dst(warp, dec, 0);
         LANES { r[i] = blend(lane_mask(g, i), v >> i & 1 ? 0x3f800000u : 0, r[i]); }
@@ -190,7 +191,7 @@ static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  f
 
 static bool use_fcmp(Bind *bind, uint32_t cmp, uint32_t bop, bool ftz) {
     bind_f32(bind, ftz, false, false);
-    bind->d->k[1] = bop;
+    bind->d->fset.bop = bop;
     bind->d->full = bind->d->part = fcmp_by_code[cmp & 15];
     return !bind->failed;
 }
@@ -268,7 +269,7 @@ static int dsetp(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     F64_SETUP(void) c;
     (void)ch;
-    uint32_t cmp = dec->k[0], bop = dec->k[1], pp = dec_pred(warp, dec, 0), res = 0, other = 0;
+    uint32_t cmp = dec->dset.cmp, bop = dec->dset.bop, pp = dec_pred(warp, dec, 0), res = 0, other = 0;
     bool select = cmp == DCmp_MIN || cmp == DCmp_MAX;
     for (unsigned i = 0; i < 32; i++) {
         double x = DA, y = DB;
@@ -282,8 +283,8 @@ static int dsetp(Warp *warp, Dec *dec, uint32_t g) {
 }
 bool LV(bind_DSETP)(Bind *bind) {
     bind_f64(bind);
-    bind->d->k[0] = MGET(DSETP, cmp, bind->in->mods);
-    bind->d->k[1] = MGET(DSETP, bop, bind->in->mods);
+    bind->d->dset.cmp = MGET(DSETP, cmp, bind->in->mods);
+    bind->d->dset.bop = MGET(DSETP, bop, bind->in->mods);
     bind->d->full = bind->d->part = dsetp;
     return !bind->failed;
 }

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/fp.h"
 
-/* k[]: 0 ftz, 1 sat, 2 fmz, 3 relu, 4 f32 result, 5 bf16, 6 operation */
-enum { H_ADD, H_MUL, H_FMA };
+enum { H_ADD, H_MUL, H_FMA }; /* half.op */
 
 static bool bind_half(Bind *bind) {
     Dec *dec = bind->d;
@@ -29,39 +28,39 @@ static double half_source(const Dec *dec, unsigned i, uint32_t bits, unsigned h,
     unsigned sel = dec->imm[0] >> (2 * i) & 3;
     bits = (bits & dec->am[i]) ^ dec->xm[i];
     if (sel == 1)
-        return (double)as_f32(f32_flush(bits, dec->k[0]));
+        return (double)as_f32(f32_flush(bits, dec->half.ftz));
     if (sel == 2 || sel == 3)
         h = sel - 2;
     uint32_t v = bits >> (16 * h) & 0xffff, magnitude = v & 0x7fff;
-    if (dec->k[0] && magnitude < 1u << f.mbits)
+    if (dec->half.ftz && magnitude < 1u << f.mbits)
         v &= 0x8000;
     return fp_widen(v, f);
 }
 
 static double clamp(const Dec *dec, double x) {
-    if (dec->k[1])
+    if (dec->half.sat)
         return x > 0 ? (x < 1 ? x : 1.0) : 0.0;
-    if (dec->k[3])
+    if (dec->half.relu)
         return x > 0 || x != x ? x : 0.0;
     return x;
 }
 
 static uint32_t half_result(const Dec *dec, double x, Fmt f) {
     uint32_t v;
-    if (dec->k[1] || dec->k[3]) { /* clamping acts on the rounded value */
+    if (dec->half.sat || dec->half.relu) { /* clamping acts on the rounded value */
         v = fp_narrow(x, f, Rnd_RN);
         x = clamp(dec, fp_widen(v, f));
     }
     v = fp_narrow(x, f, Rnd_RN);
-    if (dec->k[0] && (v & ((1u << (f.ebits + f.mbits)) - 1)) < 1u << f.mbits)
+    if (dec->half.ftz && (v & ((1u << (f.ebits + f.mbits)) - 1)) < 1u << f.mbits)
         v &= 1u << (f.ebits + f.mbits);
     return v;
 }
 
 static double half_value(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, unsigned h, Fmt f) {
     double p = half_source(dec, 0, x, h, f), q = half_source(dec, 1, y, h, f);
-    bool zero = dec->k[2] && (p == 0 || q == 0);
-    switch (dec->k[6]) {
+    bool zero = dec->half.fmz && (p == 0 || q == 0);
+    switch (dec->half.op) {
     case H_ADD: return add_to_odd(p, q);
     case H_MUL: return zero ? 0.0 : p * q;
     default: {
@@ -73,10 +72,10 @@ static double half_value(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, uns
 
 static int half_op(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = dec->k[5] ? fmt_bf16 : fmt_f16;
+    Fmt f = dec->half.bf16 ? fmt_bf16 : fmt_f16;
     EACH_LANE(i, g) {
         uint32_t x = a[i], y = b[i], z = c[i];
-        if (dec->k[4])
+        if (dec->half.f32)
             r[i] = half_result(dec, half_value(dec, x, y, z, 0, f), fmt_f32);
         else
             r[i] = half_result(dec, half_value(dec, x, y, z, 0, f), f) |
@@ -88,13 +87,13 @@ static int half_op(Warp *warp, Dec *dec, uint32_t g) {
 #define BIND_HALF(name, OP, FMZ, RELU, F32, BF16)                                                            \
     bool LV(bind_##name)(Bind * b) {                                                                         \
         uint32_t m = b->in->mods;                                                                            \
-        b->d->k[0] = MGET(name, ftz, m) ? ~0u : 0;                                                           \
-        b->d->k[1] = MGET(name, sat, m);                                                                     \
-        b->d->k[2] = FMZ;                                                                                    \
-        b->d->k[3] = RELU;                                                                                   \
-        b->d->k[4] = F32;                                                                                    \
-        b->d->k[5] = BF16;                                                                                   \
-        b->d->k[6] = OP;                                                                                     \
+        b->d->half.ftz = MGET(name, ftz, m) ? ~0u : 0;                                                       \
+        b->d->half.sat = MGET(name, sat, m);                                                                 \
+        b->d->half.fmz = FMZ;                                                                                \
+        b->d->half.relu = RELU;                                                                              \
+        b->d->half.f32 = F32;                                                                                \
+        b->d->half.bf16 = BF16;                                                                              \
+        b->d->half.op = OP;                                                                                  \
         b->d->full = b->d->part = half_op;                                                                   \
         return bind_half(b);                                                                                 \
     }
@@ -103,12 +102,12 @@ BIND_HALF(HMUL2, H_MUL, MGET(HMUL2, fmz, m), 0, MGET(HMUL2, f32, m), MGET(HMUL2,
 BIND_HALF(HFMA2, H_FMA, MGET(HFMA2, fmz, m), MGET(HFMA2, relu, m), MGET(HFMA2, f32, m), MGET(HFMA2, bf16, m))
 BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0, 0)
 
-/* ---- minimum, maximum: k[1] .NAN, k[2] .XORSIGN ---- */
+/* ---- minimum, maximum ---- */
 static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool min, Fmt f) {
     bool nx = x != x, ny = y != y, neg = (f64_bits(x) ^ f64_bits(y)) >> 63;
-    if ((nx && ny) || (dec->k[1] && (nx || ny)))
+    if ((nx && ny) || (dec->hminmax.nan && (nx || ny)))
         return f.mbits == 23 ? F32_NAN : F16_NAN;
-    if (dec->k[2]) {
+    if (dec->hminmax.xorsign) {
         x = x < 0 || f64_bits(x) >> 63 ? -x : x;
         y = y < 0 || f64_bits(y) >> 63 ? -y : y;
     }
@@ -120,45 +119,45 @@ static uint32_t hmnmx_one(const Dec *dec, double x, double y, bool min, Fmt f) {
     else
         res = (x < y) == min ? x : y;
     uint32_t v = fp_narrow(res, f, Rnd_RN), sign = 1u << (f.ebits + f.mbits);
-    return dec->k[2] ? (v & ~sign) | (neg ? sign : 0) : v;
+    return dec->hminmax.xorsign ? (v & ~sign) | (neg ? sign : 0) : v;
 }
 static int hmnmx2(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    Fmt f = dec->k[5] ? fmt_bf16 : fmt_f16;
+    Fmt f = dec->hminmax.bf16 ? fmt_bf16 : fmt_f16;
     uint32_t p = dec_pred(warp, dec, 0);
     EACH_LANE(i, g) {
         bool min = p >> i & 1;
         uint32_t v[2];
         for (unsigned h = 0; h < 2; h++)
             v[h] = hmnmx_one(dec, half_source(dec, 0, a[i], h, f), half_source(dec, 1, b[i], h, f), min,
-                             dec->k[4] ? fmt_f32 : f);
-        r[i] = dec->k[4] ? v[0] : v[0] | v[1] << 16;
+                             dec->hminmax.f32 ? fmt_f32 : f);
+        r[i] = dec->hminmax.f32 ? v[0] : v[0] | v[1] << 16;
     }
     return RUN_OK;
 }
 bool LV(bind_HMNMX2)(Bind *bind) {
     uint32_t m = bind->in->mods;
-    bind->d->k[0] = MGET(HMNMX2, ftz, m) ? ~0u : 0;
-    bind->d->k[1] = MGET(HMNMX2, nan, m);
-    bind->d->k[2] = MGET(HMNMX2, xorsign, m);
-    bind->d->k[4] = MGET(HMNMX2, f32, m);
-    bind->d->k[5] = MGET(HMNMX2, bf16, m);
+    bind->d->hminmax.ftz = MGET(HMNMX2, ftz, m) ? ~0u : 0;
+    bind->d->hminmax.nan = MGET(HMNMX2, nan, m);
+    bind->d->hminmax.xorsign = MGET(HMNMX2, xorsign, m);
+    bind->d->hminmax.f32 = MGET(HMNMX2, f32, m);
+    bind->d->hminmax.bf16 = MGET(HMNMX2, bf16, m);
     bind->d->full = bind->d->part = hmnmx2;
     return bind_half(bind);
 }
 
-/* ---- comparison: k[1] cmp, k[2] bop, k[3] .BF or .H_AND ---- */
+/* ---- comparison ---- */
 static bool half_cmp(const Dec *dec, uint32_t x, uint32_t y, unsigned h) {
     double p = half_source(dec, 0, x, h, fmt_f16), q = half_source(dec, 1, y, h, fmt_f16);
-    return (fp_relation(p, q) & dec->k[1]) != 0;
+    return (fp_relation(p, q) & dec->hset.cmp) != 0;
 }
 static int hset2(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t pp = dec_pred(warp, dec, 0), one = dec->k[3] ? 0x3c00 : 0xffff;
+    uint32_t pp = dec_pred(warp, dec, 0), one = dec->hset.flag ? 0x3c00 : 0xffff;
     EACH_LANE(i, g) {
         uint32_t p = pp >> i & 1;
-        uint32_t lo = bool_op(dec->k[2], half_cmp(dec, a[i], b[i], 0), p),
-                 hi = bool_op(dec->k[2], half_cmp(dec, a[i], b[i], 1), p);
+        uint32_t lo = bool_op(dec->hset.bop, half_cmp(dec, a[i], b[i], 0), p),
+                 hi = bool_op(dec->hset.bop, half_cmp(dec, a[i], b[i], 1), p);
         r[i] = (lo ? one : 0) | (hi ? one << 16 : 0);
     }
     return RUN_OK;
@@ -171,25 +170,25 @@ static int hsetp2(Warp *warp, Dec *dec, uint32_t g) {
         hi |= (uint32_t)half_cmp(dec, a[i], b[i], 1) << i;
     }
     uint32_t both = lo & hi;
-    set_pred(warp, dec->pd[0], g, bool_op(dec->k[2], dec->k[3] ? both : lo, pp));
-    set_pred(warp, dec->pd[1], g, bool_op(dec->k[2], dec->k[3] ? ~both : hi, pp));
+    set_pred(warp, dec->pd[0], g, bool_op(dec->hset.bop, dec->hset.flag ? both : lo, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(dec->hset.bop, dec->hset.flag ? ~both : hi, pp));
     return RUN_OK;
 }
 bool LV(bind_HSET2)(Bind *bind) {
     uint32_t m = bind->in->mods;
-    bind->d->k[0] = MGET(HSET2, ftz, m) ? ~0u : 0;
-    bind->d->k[1] = MGET(HSET2, cmp, m);
-    bind->d->k[2] = MGET(HSET2, bop, m);
-    bind->d->k[3] = MGET(HSET2, bf, m);
+    bind->d->hset.ftz = MGET(HSET2, ftz, m) ? ~0u : 0;
+    bind->d->hset.cmp = MGET(HSET2, cmp, m);
+    bind->d->hset.bop = MGET(HSET2, bop, m);
+    bind->d->hset.flag = MGET(HSET2, bf, m);
     bind->d->full = bind->d->part = hset2;
     return bind_half(bind);
 }
 bool LV(bind_HSETP2)(Bind *bind) {
     uint32_t m = bind->in->mods;
-    bind->d->k[0] = MGET(HSETP2, ftz, m) ? ~0u : 0;
-    bind->d->k[1] = MGET(HSETP2, cmp, m);
-    bind->d->k[2] = MGET(HSETP2, bop, m);
-    bind->d->k[3] = MGET(HSETP2, h_and, m);
+    bind->d->hset.ftz = MGET(HSETP2, ftz, m) ? ~0u : 0;
+    bind->d->hset.cmp = MGET(HSETP2, cmp, m);
+    bind->d->hset.bop = MGET(HSETP2, bop, m);
+    bind->d->hset.flag = MGET(HSETP2, h_and, m);
     bind->d->full = bind->d->part = hsetp2;
     return bind_half(bind);
 }

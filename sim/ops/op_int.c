@@ -12,13 +12,13 @@ OP32(mov, , a[i])
 OP32(sel, uint32_t p = dec_pred(warp, dec, 0);, blend(lane_mask(p, i), a[i], b[i]))
 OP32(iadd3, , a[i] + b[i] + c[i])
 OP32(iadd3_neg, uint32_t x0 = dec->xm[0]; uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2];
-     uint32_t k = dec->k[0];, (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k)
+     uint32_t k = dec->add.plus;, (a[i] ^ x0) + (b[i] ^ x1) + (c[i] ^ x2) + k)
 
-/* With carries in or out: k[0] = number of negated operands (0 under .X). */
+/* With carries in or out. */
 static int iadd3_carry(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t x0 = dec->xm[0], x1 = dec->xm[1], x2 = dec->xm[2], k = dec->k[0];
-    uint32_t cin0 = dec->k[1] ? dec_pred(warp, dec, 0) : 0, cin1 = dec->k[1] ? dec_pred(warp, dec, 1) : 0;
+    uint32_t x0 = dec->xm[0], x1 = dec->xm[1], x2 = dec->xm[2], k = dec->add.plus;
+    uint32_t cin0 = dec->add.x ? dec_pred(warp, dec, 0) : 0, cin1 = dec->add.x ? dec_pred(warp, dec, 1) : 0;
     uint32_t carry[32];
     LANES {
         uint32_t s = a[i] ^ x0, y = b[i] ^ x1, z = c[i] ^ x2, n = k + (cin0 >> i & 1) + (cin1 >> i & 1);
@@ -46,8 +46,8 @@ OP32(iadd3_x, uint32_t x0 = dec->xm[0]; uint32_t x1 = dec->xm[1]; uint32_t x2 = 
 static bool use_iadd3(Bind *bind, bool x) {
     Dec *dec = bind->d;
     bind_operands(bind);
-    dec->k[0] = x ? 0 : (dec->xm[0] & 1) + (dec->xm[1] & 1) + (dec->xm[2] & 1);
-    dec->k[1] = x;
+    dec->add.plus = x ? 0 : (dec->xm[0] & 1) + (dec->xm[1] & 1) + (dec->xm[2] & 1);
+    dec->add.x = x;
     if (dec->pd[0] != PRED_SINK || dec->pd[1] != PRED_SINK)
         dec->full = dec->part = iadd3_carry;
     else if (x)
@@ -87,9 +87,9 @@ bool LV(bind_USEL)(Bind *b) { return use(b, sel_f, sel_p) && uniform(b); }
 static int lea(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     unsigned shift = dec->imm[0] & 31;
-    bool hi = dec->k[2], sx = dec->k[3];
-    uint32_t x0 = dec->xm[0], x1 = dec->xm[1], cin = dec->k[1] ? dec_pred(warp, dec, 0) : 0, one = 0;
-    uint64_t k = dec->k[0];
+    bool hi = dec->lea.high, sx = dec->lea.sign_extend;
+    uint32_t x0 = dec->xm[0], x1 = dec->xm[1], cin = dec->lea.x ? dec_pred(warp, dec, 0) : 0, one = 0;
+    uint64_t k = dec->lea.plus;
     for (unsigned i = 0; i < 32; i++) {
         uint32_t top = sx ? 0u - (a[i] >> 31) : c[i];
         uint32_t s = hi ? (uint32_t)(pair(a[i], top) << shift >> 32) : a[i] << shift;
@@ -105,10 +105,10 @@ OP32(lea_plain, uint32_t s = dec->imm[0] & 31;, (a[i] << s) + b[i])
 static bool use_lea(Bind *bind, bool x, bool hi, bool sx) {
     Dec *dec = bind->d;
     bind_operands(bind);
-    dec->k[0] = x ? 0 : (dec->xm[0] & 1) + (dec->xm[1] & 1);
-    dec->k[1] = x;
-    dec->k[2] = hi;
-    dec->k[3] = sx;
+    dec->lea.plus = x ? 0 : (dec->xm[0] & 1) + (dec->xm[1] & 1);
+    dec->lea.x = x;
+    dec->lea.high = hi;
+    dec->lea.sign_extend = sx;
     dec->full = dec->part = lea;
     if (!x && !hi && !(dec->xm[0] | dec->xm[1]) && dec->pd[0] == PRED_SINK)
         USE(bind, lea_plain);
@@ -141,13 +141,13 @@ OP32(lop_or_and, , (a[i] | b[i]) & c[i])
 OP32(lop_and_xor, , (a[i] & b[i]) ^ c[i])
 OP32(lop_xor_and, , (a[i] ^ b[i]) & c[i])
 OP32(lop_mux, , (a[i] & b[i]) | (~a[i] & c[i]))
-/* Any table, in algebraic normal form: k[] are the coefficients as masks. */
+/* Any table, in algebraic normal form. */
 #define ANF(x, y, z)                                                                                         \
     (k0 ^ ((x)&k1) ^ ((y)&k2) ^ ((z)&k3) ^ ((x) & (y)&k4) ^ ((x) & (z)&k5) ^ ((y) & (z)&k6) ^                \
      ((x) & (y) & (z)&k7))
 #define ANF_SETUP                                                                                            \
-    uint32_t k0 = dec->k[0], k1 = dec->k[1], k2 = dec->k[2], k3 = dec->k[3], k4 = dec->k[4], k5 = dec->k[5], \
-             k6 = dec->k[6], k7 = dec->k[7];
+    uint32_t k0 = dec->anf[0], k1 = dec->anf[1], k2 = dec->anf[2], k3 = dec->anf[3], k4 = dec->anf[4],       \
+             k5 = dec->anf[5], k6 = dec->anf[6], k7 = dec->anf[7];
 OP32(lop_any, ANF_SETUP, ANF(a[i], b[i], c[i]))
 
 static int lop_pred(Warp *warp, Dec *dec, uint32_t g) {
@@ -199,7 +199,7 @@ static bool use_lop3(Bind *bind, uint32_t lut, bool pand) {
     };
     Dec *dec = bind->d;
     bind_operands(bind);
-    anf(lut, dec->k);
+    anf(lut, dec->anf);
     dec->imm[1] = pand;
     if (dec->pd[0] != PRED_SINK) {
         dec->full = dec->part = lop_pred;
@@ -230,7 +230,7 @@ static int plop3(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t x = dec_pred(warp, dec, 0), y = dec_pred(warp, dec, 1), z = dec_pred(warp, dec, 2);
     const uint32_t second[8] = {dec->xm[0], dec->xm[1], dec->xm[2], dec->xm[3],
                                 dec->am[0], dec->am[1], dec->am[2], dec->am[3]};
-    set_pred(warp, dec->pd[0], g, anf_of_masks(dec->k, x, y, z));
+    set_pred(warp, dec->pd[0], g, anf_of_masks(dec->anf, x, y, z));
     if (dec->pd[1] != PRED_SINK)
         set_pred(warp, dec->pd[1], g, anf_of_masks(second, x, y, z));
     return RUN_OK;
@@ -238,7 +238,7 @@ static int plop3(Warp *warp, Dec *dec, uint32_t g) {
 static bool use_plop3(Bind *bind, uint32_t lut, uint32_t lut2) {
     uint32_t second[8];
     bool ok = use(bind, plop3, plop3);
-    anf(lut, bind->d->k);
+    anf(lut, bind->d->anf);
     anf(lut2, second);
     memcpy(bind->d->xm, second, sizeof bind->d->xm); /* masks of vector sources, of which there are none */
     memcpy(bind->d->am, second + 4, sizeof bind->d->am);
@@ -255,7 +255,7 @@ bool LV(bind_UPLOP3)(Bind *bind) {
 /* P2R, R2P: byte `imm[1]`, mask imm[0] of P0..P6 */
 static int p2r(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t mask = dec->imm[0] & 0x7f, shift = 8 * dec->k[0];
+    uint32_t mask = dec->imm[0] & 0x7f, shift = 8 * dec->pack.byte;
     EACH_LANE(i, g) {
         uint32_t v = 0;
         for (unsigned k = 0; k < 7; k++)
@@ -266,7 +266,7 @@ static int p2r(Warp *warp, Dec *dec, uint32_t g) {
 }
 static int r2p(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t shift = 8 * dec->k[0];
+    uint32_t shift = 8 * dec->pack.byte;
     for (unsigned k = 0; k < 7; k++)
         if (dec->imm[0] >> k & 1) {
             uint32_t m = 0;
@@ -277,11 +277,11 @@ static int r2p(Warp *warp, Dec *dec, uint32_t g) {
     return RUN_OK;
 }
 bool LV(bind_P2R)(Bind *bind) {
-    bind->d->k[0] = MGET(P2R, byte, bind->in->mods);
+    bind->d->pack.byte = MGET(P2R, byte, bind->in->mods);
     return use(bind, p2r, p2r);
 }
 bool LV(bind_R2P)(Bind *bind) {
-    bind->d->k[0] = MGET(R2P, byte, bind->in->mods);
+    bind->d->pack.byte = MGET(R2P, byte, bind->in->mods);
     return use(bind, r2p, r2p);
 }
 
@@ -318,8 +318,7 @@ bool LV(bind_VABSDIFF)(Bind *bind) {
     return use(bind, s ? absdiff_s_f : absdiff_u_f, s ? absdiff_s_p : absdiff_u_p);
 }
 
-/* ---- IDP: k[0], k[1] = the sign bits of an element of a and of b, or 0; k[2] = first bit of b's bytes for
- * .2A ---- */
+/* ---- IDP ---- */
 static inline uint32_t extend(uint32_t x, uint32_t bits, uint32_t sign) { return ((x & bits) ^ sign) - sign; }
 static inline uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sa, uint32_t sb) {
     uint32_t sum = 0;
@@ -332,17 +331,17 @@ static inline uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sa, uint32_t 
            extend(a >> 16, 0xffff, sa) * extend(b >> 8, 0xff, sb);
 }
 #define IDP_SETUP                                                                                            \
-    uint32_t sa = dec->k[0];                                                                                 \
-    uint32_t sb = dec->k[1];                                                                                 \
-    uint32_t from = dec->k[2];                                                                               \
+    uint32_t sa = dec->idp.sign_a;                                                                           \
+    uint32_t sb = dec->idp.sign_b;                                                                           \
+    uint32_t from = dec->idp.first_b;                                                                        \
     uint32_t x = dec->xm[2];
 OP32(idp4, IDP_SETUP, dot_bytes(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 OP32(idp2, IDP_SETUP, dot_halves(a[i], b[i] >> from, sa, sb) + (c[i] ^ x) - x)
 bool LV(bind_IDP)(Bind *bind) {
     uint32_t mode = MGET(IDP, mode, bind->in->mods), two = mode & IdpMode_D2A_LO_U16;
-    bind->d->k[0] = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
-    bind->d->k[1] = MGET(IDP, bsign, bind->in->mods) == IdpSign_S8 ? 0x80 : 0;
-    bind->d->k[2] = mode == IdpMode_D2A_HI_U16 || mode == IdpMode_D2A_HI_S16 ? 16 : 0;
+    bind->d->idp.sign_a = mode & IdpMode_D4A_S8 ? (two ? 0x8000 : 0x80) : 0;
+    bind->d->idp.sign_b = MGET(IDP, bsign, bind->in->mods) == IdpSign_S8 ? 0x80 : 0;
+    bind->d->idp.first_b = mode == IdpMode_D2A_HI_U16 || mode == IdpMode_D2A_HI_S16 ? 16 : 0;
     return use(bind, two ? idp2_f : idp4_f, two ? idp2_p : idp4_p);
 }
 
@@ -365,14 +364,14 @@ static int prmt(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     EACH_LANE(i, g) {
         uint64_t bytes = pair(a[i], c[i]);
-        uint32_t s = prmt_selector(dec->k[0], b[i]);
+        uint32_t s = prmt_selector(dec->prmt.mode, b[i]);
         r[i] = prmt_byte(bytes, s) | prmt_byte(bytes, s >> 4) << 8 | prmt_byte(bytes, s >> 8) << 16 |
                prmt_byte(bytes, s >> 12) << 24;
     }
     return RUN_OK;
 }
 static bool use_prmt(Bind *bind, uint32_t mode) {
-    bind->d->k[0] = mode;
+    bind->d->prmt.mode = mode;
     if (mode > PrmtMode_RC16)
         return bind_fail(bind, "undefined PRMT mode");
     return use(bind, prmt, prmt);
@@ -397,16 +396,17 @@ static inline uint32_t shf_one(uint32_t lo, uint32_t n, uint32_t hi, uint32_t ty
 }
 static int shf(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t type = dec->k[0];
-    bool wrap = dec->k[1], right = dec->k[2], high = dec->k[3];
+    uint32_t type = dec->shf.type;
+    bool wrap = dec->shf.wrap, right = dec->shf.right, high = dec->shf.high;
     EACH_LANE(i, g)
         r[i] = shf_one(a[i], b[i], c[i], type, wrap, right, high);
     return RUN_OK;
 }
 /* The funnel by 0..32, low or high word: a shift of 64-bit lanes. */
-OP32(funnel_r, uint32_t most = dec->k[1] ? 31 : 32;, (uint32_t)(pair(a[i], c[i]) >> (most == 31  ? b[i] & 31
-                                                                                     : b[i] < 32 ? b[i]
-                                                                                                 : 32)))
+OP32(funnel_r, uint32_t most = dec->shf.wrap ? 31 : 32;
+     , (uint32_t)(pair(a[i], c[i]) >> (most == 31  ? b[i] & 31
+                                       : b[i] < 32 ? b[i]
+                                                   : 32)))
 OP32(shift_r64, , (uint32_t)(pair(a[i], c[i]) >> (b[i] & 63)) & (b[i] > 63 ? 0 : ~0u))
 OP32(shift_l64, , (uint32_t)(pair(a[i], c[i]) << (b[i] & 63) >> 32) & (b[i] > 63 ? 0 : ~0u))
 /* The common forms: shift of one 32-bit word by a clamped amount, and the funnel by a constant. */
@@ -416,10 +416,10 @@ OP32(shr_s, , (uint32_t)((int32_t)c[i] >> (b[i] > 31 ? 31 : b[i])))
 
 static bool use_shf(Bind *bind, uint32_t type, bool wrap, bool right, bool high) {
     Dec *dec = bind->d;
-    dec->k[0] = type;
-    dec->k[1] = wrap;
-    dec->k[2] = right;
-    dec->k[3] = high;
+    dec->shf.type = type;
+    dec->shf.wrap = wrap;
+    dec->shf.right = right;
+    dec->shf.high = high;
     bool ok = use(bind, shf, shf);
     bool words = type == ShfType_U32 || type == ShfType_S32;
     if (type == ShfType_U64 && !wrap && right && !high)
@@ -465,24 +465,24 @@ static inline uint32_t bmsk_one(uint32_t pos, uint32_t n, bool wrap) {
     uint64_t ones = n > 31 ? 0xffffffffu : (1u << n) - 1u;
     return pos > 31 ? 0 : (uint32_t)(ones << pos);
 }
-OP32(sgxt, bool wrap = dec->k[0]; bool sign = dec->k[1];, sgxt_one(a[i], b[i], wrap, sign))
-OP32(bmsk, bool wrap = dec->k[0];, bmsk_one(a[i], b[i], wrap))
+OP32(sgxt, bool wrap = dec->field.wrap; bool sign = dec->field.is_signed;, sgxt_one(a[i], b[i], wrap, sign))
+OP32(bmsk, bool wrap = dec->field.wrap;, bmsk_one(a[i], b[i], wrap))
 bool LV(bind_SGXT)(Bind *bind) {
-    bind->d->k[0] = MGET(SGXT, wrap, bind->in->mods);
-    bind->d->k[1] = MGET(SGXT, sign, bind->in->mods) == ISign_S32;
+    bind->d->field.wrap = MGET(SGXT, wrap, bind->in->mods);
+    bind->d->field.is_signed = MGET(SGXT, sign, bind->in->mods) == ISign_S32;
     return use(bind, sgxt_f, sgxt_p);
 }
 bool LV(bind_USGXT)(Bind *bind) {
-    bind->d->k[0] = MGET(USGXT, wrap, bind->in->mods);
-    bind->d->k[1] = MGET(USGXT, sign, bind->in->mods) == ISign_S32;
+    bind->d->field.wrap = MGET(USGXT, wrap, bind->in->mods);
+    bind->d->field.is_signed = MGET(USGXT, sign, bind->in->mods) == ISign_S32;
     return use(bind, sgxt_f, sgxt_p) && uniform(bind);
 }
 bool LV(bind_BMSK)(Bind *bind) {
-    bind->d->k[0] = MGET(BMSK, wrap, bind->in->mods);
+    bind->d->field.wrap = MGET(BMSK, wrap, bind->in->mods);
     return use(bind, bmsk_f, bmsk_p);
 }
 bool LV(bind_UBMSK)(Bind *bind) {
-    bind->d->k[0] = MGET(UBMSK, wrap, bind->in->mods);
+    bind->d->field.wrap = MGET(UBMSK, wrap, bind->in->mods);
     return use(bind, bmsk_f, bmsk_p) && uniform(bind);
 }
 
@@ -499,20 +499,20 @@ static int flo(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t found = 0;
     EACH_LANE(i, g) {
-        r[i] = flo_one(a[i] ^ dec->xm[0], dec->k[0], dec->k[1]);
+        r[i] = flo_one(a[i] ^ dec->xm[0], dec->flo.is_signed, dec->flo.from_top);
         found |= (uint32_t)(r[i] != ~0u) << i;
     }
     set_pred(warp, dec->pd[0], g, found);
     return RUN_OK;
 }
 bool LV(bind_FLO)(Bind *bind) {
-    bind->d->k[0] = MGET(FLO, sign, bind->in->mods) == ISign_S32;
-    bind->d->k[1] = MGET(FLO, sh, bind->in->mods);
+    bind->d->flo.is_signed = MGET(FLO, sign, bind->in->mods) == ISign_S32;
+    bind->d->flo.from_top = MGET(FLO, sh, bind->in->mods);
     return use(bind, flo, flo);
 }
 bool LV(bind_UFLO)(Bind *bind) {
-    bind->d->k[0] = MGET(UFLO, sign, bind->in->mods) == ISign_S32;
-    bind->d->k[1] = MGET(UFLO, sh, bind->in->mods);
+    bind->d->flo.is_signed = MGET(UFLO, sign, bind->in->mods) == ISign_S32;
+    bind->d->flo.from_top = MGET(UFLO, sh, bind->in->mods);
     return use(bind, flo, flo) && uniform(bind);
 }
 static inline uint32_t brev_one(uint32_t v) {
@@ -533,24 +533,24 @@ bool LV(bind_UBREV)(Bind *b) { return use(b, brev_f, brev_p) && uniform(b); }
 bool LV(bind_POPC)(Bind *b) { return use(b, popc_f, popc_p); }
 bool LV(bind_UPOPC)(Bind *b) { return use(b, popc_f, popc_p) && uniform(b); }
 
-OP32(i2i, int32_t lo = (int32_t)dec->k[0]; int32_t hi = (int32_t)dec->k[1];
+OP32(i2i, int32_t lo = (int32_t)dec->i2i.least; int32_t hi = (int32_t)dec->i2i.most;
      , (uint32_t)((int32_t)a[i]<lo ? lo : (int32_t)a[i]> hi ? hi : (int32_t)a[i]))
 bool LV(bind_I2I)(Bind *bind) {
     static const int32_t range[4][2] = {{0, 255}, {-128, 127}, {0, 65535}, {-32768, 32767}};
     uint32_t type = MGET(I2I, type, bind->in->mods);
-    bind->d->k[0] = (uint32_t)range[type & 3][0];
-    bind->d->k[1] = (uint32_t)range[type & 3][1];
+    bind->d->i2i.least = (uint32_t)range[type & 3][0];
+    bind->d->i2i.most = (uint32_t)range[type & 3][1];
     return use(bind, i2i_f, i2i_p);
 }
 
 /* ---- ISETP: cmp is a set of {LT 1, EQ 2, GT 4}; .EX: equal high words take the low words' result ---- */
 static inline void isetp_write(Warp *warp, Dec *dec, uint32_t g, uint32_t lt, uint32_t eq, uint32_t gt) {
-    uint32_t code = dec->k[0], pp = dec_pred(warp, dec, 0);
+    uint32_t code = dec->isetp.cmp, pp = dec_pred(warp, dec, 0);
     uint32_t res = (code & 1 ? lt : 0) | (code & 2 ? eq : 0) | (code & 4 ? gt : 0);
-    if (dec->k[2])
+    if (dec->isetp.ex)
         res = (res & ~eq) | (dec_pred(warp, dec, 1) & eq);
-    set_pred(warp, dec->pd[0], g, bool_op(dec->k[1], res, pp));
-    set_pred(warp, dec->pd[1], g, bool_op(dec->k[1], ~res, pp));
+    set_pred(warp, dec->pd[0], g, bool_op(dec->isetp.bop, res, pp));
+    set_pred(warp, dec->pd[1], g, bool_op(dec->isetp.bop, ~res, pp));
 }
 static int isetp_s(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
@@ -574,19 +574,19 @@ static int isetp_eq(Warp *warp, Dec *dec, uint32_t g) {
 }
 bool LV(bind_ISETP)(Bind *bind) {
     uint32_t m = bind->in->mods;
-    bind->d->k[0] = MGET(ISETP, cmp, m);
-    bind->d->k[1] = MGET(ISETP, bop, m);
-    bind->d->k[2] = MGET(ISETP, ex, m);
+    bind->d->isetp.cmp = MGET(ISETP, cmp, m);
+    bind->d->isetp.bop = MGET(ISETP, bop, m);
+    bind->d->isetp.ex = MGET(ISETP, ex, m);
     OpFn *fn = MGET(ISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
-    if (bind->d->k[0] == ICmp_EQ || bind->d->k[0] == ICmp_NE)
+    if (bind->d->isetp.cmp == ICmp_EQ || bind->d->isetp.cmp == ICmp_NE)
         fn = isetp_eq;
     return use(bind, fn, fn);
 }
 bool LV(bind_UISETP)(Bind *bind) {
     uint32_t m = bind->in->mods;
-    bind->d->k[0] = MGET(UISETP, cmp, m);
-    bind->d->k[1] = MGET(UISETP, bop, m);
-    bind->d->k[2] = MGET(UISETP, ex, m);
+    bind->d->isetp.cmp = MGET(UISETP, cmp, m);
+    bind->d->isetp.bop = MGET(UISETP, bop, m);
+    bind->d->isetp.ex = MGET(UISETP, ex, m);
     OpFn *fn = MGET(UISETP, sign, m) == ISign_S32 ? isetp_s : isetp_u;
     return use(bind, fn, fn) && uniform(bind);
 }
@@ -594,16 +594,16 @@ bool LV(bind_UISETP)(Bind *bind) {
 /* ---- multiply-add ---- */
 OP32(imad, , a[i] * b[i] + c[i])
 OP32(imul, , a[i] * b[i])
-/* k[0]: 0, or 1 for each operand negated without .X; a negated product is subtracted */
-OP32(imad_neg, uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2]; uint32_t k = dec->k[0];
-     uint32_t cin = dec->k[1] ? dec_pred(warp, dec, 0) : 0;
+/* a negated product is subtracted */
+OP32(imad_neg, uint32_t x1 = dec->xm[1]; uint32_t x2 = dec->xm[2]; uint32_t k = dec->add.plus;
+     uint32_t cin = dec->add.x ? dec_pred(warp, dec, 0) : 0;
      , ((a[i] * b[i]) ^ x1) + (c[i] ^ x2) + k + (cin >> i & 1))
 
 static bool use_imad(Bind *bind, bool x) {
     Dec *dec = bind->d;
     bind_operands(bind);
-    dec->k[0] = (dec->xm[1] & 1) + (x ? 0 : dec->xm[2] & 1);
-    dec->k[1] = x;
+    dec->add.plus = (dec->xm[1] & 1) + (x ? 0 : dec->xm[2] & 1);
+    dec->add.x = x;
     if (x || (dec->xm[1] | dec->xm[2]))
         USE(bind, imad_neg);
     else if (dec->v[2].mask == 0 && dec->v[2].off == (uintptr_t)bind->run->zero_rows)
@@ -618,15 +618,16 @@ bool LV(bind_UIMAD)(Bind *bind) { return use_imad(bind, MGET(UIMAD, x, bind->in-
 OP64(wide_u, , (uint64_t)a[i] * b[i] + pair(c[i], ch[i]))
 OP64(wide_s, , (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) + pair(c[i], ch[i]))
 
-/* General WIDE and HI: k[0] signed, k[1] .X, k[2] HI. Sum of 65 bits; a negated product or addend is its
+/* General WIDE and HI. Sum of 65 bits; a negated product or addend is its
  * complement plus one (no plus under .X for the addend). */
 static int wide_any(Warp *warp, Dec *dec, uint32_t g) {
     ROWS64;
     uint64_t x1 = dec->xm[1] ? ~(uint64_t)0 : 0, x2 = dec->xm[2] ? ~(uint64_t)0 : 0;
-    uint32_t cin = dec->k[1] ? dec_pred(warp, dec, 0) : 0, carry = 0;
-    unsigned plus2 = !dec->k[1] && x2 ? 1 : 0;
+    uint32_t cin = dec->product.x ? dec_pred(warp, dec, 0) : 0, carry = 0;
+    unsigned plus2 = !dec->product.x && x2 ? 1 : 0;
     for (unsigned i = 0; i < 32; i++) {
-        uint64_t p = dec->k[0] ? (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i]) : (uint64_t)a[i] * b[i];
+        uint64_t p = dec->product.is_signed ? (uint64_t)((int64_t)(int32_t)a[i] * (int32_t)b[i])
+                                            : (uint64_t)a[i] * b[i];
         p = (p ^ x1) - x1;
         uint64_t q = pair(c[i], ch[i]) ^ x2, s;
         unsigned over = __builtin_add_overflow(p, q, &s);
@@ -634,8 +635,8 @@ static int wide_any(Warp *warp, Dec *dec, uint32_t g) {
         carry |= (uint32_t)(over != 0) << i;
         if (!(g >> i & 1))
             continue;
-        r[i] = (uint32_t)(dec->k[2] ? s >> 32 : s);
-        if (!dec->k[2])
+        r[i] = (uint32_t)(dec->product.high ? s >> 32 : s);
+        if (!dec->product.high)
             rh[i] = (uint32_t)(s >> 32);
     }
     set_pred(warp, dec->pd[0], g, carry);
@@ -645,9 +646,9 @@ static bool use_wide(Bind *bind, bool sign, bool x, bool hi) {
     Dec *dec = bind->d;
     bind->width[2] = sign ? WIDTH_I64 : WIDTH_U64;
     bind_operands(bind);
-    dec->k[0] = sign;
-    dec->k[1] = x;
-    dec->k[2] = hi;
+    dec->product.is_signed = sign;
+    dec->product.x = x;
+    dec->product.high = hi;
     dec->full = dec->part = wide_any;
     if (!x && !hi && !(dec->xm[1] | dec->xm[2]) && dec->pd[0] == PRED_SINK) {
         dec->full = sign ? wide_s_f : wide_u_f;

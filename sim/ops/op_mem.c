@@ -22,17 +22,17 @@ typedef struct {      /* where the lanes' bytes are */
 /* What the register holds, plus offset and uniform register. */
 INLINE uint64_t whole_address(const Warp *warp, const Dec *dec, uint64_t a) {
     a += (uint64_t)dec->target;
-    if (dec->k[0]) {
+    if (dec->mem.uniform) {
         const uint32_t *u = dec_src(warp, dec, 1);
-        a += dec->k[0] == 2 ? pair(u[0], u[32]) : u[0];
+        a += dec->mem.uniform == 2 ? pair(u[0], u[32]) : u[0];
     }
-    return dec->wide || dec->k[1] ? a : (uint32_t)a;
+    return dec->wide || dec->mem.wide ? a : (uint32_t)a;
 }
 
 /* Differences of the addresses; false if they do not fit 32 bits or some lane is misaligned. */
 INLINE bool offsets(const Warp *warp, const Dec *dec, uint32_t g, unsigned size, bool full, Places *places) {
     const uint32_t *lo = dec_src(warp, dec, 0), *hi = lo + 32;
-    unsigned first = full ? 0 : low_lane(g), shift = dec->k[4];
+    unsigned first = full ? 0 : low_lane(g), shift = dec->mem.shift;
     uint32_t lo0 = lo[first] << shift, same = 0, high = 0;
     int32_t min = 0, max = 0;
     LANES {
@@ -53,7 +53,7 @@ INLINE bool offsets(const Warp *warp, const Dec *dec, uint32_t g, unsigned size,
             high |= full ? x : x & lane_mask(g, i);
         }
         a |= (uint64_t)hi0 << 32;
-    } else if (dec->k[1]) {
+    } else if (dec->mem.wide) {
         LANES {
             uint32_t x = (0u - (lo[i] < lo0)) ^ (uint32_t)(places->off[i] >> 31);
             high |= full ? x : x & lane_mask(g, i);
@@ -108,7 +108,7 @@ typedef struct {
 
 INLINE bool halves(Warp *warp, Dec *dec, unsigned size, bool write, Halves *h) {
     const uint32_t *lo = dec_src(warp, dec, 0), *hi = lo + 32;
-    unsigned shift = dec->k[4];
+    unsigned shift = dec->mem.shift;
     uint32_t same = 0, seq = 0, high = 0, base[2] = {lo[0] << shift, lo[16] << shift};
     for (unsigned i = 0; i < 16; i++) {
         uint32_t x = (lo[i] << shift) - base[0], y = (lo[i + 16] << shift) - base[1];
@@ -204,7 +204,7 @@ INLINE int load_words(Warp *warp, Dec *dec, uint32_t g, unsigned n, bool full) {
 INLINE int load_part(Warp *warp, Dec *dec, uint32_t g, bool full) {
     Places p;
     uint32_t v[32], size = dec->size, bits = 32 - 8 * size;
-    bool sign = dec->k[3] == MemSz_S8 || dec->k[3] == MemSz_S16;
+    bool sign = dec->mem.kind == MemSz_S8 || dec->mem.kind == MemSz_S16;
     if (!locate(warp, dec, g, size, full, false, &p))
         return machine_mem_load_slow(warp, dec, g);
     for (unsigned i = 0; i < 32; i++) {
@@ -378,8 +378,7 @@ static void use_store(Bind *bind) {
     }
 }
 
-/* k[0]: 0 no uniform register, 1 one, 2 a pair; k[1]: the sum has 64 bits; imm[1]: MemSpace;
- * k[3]: MemSz; k[4]: shift of ra (stride) */
+/* Fills the view mem; imm[1]: MemSpace. */
 static bool bind_access(Bind *bind, MemSpace space, uint32_t sz, uint32_t e, bool desc, uint32_t stride,
                         bool store) {
     static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
@@ -396,10 +395,10 @@ static bool bind_access(Bind *bind, MemSpace space, uint32_t sz, uint32_t e, boo
     dec->wide = !narrow && (bind->in->src[0].mods & OPM_WIDE64) != 0;
     const Operand *ur = bind->in->nsrc > 1 ? &bind->in->src[1] : NULL;
     bool has_ur = !desc && ur && ur->kind == OPK_REG && ur->value != REG_URZ;
-    dec->k[0] = !has_ur ? 0 : e ? 2 : 1;
-    dec->k[1] = e;
-    dec->k[3] = sz;
-    dec->k[4] = shift[stride & 3];
+    dec->mem.uniform = !has_ur ? 0 : e ? 2 : 1;
+    dec->mem.wide = e;
+    dec->mem.kind = sz;
+    dec->mem.shift = shift[stride & 3];
     dec->target = (int64_t)(int32_t)dec->imm[0];
     dec->imm[1] = space;
     if (store)
@@ -439,10 +438,10 @@ bool LV(bind_STL)(Bind *bind) {
     return bind_access(bind, MS_LOCAL, MGET(STL, sz, bind->in->mods), 0, false, 0, true);
 }
 
-/* ---- LDC, ULDC: k[0] bank, target = offset ---- */
+/* ---- LDC, ULDC: target = offset ---- */
 static int ldc(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
-    uint32_t bank = dec->k[0], limit = warp->run->bank_bytes[bank], size = dec->size;
+    uint32_t bank = dec->ldc.bank, limit = warp->run->bank_bytes[bank], size = dec->size;
     const uint8_t *base = warp->run->bank[bank];
     EACH_LANE(i, g) {
         uint32_t address = a[i] + (uint32_t)dec->target;
@@ -456,9 +455,9 @@ static int ldc(Warp *warp, Dec *dec, uint32_t g) {
             continue;
         }
         uint32_t v = base[address] | (size == 2 ? (uint32_t)base[address + 1] << 8 : 0);
-        if (dec->k[3] == MemSz_S8)
+        if (dec->ldc.kind == MemSz_S8)
             v = (uint32_t)(int32_t)(int8_t)v;
-        if (dec->k[3] == MemSz_S16)
+        if (dec->ldc.kind == MemSz_S16)
             v = (uint32_t)(int32_t)(int16_t)v;
         r[i] = v;
     }
@@ -469,12 +468,12 @@ static bool use_ldc(Bind *bind, Operand cb, uint32_t sz, bool indexed) {
     Dec *dec = bind->d;
     bind->raw_cmem = true;
     bind_operands(bind);
-    dec->k[0] = op_cmem_bank(cb);
-    dec->k[3] = sz;
+    dec->ldc.bank = op_cmem_bank(cb);
+    dec->ldc.kind = sz;
     dec->size = bytes[sz & 7];
     dec->target = indexed ? (int64_t)(int16_t)op_cmem_offset(cb) : (int64_t)op_cmem_offset(cb);
     dec->full = dec->part = ldc;
-    if (!dec->size || cb.kind != OPK_CMEM || dec->k[0] >= NUM_CONST_BANKS)
+    if (!dec->size || cb.kind != OPK_CMEM || dec->ldc.bank >= NUM_CONST_BANKS)
         return bind_fail(bind, "undefined constant access");
     return !bind->failed;
 }

@@ -112,7 +112,7 @@ static uint32_t mufu_one(uint32_t func, uint32_t bits) {
 static int mufu(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     EACH_LANE(i, g)
-        r[i] = mufu_one(dec->k[0], (a[i] & dec->am[0]) ^ dec->xm[0]);
+        r[i] = mufu_one(dec->mufu.func, (a[i] & dec->am[0]) ^ dec->xm[0]);
     return RUN_OK;
 }
 OP32(mufu_rcp, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
@@ -123,13 +123,13 @@ OP32(mufu_sqrt, uint32_t m0 = dec->am[0]; uint32_t x0 = dec->xm[0];
 bool LV(bind_MUFU)(Bind *bind) {
     bind_operands(bind);
     bind->d->xm[0] &= 0x80000000u;
-    bind->d->k[0] = MGET(MUFU, func, bind->in->mods);
-    if (bind->d->k[0] > Mufu_TANH)
+    bind->d->mufu.func = MGET(MUFU, func, bind->in->mods);
+    if (bind->d->mufu.func > Mufu_TANH)
         return bind_fail(bind, "undefined MUFU function");
     bind->d->full = bind->d->part = mufu;
-    if (bind->d->k[0] == Mufu_RCP)
+    if (bind->d->mufu.func == Mufu_RCP)
         USE(bind, mufu_rcp);
-    if (bind->d->k[0] == Mufu_SQRT)
+    if (bind->d->mufu.func == Mufu_SQRT)
         USE(bind, mufu_sqrt);
     return !bind->failed;
 }

@@ -9,7 +9,7 @@ static int shfl(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t value[32], ok = 0, missing = 0;
     memcpy(value, a, sizeof value);
     EACH_LANE(i, g) {
-        int j = shfl_source_lane(dec->k[0], i, b[i], c[i]);
+        int j = shfl_source_lane(dec->shfl.mode, i, b[i], c[i]);
         ok |= (uint32_t)(j >= 0) << i;
         if (j >= 0 && !(g >> j & 1))
             missing |= 1u << j;
@@ -23,7 +23,7 @@ static int shfl(Warp *warp, Dec *dec, uint32_t g) {
 }
 bool LV(bind_SHFL)(Bind *bind) {
     bind_operands(bind);
-    bind->d->k[0] = MGET(SHFL, mode, bind->in->mods);
+    bind->d->shfl.mode = MGET(SHFL, mode, bind->in->mods);
     bind->d->full = bind->d->part = shfl;
     return !bind->failed;
 }
@@ -33,7 +33,7 @@ static uint32_t vote_result(uint32_t op, uint32_t p, uint32_t g) {
 }
 static int op_vote(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0), p = dec_pred(warp, dec, 0) & g;
-    set_pred(warp, dec->pd[0], g, vote_result(dec->k[0], p, g) ? ~0u : 0);
+    set_pred(warp, dec->pd[0], g, vote_result(dec->vote.op, p, g) ? ~0u : 0);
     EACH_LANE(i, g)
         r[i] = p;
     return RUN_OK;
@@ -41,21 +41,21 @@ static int op_vote(Warp *warp, Dec *dec, uint32_t g) {
 static int voteu(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t *r = dec_dst(warp, dec, 0), p = dec_pred(warp, dec, 0) & warp->active;
     (void)g;
-    set_pred(warp, dec->pd[0], ~0u, vote_result(dec->k[0], p, warp->active) ? ~0u : 0);
+    set_pred(warp, dec->pd[0], ~0u, vote_result(dec->vote.op, p, warp->active) ? ~0u : 0);
     LANES { r[i] = p; }
     return RUN_OK;
 }
 bool LV(bind_VOTE)(Bind *bind) {
     bind_operands(bind);
-    bind->d->k[0] = MGET(VOTE, op, bind->in->mods);
+    bind->d->vote.op = MGET(VOTE, op, bind->in->mods);
     bind->d->full = bind->d->part = op_vote;
-    return bind->d->k[0] == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
+    return bind->d->vote.op == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 bool LV(bind_VOTEU)(Bind *bind) {
     bind_operands(bind);
-    bind->d->k[0] = MGET(VOTEU, op, bind->in->mods);
+    bind->d->vote.op = MGET(VOTEU, op, bind->in->mods);
     bind->d->full = bind->d->part = voteu;
-    return bind->d->k[0] == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
+    return bind->d->vote.op == 3 ? bind_fail(bind, "undefined vote") : !bind->failed;
 }
 
 static int op_match(Warp *warp, Dec *dec, uint32_t g) {
@@ -65,21 +65,21 @@ static int op_match(Warp *warp, Dec *dec, uint32_t g) {
         same[i] = 0;
         for (uint32_t m = g; m; m &= m - 1) {
             unsigned j = low_lane(m);
-            bool eq = a[j] == a[i] && (!dec->k[1] || ah[j] == ah[i]);
+            bool eq = a[j] == a[i] && (!dec->match.wide || ah[j] == ah[i]);
             same[i] |= (uint32_t)eq << j;
         }
         all = same[i];
     }
-    bool is_all = dec->k[0] == MatchOp_ALL, equal = all == g;
+    bool is_all = dec->match.op == MatchOp_ALL, equal = all == g;
     EACH_LANE(i, g)
         r[i] = is_all ? (equal ? g : 0) : same[i];
     set_pred(warp, dec->pd[0], g, !is_all || equal ? ~0u : 0);
     return RUN_OK;
 }
 bool LV(bind_MATCH)(Bind *bind) {
-    bind->d->k[0] = MGET(MATCH, op, bind->in->mods);
-    bind->d->k[1] = MGET(MATCH, type, bind->in->mods) == MatchType_U64;
-    bind->width[0] = bind->d->k[1] ? WIDTH_U64 : WIDTH_32;
+    bind->d->match.op = MGET(MATCH, op, bind->in->mods);
+    bind->d->match.wide = MGET(MATCH, type, bind->in->mods) == MatchType_U64;
+    bind->width[0] = bind->d->match.wide ? WIDTH_U64 : WIDTH_32;
     bind_operands(bind);
     bind->d->full = bind->d->part = op_match;
     return !bind->failed;
@@ -99,16 +99,16 @@ static int redux(Warp *warp, Dec *dec, uint32_t g) {
     ROWS;
     uint32_t v = a[low_lane(g)];
     for (uint32_t m = g & (g - 1); m; m &= m - 1)
-        v = redux_step(dec->k[0], dec->k[1], v, a[low_lane(m)]);
+        v = redux_step(dec->redux.op, dec->redux.is_signed, v, a[low_lane(m)]);
     LANES { r[i] = v; }
     return RUN_OK;
 }
 bool LV(bind_REDUX)(Bind *bind) {
     bind_operands(bind);
-    bind->d->k[0] = MGET(REDUX, op, bind->in->mods);
-    bind->d->k[1] = MGET(REDUX, sign, bind->in->mods) == ReduxSign_S32;
+    bind->d->redux.op = MGET(REDUX, op, bind->in->mods);
+    bind->d->redux.is_signed = MGET(REDUX, sign, bind->in->mods) == ReduxSign_S32;
     bind->d->full = bind->d->part = redux;
-    return bind->d->k[0] > ReduxOp_MAX ? bind_fail(bind, "undefined reduction") : !bind->failed;
+    return bind->d->redux.op > ReduxOp_MAX ? bind_fail(bind, "undefined reduction") : !bind->failed;
 }
 
 static int r2ur(Warp *warp, Dec *dec, uint32_t g) {
