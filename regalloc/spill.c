@@ -204,7 +204,9 @@ static unsigned spare_in_loop(Spill *spill, BlockId header) {
             continue;
         if (h.i != header.i && spill->g.depth[m.i] <= spill->g.depth[header.i])
             continue;
-        unsigned here = ra_block_pressure(spill->f, &spill->live, m, spill->file);
+        if (!spill->pressure[m.i]) /* asked for by every loop around it, before it is rewritten */
+            spill->pressure[m.i] = 1 + ra_block_pressure(spill->f, &spill->live, m, spill->file);
+        unsigned here = spill->pressure[m.i] - 1;
         most = here > most ? here : most;
     }
     for (uint32_t k = 0; k < spill->live.in[header.i].n; k++) {
@@ -346,6 +348,7 @@ static void spill_file(Function *f, RegFile file, Arena *keep_arena, RaRecord *r
     s.w_in = ARENA_ARRAY(&a, Values, nblocks);
     s.w_out = ARENA_ARRAY(&a, Values, nblocks);
     s.done = ARENA_ARRAY(&a, bool, nblocks);
+    s.pressure = ARENA_ARRAY(&a, unsigned, nblocks);
     s.home_value = ARENA_ARRAY(&a, ValId, nvals);
     s.home_slot = ARENA_ARRAY(&a, uint32_t, nvals);
     s.remat = ARENA_ARRAY(&a, InstId, nvals);

@@ -29,6 +29,7 @@ typedef struct {
     UseNode **uses;       /* by value: uses in the current block still to come */
     Values *w_in, *w_out; /* by block: values in registers */
     bool *done;           /* by block */
+    unsigned *pressure;   /* by block: as it was before spilling, + 1; 0 not asked for yet */
     Bitset w;             /* values in registers now */
     unsigned nw;
     Bitset spilled;      /* has, or will get, a home */
