@@ -79,7 +79,8 @@ Term *prove_address(Prover *prover, uint32_t var) {
  * all. */
 uint64_t prove_var_offset(const Prover *prover, uint32_t var) {
     PtxSpace space = prover->m->vars[var].space;
-    uint64_t at = 0, max_align = 1, mine = 0;
+    const TargetInfo *info = isa_target_info(prover->g->bin->target);
+    uint64_t at = space == SP_SHARED ? info->shared_base_bytes : 0, max_align = 1, mine = 0;
     bool dynamic = false;
     for (uint32_t k = 0; k < prover->m->nvars; k++) {
         const PtxVar *ptx_var = &prover->m->vars[k];

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "isa/machine/banks.h"
+#include "isa/machine/windows.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,13 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
         return prove_sp(prover);
     if (offset == ti->dynamic_shared_offset_bytes)
         return prove_input(prover, "dynamic_smem_size");
+    if (ti->shared_window_offset_bytes && offset - ti->shared_window_offset_bytes < 8)
+        return t_const(ts, 32,
+                       (uint32_t)(SIM_SHARED_WINDOW >> 8 * (offset - ti->shared_window_offset_bytes)));
+    if (ti->local_window_offset_bytes && offset - ti->local_window_offset_bytes < 8)
+        return t_const(ts, 32, (uint32_t)(SIM_LOCAL_WINDOW >> 8 * (offset - ti->local_window_offset_bytes)));
+    if (ti->system_shared_offset_bytes && offset == ti->system_shared_offset_bytes)
+        return t_const(ts, 32, ti->shared_base_bytes);
     if (offset - ti->gridid_offset_bytes < 8)
         return prove_input(prover, "gridid.%u", (offset - ti->gridid_offset_bytes) / 4);
     return prove_input(prover, "c0+0x%x", offset);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
 #include "isa/machine/banks.h"
+#include "isa/machine/windows.h"
 #include <string.h>
 
 #define MG(OP, field, m) (uniform ? MGET(U##OP, field, m) : MGET(OP, field, m))
@@ -344,6 +345,12 @@ static void mach_sreg(Mach *mach) {
         mach_put(mach, 0, 0, ts->zero);
         if (pair)
             mach_put(mach, 0, 1, ts->zero);
+    } else if (strcmp(name, "swinhi") == 0) {
+        mach_put(mach, 0, 0, t_const(ts, 32, SIM_SHARED_WINDOW >> 32));
+    } else if (strcmp(name, "total_smem_size") == 0) { /* the program's, and the system's */
+        mach_put(mach, 0, 0,
+                 t_add(ts, prove_input(prover, "%s", name),
+                       t_const(ts, 32, isa_target_info(prover->g->bin->target)->shared_base_bytes)));
     } else if (strncmp(name, "clock", 5) == 0 || strncmp(name, "globaltimer", 11) == 0) {
         Term *what =
             mach_event(mach, 1u << MEM_WARP, term_name(ts, "%s%s", name, pair ? " 64" : ""), NULL, 0);

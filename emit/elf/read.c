@@ -235,7 +235,10 @@ static bool read_banks(Reader *reader) {
         else if (starts(name, shared) && (f = func_named(reader, name + strlen(shared)))) {
             if (sec(reader, i)->h.sh_size > 1u << 20)
                 return bad_section(reader, i, "more shared memory than any machine has");
-            f->shared_bytes = (uint32_t)sec(reader, i)->h.sh_size;
+            uint32_t base = isa_target_info(binary->target)->shared_base_bytes;
+            if (sec(reader, i)->h.sh_size < base)
+                return bad_section(reader, i, "less shared memory than the system keeps for itself");
+            f->shared_bytes = (uint32_t)sec(reader, i)->h.sh_size - base;
         }
         if (!good)
             return false;

@@ -72,6 +72,15 @@ static void make_rela_sections(Writer *writer) {
                 add_section(writer, ".rela.text.", func_name(writer, i), SHT_RELA, SHF_INFO_LINK, 8);
 }
 
+/* Where the system keeps the start of shared memory for itself, a kernel that only uses what the launch gives
+ * declares that part, as with ptxas. */
+static bool declares_shared(const Writer *writer, const CodeFunc *f) {
+    bool any = f->shared_bytes != 0;
+    for (uint32_t i = 0; writer->t->shared_base_bytes && i < writer->c->ir->vars.n; i++)
+        any |= writer->c->ir->vars.at[i].is_extern_shared;
+    return f->is_entry && any;
+}
+
 static void make_sections(Writer *writer) {
     const CodeModule *module = writer->c;
     VEC_PUSH(writer->a, &writer->e->sections)->name = "";
@@ -104,7 +113,7 @@ static void make_sections(Writer *writer) {
     if (writer->global_bytes)
         writer->global = add_section(writer, ".nv.global", "", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 256);
     for (uint32_t i = 0; i < module->nfuncs; i++)
-        if (module->funcs[i].is_entry && module->funcs[i].shared_bytes)
+        if (declares_shared(writer, &module->funcs[i]))
             writer->parts[i].shared = add_section(writer, ".nv.shared.", func_name(writer, i), SHT_NOBITS,
                                                   SHF_ALLOC | SHF_WRITE | info_link(writer), 16);
 }
@@ -527,7 +536,7 @@ static void func_contents(Writer *writer, uint32_t i) {
         header(writer, func_parts->const2)->sh_info = func_parts->text;
     }
     if (func_parts->shared) {
-        header(writer, func_parts->shared)->sh_size = f->shared_bytes;
+        header(writer, func_parts->shared)->sh_size = writer->t->shared_base_bytes + f->shared_bytes;
         header(writer, func_parts->shared)->sh_info = func_parts->text;
     }
 }

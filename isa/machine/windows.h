@@ -7,6 +7,9 @@
  *   SIM_PARAM_WINDOW + offset    the kernel parameter block, read only
  *   sim_func_address(name)       a function: may be stored and called, holds no data
  *   anything else                a global address, valid inside an allocation of the SimMemory
+ * A binary of bru1 has these numbers in its code. On the native targets the driver says at the launch where
+ * the windows are (bank 0, SR_SWINHI: isa/targets.isa); the simulator says these.
+ *
  * Addresses in the .shared and .local spaces are the offsets; .global and .const addresses are the generic
  * ones. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_ISA_MACHINE_WINDOWS_H

@@ -181,6 +181,7 @@ static inline bool op_is_imm(Operand o, uint32_t v) { return o.kind == OPK_IMM &
 Operand sel_mov(Sel *sel, Operand a);
 Operand sel_iadd(Sel *sel, Operand a, Operand b);
 Operand sel_isub(Sel *sel, Operand a, Operand b);
+Operand sel_launch_word(Sel *sel, uint32_t offset); /* a word of constant bank 0 */
 Operand sel_iadd_cc(Sel *sel, Operand a, Operand b, Operand *carry_out);
 Operand sel_iadd_x(Sel *sel, Operand a, Operand b, Operand carry_in, Operand *carry_out);
 Wide sel_add64(Sel *sel, Wide a, Wide b);

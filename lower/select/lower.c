@@ -99,9 +99,9 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *
         if (align > *dynamic_align)
             *dynamic_align = align;
     } else if (var->space == SP_SHARED) {
-        uint32_t most = lower->ti->max_shared_bytes;
+        uint32_t base = lower->ti->shared_base_bytes, most = lower->ti->max_shared_bytes;
         iv.offset_bytes = align_up(*shared, align);
-        if (var->size_bytes > most || (*shared = iv.offset_bytes + var->size_bytes) > most)
+        if (var->size_bytes > most || (*shared = iv.offset_bytes + var->size_bytes) > base + most)
             return too_large(lower, var, "shared memory", most);
     } else if (var->space == SP_CONST) {
         iv.offset_bytes = align_up(*constant, align);
@@ -114,14 +114,15 @@ static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *
 }
 
 static bool place_vars(Lower *lower) {
-    uint64_t shared = 0, constant = 0, dynamic_align = 1;
+    uint32_t base = lower->ti->shared_base_bytes;
+    uint64_t shared = base, constant = 0, dynamic_align = 1;
     bool ok = true;
     lower->places = ARENA_ARRAY(&lower->scratch, VarPlace, lower->user->nvars + 1);
     for (uint32_t k = 0; k < lower->user->nvars; k++)
         if (placed_space(&lower->user->vars[k]))
             ok &= place_var(lower, k, &shared, &constant, &dynamic_align);
     lower->dynamic_shared = align_up(shared, dynamic_align);
-    lower->m->shared_bytes = (uint32_t)shared;
+    lower->m->shared_bytes = (uint32_t)shared - base;
     lower->m->const_bytes = (uint32_t)constant;
     for (uint32_t k = 0; k < lower->m->vars.n; k++)
         if (lower->m->vars.at[k].is_extern_shared) {

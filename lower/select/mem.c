@@ -539,26 +539,58 @@ bool isel_cp(Sel *s, const PtxInsn *in) {
 
 /* ---- address conversions and queries ---- */
 
-static bool window_of(PtxSpace space, uint64_t *base) {
-    *base = space == SP_SHARED ? SIM_SHARED_WINDOW : space == SP_LOCAL ? SIM_LOCAL_WINDOW : 0;
-    return space == SP_SHARED || space == SP_LOCAL || space == SP_GLOBAL;
+/* Where the generic addresses of a space begin: a number, what the driver says in bank 0 (plus a number), or
+ * a special register as the upper word. */
+typedef struct {
+    uint64_t number;
+    uint32_t bank0_offset; /* 0: none */
+    int upper;             /* special register, -1: none */
+} Window;
+
+static bool window_of(const Sel *sel, PtxSpace space, Window *out) {
+    const TargetInfo *info = sel->ti;
+    *out = (Window){.upper = -1};
+    switch (space) {
+    case SP_GLOBAL: return true;
+    case SP_SHARED:
+        out->upper = isa_sreg_number(sel->t, "swinhi");
+        out->bank0_offset = info->shared_window_offset_bytes;
+        out->number = out->bank0_offset || out->upper >= 0 ? 0 : SIM_SHARED_WINDOW;
+        return true;
+    case SP_LOCAL:
+        out->bank0_offset = info->local_window_offset_bytes;
+        out->number = out->bank0_offset ? 0 : SIM_LOCAL_WINDOW;
+        return true;
+    case SP_PARAM: /* a parameter's address in its space is its offset in bank 0 */
+        out->bank0_offset = info->param_window_offset_bytes;
+        out->number = (out->bank0_offset ? 0 : SIM_PARAM_WINDOW) - info->param_window_origin_bytes;
+        return sel->f->is_entry;
+    default: return false;
+    }
 }
 
 bool isel_cvta(Sel *sel, const PtxInsn *in) {
-    uint64_t base;
-    PtxSpace space = (PtxSpace)in->space;
+    Window window;
     unsigned bytes = ptx_type_bytes(sel_type(in));
     bool to = in->sub == SUB_TO;
-    if (space == SP_PARAM && sel->f->is_entry)
-        base = SIM_PARAM_WINDOW - sel->ti->param_base_bytes;
-    else if (!window_of(space, &base))
+    if (!window_of(sel, (PtxSpace)in->space, &window))
         return sel_error(sel,
                          "only .global, .shared, .local and kernel parameters have generic addresses here");
     Wide a = sel_src(sel, &in->operands[1], bytes);
-    if (bytes != 8 && base)
+    if (bytes != 8 && in->space != SP_GLOBAL)
         return sel_error(sel, "32-bit generic addresses are not compiled");
-    if (base)
-        a = sel_add64(sel, a, imm64(to ? 0 - base : base));
+    if (window.upper >= 0) {
+        Operand upper =
+            EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)window.upper}));
+        a = wide2(a.w[0], to ? sel_isub(sel, a.w[1], upper) : sel_iadd(sel, a.w[1], upper));
+    }
+    if (window.bank0_offset) {
+        Wide base =
+            wide2(sel_launch_word(sel, window.bank0_offset), sel_launch_word(sel, window.bank0_offset + 4));
+        a = to ? sel_sub64(sel, a, base) : sel_add64(sel, a, base);
+    }
+    if (window.number)
+        a = sel_add64(sel, a, imm64(to ? 0 - window.number : window.number));
     sel_write(sel, &in->operands[0], sel_type(in), a);
     return true;
 }

@@ -14,7 +14,7 @@ static Operand sreg(Sel *sel, const char *name, bool *ok) {
     return EMIT_R(sel, OT_S2R, 0, ((Operand){.kind = OPK_SREG, .value = (uint32_t)n}));
 }
 
-static Operand launch_word(Sel *sel, uint32_t offset) {
+Operand sel_launch_word(Sel *sel, uint32_t offset) {
     if (sel->ti->has_alu_cmem)
         return sel_mov(sel, op_cmem(CONST_BANK_LAUNCH, offset));
     return EMIT_R(sel, OT_LDC, MSET(LDC, sz, MemSz_32), op_rz(), op_cmem(CONST_BANK_LAUNCH, offset));
@@ -24,7 +24,7 @@ static Operand xyz(Sel *s, const char *const name[3], unsigned component, bool *
     return component < 3 ? sreg(s, name[component], ok) : op_imm(0);
 }
 
-static Operand ntid(Sel *sel, unsigned c) { return launch_word(sel, sel->ti->ntid_offset_bytes + 4 * c); }
+static Operand ntid(Sel *sel, unsigned c) { return sel_launch_word(sel, sel->ti->ntid_offset_bytes + 4 * c); }
 
 /* Linear number of the thread in its block, by 32. */
 static Operand warp_id(Sel *s, bool *ok) {
@@ -56,12 +56,12 @@ Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned 
     case SR_CTAID: return xyz(sel, ctaid, component, ok);
     case SR_NTID: return component < 3 ? ntid(sel, component) : op_imm(0);
     case SR_NCTAID:
-        return component < 3 ? launch_word(sel, sel->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
+        return component < 3 ? sel_launch_word(sel, sel->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
     case SR_LANEID: return sreg(sel, "laneid", ok);
     case SR_WARPID: return warp_id(sel, ok);
     case SR_NWARPID: return num_warps(sel);
     case SR_SMID: return sreg(sel, "smid", ok);
-    case SR_GRIDID: return launch_word(sel, sel->ti->gridid_offset_bytes + 4 * part);
+    case SR_GRIDID: return sel_launch_word(sel, sel->ti->gridid_offset_bytes + 4 * part);
     case SR_LANEMASK_EQ: return sreg(sel, "lanemask_eq", ok);
     case SR_LANEMASK_LE: return sreg(sel, "lanemask_le", ok);
     case SR_LANEMASK_LT: return sreg(sel, "lanemask_lt", ok);
@@ -73,12 +73,16 @@ Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned 
     case SR_GLOBALTIMER: return clock_part(sel, high ? "globaltimer.hi" : "globaltimer.lo", ok);
     case SR_GLOBALTIMER_LO: return clock_part(sel, "globaltimer.lo", ok);
     case SR_GLOBALTIMER_HI: return clock_part(sel, "globaltimer.hi", ok);
-    case SR_TOTAL_SMEM_SIZE: return sreg(sel, "total_smem_size", ok);
-    case SR_DYNAMIC_SMEM_SIZE: return launch_word(sel, sel->ti->dynamic_shared_offset_bytes);
+    case SR_TOTAL_SMEM_SIZE: { /* without what is the system's */
+        Operand bytes = sreg(sel, "total_smem_size", ok);
+        uint32_t reserved = sel->ti->system_shared_offset_bytes;
+        return reserved ? sel_isub(sel, bytes, sel_launch_word(sel, reserved)) : bytes;
+    }
+    case SR_DYNAMIC_SMEM_SIZE: return sel_launch_word(sel, sel->ti->dynamic_shared_offset_bytes);
     /* every block is a cluster of its own */
     case SR_CLUSTERID: return xyz(sel, ctaid, component, ok);
     case SR_NCLUSTERID:
-        return component < 3 ? launch_word(sel, sel->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
+        return component < 3 ? sel_launch_word(sel, sel->ti->nctaid_offset_bytes + 4 * component) : op_imm(0);
     case SR_CLUSTER_NCTAID: return op_imm(component < 3);
     case SR_CLUSTER_NCTARANK: return op_imm(1);
     case SR_CLUSTER_CTAID:

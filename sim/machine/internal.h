@@ -201,6 +201,8 @@ typedef struct Run {
     FuncPlace *func_places; /* ascending addresses */
     uint32_t nfunc_places;
     uint32_t shared_bytes, local_bytes;
+    uint8_t *params;      /* of the launch, in constant bank 0 */
+    uint32_t shared_base; /* what lies before, in shared memory, is the system's */
     uint64_t ticks;       /* clock: warp instructions issued, and time when everybody slept */
     uint64_t slept;       /* part of ticks in which nothing issued */
     int64_t quota;        /* left for the running warp */

@@ -265,6 +265,14 @@ static void put32(uint8_t *bank, uint32_t bytes, uint32_t offset, uint32_t value
         memcpy(bank + offset, &value, 4);
 }
 
+/* Where the driver says it, at an offset that is not 0. */
+static void put_driver64(uint8_t *bank, uint32_t bytes, uint32_t offset, uint64_t value) {
+    if (!offset)
+        return;
+    put32(bank, bytes, offset, (uint32_t)value);
+    put32(bank, bytes, offset + 4, (uint32_t)(value >> 32));
+}
+
 static void make_bank0(Run *run) {
     const BinFunc *func = run->kernel;
     const TargetInfo *info = isa_target_info(run->bin->target);
@@ -285,8 +293,15 @@ static void make_bank0(Run *run) {
     put32(bank, bytes, info->dynamic_shared_offset_bytes, run->launch->dynamic_shared_bytes);
     put32(bank, bytes, info->gridid_offset_bytes, SIM_SREG_GRIDID);
     put32(bank, base, LAUNCH_NSMID_OFFSET, SIM_SREG_NSMID);
+    put_driver64(bank, base, info->shared_window_offset_bytes, SIM_SHARED_WINDOW);
+    put_driver64(bank, base, info->local_window_offset_bytes, SIM_LOCAL_WINDOW);
+    put_driver64(bank, base, info->param_window_offset_bytes,
+                 SIM_PARAM_WINDOW - base + info->param_window_origin_bytes);
+    if (info->system_shared_offset_bytes)
+        put32(bank, base, info->system_shared_offset_bytes, info->shared_base_bytes);
     if (run->launch->param_bytes)
         memcpy(bank + base, run->launch->params, run->launch->param_bytes);
+    run->params = bank + base;
     run->bank[CONST_BANK_LAUNCH] = bank;
     run->bank_bytes[CONST_BANK_LAUNCH] = bytes;
 }
@@ -367,9 +382,11 @@ static bool make_memory(Run *run, Diags *d) {
     run->local_bytes = (declared + 15) & ~15u;
     if (entries < binary->nfuncs)
         run->local_bytes += is_recursive(run) ? RECURSION_BYTES : CALL_STACK_BYTES;
-    run->shared_bytes = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
-    uint32_t most = isa_target_info(binary->target)->max_shared_bytes;
-    if (func->shared_bytes > most || run->shared_bytes > most)
+    const TargetInfo *info = isa_target_info(binary->target);
+    uint32_t own = ((func->shared_bytes + 15) & ~15u) + run->launch->dynamic_shared_bytes;
+    run->shared_base = info->shared_base_bytes;
+    run->shared_bytes = run->shared_base + own;
+    if (func->shared_bytes > info->max_shared_bytes || own > info->max_shared_bytes)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");
     if (!machine_place_variables(run->bin, run->mem, d) || !find_functions(run, d))
         return false;

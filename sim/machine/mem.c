@@ -52,12 +52,20 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
             offset = address - SIM_LOCAL_WINDOW;
         }
     }
+    uint64_t param = address - SIM_PARAM_WINDOW;
+    bool in_params = space == MS_GENERIC && param < r->launch->param_bytes;
     *out = (MemRef){.space = s, .offset = (uint32_t)offset};
     if (address % size_bytes) {
         char text[64];
         snprintf(text, sizeof text, "%s of %u bytes, %s memory", write ? "write" : "read", size_bytes,
                  space_names[s]);
         return machine_trap_address(warp, dec, lane, TRAP_MISALIGNED, address, text);
+    }
+    if (in_params && write)
+        return machine_trap_address(warp, dec, lane, TRAP_READ_ONLY, address, "kernel parameters");
+    if (in_params && size_bytes <= r->launch->param_bytes - param) {
+        out->bytes = r->params + param;
+        return RUN_OK;
     }
     if (s == MS_GLOBAL) {
         SimAlloc *al = dec->alloc;
@@ -75,7 +83,7 @@ int machine_mem_ref(Warp *warp, Dec *dec, unsigned lane, MemSpace space, uint64_
         return RUN_OK;
     }
     uint32_t limit = s == MS_SHARED ? r->shared_bytes : r->local_bytes;
-    if (size_bytes > limit || offset > limit - size_bytes)
+    if (size_bytes > limit || offset > limit - size_bytes || (s == MS_SHARED && offset < r->shared_base))
         return out_of_range(warp, dec, lane, s, address, size_bytes, write);
     if (s == MS_SHARED)
         out->bytes = warp->cta->shared + offset;

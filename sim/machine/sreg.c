@@ -7,15 +7,14 @@
 // clang-format off
 typedef enum { SR_LANEID, SR_TID_X, SR_TID_Y, SR_TID_Z, SR_TID, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z, SR_VIRTID, SR_EQ,
                SR_LT, SR_LE, SR_GT, SR_GE, SR_SMID, SR_SHARED_BYTES, SR_CLOCK_LO, SR_CLOCK_HI, SR_TIMER_LO,
-               SR_TIMER_HI, SR_LOCAL_WINDOW, SR_ZERO, SR_COUNT } SregKind;
+               SR_TIMER_HI, SR_LOCAL_WINDOW, SR_SHARED_WINDOW_HI, SR_CLUSTER_BLOCK, SR_ZERO, SR_COUNT } SregKind;
 // clang-format on
 
-static const char *const names[SR_COUNT] = {"laneid",      "tid.x",       "tid.y",          "tid.z",
-                                            "tid",         "ctaid.x",     "ctaid.y",        "ctaid.z",
-                                            "virtid",      "lanemask_eq", "lanemask_lt",    "lanemask_le",
-                                            "lanemask_gt", "lanemask_ge", "smid",           "total_smem_size",
-                                            "clock.lo",    "clock.hi",    "globaltimer.lo", "globaltimer.hi",
-                                            "lwinlo",      "zero"};
+static const char *const names[SR_COUNT] = {
+    "laneid",         "tid.x",          "tid.y",  "tid.z",           "tid",         "ctaid.x",
+    "ctaid.y",        "ctaid.z",        "virtid", "lanemask_eq",     "lanemask_lt", "lanemask_le",
+    "lanemask_gt",    "lanemask_ge",    "smid",   "total_smem_size", "clock.lo",    "clock.hi",
+    "globaltimer.lo", "globaltimer.hi", "lwinlo", "swinhi",          "cgactaid",    "zero"};
 
 static uint64_t now(const Run *run) { return run->ticks - (uint64_t)run->quota; }
 static uint64_t timer(const Run *run) { return now(run) * 1000 / run->opt.ticks_per_us; }
@@ -45,6 +44,7 @@ static uint32_t sreg_value(Warp *warp, unsigned kind, unsigned lane) {
     case SR_TIMER_LO: return (uint32_t)timer(r);
     case SR_TIMER_HI: return (uint32_t)(timer(r) >> 32);
     case SR_LOCAL_WINDOW: return (uint32_t)SIM_LOCAL_WINDOW;
+    case SR_SHARED_WINDOW_HI: return (uint32_t)(SIM_SHARED_WINDOW >> 32);
     default: return 0;
     }
 }

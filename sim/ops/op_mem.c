@@ -69,6 +69,10 @@ INLINE bool offsets(const Warp *warp, const Dec *dec, uint32_t g, unsigned size,
 /* Is [lo, lo + need) inside [0, limit)? lo may have wrapped below 0. */
 INLINE bool inside(uint64_t lo, uint64_t need, uint64_t limit) { return need <= limit && lo <= limit - need; }
 
+INLINE bool inside_shared(const Run *run, uint64_t lo, uint64_t need) {
+    return inside(lo - run->shared_base, need, run->shared_bytes - run->shared_base);
+}
+
 /* Global, shared and generic memory: the host bytes if all lanes are inside one allocation. */
 INLINE bool find_bytes(Warp *warp, Dec *dec, unsigned size, bool write, Places *places) {
     uint64_t lo = places->address + (uint64_t)(int64_t)places->min,
@@ -76,11 +80,11 @@ INLINE bool find_bytes(Warp *warp, Dec *dec, unsigned size, bool write, Places *
     places->alloc = NULL;
     if (dec->imm[1] == MS_SHARED) {
         places->bytes = warp->cta->shared + places->address;
-        return inside(lo, need, warp->run->shared_bytes);
+        return inside_shared(warp->run, lo, need);
     }
     SimAlloc *al = dec->alloc;
     if (!al || !inside(lo - al->address, need, al->size_bytes)) {
-        if (dec->imm[1] == MS_GENERIC && inside(lo - SIM_SHARED_WINDOW, need, warp->run->shared_bytes)) {
+        if (dec->imm[1] == MS_GENERIC && inside_shared(warp->run, lo - SIM_SHARED_WINDOW, need)) {
             places->bytes = warp->cta->shared + (places->address - SIM_SHARED_WINDOW);
             return true;
         }

@@ -3,7 +3,7 @@
 # variables, traps, refusals, processes.
 # SPDX-License-Identifier: MIT
 set -u
-heddle=$1 work=$3
+heddle=$1 work=$3 here=$(cd "$(dirname "$0")" && pwd)
 export LD_LIBRARY_PATH="$2${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 rm -rf "$work"
 mkdir -p "$work"
@@ -97,6 +97,32 @@ want 9.0 0 '"engine":	"gpu"' run --engine gpu --json k.ptx --launch k.json
 "$heddle" run --engine ptx k.ptx --launch k.json --print where --print out >expected
 want 9.0 0 "where: u64" run --engine gpu k.ptx --launch k.json --print where --print out
 cmp -s out expected || { echo "FAIL: buffers of the run differ"; diff out expected | head; failed=1; }
+
+# ---- generic addresses: windows that the driver tells, and the system's part of shared memory
+for o in 0 3; do
+    for t in sm_75:7.5 sm_80:8.0 sm_89:8.9 sm_90:9.0; do
+        want "${t#*:}" 0 "^equal: 1 launch, 1024 bytes" validate --engine gpu -t "${t%:*}" -O$o "$here/windows.ptx" \
+            --launch "$here/windows.json"
+    done
+done
+want - 0 "^equal" validate "$here/windows.ptx" --launch "$here/windows.json"
+text() { # TARGET TEXT: in the disassembly
+    "$heddle" compile "$here/windows.ptx" -t "$1" -o windows.cubin && "$heddle" disasm windows.cubin >out
+    grep -qe "$2" out || { echo "FAIL: no '$2' in windows.ptx for $1"; failed=1; }
+}
+text sm_80 'c\[0x0\]\[0x18\]'
+text sm_80 'c\[0x0\]\[0x20\]'
+text sm_80 'c\[0x0\]\[0x40\]'
+text sm_90 'SR_SWINHI'
+text sm_90 'c\[0x0\]\[0x20\]'
+text sm_90 'c\[0x0\]\[0x198\]'
+text sm_90 '__section_size.*0x480$' # of .nv.shared.k: 0x400 and 128 bytes
+# ptxas's own code is the judge of where these addresses are
+ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
+for t in 80 90; do
+    [ -n "$ptxas" ] && "$ptxas" -arch=sm_$t -o ptxas.cubin "$here/windows.ptx" || continue
+    want - 0 "^equal" validate "$here/windows.ptx" ptxas.cubin --launch "$here/windows.json"
+done
 
 # ---- a binary that means something else is found, and the machine's opinion told
 sed 's/add.u32 %r5, %r4, 1/add.u32 %r5, %r4, 2/' k.ptx >other.ptx

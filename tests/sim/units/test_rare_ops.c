@@ -228,6 +228,7 @@ static void matrices(void **state) {
     AsmResult r =
         asm_run(&l, ".shared 1024\n" START90
                     "IMAD R8, R0, 0x20002, RZ;\nIADD3 R8, R8, 0x10000, RZ;\nSHF.L.U32 R9, R0, 0x4, RZ;\n"
+                    "IADD3 R9, R9, 0x400, RZ;\n" /* the system's part is before */
                     "STSM.16.M88 [R9], R8;\nLDSM.16.M88 R6, [R9];\nMOVM.16.MT88 R7, R8;\n" STORE);
     for (uint32_t i = 0; i < 32; i++) { /* element (row, col) is 2 * lane + half = 8 row + col */
         assert_int_equal(r.out[2 * i], i * 0x20002 + 0x10000);
@@ -237,6 +238,24 @@ static void matrices(void **state) {
     l.trap = TRAP_COLLECTIVE;
     l.threads = 31;
     asm_run(&l, ".shared 1024\n" START90 "MOVM.16.MT88 R7, R0;\nEXIT;\n");
+}
+
+/* Shared memory of sm_90 begins with 1024 bytes that are the system's; the program's own end is where its
+ * size says. */
+static void system_shared(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        SimTrapKind trap;
+    } cases[] = {{"LDS R6, [RZ+0x3fc];\n", TRAP_OUT_OF_RANGE},
+                 {"LDS R6, [RZ+0x400];\n", TRAP_NONE},
+                 {"LDS R6, [RZ+0x47c];\n", TRAP_NONE},
+                 {"LDS R6, [RZ+0x480];\n", TRAP_OUT_OF_RANGE},
+                 {"S2R R6, SR_LANEID;\nLDS R6, [R6.X4+0x3f0];\n", TRAP_OUT_OF_RANGE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AsmLaunch l = {.target = "sm_90", .threads = 32, .trap = cases[i].trap};
+        asm_run(&l, ".shared 128\n" START90 "%sEXIT;\n", cases[i].text);
+    }
 }
 
 static void elect(void **state) {
@@ -327,9 +346,10 @@ static void not_simulated(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vabsdiff4), cmocka_unit_test(minima),         cmocka_unit_test(copies),
-        cmocka_unit_test(popc_inc),  cmocka_unit_test(matrices),       cmocka_unit_test(elect),
-        cmocka_unit_test(fchk),      cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated),
+        cmocka_unit_test(vabsdiff4),     cmocka_unit_test(minima),         cmocka_unit_test(copies),
+        cmocka_unit_test(popc_inc),      cmocka_unit_test(matrices),       cmocka_unit_test(elect),
+        cmocka_unit_test(fchk),          cmocka_unit_test(without_effect), cmocka_unit_test(not_simulated),
+        cmocka_unit_test(system_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
