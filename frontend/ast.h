@@ -165,11 +165,12 @@ typedef struct {
     uint8_t space, space2;                                   /* PtxSpace; cvta, cp.async: second one */
     uint8_t rnd, cmp, bop, sem, scope, cop, atom, sub, sub2; /* enumerations above */
     uint32_t flags;                                          /* PF_* */
-    uint16_t shape[3]; /* mma, wmma, ldmatrix: m, n, k of .m16n8k16 (.m8n8: 8, 8, 0) */
-    uint16_t form;     /* row of frontend/ptx_forms.def, from 1 */
-    StrId mods_text;   /* the modifiers as written, ".rn.f32", for messages */
-    uint32_t table;    /* brx.idx: index + 1 into PtxFunc.branch_tables; indirect call: index + 1 into
-                          PtxFunc.call_tables (.calltargets/.callprototype) */
+    uint16_t shape[3];                  /* mma, wmma, ldmatrix: m, n, k of .m16n8k16 (.m8n8: 8, 8, 0) */
+    uint16_t form;                      /* row of frontend/ptx_forms.def, from 1 */
+    uint16_t gate_version, gate_target; /* rows of frontend/ptx_gates.def that ask for the most, 0 = none */
+    StrId mods_text;                    /* the modifiers as written, ".rn.f32", for messages */
+    uint32_t table; /* brx.idx: index + 1 into PtxFunc.branch_tables; indirect call: index + 1 into
+                       PtxFunc.call_tables (.calltargets/.callprototype) */
     /* call only */
     uint32_t callee; /* function index + 1 in PtxModule.funcs, 0 = indirect (register in operands[0]) */
     PtxOperand *rets, *args; /* registers, immediates, or PO_SYM of a .param variable */
@@ -287,6 +288,7 @@ typedef struct PtxModule {
     uint32_t nsource_lines;
     uint32_t version_major, version_minor;
     uint32_t sm;       /* 80 for sm_80 */
+    char sm_variant;   /* 'a', 'f' of sm_100a, sm_100f; else 0 */
     StrId target_text; /* "sm_80, debug" */
     uint32_t address_bits;
     StrId *files; /* files[number] of .file, 0 where undefined */

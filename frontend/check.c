@@ -477,7 +477,8 @@ static bool check_insn(Check *check, PtxInsn *i) {
                   ptx_type_name(reg_type(check, i->guard_reg)));
     if (i->op == PTX_CALL)
         return check_call(check, i) && ok;
-    return check_operands(check, i) && ptx_check_rules(check, i) && ok;
+    return check_operands(check, i) && gate_check_insn(check->m, i, ptx_insn_text(check, i), check->d) &&
+           ptx_check_rules(check, i) && ok;
 }
 
 bool ptx_check(PtxModule *module, Diags *diags) {

@@ -8,13 +8,18 @@
 static const struct {
     PtxOp op;
     const char *mods, *operands, *section;
+    PtxNeed need;
 } forms[] = {
-    {PTX_NOP_NONE, "", "", ""},
+    {PTX_NOP_NONE, "", "", "", {0, "0"}},
 #define SECTION(text) text
+#define VERSION(major, minor) GATE_VERSION(major, minor)
+#define TARGET(sm) #sm
 #define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
-    {PTX_##op, mods, operands, section},
+    {PTX_##op, mods, operands, section, {version, target}},
 #include "frontend/ptx_forms.def"
 #undef SECTION
+#undef VERSION
+#undef TARGET
 };
 
 unsigned form_count(void) { return sizeof forms / sizeof *forms; }
@@ -22,6 +27,7 @@ const char *form_mods(unsigned form) { return forms[form].mods; }
 const char *form_operand_text(unsigned form) { return forms[form].operands; }
 PtxOp form_op(unsigned form) { return forms[form].op; }
 const char *form_section(unsigned form) { return forms[form].section; }
+PtxNeed form_need(unsigned form) { return forms[form].need; }
 const char *ptx_section(const PtxInsn *i) { return form_section(i->form); }
 
 static const struct {
@@ -232,10 +238,14 @@ static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out,
     unsigned nelems = parse_elems(forms[form].mods, e, &open);
     *result = (MatchResult){.bad = -1};
     for (unsigned i = 0; i < n; i++) {
-        bool done = false;
-        for (unsigned k = 0; k < nelems && !done; k++)
-            if (!e[k].taken && listed(&e[k], mods[i]) && apply(e[k].cls, mods[i], out))
+        bool done = false, type_tried = false;
+        for (unsigned k = 0; k < nelems && !done; k++) {
+            if (e[k].taken || (e[k].cls == 't' && type_tried)) /* types keep their order */
+                continue;
+            type_tried |= e[k].cls == 't';
+            if (listed(&e[k], mods[i]) && apply(e[k].cls, mods[i], out))
                 done = e[k].taken = true;
+        }
         if (!done && open) {
             apply_loosely(mods[i], out);
             done = true;
@@ -300,6 +310,15 @@ static void fill_defaults(PtxInsn *i) {
         i->scope = SCOPE_GPU;
     if (!i->vec)
         i->vec = 1;
+}
+
+static bool takes_space(unsigned form) {
+    Elem elems[MAX_ELEMS];
+    bool open, takes = false;
+    unsigned n = parse_elems(forms[form].mods, elems, &open);
+    for (unsigned k = 0; k < n; k++)
+        takes |= elems[k].cls == 'p';
+    return takes;
 }
 
 static PtxOp find_op(const char *text, size_t n) {
@@ -404,6 +423,8 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
         if (match_form(f, mods, n, out, &r)) {
             if (op == PTX_MBARRIER && !out->sem != !out->scope)
                 return pair_error(text, size, out->sem, loc, d);
+            gate_modifiers(op, text + base, size - base, !out->space && takes_space(f), &out->gate_version,
+                           &out->gate_target);
             fill_defaults(out);
             out->mods_text = str_intern(strings, text + base, size - base);
             return true;

@@ -4,6 +4,7 @@
 #ifndef HEDDLE_FRONTEND_FORMS_H
 #define HEDDLE_FRONTEND_FORMS_H
 #include "frontend/ast.h"
+#include "frontend/gates.h"
 
 typedef struct {
     char kind; /* letter of the operand pattern; '.' is "anything from here on" */
@@ -32,6 +33,7 @@ unsigned form_next(unsigned form, const char *mods_text);
 unsigned form_count(void);
 PtxOp form_op(unsigned form);
 const char *form_mods(unsigned form), *form_operand_text(unsigned form), *form_section(unsigned form);
+PtxNeed form_need(unsigned form); /* its lowest .version and .target */
 /* Type of that name ("u32"), TY_NONE if there is none. */
 PtxType ptx_type_by_name(const char *name, size_t size_bytes);
 #endif

@@ -28,10 +28,20 @@ bool parse_expect(Parser *p, unsigned kind, const char *what) {
     return parse_accept(p, kind) || parse_expected(p, what);
 }
 
-bool parse_at_dir(const Parser *parser, const char *name) {
+bool parse_directive_met(Parser *parser, const char *text, SrcLoc loc) {
+    const PtxDirective *directive = gate_directive(text, strlen(text));
+    return !directive || !parser->m->sm || gate_check(parser->m, directive->need, text, loc, parser->d);
+}
+
+bool parse_at_dir(Parser *parser, const char *name) {
     size_t n = strlen(name);
-    return parser->tok.kind == TK_DIR && parser->tok.size == n &&
-           !memcmp(parser->lx.text + parser->tok.at, name, n);
+    if (parser->tok.kind != TK_DIR || parser->tok.size != n ||
+        memcmp(parser->lx.text + parser->tok.at, name, n) != 0)
+        return false;
+    if (parser->met != here(parser).i) /* a token is asked for more than once */
+        parse_directive_met(parser, name, here(parser));
+    parser->met = here(parser).i;
+    return true;
 }
 
 bool parse_accept_dir(Parser *p, const char *name) {
@@ -290,35 +300,47 @@ void parse_add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t in
 
 /* special registers */
 
-static void declare_sreg(Parser *parser, const char *name, PtxSreg r, unsigned component) {
-    uint32_t slot = parse_declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, r, (SrcLoc){0});
-    parser->binds.at[slot - 1].count = (uint8_t)component;
+static const struct {
+    PtxSreg reg;
+    const char *spelling;
+    uint8_t first, count, component;
+    const char *section;
+    PtxNeed need;
+} sregs[] = {
+#define VECTOR 255
+#define SECTION(text) text
+#define VERSION(major, minor) GATE_VERSION(major, minor)
+#define TARGET(sm) #sm
+#define PTX_SREG(name, spelling, first, count, component, section, version, target)                          \
+    {SR_##name, spelling, first, count, component, section, {version, target}},
+#include "frontend/ptx_sregs.def"
+#undef PTX_SREG
+#undef TARGET
+#undef VERSION
+#undef SECTION
+};
+
+static void declare_sregs(Parser *parser) {
+    char name[64];
+    for (unsigned row = 0; row < sizeof sregs / sizeof *sregs; row++)
+        for (unsigned k = 0; k < sregs[row].count; k++) {
+            const char *spelling = sregs[row].spelling, *number = strstr(spelling, "%u");
+            if (number)
+                snprintf(name, sizeof name, "%%%.*s%u%s", (int)(number - spelling), spelling,
+                         sregs[row].first + k, number + 2);
+            else
+                snprintf(name, sizeof name, "%%%s", spelling);
+            uint32_t slot =
+                parse_declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, row, (SrcLoc){0});
+            unsigned component = sregs[row].component;
+            parser->binds.at[slot - 1].count = (uint8_t)(component == VECTOR ? component : component + k);
+        }
 }
 
-static void declare_sregs(Parser *p) {
-    char name[64];
-    for (unsigned r = SR_TID; r < SR_COUNT; r++) {
-        bool is_vector = r == SR_TID || r == SR_NTID || r == SR_CTAID || r == SR_NCTAID ||
-                         r == SR_CLUSTERID || r == SR_NCLUSTERID || r == SR_CLUSTER_CTAID ||
-                         r == SR_CLUSTER_NCTAID;
-        if (r == SR_ENVREG || r == SR_PM || r == SR_RESERVED_SMEM)
-            continue;
-        snprintf(name, sizeof name, "%%%s", ptx_sreg_name((PtxSreg)r));
-        declare_sreg(p, name, (PtxSreg)r, is_vector ? 255 : 0);
-    }
-    for (unsigned i = 0; i < 32; i++) {
-        snprintf(name, sizeof name, "%%envreg%u", i);
-        declare_sreg(p, name, SR_ENVREG, i);
-    }
-    for (unsigned i = 0; i < 16; i++) { /* component 8 and more: the 64-bit views */
-        snprintf(name, sizeof name, i < 8 ? "%%pm%u" : "%%pm%u_64", i % 8);
-        declare_sreg(p, name, SR_PM, i);
-    }
-    static const char *const smem[] = {"begin", "end", "cap", "0", "1"};
-    for (unsigned i = 0; i < 5; i++) {
-        snprintf(name, sizeof name, "%%reserved_smem_offset_%s", smem[i]);
-        declare_sreg(p, name, SR_RESERVED_SMEM, i);
-    }
+bool parse_sreg_met(Parser *parser, uint32_t row, const Token *name, PtxSreg *out) {
+    *out = sregs[row].reg;
+    return gate_check(parser->m, sregs[row].need, parse_name_text(parser, name->str), tok_loc(name),
+                      parser->d);
 }
 
 /* entry points */

@@ -9,6 +9,7 @@
 #define HEDDLE_FRONTEND_PARSE_H
 #include "frontend/ast.h"
 #include "frontend/forms.h"
+#include "frontend/gates.h"
 #include "frontend/lex.h"
 
 enum { MAX_SCOPES = 200, MAX_EXPR_DEPTH = 200, MAX_OPERAND_DEPTH = 3, MAX_DIMENSIONS = 16 };
@@ -24,7 +25,7 @@ typedef enum {
     B_LABEL,    /* value: label index + 1 */
     B_BRANCHES, /* value: branch table index + 1 */
     B_CALLS,    /* value: call table index + 1 */
-    B_SREG      /* value: PtxSreg, count: component, or 255 for a vector */
+    B_SREG      /* value: row of ptx_sregs.def, count: component, or 255 for a vector */
 } BindKind;
 
 typedef struct {
@@ -85,6 +86,7 @@ typedef struct {
     U32Vec files; /* StrId by file number */
     VEC(PtxSection) sections;
     bool seen_version, seen_target;
+    uint32_t met; /* place of the directive that at_dir found last */
     /* function under construction; func is index + 1, 0 outside of functions */
     uint32_t func;
     VEC(PtxReg) regs;
@@ -106,8 +108,11 @@ static inline bool at(const Parser *parser, unsigned kind) { return parser->tok.
 static inline SrcLoc here(const Parser *parser) { return tok_loc(&parser->tok); }
 bool parse_accept(Parser *parser, unsigned kind);
 bool parse_expect(Parser *parser, unsigned kind, const char *what);
-bool parse_expected(Parser *parser, const char *what);     /* E0102 at the current token; returns false */
-bool parse_at_dir(const Parser *parser, const char *name); /* the token is that directive */
+bool parse_expected(Parser *parser, const char *what); /* E0102 at the current token; returns false */
+/* The token is that directive; it is gated here (ptx_directives.def). */
+bool parse_at_dir(Parser *parser, const char *name);
+/* E0145 or E0146 if the module is too old for what ptx_directives.def calls `text`. */
+bool parse_directive_met(Parser *parser, const char *text, SrcLoc loc);
 bool parse_accept_dir(Parser *parser, const char *name);
 /* The entry for `id` in a table by StrId, grown as needed; valid until it grows again. */
 uint32_t *parse_slot_of(Parser *parser, U32Vec *table, StrId id);
@@ -130,6 +135,9 @@ uint32_t parse_new_reg(Parser *parser, StrId name, PtxType type, SrcLoc loc);
 /* Registers of a vector register are v.x v.y v.z v.w. Returns the id of the first. */
 uint32_t parse_new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned vec, SrcLoc loc);
 void parse_add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t insn, uint32_t slot);
+
+/* parse.c: the special register of a B_SREG binding; E0145 or E0146 if the module is too old for it */
+bool parse_sreg_met(Parser *parser, uint32_t row, const Token *name, PtxSreg *out);
 
 /* parse_expr.c */
 typedef struct {

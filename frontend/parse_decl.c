@@ -8,8 +8,10 @@ bool parse_type(Parser *parser, PtxType *out) {
                               : TY_NONE;
     if (*out == TY_NONE)
         return parse_expected(parser, "a type");
+    Token type = parser->tok;
     next(parser);
-    return true;
+    return parse_directive_met(parser, arena_printf(&parser->tmp, ".%s", ptx_type_name(*out)),
+                               tok_loc(&type));
 }
 
 static bool parse_vec(Parser *p, unsigned *vec) {
@@ -107,6 +109,8 @@ typedef struct {
 static bool parse_init_symbol(Parser *parser, PtxInit *init) {
     bool generic =
         str_eq(parser->tok.str, str_intern_z(&parser->m->strings, "generic")) && lex_peek(&parser->lx) == '(';
+    if (generic && !parse_directive_met(parser, "generic()", here(parser)))
+        return false;
     if (generic)
         next(parser), next(parser);
     Token name = parser->tok;
@@ -115,6 +119,10 @@ static bool parse_init_symbol(Parser *parser, PtxInit *init) {
     const Bind *bind = parse_lookup(parser, name.str);
     if (!bind || (bind->kind != B_VAR && bind->kind != B_FUNC))
         return diag(parser->d, tok_loc(&name), DIAG_E0103, parse_name_text(parser, name.str));
+    if (!parse_directive_met(parser,
+                             bind->kind == B_VAR ? "the address of a variable" : "the address of a function",
+                             tok_loc(&name)))
+        return false;
     init->sym = bind->kind == B_VAR ? bind->value : bind->value | PTX_SYM_FUNC;
     init->generic = generic;
     if (generic && !parse_expect(parser, ')', "')'"))
@@ -128,6 +136,8 @@ static bool parse_init_mask(InitState *state, PtxInit *init) {
     Parser *parser = state->p;
     uint64_t mask = parser->tok.value;
     SrcLoc loc = here(parser);
+    if (!parse_directive_met(parser, "a byte of an address", loc))
+        return false;
     while (init->shift < 56 && mask != (uint64_t)0xff << init->shift)
         init->shift = (uint8_t)(init->shift + 8);
     if (mask != (uint64_t)0xff << init->shift)
@@ -302,9 +312,9 @@ static bool parse_attribute(Parser *p, VarHead *head) {
             head->managed = true;
         } else if (parse_accept_dir(p, ".unified")) {
             int64_t half;
-            if (!parse_expect(p, '(', "'('") || !parse_const_int(p, &half, "a number") ||
-                !parse_expect(p, ',', "','") || !parse_const_int(p, &half, "a number") ||
-                !parse_expect(p, ')', "')'"))
+            if (!parse_directive_met(p, "attribute .unified", here(p)) || !parse_expect(p, '(', "'('") ||
+                !parse_const_int(p, &half, "a number") || !parse_expect(p, ',', "','") ||
+                !parse_const_int(p, &half, "a number") || !parse_expect(p, ')', "')'"))
                 return false;
         } else {
             return parse_expected(p, "an attribute");
@@ -313,7 +323,7 @@ static bool parse_attribute(Parser *p, VarHead *head) {
     return parse_expect(p, ')', "')'");
 }
 
-static bool space_of(const Parser *p, PtxSpace *out) {
+static bool space_of(Parser *p, PtxSpace *out) {
     static const struct {
         const char *name;
         PtxSpace space;

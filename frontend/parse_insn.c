@@ -99,6 +99,7 @@ static bool parse_name(Parser *parser, PtxOperand *operand) {
         return undeclared(parser, &name);
     Bind b = *found;
     unsigned component;
+    PtxSreg sreg;
     switch (b.kind) {
     case B_REG:
         operand->kind = PO_REG;
@@ -117,12 +118,14 @@ static bool parse_name(Parser *parser, PtxOperand *operand) {
         operand->reg = b.value + component;
         return true;
     case B_SREG:
+        if (!parse_sreg_met(parser, b.value, &name, &sreg))
+            return false;
         if (b.count == 255 && !at_suffix(parser, &name)) {
-            expand_vector(parser, operand, 4, 0, b.value);
+            expand_vector(parser, operand, 4, 0, sreg);
             return true;
         }
         operand->kind = PO_SREG;
-        operand->sreg = b.value;
+        operand->sreg = sreg;
         operand->component = b.count;
         if (b.count != 255)
             return true;

@@ -34,38 +34,28 @@ static bool parse_version(Parser *parser) {
     return true;
 }
 
-/* sm_80, sm_90a, sm_100f (PTX ISA 11.1.2) */
-static bool parse_sm(const char *text, uint32_t *sm) {
-    static const uint8_t known[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37,  50,  52,  53,  60,  61, 62,
-                                    70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
-    unsigned n;
-    int used = 0;
-    bool found = false;
-    if (sscanf(text, "sm_%4u%n", &n, &used) != 1 || strspn(text + 3, "0123456789") > 4)
-        return false;
-    for (unsigned k = 0; k < sizeof known; k++)
-        found |= known[k] == n;
-    if (!found)
-        return false;
-    *sm = n;
-    return !text[used] || ((text[used] == 'a' || text[used] == 'f') && !text[used + 1]);
-}
-
 static bool parse_target(Parser *parser) {
     static const char *const options[] = {"debug", "texmode_unified", "texmode_independent", "texmode_raw",
                                           "map_f64_to_f32"};
     const char *all = "";
+    VEC(Token) gated = {0}; /* options that are gated by the architecture behind them, too */
+    unsigned first = 0, given = parser->m->version_major * 10 + parser->m->version_minor;
     next(parser);
     do {
         Token t = parser->tok;
         if (!parse_expect(parser, TK_IDENT, "a target"))
             return false;
         const char *text = parse_name_text(parser, t.str);
-        bool known = parse_sm(text, &parser->m->sm);
+        bool known = gate_target(text, &parser->m->sm, &parser->m->sm_variant, &first);
+        if (known && given < first)
+            return diag(parser->d, tok_loc(&t), DIAG_E0147, given / 10, given % 10, text, first / 10,
+                        first % 10);
         for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
             known |= !strcmp(text, options[i]);
         if (!known)
             return diag(parser->d, tok_loc(&t), DIAG_E0118, text);
+        if (gate_directive(text, strlen(text)))
+            VEC_ADD(&parser->tmp, &gated, t);
         all = arena_printf(&parser->tmp, *all ? "%s, %s" : "%s%s", all, text);
         if (strlen(all) > 1000)
             return parse_expected(parser, "the end of the list");
@@ -74,7 +64,10 @@ static bool parse_target(Parser *parser) {
         return diag(parser->d, here(parser), DIAG_E0118, all);
     parser->m->target_text = str_intern_z(&parser->m->strings, all);
     parser->seen_target = true;
-    return true;
+    bool ok = true;
+    for (uint32_t k = 0; k < gated.n; k++)
+        ok &= parse_directive_met(parser, parse_name_text(parser, gated.at[k].str), tok_loc(&gated.at[k]));
+    return ok;
 }
 
 static bool parse_address_size(Parser *parser) {
@@ -97,7 +90,8 @@ bool parse_file(Parser *parser) {
         return diag(parser->d, tok_loc(&number), DIAG_E0121, "file number");
     *parse_slot_of(parser, &parser->files, (StrId){(uint32_t)number.value}) = name.str.i;
     for (unsigned i = 0; i < 2 && parse_accept(parser, ','); i++) /* time stamp, size */
-        if (!parse_expect(parser, TK_INT, "a number"))
+        if (!parse_directive_met(parser, "a time stamp of .file", here(parser)) ||
+            !parse_expect(parser, TK_INT, "a number"))
             return false;
     return true;
 }
@@ -172,7 +166,14 @@ static bool parse_params(Parser *parser, const VarContext *c, uint32_t **vars, u
             return false;
         if (!at(parser, TK_DIR))
             return parse_expected(parser, "a parameter");
+        SrcLoc loc = here(parser);
+        if (!c->is_kernel && parse_at_dir(parser, ".param") &&
+            !parse_directive_met(parser, "a function parameter in .param", loc))
+            return false;
         if (!parse_var_decl(parser, c, &index, &reg))
+            return false;
+        if (parser->vars.at[index - 1].unsized &&
+            !parse_directive_met(parser, "a parameter array without size", loc))
             return false;
         VEC_ADD(&parser->tmp, &v, index - 1);
         VEC_ADD(&parser->tmp, &r, reg);
@@ -258,6 +259,9 @@ static bool place_params(Parser *parser, PtxFunc *f) {
         offset = align_up(offset, var->align_bytes);
         var->param_offset_bytes = offset;
         offset += var->size_bytes;
+        if (f->is_entry && offset > 4352 &&
+            !parse_directive_met(parser, "more than 4352 bytes of kernel parameters", var->loc))
+            return false;
         if (offset > 1 << 20) /* far above the 32764 bytes of any target */
             return diag(parser->d, var->loc, DIAG_E0121, parse_name_text(parser, var->name));
     }
@@ -314,8 +318,11 @@ static uint32_t enter_function(Parser *parser, PtxFunc *f) {
 static bool parse_header(Parser *parser, PtxFunc *f) {
     VarContext c = {.is_param = true, .is_kernel = f->is_entry, .allow_unnamed = true};
     bool attribute = parse_accept_dir(parser, ".attribute");
-    while (attribute && !at(parser, ')') && !at(parser, TK_EOF) && !at(parser, '{') && !at(parser, ';'))
+    while (attribute && !at(parser, ')') && !at(parser, TK_EOF) && !at(parser, '{') && !at(parser, ';')) {
+        if (parse_at_dir(parser, ".unified"))
+            parse_directive_met(parser, "attribute .unified", here(parser));
         next(parser);
+    }
     if (attribute && !parse_expect(parser, ')', "')'"))
         return false;
     if (!f->is_entry && at(parser, '(') && !parse_params(parser, &c, &f->rets, &f->ret_regs, &f->nrets))
@@ -323,6 +330,9 @@ static bool parse_header(Parser *parser, PtxFunc *f) {
     f->name = parser->tok.str;
     f->loc = here(parser);
     if (!parse_expect(parser, TK_IDENT, "a function name"))
+        return false;
+    if (at(parser, '(') && f->is_entry &&
+        !parse_directive_met(parser, "a kernel parameter list", here(parser)))
         return false;
     if (at(parser, '(') && !parse_params(parser, &c, &f->params, &f->param_regs, &f->nparams))
         return false;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include "base/align.h"
+#include "frontend/gates.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -246,7 +247,8 @@ IrModule *lower_module(const PtxModule *ptx, StrTab *strings, const Target *t, u
     l.m = ir_module_new(t, strings);
     l.m->ptx = ptx;
     l.m->opt_level = opt_level;
-    bool ok = place_vars(&l) && select_functions(&l) && kernels_fit(&l);
+    bool ok =
+        gate_machine(ptx, isa_target_name(t), d) && place_vars(&l) && select_functions(&l) && kernels_fit(&l);
     if (ok) {
         order_functions(&l);
         spread_sync(&l);

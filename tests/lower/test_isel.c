@@ -23,7 +23,7 @@ static void keep(void *user, Severity severity, const char *line) {
         strncat(test->errors, line, sizeof test->errors - strlen(test->errors) - 1);
 }
 
-#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
+#define HEAD ".version 8.8\n.target sm_100a\n.address_size 64\n"
 
 /* Lower at -O1 and verify every function; t->ir is NULL if lowering refused. */
 static void lower(Test *test, const char *text) {

@@ -32,7 +32,7 @@ check() { # what, command...
 
 cat >k.ptx <<'P'
 .version 7.0
-.target sm_80
+.target sm_75
 .address_size 64
 .visible .entry k(.param .u64 p, .param .u32 n)
 {
@@ -73,6 +73,17 @@ want 2 "no input file" compile
 want 2 "too many files" compile k.ptx k.ptx
 want 2 "unrecognized option" compile --frob k.ptx
 want 2 "there is no machine 'sm_10', there are bru1, sm_75, sm_80" compile --target sm_10 k.ptx
+sed 's/sm_75/sm_90/' k.ptx | sed 's/version 7.0/version 8.0/' >k90.ptx
+want 1 "error E0710: PTX of .target sm_90 cannot be compiled for sm_75: it is higher" compile k90.ptx -t sm_75
+want 0 "" compile k90.ptx -t sm_90
+want 0 "" compile k90.ptx -t bru1
+sed 's/sm_90/sm_90a/' k90.ptx >k90a.ptx
+want 1 "PTX of .target sm_90a cannot be compiled for sm_90: it is of one architecture" compile k90a.ptx -t sm_90
+want 0 "" compile k90a.ptx
+sed 's/sm_75/sm_30/' k.ptx >k30.ptx
+want 0 "" compile k30.ptx -t sm_90
+sed 's/version 7.0/version 9.9/' k.ptx >k99.ptx
+want 0 "warning W0141" compile k99.ptx -t sm_75
 want 0 "Machine, by default the first of: bru1" compile --help
 want 0 "the first of: bru1, sm_75, sm_80" --man fuzz
 want 2 "not a number" compile -O4 k.ptx
@@ -113,7 +124,7 @@ check "an old output survives a failure" grep -q old keep.cubin
 # ---- limits of the machine: a kernel's own shared variables count, as with ptxas ("0xc350 bytes, 0xc000 max")
 cat >shared.ptx <<'P'
 .version 8.0
-.target sm_80
+.target sm_75
 .address_size 64
 .shared .b8 a[30000];
 .shared .b8 b[30000];

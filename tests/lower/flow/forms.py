@@ -8,7 +8,7 @@ import operator
 import struct
 import sys
 
-HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 SPECIAL = {"f32": [0x0, 0x80000000, 0x3f800000, 0xbf800000, 0x7fc00000, 0x7f800000, 0xff800000, 0x1],
            "f64": [0x0, 1 << 63, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff8000000000000, 0x7ff0000000000000,
                    0xfff0000000000000, 0x1]}
@@ -187,7 +187,7 @@ def family_warp(directory):
             "    and.b32 s, v, 512; setp.ne.u32 p, s, 0; setp.eq.u32 yes, i, i;\n"
             "    mul.lo.u32 e, i, i; rem.u32 e, e, 5; cvt.u64.u32 e64, e; shl.b64 e64, e64, 33; mov.u64 z64, 0x100000001;\n"
             "    rem.u32 s, lane, 3; setp.eq.u32 third, s, 0;\n    ")
-    text = HEAD + kernel("k", ["V", "D"], regs, load + "\n    ".join(body))
+    text = HEAD.replace("sm_75", "sm_80") + kernel("k", ["V", "D"], regs, load + "\n    ".join(body))
     write(directory, "warp", text, {"v": {"type": "u32", "values": data}, "d": {"type": "u32", "count": len(out)}},
           [{"kernel": "k", "grid": [1, 1, 1], "block": [64, 1, 1], "args": ["v", "d"]}], [{"buffer": "d", "values": out}])
 
@@ -406,7 +406,7 @@ def family_predicate(directory):
     logic = {"and": lambda x, y: x and y, "or": lambda x, y: x or y, "xor": lambda x, y: x != y}
     c = [bool(i * 0x9e3779b9 >> 7 & 1) for i in range(64)]
     g = [bool(i * 0x85ebca6b >> 9 & 1) for i in range(64)]
-    text, buffers, launches, checks = HEAD.replace("sm_80", "sm_90"), {}, [], []
+    text, buffers, launches, checks = HEAD.replace("sm_75", "sm_90"), {}, [], []
 
     def finish(name, regs, load, body, out, params, args):
         nonlocal text

@@ -29,7 +29,7 @@ refuse() { # TEXT FILE...: linking fails and says so
 }
 refuse "scale is used in .*main.ptx, but no file defines it" "$here/main.ptx"
 head=".version 8.0
-.target sm_80
+.target sm_75
 .address_size 64"
 printf '%s\n.visible .func (.reg .u32 r) chosen(.reg .u32 a)\n{\n mov.u32 r, a;\n ret;\n}\n' "$head" > "$work/twice.ptx"
 refuse "chosen is defined both in .*lib.ptx and in .*twice.ptx" "$here/main.ptx" "$here/lib.ptx" "$work/twice.ptx"

@@ -15,7 +15,7 @@ mkdir -p "$work"
 trap_at() {
   name=$1
   {
-    printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .func f1(.reg .u32 a) { ret; }\n'
+    printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .func f1(.reg .u32 a) { ret; }\n'
     printf '.visible .entry k(.param .u64 o)\n{\n .reg .u32 i, x; .reg .u64 p; .reg .pred q;\n ld.param.u64 p, [o];\n'
     printf ' mov.u32 i, %%tid.x;\n setp.eq.u32 q, i, 37;\n'
     cat
@@ -48,7 +48,7 @@ echo ' @q bra L; bar.sync 0; bra E; L: bar.sync 0; E:' |
 
 cat > "$work/deep.ptx" <<'END'
 .version 8.0
-.target sm_80
+.target sm_75
 .address_size 64
 .visible .func (.param .b32 r) down(.param .b32 n)
 {
@@ -165,7 +165,7 @@ status=0
 # what the machine does not simulate is no difference: exit status 1
 sed -e 's/ BAR.SYNC 0x0 ;/ RTT ;/' "$work/part.sass" > "$work/rtt.sass"
 "$heddle" asm "$work/rtt.sass" -o "$work/rtt.cubin"
-printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n' > "$work/rtt.ptx"
+printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n' > "$work/rtt.ptx"
 for command in "run $work/rtt.cubin" "validate $work/rtt.ptx $work/rtt.cubin"; do
   status=0
   "$heddle" $command --block 32 > "$work/rtt.txt" 2>&1 || status=$?

@@ -34,7 +34,7 @@ TestRun run_ptx(const char *text, const char *kernel, const uint32_t grid[3], co
 char *wrap_kernel(const char *declarations, const char *body) {
     char *text;
     int n = asprintf(&text,
-                     ".version 8.3\n.target sm_80\n.address_size 64\n%s\n"
+                     ".version 8.8\n.target sm_100a\n.address_size 64\n%s\n"
                      ".visible .entry k(.param .u64 in, .param .u64 out) {\n"
                      ".reg .pred %%p<16>; .reg .b16 %%h<16>; .reg .b32 %%r<48>; .reg .f32 %%f<16>;\n"
                      ".reg .b64 %%rd<48>; .reg .f64 %%fd<16>; .reg .u32 %%t, %%n; .reg .u64 %%i, %%o;\n"

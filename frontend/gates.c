@@ -1,0 +1,205 @@
+/* Gates: see gates.h.
+ * SPDX-License-Identifier: MIT */
+#include "frontend/gates.h"
+#include "frontend/forms.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION(major, minor) GATE_VERSION(major, minor)
+#define TARGET(sm) #sm
+#define SECTION(text) text
+
+#define PTX_ANY PTX_NOP_NONE
+static const struct {
+    PtxOp op;
+    const char *words;
+    PtxNeed need;
+} gates[] = {
+    {PTX_ANY, "", {0, "0"}},
+#define PTX_GATE(op, words, version, target) {PTX_##op, words, {version, target}},
+#include "frontend/ptx_gates.def"
+#undef PTX_GATE
+};
+enum { NGATES = sizeof gates / sizeof *gates };
+
+static const struct {
+    const char *name;
+    uint8_t version;
+} targets[] = {
+#define PTX_TARGET(sm, version) {#sm, version},
+#include "frontend/ptx_targets.def"
+#undef PTX_TARGET
+};
+
+static const PtxDirective directives[] = {
+#define PTX_DIRECTIVE(text, section, version, target) {text, section, {version, target}},
+#include "frontend/ptx_directives.def"
+#undef PTX_DIRECTIVE
+};
+
+const PtxDirective *gate_directive(const char *text, size_t size) {
+    for (unsigned k = 0; k < sizeof directives / sizeof *directives; k++)
+        if (!strncmp(directives[k].text, text, size) && !directives[k].text[size])
+            return &directives[k];
+    return NULL;
+}
+
+/* ---- targets ---- */
+
+/* "100a" */
+static uint32_t split_target(const char *text, char *variant) {
+    char *end;
+    uint32_t sm = (uint32_t)strtoul(text, &end, 10);
+    *variant = *end;
+    return sm;
+}
+
+bool gate_target(const char *text, uint32_t *sm, char *variant, unsigned *version) {
+    if (strncmp(text, "sm_", 3) != 0)
+        return false;
+    for (unsigned k = 0; k < sizeof targets / sizeof *targets; k++)
+        if (!strcmp(targets[k].name, text + 3)) {
+            *sm = split_target(text + 3, variant);
+            *version = targets[k].version;
+            return true;
+        }
+    return false;
+}
+
+/* What only an architecture has is not in its family; what the family has each of its architectures has. */
+static bool target_has(const PtxModule *module, const char *need) {
+    char variant;
+    uint32_t sm = split_target(need, &variant);
+    if (module->sm < sm)
+        return false;
+    return !variant || module->sm_variant == 'a' || (variant == 'f' && module->sm_variant == 'f');
+}
+
+static bool asks_more(const char *target, const char *than) {
+    char variant, other;
+    uint32_t sm = split_target(target, &variant), least = split_target(than, &other);
+    return sm != least ? sm > least : variant && !other;
+}
+
+bool gate_machine(const PtxModule *module, const char *target, Diags *diags) {
+    uint32_t sm;
+    unsigned version;
+    char variant;
+    if (!gate_target(target, &sm, &variant, &version))
+        return true;
+    if (module->sm <= sm && !module->sm_variant)
+        return true;
+    char text[24];
+    snprintf(text, sizeof text, "sm_%u%.1s", (unsigned)module->sm, (char[]){module->sm_variant, 0});
+    return diag_in(diags, &module->source, (SrcLoc){0}, DIAG_E0710, text, target,
+                   module->sm > sm ? "it is higher" : "it is of one architecture or family only");
+}
+
+/* ---- modifiers ---- */
+
+typedef struct {
+    const char *text;
+    size_t size;
+} Word;
+
+static bool next_word(const char **at, const char *end, const char *separators, Word *out) {
+    while (*at < end && strchr(separators, **at))
+        ++*at;
+    out->text = *at;
+    while (*at < end && !strchr(separators, **at))
+        ++*at;
+    out->size = (size_t)(*at - out->text);
+    return out->size != 0;
+}
+
+static bool among(Word word, const char *list, const char *end, const char *separators) {
+    Word other;
+    while (next_word(&list, end, separators, &other))
+        if (other.size == word.size && !memcmp(other.text, word.text, word.size))
+            return true;
+    return false;
+}
+
+/* Does the instruction have one word of each element of the row? Those it has are written to `found`, ".a.b".
+ */
+static bool gate_fits(unsigned row, const char *mods, size_t size, bool generic, char *found,
+                      size_t found_size) {
+    const char *at = gates[row].words, *end = at + strlen(at);
+    Word element, word;
+    size_t n = 0;
+    found[0] = 0;
+    while (next_word(&at, end, " ", &element)) {
+        bool has = false;
+        const char *alternative = element.text, *stop = element.text + element.size;
+        while (!has && next_word(&alternative, stop, "|", &word)) {
+            bool absence = word.size == 7 && !memcmp(word.text, "generic", 7);
+            has = absence ? generic : among(word, mods, mods + size, ".");
+            if (has && n < found_size)
+                n += (size_t)snprintf(found + n, found_size - n, absence ? "%.*s" : ".%.*s", (int)word.size,
+                                      word.text);
+        }
+        if (!has)
+            return false;
+    }
+    return true;
+}
+
+void gate_modifiers(PtxOp op, const char *mods, size_t size, bool generic, uint16_t *version,
+                    uint16_t *target) {
+    char found[64];
+    *version = *target = 0;
+    for (unsigned k = 1; k < NGATES; k++) {
+        bool newer = gates[k].need.version > gates[*version].need.version;
+        bool higher = asks_more(gates[k].need.target, gates[*target].need.target);
+        if ((gates[k].op != op && gates[k].op != PTX_ANY) || (!newer && !higher) ||
+            !gate_fits(k, mods, size, generic, found, sizeof found))
+            continue;
+        if (newer)
+            *version = (uint16_t)k;
+        if (higher)
+            *target = (uint16_t)k;
+    }
+}
+
+/* ---- checks ---- */
+
+bool gate_check(const PtxModule *module, PtxNeed need, const char *what, SrcLoc loc, Diags *diags) {
+    unsigned have = module->version_major * 10 + module->version_minor;
+    bool ok = true;
+    if (have < need.version)
+        ok = diag(diags, loc, DIAG_E0145, what, need.version / 10u, need.version % 10u,
+                  (unsigned)module->version_major, (unsigned)module->version_minor);
+    if (!ok || target_has(module, need.target))
+        return ok;
+    char variant, text[40];
+    uint32_t sm = split_target(need.target, &variant);
+    snprintf(text, sizeof text,
+             variant == 'f' ? "sm_%u with a or f"
+             : variant      ? "sm_%ua"
+                            : "sm_%u",
+             (unsigned)sm);
+    return diag(diags, loc, DIAG_E0146, what, text, (unsigned)module->sm, (char[]){module->sm_variant, 0});
+}
+
+bool gate_check_insn(const PtxModule *module, const PtxInsn *insn, const char *name, Diags *diags) {
+    PtxNeed form = form_need(insn->form), need = form;
+    unsigned version = insn->gate_version, target = insn->gate_target, row = 0;
+    if (gates[version].need.version > need.version)
+        need.version = gates[version].need.version;
+    if (asks_more(gates[target].need.target, need.target))
+        need.target = gates[target].need.target;
+    unsigned have = module->version_major * 10 + module->version_minor;
+    if (have < need.version)
+        row = need.version > form.version ? version : 0;
+    else if (!target_has(module, need.target))
+        row = need.target != form.target ? target : 0;
+    else
+        return true;
+    char found[64], what[240];
+    const char *mods = str_text(&module->strings, insn->mods_text);
+    snprintf(what, sizeof what, "%.160s", name);
+    if (row && gate_fits(row, mods, strlen(mods), true, found, sizeof found))
+        snprintf(what, sizeof what, "%s of %.160s", found, name);
+    return gate_check(module, need, what, insn->loc, diags);
+}
