@@ -4,18 +4,26 @@ set -eu
 top=$(cd "$(dirname "$0")" && pwd)
 cd "$top"
 
+# What cannot be installed is said; cmake then says what it cannot do without.
 install_packages() {
     command -v dpkg-query >/dev/null 2>&1 || { echo "Not a Debian system: please install the packages of cmake/debian-packages.txt"; return 0; }
-    missing=
+    missing= sudo=
     for p in $(grep -v '^#' cmake/debian-packages.txt); do
         dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $p"
     done
     [ -z "$missing" ] && return 0
-    sudo=
-    [ "$(id -u)" = 0 ] || sudo=sudo
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null 2>&1 || { echo "Please install:$missing"; return 0; }
+        sudo=sudo
+    fi
     echo "Installing$missing"
-    $sudo apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    $sudo apt-get update -qq || true
+    known=
+    for p in $missing; do
+        if apt-cache show "$p" >/dev/null 2>&1; then known="$known $p"; else echo "There is no package $p here"; fi
+    done
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $known >/dev/null ||
+        echo "Could not install:$known"
 }
 
 build() {
@@ -23,4 +31,10 @@ build() {
     shift
     cmake -S . -B "$dir" -G Ninja "$@" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
     ninja -C "$dir" >>"$dir.log" 2>&1 || { tail -n 60 "$dir.log"; return 1; }
+}
+
+# Can clang make libFuzzer programs here?
+has_libfuzzer() {
+    echo 'int LLVMFuzzerTestOneInput(const char *p, long n); int LLVMFuzzerTestOneInput(const char *p, long n) { return !p && n; }' |
+        clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null >/dev/null 2>&1
 }

@@ -254,7 +254,7 @@ static void send_result(void *user, const BatchResult *r) {
 }
 
 static void limit_memory(const Settings *settings) {
-#if !defined(__SANITIZE_ADDRESS__) /* its shadow needs the address space */
+#ifndef HEDDLE_SANITIZED /* AddressSanitizer's shadow needs the address space */
     rlim_t most = (rlim_t)(settings->memory_limit_mib ? settings->memory_limit_mib : MEMORY_LIMIT_MIB) << 20;
     setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
 #else

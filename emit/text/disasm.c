@@ -4,6 +4,7 @@
 #include "emit/text/disasm.h"
 #include "emit/elf/nvinfo.h"
 #include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -393,7 +394,9 @@ bool disasm_image(const char *path, const void *image, size_t size_bytes, bool j
     }
     if (good && json)
         *text = disasm_json(p.e, p.target, path, text_bytes);
-    else if (good && (p.out = open_memstream(text, text_bytes))) {
+    else if (good && !(p.out = open_memstream(text, text_bytes)))
+        good = diag(diags, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
+    else if (good) {
         Diags quiet = {0};
         Binary *b = binary_read(path, image, size_bytes, &quiet);
         p.binary = b;

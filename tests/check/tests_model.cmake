@@ -3,4 +3,4 @@ heddle_unit_test(test_model test_model.c DEPS hd_fuzz hd_check m)
 heddle_unit_test(test_mutate test_mutate.c DEPS hd_fuzz hd_check m)
 add_test(NAME model_replay COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/model.sh $<TARGET_FILE:heddle>
   ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/model)
-set_tests_properties(model_replay PROPERTIES LABELS check TIMEOUT 120)
+set_tests_properties(model_replay PROPERTIES LABELS check)

@@ -7,14 +7,14 @@ endif()
 add_executable(test_isel_forms test_isel_forms.c)
 target_link_libraries(test_isel_forms PRIVATE heddle_flags hd_driver hd_check)
 add_test(NAME test_isel_forms COMMAND test_isel_forms ${CMAKE_CURRENT_SOURCE_DIR}/isel_forms.txt)
-set_tests_properties(test_isel_forms PROPERTIES LABELS diff TIMEOUT 300)
+set_tests_properties(test_isel_forms PROPERTIES LABELS diff)
 foreach(engine gpu gpu-ptx)
   add_test(NAME ${engine}_forms COMMAND test_isel_forms ${CMAKE_CURRENT_SOURCE_DIR}/isel_forms.txt ${engine})
-  set_tests_properties(${engine}_forms PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK card)
+  set_tests_properties(${engine}_forms PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 RESOURCE_LOCK card)
 endforeach()
 # the same on the machine, compiled for a card of each kind
 foreach(sm 7.5 8.0 9.0)
   add_test(NAME isel_forms_${sm} COMMAND test_isel_forms ${CMAKE_CURRENT_SOURCE_DIR}/isel_forms.txt gpu)
-  set_tests_properties(isel_forms_${sm} PROPERTIES LABELS diff TIMEOUT 300 ENVIRONMENT
+  set_tests_properties(isel_forms_${sm} PROPERTIES LABELS diff ENVIRONMENT
     "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/sim/gpu/fake;FAKE_CARD=${sm}")
 endforeach()

@@ -11,7 +11,7 @@ work=$7/$(basename "$sample")_$target
 rm -rf "$work"
 mkdir -p "$work"
 "$host" "$work" >/dev/null
-run() { timeout 20 "$heddle" run "$1" --launch "$sample.json" --data-dir "$work" --check-control --budget 3000000; } # a poisoned loop counter never ends
+run() { "$heddle" run "$1" --launch "$sample.json" --data-dir "$work" --check-control --budget 3000000; } # a poisoned loop counter never ends
 "$heddle" compile "$sample.ptx" --target "$target" -o "$work/k.cubin"
 "$heddle" disasm "$work/k.cubin" -o "$work/k.sass"
 run "$work/k.cubin" >/dev/null # without a mutation nothing is reported
