@@ -1,13 +1,53 @@
-/* Register assignment by one scan of the SSA form in reverse postorder. A value sits in one register at any
- * time, but may be moved: where an instruction's constraints (vectors, fixed registers, a call's clobbers)
- * meet values in the way, a parallel copy before the instruction makes room; on edges a parallel copy brings
- * every live value and every phi operand to where the successor expects it. In: pressure fits (ra_spill).
- * Out: operands are physical; what the SSA form said is kept in the record for ra_check.
+/* Register assignment: a linear scan. No interference graph is built or coloured, whatever the pass is
+ * called: one walk over the blocks in reverse postorder, and over each block's instructions from first to
+ * last, keeps a map of which value sits in which register now (`occupant`, `reg`), and gives every result a
+ * register when the walk comes to it. In: SSA form whose pressure fits (ra_spill). Out: operands are
+ * physical; what the SSA form said is kept in the record for ra_check.
+ *
+ * At an instruction (colour_inst):
+ *   1. make_room. A vector operand needs consecutive aligned registers, a call argument one certain register,
+ *      a call ruins those that its callee writes. Each such demand is a Tuple. The demands are placed largest
+ *      first, each where it is cheapest (tuple_cost); values in the way are taken out (uproot) and given what
+ *      is left (settle_homeless). One parallel copy before the instruction does all the moves.
+ *   2. Sources become physical, values that end here leave the map.
+ *   3. Results get registers: that of a tied source, that of the tuple, or `choose`: the register that
+ *      relatives had (copies, phis and tied operands form a web, see hints.c), the place beside the other
+ *      members of a vector that it will be in, else the best hole (hole_score).
+ * At a block's start the map is that of the predecessor in the deepest loop that is done already. On every
+ * edge a parallel copy brings each live value and phi operand from where the predecessor left it to where
+ * the successor found it (edges.c); most are empty.
+ *
+ * Example: R0, R2 and R3 are in use, %a sits in R4, %b in R6, R5 and from R7 on all is free, R1 is the stack.
+ *     %c = MOV 7              %c will be component 1 of the vector (%a, %c), and %a sits in R4: R5
+ *     STG [%p], (%a, %c)      the tuple costs nothing at R4: no copy
+ * Had R5 held %d, %c would sit in R7. At R4 now %d must leave and %c come: two moves, and one point because
+ * %c leaves the register that it had. At R6 %b must leave and %a come: the same. At R8, which is free, both
+ * come, and the function would use more registers: 12 points. The lowest of the cheapest is R4; %d is
+ * homeless and gets the first hole, which is the one that %c leaves: (R5, R7) = (R7, R5).
+ *
+ * No choice is ever taken back; a later instruction can always move a value again, at the price of a copy.
  * SPDX-License-Identifier: MIT */
 #include "regalloc/colour.h"
 #include <string.h>
 
-enum { FREE_REGS = 29 };
+enum { FREE_REGS = 29 }; /* so many cost no occupancy */
+
+/* How good a free register is for a value without a wish, best last. Whole aligned groups are kept for
+ * vectors. */
+enum {
+    HOLE_NEW = 1,     /* beyond what the function uses so far */
+    HOLE_IN_QUAD = 2, /* all four of its group are free, or vectors do not matter in its file */
+    HOLE_IN_PAIR = 3, /* its pair is free, the rest of the group is not */
+    HOLE_SINGLE = 4,  /* its pair is in use already */
+    HOLE_SAFE = 8     /* added: no call that the value lives through overwrites it */
+};
+/* What a place for a tuple costs. A move is an instruction, the others are hints. */
+enum {
+    COST_MOVE = 4,       /* a value that must leave, or come */
+    COST_LATER_MOVE = 4, /* a result that a call will overwrite there: moved then */
+    COST_MORE_REGS = 2,  /* the function would use more registers */
+    COST_OTHER_WISH = 1  /* its relatives had another register */
+};
 
 /* ---- the register map ---- */
 
@@ -59,8 +99,7 @@ static bool is_safe(const Colour *colour, uint32_t v, unsigned reg) {
                         (RegFile)colour->f->values.at[v].file, reg);
 }
 
-/* How well a free register suits: whole aligned groups are kept for vectors, registers not in use yet for
- * later. */
+/* Up to here registers are in use, or may be for the sake of scheduling. */
 static unsigned last_welcome(const Colour *colour, RegFile file) {
     return file == RF_R && colour->spread > colour->high_water[file] ? colour->spread
                                                                      : colour->high_water[file];
@@ -68,12 +107,12 @@ static unsigned last_welcome(const Colour *colour, RegFile file) {
 static unsigned hole_score(const Colour *c, RegFile file, unsigned r) {
     unsigned quad = r & ~3u;
     if (r > last_welcome(c, file))
-        return 1;
+        return HOLE_NEW;
     if (file != RF_R && file != RF_UR)
-        return 2;
+        return HOLE_IN_QUAD;
     if (!is_free(c, file, r ^ 1))
-        return 4;
-    return !is_free(c, file, quad) || !is_free(c, file, quad + 2) ? 3 : 2;
+        return HOLE_SINGLE;
+    return !is_free(c, file, quad) || !is_free(c, file, quad + 2) ? HOLE_IN_PAIR : HOLE_IN_QUAD;
 }
 
 /* A free register; among equals the one that was released first, which leaves scheduling most freedom. */
@@ -83,11 +122,11 @@ static unsigned best_hole(const Colour *colour, uint32_t v) {
     for (unsigned r = 0; r < colour->limit[file]; r++) {
         if (!is_free(colour, file, r))
             continue;
-        if (r > top && best_score >= 9)
+        if (r > top && best_score >= HOLE_SAFE + HOLE_NEW)
             break; /* none behind is better */
-        unsigned score = hole_score(colour, file, r) + (is_safe(colour, v, r) ? 8 : 0);
+        unsigned score = hole_score(colour, file, r) + (is_safe(colour, v, r) ? HOLE_SAFE : 0);
         if (best == RA_NO_REG || score > best_score ||
-            (score == best_score && score % 8 > 1 &&
+            (score == best_score && score % HOLE_SAFE > HOLE_NEW &&
              colour->freed_at[file][r] < colour->freed_at[file][best])) {
             best = r;
             best_score = score;
@@ -191,7 +230,7 @@ static bool is_member(const Tuple *tuple, uint32_t v) {
     return false;
 }
 
-/* Moves needed to have `t` at `base`, or UINT32_MAX. */
+/* What it costs to have the tuple at `base`; UINT32_MAX if it cannot be there. */
 static unsigned tuple_cost(const Colour *colour, const Tuple *tuple, unsigned base) {
     unsigned cost = 0;
     for (unsigned k = 0; k < tuple->count; k++) {
@@ -207,13 +246,13 @@ static unsigned tuple_cost(const Colour *colour, const Tuple *tuple, unsigned ba
         bool in_way = o && !here && (tuple->before || !dies(colour, o));
         if (in_way && colour->f->values.at[o].fixed_reg >= 0)
             return UINT32_MAX;
-        cost += (in_way ? 4u : 0u) + (tuple->before && v && !here ? 4u : 0u);
+        cost +=
+            (in_way ? (unsigned)COST_MOVE : 0u) + (tuple->before && v && !here ? (unsigned)COST_MOVE : 0u);
         unsigned wish = v ? colour->web_reg[ra_web(colour, v)] : RA_NO_REG;
-        cost += v && wish != RA_NO_REG && wish != r;
-        cost += tuple->result[k] && !is_safe(colour, tuple->result[k], r) ? 4u
-                                                                          : 0u; /* moved away before a call */
+        cost += v && wish != RA_NO_REG && wish != r ? (unsigned)COST_OTHER_WISH : 0u;
+        cost += tuple->result[k] && !is_safe(colour, tuple->result[k], r) ? (unsigned)COST_LATER_MOVE : 0u;
     }
-    return cost + (base + tuple->count > colour->high_water[tuple->file] + 1 ? 2 : 0);
+    return cost + (base + tuple->count > colour->high_water[tuple->file] + 1 ? (unsigned)COST_MORE_REGS : 0u);
 }
 
 static bool place_tuple(Colour *colour, Tuple *tuple, const Inst *i) {
@@ -308,15 +347,6 @@ static RaScratch find_scratch(const Colour *colour) {
         }
     }
     return scratch;
-}
-
-InstId ra_parallel_copy(Function *f, unsigned n, const RaScratch *scratch, LocId loc) {
-    InstId id = ir_inst_new(f, IR_PARCOPY, n, n + scratch->n);
-    Inst *i = ir_inst(f, id);
-    i->loc = loc;
-    for (unsigned k = 0; k < scratch->n; k++)
-        *ir_src(f, i, n + k) = scratch->reg[k];
-    return id;
 }
 
 static void emit_moves(Colour *colour, const Inst *before, InstIds *out) {

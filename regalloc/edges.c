@@ -53,6 +53,15 @@ static bool collect_moves(Colour *colour, BlockId from, BlockId to, unsigned p, 
     return true;
 }
 
+InstId ra_parallel_copy(Function *f, unsigned n, const RaScratch *scratch, LocId loc) {
+    InstId id = ir_inst_new(f, IR_PARCOPY, n, n + scratch->n);
+    Inst *i = ir_inst(f, id);
+    i->loc = loc;
+    for (unsigned k = 0; k < scratch->n; k++)
+        *ir_src(f, i, n + k) = scratch->reg[k];
+    return id;
+}
+
 static RaScratch edge_scratch(const Colour *colour, BlockId from, BlockId to) {
     bool used[2][RA_MAX_REGS] = {{false}};
     const RaPlaces *lists[2] = {&colour->exit[from.i], &colour->rec->entry[to.i]};

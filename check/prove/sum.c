@@ -1,4 +1,30 @@
 /* Terms: linear sums, bitwise functions, shifts, register pairs. See check/prove/term.h.
+ *
+ * Two computations are proved equal mostly without a solver: each is brought to a normal form as it is built,
+ * equal terms are one node, so that equality is equality of pointers. Two normal forms do most of the work.
+ *
+ * Sums (Lin, TK_SUM): k + c1 * a1 + c2 * a2 + ..., modulo 2^32 or 2^64, entries in the order of their term's
+ * number, no coefficient 0. Addition merges two lists; a shift left is a product with 2^n. In a sum of 64
+ * bits an entry of 32 bits stands for its zero extension. IMAD and LEA, IADD3 and SHL come out the same:
+ *     (x + 4 * y) + (8 - x)  =  8 + 4 * y
+ * A pair of registers is a sum too: pair(lo, hi) = zext(lo) + 2^32 * hi. What the machine computes word by
+ * word with a carry, PTX computes at once; both must become one sum of 64 bits:
+ *     t_lo, t_hi    take a sum apart. The low word drops multiples of 2^32, the high word collects them; of
+ *                   the rest it has the carry word HI(rest), an atom if nothing is known of it
+ *     join_words    c * zext(lo(Y)) + c * 2^32 * hi(Y) is c * Y again
+ *     join_carry    HI(S) + other entries: the others may be high words whose low words are in S
+ * Example: R0:R1 + R2:R3 by IADD3 and IADD3.X. The low word is r0 + r2, the high word r1 + r3 + the carry,
+ * HI(zext(r0) + zext(r2)). If r0 is lo(X), r1 hi(X), r2 lo(Y), r3 hi(Y), pair() of the two is X + Y.
+ *
+ * Bitwise functions (Xor, TK_XOR): k ^ (c1 & p1) ^ (c2 & p2) ^ ..., where c are masks of 32 bits and p
+ * products of terms (TK_AND): the algebraic normal form, all 32 bits at once. XOR merges lists, AND
+ * multiplies out, x | y is x ^ y ^ xy, LOP3 is two Shannon expansions. ~x is also -x - 1: of a function and
+ * its complement only one may be an entry of a sum (complemented, is_inverse), so that x + ~x is -1.
+ *     (a & b) | (~a & c)  =  (a & b) ^ c ^ (a & c)
+ * Masks are cut to the bits that a term can have (term_possible): 0xff & (read of a byte) is the read.
+ *
+ * Where a list would grow beyond MAX_TERMS or a product beyond MAX_FACTORS, ts->overflow says that terms are
+ * no longer right, and what was to be proved counts as unknown.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/term_internal.h"
 #include <string.h>
@@ -434,63 +460,60 @@ uint32_t term_possible(const Term *term) {
     }
 }
 
-static void xput(Terms *ts, Xor * xor, Term *term, uint32_t m) {
+static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
     m &= term_possible(term);
     if (!m)
         return;
     unsigned at = 0;
-    while (at < xor->n && xor->t[at].t->id < term->id)
+    while (at < poly->n && poly->t[at].t->id < term->id)
         at++;
-    if (at < xor->n && xor->t[at].t == term) {
-        xor->t[at].c ^= m;
-        if (!xor->t[at].c)
-            memmove(xor->t + at, xor->t + at + 1, (--xor->n - at) * sizeof *xor->t);
+    if (at < poly->n && poly->t[at].t == term) {
+        poly->t[at].c ^= m;
+        if (!poly->t[at].c)
+            memmove(poly->t + at, poly->t + at + 1, (--poly->n - at) * sizeof *poly->t);
         return;
     }
-    if (xor->n == MAX_TERMS) {
+    if (poly->n == MAX_TERMS) {
         ts->overflow = true;
         return;
     }
-    memmove(xor->t + at + 1, xor->t + at, (xor->n++ - at) * sizeof *xor->t);
-    xor->t[at] = (TermPair){
-        term, m};
+    memmove(poly->t + at + 1, poly->t + at, (poly->n++ - at) * sizeof *poly->t);
+    poly->t[at] = (TermPair){term, m};
 }
 
-static void xor_of(Terms *ts, Xor * xor, Term *term) {
-    *xor = (Xor){
-        0};
+static void xor_of(Terms *ts, Xor *poly, Term *term) {
+    *poly = (Xor){0};
     if (term->kind == TK_CONST) {
-        xor->k = (uint32_t)term->k;
+        poly->k = (uint32_t)term->k;
     } else if (term->kind == TK_XOR) {
-        xor->k = (uint32_t)term->k;
-        xor->n = term->n;
+        poly->k = (uint32_t)term->k;
+        poly->n = term->n;
         for (uint32_t i = 0; i < term->n; i++)
-            xor->t[i] = (TermPair){
-                term->a[i], term->c[i]};
+            poly->t[i] = (TermPair){term->a[i], term->c[i]};
     } else if (is_inverse(term)) {
-        xor->k = UINT32_MAX;
-        xput(ts, xor, complement(ts, term), UINT32_MAX);
+        poly->k = UINT32_MAX;
+        xput(ts, poly, complement(ts, term), UINT32_MAX);
     } else {
-        xput(ts, xor, term, UINT32_MAX);
+        xput(ts, poly, term, UINT32_MAX);
     }
 }
 
-static Term *xor_term(Terms *ts, Xor * xor) {
-    if (!xor->n)
-        return t_const(ts, 32, xor->k);
-    if (xor->n == 1 && xor->t[0].t->kind != TK_AND && xor->t[0].c == term_possible(xor->t[0].t)) {
-        if (xor->k == 0)
-            return xor->t[0].t;
-        if (xor->k == UINT32_MAX && xor->t[0].c == LOW)
-            return complement(ts, xor->t[0].t);
+static Term *xor_term(Terms *ts, Xor *poly) {
+    if (!poly->n)
+        return t_const(ts, 32, poly->k);
+    if (poly->n == 1 && poly->t[0].t->kind != TK_AND && poly->t[0].c == term_possible(poly->t[0].t)) {
+        if (poly->k == 0)
+            return poly->t[0].t;
+        if (poly->k == UINT32_MAX && poly->t[0].c == LOW)
+            return complement(ts, poly->t[0].t);
     }
     Term *a[MAX_TERMS];
     uint64_t c[MAX_TERMS];
-    for (unsigned i = 0; i < xor->n; i++) {
-        a[i] = xor->t[i].t;
-        c[i] = xor->t[i].c;
+    for (unsigned i = 0; i < poly->n; i++) {
+        a[i] = poly->t[i].t;
+        c[i] = poly->t[i].c;
     }
-    return term_make(ts, (Term){.kind = TK_XOR, .width = 32, .k = xor->k, .n = xor->n, .a = a, .c = c});
+    return term_make(ts, (Term){.kind = TK_XOR, .width = 32, .k = poly->k, .n = poly->n, .a = a, .c = c});
 }
 
 static Term *product(Terms *ts, Term *term, Term *y) {

@@ -1,4 +1,34 @@
-/* Collectives, waiting and progress: R-09 to R-14, R-24, and the second form of R-04.
+/* Collectives, waiting and progress: R-09 to R-14, R-24, and the second form of R-04 (check/static/rules.def
+ * has their texts). Four walks over the decoded flow, each with what the earlier analyses found: which
+ * branches part lanes (divergent: may, surely_divergent: do), where all lanes are together (converged), which
+ * convergence barriers lanes may wait at (pend, inherited by callees).
+ *
+ * 1. walk_collectives. A SHFL in code that some lanes may skip must come directly behind a WARPSYNC
+ *    (warpsync_before goes back through blocks with one way in), whose mask must be that of the PTX line and
+ *    name the lanes that come (R-09). A BAR counts 32 threads whoever executes it: it needs the whole warp
+ *    (R-10). A WARPSYNC may wait for a lane that is parked at a BSYNC, which waits for the lanes at the
+ *    WARPSYNC: only a YIELD on every way there lets the parked lane go first (R-11; `Yielded` is a forward
+ *    flow, over blocks and calls, of what holds on every path).
+ *
+ * 2. rendezvous (R-12). Lanes meet at a WARPSYNC by its PC. If a branch surely parts the warp and each side
+ *    first comes to a WARPSYNC of its own, with one mask and one kind of collective behind it, the sides wait
+ *    for each other for ever:
+ *              @P0 BRA else
+ *          A:  WARPSYNC -1; SHFL       first(then) = {A}
+ *        else:
+ *          B:  WARPSYNC -1; SHFL       first(else) = {B}: A and B are reported
+ *    `first` is a backward flow of sets of WARPSYNCs: those that may come first from a block's start.
+ *
+ * 3. progress (R-13, R-14). A loop that looks at what other threads do (a strong load, an atomic, or a call
+ *    that does) may wait for a lane of its own warp: without a YIELD in it that lane may never run. Blocks
+ *    with an unguarded YIELD or NANOSLEEP are taken out; a cycle that is left and observes is reported. And
+ *    the other way round: a YIELD in a loop that observes nothing only keeps its lanes apart.
+ *
+ * 4. late_joins (R-24, R-04). At the immediate post-dominator of a divergent branch a BSYNC of a barrier that
+ *    was pending at the branch, or one inside the region, must bring the lanes together again.
+ *
+ * These are rules on shapes: what they report may be harmless if a path is never taken, and they do not show
+ * that nothing hangs; check/model does, for small programs.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include <stdlib.h>

@@ -1,13 +1,32 @@
-/* Rendezvous stubs. PTX matches collectives by mask; WARPSYNC counts arrivals by PC. So collectives of one
- * kind at several places that may meet each other run in one stub that all these places call: place: YIELD;
- * operands into fixed registers; LEPC; CALL stub stub:  WARPSYNC mask; the operation; RET      (which takes
- * each lane back to its place) YIELD comes first because a partner may be parked at a BSYNC that waits for
- * these lanes.
+/* Rendezvous stubs. PTX matches collectives by their mask: lanes of one warp may come to a `shfl.sync` with
+ * the same mask at different places in the program, and it is one shuffle. WARPSYNC counts arrivals by PC:
+ * lanes at two WARPSYNCs wait for each other for ever. So places that may meet each other run their
+ * collective in one function that all of them call, the stub:
  *
- * Two places never meet, and need no stub, if both are in uniform flow (all lanes are at the same one); if
- * one is in uniform flow of a kernel and every lane at the other has passed it once and for all; if lanes
- * always pass them in turn with one mask; if their masks are different numbers; if no kernel reaches both; or
- * if PTX promises (.aligned) that a warp is at one place.
+ *     place:  YIELD                        a partner may be parked at a BSYNC that waits for these lanes
+ *             copies                       operands to fixed registers, as in a call
+ *             LEPC R20, behind; CALL stub
+ *     stub:   WARPSYNC mask
+ *             the operation
+ *             RET R20                      takes each lane back to its own place
+ *
+ * Example: in `if (odd) x = shfl(a) else x = shfl(b)`, both with mask 0xffffffff, the two sides are places of
+ * one kind (operation and modifiers). Neither is in uniform flow, their masks are the same, and no lane
+ * passes first one, then the other: they may meet. Both become CALL $sync$SHFL$0 with their value in R4.
+ *
+ * 1. find_stub_sites lists the places: collectives (IF_SYNC), WARPSYNCs that PTX wrote, barriers.
+ * 2. may_meet asks of each two of a kind; union-find over those that may (connect) makes the groups. Two
+ *    never meet, and need no stub, if
+ *      both are in uniform flow: all lanes are at the same one;
+ *      one is in uniform flow of a kernel, and every lane at the other has passed it once and for all;
+ *      every lane passes them in turn, with one mask: a, b, a, b;
+ *      their masks, or the numbers of their barriers, are different constants;
+ *      no kernel reaches both; or PTX promises (.aligned) that a warp is at one place.
+ *    Beyond MAX_SITES places the question is not asked: all of a kind are one group, which is always right.
+ * 3. make_stub builds a function for each group of two or more. An operand that is the same constant at all
+ *    places is written into the stub, others travel (Way): mask first, then the sources in order, one
+ *    register a word from R4 on, a vector from an even one; predicates as 0 or 1. Results come back from R4.
+ * 4. call_stub replaces each place. Stubs go to the front of the module: callees come before callers.
  * SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 #include "lower/opt/opt.h"
