@@ -156,12 +156,17 @@ int cmd_asm(Settings *settings) {
 }
 
 int cmd_disasm(Settings *settings) {
+    const char *path = settings->inputs[0], *kernel = settings->launch.kernel;
     char *data, *text;
     size_t size, text_size;
-    if (!file_read(&settings->arena, settings->inputs[0], &settings->diags, &data, &size) ||
-        !disasm_image(settings->inputs[0], data, size, settings->json, &text, &text_size, &settings->diags))
+    if (!file_read(&settings->arena, path, &settings->diags, &data, &size))
         return STATUS_INPUT;
-    bool good = write_out(settings, settings->output ? settings->output : "-", text, text_size);
+    bool good = kernel ? disasm_function(path, data, size, kernel, settings->json, &text, &text_size,
+                                         &settings->diags)
+                       : disasm_image(path, data, size, settings->json, &text, &text_size, &settings->diags);
+    if (!good)
+        return STATUS_INPUT;
+    good = write_out(settings, settings->output ? settings->output : "-", text, text_size);
     free(text);
     return good ? STATUS_DONE : STATUS_INPUT;
 }

@@ -227,12 +227,14 @@ static const struct argp_option prove_options[] = {
     {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "CPU time of one query to Z3 (default 9)", 0},
     {"time", KEY_TIME, "SECONDS", 0, "CPU time of everything; what is left counts as unknown", 0},
     {0}};
+static const struct argp_option disasm_options[] = {
+    {"kernel", KEY_KERNEL, "NAME", 0, "Print the code of this function only", 0}, {0}};
 static const struct argp_option *const prove_groups[] = {prove_options, compile_options, json_options, NULL};
 static const struct argp_option *const compile_groups[] = {output_options, compile_options, emit_options,
                                                            NULL};
 static const struct argp_option *const link_groups[] = {output_options, compile_options, NULL};
 static const struct argp_option *const asm_groups[] = {output_options, NULL};
-static const struct argp_option *const disasm_groups[] = {output_options, json_options, NULL};
+static const struct argp_option *const disasm_groups[] = {output_options, disasm_options, json_options, NULL};
 static const struct argp_option *const run_groups[] = {launch_options,  run_options,  machine_options,
                                                        compile_options, json_options, NULL};
 static const struct argp_option *const validate_groups[] = {

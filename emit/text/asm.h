@@ -12,6 +12,9 @@
  * the same word, is shown as data, and W0420 says how many of them there are. */
 bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
                   size_t *text_bytes, Diags *diags);
+/* The same of one function's code only, the section .text.<name>: for reading. E0414 if there is none. */
+bool disasm_function(const char *path, const void *image, size_t size_bytes, const char *name, bool json,
+                     char **text, size_t *text_bytes, Diags *diags);
 /* Text to ELF image, malloc'ed. Reports E035x with the position in the text. */
 bool asm_assemble(const Source *text, void **image, size_t *size_bytes, Diags *diags);
 

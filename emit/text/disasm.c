@@ -378,8 +378,41 @@ static void print_file(Printer *printer) {
     print_segments(printer);
 }
 
-bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
-                  size_t *text_bytes, Diags *diags) {
+/* The code section of a function; 0 is reported. */
+static uint32_t function_section(const ElfImage *image, const char *name, Diags *diags) {
+    char *all = NULL;
+    size_t size;
+    FILE *names = open_memstream(&all, &size);
+    for (uint32_t i = 1; i < image->sections.n; i++) {
+        const ElfSection *section = &image->sections.at[i];
+        if (!disasm_is_code(section))
+            continue;
+        const char *found = section->name + strlen(".text.");
+        if (strcmp(found, name) == 0) {
+            if (names)
+                fclose(names);
+            free(all);
+            return i;
+        }
+        if (names)
+            fprintf(names, "%s%s", ftell(names) ? ", " : "", found);
+    }
+    if (names)
+        fclose(names);
+    diag(diags, (SrcLoc){0}, DIAG_E0414, name, all && *all ? all : "none");
+    free(all);
+    return 0;
+}
+
+static void print_function(Printer *printer, uint32_t i) {
+    const ElfSection *section = &printer->e->sections.at[i];
+    fprintf(printer->out, "%s:\n", section->name + strlen(".text."));
+    print_words(printer, section, i);
+}
+
+/* `name` NULL: the whole file. */
+static bool disassemble(const char *path, const void *image, size_t size_bytes, const char *name, bool json,
+                        char **text, size_t *text_bytes, Diags *diags) {
     Arena arena = {0};
     Source source = {path, NULL, size_bytes};
     const Source *old = diags->source;
@@ -392,15 +425,20 @@ bool disasm_image(const char *path, const void *image, size_t size_bytes, bool j
             good = diag(diags, (SrcLoc){offsetof(Elf64_Ehdr, e_machine) + 1}, DIAG_E0403, p.e->h.e_machine,
                         p.e->h.e_flags, p.e->h.e_ident[EI_OSABI], p.e->h.e_ident[EI_ABIVERSION]);
     }
+    uint32_t only = good && name ? function_section(p.e, name, diags) : 0;
+    good = good && (only || !name);
     if (good && json)
-        *text = disasm_json(p.e, p.target, path, text_bytes);
+        *text = disasm_json(p.e, p.target, path, only, text_bytes);
     else if (good && !(p.out = open_memstream(text, text_bytes)))
         good = diag(diags, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
     else if (good) {
         Diags quiet = {0};
         Binary *b = binary_read(path, image, size_bytes, &quiet);
         p.binary = b;
-        print_file(&p);
+        if (only)
+            print_function(&p, only);
+        else
+            print_file(&p);
         fclose(p.out);
         binary_free(b);
         if (p.nraw)
@@ -409,4 +447,14 @@ bool disasm_image(const char *path, const void *image, size_t size_bytes, bool j
     diags->source = old;
     arena_free(&arena);
     return good;
+}
+
+bool disasm_image(const char *path, const void *image, size_t size_bytes, bool json, char **text,
+                  size_t *text_bytes, Diags *diags) {
+    return disassemble(path, image, size_bytes, NULL, json, text, text_bytes, diags);
+}
+
+bool disasm_function(const char *path, const void *image, size_t size_bytes, const char *name, bool json,
+                     char **text, size_t *text_bytes, Diags *diags) {
+    return disassemble(path, image, size_bytes, name, json, text, text_bytes, diags);
 }

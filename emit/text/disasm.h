@@ -28,6 +28,7 @@ const char *disasm_section_type(uint32_t type);
 bool disasm_is_code(const ElfSection *section);
 /* Name of symbol `index` of the table in section `symtab`, a section's name for section symbols; or NULL. */
 const char *disasm_symbol_name(const ElfImage *image, uint32_t symtab, uint64_t index);
-char *disasm_json(const ElfImage *image, const Target *target, const char *path,
-                  size_t *size_bytes); /* malloc'ed */
+/* malloc'ed; of section `only`, or of all if it is 0 */
+char *disasm_json(const ElfImage *image, const Target *target, const char *path, uint32_t only,
+                  size_t *size_bytes);
 #endif

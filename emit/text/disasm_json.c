@@ -105,14 +105,16 @@ static cJSON *section(const ElfImage *image, const Target *t, uint32_t i) {
     return o;
 }
 
-char *disasm_json(const ElfImage *image, const Target *t, const char *path, size_t *size_bytes) {
+char *disasm_json(const ElfImage *image, const Target *t, const char *path, uint32_t only,
+                  size_t *size_bytes) {
     cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "sections");
     add_text(root, "file", path);
     add_text(root, "target", isa_target_name(t));
     cJSON_AddNumberToObject(root, "machine", image->h.e_machine);
     add_hex(root, "flags", image->h.e_flags);
     for (uint32_t i = 1; i < image->sections.n; i++)
-        cJSON_AddItemToArray(list, section(image, t, i));
+        if (!only || i == only)
+            cJSON_AddItemToArray(list, section(image, t, i));
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     *size_bytes = text ? strlen(text) : 0;

@@ -161,6 +161,21 @@ for t in bru1 sm_75 sm_80 sm_86 sm_89; do
     fi
 done
 want 0 '"instructions"' disasm bru1.cubin --json
+
+# ---- one function of several
+{ cat k.ptx; sed -n '/entry k/,$p' k.ptx | sed 's/entry k/entry other/'; } >both.ptx
+want 0 "" compile both.ptx
+want 0 "^other:" disasm both.cubin --kernel other
+check "only this function" sh -c '! grep -q "section\|k:" out'
+check "with its control fields and lines" grep -q '\[B.*:S[0-9]*\]  /\*0000\*/ .* ;.*// line 28$' out
+sed 1d out >other.code
+want 0 "" disasm both.cubin
+check "as in the whole file" sh -c 'sed -n "/\.section.*\.text\.other/,/^$/p" out | grep "^    \[\|^\.L" | cmp - other.code'
+want 0 '"name":.*".text.other"' disasm both.cubin --kernel other --json
+check "JSON of it alone" test "$(grep -c '"instructions"' out)" = 1
+want 1 "^both.cubin: error E0414: the file has no function frob, it has k, other$" disasm both.cubin --kernel frob -o bad.sass
+check "no output of an unknown function" test ! -e bad.sass
+want 1 "E0414" disasm both.cubin --kernel frob --json
 sed 's/\(__section_name.*\)0x[0-9a-f]*/\10x1/' bru1.sass >name.sass
 want 1 "name.sass:[0-9]*:[0-9]*: error E0356: section" asm name.sass -o bad.cubin
 check "no output of a failed assembly" test ! -e bad.cubin
