@@ -16,7 +16,13 @@
     (228u * 1024u) /* of one block, whatever the target: its own limit may be lower */
 
 /* Special registers that no launch describes, equal in both engines. */
-enum { SIM_SREG_SMID = 0, SIM_SREG_NSMID = 1, SIM_SREG_GRIDID = 1 };
+enum {
+    SIM_SREG_SMID = 0,
+    SIM_SREG_NSMID = 1,
+    SIM_SREG_GRIDID = 1,
+    SIM_SREG_ENVREG = 0,
+    SIM_SREG_ENVREGS = 32
+};
 
 /* Guest global memory: named allocations, each with a shadow bit for every byte that was written. */
 typedef struct {

@@ -106,6 +106,7 @@ Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
     Terms *ts = &prover->ts;
     static const char *const plain[SR_COUNT] = {[SR_LANEID] = "laneid",
                                                 [SR_SMID] = "smid",
+                                                [SR_NSMID] = "nsmid",
                                                 [SR_LANEMASK_EQ] = "lanemask_eq",
                                                 [SR_LANEMASK_LE] = "lanemask_le",
                                                 [SR_LANEMASK_LT] = "lanemask_lt",
@@ -132,6 +133,8 @@ Term *prove_sreg(Ptx *ptx, const PtxOperand *operand) {
     }
     if (operand->sreg == SR_GRIDID)
         return t_pair(ts, prove_input(prover, "gridid.0"), prove_input(prover, "gridid.1"));
+    if (operand->sreg == SR_ENVREG)
+        return prove_input(prover, "envreg.%u", operand->component);
     if (plain[operand->sreg])
         return prove_input(prover, "%s", plain[operand->sreg]);
     pv_fault(ptx, "a special register is not modelled");

@@ -3,6 +3,7 @@
  * model checker look after it.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach.h"
+#include "sim/launch.h" /* number of environment registers */
 #include "isa/machine/banks.h"
 #include "isa/machine/windows.h"
 #include <stdio.h>
@@ -66,6 +67,10 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
         return t_const(ts, 32, ti->shared_base_bytes);
     if (offset - ti->gridid_offset_bytes < 8)
         return prove_input(prover, "gridid.%u", (offset - ti->gridid_offset_bytes) / 4);
+    if (offset == ti->nsmid_offset_bytes)
+        return prove_input(prover, "nsmid");
+    if (offset - ti->envreg_offset_bytes < 4 * SIM_SREG_ENVREGS)
+        return prove_input(prover, "envreg.%u", (offset - ti->envreg_offset_bytes) / 4);
     return prove_input(prover, "c0+0x%x", offset);
 }
 

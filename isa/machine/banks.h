@@ -12,10 +12,7 @@ typedef enum {
     CONST_BANK_ADDRESSES = 4, /* addresses that the loader fills in */
     NUM_CONST_BANKS = 5
 } ConstBank;
-enum {
-    CONST_BANK_BYTES = 0x10000,
-    LAUNCH_NSMID_OFFSET = 0x10c /* in bank 0, where ptxas reads it for every native target */
-};
+enum { CONST_BANK_BYTES = 0x10000 };
 
 /* Operand of TRAP: why. Targets without TRAP have BPT.TRAP, whose operand means nothing. */
 typedef enum { TRAP_CODE_TRAP = 1, TRAP_CODE_BREAKPOINT = 2, TRAP_CODE_BRANCH_INDEX = 3 } TrapCode;

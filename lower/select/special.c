@@ -62,6 +62,8 @@ Operand sel_special_register(Sel *sel, uint32_t r, unsigned component, unsigned 
     case SR_NWARPID: return num_warps(sel);
     case SR_SMID: return sreg(sel, "smid", ok);
     case SR_GRIDID: return sel_launch_word(sel, sel->ti->gridid_offset_bytes + 4 * part);
+    case SR_NSMID: return sel_launch_word(sel, sel->ti->nsmid_offset_bytes);
+    case SR_ENVREG: return sel_launch_word(sel, sel->ti->envreg_offset_bytes + 4 * component);
     case SR_LANEMASK_EQ: return sreg(sel, "lanemask_eq", ok);
     case SR_LANEMASK_LE: return sreg(sel, "lanemask_le", ok);
     case SR_LANEMASK_LT: return sreg(sel, "lanemask_lt", ok);

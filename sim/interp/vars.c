@@ -118,6 +118,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_SMID: return SIM_SREG_SMID;
     case SR_NSMID: return SIM_SREG_NSMID;
     case SR_GRIDID: return SIM_SREG_GRIDID;
+    case SR_ENVREG: return SIM_SREG_ENVREG;
     case SR_LANEMASK_EQ:
     case SR_LANEMASK_LT:
     case SR_LANEMASK_LE:
@@ -133,7 +134,7 @@ static uint64_t special_value(PtxRun *run, const PtxThread *thread, unsigned sre
     case SR_AGGR_SMEM_SIZE: return run->shared_bytes;
     case SR_DYNAMIC_SMEM_SIZE: return l->dynamic_shared_bytes;
     case SR_CLUSTER_NCTARANK: return 1;
-    default: return 0; /* cluster rank and position, envreg, pm counters, reserved shared memory */
+    default: return 0; /* cluster rank and position, pm counters, reserved shared memory */
     }
 }
 

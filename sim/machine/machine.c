@@ -292,7 +292,9 @@ static void make_bank0(Run *run) {
     put32(bank, bytes, info->stack_top_offset_bytes, run->local_bytes);
     put32(bank, bytes, info->dynamic_shared_offset_bytes, run->launch->dynamic_shared_bytes);
     put32(bank, bytes, info->gridid_offset_bytes, SIM_SREG_GRIDID);
-    put32(bank, base, LAUNCH_NSMID_OFFSET, SIM_SREG_NSMID);
+    put32(bank, base, info->nsmid_offset_bytes, SIM_SREG_NSMID);
+    for (unsigned i = 0; i < SIM_SREG_ENVREGS; i++)
+        put32(bank, base, info->envreg_offset_bytes + 4 * i, SIM_SREG_ENVREG);
     put_driver64(bank, base, info->shared_window_offset_bytes, SIM_SHARED_WINDOW);
     put_driver64(bank, base, info->local_window_offset_bytes, SIM_LOCAL_WINDOW);
     put_driver64(bank, base, info->param_window_offset_bytes,

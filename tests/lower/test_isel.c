@@ -26,18 +26,20 @@ static void keep(void *user, Severity severity, const char *line) {
 #define HEAD ".version 8.8\n.target sm_100a\n.address_size 64\n"
 
 /* Lower at -O1 and verify every function; t->ir is NULL if lowering refused. */
-static void lower(Test *test, const char *text) {
+static void lower_for(Test *test, const char *target, const char *text) {
     *test = (Test){0};
     Diags d = {.sink = keep, .user = test};
     test->ptx = ptx_parse("test.ptx", text, strlen(text), &d);
     if (!test->ptx)
         fail_msg("%s", test->errors);
     d.source = &test->ptx->source;
-    test->ir = lower_module(test->ptx, &test->strings, isa_target("bru1"), 1, &d);
+    test->ir = lower_module(test->ptx, &test->strings, isa_target(target), 1, &d);
     for (unsigned k = 0; test->ir && k < test->ir->funcs.n; k++)
         if (!ir_verify(test->ir->funcs.at[k], &d, "isel"))
             fail_msg("%s", test->errors);
 }
+
+static void lower(Test *test, const char *text) { lower_for(test, "bru1", text); }
 
 static void done(Test *test) {
     ir_module_free(test->ir);
@@ -105,6 +107,48 @@ static void test_guarded_store_is_not_speculated(void **state) {
         guarded += f->insts.at[i].op == OT_LDG && f->insts.at[i].guard.kind == OPK_VAL;
     assert_int_equal(guarded, 1);
     done(&t);
+}
+
+static bool reads_bank0(const Test *test, uint32_t offset_bytes) {
+    const Function *f = test->ir->funcs.at[0];
+    for (unsigned i = 1; i < f->insts.n; i++)
+        for (unsigned k = 0; k < f->insts.at[i].nsrc; k++) {
+            const Operand *source = &f->operands.at[f->insts.at[i].operand + f->insts.at[i].ndst + k];
+            if (source->kind == OPK_CMEM && source->value == offset_bytes)
+                return true;
+        }
+    return false;
+}
+
+/* Special registers of constant bank 0, where ptxas 13.0 reads them. */
+static void test_bank0_registers(void **state) {
+    (void)state;
+    static const struct {
+        const char *target;
+        uint32_t nsmid, envreg0, envreg31;
+    } cases[] = {{"sm_75", 0x10c, 0x88, 0x104},
+                 {"sm_80", 0x10c, 0x88, 0x104},
+                 {"sm_86", 0x10c, 0x88, 0x104},
+                 {"sm_89", 0x10c, 0x88, 0x104},
+                 {"sm_90", 0x10c, 0x40, 0xbc}};
+    static const char *const names[] = {"nsmid", "envreg0", "envreg31"};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (unsigned n = 0; n < 3; n++) {
+            const uint32_t offsets[] = {cases[k].nsmid, cases[k].envreg0, cases[k].envreg31};
+            char text[512];
+            Test t;
+            snprintf(text, sizeof text,
+                     ".version 7.0\n.target sm_75\n.address_size 64\n.entry k(.param .u64 p) {\n"
+                     ".reg .b32 %%r; .reg .b64 %%l; ld.param.u64 %%l, [p]; mov.u32 %%r, %%%s;\n"
+                     "st.global.u32 [%%l], %%r; ret;\n}\n",
+                     names[n]);
+            lower_for(&t, cases[k].target, text);
+            if (!t.ir)
+                fail_msg("%s: %s", cases[k].target, t.errors);
+            for (unsigned other = 0; other < 3; other++)
+                assert_int_equal(reads_bank0(&t, offsets[other]), other == n);
+            done(&t);
+        }
 }
 
 static void test_loop_phi(void **state) {
@@ -271,7 +315,7 @@ static void test_refusals(void **state) {
         "stacksave)");
     refused("isspacep.const %p1, %l1; ret;", "9.7.9.19 isspacep");
     refused("min.f32 %f1, %f2, %f3, %f4; ret;", "9.7.3.11 min");
-    refused("mov.u32 %r1, %envreg1; ret;", "special register");
+    refused("mov.u32 %r1, %pm1; ret;", "special register");
     refused("cvta.const.u64 %l1, %l2; ret;", "generic addresses");
     Test t;
     lower_body(&t, "ret; stacksave.u64 %l1;\nL: @%p1 bra L; stacksave.u64 %l1;"); /* what cannot be reached is
@@ -283,6 +327,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_guard),
                                        cmocka_unit_test(test_guarded_store_is_not_speculated),
+                                       cmocka_unit_test(test_bank0_registers),
                                        cmocka_unit_test(test_loop_phi),
                                        cmocka_unit_test(test_irreducible),
                                        cmocka_unit_test(test_many_predecessors),

@@ -55,6 +55,8 @@ done
 subject=$forms
 edit "sign of the sum" 's/0x80000000, \(R[0-9]*\), 0x48/0x80000000, \1, 0xc8/'
 edit "no sign of a NaN" 's/FSETP.NAN/FSETP.NUM/'
+edit "no number of multiprocessors" 's/c.0x0..0x10c./c[0x0][0x110]/'
+edit "the number of multiprocessors for an environment register" 's/c.0x0..0x88./c[0x0][0x10c]/'
 edit "another rounding constant" 's/0x1000, RZ/0x1000000, RZ/'
 
 "$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
