@@ -9,12 +9,14 @@
 #define WARNING SEV_WARNING
 #define NOTE SEV_NOTE
 static const struct {
-    const char *name, *format;
+    const char *name, *section /* NULL: not about PTX */, *format;
     Severity severity;
 } diag_table[] = {
-#define DIAG(code, severity, text) {#code, text, severity},
+#define DIAG(code, severity, text) {#code, NULL, text, severity},
+#define PTX_DIAG(code, severity, section, text) {#code, section, text, severity},
 #include "base/diag.def"
 #undef DIAG
+#undef PTX_DIAG
 };
 #undef ERROR
 #undef WARNING
@@ -70,6 +72,16 @@ static void print_caret(FILE *out, const Source *source, SrcLoc loc) {
     fputs("^\n", out);
 }
 
+/* " (PTX ISA 9.7.1.1 add; register %r1; function k)" */
+static void print_ptx_place(FILE *out, const DiagPlace *place, const char *section) {
+    fprintf(out, " (PTX ISA %s", place->section ? place->section : section);
+    if (place->reg)
+        fprintf(out, "; register %s", place->reg);
+    if (place->function)
+        fprintf(out, "; function %s", place->function);
+    fputc(')', out);
+}
+
 static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
     Severity sev = diag_table[code].severity;
     if (sev == SEV_ERROR && diags->nerrors++ >= DIAG_MAX_ERRORS)
@@ -87,6 +99,8 @@ static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code
     print_place(out, s, loc);
     fprintf(out, "%s %s: ", names[sev], diag_table[code].name);
     vfprintf(out, diag_table[code].format, ap);
+    if (diag_table[code].section)
+        print_ptx_place(out, &diags->place, diag_table[code].section);
     fputc('\n', out);
     print_caret(out, s, loc);
     if (sev == SEV_ERROR && diags->nerrors == DIAG_MAX_ERRORS)

@@ -24,8 +24,10 @@ typedef struct {
 
 typedef enum {
 #define DIAG(code, severity, text) DIAG_##code,
+#define PTX_DIAG(code, severity, section, text) DIAG_##code,
 #include "base/diag.def"
 #undef DIAG
+#undef PTX_DIAG
     DIAG_COUNT
 } DiagCode;
 
@@ -34,11 +36,20 @@ typedef enum { SEV_NOTE, SEV_WARNING, SEV_ERROR } Severity;
 /* `line`: "file:12:5: error E0104: text\n<source line>\n    ^\n", valid during the call only. */
 typedef void DiagSink(void *user, Severity severity, const char *line);
 
+/* What the PTX being read, checked or lowered belongs to: a diagnostic about PTX names all that is not NULL.
+ * Whoever goes on to other PTX replaces it; the texts live as long as they stand here. */
+typedef struct {
+    const char *section; /* of the PTX ISA document: "9.7.1.1 add" */
+    const char *reg;     /* the register at fault, else the first of the instruction */
+    const char *function;
+} DiagPlace;
+
 typedef struct {
     const Source *source; /* current source or NULL */
     DiagSink *sink;       /* NULL discards */
     void *user;
     uint32_t nerrors, nwarnings;
+    DiagPlace place;
 } Diags;
 
 #define DIAG_MAX_ERRORS 20

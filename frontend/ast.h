@@ -317,6 +317,10 @@ const char *ptx_section(const PtxInsn *i);
 /* Control does not go on to the next statement where the guard is true: branches, returns, ends and traps. (A
  * call of a function that does not return is not known by itself.) */
 bool ptx_leaves(const PtxInsn *i);
+/* The first register in an operand, an address or a list of operands; NULL if there is none. */
+const char *ptx_register_in(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand);
+/* What diagnostics about the instruction name: its section, its first register, its function. */
+DiagPlace ptx_place(const PtxModule *module, const PtxFunc *f, const PtxInsn *i);
 /* 1-based line of an instruction in the PTX text. */
 uint32_t ptx_line(const PtxModule *module, const PtxInsn *i);
 uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc); /* of any position in it */

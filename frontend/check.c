@@ -257,8 +257,7 @@ static bool check_address_symbol(const Check *check, PtxInsn *i, unsigned n, uin
     bool kernel_param = var->space == SP_PARAM && var->func && check->m->funcs[var->func - 1].is_entry;
     for (uint32_t k = 0; kernel_param && i->op == PTX_ST && k < check->f->nparams; k++)
         if (check->f->params[k] == operand->sym - 1)
-            return diag(check->d, operand->loc, DIAG_E0126, "a store to a kernel parameter",
-                        "(PTX ISA 5.1.6.1)");
+            return diag(check->d, operand->loc, DIAG_E0126, "a store to a kernel parameter", "here");
     return true;
 }
 
@@ -364,10 +363,17 @@ static bool count_error(Check *check, const PtxInsn *i) {
                 (unsigned)i->noperands - (i->ndst == 2));
 }
 
+/* The register at fault, which the diagnostics name. */
+static const char *register_of(const Check *c, const PtxOperand *operand) {
+    const char *name = ptx_register_in(c->m, c->f, operand);
+    return name ? name : c->d->place.reg;
+}
+
 static bool check_operands(Check *c, PtxInsn *i) {
     const OperandSpecs *specs = choose_form(c, i);
     if (!specs)
         return count_error(c, i);
+    c->d->place.section = form_section(i->form);
     if (specs->is_open)
         return true;
     unsigned n = 0;
@@ -375,7 +381,10 @@ static bool check_operands(Check *c, PtxInsn *i) {
     for (unsigned k = 0; k < specs->n && n < i->noperands; k++) {
         if (specs->at[k].is_piped && i->ndst < 2)
             continue;
+        DiagPlace whole = c->d->place;
+        c->d->place.reg = register_of(c, &i->operands[n]);
         ok &= check_operand(c, i, n + 1, &specs->at[k], &i->operands[n]);
+        c->d->place = whole;
         n++;
     }
     return ok;
@@ -472,6 +481,7 @@ static bool check_call(Check *check, PtxInsn *i) {
 
 static bool check_insn(Check *check, PtxInsn *i) {
     bool ok = true;
+    check->d->place = ptx_place(check->m, check->f, i);
     if (i->guard_reg && reg_type(check, i->guard_reg) != TY_PRED)
         ok = diag(check->d, i->loc, DIAG_E0134, reg_name(check, i->guard_reg),
                   ptx_type_name(reg_type(check, i->guard_reg)));
@@ -484,6 +494,7 @@ static bool check_insn(Check *check, PtxInsn *i) {
 bool ptx_check(PtxModule *module, Diags *diags) {
     Check c = {.m = module, .d = diags};
     const Source *outer = diags->source;
+    const DiagPlace outer_place = diags->place;
     uint32_t before = diags->nerrors;
     bool ok = true;
     diags->source = &module->source;
@@ -495,5 +506,6 @@ bool ptx_check(PtxModule *module, Diags *diags) {
     }
     arena_free(&c.tmp);
     diags->source = outer;
+    diags->place = outer_place;
     return ok;
 }

@@ -420,7 +420,10 @@ bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *st
         if (forms[f].op != op)
             continue;
         *out = (PtxInsn){.op = (uint16_t)op};
-        if (match_form(f, mods, n, out, &r)) {
+        bool fits = match_form(f, mods, n, out, &r);
+        if (!have || fits || better(&r, &best))
+            d->place.section = forms[f].section;
+        if (fits) {
             if (op == PTX_MBARRIER && !out->sem != !out->scope)
                 return pair_error(text, size, out->sem, loc, d);
             gate_modifiers(op, text + base, size - base, !out->space && takes_space(f), &out->gate_version,

@@ -19,6 +19,8 @@ bool parse_expected(Parser *parser, const char *what) {
     if (at(parser, TK_BAD)) /* the lexer has spoken */
         return false;
     int n = parser->tok.size > 60 ? 60 : (int)parser->tok.size;
+    if (!parser->d->place.reg && at(parser, TK_IDENT) && parser->lx.text[parser->tok.at] == '%')
+        parser->d->place.reg = parse_name_text(parser, parser->tok.str);
     if (at(parser, TK_EOF))
         return diag(parser->d, here(parser), DIAG_E0102, what, 15, "the end of text");
     return diag(parser->d, here(parser), DIAG_E0102, what, n, parser->lx.text + parser->tok.at);
@@ -30,6 +32,8 @@ bool parse_expect(Parser *p, unsigned kind, const char *what) {
 
 bool parse_directive_met(Parser *parser, const char *text, SrcLoc loc) {
     const PtxDirective *directive = gate_directive(text, strlen(text));
+    if (directive)
+        parser->d->place.section = directive->section;
     return !directive || !parser->m->sm || gate_check(parser->m, directive->need, text, loc, parser->d);
 }
 
@@ -338,9 +342,13 @@ static void declare_sregs(Parser *parser) {
 }
 
 bool parse_sreg_met(Parser *parser, uint32_t row, const Token *name, PtxSreg *out) {
+    const DiagPlace whole = parser->d->place;
     *out = sregs[row].reg;
-    return gate_check(parser->m, sregs[row].need, parse_name_text(parser, name->str), tok_loc(name),
-                      parser->d);
+    parser->d->place.section = sregs[row].section;
+    parser->d->place.reg = parse_name_text(parser, name->str);
+    bool ok = gate_check(parser->m, sregs[row].need, parser->d->place.reg, tok_loc(name), parser->d);
+    parser->d->place = whole;
+    return ok;
 }
 
 /* entry points */
@@ -393,7 +401,9 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *dia
     if (!module)
         return NULL;
     const Source *outer = diags->source;
+    const DiagPlace outer_place = diags->place;
     diags->source = &module->source;
+    diags->place = (DiagPlace){0};
     Parser *parser = calloc(1, sizeof *parser);
     bool ok = parser != NULL;
     if (parser) {
@@ -419,6 +429,7 @@ PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *dia
         free(parser);
     }
     diags->source = outer;
+    diags->place = outer_place;
     if (ok)
         return module;
     ptx_free(module);

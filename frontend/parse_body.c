@@ -137,6 +137,7 @@ bool parse_body(Parser *parser) {
     SrcLoc start = here(parser);
     next(parser);
     for (;;) {
+        parser->d->place = (DiagPlace){.function = parser->d->place.function};
         if (parse_too_many_errors(parser))
             stop(parser);
         if (at(parser, TK_EOF)) {

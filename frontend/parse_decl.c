@@ -75,7 +75,7 @@ static bool parse_reg_type(Parser *parser, PtxType *type, unsigned *vec) {
     if (!reg_type_legal(*type)) {
         char what[40] = "a register of type .";
         strncat(what, ptx_type_name(*type), 16);
-        return diag(parser->d, loc, DIAG_E0126, what, "(PTX ISA 5.2)");
+        return diag(parser->d, loc, DIAG_E0126, what, "here");
     }
     return check_vector(parser, *type, *vec, loc);
 }
@@ -412,10 +412,9 @@ static bool check_place(Parser *parser, const PtxVar *var, const VarContext *con
         [SP_LOCAL] = "a .local variable", [SP_PARAM] = "a .param variable", [SP_REG] = "a .reg variable"};
     if (!parser->func && !context->is_param &&
         (var->space == SP_LOCAL || var->space == SP_PARAM || var->space == SP_REG))
-        return diag(parser->d, var->loc, DIAG_E0126, names[var->space], "outside of functions (PTX ISA 5.1)");
+        return diag(parser->d, var->loc, DIAG_E0126, names[var->space], "outside of functions");
     if (var->type == TY_PRED && var->space != SP_REG)
-        return diag(parser->d, var->loc, DIAG_E0126, "a predicate",
-                    "outside of the register space (PTX ISA 5.1.1)");
+        return diag(parser->d, var->loc, DIAG_E0126, "a predicate", "outside of the register space");
     if (var->unsized && !context->is_param && var->linkage != LINK_EXTERN)
         return diag(parser->d, var->loc, DIAG_E0126, "an array without size",
                     "unless it is external or initialised");

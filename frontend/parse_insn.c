@@ -21,6 +21,8 @@ static bool undeclared(Parser *parser, const Token *name) {
     while (n > 1 && text[n - 1] >= '0' && text[n - 1] <= '9')
         n--;
     StrId prefix = n < size ? str_find(&parser->m->strings, text, n) : (StrId){0};
+    if (*text == '%')
+        parser->d->place.reg = text;
     uint32_t range = prefix.i && prefix.i < parser->range_of.n ? parser->range_of.at[prefix.i] : 0;
     if (range)
         return diag(parser->d, tok_loc(name), DIAG_E0137, text, parse_name_text(parser, prefix),
@@ -102,6 +104,8 @@ static bool parse_name(Parser *parser, PtxOperand *operand) {
     PtxSreg sreg;
     switch (b.kind) {
     case B_REG:
+        if (!parser->d->place.reg)
+            parser->d->place.reg = parse_name_text(parser, name.str);
         operand->kind = PO_REG;
         operand->reg = b.value;
         if (at_suffix(parser, &name))
@@ -271,11 +275,27 @@ static unsigned destinations(const PtxInsn *i) {
     }
 }
 
+/* The first register between here and the end of the statement, for messages about the opcode. */
+static const char *register_ahead(const Parser *parser) {
+    Diags silent = {0};
+    Lexer ahead = parser->lx;
+    Token t = parser->tok;
+    for (ahead.d = &silent; t.kind != ';' && t.kind != TK_EOF && !silent.nerrors; lex_next(&ahead, &t)) {
+        uint32_t slot = t.kind == TK_IDENT && t.str.i < parser->bind_of.n ? parser->bind_of.at[t.str.i] : 0;
+        const char *name = t.kind == TK_IDENT ? parse_name_text(parser, t.str) : "";
+        if (slot ? parser->binds.at[slot - 1].kind == B_REG || parser->binds.at[slot - 1].kind == B_VREG
+                 : *name == '%')
+            return name;
+    }
+    return NULL;
+}
+
 static Template *find_template(Parser *parser, StrId key, const char *text, size_t size, SrcLoc loc) {
     uint32_t *slot = parse_slot_of(parser, &parser->template_of, key);
     if (*slot)
         return &parser->templates.at[*slot - 1];
     Template t = {0};
+    parser->d->place.reg = register_ahead(parser);
     if (!form_decode(text, size, loc, parser->d, &parser->m->strings, &t.insn))
         return NULL;
     t.ndst = (uint8_t)destinations(&t.insn);
@@ -431,6 +451,7 @@ bool parse_insn(Parser *parser) {
     i->guard_not = guard.guard_not;
     i->loc = loc;
     i->line = parser->line;
+    parser->d->place.section = form_section(i->form);
     uint32_t refs = parser->refs.n;
     if (!(i->op == PTX_CALL ? parse_call(parser, i) : parse_operands(parser, i)) ||
         !parse_expect(parser, ';', "';'")) {

@@ -331,6 +331,7 @@ static bool parse_header(Parser *parser, PtxFunc *f) {
     f->loc = here(parser);
     if (!parse_expect(parser, TK_IDENT, "a function name"))
         return false;
+    parser->d->place.function = parse_name_text(parser, f->name);
     if (at(parser, '(') && f->is_entry &&
         !parse_directive_met(parser, "a kernel parameter list", here(parser)))
         return false;
@@ -519,6 +520,7 @@ bool parse_module(Parser *parser) {
         return diag(parser->d, here(parser), DIAG_E0118, "");
     while (!at(parser, TK_EOF) && !parse_too_many_errors(parser)) {
         parser->operand_braces = 0;
+        parser->d->place = (DiagPlace){0};
         if (!parse_module_statement(parser))
             skip_module_statement(parser);
     }

@@ -103,6 +103,28 @@ uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc) {
     }
     return lo + 1;
 }
+const char *ptx_register_in(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand) {
+    if (operand->reg && operand->reg < f->nregs)
+        return str_text(&module->strings, f->regs[operand->reg].name);
+    const char *name = NULL;
+    for (unsigned k = 0; k < operand->nvec && !name; k++)
+        name = ptx_register_in(module, f, &operand->vec[k]);
+    return name;
+}
+
+DiagPlace ptx_place(const PtxModule *module, const PtxFunc *f, const PtxInsn *i) {
+    DiagPlace place = {.section = ptx_section(i), .function = str_text(&module->strings, f->name)};
+    for (unsigned k = 0; k < i->noperands && !place.reg; k++)
+        place.reg = ptx_register_in(module, f, &i->operands[k]);
+    for (unsigned k = 0; k < i->nrets && !place.reg; k++)
+        place.reg = ptx_register_in(module, f, &i->rets[k]);
+    for (unsigned k = 0; k < i->nargs && !place.reg; k++)
+        place.reg = ptx_register_in(module, f, &i->args[k]);
+    if (!place.reg && i->guard_reg)
+        place.reg = str_text(&module->strings, f->regs[i->guard_reg].name);
+    return place;
+}
+
 uint32_t ptx_line(const PtxModule *module, const PtxInsn *i) { return ptx_loc_line(module, i->loc); }
 
 void ptx_free(PtxModule *module) {

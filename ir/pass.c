@@ -12,10 +12,13 @@ static double now_ms(void) { return clock_seconds() * 1e3; }
 static bool run_one(const PassDesc *desc, IrModule *ir_module, Diags *d) {
     if (desc->module)
         return desc->module(ir_module, d);
-    for (unsigned i = 0; i < ir_module->funcs.n; i++)
-        if (!desc->func(ir_module->funcs.at[i], d))
-            return false;
-    return true;
+    bool good = true;
+    for (unsigned i = 0; i < ir_module->funcs.n && good; i++) {
+        d->place.function = str_text(ir_module->strings, ir_module->funcs.at[i]->name);
+        good = desc->func(ir_module->funcs.at[i], d);
+    }
+    d->place.function = NULL;
+    return good;
 }
 
 static bool verify_all(const IrModule *module, Diags *d, const char *after) {

@@ -30,7 +30,7 @@ bool sel_error(Sel *sel, const char *reason) {
     const PtxInsn *in = sel->in;
     sel->reported = sel->failed = true;
     return diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0702, ptx_op_name((PtxOp)in->op),
-                   str_text(&sel->ptx->strings, in->mods_text), reason, ptx_section(in));
+                   str_text(&sel->ptx->strings, in->mods_text), reason);
 }
 
 /* ---- registers ---- */
@@ -369,12 +369,13 @@ static void set_loc(Sel *sel, uint32_t i) {
     *VEC_PUSH(sel->f->arena, &sel->f->locs) = builtin ? (Loc){0} : (Loc){i + 1, in->loc, in->line};
     sel->in = in;
     sel->reported = false;
+    sel->d->place = ptx_place(sel->ptx, sel->pf, in);
 }
 
 static void not_compiled(Sel *sel, const PtxInsn *in, const char *why) {
     sel->failed = true;
     diag_in(sel->d, &sel->ptx->source, in->loc, DIAG_E0701, ptx_op_name((PtxOp)in->op),
-            str_text(&sel->ptx->strings, in->mods_text), why ? ": " : "", why ? why : "", ptx_section(in));
+            str_text(&sel->ptx->strings, in->mods_text), why ? ": " : "", why ? why : "");
 }
 
 static void select_statement(Sel *sel, const PtxInsn *in) {
@@ -489,6 +490,8 @@ bool isel_function(Lower *lower, uint32_t fn) {
                  .fn = fn};
     sel->f->ptx = lf->builtin ? NULL : sel->pf;
     sel->f->noreturn = sel->pf->noreturn;
+    const DiagPlace outer_place = lower->d->place;
+    lower->d->place = (DiagPlace){.function = str_text(&sel->ptx->strings, sel->pf->name)};
     sel_ssa_init(&sel->ssa, sel->f, &sel->arena);
     make_reg_vars(sel);
     place_locals(sel);
@@ -506,6 +509,7 @@ bool isel_function(Lower *lower, uint32_t fn) {
         sel_ssa_finish(&sel->ssa);
     }
     bool ok = !sel->failed;
+    lower->d->place = outer_place;
     arena_free(&sel->arena);
     return ok;
 }

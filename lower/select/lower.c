@@ -81,8 +81,12 @@ static bool placed_space(const PtxVar *var) {
 }
 
 static bool too_large(Lower *lower, const PtxVar *var, const char *space, uint64_t limit) {
-    return diag_in(lower->d, &lower->user->source, var->loc, DIAG_E0704,
-                   str_text(&lower->user->strings, var->name), space, (unsigned long long)limit);
+    if (var->func)
+        lower->d->place.function = str_text(&lower->user->strings, lower->user->funcs[var->func - 1].name);
+    diag_in(lower->d, &lower->user->source, var->loc, DIAG_E0704, str_text(&lower->user->strings, var->name),
+            space, (unsigned long long)limit);
+    lower->d->place = (DiagPlace){0};
+    return false;
 }
 
 static bool place_var(Lower *lower, uint32_t index, uint64_t *shared, uint64_t *constant,

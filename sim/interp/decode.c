@@ -273,12 +273,12 @@ static bool not_executed(PtxRun *run, const PtxInsn *in, const char *why) {
     char text[64];
     snprintf(text, sizeof text, "%s%s", ptx_op_name((PtxOp)in->op),
              str_text(&run->m->strings, in->mods_text));
-    return diag_in(run->d, &run->m->source, in->loc, DIAG_E0511, text, why ? ": " : "", why ? why : "",
-                   ptx_section(in));
+    return diag_in(run->d, &run->m->source, in->loc, DIAG_E0511, text, why ? ": " : "", why ? why : "");
 }
 
 static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     const PtxInsn *in = code->insn;
+    run->d->place = ptx_place(run->m, p->func, in);
     code->proc = p;
     code->guard = in->guard_reg;
     code->guard_not = in->guard_not;
@@ -315,6 +315,7 @@ static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {
     }
     ptx_proc->code[f->ninsns] =
         (PtxCode){.exec = interp_exec_ret, .proc = ptx_proc, .warned = &warned[f->ninsns]};
+    run->d->place = (DiagPlace){0};
     ptx_proc->decoded = ok;
     return ok;
 }

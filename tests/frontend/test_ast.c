@@ -280,7 +280,8 @@ static void message(void **state) {
     const char *text =
         HEADER ".entry k()\n{\n\t.reg .s32 %r<3>; .reg .f32 %f<3>;\n\n    add.s32 %r1, %f1, %r2;\n}\n";
     assert_null(ptx_parse("k.ptx", text, strlen(text), &d));
-    assert_string_equal(said.text, "k.ptx:8:18: error E0104: operand 2 of add.s32 must be .s32, %f1 is .f32\n"
+    assert_string_equal(said.text, "k.ptx:8:18: error E0104: operand 2 of add.s32 must be .s32, %f1 is .f32 "
+                                   "(PTX ISA 9.7.1.1 add; register %f1; function k)\n"
                                    "    add.s32 %r1, %f1, %r2;\n                 ^\n");
     assert_int_equal(d.nerrors, 1);
 }

@@ -1,8 +1,8 @@
 /* test_ptx_files err FILE...   every line marked `// error E0104` or `// warning W0140` reports that code,
- *                              and no other line reports anything
- * test_ptx_files ok FILE...    parses without a diagnostic; printing, parsing and printing again gives the
- *                              same text and the same number of everything
- * SPDX-License-Identifier: MIT */
+ *                              and no other line reports anything; every report names a section of the PTX
+ * ISA document, in a function that function, and of an instruction a register test_ptx_files ok FILE...
+ * parses without a diagnostic; printing, parsing and printing again gives the same text and the same number
+ * of everything SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "frontend/ast.h"
 #include <stdio.h>
@@ -15,6 +15,7 @@ typedef struct {
         unsigned line;
         char code[8];
         bool matched;
+        char text[600];
     } at[MAX_REPORTS];
     unsigned n;
     bool print;
@@ -35,7 +36,46 @@ static void collect(void *user, Severity severity, const char *text) {
         fprintf(stderr, "a diagnostic without place: %s", text);
         exit(2);
     }
+    snprintf(reports->at[reports->n].text, sizeof reports->at[0].text, "%s", text);
     reports->n++;
+}
+
+/* Is a block open before the line? What opens behind `=` is an initialiser. */
+static bool in_function(const char *text, unsigned line) {
+    unsigned depth = 0, at = 1;
+    bool body = false;
+    char last = 0;
+    for (const char *p = text; *p && at < line; p++) {
+        if (*p == '/' && p[1] == '/')
+            p += strcspn(p, "\n");
+        if (*p == '\n')
+            at++;
+        if (*p == '{' && !depth++)
+            body = last != '=';
+        if (*p == '}' && depth)
+            depth--;
+        if (*p > ' ')
+            last = *p;
+    }
+    return depth && body;
+}
+
+/* What a report has to say beside its text: (PTX ISA 9.7.1.1 add; register %r1; function k). */
+static unsigned check_place(const char *name, const char *text, const Reports *reports, unsigned i) {
+    const char *message = reports->at[i].text, *place = strstr(message, " (PTX ISA ");
+    const char *source = strchr(message, '\n');
+    char line[300] = "";
+    if (source)
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(source + 1, "\n/"), source + 1);
+    bool good = place && place[10] >= '1' && place[10] <= '9';
+    if (good && in_function(text, reports->at[i].line))
+        good = strstr(place, "; function ") != NULL;
+    if (good && !strncmp(place, " (PTX ISA 9.7", 13) && strchr(line, '%'))
+        good = strstr(place, "; register ") != NULL;
+    if (!good)
+        fprintf(stderr, "%s:%u: section, function or register is not named: %s", name, reports->at[i].line,
+                message);
+    return !good;
 }
 
 static bool take(Reports *reports, unsigned line, const char *code) {
@@ -67,6 +107,8 @@ static unsigned check_err(const char *name, const char *text, size_t size) {
     for (unsigned i = 0; i < r.n; i++)
         if (!r.at[i].matched)
             bad++, fprintf(stderr, "%s:%u: %s was not expected\n", name, r.at[i].line, r.at[i].code);
+    for (unsigned i = 0; i < r.n; i++)
+        bad += check_place(name, text, &r, i);
     if (!marks)
         bad++, fprintf(stderr, "%s has no mark\n", name);
     if (errors && m)
