@@ -231,10 +231,12 @@ int main(int argc, char **argv) {
     char *text;
     size_t size;
     unsigned n[3] = {0};
-    if (argc < 2 || argc > 3 || !file_read(&a, argv[1], &d, &text, &size))
+    if (argc < 2 || argc > 3)
         return 2;
     if (!choose(&place, argv[2], &d))
         return 77;
+    if (!file_read(&a, argv[1], &d, &text, &size))
+        return 2;
     make_input(input);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         if (*line != '#')
