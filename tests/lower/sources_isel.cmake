@@ -15,6 +15,6 @@ endforeach()
 # the same on the machine, compiled for a card of each kind
 foreach(sm 7.5 8.0 9.0)
   add_test(NAME isel_forms_${sm} COMMAND test_isel_forms ${CMAKE_CURRENT_SOURCE_DIR}/isel_forms.txt gpu)
-  set_tests_properties(isel_forms_${sm} PROPERTIES LABELS diff ENVIRONMENT
+  set_tests_properties(isel_forms_${sm} PROPERTIES LABELS "diff;slow" ENVIRONMENT
     "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/sim/gpu/fake;FAKE_CARD=${sm}")
 endforeach()
