@@ -8,5 +8,6 @@ shift 4
 [ $# = 0 ] || "$program" -timeout=60 "$@"
 words=
 case $target in ptx | diff) words="-dict=$corpus/ptx.dict" ;; esac
-exec "$program" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
+# one seed, so that a failure can be had again; campaigns give another
+exec "$program" -seed="${SEED:-1}" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
     -artifact_prefix="$corpus/$target-" $words "$corpus/$target"
