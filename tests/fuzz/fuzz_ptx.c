@@ -32,6 +32,14 @@ static void static_check(const Binary *binary) {
     bin_flow_free(flow);
 }
 
+/* A module without a function has no code to read: E0413 says so. */
+static bool has_code(const PtxModule *ptx) {
+    for (uint32_t k = 0; k < ptx->nfuncs; k++)
+        if (ptx->funcs[k].has_body)
+            return true;
+    return false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Diags diags = {.sink = getenv("FUZZ_VERBOSE") ? diag_print_sink : NULL, .user = stderr};
     PtxModule *ptx = ptx_parse("fuzz.ptx", (const char *)data, size, &diags);
@@ -40,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Compilation compiled;
     DriverOptions options = {
         .target = fuzz_target(size / 4), .opt_level = size % 4, .passes = {.verify = true}};
-    if (driver_compile(&compiled, ptx, &options, &diags)) {
+    if (driver_compile(&compiled, ptx, &options, &diags) && has_code(ptx)) {
         Binary *binary = binary_read("fuzz", compiled.image, compiled.image_bytes, &diags);
         if (!binary)
             fuzz_broken("compiled code can be read", "binary_read");
