@@ -8,9 +8,10 @@
 #define ERROR SEV_ERROR
 #define WARNING SEV_WARNING
 #define NOTE SEV_NOTE
+#define LACK (SEV_ERROR + 1)
 static const struct {
     const char *name, *section /* NULL: not about PTX */, *format;
-    Severity severity;
+    unsigned severity; /* Severity, or LACK: an error that is not the input's */
 } diag_table[] = {
 #define DIAG(code, severity, text) {#code, NULL, text, severity},
 #define PTX_DIAG(code, severity, section, text) {#code, section, text, severity},
@@ -83,7 +84,9 @@ static void print_ptx_place(FILE *out, const DiagPlace *place, const char *secti
 }
 
 static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code, va_list ap) {
-    Severity sev = diag_table[code].severity;
+    bool lack = diag_table[code].severity == LACK;
+    Severity sev = lack ? SEV_ERROR : (Severity)diag_table[code].severity;
+    diags->lacking |= lack;
     if (sev == SEV_ERROR && diags->nerrors++ >= DIAG_MAX_ERRORS)
         return false;
     if (sev == SEV_WARNING)

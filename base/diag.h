@@ -49,6 +49,7 @@ typedef struct {
     DiagSink *sink;       /* NULL discards */
     void *user;
     uint32_t nerrors, nwarnings;
+    bool lacking; /* an error said what an engine or this host lacks: the input may be right */
     DiagPlace place;
 } Diags;
 

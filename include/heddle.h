@@ -37,6 +37,7 @@ typedef enum {
     HD_ERR_INTERNAL,
     HD_ERR_DIFFERENT, /* hd_validate: the executions differ; hd_check: a rule is broken */
     HD_ERR_TRAP,      /* hd_launch, hd_interpret: the kernel trapped */
+    HD_ERR_NOTHING,   /* nothing was shown: not run, both trap alike, little covered */
     HD_STATUS_COUNT
 } HdStatus;
 
@@ -105,7 +106,8 @@ HdStatus hd_assemble(HdContext *context, const char *name, const char *text, siz
 HdStatus hd_launch(HdModule *binary, const HdLaunch *launch);
 HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
 /* Do both do the same? Buffers are not changed. A difference, or what PTX leaves undefined in this launch, is
- * described in *report (may be NULL; hd_free) and gives HD_ERR_DIFFERENT. */
+ * described in *report (may be NULL; hd_free) and gives HD_ERR_DIFFERENT; both trapping alike, or an
+ * operation that an engine lacks, HD_ERR_NOTHING. */
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);
 
 /* Check a binary's machine code without running it: convergence barriers, collectives, control codes
@@ -122,9 +124,9 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
 char *hd_explain(const char *rule);
 
 /* The same for a kernel (NULL: the only one) under launches inferred from it and from `seed`
- * (docs/validate.md). The report begins with "NAME: VERDICT". HD_OK: no difference was found (the verdict may
- * be "equal, little covered" or "order-dependent"); HD_ERR_DIFFERENT: differs or racy; HD_ERR_TRAP: both trap
- * alike; HD_ERR_INPUT: no launch was found, the report says why. */
+ * (docs/validate.md). The report begins with "NAME: VERDICT". HD_OK: equal or order-dependent;
+ * HD_ERR_DIFFERENT: differs or racy; HD_ERR_NOTHING: both trap alike, little covered, or no launch was found.
+ */
 HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report);
 
 void hd_free(void *text);

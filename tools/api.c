@@ -259,6 +259,17 @@ HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch) {
     return ptx && ptx->ptx && launch ? run(ptx, launch) : HD_ERR_USAGE;
 }
 
+/* The exit status of a command, as the library says it. */
+static HdStatus status_of(Verdict verdict) {
+    static const HdStatus statuses[STATUS_COUNT] = {[STATUS_DONE] = HD_OK,
+                                                    [STATUS_INPUT] = HD_ERR_INPUT,
+                                                    [STATUS_USAGE] = HD_ERR_USAGE,
+                                                    [STATUS_INTERNAL] = HD_ERR_INTERNAL,
+                                                    [STATUS_DIFFERS] = HD_ERR_DIFFERENT,
+                                                    [STATUS_NOTHING] = HD_ERR_NOTHING};
+    return statuses[verdict_status(verdict)];
+}
+
 HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report) {
     if (!ptx || !ptx->ptx || !binary || !binary->binary || !launch)
         return HD_ERR_USAGE;
@@ -269,9 +280,11 @@ HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, ch
     if (make_plan(&p, launch)) {
         s = HD_ERR_INPUT;
         if (diff_validate(&p, ptx->ptx, binary->binary, &(DiffOptions){0}, &r, &d)) {
-            s = r.equal && !r.nfindings ? HD_OK : HD_ERR_DIFFERENT;
+            s = status_of(diff_verdict(&r));
             if (report)
                 *report = diff_report_text(&r, &p);
+        } else if (d.lacking) {
+            s = status_of(VERDICT_NOT_RUN);
         }
     }
     plan_free(&p);
@@ -290,7 +303,7 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
     if (!g)
         return HD_ERR_INTERNAL;
     check_binary(g, &opt, &r);
-    HdStatus s = r.nerrors ? HD_ERR_DIFFERENT : HD_OK;
+    HdStatus s = status_of(check_verdict(&r, BINFLOW_NONE));
     if (report)
         *report = hd_check_options->form == HD_REPORT_SARIF  ? check_report_sarif(g, &r)
                   : hd_check_options->form == HD_REPORT_JSON ? check_report_json(g, &r)
@@ -301,16 +314,6 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
 }
 
 char *hd_explain(const char *rule) { return rule ? check_explain(rule) : NULL; }
-
-static HdStatus verdict_status(Verdict v) {
-    switch (v) {
-    case VERDICT_DIFFERS:
-    case VERDICT_RACY: return HD_ERR_DIFFERENT;
-    case VERDICT_TRAP_ALIKE: return HD_ERR_TRAP;
-    case VERDICT_NOT_RUN: return HD_ERR_INPUT;
-    default: return HD_OK;
-    }
-}
 
 HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report) {
     if (!ptx || !ptx->ptx || !binary || !binary->binary)
@@ -324,7 +327,7 @@ HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, u
     judge_auto(ptx->ptx, binary->binary, name, &(JudgeOptions){.seed = seed}, &launches, &j);
     if (report)
         *report = judgement_text(&j, name);
-    HdStatus s = verdict_status(j.verdict);
+    HdStatus s = status_of(j.verdict);
     judgement_free(&j);
     auto_launch_free(&launches);
     return s;
@@ -339,6 +342,7 @@ const char *hd_status_text(HdStatus s) {
                                                        [HD_ERR_INTERNAL] = "internal error",
                                                        [HD_ERR_DIFFERENT] =
                                                            "a comparison or check found a difference",
-                                                       [HD_ERR_TRAP] = "the kernel trapped"};
+                                                       [HD_ERR_TRAP] = "the kernel trapped",
+                                                       [HD_ERR_NOTHING] = "nothing was shown"};
     return (unsigned)s < HD_STATUS_COUNT ? texts[s] : "unknown status";
 }

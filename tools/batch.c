@@ -49,10 +49,6 @@ typedef struct {
     double started;
 } Batch;
 
-bool batch_is_finding(Verdict v) {
-    return v == VERDICT_DIFFERS || v == VERDICT_RACY || v == VERDICT_CRASHED || v == VERDICT_TIME_LIMIT;
-}
-
 /* ---- results as JSON ---- */
 
 static cJSON *result_json(const BatchResult *result, bool with_file) {
@@ -147,32 +143,66 @@ bool batch_is_wanted(const Settings *settings) {
            has_suffix(settings->inputs[settings->ninputs - 1], ".ptx");
 }
 
-/* Whatever a result depends on. */
-static uint64_t file_hash(Batch *batch, const char *path) {
-    const Settings *settings = batch->s;
+/* ---- what a result depends on: the options, the build, the file, its launch file, what that names ---- */
+
+static uint64_t hash_file(const char *path, uint64_t seed) {
+    static const char absent[] = "absent";
+    char bytes[1 << 14];
+    FILE *in = fopen(path, "rb");
+    XXH64_state_t *state = XXH64_createState();
+    if (!state)
+        abort();
+    XXH64_reset(state, seed);
+    if (!in)
+        XXH64_update(state, absent, sizeof absent);
+    for (size_t n; in && (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
+        XXH64_update(state, bytes, n);
+    if (in)
+        fclose(in);
+    uint64_t hash = XXH64_digest(state);
+    XXH64_freeState(state);
+    return hash;
+}
+
+/* Another build may say something else. A program that cannot be read matches no result of another run. */
+static uint64_t hash_build(void) {
+    static const char program[] = "/proc/self/exe";
     struct {
-        uint64_t seed, budget, policies;
-        uint32_t level, reconverge, automatic;
-        char target[16], version[16];
-    } key;
-    memset(&key, 0, sizeof key);
-    key.seed = settings->seed, key.budget = settings->budget, key.level = settings->opt_level,
-    key.reconverge = settings->reconverge;
-    key.automatic = settings->launch_auto;
-    key.policies = (uint64_t)settings->machine.bsync_nb | (uint64_t)settings->machine.branch_order << 8 |
-                   (uint64_t)settings->machine.join_scope << 16 |
-                   (uint64_t)settings->machine.lane_choice << 24 | settings->machine.seed << 32;
-    snprintf(key.target, sizeof key.target, "%s", settings->target ? isa_target_name(settings->target) : "");
-    snprintf(key.version, sizeof key.version, "%s", HEDDLE_VERSION);
+        double time;
+        pid_t pid;
+    } run;
+    memset(&run, 0, sizeof run);
+    run.time = clock_seconds(), run.pid = getpid();
+    return access(program, R_OK) == 0 ? hash_file(program, 0) : XXH64(&run, sizeof run, 0);
+}
+
+static uint64_t hash_launch(const Settings *settings, const char *path, uint64_t hash) {
     Arena arena = {0};
     Diags quiet = {0};
-    char *text = NULL;
-    size_t size = 0;
-    uint64_t h = XXH64(&key, sizeof key, 0);
-    if (file_read(&arena, path, &quiet, &text, &size))
-        h = XXH64(text, size, h);
+    Plan plan = {.data_dir = settings->data_dir};
+    Source source = {.name = path};
+    char *text;
+    hash = hash_file(path, hash);
+    if (file_read(&arena, path, &quiet, &text, &source.size_bytes)) {
+        source.text = text;
+        plan_read_json(&plan, &source, &quiet);
+    }
+    for (uint32_t i = 0; i < plan.buffers.n; i++)
+        if (plan.buffers.at[i].init && *plan.buffers.at[i].init == '@')
+            hash = hash_file(plan_data_path(&plan, plan.buffers.at[i].init), hash);
+    for (uint32_t i = 0; i < plan.checks.n; i++)
+        if (plan.checks.at[i].equals && *plan.checks.at[i].equals == '@')
+            hash = hash_file(plan_data_path(&plan, plan.checks.at[i].equals), hash);
+    plan_free(&plan);
     arena_free(&arena);
-    return h;
+    return hash;
+}
+
+static uint64_t file_hash(Batch *batch, const char *path, uint64_t build) {
+    const Settings *settings = batch->s;
+    const char *launch = batch_launch_beside(batch->s, path);
+    uint64_t hash = hash_file(path, settings->options_hash ^ build);
+    return launch ? hash_launch(settings, launch, hash) : hash;
 }
 
 /* ---- the state file ---- */
@@ -303,7 +333,7 @@ static void add_result(Batch *batch, Job *job, BatchResult r) {
     File *f = &batch->files.at[job->file];
     VEC_ADD(&batch->s->arena, &f->results, r);
     batch->nresults++;
-    batch->nfindings += batch_is_finding(r.verdict);
+    batch->nfindings += verdict_status(r.verdict) == STATUS_DIFFERS;
     job->judged++;
     free(job->running);
     job->running = NULL;
@@ -481,20 +511,21 @@ int batch_validate(Settings *settings) {
     Batch b = {.s = settings, .started = clock_seconds(), .bar = isatty(STDERR_FILENO) != 0};
     if (!collect(&b))
         return STATUS_INPUT;
-    for (uint32_t i = 0; i < b.files.n; i++)
-        b.files.at[i].hash = file_hash(&b, b.files.at[i].path);
+    uint64_t build = settings->state_file ? hash_build() : 0;
+    for (uint32_t i = 0; settings->state_file && i < b.files.n; i++)
+        b.files.at[i].hash = file_hash(&b, b.files.at[i].path, build);
     if (!open_state(&b))
         return STATUS_INPUT;
     run_jobs(&b);
     if (b.state && fclose(b.state) != 0)
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, settings->state_file, "write error");
     uint32_t totals[VERDICT_COUNT] = {0};
-    bool found = false;
+    Verdict worst = VERDICT_EQUAL;
     for (uint32_t i = 0; i < b.files.n; i++)
         for (uint32_t k = 0; k < b.files.at[i].results.n; k++) {
             totals[b.files.at[i].results.at[k].verdict]++;
-            found |= batch_is_finding(b.files.at[i].results.at[k].verdict);
+            worst = verdict_worse(worst, b.files.at[i].results.at[k].verdict);
         }
     (settings->json ? print_json : print_table)(&b, totals);
-    return found ? STATUS_DIFFERS : STATUS_DONE;
+    return (int)verdict_status(worst);
 }

@@ -22,6 +22,6 @@ void batch_module(Settings *settings, const char *path, uint32_t skip,
 /* All files and directories of the inputs; prints the table or JSON; the exit status. */
 int batch_validate(Settings *settings);
 bool batch_is_wanted(const Settings *settings); /* a directory, or several files under --launch auto */
-/* 4 for verdicts that are findings. */
-bool batch_is_finding(Verdict v);
+/* K.json beside K.ptx, where there is one and launches are not to be inferred; else NULL. */
+const char *batch_launch_beside(Settings *settings, const char *path);
 #endif

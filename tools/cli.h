@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_CLI_H
 #define HEDDLE_TOOLS_CLI_H
+#include "check/flow/verdict.h"
 #include "check/fuzz/fuzz.h"
 #include "check/model/model.h"
 #include "check/validate/diff.h"
@@ -11,14 +12,6 @@
 #include <argp.h>
 #include <cjson/cJSON.h>
 
-enum {
-    STATUS_DONE,  /* done and shown */
-    STATUS_INPUT, /* the input is wrong, or not compiled */
-    STATUS_USAGE,
-    STATUS_INTERNAL,
-    STATUS_DIFFERS, /* differs, refuted, racy, a rule is broken */
-    STATUS_NOTHING  /* nothing was shown: unknown, not run, a limit was reached */
-};
 enum { MAX_INPUTS = 32 };
 
 typedef struct {
@@ -33,8 +26,9 @@ typedef struct {
     ReconvMode reconverge;
     PredicateMode predicate;
     bool yield_breaks, time_passes, verbose, no_map, no_ptx, new_form, json, object;
-    Plan plan;         /* launch: from options or from --launch */
-    PlanLaunch launch; /* --kernel, --grid, --block, --shared */
+    uint64_t options_hash; /* of all options given that may change a verdict */
+    Plan plan;             /* launch: from options or from --launch */
+    PlanLaunch launch;     /* --kernel, --grid, --block, --shared */
     VEC(const char *) args, expects, prints, saves;
     const char *replay; /* schedule */
     const char *launch_file, *data_dir, *engine, *trace;
@@ -95,8 +89,9 @@ int cmd_validate(Settings *settings);
 int cmd_fuzz(Settings *settings);
 int cmd_report(Settings *settings);
 int cmd_check(Settings *settings);
-/* The model checker on every kernel; prints, or adds to the array `json`. Returns the exit status. */
-int cli_model(Settings *settings, const BinFlow *flow, cJSON *json);
+/* The model checker on every kernel; prints, or adds to the array `json`; *worst becomes the worst verdict.
+ * False: reported. */
+bool cli_model(Settings *settings, const BinFlow *flow, cJSON *json, Verdict *worst);
 int cmd_explain(Settings *settings);
 int cli_replay(Settings *settings); /* heddle run --replay */
 int cmd_mutate(Settings *settings);

@@ -45,27 +45,25 @@ int cmd_check(Settings *settings) {
     char *text = settings->check.sarif ? check_report_sarif(g, &r)
                  : settings->json      ? check_report_json(g, &r)
                                        : check_report_text(g, &r);
-    int status = r.nerrors ? STATUS_DIFFERS : STATUS_DONE;
+    Verdict verdict = check_verdict(&r, BINFLOW_NONE);
+    bool good = true;
     if (text && settings->model.on && settings->json && !settings->check.sarif) { /* both in one object */
         cJSON *all = cJSON_CreateObject();
         cJSON_AddItemToObject(all, "check", cJSON_Parse(text));
-        int found = cli_model(settings, g, cJSON_AddArrayToObject(all, "model"));
-        status = found != STATUS_DONE ? found : status;
+        good = cli_model(settings, g, cJSON_AddArrayToObject(all, "model"), &verdict);
         free(text);
         text = cJSON_Print(all);
         cJSON_Delete(all);
     }
     if (text)
         printf("%s%s", text, settings->json || settings->check.sarif ? "\n" : "");
-    if (settings->model.on && !settings->json && !settings->check.sarif) {
-        int found = cli_model(settings, g, NULL);
-        status = found != STATUS_DONE ? found : status;
-    }
+    if (settings->model.on && !settings->json && !settings->check.sarif)
+        good = cli_model(settings, g, NULL, &verdict);
     free(text);
     check_report_free(&r);
     bin_flow_free(g);
     binary_free(b);
-    return status;
+    return good ? (int)verdict_status(verdict) : STATUS_INPUT;
 }
 
 int cmd_explain(Settings *settings) {

@@ -143,9 +143,16 @@ static void print_report(const FuzzReport *report) {
         print_metrics(&report->kind[k]);
 }
 
+static Verdict verdict_of(FuzzClass cls) {
+    return cls == FUZZ_EQUAL         ? VERDICT_EQUAL
+           : cls == FUZZ_UNSUPPORTED ? VERDICT_NOT_RUN
+           : cls == FUZZ_REJECTED    ? VERDICT_NOT_COMPILED
+                                     : VERDICT_DIFFERS;
+}
+
 /* A saved program again, under everything. */
 static int replay(Settings *settings) {
-    int status = STATUS_DONE;
+    Verdict worst = VERDICT_EQUAL;
     for (unsigned i = 0; i < settings->ninputs; i++) {
         GenProgram p = {0};
         if (!file_read(&settings->arena, settings->inputs[i], &settings->diags, &p.text, &p.size_bytes))
@@ -160,10 +167,9 @@ static int replay(Settings *settings) {
                v.config[0] ? " with " : "", v.config);
         if (v.text[0])
             printf("  %s\n", v.text);
-        if (v.cls != FUZZ_EQUAL)
-            status = STATUS_DIFFERS;
+        worst = verdict_worse(worst, verdict_of(v.cls));
     }
-    return status;
+    return (int)verdict_status(worst);
 }
 
 int cmd_fuzz(Settings *settings) {

@@ -63,13 +63,12 @@ static void check_kernel(const Settings *settings, const ModelProgram *p, uint32
     }
 }
 
-int cli_model(Settings *settings, const BinFlow *flow, cJSON *json) {
+bool cli_model(Settings *settings, const BinFlow *flow, cJSON *json, Verdict *worst) {
     ModelProgram *p = model_program(flow);
-    int status = STATUS_DONE;
-    bool written = false;
+    bool written = false, good = true;
     if (!p)
         abort();
-    for (uint32_t f = 0; f < flow->bin->nfuncs && status != STATUS_INPUT; f++) {
+    for (uint32_t f = 0; f < flow->bin->nfuncs && good; f++) {
         if (!flow->bin->funcs[f].is_entry)
             continue;
         ModelResult r;
@@ -81,18 +80,18 @@ int cli_model(Settings *settings, const BinFlow *flow, cJSON *json) {
             fputs(text, stdout);
             free(text);
         }
+        *worst = verdict_worse(*worst, model_verdict(r.verdict));
         if (r.nfindings) {
-            status = STATUS_DIFFERS;
             char *schedule =
                 settings->model.schedule && !written ? model_schedule_json(flow, &r, &r.findings[0]) : NULL;
             if (schedule &&
                 !file_write(settings->model.schedule, schedule, strlen(schedule), &settings->diags))
-                status = STATUS_INPUT;
+                good = false;
             written |= schedule != NULL;
             free(schedule);
         }
         model_result_free(&r);
     }
     model_program_free(p);
-    return status;
+    return good;
 }

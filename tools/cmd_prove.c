@@ -35,9 +35,7 @@ int cmd_prove(Settings *settings) {
         if (text)
             printf("%s%s", text, settings->json ? "\n" : "");
         free(text);
-        static const int statuses[] = {
-            [PROVE_ALL] = STATUS_DONE, [PROVE_WRONG] = STATUS_DIFFERS, [PROVE_OPEN] = STATUS_NOTHING};
-        status = statuses[prove_verdict(&r)];
+        status = verdict_status(prove_verdict(&r));
     }
     prove_report_free(&r);
     binary_free(b);

@@ -9,19 +9,32 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The inputs are PTX files and objects; the last one may be the binary to compare with. */
-static bool read_inputs(Settings *settings, PtxModule **m, Binary **b) {
+/* The inputs are PTX files and objects; the last one may be the binary to compare with. *verdict says why
+ * there is no binary: VERDICT_NOT_RUN where only a card is missing, else VERDICT_NOT_COMPILED; both are
+ * reported. */
+static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *verdict) {
     const char *last = settings->inputs[settings->ninputs - 1];
     char *data = NULL;
     size_t size = 0;
+    *verdict = VERDICT_NOT_COMPILED;
     if (settings->ninputs > 1 && !file_read(&settings->arena, last, &settings->diags, &data, &size))
         return false;
     bool given = data && cli_is_elf(data, size) && !elf_object_is(data, size);
     *m = cli_read_modules(settings, settings->ninputs - given);
-    if (*m)
+    if (*m && !cli_choose_card(settings))
+        *verdict = VERDICT_NOT_RUN;
+    else if (*m)
         *b = given ? cli_load(settings, last, data, size)
                    : cli_compile_to_binary(settings, *m, settings->inputs[0]);
     return *b != NULL;
+}
+
+/* A verdict without more to say, for one kernel or several. */
+static void print_verdict(const Settings *settings, const char *kernel, Verdict verdict) {
+    char *text = settings->json ? judgement_json(&(Judgement){.verdict = verdict}, kernel)
+                                : judgement_text(&(Judgement){.verdict = verdict}, kernel);
+    printf("%s%s", text ? text : "", settings->json ? "\n" : "");
+    free(text);
 }
 
 static JudgeOptions judge_options(const Settings *settings) {
@@ -55,6 +68,7 @@ typedef struct {
     const char *path;
     PtxModule *m;
     Binary *b;
+    bool no_card;     /* that --engine wants */
     FirstError error; /* why there is no binary */
     Diags saved;
     BatchEach *each;
@@ -65,7 +79,7 @@ typedef struct {
  * compile. */
 static Binary *compile_for(Module *module, uint32_t kernel, bool *own) {
     *own = false;
-    if (module->b)
+    if (module->b || module->no_card)
         return module->b;
     bool *bodies = ARENA_ARRAY(&module->s->arena, bool, module->m->nfuncs + 1);
     for (uint32_t i = 0; i < module->m->nfuncs; i++) {
@@ -107,7 +121,7 @@ static void judge_kernel(Module *module, uint32_t kernel) {
     if (b) {
         judge_auto(module->m, b, name, &opt, &launches, &j);
     } else {
-        j.verdict = VERDICT_NOT_COMPILED;
+        j.verdict = module->no_card ? VERDICT_NOT_RUN : VERDICT_NOT_COMPILED;
         snprintf(j.note, sizeof j.note, "%s", module->error.text);
     }
     report_kernel(module, name, &j, start);
@@ -117,8 +131,7 @@ static void judge_kernel(Module *module, uint32_t kernel) {
         binary_free(b);
 }
 
-/* K.json beside K.ptx, unless launches are to be inferred. */
-static const char *launch_beside(Settings *settings, const char *path) {
+const char *batch_launch_beside(Settings *settings, const char *path) {
     size_t n = strlen(path);
     const char *json = n > 4 ? arena_printf(&settings->arena, "%.*s.json", (int)(n - 4), path) : "";
     return !settings->launch_auto && access(json, R_OK) == 0 ? json : NULL;
@@ -136,7 +149,7 @@ static void judge_launch_file(Module *module, const char *json) {
     source.text = good ? text : NULL;
     good = good && plan_read_json(&p, &source, &settings->diags);
     if (good && !module->b)
-        j.verdict = VERDICT_NOT_COMPILED;
+        j.verdict = module->no_card ? VERDICT_NOT_RUN : VERDICT_NOT_COMPILED;
     else if (!good || !judge_plan(&p, module->m, module->b, &opt, &j, &settings->diags))
         j.verdict = VERDICT_NOT_RUN;
     if (j.verdict == VERDICT_NOT_RUN || j.verdict == VERDICT_NOT_COMPILED)
@@ -152,13 +165,14 @@ void batch_module(Settings *settings, const char *path, uint32_t skip,
     Module x = {.s = settings, .path = path, .each = each, .user = user, .saved = settings->diags};
     settings->diags = (Diags){.sink = keep_error, .user = &x.error};
     x.m = cli_read_ptx(settings, path);
-    const char *json = launch_beside(settings, path);
+    x.no_card = x.m && !cli_choose_card(settings);
+    const char *json = batch_launch_beside(settings, path);
     Judgement none = {.verdict = VERDICT_NOT_COMPILED};
     if (!x.m) {
         snprintf(none.note, sizeof none.note, "%s", x.error.text);
         report_kernel(&x, "", &none, clock_cpu_seconds());
     } else {
-        x.b = cli_compile_to_binary(settings, x.m, path);
+        x.b = x.no_card ? NULL : cli_compile_to_binary(settings, x.m, path);
         if (json && skip == 0) {
             starts(user, json);
             judge_launch_file(&x, json);
@@ -179,95 +193,134 @@ void batch_module(Settings *settings, const char *path, uint32_t skip,
 
 /* ---- --launch auto with one module ---- */
 
-static int validate_auto(Settings *settings) {
-    PtxModule *module = NULL;
-    Binary *b = NULL;
+typedef struct {
+    Module module;
+    unsigned n; /* kernels judged */
+    Verdict worst;
+    Plan launches; /* of all of them */
+} Auto;
+
+static void validate_kernel(Auto *all, uint32_t kernel, Verdict missing) {
+    Module *module = &all->module;
+    const Settings *settings = module->s;
+    const char *name = str_text(&module->m->strings, module->m->funcs[kernel].name);
     JudgeOptions opt = judge_options(settings);
-    bool good = read_inputs(settings, &module, &b), found = false;
-    unsigned n = 0;
-    Plan all = {0};
-    for (uint32_t i = 0; good && i < module->nfuncs; i++) {
-        const char *name = str_text(&module->strings, module->funcs[i].name);
-        if (!module->funcs[i].is_entry || !module->funcs[i].has_body ||
-            (settings->launch.kernel && strcmp(name, settings->launch.kernel) != 0))
-            continue;
-        Judgement j = {0};
-        AutoLaunches launches = {0};
-        judge_auto(module, b, name, &opt, &launches, &j);
-        if (settings->show_launch)
-            auto_launch_merge(&launches, &all);
-        char *text = settings->json ? judgement_json(&j, name) : judgement_text(&j, name);
-        printf("%s%s%s", settings->json ? (n ? "," : "[") : "", text ? text : "", settings->json ? "\n" : "");
-        free(text);
-        found |= batch_is_finding(j.verdict);
-        judgement_free(&j);
-        auto_launch_free(&launches);
-        n++;
+    Judgement j = {.verdict = missing};
+    AutoLaunches launches = {0};
+    bool own;
+    Binary *b = compile_for(module, kernel, &own);
+    if (b)
+        judge_auto(module->m, b, name, &opt, &launches, &j);
+    if (settings->show_launch)
+        auto_launch_merge(&launches, &all->launches);
+    char *text = settings->json ? judgement_json(&j, name) : judgement_text(&j, name);
+    printf("%s%s%s", settings->json ? (all->n ? "," : "[") : "", text ? text : "",
+           settings->json ? "\n" : "");
+    free(text);
+    all->n++;
+    all->worst = verdict_worse(all->worst, j.verdict);
+    judgement_free(&j);
+    auto_launch_free(&launches);
+    if (own)
+        binary_free(b);
+}
+
+static int validate_auto(Settings *settings) {
+    Auto all = {.module = {.s = settings, .path = settings->inputs[0]}};
+    Module *module = &all.module;
+    Verdict missing;
+    read_inputs(settings, &module->m, &module->b, &missing);
+    module->no_card = missing == VERDICT_NOT_RUN; /* what is missing was reported */
+    Diags told = settings->diags;
+    if (!module->b)
+        settings->diags = (Diags){.sink = keep_error, .user = &module->error};
+    for (uint32_t i = 0; module->m && i < module->m->nfuncs; i++) {
+        const PtxFunc *f = &module->m->funcs[i];
+        if (f->is_entry && f->has_body &&
+            (!settings->launch.kernel ||
+             strcmp(str_text(&module->m->strings, f->name), settings->launch.kernel) == 0))
+            validate_kernel(&all, i, missing);
     }
+    settings->diags = told;
+    bool good = module->m != NULL;
     if (settings->json && good)
-        puts(n ? "]" : "[]");
-    if (good && !n)
+        puts(all.n ? "]" : "[]");
+    if (good && !all.n)
         good = diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "the PTX has no kernel of that name");
-    char *json = good && settings->show_launch ? plan_print_json(&all) : NULL;
+    char *json = good && settings->show_launch ? plan_print_json(&all.launches) : NULL;
     if (json)
         good = file_write(settings->show_launch, json, strlen(json), &settings->diags);
     free(json);
-    plan_free(&all);
-    binary_free(b);
-    if (module)
-        ptx_free(module);
-    return !good ? STATUS_INPUT : found ? STATUS_DIFFERS : STATUS_DONE;
+    plan_free(&all.launches);
+    binary_free(module->b);
+    if (module->m)
+        ptx_free(module->m);
+    return good ? (int)verdict_status(all.worst) : STATUS_INPUT;
 }
 
 /* ---- given launches ---- */
+
+/* Compare and print; false: reported. */
+static bool compare_plan(Settings *settings, const char *kernels, const PtxModule *m, const Binary *b,
+                         Verdict *verdict) {
+    DiffOptions opt = {.ptx = {.seed = settings->seed, .budget = settings->budget},
+                       .machine = settings->machine,
+                       .other = settings->other,
+                       .no_trace = settings->no_trace};
+    char *text = NULL;
+    if (settings->races) {
+        JudgeOptions judge = judge_options(settings);
+        Judgement j;
+        bool good = judge_plan(&settings->plan, m, b, &judge, &j, &settings->diags);
+        if (good)
+            text = settings->json ? judgement_json(&j, kernels) : judgement_text(&j, kernels);
+        *verdict = j.verdict;
+        judgement_free(&j);
+        if (!good)
+            return false;
+    } else {
+        DiffReport r;
+        if (!diff_validate(&settings->plan, m, b, &opt, &r, &settings->diags))
+            return false;
+        text = settings->json ? diff_report_json(&r, &settings->plan) : diff_report_text(&r, &settings->plan);
+        *verdict = diff_verdict(&r);
+    }
+    printf("%s%s", text ? text : "", settings->json ? "\n" : "");
+    free(text);
+    return true;
+}
 
 static int validate_plan(Settings *settings) {
     if (!cli_read_plan(settings))
         return STATUS_INPUT;
     PtxModule *m = NULL;
     Binary *b = NULL;
-    bool good = read_inputs(settings, &m, &b);
-    DiffOptions opt = {.ptx = {.seed = settings->seed, .budget = settings->budget},
-                       .machine = settings->machine,
-                       .other = settings->other,
-                       .no_trace = settings->no_trace};
-    int status = STATUS_INPUT;
-    if (good && settings->races) {
-        JudgeOptions judge = judge_options(settings);
-        Judgement j;
-        if (judge_plan(&settings->plan, m, b, &judge, &j, &settings->diags)) {
-            char *text = settings->json ? judgement_json(&j, settings->inputs[0])
-                                        : judgement_text(&j, settings->inputs[0]);
-            printf("%s%s", text ? text : "", settings->json ? "\n" : "");
-            free(text);
-            status = batch_is_finding(j.verdict) ? STATUS_DIFFERS : STATUS_DONE;
+    Verdict verdict;
+    bool good = read_inputs(settings, &m, &b, &verdict);
+    const char *kernels = m ? diff_kernels(&settings->plan, m, &settings->diags) : NULL;
+    if (kernels && !good) {
+        print_verdict(settings, kernels, verdict);
+        good = true;
+    } else if (kernels) {
+        good = compare_plan(settings, kernels, m, b, &verdict);
+        if (!good && settings->diags.lacking) {
+            verdict = VERDICT_NOT_RUN;
+            print_verdict(settings, kernels, verdict);
+            good = true;
         }
-        judgement_free(&j);
-    } else if (good) {
-        DiffReport r;
-        if (diff_validate(&settings->plan, m, b, &opt, &r, &settings->diags)) {
-            char *text = settings->json ? diff_report_json(&r, &settings->plan)
-                                        : diff_report_text(&r, &settings->plan);
-            if (text)
-                printf("%s%s", text, settings->json ? "\n" : "");
-            free(text);
-            status = r.equal && !r.failed_checks && !r.nfindings ? STATUS_DONE : STATUS_DIFFERS;
-        }
+    } else {
+        good = false;
     }
     binary_free(b);
     if (m)
         ptx_free(m);
-    return status;
+    return good ? (int)verdict_status(verdict) : STATUS_INPUT;
 }
 
 int cmd_validate(Settings *settings) {
     if (settings->engine && strcmp(settings->engine, "ptx") == 0) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "--engine=ptx is what validate compares with");
         return STATUS_USAGE;
-    }
-    if (!cli_choose_card(settings)) {
-        puts("not run");
-        return STATUS_INPUT;
     }
     if (batch_is_wanted(settings))
         return batch_validate(settings);

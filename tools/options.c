@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { /* keys of options without a letter */
        KEY_EMIT = 0x100,
@@ -70,7 +71,8 @@ enum { /* keys of options without a letter */
        KEY_PROVE_SECONDS,
        KEY_FUZZ_JOBS,
        KEY_METRICS,
-       KEY_CHECK_ONLY
+       KEY_CHECK_ONLY,
+       LAST_KEY
 };
 
 static const struct argp_option output_options[] = {
@@ -598,9 +600,23 @@ typedef struct {
     Settings *settings;
 } ParseInput;
 
+/* All options of the table but these may change what is said of a kernel; a new one does unless it is listed.
+ */
+static bool changes_no_verdict(int key) { return key == KEY_JOBS || key == KEY_STATE || key == KEY_JSON; }
+
+static void hash_option(Settings *settings, int key, const char *arg) {
+    bool is_option = key > 0 && key < LAST_KEY;
+    if (!is_option || changes_no_verdict(key))
+        return;
+    settings->options_hash = XXH64(&key, sizeof key, settings->options_hash);
+    if (arg)
+        settings->options_hash = XXH64(arg, strlen(arg), settings->options_hash);
+}
+
 static error_t parse_key(int key, char *arg, struct argp_state *state) {
     ParseInput *in = state->input;
     Settings *s = in->settings;
+    hash_option(s, key, arg);
     if (in->command->run == cmd_fuzz && fuzz_key(key, arg, state, s))
         return 0;
     if (in->command->run == cmd_mutate && mutate_key(key, arg, state, s))
@@ -662,14 +678,25 @@ void cli_parse(const Command *command, Settings *settings, int argc, char **argv
 }
 
 /* ---- help and manual ---- */
+static const char *const status_texts[STATUS_COUNT] = {[STATUS_DONE] = "done, or shown",
+                                                       [STATUS_INPUT] = "the input is wrong",
+                                                       [STATUS_USAGE] = "usage",
+                                                       [STATUS_INTERNAL] = "internal error",
+                                                       [STATUS_DIFFERS] = "a difference was found",
+                                                       [STATUS_NOTHING] = "nothing was shown"};
+
 void cli_help(FILE *out) {
     fputs("Usage: heddle COMMAND [OPTION...] FILE...\n\n", out);
     for (const Command *command = cli_commands; command->name; command++)
         fprintf(out, "  %-10s %-20s %s\n", command->name, command->args, command->summary);
     fputs("\n  heddle COMMAND --help    options of a command\n  heddle --man [COMMAND]   manual page (roff)\n"
-          "  heddle --version\n\nExit status: 0 done, 1 the input is wrong, 2 usage, 3 internal error,\n"
-          "4 a check or comparison found a difference.\n",
+          "  heddle --version\n\nExit status, of several kernels the first that occurs of 3, 4, 1, 5, 0:\n",
           out);
+    for (unsigned i = 0; i < STATUS_COUNT; i++) {
+        char verdicts[300];
+        verdict_names((ExitStatus)i, verdicts, sizeof verdicts);
+        fprintf(out, "  %u  %s%s%s\n", i, status_texts[i], *verdicts ? ": " : "", verdicts);
+    }
 }
 
 static void roff(FILE *out, const char *s) {
@@ -727,8 +754,10 @@ void cli_manual(FILE *out, const Command *command) {
             fprintf(out, "\n%s (\\fBheddle\\-%s\\fR(1)).\n", k->summary, k->name);
         }
     }
-    fputs(".SH EXIT STATUS\n0 done, 1 the input is wrong, 2 usage, 3 internal error, 4 a check or comparison "
-          "found a "
-          "difference.\n",
-          out);
+    fputs(".SH EXIT STATUS\nOf several kernels the first that occurs of 3, 4, 1, 5, 0.\n", out);
+    for (unsigned i = 0; i < STATUS_COUNT; i++) {
+        char verdicts[300];
+        verdict_names((ExitStatus)i, verdicts, sizeof verdicts);
+        fprintf(out, ".TP\n%u\n%s%s%s.\n", i, status_texts[i], *verdicts ? ": " : "", verdicts);
+    }
 }

@@ -467,7 +467,12 @@ void model_check(const ModelProgram *program, uint32_t kernel, const ModelOption
 
 void model_result_free(ModelResult *result) { arena_free(&result->arena); }
 
-const char *model_verdict_name(ModelVerdict v) {
-    static const char *const names[MODEL_VERDICTS] = {"proved", "limit reached", "stuck", "violation"};
-    return names[v];
+Verdict model_verdict(ModelVerdict v) {
+    static const Verdict verdicts[MODEL_VERDICTS] = {[MODEL_PROVED] = VERDICT_PROVED,
+                                                     [MODEL_LIMIT] = VERDICT_LIMIT,
+                                                     [MODEL_STUCK] = VERDICT_STUCK,
+                                                     [MODEL_VIOLATION] = VERDICT_VIOLATION};
+    return verdicts[v];
 }
+
+const char *model_verdict_name(ModelVerdict v) { return verdict_name(model_verdict(v)); }

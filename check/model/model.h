@@ -9,6 +9,7 @@
 #ifndef HEDDLE_CHECK_MODEL_MODEL_H
 #define HEDDLE_CHECK_MODEL_MODEL_H
 #include "check/flow/binflow.h"
+#include "check/flow/verdict.h"
 #include "sim/machine/machine.h" /* names of the policies */
 
 enum { MODEL_MAX_LANES = 4 };
@@ -38,6 +39,7 @@ typedef enum {
     MODEL_VIOLATION, /* an instruction executed by the wrong lanes, or control leaves the code */
     MODEL_VERDICTS
 } ModelVerdict;
+Verdict model_verdict(ModelVerdict v);
 const char *model_verdict_name(ModelVerdict v);
 
 /* One decision: what the instruction at `inst` did, in order of execution. */

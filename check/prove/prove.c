@@ -519,15 +519,31 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     return true;
 }
 
-ProveVerdict prove_verdict(const ProveReport *report) {
-    bool refuted = report->count[PROVE_REFUTED] != 0,
-         open = report->count[PROVE_UNKNOWN] != 0 || !report->nfuncs;
-    for (uint32_t k = 0; k < report->facts.n; k++) {
-        refuted |= report->facts.at[k].status == PROVE_REFUTED;
-        open |= report->facts.at[k].status == PROVE_UNKNOWN;
-    }
-    return refuted ? PROVE_WRONG : open ? PROVE_OPEN : PROVE_ALL;
+static Verdict verdict_of(ProveStatus status) {
+    return status == PROVE_REFUTED   ? VERDICT_REFUTED
+           : status == PROVE_UNKNOWN ? VERDICT_UNKNOWN
+                                     : VERDICT_PROVED;
 }
+
+Verdict prove_verdict_of(const ProveReport *report, const char *func) {
+    Verdict verdict = VERDICT_PROVED;
+    bool known = false;
+    for (uint32_t i = 0; i < report->nfuncs; i++)
+        for (uint32_t s = 0; s < PROVE_NSTATUS && (!func || strcmp(report->funcs[i].name, func) == 0); s++) {
+            known = true;
+            if (report->funcs[i].count[s])
+                verdict = verdict_worse(verdict, verdict_of((ProveStatus)s));
+        }
+    for (uint32_t k = 0; k < report->facts.n; k++) {
+        const ProveFact *fact = &report->facts.at[k];
+        if (func && fact->func && strcmp(fact->func, func) != 0)
+            continue;
+        verdict = verdict_worse(verdict, verdict_of(fact->status));
+    }
+    return known ? verdict : verdict_worse(verdict, VERDICT_UNKNOWN);
+}
+
+Verdict prove_verdict(const ProveReport *report) { return prove_verdict_of(report, NULL); }
 
 void prove_report_free(ProveReport *report) {
     arena_free(&report->arena);

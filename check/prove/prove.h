@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_PROVE_PROVE_H
 #define HEDDLE_CHECK_PROVE_PROVE_H
+#include "check/flow/verdict.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
 
@@ -67,12 +68,6 @@ typedef struct {
     ProveStatus status; /* PROVE_REFUTED: a fact of the file; PROVE_UNKNOWN: not shown */
 } ProveFact;
 
-typedef enum {
-    PROVE_ALL,
-    PROVE_WRONG,
-    PROVE_OPEN
-} ProveVerdict; /* proved; refuted; something is not shown */
-
 typedef struct {
     Arena arena;
     VEC(ProveFact) facts; /* what is in the way; none for a file that is right */
@@ -89,8 +84,10 @@ typedef struct {
 bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *report,
                   Diags *diags);
 void prove_report_free(ProveReport *report);
-ProveVerdict prove_verdict(const ProveReport *report);
-const char *prove_verdict_name(ProveVerdict v); /* "proved", "refuted", "unknown" */
+/* VERDICT_PROVED, _REFUTED or _UNKNOWN. */
+Verdict prove_verdict(const ProveReport *report);
+/* Of one function; what concerns the whole module counts for each. */
+Verdict prove_verdict_of(const ProveReport *report, const char *func);
 /* Texts, malloc'ed. */
 char *prove_report_text(const ProveReport *report, bool verbose);
 char *prove_report_json(const ProveReport *report);

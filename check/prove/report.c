@@ -5,14 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *prove_status_name(ProveStatus s) {
     static const char *const names[PROVE_NSTATUS] = {"syntactic", "uf", "bit-precise", "refuted", "unknown"};
     return s < PROVE_NSTATUS ? names[s] : "?";
-}
-
-const char *prove_verdict_name(ProveVerdict v) {
-    return v == PROVE_ALL ? "proved" : v == PROVE_WRONG ? "refuted" : "unknown";
 }
 
 static uint32_t total(const uint32_t count[PROVE_NSTATUS]) {
@@ -48,6 +45,17 @@ static void region(FILE *f, const ProveRegion *prove_region) {
                 prove_region->values[k].value);
 }
 
+/* Is the fact the first one about a function that has no regions, as one that the binary lacks? */
+static bool is_absent(const ProveReport *report, uint32_t index) {
+    const char *func = report->facts.at[index].func;
+    bool known = !func;
+    for (uint32_t i = 0; i < report->nfuncs && !known; i++)
+        known = strcmp(report->funcs[i].name, func) == 0;
+    for (uint32_t k = 0; k < index && !known; k++)
+        known = report->facts.at[k].func && strcmp(report->facts.at[k].func, func) == 0;
+    return !known;
+}
+
 char *prove_report_text(const ProveReport *report, bool verbose) {
     char *s = NULL;
     size_t n = 0;
@@ -71,7 +79,13 @@ char *prove_report_text(const ProveReport *report, bool verbose) {
     line(f, "with a guard, select, conversion", report->predicated);
     fprintf(f, "%u queries, the slowest %.2f s; %.2f s in all%s\n", report->queries, report->slowest_query,
             report->seconds, report->has_z3 ? "" : "; libz3 was not found, so nothing was asked");
-    fprintf(f, "%s\n", prove_verdict_name(prove_verdict(report)));
+    for (uint32_t i = 0; i < report->nfuncs; i++)
+        fprintf(f, "%s: %s\n", report->funcs[i].name,
+                verdict_name(prove_verdict_of(report, report->funcs[i].name)));
+    for (uint32_t i = 0; i < report->facts.n; i++)
+        if (is_absent(report, i))
+            fprintf(f, "%s: %s\n", report->facts.at[i].func,
+                    verdict_name(prove_verdict_of(report, report->facts.at[i].func)));
     fclose(f);
     return s;
 }
@@ -91,6 +105,7 @@ char *prove_report_json(const ProveReport *report) {
         const ProveFunc *fn = &report->funcs[i];
         cJSON *o = cJSON_CreateObject(), *list;
         cJSON_AddStringToObject(o, "name", fn->name);
+        cJSON_AddStringToObject(o, "verdict", verdict_name(prove_verdict_of(report, fn->name)));
         cJSON_AddItemToObject(o, "all", counts(fn->count));
         cJSON_AddItemToObject(o, "predicated", counts(fn->predicated));
         list = cJSON_AddArrayToObject(o, "regions");
@@ -134,7 +149,7 @@ char *prove_report_json(const ProveReport *report) {
             cJSON_AddNumberToObject(o, "line", fact->ptx_line);
         cJSON_AddItemToArray(facts, o);
     }
-    cJSON_AddStringToObject(root, "verdict", prove_verdict_name(prove_verdict(report)));
+    cJSON_AddStringToObject(root, "verdict", verdict_name(prove_verdict(report)));
     cJSON_AddItemToObject(root, "all", counts(report->count));
     cJSON_AddItemToObject(root, "predicated", counts(report->predicated));
     cJSON_AddNumberToObject(root, "queries", report->queries);

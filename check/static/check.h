@@ -5,6 +5,7 @@
 #ifndef HEDDLE_CHECK_STATIC_CHECK_H
 #define HEDDLE_CHECK_STATIC_CHECK_H
 #include "check/flow/binflow.h"
+#include "check/flow/verdict.h"
 
 typedef enum {
 #define RULE(id, name, severity, title, harm, fix, text, bad, good) CR_##id,
@@ -52,6 +53,10 @@ typedef struct {
  * check_report_free. */
 void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckReport *out);
 void check_report_free(BinCheckReport *report);
+
+/* VERDICT_KEPT or VERDICT_BROKEN of one function of the binary, what belongs to none included; BINFLOW_NONE:
+ * of all. */
+Verdict check_verdict(const BinCheckReport *report, uint32_t func);
 
 /* The report as text, one block a finding with instruction and path; as JSON; as SARIF 2.1.0. malloc'ed. */
 char *check_report_text(const BinFlow *flow, const BinCheckReport *report);

@@ -53,6 +53,21 @@ static void text_finding(FILE *out, const BinFlow *flow, const BinFinding *findi
     fprintf(out, "    %s\n    fix: %s\n", info->harm, info->fix);
 }
 
+Verdict check_verdict(const BinCheckReport *report, uint32_t func) {
+    for (uint32_t k = 0; k < report->n; k++) {
+        const BinFinding *finding = &report->findings[k];
+        if (finding->severity == SEV_ERROR &&
+            (func == BINFLOW_NONE || finding->func == BINFLOW_NONE || finding->func == func))
+            return VERDICT_BROKEN;
+    }
+    return VERDICT_KEPT;
+}
+
+/* Kernels have a line, other functions if they break a rule. */
+static bool has_verdict(const BinFlow *flow, const BinCheckReport *report, uint32_t func) {
+    return flow->bin->funcs[func].is_entry || check_verdict(report, func) == VERDICT_BROKEN;
+}
+
 char *check_report_text(const BinFlow *g, const BinCheckReport *report) {
     char *text = NULL;
     size_t size = 0;
@@ -66,6 +81,9 @@ char *check_report_text(const BinFlow *g, const BinCheckReport *report) {
             report->nwarnings == 1 ? "warning" : "warnings", report->nnotes,
             report->nnotes == 1 ? "note" : "notes", report->nfuncs,
             report->nfuncs == 1 ? "function" : "functions", report->ninsts);
+    for (uint32_t f = 0; f < g->bin->nfuncs; f++)
+        if (has_verdict(g, report, f))
+            fprintf(out, "%s: %s\n", g->bin->funcs[f].name, verdict_name(check_verdict(report, f)));
     fclose(out);
     return text;
 }
@@ -124,6 +142,15 @@ char *check_report_json(const BinFlow *flow, const BinCheckReport *report) {
     cJSON *list = cJSON_AddArrayToObject(o, "findings");
     for (uint32_t k = 0; k < report->n; k++)
         cJSON_AddItemToArray(list, json_finding(flow, &report->findings[k]));
+    cJSON *verdicts = cJSON_AddArrayToObject(o, "verdicts");
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++) {
+        if (!has_verdict(flow, report, f))
+            continue;
+        cJSON *verdict = cJSON_CreateObject();
+        cJSON_AddStringToObject(verdict, "kernel", flow->bin->funcs[f].name);
+        cJSON_AddStringToObject(verdict, "verdict", verdict_name(check_verdict(report, f)));
+        cJSON_AddItemToArray(verdicts, verdict);
+    }
     return print_and_delete(o);
 }
 

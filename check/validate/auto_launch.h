@@ -16,7 +16,9 @@ typedef struct {
 } AutoOptions;
 
 enum { AUTO_MAX_LAUNCHES = 6 };
-#define AUTO_ENOUGH 0.8 /* part of the basic blocks that must be executed */
+/* Parts of the basic blocks that must be executed; the machine has slow paths of division and the like. */
+#define AUTO_ENOUGH 0.8
+#define AUTO_ENOUGH_MACHINE 0.5
 typedef struct {
     Arena arena;
     struct AutoSearch *search;

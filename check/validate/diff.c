@@ -95,6 +95,21 @@ const char *diff_binary_kernel(const Plan *p, const Binary *binary, const PlanLa
     return one_kernel(p, launch, binary->path ? binary->path : "the binary", found, n, all, d);
 }
 
+const char *diff_kernels(Plan *plan, const PtxModule *module, Diags *diags) {
+    const char *all = "";
+    for (uint32_t i = 0; i < plan->launches.n; i++) {
+        const char *name = diff_ptx_kernel(plan, module, &plan->launches.at[i], diags);
+        bool again = false;
+        for (uint32_t k = 0; name && k < i && !again; k++)
+            again = strcmp(diff_ptx_kernel(plan, module, &plan->launches.at[k], diags), name) == 0;
+        if (!name)
+            return NULL;
+        if (!again)
+            all = arena_printf(&plan->arena, "%s%s%s", all, *all ? ", " : "", name);
+    }
+    return all;
+}
+
 static bool ptx_launch(Plan *plan, const PlanLaunch *l, const PtxModule *module, const char *kernel,
                        Launch *out, Diags *d) {
     uint32_t index = ptx_find_func(module, kernel);
@@ -452,13 +467,13 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
         sim_trap_print(machine.trap.kind == TRAP_STACK ? &machine.trap : &ptx.trap, line + strlen(line),
                        sizeof line - strlen(line));
         machine_result_free(&machine);
-        return diag(validation->d, (SrcLoc){0}, DIAG_E0502, line);
+        return diag(validation->d, (SrcLoc){0}, DIAG_E0516, line);
     }
     if (machine.trap.kind == TRAP_UNSUPPORTED || ptx.trap.kind == TRAP_UNSUPPORTED) {
         char line[512]; /* says nothing about the code: no difference, but an input that cannot be compared */
         sim_trap_print(machine.trap.kind == TRAP_UNSUPPORTED ? &machine.trap : &ptx.trap, line, sizeof line);
         machine_result_free(&machine);
-        return diag(validation->d, (SrcLoc){0}, DIAG_E0502, line);
+        return diag(validation->d, (SrcLoc){0}, DIAG_E0516, line);
     }
     validation->r->nlaunches++;
     validation->r->ptx_insns += ptx.thread_insns;
@@ -518,7 +533,8 @@ bool diff_validate(Plan *plan, const PtxModule *m, const Binary *b, const DiffOp
                    DiffReport *report, Diags *d) {
     *report = (DiffReport){.equal = true, .engine = opt->other.engine};
     Validation v = {.p = plan, .m = m, .b = b, .opt = opt, .r = report, .d = d};
-    v.ptx = plan_memory(plan, d);
+    report->kernels = diff_kernels(plan, m, d);
+    v.ptx = report->kernels ? plan_memory(plan, d) : NULL;
     bool good = v.ptx && interp_place_variables(m, v.ptx, d);
     if (good) {
         v.machine = simmem_clone(v.ptx);

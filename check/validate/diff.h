@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_DIFF_H
 #define HEDDLE_CHECK_VALIDATE_DIFF_H
+#include "check/flow/verdict.h"
 #include "check/validate/lane_diff.h"
 #include "check/validate/plan.h"
 #include "emit/elf/binary.h"
@@ -36,6 +37,7 @@ typedef enum { DIFF_NOT_ASKED, DIFF_AS_PTX, DIFF_AS_CARD, DIFF_AS_NEITHER } Diff
 
 typedef struct {
     bool equal;
+    const char *kernels; /* of the launches, "a, b" */
     DiffEngine engine;
     DiffOpinion opinion;
     uint32_t nlaunches;      /* executed, the differing one included */
@@ -79,6 +81,7 @@ typedef struct {
  * not be run at all (reported). A difference is no error: report->equal says. */
 bool diff_validate(Plan *plan, const PtxModule *module, const Binary *binary, const DiffOptions *opt,
                    DiffReport *report, Diags *diags);
+Verdict diff_verdict(const DiffReport *report);
 /* What differs, in a few lines; malloc'ed. */
 char *diff_report_text(const DiffReport *report, const Plan *plan);
 char *diff_report_json(const DiffReport *report, const Plan *plan);
@@ -88,6 +91,8 @@ const char *diff_ptx_kernel(const Plan *plan, const PtxModule *module, const Pla
                             Diags *diags);
 const char *diff_binary_kernel(const Plan *plan, const Binary *binary, const PlanLaunch *launch,
                                Diags *diags);
+/* The kernels of all launches, "a, b", each once; in the plan's arena. NULL: reported. */
+const char *diff_kernels(Plan *plan, const PtxModule *module, Diags *diags);
 /* Are the two traps one? */
 bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, SimTrapKind other);
 /* One launch of a plan on one engine; the parameter block is built from the kernel's own parameters. */

@@ -6,6 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+Verdict diff_verdict(const DiffReport *report) {
+    if (!report->equal || report->file[0])
+        return VERDICT_DIFFERS;
+    if (report->failed_checks)
+        return VERDICT_WRONG;
+    if (report->nfindings)
+        return VERDICT_UNDEFINED;
+    return report->ptx_trap.kind != TRAP_NONE ? VERDICT_TRAP_ALIKE : VERDICT_EQUAL;
+}
+
 static const char *other_name(const DiffReport *report) {
     return report->engine == DIFF_MACHINE ? "machine" : "card";
 }
@@ -42,9 +52,9 @@ static void print_stores(FILE *out, const DiffReport *report) {
 }
 
 static void print_difference(FILE *out, const DiffReport *report, const Plan *plan) {
-    const PlanLaunch *plan_launch = &plan->launches.at[report->launch];
-    fprintf(out, "differs: launch %u%s%s\n", report->launch, plan_launch->kernel ? " of " : "",
-            plan_launch->kernel ? plan_launch->kernel : "");
+    const char *kernel = plan->launches.at[report->launch].kernel;
+    fprintf(out, "%s: %s: launch %u\n", kernel ? kernel : report->kernels, verdict_name(VERDICT_DIFFERS),
+            report->launch);
     if (!report->memory_differs) {
         print_trap(out, "PTX", &report->ptx_trap);
         print_trap(out, other_name(report), &report->machine_trap);
@@ -73,7 +83,7 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
     if (!out)
         return NULL;
     if (report->file[0])
-        fprintf(out, "differs: the file: %s\n", report->file);
+        fprintf(out, "%s: %s: the file: %s\n", report->kernels, verdict_name(VERDICT_DIFFERS), report->file);
     if (!report->equal &&
         (report->memory_differs || report->ptx_trap.kind != report->machine_trap.kind || !report->file[0])) {
         print_difference(out, report, p);
@@ -82,9 +92,10 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
     }
     if (report->equal) {
         bool traps = report->ptx_trap.kind != TRAP_NONE;
-        fprintf(out, "%s: %u launch%s, %llu bytes compared, %llu PTX thread instructions, ",
-                traps ? "both trap alike" : "equal", report->nlaunches, report->nlaunches == 1 ? "" : "es",
-                (unsigned long long)report->compared_bytes, (unsigned long long)report->ptx_insns);
+        fprintf(out, "%s: %s: %u launch%s, %llu bytes compared, %llu PTX thread instructions, ",
+                report->kernels, verdict_name(diff_verdict(report)), report->nlaunches,
+                report->nlaunches == 1 ? "" : "es", (unsigned long long)report->compared_bytes,
+                (unsigned long long)report->ptx_insns);
         if (report->engine == DIFF_MACHINE)
             fprintf(out, "%llu machine instructions\n", (unsigned long long)report->machine_issues);
         else
@@ -96,11 +107,11 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
                 lane_diff_print(report->lane, out);
         }
         if (report->failed_checks)
-            fprintf(out, "but %u expected result%s wrong\n", report->failed_checks,
+            fprintf(out, "%u expected result%s wrong\n", report->failed_checks,
                     report->failed_checks == 1 ? " is" : "s are");
     }
     if (report->nfindings)
-        fprintf(out, "%sPTX leaves undefined:\n", report->equal ? "but " : "");
+        fprintf(out, "PTX leaves undefined:\n");
     for (uint32_t i = 0; i < report->nfindings && i < DIFF_MAX_FINDINGS; i++)
         fprintf(out, "  %s\n", report->findings[i]);
     fclose(out);
@@ -118,6 +129,8 @@ static void add_trap(cJSON *o, const char *key, const SimTrap *trap) {
 char *diff_report_json(const DiffReport *report, const Plan *p) {
     (void)p;
     cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "kernel", report->kernels);
+    cJSON_AddStringToObject(o, "verdict", verdict_name(diff_verdict(report)));
     cJSON_AddBoolToObject(o, "equal", report->equal);
     cJSON_AddStringToObject(o, "compared_with", other_name(report));
     if (report->file[0])

@@ -10,27 +10,6 @@
 
 enum { ORDERS = 2, MORE_ORDERS = 16, MACHINE_BUDGET = 1 << 20, MACHINE_PER_PTX = 32, SHOWN_RACES = 8 };
 
-static const char *const names[VERDICT_COUNT] = {[VERDICT_EQUAL] = "equal",
-                                                 [VERDICT_LITTLE_COVERED] = "equal, little covered",
-                                                 [VERDICT_TRAP_ALIKE] = "both trap alike",
-                                                 [VERDICT_ORDER] = "order-dependent",
-                                                 [VERDICT_RACY] = "racy",
-                                                 [VERDICT_NOT_RUN] = "not run",
-                                                 [VERDICT_NOT_COMPILED] = "not compiled",
-                                                 [VERDICT_TIME_LIMIT] = "time limit",
-                                                 [VERDICT_CRASHED] = "crashed",
-                                                 [VERDICT_DIFFERS] = "differs"};
-
-const char *verdict_name(Verdict v) { return v < VERDICT_COUNT ? names[v] : "?"; }
-bool verdict_find(const char *name, Verdict *v) {
-    for (unsigned i = 0; i < VERDICT_COUNT; i++)
-        if (strcmp(names[i], name) == 0) {
-            *v = (Verdict)i;
-            return true;
-        }
-    return false;
-}
-
 typedef struct {
     const PtxModule *m;
     const Binary *b;
@@ -53,8 +32,7 @@ static void silent(void *user, Severity severity, const char *line) {
 }
 
 static void worse(Judgement *judgement, Verdict v) {
-    if (v > judgement->verdict)
-        judgement->verdict = v;
+    judgement->verdict = verdict_worse(judgement->verdict, v);
 }
 
 __attribute__((format(printf, 2, 3))) static void note(Judgement *judgement, const char *fmt, ...) {
@@ -175,7 +153,8 @@ static void judge_traps(Judge *judge, const SimTrap *ptx, const SimTrap *machine
     first_difference(judge);
 }
 
-static void judge_memory(Judge *judge, const PlanLaunch *l) {
+/* `unordered`: the launch has stores that nothing orders. */
+static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered) {
     MemDiff diff;
     bool equal = diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
     if (judge->j->nharmful) {
@@ -183,7 +162,11 @@ static void judge_memory(Judge *judge, const PlanLaunch *l) {
         return;
     }
     Orders o = try_orders(judge, l, equal);
-    if (o.different && o.only_there) {
+    if (o.different && unordered) { /* of one value in the first order, not in another */
+        worse(judge->j, VERDICT_RACY);
+        note(judge->j, "memory %s; unordered stores, and %u orders of threads give another result",
+             equal ? "equal" : "differs", o.different);
+    } else if (o.different && o.only_there) {
         worse(judge->j, VERDICT_ORDER);
         note(judge->j, "%u orders of threads give another result; the machine's is %s", o.different,
              equal         ? "that of the first order"
@@ -210,6 +193,7 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
         return diag(judge->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     if (!diff_run_ptx(judge->p, launch, judge->m, judge->ptx, &po, &pr, judge->d))
         return false;
+    bool unordered = pr.nraces != 0;
     keep_races(judge->j, &pr);
     if (judge->automatic && !mo.max_issues) /* no correct binary needs so many */
         judge->machine_budget = mo.max_issues =
@@ -221,11 +205,12 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     }
     machine_result_free(&mr);
     bool stack = mr.trap.kind != pr.trap.kind && (mr.trap.kind == TRAP_STACK || pr.trap.kind == TRAP_STACK);
-    if (mr.trap.kind == TRAP_UNSUPPORTED ||
+    if (mr.trap.kind == TRAP_UNSUPPORTED || pr.trap.kind == TRAP_UNSUPPORTED ||
         stack) { /* says nothing about the code: frames are not equally large */
         char line[512];
-        sim_trap_print(mr.trap.kind ? &mr.trap : &pr.trap, line, sizeof line);
-        return diag(judge->d, (SrcLoc){0}, DIAG_E0502, line);
+        sim_trap_print(mr.trap.kind == TRAP_UNSUPPORTED || !pr.trap.kind ? &mr.trap : &pr.trap, line,
+                       sizeof line);
+        return diag(judge->d, (SrcLoc){0}, DIAG_E0516, line);
     }
     Judgement *judgement = judge->j;
     judgement->launches++;
@@ -244,7 +229,7 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
             judge->skip[k] |=
                 judge->ptx->allocs[k].address == judge->p->buffers.at[launch->unordered.at[i]].address;
     if (!*stop)
-        judge_memory(judge, launch);
+        judge_memory(judge, launch, unordered);
     *stop |= judgement->verdict == VERDICT_DIFFERS;
     return true;
 }
@@ -263,6 +248,13 @@ static bool judge_launches(Judge *judge) {
         }
     for (uint32_t i = 0; i < judge->ptx->nallocs; i++)
         judge->j->compared_bytes += judge->skip[i] ? 0 : judge->ptx->allocs[i].size_bytes;
+    uint32_t failures = 0;
+    if (!stop && !plan_check(judge->p, judge->machine, &failures, judge->d))
+        return false;
+    if (failures) {
+        worse(judge->j, VERDICT_WRONG);
+        note(judge->j, "%u expected result%s wrong", failures, failures == 1 ? " is" : "s are");
+    }
     return true;
 }
 
@@ -313,6 +305,7 @@ static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *
         bool again = false;
         for (uint32_t k = 0; k < i; k++)
             again |= strcmp(kernels[i], kernels[k]) == 0;
+        again |= judge->opt->other.engine != DIFF_MACHINE; /* a card counts nothing */
         Covered c = again ? (Covered){0, 0} : coverage_machine(&judge->cover, flow, kernels[i]);
         judge->j->machine.reached += c.reached;
         judge->j->machine.total += c.total;
@@ -324,15 +317,16 @@ static void judge_coverage(Judge *judge) {
     Judgement *judgement = judge->j;
     uint32_t harmless = judgement->nraces -
                         (judgement->nharmful < judgement->nraces ? judgement->nharmful : judgement->nraces);
-    if (judgement->verdict == VERDICT_EQUAL &&
-        (covered_part(judgement->ptx) < AUTO_ENOUGH || !judge->stores)) {
+    bool little =
+        !judge->stores || (judge->automatic && (covered_part(judgement->ptx) < AUTO_ENOUGH ||
+                                                covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE));
+    if (little && verdict_status(judgement->verdict) == STATUS_DONE)
         judgement->verdict = VERDICT_LITTLE_COVERED;
-        if (!judge->stores)
-            note(judgement, "nothing is stored");
-    }
+    if (!judge->stores && verdict_status(judgement->verdict) != STATUS_DIFFERS)
+        note(judgement, "nothing is stored");
     if (judgement->nharmful)
         note(judgement, "%u race%s", judgement->nharmful, judgement->nharmful == 1 ? "" : "s");
-    if (harmless && !judgement->nharmful)
+    if (harmless && judgement->verdict != VERDICT_RACY)
         note(judgement, "unordered stores of the same value");
 }
 

@@ -3,26 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_JUDGE_H
 #define HEDDLE_CHECK_VALIDATE_JUDGE_H
+#include "check/flow/verdict.h"
 #include "check/validate/auto_launch.h"
 #include "check/validate/diff.h"
-
-typedef enum {                /* the worst of several launches counts: later ones are worse */
-               VERDICT_EQUAL, /* memory is equal, something was stored, and at least 80 % of the PTX's basic
-                                 blocks were executed */
-               VERDICT_LITTLE_COVERED, /* equal, with less than that */
-               VERDICT_TRAP_ALIKE,     /* both trap in the same way */
-               VERDICT_ORDER, /* no data race, but orders of threads give different results, and the machine's
-                                 is one of them or differs from them only where they do */
-               VERDICT_RACY,  /* the PTX has a data race: no result is right */
-               VERDICT_NOT_RUN, /* no launch was found, or the interpreter lacks something */
-               VERDICT_NOT_COMPILED,
-               VERDICT_TIME_LIMIT,
-               VERDICT_CRASHED, /* of the validating process */
-               VERDICT_DIFFERS,
-               VERDICT_COUNT
-} Verdict;
-const char *verdict_name(Verdict v); /* "equal, little covered" */
-bool verdict_find(const char *name, Verdict *verdict);
 
 typedef struct {
     uint64_t seed;   /* of the launches inferred */
@@ -34,7 +17,7 @@ typedef struct {
 } JudgeOptions;
 
 typedef struct {
-    Verdict verdict;
+    Verdict verdict;      /* the worst of all launches */
     Covered ptx, machine; /* basic blocks */
     uint32_t launches;
     uint64_t threads, compared_bytes, ptx_insns, machine_issues;

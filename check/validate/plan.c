@@ -155,11 +155,13 @@ bool plan_add_expect(Plan *plan, const char *text, Diags *d) {
 }
 
 /* ---- memory ---- */
-static bool read_data(Plan *plan, const char *at_file, Diags *d, char **data, size_t *size) {
+const char *plan_data_path(Plan *plan, const char *at_file) {
     const char *name = at_file + 1;
-    if (plan->data_dir && *name != '/')
-        name = arena_printf(&plan->arena, "%s/%s", plan->data_dir, name);
-    return file_read(&plan->arena, name, d, data, size);
+    return plan->data_dir && *name != '/' ? arena_printf(&plan->arena, "%s/%s", plan->data_dir, name) : name;
+}
+
+static bool read_data(Plan *plan, const char *at_file, Diags *d, char **data, size_t *size) {
+    return file_read(&plan->arena, plan_data_path(plan, at_file), d, data, size);
 }
 
 /* "random:SEED", "random:SEED:LO:HI" or "edges:SEED". */

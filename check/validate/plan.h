@@ -73,6 +73,9 @@ bool plan_add_arg(Plan *plan, const char *text, Diags *diags);
 bool plan_add_expect(Plan *plan, const char *text, Diags *diags); /* "c=@file" or "c=value,value" */
 uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, or 0 */
 
+/* The path of the data that "@file" names. */
+const char *plan_data_path(Plan *plan, const char *at_file);
+
 /* Guest memory with all buffers allocated in order and initialised; sets their addresses. NULL: reported. */
 SimMemory *plan_memory(Plan *plan, Diags *diags);
 

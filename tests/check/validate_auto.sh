@@ -49,8 +49,8 @@ want() { grep -Eq "$1" table || { fail "no row $1"; cat table; }; }
 want '^good.ptx:sized +equal .*100 %'
 want '^good.ptx:indirect +equal .*100 %'
 want '^good.ptx:pointers +equal .*100 %'
-want '^good.ptx:nothing +equal, little covered .*nothing is stored'
-want '^good.ptx:unreached +equal, little covered'
+want '^good.ptx:nothing +little covered .*nothing is stored'
+want '^good.ptx:unreached +little covered'
 want '^other.ptx:ordered +order-dependent'
 want '^other.ptx:racing +racy'
 want '^other.ptx:trapping +both trap alike .*trap instruction'
@@ -65,11 +65,47 @@ want '^4 files, 12 kernels:'
 cp table before
 sed -i 's/"verdict":"racy"/"verdict":"order-dependent"/' state
 "$heddle" validate dir --state state >table 2>&1
-[ $? -eq 0 ] || fail "what the state file holds is not used"
+[ $? -eq 1 ] || fail "what the state file holds is not used" # the worst of what is left: not compiled
 want '^other.ptx:racing +order-dependent'
 echo '// changed' >>dir/sub/other.ptx
 "$heddle" validate dir --state state >table 2>&1
 cmp -s table before || fail "a changed file is not run again"
+
+# the state is of these options, of this launch file and its data, of this build: a result that is marked in the state
+# file is not used again once one of them is another
+module dir2.ptx
+mkdir dir2 && module dir2/one.ptx
+kernel dir2/one.ptx one '.param .u64 a, .param .u64 b' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; ld.global.u32 %x, [%a];
+ld.param.u64 %b, [b]; add.s64 %b, %b, %o; st.global.u32 [%b], %x;"
+printf '{"buffers": {"a": {"type": "u32", "count": 8, "init": "@data.bin"}, "b": {"type": "u32", "count": 8}},
+ "launches": [{"grid": [1], "block": [8], "args": ["a", "b"]}]}\n' >dir2/one.json
+head -c 32 /dev/zero >dir2/data.bin
+used() { # NAME, then a command and its options: does it take the marked result?
+    local name=$1
+    shift
+    cp marked state2
+    "$@" validate dir2 --state state2 >table 2>&1
+    grep -q 'one.json  *racy' table
+}
+"$heddle" validate dir2 --state marked >table 2>&1 || { fail "one.json is not equal"; cat table; }
+sed -i 's/"verdict":"equal"/"verdict":"racy"/' marked
+used same "$heddle" || fail "the state is not used"
+again() { used "$@" && fail "the state is used although another is $1"; }
+options() { # options behind the command
+    cp marked state2
+    "$heddle" validate dir2 --state state2 "$@" >table 2>&1
+    grep -q 'one.json  *racy' table
+}
+options --jobs 2 || fail "--jobs changes no verdict"
+for o in --predicate=max --yield=break --seed=4 --policy=lane-choice=highest -O0 --reconverge=none --target=sm_80 --no-trace \
+    --undefined --time-limit=9 --no-map; do
+    options $o && fail "the state is used with $o"
+done
+cp "$heddle" other && printf x >>other && again build ./other
+printf '\1' | dd of=dir2/data.bin conv=notrunc 2>/dev/null && again "data file" "$heddle"
+head -c 32 /dev/zero >dir2/data.bin
+used restored "$heddle" || fail "the state is not used with the old data"
+sed -i 's/"block": .8./"block": [4]/' dir2/one.json && again "launch file" "$heddle"
 
 # limits; the shadow of AddressSanitizer lives in the same address space, so there is none with it
 if ! grep -q __asan_init "$heddle"; then
@@ -90,12 +126,47 @@ want '^good.ptx:good.json +equal '
 want '^good.ptx:sized +equal '
 
 # launches written as a file give the same result
-"$heddle" validate dir/good.ptx --launch auto --show-launch shown.json >auto || fail "--show-launch"
+"$heddle" validate dir/good.ptx --launch auto --show-launch shown.json >auto
+[ $? -eq 5 ] || fail "--show-launch: some kernels are little covered"
 "$heddle" validate dir/good.ptx --launch shown.json >given || fail "the launches written are not taken"
-grep -q '^equal: ' given || fail "the launches written do not give equal memory"
-"$heddle" validate dir/good.ptx --launch auto >again && cmp -s auto again || fail "--launch auto is not deterministic"
+grep -q '^sized, indirect, pointers, nothing, unreached: equal: ' given || fail "the launches written do not give equal memory"
+"$heddle" validate dir/good.ptx --launch auto >again
+cmp -s auto again || fail "--launch auto is not deterministic"
 "$heddle" validate dir/good.ptx --launch auto --kernel sized | grep -q '^sized: equal' || fail "--kernel"
 "$heddle" validate dir/good.ptx --launch auto --kernel none 2>/dev/null && fail "an unknown kernel"
+
+# of several kernels the first that occurs of 4, 1, 5, 0 is the status; each has its line
+status() { # EXPECTED KERNELS...: of a module with these
+    local expected=$1 got
+    shift
+    module several.ptx
+    for k in "$@"; do
+        case $k in
+        fine) kernel several.ptx fine '.param .u64 a' "$index ld.param.u64 %a, [a]; add.s64 %a, %a, %o; st.global.u32 [%a], %i;" ;;
+        nothing) kernel several.ptx nothing '' 'mov.u32 %i, %tid.x;' ;;
+        trapping) kernel several.ptx trapping '.param .u64 a' 'trap;' ;;
+        endless) kernel several.ptx endless '.param .u64 a' 'ld.param.u64 %a, [a]; L: ld.volatile.global.u32 %x, [%a]; bra L;' ;;
+        refused) kernel several.ptx refused '.param .u64 a' '{ .reg .b64 %q; sured.b.add.p.u32.1d.zero [%q, {%i}], %x; }' ;;
+        racing) kernel several.ptx racing '.param .u64 a' "$index ld.param.u64 %a, [a]; st.global.u32 [%a], %i;" ;;
+        esac
+    done
+    "$heddle" validate several.ptx --launch auto >out 2>err
+    got=$?
+    [ $got = "$expected" ] || { fail "$*: status $got, not $expected"; cat out err; }
+    for k in "$@"; do
+        grep -q "^$k: " out || { fail "$*: no verdict of $k"; cat out err; }
+    done
+    "$heddle" validate several.ptx --launch auto --json >out 2>err
+    for k in "$@"; do
+        grep -q "\"kernel\":.\"$k\"" out || fail "$*: JSON does not name $k"
+    done
+}
+status 0 fine
+status 5 fine nothing
+status 5 trapping fine
+status 5 endless fine
+status 1 fine refused nothing
+status 4 fine refused racing endless
 
 # the first difference names the statement that was damaged: line, pc
 damaged() { # sample line sed-expression

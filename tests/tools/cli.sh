@@ -293,7 +293,9 @@ printf '.version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret
 printf '.target sm_80\n.entry k\nDMMA.884 R8, R8, R10, R12;\nEXIT;\n' >dmma.sass
 want 0 "" asm dmma.sass -o dmma.cubin
 want 1 'DMMA is not simulated' run dmma.cubin --block 32
-want 1 'DMMA is not simulated' validate empty.ptx dmma.cubin --block 32
+want 5 'DMMA is not simulated' validate empty.ptx dmma.cubin --block 32
+want 5 '^k: not run' validate empty.ptx dmma.cubin --block 32
+want 5 '"verdict":."not run"' validate empty.ptx dmma.cubin --launch auto --json
 
 # the static checker
 printf '.target bru1\n.entry k\n  @P0 YIELD ;\n  EXIT ;\n' >yield.sass
