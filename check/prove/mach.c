@@ -85,10 +85,13 @@ static Term *address_word(Mach *mach, const BinFixup *fixup) {
     return fixup->kind == 1 ? t_lo(ts, a) : t_hi(ts, a); /* RELOC_ABS32_LO, _HI */
 }
 
-/* Word `c` of source operand i, without modifiers. */
-Term *mach_word(Mach *mach, unsigned i, unsigned c) {
+/* Word `c` of source operand i as it is; the caller sees to the modifiers `mods`. */
+Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods) {
     Terms *ts = &mach->p->ts;
     Operand o = mach->in->src[i];
+    mach->looked_src |= (uint16_t)(1u << i);
+    if (o.mods & ~(mods | OPM_REUSE))
+        mach_fault(mach, "a modifier of an operand is not modelled");
     switch (o.kind) {
     case OPK_NONE: return ts->zero;
     case OPK_IMM:
@@ -108,6 +111,7 @@ Term *mach_word(Mach *mach, unsigned i, unsigned c) {
     mach_fault(mach, "an operand is not modelled");
     return ts->zero;
 }
+Term *mach_word(Mach *mach, unsigned i, unsigned c) { return mach_plain(mach, i, c, 0); }
 
 void mach_fault(Mach *mach, const char *why) {
     if (!mach->r->fault) {
@@ -119,7 +123,7 @@ void mach_fault(Mach *mach, const char *why) {
 /* Integer source with its sign modifier; under .X it is a complement. */
 Term *mach_int(Mach *mach, unsigned i, bool complement) {
     Terms *ts = &mach->p->ts;
-    Term *v = mach_word(mach, i, 0);
+    Term *v = mach_plain(mach, i, 0, OPM_NEG | OPM_NOT);
     uint8_t mods = mach->in->src[i].mods;
     if (mods & OPM_NEG)
         v = complement ? t_inv(ts, v) : t_scale(ts, v, ~0ull);
@@ -129,7 +133,7 @@ Term *mach_int(Mach *mach, unsigned i, bool complement) {
 }
 Term *mach_f32(Mach *mach, unsigned i) {
     Terms *ts = &mach->p->ts;
-    Term *v = mach_word(mach, i, 0);
+    Term *v = mach_plain(mach, i, 0, OPM_NEG | OPM_ABS);
     uint8_t mods = mach->in->src[i].mods;
     if (mods & OPM_ABS)
         v = t_land(ts, v, t_const(ts, 32, 0x7fffffff));
@@ -137,19 +141,22 @@ Term *mach_f32(Mach *mach, unsigned i) {
         v = t_lxor(ts, v, t_const(ts, 32, 0x80000000));
     return v;
 }
-Term *mach_pair(Mach *mach, unsigned i) {
+Term *mach_pair(Mach *mach, unsigned i, unsigned mods) {
     Terms *ts = &mach->p->ts;
+    mach->looked_src |= (uint16_t)(1u << i);
     if (mach->in->src[i].kind == OPK_REG &&
         mach->in->src[i].value == (mach->in->src[i].file == RF_UR ? REG_URZ : REG_RZ))
         return t_const(ts, 64, 0);
-    return t_pair(ts, mach_word(mach, i, 0), mach_word(mach, i, 1));
+    return t_pair(ts, mach_plain(mach, i, 0, mods), mach_plain(mach, i, 1, mods));
 }
 Term *mach_f64(Mach *mach, unsigned i) {
     Terms *ts = &mach->p->ts;
     Operand o = mach->in->src[i];
-    if (o.kind == OPK_IMM) /* the high word */
+    if (o.kind == OPK_IMM) { /* the high word */
+        mach->looked_src |= (uint16_t)(1u << i);
         return t_const(ts, 64, (uint64_t)o.value << 32);
-    Term *v = mach_pair(mach, i), *hi = t_hi(ts, v), *lo = t_lo(ts, v);
+    }
+    Term *v = mach_pair(mach, i, OPM_NEG | OPM_ABS), *hi = t_hi(ts, v), *lo = t_lo(ts, v);
     if (o.mods & OPM_ABS)
         hi = t_land(ts, hi, t_const(ts, 32, 0x7fffffff));
     if (o.mods & OPM_NEG)
@@ -159,6 +166,7 @@ Term *mach_f64(Mach *mach, unsigned i) {
 
 void mach_put(Mach *mach, unsigned i, unsigned c, Term *v) {
     Operand o = mach->in->dst[i];
+    mach->written |= (uint16_t)(1u << i);
     if (o.kind != OPK_REG)
         return;
     if (o.file == RF_R && o.value + c < REG_RZ)
@@ -172,6 +180,7 @@ void mach_put64(Mach *mach, unsigned i, Term *v) {
 }
 void mach_put_pred(Mach *mach, unsigned i, Term *v) {
     Operand o = mach->in->dst[i];
+    mach->written |= (uint16_t)(1u << i);
     if (o.kind == OPK_REG && o.value != REG_PT)
         set(mach, (o.file == RF_UP ? LOC_UP : LOC_P) + o.value, v);
 }
@@ -204,38 +213,50 @@ unsigned mach_size(unsigned sz, bool *sign) {
 
 /* Is a global or generic address computed in 64 bits, though its register may be one of 32; does the uniform
  * register hold a memory descriptor, which adds nothing? */
-static bool is_extended(const MachInst *in, bool *desc) {
-    uint32_t m = in->mods;
+static bool is_extended(Mach *mach, bool *desc) {
+#define EXTENDED(OP)                                                                                         \
+    mach->looked |= OP##_e_MASK << OP##_e_LO | OP##_desc_MASK << OP##_desc_LO;                               \
+    *desc = MGET(OP, desc, mach->in->mods);                                                                  \
+    return MGET(OP, e, mach->in->mods)
     *desc = false;
-    switch (in->optype) {
-    case OT_LDG: *desc = MGET(LDG, desc, m); return MGET(LDG, e, m);
-    case OT_STG: *desc = MGET(STG, desc, m); return MGET(STG, e, m);
-    case OT_LD: *desc = MGET(LD, desc, m); return MGET(LD, e, m);
-    case OT_ST: *desc = MGET(ST, desc, m); return MGET(ST, e, m);
-    case OT_ATOMG: return MGET(ATOMG, e, m);
-    case OT_ATOMG_CAS: return MGET(ATOMG_CAS, e, m);
-    case OT_ATOM: return MGET(ATOM, e, m);
-    case OT_ATOM_CAS: return MGET(ATOM_CAS, e, m);
-    case OT_RED: return MGET(RED, e, m);
+    switch (mach->in->optype) {
+    case OT_LDG: EXTENDED(LDG);
+    case OT_STG: EXTENDED(STG);
+    case OT_LD: EXTENDED(LD);
+    case OT_ST: EXTENDED(ST);
+    case OT_ATOMG: EXTENDED(ATOMG);
+    case OT_ATOM: EXTENDED(ATOM);
+    case OT_RED: EXTENDED(RED);
+    case OT_ATOMG_CAS:
+        mach->looked |= ATOMG_CAS_e_MASK << ATOMG_CAS_e_LO;
+        return MGET(ATOMG_CAS, e, mach->in->mods);
+    case OT_ATOM_CAS:
+        mach->looked |= ATOM_CAS_e_MASK << ATOM_CAS_e_LO;
+        return MGET(ATOM_CAS, e, mach->in->mods);
     default: return false;
     }
+#undef EXTENDED
 }
 
 Term *mach_address(Mach *mach, bool wide, unsigned stride) {
     Terms *ts = &mach->p->ts;
     const MachInst *in = mach->in;
     Term *off = t_const(ts, 32, in->src[2].kind == OPK_IMM ? in->src[2].value : 0);
+    mach->looked_src |= 1u << 2;
+    if (in->src[2].kind != OPK_IMM && in->src[2].kind != OPK_NONE)
+        mach_fault(mach, "an address is not modelled");
     if (!wide) {
         Term *a = t_scale(ts, mach_word(mach, 0, 0), 1ull << stride);
         return t_add(ts, t_add(ts, a, mach_word(mach, 1, 0)), off);
     }
-    bool desc, pair = in->src[0].mods & OPM_WIDE64, extended = is_extended(in, &desc);
+    bool desc, pair = in->src[0].mods & OPM_WIDE64, extended = is_extended(mach, &desc);
     bool ur = !desc && in->src[1].kind == OPK_REG && in->src[1].value != REG_URZ;
-    if (!pair && !extended)
+    mach->looked_src |= 1u << 1;
+    if (!extended) /* .E is what makes an address one of 64 bits */
         mach_fault(mach, "a global address of 32 bits is not modelled");
-    Term *a = pair ? mach_pair(mach, 0) : t_zext(ts, mach_word(mach, 0, 0));
+    Term *a = pair ? mach_pair(mach, 0, OPM_WIDE64) : t_zext(ts, mach_word(mach, 0, 0));
     if (ur)
-        a = t_add(ts, a, extended ? mach_pair(mach, 1) : t_zext(ts, mach_word(mach, 1, 0)));
+        a = t_add(ts, a, mach_pair(mach, 1, 0));
     return t_add(ts, a, t_const(ts, 64, (uint64_t)(int64_t)(int32_t)(uint32_t)off->k));
 }
 

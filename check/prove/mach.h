@@ -16,6 +16,9 @@ typedef struct {
     uint32_t at;
     const MachInst *in;
     Term *pc, *guard, *full; /* path condition, the instruction's guard, both */
+    /* of the instruction: bits of its modifiers, sources and destinations that its model has used */
+    uint32_t looked;
+    uint16_t looked_src, written;
 } Mach;
 
 void mach_data(Mach *mach); /* all that is no control flow */
@@ -23,11 +26,12 @@ void mach_fault(Mach *mach, const char *why);
 Term *mach_get(Mach *mach, uint32_t loc);
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
 Term *mach_pred(Mach *mach, Operand o);
-Term *mach_word(Mach *mach, unsigned i, unsigned c);
+Term *mach_word(Mach *mach, unsigned i, unsigned c);                 /* it has no modifier but .reuse */
+Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods); /* `mods` are the caller's */
 Term *mach_int(Mach *mach, unsigned i, bool complement);
 Term *mach_f32(Mach *mach, unsigned i);
 Term *mach_f64(Mach *mach, unsigned i);
-Term *mach_pair(Mach *mach, unsigned i);
+Term *mach_pair(Mach *mach, unsigned i, unsigned mods);
 void mach_put(Mach *mach, unsigned i, unsigned c, Term *term);
 void mach_put64(Mach *mach, unsigned i, Term *term);
 void mach_put_pred(Mach *mach, unsigned i, Term *term);

@@ -6,8 +6,18 @@
 #include "isa/machine/windows.h"
 #include <string.h>
 
-#define MG(OP, field, m) (uniform ? MGET(U##OP, field, m) : MGET(OP, field, m))
+/* A modifier of the instruction. What nobody looks at must have its default: see mach_data. */
+#define MOD(OP, field) MGET(OP, field, modifiers(mach, (uint32_t)OP##_##field##_MASK << OP##_##field##_LO))
+#define UMOD(OP, field) (uniform ? MOD(U##OP, field) : MOD(OP, field))
 
+static uint32_t modifiers(Mach *mach, uint32_t looked) {
+    mach->looked |= looked;
+    return mach->in->mods;
+}
+static Term *mach_pred_at(Mach *mach, unsigned i) {
+    mach->looked_src |= 1u << i;
+    return mach_pred(mach, mach->in->src[i]);
+}
 static Term *mach_k32(Mach *mach, uint64_t v) { return t_const(&mach->p->ts, 32, v); }
 
 /* Carries of a sum of up to three words: how often 2^32 was reached. */
@@ -21,18 +31,18 @@ static void iadd3(Mach *mach, bool ext) {
     Term *sum = t_const(ts, 64, 0);
     for (unsigned i = 0; i < 3; i++) {
         bool neg = mach->in->src[i].mods & OPM_NEG;
-        Term *v = mach_word(mach, i, 0);
+        Term *v = mach_plain(mach, i, 0, OPM_NEG);
         sum = t_add(ts, sum, t_zext(ts, neg ? t_inv(ts, v) : v));
         if (neg && !ext)
             sum = t_add(ts, sum, t_const(ts, 64, 1));
     }
     if (ext) {
-        Term *p = mach_pred(mach, mach->in->src[3]), *q = mach_pred(mach, mach->in->src[4]);
+        Term *p = mach_pred_at(mach, 3), *q = mach_pred_at(mach, 4);
         Term *carry = t_carry(ts, p, q);
         sum = t_add(ts, sum, t_zext(ts, carry));
         Term *r = carry; /* the word on its own: carries of the sum need not be known for it */
         for (unsigned i = 0; i < 3; i++) {
-            Term *v = mach_word(mach, i, 0);
+            Term *v = mach_plain(mach, i, 0, OPM_NEG);
             r = t_add(ts, r, mach->in->src[i].mods & OPM_NEG ? t_inv(ts, v) : v);
         }
         mach_put(mach, 0, 0, r);
@@ -45,14 +55,16 @@ static void iadd3(Mach *mach, bool ext) {
 
 static void lea(Mach *mach, unsigned shift, bool hi, bool sx, bool ext) {
     Terms *ts = &mach->p->ts;
-    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *s = t_scale(ts, a, 1ull << shift);
+    Term *a = mach_plain(mach, 0, 0, OPM_NEG), *b = mach_plain(mach, 1, 0, OPM_NEG),
+         *s = t_scale(ts, a, 1ull << shift);
     if (hi)
         s = t_hi(ts, t_scale(ts, sx ? t_sext(ts, a) : t_pair(ts, a, mach_word(mach, 2, 0)), 1ull << shift));
     bool na = mach->in->src[0].mods & OPM_NEG, nb = mach->in->src[1].mods & OPM_NEG;
+    if (na && nb) /* what its carry is, nobody says */
+        mach_fault(mach, "LEA of two negated operands is not modelled");
     s = na ? t_inv(ts, s) : s;
     b = nb ? t_inv(ts, b) : b;
-    Term *k =
-        ext ? t_b2i(ts, mach_pred(mach, mach->in->src[4])) : mach_k32(mach, (na ? 1u : 0u) + (nb ? 1u : 0u));
+    Term *k = ext ? t_b2i(ts, mach_pred_at(mach, 4)) : mach_k32(mach, (na ? 1u : 0u) + (nb ? 1u : 0u));
     mach_put(mach, 0, 0, t_add(ts, t_add(ts, s, b), k));
     mach_put_pred(mach, 1,
                   carried(mach, t_add(ts, t_add(ts, t_zext(ts, s), t_zext(ts, b)), t_zext(ts, k)), 1));
@@ -74,9 +86,12 @@ static void imad_wide(Mach *mach, bool sign, bool ext, bool high) {
     Terms *ts = &mach->p->ts;
     if (ext)
         mach_fault(mach, "IMAD.WIDE.X is not modelled");
-    Term *c = mach->in->src[2].kind == OPK_IMM
-                  ? t_const(ts, 64, (uint64_t)(int64_t)(int32_t)mach->in->src[2].value)
-                  : mach_pair(mach, 2);
+    Term *c =
+        mach->in->src[2].kind == OPK_IMM
+            ? t_const(ts, 64,
+                      sign ? (uint64_t)(int64_t)(int32_t)mach->in->src[2].value : mach->in->src[2].value)
+            : mach_pair(mach, 2, OPM_NEG);
+    mach->looked_src |= 1u << 2;
     if (mach->in->src[2].mods & OPM_NEG)
         c = t_scale(ts, c, ~0ull);
     Term *r = t_add(ts, t_mul(ts, wide(mach, 0, sign), wide(mach, 1, sign)), c);
@@ -120,7 +135,7 @@ static void put_compare(Mach *mach, unsigned bop, Term *r, Term *pp) {
 
 static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
     Terms *ts = &mach->p->ts;
-    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred(mach, mach->in->src[3]);
+    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred_at(mach, 3);
     Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
          *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
     Term *le = t_not(ts, gt), *ge = t_not(ts, lt), *r = ts->falsity;
@@ -134,7 +149,9 @@ static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
     case ICmp_T: r = ts->truth; break;
     default: break;
     }
-    put_compare(mach, bop, r, mach_pred(mach, mach->in->src[2]));
+    if (ext && (cmp == ICmp_T || cmp == ICmp_F))
+        mach_fault(mach, "a comparison of high words that looks at none is not modelled");
+    put_compare(mach, bop, r, mach_pred_at(mach, 2));
 }
 
 static void minmax(Mach *mach, bool sign, Term *pp) {
@@ -147,13 +164,12 @@ static void mach_lop3(Mach *mach, unsigned lut, bool pand) {
     Terms *ts = &mach->p->ts;
     Term *r = t_lop3(ts, lut, mach_word(mach, 0, 0), mach_word(mach, 1, 0), mach_word(mach, 2, 0));
     mach_put(mach, 0, 0, r);
-    Term *nz = t_not(ts, t_eq(ts, r, ts->zero)), *pp = mach_pred(mach, mach->in->src[3]);
+    Term *nz = t_not(ts, t_eq(ts, r, ts->zero)), *pp = mach_pred_at(mach, 3);
     mach_put_pred(mach, 1, pand ? t_and(ts, nz, pp) : t_or(ts, nz, pp));
 }
 static void plop3(Mach *mach, unsigned lut, unsigned lut2) {
     Terms *ts = &mach->p->ts;
-    Term *a = mach_pred(mach, mach->in->src[0]), *b = mach_pred(mach, mach->in->src[1]),
-         *c = mach_pred(mach, mach->in->src[2]);
+    Term *a = mach_pred_at(mach, 0), *b = mach_pred_at(mach, 1), *c = mach_pred_at(mach, 2);
     mach_put_pred(mach, 0, t_table3(ts, lut, a, b, c));
     mach_put_pred(mach, 1, t_table3(ts, lut2, a, b, c));
 }
@@ -197,6 +213,8 @@ static void f3(Mach *mach, const char *op, unsigned rnd, bool ftz, bool sat, boo
 }
 static void f1(Mach *mach, const char *name, bool from64, bool to64, bool half) {
     Term *a = from64 ? mach_f64(mach, 0) : mach_f32(mach, 0);
+    if (half && mach->in->src[0].mods & (OPM_NEG | OPM_ABS))
+        mach_fault(mach, "the sign of a half is not modelled");
     if (half) /* the upper half is not looked at */
         a = t_zext_from(&mach->p->ts, a, 16);
     Term *r = prove_uf(mach->p, to64 ? 64 : 32, name, &a, 1);
@@ -212,41 +230,41 @@ static void fmnmx(Mach *mach, bool ftz, bool nan) {
         prove_uf_sorted(mach->p, 32, term_name(ts, "fmin%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
     Term *max =
         prove_uf_sorted(mach->p, 32, term_name(ts, "fmax%s%s", ftz ? ".ftz" : "", nan ? ".nan" : ""), a, b);
-    mach_put(mach, 0, 0, t_ite(ts, mach_pred(mach, mach->in->src[2]), min, max));
+    mach_put(mach, 0, 0, t_ite(ts, mach_pred_at(mach, 2), min, max));
 }
-static void convert(Mach *mach, uint32_t m) {
+static void convert(Mach *mach) {
     Terms *ts = &mach->p->ts;
     switch (mach->in->optype) {
     case OT_F2F: {
-        unsigned d = MGET(F2F, dst, m), s = MGET(F2F, src, m);
-        if (MGET(F2F, half, m))
+        unsigned d = MOD(F2F, dst), s = MOD(F2F, src);
+        if (MOD(F2F, half))
             mach_fault(mach, "the upper half of F2F is not modelled");
-        f1(mach, term_name(ts, "f2f.%u.%u.%u%s", d, s, MGET(F2F, rnd, m), MGET(F2F, ftz, m) ? ".ftz" : ""),
+        f1(mach, term_name(ts, "f2f.%u.%u.%u%s", d, s, MOD(F2F, rnd), MOD(F2F, ftz) ? ".ftz" : ""),
            s == FSize_F64, d == FSize_F64, s == FSize_F16);
         return;
     }
     case OT_FRND: {
-        unsigned s = MGET(FRND, src, m), d = MGET(FRND, dst, m);
-        f1(mach, term_name(ts, "frnd.%u.%u%s", d, MGET(FRND, rnd, m), MGET(FRND, ftz, m) ? ".ftz" : ""),
+        unsigned s = MOD(FRND, src), d = MOD(FRND, dst);
+        f1(mach, term_name(ts, "frnd.%u.%u%s", d, MOD(FRND, rnd), MOD(FRND, ftz) ? ".ftz" : ""),
            s == FSize_F64, d == FSize_F64, s == FSize_F16);
         return;
     }
     case OT_F2I: {
-        unsigned s = MGET(F2I, src, m), d = MGET(F2I, dst, m);
-        if (MGET(F2I, half, m))
+        unsigned s = MOD(F2I, src), d = MOD(F2I, dst);
+        if (MOD(F2I, half))
             mach_fault(mach, "the upper half of F2I is not modelled");
         f1(mach,
-           term_name(ts, "f2i.%u.%u.%u.%u%s", MGET(F2I, sign, m), d, s, MGET(F2I, rnd, m),
-                     MGET(F2I, ftz, m) ? ".ftz" : ""),
+           term_name(ts, "f2i.%u.%u.%u.%u%s", MOD(F2I, sign), d, s, MOD(F2I, rnd),
+                     MOD(F2I, ftz) ? ".ftz" : ""),
            s == FSize_F64, d == ISize_B64, s == FSize_F16);
         return;
     }
     default: {
-        unsigned s = MGET(I2F, src, m), d = MGET(I2F, dst, m);
+        unsigned s = MOD(I2F, src), d = MOD(I2F, dst);
         if (s < ISize_B32)
             mach_fault(mach, "I2F of a part of a word is not modelled");
-        Term *a = s == ISize_B64 ? mach_pair(mach, 0) : mach_int(mach, 0, false);
-        const char *name = term_name(ts, "i2f.%u.%u.%u.%u", MGET(I2F, sign, m), s, d, MGET(I2F, rnd, m));
+        Term *a = s == ISize_B64 ? mach_pair(mach, 0, 0) : mach_int(mach, 0, false);
+        const char *name = term_name(ts, "i2f.%u.%u.%u.%u", MOD(I2F, sign), s, d, MOD(I2F, rnd));
         Term *r = prove_uf(mach->p, d == FSize_F64 ? 64 : 32, name, &a, 1);
         if (d == FSize_F64)
             mach_put64(mach, 0, r);
@@ -268,7 +286,8 @@ static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned 
         for (unsigned c = 0; c < (is64 ? 2u : 1u); c++)
             arg[n++] = mach_word(mach, s, c);
     static const char *const ops[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch"};
-    bool order_matters = op == AtomOp_MIN || op == AtomOp_MAX; /* of signed and unsigned numbers */
+    /* of signed and unsigned numbers */
+    bool order_matters = op == AtomOp_MIN || op == AtomOp_MAX || op == AtomOp_INC || op == AtomOp_DEC;
     if (!order_matters && type == AtomType_S32)
         type = AtomType_U32;
     if (!order_matters && type == AtomType_S64)
@@ -313,6 +332,7 @@ static void load_const(Mach *mach, unsigned sz) {
     bool sign;
     unsigned bytes = mach_size(sz, &sign);
     Operand cb = mach->in->src[1];
+    mach->looked_src |= 1u << 1;
     uint32_t bank = op_cmem_bank(cb), offset = op_cmem_offset(cb),
              base = isa_target_info(prover->g->bin->target)->param_base_bytes;
     Term *index = mach_word(mach, 0, 0);
@@ -338,7 +358,8 @@ static void mach_sreg(Mach *mach) {
     Prover *prover = mach->p;
     Terms *ts = &prover->ts;
     const char *name = isa_sreg_name(prover->g->bin->target, mach->in->src[0].value);
-    bool pair = mach->in->optype == OT_CS2R && MGET(CS2R, sz, mach->in->mods) == Cs2rSz_B64;
+    mach->looked_src |= 1u << 0;
+    bool pair = mach->in->optype == OT_CS2R && MOD(CS2R, sz) == Cs2rSz_B64;
     if (!name) {
         mach_fault(mach, "an unknown special register");
     } else if (strcmp(name, "zero") == 0) {
@@ -378,7 +399,7 @@ static void collective(Mach *mach, const char *name, unsigned nargs, bool has_wo
 
 static void mach_vote(Mach *mach, unsigned op) {
     Terms *ts = &mach->p->ts;
-    Term *arg[1] = {mach_pred(mach, mach->in->src[0])};
+    Term *arg[1] = {mach_pred_at(mach, 0)};
     Term *what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 1);
     mach_put(mach, 0, 0, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1));
     mach_put_pred(mach, 1, t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
@@ -414,51 +435,49 @@ static void unmodelled(Mach *mach) {
 
 static bool integer(Mach *mach) {
     const MachInst *in = mach->in;
-    uint32_t m = in->mods;
     bool uniform = false;
     switch (in->optype) {
     case OT_UIADD3: uniform = true; /* fall through */
-    case OT_IADD3: iadd3(mach, MG(IADD3, x, m)); return true;
+    case OT_IADD3: iadd3(mach, UMOD(IADD3, x)); return true;
     case OT_ULEA: uniform = true; /* fall through */
     case OT_LEA:
-        lea(mach, in->src[3].value & 31, MG(LEA, hi, m), MG(LEA, sx32, m), MG(LEA, x, m));
+        mach->looked_src |= 1u << 3; /* the shift */
+        lea(mach, in->src[3].value & 31, UMOD(LEA, hi), UMOD(LEA, sx32), UMOD(LEA, x));
         return true;
     case OT_ULOP3: uniform = true; /* fall through */
-    case OT_LOP3: mach_lop3(mach, MG(LOP3, lut, m), MG(LOP3, pand, m)); return true;
+    case OT_LOP3: mach_lop3(mach, UMOD(LOP3, lut), UMOD(LOP3, pand)); return true;
     case OT_UPLOP3: uniform = true; /* fall through */
-    case OT_PLOP3: plop3(mach, MG(PLOP3, lut, m), MG(PLOP3, lut2, m)); return true;
+    case OT_PLOP3: plop3(mach, UMOD(PLOP3, lut), UMOD(PLOP3, lut2)); return true;
     case OT_UIMAD: uniform = true; /* fall through */
-    case OT_IMAD: imad(mach, MG(IMAD, x, m)); return true;
-    case OT_IMAD_WIDE: imad_wide(mach, MGET(IMAD_WIDE, sign, m), MGET(IMAD_WIDE, x, m), false); return true;
-    case OT_IMAD_HI: imad_wide(mach, MGET(IMAD_HI, sign, m), MGET(IMAD_HI, x, m), true); return true;
+    case OT_IMAD: imad(mach, UMOD(IMAD, x)); return true;
+    case OT_IMAD_WIDE: imad_wide(mach, MOD(IMAD_WIDE, sign), MOD(IMAD_WIDE, x), false); return true;
+    case OT_IMAD_HI: imad_wide(mach, MOD(IMAD_HI, sign), MOD(IMAD_HI, x), true); return true;
     case OT_USHF: uniform = true; /* fall through */
     case OT_SHF:
-        shf(mach, MG(SHF, type, m), MG(SHF, wrap, m), MG(SHF, dir, m) == ShfDir_R, MG(SHF, hi, m));
+        shf(mach, UMOD(SHF, type), UMOD(SHF, wrap), UMOD(SHF, dir) == ShfDir_R, UMOD(SHF, hi));
         return true;
     case OT_ISETP:
-        isetp(mach, MGET(ISETP, cmp, m), MGET(ISETP, sign, m) == ISign_S32, MGET(ISETP, bop, m),
-              MGET(ISETP, ex, m));
+        isetp(mach, MOD(ISETP, cmp), MOD(ISETP, sign) == ISign_S32, MOD(ISETP, bop), MOD(ISETP, ex));
         return true;
     case OT_UISETP:
-        isetp(mach, MGET(UISETP, cmp, m), MGET(UISETP, sign, m) == ISign_S32, MGET(UISETP, bop, m),
-              MGET(UISETP, ex, m));
+        isetp(mach, MOD(UISETP, cmp), MOD(UISETP, sign) == ISign_S32, MOD(UISETP, bop), MOD(UISETP, ex));
         return true;
-    case OT_IMNMX: minmax(mach, MGET(IMNMX, sign, m) == ISign_S32, mach_pred(mach, in->src[2])); return true;
+    case OT_IMNMX: minmax(mach, MOD(IMNMX, sign) == ISign_S32, mach_pred_at(mach, 2)); return true;
     case OT_VIMNMX:
-        if (MGET(VIMNMX, type, m) > VimnmxType_S32 || MGET(VIMNMX, relu, m))
+        if (MOD(VIMNMX, type) > VimnmxType_S32 || MOD(VIMNMX, relu))
             return false;
-        minmax(mach, MGET(VIMNMX, type, m) == VimnmxType_S32, mach_pred(mach, in->src[2]));
+        minmax(mach, MOD(VIMNMX, type) == VimnmxType_S32, mach_pred_at(mach, 2));
         return true;
     case OT_IABS: i_abs(mach); return true;
-    case OT_FLO: flo(mach, MGET(FLO, sign, m) == ISign_S32, MGET(FLO, sh, m)); return true;
+    case OT_FLO: flo(mach, MOD(FLO, sign) == ISign_S32, MOD(FLO, sh)); return true;
     case OT_BREV: mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_BREV, 32, mach_word(mach, 0, 0))); return true;
     case OT_POPC:
         mach_put(mach, 0, 0, t_app1(&mach->p->ts, TO_POPC, 32, mach_int(mach, 0, false)));
         return true;
-    case OT_SGXT: extend(mach, MGET(SGXT, sign, m) == ISign_S32, MGET(SGXT, wrap, m)); return true;
-    case OT_BMSK: bit_mask(mach, MGET(BMSK, wrap, m)); return true;
+    case OT_SGXT: extend(mach, MOD(SGXT, sign) == ISign_S32, MOD(SGXT, wrap)); return true;
+    case OT_BMSK: bit_mask(mach, MOD(BMSK, wrap)); return true;
     case OT_PRMT:
-        if (MGET(PRMT, mode, m) != PrmtMode_IDX)
+        if (MOD(PRMT, mode) != PrmtMode_IDX)
             return false;
         mach_put(mach, 0, 0,
                  t_prmt(&mach->p->ts, mach_word(mach, 0, 0), mach_word(mach, 2, 0), mach_word(mach, 1, 0)));
@@ -469,56 +488,52 @@ static bool integer(Mach *mach) {
 
 static bool floating(Mach *mach) {
     const MachInst *in = mach->in;
-    uint32_t m = in->mods;
     Terms *ts = &mach->p->ts;
     switch (in->optype) {
-    case OT_FADD:
-        f2(mach, "fadd", MGET(FADD, rnd, m), MGET(FADD, ftz, m), MGET(FADD, sat, m), false);
-        return true;
+    case OT_FADD: f2(mach, "fadd", MOD(FADD, rnd), MOD(FADD, ftz), MOD(FADD, sat), false); return true;
     case OT_FMUL:
-        if (MGET(FMUL, scale, m) != FmulScale_NONE || MGET(FMUL, fmz, m))
+        if (MOD(FMUL, scale) != FmulScale_NONE || MOD(FMUL, fmz))
             return false;
-        f2(mach, "fmul", MGET(FMUL, rnd, m), MGET(FMUL, ftz, m), MGET(FMUL, sat, m), false);
+        f2(mach, "fmul", MOD(FMUL, rnd), MOD(FMUL, ftz), MOD(FMUL, sat), false);
         return true;
     case OT_FFMA:
-        if (MGET(FFMA, fmz, m))
+        if (MOD(FFMA, fmz))
             return false;
-        f3(mach, "ffma", MGET(FFMA, rnd, m), MGET(FFMA, ftz, m), MGET(FFMA, sat, m), false);
+        f3(mach, "ffma", MOD(FFMA, rnd), MOD(FFMA, ftz), MOD(FFMA, sat), false);
         return true;
-    case OT_DADD: f2(mach, "dadd", MGET(DADD, rnd, m), false, false, true); return true;
-    case OT_DMUL: f2(mach, "dmul", MGET(DMUL, rnd, m), false, false, true); return true;
-    case OT_DFMA: f3(mach, "dfma", MGET(DFMA, rnd, m), false, false, true); return true;
-    case OT_FMNMX: fmnmx(mach, MGET(FMNMX, ftz, m), MGET(FMNMX, nan, m)); return true;
+    case OT_DADD: f2(mach, "dadd", MOD(DADD, rnd), false, false, true); return true;
+    case OT_DMUL: f2(mach, "dmul", MOD(DMUL, rnd), false, false, true); return true;
+    case OT_DFMA: f3(mach, "dfma", MOD(DFMA, rnd), false, false, true); return true;
+    case OT_FMNMX: fmnmx(mach, MOD(FMNMX, ftz), MOD(FMNMX, nan)); return true;
     case OT_FSEL:
-        if (MGET(FSEL, ftz, m))
+        if (MOD(FSEL, ftz))
             return false;
-        mach_put(mach, 0, 0, t_ite(ts, mach_pred(mach, in->src[2]), mach_f32(mach, 0), mach_f32(mach, 1)));
+        mach_put(mach, 0, 0, t_ite(ts, mach_pred_at(mach, 2), mach_f32(mach, 0), mach_f32(mach, 1)));
         return true;
     case OT_FSETP:
-        put_compare(mach, MGET(FSETP, bop, m),
-                    t_fcmp(ts, 32 | (MGET(FSETP, ftz, m) ? 256 : 0), MGET(FSETP, cmp, m), mach_f32(mach, 0),
+        put_compare(mach, MOD(FSETP, bop),
+                    t_fcmp(ts, 32 | (MOD(FSETP, ftz) ? 256 : 0), MOD(FSETP, cmp), mach_f32(mach, 0),
                            mach_f32(mach, 1)),
-                    mach_pred(mach, in->src[2]));
+                    mach_pred_at(mach, 2));
         return true;
     case OT_DSETP: {
-        unsigned cmp = MGET(DSETP, cmp, m);
+        unsigned cmp = MOD(DSETP, cmp);
         if (cmp == DCmp_MIN || cmp == DCmp_MAX)
             return false;
-        put_compare(mach, MGET(DSETP, bop, m), t_fcmp(ts, 64, cmp, mach_f64(mach, 0), mach_f64(mach, 1)),
-                    mach_pred(mach, in->src[2]));
+        put_compare(mach, MOD(DSETP, bop), t_fcmp(ts, 64, cmp, mach_f64(mach, 0), mach_f64(mach, 1)),
+                    mach_pred_at(mach, 2));
         return true;
     }
-    case OT_MUFU: f1(mach, term_name(ts, "mufu.%u", MGET(MUFU, func, m)), false, false, false); return true;
+    case OT_MUFU: f1(mach, term_name(ts, "mufu.%u", MOD(MUFU, func)), false, false, false); return true;
     case OT_F2F:
     case OT_FRND:
     case OT_F2I:
-    case OT_I2F: convert(mach, m); return true;
+    case OT_I2F: convert(mach); return true;
     case OT_F2FP: {
         Term *arg[3] = {mach_f32(mach, 0), mach_f32(mach, 1), mach_word(mach, 2, 0)};
         mach_put(mach, 0, 0,
                  prove_uf(mach->p, 32,
-                          term_name(ts, "f2fp.%u.%u.%u", MGET(F2FP, type, m), MGET(F2FP, rnd, m),
-                                    MGET(F2FP, relu, m)),
+                          term_name(ts, "f2fp.%u.%u.%u", MOD(F2FP, type), MOD(F2FP, rnd), MOD(F2FP, relu)),
                           arg, 3));
         return true;
     }
@@ -527,61 +542,54 @@ static bool floating(Mach *mach) {
 }
 
 static bool memory(Mach *mach) {
-    uint32_t m = mach->in->mods;
     switch (mach->in->optype) {
     case OT_LDG:
-        mach_load(mach, MEM_GLOBAL, mach_address(mach, true, 0), MGET(LDG, sz, m), MGET(LDG, order, m));
+        mach_load(mach, MEM_GLOBAL, mach_address(mach, true, 0), MOD(LDG, sz), MOD(LDG, order));
         return true;
     case OT_STG:
-        mach_store(mach, MEM_GLOBAL, mach_address(mach, true, 0), MGET(STG, sz, m), MGET(STG, order, m));
+        mach_store(mach, MEM_GLOBAL, mach_address(mach, true, 0), MOD(STG, sz), MOD(STG, order));
         return true;
-    case OT_LD: generic_load(mach, MGET(LD, sz, m), MGET(LD, order, m)); return true;
-    case OT_ST: generic_store(mach, MGET(ST, sz, m), MGET(ST, order, m)); return true;
+    case OT_LD: generic_load(mach, MOD(LD, sz), MOD(LD, order)); return true;
+    case OT_ST: generic_store(mach, MOD(ST, sz), MOD(ST, order)); return true;
     case OT_LDS:
-        mach_load(mach, MEM_SHARED,
-                  mach_address(mach, false, MGET(LDS, stride, m) ? MGET(LDS, stride, m) + 1 : 0),
-                  MGET(LDS, sz, m), MemOrder_WEAK);
+        mach_load(mach, MEM_SHARED, mach_address(mach, false, MOD(LDS, stride) ? MOD(LDS, stride) + 1 : 0),
+                  MOD(LDS, sz), MemOrder_WEAK);
         return true;
     case OT_STS:
-        mach_store(mach, MEM_SHARED,
-                   mach_address(mach, false, MGET(STS, stride, m) ? MGET(STS, stride, m) + 1 : 0),
-                   MGET(STS, sz, m), MemOrder_WEAK);
+        mach_store(mach, MEM_SHARED, mach_address(mach, false, MOD(STS, stride) ? MOD(STS, stride) + 1 : 0),
+                   MOD(STS, sz), MemOrder_WEAK);
         return true;
     case OT_LDL:
-        mach_load(mach, MEM_LOCAL, mach_address(mach, false, 0), MGET(LDL, sz, m), MemOrder_WEAK);
+        mach_load(mach, MEM_LOCAL, mach_address(mach, false, 0), MOD(LDL, sz), MemOrder_WEAK);
         return true;
     case OT_STL:
-        mach_store(mach, MEM_LOCAL, mach_address(mach, false, 0), MGET(STL, sz, m), MemOrder_WEAK);
+        mach_store(mach, MEM_LOCAL, mach_address(mach, false, 0), MOD(STL, sz), MemOrder_WEAK);
         return true;
-    case OT_LDC: load_const(mach, MGET(LDC, sz, m)); return true;
+    case OT_LDC: load_const(mach, MOD(LDC, sz)); return true;
     case OT_ATOMG:
-        mach_atomic(mach, MEM_GLOBAL, true, 0, MGET(ATOMG, op, m), MGET(ATOMG, type, m),
-                    MGET(ATOMG, order, m), false, true);
+        mach_atomic(mach, MEM_GLOBAL, true, 0, MOD(ATOMG, op), MOD(ATOMG, type), MOD(ATOMG, order), false,
+                    true);
         return true;
     case OT_ATOMG_CAS:
-        mach_atomic(mach, MEM_GLOBAL, true, 0, 0, MGET(ATOMG_CAS, type, m), MGET(ATOMG_CAS, order, m), true,
-                    true);
+        mach_atomic(mach, MEM_GLOBAL, true, 0, 0, MOD(ATOMG_CAS, type), MOD(ATOMG_CAS, order), true, true);
         return true;
     case OT_ATOM:
-        mach_atomic(mach, NMEM, true, 0, MGET(ATOM, op, m), MGET(ATOM, type, m), MGET(ATOM, order, m), false,
-                    true);
+        mach_atomic(mach, NMEM, true, 0, MOD(ATOM, op), MOD(ATOM, type), MOD(ATOM, order), false, true);
         return true;
     case OT_ATOM_CAS:
-        mach_atomic(mach, NMEM, true, 0, 0, MGET(ATOM_CAS, type, m), MGET(ATOM_CAS, order, m), true, true);
+        mach_atomic(mach, NMEM, true, 0, 0, MOD(ATOM_CAS, type), MOD(ATOM_CAS, order), true, true);
         return true;
     case OT_RED:
-        mach_atomic(mach, MEM_GLOBAL, true, 0, MGET(RED, op, m), MGET(RED, type, m), MGET(RED, order, m),
-                    false, false);
+        mach_atomic(mach, MEM_GLOBAL, true, 0, MOD(RED, op), MOD(RED, type), MOD(RED, order), false, false);
         return true;
     case OT_ATOMS:
-        mach_atomic(mach, MEM_SHARED, false, 0, MGET(ATOMS, op, m), MGET(ATOMS, type, m), 0, false, true);
+        mach_atomic(mach, MEM_SHARED, false, 0, MOD(ATOMS, op), MOD(ATOMS, type), 0, false, true);
         return true;
     case OT_ATOMS_CAS:
-        mach_atomic(mach, MEM_SHARED, false, 0, 0, MGET(ATOMS_CAS, type, m), 0, true, true);
+        mach_atomic(mach, MEM_SHARED, false, 0, 0, MOD(ATOMS_CAS, type), 0, true, true);
         return true;
     case OT_MEMBAR:
-        mach_event(mach, 7,
-                   term_name(&mach->p->ts, "membar.%u.%u", MGET(MEMBAR, scope, m), MGET(MEMBAR, kind, m)),
+        mach_event(mach, 7, term_name(&mach->p->ts, "membar.%u.%u", MOD(MEMBAR, scope), MOD(MEMBAR, kind)),
                    NULL, 0);
         return true;
     default: return false;
@@ -591,46 +599,100 @@ static bool memory(Mach *mach) {
 static bool other(Mach *mach) {
     const MachInst *in = mach->in;
     Terms *ts = &mach->p->ts;
-    uint32_t m = in->mods;
     switch (in->optype) {
     case OT_MOV:
     case OT_UMOV:
     case OT_R2UR: mach_put(mach, 0, 0, mach_word(mach, 0, 0)); return true;
     case OT_SEL:
     case OT_USEL:
-        mach_put(mach, 0, 0,
-                 t_ite(ts, mach_pred(mach, in->src[2]), mach_word(mach, 0, 0), mach_word(mach, 1, 0)));
+        mach_put(mach, 0, 0, t_ite(ts, mach_pred_at(mach, 2), mach_word(mach, 0, 0), mach_word(mach, 1, 0)));
         mach->r->guarded = true;
         return true;
     case OT_S2R:
     case OT_S2UR:
     case OT_CS2R: mach_sreg(mach); return true;
     case OT_LEPC:
+        mach->looked_src |= 1u << LEPC_offset;
         mach_put64(mach, 0, t_const(ts, 64, bin_address(mach->p->g, mach->at) + (uint64_t)in->wide));
         return true;
-    case OT_SHFL: collective(mach, term_name(ts, "shfl.%u", MGET(SHFL, mode, m)), 3, true, true); return true;
-    case OT_VOTE: mach_vote(mach, MGET(VOTE, op, m)); return true;
-    case OT_VOTEU: mach_vote(mach, MGET(VOTEU, op, m)); return true;
+    case OT_SHFL: collective(mach, term_name(ts, "shfl.%u", MOD(SHFL, mode)), 3, true, true); return true;
+    case OT_VOTE: mach_vote(mach, MOD(VOTE, op)); return true;
+    case OT_VOTEU: mach_vote(mach, MOD(VOTEU, op)); return true;
     case OT_MATCH:
-        collective(mach, term_name(ts, "match.%u.%u", MGET(MATCH, op, m), MGET(MATCH, type, m)), 1, true,
-                   true);
+        collective(mach, term_name(ts, "match.%u.%u", MOD(MATCH, op), MOD(MATCH, type)), 1, true, true);
         return true;
     case OT_REDUX:
-        collective(mach, term_name(ts, "redux.%u.%u", MGET(REDUX, op, m), MGET(REDUX, sign, m)), 1, true,
-                   false);
+        collective(mach, term_name(ts, "redux.%u.%u", MOD(REDUX, op), MOD(REDUX, sign)), 1, true, false);
         return true;
     case OT_BAR: {
         Term *arg[2] = {mach_word(mach, 0, 0), mach_word(mach, 1, 0)};
-        mach_event(mach, 15, term_name(ts, "bar.%u", MGET(BAR, mode, m)), arg, 2);
+        mach_event(mach, 15, term_name(ts, "bar.%u", MOD(BAR, mode)), arg, 2);
         return true;
     }
     default: return false;
     }
 }
 
+/* Modifiers that change no value, no order and no access of a lane: hints to caches and to the scheduler. */
+static uint32_t hints(unsigned optype) {
+#define HINT(OP, field) ((uint32_t)OP##_##field##_MASK << OP##_##field##_LO)
+    switch (optype) {
+    case OT_LDG: return HINT(LDG, evict) | HINT(LDG, ltc);
+    case OT_STG: return HINT(STG, evict);
+    case OT_LD: return HINT(LD, evict);
+    case OT_ST: return HINT(ST, evict);
+    case OT_LDL: return HINT(LDL, evict);
+    case OT_STL: return HINT(STL, evict);
+    case OT_ATOMG: return HINT(ATOMG, evict);
+    case OT_ATOMG_CAS: return HINT(ATOMG_CAS, evict);
+    case OT_ATOM: return HINT(ATOM, evict);
+    case OT_ATOM_CAS: return HINT(ATOM_CAS, evict);
+    case OT_RED: return HINT(RED, evict);
+    case OT_BAR: return HINT(BAR, defer);
+    case OT_IMAD: return HINT(IMAD, sign); /* of the low word */
+    default: return 0;
+    }
+}
+
+static bool is_default(const MachInst *in, Operand operand) {
+    if (isa_traits(in->optype)->space && operand.mods & OPM_NOT) /* of arithmetic, !PT may mean no carry */
+        return false;
+    switch (operand.kind) {
+    case OPK_NONE: return true;
+    case OPK_IMM: return operand.value == 0;
+    case OPK_REG:
+        return operand.value == (operand.file == RF_R    ? REG_RZ
+                                 : operand.file == RF_UR ? REG_URZ
+                                 : operand.file == RF_UP ? REG_UPT
+                                                         : REG_PT);
+    default: return false;
+    }
+}
+
+/* What no model looked at must say nothing: modifiers and sources have their defaults, and a result that
+ * nobody wrote goes nowhere. */
+static void check_unlooked(Mach *mach) {
+    const MachInst *in = mach->in;
+    if (in->mods & ~(mach->looked | hints(in->optype)))
+        mach_fault(mach,
+                   term_name(&mach->p->ts, "a modifier of %s is not modelled", isa_optype_name(in->optype)));
+    for (unsigned i = 0; i < in->nsrc; i++)
+        if (!(mach->looked_src >> i & 1) && !is_default(in, in->src[i]))
+            mach_fault(mach, term_name(&mach->p->ts, "an operand of %s is not modelled",
+                                       isa_optype_name(in->optype)));
+    for (unsigned i = 0; i < in->ndst; i++)
+        if (!(mach->written >> i & 1) && !is_default(in, in->dst[i]))
+            mach_fault(
+                mach, term_name(&mach->p->ts, "a result of %s is not modelled", isa_optype_name(in->optype)));
+}
+
 void mach_data(Mach *mach) {
+    mach->looked = 0;
+    mach->looked_src = mach->written = 0;
     if (!mach->p->g->decoded[mach->at])
         mach_fault(mach, "a word that is no instruction");
     else if (!integer(mach) && !floating(mach) && !memory(mach) && !other(mach))
         unmodelled(mach);
+    else
+        check_unlooked(mach);
 }
