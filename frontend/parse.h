@@ -143,13 +143,12 @@ bool parse_sreg_met(Parser *parser, uint32_t row, const Token *name, PtxSreg *ou
 typedef struct {
     uint8_t kind; /* PtxImmKind */
     bool is_unsigned;
-    bool is_literal; /* a floating-point literal: no arithmetic was done */
     uint64_t bits;
 } ConstVal;
 bool parse_const(Parser *parser, ConstVal *out); /* a whole constant expression */
 bool parse_const_int(Parser *parser, int64_t *out, const char *what);
 bool parse_const_u32(Parser *parser, uint32_t *out, const char *what);
-/* Value as IMM_F32 or IMM_F64 bits; ints are not converted. */
+/* Value as bits of .f32 or .f64; ints are not converted, and no IMM_F32 to .f64 (it is bits). */
 uint32_t parse_f32_bits(const ConstVal *val);
 uint64_t parse_f64_bits(const ConstVal *val);
 

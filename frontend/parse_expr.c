@@ -37,11 +37,10 @@ uint32_t parse_f32_bits(const ConstVal *val) {
     return bits;
 }
 
-/* Widening keeps NaN payloads: through the bits, since a conversion would quiet a signalling NaN. */
+/* A `0f` literal is 32 bits of an .f64 operand, the upper ones zero, and no number converted (ptxas 13.0). */
 uint64_t parse_f64_bits(const ConstVal *val) {
-    uint32_t f = (uint32_t)val->bits;
-    if (val->kind == IMM_F32 && (f & 0x7fffffffu) > 0x7f800000u)
-        return (uint64_t)(f >> 31) << 63 | (uint64_t)0x7ff << 52 | (uint64_t)(f & 0x7fffffu) << 29;
+    if (val->kind == IMM_F32)
+        return (uint32_t)val->bits;
     double d = as_double(val);
     uint64_t bits;
     memcpy(&bits, &d, sizeof bits);
@@ -75,7 +74,7 @@ static bool parse_unary(Parser *parser, ConstVal *out, unsigned depth) {
     case TK_FLT:
     case TK_DBL:
         next(parser);
-        *out = (ConstVal){t.kind == TK_FLT ? IMM_F32 : IMM_F64, false, true, t.value};
+        *out = (ConstVal){t.kind == TK_FLT ? IMM_F32 : IMM_F64, false, t.value};
         return true;
     case TK_IDENT:
         if (!str_eq(t.str, parser->name_warp_sz))
@@ -107,7 +106,7 @@ static bool parse_unary(Parser *parser, ConstVal *out, unsigned depth) {
     else if (t.kind == '~' && out->kind != IMM_INT)
         return diag(parser->d, tok_loc(&t), DIAG_E0116, "~");
     else if (t.kind == '~')
-        out->bits = ~out->bits;
+        set_int(out, ~out->bits, true);
     else if (t.kind == '!')
         set_int(out, out->kind == IMM_INT ? !out->bits : as_double(out) == 0.0, false);
     return true;
@@ -146,24 +145,26 @@ static bool float_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *a
     }
 }
 
-static uint64_t divide(uint64_t x, uint64_t y, bool is_unsigned, bool want_rem) {
+static uint64_t divide(uint64_t x, uint64_t y, bool is_unsigned) {
     if (is_unsigned)
-        return want_rem ? x % y : x / y;
+        return x / y;
     if (y == UINT64_MAX) /* INT64_MIN / -1 overflows */
-        return want_rem ? 0 : 0 - x;
-    int64_t a = (int64_t)x, b = (int64_t)y;
-    return (uint64_t)(want_rem ? a % b : a / b);
+        return 0 - x;
+    return (uint64_t)((int64_t)x / (int64_t)y);
 }
 
-static uint64_t const_shift(unsigned kind, const ConstVal *val, uint64_t n) {
+/* The low 6 bits of the amount count (ptxas 13.0; the document is silent). */
+static uint64_t const_shift(unsigned kind, const ConstVal *val, uint64_t amount) {
     bool negative = !val->is_unsigned && (int64_t)val->bits < 0;
-    if (n > 63)
-        return kind == TK_SHR && negative ? UINT64_MAX : 0;
+    unsigned n = amount & 63;
     if (kind == TK_SHL)
         return val->bits << n;
     return negative ? ~(~val->bits >> n) : val->bits >> n;
 }
 
+/* Types of the results are those of PTX ISA 4.5.6, but for `&`, `^`, `|` and `%`, whose results the document has
+ * unsigned and signed: in ptxas 13.0 `(-5 & -1) >> 1` is -3 and `(5 % 3 - 4) / 2` is 2^63 - 1. `%` reads both
+ * operands as unsigned. */
 static bool int_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *val, const ConstVal *const_val) {
     uint64_t x = val->bits, y = const_val->bits;
     bool u = val->is_unsigned || const_val->is_unsigned;
@@ -174,7 +175,10 @@ static bool int_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *val
     case '%':
         if (!y)
             return diag(parser->d, loc, DIAG_E0115);
-        set_int(val, divide(x, y, u, op->kind == '%'), u);
+        if (op->kind == '%')
+            set_int(val, x % y, true);
+        else
+            set_int(val, divide(x, y, u), u);
         return true;
     case '+': set_int(val, x + y, u); return true;
     case '-': set_int(val, x - y, u); return true;
@@ -186,9 +190,9 @@ static bool int_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *val
     case TK_GE: set_int(val, order >= 0, false); return true;
     case TK_EQ: set_int(val, x == y, false); return true;
     case TK_NE: set_int(val, x != y, false); return true;
-    case '&': set_int(val, x & y, true); return true;
-    case '^': set_int(val, x ^ y, true); return true;
-    case '|': set_int(val, x | y, true); return true;
+    case '&': set_int(val, x & y, u); return true;
+    case '^': set_int(val, x ^ y, u); return true;
+    case '|': set_int(val, x | y, u); return true;
     case TK_ANDAND: set_int(val, x && y, false); return true;
     default: set_int(val, x || y, false); return true;
     }
@@ -235,9 +239,7 @@ static bool parse_ternary(Parser *p, ConstVal *out, unsigned depth) {
     if (!parse_ternary(p, &yes, depth + 1) || !parse_expect(p, ':', "':'") ||
         !parse_ternary(p, &no, depth + 1))
         return false;
-    bool u = yes.is_unsigned || no.is_unsigned;
-    *out = cond ? yes : no;
-    out->is_unsigned = u && out->kind == IMM_INT;
+    *out = cond ? yes : no; /* with the type of the chosen one (ptxas 13.0) */
     return true;
 }
 

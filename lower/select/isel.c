@@ -66,16 +66,6 @@ static uint64_t imm_bits(const PtxOperand *operand, unsigned bytes) {
         memcpy(&u, &f, sizeof u);
         return u;
     }
-    if (operand->imm_kind == IMM_F32 && bytes == 8) {
-        uint32_t u = (uint32_t)operand->imm;
-        float f;
-        double d;
-        uint64_t v;
-        memcpy(&f, &u, sizeof f);
-        d = (double)f;
-        memcpy(&v, &d, sizeof v);
-        return v;
-    }
     return (uint64_t)operand->imm;
 }
 

@@ -99,8 +99,6 @@ static uint64_t immediate_bits(const PtxOperand *operand, unsigned type) {
         memcpy(&d, &operand->imm, sizeof d);
         return f32_bits((float)d);
     }
-    if (operand->imm_kind == IMM_F32 && type == TY_F64)
-        return f64_bits((double)f32_of((uint64_t)operand->imm));
     return (uint64_t)operand->imm;
 }
 

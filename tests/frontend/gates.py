@@ -83,4 +83,5 @@ def main():
     sys.exit(bool(failures) or not asked)
 
 
-main()
+if __name__ == "__main__":
+    main()
