@@ -162,9 +162,9 @@ static uint64_t const_shift(unsigned kind, const ConstVal *val, uint64_t amount)
     return negative ? ~(~val->bits >> n) : val->bits >> n;
 }
 
-/* Types of the results are those of PTX ISA 4.5.6, but for `&`, `^`, `|` and `%`, whose results the document has
- * unsigned and signed: in ptxas 13.0 `(-5 & -1) >> 1` is -3 and `(5 % 3 - 4) / 2` is 2^63 - 1. `%` reads both
- * operands as unsigned. */
+/* Types of the results are those of PTX ISA 4.5.6, but for `&`, `^`, `|` and `%`, whose results the document
+ * has unsigned and signed: in ptxas 13.0 `(-5 & -1) >> 1` is -3 and `(5 % 3 - 4) / 2` is 2^63 - 1. `%` reads
+ * both operands as unsigned. */
 static bool int_op(Parser *parser, const BinaryOp *op, SrcLoc loc, ConstVal *val, const ConstVal *const_val) {
     uint64_t x = val->bits, y = const_val->bits;
     bool u = val->is_unsigned || const_val->is_unsigned;

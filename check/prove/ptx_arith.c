@@ -12,28 +12,27 @@ static Term *ext(Ptx *x, unsigned i) { return pv_src_ext(x, pv_operand(x, i), pv
 static Term *src(Ptx *x, unsigned i) { return pv_src(x, pv_operand(x, i), pv_type(x)); }
 
 /* ---- carries ---- */
+
+/* a + b (+ carry flag), or a + ~b + 1 (or + carry flag): a subtraction sets the flag where it does not
+ * borrow. */
 static bool add_carry(Ptx *ptx, Term *a, Term *b, bool sub, bool use) {
     Terms *ts = &ptx->p->ts;
     if (a->width != 32)
         return false;
-    Term *cf = pv_value(ptx, ptx->p->carry), *sum;
-    if (sub) {
-        sum = t_add(ts, t_zext(ts, a), t_zext(ts, t_inv(ts, b)));
-        sum = t_add(ts, sum, use ? t_zext(ts, t_carry(ts, t_not(ts, cf), ts->falsity)) : t_const(ts, 64, 1));
+    Term *addend = sub ? t_inv(ts, b) : b;
+    Term *sum = t_add(ts, t_zext(ts, a), t_zext(ts, addend));
+    Term *d = NULL;
+    if (use) {
+        Term *carry = t_carry(ts, pv_value(ptx, ptx->p->carry), ts->falsity);
+        sum = t_add(ts, sum, t_zext(ts, carry));
+        d = t_add(ts, t_add(ts, a, addend), carry); /* the word by itself, whatever is known of the carry */
     } else {
-        sum = t_add(ts, t_zext(ts, a), t_zext(ts, b));
-        if (use)
-            sum = t_add(ts, sum, t_zext(ts, t_carry(ts, cf, ts->falsity)));
+        if (sub)
+            sum = t_add(ts, sum, t_const(ts, 64, 1));
+        d = t_lo(ts, sum);
     }
-    Term *d = t_lo(ts, sum);
-    if (use) { /* the word by itself, whatever is known of the carry */
-        Term *c = t_carry(ts, sub ? t_not(ts, cf) : cf, ts->falsity);
-        d = t_add(ts, t_add(ts, a, sub ? t_inv(ts, b) : b), c);
-    }
-    if (ptx->in->flags & PF_CC) {
-        Term *out = t_not(ts, t_ult(ts, t_hi(ts, sum), pv_k32(ptx, 1)));
-        pv_set(ptx, ptx->p->carry, sub ? t_not(ts, out) : out);
-    }
+    if (ptx->in->flags & PF_CC)
+        pv_set(ptx, ptx->p->carry, t_not(ts, t_ult(ts, t_hi(ts, sum), pv_k32(ptx, 1))));
     pv_dst(ptx, pv_operand(ptx, 0), pv_type(ptx), d);
     return true;
 }

@@ -11,7 +11,7 @@ static unsigned ty_bytes(const PtxInsn *in) { return ptx_type_bytes(sel_type(in)
 
 /* ---- add, sub with carry ---- */
 
-/* The PTX carry flag: carry of add, borrow of sub. */
+/* The PTX carry flag: the carry of add and mad, no borrow of sub, which is the carry of a + ~b + 1. */
 static Operand read_cc(Sel *sel) { return ir_val(sel->f, sel_ssa_read(&sel->ssa, sel->cc_var, sel->cur)); }
 
 static Operand add_part(Sel *s, bool sub, Operand a, Operand b, Operand carry, Operand *out) {
@@ -27,16 +27,12 @@ static Operand add_part(Sel *s, bool sub, Operand a, Operand b, Operand carry, O
     return sel_iadd_x(s, sub ? sel_value(s, a) : a, b, carry, out);
 }
 
-/* d = a +- b (+- carry flag), optionally setting the flag. */
-static Wide add_wide(Sel *s, const PtxInsn *in, bool sub, bool use_cc, Wide a, Wide b, Operand *flag) {
-    Operand carry = op_none();
-    (void)in;
-    if (use_cc)
-        carry = sub ? op_not(read_cc(s)) : read_cc(s);
+/* d = a + b (+ carry flag), or a + ~b + 1 (or + carry flag); *flag is the carry. */
+static Wide add_wide(Sel *s, bool sub, bool use_cc, Wide a, Wide b, Operand *flag) {
     Wide d = {.n = a.n};
+    *flag = use_cc ? read_cc(s) : op_none();
     for (unsigned c = 0; c < a.n; c++)
-        d.w[c] = add_part(s, sub, a.w[c], b.w[c], carry, &carry);
-    *flag = sub ? op_not(carry) : carry;
+        d.w[c] = add_part(s, sub, a.w[c], b.w[c], *flag, flag);
     return d;
 }
 
@@ -54,7 +50,7 @@ static bool carry_form(Sel *s, const PtxInsn *in, bool sub, bool use_cc) {
     if (!is_scalar_int(sel_type(in)) || bytes < 4)
         return false;
     Operand flag;
-    Wide d = add_wide(s, in, sub, use_cc, sel_src(s, &in->operands[1], bytes),
+    Wide d = add_wide(s, sub, use_cc, sel_src(s, &in->operands[1], bytes),
                       sel_src(s, &in->operands[2], bytes), &flag);
     return write_with_cc(s, in, d, flag);
 }
@@ -178,7 +174,7 @@ static bool mad_carry(Sel *s, const PtxInsn *in, bool use_cc) {
     Operand flag;
     if (ty_bytes(in) < 4 || in->sub == SUB_WIDE || !mul_part(s, in, &d, &result))
         return false;
-    d = add_wide(s, in, false, use_cc, d, sel_src(s, &in->operands[3], ty_bytes(in)), &flag);
+    d = add_wide(s, false, use_cc, d, sel_src(s, &in->operands[3], ty_bytes(in)), &flag);
     return write_with_cc(s, in, d, flag);
 }
 

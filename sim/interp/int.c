@@ -239,15 +239,19 @@ PACKED(max_s16x2, int16_t, RELU(a > b ? a : b))
 FN(min_relu, int32_t, int32_t, RELU(a < b ? a : b))
 FN(max_relu, int32_t, int32_t, RELU(a > b ? a : b))
 
-/* add.cc addc sub.cc subc mad.cc madc (9.7.2): the carry flag is the borrow for subtraction */
+/* add.cc addc sub.cc subc mad.cc madc (9.7.2). A subtraction sets the flag where it does not borrow, and subc
+ * borrows where the flag is clear. */
 static PtxStep exec_carry(PtxRun *r, PtxThread *thread, const PtxCode *code) {
     uint64_t a = interp_arg(r, thread, &code->src[0]), b = interp_arg(r, thread, &code->src[1]);
     unsigned op = code->insn->op, bits = ptx_type_bytes((PtxType)code->type) * 8;
     uint64_t mask = width_mask(bits / 8);
     bool in = (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) && thread->cc;
+    bool carry;
     U128 sum;
     if (op == PTX_SUB || op == PTX_SUBC) {
-        sum = (U128)(a & mask) - (b & mask) - in;
+        U128 subtrahend = (U128)(b & mask) + (op == PTX_SUBC && !in);
+        sum = (a & mask) - subtrahend;
+        carry = (a & mask) >= subtrahend;
     } else {
         uint64_t addend = b;
         if (op == PTX_MAD || op == PTX_MADC) {
@@ -256,9 +260,10 @@ static PtxStep exec_carry(PtxRun *r, PtxThread *thread, const PtxCode *code) {
             addend = interp_arg(r, thread, &code->src[2]);
         }
         sum = (U128)(a & mask) + (addend & mask) + in;
+        carry = (sum >> bits & 1) != 0;
     }
     if (code->insn->flags & PF_CC)
-        thread->cc = (sum >> bits & 1) != 0;
+        thread->cc = carry;
     interp_put(thread, code->dst[0], (uint64_t)sum);
     return STEP_GO;
 }
