@@ -283,6 +283,11 @@ static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *s
 static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandSpec *spec,
                           PtxOperand *operand) {
     PtxType t = spec_type(i, spec);
+    bool takes_one = (spec->is_vector && i->vec == 1) || i->op == PTX_MOV;
+    if (takes_one && operand->kind == PO_VEC && operand->nvec == 1 && operand->vec[0].kind != PO_SINK) {
+        PtxOperand element = operand->vec[0]; /* `{ %r1 }`, as ptxas takes it */
+        *operand = element;
+    }
     if (spec->is_vector && i->vec > 1)
         return check_vector(c, i, n, spec, t, operand);
     if (i->op == PTX_MOV && operand->kind == PO_VEC && t != TY_PRED)

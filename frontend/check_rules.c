@@ -47,6 +47,9 @@ static bool check_cvt(Check *c, const PtxInsn *i) {
         return rule(c, i, "cannot have .ftz, which is for .f32");
     if (sf && !df)
         return to_int || rule(c, i, "needs a rounding modifier, one of .rni .rzi .rmi .rpi");
+    if (df && sf && d != s && ptx_type_bytes(d) == 2 &&
+        ptx_type_bytes(s) == 2) /* as ptxas: .rn if there is none */
+        return !to_int || rule(c, i, "takes only the rounding modifiers .rn .rz .rm .rp");
     if ((df && !sf) || narrows)
         return (i->rnd && !to_int) || rule(c, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
     if (i->rnd && !(df && d == s && to_int))

@@ -34,12 +34,15 @@ static bool parse_version(Parser *parser) {
     return true;
 }
 
+/* What is wrong with a name is reported and the list read on: behind it no `;` says where the next statement
+ * begins. */
 static bool parse_target(Parser *parser) {
     static const char *const options[] = {"debug", "texmode_unified", "texmode_independent", "texmode_raw",
                                           "map_f64_to_f32"};
     const char *all = "";
     VEC(Token) gated = {0}; /* options that are gated by the architecture behind them, too */
     unsigned first = 0, given = parser->m->version_major * 10 + parser->m->version_minor;
+    bool all_known = true;
     next(parser);
     do {
         Token t = parser->tok;
@@ -48,26 +51,24 @@ static bool parse_target(Parser *parser) {
         const char *text = parse_name_text(parser, t.str);
         bool known = gate_target(text, &parser->m->sm, &parser->m->sm_variant, &first);
         if (known && given < first)
-            return diag(parser->d, tok_loc(&t), DIAG_E0147, given / 10, given % 10, text, first / 10,
-                        first % 10);
+            diag(parser->d, tok_loc(&t), DIAG_E0147, given / 10, given % 10, text, first / 10, first % 10);
         for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
             known |= !strcmp(text, options[i]);
         if (!known)
-            return diag(parser->d, tok_loc(&t), DIAG_E0118, text);
+            all_known = diag(parser->d, tok_loc(&t), DIAG_E0118, text);
         if (gate_directive(text, strlen(text)))
             VEC_ADD(&parser->tmp, &gated, t);
         all = arena_printf(&parser->tmp, *all ? "%s, %s" : "%s%s", all, text);
         if (strlen(all) > 1000)
             return parse_expected(parser, "the end of the list");
     } while (parse_accept(parser, ','));
-    if (!parser->m->sm)
-        return diag(parser->d, here(parser), DIAG_E0118, all);
+    if (!parser->m->sm && all_known)
+        diag(parser->d, here(parser), DIAG_E0118, all);
     parser->m->target_text = str_intern_z(&parser->m->strings, all);
     parser->seen_target = true;
-    bool ok = true;
     for (uint32_t k = 0; k < gated.n; k++)
-        ok &= parse_directive_met(parser, parse_name_text(parser, gated.at[k].str), tok_loc(&gated.at[k]));
-    return ok;
+        parse_directive_met(parser, parse_name_text(parser, gated.at[k].str), tok_loc(&gated.at[k]));
+    return true;
 }
 
 static bool parse_address_size(Parser *parser) {
@@ -75,7 +76,9 @@ static bool parse_address_size(Parser *parser) {
     Token t = parser->tok;
     if (!parse_expect(parser, TK_INT, "an address size"))
         return false;
-    return t.value == 64 || diag(parser->d, tok_loc(&t), DIAG_E0119, (unsigned long long)t.value);
+    if (t.value != 64)
+        diag(parser->d, tok_loc(&t), DIAG_E0119, (unsigned long long)t.value);
+    return true;
 }
 
 bool parse_file(Parser *parser) {
@@ -216,7 +219,9 @@ static bool parse_maxnreg(Parser *parser, PtxFunc *f) {
     return true;
 }
 
-static bool parse_performance(Parser *p, PtxFunc *f) {
+/* may_end: the declaration of a function may be ended by whatever directive follows, without `;` (as ptxas
+ * has it, and PTX of the first versions writes it). */
+static bool parse_performance(Parser *p, PtxFunc *f, bool may_end) {
     uint32_t ignored;
     while (at(p, TK_DIR)) {
         bool ok = true;
@@ -245,7 +250,7 @@ static bool parse_performance(Parser *p, PtxFunc *f) {
         else if (parse_accept_dir(p, ".abi_preserve") || parse_accept_dir(p, ".abi_preserve_control"))
             ok = parse_const_u32(p, &ignored, "a number");
         else
-            return parse_expected(p, "a performance directive, '{' or ';'");
+            return may_end || parse_expected(p, "a performance directive, '{' or ';'");
         if (!ok)
             return false;
     }
@@ -337,7 +342,7 @@ static bool parse_header(Parser *parser, PtxFunc *f) {
         return false;
     if (at(parser, '(') && !parse_params(parser, &c, &f->params, &f->param_regs, &f->nparams))
         return false;
-    if (!parse_performance(parser, f))
+    if (!parse_performance(parser, f, !f->is_entry))
         return false;
     if (f->maxntid[0] && f->reqntid[0])
         return diag(parser->d, f->loc, DIAG_E0126, ".maxntid", "together with .reqntid");
@@ -377,8 +382,9 @@ static bool parse_function(Parser *parser, uint8_t linkage) {
     next(parser);
     if (!parse_open_scope(parser))
         return false;
-    bool ok = parse_header(parser, &f) &&
-              (at(parser, '{') || at(parser, ';') || parse_expected(parser, "'{' or ';'"));
+    bool ok = parse_header(parser, &f);
+    bool ends_open = ok && !f.is_entry && (at(parser, TK_DIR) || at(parser, TK_EOF));
+    ok = ok && (ends_open || at(parser, '{') || at(parser, ';') || parse_expected(parser, "'{' or ';'"));
     uint32_t index = ok ? enter_function(parser, &f) : 0;
     for (uint32_t i = 0; i < f.nparams + f.nrets; i++)
         parser->vars.at[i < f.nparams ? f.params[i] : f.rets[i - f.nparams]].func =
@@ -394,7 +400,7 @@ static bool parse_function(Parser *parser, uint8_t linkage) {
         parser->funcs.at[index - 1] = f;
     }
     parser->func = 0;
-    return ok && (body || parse_expect(parser, ';', "';'"));
+    return ok && (body || ends_open || parse_expect(parser, ';', "';'"));
 }
 
 /* name: .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn; */
@@ -408,7 +414,7 @@ bool parse_call_prototype(Parser *parser, StrId name, SrcLoc loc) {
     bool ok = (!at(parser, '(') || parse_params(parser, &c, &t.rets, NULL, &t.nrets)) &&
               parse_expect(parser, TK_IDENT, "'_'") &&
               (!at(parser, '(') || parse_params(parser, &c, &t.params, NULL, &t.nparams)) &&
-              parse_performance(parser, &directives);
+              parse_performance(parser, &directives, false);
     parse_close_scope(parser);
     t.noreturn = directives.noreturn;
     VEC_ADD(&parser->tmp, &parser->call_tables, t);
