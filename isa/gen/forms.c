@@ -66,6 +66,8 @@ static void add_modifiers(Ig *g, IgDef *d, const IgFormSlot *form_slot, Place at
         add_field(g, d, half, 2, "Half", form_slot->slot, "half", NULL, loc);
     if (form_slot->half_sel)
         add_field(g, d, half, 2, "HalfSel", "half", NULL, "H0", loc);
+    if (form_slot->byte_sel)
+        add_field(g, d, half, 2, "ByteSel", "byte", NULL, "B0", loc);
     if (reg)
         add_field(g, d, reuse, 1, "Reuse", form_slot->slot, "reuse", NULL, loc);
 }

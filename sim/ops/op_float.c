@@ -256,7 +256,8 @@ bool LV(bind_DFMA)(Bind *bind) {
     return bind_rounding(bind, MGET(DFMA, rnd, bind->in->mods));
 }
 
-/* .MIN/.MAX: pu says that a is the result; pv that a or b is NaN. */
+/* .MIN/.MAX: pu says that a is the result; pv that a and b are NaN. (ptxas -arch=sm_80 of min.f64 selects by
+ * pu, and under pv makes the chosen NaN quiet; with one NaN operand it keeps the other's bits.) */
 static uint32_t dsetp_pick(double x, double y, bool min) {
     if (y != y)
         return 1;
@@ -275,7 +276,7 @@ static int dsetp(Warp *warp, Dec *dec, uint32_t g) {
         double x = DA, y = DB;
         uint32_t rel = fp_relation(x, y);
         res |= (select ? dsetp_pick(x, y, cmp == DCmp_MIN) : (uint32_t)((rel & cmp) != 0)) << i;
-        other |= (uint32_t)(select ? rel == 8 : (rel & cmp) == 0) << i;
+        other |= (uint32_t)(select ? x != x && y != y : (rel & cmp) == 0) << i;
     }
     set_pred(warp, dec->pd[0], g, bool_op(bop, res, pp));
     set_pred(warp, dec->pd[1], g, bool_op(bop, other, pp));
