@@ -23,7 +23,7 @@ static uint64_t get_bits(const uint64_t word[2], const IsaField *field) {
 
 static int64_t field_number(const IsaField *field, uint64_t v) {
     int64_t x = (int64_t)v;
-    if (field->type == VT_SIMM && field->width < 64 && v >> (field->width - 1) & 1)
+    if (field->type == VT_SIMM && field->width && field->width < 64 && v >> (field->width - 1) & 1)
         x -= (int64_t)1 << field->width;
     return x * field->scale + field->bias;
 }

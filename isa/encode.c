@@ -15,6 +15,8 @@ static bool is_absent(const Operand *operand) {
 }
 
 static bool imm_fits(const IsaField *field, uint32_t bits) {
+    if (!field->nparts) /* the one number that the opcode implies */
+        return bits == field->def;
     if (field->width >= 32 || field->scale > 1 || field->bias)
         return true;
     if (field->type == VT_SIMM) {
@@ -143,6 +145,8 @@ static bool enc_number(const Enc *e, const IsaField *field, int64_t value, unsig
             return refuse(e, "is not a multiple of its unit", slot);
         x /= field->scale;
     }
+    if (!field->nparts)
+        return x == 0 || refuse(e, "is implied, and another number", slot);
     if (field->width < 64 && field->type == VT_SIMM) {
         int64_t lim = (int64_t)1 << (field->width - 1);
         if (x < -lim || x >= lim)

@@ -34,7 +34,7 @@ static uint32_t random_reg(const IsaField *field, unsigned regs, uint64_t *state
 static int64_t random_number(const IsaField *field, uint64_t *state) {
     uint64_t x = rng_next(state) & (field->width < 64 ? ((uint64_t)1 << field->width) - 1 : ~(uint64_t)0);
     int64_t v = (int64_t)x;
-    if (field->type == VT_SIMM && x >> (field->width - 1) & 1)
+    if (field->type == VT_SIMM && field->width && x >> (field->width - 1) & 1)
         v -= (int64_t)1 << field->width;
     return v * field->scale + field->bias;
 }

@@ -393,21 +393,25 @@ static void leaving(Barriers *barriers, uint32_t j, const Bitset *ends) {
     arena_release(&barriers->c->a, mark);
 }
 
-/* */
-static void synchronised(Barriers *barriers, const Bitset *ends) {
+/* What a path meets behind a word that is not decoded, or an unknown branch, is not known. */
+static void synchronised(Barriers *barriers) {
     const BinFlow *flow = barriers->c->g;
-    (void)ends;
     for (uint32_t j = 0; j < barriers->joins.n; j++) {
         const Join *join = &barriers->joins.at[j];
         Bitset meets = bs_new(&barriers->c->a, flow->funcs[barriers->p->func].nblocks);
         uint32_t home = flow->block_of[join->bssy] - barriers->base;
         bool here = false;
-        for (uint32_t n = 0; n < barriers->p->nrpo; n++)
+        for (uint32_t n = 0; n < barriers->p->nrpo; n++) {
+            if (flow->blocks[barriers->p->rpo[n]].ends & (BX_OFF_END | BX_UNKNOWN)) {
+                bs_add(&meets, barriers->p->rpo[n] - barriers->base);
+                here |= barriers->p->rpo[n] - barriers->base == home;
+            }
             FOR_BIN_INSTS(&flow->blocks[barriers->p->rpo[n]], i)
                 if (is_sync_of(barriers->c, i, join->reg, barriers->p->func)) {
                     bs_add(&meets, barriers->p->rpo[n] - barriers->base);
                     here |= barriers->p->rpo[n] - barriers->base == home && i > join->bssy;
                 }
+        }
         grow_back(barriers, &meets, NULL);
         const BinBlock *blk = &flow->blocks[home + barriers->base];
         for (uint32_t s = 0; s < blk->nsuccs; s++)
@@ -453,7 +457,7 @@ static void check_proc(Checker *checker, const Proc *proc, Summary *sum, Barrier
         if (flow->blocks[proc->rpo[n]].ends)
             bs_add(&ends, proc->rpo[n] - barriers->base);
     grow_back(barriers, &ends, NULL);
-    synchronised(barriers, &ends);
+    synchronised(barriers);
     endless(barriers, &ends);
     for (uint32_t j = 0; j < barriers->joins.n; j++)
         leaving(barriers, j, &ends);

@@ -40,12 +40,13 @@ typedef struct {
     VEC(Entry) e; /* ascending keys */
     uint8_t sb_age[NUM_SB];
     uint32_t sb_inst[NUM_SB];
+    uint8_t sb_oldest[NUM_SB]; /* the most cycles, over all paths, since it was set for a result */
     bool reached;
 } State;
 
 typedef struct {
     const Ref *refs;
-    uint8_t nreads, nwrites, issue, advance, queue;
+    uint8_t nreads, nwrites, issue, advance, queue; /* issue: the stall that H-06 asks for */
     bool variable, late, memory, drains, guarded;
 } Facts;
 
@@ -105,13 +106,12 @@ static Facts facts_of(Hazards *hazards, const MachInst *inst) {
         nw = add_refs(inst->dst[k], k, refs + nr, nw);
     if (isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P))
         nw = masked_predicates(inst, refs + nr, nw);
-    unsigned least = latency_issue(hazards->t, inst),
-             stall = inst->ctrl.stall_cycles ? inst->ctrl.stall_cycles : 1;
+    unsigned hold = latency_hold(hazards->t, inst), stall = inst->ctrl.stall_cycles;
     return (Facts){.refs = arena_copy(&hazards->c->a, refs, sizeof *refs * (nr + nw) + 1),
                    .nreads = (uint8_t)nr,
                    .nwrites = (uint8_t)nw,
-                   .issue = (uint8_t)least,
-                   .advance = (uint8_t)(stall > least ? stall : least),
+                   .issue = (uint8_t)latency_issue_least(hazards->t, inst),
+                   .advance = (uint8_t)(stall > hold ? stall : hold),
                    .queue = (uint8_t)latency_queue(hazards->t, inst),
                    .variable = latency_is_variable(hazards->t, inst),
                    .late = latency_reads_late(hazards->t, inst),
@@ -150,6 +150,7 @@ static void copy_state(Hazards *hazards, State *to, const State *from) {
         VEC_ADD(&hazards->c->a, &to->e, from->e.at[k]);
     memcpy(to->sb_age, from->sb_age, sizeof to->sb_age);
     memcpy(to->sb_inst, from->sb_inst, sizeof to->sb_inst);
+    memcpy(to->sb_oldest, from->sb_oldest, sizeof to->sb_oldest);
     to->reached = from->reached;
 }
 
@@ -172,12 +173,17 @@ static bool merge_state(Hazards *hazards, State *into, const State *with) {
         return into->reached = true;
     }
     bool changed = false;
-    for (unsigned s = 0; s < NUM_SB; s++)
+    for (unsigned s = 0; s < NUM_SB; s++) {
         if (with->sb_age[s] < into->sb_age[s]) {
             into->sb_age[s] = with->sb_age[s];
             into->sb_inst[s] = with->sb_inst[s];
             changed = true;
         }
+        if (with->sb_oldest[s] > into->sb_oldest[s]) {
+            into->sb_oldest[s] = with->sb_oldest[s];
+            changed = true;
+        }
+    }
     uint32_t missing = 0, i = 0;
     for (uint32_t k = 0; k < with->e.n; k++) {
         while (i < into->e.n && by_key(&into->e.at[i], &with->e.at[k]) < 0)
@@ -231,18 +237,29 @@ static void put_entry(Hazards *hazards, State *state, Entry x) {
     state->e.at[at] = x;
 }
 
+static uint8_t older(uint8_t age, unsigned cycles) {
+    return (uint8_t)(age + cycles < LATENCY_WINDOW ? age + cycles : LATENCY_WINDOW);
+}
+
 static void grow_older(State *state, unsigned cycles) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < state->e.n; k++) {
         Entry x = state->e.at[k];
-        x.age = (uint8_t)(x.age + cycles < LATENCY_WINDOW ? x.age + cycles : LATENCY_WINDOW);
+        x.age = older(x.age, cycles);
         if (x.age < LATENCY_WINDOW || x.pending)
             state->e.at[n++] = x;
     }
     state->e.n = n;
-    for (unsigned b = 0; b < NUM_SB; b++)
-        state->sb_age[b] = (uint8_t)(state->sb_age[b] + cycles < LATENCY_WINDOW ? state->sb_age[b] + cycles
-                                                                                : LATENCY_WINDOW);
+    for (unsigned b = 0; b < NUM_SB; b++) {
+        state->sb_age[b] = older(state->sb_age[b], cycles);
+        state->sb_oldest[b] = older(state->sb_oldest[b], cycles);
+    }
+}
+
+/* No scoreboard is set. */
+static void clear_scoreboards(State *state) {
+    memset(state->sb_age, LATENCY_WINDOW, sizeof state->sb_age);
+    memset(state->sb_oldest, LATENCY_WINDOW, sizeof state->sb_oldest);
 }
 
 /* ---- one instruction ---- */
@@ -250,12 +267,15 @@ static void grow_older(State *state, unsigned cycles) {
 static void wait_for(Hazards *hazards, State *state, uint32_t i) {
     const MachInst *inst = &hazards->c->g->insts[i];
     unsigned mask = inst->ctrl.wait_mask & 0x3f, good = drains_sb0(inst) ? 1 : 0;
+    unsigned least = latency_result_least(hazards->t), held = 0;
     for (unsigned b = 0; b < NUM_SB; b++) {
         if (!(mask >> b & 1))
             continue;
-        if (state->sb_age[b] >= LATENCY_SB_TO_WAIT)
+        if (state->sb_age[b] >= LATENCY_SB_TO_WAIT) {
             good |= 1u << b;
-        else if (hazards->final)
+            if (state->sb_oldest[b] + held < least)
+                held = least - state->sb_oldest[b];
+        } else if (hazards->final)
             check_report(hazards->c, CR_H05, i, state->sb_inst[b],
                          "waits for scoreboard %u %u cycle%s behind %s, which sets it", b, state->sb_age[b],
                          state->sb_age[b] == 1 ? "" : "s", check_at(hazards->c, state->sb_inst[b]));
@@ -271,6 +291,7 @@ static void wait_for(Hazards *hazards, State *state, uint32_t i) {
         state->e.at[n++] = x;
     }
     state->e.n = n;
+    grow_older(state, held);
 }
 
 /* No lane executes both: the same predicate, once as it is, once negated. */
@@ -368,7 +389,7 @@ static void pass_by(Hazards *hazards, State *state, uint32_t i) {
         if (x.access == IN_READ && f->drains && g->memory)
             continue;
         if (f->queue != ISA_QUEUE_NONE && f->queue == g->queue)
-            x.cover |= (uint8_t)w;
+            x.cover |= (uint8_t)(x.access == IN_READ ? w | r : w);
         if (x.access == IN_READ && f->memory && g->memory)
             x.cover |= (uint8_t)(w | r);
         if (before->guard.kind == OPK_REG && before->guard.value != REG_PT && before->guard.file < RF_B &&
@@ -409,6 +430,7 @@ static void take_off(Hazards *hazards, State *state, uint32_t i) {
         if ((w | r) >> b & 1) {
             state->sb_age[b] = 0;
             state->sb_inst[b] = i;
+            state->sb_oldest[b] = w >> b & 1 && f->variable && !f->guarded ? 0 : LATENCY_WINDOW;
         }
 }
 
@@ -467,6 +489,7 @@ static void come_back(Hazards *hazards, State *state, const Flow *callee) {
     }
     memcpy(state->sb_age, callee->exit.sb_age, sizeof state->sb_age);
     memcpy(state->sb_inst, callee->exit.sb_inst, sizeof state->sb_inst);
+    memcpy(state->sb_oldest, callee->exit.sb_oldest, sizeof state->sb_oldest);
 }
 
 /* `s`: the state behind the call instruction; becomes the one where it comes back. */
@@ -474,7 +497,7 @@ static void do_call(Hazards *hazards, State *state, uint32_t i) {
     Callees to = check_callees(hazards->c, i);
     if (!to.n) { /* unknown: nothing is claimed about what is in flight behind it */
         state->e.n = 0;
-        memset(state->sb_age, LATENCY_WINDOW, sizeof state->sb_age);
+        clear_scoreboards(state);
         return;
     }
     State sum = {0}, one = {0};
@@ -568,7 +591,7 @@ void check_hazards(Checker *checker) {
     for (uint32_t p = 0; p < checker->nprocs;
          p++) { /* functions that nobody calls start with nothing in flight, as kernels do */
         State *state = &hazards->in[checker->procs[p].entry_block];
-        memset(state->sb_age, LATENCY_WINDOW, sizeof state->sb_age);
+        clear_scoreboards(state);
         state->reached = true;
     }
     hazards->dirty = ARENA_ARRAY(&checker->a, bool, bin_flow->nblocks + 1);

@@ -100,6 +100,7 @@ typedef struct {
     IgTok def;
     bool def_invert; /* default of a predicate is negated */
     bool reversed;
+    bool implied; /* an immediate without bits, always `def` */
     unsigned scale;
     int bias;
     bool distance; /* AsmFormat: a branch distance, kept in MachInst.wide */

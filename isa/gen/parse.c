@@ -255,6 +255,23 @@ static bool parse_virtual(Parser *parser, IgDef *ig_def, IgLoc loc, bool wide) {
     return igp_expect(parser, ";");
 }
 
+/* imm<Type> slot == VALUE; */
+static bool parse_implied(Parser *parser, IgDef *ig_def, IgLoc loc) {
+    IgField f = {.kind = FD_FIELD, .scale = 1, .loc = loc, .has_default = true, .implied = true};
+    if (!igp_expect(parser, "<") || !igp_ident(parser, &f.type_name) || !igp_expect(parser, ">") ||
+        !igp_ident(parser, &f.name) || !igp_expect(parser, "=="))
+        return false;
+    bool minus = igp_take(parser, "-");
+    int64_t n;
+    f.def = *parser->t;
+    if (!igp_number(parser, &n))
+        return false;
+    f.def.number = minus ? -n : n;
+    f.bias = (int)f.def.number;
+    VEC_ADD(&parser->g->arena, &ig_def->fields, f);
+    return igp_expect(parser, ";");
+}
+
 static bool parse_reserved(Parser *parser, IgDef *def, IgLoc loc, IgFieldKind kind) {
     IgField f = {.kind = kind, .scale = 1, .loc = loc, .name = "reserved"};
     if (!bit_range(parser, &f))
@@ -350,6 +367,8 @@ static bool parse_encoding(Parser *parser, IgDef *def) {
             ok = parse_virtual(parser, def, loc, true);
         else if (igp_take(parser, "mod"))
             ok = parse_virtual(parser, def, loc, false);
+        else if (igp_take(parser, "imm"))
+            ok = parse_implied(parser, def, loc);
         else if (igp_take(parser, "zero"))
             ok = parse_reserved(parser, def, loc, FD_ZERO);
         else if (igp_take(parser, "spare"))

@@ -142,7 +142,9 @@ static bool resolve_type(Ig *g, IgField *field) {
         if (field->value == VT_CMEM && field->width < 17)
             return ig_error(g, field->loc, "a CMem field needs at least 17 bits, %s has %u", field->name,
                             field->width);
-        if (width && field->kind != FD_MODFIXED && width != field->width)
+        if (field->implied && field->value != VT_SIMM)
+            return ig_error(g, field->loc, "%s: an immediate without bits has a type SImmN", field->name);
+        if (width && field->kind != FD_MODFIXED && !field->implied && width != field->width)
             return ig_error(g, field->loc, "field %s has %u bits, its type %s has %u", field->name,
                             field->width, field->type_name, width);
         return true;

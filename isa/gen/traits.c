@@ -45,6 +45,7 @@ static const Word queues[] = {
     {"DBL", "f64, where it needs scoreboards", 2, 0},
     {"SHARED", "shared memory", 3, 0},
     {"SHFL", "SHFL", 4, 0},
+    {"REDUX", "REDUX", 5, 0},
 };
 static const Word effects[] = {
     {"NONE", "nothing but its destinations", 0, 0},

@@ -51,6 +51,7 @@ typedef struct {
     uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, uguard;
     bool dbl_sb, mma_sb;
     uint8_t r2ur_fixed, waw_late, bar_issue;
+    uint8_t bar_least, fence_least, cctl_least, part_least, break_least, maybe_call_least, result_least;
 } FamilyData;
 static const FamilyData families[NFAMILIES] = {
 #define LATENCY_FAMILY(family, ...) [Latency_##family] = {__VA_ARGS__},
@@ -335,6 +336,33 @@ unsigned latency_issue(const Target *t, const MachInst *i) {
         return 11;
     return latency_unit(i) == ISA_UNIT_CTRL && isa_has_effect(i->optype, turns) ? 5 : 1;
 }
+
+unsigned latency_issue_least(const Target *t, const MachInst *i) {
+    const FamilyData *data = &families[family_of(t)];
+    const uint32_t part = ISA_EFFECT_SWITCH | ISA_EFFECT_STATE;
+    switch (i->optype) {
+    case OT_MEMBAR: return data->fence_least;
+    case OT_CCTL: return data->cctl_least;
+    case OT_BREAK: return data->break_least;
+    case OT_BSYNC: return latency_issue(t, i);
+    default: break;
+    }
+    if (isa_has_effect(i->optype, ISA_EFFECT_CTA_BARRIER))
+        return data->bar_least;
+    if (isa_has_effect(i->optype, ISA_EFFECT_CALL) && !op_is_always(i->guard))
+        return data->maybe_call_least;
+    if (isa_has_effect(i->optype, ISA_EFFECT_BRANCH | ISA_EFFECT_EXIT))
+        return latency_issue(t, i);
+    return latency_unit(i) == ISA_UNIT_CTRL && isa_has_effect(i->optype, part) ? data->part_least : 1;
+}
+
+unsigned latency_hold(const Target *t, const MachInst *i) {
+    if (i->optype == OT_ERRBAR)
+        return 5;
+    return i->optype == OT_VOTE && family_of(t) == Latency_F90 ? 2 : latency_issue_least(t, i);
+}
+
+unsigned latency_result_least(const Target *t) { return families[family_of(t)].result_least; }
 
 unsigned latency_estimate(const MachInst *i) {
     switch (latency_unit(i)) {

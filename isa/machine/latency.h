@@ -54,8 +54,20 @@ unsigned latency_worst(const Target *target, const MachInst *writer, unsigned ds
 unsigned latency_war(const Target *target, const MachInst *first, unsigned src, const MachInst *second);
 /* Destination `dst` of `first` is overwritten by `second`. */
 unsigned latency_waw(const Target *target, const MachInst *first, unsigned dst, const MachInst *second);
-/* Least distance to the next instruction, whatever it is (1 for most). */
+/* Distance to the next instruction, whatever it is (1 for most), that our own code keeps. */
 unsigned latency_issue(const Target *target, const MachInst *i);
+/* The least such distance that ptxas keeps: what a checker may ask of other compilers' code. At most
+ * latency_issue.
+ */
+unsigned latency_issue_least(const Target *target, const MachInst *i);
+/* The next instruction issues so much later, whatever the stall count says. At least latency_issue_least;
+ * more for what holds the warp by itself: ERRBAR, to which ptxas gives stall 0 (MEMBAR; ERRBAR; a reader of
+ * what IMAD wrote three instructions earlier: simpleAWBarrier), and VOTE of sm_90 (ULDC; VOTE; VOTE; STG in 5
+ * cycles where it keeps 6 elsewhere: simpleVoteIntrinsics). */
+unsigned latency_hold(const Target *target, const MachInst *i);
+/* An instruction that waits for the write scoreboard of a variable-latency instruction issues at least so
+ * many cycles after it: ptxas counts on that time for what it issues between the two. */
+unsigned latency_result_least(const Target *target);
 /* Expected cycles until a variable-latency result arrives; for scheduling only. */
 unsigned latency_estimate(const MachInst *i);
 #endif

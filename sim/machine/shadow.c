@@ -4,11 +4,10 @@
  * follow the data. Copying them is fine; it is reported when one decides a guard, an address, an operand of
  * control flow, or is stored to global memory.
  *
- * Control codes: the warp has a clock that stall counts alone advance (waiting on a scoreboard takes no time
- * that a compiler could count on). Each register remembers who wrote it last and who read it late; the
- * distances come from isa/machine/latency.h. A value read too early is reported, and what was computed from
- * it is poisoned.
- * SPDX-License-Identifier: MIT */
+ * Control codes: the warp has a clock that stall counts advance, and waits for results, by the least time
+ * that a result of unknown latency takes (no compiler could count on more). Each register remembers who wrote
+ * it last and who read it late; the distances come from isa/machine/latency.h. A value read too early is
+ * reported, and what was computed from it is poisoned. SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
 #include "sim/machine/internal.h"
 #include <stdio.h>
@@ -39,9 +38,11 @@ struct WarpShadow {
     uint64_t cycle, number;  /* of the next instruction */
     uint64_t waited[NUM_SB]; /* everything that set it before this issue number has finished */
     uint64_t last_set_cycle[NUM_SB];
+    uint64_t result_cycle[NUM_SB]; /* no result that it stands for is there earlier */
     /* Of a queue that works in order: the last one that set each scoreboard, and up to which number
      * everything is known to have finished, or to have read its operands. */
     uint64_t queued[ISA_QUEUE_COUNT][NUM_SB], finished[ISA_QUEUE_COUNT], memory_op[NUM_SB], memory_read;
+    uint64_t queue_op[ISA_QUEUE_COUNT][NUM_SB], queue_read[ISA_QUEUE_COUNT];
     Accesses writer[REGS_TRACKED], reader[REGS_TRACKED];
 };
 
@@ -122,6 +123,7 @@ static bool has_read(const struct WarpShadow *shadow, const Target *t, const Acc
     const Control *control = &access->inst->ctrl;
     return waited_for(shadow, t, access, control->read_sb) ||
            waited_for(shadow, t, access, control->write_sb) ||
+           access->number <= shadow->queue_read[latency_queue(t, access->inst)] ||
            (latency_reads_in_order(t, access->inst) && access->number <= shadow->memory_read);
 }
 /* Does `in` come behind `before` in one queue, so that it cannot overtake it? */
@@ -137,9 +139,12 @@ static bool in_order(const Target *t, const MachInst *before, const MachInst *in
 
 static void wait_for(struct WarpShadow *shadow, unsigned sb) {
     shadow->waited[sb] = shadow->number;
-    for (unsigned q = ISA_QUEUE_NONE + 1; q < ISA_QUEUE_COUNT; q++)
+    for (unsigned q = ISA_QUEUE_NONE + 1; q < ISA_QUEUE_COUNT; q++) {
         if (shadow->queued[q][sb] > shadow->finished[q])
             shadow->finished[q] = shadow->queued[q][sb];
+        if (shadow->queue_op[q][sb] > shadow->queue_read[q])
+            shadow->queue_read[q] = shadow->queue_op[q][sb];
+    }
     if (shadow->memory_op[sb] > shadow->memory_read)
         shadow->memory_read = shadow->memory_op[sb];
 }
@@ -151,6 +156,7 @@ static void set_scoreboard(struct WarpShadow *shadow, const Target *t, const Mac
     shadow->last_set_cycle[sb] = shadow->cycle;
     if (result)
         shadow->queued[q][sb] = shadow->number;
+    shadow->queue_op[q][sb] = shadow->number;
     if (latency_reads_in_order(t, in))
         shadow->memory_op[sb] = shadow->number;
 }
@@ -222,10 +228,14 @@ static void check_writes(Warp *warp, Dec *dec, uint32_t g) {
 
 static bool control_before(Warp *warp, Dec *dec, uint32_t g) {
     struct WarpShadow *warp_shadow = warp->shadow;
+    uint64_t ready = warp_shadow->cycle;
     for (unsigned sb = 0; sb < NUM_SB; sb++)
         if (dec->inst->ctrl.wait_mask >> sb & 1 &&
-            warp_shadow->cycle - warp_shadow->last_set_cycle[sb] >= LATENCY_SB_TO_WAIT)
+            warp_shadow->cycle - warp_shadow->last_set_cycle[sb] >= LATENCY_SB_TO_WAIT) {
             wait_for(warp_shadow, sb);
+            ready = warp_shadow->result_cycle[sb] > ready ? warp_shadow->result_cycle[sb] : ready;
+        }
+    warp_shadow->cycle = ready;
     bool bad = check_reads(warp, dec, g);
     check_writes(warp, dec, g);
     return bad;
@@ -262,12 +272,14 @@ static void control_after(Warp *warp, Dec *dec, uint32_t g) {
                 access_put(&warp_shadow->reader[reg], lanes_of(in->dst[i], g), NULL);
             }
         }
+    if (g && in->ctrl.write_sb < NUM_SB && latency_is_variable(t, in))
+        warp_shadow->result_cycle[in->ctrl.write_sb] = warp_shadow->cycle + latency_result_least(t);
     set_scoreboard(warp_shadow, t, in, in->ctrl.write_sb, true);
     set_scoreboard(warp_shadow, t, in, in->ctrl.read_sb, false);
     if (latency_drains_reads(t, in))
         warp_shadow->memory_read = warp_shadow->number;
-    unsigned least = latency_issue(t, in), stall = in->ctrl.stall_cycles ? in->ctrl.stall_cycles : 1;
-    warp_shadow->cycle += stall > least ? stall : least;
+    unsigned hold = latency_hold(t, in), stall = in->ctrl.stall_cycles;
+    warp_shadow->cycle += stall > hold ? stall : hold;
     warp_shadow->number++;
 }
 

@@ -146,6 +146,22 @@ static void test_reserved_bit(void **state) {
     release(&c);
 }
 
+/* What comes behind a word that does not decode is not known: it may synchronise B0. */
+static void test_undecoded(void **state) {
+    (void)state;
+    Checked c = check_text(".target sm_90\n.entry k\nBSSY B0, `(.L_1) ;\nNOP ;\n.L_1:\nBSYNC B0 ;\nEXIT ;\n",
+                           &(BinCheckOptions){.no_hazards = true});
+    assert_int_equal(c.r.n, 0);
+    c.b->code[1][1] |= 1ull << (90 - 64);
+    check_report_free(&c.r);
+    bin_flow_free(c.g);
+    c.g = bin_flow_new(c.b);
+    check_binary(c.g, NULL, &c.r);
+    assert_true(breaks(&c, CR_R23));
+    assert_false(breaks(&c, CR_R05));
+    release(&c);
+}
+
 static void test_rule_names(void **state) {
     (void)state;
     assert_int_equal(check_rule_find("R-07", 4), CR_R07);
@@ -288,9 +304,9 @@ static void test_path(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples),     cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_reserved_bit), cmocka_unit_test(test_rule_names),
-                                       cmocka_unit_test(test_docs),         cmocka_unit_test(test_metadata),
-                                       cmocka_unit_test(test_options),      cmocka_unit_test(test_reports),
-                                       cmocka_unit_test(test_path)};
+                                       cmocka_unit_test(test_reserved_bit), cmocka_unit_test(test_undecoded),
+                                       cmocka_unit_test(test_rule_names),   cmocka_unit_test(test_docs),
+                                       cmocka_unit_test(test_metadata),     cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_reports),      cmocka_unit_test(test_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,29 @@ static void test_names(void **state) {
     assert_false(isa_has_effect(OT_IADD3, ISA_EFFECT_BRANCH));
 }
 
+/* sm_90 has no mask in the word: its WARPSYNC.ALL means all lanes, and every other mask stands in a register
+ * (ptxas: tests/isa/words.txt). */
+static void test_implied(void **state) {
+    (void)state;
+    MachInst sync = isa_inst(OT_WARPSYNC);
+    uint64_t word[2];
+    char error[ISA_ERROR_BYTES];
+    const Target *hopper = isa_target("sm_90");
+    sync.guard = op_pt();
+    sync.src[WARPSYNC_pp] = op_pt();
+    sync.src[WARPSYNC_rb] = op_imm(UINT32_MAX);
+    sync.opcode = (uint16_t)isa_select_opcode(hopper, &sync);
+    assert_true(isa_encode(hopper, &sync, word, error));
+    assert_int_equal(word[0], 0x7948);
+    assert_true(isa_decode(hopper, word, &sync, error));
+    assert_int_equal(sync.src[WARPSYNC_rb].kind, OPK_IMM);
+    assert_int_equal(sync.src[WARPSYNC_rb].value, UINT32_MAX);
+    sync.src[WARPSYNC_rb] = op_imm(3);
+    assert_false(isa_encode(hopper, &sync, word, error));
+    assert_int_equal(isa_select_opcode(hopper, &sync), 0);
+    assert_int_not_equal(isa_select_opcode(isa_target("sm_80"), &sync), 0);
+}
+
 static void test_columns(void **state) {
     (void)state;
     const OpTraits *ldg = isa_traits(OT_LDG), *red = isa_traits(OT_RED), *isetp = isa_traits(OT_ISETP);
@@ -267,9 +290,9 @@ static void test_alignment(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alignment), cmocka_unit_test(test_targets),    cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_limits),    cmocka_unit_test(test_sregs),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_columns),   cmocka_unit_test(test_modifiers),  cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_select),    cmocka_unit_test(test_known_words)};
+        cmocka_unit_test(test_alignment), cmocka_unit_test(test_targets), cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_limits),    cmocka_unit_test(test_sregs),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_columns),   cmocka_unit_test(test_implied), cmocka_unit_test(test_modifiers),
+        cmocka_unit_test(test_slots),     cmocka_unit_test(test_select),  cmocka_unit_test(test_known_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
