@@ -25,7 +25,7 @@ const char *ptx_type_name(PtxType t); /* "u32" */
 
 // clang-format off
 typedef enum { SP_NONE /* generic */, SP_REG, SP_SREG, SP_CONST, SP_GLOBAL, SP_LOCAL, SP_PARAM, SP_SHARED,
-               SP_TEX, SP_SHARED_CLUSTER, SP_PARAM_FUNC, SP_COUNT } PtxSpace;
+               SP_TEX, SP_SHARED_CLUSTER, SP_PARAM_FUNC, SP_PARAM_ENTRY /* of the kernel, in a function */, SP_COUNT } PtxSpace;
 // clang-format on
 
 /* Opcodes: one name for each base opcode of the instruction set: PTX_ADD, PTX_LD, PTX_BAR ... */
@@ -91,8 +91,9 @@ typedef enum { SUB_NONE,
 enum { /* PtxInsn.flags */
     PF_FTZ = 1 << 0, PF_SAT = 1 << 1, PF_APPROX = 1 << 2, PF_FULL = 1 << 3, PF_UNI = 1 << 4, PF_ALIGNED = 1 << 5,
     PF_NAN = 1 << 6, PF_XORSIGN_ABS = 1 << 7, PF_RELU = 1 << 8, PF_CC = 1 << 9 /* add.cc */, PF_SHIFTAMT = 1 << 10,
-    PF_SYNC = 1 << 11 /* .sync form of shfl, vote, match */, PF_NOFTZ = 1 << 12, PF_SATFINITE = 1 << 13,
-    PF_NOINC = 1 << 14, PF_CTA_BARRIER = 1 << 15 /* barrier.cta */, PF_UNIFIED = 1 << 16,
+    PF_SYNC = 1 << 11 /* .sync form of shfl, vote, match */, PF_NOCOMPLETE = 1 << 12 /* mbarrier */,
+    PF_SATFINITE = 1 << 13, PF_NOINC = 1 << 14, PF_SCALED = 1 << 15 /* cvt.scaled::n2::ue8m0 */,
+    PF_UNIFIED = 1 << 16 /* behind an address */,
     PF_CACHE_HINT = 1 << 17 /* .L2::cache_hint: a 64-bit policy is the last operand */, PF_OOB = 1 << 18,
     PF_PROXY = 1 << 19 /* fence.proxy.*, membar.proxy.*: details in mods_text */, PF_TRANS = 1 << 20 /* .trans */,
     PF_ABS = 1 << 21 /* redux.abs */, PF_PARITY = 1 << 22 /* mbarrier wait */, PF_ALL_FORMS = 1 << 23 /* the form is
@@ -206,6 +207,8 @@ typedef struct PtxVar { /* variable in a state space, at module or function leve
     uint64_t size_bytes;                /* 0 for `extern .shared x[]` */
     bool is_array, unsized, is_pointer; /* .ptr attribute */
     bool managed;                       /* .attribute(.managed) */
+    bool unified;                       /* .attribute(.unified(uuid[0], uuid[1])) */
+    uint64_t uuid[2];
     PtxSpace pointee_space;
     uint32_t func;   /* index + 1 of the function it is local to, 0 = module level */
     uint32_t nelems; /* product of dimensions, 1 for scalars */

@@ -231,9 +231,9 @@ static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const Opera
 /* addresses */
 
 static const char *space_name(unsigned space) {
-    static const char *const names[SP_COUNT] = {"generic",    "reg",   "sreg",   "const", "global",
-                                                "local",      "param", "shared", "tex",   "shared::cluster",
-                                                "param::func"};
+    static const char *const names[SP_COUNT] = {
+        "generic", "reg",    "sreg", "const",           "global",      "local",
+        "param",   "shared", "tex",  "shared::cluster", "param::func", "param::entry"};
     return space < SP_COUNT ? names[space] : "?";
 }
 
@@ -280,6 +280,18 @@ static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *s
     return true;
 }
 
+/* As in ptxas, `.unified` stands behind addresses in global memory, and behind no variable that is not. */
+static bool check_unified(const Check *check, const PtxInsn *i, const OperandSpec *spec,
+                          const PtxOperand *operand) {
+    if (!(i->flags & PF_UNIFIED))
+        return true;
+    bool legal = spec->kind == 'U' && (i->space == SP_NONE || i->space == SP_GLOBAL);
+    if (legal && (!operand->sym || check->m->vars[operand->sym - 1].unified))
+        return true;
+    return diag(check->d, operand->loc, DIAG_E0131, ptx_insn_text(check, i),
+                legal ? "names a variable without .attribute(.unified)" : "has no .unified addresses");
+}
+
 static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandSpec *spec,
                           PtxOperand *operand) {
     PtxType t = spec_type(i, spec);
@@ -305,7 +317,10 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
         if (operand->kind != PO_IMM || operand->imm_kind != IMM_INT)
             return wrong_kind(c, i, n, operand, "an integer constant");
         return convert_imm(c, t, operand);
-    case 'A': return check_address(c, i, n, i->op == PTX_CP && n == 2 ? &i->space2 : &i->space, operand);
+    case 'A':
+    case 'U':
+        return check_address(c, i, n, i->op == PTX_CP && n == 2 ? &i->space2 : &i->space, operand) &&
+               check_unified(c, i, spec, operand);
     default: return operand->kind == PO_LABEL || wrong_kind(c, i, n, operand, "a label");
     }
 }
@@ -379,6 +394,8 @@ static bool check_operands(Check *c, PtxInsn *i) {
     if (!specs)
         return count_error(c, i);
     c->d->place.section = form_section(i->form);
+    if (i->space == SP_PARAM_ENTRY && c->f->is_entry) /* a function has parameters of its own */
+        i->space = SP_PARAM;
     if (specs->is_open)
         return true;
     unsigned n = 0;

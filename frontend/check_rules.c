@@ -1,4 +1,4 @@
-/* Rules of single opcodes that a form cannot say: comparison against type, rounding of cvt, constants
+/* Rules of single opcodes that a form cannot say: comparison against type, constants
  * with a range, vector sizes (PTX ISA 9.7).
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
@@ -32,31 +32,6 @@ static bool check_set(Check *c, const PtxInsn *i) {
     if (half && d != s)
         return rule(c, i, "needs a result as wide as its operands");
     return check_compare(c, i);
-}
-
-static bool check_cvt(Check *c, const PtxInsn *i) {
-    if (i->flags & PF_ALL_FORMS || i->noperands != 2)
-        return true;
-    PtxType d = (PtxType)i->type[0], s = (PtxType)i->type[1];
-    if (d == TY_TF32 || d >= TY_U16X2 || s >= TY_U16X2)
-        return true;
-    bool df = ptx_type_class(d) == TC_FLOAT, sf = ptx_type_class(s) == TC_FLOAT;
-    bool to_int = i->rnd >= RND_RNI && i->rnd <= RND_RPI;
-    bool narrows = df && sf && ptx_type_bytes(d) < ptx_type_bytes(s);
-    if ((i->flags & PF_FTZ) && d != TY_F32 && s != TY_F32)
-        return rule(c, i, "cannot have .ftz, which is for .f32");
-    if (sf && !df)
-        return to_int || rule(c, i, "needs a rounding modifier, one of .rni .rzi .rmi .rpi");
-    if (df && sf && d != s && ptx_type_bytes(d) == 2 &&
-        ptx_type_bytes(s) == 2) /* as ptxas: .rn if there is none */
-        return !to_int || rule(c, i, "takes only the rounding modifiers .rn .rz .rm .rp");
-    if ((df && !sf) || narrows)
-        return (i->rnd && !to_int) || rule(c, i, "needs a rounding modifier, one of .rn .rz .rm .rp");
-    if (i->rnd && !(df && d == s && to_int))
-        return rule(c, i,
-                    df && d == s ? "takes only the rounding modifiers .rni .rzi .rmi .rpi"
-                                 : "takes no rounding modifier, the conversion is exact");
-    return true;
 }
 
 static bool check_range(Check *check, const PtxInsn *i, unsigned n, int64_t lo, int64_t hi) {
@@ -148,7 +123,6 @@ bool ptx_check_rules(Check *check, const PtxInsn *i) {
         return true;
     case PTX_SETP: return check_compare(check, i);
     case PTX_SET: return check_set(check, i);
-    case PTX_CVT: return check_cvt(check, i);
     case PTX_BAR:
     case PTX_BARRIER: return check_barrier(check, i);
     case PTX_LD:

@@ -2,6 +2,7 @@
  * different spelling in a module and caches the result, so patterns are interpreted as text.
  * SPDX-License-Identifier: MIT */
 #include "frontend/forms.h"
+#include "frontend/modifiers.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -30,68 +31,11 @@ const char *form_section(unsigned form) { return forms[form].section; }
 PtxNeed form_need(unsigned form) { return forms[form].need; }
 const char *ptx_section(const PtxInsn *i) { return form_section(i->form); }
 
-static const struct {
-    char cls;
-    const char *name;
-    uint32_t value;
-    // clang-format off
-} words[] = {
-    {'r', "rn", RND_RN}, {'r', "rz", RND_RZ}, {'r', "rm", RND_RM}, {'r', "rp", RND_RP},
-    {'r', "rni", RND_RNI}, {'r', "rzi", RND_RZI}, {'r', "rmi", RND_RMI}, {'r', "rpi", RND_RPI},
-    {'r', "rna", RND_RNA}, {'r', "rs", RND_RS},
-    {'c', "eq", CMP_EQ}, {'c', "ne", CMP_NE}, {'c', "lt", CMP_LT}, {'c', "le", CMP_LE}, {'c', "gt", CMP_GT},
-    {'c', "ge", CMP_GE}, {'c', "lo", CMP_LO}, {'c', "ls", CMP_LS}, {'c', "hi", CMP_HI}, {'c', "hs", CMP_HS},
-    {'c', "equ", CMP_EQU}, {'c', "neu", CMP_NEU}, {'c', "ltu", CMP_LTU}, {'c', "leu", CMP_LEU},
-    {'c', "gtu", CMP_GTU}, {'c', "geu", CMP_GEU}, {'c', "num", CMP_NUM}, {'c', "nan", CMP_NAN},
-    {'b', "and", BOP_AND}, {'b', "or", BOP_OR}, {'b', "xor", BOP_XOR}, {'b', "popc", BOP_POPC},
-    {'m', "weak", SEM_WEAK}, {'m', "volatile", SEM_VOLATILE}, {'m', "relaxed", SEM_RELAXED},
-    {'m', "acquire", SEM_ACQUIRE}, {'m', "release", SEM_RELEASE}, {'m', "acq_rel", SEM_ACQ_REL},
-    {'m', "sc", SEM_SC}, {'m', "mmio", SEM_MMIO}, {'m', "nc", SEM_NC},
-    {'o', "cta", SCOPE_CTA}, {'o', "cluster", SCOPE_CLUSTER}, {'o', "gpu", SCOPE_GPU}, {'o', "gl", SCOPE_GPU},
-    {'o', "sys", SCOPE_SYS},
-    {'k', "ca", COP_CA}, {'k', "cg", COP_CG}, {'k', "cs", COP_CS}, {'k', "lu", COP_LU}, {'k', "cv", COP_CV},
-    {'k', "wb", COP_WB}, {'k', "wt", COP_WT},
-    {'a', "add", ATOM_ADD}, {'a', "min", ATOM_MIN}, {'a', "max", ATOM_MAX}, {'a', "inc", ATOM_INC},
-    {'a', "dec", ATOM_DEC}, {'a', "and", ATOM_AND}, {'a', "or", ATOM_OR}, {'a', "xor", ATOM_XOR},
-    {'a', "exch", ATOM_EXCH}, {'a', "cas", ATOM_CAS},
-    {'s', "lo", SUB_LO}, {'s', "hi", SUB_HI}, {'s', "wide", SUB_WIDE}, {'s', "up", SUB_UP},
-    {'s', "down", SUB_DOWN}, {'s', "bfly", SUB_BFLY}, {'s', "idx", SUB_IDX}, {'s', "all", SUB_ALL},
-    {'s', "any", SUB_ANY}, {'s', "uni", SUB_UNI}, {'s', "ballot", SUB_BALLOT}, {'s', "sync", SUB_SYNC},
-    {'s', "arrive", SUB_ARRIVE}, {'s', "red", SUB_RED}, {'s', "warp", SUB_WARP}, {'s', "l", SUB_L},
-    {'s', "r", SUB_R}, {'s', "clamp", SUB_CLAMP}, {'s', "wrap", SUB_WRAP}, {'s', "f4e", SUB_F4E},
-    {'s', "b4e", SUB_B4E}, {'s', "rc8", SUB_RC8}, {'s', "ecl", SUB_ECL}, {'s', "ecr", SUB_ECR},
-    {'s', "rc16", SUB_RC16}, {'s', "finite", SUB_FINITE}, {'s', "infinite", SUB_INFINITE},
-    {'s', "number", SUB_NUMBER}, {'s', "notanumber", SUB_NOTANUMBER}, {'s', "normal", SUB_NORMAL},
-    {'s', "subnormal", SUB_SUBNORMAL}, {'s', "to", SUB_TO}, {'s', "L1", SUB_L1}, {'s', "L2", SUB_L2},
-    {'s', "cluster", SUB_CLUSTER}, {'s', "wait", SUB_WAIT}, {'s', "async", SUB_ASYNC},
-    {'s', "commit_group", SUB_COMMIT_GROUP}, {'s', "wait_group", SUB_WAIT_GROUP}, {'s', "wait_all", SUB_WAIT_ALL},
-    {'s', "bulk", SUB_BULK}, {'s', "init", SUB_INIT}, {'s', "inval", SUB_INVAL},
-    {'s', "test_wait", SUB_TEST_WAIT}, {'s', "try_wait", SUB_TRY_WAIT}, {'s', "expect_tx", SUB_EXPECT_TX},
-    {'s', "complete_tx", SUB_COMPLETE_TX}, {'s', "arrive_drop", SUB_ARRIVE_DROP},
-    {'s', "pending_count", SUB_PENDING_COUNT}, {'s', "load", SUB_LOAD}, {'s', "store", SUB_STORE},
-    {'s', "mma", SUB_MMA}, {'s', "pack", SUB_PACK}, {'s', "launch_dependents", SUB_LAUNCH_DEPENDENTS},
-    {'f', "ftz", PF_FTZ}, {'f', "sat", PF_SAT}, {'f', "approx", PF_APPROX}, {'f', "full", PF_FULL},
-    {'f', "uni", PF_UNI}, {'f', "aligned", PF_ALIGNED}, {'f', "NaN", PF_NAN}, {'f', "xorsign", PF_XORSIGN_ABS},
-    {'f', "relu", PF_RELU}, {'f', "cc", PF_CC}, {'f', "shiftamt", PF_SHIFTAMT}, {'f', "sync", PF_SYNC},
-    {'f', "noftz", PF_NOFTZ}, {'f', "satfinite", PF_SATFINITE}, {'f', "noinc", PF_NOINC},
-    {'f', "cta", PF_CTA_BARRIER}, {'f', "oob", PF_OOB}, {'f', "proxy", PF_PROXY}, {'f', "trans", PF_TRANS},
-    {'f', "abs", PF_ABS}, {'f', "parity", PF_PARITY}, {'f', "noComplete", 0},
-    {'p', "const", SP_CONST}, {'p', "global", SP_GLOBAL}, {'p', "local", SP_LOCAL}, {'p', "param", SP_PARAM},
-    {'p', "param::entry", SP_PARAM}, {'p', "param::func", SP_PARAM_FUNC}, {'p', "shared", SP_SHARED},
-    {'p', "shared::cta", SP_SHARED}, {'p', "shared::cluster", SP_SHARED_CLUSTER},
-    {'v', "v2", 2}, {'v', "v4", 4}, {'v', "v8", 8},
-    {'h', "L1::evict_normal", 0}, {'h', "L1::evict_unchanged", 0}, {'h', "L1::evict_first", 0},
-    {'h', "L1::evict_last", 0}, {'h', "L1::no_allocate", 0}, {'h', "L2::evict_normal", 0},
-    {'h', "L2::evict_first", 0}, {'h', "L2::evict_last", 0}, {'h', "L2::cache_hint", PF_CACHE_HINT},
-    {'h', "L2::64B", 0}, {'h', "L2::128B", 0}, {'h', "L2::256B", 0},
-};
-// clang-format on
-
 typedef struct {
     const char *text; /* behind the dot */
     uint32_t size;
 } Mod;
-enum { MAX_MODS = 32, MAX_ELEMS = 16 };
+enum { MAX_MODS = 32 };
 
 static bool same(const char *name, Mod m) { return !strncmp(name, m.text, m.size) && !name[m.size]; }
 
@@ -132,44 +76,34 @@ static bool apply(char cls, Mod m, PtxInsn *out) {
     }
     if (cls == 'g')
         return shape_of(m, out->shape);
-    if (cls == 'x')
-        return true;
-    char table = cls == 'q' ? 'p' : cls == 'S' ? 's' : cls;
-    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
-        if (words[i].cls != table || !same(words[i].name, m))
-            continue;
-        uint8_t v = (uint8_t)words[i].value;
-        switch (cls) {
-        case 'r': out->rnd = v; break;
-        case 'c': out->cmp = v; break;
-        case 'b': out->bop = v; break;
-        case 'm': out->sem = v; break;
-        case 'o': out->scope = v; break;
-        case 'k': out->cop = v; break;
-        case 'a': out->atom = v; break;
-        case 's': out->sub = v; break;
-        case 'S': out->sub2 = v; break;
-        case 'p': out->space = v; break;
-        case 'q': out->space2 = v; break;
-        case 'v': out->vec = v; break;
-        default: out->flags |= words[i].value; break; /* f, h */
-        }
-        return true;
+    const PtxModifier *modifier = ptx_modifier_find(cls, m.text, m.size);
+    if (!modifier)
+        return false;
+    uint8_t v = (uint8_t)modifier->value;
+    switch (modifier->effect == MOD_FORM || modifier->effect == MOD_IGNORED ? 0 : cls) {
+    case 'r': out->rnd = v; break;
+    case 'c': out->cmp = v; break;
+    case 'b': out->bop = v; break;
+    case 'm': out->sem = v; break;
+    case 'o': out->scope = v; break;
+    case 'k': out->cop = v; break;
+    case 'a': out->atom = v; break;
+    case 's': out->sub = v; break;
+    case 'S': out->sub2 = v; break;
+    case 'p': out->space = v; break;
+    case 'q': out->space2 = v; break;
+    case 'v': out->vec = v; break;
+    case 'f':
+    case 'h': out->flags |= modifier->value; break;
+    default: break;
     }
-    return false;
+    return true;
 }
 
-typedef struct {
-    char cls;
-    bool optional, taken;
-    const char *list; /* text between the parentheses, NULL if absent */
-    uint32_t list_size;
-} Elem;
-
-static unsigned parse_elems(const char *p, Elem *e, bool *open) {
+unsigned form_elements(unsigned form, FormElement *e, bool *open) {
     unsigned n = 0;
     *open = false;
-    while (*p && n < MAX_ELEMS) {
+    for (const char *p = forms[form].mods; *p && n < FORM_MAX_ELEMENTS;) {
         if (*p == ' ') {
             p++;
             continue;
@@ -179,9 +113,9 @@ static unsigned parse_elems(const char *p, Elem *e, bool *open) {
             p++;
             continue;
         }
-        e[n] = (Elem){0};
+        e[n] = (FormElement){0};
         if (*p == '?')
-            e[n].optional = true, p++;
+            e[n].is_optional = true, p++;
         e[n].cls = *p++;
         if (*p == '(') {
             const char *end = strchr(p, ')');
@@ -194,18 +128,24 @@ static unsigned parse_elems(const char *p, Elem *e, bool *open) {
     return n;
 }
 
-static bool listed(const Elem *elem, Mod m) {
-    if (!elem->list)
-        return true;
-    const char *p = elem->list, *end = p + elem->list_size;
-    while (p < end) {
-        const char *bar = memchr(p, '|', (size_t)(end - p));
-        const char *stop = bar ? bar : end;
-        if ((uint32_t)(stop - p) == m.size && !memcmp(p, m.text, m.size))
+bool form_element_word(const FormElement *element, const char **at, const char **word, size_t *size_bytes) {
+    const char *end = element->list + element->list_size, *begin = *at ? *at + 1 : element->list;
+    if (!element->list || begin > end)
+        return false;
+    const char *bar = memchr(begin, '|', (size_t)(end - begin));
+    *at = bar ? bar : end;
+    *word = begin;
+    *size_bytes = (size_t)(*at - begin);
+    return true;
+}
+
+static bool listed(const FormElement *element, Mod m) {
+    const char *at = NULL, *word;
+    size_t size;
+    while (form_element_word(element, &at, &word, &size))
+        if (size == m.size && !memcmp(word, m.text, size))
             return true;
-        p = stop + 1;
-    }
-    return false;
+    return !element->list;
 }
 
 /* A modifier of an open form: decode what is known, in the class that is likeliest. */
@@ -226,25 +166,28 @@ static void apply_loosely(Mod m, PtxInsn *out) {
 }
 
 typedef struct {
-    bool open;        /* the form takes any further modifiers */
-    unsigned matched; /* modifiers accepted */
-    int bad;          /* index of the modifier not accepted, -1 if all were */
-    Elem missing;     /* required element without a modifier, cls 0 if none */
+    bool open;           /* the form takes any further modifiers */
+    unsigned types;      /* types accepted */
+    unsigned matched;    /* modifiers accepted */
+    int bad;             /* index of the modifier not accepted, -1 if all were */
+    FormElement missing; /* required element without a modifier, cls 0 if none */
 } MatchResult;
 
 static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out, MatchResult *result) {
-    Elem e[MAX_ELEMS];
-    bool open;
-    unsigned nelems = parse_elems(forms[form].mods, e, &open);
+    FormElement e[FORM_MAX_ELEMENTS];
+    bool open, taken[FORM_MAX_ELEMENTS] = {false};
+    unsigned nelems = form_elements(form, e, &open);
     *result = (MatchResult){.bad = -1};
     for (unsigned i = 0; i < n; i++) {
         bool done = false, type_tried = false;
         for (unsigned k = 0; k < nelems && !done; k++) {
-            if (e[k].taken || (e[k].cls == 't' && type_tried)) /* types keep their order */
+            if (taken[k] || (e[k].cls == 't' && type_tried)) /* types keep their order */
                 continue;
             type_tried |= e[k].cls == 't';
-            if (listed(&e[k], mods[i]) && apply(e[k].cls, mods[i], out))
-                done = e[k].taken = true;
+            if (listed(&e[k], mods[i]) && apply(e[k].cls, mods[i], out)) {
+                done = taken[k] = true;
+                result->types += e[k].cls == 't';
+            }
         }
         if (!done && open) {
             apply_loosely(mods[i], out);
@@ -256,7 +199,7 @@ static bool match_form(unsigned form, const Mod *mods, unsigned n, PtxInsn *out,
             result->matched++;
     }
     for (unsigned k = 0; k < nelems; k++)
-        if (!e[k].taken && !e[k].optional && !result->missing.cls)
+        if (!taken[k] && !e[k].is_optional && !result->missing.cls)
             result->missing = e[k];
     result->open = open;
     if (strstr(forms[form].operands, "..."))
@@ -313,9 +256,9 @@ static void fill_defaults(PtxInsn *i) {
 }
 
 static bool takes_space(unsigned form) {
-    Elem elems[MAX_ELEMS];
+    FormElement elems[FORM_MAX_ELEMENTS];
     bool open, takes = false;
-    unsigned n = parse_elems(forms[form].mods, elems, &open);
+    unsigned n = form_elements(form, elems, &open);
     for (unsigned k = 0; k < n; k++)
         takes |= elems[k].cls == 'p';
     return takes;
@@ -362,10 +305,13 @@ static bool form_error(const char *text, size_t size, const Mod *mods, const Mat
     return diag(d, loc, DIAG_E0107, op, list);
 }
 
-/* A form that fits better gets the message: more modifiers accepted, then fewer elements missing. */
+/* A form that fits better gets the message: more types accepted, then more modifiers, then fewer elements
+ * missing. */
 static bool better(const MatchResult *result, const MatchResult *match_result) {
     if (result->open != match_result->open) /* accepting everything is no merit */
         return match_result->open;
+    if (result->types != match_result->types)
+        return result->types > match_result->types;
     if (result->matched != match_result->matched)
         return result->matched > match_result->matched;
     return result->bad < 0 && match_result->bad >= 0;

@@ -34,6 +34,19 @@ unsigned form_count(void);
 PtxOp form_op(unsigned form);
 const char *form_mods(unsigned form), *form_operand_text(unsigned form), *form_section(unsigned form);
 PtxNeed form_need(unsigned form); /* its lowest .version and .target */
+
+/* An element of the pattern of modifiers. */
+enum { FORM_MAX_ELEMENTS = 16 };
+typedef struct {
+    char cls;
+    bool is_optional;
+    const char *list; /* text between the parentheses, NULL if absent: all words of the class */
+    uint32_t list_size;
+} FormElement;
+/* out[FORM_MAX_ELEMENTS]; open: the form takes any further modifiers. Returns how many. */
+unsigned form_elements(unsigned form, FormElement *out, bool *open);
+/* The next listed word; *at is NULL at first. False behind the last, and for an element without a list. */
+bool form_element_word(const FormElement *element, const char **at, const char **word, size_t *size_bytes);
 /* Type of that name ("u32"), TY_NONE if there is none. */
 PtxType ptx_type_by_name(const char *name, size_t size_bytes);
 #endif

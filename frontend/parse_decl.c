@@ -288,7 +288,8 @@ typedef struct { /* what stands before the names */
     PtxType type;
     unsigned vec;
     uint32_t align;
-    bool is_pointer, managed;
+    bool is_pointer, managed, unified;
+    int64_t uuid[2];
 } VarHead;
 
 static bool parse_align(Parser *parser, uint32_t *out) {
@@ -311,11 +312,11 @@ static bool parse_attribute(Parser *p, VarHead *head) {
         if (parse_accept_dir(p, ".managed")) {
             head->managed = true;
         } else if (parse_accept_dir(p, ".unified")) {
-            int64_t half;
             if (!parse_directive_met(p, "attribute .unified", here(p)) || !parse_expect(p, '(', "'('") ||
-                !parse_const_int(p, &half, "a number") || !parse_expect(p, ',', "','") ||
-                !parse_const_int(p, &half, "a number") || !parse_expect(p, ')', "')'"))
+                !parse_const_int(p, &head->uuid[0], "a number") || !parse_expect(p, ',', "','") ||
+                !parse_const_int(p, &head->uuid[1], "a number") || !parse_expect(p, ')', "')'"))
                 return false;
+            head->unified = true;
         } else {
             return parse_expected(p, "an attribute");
         }
@@ -458,6 +459,8 @@ static bool parse_var(Parser *parser, const VarHead *head, const VarContext *con
                 .is_pointer = head->is_pointer,
                 .pointee_space = head->pointee,
                 .managed = head->managed,
+                .unified = head->unified,
+                .uuid = {(uint64_t)head->uuid[0], (uint64_t)head->uuid[1]},
                 .func = parser->func,
                 .loc = here(parser)};
     uint64_t dims[MAX_DIMENSIONS + 1] = {0};

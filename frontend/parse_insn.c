@@ -1,6 +1,7 @@
 /* Instructions: guard, opcode with modifiers, operands, calls (PTX ISA 6, 7.1, 9). Types of operands are
  * judged later, by check.c.
  * SPDX-License-Identifier: MIT */
+#include "frontend/modifiers.h"
 #include "frontend/parse.h"
 #include <string.h>
 
@@ -256,23 +257,7 @@ static bool parse_operand(Parser *parser, PtxOperand *operand, unsigned depth) {
 static unsigned destinations(const PtxInsn *i) {
     OperandSpecs specs;
     form_operands(i->form, &specs);
-    if (!specs.is_open)
-        return specs.n && strchr("dDPQ", specs.at[0].kind) ? 1 : 0;
-    switch (i->op) {
-    case PTX_TEX:
-    case PTX_TLD4:
-    case PTX_TXQ:
-    case PTX_ISTYPEP:
-    case PTX_SULD:
-    case PTX_SUQ:
-    case PTX_MMA:
-    case PTX_LDMATRIX:
-    case PTX_CREATEPOLICY:
-    case PTX_CVT:
-    case PTX_ATOM: return 1;
-    case PTX_WMMA: return i->sub != SUB_STORE;
-    default: return i->op >= PTX_VADD && i->op <= PTX_VSET4;
-    }
+    return specs.n && strchr("dDPQ", specs.at[0].kind) ? 1 : 0;
 }
 
 /* The first register between here and the end of the statement, for messages about the opcode. */
@@ -406,6 +391,17 @@ static bool parse_label_operand(Parser *parser, PtxInsn *i, int kind) {
     return true;
 }
 
+/* `.unified` */
+static void parse_address_modifier(Parser *parser, PtxInsn *i) {
+    const PtxModifier *modifier = NULL;
+    if (at(parser, TK_DIR))
+        modifier = ptx_modifier_find('u', parser->lx.text + parser->tok.at + 1, parser->tok.size - 1);
+    if (modifier) {
+        i->flags |= modifier->value;
+        next(parser);
+    }
+}
+
 static bool parse_operands(Parser *parser, PtxInsn *i) {
     bool piped = false;
     while (!at(parser, ';')) {
@@ -427,8 +423,8 @@ static bool parse_operands(Parser *parser, PtxInsn *i) {
             if (!parse_operand(parser, &i->operands[i->noperands++], 0))
                 return false;
         }
-        if (operand->kind == PO_ADDR && parse_accept_dir(parser, ".unified"))
-            i->flags |= PF_UNIFIED;
+        if (operand->kind == PO_ADDR)
+            parse_address_modifier(parser, i);
     }
     if (piped)
         i->ndst = 2;

@@ -26,12 +26,12 @@ typedef struct {
 static const char *text(const Printer *printer, StrId id) { return str_text(&printer->m->strings, id); }
 
 static const char *const spaces[SP_COUNT] = {
-    [SP_CONST] = ".const",     [SP_GLOBAL] = ".global",
-    [SP_LOCAL] = ".local",     [SP_PARAM] = ".param",
-    [SP_SHARED] = ".shared",   [SP_TEX] = ".tex",
-    [SP_REG] = ".reg",         [SP_NONE] = "",
-    [SP_SREG] = ".sreg",       [SP_SHARED_CLUSTER] = ".shared::cluster",
-    [SP_PARAM_FUNC] = ".param"};
+    [SP_CONST] = ".const",      [SP_GLOBAL] = ".global",
+    [SP_LOCAL] = ".local",      [SP_PARAM] = ".param",
+    [SP_SHARED] = ".shared",    [SP_TEX] = ".tex",
+    [SP_REG] = ".reg",          [SP_NONE] = "",
+    [SP_SREG] = ".sreg",        [SP_SHARED_CLUSTER] = ".shared::cluster",
+    [SP_PARAM_FUNC] = ".param", [SP_PARAM_ENTRY] = ".param"};
 
 /* unique names */
 
@@ -167,8 +167,14 @@ static void print_inits(Printer *printer, const PtxVar *var) {
 
 static void print_var(Printer *printer, const PtxVar *var, const char *name) {
     fputs(spaces[var->space], printer->out);
-    if (var->managed)
-        fputs(" .attribute(.managed)", printer->out);
+    if (var->managed || var->unified)
+        fprintf(printer->out, " .attribute(%s%s", var->managed ? ".managed" : "",
+                var->managed && var->unified ? ", " : "");
+    if (var->unified)
+        fprintf(printer->out, ".unified(%llu, %llu)", (unsigned long long)var->uuid[0],
+                (unsigned long long)var->uuid[1]);
+    if (var->managed || var->unified)
+        fputs(")", printer->out);
     if (var->space != SP_REG && ptx_type_class(var->type) != TC_OPAQUE)
         fprintf(printer->out, " .align %" PRIu32, var->align_bytes);
     if (var->vec > 1)

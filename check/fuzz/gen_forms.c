@@ -3,23 +3,24 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "check/fuzz/gen_internal.h"
+#include "frontend/forms.h"
+#include "frontend/modifiers.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GUARD_COPY, GUARD_SELF, GUARD_BRANCH };
 typedef struct {
-    PtxOp op;
-    const char *mods, *operands;
     uint8_t weight; /* of 16; 0 never */
     uint8_t guard;  /* a form whose guard becomes a branch runs a loop or calls a function: slow */
-} Form;
-static const Form forms[] = {
+} FormWeight;
+static const FormWeight forms[] = {
+    {0},
 #define WEIGHT(n) n
 #define ABSENT(reason) 0
 #define GUARD(kind) GUARD_##kind
 #define PTX_FORM(op, mods, operands, select, guard, interp, prove, weight, section, version, target)         \
-    {PTX_##op, mods, operands, weight, guard},
+    {weight, guard},
 #include "frontend/ptx_forms.def"
 #undef WEIGHT
 #undef ABSENT
@@ -27,81 +28,70 @@ static const Form forms[] = {
 };
 enum { NFORMS = sizeof forms / sizeof *forms };
 
-static const Form *choose_form(Gen *g) {
-    for (;;) {
-        const Form *f = &forms[gen_below(g, NFORMS)];
-        if (gen_below(g, 16) < (f->guard == GUARD_BRANCH && !g->slow_ops ? 0u : f->weight))
-            return f;
-    }
+static unsigned weight_of(const Gen *g, unsigned form) {
+    return forms[form].guard == GUARD_BRANCH && !g->slow_ops ? 0 : forms[form].weight;
+}
+
+/* Rows that are never drawn change no program. */
+static unsigned choose_form(Gen *g) {
+    unsigned total = 0, form = 0;
+    for (unsigned k = 1; k < NFORMS; k++)
+        total += weight_of(g, k);
+    for (unsigned at = gen_below(g, total) + 1, sum = 0; sum < at;)
+        sum += weight_of(g, ++form);
+    return form;
 }
 
 /* ---- modifiers ---- */
 typedef struct {
-    const Form *form;
+    unsigned form;
     char spelling[96];
     PtxType type[4];
     unsigned ntypes;
 } Insn;
 
-static PtxType type_named(const char *name, size_t n) {
-    for (unsigned t = TY_B8; t < TY_OTHER; t++)
-        if (strlen(ptx_type_name((PtxType)t)) == n && memcmp(ptx_type_name((PtxType)t), name, n) == 0)
-            return (PtxType)t;
-    return TY_NONE;
-}
-
-/* One of the words between bars. */
-static void choose_word(Gen *g, const char *list, size_t size, const char **word, size_t *n) {
-    unsigned count = 1;
-    for (size_t i = 0; i < size; i++)
-        count += list[i] == '|';
-    unsigned k = gen_below(g, count);
-    const char *end = list + size;
-    while (k--)
-        list = (const char *)memchr(list, '|', (size_t)(end - list)) + 1;
-    const char *bar = memchr(list, '|', (size_t)(end - list));
-    *word = list;
-    *n = (size_t)((bar ? bar : end) - list);
-}
-
-static const char *default_list(char cls) {
-    switch (cls) {
-    case 'c': return "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan";
-    case 'r': return "rn|rz|rm|rp";
-    default: return NULL;
+/* One of the words that the element takes; false: it takes other things than words. */
+static bool choose_word(Gen *g, const FormElement *element, const char **word, size_t *n) {
+    const char *at = NULL;
+    unsigned count = 0;
+    while (form_element_word(element, &at, word, n))
+        count++;
+    if (count) {
+        for (unsigned k = gen_below(g, count) + 1; k; k--)
+            form_element_word(element, &at, word, n);
+        return true;
     }
+    for (unsigned k = 0; k < ptx_modifier_count(); k++)
+        count += ptx_modifier_row(k)->cls == element->cls;
+    if (!count)
+        return false;
+    unsigned k = 0;
+    for (unsigned left = gen_below(g, count) + 1; left; k++)
+        left -= ptx_modifier_row(k)->cls == element->cls;
+    *word = ptx_modifier_row(k - 1)->word;
+    *n = strlen(*word);
+    return true;
 }
 
 /* False: the form needs a modifier that is not made here. */
 static bool choose_mods(Gen *g, Insn *in) {
-    const char *p = in->form->mods;
-    size_t at = (size_t)snprintf(in->spelling, sizeof in->spelling, "%s", ptx_op_name(in->form->op));
+    FormElement elements[FORM_MAX_ELEMENTS];
+    bool open;
+    unsigned nelements = form_elements(in->form, elements, &open);
+    size_t at = (size_t)snprintf(in->spelling, sizeof in->spelling, "%s", ptx_op_name(form_op(in->form)));
     in->ntypes = 0;
-    while (*p) {
-        bool optional = *p == '?';
-        p += optional;
-        char cls = *p++;
-        const char *list = default_list(cls), *end = list ? list + strlen(list) : NULL;
-        if (*p == '(') {
-            list = p + 1;
-            end = strchr(p, ')');
-            p = end + 1;
-        }
-        p += *p == ' ';
-        if (optional && gen_chance(g, 60))
-            continue;
-        if (!list || cls == '*')
-            return false;
+    for (unsigned k = 0; k < nelements; k++) {
         const char *word;
         size_t n;
-        choose_word(g, list, (size_t)(end - list), &word, &n);
-        if (at + n + 2 > sizeof in->spelling)
+        if (elements[k].is_optional && gen_chance(g, 60))
+            continue;
+        if (!choose_word(g, &elements[k], &word, &n) || at + n + 2 > sizeof in->spelling)
             return false;
         at += (size_t)snprintf(in->spelling + at, sizeof in->spelling - at, ".%.*s", (int)n, word);
-        if (cls == 't' && in->ntypes < 4)
-            in->type[in->ntypes++] = type_named(word, n);
+        if (elements[k].cls == 't' && in->ntypes < 4)
+            in->type[in->ntypes++] = ptx_type_by_name(word, n);
     }
-    return true;
+    return !open;
 }
 
 /* ---- operands ---- */
@@ -134,7 +124,7 @@ static const char *read_spec(const char *p, const Insn *in, Spec *spec) {
     else if (*p == ':') {
         spec->own_type = true;
         size_t n = strspn(++p, "busfx0123456789");
-        spec->type = type_named(p, n);
+        spec->type = ptx_type_by_name(p, n);
         p += n;
     }
     for (; *p && *p != ','; p++) {
@@ -164,7 +154,7 @@ static void write_source(Gen *g, const Insn *in, const Spec *spec) {
         pool = (GenPool)gen_range(g, pool + 1u, POOL_D);
     bool count = spec->own_type && spec->type == TY_U32; /* of bits, or a position */
     unsigned constants = count ? 60 : 20;
-    if (spec->kind == 'm' && spec->type == TY_U32 && in->form->op == PTX_MOV && gen_chance(g, 30))
+    if (spec->kind == 'm' && spec->type == TY_U32 && form_op(in->form) == PTX_MOV && gen_chance(g, 30))
         OUT(g, "%s", special_names[gen_below(g, sizeof special_names / sizeof *special_names)]);
     else if (spec->kind != 'r' && !spec->wider && takes_constant(spec->type) && gen_chance(g, constants)) {
         if (count && gen_chance(g, 70))
@@ -195,7 +185,7 @@ static void write_dest(Gen *gen, const Spec *spec, unsigned *pred) {
 /* Sources are chosen before the destination, so that the destination of this statement is no recent value. */
 static void write_insn(Gen *gen, const Insn *in) {
     unsigned recent[POOL_COUNT], pred = UINT32_MAX;
-    const char *p = in->form->operands;
+    const char *p = form_operand_text(in->form);
     memcpy(recent, gen->recent, sizeof recent);
     OUT(gen, "%s", in->spelling);
     for (unsigned n = 0; *p; n++) {
@@ -283,7 +273,7 @@ static bool usable(GenForms *known, const Insn *in) {
         grow_spellings(known);
     /* known of one spelling differ in their operands */
     char key[128];
-    snprintf(key, sizeof key, "%s %s", in->spelling, in->form->operands);
+    snprintf(key, sizeof key, "%s %s", in->spelling, form_operand_text(in->form));
     GenSpelling *gen_spelling = find_spelling(known->slots, known->nslots, key);
     if (!gen_spelling->text) {
         bool good = ask_spelling(known, in);
@@ -302,7 +292,7 @@ bool gen_form_insn(Gen *gen) {
         in.form = choose_form(gen);
         if (!choose_mods(gen, &in) || !usable(gen->forms, &in))
             continue;
-        PtxOp op = in.form->op;
+        PtxOp op = form_op(in.form);
         if (op == PTX_ADDC || op == PTX_SUBC || op == PTX_MADC) /* the flag does not survive calls */
             OUT(gen, "%s.cc.u32 %%t0, %%r%u, %%r%u; ", gen_chance(gen, 60) ? "add" : "sub",
                 gen_src(gen, POOL_R), gen_src(gen, POOL_R));

@@ -221,7 +221,9 @@ static bool is_int(PtxType t) {
     PtxTypeClass c = ptx_type_class(t);
     return (c == TC_SIGNED || c == TC_UNSIGNED) && t != TY_U16X2 && t != TY_S16X2;
 }
-static unsigned fsize(PtxType t) { return t == TY_F16 ? FSize_F16 : t == TY_F64 ? FSize_F64 : FSize_F32; }
+static unsigned fsize(PtxType t) {
+    return t == TY_F16 ? FSize_F16 : t == TY_BF16 ? FSize_BF16 : t == TY_F64 ? FSize_F64 : FSize_F32;
+}
 static unsigned isize(PtxType t) {
     switch (pv_bytes(t)) {
     case 1: return ISize_B8;
@@ -315,7 +317,9 @@ static bool float_to_float(Ptx *ptx, PtxType d, PtxType t) {
     }
     if (ftz(ptx) && t == TY_F32)
         a = canonical(ptx, a, true);
-    if (t == TY_F32 && (d == TY_BF16 || (d == TY_F16 && isa_target_has(ptx->p->g->bin->target, OT_F2FP)))) {
+    bool packs = rnd(ptx) == Rnd_RN || rnd(ptx) == Rnd_RZ;
+    if (packs && t == TY_F32 &&
+        (d == TY_BF16 || (d == TY_F16 && isa_target_has(ptx->p->g->bin->target, OT_F2FP)))) {
         finish_conversion(ptx, d, pack_halves(ptx, d == TY_BF16, ts->zero, a), false);
         return true;
     }

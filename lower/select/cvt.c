@@ -35,7 +35,9 @@ static bool rnd_int(unsigned rnd, unsigned *out) {
     }
 }
 
-static unsigned fsize(PtxType t) { return t == TY_F16 ? FSize_F16 : t == TY_F64 ? FSize_F64 : FSize_F32; }
+static unsigned fsize(PtxType t) {
+    return t == TY_F16 ? FSize_F16 : t == TY_BF16 ? FSize_BF16 : t == TY_F64 ? FSize_F64 : FSize_F32;
+}
 static unsigned isize(PtxType t) {
     switch (ptx_type_bytes(t)) {
     case 1: return ISize_B8;
@@ -168,8 +170,6 @@ static bool finish_float(const Cvt *cvt, Wide r, bool flush) {
             r = wide1(EMIT_R(s, OT_FADD,
                              MSET(FADD, sat, 1) | MSET(FADD, ftz, flush) | MSET(FADD, rnd, Rnd_RN), r.w[0],
                              op_imm(0x80000000u)));
-        else if (cvt->d == TY_BF16)
-            r = wide1(sel_bf16_add(s, true, r.w[0], op_imm(0x80008000u)));
         else
             r = wide1(EMIT_R(s, OT_HADD2, MSET(HADD2, sat, 1), r.w[0], op_imm(0x80008000u)));
     } else if (flush && cvt->d == TY_F32)
@@ -237,7 +237,7 @@ static bool same_type(const Cvt *cvt) {
     }
     Operand zero = op_imm(0x80008000u);
     sel_write32(s, &cvt->in->operands[0], cvt->d,
-                cvt->d == TY_BF16 ? sel_bf16_add(s, flag(cvt, PF_SAT), a, zero)
+                cvt->d == TY_BF16 ? sel_bf16_add(s, false, a, zero)
                                   : EMIT_R(s, OT_HADD2, MSET(HADD2, sat, flag(cvt, PF_SAT)), a, zero));
     return true;
 }
@@ -253,13 +253,17 @@ static bool float_to_float(const Cvt *cvt) {
     bool ftz = flag(cvt, PF_FTZ);
     if (cvt->t == TY_BF16 && cvt->d == TY_F32) /* bits move, also of a NaN */
         return finish_float(cvt, wide1(bf16_to_f32(sel, sel_src32(sel, &cvt->in->operands[1]))), ftz);
+    Operand a = float_source(cvt, &t);
     if (cvt->d == TY_BF16 && cvt->t == TY_F64)
         return sel_error(sel, "f64 to bf16 would round twice");
-    Operand a = float_source(cvt, &t);
-    if (cvt->d == TY_BF16 || (cvt->d == TY_F16 && t == TY_F32 && isa_target_has(sel->t, OT_F2FP))) {
-        if (t == TY_F16)
-            a = EMIT_R(sel, OT_F2F,
-                       MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
+    bool packs = rnd_float(cvt) == Rnd_RN || rnd_float(cvt) == Rnd_RZ; /* the roundings that F2FP has */
+    if (cvt->d == TY_BF16 && t == TY_F16) {
+        a = EMIT_R(sel, OT_F2F,
+                   MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F16) | MSET(F2F, rnd, Rnd_RN), a);
+        t = TY_F32;
+    }
+    if (packs &&
+        (cvt->d == TY_BF16 || (cvt->d == TY_F16 && t == TY_F32 && isa_target_has(sel->t, OT_F2FP)))) {
         if (ftz && cvt->t == TY_F32)
             a = sel_flush(sel, a);
         return finish_float(
@@ -270,7 +274,8 @@ static bool float_to_float(const Cvt *cvt) {
         return false;
     if (ftz && t == TY_F32)
         a = sel_flush(sel, a);
-    uint32_t mods = MSET(F2F, dst, fsize(cvt->d)) | MSET(F2F, src, fsize(t)) | MSET(F2F, rnd, rnd_float(cvt));
+    unsigned round = cvt->d == TY_F64 ? Rnd_RN : rnd_float(cvt); /* what is exact needs none */
+    uint32_t mods = MSET(F2F, dst, fsize(cvt->d)) | MSET(F2F, src, fsize(t)) | MSET(F2F, rnd, round);
     if (cvt->d == TY_F64)
         return finish_float(cvt, sel_wide_pair(sel, EMIT_R2(sel, OT_F2F, mods, a)), false);
     return finish_float(cvt, wide1(EMIT_R(sel, OT_F2F, mods, a)), ftz && cvt->d == TY_F32);

@@ -384,7 +384,7 @@ bool sel_param_access(Sel *sel, const PtxInsn *in, bool is_store) {
     const PtxOperand *operand = &in->operands[is_store ? 0 : 1];
     uint32_t index = 0;
     const PtxVar *var = symbol_var(sel, operand, &index);
-    if (sel->f->is_entry && !is_store && (!var || is_kernel_param(sel, index)))
+    if (sel->f->is_entry && !is_store && (var ? is_kernel_param(sel, index) : in->space != SP_PARAM_FUNC))
         return kernel_param_load(sel, in, operand, var);
     if (!var || operand->reg)
         return sel_error(sel, "a computed address of a function's parameter is not compiled");
@@ -416,6 +416,8 @@ bool isel_ld(Sel *s, const PtxInsn *in) {
     PtxSpace space = (PtxSpace)in->space;
     if (space == SP_PARAM || space == SP_PARAM_FUNC)
         return sel_param_access(s, in, false);
+    if (space == SP_PARAM_ENTRY)
+        return sel_error(s, "the kernel's parameters are read in the kernel only");
     if (!sel_address(s, in, &in->operands[1], space, &a) || !load(s, in, &a))
         return false;
     if (in->sem == SEM_ACQUIRE)

@@ -210,6 +210,8 @@ static void fix_space(const PtxProc *proc, PtxCode *code) {
     code->space = code->insn->space;
     if (code->space == SP_PARAM_FUNC || (code->space == SP_PARAM && !proc->func->is_entry))
         code->space = SP_LOCAL; /* a function's parameters live in its frame; symbols say so themselves */
+    if (code->space == SP_PARAM_ENTRY)
+        code->space = SP_PARAM;
 }
 
 static bool decode_targets(PtxRun *run, PtxProc *proc, PtxCode *ptx_code) {

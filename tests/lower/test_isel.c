@@ -298,6 +298,20 @@ static void test_dot_product(void **state) {
     done(&t);
 }
 
+/* F2FP rounds to nearest or to zero only; nvdisasm refuses the word with another rounding. */
+static void test_conversions_towards_infinity(void **state) {
+    (void)state;
+    Test t;
+    lower_body(
+        &t, ".reg .b16 %h<4>; cvt.rp.bf16.f32 %h1, %f1; cvt.rm.f16.f32 %h2, %f1; cvt.rz.bf16.f32 %h3, %f1;\n"
+            "ld.param.u64 %l1, [p]; st.global.v4.u16 [%l1], {%h1, %h2, %h3, %h3}; ret;");
+    assert_int_equal(count(&t, OT_F2F), 2);
+    assert_int_equal(count(&t, OT_F2FP), 1);
+    assert_int_equal(MGET(F2F, dst, first(&t, OT_F2F)->mods), FSize_BF16);
+    assert_int_equal(MGET(F2F, rnd, first(&t, OT_F2F)->mods), Rnd_RP);
+    done(&t);
+}
+
 static void refused(const char *body, const char *text) {
     Test t;
     lower_body(&t, body);
@@ -337,6 +351,7 @@ int main(void) {
                                        cmocka_unit_test(test_retry_loop_observes),
                                        cmocka_unit_test(test_collective_carries_its_mask),
                                        cmocka_unit_test(test_dot_product),
+                                       cmocka_unit_test(test_conversions_towards_infinity),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+/* Words of modifiers: the table frontend/ptx_modifiers.def, which says what each does to the parsed
+ * statement. SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_FRONTEND_MODIFIERS_H
+#define HEDDLE_FRONTEND_MODIFIERS_H
+#include "frontend/ast.h"
+
+typedef enum { MOD_MEANS, MOD_ALIAS, MOD_FORM, MOD_HINT, MOD_IGNORED } PtxModifierEffect;
+
+typedef struct {
+    char cls;
+    const char *word;
+    PtxModifierEffect effect;
+    uint32_t value;   /* MEANS, HINT */
+    const char *text; /* ALIAS: the other word; HINT, IGNORED: why dropping it keeps the meaning */
+} PtxModifier;
+
+/* The row of that word in that class ('q' reads 'p', 'S' reads 's'); of an alias the row of the other word.
+ * NULL if there is none. */
+const PtxModifier *ptx_modifier_find(char cls, const char *word, size_t size_bytes);
+/* Rows in the order of the table. */
+unsigned ptx_modifier_count(void);
+const PtxModifier *ptx_modifier_row(unsigned n);
+#endif
