@@ -1,10 +1,10 @@
 /* Arena: see arena.h. Chunks double up to 1 MiB so that a small module stays small.
  * SPDX-License-Identifier: MIT */
 #include "base/arena.h"
+#include "base/scope.h"
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ALIGN_BYTES 16u
@@ -18,11 +18,6 @@ struct ArenaChunk {
     unsigned char data[];
 };
 
-static void arena_oom(size_t size_bytes) {
-    fprintf(stderr, "heddle: out of memory allocating %zu bytes\n", size_bytes);
-    abort();
-}
-
 static size_t round_up(size_t n) { return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1); }
 
 static void add_chunk(Arena *arena, size_t need_bytes) {
@@ -31,9 +26,7 @@ static void add_chunk(Arena *arena, size_t need_bytes) {
         size = LAST_CHUNK_BYTES;
     if (size < need_bytes)
         size = need_bytes;
-    ArenaChunk *arena_chunk = malloc(sizeof *arena_chunk + size);
-    if (!arena_chunk)
-        arena_oom(size);
+    ArenaChunk *arena_chunk = mem_alloc(sizeof *arena_chunk + size);
     arena_chunk->prev = arena->chunk;
     arena_chunk->size_bytes = size;
     arena_chunk->used_bytes = 0;
@@ -43,7 +36,7 @@ static void add_chunk(Arena *arena, size_t need_bytes) {
 
 static void *alloc_raw(Arena *arena, size_t size_bytes) {
     if (size_bytes > SIZE_MAX / 2)
-        arena_oom(size_bytes);
+        scope_give_up(SCOPE_MEMORY, NULL);
     size_t n = round_up(size_bytes ? size_bytes : 1);
     if (!arena->chunk || arena->chunk->size_bytes - arena->chunk->used_bytes < n)
         add_chunk(arena, n);
@@ -102,7 +95,7 @@ void arena_release(Arena *arena, ArenaMark m) {
         ArenaChunk *dead = arena->chunk;
         arena->chunk = dead->prev;
         arena->total_bytes -= dead->size_bytes;
-        free(dead);
+        mem_free(dead);
     }
     if (arena->chunk)
         arena->chunk->used_bytes = m.used_bytes;
@@ -115,7 +108,7 @@ void *vec_push_raw(Arena *a, void *vec, size_t elem_bytes) {
     if (v->n == v->cap) {
         unsigned cap = v->cap ? v->cap * 2 : 8;
         if (cap < v->cap)
-            arena_oom(elem_bytes);
+            scope_give_up(SCOPE_MEMORY, NULL);
         v->at = arena_grow(a, v->at, v->cap * elem_bytes, cap * elem_bytes);
         v->cap = cap;
     }

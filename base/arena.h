@@ -1,7 +1,6 @@
 /* Chunked bump allocator. Everything a module or a function owns lives in one arena and is released
- * at once; nothing is freed singly. Memory is zeroed and 16-byte aligned. Allocation failure aborts
- * the process through `arena_oom`, which the library's entry points turn into HD_ERR_MEMORY.
- * SPDX-License-Identifier: MIT */
+ * at once; nothing is freed singly. Memory is zeroed and 16-byte aligned. Where there is none, the scope
+ * around the work ends (base/scope.h). SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_BASE_ARENA_H
 #define HEDDLE_BASE_ARENA_H
 #include <stddef.h>

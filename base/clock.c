@@ -21,6 +21,12 @@ static double used_by(int who) {
 
 double clock_cpu_seconds(void) { return used_by(RUSAGE_SELF) + used_by(RUSAGE_CHILDREN); }
 
+double clock_thread_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return seconds_of(t);
+}
+
 double clock_cpu_seconds_of(pid_t pid) {
     clockid_t clock;
     struct timespec t;

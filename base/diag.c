@@ -1,6 +1,7 @@
 /* Diagnostics: see diag.h.
  * SPDX-License-Identifier: MIT */
 #include "base/diag.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,11 +94,8 @@ static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code
         diags->nwarnings++;
     if (!diags->sink)
         return false;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return false;
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     static const char *const names[] = {"note", "warning", "error"};
     print_place(out, s, loc);
     fprintf(out, "%s %s: ", names[sev], diag_table[code].name);
@@ -108,9 +106,9 @@ static bool diag_report(Diags *diags, const Source *s, SrcLoc loc, DiagCode code
     print_caret(out, s, loc);
     if (sev == SEV_ERROR && diags->nerrors == DIAG_MAX_ERRORS)
         fprintf(out, "%d errors, no more are shown\n", DIAG_MAX_ERRORS);
-    fclose(out);
+    char *text = text_close(stream, NULL);
     diags->sink(diags->user, sev, text);
-    free(text);
+    mem_free(text);
     return false;
 }
 

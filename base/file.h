@@ -1,5 +1,6 @@
 /* Whole files in and out. Output goes to a temporary file beside the target and is renamed, so that no
- * half-written file is ever left behind.
+ * half-written file is ever left behind. The target keeps its mode; a symbolic link stays, and what it names
+ * is written; pipes, devices and standard output under another name (/dev/stdout) are written to.
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_BASE_FILE_H
 #define HEDDLE_BASE_FILE_H

@@ -6,6 +6,7 @@
  * .common ones, of which the largest is taken; a declaration is bound to what was found.
  * SPDX-License-Identifier: MIT */
 #include "frontend/link.h"
+#include "base/scope.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -461,19 +462,13 @@ static bool link_all(Linker *linker) {
 
 PtxModule *ptx_link(PtxModule **modules, uint32_t n, Diags *diags) {
     Linker l = {.nparts = n, .d = diags};
-    l.out = calloc(1, sizeof *l.out);
-    bool good = l.out && n > 0;
-    if (l.out) {
-        l.out->parts = ARENA_ARRAY(&l.out->arena, PtxModule *, n + 1);
-        l.out->nparts = n;
-    }
+    l.out = mem_zeroed(1, sizeof *l.out);
+    l.out->parts = ARENA_ARRAY(&l.out->arena, PtxModule *, n + 1);
+    l.out->nparts = n;
+    bool good = n > 0;
     l.parts = ARENA_ARRAY(&l.tmp, Part, n + 1);
     for (uint32_t k = 0; k < n; k++) {
-        l.parts[k].m = modules[k];
-        if (l.out)
-            l.out->parts[k] = modules[k];
-        else
-            ptx_free(modules[k]);
+        l.parts[k].m = l.out->parts[k] = modules[k];
     }
     const Source *old = diags->source;
     diags->source = NULL;

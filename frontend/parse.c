@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/parse.h"
 #include "base/file.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,9 +381,7 @@ static void index_lines(PtxModule *module) {
 }
 
 static PtxModule *new_module(const char *name, const char *text, size_t size) {
-    PtxModule *module = calloc(1, sizeof *module);
-    if (!module)
-        return NULL;
+    PtxModule *module = mem_zeroed(1, sizeof *module);
     char *copy = arena_alloc(&module->arena, size + 1);
     if (size)
         memcpy(copy, text, size);
@@ -392,42 +391,42 @@ static PtxModule *new_module(const char *name, const char *text, size_t size) {
     return module;
 }
 
+static void drop_locale(void *locale) { freelocale(locale); }
+
 PtxModule *ptx_parse(const char *name, const char *text, size_t size, Diags *diags) {
     if (size > FILE_MAX_BYTES) {
         diag(diags, (SrcLoc){0}, DIAG_E0004, (unsigned long long)size, (unsigned long long)FILE_MAX_BYTES);
         return NULL;
     }
     PtxModule *module = new_module(name, text, size);
-    if (!module)
-        return NULL;
     const Source *outer = diags->source;
     const DiagPlace outer_place = diags->place;
     diags->source = &module->source;
     diags->place = (DiagPlace){0};
-    Parser *parser = calloc(1, sizeof *parser);
-    bool ok = parser != NULL;
-    if (parser) {
-        *parser = (Parser){.m = module, .a = &module->arena, .d = diags, .first_error = diags->nerrors};
-        locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-        parser->lx = (Lexer){module->source.text, 0, (uint32_t)size, &module->strings, diags, c};
-        if (size >= 3 && !memcmp(module->source.text, "\xef\xbb\xbf", 3)) /* byte order mark of UTF-8 */
-            parser->lx.at = 3;
-        parser->name_underscore = str_intern_z(&module->strings, "_");
-        parser->name_warp_sz = str_intern_z(&module->strings, "WARP_SZ");
-        VEC_PUSH(&parser->tmp, &parser->scopes);
-        declare_sregs(parser);
-        VEC_PUSH(&parser->tmp, &parser->scopes);
-        next(parser);
-        parse_module(parser);
-        finish_module(parser);
-        if (!parse_too_many_errors(parser))
-            ptx_check(module, diags);
-        ok = diags->nerrors == parser->first_error;
-        if (c)
-            freelocale(c);
-        arena_free(&parser->tmp);
-        free(parser);
-    }
+    Parser *parser = mem_zeroed(1, sizeof *parser);
+    *parser = (Parser){.m = module, .a = &module->arena, .d = diags, .first_error = diags->nerrors};
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c)
+        scope_give_up(SCOPE_MEMORY, NULL);
+    scope_guard(c, drop_locale);
+    parser->lx = (Lexer){module->source.text, 0, (uint32_t)size, &module->strings, diags, c};
+    if (size >= 3 && !memcmp(module->source.text, "\xef\xbb\xbf", 3)) /* byte order mark of UTF-8 */
+        parser->lx.at = 3;
+    parser->name_underscore = str_intern_z(&module->strings, "_");
+    parser->name_warp_sz = str_intern_z(&module->strings, "WARP_SZ");
+    VEC_PUSH(&parser->tmp, &parser->scopes);
+    declare_sregs(parser);
+    VEC_PUSH(&parser->tmp, &parser->scopes);
+    next(parser);
+    parse_module(parser);
+    finish_module(parser);
+    if (!parse_too_many_errors(parser))
+        ptx_check(module, diags);
+    bool ok = diags->nerrors == parser->first_error;
+    scope_unguard(c);
+    freelocale(c);
+    arena_free(&parser->tmp);
+    mem_free(parser);
     diags->source = outer;
     diags->place = outer_place;
     if (ok)

@@ -3,6 +3,7 @@
  * where a name is used twice. Instructions keep the modifiers as they were written.
  * SPDX-License-Identifier: MIT */
 #include "frontend/ast.h"
+#include "base/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -496,18 +497,15 @@ static void mark_globals(Printer *printer) {
 }
 
 bool ptx_print(const PtxModule *m, char **out, size_t *size_bytes) {
-    *out = NULL;
-    FILE *file = open_memstream(out, size_bytes);
-    if (!file)
-        return false;
-    Printer p = {.m = m, .out = file};
+    TextStream *stream = text_open();
+    Printer p = {.m = m, .out = stream->out};
     mark_globals(&p);
     print_module(&p);
     arena_free(&p.tmp);
-    bool ok = fclose(file) == 0 && *out && !p.failed;
-    if (!ok) {
-        free(*out);
-        *out = NULL;
-    }
-    return ok;
+    *out = NULL;
+    if (p.failed)
+        text_drop(stream);
+    else
+        *out = text_close(stream, size_bytes);
+    return !p.failed;
 }

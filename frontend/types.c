@@ -1,6 +1,7 @@
 /* Facts about PTX types, opcodes and special registers, and look-ups in a finished module.
  * SPDX-License-Identifier: MIT */
 #include "frontend/ast.h"
+#include "base/scope.h"
 #include <stdlib.h>
 
 static const struct {
@@ -134,5 +135,5 @@ void ptx_free(PtxModule *module) {
         ptx_free(module->parts[i]);
     arena_free(&module->arena);
     str_free(&module->strings);
-    free(module);
+    mem_free(module);
 }

@@ -1,17 +1,25 @@
 /* Heddle: compile PTX to machine code, disassemble, assemble, run and validate it, without a GPU.
  *
  * No global state, no output, no exit: every function returns a status, and messages go to the callback of
- * the context. A context is for one thread at a time; contexts are independent of each other. Running out of
- * host memory ends the process.
+ * the context. A context is for one thread at a time; contexts are independent of each other.
  *
  *     HdContext *c = hd_create(&(HdOptions){.message = print_message});
  *     HdModule *ptx, *binary;
  *     if (hd_parse(c, "k.ptx", text, size, &ptx) == HD_OK && hd_compile(ptx, NULL, &binary) == HD_OK) {
  *         HdArg args[] = {{.buffer = data, .size_bytes = sizeof data}, {.value = &n, .size_bytes = sizeof
  * n}}; hd_launch(binary, &(HdLaunch){.kernel = "k", .grid = {1, 1, 1}, .block = {64, 1, 1}, .args = args,
- * .nargs = 2});
+ *                                       .nargs = 2});
  *     }
  *     hd_destroy(c);
+ *
+ * Of every function:
+ *   errors     any may return HD_ERR_USAGE (an argument is NULL that must not be, a wrong option: nothing was
+ * done), HD_ERR_MEMORY, HD_ERR_CANCELLED and HD_ERR_INTERNAL; the comment names the others. After an error
+ * the context and its modules are as they were before the call. results    what an `out`, `text`, `image` or
+ * `report` points to is always set: to the result, or to NULL (a size to 0) where there is none. ownership
+ * modules belong to their context, until hd_destroy. Texts and reports are the caller's, for hd_free. What
+ * the caller passes in is copied, or read during the call only, but for the options of hd_create's callbacks
+ * and their `user`.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_H
@@ -27,6 +35,9 @@ extern "C" {
 #define HEDDLE_VERSION_MAJOR 0
 #define HEDDLE_VERSION_MINOR 1
 
+/* Marks what a program that links the library sees; nothing else of it is visible. */
+#define HD_API __attribute__((visibility("default")))
+
 typedef struct HdContext HdContext;
 typedef struct HdModule HdModule; /* PTX or a binary; belongs to its context */
 
@@ -38,6 +49,9 @@ typedef enum {
     HD_ERR_DIFFERENT, /* hd_validate: the executions differ; hd_check: a rule is broken */
     HD_ERR_TRAP,      /* hd_launch, hd_interpret: the kernel trapped */
     HD_ERR_NOTHING,   /* nothing was shown: not run, both trap alike, little covered */
+    HD_ERR_MEMORY,    /* the host has not enough, or HdOptions.max_memory_bytes is not */
+    HD_ERR_LIMIT,     /* HdLaunch.max_steps or .max_seconds was reached */
+    HD_ERR_CANCELLED, /* HdOptions.cancel said so */
     HD_STATUS_COUNT
 } HdStatus;
 
@@ -45,10 +59,18 @@ typedef enum { HD_NOTE, HD_WARNING, HD_ERROR } HdSeverity;
 
 /* `text` is one message with position, source line and caret, several lines, valid during the call. */
 typedef void HdMessageFn(void *user, HdSeverity severity, const char *text);
+/* Asked every few milliseconds while a kernel runs (hd_launch, hd_interpret, hd_validate, hd_validate_auto),
+ * and between the steps of a compilation. true: the function ends and returns HD_ERR_CANCELLED. A callback
+ * may call the library for another context, not for its own. */
+typedef bool HdCancelFn(void *user);
 
 typedef struct {
     HdMessageFn *message; /* NULL: messages are lost */
-    void *user;
+    void *user;           /* handed to message and cancel */
+    HdCancelFn *cancel;   /* NULL: never */
+    /* Host memory that one call may have at a time, beside what the modules have already; 0: no limit.
+     * libelf's, and what stdio has for itself, is not counted. */
+    size_t max_memory_bytes;
 } HdOptions;
 
 typedef struct {
@@ -59,9 +81,9 @@ typedef struct {
 } HdCompileOptions;
 
 typedef struct {       /* a kernel argument: exactly one of value and buffer is set */
-    const void *value; /* bytes of a scalar or structure, little endian */
+    const void *value; /* bytes of a scalar or structure, little endian; 4096 at most */
     void *buffer;      /* memory of the host: copied to the guest before and back after the launch */
-    size_t size_bytes;
+    size_t size_bytes; /* of what is set; not 0 */
 } HdArg;
 
 typedef enum { HD_CALL_TRAP, HD_CALL_RTT, HD_CALL_SYSCALL } HdHostCallKind;
@@ -79,58 +101,86 @@ typedef bool HdHostCallFn(void *user, const HdHostCall *call);
 
 typedef struct {
     const char *kernel; /* NULL: the only one */
-    uint32_t grid[3], block[3], shared_bytes;
-    const HdArg *args;
+    uint32_t grid[3], block[3],
+        shared_bytes;  /* blocks; threads of a block; dynamic shared memory of a block */
+    const HdArg *args; /* in the order of the kernel's parameters */
     size_t nargs;
     HdHostCallFn *host_call; /* hd_launch: asked at every TRAP, RTT and SYSCALL; may be NULL */
     void *host_user;
+    /* The launch ends with HD_ERR_LIMIT after so many steps: warp instructions on the machine, thread
+     * instructions of the interpreter; 0: no limit. The result depends on nothing else, and buffers hold what
+     * was written. */
+    uint64_t max_steps;
+    /* Seconds of processor time of the calling thread, then HD_ERR_LIMIT, buffers unchanged; 0: no limit. */
+    double max_seconds;
 } HdLaunch;
 
-HdContext *hd_create(const HdOptions *options); /* NULL options: no messages; NULL result: no memory */
-void hd_destroy(HdContext *context);            /* and all its modules */
+/* A context without modules. `options` is copied; NULL: no messages, no limits. Returns NULL if there is no
+ * memory. */
+HD_API HdContext *hd_create(const HdOptions *options);
+/* Ends the context and all its modules. NULL: does nothing. */
+HD_API void hd_destroy(HdContext *context);
 
-/* Parse and check PTX text. */
-HdStatus hd_parse(HdContext *context, const char *name, const char *text, size_t size_bytes, HdModule **out);
-/* Load an ELF image: one of Heddle's, or a cubin. */
-HdStatus hd_load(HdContext *context, const char *name, const void *image, size_t size_bytes, HdModule **out);
-HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **out);
-/* Bytes of a binary module's file; valid as long as the module. */
-HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes);
-/* Assembly text of a binary; hd_assemble gives back the same file. Free it with hd_free. */
-HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes);
-HdStatus hd_assemble(HdContext *context, const char *name, const char *text, size_t size_bytes,
-                     HdModule **out);
+/* Parse and check PTX text of `size_bytes` bytes; it needs no NUL behind it. `name` is what messages call it.
+ * HD_ERR_INPUT: it is not correct PTX, or larger than 1 GiB. */
+HD_API HdStatus hd_parse(HdContext *context, const char *name, const char *text, size_t size_bytes,
+                         HdModule **out);
+/* Load an ELF image of `size_bytes` bytes: one of Heddle's, or a cubin. HD_ERR_INPUT: it is neither, or
+ * damaged. */
+HD_API HdStatus hd_load(HdContext *context, const char *name, const void *image, size_t size_bytes,
+                        HdModule **out);
+/* Compile a PTX module to a binary one; NULL options: bru1, -O2. HD_ERR_INPUT: the PTX has something that is
+ * not compiled for this target; messages name it. HD_ERR_USAGE also for an unknown target, level or predicate
+ * mode. */
+HD_API HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **out);
+/* The bytes of a binary module's file, which stay the module's and are valid as long as it. */
+HD_API HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes);
+/* Assembly text of a binary, `size_bytes` bytes and a NUL; hd_assemble gives back the same file.
+ * HD_ERR_INPUT: the file has no form as text. */
+HD_API HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes);
+/* Assembly text to a binary. HD_ERR_INPUT: the text is wrong; messages say where. */
+HD_API HdStatus hd_assemble(HdContext *context, const char *name, const char *text, size_t size_bytes,
+                            HdModule **out);
 
-/* Run a launch on the SIMT machine (a binary) or by the PTX reference interpreter (PTX). Buffers keep what a
- * trapping kernel wrote. Module variables start anew in every launch. */
-HdStatus hd_launch(HdModule *binary, const HdLaunch *launch);
-HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
-/* Do both do the same? Buffers are not changed. A difference, or what PTX leaves undefined in this launch, is
- * described in *report (may be NULL; hd_free) and gives HD_ERR_DIFFERENT; both trapping alike, or an
- * operation that an engine lacks, HD_ERR_NOTHING. */
-HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);
+/* Run a launch on the SIMT machine (a binary) or by the PTX reference interpreter (PTX). Buffers are copied
+ * in before and back after, and keep what a trapping kernel wrote. Module variables start anew in every
+ * launch. HD_ERR_INPUT: the launch cannot start (no such kernel, wrong arguments or shape, an instruction
+ * that is not simulated); HD_ERR_TRAP: a message names the trap; HD_ERR_LIMIT. An endless kernel returns by
+ * max_steps, max_seconds or HdOptions.cancel only, but where the machine can show that its state repeats,
+ * which is a trap. HD_ERR_USAGE also if `args` is NULL and nargs is not 0, or an argument has both or neither
+ * of value and buffer, no size, or a value of more than 4096 bytes. */
+HD_API HdStatus hd_launch(HdModule *binary, const HdLaunch *launch);
+HD_API HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch);
+/* Do both do the same? Buffers are not changed; host_call is not asked. A difference, or what PTX leaves
+ * undefined in this launch, is described in *report (may be NULL) and gives HD_ERR_DIFFERENT. HD_ERR_INPUT as
+ * hd_launch; HD_ERR_LIMIT: one of the two reached max_steps (each has its own count), or both together
+ * max_seconds. */
+HD_API HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report);
 
 /* Check a binary's machine code without running it: convergence barriers, collectives, control codes
- * (docs/check.md). HD_ERR_DIFFERENT if there are errors. The findings are put into *report (may be NULL;
- * hd_free) as text, JSON or SARIF. */
+ * (docs/check.md). HD_ERR_DIFFERENT if there are errors. The findings are put into *report (may be NULL) as
+ * text, JSON or SARIF; NULL options: all rules, text. HD_ERR_USAGE also for a rule that there is not. */
 typedef enum { HD_REPORT_TEXT, HD_REPORT_JSON, HD_REPORT_SARIF } HdReportForm;
 typedef struct {
     const char *rules; /* "R-01,H-02"; NULL: all */
     bool no_hazards;   /* without the rules on control codes */
     HdReportForm form;
 } HdCheckOptions;
-HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report);
-/* What a rule demands, and an example; NULL if there is none of that name. Free it with hd_free. */
-char *hd_explain(const char *rule);
+HD_API HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report);
+/* What a rule demands, and an example, for hd_free; NULL: there is no rule of that name, or no memory. */
+HD_API char *hd_explain(const char *rule);
 
 /* The same for a kernel (NULL: the only one) under launches inferred from it and from `seed`
  * (docs/validate.md). The report begins with "NAME: VERDICT". HD_OK: equal or order-dependent;
  * HD_ERR_DIFFERENT: differs or racy; HD_ERR_NOTHING: both trap alike, little covered, or no launch was found.
  */
-HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report);
+HD_API HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed,
+                                 char **report);
 
-void hd_free(void *text);
-const char *hd_status_text(HdStatus s);
+/* Release a text or report of the library; NULL: does nothing. */
+HD_API void hd_free(void *text);
+/* A few words for a status, constant; never NULL. */
+HD_API const char *hd_status_text(HdStatus s);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
  * sources); succs, preds and the operands of phis agree after each call that changes an edge.
  * SPDX-License-Identifier: MIT */
 #include "ir/ir.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,11 +114,9 @@ uint16_t ir_op_flags(unsigned op) {
 }
 
 InstId ir_inst_new(Function *f, unsigned op, unsigned ndst, unsigned nsrc) {
-    if (ndst > 255 || nsrc > 255) {
-        /* No optype comes near; phis and parallel copies of such width are split by their makers. */
-        fprintf(stderr, "heddle: internal error: instruction with %u operands\n", ndst + nsrc);
-        abort();
-    }
+    if (ndst > 255 ||
+        nsrc > 255) /* no optype comes near; makers of wide phis and parallel copies split them */
+        scope_give_up(SCOPE_INTERNAL, "an instruction with too many operands");
     InstId id = {f->insts.n};
     Inst *i = VEC_PUSH(f->arena, &f->insts);
     i->op = (uint16_t)op;
@@ -186,10 +185,8 @@ void ir_set_guard(Function *f, InstId id, Operand guard) {
 
 void ir_add_src(Function *f, InstId id, Operand o) {
     Inst *i = ir_inst(f, id);
-    if (i->nsrc == 255) {
-        fprintf(stderr, "heddle: internal error: instruction with more than 255 sources\n");
-        abort();
-    }
+    if (i->nsrc == 255)
+        scope_give_up(SCOPE_INTERNAL, "an instruction with more than 255 sources");
     unsigned have = ir_num_operands(i), at = i->ndst + (unsigned)i->nsrc;
     grow_operands(f, i, have + 1);
     Operand *p = &f->operands.at[i->operand];

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "ir/pass.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static void dump(const IrModule *m, const PassOptions *opt, const char *pass) {
         return;
     char *text = ir_print(m, NULL);
     opt->on_dump(opt->user, pass, text);
-    free(text);
+    mem_free(text);
 }
 
 static void report_time(const PassDesc *desc, double ms, uint64_t steps, Diags *d) {
@@ -76,6 +77,7 @@ bool ir_run_pass_table(IrModule *module, const PassDesc *table, unsigned n, cons
         if (module->opt_level >= desc->min_opt_level) {
             if (desc->needs & ~facts)
                 return diag(d, (SrcLoc){0}, DIAG_E0691, desc->name, desc->needs & ~facts);
+            scope_poll();
             double start = now_ms();
             module->steps = 0;
             bool ok = run_one(desc, module, d);

@@ -2,6 +2,7 @@
  * stands in ir/text.md. Out: malloc'ed text. Dead blocks and unused values are not printed.
  * SPDX-License-Identifier: MIT */
 #include "ir/text.h"
+#include "base/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -285,32 +286,20 @@ static void print_var(FILE *out, const IrModule *m, const IrVar *var) {
 }
 
 char *ir_print_function(const Function *f, size_t *size_bytes) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     print_function(out, f);
-    fclose(out);
-    if (size_bytes)
-        *size_bytes = size;
-    return text;
+    return text_close(stream, size_bytes);
 }
 
 char *ir_print(const IrModule *module, size_t *size_bytes) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     fprintf(out, "module %s opt=%u shared=%u const=%u\n", isa_target_name(module->target), module->opt_level,
             module->shared_bytes, module->const_bytes);
     for (unsigned k = 0; k < module->vars.n; k++)
         print_var(out, module, &module->vars.at[k]);
     for (unsigned k = 0; k < module->funcs.n; k++)
         print_function(out, module->funcs.at[k]);
-    fclose(out);
-    if (size_bytes)
-        *size_bytes = size;
-    return text;
+    return text_close(stream, size_bytes);
 }

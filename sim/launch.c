@@ -1,6 +1,7 @@
 /* Guest memory, launch checks and trap texts of sim/launch.h.
  * SPDX-License-Identifier: MIT */
 #include "sim/launch.h"
+#include "base/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +15,16 @@ static size_t address_bytes(uint64_t size_bytes) { return (size_t)(size_bytes / 
 static size_t data_bytes(uint64_t size_bytes) { return (size_t)((size_bytes + SLACK_BYTES + 63) / 64 * 64); }
 
 SimMemory *simmem_create(void) {
-    SimMemory *mem = calloc(1, sizeof *mem);
-    if (mem)
-        mem->next_address = SIM_GLOBAL_BASE;
+    SimMemory *mem = mem_zeroed(1, sizeof *mem);
+    mem->next_address = SIM_GLOBAL_BASE;
     return mem;
 }
 
 static void alloc_release(SimAlloc *alloc) {
-    free(alloc->data);
-    free(alloc->written);
-    free(alloc->addresses);
-    free(alloc->name);
+    mem_free(alloc->data);
+    mem_free(alloc->written);
+    mem_free(alloc->addresses);
+    mem_free(alloc->name);
 }
 
 void simmem_free(SimMemory *mem) {
@@ -32,43 +32,31 @@ void simmem_free(SimMemory *mem) {
         return;
     for (uint32_t i = 0; i < mem->nallocs; i++)
         alloc_release(&mem->allocs[i]);
-    free(mem->allocs);
-    free(mem);
+    mem_free(mem->allocs);
+    mem_free(mem);
 }
 
 /* Host storage for `a` (size set), not cleared. */
-static bool alloc_storage(SimAlloc *alloc, const char *name) {
-    void *data = NULL;
-    if (posix_memalign(&data, 64, data_bytes(alloc->size_bytes)) != 0)
-        data = NULL;
-    alloc->data = data;
-    alloc->written = calloc(1, written_bytes(alloc->size_bytes));
-    alloc->name = strdup(name);
-    if (!alloc->data || !alloc->written || !alloc->name) {
-        alloc_release(alloc);
-        return false;
-    }
-    return true;
+static void alloc_storage(SimAlloc *alloc, const char *name) {
+    alloc->data = mem_aligned(64, data_bytes(alloc->size_bytes));
+    alloc->written = mem_zeroed(1, written_bytes(alloc->size_bytes));
+    alloc->name = mem_text(name);
 }
 
-static bool grow_allocs(SimMemory *mem) {
+static void grow_allocs(SimMemory *mem) {
     if (mem->nallocs < mem->cap)
-        return true;
+        return;
     uint32_t cap = mem->cap ? mem->cap * 2 : 16;
-    SimAlloc *p = realloc(mem->allocs, cap * sizeof *p);
-    if (!p)
-        return false;
-    mem->allocs = p;
+    mem->allocs = mem_resize(mem->allocs, cap * sizeof *mem->allocs);
     mem->cap = cap;
-    return true;
 }
 
 uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
-    if (size_bytes == 0 || size_bytes > MAX_ALLOC_BYTES || !grow_allocs(mem))
+    if (size_bytes == 0 || size_bytes > MAX_ALLOC_BYTES)
         return 0;
+    grow_allocs(mem);
     SimAlloc a = {.address = mem->next_address, .size_bytes = size_bytes};
-    if (!alloc_storage(&a, name ? name : ""))
-        return 0;
+    alloc_storage(&a, name ? name : "");
     memset(a.data, 0, data_bytes(size_bytes));
     mem->allocs[mem->nallocs++] = a;
     uint64_t end = a.address + size_bytes + SIM_GUARD_BYTES;
@@ -78,27 +66,20 @@ uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
 
 SimMemory *simmem_clone(const SimMemory *mem) {
     SimMemory *memory = simmem_create();
-    for (uint32_t i = 0; memory && i < mem->nallocs; i++) {
+    for (uint32_t i = 0; i < mem->nallocs; i++) {
         const SimAlloc *from = &mem->allocs[i];
         SimAlloc a = {.address = from->address, .size_bytes = from->size_bytes, .read_only = from->read_only};
-        if (!grow_allocs(memory) || !alloc_storage(&a, from->name)) {
-            simmem_free(memory);
-            return NULL;
-        }
+        grow_allocs(memory);
+        alloc_storage(&a, from->name);
         memcpy(a.data, from->data, data_bytes(a.size_bytes));
         memcpy(a.written, from->written, written_bytes(a.size_bytes));
-        if (from->addresses)
-            a.addresses = malloc(address_bytes(a.size_bytes));
-        if (a.addresses)
+        if (from->addresses) {
+            a.addresses = mem_alloc(address_bytes(a.size_bytes));
             memcpy(a.addresses, from->addresses, address_bytes(a.size_bytes));
-        memory->allocs[memory->nallocs++] = a;
-        if (from->addresses && !a.addresses) {
-            simmem_free(memory);
-            return NULL;
         }
+        memory->allocs[memory->nallocs++] = a;
     }
-    if (memory)
-        memory->next_address = mem->next_address;
+    memory->next_address = mem->next_address;
     return memory;
 }
 
@@ -163,10 +144,9 @@ bool simmem_write_address(SimMemory *mem, uint64_t address, uint64_t value) {
     if (address % 8)
         return true;
     if (!alloc->addresses)
-        alloc->addresses = calloc(address_bytes(alloc->size_bytes), 1);
-    if (alloc->addresses)
-        alloc->addresses[word / 8] = (uint8_t)(alloc->addresses[word / 8] | 1u << (word & 7));
-    return alloc->addresses != NULL;
+        alloc->addresses = mem_zeroed(address_bytes(alloc->size_bytes), 1);
+    alloc->addresses[word / 8] = (uint8_t)(alloc->addresses[word / 8] | 1u << (word & 7));
+    return true;
 }
 
 bool simmem_is_address(const SimAlloc *alloc, uint64_t offset_bytes) {

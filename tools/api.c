@@ -1,6 +1,8 @@
-/* The public library: see include/heddle.h.
+/* The public library: see include/heddle.h. Every function that does work runs it in a scope (base/scope.h),
+ * so that it returns whatever happens; results leave the scope only when the work is done.
  * SPDX-License-Identifier: MIT */
 #include "heddle.h"
+#include "base/scope.h"
 #include "check/static/check.h"
 #include "check/validate/diff.h"
 #include "check/validate/judge.h"
@@ -24,6 +26,29 @@ struct HdContext {
     HdModule *modules;
 };
 
+/* What a function is asked, and what its work found. The function itself has checked the former. */
+typedef struct {
+    HdContext *context;
+    HdModule *ptx, *binary;
+    const char *name;
+    const void *bytes;
+    size_t size_bytes;
+    const void *options;
+    const HdLaunch *launch;
+    uint64_t seed;
+    bool wants_report;
+    HdStatus status;
+    HdModule *module;
+    char *text;
+    size_t text_bytes;
+} Call;
+typedef void CallFn(Call *call);
+
+typedef struct {
+    CallFn *work;
+    Call *call;
+} Job;
+
 static void deliver(void *user, Severity severity, const char *line) {
     const HdContext *context = user;
     HdSeverity s = severity == SEV_ERROR ? HD_ERROR : severity == SEV_WARNING ? HD_WARNING : HD_NOTE;
@@ -32,6 +57,49 @@ static void deliver(void *user, Severity severity, const char *line) {
 }
 
 static Diags diags(HdContext *c) { return (Diags){.sink = deliver, .user = c}; }
+
+static void do_job(void *user) {
+    const Job *job = user;
+    job->work(job->call);
+}
+
+static HdStatus run_call(CallFn *work, Call *call) {
+    const HdOptions *options = &call->context->options;
+    ScopeLimits limits = {.bytes = options->max_memory_bytes,
+                          .seconds = call->launch ? call->launch->max_seconds : 0,
+                          .cancel = options->cancel,
+                          .cancel_user = options->user};
+    ScopeResult result = scope_run(do_job, &(Job){work, call}, &limits);
+    if (result.end != SCOPE_DONE) { /* the scope has released them */
+        call->text = NULL;
+        call->module = NULL;
+    }
+    switch (result.end) {
+    case SCOPE_DONE: return call->status;
+    case SCOPE_MEMORY: return HD_ERR_MEMORY;
+    case SCOPE_TIME: return HD_ERR_LIMIT;
+    case SCOPE_CANCELLED: return HD_ERR_CANCELLED;
+    case SCOPE_INTERNAL: deliver(call->context, SEV_ERROR, result.what);
+    }
+    return HD_ERR_INTERNAL;
+}
+
+static HdStatus module_call(CallFn *work, Call call, HdModule **out) {
+    HdStatus status = run_call(work, &call);
+    *out = call.module;
+    return status;
+}
+
+/* `report` may be NULL. */
+static HdStatus report_call(CallFn *work, Call call, char **report) {
+    call.wants_report = report != NULL;
+    HdStatus status = run_call(work, &call);
+    if (report)
+        *report = call.text;
+    return status;
+}
+
+/* ---- contexts and modules ---- */
 
 HdContext *hd_create(const HdOptions *options) {
     HdContext *context = calloc(1, sizeof *context);
@@ -49,87 +117,107 @@ void hd_destroy(HdContext *context) {
         if (module->ptx)
             ptx_free(module->ptx);
         binary_free(module->binary);
-        free(module->image);
-        free(module->name);
-        free(module);
+        mem_free(module->image);
+        mem_free(module->name);
+        mem_free(module);
     }
     free(context);
 }
 
-static HdStatus add_module(HdContext *hd_context, HdModule module, const char *name, HdModule **out) {
-    HdModule *hd_module = malloc(sizeof *hd_module);
-    char *copy = strdup(name);
-    if (!hd_module || !copy) {
-        free(hd_module);
-        free(copy);
-        return HD_ERR_INTERNAL;
-    }
-    *hd_module = module;
-    hd_module->context = hd_context;
-    hd_module->next = hd_context->modules;
-    hd_module->name = copy;
-    hd_context->modules = hd_module;
-    *out = hd_module;
-    return HD_OK;
+/* The last step of a call's work: from here on the module is the context's. */
+static void add_module(Call *call, const char *name, HdModule module) {
+    HdModule *added = mem_alloc(sizeof *added);
+    *added = module;
+    added->name = mem_text(name);
+    added->context = call->context;
+    added->next = call->context->modules;
+    call->context->modules = call->module = added;
+    call->status = HD_OK;
+}
+
+static void parse(Call *call) {
+    Diags d = diags(call->context);
+    PtxModule *ptx = ptx_parse(call->name, call->bytes, call->size_bytes, &d);
+    call->status = HD_ERR_INPUT;
+    if (ptx)
+        add_module(call, call->name, (HdModule){.ptx = ptx});
 }
 
 HdStatus hd_parse(HdContext *c, const char *name, const char *text, size_t size_bytes, HdModule **out) {
+    if (out)
+        *out = NULL;
     if (!c || !name || !text || !out)
         return HD_ERR_USAGE;
-    Diags d = diags(c);
-    PtxModule *ptx = ptx_parse(name, text, size_bytes, &d);
-    return ptx ? add_module(c, (HdModule){.ptx = ptx}, name, out) : HD_ERR_INPUT;
+    return module_call(parse, (Call){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes},
+                       out);
 }
 
 /* Takes the image over. */
-static HdStatus load_owned(HdContext *c, const char *name, void *image, size_t size_bytes, HdModule **out) {
-    Diags d = diags(c);
-    Binary *b = image ? binary_read(name, image, size_bytes, &d) : NULL;
-    HdStatus s =
-        b ? add_module(c, (HdModule){.binary = b, .image = image, .image_bytes = size_bytes}, name, out)
-          : HD_ERR_INPUT;
-    if (s == HD_OK)
-        return s;
-    binary_free(b);
-    free(image);
-    return s;
+static void load_owned(Call *call, const char *name, void *image, size_t size_bytes) {
+    Diags d = diags(call->context);
+    Binary *b = binary_read(name, image, size_bytes, &d);
+    call->status = HD_ERR_INPUT;
+    if (b)
+        add_module(call, name, (HdModule){.binary = b, .image = image, .image_bytes = size_bytes});
+    else
+        mem_free(image);
+}
+
+static void load(Call *call) {
+    void *copy = mem_alloc(call->size_bytes);
+    memcpy(copy, call->bytes, call->size_bytes);
+    load_owned(call, call->name, copy, call->size_bytes);
 }
 
 HdStatus hd_load(HdContext *c, const char *name, const void *image, size_t size_bytes, HdModule **out) {
+    if (out)
+        *out = NULL;
     if (!c || !name || !image || !out)
         return HD_ERR_USAGE;
-    void *copy = malloc(size_bytes ? size_bytes : 1);
-    if (!copy)
-        return HD_ERR_INTERNAL;
-    memcpy(copy, image, size_bytes);
-    return load_owned(c, name, copy, size_bytes, out);
+    return module_call(load, (Call){.context = c, .name = name, .bytes = image, .size_bytes = size_bytes},
+                       out);
+}
+
+/* False: an option that there is not. */
+static bool driver_options(const HdCompileOptions *options, DriverOptions *driver) {
+    *driver = (DriverOptions){.opt_level = options->opt_level,
+                              .target = options->target ? isa_target(options->target) : isa_targets[0],
+                              .elf = {.no_map = options->no_map, .no_ptx = options->no_ptx}};
+    return options->opt_level <= 3 && driver->target &&
+           (!options->predicate || ir_predicate_mode(options->predicate, &driver->predicate));
+}
+
+static void compile(Call *call) {
+    Diags d = diags(call->context);
+    Compilation c;
+    void *image = NULL;
+    size_t image_bytes = 0;
+    if (driver_compile(&c, call->ptx->ptx, call->options, &d)) {
+        image = c.image;
+        image_bytes = c.image_bytes;
+        c.image = NULL;
+    }
+    driver_free(&c);
+    call->status = HD_ERR_INPUT;
+    if (image)
+        load_owned(call, call->ptx->name, image, image_bytes);
 }
 
 HdStatus hd_compile(HdModule *ptx, const HdCompileOptions *options, HdModule **out) {
     static const HdCompileOptions defaults = {.opt_level = 2};
-    const HdCompileOptions *hd_compile_options = options ? options : &defaults;
-    if (!ptx || !ptx->ptx || !out || hd_compile_options->opt_level > 3)
+    DriverOptions driver;
+    if (out)
+        *out = NULL;
+    if (!ptx || !ptx->ptx || !out || !driver_options(options ? options : &defaults, &driver))
         return HD_ERR_USAGE;
-    DriverOptions driver = {
-        .opt_level = hd_compile_options->opt_level,
-        .elf = {.no_map = hd_compile_options->no_map, .no_ptx = hd_compile_options->no_ptx}};
-    driver.target = hd_compile_options->target ? isa_target(hd_compile_options->target) : isa_targets[0];
-    if (!driver.target || (hd_compile_options->predicate &&
-                           !ir_predicate_mode(hd_compile_options->predicate, &driver.predicate)))
-        return HD_ERR_USAGE;
-    Diags d = diags(ptx->context);
-    Compilation c;
-    HdStatus s = HD_ERR_INPUT;
-    if (driver_compile(&c, ptx->ptx, &driver, &d)) {
-        void *image = c.image;
-        c.image = NULL;
-        s = load_owned(ptx->context, ptx->name, image, c.image_bytes, out);
-    }
-    driver_free(&c);
-    return s;
+    return module_call(compile, (Call){.context = ptx->context, .ptx = ptx, .options = &driver}, out);
 }
 
 HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes) {
+    if (image)
+        *image = NULL;
+    if (size_bytes)
+        *size_bytes = 0;
     if (!binary || !binary->binary || !image || !size_bytes)
         return HD_ERR_USAGE;
     *image = binary->image;
@@ -137,34 +225,66 @@ HdStatus hd_image(const HdModule *binary, const void **image, size_t *size_bytes
     return HD_OK;
 }
 
-HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes) {
-    if (!binary || !binary->binary || !text || !size_bytes)
-        return HD_ERR_USAGE;
-    Diags d = diags(binary->context);
-    return disasm_image(binary->name, binary->image, binary->image_bytes, false, text, size_bytes, &d)
-               ? HD_OK
-               : HD_ERR_INPUT;
+static void disassemble(Call *call) {
+    const HdModule *binary = call->binary;
+    Diags d = diags(call->context);
+    bool good = disasm_image(binary->name, binary->image, binary->image_bytes, false, &call->text,
+                             &call->text_bytes, &d);
+    call->status = good ? HD_OK : HD_ERR_INPUT;
 }
 
-HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t size_bytes, HdModule **out) {
-    if (!c || !name || !text || !out)
+HdStatus hd_disassemble(HdModule *binary, char **text, size_t *size_bytes) {
+    if (text)
+        *text = NULL;
+    if (size_bytes)
+        *size_bytes = 0;
+    if (!binary || !binary->binary || !text || !size_bytes)
         return HD_ERR_USAGE;
-    Diags d = diags(c);
-    char *copy = malloc(size_bytes + 1); /* the diagnostics want a NUL behind the text */
-    if (!copy)
-        return HD_ERR_INTERNAL;
-    memcpy(copy, text, size_bytes);
-    copy[size_bytes] = 0;
-    Source source = {name, copy, size_bytes};
+    Call call = {.context = binary->context, .binary = binary};
+    HdStatus status = run_call(disassemble, &call);
+    *text = call.text;
+    *size_bytes = call.text ? call.text_bytes : 0;
+    return status;
+}
+
+static void assemble(Call *call) {
+    Diags d = diags(call->context);
+    char *copy = mem_zeroed(1, call->size_bytes + 1); /* the diagnostics want a NUL behind the text */
+    memcpy(copy, call->bytes, call->size_bytes);
+    Source source = {call->name, copy, call->size_bytes};
     void *image;
     size_t image_bytes;
     bool good = asm_assemble(&source, &image, &image_bytes, &d);
-    free(copy);
-    return good ? load_owned(c, name, image, image_bytes, out) : HD_ERR_INPUT;
+    mem_free(copy);
+    call->status = HD_ERR_INPUT;
+    if (good)
+        load_owned(call, call->name, image, image_bytes);
+}
+
+HdStatus hd_assemble(HdContext *c, const char *name, const char *text, size_t size_bytes, HdModule **out) {
+    if (out)
+        *out = NULL;
+    if (!c || !name || !text || !out || size_bytes == SIZE_MAX)
+        return HD_ERR_USAGE;
+    return module_call(assemble, (Call){.context = c, .name = name, .bytes = text, .size_bytes = size_bytes},
+                       out);
 }
 
 /* ---- launches ---- */
-static bool make_plan(Plan *plan, const HdLaunch *hd_launch) {
+
+static bool launch_is_sound(const HdLaunch *launch) {
+    if (!launch || (launch->nargs && !launch->args))
+        return false;
+    for (size_t i = 0; i < launch->nargs; i++) {
+        const HdArg *arg = &launch->args[i];
+        if ((arg->value != NULL) == (arg->buffer != NULL) || arg->size_bytes == 0 ||
+            (arg->value && arg->size_bytes > 4096))
+            return false;
+    }
+    return true;
+}
+
+static void make_plan(Plan *plan, const HdLaunch *hd_launch) {
     const Scalar *byte = scalar_find("b8", 2);
     *plan = (Plan){0};
     PlanLaunch *launch = VEC_PUSH(&plan->arena, &plan->launches);
@@ -173,9 +293,6 @@ static bool make_plan(Plan *plan, const HdLaunch *hd_launch) {
     memcpy(launch->block, hd_launch->block, sizeof hd_launch->block);
     for (size_t i = 0; i < hd_launch->nargs; i++) {
         const HdArg *hd_arg = &hd_launch->args[i];
-        if ((hd_arg->value != NULL) == (hd_arg->buffer != NULL) || hd_arg->size_bytes == 0 ||
-            (hd_arg->value && hd_arg->size_bytes > 4096))
-            return false;
         PlanArg arg = {.is_buffer = hd_arg->buffer != NULL,
                        .buffer = plan->buffers.n,
                        .bytes = hd_arg->value,
@@ -188,7 +305,6 @@ static bool make_plan(Plan *plan, const HdLaunch *hd_launch) {
                                   .bytes = hd_arg->buffer}));
         VEC_ADD(&plan->arena, &launch->args, arg);
     }
-    return true;
 }
 
 static void copy_back(const Plan *plan, const SimMemory *mem, const HdLaunch *launch) {
@@ -216,48 +332,70 @@ static bool host_call(void *user, const MachineCall *call) {
     return launch->host_call(launch->host_user, &c);
 }
 
-static HdStatus run(HdModule *module, const HdLaunch *launch) {
-    Plan p;
-    Diags d = diags(module->context);
-    HdStatus s = HD_ERR_INPUT;
-    if (!make_plan(&p, launch)) {
-        plan_free(&p);
-        return HD_ERR_USAGE;
+static HdStatus trap_status(SimTrapKind kind) {
+    return kind == TRAP_NONE ? HD_OK : kind == TRAP_BUDGET ? HD_ERR_LIMIT : HD_ERR_TRAP;
+}
+
+/* max_steps as the engines take it: the interpreter has a limit of its own where it is told none. */
+static uint64_t ptx_budget(const HdLaunch *launch) {
+    return launch->max_steps ? launch->max_steps : UINT64_MAX;
+}
+
+static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *binary, SimMemory *mem,
+                            Diags *d) {
+    MachineResult result;
+    MachineOptions options = {.max_issues = launch->max_steps,
+                              .call = launch->host_call ? host_call : NULL,
+                              .call_user = (void *)(uintptr_t)launch};
+    bool ran = diff_run_machine(plan, plan->launches.at, binary, mem, &options, &result, d);
+    HdStatus status = ran ? trap_status(result.trap.kind) : HD_ERR_INPUT;
+    machine_result_free(&result);
+    return status;
+}
+
+static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx, SimMemory *mem, Diags *d) {
+    PtxRunResult result = {0};
+    PtxRunOptions options = {.budget = ptx_budget(launch)};
+    char line[512];
+    if (!interp_place_variables(ptx, mem, d) ||
+        !diff_run_ptx(plan, plan->launches.at, ptx, mem, &options, &result, d))
+        return HD_ERR_INPUT;
+    if (result.trap.kind != TRAP_NONE) {
+        sim_trap_print(&result.trap, line, sizeof line);
+        diag(d, (SrcLoc){0}, DIAG_E0502, line);
     }
-    SimMemory *mem = plan_memory(&p, &d);
-    if (mem && module->binary) {
-        MachineResult res;
-        MachineOptions o = {.call = launch->host_call ? host_call : NULL,
-                            .call_user = (void *)(uintptr_t)launch};
-        if (diff_run_machine(&p, p.launches.at, module->binary, mem, &o, &res, &d))
-            s = res.trap.kind == TRAP_NONE ? HD_OK : HD_ERR_TRAP;
-        machine_result_free(&res);
-    } else if (mem && interp_place_variables(module->ptx, mem, &d)) {
-        PtxRunResult res = {0};
-        char line[512];
-        if (diff_run_ptx(&p, p.launches.at, module->ptx, mem, NULL, &res, &d))
-            s = res.trap.kind == TRAP_NONE ? HD_OK : HD_ERR_TRAP;
-        if (s == HD_ERR_TRAP) {
-            sim_trap_print(&res.trap, line, sizeof line);
-            diag(&d, (SrcLoc){0}, DIAG_E0502, line);
-        }
-    }
+    return trap_status(result.trap.kind);
+}
+
+static void launch(Call *call) {
+    Plan plan;
+    Diags d = diags(call->context);
+    make_plan(&plan, call->launch);
+    SimMemory *mem = plan_memory(&plan, &d);
+    call->status = HD_ERR_INPUT;
     if (mem) {
-        if (s == HD_OK || s == HD_ERR_TRAP)
-            copy_back(&p, mem, launch);
+        call->status = call->binary ? run_machine(&plan, call->launch, call->binary->binary, mem, &d)
+                                    : run_ptx(&plan, call->launch, call->ptx->ptx, mem, &d);
+        if (call->status != HD_ERR_INPUT)
+            copy_back(&plan, mem, call->launch);
         simmem_free(mem);
     }
-    plan_free(&p);
-    return s;
+    plan_free(&plan);
 }
 
-HdStatus hd_launch(HdModule *binary, const HdLaunch *launch) {
-    return binary && binary->binary && launch ? run(binary, launch) : HD_ERR_USAGE;
+HdStatus hd_launch(HdModule *binary, const HdLaunch *hd_launch) {
+    if (!binary || !binary->binary || !launch_is_sound(hd_launch))
+        return HD_ERR_USAGE;
+    return run_call(launch, &(Call){.context = binary->context, .binary = binary, .launch = hd_launch});
 }
 
-HdStatus hd_interpret(HdModule *ptx, const HdLaunch *launch) {
-    return ptx && ptx->ptx && launch ? run(ptx, launch) : HD_ERR_USAGE;
+HdStatus hd_interpret(HdModule *ptx, const HdLaunch *hd_launch) {
+    if (!ptx || !ptx->ptx || !launch_is_sound(hd_launch))
+        return HD_ERR_USAGE;
+    return run_call(launch, &(Call){.context = ptx->context, .ptx = ptx, .launch = hd_launch});
 }
+
+/* ---- checks ---- */
 
 /* The exit status of a command, as the library says it. */
 static HdStatus status_of(Verdict verdict) {
@@ -270,79 +408,120 @@ static HdStatus status_of(Verdict verdict) {
     return statuses[verdict_status(verdict)];
 }
 
-HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *launch, char **report) {
-    if (!ptx || !ptx->ptx || !binary || !binary->binary || !launch)
-        return HD_ERR_USAGE;
-    Plan p;
-    Diags d = diags(ptx->context);
-    HdStatus s = HD_ERR_USAGE;
-    DiffReport r;
-    if (make_plan(&p, launch)) {
-        s = HD_ERR_INPUT;
-        if (diff_validate(&p, ptx->ptx, binary->binary, &(DiffOptions){0}, &r, &d)) {
-            s = status_of(diff_verdict(&r));
-            if (report)
-                *report = diff_report_text(&r, &p);
-        } else if (d.lacking) {
-            s = status_of(VERDICT_NOT_RUN);
-        }
+static void validate(Call *call) {
+    Plan plan;
+    Diags d = diags(call->context);
+    DiffReport report;
+    DiffOptions options = {.ptx = {.budget = ptx_budget(call->launch)},
+                           .machine = {.max_issues = call->launch->max_steps}};
+    make_plan(&plan, call->launch);
+    call->status = HD_ERR_INPUT;
+    if (diff_validate(&plan, call->ptx->ptx, call->binary->binary, &options, &report, &d)) {
+        bool stopped = report.ptx_trap.kind == TRAP_BUDGET || report.machine_trap.kind == TRAP_BUDGET;
+        call->status = stopped ? HD_ERR_LIMIT : status_of(diff_verdict(&report));
+        if (call->wants_report)
+            call->text = diff_report_text(&report, &plan);
+    } else if (d.lacking) {
+        call->status = status_of(VERDICT_NOT_RUN);
     }
-    plan_free(&p);
-    return s;
+    plan_free(&plan);
+}
+
+HdStatus hd_validate(HdModule *ptx, HdModule *binary, const HdLaunch *hd_launch, char **report) {
+    if (report)
+        *report = NULL;
+    if (!ptx || !ptx->ptx || !binary || !binary->binary || !launch_is_sound(hd_launch))
+        return HD_ERR_USAGE;
+    return report_call(
+        validate, (Call){.context = ptx->context, .ptx = ptx, .binary = binary, .launch = hd_launch}, report);
+}
+
+static void validate_auto(Call *call) {
+    Diags d = diags(call->context);
+    const PtxModule *ptx = call->ptx->ptx;
+    const char *name = diff_ptx_kernel(&(Plan){0}, ptx, &(PlanLaunch){.kernel = call->name}, &d);
+    call->status = HD_ERR_INPUT;
+    if (!name)
+        return;
+    Judgement judgement;
+    AutoLaunches launches;
+    judge_auto(ptx, call->binary->binary, name, &(JudgeOptions){.seed = call->seed}, &launches, &judgement);
+    if (call->wants_report)
+        call->text = judgement_text(&judgement, name);
+    call->status = status_of(judgement.verdict);
+    judgement_free(&judgement);
+    auto_launch_free(&launches);
+}
+
+HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report) {
+    if (report)
+        *report = NULL;
+    if (!ptx || !ptx->ptx || !binary || !binary->binary)
+        return HD_ERR_USAGE;
+    Call call = {.context = ptx->context, .ptx = ptx, .binary = binary, .name = kernel, .seed = seed};
+    return report_call(validate_auto, call, report);
+}
+
+typedef struct {
+    BinCheckOptions check;
+    HdReportForm form;
+} CheckCall;
+
+static void check(Call *call) {
+    const CheckCall *asked = call->options;
+    BinCheckReport report;
+    BinFlow *flow = bin_flow_new(call->binary->binary);
+    check_binary(flow, &asked->check, &report);
+    call->status = status_of(check_verdict(&report, BINFLOW_NONE));
+    if (call->wants_report)
+        call->text = asked->form == HD_REPORT_SARIF  ? check_report_sarif(flow, &report)
+                     : asked->form == HD_REPORT_JSON ? check_report_json(flow, &report)
+                                                     : check_report_text(flow, &report);
+    check_report_free(&report);
+    bin_flow_free(flow);
 }
 
 HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report) {
     static const HdCheckOptions defaults = {0};
-    const HdCheckOptions *hd_check_options = options ? options : &defaults;
-    BinCheckOptions opt = {.no_hazards = hd_check_options->no_hazards};
-    BinCheckReport r;
+    const HdCheckOptions *given = options ? options : &defaults;
+    CheckCall asked = {.check = {.no_hazards = given->no_hazards}, .form = given->form};
     size_t n;
-    if (!binary || !binary->binary || check_rule_list(hd_check_options->rules, &opt.rules, &n))
-        return HD_ERR_USAGE;
-    BinFlow *g = bin_flow_new(binary->binary);
-    if (!g)
-        return HD_ERR_INTERNAL;
-    check_binary(g, &opt, &r);
-    HdStatus s = status_of(check_verdict(&r, BINFLOW_NONE));
     if (report)
-        *report = hd_check_options->form == HD_REPORT_SARIF  ? check_report_sarif(g, &r)
-                  : hd_check_options->form == HD_REPORT_JSON ? check_report_json(g, &r)
-                                                             : check_report_text(g, &r);
-    check_report_free(&r);
-    bin_flow_free(g);
-    return report && !*report ? HD_ERR_INTERNAL : s;
+        *report = NULL;
+    if (!binary || !binary->binary || (unsigned)given->form > HD_REPORT_SARIF ||
+        check_rule_list(given->rules, &asked.check.rules, &n))
+        return HD_ERR_USAGE;
+    return report_call(check, (Call){.context = binary->context, .binary = binary, .options = &asked},
+                       report);
 }
 
-char *hd_explain(const char *rule) { return rule ? check_explain(rule) : NULL; }
-
-HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed, char **report) {
-    if (!ptx || !ptx->ptx || !binary || !binary->binary)
-        return HD_ERR_USAGE;
-    Diags d = diags(ptx->context);
-    const char *name = diff_ptx_kernel(&(Plan){0}, ptx->ptx, &(PlanLaunch){.kernel = kernel}, &d);
-    if (!name)
-        return HD_ERR_INPUT;
-    Judgement j;
-    AutoLaunches launches;
-    judge_auto(ptx->ptx, binary->binary, name, &(JudgeOptions){.seed = seed}, &launches, &j);
-    if (report)
-        *report = judgement_text(&j, name);
-    HdStatus s = status_of(j.verdict);
-    judgement_free(&j);
-    auto_launch_free(&launches);
-    return s;
+static void explain(Call *call) {
+    call->text = check_explain(call->name);
+    call->status = call->text ? HD_OK : HD_ERR_USAGE;
 }
+
+char *hd_explain(const char *rule) {
+    HdContext none = {0};
+    Call call = {.context = &none, .name = rule};
+    return rule && run_call(explain, &call) == HD_OK ? call.text : NULL;
+}
+
+/* ---- texts ---- */
 
 void hd_free(void *text) { free(text); }
 
 const char *hd_status_text(HdStatus s) {
-    static const char *const texts[HD_STATUS_COUNT] = {[HD_OK] = "done",
-                                                       [HD_ERR_INPUT] = "the input is wrong",
-                                                       [HD_ERR_USAGE] = "wrong call",
-                                                       [HD_ERR_INTERNAL] = "internal error",
-                                                       [HD_ERR_DIFFERENT] =
-                                                           "a comparison or check found a difference",
-                                                       [HD_ERR_TRAP] = "the kernel trapped",
-                                                       [HD_ERR_NOTHING] = "nothing was shown"};
+    static const char *const texts[HD_STATUS_COUNT] = {
+        [HD_OK] = "done",
+        [HD_ERR_INPUT] = "the input is wrong",
+        [HD_ERR_USAGE] = "wrong call",
+        [HD_ERR_INTERNAL] = "internal error",
+        [HD_ERR_DIFFERENT] = "a comparison or check found a difference",
+        [HD_ERR_TRAP] = "the kernel trapped",
+        [HD_ERR_NOTHING] = "nothing was shown",
+        [HD_ERR_MEMORY] = "out of memory",
+        [HD_ERR_LIMIT] = "a limit of the call was reached",
+        [HD_ERR_CANCELLED] = "cancelled",
+    };
     return (unsigned)s < HD_STATUS_COUNT ? texts[s] : "unknown status";
 }

@@ -6,7 +6,8 @@
 #include "tools/batch.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
+#include "base/scope.h"
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -52,20 +53,20 @@ typedef struct {
 /* ---- results as JSON ---- */
 
 static cJSON *result_json(const BatchResult *result, bool with_file) {
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_object();
     if (with_file)
-        cJSON_AddStringToObject(o, "file", result->file);
-    cJSON_AddStringToObject(o, "kernel", result->kernel);
-    cJSON_AddStringToObject(o, "verdict", verdict_name(result->verdict));
-    cJSON_AddNumberToObject(o, "ptx_blocks", result->ptx.total);
-    cJSON_AddNumberToObject(o, "ptx_blocks_executed", result->ptx.reached);
-    cJSON_AddNumberToObject(o, "machine_blocks", result->machine.total);
-    cJSON_AddNumberToObject(o, "machine_blocks_executed", result->machine.reached);
-    cJSON_AddNumberToObject(o, "threads", (double)result->threads);
-    cJSON_AddNumberToObject(o, "seconds", result->seconds);
-    cJSON_AddStringToObject(o, "note", result->note);
+        json_add_text(o, "file", result->file);
+    json_add_text(o, "kernel", result->kernel);
+    json_add_text(o, "verdict", verdict_name(result->verdict));
+    json_add_number(o, "ptx_blocks", result->ptx.total);
+    json_add_number(o, "ptx_blocks_executed", result->ptx.reached);
+    json_add_number(o, "machine_blocks", result->machine.total);
+    json_add_number(o, "machine_blocks_executed", result->machine.reached);
+    json_add_number(o, "threads", (double)result->threads);
+    json_add_number(o, "seconds", result->seconds);
+    json_add_text(o, "note", result->note);
     if (*result->report)
-        cJSON_AddStringToObject(o, "report", result->report);
+        json_add_text(o, "report", result->report);
     return o;
 }
 
@@ -247,40 +248,37 @@ static bool open_state(Batch *batch) {
 static void save_file(Batch *batch, const File *file) {
     if (!batch->state)
         return;
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_object();
     char hash[20];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)file->hash);
-    cJSON_AddStringToObject(o, "file", file->path);
-    cJSON_AddStringToObject(o, "hash", hash);
-    cJSON *list = cJSON_AddArrayToObject(o, "kernels");
+    json_add_text(o, "file", file->path);
+    json_add_text(o, "hash", hash);
+    cJSON *list = json_add_list(o, "kernels");
     for (uint32_t i = 0; i < file->results.n; i++)
-        cJSON_AddItemToArray(list, result_json(&file->results.at[i], false));
-    char *text = cJSON_PrintUnformatted(o);
+        json_append(list, result_json(&file->results.at[i], false));
+    char *text = json_close_line(o);
     fprintf(batch->state, "%s\n", text);
     fflush(batch->state);
-    free(text);
-    cJSON_Delete(o);
+    mem_free(text);
 }
 
 /* ---- the child ---- */
 
 static void send_start(void *user, const char *kernel) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "start", kernel);
-    char *text = cJSON_PrintUnformatted(o);
+    cJSON *o = json_object();
+    json_add_text(o, "start", kernel);
+    char *text = json_close_line(o);
     fprintf(user, "%s\n", text);
     fflush(user);
-    free(text);
-    cJSON_Delete(o);
+    mem_free(text);
 }
 
 static void send_result(void *user, const BatchResult *r) {
     cJSON *o = result_json(r, false);
-    char *text = cJSON_PrintUnformatted(o);
+    char *text = json_close_line(o);
     fprintf(user, "%s\n", text);
     fflush(user);
-    free(text);
-    cJSON_Delete(o);
+    mem_free(text);
 }
 
 static void limit_memory(const Settings *settings) {
@@ -493,18 +491,15 @@ static void print_table(const Batch *batch, const uint32_t *totals) {
 }
 
 static void print_json(const Batch *batch, const uint32_t *totals) {
-    cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "kernels"),
-          *sum = cJSON_AddObjectToObject(o, "totals");
+    cJSON *o = json_object(), *list = json_add_list(o, "kernels"), *sum = json_add_object(o, "totals");
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
-            cJSON_AddItemToArray(list, result_json(&batch->files.at[i].results.at[k], true));
+            json_append(list, result_json(&batch->files.at[i].results.at[k], true));
     for (unsigned v = 0; v < VERDICT_COUNT; v++)
-        cJSON_AddNumberToObject(sum, verdict_name((Verdict)v), totals[v]);
-    char *text = cJSON_Print(o);
-    if (text)
-        puts(text);
-    free(text);
-    cJSON_Delete(o);
+        json_add_number(sum, verdict_name((Verdict)v), totals[v]);
+    char *text = json_close(o);
+    puts(text);
+    mem_free(text);
 }
 
 int batch_validate(Settings *settings) {

@@ -1,9 +1,10 @@
 /* heddle check, heddle explain: the static checker.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "check/static/check.h"
 #include "tools/cli.h"
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +39,6 @@ int cmd_check(Settings *settings) {
     if (!b)
         return STATUS_INPUT;
     BinFlow *g = bin_flow_new(b);
-    if (!g)
-        abort();
     BinCheckReport r;
     check_binary(g, &opt, &r);
     char *text = settings->check.sarif ? check_report_sarif(g, &r)
@@ -48,18 +47,17 @@ int cmd_check(Settings *settings) {
     Verdict verdict = check_verdict(&r, BINFLOW_NONE);
     bool good = true;
     if (text && settings->model.on && settings->json && !settings->check.sarif) { /* both in one object */
-        cJSON *all = cJSON_CreateObject();
-        cJSON_AddItemToObject(all, "check", cJSON_Parse(text));
-        good = cli_model(settings, g, cJSON_AddArrayToObject(all, "model"), &verdict);
-        free(text);
-        text = cJSON_Print(all);
-        cJSON_Delete(all);
+        cJSON *all = json_object();
+        json_add(all, "check", json_read(text));
+        good = cli_model(settings, g, json_add_list(all, "model"), &verdict);
+        mem_free(text);
+        text = json_close(all);
     }
     if (text)
         printf("%s%s", text, settings->json || settings->check.sarif ? "\n" : "");
     if (settings->model.on && !settings->json && !settings->check.sarif)
         good = cli_model(settings, g, NULL, &verdict);
-    free(text);
+    mem_free(text);
     check_report_free(&r);
     bin_flow_free(g);
     binary_free(b);
@@ -76,6 +74,6 @@ int cmd_explain(Settings *settings) {
         return STATUS_USAGE;
     }
     fputs(text, stdout);
-    free(text);
+    mem_free(text);
     return STATUS_DONE;
 }

@@ -1,6 +1,7 @@
 /* heddle compile, asm, disasm: one file in, one file out.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/scope.h"
 #include "emit/text/asm.h"
 #include "emit/elf/object.h"
 #include "frontend/link.h"
@@ -11,10 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* K.ptx -> K.cubin beside the present directory, as other compilers do. */
+/* K.ptx -> K.cubin in the present directory, as other compilers do; standard input to standard output. */
 static const char *output_name(Settings *settings, const char *ending) {
-    if (settings->output)
-        return settings->output;
+    if (settings->output || strcmp(settings->inputs[0], "-") == 0)
+        return settings->output ? settings->output : "-";
     const char *slash = strrchr(settings->inputs[0], '/'), *base = slash ? slash + 1 : settings->inputs[0];
     const char *dot = strrchr(base, '.');
     size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
@@ -34,7 +35,7 @@ static bool write_mir(Settings *settings, const Compilation *compilation) {
     size_t size = 0;
     char *text = ir_print(compilation->ir, &size);
     bool good = text && write_out(settings, settings->output ? settings->output : "-", text, size);
-    free(text);
+    mem_free(text);
     return good;
 }
 
@@ -48,8 +49,8 @@ static bool write_asm(Settings *settings, const Compilation *compilation) {
     size_t noted_size = 0;
     bool good = report_annotate(compilation, text, size, &noted, &noted_size) &&
                 write_out(settings, settings->output ? settings->output : "-", noted, noted_size);
-    free(noted);
-    free(text);
+    mem_free(noted);
+    mem_free(text);
     return good;
 }
 
@@ -60,7 +61,7 @@ static bool write_ptx(Settings *settings, const PtxModule *m) {
         return diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, settings->inputs[0],
                     "the module cannot be printed");
     bool good = write_out(settings, settings->output ? settings->output : "-", text, size);
-    free(text);
+    mem_free(text);
     return good;
 }
 
@@ -115,7 +116,7 @@ static bool write_object(Settings *settings, const PtxModule *m) {
     bool good = elf_object_write(m, settings->target ? settings->target : isa_targets[0], &image, &size,
                                  &settings->diags) &&
                 write_out(settings, output_name(settings, "o"), image, size);
-    free(image);
+    mem_free(image);
     return good;
 }
 
@@ -151,7 +152,7 @@ int cmd_asm(Settings *settings) {
     if (!asm_assemble(&source, &image, &size, &settings->diags))
         return STATUS_INPUT;
     bool good = write_out(settings, output_name(settings, "cubin"), image, size);
-    free(image);
+    mem_free(image);
     return good ? STATUS_DONE : STATUS_INPUT;
 }
 
@@ -167,6 +168,6 @@ int cmd_disasm(Settings *settings) {
     if (!good)
         return STATUS_INPUT;
     good = write_out(settings, settings->output ? settings->output : "-", text, text_size);
-    free(text);
+    mem_free(text);
     return good ? STATUS_DONE : STATUS_INPUT;
 }

@@ -1,9 +1,10 @@
 /* heddle check --model: every kernel, under one policy or under all that code must be safe under.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "check/model/model.h"
 #include "tools/cli.h"
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,26 +19,26 @@ static void set_policy(unsigned n, ModelOptions *options) {
 }
 
 static cJSON *to_json(const BinFlow *g, const ModelResult *result) {
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_object();
     char where[160];
-    cJSON_AddStringToObject(o, "kernel", result->kernel->name);
-    cJSON_AddStringToObject(o, "verdict", model_verdict_name(result->verdict));
-    cJSON_AddNumberToObject(o, "lanes", result->nlanes);
-    cJSON_AddNumberToObject(o, "states", (double)result->nstates);
-    cJSON_AddNumberToObject(o, "stuck_states", (double)result->stuck_states);
-    cJSON_AddNumberToObject(o, "seconds", result->seconds);
+    json_add_text(o, "kernel", result->kernel->name);
+    json_add_text(o, "verdict", model_verdict_name(result->verdict));
+    json_add_number(o, "lanes", result->nlanes);
+    json_add_number(o, "states", (double)result->nstates);
+    json_add_number(o, "stuck_states", (double)result->stuck_states);
+    json_add_number(o, "seconds", result->seconds);
     if (result->why)
-        cJSON_AddStringToObject(o, "not_looked_at", result->why);
-    cJSON *list = cJSON_AddArrayToObject(o, "findings");
+        json_add_text(o, "not_looked_at", result->why);
+    cJSON *list = json_add_list(o, "findings");
     for (uint32_t i = 0; i < result->nfindings; i++) {
-        cJSON *f = cJSON_CreateObject();
-        cJSON_AddStringToObject(f, "verdict", model_verdict_name(result->findings[i].verdict));
-        cJSON_AddStringToObject(f, "where", bin_where(g, result->findings[i].inst, where));
-        cJSON_AddStringToObject(f, "text", result->findings[i].text);
+        cJSON *f = json_object();
+        json_add_text(f, "verdict", model_verdict_name(result->findings[i].verdict));
+        json_add_text(f, "where", bin_where(g, result->findings[i].inst, where));
+        json_add_text(f, "text", result->findings[i].text);
         char *schedule = model_schedule_json(g, result, &result->findings[i]);
-        cJSON_AddItemToObject(f, "schedule", cJSON_Parse(schedule));
-        free(schedule);
-        cJSON_AddItemToArray(list, f);
+        json_add(f, "schedule", json_read(schedule));
+        mem_free(schedule);
+        json_append(list, f);
     }
     return o;
 }
@@ -74,11 +75,11 @@ bool cli_model(Settings *settings, const BinFlow *flow, cJSON *json, Verdict *wo
         ModelResult r;
         check_kernel(settings, p, f, &r);
         if (json)
-            cJSON_AddItemToArray(json, to_json(flow, &r));
+            json_append(json, to_json(flow, &r));
         else {
             char *text = model_text(flow, &r);
             fputs(text, stdout);
-            free(text);
+            mem_free(text);
         }
         *worst = verdict_worse(*worst, model_verdict(r.verdict));
         if (r.nfindings) {
@@ -88,7 +89,7 @@ bool cli_model(Settings *settings, const BinFlow *flow, cJSON *json, Verdict *wo
                 !file_write(settings->model.schedule, schedule, strlen(schedule), &settings->diags))
                 good = false;
             written |= schedule != NULL;
-            free(schedule);
+            mem_free(schedule);
         }
         model_result_free(&r);
     }

@@ -1,6 +1,7 @@
 /* heddle mutate: list mutants of a binary, write one, or run a campaign that measures the checkers.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/scope.h"
 #include "check/mutate/campaign.h"
 #include "check/fuzz/internal.h"
 #include "check/prove/prove.h"
@@ -305,7 +306,7 @@ static int run_campaign(Campaign *campaign) {
     if (good) {
         char *text = settings->json ? mutate_campaign_json(&r) : mutate_campaign_text(&r);
         printf("%s%s", text, settings->json ? "\n" : "");
-        free(text);
+        mem_free(text);
     }
     mutate_campaign_free(&r);
     return good ? STATUS_DONE : STATUS_INPUT;
@@ -320,7 +321,7 @@ static int campaign(Settings *settings) {
     if (good)
         status = add_kinds(&c) ? run_campaign(&c) : STATUS_USAGE;
     for (uint32_t i = 0; i < c.images.n; i++)
-        free(c.images.at[i]);
+        mem_free(c.images.at[i]);
     for (uint32_t i = 0; i < c.plans.n; i++)
         plan_free(c.plans.at[i]);
     for (uint32_t i = 0; i < c.modules.n; i++)

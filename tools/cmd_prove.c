@@ -1,6 +1,7 @@
 /* heddle prove: translation validation of machine code against its PTX.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/scope.h"
 #include "check/prove/prove.h"
 #include "tools/cli.h"
 #include <stdio.h>
@@ -34,7 +35,7 @@ int cmd_prove(Settings *settings) {
         char *text = settings->json ? prove_report_json(&r) : prove_report_text(&r, settings->verbose);
         if (text)
             printf("%s%s", text, settings->json ? "\n" : "");
-        free(text);
+        mem_free(text);
         status = verdict_status(prove_verdict(&r));
     }
     prove_report_free(&r);

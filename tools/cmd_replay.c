@@ -1,6 +1,7 @@
 /* heddle run --replay: a schedule of the model checker on the machine.
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/scope.h"
 #include "tools/cli.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* heddle report: compiles and tells what was decided, without a file.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "base/scope.h"
 #include "tools/report.h"
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@ int cmd_report(Settings *settings) {
     if (good && settings->json) {
         char *text = report_json(&c);
         puts(text ? text : "{}");
-        free(text);
+        mem_free(text);
     } else if (good)
         report_table(&c, stdout);
     driver_free(&c);

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "check/validate/diff.h"
 #include "emit/elf/object.h"
 #include "tools/cli.h"
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -269,38 +270,36 @@ static bool show_buffers(Run *run) {
 
 /* ---- reports ---- */
 static void print_json(const Run *run) {
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_object();
     char line[512];
-    cJSON_AddStringToObject(o, "engine", on_card(run) ? run->s->engine : run->binary ? "interp" : "ptx");
-    cJSON_AddNumberToObject(o, "launches", run->nlaunches);
-    cJSON_AddNumberToObject(o, "seconds", run->seconds);
+    json_add_text(o, "engine", on_card(run) ? run->s->engine : run->binary ? "interp" : "ptx");
+    json_add_number(o, "launches", run->nlaunches);
+    json_add_number(o, "seconds", run->seconds);
     if (!on_card(run))
-        cJSON_AddNumberToObject(o, "thread_instructions", (double)run->thread_insns);
+        json_add_number(o, "thread_instructions", (double)run->thread_insns);
     if (run->binary && !on_card(run)) {
         const MachineStats *machine_stats = &run->stats;
-        cJSON_AddNumberToObject(o, "warp_instructions", (double)machine_stats->issues);
-        cJSON_AddNumberToObject(o, "data_warp_instructions", (double)machine_stats->data_issues);
-        cJSON_AddNumberToObject(o, "data_thread_instructions", (double)machine_stats->data_lane_issues);
-        cJSON_AddNumberToObject(o, "simt_efficiency",
-                                machine_stats->data_issues ? (double)machine_stats->data_lane_issues /
-                                                                 (32.0 * (double)machine_stats->data_issues)
-                                                           : 1);
-        cJSON_AddNumberToObject(o, "convergence_instructions", (double)machine_stats->b_issues);
-        cJSON_AddNumberToObject(o, "divergences", (double)machine_stats->divergences);
-        cJSON_AddNumberToObject(o, "switches", (double)machine_stats->switches);
-        cJSON_AddNumberToObject(o, "barrier_phases", (double)machine_stats->barriers);
+        json_add_number(o, "warp_instructions", (double)machine_stats->issues);
+        json_add_number(o, "data_warp_instructions", (double)machine_stats->data_issues);
+        json_add_number(o, "data_thread_instructions", (double)machine_stats->data_lane_issues);
+        json_add_number(o, "simt_efficiency",
+                        machine_stats->data_issues ? (double)machine_stats->data_lane_issues /
+                                                         (32.0 * (double)machine_stats->data_issues)
+                                                   : 1);
+        json_add_number(o, "convergence_instructions", (double)machine_stats->b_issues);
+        json_add_number(o, "divergences", (double)machine_stats->divergences);
+        json_add_number(o, "switches", (double)machine_stats->switches);
+        json_add_number(o, "barrier_phases", (double)machine_stats->barriers);
     }
-    cJSON_AddNumberToObject(o, "findings", run->nfindings);
-    cJSON_AddNumberToObject(o, "failed_checks", run->failed_checks);
+    json_add_number(o, "findings", run->nfindings);
+    json_add_number(o, "failed_checks", run->failed_checks);
     if (run->trap.kind != TRAP_NONE) {
         sim_trap_print(&run->trap, line, sizeof line);
-        cJSON_AddStringToObject(o, "trap", line);
+        json_add_text(o, "trap", line);
     }
-    char *text = cJSON_Print(o);
-    if (text)
-        puts(text);
-    free(text);
-    cJSON_Delete(o);
+    char *text = json_close(o);
+    puts(text);
+    mem_free(text);
 }
 
 static void print_stats(const Run *run) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include "check/validate/diff.h"
 #include "emit/elf/object.h"
 #include "tools/batch.h"
@@ -34,7 +35,7 @@ static void print_verdict(const Settings *settings, const char *kernel, Verdict 
     char *text = settings->json ? judgement_json(&(Judgement){.verdict = verdict}, kernel)
                                 : judgement_text(&(Judgement){.verdict = verdict}, kernel);
     printf("%s%s", text ? text : "", settings->json ? "\n" : "");
-    free(text);
+    mem_free(text);
 }
 
 static JudgeOptions judge_options(const Settings *settings) {
@@ -107,7 +108,7 @@ static void report_kernel(Module *module, const char *kernel, const Judgement *j
                      .report = text ? text : "",
                      .seconds = clock_cpu_seconds() - start};
     module->each(module->user, &r);
-    free(text);
+    mem_free(text);
 }
 
 static void judge_kernel(Module *module, uint32_t kernel) {
@@ -216,7 +217,7 @@ static void validate_kernel(Auto *all, uint32_t kernel, Verdict missing) {
     char *text = settings->json ? judgement_json(&j, name) : judgement_text(&j, name);
     printf("%s%s%s", settings->json ? (all->n ? "," : "[") : "", text ? text : "",
            settings->json ? "\n" : "");
-    free(text);
+    mem_free(text);
     all->n++;
     all->worst = verdict_worse(all->worst, j.verdict);
     judgement_free(&j);
@@ -250,7 +251,7 @@ static int validate_auto(Settings *settings) {
     char *json = good && settings->show_launch ? plan_print_json(&all.launches) : NULL;
     if (json)
         good = file_write(settings->show_launch, json, strlen(json), &settings->diags);
-    free(json);
+    mem_free(json);
     plan_free(&all.launches);
     binary_free(module->b);
     if (module->m)
@@ -286,7 +287,7 @@ static bool compare_plan(Settings *settings, const char *kernels, const PtxModul
         *verdict = diff_verdict(&r);
     }
     printf("%s%s", text ? text : "", settings->json ? "\n" : "");
-    free(text);
+    mem_free(text);
     return true;
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tools/driver.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include "lower/lower.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,6 @@ void driver_free(Compilation *compilation) {
     if (compilation->ir)
         ir_module_free(compilation->ir);
     str_free(&compilation->strings);
-    free(compilation->image);
+    mem_free(compilation->image);
     *compilation = (Compilation){0};
 }

@@ -1,6 +1,7 @@
 /* The heddle program: picks the command, parses its options, runs it. See cli.h.
  * SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
+#include "base/scope.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,26 @@ static int general(int argc, char **argv) {
     return STATUS_INPUT;
 }
 
+typedef struct {
+    const Command *command;
+    int argc;
+    char **argv;
+    int status;
+} Job;
+
+static void run_command(void *user) {
+    Job *job = user;
+    Settings s = {.diags = {.sink = diag_print_sink, .user = stderr}};
+    cli_parse(job->command, &s, job->argc, job->argv);
+    job->status = job->command->run(&s);
+    if (fflush(stdout) != 0 && job->status == STATUS_DONE) {
+        perror("heddle: standard output");
+        job->status = STATUS_INPUT;
+    }
+    plan_free(&s.plan);
+    arena_free(&s.arena);
+}
+
 int main(int argc, char **argv) {
     signal(SIGABRT, on_abort);
     if (argc < 2) {
@@ -57,14 +78,13 @@ int main(int argc, char **argv) {
     const Command *command = find_command(wants_help ? argv[2] : argv[1]);
     if (!command)
         return wants_help ? unknown(argv[2]) : general(argc, argv);
-    Settings s = {.diags = {.sink = diag_print_sink, .user = stderr}};
-    cli_parse(command, &s, wants_help ? 2 : argc - 1, wants_help ? help : argv + 1);
-    int status = command->run(&s);
-    if (fflush(stdout) != 0 && status == STATUS_DONE) {
-        perror("heddle: standard output");
-        status = STATUS_INPUT;
+    Job job = {.command = command, .argc = wants_help ? 2 : argc - 1, .argv = wants_help ? help : argv + 1};
+    ScopeResult result = scope_run(run_command, &job, NULL);
+    if (result.end !=
+        SCOPE_DONE) { /* perhaps in a child process: nothing of the parent's is to be written here */
+        fprintf(stderr, "heddle: %s%s\n", result.what ? "internal error: " : "out of memory",
+                result.what ? result.what : "");
+        _exit(STATUS_INTERNAL);
     }
-    plan_free(&s.plan);
-    arena_free(&s.arena);
-    return status;
+    return job.status;
 }

@@ -2,7 +2,7 @@
  * JSON (report --json), and as comments in the assembly text that compile prints.
  * SPDX-License-Identifier: MIT */
 #include "tools/report.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,55 +130,53 @@ void report_table(const Compilation *compilation, FILE *out) {
 }
 
 static void predicate_json(const Compilation *compilation, cJSON *root) {
-    cJSON_AddStringToObject(root, "predicate", ir_predicate_mode_name(compilation->ir->predicate));
-    cJSON *list = cJSON_AddArrayToObject(root, "predication");
+    json_add_text(root, "predicate", ir_predicate_mode_name(compilation->ir->predicate));
+    cJSON *list = json_add_list(root, "predication");
     for (unsigned k = 0; k < compilation->ir->predicated.n; k++) {
         const PredicateReport *report = &compilation->ir->predicated.at[k];
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, o);
-        cJSON_AddStringToObject(o, "function", str_text(&compilation->strings, report->func->name));
+        cJSON *o = json_object();
+        json_append(list, o);
+        json_add_text(o, "function", str_text(&compilation->strings, report->func->name));
         if (line_of(compilation, report->func, report->loc))
-            cJSON_AddNumberToObject(o, "line", line_of(compilation, report->func, report->loc));
-        cJSON_AddBoolToObject(o, "converted", report->reason == PR_CONVERTED);
-        cJSON_AddStringToObject(o, "why", ir_predicate_reason(report->reason));
+            json_add_number(o, "line", line_of(compilation, report->func, report->loc));
+        json_add_bool(o, "converted", report->reason == PR_CONVERTED);
+        json_add_text(o, "why", ir_predicate_reason(report->reason));
         if (report->shape == PD_NONE)
             continue;
-        cJSON_AddStringToObject(o, "shape", ir_predicate_shape(report->shape));
-        cJSON_AddNumberToObject(o, "instructions", report->insts);
-        cJSON_AddNumberToObject(o, "selects", report->selects);
-        cJSON_AddNumberToObject(o, "predicate_instructions", report->merges);
+        json_add_text(o, "shape", ir_predicate_shape(report->shape));
+        json_add_number(o, "instructions", report->insts);
+        json_add_number(o, "selects", report->selects);
+        json_add_number(o, "predicate_instructions", report->merges);
         if (report->branch_issues > 0) {
-            cJSON_AddNumberToObject(o, "branch_issues", (double)report->branch_issues);
-            cJSON_AddNumberToObject(o, "guard_issues", (double)report->guard_issues);
+            json_add_number(o, "branch_issues", (double)report->branch_issues);
+            json_add_number(o, "guard_issues", (double)report->guard_issues);
         }
     }
 }
 
 char *report_json(const Compilation *compilation) {
-    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "branches");
-    cJSON_AddStringToObject(root, "reconverge", mode_names[compilation->ir->reconverge]);
+    cJSON *root = json_object(), *list = json_add_list(root, "branches");
+    json_add_text(root, "reconverge", mode_names[compilation->ir->reconverge]);
     for (unsigned k = 0; k < compilation->ir->reconv.n; k++) {
         const ReconvReport *report = &compilation->ir->reconv.at[k];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_object();
         uint32_t at =
             code_of(compilation, report->func) ? branch_pc(report->func, report->branch) : UINT32_MAX;
-        cJSON_AddItemToArray(list, o);
-        cJSON_AddStringToObject(o, "function", str_text(&compilation->strings, report->func->name));
+        json_append(list, o);
+        json_add_text(o, "function", str_text(&compilation->strings, report->func->name));
         if (at != UINT32_MAX)
-            cJSON_AddNumberToObject(o, "pc", at);
+            json_add_number(o, "pc", at);
         if (line_of(compilation, report->func, report->loc))
-            cJSON_AddNumberToObject(o, "line", line_of(compilation, report->func, report->loc));
+            json_add_number(o, "line", line_of(compilation, report->func, report->loc));
         if (report->join.i && line_of(compilation, report->func, report->join_loc))
-            cJSON_AddNumberToObject(o, "join_line", line_of(compilation, report->func, report->join_loc));
+            json_add_number(o, "join_line", line_of(compilation, report->func, report->join_loc));
         if (has_barrier(report))
-            cJSON_AddNumberToObject(o, "barrier", report->barrier);
-        cJSON_AddBoolToObject(o, "early", report->reason == RJ_EARLY);
-        cJSON_AddStringToObject(o, "why", ir_reconv_reason(report->reason));
+            json_add_number(o, "barrier", report->barrier);
+        json_add_bool(o, "early", report->reason == RJ_EARLY);
+        json_add_text(o, "why", ir_reconv_reason(report->reason));
     }
     predicate_json(compilation, root);
-    char *text = cJSON_Print(root);
-    cJSON_Delete(root);
-    return text;
+    return json_close(root);
 }
 
 /* ---- comments ---- */

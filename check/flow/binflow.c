@@ -3,6 +3,7 @@
  * blocks, edges, order.
  * SPDX-License-Identifier: MIT */
 #include "check/flow/binflow.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -467,9 +468,7 @@ static void decode_all(Builder *builder) {
 }
 
 BinFlow *bin_flow_new(const Binary *bin) {
-    BinFlow *flow = calloc(1, sizeof *flow);
-    if (!flow)
-        return NULL;
+    BinFlow *flow = mem_zeroed(1, sizeof *flow);
     Builder b = {.g = flow};
     uint32_t n = bin->ncode + 1;
     flow->bin = bin;
@@ -510,5 +509,5 @@ void bin_flow_free(BinFlow *flow) {
     if (!flow)
         return;
     arena_free(&flow->arena);
-    free(flow);
+    mem_free(flow);
 }

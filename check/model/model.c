@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,21 +42,14 @@ typedef struct {
     bool full;
 } Search;
 
-static void *grow_array(void *old, size_t n, size_t elem_bytes) {
-    void *p = realloc(old, n * elem_bytes);
-    if (!p)
-        abort();
-    return p;
-}
+static void *grow_array(void *old, size_t n, size_t elem_bytes) { return mem_resize(old, n * elem_bytes); }
 
 /* ---- nodes and edges ---- */
 
 static void rehash(Search *search) {
     search->nslots = search->nslots ? search->nslots * 2 : 1024;
-    free(search->slots);
-    search->slots = calloc(search->nslots, sizeof *search->slots);
-    if (!search->slots)
-        abort();
+    mem_free(search->slots);
+    search->slots = mem_zeroed(search->nslots, sizeof *search->slots);
     for (uint32_t i = NODE_FIRST; i < search->n; i++) {
         uint32_t h = (uint32_t)XXH3_64bits(&search->states[i], sizeof *search->states) & (search->nslots - 1);
         while (search->slots[h])
@@ -213,10 +207,9 @@ static void explore(Search *search) {
 
 /* good[node]: an end can be reached from it. */
 static void reach_back(const Search *search, bool *good) {
-    uint32_t *at = calloc(search->n + 2u, sizeof *at), *from = malloc((search->nedges + 1u) * sizeof *from);
-    uint32_t *work = malloc((search->n + 1u) * sizeof *work), top = 0;
-    if (!at || !from || !work)
-        abort();
+    uint32_t *at = mem_zeroed(search->n + 2u, sizeof *at),
+             *from = mem_alloc((search->nedges + 1u) * sizeof *from);
+    uint32_t *work = mem_alloc((search->n + 1u) * sizeof *work), top = 0;
     for (uint32_t e = 0; e < search->nedges; e++)
         at[search->edges[e].to + 2]++;
     for (uint32_t i = 2; i < search->n + 2u; i++)
@@ -238,9 +231,9 @@ static void reach_back(const Search *search, bool *good) {
                 work[top++] = from[k];
             }
     }
-    free(at);
-    free(from);
-    free(work);
+    mem_free(at);
+    mem_free(from);
+    mem_free(work);
 }
 
 /* ---- findings ---- */
@@ -290,9 +283,7 @@ static uint32_t path_to(const Search *search, uint32_t edge, uint32_t **path) {
     uint32_t n = 0;
     for (uint32_t e = edge; e < ROOT; e = search->reached_by[search->edges[e].from])
         n++;
-    *path = malloc((n + search->n + 2u) * sizeof **path);
-    if (!*path)
-        abort();
+    *path = mem_alloc((n + search->n + 2u) * sizeof **path);
     uint32_t k = n;
     for (uint32_t e = edge; e < ROOT; e = search->reached_by[search->edges[e].from])
         (*path)[--k] = e;
@@ -301,9 +292,7 @@ static uint32_t path_to(const Search *search, uint32_t edge, uint32_t **path) {
 
 /* From a stuck node on: edges until a node comes again. Returns where in the path the loop starts. */
 static uint32_t add_loop(const Search *search, uint32_t node, uint32_t *path, uint32_t *n) {
-    uint32_t *seen = malloc(search->n * sizeof *seen), start = *n;
-    if (!seen)
-        abort();
+    uint32_t *seen = mem_alloc(search->n * sizeof *seen), start = *n;
     memset(seen, 0xff, search->n * sizeof *seen);
     while (!search->hangs[node] && seen[node] == UINT32_MAX) {
         seen[node] = *n;
@@ -317,14 +306,12 @@ static uint32_t add_loop(const Search *search, uint32_t node, uint32_t *path, ui
         node = search->edges[take].to;
     }
     start = search->hangs[node] ? *n : seen[node];
-    free(seen);
+    mem_free(seen);
     return start;
 }
 
 static void find_stuck(Search *search) {
-    bool *good = malloc(search->n);
-    if (!good)
-        abort();
+    bool *good = mem_alloc(search->n);
     reach_back(search, good);
     uint32_t first = UINT32_MAX;
     for (uint32_t i = NODE_FIRST; i < search->n; i++)
@@ -332,7 +319,7 @@ static void find_stuck(Search *search) {
             first = first == UINT32_MAX ? i : first;
             search->r->stuck_states++;
         }
-    free(good);
+    mem_free(good);
     if (first == UINT32_MAX || search->r->nfindings == MODEL_MAX_FINDINGS)
         return;
     ModelFinding *finding = &search->r->findings[search->r->nfindings++];
@@ -342,7 +329,7 @@ static void find_stuck(Search *search) {
     retrace(search, path, n, loop, finding);
     snprintf(finding->text, sizeof finding->text,
              "not all lanes can exit from here, whatever the branches do");
-    free(path);
+    mem_free(path);
 }
 
 static void find_bad(Search *search) {
@@ -354,7 +341,7 @@ static void find_bad(Search *search) {
         snprintf(finding->text, sizeof finding->text, "%s", search->bad_text[i]);
         retrace(search, path, n, UINT32_MAX, finding);
         finding->loop = finding->nsteps;
-        free(path);
+        mem_free(path);
     }
 }
 
@@ -459,8 +446,8 @@ void model_check(const ModelProgram *program, uint32_t kernel, const ModelOption
             sum_up(&q);
             more = !q.full;
         }
-        free(q.states), free(q.reached_by), free(q.first_edge), free(q.hangs), free(q.slots), free(q.edges),
-            free(q.digits);
+        mem_free(q.states), mem_free(q.reached_by), mem_free(q.first_edge), mem_free(q.hangs),
+            mem_free(q.slots), mem_free(q.edges), mem_free(q.digits);
     }
     result->seconds = clock_seconds() - start;
 }

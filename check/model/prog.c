@@ -2,6 +2,7 @@
  * registers still matter at each place.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
+#include "base/scope.h"
 #include <stdlib.h>
 
 /* ---- registers that hold masks ---- */
@@ -264,7 +265,7 @@ static void find_addressed(ModelProgram *program) {
 }
 
 ModelProgram *model_program(const BinFlow *flow) {
-    ModelProgram *program = calloc(1, sizeof *program);
+    ModelProgram *program = mem_zeroed(1, sizeof *program);
     if (!program)
         return NULL;
     program->g = flow;
@@ -285,6 +286,6 @@ ModelProgram *model_program(const BinFlow *flow) {
 void model_program_free(ModelProgram *program) {
     if (program) {
         arena_free(&program->arena);
-        free(program);
+        mem_free(program);
     }
 }

@@ -1,7 +1,8 @@
 /* What the model checker found: text for people, schedules for the simulator.
  * SPDX-License-Identifier: MIT */
 #include "check/model/internal.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,11 +77,8 @@ static void finding_text(FILE *out, const BinFlow *flow, const ModelResult *resu
 }
 
 char *model_text(const BinFlow *g, const ModelResult *result) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        abort();
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     fprintf(out, "%s: %s, %u lanes, %llu states, %.3f s", result->kernel->name,
             model_verdict_name(result->verdict), result->nlanes, (unsigned long long)result->nstates,
             result->seconds);
@@ -91,8 +89,7 @@ char *model_text(const BinFlow *g, const ModelResult *result) {
     fputc('\n', out);
     for (uint32_t i = 0; i < result->nfindings; i++)
         finding_text(out, g, result, &result->findings[i]);
-    fclose(out);
-    return text;
+    return text_close(stream, NULL);
 }
 
 /* ---- schedules ---- */
@@ -107,43 +104,39 @@ static double real_lanes(const ModelResult *result, unsigned set) {
 }
 
 static void add_step(cJSON *list, const BinFlow *g, const ModelResult *result, const ModelStep *step) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "kind", kind_names[step->kind]);
-    cJSON_AddNumberToObject(o, "pc", (double)(bin_address(g, step->inst)));
+    cJSON *o = json_object();
+    json_add_text(o, "kind", kind_names[step->kind]);
+    json_add_number(o, "pc", (double)(bin_address(g, step->inst)));
     if (step->kind != MS_PICK)
-        cJSON_AddNumberToObject(o, "active", real_lanes(result, step->active));
-    cJSON_AddNumberToObject(o, "lanes", real_lanes(result, step->chosen));
+        json_add_number(o, "active", real_lanes(result, step->active));
+    json_add_number(o, "lanes", real_lanes(result, step->chosen));
     if (step->kind == MS_TARGET) {
-        cJSON *t = cJSON_AddArrayToObject(o, "targets"); /* in ascending order of the lanes */
+        cJSON *t = json_add_list(o, "targets"); /* in ascending order of the lanes */
         for (unsigned i = 0; i < result->nlanes; i++)
             if (step->chosen >> i & 1)
-                cJSON_AddItemToArray(t, cJSON_CreateNumber((double)bin_address(g, step->target[i])));
+                json_append(t, json_number((double)bin_address(g, step->target[i])));
     }
-    cJSON_AddItemToArray(list, o);
+    json_append(list, o);
 }
 
 char *model_schedule_json(const BinFlow *g, const ModelResult *result, const ModelFinding *finding) {
     static const char *const nb[] = {"release", "blocked", "literal"},
                              *const order[] = {"fallthrough", "taken"}, *const join[] = {"all", "candidates"},
                              *const lane[] = {"lowest", "highest", "any", "any"};
-    cJSON *o = cJSON_CreateObject(), *policy = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "kernel", result->kernel->name);
-    cJSON_AddStringToObject(o, "verdict", model_verdict_name(finding->verdict));
-    cJSON_AddStringToObject(o, "what", finding->text);
-    cJSON_AddNumberToObject(o, "pc", (double)bin_address(g, finding->inst));
-    cJSON_AddNumberToObject(o, "lanes", real_lanes(result, (1u << result->nlanes) - 1));
-    cJSON_AddItemToObject(o, "policy", policy);
-    cJSON_AddStringToObject(policy, "bsync-nb", nb[result->options.bsync_nb]);
-    cJSON_AddStringToObject(policy, "branch-order", order[result->options.branch_order]);
-    cJSON_AddStringToObject(policy, "join-scope", join[result->options.join_scope]);
-    cJSON_AddStringToObject(policy, "lane-choice", lane[result->options.lane_choice]);
-    cJSON_AddNumberToObject(o, "loop", finding->loop);
-    cJSON *steps = cJSON_AddArrayToObject(o, "steps");
+    cJSON *o = json_object(), *policy = json_object();
+    json_add_text(o, "kernel", result->kernel->name);
+    json_add_text(o, "verdict", model_verdict_name(finding->verdict));
+    json_add_text(o, "what", finding->text);
+    json_add_number(o, "pc", (double)bin_address(g, finding->inst));
+    json_add_number(o, "lanes", real_lanes(result, (1u << result->nlanes) - 1));
+    json_add(o, "policy", policy);
+    json_add_text(policy, "bsync-nb", nb[result->options.bsync_nb]);
+    json_add_text(policy, "branch-order", order[result->options.branch_order]);
+    json_add_text(policy, "join-scope", join[result->options.join_scope]);
+    json_add_text(policy, "lane-choice", lane[result->options.lane_choice]);
+    json_add_number(o, "loop", finding->loop);
+    cJSON *steps = json_add_list(o, "steps");
     for (uint32_t i = 0; i < finding->nsteps; i++)
         add_step(steps, g, result, &finding->steps[i]);
-    char *text = cJSON_Print(o);
-    cJSON_Delete(o);
-    if (!text)
-        abort();
-    return text;
+    return json_close(o);
 }

@@ -1,7 +1,7 @@
 /* The report of a mutation campaign: a table of kill rates, and the survivors.
  * SPDX-License-Identifier: MIT */
 #include "check/mutate/campaign.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,46 +83,42 @@ char *mutate_campaign_text(const CampaignReport *report) {
 }
 
 static cJSON *count_json(const MutCount *count) {
-    cJSON *o = cJSON_CreateObject(), *k = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "sites", (double)count->sites);
-    cJSON_AddNumberToObject(o, "mutants", (double)count->mutants);
-    cJSON_AddNumberToObject(o, "changed", (double)count->changed);
-    cJSON_AddNumberToObject(o, "provable", (double)count->provable);
-    cJSON_AddNumberToObject(o, "provable_killed", (double)count->provable_killed);
-    cJSON_AddNumberToObject(o, "refuted", (double)count->refuted);
+    cJSON *o = json_object(), *k = json_object();
+    json_add_number(o, "sites", (double)count->sites);
+    json_add_number(o, "mutants", (double)count->mutants);
+    json_add_number(o, "changed", (double)count->changed);
+    json_add_number(o, "provable", (double)count->provable);
+    json_add_number(o, "provable_killed", (double)count->provable_killed);
+    json_add_number(o, "refuted", (double)count->refuted);
     for (unsigned t = 0; t < TOOL_COUNT; t++)
-        cJSON_AddNumberToObject(k, mutate_campaign_tool_name((MutTool)t), (double)count->killed[t]);
-    cJSON_AddItemToObject(o, "killed", k);
+        json_add_number(k, mutate_campaign_tool_name((MutTool)t), (double)count->killed[t]);
+    json_add(o, "killed", k);
     return o;
 }
 
 char *mutate_campaign_json(const CampaignReport *report) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "programs", report->subjects);
-    cJSON_AddNumberToObject(o, "programs_stuck_unchanged", report->stuck_subjects);
-    cJSON_AddNumberToObject(o, "runs", (double)report->runs);
-    cJSON_AddNumberToObject(o, "seconds", report->seconds);
-    cJSON *classes = cJSON_AddObjectToObject(o, "classes"), *list = cJSON_AddArrayToObject(o, "survivors");
+    cJSON *o = json_object();
+    json_add_number(o, "programs", report->subjects);
+    json_add_number(o, "programs_stuck_unchanged", report->stuck_subjects);
+    json_add_number(o, "runs", (double)report->runs);
+    json_add_number(o, "seconds", report->seconds);
+    cJSON *classes = json_add_object(o, "classes"), *list = json_add_list(o, "survivors");
     for (unsigned c = 0; c < MUT_CLASSES; c++)
         if (report->count[c].mutants) {
             cJSON *k = count_json(&report->count[c]);
-            cJSON_AddStringToObject(k, "group", mutate_group_name(mutate_class((MutClass)c)->group));
-            cJSON_AddItemToObject(classes, mutate_class((MutClass)c)->name, k);
+            json_add_text(k, "group", mutate_group_name(mutate_class((MutClass)c)->group));
+            json_add(classes, mutate_class((MutClass)c)->name, k);
         }
     for (uint32_t i = 0; i < report->survivors.n; i++) {
         const MutSurvivor *survivor = &report->survivors.at[i];
-        cJSON *k = cJSON_CreateObject();
-        cJSON_AddStringToObject(k, "program", survivor->subject);
-        cJSON_AddStringToObject(k, "site", survivor->site);
-        cJSON_AddStringToObject(k, "truth", survivor->truth);
-        cJSON_AddStringToObject(k, "reason", survivor->reason);
+        cJSON *k = json_object();
+        json_add_text(k, "program", survivor->subject);
+        json_add_text(k, "site", survivor->site);
+        json_add_text(k, "truth", survivor->truth);
+        json_add_text(k, "reason", survivor->reason);
         for (unsigned t = 0; t < TOOL_COUNT; t++)
-            cJSON_AddBoolToObject(k, mutate_campaign_tool_name((MutTool)t), survivor->killed[t]);
-        cJSON_AddItemToArray(list, k);
+            json_add_bool(k, mutate_campaign_tool_name((MutTool)t), survivor->killed[t]);
+        json_append(list, k);
     }
-    char *text = cJSON_Print(o);
-    cJSON_Delete(o);
-    if (!text)
-        abort();
-    return text;
+    return json_close(o);
 }

@@ -1,7 +1,8 @@
 /* Reports of the static checker: text, JSON, SARIF 2.1.0; what `heddle explain` prints.
  * SPDX-License-Identifier: MIT */
 #include "check/static/check.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
+#include "base/scope.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,11 +70,8 @@ static bool has_verdict(const BinFlow *flow, const BinCheckReport *report, uint3
 }
 
 char *check_report_text(const BinFlow *g, const BinCheckReport *report) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     for (uint32_t k = 0; k < report->n; k++)
         text_finding(out, g, &report->findings[k]);
     fprintf(out, "%u %s, %u %s, %u %s in %u %s, %u instructions\n", report->nerrors,
@@ -84,8 +82,7 @@ char *check_report_text(const BinFlow *g, const BinCheckReport *report) {
     for (uint32_t f = 0; f < g->bin->nfuncs; f++)
         if (has_verdict(g, report, f))
             fprintf(out, "%s: %s\n", g->bin->funcs[f].name, verdict_name(check_verdict(report, f)));
-    fclose(out);
-    return text;
+    return text_close(stream, NULL);
 }
 
 /* ---- JSON ---- */
@@ -93,7 +90,7 @@ char *check_report_text(const BinFlow *g, const BinCheckReport *report) {
 static void add_address(cJSON *to, const char *name, uint64_t address) {
     char text[24];
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
-    cJSON_AddStringToObject(to, name, text);
+    json_add_text(to, name, text);
 }
 
 static uint64_t offset_in(const BinFlow *flow, uint32_t inst) {
@@ -104,77 +101,71 @@ static uint64_t offset_in(const BinFlow *flow, uint32_t inst) {
 
 static cJSON *json_finding(const BinFlow *flow, const BinFinding *finding) {
     const CheckRuleInfo *info = check_rule(finding->rule);
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_object();
     char text[300], where[160];
     instruction_text(flow, finding->inst, text, sizeof text);
-    cJSON_AddStringToObject(o, "rule", info->id);
-    cJSON_AddStringToObject(o, "severity", severities[finding->severity]);
+    json_add_text(o, "rule", info->id);
+    json_add_text(o, "severity", severities[finding->severity]);
     if (finding->func != BINFLOW_NONE)
-        cJSON_AddStringToObject(o, "function", flow->bin->funcs[finding->func].name);
+        json_add_text(o, "function", flow->bin->funcs[finding->func].name);
     add_address(o, "address", offset_in(flow, finding->inst));
-    cJSON_AddStringToObject(o, "instruction", text);
+    json_add_text(o, "instruction", text);
     if (finding->ptx_line)
-        cJSON_AddNumberToObject(o, "ptx_line", finding->ptx_line);
-    cJSON *path = cJSON_AddArrayToObject(o, "path");
+        json_add_number(o, "ptx_line", finding->ptx_line);
+    cJSON *path = json_add_list(o, "path");
     for (uint32_t k = 0; k < finding->npath; k++)
-        cJSON_AddItemToArray(path, cJSON_CreateString(bin_where(flow, finding->path[k], where)));
-    cJSON_AddStringToObject(o, "message", finding->text);
-    cJSON_AddStringToObject(o, "harm", info->harm);
-    cJSON_AddStringToObject(o, "fix", info->fix);
+        json_append(path, json_text(bin_where(flow, finding->path[k], where)));
+    json_add_text(o, "message", finding->text);
+    json_add_text(o, "harm", info->harm);
+    json_add_text(o, "fix", info->fix);
     return o;
 }
 
-static char *print_and_delete(cJSON *o) {
-    char *text = cJSON_Print(o);
-    cJSON_Delete(o);
-    return text;
-}
-
 char *check_report_json(const BinFlow *flow, const BinCheckReport *report) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "binary", flow->bin->path ? flow->bin->path : "");
-    cJSON_AddStringToObject(o, "target", isa_target_name(flow->bin->target));
-    cJSON_AddNumberToObject(o, "functions", report->nfuncs);
-    cJSON_AddNumberToObject(o, "instructions", report->ninsts);
-    cJSON_AddNumberToObject(o, "errors", report->nerrors);
-    cJSON_AddNumberToObject(o, "warnings", report->nwarnings);
-    cJSON_AddNumberToObject(o, "notes", report->nnotes);
-    cJSON *list = cJSON_AddArrayToObject(o, "findings");
+    cJSON *o = json_object();
+    json_add_text(o, "binary", flow->bin->path ? flow->bin->path : "");
+    json_add_text(o, "target", isa_target_name(flow->bin->target));
+    json_add_number(o, "functions", report->nfuncs);
+    json_add_number(o, "instructions", report->ninsts);
+    json_add_number(o, "errors", report->nerrors);
+    json_add_number(o, "warnings", report->nwarnings);
+    json_add_number(o, "notes", report->nnotes);
+    cJSON *list = json_add_list(o, "findings");
     for (uint32_t k = 0; k < report->n; k++)
-        cJSON_AddItemToArray(list, json_finding(flow, &report->findings[k]));
-    cJSON *verdicts = cJSON_AddArrayToObject(o, "verdicts");
+        json_append(list, json_finding(flow, &report->findings[k]));
+    cJSON *verdicts = json_add_list(o, "verdicts");
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++) {
         if (!has_verdict(flow, report, f))
             continue;
-        cJSON *verdict = cJSON_CreateObject();
-        cJSON_AddStringToObject(verdict, "kernel", flow->bin->funcs[f].name);
-        cJSON_AddStringToObject(verdict, "verdict", verdict_name(check_verdict(report, f)));
-        cJSON_AddItemToArray(verdicts, verdict);
+        cJSON *verdict = json_object();
+        json_add_text(verdict, "kernel", flow->bin->funcs[f].name);
+        json_add_text(verdict, "verdict", verdict_name(check_verdict(report, f)));
+        json_append(verdicts, verdict);
     }
-    return print_and_delete(o);
+    return json_close(o);
 }
 
 /* ---- SARIF ---- */
 
 static void add_text(cJSON *to, const char *name, const char *text) {
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(to, name), "text", text);
+    json_add_text(json_add_object(to, name), "text", text);
 }
 
 static cJSON *sarif_place(const BinFlow *flow, uint32_t inst) {
-    cJSON *loc = cJSON_CreateObject(), *physical = cJSON_AddObjectToObject(loc, "physicalLocation");
+    cJSON *loc = json_object(), *physical = json_add_object(loc, "physicalLocation");
     char where[160];
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri",
-                            flow->bin->path ? flow->bin->path : "");
-    cJSON *address = cJSON_AddObjectToObject(physical, "address");
-    cJSON_AddNumberToObject(address, "absoluteAddress", (double)bin_address(flow, inst));
-    cJSON_AddStringToObject(address, "fullyQualifiedName", bin_where(flow, inst, where));
-    cJSON_AddNumberToObject(address, "length", INST_BYTES);
+    json_add_text(json_add_object(physical, "artifactLocation"), "uri",
+                  flow->bin->path ? flow->bin->path : "");
+    cJSON *address = json_add_object(physical, "address");
+    json_add_number(address, "absoluteAddress", (double)bin_address(flow, inst));
+    json_add_text(address, "fullyQualifiedName", bin_where(flow, inst, where));
+    json_add_number(address, "length", INST_BYTES);
     uint32_t b = flow->block_of[inst];
     if (b != BINFLOW_NONE) {
-        cJSON *logical = cJSON_CreateObject();
-        cJSON_AddStringToObject(logical, "name", flow->bin->funcs[flow->blocks[b].func].name);
-        cJSON_AddStringToObject(logical, "kind", "function");
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(loc, "logicalLocations"), logical);
+        cJSON *logical = json_object();
+        json_add_text(logical, "name", flow->bin->funcs[flow->blocks[b].func].name);
+        json_add_text(logical, "kind", "function");
+        json_append(json_add_list(loc, "logicalLocations"), logical);
     }
     return loc;
 }
@@ -183,34 +174,33 @@ static void sarif_ptx_place(cJSON *result, const BinFlow *flow, const BinFinding
     const BinLoc *at = loc_of(flow, f);
     if (!at || !at->ptx_line || !flow->bin->ptx_name)
         return;
-    cJSON *loc = cJSON_CreateObject(), *physical = cJSON_AddObjectToObject(loc, "physicalLocation");
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri",
-                            flow->bin->ptx_name);
-    cJSON *region = cJSON_AddObjectToObject(physical, "region");
-    cJSON_AddNumberToObject(region, "startLine", at->ptx_line);
+    cJSON *loc = json_object(), *physical = json_add_object(loc, "physicalLocation");
+    json_add_text(json_add_object(physical, "artifactLocation"), "uri", flow->bin->ptx_name);
+    cJSON *region = json_add_object(physical, "region");
+    json_add_number(region, "startLine", at->ptx_line);
     if (at->ptx_column)
-        cJSON_AddNumberToObject(region, "startColumn", at->ptx_column);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(result, "relatedLocations"), loc);
+        json_add_number(region, "startColumn", at->ptx_column);
+    json_append(json_add_list(result, "relatedLocations"), loc);
 }
 
 static cJSON *sarif_result(const BinFlow *g, const BinFinding *finding) {
     const CheckRuleInfo *info = check_rule(finding->rule);
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "ruleId", info->id);
-    cJSON_AddNumberToObject(o, "ruleIndex", finding->rule);
-    cJSON_AddStringToObject(o, "level", severities[finding->severity]);
+    cJSON *o = json_object();
+    json_add_text(o, "ruleId", info->id);
+    json_add_number(o, "ruleIndex", finding->rule);
+    json_add_text(o, "level", severities[finding->severity]);
     add_text(o, "message", finding->text);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "locations"), sarif_place(g, finding->inst));
+    json_append(json_add_list(o, "locations"), sarif_place(g, finding->inst));
     sarif_ptx_place(o, g, finding);
     if (finding->npath > 1) {
-        cJSON *flow = cJSON_CreateObject(), *thread = cJSON_CreateObject();
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "codeFlows"), flow);
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(flow, "threadFlows"), thread);
-        cJSON *steps = cJSON_AddArrayToObject(thread, "locations");
+        cJSON *flow = json_object(), *thread = json_object();
+        json_append(json_add_list(o, "codeFlows"), flow);
+        json_append(json_add_list(flow, "threadFlows"), thread);
+        cJSON *steps = json_add_list(thread, "locations");
         for (uint32_t k = 0; k < finding->npath; k++) {
-            cJSON *step = cJSON_CreateObject();
-            cJSON_AddItemToObject(step, "location", sarif_place(g, finding->path[k]));
-            cJSON_AddItemToArray(steps, step);
+            cJSON *step = json_object();
+            json_add(step, "location", sarif_place(g, finding->path[k]));
+            json_append(steps, step);
         }
     }
     return o;
@@ -218,33 +208,32 @@ static cJSON *sarif_result(const BinFlow *g, const BinFinding *finding) {
 
 static cJSON *sarif_rule(CheckRule rule) {
     const CheckRuleInfo *info = check_rule(rule);
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "id", info->id);
+    cJSON *o = json_object();
+    json_add_text(o, "id", info->id);
     add_text(o, "shortDescription", info->title);
     add_text(o, "fullDescription", info->text);
     char help[1200];
     snprintf(help, sizeof help, "%s %s", info->harm, info->fix);
     add_text(o, "help", help);
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level",
-                            severities[info->severity]);
+    json_add_text(json_add_object(o, "defaultConfiguration"), "level", severities[info->severity]);
     return o;
 }
 
 char *check_report_sarif(const BinFlow *g, const BinCheckReport *report) {
-    cJSON *o = cJSON_CreateObject(), *run = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    cJSON_AddStringToObject(o, "version", "2.1.0");
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "runs"), run);
-    cJSON *driver = cJSON_AddObjectToObject(cJSON_AddObjectToObject(run, "tool"), "driver");
-    cJSON_AddStringToObject(driver, "name", "heddle check");
-    cJSON_AddStringToObject(driver, "version", HEDDLE_VERSION);
-    cJSON *rules = cJSON_AddArrayToObject(driver, "rules");
+    cJSON *o = json_object(), *run = json_object();
+    json_add_text(o, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    json_add_text(o, "version", "2.1.0");
+    json_append(json_add_list(o, "runs"), run);
+    cJSON *driver = json_add_object(json_add_object(run, "tool"), "driver");
+    json_add_text(driver, "name", "heddle check");
+    json_add_text(driver, "version", HEDDLE_VERSION);
+    cJSON *rules = json_add_list(driver, "rules");
     for (unsigned k = 0; k < CR_COUNT; k++)
-        cJSON_AddItemToArray(rules, sarif_rule((CheckRule)k));
-    cJSON *results = cJSON_AddArrayToObject(run, "results");
+        json_append(rules, sarif_rule((CheckRule)k));
+    cJSON *results = json_add_list(run, "results");
     for (uint32_t k = 0; k < report->n; k++)
-        cJSON_AddItemToArray(results, sarif_result(g, &report->findings[k]));
-    return print_and_delete(o);
+        json_append(results, sarif_result(g, &report->findings[k]));
+    return json_close(o);
 }
 
 /* ---- explain ---- */
@@ -295,17 +284,14 @@ static void explain_rule(FILE *out, CheckRule rule) {
 }
 
 char *check_explain(const char *name) {
-    char *text = NULL;
-    size_t size = 0;
     CheckRule rule = check_rule_find(name, strlen(name));
     size_t k = 0, n = sizeof machine_checks / sizeof *machine_checks;
     while (rule == CR_COUNT && k < n && strcasecmp(machine_checks[k].name, name) != 0)
         k++;
     if (k == n)
         return NULL;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     if (rule != CR_COUNT)
         explain_rule(out, rule);
     else {
@@ -313,6 +299,5 @@ char *check_explain(const char *name) {
                 machine_checks[k].title);
         wrap(out, machine_checks[k].text);
     }
-    fclose(out);
-    return text;
+    return text_close(stream, NULL);
 }

@@ -1,6 +1,7 @@
 /* Differential validation: see diff.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/diff.h"
+#include "base/scope.h"
 #include "check/flow/contents.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,12 +36,12 @@ bool diff_memory(const SimMemory *memory, const SimMemory *b, const bool *skip, 
 /* ---- one launch ---- */
 /* The one kernel found; else says which there are. `n` matched the launch's name. */
 static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, const char *what, const char *found,
-                              uint32_t n, char *all, Diags *diags) {
+                              uint32_t n, const char *all, Diags *diags) {
     char text[512];
     if (n != 1) {
         if (launch->kernel)
             snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, launch->kernel,
-                     all && *all ? all : "none");
+                     all ? all : "none");
         else if (n)
             snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, all ? all : "");
         else
@@ -48,51 +49,46 @@ static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, const 
         diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0502, text);
         found = NULL;
     }
-    free(all);
     return found;
 }
 
 const char *diff_ptx_kernel(const Plan *p, const PtxModule *module, const PlanLaunch *launch, Diags *d) {
     const char *found = NULL;
     uint32_t n = 0;
-    char *all = NULL;
-    size_t size;
-    FILE *names = open_memstream(&all, &size);
+    Arena arena = {0};
+    const char *all = NULL;
     for (uint32_t i = 0; i < module->nfuncs; i++) {
         if (!module->funcs[i].is_entry || !module->funcs[i].has_body)
             continue;
         const char *name = str_text(&module->strings, module->funcs[i].name);
-        if (names)
-            fprintf(names, "%s%s", ftell(names) ? ", " : "", name);
+        all = arena_printf(&arena, "%s%s%s", all ? all : "", all ? ", " : "", name);
         if (launch->kernel && strcmp(name, launch->kernel) != 0)
             continue;
         found = name;
         n++;
     }
-    if (names)
-        fclose(names);
-    return one_kernel(p, launch, "the PTX", found, n, all, d);
+    found = one_kernel(p, launch, "the PTX", found, n, all, d);
+    arena_free(&arena);
+    return found;
 }
 
 const char *diff_binary_kernel(const Plan *p, const Binary *binary, const PlanLaunch *launch, Diags *d) {
     const char *found = NULL;
     uint32_t n = 0;
-    char *all = NULL;
-    size_t size;
-    FILE *names = open_memstream(&all, &size);
+    Arena arena = {0};
+    const char *all = NULL;
     for (uint32_t i = 0; i < binary->nfuncs; i++) {
         if (!binary->funcs[i].is_entry)
             continue;
-        if (names)
-            fprintf(names, "%s%s", ftell(names) ? ", " : "", binary->funcs[i].name);
+        all = arena_printf(&arena, "%s%s%s", all ? all : "", all ? ", " : "", binary->funcs[i].name);
         if (launch->kernel && strcmp(binary->funcs[i].name, launch->kernel) != 0)
             continue;
         found = binary->funcs[i].name;
         n++;
     }
-    if (names)
-        fclose(names);
-    return one_kernel(p, launch, binary->path ? binary->path : "the binary", found, n, all, d);
+    found = one_kernel(p, launch, binary->path ? binary->path : "the binary", found, n, all, d);
+    arena_free(&arena);
+    return found;
 }
 
 const char *diff_kernels(Plan *plan, const PtxModule *module, Diags *diags) {

@@ -1,7 +1,8 @@
 /* The result of differential validation as text and as JSON.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/diff.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +78,8 @@ static void print_difference(FILE *out, const DiffReport *report, const Plan *pl
 }
 
 char *diff_report_text(const DiffReport *report, const Plan *p) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     if (report->file[0])
         fprintf(out, "%s: %s: the file: %s\n", report->kernels, verdict_name(VERDICT_DIFFERS), report->file);
     if (!report->equal &&
@@ -114,8 +112,7 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
         fprintf(out, "PTX leaves undefined:\n");
     for (uint32_t i = 0; i < report->nfindings && i < DIFF_MAX_FINDINGS; i++)
         fprintf(out, "  %s\n", report->findings[i]);
-    fclose(out);
-    return text;
+    return text_close(stream, NULL);
 }
 
 static void add_trap(cJSON *o, const char *key, const SimTrap *trap) {
@@ -123,52 +120,50 @@ static void add_trap(cJSON *o, const char *key, const SimTrap *trap) {
     if (trap->kind == TRAP_NONE)
         return;
     sim_trap_print(trap, line, sizeof line);
-    cJSON_AddStringToObject(o, key, line);
+    json_add_text(o, key, line);
 }
 
 char *diff_report_json(const DiffReport *report, const Plan *p) {
     (void)p;
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "kernel", report->kernels);
-    cJSON_AddStringToObject(o, "verdict", verdict_name(diff_verdict(report)));
-    cJSON_AddBoolToObject(o, "equal", report->equal);
-    cJSON_AddStringToObject(o, "compared_with", other_name(report));
+    cJSON *o = json_object();
+    json_add_text(o, "kernel", report->kernels);
+    json_add_text(o, "verdict", verdict_name(diff_verdict(report)));
+    json_add_bool(o, "equal", report->equal);
+    json_add_text(o, "compared_with", other_name(report));
     if (report->file[0])
-        cJSON_AddStringToObject(o, "file", report->file);
-    cJSON_AddNumberToObject(o, "launches", report->nlaunches);
-    cJSON_AddNumberToObject(o, "compared_bytes", (double)report->compared_bytes);
-    cJSON_AddNumberToObject(o, "ptx_thread_instructions", (double)report->ptx_insns);
-    cJSON_AddNumberToObject(o, "warp_instructions", (double)report->machine_issues);
-    cJSON_AddNumberToObject(o, "thread_instructions", (double)report->machine_lane_issues);
-    cJSON_AddNumberToObject(o, "failed_checks", report->failed_checks);
-    cJSON *findings = cJSON_AddArrayToObject(o, "findings");
+        json_add_text(o, "file", report->file);
+    json_add_number(o, "launches", report->nlaunches);
+    json_add_number(o, "compared_bytes", (double)report->compared_bytes);
+    json_add_number(o, "ptx_thread_instructions", (double)report->ptx_insns);
+    json_add_number(o, "warp_instructions", (double)report->machine_issues);
+    json_add_number(o, "thread_instructions", (double)report->machine_lane_issues);
+    json_add_number(o, "failed_checks", report->failed_checks);
+    cJSON *findings = json_add_list(o, "findings");
     for (uint32_t i = 0; i < report->nfindings && i < DIFF_MAX_FINDINGS; i++)
-        cJSON_AddItemToArray(findings, cJSON_CreateString(report->findings[i]));
+        json_append(findings, json_text(report->findings[i]));
     add_trap(o, "ptx_trap", &report->ptx_trap);
     add_trap(o, "machine_trap", &report->machine_trap);
     if (report->lane)
-        cJSON_AddItemToObject(o, "lane", lane_diff_json(report->lane));
+        json_add(o, "lane", lane_diff_json(report->lane));
     if (report->memory_differs) {
         char x[64], y[64];
         scalar_print(report->type, report->ptx_value, x);
         scalar_print(report->type, report->machine_value, y);
-        cJSON *m = cJSON_AddObjectToObject(o, "difference");
-        cJSON_AddNumberToObject(m, "launch", report->launch);
-        cJSON_AddStringToObject(m, "buffer", report->buffer);
-        cJSON_AddNumberToObject(m, "element", (double)report->element);
-        cJSON_AddNumberToObject(m, "differing_bytes", (double)report->diff.ndiffering);
-        cJSON_AddStringToObject(m, "ptx", x);
-        cJSON_AddStringToObject(m, "machine", y);
+        cJSON *m = json_add_object(o, "difference");
+        json_add_number(m, "launch", report->launch);
+        json_add_text(m, "buffer", report->buffer);
+        json_add_number(m, "element", (double)report->element);
+        json_add_number(m, "differing_bytes", (double)report->diff.ndiffering);
+        json_add_text(m, "ptx", x);
+        json_add_text(m, "machine", y);
         if (report->has_ptx_store)
-            cJSON_AddNumberToObject(m, "ptx_line", report->ptx_store_line);
+            json_add_number(m, "ptx_line", report->ptx_store_line);
         if (report->has_machine_store) {
-            cJSON_AddStringToObject(m, "function", report->machine_func);
-            cJSON_AddNumberToObject(m, "pc", (double)report->machine_pc_bytes);
-            cJSON_AddStringToObject(m, "instruction", report->machine_text);
-            cJSON_AddNumberToObject(m, "machine_ptx_line", report->machine_ptx_line);
+            json_add_text(m, "function", report->machine_func);
+            json_add_number(m, "pc", (double)report->machine_pc_bytes);
+            json_add_text(m, "instruction", report->machine_text);
+            json_add_number(m, "machine_ptx_line", report->machine_ptx_line);
         }
     }
-    char *text = cJSON_Print(o);
-    cJSON_Delete(o);
-    return text;
+    return json_close(o);
 }

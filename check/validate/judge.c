@@ -1,9 +1,10 @@
 /* Verdicts: see judge.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/judge.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "check/flow/contents.h"
 #include "check/validate/auto_flow.h"
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,8 @@ static bool mark_varying(const Judge *judge, const SimMemory *memory, uint8_t **
             continue;
         any = true;
         if (!varies[i])
-            varies[i] = calloc(alloc->size_bytes, 1);
-        for (uint64_t k = 0; varies[i] && k < alloc->size_bytes; k++)
+            varies[i] = mem_zeroed(alloc->size_bytes, 1);
+        for (uint64_t k = 0; k < alloc->size_bytes; k++)
             varies[i][k] |= alloc->data[k] != sim_alloc->data[k];
     }
     return any;
@@ -100,15 +101,13 @@ static bool differs_elsewhere(const Judge *judge, uint8_t *const *varies) {
 static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_equal) {
     Orders o = {0};
     Diags quiet = {.sink = silent};
-    uint8_t **varies = calloc(judge->ptx->nallocs + 1u, sizeof *varies);
+    uint8_t **varies = mem_zeroed(judge->ptx->nallocs + 1u, sizeof *varies);
     unsigned n = judge->opt->orders ? judge->opt->orders : ORDERS;
     MemDiff diff;
-    for (unsigned i = 0; varies && i < n; i++) {
+    for (unsigned i = 0; i < n; i++) {
         SimMemory *mem = simmem_clone(judge->before);
         PtxRunOptions run = {.seed = 1 + i * 0x9e37u, .budget = judge->opt->budget};
         PtxRunResult r = {0};
-        if (!mem)
-            break;
         bool ran = diff_run_ptx(judge->p, l, judge->m, mem, &run, &r, &quiet) && r.trap.kind == TRAP_NONE;
         bool differs = !ran || mark_varying(judge, mem, varies);
         o.different += differs;
@@ -117,10 +116,10 @@ static Orders try_orders(const Judge *judge, const PlanLaunch *l, bool machine_e
         if (differs && !machine_equal && !o.one_is_it)
             n = MORE_ORDERS; /* what varies must be known well */
     }
-    o.only_there = machine_equal || (varies && !differs_elsewhere(judge, varies));
-    for (uint32_t i = 0; varies && i < judge->ptx->nallocs; i++)
-        free(varies[i]);
-    free(varies);
+    o.only_there = machine_equal || !differs_elsewhere(judge, varies);
+    for (uint32_t i = 0; i < judge->ptx->nallocs; i++)
+        mem_free(varies[i]);
+    mem_free(varies);
     return o;
 }
 
@@ -408,7 +407,7 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
 }
 
 void judgement_free(Judgement *judgement) {
-    free(judgement->races);
+    mem_free(judgement->races);
     judgement->races = NULL;
 }
 
@@ -427,11 +426,8 @@ static void print_races(FILE *out, const Judgement *judgement, bool same_value) 
 }
 
 char *judgement_text(const Judgement *judgement, const char *kernel) {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
+    TextStream *stream = text_open();
+    FILE *out = stream->out;
     fprintf(out, "%s: %s", kernel, verdict_name(judgement->verdict));
     if (judgement->launches)
         fprintf(out, ": %u of %u basic blocks (machine: %u of %u), %llu threads in %u launch%s",
@@ -443,57 +439,54 @@ char *judgement_text(const Judgement *judgement, const char *kernel) {
     print_races(out, judgement, true);
     if (judgement->diff_plan && !judgement->nharmful) {
         char *diff = diff_report_text(&judgement->diff, judgement->diff_plan);
-        fputs(diff ? diff : "", out);
-        free(diff);
+        fputs(diff, out);
+        mem_free(diff);
     }
-    fclose(out);
-    return text;
+    return text_close(stream, NULL);
 }
 
 static void add_side(cJSON *o, const char *key, const PtxRaceSide *side) {
-    cJSON *x = cJSON_AddObjectToObject(o, key);
+    cJSON *x = json_add_object(o, key);
     int block[3], thread[3];
     for (int i = 0; i < 3; i++) {
         block[i] = (int)side->block[i];
         thread[i] = (int)side->thread[i];
     }
-    cJSON_AddNumberToObject(x, "line", side->line);
-    cJSON_AddStringToObject(x, "instruction", side->text);
-    cJSON_AddItemToObject(x, "block", cJSON_CreateIntArray(block, 3));
-    cJSON_AddItemToObject(x, "thread", cJSON_CreateIntArray(thread, 3));
+    json_add_number(x, "line", side->line);
+    json_add_text(x, "instruction", side->text);
+    json_add(x, "block", json_numbers(block, 3));
+    json_add(x, "thread", json_numbers(thread, 3));
 }
 
 char *judgement_json(const Judgement *judgement, const char *kernel) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "kernel", kernel);
-    cJSON_AddStringToObject(o, "verdict", verdict_name(judgement->verdict));
-    cJSON_AddStringToObject(o, "note", judgement->note);
-    cJSON_AddNumberToObject(o, "ptx_blocks", judgement->ptx.total);
-    cJSON_AddNumberToObject(o, "ptx_blocks_executed", judgement->ptx.reached);
-    cJSON_AddNumberToObject(o, "machine_blocks", judgement->machine.total);
-    cJSON_AddNumberToObject(o, "machine_blocks_executed", judgement->machine.reached);
-    cJSON_AddNumberToObject(o, "launches", judgement->launches);
-    cJSON_AddNumberToObject(o, "threads", (double)judgement->threads);
-    cJSON *races = cJSON_AddArrayToObject(o, "races");
+    cJSON *o = json_object();
+    json_add_text(o, "kernel", kernel);
+    json_add_text(o, "verdict", verdict_name(judgement->verdict));
+    json_add_text(o, "note", judgement->note);
+    json_add_number(o, "ptx_blocks", judgement->ptx.total);
+    json_add_number(o, "ptx_blocks_executed", judgement->ptx.reached);
+    json_add_number(o, "machine_blocks", judgement->machine.total);
+    json_add_number(o, "machine_blocks_executed", judgement->machine.reached);
+    json_add_number(o, "launches", judgement->launches);
+    json_add_number(o, "threads", (double)judgement->threads);
+    cJSON *races = json_add_list(o, "races");
     for (uint32_t i = 0; i < judgement->nraces; i++) {
         const PtxRace *race = &judgement->races[i];
-        cJSON *x = cJSON_CreateObject();
-        cJSON_AddItemToArray(races, x);
-        cJSON_AddStringToObject(x, "memory", race->name);
-        cJSON_AddBoolToObject(x, "shared", race->shared);
-        cJSON_AddNumberToObject(x, "offset", (double)race->offset_bytes);
-        cJSON_AddNumberToObject(x, "times", (double)race->count);
-        cJSON_AddBoolToObject(x, "same_value", race->same_value);
+        cJSON *x = json_object();
+        json_append(races, x);
+        json_add_text(x, "memory", race->name);
+        json_add_bool(x, "shared", race->shared);
+        json_add_number(x, "offset", (double)race->offset_bytes);
+        json_add_number(x, "times", (double)race->count);
+        json_add_bool(x, "same_value", race->same_value);
         add_side(x, "first", &race->first);
         add_side(x, "second", &race->second);
     }
     if (judgement->diff_plan && !judgement->nharmful) {
         char *diff = diff_report_json(&judgement->diff, judgement->diff_plan);
         if (diff)
-            cJSON_AddItemToObject(o, "comparison", cJSON_CreateRaw(diff));
-        free(diff);
+            json_add(o, "comparison", json_raw(diff));
+        mem_free(diff);
     }
-    char *text = cJSON_Print(o);
-    cJSON_Delete(o);
-    return text;
+    return json_close(o);
 }

@@ -1,15 +1,16 @@
 /* A launch plan as a launch file.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/plan.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
+#include "base/scope.h"
 #include <stdio.h>
 
 static void add_buffer(cJSON *o, const PlanBuffer *buffer) {
-    cJSON *x = cJSON_AddObjectToObject(o, buffer->name);
-    cJSON_AddStringToObject(x, "type", buffer->type->name);
-    cJSON_AddNumberToObject(x, "count", (double)buffer->count);
+    cJSON *x = json_add_object(o, buffer->name);
+    json_add_text(x, "type", buffer->type->name);
+    json_add_number(x, "count", (double)buffer->count);
     if (buffer->init)
-        cJSON_AddStringToObject(x, "init", buffer->init);
+        json_add_text(x, "init", buffer->init);
 }
 
 static const char *integer_type(uint32_t size) {
@@ -33,37 +34,36 @@ static void add_arg(cJSON *list, Plan *scratch, const Plan *plan, const PlanArg 
         for (uint32_t i = 0; i < arg->size_bytes; i++)
             text = arena_printf(&scratch->arena, "%s%s%u", text, i ? "," : "", arg->bytes[i]);
     }
-    cJSON_AddItemToArray(list, cJSON_CreateString(text));
+    json_append(list, json_text(text));
 }
 
 static void add_extent(cJSON *o, const char *name, const uint32_t v[3]) {
-    cJSON *list = cJSON_AddArrayToObject(o, name);
+    cJSON *list = json_add_list(o, name);
     for (int i = 0; i < 3; i++)
-        cJSON_AddItemToArray(list, cJSON_CreateNumber(v[i]));
+        json_append(list, json_number(v[i]));
 }
 
 char *plan_print_json(const Plan *plan) {
     Plan scratch = {0};
-    cJSON *root = cJSON_CreateObject(), *buffers = cJSON_AddObjectToObject(root, "buffers"),
-          *launches = cJSON_AddArrayToObject(root, "launches");
+    cJSON *root = json_object(), *buffers = json_add_object(root, "buffers"),
+          *launches = json_add_list(root, "launches");
     for (uint32_t i = 0; i < plan->buffers.n; i++)
         add_buffer(buffers, &plan->buffers.at[i]);
     for (uint32_t i = 0; i < plan->launches.n; i++) {
         const PlanLaunch *launch = &plan->launches.at[i];
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToArray(launches, o);
+        cJSON *o = json_object();
+        json_append(launches, o);
         if (launch->kernel)
-            cJSON_AddStringToObject(o, "kernel", launch->kernel);
+            json_add_text(o, "kernel", launch->kernel);
         add_extent(o, "grid", launch->grid);
         add_extent(o, "block", launch->block);
         if (launch->shared_bytes)
-            cJSON_AddNumberToObject(o, "shared", launch->shared_bytes);
-        cJSON *args = cJSON_AddArrayToObject(o, "args");
+            json_add_number(o, "shared", launch->shared_bytes);
+        cJSON *args = json_add_list(o, "args");
         for (uint32_t k = 0; k < launch->args.n; k++)
             add_arg(args, &scratch, plan, &launch->args.at[k]);
     }
-    char *text = cJSON_Print(root);
-    cJSON_Delete(root);
+    char *text = json_close(root);
     plan_free(&scratch);
     return text;
 }

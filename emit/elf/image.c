@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/image.h"
 #include "base/align.h"
+#include "base/scope.h"
 #include <errno.h>
 #include <libelf.h>
 #include <stdlib.h>
@@ -236,6 +237,8 @@ static ElfImage *read_with(Arena *a, ElfImage *image, Elf *elf, size_t size_byte
     return find_gaps(a, image, size_bytes, d) ? image : NULL;
 }
 
+static void end_elf(void *elf) { elf_end(elf); }
+
 ElfImage *elf_image_read(Arena *a, const void *image, size_t size_bytes, Diags *d) {
     elf_version(EV_CURRENT);
     ElfImage *elf_image = ARENA_NEW(a, ElfImage);
@@ -247,11 +250,14 @@ ElfImage *elf_image_read(Arena *a, const void *image, size_t size_bytes, Diags *
     elf_image->file_bytes = size_bytes;
     put_u32(copy + offsetof(Elf64_Ehdr, e_version), EV_CURRENT);
     Elf *elf = elf_memory((char *)copy, size_bytes);
-    if (!elf) {
-        diag(d, at(0), DIAG_E0410, elf_errmsg(-1));
-        return NULL;
-    }
+    if (!elf)
+        scope_give_up(SCOPE_MEMORY, NULL); /* of memory that holds a header it asks no more */
+    scope_guard(elf, end_elf);
+    errno = 0;
     ElfImage *out = read_with(a, elf_image, elf, size_bytes, d);
+    if (!out && errno == ENOMEM)
+        scope_give_up(SCOPE_MEMORY, NULL);
+    scope_unguard(elf);
     elf_end(elf);
     return out;
 }
@@ -275,9 +281,7 @@ static int part_order(const void *x, const void *y) {
 
 void elf_image_layout(ElfImage *image, bool keep) {
     uint32_t n = image->sections.n;
-    Part *parts = calloc(n + 2u, sizeof *parts);
-    if (!parts)
-        abort();
+    Part *parts = mem_zeroed(n + 2u, sizeof *parts);
     for (uint32_t i = 1; i < n; i++)
         parts[i - 1] = (Part){keep ? image->sections.at[i].h.sh_offset : 0, i};
     parts[n - 1] = (Part){keep ? image->h.e_shoff : 0, n};
@@ -304,7 +308,7 @@ void elf_image_layout(ElfImage *image, bool keep) {
                 end = section->h.sh_offset + section->h.sh_size;
         }
     }
-    free(parts);
+    mem_free(parts);
     if (!keep || image->file_bytes < end)
         image->file_bytes = end;
     image->h.e_shnum = (Elf64_Half)n;
@@ -317,7 +321,8 @@ static bool put_sections(Elf *elf, const ElfImage *image) {
     for (uint32_t i = 1; i < image->sections.n; i++) {
         const ElfSection *section = &image->sections.at[i];
         Elf_Scn *scn = elf_newscn(elf);
-        Elf_Data *data = scn ? elf_newdata(scn) : NULL;
+        /* libelf 0.188 gives a section without a header back when there is no memory for one */
+        Elf_Data *data = scn && errno != ENOMEM ? elf_newdata(scn) : NULL;
         if (!data)
             return false;
         data->d_buf = (void *)(uintptr_t)section->data;
@@ -364,13 +369,11 @@ static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *s
     size_t size = have > 0 ? (size_t)have : 0;
     if (elf_image->file_bytes > size)
         size = elf_image->file_bytes;
-    uint8_t *p = calloc(1, size ? size : 1);
-    if (!p)
-        return false;
+    uint8_t *p = mem_zeroed(1, size);
     for (size_t got = 0; got < (size_t)have;) {
         ssize_t n = pread(fd, p + got, (size_t)have - got, (off_t)got);
         if (n <= 0) {
-            free(p);
+            mem_free(p);
             return false;
         }
         got += (size_t)n;
@@ -397,19 +400,30 @@ static bool fill_gaps(const ElfImage *elf_image, int fd, void **image, size_t *s
     return true;
 }
 
+static void close_file(void *fd) { close(*(int *)fd); }
+
 bool elf_image_write(const ElfImage *e, void **image, size_t *size_bytes, Diags *d) {
     elf_version(EV_CURRENT);
     int fd = memfd_create("heddle-elf", MFD_CLOEXEC);
     if (fd < 0)
         return diag(d, (SrcLoc){0}, DIAG_E0411, strerror(errno));
+    scope_guard(&fd, close_file);
+    errno = 0;
     Elf *elf = elf_begin(fd, ELF_C_WRITE, NULL);
+    if (elf)
+        scope_guard(elf, end_elf);
     bool good = elf && write_with(elf, e);
+    if (!good && errno == ENOMEM)
+        scope_give_up(SCOPE_MEMORY, NULL);
     if (!good)
         diag(d, (SrcLoc){0}, DIAG_E0411, elf_errmsg(-1));
-    if (elf)
+    if (elf) {
+        scope_unguard(elf);
         elf_end(elf);
+    }
     if (good && !(good = fill_gaps(e, fd, image, size_bytes)))
         diag(d, (SrcLoc){0}, DIAG_E0411, strerror(errno));
+    scope_unguard(&fd);
     close(fd);
     return good;
 }

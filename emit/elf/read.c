@@ -3,6 +3,7 @@
  * forms.
  * SPDX-License-Identifier: MIT */
 #include "base/bitset.h"
+#include "base/scope.h"
 #include "emit/elf/binary.h"
 #include "emit/elf/image.h"
 #include "emit/elf/map.h"
@@ -661,9 +662,7 @@ static bool read_all(Reader *reader, const void *image, size_t size_bytes) {
 }
 
 Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diags *diags) {
-    Binary *binary = calloc(1, sizeof *binary);
-    if (!binary)
-        return NULL;
+    Binary *binary = mem_zeroed(1, sizeof *binary);
     Source source = {path, NULL, size_bytes};
     const Source *old = diags->source;
     diags->source = &source;
@@ -686,7 +685,7 @@ void binary_free(Binary *binary) {
     if (!binary)
         return;
     arena_free(&binary->arena);
-    free(binary);
+    mem_free(binary);
 }
 
 const BinFunc *binary_find(const Binary *binary, const char *name) {

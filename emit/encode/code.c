@@ -3,6 +3,7 @@
  * to 128 bytes).
  * SPDX-License-Identifier: MIT */
 #include "emit/code.h"
+#include "base/scope.h"
 #include "emit/emit.h"
 #include "frontend/ast.h"
 #include "isa/machine/banks.h"
@@ -331,9 +332,7 @@ static bool encode_function(Encode *encode) {
 }
 
 CodeModule *code_encode(const IrModule *module, Diags *d) {
-    CodeModule *code = calloc(1, sizeof *code);
-    if (!code)
-        return NULL;
+    CodeModule *code = mem_zeroed(1, sizeof *code);
     code->ir = module;
     code->funcs = ARENA_ARRAY(&code->arena, CodeFunc, module->funcs.n + 1);
     uint32_t *table_base = ARENA_ARRAY(&code->arena, uint32_t, module->funcs.n + 1);
@@ -363,5 +362,5 @@ void code_free(CodeModule *module) {
     if (!module)
         return;
     arena_free(&module->arena);
-    free(module);
+    mem_free(module);
 }

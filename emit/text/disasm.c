@@ -1,6 +1,7 @@
 /* ELF image to assembly text, file form: every header field, section and byte. See docs/elf.md.
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/binary.h"
+#include "base/scope.h"
 #include "emit/text/disasm.h"
 #include "emit/elf/nvinfo.h"
 #include <stdio.h>
@@ -380,27 +381,21 @@ static void print_file(Printer *printer) {
 
 /* The code section of a function; 0 is reported. */
 static uint32_t function_section(const ElfImage *image, const char *name, Diags *diags) {
-    char *all = NULL;
-    size_t size;
-    FILE *names = open_memstream(&all, &size);
+    Arena arena = {0};
+    const char *all = NULL;
     for (uint32_t i = 1; i < image->sections.n; i++) {
         const ElfSection *section = &image->sections.at[i];
         if (!disasm_is_code(section))
             continue;
         const char *found = section->name + strlen(".text.");
         if (strcmp(found, name) == 0) {
-            if (names)
-                fclose(names);
-            free(all);
+            arena_free(&arena);
             return i;
         }
-        if (names)
-            fprintf(names, "%s%s", ftell(names) ? ", " : "", found);
+        all = arena_printf(&arena, "%s%s%s", all ? all : "", all ? ", " : "", found);
     }
-    if (names)
-        fclose(names);
-    diag(diags, (SrcLoc){0}, DIAG_E0414, name, all && *all ? all : "none");
-    free(all);
+    diag(diags, (SrcLoc){0}, DIAG_E0414, name, all ? all : "none");
+    arena_free(&arena);
     return 0;
 }
 
@@ -429,9 +424,9 @@ static bool disassemble(const char *path, const void *image, size_t size_bytes, 
     good = good && (only || !name);
     if (good && json)
         *text = disasm_json(p.e, p.target, path, only, text_bytes);
-    else if (good && !(p.out = open_memstream(text, text_bytes)))
-        good = diag(diags, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
     else if (good) {
+        TextStream *stream = text_open();
+        p.out = stream->out;
         Diags quiet = {0};
         Binary *b = binary_read(path, image, size_bytes, &quiet);
         p.binary = b;
@@ -439,7 +434,7 @@ static bool disassemble(const char *path, const void *image, size_t size_bytes, 
             print_function(&p, only);
         else
             print_file(&p);
-        fclose(p.out);
+        *text = text_close(stream, text_bytes);
         binary_free(b);
         if (p.nraw)
             diag(diags, (SrcLoc){0}, DIAG_W0420, p.nraw, p.nwords, isa_target_name(p.target));

@@ -3,6 +3,7 @@
  * its .param variables.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
+#include "base/scope.h"
 #include <stdlib.h>
 
 PtxStep interp_exec_pure(PtxRun *r, PtxThread *t, const PtxCode *code) {
@@ -35,34 +36,22 @@ static PtxStep exec_brx(PtxRun *r, PtxThread *thread, const PtxCode *code) {
 
 /* ---- frames ---- */
 
-static bool grow_slots(PtxThread *thread, uint32_t need, bool track) {
-    if (need > thread->slots_cap) {
-        uint32_t cap = need + need / 2;
-        uint64_t *p = realloc(thread->slots, cap * sizeof *p);
-        if (!p)
-            return false;
-        thread->slots = p;
-        if (track) {
-            uint8_t *q = realloc(thread->slot_init, cap);
-            if (!q)
-                return false;
-            thread->slot_init = q;
-        }
-        thread->slots_cap = cap;
-    }
-    return true;
+static void grow_slots(PtxThread *thread, uint32_t need, bool track) {
+    if (need <= thread->slots_cap)
+        return;
+    uint32_t cap = need + need / 2;
+    thread->slots = mem_resize(thread->slots, cap * sizeof *thread->slots);
+    if (track)
+        thread->slot_init = mem_resize(thread->slot_init, cap);
+    thread->slots_cap = cap;
 }
 
-static bool grow_frames(PtxThread *thread) {
+static void grow_frames(PtxThread *thread) {
     if (thread->nframes < thread->frames_cap)
-        return true;
+        return;
     uint32_t cap = thread->frames_cap ? thread->frames_cap * 2 : 1;
-    PtxFrame *p = realloc(thread->frames, cap * sizeof *p);
-    if (!p)
-        return false;
-    thread->frames = p;
+    thread->frames = mem_resize(thread->frames, cap * sizeof *thread->frames);
     thread->frames_cap = cap;
-    return true;
 }
 
 static void use_frame(PtxThread *thread) {
@@ -78,9 +67,10 @@ PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *ptx_proc, const Pt
     uint32_t base = thread->nslots, local = thread->nframes ? thread->local_top : LOCAL_FIRST_BYTE;
     bool stack = !ptx_proc->frame_bytes ||
                  interp_local_reserve(thread, local + ptx_proc->frame_bytes); /* most threads have none */
-    if (thread->nframes >= MAX_CALL_DEPTH || !stack || !grow_frames(thread) ||
-        !grow_slots(thread, base + ptx_proc->nslots, track))
+    if (thread->nframes >= MAX_CALL_DEPTH || !stack)
         return interp_trap(run, thread, call, TRAP_STACK, "call");
+    grow_frames(thread);
+    grow_slots(thread, base + ptx_proc->nslots, track);
     memset(thread->slots + base, 0, ptx_proc->nslots * sizeof *thread->slots);
     if (track)
         memset(thread->slot_init + base, 0, ptx_proc->nslots);

@@ -3,6 +3,7 @@
  * others at random.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
+#include "base/scope.h"
 #include "sim/interp/run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 #define MAX_RESIDENT_BYTES (256ull << 20) /* of registers; one block always runs */
 #define FIXED_QUANTUM 512u
 #define RANDOM_QUANTUM_MAX 64u
-#define WARP_TURN 32768u /* thread instructions of a warp before the next one's turn, fixed schedule */
-#define REPORT_TICKS 1000000u
+#define WARP_TURN 32768u   /* thread instructions of a warp before the next one's turn, fixed schedule */
+#define POLL_TICKS 100000u /* some milliseconds */
 #define MAX_SPINS 64u
 
 /* ---- traps ---- */
@@ -249,10 +250,9 @@ static void run_grid(PtxRun *run) {
         if (!b->live)
             continue;
         bool ran = run->opt.seed ? step_random(run, b) : step_fixed(run, b);
-        if (run->opt.keep_going && run->ticks >= run->next_report) {
-            run->next_report = run->ticks + REPORT_TICKS;
-            if (!run->opt.keep_going(run->opt.user, run->ticks))
-                interp_trap(run, b->threads, NULL, TRAP_BUDGET, "stopped by the caller");
+        if (run->ticks >= run->next_poll) {
+            run->next_poll = run->ticks + POLL_TICKS;
+            scope_poll();
         }
         if (b->nalive == 0) {
             for (uint32_t i = 0; i < b->nwarps; i++)
@@ -320,10 +320,10 @@ static void free_threads(PtxRun *run) {
     for (uint32_t i = 0; run->blocks && i < run->nresident; i++) {
         for (uint32_t k = 0; k < run->blocks[i].nthreads; k++) {
             PtxThread *thread = &run->blocks[i].threads[k];
-            free(thread->slots);
-            free(thread->slot_init);
-            free(thread->frames);
-            free(thread->local);
+            mem_free(thread->slots);
+            mem_free(thread->slot_init);
+            mem_free(thread->frames);
+            mem_free(thread->local);
         }
         for (uint32_t k = 0; k < run->blocks[i].nwarps; k++)
             interp_end_promises(run, &run->blocks[i].warps[k]);

@@ -47,8 +47,6 @@ typedef struct {
      * aligned barrier is not uniform; TRAP_DIVERGENT_BARRIER, a part of a warp goes around an aligned barrier
      */
     void (*on_warning)(void *user, const SimTrap *w);
-    /* or NULL; called about every million thread instructions, false ends the run with TRAP_BUDGET */
-    bool (*keep_going)(void *user, uint64_t thread_insns);
     void *user;
 } PtxRunOptions;
 

@@ -3,6 +3,7 @@
  * sequentially consistent.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
+#include "base/scope.h"
 #include <stdlib.h>
 
 /* ---- spaces ---- */
@@ -32,11 +33,8 @@ bool interp_local_reserve(PtxThread *thread, uint32_t top) {
         uint32_t cap = thread->local_cap ? thread->local_cap : 2048;
         while (cap < top)
             cap *= 2;
-        uint8_t *p = realloc(thread->local, cap);
-        if (!p)
-            return false;
-        memset(p + thread->local_cap, 0, cap - thread->local_cap);
-        thread->local = p;
+        thread->local = mem_resize(thread->local, cap);
+        memset(thread->local + thread->local_cap, 0, cap - thread->local_cap);
         thread->local_cap = cap;
     }
     return true;

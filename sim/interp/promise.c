@@ -10,6 +10,7 @@
  * here once more: the interpreter shares nothing with the compiler that it judges.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
+#include "base/scope.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,34 +38,29 @@ static PtxPromise *find_promise(PtxWarp *warp, const PtxCode *c, bool is_meet) {
     PtxPromise *promise = warp->promises;
     while (promise && (promise->code != c || promise->is_meet != is_meet))
         promise = promise->next;
-    if (promise || !(promise = calloc(1, sizeof *promise)))
+    if (promise)
         return promise;
+    promise = mem_zeroed(1, sizeof *promise);
     promise->code = c;
     promise->is_meet = is_meet;
     promise->next = warp->promises;
     return warp->promises = promise;
 }
 
-static bool grow_rows(PtxPromise *promise) {
+static void grow_rows(PtxPromise *promise) {
     if (promise->n < promise->cap)
-        return true;
-    uint32_t cap = promise->cap ? 2 * promise->cap : 4;
-    Row *rows = realloc(promise->rows, cap * sizeof *rows);
-    if (rows) {
-        promise->rows = rows;
-        promise->cap = cap;
-    }
-    return rows != NULL;
+        return;
+    promise->cap = promise->cap ? 2 * promise->cap : 4;
+    promise->rows = mem_resize(promise->rows, promise->cap * sizeof *promise->rows);
 }
 
 static void note(PtxThread *thread, const PtxCode *c, bool is_meet, uint64_t path, uint64_t value) {
     PtxPromise *promise = find_promise(thread->warp, c, is_meet);
-    if (!promise)
-        return;
     uint32_t n = promise->count[thread->lane]++, lane = 1u << thread->lane;
-    if (n >= MAX_EXECUTIONS || (n >= promise->n && !grow_rows(promise)))
+    if (n >= MAX_EXECUTIONS)
         return;
     if (n >= promise->n) {
+        grow_rows(promise);
         promise->rows[promise->n++] =
             (Row){.path = path, .value = value, .same = lane, .barrier = thread->last_barrier};
         return;
@@ -131,8 +127,8 @@ void interp_end_promises(PtxRun *r, PtxWarp *warp) {
     while (warp->promises) {
         PtxPromise *promise = warp->promises;
         warp->promises = promise->next;
-        free(promise->rows);
-        free(promise);
+        mem_free(promise->rows);
+        mem_free(promise);
     }
 }
 

@@ -14,6 +14,7 @@
  * is invented.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
+#include "base/scope.h"
 #include "sim/interp/run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,17 +74,11 @@ struct PtxRaces {
     uint32_t nraces;
 };
 
-static void *must(void *p) {
-    if (!p)
-        abort(); /* as arenas do */
-    return p;
-}
-
 /* ---- clocks ---- */
 
 static void block_clock_drop(BlockClock *clock) {
     if (clock && --clock->refs == 0)
-        free(clock);
+        mem_free(clock);
 }
 static Clock *clock_ref(Clock *clock) {
     if (clock)
@@ -95,7 +90,7 @@ static void clock_drop(Clock *clock) {
         return;
     for (uint32_t i = 0; i < clock->n; i++)
         block_clock_drop(clock->at[i].known);
-    free(clock);
+    mem_free(clock);
 }
 
 /* Position of the block's entry, or where it would be. */
@@ -121,7 +116,7 @@ static void clock_own(Clock **c) {
     if (old && old->refs == 1 && n < old->cap)
         return;
     uint32_t cap = n + n / 2 + 2;
-    Clock *now = must(malloc(sizeof *now + cap * sizeof now->at[0]));
+    Clock *now = mem_alloc(sizeof *now + cap * sizeof now->at[0]);
     now->refs = 1;
     now->n = n;
     now->cap = cap;
@@ -147,7 +142,7 @@ static BlockClock *clock_change(Clock **c, uint32_t i, uint32_t nthreads) {
     if (old->refs == 1)
         return old;
     size_t size = sizeof *old + nthreads * sizeof old->epoch[0];
-    BlockClock *now = must(malloc(size));
+    BlockClock *now = mem_alloc(size);
     memcpy(now, old, size);
     now->refs = 1;
     old->refs--;
@@ -157,7 +152,7 @@ static BlockClock *clock_change(Clock **c, uint32_t i, uint32_t nthreads) {
 static void clock_raise(Clock **c, uint32_t nthreads, uint32_t block, uint32_t thread, uint32_t epoch) {
     uint32_t i = clock_find(*c, block);
     if (!clock_has(*c, i, block)) {
-        BlockClock *clock = must(calloc(1, sizeof *clock + nthreads * sizeof clock->epoch[0]));
+        BlockClock *clock = mem_zeroed(1, sizeof *clock + nthreads * sizeof clock->epoch[0]);
         clock->refs = 1;
         clock_insert(c, i, block, clock);
     }
@@ -252,11 +247,11 @@ static Place *find_place(struct PtxRaces *races, const uint8_t *bytes) {
         Place *old = races->places;
         uint32_t cap = races->cap_places;
         races->cap_places = cap ? cap * 2 : PLACES_FIRST;
-        races->places = must(calloc(races->cap_places, sizeof *races->places));
+        races->places = mem_zeroed(races->cap_places, sizeof *races->places);
         for (uint32_t i = 0; i < cap; i++)
             if (old[i].bytes)
                 *place_slot(races, old[i].bytes) = old[i];
-        free(old);
+        mem_free(old);
     }
     Place *place = place_slot(races, bytes);
     races->nplaces += place->bytes == NULL;
@@ -366,8 +361,8 @@ static void report_race(PtxRun *run, Access before, Access now, bool harmless) {
     bool fresh = !race;
     if (fresh) {
         if (!ptx_races->races) {
-            ptx_races->races = must(calloc(MAX_RACES, sizeof *ptx_races->races));
-            ptx_races->pairs = must(calloc(MAX_RACES, sizeof *ptx_races->pairs));
+            ptx_races->races = mem_zeroed(MAX_RACES, sizeof *ptx_races->races);
+            ptx_races->pairs = mem_zeroed(MAX_RACES, sizeof *ptx_races->pairs);
         }
         ptx_races->pairs[ptx_races->nraces][0] = before.code;
         ptx_races->pairs[ptx_races->nraces][1] = now.code;
@@ -392,14 +387,13 @@ static Region *region_of(PtxRun *run, const PtxThread *thread) {
     Region *region = &ptx_races->global[i];
     if (!region->pages) {
         region->npages = (run->place.alloc->size_bytes + PAGE_BYTES - 1) / PAGE_BYTES;
-        region->pages = must(calloc(region->npages, sizeof *region->pages));
+        region->pages = mem_zeroed(region->npages, sizeof *region->pages);
     }
     return region;
 }
 
 static Page *new_page(bool bytes) {
-    Page *page =
-        must(calloc(1, sizeof *page + (bytes ? PAGE_BYTES : PAGE_BYTES / WORD_BYTES) * sizeof(Cell)));
+    Page *page = mem_zeroed(1, sizeof *page + (bytes ? PAGE_BYTES : PAGE_BYTES / WORD_BYTES) * sizeof(Cell));
     page->bytes = bytes;
     return page;
 }
@@ -413,7 +407,7 @@ static Page *page_at(Region *region, uint64_t number, bool bytes) {
         Page *fine = new_page(true);
         for (unsigned i = 0; i < PAGE_BYTES; i++)
             fine->cell[i] = (*p)->cell[i / WORD_BYTES];
-        free(*p);
+        mem_free(*p);
         *p = fine;
     }
     return *p;
@@ -517,11 +511,11 @@ void interp_race_atomic(PtxRun *run, PtxThread *t, const PtxCode *code, const ui
 
 static void region_clear(Region *region, bool keep) {
     for (uint64_t i = 0; i < region->npages; i++) {
-        free(region->pages[i]);
+        mem_free(region->pages[i]);
         region->pages[i] = NULL;
     }
     if (!keep)
-        free(region->pages);
+        mem_free(region->pages);
 }
 
 void interp_race_block_start(PtxRun *run, PtxBlock *b) {
@@ -565,7 +559,7 @@ bool interp_race_start(PtxRun *run) {
     ptx_races->shared = ARENA_ARRAY(&run->arena, Region, run->nresident + 1);
     for (uint32_t i = 0; i < run->nresident; i++) {
         ptx_races->shared[i].npages = run->shared_bytes / PAGE_BYTES + 1;
-        ptx_races->shared[i].pages = must(calloc(ptx_races->shared[i].npages, sizeof(Page *)));
+        ptx_races->shared[i].pages = mem_zeroed(ptx_races->shared[i].npages, sizeof(Page *));
     }
     return true;
 }
@@ -585,8 +579,8 @@ void interp_race_end(PtxRun *run) {
         thread_clear(&ptx_races->threads[i]);
     for (uint32_t i = 0; i < ptx_races->cap_places; i++)
         clock_drop(ptx_races->places[i].clock);
-    free(ptx_races->places);
-    free(ptx_races->pairs);
+    mem_free(ptx_races->places);
+    mem_free(ptx_races->pairs);
     run->res->races = ptx_races->races;
     run->res->nraces = ptx_races->nraces;
     for (uint32_t i = 0; i < ptx_races->nraces; i++)
@@ -594,7 +588,7 @@ void interp_race_end(PtxRun *run) {
 }
 
 void interp_races_free(PtxRunResult *res) {
-    free(res->races);
+    mem_free(res->races);
     res->races = NULL;
     res->nraces = 0;
 }

@@ -187,8 +187,8 @@ struct PtxRun {
     uint64_t *global_address; /* by variable index */
     uint64_t *func_address;   /* by function index */
     uint64_t rng, steps_left;
-    uint64_t ticks;       /* thread instructions so far: what clocks show */
-    uint64_t next_report; /* of keep_going, in ticks */
+    uint64_t ticks;     /* thread instructions so far: what clocks show */
+    uint64_t next_poll; /* of scope_poll, in ticks */
     SimAlloc *last_alloc;
     PtxBlock *blocks;
     uint32_t nresident;

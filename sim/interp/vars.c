@@ -1,6 +1,7 @@
 /* The module's variables in guest memory, and the values of special registers.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
+#include "base/scope.h"
 #include <stdlib.h>
 
 static bool placeable(const PtxVar *var) {
@@ -48,8 +49,8 @@ static bool initialise(const PtxModule *m, SimMemory *mem, const PtxVar *var, ui
 }
 
 bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
-    uint8_t *fresh = calloc(module->nvars + 1u, 1);
-    bool ok = fresh != NULL;
+    uint8_t *fresh = mem_zeroed(module->nvars + 1u, 1);
+    bool ok = true;
     for (uint32_t i = 0; ok && i < module->nvars; i++) {
         const PtxVar *var = &module->vars[i];
         const char *name = str_text(&module->strings, var->name);
@@ -71,7 +72,7 @@ bool interp_place_variables(const PtxModule *module, SimMemory *mem, Diags *d) {
         if (var->space == SP_CONST)
             alloc->read_only = true;
     }
-    free(fresh);
+    mem_free(fresh);
     return ok;
 }
 

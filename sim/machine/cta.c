@@ -9,6 +9,7 @@
  * for.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
+#include "base/scope.h"
 #include <stdlib.h>
 #include <string.h>
 #define XXH_STATIC_LINKING_ONLY
@@ -17,6 +18,7 @@
 /* Ticks between looks at the state: at least so many, and one for each STATE_PER_TICK bytes of it. A loop is
  * met in another phase at every look, so it takes up to as many looks as the loop is long. */
 enum { PROOF_INTERVAL = 1 << 12, STATE_PER_TICK = 4, ADD_BLOCK_AFTER = 1 << 24 };
+enum { POLL_TICKS = 1 << 15 }; /* a few milliseconds */
 /* Bytes of memory that may be hashed: so many, and more for each tick. */
 enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
 
@@ -28,6 +30,7 @@ typedef struct {
     uint64_t next, total; /* linear block numbers */
     uint32_t want;        /* resident blocks to keep */
     uint64_t idle_since;  /* tick of the last start or end of a block */
+    uint64_t polled;      /* tick of the last scope_poll */
     /* Brent's cycle search */
     XXH128_hash_t saved, saved_memory;
     uint64_t saved_version, saved_clocks, saved_random, next_check, checks, save_at, hashed_bytes;
@@ -37,34 +40,31 @@ typedef struct {
 /* ---- memory of a block ---- */
 
 static void warp_free(Warp *warp) {
-    free(warp->rows);
-    free(warp->local);
-    free(warp->local_written);
-    free(warp->shadow);
+    mem_free(warp->rows);
+    mem_free(warp->local);
+    mem_free(warp->local_written);
+    mem_free(warp->shadow);
 }
 
 void machine_cta_free(Cta *cta) {
     if (!cta)
         return;
-    for (uint32_t i = 0; cta->warps && i < cta->nwarps; i++)
+    for (uint32_t i = 0; i < cta->nwarps; i++)
         warp_free(&cta->warps[i]);
-    free(cta->warps);
-    free(cta->shared);
-    free(cta->shared_written);
-    free(cta);
+    mem_free(cta->warps);
+    mem_free(cta->shared);
+    mem_free(cta->shared_written);
+    mem_free(cta);
 }
 
-static bool warp_create(Run *r, Cta *c, uint32_t index) {
+static void warp_create(Run *r, Cta *c, uint32_t index) {
     Warp *warp = &c->warps[index];
     warp->run = r;
     warp->cta = c;
     warp->prog = r->prog;
     warp->index = index;
-    void *rows = NULL;
-    if (posix_memalign(&rows, ROW_BYTES, (size_t)ROW_COUNT * ROW_BYTES) != 0)
-        return false;
-    memset(rows, 0, (size_t)ROW_COUNT * ROW_BYTES);
-    warp->rows = rows;
+    warp->rows = mem_aligned(ROW_BYTES, (size_t)ROW_COUNT * ROW_BYTES);
+    memset(warp->rows, 0, (size_t)ROW_COUNT * ROW_BYTES);
     const uint32_t *block = r->launch->block;
     for (unsigned lane = 0; lane < 32; lane++) {
         uint32_t t = index * 32 + lane;
@@ -72,8 +72,9 @@ static bool warp_create(Run *r, Cta *c, uint32_t index) {
         warp->tid[1][lane] = t / block[0] % block[1];
         warp->tid[2][lane] = t / block[0] / block[1];
     }
-    warp->local = calloc((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
-    return warp->local && (!r->slow || machine_shadow_create(r, warp));
+    warp->local = mem_zeroed((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
+    if (r->slow)
+        machine_shadow_create(r, warp);
 }
 
 static unsigned checked_modes(const Run *run) {
@@ -82,22 +83,13 @@ static unsigned checked_modes(const Run *run) {
 
 static Cta *cta_create(Run *run) {
     uint32_t threads = run->launch->block[0] * run->launch->block[1] * run->launch->block[2];
-    Cta *cta = calloc(1, sizeof *cta);
-    if (!cta)
-        return NULL;
+    Cta *cta = mem_zeroed(1, sizeof *cta);
     cta->nwarps = (threads + 31) / 32;
-    cta->warps = calloc(cta->nwarps, sizeof *cta->warps);
-    cta->shared = calloc(1, run->shared_bytes + 64u);
-    cta->shared_written = run->slow ? calloc(1, run->shared_bytes + 64u) : NULL;
-    bool ok = cta->warps && cta->shared && (!run->slow || cta->shared_written);
-    if (!cta->warps)
-        cta->nwarps = 0;
-    for (uint32_t i = 0; ok && i < cta->nwarps; i++)
-        ok = warp_create(run, cta, i);
-    if (!ok) {
-        machine_cta_free(cta);
-        return NULL;
-    }
+    cta->warps = mem_zeroed(cta->nwarps, sizeof *cta->warps);
+    cta->shared = mem_zeroed(1, run->shared_bytes + 64u);
+    cta->shared_written = run->slow ? mem_zeroed(1, run->shared_bytes + 64u) : NULL;
+    for (uint32_t i = 0; i < cta->nwarps; i++)
+        warp_create(run, cta, i);
     return cta;
 }
 
@@ -128,20 +120,13 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
         machine_shadow_reset(warp);
 }
 
-static bool start_block(Grid *g) {
+static void start_block(Grid *g) {
     Run *run = g->r;
     Cta *cta = g->spare ? g->spare : cta_create(run);
     g->spare = NULL;
-    if (!cta)
-        return false;
     if (g->n == g->cap) {
         uint32_t cap = g->cap ? g->cap * 2 : 8;
-        Cta **p = realloc(g->slots, cap * sizeof(Cta *));
-        if (!p) {
-            machine_cta_free(cta);
-            return false;
-        }
-        g->slots = p;
+        g->slots = mem_resize(g->slots, cap * sizeof(Cta *));
         g->cap = cap;
     }
     uint64_t n = g->next++;
@@ -161,7 +146,6 @@ static bool start_block(Grid *g) {
     g->have_saved = false;
     if (g->n > run->res->stats.max_resident)
         run->res->stats.max_resident = g->n;
-    return true;
 }
 
 static void end_block(Grid *grid, uint32_t slot) {
@@ -216,6 +200,10 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
     for (uint32_t s = 0; s < grid->n; s++)
         for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
             Warp *warp = &grid->slots[s]->warps[i];
+            if (run->ticks - grid->polled >= POLL_TICKS) {
+                grid->polled = run->ticks;
+                scope_poll();
+            }
             wake(run, warp);
             if (warp->state == WARP_ASLEEP && warp->deadline < *alarm)
                 *alarm = warp->deadline;
@@ -444,8 +432,7 @@ static bool stuck(Grid *grid, SimTrapKind kind) {
 static bool grid_step(Grid *grid) {
     Run *run = grid->r;
     while (grid->n < grid->want && grid->next < grid->total)
-        if (!start_block(grid))
-            return false;
+        start_block(grid);
     bool ran;
     uint64_t alarm;
     if (!turn(grid, &ran, &alarm))
@@ -489,6 +476,6 @@ bool machine_cta_run_grid(Run *run) {
     machine_cta_free(run->spare);
     run->spare = g.spare;
     run->spare_for = checked_modes(run);
-    free(g.slots);
+    mem_free(g.slots);
     return ok && !run->trapped;
 }

@@ -325,7 +325,7 @@ void machine_masks_after(Warp *warp, const Dec *dec, MaskShadow *shadow);
 int machine_replay_before(Warp *warp, Dec *dec, uint32_t *g);
 /* The schedule's next step, if it is of this kind and for this instruction; NULL without a schedule. */
 const MachineReplayStep *machine_replay_take(Warp *warp, const Dec *dec, MachineReplayKind kind);
-bool machine_shadow_create(Run *run, Warp *warp);
+void machine_shadow_create(Run *run, Warp *warp);
 void machine_shadow_reset(Warp *warp);
 int machine_shadow_issue(Warp *warp);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim/machine/lane.h"
+#include "base/scope.h"
 #include "sim/machine/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,8 @@ struct LaneMachine {
 };
 
 LaneMachine *machine_lane_new(const Binary *b) {
-    LaneMachine *machine = calloc(1, sizeof *machine);
-    void *rows = NULL;
-    if (!machine || posix_memalign(&rows, 1u << 16, ROW_COUNT * ROW_BYTES) != 0) {
-        free(machine);
-        return NULL;
-    }
+    LaneMachine *machine = mem_zeroed(1, sizeof *machine);
+    void *rows = mem_aligned(1u << 16, ROW_COUNT * ROW_BYTES);
     memset(rows, 0, ROW_COUNT * ROW_BYTES);
     machine->run.bin = b;
     machine->run.res = &machine->result;
@@ -35,8 +32,8 @@ void machine_lane_free(LaneMachine *machine) {
     if (!machine)
         return;
     arena_free(&machine->run.arena);
-    free(machine->warp.rows);
-    free(machine);
+    mem_free(machine->warp.rows);
+    mem_free(machine);
 }
 
 static uint32_t *row(const LaneMachine *machine, RegFile file, unsigned reg) {

@@ -1,6 +1,7 @@
 /* A launch of the SIMT machine: variables and constant banks, then the grid (cta.c); traps and findings.
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/machine.h"
+#include "base/scope.h"
 #include "ir/ir.h"
 #include "sim/machine/internal.h"
 #include <stdio.h>
@@ -116,8 +117,8 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
             return;
         }
     if (!res->findings)
-        res->findings = calloc(MACHINE_MAX_FINDINGS, sizeof *res->findings);
-    if (!res->findings || res->nfindings == MACHINE_MAX_FINDINGS) {
+        res->findings = mem_zeroed(MACHINE_MAX_FINDINGS, sizeof *res->findings);
+    if (res->nfindings == MACHINE_MAX_FINDINGS) {
         res->findings_dropped++;
         return;
     }
@@ -219,10 +220,9 @@ static bool initialise_variables(const Binary *binary, SimMemory *mem, const boo
 }
 
 bool machine_place_variables(const Binary *b, SimMemory *mem, Diags *diags) {
-    bool *fresh = calloc(b->nvars + 1u, sizeof *fresh);
-    bool good = fresh ? allocate_variables(b, mem, fresh, diags) && initialise_variables(b, mem, fresh, diags)
-                      : diag(diags, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
-    free(fresh);
+    bool *fresh = mem_zeroed(b->nvars + 1u, sizeof *fresh);
+    bool good = allocate_variables(b, mem, fresh, diags) && initialise_variables(b, mem, fresh, diags);
+    mem_free(fresh);
     return good;
 }
 
@@ -484,9 +484,7 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
     const BinFunc *func = binary_find(binary, kernel);
     if (!func || !func->is_entry)
         return diag(d, (SrcLoc){0}, DIAG_E0512, kernel), NULL;
-    MachineSession *session = calloc(1, sizeof *session);
-    if (!session)
-        return diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "the host has too little memory"), NULL;
+    MachineSession *session = mem_zeroed(1, sizeof *session);
     Run *run = &session->r;
     *run = (Run){.bin = binary,
                  .kernel = func,
@@ -510,7 +508,7 @@ void machine_close(MachineSession *session) {
         return;
     machine_cta_free(session->r.spare);
     arena_free(&session->r.arena);
-    free(session);
+    mem_free(session);
 }
 
 static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
@@ -535,8 +533,6 @@ bool machine_session_run(MachineSession *session, const MachineOptions *opt, Mac
     Run *run = &session->r;
     start_run(run, opt, res);
     bool ok = machine_cta_run_grid(run);
-    if (!ok && !run->trapped)
-        diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, "the host has too little memory");
     collect_stats(run);
     explain_deadlock(res);
     for (uint32_t i = 0; run->opt.reached && i < run->ncode; i++)
@@ -560,7 +556,7 @@ bool machine_run(const Binary *b, const char *kernel, const Launch *l, SimMemory
 }
 
 void machine_result_free(MachineResult *res) {
-    free(res->findings);
+    mem_free(res->findings);
     res->findings = NULL;
     res->nfindings = 0;
 }

@@ -9,6 +9,7 @@
  * it last and who read it late; the distances come from isa/machine/latency.h. A value read too early is
  * reported, and what was computed from it is poisoned. SPDX-License-Identifier: MIT */
 #include "isa/machine/latency.h"
+#include "base/scope.h"
 #include "sim/machine/internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +47,10 @@ struct WarpShadow {
     Accesses writer[REGS_TRACKED], reader[REGS_TRACKED];
 };
 
-bool machine_shadow_create(Run *run, Warp *warp) {
-    warp->shadow = calloc(1, sizeof *warp->shadow);
+void machine_shadow_create(Run *run, Warp *warp) {
+    warp->shadow = mem_zeroed(1, sizeof *warp->shadow);
     if (run->opt.report_undefined)
-        warp->local_written = calloc(1, (size_t)run->local_bytes * 32 + 1);
-    return warp->shadow && (warp->local_written || !run->opt.report_undefined);
+        warp->local_written = mem_zeroed(1, (size_t)run->local_bytes * 32 + 1);
 }
 
 void machine_shadow_reset(Warp *warp) {

@@ -1,9 +1,11 @@
-/* Arena, strings, bit sets, diagnostics and files.
+/* Arena, strings, bit sets, diagnostics, files, scopes of work, JSON.
  * SPDX-License-Identifier: MIT */
 #include "base/arena.h"
 #include "base/bitset.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/scope.h"
 #include "base/str.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -168,6 +170,105 @@ static void files_are_written_whole_or_not_at_all(void **state) {
     arena_free(&a);
 }
 
+typedef struct {
+    ScopeEnd end;
+    unsigned released; /* guarded objects */
+    void *kept;
+    ScopeResult inner;
+    int depth;
+} Work;
+
+static void count_release(void *object) { ((Work *)object)->released++; }
+
+static void work(void *user) {
+    Work *w = user;
+    Arena a = {0};
+    char *first = mem_text("first"), *list = NULL;
+    for (unsigned i = 0; i < 1000; i++) { /* many, some released again, some moved */
+        char *block = mem_alloc(i % 50);
+        list = mem_resize(list, i + 1);
+        arena_alloc(&a, 1000);
+        if (i % 3)
+            mem_free(block);
+        else
+            w->kept = block;
+    }
+    TextStream *stream = text_open();
+    fprintf(stream->out, "%5000d", 7);
+    Work guarded = {0};
+    scope_guard(&guarded, count_release);
+    scope_unguard(&guarded);
+    scope_guard(w, count_release);
+    if (w->depth-- > 0) {
+        Work inside = {.end = SCOPE_MEMORY};
+        w->inner = scope_run(work, &inside, NULL);
+        assert_int_equal(inside.released, 1);
+    }
+    if (w->end != SCOPE_DONE)
+        scope_give_up(w->end, "why");
+    size_t size_bytes;
+    char *text = text_close(stream, &size_bytes);
+    assert_int_equal(size_bytes, 5000);
+    assert_int_equal(strlen(text), 5000);
+    mem_free(text);
+    arena_free(&a);
+    mem_free(list);
+    assert_string_equal(first, "first");
+    mem_free(first);
+    assert_int_equal(guarded.released, 0);
+}
+
+/* In a sanitized build what is lost, or released twice, is an error. */
+static void scopes_end_as_they_are_told(void **state) {
+    (void)state;
+    Work w = {.end = SCOPE_INTERNAL, .depth = 1};
+    ScopeResult result = scope_run(work, &w, NULL);
+    assert_int_equal(result.end, SCOPE_INTERNAL);
+    assert_string_equal(result.what, "why");
+    assert_int_equal(w.inner.end, SCOPE_MEMORY);
+    assert_int_equal(w.released, 1);
+    result = scope_run(work, &(Work){.end = SCOPE_MEMORY}, &(ScopeLimits){.bytes = 1 << 20});
+    assert_int_equal(result.end, SCOPE_MEMORY);
+}
+
+static void ask_too_much(void *user) {
+    mem_free(mem_alloc(1000)); /* what is free again does not count */
+    void *block = mem_alloc(600);
+    block = mem_resize(block, 300);
+    mem_free(mem_alloc(700));
+    mem_free(block);
+    if (user)
+        mem_zeroed(SIZE_MAX / 2, 3);
+    mem_alloc(1001);
+}
+
+static void scopes_count_memory(void **state) {
+    (void)state;
+    int some;
+    assert_int_equal(scope_run(ask_too_much, NULL, &(ScopeLimits){.bytes = 1000}).end, SCOPE_MEMORY);
+    assert_int_equal(scope_run(ask_too_much, &some, NULL).end, SCOPE_MEMORY);
+}
+
+static void json_is_utf8(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *json;
+    } rows[] = {{"a\"\\\n\x01", "[\"a\\\"\\\\\\n\\u0001\"]"}, /* escaped */
+                {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82", "[\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82\"]"},
+                {"a\xff\xc3", "[\"a\xef\xbf\xbd\xef\xbf\xbd\"]"},
+                {"\xc0\x80", "[\"\xef\xbf\xbd\xef\xbf\xbd\"]"},                 /* overlong */
+                {"\xed\xa0\x80", "[\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"]"}, /* a surrogate */
+                {"\xf4\x90\x80\x80", "[\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"]"}, /* too high */
+                {NULL, "[\"\"]"}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cJSON *list = json_list();
+        json_append(list, json_text(rows[i].text));
+        char *text = json_close_line(list);
+        assert_string_equal(text, rows[i].json);
+        mem_free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(arena_zeroes_aligns_and_releases),
                                        cmocka_unit_test(vec_keeps_its_elements),
@@ -175,6 +276,9 @@ int main(void) {
                                        cmocka_unit_test(strings_are_equal_by_id),
                                        cmocka_unit_test(bitset_agrees_with_bytes),
                                        cmocka_unit_test(diagnostics_show_position_and_caret),
-                                       cmocka_unit_test(files_are_written_whole_or_not_at_all)};
+                                       cmocka_unit_test(files_are_written_whole_or_not_at_all),
+                                       cmocka_unit_test(scopes_end_as_they_are_told),
+                                       cmocka_unit_test(scopes_count_memory),
+                                       cmocka_unit_test(json_is_utf8)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

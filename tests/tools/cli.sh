@@ -56,6 +56,71 @@ sed 's/add.u32 %r2, %r1, 100/add.u32 %r2, %r1/' k.ptx >bad.ptx
 sed 's/^{/.maxntid 128\n{/' k.ptx >k128.ptx
 printf 'no elf file' >text.cubin
 
+# ---- output files
+"$heddle" compile k.ptx -o plain.cubin || failed=1
+same() { # what FILE
+    check "$1: the bytes of the file" cmp -s plain.cubin "$2"
+}
+"$heddle" compile - <k.ptx >stdin.cubin || failed=1
+check 'compile - writes to standard output' test -s stdin.cubin
+check 'compile - leaves no file' test ! -e ./-.cubin
+"$heddle" compile - -o named.cubin <k.ptx || failed=1
+check 'compile - -o FILE' cmp -s stdin.cubin named.cubin
+"$heddle" compile k.ptx -o - >dash.cubin || failed=1
+same 'compile -o -' dash.cubin
+"$heddle" compile k.ptx -o /dev/stdout >out.cubin || failed=1
+same '-o /dev/stdout into a file' out.cubin
+{ echo first; "$heddle" compile k.ptx -o /dev/stdout; echo last; } >mixed
+{ echo first; cat plain.cubin; echo last; } >mixed.wanted
+check '-o /dev/stdout behind other output' cmp -s mixed.wanted mixed
+"$heddle" compile k.ptx -o /dev/stdout | cat >piped.cubin
+same '-o /dev/stdout into a pipe' piped.cubin
+mkfifo fifo
+cat fifo >from_fifo.cubin &
+"$heddle" compile k.ptx -o fifo || failed=1
+wait $!
+same 'a FIFO' from_fifo.cubin
+check 'a FIFO stays one' test -p fifo
+mkdir -p sub
+echo old >sub/target.cubin
+chmod 640 sub/target.cubin
+ln -s sub/target.cubin link.cubin
+ln -s link.cubin link2.cubin
+"$heddle" compile k.ptx -o link2.cubin || failed=1
+check 'a symbolic link stays one' test -h link2.cubin -a -h link.cubin
+same 'the target of a symbolic link' sub/target.cubin
+check 'an existing file keeps its mode' test "$(stat -c %a sub/target.cubin)" = 640
+ln -s sub/new.cubin dangling.cubin
+"$heddle" compile k.ptx -o dangling.cubin || failed=1
+same 'the target of a dangling link' sub/new.cubin
+(umask 027 && "$heddle" compile k.ptx -o umask.cubin)
+check 'a new file has the mode of the umask' test "$(stat -c %a umask.cubin)" = 640
+ln -s loop loop
+want 1 'cannot write loop' compile k.ptx -o loop
+want 1 'directory' compile k.ptx -o sub
+(ulimit -f 1; trap '' XFSZ; "$heddle" compile k.ptx -o link.cubin 2>/dev/null) && { echo 'FAIL: a file too large'; failed=1; }
+same 'after a failure the old file' sub/target.cubin
+check 'no half file is left' test -z "$(ls -A . sub | grep tmp)"
+
+# ---- JSON, whatever a file is called
+if command -v python3 >/dev/null; then
+    odd=$(printf 'a"\\\001\n\377b.cubin')
+    cp plain.cubin "$odd"
+    for command in 'check --json' 'check --sarif' 'check --model --json' 'disasm --json'; do
+        "$heddle" $command "$odd" >odd.json 2>odd.err
+        check "$command: JSON of a file with an odd name" python3 -c '
+import json, sys
+json.load(open("odd.json", encoding="utf-8", errors="strict"))'
+    done
+    cp k.ptx "$odd.ptx"
+    for command in 'report --json' 'validate --launch auto --json'; do
+        "$heddle" $command "$odd.ptx" >odd.json 2>odd.err
+        check "$command: JSON of a file with an odd name" python3 -c '
+import json, sys
+json.load(open("odd.json", encoding="utf-8", errors="strict"))'
+    done
+fi
+
 # ---- general
 want 2 "Usage"
 want 0 "compile" --help

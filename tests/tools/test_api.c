@@ -44,7 +44,7 @@ typedef struct {
 
 static void open_world(World *world) {
     memset(world, 0, sizeof *world);
-    world->c = hd_create(&(HdOptions){log_message, &world->log});
+    world->c = hd_create(&(HdOptions){.message = log_message, .user = &world->log});
     if (hd_parse(world->c, "axpy.ptx", ptx, sizeof ptx - 1, &world->ptx) != HD_OK ||
         hd_compile(world->ptx, NULL, &world->binary) != HD_OK)
         fail_msg("%s", world->log.text);
@@ -244,11 +244,253 @@ static void test_errors(void **state) {
     hd_destroy(NULL);
 }
 
+/* An endless loop that stores, so that no state comes twice. */
+static const char endless[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+    "  .reg .u32 %r1;\n  .reg .u64 %rd1;\n  ld.param.u64 %rd1, [p];\n  mov.u32 %r1, 0;\n"
+    "again:\n  add.u32 %r1, %r1, 1;\n  st.global.u32 [%rd1], %r1;\n  bra again;\n}\n";
+
+typedef struct {
+    unsigned asked, left;
+} Patience;
+
+static bool lose_patience(void *user) {
+    Patience *patience = user;
+    patience->asked++;
+    return patience->left-- == 0;
+}
+
+typedef HdStatus RunFn(HdModule *source, HdModule *binary, const HdLaunch *launch);
+static HdStatus on_machine(HdModule *source, HdModule *binary, const HdLaunch *launch) {
+    (void)source;
+    return hd_launch(binary, launch);
+}
+static HdStatus on_interpreter(HdModule *source, HdModule *binary, const HdLaunch *launch) {
+    (void)binary;
+    return hd_interpret(source, launch);
+}
+static HdStatus on_both(HdModule *source, HdModule *binary, const HdLaunch *launch) {
+    char *report;
+    HdStatus status = hd_validate(source, binary, launch, &report);
+    hd_free(report);
+    return status;
+}
+
+/* What never ends is ended: by steps, by time, by the caller; a kernel that ends is not. */
+static void test_limits(void **state) {
+    (void)state;
+    static RunFn *const run[] = {on_machine, on_interpreter, on_both};
+    Patience patience = {.left = UINT32_MAX};
+    HdContext *c = hd_create(&(HdOptions){.user = &patience, .cancel = lose_patience});
+    HdModule *ptx_module, *binary;
+    uint32_t cell = 0;
+    HdArg arg = {.buffer = &cell, .size_bytes = sizeof cell};
+    assert_int_equal(hd_parse(c, "endless.ptx", endless, sizeof endless - 1, &ptx_module), HD_OK);
+    assert_int_equal(hd_compile(ptx_module, NULL, &binary), HD_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        HdLaunch launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .args = &arg, .nargs = 1};
+        launch.max_steps = 3001;
+        cell = 0;
+        assert_int_equal(run[i](ptx_module, binary, &launch), HD_ERR_LIMIT);
+        assert_in_range(cell, i == 2 ? 0 : 900,
+                        i == 2 ? 0 : 1001); /* three instructions a round; 3 or 4 before */
+        launch.max_steps = 0;
+        launch.max_seconds = 0.01;
+        cell = 0;
+        assert_int_equal(run[i](ptx_module, binary, &launch), HD_ERR_LIMIT);
+        assert_int_equal(cell, 0);
+        launch.max_seconds = 0;
+        patience = (Patience){.left = 5};
+        assert_int_equal(run[i](ptx_module, binary, &launch), HD_ERR_CANCELLED);
+        assert_int_equal(patience.asked, 6);
+        assert_int_equal(cell, 0);
+        patience.left = UINT32_MAX;
+    }
+    patience.left = 0;
+    HdModule *none = binary;
+    assert_int_equal(hd_compile(ptx_module, NULL, &none), HD_ERR_CANCELLED);
+    assert_null(none);
+    hd_destroy(c);
+
+    World w;
+    open_world(&w);
+    w.launch.max_steps = 1 << 20;
+    w.launch.max_seconds = 60;
+    assert_int_equal(hd_launch(w.binary, &w.launch), HD_OK);
+    assert_int_equal(hd_interpret(w.ptx, &w.launch), HD_OK);
+    assert_int_equal(hd_validate(w.ptx, w.binary, &w.launch, NULL), HD_OK);
+    hd_destroy(w.c);
+}
+
+/* Memory within the limit, or an error, and the same again with more. */
+static void test_memory_limit(void **state) {
+    (void)state;
+    HdStatus last = HD_ERR_MEMORY;
+    size_t limit = 1 << 10;
+    for (; last == HD_ERR_MEMORY && limit < 1 << 30; limit *= 2) {
+        HdContext *c = hd_create(&(HdOptions){.max_memory_bytes = limit});
+        HdModule *ptx_module = NULL, *binary = NULL;
+        last = hd_parse(c, "axpy.ptx", ptx, sizeof ptx - 1, &ptx_module);
+        if (last == HD_OK)
+            last = hd_compile(ptx_module, NULL, &binary);
+        assert_true((last == HD_OK) == (binary != NULL));
+        hd_destroy(c);
+    }
+    assert_int_equal(last, HD_OK);
+    assert_in_range(limit, 1 << 14, 1 << 25);
+}
+
+#define SOME ((void *)&some) /* no result: it must be set */
+
+/* Each argument in turn is NULL or 0: HD_ERR_USAGE, or what the header allows, and results that are set. */
+static void test_null(void **state) {
+    (void)state;
+    World w;
+    int some;
+    open_world(&w);
+    HdModule *m = SOME;
+    assert_int_equal(hd_parse(NULL, "a", ptx, 1, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_parse(w.c, NULL, ptx, 1, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_parse(w.c, "a", NULL, 1, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_parse(w.c, "a", ptx, 0, &m), HD_ERR_INPUT); /* no .version */
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_parse(w.c, "a", ptx, 1, NULL), HD_ERR_USAGE);
+
+    const void *image = SOME;
+    size_t size = 7;
+    assert_int_equal(hd_image(NULL, &image, &size), HD_ERR_USAGE);
+    assert_null(image), image = SOME;
+    assert_int_equal(size, 0), size = 7;
+    assert_int_equal(hd_image(w.ptx, &image, &size), HD_ERR_USAGE);
+    assert_null(image), image = SOME;
+    assert_int_equal(hd_image(w.binary, NULL, &size), HD_ERR_USAGE);
+    assert_int_equal(size, 0);
+    assert_int_equal(hd_image(w.binary, &image, NULL), HD_ERR_USAGE);
+    assert_null(image);
+    assert_int_equal(hd_image(w.binary, &image, &size), HD_OK);
+
+    assert_int_equal(hd_load(NULL, "a", image, size, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_load(w.c, NULL, image, size, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_load(w.c, "a", NULL, size, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_load(w.c, "a", image, 0, &m), HD_ERR_INPUT);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_load(w.c, "a", image, size, NULL), HD_ERR_USAGE);
+
+    assert_int_equal(hd_compile(NULL, NULL, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_compile(w.binary, NULL, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_compile(w.ptx, &(HdCompileOptions){0}, &m), HD_OK);
+    assert_non_null(m), m = SOME;
+    assert_int_equal(hd_compile(w.ptx, NULL, NULL), HD_ERR_USAGE);
+
+    char *text = SOME;
+    assert_int_equal(hd_disassemble(NULL, &text, &size), HD_ERR_USAGE);
+    assert_null(text), text = SOME;
+    assert_int_equal(size, 0), size = 7;
+    assert_int_equal(hd_disassemble(w.ptx, &text, &size), HD_ERR_USAGE);
+    assert_null(text), text = SOME;
+    assert_int_equal(hd_disassemble(w.binary, NULL, &size), HD_ERR_USAGE);
+    assert_int_equal(size, 0), size = 7;
+    assert_int_equal(hd_disassemble(w.binary, &text, NULL), HD_ERR_USAGE);
+    assert_null(text);
+
+    assert_int_equal(hd_assemble(NULL, "a", "b", 1, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_assemble(w.c, NULL, "b", 1, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_assemble(w.c, "a", NULL, 1, &m), HD_ERR_USAGE);
+    assert_null(m), m = SOME;
+    assert_int_equal(hd_assemble(w.c, "a", "b", 0, &m), HD_ERR_INPUT);
+    assert_null(m);
+    assert_int_equal(hd_assemble(w.c, "a", "b", 1, NULL), HD_ERR_USAGE);
+    hd_destroy(w.c);
+}
+
+static void test_null_launch(void **state) {
+    (void)state;
+    World w;
+    int some;
+    open_world(&w);
+    char *report = SOME;
+    HdLaunch bad[6]; /* no grid, no block; arguments that are not there, without one of theirs, with both */
+    HdArg args[4];
+    memcpy(args, w.args, sizeof args);
+    for (int i = 0; i < 6; i++)
+        bad[i] = w.launch;
+    bad[0].grid[1] = 0;
+    bad[1].block[2] = 0;
+    bad[2].args = NULL;
+    bad[3].args = bad[4].args = bad[5].args = args;
+    for (int i = 0; i < 6; i++) {
+        HdStatus expected = i < 2 ? HD_ERR_INPUT : HD_ERR_USAGE;
+        args[3] = i == 3   ? (HdArg){.size_bytes = 4}
+                  : i == 4 ? (HdArg){.value = &w.n}
+                           : (HdArg){.value = &w.n, .buffer = &w.n, .size_bytes = 4};
+        assert_int_equal(hd_launch(w.binary, &bad[i]), expected);
+        assert_int_equal(hd_interpret(w.ptx, &bad[i]), expected);
+        assert_int_equal(hd_validate(w.ptx, w.binary, &bad[i], &report), expected);
+        assert_null(report), report = SOME;
+    }
+    HdLaunch none = w.launch; /* nargs 0: NULL is right, the number is not */
+    none.nargs = 0;
+    none.args = NULL;
+    assert_int_equal(hd_launch(w.binary, &none), HD_ERR_INPUT);
+    w.launch.kernel = NULL; /* the only one */
+    assert_int_equal(hd_launch(w.binary, &w.launch), HD_OK);
+    assert_int_equal(hd_interpret(w.ptx, &w.launch), HD_OK);
+    assert_int_equal(hd_launch(NULL, &w.launch), HD_ERR_USAGE);
+    assert_int_equal(hd_launch(w.ptx, &w.launch), HD_ERR_USAGE);
+    assert_int_equal(hd_launch(w.binary, NULL), HD_ERR_USAGE);
+    assert_int_equal(hd_interpret(NULL, &w.launch), HD_ERR_USAGE);
+    assert_int_equal(hd_interpret(w.binary, &w.launch), HD_ERR_USAGE);
+    assert_int_equal(hd_interpret(w.ptx, NULL), HD_ERR_USAGE);
+    assert_int_equal(hd_validate(NULL, w.binary, &w.launch, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_validate(w.ptx, NULL, &w.launch, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_validate(w.ptx, w.binary, NULL, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_validate(w.ptx, w.binary, &w.launch, NULL), HD_OK);
+    assert_int_equal(hd_validate_auto(NULL, w.binary, NULL, 0, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_validate_auto(w.ptx, NULL, NULL, 0, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_validate_auto(w.ptx, w.binary, "none", 0, &report), HD_ERR_INPUT);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_validate_auto(w.ptx, w.binary, NULL, 0, NULL), HD_OK);
+    assert_int_equal(hd_check(NULL, NULL, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_check(w.ptx, NULL, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_check(w.binary, &(HdCheckOptions){.rules = "R-99"}, &report), HD_ERR_USAGE);
+    assert_null(report), report = SOME;
+    assert_int_equal(hd_check(w.binary, NULL, NULL), HD_OK);
+    assert_null(hd_explain(NULL));
+    hd_free(NULL);
+    assert_non_null(hd_status_text((HdStatus)-1));
+    hd_destroy(w.c);
+    HdContext *silent = hd_create(NULL);
+    HdModule *m = SOME;
+    assert_int_equal(hd_parse(silent, "a", "hello", 5, &m), HD_ERR_INPUT);
+    assert_null(m);
+    hd_destroy(silent);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch),   cmocka_unit_test(test_interpret),
-                                       cmocka_unit_test(test_validate), cmocka_unit_test(test_validate_auto),
-                                       cmocka_unit_test(test_trap),     cmocka_unit_test(test_host_calls),
-                                       cmocka_unit_test(test_text),     cmocka_unit_test(test_check),
-                                       cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_launch),       cmocka_unit_test(test_interpret),
+        cmocka_unit_test(test_validate),     cmocka_unit_test(test_validate_auto),
+        cmocka_unit_test(test_trap),         cmocka_unit_test(test_host_calls),
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_check),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_null),
+        cmocka_unit_test(test_null_launch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
