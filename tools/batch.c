@@ -62,6 +62,8 @@ static cJSON *result_json(const BatchResult *result, bool with_file) {
     json_add_number(o, "ptx_blocks_executed", result->ptx.reached);
     json_add_number(o, "machine_blocks", result->machine.total);
     json_add_number(o, "machine_blocks_executed", result->machine.reached);
+    json_add_number(o, "operand_classes", result->values.total);
+    json_add_number(o, "operand_classes_seen", result->values.reached);
     json_add_number(o, "threads", (double)result->threads);
     json_add_number(o, "seconds", result->seconds);
     json_add_text(o, "note", result->note);
@@ -88,6 +90,8 @@ static bool read_result(Arena *a, const cJSON *o, const char *file, BatchResult 
                             .threads = (uint64_t)number_of(o, "threads")};
     result->ptx =
         (Covered){(uint32_t)number_of(o, "ptx_blocks_executed"), (uint32_t)number_of(o, "ptx_blocks")};
+    result->values =
+        (Covered){(uint32_t)number_of(o, "operand_classes_seen"), (uint32_t)number_of(o, "operand_classes")};
     result->machine = (Covered){(uint32_t)number_of(o, "machine_blocks_executed"),
                                 (uint32_t)number_of(o, "machine_blocks")};
     return verdict_find(text_of(a, o, "verdict"), &result->verdict);

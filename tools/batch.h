@@ -9,7 +9,7 @@
 typedef struct {               /* one kernel, or a file that has none */
     const char *file, *kernel; /* kernel "": none of the file could be judged */
     Verdict verdict;
-    Covered ptx, machine;
+    Covered ptx, machine, values;
     uint64_t threads;
     double seconds;
     const char *note, *report; /* report: text of several lines, "" where the note says all */

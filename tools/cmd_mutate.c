@@ -5,6 +5,7 @@
 #include "check/mutate/campaign.h"
 #include "check/fuzz/internal.h"
 #include "check/prove/prove.h"
+#include "check/validate/auto_launch.h"
 #include "lower/lower.h"
 #include "tools/cli.h"
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DATA_SEEDS = 4 };
+enum { DATA_SEEDS = 4, MOST_INPUTS = 31, OTHER_SEEDS = 2 };
 
 /* ---- the binary of the first input ---- */
 
@@ -113,10 +114,12 @@ typedef struct {
     VEC(PtxModule *) modules;
     VEC(Plan *) plans;
     VEC(void *) images;
+    VEC(AutoLaunches *) launches;
 } Campaign;
 
+/* The first `validated` of the inputs are what validate runs. */
 static bool add_subject(Campaign *campaign, const char *name, PtxModule *m, Plan **inputs, unsigned n,
-                        unsigned level) {
+                        unsigned validated, unsigned level) {
     Compilation k;
     DriverOptions opt = cli_driver_options(campaign->s);
     opt.opt_level = level;
@@ -127,7 +130,8 @@ static bool add_subject(Campaign *campaign, const char *name, PtxModule *m, Plan
                         .image = k.image,
                         .image_bytes = k.image_bytes,
                         .inputs = inputs,
-                        .ninputs = n};
+                        .ninputs = n,
+                        .nvalidated = validated};
         VEC_ADD(&campaign->s->arena, &campaign->subjects, x);
         VEC_ADD(&campaign->s->arena, &campaign->images, k.image);
         k.image = NULL;
@@ -163,15 +167,50 @@ static Plan *plan_beside(Campaign *campaign, const char *path) {
     return plan_read_json(plan, text, &settings->diags) ? plan : NULL;
 }
 
+/* Launches inferred for all kernels of the module, behind the n plans of `inputs`; the number of plans then.
+ */
+static unsigned infer(Campaign *campaign, const PtxModule *m, uint64_t seed, Plan **inputs, unsigned n) {
+    for (uint32_t f = 0; f < m->nfuncs; f++) {
+        if (!m->funcs[f].is_entry || !m->funcs[f].has_body)
+            continue;
+        AutoLaunches *launches = ARENA_NEW(&campaign->s->arena, AutoLaunches);
+        auto_launch(m, str_text(&m->strings, m->funcs[f].name), &(AutoOptions){.seed = seed}, launches);
+        for (uint32_t i = 0; i < launches->nplans && !launches->traps && n < MOST_INPUTS; i++)
+            inputs[n++] = launches->plans[i];
+        VEC_ADD(&campaign->s->arena, &campaign->launches, launches);
+    }
+    return n;
+}
+
+static bool has_launch_beside(const char *path) {
+    size_t n = strlen(path);
+    Arena arena = {0};
+    bool found = n > 4 && access(arena_printf(&arena, "%.*s.json", (int)(n - 4), path), R_OK) == 0;
+    arena_free(&arena);
+    return found;
+}
+
 static bool add_file(Campaign *campaign, const char *path) {
     Settings *settings = campaign->s;
     PtxModule *m = cli_read_ptx(settings, path);
     if (!m)
         return false;
     VEC_ADD(&settings->arena, &campaign->modules, m);
-    Plan **inputs = ARENA_ARRAY(&settings->arena, Plan *, 1);
-    inputs[0] = settings->has_shape || settings->launch_file ? &settings->plan : plan_beside(campaign, path);
-    return inputs[0] && add_subject(campaign, path, m, inputs, 1, settings->opt_level);
+    Plan **inputs = ARENA_ARRAY(&settings->arena, Plan *, MOST_INPUTS + 1);
+    unsigned n = 0, validated = 1;
+    if (settings->launch_auto) {
+        validated = n = infer(campaign, m, settings->seed, inputs, 0);
+        for (uint64_t other = 1; other <= OTHER_SEEDS;
+             other++) /* more to tell mutants that behave differently */
+            n = infer(campaign, m, settings->seed + other, inputs, n);
+    }
+    bool given = settings->has_shape || settings->launch_file;
+    Plan *plan = given                                               ? &settings->plan
+                 : settings->launch_auto && !has_launch_beside(path) ? NULL
+                                                                     : plan_beside(campaign, path);
+    if (plan)
+        inputs[n++] = plan;
+    return n && validated && add_subject(campaign, path, m, inputs, n, validated, settings->opt_level);
 }
 
 static void buffer(Campaign *c, Plan *plan, const char *name, uint32_t bytes, const uint8_t *data) {
@@ -214,7 +253,7 @@ static void add_random(Campaign *campaign, GenKind kind, uint64_t index, GenForm
             inputs[v] = random_plan(campaign, &g, v);
         add_subject(campaign,
                     arena_printf(&settings->arena, "%s-%llu", gen_kind_name(kind), (unsigned long long)index),
-                    m, inputs, DATA_SEEDS,
+                    m, inputs, DATA_SEEDS, 1,
                     settings->has_opt_level ? settings->opt_level : (unsigned)(index & 3));
     }
     gen_program_free(&g);
@@ -322,6 +361,8 @@ static int campaign(Settings *settings) {
         status = add_kinds(&c) ? run_campaign(&c) : STATUS_USAGE;
     for (uint32_t i = 0; i < c.images.n; i++)
         mem_free(c.images.at[i]);
+    for (uint32_t i = 0; i < c.launches.n; i++)
+        auto_launch_free(c.launches.at[i]);
     for (uint32_t i = 0; i < c.plans.n; i++)
         plan_free(c.plans.at[i]);
     for (uint32_t i = 0; i < c.modules.n; i++)

@@ -103,6 +103,7 @@ static void report_kernel(Module *module, const char *kernel, const Judgement *j
                      .verdict = judgement->verdict,
                      .ptx = judgement->ptx,
                      .machine = judgement->machine,
+                     .values = judgement->values,
                      .threads = judgement->threads,
                      .note = judgement->note,
                      .report = text ? text : "",

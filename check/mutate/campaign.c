@@ -26,8 +26,8 @@ typedef struct {
     Mutator *m;
     Outcome plain[NPOLICIES], checked[NCHECKED], control[NCHECKED];
     bool have_plain[NPOLICIES], have_checked[NCHECKED], have_control[NCHECKED];
-    uint64_t ptx_hash;
-    bool have_ptx, stuck;
+    uint64_t *ptx_hash; /* by input that validate runs */
+    bool *have_ptx, stuck;
     BinCheckReport base;
     bool model_base[NMODEL];
     uint8_t *image;
@@ -189,8 +189,10 @@ static bool model_objects(const Trial *trial, const BinFlow *g) {
     return false;
 }
 
-static bool ptx_hash(Trial *trial) {
-    Plan *plan = trial->s->inputs[0];
+static unsigned validated(const Trial *trial) { return trial->s->nvalidated ? trial->s->nvalidated : 1; }
+
+static bool ptx_hash(Trial *trial, unsigned input) {
+    Plan *plan = trial->s->inputs[input];
     Diags quiet = {0};
     SimMemory *mem = plan_memory(plan, &quiet);
     bool good = mem && interp_place_variables(trial->s->ptx, mem, &quiet);
@@ -202,18 +204,23 @@ static bool ptx_hash(Trial *trial) {
                    res.trap.kind == TRAP_NONE;
         }
     if (good)
-        trial->ptx_hash = hash_memory(plan, mem);
+        trial->ptx_hash[input] = hash_memory(plan, mem);
     if (mem)
         simmem_free(mem);
     return good;
 }
 
-/* What `heddle validate` would say: one run under the default policy against the PTX. */
+/* What `heddle validate` would say of a launch: one run under the default policy against the PTX. */
+static bool launch_objects(Trial *trial, const Binary *b, unsigned input) {
+    Outcome x = run_plan(trial, trial->s->inputs[input], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
+    return !x.ran || x.trap != TRAP_NONE || x.hash != trial->ptx_hash[input];
+}
+
 static bool validate_objects(Trial *trial, const Binary *b) {
-    if (!trial->have_ptx)
-        return false;
-    Outcome x = run_plan(trial, trial->s->inputs[0], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
-    return !x.ran || x.trap != TRAP_NONE || x.hash != trial->ptx_hash;
+    for (unsigned i = 0; i < validated(trial); i++)
+        if (trial->have_ptx[i] && launch_objects(trial, b, i))
+            return true;
+    return false;
 }
 
 /* A mutant is rejected if a region is refuted, or not proved any more that was proved before. */
@@ -318,9 +325,13 @@ static void judge_class(Trial *trial, MutClass c, uint64_t want) {
 static void start_trial(Trial *trial) {
     bool converge = false;
     check_binary(trial->m->flow, &(BinCheckOptions){0}, &trial->base);
-    trial->have_ptx = trial->s->ptx && ptx_hash(trial);
-    if (trial->have_ptx && validate_objects(trial, trial->m->bin))
-        trial->have_ptx = false; /* something else is wrong: it can judge no mutant */
+    trial->ptx_hash = calloc(validated(trial), sizeof *trial->ptx_hash);
+    trial->have_ptx = calloc(validated(trial), sizeof *trial->have_ptx);
+    if (!trial->ptx_hash || !trial->have_ptx)
+        abort();
+    for (unsigned i = 0; i < validated(trial);
+         i++) /* a launch that finds fault with the original judges none */
+        trial->have_ptx[i] = trial->s->ptx && ptx_hash(trial, i) && !launch_objects(trial, trial->m->bin, i);
     for (unsigned c = 0; c < MUT_CLASSES; c++)
         converge |= trial->opt->classes[c] && trial->m->sites[c].n &&
                     mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
@@ -358,6 +369,8 @@ bool mutate_campaign_run(const MutSubject *subjects, unsigned n, const CampaignO
             check_report_free(&trial->base);
         }
         free(trial->image);
+        free(trial->ptx_hash);
+        free(trial->have_ptx);
         mutate_free(trial->m);
         free(trial);
         if (opt->progress)

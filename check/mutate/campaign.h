@@ -17,8 +17,9 @@ typedef struct {
     const PtxModule *ptx;
     const void *image;
     size_t image_bytes;
-    Plan **inputs; /* the same launches with other data */
+    Plan **inputs; /* launches that decide whether a mutant behaves differently */
     unsigned ninputs;
+    unsigned nvalidated; /* the first of them are those that validate runs; 0 counts as 1 */
 } MutSubject;
 
 typedef enum {

@@ -102,6 +102,8 @@ static Val sreg_value(Flow *flow, const PtxOperand *operand) {
     unsigned a = axis && operand->component < 3 ? operand->component : 0;
     if (axis)
         flow->out->axes |= 1u << a;
+    if (operand->sreg == SR_CTAID)
+        flow->out->block_axes |= 1u << a;
     bool thread = axis || operand->sreg == SR_LANEID || operand->sreg == SR_WARPID ||
                   (operand->sreg >= SR_LANEMASK_EQ && operand->sreg <= SR_LANEMASK_GT);
     return (Val){.tid = (uint8_t)(thread ? 1u << a : 0),
@@ -304,6 +306,8 @@ static void do_other(Flow *w, uint32_t func, const PtxInsn *in) {
     unsigned from = in->op == PTX_CVT || in->op == PTX_SET ? (in->ntypes > 1) : 0;
     PtxType type = (PtxType)in->type[from];
     bool is_float = ptx_type_class(type) == TC_FLOAT;
+    /* a number converted is no longer the slot's value: a loop bound may be used as a float as well */
+    bool converts = in->op == PTX_CVT && (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT) != is_float;
     unsigned n = 0;
     for (unsigned i = in->ndst; i < in->noperands; i++, n++) {
         const PtxOperand *o = &in->operands[i];
@@ -311,7 +315,7 @@ static void do_other(Flow *w, uint32_t func, const PtxInsn *in) {
         first = n ? first : v;
         out.from |= v.from | v.is;
         out.tid |= v.tid;
-        if (passes_value(in, n)) {
+        if (passes_value(in, n) && !converts) {
             out.is |= v.is;
             if (v.var && !out.var) {
                 const PtxOperand *other = in->op == PTX_ADD ? &in->operands[in->ndst + (n ? 0 : 1)] : NULL;

@@ -35,6 +35,7 @@ typedef struct {
     AutoSlot slots[AUTO_MAX_SLOTS];
     uint32_t nslots;
     uint32_t axes;          /* bit i: tid or ctaid of axis i is read */
+    uint32_t block_axes;    /* bit i: ctaid of axis i is read */
     uint32_t block_hint[3]; /* ctaid times this constant is computed; 0 none */
     bool dynamic_shared;
     const uint8_t *funcs; /* by function: reachable from the kernel */

@@ -15,19 +15,21 @@ typedef struct {
     uint64_t budget;   /* thread instructions of an attempt, 0: 3 million */
 } AutoOptions;
 
-enum { AUTO_MAX_LAUNCHES = 6 };
+enum { AUTO_MAX_LAUNCHES = 12 };
 /* Parts of the basic blocks that must be executed; the machine has slow paths of division and the like. */
 #define AUTO_ENOUGH 0.8
 #define AUTO_ENOUGH_MACHINE 0.5
 typedef struct {
     Arena arena;
     struct AutoSearch *search;
-    Plan *plans[AUTO_MAX_LAUNCHES]; /* one launch each, on memory of its own */
-    uint32_t nplans;                /* none that ends without a trap was found: one, which traps */
-    bool traps;                     /* so it is */
+    Plan *plans[AUTO_MAX_LAUNCHES];    /* one launch each, on memory of its own */
+    bool race_free[AUTO_MAX_LAUNCHES]; /* no two accesses in it are unordered */
+    uint32_t nplans;                   /* none that ends without a trap was found: one, which traps */
+    bool traps;                        /* so it is */
     uint32_t tried, racing; /* launches that ended, and those of them with data races: they are kept only if
                                those without reach less than 80 % of the blocks */
-    Covered blocks;         /* of the PTX, by all plans */
+    Covered blocks, values; /* of the PTX, by all plans */
+    uint32_t **seen;        /* by function and statement: PtxValue bits, by all plans */
     const uint8_t *funcs;   /* by function: may be executed */
     char reason[256];       /* nplans 0: why nothing can be run */
 } AutoLaunches;

@@ -7,6 +7,9 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, con
     coverage->ptx = ARENA_ARRAY(arena, uint8_t *, module->nfuncs + 1);
     for (uint32_t i = 0; i < module->nfuncs; i++)
         coverage->ptx[i] = ARENA_ARRAY(arena, uint8_t, module->funcs[i].ninsns + 1);
+    coverage->values = ARENA_ARRAY(arena, uint32_t *, module->nfuncs + 1);
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        coverage->values[i] = ARENA_ARRAY(arena, uint32_t, module->funcs[i].ninsns + 1);
     coverage->machine = binary ? ARENA_ARRAY(arena, uint8_t, binary->ncode + 1) : NULL;
 }
 
@@ -73,6 +76,17 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
         }
     }
     arena_free(&arena);
+    return sum;
+}
+
+Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
+    Covered sum = {0, 0};
+    for (uint32_t f = 0; f < module->nfuncs; f++)
+        for (uint32_t i = 0; funcs[f] && i < module->funcs[f].ninsns; i++) {
+            uint32_t classes = coverage->ptx[f][i] ? interp_value_classes(&module->funcs[f].insns[i]) : 0;
+            sum.total += (uint32_t)__builtin_popcount(classes);
+            sum.reached += (uint32_t)__builtin_popcount(classes & coverage->values[f][i]);
+        }
     return sum;
 }
 

@@ -1,16 +1,19 @@
-/* How many basic blocks of a kernel, and of what it calls, were executed: of the PTX and of the binary.
+/* How many basic blocks of a kernel, and of what it calls, were executed, of the PTX and of the binary; and
+ * how many of its statements saw operands that tell them from their neighbours (PtxValue).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_VALIDATE_COVERAGE_H
 #define HEDDLE_CHECK_VALIDATE_COVERAGE_H
 #include "check/flow/binflow.h"
 #include "frontend/ast.h"
+#include "sim/interp/interp.h"
 
 typedef struct {
     uint32_t reached, total;
 } Covered;
 typedef struct {
-    uint8_t **ptx;    /* for PtxRunOptions.reached; all functions of the module */
-    uint8_t *machine; /* for MachineOptions.reached; NULL without a binary */
+    uint8_t **ptx;     /* for PtxRunOptions.reached; all functions of the module */
+    uint32_t **values; /* for PtxRunOptions.values */
+    uint8_t *machine;  /* for MachineOptions.reached; NULL without a binary */
 } Coverage;
 
 void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
@@ -18,6 +21,8 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
 /* Blocks of the PTX functions in `funcs` (by index: not 0) that can be reached from their entries. A block
  * ends behind a branch, a return or an exit, and before a label that is branched to. */
 Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
+/* Classes of operands, of the statements of these functions that were reached. */
+Covered coverage_values(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Blocks of the kernel and of all functions that it may call. */
 Covered coverage_machine(const Coverage *coverage, const BinFlow *flow, const char *kernel);
 static inline double covered_part(Covered c) { return c.total ? (double)c.reached / c.total : 1.0; }

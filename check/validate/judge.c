@@ -24,6 +24,7 @@ typedef struct {
     bool *skip;               /* by allocation: not compared */
     uint64_t stores, machine_budget;
     bool automatic; /* launches are inferred */
+    bool race_free; /* this one is known to have no races */
 } Judge;
 
 static void silent(void *user, Severity severity, const char *line) {
@@ -152,8 +153,8 @@ static void judge_traps(Judge *judge, const SimTrap *ptx, const SimTrap *machine
     first_difference(judge);
 }
 
-/* `unordered`: the launch has stores that nothing orders. */
-static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered) {
+/* `unordered`: the launch has stores that nothing orders; `undefined`: it reads what PTX says nothing of. */
+static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool undefined) {
     MemDiff diff;
     bool equal = diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
     if (judge->j->nharmful) {
@@ -171,6 +172,9 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered) {
              equal         ? "that of the first order"
              : o.one_is_it ? "that of one of them"
                            : "none of them, but differs only where they do");
+    } else if (!equal && undefined) {
+        worse(judge->j, VERDICT_UNDEFINED);
+        note(judge->j, "memory differs, but a value comes from a lane that takes no part");
     } else if (!equal) {
         worse(judge->j, VERDICT_DIFFERS);
         first_difference(judge);
@@ -179,7 +183,10 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered) {
 
 /* False: reported. *stop after a trap. */
 static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
-    PtxRunOptions po = {.budget = judge->opt->budget, .find_races = true, .reached = judge->cover.ptx};
+    PtxRunOptions po = {.budget = judge->opt->budget,
+                        .find_races = !judge->race_free,
+                        .reached = judge->cover.ptx,
+                        .values = judge->automatic ? NULL : judge->cover.values}; /* the search has looked */
     PtxRunResult pr = {0};
     MachineOptions mo = judge->opt->machine;
     MachineResult mr = {0};
@@ -192,7 +199,7 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
         return diag(judge->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
     if (!diff_run_ptx(judge->p, launch, judge->m, judge->ptx, &po, &pr, judge->d))
         return false;
-    bool unordered = pr.nraces != 0;
+    bool unordered = pr.nraces != 0, undefined = pr.first_warning.kind == TRAP_COLLECTIVE;
     keep_races(judge->j, &pr);
     if (judge->automatic && !mo.max_issues) /* no correct binary needs so many */
         judge->machine_budget = mo.max_issues =
@@ -228,7 +235,7 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
             judge->skip[k] |=
                 judge->ptx->allocs[k].address == judge->p->buffers.at[launch->unordered.at[i]].address;
     if (!*stop)
-        judge_memory(judge, launch, unordered);
+        judge_memory(judge, launch, unordered, undefined);
     *stop |= judgement->verdict == VERDICT_DIFFERS;
     return true;
 }
@@ -297,9 +304,29 @@ static const uint8_t *callees(const PtxModule *module, const Plan *plan, Arena *
     return all;
 }
 
+/* The statements that were reached and whose operands do not tell them from all neighbours. */
+static void list_unseen(Judge *judge, const uint8_t *funcs) {
+    Judgement *judgement = judge->j;
+    uint32_t cap = judgement->values.total - judgement->values.reached;
+    judgement->unseen = mem_zeroed(cap + 1u, sizeof *judgement->unseen);
+    for (uint32_t f = 0; f < judge->m->nfuncs; f++)
+        for (uint32_t i = 0; funcs[f] && i < judge->m->funcs[f].ninsns; i++) {
+            const PtxInsn *in = &judge->m->funcs[f].insns[i];
+            uint32_t missing = interp_value_classes(in) & ~judge->cover.values[f][i];
+            if (!judge->cover.ptx[f][i] || !missing || judgement->nunseen == cap)
+                continue;
+            JudgeUnseen *unseen = &judgement->unseen[judgement->nunseen++];
+            *unseen = (JudgeUnseen){.line = ptx_line(judge->m, in), .classes = missing};
+            snprintf(unseen->text, sizeof unseen->text, "%s%s", ptx_op_name((PtxOp)in->op),
+                     str_text(&judge->m->strings, in->mods_text));
+        }
+}
+
 static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *kernels, uint32_t nkernels) {
     BinFlow *flow = bin_flow_new(judge->b);
     judge->j->ptx = coverage_ptx(&judge->cover, judge->m, funcs);
+    judge->j->values = coverage_values(&judge->cover, judge->m, funcs);
+    list_unseen(judge, funcs);
     for (uint32_t i = 0; flow && i < nkernels; i++) {
         bool again = false;
         for (uint32_t k = 0; k < i; k++)
@@ -386,9 +413,11 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
     }
     Judge g = {.m = m, .b = b, .opt = opt, .j = judgement, .d = &d, .automatic = true};
     coverage_new(&g.cover, &launches->arena, m, b);
+    g.cover.values = launches->seen;
     bool good = true;
     for (uint32_t i = 0; good && i < launches->nplans && judgement->verdict != VERDICT_DIFFERS; i++) {
         g.p = launches->plans[i];
+        g.race_free = launches->race_free[i];
         char before[sizeof judgement->note]; /* a launch adds its notes once, not for each launch */
         memcpy(before, judgement->note, sizeof before);
         Verdict old = judgement->verdict;
@@ -408,7 +437,9 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
 
 void judgement_free(Judgement *judgement) {
     mem_free(judgement->races);
+    mem_free(judgement->unseen);
     judgement->races = NULL;
+    judgement->unseen = NULL;
 }
 
 /* The first few of one kind; JSON has all. */
@@ -430,9 +461,12 @@ char *judgement_text(const Judgement *judgement, const char *kernel) {
     FILE *out = stream->out;
     fprintf(out, "%s: %s", kernel, verdict_name(judgement->verdict));
     if (judgement->launches)
-        fprintf(out, ": %u of %u basic blocks (machine: %u of %u), %llu threads in %u launch%s",
+        fprintf(out,
+                ": %u of %u basic blocks (machine: %u of %u), %u of %u operand classes, %llu threads in %u "
+                "launch%s",
                 judgement->ptx.reached, judgement->ptx.total, judgement->machine.reached,
-                judgement->machine.total, (unsigned long long)judgement->threads, judgement->launches,
+                judgement->machine.total, judgement->values.reached, judgement->values.total,
+                (unsigned long long)judgement->threads, judgement->launches,
                 judgement->launches == 1 ? "" : "es");
     fprintf(out, "%s%s\n", judgement->note[0] ? ": " : "", judgement->note);
     print_races(out, judgement, false);
@@ -458,6 +492,21 @@ static void add_side(cJSON *o, const char *key, const PtxRaceSide *side) {
     json_add(x, "thread", json_numbers(thread, 3));
 }
 
+static void add_unseen(cJSON *o, const Judgement *judgement) {
+    cJSON *list = json_add_list(o, "operands_not_seen");
+    for (uint32_t i = 0; i < judgement->nunseen; i++) {
+        const JudgeUnseen *unseen = &judgement->unseen[i];
+        cJSON *x = json_object(), *classes;
+        json_append(list, x);
+        json_add_number(x, "line", unseen->line);
+        json_add_text(x, "instruction", unseen->text);
+        classes = json_add_list(x, "classes");
+        for (unsigned v = 0; v < PTX_VALUE_COUNT; v++)
+            if (unseen->classes >> v & 1)
+                json_append(classes, json_text(interp_value_name((PtxValue)v)));
+    }
+}
+
 char *judgement_json(const Judgement *judgement, const char *kernel) {
     cJSON *o = json_object();
     json_add_text(o, "kernel", kernel);
@@ -467,6 +516,9 @@ char *judgement_json(const Judgement *judgement, const char *kernel) {
     json_add_number(o, "ptx_blocks_executed", judgement->ptx.reached);
     json_add_number(o, "machine_blocks", judgement->machine.total);
     json_add_number(o, "machine_blocks_executed", judgement->machine.reached);
+    json_add_number(o, "operand_classes", judgement->values.total);
+    json_add_number(o, "operand_classes_seen", judgement->values.reached);
+    add_unseen(o, judgement);
     json_add_number(o, "launches", judgement->launches);
     json_add_number(o, "threads", (double)judgement->threads);
     cJSON *races = json_add_list(o, "races");

@@ -16,15 +16,24 @@ typedef struct {
     unsigned orders; /* further orders of threads to try, 0: 2 */
 } JudgeOptions;
 
+typedef struct { /* a statement that not all operands were seen of which tell it from its neighbours */
+    uint32_t line;
+    char text[64];    /* "setp.lt.s32" */
+    uint32_t classes; /* 1 << PtxValue: not seen */
+} JudgeUnseen;
+
 typedef struct {
     Verdict verdict;      /* the worst of all launches */
     Covered ptx, machine; /* basic blocks */
+    Covered values;       /* classes of operands that tell statements from their neighbours */
     uint32_t launches;
     uint64_t threads, compared_bytes, ptx_insns, machine_issues;
     char note[400];        /* one line: why, or "" */
     DiffReport diff;       /* differs, traps: of plan `diff_plan` */
     const Plan *diff_plan; /* NULL: no such report */
-    PtxRace *races;        /* malloc'ed */
+    JudgeUnseen *unseen;   /* malloc'ed */
+    uint32_t nunseen;
+    PtxRace *races; /* malloc'ed */
     uint32_t nraces, nharmful;
 } Judgement;
 void judgement_free(Judgement *judgement);

@@ -282,6 +282,7 @@ static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     code->proc = p;
     code->guard = in->guard_reg;
     code->guard_not = in->guard_not;
+    code->values = run->opt.values ? interp_value_classes(in) : 0;
     code->ftz = (in->flags & PF_FTZ) != 0;
     code->sat = (in->flags & PF_SAT) != 0;
     code->type = in->type[0];
@@ -336,6 +337,8 @@ PtxProc *interp_decode_proc(PtxRun *run, uint32_t index) {
     proc->func = f;
     proc->index = index;
     proc->reached = run->opt.reached ? run->opt.reached[index] : NULL;
+    proc->values = run->opt.values ? run->opt.values[index] : NULL;
+    proc->looks = proc->values ? ARENA_ARRAY(&run->arena, uint32_t, f->ninsns + 1) : NULL;
     layout_proc(run, proc);
     run->order[run->norder++] = proc;
     return proc;

@@ -17,6 +17,8 @@
 #define WARP_TURN 32768u   /* thread instructions of a warp before the next one's turn, fixed schedule */
 #define POLL_TICKS 100000u /* some milliseconds */
 #define MAX_SPINS 64u
+#define ALL_LOOKS 1024u /* executions of a statement whose operands are all looked at */
+#define SOME_LOOKS 16u
 
 /* ---- traps ---- */
 
@@ -76,11 +78,31 @@ static bool guard_holds(const PtxThread *thread, const PtxCode *code) {
     return !code->guard || (thread->regs[code->guard] & 1) != code->guard_not;
 }
 
-static uint32_t run_quantum(PtxRun *run, PtxThread *thread, uint32_t quantum) {
+/* What execution came to and what it saw there. */
+static inline void mark(PtxRun *run, const PtxThread *thread, const PtxCode *code, bool runs) {
+    const PtxProc *proc = thread->proc;
+    size_t index = (size_t)(code - proc->code);
+    if (!code->insn)
+        return;
+    if (proc->reached)
+        proc->reached[index] = 1;
+    if (!proc->values || !(code->values & ~proc->values[index]))
+        return;
+    uint32_t looks = proc->looks[index]++; /* some classes are never shown: then look now and then */
+    if (looks < ALL_LOOKS || looks % SOME_LOOKS == 0)
+        proc->values[index] |= code->values & ((runs ? interp_values_seen(run, thread, code) : 0) |
+                                               (!code->guard ? 0
+                                                : runs       ? 1u << PTX_VALUE_TRUE
+                                                             : 1u << PTX_VALUE_FALSE));
+}
+
+static inline uint32_t quantum_of(PtxRun *run, PtxThread *thread, uint32_t quantum, bool marks) {
     uint32_t n = 0, skipped = 0;
     while (n < quantum) {
         const PtxCode *code = thread->pc++;
         n++;
+        if (marks)
+            mark(run, thread, code, guard_holds(thread, code));
         if (code->guard && (thread->regs[code->guard] & 1) == code->guard_not) {
             skipped++;
             if (code->watch)
@@ -93,6 +115,11 @@ static uint32_t run_quantum(PtxRun *run, PtxThread *thread, uint32_t quantum) {
     run->res->thread_insns += n - skipped;
     run->res->skipped_insns += skipped;
     return n;
+}
+
+static uint32_t run_quantum(PtxRun *run, PtxThread *thread, uint32_t quantum) {
+    return run->opt.reached || run->opt.values ? quantum_of(run, thread, quantum, true)
+                                               : quantum_of(run, thread, quantum, false);
 }
 
 /* The event of a collective or barrier that has given its value since. */
@@ -111,13 +138,11 @@ static uint32_t run_quantum_slow(PtxRun *ptx_run, PtxThread *thread, uint32_t qu
         const PtxCode *ptx_code = thread->pc++;
         const PtxProc *proc = thread->proc;
         bool run = guard_holds(thread, ptx_code);
-        if (proc->reached && ptx_code->insn)
-            proc->reached[ptx_code - proc->code] = 1;
+        mark(ptx_run, thread, ptx_code, run);
         ptx_run->place.bytes = 0;
         interp_check_before(ptx_run, thread, ptx_code, run);
         PtxStep step = run ? ptx_code->exec(ptx_run, thread, ptx_code) : STEP_GO;
         *(run ? &ptx_run->res->thread_insns : &ptx_run->res->skipped_insns) += 1;
-        ptx_run->res->stores += run && ptx_run->place.bytes && ptx_run->place.write && ptx_run->place.alloc;
         if (run && ptx_code->ndst && thread->state != TS_RUN && thread->state != TS_EXITED)
             thread->late = ptx_code;
         else
@@ -382,7 +407,7 @@ bool interp_run(const PtxModule *m, const char *kernel, const Launch *l, SimMemo
         r.opt = *opt;
     r.rng = r.opt.seed;
     r.steps_left = r.opt.budget ? r.opt.budget : DEFAULT_BUDGET;
-    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.find_races || r.opt.reached;
+    r.slow = r.opt.on_event || r.opt.report_uninitialised || r.opt.find_races;
     bool ok = prepare(&r, kernel);
     if (ok) {
         make_blocks(&r);

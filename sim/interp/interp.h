@@ -8,6 +8,17 @@
 #include "sim/launch.h"
 
 typedef enum { PTX_ACCESS_NONE, PTX_ACCESS_STORE, PTX_ACCESS_ATOMIC } PtxAccessKind;
+typedef enum {
+#define PTX_VALUE(id, name, text) PTX_VALUE_##id,
+#include "sim/interp/values.def"
+#undef PTX_VALUE
+    PTX_VALUE_COUNT
+} PtxValue;
+const char *interp_value_name(PtxValue value); /* "equal" */
+const char *interp_value_text(PtxValue value); /* what was seen, and what it tells apart */
+/* Bits 1 << PtxValue that operands of the statement may show. */
+uint32_t interp_value_classes(const PtxInsn *insn);
+
 typedef struct { /* what a statement wrote to global or shared memory; local memory and parameters are not
                     reported */
     uint8_t kind;
@@ -42,6 +53,7 @@ typedef struct {
     bool find_races;               /* of data, by happens-before: see sim/interp/race.c */
     uint8_t *const
         *reached; /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
+    uint32_t *const *values; /* or NULL; by function: to the ninsns words bits 1 << PtxValue are added */
     void (*on_event)(void *user, const PtxEvent *e); /* or NULL */
     /* or NULL; at most one per instruction and kind. Always: TRAP_NOT_UNIFORM, `.uni` or the guard of an
      * aligned barrier is not uniform; TRAP_DIVERGENT_BARRIER, a part of a warp goes around an aligned barrier
@@ -67,7 +79,7 @@ typedef struct {               /* two statements whose accesses of the same byte
 typedef struct {
     uint64_t thread_insns;  /* executed with a true guard */
     uint64_t skipped_insns; /* guard false */
-    uint64_t stores;        /* of them, to global memory; counted with find_races, reached or on_event */
+    uint64_t stores;        /* bytes, words or elements of vectors stored to global memory */
     uint32_t nwarnings;
     SimTrap first_warning;     /* kind TRAP_NONE if there was none */
     SimTrap trap;              /* kind TRAP_NONE if the grid finished */

@@ -59,6 +59,7 @@ static uint8_t *global_bytes(PtxRun *run, PtxThread *t, const PtxCode *c, uint64
             return NULL;
         }
         simmem_mark_written(sim_alloc, offset, bytes);
+        run->res->stores++;
     } else if (run->opt.report_uninitialised && !simmem_is_written(sim_alloc, offset, bytes)) {
         interp_warn(run, t, c, TRAP_UNINITIALISED, "memory that was never written");
     }

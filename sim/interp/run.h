@@ -67,6 +67,7 @@ struct PtxCode {
     bool guard_not, ftz, sat;
     uint8_t nsrc, ndst, nvec;
     uint8_t type, type2, rnd, cmp, bop, sub, sub2, atom;
+    uint32_t values;    /* interp_value_classes, with PtxRunOptions.values */
     uint8_t watch;      /* PTX_WATCH_*: sim/interp/promise.c */
     uint8_t space;      /* of the access; SP_PARAM is the kernel's parameters, a function's are SP_LOCAL */
     uint8_t size_bytes; /* of one memory element */
@@ -94,6 +95,8 @@ struct PtxProc { /* a decoded function */
     bool decoded;
     uint32_t first_code; /* number of code[0] among all procs, for races */
     uint8_t *reached;    /* PtxRunOptions.reached of the function */
+    uint32_t *values;    /* PtxRunOptions.values */
+    uint32_t *looks;     /* how often that was asked for a statement */
 };
 
 typedef enum {
@@ -269,6 +272,9 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
 /* Grow local memory of a thread so that [0, top) exists; false if too large. */
 bool interp_local_reserve(PtxThread *thread, uint32_t top);
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
+
+/* Classes that the operands of a statement show, which is not executed yet (sim/interp/values.c). */
+uint32_t interp_values_seen(PtxRun *run, const PtxThread *thread, const PtxCode *code);
 
 /* Checks and events of the slow loop (sim/interp/checks.c); `run`: the guard is true. */
 void interp_check_before(PtxRun *ptx_run, PtxThread *thread, const PtxCode *c, bool run);

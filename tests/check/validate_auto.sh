@@ -135,6 +135,27 @@ cmp -s auto again || fail "--launch auto is not deterministic"
 "$heddle" validate dir/good.ptx --launch auto --kernel sized | grep -q '^sized: equal' || fail "--kernel"
 "$heddle" validate dir/good.ptx --launch auto --kernel none 2>/dev/null && fail "an unknown kernel"
 
+# launches that were not found: a size that is the bound of a loop and a float; sizes that are immediates; blocks that do
+# not know their number, which do the same all of them
+module shapes.ptx
+kernel shapes.ptx mean '.param .u64 a, .param .u64 b, .param .u32 n' 'ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; ld.param.u32 %n, [n];
+{ .reg .f32 %s, %d; mov.u32 %i, %tid.x; mov.f32 %s, 0f00000000; mul.wide.u32 %o, %i, 4; add.s64 %b, %b, %o;
+L: setp.ge.s32 %p, %i, %n; @%p bra D; mul.wide.s32 %o, %i, 4; add.s64 %o, %a, %o; ld.global.f32 %f, [%o]; add.rn.f32 %s, %s, %f;
+add.s32 %i, %i, 256; bra L; D: cvt.rn.f32.s32 %d, %n; div.rn.f32 %s, %s, %d; st.global.f32 [%b], %s; }'
+kernel shapes.ptx fixed '.param .u64 a, .param .u64 b' 'ld.param.u64 %a, [a]; ld.param.u64 %b, [b];
+{ .reg .f32 %s; .reg .b32 %k, %row; mov.u32 %j, %tid.x; mov.u32 %i, %ctaid.x; mad.lo.s32 %i, %i, 128, %j; setp.gt.s32 %p, %i, 1023;
+@%p bra E; mov.f32 %s, 0f00000000; mov.u32 %j, 0; R: mov.u32 %k, 0; mul.lo.s32 %row, %j, 1024;
+K: add.s32 %x, %row, %k; mul.wide.s32 %o, %x, 4; add.s64 %o, %a, %o; ld.global.f32 %f, [%o]; add.rn.f32 %s, %s, %f; add.s32 %k, %k, 4;
+setp.lt.s32 %p, %k, 1024; @%p bra K; add.s32 %j, %j, 1; setp.lt.s32 %p, %j, 1024; @%p bra R; mul.wide.s32 %o, %i, 4;
+add.s64 %o, %b, %o; st.global.f32 [%o], %s; E: }'
+"$heddle" validate shapes.ptx --launch auto --show-launch shown.json >auto
+grep -q '^mean: equal: ' auto || { fail "a size that is a float too"; cat auto; }
+grep -q '^fixed: equal: ' auto || { fail "sizes that are immediates"; cat auto; }
+tr -d ' \t\n' <shown.json | grep -o '"kernel":"mean","grid":.[0-9,]*' | grep -qv '.1,1,1$\|.1$' && fail "more than one block of a kernel that reads no block index"
+grep -q 'operand classes, ' auto || fail "no value coverage"
+"$heddle" validate shapes.ptx --launch auto --json >json
+tr -d ' \t\n' <json | grep -q '"instruction":"setp.gt.s32","classes":."equal","greater","sign"' || fail "what operands were not seen"
+
 # of several kernels the first that occurs of 4, 1, 5, 0 is the status; each has its line
 status() { # EXPECTED KERNELS...: of a module with these
     local expected=$1 got

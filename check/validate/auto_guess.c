@@ -1,0 +1,117 @@
+/* Shapes and numbers of a launch: see auto_search.h; docs/validate.md says by which rules.
+ * SPDX-License-Identifier: MIT */
+#include "base/rng.h"
+#include "check/validate/auto_search.h"
+#include <math.h>
+#include <string.h>
+
+static uint64_t choose(uint64_t *state, const uint32_t *of, unsigned n) { return of[rng_next(state) % n]; }
+
+static void choose_shape(const AutoSearch *search, unsigned n, uint64_t *random, AutoAttempt *attempt) {
+    static const uint32_t shapes[3][4][3] = {{{128, 1, 1}, {64, 1, 1}, {256, 1, 1}, {32, 1, 1}},
+                                             {{16, 16, 1}, {32, 8, 1}, {8, 8, 1}, {32, 4, 1}},
+                                             {{8, 4, 4}, {8, 8, 2}, {4, 4, 4}, {32, 2, 2}}};
+    const PtxFunc *f = search->f;
+    unsigned dims = search->flow.axes & 4   ? 3
+                    : search->flow.axes & 2 ? 2
+                                            : 1,
+             pick = n < 3 ? 0 : (unsigned)(rng_next(random) % 4);
+    memcpy(attempt->block, shapes[dims - 1][pick], sizeof attempt->block);
+    for (unsigned i = 0; i < 3; i++)
+        if (search->flow.block_hint[i] && (n < 3 || rng_next(random) % 4))
+            attempt->block[i] = search->flow.block_hint[i];
+    uint64_t most = SIM_MAX_BLOCK_THREADS;
+    if (f->maxntid[0])
+        most = (uint64_t)f->maxntid[0] * (f->maxntid[1] ? f->maxntid[1] : 1) *
+               (f->maxntid[2] ? f->maxntid[2] : 1);
+    if (f->maxntid[0] && dims == 1 && most <= 512 && n % 2 == 0) /* what it was made for */
+        attempt->block[0] = (uint32_t)most;
+    for (unsigned i = 0; i < 3; i++) {
+        if (f->reqntid[0])
+            attempt->block[i] = f->reqntid[i] ? f->reqntid[i] : 1;
+        bool many = search->flow.block_axes >> i & 1; /* blocks that do not know their number do the same */
+        attempt->grid[i] = !many ? 1 : dims > 1 ? 2 : 4;
+    }
+    bool alone = search->flow.axes == 0; /* no thread knows which one it is: it is meant to run once */
+    for (unsigned i = 0; i < 3 && (alone || n % 8 == 5); i++) {
+        attempt->grid[i] = 1;
+        attempt->block[i] = alone && !f->reqntid[0] ? 1 : attempt->block[i];
+    }
+    while (!f->reqntid[0] && (uint64_t)attempt->block[0] * attempt->block[1] * attempt->block[2] > most)
+        for (unsigned i = 3; i-- > 0;)
+            if (attempt->block[i] > 1) {
+                attempt->block[i] = (attempt->block[i] + 1) / 2;
+                break;
+            }
+}
+
+static uint32_t extent(const AutoAttempt *attempt, unsigned axis) {
+    return attempt->grid[axis] * attempt->block[axis];
+}
+
+/* An integer parameter. Sizes leave some threads out; attempt 1 has whole blocks; later ones are random. */
+static uint64_t choose_integer(const AutoSlot *slot, const AutoAttempt *a, unsigned n, uint64_t *random) {
+    unsigned axis = slot->uses & AU_CMP_X ? 0 : slot->uses & AU_CMP_Y ? 1 : slot->uses & AU_CMP_Z ? 2 : 3;
+    uint32_t all = axis < 3 ? extent(a, axis) : extent(a, 0);
+    uint32_t palette[] = {
+        1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 64, all, all > 13 ? all - 13 : 1, all / 2 ? all / 2 : 1};
+    if (slot->size_bytes == 1)
+        return rng_next(random) & 1;
+    if (n == 1)
+        return axis < 3 || slot->uses & AU_INDEX ? all : 16;
+    if (n >= 2 && rng_next(random) % 3) {
+        uint64_t v = choose(random, palette, sizeof palette / sizeof *palette);
+        bool may_be_zero = !(slot->uses & AU_DIVISOR) && rng_next(random) % 8 == 0;
+        return may_be_zero ? 0 : v;
+    }
+    if (axis < 3)
+        return all > 13 ? all - 5 : all > 1 ? all - 1 : 1;
+    return slot->uses & AU_DIVISOR ? 4 : slot->uses & (AU_INDEX | AU_CMP) ? 32 - 2 * (n & 7) : 3;
+}
+
+void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
+    static const uint32_t quarters[] = {2, 4, 1, 6, 3, 8, 5, 16};
+    uint64_t random = search->opt->seed * 0x2545f4914f6cdd1du + n;
+    *attempt = (AutoAttempt){.shared_bytes = search->flow.dynamic_shared ? DYNAMIC_SHARED : 0,
+                             .budget = search->opt->budget ? search->opt->budget : ATTEMPT_BUDGET,
+                             .index_bound = n % 3 == 2 ? 4 : 64};
+    choose_shape(search, n, &random, attempt);
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        const AutoSlot *slot = &search->flow.slots[i];
+        attempt->value[i] = choose_integer(slot, attempt, n, &random);
+        attempt->number[i] = 0.25 * (double)quarters[n < 2 ? n + i % 3 : rng_next(&random) % 8];
+        if (n > 4 && rng_next(&random) % 4 == 0)
+            attempt->number[i] = -attempt->number[i];
+        const AutoSlot *content = slot->content ? &search->flow.slots[slot->content - 1] : NULL;
+        attempt->bytes[i] = content && auto_is_pointer(content) ? POINTER_BYTES : FIRST_BYTES;
+    }
+    attempt->seed = rng_next(&random);
+}
+
+void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
+    static const uint64_t free_values[] = {0,          1,         ~0ull, 1ull << 31, 0x7fffffff,
+                                           1ull << 63, INT64_MAX, 2,     33,         0x80000001};
+    static const uint64_t divisors[] = {1, ~0ull, 3, 1ull << 31, 0x7fffffff, 7};
+    static const double numbers[] = {0,         -0.0, 1,   -1,          0x1p-130,        0x1p127,
+                                     -0x1p-149, 0.5,  1.5, (double)NAN, (double)INFINITY};
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        uint32_t uses = search->flow.slots[i].uses;
+        unsigned axis = uses & AU_CMP_X ? 0 : uses & AU_CMP_Y ? 1 : 2, all = extent(attempt, axis);
+        uint64_t sizes[] = {0, 1, ~0ull, all, all - 1u, all + 1u, 0x7fffffff, 1ull << 31},
+                 pick = rng_next(random);
+        attempt->number[i] = numbers[pick % (sizeof numbers / sizeof *numbers)];
+        if (uses & (AU_INDEX | AU_BRANCH | AU_CALL))
+            continue;
+        attempt->value[i] = uses & AU_DIVISOR ? divisors[pick % (sizeof divisors / sizeof *divisors)]
+                            : uses & (AU_CMP_X | AU_CMP_Y | AU_CMP_Z)
+                                ? sizes[pick % (sizeof sizes / sizeof *sizes)]
+                                : free_values[pick % (sizeof free_values / sizeof *free_values)];
+    }
+}
+
+void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
+    static const uint32_t shapes[][3] = {{45, 1, 1}, {33, 1, 1}, {7, 5, 1}, {11, 3, 1}, {5, 3, 3}, {3, 7, 2}};
+    unsigned dims = search->flow.axes & 4 ? 2 : search->flow.axes & 2 ? 1 : 0;
+    if (!search->f->reqntid[0] && !search->f->maxntid[0] && search->flow.axes)
+        memcpy(attempt->block, shapes[2 * dims + rng_next(random) % 2], sizeof attempt->block);
+}

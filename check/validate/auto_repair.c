@@ -1,0 +1,127 @@
+/* What to change in a launch that traps: see auto_search.h.
+ * SPDX-License-Identifier: MIT */
+#include "check/validate/auto_search.h"
+#include <stdio.h>
+#include <string.h>
+
+/* The buffer that an address belongs to, or lies next to. */
+static bool nearest_buffer(const AutoSearch *search, const AutoAttempt *attempt, uint64_t at, uint32_t *slot,
+                           bool *below, uint64_t *offset) {
+    Plan p = {0};
+    uint32_t buffer[AUTO_MAX_SLOTS];
+    bool found = false;
+    auto_add_buffers(search, attempt, &p, 0, buffer);
+    uint64_t *address = ARENA_ARRAY(&p.arena, uint64_t, p.buffers.n + 1);
+    auto_find_addresses(&p, address);
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        uint64_t from = buffer[i] != UINT32_MAX ? address[buffer[i]] : 0, to = from + attempt->bytes[i];
+        if (from && at >= to && at - to < MOST_BYTES) {
+            *slot = i;
+            *below = false;
+            *offset = at - from;
+            found = true;
+        }
+        if (from && at < from && from - at <= SIM_GUARD_BYTES / 2) { /* in the gap before it */
+            *slot = i;
+            *below = true;
+            found = true;
+            break;
+        }
+    }
+    plan_free(&p);
+    return found;
+}
+
+static void shrink(AutoAttempt *attempt, const AutoSearch *search) {
+    attempt->index_bound = attempt->index_bound > SMALL ? SMALL
+                           : attempt->index_bound > 2   ? attempt->index_bound / 2
+                                                        : 1;
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        if (attempt->value[i] > 4)
+            attempt->value[i] = attempt->value[i] > 32 ? 32 : attempt->value[i] / 2;
+}
+
+static bool shrink_block(AutoAttempt *attempt, const AutoSearch *search) {
+    if (search->f->reqntid[0])
+        return false;
+    for (unsigned i = 0; i < 3; i++)
+        if (attempt->block[i] > (i == 0 ? 32u : 1u)) {
+            attempt->block[i] /= 2;
+            return true;
+        }
+    return false;
+}
+
+/* Loops may have as many turns as the kernel says, so there are fewer threads: a quarter of the blocks, one,
+ * one warp, one thread; at last there is more time. False: there is no less. */
+static bool fewer_threads(AutoAttempt *attempt, const AutoSearch *search) {
+    uint32_t blocks = attempt->grid[0] * attempt->grid[1] * attempt->grid[2];
+    bool free_block = !search->f->reqntid[0], less = blocks > 1;
+    for (unsigned i = 0; i < 3 && less; i++)
+        attempt->grid[i] = (attempt->grid[i] + (blocks > 4 ? 1 : 3)) / (blocks > 4 ? 2 : 4);
+    if (!less && free_block && (attempt->block[0] > 1 || attempt->block[1] > 1 || attempt->block[2] > 1)) {
+        bool warp = attempt->block[0] * attempt->block[1] * attempt->block[2] > SIM_WARP_LANES;
+        attempt->block[0] = !warp                                ? 1
+                            : attempt->block[0] < SIM_WARP_LANES ? attempt->block[0]
+                                                                 : SIM_WARP_LANES;
+        attempt->block[1] = attempt->block[2] = 1;
+        less = true;
+    }
+    if (!less && attempt->budget < MOST_BUDGET) {
+        attempt->budget = MOST_BUDGET;
+        less = true;
+    }
+    return less;
+}
+
+/* A barrier that counts more threads than the block has tells how many there are meant to be. */
+static bool fit_barrier(AutoAttempt *attempt, const AutoSearch *search, const char *text) {
+    const char *count = strstr(text, "thread count ");
+    unsigned n = 0;
+    if (!count || sscanf(count, "thread count %u", &n) != 1 || n < 32 || n > SIM_MAX_BLOCK_THREADS ||
+        search->f->reqntid[0] || (uint64_t)attempt->block[0] * attempt->block[1] * attempt->block[2] >= n)
+        return false;
+    attempt->block[0] = n / attempt->block[1] / attempt->block[2];
+    return attempt->block[0] > 0;
+}
+
+bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
+    uint32_t slot;
+    uint64_t offset = 0;
+    bool below;
+    const SimTrap *sim_trap = &search->trap;
+    switch (sim_trap->kind) {
+    case TRAP_OUT_OF_RANGE:
+        if (strstr(sim_trap->text, "shared memory")) {
+            if (search->flow.dynamic_shared && attempt->shared_bytes < 3 * DYNAMIC_SHARED) {
+                attempt->shared_bytes += DYNAMIC_SHARED;
+                return true;
+            }
+            return shrink_block(attempt, search);
+        }
+        if (nearest_buffer(search, attempt, sim_trap->address, &slot, &below, &offset)) {
+            if (below && attempt->margin[slot] < 64 * MARGIN_BYTES) {
+                attempt->margin[slot] = attempt->margin[slot] ? 4 * attempt->margin[slot] : MARGIN_BYTES;
+                return true;
+            }
+            if (!below && attempt->bytes[slot] < MOST_BYTES) {
+                while (attempt->bytes[slot] <= offset && attempt->bytes[slot] < MOST_BYTES)
+                    attempt->bytes[slot] *= 2;
+                attempt->bytes[slot] =
+                    attempt->bytes[slot] < MOST_BYTES / 2 ? attempt->bytes[slot] * 2 : MOST_BYTES;
+                return true;
+            }
+        }
+        shrink(attempt, search);
+        return true;
+    case TRAP_MISALIGNED:
+        for (uint32_t i = 0; i < search->flow.nslots; i++)
+            attempt->value[i] = (attempt->value[i] + 3) & ~3ull;
+        return true;
+    case TRAP_BUDGET: shrink(attempt, search); return fewer_threads(attempt, search);
+    case TRAP_BARRIER: return fit_barrier(attempt, search, sim_trap->text);
+    case TRAP_STACK:
+    case TRAP_BRANCH_INDEX: shrink(attempt, search); return true;
+    default: return false;
+    }
+}

@@ -1,0 +1,73 @@
+/* The search for launches, inside: an attempt, how it is guessed, how it is mended. Not for other folders.
+ * SPDX-License-Identifier: MIT */
+#ifndef HEDDLE_CHECK_VALIDATE_AUTO_SEARCH_H
+#define HEDDLE_CHECK_VALIDATE_AUTO_SEARCH_H
+#include "check/validate/auto_flow.h"
+#include "check/validate/auto_launch.h"
+
+enum {
+    ATTEMPTS = 24,
+    MOST_BLOCK_LAUNCHES = 6, /* of those that reach blocks; the others have other data */
+    REPAIRS = 12,            /* changes of one attempt that leaves its buffers or does not end */
+    ATTEMPT_BUDGET = 3000000,
+    MOST_BUDGET = 12000000,
+    EDGES_BUDGET = 500000, /* with other scalars */
+    MOST_SPENT = 40000000, /* thread instructions of all attempts */
+    FIRST_BYTES = 1 << 16, /* of a buffer */
+    MOST_BYTES = 1 << 24,
+    POINTER_BYTES = 1 << 15, /* of a buffer of pointers */
+    POINTEE_STRIDE = 1 << 12,
+    MARGIN_BYTES = 1 << 12, /* before the address that a kernel gets, when it reads there */
+    DYNAMIC_SHARED = 16 << 10,
+    SMALL = 8 /* bound of integers that are indices, once larger ones left the buffers */
+};
+
+typedef struct { /* one launch */
+    uint32_t grid[3], block[3], shared_bytes;
+    uint64_t value[AUTO_MAX_SLOTS];  /* integers */
+    double number[AUTO_MAX_SLOTS];   /* floating point */
+    uint64_t bytes[AUTO_MAX_SLOTS];  /* size of the buffer that a slot points to */
+    uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
+    uint64_t budget;                 /* thread instructions */
+    uint32_t index_bound;            /* contents of index buffers are below */
+    uint64_t seed;
+    bool edges; /* data are values that tell operations apart, not only such as lead through every block */
+} AutoAttempt;
+
+typedef struct AutoSearch {
+    const PtxModule *m;
+    uint32_t kernel;
+    const PtxFunc *f;
+    const char *name;
+    const AutoOptions *opt;
+    AutoFlow flow;
+    Arena *arena;
+    Coverage cover; /* of the attempt */
+    Coverage sum;   /* of the launches kept */
+    SimTrap trap;
+    uint64_t stores, spent;
+    bool undefined;            /* PTX says nothing of a value: a shuffle from a lane that is not there */
+    uint32_t races, unordered; /* harmful ones; all */
+    AutoAttempt kept[AUTO_MAX_LAUNCHES];
+} AutoSearch;
+
+static inline bool auto_is_pointer(const AutoSlot *slot) {
+    return slot->size_bytes == 8 && slot->uses & AU_ADDRESS;
+}
+
+/* Attempt number n: 0 follows from what the kernel does with its parameters, later ones are random. */
+void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt);
+/* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
+ * Those that lead out of a buffer or into a long loop make a launch that is not kept. */
+void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
+/* A last warp that is not full, and more than one row of it where the kernel reads y or z. */
+void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
+/* Change what made it trap, which is search->trap; false: no idea. */
+bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
+
+/* The buffers of an attempt (auto_launch.c): their indices in the plan, by slot; UINT32_MAX: no pointer. */
+void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
+                      uint32_t buffer[AUTO_MAX_SLOTS]);
+/* Addresses that plan_memory will give: they depend on the sizes only. */
+bool auto_find_addresses(Plan *plan, uint64_t *address);
+#endif
