@@ -288,7 +288,7 @@ static void run_grid(PtxRun *run) {
                 start_block(run, b, next++);
                 live++;
             }
-        } else if (!ran) {
+        } else if (!ran && !interp_release_for_ended(b)) {
             deadlock(run, b);
         }
     }

@@ -292,6 +292,7 @@ static inline void interp_took(PtxThread *thread, const PtxCode *c, uint32_t way
 }
 
 /* Warp- and block-level matters (sim/interp/warp.c). */
+bool interp_release_for_ended(PtxBlock *b);
 void interp_lane_ended(PtxRun *run, PtxWarp *warp);
 bool interp_release_active(PtxWarp *warp); /* let lanes at activemask go; true if there were any */
 #endif

@@ -197,6 +197,26 @@ static void check_barrier(PtxBlock *b, unsigned id) {
         release_barrier(b, id);
 }
 
+/* No thread of the block can run: barriers whose missing arrivals could only be those of warps that have
+ * ended are released. While another thread could still arrive, an ended warp does not stand for it. False if
+ * there are none. */
+bool interp_release_for_ended(PtxBlock *b) {
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < b->nwarps; i++)
+        ended |= (uint32_t)(b->warps[i].alive == 0) << i;
+    bool released = false;
+    for (unsigned id = 0; ended && id < 16; id++) {
+        const PtxBarrier *bar = &b->bars[id];
+        uint32_t missing = (uint32_t)__builtin_popcount(ended & ~bar->arrived_warps) * SIM_WARP_LANES;
+        if (bar->active && bar->waiting_warps && bar->expected &&
+            bar->arrived_threads + missing >= bar->expected) {
+            release_barrier(b, id);
+            released = true;
+        }
+    }
+    return released;
+}
+
 /* All lanes of the warp wait at one barrier: the warp arrives. */
 static void warp_arrives(PtxRun *r, PtxWarp *warp) {
     PtxThread *first = &warp->threads[__builtin_ctz(warp->alive)];

@@ -1,13 +1,14 @@
 /* The barrier unit: 16 named barriers of a block, their reductions, and the 32-bit BARState (machine.h).
  *
  * A warp arrives once, with 32 threads, whatever its mask; it blocks as a whole. A barrier with count 0
- * completes when every warp of the block has arrived or exited; one with a count counts arrivals only. Misuse
- * is a trap with a name: E-BAR-LANES   number or count, in a register, differs between the executing lanes
- *   E-BAR-COUNT   the count is not a multiple of 32, or 0 at an ARV
- *   E-BAR-MIX     different counts, or a reduction and something else, at one barrier
- *   E-BAR-OVER    more arrivals than expected
- *   E-BAR-EXITED  nobody can run any more, and a count includes warps that have exited
- * SPDX-License-Identifier: MIT */
+ * completes when every warp of the block has arrived or exited. One with a count counts arrivals; what is
+ * missing when no warp of the block can arrive any more, because all have exited or wait at barriers, exited
+ * warps make up for (PTX: a barrier that waits for exited threads alone is released). Earlier they must not:
+ * a barrier of 64 threads is for two of the warps, and one that was never to come may have exited before
+ * these two arrive. Misuse is a trap with a name: E-BAR-LANES   number or count, in a register, differs
+ * between the executing lanes E-BAR-COUNT   the count is not a multiple of 32, or 0 at an ARV, or waited for
+ * by a block that has fewer threads E-BAR-MIX     different counts, or a reduction and something else, at one
+ * barrier E-BAR-OVER    more arrivals than expected SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 
 enum { KIND_FREE, KIND_SYNC, KIND_RED };
@@ -38,21 +39,37 @@ static void release(Cta *cta, Barrier *barrier) {
         cta->warps[0].run->res->stats.barriers++;
 }
 
+/* All warps have exited or wait at barriers: what misses no more than exited warps that have not arrived is
+ * released. */
+static void release_for_exited(Cta *cta) {
+    uint32_t exited = 0;
+    for (unsigned i = 0; i < cta->nwarps; i++) {
+        if (cta->warps[i].state != WARP_DONE && cta->warps[i].state != WARP_AT_BARRIER)
+            return;
+        exited |= (uint32_t)(cta->warps[i].state == WARP_DONE) << i;
+    }
+    for (unsigned i = 0; i < NUM_BARRIERS; i++) {
+        Barrier *barrier = &cta->bar[i];
+        uint32_t missing = 32u * (uint32_t)__builtin_popcount(exited & ~barrier->arrived);
+        if (barrier->waiting && barrier->expected && barrier->count + missing >= barrier->expected)
+            release(cta, barrier);
+    }
+}
+
 void machine_barrier_warp_exited(Cta *cta) {
     for (unsigned i = 0; i < NUM_BARRIERS; i++) {
         Barrier *barrier = &cta->bar[i];
         if (barrier->count && !barrier->expected && complete(cta, barrier))
             release(cta, barrier);
     }
+    release_for_exited(cta);
 }
 
-/* A barrier with a count that exited warps would complete, if there is one. */
-bool machine_barrier_waits_for_exited(const Cta *cta, unsigned *id) {
-    for (*id = 0; *id < NUM_BARRIERS; ++*id) {
-        const Barrier *barrier = &cta->bar[*id];
-        if (barrier->waiting && barrier->expected && barrier->count + 32 * cta->ndone >= barrier->expected)
+/* A barrier where warps wait for more threads than the block has, if there is one. */
+bool machine_barrier_lacks_threads(const Cta *cta, unsigned *id) {
+    for (*id = 0; *id < NUM_BARRIERS; ++*id)
+        if (cta->bar[*id].waiting && cta->bar[*id].expected > 32 * cta->nwarps)
             return true;
-    }
     return false;
 }
 
@@ -106,6 +123,7 @@ static int barrier_arrive(Warp *warp, Dec *dec, uint32_t g, uint32_t id, uint32_
         return machine_trap(warp, dec, low_lane(g), TRAP_BARRIER,
                             "E-BAR-MIX: barrier %u: reduction mixed with another kind", id);
     barrier->count += 32;
+    barrier->arrived |= 1u << warp->index;
     if ((cnt && barrier->count > cnt) || (!cnt && barrier->count > 32 * warp->cta->nwarps))
         return machine_trap(warp, dec, low_lane(g), TRAP_BARRIER,
                             "E-BAR-OVER: barrier %u: %u threads arrived, %u expected", id, barrier->count,
@@ -140,6 +158,8 @@ static int op_bar(Warp *warp, Dec *dec, uint32_t g) {
     }
     if (complete(warp->cta, b))
         release(warp->cta, b);
+    else if (warp->state == WARP_AT_BARRIER)
+        release_for_exited(warp->cta);
     return warp->state == WARP_AT_BARRIER ? RUN_BLOCKED : RUN_OK;
 }
 

@@ -387,17 +387,18 @@ static bool report_split_warp(Grid *grid) {
     return false;
 }
 
-/* E-BAR-EXITED: an explicit count is compared with arrivals alone, so exited warps are missing for ever. */
-static bool report_exited(Grid *grid) {
+/* E-BAR-COUNT: warps wait for more threads than there are. */
+static bool report_count(Grid *grid) {
+    const uint32_t *block = grid->r->launch->block;
     unsigned id;
     for (uint32_t s = 0; s < grid->n; s++) {
         Cta *cta = grid->slots[s];
-        if (!machine_barrier_waits_for_exited(cta, &id))
+        if (!machine_barrier_lacks_threads(cta, &id))
             continue;
         Warp *warp = &cta->warps[low_lane(cta->bar[id].waiting)];
         machine_trap(warp, &warp->prog[warp->pc - 1], low_lane(warp->active), TRAP_BARRIER,
-                     "E-BAR-EXITED: barrier %u: %u of %u threads arrived, %u warps have exited", id,
-                     cta->bar[id].count, cta->bar[id].expected, cta->ndone);
+                     "E-BAR-COUNT: barrier %u waits for %u threads, the block has %u in %u warps", id,
+                     cta->bar[id].expected, block[0] * block[1] * block[2], cta->nwarps);
         return true;
     }
     return false;
@@ -410,7 +411,7 @@ static bool stuck(Grid *grid, SimTrapKind kind) {
         grid->want = grid->n + 1;
         return true;
     }
-    if (report_split_warp(grid) || (kind == TRAP_DEADLOCK && report_exited(grid)))
+    if (report_split_warp(grid) || (kind == TRAP_DEADLOCK && report_count(grid)))
         return false;
     for (uint32_t s = 0; s < grid->n; s++)
         for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {

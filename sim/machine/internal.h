@@ -132,6 +132,7 @@ typedef struct {       /* one named barrier */
     bool and_so_far, or_so_far;
     uint32_t popc;
     uint32_t waiting; /* warps blocked here */
+    uint32_t arrived; /* warps; no part of BARState: R2B forgets them */
 } Barrier;
 
 typedef enum { WARP_READY, WARP_ASLEEP, WARP_AT_BARRIER, WARP_DONE } WarpState;
@@ -274,7 +275,7 @@ const Level *machine_level_find(const char *name); /* NULL = best; NULL result i
 
 /* ---- control (branch.c, barrier.c) ---- */
 void machine_barrier_warp_exited(Cta *cta);
-bool machine_barrier_waits_for_exited(const Cta *cta, unsigned *id);
+bool machine_barrier_lacks_threads(const Cta *cta, unsigned *id);
 #define DECLARE_BINDER(op) BindFn bind_##op;
 ISA_SIMULATED_MACHINE_OPTYPES(DECLARE_BINDER)
 #undef DECLARE_BINDER

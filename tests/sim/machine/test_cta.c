@@ -194,17 +194,19 @@ static void barrier_misuse(void **state) {
     machine_result_free(&r);
 }
 
-/* One warp exits, the other waits with count 0: released by the exit. With a count it waits for ever. */
+/* One warp exits, the other waits with count 0 or for both: released by the exit. For three it waits for
+ * ever. */
 static void exits_and_barriers(void **state) {
     (void)state;
-    for (uint32_t cnt = 0; cnt <= 64; cnt += 64) {
+    for (uint32_t cnt = 0; cnt <= 96; cnt += cnt ? 32 : 64) {
         Prog *p = fresh();
         isetp(p, 0, ICmp_GE, R(0), IMM(32));
         exit_(p, P(0));
         bar(p, BARMode_SYNC, IMM(0), IMM(cnt));
         exit_(p, PT_);
         MachineResult r =
-            run(p, (Shape){1, 64, NULL, cnt ? TRAP_BARRIER : TRAP_NONE, cnt ? "E-BAR-EXITED" : NULL}, NULL);
+            run(p, (Shape){1, 64, NULL, cnt > 64 ? TRAP_BARRIER : TRAP_NONE, cnt > 64 ? "E-BAR-COUNT" : NULL},
+                NULL);
         machine_result_free(&r);
     }
 }

@@ -387,6 +387,33 @@ static void traps(void **state) {
               "st.global.u32, global memory");
 }
 
+/* Barriers with a count and warps that have ended, in 96 threads: released where nobody else can come. */
+static void ended_warps(void **state) {
+    (void)state;
+    static const struct {
+        const char *body;
+        SimTrapKind kind;
+    } list[] = {
+        {"setp.ge.u32 %p1, %t, 32; @%p1 exit; bar.sync 1, 64;", TRAP_NONE},
+        {"setp.lt.u32 %p1, %t, 32; @%p1 exit; bar.sync 1, 96;", TRAP_NONE},
+        {"setp.lt.u32 %p1, %t, 32; @%p1 exit; barrier.red.popc.u32 %r1, 2, 96, 1;", TRAP_NONE},
+        {"setp.lt.u32 %p1, %t, 32; @%p1 exit; setp.lt.u32 %p1, %t, 64; @%p1 bar.sync 1, 64; bar.sync 2, 96;",
+         TRAP_NONE},
+        /* it has arrived and ended, so it is not missing */
+        {"setp.lt.u32 %p1, %t, 32; @%p1 bar.arrive 1, 96; @%p1 exit;"
+         "setp.lt.u32 %p1, %t, 64; @%p1 bar.sync 1, 96; bar.sync 2, 96;",
+         TRAP_DEADLOCK},
+        {"setp.ge.u32 %p1, %t, 32; @%p1 bar.sync 2, 96; bar.sync 1, 96;", TRAP_DEADLOCK},
+    };
+    for (unsigned i = 0; i < sizeof list / sizeof *list; i++)
+        for (unsigned s = 0; s < 3; s++) {
+            PtxRunOptions opt = {.seed = s, .budget = 1000000};
+            TestRun t = trap_run("", list[i].body, 96, &opt);
+            if (!t.ran || t.res.trap.kind != list[i].kind)
+                fail_msg("%s: %s; %s", list[i].body, sim_trap_name(t.res.trap.kind), t.diags);
+        }
+}
+
 static void warnings(void **state) {
     (void)state;
     PtxRunOptions opt = {.report_uninitialised = true};
@@ -505,6 +532,7 @@ int main(void) {
         cmocka_unit_test(producer_consumer),
         cmocka_unit_test(grid_barrier),
         cmocka_unit_test(traps),
+        cmocka_unit_test(ended_warps),
         cmocka_unit_test(warnings),
         cmocka_unit_test(refused),
         cmocka_unit_test(events),

@@ -172,10 +172,13 @@ static void exceptions(void **state) {
         /* or warps that arrive twice where everybody was to come once */
         {"E-BAR-OVER", "MOV R12, 0x2002;\nR2B.BAR 0x9, R12;\nBAR.SYNC 0x9;\n",
          "MOV R12, 0x2000;\nR2B.BAR 0x9, R12;\nBAR.SYNC 0x9;\n", 32},
-        {"E-BAR-EXITED", "@P1 EXIT;\nBAR.SYNC 0x2, 0x40;\n", "@P1 EXIT;\nBAR.SYNC 0x2, 0x20;\n", 64},
-        {"E-BAR-EXITED", "@P1 EXIT;\nBAR.RED.OR 0x2, 0x60, PT;\n",
+        /* more than the block has, whether warps have exited or not; what exited warps complete is right */
+        {"E-BAR-COUNT", "@P1 EXIT;\nBAR.SYNC 0x2, 0x60;\n", "@P1 EXIT;\nBAR.SYNC 0x2, 0x40;\n", 64},
+        {"E-BAR-COUNT", "BAR.SYNC 0x2, 0x60;\n", "BAR.SYNC 0x2, 0x40;\n", 64},
+        {"E-BAR-COUNT", "@P1 EXIT;\nBAR.RED.OR 0x2, 0x80, PT;\n", "@P1 EXIT;\nBAR.RED.OR 0x2, 0x60, PT;\n",
+         96},
+        {"E-BAR-COUNT", "@P1 BAR.ARV 0x2, 0x80;\n@P1 EXIT;\nBAR.SYNC 0x2, 0x80;\n",
          "@P1 BAR.ARV 0x2, 0x60;\n@P1 EXIT;\nBAR.SYNC 0x2, 0x60;\n", 96},
-        {"E-BAR-EXITED", "@P1 EXIT;\nBAR.SYNC 0x2, 0x60;\n", "@P1 EXIT;\nBAR.SYNC 0x2;\n", 96},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         AsmLaunch l = {.threads = cases[i].threads, .trap = TRAP_BARRIER, .text = cases[i].trap};
@@ -187,9 +190,28 @@ static void exceptions(void **state) {
         assert_int_equal(r.out[2 * l.threads - 2], 1);
         assert_int_equal(r.nfindings, 0);
     }
-    AsmLaunch l = {.threads = 64,
+    AsmLaunch l = {.threads = 96,
                    .trap = TRAP_DEADLOCK}; /* a count that living warps do not reach is a plain deadlock */
-    asm_run(&l, START "BAR.SYNC 0x2, 0x60;\nEXIT;\n");
+    asm_run(&l, START "@P1 BAR.SYNC 0x1, 0x60;\nBAR.SYNC 0x2, 0x60;\nEXIT;\n");
+    /* so is one where a warp is missing and the one that has exited had arrived */
+    asm_run(&l, START "ISETP.EQ.U32.AND P3, PT, R8, 0x1, PT;\n@P1 BAR.ARV 0x2, 0x60;\n@P1 EXIT;\n"
+                      "@P3 BAR.SYNC 0x1, 0x60;\nBAR.SYNC 0x2, 0x60;\nEXIT;\n");
+}
+
+/* A warp that has exited is none of those that a barrier waits for while others can still come: warps 0 and 1
+ * meet at barrier 2, warp 2 has exited long before, and what warp 1 stores before it must be there behind it.
+ */
+static void exited_is_not_arrived(void **state) {
+    (void)state;
+    AsmLaunch l = {.threads = 96};
+    AsmResult r = asm_run(
+        &l,
+        ".shared 64\n" START
+        "ISETP.GE.U32.AND P3, PT, R0, 0x40, PT;\n@P3 EXIT;\nMOV R6, 0x0;\nMOV R8, 0x200;\n@!P1 BRA `(meet);\n"
+        "delay:\nIADD3 R8, R8, -0x1, RZ;\nISETP.NE.U32.AND P3, PT, R8, RZ, PT;\n@P3 BRA `(delay);\n"
+        "MOV R6, 0x7;\nSTS [RZ], R6;\nmeet:\nBAR.SYNC 0x2, 0x40;\nLDS R6, [RZ];\n" ASM_STORE "EXIT;\n");
+    assert_int_equal(r.out[0], 7);
+    assert_int_equal(r.out[2 * 63], 7);
 }
 
 /* No lane's guard is true: nothing arrives. */
@@ -366,10 +388,10 @@ static void every_opcode(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sync_and_arrive), cmocka_unit_test(reductions),
-        cmocka_unit_test(warp_copy),       cmocka_unit_test(exceptions),
-        cmocka_unit_test(predicated_off),  cmocka_unit_test(save_and_restore),
-        cmocka_unit_test(every_opcode),
+        cmocka_unit_test(sync_and_arrive),  cmocka_unit_test(reductions),
+        cmocka_unit_test(warp_copy),        cmocka_unit_test(exceptions),
+        cmocka_unit_test(predicated_off),   cmocka_unit_test(exited_is_not_arrived),
+        cmocka_unit_test(save_and_restore), cmocka_unit_test(every_opcode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
