@@ -267,6 +267,14 @@ static void run_grid(PtxRun *run) {
     const Launch *l = run->launch;
     uint64_t total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], next = 0;
     uint32_t live = 0, turn = 0;
+    if (total >
+        run->steps_left / run->blocks[0].nthreads) { /* each thread executes an instruction at least */
+        char text[100];
+        snprintf(text, sizeof text, "%llu blocks of %u threads", (unsigned long long)total,
+                 run->blocks[0].nthreads);
+        interp_trap(run, run->blocks[0].threads, NULL, TRAP_BUDGET, text);
+        return;
+    }
     for (; live < run->nresident && next < total && !run->trapped; live++)
         start_block(run, &run->blocks[live], next++);
     while (live && !run->trapped) {

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/machine/internal.h"
 #include "base/scope.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_STATIC_LINKING_ONLY
@@ -165,7 +166,7 @@ static bool run_warp(Run *run, Warp *warp) {
     uint64_t end = run->ticks + run->opt.quantum;
     if (warp->timer_on && warp->deadline < end)
         end = warp->deadline;
-    if (run->opt.max_issues && end > run->opt.max_issues + run->slept)
+    if (end > run->opt.max_issues + run->slept)
         end = run->opt.max_issues + run->slept;
     int status = RUN_PAUSE;
     if (end > run->ticks) {
@@ -212,8 +213,7 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
             *ran = true;
             if (!run_warp(run, warp))
                 return false;
-            if (run->opt.max_issues && run->ticks >= run->opt.max_issues + run->slept &&
-                warp->state != WARP_DONE) {
+            if (run->ticks >= run->opt.max_issues + run->slept && warp->state != WARP_DONE) {
                 machine_trap(warp, NULL, warp->active ? low_lane(warp->active) : 0, TRAP_BUDGET,
                              "%llu warp instructions", (unsigned long long)run->opt.max_issues);
                 return false;
@@ -462,6 +462,22 @@ static bool grid_step(Grid *grid) {
     return true;
 }
 
+/* A warp of each block executes an instruction at least, so a launch of too many warps is over before it
+ * begins. */
+static bool within_budget(Run *run, uint64_t blocks) {
+    const uint32_t *block = run->launch->block;
+    uint64_t warps = ((uint64_t)block[0] * block[1] * block[2] + 31) / 32;
+    if (blocks <= run->opt.max_issues / warps)
+        return true;
+    SimTrap *trap = &run->res->trap;
+    trap->kind = TRAP_BUDGET;
+    snprintf(trap->kernel, sizeof trap->kernel, "%s", run->kernel->name);
+    snprintf(trap->text, sizeof trap->text, "%llu blocks of %llu warps, %llu warp instructions",
+             (unsigned long long)blocks, (unsigned long long)warps, (unsigned long long)run->opt.max_issues);
+    run->trapped = true;
+    return false;
+}
+
 bool machine_cta_run_grid(Run *run) {
     Grid g = {.r = run, .want = 1, .next_check = PROOF_INTERVAL};
     if (run->spare_for == checked_modes(run)) {
@@ -469,7 +485,7 @@ bool machine_cta_run_grid(Run *run) {
         run->spare = NULL;
     }
     g.total = (uint64_t)run->launch->grid[0] * run->launch->grid[1] * run->launch->grid[2];
-    bool ok = true;
+    bool ok = within_budget(run, g.total);
     while (ok && (g.n || g.next < g.total))
         ok = grid_step(&g);
     for (uint32_t s = 0; s < g.n; s++)

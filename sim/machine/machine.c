@@ -14,6 +14,8 @@ enum { VAR_GLOBAL, VAR_CONST, VAR_SHARED }; /* BinVar.space */
  * call. */
 enum { CALL_STACK_BYTES = 64 << 10, RECURSION_BYTES = 1 << 20 };
 
+#define DEFAULT_ISSUES 4000000000 /* half a minute to two minutes */
+
 /* ---- traps and findings ---- */
 
 static void trap_place(Warp *warp, const Dec *d, unsigned lane, SimTrap *trap) {
@@ -514,6 +516,8 @@ void machine_close(MachineSession *session) {
 static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     *res = (MachineResult){0};
     run->opt = opt ? *opt : (MachineOptions){0};
+    if (!run->opt.max_issues)
+        run->opt.max_issues = DEFAULT_ISSUES;
     if (!run->opt.quantum)
         run->opt.quantum = 1024;
     if (!run->opt.max_resident)

@@ -98,7 +98,7 @@ typedef struct {
     MachineJoinScope join_scope;
     MachineLaneChoice lane_choice;
     uint64_t seed;               /* of MACHINE_LANE_RANDOM */
-    uint64_t max_issues;         /* warp instructions of the launch, 0 = no limit */
+    uint64_t max_issues;         /* warp instructions of the launch, 0: 4e9 */
     uint32_t quantum;            /* warp instructions before another warp runs, 0 = default */
     uint32_t max_resident;       /* blocks at a time, 0 = default */
     uint32_t ticks_per_us;       /* NANOSLEEP: warp instructions in a microsecond, 0 = 1000 */

@@ -262,6 +262,9 @@ want 0 "" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,10
 check "the saved buffer" test "$(od -An -tu4 c.bin | tr -s ' ')" = " 100 101 102 103"
 want 4 "element 2 is 102" run k.cubin --block 4 --arg out:c:u32[4] --arg u32:4 --expect c=100,101,99,103
 want 1 "out of range" run k.cubin --block 8 --arg out:c:u32[4] --arg u32:8
+# a launch that no budget suffices for
+want 1 "instruction budget exceeded: 9223090559730712575 blocks" run k.cubin --grid 2147483647,65535,65535 --block 8 --arg u64:0 --arg u32:8
+want 1 "instruction budget exceeded: 9223090559730712575 blocks" run k.ptx --engine ptx --grid 2147483647,65535,65535 --block 8 --arg u64:0 --arg u32:8
 want 1 "out of range" run k.ptx --engine ptx --block 8 --arg out:c:u32[4] --arg u32:8
 want 1 "E0503" run k.cubin --block 8 --arg out:c:u32[4]
 want 1 "has no kernel z; it has k" run k.cubin --kernel z --arg u32:1
