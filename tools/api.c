@@ -337,14 +337,14 @@ static HdStatus trap_status(SimTrapKind kind) {
 }
 
 /* max_steps as the engines take it: the interpreter has a limit of its own where it is told none. */
-static uint64_t ptx_budget(const HdLaunch *launch) {
+static uint64_t step_limit(const HdLaunch *launch) {
     return launch->max_steps ? launch->max_steps : UINT64_MAX;
 }
 
 static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *binary, SimMemory *mem,
                             Diags *d) {
     MachineResult result;
-    MachineOptions options = {.max_issues = launch->max_steps,
+    MachineOptions options = {.max_issues = step_limit(launch),
                               .call = launch->host_call ? host_call : NULL,
                               .call_user = (void *)(uintptr_t)launch};
     bool ran = diff_run_machine(plan, plan->launches.at, binary, mem, &options, &result, d);
@@ -355,7 +355,7 @@ static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *bi
 
 static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx, SimMemory *mem, Diags *d) {
     PtxRunResult result = {0};
-    PtxRunOptions options = {.budget = ptx_budget(launch)};
+    PtxRunOptions options = {.budget = step_limit(launch)};
     char line[512];
     if (!interp_place_variables(ptx, mem, d) ||
         !diff_run_ptx(plan, plan->launches.at, ptx, mem, &options, &result, d))
@@ -412,8 +412,8 @@ static void validate(Call *call) {
     Plan plan;
     Diags d = diags(call->context);
     DiffReport report;
-    DiffOptions options = {.ptx = {.budget = ptx_budget(call->launch)},
-                           .machine = {.max_issues = call->launch->max_steps}};
+    DiffOptions options = {.ptx = {.budget = step_limit(call->launch)},
+                           .machine = {.max_issues = step_limit(call->launch)}};
     make_plan(&plan, call->launch);
     call->status = HD_ERR_INPUT;
     if (diff_validate(&plan, call->ptx->ptx, call->binary->binary, &options, &report, &d)) {

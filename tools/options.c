@@ -132,7 +132,8 @@ static const struct argp_option machine_options[] = {
      "lane-choice=lowest|highest|rotate|random[:SEED]; first values are the defaults",
      0},
     {"seed", KEY_SEED, "N", 0, "Order of threads (PTX interpreter) and random lane choice", 0},
-    {"budget", KEY_BUDGET, "N", 0, "Trap after N instructions (default 4e9: of threads with --engine=ptx, else of warps)", 0},
+    {"budget", KEY_BUDGET, "N", 0,
+     "Trap after N instructions (default 4e9: of threads with --engine=ptx, else of warps)", 0},
     {0}};
 static const struct argp_option run_options[] = {
     {"engine", KEY_ENGINE, "NAME", 0,

@@ -518,6 +518,8 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->opt = opt ? *opt : (MachineOptions){0};
     if (!run->opt.max_issues)
         run->opt.max_issues = DEFAULT_ISSUES;
+    if (run->opt.max_issues > UINT64_MAX / 2) /* sums with ticks of sleep must fit */
+        run->opt.max_issues = UINT64_MAX / 2;
     if (!run->opt.quantum)
         run->opt.quantum = 1024;
     if (!run->opt.max_resident)
