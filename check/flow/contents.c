@@ -89,7 +89,7 @@ static void compare_limits(Compare *compare, const PtxFunc *f, const BinFunc *fu
         }
 }
 
-static void mark_operand(Compare *compare, const PtxOperand *operand, bool *vars, bool *funcs) {
+static void mark_operand(const PtxOperand *operand, bool *vars, bool *funcs) {
     if ((operand->kind == PO_SYM || operand->kind == PO_ADDR) && operand->sym) {
         if (operand->sym & PTX_SYM_FUNC)
             funcs[(operand->sym & ~PTX_SYM_FUNC) - 1] = true;
@@ -97,18 +97,18 @@ static void mark_operand(Compare *compare, const PtxOperand *operand, bool *vars
             vars[operand->sym - 1] = true;
     }
     for (unsigned k = 0; k < operand->nvec && operand->vec; k++)
-        mark_operand(compare, &operand->vec[k], vars, funcs);
+        mark_operand(&operand->vec[k], vars, funcs);
 }
 
 /* Variables that function `index` names, and functions that it calls or takes the address of. */
-static void mark_function(Compare *compare, uint32_t index, bool *vars, bool *funcs) {
-    const PtxFunc *f = &compare->module->funcs[index];
+static void mark_function(const PtxModule *module, uint32_t index, bool *vars, bool *funcs) {
+    const PtxFunc *f = &module->funcs[index];
     for (uint32_t i = 0; i < f->ninsns; i++) {
         const PtxInsn *insn = &f->insns[i];
         for (unsigned k = 0; k < insn->noperands; k++)
-            mark_operand(compare, &insn->operands[k], vars, funcs);
+            mark_operand(&insn->operands[k], vars, funcs);
         for (unsigned k = 0; k < insn->nargs; k++)
-            mark_operand(compare, &insn->args[k], vars, funcs);
+            mark_operand(&insn->args[k], vars, funcs);
         if (insn->callee)
             funcs[insn->callee - 1] = true;
     }
@@ -117,23 +117,29 @@ static void mark_function(Compare *compare, uint32_t index, bool *vars, bool *fu
             funcs[f->call_tables[t].funcs[k]] = true;
 }
 
-/* The least shared memory that a kernel needs: of all variables that it or something below it names. */
-static void compare_shared(Compare *compare, uint32_t index, const BinFunc *func) {
-    const PtxModule *module = compare->module;
+void bin_contents_named_below(const PtxModule *module, uint32_t index, bool *vars) {
     Arena scratch = {0};
-    bool *vars = ARENA_ARRAY(&scratch, bool, module->nvars + 1),
-         *funcs = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1),
+    bool *funcs = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1),
          *done = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1);
-    uint64_t need = 0;
     funcs[index] = true;
     for (bool more = true; more;) {
         more = false;
         for (uint32_t k = 0; k < module->nfuncs; k++)
             if (funcs[k] && !done[k]) {
                 done[k] = more = true;
-                mark_function(compare, k, vars, funcs);
+                mark_function(module, k, vars, funcs);
             }
     }
+    arena_free(&scratch);
+}
+
+/* The least shared memory that a kernel needs: of all variables that it or something below it names. */
+static void compare_shared(Compare *compare, uint32_t index, const BinFunc *func) {
+    const PtxModule *module = compare->module;
+    Arena scratch = {0};
+    bool *vars = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
+    uint64_t need = 0;
+    bin_contents_named_below(module, index, vars);
     for (uint32_t k = 0; k < module->nvars; k++)
         if (vars[k] && module->vars[k].space == SP_SHARED && !module->vars[k].unsized)
             need += module->vars[k].size_bytes;
@@ -295,7 +301,7 @@ static void compare_variables(Compare *compare) {
     bool *funcs = ARENA_ARRAY(&scratch, bool, module->nfuncs + 1);
     compare->named = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
     for (uint32_t k = 0; k < module->nfuncs; k++)
-        mark_function(compare, k, compare->named, funcs);
+        mark_function(module, k, compare->named, funcs);
     for (uint32_t k = 0; k < module->nvars; k++)
         for (uint32_t i = 0; i < module->vars[k].ninits; i++)
             if (module->vars[k].inits[i].sym && !(module->vars[k].inits[i].sym & PTX_SYM_FUNC))

@@ -52,6 +52,8 @@ typedef struct {
 
 /* Fills report->facts: contents of the file, static and model check. */
 void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt, ProveReport *report);
+/* Functions that belong to the kernel asked for: itself and what it can call; all if it is NULL. */
+bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
 void prove_core_edges(Core *core, Cut *cut); /* from the exits */
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,

@@ -77,13 +77,13 @@ Term *prove_address(Prover *prover, uint32_t var) {
 
 /* Variables of a space lie one after the other in the order of their declaration; unsized shared ones behind
  * all. */
-uint64_t prove_var_offset(const Prover *prover, uint32_t var) {
-    PtxSpace space = prover->m->vars[var].space;
-    const TargetInfo *info = isa_target_info(prover->g->bin->target);
+uint64_t prove_var_offset(const PtxModule *module, const Target *target, uint32_t var) {
+    PtxSpace space = module->vars[var].space;
+    const TargetInfo *info = isa_target_info(target);
     uint64_t at = space == SP_SHARED ? info->shared_base_bytes : 0, max_align = 1, mine = 0;
     bool dynamic = false;
-    for (uint32_t k = 0; k < prover->m->nvars; k++) {
-        const PtxVar *ptx_var = &prover->m->vars[k];
+    for (uint32_t k = 0; k < module->nvars; k++) {
+        const PtxVar *ptx_var = &module->vars[k];
         uint64_t align = ptx_var->align_bytes ? ptx_var->align_bytes : 1;
         if (ptx_var->space != space)
             continue;

@@ -37,8 +37,7 @@ static void contents(const PtxModule *module, const BinFlow *flow, const ProveOp
     bin_contents_free(&found);
 }
 
-/* Functions that belong to the kernel asked for: itself and what it can call. */
-static bool *functions_below(const BinFlow *flow, const char *kernel, Arena *arena) {
+bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *arena) {
     bool *in = ARENA_ARRAY(arena, bool, flow->bin->nfuncs + 1);
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
         in[f] = !kernel || strcmp(flow->bin->funcs[f].name, kernel) == 0;
@@ -52,6 +51,57 @@ static bool *functions_below(const BinFlow *flow, const char *kernel, Arena *are
                         in[t] = more = true;
     }
     return in;
+}
+
+/* What the driver and the hardware do with a launch follows from records that no instruction reads. */
+static void records(const BinFlow *flow, uint32_t index, ProveReport *report) {
+    const BinFunc *func = &flow->bin->funcs[index];
+    const BinFuncFlow *ff = &flow->funcs[index];
+    int z = isa_sreg_number(flow->bin->target, "ctaid.z");
+    uint32_t nexits = 0, found = 0;
+    bool reads_z = false;
+    for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++) {
+        const MachInst *in = &flow->insts[i];
+        if (!flow->decoded[i])
+            continue;
+        for (unsigned k = 0; k < in->nsrc; k++)
+            reads_z |= in->src[k].kind == OPK_SREG && (int)in->src[k].value == z;
+        if (in->optype != OT_EXIT)
+            continue;
+        nexits++;
+        for (uint32_t k = 0; k < func->nexits; k++)
+            found += func->exits[k] == (i - ff->first_inst) * INST_BYTES;
+    }
+    if (func->nexits && (found != nexits || func->nexits != nexits))
+        fact(report, func->name, PROVE_UNKNOWN, 0,
+             "the file's list of EXIT instructions is not that of the code");
+    if (func->max_regs && func->max_regs < func->nregs)
+        fact(report, func->name, PROVE_UNKNOWN, 0, "the file limits registers to fewer than the code has");
+    if (reads_z && !func->uses_ctaid_z && isa_target_info(flow->bin->target)->elf_form != ElfForm_SM90)
+        fact(report, func->name, PROVE_UNKNOWN, 0, "%ctaid.z is read, and the file does not say so");
+}
+
+/* Shared memory up to the end of what the kernel names, where the proof believes it to lie. */
+static void shared(const PtxModule *module, const BinFlow *flow, const BinFunc *func, ProveReport *report) {
+    uint32_t index = ptx_find_func(module, func->name);
+    if (!index || !module->funcs[index - 1].is_entry)
+        return;
+    Arena scratch = {0};
+    bool *vars = ARENA_ARRAY(&scratch, bool, module->nvars + 1);
+    uint64_t end = 0, base = isa_target_info(flow->bin->target)->shared_base_bytes;
+    bin_contents_named_below(module, index - 1, vars);
+    for (uint32_t k = 0; k < module->nvars; k++) {
+        const PtxVar *var = &module->vars[k];
+        if (!vars[k] || var->space != SP_SHARED || var->unsized)
+            continue;
+        uint64_t at = prove_var_offset(module, flow->bin->target, k) - base + var->size_bytes;
+        end = at > end ? at : end;
+    }
+    if (func->shared_bytes < end)
+        fact(report, func->name, PROVE_UNKNOWN, 0,
+             arena_printf(&scratch, "variables end at byte %llu of shared memory, the file has %u",
+                          (unsigned long long)end, func->shared_bytes));
+    arena_free(&scratch);
 }
 
 static void rules(const BinFlow *flow, const bool *wanted, ProveReport *report) {
@@ -99,7 +149,7 @@ static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *
         if (!func->is_entry || !wanted[f])
             continue;
         Arena scratch = {0};
-        bool parts = lanes_may_part(flow, f, functions_below(flow, func->name, &scratch));
+        bool parts = lanes_may_part(flow, f, prove_functions_below(flow, func->name, &scratch));
         arena_free(&scratch);
         if (!parts)
             continue;
@@ -122,8 +172,13 @@ static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *
 
 void prove_facts(const PtxModule *module, const BinFlow *flow, const ProveOptions *opt, ProveReport *report) {
     Arena scratch = {0};
-    const bool *wanted = functions_below(flow, opt->kernel, &scratch);
+    const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
     contents(module, flow, opt, report);
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        if (wanted[f] && flow->bin->funcs[f].is_entry) {
+            records(flow, f, report);
+            shared(module, flow, &flow->bin->funcs[f], report);
+        }
     rules(flow, wanted, report);
     models(flow, wanted, opt, report);
     arena_free(&scratch);
@@ -159,8 +214,8 @@ static bool is_shown(const PtxModule *module, const BinFlow *flow, uint32_t func
         const BinFunc *kernel = &flow->bin->funcs[k];
         uint32_t index = kernel->is_entry ? ptx_find_func(module, kernel->name) : 0;
         Arena scratch = {0};
-        bool above =
-            index && module->funcs[index - 1].is_entry && functions_below(flow, kernel->name, &scratch)[func];
+        bool above = index && module->funcs[index - 1].is_entry &&
+                     prove_functions_below(flow, kernel->name, &scratch)[func];
         arena_free(&scratch);
         if (above && known[k] == NOT_TRIED)
             known[k] = launch_shows(module, flow->bin, kernel->name) ? SHOWN : NOT_SHOWN;

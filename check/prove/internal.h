@@ -11,8 +11,10 @@ enum {
     MEM_SHARED,
     MEM_LOCAL,
     MEM_WARP,
-    NMEM
-}; /* separate lists of events; generic ones are in all */
+    NMEM,            /* separate lists of events; generic ones are in all */
+    MEM_CONST = NMEM /* of accesses alone */
+};
+enum { LISTS_OF_A_WARP = 1u << MEM_GLOBAL | 1u << MEM_SHARED }; /* what bar.warp.sync orders */
 /* Machine locations, numbered through. */
 enum { LOC_R = 0, LOC_P = 256, LOC_UR = 264, LOC_UP = 328, LOC_SLOT = 336, MAX_SLOTS = 1024 };
 
@@ -72,6 +74,7 @@ typedef struct Prover {
     uint32_t nloc;
     uint32_t *rpo_of;       /* by machine block */
     const BinFixup **fixup; /* by instruction: its immediate is an address */
+    bool *orders;           /* by instruction: a WARPSYNC that stands for a bar.warp.sync */
     Term **entry_val;       /* locations when the function is entered */
     bool *clobbers;         /* nfuncs * LOC_SLOT: what a function writes */
     uint32_t nuf;           /* uninterpreted functions made so far */
@@ -88,14 +91,16 @@ Term *prove_param(Prover *prover, uint64_t offset,
                   unsigned bytes); /* kernel parameter bytes, zero-extended word */
 Term *prove_sp(Prover *prover);    /* stack pointer at entry */
 Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign);
-Term *prove_address(Prover *prover, uint32_t var);             /* of a global variable, 64 bits */
-uint64_t prove_var_offset(const Prover *prover, uint32_t var); /* of .shared and .const variables */
+Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 bits */
+/* Of .shared and .const variables, in our layout. */
+uint64_t prove_var_offset(const PtxModule *module, const Target *target, uint32_t var);
 /* UF of 32-bit or 64-bit results. */
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
 Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);
 
 /* PTX side. `stop[b]`: leave the region where block b starts. */
 bool prove_ptx_graph(Prover *prover);
+bool prove_ptx_orders_warps(const Prover *prover);              /* a bar.warp.sync is in the function */
 uint32_t prove_ptx_width(const Prover *prover, uint32_t value); /* 1, 32 or 64 */
 const char *prove_ptx_name(const Prover *prover, uint32_t value);
 void prove_ptx_entry(Prover *prover, Term **val);

@@ -224,6 +224,9 @@ static void check_accesses(Judge *judge, Cut *cut) {
     for (uint32_t i = 0; i < cut->mach_run.accesses.n; i++) {
         const Access *access = &cut->mach_run.accesses.at[i];
         Term *allowed = access->store && access->bytes == 1 ? ts->truth : ts->falsity;
+        if (access->space == MEM_CONST && t_is_const(access->addr) && access->addr->k % access->bytes == 0 &&
+            access->addr->k + access->bytes <= judge->c->p.g->bin->const_bank3_bytes)
+            allowed = ts->truth;
         for (uint32_t k = 0; k < cut->ptx_run.accesses.n; k++) {
             const Access *x = &cut->ptx_run.accesses.at[k];
             if (x->space != access->space || x->addr->width != access->addr->width)

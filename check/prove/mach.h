@@ -19,11 +19,13 @@ typedef struct {
     /* of the instruction: bits of its modifiers, sources and destinations that its model has used */
     uint32_t looked;
     uint16_t looked_src, written;
+    bool fixed; /* its relocation was read */
 } Mach;
 
 void mach_data(Mach *mach); /* all that is no control flow */
 void mach_fault(Mach *mach, const char *why);
 Term *mach_get(Mach *mach, uint32_t loc);
+void mach_set(Mach *mach, uint32_t loc, Term *v);                  /* under the guard */
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
 Term *mach_pred(Mach *mach, Operand o);
 Term *mach_word(Mach *mach, unsigned i, unsigned c);                 /* it has no modifier but .reuse */
@@ -36,6 +38,7 @@ void mach_put(Mach *mach, unsigned i, unsigned c, Term *term);
 void mach_put64(Mach *mach, unsigned i, Term *term);
 void mach_put_pred(Mach *mach, unsigned i, Term *term);
 Term *mach_address(Mach *mach, bool wide, unsigned stride);
+void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bool store);
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args, uint32_t n);

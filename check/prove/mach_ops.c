@@ -336,6 +336,10 @@ static void load_const(Mach *mach, unsigned sz) {
     uint32_t bank = op_cmem_bank(cb), offset = op_cmem_offset(cb),
              base = isa_target_info(prover->g->bin->target)->param_base_bytes;
     Term *index = mach_word(mach, 0, 0);
+    if (bank == CONST_BANK_VARS)
+        mach_note_access(mach, t_add(ts, index, mach_k32(mach, offset)), bytes, MEM_CONST, false);
+    else if (!t_is_const(index) || (index->k + offset) % bytes)
+        mach_fault(mach, "a misaligned constant operand");
     for (unsigned c = 0; c * 4 < bytes; c++) {
         unsigned each = bytes < 4 ? bytes : 4;
         Term *v = ts->zero, *at = t_add(ts, index, mach_k32(mach, offset + 4 * c));

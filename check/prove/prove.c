@@ -416,8 +416,13 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const BinFl
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);
     for (uint32_t i = 0; i < flow->bin->nfixups; i++) {
         const BinFixup *bin_fixup = &flow->bin->fixups[i];
-        if (bin_fixup->in_code && bin_fixup->offset_bytes / INST_BYTES < flow->bin->ncode)
-            prover->fixup[bin_fixup->offset_bytes / INST_BYTES] = bin_fixup;
+        if (!bin_fixup->in_code || bin_fixup->offset_bytes / INST_BYTES >= flow->bin->ncode)
+            continue;
+        if (prover->fixup[bin_fixup->offset_bytes / INST_BYTES]) {
+            core->gave_up = "an instruction has two relocations";
+            return false;
+        }
+        prover->fixup[bin_fixup->offset_bytes / INST_BYTES] = bin_fixup;
     }
     if (!prove_ptx_graph(prover)) {
         core->gave_up = "brx.idx is not modelled";
@@ -499,11 +504,11 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     report->has_z3 = z3 != NULL;
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
     Library library = {{0}};
+    const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
     for (uint32_t f = 0; f < binary->nfuncs; f++) {
         uint32_t index = ptx_find_func(m, binary->funcs[f].name);
         const PtxModule *from = index ? m : library_of(&library, binary->funcs[f].name, &index);
-        if (!from || !from->funcs[index - 1].has_body ||
-            (opt->kernel && strcmp(opt->kernel, binary->funcs[f].name) != 0))
+        if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
         prove_function(report, from, &from->funcs[index - 1], g, f, opt, z3, deadline);
         if (opt->progress)

@@ -27,7 +27,7 @@ const char *prove_status_name(ProveStatus s);
 typedef struct {
     double query_seconds; /* CPU time of one query, 0 = 9 */
     double total_seconds; /* CPU time of one module, 0 = no limit; what is left counts as unknown */
-    const char *kernel;   /* only this function, NULL = all that the PTX defines */
+    const char *kernel;   /* only this function and what it calls, NULL = all that the PTX defines */
     void (*progress)(void *user, const char *func, uint32_t done, uint32_t total);
     void *user;
 } ProveOptions;

@@ -56,7 +56,8 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
     switch (var->space) {
     case SP_GLOBAL: return t_add(ts, prove_address(prover, index), k);
     case SP_SHARED:
-    case SP_CONST: return t_add(ts, t_const(ts, 64, prove_var_offset(prover, index)), k);
+    case SP_CONST:
+        return t_add(ts, t_const(ts, 64, prove_var_offset(prover->m, prover->g->bin->target, index)), k);
     case SP_LOCAL: {
         Term *base = t_sub(ts, prove_sp(prover),
                            t_const(ts, 32, prover->bf->frame_bytes - (prover->frame_offset[index] - 1)));
@@ -210,6 +211,13 @@ static const struct {
 #undef PROVE
 #undef prove_ptx_ABSENT
 };
+
+bool prove_ptx_orders_warps(const Prover *prover) {
+    for (uint32_t i = 0; i < prover->pf->ninsns; i++)
+        if (forms[prover->pf->insns[i].form].run == prove_ptx_warp_barrier)
+            return true;
+    return false;
+}
 
 static void run_statement(Ptx *ptx) {
     const PtxInsn *in = ptx->in;

@@ -188,6 +188,8 @@ bool prove_ptx_ld(Ptx *ptx) {
     }
     if (space == SP_CONST) {
         Term *at = address(ptx, a, 32);
+        VEC_ADD(&prover->arena, &ptx->r->accesses,
+                ((Access){ptx->full, t_under(ts, at, ptx->full), MEM_CONST, bytes, ptx->at, false}));
         for (unsigned c = 0; c * 4 < bytes; c++)
             w[c] = prove_const3(prover, t_add(ts, at, pv_k32(ptx, 4 * c)), each, false);
     } else if (space == SP_NONE) {
@@ -313,8 +315,12 @@ bool prove_ptx_cvta(Ptx *ptx) {
 }
 
 /* ---- barriers and collectives ---- */
-/* Lanes wait for each other: rule R-13 of the checker, no effect in one lane. */
-bool prove_ptx_warp_barrier(Ptx *ptx) { return prove_ptx_nothing(ptx); }
+/* Lanes wait for each other (the checkers look after that), and memory is ordered between them. */
+bool prove_ptx_warp_barrier(Ptx *ptx) {
+    Term *mask = pv_src(ptx, pv_operand(ptx, 0), TY_B32);
+    pv_event(ptx, LISTS_OF_A_WARP, "warpsync", &mask, 1);
+    return true;
+}
 bool prove_ptx_bar(Ptx *ptx) {
     Terms *ts = &ptx->p->ts;
     const PtxInsn *in = ptx->in;

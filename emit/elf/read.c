@@ -372,6 +372,17 @@ static bool sort_tables(Reader *r, uint32_t section, BinFunc *f) {
     return true;
 }
 
+static bool exit_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc *f) {
+    if (attr->format != NVF_SIZED || attr->size_bytes % 4)
+        return bad_record(r, section, attr->offset, "wrong size");
+    uint32_t *exits = ARENA_ARRAY(&r->b->arena, uint32_t, attr->size_bytes / 4 + 1);
+    for (uint32_t k = 0; k < attr->size_bytes / 4; k++)
+        exits[k] = get_u32(attr->data + (size_t)4 * k);
+    f->exits = exits;
+    f->nexits = attr->size_bytes / 4;
+    return true;
+}
+
 static bool func_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc *f, BinParam *params) {
     switch (attr->code) {
     case NV_KPARAM_INFO: return param_record(r, section, attr, f, params);
@@ -392,6 +403,9 @@ static bool func_record(Reader *r, uint32_t section, const NvAttr *attr, BinFunc
         f->nbarriers = attr->value & 0xff;
         return true;
     case NV_INDIRECT_BRANCH_TARGETS: return branch_record(r, section, attr, f);
+    case NV_MAXREG_COUNT: f->max_regs = attr->value; return true;
+    case NV_CTAIDZ_USED: f->uses_ctaid_z = true; return true;
+    case NV_EXIT_INSTR_OFFSETS: return exit_record(r, section, attr, f);
     case NV_MAX_THREADS:
         return three_words(attr, f->maxntid) || bad_record(r, section, attr->offset, "wrong size");
     case NV_REQNTID:

@@ -5,6 +5,9 @@ add_test(NAME prove COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/run.sh $<TARGET_FI
 add_test(NAME prove_contents COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents.sh $<TARGET_FILE:heddle>
   ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/contents)
 if(PYTHON3)
+  add_test(NAME prove_planted COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted.py $<TARGET_FILE:heddle>
+    ${CMAKE_CURRENT_SOURCE_DIR}/prove/planted ${CMAKE_CURRENT_BINARY_DIR}/planted)
+  set_tests_properties(prove_planted PROPERTIES LABELS "check;slow")
   add_test(NAME prove_flips COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/flips.py $<TARGET_FILE:heddle>
     ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples ${CMAKE_CURRENT_BINARY_DIR}/flips --count 100)
   set_tests_properties(prove_flips PROPERTIES LABELS "check;slow")

@@ -1,0 +1,384 @@
+/* Control of the machine side: calls, exits, branches, regions, and what is known of a function before it
+ * runs. SPDX-License-Identifier: MIT */
+#include "check/prove/mach.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- control ---- */
+enum { RETURN_REG = 20 }; /* of the calling convention: lower/select/abi.c */
+
+static Term *return_address(Mach *mach, Term *const *val) {
+    return t_under(&mach->p->ts, t_pair(&mach->p->ts, val[LOC_R + RETURN_REG], val[LOC_R + RETURN_REG + 1]),
+                   mach->full);
+}
+
+/* The callee comes back to the next instruction: what a proof of both takes for granted. */
+static void check_return_address(Mach *mach) {
+    Terms *ts = &mach->p->ts;
+    if (return_address(mach, mach->val) != t_const(ts, 64, bin_address(mach->p->g, mach->at + 1)))
+        mach_fault(mach, "the return address is not that of the instruction behind the call");
+}
+
+static void check_return(Mach *mach) {
+    Terms *ts = &mach->p->ts;
+    const MachInst *in = mach->in;
+    if (mach->p->pf->is_entry)
+        return;
+    Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
+                     t_const(ts, 64, (uint64_t)in->wide));
+    if (MGET(RET, mode, in->mods) != BasePCMode_ABS ||
+        t_under(ts, to, mach->full) !=
+            t_pair(ts, mach->p->entry_val[LOC_R + RETURN_REG], mach->p->entry_val[LOC_R + RETURN_REG + 1]))
+        mach_fault(mach, "the function may return to another place than its caller's");
+}
+
+static void mach_call(Mach *mach) {
+    Prover *prover = mach->p;
+    Terms *ts = &prover->ts;
+    uint32_t callee = BINFLOW_NONE, target = BINFLOW_NONE;
+    for (uint32_t i = 0; i < prover->ff->ncalls; i++)
+        if (prover->ff->calls[i].inst == mach->at) {
+            callee = prover->ff->calls[i].callee;
+            target = prover->ff->calls[i].target;
+        }
+    if (callee == BINFLOW_NONE) {
+        mach_fault(mach, "an indirect call is not modelled");
+        return;
+    }
+    if (target != prover->g->funcs[callee].first_inst) {
+        mach_fault(mach, "a call of a place inside a function is not modelled");
+        return;
+    }
+    check_return_address(mach);
+    const char *name = prover->g->bin->funcs[callee].name;
+    uint32_t user = ptx_find_func(prover->m, name);
+    Term *arg[24], *what = NULL;
+    uint32_t n = 0;
+    AbiPlan in = {0}, out = {0};
+    if (user) {
+        const PtxFunc *f = &prover->m->funcs[user - 1];
+        prove_abi(prover, f->params, f->nparams, &in);
+        prove_abi(prover, f->rets, f->nrets, &out);
+        if (in.stack || out.stack) {
+            mach_fault(mach, "a call passes arguments on the stack");
+            return;
+        }
+        for (uint32_t k = 0; k < in.n; k++)
+            for (unsigned c = 0; c < in.at[k].words && n < 24; c++)
+                arg[n++] = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
+        what = mach_event(mach, 15, term_name(ts, "call %s", name), arg, n);
+    } else if (!prove_builtin(name, &in, &out)) {
+        mach_fault(mach, "a function that is not in the PTX is called");
+        return;
+    } else {
+        for (uint32_t k = 0; k < in.n; k++)
+            for (unsigned c = 0; c < in.at[k].words; c++)
+                arg[n++] = mach_get(mach, LOC_R + (uint32_t)in.at[k].reg + c);
+    }
+    const bool *written = prover->clobbers + (size_t)callee * LOC_SLOT;
+    for (uint32_t l = 0; l < LOC_SLOT; l++)
+        if (written[l])
+            mach_set(mach, l, t_var(ts, prove_loc_width(l), term_name(ts, "~%u", l), 0xfff00000u + mach->at));
+    uint32_t w = 0;
+    for (uint32_t k = 0; k < out.n; k++)
+        for (unsigned c = 0; c < out.at[k].words; c++, w++)
+            mach_set(mach, LOC_R + (uint32_t)out.at[k].reg + c,
+                     what ? t_app(ts, TO_RESULT, 32, w, NULL, &what, 1)
+                          : t_app(ts, TO_UF, 32, w << 8, term_name(ts, "%s", name), arg, n));
+}
+
+static Exit *mach_leave(Mach *mach, ExitKind kind, uint32_t target, Term *cond) {
+    Exit e = {kind, target, mach->at, cond, NULL};
+    e.val = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
+    VEC_ADD(&mach->p->arena, &mach->r->exits, e);
+    return &mach->r->exits.at[mach->r->exits.n - 1];
+}
+
+/* Executes one instruction that is no branch; false: control does not go on. */
+static bool mach_step(Mach *mach) {
+    const MachInst *in = mach->in;
+    Terms *ts = &mach->p->ts;
+    switch (bin_kind(in)) {
+    case BK_NOP:
+    case BK_BSSY:
+    case BK_BSYNC:
+    case BK_BREAK:
+    case BK_YIELD:
+    case BK_BMOV_TO_B: return true;
+    case BK_WARPSYNC:
+        if (mach->p->orders[mach->at]) {
+            Term *mask = mach_word(mach, WARPSYNC_rb, 0);
+            mach_event(mach, LISTS_OF_A_WARP, "warpsync", &mask, 1);
+        }
+        return true;
+    case BK_NANOSLEEP: return true;
+    case BK_BMOV_FROM_B:
+        mach_put(mach, 0, 0, t_var(ts, 32, term_name(ts, "B"), 0xfff00000u + mach->at));
+        return true;
+    case BK_EXIT:
+    case BK_RET:
+    case BK_TRAP: {
+        Term *pp =
+            bin_kind(in) == BK_TRAP || in->src[0].kind != OPK_REG ? ts->truth : mach_pred(mach, in->src[0]);
+        Term *g = t_and(ts, mach->guard, pp);
+        Term *cond = t_and(ts, mach->pc, g);
+        if (bin_kind(in) == BK_RET && cond != ts->falsity)
+            check_return(mach);
+        if (cond != ts->falsity)
+            mach_leave(mach,
+                       bin_kind(in) == BK_EXIT  ? EX_END
+                       : bin_kind(in) == BK_RET ? EX_RET
+                                                : EX_TRAP,
+                       0, cond);
+        mach->pc = t_and(ts, mach->pc, t_not(ts, g));
+        return mach->pc != ts->falsity;
+    }
+    case BK_CALL:
+        if (in->src[0].kind == OPK_REG) { /* the second guard */
+            mach->guard = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
+            mach->full = t_and(ts, mach->pc, mach->guard);
+        }
+        mach_call(mach);
+        return true;
+    default: mach_data(mach); return true;
+    }
+}
+
+static void mach_arrive(Mach *mach, uint32_t b, Term *cond) {
+    Terms *ts = &mach->p->ts;
+    if (cond == ts->falsity)
+        return;
+    uint32_t k = b - mach->p->ff->first_block;
+    if (mach->stop[k] || mach->p->rpo_of[k] <= mach->rpo) {
+        if (!mach->stop[k])
+            mach_fault(mach, "a loop has no counterpart in the PTX");
+        else
+            mach_leave(mach, EX_CUT, b, cond);
+        return;
+    }
+    if (!mach->reach[k]) {
+        mach->reach[k] = cond;
+        mach->in_val[k] = arena_copy(&mach->p->arena, mach->val, mach->p->nloc * sizeof *mach->val);
+        return;
+    }
+    Term *both = t_or(ts, mach->reach[k], cond), *first = t_under(ts, cond, both);
+    mach->r->guarded = true;
+    mach->reach[k] = both;
+    for (uint32_t l = 0; l < mach->p->nloc; l++)
+        mach->in_val[k][l] = t_ite(ts, first, mach->val[l], mach->in_val[k][l]);
+}
+
+static void edges(Mach *mach, const BinBlock *b) {
+    Terms *ts = &mach->p->ts;
+    const MachInst *in = mach->in;
+    if (bin_kind(in) == BK_BRANCH_INDIRECT) {
+        mach_fault(mach, "an indirect branch is not modelled");
+        return;
+    }
+    Term *taken = ts->falsity;
+    if (bin_kind(in) == BK_BRANCH) {
+        if (MGET(BRA, cond, in->mods) != BRACond_NoCond && in->optype == OT_BRA) {
+            mach_fault(mach, "a branch that looks at other lanes is not modelled");
+            return;
+        }
+        taken = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
+    }
+    for (uint32_t i = 0; i < b->nsuccs; i++)
+        mach_arrive(mach, b->succs[i].block,
+                    t_and(ts, mach->pc, b->succs[i].kind == BE_TAKEN ? taken : t_not(ts, taken)));
+    if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
+        mach_fault(mach, "control flow that is not known");
+}
+
+static void watched(Mach *mach) {
+    Prover *prover = mach->p;
+    const MachInst *in = mach->in;
+    Term **before = arena_copy(&prover->arena, mach->val, prover->nloc * sizeof *before),
+         *words[2 * MACH_MAX_SRC] = {0};
+    for (unsigned i = 0; i < in->nsrc; i++)
+        if (in->src[i].kind == OPK_CMEM || (in->src[i].kind == OPK_IMM && prover->fixup[mach->at]))
+            for (unsigned c = 0; c < (isa_src_regs(prover->g->bin->target, in, i) == 2 ? 2u : 1u); c++)
+                words[2 * i + c] = mach_plain(mach, i, c, ~0u); /* its modifiers are the simulator's */
+    uint32_t nuf = prover->nuf;
+    mach_data(mach);
+    prover->watch(prover->watch_user, mach->in, mach->at, prover->nuf == nuf, mach->full, before, mach->val,
+                  words);
+}
+
+static void mach_block(Mach *mach, uint32_t block) {
+    const BinBlock *b = &mach->p->g->blocks[block];
+    Terms *ts = &mach->p->ts;
+    for (uint32_t i = 0; i < b->ninsts && !mach->r->fault; i++) {
+        mach->at = b->first + i;
+        mach->in = &mach->p->g->insts[mach->at];
+        if (mach->at < mach->r->first)
+            mach->r->first = mach->at;
+        if (mach->at > mach->r->last)
+            mach->r->last = mach->at;
+        mach->full = mach->pc;
+        mach->guard = mach_pred(mach, mach->in->guard);
+        mach->full = t_and(ts, mach->pc, mach->guard);
+        BinKind kind = bin_kind(mach->in);
+        bool last = i + 1 == b->ninsts;
+        if (mach->guard != ts->truth && kind != BK_BRANCH)
+            mach->r->guarded = true;
+        if (mach->p->fixup[mach->at] && kind != BK_PLAIN)
+            mach_fault(mach, "a relocation of an instruction that takes no address there");
+        if (last && (kind == BK_BRANCH || kind == BK_BRANCH_INDIRECT)) {
+            edges(mach, b);
+            return;
+        }
+        mach->fixed = false;
+        if (mach->p->watch && kind == BK_PLAIN)
+            watched(mach);
+        else if (!mach_step(mach))
+            return;
+        if (mach->p->fixup[mach->at] && !mach->fixed)
+            mach_fault(mach, "a relocation of an instruction that takes no address there");
+    }
+    if (b->ends & (BX_OFF_END | BX_BAD_TARGET | BX_UNKNOWN))
+        mach_fault(mach, "control runs into a word that is no instruction, or off the function's end");
+    if (!mach->r->fault)
+        for (uint32_t i = 0; i < b->nsuccs; i++)
+            mach_arrive(mach, b->succs[i].block, mach->pc);
+}
+
+void prove_mach_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
+                    Run *run) {
+    uint32_t nb = prover->ff->nblocks;
+    Mach x = {.p = prover, .r = run, .stop = stop, .rpo = 0};
+    *run = (Run){.first = UINT32_MAX};
+    x.mem = run->mem;
+    memcpy(run->mem, mem, sizeof run->mem);
+    x.reach = ARENA_ARRAY(&prover->arena, Term *, nb);
+    x.in_val = ARENA_ARRAY(&prover->arena, Term **, nb);
+    uint32_t start = block - prover->ff->first_block;
+    x.reach[start] = prover->ts.truth;
+    x.in_val[start] = arena_copy(&prover->arena, val, prover->nloc * sizeof *val);
+    for (uint32_t k = prover->rpo_of[start]; k < prover->ff->nrpo && !run->fault && !prover->ts.overflow;
+         k++) {
+        uint32_t b = prover->ff->rpo[k] - prover->ff->first_block;
+        if (!x.reach[b])
+            continue;
+        x.rpo = k;
+        x.pc = x.reach[b];
+        x.val = x.in_val[b];
+        mach_block(&x, prover->ff->rpo[k]);
+    }
+}
+
+/* ---- set-up ---- */
+uint32_t prove_loc_width(uint32_t loc) {
+    return (loc >= LOC_P && loc < LOC_UR) || (loc >= LOC_UP && loc < LOC_SLOT) ? 1 : 32;
+}
+void prove_loc_name(uint32_t loc, char out[24]) {
+    if (loc < LOC_P)
+        snprintf(out, 24, "R%u", loc);
+    else if (loc < LOC_UR)
+        snprintf(out, 24, "P%u", loc - LOC_P);
+    else if (loc < LOC_UP)
+        snprintf(out, 24, "UR%u", loc - LOC_UR);
+    else if (loc < LOC_SLOT)
+        snprintf(out, 24, "UP%u", loc - LOC_UP);
+    else
+        snprintf(out, 24, "[frame slot %u]", loc - LOC_SLOT);
+}
+
+static void writes_of(const BinFlow *flow, uint32_t func, bool *w) {
+    const BinFuncFlow *ff = &flow->funcs[func];
+    for (uint32_t i = ff->first_inst; i < ff->first_inst + ff->ninsts; i++) {
+        const MachInst *in = &flow->insts[i];
+        if (!flow->decoded[i])
+            continue;
+        if (isa_has_effect(in->optype, ISA_EFFECT_WRITES_ALL_P))
+            for (uint32_t l = 0; l < 7; l++)
+                w[LOC_P + l] = true;
+        for (unsigned d = 0; d < in->ndst; d++) {
+            Operand o = in->dst[d];
+            unsigned n = isa_dst_regs(flow->bin->target, in, d);
+            static const uint32_t base[] = {
+                [RF_R] = LOC_R, [RF_P] = LOC_P, [RF_UR] = LOC_UR, [RF_UP] = LOC_UP};
+            static const uint32_t size[] = {[RF_R] = 255, [RF_P] = 7, [RF_UR] = 63, [RF_UP] = 7};
+            if (o.kind == OPK_REG && o.file < RF_B)
+                for (unsigned c = 0; c < (n ? n : 1); c++)
+                    if (o.value + c < size[o.file])
+                        w[base[o.file] + o.value + c] = true;
+        }
+    }
+}
+
+/* A WARPSYNC that no collective follows before memory is accessed orders memory, as bar.warp.sync does. (Any
+ * choice would be sound: only one that makes the events of both sides equal proves anything.) */
+static void find_orders(Prover *prover) {
+    const BinFlow *flow = prover->g;
+    prover->orders = ARENA_ARRAY(&prover->arena, bool, flow->bin->ncode + 1);
+    if (!prove_ptx_orders_warps(prover))
+        return;
+    for (uint32_t b = prover->ff->first_block; b < prover->ff->first_block + prover->ff->nblocks; b++) {
+        const BinBlock *block = &flow->blocks[b];
+        FOR_BIN_INSTS(block, i) {
+            if (bin_kind(&flow->insts[i]) != BK_WARPSYNC)
+                continue;
+            prover->orders[i] = true;
+            for (uint32_t k = i + 1; k < block->first + block->ninsts; k++) {
+                BinKind kind = bin_kind(&flow->insts[k]);
+                if (kind == BK_WARPSYNC || (kind == BK_PLAIN && isa_traits(flow->insts[k].optype)->space))
+                    break;
+                if (kind == BK_COLLECTIVE || kind == BK_BAR) {
+                    prover->orders[i] = false;
+                    break;
+                }
+            }
+        }
+    }
+}
+
+bool prove_mach_setup(Prover *prover) {
+    const BinFlow *flow = prover->g;
+    uint32_t nf = flow->bin->nfuncs, slots = prover->bf->frame_bytes > prover->var_bytes
+                                                 ? (prover->bf->frame_bytes - prover->var_bytes) / 4
+                                                 : 0;
+    prover->nloc = LOC_SLOT + (slots < MAX_SLOTS ? slots : MAX_SLOTS);
+    prover->rpo_of = ARENA_ARRAY(&prover->arena, uint32_t, prover->ff->nblocks + 1);
+    memset(prover->rpo_of, 0xff, prover->ff->nblocks * sizeof *prover->rpo_of);
+    for (uint32_t k = 0; k < prover->ff->nrpo; k++)
+        prover->rpo_of[prover->ff->rpo[k] - prover->ff->first_block] = k;
+    prover->clobbers = ARENA_ARRAY(&prover->arena, bool, (size_t)nf *LOC_SLOT);
+    for (uint32_t f = 0; f < nf; f++)
+        writes_of(flow, f, prover->clobbers + (size_t)f * LOC_SLOT);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t f = 0; f < nf; f++)
+            for (uint32_t c = 0; c < flow->funcs[f].ncalls; c++) {
+                uint32_t callee = flow->funcs[f].calls[c].callee;
+                for (uint32_t l = 0; l < LOC_SLOT && callee != BINFLOW_NONE; l++)
+                    if (prover->clobbers[(size_t)callee * LOC_SLOT + l] &&
+                        !prover->clobbers[(size_t)f * LOC_SLOT + l])
+                        changed = prover->clobbers[(size_t)f * LOC_SLOT + l] = true;
+            }
+    }
+    /* R1 is lowered on entry and raised before every RET; the frame pass makes that so and a function's own
+     * proof shows it */
+    for (uint32_t f = 0; f < nf; f++)
+        prover->clobbers[(size_t)f * LOC_SLOT + LOC_R + 1] = false;
+    find_orders(prover);
+    return true;
+}
+
+void prove_mach_entry(Prover *prover, Term **val) {
+    Terms *ts = &prover->ts;
+    prover->entry_val = val;
+    for (uint32_t l = 0; l < prover->nloc; l++) {
+        char name[24];
+        prove_loc_name(l, name);
+        val[l] = t_var(ts, prove_loc_width(l), term_name(ts, "initial %s", name), 0);
+    }
+    if (prover->pf->is_entry)
+        return;
+    val[LOC_R + 1] = prove_sp(prover);
+    AbiPlan in;
+    prove_abi(prover, prover->pf->params, prover->pf->nparams, &in);
+    for (uint32_t k = 0; k < in.n; k++)
+        for (unsigned c = 0; c < in.at[k].words && in.at[k].reg >= 0; c++)
+            val[LOC_R + (uint32_t)in.at[k].reg + c] = prove_input(prover, "arg%u.%u", k, c);
+}

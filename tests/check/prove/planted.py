@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Wrong binaries made by hand: none may be called proved, by file nor by kernel.
+
+  planted.py HEDDLE CASES SCRATCH [NAME...]
+
+Each row of PLANTED is one error of a kind that compilers make, as edits of the disassembly of CASES/FILE.ptx:
+  sub PATTERN REPLACEMENT   the first line that matches
+  drop PATTERN              a NOP in its place
+  move PATTERN BEFORE       one instruction in front of another one
+Patterns are regular expressions of a line, `in:SECTION PATTERN` of one in or behind that section; `FILE|KERNEL` asks for one kernel alone, with what it calls.
+SPDX-License-Identifier: MIT"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+TARGET = "sm_80"
+PLANTED = """
+arith: low word of another pair | sub IADD3 R12, P0, R0 / IADD3 R12, P0, R6
+arith: high word of another pair | sub IADD3.X R13, R6 / IADD3.X R13, R0
+arith: carry dropped | sub IADD3.X R13, R6, (\\S+), RZ, P0 / IADD3.X R13, R6, \\1, RZ, !PT
+arith: carry of the other sum | sub IADD3 R14, P0, / IADD3 R14, P1,
+arith: borrow not complemented | sub IADD3.X R15, ~R6 / IADD3.X R15, R6
+arith: carry polarity | sub IADD3.X R15, (.*), P0, !PT / IADD3.X R15, \\1, !P0, !PT
+arith: carry-in of a sum that has none | sub IADD3.X R12, R7, RZ, RZ, P0 / IADD3.X R12, R7, RZ, RZ, !PT
+arith: halves of a stored pair swapped | sub STG.E.64 \\[R2.64\\], R12 / STG.E.64 [R2.64], R14
+arith: wide product unsigned | sub IMAD.WIDE R12, R9 / IMAD.WIDE.U32 R12, R9
+arith: high product of signed | sub IMAD.WIDE.U32 R12, R9 / IMAD.WIDE R12, R9
+arith: comparison signed for unsigned, low words | sub ISETP.GE.U32.AND P0, PT, R4 / ISETP.GE.AND P0, PT, R4
+arith: comparison signed for unsigned, high words | sub ISETP.GE.U32.AND.EX / ISETP.GE.AND.EX
+arith: less for greater or equal | sub ISETP.LT.AND P0, PT, R7, R9 / ISETP.GE.AND P0, PT, R7, R9
+arith: greater for greater or equal | sub ISETP.GE.U32.AND P0, PT, R4 / ISETP.GT.U32.AND P0, PT, R4
+arith: comparison with the operands swapped | sub ISETP.LT.AND P0, PT, R7, R9 / ISETP.LT.AND P0, PT, R9, R7
+arith: NaN ordered | sub FSETP.LTU / FSETP.LT
+arith: predicates combined by or | sub FSETP.LTU.AND P0 / FSETP.LTU.OR P0
+arith: second predicate dropped | sub FSETP.LTU.AND P0, PT, R8, 1, P0 / FSETP.LTU.AND P0, PT, R8, 1, PT
+arith: second predicate complemented | sub FSETP.LTU.AND P0, PT, R8, 1, P0 / FSETP.LTU.AND P0, PT, R8, 1, !P0
+arith: the low words' result dropped | sub (ISETP.GE.U32.AND.EX.*), PT, P0 / \\1, PT, PT
+arith: selected the wrong way | sub SEL R0, R7, R9, P0 / SEL R0, R9, R7, P0
+arith: selected by the complement | sub SEL R0, R7, R9, P0 / SEL R0, R7, R9, !P0
+arith: shift logical for arithmetic | sub SHF.R.S32.HI R6 / SHF.R.U32.HI R6
+arith: shift by another amount | sub SHF.R.S32.HI R6, RZ, 0x3 / SHF.R.S32.HI R6, RZ, 0x4
+arith: funnel shift of swapped words | sub SHF.L.W.U32.HI R16, R7, 0x5, R9 / SHF.L.W.U32.HI R16, R9, 0x5, R7
+arith: another permutation | sub PRMT R17, R7, 0x5410 / PRMT R17, R7, 0x5411
+arith: another truth table | sub LOP3.LUT R0, R7, R9, R13, 0x1b / LOP3.LUT R0, R7, R9, R13, 0x1d
+arith: maximum for minimum | sub IMNMX R12, R7, R9, !PT / IMNMX R12, R7, R9, PT
+arith: signed minimum for unsigned | sub IMNMX.U32 R6 / IMNMX R6
+arith: rounding mode | sub FFMA.RZ / FFMA
+arith: rounding mode of f64 | sub DADD.RP / DADD.RM
+arith: subnormals not flushed | sub FADD.FTZ / FADD
+arith: not saturated | sub FMUL.SAT / FMUL
+arith: maximum of floats for minimum | sub FMNMX R8, R6, (\\S+), PT / FMNMX R8, R6, \\1, !PT
+arith: sign of a zero | sub DADD R10, -R10, -0.0 / DADD R10, R10, -0.0
+arith: conversion rounds to nearest | sub F2I.TRUNC / F2I
+arith: conversion from signed | sub I2F.U32 R0 / I2F R0
+arith: field sign-extended | sub SGXT.U32 / SGXT
+arith: field of another width | sub SGXT.U32 R18, R8, 0x8 / SGXT.U32 R18, R8, 0x9
+arith: other function of MUFU | sub MUFU.EX2 / MUFU.LG2
+arith: leading zeros as position | sub FLO.U32.SH / FLO.U32
+arith: of the complement's ones | sub POPC R19, c / POPC R19, ~c
+arith: guard polarity | sub @P0 STG / @!P0 STG
+arith: guard dropped | sub @!P0 STG /     STG
+arith: other predicate | sub @!P0 STG / @!P1 STG
+arith: parameter's offset | sub c.0x0..0x178. / c[0x0][0x17c]
+arith: constant bank | sub IADD3 R12, P0, R0, c.0x0. / IADD3 R12, P0, R0, c[0x3]
+arith: constant bank of jump tables | sub MOV R7, c.0x0. / MOV R7, c[0x2]
+arith: half a word stored | sub STG.E (.*), R0 ; / STG.E.U16 \\1, R0 ;
+arith: a word stored for a half | sub STG.E.U16 / STG.E
+arith: store at another place | sub \\[R2.64.0x20\\] / [R2.64+0x22]
+arith: store dropped | drop STG.E .R2.64.0x24., R12
+arith: other element of a vector | sub STG.E.128 .R2.64.0x50., R16 / STG.E.128 [R2.64+0x50], R12
+arith: other special register | sub SR_TID.X / SR_TID.Y
+arith: result read too early | sub B0-----:R-:W-:-:S01(.*)ISETP.LT.AND / B------:R-:W-:-:S01\\1ISETP.LT.AND
+arith: stall too short | sub S04(.*)ISETP.GE.U32.AND P0 / S01\\1ISETP.GE.U32.AND P0
+arith: scoreboard of another instruction | sub W3:(.*)DADD R10 / W4:\\1DADD R10
+arith: overwritten before it is stored | sub B-----5:R-:W-:-:S01(.*)IMAD.WIDE R12 / B------:R-:W-:-:S01\\1IMAD.WIDE R12
+arith: too few registers | sub (EIATTR_REGCOUNT, \\w+), \\w+ / \\1, 0x8
+arith: parameters without the last | sub (EIATTR_CBANK_PARAM_SIZE), \\w+ / \\1, 0x20
+arith: parameter at another offset | sub (EIATTR_KPARAM_INFO, \\w+), 0x100002 / \\1, 0x140002
+arith: parameter of another size | sub (EIATTR_KPARAM_INFO, \\w+, 0x100002), \\w+ / \\1, 0x11f000
+arith: parameter block elsewhere | sub (EIATTR_PARAM_CBANK, \\w+), 0x(\\w+)160 / \\1, 0x\\g<2>164
+arith: no way out | drop EXIT
+arith: exits too early | sub DADD R10, -R10, -0.0 / EXIT
+arith: traps at the end | sub EXIT ; / BPT.TRAP 0x1 ;
+memory: load moved before a store that may be to its place | move LDG.E R0, .R4.64. / STG.E .R2.64., R6
+memory: store moved before a load that may be of its place | move STG.E .R2.64.0x8., R7 / LDG.E R0, .R4.64.
+memory: stores that may be to one place swapped | move STG.E .R2.64.0x8., R7 / STG.E .R4.64.0x4.
+memory: volatile store no longer volatile | sub STG.E.STRONG.SYS / STG.E
+memory: volatile load no longer volatile | sub LDG.E.STRONG.SYS / LDG.E
+memory: volatile of another scope | sub LDG.E.STRONG.SYS / LDG.E.STRONG.SM
+memory: volatile accesses swapped | move LDG.E.STRONG.SYS / STG.E.STRONG.SYS
+memory: volatile store dropped | drop STG.E.STRONG.SYS
+memory: byte zero-extended | sub LDG.E.S8 / LDG.E.U8
+memory: fence dropped | drop MEMBAR
+memory: fence of a block | sub MEMBAR.SC.GPU / MEMBAR.SC.CTA
+memory: weaker fence | sub MEMBAR.SC.GPU / MEMBAR.ALL.GPU
+memory: store moved over the fence | move STG.E .R2.64.0x24., R6 / MEMBAR
+memory: store moved behind the fence | move MEMBAR / STG.E .R2.64.0x20., R0
+memory: atomic of another operation | sub ATOMG.E.ADD / ATOMG.E.MAX
+memory: atomic of another type | sub ATOMG.E.MIN.S32 / ATOMG.E.MIN
+memory: atomic of another width | sub ATOMG.E.ADD.STRONG / ATOMG.E.ADD.64.STRONG
+memory: atomic of another scope | sub ATOMG.E.ADD.STRONG.GPU / ATOMG.E.ADD.STRONG.SYS
+memory: reduction of another scope | sub RED.E.MAX.STRONG.SYS / RED.E.MAX.STRONG.GPU
+memory: reduction signed | sub RED.E.MAX.STRONG / RED.E.MAX.S32.STRONG
+memory: comparand and value swapped | sub (ATOMG.E.CAS.*), R6, R7 / \\1, R7, R6
+memory: atomics swapped | move ATOMG.E.MIN / ATOMG.E.ADD
+memory: atomic dropped | drop RED.E.MAX
+memory: atomic's result elsewhere | sub ATOMG.E.MIN.S32.STRONG.GPU PT, R9 / ATOMG.E.MIN.S32.STRONG.GPU PT, RZ
+memory: an atomic's predicate into one that is used | sub ATOMG.E.ADD.STRONG.GPU PT / ATOMG.E.ADD.STRONG.GPU P0
+memory: barrier dropped | drop BAR.SYNC 0x0
+memory: barrier of another number | sub BAR.SYNC 0x0 / BAR.SYNC 0x1
+memory: barrier of half the block | sub BAR.SYNC 0x0 / BAR.SYNC 0x0, 0x40
+memory: arrives only | sub BAR.SYNC 0x0 / BAR.ARV 0x0, 0x80
+memory: shared store moved over the barrier | move BAR.SYNC 0x0 / STS .R4., R6
+memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC 0x0
+memory: shared variable elsewhere | sub IADD3 R4, R0, 0x100 / IADD3 R4, R0, 0x80
+memory: address masked otherwise | sub LOP3.LUT R0, R7, 0x7f / LOP3.LUT R0, R7, 0xff
+memory: other symbol | sub (__rela 0x220, \\w+), \\w+, / \\1, 13,
+memory: other addend | sub (__rela \\w+, 56, \\w+), 0x0 / \\1, 0x8
+memory: relocation of another instruction | sub (__rela) 0x230, / \\1 0x240,
+memory: relocation of the other word | sub (__rela 0x220), 56, / \\1, 57,
+memory: relocation lost | sub (__rela) 0x250, (\\w+), / \\1 0x390, \\2,
+memory: symbol elsewhere | sub (__symbol \\w+), 0x10, (.*// second) / \\1, 0x8, \\2
+memory: constant of another place | sub LDC R19, c.0x3..0x8. / LDC R19, c[0x3][0xc]
+memory: constant of another bank | sub LDC R18, c.0x3. / LDC R18, c[0x0]
+memory: constant of another width | sub LDC R18, / LDC.U8 R18,
+memory: constant wider than it is aligned | sub LDC R19, / LDC.64 R20,
+memory: constant beyond the bank | sub MOV R12, 0x0 / LDC R12, c[0x3][R0+0x4000]
+memory: frame's variable elsewhere | sub IADD3 R0, R1, 0x4, / IADD3 R0, R1, 0x8,
+memory: stack not lowered | drop IADD3 R1, R1, -0x40
+memory: local store dropped | drop STL .R7.
+memory: local load before the store | move LDL R0 / STL .R7.
+memory: more lanes than threads allowed | sub (EIATTR_MAX_THREADS), 0x80 / \\1, 0x40
+memory: stack too small | sub (EIATTR_MIN_STACK_SIZE, 0xc), 0x40 / \\1, 0x10
+memory: frame too small | sub (EIATTR_FRAME_SIZE, 0xc), 0x40 / \\1, 0x10
+memory: shared memory too small for where its variables lie | sub in:.nv.shared.memory __section_size 0x300 / __section_size 0x200
+memory: list of EXIT instructions | sub (EIATTR_EXIT_INSTR_OFFSETS), 0x380 / \\1, 0x370
+memory: fewer registers in a launch than the code has | sub in:.nv.info.memory EIATTR_MAXREG_COUNT, 0xff / EIATTR_MAXREG_COUNT, 0x10
+memory|memory: one kernel alone, stored elsewhere | sub \\[R2.64.0x50\\] / [R2.64+0x54]
+lanes: other mode of the shuffle | sub SHFL.DOWN / SHFL.UP
+lanes: shuffle's distance | sub (SHFL.DOWN P1, R5, R4), 0x4 / \\1, 0x5
+lanes: shuffle's clamp | sub (SHFL.DOWN P1, R5, R4, 0x4), 0x1f / \\1, 0x1e
+lanes: shuffle's segment | sub (SHFL.DOWN P1, R5, R4, 0x4), 0x1f / \\1, 0x101f
+lanes: shuffle of another value | sub SHFL.DOWN P1, R5, R4 / SHFL.DOWN P1, R5, R0
+lanes: shuffle's predicate lost | sub SHFL.DOWN P1 / SHFL.DOWN PT
+lanes: vote of another predicate | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, P1
+lanes: vote of the complement | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
+lanes: all for any | sub VOTE.ANY P0, P1 / VOTE.ALL P0, P1
+lanes: collectives swapped | move VOTE.ANY R4, PT, P0 / SHFL.DOWN
+lanes: mask without a lane | sub WARPSYNC 0xffffffff / WARPSYNC 0x7fffffff
+lanes: barrier released in another register | sub BSYNC B0 / BSYNC B1
+lanes: barrier never released | drop BSYNC B0
+lanes: barrier set again inside the loop | sub IADD3 R6, R6, R7, RZ / BSSY B0, `(.L_7_0160)
+lanes: loop leaves on the complement | sub @P1 BRA / @!P1 BRA
+lanes: loop is not left | sub @P1 BRA / BRA
+lanes: loop's counter steps by two | sub IADD3 R7, R7, 0x1 / IADD3 R7, R7, 0x2
+lanes: loop's counter starts at one | sub MOV R7, RZ / MOV R7, 0x1
+lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_7_00f0\\) / \\1 `(.L_7_00f0+0x10)
+lanes: uniform register from a lane's | sub IADD3 R7, R7, 0x1, RZ / R2UR UR4, R7
+lanes: store of shared memory moved over bar.warp.sync | move LDS R8, / STS .R0., R6
+lanes: load of shared memory moved over bar.sync | move LDS R0, .R0.0x100. / BAR.SYNC 0x0
+lanes: count of the barrier | sub BAR.SYNC 0x1, 0x40 / BAR.SYNC 0x1, 0x20
+lanes: barriers swapped | sub BAR.SYNC 0x1, 0x40 / BAR.SYNC 0x0
+lanes: collective dropped, result kept | drop VOTE.ANY P0
+calls: other callee | sub (__rela 0x80, 58), 5 / \\1, 6
+calls: into the callee's middle | sub (__rela 0x80, 58, 5), 0x0 / \\1, 0x10
+calls: before the callee | sub (__rela 0xe0, 58, 6), 0x0 / \\1, -0x10
+calls: returns to the call | sub (__rela 0x60, 56, 7), 0x90 / \\1, 0x80
+calls: returns behind the next one | sub (__rela 0x60, 56, 7), 0x90 / \\1, 0xa0
+calls: high word of the return address | sub (__rela 0x70), 57, / \\1, 56,
+calls: other argument | sub MOV R4, R6 / MOV R4, R0
+calls: argument in another register | sub MOV R4, R5 / MOV R6, R5
+calls: a call dropped | drop CALL.REL `\\(.L_12_0140
+calls: results swapped | sub MOV R7, R4 / MOV R7, R6
+calls: value kept in a register that the callee writes | sub MOV R6, R2 / MOV R0, R2
+calls: callee does not restore the stack | sub IADD3 R1, R1, 0x20 / IADD3 R1, R1, 0x10
+calls: callee returns elsewhere | sub RET.ABS R20 0x0 / RET.ABS R20 0x10
+calls: callee returns by another register | sub RET.ABS R20 / RET.ABS R18
+calls: callee's result | sub MOV R0, 0x2 / MOV R0, 0x3
+calls: stack without the callee's | sub (EIATTR_MIN_STACK_SIZE, 0x7), 0x20 / \\1, 0x0
+calls|calls: one kernel alone, the callee is wrong | sub IMAD.U32 R4, R4, R0, 0x1 / IMAD.U32 R4, R4, R0, 0x2
+"""
+
+
+def first_line(lines, pattern, code):
+    start = 0
+    if pattern.startswith("in:"):
+        section, pattern = pattern[3:].split(" ", 1)
+        start = next(at for at, line in enumerate(lines) if f'.section "{section}"' in line)
+    for at, line in enumerate(lines[start:], start):
+        if (not code or re.match(r"\s*\[B", line)) and re.search(pattern, line):
+            return at
+    return None
+
+
+def edit(lines, action, pattern, other):
+    code = action != "sub"
+    at = first_line(lines, pattern, code)
+    if at is None:
+        return "nothing to edit"
+    if action == "sub":
+        new = re.sub(re.sub(r"^in:\S+ ", "", pattern), other, lines[at], count=1)
+        if new == lines[at]:
+            return "changes nothing"
+        lines[at] = new
+    elif action == "drop":
+        lines[at] = re.sub(r"(\*/\s*).*?;", r"\1NOP ;", lines[at])
+    else:
+        before = first_line(lines, other, code)
+        if before is None:
+            return "nowhere to move to"
+        lines.insert(before, lines.pop(at))
+    return None
+
+
+def rows():
+    for line in PLANTED.strip().splitlines():
+        head, edits = line.split(" | ")
+        where, name = head.split(": ", 1)
+        action, rest = edits.split(" ", 1)
+        pattern, _, other = (part.strip() if action == "move" else part for part in rest.partition(" / "))
+        file, _, kernel = where.partition("|")
+        yield file, kernel, name, action, pattern, other
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+def main():
+    heddle, cases, scratch = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    scratch.mkdir(parents=True, exist_ok=True)
+    failed, table, text = 0, collections.Counter(), {}
+    for file, kernel, name, action, pattern, other in rows():
+        if len(sys.argv) > 4 and not any(word in name for word in sys.argv[4:]):
+            continue
+        ptx, good, bad = cases / f"{file}.ptx", scratch / f"{file}.cubin", scratch / "bad.cubin"
+        if file not in text:
+            run(heddle, "compile", "-t", TARGET, ptx, "-o", good)
+            proof = run(heddle, "prove", ptx, good)
+            if proof.returncode != 0:
+                print(f"FAILED: {file} as it is: status {proof.returncode}\n{proof.stdout}{proof.stderr}")
+                failed += 1
+            text[file] = run(heddle, "disasm", good).stdout.replace("\t", " ").splitlines()
+        lines = list(text[file])
+        why = edit(lines, action, pattern, other)
+        if not why:
+            (scratch / "bad.sass").write_text("\n".join(lines) + "\n")
+            made = run(heddle, "asm", scratch / "bad.sass", "-o", bad)
+            why = f"does not assemble: {made.stderr}" if made.returncode else None
+        if why:
+            print(f"FAILED: {file}: {name}: {why}")
+            failed += 1
+            continue
+        proof = run(heddle, "prove", ptx, bad, *(["--kernel", kernel] if kernel else []))
+        table[proof.returncode] += 1
+        if proof.returncode not in (1, 4, 5):
+            print(f"FAILED: {file}: {name}: status {proof.returncode}")
+            failed += 1
+    for status, n in sorted(table.items()):
+        print(f"{n} with status {status}")
+    sys.exit(failed != 0)
+
+
+main()
