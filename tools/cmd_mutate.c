@@ -190,8 +190,24 @@ static bool has_launch_beside(const char *path) {
     return found;
 }
 
+/* A binary, another compiler's too, has no PTX to be judged by: what it does unchanged is right. */
+static bool add_binary(Campaign *campaign, const char *path, const char *image, size_t size) {
+    Settings *settings = campaign->s;
+    Plan **inputs = ARENA_ARRAY(&settings->arena, Plan *, 1);
+    inputs[0] = settings->has_shape || settings->launch_file ? &settings->plan : plan_beside(campaign, path);
+    MutSubject x = {.name = path, .image = image, .image_bytes = size, .inputs = inputs, .ninputs = 1};
+    VEC_ADD(&settings->arena, &campaign->subjects, x);
+    return inputs[0] != NULL;
+}
+
 static bool add_file(Campaign *campaign, const char *path) {
     Settings *settings = campaign->s;
+    char *image;
+    size_t size;
+    if (!file_read(&settings->arena, path, &settings->diags, &image, &size))
+        return false;
+    if (cli_is_elf(image, size))
+        return add_binary(campaign, path, image, size);
     PtxModule *m = cli_read_ptx(settings, path);
     if (!m)
         return false;

@@ -49,6 +49,7 @@ struct ModelProgram {
     uint32_t tracked[MODEL_TRACKED], ntracked; /* R registers */
     const uint32_t *addressed;                 /* entries of functions whose address is taken */
     uint32_t naddressed;
+    bool native;
 };
 
 /* What is the same for all lanes: fills Skel.uniform and always_here. */

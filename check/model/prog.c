@@ -269,6 +269,7 @@ ModelProgram *model_program(const BinFlow *flow) {
     if (!program)
         return NULL;
     program->g = flow;
+    program->native = !isa_target_info(flow->bin->target)->has_yield_fairness;
     program->n = flow->bin->ncode;
     program->at = ARENA_ARRAY(&program->arena, Skel, program->n + 1u);
     find_addressed(program);

@@ -521,8 +521,9 @@ static void b_register(Stepper *stepper, const Skel *skel, ModelState *state, La
 
 static StepStatus execute(Stepper *x, const Skel *skel, ModelState *state, uint32_t inst, Oracle *o) {
     Lanes g = state->active;
-    if (skel->fails)
-        return bad(x, inst, "control comes to a word that is no instruction");
+    if (skel->fails) /* of other compilers' code it may be an instruction that is not known here */
+        return x->p->native ? leave_out(x, "what follows a word that is not decoded")
+                            : bad(x, inst, "control comes to a word that is no instruction");
     if (skel->kind == BK_COLLECTIVE && skel->needs_all && state->active != state->valid)
         return bad(x, inst, "a part of the warp executes a collective that every lane comes to");
     if (skel->kind == BK_PLAIN || skel->kind == BK_NOP || skel->kind == BK_COLLECTIVE) {

@@ -23,19 +23,30 @@ typedef struct {
     uint8_t of[256];
 } Meanings;
 
+/* A function, or a subroutine inside a function's section: the blocks that its entry leads to. What one call
+ * brings in is seen at all calls only in the registers that the routine writes. */
+typedef struct {
+    VEC(uint32_t) blocks;
+    RegSet writes; /* with all that it calls */
+    RegSet at_ret;
+} Routine;
+
 typedef struct {
     ModelProgram *p;
     const BinFlow *g;
     Arena arena;
     Meanings *meant;              /* [block] at its start */
     RegSet *in, *forced, *writes; /* [block] */
-    RegSet *at_entry, *at_ret;    /* [function] */
-    RegSet *func_writes;          /* [function] with all that it calls */
-    bool *divergent;              /* [block] its last instruction parts lanes */
-    bool *sometimes;              /* [block] some lanes may not come here */
-    bool *called_sometimes;       /* [function] */
-    int *join;                    /* [block] immediate post-dominator */
-    uint32_t *walk, *stack;       /* [block] */
+    RegSet *at_entry;             /* [function] */
+    Routine *routines;            /* what calls enter */
+    uint32_t *routine_at;         /* [block] the routine that starts there, or BINFLOW_NONE */
+    VEC(uint32_t) * returns_from; /* [block] routines that it is part of, if it ends in RET */
+    uint32_t nroutines;
+    bool *divergent;        /* [block] its last instruction parts lanes */
+    bool *sometimes;        /* [block] some lanes may not come here */
+    bool *called_sometimes; /* [function] */
+    int *join;              /* [block] immediate post-dominator */
+    uint32_t *walk, *stack; /* [block] */
     uint32_t round;
     bool changed;
 } Uni;
@@ -196,9 +207,24 @@ static bool decision_differs(const RegSet *s, const MachInst *inst) {
     return false;
 }
 
-static void uniform_call(Uni *uni, RegSet *s, uint32_t i) {
+/* A branch to another function's entry, which returns for this one. */
+static bool is_tail(const Uni *uni, uint32_t i) {
+    const Skel *skel = &uni->p->at[i];
+    uint32_t to = skel->kind == BK_BRANCH && skel->target != BINFLOW_NONE ? uni->g->block_of[skel->target]
+                                                                          : BINFLOW_NONE;
+    return to != BINFLOW_NONE && uni->g->block_of[i] != BINFLOW_NONE &&
+           uni->g->blocks[to].func != uni->g->blocks[uni->g->block_of[i]].func;
+}
+static bool enters(const Uni *uni, uint32_t i) { return uni->p->at[i].kind == BK_CALL || is_tail(uni, i); }
+
+static Routine *routine_of(const Uni *uni, uint32_t block) { return &uni->routines[uni->routine_at[block]]; }
+
+/* `parts`: lanes may differ in whether they call, or whom. */
+static void uniform_call(Uni *uni, RegSet *s, uint32_t i, bool parts) {
     const Skel *skel = &uni->p->at[i];
     uint32_t n = skel->target != BINFLOW_NONE ? 1 : skel->ntargets;
+    RegSet before = *s, written = {0}, kept;
+    memset(&kept, n && !skel->maybe ? 0 : 0xff, sizeof kept);
     for (uint32_t t = 0; t < n; t++) {
         uint32_t entry = skel->target != BINFLOW_NONE ? skel->target : skel->targets[t],
                  block = uni->g->block_of[entry];
@@ -207,8 +233,16 @@ static void uniform_call(Uni *uni, RegSet *s, uint32_t i) {
         uint32_t f = uni->g->blocks[block].func;
         uni->changed |=
             set_or(uni->g->funcs[f].first_inst == entry ? &uni->at_entry[f] : &uni->forced[block], s);
-        set_or(s, &uni->at_ret[f]);
+        const Routine *routine = routine_of(uni, block);
+        for (unsigned w = 0; w < WORDS; w++) {
+            kept.w[w] |= ~routine->writes.w[w];
+            written.w[w] |= routine->at_ret.w[w] & routine->writes.w[w];
+            if (parts && (skel->maybe || n > 1)) /* lanes take different ways */
+                written.w[w] |= routine->writes.w[w];
+        }
     }
+    for (unsigned w = 0; w < WORDS; w++)
+        s->w[w] = (before.w[w] & kept.w[w]) | written.w[w];
     if (!n)
         memset(s, 0xff, sizeof *s);
 }
@@ -217,7 +251,7 @@ static void uniform_call(Uni *uni, RegSet *s, uint32_t i) {
 static void forget_written(const Uni *uni, uint32_t inst, Meanings *meanings) {
     uint32_t to = uni->p->at[inst].target, block = to != BINFLOW_NONE ? uni->g->block_of[to] : BINFLOW_NONE;
     for (unsigned r = 0; r < 256; r++)
-        if (block == BINFLOW_NONE || set_has(&uni->func_writes[uni->g->blocks[block].func], r))
+        if (block == BINFLOW_NONE || set_has(&routine_of(uni, block)->writes, r))
             meanings->of[r] = IS_ANY;
 }
 
@@ -254,11 +288,15 @@ static void through(Uni *uni, uint32_t block, RegSet *s, bool note) {
                 !uni->divergent[block])
                 uni->divergent[block] = uni->changed = true;
             if (skel->kind == BK_CALL) {
-                uniform_call(uni, s, i);
+                uniform_call(uni, s, i, parts);
                 forget_written(uni, i, &t);
             }
-            if (skel->kind == BK_RET)
-                uni->changed |= set_or(&uni->at_ret[b->func], s);
+            RegSet returned = *s;
+            if (is_tail(uni, i))
+                uniform_call(uni, &returned, i, parts);
+            if (skel->kind == BK_RET || is_tail(uni, i))
+                for (uint32_t k = 0; k < uni->returns_from[block].n; k++)
+                    uni->changed |= set_or(&uni->routines[uni->returns_from[block].at[k]].at_ret, &returned);
         }
         define_results(uni, s, &t, m, together);
     }
@@ -443,32 +481,87 @@ static void note_calls(Uni *uni) {
     }
 }
 
-/* Registers written in each block, those of called functions included. */
+static void add_routine(Uni *uni, uint32_t entry) {
+    if (uni->routine_at[entry] != BINFLOW_NONE)
+        return;
+    const BinFlow *flow = uni->g;
+    Routine *routine = &uni->routines[uni->nroutines];
+    uint32_t round = ++uni->round, number = uni->routine_at[entry] = uni->nroutines++;
+    VEC_ADD(&uni->arena, &routine->blocks, entry);
+    uni->walk[entry] = round;
+    for (uint32_t k = 0; k < routine->blocks.n; k++) {
+        const BinBlock *block = &flow->blocks[routine->blocks.at[k]];
+        if (block->ends & BX_RET)
+            VEC_ADD(&uni->arena, &uni->returns_from[routine->blocks.at[k]], number);
+        for (uint32_t s = 0; s < block->nsuccs; s++)
+            if (uni->walk[block->succs[s].block] != round) {
+                uni->walk[block->succs[s].block] = round;
+                VEC_ADD(&uni->arena, &routine->blocks, block->succs[s].block);
+            }
+    }
+}
+
+/* Entries of functions, and wherever a call may lead. */
+static void find_routines(Uni *uni) {
+    const BinFlow *flow = uni->g;
+    uint32_t ncalls = 0;
+    for (uint32_t i = 0; i < uni->p->n; i++)
+        ncalls += enters(uni, i) ? 1 + uni->p->at[i].ntargets : 0;
+    uni->routines = ARENA_ARRAY(&uni->arena, Routine, flow->bin->nfuncs + ncalls + 1u);
+    uni->routine_at = ARENA_ARRAY(&uni->arena, uint32_t, flow->nblocks + 1u);
+    uni->returns_from = arena_alloc(&uni->arena, (flow->nblocks + 1u) * sizeof *uni->returns_from);
+    memset(uni->returns_from, 0, (flow->nblocks + 1u) * sizeof *uni->returns_from);
+    memset(uni->routine_at, 0xff, (flow->nblocks + 1u) * sizeof *uni->routine_at);
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        if (flow->funcs[f].nblocks)
+            add_routine(uni, flow->funcs[f].first_block);
+    for (uint32_t i = 0; i < uni->p->n; i++) {
+        const Skel *skel = &uni->p->at[i];
+        for (uint32_t t = 0; enters(uni, i) && t < skel->ntargets + 1u; t++) {
+            uint32_t to = t < skel->ntargets ? skel->targets[t] : skel->target;
+            uint32_t block = to == BINFLOW_NONE ? BINFLOW_NONE : flow->block_of[to];
+            if (block != BINFLOW_NONE)
+                add_routine(uni, block);
+        }
+    }
+}
+
+/* What the instructions of a block write themselves. */
+static void written_in(const Uni *uni, const BinBlock *block, RegSet *out) {
+    FOR_BIN_INSTS(block, i)
+        for (unsigned d = 0; uni->g->decoded[i] && d < uni->g->insts[i].ndst; d++) {
+            unsigned first, n = bits_of(uni->g->insts[i].dst[d], &first);
+            for (unsigned c = 0; c < n; c++)
+                set_put(out, first + c, true);
+        }
+    FOR_BIN_INSTS(block, i)
+        for (unsigned p = 0; p < NUM_PREDS && uni->g->decoded[i] &&
+                             isa_has_effect(uni->g->insts[i].optype, ISA_EFFECT_WRITES_ALL_P);
+             p++)
+            set_put(out, PRED_BIT + p, true);
+}
+
+/* Registers written in each block, those of called routines included. */
 static void find_writes(Uni *uni) {
     const BinFlow *flow = uni->g;
-    RegSet *of_func = uni->func_writes = ARENA_ARRAY(&uni->arena, RegSet, flow->bin->nfuncs + 1u);
+    for (uint32_t b = 0; b < flow->nblocks; b++)
+        written_in(uni, &flow->blocks[b], &uni->writes[b]);
     for (bool more = true; more;) {
         more = false;
-        for (uint32_t b = 0; b < flow->nblocks; b++) {
-            RegSet *w = &uni->writes[b];
-            for (uint32_t i = flow->blocks[b].first; i < flow->blocks[b].first + flow->blocks[b].ninsts;
-                 i++) {
+        for (uint32_t b = 0; b < flow->nblocks; b++)
+            FOR_BIN_INSTS(&flow->blocks[b], i) {
                 const Skel *skel = &uni->p->at[i];
-                for (unsigned d = 0; flow->decoded[i] && d < flow->insts[i].ndst; d++) {
-                    unsigned first, n = bits_of(flow->insts[i].dst[d], &first);
-                    for (unsigned c = 0; c < n; c++)
-                        set_put(w, first + c, true);
-                }
-                uint32_t to = skel->kind == BK_CALL && skel->target != BINFLOW_NONE
-                                  ? flow->block_of[skel->target]
-                                  : BINFLOW_NONE;
+                if (!enters(uni, i))
+                    continue;
+                uint32_t to = skel->target != BINFLOW_NONE ? flow->block_of[skel->target] : BINFLOW_NONE;
                 if (to != BINFLOW_NONE)
-                    set_or(w, &of_func[flow->blocks[to].func]);
-                else if (skel->kind == BK_CALL)
-                    memset(w, 0xff, sizeof *w);
+                    set_or(&uni->writes[b], &routine_of(uni, to)->writes);
+                else
+                    memset(&uni->writes[b], 0xff, sizeof uni->writes[b]);
             }
-            more |= set_or(&of_func[flow->blocks[b].func], w);
-        }
+        for (uint32_t r = 0; r < uni->nroutines; r++)
+            for (uint32_t k = 0; k < uni->routines[r].blocks.n; k++)
+                more |= set_or(&uni->routines[r].writes, &uni->writes[uni->routines[r].blocks.at[k]]);
     }
 }
 
@@ -478,7 +571,7 @@ void model_uniformity(ModelProgram *program) {
     Arena *a = &u.arena;
     u.in = ARENA_ARRAY(a, RegSet, nb), u.forced = ARENA_ARRAY(a, RegSet, nb),
     u.writes = ARENA_ARRAY(a, RegSet, nb);
-    u.at_entry = ARENA_ARRAY(a, RegSet, nf), u.at_ret = ARENA_ARRAY(a, RegSet, nf);
+    u.at_entry = ARENA_ARRAY(a, RegSet, nf);
     u.meant = ARENA_ARRAY(a, Meanings, nb);
     memset(u.meant, UNSEEN, nb * sizeof *u.meant);
     for (uint32_t f = 0; f + 1 < nf; f++) {
@@ -491,6 +584,7 @@ void model_uniformity(ModelProgram *program) {
     u.called_sometimes = ARENA_ARRAY(a, bool, nf);
     u.join = ARENA_ARRAY(a, int, nb);
     u.walk = ARENA_ARRAY(a, uint32_t, nb), u.stack = ARENA_ARRAY(a, uint32_t, 2 * nb);
+    find_routines(&u);
     find_writes(&u);
     for (uint32_t f = 0; f + 1 < nf; f++)
         joins(&u, f);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "check/model/model.h"
 #include "check/static/check.h"
 #include "emit/text/asm.h"
 #include <cjson/cJSON.h>
@@ -159,6 +160,12 @@ static void test_undecoded(void **state) {
     check_binary(c.g, NULL, &c.r);
     assert_true(breaks(&c, CR_R23));
     assert_false(breaks(&c, CR_R05));
+    ModelProgram *program = model_program(c.g);
+    ModelResult result;
+    model_check(program, 0, &(ModelOptions){.lanes = 3}, &result);
+    assert_int_equal(result.verdict, MODEL_LIMIT);
+    model_result_free(&result);
+    model_program_free(program);
     release(&c);
 }
 

@@ -184,6 +184,23 @@ static void random_flow(void **state) {
     assert_true(stuck[2] + stuck[3] + stuck[4] > 0);
 }
 
+/* What one call brings in is seen behind another only in registers that the routine writes; where lanes
+ * differ in whether they call, in all that it writes. */
+#define CALLS(guard, body)                                                                                   \
+    ".target bru1\n.entry k\n S2R R0, SR_TID.X ;\n ISETP.EQ.U32.AND P1, PT, R0, RZ, PT ;\n"                  \
+    " S2R R5, SR_TID.X ;\n MOV R6, RZ ;\n LEPC R[20:21], 0x20 ;\n CALL.REL `(f) ;\n"                         \
+    " MOV R5, RZ ;\n WARPSYNC 0xffffffff ;\n LEPC R[20:21], 0x20 ;\n" guard "CALL.REL `(f) ;\n"              \
+    " WARPSYNC 0xffffffff ;\n IADD3 R7, R5, R6, RZ ;\n ISETP.EQ.U32.AND P0, PT, R7, RZ, PT ;\n"              \
+    " @P0 BRA `(end) ;\n BAR.SYNC 0x0 ;\nend:\n EXIT ;\n.func f\n" body " RET.ABS R[20:21] ;\n"
+static void calls(void **state) {
+    (void)state;
+    ModelOptions three = {.lanes = 3};
+    assert_int_equal(verdict(CALLS(" ", " IADD3 R6, R6, 0x1, RZ ;\n"), three), MODEL_PROVED);
+    assert_int_equal(verdict(CALLS(" ", " IADD3 R6, R5, 0x1, RZ ;\n"), three), MODEL_VIOLATION);
+    assert_int_equal(verdict(CALLS(" ", " S2R R6, SR_TID.X ;\n"), three), MODEL_VIOLATION);
+    assert_int_equal(verdict(CALLS(" @P1 ", " IADD3 R6, R6, 0x1, RZ ;\n"), three), MODEL_VIOLATION);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regions),
@@ -194,6 +211,7 @@ int main(void) {
         cmocka_unit_test(saved_barrier),
         cmocka_unit_test(bypass),
         cmocka_unit_test(violations),
+        cmocka_unit_test(calls),
         cmocka_unit_test(correlation),
         cmocka_unit_test(random_flow),
     };
