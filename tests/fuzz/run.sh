@@ -1,13 +1,18 @@
 #!/bin/sh
-# run.sh PROGRAM CORPUS TARGET SECONDS [INPUT...]: the inputs that once failed, then SECONDS of libFuzzer from the corpus.
-# What fails is kept as CORPUS/TARGET-crash-*. One input may take 60 s and 1 GiB: far more than any needs, on any machine.
+# run.sh PROGRAM CORPUS TARGET RUNS [INPUT...]: the inputs that once failed, then RUNS inputs of libFuzzer from the corpus, the same ones
+# whenever the same build runs: one seed, addresses that do not change, no table of comparisons (it would hold addresses).
+#   SEED=7 SECONDS_EACH=600 ctest --preset fuzz    a campaign: other inputs, for so long
+# What fails is kept as CORPUS/TARGET-crash-*. One input may take 10 minutes and 2 GiB: far more than any needs, on any machine.
 # SPDX-License-Identifier: MIT
 set -eu
-program=$1 corpus=$2 target=$3 seconds=$4
+program=$1 corpus=$2 target=$3 runs=$4
 shift 4
-[ $# = 0 ] || "$program" -timeout=60 "$@"
+[ $# = 0 ] || "$program" -timeout=600 "$@"
 words=
 case $target in ptx | diff) words="-dict=$corpus/ptx.dict" ;; esac
-# one seed, so that a failure can be had again; campaigns give another
-exec "$program" -seed="${SEED:-1}" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
+work="-runs=$runs -use_cmp=0"
+[ -z "${SECONDS_EACH:-}" ] || work="-max_total_time=$SECONDS_EACH"
+fixed=
+! setarch -R true 2>/dev/null || fixed="setarch -R" # (not allowed in every container)
+exec $fixed "$program" -seed="${SEED:-1}" $work -timeout=600 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
     -artifact_prefix="$corpus/$target-" $words "$corpus/$target"
