@@ -159,8 +159,7 @@ static void mask_too_small(Checker *checker, const Proc *p, uint32_t i) {
     if (!is_imm_mask(m, &mask) || mask == UINT32_MAX || checker->apart[i] || lanes_may_be_gone(checker, p, i))
         return;
     bool low_lanes = (mask & (mask + 1)) == 0 && mask; /* a block may be smaller than a warp */
-    Severity s = !low_lanes || has_whole_warps(checker, i) ? check_rule_severity(CR_R09, checker->native)
-                                                           : SEV_WARNING;
+    Severity s = !low_lanes || has_whole_warps(checker, i) ? SEV_ERROR : SEV_WARNING; /* natively, too */
     check_report_as(checker, s, CR_R09, i, NONE, "WARPSYNC mask 0x%08x leaves out lanes that come here",
                     mask);
 }

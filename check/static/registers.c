@@ -56,6 +56,89 @@ static void live_before(Live *live, const MachInst *inst) {
     live->p |= reads.p;
 }
 
+/* Native code. A group that waits, or goes one way at a branch, loses a register only to lanes on another way
+ * that write it before the ways meet. */
+typedef struct {
+    Checker *c;
+    const Proc *proc;
+    const Live *in; /* [block] of the function */
+    uint32_t base, nblocks;
+    Bitset mine, other;
+} Ways;
+
+/* Blocks that `from` leads to, without `join`. */
+static void one_way(Ways *ways, uint32_t from, uint32_t join, Bitset *out) {
+    const BinFlow *flow = ways->c->g;
+    ArenaMark mark = arena_mark(&ways->c->a);
+    uint32_t *stack = ARENA_ARRAY(&ways->c->a, uint32_t, ways->nblocks + 1u), n = 0;
+    bs_clear(out);
+    if (from != join) {
+        bs_add(out, from - ways->base);
+        stack[n++] = from;
+    }
+    while (n) {
+        const BinBlock *block = &flow->blocks[stack[--n]];
+        for (uint32_t s = 0; s < block->nsuccs; s++) {
+            uint32_t to = block->succs[s].block;
+            if (to != join && !bs_has(out, to - ways->base)) {
+                bs_add(out, to - ways->base);
+                stack[n++] = to;
+            }
+        }
+    }
+    arena_release(&ways->c->a, mark);
+}
+
+static bool way_writes(const Ways *ways, const Bitset *way, Live cells) {
+    const BinFlow *flow = ways->c->g;
+    BS_EACH(b, way)
+        FOR_BIN_INSTS(&flow->blocks[b + ways->base], i) {
+            Live reads, writes;
+            if (!flow->decoded[i])
+                break;
+            uniform_accesses(&flow->insts[i], &reads, &writes);
+            if ((writes.r & cells.r) || (writes.p & cells.p))
+                return true;
+        }
+    return false;
+}
+
+/* Do lanes that part at the end of `block` take `cells` from each other, of which some are live behind `i`?
+ */
+static bool parted_lanes_write(Ways *ways, uint32_t block, uint32_t i, Live cells) {
+    const BinBlock *b = &ways->c->g->blocks[block];
+    uint32_t join = ways->c->ipdom[block], at = ways->c->g->block_of[i];
+    bool decides = i == b->first + b->ninsts - 1;
+    for (uint32_t s = 0; s < b->nsuccs; s++) {
+        Live kept = cells;
+        one_way(ways, b->succs[s].block, join, &ways->mine);
+        if (decides) {
+            kept.r &= ways->in[b->succs[s].block - ways->base].r;
+            kept.p &= ways->in[b->succs[s].block - ways->base].p;
+        } else if (at != join && !bs_has(&ways->mine, at - ways->base)) {
+            continue;
+        }
+        for (uint32_t o = 0; o < b->nsuccs; o++) {
+            if (o == s && at != join)
+                continue;
+            one_way(ways, b->succs[o].block, join, &ways->other);
+            if (way_writes(ways, &ways->other, kept))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool others_write(Ways *ways, uint32_t i, Live cells) {
+    for (uint32_t n = 0; n < ways->proc->nrpo; n++) {
+        const BinBlock *b = &ways->c->g->blocks[ways->proc->rpo[n]];
+        if (ways->c->divergent[b->first + b->ninsts - 1] && b->nsuccs > 1 &&
+            parted_lanes_write(ways, ways->proc->rpo[n], i, cells))
+            return true;
+    }
+    return false;
+}
+
 static void uniform_live(Checker *checker, const Proc *proc) {
     const BinFlow *flow = checker->g;
     uint32_t base = flow->funcs[proc->func].first_block;
@@ -76,6 +159,9 @@ static void uniform_live(Checker *checker, const Proc *proc) {
         }
     if (!any)
         return;
+    uint32_t nblocks = flow->funcs[proc->func].nblocks;
+    Ways ways = {
+        checker, proc, in, base, nblocks, bs_new(&checker->a, nblocks), bs_new(&checker->a, nblocks)};
     for (int report = 0; report < 2; report++)
         for (bool changed = true; changed;) {
             changed = false;
@@ -89,12 +175,13 @@ static void uniform_live(Checker *checker, const Proc *proc) {
                 for (uint32_t i = b->first + b->ninsts; i-- > b->first;) {
                     if (!flow->decoded[i])
                         continue;
-                    uint64_t r = l.r & unsafe.r;
-                    if (report && may_switch(checker, i) && (r || (l.p & unsafe.p)))
-                        check_report(checker, CR_R17, i, NONE,
-                                     "uniform register %s%u live across possible divergence", r ? "UR" : "UP",
-                                     r ? (unsigned)__builtin_ctzll(r)
-                                       : (unsigned)__builtin_ctz((unsigned)l.p & unsafe.p));
+                    Live lost = {l.r & unsafe.r, l.p & unsafe.p};
+                    if (report && (lost.r || lost.p) && may_switch(checker, i) &&
+                        (!checker->native || others_write(&ways, i, lost)))
+                        check_report(
+                            checker, CR_R17, i, NONE, "uniform register %s%u live across possible divergence",
+                            lost.r ? "UR" : "UP",
+                            lost.r ? (unsigned)__builtin_ctzll(lost.r) : (unsigned)__builtin_ctz(lost.p));
                     live_before(&l, &flow->insts[i]);
                 }
                 Live *to = &in[proc->rpo[n] - base];
