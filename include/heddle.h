@@ -177,6 +177,22 @@ HD_API char *hd_explain(const char *rule);
 HD_API HdStatus hd_validate_auto(HdModule *ptx, HdModule *binary, const char *kernel, uint64_t seed,
                                  char **report);
 
+/* Prove that a binary means what its PTX means, for all inputs (docs/prove.md). HD_OK: proved;
+ * HD_ERR_DIFFERENT: refuted, a launch or a fact of the file shows a difference; HD_ERR_NOTHING: something is
+ * unknown, or a limit was reached; HD_ERR_INPUT: there is no function of that name. The report is put into
+ * *report (may be NULL); NULL options: everything, text. Z3 runs in processes of its own; while it is asked,
+ * at most for query_seconds, HdOptions.cancel is not. */
+typedef struct {
+    const char *kernel;      /* only this function and what it calls; NULL: all */
+    double query_seconds;    /* processor time of one question to Z3; 0: 9 */
+    double max_seconds;      /* processor time of everything, what is left is unknown; 0: no limit */
+    uint32_t max_terms;      /* a function may make so many, what is left is unknown; 0: 4 million */
+    size_t max_memory_bytes; /* of one function, likewise; 0: 512 MiB */
+    bool regions;            /* text: name all regions, not only those that are not proved */
+    HdReportForm form;       /* text or JSON */
+} HdProveOptions;
+HD_API HdStatus hd_prove(HdModule *ptx, HdModule *binary, const HdProveOptions *options, char **report);
+
 /* Release a text or report of the library; NULL: does nothing. */
 HD_API void hd_free(void *text);
 /* A few words for a status, constant; never NULL. */

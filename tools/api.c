@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "heddle.h"
 #include "base/scope.h"
+#include "check/prove/prove.h"
 #include "check/static/check.h"
 #include "check/validate/diff.h"
 #include "check/validate/judge.h"
@@ -493,6 +494,38 @@ HdStatus hd_check(HdModule *binary, const HdCheckOptions *options, char **report
         return HD_ERR_USAGE;
     return report_call(check, (Call){.context = binary->context, .binary = binary, .options = &asked},
                        report);
+}
+
+static void prove(Call *call) {
+    const HdProveOptions *asked = call->options;
+    ProveOptions options = {.query_seconds = asked->query_seconds,
+                            .total_seconds = asked->max_seconds,
+                            .max_terms = asked->max_terms,
+                            .max_bytes = asked->max_memory_bytes,
+                            .kernel = asked->kernel};
+    ProveReport report;
+    Diags d = diags(call->context);
+    call->status = HD_ERR_INPUT;
+    if (prove_module(call->ptx->ptx, call->binary->binary, &options, &report, &d)) {
+        call->status = status_of(prove_verdict(&report));
+        if (call->wants_report)
+            call->text = asked->form == HD_REPORT_JSON ? prove_report_json(&report)
+                                                       : prove_report_text(&report, asked->regions);
+    }
+    prove_report_free(&report);
+}
+
+HdStatus hd_prove(HdModule *ptx, HdModule *binary, const HdProveOptions *options, char **report) {
+    static const HdProveOptions defaults = {0};
+    if (report)
+        *report = NULL;
+    options = options ? options : &defaults;
+    bool limits = options->query_seconds >= 0 && options->max_seconds >= 0; /* and no NaN */
+    if (!ptx || !ptx->ptx || !binary || !binary->binary || !limits ||
+        (unsigned)options->form > HD_REPORT_JSON)
+        return HD_ERR_USAGE;
+    return report_call(
+        prove, (Call){.context = ptx->context, .ptx = ptx, .binary = binary, .options = options}, report);
 }
 
 static void explain(Call *call) {

@@ -1,8 +1,7 @@
-/* Validating directories: see batch.h. The parent collects lines of JSON from its children, one for each
- * kernel that begins and one for each that is judged, so that it knows which kernel a crash belongs to; a new
- * child goes on behind it. The state file has one line for each finished file, with the hash of its text and
- * of the options.
- * SPDX-License-Identifier: MIT */
+/* Validating and proving directories: see batch.h. The parent collects lines of JSON from its children, one
+ * for each kernel that begins and one for each that is judged, so that it knows which kernel a crash belongs
+ * to; a new child goes on behind it. The state file has one line for each finished file, with the hash of its
+ * text and of the options. SPDX-License-Identifier: MIT */
 #include "tools/batch.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -41,6 +40,7 @@ typedef struct { /* a child */
 } Job;
 typedef struct {
     Settings *s;
+    const BatchKind *kind;
     VEC(File) files;
     Job jobs[MAX_JOBS];
     unsigned njobs, ndone, nresults, nfindings;
@@ -58,13 +58,18 @@ static cJSON *result_json(const BatchResult *result, bool with_file) {
         json_add_text(o, "file", result->file);
     json_add_text(o, "kernel", result->kernel);
     json_add_text(o, "verdict", verdict_name(result->verdict));
-    json_add_number(o, "ptx_blocks", result->ptx.total);
-    json_add_number(o, "ptx_blocks_executed", result->ptx.reached);
-    json_add_number(o, "machine_blocks", result->machine.total);
-    json_add_number(o, "machine_blocks_executed", result->machine.reached);
-    json_add_number(o, "operand_classes", result->values.total);
-    json_add_number(o, "operand_classes_seen", result->values.reached);
-    json_add_number(o, "threads", (double)result->threads);
+    if (result->regions.total) {
+        json_add_number(o, "regions", result->regions.total);
+        json_add_number(o, "regions_proved", result->regions.reached);
+    } else {
+        json_add_number(o, "ptx_blocks", result->ptx.total);
+        json_add_number(o, "ptx_blocks_executed", result->ptx.reached);
+        json_add_number(o, "machine_blocks", result->machine.total);
+        json_add_number(o, "machine_blocks_executed", result->machine.reached);
+        json_add_number(o, "operand_classes", result->values.total);
+        json_add_number(o, "operand_classes_seen", result->values.reached);
+        json_add_number(o, "threads", (double)result->threads);
+    }
     json_add_number(o, "seconds", result->seconds);
     json_add_text(o, "note", result->note);
     if (*result->report)
@@ -90,6 +95,7 @@ static bool read_result(Arena *a, const cJSON *o, const char *file, BatchResult 
                             .threads = (uint64_t)number_of(o, "threads")};
     result->ptx =
         (Covered){(uint32_t)number_of(o, "ptx_blocks_executed"), (uint32_t)number_of(o, "ptx_blocks")};
+    result->regions = (Covered){(uint32_t)number_of(o, "regions_proved"), (uint32_t)number_of(o, "regions")};
     result->values =
         (Covered){(uint32_t)number_of(o, "operand_classes_seen"), (uint32_t)number_of(o, "operand_classes")};
     result->machine = (Covered){(uint32_t)number_of(o, "machine_blocks_executed"),
@@ -206,7 +212,8 @@ static uint64_t hash_launch(const Settings *settings, const char *path, uint64_t
 static uint64_t file_hash(Batch *batch, const char *path, uint64_t build) {
     const Settings *settings = batch->s;
     const char *launch = batch_launch_beside(batch->s, path);
-    uint64_t hash = hash_file(path, settings->options_hash ^ build);
+    const char *command = batch->kind->command;
+    uint64_t hash = hash_file(path, XXH64(command, strlen(command), settings->options_hash ^ build));
     return launch ? hash_launch(settings, launch, hash) : hash;
 }
 
@@ -304,7 +311,7 @@ static _Noreturn void child(Batch *batch, const File *file, uint32_t skip, int f
     if (!freopen("/dev/null", "w", stderr) || !out)
         _exit(STATUS_INTERNAL);
     batch->s->diags = (Diags){0};
-    batch_module(batch->s, file->path, skip, send_start, send_result, out);
+    batch->kind->module(batch->s, file->path, skip, send_start, send_result, out);
     fputs("{\"end\":true}\n", out);
     fflush(out);
     _exit(STATUS_DONE);
@@ -468,21 +475,24 @@ static void print_row(const BatchResult *result) {
     char name[256], blocks[32] = "";
     const char *slash = strrchr(result->file, '/');
     snprintf(name, sizeof name, "%s:%s", slash ? slash + 1 : result->file, result->kernel);
-    if (result->ptx.total)
-        snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", result->ptx.reached, result->ptx.total,
-                 100 * covered_part(result->ptx));
+    Covered parts = result->regions.total ? result->regions : result->ptx;
+    if (parts.total)
+        snprintf(blocks, sizeof blocks, "%u/%u %3.0f %%", parts.reached, parts.total,
+                 100 * covered_part(parts));
     printf("%-*.*s  %-21s %14s %8llu  %s\n", NAME_WIDTH, NAME_WIDTH, name, verdict_name(result->verdict),
            blocks, (unsigned long long)result->threads, result->note);
 }
 
 static void print_table(const Batch *batch, const uint32_t *totals) {
-    printf("%-*s  %-21s %14s %8s  %s\n", NAME_WIDTH, "kernel", "verdict", "blocks", "threads", "note");
+    printf("%-*s  %-21s %14s %8s  %s\n", NAME_WIDTH, "kernel", "verdict", batch->kind->parts,
+           batch->kind->threads, "note");
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
             print_row(&batch->files.at[i].results.at[k]);
     for (uint32_t i = 0; i < batch->files.n; i++)
         for (uint32_t k = 0; k < batch->files.at[i].results.n; k++)
-            if (batch->files.at[i].results.at[k].verdict == VERDICT_DIFFERS || batch->s->verbose)
+            if (batch->files.at[i].results.at[k].verdict == VERDICT_DIFFERS ||
+                batch->files.at[i].results.at[k].verdict == VERDICT_REFUTED || batch->s->verbose)
                 printf("\n%s: %s", batch->files.at[i].path, batch->files.at[i].results.at[k].report);
     printf("\n%u files, %u kernels:", batch->files.n, batch->nresults);
     const char *separator = " ";
@@ -506,8 +516,8 @@ static void print_json(const Batch *batch, const uint32_t *totals) {
     mem_free(text);
 }
 
-int batch_validate(Settings *settings) {
-    Batch b = {.s = settings, .started = clock_seconds(), .bar = isatty(STDERR_FILENO) != 0};
+int batch_run(Settings *settings, const BatchKind *kind) {
+    Batch b = {.s = settings, .kind = kind, .started = clock_seconds(), .bar = isatty(STDERR_FILENO) != 0};
     if (!collect(&b))
         return STATUS_INPUT;
     uint64_t build = settings->state_file ? hash_build() : 0;

@@ -1,6 +1,5 @@
-/* heddle validate on many modules: each file in a process of its own, several at a time, with limits of time
- * and memory.
- * SPDX-License-Identifier: MIT */
+/* heddle validate and heddle prove on many modules: each file in a process of its own, several at a time,
+ * with limits of time and memory. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_BATCH_H
 #define HEDDLE_TOOLS_BATCH_H
 #include "check/validate/judge.h"
@@ -9,18 +8,25 @@
 typedef struct {               /* one kernel, or a file that has none */
     const char *file, *kernel; /* kernel "": none of the file could be judged */
     Verdict verdict;
-    Covered ptx, machine, values;
+    Covered ptx, machine, values; /* validate: blocks and classes of operands that were executed */
+    Covered regions;              /* prove: those that are proved */
     uint64_t threads;
     double seconds;
     const char *note, *report; /* report: text of several lines, "" where the note says all */
 } BatchResult;
 
-/* Judge what --launch says of a module's kernels; `each` gets one result after the other. */
 typedef void BatchEach(void *user, const BatchResult *r);
-void batch_module(Settings *settings, const char *path, uint32_t skip,
-                  void (*starts)(void *user, const char *kernel), BatchEach *each, void *user);
+/* Judge a module's kernels but for the first `skip`; `starts` hears of a kernel before, `each` gets its
+ * result. */
+typedef void BatchModule(Settings *settings, const char *path, uint32_t skip,
+                         void (*starts)(void *user, const char *kernel), BatchEach *each, void *user);
+typedef struct {
+    const char *command; /* results of one are none of another */
+    BatchModule *module;
+    const char *parts, *threads; /* headings */
+} BatchKind;
 /* All files and directories of the inputs; prints the table or JSON; the exit status. */
-int batch_validate(Settings *settings);
+int batch_run(Settings *settings, const BatchKind *kind);
 bool batch_is_wanted(const Settings *settings); /* a directory, or several files under --launch auto */
 /* K.json beside K.ptx, where there is one and launches are not to be inferred; else NULL. */
 const char *batch_launch_beside(Settings *settings, const char *path);

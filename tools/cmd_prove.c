@@ -1,11 +1,14 @@
 /* heddle prove: translation validation of machine code against its PTX.
  * SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/scope.h"
 #include "check/prove/prove.h"
+#include "tools/batch.h"
 #include "tools/cli.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void progress(void *user, const char *func, uint32_t done, uint32_t total) {
@@ -15,7 +18,75 @@ static void progress(void *user, const char *func, uint32_t done, uint32_t total
         fprintf(stderr, "\r\033[K");
 }
 
+static ProveOptions options(const Settings *settings) {
+    return (ProveOptions){.query_seconds = settings->query_time,
+                          .total_seconds = settings->total_time,
+                          .max_terms =
+                              settings->budget < UINT32_MAX ? (uint32_t)settings->budget : UINT32_MAX,
+                          .max_bytes = (size_t)settings->memory_limit_mib << 19,
+                          .kernel = settings->launch.kernel};
+}
+
+static void keep_error(void *user, Severity severity, const char *line) {
+    char *first = user;
+    if (severity == SEV_ERROR && !*first) {
+        const char *text = strstr(line, "error ");
+        snprintf(first, 200, "%.*s", (int)strcspn(text ? text + 6 : line, "\n"), text ? text + 6 : line);
+    }
+}
+
+/* Why the kernel is not proved, in one clause. */
+static const char *first_reason(const ProveReport *report) {
+    for (uint32_t i = 0; i < report->nfuncs; i++)
+        for (uint32_t k = 0; k < report->funcs[i].nregions; k++)
+            if (report->funcs[i].regions[k].status >= PROVE_REFUTED)
+                return report->funcs[i].regions[k].reason;
+    return report->facts.n ? report->facts.at[0].text : "";
+}
+
+static void prove_module_of(Settings *settings, const char *path, uint32_t skip,
+                            void (*starts)(void *user, const char *kernel), BatchEach *each, void *user) {
+    char error[200] = "";
+    Diags saved = settings->diags;
+    settings->diags = (Diags){.sink = keep_error, .user = error};
+    PtxModule *m = cli_read_ptx(settings, path);
+    Binary *b = m ? cli_compile_to_binary(settings, m, path) : NULL;
+    if (!b && skip == 0)
+        each(user,
+             &(BatchResult){
+                 .file = path, .kernel = "", .verdict = VERDICT_NOT_COMPILED, .note = error, .report = ""});
+    for (uint32_t i = 0, n = 0; b && i < m->nfuncs; i++) {
+        const char *name = str_text(&m->strings, m->funcs[i].name);
+        if (!m->funcs[i].is_entry || !m->funcs[i].has_body || n++ < skip ||
+            (settings->launch.kernel && strcmp(settings->launch.kernel, name) != 0))
+            continue;
+        starts(user, name);
+        ProveOptions opt = options(settings);
+        ProveReport report;
+        double begin = clock_cpu_seconds();
+        opt.kernel = name;
+        bool done = prove_module(m, b, &opt, &report, &settings->diags);
+        char *text = prove_report_text(&report, settings->verbose);
+        BatchResult result = {.file = path, .kernel = name, .report = text, .note = first_reason(&report)};
+        result.verdict = done ? prove_verdict(&report) : VERDICT_UNKNOWN;
+        for (unsigned k = 0; k < PROVE_NSTATUS; k++) {
+            result.regions.total += report.count[k];
+            result.regions.reached += k < PROVE_REFUTED ? report.count[k] : 0;
+        }
+        result.seconds = clock_cpu_seconds() - begin;
+        each(user, &result);
+        mem_free(text);
+        prove_report_free(&report);
+    }
+    binary_free(b);
+    if (m)
+        ptx_free(m);
+    settings->diags = saved;
+}
+
 int cmd_prove(Settings *settings) {
+    if (batch_is_wanted(settings))
+        return batch_run(settings, &(BatchKind){"prove", prove_module_of, "regions", ""});
     PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
     Binary *b = NULL;
     char *data = NULL;
@@ -26,10 +97,8 @@ int cmd_prove(Settings *settings) {
         b = cli_load(settings, settings->inputs[1], data, size);
     else if (m && settings->ninputs == 1)
         b = cli_compile_to_binary(settings, m, settings->inputs[0]);
-    ProveOptions opt = {.query_seconds = settings->query_time,
-                        .total_seconds = settings->total_time,
-                        .kernel = settings->launch.kernel,
-                        .progress = isatty(2) ? progress : NULL};
+    ProveOptions opt = options(settings);
+    opt.progress = isatty(2) ? progress : NULL;
     ProveReport r = {0};
     if (b && prove_module(m, b, &opt, &r, &settings->diags)) {
         char *text = settings->json ? prove_report_json(&r) : prove_report_text(&r, settings->verbose);

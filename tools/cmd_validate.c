@@ -162,8 +162,8 @@ static void judge_launch_file(Module *module, const char *json) {
     plan_free(&p);
 }
 
-void batch_module(Settings *settings, const char *path, uint32_t skip,
-                  void (*starts)(void *user, const char *kernel), BatchEach *each, void *user) {
+static void validate_module(Settings *settings, const char *path, uint32_t skip,
+                            void (*starts)(void *user, const char *kernel), BatchEach *each, void *user) {
     Module x = {.s = settings, .path = path, .each = each, .user = user, .saved = settings->diags};
     settings->diags = (Diags){.sink = keep_error, .user = &x.error};
     x.m = cli_read_ptx(settings, path);
@@ -325,7 +325,7 @@ int cmd_validate(Settings *settings) {
         return STATUS_USAGE;
     }
     if (batch_is_wanted(settings))
-        return batch_validate(settings);
+        return batch_run(settings, &(BatchKind){"validate", validate_module, "blocks", "threads"});
     if (!settings->launch_auto)
         return validate_plan(settings);
     if (settings->ninputs)

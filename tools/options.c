@@ -226,7 +226,14 @@ static const struct argp_option mutate_options[] = {
 static const struct argp_option no_options[] = {{0}};
 
 static const struct argp_option prove_options[] = {
-    {"kernel", KEY_KERNEL, "NAME", 0, "Only this function", 0},
+    {"kernel", KEY_KERNEL, "NAME", 0, "Only this function and what it calls", 0},
+    {"budget", KEY_BUDGET, "N", 0, "Terms that one function may make (default 4,000,000)", 0},
+    {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0,
+     "Memory of the process, of which a function may take half (default 1024)", 0},
+    {"jobs", KEY_JOBS, "N", 0, "Directories: files at a time (default: one for each processor)", 0},
+    {"state", KEY_STATE, "FILE", 0,
+     "Directories: keep results in FILE; files that it has are not proved again", 0},
+    {"time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "Directories: CPU time for one kernel (default 60)", 0},
     {"query-time", KEY_QUERY_TIME, "SECONDS", 0, "CPU time of one query to Z3 (default 9)", 0},
     {"time", KEY_TIME, "SECONDS", 0, "CPU time of everything; what is left counts as unknown", 0},
     {0}};
@@ -303,8 +310,10 @@ const Command cli_commands[] = {
      "exits, memory "
      "events and live values; what is not equal as it stands is asked of Z3, and differences are shown as "
      "concrete "
-     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. Ends with status 4 if a "
-     "region is refuted.",
+     "values. Without K.cubin the PTX is compiled. --verbose lists all regions. In a directory all .ptx "
+     "files "
+     "are compiled and their kernels proved. Ends with status 4 if something is refuted, 5 if something is "
+     "unknown.",
      1, 2, prove_groups, cmd_prove},
     {"fuzz", "[F.ptx...]", "Test with random programs",
      "Makes PTX programs, compiles them at all levels, and compares the PTX reference interpreter with the "

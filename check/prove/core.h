@@ -38,6 +38,11 @@ typedef struct { /* what Z3 said */
     ProveStatus how;
 } Answer;
 
+typedef struct { /* Z3, opened for the first question */
+    struct ProveZ3 *z3;
+    bool opened;
+} ProveSolver;
+
 typedef struct {
     Prover p;
     VEC(Answer) answers;
@@ -45,7 +50,7 @@ typedef struct {
     uint32_t *cut_of; /* by machine block: cut + 1 */
     bool *mach_stop, *ptx_stop;
     Edge entry;
-    struct ProveZ3 *z3;
+    ProveSolver *solver;
     double deadline; /* of clock_cpu_seconds; 0: none */
     const char *gave_up;
 } Core;

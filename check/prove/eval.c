@@ -2,6 +2,7 @@
  * that it can judge their rewriting.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
+#include "base/scope.h"
 #include "check/prove/term_internal.h"
 #include <inttypes.h>
 #include <math.h>
@@ -17,17 +18,19 @@ struct TermEval {
 };
 
 TermEval *term_eval_new(const Terms *ts, uint64_t seed) {
-    TermEval *e = malloc(sizeof *e);
-    *e = (TermEval){
-        .seed = seed, .n = ts->next_id, .value = calloc(ts->next_id, 8), .known = calloc(ts->next_id, 1)};
+    TermEval *e = mem_alloc(sizeof *e);
+    *e = (TermEval){.seed = seed,
+                    .n = ts->next_id,
+                    .value = mem_zeroed(ts->next_id, 8),
+                    .known = mem_zeroed(ts->next_id, 1)};
     return e;
 }
 void term_eval_free(TermEval *eval) {
     if (!eval)
         return;
-    free(eval->value);
-    free(eval->known);
-    free(eval);
+    mem_free(eval->value);
+    mem_free(eval->known);
+    mem_free(eval);
 }
 void term_eval_set(TermEval *eval, const Term *var, uint64_t value) {
     if (var->kind == TK_ITE) /* a predicate variable's diagram */

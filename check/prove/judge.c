@@ -63,7 +63,7 @@ bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
 bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
                    double *slowest) {
     double limit = core->p.opt->query_seconds > 0 ? core->p.opt->query_seconds : 9; /* and starting it */
-    if (!core->z3 || term->width == 0)
+    if (term->width == 0)
         return false;
     for (unsigned k = 0; k < core->answers.n; k++)
         if (core->answers.at[k].cond == cond && core->answers.at[k].x == term && core->answers.at[k].y == y) {
@@ -71,12 +71,19 @@ bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *rep
             return core->answers.at[k].valid;
         }
     bool valid = false;
+    if (!core->solver->opened) {
+        core->solver->opened = true;
+        core->solver->z3 = prove_z3_open();
+    }
+    if (!core->solver->z3)
+        return false;
     for (unsigned bits = 0; bits < 2 && !valid; bits++) {
         double begin = clock_cpu_seconds(), left = core->deadline > 0 ? core->deadline - begin : limit;
         if (left <= 0)
             break;
         double most = bits ? limit : 1 < limit ? 1 : limit;
-        ZqResult q = prove_z3_equal(core->z3, &core->p.ts, cond, term, y, bits, most < left ? most : left);
+        ZqResult q =
+            prove_z3_equal(core->solver->z3, &core->p.ts, cond, term, y, bits, most < left ? most : left);
         double took = clock_cpu_seconds() - begin;
         if (report) {
             report->queries++;

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include "lower/lower.h" /* text of the built-in library */
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +118,7 @@ void prove_core_run(Core *core, Cut *cut) {
         ARENA_ARRAY(&prover->arena, bool,
                     (prover->nblocks > prover->ff->nblocks ? prover->nblocks : prover->ff->nblocks) + 1);
     bool *pass_ptx = NULL, *pass_mach = NULL; /* before the last realignment */
-    for (unsigned round = 0; round < 24; round++) {
+    for (unsigned round = 0; round < 24 && !prover->ts.overflow; round++) {
         for (uint32_t b = 0; b < prover->nblocks; b++)
             stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
         prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
@@ -371,7 +372,20 @@ static bool relate(Core *core, uint32_t cut) {
            memcmp(lv, q->lv, prover->nloc * sizeof *lv) != 0 || memcmp(mem, q->mem, sizeof mem) != 0;
 }
 
-static bool out_of_time(Core *core) { return core->deadline > 0 && clock_cpu_seconds() > core->deadline; }
+enum { MAX_TERMS = 4000000, MAX_MIB = 512 };
+
+/* Why no more can be done for the function, NULL if there is no reason. */
+static const char *exhausted(const Core *core) {
+    const Prover *prover = &core->p;
+    size_t most = prover->opt->max_bytes ? prover->opt->max_bytes : (size_t)MAX_MIB << 20;
+    if (core->deadline > 0 && clock_cpu_seconds() > core->deadline)
+        return "the time limit";
+    if (prover->arena.total_bytes + prover->ts.arena.total_bytes > most)
+        return "the memory limit of a function";
+    if (prover->ts.next_id > prover->ts.max_terms)
+        return "the budget of a function";
+    return prover->ts.overflow ? "terms became too large" : NULL;
+}
 
 static void solve(Core *core) {
     relate(core, 0);
@@ -383,10 +397,10 @@ static void solve(Core *core) {
             Cut *cut = &core->cuts.at[k];
             if (!cut->dirty)
                 continue;
-            if (out_of_time(core) || core->p.ts.overflow) {
-                core->gave_up = out_of_time(core) ? "the time limit" : "terms became too large";
+            scope_poll();
+            core->gave_up = exhausted(core);
+            if (core->gave_up)
                 return;
-            }
             budget--;
             cut->dirty = false;
             work = true;
@@ -397,7 +411,8 @@ static void solve(Core *core) {
                     core->cuts.at[t].dirty = true;
         }
     }
-    if (!budget)
+    core->gave_up = exhausted(core);
+    if (!budget && !core->gave_up)
         core->gave_up = "the relation did not settle";
 }
 
@@ -413,6 +428,7 @@ static bool setup(Core *core, const PtxModule *m, const PtxFunc *pf, const BinFl
                        .opt = opt,
                        .func = func};
     term_init(&prover->ts);
+    prover->ts.max_terms = opt->max_terms ? opt->max_terms : MAX_TERMS;
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);
     for (uint32_t i = 0; i < flow->bin->nfixups; i++) {
         const BinFixup *bin_fixup = &flow->bin->fixups[i];
@@ -442,12 +458,12 @@ static void start(Core *core) {
 }
 
 static void prove_function(ProveReport *report, const PtxModule *m, const PtxFunc *pf, const BinFlow *flow,
-                           uint32_t func, const ProveOptions *opt, struct ProveZ3 *z3, double deadline) {
+                           uint32_t func, const ProveOptions *opt, ProveSolver *solver, double deadline) {
     ProveFunc *out = &report->funcs[report->nfuncs++];
     out->name =
         arena_copy(&report->arena, flow->bin->funcs[func].name, strlen(flow->bin->funcs[func].name) + 1);
-    Core *core = calloc(1, sizeof *core);
-    core->z3 = z3;
+    Core *core = mem_zeroed(1, sizeof *core);
+    core->solver = solver;
     core->deadline = deadline;
     if (setup(core, m, pf, flow, func, opt)) {
         find_cuts(core);
@@ -459,7 +475,7 @@ static void prove_function(ProveReport *report, const PtxModule *m, const PtxFun
     }
     term_free(&core->p.ts);
     arena_free(&core->p.arena);
-    free(core);
+    mem_free(core);
 }
 
 /* ---- the built-in library, which is PTX too ---- */
@@ -497,11 +513,8 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     double begin = clock_seconds(),
            deadline = opt->total_seconds > 0 ? clock_cpu_seconds() + opt->total_seconds : 0;
     BinFlow *g = bin_flow_new(binary);
-    if (!g)
-        return false;
     prove_facts(m, g, opt, report);
-    struct ProveZ3 *z3 = prove_z3_open();
-    report->has_z3 = z3 != NULL;
+    ProveSolver solver = {0};
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
     Library library = {{0}};
     const bool *wanted = prove_functions_below(g, opt->kernel, &report->arena);
@@ -510,13 +523,14 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         const PtxModule *from = index ? m : library_of(&library, binary->funcs[f].name, &index);
         if (!from || !from->funcs[index - 1].has_body || !wanted[f])
             continue;
-        prove_function(report, from, &from->funcs[index - 1], g, f, opt, z3, deadline);
+        prove_function(report, from, &from->funcs[index - 1], g, f, opt, &solver, deadline);
         if (opt->progress)
             opt->progress(opt->user, binary->funcs[f].name, f + 1, binary->nfuncs);
     }
     prove_confirm(m, g, report);
     library_free(&library);
-    prove_z3_close(z3);
+    prove_z3_close(solver.z3);
+    report->lacks_z3 = solver.opened && !solver.z3;
     bin_flow_free(g);
     report->seconds = clock_seconds() - begin;
     if (!report->nfuncs && !report->facts.n)

@@ -27,6 +27,8 @@ const char *prove_status_name(ProveStatus s);
 typedef struct {
     double query_seconds; /* CPU time of one query, 0 = 9 */
     double total_seconds; /* CPU time of one module, 0 = no limit; what is left counts as unknown */
+    uint32_t max_terms;   /* that one function may make; 0 = 4 million. What is left counts as unknown */
+    size_t max_bytes;     /* of terms and states of one function; 0 = 512 MiB */
     const char *kernel;   /* only this function and what it calls, NULL = all that the PTX defines */
     void (*progress)(void *user, const char *func, uint32_t done, uint32_t total);
     void *user;
@@ -76,7 +78,7 @@ typedef struct {
     uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
     uint32_t queries;
     double seconds, slowest_query;
-    bool has_z3; /* the library was found */
+    bool lacks_z3; /* it was to be asked, and its library was not found */
 } ProveReport;
 
 /* Prove all functions of `m` that have a body and a counterpart in `b`. False only if nothing could be done

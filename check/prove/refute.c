@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include "check/prove/judge.h"
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +36,13 @@ static bool one_sided(const Term *term, const uint8_t *mark, bool *seen) {
     return false;
 }
 static bool hangs_on_opaque(const Terms *ts, const Term *x, const Term *y) {
-    uint8_t *mark = calloc(ts->next_id, 1);
-    bool *seen = calloc(ts->next_id, 1);
+    uint8_t *mark = mem_zeroed(ts->next_id, 1);
+    bool *seen = mem_zeroed(ts->next_id, 1);
     note_opaque(x, mark, 1);
     note_opaque(y, mark, 2);
     bool only_one = one_sided(x, mark, seen) && one_sided(y, mark, seen); /* each has operations of its own */
-    free(mark);
-    free(seen);
+    mem_free(mark);
+    mem_free(seen);
     return only_one;
 }
 
@@ -70,11 +71,11 @@ void prove_judge_refute(Judge *judge, uint64_t seed, Term *cond, Term *x, Term *
     ProveRegion *region = judge->out;
     const Term *vars[MAX];
     Found f = {vars, 0, MAX};
-    bool *seen = calloc(ts->next_id, 1);
+    bool *seen = mem_zeroed(ts->next_id, 1);
     leaves(&ts->arena, &f, seen, cond);
     leaves(&ts->arena, &f, seen, x);
     leaves(&ts->arena, &f, seen, y);
-    free(seen);
+    mem_free(seen);
     for (uint32_t k = 0; k < f.n; k++) /* what a location holds was not found out: no fault of this region */
         if (f.at[k]->name[0] == '?' || f.at[k]->name[0] == '~' ||
             strncmp(f.at[k]->name, "undefined", 9) == 0) {

@@ -1,7 +1,8 @@
 /* Texts of a proof's report.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/prove.h"
-#include <cjson/cJSON.h>
+#include "base/json.h"
+#include "base/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,11 +58,8 @@ static bool is_absent(const ProveReport *report, uint32_t index) {
 }
 
 char *prove_report_text(const ProveReport *report, bool verbose) {
-    char *s = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&s, &n);
-    if (!f)
-        return NULL;
+    TextStream *stream = text_open();
+    FILE *f = stream->out;
     for (uint32_t i = 0; i < report->nfuncs; i++) {
         const ProveFunc *fn = &report->funcs[i];
         line(f, fn->name, fn->count);
@@ -78,7 +76,7 @@ char *prove_report_text(const ProveReport *report, bool verbose) {
     line(f, "all", report->count);
     line(f, "with a guard, select, conversion", report->predicated);
     fprintf(f, "%u queries, the slowest %.2f s; %.2f s in all%s\n", report->queries, report->slowest_query,
-            report->seconds, report->has_z3 ? "" : "; libz3 was not found, so nothing was asked");
+            report->seconds, report->lacks_z3 ? "; libz3 was not found, so nothing was asked" : "");
     for (uint32_t i = 0; i < report->nfuncs; i++)
         fprintf(f, "%s: %s\n", report->funcs[i].name,
                 verdict_name(prove_verdict_of(report, report->funcs[i].name)));
@@ -86,77 +84,74 @@ char *prove_report_text(const ProveReport *report, bool verbose) {
         if (is_absent(report, i))
             fprintf(f, "%s: %s\n", report->facts.at[i].func,
                     verdict_name(prove_verdict_of(report, report->facts.at[i].func)));
-    fclose(f);
-    return s;
+    return text_close(stream, NULL);
 }
 
 static cJSON *counts(const uint32_t count[PROVE_NSTATUS]) {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "regions", total(count));
-    cJSON_AddNumberToObject(o, "proved", proved(count));
+    cJSON *o = json_object();
+    json_add_number(o, "regions", total(count));
+    json_add_number(o, "proved", proved(count));
     for (unsigned i = 0; i < PROVE_NSTATUS; i++)
-        cJSON_AddNumberToObject(o, prove_status_name((ProveStatus)i), count[i]);
+        json_add_number(o, prove_status_name((ProveStatus)i), count[i]);
     return o;
 }
 
 char *prove_report_json(const ProveReport *report) {
-    cJSON *root = cJSON_CreateObject(), *funcs = cJSON_AddArrayToObject(root, "functions");
+    cJSON *root = json_object(), *funcs = json_add_list(root, "functions");
     for (uint32_t i = 0; i < report->nfuncs; i++) {
         const ProveFunc *fn = &report->funcs[i];
-        cJSON *o = cJSON_CreateObject(), *list;
-        cJSON_AddStringToObject(o, "name", fn->name);
-        cJSON_AddStringToObject(o, "verdict", verdict_name(prove_verdict_of(report, fn->name)));
-        cJSON_AddItemToObject(o, "all", counts(fn->count));
-        cJSON_AddItemToObject(o, "predicated", counts(fn->predicated));
-        list = cJSON_AddArrayToObject(o, "regions");
+        cJSON *o = json_object(), *list;
+        json_add_text(o, "name", fn->name);
+        json_add_text(o, "verdict", verdict_name(prove_verdict_of(report, fn->name)));
+        json_add(o, "all", counts(fn->count));
+        json_add(o, "predicated", counts(fn->predicated));
+        list = json_add_list(o, "regions");
         for (uint32_t k = 0; k < fn->nregions; k++) {
             const ProveRegion *region = &fn->regions[k];
-            cJSON *x = cJSON_CreateObject();
-            cJSON_AddStringToObject(x, "status", prove_status_name(region->status));
-            cJSON_AddNumberToObject(x, "ptxFirst", region->ptx_first);
-            cJSON_AddNumberToObject(x, "ptxLast", region->ptx_last);
-            cJSON_AddNumberToObject(x, "pcFirst", (double)region->pc_first);
-            cJSON_AddNumberToObject(x, "pcLast", (double)region->pc_last);
-            cJSON_AddBoolToObject(x, "predicated", region->predicated);
-            cJSON_AddNumberToObject(x, "seconds", region->seconds);
+            cJSON *x = json_object();
+            json_add_text(x, "status", prove_status_name(region->status));
+            json_add_number(x, "ptxFirst", region->ptx_first);
+            json_add_number(x, "ptxLast", region->ptx_last);
+            json_add_number(x, "pcFirst", (double)region->pc_first);
+            json_add_number(x, "pcLast", (double)region->pc_last);
+            json_add_bool(x, "predicated", region->predicated);
+            json_add_number(x, "seconds", region->seconds);
             if (region->reason && *region->reason) {
-                cJSON_AddStringToObject(x, "reason", region->reason);
-                cJSON_AddNumberToObject(x, "line", region->bad_line);
-                cJSON_AddNumberToObject(x, "pc", (double)region->bad_pc);
+                json_add_text(x, "reason", region->reason);
+                json_add_number(x, "line", region->bad_line);
+                json_add_number(x, "pc", (double)region->bad_pc);
             }
             if (region->nvalues) {
-                cJSON *v = cJSON_AddObjectToObject(x, "values");
+                cJSON *v = json_add_object(x, "values");
                 for (uint32_t n = 0; n < region->nvalues; n++) {
                     char text[32];
                     snprintf(text, sizeof text, "0x%" PRIx64, region->values[n].value);
-                    cJSON_AddStringToObject(v, region->values[n].what, text);
+                    json_add_text(v, region->values[n].what, text);
                 }
-                cJSON_AddBoolToObject(x, "replayed", region->replayed);
+                json_add_bool(x, "replayed", region->replayed);
             }
-            cJSON_AddItemToArray(list, x);
+            json_append(list, x);
         }
-        cJSON_AddItemToArray(funcs, o);
+        json_append(funcs, o);
     }
-    cJSON *facts = cJSON_AddArrayToObject(root, "facts");
+    cJSON *facts = json_add_list(root, "facts");
     for (uint32_t i = 0; i < report->facts.n; i++) {
         const ProveFact *fact = &report->facts.at[i];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_object();
         if (fact->func)
-            cJSON_AddStringToObject(o, "function", fact->func);
-        cJSON_AddStringToObject(o, "status", prove_status_name(fact->status));
-        cJSON_AddStringToObject(o, "text", fact->text);
+            json_add_text(o, "function", fact->func);
+        json_add_text(o, "status", prove_status_name(fact->status));
+        json_add_text(o, "text", fact->text);
         if (fact->ptx_line)
-            cJSON_AddNumberToObject(o, "line", fact->ptx_line);
-        cJSON_AddItemToArray(facts, o);
+            json_add_number(o, "line", fact->ptx_line);
+        json_append(facts, o);
     }
-    cJSON_AddStringToObject(root, "verdict", verdict_name(prove_verdict(report)));
-    cJSON_AddItemToObject(root, "all", counts(report->count));
-    cJSON_AddItemToObject(root, "predicated", counts(report->predicated));
-    cJSON_AddNumberToObject(root, "queries", report->queries);
-    cJSON_AddNumberToObject(root, "slowestQuery", report->slowest_query);
-    cJSON_AddNumberToObject(root, "seconds", report->seconds);
-    cJSON_AddBoolToObject(root, "z3", report->has_z3);
-    char *text = cJSON_Print(root);
-    cJSON_Delete(root);
-    return text;
+    json_add_text(root, "verdict", verdict_name(prove_verdict(report)));
+    json_add(root, "all", counts(report->count));
+    json_add(root, "predicated", counts(report->predicated));
+    json_add_number(root, "queries", report->queries);
+    json_add_number(root, "slowestQuery", report->slowest_query);
+    json_add_number(root, "seconds", report->seconds);
+    json_add_bool(root, "z3", !report->lacks_z3);
+    return json_close(root);
 }

@@ -1,6 +1,7 @@
 /* Terms: hash consing, decision diagrams, applications. See check/prove/term.h.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
+#include "base/scope.h"
 #include "check/prove/term_internal.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,18 +21,18 @@ static uint32_t mix(uint32_t h, uint64_t v) {
 }
 
 void term_init(Terms *ts) {
-    *ts = (Terms){.size = 1 << 12, .next_id = 1, .max_steps = 4000000};
-    ts->table = calloc(ts->size, sizeof *ts->table);
-    ts->memo = calloc(MEMO_SIZE, sizeof *ts->memo);
+    *ts = (Terms){.size = 1 << 12, .next_id = 1, .max_steps = 4000000, .max_terms = UINT32_MAX};
+    ts->table = mem_zeroed(ts->size, sizeof *ts->table);
+    ts->memo = mem_zeroed(MEMO_SIZE, sizeof *ts->memo);
     ts->truth = t_const(ts, 1, 1);
     ts->falsity = t_const(ts, 1, 0);
     ts->zero = t_const(ts, 32, 0);
 }
 
 void term_free(Terms *ts) {
-    free(ts->table);
-    free(ts->memo);
-    free(ts->names);
+    mem_free(ts->table);
+    mem_free(ts->memo);
+    mem_free(ts->names);
     arena_free(&ts->arena);
     *ts = (Terms){0};
 }
@@ -56,10 +57,7 @@ const char *term_name(Terms *ts, const char *fmt, ...) {
     }
     if (ts->nnames == ts->names_size) {
         ts->names_size = ts->names_size ? 2 * ts->names_size : 64;
-        const char **grown = realloc(ts->names, ts->names_size * sizeof *grown);
-        if (!grown)
-            abort();
-        ts->names = grown;
+        ts->names = mem_resize(ts->names, ts->names_size * sizeof *ts->names);
     }
     memmove(ts->names + lo + 1, ts->names + lo, (ts->nnames - lo) * sizeof *ts->names);
     ts->nnames++;
@@ -75,9 +73,7 @@ static bool same(const Term *term, const Term *y) {
 
 static void grow_table(Terms *ts) {
     uint32_t size = ts->size * 2;
-    Term **table = calloc(size, sizeof *table);
-    if (!table)
-        abort();
+    Term **table = mem_zeroed(size, sizeof *table);
     for (uint32_t i = 0; i < ts->size; i++)
         if (ts->table[i]) {
             uint32_t at = ts->table[i]->hash & (size - 1);
@@ -85,7 +81,7 @@ static void grow_table(Terms *ts) {
                 at = (at + 1) & (size - 1);
             table[at] = ts->table[i];
         }
-    free(ts->table);
+    mem_free(ts->table);
     ts->table = table;
     ts->size = size;
 }
@@ -106,6 +102,9 @@ Term *term_make(Terms *ts, Term key) {
     if (key.c)
         key.c = arena_copy(&ts->arena, key.c, key.n * sizeof *key.c);
     key.id = ts->next_id++;
+    ts->overflow |= ts->next_id > ts->max_terms;
+    if (ts->next_id % 4096 == 0)
+        scope_poll();
     *t = key;
     ts->table[at] = t;
     if (++ts->used * 2 > ts->size)

@@ -65,6 +65,7 @@ typedef struct Terms {
     uint32_t names_size, nnames;
     Term *truth, *falsity, *zero;
     uint64_t steps, max_steps; /* of diagrams; beyond, `overflow` */
+    uint32_t max_terms;        /* likewise */
     bool overflow;             /* something became too large; terms made since may not be used */
 } Terms;
 

@@ -98,6 +98,32 @@ static void test_validate(void **state) {
     hd_destroy(w.c);
 }
 
+static void test_prove(void **state) {
+    (void)state;
+    World w;
+    char *report = NULL;
+    open_world(&w);
+    assert_int_equal(hd_prove(w.ptx, w.binary, NULL, &report), HD_OK);
+    assert_non_null(strstr(report, ": proved"));
+    hd_free(report);
+    assert_int_equal(hd_prove(w.ptx, w.binary, &(HdProveOptions){.form = HD_REPORT_JSON}, &report), HD_OK);
+    assert_int_equal(report[0], '{');
+    hd_free(report);
+    assert_int_equal(hd_prove(w.ptx, w.binary, &(HdProveOptions){.kernel = "none"}, &report), HD_ERR_INPUT);
+    assert_null(report);
+    assert_int_equal(hd_prove(w.ptx, w.binary, &(HdProveOptions){.max_terms = 8}, &report), HD_ERR_NOTHING);
+    assert_non_null(strstr(report, "budget"));
+    hd_free(report);
+    assert_int_equal(hd_prove(w.ptx, w.binary, &(HdProveOptions){.max_memory_bytes = 1}, NULL),
+                     HD_ERR_NOTHING);
+    assert_int_equal(hd_prove(w.ptx, w.binary, &(HdProveOptions){.form = HD_REPORT_SARIF}, NULL),
+                     HD_ERR_USAGE);
+    assert_int_equal(hd_prove(w.ptx, w.binary, &(HdProveOptions){.max_seconds = -1}, NULL), HD_ERR_USAGE);
+    assert_int_equal(hd_prove(w.ptx, w.ptx, NULL, NULL), HD_ERR_USAGE);
+    assert_int_equal(hd_prove(NULL, w.binary, NULL, NULL), HD_ERR_USAGE);
+    hd_destroy(w.c);
+}
+
 static void test_validate_auto(void **state) {
     (void)state;
     World w;
@@ -485,12 +511,12 @@ static void test_null_launch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launch),       cmocka_unit_test(test_interpret),
-        cmocka_unit_test(test_validate),     cmocka_unit_test(test_validate_auto),
-        cmocka_unit_test(test_trap),         cmocka_unit_test(test_host_calls),
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_check),
-        cmocka_unit_test(test_errors),       cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_null),
-        cmocka_unit_test(test_null_launch)};
+        cmocka_unit_test(test_launch),        cmocka_unit_test(test_interpret),
+        cmocka_unit_test(test_validate),      cmocka_unit_test(test_prove),
+        cmocka_unit_test(test_validate_auto), cmocka_unit_test(test_trap),
+        cmocka_unit_test(test_host_calls),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_null),          cmocka_unit_test(test_null_launch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,26 @@ edit "no number of multiprocessors" 's/c.0x0..0x10c./c[0x0][0x110]/'
 edit "the number of multiprocessors for an environment register" 's/c.0x0..0x88./c[0x0][0x10c]/'
 edit "another rounding constant" 's/0x1000, RZ/0x1000000, RZ/'
 
+# a directory: every kernel of it, and what is known is not proved again unless an option or the file changed
+mkdir "$dir/many" && cp "$samples/guards.ptx" "$samples/bits.ptx" "$dir/many/"
+many() { # expected status, a text of the table, options
+    expected=$1 text=$2
+    shift 2
+    "$heddle" prove "$dir/many" --jobs 2 --state "$dir/state" "$@" > "$dir/out" 2>&1
+    status=$?
+    [ $status = "$expected" ] && grep -q "$text" "$dir/out" || fail "directory $*: status $status: $(cat "$dir/out")"
+}
+many 0 '2 files, 2 kernels: 2 proved'
+sed -i 's/"proved"/"refuted"/' "$dir/state"
+many 4 '2 kernels: 2 refuted' # from the file of results
+many 0 '2 kernels: 2 proved' -O1
+many 5 '2 kernels: 2 unknown' --budget 20
+grep -q 'the budget of a function' "$dir/out" || fail "the budget is not named: $(cat "$dir/out")"
+"$heddle" validate "$dir/many" --launch auto --state "$dir/state" > "$dir/out" 2>&1
+grep -q 'refuted' "$dir/out" && fail "validate takes what prove found"
+"$heddle" prove "$samples/sha256.ptx" --memory-limit 1 > "$dir/out"
+[ $? = 5 ] && grep -q 'the memory limit of a function' "$dir/out" || fail "memory limit: $(cat "$dir/out")"
+
 "$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
 "$heddle" prove "$samples/guards.ptx" --kernel none > "$dir/out" 2>&1
 [ $? = 1 ] || fail "an unknown kernel"
