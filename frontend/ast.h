@@ -98,7 +98,8 @@ enum { /* PtxInsn.flags */
     PF_PROXY = 1 << 19 /* fence.proxy.*, membar.proxy.*: details in mods_text */, PF_TRANS = 1 << 20 /* .trans */,
     PF_ABS = 1 << 21 /* redux.abs */, PF_PARITY = 1 << 22 /* mbarrier wait */, PF_ALL_FORMS = 1 << 23 /* the form is
     known by name only: its operands are not checked (tex, tcgen05, wgmma, tensor copies ...) */,
-    PF_COL_A = 1 << 24, PF_COL_B = 1 << 25, PF_COL_D = 1 << 26 /* mma, wmma: .col for a/the matrix, b, c or d */
+    PF_COL_A = 1 << 24, PF_COL_B = 1 << 25, PF_COL_D = 1 << 26 /* mma, wmma: .col for a/the matrix, b, c or d */,
+    PF_CONTRACT = 1 << 27 /* add, sub, mul: rnd is the default, so the compiler may fuse them */
 };
 // clang-format on
 

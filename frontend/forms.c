@@ -215,8 +215,10 @@ static void fill_defaults(PtxInsn *i) {
     case PTX_ADD:
     case PTX_SUB:
     case PTX_MUL:
-        if (is_float && !i->rnd)
+        if (is_float && !i->rnd) {
             i->rnd = RND_RN;
+            i->flags |= PF_CONTRACT;
+        }
         break;
     case PTX_LD:
     case PTX_ST:

@@ -35,6 +35,7 @@ typedef struct {
     bool has_shape, stats, no_trace, host_calls, races, launch_auto;
     const char *show_launch, *state_file;
     DiffOther other; /* of --engine */
+    DiffTolerance tolerance;
     unsigned jobs, time_limit_seconds, memory_limit_mib;
     MachineOptions machine;
     uint64_t seed, budget;

@@ -43,6 +43,7 @@ static JudgeOptions judge_options(const Settings *settings) {
                           .budget = settings->budget,
                           .machine = settings->machine,
                           .other = settings->other,
+                          .tolerance = settings->tolerance,
                           .no_trace = settings->no_trace};
 }
 
@@ -268,6 +269,7 @@ static bool compare_plan(Settings *settings, const char *kernels, const PtxModul
     DiffOptions opt = {.ptx = {.seed = settings->seed, .budget = settings->budget},
                        .machine = settings->machine,
                        .other = settings->other,
+                       .tolerance = settings->tolerance,
                        .no_trace = settings->no_trace};
     char *text = NULL;
     if (settings->races) {

@@ -38,6 +38,7 @@ enum { /* keys of options without a letter */
        KEY_PREDICATE,
        KEY_YIELD,
        KEY_NO_TRACE,
+       KEY_TOLERANCE,
        KEY_RACES,
        KEY_SHOW_LAUNCH,
        KEY_JOBS,
@@ -155,6 +156,8 @@ static const struct argp_option run_options[] = {
     {0}};
 static const struct argp_option validate_options[] = {
     {"no-trace", KEY_NO_TRACE, NULL, 0, "Do not run again to find where the executions part", 0},
+    {"tolerance", KEY_TOLERANCE, "ulp:N,abs:X,rel:X", 0,
+     "Floating-point results may differ by N units in the last place, by X, or by X times their size", 0},
     {"races", KEY_RACES, NULL, 0,
      "Look for data races and coverage under a given launch too; --launch auto always does", 0},
     {"show-launch", KEY_SHOW_LAUNCH, "FILE", 0, "With --launch auto: write the launches as a launch file", 0},
@@ -510,6 +513,10 @@ static bool run_key(int key, char *arg, struct argp_state *state, Settings *sett
         settings->memory_limit_mib = (unsigned)option_number(state, arg, "--memory-limit", 1ul << 20);
         return true;
     case KEY_RACES: settings->races = true; return true;
+    case KEY_TOLERANCE:
+        if (!rounding_parse(arg, &settings->tolerance))
+            argp_error(state, "--tolerance: '%s' is not a list of ulp:N, abs:X and rel:X", arg);
+        return true;
     case KEY_NO_TRACE: settings->no_trace = true; return true;
     default: return false;
     }

@@ -249,7 +249,9 @@ static void do_store(Flow *flow, uint32_t func, const PtxInsn *in) {
         join(flow, &flow->cells[a.var - 1], v);
         use(flow, a.from, AU_INDEX, TY_NONE);
     } else {
-        note_access(flow, a, ptx_type_bytes((PtxType)in->type[0]));
+        uint64_t bases = note_access(flow, a, ptx_type_bytes((PtxType)in->type[0]));
+        for (; bases && ptx_type_class((PtxType)in->type[0]) == TC_FLOAT; bases &= bases - 1)
+            flow->out->slots[__builtin_ctzll(bases)].stored = (PtxType)in->type[0];
     }
 }
 

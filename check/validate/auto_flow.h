@@ -28,6 +28,7 @@ typedef struct {
     uint32_t uses;                            /* AU_* */
     uint8_t elem_bytes;                       /* narrowest access through it; 0 none */
     PtxType float_type;                       /* of AU_FLOAT */
+    PtxType stored;                           /* through it: the floating-point type, or TY_NONE */
 } AutoSlot;
 
 enum { AUTO_MAX_SLOTS = 64 };

@@ -48,6 +48,8 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
                                                 : "f32";
         buffer->init = arena_printf(&plan->arena, "random:%llu:-1:1", (unsigned long long)seed);
     }
+    if (!auto_slot && t->stored && size == ptx_type_bytes(t->stored)) /* only written */
+        type = t->stored == TY_F64 ? "f64" : t->stored == TY_F32 ? "f32" : type;
     bool free_value =
         !auto_slot || !(auto_is_pointer(auto_slot) || auto_slot->uses & (AU_INDEX | AU_DIVISOR));
     if (attempt->edges && free_value)

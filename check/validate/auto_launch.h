@@ -18,7 +18,7 @@ typedef struct {
 enum { AUTO_MAX_LAUNCHES = 12 };
 /* Parts of the basic blocks that must be executed; the machine has slow paths of division and the like. */
 #define AUTO_ENOUGH 0.8
-#define AUTO_ENOUGH_MACHINE 0.5
+#define AUTO_ENOUGH_MACHINE 0.33
 typedef struct {
     Arena arena;
     struct AutoSearch *search;

@@ -357,8 +357,6 @@ static void describe_difference(Validation *validation) {
 }
 
 static bool keep_before(Validation *validation) {
-    if (validation->opt->no_trace)
-        return true;
     if (validation->ptx_before)
         simmem_free(validation->ptx_before);
     if (validation->machine_before)
@@ -435,6 +433,28 @@ static DiffOpinion machine_opinion(Validation *validation, const PlanLaunch *lau
     return opinion;
 }
 
+/* Is the difference one of rounding that is allowed? */
+static bool is_rounding(Validation *validation, const PlanLaunch *launch) {
+    char note[ROUNDING_NOTE_BYTES];
+    RoundingQuestion question = {.plan = validation->p,
+                                 .launch = launch,
+                                 .module = validation->m,
+                                 .binary = validation->b,
+                                 .options = &validation->opt->ptx,
+                                 .tolerance = &validation->opt->tolerance,
+                                 .before = validation->ptx_before,
+                                 .ptx = validation->ptx,
+                                 .machine = validation->machine,
+                                 .skip = validation->skip};
+    Verdict verdict = rounding_verdict(&question, note);
+    if (verdict == VERDICT_DIFFERS)
+        return false;
+    if (verdict >= validation->r->rounding)
+        memcpy(validation->r->rounding_note, note, sizeof note);
+    validation->r->rounding = verdict_worse(validation->r->rounding, verdict);
+    return true;
+}
+
 /* Both executions of one launch; false: reported. *stop after a difference or a trap. */
 static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *stop) {
     PtxRunResult ptx = {0};
@@ -494,6 +514,13 @@ static bool one_launch(Validation *validation, const PlanLaunch *launch, bool *s
                                    validation->p->buffers.at[launch->unordered.at[i]].address;
     validation->r->equal =
         diff_memory(validation->ptx, validation->machine, validation->skip, &validation->r->diff);
+    if (!validation->r->equal && is_rounding(validation, launch)) {
+        validation->r->equal = true;
+        simmem_free(validation->machine); /* both go on with one result */
+        validation->machine = simmem_clone(validation->ptx);
+        if (!validation->machine)
+            return diag(validation->d, (SrcLoc){0}, DIAG_E0502, "no memory on this host");
+    }
     if (!validation->r->equal) {
         *stop = true;
         describe_difference(validation);

@@ -6,6 +6,7 @@
 #include "check/flow/verdict.h"
 #include "check/validate/lane_diff.h"
 #include "check/validate/plan.h"
+#include "check/validate/rounding.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
 #include "sim/gpu/gpu.h"
@@ -47,6 +48,8 @@ typedef struct {
     uint32_t launch; /* index in the plan */
     SimTrap ptx_trap, machine_trap;
     bool memory_differs;
+    Verdict rounding; /* VERDICT_TOLERATED, _CONTRACTION: results differ by no more than that; else _EQUAL */
+    char rounding_note[ROUNDING_NOTE_BYTES];
     MemDiff diff;
     const char *buffer; /* name of the allocation */
     const Scalar *type; /* its element type, or bytes */
@@ -74,6 +77,7 @@ typedef struct {
     PtxRunOptions ptx; /* callbacks are replaced */
     MachineOptions machine;
     DiffOther other;
+    DiffTolerance tolerance;
     bool no_trace; /* do not run again to find who stored the differing value */
 } DiffOptions;
 

@@ -14,7 +14,7 @@ Verdict diff_verdict(const DiffReport *report) {
         return VERDICT_WRONG;
     if (report->nfindings)
         return VERDICT_UNDEFINED;
-    return report->ptx_trap.kind != TRAP_NONE ? VERDICT_TRAP_ALIKE : VERDICT_EQUAL;
+    return report->ptx_trap.kind != TRAP_NONE ? VERDICT_TRAP_ALIKE : report->rounding;
 }
 
 static const char *other_name(const DiffReport *report) {
@@ -98,6 +98,8 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
             fprintf(out, "%llu machine instructions\n", (unsigned long long)report->machine_issues);
         else
             fprintf(out, "on a card\n");
+        if (report->rounding_note[0])
+            fprintf(out, "  %s\n", report->rounding_note);
         if (traps) {
             print_trap(out, "PTX", &report->ptx_trap);
             print_trap(out, other_name(report), &report->machine_trap);
@@ -138,6 +140,8 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
     json_add_number(o, "warp_instructions", (double)report->machine_issues);
     json_add_number(o, "thread_instructions", (double)report->machine_lane_issues);
     json_add_number(o, "failed_checks", report->failed_checks);
+    if (report->rounding_note[0])
+        json_add_text(o, "rounding", report->rounding_note);
     cJSON *findings = json_add_list(o, "findings");
     for (uint32_t i = 0; i < report->nfindings && i < DIFF_MAX_FINDINGS; i++)
         json_append(findings, json_text(report->findings[i]));

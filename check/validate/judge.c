@@ -130,6 +130,7 @@ static void first_difference(Judge *judge) {
     DiffOptions o = {.ptx = {.budget = judge->opt->budget},
                      .machine = judge->opt->machine,
                      .other = judge->opt->other,
+                     .tolerance = judge->opt->tolerance,
                      .no_trace = judge->opt->no_trace};
     Diags quiet = {.sink = silent};
     if (judge->automatic && !o.machine.max_issues)
@@ -151,6 +152,24 @@ static void judge_traps(Judge *judge, const SimTrap *ptx, const SimTrap *machine
              machine->kind ? sim_trap_name(machine->kind) : "finishes");
     }
     first_difference(judge);
+}
+
+static Verdict judge_rounding(Judge *judge, const PlanLaunch *launch) {
+    char text[ROUNDING_NOTE_BYTES];
+    RoundingQuestion question = {.plan = judge->p,
+                                 .launch = launch,
+                                 .module = judge->m,
+                                 .binary = judge->b,
+                                 .options = &(PtxRunOptions){.budget = judge->opt->budget},
+                                 .tolerance = &judge->opt->tolerance,
+                                 .before = judge->before,
+                                 .ptx = judge->ptx,
+                                 .machine = judge->machine,
+                                 .skip = judge->skip};
+    Verdict verdict = rounding_verdict(&question, text);
+    if (text[0] && judge->j->verdict < verdict)
+        note(judge->j, "%s", text);
+    return verdict;
 }
 
 /* `unordered`: the launch has stores that nothing orders; `undefined`: it reads what PTX says nothing of. */
@@ -176,8 +195,10 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         worse(judge->j, VERDICT_UNDEFINED);
         note(judge->j, "memory differs, but a value comes from a lane that takes no part");
     } else if (!equal) {
-        worse(judge->j, VERDICT_DIFFERS);
-        first_difference(judge);
+        Verdict verdict = judge_rounding(judge, l);
+        worse(judge->j, verdict);
+        if (verdict == VERDICT_DIFFERS)
+            first_difference(judge);
     }
 }
 
@@ -246,7 +267,7 @@ static bool judge_launches(Judge *judge) {
         for (uint32_t k = 0; !stop && k < judge->p->launches.at[i].repeat; k++) {
             if (!judge_launch(judge, &judge->p->launches.at[i], &stop))
                 return false;
-            if (!stop && judge->j->verdict >= VERDICT_ORDER) { /* both go on with one result */
+            if (!stop && judge->j->verdict != VERDICT_EQUAL) { /* both go on with one result */
                 simmem_free(judge->machine);
                 judge->machine = simmem_clone(judge->ptx);
                 stop = !judge->machine;

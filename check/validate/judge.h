@@ -12,6 +12,7 @@ typedef struct {
     uint64_t budget; /* PTX thread instructions of a launch, 0: the interpreter's default */
     MachineOptions machine;
     DiffOther other;
+    DiffTolerance tolerance;
     bool no_trace;
     unsigned orders; /* further orders of threads to try, 0: 2 */
 } JudgeOptions;

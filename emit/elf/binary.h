@@ -102,6 +102,7 @@ typedef struct {
     uint32_t const_bank4_bytes;
     const char *const *files; /* BinLoc.src_file -> name, "" where undefined */
     uint32_t nfiles;
+    bool has_map;         /* .heddle.map: Heddle made it */
     const char *ptx_name; /* name of the PTX file it was made from, or NULL */
     const char *ptx_text; /* text kept in the file, or NULL */
     size_t ptx_text_bytes;

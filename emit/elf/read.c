@@ -657,6 +657,7 @@ static bool read_own_sections(Reader *reader) {
     }
     if (!map || !sec(reader, map)->data)
         return true;
+    binary->has_map = true;
     size_t size = sec(reader, map)->h.sh_size;
     const uint8_t *data = arena_copy(&binary->arena, sec(reader, map)->data, size);
     return elf_map_read(binary, data, size, sec(reader, map)->h.sh_offset, reader->d);

@@ -317,6 +317,8 @@ static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {
     ptx_proc->code[f->ninsns] =
         (PtxCode){.exec = interp_exec_ret, .proc = ptx_proc, .warned = &warned[f->ninsns]};
     run->d->place = (DiagPlace){0};
+    if (ok)
+        interp_take_latitude(run, ptx_proc);
     ptx_proc->decoded = ok;
     return ok;
 }

@@ -19,6 +19,11 @@ const char *interp_value_text(PtxValue value); /* what was seen, and what it tel
 /* Bits 1 << PtxValue that operands of the statement may show. */
 uint32_t interp_value_classes(const PtxInsn *insn);
 
+/* What a module leaves to the compiler: bits. */
+enum { PTX_LATITUDE_FUSE = 1 /* sums of products */, PTX_LATITUDE_APPROX = 2 /* .approx, .full */ };
+unsigned interp_latitude(const PtxModule *module);
+typedef enum { PTX_APPROX_AS_IS, PTX_APPROX_UP, PTX_APPROX_DOWN, PTX_APPROX_MIXED } PtxApprox;
+
 typedef struct { /* what a statement wrote to global or shared memory; local memory and parameters are not
                     reported */
     uint8_t kind;
@@ -50,7 +55,12 @@ typedef struct {
     uint32_t resident_blocks;      /* blocks that run at the same time, 0: 16 */
     bool report_uninitialised;     /* registers, global and shared memory read before they were written */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
-    bool find_races;               /* of data, by happens-before: see sim/interp/race.c */
+    /* Other things that a compiler may do (sim/interp/latitude.c): fuse products into sums, where both
+     * operands are products the first (1) or the second (2); .approx and .full results at the ends of their
+     * bounds */
+    uint8_t fuse;
+    uint8_t approx;  /* PtxApprox */
+    bool find_races; /* of data, by happens-before: see sim/interp/race.c */
     uint8_t *const
         *reached; /* or NULL; by function: ninsns bytes that become 1 where execution came, or NULL */
     uint32_t *const *values; /* or NULL; by function: to the ninsns words bits 1 << PtxValue are added */

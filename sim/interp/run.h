@@ -63,7 +63,9 @@ struct PtxCode {
         PtxPure *pure;     /* interp_exec_pure */
         PtxGather *gather; /* collectives of a warp: what its lanes do when they are all there */
     };
-    uint32_t guard; /* slot of the guard predicate, 0 none */
+    PtxPure *inner;   /* what a pure function of sim/interp/latitude.c calls */
+    int8_t direction; /* ... and which way it moves the result */
+    uint32_t guard;   /* slot of the guard predicate, 0 none */
     bool guard_not, ftz, sat;
     uint8_t nsrc, ndst, nvec;
     uint8_t type, type2, rnd, cmp, bop, sub, sub2, atom;
@@ -272,6 +274,9 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
 /* Grow local memory of a thread so that [0, top) exists; false if too large. */
 bool interp_local_reserve(PtxThread *thread, uint32_t top);
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
+
+/* Change a decoded function to what PtxRunOptions.fuse and .approx ask for (sim/interp/latitude.c). */
+void interp_take_latitude(PtxRun *run, PtxProc *proc);
 
 /* Classes that the operands of a statement show, which is not executed yet (sim/interp/values.c). */
 uint32_t interp_values_seen(PtxRun *run, const PtxThread *thread, const PtxCode *code);

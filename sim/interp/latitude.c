@@ -1,0 +1,166 @@
+/* What PTX leaves to the compiler: products and sums without a rounding modifier may become fused operations
+ * (PTX ISA 9.7.3, mul and add), and .approx and .full results have an error bound, not bits. The interpreter
+ * does nothing of the kind of its own accord; asked to, it runs a kernel as another compiler may have made
+ * it, so that what another compiler's binary does can be told from an error. SPDX-License-Identifier: MIT */
+#include "sim/interp/run.h"
+#include <math.h>
+
+static bool may_contract(const PtxInsn *in, PtxOp op) { return in->op == op && in->flags & PF_CONTRACT; }
+static bool is_sum(const PtxInsn *in) { return may_contract(in, PTX_ADD) || may_contract(in, PTX_SUB); }
+static bool is_approximate(const PtxInsn *in) { return (in->flags & (PF_APPROX | PF_FULL)) != 0; }
+
+unsigned interp_latitude(const PtxModule *module) {
+    unsigned all = 0;
+    for (uint32_t f = 0; f < module->nfuncs; f++)
+        for (uint32_t i = 0; i < module->funcs[f].ninsns; i++) {
+            const PtxInsn *in = &module->funcs[f].insns[i];
+            all |= is_sum(in) ? PTX_LATITUDE_FUSE : 0;
+            all |= is_approximate(in) ? PTX_LATITUDE_APPROX : 0;
+        }
+    return all;
+}
+
+/* ---- fused products ---- */
+
+static uint64_t signs(const PtxCode *code) {
+    switch (code->type) {
+    case TY_F64: return 1ull << 63;
+    case TY_F32: return 1ull << 31;
+    case TY_F16X2:
+    case TY_BF16X2: return 0x80008000;
+    default: return 0x8000;
+    }
+}
+static uint64_t minus_product(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
+    return code->inner(a ^ signs(code), b, c, code);
+}
+static uint64_t minus_addend(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
+    return code->inner(a, b, c ^ signs(code), code);
+}
+
+typedef struct {
+    PtxProc *proc;
+    uint32_t *ndefs, *last; /* by register: definitions in all; the last one + 1 in this block */
+    uint32_t block;         /* first statement of it */
+} Defs;
+
+static void each_def(const PtxOperand *operand, void (*each)(Defs *, uint32_t, uint32_t), Defs *defs,
+                     uint32_t at) {
+    if (operand->kind == PO_REG)
+        each(defs, operand->reg, at);
+    for (unsigned i = 0; operand->kind == PO_VEC && i < operand->nvec; i++)
+        if (operand->vec[i].kind == PO_REG)
+            each(defs, operand->vec[i].reg, at);
+}
+static void count_def(Defs *defs, uint32_t reg, uint32_t at) {
+    (void)at;
+    defs->ndefs[reg]++;
+}
+static void note_def(Defs *defs, uint32_t reg, uint32_t at) { defs->last[reg] = at + 1; }
+
+static bool here(const Defs *defs, uint32_t reg) { return defs->last[reg] > defs->block; }
+
+/* Does the register still have the value that it had at statement `at`? */
+static bool is_kept(const Defs *defs, const PtxOperand *operand, uint32_t at) {
+    return operand->kind != PO_REG || defs->ndefs[operand->reg] <= 1 ||
+           (at >= defs->block && (!here(defs, operand->reg) || defs->last[operand->reg] <= at));
+}
+
+/* The product that operand k of the sum is, where it may be fused; NULL if there is none. */
+static const PtxCode *factors_of(const Defs *defs, const PtxInsn *sum, unsigned k) {
+    const PtxFunc *f = defs->proc->func;
+    const PtxOperand *operand = &sum->operands[sum->ndst + k];
+    uint32_t reg = operand->kind == PO_REG ? operand->reg : 0, at = reg ? defs->last[reg] : 0;
+    if (!at || (!here(defs, reg) && defs->ndefs[reg] > 1))
+        return NULL;
+    const PtxInsn *in = &f->insns[at - 1];
+    bool fits = may_contract(in, PTX_MUL) && in->type[0] == sum->type[0] && !in->guard_reg &&
+                !(in->flags & PF_SAT) && (in->flags & PF_FTZ) == (sum->flags & PF_FTZ) &&
+                is_kept(defs, &in->operands[1], at - 1) && is_kept(defs, &in->operands[2], at - 1);
+    return fits ? &defs->proc->code[at - 1] : NULL;
+}
+
+static void fuse(const Defs *defs, PtxCode *code, unsigned first) {
+    for (unsigned n = 0; n < 2; n++) {
+        unsigned k = (first + n) & 1;
+        const PtxCode *factors = factors_of(defs, code->insn, k);
+        if (!factors || code->nsrc != 2)
+            continue;
+        PtxArg addend = code->src[1 - k];
+        bool minus = code->insn->op == PTX_SUB, half = ptx_type_bytes((PtxType)code->type) == 2 ||
+                                                       code->type == TY_F16X2 || code->type == TY_BF16X2;
+        code->src[0] = factors->src[0], code->src[1] = factors->src[1], code->src[2] = addend;
+        code->nsrc = 3;
+        (half ? interp_bind_hfma : interp_bind_fma)(code);
+        code->inner = code->pure;
+        if (minus)
+            code->pure = k == 1 ? minus_product : minus_addend;
+        return;
+    }
+}
+
+static void fuse_all(PtxRun *run, PtxProc *proc) {
+    const PtxFunc *f = proc->func;
+    Defs defs = {.proc = proc};
+    defs.ndefs = ARENA_ARRAY(&run->arena, uint32_t, f->nregs + 1);
+    defs.last = ARENA_ARRAY(&run->arena, uint32_t, f->nregs + 1);
+    uint8_t *leader = ARENA_ARRAY(&run->arena, uint8_t, f->ninsns + 1);
+    for (uint32_t i = 0; i < f->nlabels; i++)
+        leader[f->labels[i].insn] = 1;
+    for (uint32_t i = 0; i < f->ninsns; i++)
+        for (unsigned k = 0; k < f->insns[i].ndst; k++)
+            each_def(&f->insns[i].operands[k], count_def, &defs, i);
+    for (uint32_t i = 0; i < f->ninsns; i++) {
+        defs.block = leader[i] ? i : defs.block;
+        if (is_sum(&f->insns[i]))
+            fuse(&defs, &proc->code[i], run->opt.fuse - 1u);
+        for (unsigned k = 0; k < f->insns[i].ndst; k++)
+            each_def(&f->insns[i].operands[k], note_def, &defs, i);
+    }
+}
+
+/* ---- approximations ---- */
+
+/* Bounds of PTX ISA 9.7.3: sin and cos absolute, and beyond two pi of the argument's size; tanh and f64
+ * relative; others two units in the last place. */
+static float moved(float value, float argument, unsigned op, float direction) {
+    float relative = op == PTX_TANH ? 0x1p-11f : 0x1p-22f, turns = fabsf(argument) / 6.2831853f;
+    float absolute = op == PTX_SIN || op == PTX_COS ? 0x1.6ap-21f * (turns > 1 ? turns : 1)
+                     : op == PTX_LG2                ? 0x1p-22f
+                                                    : 0;
+    float by = fabsf(value) * relative;
+    return value + direction * (by > absolute ? by : absolute);
+}
+
+static uint64_t approximate(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
+    uint64_t bits = code->inner(a, b, c, code);
+    float direction = code->direction;
+    if (code->type == TY_F32) {
+        float value = f32_of((uint32_t)bits);
+        return isfinite(value) && value != 0
+                   ? f32_bits(moved(value, f32_of((uint32_t)a), code->insn->op, direction))
+                   : bits;
+    }
+    if (code->type == TY_F64) {
+        double value;
+        memcpy(&value, &bits, 8);
+        value += isfinite(value) ? value * 0x1p-20 * (double)direction : 0;
+        memcpy(&bits, &value, 8);
+    }
+    return bits;
+}
+
+void interp_take_latitude(PtxRun *run, PtxProc *proc) {
+    if (run->opt.fuse)
+        fuse_all(run, proc);
+    for (uint32_t i = 0; run->opt.approx && i < proc->func->ninsns; i++) {
+        PtxCode *code = &proc->code[i];
+        if (!is_approximate(code->insn) || code->exec != interp_exec_pure)
+            continue;
+        code->inner = code->pure;
+        code->pure = approximate;
+        code->direction = run->opt.approx == PTX_APPROX_MIXED ? (i * 7 / 3 & 1 ? 1 : -1)
+                          : run->opt.approx == PTX_APPROX_UP  ? 1
+                                                              : -1;
+    }
+}

@@ -1,0 +1,104 @@
+#!/bin/bash
+# Differences that PTX leaves to the compiler, and differences that --tolerance allows, against wrong code. A binary without a
+# map stands for another compiler's; with ptxas its own fused code is judged too.
+#   contraction.sh HEDDLE SAMPLES SCRATCH
+# SPDX-License-Identifier: MIT
+set -u
+heddle=$1 samples=$2 scratch=$3
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
+failed=0
+
+module() { # FILE OPERATION: h of the loaded f and g
+    cat >"$1" <<P
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b)
+{
+  .reg .b64 %a, %b, %o; .reg .b32 %i, %x; .reg .f32 %f, %g, %h, %p;
+  mov.u32 %i, %tid.x; mul.wide.u32 %o, %i, 4; ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; add.s64 %a, %a, %o; add.s64 %b, %b, %o;
+  ld.global.f32 %f, [%a]; ld.global.f32 %g, [%a+1024];
+  $2
+  st.global.f32 [%b], %h;
+  ret;
+}
+P
+}
+cat >k.json <<'J'
+{"buffers": {"a": {"type": "f32", "count": 512, "init": "random:5:-8:8"}, "b": {"type": "f32", "count": 64}},
+ "launches": [{"kernel": "k", "grid": [1], "block": [64], "args": ["a", "b"]}]}
+J
+# judge STATUS VERDICT PTX BINARY [OPTIONS]: under inferred launches, a launch file, and that with coverage
+judge() {
+    local status=$1 verdict=$2 how
+    module ptx.ptx "$3"
+    module binary.ptx "$4"
+    shift 4
+    local options=("$@") map=--no-map
+    [ "${1:-}" = map ] && options=("${@:2}") map=
+    "$heddle" compile binary.ptx $map -o binary.cubin || { failed=1; return; }
+    for how in "--launch auto" "--launch k.json" "--launch k.json --races"; do
+        "$heddle" validate ptx.ptx binary.cubin $how "${options[@]}" >out 2>&1
+        [ $? = "$status" ] && grep -q "^k: $verdict" out && continue
+        echo "FAILED: $(grep -A1 'ld.global.f32' ptx.ptx | tail -1) with $how ${options[*]}: not $verdict ($status):"
+        head -4 out
+        failed=1
+    done
+}
+sum='mul.f32 %p, %f, %g; add.f32 %h, %p, %f;'
+fused='fma.rn.f32 %h, %f, %g, %f;'
+judge 0 contraction "$sum" "$fused"
+judge 0 contraction 'mul.f32 %p, %f, %g; sub.f32 %h, %f, %p;' 'neg.f32 %p, %f; fma.rn.f32 %h, %p, %g, %f;'
+judge 0 contraction 'mul.f32 %p, %f, %g; sub.f32 %h, %p, %g;' 'neg.f32 %p, %g; fma.rn.f32 %h, %f, %g, %p;'
+judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %h, %f, %f; fma.rn.f32 %h, %f, %g, %h;'
+judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %p, %f, %g; fma.rn.f32 %h, %f, %f, %p;'
+judge 0 contraction 'ex2.approx.f32 %h, %f;' 'ex2.approx.f32 %h, %f; mul.rn.f32 %h, %h, 0f3F800001;'
+judge 0 contraction 'div.full.f32 %h, %f, %g;' 'div.rn.f32 %h, %f, %g;'
+# not left to the compiler: roundings that are written, products that are no longer there, Heddle's own code
+judge 4 differs 'mul.rn.f32 %p, %f, %g; add.rn.f32 %h, %p, %f;' "$fused"
+judge 4 differs 'mul.f32 %p, %f, %g; mov.f32 %g, 0f40000000; add.f32 %h, %p, %g;' 'mov.f32 %p, 0f40000000; fma.rn.f32 %h, %f, %p, %p;'
+judge 4 differs "$sum" "$fused" map
+# wrong operations and constants
+judge 4 differs "$sum" 'neg.f32 %p, %f; fma.rn.f32 %h, %f, %g, %p;'
+judge 4 differs "$sum" 'fma.rn.f32 %h, %f, %f, %g;'
+judge 4 differs "$sum" 'fma.rz.f32 %h, %f, %g, %g;'
+judge 4 differs 'mul.f32 %p, %f, 0f40490FDB; add.f32 %h, %p, %g;' 'mov.f32 %p, 0f40490FD0; fma.rn.f32 %h, %f, %p, %g;'
+judge 4 differs 'mul.f32 %p, %f, 0f3F000000; add.f32 %h, %p, %g;' 'mov.f32 %p, 0f3F000001; fma.rn.f32 %h, %f, %p, %g;'
+judge 4 differs 'ex2.approx.f32 %h, %f;' 'ex2.approx.f32 %h, %f; mov.b32 %x, %h; add.u32 %x, %x, 64; mov.b32 %h, %x;'
+judge 4 differs 'sin.approx.f32 %h, %f;' 'cos.approx.f32 %h, %f;'
+# a tolerance holds for all code; what it does not cover differs
+judge 0 'equal within tolerance' 'mul.rn.f32 %h, %f, %g;' 'mul.rn.f32 %h, %f, %g; mul.rn.f32 %h, %h, 0f3F800001;' \
+    --tolerance=ulp:2
+judge 0 'equal within tolerance' 'mul.rn.f32 %h, %f, %g;' 'mul.rz.f32 %h, %f, %g;' map --tolerance=rel:1e-6,abs:1e-44
+judge 4 differs 'mul.rn.f32 %h, %f, %g;' 'mul.rn.f32 %h, %f, %f;' --tolerance=ulp:8,rel:1e-3
+for bad in ulp ulp: frob:3 ulp:1,x abs:-1 abs:nan; do
+    "$heddle" validate ptx.ptx --launch auto --tolerance=$bad >out 2>&1
+    [ $? = 2 ] || { echo "FAILED: --tolerance=$bad"; failed=1; }
+done
+
+ptxas=${PTXAS:-$(PATH="$PATH:/usr/local/cuda/bin" command -v ptxas)}
+if [ -z "$ptxas" ]; then
+    echo "no ptxas: its fused code is not judged"
+else
+    for s in nbody matmul cholesky approx; do
+        sed 's/\(add\|mul\|sub\)\.rn\./\1./' "$samples/$s.ptx" >$s.ptx
+        "$ptxas" -arch=sm_80 -fmad=true $s.ptx -o $s.cubin || { echo "FAILED: ptxas of $s"; failed=1; }
+        "$heddle" validate $s.ptx $s.cubin --launch auto >out 2>&1 && grep -q "^$s: contraction: " out ||
+            { echo "FAILED: ptxas's $s"; head -4 out; failed=1; }
+    done
+    # the same with one operation, or one constant, of the PTX wrong
+    wrong() { # SAMPLE SED-EXPRESSION
+        sed "$2" $1.ptx >wrong.ptx
+        cmp -s $1.ptx wrong.ptx && { echo "FAILED: $1: nothing is wrong"; failed=1; }
+        "$ptxas" -arch=sm_80 -fmad=true wrong.ptx -o wrong.cubin
+        "$heddle" validate $1.ptx wrong.cubin --launch auto >out 2>&1
+        [ $? = 4 ] && grep -q "^$1: differs" out || { echo "FAILED: wrong $1: $2"; head -4 out; failed=1; }
+    }
+    wrong matmul '0,/add\.f32/s//sub.f32/'
+    wrong matmul '0,/mul\.f32/s//add.f32/'
+    wrong nbody '0,/sub\.f32/s//add.f32/'
+    wrong nbody 's/0f3C23D70A/0f3C23D80A/'
+    wrong approx '0,/sin\.approx/s//cos.approx/'
+fi
+[ $failed = 0 ] && echo "all as expected"
+exit $failed
