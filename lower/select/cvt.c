@@ -242,6 +242,17 @@ static bool same_type(const Cvt *cvt) {
     return true;
 }
 
+/* f64 as an f32 from which bf16 is got with one rounding: truncated, what was lost kept as an odd last bit.
+ */
+static Operand f64_to_odd_f32(Sel *s, Operand a) {
+    uint32_t narrow = MSET(F2F, dst, FSize_F32) | MSET(F2F, src, FSize_F64) | MSET(F2F, rnd, Rnd_RZ);
+    uint32_t widen = MSET(F2F, dst, FSize_F64) | MSET(F2F, src, FSize_F32) | MSET(F2F, rnd, Rnd_RN);
+    uint32_t differ = MSET(DSETP, cmp, DCmp_NEU) | MSET(DSETP, bop, BoolOp_AND);
+    Operand x = EMIT_R(s, OT_F2F, narrow, a);
+    Operand lost = EMIT_P(s, OT_DSETP, differ, EMIT_R2(s, OT_F2F, widen, x), a, op_pt());
+    return sel_select(s, op_not(lost), x, sel_or(s, x, op_imm(1)));
+}
+
 static bool float_to_float(const Cvt *cvt) {
     Sel *sel = cvt->s;
     unsigned rnd;
@@ -254,8 +265,10 @@ static bool float_to_float(const Cvt *cvt) {
     if (cvt->t == TY_BF16 && cvt->d == TY_F32) /* bits move, also of a NaN */
         return finish_float(cvt, wide1(bf16_to_f32(sel, sel_src32(sel, &cvt->in->operands[1]))), ftz);
     Operand a = float_source(cvt, &t);
-    if (cvt->d == TY_BF16 && cvt->t == TY_F64)
-        return sel_error(sel, "f64 to bf16 would round twice");
+    if (cvt->d == TY_BF16 && cvt->t == TY_F64) {
+        a = f64_to_odd_f32(sel, a);
+        t = TY_F32;
+    }
     bool packs = rnd_float(cvt) == Rnd_RN || rnd_float(cvt) == Rnd_RZ; /* the roundings that F2FP has */
     if (cvt->d == TY_BF16 && t == TY_F16) {
         a = EMIT_R(sel, OT_F2F,
