@@ -4,6 +4,7 @@
 #include "emit/text/asm_text.h"
 #include "emit/elf/image.h"
 #include "emit/elf/nvinfo.h"
+#include <ctype.h>
 #include <string.h>
 
 typedef struct {
@@ -25,6 +26,8 @@ typedef struct {
     Bytes data;         /* of the section or gap being read */
     uint64_t zeros;     /* of .zero in this walk */
     bool in_gap, in_section;
+    bool has_code;            /* the section being read */
+    bool moved;               /* code is not where the text says, which was reported */
     VEC(SrcLoc) section_locs; /* where the sections start in the text */
     VEC(Label) labels;
     StrMap label_of; /* name -> label index + 1 */
@@ -47,13 +50,18 @@ static void close_part(FileAsm *files) {
         gap->data = files->data.at;
         gap->size_bytes = files->data.n;
     } else if (section && files->in_section && files->data.n) {
+        if (files->has_code && section->h.sh_size && section->h.sh_size != files->data.n && !files->moved)
+            files->moved = !diag_in(
+                files->t->d, files->t->source, files->section_locs.at[files->nsections - 1], DIAG_E0358,
+                arena_printf(files->a, "section %s was of 0x%llx bytes and is of 0x%llx now", section->name,
+                             (unsigned long long)section->h.sh_size, (unsigned long long)files->data.n));
         section->data = files->data.at;
         section->h.sh_size = files->data.n;
     } else if (section && files->in_section && !elf_image_is_nobits(section->h.sh_type) &&
                files->nsections > 1)
         section->h.sh_size = 0;
     files->data = (Bytes){0};
-    files->in_gap = files->in_section = false;
+    files->in_gap = files->in_section = files->has_code = false;
 }
 
 static bool open_section(FileAsm *files) {
@@ -343,11 +351,34 @@ static bool resolve(void *user, const char *name, size_t size_bytes, int64_t *va
     return true;
 }
 
+/* The address that disassembly wrote before an instruction, as a comment. */
+static bool printed_address(const AsmText *text, const char *line, uint64_t *address) {
+    const char *source = text->source->text, *end = source + text->source->size_bytes;
+    const char *p = source + (line - text->text);
+    while (p < end && *p != ']' && *p != '\n')
+        p++;
+    for (p++; p < end && *p == ' ';)
+        p++;
+    if (end - p < 2 || p[0] != '/' || p[1] != '*')
+        return false;
+    for (p += 2, *address = 0; p < end && isxdigit((unsigned char)*p); p++)
+        *address = *address << 4 | (unsigned)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+    return end - p >= 2 && p[0] == '*' && p[1] == '/';
+}
+
 static bool code_line(FileAsm *files) {
-    uint64_t word[2] = {0, 0};
+    uint64_t word[2] = {0, 0}, printed;
     const char *start = files->t->p;
     if (!files->target)
         return err(files, start, DIAG_E0350, ".target before the first instruction");
+    files->has_code = true;
+    if (files->emit && !files->moved && printed_address(files->t, start, &printed) &&
+        printed != files->data.n) {
+        files->moved = true; /* one report will do */
+        return err(files, start, DIAG_E0358,
+                   arena_printf(files->a, "the instruction was at 0x%llx and is at 0x%llx now",
+                                (unsigned long long)printed, (unsigned long long)files->data.n));
+    }
     IsaParseOptions opt = {resolve, files};
     if (files->emit && !asm_instruction(files->t, files->target, files->data.n, &opt, word))
         return false;
@@ -383,7 +414,7 @@ static bool walk_file(FileAsm *files, bool emit) {
         good &= statement(files);
     if (emit)
         close_part(files);
-    return good;
+    return good && !files->moved;
 }
 
 /* ---- finish ---- */

@@ -4,6 +4,7 @@
 #include "common.h"
 #include "emit/elf/image.h"
 #include "emit/elf/nvinfo.h"
+#include <stdio.h>
 
 static Binary *load(void) {
     size_t size;
@@ -153,38 +154,72 @@ static void test_odd_headers(void **state) {
     free(image);
 }
 
-/* One instruction more in the text: everything behind it moves and the file still loads. */
+/* The text with `from` replaced by `to`, assembled; NULL with messages where it is refused. */
+static Binary *edited(const char *text, const char *from, const char *to, Messages *messages) {
+    const char *place = strstr(text, from);
+    assert_non_null(place);
+    size_t size, head = (size_t)(place - text);
+    char *changed = malloc(strlen(text) + strlen(to) + 1);
+    memcpy(changed, text, head);
+    strcpy(changed + head, to);
+    strcat(changed, place + strlen(from));
+    Source source = {"add.sass", changed, strlen(changed)};
+    Diags diags = {.source = &source, .sink = collect, .user = messages};
+    void *image = NULL;
+    Binary *binary =
+        asm_assemble(&source, &image, &size, &diags) ? binary_read("edited", image, size, &diags) : NULL;
+    free(image);
+    free(changed);
+    return binary;
+}
+
+/* Another instruction in the place of one is taken; code that moves is refused, with relocations, records,
+ * symbols and the map naming places in it; data that grows moves the rest of the file. */
 static void test_edited_text(void **state) {
     (void)state;
-    size_t size, text_size, again_size;
-    void *image = add_image(&size), *again;
+    size_t size, text_size;
+    void *image = add_image(&size);
     char *text;
-    Messages m = {0};
-    Diags d = {.sink = collect, .user = &m};
+    Messages messages = {0};
+    Diags d = {.sink = collect, .user = &messages};
     assert_true(disasm_image("add.cubin", image, size, false, &text, &text_size, &d));
-    static const char more[] = "    [B------:R-:W-:-:S01] NOP ;\n";
-    char *place = strstr(text, ".L_10_"), *edited = malloc(text_size + 40 * sizeof more);
-    if (!place)
-        place = strstr(text, "IADD3 R4");
-    while (place[-1] != '\n')
-        place--;
-    size_t head = (size_t)(place - text);
-    memcpy(edited, text, head);
-    edited[head] = 0;
-    for (int i = 0; i < 10; i++)
-        strcat(edited, more);
-    strcat(edited, place);
-    Source s = {"add.sass", edited, strlen(edited)};
-    assert_true(asm_assemble(&s, &again, &again_size, &d));
-    Binary *binary = binary_read("edited", again, again_size, &d);
+    const char *pad = "      NOP ;\n", *nop = "    [B------:R-:W-:-:S01] NOP ;\n";
+    char *line = strstr(text, "    [B------:R-:W"), inserted[200], removed[200];
+    int n = (int)(strchr(line, '\n') + 1 - line);
+    snprintf(removed, sizeof removed, "%.*s", n, line);
+    snprintf(inserted, sizeof inserted, "%s%.*s", nop, n, line);
+    Binary *binary = edited(text, pad, "      EXIT ;\n", &messages);
     if (!binary)
-        fail_msg("%s", m.text);
-    assert_int_equal(binary_find(binary, "twice")->ninsts, 12);
+        fail_msg("%s", messages.text);
     assert_int_equal(binary->vars[0].size_bytes, 64);
     binary_free(binary);
-    free(edited);
+    assert_null(edited(text, removed, inserted, &messages)); /* what follows is not where it says */
+    assert_non_null(strstr(messages.text, "E0358"));
+    assert_non_null(strstr(messages.text, "is at 0x10 now"));
+    messages = (Messages){0};
+    assert_null(edited(text, removed, "", &messages));
+    assert_non_null(strstr(messages.text, "E0358"));
+    messages = (Messages){0};
+    char *section = strstr(text, ".text.twice\""), *end = strstr(section, "\n\n"), whole[200];
+    while (end[-1] != '\n')
+        end--;
+    snprintf(whole, sizeof whole, "%.*s", (int)(strchr(end, '\n') + 1 - end), end);
+    char *last = malloc(strlen(whole) + strlen(nop) + 1);
+    sprintf(last, "%s%s", whole, nop);
+    assert_null(
+        edited(text, whole, last, &messages)); /* nothing moved, but the section is longer than it says */
+    assert_non_null(strstr(messages.text, "E0358"));
+    messages = (Messages){0};
+    free(last);
+    const char *next = "\n//\t--------------------- section 2";
+    binary =
+        edited(text, next, "\t.string \"a name more\"\n\n//\t--------------------- section 2", &messages);
+    if (!binary)
+        fail_msg("%s", messages.text);
+    assert_int_equal(binary->vars[0].size_bytes, 64);
+    assert_int_equal(binary_find(binary, "twice")->ninsts, 2);
+    binary_free(binary);
     free(text);
-    free(again);
     free(image);
 }
 
